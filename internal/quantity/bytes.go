@@ -1,0 +1,70 @@
+// Package quantity holds the two value types that every layer shares: an
+// amount of memory, and a value that may be unknown and knows where it came
+// from.
+package quantity
+
+import (
+	"fmt"
+	"math"
+)
+
+// Bytes is an amount of memory in bytes. It is signed because differences are
+// amounts too: "other" may be negative when the driver and a probe disagree.
+type Bytes int64
+
+// Binary units, as in the field's usage: G on the screen is GiB.
+const (
+	KiB Bytes = 1 << 10
+	MiB Bytes = 1 << 20
+	GiB Bytes = 1 << 30
+	TiB Bytes = 1 << 40
+	PiB Bytes = 1 << 50
+	EiB Bytes = 1 << 60
+)
+
+// String writes at most five cells: three digits and a binary unit ("842M",
+// "9.87G", "61.8G", "140G", "1.18T"), "0" for zero. Never wider, so that a
+// column of them never shifts.
+func (b Bytes) String() string {
+	if b < 0 {
+		return "-" + b.magnitude(2)
+	}
+	return b.magnitude(3)
+}
+
+// magnitude formats |b| with the given number of significant digits, going to
+// the next unit as soon as four digits would be needed.
+func (b Bytes) magnitude(digits int) string {
+	v := math.Abs(float64(b))
+	if v < 1000 {
+		if v == 0 {
+			return "0"
+		}
+		if digits < 3 && v >= 100 {
+			return "0.1K"
+		}
+		return fmt.Sprintf("%.0fB", v)
+	}
+	unit := byte('B')
+	for _, u := range []byte("KMGTPE") {
+		v /= 1024
+		unit = u
+		if v < 999.5 {
+			break
+		}
+	}
+	decimals := 0
+	switch {
+	case unit == 'K' || unit == 'M':
+		// The drawings write whole KiB and MiB ("842M", "18M"); a fraction
+		// appears only for the value just under the next unit.
+		if v < 1 {
+			decimals = digits - 1
+		}
+	case v < 9.995:
+		decimals = digits - 1
+	case v < 99.95:
+		decimals = digits - 2
+	}
+	return fmt.Sprintf("%.*f%c", max(decimals, 0), v, unit)
+}

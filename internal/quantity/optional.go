@@ -1,0 +1,97 @@
+package quantity
+
+import "encoding/json"
+
+// Source says where a value came from. The zero Source is Nowhere: the value
+// is not known.
+type Source uint8
+
+// The sources a value can have.
+const (
+	Nowhere  Source = iota // not known
+	Driver                 // NVML, current calls
+	DriverV1               // nvmlDeviceGetMemoryInfo v1: used includes what the driver reserves
+	System                 // the operating system: /proc, host memory of a unified-memory machine
+	Probe                  // an allocator's own books, told by a probe
+	Computed               // arithmetic over known values
+	Forecast               // a forecaster's median
+)
+
+// String names the source as the JSON output and doctor do.
+func (s Source) String() string {
+	switch s {
+	case Driver:
+		return "driver"
+	case DriverV1:
+		return "driver-v1"
+	case System:
+		return "system"
+	case Probe:
+		return "probe"
+	case Computed:
+		return "computed"
+	case Forecast:
+		return "forecast"
+	default:
+		return "unknown"
+	}
+}
+
+// Optional is a value that may be unknown. Its zero value is unknown; there
+// is no sentinel. It is comparable when T is.
+type Optional[T any] struct {
+	value  T
+	source Source
+}
+
+// From wraps a known value. A Source of Nowhere makes the unknown value.
+func From[T any](value T, source Source) Optional[T] {
+	if source == Nowhere {
+		return Optional[T]{}
+	}
+	return Optional[T]{value: value, source: source}
+}
+
+// Unknown is the unknown value of T.
+func Unknown[T any]() Optional[T] { return Optional[T]{} }
+
+// Known reports whether there is a value.
+func (o Optional[T]) Known() bool { return o.source != Nowhere }
+
+// Value returns the value and whether it is known.
+func (o Optional[T]) Value() (T, bool) { return o.value, o.source != Nowhere }
+
+// Or returns the value, or fallback where it is unknown.
+func (o Optional[T]) Or(fallback T) T {
+	if o.source == Nowhere {
+		return fallback
+	}
+	return o.value
+}
+
+// Source says where the value came from, Nowhere for an unknown one.
+func (o Optional[T]) Source() Source { return o.source }
+
+// MarshalJSON writes the bare value, or null where it is unknown.
+func (o Optional[T]) MarshalJSON() ([]byte, error) {
+	if o.source == Nowhere {
+		return []byte("null"), nil
+	}
+	return json.Marshal(o.value)
+}
+
+// Sum adds the known values of amounts; it is unknown when none is known.
+func Sum(amounts ...Optional[Bytes]) Optional[Bytes] {
+	var total Bytes
+	known := false
+	for _, amount := range amounts {
+		if v, ok := amount.Value(); ok {
+			total += v
+			known = true
+		}
+	}
+	if !known {
+		return Optional[Bytes]{}
+	}
+	return From(total, Computed)
+}

@@ -1,0 +1,150 @@
+// Package nvml is devices and processes as the driver sees them.
+//
+//	libnvidia-ml.so.1 ── go-nvml ── Library ── Driver, Device (facts)
+//	                                   └────── Reading (one GPU, one moment)
+//
+// The types in this file are pure Go and build everywhere. What talks to the
+// driver is tagged linux && cgo and has a twin, unavailable.go, that says it
+// cannot. Every figure that a driver may refuse is Optional: one refused
+// field never takes the others with it.
+package nvml
+
+import (
+	"time"
+
+	"vramscope/internal/quantity"
+)
+
+// Driver is what the loaded driver says of itself.
+type Driver struct {
+	Version     string // kernel driver, "550.163.01"
+	CUDAVersion string // highest CUDA version it serves, "12.4"; "" where not told
+	NVMLVersion string // the library's own version
+	LibraryPath string // where the library was loaded from, as far as the loader tells
+}
+
+// Device is what does not change while a GPU is there.
+type Device struct {
+	Index    int    // NVML's index; CUDA_VISIBLE_DEVICES does not change it
+	UUID     string // "GPU-…", the key of a GPU everywhere in vramscope
+	Name     string // "NVIDIA H100 80GB HBM3"
+	PCIBusID string // "0000:18:00.0", as nvidia-smi's -q names it: domain of 8 hex digits
+
+	TemperatureSlowdown quantity.Optional[int]     // °C at which the GPU slows itself down
+	PowerLimit          quantity.Optional[float64] // W, enforced
+}
+
+// Reading is one GPU at one moment.
+type Reading struct {
+	Device Device
+	Time   time.Time     // when the memory figures were read
+	Took   time.Duration // how long all the calls for this GPU took
+
+	Memory            Memory
+	Utilization       quantity.Optional[int]     // per cent of time in which a kernel ran
+	MemoryUtilization quantity.Optional[int]     // per cent of time in which memory was read or written
+	Temperature       quantity.Optional[int]     // °C
+	Power             quantity.Optional[float64] // W
+	SMClock           quantity.Optional[int]     // MHz
+	MemoryClock       quantity.Optional[int]     // MHz
+	Throttle          quantity.Optional[Throttle]
+	ECC               ECC
+	XIDs              []XID      // critical errors since the last reading
+	MIGEnabled        bool       // current MIG mode
+	Instances         []Instance // MIG instances in NVML's order
+	Processes         []Process  // one entry per (pid, GPU instance, compute instance)
+	// ProcessesError is why the process list is missing, nil where it is
+	// there. A list that could not be read is not an empty list.
+	ProcessesError error
+}
+
+// Memory is a GPU's or a MIG instance's frame buffer.
+//
+//	Total = Used + Free + Reserved     (v2 and, where told, v1)
+//
+// With the v1 call Reserved is unknown and Used includes it; the Source of
+// Used is then quantity.DriverV1. On a unified-memory machine all of it is the
+// host's memory and the Source is quantity.System.
+type Memory struct {
+	Total, Used, Free, Reserved quantity.Optional[quantity.Bytes]
+}
+
+// Throttle is the set of reasons for which the clocks are held down, the
+// driver's nvmlClocksEventReasons bits.
+type Throttle uint64
+
+// The reasons that matter to a reader; idle and application settings do not
+// count as throttling.
+const (
+	ThrottlePowerCap        Throttle = 0x4
+	ThrottleHardware        Throttle = 0x8
+	ThrottleSoftwareThermal Throttle = 0x20
+	ThrottleHardwareThermal Throttle = 0x40
+	ThrottlePowerBrake      Throttle = 0x80
+)
+
+// ECC is the state of error correction. Counts are volatile: since the last
+// driver load.
+type ECC struct {
+	Enabled     quantity.Optional[bool]
+	Corrected   quantity.Optional[uint64]
+	Uncorrected quantity.Optional[uint64]
+}
+
+// XID is a critical error that the driver reported on a GPU.
+// Source: https://docs.nvidia.com/deploy/xid-errors/
+type XID struct {
+	Code uint64
+	Time time.Time
+}
+
+// InstanceID names a part of a MIG GPU. The zero value means "the whole GPU".
+type InstanceID struct {
+	MIG     bool
+	GPU     uint32 // GPU instance ID, as nvidia-smi's GI column
+	Compute uint32 // compute instance ID, as nvidia-smi's CI column
+}
+
+// Instance is one MIG device.
+type Instance struct {
+	ID      InstanceID
+	UUID    string // "MIG-…"
+	Profile string // "3g.40gb"
+	Slices  int    // GPU slices of the profile: 3; 0 where not told
+	Memory  Memory
+}
+
+// ProcessType is what kind of contexts a process has on a GPU.
+type ProcessType uint8
+
+// The kinds, as a set: a process can be in the compute and in the graphics list.
+const (
+	Compute ProcessType = 1 << iota
+	Graphics
+	MPS // a client of the Multi-Process Service: its memory is shown under it, its contexts belong to the server
+)
+
+// String is nvidia-smi's notation: C, G, C+G, M+C.
+func (t ProcessType) String() string {
+	switch {
+	case t&MPS != 0:
+		return "M+C"
+	case t == Compute|Graphics:
+		return "C+G"
+	case t == Graphics:
+		return "G"
+	case t == Compute:
+		return "C"
+	default:
+		return ""
+	}
+}
+
+// Process is a process that holds a context on a GPU.
+type Process struct {
+	PID           int // as the driver names it; may be of another pid namespace
+	Instance      InstanceID
+	Type          ProcessType
+	Used          quantity.Optional[quantity.Bytes]
+	SMUtilization quantity.Optional[int] // per cent over the driver's last sampling period
+}

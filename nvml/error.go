@@ -1,0 +1,33 @@
+package nvml
+
+import "errors"
+
+// Errors that a reader of the driver acts on. Every error of this package
+// that came out of the driver wraps one of them, or is an *Error of another
+// code.
+var (
+	ErrLibraryNotFound = errors.New("no NVIDIA driver library")
+	ErrDriverNotLoaded = errors.New("no NVIDIA driver is loaded")
+	ErrNoCgo           = errors.New("built without cgo: cannot read the driver")
+	ErrNotSupported    = errors.New("not supported")
+	ErrGPULost         = errors.New("GPU is lost")
+	ErrUninitialized   = errors.New("the driver library is not initialised")
+	ErrVersionMismatch = errors.New("driver and library versions differ")
+	ErrBusy            = errors.New("calls into the driver are still outstanding")
+	ErrNoPermission    = errors.New("no permission")
+	ErrTimeout         = errors.New("the driver did not answer in time")
+)
+
+// Error is a return code of an NVML call.
+type Error struct {
+	Code int32  // nvmlReturn_t
+	Name string // "ERROR_GPU_IS_LOST"
+	Call string // "nvmlDeviceGetMemoryInfo_v2"
+	Kind error  // one of the errors above, nil for codes that nothing here acts on
+}
+
+// Error implements error: "nvmlDeviceGetMemoryInfo_v2: ERROR_GPU_IS_LOST".
+func (e *Error) Error() string { return e.Call + ": " + e.Name }
+
+// Unwrap gives the kind, so that errors.Is(err, ErrGPULost) works.
+func (e *Error) Unwrap() error { return e.Kind }

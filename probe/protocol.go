@@ -1,0 +1,85 @@
+// Package probe is what is known from inside a process: the types of protocol
+// vramscope/1, one JSON object a line over a Unix stream socket.
+//
+//	probe process ── Report{devices{allocators}} ── socket ── monitor
+//
+// Every allocator's report obeys, in bytes,
+//
+//	reserved = allocated + cached + fragmented
+package probe
+
+import (
+	"time"
+
+	"vramscope/internal/process"
+	"vramscope/internal/quantity"
+)
+
+// Version is the protocol's name and major version.
+const Version = "vramscope/1"
+
+// Basis says how an allocator's fragmentation is determined.
+type Basis string
+
+// The three bases.
+const (
+	Stranded    Basis = "stranded"     // PyTorch: inactive split blocks
+	LargestFree Basis = "largest_free" // best fit with coalescing: cached is the largest free block, the rest is fragmented
+	PostFlush   Basis = "post_flush"   // pools: unknown until a flush, then what it left behind
+)
+
+// Report is the answer to the command "stats".
+type Report struct {
+	TimeNS  int64    `json:"time_ns"` // Unix time of the reading in the probe process
+	Devices []Device `json:"devices"`
+}
+
+// Device is one GPU as a probe process sees it. UUID is in NVML's form:
+// CUDA_VISIBLE_DEVICES reorders indices, so an index would name nothing.
+type Device struct {
+	UUID       string          `json:"uuid"`
+	TotalBytes *quantity.Bytes `json:"total_bytes,omitempty"`
+	Allocators []Allocator     `json:"allocators"`
+}
+
+// Allocator is one allocator's books. A nil figure is one it does not keep.
+type Allocator struct {
+	Kind   string `json:"kind"`             // "pytorch", "cuda_pool", "cupy", "rmm", "jax", "tensorflow", "raw"
+	Handle uint64 `json:"handle,omitempty"` // pool handle: two libraries on one CUDA pool are one allocator
+	Basis  Basis  `json:"basis,omitempty"`
+
+	ReservedBytes    *quantity.Bytes `json:"reserved_bytes,omitempty"`
+	AllocatedBytes   *quantity.Bytes `json:"allocated_bytes,omitempty"`
+	CachedBytes      *quantity.Bytes `json:"cached_bytes,omitempty"`
+	FragmentedBytes  *quantity.Bytes `json:"fragmented_bytes,omitempty"`
+	ReturnableBytes  *quantity.Bytes `json:"returnable_bytes,omitempty"`
+	PendingBytes     *quantity.Bytes `json:"pending_bytes,omitempty"` // freed by the program, not yet by the GPU's streams
+	LargestFreeBytes *quantity.Bytes `json:"largest_free_bytes,omitempty"`
+	Segments         *int64          `json:"segments,omitempty"`
+	OutOfMemoryCount *int64          `json:"out_of_memory_count,omitempty"`
+	AllocRetries     *int64          `json:"alloc_retries,omitempty"`
+}
+
+// Hello is the answer to the command "hello".
+type Hello struct {
+	Proto        string    `json:"proto"` // Version
+	PID          int       `json:"pid"`   // in the probe process's own pid namespace
+	StartTime    uint64    `json:"starttime"`
+	Runtimes     []Runtime `json:"runtimes"`
+	Capabilities []string  `json:"capabilities"` // "flush", "snapshot", …
+}
+
+// Runtime is a library that owns allocators: PyTorch 2.6.0, JAX 0.11.2.
+type Runtime struct {
+	Name    string `json:"name"`
+	Version string `json:"version,omitempty"`
+}
+
+// Answer is the newest a monitor has heard from one probe process.
+type Answer struct {
+	Process process.Identity
+	Hello   Hello
+	Report  Report
+	At      time.Time // when the report arrived, on the monitor's clock
+	Err     error     // why the last exchange failed, nil if it did not
+}

@@ -1,0 +1,94 @@
+package snapshot
+
+import (
+	"time"
+
+	"vramscope/internal/quantity"
+)
+
+// History is the past, safe for concurrent use while the sampler writes.
+type History interface {
+	// At rebuilds the moment at or just before t: figures, rows, and the
+	// state of each GPU. It is false where nothing is remembered that far back.
+	At(t time.Time) (*Snapshot, bool)
+	// Series gives a metric between from and to in equal buckets, one Point
+	// for each. A bucket without a sample is a Point that is not Known.
+	Series(key SeriesKey, from, to time.Time, buckets int) []Point
+	// Span is how far back the history goes; both zero while it is empty.
+	Span() (oldest, newest time.Time)
+	// Events gives the newest events first, at most limit of them (0: all).
+	Events(limit int) []Event
+}
+
+// Metric is what a series measures.
+//
+// Values are bytes, except MetricUtilization and MetricMemoryUtilization (per
+// cent), MetricTemperature (°C), MetricPower (mW), MetricSMClock (MHz) and
+// MetricCPU (hundredths of a per cent of one core).
+type Metric uint8
+
+// The metrics.
+const (
+	MetricUsed Metric = iota
+	MetricAllocated
+	MetricCached
+	MetricFragmented
+	MetricReturnable
+	MetricHost
+	MetricCPU
+	MetricUtilization // of a GPU or, in a process's series, of its SMs
+	MetricTemperature
+	MetricPower
+	MetricSMClock
+	MetricMemoryUtilization
+)
+
+// SeriesKey names one series. With a zero Row it is the GPU's (or, with
+// Instance.MIG, the MIG instance's), else the row's.
+type SeriesKey struct {
+	Metric   Metric
+	GPUUUID  string
+	Instance InstanceID
+	Row      RowID
+}
+
+// Point is one bucket of a series. Max is what a spike leaves behind.
+type Point struct {
+	Time           time.Time // the bucket's end
+	Min, Max, Last int64
+	Known          bool
+}
+
+// EventKind says what happened.
+type EventKind string
+
+// The kinds of event.
+const (
+	EventStarted     EventKind = "started"
+	EventEnded       EventKind = "ended"
+	EventGPULost     EventKind = "gpu_lost"
+	EventGPUBack     EventKind = "gpu_back"
+	EventDriverGone  EventKind = "driver_gone"
+	EventDriverBack  EventKind = "driver_back" // also: reloaded, upgraded
+	EventOutOfMemory EventKind = "out_of_memory"
+	EventAlarm       EventKind = "alarm"
+	EventCleared     EventKind = "alarm_cleared"
+	EventXID         EventKind = "xid"
+	EventFlush       EventKind = "flush"
+	EventAttach      EventKind = "attach"
+	EventSignal      EventKind = "signal"
+)
+
+// Event is one line of the event log.
+type Event struct {
+	Time     time.Time
+	Kind     EventKind
+	GPU      int // index, meaningful where GPUUUID is set
+	GPUUUID  string
+	Row      RowID
+	User     string
+	Name     string // the process's short name, cleaned
+	Severity Severity
+	Message  string // "ended: was 60.1G, peak 71.3G, out of memory x1"
+	Bytes    quantity.Optional[quantity.Bytes]
+}

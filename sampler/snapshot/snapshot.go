@@ -1,0 +1,235 @@
+// Package snapshot is the picture of one moment: what the sampler publishes
+// and every front end (screen, table, JSON) reads. A Snapshot is immutable
+// once it has been published; readers share it freely.
+//
+//	sampler ── Snapshot ──→ ui, cli        (now)
+//	        ── History  ──→ ui, cli        (then: At, Series, Events)
+package snapshot
+
+import (
+	"time"
+
+	"vramscope/internal/quantity"
+)
+
+// Shorthand for the optional values that fill a snapshot.
+type (
+	Bytes = quantity.Optional[quantity.Bytes]
+	Int   = quantity.Optional[int]
+	Float = quantity.Optional[float64]
+)
+
+// Snapshot is everything known at one moment.
+type Snapshot struct {
+	Sequence  uint64    // grows by one with each published snapshot
+	Time      time.Time // of the tick
+	Interval  time.Duration
+	Simulated bool // the figures come from the simulator
+	Past      bool // rebuilt from the history, not measured now
+
+	Host   Host
+	Driver Driver
+	GPUs   []GPU     // by index
+	Rows   []Process // live processes, by GPU, pid, start time
+	Gone   []Gone    // ended processes, newest first
+	Alerts []Alert   // worst first
+
+	// ProbeSeen reports that some probe has answered at least once since the
+	// start: from then on the columns of parts stay.
+	ProbeSeen bool
+}
+
+// Host is the machine that the GPUs are in.
+type Host struct {
+	Name        string
+	User        string // who looks
+	MemoryTotal Bytes
+	MemoryUsed  Bytes
+	Load        Float // one-minute load average
+}
+
+// DriverState is how the driver is doing.
+type DriverState string
+
+// The states; every one but OK has a Message.
+const (
+	DriverOK        DriverState = "ok"
+	DriverAbsent    DriverState = "absent"     // no library
+	DriverNotLoaded DriverState = "not_loaded" // library, but no driver
+	DriverGone      DriverState = "gone"       // it was there and went away
+	DriverNoCgo     DriverState = "no_cgo"     // this build cannot read it
+)
+
+// Driver is the driver as a whole.
+type Driver struct {
+	Version     string
+	CUDAVersion string
+	State       DriverState
+	Since       time.Time // when it took this state
+	Message     string    // what went wrong: "DRIVER_NOT_LOADED"
+	RetryAt     time.Time // when it is looked for again; zero while OK
+	MemoryCall  string    // which memory call answers: "v2" or "v1"; "" where neither did
+	// ProbesAnswering counts live probes, whether the driver lists their process or not.
+	ProbesAnswering int
+	// Hanging counts driver calls that have not come back.
+	Hanging int
+}
+
+// GPUState is how one GPU is doing.
+type GPUState string
+
+// The states of a GPU.
+const (
+	GPUOK      GPUState = "ok"
+	GPULost    GPUState = "lost"    // the driver says it is gone
+	GPUHanging GPUState = "hanging" // a call to it has not come back in time
+	GPUError   GPUState = "error"   // it answers with another error
+)
+
+// GPU is one GPU, or what was last known of it.
+type GPU struct {
+	Index    int
+	UUID     string
+	Name     string
+	PCIBusID string
+
+	State    GPUState
+	Since    time.Time // when it took this state
+	Message  string    // the driver's error where the state is not OK
+	RetryAt  time.Time // when a lost GPU is asked again
+	LastUsed Bytes     // what was used when it was last heard of
+
+	Memory Memory
+	Parts  Parts // of all its processes; Unknown holds what no probe explains
+
+	Utilization         Int      // per cent of time in which a kernel ran
+	MemoryUtilization   Int      // per cent of time in which memory was read or written
+	Temperature         Int      // °C
+	TemperatureSlowdown Int      // °C
+	Power               Float    // W
+	PowerLimit          Float    // W
+	SMClock             Int      // MHz
+	MemoryClock         Int      // MHz
+	Throttled           []string // why the clocks are held down: "thermal", "power", "hardware"; nil when they are not
+	ECC                 ECC
+	XIDs                []XID // of the last hour, newest first
+
+	MIG       bool
+	Instances []Instance // in the driver's order
+
+	IdleSince time.Time // utilisation has been 0 with memory held since then; zero when it is not
+	FullIn    *FullIn   // nil when nothing can be said
+	Predicted []Prediction
+
+	// ProcessCount counts distinct processes; unknown where the driver's list could not be read.
+	ProcessCount Int
+	// Unattributed is used memory that no listed process accounts for.
+	Unattributed Bytes
+}
+
+// Memory is a frame buffer: Total = Used + Free + Reserved where all are known.
+type Memory struct {
+	Total, Used, Free, Reserved Bytes
+}
+
+// Capacity is what the GPU can give to processes: total − driver-reserved.
+// It is the scale of the bar and the meaning of "full".
+func (m Memory) Capacity() Bytes {
+	total, ok := m.Total.Value()
+	if !ok {
+		return Bytes{}
+	}
+	return quantity.From(total-m.Reserved.Or(0), quantity.Computed)
+}
+
+// Parts is what memory is made of, in the order in which bars draw it.
+//
+//	used  = Other + Unknown + Allocated + Stuck + Returnable
+//	Stuck = fragmented + cached − returnable
+//
+// Each part is unknown where nothing tells it.
+type Parts struct {
+	Other, Unknown, Allocated, Stuck, Returnable Bytes
+}
+
+// ECC is the state of error correction; counts are since the driver's load.
+type ECC struct {
+	Enabled     quantity.Optional[bool]
+	Corrected   quantity.Optional[uint64]
+	Uncorrected quantity.Optional[uint64]
+}
+
+// XID is a critical error that the driver reported.
+type XID struct {
+	Code uint64
+	Time time.Time
+}
+
+// Instance is one MIG device of a GPU.
+type Instance struct {
+	ID           InstanceID
+	UUID         string
+	Profile      string // "3g.40gb"
+	Slices       int    // of the GPU's seven; 0 where not told
+	Memory       Memory
+	Parts        Parts
+	ProcessCount Int
+}
+
+// InstanceID names a part of a MIG GPU; its zero value is the whole GPU.
+type InstanceID struct {
+	MIG     bool
+	GPU     uint32 // GPU instance
+	Compute uint32 // compute instance
+}
+
+// FullIn is when a GPU will be full: the median, with an 80 % interval.
+// A zero Latest means "perhaps never".
+type FullIn struct {
+	Median, Earliest, Latest time.Duration
+}
+
+// Prediction is a forecast of used memory at one horizon.
+type Prediction struct {
+	Horizon                                    time.Duration
+	Median, Lower80, Upper80, Lower95, Upper95 quantity.Bytes
+}
+
+// Severity orders alerts.
+type Severity uint8
+
+// The severities.
+const (
+	Notice Severity = iota // know it: yellow
+	Urgent                 // act now: red, reversed
+)
+
+// Alert is one thing to say, already past its hysteresis.
+type Alert struct {
+	Kind     AlertKind
+	Severity Severity
+	GPU      int // index; −1 is never used: an alert without a GPU has GPUUUID ""
+	GPUUUID  string
+	Row      RowID // the process it names, zero where none
+	Since    time.Time
+	Note     string // at the end of a GPU line, at most 22 cells: "out of memory x2"
+	Message  string // the alert line's sentence
+	Advice   string // what to do about it: "F on 2963112 returns 11.8G"; may be empty
+}
+
+// AlertKind names a rule.
+type AlertKind string
+
+// The rules.
+const (
+	AlertLost        AlertKind = "lost"
+	AlertHanging     AlertKind = "hanging"
+	AlertECC         AlertKind = "ecc_uncorrectable"
+	AlertXID         AlertKind = "xid"
+	AlertFullIn      AlertKind = "full_in"
+	AlertOutOfMemory AlertKind = "out_of_memory"
+	AlertLowMemory   AlertKind = "low_memory" // free below the threshold, and growth, retries or an out-of-memory event with it
+	AlertLeak        AlertKind = "leak"
+	AlertThrottled   AlertKind = "throttled"
+	AlertDriver      AlertKind = "driver"
+)

@@ -1,0 +1,48 @@
+// Package themes turns a palette into the one Styles value that the screen is
+// drawn with. Colours exist only here; ui names meanings.
+//
+//	palette (hex or ANSI) ── terminal's colour profile ── Styles (ready escape sequences)
+package themes
+
+// Style is a ready escape sequence. It is computed once per theme, because
+// rendering a style anew for each cell is what costs time in a frame.
+type Style struct {
+	open string // the SGR sequence that starts it; "" is plain text
+}
+
+// reset ends every style.
+const reset = "\x1b[m"
+
+// Append writes text in this style to dst.
+func (s Style) Append(dst []byte, text string) []byte {
+	if s.open == "" || text == "" {
+		return append(dst, text...)
+	}
+	dst = append(dst, s.open...)
+	dst = append(dst, text...)
+	return append(dst, reset...)
+}
+
+// Styles is a theme, resolved for a terminal. Every field is a meaning.
+type Styles struct {
+	Name string
+	Dark bool
+
+	Text   Style // figures and commands: the terminal's own colour
+	Dim    Style // unknown figures, owners, hints, what is over
+	Strong Style // bold
+	Header Style // column titles
+	Key    Style // a key's name in hints and help
+	Title  Style // a panel's title
+	Rule   Style // lines of rules and frames
+	Cursor Style // the row of the cursor: reverse
+	Badge  Style // SIMULATED, READ-ONLY, PAST: reverse
+
+	Alarm   Style // act now: reverse red
+	Leak    Style // red, not reversed
+	Warning Style // know it: yellow
+
+	Other, Unknown, Allocated, Stuck, Returnable, Free Style // parts of a bar
+
+	History, Median, Bounds, Capacity Style // curves of the graph
+}

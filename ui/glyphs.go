@@ -1,0 +1,46 @@
+package ui
+
+import "unicode"
+
+// glyphs is one of the two sets the screen is drawn with.
+type glyphs struct {
+	other, unknown, allocated, stuck, returnable, free string
+	migBorder                                          string
+	dash                                               string // a value that is not known
+	up, down                                           string // growing, shrinking
+	sawtooth, leak                                     string
+	sortDown, sortUp                                   string
+	rule                                               string
+	corners                                            [4]string // ┌ ┐ └ ┘
+	side                                               string
+	ellipsis                                           string
+	enDash                                             string   // between the bounds of an interval
+	times                                              string   // 8×H100
+	spark                                              []string // lowest first; nil drops the column
+	capacity, median, bound                            string
+	ascii                                              bool
+}
+
+var unicodeGlyphs = glyphs{
+	other: "▓", unknown: "▄", allocated: "█", stuck: "▒", returnable: "░", free: "·",
+	migBorder: "│", dash: "–", up: "↑", down: "↓", sawtooth: "~", leak: "L",
+	sortDown: "▼", sortUp: "▲", rule: "─", corners: [4]string{"┌", "┐", "└", "┘"}, side: "│",
+	ellipsis: "…", enDash: "–", times: "×",
+	spark:    []string{"▁", "▂", "▃", "▄", "▅", "▆", "▇"},
+	capacity: "═", median: "-", bound: "·",
+}
+
+var asciiGlyphs = glyphs{
+	other: "x", unknown: "o", allocated: "#", stuck: "=", returnable: "-", free: ".",
+	migBorder: "|", dash: "-", up: "^", down: "v", sawtooth: "~", leak: "L",
+	sortDown: "v", sortUp: "^", rule: "-", corners: [4]string{"-", "-", "-", "-"}, side: "|",
+	ellipsis: "+", enDash: "-", times: "x",
+	capacity: "=", median: "-", bound: ".",
+	ascii: true,
+}
+
+// printable reports whether a rune from outside may be shown: no control
+// characters, no joiners, no marks that change direction.
+func printable(r rune) bool {
+	return unicode.IsPrint(r) && r != unicode.ReplacementChar && !unicode.Is(unicode.Mn, r) && !unicode.Is(unicode.Me, r)
+}

@@ -1,0 +1,78 @@
+// Package ui is the Bubble Tea program: it turns a Snapshot into a screen.
+//
+//	key, mouse, resize ─→ Update ─→ state
+//	Snapshot (newest) ──→ Update ─→ state.live        frame(state) ─→ lines ─→ View
+//
+// Panels are values with Render(width, height); rectangles are computed once
+// per resize (layout), styles once per theme. Update does no IO and View
+// changes nothing: what costs time runs in a tea.Cmd, what acts on the box
+// goes through Actions, which cli binds.
+package ui
+
+import (
+	"time"
+
+	"vramscope/sampler/snapshot"
+)
+
+// panel is a rectangle of the screen: a value that draws itself. Render
+// returns exactly height lines of exactly width cells.
+type panel interface {
+	Render(width, height int) []string
+}
+
+// state is what the keys have made of the screen. A frame is a pure function
+// of a state, the glyphs and the styles: rendering changes nothing here, and
+// only Update writes it.
+type state struct {
+	width, height int
+	now           time.Time // of the last tick or key: what ages are measured from
+
+	live  *snapshot.Snapshot // the newest; nil until the first arrives
+	shown *snapshot.Snapshot // what is drawn: live, frozen, or rebuilt from the past
+
+	frozen bool      // p: the screen holds still, sampling goes on
+	past   time.Time // not zero: looking back at this moment
+
+	readOnly  bool
+	mouse     bool
+	partsEver bool // a probe has been seen: the columns of parts are there, and stay
+
+	cursor  cursor
+	tags    map[snapshot.RowID]bool
+	sort    sortOrder
+	filter  string // rows that contain it stay; "" is all
+	find    string // what n and N look for
+	mine    bool   // only my processes
+	tree    bool   // children under their parents
+	focus   *focus // a GPU or instance whose rows alone are listed
+	scrollX int    // cells the COMMAND column is moved by ← →
+	gpuTop  int    // first GPU line in view where they do not all fit
+
+	alert  int                 // which of the alerts is on the alert line
+	pinned *snapshot.SeriesKey // what the graph holds on to (P); nil: follow
+	window time.Duration       // the graph's, back from now
+
+	message      string // what the last action said; takes the alert line until messageUntil
+	messageUntil time.Time
+	hintOff      bool // Esc has dismissed the day-one hint
+}
+
+// cursor holds a process, not a line: rows move around it.
+type cursor struct {
+	active bool
+	id     snapshot.RowID
+	line   int // the line of the table that it keeps while rows move
+}
+
+// focus narrows the table to a GPU, and to one of its instances if any.
+type focus struct {
+	gpuUUID  string
+	instance snapshot.InstanceID
+}
+
+// sortOrder is the table's sort key and direction.
+type sortOrder struct {
+	column   string // a column's title: "USED", "PID", …
+	reversed bool
+}
