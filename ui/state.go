@@ -53,6 +53,10 @@ type state struct {
 	pinned *snapshot.SeriesKey // what the graph holds on to (P); nil: follow
 	window time.Duration       // the graph's, back from now
 
+	detail  bool  // Enter: the process under the cursor has the whole screen above the alert line
+	overlay panel // help, events, environment or a dialog, over the table's rectangle; nil: none
+	prompt  panel // one line of input (find, filter, interval) in the place of the keys line; nil: none
+
 	message      string // what the last action said; takes the alert line until messageUntil
 	messageUntil time.Time
 	hintOff      bool // Esc has dismissed the day-one hint
