@@ -6,8 +6,10 @@ package themes
 
 // Style is a ready escape sequence. It is computed once per theme, because
 // rendering a style anew for each cell is what costs time in a frame.
+// Styles are comparable: two that look alike are equal.
 type Style struct {
-	open string // the SGR sequence that starts it; "" is plain text
+	open    string // the SGR sequence that starts it; "" is plain text
+	reverse bool   // it is seen on blanks too
 }
 
 // reset ends every style.
@@ -22,6 +24,22 @@ func (s Style) Append(dst []byte, text string) []byte {
 	dst = append(dst, text...)
 	return append(dst, reset...)
 }
+
+// Switch writes to dst what turns text in the style from into text in this
+// style: nothing where they are the same. It saves the terminal a sequence
+// for each cell of a row in one colour.
+func (s Style) Switch(dst []byte, from Style) []byte {
+	if s == from {
+		return dst
+	}
+	if from.open != "" {
+		dst = append(dst, reset...)
+	}
+	return append(dst, s.open...)
+}
+
+// Reversed reports whether the style is seen on blanks too.
+func (s Style) Reversed() bool { return s.reverse }
 
 // Styles is a theme, resolved for a terminal. Every field is a meaning.
 type Styles struct {
