@@ -4,8 +4,8 @@
 package quantity
 
 import (
-	"fmt"
 	"math"
+	"strconv"
 )
 
 // Bytes is an amount of memory in bytes. It is signed because differences are
@@ -25,25 +25,28 @@ const (
 // String writes at most five cells: three digits and a binary unit ("842M",
 // "9.87G", "61.8G", "140G", "1.18T"), "0" for zero. Never wider, so that a
 // column of them never shifts.
-func (b Bytes) String() string {
+func (b Bytes) String() string { return string(b.Append(nil)) }
+
+// Append writes what String gives to dst.
+func (b Bytes) Append(dst []byte) []byte {
 	if b < 0 {
-		return "-" + b.magnitude(2)
+		return b.magnitude(append(dst, '-'), 2)
 	}
-	return b.magnitude(3)
+	return b.magnitude(dst, 3)
 }
 
 // magnitude formats |b| with the given number of significant digits, going to
 // the next unit as soon as four digits would be needed.
-func (b Bytes) magnitude(digits int) string {
+func (b Bytes) magnitude(dst []byte, digits int) []byte {
 	v := math.Abs(float64(b))
 	if v < 1000 {
 		if v == 0 {
-			return "0"
+			return append(dst, '0')
 		}
 		if digits < 3 && v >= 100 {
-			return "0.1K"
+			return append(dst, "0.1K"...)
 		}
-		return fmt.Sprintf("%.0fB", v)
+		return append(strconv.AppendFloat(dst, v, 'f', 0, 64), 'B')
 	}
 	unit := byte('B')
 	for _, u := range []byte("KMGTPE") {
@@ -66,5 +69,5 @@ func (b Bytes) magnitude(digits int) string {
 	case v < 99.95:
 		decimals = digits - 2
 	}
-	return fmt.Sprintf("%.*f%c", max(decimals, 0), v, unit)
+	return append(strconv.AppendFloat(dst, v, 'f', max(decimals, 0), 64), unit)
 }
