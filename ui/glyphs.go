@@ -1,7 +1,5 @@
 package ui
 
-import "unicode"
-
 // glyphs is one of the two sets the screen is drawn with.
 type glyphs struct {
 	other, unknown, allocated, stuck, returnable, free string
@@ -37,10 +35,4 @@ var asciiGlyphs = glyphs{
 	ellipsis: "+", enDash: "-", times: "x",
 	capacity: "=", median: "-", bound: ".",
 	ascii: true,
-}
-
-// printable reports whether a rune from outside may be shown: no control
-// characters, no joiners, no marks that change direction.
-func printable(r rune) bool {
-	return unicode.IsPrint(r) && r != unicode.ReplacementChar && !unicode.Is(unicode.Mn, r) && !unicode.Is(unicode.Me, r)
 }

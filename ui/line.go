@@ -1,10 +1,6 @@
 package ui
 
 import (
-	"strings"
-
-	"github.com/charmbracelet/x/ansi"
-
 	"vramscope/themes"
 )
 
@@ -14,21 +10,45 @@ import (
 // Text put into a line must be clean (no control or escape characters):
 // whatever comes from outside goes through clean first.
 type line struct {
-	buf   []byte
-	used  int // cells written
-	width int // cells there are
+	buf     []byte
+	style   themes.Style // of what was written last; neighbours in one style share one sequence
+	used    int          // cells written
+	width   int          // cells there are
+	scratch [32]byte     // where figures are written before they are placed
 }
 
 func newLine(width int) *line { return &line{buf: make([]byte, 0, 2*width+32), width: width} }
+
+// reset empties the line for the next row of the same panel.
+func (l *line) reset(width int) {
+	l.buf, l.style, l.used, l.width = l.buf[:0], themes.Style{}, 0, width
+}
 
 // put writes text in a style, cut hard where the line ends.
 func (l *line) put(style themes.Style, text string) {
 	cells := cellsOf(text)
 	if left := l.width - l.used; cells > left {
-		text = ansi.Truncate(text, max(left, 0), "")
+		text = cut(text, left, "")
 		cells = cellsOf(text)
 	}
-	l.buf = style.Append(l.buf, text)
+	if text == "" {
+		return
+	}
+	l.turn(style)
+	l.buf = append(l.buf, text...)
+	l.used += cells
+}
+
+// putFigure writes what one of the append functions gave: one byte a cell,
+// apart from glyphs of several bytes, which are single cells.
+func (l *line) putFigure(style themes.Style, figure []byte) {
+	cells := cellsOfFigure(figure)
+	if cells > l.width-l.used {
+		l.put(style, string(figure))
+		return
+	}
+	l.turn(style)
+	l.buf = append(l.buf, figure...)
 	l.used += cells
 }
 
@@ -38,73 +58,79 @@ func (l *line) right(style themes.Style, text string, cells int) {
 	l.put(style, text)
 }
 
+// rightFigure is right for what one of the append functions gave.
+func (l *line) rightFigure(style themes.Style, figure []byte, cells int) {
+	l.skip(cells - cellsOfFigure(figure))
+	l.putFigure(style, figure)
+}
+
 // left writes text at the left edge of a cell of the given width, cut with
 // the ellipsis where it is longer.
 func (l *line) left(style themes.Style, text string, cells int, ellipsis string) {
-	text = cut(text, cells, ellipsis)
+	text = cut(text, min(cells, l.width-l.used), ellipsis)
 	start := l.used
 	l.put(style, text)
 	l.skip(cells - (l.used - start))
 }
 
+// repeat writes a single-cell glyph n times.
+func (l *line) repeat(style themes.Style, glyph string, n int) {
+	n = min(n, l.width-l.used)
+	if n <= 0 {
+		return
+	}
+	l.turn(style)
+	for range n {
+		l.buf = append(l.buf, glyph...)
+	}
+	l.used += n
+}
+
 // skip writes n blanks.
 func (l *line) skip(n int) {
 	n = min(n, l.width-l.used)
+	if n <= 0 {
+		return
+	}
+	if l.style.Reversed() {
+		l.turn(themes.Style{})
+	}
 	for range n {
 		l.buf = append(l.buf, ' ')
 	}
-	l.used += max(n, 0)
+	l.used += n
+}
+
+// to skips to a column; where the line is past it already it does nothing.
+func (l *line) to(column int) { l.skip(column - l.used) }
+
+// wholly is the line padded to its width, all of it in one style. Only text
+// without styles may have been written.
+func (l *line) wholly(style themes.Style) string {
+	l.to(l.width)
+	out := make([]byte, 0, len(l.buf)+16)
+	return string(style.Append(out, string(l.buf)))
 }
 
 // String pads the line to its width and returns it.
 func (l *line) String() string {
-	l.skip(l.width - l.used)
+	l.to(l.width)
+	l.turn(themes.Style{})
 	return string(l.buf)
 }
 
-// cellsOf measures text in terminal cells. All of the screen's own glyphs are
-// single cells; only text from outside can be wider.
-func cellsOf(text string) int {
-	for i := range len(text) {
-		if text[i] >= 0x80 {
-			return ansi.StringWidth(text)
-		}
-	}
-	return len(text)
+func (l *line) turn(style themes.Style) {
+	l.buf = style.Switch(l.buf, l.style)
+	l.style = style
 }
 
-// cut shortens text to so many cells, ending in the ellipsis where it had to.
-func cut(text string, cells int, ellipsis string) string {
-	if cells <= 0 {
-		return ""
-	}
-	if cellsOf(text) <= cells {
-		return text
-	}
-	return ansi.Truncate(text, cells, ellipsis)
-}
-
-// clean makes text from outside fit to be shown: control and escape
-// characters become '?', blanks stay blanks.
-func clean(text string) string {
-	ok := true
-	for i := range len(text) {
-		if c := text[i]; c < 0x20 || c >= 0x7f {
-			ok = false
-			break
+// cellsOfFigure counts the runes: figures have no wide ones.
+func cellsOfFigure(figure []byte) int {
+	cells := 0
+	for _, b := range figure {
+		if b&0xc0 != 0x80 {
+			cells++
 		}
 	}
-	if ok {
-		return text
-	}
-	return strings.Map(func(r rune) rune {
-		switch {
-		case r == '\t' || r == '\n' || r == '\r':
-			return ' '
-		case !printable(r):
-			return '?'
-		default:
-			return r
-		}
-	}, text)
+	return cells
 }
