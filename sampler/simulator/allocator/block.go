@@ -1,0 +1,139 @@
+// Package allocator imitates the two ways in which deep-learning runtimes keep
+// GPU memory: PyTorch's caching allocator (Caching) and the best fit with
+// coalescing of JAX and TensorFlow (BestFit). Only the books are real; no
+// memory is behind them.
+//
+//	program ── Allocate, Free ──→ allocator ── Reserve, Release ──→ Device
+//	                                  └── Stats: reserved = allocated + cached + fragmented
+//
+// Memory is got from the device in segments. A segment is a chain of blocks in
+// the order of their addresses; a block is live, pending or free, and two free
+// blocks never lie side by side, because freeing merges them.
+package allocator
+
+import (
+	"errors"
+
+	"vramscope/internal/quantity"
+)
+
+// ErrOutOfMemory is returned when neither the allocator nor the device has a
+// free range that is large enough.
+var ErrOutOfMemory = errors.New("out of memory")
+
+// Device is where segments come from: cudaMalloc and cudaFree.
+type Device interface {
+	Reserve(size quantity.Bytes) bool // false: the device has not that much left
+	Release(size quantity.Bytes)
+}
+
+// Stats are an allocator's books. Reserved = Allocated + Cached + Fragmented.
+type Stats struct {
+	Reserved    quantity.Bytes // got from the device
+	Allocated   quantity.Bytes // in live blocks, pending ones included
+	Cached      quantity.Bytes // free and not stuck
+	Fragmented  quantity.Bytes // free and stuck between live blocks
+	Returnable  quantity.Bytes // what Flush would give back
+	Pending     quantity.Bytes // freed by the program, still used by a stream
+	LargestFree quantity.Bytes // largest free block
+	Segments    int
+	OutOfMemory int // allocations that failed
+	Retries     int // allocations for which the cache was flushed first
+}
+
+// Piece is a block as Segments shows it.
+type Piece struct {
+	Size quantity.Bytes
+	Free bool
+}
+
+// Segment is one range got from the device, with its blocks in the order of
+// their addresses.
+type Segment struct {
+	Size   quantity.Bytes
+	Pieces []Piece
+}
+
+type state uint8
+
+const (
+	free state = iota
+	live
+	pending
+)
+
+// Block is a range of a segment. A program holds live blocks; after Free the
+// block must not be used again.
+type Block struct {
+	address  uint64
+	size     quantity.Bytes
+	previous *Block // neighbours in the segment
+	next     *Block
+	home     *freeSet // where it goes when it becomes free
+	state    state
+}
+
+// Size is what the block takes in its segment, which is what was asked for,
+// rounded up.
+func (b *Block) Size() quantity.Bytes { return b.size }
+
+// whole reports whether the block is its segment.
+func (b *Block) whole() bool { return b.previous == nil && b.next == nil }
+
+// split cuts the block down to size and returns the rest as a free block.
+func (b *Block) split(size quantity.Bytes) *Block {
+	rest := &Block{
+		address:  b.address + uint64(size),
+		size:     b.size - size,
+		previous: b,
+		next:     b.next,
+		home:     b.home,
+	}
+	if b.next != nil {
+		b.next.previous = rest
+	}
+	b.next = rest
+	b.size = size
+	return rest
+}
+
+// absorb appends the right neighbour to the block. The left one is always the
+// one that stays, so that the first block of a segment is the same for good.
+func (b *Block) absorb() {
+	right := b.next
+	b.size += right.size
+	b.next = right.next
+	if b.next != nil {
+		b.next.previous = b
+	}
+	right.previous, right.next = nil, nil
+}
+
+// merge joins a block that has just become free with its free neighbours,
+// which leave their set, and returns what came of it.
+func (b *Block) merge(take func(*Block)) *Block {
+	if right := b.next; right != nil && right.state == free {
+		take(right)
+		b.absorb()
+	}
+	if left := b.previous; left != nil && left.state == free {
+		take(left)
+		left.absorb()
+		return left
+	}
+	return b
+}
+
+// segment describes the segment that starts at b.
+func (b *Block) segment() Segment {
+	var s Segment
+	for ; b != nil; b = b.next {
+		s.Size += b.size
+		s.Pieces = append(s.Pieces, Piece{Size: b.size, Free: b.state == free})
+	}
+	return s
+}
+
+func roundUp(size, unit quantity.Bytes) quantity.Bytes {
+	return (size + unit - 1) / unit * unit
+}

@@ -1,0 +1,199 @@
+package allocator
+
+import (
+	"fmt"
+
+	"vramscope/internal/quantity"
+)
+
+// The sizes that PyTorch's allocator works with.
+// Source: https://github.com/pytorch/pytorch/blob/v2.6.0/c10/cuda/CUDACachingAllocator.cpp
+const (
+	minBlock     = 512                // every size is a multiple of it
+	smallSize    = quantity.MiB       // up to here from the small pool
+	smallSegment = 2 * quantity.MiB   // what the small pool gets from the device at a time
+	largeSegment = 20 * quantity.MiB  // what a request under minLarge gets
+	minLarge     = 10 * quantity.MiB  // from here on a segment of its own
+	roundLarge   = 2 * quantity.MiB   // to a multiple of this
+	firstAddress = 0x7f00_0000_0000   // a device address as CUDA hands them out
+	addressGap   = uint64(roundLarge) // keeps segments apart: neighbours in memory are not merged
+)
+
+// Caching is PyTorch's caching allocator: one stream, no size limit on
+// splitting, no expandable segments.
+//
+// A request is rounded to 512 bytes and served with the smallest free block of
+// its pool (small up to 1 MiB, large above) that is large enough. The rest is
+// split off when it is worth keeping: 512 bytes in the small pool, more than
+// 1 MiB in the large one. Where nothing fits, a segment is reserved: 2 MiB for
+// the small pool, 20 MiB for requests under 10 MiB, else the request rounded
+// to 2 MiB. If the device refuses, all whole free segments are given back and
+// it is asked again.
+//
+// What is free and whole is cached; what is free and shares its segment with
+// something live is fragmented ("inactive split" in PyTorch): no flush returns
+// it.
+type Caching struct {
+	device       Device
+	small, large freeSet
+	waiting      []*Block // pending blocks
+	segments     map[*Block]struct{}
+	nextAddress  uint64
+	stats        Stats
+}
+
+// NewCaching returns an allocator that holds nothing yet.
+func NewCaching(device Device) *Caching {
+	return &Caching{device: device, segments: map[*Block]struct{}{}, nextAddress: firstAddress}
+}
+
+// Allocate hands out a block of at least size, or ErrOutOfMemory.
+func (c *Caching) Allocate(size quantity.Bytes) (*Block, error) {
+	size = max(roundUp(size, minBlock), minBlock)
+	pool, room := &c.large, quantity.Bytes(smallSize)
+	if size <= smallSize {
+		pool, room = &c.small, minBlock-1
+	}
+	b := pool.fit(size)
+	if b != nil {
+		c.take(b)
+	} else {
+		var err error
+		if b, err = c.reserve(size, pool); err != nil {
+			return nil, err
+		}
+	}
+	if b.size-size > room {
+		c.put(b.split(size))
+	}
+	b.state = live
+	c.stats.Allocated += b.size
+	return b, nil
+}
+
+// reserve gets a segment that holds a block of size, flushing the cache once
+// if the device has no room.
+func (c *Caching) reserve(size quantity.Bytes, pool *freeSet) (*Block, error) {
+	segment := roundUp(size, roundLarge)
+	switch {
+	case size <= smallSize:
+		segment = smallSegment
+	case size < minLarge:
+		segment = largeSegment
+	}
+	if !c.device.Reserve(segment) {
+		c.Flush()
+		c.stats.Retries++
+		if !c.device.Reserve(segment) {
+			c.stats.OutOfMemory++
+			return nil, fmt.Errorf("allocate %s: %w", size, ErrOutOfMemory)
+		}
+	}
+	b := &Block{address: c.nextAddress, size: segment, home: pool}
+	c.nextAddress += uint64(segment) + addressGap
+	c.segments[b] = struct{}{}
+	c.stats.Segments++
+	c.stats.Reserved += segment
+	return b, nil
+}
+
+// Free takes a live block back at once. Freeing anything else is an error of
+// the caller and panics.
+func (c *Caching) Free(b *Block) {
+	if b.state != live {
+		panic("allocator: free of a block that is not live")
+	}
+	c.settle(b)
+}
+
+// FreeLater takes a block back that another stream may still be using. It
+// stays allocated, and pending, until Settle.
+func (c *Caching) FreeLater(b *Block) {
+	if b.state != live {
+		panic("allocator: free of a block that is not live")
+	}
+	b.state = pending
+	c.stats.Pending += b.size
+	c.waiting = append(c.waiting, b)
+}
+
+// Settle takes the pending blocks back, as if their streams had been
+// synchronised.
+func (c *Caching) Settle() {
+	for i, b := range c.waiting {
+		c.stats.Pending -= b.size
+		c.settle(b)
+		c.waiting[i] = nil
+	}
+	c.waiting = c.waiting[:0]
+}
+
+func (c *Caching) settle(b *Block) {
+	c.stats.Allocated -= b.size
+	b.state = free
+	c.put(b.merge(c.take))
+}
+
+// Flush gives every whole free segment back to the device and returns how much
+// that was: torch.cuda.empty_cache(), which waits for pending blocks first.
+func (c *Caching) Flush() quantity.Bytes {
+	c.Settle()
+	var freed quantity.Bytes
+	for _, pool := range []*freeSet{&c.small, &c.large} {
+		kept := pool.blocks[:0]
+		for _, b := range pool.blocks {
+			if !b.whole() {
+				kept = append(kept, b)
+				continue
+			}
+			delete(c.segments, b)
+			c.stats.Segments--
+			freed += b.size
+			c.device.Release(b.size)
+		}
+		clear(pool.blocks[len(kept):])
+		pool.blocks = kept
+	}
+	c.stats.Cached -= freed
+	c.stats.Reserved -= freed
+	return freed
+}
+
+// Stats reads the books. It costs nothing, whatever the number of blocks.
+func (c *Caching) Stats() Stats {
+	s := c.stats
+	s.Returnable = s.Cached
+	s.LargestFree = max(c.small.largest(), c.large.largest())
+	return s
+}
+
+// Segments describes every segment, in the order of their addresses.
+func (c *Caching) Segments() []Segment {
+	heads := make([]*Block, 0, len(c.segments))
+	for b := range c.segments {
+		heads = append(heads, b)
+	}
+	return describe(heads)
+}
+
+// put makes a free block available. Whether it is whole cannot change while it
+// is in a set: its neighbours, if any, are live, and freeing one of them takes
+// it out first.
+func (c *Caching) put(b *Block) {
+	if b.whole() {
+		c.stats.Cached += b.size
+	} else {
+		c.stats.Fragmented += b.size
+	}
+	b.home.add(b)
+}
+
+// take undoes put.
+func (c *Caching) take(b *Block) {
+	if b.whole() {
+		c.stats.Cached -= b.size
+	} else {
+		c.stats.Fragmented -= b.size
+	}
+	b.home.remove(b)
+}

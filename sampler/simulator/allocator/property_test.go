@@ -1,0 +1,170 @@
+package allocator
+
+import (
+	"encoding/binary"
+	"math/rand/v2"
+	"testing"
+
+	"vramscope/internal/quantity"
+)
+
+// books is what both allocators offer.
+type books interface {
+	Allocate(quantity.Bytes) (*Block, error)
+	Free(*Block)
+	Flush() quantity.Bytes
+	Stats() Stats
+	Segments() []Segment
+}
+
+// audit compares the running books with what the segments really hold.
+func audit(t *testing.T, a books, device *card, held map[*Block]struct{}) {
+	t.Helper()
+	var segments, free, whole, largest, live quantity.Bytes
+	for b := range held {
+		live += b.Size()
+	}
+	for _, segment := range a.Segments() {
+		segments += segment.Size
+		for i, piece := range segment.Pieces {
+			if piece.Size <= 0 {
+				t.Fatalf("a block of %d bytes", piece.Size)
+			}
+			if !piece.Free {
+				continue
+			}
+			if i > 0 && segment.Pieces[i-1].Free {
+				t.Fatal("two free blocks lie side by side")
+			}
+			free += piece.Size
+			largest = max(largest, piece.Size)
+			if len(segment.Pieces) == 1 {
+				whole += piece.Size
+			}
+		}
+	}
+	s := a.Stats()
+	if s.Reserved != segments || s.Reserved != device.used {
+		t.Fatalf("reserved %d, segments %d, device %d", s.Reserved, segments, device.used)
+	}
+	if s.Allocated != live || s.Reserved != s.Allocated+free || s.LargestFree != largest {
+		t.Fatalf("%+v, but %d live, %d free, largest %d", s, live, free, largest)
+	}
+	if s.Reserved != s.Allocated+s.Cached+s.Fragmented || s.Cached < 0 || s.Fragmented < 0 {
+		t.Fatalf("the parts do not add up: %+v", s)
+	}
+	if _, ok := a.(*Caching); ok && (s.Cached != whole || s.Returnable != whole) {
+		t.Fatalf("cached %d, returnable %d, but %d in whole free segments", s.Cached, s.Returnable, whole)
+	}
+}
+
+// play runs a script of four-byte operations: what to do, and a size or a
+// block to do it with.
+func play(t *testing.T, a books, device *card, script []byte) {
+	held := map[*Block]struct{}{}
+	var order []*Block
+	for ; len(script) >= 4; script = script[4:] {
+		what, number := script[0], int(script[1])|int(binary.LittleEndian.Uint16(script[2:]))<<8
+		switch {
+		case what < 130:
+			size := quantity.Bytes(number) << 9 >> (what % 24) // from 8 GiB down, large and small alike
+			b, err := a.Allocate(size)
+			if err != nil {
+				if s := a.Stats(); s.Returnable != 0 {
+					t.Fatalf("out of memory with %d bytes that a flush would return", s.Returnable)
+				}
+				continue
+			}
+			if b.Size() < size {
+				t.Fatalf("asked for %d, got %d", size, b.Size())
+			}
+			held[b] = struct{}{}
+			order = append(order, b)
+		case what < 250 && len(order) > 0:
+			i := number % len(order)
+			a.Free(order[i])
+			delete(held, order[i])
+			order[i] = order[len(order)-1]
+			order = order[:len(order)-1]
+		case what >= 250:
+			want, before := a.Stats().Returnable, device.used
+			if freed := a.Flush(); freed != want || before-device.used != freed {
+				t.Fatalf("flush gave %d, returnable was %d, the device got %d", freed, want, before-device.used)
+			}
+		}
+		audit(t, a, device, held)
+	}
+	for _, b := range order {
+		a.Free(b)
+	}
+	s := a.Stats()
+	if s.Allocated != 0 || s.Fragmented != 0 {
+		t.Fatalf("everything is free, but %+v", s)
+	}
+	if c, ok := a.(*Caching); ok {
+		if c.Flush(); device.used != 0 {
+			t.Fatalf("%d bytes leaked", device.used)
+		}
+	}
+}
+
+func FuzzCaching(f *testing.F) {
+	f.Add([]byte{9, 255, 255, 3, 200, 0, 0, 0, 255, 0, 0, 0})
+	f.Fuzz(func(t *testing.T, script []byte) {
+		device := &card{capacity: 4 * gib}
+		play(t, NewCaching(device), device, script)
+	})
+}
+
+func FuzzBestFit(f *testing.F) {
+	f.Add([]byte{9, 255, 255, 3, 200, 0, 0, 0, 255, 0, 0, 0})
+	f.Fuzz(func(t *testing.T, script []byte) {
+		device := &card{capacity: 8 * gib}
+		a, err := NewBestFit(device, 4*gib)
+		if err != nil {
+			t.Fatal(err)
+		}
+		play(t, a, device, script)
+	})
+}
+
+func TestBooksAddUpOverRandomHistories(t *testing.T) {
+	for seed := range uint64(20) {
+		random := rand.New(rand.NewPCG(seed, 1))
+		script := make([]byte, 4*1500)
+		for i := range script {
+			script[i] = byte(random.Uint32())
+		}
+		device := &card{capacity: 6 * gib}
+		play(t, NewCaching(device), device, script)
+		device = &card{capacity: 6 * gib}
+		a, err := NewBestFit(device, 6*gib)
+		if err != nil {
+			t.Fatal(err)
+		}
+		play(t, a, device, script)
+	}
+}
+
+func BenchmarkCachingAllocateFree(b *testing.B) {
+	c := NewCaching(&card{capacity: 80 * gib})
+	var held []*Block
+	for i := range 600 {
+		block, err := c.Allocate(quantity.Bytes(1+i%97) * mib)
+		if err != nil {
+			b.Fatal(err)
+		}
+		held = append(held, block)
+	}
+	for i := 0; i < len(held); i += 2 {
+		c.Free(held[i])
+	}
+	b.ReportAllocs()
+	for i := 0; b.Loop(); i++ {
+		block, err := c.Allocate(quantity.Bytes(1+i%64) * mib)
+		if err != nil {
+			b.Fatal(err)
+		}
+		c.Free(block)
+	}
+}
