@@ -2,6 +2,13 @@
 // is, what it runs, which job it belongs to, and what it costs the host. It
 // also signals processes, safely: through a pidfd, and only while the
 // identity still matches.
+//
+//	/proc/PID/stat            each tick ──┐
+//	status, cmdline, exe, cgroup, seldom ─┼→ Table ── Info by pid
+//	/proc/meminfo, loadavg    each tick ──┘        └─ Host
+//
+// Everything a process can choose about itself (its name, its arguments, its
+// environment) is handed on as it stands: who shows it cleans it.
 package process
 
 import "time"
@@ -18,10 +25,19 @@ type Identity struct {
 // another container's pid, usually. No action is offered on it.
 func (id Identity) Foreign() bool { return id.StartTime == 0 }
 
+// same reports whether two looks at a pid saw one process. A namespace that
+// could not be read decides nothing: the start time does.
+func (id Identity) same(other Identity) bool {
+	if id.PID != other.PID || id.StartTime != other.StartTime {
+		return false
+	}
+	return id.Namespace == other.Namespace || id.Namespace == 0 || other.Namespace == 0
+}
+
 // Job is the unit a scheduler or container runtime started the process in.
 type Job struct {
-	Kind string // "slurm", "docker", "podman", "pod", "systemd"; "" when none is known
-	ID   string // slurm job number, short container ID, pod host name, unit
+	Kind string // "slurm", "pod", "docker", "podman", "containerd"; "" when none is known
+	ID   string // slurm job number, pod host name, short container ID
 }
 
 // String is the form the screen shows: "slurm 88123".
@@ -32,8 +48,11 @@ func (j Job) String() string {
 	return j.Kind + " " + j.ID
 }
 
+// ticksPerSecond is USER_HZ, 100 on every Linux architecture that has an
+// NVIDIA driver.
+const ticksPerSecond = 100
+
 // Started converts a start time in clock ticks to wall-clock time.
 func Started(boot time.Time, ticks uint64) time.Time {
-	const ticksPerSecond = 100 // USER_HZ is 100 on every Linux architecture that has an NVIDIA driver
 	return boot.Add(time.Duration(ticks) * (time.Second / ticksPerSecond))
 }

@@ -1,0 +1,128 @@
+package process
+
+import (
+	"bytes"
+	"io"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"github.com/prometheus/procfs"
+
+	"vramscope/internal/quantity"
+)
+
+// facts is what changes seldom: at an exec, or when a scheduler moves the
+// process. What may not be read stays empty.
+type facts struct {
+	uid        quantity.Optional[uint32]
+	command    []string
+	executable string
+	job        Job
+}
+
+// commandSize is how much of a command line is kept. Some programs have
+// hundreds of KiB of it.
+const commandSize = 4 << 10
+
+// readFacts reads a process's seldom-changing files. It may hang: the kernel
+// takes the process's memory lock for cmdline, which a process stuck in a
+// driver call may hold for ever, and the host name is on the container's own
+// file system. That is why nobody calls it without a deadline.
+func readFacts(root string, pid int, hostname string) facts {
+	var f facts
+	if fs, err := procfs.NewFS(root); err == nil {
+		if proc, err := fs.Proc(pid); err == nil {
+			f.uid = effectiveUID(proc)
+			if cgroups, err := proc.Cgroups(); err == nil {
+				f.job = jobOf(cgroups)
+			}
+		}
+	}
+	dir := filepath.Join(root, strconv.Itoa(pid))
+	f.executable, _ = os.Readlink(filepath.Join(dir, "exe")) // another user's may not be read
+	f.command = readCommand(filepath.Join(dir, "cmdline"))
+	if f.job.Kind == "pod" {
+		f.job.ID = podName(filepath.Join(dir, "root"), f.job.ID, hostname)
+	}
+	return f
+}
+
+// effectiveUID is whose rights a process has. The owner of /proc/PID would be
+// cheaper, but is root for a process that may not be dumped.
+func effectiveUID(proc procfs.Proc) quantity.Optional[uint32] {
+	status, err := proc.NewStatus()
+	// A file cut short leaves every ID 0, and 0 is root's: the name and the
+	// process ID, which stand before the IDs, tell the two apart.
+	if err != nil || status.Name == "" || status.TGID == 0 {
+		return quantity.Unknown[uint32]()
+	}
+	return quantity.From(uint32(status.UIDs[1]), quantity.System)
+}
+
+func readCommand(path string) []string {
+	buf := make([]byte, commandSize)
+	n, err := readOnce(path, buf)
+	if err != nil {
+		return nil // a kernel thread or a zombie has none
+	}
+	return parseCommand(buf[:n])
+}
+
+// parseCommand splits a command line at its NULs. A program that rewrites its
+// title leaves one string and a tail of NULs.
+func parseCommand(line []byte) []string {
+	line = bytes.TrimRight(line, "\x00")
+	if len(line) == 0 {
+		return nil
+	}
+	return strings.Split(string(line), "\x00")
+}
+
+// podName is the host name that a pod has given itself, which in Kubernetes
+// is the pod's name. A pod in the host's network has the host's name instead,
+// and another user's root may not be entered: then it is the start of the uid.
+func podName(root, uid, hostname string) string {
+	short := strings.SplitN(uid, "-", 2)[0]
+	dir, err := os.OpenRoot(root)
+	if err != nil {
+		return short
+	}
+	defer func() { _ = dir.Close() }()
+	// The file is the container's to arrange: os.Root keeps a symbolic link
+	// from leading out of it, and O_NONBLOCK a FIFO from holding us up.
+	file, err := dir.OpenFile("etc/hostname", os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return short
+	}
+	defer func() { _ = file.Close() }()
+	content, err := io.ReadAll(io.LimitReader(file, 256))
+	if err != nil {
+		return short
+	}
+	name := strings.TrimSpace(string(content))
+	if name == "" || name == hostname || strings.ContainsFunc(name, notInHostname) {
+		return short
+	}
+	return name
+}
+
+func notInHostname(r rune) bool {
+	return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && r != '-' && r != '.'
+}
+
+// namespaceOf is the inode in "pid:[4026531836]", 0 where it may not be read.
+func namespaceOf(root string, pid int) uint64 {
+	link, err := os.Readlink(filepath.Join(root, strconv.Itoa(pid), "ns", "pid"))
+	if err != nil {
+		return 0
+	}
+	inode, _ := strings.CutPrefix(link, "pid:[")
+	n, err := strconv.ParseUint(strings.TrimSuffix(inode, "]"), 10, 64)
+	if err != nil {
+		return 0
+	}
+	return n
+}

@@ -1,0 +1,54 @@
+package process
+
+import (
+	"os"
+	"time"
+
+	"github.com/prometheus/procfs"
+
+	"vramscope/internal/quantity"
+)
+
+// Host is the machine as /proc tells it at this moment.
+func (t *Table) Host(time.Time) Host {
+	host := Host{Name: t.hostname, User: t.ownName()}
+	fs, err := procfs.NewFS(t.root)
+	if err != nil {
+		return host
+	}
+	if memory, err := fs.Meminfo(); err == nil {
+		host.MemoryTotal, host.MemoryUsed = memoryOf(memory)
+	}
+	if load, err := fs.LoadAvg(); err == nil {
+		host.Load = quantity.From(load.Load1, quantity.System)
+	}
+	return host
+}
+
+// ownName is who runs vramscope. The directory service has as long to answer
+// as for anybody else; until then the name is "".
+func (t *Table) ownName() string {
+	uid := uint32(os.Geteuid())
+	if name := t.users.name(uid); name != "" {
+		return name
+	}
+	select {
+	case <-t.users.ask(uid):
+	case <-time.After(patience):
+	}
+	return t.users.name(uid)
+}
+
+// memoryOf counts as used what is not available to programs: page cache that
+// can be dropped is not in use.
+func memoryOf(memory procfs.Meminfo) (total, used quantity.Optional[quantity.Bytes]) {
+	if memory.MemTotalBytes == nil {
+		return total, used
+	}
+	total = quantity.From(quantity.Bytes(*memory.MemTotalBytes), quantity.System)
+	available := memory.MemAvailableBytes
+	if available == nil || *available > *memory.MemTotalBytes {
+		return total, used
+	}
+	return total, quantity.From(quantity.Bytes(*memory.MemTotalBytes-*available), quantity.System)
+}

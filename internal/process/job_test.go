@@ -1,0 +1,101 @@
+package process
+
+import (
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// TestJobOfRecordedCgroups reads the files of testdata/cgroup, each recorded
+// under the scheduler or runtime that its name says.
+func TestJobOfRecordedCgroups(t *testing.T) {
+	for name, want := range map[string]string{
+		"slurm_v1":              "slurm 88123",
+		"slurm_v2":              "slurm 88123",
+		"slurm_v2_named_node":   "slurm 4711",
+		"slurm_in_docker":       "slurm 12",
+		"docker_v1":             "docker 4f9a1c2d3e4b",
+		"docker_v2":             "docker 4f9a1c2d3e4b",
+		"docker_rootless":       "docker 4f9a1c2d3e4b",
+		"podman_v2":             "podman 0123456789ab",
+		"podman_rootless":       "podman 0123456789ab",
+		"podman_cgroupfs":       "podman 0123456789ab",
+		"podman_conmon":         "",
+		"nerdctl":               "containerd fedcba987654",
+		"kubepods_v1":           "pod 5d3c3f9e",
+		"kubepods_v2_systemd":   "pod 5d3c3f9e",
+		"kubepods_crio":         "pod 5d3c3f9e",
+		"kubepods_static":       "pod 9f86d081884c7d659a2feaa0c55ad015",
+		"kubepods_mixed_driver": "pod 5d3c3f9e",
+		"kind":                  "pod 5d3c3f9e",
+		"systemd_service":       "",
+		"user_session":          "",
+		"cgroup_namespace":      "",
+		"malformed":             "",
+		"impostor":              "",
+	} {
+		t.Run(name, func(t *testing.T) {
+			content, err := os.ReadFile(filepath.Join("testdata", "cgroup", name))
+			if err != nil {
+				t.Fatal(err)
+			}
+			tree := newTree(t)
+			tree.add(500, "train", 1000)
+			tree.write(500, "cgroup", string(content))
+			table := tree.table()
+			info := table.Processes(at(0), []int{500})[500]
+			if got := info.Job.String(); got != want {
+				t.Errorf("got %q, want %q", got, want)
+			}
+		})
+	}
+}
+
+func TestPodIsNamedByItsHostName(t *testing.T) {
+	cgroup, err := os.ReadFile("testdata/cgroup/kubepods_v2_systemd")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tc := range []struct{ hostname, want string }{
+		{"llm-server-7d4f\n", "pod llm-server-7d4f"},
+		{"this-machine\n", "pod 5d3c3f9e"}, // a pod in the host's network
+		{"\x1b[2Jgotcha\n", "pod 5d3c3f9e"},
+		{strings.Repeat("a", 1000), "pod " + strings.Repeat("a", 256)},
+		{"", "pod 5d3c3f9e"},
+	} {
+		tree := newTree(t)
+		tree.add(500, "train", 1000)
+		tree.write(500, "cgroup", string(cgroup))
+		tree.write(500, "root/etc/hostname", tc.hostname)
+		info := tree.table().Processes(at(0), []int{500})[500]
+		if got := info.Job.String(); got != tc.want {
+			t.Errorf("host name %q: got %q, want %q", tc.hostname, got, tc.want)
+		}
+	}
+}
+
+func TestPodsFilesCannotLeadOutOfIt(t *testing.T) {
+	cgroup, err := os.ReadFile("testdata/cgroup/kubepods_v2_systemd")
+	if err != nil {
+		t.Fatal(err)
+	}
+	tree := newTree(t)
+	secret := filepath.Join(t.TempDir(), "secret")
+	if err := os.WriteFile(secret, []byte("hunter2"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	tree.add(500, "train", 1000)
+	tree.write(500, "cgroup", string(cgroup))
+	etc := filepath.Join(tree.root, strconv.Itoa(500), "root", "etc")
+	if err := os.MkdirAll(etc, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(secret, filepath.Join(etc, "hostname")); err != nil {
+		t.Fatal(err)
+	}
+	if got := tree.table().Processes(at(0), []int{500})[500].Job.ID; got != "5d3c3f9e" {
+		t.Errorf("got %q: the link was followed", got)
+	}
+}

@@ -1,0 +1,93 @@
+package process
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"syscall"
+)
+
+// Refusal is why an action on a process was not done. Nothing has happened.
+type Refusal struct{ Reason string }
+
+// Error implements error: "refused: PID 2963112 is another process now".
+func (r *Refusal) Error() string { return "refused: " + r.Reason }
+
+func refuse(format string, args ...any) error {
+	return &Refusal{Reason: fmt.Sprintf(format, args...)}
+}
+
+// pidfds are the two system calls that make a signal safe: a descriptor
+// stands for one process for as long as it is open, so that the pid cannot be
+// reused between the comparison and the signal.
+type pidfds interface {
+	open(pid int) (fd int, err error)
+	send(fd int, signal syscall.Signal) error
+}
+
+// Signal sends a signal to the process with this identity, or refuses with a
+// *Refusal and does nothing. Only one's own processes are signalled, unless
+// one is root. Without pidfds (Linux before 5.3) it refuses: comparing first
+// and sending by number afterwards could hit a stranger.
+func (t *Table) Signal(ctx context.Context, id Identity, signal syscall.Signal) error {
+	return t.signal(ctx, id, signal, kernel{}, uint32(os.Geteuid()))
+}
+
+func (t *Table) signal(ctx context.Context, id Identity, signal syscall.Signal, sys pidfds, self uint32) error {
+	switch {
+	case id.Foreign():
+		return refuse("PID %d is not in this /proc: another container's process", id.PID)
+	case id.PID <= 1:
+		return refuse("PID %d is the system's init process", id.PID)
+	case id.PID == os.Getpid():
+		return refuse("PID %d is vramscope itself", id.PID)
+	}
+	if err := ctx.Err(); err != nil {
+		return fmt.Errorf("process: signal PID %d: %w", id.PID, err)
+	}
+	fd, err := sys.open(id.PID)
+	switch {
+	case errors.Is(err, syscall.ESRCH):
+		return refuse("PID %d has ended", id.PID)
+	case errors.Is(err, syscall.ENOSYS):
+		return refuse("this kernel cannot pin a process down (pidfd_open, Linux 5.3); if you are sure: kill -%d %d", int(signal), id.PID)
+	case err != nil:
+		return fmt.Errorf("process: open PID %d: %w", id.PID, err)
+	}
+	defer func() { _ = syscall.Close(fd) }()
+
+	// From here on the descriptor stands for whatever had the pid when it was
+	// opened. What /proc says now is that same process, or it has ended.
+	if err := t.permit(id, self); err != nil {
+		return err
+	}
+	switch err := sys.send(fd, signal); {
+	case errors.Is(err, syscall.ESRCH):
+		return refuse("PID %d has ended", id.PID)
+	case errors.Is(err, syscall.EPERM):
+		return refuse("the kernel does not permit it on PID %d", id.PID)
+	case err != nil:
+		return fmt.Errorf("process: signal PID %d: %w", id.PID, err)
+	}
+	return nil
+}
+
+// permit compares the identity and the owner.
+func (t *Table) permit(id Identity, self uint32) error {
+	info, err := t.Look(id.PID)
+	if err != nil {
+		return refuse("PID %d has ended", id.PID)
+	}
+	if !id.same(info.Identity) {
+		return refuse("PID %d is another process now", id.PID)
+	}
+	owner, known := info.UID.Value()
+	switch {
+	case self == 0, known && owner == self:
+		return nil
+	case !known:
+		return refuse("whose process PID %d is cannot be told", id.PID)
+	}
+	return refuse("PID %d belongs to %s; you are %s", id.PID, info.User, t.ownName())
+}

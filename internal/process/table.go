@@ -1,0 +1,160 @@
+package process
+
+import (
+	"math"
+	"os"
+	"path/filepath"
+	"strconv"
+	"sync"
+	"time"
+
+	"vramscope/internal/quantity"
+)
+
+// Table looks processes up in /proc and remembers what seldom changes. It is
+// safe for concurrent use.
+//
+// A tick costs one read of /proc/PID/stat for each process. The rest is read
+// when a process is first seen, when its name changes (an exec), and every
+// refreshEvery.
+type Table struct {
+	root     string
+	hostname string
+	boot     func(now time.Time) time.Time
+	users    *users
+	read     func(root string, pid int, hostname string) facts
+
+	// slots bounds the reads of facts that are under way. One that hangs keeps
+	// its slot: when all hang, names and jobs of new processes stay unknown,
+	// and nothing else suffers.
+	slots chan struct{}
+
+	mu      sync.Mutex
+	buf     [statSize]byte
+	entries map[int]*entry
+	bootAt  time.Time // set at the first look; a constant from then on
+}
+
+const (
+	refreshEvery  = 30 * time.Second
+	forgetAfter   = 10 * time.Second       // not asked for: the process has left the GPUs
+	cpuWindow     = 900 * time.Millisecond // clock ticks are too coarse for less
+	patience      = 50 * time.Millisecond  // for all facts that one call waits for
+	outstandingOK = 16
+)
+
+// entry is what is remembered of one process.
+type entry struct {
+	info      Info
+	statPath  string
+	seen      time.Time // last asked for
+	refreshed time.Time // facts last asked for
+	pending   chan facts
+	cpuAt     time.Time // when cpuTicks was read
+	cpuTicks  uint64
+}
+
+// NewTable reads the proc file system mounted at root, "/proc" everywhere but
+// in tests.
+func NewTable(root string) *Table {
+	hostname, err := os.Hostname()
+	if err != nil {
+		hostname = ""
+	}
+	return &Table{
+		root:     root,
+		hostname: hostname,
+		boot:     bootTime,
+		users:    newUsers("/etc/passwd"),
+		read:     readFacts,
+		slots:    make(chan struct{}, outstandingOK),
+		entries:  make(map[int]*entry),
+	}
+}
+
+// Processes looks pids up. One that is not there (it has ended, or is of a
+// namespace that this /proc does not show) is absent from the result. It
+// never takes much longer than 50 ms, whatever hangs; what had not come by
+// then comes with a later call.
+func (t *Table) Processes(now time.Time, pids []int) map[int]Info {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.bootAt.IsZero() {
+		t.bootAt = t.boot(now)
+	}
+	seen := make([]*entry, 0, len(pids))
+	var stale []*entry
+	for _, pid := range pids {
+		e, changed, ok := t.look(now, pid)
+		if !ok {
+			continue
+		}
+		seen = append(seen, e)
+		if e.pending != nil || changed || now.Sub(e.refreshed) >= refreshEvery {
+			stale = append(stale, e)
+		}
+	}
+	t.refresh(now, stale)
+	found := make(map[int]Info, len(seen))
+	for _, e := range seen {
+		e.nameUser(t.users)
+		found[e.info.Identity.PID] = e.info
+	}
+	for pid, e := range t.entries {
+		if now.Sub(e.seen) > forgetAfter {
+			delete(t.entries, pid)
+		}
+	}
+	return found
+}
+
+// look reads what changes with each tick. Changed says that this is another
+// process or another program than at the last look.
+func (t *Table) look(now time.Time, pid int) (e *entry, changed, ok bool) {
+	if pid <= 0 || pid > math.MaxInt32 {
+		return nil, false, false
+	}
+	e = t.entries[pid]
+	var path string
+	if e != nil {
+		path = e.statPath
+	} else {
+		path = filepath.Join(t.root, strconv.Itoa(pid), "stat")
+	}
+	s, err := readStat(path, t.buf[:])
+	if err != nil {
+		delete(t.entries, pid)
+		return nil, false, false
+	}
+	if e == nil || e.info.Identity.StartTime != s.start {
+		e = &entry{statPath: path}
+		e.info.Identity = Identity{PID: pid, StartTime: s.start, Namespace: namespaceOf(t.root, pid)}
+		e.info.Started = Started(t.bootAt, s.start)
+		t.entries[pid] = e
+	}
+	if e.info.Name != string(s.comm) {
+		e.info.Name = string(s.comm)
+		changed = true
+	}
+	e.seen = now
+	e.info.Parent = s.parent
+	e.info.Memory = quantity.From(quantity.Bytes(s.resident)*quantity.Bytes(os.Getpagesize()), quantity.System)
+	e.measureCPU(now, s.ticks)
+	return e, changed, true
+}
+
+// measureCPU turns clock ticks into per cent of one core. Between two
+// measurements, and at a faster sampling interval, the last one stands.
+func (e *entry) measureCPU(now time.Time, ticks uint64) {
+	elapsed := now.Sub(e.cpuAt)
+	switch {
+	case e.cpuAt.IsZero() || elapsed < 0 || ticks < e.cpuTicks:
+		e.info.CPU = quantity.Unknown[float64]()
+	case elapsed < cpuWindow:
+		return
+	default:
+		seconds := float64(ticks-e.cpuTicks) / ticksPerSecond
+		e.info.CPU = quantity.From(100*seconds/elapsed.Seconds(), quantity.System)
+	}
+	e.cpuAt, e.cpuTicks = now, ticks
+}

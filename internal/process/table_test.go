@@ -1,0 +1,332 @@
+package process
+
+import (
+	"math"
+	"os"
+	"os/user"
+	"path/filepath"
+	"reflect"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"vramscope/internal/quantity"
+)
+
+func nobody(uid string) (*user.User, error) {
+	n, err := strconv.Atoi(uid)
+	if err != nil {
+		return nil, err
+	}
+	return nil, user.UnknownUserIdError(n)
+}
+
+func TestProcessAsProcTellsIt(t *testing.T) {
+	tree := newTree(t)
+	tree.add(500, "python3", 1000)
+	tree.add(600, "python3", 4242)
+	got := tree.table().Processes(at(0), []int{500, 600, 700, -1, 0, 500})
+	want := Info{
+		Identity:   Identity{PID: 500, StartTime: 50000, Namespace: 4026531836},
+		Parent:     1,
+		UID:        quantity.From(uint32(1000), quantity.System),
+		User:       "alice",
+		Name:       "python3",
+		Command:    []string{"/usr/bin/python3", "train.py", "--lr", "1e-4"},
+		Executable: "/usr/bin/python3.12",
+		Started:    time.Unix(500, 0),
+		Memory:     quantity.From(quantity.Bytes(2048*os.Getpagesize()), quantity.System),
+	}
+	if !reflect.DeepEqual(got[500], want) {
+		t.Errorf("got  %+v\nwant %+v", got[500], want)
+	}
+	if got[600].User != "4242" {
+		t.Errorf("a user without a name is %q, want the number", got[600].User)
+	}
+	if len(got) != 2 {
+		t.Errorf("%d processes, want 2: what is not there is absent", len(got))
+	}
+}
+
+func TestCPUTakesTwoLooks(t *testing.T) {
+	tree := newTree(t)
+	tree.add(500, "python3", 1000)
+	table := tree.table()
+	look := func(seconds float64, ticks uint64) quantity.Optional[float64] {
+		tree.stat(500, "python3", 50000, ticks)
+		return table.Processes(at(seconds), []int{500})[500].CPU
+	}
+	if cpu := look(0, 1000); cpu.Known() {
+		t.Errorf("known after one look: %v", cpu)
+	}
+	if cpu := look(.1, 1100); cpu.Known() {
+		t.Errorf("known after a tenth of a second: %v", cpu)
+	}
+	for _, tc := range []struct {
+		seconds float64
+		ticks   uint64
+		want    float64
+	}{{2, 1400, 200}, {2.1, 1401, 200}, {4, 1400, 0}, {8, 1500, 25}} {
+		if cpu, ok := look(tc.seconds, tc.ticks).Value(); !ok || math.Abs(cpu-tc.want) > .01 {
+			t.Errorf("after %v s: %v, want %v", tc.seconds, cpu, tc.want)
+		}
+	}
+	if cpu := look(9, 10); cpu.Known() {
+		t.Errorf("ticks that went back gave %v", cpu)
+	}
+}
+
+func TestReusedPIDIsAnotherProcess(t *testing.T) {
+	tree := newTree(t)
+	tree.add(500, "python3", 1000)
+	table := tree.table()
+	first := table.Processes(at(0), []int{500})[500]
+	tree.stat(500, "python3", 77777, 3)
+	tree.write(500, "cmdline", "sleep\x0060\x00")
+	second := table.Processes(at(1), []int{500})[500]
+	if first.Identity == second.Identity {
+		t.Error("one identity for two processes")
+	}
+	if !reflect.DeepEqual(second.Command, []string{"sleep", "60"}) || second.CPU.Known() {
+		t.Errorf("the second inherited from the first: %+v", second)
+	}
+}
+
+func TestExecIsNoticed(t *testing.T) {
+	tree := newTree(t)
+	tree.add(500, "bash", 1000)
+	table := tree.table()
+	table.Processes(at(0), []int{500})
+	tree.write(500, "cmdline", "python3\x00other.py\x00")
+	if got := table.Processes(at(1), []int{500})[500]; got.Command[1] != "train.py" {
+		t.Errorf("read again without a reason: %v", got.Command)
+	}
+	tree.stat(500, "python3", 50000, 0)
+	if got := table.Processes(at(2), []int{500})[500]; got.Command[1] != "other.py" {
+		t.Errorf("a new name: still %v", got.Command)
+	}
+	tree.write(500, "cmdline", "python3\x00third.py\x00")
+	if got := table.Processes(at(40), []int{500})[500]; got.Command[1] != "third.py" {
+		t.Errorf("half a minute later: still %v", got.Command)
+	}
+	tree.write(500, "cmdline", "")
+	if got := table.Processes(at(80), []int{500})[500]; len(got.Command) != 2 || got.Command[1] != "third.py" {
+		t.Errorf("a zombie is %v", got.Command)
+	}
+}
+
+// TestFilesThatVanish takes each file away in turn: the rest stays.
+func TestFilesThatVanish(t *testing.T) {
+	for _, name := range []string{"status", "cmdline", "exe", "cgroup", "ns"} {
+		tree := newTree(t)
+		tree.add(500, "python3", 1000)
+		tree.remove(500, name)
+		info, ok := tree.table().Processes(at(0), []int{500})[500]
+		if !ok || info.Name != "python3" || info.Identity.StartTime != 50000 {
+			t.Errorf("without %s: %+v", name, info)
+		}
+		if name == "status" && (info.UID.Known() || info.User != "") {
+			t.Errorf("without status the user is %v %q", info.UID, info.User)
+		}
+	}
+	tree := newTree(t)
+	tree.add(500, "python3", 1000)
+	table := tree.table()
+	table.Processes(at(0), []int{500})
+	tree.remove(500, "stat")
+	if got := table.Processes(at(1), []int{500}); len(got) != 0 {
+		t.Errorf("it has ended and is still %+v", got)
+	}
+}
+
+func TestHostileProcess(t *testing.T) {
+	tree := newTree(t)
+	tree.add(500, "x", 1000)
+	tree.stat(500, ") R 9\n\x1b]0;p", 50000, 0)
+	tree.write(500, "cmdline", strings.Repeat("\x1b[2J\n", 13000)+"\x00"+strings.Repeat("b\x00", 1000))
+	tree.write(500, "status", "Name:\t"+"a:b\\n\nUid:\nTgid:\t\n")
+	info := tree.table().Processes(at(0), []int{500})[500]
+	if info.Name != ") R 9\n\x1b]0;p" || info.Identity.StartTime != 50000 {
+		t.Errorf("name %q, identity %+v", info.Name, info.Identity)
+	}
+	size := 0
+	for _, arg := range info.Command {
+		size += len(arg) + 1
+	}
+	if size > commandSize+1 || size < commandSize-1 {
+		t.Errorf("%d bytes of the command line kept, want %d", size, commandSize)
+	}
+	if info.UID.Known() {
+		t.Errorf("a status without figures gave the user %v", info.UID)
+	}
+}
+
+// TestHangingReadsDelayNobody has the kernel hold the reader of one process's
+// command line for ever, and the directory service the asker of a name.
+func TestHangingReadsDelayNobody(t *testing.T) {
+	tree := newTree(t)
+	tree.add(500, "stuck", 1000)
+	tree.add(600, "python3", 1000)
+	table := tree.table()
+	release := make(chan struct{})
+	plain := table.read
+	table.read = func(root string, pid int, hostname string) facts {
+		if pid == 500 {
+			<-release
+		}
+		return plain(root, pid, hostname)
+	}
+	for i := range 100 {
+		got := table.Processes(at(float64(i)), []int{500, 600})
+		if got[500].Name != "stuck" || len(got[600].Command) != 4 {
+			t.Fatalf("call %d: %+v", i, got)
+		}
+		if i == 5 {
+			break
+		}
+	}
+	if used := len(table.slots); used != 1 {
+		t.Errorf("%d reads under way, want the one that hangs", used)
+	}
+	close(release)
+	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(time.Millisecond) {
+		if got := table.Processes(at(7), []int{500})[500]; len(got.Command) == 4 && got.User == "alice" {
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatal("the late answer was never taken in")
+		}
+	}
+}
+
+func TestSlowDirectoryService(t *testing.T) {
+	tree := newTree(t)
+	tree.add(500, "python3", 7000)
+	table := tree.table()
+	release := make(chan struct{})
+	table.users.lookup = func(string) (*user.User, error) {
+		<-release
+		return &user.User{Username: "frank"}, nil
+	}
+	if got := table.Processes(at(0), []int{500})[500]; got.User != "" || len(got.Command) != 4 {
+		t.Fatalf("before the answer: %+v", got)
+	}
+	close(release)
+	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(time.Millisecond) {
+		if got := table.Processes(at(1), []int{500})[500]; got.User == "frank" {
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatal("the name never came")
+		}
+	}
+}
+
+func TestFailedDirectoryIsAskedAgain(t *testing.T) {
+	tree := newTree(t)
+	tree.add(500, "python3", 7000)
+	table := tree.table()
+	fail := true
+	table.users.lookup = func(string) (*user.User, error) {
+		if fail {
+			return nil, syscall.ECONNREFUSED
+		}
+		return &user.User{Username: "frank"}, nil
+	}
+	if got := table.Processes(at(0), []int{500})[500].User; got != "7000" {
+		t.Errorf("the number stands in: got %q", got)
+	}
+	fail = false
+	if got := table.Processes(at(60), []int{500})[500].User; got != "frank" {
+		t.Errorf("a minute later: got %q", got)
+	}
+}
+
+func TestHost(t *testing.T) {
+	host := newTree(t).table().Host(at(0))
+	if host.Name != "this-machine" || host.User == "" {
+		t.Errorf("got %+v", host)
+	}
+	if total, used, load := host.MemoryTotal.Or(-1), host.MemoryUsed.Or(-1), host.Load.Or(-1); total != 1000*quantity.KiB || used != 600*quantity.KiB || load != 3.25 {
+		t.Errorf("memory %d of %d, load %v", used, total, load)
+	}
+	empty := &tree{t: t, root: t.TempDir()}
+	if host := empty.table().Host(at(0)); host.MemoryTotal.Known() || host.MemoryUsed.Known() || host.Load.Known() {
+		t.Errorf("without /proc: %+v", host)
+	}
+}
+
+func TestOwnProcess(t *testing.T) {
+	if _, err := os.Stat("/proc/self/stat"); err != nil {
+		t.Skip("no /proc here")
+	}
+	info, err := NewTable("/proc").Look(os.Getpid())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if uid, ok := info.UID.Value(); !ok || uid != uint32(os.Geteuid()) || info.User == "" {
+		t.Errorf("user %v %q", info.UID, info.User)
+	}
+	if age := time.Since(info.Started); age < -time.Second || age > time.Hour {
+		t.Errorf("this test started %v ago", age)
+	}
+	if len(info.Command) == 0 || filepath.Base(info.Executable) != filepath.Base(os.Args[0]) || info.Identity.Namespace == 0 {
+		t.Errorf("got %+v", info)
+	}
+}
+
+// BenchmarkTick is a tick over 64 real processes' worth of /proc.
+func BenchmarkTick(b *testing.B) {
+	if _, err := os.Stat("/proc/self/stat"); err != nil {
+		b.Skip("no /proc here")
+	}
+	// One real process under 64 names: the kernel's work is the same.
+	root := b.TempDir()
+	pids := make([]int, 64)
+	for i := range pids {
+		pids[i] = 100000 + i
+		if err := os.Symlink("/proc/"+strconv.Itoa(os.Getpid()), filepath.Join(root, strconv.Itoa(pids[i]))); err != nil {
+			b.Fatal(err)
+		}
+	}
+	table := NewTable(root)
+	now := time.Now()
+	b.ReportAllocs()
+	for b.Loop() {
+		now = now.Add(time.Second)
+		if len(table.Processes(now, pids)) != len(pids) {
+			b.Fatal("a process is missing")
+		}
+	}
+}
+
+// BenchmarkFirstLook is what a one-shot command pays for 64 processes.
+func BenchmarkFirstLook(b *testing.B) {
+	if _, err := os.Stat("/proc/self/stat"); err != nil {
+		b.Skip("no /proc here")
+	}
+	root := b.TempDir()
+	pids := make([]int, 64)
+	for i := range pids {
+		pids[i] = 100000 + i
+		if err := os.Symlink("/proc/"+strconv.Itoa(os.Getpid()), filepath.Join(root, strconv.Itoa(pids[i]))); err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		if len(NewTable(root).Processes(time.Now(), pids)) != len(pids) {
+			b.Fatal("a process is missing")
+		}
+	}
+}
+
+func BenchmarkHost(b *testing.B) {
+	table := NewTable("/proc")
+	b.ReportAllocs()
+	for b.Loop() {
+		table.Host(time.Time{})
+	}
+}

@@ -1,0 +1,87 @@
+package process
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"testing"
+	"time"
+)
+
+// tree is a proc file system made of plain files.
+type tree struct {
+	t    testing.TB
+	root string
+}
+
+func newTree(t testing.TB) *tree {
+	tr := &tree{t: t, root: t.TempDir()}
+	tr.file("meminfo", "MemTotal:       1000 kB\nMemFree:         100 kB\nMemAvailable:    400 kB\nHugePages_Total:       0\n")
+	tr.file("loadavg", "3.25 2.00 1.00 5/1234 4321\n")
+	tr.file("passwd", "root:x:0:0::/root:/bin/sh\nalice:x:1000:1000::/home/alice:/bin/sh\nmalformed\nx:y:z:1\n")
+	return tr
+}
+
+// table looks at the tree. The machine in it booted at second 0, is called
+// this-machine, and its directory service knows nobody.
+func (tr *tree) table() *Table {
+	table := NewTable(tr.root)
+	table.hostname = "this-machine"
+	table.boot = func(time.Time) time.Time { return time.Unix(0, 0) }
+	table.users = newUsers(filepath.Join(tr.root, "passwd"))
+	table.users.lookup = nobody
+	return table
+}
+
+// add makes a process that started at second pid of the machine's life.
+func (tr *tree) add(pid int, name string, uid int) {
+	tr.stat(pid, name, uint64(pid)*ticksPerSecond, 0)
+	tr.write(pid, "status", fmt.Sprintf("Name:\t%s\nUmask:\t0022\nState:\tS (sleeping)\nTgid:\t%d\nPid:\t%d\nPPid:\t1\nUid:\t%d\t%d\t%d\t%d\n", "x", pid, pid, uid, uid, uid, uid))
+	tr.write(pid, "cmdline", "/usr/bin/python3\x00train.py\x00--lr\x001e-4\x00")
+	tr.write(pid, "cgroup", "0::/user.slice\n")
+	tr.link(pid, "exe", "/usr/bin/python3.12")
+	tr.link(pid, "ns/pid", "pid:[4026531836]")
+}
+
+func (tr *tree) stat(pid int, name string, start, ticks uint64) {
+	tr.write(pid, "stat", fmt.Sprintf("%d (%s) S 1 7 7 0 -1 4194304 100 0 3 0 %d 0 0 0 20 0 12 0 %d 4096000 2048 0 1 1\n", pid, name, ticks, start))
+}
+
+func (tr *tree) write(pid int, name, content string) {
+	tr.file(filepath.Join(strconv.Itoa(pid), name), content)
+}
+
+func (tr *tree) file(name, content string) {
+	tr.t.Helper()
+	path := filepath.Join(tr.root, name)
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		tr.t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+		tr.t.Fatal(err)
+	}
+}
+
+func (tr *tree) link(pid int, name, target string) {
+	tr.t.Helper()
+	path := filepath.Join(tr.root, strconv.Itoa(pid), name)
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		tr.t.Fatal(err)
+	}
+	if err := os.Symlink(target, path); err != nil {
+		tr.t.Fatal(err)
+	}
+}
+
+func (tr *tree) remove(pid int, name string) {
+	tr.t.Helper()
+	if err := os.RemoveAll(filepath.Join(tr.root, strconv.Itoa(pid), name)); err != nil {
+		tr.t.Fatal(err)
+	}
+}
+
+// at is a moment, so many seconds after the machine's boot plus an hour.
+func at(seconds float64) time.Time {
+	return time.Unix(3600, 0).Add(time.Duration(seconds * float64(time.Second)))
+}

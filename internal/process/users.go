@@ -1,0 +1,112 @@
+package process
+
+import (
+	"bufio"
+	"errors"
+	"io"
+	"os"
+	"os/user"
+	"strconv"
+	"strings"
+	"sync"
+)
+
+// users turns user IDs into names. The local password file answers at once;
+// a directory service (LDAP, SSSD) may take seconds or hang, so it is asked
+// by a goroutine of its own and its answer is taken when it comes.
+type users struct {
+	passwd string // path of the password file
+	lookup func(uid string) (*user.User, error)
+
+	mu     sync.Mutex
+	loaded bool
+	names  map[uint32]string
+	unsure map[uint32]bool          // the name is a number that stands in: the directory failed
+	asked  map[uint32]chan struct{} // being asked; closed when the directory has answered
+}
+
+func newUsers(passwd string) *users {
+	return &users{
+		passwd: passwd,
+		lookup: user.LookupId,
+		names:  make(map[uint32]string),
+		unsure: make(map[uint32]bool),
+		asked:  make(map[uint32]chan struct{}),
+	}
+}
+
+// name is the user's name: its number where the user has no name, "" while
+// the directory has not answered.
+func (u *users) name(uid uint32) string {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return u.names[uid]
+}
+
+// ask makes sure that the name of uid is known or on its way. The channel is
+// closed when there is nothing more to wait for. A directory that failed is
+// asked again.
+func (u *users) ask(uid uint32) <-chan struct{} {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if !u.loaded {
+		u.loaded = true
+		u.load()
+	}
+	if answered, ok := u.asked[uid]; ok {
+		return answered
+	}
+	answered := make(chan struct{})
+	if _, ok := u.names[uid]; ok && !u.unsure[uid] {
+		close(answered)
+		return answered
+	}
+	u.asked[uid] = answered
+	go u.resolve(uid, answered)
+	return answered
+}
+
+// resolve asks the directory, for as long as it takes.
+func (u *users) resolve(uid uint32, answered chan struct{}) {
+	number := strconv.FormatUint(uint64(uid), 10)
+	found, err := u.lookup(number)
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	defer close(answered)
+	delete(u.asked, uid)
+	var none user.UnknownUserIdError
+	if err == nil && found.Username != "" {
+		u.names[uid], u.unsure[uid] = found.Username, false
+		return
+	}
+	u.names[uid], u.unsure[uid] = number, err != nil && !errors.As(err, &none)
+}
+
+// load reads the password file; without one the directory answers for all.
+func (u *users) load() {
+	file, err := os.Open(u.passwd)
+	if err != nil {
+		return
+	}
+	defer func() { _ = file.Close() }()
+	parsePasswd(file, u.names)
+}
+
+// parsePasswd adds the names of a password file to names; the first line of
+// a user ID wins, as in the C library. Malformed lines are skipped.
+func parsePasswd(r io.Reader, names map[uint32]string) {
+	lines := bufio.NewScanner(r)
+	for lines.Scan() {
+		fields := strings.SplitN(lines.Text(), ":", 4)
+		if len(fields) < 4 || fields[0] == "" {
+			continue
+		}
+		uid, err := strconv.ParseUint(fields[2], 10, 32)
+		if err != nil {
+			continue
+		}
+		if _, ok := names[uint32(uid)]; !ok {
+			names[uint32(uid)] = fields[0]
+		}
+	}
+}
