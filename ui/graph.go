@@ -1,0 +1,215 @@
+package ui
+
+import (
+	"strings"
+	"time"
+
+	"vramscope/internal/quantity"
+	"vramscope/sampler/snapshot"
+	"vramscope/themes"
+)
+
+// graph is used memory over time: what was, and where a forecaster has
+// something to say, what will be.
+//
+//	History.Series ─→ columns (graph_columns) ─┐
+//	Predicted ──────→ columns ─────────────────┼→ asciigraph (graph_plot) → styled lines
+//	capacity, data ─→ scale (graph_scale) ─────┘
+type graph struct {
+	look    *look
+	history snapshot.History // nil while there is none
+	subject graphSubject
+	window  time.Duration // back from at; zero takes what suits the height
+	at      time.Time     // the right end of what is known
+	running bool          // at is now; else the screen is frozen or in the past
+
+	interval time.Duration // between samples: a pause up to this long is no gap
+}
+
+// graphSubject is what the graph is about.
+type graphSubject struct {
+	key       snapshot.SeriesKey
+	name      string // "GPU 3 used"
+	full      string // what the capacity line is called: "full", "GPU full"
+	used      snapshot.Bytes
+	capacity  snapshot.Bytes
+	predicted []snapshot.Prediction
+	fullIn    *snapshot.FullIn
+}
+
+// The cells that are not curve: labels and axis to the left, one blank to the
+// right; title above, axis and its labels below.
+const (
+	graphLabelCells = 4
+	graphLeft       = 1 + graphLabelCells + 1
+	graphRight      = 1
+	graphAround     = 3
+)
+
+// Render implements panel.
+func (g graph) Render(width, height int) []string {
+	if width <= 0 || height <= 0 {
+		return blankLines(max(width, 0), height)
+	}
+	g.window = g.windowFor(height)
+	rows := height - graphAround
+	columns := width - graphLeft - graphRight
+	if rows < 2 || columns < 8 {
+		return filled([]string{g.title(width, false, quantity.GiB)}, width, height)
+	}
+	curves := g.curves(columns)
+	scale := scaleOf(curves, rows)
+	lines := make([]string, 0, height)
+	lines = append(lines, g.title(width, len(curves.median) > 0, scale.unit))
+	lines = append(lines, plot(g.look, curves, scale, g.axis(curves.ahead, columns), width)...)
+	if !curves.any {
+		lines[1+rows/2] = g.nothing(width)
+	}
+	return filled(lines, width, height)
+}
+
+// windowFor is the time that the history takes. A bigger panel has room for
+// more, unless z has chosen.
+func (g graph) windowFor(height int) time.Duration {
+	switch {
+	case g.window > 0:
+		return g.window
+	case height >= 16:
+		return 10 * time.Minute
+	default:
+		return 5 * time.Minute
+	}
+}
+
+// graphWindows are what z goes through.
+var graphWindows = [...]time.Duration{
+	5 * time.Minute, 10 * time.Minute, 30 * time.Minute, 2 * time.Hour, 24 * time.Hour,
+}
+
+// nextWindow is the graph's window after one more z. Zero is the panel's own choice.
+func nextWindow(now time.Duration) time.Duration {
+	for _, w := range graphWindows {
+		if w > now {
+			return w
+		}
+	}
+	return graphWindows[0]
+}
+
+// horizon is how far ahead a forecast is drawn: as far as the window goes
+// back, but not past the last horizon worth drawing at that scale.
+func (g graph) horizon() time.Duration {
+	switch {
+	case g.window <= 10*time.Minute:
+		return 5 * time.Minute
+	case g.window <= 2*time.Hour:
+		return 15 * time.Minute
+	default:
+		return 0
+	}
+}
+
+// title is "── GPU 3 used, 5m back and 5m ahead ──── ─ used  - median … ──".
+// The legend is shortened until it fits, and gone where nothing of it does.
+func (g graph) title(width int, forecast bool, unit quantity.Bytes) string {
+	s, glyphs := &g.look.styles, &g.look.glyphs
+	name := clean(g.subject.name)
+	if letter := unitLetter(unit); letter != "G" {
+		name += " in " + letter
+	}
+	name += ", " + shortSpan(g.window) + " back"
+	if forecast {
+		name += " and " + shortSpan(g.horizon()) + " ahead"
+	}
+	return titledRule(g.look, width, name, s.Title, g.legend(width-cellsOf(name)-10, forecast, glyphs))
+}
+
+// legend is the right end of the title, at most room cells wide.
+func (g graph) legend(room int, forecast bool, glyphs *glyphs) []span {
+	s := &g.look.styles
+	used := []span{{s.History, glyphs.historyMark()}, {s.Dim, " used"}}
+	var curves []span
+	if forecast {
+		curves = []span{{s.Median, glyphs.median}, {s.Dim, " median  "}, {s.Bounds, glyphs.bound}, {s.Dim, " 80 %"}}
+	}
+	var capacity, until []span
+	if g.subject.capacity.Known() {
+		capacity = []span{{s.Capacity, glyphs.capacity}, {s.Dim, " " + g.subject.full}}
+		until = capacity
+		if clock := g.fullAt(); clock != "" {
+			until = append(capacity[:2:2], span{s.Text, clock})
+		}
+	}
+	for _, candidate := range [][][]span{{used, curves, until}, {used, curves, capacity}, {curves, capacity}, {capacity}} {
+		var parts []span
+		for _, part := range candidate {
+			if len(part) == 0 {
+				continue
+			}
+			if len(parts) > 0 {
+				parts = append(parts, span{s.Dim, "  "})
+			}
+			parts = append(parts, part...)
+		}
+		if cells := spanCells(parts); cells > 0 && cells <= room {
+			return parts
+		}
+	}
+	return nil
+}
+
+// fullAt is " at 12:08:27 (12:07–12:10)", the bounds rounded outward, or
+// nothing where no time can be said.
+func (g graph) fullAt() string {
+	in := g.subject.fullIn
+	if in == nil {
+		return ""
+	}
+	text := " at " + g.at.Add(in.Median).Format(time.TimeOnly) + " (" + g.at.Add(in.Earliest).Format("15:04")
+	if in.Latest <= 0 {
+		return text + "+)"
+	}
+	latest := g.at.Add(in.Latest)
+	if whole := latest.Truncate(time.Minute); whole.Before(latest) {
+		latest = whole.Add(time.Minute)
+	}
+	return text + g.look.glyphs.enDash + latest.Format("15:04") + ")"
+}
+
+// nothing is the line across a graph without a single sample.
+func (g graph) nothing(width int) string {
+	text := "nothing was measured in this time"
+	if g.history == nil {
+		text = "no history yet"
+	}
+	l := newLine(width)
+	l.skip((width - cellsOf(text)) / 2)
+	l.put(g.look.styles.Dim, text)
+	return l.String()
+}
+
+// shortSpan writes a window: "5m", "2h", "24h".
+func shortSpan(d time.Duration) string {
+	text := d.Round(time.Second).String()
+	if strings.HasSuffix(text, "m0s") {
+		text = strings.TrimSuffix(text, "0s")
+	}
+	if strings.HasSuffix(text, "h0m") {
+		text = strings.TrimSuffix(text, "0m")
+	}
+	return text
+}
+
+// span is a piece of a line in one style.
+type span struct {
+	style themes.Style
+	text  string
+}
+
+func spanCells(spans []span) int {
+	n := 0
+	for _, s := range spans {
+		n += cellsOf(s.text)
+	}
+	return n
+}

@@ -1,0 +1,163 @@
+package ui
+
+import (
+	"math"
+	"slices"
+	"time"
+
+	"vramscope/internal/quantity"
+	"vramscope/sampler/snapshot"
+)
+
+// curves are the graph's values by column, in bytes, NaN where there is none.
+type curves struct {
+	history              []float64
+	median, lower, upper []float64     // empty without a forecast
+	capacity             float64       // NaN where not known
+	ahead                time.Duration // what of the width is future
+	any                  bool          // there is at least one sample
+}
+
+// curves reads the history and spreads the forecast over so many columns.
+// Without a forecast the history has the whole width.
+func (g graph) curves(columns int) curves {
+	c := curves{capacity: math.NaN()}
+	if capacity, ok := g.subject.capacity.Value(); ok && capacity > 0 {
+		c.capacity = float64(capacity)
+	}
+	if len(g.subject.predicted) > 0 && g.subject.used.Known() {
+		c.ahead = g.horizon()
+	}
+	// The curve's last point stands in the column of "now".
+	now := columns - 1
+	if c.ahead > 0 {
+		now = int(math.Round(float64(columns-1) * float64(g.window) / float64(g.window+c.ahead)))
+	}
+	c.history = g.past(now + 1)
+	c.any = slices.ContainsFunc(c.history, func(v float64) bool { return !math.IsNaN(v) })
+	for len(c.history) < columns {
+		c.history = append(c.history, math.NaN())
+	}
+	if c.ahead > 0 {
+		c.forecast(g.subject, now, columns)
+	}
+	return c
+}
+
+// past is the maximum of each column's time: a spike must not vanish. Column
+// i ends i column-times after the window's begin, the last one at g.at.
+func (g graph) past(columns int) []float64 {
+	values := make([]float64, columns)
+	for i := range values {
+		values[i] = math.NaN()
+	}
+	if g.history == nil || columns < 2 {
+		return values
+	}
+	each := g.window / time.Duration(columns-1)
+	points := g.history.Series(g.subject.key, g.at.Add(-g.window-each), g.at, columns)
+	for i := range min(len(points), columns) {
+		if points[i].Known {
+			values[i] = max(float64(points[i].Max), 0)
+		}
+	}
+	bridge(values, g.tolerance(each))
+	return values
+}
+
+// tolerance is how many columns may be empty between two samples that follow
+// each other: where the columns are finer than the samples, most are.
+func (g graph) tolerance(each time.Duration) int {
+	apart := g.interval
+	if oldest := g.at.Add(-g.window); g.interval > 0 && g.history != nil {
+		// Beyond the newest 3,600 samples the store keeps buckets of 15 s.
+		if _, newest := g.history.Span(); newest.Sub(oldest) > 3600*g.interval {
+			apart = max(apart, 15*time.Second)
+		}
+	}
+	return int(5 * apart / 2 / max(each, 1))
+}
+
+// bridge fills pauses of at most so many columns with the value before them,
+// at the end of the row too: the newest sample is rarely in the last column.
+func bridge(values []float64, columns int) {
+	last := -1
+	for i, v := range values {
+		if math.IsNaN(v) {
+			continue
+		}
+		if last >= 0 && i-last-1 <= columns {
+			for j := last + 1; j < i; j++ {
+				values[j] = values[last]
+			}
+		}
+		last = i
+	}
+	if last >= 0 && len(values)-1-last <= columns {
+		for j := last + 1; j < len(values); j++ {
+			values[j] = values[last]
+		}
+	}
+}
+
+// forecast fills the columns after now, straight from horizon to horizon.
+// A forecast over the capacity is drawn at the capacity: the card has no more.
+func (c *curves) forecast(subject graphSubject, now, columns int) {
+	c.median, c.lower, c.upper = make([]float64, columns), make([]float64, columns), make([]float64, columns)
+	used, _ := subject.used.Value()
+	each := float64(c.ahead) / float64(columns-1-now)
+	for i := range columns {
+		c.median[i], c.lower[i], c.upper[i] = math.NaN(), math.NaN(), math.NaN()
+		if i < now {
+			continue
+		}
+		distance := time.Duration(float64(i-now) * each)
+		c.median[i] = c.limited(between(subject.predicted, used, distance, func(p snapshot.Prediction) quantity.Bytes { return p.Median }))
+		c.lower[i] = c.limited(between(subject.predicted, used, distance, func(p snapshot.Prediction) quantity.Bytes { return p.Lower80 }))
+		c.upper[i] = c.limited(between(subject.predicted, used, distance, func(p snapshot.Prediction) quantity.Bytes { return p.Upper80 }))
+	}
+}
+
+func (c *curves) limited(v float64) float64 {
+	if math.IsNaN(v) {
+		return v
+	}
+	if !math.IsNaN(c.capacity) {
+		v = min(v, c.capacity)
+	}
+	return max(v, 0)
+}
+
+// between is a curve of the forecast at a distance from now, NaN past its
+// last horizon.
+func between(predicted []snapshot.Prediction, used quantity.Bytes, distance time.Duration, of func(snapshot.Prediction) quantity.Bytes) float64 {
+	before, from := time.Duration(0), float64(used)
+	for _, p := range predicted {
+		to := float64(of(p))
+		if distance <= p.Horizon && p.Horizon > before {
+			return from + (to-from)*float64(distance-before)/float64(p.Horizon-before)
+		}
+		before, from = p.Horizon, to
+	}
+	return math.NaN()
+}
+
+// extremes are the lowest and highest values of all curves but the capacity;
+// NaN where there is no value.
+func (c *curves) extremes() (low, high float64) {
+	low, high = math.NaN(), math.NaN()
+	for _, series := range [...][]float64{c.history, c.median, c.lower, c.upper} {
+		for _, v := range series {
+			if math.IsNaN(v) {
+				continue
+			}
+			if math.IsNaN(low) || v < low {
+				low = v
+			}
+			if math.IsNaN(high) || v > high {
+				high = v
+			}
+		}
+	}
+	return low, high
+}

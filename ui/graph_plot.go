@@ -1,0 +1,180 @@
+package ui
+
+import (
+	"math"
+	"strings"
+	"time"
+
+	"github.com/guptarohit/asciigraph"
+
+	"vramscope/themes"
+)
+
+// asciigraph draws the curves; its colours are only marks here, one for each
+// kind of cell, which are replaced by the theme's styles afterwards.
+const (
+	markCapacity asciigraph.AnsiColor = iota + 1
+	markBounds
+	markMedian
+	markHistory
+	markAxis
+	markLabel
+)
+
+// timeAxis is the labels under the graph.
+type timeAxis struct {
+	from, to time.Duration // relative to the right end of the history
+	ticks    int
+	moment   string // "now", or "then" where the screen does not show now
+}
+
+// tickSteps are the round distances between two labels.
+var tickSteps = [...]time.Duration{
+	time.Minute, 2 * time.Minute, 5 * time.Minute, 10 * time.Minute, 15 * time.Minute, 30 * time.Minute,
+	time.Hour, 2 * time.Hour, 3 * time.Hour, 4 * time.Hour, 6 * time.Hour, 12 * time.Hour,
+}
+
+// cellsPerTick keeps a blank between "-10m" and "-9m".
+const cellsPerTick = 7
+
+// axis chooses the ticks: as many as fit, at round times, one of them at now.
+func (g graph) axis(ahead time.Duration, columns int) timeAxis {
+	a := timeAxis{from: -g.window, to: ahead, ticks: 2, moment: "now"}
+	if !g.running {
+		a.moment = "then"
+	}
+	for _, step := range tickSteps {
+		n := int((g.window + ahead) / step)
+		if g.window%step == 0 && ahead%step == 0 && n*cellsPerTick < columns {
+			a.ticks = n + 1
+			break
+		}
+	}
+	return a
+}
+
+// label writes a tick's time.
+func (a timeAxis) label(seconds float64) string {
+	d := time.Duration(math.Round(seconds)) * time.Second
+	switch {
+	case d == 0:
+		return a.moment
+	case d > 0:
+		return "+" + shortSpan(d)
+	default:
+		return shortSpan(d)
+	}
+}
+
+// plot draws the curves as lines of exactly width cells: the rows, the time
+// axis, its labels. Series are drawn in row units with fixed bounds, because
+// asciigraph rounds bounds of its own and would change the number of rows.
+func plot(lk *look, c curves, scale graphScale, axis timeAxis, width int) []string {
+	g := &lk.glyphs
+	var series [][]float64
+	var marks []asciigraph.AnsiColor
+	var chars []asciigraph.CharSet
+	add := func(values []float64, mark asciigraph.AnsiColor, set asciigraph.CharSet) {
+		rows := make([]float64, len(values))
+		for i, v := range values {
+			rows[i] = scale.row(v)
+		}
+		series, marks, chars = append(series, rows), append(marks, mark), append(chars, set)
+	}
+	// Later series are drawn over earlier ones.
+	capacity := make([]float64, len(c.history))
+	for i := range capacity {
+		capacity[i] = c.capacity
+	}
+	add(capacity, markCapacity, asciigraph.CreateCharSet(g.capacity))
+	if len(c.median) > 0 {
+		add(c.lower, markBounds, asciigraph.CreateCharSet(g.bound))
+		add(c.upper, markBounds, asciigraph.CreateCharSet(g.bound))
+		add(c.median, markMedian, asciigraph.CreateCharSet(g.median))
+	}
+	add(c.history, markHistory, g.historyChars())
+
+	text := asciigraph.PlotMany(series,
+		asciigraph.Height(scale.rows-1), asciigraph.LowerBound(0), asciigraph.UpperBound(float64(scale.rows-1)),
+		asciigraph.Offset(2), asciigraph.SeriesColors(marks...), asciigraph.SeriesChars(chars...),
+		asciigraph.AxisColor(markAxis), asciigraph.LabelColor(markLabel),
+		asciigraph.YAxisValueFormatter(func(row float64) string {
+			label := scale.labels[min(max(int(math.Round(row)), 0), scale.rows-1)]
+			return strings.Repeat(" ", max(graphLabelCells-len(label), 0)) + label
+		}),
+		asciigraph.XAxisRange(axis.from.Seconds(), axis.to.Seconds()),
+		asciigraph.XAxisTickCount(axis.ticks), asciigraph.XAxisValueFormatter(axis.label),
+	)
+	lines := make([]string, 0, scale.rows+2)
+	for row := range strings.SplitSeq(text, "\n") {
+		lines = append(lines, restyled(lk, row, width))
+	}
+	return lines
+}
+
+// historyChars are the characters of the history's curve. asciigraph's own
+// default has round corners and half lines, which many fonts lack.
+func (g *glyphs) historyChars() asciigraph.CharSet {
+	if g.ascii {
+		return asciigraph.CharSet{
+			Horizontal: "_", VerticalLine: "|", ArcDownRight: "_", ArcDownLeft: "_", ArcUpRight: "|", ArcUpLeft: "|",
+			EndCap: "_", StartCap: "_",
+		}
+	}
+	return asciigraph.CharSet{
+		Horizontal: "─", VerticalLine: "│", ArcDownRight: "┌", ArcDownLeft: "┐", ArcUpRight: "└", ArcUpLeft: "┘",
+		EndCap: "─", StartCap: "─",
+	}
+}
+
+// historyMark stands for the history in the legend.
+func (g *glyphs) historyMark() string { return g.historyChars().Horizontal }
+
+// restyled replaces asciigraph's colours by the theme's and, in the ASCII
+// set, the characters of the axis by their twins.
+func restyled(lk *look, row string, width int) string {
+	l := newLine(width)
+	mark := asciigraph.Default
+	for row != "" {
+		run, rest, coloured := strings.Cut(row, "\x1b[")
+		if run != "" {
+			if lk.glyphs.ascii {
+				run = asciiAxis.Replace(run)
+			}
+			l.put(lk.curve(mark), run)
+		}
+		if !coloured {
+			break
+		}
+		code, after, _ := strings.Cut(rest, "m")
+		mark = asciigraph.Default
+		if len(code) == 2 && code[0] == '3' {
+			mark = asciigraph.AnsiColor(code[1] - '0')
+		}
+		row = after
+	}
+	return l.String()
+}
+
+// asciiAxis maps what asciigraph draws its axes with. It never changes.
+var asciiAxis = strings.NewReplacer("┤", "|", "┼", "+", "└", "+", "┬", "+", "─", "-")
+
+// curve is the style of a marked cell.
+func (lk *look) curve(mark asciigraph.AnsiColor) themes.Style {
+	switch mark {
+	case markCapacity:
+		return lk.styles.Capacity
+	case markBounds:
+		return lk.styles.Bounds
+	case markMedian:
+		return lk.styles.Median
+	case markHistory:
+		return lk.styles.History
+	case markAxis:
+		return lk.styles.Rule
+	case markLabel:
+		return lk.styles.Dim
+	default:
+		return lk.styles.Text
+	}
+}

@@ -1,0 +1,173 @@
+package ui
+
+import (
+	"math"
+	"strconv"
+	"strings"
+
+	"vramscope/internal/quantity"
+)
+
+// graphScale maps bytes to rows. The top row is the capacity (or, where the
+// data is above it or no capacity is known, the data's top); the bottom row is
+// 0 in a tall panel and else a round number below the data, so that the
+// change fills the panel.
+type graphScale struct {
+	unit   quantity.Bytes // of the labels: GiB, MiB, …
+	floor  float64        // of the bottom row, in units
+	step   float64        // from row to row, in units
+	rows   int
+	labels []string // by row from the bottom, graphLabelCells wide, "" where none
+}
+
+// The rows from which the y axis starts at 0, and the most that is drawn: a
+// driver's nonsense is not to overflow the labels.
+const (
+	rowsFromZero = 16
+	maxGraphed   = float64(quantity.EiB)
+)
+
+// scaleOf fits the scale to the curves.
+func scaleOf(c curves, rows int) graphScale {
+	low, high := c.extremes()
+	top := high
+	if math.IsNaN(top) || top < c.capacity {
+		top = c.capacity
+	}
+	if math.IsNaN(top) || top <= 0 {
+		top = float64(quantity.GiB) // an empty panel needs some scale
+	}
+	if math.IsNaN(low) {
+		low = 0
+	}
+	top = min(top, maxGraphed)
+	unit := unitOf(quantity.Bytes(top))
+	s := graphScale{unit: unit, rows: rows}
+	s.floor, s.step = roundFloor(low/float64(unit), top/float64(unit), rows)
+	s.labels = s.label(top)
+	return s
+}
+
+// row is where an amount is drawn, counted from the bottom, unrounded.
+func (s graphScale) row(amount float64) float64 {
+	if math.IsNaN(amount) {
+		return amount
+	}
+	r := (amount/float64(s.unit) - s.floor) / s.step
+	return min(max(r, 0), float64(s.rows-1))
+}
+
+// roundFloor chooses a round step and floor so that top is in the top row and
+// low is not below the bottom one. With floor 0 the step need not be round:
+// the top row is then the capacity exactly.
+func roundFloor(low, top float64, rows int) (floor, step float64) {
+	intervals := float64(rows - 1)
+	fromZero := top / intervals
+	if rows >= rowsFromZero {
+		return 0, fromZero
+	}
+	// A flat line is not magnified without end: the panel spans at least a
+	// twentieth of the capacity.
+	span := max(top-low, top/20)
+	decade := math.Pow(10, math.Floor(math.Log10(span/intervals)))
+	for range 3 {
+		for _, factor := range [...]float64{1, 1.5, 2, 2.5, 3, 4, 5, 6, 8} {
+			step = factor * decade
+			if step*intervals < span*.9 {
+				continue
+			}
+			// The lowest multiple of step that top is rounded to, not down from.
+			ceiling := math.Floor((top-step/2)/step+1+1e-9) * step
+			floor = ceiling - step*intervals
+			if floor <= 0 {
+				return 0, fromZero
+			}
+			if floor <= low+1e-9 {
+				return floor, step
+			}
+		}
+		decade *= 10
+	}
+	return 0, fromZero
+}
+
+// label writes the top row's amount, and a figure in every second row from
+// the bottom.
+func (s graphScale) label(top float64) []string {
+	labels := make([]string, s.rows)
+	decimals := s.decimals()
+	for i := 0; i < s.rows-1; i += 2 {
+		labels[i] = fixed(s.floor+float64(i)*s.step, decimals)
+	}
+	if s.rows > 2 {
+		labels[s.rows-2] = "" // not right under the top one
+	}
+	text := quantity.Bytes(top).String()
+	labels[s.rows-1] = strings.TrimRight(text, "BKMGTPE")
+	return labels
+}
+
+// decimals is how many the labels need to tell their rows apart.
+func (s graphScale) decimals() int {
+	for decimals := range 2 {
+		scale := math.Pow(10, float64(decimals))
+		exact := true
+		for i := 0; i < s.rows; i += 2 {
+			v := (s.floor + float64(i)*s.step) * scale
+			if math.Abs(v-math.Round(v)) > 1e-6 {
+				exact = false
+				break
+			}
+		}
+		if exact {
+			return decimals
+		}
+	}
+	if s.step >= .25 {
+		return 1
+	}
+	return 2
+}
+
+// fixed writes a label's figure in at most graphLabelCells cells.
+func fixed(v float64, decimals int) string {
+	if v == 0 {
+		return "0"
+	}
+	for ; ; decimals-- {
+		text := strconv.FormatFloat(v, 'f', max(decimals, 0), 64)
+		if len(text) <= graphLabelCells || decimals <= 0 {
+			return text
+		}
+	}
+}
+
+// unitOf is the unit that Bytes.String writes an amount in.
+func unitOf(amount quantity.Bytes) quantity.Bytes {
+	text := amount.String()
+	switch text[len(text)-1] {
+	case 'K':
+		return quantity.KiB
+	case 'M':
+		return quantity.MiB
+	case 'G':
+		return quantity.GiB
+	case 'T':
+		return quantity.TiB
+	case 'P':
+		return quantity.PiB
+	case 'E':
+		return quantity.EiB
+	default:
+		return 1
+	}
+}
+
+// unitLetter names a unit as Bytes.String does.
+func unitLetter(unit quantity.Bytes) string {
+	text := unit.String()
+	if unit == 1 {
+		return "B"
+	}
+	return text[len(text)-1:]
+}

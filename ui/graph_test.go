@@ -1,0 +1,235 @@
+package ui
+
+import (
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/charmbracelet/x/ansi"
+	"github.com/charmbracelet/x/exp/golden"
+
+	"vramscope/internal/quantity"
+	"vramscope/sampler/snapshot"
+)
+
+func TestGraphGoldens(t *testing.T) {
+	for _, size := range [][2]int{{120, 12}, {80, 12}, {118, 16}, {80, 9}, {200, 20}, {50, 8}, {40, 4}} {
+		for _, ascii := range []bool{false, true} {
+			for _, forecast := range []bool{false, true} {
+				name := fmt.Sprintf("%dx%d ascii=%v forecast=%v", size[0], size[1], ascii, forecast)
+				t.Run(name, func(t *testing.T) {
+					lines := leakGraph(testLook(t, "", ascii), 3*time.Hour, forecast).Render(size[0], size[1])
+					checkCells(t, lines, size[0], size[1])
+					golden.RequireEqual(t, []byte(strings.Join(lines, "\n")+"\n"))
+				})
+			}
+		}
+	}
+	t.Run("colours", func(t *testing.T) {
+		lines := leakGraph(testLook(t, "dark", false), 3*time.Hour, true).Render(80, 12)
+		checkCells(t, lines, 80, 12)
+		golden.RequireEqual(t, []byte(strings.Join(lines, "\n")+"\n"))
+	})
+}
+
+// body is the plotted part of a rendered graph, without labels and axis.
+func body(lines []string) []string {
+	var rows []string
+	for _, l := range lines[1 : len(lines)-2] {
+		rows = append(rows, string([]rune(ansi.Strip(l))[graphLeft:]))
+	}
+	return rows
+}
+
+// curveSpan is the first and last column with history in it.
+func curveSpan(rows []string) (first, last int) {
+	first, last = math.MaxInt, -1
+	for _, row := range rows {
+		for i, r := range []rune(row) {
+			if strings.ContainsRune("─│┌┐└┘", r) {
+				first, last = min(first, i), max(last, i)
+			}
+		}
+	}
+	return first, last
+}
+
+func TestGraphTopRowIsTheCapacityAndFloorIsRound(t *testing.T) {
+	lk := testLook(t, "", false)
+	lines := leakGraph(lk, time.Hour, true).Render(120, 12)
+	for i, want := range map[int]string{1: " 79.0┼", 3: "   76┤", 5: "   72┤", 7: "   68┤", 9: "   64┤"} {
+		if !strings.HasPrefix(lines[i], want) {
+			t.Errorf("row %d is %q, want %q", i, lines[i][:12], want)
+		}
+	}
+	tall := leakGraph(lk, time.Hour, false).Render(120, 16+graphAround)
+	if got := tall[16]; !strings.HasPrefix(got, "    0┤") {
+		t.Errorf("with 16 rows the axis starts at 0, not %q", got[:12])
+	}
+}
+
+func TestGraphShowsAYoungHistoryWhereItBegan(t *testing.T) {
+	g := leakGraph(testLook(t, "", false), 75*time.Second, false)
+	first, last := curveSpan(body(g.Render(120, 12)))
+	// 113 columns for 5 minutes: 75 s ago is a quarter before the end.
+	if first < 82 || first > 85 {
+		t.Errorf("the curve begins in column %d, want about 84", first)
+	}
+	if last < 111 {
+		t.Errorf("the curve ends in column %d, before now", last)
+	}
+}
+
+func TestGraphLeavesGapsOpen(t *testing.T) {
+	g := leakGraph(testLook(t, "", false), time.Hour, false)
+	g.history = curveHistory{now: drawnAt, every: time.Second, since: time.Hour, curve: func(age time.Duration) float64 {
+		if age > 100*time.Second && age < 200*time.Second {
+			return math.NaN() // the GPU was lost
+		}
+		return 40
+	}}
+	var drawn []int
+	for _, row := range body(g.Render(120, 12)) {
+		for i, r := range []rune(row) {
+			if r == '─' {
+				drawn = append(drawn, i)
+			}
+		}
+	}
+	inGap := 0
+	for _, column := range drawn {
+		if column > 40 && column < 72 {
+			inGap++
+		}
+	}
+	if len(drawn) < 70 || inGap > 0 {
+		t.Errorf("%d cells drawn, %d of them in the gap", len(drawn), inGap)
+	}
+}
+
+func TestGraphBridgesSamplesThatAreRarerThanColumns(t *testing.T) {
+	g := leakGraph(testLook(t, "", false), time.Hour, false)
+	g.interval = 10 * time.Second
+	g.history = curveHistory{now: drawnAt, every: 10 * time.Second, since: time.Hour, curve: func(time.Duration) float64 { return 40 }}
+	rows := body(g.Render(120, 12))
+	count := 0
+	for _, row := range rows {
+		count += strings.Count(row, "─")
+	}
+	if count < 111 {
+		t.Errorf("a steady process sampled every 10 s is drawn with holes: %d of 112 columns", count)
+	}
+}
+
+func TestGraphKeepsASpike(t *testing.T) {
+	g := leakGraph(testLook(t, "", false), 24*time.Hour, false)
+	g.window = 24 * time.Hour
+	g.history = curveHistory{now: drawnAt, every: 15 * time.Second, since: 24 * time.Hour, curve: func(age time.Duration) float64 {
+		if age == 6*time.Hour {
+			return 78.9
+		}
+		return 40
+	}}
+	if top := body(g.Render(120, 12))[0]; !strings.ContainsAny(top, "┌┐│─") {
+		t.Errorf("one sample at 78.9 GiB six hours ago has vanished: %q", top)
+	}
+}
+
+func TestGraphGivesTheWholeWidthToThePastWithoutAForecast(t *testing.T) {
+	lines := leakGraph(testLook(t, "", false), time.Hour, false).Render(80, 12)
+	labels := lines[len(lines)-1]
+	if strings.Contains(labels, "+") || !strings.HasSuffix(strings.TrimRight(labels, " "), "now") {
+		t.Errorf("labels are %q", labels)
+	}
+	if strings.Contains(lines[0], "ahead") || strings.Contains(lines[0], "median") {
+		t.Errorf("the title promises a forecast: %q", lines[0])
+	}
+}
+
+func TestGraphInThePastDoesNotSayNow(t *testing.T) {
+	g := leakGraph(testLook(t, "", false), time.Hour, false)
+	g.running = false
+	if all := strings.Join(g.Render(80, 12), "\n"); strings.Contains(all, "now") {
+		t.Error("a graph of the past says now:\n" + all)
+	}
+}
+
+func TestGraphWindowsGoRound(t *testing.T) {
+	w := time.Duration(0)
+	var seen []string
+	for range len(graphWindows) + 1 {
+		w = nextWindow(w)
+		seen = append(seen, shortSpan(w))
+	}
+	if got := strings.Join(seen, " "); got != "5m 10m 30m 2h 24h 5m" {
+		t.Errorf("z goes through %s", got)
+	}
+}
+
+func TestGraphSaysWhenThereIsNothing(t *testing.T) {
+	g := leakGraph(testLook(t, "", false), 0, false)
+	g.history = nil
+	lines := g.Render(80, 12)
+	checkCells(t, lines, 80, 12)
+	if !strings.Contains(strings.Join(lines, "\n"), "no history yet") {
+		t.Error("an empty graph does not say why")
+	}
+}
+
+// pointsHistory answers with given amounts, whatever is asked.
+type pointsHistory struct {
+	curveHistory
+	amounts []int64
+}
+
+func (h pointsHistory) Series(_ snapshot.SeriesKey, from, to time.Time, buckets int) []snapshot.Point {
+	points := make([]snapshot.Point, buckets)
+	for i := range points {
+		if len(h.amounts) > 0 {
+			a := h.amounts[i%len(h.amounts)]
+			points[i] = snapshot.Point{Min: a, Max: a, Last: a, Known: a != math.MinInt64+1}
+		}
+	}
+	return points
+}
+
+func FuzzGraphNeverPanics(f *testing.F) {
+	f.Add(int64(0), int64(0), int64(0), int64(0), 120, 12, int64(300), true)
+	f.Add(int64(math.MaxInt64), int64(math.MinInt64), int64(math.MinInt64+1), int64(1), 80, 5, int64(1), true)
+	f.Add(int64(math.MinInt64+1), int64(math.MinInt64+1), int64(math.MinInt64+1), int64(-1), 17, 19, int64(86400), false)
+	f.Add(int64(1)<<30, int64(1)<<30, int64(1)<<30, int64(1)<<30, 15, 30, int64(0), true)
+	f.Add(int64(5), int64(math.MinInt64+1), int64(7), int64(math.MaxInt64), 60, 24, int64(-5), true)
+	lk := testLook(f, "", false)
+	f.Fuzz(func(t *testing.T, a, b, c, capacity int64, width, height int, seconds int64, forecast bool) {
+		width, height = width%300, height%100
+		g := leakGraph(lk, time.Hour, forecast)
+		g.history = pointsHistory{amounts: []int64{a, b, c, a, a}}
+		g.window = time.Duration(seconds%(48*3600)) * time.Second
+		g.subject.capacity = quantity.From(quantity.Bytes(capacity), quantity.Driver)
+		for i := range g.subject.predicted {
+			p := &g.subject.predicted[i]
+			p.Median, p.Lower80, p.Upper80 = quantity.Bytes(b), quantity.Bytes(c), quantity.Bytes(a)
+		}
+		lines := g.Render(width, height)
+		if len(lines) != max(height, 0) {
+			t.Fatalf("%d lines of %d", len(lines), height)
+		}
+		for _, l := range lines {
+			if got := ansi.StringWidth(l); got != max(width, 0) {
+				t.Fatalf("a line of %d cells, not %d: %q", got, width, l)
+			}
+		}
+	})
+}
+
+func BenchmarkGraph120x12(b *testing.B) {
+	g := leakGraph(testLook(b, "dark", false), time.Hour, true)
+	// The history's own cost is the store's; here it answers at once.
+	g.history = pointsHistory{amounts: []int64{60 << 30, 61 << 30, 62 << 30, 63 << 30}}
+	b.ReportAllocs()
+	for b.Loop() {
+		g.Render(120, 12)
+	}
+}
