@@ -19,7 +19,7 @@ func (b *bindings) hints(where scope, past bool, gpus int) []hint {
 				continue
 			}
 			if b.all[i].id == keyGPU {
-				h.key = digits(gpus)
+				h.key = gpuDigits(gpus)
 			}
 			found = append(found, h)
 		}
@@ -28,8 +28,8 @@ func (b *bindings) hints(where scope, past bool, gpus int) []hint {
 	return found
 }
 
-// digits are the number keys that name a GPU: "0-7".
-func digits(gpus int) string {
+// gpuDigits are the number keys that name a GPU: "0-7".
+func gpuDigits(gpus int) string {
 	switch {
 	case gpus <= 1:
 		return "0"

@@ -31,6 +31,8 @@ type state struct {
 	live  *snapshot.Snapshot // the newest; nil until the first arrives
 	shown *snapshot.Snapshot // what is drawn: live, frozen, or rebuilt from the past
 
+	history snapshot.History // what graphs and the spark column read; nil while there is none
+
 	frozen bool      // p: the screen holds still, sampling goes on
 	past   time.Time // not zero: looking back at this moment
 
