@@ -1,0 +1,215 @@
+package ui
+
+import (
+	"io"
+	"os"
+	"sync"
+	"time"
+)
+
+// terminalOutput writes to the terminal from a goroutine of its own, so that
+// a terminal that nobody reads (a stopped SSH client, a full pipe of a
+// multiplexer) never holds up the event loop.
+//
+//	renderer ── Write ──→ pending ──→ goroutine ── write(2), may block ──→ terminal
+//
+// A Write waits a moment for its bytes to be taken, so that in ordinary times
+// output is as ordered as if it had been written directly. Once that moment
+// has passed without progress the terminal counts as stalled: the model stops
+// drawing (Stalled) until Drained is told that everything has been taken.
+// What is written in between is bounded by pendingLimit; past it bytes are
+// dropped, and the screen has to be drawn anew.
+//
+// It is a term.File, which is how Bubble Tea recognises a terminal.
+type terminalOutput struct {
+	file     *os.File
+	patience time.Duration
+	drained  func(lost bool) // called without the lock, from the writing goroutine
+	failed   func(error)     // as drained; once
+
+	mu      sync.Mutex
+	pending []byte
+	taken   chan struct{} // closed when everything pending has been written
+	stalled bool
+	lost    bool // bytes were dropped since the terminal stalled
+	err     error
+	closed  bool
+
+	wake     chan struct{}
+	finished chan struct{}
+}
+
+const (
+	// outputPatience is how long a Write waits for a terminal that is slow.
+	outputPatience = 20 * time.Millisecond
+	// pendingLimit is more than a whole frame of the largest screen.
+	pendingLimit = 1 << 20
+)
+
+func newTerminalOutput(file *os.File, drained func(lost bool), failed func(error)) *terminalOutput {
+	o := &terminalOutput{
+		file:     file,
+		patience: outputPatience,
+		drained:  drained,
+		failed:   failed,
+		wake:     make(chan struct{}, 1),
+		finished: make(chan struct{}),
+	}
+	go o.run()
+	return o
+}
+
+// Write implements io.Writer. It fails only when the terminal is gone.
+func (o *terminalOutput) Write(p []byte) (int, error) {
+	o.mu.Lock()
+	if o.err != nil || o.closed {
+		err := o.err
+		o.mu.Unlock()
+		if err == nil {
+			err = os.ErrClosed
+		}
+		return 0, err
+	}
+	if len(o.pending)+len(p) > pendingLimit {
+		o.lost = true
+		o.mu.Unlock()
+		return len(p), nil
+	}
+	o.pending = append(o.pending, p...)
+	if o.taken == nil {
+		o.taken = make(chan struct{})
+	}
+	taken, wait := o.taken, !o.stalled
+	o.mu.Unlock()
+
+	select {
+	case o.wake <- struct{}{}:
+	default: // it is awake
+	}
+	if wait && !o.await(taken, o.patience) {
+		o.mu.Lock()
+		o.stalled = o.taken != nil // it may have been taken just now
+		o.mu.Unlock()
+	}
+	return len(p), nil
+}
+
+// Stalled reports whether the terminal is not taking what is written to it.
+func (o *terminalOutput) Stalled() bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.stalled
+}
+
+// Flush waits until everything has been written, at most so long.
+func (o *terminalOutput) Flush(patience time.Duration) bool {
+	o.mu.Lock()
+	taken := o.taken
+	o.mu.Unlock()
+	return taken == nil || o.await(taken, patience)
+}
+
+// Discard forgets what has not been handed to the kernel yet.
+func (o *terminalOutput) Discard() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.pending = nil
+}
+
+// Stop ends the goroutine as soon as it is not in a write; it does not wait
+// for one that the terminal does not take, because nothing can end that.
+func (o *terminalOutput) Stop() {
+	o.mu.Lock()
+	if !o.closed {
+		o.closed = true
+		close(o.wake)
+	}
+	idle := o.taken == nil
+	o.mu.Unlock()
+	if idle {
+		<-o.finished
+	}
+}
+
+func (o *terminalOutput) await(taken <-chan struct{}, patience time.Duration) bool {
+	timer := time.NewTimer(patience)
+	defer timer.Stop()
+	select {
+	case <-taken:
+		return true
+	case <-timer.C:
+		return false
+	}
+}
+
+func (o *terminalOutput) run() {
+	defer close(o.finished)
+	for range o.wake {
+		o.drain()
+	}
+	o.drain()
+}
+
+// drain writes until nothing is pending.
+func (o *terminalOutput) drain() {
+	for {
+		o.mu.Lock()
+		batch := o.pending
+		o.pending = nil
+		if len(batch) == 0 || o.err != nil {
+			o.settle()
+			return
+		}
+		o.mu.Unlock()
+
+		_, err := o.file.Write(batch)
+
+		o.mu.Lock()
+		if err != nil && o.err == nil {
+			o.err = err
+			o.settle()
+			o.failed(err)
+			return
+		}
+		o.mu.Unlock()
+	}
+}
+
+// settle ends a round of writing; it is called with the lock and releases it.
+func (o *terminalOutput) settle() {
+	wasStalled, lost := o.stalled, o.lost
+	o.stalled, o.lost = false, false
+	if o.taken != nil {
+		close(o.taken)
+		o.taken = nil
+	}
+	o.mu.Unlock()
+	if wasStalled || lost {
+		o.drained(lost)
+	}
+}
+
+// Fd implements term.File.
+func (o *terminalOutput) Fd() uintptr { return o.file.Fd() }
+
+// Read implements term.File; nothing is read from the output.
+func (o *terminalOutput) Read([]byte) (int, error) { return 0, io.EOF }
+
+// Close implements term.File; the file belongs to the caller of Run.
+func (o *terminalOutput) Close() error { return nil }
+
+// terminalInput is the keyboard. Its only addition to the file is that it
+// tells when the terminal has gone: Bubble Tea takes an end of file for
+// silence and would run on.
+type terminalInput struct {
+	*os.File
+	ended func()
+}
+
+func (i *terminalInput) Read(p []byte) (int, error) {
+	n, err := i.File.Read(p)
+	if n == 0 && err != nil {
+		i.ended()
+	}
+	return n, err
+}

@@ -1,0 +1,48 @@
+package ui
+
+import (
+	"strconv"
+	"time"
+
+	"vramscope/sampler/snapshot"
+)
+
+// titleOf is the terminal's title: "vramscope host", and in alarm what the
+// worst one is: "vramscope host ! 3 full 4m". Window lists and tmux show it.
+func titleOf(s *snapshot.Snapshot) string {
+	if s == nil {
+		return "vramscope"
+	}
+	title := "vramscope"
+	if s.Host.Name != "" {
+		title += " " + clean(s.Host.Name)
+	}
+	for i := range s.Alerts {
+		if a := &s.Alerts[i]; a.Severity == snapshot.Urgent {
+			return title + " ! " + alertTitle(s, a)
+		}
+	}
+	return title
+}
+
+func alertTitle(s *snapshot.Snapshot, a *snapshot.Alert) string {
+	what := map[snapshot.AlertKind]string{
+		snapshot.AlertLost: "lost", snapshot.AlertHanging: "hangs", snapshot.AlertECC: "ECC",
+		snapshot.AlertXID: "Xid", snapshot.AlertFullIn: "full", snapshot.AlertOutOfMemory: "out of memory",
+		snapshot.AlertLowMemory: "low", snapshot.AlertLeak: "leak", snapshot.AlertThrottled: "throttled",
+		snapshot.AlertDriver: "driver",
+	}[a.Kind]
+	if a.GPUUUID == "" {
+		return what
+	}
+	title := strconv.Itoa(a.GPU) + " " + what
+	if a.Kind == snapshot.AlertFullIn {
+		for i := range s.GPUs {
+			if s.GPUs[i].UUID == a.GPUUUID && s.GPUs[i].FullIn != nil {
+				// Whole minutes: a title that changes each second flickers in a window list.
+				title += " " + strconv.Itoa(int(s.GPUs[i].FullIn.Median/time.Minute)) + "m"
+			}
+		}
+	}
+	return title
+}
