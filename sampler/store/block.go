@@ -1,0 +1,153 @@
+package store
+
+import (
+	"encoding/binary"
+	"math/bits"
+)
+
+// A sealed block is a frame:
+//
+//	kind [repeat] length payload
+//	payload = [presence] column+
+//
+// The columns hold the present values only, one after the other. A frame may
+// stand for several equal blocks in a row: an hour in which nothing changes is
+// one frame.
+const (
+	presentAll    = iota // every place has a value
+	presentSpan          // two bytes: the first place and how many follow
+	presentBitmap        // a bit for each place
+
+	presence = 3 // the bits of the above
+	repeated = 4 // a count of blocks follows
+)
+
+// mostRepeats keeps the count in one byte.
+const mostRepeats = 127
+
+// frame is a sealed block, not yet decoded.
+type frame struct {
+	kind    byte
+	repeats int
+	payload string
+}
+
+// appendPayload encodes the values of a block of n places, of which m says
+// which are there. Each column has m.count values, at least one.
+func appendPayload(dst []byte, m *mask, n int, columns ...[]int64) (payload []byte, kind byte) {
+	first, count, whole := m.span()
+	switch {
+	case count == n:
+		kind = presentAll
+	case whole:
+		kind = presentSpan
+		dst = append(dst, byte(first), byte(count))
+	default:
+		kind = presentBitmap
+		for place := 0; place < n; place += 64 {
+			dst = binary.LittleEndian.AppendUint64(dst, m[place>>6])
+		}
+	}
+	for _, column := range columns {
+		dst = appendColumn(dst, column)
+	}
+	return dst, kind
+}
+
+// decode fills m and, with as many values as m has bits, each column. A column
+// has room for n. It is false for a payload that appendPayload never writes.
+func (f *frame) decode(n int, m *mask, columns ...[]int64) (count int, ok bool) {
+	s := f.payload
+	*m = mask{}
+	switch f.kind & presence {
+	case presentAll:
+		m.fill(0, n)
+	case presentSpan:
+		if len(s) < 2 || int(s[0])+int(s[1]) > n {
+			return 0, false
+		}
+		m.fill(int(s[0]), int(s[1]))
+		s = s[2:]
+	case presentBitmap:
+		if len(s) < n/8 {
+			return 0, false
+		}
+		for i := range n / 8 {
+			m[i>>3] |= uint64(s[i]) << (8 * (i & 7))
+		}
+		s = s[n/8:]
+	default:
+		return 0, false
+	}
+	count = m.count()
+	for _, column := range columns {
+		if s, ok = takeColumn(s, column[:count]); !ok {
+			return 0, false
+		}
+	}
+	return count, true
+}
+
+// appendFrame writes a frame.
+func appendFrame(dst []byte, f frame) []byte {
+	if f.repeats == 1 {
+		dst = append(dst, f.kind)
+	} else {
+		dst = append(dst, f.kind|repeated, byte(f.repeats))
+	}
+	dst = binary.AppendUvarint(dst, uint64(len(f.payload)))
+	return append(dst, f.payload...)
+}
+
+// takeFrame reads the frame at the front of s and returns what follows it.
+func takeFrame(s string) (f frame, rest string, ok bool) {
+	if len(s) == 0 {
+		return f, s, false
+	}
+	f.kind, f.repeats = s[0]&^repeated, 1
+	counted := s[0]&repeated != 0
+	s = s[1:]
+	if counted {
+		if len(s) == 0 || s[0] == 0 || s[0] > mostRepeats {
+			return f, s, false
+		}
+		f.repeats, s = int(s[0]), s[1:]
+	}
+	length, s, ok := takeUvarint(s)
+	if !ok || length > uint64(len(s)) {
+		return f, s, false
+	}
+	f.payload = s[:length]
+	return f, s[length:], true
+}
+
+// span tells the first place with a value, how many there are, and whether
+// they stand next to each other.
+func (m *mask) span() (first, count int, whole bool) {
+	count = m.count()
+	first = bits.TrailingZeros64(m[0])
+	if m[0] == 0 {
+		first = 64 + bits.TrailingZeros64(m[1])
+	}
+	var same mask
+	if first+count <= blockTicks {
+		same.fill(first, count)
+	}
+	return first, count, same == *m
+}
+
+func (m *mask) count() int { return bits.OnesCount64(m[0]) + bits.OnesCount64(m[1]) }
+
+// fill sets count bits from first on.
+func (m *mask) fill(first, count int) {
+	m[0] |= ones(first+count) &^ ones(first)
+	m[1] |= ones(first+count-64) &^ ones(first-64)
+}
+
+// ones has its lowest n bits set, none for a negative n, at most 64.
+func ones(n int) uint64 {
+	if n <= 0 {
+		return 0
+	}
+	return 1<<n - 1 // all 64 where n is more: Go shifts the 1 out
+}

@@ -1,0 +1,124 @@
+package store
+
+import (
+	"slices"
+	"sort"
+)
+
+// chain is the sealed blocks of a series in one resolution, oldest first. A
+// chain never changes: adding and forgetting make a new one. Where two
+// segments do not touch there is a gap between them.
+type chain []segment
+
+// segment is a few blocks in a row. It exists because a block of its own
+// would cost more in bookkeeping than its bytes.
+type segment struct {
+	data      string // frames
+	start     int64  // ordinal of its first place
+	blocks    int32
+	lastFrame int32 // where in data the last frame begins
+}
+
+// A segment is full when it has so many bytes or blocks; whole segments are
+// forgotten, so that this is also how much longer than needed something may
+// be kept.
+const (
+	segmentBytes  = 448
+	segmentBlocks = 16
+)
+
+func (g *segment) end(size int64) int64 { return g.start + int64(g.blocks)*size }
+
+// push adds a block of size places that begins at ordinal start, behind all
+// others.
+func (c chain) push(start, size int64, f frame, work []byte) chain {
+	n := len(c)
+	if n == 0 || c[n-1].end(size) != start || c[n-1].blocks >= segmentBlocks || len(c[n-1].data) >= segmentBytes {
+		longer := make(chain, n+1)
+		copy(longer, c)
+		longer[n] = segment{data: string(appendFrame(work[:0], f)), start: start, blocks: 1}
+		return longer
+	}
+	same := make(chain, n)
+	copy(same, c)
+	g := &same[n-1]
+	g.blocks++
+	last, _, ok := takeFrame(g.data[g.lastFrame:])
+	if ok && last.kind == f.kind && last.payload == f.payload && last.repeats < mostRepeats {
+		last.repeats++
+		work = append(work[:0], g.data[:g.lastFrame]...)
+		g.data = string(appendFrame(work, last))
+		return same
+	}
+	work = append(work[:0], g.data...)
+	g.lastFrame = int32(len(g.data))
+	g.data = string(appendFrame(work, f))
+	return same
+}
+
+// forget drops the segments that lie wholly before an ordinal.
+func (c chain) forget(before, size int64) chain {
+	n := 0
+	for n < len(c) && c[n].end(size) <= before {
+		n++
+	}
+	if n == len(c) {
+		return nil
+	}
+	if n == 0 {
+		return c
+	}
+	return slices.Clone(c[n:]) // a slice of the old array would keep what is forgotten
+}
+
+// find gives the block that begins at ordinal start.
+func (c chain) find(start, size int64) (frame, bool) {
+	i := sort.Search(len(c), func(i int) bool { return c[i].end(size) > start })
+	if i == len(c) || c[i].start > start {
+		return frame{}, false
+	}
+	skip := int((start - c[i].start) / size)
+	for data := c[i].data; ; {
+		f, rest, ok := takeFrame(data)
+		if !ok || skip < f.repeats {
+			return f, ok
+		}
+		skip -= f.repeats
+		data = rest
+	}
+}
+
+// blocks calls visit for every block that has a place in [from, to), oldest
+// first. Equal blocks follow each other with fresh false: what the frame
+// decodes to is what it decoded to before.
+func (c chain) blocks(from, to, size int64, visit func(start int64, f *frame, fresh bool)) {
+	i := sort.Search(len(c), func(i int) bool { return c[i].end(size) > from })
+	for ; i < len(c) && c[i].start < to; i++ {
+		start := c[i].start
+		for data := c[i].data; start < to; {
+			f, rest, ok := takeFrame(data)
+			if !ok {
+				break
+			}
+			fresh := true
+			for range f.repeats {
+				if start+size > from && start < to {
+					visit(start, &f, fresh)
+					fresh = false
+				}
+				start += size
+			}
+			data = rest
+		}
+	}
+}
+
+const segmentSize = 16 + 8 + 4 + 4
+
+func (c chain) bytes() int64 {
+	n := int64(cap(c)) * segmentSize
+	for i := range c {
+		n += int64(len(c[i].data))
+	}
+	return n
+}

@@ -1,0 +1,224 @@
+package store
+
+import (
+	"encoding/binary"
+	"math/bits"
+)
+
+// A column is up to 128 numbers in as few bytes as one of four ways needs.
+// The first byte holds the way in its low two bits and a shift in the others:
+// amounts of memory are multiples of large powers of two, and what is zero at
+// the end of all numbers alike is not stored.
+//
+//	flat    value                       all are equal
+//	runs    value length (step length)* a step is a difference, zigzag; a length counts repeats
+//	packed  least width bits*           distances from the least, all of one width
+//	deltas  value width bits*           differences, zigzag, all of one width
+//
+// Steps of memory make runs, noise makes packed, a slope makes deltas. All
+// arithmetic wraps around, so any int64 survives.
+const (
+	flat = iota
+	runs
+	packed
+	deltas
+)
+
+// maxColumn is the most bytes that a column of 128 numbers takes: packed at
+// full width, its width, its least value and the first byte.
+const maxColumn = 1 + binary.MaxVarintLen64 + 1 + blockTicks*8
+
+// appendColumn appends the encoding of values, of which there is at least one
+// and at most 128.
+func appendColumn(dst []byte, values []int64) []byte {
+	first := values[0]
+	least, most := first, first
+	var steps uint64
+	changes := 0
+	before := first
+	for _, v := range values[1:] {
+		least, most = min(least, v), max(most, v)
+		if d := v - before; d != 0 {
+			changes++
+			steps |= uint64(d)
+		}
+		before = v
+	}
+	if changes == 0 {
+		shift := trailing(uint64(first))
+		dst = append(dst, flat|byte(shift<<2))
+		return binary.AppendUvarint(dst, zigzag(first>>shift))
+	}
+	stepShift := trailing(steps)
+	var spread, mostStep uint64
+	runBytes := uvarintLen(zigzag(first)) + 1
+	before = first
+	for _, v := range values {
+		spread |= uint64(v - least)
+		if d := v - before; d != 0 {
+			z := zigzag(d >> stepShift)
+			mostStep |= z
+			runBytes += uvarintLen(z<<1) + 1
+			before = v
+		}
+	}
+	shift := trailing(spread)
+	width := bits.Len64(uint64(most-least) >> shift)
+	stepWidth := bits.Len64(mostStep)
+	packedBytes := uvarintLen(zigzag(least)) + 1 + (len(values)*width+7)/8
+	deltaBytes := uvarintLen(zigzag(first)) + 1 + ((len(values)-1)*stepWidth+7)/8
+	switch {
+	case runBytes <= packedBytes && runBytes <= deltaBytes && stepWidth < 64:
+		return appendRuns(dst, values, stepShift)
+	case packedBytes <= deltaBytes:
+		dst = append(dst, packed|byte(shift<<2))
+		dst = binary.AppendUvarint(dst, zigzag(least))
+		dst = append(dst, byte(width))
+		w := bitWriter{dst: dst}
+		for _, v := range values {
+			w.put(uint64(v-least)>>shift, width)
+		}
+		return w.finish()
+	default:
+		dst = append(dst, deltas|byte(stepShift<<2))
+		dst = binary.AppendUvarint(dst, zigzag(first))
+		dst = append(dst, byte(stepWidth))
+		w := bitWriter{dst: dst}
+		before = first
+		for _, v := range values[1:] {
+			w.put(zigzag((v-before)>>stepShift), stepWidth)
+			before = v
+		}
+		return w.finish()
+	}
+}
+
+// appendRuns writes the runs way. The lowest bit of a step tells whether a
+// length follows; without one the new value stands once.
+func appendRuns(dst []byte, values []int64, shift int) []byte {
+	dst = append(dst, runs|byte(shift<<2))
+	dst = binary.AppendUvarint(dst, zigzag(values[0]))
+	before := values[0]
+	for i := 0; i < len(values); {
+		v := values[i]
+		n := i + 1
+		for n < len(values) && values[n] == v {
+			n++
+		}
+		length := uint64(n - i)
+		switch {
+		case i == 0:
+			dst = binary.AppendUvarint(dst, length)
+		case length == 1:
+			dst = binary.AppendUvarint(dst, zigzag((v-before)>>shift)<<1)
+		default:
+			dst = binary.AppendUvarint(dst, zigzag((v-before)>>shift)<<1|1)
+			dst = binary.AppendUvarint(dst, length)
+		}
+		before = v
+		i = n
+	}
+	return dst
+}
+
+// takeColumn decodes len(out) numbers from the front of s and returns what
+// follows them. It is false for bytes that appendColumn never writes; out then
+// holds nothing of use.
+func takeColumn(s string, out []int64) (rest string, ok bool) {
+	if len(s) == 0 || len(out) == 0 {
+		return s, len(out) == 0
+	}
+	way, shift := s[0]&3, int(s[0]>>2)
+	u, s, ok := takeUvarint(s[1:])
+	if !ok {
+		return s, false
+	}
+	value := unzigzag(u)
+	if way == flat {
+		value <<= shift
+		for i := range out {
+			out[i] = value
+		}
+		return s, true
+	}
+	if way == runs {
+		return takeRuns(s, value, shift, out)
+	}
+	if len(s) == 0 || s[0] > 64 {
+		return s, false
+	}
+	width := int(s[0])
+	n := len(out)
+	if way == deltas {
+		n--
+	}
+	size := (n*width + 7) / 8
+	if size > len(s)-1 {
+		return s, false
+	}
+	r := bitReader{src: s[1 : 1+size]}
+	rest = s[1+size:]
+	if way == packed {
+		for i := range out {
+			out[i] = value + int64(r.take(width)<<shift)
+		}
+		return rest, true
+	}
+	out[0] = value
+	for i := 1; i < len(out); i++ {
+		value += unzigzag(r.take(width)) << shift
+		out[i] = value
+	}
+	return rest, true
+}
+
+func takeRuns(s string, value int64, shift int, out []int64) (string, bool) {
+	length, s, ok := takeUvarint(s)
+	for i := 0; ok; {
+		if length == 0 || length > uint64(len(out)-i) {
+			return s, false
+		}
+		for range length {
+			out[i] = value
+			i++
+		}
+		if i == len(out) {
+			return s, true
+		}
+		var step uint64
+		if step, s, ok = takeUvarint(s); !ok {
+			break
+		}
+		value += unzigzag(step>>1) << shift
+		length = 1
+		if step&1 != 0 {
+			length, s, ok = takeUvarint(s)
+		}
+	}
+	return s, false
+}
+
+func zigzag(v int64) uint64   { return uint64(v)<<1 ^ uint64(v>>63) }
+func unzigzag(u uint64) int64 { return int64(u>>1) ^ -int64(u&1) }
+
+// trailing counts the zero bits at the end; those of zero itself count none.
+func trailing(u uint64) int {
+	if u == 0 {
+		return 0
+	}
+	return bits.TrailingZeros64(u)
+}
+
+func uvarintLen(u uint64) int { return (bits.Len64(u|1) + 6) / 7 }
+
+// takeUvarint is binary.Uvarint for strings.
+func takeUvarint(s string) (u uint64, rest string, ok bool) {
+	for i := 0; i < len(s) && i < binary.MaxVarintLen64; i++ {
+		b := s[i]
+		u |= uint64(b&0x7f) << (7 * i)
+		if b < 0x80 {
+			return u, s[i+1:], true
+		}
+	}
+	return 0, s, false
+}

@@ -1,0 +1,51 @@
+package store
+
+import "sync"
+
+// defaultEvents is how many events a Log keeps.
+const defaultEvents = 10_000
+
+// Log is the newest events of a box, safe for concurrent use. When it is full
+// the oldest event makes room.
+type Log[E any] struct {
+	mu     sync.Mutex
+	events []E // a ring once it is full
+	next   int // where the next event goes
+	most   int
+}
+
+// NewLog makes a log of at most most events; 0 means 10,000.
+func NewLog[E any](most int) *Log[E] {
+	if most <= 0 {
+		most = defaultEvents
+	}
+	return &Log[E]{most: most}
+}
+
+// Append adds an event.
+func (l *Log[E]) Append(e E) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.events) < l.most {
+		l.events = append(l.events, e)
+		return
+	}
+	l.events[l.next] = e
+	l.next = (l.next + 1) % l.most
+}
+
+// Newest gives copies of the newest events, newest first, at most limit of
+// them; 0 means all.
+func (l *Log[E]) Newest(limit int) []E {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	n := len(l.events)
+	if limit <= 0 || limit > n {
+		limit = n
+	}
+	out := make([]E, limit)
+	for i := range out {
+		out[i] = l.events[(l.next-1-i+2*n)%n]
+	}
+	return out
+}

@@ -1,0 +1,145 @@
+package store
+
+import (
+	"sync/atomic"
+	"unsafe"
+)
+
+// Series is one row of numbers over time.
+type Series struct {
+	store *Store
+	state atomic.Pointer[state]
+
+	// The rest belongs to the writer.
+	head   *head // nil once the series is closed and sealed
+	start  int64 // ordinal of the head's first place
+	held   int64 // bytes
+	closed bool
+}
+
+// state is what a series holds: the ticks before cursor as buckets, those
+// from cursor on in full. It never changes; only the head that it points to
+// is being filled.
+type state struct {
+	head   *head
+	start  int64
+	full   chain
+	cursor int64
+
+	buckets chain
+	tail    segment // the newest block of buckets, not full yet; no data: none
+	pending pending
+}
+
+// pending is the bucket that the next tick at cursor may still fall into.
+type pending struct {
+	known   bool
+	ordinal int64
+	value   extent
+}
+
+// extent is what a bucket keeps of its samples.
+type extent struct{ min, max, last int64 }
+
+// scratch is the writer's working room.
+type scratch struct {
+	values  [blockTicks]int64
+	payload []byte
+	segment []byte
+	done    []pending
+	tail    bucketBlock
+}
+
+// Open makes a series. What was before is a gap.
+func (s *Store) Open() *Series {
+	phase := int64(s.opened % blockTicks)
+	s.opened++
+	r := &Series{store: s, head: s.heads.take()}
+	r.start = s.next - (s.next-phase+blockTicks)%blockTicks
+	s.members[phase] = append(s.members[phase], r)
+	r.publish(state{head: r.head, start: r.start, cursor: r.start})
+	return r
+}
+
+// Append gives the series its value at the open tick. Outside a tick, and on a
+// closed series, it does nothing; a second value at one tick replaces the first.
+func (r *Series) Append(v int64) {
+	if s := r.store; s.open && !r.closed {
+		r.head.set(int(s.next-r.start), v)
+	}
+}
+
+// Close says that no samples will follow. What is there can be read for as
+// long as it is retained, and its memory is given back when the last of it has
+// left the retention.
+func (r *Series) Close() { r.closed = true }
+
+// forgotten reports that a closed series holds nothing any more.
+func (r *Series) forgotten() bool {
+	st := r.state.Load()
+	return r.closed && r.head == nil && len(st.full) == 0 && len(st.buckets) == 0 && st.tail.data == "" && !st.pending.known
+}
+
+// roll ends the head's block and starts the next, folds what has left the full
+// resolution, and drops what has left the retention.
+func (r *Series) roll() {
+	s, next := r.store, *r.state.Load()
+	if r.head != nil {
+		if m := r.head.mask(); m != (mask{}) {
+			values := m.collect(&r.head.values, &s.work.values)
+			payload, kind := appendPayload(s.work.payload[:0], &m, blockTicks, values)
+			s.work.payload = payload
+			next.full = next.full.push(r.start, blockTicks, frame{kind, 1, string(payload)}, s.work.segment)
+		}
+		s.heads.retire(r.head)
+		r.head = nil
+	}
+	if !r.closed {
+		r.head = s.heads.take()
+	}
+	r.start += blockTicks
+	next.head, next.start = r.head, r.start
+	for next.cursor+blockTicks <= s.next-s.fullSamples {
+		next.fold(s)
+		next.cursor += blockTicks
+	}
+	next.full = next.full.forget(next.cursor, blockTicks)
+	first := s.published.Load().firstBucket
+	next.buckets = next.buckets.forget(first, blockBuckets)
+	if next.tail.start+blockBuckets <= first {
+		next.tail = segment{}
+	}
+	if next.pending.ordinal < first {
+		next.pending = pending{}
+	}
+	r.publish(next)
+}
+
+// publish makes a state visible and keeps the store's account of bytes.
+func (r *Series) publish(next state) {
+	held := int64(unsafe.Sizeof(*r)+unsafe.Sizeof(next)) + next.full.bytes() + next.buckets.bytes() + int64(len(next.tail.data))
+	if next.head != nil {
+		held += int64(unsafe.Sizeof(*next.head))
+	}
+	if r.closed && r.head == nil && held == int64(unsafe.Sizeof(*r)+unsafe.Sizeof(next)) {
+		held = 0 // the store holds it no longer
+	}
+	r.store.held.Add(held - r.held)
+	r.held = held
+	r.state.Store(&next)
+}
+
+// collect moves the present values of a block together.
+func (m *mask) collect(from, to *[blockTicks]int64) []int64 {
+	if m.count() == blockTicks {
+		return from[:]
+	}
+	n := 0
+	for i := range from {
+		if m.has(i) {
+			to[n] = from[i]
+			n++
+		}
+	}
+	return to[:n]
+}

@@ -1,0 +1,213 @@
+// Package store remembers time series of whole numbers, compressed, in two
+// resolutions, and beside them a log of events.
+//
+//	Append → head (raw, 128 ticks) ── full ──→ sealed blocks of 128 ticks, 3,600 samples
+//	                                               │ fold: minimum, maximum, last
+//	                                               ↓
+//	                                 sealed blocks of 64 buckets of 15 s, 24 h
+//
+//	At, Buckets ←─ full resolution where it reaches, else the buckets
+//
+// A tick is one moment at which samples are taken. The times of ticks are kept
+// once for all series; a series knows only at which ticks it has a sample. A
+// tick without a sample is a gap: never a zero and never a repeat.
+//
+// One goroutine writes (Open, Begin, Append, Commit, Close). Any number of
+// others read (At, Buckets, Span, Bytes) and neither wait nor make the writer
+// wait: what they see is a view that Commit publishes, and sealed blocks never
+// change. Only the raw head is written in place, at ticks that no published
+// view reaches yet. Its array is used again once no reader is inside.
+//
+// Sealing is staggered. Series i starts a new block at the ticks t with
+// t ≡ i (mod 128), so that a tick seals one series in 128 and none pays for all.
+//
+// The values are pure numbers; what unit they have is the caller's business.
+package store
+
+import (
+	"sync/atomic"
+	"time"
+)
+
+// Options are the sizes of a Store. The zero value means the defaults.
+type Options struct {
+	FullSamples int           // ticks kept in full resolution: 3,600, and up to 127 more
+	BucketWidth time.Duration // of the coarse resolution: 15 s
+	BucketSpan  time.Duration // how far back from now the coarse resolution reaches: 24 h
+}
+
+const (
+	defaultFullSamples = 3600
+	defaultBucketWidth = 15 * time.Second
+	defaultBucketSpan  = 24 * time.Hour
+)
+
+// Store holds the series of a box. See the package comment for who may call
+// what at the same time.
+type Store struct {
+	fullSamples int64
+	width       int64 // of a bucket, ns
+	span        int64 // of all buckets, ns
+
+	published atomic.Pointer[view]
+	held      atomic.Int64 // bytes
+	heads     headPool
+
+	// The rest belongs to the writer.
+	ticks   timeline // when each committed tick was
+	buckets timeline // when each bucket that has a tick begins
+	next    int64    // ordinal of the tick that is open, or of the next one
+	open    bool
+	now     int64     // of the open or last tick, on the store's own time scale
+	clock   time.Time // the same moment as the caller's clock told it
+	started int64     // of the first tick
+	members [blockTicks][]*Series
+	opened  int // series opened so far
+	work    scratch
+}
+
+// view is what readers see of the store's clock: everything up to a tick.
+type view struct {
+	ticks       timeline
+	buckets     timeline
+	firstBucket int64 // ordinal of the oldest bucket within the span
+	shift       int64 // the store's time − wall clock, ns
+	started     int64
+}
+
+// New makes an empty store.
+func New(o Options) *Store {
+	if o.FullSamples <= 0 {
+		o.FullSamples = defaultFullSamples
+	}
+	if o.BucketWidth <= 0 {
+		o.BucketWidth = defaultBucketWidth
+	}
+	if o.BucketSpan <= 0 {
+		o.BucketSpan = defaultBucketSpan
+	}
+	s := &Store{fullSamples: int64(o.FullSamples), width: int64(o.BucketWidth), span: int64(o.BucketSpan)}
+	s.published.Store(&view{})
+	return s
+}
+
+// Begin starts a tick at t and reports whether it did: it does not when t is
+// not later than the tick before, or lies more than a century from 1970.
+//
+// The time that has passed since the last tick is what the wall clock says, so
+// that a suspended machine leaves a gap as long as its sleep. Where the wall
+// clock was set back, it is what t's monotonic reading says; all that is
+// remembered then moves back with the clock, and "ten minutes ago" stays ten
+// minutes ago. Without a monotonic reading such a tick is refused.
+//
+// A tick that was begun and not committed is committed first.
+func (s *Store) Begin(t time.Time) bool {
+	if s.open {
+		s.Commit()
+	}
+	if u := t.Unix(); u > reach || u < -reach {
+		return false
+	}
+	if s.ticks.empty() {
+		s.now = t.UnixNano()
+		s.started = s.now
+	} else {
+		elapsed := t.Round(0).Sub(s.clock.Round(0))
+		if elapsed <= 0 {
+			elapsed = t.Sub(s.clock) // monotonic where both have it
+		}
+		if elapsed <= 0 {
+			return false
+		}
+		s.now += int64(elapsed)
+	}
+	s.clock = t
+	s.open = true
+	s.heads.reclaim()
+	s.seal()
+	return true
+}
+
+// seal starts a new block for the series whose turn it is at this tick.
+func (s *Store) seal() {
+	turn := &s.members[s.next%blockTicks]
+	kept := (*turn)[:0]
+	for _, r := range *turn {
+		if r.start+blockTicks <= s.next {
+			r.roll()
+		}
+		if !r.forgotten() {
+			kept = append(kept, r)
+		}
+	}
+	clear((*turn)[len(kept):])
+	*turn = kept
+}
+
+// Commit publishes the tick to readers, all series at once. Without a tick it
+// does nothing.
+func (s *Store) Commit() {
+	if !s.open {
+		return
+	}
+	s.open = false
+	s.next++
+	before := s.ticks.bytes() + s.buckets.bytes()
+	s.ticks.append(s.now)
+	if begin := floor(s.now, s.width); s.buckets.empty() || begin > s.buckets.last() {
+		s.buckets.append(begin)
+	}
+	// The slowest series folds a block 127 ticks after it has left the full
+	// resolution; a reader may still hold the view of the tick before.
+	s.ticks.forget(s.next - s.fullSamples - 4*blockTicks)
+	first := s.buckets.after(s.now - s.span - s.width)
+	s.buckets.forget(first)
+	s.held.Add(s.ticks.bytes() + s.buckets.bytes() - before)
+	s.published.Store(&view{
+		ticks: s.ticks, buckets: s.buckets, firstBucket: first,
+		shift: s.now - s.clock.UnixNano(), started: s.started,
+	})
+}
+
+// Span says how far back the store can be read; both are zero while it is
+// empty.
+func (s *Store) Span() (oldest, newest time.Time) {
+	v := s.published.Load()
+	if v.ticks.empty() {
+		return time.Time{}, time.Time{}
+	}
+	first := min(v.ticks.at(v.ticks.first()), v.buckets.at(v.firstBucket))
+	return v.wall(max(first, v.started)), v.wall(v.ticks.last())
+}
+
+// Bytes is the memory held by all series, in bytes.
+func (s *Store) Bytes() int64 { return s.held.Load() }
+
+// reach is how far from 1970 a moment may be, in seconds: 136 years, so that
+// the distance of any two fits an int64 of nanoseconds.
+const reach = 1 << 32
+
+// wall converts the store's time to the wall clock's.
+func (v *view) wall(t int64) time.Time { return time.Unix(0, t-v.shift) }
+
+// local converts a wall-clock time to the store's. What no 64-bit count of
+// nanoseconds can hold becomes the nearest that can.
+func (v *view) local(t time.Time) int64 {
+	const most = reach * int64(time.Second)
+	switch s := t.Unix(); {
+	case s > reach:
+		return most
+	case s < -reach:
+		return -most
+	}
+	return max(-most, min(t.UnixNano()+v.shift, most))
+}
+
+// floor rounds down to a multiple of width, for times before 1970 too.
+func floor(t, width int64) int64 {
+	rest := t % width
+	if rest < 0 {
+		rest += width
+	}
+	return t - rest
+}
