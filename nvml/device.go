@@ -21,14 +21,19 @@ type Driver struct {
 	CUDAVersion string // highest CUDA version it serves, "12.4"; "" where not told
 	NVMLVersion string // the library's own version
 	LibraryPath string // where the library was loaded from, as far as the loader tells
+
+	// LibraryVersion is the driver release that the library was installed
+	// with, by its file's name: known even where no driver answers. "" where
+	// the name does not tell.
+	LibraryVersion string
 }
 
 // Device is what does not change while a GPU is there.
 type Device struct {
 	Index    int    // NVML's index; CUDA_VISIBLE_DEVICES does not change it
-	UUID     string // "GPU-…", the key of a GPU everywhere in vramscope
+	UUID     string // "GPU-…", the key of a GPU everywhere in vramscope; "unknown-3" for one that was lost before it ever said its own
 	Name     string // "NVIDIA H100 80GB HBM3"
-	PCIBusID string // "0000:18:00.0", as nvidia-smi's -q names it: domain of 8 hex digits
+	PCIBusID string // "00000000:18:00.0", as nvidia-smi's -q names it: domain of 8 hex digits
 
 	TemperatureSlowdown quantity.Optional[int]     // °C at which the GPU slows itself down
 	PowerLimit          quantity.Optional[float64] // W, enforced

@@ -1,6 +1,9 @@
 package nvml
 
-import "errors"
+import (
+	"errors"
+	"fmt"
+)
 
 // Errors that a reader of the driver acts on. Every error of this package
 // that came out of the driver wraps one of them, or is an *Error of another
@@ -20,14 +23,29 @@ var (
 
 // Error is a return code of an NVML call.
 type Error struct {
-	Code int32  // nvmlReturn_t
-	Name string // "ERROR_GPU_IS_LOST"
-	Call string // "nvmlDeviceGetMemoryInfo_v2"
-	Kind error  // one of the errors above, nil for codes that nothing here acts on
+	Code   int32  // nvmlReturn_t
+	Name   string // "ERROR_GPU_IS_LOST"
+	Call   string // "nvmlDeviceGetMemoryInfo_v2"
+	Kind   error  // one of the errors above, nil for codes that nothing here acts on
+	Detail string // what else is known: the loader's own message, say; may be empty
+}
+
+// newError is the error for a code that a call returned.
+func newError(call string, c code) *Error {
+	name, ok := codeNames[c]
+	if !ok {
+		name = fmt.Sprintf("code %d", c)
+	}
+	return &Error{Code: int32(c), Name: name, Call: call, Kind: c.kind()}
 }
 
 // Error implements error: "nvmlDeviceGetMemoryInfo_v2: ERROR_GPU_IS_LOST".
-func (e *Error) Error() string { return e.Call + ": " + e.Name }
+func (e *Error) Error() string {
+	if e.Detail == "" {
+		return e.Call + ": " + e.Name
+	}
+	return e.Call + ": " + e.Name + ": " + e.Detail
+}
 
 // Unwrap gives the kind, so that errors.Is(err, ErrGPULost) works.
 func (e *Error) Unwrap() error { return e.Kind }

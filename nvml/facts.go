@@ -1,0 +1,88 @@
+package nvml
+
+import (
+	"fmt"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"vramscope/internal/quantity"
+)
+
+// What the limits below exclude is no reading of any GPU but a mark or an
+// uninitialised buffer.
+const (
+	highestTemperature = 200       // °C
+	highestClock       = 100_000   // MHz
+	highestPower       = 1_000_000 // W
+)
+
+// intFigure believes an unsigned figure up to a limit.
+func intFigure(raw, limit uint32) quantity.Optional[int] {
+	if raw > limit {
+		return quantity.Unknown[int]()
+	}
+	return quantity.From(int(raw), quantity.Driver)
+}
+
+// watts converts the driver's milliwatts.
+func watts(milliwatts uint32) quantity.Optional[float64] {
+	if milliwatts > highestPower*1000 {
+		return quantity.Unknown[float64]()
+	}
+	return quantity.From(float64(milliwatts)/1000, quantity.Driver)
+}
+
+// count believes a 64-bit counter.
+func count(raw uint64) quantity.Optional[uint64] {
+	if raw == valueNotAvailable {
+		return quantity.Unknown[uint64]()
+	}
+	return quantity.From(raw, quantity.Driver)
+}
+
+// cudaVersion writes the driver's 12040 as "12.4", and "" for what cannot be one.
+func cudaVersion(number int) string {
+	if number < 1000 || number > 1_000_000 {
+		return ""
+	}
+	return fmt.Sprintf("%d.%d", number/1000, number%1000/10)
+}
+
+// cleanText makes a string out of what the driver left in a name buffer: no
+// control characters, no broken UTF-8, no space around it. The names end up
+// on terminals.
+func cleanText(raw string) string {
+	clean := func(r rune) rune {
+		if unicode.IsControl(r) || r == utf8.RuneError || !unicode.IsPrint(r) {
+			return -1
+		}
+		return r
+	}
+	return strings.TrimSpace(strings.Map(clean, raw))
+}
+
+// pciBusID is the bus ID as nvidia-smi prints it, from the string that newer
+// calls give, or from the numbers that all of them give.
+func pciBusID(text string, domain, bus, device uint32) string {
+	if text = cleanText(text); text != "" {
+		return text
+	}
+	return fmt.Sprintf("%08X:%02X:%02X.0", domain, bus, device)
+}
+
+// unknownUUID is the key of a GPU that never told its own.
+func unknownUUID(index int) string { return fmt.Sprintf("unknown-%d", index) }
+
+// profile is the part of a MIG device's name after "MIG": "3g.40gb" of
+// "NVIDIA H100 80GB HBM3 MIG 3g.40gb". Where the name does not tell, it is
+// composed of slices and memory.
+func profile(name string, slices int, memoryMiB uint64) string {
+	if _, tail, ok := strings.Cut(name, " MIG "); ok {
+		return strings.TrimSpace(tail)
+	}
+	if slices > 0 && memoryMiB > 0 && memoryMiB < 1<<30 {
+		return fmt.Sprintf("%dg.%dgb", slices, (memoryMiB+512)/1024)
+	}
+	return ""
+}

@@ -1,0 +1,108 @@
+package nvml
+
+import (
+	"errors"
+	"testing"
+)
+
+func TestCUDAVersion(t *testing.T) {
+	for number, want := range map[int]string{12040: "12.4", 11080: "11.8", 13000: "13.0", 12090: "12.9", 0: "", -1: "", 1 << 40: ""} {
+		if got := cudaVersion(number); got != want {
+			t.Errorf("%d: %q, want %q", number, got, want)
+		}
+	}
+}
+
+func TestCleanText(t *testing.T) {
+	for raw, want := range map[string]string{
+		"NVIDIA H100 80GB HBM3":       "NVIDIA H100 80GB HBM3",
+		"  NVIDIA\x1b[31m H100\r\n\t": "NVIDIA[31m H100",
+		"bad \xff\xfe bytes":          "bad  bytes",
+		"left\u202eright\u200b":       "leftright",
+		"\x00\x01":                    "",
+	} {
+		if got := cleanText(raw); got != want {
+			t.Errorf("%q: %q, want %q", raw, got, want)
+		}
+	}
+}
+
+func TestPCIBusID(t *testing.T) {
+	if got := pciBusID("0000000F:01:00.0", 15, 1, 0); got != "0000000F:01:00.0" {
+		t.Error(got)
+	}
+	if got := pciBusID("", 0, 0x3b, 0); got != "00000000:3B:00.0" {
+		t.Error(got)
+	}
+}
+
+func TestProfile(t *testing.T) {
+	tests := []struct {
+		name   string
+		slices int
+		mib    uint64
+		want   string
+	}{
+		{"NVIDIA H100 80GB HBM3 MIG 3g.40gb", 3, 40448, "3g.40gb"},
+		{"NVIDIA A100-SXM4-40GB MIG 1g.5gb+me", 1, 4864, "1g.5gb+me"},
+		{"NVIDIA H100 80GB HBM3", 1, 9984, "1g.10gb"},
+		{"NVIDIA H100 80GB HBM3", 0, 9984, ""},
+		{"", 1, 1 << 40, ""},
+	}
+	for _, test := range tests {
+		if got := profile(test.name, test.slices, test.mib); got != test.want {
+			t.Errorf("%q, %d slices, %d MiB: %q, want %q", test.name, test.slices, test.mib, got, test.want)
+		}
+	}
+}
+
+func TestFiguresThatAreMarks(t *testing.T) {
+	if watts(^uint32(0)).Known() || intFigure(^uint32(0), highestClock).Known() || count(valueNotAvailable).Known() {
+		t.Error("a not-available mark was taken for a figure")
+	}
+	if got := watts(512_345); got.Or(0) != 512.345 {
+		t.Errorf("512345 mW are %v W", got.Or(0))
+	}
+}
+
+func TestErrorKinds(t *testing.T) {
+	for number, want := range map[code]error{
+		codeUninitialized: ErrUninitialized, codeDriverNotLoaded: ErrDriverNotLoaded,
+		codeLibraryNotFound: ErrLibraryNotFound, codeGPULost: ErrGPULost, codeVersionMismatch: ErrVersionMismatch,
+		codeNoPermission: ErrNoPermission, codeTimeout: ErrTimeout, codeFunctionNotFound: ErrNotSupported,
+	} {
+		var err error = newError("nvmlX", number)
+		if !errors.Is(err, want) {
+			t.Errorf("%v is not %v", err, want)
+		}
+	}
+	if got := newError("nvmlX", 15).Error(); got != "nvmlX: ERROR_GPU_IS_LOST" {
+		t.Error(got)
+	}
+	if got := newError("nvmlX", 4711).Error(); got != "nvmlX: code 4711" {
+		t.Error(got)
+	}
+	if codeUnknown.endsReading() || codeNotSupported.endsReading() || !codeGPULost.endsReading() {
+		t.Error("the wrong codes end a reading")
+	}
+}
+
+func TestSymbolsAreAllNamed(t *testing.T) {
+	seen := make(map[string]bool)
+	for i, entry := range symbols {
+		if entry.name == "" || entry.words == "" || seen[entry.name] {
+			t.Errorf("entry %d: %q %q", i, entry.name, entry.words)
+		}
+		seen[entry.name] = true
+	}
+	var none symbolSet
+	if none.missing() != "nvmlInit_v2" {
+		t.Errorf("a library without any call lacks %q", none.missing())
+	}
+	for i := range none {
+		none[i] = true
+	}
+	if none.missing() != "" {
+		t.Errorf("a library with all calls lacks %q", none.missing())
+	}
+}

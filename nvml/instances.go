@@ -1,0 +1,85 @@
+//go:build linux && cgo
+
+package nvml
+
+import (
+	"unsafe"
+
+	gonvml "github.com/NVIDIA/go-nvml/pkg/nvml"
+)
+
+// instance is a MIG device of the reading under way.
+type instance struct {
+	id      InstanceID
+	pointer unsafe.Pointer
+}
+
+// mostInstances bounds a nonsense count of MIG devices; the hardware's limit
+// is 7 GPU instances.
+const mostInstances = 64
+
+// readInstances reads the MIG devices afresh each time: people make and
+// destroy them while the GPU runs. Numbers without a device are skipped; an
+// instance whose numbers cannot be read is left out, because nothing could
+// be assigned to it.
+func (r *reading) readInstances() {
+	r.instances = r.instances[:0]
+	if !r.result.MIGEnabled || !r.can(symMIGHandle) || !r.can(symMIGCount) || !r.can(symGPUInstance) || !r.can(symComputeInstance) {
+		return
+	}
+	total, ret := r.handle.GetMaxMigDeviceCount()
+	if !r.ok(symMIGCount, code(ret)) {
+		return
+	}
+	for index := range min(total, mostInstances) {
+		handle, ret := r.handle.GetMigDeviceHandleByIndex(index)
+		if !r.ok(symMIGHandle, code(ret)) {
+			if r.err != nil {
+				return
+			}
+			continue
+		}
+		if !r.readInstance(handle) && r.err != nil {
+			return
+		}
+	}
+}
+
+// readInstance appends one MIG device to the reading.
+func (r *reading) readInstance(handle gonvml.Device) bool {
+	pointer, err := devicePointer(handle)
+	if err != nil {
+		return false
+	}
+	gpu, ret := handle.GetGpuInstanceId()
+	if !r.ok(symGPUInstance, code(ret)) {
+		return false
+	}
+	compute, ret := handle.GetComputeInstanceId()
+	if !r.ok(symComputeInstance, code(ret)) {
+		return false
+	}
+	result := Instance{ID: instanceID(uint32(gpu), uint32(compute))}
+	if uuid, ret := handle.GetUUID(); r.ok(symUUID, code(ret)) {
+		result.UUID = cleanText(uuid)
+	}
+	var memoryMiB uint64
+	if r.can(symAttributes, symAttributesV1) {
+		if attributes, ret := handle.GetAttributes(); r.ok(symAttributes, code(ret)) {
+			result.Slices = int(intFigure(attributes.GpuInstanceSliceCount, 64).Or(0))
+			memoryMiB = attributes.MemorySizeMB
+		}
+	}
+	name, ret := handle.GetName()
+	if !r.ok(symName, code(ret)) {
+		name = ""
+	}
+	result.Profile = profile(cleanText(name), result.Slices, memoryMiB)
+	memory, call, answered := r.askMemory(handle, pointer)
+	if r.ok(call, answered) {
+		result.Memory = memory
+	}
+	r.instances = append(r.instances, instance{id: result.ID, pointer: pointer})
+	r.result.Instances = append(r.result.Instances, result)
+	return r.err == nil
+}

@@ -1,0 +1,213 @@
+//go:build linux && cgo
+
+package nvml
+
+import (
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"unsafe"
+
+	gonvml "github.com/NVIDIA/go-nvml/pkg/nvml"
+)
+
+// Library is the driver's library. Its methods may be called from any
+// goroutine; Read of different GPUs at once is its normal use.
+//
+// go-nvml binds to one library per process and for good, so a process has
+// one Library, and one that found the library replaced after a driver
+// upgrade says so with NeedsRestart.
+type Library struct {
+	options Options
+	gate    gate
+	loaded  atomic.Pointer[loaded] // set once, by the first Open that finds the library
+	api     gonvml.Interface       // touched only inside the gate
+	gpus    map[string]*gpu        // by UUID; written inside the gate, read by calls it counts
+	known   map[int]Device         // by index, from earlier Opens: the facts of a GPU that is lost at the next
+}
+
+// loaded is what the library offers.
+type loaded struct {
+	*direct
+	symbols     symbolSet
+	lists       []processList
+	memoryCall  unsafe.Pointer // nvmlDeviceGetMemoryInfo_v2, nil where there is only v1
+	samplesCall unsafe.Pointer // nvmlDeviceGetProcessUtilization, nil where there is none
+}
+
+// processList is one of the calls that list processes, in the newest version
+// that the library has.
+type processList struct {
+	symbol   symbol
+	call     unsafe.Pointer
+	promised int // size of its structs by the header of its time
+	kind     ProcessType
+}
+
+// New makes a Library that is not open yet.
+func New(options Options) *Library {
+	options = options.filled()
+	return &Library{
+		options: options,
+		api:     gonvml.New(gonvml.WithLibraryPath(options.LibraryPath)),
+		known:   make(map[int]Device),
+	}
+}
+
+// Open loads the library if that has not happened, initialises it, and lists
+// the GPUs that this user may see; no GPU at all is no error. An open
+// library is initialised anew. It fails with ErrBusy while a Read is
+// outstanding, ErrLibraryNotFound, ErrDriverNotLoaded, ErrVersionMismatch and
+// what else the driver says; the Driver then holds what is known of the
+// library all the same.
+func (l *Library) Open() (Driver, []Device, error) {
+	wasOpen, err := l.gate.begin()
+	if err != nil {
+		return Driver{}, nil, fmt.Errorf("nvml: open: %w", err)
+	}
+	open := false
+	defer func() { l.gate.end(open) }()
+	if wasOpen {
+		l.shutdown()
+	}
+	driver, devices, err := l.start()
+	if err != nil {
+		return driver, nil, fmt.Errorf("nvml: open: %w", err)
+	}
+	open = true
+	return driver, devices, nil
+}
+
+// Close lets the driver go, so that it can be unloaded. It fails with ErrBusy
+// while a Read is outstanding. Closing what is not open does nothing.
+func (l *Library) Close() error {
+	wasOpen, err := l.gate.begin()
+	if err != nil {
+		return fmt.Errorf("nvml: close: %w", err)
+	}
+	defer l.gate.end(false)
+	if wasOpen {
+		l.shutdown()
+	}
+	return nil
+}
+
+// Capabilities lists which of the calls that vramscope knows the loaded
+// library has; nil before the library was found.
+func (l *Library) Capabilities() []Capability {
+	if lib := l.loaded.Load(); lib != nil {
+		return lib.symbols.capabilities()
+	}
+	return nil
+}
+
+// NeedsRestart reports whether an error of Open or Read is one that only a
+// new process can get over: the kernel driver is of another version than the
+// loaded library, and the library on disk is no longer the loaded one. A
+// mismatch with an unchanged library is a half-finished upgrade, which a
+// restart would not help.
+func (l *Library) NeedsRestart(err error) bool {
+	lib := l.loaded.Load()
+	return lib != nil && errors.Is(err, ErrVersionMismatch) && lib.replaced()
+}
+
+// load finds the library and what it offers, once.
+func (l *Library) load() (*loaded, error) {
+	if lib := l.loaded.Load(); lib != nil {
+		return lib, nil
+	}
+	library, err := openDirect(l.options.LibraryPath)
+	if err != nil {
+		return nil, err
+	}
+	lib := &loaded{direct: library}
+	for i, entry := range symbols {
+		lib.symbols[i] = library.lookup(entry.name) != nil
+	}
+	if name := lib.symbols.missing(); name != "" {
+		err := newError("dlsym "+name, codeLibraryNotFound)
+		err.Detail = l.options.LibraryPath + " is not the NVIDIA management library"
+		return nil, err
+	}
+	lib.memoryCall = library.lookup(symbols[symMemoryV2].name)
+	lib.samplesCall = library.lookup(symbols[symProcessUtilization].name)
+	lib.addList(Compute, symComputeV3, symComputeV2, symComputeV1)
+	lib.addList(Graphics, symGraphicsV3, symGraphicsV2, symGraphicsV1)
+	lib.addList(MPS, symMPSV3, symMPSV2, symMPSV1)
+	l.loaded.Store(lib)
+	return lib, nil
+}
+
+// addList takes the newest of the versions of a process list; the last of
+// them is the one with the short structs.
+func (l *loaded) addList(kind ProcessType, newest, older, oldest symbol) {
+	for _, choice := range []symbol{newest, older, oldest} {
+		if !l.symbols[choice] {
+			continue
+		}
+		promised := strideV2
+		if choice == oldest {
+			promised = strideV1
+		}
+		call := l.lookup(symbols[choice].name)
+		l.lists = append(l.lists, processList{symbol: choice, call: call, promised: promised, kind: kind})
+		return
+	}
+}
+
+// start initialises the library and reads what does not change.
+func (l *Library) start() (Driver, []Device, error) {
+	lib, err := l.load()
+	if err != nil {
+		return Driver{}, nil, err
+	}
+	driver := Driver{LibraryPath: lib.path, LibraryVersion: lib.release()}
+	ret := l.api.Init()
+	if code(ret) == codeGPUNotFound && lib.symbols[symInitWithFlags] {
+		ret = l.api.InitWithFlags(gonvml.INIT_FLAG_NO_GPUS)
+	}
+	if ret != gonvml.SUCCESS {
+		return driver, nil, newError(symbols[symInit].name, code(ret))
+	}
+	l.describe(lib, &driver)
+	devices, err := l.list(lib)
+	if err != nil {
+		l.shutdown()
+		return driver, nil, err
+	}
+	return driver, devices, nil
+}
+
+// describe fills in the versions; one that is not told stays empty.
+func (l *Library) describe(lib *loaded, driver *Driver) {
+	if lib.symbols[symDriverVersion] {
+		if version, ret := l.api.SystemGetDriverVersion(); ret == gonvml.SUCCESS {
+			driver.Version = cleanText(version)
+		}
+	}
+	if lib.symbols[symNVMLVersion] {
+		if version, ret := l.api.SystemGetNVMLVersion(); ret == gonvml.SUCCESS {
+			driver.NVMLVersion = cleanText(version)
+		}
+	}
+	cuda, ret := 0, gonvml.ERROR_FUNCTION_NOT_FOUND
+	if lib.symbols[symCUDAVersion] {
+		cuda, ret = l.api.SystemGetCudaDriverVersion_v2()
+	}
+	if ret != gonvml.SUCCESS && lib.symbols[symCUDAVersionV1] {
+		cuda, ret = l.api.SystemGetCudaDriverVersion()
+	}
+	if ret == gonvml.SUCCESS {
+		driver.CUDAVersion = cudaVersion(cuda)
+	}
+}
+
+// shutdown gives everything back. What the driver answers to it changes
+// nothing: either it has let go, or it had already gone.
+func (l *Library) shutdown() {
+	for _, g := range l.gpus {
+		g.unsubscribe()
+	}
+	l.gpus = nil
+	l.api.Shutdown()
+}

@@ -1,0 +1,127 @@
+//go:build linux && cgo
+
+package nvml
+
+import (
+	"errors"
+	"fmt"
+
+	gonvml "github.com/NVIDIA/go-nvml/pkg/nvml"
+
+	"vramscope/internal/quantity"
+)
+
+// mostGPUs is more than any machine has; a driver that counts more counts nonsense.
+const mostGPUs = 256
+
+// list finds the GPUs and reads what does not change.
+//
+// A GPU that this user may not see (a device cgroup, say) is left out, as
+// nvidia-smi does. One that is lost stays in the list, with the facts of an
+// earlier Open where there was one, so that its line on the screen says why
+// it has no figures.
+func (l *Library) list(lib *loaded) ([]Device, error) {
+	total, ret := l.api.DeviceGetCount()
+	if ret != gonvml.SUCCESS {
+		return nil, newError(symbols[symCount].name, code(ret))
+	}
+	if total > mostGPUs {
+		return nil, fmt.Errorf("%s: %d GPUs cannot be", symbols[symCount].name, total)
+	}
+	gpus := make(map[string]*gpu, total)
+	devices := make([]Device, 0, total)
+	var hidden error
+	for index := range total {
+		g, err := l.identify(lib, index)
+		if errors.Is(err, ErrNoPermission) {
+			hidden = err
+			continue
+		}
+		if err != nil {
+			g = l.lost(index, err)
+		}
+		if gpus[g.device.UUID] != nil {
+			// A second GPU of the same UUID could be told apart by nothing.
+			g.device.UUID = unknownUUID(index)
+		}
+		gpus[g.device.UUID] = g
+		devices = append(devices, g.device)
+	}
+	if len(devices) == 0 && hidden != nil {
+		return nil, fmt.Errorf("%d GPUs, none of which may be read: %w", total, hidden)
+	}
+	clear(l.known)
+	for _, device := range devices {
+		l.known[device.Index] = device
+	}
+	l.gpus = gpus
+	return devices, nil
+}
+
+// lost stands for a GPU of which the driver says nothing but an error.
+func (l *Library) lost(index int, err error) *gpu {
+	device, ok := l.known[index]
+	if !ok {
+		device = Device{Index: index, UUID: unknownUUID(index)}
+	}
+	return &gpu{device: device, absent: err}
+}
+
+// identify opens a GPU by index and reads its facts. A fact that the driver
+// refuses stays empty or unknown, the UUID excepted.
+func (l *Library) identify(lib *loaded, index int) (*gpu, error) {
+	handle, ret := l.api.DeviceGetHandleByIndex(index)
+	if ret != gonvml.SUCCESS {
+		return nil, newError(symbols[symHandle].name, code(ret))
+	}
+	pointer, err := devicePointer(handle)
+	if err != nil {
+		return nil, err
+	}
+	device := Device{Index: index}
+	uuid, ret := handle.GetUUID()
+	if ret != gonvml.SUCCESS {
+		return nil, newError(symbols[symUUID].name, code(ret))
+	}
+	if device.UUID = cleanText(uuid); device.UUID == "" {
+		device.UUID = unknownUUID(index)
+	}
+	if name, ret := handle.GetName(); ret == gonvml.SUCCESS {
+		device.Name = cleanText(name)
+	}
+	if lib.symbols.any(symPCIv3, symPCIv2, symPCIv1) {
+		if pci, ret := handle.GetPciInfo(); ret == gonvml.SUCCESS {
+			device.PCIBusID = pciBusID(cText(pci.BusId[:]), pci.Domain, pci.Bus, pci.Device)
+		}
+	}
+	if lib.symbols[symTemperatureThreshold] {
+		if celsius, ret := handle.GetTemperatureThreshold(gonvml.TEMPERATURE_THRESHOLD_SLOWDOWN); ret == gonvml.SUCCESS {
+			device.TemperatureSlowdown = intFigure(celsius, highestTemperature)
+		}
+	}
+	if lib.symbols[symPowerLimit] {
+		if milliwatts, ret := handle.GetEnforcedPowerLimit(); ret == gonvml.SUCCESS {
+			device.PowerLimit = watts(milliwatts)
+		}
+	}
+	g := &gpu{device: device, handle: handle, pointer: pointer}
+	if lib.symbols[symECCMode] {
+		if current, _, ret := handle.GetEccMode(); ret == gonvml.SUCCESS {
+			g.ecc = quantity.From(current == gonvml.FEATURE_ENABLED, quantity.Driver)
+		}
+	}
+	return g, nil
+}
+
+// cText is the text before the first NUL of a C buffer, which go-nvml gives
+// as signed or unsigned bytes depending on the machine.
+func cText[B int8 | uint8](buffer []B) string {
+	text := make([]byte, 0, len(buffer))
+	for _, b := range buffer {
+		if b == 0 {
+			break
+		}
+		text = append(text, byte(b))
+	}
+	return string(text)
+}

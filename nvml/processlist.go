@@ -1,0 +1,157 @@
+package nvml
+
+import (
+	"cmp"
+	"encoding/binary"
+	"math"
+	"slices"
+
+	"vramscope/internal/quantity"
+)
+
+// A process list is an array of C structs whose size the driver chooses, not
+// the caller:
+//
+//	16 bytes  pid, memory                            first calls
+//	24 bytes  pid, memory, GPU and compute instance  _v2 and _v3
+//	32 bytes  … and protected memory                 _v3 of the first 535 drivers, until it was taken back
+//
+// and drivers exist that write another size than their call's version
+// promises (https://github.com/NVIDIA/go-nvml/issues/75,
+// https://github.com/XuehaiPan/nvitop/pull/79). So a buffer has room for the
+// largest, is filled with a pattern before the call, and how far the driver
+// has written into it tells the size.
+const (
+	strideV1     = 16
+	strideV2     = 24
+	strideDetail = 32
+	pattern      = 0xA5
+)
+
+const (
+	// firstProcesses is room enough for nearly every GPU, so that nearly
+	// every list costs one call.
+	firstProcesses = 64
+	// mostProcesses bounds what a driver that keeps asking for more gets.
+	mostProcesses = 1 << 14
+	// mostTries bounds how often a list that outgrows its buffer is read again.
+	mostTries = 5
+)
+
+// noInstance is what the driver writes where a process is in no instance.
+const noInstance = math.MaxUint32
+
+// nextCapacity is the room for the next try after INSUFFICIENT_SIZE: what
+// the driver asked for and some slack, because the list may have grown again
+// by then, and never less than twice as much, because some drivers ask for
+// too little. It is false where there is no sense in a next try.
+func nextCapacity(capacity, asked int) (int, bool) {
+	if capacity >= mostProcesses {
+		return 0, false
+	}
+	asked = min(max(asked, 0), mostProcesses)
+	return min(max(2*capacity, asked+asked/4+8), mostProcesses), true
+}
+
+// fillPattern prepares a buffer for stride.
+func fillPattern(buffer []byte) {
+	for i := range buffer {
+		buffer[i] = pattern
+	}
+}
+
+// stride tells the size of the structs of which the driver has written
+// count into a buffer that was filled with the pattern. Where the extent of
+// what was written fits no known size, it is what the call's version promises.
+func stride(buffer []byte, count, promised int) int {
+	if count <= 0 || count*strideDetail > len(buffer) {
+		return promised
+	}
+	written := len(buffer)
+	for written > 0 && buffer[written-1] == pattern {
+		written--
+	}
+	for _, size := range []int{strideV1, strideV2, strideDetail} {
+		// The last field of a struct may end in bytes that look like the
+		// pattern; its first byte is past the next smaller size.
+		if written <= count*size && written > count*size-8 {
+			return size
+		}
+	}
+	return promised
+}
+
+// appendProcesses decodes count structs. Instance numbers count only on a
+// GPU in MIG mode: elsewhere drivers leave marks or zeros there. Entries
+// that name no process are left out: what they hold shows as unattributed.
+func appendProcesses(list []Process, buffer []byte, count, size int, kind ProcessType, mig bool) []Process {
+	for i := range min(count, len(buffer)/size) {
+		entry := buffer[i*size : (i+1)*size]
+		pid := binary.NativeEndian.Uint32(entry)
+		if pid == 0 || pid > math.MaxInt32 {
+			continue
+		}
+		process := Process{
+			PID:  int(pid),
+			Type: kind,
+			Used: figure(binary.NativeEndian.Uint64(entry[8:]), largestMemory, quantity.Driver),
+		}
+		if mig && size >= strideV2 {
+			process.Instance = instanceID(binary.NativeEndian.Uint32(entry[16:]), binary.NativeEndian.Uint32(entry[20:]))
+		}
+		list = append(list, process)
+	}
+	return list
+}
+
+// instanceID is the instance that a pair of numbers names; the zero
+// InstanceID where they name none.
+func instanceID(gpu, compute uint32) InstanceID {
+	if gpu == noInstance {
+		return InstanceID{}
+	}
+	if compute == noInstance {
+		compute = 0
+	}
+	return InstanceID{MIG: true, GPU: gpu, Compute: compute}
+}
+
+// mergeProcesses makes one entry for each (pid, instance) of lists that
+// overlap, in place: the kinds add up, and the largest known memory counts,
+// because each list tells the whole process's memory. A process that would
+// hold more than limit is one whose memory is not known. The result is
+// sorted by pid and instance.
+func mergeProcesses(list []Process, limit uint64) []Process {
+	slices.SortFunc(list, func(a, b Process) int {
+		return cmp.Or(cmp.Compare(a.PID, b.PID), cmp.Compare(a.Instance.GPU, b.Instance.GPU),
+			cmp.Compare(a.Instance.Compute, b.Instance.Compute), compareBool(a.Instance.MIG, b.Instance.MIG))
+	})
+	merged := list[:0]
+	for _, process := range list {
+		if used, ok := process.Used.Value(); ok && uint64(used) > limit {
+			process.Used = quantity.Unknown[quantity.Bytes]()
+		}
+		last := len(merged) - 1
+		if last < 0 || merged[last].PID != process.PID || merged[last].Instance != process.Instance {
+			merged = append(merged, process)
+			continue
+		}
+		merged[last].Type |= process.Type
+		used, ok := process.Used.Value()
+		if ok && (!merged[last].Used.Known() || used > merged[last].Used.Or(0)) {
+			merged[last].Used = process.Used
+		}
+	}
+	return merged
+}
+
+func compareBool(a, b bool) int {
+	switch {
+	case a == b:
+		return 0
+	case b:
+		return -1
+	default:
+		return 1
+	}
+}

@@ -1,0 +1,228 @@
+//go:build linux && cgo
+
+package nvml
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"sync/atomic"
+	"unsafe"
+
+	gonvml "github.com/NVIDIA/go-nvml/pkg/nvml"
+
+	"vramscope/internal/quantity"
+)
+
+// gpu is a GPU of an open library, with the buffers that its readings reuse.
+type gpu struct {
+	device  Device
+	handle  gonvml.Device
+	pointer unsafe.Pointer // the same handle, for direct calls
+	absent  error          // why there is no handle; nil where there is one
+	ecc     quantity.Optional[bool]
+
+	busy        atomic.Bool // a reading is under way; what follows belongs to it
+	readings    uint64
+	bareVersion bool // memory v2 takes the bare version number
+	buffer      []byte
+	processes   []Process
+	instances   []instance
+	utilization utilization
+	events      gonvml.EventSet // nil until subscribed
+	deaf        bool            // the GPU has no critical error events
+}
+
+// reading is one Read under way.
+type reading struct {
+	*gpu
+	lib     *loaded
+	api     gonvml.Interface
+	options Options
+	result  Reading
+	err     *Error // the first answer that ends the reading
+}
+
+// Read takes one reading of a GPU. A field that the driver refuses is
+// unknown in it. The reading as a whole fails where the driver says that the
+// GPU or the driver itself is gone, or where asking for the memory goes wrong
+// in another way than being refused: then no figure is handed out. Read fails
+// with ErrUninitialized before Open and with ErrBusy while Open or Close is
+// under way or another Read of the same GPU has not come back.
+func (l *Library) Read(device Device) (Reading, error) {
+	result, err := l.read(device)
+	if err != nil {
+		return Reading{Device: device}, fmt.Errorf("nvml: read GPU %d: %w", device.Index, err)
+	}
+	return result, nil
+}
+
+func (l *Library) read(device Device) (Reading, error) {
+	if err := l.gate.enter(); err != nil {
+		return Reading{}, err
+	}
+	defer l.gate.leave()
+	g := l.gpus[device.UUID]
+	switch {
+	case g == nil:
+		return Reading{}, fmt.Errorf("%s is not in the driver's list: %w", device.UUID, ErrGPULost)
+	case g.absent != nil:
+		return Reading{}, g.absent
+	case !g.busy.CompareAndSwap(false, true):
+		return Reading{}, ErrBusy
+	}
+	defer g.busy.Store(false)
+	r := reading{gpu: g, lib: l.loaded.Load(), api: l.api, options: l.options}
+	return r.run()
+}
+
+// run makes the calls. Memory comes first: it is what the reading is for,
+// and its time is the reading's time.
+func (r *reading) run() (Reading, error) {
+	started := r.options.Now()
+	r.result.Device = r.device
+	r.readMIGMode()
+	r.result.Memory = r.readMemory()
+	r.result.Time = r.options.Now()
+	r.readLoad()
+	r.readPower()
+	r.readThrottle()
+	r.readECC()
+	r.readInstances()
+	r.readProcesses()
+	r.readEvents()
+	r.readings++
+	if r.err != nil {
+		return Reading{}, r.err
+	}
+	r.result.Took = r.options.Now().Sub(started)
+	return r.result, nil
+}
+
+// can reports whether one of several calls is there to be made, and the
+// reading has not ended.
+func (r *reading) can(choices ...symbol) bool {
+	return r.err == nil && r.lib.symbols.any(choices...)
+}
+
+// ok reports whether a call succeeded, and ends the reading where its answer
+// says that further calls make no sense.
+func (r *reading) ok(call symbol, ret code) bool {
+	if ret == codeSuccess {
+		return true
+	}
+	if r.err == nil && ret.endsReading() {
+		r.err = newError(symbols[call].name, ret)
+	}
+	return false
+}
+
+// readMIGMode comes before everything that MIG changes the meaning of.
+func (r *reading) readMIGMode() {
+	if !r.can(symMIGMode) {
+		return
+	}
+	current, _, ret := r.handle.GetMigMode()
+	r.result.MIGEnabled = r.ok(symMIGMode, code(ret)) && current == gonvml.DEVICE_MIG_ENABLE
+}
+
+// readMemory reads the GPU's memory. Any failure but a refusal ends the
+// reading.
+func (r *reading) readMemory() Memory {
+	memory, call, ret := r.askMemory(r.handle, r.pointer)
+	if r.ok(call, ret) {
+		return memory
+	}
+	if !ret.refusesField() && r.err == nil {
+		r.err = newError(symbols[call].name, ret)
+	}
+	if r.err == nil && errors.Is(ret.kind(), ErrNotSupported) && !r.result.MIGEnabled && r.integrated() {
+		return r.sharedMemory()
+	}
+	return Memory{}
+}
+
+// askMemory reads the memory of a GPU or a MIG device with the newest call
+// that answers.
+func (r *reading) askMemory(handle gonvml.Device, pointer unsafe.Pointer) (Memory, symbol, code) {
+	last, ret := symMemoryV2, codeFunctionNotFound
+	if r.can(symMemoryV2) {
+		var answer memoryAnswer
+		answer, ret = r.askMemoryV2(pointer)
+		if memory := memoryV2(answer); ret == codeSuccess && memory.Total.Known() {
+			return memory, last, ret
+		}
+	}
+	if ret.endsReading() || !r.can(symMemory) {
+		if ret == codeSuccess {
+			ret = codeNotSupported
+		}
+		return Memory{}, last, ret
+	}
+	last = symMemory
+	answer, answered := handle.GetMemoryInfo()
+	ret = code(answered)
+	memory := memoryV1(memoryAnswer{total: answer.Total, free: answer.Free, used: answer.Used})
+	if ret == codeSuccess && !memory.Total.Known() {
+		// GPUs without memory of their own report success and nothing.
+		ret = codeNotSupported
+	}
+	return memory, last, ret
+}
+
+// askMemoryV2 remembers which of the two forms of the version the driver takes.
+func (r *reading) askMemoryV2(pointer unsafe.Pointer) (memoryAnswer, code) {
+	answer, ret := r.lib.memoryV2(r.lib.memoryCall, pointer, r.bareVersion)
+	if ret == codeArgumentVersion || ret == codeInvalidArgument {
+		other, again := r.lib.memoryV2(r.lib.memoryCall, pointer, !r.bareVersion)
+		if again == codeSuccess {
+			r.bareVersion = !r.bareVersion
+			return other, again
+		}
+	}
+	return answer, ret
+}
+
+// integrated reports whether the GPU has no memory of its own: by its name,
+// or because it has no BAR1, the window through which a host reaches a GPU's
+// memory, either (nvidia-smi -q of a GB10:
+// https://github.com/hashicorp/nomad-device-nvidia/pull/87).
+func (r *reading) integrated() bool {
+	if namedIntegrated(r.device.Name) {
+		return true
+	}
+	if !r.can(symBAR1) {
+		return false
+	}
+	_, ret := r.handle.GetBAR1MemoryInfo()
+	return !r.ok(symBAR1, code(ret)) && errors.Is(code(ret).kind(), ErrNotSupported)
+}
+
+// sharedMemory is the host's memory, unknown where it cannot be read.
+func (r *reading) sharedMemory() Memory {
+	file, err := r.options.HostMemory()
+	if err != nil {
+		return Memory{}
+	}
+	memory, err := hostMemory(file)
+	if err = errors.Join(err, file.Close()); err != nil {
+		return Memory{}
+	}
+	return memory
+}
+
+// readProcesses reads who is on the GPU and how busy each is.
+func (r *reading) readProcesses() {
+	if r.err != nil {
+		return
+	}
+	list, err := r.askProcesses()
+	if err != nil || r.err != nil {
+		r.result.ProcessesError = err
+		return
+	}
+	list = mergeProcesses(list, limitOf(r.result.Memory))
+	r.readUtilization(list)
+	r.processes = list[:0]
+	r.result.Processes = slices.Clone(list)
+}

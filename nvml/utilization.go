@@ -1,0 +1,98 @@
+package nvml
+
+import (
+	"encoding/binary"
+	"slices"
+	"time"
+
+	"vramscope/internal/quantity"
+)
+
+// utilizationStride is the size of nvmlProcessUtilizationSample_t: pid, CPU
+// timestamp in µs, and the per cents of SM, memory, encoder and decoder.
+const utilizationStride = 32
+
+// utilizationHold is how long a sample speaks for its process. The driver
+// samples each process on its own, seconds apart, and hands a sample over
+// once; it hands over none for a process that did nothing.
+const utilizationHold = 4 * time.Second
+
+// utilization remembers the samples of one GPU's processes.
+//
+//	driver ── samples newer than since ──→ add ──→ of(pid): per cent, 0 or unknown
+type utilization struct {
+	since   uint64 // µs, the newest timestamp seen: the driver is asked for newer ones
+	samples []utilizationSample
+}
+
+type utilizationSample struct {
+	pid       int
+	percent   int
+	timestamp uint64
+	taken     time.Time
+}
+
+// wallClock is the least timestamp that is a wall-clock time in µs: the year
+// 2001. Where a driver counts from the boot instead, a sample is dated by
+// when it was heard.
+const wallClock = 1_000_000_000_000_000
+
+// add takes in count structs of an answer. Values that no per cent can have
+// are dropped: some drivers return uninitialised entries
+// (https://github.com/Syllo/nvtop/issues/110).
+func (u *utilization) add(buffer []byte, count int, now time.Time) {
+	// A timestamp ahead of the clock would silence the driver until then.
+	latest := uint64(max(now.Add(time.Minute).UnixMicro(), 0))
+	for i := range min(count, len(buffer)/utilizationStride) {
+		entry := buffer[i*utilizationStride:]
+		sample := utilizationSample{
+			pid:       int(binary.NativeEndian.Uint32(entry)),
+			timestamp: binary.NativeEndian.Uint64(entry[8:]),
+			taken:     now,
+		}
+		percent := binary.NativeEndian.Uint32(entry[16:])
+		if sample.pid == 0 || percent > 100 || sample.timestamp == 0 || sample.timestamp > latest {
+			continue
+		}
+		if sample.timestamp >= wallClock {
+			sample.taken = time.UnixMicro(int64(sample.timestamp))
+		}
+		sample.percent = int(percent)
+		u.since = max(u.since, sample.timestamp)
+		at := slices.IndexFunc(u.samples, func(s utilizationSample) bool { return s.pid == sample.pid })
+		if at < 0 {
+			u.samples = append(u.samples, sample)
+		} else if u.samples[at].timestamp < sample.timestamp {
+			u.samples[at] = sample
+		}
+	}
+	u.forget(now)
+}
+
+// forget drops the samples that no longer speak for anything.
+func (u *utilization) forget(now time.Time) {
+	u.samples = slices.DeleteFunc(u.samples, func(s utilizationSample) bool {
+		age := now.Sub(s.taken)
+		return age > utilizationHold || age < -time.Minute
+	})
+}
+
+// assign writes the utilisation of each process of a list for which the
+// driver keeps samples. A process without one was idle if other processes
+// of the GPU have samples or the whole GPU was idle; else the driver tells
+// nothing of it (another container's samples, say) and it stays unknown.
+func (u *utilization) assign(list []Process, whole quantity.Optional[int]) {
+	percent, known := whole.Value()
+	idle := (known && percent == 0) || slices.ContainsFunc(list, func(p Process) bool { return u.find(p.PID) >= 0 })
+	for i := range list {
+		if at := u.find(list[i].PID); at >= 0 {
+			list[i].SMUtilization = quantity.From(u.samples[at].percent, quantity.Driver)
+		} else if idle {
+			list[i].SMUtilization = quantity.From(0, quantity.Driver)
+		}
+	}
+}
+
+func (u *utilization) find(pid int) int {
+	return slices.IndexFunc(u.samples, func(s utilizationSample) bool { return s.pid == pid })
+}
