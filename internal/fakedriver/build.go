@@ -1,0 +1,209 @@
+package fakedriver
+
+import (
+	"context"
+	"crypto/sha256"
+	"embed"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// Variant is a driver as it was at some time: which symbols there are.
+type Variant string
+
+// The variants. Each needs a process of its own: go-nvml keeps the first
+// library that it loads.
+const (
+	Current Variant = "current" // every symbol
+	R470    Variant = "r470"    // 2021: MIG and process lists v2; memory v1 only, no _v3, throttle reasons by their old name only
+	V1Only  Variant = "v1"      // the first version of every call and no MIG; the symbols of the others are absent
+)
+
+// ErrNoCompiler says that there is no C compiler to build the driver with.
+var ErrNoCompiler = errors.New("no C compiler: install gcc or clang, or set CC")
+
+//go:embed state/*.c state/*.h nvml/*.c nvml/*.h idle/*.c
+var sources embed.FS
+
+// Build compiles the library, once for all tests of this user, and gives its
+// path, which ends in libnvidia-ml.so.1. Without a compiler the test is skipped.
+func Build(tb TB, variant Variant) string {
+	tb.Helper()
+	library, err := Compile(variant)
+	if errors.Is(err, ErrNoCompiler) {
+		tb.Skipf("fake driver: %v", err)
+	}
+	if err != nil {
+		tb.Fatalf("%v", err)
+	}
+	return library
+}
+
+// Compile is Build outside of tests.
+func Compile(variant Variant) (string, error) {
+	header, err := headerDirectory()
+	if err != nil {
+		return "", err
+	}
+	flags := []string{
+		"-shared", "-fPIC", "-fvisibility=hidden", "-pthread",
+		"-Wl,-soname,libnvidia-ml.so.1", "-Wl,--no-undefined", "-isystem", header,
+	}
+	switch variant {
+	case R470:
+		flags = append(flags, "-DNVML_R470")
+	case V1Only:
+		flags = append(flags, "-DNVML_V1_ONLY")
+	}
+	return compile("libnvidia-ml.so.1", flags, "state/*", "nvml/*")
+}
+
+// Environment is what a program needs to find the library and its state: to
+// be added to os.Environ().
+func Environment(library, state string) []string {
+	search := filepath.Dir(library)
+	if before := os.Getenv("LD_LIBRARY_PATH"); before != "" {
+		search += ":" + before
+	}
+	return []string{"LD_LIBRARY_PATH=" + search, "VRAMSCOPE_FAKE_STATE=" + state}
+}
+
+// headerDirectory is where go-nvml keeps the nvml.h that it was generated from.
+func headerDirectory() (string, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, "go", "list", "-e", "-find", "-f", "{{.Dir}}", "github.com/NVIDIA/go-nvml/pkg/nvml")
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=1")
+	if root := moduleRoot(); root != "" {
+		cmd.Dir = root
+	}
+	out, err := cmd.Output()
+	directory := strings.TrimSpace(string(out))
+	if err != nil || directory == "" {
+		return "", fmt.Errorf("fakedriver: find nvml.h of go-nvml with go list (is go on the PATH?): %w", err)
+	}
+	if _, err := os.Stat(filepath.Join(directory, "nvml.h")); err != nil {
+		return "", fmt.Errorf("fakedriver: %w", err)
+	}
+	return directory, nil
+}
+
+// compile builds the sources that match the patterns into a file of the cache
+// and gives its path. The directory is named after everything that the result
+// depends on and appears by rename, so that several may build at once.
+func compile(name string, flags []string, patterns ...string) (string, error) {
+	compiler, err := findCompiler()
+	if err != nil {
+		return "", err
+	}
+	files, err := match(patterns)
+	if err != nil {
+		return "", err
+	}
+	flags = append([]string{"-std=gnu11", "-O2", "-Wall", "-Wextra", "-Werror"}, flags...)
+	cache, err := cacheDirectory()
+	if err != nil {
+		return "", err
+	}
+	directory := filepath.Join(cache, fingerprint(compiler, flags, files))
+	built := filepath.Join(directory, name)
+	if _, err := os.Stat(built); err == nil {
+		return built, nil
+	}
+
+	work, err := os.MkdirTemp(cache, "build-")
+	if err != nil {
+		return "", fmt.Errorf("fakedriver: %w", err)
+	}
+	defer func() { _ = os.RemoveAll(work) }() // after the rename there is nothing left of it
+	if err := runCompiler(compiler, flags, files, work, name); err != nil {
+		return "", err
+	}
+	if err := os.Rename(work, directory); err != nil {
+		if _, other := os.Stat(built); other == nil {
+			return built, nil // somebody else was faster
+		}
+		return "", fmt.Errorf("fakedriver: %w", err)
+	}
+	return built, nil
+}
+
+func runCompiler(compiler string, flags []string, files map[string][]byte, work, name string) error {
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
+	defer cancel()
+	arguments := append(flags, "-o", name)
+	for file, text := range files {
+		if err := os.MkdirAll(filepath.Join(work, path.Dir(file)), 0o700); err != nil {
+			return fmt.Errorf("fakedriver: %w", err)
+		}
+		if err := os.WriteFile(filepath.Join(work, file), text, 0o600); err != nil {
+			return fmt.Errorf("fakedriver: %w", err)
+		}
+		if path.Ext(file) == ".c" {
+			arguments = append(arguments, file)
+		}
+	}
+	cmd := exec.CommandContext(ctx, compiler, arguments...)
+	cmd.Dir = work
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("fakedriver: compile %s: %w\n%s", name, err, out)
+	}
+	if name != "libnvidia-ml.so.1" {
+		return nil
+	}
+	// nvtop asks for this name first.
+	if err := os.Symlink(name, filepath.Join(work, "libnvidia-ml.so")); err != nil {
+		return fmt.Errorf("fakedriver: %w", err)
+	}
+	return nil
+}
+
+func findCompiler() (string, error) {
+	for _, name := range []string{os.Getenv("CC"), "cc", "gcc", "clang"} {
+		if name == "" {
+			continue
+		}
+		if found, err := exec.LookPath(name); err == nil {
+			return found, nil
+		}
+	}
+	return "", ErrNoCompiler
+}
+
+func match(patterns []string) (map[string][]byte, error) {
+	files := map[string][]byte{}
+	for _, pattern := range patterns {
+		names, err := fs.Glob(sources, pattern)
+		if err != nil {
+			return nil, fmt.Errorf("fakedriver: %w", err)
+		}
+		for _, name := range names {
+			text, err := sources.ReadFile(name)
+			if err != nil {
+				return nil, fmt.Errorf("fakedriver: %w", err)
+			}
+			files[name] = text
+		}
+	}
+	return files, nil
+}
+
+func fingerprint(compiler string, flags []string, files map[string][]byte) string {
+	sum := sha256.New()
+	fmt.Fprintf(sum, "%q %q\n", compiler, flags)
+	all, _ := fs.Glob(sources, "*/*") // the pattern is well-formed, and that is the only error there is
+	for _, name := range all {
+		if text, ok := files[name]; ok {
+			fmt.Fprintf(sum, "%s %d\n%s\n", name, len(text), text)
+		}
+	}
+	return hex.EncodeToString(sum.Sum(nil)[:12])
+}

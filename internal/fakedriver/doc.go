@@ -1,0 +1,69 @@
+// Package fakedriver is an NVIDIA driver without a GPU: C sources of a
+// libnvidia-ml.so.1 that answers out of a text file, and what tests need to
+// build it and to write that file. It is for tests and scripts/fake-gpu only;
+// nothing that ends up in the vramscope binary imports it.
+//
+//	State ── Write ──→ state file ←── stat, read ── libnvidia-ml.so.1 ←── vramscope, nvtop, nvidia-ml-py, …
+//	(a test rewrites it                             (nvml/*.c over state/*.c,
+//	 while programs run)                             compiled by Build)
+//
+// The library is what any NVML program loads, so the program under test is
+// the real one, unmodified. A test that runs vramscope as a process does
+//
+//	library := fakedriver.Build(t, fakedriver.Current)
+//	box := fakedriver.Box(8, 8)
+//	path := filepath.Join(t.TempDir(), "state")
+//	box.MustWrite(t, path)
+//	cmd.Env = append(os.Environ(), fakedriver.Environment(library, path)...)
+//
+// and then, while it runs,
+//
+//	box.GPUs[3].Resize(pid, 40<<30)                       // memory moves
+//	box.GPUs[6].Lost = true                               // a GPU falls off the bus …
+//	box.GPUs[6].Raise(79)                                 // … and says so
+//	box.GPUs[1].Fail("nvmlDeviceGetPowerUsage", fakedriver.NotSupported)
+//	box.GPUs[2].Hang("nvmlDeviceGetMemoryInfo*", time.Hour) // until a state without it is written
+//	box.MustWrite(t, path)
+//
+// A test that loads the library into itself sets VRAMSCOPE_FAKE_STATE before
+// the first call and hands Build's path to go-nvml.
+//
+// # The state file
+//
+// Lines of "key value". Empty lines and lines that begin with # are skipped,
+// as is white space in front. A line that is not understood is said on
+// standard error and leaves the box without a driver. Numbers are unsigned,
+// decimal or 0x…; "unavailable" is NVML_VALUE_NOT_AVAILABLE. In texts \xNN
+// stands for a byte. The file is replaced by rename and read again, by every
+// program for itself, at the first call afterwards.
+//
+//	driver.version 550.163.01
+//	driver.nvml_version 12.550.163.01
+//	driver.cuda_version 12040
+//	driver.init 0                       # what nvmlInit answers: 9 no driver, 18 version mismatch, 4 no permission
+//	driver.generation 1                 # another one: the driver was reloaded, old sessions are UNINITIALIZED
+//	driver.memory_v2 0                  # version words that nvmlDeviceGetMemoryInfo_v2 takes: 0 both, 1 size|2<<24, 2 bare 2
+//	gpu GPU-8f1c…                       # a GPU; the lines below it, up to the next gpu, are its
+//	name NVIDIA H100 80GB HBM3
+//	memory_total 85899345920            # bytes; total = reserved + used + free, unless nonsense is wanted
+//	temperature 61                      # °C; every key is in state/state.h, units are NVML's own
+//	process C pid=4711 used=1073741824 sm=97
+//	process C+G pid=4712 used=unavailable graphics_used=18874368 name=Xorg
+//	instance gi=1 ci=0 uuid=MIG-… profile=3g.40gb total=42278584320 used=… free=…
+//	xid seq=1 code=79                   # delivered to event sets that were there before the line was
+//	fault nvmlDeviceGetPowerUsage 3     # answers with that return code
+//	hang nvmlDeviceGetMemoryInfo* 5000  # hangs so many milliseconds, or until the file says it no more
+//	size nvmlDeviceGetCompute* 0        # INSUFFICIENT_SIZE tells this count
+//	count nvmlDeviceGetCompute* 4000000 # SUCCESS tells this count
+//	wobble 3                            # so many times, INSUFFICIENT_SIZE tells one too few
+//	lost 1                              # GPU_IS_LOST from every call
+//
+// A number that is missing makes its call answer NOT_SUPPORTED, so a state
+// written by hand needs only what it is about. fault, hang, size and count
+// above the first gpu line are for every GPU and for calls that concern none;
+// a name that ends in * is for every call that begins so.
+//
+// The letters of a process are the lists in which it stands: C compute, G
+// graphics, M the clients of the Multi-Process Service. Without sm it is idle:
+// nvmlDeviceGetProcessUtilization has no sample of it.
+package fakedriver

@@ -1,0 +1,92 @@
+/* Frame buffer and BAR1 memory, in bytes, of a GPU or of a MIG instance. */
+#include "call.h"
+
+struct memory {
+	number total, reserved, used, free;
+};
+
+static struct memory memory_of(const struct call *call)
+{
+	if (call->instance)
+		return (struct memory){ call->instance->total, call->instance->reserved, call->instance->used,
+		                        call->instance->free };
+	return (struct memory){ call->gpu->memory_total, call->gpu->memory_reserved, call->gpu->memory_used,
+	                        call->gpu->memory_free };
+}
+
+/* The first version knows nothing of reserved memory and counts it as used. */
+nvmlReturn_t nvmlDeviceGetMemoryInfo(nvmlDevice_t device, nvmlMemory_t *memory)
+{
+	struct call call;
+	nvmlReturn_t answer = call_begin(&call, "nvmlDeviceGetMemoryInfo", device, ANY_HANDLE);
+	if (answer == NVML_SUCCESS) {
+		struct memory told = memory_of(&call);
+		if (!memory)
+			answer = NVML_ERROR_INVALID_ARGUMENT;
+		else if (told.total == ABSENT)
+			answer = NVML_ERROR_NOT_SUPPORTED;
+		else
+			*memory = (nvmlMemory_t){
+				.total = told.total,
+				.used = told.used + (told.reserved == ABSENT ? 0 : told.reserved),
+				.free = told.free,
+			};
+	}
+	call_end(&call);
+	return answer;
+}
+
+#ifdef HAVE_R510
+/* Drivers differ in which version word they take: go-nvml sends the size with it, nvtop a bare 2. */
+static int version_taken(const struct state *state, unsigned int version)
+{
+	switch (state->driver.memory_v2) {
+	case 1: return version == nvmlMemory_v2;
+	case 2: return version == 2;
+	default: return version == nvmlMemory_v2 || version == 2;
+	}
+}
+
+nvmlReturn_t nvmlDeviceGetMemoryInfo_v2(nvmlDevice_t device, nvmlMemory_v2_t *memory)
+{
+	struct call call;
+	nvmlReturn_t answer = call_begin(&call, "nvmlDeviceGetMemoryInfo_v2", device, ANY_HANDLE);
+	if (answer == NVML_SUCCESS) {
+		struct memory told = memory_of(&call);
+		if (!memory) {
+			answer = NVML_ERROR_INVALID_ARGUMENT;
+		} else if (!version_taken(call.state, memory->version)) {
+			answer = NVML_ERROR_ARGUMENT_VERSION_MISMATCH;
+		} else if (told.total == ABSENT) {
+			answer = NVML_ERROR_NOT_SUPPORTED;
+		} else {
+			memory->total = told.total;
+			memory->reserved = told.reserved == ABSENT ? 0 : told.reserved;
+			memory->used = told.used;
+			memory->free = told.free;
+		}
+	}
+	call_end(&call);
+	return answer;
+}
+#endif
+
+nvmlReturn_t nvmlDeviceGetBAR1MemoryInfo(nvmlDevice_t device, nvmlBAR1Memory_t *bar1Memory)
+{
+	struct call call;
+	nvmlReturn_t answer = call_begin(&call, "nvmlDeviceGetBAR1MemoryInfo", device, ANY_HANDLE);
+	if (answer == NVML_SUCCESS) {
+		if (!bar1Memory)
+			answer = NVML_ERROR_INVALID_ARGUMENT;
+		else if (call.gpu->bar1_total == ABSENT)
+			answer = NVML_ERROR_NOT_SUPPORTED;
+		else
+			*bar1Memory = (nvmlBAR1Memory_t){
+				.bar1Total = call.gpu->bar1_total,
+				.bar1Used = call.gpu->bar1_used,
+				.bar1Free = call.gpu->bar1_total - call.gpu->bar1_used,
+			};
+	}
+	call_end(&call);
+	return answer;
+}
