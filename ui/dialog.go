@@ -1,0 +1,175 @@
+package ui
+
+import "strings"
+
+// dialog is the frame of every question before an action: whom it is about,
+// what to choose from, what will happen, and the keys. It is drawn over the
+// table only, so the bars are seen to change.
+//
+//	┌ title ──────────┐
+//	│ lines           │
+//	│ > t  choice     │
+//	│                 │
+//	│  y act  Esc no  │
+//	└─────────────────┘
+//
+// The default is always no: y acts, Enter never does.
+type dialog struct {
+	look    *look
+	title   string
+	lines   [][]span
+	choices []choice
+	chosen  int
+	buttons []button
+}
+
+// choice is one of several ways to act.
+type choice struct {
+	key, name, text string
+}
+
+// button is a key and what it does.
+type button struct {
+	key, does string
+}
+
+// Dialogs are as wide as the drawings where there is room, and centred.
+const dialogWidth = 80
+
+// height is how many lines the dialog has at best.
+func (d dialog) height() int {
+	n := 2 + len(d.lines) + len(d.choices) + 1
+	if len(d.buttons) > 0 {
+		n++
+	}
+	return n
+}
+
+// Render implements panel. Where there are too few lines the blank ones go
+// first, then text from the end; the choice and the keys stay.
+func (d dialog) Render(width, height int) []string {
+	if width <= 0 || height <= 0 {
+		return blankLines(max(width, 0), height)
+	}
+	inner := d.fit(height - 2)
+	wide := min(width, dialogWidth)
+	box := boxed(d.look, d.title, "", inner, 0, wide, min(height, len(inner)+2))
+	left := (width - wide) / 2
+	for i, text := range box {
+		l := newLine(left)
+		box[i] = l.String() + text + newLine(width-wide-left).String()
+	}
+	return filled(box, width, height)
+}
+
+// fit lays the parts out in so many lines.
+func (d dialog) fit(rows int) [][]span {
+	choices, keys := d.choiceLines(), d.buttonLine()
+	needed := len(choices)
+	if keys != nil {
+		needed++
+	}
+	lines := d.lines
+	for len(lines)+needed > rows {
+		blank := -1
+		for i, l := range lines {
+			if len(l) == 0 {
+				blank = i
+			}
+		}
+		if blank < 0 {
+			break
+		}
+		lines = append(lines[:blank:blank], lines[blank+1:]...)
+	}
+	if over := len(lines) + needed - rows; over > 0 && len(choices) > 1 {
+		// Only the chosen one stays of the choices when even that is too much.
+		keep := max(len(choices)-over, 1)
+		from := min(max(d.chosen-keep/2, 0), len(choices)-keep)
+		choices = choices[from : from+keep]
+		needed = keep
+		if keys != nil {
+			needed++
+		}
+	}
+	if len(lines)+needed > rows {
+		lines = lines[:max(rows-needed, 0)]
+	}
+	inner := append(append([][]span{}, lines...), choices...)
+	if keys != nil {
+		if len(inner)+2 <= rows {
+			inner = append(inner, nil)
+		}
+		inner = append(inner, keys)
+	}
+	return inner
+}
+
+// choiceLines are "> g     gradual    what it does".
+func (d dialog) choiceLines() [][]span {
+	s := &d.look.styles
+	lines := make([][]span, 0, len(d.choices))
+	names := 0
+	for _, c := range d.choices {
+		names = max(names, cellsOf(c.name)+2)
+	}
+	for i, c := range d.choices {
+		marker, name := "  ", s.Text
+		if i == d.chosen {
+			marker, name = "> ", s.Strong
+		}
+		lines = append(lines, []span{
+			{s.Strong, marker}, {s.Key, padded(c.key, 6)}, {name, padded(c.name, names)}, {s.Text, c.text},
+		})
+	}
+	return lines
+}
+
+// buttonLine is "y  flush        Esc  cancel", indented as the drawings have it.
+func (d dialog) buttonLine() []span {
+	if len(d.buttons) == 0 {
+		return nil
+	}
+	s := &d.look.styles
+	line := []span{{s.Text, "        "}}
+	for i, b := range d.buttons {
+		if i > 0 {
+			line = append(line, span{s.Text, "        "})
+		}
+		line = append(line, span{s.Key, b.key}, span{s.Text, "  " + b.does})
+	}
+	return line
+}
+
+// choose is which choice a key makes the chosen one: its own key, or ↑ and ↓.
+func (d dialog) choose(name string) int {
+	for i, c := range d.choices {
+		if c.key == name {
+			return i
+		}
+	}
+	switch name {
+	case "up", "k":
+		return max(d.chosen-1, 0)
+	case "down", "j":
+		return max(min(d.chosen+1, len(d.choices)-1), 0)
+	default:
+		return d.chosen
+	}
+}
+
+// refuses reports whether a key closes a dialog without doing anything. Enter
+// does neither: who holds it down confirms nothing.
+func refuses(name string) bool {
+	switch name {
+	case "esc", "n", "N", "q", "f10":
+		return true
+	default:
+		return false
+	}
+}
+
+// padded is text with blanks to a width.
+func padded(text string, cells int) string {
+	return text + strings.Repeat(" ", max(cells-cellsOf(text), 0))
+}

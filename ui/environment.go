@@ -1,0 +1,106 @@
+package ui
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	"vramscope/internal/process"
+	"vramscope/sampler/snapshot"
+)
+
+// environmentPanel is what of a process's environment matters to its use of a
+// GPU: CUDA_VISIBLE_DEVICES, PYTORCH_CUDA_ALLOC_CONF and friends.
+type environmentPanel struct {
+	look   *look
+	target snapshot.Process
+	lines  []string // NAME=value, as hostile as all that comes from a process
+	err    error
+	read   bool // the answer is there
+	top    scroll
+}
+
+// newEnvironment waits for the answer; filled brings it.
+func newEnvironment(lk *look, p *snapshot.Process) environmentPanel {
+	return environmentPanel{look: lk, target: *p}
+}
+
+// process is whose environment it is.
+func (e environmentPanel) process() process.Identity { return e.target.ID.Process }
+
+// filled is the panel with the answer.
+func (e environmentPanel) filled(lines []string, err error) environmentPanel {
+	e.lines, e.err, e.read = slices.Clone(lines), err, true
+	return e
+}
+
+// refreshed implements overlay: an environment is read once.
+func (e environmentPanel) refreshed(*state) overlay { return e }
+
+// wants implements overlay.
+func (e environmentPanel) wants(width int) (extent, int) {
+	return overTable, len(e.content(width)) + 2
+}
+
+// press implements overlay.
+func (e environmentPanel) press(name string, width, height int) (overlay, outcome) {
+	id := e.look.keys.match(name, inOverlay, false)
+	if id == keyBack || name == "e" || name == "q" || name == "enter" {
+		return e, closed
+	}
+	top, moved := e.top.moved(id, len(e.content(width)), height-2)
+	e.top = top
+	if moved {
+		return e, handled
+	}
+	return e, ignored
+}
+
+// Render implements panel.
+func (e environmentPanel) Render(width, height int) []string {
+	if width <= 0 || height <= 0 {
+		return blankLines(max(width, 0), height)
+	}
+	lines := e.content(width)
+	right := "Esc closes"
+	if len(lines) > height-2 {
+		right = "j k scroll, Esc closes"
+	}
+	title := "Environment of " + strconv.Itoa(e.target.ID.Process.PID) + ", at its start"
+	return boxed(e.look, title, right, lines, int(e.top), width, height)
+}
+
+// maxVariable is how many lines one variable gets.
+const maxVariable = 8
+
+// content is what stands in the frame.
+func (e environmentPanel) content(width int) [][]span {
+	s, g := &e.look.styles, &e.look.glyphs
+	cells := max(width-3, 1)
+	lines := [][]span{{{s.Dim, userOf(&e.target) + "  " + commandOf(&e.target)}}, nil}
+	say := func(text string) {
+		for _, l := range wrapped(text, cells, maxVariable, g.ellipsis) {
+			lines = append(lines, []span{{s.Text, l}})
+		}
+	}
+	switch {
+	case !e.read:
+		say("reading it")
+	case e.err != nil:
+		say("not to be had: " + clean(e.err.Error()))
+	case len(e.lines) == 0:
+		say("nothing in it concerns the GPU: no CUDA_, NVIDIA_, NCCL_, PYTORCH_, XLA_, TF_ variable is set")
+	}
+	for _, variable := range e.lines {
+		name, value, _ := strings.Cut(clean(variable), "=")
+		first := name + "="
+		for i, l := range wrapped(first+value, cells, maxVariable, g.ellipsis) {
+			if i == 0 && strings.HasPrefix(l, first) {
+				lines = append(lines, []span{{s.Key, name}, {s.Dim, "="}, {s.Text, l[len(first):]}})
+				continue
+			}
+			lines = append(lines, []span{{s.Text, l}})
+		}
+	}
+	return lines
+}

@@ -1,0 +1,197 @@
+package ui
+
+import (
+	"strconv"
+	"time"
+
+	"vramscope/sampler/snapshot"
+	"vramscope/themes"
+)
+
+// eventsPanel is the event log, newest first: who started, who died of what,
+// which GPU was lost. Where the screen shows the past it ends there too.
+type eventsPanel struct {
+	look  *look
+	log   []snapshot.Event // newest first
+	now   moment
+	until time.Time // zero: up to now
+	top   scroll
+}
+
+func newEvents(lk *look, st *state) eventsPanel { return eventsPanel{look: lk}.follow(st) }
+
+// follow takes the log as it is now. A list that was scrolled stays on the
+// events it shows while new ones come in above.
+func (e eventsPanel) follow(st *state) eventsPanel {
+	e.now, e.until = moment(st.now), st.past
+	before := len(e.log)
+	e.log = nil
+	if st.history != nil {
+		e.log = st.history.Events(0)
+	}
+	for !e.until.IsZero() && len(e.log) > 0 && e.log[0].Time.After(e.until) {
+		e.log = e.log[1:]
+	}
+	if e.top > 0 && before > 0 && len(e.log) > before {
+		e.top += scroll(len(e.log) - before)
+	}
+	return e
+}
+
+// refreshed implements overlay.
+func (e eventsPanel) refreshed(st *state) overlay { return e.follow(st) }
+
+// wants implements overlay: all the lines there are, so that the list does
+// not grow under the reader.
+func (e eventsPanel) wants(int) (extent, int) { return overTable, allLines }
+
+// press implements overlay.
+func (e eventsPanel) press(name string, _, height int) (overlay, outcome) {
+	id := e.look.keys.match(name, inOverlay, false)
+	if id == keyBack || name == "E" || name == "q" || name == "enter" {
+		return e, closed
+	}
+	top, moved := e.top.moved(id, e.rows(), height-3)
+	e.top = top
+	if moved {
+		return e, handled
+	}
+	return e, ignored
+}
+
+// rows counts the lines: one for each event, one for each day that ends.
+func (e eventsPanel) rows() int {
+	n := len(e.log)
+	for i := range e.log {
+		if e.startsDay(i) {
+			n++
+		}
+	}
+	return n
+}
+
+// startsDay reports whether the event is of an earlier day than the line
+// above it; the newest is compared with today.
+func (e eventsPanel) startsDay(i int) bool {
+	above := time.Time(e.now)
+	if i > 0 {
+		above = e.log[i-1].Time
+	}
+	zone := time.Time(e.now).Location()
+	y, m, d := above.In(zone).Date()
+	y2, m2, d2 := e.log[i].Time.In(zone).Date()
+	return y != y2 || m != m2 || d != d2
+}
+
+// Render implements panel.
+func (e eventsPanel) Render(width, height int) []string {
+	if width <= 0 || height <= 0 {
+		return blankLines(max(width, 0), height)
+	}
+	s := &e.look.styles
+	var lines [][]span
+	if len(e.log) == 0 {
+		for _, text := range wrapped("nothing has happened since vramscope was started. Listed here: processes that start and end, "+
+			"alarms, lost GPUs, out-of-memory errors, signals.", width-3, 4, e.look.glyphs.ellipsis) {
+			lines = append(lines, []span{{s.Dim, text}})
+		}
+	} else {
+		lines = append(lines, []span{{s.Header, e.columns("TIME", "GPU", "PID", "USER") + "EVENT"}})
+		lines = append(lines, e.visible(height-3)...)
+	}
+	right := "Esc closes"
+	if e.rows() > height-3 {
+		right = strconv.Itoa(min(int(e.top)+1, len(e.log))) + "/" + strconv.Itoa(len(e.log)) + ", j k scroll, Esc closes"
+	}
+	title := "Events"
+	if !e.until.IsZero() {
+		title = "Events until " + e.now.clock(e.until)
+	}
+	return boxed(e.look, title, right, lines, 0, width, height)
+}
+
+// columns lays the cells before the message out.
+func (e eventsPanel) columns(clock, gpu, pid, user string) string {
+	const clockCells, gpuCells, pidCells, userCells = 8, 3, 7, 8
+	l := newLine(clockCells + 2 + gpuCells + 1 + pidCells + 1 + userCells + 2)
+	plain := themes.Style{}
+	l.left(plain, clock, clockCells, "")
+	l.skip(1)
+	l.right(plain, gpu, gpuCells)
+	l.skip(1)
+	l.right(plain, pid, pidCells)
+	l.skip(1)
+	l.left(plain, user, userCells, e.look.glyphs.ellipsis)
+	return l.String()
+}
+
+// visible are the lines in view.
+func (e eventsPanel) visible(rows int) [][]span {
+	s, g := &e.look.styles, &e.look.glyphs
+	lines := make([][]span, 0, max(rows, 0))
+	row := -int(min(e.top, scroll(max(e.rows()-rows, 0))))
+	add := func(line ...span) {
+		if row >= 0 && len(lines) < rows {
+			lines = append(lines, line)
+		}
+		row++
+	}
+	for i := range e.log {
+		if len(lines) >= rows {
+			break
+		}
+		event := &e.log[i]
+		if e.startsDay(i) {
+			day := event.Time.In(time.Time(e.now).Location()).Format("Monday, January 2")
+			add(span{s.Rule, g.rule + g.rule + " "}, span{s.Dim, day}, span{s.Rule, " " + g.rule + g.rule})
+		}
+		if row < 0 {
+			row++
+			continue
+		}
+		add(e.line(event)...)
+	}
+	return lines
+}
+
+// line is one event.
+func (e eventsPanel) line(event *snapshot.Event) []span {
+	gpu, pid, user := "", "", ""
+	if event.GPUUUID != "" {
+		gpu = strconv.Itoa(event.GPU)
+	}
+	if event.Row.Process.PID != 0 {
+		pid, user = strconv.Itoa(event.Row.Process.PID), "?"
+	}
+	if event.User != "" {
+		user = clean(event.User)
+	}
+	clock := event.Time.In(time.Time(e.now).Location()).Format(time.TimeOnly)
+	style, marker := e.style(event)
+	text := clean(event.Message)
+	if name := clean(event.Name); name != "" {
+		text = name + ": " + text
+	}
+	return []span{
+		{e.look.styles.Dim, e.columns(clock, gpu, pid, user)},
+		{style, marker + text},
+	}
+}
+
+// style is an event's colour. Nothing is reversed: what is in the log needs no
+// hurry any more, the alert line has what does.
+func (e eventsPanel) style(event *snapshot.Event) (themes.Style, string) {
+	s := &e.look.styles
+	switch {
+	case event.Severity == snapshot.Urgent:
+		return s.Leak, "! "
+	case event.Kind == snapshot.EventStarted || event.Kind == snapshot.EventEnded:
+		return s.Text, "  "
+	case event.Kind == snapshot.EventGPUBack || event.Kind == snapshot.EventDriverBack || event.Kind == snapshot.EventCleared:
+		return s.Text, "  "
+	case event.Kind == snapshot.EventFlush || event.Kind == snapshot.EventAttach || event.Kind == snapshot.EventSignal:
+		return s.Strong, "  "
+	default:
+		return s.Warning, "  "
+	}
+}

@@ -1,0 +1,219 @@
+package ui
+
+import "strings"
+
+// helpPanel is the screen of keys and signs. Its keys are the table of
+// bindings, so what this run has not bound, or forbids, is not on it.
+type helpPanel struct {
+	look *look
+	top  scroll
+}
+
+func newHelp(lk *look) helpPanel { return helpPanel{look: lk} }
+
+// helpWidth is what three columns of keys need; under it there is one.
+const helpWidth = 80
+
+// wants implements overlay.
+func (h helpPanel) wants(width int) (extent, int) { return belowHeader, len(h.content(width)) + 2 }
+
+// refreshed implements overlay: help does not depend on the box.
+func (h helpPanel) refreshed(*state) overlay { return h }
+
+// press implements overlay.
+func (h helpPanel) press(name string, width, height int) (overlay, outcome) {
+	id := h.look.keys.match(name, inOverlay, false)
+	if id == keyBack || id == keyHelp || name == "q" || name == "enter" {
+		return h, closed
+	}
+	top, moved := h.top.moved(id, len(h.content(width)), height-2)
+	h.top = top
+	if moved {
+		return h, handled
+	}
+	return h, ignored
+}
+
+// Render implements panel.
+func (h helpPanel) Render(width, height int) []string {
+	if width <= 0 || height <= 0 {
+		return blankLines(max(width, 0), height)
+	}
+	inner := h.content(width)
+	right := "Esc closes"
+	if len(inner) > height-2 {
+		right = "j k scroll, Esc closes"
+	}
+	wide := min(width, helpWidth)
+	title := "keys and signs"
+	if h.look.version != "" {
+		title = "vramscope " + clean(h.look.version) + ": " + title
+	}
+	lines := boxed(h.look, title, right, inner, int(h.top), wide, min(height, len(inner)+2))
+	return filled(centred(lines, wide, width), width, height)
+}
+
+// centred puts lines into the middle of a wider rectangle.
+func centred(lines []string, wide, width int) []string {
+	if wide >= width {
+		return lines
+	}
+	left := strings.Repeat(" ", (width-wide)/2)
+	right := strings.Repeat(" ", width-wide-len(left))
+	for i := range lines {
+		lines[i] = left + lines[i] + right
+	}
+	return lines
+}
+
+// content is what stands in the frame.
+func (h helpPanel) content(width int) [][]span {
+	lines := h.columns(min(width, helpWidth) - 3)
+	return append(lines, h.signs()...)
+}
+
+// entry is one line of help: keys and what they do, or a heading.
+type entry struct {
+	heading bool
+	keys    string
+	does    string
+}
+
+// The cells of an entry: two blanks, the keys, what they do.
+const (
+	entryIndent = 2
+	entryKeys   = 10
+	entryCells  = 26
+)
+
+// columns lays the keys out: three columns where they fit, else one below
+// the other.
+func (h helpPanel) columns(width int) [][]span {
+	left := append(h.entries(groupMove), h.entries(groupSet)...)
+	middle := h.entries(groupLook)
+	act, past, note := h.entries(groupAct), h.entries(groupPast), h.note()
+	if width < 3*entryCells-1 {
+		var lines [][]span
+		for _, column := range [][]entry{left, middle, act, past, note} {
+			for _, e := range column {
+				lines = append(lines, h.entryLine(nil, e, width))
+			}
+		}
+		return lines
+	}
+	rows := max(len(left), len(middle), len(act)+len(past)+len(note))
+	right := h.spread(rows, act, past, note)
+	lines := make([][]span, rows)
+	for i := range lines {
+		for column, list := range [][]entry{left, middle, right} {
+			var e entry
+			if i < len(list) {
+				e = list[i]
+			}
+			cells := entryCells
+			if column == 2 {
+				cells = width - 2*entryCells
+			}
+			lines[i] = h.entryLine(lines[i], e, cells)
+		}
+	}
+	return lines
+}
+
+// spread stacks the blocks of the right column into so many rows, a blank
+// line between two where there is room, the last block at the bottom.
+func (h helpPanel) spread(rows int, blocks ...[]entry) []entry {
+	total := 0
+	for _, b := range blocks {
+		total += len(b)
+	}
+	var out []entry
+	for i, b := range blocks {
+		if len(b) == 0 {
+			continue
+		}
+		if len(out) > 0 && total < rows {
+			blanks := 1
+			if i == len(blocks)-1 {
+				blanks = rows - total
+			}
+			for range blanks {
+				out = append(out, entry{})
+				total++
+			}
+		}
+		out = append(out, b...)
+	}
+	return out
+}
+
+// entryLine adds an entry to a line, filled to so many cells.
+func (h helpPanel) entryLine(line []span, e entry, cells int) []span {
+	s := &h.look.styles
+	switch {
+	case e.heading:
+		return append(line, span{s.Header, padded(e.keys, cells)})
+	case e.keys == "":
+		return append(line, span{s.Dim, padded(cut(e.does, cells, ""), cells)})
+	}
+	keys := padded(e.keys, entryKeys)
+	does := padded(cut(e.does, max(cells-entryIndent-cellsOf(keys), 0), ""), cells-entryIndent-cellsOf(keys))
+	return append(line, span{s.Text, "  "}, span{s.Key, keys}, span{s.Text, does})
+}
+
+// entries are a group's lines under its heading, none where it is empty.
+func (h helpPanel) entries(of group) []entry {
+	var list []entry
+	for i := range h.look.keys.all {
+		b := &h.look.keys.all[i]
+		text := b.Help()
+		if b.group != of || text.Key == "" {
+			continue
+		}
+		if list == nil {
+			list = append(list, entry{heading: true, keys: string(of)})
+		}
+		keys := text.Key
+		if h.look.glyphs.ascii && b.asciiKeys != "" {
+			keys = b.asciiKeys
+		}
+		list = append(list, entry{keys: keys, does: text.Desc})
+	}
+	return list
+}
+
+// note says when the keys that act are off.
+func (h helpPanel) note() []entry {
+	letters := h.look.keys.letter
+	if letters == "" {
+		return nil
+	}
+	verb := " are"
+	if !strings.Contains(letters, " ") {
+		verb = " is"
+	}
+	return []entry{
+		{does: "(" + letters + verb + " off in"}, {does: "the past and with"}, {does: "--read-only)"},
+	}
+}
+
+// signs explain bars, rows and figures.
+func (h helpPanel) signs() [][]span {
+	s, g := &h.look.styles, &h.look.glyphs
+	head := func(text string) span { return span{s.Header, padded(text, 6)} }
+	text := func(text string) span { return span{s.Text, text} }
+	cached := ": F returns it"
+	if !h.look.keys.has(keyFlush) {
+		cached = ": unused now"
+	}
+	return [][]span{
+		{head("BAR"), {s.Other, g.other}, text(" other: context, libraries   "), {s.Unknown, g.unknown},
+			text(" unknown: no probe   "), {s.Allocated, g.allocated}, text(" allocated: live")},
+		{head(""), {s.Stuck, g.stuck}, text(" stuck: fragmented, or held by JAX   "), {s.Returnable, g.returnable},
+			text(" cached" + cached + "   "), {s.Free, g.free}, text(" free")},
+		{head("ROW"), {s.Leak, g.leak}, text(" leak   " + g.up + " growing   " + g.down + " shrinking   " + g.sawtooth +
+			" up and down   (33G) not returnable")},
+		{head(""), {s.Dim, g.dash}, text(" not known   5:1 GPU 5, MIG instance 1   ? another container's process")},
+		{text("G is GiB.  +60s: median forecast.  full in: median (earliest" + g.enDash + "latest, 80 %)")},
+	}
+}

@@ -1,0 +1,148 @@
+package ui
+
+import "strings"
+
+// overlay is a panel that lies over the screen and has the keys: help, events,
+// environment, a dialog. Like every panel it is a value; press and refreshed
+// give the value that takes its place.
+type overlay interface {
+	panel
+	// press takes a key (tea.KeyPressMsg.String) while the overlay fills so
+	// many lines of so many cells.
+	press(name string, width, height int) (overlay, outcome)
+	// refreshed takes what the screen shows now: the box goes on living behind it.
+	refreshed(st *state) overlay
+	// wants is what it covers and how many lines it would fill at this width;
+	// it is drawn with fewer where there are no more.
+	wants(width int) (extent, int)
+}
+
+// outcome is what came of a key.
+type outcome uint8
+
+// The outcomes.
+const (
+	ignored   outcome = iota // the key means nothing to the overlay; the program may use it
+	handled                  // the overlay has changed, or swallowed the key
+	closed                   // it is to be taken away; nothing was done
+	confirmed                // a dialog's y: do it, and take the dialog away
+)
+
+// extent is what an overlay lies over.
+type extent uint8
+
+// The extents: a dialog leaves GPU lines, alert and keys in sight; help needs
+// all there is below the header.
+const (
+	overTable extent = iota
+	belowHeader
+)
+
+// allLines is what an overlay wants that takes as many lines as there are.
+const allLines = 1 << 16
+
+// minDialogLines is the least a dialog can be read in: the frame, whom it is
+// about, and the keys. With less room it closes as no.
+const minDialogLines = 6
+
+// overlaid lays an overlay over the lines of the rectangle that it covers:
+// centred, the lines above and below it stay.
+func overlaid(lines []string, o overlay, width int) []string {
+	_, natural := o.wants(width)
+	height := min(natural, len(lines))
+	if height <= 0 {
+		return lines
+	}
+	top := (len(lines) - height) / 2
+	out := make([]string, 0, len(lines))
+	out = append(out, lines[:top]...)
+	out = append(out, o.Render(width, height)...)
+	return append(out, lines[top+height:]...)
+}
+
+// boxed draws a frame around lines of spans, exactly width × height. Title and
+// right stand in the upper edge. Lines that are too many are left out from
+// the first on by skip, and at the end.
+func boxed(lk *look, title, right string, inner [][]span, skip, width, height int) []string {
+	if width < 4 || height < 2 {
+		return blankLines(max(width, 0), height)
+	}
+	s, g := &lk.styles, &lk.glyphs
+	out := make([]string, 0, height)
+	out = append(out, boxTop(lk, title, right, width))
+	skip = min(max(skip, 0), max(len(inner)-(height-2), 0))
+	for i := range height - 2 {
+		l := newLine(width)
+		l.put(s.Rule, g.side)
+		l.put(s.Text, " ")
+		if skip+i < len(inner) {
+			put(l, inner[skip+i], width-1, g.ellipsis)
+		}
+		l.skip(width - 1 - l.used)
+		l.put(s.Rule, g.side)
+		out = append(out, l.String())
+	}
+	l := newLine(width)
+	l.put(s.Rule, g.corners[2]+strings.Repeat(g.rule, width-2)+g.corners[3])
+	return append(out, l.String())
+}
+
+// boxTop is "┌ title ───── right ┐".
+func boxTop(lk *look, title, right string, width int) string {
+	s, g := &lk.styles, &lk.glyphs
+	l := newLine(width)
+	l.put(s.Rule, g.corners[0])
+	l.put(s.Text, " ")
+	l.put(s.Title, cut(title, width-4, g.ellipsis))
+	l.put(s.Text, " ")
+	tail := cellsOf(right) + 3
+	if right == "" || l.used+tail+1 > width {
+		tail = 1
+	}
+	l.put(s.Rule, strings.Repeat(g.rule, max(width-l.used-tail, 0)))
+	if tail > 1 {
+		l.put(s.Dim, " "+right+" ")
+	}
+	l.put(s.Rule, g.corners[1])
+	return l.String()
+}
+
+// put writes spans up to a column, cut with the ellipsis where they go past it.
+func put(l *line, spans []span, column int, ellipsis string) {
+	for _, part := range spans {
+		left := column - l.used
+		if left <= 0 {
+			return
+		}
+		if cellsOf(part.text) > left {
+			l.put(part.style, cut(part.text, left, ellipsis))
+			return
+		}
+		l.put(part.style, part.text)
+	}
+}
+
+// scroll is where a list stands: the first line in view.
+type scroll int
+
+// moved is the scroll after a key that moves, clamped so that the last line
+// stays in view; false for any other key.
+func (s scroll) moved(id keyID, total, rows int) (scroll, bool) {
+	switch id {
+	case keyUp:
+		s--
+	case keyDown:
+		s++
+	case keyPageUp:
+		s -= scroll(max(rows-1, 1))
+	case keyPageDown:
+		s += scroll(max(rows-1, 1))
+	case keyHome:
+		s = 0
+	case keyEnd:
+		s = scroll(total)
+	default:
+		return s, false
+	}
+	return min(max(s, 0), scroll(max(total-rows, 0))), true
+}

@@ -1,0 +1,143 @@
+package ui
+
+import (
+	"slices"
+	"strings"
+	"unicode"
+
+	"vramscope/themes"
+)
+
+// prompt is one line of input in the place of the keys line: what to find, or
+// what to filter by. Both take effect while they are typed.
+type prompt struct {
+	look  *look
+	label string // "find", "filter"
+	text  []rune
+	at    int // the insertion point, in runes
+}
+
+// maxPrompt is more than anybody types; pasting a file must not slow the screen.
+const maxPrompt = 200
+
+func newPrompt(lk *look, label, text string) prompt {
+	p := prompt{look: lk, label: label}
+	return p.insert(text)
+}
+
+// value is what has been typed.
+func (p prompt) value() string { return string(p.text) }
+
+// insert puts typed or pasted text at the insertion point; what cannot be
+// shown is dropped, the first line's end ends it.
+func (p prompt) insert(text string) prompt {
+	text, _, _ = strings.Cut(text, "\n")
+	var fresh []rune
+	for _, r := range text {
+		if printable(r) && len(p.text)+len(fresh) < maxPrompt {
+			fresh = append(fresh, r)
+		}
+	}
+	p.text = slices.Insert(slices.Clone(p.text), p.at, fresh...)
+	p.at += len(fresh)
+	return p
+}
+
+// press takes a key, its name and the text it types. Enter is confirmed, Esc
+// is closed; q is a letter here.
+func (p prompt) press(name, text string) (prompt, outcome) {
+	switch name {
+	case "enter":
+		return p, confirmed
+	case "esc", "ctrl+g":
+		return p, closed
+	case "left", "ctrl+b":
+		p.at = max(p.at-1, 0)
+	case "right", "ctrl+f":
+		p.at = min(p.at+1, len(p.text))
+	case "home", "ctrl+a":
+		p.at = 0
+	case "end", "ctrl+e":
+		p.at = len(p.text)
+	case "backspace", "ctrl+h":
+		if p.at == 0 {
+			if len(p.text) == 0 {
+				return p, closed // as in less and vi: nothing left to take back
+			}
+			return p, handled
+		}
+		return p.without(p.at-1, p.at), handled
+	case "delete", "ctrl+d":
+		return p.without(p.at, min(p.at+1, len(p.text))), handled
+	case "ctrl+u":
+		return p.without(0, p.at), handled
+	case "ctrl+k":
+		return p.without(p.at, len(p.text)), handled
+	case "ctrl+w":
+		from := p.at
+		for from > 0 && unicode.IsSpace(p.text[from-1]) {
+			from--
+		}
+		for from > 0 && !unicode.IsSpace(p.text[from-1]) {
+			from--
+		}
+		return p.without(from, p.at), handled
+	default:
+		if text == "" {
+			return p, ignored
+		}
+		return p.insert(text), handled
+	}
+	return p, handled
+}
+
+// without takes runes out; the insertion point stands where they were.
+func (p prompt) without(from, to int) prompt {
+	p.text = slices.Delete(slices.Clone(p.text), from, to)
+	p.at = from
+	return p
+}
+
+// Render implements panel. The insertion point is always in sight.
+func (p prompt) Render(width, height int) []string {
+	if width <= 0 || height <= 0 {
+		return blankLines(max(width, 0), height)
+	}
+	s := &p.look.styles
+	l := newLine(width)
+	l.put(s.Text, " ")
+	l.put(s.Key, p.label)
+	l.put(s.Text, " ")
+	hints := []span{{s.Key, "Enter"}, {s.Dim, " keep  "}, {s.Key, "Esc"}, {s.Dim, " cancel "}}
+	room := width - l.used - 1
+	if room-spanCells(hints)-2 >= 20 {
+		room -= spanCells(hints) + 2
+	} else {
+		hints = nil
+	}
+	p.field(l, s, room)
+	if hints != nil {
+		l.skip(width - spanCells(hints) - l.used)
+		put(l, hints, width, "")
+	}
+	return filled([]string{l.String()}, width, height)
+}
+
+// field writes the text, the rune at the insertion point reversed, moved so
+// far to the left that this rune is in sight.
+func (p prompt) field(l *line, s *themes.Styles, room int) {
+	room = max(room, 1)
+	before := p.text[:p.at]
+	for len(before) > 0 && cellsOf(string(before)) > room-1 {
+		before = before[1:]
+	}
+	l.put(s.Text, string(before))
+	left := room - cellsOf(string(before))
+	if p.at == len(p.text) {
+		l.put(s.Cursor, " ")
+		return
+	}
+	here := string(p.text[p.at])
+	l.put(s.Cursor, cut(here, left, ""))
+	l.put(s.Text, cut(string(p.text[p.at+1:]), left-cellsOf(here), p.look.glyphs.ellipsis))
+}

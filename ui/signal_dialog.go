@@ -1,0 +1,186 @@
+package ui
+
+import (
+	"strconv"
+	"strings"
+	"syscall"
+
+	"vramscope/internal/process"
+	"vramscope/internal/quantity"
+	"vramscope/sampler/snapshot"
+)
+
+// signalDialog asks before a signal goes to a process. It names one identity
+// and follows what becomes of it: when the process ends while the dialog is
+// open, the dialog says so and y does nothing any more.
+type signalDialog struct {
+	look   *look
+	target snapshot.Process // as it was last seen
+	all    []snapshot.Process
+	ended  bool
+	viewer string // who looks
+	now    moment
+	chosen int
+}
+
+// signalChoice is a signal and what it will do.
+type signalChoice struct {
+	signal syscall.Signal
+	choice
+}
+
+// signalChoices are the signals on offer, the gentlest first: it is the
+// default. KILL is on 9, as in kill -9: k moves, here as everywhere.
+func signalChoices() []signalChoice {
+	return []signalChoice{
+		{syscall.SIGTERM, choice{"t", "TERM", "asks it to end; it may save its work first"}},
+		{syscall.SIGINT, choice{"i", "INT", "as Ctrl-C would: Python raises KeyboardInterrupt"}},
+		{syscall.SIGKILL, choice{"9", "KILL", "ends it at once, unsaved; the driver frees its memory"}},
+		{syscall.SIGSTOP, choice{"s", "STOP", "halts it; it keeps its GPU memory"}},
+		{syscall.SIGCONT, choice{"c", "CONT", "lets a halted one go on"}},
+		{syscall.SIGUSR1, choice{"u", "USR1", "up to the program, often a checkpoint; else it ends"}},
+	}
+}
+
+// newSignalDialog asks about the process of a row.
+func newSignalDialog(lk *look, st *state, id snapshot.RowID) signalDialog {
+	d := signalDialog{look: lk, target: snapshot.Process{ID: id}, ended: true}
+	if g := goneOf(st.shown, id); g != nil {
+		d.target = g.Last
+	}
+	return d.follow(st)
+}
+
+// follow takes the process's newest figures from the state.
+func (d signalDialog) follow(st *state) signalDialog {
+	if st.live == nil {
+		return d
+	}
+	d.now, d.viewer = moment(st.now), st.live.Host.User
+	d.all, d.ended = nil, true
+	for i := range st.live.Rows {
+		p := &st.live.Rows[i]
+		if p.ID.Process != d.target.ID.Process {
+			continue
+		}
+		d.all, d.ended = append(d.all, *p), false
+		if p.ID == d.target.ID {
+			d.target = *p
+		}
+	}
+	return d
+}
+
+// process is who gets the signal.
+func (d signalDialog) process() process.Identity { return d.target.ID.Process }
+
+// signal is the one that is chosen.
+func (d signalDialog) signal() syscall.Signal { return signalChoices()[d.chosen].signal }
+
+// refreshed implements overlay.
+func (d signalDialog) refreshed(st *state) overlay { return d.follow(st) }
+
+// wants implements overlay.
+func (d signalDialog) wants(int) (extent, int) { return overTable, d.dialog().height() }
+
+// Render implements panel.
+func (d signalDialog) Render(width, height int) []string { return d.dialog().Render(width, height) }
+
+// press implements overlay.
+func (d signalDialog) press(name string, _, height int) (overlay, outcome) {
+	if refuses(name) {
+		return d, closed
+	}
+	if len(d.refusals()) > 0 || height < minDialogLines {
+		return d, handled
+	}
+	if name == "y" {
+		return d, confirmed
+	}
+	d.chosen = d.dialog().choose(name)
+	return d, handled
+}
+
+// refusals is every reason why no signal can be sent.
+func (d signalDialog) refusals() []string {
+	var reasons []string
+	if d.target.ID.Process.Foreign() {
+		reasons = append(reasons, "its pid is another container's: it is not in our /proc")
+	}
+	if d.ended {
+		reasons = append(reasons, "it has ended")
+	}
+	return reasons
+}
+
+// dialog lays the question, or the refusal, out.
+func (d signalDialog) dialog() dialog {
+	s := &d.look.styles
+	out := dialog{look: d.look, title: "Send a signal", lines: d.who()}
+	if reasons := d.refusals(); len(reasons) > 0 {
+		out.title = "Cannot send a signal"
+		out.lines = append(out.lines, nil)
+		for _, reason := range reasons {
+			out.lines = append(out.lines, []span{{s.Warning, "  no  "}, {s.Text, reason}})
+		}
+		out.buttons = []button{{"Esc", "close"}}
+		return out
+	}
+	if warning := d.warning(); warning != "" {
+		out.lines = append(out.lines, []span{{s.Warning, warning}})
+	}
+	out.lines = append(out.lines, nil)
+	for _, c := range signalChoices() {
+		out.choices = append(out.choices, c.choice)
+	}
+	out.chosen = d.chosen
+	out.buttons = []button{{"y", "send " + out.choices[d.chosen].name}, {"Esc", "cancel"}}
+	return out
+}
+
+// who names the process: the same facts that the drawings give.
+func (d signalDialog) who() [][]span {
+	s, p := &d.look.styles, &d.target
+	first := []span{{s.Strong, "PID " + strconv.Itoa(p.ID.Process.PID)}, {s.Text, "  " + userOf(p) + "  "}, {s.Text, commandOf(p)}}
+	second := d.where()
+	if !p.Started.IsZero() {
+		second = append(second, "started "+d.now.clock(p.Started), duration(d.now.since(p.Started))+" ago")
+	}
+	if job := clean(p.Job.String()); job != "" {
+		second = append(second, job)
+	}
+	return [][]span{first, {{s.Text, strings.Join(second, ", ")}}}
+}
+
+// where lists the GPUs that the process is on, and what it uses on them all.
+func (d signalDialog) where() []string {
+	gpus, used := "", snapshot.Bytes{}
+	for i := range d.all {
+		if i > 0 {
+			gpus += ","
+		}
+		gpus += strconv.Itoa(d.all[i].GPU)
+		used = quantity.Sum(used, d.all[i].Used)
+	}
+	if gpus == "" {
+		gpus, used = strconv.Itoa(d.target.GPU), d.target.Used
+	}
+	facts := []string{"GPU " + gpus}
+	if v, ok := used.Value(); ok {
+		facts = append(facts, v.String()+" used")
+	}
+	return facts
+}
+
+// warning says whose process it is when it is not the viewer's own.
+func (d signalDialog) warning() string {
+	owner := d.target.User
+	switch {
+	case owner == "" || d.viewer == "" || owner == d.viewer:
+		return ""
+	case d.viewer == "root":
+		return "not yours: it is " + clean(owner) + "'s, and root may"
+	default:
+		return "not yours: it is " + clean(owner) + "'s, you are " + clean(d.viewer) + "; the kernel will most likely refuse"
+	}
+}
