@@ -20,6 +20,7 @@ const (
 
 	presence = 3 // the bits of the above
 	repeated = 4 // a count of blocks follows
+	single   = 8 // only the first column is stored, the others are zero
 )
 
 // mostRepeats keeps the count in one byte.
@@ -48,7 +49,11 @@ func appendPayload(dst []byte, m *mask, n int, columns ...[]int64) (payload []by
 			dst = binary.LittleEndian.AppendUint64(dst, m[place>>6])
 		}
 	}
-	for _, column := range columns {
+	dst = appendColumn(dst, columns[0])
+	if len(columns) > 1 && allZero(columns[1:]) {
+		return dst, kind | single
+	}
+	for _, column := range columns[1:] {
 		dst = appendColumn(dst, column)
 	}
 	return dst, kind
@@ -80,12 +85,27 @@ func (f *frame) decode(n int, m *mask, columns ...[]int64) (count int, ok bool) 
 		return 0, false
 	}
 	count = m.count()
-	for _, column := range columns {
+	for i, column := range columns {
+		if i > 0 && f.kind&single != 0 {
+			clear(column[:count])
+			continue
+		}
 		if s, ok = takeColumn(s, column[:count]); !ok {
 			return 0, false
 		}
 	}
 	return count, true
+}
+
+func allZero(columns [][]int64) bool {
+	for _, column := range columns {
+		for _, v := range column {
+			if v != 0 {
+				return false
+			}
+		}
+	}
+	return true
 }
 
 // appendFrame writes a frame.

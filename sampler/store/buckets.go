@@ -1,9 +1,7 @@
 package store
 
-// blockBuckets is how many buckets a block of the coarse resolution covers. It
-// is less than blockTicks because the newest block is encoded anew whenever a
-// bucket joins it.
-const blockBuckets = 64
+// blockBuckets is how many buckets a block of the coarse resolution covers.
+const blockBuckets = 128
 
 // bucketBlock is a block of buckets, decoded. Only buckets that had a tick
 // have an ordinal, so a suspended machine and a slow interval leave no holes.

@@ -6,9 +6,10 @@ import (
 )
 
 // A column is up to 128 numbers in as few bytes as one of four ways needs.
-// The first byte holds the way in its low two bits and a shift in the others:
-// amounts of memory are multiples of large powers of two, and what is zero at
-// the end of all numbers alike is not stored.
+// The first byte holds the way in its low two bits and a shift in the high
+// five: amounts of memory are multiples of large powers of two, and the zero
+// bits that all differences end in are not stored. The bit between them says
+// that the value in front is shifted too.
 //
 //	flat    value                       all are equal
 //	runs    value length (step length)* a step is a difference, zigzag; a length counts repeats
@@ -45,9 +46,7 @@ func appendColumn(dst []byte, values []int64) []byte {
 		before = v
 	}
 	if changes == 0 {
-		shift := trailing(uint64(first))
-		dst = append(dst, flat|byte(shift<<2))
-		return binary.AppendUvarint(dst, zigzag(first>>shift))
+		return appendStart(dst, flat, trailing(uint64(first)), first)
 	}
 	stepShift := trailing(steps)
 	var spread, mostStep uint64
@@ -71,8 +70,7 @@ func appendColumn(dst []byte, values []int64) []byte {
 	case runBytes <= packedBytes && runBytes <= deltaBytes && stepWidth < 64:
 		return appendRuns(dst, values, stepShift)
 	case packedBytes <= deltaBytes:
-		dst = append(dst, packed|byte(shift<<2))
-		dst = binary.AppendUvarint(dst, zigzag(least))
+		dst = appendStart(dst, packed, shift, least)
 		dst = append(dst, byte(width))
 		w := bitWriter{dst: dst}
 		for _, v := range values {
@@ -80,8 +78,7 @@ func appendColumn(dst []byte, values []int64) []byte {
 		}
 		return w.finish()
 	default:
-		dst = append(dst, deltas|byte(stepShift<<2))
-		dst = binary.AppendUvarint(dst, zigzag(first))
+		dst = appendStart(dst, deltas, stepShift, first)
 		dst = append(dst, byte(stepWidth))
 		w := bitWriter{dst: dst}
 		before = first
@@ -93,11 +90,22 @@ func appendColumn(dst []byte, values []int64) []byte {
 	}
 }
 
+const shifted = 4 // the bit of the first byte
+
+// appendStart writes the first byte and the value in front.
+func appendStart(dst []byte, way byte, shift int, value int64) []byte {
+	start := way | byte(shift<<3)
+	if value&(1<<shift-1) == 0 {
+		start |= shifted
+		value >>= shift
+	}
+	return binary.AppendUvarint(append(dst, start), zigzag(value))
+}
+
 // appendRuns writes the runs way. The lowest bit of a step tells whether a
 // length follows; without one the new value stands once.
 func appendRuns(dst []byte, values []int64, shift int) []byte {
-	dst = append(dst, runs|byte(shift<<2))
-	dst = binary.AppendUvarint(dst, zigzag(values[0]))
+	dst = appendStart(dst, runs, shift, values[0])
 	before := values[0]
 	for i := 0; i < len(values); {
 		v := values[i]
@@ -128,14 +136,16 @@ func takeColumn(s string, out []int64) (rest string, ok bool) {
 	if len(s) == 0 || len(out) == 0 {
 		return s, len(out) == 0
 	}
-	way, shift := s[0]&3, int(s[0]>>2)
+	way, shift, both := s[0]&3, int(s[0]>>3), s[0]&shifted != 0
 	u, s, ok := takeUvarint(s[1:])
 	if !ok {
 		return s, false
 	}
 	value := unzigzag(u)
-	if way == flat {
+	if both {
 		value <<= shift
+	}
+	if way == flat {
 		for i := range out {
 			out[i] = value
 		}
@@ -201,12 +211,13 @@ func takeRuns(s string, value int64, shift int, out []int64) (string, bool) {
 func zigzag(v int64) uint64   { return uint64(v)<<1 ^ uint64(v>>63) }
 func unzigzag(u uint64) int64 { return int64(u>>1) ^ -int64(u&1) }
 
-// trailing counts the zero bits at the end; those of zero itself count none.
+// trailing counts the zero bits at the end, as far as a shift can tell; those
+// of zero itself count none.
 func trailing(u uint64) int {
 	if u == 0 {
 		return 0
 	}
-	return bits.TrailingZeros64(u)
+	return min(bits.TrailingZeros64(u), 31)
 }
 
 func uvarintLen(u uint64) int { return (bits.Len64(u|1) + 6) / 7 }

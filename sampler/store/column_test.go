@@ -95,13 +95,13 @@ func FuzzColumnSurvives(f *testing.F) {
 }
 
 func FuzzBlocksOfBucketsSurvive(f *testing.F) {
-	f.Add([]byte{0, 15, 210, 15, 255, 1, 2, 3, 4, 5, 6, 7, 128, 9}, uint64(math.MaxUint64))
-	f.Add([]byte{255, 0, 0, 0, 0, 0, 0, 0, 128, 255, 255, 255, 255, 255, 255, 255, 255, 127}, uint64(0x70))
-	f.Fuzz(func(t *testing.T, data []byte, present uint64) {
-		if present == 0 {
+	f.Add([]byte{0, 15, 210, 15, 255, 1, 2, 3, 4, 5, 6, 7, 128, 9}, uint64(math.MaxUint64), uint64(math.MaxUint64))
+	f.Add([]byte{255, 0, 0, 0, 0, 0, 0, 0, 128, 255, 255, 255, 255, 255, 255, 255, 255, 127}, uint64(0x70), uint64(1))
+	f.Fuzz(func(t *testing.T, data []byte, present, more uint64) {
+		b := bucketBlock{present: mask{present, more}}
+		if b.present.count() == 0 {
 			return
 		}
-		b := bucketBlock{present: mask{present}}
 		values := numbers(data, 3*blockBuckets)
 		for i := range b.values {
 			if b.present.has(i) && len(values) >= 3 {

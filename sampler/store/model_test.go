@@ -171,11 +171,15 @@ func checkAgainstModel(t *testing.T, seed uint64) {
 	})
 	m := &model{store: store}
 	now := time.Unix(1_700_000_000, random.Int64N(1e9))
+	jitter := int64(interval)/5 + 1
+	if seed%3 == 0 { // ticks fall on the borders of buckets and columns
+		now, jitter = now.Truncate(time.Minute), 1
+	}
 	for range 3500 {
-		now = now.Add(interval + time.Duration(random.Int64N(int64(interval)/5+1)))
+		now = now.Add(interval + time.Duration(random.Int64N(jitter)))
 		switch random.IntN(300) {
 		case 0:
-			now = now.Add(time.Duration(random.Int64N(int64(100 * interval)))) // suspended
+			now = now.Add(interval * time.Duration(random.IntN(100))) // suspended
 		case 1:
 			m.open(random)
 		case 2, 3:
@@ -217,6 +221,12 @@ func (m *model) tick(t *testing.T, now time.Time, random *rand.Rand) {
 			v = s.samples[n-1].v
 		}
 		switch {
+		case i%4 == 3: // never changes
+			s.series.Append(9)
+			if !s.closed {
+				s.samples = append(s.samples, modelSample{tick, 9})
+			}
+			continue
 		case i%3 == 0 && random.IntN(40) == 0:
 			v += (random.Int64N(400) - 200) << 20
 		case i%3 == 1:
@@ -259,7 +269,7 @@ func (m *model) compare(t *testing.T, random *rand.Rand) {
 		s := m.series[random.IntN(len(m.series))]
 		from, to := moment(), moment()
 		if random.IntN(2) == 0 { // zoomed in
-			to = from.Add(time.Duration(random.Int64N(int64(time.Minute))))
+			to = from.Add(time.Second * time.Duration(random.IntN(60)))
 		}
 		if from.After(to) {
 			from, to = to, from

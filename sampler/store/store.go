@@ -4,7 +4,7 @@
 //	Append → head (raw, 128 ticks) ── full ──→ sealed blocks of 128 ticks, 3,600 samples
 //	                                               │ fold: minimum, maximum, last
 //	                                               ↓
-//	                                 sealed blocks of 64 buckets of 15 s, 24 h
+//	                                 sealed blocks of 128 buckets of 15 s, 24 h
 //
 //	At, Buckets ←─ full resolution where it reaches, else the buckets
 //

@@ -1,0 +1,214 @@
+package store
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"runtime"
+	"testing"
+	"time"
+)
+
+// source makes the values of one series, tick by tick.
+type source func() int64
+
+// stepping is what memory of a process looks like: it stays as it is, and
+// changes by multiples of 2 MiB every few minutes.
+func stepping(random *rand.Rand) source {
+	v := random.Int64N(80 << 30)
+	return func() int64 {
+		if random.IntN(240) == 0 {
+			v += (random.Int64N(200) - 100) << 21
+		}
+		return v
+	}
+}
+
+// noisy never repeats: the CPU time of a busy process in hundredths of a per
+// cent, or a GPU's power.
+func noisy(random *rand.Rand) source {
+	return func() int64 { return 10_000 + random.Int64N(300) - 150 }
+}
+
+// sawing goes up and down between multiples of 512 bytes all the time: the
+// allocated memory of a training job.
+func sawing(random *rand.Rand) source {
+	return func() int64 { return 40<<30 + random.Int64N(4<<30)&^511 }
+}
+
+func constant(random *rand.Rand) source {
+	v := random.Int64N(80 << 30)
+	return func() int64 { return v }
+}
+
+// mixed is the eight series of a row on a common box: used, allocated, cached,
+// fragmented and returnable step, host memory creeps, the CPU is noise in one
+// process of two, and utilisation is in one of two between 0 and 100.
+func mixed(random *rand.Rand, i int) source {
+	busy := i/8%2 == 0
+	switch i % 8 {
+	case 0, 1, 2, 3, 4:
+		return stepping(random)
+	case 5:
+		v := random.Int64N(30 << 30)
+		return func() int64 {
+			if random.IntN(20) == 0 {
+				v += random.Int64N(64) << 12
+			}
+			return v
+		}
+	case 6:
+		if busy {
+			return noisy(random)
+		}
+		return constant(random)
+	default:
+		if busy {
+			return func() int64 { return 90 + random.Int64N(10) }
+		}
+		return constant(random)
+	}
+}
+
+type box struct {
+	store   *Store
+	series  []*Series
+	sources []source
+	now     time.Time
+	values  []int64
+}
+
+func newBox(n int, sources func(*rand.Rand, int) source) *box {
+	b := &box{store: New(Options{}), now: time.Unix(1_700_000_000, 0), values: make([]int64, n)}
+	random := rand.New(rand.NewPCG(uint64(n), 1))
+	for i := range n {
+		b.series = append(b.series, b.store.Open())
+		b.sources = append(b.sources, sources(random, i))
+	}
+	return b
+}
+
+// think works out the next values, so that a benchmark can leave that out.
+func (b *box) think() {
+	for i, next := range b.sources {
+		b.values[i] = next()
+	}
+	b.now = b.now.Add(time.Second)
+}
+
+func (b *box) tick() {
+	b.store.Begin(b.now)
+	for i, r := range b.series {
+		r.Append(b.values[i])
+	}
+	b.store.Commit()
+}
+
+func (b *box) run(ticks int) {
+	for range ticks {
+		b.think()
+		b.tick()
+	}
+}
+
+func only(s func(*rand.Rand) source) func(*rand.Rand, int) source {
+	return func(random *rand.Rand, _ int) source { return s(random) }
+}
+
+// BenchmarkAppend is a sample's whole life: appended, sealed, folded into a
+// bucket, forgotten.
+func BenchmarkAppend(b *testing.B) {
+	for _, tc := range []struct {
+		name   string
+		values func(*rand.Rand, int) source
+	}{{"steps", only(stepping)}, {"mixed", mixed}, {"noise", only(noisy)}} {
+		b.Run(tc.name, func(b *testing.B) {
+			box := newBox(512, tc.values)
+			box.run(4 * 3600)
+			b.ReportAllocs()
+			b.ResetTimer()
+			for n := 0; n < b.N; n += len(box.series) {
+				b.StopTimer()
+				box.think()
+				b.StartTimer()
+				box.tick()
+			}
+		})
+	}
+}
+
+// BenchmarkTick8500 is one tick of the largest box, and the slowest of all.
+func BenchmarkTick8500(b *testing.B) {
+	box := newBox(8500, mixed)
+	box.run(4200)
+	var slowest time.Duration
+	b.ReportAllocs()
+	b.ResetTimer()
+	for range b.N {
+		b.StopTimer()
+		box.think()
+		b.StartTimer()
+		begin := time.Now()
+		box.tick()
+		slowest = max(slowest, time.Since(begin))
+	}
+	b.ReportMetric(float64(slowest.Microseconds()), "slowest-µs")
+}
+
+func BenchmarkBuckets(b *testing.B) {
+	for _, values := range []struct {
+		name string
+		of   func(*rand.Rand) source
+	}{{"steps", stepping}, {"noise", noisy}} {
+		box := newBox(1, only(values.of))
+		box.run(25 * 3600)
+		for _, span := range []time.Duration{24 * time.Hour, time.Hour, 10 * time.Minute} {
+			b.Run(fmt.Sprintf("%s/%v", values.name, span), func(b *testing.B) {
+				b.ReportAllocs()
+				for range b.N {
+					if got := box.series[0].Buckets(box.now.Add(-span), box.now, 200); !got[199].Known {
+						b.Fatal("the newest column is empty")
+					}
+				}
+			})
+		}
+	}
+}
+
+func BenchmarkAt(b *testing.B) {
+	box := newBox(1, only(stepping))
+	box.run(25 * 3600)
+	for _, ago := range []time.Duration{0, 30 * time.Minute, 12 * time.Hour} {
+		b.Run(fmt.Sprintf("%v ago", ago), func(b *testing.B) {
+			for range b.N {
+				if _, _, ok := box.series[0].At(box.now.Add(-ago)); !ok {
+					b.Fatal("not there")
+				}
+			}
+		})
+	}
+}
+
+// BenchmarkMemory is what a series costs after 25 hours at one tick a second:
+// as the store counts it, and as the heap grew.
+func BenchmarkMemory(b *testing.B) {
+	const n = 256
+	for _, tc := range []struct {
+		name   string
+		values func(*rand.Rand, int) source
+	}{{"constant", only(constant)}, {"steps", only(stepping)}, {"mixed", mixed}, {"noise", only(noisy)}, {"sawing", only(sawing)}} {
+		b.Run(tc.name, func(b *testing.B) {
+			for range b.N {
+				var before, after runtime.MemStats
+				runtime.GC()
+				runtime.ReadMemStats(&before)
+				box := newBox(n, tc.values)
+				box.run(25 * 3600)
+				runtime.GC()
+				runtime.ReadMemStats(&after)
+				heap := float64(after.HeapAlloc-before.HeapAlloc) / n
+				b.ReportMetric(float64(box.store.Bytes())/n, "B/series")
+				b.ReportMetric(heap, "heap-B/series")
+			}
+		})
+	}
+}
