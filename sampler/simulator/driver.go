@@ -1,0 +1,135 @@
+package simulator
+
+import (
+	"fmt"
+	"math"
+	"time"
+
+	"vramscope/internal/quantity"
+	"vramscope/nvml"
+)
+
+// Open lists the GPUs, the lost ones too.
+func (b *Box) Open() (nvml.Driver, []nvml.Device, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.opened = true
+	devices := make([]nvml.Device, len(b.boards))
+	for i, g := range b.boards {
+		devices[i] = g.device
+	}
+	return nvml.Driver{
+		Version:     "550.163.01",
+		CUDAVersion: "12.4",
+		NVMLVersion: "12.550.163.01",
+		LibraryPath: "simulated",
+	}, devices, nil
+}
+
+// Close lets the driver go. Nothing is outstanding: a Read never waits.
+func (b *Box) Close() error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.opened = false
+	return nil
+}
+
+// Read takes one reading of a GPU, or says that it is lost.
+func (b *Box) Read(device nvml.Device) (nvml.Reading, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	now := b.advance()
+	if !b.opened {
+		return nvml.Reading{}, refuse(device, 1, "ERROR_UNINITIALIZED", nvml.ErrUninitialized)
+	}
+	for _, g := range b.boards {
+		if g.device.UUID != device.UUID {
+			continue
+		}
+		if g.loss.gone {
+			return nvml.Reading{}, refuse(device, 15, "ERROR_GPU_IS_LOST", nvml.ErrGPULost)
+		}
+		return g.reading(b.seed, now, b.at), nil
+	}
+	return nvml.Reading{}, refuse(device, 6, "ERROR_NOT_FOUND", nil)
+}
+
+func refuse(device nvml.Device, code int32, name string, kind error) error {
+	return fmt.Errorf("simulator: memory of GPU %d: %w", device.Index,
+		&nvml.Error{Code: code, Name: name, Call: "nvmlDeviceGetMemoryInfo_v2", Kind: kind})
+}
+
+// reading is the GPU as the driver would tell it now.
+func (g *board) reading(seed uint64, now time.Time, at time.Duration) nvml.Reading {
+	wobble := func(stream uint64) float64 {
+		return noise(seed, uint64(g.device.Index)<<8|stream, uint64(at/step))
+	}
+	r := nvml.Reading{
+		Device:      g.device,
+		Time:        now,
+		Took:        time.Duration(900+300*wobble(2)) * time.Microsecond,
+		Memory:      g.frame.memory(),
+		Temperature: driver(int(math.Round(g.temperature))),
+		Power:       driver(math.Round(g.power*1000) / 1000),
+		SMClock:     driver(g.clock(wobble(3))),
+		MemoryClock: driver(memoryClock),
+		Throttle:    driver(nvml.Throttle(0)),
+		ECC: nvml.ECC{
+			Enabled:     driver(true),
+			Corrected:   driver(g.corrected),
+			Uncorrected: driver(uint64(0)),
+		},
+		MIGEnabled: len(g.instances) > 0,
+	}
+	if !r.MIGEnabled {
+		r.Utilization = driver(percent(g.busy, wobble(4)))
+		r.MemoryUtilization = driver(percent(0.62*g.busy, wobble(5)))
+	}
+	for _, i := range g.instances {
+		r.Instances = append(r.Instances, nvml.Instance{
+			ID: i.id, UUID: i.uuid, Profile: i.profile, Slices: i.slices, Memory: i.frame.memory(),
+		})
+	}
+	for n, t := range g.tasks {
+		p := nvml.Process{PID: t.identity.PID, Type: t.role.kind, Used: driver(t.used())}
+		if t.instance != nil {
+			p.Instance = t.instance.id
+		} else {
+			p.SMUtilization = driver(percent(t.busy, wobble(16+uint64(n))))
+		}
+		r.Processes = append(r.Processes, p)
+	}
+	return r
+}
+
+// clock is the SM clock: up while there is work and for a moment after.
+func (g *board) clock(wobble float64) int {
+	const lingers = 10 * time.Second
+	if g.idleFor > lingers {
+		return idleClock
+	}
+	if g.busy < 0.9 {
+		return busyClock
+	}
+	const bin = 15 // MHz
+	return busyClock - bin*int(math.Round(1+wobble))
+}
+
+// percent is a share as the driver tells it: whole, and 0 only when nothing ran.
+func percent(share, wobble float64) int {
+	if share <= 0 {
+		return 0
+	}
+	return int(min(max(math.Round(100*share+1.6*wobble), 1), 100))
+}
+
+func (f *frame) memory() nvml.Memory {
+	return nvml.Memory{
+		Total:    driver(f.total),
+		Used:     driver(f.used),
+		Free:     driver(f.capacity() - f.used),
+		Reserved: driver(f.reserved),
+	}
+}
+
+func driver[T any](value T) quantity.Optional[T] { return quantity.From(value, quantity.Driver) }

@@ -1,0 +1,23 @@
+package simulator
+
+import "math"
+
+// noise is a reproducible number between −1 and 1 for each (seed, stream, n):
+// a figure that wobbles without a state of its own has no memory of how often
+// it was asked for. The mixing is splitmix64's.
+func noise(seed, stream, n uint64) float64 {
+	x := seed ^ stream*0x9e3779b97f4a7c15 ^ n*0xd1342543de82ef95
+	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
+	x = (x ^ x>>27) * 0x94d049bb133111eb
+	x ^= x >> 31
+	return float64(x>>11)/(1<<52) - 1
+}
+
+// wander is noise that drifts: it meets a new random value every period and
+// goes smoothly from one to the next.
+func wander(seed, stream uint64, at, period float64) float64 {
+	whole, part := math.Modf(at / period)
+	part = part * part * (3 - 2*part)
+	n := uint64(int64(whole))
+	return noise(seed, stream, n)*(1-part) + noise(seed, stream, n+1)*part
+}

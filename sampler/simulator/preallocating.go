@@ -1,0 +1,76 @@
+package simulator
+
+import (
+	"time"
+
+	"vramscope/internal/quantity"
+	"vramscope/sampler/simulator/allocator"
+)
+
+// preallocating is a JAX job: it takes most of the GPU at once and keeps it,
+// whatever it needs.
+type preallocating struct {
+	fraction float64        // of the free memory, at the start
+	size     quantity.Bytes // of a parameter
+	hole     quantity.Bytes // between two parameters
+	count    int            // of parameters
+	compile  time.Duration  // from a fresh start to the first step
+
+	region *allocator.BestFit
+	ready  time.Duration
+	batch  []*allocator.Block
+}
+
+func (p *preallocating) resume(t *task, _ time.Duration) error { return p.build(t) }
+
+// build reserves the region and places the parameters with holes between,
+// which optimiser state of another layout has left.
+func (p *preallocating) build(t *task) error {
+	size := quantity.Bytes(p.fraction * float64(t.frame.capacity()-t.frame.used))
+	f, err := allocator.NewBestFit(t.frame, size/mib*mib)
+	if err != nil {
+		return err
+	}
+	p.region, t.memory = f, f
+	var holes []*allocator.Block
+	for range p.count {
+		if _, err := f.Allocate(p.size); err != nil {
+			return err
+		}
+		hole, err := f.Allocate(p.hole)
+		if err != nil {
+			return err
+		}
+		holes = append(holes, hole)
+	}
+	// The last one stays, or it would melt into the free rest of the region.
+	for _, hole := range holes[:len(holes)-1] {
+		f.Free(hole)
+	}
+	return nil
+}
+
+func (p *preallocating) step(t *task, now time.Duration) error {
+	if p.region == nil {
+		t.busy = 0.02
+		p.ready = now + p.compile
+		return p.build(t)
+	}
+	if now < p.ready {
+		return nil
+	}
+	f := p.region
+	t.busy = 0.56 + 0.16*t.random.Float64()
+	for _, b := range p.batch {
+		f.Free(b)
+	}
+	p.batch = p.batch[:0]
+	for range 3 + t.random.IntN(4) {
+		b, err := f.Allocate(quantity.Bytes(30+t.random.IntN(400)) * mib)
+		if err != nil {
+			return err
+		}
+		p.batch = append(p.batch, b)
+	}
+	return nil
+}

@@ -1,0 +1,148 @@
+package simulator
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"vramscope/internal/quantity"
+	"vramscope/probe"
+	"vramscope/sampler/simulator/allocator"
+)
+
+const (
+	reportEvery = time.Second
+	// A probe's thread starts when the library that it watches is imported.
+	importing = 3 * time.Second
+)
+
+var errNoAnswer = errors.New("no answer within 200 ms")
+
+// ear is what the monitor has heard last from a task's probe.
+type ear struct {
+	heard bool
+	at    time.Duration
+	stats allocator.Stats
+	phase time.Duration // where in the second its reports fall
+
+	missing time.Duration // from then on it does not answer
+	until   time.Duration // until then
+	misses  int
+}
+
+// schedule sets when the probe reports, and when a deaf one first does not.
+func (e *ear) schedule(t *task) {
+	e.phase = time.Duration(t.identity.PID%int(reportEvery/step)) * step
+	e.missing, e.until = never, never
+	if t.role.deaf {
+		e.missing = max(t.started, 0) + span{65 * time.Second, 85 * time.Second}.draw(t.random)
+		e.until = e.missing + 7*time.Second
+	}
+}
+
+// listen takes the task's report if one is due.
+func (t *task) listen(now time.Duration) {
+	e := &t.probe
+	if t.memory == nil || t.role.runtime == opaque || now-t.started < importing {
+		return
+	}
+	if now >= e.until {
+		e.misses++
+		e.missing = now + span{4 * time.Minute, 11 * time.Minute}.draw(t.random)
+		e.until = e.missing + span{4 * time.Second, 9 * time.Second}.draw(t.random)
+		if e.misses%3 == 1 {
+			e.until = e.missing + span{16 * time.Second, 25 * time.Second}.draw(t.random)
+		}
+	}
+	if now >= e.missing || e.heard && now%reportEvery != e.phase {
+		return
+	}
+	e.heard, e.at, e.stats = true, now, t.memory.Stats()
+}
+
+// Answers hands over what each probe said last.
+func (b *Box) Answers() []probe.Answer {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.advance()
+	tasks := b.inOrder()
+	answers := make([]probe.Answer, 0, len(tasks))
+	for _, t := range tasks {
+		if t.probe.heard {
+			answers = append(answers, b.answer(t))
+		}
+	}
+	return answers
+}
+
+func (b *Box) answer(t *task) probe.Answer {
+	e := &t.probe
+	at := b.epoch.Add(e.at)
+	a := probe.Answer{
+		Process: t.identity,
+		Hello:   t.role.hello(t.identity),
+		Report: probe.Report{
+			TimeNS:  at.UnixNano(),
+			Devices: []probe.Device{t.report()},
+		},
+		At: at,
+	}
+	if b.at-e.at > reportEvery {
+		a.Err = fmt.Errorf("probe: stats of PID %d: %w", t.identity.PID, errNoAnswer)
+	}
+	return a
+}
+
+// report is the last report in the protocol's words.
+func (t *task) report() probe.Device {
+	s := t.probe.stats
+	total := t.frame.total
+	d := probe.Device{UUID: t.board.device.UUID, TotalBytes: &total}
+	if t.instance != nil {
+		d.UUID = t.instance.uuid
+	}
+	a := probe.Allocator{
+		ReservedBytes:    &s.Reserved,
+		AllocatedBytes:   &s.Allocated,
+		CachedBytes:      &s.Cached,
+		FragmentedBytes:  &s.Fragmented,
+		ReturnableBytes:  &s.Returnable,
+		LargestFreeBytes: &s.LargestFree,
+	}
+	switch t.role.runtime {
+	case pytorch:
+		a.Kind, a.Basis = "pytorch", probe.Stranded
+		a.PendingBytes = &s.Pending
+		a.Segments = count(s.Segments)
+		a.OutOfMemoryCount = count(s.OutOfMemory)
+		a.AllocRetries = count(s.Retries)
+	case jax:
+		// JAX counts neither segments nor failures.
+		a.Kind, a.Basis = "jax", probe.LargestFree
+	}
+	d.Allocators = []probe.Allocator{a}
+	return d
+}
+
+func count(n int) *int64 {
+	wide := int64(n)
+	return &wide
+}
+
+// Flush makes a process give its cached memory back, and returns how much that
+// was: the reserved memory before and after, on its GPU.
+func (b *Box) Flush(pid int) (before, after quantity.Bytes, err error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.advance()
+	t := b.tasks[pid]
+	switch {
+	case t == nil:
+		return 0, 0, fmt.Errorf("simulator: flush of PID %d: no such process", pid)
+	case t.memory == nil || t.role.runtime == opaque:
+		return 0, 0, fmt.Errorf("simulator: flush of PID %d: it has no probe", pid)
+	}
+	before = t.memory.Stats().Reserved
+	t.memory.Flush()
+	return before, t.memory.Stats().Reserved, nil
+}

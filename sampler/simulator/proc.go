@@ -1,0 +1,115 @@
+package simulator
+
+import (
+	"math"
+	"time"
+
+	"vramscope/internal/process"
+	"vramscope/internal/quantity"
+)
+
+const (
+	hostName   = "h100-03"
+	hostMemory = 2015 * gib
+	hostUsed   = 205 * gib // by all that is not simulated
+)
+
+// Processes looks the pids up. A foreign one is not there. The box has one
+// clock, so now is not needed.
+func (b *Box) Processes(_ time.Time, pids []int) map[int]process.Info {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.advance()
+	infos := make(map[int]process.Info, len(pids))
+	for _, pid := range pids {
+		if t := b.tasks[pid]; t != nil && !t.role.foreign {
+			infos[pid] = b.info(t)
+		} else if parent, ok := b.parents[pid]; ok {
+			infos[pid] = parent
+		}
+	}
+	return infos
+}
+
+func (b *Box) info(t *task) process.Info {
+	r := t.role
+	return process.Info{
+		Identity:   t.identity,
+		Parent:     r.parent.pid,
+		UID:        quantity.From(r.user.uid, quantity.System),
+		User:       r.user.name,
+		Name:       r.comm,
+		Command:    r.command,
+		Executable: r.exe,
+		Started:    process.Started(b.epoch.Add(-uptime), t.identity.StartTime),
+		Job:        t.job,
+		CPU:        quantity.From(b.cpu(t), quantity.System),
+		Memory:     quantity.From(b.resident(t), quantity.System),
+	}
+}
+
+// cpu is per cent of a core: steady for who spins, and in proportion to the
+// work for who waits.
+func (b *Box) cpu(t *task) float64 {
+	cpu := t.role.cpu
+	if cpu == 0 {
+		return 0
+	}
+	cpu *= 1 + 0.04*noise(b.seed, t.stream()+2, uint64(b.at/time.Second))
+	return math.Round(cpu*10) / 10
+}
+
+// resident is host memory: libraries first, then what they are used for.
+func (b *Box) resident(t *task) quantity.Bytes {
+	const loading = 25 * time.Second
+	share := min(1, 0.1+float64(b.at-t.started)/float64(loading))
+	share *= 1 + 0.006*wander(b.seed, t.stream()+3, b.at.Seconds(), 40)
+	const page = 4 * quantity.KiB
+	return quantity.Bytes(share*float64(t.role.host)) / page * page
+}
+
+// Host is the machine.
+func (b *Box) Host(_ time.Time) process.Host {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.advance()
+	used := quantity.Bytes(hostUsed)
+	for _, t := range b.inOrder() {
+		used += b.resident(t)
+	}
+	load := 52 + 9*wander(b.seed, 5, b.at.Seconds(), 75)
+	return process.Host{
+		Name:        hostName,
+		User:        "root",
+		MemoryTotal: quantity.From(hostMemory, quantity.System),
+		MemoryUsed:  quantity.From(used, quantity.System),
+		Load:        quantity.From(math.Round(load*100)/100, quantity.System),
+	}
+}
+
+// adopt makes a role's parent a process of the box.
+func (b *Box) adopt(r *role) {
+	if r.parent.pid == 0 {
+		return
+	}
+	// Whoever started a task was there a few seconds before it.
+	const earlier = 9 * time.Second
+	age := r.age
+	if age == 0 {
+		age = uptime / 2
+	}
+	ticks := uint64((uptime - min(age+earlier, uptime-time.Minute)) / tick)
+	const hostNamespace = 4026531836
+	b.parents[r.parent.pid] = process.Info{
+		Identity: process.Identity{PID: r.parent.pid, StartTime: ticks, Namespace: hostNamespace},
+		Parent:   1,
+		UID:      quantity.From(r.parent.user.uid, quantity.System),
+		User:     r.parent.user.name,
+		Name:     r.parent.comm,
+		Command:  r.parent.command,
+		Started:  process.Started(b.epoch.Add(-uptime), ticks),
+		Job:      r.job,
+		CPU:      quantity.From(0.0, quantity.System),
+		Memory:   quantity.From(18*mib, quantity.System),
+	}
+}

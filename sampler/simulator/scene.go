@@ -1,0 +1,121 @@
+package simulator
+
+import (
+	"slices"
+	"time"
+
+	"vramscope/internal/process"
+	"vramscope/nvml"
+)
+
+// scene is what happens on one GPU.
+type scene struct {
+	roles      []role
+	instances  []instance // MIG, if any
+	lost       bool       // the GPU falls off the bus now and then
+	corrected  uint64     // memory errors that ECC has put right so far
+	errorEvery time.Duration
+}
+
+// cast deals the scenes to the GPUs. On a smaller box the ones that show most
+// are kept, in their order; on a larger one more of the ordinary kind are added.
+func cast(gpus int) []scene {
+	scenes := []scene{
+		sawtoothScene(0), sawtoothScene(1), serverScene(), leakScene(),
+		fragmentedScene(), migScene(), lostScene(), jaxScene(),
+	}
+	if gpus >= len(scenes) {
+		return append(scenes, extras()[:gpus-len(scenes)]...)
+	}
+	telling := []int{3, 0, 4, 6, 2, 7, 5, 1}[:gpus]
+	slices.Sort(telling)
+	chosen := make([]scene, 0, gpus)
+	for _, i := range telling {
+		chosen = append(chosen, scenes[i])
+	}
+	return chosen
+}
+
+// The people of the story.
+const (
+	root = iota
+	alice
+	bob
+	carol
+	dave
+	erin
+	frank
+	gina
+	hal
+)
+
+func person(who int) user {
+	if who == root {
+		return user{name: "root"}
+	}
+	names := [...]string{alice: "alice", bob: "bob", carol: "carol", dave: "dave", erin: "erin", frank: "frank", gina: "gina", hal: "hal"}
+	return user{name: names[who], uid: uint32(1000 + who)}
+}
+
+const (
+	python     = "/opt/conda/bin/python3.11"
+	pythonComm = "python3.11"
+)
+
+// script is a role whose program is a Python script.
+func script(who int, arguments ...string) role {
+	return role{
+		user:    person(who),
+		command: append([]string{python}, arguments...),
+		exe:     python,
+		comm:    pythonComm,
+		kind:    nvml.Compute,
+		version: "2.6.0",
+	}
+}
+
+// slurm puts a role into a job of the scheduler.
+func (r role) slurm(job, step int) role {
+	r.job = process.Job{Kind: "slurm", ID: itoa(job)}
+	r.parent = parent{pid: step, comm: "slurmstepd", command: []string{"slurmstepd: [" + itoa(job) + ".batch]"}, user: person(root)}
+	return r
+}
+
+// docker puts a role into a container.
+func (r role) docker(id string, shim, nsPID int) role {
+	r.job = process.Job{Kind: "docker", ID: id}
+	return r.contained(shim, nsPID)
+}
+
+// pod puts a role into a container of Kubernetes.
+func (r role) pod(name string, shim, nsPID int) role {
+	r.job = process.Job{Kind: "pod", ID: name}
+	return r.contained(shim, nsPID)
+}
+
+func (r role) contained(shim, nsPID int) role {
+	r.nsPID = nsPID
+	r.parent = parent{
+		pid: shim, comm: "containerd-shim", user: person(root),
+		command: []string{"/usr/bin/containerd-shim-runc-v2", "-namespace", "moby", "-address", "/run/containerd/containerd.sock"},
+	}
+	return r
+}
+
+// running makes a role one that has run for so long when the story begins.
+func (r role) running(pid int, age time.Duration) role {
+	r.pid, r.age = pid, age
+	return r
+}
+
+// costs is what a role needs of the host: resident memory and per cent of a core.
+func (r role) costs(gigabytes, cpu float64) role {
+	r.host, r.cpu = gibibytes(gigabytes), cpu
+	return r
+}
+
+// comes makes a role one that starts, ends and starts again.
+func (r role) comes(first time.Duration, life, pause span) role {
+	r.first, r.life, r.pause = first, life, pause
+	return r
+}

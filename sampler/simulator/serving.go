@@ -1,0 +1,83 @@
+package simulator
+
+import (
+	"time"
+
+	"vramscope/internal/quantity"
+	"vramscope/sampler/simulator/allocator"
+)
+
+// serving is an LLM server: weights and a preallocated cache of keys and
+// values, which never change, and little beside them. Requests come in waves
+// with quiet times between.
+type serving struct {
+	weights
+	workspace []quantity.Bytes
+	loading   time.Duration // of a fresh start
+	quiet     time.Duration // from when the story starts until the first wave
+
+	until  time.Duration // end of the present wave or quiet time
+	demand float64       // of the present wave; 0: quiet
+	work   *allocator.Block
+}
+
+func (p *serving) resume(t *task, now time.Duration) error {
+	c := t.cache
+	if err := p.load(c, p.count); err != nil {
+		return err
+	}
+	p.until = now + p.quiet
+	return p.warm(c)
+}
+
+// warm runs the largest batch once, as servers do to find out what they need.
+func (p *serving) warm(c *allocator.Caching) error {
+	var batch []*allocator.Block
+	for _, size := range p.workspace {
+		b, err := c.Allocate(size)
+		if err != nil {
+			return err
+		}
+		batch = append(batch, b)
+	}
+	for _, b := range batch {
+		c.Free(b)
+	}
+	return nil
+}
+
+func (p *serving) step(t *task, now time.Duration) error {
+	c := t.cache
+	if !p.complete() {
+		t.busy = 0.03
+		if err := p.load(c, p.share(p.loading)); err != nil || !p.complete() {
+			return err
+		}
+		return p.warm(c)
+	}
+	if p.work != nil {
+		c.Free(p.work)
+		p.work = nil
+	}
+	if now >= p.until {
+		p.turn(t, now)
+	}
+	if p.demand == 0 {
+		return nil
+	}
+	t.busy = p.demand * (0.6 + 0.4*t.random.Float64())
+	var err error
+	p.work, err = c.Allocate(p.workspace[t.random.IntN(len(p.workspace))] / 2)
+	return err
+}
+
+// turn goes from a wave to a quiet time or back.
+func (p *serving) turn(t *task, now time.Duration) {
+	if p.demand > 0 {
+		p.demand = 0
+		p.until = now + span{40 * time.Second, 16 * time.Minute}.draw(t.random)
+		return
+	}
+	p.demand = 0.06 + 0.34*t.random.Float64()
+	p.until = now + span{time.Minute, 9 * time.Minute}.draw(t.random)
+}

@@ -1,0 +1,84 @@
+package simulator
+
+import (
+	"time"
+
+	"vramscope/internal/quantity"
+	"vramscope/sampler/simulator/allocator"
+)
+
+// sharding is a recommender whose embedding tables come and go in sizes that
+// never quite fit: nearly half of what it holds is holes.
+type sharding struct {
+	weights               // the tables
+	spare   int           // whole free segments, each as large as a table with its hole
+	loading time.Duration // of a fresh start
+	swap    time.Duration // how often a table is replaced
+
+	batch []*allocator.Block
+}
+
+func (p *sharding) resume(t *task, _ time.Duration) error {
+	c := t.cache
+	if err := p.load(c, p.count); err != nil {
+		return err
+	}
+	return p.warm(c)
+}
+
+// warm leaves the free segments behind that the largest batches need.
+func (p *sharding) warm(c *allocator.Caching) error {
+	for range p.spare {
+		b, err := c.Allocate(p.size + p.hole)
+		if err != nil {
+			return err
+		}
+		p.batch = append(p.batch, b)
+	}
+	p.finish(c)
+	return nil
+}
+
+func (p *sharding) finish(c *allocator.Caching) {
+	for _, b := range p.batch {
+		c.Free(b)
+	}
+	p.batch = p.batch[:0]
+}
+
+func (p *sharding) step(t *task, now time.Duration) error {
+	c := t.cache
+	if !p.complete() {
+		t.busy = 0.05
+		if err := p.load(c, p.share(p.loading)); err != nil || !p.complete() {
+			return err
+		}
+		return p.warm(c)
+	}
+	t.busy = 0.71
+	p.finish(c)
+	for range 2 + t.random.IntN(6) {
+		b, err := c.Allocate(quantity.Bytes(8+t.random.IntN(110)) * mib)
+		if err != nil {
+			return err
+		}
+		p.batch = append(p.batch, b)
+	}
+	if now%p.swap == 0 {
+		return p.replace(t, c)
+	}
+	return nil
+}
+
+// replace drops a table and loads another of about its size. No two of them
+// fit into one segment: that is what keeps the holes open.
+func (p *sharding) replace(t *task, c *allocator.Caching) error {
+	i := t.random.IntN(len(p.blocks))
+	c.Free(p.blocks[i])
+	b, err := c.Allocate(p.size + quantity.Bytes(t.random.IntN(40)-10)*mib)
+	if err != nil {
+		return err
+	}
+	p.blocks[i] = b
+	return nil
+}

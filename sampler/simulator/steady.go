@@ -1,0 +1,40 @@
+package simulator
+
+import (
+	"time"
+
+	"vramscope/internal/quantity"
+)
+
+// steady is a program that nobody can look into: it takes its memory within a
+// while and keeps about as much.
+type steady struct {
+	size   quantity.Bytes
+	ramp   time.Duration  // from its start until it has all of it
+	swing  quantity.Bytes // how much that goes up and down
+	period time.Duration  // how fast
+	load   float64        // how busy it keeps the GPU
+	rest   float64        // share of the time in which it does nothing
+}
+
+func (p *steady) resume(t *task, now time.Duration) error { return t.hold(p.target(t, now)) }
+
+func (p *steady) step(t *task, now time.Duration) error {
+	if p.load > 0 && wander(t.seed, t.stream()+1, now.Seconds(), 20) > 2*p.rest-1 {
+		t.busy = p.load * (0.8 + 0.4*t.random.Float64())
+	}
+	return t.hold(p.target(t, now))
+}
+
+// target is what it holds now, in the steps in which a driver hands it out.
+func (p *steady) target(t *task, now time.Duration) quantity.Bytes {
+	size := p.size
+	if p.swing > 0 {
+		size += quantity.Bytes(float64(p.swing) * wander(t.seed, t.stream(), now.Seconds(), p.period.Seconds()))
+	}
+	if age := now - t.started; age < p.ramp {
+		size = quantity.Bytes(float64(size) * float64(age) / float64(p.ramp))
+	}
+	const granule = 2 * mib
+	return size / granule * granule
+}

@@ -1,0 +1,106 @@
+package simulator
+
+import (
+	"math"
+	"time"
+
+	"vramscope/internal/quantity"
+	"vramscope/sampler/simulator/allocator"
+)
+
+const (
+	mib = quantity.MiB
+	gib = quantity.GiB
+)
+
+// weights is what a program allocates once and keeps: parameters, optimiser
+// state, caches of its own.
+//
+// Each tensor is first loaded with a scratch buffer behind it, which is freed
+// as soon as the tensor is in place. That is how fragmentation comes about:
+// the hole shares its segment with the tensor, and no flush returns it.
+type weights struct {
+	size  quantity.Bytes // of one tensor
+	hole  quantity.Bytes // behind each of them; smaller than a tensor, or tensors would fill the holes
+	count int
+	holes int // a hole behind the first so many tensors only; 0: behind all
+
+	blocks []*allocator.Block // what is there
+}
+
+func (w *weights) complete() bool { return len(w.blocks) >= w.count }
+
+// load allocates up to so many of the missing tensors.
+func (w *weights) load(m memory, count int) error {
+	for ; count > 0 && !w.complete(); count-- {
+		hole := w.hole
+		if w.holes > 0 && len(w.blocks) >= w.holes {
+			hole = 0
+		}
+		if hole > 0 {
+			scratch, err := m.Allocate(w.size + hole)
+			if err != nil {
+				return err
+			}
+			m.Free(scratch)
+		}
+		b, err := m.Allocate(w.size)
+		if err != nil {
+			return err
+		}
+		w.blocks = append(w.blocks, b)
+	}
+	return nil
+}
+
+// share is how many tensors to load in a step for all to be there after so long.
+func (w *weights) share(over time.Duration) int {
+	return max(1, w.count*int(step)/int(over))
+}
+
+// ladder is the activations of one training step: tensors of growing size, one
+// for each layer. Longer sequences move every layer one rung up, so each layer
+// takes over the segment of the one above it, and one new segment is needed.
+type ladder struct {
+	first quantity.Bytes // size of the lowest rung
+	ratio float64        // from one rung to the next
+	rungs int
+
+	live []*allocator.Block
+}
+
+func (l *ladder) rung(i int) quantity.Bytes {
+	return quantity.Bytes(float64(l.first) * math.Pow(l.ratio, float64(i)))
+}
+
+// forward allocates the activations of sequences so many rungs longer than the
+// shortest; padding, at most 1, is how much of its rung each tensor fills.
+func (l *ladder) forward(c *allocator.Caching, shift int, padding float64) error {
+	for i := range l.rungs {
+		b, err := c.Allocate(quantity.Bytes(float64(l.rung(i+shift)) * padding))
+		if err != nil {
+			return err
+		}
+		l.live = append(l.live, b)
+	}
+	return nil
+}
+
+// backward frees all but the lowest so many rungs. The next one below those is
+// still in use by the stream that averages the gradients.
+func (l *ladder) backward(c *allocator.Caching, keep int) {
+	for i := len(l.live) - 1; i >= keep; i-- {
+		if i == keep && keep > 0 {
+			c.FreeLater(l.live[i])
+		} else {
+			c.Free(l.live[i])
+		}
+	}
+	l.live = l.live[:min(keep, len(l.live))]
+}
+
+// finish frees what is left of the last step.
+func (l *ladder) finish(c *allocator.Caching) {
+	c.Settle()
+	l.backward(c, 0)
+}

@@ -1,0 +1,99 @@
+package simulator
+
+import (
+	"time"
+)
+
+// training is a job that trains in epochs. Within an epoch sequences get
+// longer, so memory grows; at its end the job validates and flushes its cache,
+// so memory falls: a sawtooth.
+//
+// Ranks of one job see the same batches at the same time: everything but the
+// wobble depends on the time alone.
+type training struct {
+	weights
+	ladder
+	loading time.Duration // how long a fresh start takes to load its weights
+	epoch   time.Duration // 0: no epochs, all batches are alike
+	begins  time.Duration // where in the epoch the story starts
+	buckets int           // of sequence length in an epoch
+	every   int           // steps of the simulation to a training step
+
+	validating bool
+	longest    int // bucket that the cache has segments for, from 1; 0: it is empty
+}
+
+const validation = 9 * time.Second
+
+// bucket is how long the sequences are now; false while validating.
+func (p *training) bucket(now time.Duration) (int, bool) {
+	if p.epoch == 0 {
+		return 0, true
+	}
+	at := (now + p.begins) % p.epoch
+	if at >= p.epoch-validation {
+		return 0, false
+	}
+	return int(at) * p.buckets / int(p.epoch-validation), true
+}
+
+func (p *training) resume(t *task, now time.Duration) error {
+	c := t.cache
+	if err := p.load(c, p.count); err != nil {
+		return err
+	}
+	bucket, _ := p.bucket(now)
+	for shift := range bucket + 1 {
+		p.finish(c)
+		if err := p.forward(c, shift, 1); err != nil {
+			return err
+		}
+	}
+	p.backward(c, 1)
+	p.longest = bucket + 1
+	return nil
+}
+
+func (p *training) step(t *task, now time.Duration) error {
+	c := t.cache
+	if !p.complete() {
+		t.busy = 0.08
+		return p.load(c, p.share(p.loading))
+	}
+	bucket, training := p.bucket(now)
+	if p.validating != !training {
+		p.validating = !training
+		p.finish(c)
+		c.Flush()
+		p.longest = 0
+	}
+	t.busy = 0.97
+	if p.validating {
+		t.busy = 0.55
+	}
+	if int(now/step)%p.every != 0 {
+		return nil
+	}
+	p.finish(c)
+	if p.validating {
+		// Without gradients only one layer's activations live at a time.
+		b, err := c.Allocate(p.rung(p.rungs - 1))
+		if err != nil {
+			return err
+		}
+		c.Free(b)
+		return nil
+	}
+	// The first batch of a bucket is the longest, so that the others fit into
+	// its segments; loaders sort batches like that for this reason.
+	padding := 1.0
+	if p.longest > bucket {
+		padding -= 0.03 * t.random.Float64()
+	}
+	p.longest = max(p.longest, bucket+1)
+	if err := p.forward(c, bucket, padding); err != nil {
+		return err
+	}
+	p.backward(c, 1+t.random.IntN(2))
+	return nil
+}
