@@ -1,0 +1,131 @@
+//go:build linux
+
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"github.com/charmbracelet/x/vt"
+	"github.com/creack/pty"
+)
+
+// The screen that programs are measured on.
+const columns, rows = 200, 50
+
+// measured is one program's figures.
+type measured struct {
+	cpu            float64 // share of one core
+	rss            int64   // bytes, at the end
+	bytesPerSecond float64 // to the terminal
+	firstFrame     time.Duration
+}
+
+// warmUp passes between the first frame and the measuring.
+const warmUp = 3 * time.Second
+
+// watch runs a program on the stage under a pseudo-terminal and measures it
+// for so long.
+func (s *stage) watch(length time.Duration, command []string) (measured, error) {
+	var m measured
+	cmd := exec.Command(command[0], command[1:]...)
+	cmd.Env = s.environment
+	begin := time.Now()
+	terminal, err := pty.StartWithSize(cmd, &pty.Winsize{Cols: columns, Rows: rows})
+	if err != nil {
+		return m, err
+	}
+	defer func() { _ = terminal.Close() }()
+	defer func() {
+		_ = cmd.Process.Signal(syscall.SIGKILL)
+		_ = cmd.Wait() // killed: its exit status says nothing
+	}()
+
+	var total atomic.Int64
+	first := make(chan time.Duration, 1)
+	go read(terminal, begin, &total, first)
+	select {
+	case m.firstFrame = <-first:
+	case <-time.After(20 * time.Second):
+		return m, fmt.Errorf("no GPU was shown within 20 s")
+	}
+	time.Sleep(warmUp)
+
+	cpu, bytes, from := cpuTime(cmd.Process.Pid), total.Load(), time.Now()
+	time.Sleep(length)
+	elapsed := time.Since(from)
+	m.cpu = float64(cpuTime(cmd.Process.Pid)-cpu) / float64(elapsed)
+	m.bytesPerSecond = float64(total.Load()-bytes) / elapsed.Seconds()
+	m.rss = residentMemory(cmd.Process.Pid)
+	if m.rss == 0 {
+		return m, fmt.Errorf("it ended while it was watched")
+	}
+	return m, nil
+}
+
+// read takes in what the program writes, and tells when a GPU's name first
+// stands on the screen.
+func read(terminal io.Reader, begin time.Time, total *atomic.Int64, first chan<- time.Duration) {
+	screen := vt.NewEmulator(columns, rows)
+	go func() { _, _ = io.Copy(io.Discard, screen) }() // the emulator's answers to queries go nowhere, as over a slow line
+	shown := false
+	buffer := make([]byte, 64<<10)
+	for {
+		n, err := terminal.Read(buffer)
+		total.Add(int64(n))
+		if !shown && n > 0 {
+			_, _ = screen.Write(buffer[:n])
+			if strings.Contains(screen.String(), "H100") {
+				shown = true
+				first <- time.Since(begin)
+			}
+		}
+		if err != nil {
+			return
+		}
+	}
+}
+
+// cpuTime is the time that a process's threads have been on a processor:
+// the first field of /proc/PID/task/TID/schedstat, in nanoseconds.
+func cpuTime(pid int) time.Duration {
+	tasks, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/schedstat", pid))
+	var sum time.Duration
+	for _, task := range tasks {
+		text, err := os.ReadFile(task)
+		if err != nil {
+			continue // the thread has ended
+		}
+		field, _, _ := strings.Cut(string(text), " ")
+		ns, err := strconv.ParseInt(field, 10, 64)
+		if err == nil {
+			sum += time.Duration(ns)
+		}
+	}
+	return sum
+}
+
+// residentMemory is VmRSS of /proc/PID/status in bytes, 0 where the process is gone.
+func residentMemory(pid int) int64 {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	if err != nil {
+		return 0
+	}
+	for line := range strings.Lines(string(text)) {
+		if rest, ok := strings.CutPrefix(line, "VmRSS:"); ok {
+			kib, err := strconv.ParseInt(strings.TrimSuffix(strings.TrimSpace(rest), " kB"), 10, 64)
+			if err == nil {
+				return kib << 10
+			}
+		}
+	}
+	return 0
+}
