@@ -105,6 +105,17 @@ func (s *Store) Begin(t time.Time) bool {
 	if s.open {
 		s.Commit()
 	}
+	began := s.begin(t.Round(0), t.Sub(s.clock))
+	if began {
+		s.clock = t
+	}
+	return began
+}
+
+// begin starts a tick at t, by the wall clock; monotonic is what has passed
+// since the last one where the caller's clock tells it, else the difference of
+// the two.
+func (s *Store) begin(t time.Time, monotonic time.Duration) bool {
 	if u := t.Unix(); u > reach || u < -reach {
 		return false
 	}
@@ -112,9 +123,9 @@ func (s *Store) Begin(t time.Time) bool {
 		s.now = t.UnixNano()
 		s.started = s.now
 	} else {
-		elapsed := t.Round(0).Sub(s.clock.Round(0))
+		elapsed := t.Sub(s.clock.Round(0))
 		if elapsed <= 0 {
-			elapsed = t.Sub(s.clock) // monotonic where both have it
+			elapsed = monotonic
 		}
 		if elapsed <= 0 {
 			return false

@@ -1,0 +1,223 @@
+package store
+
+import (
+	"slices"
+	"testing"
+	"time"
+)
+
+var noon = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
+
+// run ticks once a second from begin on and gives each series the tick's number.
+func run(t *testing.T, s *Store, begin time.Time, ticks int, series ...*Series) {
+	t.Helper()
+	for i := range ticks {
+		if !s.Begin(begin.Add(time.Duration(i) * time.Second)) {
+			t.Fatalf("tick %d was refused", i)
+		}
+		for _, r := range series {
+			r.Append(int64(i))
+		}
+		s.Commit()
+	}
+}
+
+func TestAnEmptyStoreKnowsNothing(t *testing.T) {
+	s := New(Options{})
+	r := s.Open()
+	if _, _, ok := r.At(noon); ok {
+		t.Error("a sample out of nothing")
+	}
+	if oldest, newest := s.Span(); !oldest.IsZero() || !newest.IsZero() {
+		t.Error("a span out of nothing")
+	}
+	for _, c := range r.Buckets(noon, noon.Add(time.Minute), 3) {
+		if c.Known || c.Time.IsZero() {
+			t.Errorf("column %+v", c)
+		}
+	}
+	if r.Buckets(noon, noon, 3) != nil || r.Buckets(noon, noon.Add(1), 0) != nil {
+		t.Error("columns without time or number")
+	}
+	s.Commit()
+	r.Append(1)
+	if _, newest := s.Span(); !newest.IsZero() {
+		t.Error("a commit without a tick counts")
+	}
+}
+
+func TestATickIsSeenOnlyWhole(t *testing.T) {
+	s := New(Options{})
+	a, b := s.Open(), s.Open()
+	run(t, s, noon, 1, a, b)
+	s.Begin(noon.Add(time.Second))
+	a.Append(7)
+	if v, at, ok := a.At(noon.Add(time.Minute)); !ok || v != 0 || !at.Equal(noon) {
+		t.Errorf("the open tick shows: %d, %v, %v", v, at, ok)
+	}
+	s.Commit()
+	if v, _, ok := a.At(noon.Add(time.Minute)); !ok || v != 7 {
+		t.Errorf("got %d, %v", v, ok)
+	}
+	if v, _, ok := b.At(noon.Add(time.Minute)); ok {
+		t.Errorf("a gap reads %d", v)
+	}
+	if v, _, ok := b.At(noon.Add(time.Second / 2)); !ok || v != 0 {
+		t.Errorf("before the gap: %d, %v", v, ok)
+	}
+}
+
+func TestASpikeStaysVisibleForADay(t *testing.T) {
+	s := New(Options{})
+	r := s.Open()
+	const spike = 80 << 30
+	for i := range 20 * 3600 {
+		s.Begin(noon.Add(time.Duration(i) * time.Second))
+		if i == 4000 {
+			r.Append(spike)
+		} else {
+			r.Append(1 << 30)
+		}
+		s.Commit()
+	}
+	end := noon.Add(20 * time.Hour)
+	columns := r.Buckets(noon, end, 100)
+	if !slices.ContainsFunc(columns, func(b Bucket) bool { return b.Max == spike && b.Min == 1<<30 }) {
+		t.Error("the spike has vanished")
+	}
+}
+
+func TestTheClockMaySleepAndStepBack(t *testing.T) {
+	s := New(Options{})
+	r := s.Open()
+	run(t, s, noon, 10, r)
+	woken := noon.Add(8 * time.Hour)
+	run(t, s, woken, 10, r)
+	if v, at, ok := r.At(woken.Add(-time.Hour)); !ok || v != 9 || !at.Equal(noon.Add(9*time.Second)) {
+		t.Errorf("while asleep: %d, %v, %v", v, at, ok)
+	}
+	if s.Begin(woken) || s.Begin(time.Date(2500, 1, 1, 0, 0, 0, 0, time.UTC)) || s.Begin(woken.Add(9*time.Second)) || s.Begin(time.Time{}) {
+		t.Error("a tick that is not later than the one before")
+	}
+	r.Append(1000)
+	s.Commit()
+	if v, _, _ := r.At(woken.Add(time.Hour)); v != 9 {
+		t.Errorf("a refused tick left %d", v)
+	}
+}
+
+func TestTheWallClockSetBackTakesThePastAlong(t *testing.T) {
+	s := New(Options{})
+	r := s.Open()
+	run(t, s, noon, 600, r)
+	next := noon.Add(10*time.Minute - time.Hour)
+	if !s.begin(next, time.Second) {
+		t.Fatal("refused")
+	}
+	s.clock = next
+	r.Append(600)
+	s.Commit()
+	for _, tick := range []int64{600, 599, 10} {
+		if v, _, ok := r.At(next.Add(-time.Duration(600-tick) * time.Second)); !ok || v != tick {
+			t.Errorf("%d seconds ago: %d, %v", 600-tick, v, ok)
+		}
+	}
+	if _, newest := s.Span(); !newest.Equal(next) {
+		t.Errorf("the newest is %v, want %v", newest, next)
+	}
+}
+
+func TestMemoryOfTheDeadIsGivenBack(t *testing.T) {
+	s := New(Options{FullSamples: 256, BucketSpan: time.Hour})
+	keeper := s.Open()
+	run(t, s, noon, 1000, keeper)
+	alone := New(Options{FullSamples: 256, BucketSpan: time.Hour})
+	single := alone.Open()
+	for i := range 5 {
+		run(t, alone, noon.Add(time.Duration(i)*2000*time.Second), 2000, single)
+	}
+	var series []*Series
+	for range 50 {
+		series = append(series, s.Open())
+	}
+	run(t, s, noon.Add(2000*time.Second), 2000, append(series, keeper)...)
+	full := s.Bytes()
+	for _, r := range series {
+		r.Close()
+	}
+	at := noon.Add(3999 * time.Second)
+	run(t, s, noon.Add(4000*time.Second), 1000, keeper)
+	if v, _, ok := series[7].At(at); !ok || v < 1980 {
+		t.Errorf("a closed series reads %d, %v", v, ok)
+	}
+	run(t, s, noon.Add(5000*time.Second), 4000, keeper)
+	if _, _, ok := series[7].At(at); ok {
+		t.Error("still there after its retention")
+	}
+	if left := s.Bytes(); left > alone.Bytes()+1024 || full < left+50*1000 {
+		t.Errorf("%d bytes with fifty more, %d when they are gone, %d where they never were", full, left, alone.Bytes())
+	}
+	for _, members := range s.members {
+		for _, r := range members {
+			if r != keeper {
+				t.Fatal("the store still holds a forgotten series")
+			}
+		}
+	}
+	series[7].Append(1)
+}
+
+func TestTheCoarseSpanReachesADay(t *testing.T) {
+	s := New(Options{})
+	r := s.Open()
+	begin := noon
+	for i := range 30 * 360 { // one tick in ten seconds
+		s.Begin(begin.Add(time.Duration(i) * 10 * time.Second))
+		r.Append(int64(i))
+		s.Commit()
+	}
+	oldest, newest := s.Span()
+	if reach := newest.Sub(oldest); reach < 24*time.Hour || reach > 24*time.Hour+30*time.Second {
+		t.Errorf("the span is %v", reach)
+	}
+	if _, _, ok := r.At(oldest.Add(30 * time.Second)); !ok {
+		t.Error("the oldest is not there")
+	}
+	if _, _, ok := r.At(oldest.Add(-time.Minute)); ok {
+		t.Error("older than the oldest")
+	}
+}
+
+func TestLogKeepsTheNewest(t *testing.T) {
+	l := NewLog[int](5)
+	if got := l.Newest(3); len(got) != 0 {
+		t.Errorf("an empty log has %v", got)
+	}
+	for i := range 3 {
+		l.Append(i)
+	}
+	if got := l.Newest(0); !slices.Equal(got, []int{2, 1, 0}) {
+		t.Errorf("got %v", got)
+	}
+	for i := 3; i < 12; i++ {
+		l.Append(i)
+	}
+	if got := l.Newest(0); !slices.Equal(got, []int{11, 10, 9, 8, 7}) {
+		t.Errorf("got %v", got)
+	}
+	got := l.Newest(2)
+	if !slices.Equal(got, []int{11, 10}) {
+		t.Errorf("got %v", got)
+	}
+	got[0] = 99
+	if l.Newest(1)[0] != 11 {
+		t.Error("the log gave its own memory away")
+	}
+	big := NewLog[int](0)
+	for i := range 10_050 {
+		big.Append(i)
+	}
+	if got := big.Newest(0); len(got) != 10_000 || got[9_999] != 50 {
+		t.Errorf("%d events, oldest %d", len(got), got[len(got)-1])
+	}
+}
