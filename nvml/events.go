@@ -10,29 +10,27 @@ import (
 // that a GPU that raises errors without end still gets its figures read.
 const mostEvents = 32
 
-// readEvents collects the critical errors since the last reading. The queue
-// begins with the subscription, which the second reading makes: a program
-// that reads once has no use for it.
+// readEvents collects the critical errors since the last reading. It comes
+// before anything else, because a GPU that is lost says why here, and what
+// goes wrong in it ends nothing. The queue begins with the subscription,
+// which the second reading makes: a program that reads once has no use for it.
 func (r *reading) readEvents() {
 	if r.events == nil {
-		if r.readings > 0 && !r.deaf && r.err == nil {
+		if r.readings > 0 && !r.deaf {
 			r.subscribe()
 		}
 		return
 	}
+	if !r.can(symEventSetWait, symEventSetWaitV1) {
+		return
+	}
 	for range mostEvents {
-		if !r.can(symEventSetWait, symEventSetWaitV1) {
-			return
-		}
 		event, ret := r.events.Wait(0)
-		if code(ret) == codeTimeout {
-			return // The queue is empty.
-		}
-		if !r.ok(symEventSetWait, code(ret)) {
-			return
+		if ret != gonvml.SUCCESS {
+			return // TIMEOUT: the queue is empty.
 		}
 		if event.EventType == gonvml.EventTypeXidCriticalError {
-			r.result.XIDs = append(r.result.XIDs, XID{Code: event.EventData, Time: r.result.Time})
+			r.result.XIDs = append(r.result.XIDs, XID{Code: event.EventData, Time: r.started})
 		}
 	}
 }
@@ -45,16 +43,15 @@ func (r *reading) subscribe() {
 		return
 	}
 	supported, ret := r.handle.GetSupportedEventTypes()
-	if !r.ok(symSupportedEvents, code(ret)) || supported&gonvml.EventTypeXidCriticalError == 0 {
+	if ret != gonvml.SUCCESS || supported&gonvml.EventTypeXidCriticalError == 0 {
 		return
 	}
 	set, ret := r.api.EventSetCreate()
-	if !r.ok(symEventSetCreate, code(ret)) {
+	if ret != gonvml.SUCCESS {
 		return
 	}
-	ret = r.handle.RegisterEvents(gonvml.EventTypeXidCriticalError, set)
-	if !r.ok(symRegisterEvents, code(ret)) {
-		set.Free()
+	if r.handle.RegisterEvents(gonvml.EventTypeXidCriticalError, set) != gonvml.SUCCESS {
+		_ = set.Free() // an empty set that cannot be freed is nothing to act on
 		return
 	}
 	r.events, r.deaf = set, false
@@ -63,7 +60,7 @@ func (r *reading) subscribe() {
 // unsubscribe gives the queue back.
 func (g *gpu) unsubscribe() {
 	if g.events != nil {
-		g.events.Free()
+		_ = g.events.Free() // refused only by a driver that has dropped the set already
 		g.events = nil
 	}
 }

@@ -18,6 +18,9 @@ type instance struct {
 // is 7 GPU instances.
 const mostInstances = 64
 
+// mostSlices bounds the slices of an instance; the hardware has 7.
+const mostSlices = 64
+
 // readInstances reads the MIG devices afresh each time: people make and
 // destroy them while the GPU runs. Numbers without a device are skipped; an
 // instance whose numbers cannot be read is left out, because nothing could
@@ -66,7 +69,7 @@ func (r *reading) readInstance(handle gonvml.Device) bool {
 	var memoryMiB uint64
 	if r.can(symAttributes, symAttributesV1) {
 		if attributes, ret := handle.GetAttributes(); r.ok(symAttributes, code(ret)) {
-			result.Slices = int(intFigure(attributes.GpuInstanceSliceCount, 64).Or(0))
+			result.Slices = intFigure(attributes.GpuInstanceSliceCount, mostSlices).Or(0)
 			memoryMiB = attributes.MemorySizeMB
 		}
 	}

@@ -68,10 +68,11 @@ func (r *reading) askList(list []Process, source processList, device unsafe.Poin
 		if ret != codeInsufficientSize {
 			return list, ret
 		}
-		more := false
-		if capacity, more = nextCapacity(capacity, count); !more {
+		next, more := nextCapacity(capacity, count)
+		if !more {
 			break
 		}
+		capacity = next
 	}
 	return list, codeInsufficientSize
 }
@@ -99,10 +100,11 @@ func (r *reading) readUtilization(list []Process) {
 			r.utilization.assign(list, r.result.Utilization)
 			return
 		case codeInsufficientSize:
-			more := false
-			if capacity, more = nextCapacity(capacity, count); !more {
+			next, more := nextCapacity(capacity, count)
+			if !more {
 				return
 			}
+			capacity = next
 		default:
 			r.ok(symProcessUtilization, ret)
 			return

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"sync/atomic"
+	"time"
 	"unsafe"
 
 	gonvml "github.com/NVIDIA/go-nvml/pkg/nvml"
@@ -39,20 +40,22 @@ type reading struct {
 	lib     *loaded
 	api     gonvml.Interface
 	options Options
+	started time.Time
 	result  Reading
 	err     *Error // the first answer that ends the reading
 }
 
 // Read takes one reading of a GPU. A field that the driver refuses is
-// unknown in it. The reading as a whole fails where the driver says that the
-// GPU or the driver itself is gone, or where asking for the memory goes wrong
-// in another way than being refused: then no figure is handed out. Read fails
-// with ErrUninitialized before Open and with ErrBusy while Open or Close is
-// under way or another Read of the same GPU has not come back.
+// unknown in it. Read fails where the driver says that the GPU or the driver
+// itself is gone, and where asking for the memory goes wrong in another way
+// than being refused: then no figure is handed out, only the critical errors
+// that came before. It fails with ErrUninitialized before Open, and with
+// ErrBusy while Open or Close is under way or another Read of the same GPU
+// has not come back.
 func (l *Library) Read(device Device) (Reading, error) {
 	result, err := l.read(device)
 	if err != nil {
-		return Reading{Device: device}, fmt.Errorf("nvml: read GPU %d: %w", device.Index, err)
+		return Reading{Device: device, XIDs: result.XIDs}, fmt.Errorf("nvml: read GPU %d: %w", device.Index, err)
 	}
 	return result, nil
 }
@@ -79,8 +82,9 @@ func (l *Library) read(device Device) (Reading, error) {
 // run makes the calls. Memory comes first: it is what the reading is for,
 // and its time is the reading's time.
 func (r *reading) run() (Reading, error) {
-	started := r.options.Now()
+	r.started = r.options.Now()
 	r.result.Device = r.device
+	r.readEvents()
 	r.readMIGMode()
 	r.result.Memory = r.readMemory()
 	r.result.Time = r.options.Now()
@@ -90,12 +94,11 @@ func (r *reading) run() (Reading, error) {
 	r.readECC()
 	r.readInstances()
 	r.readProcesses()
-	r.readEvents()
 	r.readings++
 	if r.err != nil {
-		return Reading{}, r.err
+		return Reading{XIDs: r.result.XIDs}, r.err
 	}
-	r.result.Took = r.options.Now().Sub(started)
+	r.result.Took = r.options.Now().Sub(r.started)
 	return r.result, nil
 }
 

@@ -1,0 +1,89 @@
+//go:build linux && cgo
+
+package nvml
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"vramscope/internal/fakedriver"
+)
+
+// aloneVariable names, in the environment of a test's own process, the test
+// that it is for; libraryVariable the library that it is to load.
+const (
+	aloneVariable   = "VRAMSCOPE_NVML_ALONE"
+	libraryVariable = "VRAMSCOPE_NVML_LIBRARY"
+	stateVariable   = "VRAMSCOPE_FAKE_STATE"
+)
+
+// box is a fake driver in a test's own process, and what the test knows of it.
+type box struct {
+	testing.TB
+	fakedriver.State
+	library string
+	path    string // of the state file
+}
+
+// alone runs the calling test again in a process of its own, because a
+// process has one driver library for good, and reports what came of it. In
+// that process it returns the box to test on; in the first, nil: the test is
+// then over.
+func alone(t *testing.T, variant fakedriver.Variant, state fakedriver.State) *box {
+	t.Helper()
+	if os.Getenv(aloneVariable) == t.Name() {
+		b := &box{TB: t, State: state, library: os.Getenv(libraryVariable), path: os.Getenv(stateVariable)}
+		b.write()
+		return b
+	}
+	library := fakedriver.Build(t, variant)
+	command := exec.Command(os.Args[0], "-test.run=^"+t.Name()+"$", "-test.v")
+	command.Env = append(os.Environ(), aloneVariable+"="+t.Name(), libraryVariable+"="+library,
+		stateVariable+"="+filepath.Join(t.TempDir(), "state"))
+	var stdout, stderr bytes.Buffer
+	command.Stdout, command.Stderr = &stdout, &stderr
+	err := command.Run()
+	if err != nil || !strings.Contains(stdout.String(), "--- PASS: "+t.Name()) {
+		t.Fatalf("in its own process: %v\n%s%s", err, stdout.String(), stderr.String())
+	}
+	if stderr.Len() > 0 {
+		t.Errorf("printed on standard error:\n%s", stderr.String())
+	}
+	return nil
+}
+
+// write makes the box's state the driver's.
+func (b *box) write() {
+	b.Helper()
+	b.MustWrite(b, b.path)
+}
+
+// open opens the box's library and closes it when the test ends.
+func (b *box) open() (*Library, []Device) {
+	b.Helper()
+	library := New(Options{LibraryPath: b.library})
+	_, devices, err := library.Open()
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() {
+		if err := library.Close(); err != nil {
+			b.Error(err)
+		}
+	})
+	return library, devices
+}
+
+// read reads a GPU that is expected to answer.
+func (b *box) read(library *Library, device Device) Reading {
+	b.Helper()
+	reading, err := library.Read(device)
+	if err != nil {
+		b.Fatal(err)
+	}
+	return reading
+}
