@@ -84,8 +84,8 @@ func withoutDirectory(arg string) string {
 		// Lists of paths, URLs and titles with blanks are no single path.
 		return arg
 	}
-	if base := path.Base(value); base != "/" {
+	if base := path.Base(value); base != "/" && path.Dir(value) != "/" {
 		return flag + base
 	}
-	return arg
+	return arg // "/models" is as short as it gets
 }

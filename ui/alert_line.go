@@ -1,0 +1,247 @@
+package ui
+
+import (
+	"strconv"
+	"strings"
+	"time"
+
+	"vramscope/internal/quantity"
+	"vramscope/sampler/snapshot"
+	"vramscope/themes"
+)
+
+// writeAlert writes the line above the keys. It is always there, so that
+// nothing moves when an alarm comes: what the last action said, else that the
+// screen shows the past, else the alert, else a hint or the bar's legend.
+func writeAlert(l *line, st *state, lk *look) {
+	s := &lk.styles
+	switch {
+	case st.message != "" && st.now.Before(st.messageUntil):
+		l.skip(1)
+		l.put(s.Text, cut(clean(st.message), l.width-2, lk.glyphs.ellipsis))
+	case !st.past.IsZero() && st.shown != nil:
+		l.put(s.Badge, " "+pastWords(st)+" ")
+	case st.frozen && st.shown != nil:
+		l.put(s.Badge, " frozen at "+st.shown.Time.Format(time.TimeOnly)+"   p goes on ")
+	case st.shown == nil:
+		l.skip(1)
+		l.put(s.Dim, "waiting for the first figures")
+	case st.shown.Driver.State != snapshot.DriverOK && st.shown.Driver.State != "":
+		l.skip(1)
+		l.put(s.Warning, "!")
+		l.skip(1)
+		l.put(s.Text, cut(noDriverWords(st.shown), l.width-4, lk.glyphs.ellipsis))
+	case len(st.shown.Alerts) > 0:
+		writeAlertSentence(l, st, lk)
+	case st.dayOne(lk):
+		writeDayOne(l, lk)
+	default:
+		writeCalm(l, st, lk)
+	}
+}
+
+// pastWords say which moment is looked at: "12:02:03, 2m14s ago   L live".
+func pastWords(st *state) string {
+	at := st.shown.Time
+	text := at.Format(time.TimeOnly)
+	if ago := st.now.Sub(at); ago > 0 {
+		if ago >= 12*time.Hour {
+			text = at.Format("Jan 2 15:04:05")
+		}
+		text += ", " + duration(ago) + " ago"
+	}
+	return text + "   L live"
+}
+
+func noDriverWords(shown *snapshot.Snapshot) string {
+	if shown.Driver.ProbesAnswering > 0 {
+		return "no driver: these figures come from the probes alone"
+	}
+	return "no driver: nothing to show until it is back"
+}
+
+// writeAlertSentence writes the alert that is chosen: the worst, or with "!"
+// the next one.
+func writeAlertSentence(l *line, st *state, lk *look) {
+	s, g := &lk.styles, &lk.glyphs
+	alerts := st.shown.Alerts
+	n := ((st.alert % len(alerts)) + len(alerts)) % len(alerts)
+	alert := &alerts[n]
+	style := s.Warning
+	if alert.Severity == snapshot.Urgent {
+		style = s.Leak
+	}
+	l.skip(1)
+	l.put(style, "!")
+	l.skip(1)
+	counter := ""
+	if len(alerts) > 1 {
+		counter = strconv.Itoa(n+1) + " of " + strconv.Itoa(len(alerts))
+		if l.width >= fullWidth {
+			counter += ", ! next"
+		}
+	}
+	head, tail := alertSentence(alert, st, lk, l.width)
+	room := l.width - l.used - 1
+	if counter != "" {
+		room -= 3 + len(counter)
+	}
+	if cellsOf(head)+cellsOf(tail) > room && tail != "" {
+		tail = cut(tail, room-cellsOf(head), g.ellipsis)
+	}
+	head = cut(head, room, g.ellipsis)
+	l.put(style, head)
+	l.put(s.Text, tail)
+	if counter != "" {
+		l.to(max(min(counterAt(l.width), l.width-1-len(counter)), l.used+3))
+		l.put(s.Dim, counter)
+	}
+}
+
+// counterAt is where "1 of 3" stands: on its own column, so that it does not
+// move with the sentence.
+func counterAt(width int) int {
+	switch {
+	case width >= 120:
+		return 104
+	case width >= fullWidth:
+		return width - 19
+	default:
+		return width
+	}
+}
+
+// alertSentence says what is wrong, and after it what to do about it.
+func alertSentence(alert *snapshot.Alert, st *state, lk *look, width int) (head, tail string) {
+	gpu := gpuOf(st.shown, alert.GPUUUID)
+	if alert.Kind == snapshot.AlertFullIn && gpu != nil && gpu.FullIn != nil {
+		return fullInSentence(alert, gpu, st, lk, width)
+	}
+	head = clean(alert.Message)
+	if gpu != nil && !strings.Contains(head, "GPU") {
+		head = "GPU " + strconv.Itoa(gpu.Index) + " " + head
+	}
+	if alert.Advice != "" {
+		tail = ": " + clean(alert.Advice)
+	}
+	return head, tail
+}
+
+// fullInSentence is the alarm that matters most, with the wall clock and the
+// process that grows where there is room.
+func fullInSentence(alert *snapshot.Alert, gpu *snapshot.GPU, st *state, lk *look, width int) (head, tail string) {
+	head = "GPU " + strconv.Itoa(gpu.Index) + " "
+	if width < 66 {
+		head += "full in " + untilFull(*gpu.FullIn)
+	} else {
+		head += fullIn(*gpu.FullIn, &lk.glyphs)
+	}
+	wide := width >= 120
+	if wide {
+		head += ", at " + st.moment().Add(gpu.FullIn.Median).Format(time.TimeOnly)
+	}
+	p := rowOf(st.shown, alert.Row)
+	if p == nil {
+		if alert.Advice != "" {
+			tail = ": " + clean(alert.Advice)
+		}
+		return head, tail
+	}
+	pid := strconv.Itoa(p.ID.Process.PID)
+	grows := pid
+	if rate, ok := p.GrowthPerSecond.Value(); ok && rate > 0 {
+		grows += " " + userName(p) + " grows " + perSecond(rate)
+		if !wide {
+			grows = userName(p) + " " + pid + " grows " + perSecond(rate)
+		}
+	}
+	returns, flushable := st.flushReturns(p, lk)
+	switch {
+	case wide && flushable:
+		tail = ": PID " + grows + "; F there returns " + returns.String()
+	case wide:
+		tail = ": PID " + grows
+	case flushable:
+		tail = ": F on " + pid + " returns " + returns.String()
+	default:
+		tail = ": " + grows
+	}
+	return head, tail
+}
+
+// flushReturns is what F on a process would give back, false where F is not
+// to be had: not bound, not allowed, or nothing to give.
+func (st *state) flushReturns(p *snapshot.Process, lk *look) (quantity.Bytes, bool) {
+	amount, ok := p.Returnable.Value()
+	if !ok || amount <= 0 || lk.keys == nil || !lk.keys.has(keyFlush) || !st.shownOwn(p) {
+		return 0, false
+	}
+	return amount, true
+}
+
+// dayOne reports whether nobody has a probe yet and there is a way to get one.
+func (st *state) dayOne(lk *look) bool {
+	return !st.hintOff && !st.partsShown() && len(st.shown.Rows) > 0 && lk.keys != nil && lk.keys.has(keyAttach)
+}
+
+func writeDayOne(l *line, lk *look) {
+	s := &lk.styles
+	parts := []span{
+		{s.Text, "what is in it? "}, {s.Dim, "start jobs with  "}, {s.Key, "vramscope run -- CMD"},
+		{s.Dim, ",  or "}, {s.Key, "a"}, {s.Dim, " on a running Python"},
+	}
+	l.skip(1)
+	for _, part := range parts {
+		l.put(part.style, part.text)
+	}
+}
+
+// writeCalm is the line of a box with nothing to say: what the textures of
+// the bar mean, or where the GPU lines' header says that, the sums.
+func writeCalm(l *line, st *state, lk *look) {
+	l.skip(1)
+	if l.width < legendWidth {
+		writeLegend(l, lk, l.width-2)
+		return
+	}
+	for _, part := range boxSums(st.shown, &lk.styles) {
+		l.put(part.style, part.text)
+	}
+}
+
+// boxSums is the whole box in one sentence.
+func boxSums(shown *snapshot.Snapshot, s *themes.Styles) []span {
+	var used, capacity, free, returnable quantity.Bytes
+	idle := 0
+	returnableKnown := false
+	for i := range shown.GPUs {
+		gpu := &shown.GPUs[i]
+		if gpu.State != snapshot.GPUOK {
+			continue
+		}
+		used += gpu.Memory.Used.Or(0)
+		capacity += gpu.Memory.Capacity().Or(0)
+		free += gpu.Memory.Free.Or(0)
+		if v, ok := gpu.Parts.Returnable.Value(); ok {
+			returnable, returnableKnown = returnable+v, true
+		}
+		if u, ok := gpu.Utilization.Value(); ok && u == 0 && gpu.Memory.Used.Or(0) > quantity.GiB {
+			idle++
+		}
+	}
+	parts := []span{
+		{s.Text, used.String()}, {s.Dim, " of "}, {s.Text, capacity.String()}, {s.Dim, " used   "},
+		{s.Text, free.String()}, {s.Dim, " free"},
+	}
+	if returnableKnown {
+		parts = append(parts, span{s.Dim, "   flushes would return "}, span{s.Text, returnable.String()})
+	}
+	if idle > 0 {
+		text := " GPU holds memory and does nothing"
+		if idle > 1 {
+			text = " GPUs hold memory and do nothing"
+		}
+		parts = append(parts, span{s.Dim, "   "}, span{s.Text, strconv.Itoa(idle)}, span{s.Dim, text})
+	}
+	return parts
+}

@@ -1,0 +1,169 @@
+package ui
+
+// columnID names a column of the process table.
+type columnID uint8
+
+// The columns, in the order in which they stand.
+const (
+	columnGPU columnID = iota
+	columnPID
+	columnUser
+	columnType
+	columnRuntime
+	columnSM
+	columnUsed
+	columnBar
+	columnAllocated
+	columnFragmented
+	columnCached
+	columnOther
+	columnFlush
+	columnPredicted
+	columnTrend
+	columnSpark
+	columnCPU
+	columnHost
+	columnTime
+	columnJob
+	columnCommand
+	columnCount
+)
+
+// column is one column: its title, how many cells it has without the blank
+// before it, and whether it needs the books of a probe.
+type column struct {
+	id    columnID
+	title string
+	cells int
+	left  bool // text stands at the left edge, figures at the right
+	parts bool // not there until the first probe has been seen
+}
+
+// columnOf is a switch and not a table, so that nothing is shared that could
+// be changed.
+func columnOf(id columnID) column {
+	switch id {
+	case columnGPU:
+		return column{id: id, title: "GPU", cells: 3}
+	case columnPID:
+		return column{id: id, title: "PID", cells: 7}
+	case columnUser:
+		return column{id: id, title: "USER", cells: 8, left: true}
+	case columnType:
+		return column{id: id, title: "TYP", cells: 3, left: true}
+	case columnRuntime:
+		return column{id: id, title: "RUNTIME", cells: 7, left: true, parts: true}
+	case columnSM:
+		return column{id: id, title: "SM%", cells: 4}
+	case columnUsed:
+		return column{id: id, title: "USED", cells: 5}
+	case columnBar:
+		return column{id: id, cells: 16, left: true}
+	case columnAllocated:
+		return column{id: id, title: "ALLOC", cells: 5, parts: true}
+	case columnFragmented:
+		return column{id: id, title: "FRAG", cells: 5, parts: true}
+	case columnCached:
+		return column{id: id, title: "CACHE", cells: 5, parts: true}
+	case columnOther:
+		return column{id: id, title: "OTHER", cells: 5, parts: true}
+	case columnFlush:
+		return column{id: id, title: "FLUSH", cells: 5, parts: true}
+	case columnPredicted:
+		return column{id: id, title: "+60s", cells: 5}
+	case columnTrend:
+		return column{id: id, cells: 1}
+	case columnSpark:
+		return column{id: id, title: "LAST 10m", cells: 10, left: true}
+	case columnCPU:
+		return column{id: id, title: "CPU%", cells: 4}
+	case columnHost:
+		return column{id: id, title: "HOST", cells: 5}
+	case columnTime:
+		return column{id: id, title: "TIME", cells: 6}
+	case columnJob:
+		return column{id: id, title: "JOB", cells: 14, left: true}
+	default:
+		return column{id: columnCommand, title: "COMMAND", left: true}
+	}
+}
+
+// columnNamed finds a column by its title; an unknown one is USED.
+func columnNamed(title string) columnID {
+	for id := range columnCount {
+		if c := columnOf(id); c.title == title && title != "" {
+			return id
+		}
+	}
+	return columnUsed
+}
+
+// How much the last column keeps.
+const (
+	commandLeast = 12 // in a pane, where columns are dear
+	commandGood  = 24 // and 28 % of the width
+)
+
+// columnsAt is the columns that a table of so many cells has. They are added
+// in the order of what they are worth while the command keeps its part; the
+// first that does not fit ends it, so that a wider screen never loses one.
+//
+// The first group is what a pane of 66 columns has whole; the second comes
+// with the width.
+func columnsAt(width int, b tableBox) []column {
+	first := [...]columnID{
+		columnCached, columnAllocated, columnFragmented, columnUser, columnPredicted, columnTrend,
+	}
+	second := [...]columnID{
+		columnTime, columnRuntime, columnSM, columnOther, columnType, columnJob, columnFlush, columnHost, columnCPU, columnSpark, columnBar,
+	}
+	var has [columnCount]bool
+	left := width - 1 - 1 // the mark, and the blank before the command
+	for _, id := range [...]columnID{columnGPU, columnPID, columnUsed} {
+		has[id] = true
+		left -= b.cells(id) + 1
+	}
+	left++ // the first column has no blank before it, but the mark
+	add := func(ids []columnID, least int) {
+		for _, id := range ids {
+			c := columnOf(id)
+			if c.parts && !b.parts || id == columnSpark && b.ascii {
+				continue
+			}
+			if left-b.cells(id)-1 < least {
+				return
+			}
+			has[id] = true
+			left -= b.cells(id) + 1
+		}
+	}
+	add(first[:], commandLeast)
+	if has[columnTrend] {
+		add(second[:], max(commandGood, (width*28+99)/100))
+	}
+	columns := make([]column, 0, columnCount)
+	for id := range columnCommand {
+		if has[id] {
+			c := columnOf(id)
+			c.cells = b.cells(id)
+			columns = append(columns, c)
+		}
+	}
+	last := columnOf(columnCommand)
+	last.cells = max(left, 0)
+	return append(columns, last)
+}
+
+// tableBox is what the columns depend on besides the width.
+type tableBox struct {
+	parts   bool // a probe has been seen
+	ascii   bool // no sparklines
+	wideGPU bool // GPU 10 and above with MIG: "12:3" has 4 cells
+}
+
+func (b tableBox) cells(id columnID) int {
+	if id == columnGPU && b.wideGPU {
+		return 4
+	}
+	return columnOf(id).cells
+}

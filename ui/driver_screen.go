@@ -1,0 +1,128 @@
+package ui
+
+import (
+	"strconv"
+	"time"
+
+	"vramscope/internal/quantity"
+	"vramscope/sampler/snapshot"
+)
+
+// driverRows is what the driver's screen takes: the text with a blank line
+// above and two below.
+const driverRows = 8
+
+// driverScreen stands in place of the GPU lines while no driver answers: what
+// happened, what is being done about it, and what is still known.
+type driverScreen struct {
+	look  *look
+	shown *snapshot.Snapshot
+	now   time.Time
+}
+
+// Render implements panel.
+func (d driverScreen) Render(width, height int) []string {
+	s := &d.look.styles
+	lines := [][]span{nil, {{s.Warning, d.happened()}}}
+	if next := d.next(); next != "" {
+		lines = append(lines, []span{{s.Text, next}})
+	}
+	lines = append(lines, nil)
+	if text := d.lastSeen(); text != "" {
+		lines = append(lines, []span{{s.Dim, "Last seen   "}, {s.Text, text}})
+	}
+	if n := d.shown.Driver.ProbesAnswering; n > 0 {
+		text := strconv.Itoa(n) + " probes answer: their allocators below; used and other unknown."
+		if n == 1 {
+			text = "1 probe answers: its allocators below; used and other unknown."
+		}
+		lines = append(lines, []span{{s.Dim, "Still here  "}, {s.Text, text}})
+	}
+	out := make([]string, 0, height)
+	for _, parts := range lines {
+		if len(out) == height {
+			break
+		}
+		l := newLine(width)
+		l.skip(3)
+		put(l, parts, width-1, d.look.glyphs.ellipsis)
+		out = append(out, l.String())
+	}
+	return filled(out, width, height)
+}
+
+// happened is the first sentence.
+func (d driverScreen) happened() string {
+	driver := &d.shown.Driver
+	reason := ""
+	if driver.Message != "" {
+		reason = " (" + clean(driver.Message) + ")"
+	}
+	switch driver.State {
+	case snapshot.DriverGone:
+		return "The NVIDIA driver went away at " + driver.Since.Format(time.TimeOnly) + reason + "."
+	case snapshot.DriverNotLoaded:
+		return "A driver library is here, but no NVIDIA driver is loaded" + reason + "."
+	case snapshot.DriverNoCgo:
+		return "This vramscope was built without cgo: it cannot read the driver."
+	case snapshot.DriverStarting:
+		return "The NVIDIA driver has not answered yet" + reason + "."
+	default:
+		return "There is no NVIDIA driver library here" + reason + "."
+	}
+}
+
+// next is what is being done about it.
+func (d driverScreen) next() string {
+	driver := &d.shown.Driver
+	text := ""
+	if driver.State == snapshot.DriverGone {
+		text = "Unloaded or upgraded? "
+	}
+	if driver.RetryAt.IsZero() {
+		return text
+	}
+	wait := max(driver.RetryAt.Sub(d.now), 0).Round(time.Second)
+	text += "Looking again in " + strconv.Itoa(int(wait/time.Second)) + " s"
+	if driver.State == snapshot.DriverGone {
+		text += "; the history is kept"
+	}
+	return text + "."
+}
+
+// lastSeen is the box as it was.
+func (d driverScreen) lastSeen() string {
+	if len(d.shown.GPUs) == 0 {
+		return ""
+	}
+	var used, total quantity.Bytes
+	for i := range d.shown.GPUs {
+		gpu := &d.shown.GPUs[i]
+		if v, ok := gpu.Memory.Used.Value(); ok {
+			used += v
+		} else {
+			used += gpu.LastUsed.Or(0)
+		}
+		total += gpu.Memory.Total.Or(0)
+	}
+	text := boxName(d.shown, d.look, true, false)
+	if i := firstBlank(text); len(d.shown.GPUs) > 0 && i > 0 {
+		text = text[:i]
+	}
+	if total > 0 {
+		text += ", " + wholeGiB(used) + " of " + wholeGiB(total) + "G used"
+	}
+	if d.shown.Driver.Version != "" {
+		text += ", driver " + clean(d.shown.Driver.Version)
+	}
+	return text
+}
+
+func firstBlank(text string) int {
+	for i := range len(text) {
+		if text[i] == ' ' {
+			return i
+		}
+	}
+	return -1
+}

@@ -1,0 +1,236 @@
+package ui
+
+import (
+	"strings"
+
+	"vramscope/internal/quantity"
+	"vramscope/sampler/snapshot"
+	"vramscope/themes"
+)
+
+// gpuColumns is how many cells each figure of a GPU line has, without the
+// blank before it; 0 is not there.
+type gpuColumns struct {
+	index, name, bar, used, free, flush, util, mem, temp, power, clock, ecc, processes, note int
+
+	percent bool // used is per cent of the GPU's own memory
+	halves  bool // two lines side by side: an alarm takes the place of util and temp
+}
+
+// The sizes between which bar and note grow with the screen: the note gets
+// one cell in five.
+const (
+	barLeast, barMost   = 16, 80
+	noteLeast, noteMost = 24, 43 // with its mark and a blank around it
+	alarmNote           = 12     // room for an alarm in its shortest form, and for nothing else
+)
+
+// columns shares width out. A wider screen never loses a figure.
+func (p *gpuPanel) columns(width int) gpuColumns {
+	kinds := p.kinds()
+	if p.halves == 2 {
+		return halfColumns(width, kinds > 1)
+	}
+	c := gpuColumns{index: 4, used: 10, util: 4, temp: 4, power: 4, note: noteLeast}
+	if p.big() {
+		c.used = 12
+	}
+	if kinds > 1 {
+		c.name = 8
+	}
+	switch {
+	case width >= 160:
+		c.mem, c.clock, c.ecc, c.processes = 4, 6, 3, 2
+		fallthrough
+	case width >= legendWidth:
+		c.free, c.flush, c.power = 5, 5, 8
+	case width < fullWidth:
+		c.narrow(width)
+		return c
+	}
+	// At 80 columns the bar has 25 cells.
+	extra := width - c.around() - 25 - noteLeast
+	if extra <= 0 {
+		c.bar = 25 + extra
+		return c
+	}
+	c.bar = min(25+extra*4/5, barMost)
+	c.note = width - c.around() - c.bar
+	return c
+}
+
+// around is every cell that neither the bar nor the note has.
+func (c *gpuColumns) around() int {
+	cells := c.index + 1 + c.name + c.nameGap() + 1 + c.used
+	for _, figure := range []int{c.free, c.flush, c.util, c.mem, c.temp, c.power, c.clock, c.ecc, c.processes} {
+		if figure > 0 {
+			cells += 1 + figure
+		}
+	}
+	return cells
+}
+
+func (c *gpuColumns) nameGap() int {
+	if c.name > 0 {
+		return 1
+	}
+	return 0
+}
+
+// narrow is for panes under 80 columns: total, power and temperature go, then
+// utilisation, then the note is an alarm only.
+func (c *gpuColumns) narrow(width int) {
+	c.index, c.name, c.power = 3, 0, 0
+	if width < 74 {
+		c.used = 5
+	}
+	if width < 66 {
+		c.temp = 0
+	}
+	if width < 50 {
+		c.util = 0
+	}
+	if width < 60 {
+		c.note = max(alarmNote, width-c.around()-21)
+	}
+	c.bar = width - c.around() - c.note
+}
+
+// halfColumns is for two lines side by side, each of so many cells.
+func halfColumns(width int, percent bool) gpuColumns {
+	c := gpuColumns{index: 3, used: 5, util: 4, temp: 3, halves: true, percent: percent}
+	if width < 36 {
+		c.temp = 0
+	}
+	if width >= 64 {
+		c.note = noteLeast
+	}
+	c.bar = width - c.around() - c.note
+	return c
+}
+
+// big reports whether used/total needs 12 cells: a property of the box.
+func (p *gpuPanel) big() bool {
+	for i := range p.shown.GPUs {
+		if p.shown.GPUs[i].Memory.Total.Or(0) >= 100*quantity.GiB-quantity.GiB/20 {
+			return true
+		}
+	}
+	return false
+}
+
+// kinds counts the kinds of GPU in the box, as far as 2.
+func (p *gpuPanel) kinds() int {
+	for i := range p.shown.GPUs {
+		if p.shown.GPUs[i].Name != p.shown.GPUs[0].Name {
+			return 2
+		}
+	}
+	return min(len(p.shown.GPUs), 1)
+}
+
+// writeHeader writes the line over the GPUs, which is also the bar's legend.
+func (p *gpuPanel) writeHeader(l *line, c gpuColumns) {
+	s := &p.look.styles
+	l.right(s.Header, "GPU", c.index)
+	l.skip(1)
+	start := l.used
+	writeLegend(l, p.look, c.name+c.nameGap()+c.bar)
+	l.to(start + c.name + c.nameGap() + c.bar + 1)
+	title := func(text string, cells int) { l.right(s.Header, text, cells) }
+	title("USED/TOTAL", c.used)
+	for _, column := range []struct {
+		text  string
+		cells int
+	}{
+		{"FREE", c.free}, {"FLUSH", c.flush}, {"UTIL", c.util}, {"MEM", c.mem}, {"TEMP", c.temp}, {"POWER", c.power},
+		{"CLOCK", c.clock}, {"ECC", c.ecc}, {"PR", c.processes},
+	} {
+		if column.cells > 0 {
+			l.skip(1)
+			title(column.text, column.cells)
+		}
+	}
+	l.skip(3)
+	l.put(s.Header, "NOTE")
+}
+
+// writeLegend names the textures of the bar in at most so many cells, as
+// fully as they allow.
+func writeLegend(l *line, lk *look, cells int) {
+	s, g := &lk.styles, &lk.glyphs
+	cached := "cached: returnable"
+	if lk.keys != nil && lk.keys.has(keyFlush) {
+		cached = "cached: F returns it"
+	}
+	glyphs := [...]string{g.other, g.unknown, g.allocated, g.stuck, g.returnable, g.free}
+	for _, form := range [...]struct {
+		gap   string
+		names [6]string
+	}{
+		{"  ", [6]string{" other", " unknown", " allocated", " stuck", " " + cached, " free"}},
+		{"  ", [6]string{" other", " unknown", " allocated", " stuck", " cached", " free"}},
+		{" ", [6]string{"other", "unknown", "alloc", "stuck", "cached", "free"}},
+		{" ", [6]string{"oth", "unk", "alc", "stk", "cac", ""}},
+	} {
+		need := len(form.gap) * 5
+		for _, name := range form.names {
+			need += 1 + len(name)
+		}
+		if need > cells {
+			continue
+		}
+		styles := [...]*themes.Style{&s.Other, &s.Unknown, &s.Allocated, &s.Stuck, &s.Returnable, &s.Free}
+		for i, name := range form.names {
+			if i > 0 {
+				l.skip(len(form.gap))
+			}
+			l.put(*styles[i], glyphs[i])
+			l.put(s.Header, name)
+		}
+		return
+	}
+}
+
+// tinyName is a GPU's name in 8 cells: "H100 80G", "RTX 4090".
+func tinyName(name string) string {
+	name = shortName(name)
+	if i := strings.Index(name, " HBM"); i >= 0 {
+		name = name[:i]
+	}
+	if len(name) > 8 {
+		name = strings.ReplaceAll(name, "GB", "G")
+	}
+	return cut(name, 8, "")
+}
+
+// fullName is a GPU's name without its vendor: "A100-SXM4-40GB".
+func fullName(name string) string {
+	name = clean(strings.TrimPrefix(name, "NVIDIA "))
+	return strings.TrimPrefix(name, "GeForce ")
+}
+
+// shortName leaves out the form factor as well: "A100 40GB".
+func shortName(name string) string {
+	name = fullName(name)
+	for _, factor := range []string{"-SXM2-", "-SXM3-", "-SXM4-", "-SXM5-", "-PCIE-", "-PCIe-"} {
+		name = strings.Replace(name, factor, " ", 1)
+	}
+	return strings.Replace(name, " PCIe", "", 1)
+}
+
+func appendClock(dst []byte, mhz snapshot.Int, dash string) []byte {
+	v, ok := mhz.Value()
+	if !ok {
+		return append(dst, dash...)
+	}
+	return append(appendInt(dst, min(max(v, 0), 99999)), 'M')
+}
+
+func appendCount(dst []byte, count snapshot.Int, dash string) []byte {
+	v, ok := count.Value()
+	if !ok {
+		return append(dst, dash...)
+	}
+	return appendInt(dst, min(max(v, 0), 999))
+}

@@ -1,0 +1,209 @@
+package ui
+
+import (
+	"strconv"
+	"time"
+
+	"vramscope/internal/quantity"
+	"vramscope/sampler/snapshot"
+	"vramscope/themes"
+)
+
+// The note at the end of a GPU line is one thing, the worst there is to say:
+//
+//	lost, uncorrectable ECC error, full in, out of memory just seen, low
+//	memory, leak, other errors, throttled, idle holder, owner
+//
+// In red it has to be acted on, in yellow it has to be known; who is there is
+// dim.
+
+// noteOrder is the worst first. What is not in it is no alarm of a GPU.
+var noteOrder = [...]snapshot.AlertKind{
+	snapshot.AlertECC, snapshot.AlertFullIn, snapshot.AlertOutOfMemory, snapshot.AlertLowMemory,
+	snapshot.AlertLeak, snapshot.AlertXID, snapshot.AlertHanging, snapshot.AlertThrottled,
+}
+
+// note is the text for one line and its style. Dim text is no alarm.
+func (p *gpuPanel) note(line gpuLine, c gpuColumns) (string, themes.Style) {
+	s := &p.look.styles
+	if line.instance != nil {
+		return p.instanceOwner(line), s.Dim
+	}
+	brief := c.note < noteLeast-6 // an alarm in its shortest form, or nothing
+	if text := lostNote(line.gpu, p.now, brief); text != "" {
+		return text, s.Warning
+	}
+	for _, kind := range noteOrder {
+		if alert := p.alert(line.gpu, kind); alert != nil {
+			return p.alarmNote(line.gpu, alert, c, brief)
+		}
+	}
+	if brief {
+		return "", s.Dim
+	}
+	return p.calmNote(line, c), s.Dim
+}
+
+func (p *gpuPanel) alert(gpu *snapshot.GPU, kind snapshot.AlertKind) *snapshot.Alert {
+	for i := range p.shown.Alerts {
+		if a := &p.shown.Alerts[i]; a.Kind == kind && a.GPUUUID == gpu.UUID {
+			return a
+		}
+	}
+	return nil
+}
+
+func (p *gpuPanel) alarmNote(gpu *snapshot.GPU, alert *snapshot.Alert, c gpuColumns, brief bool) (string, themes.Style) {
+	style := p.look.styles.Warning
+	if alert.Severity == snapshot.Urgent {
+		style = p.look.styles.Alarm
+	}
+	text := clean(alert.Note)
+	if alert.Kind == snapshot.AlertFullIn && gpu.FullIn != nil {
+		if brief {
+			return untilFull(*gpu.FullIn), style
+		}
+		text = fullIn(*gpu.FullIn, &p.look.glyphs)
+	}
+	return text, style
+}
+
+// lostNote is what there is to say of a GPU that does not answer.
+func lostNote(gpu *snapshot.GPU, now time.Time, brief bool) string {
+	if gpu.State == snapshot.GPUOK || gpu.State == "" {
+		return ""
+	}
+	text := clean(gpu.Message)
+	switch {
+	case gpu.State == snapshot.GPUHanging:
+		text = "no answer"
+	case !gpu.RetryAt.IsZero():
+		text = "retry"
+		if !brief {
+			text += " " + duration(gpu.RetryAt.Sub(now))
+		}
+	case gpu.State == snapshot.GPULost:
+		text = "lost"
+	}
+	if used, ok := gpu.LastUsed.Value(); ok && !brief {
+		text += ", had " + used.String()
+	}
+	return text
+}
+
+// stateWords stand in the bar of a GPU that does not answer.
+func stateWords(gpu *snapshot.GPU, now time.Time) string {
+	since := ""
+	if !gpu.Since.IsZero() {
+		since = " " + duration(now.Sub(gpu.Since))
+	}
+	switch gpu.State {
+	case snapshot.GPUHanging:
+		return "no answer for" + since
+	case snapshot.GPULost:
+		return "lost" + since + " ago"
+	default:
+		return "error" + since + " ago"
+	}
+}
+
+// calmNote is for a GPU with nothing wrong: why it is slow, that it is held
+// without being used, or whose it is.
+func (p *gpuPanel) calmNote(line gpuLine, c gpuColumns) string {
+	gpu := line.gpu
+	if gpu.MIG || len(gpu.Instances) > 0 {
+		return migNote(gpu)
+	}
+	owner := p.owner(gpu.UUID, snapshot.InstanceID{}, c.note >= noteMost || !p.idle(gpu))
+	switch {
+	case len(gpu.Throttled) > 0:
+		return "throttled: " + clean(gpu.Throttled[0])
+	case p.idle(gpu):
+		text := "idle " + coarse(p.now.Sub(gpu.IdleSince))
+		if owner != "" {
+			text += ", " + owner
+		}
+		return text
+	default:
+		return owner
+	}
+}
+
+// idle is rule 12: nothing has run for ten minutes, and more than a GiB is
+// held.
+func (p *gpuPanel) idle(gpu *snapshot.GPU) bool {
+	return !gpu.IdleSince.IsZero() && p.now.Sub(gpu.IdleSince) > 10*time.Minute && gpu.Memory.Used.Or(0) > quantity.GiB
+}
+
+// migNote counts the instances, and the slices that none has.
+func migNote(gpu *snapshot.GPU) string {
+	const slices = 7 // of every GPU that has MIG
+	text, spare := "MIG "+strconv.Itoa(len(gpu.Instances))+" inst", slices
+	for i := range gpu.Instances {
+		if gpu.Instances[i].Slices == 0 {
+			return text
+		}
+		spare -= gpu.Instances[i].Slices
+	}
+	if spare > 0 {
+		text += ", " + strconv.Itoa(spare) + "g spare"
+	}
+	return text
+}
+
+// instanceOwner is who is on a MIG instance.
+func (p *gpuPanel) instanceOwner(line gpuLine) string {
+	if owner := p.owner(line.gpu.UUID, line.instance.ID, false); owner != "" {
+		return owner
+	}
+	if line.instance.ProcessCount.Known() {
+		return "empty"
+	}
+	return ""
+}
+
+// owner names the biggest holder of a GPU or instance and counts the other
+// processes that compute there: "dave dlrm.py +1".
+func (p *gpuPanel) owner(gpuUUID string, instance snapshot.InstanceID, count bool) string {
+	var biggest *snapshot.Process
+	others := -1
+	for i := range p.shown.Rows {
+		row := &p.shown.Rows[i]
+		if row.ID.GPUUUID != gpuUUID || row.ID.Instance != instance {
+			continue
+		}
+		if row.Type != "G" {
+			others++
+		}
+		if biggest == nil || row.Used.Or(0) > biggest.Used.Or(0) {
+			biggest = row
+		}
+	}
+	if biggest == nil {
+		return ""
+	}
+	text := userName(biggest)
+	if name := programName(biggest); name != "" && !biggest.ID.Process.Foreign() {
+		text += " " + name
+	}
+	if count && others > 0 {
+		text += " +" + strconv.Itoa(others)
+	}
+	return text
+}
+
+// writeNote writes the note into the last cells of a line: a mark where it is
+// an alarm, and after an alarm, where there is room, who is there.
+func (p *gpuPanel) writeNote(l *line, text string, style themes.Style, cells int) {
+	s := &p.look.styles
+	end := l.used + cells
+	cells = min(cells, noteMost)
+	if style == s.Dim || text == "" {
+		l.skip(2)
+		l.put(s.Dim, cut(text, cells-3, p.look.glyphs.ellipsis))
+		l.to(end)
+		return
+	}
+	l.put(style, "! "+cut(text, cells-3, p.look.glyphs.ellipsis))
+	l.to(end)
+}

@@ -1,0 +1,171 @@
+package ui
+
+import (
+	"strconv"
+	"strings"
+	"time"
+
+	"vramscope/internal/quantity"
+	"vramscope/sampler/snapshot"
+)
+
+// writeHeader writes the first line: what this is, which box, and the time.
+// SIMULATED, READ-ONLY and PAST stand right after the name and never go.
+//
+//	vramscope  root@h100-03  8×H100 80GB HBM3  drv 550.163  CUDA 12.4     12:04:17
+func writeHeader(l *line, st *state, lk *look) {
+	s := &lk.styles
+	clock := st.now.Format(time.TimeOnly)
+	if st.now.IsZero() {
+		clock = ""
+	}
+	badges, need := st.badges(), len(" vramscope")
+	for _, badge := range badges {
+		need += 2 + len(badge)
+	}
+	l.skip(1)
+	if need <= l.width {
+		l.put(s.Strong, "vramscope")
+	}
+	for _, badge := range badges {
+		l.skip(min(2, l.used-1))
+		l.put(s.Badge, badge)
+	}
+	if st.shown != nil {
+		gap := 2
+		for i, item := range headerItems(st, lk) {
+			if item.text == "" {
+				continue
+			}
+			if l.width >= legendWidth && i > 1 {
+				gap = 3
+			}
+			if l.used+gap+cellsOf(item.text)+2+len(clock)+1 > l.width {
+				break
+			}
+			l.skip(gap)
+			l.put(item.style, item.text)
+		}
+	}
+	if l.used+2+len(clock)+1 <= l.width {
+		l.to(l.width - len(clock) - 1)
+		l.put(s.Text, clock)
+	}
+}
+
+// badges are what must not be overlooked.
+func (st *state) badges() []string {
+	var badges []string
+	if st.shown != nil && st.shown.Simulated {
+		badges = append(badges, "SIMULATED")
+	}
+	if st.readOnly {
+		badges = append(badges, "READ-ONLY")
+	}
+	switch {
+	case !st.past.IsZero():
+		badges = append(badges, "PAST")
+	case st.frozen:
+		badges = append(badges, "FROZEN")
+	}
+	return badges
+}
+
+// headerItems are what the header says, the most important first; what does
+// not fit ends it. A pane says less of each.
+func headerItems(st *state, lk *look) []span {
+	s, shown := &lk.styles, st.shown
+	pane, wide := st.width < fullWidth, st.width >= legendWidth
+	host := clean(shown.Host.Name)
+	if !pane && shown.Host.User != "" {
+		host = clean(shown.Host.User) + "@" + host
+	}
+	items := []span{{s.Text, host}}
+	if words := driverWords(shown, st.now); words != "" {
+		return append(items, span{s.Warning, words})
+	}
+	items = append(items, span{s.Text, boxName(shown, lk, pane, wide)})
+	if pane {
+		return items
+	}
+	driver, version := "drv ", shown.Driver.Version
+	if wide {
+		driver = "driver "
+	} else if parts := strings.Split(version, "."); len(parts) > 2 {
+		version = parts[0] + "." + parts[1]
+	}
+	if version != "" {
+		items = append(items, span{s.Dim, driver + clean(version)})
+	}
+	if shown.Driver.CUDAVersion != "" {
+		items = append(items, span{s.Dim, "CUDA " + clean(shown.Driver.CUDAVersion)})
+	}
+	if total, ok := shown.Host.MemoryTotal.Value(); ok && st.width >= 160 {
+		if used, ok := shown.Host.MemoryUsed.Value(); ok {
+			items = append(items, span{s.Dim, "host RAM " + wholeGiB(used) + "/" + wholeGiB(total) + "G"})
+		}
+	}
+	if load, ok := shown.Host.Load.Value(); ok && st.width >= 160 {
+		items = append(items, span{s.Dim, "load " + strconv.FormatFloat(load, 'f', 1, 64)})
+	}
+	return items
+}
+
+// driverWords replace the GPUs where there is no driver to tell them.
+func driverWords(shown *snapshot.Snapshot, now time.Time) string {
+	switch shown.Driver.State {
+	case snapshot.DriverOK, "":
+		return ""
+	case snapshot.DriverGone:
+		return "driver gone " + duration(now.Sub(shown.Driver.Since)) + " ago"
+	case snapshot.DriverNotLoaded:
+		return "no driver loaded"
+	case snapshot.DriverNoCgo:
+		return "built without cgo"
+	case snapshot.DriverStarting:
+		return "waiting for the driver"
+	default:
+		return "no driver"
+	}
+}
+
+// boxName is "8×H100 80GB HBM3", or the kinds where there are several.
+func boxName(shown *snapshot.Snapshot, lk *look, pane, wide bool) string {
+	var names []string
+	var counts []int
+	for i := range shown.GPUs {
+		name := headerName(shown.GPUs[i].Name, pane, wide)
+		if n := len(names); n > 0 && names[n-1] == name {
+			counts[n-1]++
+			continue
+		}
+		names, counts = append(names, name), append(counts, 1)
+	}
+	if len(names) == 0 {
+		return "no GPU"
+	}
+	if len(names) > 3 {
+		return strconv.Itoa(len(shown.GPUs)) + " GPUs"
+	}
+	for i := range names {
+		names[i] = strconv.Itoa(counts[i]) + lk.glyphs.times + names[i]
+	}
+	return strings.Join(names, ", ")
+}
+
+// headerName is a GPU's name: in a pane without the kind of its memory, in
+// full on a wide screen.
+func headerName(name string, pane, wide bool) string {
+	if wide {
+		return fullName(name)
+	}
+	name = shortName(name)
+	if i := strings.Index(name, " HBM"); pane && i >= 0 {
+		name = name[:i]
+	}
+	return name
+}
+
+func wholeGiB(amount quantity.Bytes) string {
+	return strconv.FormatFloat(float64(amount)/float64(quantity.GiB), 'f', 0, 64)
+}

@@ -1,0 +1,190 @@
+package ui
+
+import (
+	"strconv"
+	"time"
+
+	"vramscope/sampler/snapshot"
+	"vramscope/themes"
+)
+
+// writeKeys writes the last line: the keys that mean something now, as many
+// as fit, and at the right what narrows the table, which rows are in view,
+// the interval, and whether the screen is live.
+func writeKeys(l *line, st *state, lk *look, view view) {
+	status := keysStatus(st, lk, view)
+	cells := spanCells(status)
+	gap := 2
+	if l.width >= legendWidth {
+		gap = 3
+	}
+	if lk.keys != nil {
+		writeHints(l, lk, st.hints(lk, view), gap, l.width-cells-4)
+	}
+	l.to(l.width - cells - 1)
+	for _, part := range status {
+		l.put(part.style, part.text)
+	}
+}
+
+// hints are the keys of the part of the screen that has them. In a pane
+// without a table there are two: help, and how to see the processes.
+func (st *state) hints(lk *look, view view) []hint {
+	gpus := 0
+	if st.shown != nil {
+		gpus = len(st.shown.GPUs)
+	}
+	hints := lk.keys.hints(st.scope(), !st.past.IsZero(), gpus)
+	if st.detail || st.overlay != nil || view.layout.table.rows > 0 || st.scope() != inMain {
+		return hints
+	}
+	few := make([]hint, 0, 2)
+	for _, h := range hints {
+		switch h.key {
+		case "Enter":
+			h.text = "processes"
+			few = append(few, h)
+		case "?":
+			few = append(few, h)
+		}
+	}
+	return few
+}
+
+// scope is the part of the screen that has the keys.
+func (st *state) scope() scope {
+	switch {
+	case st.overlay != nil:
+		return inOverlay
+	case st.detail:
+		return inDetail
+	case st.shown != nil && st.shown.Driver.State != snapshot.DriverOK && st.shown.Driver.State != "":
+		return inNoDriver
+	default:
+		return inMain
+	}
+}
+
+func writeHints(l *line, lk *look, hints []hint, gap, room int) {
+	s := &lk.styles
+	l.skip(1)
+	for i, h := range fitHints(hints, room, gap) {
+		if i > 0 {
+			l.skip(gap)
+		}
+		l.put(s.Key, h.key)
+		l.skip(1)
+		l.put(s.Dim, h.text)
+	}
+}
+
+// keysStatus is the right end of the line.
+func keysStatus(st *state, lk *look, view view) []span {
+	s := &lk.styles
+	var parts []span
+	add := func(style *themes.Style, text string) {
+		if text == "" {
+			return
+		}
+		if len(parts) > 0 {
+			parts = append(parts, span{s.Text, "  "})
+		}
+		parts = append(parts, span{*style, text})
+	}
+	if view.layout.header.rows == 0 {
+		for _, badge := range st.badges() {
+			add(&s.Badge, badge)
+		}
+	}
+	inTable := view.layout.table.rows > 0 && !st.detail
+	if inTable {
+		add(&s.Warning, st.narrowed())
+		add(&s.Dim, view.inView())
+	}
+	if (inTable || st.detail) && st.shown != nil {
+		add(&s.Dim, interval(st.shown.Interval))
+	}
+	style, text := st.liveness(lk)
+	add(style, text)
+	return parts
+}
+
+// narrowed says what keeps rows out of the table: a list that is not whole
+// must not look so.
+func (st *state) narrowed() string {
+	text := ""
+	if f := st.focus; f != nil {
+		if gpu := gpuOf(st.shown, f.gpuUUID); gpu != nil {
+			text = "GPU " + strconv.Itoa(gpu.Index)
+		}
+	}
+	if st.mine {
+		text = joinedWords(text, "mine")
+	}
+	if st.filter != "" {
+		text = joinedWords(text, "~"+cut(clean(st.filter), 12, ""))
+	}
+	return text
+}
+
+func joinedWords(a, b string) string {
+	if a == "" {
+		return b
+	}
+	return a + " " + b
+}
+
+// liveness says whether the figures are of now.
+func (st *state) liveness(lk *look) (*themes.Style, string) {
+	s := &lk.styles
+	switch {
+	case st.shown == nil:
+		return &s.Dim, "STARTING"
+	case !st.past.IsZero():
+		return &s.Badge, "PAST"
+	case st.frozen:
+		return &s.Badge, "FROZEN"
+	case st.scope() == inNoDriver, st.shown.Driver.State != snapshot.DriverOK && st.shown.Driver.State != "":
+		return &s.Warning, "NO DRIVER"
+	case st.behind():
+		return &s.Warning, "LATE " + duration(st.now.Sub(st.shown.Time))
+	default:
+		return &s.Text, "LIVE"
+	}
+}
+
+// behind reports whether the newest figures are older than they should be:
+// then it is not true that the screen is live.
+func (st *state) behind() bool {
+	late := st.now.Sub(st.shown.Time)
+	return late > 3*st.shown.Interval && late > 3*time.Second
+}
+
+func interval(d time.Duration) string {
+	switch {
+	case d <= 0:
+		return ""
+	case d%time.Second == 0:
+		return duration(d)
+	case d < time.Second:
+		return strconv.FormatInt(int64(d/time.Millisecond), 10) + "ms"
+	default:
+		return strconv.FormatFloat(d.Seconds(), 'f', 1, 64) + "s"
+	}
+}
+
+// view is what of the table is in view.
+type view struct {
+	layout      layout
+	first, rows int // from the first row, so many
+	total       int // rows that there are
+}
+
+// inView is "1-12/13".
+func (v view) inView() string {
+	if v.total == 0 {
+		return "0/0"
+	}
+	last := min(v.first+v.rows, v.total)
+	return strconv.Itoa(min(v.first+1, last)) + "-" + strconv.Itoa(last) + "/" + strconv.Itoa(v.total)
+}

@@ -1,0 +1,169 @@
+package ui
+
+// layout is where everything stands, in rows and cells of the screen.
+//
+//	header │ GPU header │ GPU lines │ table │ graph, detail beside it │ alert │ keys
+//
+// It depends on the size and on what the box is (GPUs, MIG, kinds), not on
+// values, so that nothing moves but data. In a small pane rows go in the
+// order table, keys, alert, GPU lines; what is left in the end is the GPU
+// lines with an alarm and one line that says the worst.
+type layout struct {
+	width, height int
+
+	header rect
+	gpus   rect // with its header line where gpuHeader is set
+	spare  rect // one row that nothing else has a use for: the legend
+	table  rect // with its header line; no rows where it does not fit
+	graph  rect
+	detail rect // beside the graph
+	alert  rect
+	keys   rect
+
+	gpuHeader  bool
+	gpuColumns int  // 1 or 2
+	instances  bool // MIG instances have lines of their own
+}
+
+// rect is a rectangle of the screen; without rows it is not there.
+type rect struct{ top, left, rows, cells int }
+
+// The sizes that the drawings are made for.
+const (
+	leastWidth, leastHeight = 30, 3
+	fullWidth, fullHeight   = 80, 24 // below it is a pane, and parts go
+	legendWidth             = 100    // from here the GPU lines have a header that is the legend
+	detailWidth             = 180
+	detailHeight            = 46
+
+	tableLeast = 1 + 6 // header and rows
+	tableGood  = 1 + 12
+	graphLeast = 12
+	graphMost  = 16
+)
+
+// box is what the layout depends on besides the size.
+type box struct {
+	gpus      int
+	instances int  // MIG instances, all of them
+	opened    int  // those of the GPU in focus
+	noDriver  bool // the driver's screen stands in place of the GPU lines
+	tableOnly bool // a pane too small for both shows the table
+}
+
+// arrange places everything on a screen of width×height.
+func arrange(width, height int, b box) layout {
+	lay := layout{width: width, height: height, gpuColumns: 1}
+	gpuRows := b.gpus + b.opened
+	if twoColumns(width, height, b) {
+		lay.gpuColumns, gpuRows = 2, (b.gpus+1)/2
+	}
+	if b.noDriver {
+		gpuRows = driverRows
+	}
+	const around = 3 // header, alert, keys
+	free := height - around - gpuRows
+	if width >= legendWidth && !b.noDriver && free > tableLeast {
+		lay.gpuHeader = true
+		gpuRows, free = gpuRows+1, free-1
+	}
+	if free < tableLeast && height >= fullHeight {
+		gpuRows, free = gpuRows+free-tableLeast, tableLeast // the GPU lines scroll
+	}
+	if b.tableOnly && free < tableLeast {
+		gpuRows, free = 0, max(height-around, 0)
+	}
+	switch {
+	case free >= 2:
+		lay.withTable(gpuRows, free, b)
+	case free >= 0:
+		lay.withoutTable(gpuRows, free)
+	default:
+		lay.pane(min(gpuRows, height-1))
+	}
+	return lay
+}
+
+// twoColumns: GPU lines are in two halves of the width where the board has
+// more GPUs than the height has room for. Instances need the whole width.
+func twoColumns(width, height int, b box) bool {
+	const half = 29 // index, 15 cells of bar, used, alarm
+	return b.gpus > 8 && b.opened == 0 && width >= 2*half+2 && (height < 40 || b.gpus > 16)
+}
+
+// withTable hands out rows that are to spare, in the order of what they are
+// worth: table, graph, MIG lines, a higher graph, then the table again.
+func (lay *layout) withTable(gpuRows, free int, b box) {
+	table := min(free, tableGood)
+	free -= table
+	graph := 0
+	if free >= graphLeast && !b.noDriver {
+		graph = graphLeast
+		free -= graph
+	}
+	if more := b.instances - b.opened; more > 0 && more <= free && lay.gpuColumns == 1 {
+		lay.instances = true
+		gpuRows, free = gpuRows+more, free-more
+	}
+	if graph > 0 {
+		more := min(free, graphMost-graphLeast)
+		graph, free = graph+more, free-more
+	}
+	lay.stack(1, gpuRows, 0, table+free, graph)
+	if graph == graphMost && lay.width >= detailWidth && lay.height >= detailHeight {
+		lay.graph.cells = lay.width * 3 / 5
+		lay.detail = rect{lay.graph.top, lay.graph.cells + 1, graph, lay.width - lay.graph.cells - 1}
+	}
+}
+
+func (lay *layout) withoutTable(gpuRows, free int) { lay.stack(1, gpuRows, free, 0, 0) }
+
+// pane is for fewer rows than GPU lines, header, alert and keys need: alert
+// and keys share a line, then the header goes.
+func (lay *layout) pane(gpuRows int) {
+	header := 0
+	if lay.height >= gpuRows+2 {
+		header = 1
+	}
+	lay.stack(header, gpuRows, 0, 0, 0)
+}
+
+func (lay *layout) stack(header, gpus, spare, table, graph int) {
+	top := 0
+	place := func(rows int) rect {
+		r := rect{top, 0, rows, lay.width}
+		top += rows
+		return r
+	}
+	lay.header = place(header)
+	lay.gpus = place(gpus)
+	lay.spare = place(spare)
+	lay.table = place(table)
+	lay.graph = place(graph)
+	if lay.height-top >= 2 {
+		lay.alert = place(1)
+	}
+	lay.keys = place(lay.height - top)
+}
+
+// rows is how many process rows the table has room for.
+func (lay *layout) rows() int { return max(lay.table.rows-1, 0) }
+
+// over is where a dialog stands: the table, or in a pane that has none
+// whatever there is above the alert line.
+func (lay *layout) over() rect {
+	if lay.table.rows > 0 {
+		return rect{lay.table.top, 0, lay.table.rows + lay.graph.rows, lay.width}
+	}
+	return rect{0, 0, max(lay.height-lay.alert.rows-lay.keys.rows, 0), lay.width}
+}
+
+// above is everything over the alert line: the place of the detail.
+func (lay *layout) above() rect {
+	return rect{0, 0, max(lay.height-lay.alert.rows-lay.keys.rows, 0), lay.width}
+}
+
+// below is everything under the header: the place of help.
+func (lay *layout) below() rect {
+	return rect{lay.header.rows, 0, lay.height - lay.header.rows, lay.width}
+}

@@ -1,0 +1,227 @@
+package ui
+
+import (
+	"math"
+	"strconv"
+	"time"
+
+	"vramscope/internal/quantity"
+	"vramscope/sampler/snapshot"
+)
+
+// How figures are written. Each has a fixed largest width, so that a column
+// of them never shifts. The append functions write into a buffer, because a
+// frame has hundreds of them.
+
+// appendBytes writes at most 5 cells, the dash for an unknown amount.
+func appendBytes(dst []byte, amount snapshot.Bytes, dash string) []byte {
+	v, ok := amount.Value()
+	if !ok {
+		return append(dst, dash...)
+	}
+	return v.Append(dst)
+}
+
+// appendKept writes cached memory that no flush returns, at most 5 cells with
+// its brackets: "(33G)", "(.6G)".
+func appendKept(dst []byte, amount quantity.Bytes) []byte {
+	v, unit := float64(amount)/float64(quantity.KiB), byte('K')
+	for _, u := range []byte("MGTPE") {
+		if v < 99.5 {
+			break
+		}
+		v, unit = v/1024, u
+	}
+	dst = append(dst, '(')
+	if v < 0.95 && v > 0 {
+		dst = append(dst, '.', '0'+byte(min(max(math.Round(v*10), 1), 9)))
+	} else {
+		dst = strconv.AppendFloat(dst, v, 'f', 0, 64)
+	}
+	return append(dst, unit, ')')
+}
+
+// appendUsedTotal writes "60.8/79.6G", at most 10 cells, and 12 from 100 GiB on.
+func appendUsedTotal(dst []byte, used, total snapshot.Bytes, dash string) []byte {
+	dst = appendGiB(dst, used, dash)
+	dst = append(dst, '/')
+	if dst = appendGiB(dst, total, dash); total.Known() {
+		dst = append(dst, 'G')
+	}
+	return dst
+}
+
+func appendGiB(dst []byte, amount snapshot.Bytes, dash string) []byte {
+	v, ok := amount.Value()
+	if !ok {
+		return append(dst, dash...)
+	}
+	gib := float64(v) / float64(quantity.GiB)
+	if gib >= 999.95 || gib <= -99.95 {
+		return strconv.AppendFloat(dst, gib, 'f', 0, 64)
+	}
+	return strconv.AppendFloat(dst, gib, 'f', 1, 64)
+}
+
+// appendPercent writes at most 4 cells: "97%".
+func appendPercent(dst []byte, value snapshot.Int, dash string) []byte {
+	v, ok := value.Value()
+	if !ok {
+		return append(dst, dash...)
+	}
+	return append(strconv.AppendInt(dst, int64(min(max(v, 0), 999)), 10), '%')
+}
+
+// appendTemperature writes at most 4 cells, without a degree sign: "68C".
+func appendTemperature(dst []byte, value snapshot.Int, dash string) []byte {
+	v, ok := value.Value()
+	if !ok {
+		return append(dst, dash...)
+	}
+	return append(strconv.AppendInt(dst, int64(min(max(v, -99), 999)), 10), 'C')
+}
+
+// appendWatts writes at most 4 cells: "612W", and "1.2k" from 1000 W on.
+func appendWatts(dst []byte, power snapshot.Float, dash string) []byte {
+	v, ok := power.Value()
+	if !ok {
+		return append(dst, dash...)
+	}
+	if !(v < 999.5) {
+		return append(strconv.AppendFloat(dst, min(v/1000, 9.9), 'f', 1, 64), 'k')
+	}
+	return append(strconv.AppendFloat(dst, max(v, 0), 'f', 0, 64), 'W')
+}
+
+// appendPower writes at most 8 cells: "612/700W", and "1.0/1.2k" from 1000 W on.
+func appendPower(dst []byte, power, limit snapshot.Float, dash string) []byte {
+	most, ok := limit.Value()
+	if !ok {
+		return appendWatts(dst, power, dash)
+	}
+	v, ok := power.Value()
+	if !ok {
+		return append(dst, dash...)
+	}
+	if most < 999.5 && v < 999.5 {
+		dst = strconv.AppendFloat(dst, max(v, 0), 'f', 0, 64)
+		dst = append(dst, '/')
+		return append(strconv.AppendFloat(dst, max(most, 0), 'f', 0, 64), 'W')
+	}
+	dst = strconv.AppendFloat(dst, min(max(v, 0)/1000, 9.9), 'f', 1, 64)
+	dst = append(dst, '/')
+	return append(strconv.AppendFloat(dst, min(most/1000, 9.9), 'f', 1, 64), 'k')
+}
+
+func appendInt(dst []byte, v int) []byte { return strconv.AppendInt(dst, int64(v), 10) }
+
+// appendDuration writes two units in at most 6 cells: "58s", "4m10s",
+// "2h23m", "1d06h", "41d".
+func appendDuration(dst []byte, d time.Duration) []byte {
+	s := int64(max(d, 0) / time.Second)
+	pair := func(big, small int64, bigUnit, smallUnit byte) []byte {
+		dst = append(strconv.AppendInt(dst, big, 10), bigUnit)
+		if small < 10 {
+			dst = append(dst, '0')
+		}
+		return append(strconv.AppendInt(dst, small, 10), smallUnit)
+	}
+	const minute, hour, day = 60, 60 * 60, 24 * 60 * 60
+	switch {
+	case s < minute:
+		return append(strconv.AppendInt(dst, s, 10), 's')
+	case s < hour:
+		return pair(s/minute, s%minute, 'm', 's')
+	case s < day:
+		return pair(s/hour, s%hour/minute, 'h', 'm')
+	case s < 10*day:
+		return pair(s/day, s%day/hour, 'd', 'h')
+	default:
+		return append(strconv.AppendInt(dst, min(s/day, 99999), 10), 'd')
+	}
+}
+
+// duration is appendDuration as text.
+func duration(d time.Duration) string { return string(appendDuration(nil, d)) }
+
+// coarse is a duration in its largest unit: "42m".
+func coarse(d time.Duration) string {
+	d = max(d, 0)
+	switch {
+	case d < time.Minute:
+		return strconv.FormatInt(int64(d/time.Second), 10) + "s"
+	case d < time.Hour:
+		return strconv.FormatInt(int64(d/time.Minute), 10) + "m"
+	case d < 48*time.Hour:
+		return strconv.FormatInt(int64(d/time.Hour), 10) + "h"
+	default:
+		return strconv.FormatInt(int64(d/(24*time.Hour)), 10) + "d"
+	}
+}
+
+// fullIn is "full in 4m10s (3m–6m)": the median with its 80 % interval, whose
+// bounds are rounded outward to minutes.
+func fullIn(f snapshot.FullIn, g *glyphs) string {
+	return "full in " + untilFull(f) + " (" + fullBounds(f, g) + ")"
+}
+
+// untilFull is the median alone: two units below ten minutes, one from there.
+func untilFull(f snapshot.FullIn) string {
+	if f.Median >= 10*time.Minute {
+		return coarse(f.Median)
+	}
+	return duration(f.Median)
+}
+
+func fullBounds(f snapshot.FullIn, g *glyphs) string {
+	earliest := int64(max(f.Earliest, 0) / time.Minute)
+	text := strconv.FormatInt(earliest, 10) + "m"
+	if f.Latest <= 0 {
+		return text + "+"
+	}
+	latest := int64((f.Latest + time.Minute - 1) / time.Minute)
+	return text + g.enDash + strconv.FormatInt(latest, 10) + "m"
+}
+
+// perSecond is a rate of growth: "25M/s".
+func perSecond(rate quantity.Bytes) string { return rate.String() + "/s" }
+
+// sameFigure reports whether two amounts look the same on the screen.
+// Numeric columns sort by what is shown, so that noise in the fourth digit
+// does not swap rows.
+func sameFigure(a, b quantity.Bytes) bool { return shown(a) == shown(b) }
+
+// shown rounds an amount to the digits that the screen has for it: three
+// significant ones from 1 GiB on, whole units below.
+func shown(amount quantity.Bytes) quantity.Bytes {
+	sign := quantity.Bytes(1)
+	if amount < 0 {
+		if amount == math.MinInt64 {
+			amount++
+		}
+		sign, amount = -1, -amount
+	}
+	unit := quantity.Bytes(1)
+	for unit < quantity.EiB && float64(amount)/float64(unit) >= 999.5 {
+		unit <<= 10
+	}
+	if unit < quantity.GiB && amount >= 1000 || unit == 1 {
+		return sign * roundTo(amount, unit)
+	}
+	v := float64(amount) / float64(unit)
+	step := float64(unit)
+	switch {
+	case v < 9.995:
+		step /= 100
+	case v < 99.95:
+		step /= 10
+	}
+	return sign * quantity.Bytes(math.Round(float64(amount)/step)*step)
+}
+
+func roundTo(amount, unit quantity.Bytes) quantity.Bytes {
+	if amount > math.MaxInt64-unit {
+		return amount / unit * unit
+	}
+	return (amount + unit/2) / unit * unit
+}

@@ -1,0 +1,169 @@
+package ui
+
+import (
+	"strconv"
+	"time"
+
+	"vramscope/sampler/snapshot"
+)
+
+// frame draws the whole screen: exactly height lines of exactly width cells.
+// It changes nothing; the same state and look give the same frame.
+//
+//	arrange ─→ layout ─┬─ header, GPU lines or driver's screen
+//	visibleRows ───────┼─ table
+//	                   ├─ graph, detail
+//	                   └─ alert, keys        ←─ overlay over some of it
+func frame(st *state, lk *look) []string {
+	if st.width < leastWidth || st.height < leastHeight {
+		return tooSmall(st.width, st.height, lk)
+	}
+	lay := arrange(st.width, st.height, st.box())
+	rows := visibleRows(st)
+	view := viewOf(st, lay, rows)
+	out := make([]string, 0, st.height)
+	switch {
+	case st.shown == nil:
+		out = append(out, drawn(st.width, func(l *line) { writeHeader(l, st, lk) })...)
+		out = filled(out, st.width, st.height-lay.alert.rows-lay.keys.rows)
+	case st.detail:
+		out = append(out, newDetail(st, lk, rows, true).Render(st.width, lay.above().rows)...)
+	default:
+		out = drawMain(out, st, lk, &lay, rows)
+	}
+	if lay.alert.rows > 0 {
+		out = append(out, drawn(st.width, func(l *line) { writeAlert(l, st, lk) })...)
+	}
+	out = append(out, bottom(st, lk, &lay, view)...)
+	if st.overlay != nil {
+		out = covered(out, st, &lay)
+	}
+	return filled(out, st.width, st.height)
+}
+
+// drawMain draws what is above the alert line.
+func drawMain(out []string, st *state, lk *look, lay *layout, rows []row) []string {
+	if lay.header.rows > 0 {
+		out = append(out, drawn(st.width, func(l *line) { writeHeader(l, st, lk) })...)
+	}
+	switch {
+	case lay.gpus.rows == 0:
+	case st.noDriver():
+		out = append(out, driverScreen{look: lk, shown: st.shown, now: st.moment()}.Render(st.width, lay.gpus.rows)...)
+	default:
+		out = append(out, newGPUPanel(st, lk, lay).Render(st.width, lay.gpus.rows)...)
+	}
+	if lay.spare.rows > 0 {
+		out = append(out, drawn(st.width, func(l *line) { writeCalm(l, st, lk) })...)
+		out = filled(out, st.width, lay.spare.top+lay.spare.rows)
+	}
+	if lay.table.rows > 0 {
+		out = append(out, newTablePanel(st, lk, rows).Render(st.width, lay.table.rows)...)
+	}
+	if lay.graph.rows > 0 {
+		out = append(out, beside(st, lk, lay, rows)...)
+	}
+	return out
+}
+
+// beside draws the graph and, where there is room, the detail to its right.
+func beside(st *state, lk *look, lay *layout, rows []row) []string {
+	lines := newGraph(st, lk, rows).Render(lay.graph.cells, lay.graph.rows)
+	if lay.detail.rows == 0 {
+		return lines
+	}
+	detail := newDetail(st, lk, rows, false).Render(lay.detail.cells, lay.detail.rows)
+	for i := range lines {
+		lines[i] += " " + detail[i]
+	}
+	return lines
+}
+
+// bottom is the last line: what is being typed, else the keys. Where nothing
+// else has a line it says the worst, because that is what must be seen.
+func bottom(st *state, lk *look, lay *layout, view view) []string {
+	switch {
+	case st.prompt != nil:
+		return st.prompt.Render(st.width, lay.keys.rows)
+	case lay.alert.rows == 0 && st.speaks():
+		return drawn(st.width, func(l *line) { writeAlert(l, st, lk) })
+	default:
+		return drawn(st.width, func(l *line) { writeKeys(l, st, lk, view) })
+	}
+}
+
+// speaks reports whether the alert line has more to say than a legend.
+func (st *state) speaks() bool {
+	return st.shown == nil || len(st.shown.Alerts) > 0 || st.noDriver() || !st.past.IsZero() || st.frozen ||
+		st.message != "" && st.now.Before(st.messageUntil)
+}
+
+// covered lays the overlay over what it covers.
+func covered(lines []string, st *state, lay *layout) []string {
+	extent, _ := st.overlay.wants(st.width)
+	r := lay.below()
+	if extent == overTable {
+		r = lay.over()
+	}
+	top, end := min(r.top, len(lines)), min(r.top+r.rows, len(lines))
+	out := make([]string, 0, len(lines))
+	out = append(out, lines[:top]...)
+	out = append(out, overlaid(lines[top:end], st.overlay, st.width)...)
+	return append(out, lines[end:]...)
+}
+
+// box is what the layout depends on besides the size.
+func (st *state) box() box {
+	b := box{noDriver: st.noDriver()}
+	if st.shown == nil {
+		return b
+	}
+	b.gpus = len(st.shown.GPUs)
+	for i := range st.shown.GPUs {
+		gpu := &st.shown.GPUs[i]
+		b.instances += len(gpu.Instances)
+		if st.opens(gpu) {
+			b.opened = len(gpu.Instances)
+		}
+	}
+	return b
+}
+
+// noDriver reports whether the driver's screen stands in place of the GPUs.
+func (st *state) noDriver() bool {
+	return st.shown != nil && st.shown.Driver.State != snapshot.DriverOK && st.shown.Driver.State != ""
+}
+
+// moment is what ages on the screen are measured from: the moment that is
+// shown, or now while that is live.
+func (st *state) moment() time.Time {
+	if st.shown != nil && (!st.past.IsZero() || st.frozen || st.now.Before(st.shown.Time)) {
+		return st.shown.Time
+	}
+	return st.now
+}
+
+// viewOf is which rows the table shows.
+func viewOf(st *state, lay layout, rows []row) view {
+	room := lay.rows()
+	v := view{layout: lay, total: countable(rows), first: firstRow(st, rows, room)}
+	v.rows = min(room, v.total-v.first)
+	return v
+}
+
+// drawn is one line.
+func drawn(width int, write func(l *line)) []string {
+	l := newLine(width)
+	write(l)
+	return []string{l.String()}
+}
+
+// tooSmall is the only screen that refuses.
+func tooSmall(width, height int, lk *look) []string {
+	if width <= 0 || height <= 0 {
+		return nil
+	}
+	text := "vramscope needs " + strconv.Itoa(leastWidth) + lk.glyphs.times + strconv.Itoa(leastHeight)
+	out := drawn(width, func(l *line) { l.put(lk.styles.Text, cut(text, width, "")) })
+	return filled(out, width, height)
+}

@@ -1,0 +1,299 @@
+package ui
+
+import (
+	"time"
+
+	"vramscope/sampler/snapshot"
+	"vramscope/themes"
+)
+
+// tablePanel is the processes: column titles, then as many rows as fit,
+// around the cursor.
+type tablePanel struct {
+	look    *look
+	state   *state
+	shown   *snapshot.Snapshot
+	now     time.Time
+	rows    []row
+	columns []column
+	order   sortOrder
+}
+
+func newTablePanel(st *state, lk *look, rows []row) tablePanel {
+	return tablePanel{
+		look: lk, state: st, shown: st.shown, now: st.moment(), rows: rows, order: st.order(),
+		columns: columnsAt(st.width, st.tableBox(lk)),
+	}
+}
+
+// tableBox is what this box makes of the columns.
+func (st *state) tableBox(lk *look) tableBox {
+	b := tableBox{parts: st.partsShown(), ascii: lk.glyphs.spark == nil}
+	if st.shown != nil {
+		for i := range st.shown.GPUs {
+			gpu := &st.shown.GPUs[i]
+			b.wideGPU = b.wideGPU || gpu.Index >= 10 && len(gpu.Instances) > 0
+		}
+	}
+	return b
+}
+
+// partsShown reports whether the columns of parts are there: from the first
+// probe on, for good.
+func (st *state) partsShown() bool {
+	return st.partsEver || st.shown != nil && st.shown.ProbeSeen || st.live != nil && st.live.ProbeSeen
+}
+
+// firstRow is the first row in view: the one that leaves the cursor's process
+// on the screen line that it has; the top while there is no cursor.
+func firstRow(st *state, rows []row, room int) int {
+	if !st.cursor.active {
+		return 0
+	}
+	at := indexOfRow(rows, st.cursor.id)
+	if at < 0 {
+		return 0
+	}
+	line := min(max(st.cursor.line, 0), max(room-1, 0))
+	return max(min(at-line, len(rows)-room), 0)
+}
+
+// indexOfRow is where a row stands, −1 where it does not.
+func indexOfRow(rows []row, id snapshot.RowID) int {
+	for i := range rows {
+		if rows[i].process.ID == id {
+			return i
+		}
+	}
+	return -1
+}
+
+// Render implements panel.
+func (t tablePanel) Render(width, height int) []string {
+	out := make([]string, 0, height)
+	l := newLine(width)
+	if height > 0 {
+		t.writeTitles(l)
+		out = append(out, l.String())
+	}
+	room := height - len(out)
+	first := firstRow(t.state, t.rows, room)
+	for i := range room {
+		l.reset(width)
+		if first+i < len(t.rows) {
+			out = append(out, t.render(l, &t.rows[first+i]))
+			continue
+		}
+		if i == 0 {
+			l.skip(1)
+			l.put(t.look.styles.Dim, t.nothing())
+		}
+		out = append(out, l.String())
+	}
+	return out
+}
+
+// nothing says why there is no row.
+func (t *tablePanel) nothing() string {
+	switch {
+	case t.state.filter != "":
+		return "no process matches " + clean(t.state.filter) + "   Esc: all"
+	case t.state.mine:
+		return "no process of " + clean(t.shown.Host.User) + "   u: everybody's"
+	case t.state.focus != nil:
+		return "no process here   Esc: all GPUs"
+	case t.shown.Driver.State != snapshot.DriverOK:
+		return ""
+	default:
+		return "no process uses a GPU"
+	}
+}
+
+// writeTitles writes the column titles. The sort marker stands right before
+// the title that the table is sorted by, in the gap where the title fills its
+// cell.
+func (t *tablePanel) writeTitles(l *line) {
+	s, g := &t.look.styles, &t.look.glyphs
+	sorted := columnNamed(t.order.column)
+	marker := g.sortDown
+	if t.order.reversed {
+		marker = g.sortUp
+	}
+	for _, c := range t.columns {
+		start := l.used + 1
+		at := start
+		if !c.left {
+			at = start + c.cells - len(c.title)
+		}
+		if c.id == sorted && c.title != "" {
+			l.to(at - 1)
+			l.put(s.Strong, marker)
+			l.put(s.Strong, c.title)
+		} else {
+			l.to(at)
+			l.put(s.Header, c.title)
+		}
+		l.to(start + c.cells)
+	}
+}
+
+// render draws one row: the cursor's reversed from edge to edge, one that has
+// ended dim, others figure by figure.
+func (t *tablePanel) render(l *line, r *row) string {
+	s := &t.look.styles
+	at := t.state.cursor.active && r.process.ID == t.state.cursor.id
+	mark := " "
+	switch {
+	case t.state.tags[r.process.ID]:
+		mark = "*"
+	case at:
+		mark = ">"
+	}
+	if at || r.gone != nil {
+		plain := *t.look
+		plain.styles = themes.Styles{}
+		reversed := t.withLook(&plain)
+		l.put(themes.Style{}, mark)
+		reversed.writeRow(l, r, at)
+		if at {
+			return l.wholly(s.Cursor)
+		}
+		return l.wholly(s.Dim)
+	}
+	l.put(s.Strong, mark)
+	t.writeRow(l, r, false)
+	return l.String()
+}
+
+func (t *tablePanel) withLook(lk *look) *tablePanel {
+	other := *t
+	other.look = lk
+	return &other
+}
+
+// writeRow writes the columns after the mark.
+func (t *tablePanel) writeRow(l *line, r *row, atCursor bool) {
+	if r.gone != nil {
+		t.writeGone(l, r)
+		return
+	}
+	words := t.partsWords(r.process, atCursor)
+	for i := 0; i < len(t.columns); i++ {
+		c := &t.columns[i]
+		if i > 0 {
+			l.skip(1)
+		}
+		if words != "" && c.id == columnAllocated {
+			last := t.lastPart(i)
+			if cells := t.span(i, last); cells >= len("no probe") {
+				l.left(t.wordStyle(r.process), words, cells, t.look.glyphs.ellipsis)
+				i = last
+				continue
+			}
+		}
+		t.writeCell(l, c, r)
+	}
+}
+
+// lastPart is the last of the columns that words can take the place of:
+// allocated, fragmented, cached.
+func (t *tablePanel) lastPart(from int) int {
+	last := from
+	for i := from; i < len(t.columns); i++ {
+		if id := t.columns[i].id; id == columnFragmented || id == columnCached {
+			last = i
+		}
+	}
+	return last
+}
+
+// span is the cells from one column to another with the blanks between them.
+func (t *tablePanel) span(from, to int) int {
+	cells := to - from
+	for i := from; i <= to; i++ {
+		cells += t.columns[i].cells
+	}
+	return cells
+}
+
+// partsWords stand in place of figures that a probe does not tell: that it
+// fell silent, or, only under the cursor, that there is none.
+func (t *tablePanel) partsWords(p *snapshot.Process, atCursor bool) string {
+	if p.Probe != nil {
+		if p.Probe.State == snapshot.ProbeSilent {
+			return "probe silent " + duration(p.Probe.Age)
+		}
+		return ""
+	}
+	if !atCursor || p.Allocated.Known() || p.ID.Process.Foreign() || !t.state.shownOwn(p) {
+		return ""
+	}
+	if t.look.keys != nil && t.look.keys.has(keyAttach) && t.state.past.IsZero() {
+		return "no probe a:attach"
+	}
+	return "no probe"
+}
+
+func (t *tablePanel) wordStyle(p *snapshot.Process) themes.Style {
+	if p.Probe != nil {
+		return t.look.styles.Warning
+	}
+	return t.look.styles.Dim
+}
+
+// shownOwn reports whether whoever looks may act on the process: it is theirs,
+// or they are root.
+func (st *state) shownOwn(p *snapshot.Process) bool {
+	user := st.shown.Host.User
+	return user == "root" || user != "" && user == p.User
+}
+
+// writeGone writes what is left of an ended process, from the column after
+// the user to the command.
+func (t *tablePanel) writeGone(l *line, r *row) {
+	g := &t.look.glyphs
+	for i := range t.columns {
+		c := &t.columns[i]
+		if i > 0 {
+			l.skip(1)
+		}
+		if c.id != columnGPU && c.id != columnPID && c.id != columnUser {
+			last := len(t.columns) - 2 // all but the command
+			cells := t.span(i, last)
+			l.left(t.look.styles.Dim, goneText(r.gone, t.now, cells), cells, g.ellipsis)
+			l.skip(1)
+			t.writeCell(l, &t.columns[last+1], r)
+			return
+		}
+		t.writeCell(l, c, r)
+	}
+}
+
+// goneText says how a process ended, as fully as so many cells allow.
+func goneText(gone *snapshot.Gone, now time.Time, cells int) string {
+	last, peak := gone.Last.Used, gone.Last.Peak
+	text := "gone " + duration(now.Sub(gone.Ended))
+	amounts := ""
+	if last.Known() {
+		amounts = last.Or(0).String()
+	}
+	short, long := text, text+" ago"
+	if amounts != "" {
+		short, long = short+": "+amounts, long+": was "+amounts
+	}
+	if peak.Known() {
+		short, long = short+", peak "+peak.Or(0).String(), long+", peak "+peak.Or(0).String()
+	}
+	if n := gone.OutOfMemoryCount.Or(0); n > 0 {
+		short += ", OOM x" + string(appendInt(nil, int(min(n, 999))))
+		long += ", out of memory x" + string(appendInt(nil, int(min(n, 999))))
+	}
+	if status, ok := gone.ExitStatus.Value(); ok {
+		exit := ", exit " + string(appendInt(nil, status))
+		short, long = short+exit, long+exit
+	}
+	if len(long) > cells {
+		return short
+	}
+	return long
+}
