@@ -92,11 +92,12 @@ const (
 	canDoctor      // show doctor's findings
 	canCopy        // a clipboard through the terminal
 	canSuspend     // a job-controlling shell to go back to
+	canRun         // the command that starts a process with a probe
 )
 
 // everyAbility is what the drawings show.
 const everyAbility = canSignal | canFlush | canAttach | canMap | canSave |
-	canEnvironment | canLookNow | canDoctor | canCopy | canSuspend
+	canEnvironment | canLookNow | canDoctor | canCopy | canSuspend | canRun
 
 // scope is the part of the screen that has the keys.
 type scope uint8
@@ -122,7 +123,6 @@ const (
 	groupAct  group = "ACT (asks first)"
 	groupPast group = "BACK IN TIME"
 	groupSet  group = "SET"
-	groupNone group = ""
 )
 
 // binding is one line of the table.
@@ -153,12 +153,13 @@ type bindings struct {
 	all    []binding
 	byKey  map[string][]int // indices into all
 	letter string           // keys of the actions that exist: "F a x"
+	bound  ability
 }
 
 // newBindings builds the table. Keys whose ability is missing are left out of
 // it, and with readOnly so are those that act on the box.
 func newBindings(abilities ability, readOnly bool) *bindings {
-	b := &bindings{byKey: make(map[string][]int)}
+	b := &bindings{byKey: make(map[string][]int), bound: abilities}
 	for _, entry := range bindingTable() {
 		if entry.needs&^abilities != 0 || readOnly && entry.acts {
 			continue
@@ -200,3 +201,6 @@ func (b *bindings) has(id keyID) bool {
 	}
 	return false
 }
+
+// can reports whether an ability is bound, keys or not.
+func (b *bindings) can(a ability) bool { return b.bound&a == a }

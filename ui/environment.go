@@ -77,7 +77,7 @@ const maxVariable = 8
 func (e environmentPanel) content(width int) [][]span {
 	s, g := &e.look.styles, &e.look.glyphs
 	cells := max(width-3, 1)
-	lines := [][]span{{{s.Dim, userOf(&e.target) + "  " + commandOf(&e.target)}}, nil}
+	lines := [][]span{{{s.Dim, userOf(&e.target) + "  " + shortCommand(&e.target)}}, nil}
 	say := func(text string) {
 		for _, l := range wrapped(text, cells, maxVariable, g.ellipsis) {
 			lines = append(lines, []span{{s.Text, l}})

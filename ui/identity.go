@@ -1,9 +1,6 @@
 package ui
 
-import (
-	"vramscope/internal/process"
-	"vramscope/sampler/snapshot"
-)
+import "vramscope/sampler/snapshot"
 
 // rowOf finds a row that is there, nil where it is not.
 func rowOf(s *snapshot.Snapshot, id snapshot.RowID) *snapshot.Process {
@@ -60,13 +57,4 @@ func userOf(p *snapshot.Process) string {
 		return "?"
 	}
 	return clean(p.User)
-}
-
-// commandOf is the process's command in short, fit to be shown.
-func commandOf(p *snapshot.Process) string {
-	short := clean(process.ShortCommand(p.Command, p.Name))
-	if short == "" && p.ID.Process.Foreign() {
-		return "pid of another container"
-	}
-	return short
 }

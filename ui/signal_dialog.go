@@ -141,7 +141,7 @@ func (d signalDialog) dialog() dialog {
 // who names the process: the same facts that the drawings give.
 func (d signalDialog) who() [][]span {
 	s, p := &d.look.styles, &d.target
-	first := []span{{s.Strong, "PID " + strconv.Itoa(p.ID.Process.PID)}, {s.Text, "  " + userOf(p) + "  "}, {s.Text, commandOf(p)}}
+	first := []span{{s.Strong, "PID " + strconv.Itoa(p.ID.Process.PID)}, {s.Text, "  " + userOf(p) + "  "}, {s.Text, shortCommand(p)}}
 	second := d.where()
 	if !p.Started.IsZero() {
 		second = append(second, "started "+d.now.clock(p.Started), duration(d.now.since(p.Started))+" ago")

@@ -1,0 +1,279 @@
+package ui
+
+import (
+	"strconv"
+	"strings"
+	"time"
+
+	"vramscope/internal/quantity"
+	"vramscope/sampler/snapshot"
+)
+
+// detail is everything known about one process: who it is, what its memory
+// is, where it goes, and its graph. It fills the screen above the alert line
+// (Enter), or stands beside the graph on a wide screen.
+//
+//	who, runtime, probe
+//	the parts, each with its share and the one fact that makes it useful
+//	allocators, trend, forecast
+//	graph                          (full screen only)
+//
+// A line that has nothing to say is not there.
+type detail struct {
+	look    *look
+	history snapshot.History
+	now     moment
+	viewer  string // who looks
+
+	process *snapshot.Process // nil: no process to show
+	gone    *snapshot.Gone    // when and how it ended, nil while it lives
+	index   string            // of its GPU, "5:1" for an instance
+	also    []string          // its other GPUs
+	leak    *snapshot.Alert   // its leak's alarm
+	gpuFull quantity.Bytes    // used memory at which its GPU is full; 0 where not known
+	graph   *graph            // nil beside the main graph
+}
+
+// newDetail is the detail of the process under the cursor. On the full screen
+// it has its own graph.
+func newDetail(st *state, lk *look, rows []row, whole bool) detail {
+	d := detail{look: lk, history: st.history, now: moment(st.now)}
+	s := st.shown
+	if s == nil {
+		return d
+	}
+	d.viewer = s.Host.User
+	if !st.past.IsZero() {
+		d.now = moment(s.Time)
+	}
+	id := detailed(st, rows)
+	d.process = rowOf(s, id)
+	if d.process == nil {
+		if d.gone = goneOf(s, id); d.gone == nil {
+			return d
+		}
+		d.process = &d.gone.Last
+	}
+	for i := range s.Rows {
+		if other := &s.Rows[i]; other.ID.Process == id.Process && other.ID != id {
+			d.also = append(d.also, strconv.Itoa(other.GPU))
+		}
+	}
+	for i := range s.Alerts {
+		if a := &s.Alerts[i]; a.Kind == snapshot.AlertLeak && a.Row == id {
+			d.leak = a
+		}
+	}
+	d.index = strconv.Itoa(d.process.GPU)
+	if gpu := gpuOf(s, id.GPUUUID); gpu != nil {
+		d.index = string(appendIndex(nil, gpu.Index, instanceNumber(gpu, id.Instance)))
+		d.gpuFull = reachable(gpu, d.process).Or(0)
+	}
+	if whole {
+		g := graphAbout(st, lk, usedBy(id))
+		g.subject.name = "used"
+		d.graph = &g
+	}
+	return d
+}
+
+// detailed is the row that the detail is about: under the cursor, else the
+// one the alert line names, else the table's first.
+func detailed(st *state, rows []row) snapshot.RowID {
+	if st.cursor.active {
+		return st.cursor.id
+	}
+	if a := alarmed(st.shown, st.alert); a != nil && rowOf(st.shown, a.Row) != nil {
+		return a.Row
+	}
+	if len(rows) > 0 {
+		return rows[0].process.ID
+	}
+	return snapshot.RowID{}
+}
+
+// Render implements panel.
+func (d detail) Render(width, height int) []string {
+	switch {
+	case width <= 0 || height <= 0:
+		return blankLines(max(width, 0), height)
+	case d.graph == nil:
+		return filled(d.beside(width, height), width, height)
+	default:
+		return filled(d.whole(width, height), width, height)
+	}
+}
+
+// The graph of the full screen has at least a title, four rows and its axis.
+const detailGraphLeast = graphAround + 4
+
+// whole fills the screen above the alert line: the facts, then the graph with
+// what is left.
+func (d detail) whole(width, height int) []string {
+	p := d.process
+	if p == nil {
+		return []string{d.text(width, span{d.look.styles.Dim, "no process to show"})}
+	}
+	s := &d.look.styles
+	lines := []string{d.text(width,
+		span{s.Strong, "GPU " + d.index}, span{s.Strong, "  PID " + strconv.Itoa(p.ID.Process.PID)},
+		span{s.Text, "  " + userOf(p) + "  " + shortCommand(p)})}
+	lines = append(lines, d.command(width, d.commandLines(height))...)
+	lines = append(lines, d.text(width, span{s.Text, strings.Join(d.facts(true), ", ")}), d.text(width, d.state()...), "")
+	lines = append(lines, d.parts(width)...)
+	lines = append(lines, "")
+	lines = append(lines, d.books(width)...)
+	lines = append(lines, d.outlook(width)...)
+	for i := range lines {
+		if lines[i] == "" {
+			lines[i] = strings.Repeat(" ", width)
+		}
+	}
+	if room := height - len(lines); room >= detailGraphLeast {
+		lines = append(lines, d.graph.Render(width, room)...)
+	}
+	return lines
+}
+
+// beside stands at the right of the main graph.
+func (d detail) beside(width, height int) []string {
+	s, p := &d.look.styles, d.process
+	if p == nil {
+		lines := []string{titledRule(d.look, width, "no process", s.Title, nil)}
+		return lines
+	}
+	lines := []string{
+		titledRule(d.look, width, "PID "+strconv.Itoa(p.ID.Process.PID), s.Title, []span{{s.Key, "Enter"}, {s.Dim, ": full screen"}}),
+		d.text(width, span{s.Strong, userOf(p)}, span{s.Text, "  " + shortCommand(p)}),
+		d.text(width, span{s.Text, strings.Join(append([]string{"GPU " + d.index}, d.facts(false)...), ", ")}),
+		d.text(width, d.state()...),
+	}
+	lines = append(lines, d.parts(width)...)
+	books := append(d.books(width), d.outlook(width)...)
+	// A blank line before and after the parts, as far as there is room.
+	if len(lines)+len(books)+1 <= height {
+		lines = append(lines, strings.Repeat(" ", width))
+	}
+	if len(lines)+len(books)+1 <= height {
+		lines = append(lines[:4:4], append([]string{strings.Repeat(" ", width)}, lines[4:]...)...)
+	}
+	return append(lines, books...)
+}
+
+// text is a line of spans, indented by a cell.
+func (d detail) text(width int, spans ...span) string {
+	l := newLine(width)
+	l.skip(1)
+	put(l, spans, width-1, d.look.glyphs.ellipsis)
+	return l.String()
+}
+
+// facts are what is known besides memory, the runtime first. What is not
+// known is not there.
+func (d detail) facts(all bool) []string {
+	p := d.process
+	var facts []string
+	if p.Runtime != "" {
+		facts = append(facts, clean(strings.TrimRight(p.Runtime+" "+p.RuntimeVersion, " ")+allocatorName(p)))
+	}
+	if p.Type != "" && all {
+		facts = append(facts, clean(p.Type))
+	}
+	if !p.Started.IsZero() && d.gone == nil {
+		facts = append(facts, "up "+duration(d.now.since(p.Started)))
+	}
+	if job := clean(p.Job.String()); job != "" {
+		facts = append(facts, job)
+	}
+	if v, ok := p.SMUtilization.Value(); ok {
+		facts = append(facts, "SM "+strconv.Itoa(v)+"%")
+	}
+	if v, ok := p.CPU.Value(); ok && all {
+		facts = append(facts, "CPU "+strconv.FormatFloat(v, 'f', 0, 64)+"%")
+	}
+	if v, ok := p.Host.Value(); ok && all {
+		facts = append(facts, "host "+v.String())
+	}
+	if len(d.also) > 0 {
+		facts = append(facts, "also on GPU "+strings.Join(d.also, ","))
+	}
+	return facts
+}
+
+// allocatorName tells PyTorch's two allocators apart.
+func allocatorName(p *snapshot.Process) string {
+	if p.Runtime != "PyTorch" || len(p.Allocators) == 0 {
+		return ""
+	}
+	switch p.Allocators[0].Kind {
+	case "pytorch":
+		return " native"
+	case "cuda_pool":
+		return " cudaMallocAsync"
+	default:
+		return ""
+	}
+}
+
+// state is how the process and its probe are doing.
+func (d detail) state() []span {
+	s, p := &d.look.styles, d.process
+	switch {
+	case d.gone != nil:
+		return []span{{s.Warning, d.ending()}}
+	case p.ID.Process.Foreign():
+		return []span{{s.Dim, "another container's pid: it is not in our /proc, so this is all that can be known here"}}
+	case p.Probe == nil:
+		return []span{{s.Dim, "no probe: " + d.advice()}}
+	}
+	age := ageOf(p.Probe.Age)
+	switch p.Probe.State {
+	case snapshot.ProbeStale:
+		return []span{{s.Warning, "probe stale: the parts are as of " + age + " ago"}}
+	case snapshot.ProbeSilent:
+		return []span{{s.Warning, "probe silent " + age + ": its figures are too old to show"}}
+	default:
+		return []span{{s.Text, "probe live, " + age + " old"}}
+	}
+}
+
+// ending is when and how the process ended.
+func (d detail) ending() string {
+	g := d.gone
+	text := "gone " + duration(d.now.since(g.Ended)) + ", at " + d.now.clock(g.Ended)
+	if peak, ok := g.Last.Peak.Value(); ok {
+		text += ", peak " + peak.String()
+	}
+	if count, ok := g.OutOfMemoryCount.Value(); ok && count > 0 {
+		text += ", out of memory " + d.look.glyphs.times + strconv.FormatInt(count, 10)
+	}
+	if status, ok := g.ExitStatus.Value(); ok {
+		text += ", exit " + strconv.Itoa(status)
+	}
+	return text + ". Its last figures:"
+}
+
+// advice is how to get to know more; only ways that this build has.
+func (d detail) advice() string {
+	keys := d.look.keys
+	own := d.viewer != "" && (d.viewer == d.process.User || d.viewer == "root")
+	var ways []string
+	if keys.has(keyAttach) && own {
+		ways = append(ways, "a attaches one")
+	}
+	if keys.can(canRun) {
+		ways = append(ways, "next time start it with  vramscope run")
+	}
+	if len(ways) == 0 {
+		return "the driver says how much it uses, not for what"
+	}
+	return strings.Join(ways, "; ")
+}
+
+// ageOf writes a probe's age: tenths while it is young.
+func ageOf(age time.Duration) string {
+	if age < 10*time.Second {
+		return strconv.FormatFloat(max(age, 0).Seconds(), 'f', 1, 64) + "s"
+	}
+	return duration(age)
+}

@@ -1,0 +1,161 @@
+package ui
+
+import (
+	"strconv"
+	"strings"
+	"time"
+
+	"vramscope/internal/quantity"
+	"vramscope/sampler/snapshot"
+	"vramscope/themes"
+)
+
+// books is what the allocators say of themselves: one line, two where there
+// are several allocators, none where there is no probe.
+func (d detail) books(width int) []string {
+	p := d.process
+	var largest snapshot.Bytes
+	var segments quantity.Optional[int64]
+	for i := range p.Allocators {
+		a := &p.Allocators[i]
+		if v, ok := a.LargestFree.Value(); ok && v >= largest.Or(0) {
+			largest = a.LargestFree
+		}
+		if v, ok := a.Segments.Value(); ok {
+			segments = quantity.From(segments.Or(0)+v, quantity.Probe)
+		}
+	}
+	var facts []string
+	if v, ok := p.Peak.Value(); ok && d.gone == nil {
+		facts = append(facts, "peak "+v.String())
+	}
+	if v, ok := largest.Value(); ok {
+		facts = append(facts, "largest free "+v.String())
+	}
+	if v, ok := segments.Value(); ok {
+		facts = append(facts, "segments "+strconv.FormatInt(v, 10))
+	}
+	if p.Probe != nil {
+		if v, ok := p.Probe.OutOfMemoryCount.Value(); ok {
+			facts = append(facts, "out of memory "+strconv.FormatInt(v, 10))
+		}
+		if v, ok := p.Probe.AllocRetries.Value(); ok {
+			facts = append(facts, "retries "+strconv.FormatInt(v, 10))
+		}
+	}
+	var lines []string
+	if len(p.Allocators) > 1 {
+		lines = append(lines, d.text(width, span{d.look.styles.Text, d.allocators()}))
+	}
+	if len(facts) > 0 {
+		lines = append(lines, d.text(width, span{d.look.styles.Text, strings.Join(facts, "   ")}))
+	}
+	return lines
+}
+
+// allocators lists what each allocator has reserved.
+func (d detail) allocators() string {
+	var list []string
+	for i := range d.process.Allocators {
+		a := &d.process.Allocators[i]
+		reserved := d.look.glyphs.dash
+		if v, ok := a.Reserved.Value(); ok {
+			reserved = v.String()
+		}
+		list = append(list, clean(a.Kind)+" "+reserved)
+	}
+	return "reserved by " + strings.Join(list, ", ")
+}
+
+// The forecast stands in this column of the trend's line.
+const outlookColumn = 30
+
+// outlook is what the memory does and where it goes, none where no forecaster
+// has anything to say.
+func (d detail) outlook(width int) []string {
+	trend, style := d.trend()
+	ahead := d.ahead()
+	if trend == "" && ahead == "" || d.gone != nil {
+		return nil
+	}
+	l := newLine(width)
+	l.skip(1)
+	put(l, []span{{style, trend}}, width-1, d.look.glyphs.ellipsis)
+	if ahead != "" {
+		if trend != "" {
+			l.skip(2)
+			l.to(min(outlookColumn, max(width-1-cellsOf(ahead), l.used)))
+		}
+		put(l, []span{{d.look.styles.Text, ahead}}, width-1, d.look.glyphs.ellipsis)
+	}
+	return []string{l.String()}
+}
+
+func (d detail) trend() (string, themes.Style) {
+	s, p := &d.look.styles, d.process
+	rate := ""
+	if v, ok := p.GrowthPerSecond.Value(); ok && v != 0 {
+		rate = " " + perSecond(v)
+		if v > 0 {
+			rate = " +" + perSecond(v)
+		}
+	}
+	switch p.Trend {
+	case snapshot.TrendLeak:
+		text := "LEAK" + rate
+		if d.leak != nil && !d.leak.Since.IsZero() {
+			since := d.now.clock(d.leak.Since)
+			text += " since " + strings.TrimSuffix(since, since[len(since)-3:])
+		}
+		return text, s.Leak
+	case snapshot.TrendGrowing:
+		return "growing" + rate, s.Text
+	case snapshot.TrendShrinking:
+		return "shrinking" + rate, s.Text
+	case snapshot.TrendSawtooth:
+		return "up and down", s.Text
+	case snapshot.TrendSteady:
+		return "steady", s.Dim
+	case snapshot.TrendYoung:
+		return "too young for a forecast", s.Dim
+	default:
+		return "", s.Text
+	}
+}
+
+// outlookHorizons are the two that the line has room for.
+var outlookHorizons = [...]time.Duration{time.Minute, 5 * time.Minute}
+
+// ahead is "+1m 72.1G (71.9–72.4)   +5m full (75.9G–full)".
+func (d detail) ahead() string {
+	var parts []string
+	for _, horizon := range outlookHorizons {
+		for i := range d.process.Predicted {
+			if f := &d.process.Predicted[i]; f.Horizon == horizon {
+				parts = append(parts, "+"+shortSpan(horizon)+" "+d.amount(f.Median)+" ("+d.bounds(f)+")")
+			}
+		}
+	}
+	return strings.Join(parts, "   ")
+}
+
+// amount is a predicted amount. At or over the GPU's capacity it is full: a
+// figure that the card does not have is never shown.
+func (d detail) amount(v quantity.Bytes) string {
+	if d.gpuFull > 0 && v >= d.gpuFull {
+		return "full"
+	}
+	return max(v, 0).String()
+}
+
+// bounds leaves the unit out where both bounds have it.
+func (d detail) bounds(f *snapshot.Prediction) string {
+	low, high := d.amount(f.Lower80), d.amount(f.Upper80)
+	if low == "full" && high == "full" {
+		return "full"
+	}
+	if low != "full" && high != "full" && low[len(low)-1] == high[len(high)-1] && low != "0" {
+		low, high = low[:len(low)-1], high[:len(high)-1]
+	}
+	return low + d.look.glyphs.enDash + high
+}

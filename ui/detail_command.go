@@ -1,0 +1,53 @@
+package ui
+
+import "strings"
+
+// commandLines is how many lines the whole command may take.
+func (d detail) commandLines(height int) int {
+	switch {
+	case height < 20:
+		return 1
+	case height < 34:
+		return 2
+	default:
+		return 6
+	}
+}
+
+// command is the whole command as it stands in /proc, wrapped; nothing where
+// the line above it has said all of it.
+func (d detail) command(width, most int) []string {
+	p := d.process
+	room := max(width-2, 1)
+	var whole strings.Builder
+	for i, argument := range p.Command {
+		if i > 0 {
+			whole.WriteByte(' ')
+		}
+		// More than the lines can hold is not worth cleaning and measuring.
+		if left := room*(most+1)*4 - whole.Len(); left < len(argument) {
+			whole.WriteString(argument[:max(left, 0)])
+			break
+		}
+		whole.WriteString(quoted(argument))
+	}
+	text := clean(whole.String())
+	head := cellsOf("GPU " + d.index + "  PID  " + userOf(p) + "  ")
+	if text == "" || text == shortCommand(p) && head+8+cellsOf(text) < width {
+		return nil
+	}
+	var lines []string
+	for _, l := range wrapped(text, room, most, d.look.glyphs.ellipsis) {
+		lines = append(lines, d.text(width, span{d.look.styles.Dim, l}))
+	}
+	return lines
+}
+
+// quoted puts an argument that a shell would split in quotes, so that it is
+// seen to be one.
+func quoted(argument string) string {
+	if argument == "" || strings.ContainsAny(argument, " \t\n\"'") {
+		return "'" + argument + "'"
+	}
+	return argument
+}

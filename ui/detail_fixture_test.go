@@ -1,0 +1,74 @@
+package ui
+
+import (
+	"time"
+
+	"vramscope/internal/process"
+	"vramscope/internal/quantity"
+	"vramscope/sampler/snapshot"
+)
+
+// carol is the process of the drawings: a leak that will fill GPU 3.
+func carol() snapshot.Process {
+	gpu := "GPU-3"
+	return snapshot.Process{
+		ID:  snapshot.RowID{Process: process.Identity{PID: 2963112, StartTime: 1, Namespace: 1}, GPUUUID: gpu},
+		GPU: 3, User: "carol", Name: "python",
+		Command: []string{"/opt/conda/bin/python", "finetune.py", "--cfg", "sft.yaml", "--lr", "2e-5"},
+		Started: drawnAt.Add(-143 * time.Minute), Job: process.Job{Kind: "slurm", ID: "88123"},
+		CPU: quantity.From(101.0, quantity.System), Host: known(22.7), Type: "C",
+		SMUtilization: quantity.From(98, quantity.Driver), Used: known(70.6),
+		Runtime: "PyTorch", RuntimeVersion: "2.6.0",
+		Allocated: known(52.9), Cached: known(11.8), Fragmented: known(4.6), Returnable: known(11.8), Other: known(1.3),
+		Allocators: []snapshot.Allocator{{
+			Kind: "pytorch", Basis: "stranded", Reserved: known(69.3), Allocated: known(52.9), Cached: known(11.8),
+			Fragmented: known(4.6), Returnable: known(11.8), Pending: known(.21), LargestFree: known(2),
+			Segments: quantity.From(int64(812), quantity.Probe),
+		}},
+		Probe: &snapshot.Probe{
+			State: snapshot.ProbeLive, Age: 400 * time.Millisecond,
+			OutOfMemoryCount: quantity.From(int64(0), quantity.Probe), AllocRetries: quantity.From(int64(3), quantity.Probe),
+		},
+		Peak: known(70.6), Trend: snapshot.TrendLeak, GrowthPerSecond: known(25.0 / 1024),
+		Predicted: predictions(70.6, 25.0/1024, 0.003),
+	}
+}
+
+// drawnState is carol's GPU with the cursor on her.
+func drawnState() *state {
+	p := carol()
+	gpu := snapshot.GPU{
+		Index: 3, UUID: "GPU-3", State: snapshot.GPUOK,
+		Memory: snapshot.Memory{Total: known(79.6), Used: known(72.9), Free: known(6.1), Reserved: known(.6)},
+		FullIn: &snapshot.FullIn{Median: 250 * time.Second, Earliest: 184 * time.Second, Latest: 330 * time.Second},
+	}
+	s := &snapshot.Snapshot{
+		Time: drawnAt, Interval: time.Second, Host: snapshot.Host{Name: "h100-03", User: "bob"},
+		GPUs: []snapshot.GPU{gpu}, Rows: []snapshot.Process{p}, ProbeSeen: true,
+		Alerts: []snapshot.Alert{
+			{Kind: snapshot.AlertFullIn, Severity: snapshot.Urgent, GPU: 3, GPUUUID: "GPU-3", Row: p.ID},
+			{Kind: snapshot.AlertLeak, GPU: 3, GPUUUID: "GPU-3", Row: p.ID, Since: drawnAt.Add(-23 * time.Minute)},
+		},
+	}
+	return &state{
+		now: drawnAt, live: s, shown: s, cursor: cursor{active: true, id: p.ID}, window: 5 * time.Minute,
+		history: memoryHistory{curveHistory{now: drawnAt, every: time.Second, since: time.Hour, curve: func(age time.Duration) float64 {
+			return leak(age) - 2.3
+		}}},
+	}
+}
+
+// memoryHistory is a curveHistory whose allocated memory peaked at 55.2 GiB.
+type memoryHistory struct{ curveHistory }
+
+func (h memoryHistory) Series(key snapshot.SeriesKey, from, to time.Time, buckets int) []snapshot.Point {
+	if key.Metric == snapshot.MetricAllocated {
+		h.curve = func(age time.Duration) float64 {
+			if age == 4*time.Minute {
+				return 55.2
+			}
+			return 52.9
+		}
+	}
+	return h.curveHistory.Series(key, from, to, buckets)
+}

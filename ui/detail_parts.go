@@ -1,0 +1,198 @@
+package ui
+
+import (
+	"math"
+	"strconv"
+	"strings"
+	"time"
+
+	"vramscope/internal/quantity"
+	"vramscope/sampler/snapshot"
+	"vramscope/themes"
+)
+
+// The cells of a part's line: its name, its amount, its share.
+const (
+	partName  = 11
+	partBytes = 5
+	partShare = 6
+)
+
+// parts is used memory and what it is made of, each part with its share of
+// used and a note.
+func (d detail) parts(width int) []string {
+	s, p := &d.look.styles, d.process
+	lines := []string{d.usedLine(width)}
+	if !p.Allocated.Known() && !p.Cached.Known() && !p.Fragmented.Known() {
+		note := "all of it: only a probe could tell what it is"
+		if p.Probe != nil {
+			note = "all of it, until its probe answers again"
+		}
+		return append(lines, d.part(width, "unknown", s.Unknown, p.Used, note))
+	}
+	other := "context, kernels, NCCL (used - reserved)"
+	otherStyle := s.Other
+	if v, ok := p.Other.Value(); ok && v < 0 {
+		other, otherStyle = "parts exceed used by "+(-v).String()+": the probe and the driver disagree", s.Warning
+	}
+	return append(lines,
+		d.part(width, "allocated", s.Allocated, p.Allocated, d.allocatedNote()),
+		d.part(width, "cached", s.Returnable, p.Cached, d.cachedNote()),
+		d.part(width, "fragmented", s.Stuck, p.Fragmented, d.fragmentedNote()),
+		d.part(width, "other", otherStyle, p.Other, other),
+	)
+}
+
+// usedLine is the total with its bar, to the scale of used.
+func (d detail) usedLine(width int) string {
+	p := d.process
+	l := newLine(width)
+	d.figures(l, "used", d.look.styles.Strong, p.Used)
+	parts := processParts(p)
+	scale := p.Used.Or(0)
+	if scale <= 0 {
+		for _, part := range parts {
+			scale += max(part, 0)
+		}
+	}
+	if cells := width - l.used - 1; scale > 0 && cells >= 8 {
+		l.bar(d.look, parts, scale, cells)
+	}
+	return l.String()
+}
+
+// part is "allocated  52.9G   75%  note".
+func (d detail) part(width int, name string, style themes.Style, amount snapshot.Bytes, note string) string {
+	l := newLine(width)
+	d.figures(l, name, style, amount)
+	put(l, []span{{d.look.styles.Text, note}}, width-1, d.look.glyphs.ellipsis)
+	return l.String()
+}
+
+func (d detail) figures(l *line, name string, style themes.Style, amount snapshot.Bytes) {
+	s, g := &d.look.styles, &d.look.glyphs
+	l.skip(1)
+	l.left(style, name, partName, "")
+	if !amount.Known() {
+		l.right(s.Dim, g.dash, partBytes)
+		l.skip(partShare + 2)
+		return
+	}
+	figure := s.Text
+	if p := d.process.Probe; p != nil && p.State != snapshot.ProbeLive && amount.Source() == quantity.Probe {
+		figure = s.Dim
+	}
+	l.right(figure, amount.Or(0).String(), partBytes)
+	l.right(s.Dim, d.share(amount.Or(0)), partShare)
+	l.skip(2)
+}
+
+// share is an amount in per cent of used; nothing where used is not known,
+// and for a mismatch.
+func (d detail) share(amount quantity.Bytes) string {
+	used := d.process.Used.Or(0)
+	if used <= 0 || amount < 0 {
+		return ""
+	}
+	percent := math.Round(float64(amount) / float64(used) * 100)
+	return strconv.FormatFloat(min(percent, 999), 'f', 0, 64) + "%"
+}
+
+// peakWindow is how far back the peak of allocated memory counts: what was
+// needed in the last ten minutes will soon be needed again.
+const peakWindow = 10 * time.Minute
+
+// peak is the most that was allocated in the last ten minutes, and how much
+// of them has been seen. It is false where nothing was.
+func (d detail) peak() (amount quantity.Bytes, seen time.Duration, ok bool) {
+	if d.history == nil || d.gone != nil {
+		return 0, 0, false
+	}
+	now := time.Time(d.now)
+	key := usedBy(d.process.ID)
+	key.Metric = snapshot.MetricAllocated
+	for _, point := range d.history.Series(key, now.Add(-peakWindow), now, int(peakWindow/(10*time.Second))) {
+		if !point.Known {
+			continue
+		}
+		if !ok {
+			seen = now.Sub(point.Time) + 10*time.Second
+		}
+		amount, ok = max(amount, quantity.Bytes(point.Max)), true
+	}
+	return amount, min(seen, peakWindow), ok
+}
+
+func (d detail) allocatedNote() string {
+	var facts []string
+	if peak, seen, ok := d.peak(); ok && seen >= 20*time.Second {
+		facts = append(facts, "peak "+peak.String()+" in "+coarse(seen))
+	}
+	var pending snapshot.Bytes
+	for i := range d.process.Allocators {
+		pending = quantity.Sum(pending, d.process.Allocators[i].Pending)
+	}
+	if v, ok := pending.Value(); ok && v > 0 {
+		facts = append(facts, "pending "+v.String())
+	}
+	return strings.Join(facts, ", ")
+}
+
+// cachedNote says what of the cache could go back, and how much of that would
+// stay away: what the peak of the last minutes needs is taken again at once.
+func (d detail) cachedNote() string {
+	p := d.process
+	returnable, ok := p.Returnable.Value()
+	switch cached := p.Cached.Or(0); {
+	case !ok || cached <= 0 && returnable <= 0:
+		return ""
+	case returnable <= 0:
+		return "none of it goes back while the process runs"
+	}
+	note := "returnable " + returnable.String()
+	if d.look.keys.has(keyFlush) {
+		note = "F returns " + returnable.String()
+	}
+	peak, _, ok := d.peak()
+	allocated, known := p.Allocated.Value()
+	if !ok || !known {
+		return note
+	}
+	lasting := min(max(p.Cached.Or(0)-(max(peak, allocated)-allocated), 0), returnable)
+	return note + "; about " + about(lasting) + " would stay away"
+}
+
+// about is an amount in two digits, for an estimate.
+func about(amount quantity.Bytes) string {
+	text := amount.String()
+	if i := len(text) - 2; strings.Contains(text, ".") && text[i] == '0' {
+		text = strings.TrimSuffix(text[:i], ".") + text[i+1:]
+	}
+	return text
+}
+
+// fragmentedNote says how fragmentation is determined, which depends on the
+// allocator.
+func (d detail) fragmentedNote() string {
+	basis := ""
+	for i := range d.process.Allocators {
+		a := &d.process.Allocators[i]
+		if a.Basis == "" || a.Basis == basis {
+			continue
+		}
+		if basis != "" {
+			return "by the means of each allocator"
+		}
+		basis = a.Basis
+	}
+	switch basis {
+	case "stranded":
+		return "stranded: inactive split blocks"
+	case "largest_free":
+		return "free, but not in the largest block"
+	case "post_flush":
+		return "known after a flush only: what it left behind"
+	default:
+		return ""
+	}
+}
