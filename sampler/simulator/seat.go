@@ -66,7 +66,6 @@ func (b *Box) resume(s *seat) {
 	if err := t.program.resume(t, 0); err != nil {
 		t.failed, t.ends = true, 0
 	}
-	t.listen(0)
 }
 
 func (b *Box) newTask(s *seat, pid int, started time.Duration) *task {

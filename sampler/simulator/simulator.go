@@ -93,12 +93,13 @@ func New(options Options) (*Box, error) {
 	for index, scene := range cast(options.GPUs) {
 		b.stage(index, scene)
 	}
-	for _, g := range b.boards {
-		for _, s := range b.seats {
-			if s.board == g && s.task != nil {
-				s.task.run(0)
-			}
+	for _, s := range b.seats {
+		if s.task != nil {
+			s.task.run(0)
+			s.task.listen(0)
 		}
+	}
+	for _, g := range b.boards {
 		g.settle(b.seed)
 	}
 	return b, nil
