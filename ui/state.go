@@ -47,6 +47,7 @@ type state struct {
 	find    string // what n and N look for
 	mine    bool   // only my processes
 	tree    bool   // children under their parents
+	onGPUs  bool   // Tab: the movement keys walk the GPUs, not the rows
 	focus   *focus // a GPU or instance whose rows alone are listed
 	scrollX int    // cells the COMMAND column is moved by ← →
 	gpuTop  int    // first GPU line in view where they do not all fit
@@ -55,9 +56,9 @@ type state struct {
 	pinned *snapshot.SeriesKey // what the graph holds on to (P); nil: follow
 	window time.Duration       // the graph's, back from now
 
-	detail  bool  // Enter: the process under the cursor has the whole screen above the alert line
-	overlay panel // help, events, environment or a dialog, over the table's rectangle; nil: none
-	prompt  panel // one line of input (find, filter, interval) in the place of the keys line; nil: none
+	detail  bool    // Enter: the process under the cursor has the whole screen above the alert line
+	overlay overlay // help, events, environment or a dialog; nil: none
+	prompt  panel   // one line of input (find, filter, interval) in the place of the keys line; nil: none
 
 	message      string // what the last action said; takes the alert line until messageUntil
 	messageUntil time.Time

@@ -1,0 +1,106 @@
+package ui
+
+import (
+	"slices"
+
+	"vramscope/sampler/snapshot"
+)
+
+// The cursor holds a process. Rows move around it: its line on the screen
+// stays, and what scrolls is the rest. Until a movement key there is none, and
+// the table shows its top.
+
+// move moves the cursor by so many rows; the first movement only shows it.
+func (m *model) move(by int) bool {
+	ids := m.rowIDs()
+	if len(ids) == 0 {
+		return false
+	}
+	at := slices.Index(ids, m.st.cursor.id)
+	if !m.st.cursor.active || at < 0 {
+		if by > 0 {
+			by-- // down from nowhere is the first row
+		}
+		return m.moveTo(ids, max(by, 0))
+	}
+	return m.moveTo(ids, at+by)
+}
+
+// moveTo puts the cursor on a row, and scrolls no more than that needs.
+func (m *model) moveTo(ids []snapshot.RowID, to int) bool {
+	to = min(max(to, 0), len(ids)-1)
+	height := max(m.tableHeight(), 1)
+	line := m.st.cursor.line
+	if at := slices.Index(ids, m.st.cursor.id); m.st.cursor.active && at >= 0 {
+		line = min(line, at) + to - at
+	} else {
+		line = to
+	}
+	before := m.st.cursor
+	m.st.cursor = cursor{active: true, id: ids[to], line: min(max(line, 0), min(height-1, to))}
+	return before != m.st.cursor
+}
+
+// keepCursor is called when the rows may have changed. A process that ended
+// stays where it is, as a row that says so, until the cursor leaves it. One
+// that a filter hides gives the cursor to its neighbour.
+func (m *model) keepCursor() {
+	c := &m.st.cursor
+	if !c.active {
+		return
+	}
+	ids := m.rowIDs()
+	if len(ids) == 0 {
+		return // the rows may come back, with this one among them
+	}
+	at := slices.Index(ids, c.id)
+	if at < 0 {
+		at = min(c.line, len(ids)-1)
+		c.id = ids[at]
+	}
+	c.line = min(c.line, at, max(m.tableHeight()-1, 0))
+}
+
+// dropCursor goes back to the top: no cursor, no scrolling.
+func (m *model) dropCursor() bool {
+	had := m.st.cursor.active || m.st.scrollX != 0 || m.st.gpuTop != 0
+	m.st.cursor = cursor{}
+	m.st.scrollX, m.st.gpuTop = 0, 0
+	return had
+}
+
+// atCursor is the process that the cursor holds, whether it still runs or has
+// ended; nil where there is none.
+func (m *model) atCursor() *snapshot.Process {
+	if !m.st.cursor.active {
+		return nil
+	}
+	return findProcess(m.st.shown, m.st.cursor.id)
+}
+
+// findProcess looks a row up among the living and the ended.
+func findProcess(s *snapshot.Snapshot, id snapshot.RowID) *snapshot.Process {
+	if s == nil {
+		return nil
+	}
+	for i := range s.Rows {
+		if s.Rows[i].ID == id {
+			return &s.Rows[i]
+		}
+	}
+	for i := range s.Gone {
+		if s.Gone[i].Last.ID == id {
+			return &s.Gone[i].Last
+		}
+	}
+	return nil
+}
+
+// needCursor puts the cursor on the first row where there is none yet, for
+// keys that act on a row.
+func (m *model) needCursor() *snapshot.Process {
+	if !m.st.cursor.active {
+		m.move(1)
+	}
+	return m.atCursor()
+}

@@ -1,0 +1,49 @@
+package ui
+
+import (
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+)
+
+// digits collects the number of a GPU. Where there are more than ten, a digit
+// that could be the first of two waits for the second.
+type digits struct {
+	first int  // the digit that waits
+	open  bool // one does
+	wait  int  // number of the wait, so that an old timer ends no new one
+}
+
+// digitPatience is how long a second digit may take.
+const digitPatience = 400 * time.Millisecond
+
+// digit takes a number key.
+func (m *model) digit(d int) (bool, tea.Cmd) {
+	if m.st.shown == nil {
+		return false, nil
+	}
+	gpus := len(m.st.shown.GPUs)
+	if m.digits.open {
+		m.digits.open = false
+		if both := m.digits.first*10 + d; both < gpus {
+			return m.focusGPU(both), nil
+		}
+		m.focusGPU(m.digits.first)
+		// The second digit did not belong to the first.
+	}
+	if d > 0 && d*10 < gpus {
+		m.digits = digits{first: d, open: true, wait: m.digits.wait + 1}
+		wait := m.digits.wait
+		return true, tea.Tick(digitPatience, func(time.Time) tea.Msg { return digitMsg{wait} })
+	}
+	return m.focusGPU(d), nil
+}
+
+// digitsDone is called when no second digit came.
+func (m *model) digitsDone(wait int) bool {
+	if !m.digits.open || m.digits.wait != wait {
+		return false
+	}
+	m.digits.open = false
+	return m.focusGPU(m.digits.first)
+}

@@ -1,0 +1,164 @@
+package ui
+
+import (
+	"strings"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+
+	"vramscope/sampler/snapshot"
+	"vramscope/themes"
+)
+
+// model is the one tea.Model. Update changes the state and, where anything
+// changed that can be seen, draws the frame; View only hands out the last one,
+// because Bubble Tea calls it after every message.
+type model struct {
+	options    Options
+	crashes    *crashes
+	end        func()      // ends the program
+	stalled    func() bool // the terminal is not taking what is written
+	suspension *suspension // nil where there is no terminal to hand back
+
+	st    state
+	look  look
+	theme string
+	dark  bool // the terminal's ground
+
+	traits  traits
+	answers answers
+	ending  bool // quit was pressed; only the terminal's answers are waited for
+	bell    bell
+
+	typing   *typing       // the line being typed, nil while none is
+	digits   digits        // the number of a GPU being typed
+	past     int           // number of the newest request to the history
+	current  alarm         // what the alert line has been turned to
+	interval time.Duration // last asked for; 0: not yet
+
+	content string // the frame
+	title   string
+	stale   bool // the frame is not what the state says, because the terminal stalled
+}
+
+func newModel(options Options, t traits) (*model, error) {
+	m := &model{
+		options: options,
+		crashes: &crashes{end: func(error) {}},
+		end:     func() {},
+		stalled: func() bool { return false },
+		theme:   options.Theme,
+		dark:    true,
+		traits:  t,
+	}
+	m.look = look{
+		glyphs:  unicodeGlyphs,
+		keys:    newBindings(options.abilities(t), options.ReadOnly),
+		version: options.Version,
+	}
+	if options.ASCII || t.ascii {
+		m.look.glyphs = asciiGlyphs
+	}
+	if _, err := themes.New(m.theme, m.dark, t.profile); err != nil {
+		return nil, err
+	}
+	m.restyle()
+	column := options.Sort
+	if column == "" {
+		column = "USED"
+	}
+	m.st = state{
+		now:      options.Now(),
+		history:  options.History,
+		readOnly: options.ReadOnly,
+		mouse:    options.Mouse,
+		tags:     make(map[snapshot.RowID]bool),
+		sort:     sortOrder{column: column},
+		window:   options.GraphWindow,
+	}
+	return m, nil
+}
+
+// restyle resolves the theme anew: another theme, or another ground.
+func (m *model) restyle() {
+	if styles, err := themes.New(m.theme, m.dark, m.traits.profile); err == nil {
+		m.look.styles = styles
+	}
+}
+
+// begin draws the first frame, before there is a program.
+func (m *model) begin(width, height int, first *snapshot.Snapshot) {
+	m.st.width, m.st.height = width, height
+	if !m.traits.console {
+		m.answers = answers{pending: m.options.Now(), width: !m.look.glyphs.ascii}
+	}
+	if first != nil {
+		m.takeSnapshot(first)
+	}
+	m.draw()
+}
+
+// Init implements tea.Model. The questions to the terminal went out with the
+// first frame.
+func (m *model) Init() tea.Cmd { return nil }
+
+// Update implements tea.Model.
+func (m *model) Update(msg tea.Msg) (next tea.Model, cmd tea.Cmd) {
+	next = m // also after a panic
+	defer m.crashes.caught()
+	changed, cmd := m.update(msg)
+	if changed {
+		m.draw()
+	}
+	return m, m.guarded(cmd)
+}
+
+// View implements tea.Model.
+func (m *model) View() tea.View {
+	view := tea.NewView(m.content)
+	view.AltScreen = true
+	if !m.traits.console {
+		view.WindowTitle = m.title
+	}
+	if m.st.mouse {
+		view.MouseMode = tea.MouseModeCellMotion
+	}
+	return view
+}
+
+// draw makes the frame that View hands out. While the terminal takes no output
+// nothing is drawn: frames would only queue up.
+func (m *model) draw() {
+	if m.stalled() {
+		m.stale = true
+		return
+	}
+	m.stale = false
+	m.content = strings.Join(frame(&m.st, &m.look), "\n")
+	m.title = titleOf(m.st.live)
+}
+
+// guarded makes a command that panics end the program as a panic in Update does.
+func (m *model) guarded(cmd tea.Cmd) tea.Cmd {
+	if cmd == nil {
+		return nil
+	}
+	return func() tea.Msg {
+		defer m.crashes.caught()
+		msg := cmd()
+		if batch, ok := msg.(tea.BatchMsg); ok {
+			for i := range batch {
+				batch[i] = m.guarded(batch[i])
+			}
+		}
+		return msg
+	}
+}
+
+// say puts a line on the alert line for a while.
+func (m *model) say(text string) {
+	m.st.message = text
+	m.st.messageUntil = m.options.Now().Add(messageTime)
+}
+
+const messageTime = 10 * time.Second

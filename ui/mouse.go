@@ -1,0 +1,48 @@
+package ui
+
+import (
+	tea "charm.land/bubbletea/v2"
+)
+
+// wheelStep is how many rows a notch of the wheel is.
+const wheelStep = 3
+
+// takeMouse does what the mouse asks for, where it is on: it is off at the
+// start, because capturing it takes away the terminal's own selection.
+func (m *model) takeMouse(msg tea.MouseMsg) (bool, tea.Cmd) {
+	if !m.st.mouse || m.typing != nil || m.ending {
+		return false, nil
+	}
+	at := msg.Mouse()
+	switch at.Button {
+	case tea.MouseWheelUp:
+		return m.wheel(-wheelStep), nil
+	case tea.MouseWheelDown:
+		return m.wheel(wheelStep), nil
+	case tea.MouseLeft:
+		if _, click := msg.(tea.MouseClickMsg); click && m.st.overlay == nil && !m.st.detail {
+			return m.click(at.X, at.Y), nil
+		}
+	}
+	return false, nil
+}
+
+// wheel scrolls what has the keys, as its keys would.
+func (m *model) wheel(by int) bool {
+	if m.st.overlay == nil {
+		return m.move(by)
+	}
+	if _, question := m.st.overlay.(signalDialog); question {
+		return false // a wheel must not choose a signal
+	}
+	key := "down"
+	if by < 0 {
+		key, by = "up", -by
+	}
+	changed := false
+	for range by {
+		moved, _, _ := m.pressOverlay(key)
+		changed = changed || moved
+	}
+	return changed
+}

@@ -1,0 +1,93 @@
+package ui
+
+import (
+	"context"
+	"os"
+	"syscall"
+	"time"
+
+	"vramscope/internal/process"
+	"vramscope/sampler/snapshot"
+)
+
+// Source hands over what the sampler publishes: one slot, newest wins.
+type Source interface {
+	// Latest is the newest Snapshot, nil before the first.
+	Latest() *snapshot.Snapshot
+	// Updates is sent to when there is a newer one; it holds one token.
+	Updates() <-chan struct{}
+}
+
+// Sampling is what the screen may change about the sampler. The methods may
+// take time; they are never called from the event loop.
+type Sampling interface {
+	SetInterval(interval time.Duration)
+	// Suspend lets go of the driver, so that it can be unloaded and a GPU can
+	// sleep while nobody looks; Resume opens it again.
+	Suspend()
+	Resume()
+}
+
+// Actions is what the screen may do to the box. A nil one is not there: its
+// key, its hint and its help are left out.
+type Actions struct {
+	// Signal sends a signal, only if the identity still holds.
+	Signal func(context.Context, process.Identity, syscall.Signal) error
+}
+
+// Options is all that Run needs to know.
+type Options struct {
+	Source   Source
+	Sampling Sampling // nil: the interval is fixed, and suspending lets nothing go
+	History  snapshot.History
+	Actions  Actions
+	// Environment reads what of a process's environment matters to its use of
+	// a GPU, as NAME=value. Nil: not there.
+	Environment func(process.Identity) ([]string, error)
+
+	Theme       string        // "" is themes.Default
+	ASCII       bool          // draw with ASCII glyphs whatever the terminal can do
+	ReadOnly    bool          // no action, whatever is bound
+	Mouse       bool          // take the mouse from the start
+	GraphWindow time.Duration // how far back graphs reach; 0 is five minutes
+	Sort        string        // the column to sort by; "" is USED
+	Version     string        // of vramscope
+
+	Input, Output *os.File         // nil: standard input and output
+	Environ       []string         // nil: os.Environ()
+	Now           func() time.Time // nil: time.Now
+}
+
+func (o Options) withDefaults() Options {
+	if o.Input == nil {
+		o.Input = os.Stdin
+	}
+	if o.Output == nil {
+		o.Output = os.Stdout
+	}
+	if o.Environ == nil {
+		o.Environ = os.Environ()
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if o.GraphWindow <= 0 {
+		o.GraphWindow = 5 * time.Minute
+	}
+	return o
+}
+
+// abilities is what the options bind, as the key table asks for it.
+func (o Options) abilities(t traits) ability {
+	can := canSuspend
+	if !t.console {
+		can |= canCopy // the Linux console has no clipboard
+	}
+	if o.Actions.Signal != nil {
+		can |= canSignal
+	}
+	if o.Environment != nil {
+		can |= canEnvironment
+	}
+	return can
+}

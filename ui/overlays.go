@@ -1,0 +1,134 @@
+package ui
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+	"golang.org/x/sys/unix"
+)
+
+// openOverlay lays something over the screen, or takes it away where the same
+// kind lies there already: the key that opens it closes it, too.
+func (m *model) openOverlay(o overlay) bool {
+	m.st.overlay = o
+	m.fitOverlay()
+	return true
+}
+
+func (m *model) closeOverlay() bool {
+	had := m.st.overlay != nil
+	m.st.overlay = nil
+	return had
+}
+
+// overlayRoom is how many lines the overlay fills.
+func (m *model) overlayRoom() (width, height int) {
+	lay := m.layout()
+	what, natural := m.st.overlay.wants(m.st.width)
+	room := lay.over()
+	if what == belowHeader {
+		room = lay.below()
+	}
+	return m.st.width, min(natural, room.rows)
+}
+
+// pressOverlay gives a key to what lies on top; taken is false for keys that
+// mean nothing to it.
+func (m *model) pressOverlay(name string) (changed bool, cmd tea.Cmd, taken bool) {
+	width, height := m.overlayRoom()
+	next, out := m.st.overlay.press(name, width, height)
+	switch out {
+	case ignored:
+		return false, nil, false
+	case closed:
+		m.st.overlay = nil
+	case confirmed:
+		m.st.overlay = nil
+		if d, ok := next.(signalDialog); ok {
+			return true, m.sendSignal(d), true
+		}
+	default:
+		m.st.overlay = next
+	}
+	return true, nil, true
+}
+
+// refreshOverlay lets what lies on top follow the box.
+func (m *model) refreshOverlay() {
+	if m.st.overlay != nil {
+		m.st.overlay = m.st.overlay.refreshed(&m.st)
+	}
+}
+
+// fitOverlay closes a dialog that the screen has become too small for: as no.
+func (m *model) fitOverlay() {
+	if _, question := m.st.overlay.(signalDialog); !question {
+		return
+	}
+	if _, height := m.overlayRoom(); height < minDialogLines {
+		m.st.overlay = nil
+		m.say("the window is too small for that question")
+	}
+}
+
+// openSignal asks which signal to send to the process under the cursor.
+func (m *model) openSignal() bool {
+	p := m.needCursor()
+	if p == nil {
+		return false
+	}
+	return m.openOverlay(newSignalDialog(&m.look, &m.st, p.ID))
+}
+
+// signalPatience is how long sending a signal may take.
+const signalPatience = 5 * time.Second
+
+// sendSignal does what the dialog's y confirmed. The identity travels with it:
+// it is compared again where the signal is sent.
+func (m *model) sendSignal(d signalDialog) tea.Cmd {
+	send, id, sig := m.options.Actions.Signal, d.process(), d.signal()
+	if send == nil || m.st.readOnly {
+		return nil
+	}
+
+	return func() tea.Msg {
+		ctx, cancel := context.WithTimeout(context.Background(), signalPatience)
+		defer cancel()
+		who := strconv.Itoa(id.PID)
+		switch err := send(ctx, id, sig); {
+		case err == nil:
+			return actedMsg{"sent " + unix.SignalName(sig) + " to " + who}
+		case errors.Is(err, context.DeadlineExceeded):
+			return actedMsg{unix.SignalName(sig) + " to " + who + ": no answer within " + signalPatience.String()}
+		default:
+			return actedMsg{err.Error()}
+		}
+	}
+}
+
+// askEnvironment shows the environment of the process under the cursor, once
+// it has been read.
+func (m *model) askEnvironment() (bool, tea.Cmd) {
+	p := m.needCursor()
+	if p == nil {
+		return false, nil
+	}
+	read, id := m.options.Environment, p.ID.Process
+	return m.openOverlay(newEnvironment(&m.look, p)), func() tea.Msg {
+		lines, err := read(id)
+		return environmentMsg{id: id, lines: lines, err: err}
+	}
+}
+
+// takeEnvironment fills the panel that waits for it, if it is still there.
+func (m *model) takeEnvironment(msg environmentMsg) bool {
+	waiting, ok := m.st.overlay.(environmentPanel)
+	if !ok || waiting.process() != msg.id {
+		return false
+	}
+	m.st.overlay = waiting.filled(msg.lines, msg.err)
+	return true
+}

@@ -1,0 +1,109 @@
+package ui
+
+// Tab decides whether the movement keys walk the rows of the table or the
+// GPUs. Walking the GPUs puts them in focus one after the other, so the table
+// below shows each one's processes.
+
+// gpuKeys reports whether the movement keys walk the GPUs.
+func (m *model) gpuKeys() bool { return m.st.onGPUs && !m.st.detail && !m.st.noDriver() }
+
+// nextPanel gives the movement keys to the GPUs, or back to the table.
+func (m *model) nextPanel() bool {
+	if m.st.shown == nil || len(m.st.shown.GPUs) == 0 {
+		return false
+	}
+	m.st.onGPUs = !m.st.onGPUs
+	if m.st.onGPUs && m.st.focus == nil {
+		m.walkGPUs(1)
+	}
+	return true
+}
+
+// focusOn is the focus that shows a line's processes alone.
+func focusOn(line gpuLine) *focus {
+	f := &focus{gpuUUID: line.gpu.UUID}
+	if line.instance != nil {
+		f.instance = line.instance.ID
+	}
+	return f
+}
+
+// setFocus narrows the table; asked for what is in focus already, it shows all
+// again.
+func (m *model) setFocus(f *focus) bool {
+	if m.st.focus != nil && *m.st.focus == *f {
+		f = nil
+	}
+	m.st.focus = f
+	m.seeFocus()
+	m.keepCursor()
+	return true
+}
+
+// focusGPU focuses the GPU of an index.
+func (m *model) focusGPU(index int) bool {
+	for i := range m.st.shown.GPUs {
+		if m.st.shown.GPUs[i].Index == index {
+			return m.setFocus(&focus{gpuUUID: m.st.shown.GPUs[i].UUID})
+		}
+	}
+	return false
+}
+
+// walkGPUs moves the focus to the next GPU, or instance of the GPU in focus.
+func (m *model) walkGPUs(by int) bool {
+	if m.st.shown == nil || len(m.st.shown.GPUs) == 0 {
+		return false
+	}
+	var stops []gpuLine
+	at := -1
+	for i := range m.st.shown.GPUs {
+		gpu := &m.st.shown.GPUs[i]
+		stops = append(stops, gpuLine{gpu: gpu})
+		if m.st.opens(gpu) {
+			for j := range gpu.Instances {
+				stops = append(stops, gpuLine{gpu: gpu, instance: &gpu.Instances[j]})
+			}
+		}
+	}
+	for i := range stops {
+		if m.st.focus != nil && *focusOn(stops[i]) == *m.st.focus {
+			at = i
+		}
+	}
+	to := min(max(at+by, 0), len(stops)-1)
+	if to == at {
+		return false
+	}
+	m.st.focus = focusOn(stops[to])
+	m.seeFocus()
+	m.keepCursor()
+	return true
+}
+
+// seeFocus scrolls the GPU lines until the one in focus is in view.
+func (m *model) seeFocus() {
+	if m.st.focus == nil {
+		m.st.gpuTop = 0
+		return
+	}
+	lay := m.layout()
+	room := lay.gpus.rows
+	if lay.gpuHeader {
+		room--
+	}
+	panel := newGPUPanel(&m.st, &m.look, &lay)
+	seen := func() bool {
+		for _, line := range panel.visible(room * lay.gpuColumns) {
+			if *focusOn(line) == *m.st.focus {
+				return true
+			}
+		}
+		return false
+	}
+	for m.st.gpuTop = min(m.st.gpuTop, len(panel.lines)); m.st.gpuTop > 0 && !seen(); m.st.gpuTop-- {
+	}
+	for m.st.gpuTop < len(panel.lines) && !seen() {
+		m.st.gpuTop++
+	}
+}

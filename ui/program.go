@@ -1,0 +1,252 @@
+package ui
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+	"github.com/charmbracelet/colorprofile"
+
+	"vramscope/sampler/snapshot"
+)
+
+// framesPerSecond is the renderer's clock. It runs whether or not there is
+// anything to draw: at 60 it costs half a per cent of a core, at 10 a key
+// still feels instant.
+const framesPerSecond = 10
+
+// firstSnapshotPatience is how long the first frame waits for something to
+// show. The sampler needs a few milliseconds; a driver that hangs, seconds.
+const firstSnapshotPatience = 25 * time.Millisecond
+
+// endPatience is how long an orderly end may take. After it the watchdog
+// restores the terminal itself and exits: nothing in here may keep a program
+// alive that was told to end.
+const endPatience = 800 * time.Millisecond
+
+// Run shows the monitor until it is quit, a signal ends it, the terminal goes
+// away, or ctx is done; then the cause of ctx is returned where it is more
+// than a cancellation. The terminal is left as it was found in every case.
+//
+//	Source ── one slot ──→ feed goroutine ── Send (blocks) ─┐
+//	keys, resizes ── Bubble Tea's reader ───────────────────┼→ event loop: Update → View
+//	output drained, answers ────────────────────────────────┘
+//	signals, hang-up, crash ── end(why) ──→ cancels the loop ; watchdog
+func Run(ctx context.Context, options Options) error {
+	options = options.withDefaults()
+	r := &run{options: options, exit: os.Exit, drained: make(chan struct{}, 1), stops: make(chan os.Signal, 1)}
+	return r.run(ctx)
+}
+
+// run is one run of the program.
+type run struct {
+	options  Options
+	exit     func(int)
+	terminal *terminal
+	program  *tea.Program
+	cancel   context.CancelCauseFunc
+	drained  chan struct{} // the output was stalled and is no longer
+	lost     atomic.Bool   // bytes were dropped meanwhile
+	stops    chan os.Signal
+}
+
+// errQuit ends a run that was asked to end: a signal, a closed terminal.
+var errQuit = errors.New("asked to end")
+
+func (r *run) run(parent context.Context) error {
+	ctx, cancel := context.WithCancelCause(parent)
+	r.cancel = cancel
+	defer cancel(nil)
+	caught := &crashes{end: func(err error) { cancel(err) }}
+
+	var err error
+	r.terminal, err = openTerminal(r.options.Input, r.options.Output, r.options.Environ, r.noteDrained,
+		func(error) { cancel(errQuit) }) // a terminal that is gone needs no message
+	if err != nil {
+		return err
+	}
+	m, err := newModel(r.options, r.terminal.traits)
+	if err != nil {
+		return err
+	}
+	m.crashes = caught
+	m.end = func() { cancel(errQuit) }
+	m.stalled = r.terminal.output.Stalled
+	m.suspension = &suspension{terminal: r.terminal, sampling: r.options.Sampling, stop: r.stop}
+	if err := r.terminal.raw(); err != nil {
+		return err
+	}
+	r.firstFrame(ctx, m)
+
+	r.program = tea.NewProgram(m,
+		tea.WithContext(ctx),
+		tea.WithInput(r.terminal.input),
+		tea.WithOutput(r.terminal.output),
+		tea.WithEnvironment(r.options.Environ),
+		tea.WithFPS(framesPerSecond),
+		// The themes are resolved for the terminal's colours already: the
+		// renderer need not convert each cell again.
+		tea.WithColorProfile(colorprofile.TrueColor),
+		tea.WithoutSignalHandler())
+
+	var joined sync.WaitGroup
+	for _, work := range []func(context.Context){r.feed, r.obey} {
+		joined.Go(func() {
+			defer caught.caught()
+			work(ctx)
+		})
+	}
+	finished := make(chan struct{})
+	go r.watch(ctx, finished)
+
+	_, err = r.program.Run()
+	aborted := errors.Is(err, tea.ErrProgramPanic)
+	cause := context.Cause(ctx)
+	cancel(nil)
+	r.terminal.close(aborted)
+	close(finished)
+	joined.Wait()
+	return reason(err, cause)
+}
+
+// reason is what the caller of Run should hear of an end.
+func reason(err, cause error) error {
+	var crash *Crash
+	switch {
+	case errors.As(cause, &crash):
+		return crash
+	case errors.Is(cause, errQuit), errors.Is(cause, context.Canceled):
+		return nil
+	case cause != nil:
+		return cause
+	case err != nil:
+		return fmt.Errorf("the screen: %w", err)
+	}
+	return nil
+}
+
+// firstFrame paints before the renderer has started.
+func (r *run) firstFrame(ctx context.Context, m *model) {
+	if r.options.Source.Latest() == nil {
+		select {
+		case <-r.options.Source.Updates():
+		case <-time.After(firstSnapshotPatience):
+		case <-ctx.Done():
+		}
+	}
+	width, height := r.terminal.size()
+	m.begin(width, height, r.options.Source.Latest())
+	r.terminal.enter(m.content)
+}
+
+// feed takes snapshots out of the one slot and hands them to the event loop.
+// Send blocks until the loop takes the message, so a loop that is behind gets
+// the newest snapshot next, never a queue of old ones. It also moves the clock
+// where no snapshot does.
+func (r *run) feed(ctx context.Context) {
+	clock := time.NewTicker(time.Second)
+	defer clock.Stop()
+	var last *snapshot.Snapshot
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-r.options.Source.Updates():
+			if next := r.options.Source.Latest(); next != nil && next != last {
+				last = next
+				clock.Reset(time.Second + clockSlack)
+				r.program.Send(snapshotMsg{next})
+			}
+		case <-r.drained:
+			r.program.Send(drainedMsg{lost: r.lost.Swap(false)})
+		case <-clock.C:
+			clock.Reset(time.Second)
+			r.program.Send(clockMsg{})
+		}
+	}
+}
+
+// clockSlack lets a snapshot that is a little late still be what moves the
+// clock: two frames a second would cost twice as much as one.
+const clockSlack = 150 * time.Millisecond
+
+// noteDrained passes on that output moves again. It never blocks.
+func (r *run) noteDrained(lost bool) {
+	if lost {
+		r.lost.Store(true)
+	}
+	select {
+	case r.drained <- struct{}{}:
+	default: // the news is on its way already
+	}
+}
+
+// obey does what signals ask for. A closed SSH session sends SIGHUP: it must
+// leave no orphan behind. SIGTSTP from outside does what Ctrl+Z does, because
+// its default would stop the program with the terminal in raw mode; SIGCONT
+// after a SIGSTOP, which nothing can catch, takes the terminal back.
+func (r *run) obey(ctx context.Context) {
+	ends := make(chan os.Signal, 4)
+	signal.Notify(ends, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT)
+	defer signal.Stop(ends)
+	signal.Notify(r.stops, syscall.SIGTSTP)
+	defer signal.Stop(r.stops)
+	continued := make(chan os.Signal, 1)
+	signal.Notify(continued, syscall.SIGCONT)
+	defer signal.Stop(continued)
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ends:
+			r.cancel(errQuit)
+			return
+		case <-r.stops:
+			r.program.Send(suspendMsg{})
+		case <-continued:
+			r.program.Send(continuedMsg{})
+		}
+	}
+}
+
+// stop stops the process group with the signal's own effect.
+func (r *run) stop() error {
+	signal.Reset(syscall.SIGTSTP)
+	defer signal.Notify(r.stops, syscall.SIGTSTP)
+	return stopGroup()
+}
+
+// watch is the last resort: when the end has been asked for and does not come,
+// the terminal is restored as far as it can be, and the process exits.
+func (r *run) watch(ctx context.Context, finished <-chan struct{}) {
+	select {
+	case <-finished:
+		return
+	case <-ctx.Done():
+	}
+	timer := time.NewTimer(endPatience)
+	defer timer.Stop()
+	select {
+	case <-finished:
+		return
+	case <-timer.C:
+	}
+	r.terminal.abandon()
+	code := 0
+	if err := reason(nil, context.Cause(ctx)); err != nil {
+		fmt.Fprintln(os.Stderr, "vramscope:", err)
+		code = 1
+		var crash *Crash
+		if errors.As(err, &crash) {
+			code = crash.ExitCode()
+		}
+	}
+	r.exit(code)
+}

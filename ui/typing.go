@@ -1,0 +1,134 @@
+package ui
+
+import (
+	"slices"
+
+	tea "charm.land/bubbletea/v2"
+)
+
+// typing is a line that is being typed: what to find, or what to filter by. It
+// works while it is typed; Esc puts back what was before.
+type typing struct {
+	kind   typingKind
+	prompt prompt
+	before string // the filter or search that it replaces
+	cursor cursor // where the cursor was
+}
+
+type typingKind uint8
+
+const (
+	typingFind typingKind = iota
+	typingFilter
+)
+
+func (m *model) openTyping(kind typingKind) bool {
+	e := &typing{kind: kind, cursor: m.st.cursor}
+	if kind == typingFilter {
+		e.before = m.st.filter
+		// A filter is refined more often than it is replaced.
+		e.prompt = newPrompt(&m.look, "filter", m.st.filter)
+	} else {
+		e.before = m.st.find
+		e.prompt = newPrompt(&m.look, "find", "")
+	}
+	m.typing, m.st.prompt = e, e.prompt
+	return true
+}
+
+// typed takes a key of the line being typed. The arrows that the line has no
+// use for move the cursor.
+func (m *model) typed(msg tea.KeyPressMsg) (bool, tea.Cmd) {
+	e := m.typing
+	next, out := e.prompt.press(msg.String(), msg.Text)
+	switch out {
+	case confirmed:
+		m.typing, m.st.prompt = nil, nil
+		if e.kind == typingFind && e.prompt.value() == "" {
+			m.st.find = e.before // Enter alone looks for the same again
+			if m.st.find != "" {
+				m.findNext(1)
+			}
+		}
+	case closed:
+		m.typing, m.st.prompt = nil, nil
+		if e.kind == typingFilter {
+			m.st.filter = e.before
+		} else {
+			m.st.find, m.st.cursor = e.before, e.cursor
+		}
+		m.keepCursor()
+	case ignored:
+		switch msg.String() {
+		case "up":
+			return m.move(-1), nil
+		case "down":
+			return m.move(1), nil
+		}
+		return false, nil
+	default:
+		m.edit(next)
+	}
+	return true, nil
+}
+
+// paste takes pasted text: into the line being typed, and nowhere else. A
+// paste in the wrong window must not be taken for keys.
+func (m *model) paste(text string) bool {
+	if m.typing == nil {
+		return false
+	}
+	m.edit(m.typing.prompt.insert(text))
+	return true
+}
+
+// edit gives the line another text, and lets it work.
+func (m *model) edit(next prompt) {
+	e := m.typing
+	changed := next.value() != e.prompt.value()
+	e.prompt, m.st.prompt = next, next
+	switch {
+	case !changed: // only the insertion point moved
+	case e.kind == typingFilter:
+		m.st.filter = next.value()
+		m.keepCursor()
+	default:
+		m.st.find, m.st.cursor = next.value(), e.cursor
+		if m.st.find != "" {
+			m.find(0, 1)
+		}
+	}
+}
+
+// findNext goes to the next row that matches, or to the one before, around
+// the ends.
+func (m *model) findNext(step int) bool {
+	if m.st.find == "" {
+		m.say("nothing to find yet: / and a text")
+		return true
+	}
+	if !m.find(step, step) {
+		m.say("no row contains " + m.st.find)
+	}
+	return true
+}
+
+// find puts the cursor on the first match, looking from so many rows past it.
+func (m *model) find(from, step int) bool {
+	ids := m.rowIDs()
+	at := max(slices.Index(ids, m.st.cursor.id), 0)
+	if !m.st.cursor.active {
+		from = 0 // the first row is not behind us
+	}
+	for i := range ids {
+		j := (at + from + i*step) % len(ids)
+		if j < 0 {
+			j += len(ids)
+		}
+		if p := findProcess(m.st.shown, ids[j]); p != nil && rowMatches(p, m.st.find) {
+			m.moveTo(ids, j)
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,168 @@
+package ui
+
+import (
+	"errors"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+
+	"vramscope/sampler/snapshot"
+)
+
+// update takes one message and reports whether what the screen shows changed.
+func (m *model) update(msg tea.Msg) (changed bool, cmd tea.Cmd) {
+	if changed, taken := m.takeAnswer(msg); taken {
+		if m.ending && !m.answers.expected(m.options.Now()) {
+			m.end()
+		}
+		return changed, nil
+	}
+	switch msg := msg.(type) {
+	case snapshotMsg:
+		return m.takeSnapshot(msg.snapshot), m.ring(msg.snapshot)
+	case clockMsg:
+		m.st.now = m.options.Now()
+		return true, nil
+	case tea.KeyPressMsg:
+		m.st.now = m.options.Now()
+		return m.press(msg)
+	case tea.PasteMsg:
+		return m.paste(msg.Content), nil
+	case tea.MouseClickMsg, tea.MouseWheelMsg:
+		m.st.now = m.options.Now()
+		return m.takeMouse(msg.(tea.MouseMsg))
+	case tea.WindowSizeMsg:
+		return m.resize(msg.Width, msg.Height), nil
+	case digitMsg:
+		return m.digitsDone(msg.wait), nil
+	case pastMsg:
+		return m.takePast(msg), nil
+	case environmentMsg:
+		return m.takeEnvironment(msg), nil
+	case actedMsg:
+		m.say(msg.text)
+		return true, nil
+	case drainedMsg:
+		if msg.lost {
+			return true, tea.ClearScreen
+		}
+		return m.stale, nil
+	case suspendMsg:
+		return false, m.suspend()
+	case resumedMsg:
+		if errors.Is(msg.err, errNotStopped) {
+			m.say("cannot suspend: " + msg.err.Error())
+		}
+		return true, nil
+	case continuedMsg:
+		return true, m.retake()
+	case endMsg:
+		m.end()
+	}
+	return false, nil
+}
+
+// takeSnapshot makes a new snapshot the live one, and the shown one unless the
+// screen holds still or shows the past.
+func (m *model) takeSnapshot(s *snapshot.Snapshot) bool {
+	m.st.now = m.options.Now()
+	m.st.live = s
+	m.st.partsEver = m.st.partsEver || s.ProbeSeen
+	if m.st.messageUntil.Before(m.st.now) {
+		m.st.message = ""
+	}
+	if m.st.frozen || !m.st.past.IsZero() {
+		return true // the clock, and how long ago the past is
+	}
+	m.show(s)
+	return true
+}
+
+// show makes a snapshot the one that is drawn.
+func (m *model) show(s *snapshot.Snapshot) {
+	m.st.shown = s
+	m.keepAlert()
+	m.keepCursor()
+	m.refreshOverlay()
+}
+
+// ring rings the bell for a new alarm, also while the screen shows something else.
+func (m *model) ring(s *snapshot.Snapshot) tea.Cmd {
+	if !m.bell.ring(s.Alerts, m.st.now) {
+		return nil
+	}
+	return tea.Raw("\a")
+}
+
+// keepAlert keeps the alert line on the alert it is on while others come and go.
+func (m *model) keepAlert() {
+	alerts := m.st.shown.Alerts
+	if m.st.alert == 0 {
+		return // the worst one, whichever that is
+	}
+	for i := range alerts {
+		if alarmOf(&alerts[i]) == m.current {
+			m.st.alert = i
+			return
+		}
+	}
+	m.st.alert = 0
+}
+
+// nextAlert turns the alert line to the next alert.
+func (m *model) nextAlert() bool {
+	if m.st.shown == nil || len(m.st.shown.Alerts) == 0 {
+		return false
+	}
+	m.st.alert = (m.st.alert + 1) % len(m.st.shown.Alerts)
+	m.current = alarmOf(&m.st.shown.Alerts[m.st.alert])
+	return true
+}
+
+// resize keeps everything that is on the screen; a frame of the new size is
+// drawn at once, from the last snapshot.
+func (m *model) resize(width, height int) bool {
+	if width <= 0 || height <= 0 || width == m.st.width && height == m.st.height {
+		return false
+	}
+	m.st.width, m.st.height = width, height
+	m.fitOverlay()
+	m.keepCursor()
+	return true
+}
+
+// quit ends the program, but lets the terminal finish answering first: what
+// arrived after the end would stand on the shell's command line.
+func (m *model) quit() tea.Cmd {
+	if !m.answers.expected(m.options.Now()) {
+		m.end()
+		return nil
+	}
+	m.ending = true
+	return tea.Tick(quitPatience, func(time.Time) tea.Msg { return endMsg{} })
+}
+
+// quitPatience is how long quitting waits for the terminal's answers.
+const quitPatience = 300 * time.Millisecond
+
+// suspend hands the terminal back until the program is continued.
+func (m *model) suspend() tea.Cmd {
+	if m.suspension == nil {
+		return nil
+	}
+	return tea.Exec(m.suspension, func(err error) tea.Msg { return resumedMsg{err} })
+}
+
+// retake takes the terminal back after a stop that came without warning: the
+// shell has changed its modes and written on the screen.
+func (m *model) retake() tea.Cmd {
+	if m.suspension == nil {
+		return nil
+	}
+	terminal := m.suspension.terminal
+	return func() tea.Msg {
+		// A terminal that is gone is noticed by its output.
+		_ = terminal.raw()
+		return tea.ClearScreen()
+	}
+}

@@ -1,0 +1,354 @@
+package ui
+
+import (
+	"slices"
+	"strconv"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+
+	"vramscope/sampler/snapshot"
+	"vramscope/themes"
+)
+
+// press does what a key means where it was pressed. Ctrl-C quits wherever that
+// is; then a prompt and a dialog read their keys themselves; all others go
+// through the key table.
+func (m *model) press(msg tea.KeyPressMsg) (bool, tea.Cmd) {
+	name := msg.String()
+	switch {
+	case name == "ctrl+c":
+		return true, m.quit()
+	case m.ending:
+		return false, nil
+	case m.typing != nil:
+		return m.typed(msg)
+	}
+	if m.st.overlay != nil {
+		if changed, cmd, taken := m.pressOverlay(name); taken {
+			return changed, cmd
+		}
+	}
+	id := m.look.keys.match(name, m.st.scope(), !m.st.past.IsZero())
+	if m.digits.open && id != keyGPU {
+		m.digits.open = false
+		m.focusGPU(m.digits.first)
+	}
+	if id == keyNone {
+		return m.noKey(name), nil
+	}
+	if m.st.message != "" && id != keyInterrupt {
+		m.st.message = "" // it has been read
+	}
+	if changed, cmd, done := m.everywhereKey(id, name); done {
+		return changed, cmd
+	}
+	if m.st.overlay != nil {
+		return false, nil
+	}
+	if changed, done := m.moveKey(id); done {
+		return changed, nil
+	}
+	return m.lookKey(id)
+}
+
+// noKey explains a key that would do something elsewhere or with other
+// options; silence would look like a hang.
+func (m *model) noKey(name string) bool {
+	switch {
+	case m.st.past.IsZero() || m.look.keys.match(name, m.st.scope(), false) == keyNone:
+		return false
+	default:
+		m.say("not in the past: L goes back to now")
+		return true
+	}
+}
+
+// everywhereKey does the keys that mean the same in every part of the screen.
+func (m *model) everywhereKey(id keyID, name string) (changed bool, cmd tea.Cmd, done bool) {
+	switch id {
+	case keyQuit:
+		if m.st.overlay != nil {
+			return m.closeOverlay(), nil, true
+		}
+		return true, m.quit(), true
+	case keyInterrupt:
+		return true, m.quit(), true
+	case keyBack:
+		return m.back(), nil, true
+	case keyHelp:
+		return m.openOverlay(newHelp(&m.look)), nil, true
+	case keyEvents:
+		return m.openOverlay(newEvents(&m.look, &m.st)), nil, true
+	case keyLive:
+		return m.live(), nil, true
+	case keySlower, keyFaster:
+		return m.changeInterval(id == keySlower)
+	case keyTheme:
+		return m.nextTheme(), nil, true
+	case keyMouse:
+		m.st.mouse = !m.st.mouse
+		m.say(onOff("mouse", m.st.mouse) + map[bool]string{true: ": to select text hold Shift"}[m.st.mouse])
+		return true, nil, true
+	case keyRedraw:
+		return true, tea.ClearScreen, true
+	case keySuspend:
+		return false, m.suspend(), true
+	case keyGPU:
+		d, err := strconv.Atoi(name)
+		if err != nil {
+			return false, nil, true
+		}
+		changed, cmd := m.digit(d)
+		return changed, cmd, true
+	}
+	return false, nil, false
+}
+
+func onOff(what string, on bool) string {
+	if on {
+		return what + " on"
+	}
+	return what + " off"
+}
+
+// moveKey does the keys that move the cursor.
+func (m *model) moveKey(id keyID) (changed, done bool) {
+	if m.gpuKeys() {
+		switch id {
+		case keyUp:
+			return m.walkGPUs(-1), true
+		case keyDown:
+			return m.walkGPUs(1), true
+		}
+	}
+	page := max(m.tableHeight()-1, 1)
+	switch id {
+	case keyUp:
+		return m.move(-1), true
+	case keyDown:
+		return m.move(1), true
+	case keyPageUp:
+		return m.move(-page), true
+	case keyPageDown:
+		return m.move(page), true
+	case keyHome, keyEnd:
+		ids := m.rowIDs()
+		if len(ids) == 0 {
+			return false, true
+		}
+		if id == keyHome {
+			return m.moveTo(ids, 0), true
+		}
+		return m.moveTo(ids, len(ids)-1), true
+	case keyLeft:
+		return m.scrollColumns(-scrollStep), true
+	case keyRight:
+		return m.scrollColumns(scrollStep), true
+	}
+	return false, false
+}
+
+// scrollStep is how far an arrow key moves the COMMAND column.
+const scrollStep = 8
+
+func (m *model) scrollColumns(by int) bool {
+	to := min(max(m.st.scrollX+by, 0), m.widestCommand())
+	changed := to != m.st.scrollX
+	m.st.scrollX = to
+	return changed
+}
+
+// lookKey does the keys that change what is shown, and those that act.
+func (m *model) lookKey(id keyID) (bool, tea.Cmd) {
+	switch id {
+	case keyTab:
+		return m.nextPanel(), nil
+	case keyNextAlert:
+		return m.nextAlert(), nil
+	case keyDetail:
+		return m.openDetail(), nil
+	case keyFind:
+		return m.openTyping(typingFind), nil
+	case keyFindNext:
+		return m.findNext(1), nil
+	case keyFindPrevious:
+		return m.findNext(-1), nil
+	case keyFilter:
+		return m.openTyping(typingFilter), nil
+	case keyMine:
+		m.st.mine = !m.st.mine
+		m.keepCursor()
+		return true, nil
+	case keySort:
+		return m.nextSort(), nil
+	case keyReverse:
+		m.st.sort.reversed = !m.st.sort.reversed
+		m.keepCursor()
+		return true, nil
+	case keyTree:
+		m.st.tree = !m.st.tree
+		m.keepCursor()
+		return true, nil
+	case keyPin:
+		return m.pin(), nil
+	case keyZoom:
+		return m.zoom(), nil
+	case keyEnvironment:
+		return m.askEnvironment()
+	case keyCopy:
+		return m.copyPID()
+	case keySignal:
+		return m.openSignal(), nil
+	case keyTag, keyUntag:
+		return m.tag(id == keyTag), nil
+	case keyFreeze:
+		return m.freeze(), nil
+	case keyBack10s:
+		return m.scrub(-10 * time.Second)
+	case keyForward10s:
+		return m.scrub(10 * time.Second)
+	case keyBack1m:
+		return m.scrub(-time.Minute)
+	case keyForward1m:
+		return m.scrub(time.Minute)
+	}
+	return false, nil
+}
+
+// back undoes the nearest thing: what lies on top, then what narrows the
+// table, then the cursor.
+func (m *model) back() bool {
+	switch {
+	case m.st.overlay != nil:
+		return m.closeOverlay()
+	case m.st.detail:
+		m.st.detail = false
+	case m.st.onGPUs:
+		m.st.onGPUs = false
+	case m.st.filter != "" || m.st.focus != nil || m.st.mine:
+		m.st.filter, m.st.focus, m.st.mine = "", nil, false
+		m.keepCursor()
+	case m.st.find != "":
+		m.st.find = ""
+	case m.dropCursor():
+	case len(m.st.tags) > 0:
+		clear(m.st.tags)
+	case !m.st.hintOff:
+		m.st.hintOff = true
+	default:
+		return false
+	}
+	return true
+}
+
+// intervals are the steps of + and -.
+func intervals() []time.Duration {
+	return []time.Duration{
+		100 * time.Millisecond, 200 * time.Millisecond, 500 * time.Millisecond, time.Second,
+		2 * time.Second, 5 * time.Second, 10 * time.Second, 30 * time.Second, time.Minute,
+	}
+}
+
+// changeInterval goes to the next longer or shorter interval.
+func (m *model) changeInterval(longer bool) (changed bool, cmd tea.Cmd, done bool) {
+	if m.options.Sampling == nil || m.st.live == nil {
+		return false, nil, true
+	}
+	now := m.interval
+	if now == 0 {
+		now = m.st.live.Interval
+	}
+	steps := intervals()
+	at, exact := slices.BinarySearch(steps, now)
+	if longer && exact {
+		at++
+	} else if !longer {
+		at--
+	}
+	if at < 0 || at >= len(steps) {
+		return false, nil, true
+	}
+	next, sampling := steps[at], m.options.Sampling
+	m.interval = next
+	m.say("interval " + next.String())
+	return true, func() tea.Msg {
+		sampling.SetInterval(next)
+		return nil
+	}, true
+}
+
+// nextTheme walks through the themes.
+func (m *model) nextTheme() bool {
+	names := themes.Names()
+	m.theme = names[(slices.Index(names, m.theme)+1)%len(names)]
+	m.restyle()
+	m.say("theme " + m.theme)
+	return true
+}
+
+// zoom walks through the graph's windows.
+func (m *model) zoom() bool {
+	windows := []time.Duration{5 * time.Minute, 10 * time.Minute, 30 * time.Minute, 2 * time.Hour, 24 * time.Hour}
+	m.st.window = windows[(slices.Index(windows, m.st.window)+1)%len(windows)]
+	return true
+}
+
+// pin makes the graph hold on to the process under the cursor, or to the GPU
+// in focus; pinned again it follows once more.
+func (m *model) pin() bool {
+	switch p := m.atCursor(); {
+	case m.st.pinned != nil:
+		m.st.pinned = nil
+		m.say("graph follows")
+	case p != nil:
+		m.st.pinned = &snapshot.SeriesKey{Metric: snapshot.MetricUsed, GPUUUID: p.ID.GPUUUID, Instance: p.ID.Instance, Row: p.ID}
+		m.say("graph stays on PID " + strconv.Itoa(p.ID.Process.PID))
+	case m.st.focus != nil:
+		m.st.pinned = &snapshot.SeriesKey{Metric: snapshot.MetricUsed, GPUUUID: m.st.focus.gpuUUID, Instance: m.st.focus.instance}
+		m.say("graph stays on this GPU")
+	default:
+		m.say("P pins the graph to the row of the cursor, or to the GPU in focus")
+	}
+	return true
+}
+
+// copyPID puts the pid on the clipboard of whoever looks, also over SSH.
+func (m *model) copyPID() (bool, tea.Cmd) {
+	p := m.needCursor()
+	if p == nil {
+		return false, nil
+	}
+	pid := strconv.Itoa(p.ID.Process.PID)
+	m.say("copied " + pid + ", if the terminal allows it (OSC 52)")
+	return true, tea.SetClipboard(pid)
+}
+
+// tag marks the process under the cursor and goes on to the next; untag takes
+// all marks away.
+func (m *model) tag(set bool) bool {
+	if !set {
+		had := len(m.st.tags) > 0
+		clear(m.st.tags)
+		return had
+	}
+	p := m.needCursor()
+	if p == nil {
+		return false
+	}
+	if m.st.tags[p.ID] {
+		delete(m.st.tags, p.ID)
+	} else {
+		m.st.tags[p.ID] = true
+	}
+	m.move(1)
+	return true
+}
+
+func (m *model) openDetail() bool {
+	if m.needCursor() == nil {
+		return false
+	}
+	m.st.detail = true
+	return true
+}
