@@ -95,7 +95,7 @@ func H100(index int) GPU {
 		ThrottleSupported: 0x1ff, Persistence: 1,
 		ECCMode: 1, ECCPending: 1,
 		MIGMode: 0, MIGPending: 0, MIGMax: 7,
-		SamplePeriod: 1_000_000,
+		SamplePeriod: 166_667,
 	}
 	return gpu
 }

@@ -2,7 +2,11 @@ package fakedriver_test
 
 import (
 	"debug/elf"
+	"os"
+	"path/filepath"
+	"regexp"
 	"slices"
+	"strings"
 	"testing"
 
 	"vramscope/internal/fakedriver"
@@ -68,4 +72,34 @@ func exported(t *testing.T, library string) []string {
 		}
 	}
 	return names
+}
+
+// Every entry point that the nvml package names must be there: through
+// go-nvml's lazy binding a call to one that is missing ends the program.
+func TestLibraryHasWhatTheNvmlPackageCalls(t *testing.T) {
+	files, err := filepath.Glob("../../nvml/*.go")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no sources of the nvml package: %v", err)
+	}
+	name := regexp.MustCompile(`"(nvml(?:Device|System|Init|Shutdown|Event)\w*)"`)
+	symbols := exported(t, fakedriver.Build(t, fakedriver.Current))
+	named := 0
+	for _, file := range files {
+		if strings.HasSuffix(file, "_test.go") {
+			continue
+		}
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, match := range name.FindAllSubmatch(text, -1) {
+			named++
+			if !slices.Contains(symbols, string(match[1])) {
+				t.Errorf("%s calls %s, which is missing", filepath.Base(file), match[1])
+			}
+		}
+	}
+	if named < 30 {
+		t.Errorf("only %d calls found in the nvml package: does it still name them in quotes?", named)
+	}
 }

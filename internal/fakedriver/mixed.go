@@ -51,8 +51,7 @@ func Mixed() State {
 
 	gpu = set(7, 64, 60, 377)
 	gpu.Start(busy(2955020, amount(59.7), 64, "python3", "t5x/train.py", "--gin_file=base.gin"))
-	foreign := busy(184, amount(9.20), Absent)
-	gpu.Start(foreign)
+	gpu.Start(busy(firstPID+184, amount(9.20), Absent)) // of another container: in no /proc
 	return state
 }
 

@@ -128,8 +128,7 @@ type GPU struct {
 
 // Process is a process that holds memory on a GPU.
 type Process struct {
-	Lists string `state:"-"` // "C", "G", "C+G", "M", "M+C": the lists in which it stands
-	// PID zero is for a process that is yet to be started: see Live.
+	Lists         string `state:"-"` // "C", "G", "C+G", "M", "M+C": the lists in which it stands
 	PID           uint64 `state:"pid"`
 	Used          uint64 `state:"used"` // bytes, or Unavailable
 	GraphicsUsed  uint64 `state:"graphics_used"`
@@ -142,7 +141,7 @@ type Process struct {
 	Name          string `state:"name"` // what nvmlSystemGetProcessName answers; "": what /proc says
 
 	// Command is what the process was started as. It is not in the state
-	// file: programs read it in /proc, of the processes that Live starts.
+	// file: programs read it in /proc, of the processes that Populate starts.
 	Command []string `state:"-"`
 }
 

@@ -9,11 +9,11 @@ static const struct fault *find_fault(const struct call *call, enum fault_kind k
 	return fault ? fault : faults_find(&call->state->faults, kind, call->name);
 }
 
-static number milliseconds_now(void)
+static number microseconds_now(void)
 {
 	struct timespec now;
 	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (number)now.tv_sec * 1000 + (number)now.tv_nsec / 1000000;
+	return (number)now.tv_sec * 1000000 + (number)now.tv_nsec / 1000;
 }
 
 /* Looks the state and the device up; again after a hang, for both may have changed meanwhile. */
@@ -41,8 +41,8 @@ static nvmlReturn_t hang(struct call *call)
 	const struct fault *fault = find_fault(call, FAULT_HANG);
 	if (!fault)
 		return NVML_SUCCESS;
-	number began = milliseconds_now();
-	while (fault && milliseconds_now() - began < fault->value) {
+	number began = microseconds_now();
+	while (fault && microseconds_now() - began <= fault->value * 1000) {
 		call_end(call);
 		nanosleep(&(struct timespec){ .tv_nsec = 5000000 }, NULL);
 		nvmlReturn_t answer = look_up(call);

@@ -1,0 +1,88 @@
+package fakedriver_test
+
+import (
+	"bufio"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"vramscope/internal/fakedriver"
+)
+
+// client is testdata/client.c, a program over the library, with a state file
+// of its own. Each test has its own, and all of them may run at once.
+type client struct {
+	t       *testing.T
+	state   string
+	input   io.Writer
+	answers *bufio.Scanner
+}
+
+func startClient(t *testing.T, box fakedriver.State) *client {
+	t.Helper()
+	library := fakedriver.Build(t, fakedriver.Current)
+	program := fakedriver.BuildClient(t)
+	c := &client{t: t, state: filepath.Join(t.TempDir(), "state")}
+	box.MustWrite(t, c.state)
+	cmd := exec.Command(program, library)
+	cmd.Env = append(os.Environ(), "VRAMSCOPE_FAKE_STATE="+c.state)
+	cmd.Stderr = os.Stderr
+	input, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	output, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = input.Close() // its end of input is its end
+		if err := cmd.Wait(); err != nil {
+			t.Errorf("client: %v", err)
+		}
+	})
+	c.input, c.answers = input, bufio.NewScanner(output)
+	return c
+}
+
+// ask sends a command and gives its answer.
+func (c *client) ask(command string) string {
+	c.t.Helper()
+	c.send(command)
+	return c.answer()
+}
+
+func (c *client) send(command string) {
+	c.t.Helper()
+	if _, err := io.WriteString(c.input, command+"\n"); err != nil {
+		c.t.Fatal(err)
+	}
+}
+
+func (c *client) answer() string {
+	c.t.Helper()
+	if !c.answers.Scan() {
+		c.t.Fatalf("the client has ended: %v", c.answers.Err())
+	}
+	return c.answers.Text()
+}
+
+// want asks and compares; an expectation that ends in … is only the beginning.
+func (c *client) want(command, want string) {
+	c.t.Helper()
+	got := c.ask(command)
+	if begin, open := strings.CutSuffix(want, "…"); got != want && (!open || !strings.HasPrefix(got, begin)) {
+		c.t.Errorf("%s: %s, want %s", command, got, want)
+	}
+}
+
+func (c *client) write(box fakedriver.State) {
+	c.t.Helper()
+	box.MustWrite(c.t, c.state)
+}

@@ -1,0 +1,183 @@
+//go:build linux
+
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"vramscope/internal/fakedriver"
+)
+
+// The guard is this program again, started under this name:
+//
+//	fake-gpu-guard start PID BOX    starts the next one and ends, so that that is nobody's child
+//	fake-gpu-guard watch PID BOX
+const guardName = "fake-gpu-guard"
+
+const interval = time.Second
+
+// startGuard has the box set up and watched over for as long as this process,
+// whatever it becomes, is there. It gives the path of the state file.
+func startGuard(wanted box) (string, error) {
+	encoded, err := json.Marshal(wanted)
+	if err != nil {
+		return "", err
+	}
+	answer, tell, err := os.Pipe()
+	if err != nil {
+		return "", err
+	}
+	defer answer.Close() //nolint:errcheck // read to its end
+	pid, err := spawn(tell, guardName, "start", strconv.Itoa(os.Getpid()), string(encoded))
+	_ = tell.Close() // the guard has its own
+	if err != nil {
+		return "", err
+	}
+	if _, err := syscall.Wait4(pid, nil, 0, nil); err != nil {
+		return "", fmt.Errorf("guard: %w", err)
+	}
+	said, err := io.ReadAll(answer)
+	if err != nil {
+		return "", fmt.Errorf("guard: %w", err)
+	}
+	path, ready := strings.CutPrefix(string(said), "ready ")
+	if !ready {
+		return "", fmt.Errorf("guard: %s", strings.TrimSpace(string(said)))
+	}
+	return path, nil
+}
+
+// spawn starts this program under another name, in a session of its own, so
+// that no key on the command's terminal reaches it. All that it says goes to tell.
+func spawn(tell *os.File, arguments ...string) (int, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return 0, err
+	}
+	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
+	if err != nil {
+		return 0, err
+	}
+	defer null.Close() //nolint:errcheck // the child has its own
+	process, err := os.StartProcess(self, arguments, &os.ProcAttr{
+		Dir:   "/",
+		Env:   os.Environ(),
+		Files: []*os.File{null, tell, null},
+		Sys:   &syscall.SysProcAttr{Setsid: true},
+	})
+	if err != nil {
+		return 0, err
+	}
+	pid := process.Pid
+	return pid, process.Release()
+}
+
+func guard(step string, arguments []string) int {
+	err := errors.New("not to be called by hand")
+	switch {
+	case step == "start" && len(arguments) == 2:
+		_, err = spawn(os.Stdout, guardName, "watch", arguments[0], arguments[1])
+	case step == "watch" && len(arguments) == 2:
+		err = watch(arguments[0], arguments[1])
+	}
+	if err != nil {
+		fmt.Println(err)
+		return exitFailure
+	}
+	return 0
+}
+
+func watch(pid, encoded string) error {
+	var wanted box
+	if err := json.Unmarshal([]byte(encoded), &wanted); err != nil {
+		return err
+	}
+	number, err := strconv.Atoi(pid)
+	if err != nil {
+		return err
+	}
+	command, err := unix.PidfdOpen(number, 0)
+	if err != nil {
+		return fmt.Errorf("pidfd of %d: %w", number, err)
+	}
+	path, remove, err := place(wanted.State)
+	if err != nil {
+		return err
+	}
+	defer remove()
+
+	state := wanted.state()
+	population, err := fakedriver.Populate(&state)
+	if err != nil {
+		return err
+	}
+	defer population.Close()
+	live := fakedriver.NewLive(state)
+	if err := state.Write(path); err != nil {
+		return err
+	}
+	fmt.Print("ready ", path)
+	_ = os.Stdout.Close() // whoever waits reads to the end
+
+	for second := 1; !ended(command); second++ {
+		gone := population.Ended()
+		for _, pid := range gone {
+			live.End(pid)
+		}
+		// A state that cannot be written now is written a second later.
+		switch {
+		case wanted.Live:
+			_ = live.At(second).Write(path)
+		case len(gone) > 0:
+			_ = live.Still().Write(path)
+		}
+	}
+	return nil
+}
+
+// place is where the state goes: where the user wants it, who keeps it then,
+// or a directory that is removed at the end.
+func place(wanted string) (path string, remove func(), err error) {
+	if wanted != "" {
+		return wanted, func() {}, nil
+	}
+	directory, err := os.MkdirTemp("", "fake-gpu-")
+	if err != nil {
+		return "", nil, err
+	}
+	remove = func() { _ = os.RemoveAll(directory) } // nobody is there to be told
+	if err := os.Chmod(directory, 0o755); err != nil {
+		remove()
+		return "", nil, err
+	}
+	return filepath.Join(directory, "state"), remove, nil
+}
+
+// ended waits an interval, or until the command has ended.
+func ended(command int) bool {
+	deadline := time.Now().Add(interval)
+	for {
+		left := time.Until(deadline)
+		if left <= 0 {
+			return false
+		}
+		events := []unix.PollFd{{Fd: int32(command), Events: unix.POLLIN}}
+		n, err := unix.Poll(events, int(left.Milliseconds())+1)
+		switch {
+		case errors.Is(err, unix.EINTR):
+		case err != nil || n > 0:
+			return true
+		}
+	}
+}

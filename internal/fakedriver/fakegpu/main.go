@@ -1,0 +1,175 @@
+//go:build linux
+
+// Command fakegpu runs a command on a box with NVIDIA GPUs that are not
+// there. scripts/fake-gpu builds and starts it.
+//
+//	fakegpu ── guard ──┬── idle processes, for the pids to be in /proc
+//	   │               └── state file, rewritten as they end and, with --live, every second
+//	   └─ becomes CMD (exec) ── dlopen("libnvidia-ml.so.1") ── the fake ── reads the state file
+//
+// Because fakegpu becomes the command, terminal, signals and exit status are
+// the command's own. The guard, which is not the command's child, watches the
+// command through a pidfd, then ends the idle processes and removes the state.
+package main
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+
+	"vramscope/internal/fakedriver"
+)
+
+// Exit statuses, those of a shell and of vramscope.
+const (
+	exitFailure     = 1
+	exitUsage       = 2
+	exitNotRunnable = 126
+	exitNotFound    = 127
+)
+
+const usage = `Run a command on a box with simulated NVIDIA GPUs.
+
+  scripts/fake-gpu [--gpus N] [--processes M] [--live] -- CMD…
+  scripts/fake-gpu --mig | --mixed [--live] -- CMD…
+  scripts/fake-gpu --state FILE -- CMD…
+
+Any program that uses libnvidia-ml.so.1 sees them: vramscope, nvtop, nvidia-ml-py.
+
+  --gpus N         H100s in the box (8)
+  --processes M    processes on each; real ones, which do nothing (4)
+  --live           memory, utilisation and power move every second
+  --mig            two GPUs, the first of them cut into MIG instances
+  --mixed          the box of the drawings: MIG, a lost GPU, an idle holder, a foreign pid
+  --state FILE     use this state file if it is there, else write the box to it;
+                   edit it while CMD runs (the format: go doc ./internal/fakedriver)
+  --driver NAME    current, r470 (memory v1, process lists v2) or v1 (first versions only)
+`
+
+func main() {
+	if len(os.Args) > 2 && os.Args[0] == guardName {
+		os.Exit(guard(os.Args[1], os.Args[2:]))
+	}
+	status, err := run(os.Args[1:])
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "fake-gpu:", err)
+	}
+	os.Exit(status)
+}
+
+// box is what the flags ask for.
+type box struct {
+	GPUs, Processes  int
+	MIG, Mixed, Live bool
+	State            string
+}
+
+func (b box) state() fakedriver.State {
+	switch {
+	case b.MIG:
+		return fakedriver.MIG()
+	case b.Mixed:
+		return fakedriver.Mixed()
+	default:
+		return fakedriver.Box(b.GPUs, b.Processes)
+	}
+}
+
+// run comes back only when something is wrong.
+func run(arguments []string) (int, error) {
+	var wanted box
+	var driver string
+	flags := flag.NewFlagSet("fake-gpu", flag.ContinueOnError)
+	flags.SetOutput(io.Discard)
+	flags.IntVar(&wanted.GPUs, "gpus", 8, "")
+	flags.IntVar(&wanted.Processes, "processes", 4, "")
+	flags.BoolVar(&wanted.MIG, "mig", false, "")
+	flags.BoolVar(&wanted.Mixed, "mixed", false, "")
+	flags.BoolVar(&wanted.Live, "live", false, "")
+	flags.StringVar(&wanted.State, "state", "", "")
+	flags.StringVar(&driver, "driver", string(fakedriver.Current), "")
+	err := flags.Parse(arguments)
+	if errors.Is(err, flag.ErrHelp) {
+		fmt.Print(usage)
+		return 0, nil
+	}
+	if err == nil {
+		err = check(wanted, flags)
+	}
+	if err != nil {
+		return exitUsage, fmt.Errorf("%w\n\n%s", err, usage)
+	}
+
+	library, err := fakedriver.Compile(fakedriver.Variant(driver))
+	if err != nil {
+		return exitFailure, err
+	}
+	path, err := prepare(wanted)
+	if err != nil {
+		return exitFailure, err
+	}
+	return become(flags.Args(), append(os.Environ(), fakedriver.Environment(library, path)...))
+}
+
+func check(wanted box, flags *flag.FlagSet) error {
+	set := map[string]bool{}
+	flags.Visit(func(f *flag.Flag) { set[f.Name] = true })
+	switch driver := flags.Lookup("driver").Value.String(); fakedriver.Variant(driver) {
+	case fakedriver.Current, fakedriver.R470, fakedriver.V1Only:
+	default:
+		return fmt.Errorf("--driver %s: there is current, r470 and v1", driver)
+	}
+	switch {
+	case flags.NArg() == 0:
+		return errors.New("no command to run")
+	case wanted.GPUs < 0 || wanted.GPUs > 64:
+		return errors.New("--gpus: from 0 to 64")
+	case wanted.Processes < 0 || wanted.Processes > 256:
+		return errors.New("--processes: from 0 to 256")
+	case wanted.MIG && wanted.Mixed:
+		return errors.New("--mig and --mixed are two different boxes")
+	case (wanted.MIG || wanted.Mixed) && (set["gpus"] || set["processes"]):
+		return errors.New("--gpus and --processes do not go with --mig or --mixed")
+	}
+	if _, err := os.Stat(wanted.State); wanted.State != "" && err == nil &&
+		(set["gpus"] || set["processes"] || wanted.MIG || wanted.Mixed || wanted.Live) {
+		return fmt.Errorf("--state %s is there and says what the box is: no other box, and no --live, with it", wanted.State)
+	}
+	return nil
+}
+
+// prepare gives the path of the state file: the user's own as it is, or a new one with a guard over it.
+func prepare(wanted box) (string, error) {
+	if wanted.State != "" {
+		path, err := filepath.Abs(wanted.State)
+		if err != nil {
+			return "", err
+		}
+		if _, err := os.Stat(path); err == nil {
+			return path, nil
+		}
+		wanted.State = path
+	}
+	return startGuard(wanted)
+}
+
+// become replaces this process by the command.
+func become(command, environment []string) (int, error) {
+	path, err := exec.LookPath(command[0])
+	if err == nil {
+		err = syscall.Exec(path, command, environment)
+	}
+	if errors.Is(err, exec.ErrNotFound) || errors.Is(err, os.ErrNotExist) {
+		return exitNotFound, fmt.Errorf("%s: command not found", command[0])
+	}
+	var search *exec.Error
+	if errors.As(err, &search) {
+		err = search.Err // without its own mention of the name
+	}
+	return exitNotRunnable, fmt.Errorf("%s: %w", command[0], err)
+}

@@ -1,0 +1,67 @@
+package fakedriver
+
+// Live moves a box: each call of At is one moment of its life, and the same
+// moment is always the same. First processes train, in a sawtooth; the others
+// breathe; the last process of the last GPU leaks until its GPU is full and
+// then starts anew; the last process of GPU 1 comes and goes; a GPU that is
+// lost in the box is there at first, falls off the bus after half a minute,
+// and comes back after another.
+type Live struct {
+	base State
+}
+
+// NewLive takes the box as it is at moment 0.
+func NewLive(base State) *Live { return &Live{base: base.Clone()} }
+
+// End takes a process out of the box for good.
+func (l *Live) End(pid uint64) {
+	for i := range l.base.GPUs {
+		l.base.GPUs[i].End(pid)
+	}
+}
+
+// Still is the box with nothing moving.
+func (l *Live) Still() State { return l.base.Clone() }
+
+// At is the box so many seconds after moment 0.
+func (l *Live) At(second int) State {
+	state := l.base.Clone()
+	for i := range state.GPUs {
+		gpu := &state.GPUs[i]
+		if gpu.Lost {
+			gpu.Lost = second%60 >= 30
+			for range (second + 30) / 60 {
+				gpu.Raise(79) // "GPU has fallen off the bus"
+			}
+		}
+		if last := len(gpu.Processes) - 1; i == 1 && last > 0 && second/20%3 == 2 {
+			gpu.End(gpu.Processes[last].PID)
+		}
+		leak := i == len(state.GPUs)-1
+		for j := range gpu.Processes {
+			p := gpu.Processes[j]
+			switch {
+			case p.Used == Unavailable || p.SM == Absent || p.SM == 0:
+				// An idle process holds what it holds.
+			case leak && j == len(gpu.Processes)-1:
+				const perSecond = 48 * mib
+				room := int(gpu.Free / perSecond)
+				gpu.Resize(p.PID, p.Used+uint64(second%(room+1))*perSecond)
+			case j == 0:
+				gpu.Resize(p.PID, p.Used-p.Used/8/mib*mib+uint64((second+7*i)%30)*(p.Used/8/30/mib)*mib)
+			default:
+				gpu.Resize(p.PID, p.Used-p.Used/40/mib*mib*uint64((second/5+i+j)%3))
+			}
+		}
+		// A triangle between 0 and 8, shifted from GPU to GPU.
+		swing := uint64((second + 3*i) % 16)
+		swing = min(swing, 16-swing)
+		if gpu.Utilization >= 8 {
+			gpu.Utilization -= swing
+			gpu.Power -= swing * 4000
+			gpu.Temperature -= swing / 3
+		}
+		gpu.Energy += uint64(second) * gpu.Power
+	}
+	return state
+}

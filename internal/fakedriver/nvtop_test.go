@@ -1,0 +1,133 @@
+//go:build linux
+
+package fakedriver_test
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/charmbracelet/x/vt"
+	"github.com/creack/pty"
+
+	"vramscope/internal/fakedriver"
+)
+
+// screen is what a program has drawn on a terminal.
+type screen struct {
+	t        *testing.T
+	terminal *vt.SafeEmulator
+}
+
+// startOnTerminal runs a program on the box under a pseudo-terminal until the test ends.
+func startOnTerminal(t *testing.T, width, height int, cmd *exec.Cmd) *screen {
+	t.Helper()
+	s := &screen{t: t, terminal: vt.NewSafeEmulator(width, height)}
+	line, err := pty.StartWithSize(cmd, &pty.Winsize{Rows: uint16(height), Cols: uint16(width)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	drawn := make(chan struct{})
+	go func() {
+		defer close(drawn)
+		_, _ = io.Copy(s.terminal, line) // ends, with an error, when the program does
+	}()
+	go func() { _, _ = io.Copy(line, s.terminal) }() // the terminal's answers; ends when it is closed
+	t.Cleanup(func() {
+		_ = cmd.Process.Kill() // it may have ended
+		_ = cmd.Wait()         // killed: an error, and the right one
+		<-drawn
+		_ = line.Close()
+		_ = s.terminal.Close()
+	})
+	return s
+}
+
+// wait until all of the texts are on the screen, each in one line.
+func (s *screen) wait(texts ...string) {
+	s.t.Helper()
+	s.until(func(shown string) string {
+		for _, text := range texts {
+			if !strings.Contains(shown, text) {
+				return fmt.Sprintf("no %q", text)
+			}
+		}
+		return ""
+	})
+}
+
+func (s *screen) waitWithout(text string) {
+	s.t.Helper()
+	s.until(func(shown string) string {
+		if strings.Contains(shown, text) {
+			return fmt.Sprintf("still %q", text)
+		}
+		return ""
+	})
+}
+
+// until waits until nothing is wrong with what is shown.
+func (s *screen) until(wrong func(shown string) string) {
+	s.t.Helper()
+	deadline := time.Now().Add(20 * time.Second)
+	for {
+		shown := s.terminal.String()
+		what := wrong(shown)
+		if what == "" {
+			return
+		}
+		if time.Now().After(deadline) {
+			s.t.Fatalf("%s on the screen:\n%s", what, shown)
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+}
+
+func TestNvtopShowsTheBox(t *testing.T) {
+	t.Parallel()
+	nvtop, err := exec.LookPath("nvtop")
+	if err != nil {
+		t.Skip("nvtop is not installed")
+	}
+	library := fakedriver.Build(t, fakedriver.Current)
+	box := fakedriver.Box(8, 1)
+	second := fakedriver.NewProcess(0, 3<<30)
+	second.Command = []string{"ipykernel_launcher", "-f", "kernel.json"}
+	box.GPUs[3].Start(second)
+	// nvtop leaves out what is not in /proc.
+	population, err := fakedriver.Populate(&box)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(population.Close)
+	path := filepath.Join(t.TempDir(), "state")
+	box.MustWrite(t, path)
+
+	cmd := exec.Command(nvtop, "--no-color", "--delay", "2", "--config-file", filepath.Join(t.TempDir(), "nvtop.ini"))
+	cmd.Env = append(os.Environ(), fakedriver.Environment(library, path)...)
+	cmd.Env = append(cmd.Env, "TERM=xterm", "LC_ALL=C.UTF-8")
+	s := startOnTerminal(t, 160, 60, cmd)
+
+	var want []string
+	for i, gpu := range box.GPUs {
+		want = append(want, fmt.Sprintf("Device %d", i), fmt.Sprintf("[%s]", gpu.Name), fmt.Sprintf("%d / 700 W", gpu.Power/1000))
+		for _, p := range gpu.Processes {
+			want = append(want, fmt.Sprintf(" %d ", p.PID), fmt.Sprintf("%dMiB", p.Used>>20))
+		}
+	}
+	s.wait(append(want, "train.py --cfg llama-7b.yaml", "Compute  90%")...)
+
+	gpu := &box.GPUs[3]
+	ended, grown := gpu.Processes[1], gpu.Processes[0].PID
+	gpu.End(ended.PID)
+	gpu.Resize(grown, 77_777<<20)
+	gpu.Power = 333_000
+	box.MustWrite(t, path)
+	s.wait("77777MiB", "333 / 700 W")
+	s.waitWithout(fmt.Sprintf(" %d ", ended.PID))
+}

@@ -1,0 +1,85 @@
+package fakedriver
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"syscall"
+)
+
+// Population is real processes that do nothing, for programs to find in /proc
+// what a state says is on its GPUs. They end with whoever started them,
+// however that ends: they live as long as the other end of their input.
+type Population struct {
+	pids []int
+	hold *os.File // the other end
+}
+
+// Populate starts a process for each one of the state that has a Command, and
+// puts the pids into the state.
+func Populate(state *State) (*Population, error) {
+	program, err := compile("idle-process", nil, "idle/*")
+	if err != nil {
+		return nil, err
+	}
+	input, hold, err := os.Pipe()
+	if err != nil {
+		return nil, fmt.Errorf("fakedriver: populate: %w", err)
+	}
+	defer input.Close() //nolint:errcheck // only the processes' copies matter
+	null, err := os.OpenFile(os.DevNull, os.O_WRONLY, 0)
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("fakedriver: populate: %w", err), hold.Close())
+	}
+	defer null.Close() //nolint:errcheck // nothing is written to it here
+
+	population := &Population{hold: hold}
+	attributes := &os.ProcAttr{Files: []*os.File{input, null, null}}
+	for i := range state.GPUs {
+		for j := range state.GPUs[i].Processes {
+			process := &state.GPUs[i].Processes[j]
+			if len(process.Command) == 0 {
+				continue
+			}
+			started, err := os.StartProcess(program, process.Command, attributes)
+			if err != nil {
+				population.Close()
+				return nil, fmt.Errorf("fakedriver: populate: %w", err)
+			}
+			process.PID = uint64(started.Pid)
+			population.pids = append(population.pids, started.Pid)
+			_ = started.Release() // it is waited for by its pid; a handle for each would cost a descriptor each
+		}
+	}
+	return population, nil
+}
+
+// Ended takes note of processes that have ended since the last call: somebody
+// has killed them.
+func (p *Population) Ended() []uint64 {
+	var ended []uint64
+	living := p.pids[:0]
+	for _, pid := range p.pids {
+		if got, err := syscall.Wait4(pid, nil, syscall.WNOHANG, nil); got == pid || errors.Is(err, syscall.ECHILD) {
+			ended = append(ended, uint64(pid))
+		} else {
+			living = append(living, pid)
+		}
+	}
+	p.pids = living
+	return ended
+}
+
+// Close ends them all and waits until they are gone.
+func (p *Population) Close() {
+	_ = p.hold.Close() // a second Close is no fault
+	for _, pid := range p.pids {
+		_ = syscall.Kill(pid, syscall.SIGKILL) // one may have been stopped; one that is gone needs nothing
+		for {
+			if _, err := syscall.Wait4(pid, nil, 0, nil); !errors.Is(err, syscall.EINTR) {
+				break
+			}
+		}
+	}
+	p.pids = nil
+}
