@@ -41,7 +41,6 @@ type board struct {
 	offset      float64 // °C that this one is hotter than its neighbours
 	corrected   uint64  // memory errors that ECC put right
 	errorEvery  time.Duration
-	xids        []nvml.XID // not yet told
 }
 
 // instance is one MIG device.

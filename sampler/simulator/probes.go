@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"time"
 
-	"vramscope/internal/quantity"
 	"vramscope/probe"
 	"vramscope/sampler/simulator/allocator"
 )
@@ -43,7 +42,7 @@ func (e *ear) schedule(t *task) {
 // listen takes the task's report if one is due.
 func (t *task) listen(now time.Duration) {
 	e := &t.probe
-	if t.memory == nil || t.role.runtime == opaque || now-t.started < importing {
+	if t.memory == nil || t.role.runtime == opaque || t.stopped || now-t.started < importing {
 		return
 	}
 	if now >= e.until {
@@ -127,22 +126,4 @@ func (t *task) report() probe.Device {
 func count(n int) *int64 {
 	wide := int64(n)
 	return &wide
-}
-
-// Flush makes a process give its cached memory back, and returns how much that
-// was: the reserved memory before and after, on its GPU.
-func (b *Box) Flush(pid int) (before, after quantity.Bytes, err error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.advance()
-	t := b.tasks[pid]
-	switch {
-	case t == nil:
-		return 0, 0, fmt.Errorf("simulator: flush of PID %d: no such process", pid)
-	case t.memory == nil || t.role.runtime == opaque:
-		return 0, 0, fmt.Errorf("simulator: flush of PID %d: it has no probe", pid)
-	}
-	before = t.memory.Stats().Reserved
-	t.memory.Flush()
-	return before, t.memory.Stats().Reserved, nil
 }

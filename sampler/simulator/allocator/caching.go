@@ -50,7 +50,7 @@ func NewCaching(device Device) *Caching {
 // Allocate hands out a block of at least size, or ErrOutOfMemory.
 func (c *Caching) Allocate(size quantity.Bytes) (*Block, error) {
 	size = max(roundUp(size, minBlock), minBlock)
-	pool, room := &c.large, quantity.Bytes(smallSize)
+	pool, room := &c.large, smallSize
 	if size <= smallSize {
 		pool, room = &c.small, minBlock-1
 	}

@@ -6,55 +6,9 @@ import (
 	"testing"
 	"time"
 
-	"vramscope/internal/quantity"
 	"vramscope/nvml"
 	"vramscope/sampler/simulator"
 )
-
-func TestFlushGivesTheDriverWhatWasReturnable(t *testing.T) {
-	b := open(t, simulator.Options{})
-	m := b.look(0)
-	for _, who := range []struct {
-		gpu           int
-		user, command string
-	}{
-		{0, "alice", "train.py"}, {2, "bob", "serve"}, {3, "carol", "finetune.py"},
-		{4, "dave", "dlrm.py"}, {5, "frank", "ipykernel_launcher"}, {7, "erin", "t5x/train.py"},
-	} {
-		p, ok := m.owned(who.gpu, who.user, who.command)
-		a, answered := m.answer(p.PID)
-		if !ok || !answered {
-			t.Fatalf("%v is not there", who)
-		}
-		al := a.Report.Devices[0].Allocators[0]
-		// What a stream still uses is waited for, and its segments go too.
-		pending := quantity.Bytes(0)
-		if al.PendingBytes != nil {
-			pending = *al.PendingBytes
-		}
-		before, after, err := b.Flush(p.PID)
-		if err != nil {
-			t.Fatal(err)
-		}
-		freed := before - after
-		if before != *al.ReservedBytes || freed < *al.ReturnableBytes || freed > *al.ReturnableBytes+pending+64*quantity.MiB {
-			t.Errorf("%s: %s returnable, %s pending, freed %s", who.user, *al.ReturnableBytes, pending, freed)
-		}
-		now, _ := b.look(0).owned(who.gpu, who.user, who.command)
-		if p.Used.Or(0)-now.Used.Or(0) != freed {
-			t.Errorf("%s: the driver fell from %v to %v, freed %s", who.user, p.Used, now.Used, freed)
-		}
-	}
-}
-
-func TestFlushNeedsAProbe(t *testing.T) {
-	b := open(t, simulator.Options{})
-	for _, pid := range []int{1907, 184, 4} {
-		if _, _, err := b.Flush(pid); err == nil {
-			t.Errorf("PID %d was flushed", pid)
-		}
-	}
-}
 
 func TestClosedDriverDoesNotAnswer(t *testing.T) {
 	b := open(t, simulator.Options{})

@@ -1,0 +1,60 @@
+package simulator
+
+import (
+	"fmt"
+	"syscall"
+
+	"vramscope/internal/process"
+	"vramscope/internal/quantity"
+)
+
+// Flush makes a process give its cached memory back, and returns its reserved
+// memory before and after. Another process with the same pid is left alone.
+func (b *Box) Flush(id process.Identity) (before, after quantity.Bytes, err error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	t, err := b.find(id)
+	if err != nil {
+		return 0, 0, fmt.Errorf("simulator: flush: %w", err)
+	}
+	if t.memory == nil || t.role.runtime == opaque {
+		return 0, 0, fmt.Errorf("simulator: flush: PID %d has no probe", id.PID)
+	}
+	before = t.memory.Stats().Reserved
+	t.memory.Flush()
+	return before, t.memory.Stats().Reserved, nil
+}
+
+// Signal sends a signal to a simulated process: it ends, stops or goes on.
+// Signals with any other effect reach it and do nothing. On a lost GPU a
+// process hangs in the driver and ends only when the GPU is back.
+func (b *Box) Signal(id process.Identity, signal syscall.Signal) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	t, err := b.find(id)
+	if err != nil {
+		return fmt.Errorf("simulator: signal: %w", err)
+	}
+	switch signal {
+	case syscall.SIGTERM, syscall.SIGKILL, syscall.SIGINT, syscall.SIGHUP, syscall.SIGQUIT:
+		t.ends = b.at
+	case syscall.SIGSTOP:
+		t.stopped = true
+	case syscall.SIGCONT:
+		t.stopped = false
+	}
+	return nil
+}
+
+// find is the task with that identity. The lock is held.
+func (b *Box) find(id process.Identity) (*task, error) {
+	b.advance()
+	t := b.tasks[id.PID]
+	switch {
+	case t == nil || t.role.foreign:
+		return nil, fmt.Errorf("PID %d is not there", id.PID)
+	case t.identity != id:
+		return nil, fmt.Errorf("PID %d is another process now", id.PID)
+	}
+	return t, nil
+}
