@@ -2,15 +2,19 @@ package simulator
 
 import "math"
 
-// noise is a reproducible number between −1 and 1 for each (seed, stream, n):
-// a figure that wobbles without a state of its own has no memory of how often
-// it was asked for. The mixing is splitmix64's.
-func noise(seed, stream, n uint64) float64 {
+// mix is a reproducible random number for each (seed, stream, n). The mixing
+// is splitmix64's.
+func mix(seed, stream, n uint64) uint64 {
 	x := seed ^ stream*0x9e3779b97f4a7c15 ^ n*0xd1342543de82ef95
 	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
 	x = (x ^ x>>27) * 0x94d049bb133111eb
-	x ^= x >> 31
-	return float64(x>>11)/(1<<52) - 1
+	return x ^ x>>31
+}
+
+// noise is mix as a number between −1 and 1. A figure that wobbles without a
+// state of its own has no memory of how often it was asked for.
+func noise(seed, stream, n uint64) float64 {
+	return float64(mix(seed, stream, n)>>11)/(1<<52) - 1
 }
 
 // wander is noise that drifts: it meets a new random value every period and
