@@ -36,6 +36,11 @@ func TestLeakRaisesTheFirstAlarmAndFillsItsGPU(t *testing.T) {
 			last = used
 			if crossed == 0 && m.full(3) > 0.9 {
 				crossed = at
+				p, _ := m.owned(3, "carol", "finetune.py")
+				a, ok := m.answer(p.PID)
+				if !ok || *a.Report.Devices[0].Allocators[0].AllocRetries == 0 {
+					t.Errorf("no retry yet: %+v", a)
+				}
 			}
 			if m.full(3) > 0.998 {
 				full = at
