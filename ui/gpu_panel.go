@@ -142,16 +142,12 @@ func (p *gpuPanel) write(l *line, line gpuLine, c gpuColumns, width int) {
 	}
 	l.skip(1)
 	p.writeUsed(l, used, total, c)
-	note, style := p.note(line, c)
-	if c.halves && note != "" && style != s.Dim {
-		l.skip(1)
-		p.writeNote(l, note, style, start+width-l.used)
-		return
+	note := p.note(line, c)
+	if !c.halves || !note.alarm {
+		p.writeFigures(l, line, c)
 	}
-	p.writeFigures(l, line, c)
-	if !c.halves || c.note > 0 {
-		l.skip(1)
-		p.writeNote(l, note, style, start+width-l.used)
+	if c.note > 0 || note.alarm {
+		p.writeNote(l, note, start+width-l.used)
 	}
 }
 

@@ -23,25 +23,35 @@ var noteOrder = [...]snapshot.AlertKind{
 	snapshot.AlertLeak, snapshot.AlertXID, snapshot.AlertHanging, snapshot.AlertThrottled,
 }
 
-// note is the text for one line and its style. Dim text is no alarm.
-func (p *gpuPanel) note(line gpuLine, c gpuColumns) (string, themes.Style) {
-	s := &p.look.styles
+// note is what stands at the end of a line.
+type note struct {
+	text  string
+	alarm bool         // it has a mark before it
+	style themes.Style // of an alarm
+	owner string       // who is there, where an alarm leaves room for it
+}
+
+func (p *gpuPanel) note(line gpuLine, c gpuColumns) note {
 	if line.instance != nil {
-		return p.instanceOwner(line), s.Dim
+		return note{text: p.instanceOwner(line)}
 	}
 	brief := c.note < noteLeast-6 // an alarm in its shortest form, or nothing
 	if text := lostNote(line.gpu, p.now, brief); text != "" {
-		return text, s.Warning
+		return note{text: text, alarm: true, style: p.look.styles.Warning}
 	}
 	for _, kind := range noteOrder {
 		if alert := p.alert(line.gpu, kind); alert != nil {
-			return p.alarmNote(line.gpu, alert, c, brief)
+			n := p.alarmNote(line.gpu, alert, brief)
+			if c.note >= noteMost {
+				n.owner = p.owner(line.gpu.UUID, snapshot.InstanceID{}, false, true)
+			}
+			return n
 		}
 	}
 	if brief {
-		return "", s.Dim
+		return note{}
 	}
-	return p.calmNote(line, c), s.Dim
+	return note{text: p.calmNote(line, c)}
 }
 
 func (p *gpuPanel) alert(gpu *snapshot.GPU, kind snapshot.AlertKind) *snapshot.Alert {
@@ -53,19 +63,19 @@ func (p *gpuPanel) alert(gpu *snapshot.GPU, kind snapshot.AlertKind) *snapshot.A
 	return nil
 }
 
-func (p *gpuPanel) alarmNote(gpu *snapshot.GPU, alert *snapshot.Alert, c gpuColumns, brief bool) (string, themes.Style) {
-	style := p.look.styles.Warning
+func (p *gpuPanel) alarmNote(gpu *snapshot.GPU, alert *snapshot.Alert, brief bool) note {
+	n := note{text: clean(alert.Note), alarm: true, style: p.look.styles.Warning}
 	if alert.Severity == snapshot.Urgent {
-		style = p.look.styles.Alarm
+		n.style = p.look.styles.Alarm
 	}
-	text := clean(alert.Note)
-	if alert.Kind == snapshot.AlertFullIn && gpu.FullIn != nil {
-		if brief {
-			return untilFull(*gpu.FullIn), style
-		}
-		text = fullIn(*gpu.FullIn, &p.look.glyphs)
+	switch {
+	case alert.Kind != snapshot.AlertFullIn || gpu.FullIn == nil:
+	case brief:
+		n.text = untilFull(*gpu.FullIn)
+	default:
+		n.text = fullIn(*gpu.FullIn, &p.look.glyphs)
 	}
-	return text, style
+	return n
 }
 
 // lostNote is what there is to say of a GPU that does not answer.
@@ -114,7 +124,7 @@ func (p *gpuPanel) calmNote(line gpuLine, c gpuColumns) string {
 	if gpu.MIG || len(gpu.Instances) > 0 {
 		return migNote(gpu)
 	}
-	owner := p.owner(gpu.UUID, snapshot.InstanceID{}, c.note >= noteMost || !p.idle(gpu))
+	owner := p.owner(gpu.UUID, snapshot.InstanceID{}, true, c.note >= noteMost || !p.idle(gpu))
 	switch {
 	case len(gpu.Throttled) > 0:
 		return "throttled: " + clean(gpu.Throttled[0])
@@ -153,7 +163,7 @@ func migNote(gpu *snapshot.GPU) string {
 
 // instanceOwner is who is on a MIG instance.
 func (p *gpuPanel) instanceOwner(line gpuLine) string {
-	if owner := p.owner(line.gpu.UUID, line.instance.ID, false); owner != "" {
+	if owner := p.owner(line.gpu.UUID, line.instance.ID, true, false); owner != "" {
 		return owner
 	}
 	if line.instance.ProcessCount.Known() {
@@ -162,14 +172,14 @@ func (p *gpuPanel) instanceOwner(line gpuLine) string {
 	return ""
 }
 
-// owner names the biggest holder of a GPU or instance and counts the other
-// processes that compute there: "dave dlrm.py +1".
-func (p *gpuPanel) owner(gpuUUID string, instance snapshot.InstanceID, count bool) string {
+// owner names the biggest holder of a GPU or instance, its program if asked,
+// and counts the other processes that compute there: "dave dlrm.py +1".
+func (p *gpuPanel) owner(gpuUUID string, instance snapshot.InstanceID, program, count bool) string {
 	var biggest *snapshot.Process
 	others := -1
 	for i := range p.shown.Rows {
 		row := &p.shown.Rows[i]
-		if row.ID.GPUUUID != gpuUUID || row.ID.Instance != instance {
+		if row.ID.GPUUUID != gpuUUID || instance.MIG && row.ID.Instance != instance {
 			continue
 		}
 		if row.Type != "G" {
@@ -183,8 +193,10 @@ func (p *gpuPanel) owner(gpuUUID string, instance snapshot.InstanceID, count boo
 		return ""
 	}
 	text := userName(biggest)
-	if name := programName(biggest); name != "" && !biggest.ID.Process.Foreign() {
-		text += " " + name
+	if program && !biggest.ID.Process.Foreign() {
+		if name := programName(biggest); name != "" {
+			text += " " + name
+		}
 	}
 	if count && others > 0 {
 		text += " +" + strconv.Itoa(others)
@@ -192,18 +204,23 @@ func (p *gpuPanel) owner(gpuUUID string, instance snapshot.InstanceID, count boo
 	return text
 }
 
-// writeNote writes the note into the last cells of a line: a mark where it is
-// an alarm, and after an alarm, where there is room, who is there.
-func (p *gpuPanel) writeNote(l *line, text string, style themes.Style, cells int) {
-	s := &p.look.styles
+// writeNote writes the note into the last cells of a line: after an alarm's
+// mark, or where that would be.
+func (p *gpuPanel) writeNote(l *line, n note, cells int) {
+	s, g := &p.look.styles, &p.look.glyphs
 	end := l.used + cells
-	cells = min(cells, noteMost)
-	if style == s.Dim || text == "" {
+	l.skip(1)
+	cells = min(cells, noteMost) - 1
+	if !n.alarm {
 		l.skip(2)
-		l.put(s.Dim, cut(text, cells-3, p.look.glyphs.ellipsis))
+		l.put(s.Dim, cut(n.text, cells-3, g.ellipsis))
 		l.to(end)
 		return
 	}
-	l.put(style, "! "+cut(text, cells-3, p.look.glyphs.ellipsis))
+	l.put(n.style, cut("! "+n.text, cells, g.ellipsis))
+	if room := end - l.used - 4; n.owner != "" && room >= cellsOf(n.owner) {
+		l.skip(3)
+		l.put(s.Dim, n.owner)
+	}
 	l.to(end)
 }

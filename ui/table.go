@@ -286,7 +286,7 @@ func goneText(gone *snapshot.Gone, now time.Time, cells int) string {
 	}
 	if n := gone.OutOfMemoryCount.Or(0); n > 0 {
 		short += ", OOM x" + string(appendInt(nil, int(min(n, 999))))
-		long += ", out of memory x" + string(appendInt(nil, int(min(n, 999))))
+		long += ", out of memory x" + string(appendInt(nil, int(min(n, 999)))) + " (allocator)"
 	}
 	if status, ok := gone.ExitStatus.Value(); ok {
 		exit := ", exit " + string(appendInt(nil, status))

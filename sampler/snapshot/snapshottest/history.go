@@ -1,0 +1,132 @@
+package snapshottest
+
+import (
+	"math"
+	"time"
+
+	"vramscope/internal/quantity"
+	"vramscope/sampler/snapshot"
+)
+
+// History is what happened before a box: each process's memory moved as its
+// trend says, once a second for the last day.
+func History(s *snapshot.Snapshot) snapshot.History { return past{s} }
+
+type past struct{ s *snapshot.Snapshot }
+
+const remembered = 24 * time.Hour
+
+// Span implements snapshot.History.
+func (h past) Span() (oldest, newest time.Time) { return h.s.Time.Add(-remembered), h.s.Time }
+
+// At implements snapshot.History: the same box, at another time.
+func (h past) At(t time.Time) (*snapshot.Snapshot, bool) {
+	if t.Before(h.s.Time.Add(-remembered)) {
+		return nil, false
+	}
+	then := *h.s
+	then.Time, then.Past, then.Alerts = t, true, nil
+	return &then, true
+}
+
+// Events implements snapshot.History, newest first.
+func (h past) Events(limit int) []snapshot.Event {
+	var events []snapshot.Event
+	for i := range h.s.Gone {
+		gone := &h.s.Gone[i]
+		events = append(events, snapshot.Event{
+			Time: gone.Ended, Kind: snapshot.EventEnded, GPU: gone.Last.GPU, GPUUUID: gone.Last.ID.GPUUUID, Row: gone.Last.ID,
+			User: gone.Last.User, Name: gone.Last.Name, Message: "ended: was " + gone.Last.Used.Or(0).String(), Bytes: gone.Last.Used,
+		})
+	}
+	if limit > 0 && limit < len(events) {
+		return events[:limit]
+	}
+	return events
+}
+
+// Series implements snapshot.History for used memory.
+func (h past) Series(key snapshot.SeriesKey, from, to time.Time, buckets int) []snapshot.Point {
+	points := make([]snapshot.Point, max(buckets, 0))
+	curve := h.curve(key)
+	if curve == nil || buckets <= 0 {
+		return points
+	}
+	width := to.Sub(from) / time.Duration(buckets)
+	const samples = 8 // of each bucket: enough for a sawtooth of a minute in a bucket of a minute
+	for i := range points {
+		p := &points[i]
+		p.Time = from.Add(time.Duration(i+1) * width)
+		for j := range samples {
+			age := h.s.Time.Sub(p.Time) + time.Duration(j)*width/samples
+			v, ok := curve(age)
+			if age < 0 || age > remembered || !ok {
+				continue
+			}
+			amount := int64(v * float64(quantity.GiB))
+			if !p.Known {
+				p.Min, p.Max, p.Last = amount, amount, amount
+			}
+			p.Min, p.Max, p.Known = min(p.Min, amount), max(p.Max, amount), true
+		}
+	}
+	return points
+}
+
+// curve is an amount in GiB by its age, nil where there is none.
+func (h past) curve(key snapshot.SeriesKey) func(age time.Duration) (float64, bool) {
+	if key.Metric != snapshot.MetricUsed && key.Metric != snapshot.MetricAllocated {
+		return nil
+	}
+	if key.Row == (snapshot.RowID{}) {
+		for i := range h.s.GPUs {
+			gpu := &h.s.GPUs[i]
+			if gpu.UUID != key.GPUUUID {
+				continue
+			}
+			trend := snapshot.TrendSteady
+			if gpu.FullIn != nil {
+				trend = snapshot.TrendLeak
+			}
+			return shape(trend, gpu.Memory.Used.Or(gpu.LastUsed.Or(0)), gpu.Memory.Used.Known())
+		}
+		return nil
+	}
+	for i := range h.s.Rows {
+		if p := &h.s.Rows[i]; p.ID == key.Row {
+			amount := p.Used
+			if key.Metric == snapshot.MetricAllocated {
+				amount = p.Allocated
+			}
+			if !amount.Known() && key.Metric == snapshot.MetricAllocated {
+				return nil
+			}
+			return shape(p.Trend, amount.Or(41*quantity.GiB), amount.Known())
+		}
+	}
+	return nil
+}
+
+// shape is how an amount came to what it is now. What is not known now was
+// known until the GPU was lost, 134 seconds ago.
+func shape(trend snapshot.Trend, now quantity.Bytes, known bool) func(age time.Duration) (float64, bool) {
+	amount := float64(now) / float64(quantity.GiB)
+	return func(age time.Duration) (float64, bool) {
+		if !known && age < 134*time.Second {
+			return 0, false
+		}
+		switch trend {
+		case snapshot.TrendLeak:
+			// 25 MiB a second, taken in segments of 1.5 GiB.
+			return max(amount-math.Floor(25.0/1024*age.Seconds()/1.5)*1.5, 0), true
+		case snapshot.TrendGrowing:
+			return max(amount-age.Seconds()*0.005, 0), true
+		case snapshot.TrendSawtooth:
+			// An epoch of two minutes: full at its end, a fifth less at its start.
+			const epoch = 2 * time.Minute
+			return amount * (1 - 0.2*float64(age%epoch)/float64(epoch)), true
+		default:
+			return amount, true
+		}
+	}
+}

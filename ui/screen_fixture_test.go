@@ -1,0 +1,40 @@
+package ui
+
+import (
+	"testing"
+
+	"github.com/charmbracelet/colorprofile"
+
+	"vramscope/sampler/snapshot"
+	"vramscope/sampler/snapshot/snapshottest"
+	"vramscope/themes"
+)
+
+// lookOf is a theme with every action bound, as in the drawings.
+func lookOf(t testing.TB, theme string, dark bool, profile colorprofile.Profile, g glyphs) *look {
+	t.Helper()
+	styles, err := themes.New(theme, dark, profile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &look{styles: styles, glyphs: g, keys: newBindings(everyAbility, false), version: "1.0.0"}
+}
+
+// drawnLook is plain text with the drawings' glyphs.
+func drawnLook(t testing.TB) *look {
+	return lookOf(t, "mono", true, colorprofile.NoTTY, unicodeGlyphs)
+}
+
+// stateOf shows a box on a screen of this size.
+func screenOf(s *snapshot.Snapshot, width, height int) *state {
+	return &state{
+		width: width, height: height, now: s.Time, live: s, shown: s,
+		history: snapshottest.History(s), tags: map[snapshot.RowID]bool{},
+	}
+}
+
+// at puts the cursor on a pid, where it is drawn.
+func (st *state) at(pid, line int) *state {
+	st.cursor = cursor{active: true, id: snapshottest.RowID(st.shown, pid), line: line}
+	return st
+}
