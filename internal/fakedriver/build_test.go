@@ -3,6 +3,7 @@ package fakedriver_test
 import (
 	"debug/elf"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -60,7 +61,7 @@ func exported(t *testing.T, library string) []string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer file.Close() //nolint:errcheck // opened for reading
+	defer file.Close()
 	all, err := file.DynamicSymbols()
 	if err != nil {
 		t.Fatal(err)
@@ -101,5 +102,19 @@ func TestLibraryHasWhatTheNvmlPackageCalls(t *testing.T) {
 	}
 	if named < 30 {
 		t.Errorf("only %d calls found in the nvml package: does it still name them in quotes?", named)
+	}
+}
+
+func TestTheBinaryHasNoFakeDriver(t *testing.T) {
+	out, err := exec.Command("go", "list", "-e", "-deps", "vramscope").Output()
+	if err != nil {
+		t.Skipf("go list: %v", err)
+	}
+	packages := strings.Fields(string(out))
+	if !slices.Contains(packages, "vramscope") {
+		t.Fatalf("vramscope is not among its own packages: %q", packages)
+	}
+	if slices.Contains(packages, "vramscope/internal/fakedriver") {
+		t.Error("vramscope imports the fake driver")
 	}
 }

@@ -12,14 +12,13 @@ import (
 // cacheDirectory is where built libraries are kept: in the user's cache, or,
 // for whoever has no home, in a directory of the user's own under /tmp.
 func cacheDirectory() (string, error) {
-	directory := ""
 	if cache, err := os.UserCacheDir(); err == nil {
-		directory = filepath.Join(cache, "vramscope", "fakedriver")
+		directory := filepath.Join(cache, "vramscope", "fakedriver")
 		if os.MkdirAll(directory, 0o700) == nil {
 			return directory, nil
 		}
 	}
-	directory = filepath.Join(os.TempDir(), "vramscope-fakedriver-"+strconv.Itoa(os.Getuid()))
+	directory := filepath.Join(os.TempDir(), "vramscope-fakedriver-"+strconv.Itoa(os.Getuid()))
 	if err := os.MkdirAll(directory, 0o700); err != nil {
 		return "", fmt.Errorf("fakedriver: cache: %w", err)
 	}

@@ -26,12 +26,12 @@ func Populate(state *State) (*Population, error) {
 	if err != nil {
 		return nil, fmt.Errorf("fakedriver: populate: %w", err)
 	}
-	defer input.Close() //nolint:errcheck // only the processes' copies matter
+	defer input.Close() // only the processes' copies matter
 	null, err := os.OpenFile(os.DevNull, os.O_WRONLY, 0)
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("fakedriver: populate: %w", err), hold.Close())
 	}
-	defer null.Close() //nolint:errcheck // nothing is written to it here
+	defer null.Close() // nothing is written to it here
 
 	population := &Population{hold: hold}
 	attributes := &os.ProcAttr{Files: []*os.File{input, null, null}}

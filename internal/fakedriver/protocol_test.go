@@ -167,13 +167,19 @@ func TestHangEndsWhenTheStateSaysSo(t *testing.T) {
 	box := fakedriver.Box(2, 1)
 	healthy := box.Clone()
 	c := startClient(t, box)
+	box.Hang("nvmlInit*", 30*time.Millisecond)
+	c.write(box)
+	began := time.Now()
 	c.want("init", "0")
+	if took := time.Since(began); took < 30*time.Millisecond {
+		t.Errorf("an initialisation that hangs for 30 ms took %v", took)
+	}
 	c.want("power 0", "0 …")
 	box.GPUs[0].Hang("nvmlDeviceGetPowerUsage", time.Hour)
 	box.GPUs[1].Hang("nvmlDeviceGetPowerUsage", 30*time.Millisecond)
 	c.write(box)
 
-	began := time.Now()
+	began = time.Now()
 	c.want("power 1", "0 …")
 	if took := time.Since(began); took < 30*time.Millisecond {
 		t.Errorf("a call that hangs for 30 ms took %v", took)

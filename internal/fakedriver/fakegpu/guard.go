@@ -38,7 +38,7 @@ func startGuard(wanted box) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	defer answer.Close() //nolint:errcheck // read to its end
+	defer answer.Close() // read to its end
 	pid, err := spawn(tell, guardName, "start", strconv.Itoa(os.Getpid()), string(encoded))
 	_ = tell.Close() // the guard has its own
 	if err != nil {
@@ -69,7 +69,7 @@ func spawn(tell *os.File, arguments ...string) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	defer null.Close() //nolint:errcheck // the child has its own
+	defer null.Close() // the child has its own
 	process, err := os.StartProcess(self, arguments, &os.ProcAttr{
 		Dir:   "/",
 		Env:   os.Environ(),

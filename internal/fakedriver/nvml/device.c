@@ -189,3 +189,26 @@ nvmlReturn_t nvmlDeviceGetCudaComputeCapability(nvmlDevice_t device, int *major,
 	call_end(&call);
 	return answer;
 }
+
+/* Driver models are a thing of Windows; on Linux the call is there and refuses. */
+static nvmlReturn_t driver_model(const char *name, nvmlDevice_t device)
+{
+	struct call call;
+	nvmlReturn_t answer = call_begin(&call, name, device, WHOLE_GPU);
+	call_end(&call);
+	return answer == NVML_SUCCESS ? NVML_ERROR_NOT_SUPPORTED : answer;
+}
+
+nvmlReturn_t nvmlDeviceGetDriverModel(nvmlDevice_t device, nvmlDriverModel_t *current, nvmlDriverModel_t *pending)
+{
+	(void)current, (void)pending;
+	return driver_model("nvmlDeviceGetDriverModel", device);
+}
+
+#ifdef HAVE_R510
+nvmlReturn_t nvmlDeviceGetDriverModel_v2(nvmlDevice_t device, nvmlDriverModel_t *current, nvmlDriverModel_t *pending)
+{
+	(void)current, (void)pending;
+	return driver_model("nvmlDeviceGetDriverModel_v2", device);
+}
+#endif
