@@ -31,21 +31,19 @@ type detail struct {
 	also    []string          // its other GPUs
 	leak    *snapshot.Alert   // its leak's alarm
 	gpuFull quantity.Bytes    // used memory at which its GPU is full; 0 where not known
-	graph   *graph            // nil beside the main graph
+	full    bool              // it has the screen; else it stands beside the main graph
+	graph   graph             // of the full screen
 }
 
 // newDetail is the detail of the process under the cursor. On the full screen
 // it has its own graph.
 func newDetail(st *state, lk *look, rows []row, whole bool) detail {
-	d := detail{look: lk, history: st.history, now: moment(st.now)}
+	d := detail{look: lk, history: st.history, now: moment(st.moment()), full: whole}
 	s := st.shown
 	if s == nil {
 		return d
 	}
 	d.viewer = s.Host.User
-	if !st.past.IsZero() {
-		d.now = moment(s.Time)
-	}
 	id := detailed(st, rows)
 	d.process = rowOf(s, id)
 	if d.process == nil {
@@ -70,9 +68,8 @@ func newDetail(st *state, lk *look, rows []row, whole bool) detail {
 		d.gpuFull = reachable(gpu, d.process).Or(0)
 	}
 	if whole {
-		g := graphAbout(st, lk, usedBy(id))
-		g.subject.name = "used"
-		d.graph = &g
+		d.graph = graphAbout(st, lk, usedBy(id))
+		d.graph.subject.name = "used"
 	}
 	return d
 }
@@ -97,10 +94,10 @@ func (d detail) Render(width, height int) []string {
 	switch {
 	case width <= 0 || height <= 0:
 		return blankLines(max(width, 0), height)
-	case d.graph == nil:
-		return filled(d.beside(width, height), width, height)
-	default:
+	case d.full:
 		return filled(d.whole(width, height), width, height)
+	default:
+		return filled(d.beside(width, height), width, height)
 	}
 }
 
@@ -112,7 +109,7 @@ const detailGraphLeast = graphAround + 4
 func (d detail) whole(width, height int) []string {
 	p := d.process
 	if p == nil {
-		return []string{d.text(width, span{d.look.styles.Dim, "no process to show"})}
+		return []string{d.text(width, span{d.look.styles.Dim, "no process to show: it is gone and forgotten, or has not come yet"})}
 	}
 	s := &d.look.styles
 	lines := []string{d.text(width,
@@ -139,8 +136,7 @@ func (d detail) whole(width, height int) []string {
 func (d detail) beside(width, height int) []string {
 	s, p := &d.look.styles, d.process
 	if p == nil {
-		lines := []string{titledRule(d.look, width, "no process", s.Title, nil)}
-		return lines
+		return []string{titledRule(d.look, width, "no process", s.Title, nil)}
 	}
 	lines := []string{
 		titledRule(d.look, width, "PID "+strconv.Itoa(p.ID.Process.PID), s.Title, []span{{s.Key, "Enter"}, {s.Dim, ": full screen"}}),
@@ -222,7 +218,7 @@ func (d detail) state() []span {
 	case d.gone != nil:
 		return []span{{s.Warning, d.ending()}}
 	case p.ID.Process.Foreign():
-		return []span{{s.Dim, "another container's pid: it is not in our /proc, so this is all that can be known here"}}
+		return []span{{s.Dim, "another container's pid, not in our /proc: nothing more can be known here"}}
 	case p.Probe == nil:
 		return []span{{s.Dim, "no probe: " + d.advice()}}
 	}

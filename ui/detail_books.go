@@ -132,7 +132,7 @@ func (d detail) ahead() string {
 	for _, horizon := range outlookHorizons {
 		for i := range d.process.Predicted {
 			if f := &d.process.Predicted[i]; f.Horizon == horizon {
-				parts = append(parts, "+"+shortSpan(horizon)+" "+d.amount(f.Median)+" ("+d.bounds(f)+")")
+				parts = append(parts, "+"+shortSpan(horizon)+" "+d.amount(f.Median)+d.bounds(f))
 			}
 		}
 	}
@@ -148,14 +148,15 @@ func (d detail) amount(v quantity.Bytes) string {
 	return max(v, 0).String()
 }
 
-// bounds leaves the unit out where both bounds have it.
+// bounds is " (71.9–72.4)", without the unit where both bounds have it, and
+// nothing where both say what the median says.
 func (d detail) bounds(f *snapshot.Prediction) string {
 	low, high := d.amount(f.Lower80), d.amount(f.Upper80)
 	if low == "full" && high == "full" {
-		return "full"
+		return ""
 	}
 	if low != "full" && high != "full" && low[len(low)-1] == high[len(high)-1] && low != "0" {
 		low, high = low[:len(low)-1], high[:len(high)-1]
 	}
-	return low + d.look.glyphs.enDash + high
+	return " (" + low + d.look.glyphs.enDash + high + ")"
 }

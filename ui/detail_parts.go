@@ -33,7 +33,7 @@ func (d detail) parts(width int) []string {
 	other := "context, kernels, NCCL (used - reserved)"
 	otherStyle := s.Other
 	if v, ok := p.Other.Value(); ok && v < 0 {
-		other, otherStyle = "parts exceed used by "+(-v).String()+": the probe and the driver disagree", s.Warning
+		other, otherStyle = "parts exceed used by "+(-v).String()+": probe and driver disagree", s.Warning
 	}
 	return append(lines,
 		d.part(width, "allocated", s.Allocated, p.Allocated, d.allocatedNote()),

@@ -66,7 +66,7 @@ func (e environmentPanel) Render(width, height int) []string {
 	if len(lines) > height-2 {
 		right = "j k scroll, Esc closes"
 	}
-	title := "Environment of " + strconv.Itoa(e.target.ID.Process.PID) + ", at its start"
+	title := "Environment of " + strconv.Itoa(e.target.ID.Process.PID)
 	return boxed(e.look, title, right, lines, int(e.top), width, height)
 }
 
@@ -77,7 +77,11 @@ const maxVariable = 8
 func (e environmentPanel) content(width int) [][]span {
 	s, g := &e.look.styles, &e.look.glyphs
 	cells := max(width-3, 1)
-	lines := [][]span{{{s.Dim, userOf(&e.target) + "  " + shortCommand(&e.target)}}, nil}
+	lines := [][]span{
+		{{s.Strong, userOf(&e.target)}, {s.Text, "  " + shortCommand(&e.target)}},
+		{{s.Dim, "as it was when the process started; only what concerns the GPU"}},
+		nil,
+	}
 	say := func(text string) {
 		for _, l := range wrapped(text, cells, maxVariable, g.ellipsis) {
 			lines = append(lines, []span{{s.Text, l}})
@@ -89,7 +93,7 @@ func (e environmentPanel) content(width int) [][]span {
 	case e.err != nil:
 		say("not to be had: " + clean(e.err.Error()))
 	case len(e.lines) == 0:
-		say("nothing in it concerns the GPU: no CUDA_, NVIDIA_, NCCL_, PYTORCH_, XLA_, TF_ variable is set")
+		say("none of the variables that concern the GPU is set")
 	}
 	for _, variable := range e.lines {
 		name, value, _ := strings.Cut(clean(variable), "=")

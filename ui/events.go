@@ -90,14 +90,15 @@ func (e eventsPanel) Render(width, height int) []string {
 	}
 	s := &e.look.styles
 	var lines [][]span
+	cells := eventCells(width)
 	if len(e.log) == 0 {
 		for _, text := range wrapped("nothing has happened since vramscope was started. Listed here: processes that start and end, "+
 			"alarms, lost GPUs, out-of-memory errors, signals.", width-3, 4, e.look.glyphs.ellipsis) {
 			lines = append(lines, []span{{s.Dim, text}})
 		}
 	} else {
-		lines = append(lines, []span{{s.Header, e.columns("TIME", "GPU", "PID", "USER") + "EVENT"}})
-		lines = append(lines, e.visible(height-3)...)
+		lines = append(lines, []span{{s.Header, cells.write(e.look, "TIME", "GPU", "PID", "USER") + "EVENT"}})
+		lines = append(lines, e.visible(cells, height-3)...)
 	}
 	right := "Esc closes"
 	if e.rows() > height-3 {
@@ -110,23 +111,43 @@ func (e eventsPanel) Render(width, height int) []string {
 	return boxed(e.look, title, right, lines, 0, width, height)
 }
 
-// columns lays the cells before the message out.
-func (e eventsPanel) columns(clock, gpu, pid, user string) string {
-	const clockCells, gpuCells, pidCells, userCells = 8, 3, 7, 8
-	l := newLine(clockCells + 2 + gpuCells + 1 + pidCells + 1 + userCells + 2)
+// eventColumns are the cells before the message; 0 is no such column.
+type eventColumns struct{ pid, user int }
+
+// eventCells leaves at least half of a narrow screen to the message.
+func eventCells(width int) eventColumns {
+	switch {
+	case width >= 60:
+		return eventColumns{pid: 7, user: 8}
+	case width >= 44:
+		return eventColumns{pid: 7}
+	default:
+		return eventColumns{}
+	}
+}
+
+// write lays the cells before the message out.
+func (c eventColumns) write(lk *look, clock, gpu, pid, user string) string {
+	const clockCells, gpuCells = 8, 3
+	l := newLine(clockCells + 1 + gpuCells + 1 + c.pid + 1 + c.user + 2)
 	plain := themes.Style{}
 	l.left(plain, clock, clockCells, "")
 	l.skip(1)
 	l.right(plain, gpu, gpuCells)
 	l.skip(1)
-	l.right(plain, pid, pidCells)
-	l.skip(1)
-	l.left(plain, user, userCells, e.look.glyphs.ellipsis)
-	return l.String()
+	if c.pid > 0 {
+		l.right(plain, pid, c.pid)
+		l.skip(1)
+	}
+	if c.user > 0 {
+		l.left(plain, user, c.user, lk.glyphs.ellipsis)
+		l.skip(1)
+	}
+	return string(l.buf)
 }
 
 // visible are the lines in view.
-func (e eventsPanel) visible(rows int) [][]span {
+func (e eventsPanel) visible(cells eventColumns, rows int) [][]span {
 	s, g := &e.look.styles, &e.look.glyphs
 	lines := make([][]span, 0, max(rows, 0))
 	row := -int(min(e.top, scroll(max(e.rows()-rows, 0))))
@@ -149,13 +170,13 @@ func (e eventsPanel) visible(rows int) [][]span {
 			row++
 			continue
 		}
-		add(e.line(event)...)
+		add(e.line(cells, event)...)
 	}
 	return lines
 }
 
 // line is one event.
-func (e eventsPanel) line(event *snapshot.Event) []span {
+func (e eventsPanel) line(cells eventColumns, event *snapshot.Event) []span {
 	gpu, pid, user := "", "", ""
 	if event.GPUUUID != "" {
 		gpu = strconv.Itoa(event.GPU)
@@ -173,7 +194,7 @@ func (e eventsPanel) line(event *snapshot.Event) []span {
 		text = name + ": " + text
 	}
 	return []span{
-		{e.look.styles.Dim, e.columns(clock, gpu, pid, user)},
+		{e.look.styles.Dim, cells.write(e.look, clock, gpu, pid, user)},
 		{style, marker + text},
 	}
 }

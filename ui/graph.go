@@ -81,21 +81,6 @@ func (g graph) windowFor(height int) time.Duration {
 	}
 }
 
-// graphWindows are what z goes through.
-var graphWindows = [...]time.Duration{
-	5 * time.Minute, 10 * time.Minute, 30 * time.Minute, 2 * time.Hour, 24 * time.Hour,
-}
-
-// nextWindow is the graph's window after one more z. Zero is the panel's own choice.
-func nextWindow(now time.Duration) time.Duration {
-	for _, w := range graphWindows {
-		if w > now {
-			return w
-		}
-	}
-	return graphWindows[0]
-}
-
 // horizon is how far ahead a forecast is drawn: as far as the window goes
 // back, but not past the last horizon worth drawing at that scale.
 func (g graph) horizon() time.Duration {

@@ -40,6 +40,9 @@ func scaleOf(c curves, rows int) graphScale {
 	if math.IsNaN(low) {
 		low = 0
 	}
+	if c.capacity < low {
+		low = c.capacity // figures over the capacity are nonsense, and the line shows it
+	}
 	top = min(top, maxGraphed)
 	unit := unitOf(quantity.Bytes(top))
 	s := graphScale{unit: unit, rows: rows}

@@ -156,18 +156,6 @@ func TestGraphInThePastDoesNotSayNow(t *testing.T) {
 	}
 }
 
-func TestGraphWindowsGoRound(t *testing.T) {
-	w := time.Duration(0)
-	var seen []string
-	for range len(graphWindows) + 1 {
-		w = nextWindow(w)
-		seen = append(seen, shortSpan(w))
-	}
-	if got := strings.Join(seen, " "); got != "5m 10m 30m 2h 24h 5m" {
-		t.Errorf("z goes through %s", got)
-	}
-}
-
 func TestGraphSaysWhenThereIsNothing(t *testing.T) {
 	g := leakGraph(testLook(t, "", false), 0, false)
 	g.history = nil

@@ -1,0 +1,227 @@
+package ui
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/charmbracelet/x/ansi"
+	"github.com/charmbracelet/x/exp/golden"
+
+	"vramscope/internal/process"
+	"vramscope/internal/quantity"
+	"vramscope/sampler/snapshot"
+)
+
+// The panels in several sizes, both glyph sets and the states that matter.
+// Each line is checked to be exactly as wide as asked.
+
+// changed is drawnState after a change to carol's row.
+func changed(change func(*snapshot.Process)) *state {
+	st := drawnState()
+	change(&st.shown.Rows[0])
+	return st
+}
+
+// withoutProbe leaves what the driver and /proc know.
+func withoutProbe(p *snapshot.Process) {
+	p.Runtime, p.RuntimeVersion, p.Probe, p.Allocators = "", "", nil, nil
+	p.Allocated, p.Cached, p.Fragmented, p.Returnable, p.Other = snapshot.Bytes{}, snapshot.Bytes{}, snapshot.Bytes{}, snapshot.Bytes{}, snapshot.Bytes{}
+	p.Trend, p.Predicted, p.GrowthPerSecond = snapshot.TrendUnknown, nil, snapshot.Bytes{}
+}
+
+// goneState is carol's process ended.
+func goneState() *state {
+	st := drawnState()
+	st.shown.Gone = []snapshot.Gone{{
+		Last: st.shown.Rows[0], Ended: drawnAt.Add(-12 * time.Second), OutOfMemoryCount: quantity.From(int64(1), quantity.Probe),
+		ExitStatus: quantity.From(1, quantity.System),
+	}}
+	st.shown.Rows = nil
+	return st
+}
+
+func detailStates() map[string]*state {
+	return map[string]*state{
+		"live":     drawnState(),
+		"no probe": changed(withoutProbe),
+		"gone":     goneState(),
+		"stale": changed(func(p *snapshot.Process) {
+			p.Probe = &snapshot.Probe{State: snapshot.ProbeStale, Age: 3 * time.Second}
+		}),
+		"silent": changed(func(p *snapshot.Process) {
+			withoutProbe(p)
+			p.Probe = &snapshot.Probe{State: snapshot.ProbeSilent, Age: 14 * time.Second}
+		}),
+		"mismatch": changed(func(p *snapshot.Process) { p.Other = known(-.09375) }),
+		"foreign": changed(func(p *snapshot.Process) {
+			withoutProbe(p)
+			*p = snapshot.Process{ID: p.ID, GPU: 3, Used: known(9.2), Type: "C"}
+			p.ID.Process = process.Identity{PID: 184}
+		}),
+		"nothing": {now: drawnAt, shown: &snapshot.Snapshot{Time: drawnAt}},
+	}
+}
+
+func TestDetailGoldens(t *testing.T) {
+	for name, st := range detailStates() {
+		for _, size := range [][2]int{{80, 22}, {120, 38}, {200, 48}, {60, 9}, {30, 3}} {
+			for _, ascii := range []bool{false, true} {
+				for _, whole := range []bool{true, false} {
+					if (ascii || size[0] != 80) && name != "live" {
+						continue
+					}
+					if name == "foreign" && len(st.shown.Rows) > 0 {
+						st.cursor.id = st.shown.Rows[0].ID
+					}
+					t.Run(fmt.Sprintf("%s %dx%d ascii=%v whole=%v", name, size[0], size[1], ascii, whole), func(t *testing.T) {
+						matches(t, newDetail(st, testLook(t, "", ascii), nil, whole), size[0], size[1])
+					})
+				}
+			}
+		}
+	}
+	t.Run("colours", func(t *testing.T) { matches(t, newDetail(drawnState(), testLook(t, "dark", false), nil, true), 80, 22) })
+}
+
+// matches checks a panel's cells, then its golden.
+func matches(t *testing.T, p panel, width, height int) {
+	t.Helper()
+	lines := p.Render(width, height)
+	checkCells(t, lines, width, height)
+	golden.RequireEqual(t, []byte(strings.Join(lines, "\n")+"\n"))
+}
+
+func TestHelpGoldens(t *testing.T) {
+	for _, size := range [][2]int{{80, 22}, {120, 38}, {60, 15}, {40, 8}} {
+		for _, ascii := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%dx%d ascii=%v", size[0], size[1], ascii), func(t *testing.T) {
+				matches(t, newHelp(testLook(t, "", ascii)), size[0], size[1])
+			})
+		}
+	}
+	lk := testLook(t, "", false)
+	lk.keys = newBindings(canSignal|canEnvironment|canCopy|canSuspend, false)
+	t.Run("no flush, no attach", func(t *testing.T) { matches(t, newHelp(lk), 80, 22) })
+	readOnly := testLook(t, "", false)
+	readOnly.keys = newBindings(everyAbility, true)
+	t.Run("read-only", func(t *testing.T) { matches(t, newHelp(readOnly), 80, 22) })
+}
+
+// eventLog is a day of events, newest first.
+func eventLog() []snapshot.Event {
+	id := func(pid int) snapshot.RowID { return snapshot.RowID{Process: process.Identity{PID: pid, StartTime: 1}} }
+	return []snapshot.Event{
+		{Time: drawnAt.Add(-8 * time.Second), Kind: snapshot.EventAlarm, GPU: 3, GPUUUID: "GPU-3", Row: id(2963112), User: "carol",
+			Name: "finetune.py", Severity: snapshot.Urgent, Message: "full in 4m10s (3m–6m)"},
+		{Time: drawnAt.Add(-134 * time.Second), Kind: snapshot.EventGPULost, GPU: 6, GPUUUID: "GPU-6", Message: "lost, had 41.2G in use"},
+		{Time: drawnAt.Add(-time.Hour), Kind: snapshot.EventSignal, GPU: 0, GPUUUID: "GPU-0", Row: id(7), User: "bob", Name: "x", Message: "sent TERM"},
+		{Time: drawnAt.Add(-2 * time.Hour), Kind: snapshot.EventDriverBack, Message: "driver reloaded: 550.163.01"},
+		{Time: drawnAt.Add(-13 * time.Hour), Kind: snapshot.EventEnded, GPU: 1, GPUUUID: "GPU-1", Row: id(2961877), User: "alice-of-research",
+			Name: "train.py", Message: "ended: was 60.1G, peak 71.3G, out of memory x1"},
+		{Time: drawnAt.Add(-14 * time.Hour), Kind: snapshot.EventStarted, GPU: 1, GPUUUID: "GPU-1", Row: id(2961877),
+			Name: "tr\x1b[31main.py", Message: "started\r\n"},
+	}
+}
+
+func TestEventsGoldens(t *testing.T) {
+	st := &state{now: drawnAt, history: curveHistory{log: eventLog()}}
+	for _, size := range [][2]int{{80, 14}, {120, 27}, {60, 5}, {30, 4}} {
+		for _, ascii := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%dx%d ascii=%v", size[0], size[1], ascii), func(t *testing.T) {
+				matches(t, newEvents(testLook(t, "", ascii), st), size[0], size[1])
+			})
+		}
+	}
+	t.Run("empty", func(t *testing.T) { matches(t, newEvents(testLook(t, "", false), &state{now: drawnAt}), 80, 7) })
+	t.Run("colours", func(t *testing.T) { matches(t, newEvents(testLook(t, "dark", false), st), 80, 14) })
+	past := &state{now: drawnAt, past: drawnAt.Add(-30 * time.Minute), history: st.history}
+	t.Run("past", func(t *testing.T) { matches(t, newEvents(testLook(t, "", false), past), 80, 10) })
+}
+
+func TestEnvironmentGoldens(t *testing.T) {
+	p := carol()
+	empty := newEnvironment(testLook(t, "", false), &p)
+	t.Run("reading", func(t *testing.T) { matches(t, empty, 80, 7) })
+	t.Run("none", func(t *testing.T) { matches(t, empty.filled(nil, nil), 80, 7) })
+	t.Run("refused", func(t *testing.T) {
+		matches(t, empty.filled(nil, errors.New("process: environment of 2963112: permission denied")), 80, 7)
+	})
+	long := []string{
+		"CUDA_VISIBLE_DEVICES=3", "EMPTY=", "NO_EQUALS",
+		"PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True,garbage_collection_threshold:0.8,max_split_size_mb:512,backend:native",
+		"HOSTILE=\x1b]0;owned\x07\x1b[2J" + strings.Repeat("x", 64<<10),
+	}
+	for _, size := range [][2]int{{80, 18}, {40, 8}} {
+		t.Run(fmt.Sprintf("long %dx%d", size[0], size[1]), func(t *testing.T) { matches(t, empty.filled(long, nil), size[0], size[1]) })
+	}
+}
+
+func TestSignalDialogGoldens(t *testing.T) {
+	for _, size := range [][2]int{{80, 14}, {120, 20}, {60, 9}, {40, 6}} {
+		for _, ascii := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%dx%d ascii=%v", size[0], size[1], ascii), func(t *testing.T) {
+				st := drawnState()
+				matches(t, newSignalDialog(testLook(t, "", ascii), st, st.cursor.id), size[0], size[1])
+			})
+		}
+	}
+	gone := goneState()
+	t.Run("gone", func(t *testing.T) {
+		matches(t, newSignalDialog(testLook(t, "", false), gone, gone.cursor.id), 80, 8)
+	})
+	t.Run("every reason at once", func(t *testing.T) {
+		st := goneState()
+		st.shown.Gone[0].Last.ID.Process = process.Identity{PID: 184}
+		matches(t, newSignalDialog(testLook(t, "", false), st, st.shown.Gone[0].Last.ID), 80, 9)
+	})
+}
+
+func TestPromptGoldens(t *testing.T) {
+	for _, width := range []int{80, 40, 14} {
+		t.Run(fmt.Sprint(width), func(t *testing.T) {
+			matches(t, newPrompt(testLook(t, "mono", false), "filter", "user:alice train 日本"), width, 1)
+		})
+	}
+}
+
+// The panels at every size there is: exactly as big as asked, whatever is in
+// them.
+func TestPanelsFillEverySize(t *testing.T) {
+	lk := testLook(t, "dark", false)
+	st := drawnState()
+	st.history = memoryHistory{curveHistory{now: drawnAt, every: time.Second, since: time.Hour, curve: leak, log: eventLog()}}
+	p := st.shown.Rows[0]
+	panels := map[string]panel{
+		"graph": newGraph(st, lk, nil), "detail": newDetail(st, lk, nil, true), "beside": newDetail(st, lk, nil, false),
+		"help": newHelp(lk), "events": newEvents(lk, st), "signal": newSignalDialog(lk, st, p.ID),
+		"environment": newEnvironment(lk, &p).filled([]string{"A=b"}, nil), "prompt": newPrompt(lk, "find", "日本語"),
+		"no detail": newDetail(&state{now: drawnAt}, lk, nil, true),
+	}
+	for name, panel := range panels {
+		for _, width := range []int{0, 1, 2, 3, 5, 9, 17, 30, 47, 79, 80, 81, 199, 300} {
+			for _, height := range []int{0, 1, 2, 3, 4, 7, 12, 22, 60} {
+				lines := panel.Render(width, height)
+				if len(lines) != height {
+					t.Errorf("%s %d×%d: %d lines", name, width, height, len(lines))
+				}
+				for _, l := range lines {
+					if got := ansi.StringWidth(l); got != width {
+						t.Fatalf("%s %d×%d: a line of %d cells: %q", name, width, height, got, ansi.Strip(l))
+					}
+				}
+			}
+		}
+	}
+}
+
+func BenchmarkDetail80x22(b *testing.B) {
+	st, lk := drawnState(), testLook(b, "dark", false)
+	st.history = pointsHistory{amounts: []int64{60 << 30, 61 << 30}}
+	b.ReportAllocs()
+	for b.Loop() {
+		newDetail(st, lk, nil, true).Render(80, 22)
+	}
+}
