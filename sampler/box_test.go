@@ -1,0 +1,174 @@
+package sampler
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"vramscope/internal/process"
+	"vramscope/internal/quantity"
+	"vramscope/nvml"
+	"vramscope/probe"
+	"vramscope/sampler/snapshot"
+)
+
+// box is a hand-written fake of all three sources. A test changes it between
+// ticks, under its lock.
+type box struct {
+	mu        sync.Mutex
+	openErr   error
+	devices   []nvml.Device
+	readings  map[string]nvml.Reading
+	readErr   map[string]error
+	hang      map[string]chan struct{} // a Read of this GPU waits until it is closed
+	processes map[int]process.Info
+	answers   []probe.Answer
+	opens     int
+	closes    int
+	open      bool
+	now       time.Time
+}
+
+var start = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
+
+// newBox has so many GPUs of 80 GiB with one process of 10 GiB on each:
+// pid 100 on GPU 0, 101 on GPU 1.
+func newBox(gpus int) *box {
+	b := &box{
+		readings: map[string]nvml.Reading{}, readErr: map[string]error{},
+		hang: map[string]chan struct{}{}, processes: map[int]process.Info{}, now: start,
+	}
+	for i := range gpus {
+		uuid := fmt.Sprintf("GPU-%d", i)
+		b.devices = append(b.devices, nvml.Device{Index: i, UUID: uuid, Name: "NVIDIA H100 80GB HBM3"})
+		b.readings[uuid] = nvml.Reading{
+			Memory: nvml.Memory{
+				Total: measured(80 * quantity.GiB), Used: measured(10 * quantity.GiB),
+				Free: measured(69 * quantity.GiB), Reserved: measured(quantity.GiB),
+			},
+			Utilization: quantity.From(50, quantity.Driver),
+			Processes:   []nvml.Process{{PID: 100 + i, Type: nvml.Compute, Used: measured(10 * quantity.GiB)}},
+		}
+		b.processes[100+i] = info(100+i, 1000)
+	}
+	return b
+}
+
+func measured(b quantity.Bytes) quantity.Optional[quantity.Bytes] {
+	return quantity.From(b, quantity.Driver)
+}
+
+func info(pid int, startTime uint64) process.Info {
+	return process.Info{
+		Identity: process.Identity{PID: pid, StartTime: startTime, Namespace: 1},
+		User:     "alice", Name: "python", Command: []string{"python", "train.py"},
+	}
+}
+
+func (b *box) Open() (nvml.Driver, []nvml.Device, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.open {
+		return nvml.Driver{}, nil, errors.New("opened twice")
+	}
+	b.opens++
+	if b.openErr != nil {
+		return nvml.Driver{}, nil, b.openErr
+	}
+	b.open = true
+	return nvml.Driver{Version: "550.163.01", CUDAVersion: "12.4"}, append([]nvml.Device(nil), b.devices...), nil
+}
+
+func (b *box) Read(d nvml.Device) (nvml.Reading, error) {
+	b.mu.Lock()
+	gate := b.hang[d.UUID]
+	b.mu.Unlock()
+	if gate != nil {
+		<-gate
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if err := b.readErr[d.UUID]; err != nil {
+		return nvml.Reading{}, err
+	}
+	r := b.readings[d.UUID]
+	r.Device, r.Time = d, b.now
+	r.Processes = append([]nvml.Process(nil), r.Processes...)
+	return r, nil
+}
+
+func (b *box) Close() error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.closes++
+	b.open = false
+	return nil
+}
+
+func (b *box) Answers() []probe.Answer { return append([]probe.Answer(nil), b.answers...) }
+
+func (b *box) Processes(_ time.Time, pids []int) map[int]process.Info {
+	out := map[int]process.Info{}
+	for _, pid := range pids {
+		if p, ok := b.processes[pid]; ok {
+			out[pid] = p
+		}
+	}
+	return out
+}
+
+func (b *box) Host(time.Time) process.Host { return process.Host{Name: "h100-03", User: "bob"} }
+
+// use sets what a GPU and its only process hold.
+func (b *box) use(uuid string, bytes quantity.Bytes) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	r := b.readings[uuid]
+	r.Memory.Used = measured(bytes)
+	r.Processes = append([]nvml.Process(nil), r.Processes...)
+	for i := range r.Processes {
+		r.Processes[i].Used = measured(bytes)
+	}
+	b.readings[uuid] = r
+}
+
+// answer has pid's probe report these figures for a GPU, now.
+func (b *box) answer(pid int, uuid string, allocated, cached, fragmented, returnable quantity.Bytes) {
+	reserved := allocated + cached + fragmented
+	b.answers = []probe.Answer{{
+		Process: b.processes[pid].Identity, At: b.now,
+		Hello: probe.Hello{Runtimes: []probe.Runtime{{Name: "PyTorch", Version: "2.6.0"}}},
+		Report: probe.Report{Devices: []probe.Device{{UUID: uuid, Allocators: []probe.Allocator{{
+			Kind: "pytorch", Basis: probe.Stranded, ReservedBytes: &reserved, AllocatedBytes: &allocated,
+			CachedBytes: &cached, FragmentedBytes: &fragmented, ReturnableBytes: &returnable,
+		}}}}},
+	}}
+}
+
+func (b *box) sampler(change ...func(*Options)) *Sampler {
+	o := Options{Devices: b, Probes: b, Processes: b, Deadline: 50 * time.Millisecond}
+	for _, f := range change {
+		f(&o)
+	}
+	return New(o)
+}
+
+// tick lets a second pass and samples.
+func (b *box) tick(s *Sampler) *snapshot.Snapshot {
+	b.mu.Lock()
+	b.now = b.now.Add(time.Second)
+	now := b.now
+	b.mu.Unlock()
+	return s.Tick(now)
+}
+
+func bytesOf(t *testing.T, v snapshot.Bytes) quantity.Bytes {
+	t.Helper()
+	b, ok := v.Value()
+	if !ok {
+		t.Fatal("want a known value, got unknown")
+	}
+	return b
+}

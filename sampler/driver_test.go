@@ -1,0 +1,208 @@
+package sampler
+
+import (
+	"testing"
+	"time"
+
+	"vramscope/nvml"
+	"vramscope/sampler/snapshot"
+)
+
+func lost() error {
+	return &nvml.Error{Code: 15, Name: "ERROR_GPU_IS_LOST", Call: "nvmlDeviceGetMemoryInfo_v2", Kind: nvml.ErrGPULost}
+}
+
+func TestALostGPUKeepsItsPlaceAndComesBack(t *testing.T) {
+	b := newBox(3)
+	s := b.sampler()
+	b.tick(s)
+	b.readErr["GPU-1"] = lost()
+	snap := b.tick(s)
+	g := snap.GPUs[1]
+	if g.State != snapshot.GPULost || g.Message != "GPU_IS_LOST" || g.Memory.Used.Known() {
+		t.Fatalf("got state %s, message %q, used %v", g.State, g.Message, g.Memory.Used)
+	}
+	if had := bytesOf(t, g.LastUsed); had != 10*gib {
+		t.Errorf("last used %v", had)
+	}
+	if !g.RetryAt.After(snap.Time) {
+		t.Error("a lost GPU says when it is asked again")
+	}
+	if snap.GPUs[0].State != snapshot.GPUOK || !snap.GPUs[2].Memory.Used.Known() {
+		t.Error("the others lost their figures")
+	}
+	if len(snap.Rows) != 3 || snap.Rows[1].Used.Known() {
+		t.Errorf("its process stays, with its memory unknown: %+v", snap.Rows)
+	}
+
+	delete(b.readErr, "GPU-1")
+	for range 3 {
+		snap = b.tick(s)
+	}
+	if snap.GPUs[1].State != snapshot.GPUOK || bytesOf(t, snap.Rows[1].Used) != 10*gib {
+		t.Errorf("state %s after it came back", snap.GPUs[1].State)
+	}
+	var kinds []snapshot.EventKind
+	for _, e := range s.History().Events(0) {
+		kinds = append(kinds, e.Kind)
+	}
+	if len(kinds) != 2 || kinds[0] != snapshot.EventGPUBack || kinds[1] != snapshot.EventGPULost {
+		t.Errorf("events %v, want lost and back", kinds)
+	}
+}
+
+func TestALostGPUIsAskedWithGrowingPatienceAndThenWithAFreshLibrary(t *testing.T) {
+	b := newBox(2)
+	s := b.sampler()
+	b.readErr["GPU-1"] = lost()
+	for range 60 {
+		b.tick(s)
+	}
+	if b.opens < 3 || b.opens > 12 {
+		t.Errorf("the library was opened %d times in a minute of a lost GPU", b.opens)
+	}
+	if s.Latest().GPUs[0].State != snapshot.GPUOK {
+		t.Error("the healthy GPU suffered from it")
+	}
+}
+
+func TestAHangingGPUDelaysOneTickOnly(t *testing.T) {
+	b := newBox(3)
+	s := b.sampler(func(o *Options) { o.Deadline = 200 * time.Millisecond })
+	b.tick(s)
+	gate := make(chan struct{})
+	b.mu.Lock()
+	b.hang["GPU-1"] = gate
+	b.mu.Unlock()
+
+	snap := b.tick(s)
+	if snap.GPUs[1].State != snapshot.GPUHanging || snap.Driver.Hanging != 1 {
+		t.Fatalf("state %s, hanging calls %d", snap.GPUs[1].State, snap.Driver.Hanging)
+	}
+	begin := time.Now()
+	for range 20 {
+		snap = b.tick(s)
+		if !snap.GPUs[0].Memory.Used.Known() || !snap.GPUs[2].Memory.Used.Known() {
+			t.Fatal("the others lost their figures")
+		}
+	}
+	if took := time.Since(begin); took > 2*time.Second {
+		t.Errorf("20 ticks beside a hanging GPU took %v: each waited for it", took)
+	}
+	b.mu.Lock()
+	delete(b.hang, "GPU-1")
+	b.mu.Unlock()
+	close(gate)
+	for deadline := time.Now().Add(5 * time.Second); snap.GPUs[1].State != snapshot.GPUOK && time.Now().Before(deadline); {
+		snap = b.tick(s)
+	}
+	if snap.GPUs[1].State != snapshot.GPUOK || snap.Driver.Hanging != 0 {
+		t.Errorf("state %s after the call came back", snap.GPUs[1].State)
+	}
+}
+
+func TestTheDriverIsNotClosedUnderACallThatHangs(t *testing.T) {
+	b := newBox(2)
+	s := b.sampler()
+	b.tick(s)
+	gate := make(chan struct{})
+	defer close(gate)
+	b.mu.Lock()
+	b.hang["GPU-1"] = gate
+	b.mu.Unlock()
+	b.tick(s)
+	s.driver.close()
+	if b.closes != 0 {
+		t.Error("the library was shut down while a call was outstanding")
+	}
+}
+
+func TestNoDriverIsLookedForAgain(t *testing.T) {
+	b := newBox(2)
+	b.openErr = nvml.ErrDriverNotLoaded
+	s := b.sampler()
+	snap := b.tick(s)
+	if snap.Driver.State != snapshot.DriverNotLoaded || snap.Driver.RetryAt.IsZero() || len(snap.GPUs) != 0 {
+		t.Fatalf("got %+v", snap.Driver)
+	}
+	b.openErr = nil
+	for range 5 {
+		snap = b.tick(s)
+	}
+	if snap.Driver.State != snapshot.DriverOK || len(snap.GPUs) != 2 || len(snap.Rows) != 2 {
+		t.Errorf("driver %s, %d GPUs", snap.Driver.State, len(snap.GPUs))
+	}
+}
+
+func TestADriverThatGoesAwayLeavesTheHistory(t *testing.T) {
+	b := newBox(2)
+	s := b.sampler()
+	b.tick(s)
+	for _, d := range b.devices {
+		b.readErr[d.UUID] = &nvml.Error{Code: 1, Name: "ERROR_UNINITIALIZED", Call: "x", Kind: nvml.ErrUninitialized}
+	}
+	b.openErr = nvml.ErrDriverNotLoaded
+	snap := b.tick(s)
+	if snap.Driver.State != snapshot.DriverGone || snap.Driver.Version != "550.163.01" {
+		t.Fatalf("got %+v", snap.Driver)
+	}
+	if len(snap.GPUs) != 2 || bytesOf(t, snap.GPUs[0].LastUsed) != 10*gib {
+		t.Error("what was last seen is kept")
+	}
+	since := snap.Driver.Since
+	if snap = b.tick(s); !snap.Driver.Since.Equal(since) {
+		t.Error("the moment it went away moves")
+	}
+	b.openErr = nil
+	clear(b.readErr)
+	for range 6 {
+		snap = b.tick(s)
+	}
+	if snap.Driver.State != snapshot.DriverOK || !snap.GPUs[1].Memory.Used.Known() {
+		t.Errorf("driver %s, GPU 1 %s", snap.Driver.State, snap.GPUs[1].State)
+	}
+	if p := s.History().Series(snapshot.SeriesKey{GPUUUID: "GPU-0"}, start, start.Add(time.Second), 1); !p[0].Known {
+		t.Error("the history before the driver went away is gone")
+	}
+}
+
+func TestOnlyTheGPUsAskedForAreLookedAt(t *testing.T) {
+	for _, only := range [][]string{{"2"}, {"GPU-2"}} {
+		b := newBox(4)
+		snap := b.tick(b.sampler(func(o *Options) { o.Only = only }))
+		if len(snap.GPUs) != 1 || snap.GPUs[0].Index != 2 || len(snap.Rows) != 1 {
+			t.Errorf("--gpu %v shows %d GPUs", only, len(snap.GPUs))
+		}
+	}
+}
+
+func TestAProcessListThatCannotBeReadIsNotEmpty(t *testing.T) {
+	b := newBox(1)
+	s := b.sampler()
+	b.tick(s)
+	r := b.readings["GPU-0"]
+	r.Processes, r.ProcessesError = nil, nvml.ErrNoPermission
+	b.readings["GPU-0"] = r
+	snap := b.tick(s)
+	if len(snap.Rows) != 1 || snap.Rows[0].Used.Known() || snap.GPUs[0].ProcessCount.Known() {
+		t.Errorf("rows %+v", snap.Rows)
+	}
+}
+
+func TestProbesAnswerWithoutADriver(t *testing.T) {
+	b := newBox(1)
+	b.openErr = nvml.ErrLibraryNotFound
+	b.answer(100, "GPU-7", 5*gib, gib, 0, gib)
+	s := b.sampler()
+	snap := b.tick(s)
+	if snap.Driver.State != snapshot.DriverAbsent || snap.Driver.ProbesAnswering != 1 {
+		t.Fatalf("got %+v", snap.Driver)
+	}
+	if len(snap.GPUs) != 1 || snap.GPUs[0].UUID != "GPU-7" || len(snap.Rows) != 1 {
+		t.Fatalf("the probe's process stands under its device: %+v", snap.GPUs)
+	}
+	p := snap.Rows[0]
+	if p.Used.Known() || p.Other.Known() || bytesOf(t, p.Allocated) != 5*gib {
+		t.Errorf("used %v, other %v, allocated %v", p.Used, p.Other, p.Allocated)
+	}
+}

@@ -1,0 +1,174 @@
+package sampler
+
+import (
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"time"
+
+	"vramscope/nvml"
+	"vramscope/sampler/snapshot"
+)
+
+// gpu is one GPU with its manner of answering. It is owned by the ticking
+// goroutine; a Read under way owns nothing of it.
+type gpu struct {
+	device nvml.Device
+	listed bool // the driver names it
+
+	busy  bool      // a Read has not come back
+	asked time.Time // when that Read was started
+	late  bool      // its last answer missed its tick: it is asked, but not waited for
+
+	fresh *nvml.Reading // this tick's reading, nil where there is none
+	err   error         // this tick's failure
+
+	state        snapshot.GPUState
+	since        time.Time
+	message      string
+	retryAt      time.Time
+	patience     backoff
+	wantsRestart bool // the library should be opened anew for its sake
+	restarted    bool // the library has been opened since it was last asked
+
+	last      *nvml.Reading // the newest reading there was
+	idleSince time.Time
+	xids      []snapshot.XID
+}
+
+type gpuResult struct {
+	gpu     *gpu
+	asked   time.Time
+	reading nvml.Reading
+	err     error
+	panic   *caught
+}
+
+// ask starts a Read, unless one is under way or the GPU is to be left alone
+// for now. It reports whether an answer can be expected.
+func (g *gpu) ask(now time.Time, results chan<- gpuResult, reader DeviceReader) bool {
+	if g.busy || !g.listed || now.Before(g.retryAt) {
+		return false
+	}
+	g.busy, g.asked = true, now
+	r := gpuResult{gpu: g, asked: now}
+	device := g.device
+	go func() {
+		defer func() { r.panic = catch(recover()); results <- r }()
+		r.reading, r.err = reader.Read(device)
+	}()
+	return true
+}
+
+// take notes an answer and reports whether it was asked for in this tick.
+func (g *gpu) take(now time.Time, r gpuResult) bool {
+	r.panic.again()
+	g.busy = false
+	inTime := r.asked.Equal(now)
+	expected := inTime && !g.late
+	g.late = !inTime
+	if r.err != nil {
+		g.err, g.fresh = r.err, nil
+	} else {
+		g.err, g.fresh = nil, &r.reading
+	}
+	return expected
+}
+
+// conclude decides, at the end of a tick, how the GPU is doing.
+func (g *gpu) conclude(now time.Time, driverOpen bool) {
+	switch {
+	case g.fresh != nil:
+		g.last = g.fresh
+		g.patience = backoff{}
+		g.become(now, snapshot.GPUOK, "")
+		g.noteIdle(now)
+		g.noteXIDs(now)
+	case g.err != nil:
+		state := snapshot.GPUError
+		if errors.Is(g.err, nvml.ErrGPULost) {
+			state = snapshot.GPULost
+		}
+		g.become(now, state, driverWord(g.err))
+		g.retryAt = now.Add(g.patience.next())
+		// A GPU that was reset is seen again only by a fresh library; this
+		// answer may be such a one's already.
+		g.wantsRestart = state == snapshot.GPULost && g.patience.tries > 1 && !g.restarted
+		g.restarted = false
+	case g.busy && !g.asked.Equal(now) || g.busy && !g.late:
+		g.late = true
+		g.become(now, snapshot.GPUHanging, fmt.Sprintf("no answer since %s", g.asked.Format("15:04:05")))
+	case !driverOpen:
+		g.become(now, snapshot.GPULost, "no driver")
+	case !g.listed:
+		g.become(now, snapshot.GPULost, "no longer listed")
+		if !now.Before(g.retryAt) {
+			g.retryAt = now.Add(g.patience.next())
+			g.wantsRestart = true
+		}
+	}
+}
+
+func (g *gpu) become(now time.Time, state snapshot.GPUState, message string) {
+	if g.state != state {
+		g.since = now
+	}
+	g.state, g.message = state, message
+}
+
+// noteIdle remembers since when nothing has run on memory that is held.
+func (g *gpu) noteIdle(now time.Time) {
+	used, known := g.fresh.Memory.Used.Value()
+	busy, measured := g.fresh.Utilization.Value()
+	switch {
+	case !known || !measured || busy > 0 || used == 0 || len(g.fresh.Processes) == 0:
+		g.idleSince = time.Time{}
+	case g.idleSince.IsZero():
+		g.idleSince = now
+	}
+}
+
+// noteXIDs keeps the critical errors of the last hour, newest first.
+func (g *gpu) noteXIDs(now time.Time) {
+	const keep, most = time.Hour, 32
+	if len(g.fresh.XIDs) == 0 && (len(g.xids) == 0 || now.Sub(g.xids[len(g.xids)-1].Time) < keep) {
+		return
+	}
+	var kept []snapshot.XID // a new slice: the old one has been published
+	for i := len(g.fresh.XIDs) - 1; i >= 0; i-- {
+		kept = append(kept, snapshot.XID{Code: g.fresh.XIDs[i].Code, Time: g.fresh.XIDs[i].Time})
+	}
+	for _, x := range g.xids {
+		if now.Sub(x.Time) < keep && len(kept) < most {
+			kept = append(kept, x)
+		}
+	}
+	g.xids = kept
+}
+
+// caught is a panic of a goroutine that reads a source, carried to the
+// goroutine that ticks, where it is one again. There it reaches the program,
+// which restores the terminal.
+type caught struct {
+	value any
+	stack []byte
+}
+
+func catch(value any) *caught {
+	if value == nil {
+		return nil
+	}
+	if c, ok := value.(*caught); ok {
+		return c
+	}
+	return &caught{value: value, stack: debug.Stack()}
+}
+
+func (c *caught) again() {
+	if c != nil {
+		panic(c)
+	}
+}
+
+// Error gives the panic with the stack it happened on.
+func (c *caught) Error() string { return fmt.Sprintf("%v\n%s", c.value, c.stack) }

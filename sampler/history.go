@@ -1,0 +1,223 @@
+package sampler
+
+import (
+	"cmp"
+	"slices"
+	"sync"
+	"time"
+
+	"vramscope/sampler/snapshot"
+	"vramscope/sampler/store"
+)
+
+// History is the past of what a Sampler has published: it implements
+// snapshot.History. The series are read without a lock; the roster, which says
+// whose series there are, is read under one that the sampler holds for
+// microseconds a tick.
+type History struct {
+	store *store.Store
+	log   *store.Log[snapshot.Event]
+
+	mu     sync.RWMutex
+	latest *snapshot.Snapshot
+	gpus   map[string]*gpuRecord
+	rows   map[snapshot.RowID]*rowRecord // living
+	ended  []*rowRecord                  // in order of their end
+	alerts []*alertSpan                  // in order of their raising
+	pruned time.Time
+
+	standing map[alertKey]*alertSpan // those of alerts that are not over
+}
+
+// alertSpan is a time in which an alert stood.
+type alertSpan struct {
+	alert   snapshot.Alert
+	from    time.Time
+	cleared time.Time // zero while it stands
+}
+
+// So much of the past is kept at most, however restless the box is.
+const (
+	mostEnded  = 5000
+	mostAlerts = 2000
+)
+
+func newHistory() *History {
+	return &History{
+		store: store.New(store.Options{}),
+		log:   store.NewLog[snapshot.Event](0),
+		gpus:  make(map[string]*gpuRecord),
+		rows:  make(map[snapshot.RowID]*rowRecord),
+	}
+}
+
+// record remembers a snapshot.
+func (h *History) record(now time.Time, snap *snapshot.Snapshot) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.latest = snap
+	if !h.store.Begin(now) {
+		return // the clock stands still or went back: nothing can be placed there
+	}
+	for i := range snap.GPUs {
+		g := &snap.GPUs[i]
+		r := h.gpus[g.UUID]
+		if r == nil {
+			r = &gpuRecord{instances: make(map[snapshot.InstanceID]*instanceRecord)}
+			h.gpus[g.UUID] = r
+		}
+		r.append(h.store, now, g)
+	}
+	for i := range snap.Rows {
+		p := &snap.Rows[i]
+		r := h.rows[p.ID]
+		if r == nil {
+			r = &rowRecord{first: now}
+			h.rows[p.ID] = r
+		}
+		r.append(h.store, p)
+		r.tick = snap.Sequence
+	}
+	h.store.Commit()
+	h.retire(now, snap.Sequence)
+	h.noteAlerts(now, snap.Alerts)
+}
+
+// retire moves the rows that were not in this tick to the ended ones, and
+// forgets what lies beyond the store's reach.
+func (h *History) retire(now time.Time, sequence uint64) {
+	for id, r := range h.rows {
+		if r.tick != sequence {
+			r.ended = now
+			r.metrics.close()
+			delete(h.rows, id)
+			h.ended = append(h.ended, r)
+		}
+	}
+	if now.Sub(h.pruned) < time.Minute && len(h.ended) <= mostEnded {
+		return
+	}
+	h.pruned = now
+	oldest, _ := h.store.Span()
+	first := max(len(h.ended)-mostEnded, 0)
+	for first < len(h.ended) && h.ended[first].ended.Before(oldest) {
+		first++
+	}
+	h.ended = slices.Delete(h.ended, 0, first)
+}
+
+// noteAlerts keeps from when to when each alert stood.
+func (h *History) noteAlerts(now time.Time, alerts []snapshot.Alert) {
+	standing := make(map[alertKey]*alertSpan, len(alerts))
+	for i := range alerts {
+		key := keyOf(&alerts[i])
+		span := h.standing[key]
+		if span == nil {
+			span = &alertSpan{alert: alerts[i], from: now}
+			h.alerts = append(h.alerts, span)
+		}
+		standing[key] = span
+	}
+	for key, span := range h.standing {
+		if standing[key] == nil {
+			span.cleared = now
+		}
+	}
+	h.standing = standing
+	if n := len(h.alerts); n > mostAlerts {
+		h.alerts = slices.Delete(h.alerts, 0, n-mostAlerts)
+	}
+}
+
+// Span is how far back the history goes; both zero while it is empty.
+func (h *History) Span() (oldest, newest time.Time) { return h.store.Span() }
+
+// Events gives the newest events first, at most limit of them (0: all).
+func (h *History) Events(limit int) []snapshot.Event { return h.log.Newest(limit) }
+
+// Series gives a metric between from and to in equal buckets; see snapshot.History.
+func (h *History) Series(key snapshot.SeriesKey, from, to time.Time, buckets int) []snapshot.Point {
+	points := make([]snapshot.Point, max(buckets, 0))
+	series := h.find(key)
+	if series == nil {
+		for i := range points {
+			points[i].Time = from.Add(to.Sub(from) * time.Duration(i+1) / time.Duration(buckets))
+		}
+		return points
+	}
+	for i, b := range series.Buckets(from, to, buckets) {
+		points[i] = snapshot.Point(b)
+	}
+	return points
+}
+
+// find looks a series up, nil where nothing is remembered.
+func (h *History) find(key snapshot.SeriesKey) *store.Series {
+	h.mu.RLock()
+	defer h.mu.RUnlock()
+	if int(key.Metric) >= len(metrics{}) {
+		return nil
+	}
+	if key.Row != (snapshot.RowID{}) {
+		if r := h.rows[key.Row]; r != nil {
+			return r.metrics[key.Metric]
+		}
+		for i := len(h.ended) - 1; i >= 0; i-- {
+			if h.ended[i].process.ID == key.Row {
+				return h.ended[i].metrics[key.Metric]
+			}
+		}
+		return nil
+	}
+	g := h.gpus[key.GPUUUID]
+	if g == nil {
+		return nil
+	}
+	if key.Instance.MIG {
+		if in := g.instances[key.Instance]; in != nil {
+			return in.metrics[key.Metric]
+		}
+		return nil
+	}
+	return g.metrics[key.Metric]
+}
+
+// At rebuilds the moment at or just before t.
+func (h *History) At(t time.Time) (*snapshot.Snapshot, bool) {
+	oldest, newest := h.store.Span()
+	if newest.IsZero() || t.Before(oldest) {
+		return nil, false
+	}
+	h.mu.RLock()
+	defer h.mu.RUnlock()
+	then := *h.latest
+	then.Time, then.Past = t, true
+	then.Host.MemoryUsed, then.Host.Load = snapshot.Bytes{}, snapshot.Float{}
+	then.Rows, then.GPUs, then.Gone, then.Alerts = nil, nil, nil, nil
+	for _, r := range h.rows {
+		if !r.first.After(t) {
+			then.Rows = append(then.Rows, r.at(t))
+		}
+	}
+	for _, r := range h.ended {
+		if !r.first.After(t) && r.ended.After(t) {
+			then.Rows = append(then.Rows, r.at(t))
+		}
+	}
+	slices.SortFunc(then.Rows, byPlace)
+	for _, r := range h.gpus {
+		then.GPUs = append(then.GPUs, r.at(t, then.Rows))
+	}
+	slices.SortFunc(then.GPUs, func(a, b snapshot.GPU) int { return cmp.Compare(a.Index, b.Index) })
+	for _, g := range h.latest.Gone {
+		if !g.Ended.After(t) {
+			then.Gone = append(then.Gone, g)
+		}
+	}
+	for _, span := range h.alerts {
+		if !span.from.After(t) && (span.cleared.IsZero() || span.cleared.After(t)) {
+			then.Alerts = append(then.Alerts, span.alert)
+		}
+	}
+	return &then, true
+}

@@ -1,0 +1,149 @@
+package sampler
+
+import (
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"vramscope/internal/quantity"
+	"vramscope/nvml"
+	"vramscope/sampler/snapshot"
+)
+
+// What was published is what the history gives back: every figure of every
+// tick, while processes come and go and probes fall silent.
+func TestTheHistoryGivesBackWhatWasPublished(t *testing.T) {
+	b := newBox(3)
+	s := b.sampler()
+	random := rand.New(rand.NewPCG(1, 2))
+	published := map[time.Time]*snapshot.Snapshot{}
+	for range 300 {
+		uuid := b.devices[random.IntN(3)].UUID
+		b.use(uuid, quantity.Bytes(random.Int64N(int64(79*gib))))
+		switch random.IntN(12) {
+		case 0:
+			b.readErr[uuid] = lost()
+		case 1:
+			clear(b.readErr)
+		case 2:
+			b.processes[101] = info(101, random.Uint64N(1e6)+1)
+		case 3:
+			b.answer(100, "GPU-0", quantity.Bytes(random.Int64N(int64(9*gib))), gib, 0, gib)
+		}
+		snap := b.tick(s)
+		published[snap.Time] = snap
+	}
+	for at, want := range published {
+		got, ok := s.History().At(at)
+		if !ok {
+			t.Fatalf("nothing at %v", at)
+		}
+		comparePast(t, got, want)
+	}
+}
+
+func comparePast(t *testing.T, got, want *snapshot.Snapshot) {
+	t.Helper()
+	if len(got.Rows) != len(want.Rows) || len(got.GPUs) != len(want.GPUs) || !got.Past {
+		t.Fatalf("%v: %d rows and %d GPUs, want %d and %d", want.Time, len(got.Rows), len(got.GPUs), len(want.Rows), len(want.GPUs))
+	}
+	for i := range want.GPUs {
+		g, w := got.GPUs[i], want.GPUs[i]
+		if g.State != w.State || !same(g.Memory.Used, w.Memory.Used) {
+			t.Fatalf("%v: GPU %d is %s with %v, want %s with %v", want.Time, i, g.State, g.Memory.Used, w.State, w.Memory.Used)
+		}
+	}
+	for i := range want.Rows {
+		p, w := got.Rows[i], want.Rows[i]
+		if p.ID != w.ID || !same(p.Used, w.Used) || !same(p.Allocated, w.Allocated) || !same(p.Other, w.Other) {
+			t.Fatalf("%v: row %d is %v %v %v, want %v %v %v", want.Time, i, p.Used, p.Allocated, p.Other, w.Used, w.Allocated, w.Other)
+		}
+	}
+}
+
+func same(a, b snapshot.Bytes) bool {
+	x, okX := a.Value()
+	y, okY := b.Value()
+	return okX == okY && x == y
+}
+
+func TestAnAlertStandsInThePastWhereItStood(t *testing.T) {
+	b := newBox(1)
+	s := b.sampler()
+	calm := b.tick(s)
+	b.readErr["GPU-0"] = lost()
+	for range 3 {
+		b.tick(s)
+	}
+	alarmed := s.Latest()
+	if len(alarmed.Alerts) == 0 {
+		t.Fatal("a lost GPU raises no alert")
+	}
+	delete(b.readErr, "GPU-0")
+	for range 20 {
+		b.tick(s)
+	}
+	if n := len(s.Latest().Alerts); n != 0 {
+		t.Fatalf("%d alerts after it came back", n)
+	}
+	for _, c := range []struct {
+		at   time.Time
+		want int
+	}{{calm.Time, 0}, {alarmed.Time, len(alarmed.Alerts)}, {s.Latest().Time, 0}} {
+		past, _ := s.History().At(c.at)
+		if len(past.Alerts) != c.want {
+			t.Errorf("at %v: %d alerts, want %d", c.at, len(past.Alerts), c.want)
+		}
+	}
+}
+
+func TestNothingIsInventedBeforeTheStart(t *testing.T) {
+	b := newBox(1)
+	s := b.sampler()
+	if _, ok := s.History().At(start); ok {
+		t.Error("a snapshot out of an empty history")
+	}
+	b.tick(s)
+	if _, ok := s.History().At(start.Add(-time.Hour)); ok {
+		t.Error("a snapshot from before the first tick")
+	}
+	for i, p := range s.History().Series(snapshot.SeriesKey{GPUUUID: "GPU-0"}, start.Add(-time.Hour), start.Add(-time.Minute), 10) {
+		if p.Known {
+			t.Errorf("bucket %d is known", i)
+		}
+	}
+}
+
+func BenchmarkTick(bench *testing.B) {
+	for _, size := range []struct {
+		name            string
+		gpus, processes int
+	}{{"8x8", 8, 8}, {"16x64", 16, 64}} {
+		bench.Run(size.name, func(bench *testing.B) {
+			b := crowded(size.gpus, size.processes)
+			s := b.sampler()
+			b.tick(s)
+			bench.ReportAllocs()
+			for bench.Loop() {
+				b.tick(s)
+			}
+		})
+	}
+}
+
+// crowded has so many processes on each GPU, every one of them known to /proc.
+func crowded(gpus, processes int) *box {
+	b := newBox(gpus)
+	for i, d := range b.devices {
+		r := b.readings[d.UUID]
+		r.Processes = nil
+		for j := range processes {
+			pid := 1000*(i+1) + j
+			p := nvml.Process{PID: pid, Type: nvml.Compute, Used: measured(gib)}
+			r.Processes = append(r.Processes, p)
+			b.processes[pid] = info(pid, uint64(pid))
+		}
+		b.readings[d.UUID] = r
+	}
+	return b
+}

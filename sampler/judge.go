@@ -1,0 +1,58 @@
+package sampler
+
+import (
+	"time"
+
+	"vramscope/sampler/snapshot"
+)
+
+// alertKey recognises an alert from one tick to the next.
+type alertKey struct {
+	kind    snapshot.AlertKind
+	gpuUUID string
+	row     snapshot.RowID
+}
+
+func keyOf(a *snapshot.Alert) alertKey {
+	return alertKey{kind: a.Kind, gpuUUID: a.GPUUUID, row: a.Row}
+}
+
+// judge applies the alert rules, and logs what they raise and clear. What the
+// driver or a GPU has become is logged whether a rule speaks of it or not.
+func (s *Sampler) judge(now time.Time, snap *snapshot.Snapshot) []snapshot.Alert {
+	s.noteChanges(now, snap)
+	alerts := s.alerts.Evaluate(snap)
+	standing := make(map[alertKey]snapshot.Alert, len(alerts))
+	for i := range alerts {
+		key := keyOf(&alerts[i])
+		standing[key] = alerts[i]
+		if _, stood := s.raised[key]; !stood && hasNoEvent(alerts[i].Kind) {
+			s.history.log.Append(alertEvent(now, snapshot.EventAlarm, &alerts[i], alerts[i].Message))
+		}
+	}
+	for key, a := range s.raised {
+		if _, stands := standing[key]; !stands && hasNoEvent(key.kind) {
+			s.history.log.Append(alertEvent(now, snapshot.EventCleared, &a, "over: "+a.Message))
+		}
+	}
+	s.raised = standing
+	return alerts
+}
+
+// hasNoEvent is false for alerts whose cause is an event already.
+func hasNoEvent(kind snapshot.AlertKind) bool {
+	switch kind {
+	case snapshot.AlertLost, snapshot.AlertHanging, snapshot.AlertDriver, snapshot.AlertXID, snapshot.AlertOutOfMemory:
+		return false
+	default:
+		return true
+	}
+}
+
+func alertEvent(now time.Time, kind snapshot.EventKind, a *snapshot.Alert, message string) snapshot.Event {
+	e := snapshot.Event{Time: now, Kind: kind, GPU: a.GPU, GPUUUID: a.GPUUUID, Row: a.Row, Message: message}
+	if kind == snapshot.EventAlarm {
+		e.Severity = a.Severity
+	}
+	return e
+}

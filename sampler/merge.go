@@ -1,0 +1,250 @@
+package sampler
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"vramscope/internal/process"
+	"vramscope/internal/quantity"
+	"vramscope/nvml"
+	"vramscope/probe"
+	"vramscope/sampler/snapshot"
+)
+
+// identified is the process that a pid stands for, as long as somebody lists it.
+type identified struct {
+	info  process.Info
+	alive bool // /proc had it in this tick
+}
+
+// row is what the sampler remembers of a row between ticks.
+type row struct {
+	latest     snapshot.Process
+	seen       uint64 // the tick that last listed it
+	peak       quantity.Bytes
+	peakKnown  bool
+	mismatches int // ticks in a row in which the parts exceeded used
+	oom        int64
+	oomKnown   bool
+}
+
+// merged is one tick's processes.
+type merged struct {
+	rows            []snapshot.Process
+	ended           []snapshot.Gone
+	probesAnswering int
+}
+
+// merge joins what the driver, the probes and /proc say into rows, one for
+// each process and GPU (instance), ordered by GPU, instance, pid, start time.
+func (s *Sampler) merge(now time.Time, gpus []*gpu) merged {
+	var answers []probe.Answer
+	if s.options.Probes != nil {
+		answers = s.options.Probes.Answers()
+	}
+	s.identify(now, gpus, answers)
+
+	m := merged{rows: make([]snapshot.Process, 0, len(s.rows)+8)}
+	for _, g := range gpus {
+		if g.fresh != nil && g.fresh.ProcessesError == nil {
+			for i := range g.fresh.Processes {
+				m.rows = append(m.rows, s.driverRow(g, &g.fresh.Processes[i]))
+			}
+			continue
+		}
+		// The list could not be read: its processes stay, with nothing known
+		// of their memory, until /proc says that they have ended.
+		for id, r := range s.rows {
+			if id.GPUUUID == g.device.UUID && s.mayLive(id) {
+				m.rows = append(m.rows, withoutFigures(r.latest))
+			}
+		}
+	}
+	m.probesAnswering = s.addProbes(now, &m, answers)
+	for i := range m.rows {
+		s.finish(now, &m.rows[i])
+	}
+	slices.SortFunc(m.rows, byPlace)
+	m.ended = s.sweep(now)
+	return m
+}
+
+// byPlace orders rows by GPU, instance, pid and start time.
+func byPlace(a, b snapshot.Process) int {
+	return cmp.Or(cmp.Compare(a.GPU, b.GPU),
+		cmp.Compare(a.ID.Instance.GPU, b.ID.Instance.GPU),
+		cmp.Compare(a.ID.Instance.Compute, b.ID.Instance.Compute),
+		cmp.Compare(a.ID.Process.PID, b.ID.Process.PID),
+		cmp.Compare(a.ID.Process.StartTime, b.ID.Process.StartTime))
+}
+
+// identify looks up every pid that anybody names, the previous tick's too: a
+// row whose process has left /proc has ended.
+func (s *Sampler) identify(now time.Time, gpus []*gpu, answers []probe.Answer) {
+	pids := make([]int, 0, len(s.byPID)+8)
+	for _, g := range gpus {
+		if g.fresh != nil {
+			for i := range g.fresh.Processes {
+				pids = append(pids, g.fresh.Processes[i].PID)
+			}
+		}
+	}
+	for i := range answers {
+		pids = append(pids, answers[i].Process.PID)
+	}
+	for id := range s.rows {
+		pids = append(pids, id.Process.PID)
+	}
+	slices.Sort(pids)
+	pids = slices.Compact(pids)
+
+	infos := s.options.Processes.Processes(now, pids)
+	for pid := range s.byPID {
+		if _, listed := slices.BinarySearch(pids, pid); !listed {
+			delete(s.byPID, pid)
+		}
+	}
+	for _, pid := range pids {
+		info, alive := infos[pid]
+		known := s.byPID[pid]
+		switch {
+		case alive:
+			s.byPID[pid] = &identified{info: info, alive: true}
+		case known != nil:
+			// The driver may name a process a moment longer than /proc does:
+			// it is still the process it was, not somebody else's.
+			known.alive = false
+		default:
+			s.byPID[pid] = &identified{info: process.Info{Identity: process.Identity{PID: pid}}}
+		}
+	}
+}
+
+// mayLive reports whether a process may still be there: it is, or nobody on
+// this side of a container's border can tell.
+func (s *Sampler) mayLive(id snapshot.RowID) bool {
+	if id.Process.Foreign() {
+		return true
+	}
+	known := s.byPID[id.Process.PID]
+	return known != nil && known.alive && known.info.Identity == id.Process
+}
+
+// driverRow is a row as the driver and /proc tell it.
+func (s *Sampler) driverRow(g *gpu, p *nvml.Process) snapshot.Process {
+	r := s.describe(p.PID)
+	r.ID.GPUUUID = g.device.UUID
+	r.ID.Instance = snapshot.InstanceID(p.Instance)
+	r.GPU = g.device.Index
+	r.Type = p.Type.String()
+	r.SMUtilization = p.SMUtilization
+	r.Used = p.Used
+	return r
+}
+
+// describe fills in what /proc says of a pid.
+func (s *Sampler) describe(pid int) snapshot.Process {
+	known := s.byPID[pid]
+	info := &known.info
+	p := snapshot.Process{
+		ID:      snapshot.RowID{Process: info.Identity},
+		Parent:  info.Parent,
+		User:    info.User,
+		UID:     info.UID,
+		Name:    info.Name,
+		Command: info.Command,
+		Started: info.Started,
+		Job:     info.Job,
+	}
+	if known.alive {
+		p.CPU, p.Host = info.CPU, info.Memory
+	}
+	return p
+}
+
+// withoutFigures is a row of which only the name is still known.
+func withoutFigures(p snapshot.Process) snapshot.Process {
+	p.SMUtilization, p.Used = snapshot.Int{}, snapshot.Bytes{}
+	clearParts(&p)
+	p.CPU, p.Host = snapshot.Float{}, snapshot.Bytes{}
+	p.Probe = nil
+	p.Predicted = nil
+	return p
+}
+
+// finish adds what the sampler remembers to a row, and remembers the row.
+func (s *Sampler) finish(now time.Time, p *snapshot.Process) {
+	r := s.rows[p.ID]
+	if r == nil {
+		r = &row{}
+		s.rows[p.ID] = r
+		if !s.first {
+			s.history.log.Append(startedEvent(now, p))
+		}
+	}
+	if used, ok := p.Used.Value(); ok && (!r.peakKnown || used > r.peak) {
+		r.peak, r.peakKnown = used, true
+	}
+	if r.peakKnown {
+		p.Peak = quantity.From(r.peak, quantity.Computed)
+	}
+	s.noteOutOfMemory(now, p, r)
+	r.latest = *p
+	r.seen = s.sequence
+}
+
+// noteOutOfMemory logs each rise of a probe's count.
+func (s *Sampler) noteOutOfMemory(now time.Time, p *snapshot.Process, r *row) {
+	if p.Probe == nil {
+		return
+	}
+	count, ok := p.Probe.OutOfMemoryCount.Value()
+	if !ok {
+		return
+	}
+	if r.oomKnown && count > r.oom {
+		s.history.log.Append(outOfMemoryEvent(now, p, count))
+	}
+	r.oom, r.oomKnown = count, true
+}
+
+// sweep takes out the rows that nobody listed in this tick.
+func (s *Sampler) sweep(now time.Time) []snapshot.Gone {
+	var ended []snapshot.Gone
+	for id, r := range s.rows {
+		if r.seen == s.sequence {
+			continue
+		}
+		delete(s.rows, id)
+		g := snapshot.Gone{Last: r.latest, Ended: now}
+		if r.oomKnown {
+			g.OutOfMemoryCount = quantity.From(r.oom, quantity.Probe)
+		}
+		ended = append(ended, g)
+		known := s.byPID[id.Process.PID]
+		left := known != nil && known.alive && known.info.Identity == id.Process
+		s.history.log.Append(endedEvent(now, &g, left))
+	}
+	slices.SortFunc(ended, func(a, b snapshot.Gone) int {
+		return cmp.Or(cmp.Compare(a.Last.GPU, b.Last.GPU), cmp.Compare(a.Last.ID.Process.PID, b.Last.ID.Process.PID))
+	})
+	return ended
+}
+
+// goneSince keeps the ended processes of the last three hours, newest first.
+func (s *Sampler) goneSince(now time.Time, ended []snapshot.Gone) []snapshot.Gone {
+	const keep, most = 3 * time.Hour, 200
+	last := len(s.gone) - 1
+	if len(ended) == 0 && (last < 0 || now.Sub(s.gone[last].Ended) < keep) {
+		return s.gone
+	}
+	kept := slices.Clone(ended) // a new slice: the old one has been published
+	for _, g := range s.gone {
+		if now.Sub(g.Ended) < keep && len(kept) < most {
+			kept = append(kept, g)
+		}
+	}
+	s.gone = kept
+	return kept
+}

@@ -1,0 +1,55 @@
+package sampler
+
+import (
+	"time"
+
+	"vramscope/sampler/alert"
+)
+
+// Options wires a Sampler to its sources.
+type Options struct {
+	Devices   DeviceReader
+	Probes    ProbeReader // nil: no probes
+	Processes ProcessReader
+
+	Interval time.Duration // between ticks; 0 is one second
+	// Deadline is how long a tick waits for a GPU's answer before it goes on
+	// without it; 0 is four fifths of the interval, within 100 ms to 1 s.
+	Deadline time.Duration
+	// OpenDeadline is how long the first tick waits for the driver: without
+	// persistence mode it needs seconds to wake. 0 is the Deadline.
+	OpenDeadline time.Duration
+	Clock        func() time.Time // nil: time.Now
+
+	// Only lists the GPUs to look at, by index or UUID prefix; nil is all.
+	Only       []string
+	Thresholds alert.Thresholds
+	Simulated  bool
+}
+
+// The bounds of the interval between ticks.
+const (
+	MinInterval     = 100 * time.Millisecond
+	MaxInterval     = time.Minute
+	defaultInterval = time.Second
+)
+
+// withDefaults fills in what was left zero.
+func (o Options) withDefaults() Options {
+	if o.Interval == 0 {
+		o.Interval = defaultInterval
+	}
+	o.Interval = min(max(o.Interval, MinInterval), MaxInterval)
+	if o.Clock == nil {
+		o.Clock = time.Now
+	}
+	return o
+}
+
+// deadline is how long a tick at this interval waits for a GPU.
+func (o Options) deadline(interval time.Duration) time.Duration {
+	if o.Deadline > 0 {
+		return o.Deadline
+	}
+	return min(max(interval*4/5, 100*time.Millisecond), time.Second)
+}

@@ -1,0 +1,153 @@
+package sampler
+
+import (
+	"time"
+
+	"vramscope/internal/quantity"
+	"vramscope/nvml"
+	"vramscope/sampler/snapshot"
+)
+
+// gpus makes the snapshot's GPUs from this tick's readings.
+func (s *Sampler) gpus(now time.Time, gpus []*gpu, m merged) []snapshot.GPU {
+	out := make([]snapshot.GPU, 0, len(gpus))
+	for _, g := range gpus {
+		out = append(out, s.gpu(g, m.rows))
+	}
+	return s.addProbeDevices(out, m.rows)
+}
+
+// gpu is one GPU: its facts, and its figures where this tick has read them.
+func (s *Sampler) gpu(g *gpu, rows []snapshot.Process) snapshot.GPU {
+	out := snapshot.GPU{
+		Index: g.device.Index, UUID: g.device.UUID, Name: g.device.Name, PCIBusID: g.device.PCIBusID,
+		State: g.state, Since: g.since, Message: g.message, RetryAt: g.retryAt,
+		TemperatureSlowdown: g.device.TemperatureSlowdown, PowerLimit: g.device.PowerLimit,
+		IdleSince: g.idleSince, XIDs: g.xids,
+	}
+	if g.last != nil {
+		out.LastUsed = g.last.Memory.Used
+		out.MIG = g.last.MIGEnabled
+		// What the card can hold does not change when it falls silent.
+		out.Memory.Total, out.Memory.Reserved = g.last.Memory.Total, g.last.Memory.Reserved
+	}
+	r := g.fresh
+	if r == nil {
+		return out
+	}
+	out.Memory = snapshot.Memory(r.Memory)
+	out.Utilization, out.MemoryUtilization = r.Utilization, r.MemoryUtilization
+	out.Temperature, out.Power = r.Temperature, r.Power
+	out.SMClock, out.MemoryClock = r.SMClock, r.MemoryClock
+	out.Throttled = throttled(r.Throttle)
+	out.ECC = snapshot.ECC(r.ECC)
+	out.Parts = partsOf(out.Memory.Used, rows, func(p *snapshot.Process) bool { return p.ID.GPUUUID == g.device.UUID })
+	for i := range r.Instances {
+		out.Instances = append(out.Instances, instance(&r.Instances[i], g.device.UUID, rows))
+	}
+	if r.ProcessesError == nil {
+		out.ProcessCount, out.Unattributed = count(out.Memory.Used, rows, g.device.UUID)
+	}
+	return out
+}
+
+// instance is one MIG device with the parts of its own processes.
+func instance(in *nvml.Instance, gpuUUID string, rows []snapshot.Process) snapshot.Instance {
+	id := snapshot.InstanceID(in.ID)
+	mine := func(p *snapshot.Process) bool { return p.ID.GPUUUID == gpuUUID && p.ID.Instance == id }
+	out := snapshot.Instance{
+		ID: id, UUID: in.UUID, Profile: in.Profile, Slices: in.Slices,
+		Memory: snapshot.Memory(in.Memory),
+		Parts:  partsOf(in.Memory.Used, rows, mine),
+	}
+	n := 0
+	for i := range rows {
+		if mine(&rows[i]) {
+			n++
+		}
+	}
+	out.ProcessCount = quantity.From(n, quantity.Computed)
+	return out
+}
+
+// partsOf sums the parts of the rows that belong. What is used and explained
+// by no probe is Unknown: processes without one, and what no process is
+// listed for.
+func partsOf(used snapshot.Bytes, rows []snapshot.Process, belongs func(*snapshot.Process) bool) snapshot.Parts {
+	var parts snapshot.Parts
+	var explained quantity.Bytes
+	for i := range rows {
+		p := &rows[i]
+		if !belongs(p) || !p.Allocated.Known() {
+			continue
+		}
+		other := p.Other.Or(0)
+		if other > 0 {
+			parts.Other = quantity.Sum(parts.Other, p.Other)
+			explained += other
+		}
+		parts.Allocated = quantity.Sum(parts.Allocated, p.Allocated)
+		parts.Stuck = quantity.Sum(parts.Stuck, p.Stuck())
+		parts.Returnable = quantity.Sum(parts.Returnable, p.Returnable)
+		explained += p.Allocated.Or(0) + p.Cached.Or(0) + p.Fragmented.Or(0)
+	}
+	if total, ok := used.Value(); ok {
+		parts.Unknown = quantity.From(max(total-explained, 0), quantity.Computed)
+	}
+	return parts
+}
+
+// count counts a GPU's distinct processes and says how much of its used memory
+// none of them accounts for.
+func count(used snapshot.Bytes, rows []snapshot.Process, uuid string) (snapshot.Int, snapshot.Bytes) {
+	seen := make(map[int]bool)
+	var attributed quantity.Bytes
+	for i := range rows {
+		if rows[i].ID.GPUUUID == uuid {
+			seen[rows[i].ID.Process.PID] = true
+			attributed += rows[i].Used.Or(0)
+		}
+	}
+	n := quantity.From(len(seen), quantity.Driver)
+	total, ok := used.Value()
+	if !ok {
+		return n, snapshot.Bytes{}
+	}
+	return n, quantity.From(max(total-attributed, 0), quantity.Computed)
+}
+
+// addProbeDevices adds the GPUs that only probes tell of: there is no driver
+// to ask, but their processes have a place to stand under.
+func (s *Sampler) addProbeDevices(gpus []snapshot.GPU, rows []snapshot.Process) []snapshot.GPU {
+	for i := range rows {
+		known := false
+		for j := range gpus {
+			known = known || gpus[j].UUID == rows[i].ID.GPUUUID
+		}
+		if !known {
+			gpus = append(gpus, snapshot.GPU{
+				Index: rows[i].GPU, UUID: rows[i].ID.GPUUUID, State: snapshot.GPUError, Message: "told by probes alone",
+			})
+		}
+	}
+	return gpus
+}
+
+// throttled names the reasons that hold the clocks down, in nvidia-smi's order.
+func throttled(t quantity.Optional[nvml.Throttle]) []string {
+	bits := t.Or(0)
+	var reasons []string
+	for _, r := range []struct {
+		bits nvml.Throttle
+		name string
+	}{
+		{nvml.ThrottlePowerCap, "power"},
+		{nvml.ThrottleHardware | nvml.ThrottlePowerBrake, "hardware"},
+		{nvml.ThrottleSoftwareThermal | nvml.ThrottleHardwareThermal, "thermal"},
+	} {
+		if bits&r.bits != 0 {
+			reasons = append(reasons, r.name)
+		}
+	}
+	return reasons
+}

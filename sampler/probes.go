@@ -1,0 +1,186 @@
+package sampler
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"vramscope/internal/quantity"
+	"vramscope/probe"
+	"vramscope/sampler/snapshot"
+)
+
+// How old a probe's report may be. Stale figures are shown with their age;
+// silent ones are not shown.
+const (
+	staleAfter  = 3 * time.Second
+	silentAfter = 10 * time.Second
+	// Two readings taken further apart than this say nothing about a mismatch.
+	comparable = 250 * time.Millisecond
+	// So many mismatches in a row are one.
+	confirmed = 3
+)
+
+// addProbes puts the probes' figures into the rows and adds rows for what the
+// driver does not list. It returns how many probes are not silent.
+func (s *Sampler) addProbes(now time.Time, m *merged, answers []probe.Answer) int {
+	answering := 0
+	for i := range answers {
+		a := &answers[i]
+		age := now.Sub(a.At)
+		if age < silentAfter && !a.At.IsZero() {
+			answering++
+			s.probeSeen = true
+		}
+		for j := range a.Report.Devices {
+			s.addDevice(m, a, &a.Report.Devices[j], age)
+		}
+	}
+	return answering
+}
+
+// addDevice puts one device's report into its row.
+func (s *Sampler) addDevice(m *merged, a *probe.Answer, d *probe.Device, age time.Duration) {
+	id := s.locate(a, d)
+	at := slices.IndexFunc(m.rows, func(p snapshot.Process) bool { return p.ID == id })
+	if at < 0 {
+		if age >= silentAfter || len(d.Allocators) == 0 {
+			return
+		}
+		p := s.describe(a.Process.PID)
+		p.ID = id
+		p.GPU = s.driver.indexOf(id.GPUUUID)
+		m.rows = append(m.rows, p)
+		at = len(m.rows) - 1
+	}
+	p := &m.rows[at]
+	p.Probe = &snapshot.Probe{State: freshness(age), Age: age}
+	if len(a.Hello.Runtimes) > 0 {
+		p.Runtime, p.RuntimeVersion = a.Hello.Runtimes[0].Name, a.Hello.Runtimes[0].Version
+	}
+	for i := range d.Allocators {
+		al := allocator(&d.Allocators[i])
+		p.Allocators = append(p.Allocators, al)
+		p.Probe.OutOfMemoryCount = add(p.Probe.OutOfMemoryCount, al.OutOfMemoryCount)
+		p.Probe.AllocRetries = add(p.Probe.AllocRetries, al.AllocRetries)
+	}
+	if p.Probe.State == snapshot.ProbeSilent {
+		clearParts(p)
+		return
+	}
+	s.sumParts(p, a)
+}
+
+// locate finds the row that a probe's device belongs to. A probe names a MIG
+// device by the instance's UUID.
+func (s *Sampler) locate(a *probe.Answer, d *probe.Device) snapshot.RowID {
+	id := snapshot.RowID{Process: a.Process, GPUUUID: d.UUID}
+	for _, g := range s.driver.gpus {
+		if g.last == nil || g.device.UUID == d.UUID {
+			continue
+		}
+		for i := range g.last.Instances {
+			if g.last.Instances[i].UUID == d.UUID {
+				id.GPUUUID = g.device.UUID
+				id.Instance = snapshot.InstanceID(g.last.Instances[i].ID)
+			}
+		}
+	}
+	return id
+}
+
+// indexOf is the index of a GPU that has been seen, or one past them all.
+func (d *driver) indexOf(uuid string) int {
+	past := 0
+	for _, g := range d.gpus {
+		if g.device.UUID == uuid {
+			return g.device.Index
+		}
+		past = max(past, g.device.Index+1)
+	}
+	return past
+}
+
+// sumParts makes the process's parts the sums over its allocators:
+//
+//	used = Σ (allocated + cached + fragmented) + other
+func (s *Sampler) sumParts(p *snapshot.Process, a *probe.Answer) {
+	var reserved snapshot.Bytes
+	for i := range p.Allocators {
+		al := &p.Allocators[i]
+		reserved = quantity.Sum(reserved, al.Reserved)
+		p.Allocated = quantity.Sum(p.Allocated, al.Allocated)
+		p.Cached = quantity.Sum(p.Cached, al.Cached)
+		p.Fragmented = quantity.Sum(p.Fragmented, al.Fragmented)
+		p.Returnable = quantity.Sum(p.Returnable, al.Returnable)
+	}
+	used, ok := p.Used.Value()
+	held, told := reserved.Value()
+	if !ok || !told {
+		return
+	}
+	p.Other = quantity.From(used-held, quantity.Computed)
+	s.noteMismatch(p, a, used < held)
+}
+
+// noteMismatch raises a mismatch only when the two readings were taken at
+// nearly the same moment, several times in a row.
+func (s *Sampler) noteMismatch(p *snapshot.Process, a *probe.Answer, exceeds bool) {
+	r := s.rows[p.ID]
+	if r == nil {
+		return
+	}
+	for _, g := range s.driver.gpus {
+		if g.device.UUID == p.ID.GPUUUID && g.fresh != nil {
+			switch {
+			case !exceeds:
+				r.mismatches = 0
+			case g.fresh.Time.Sub(a.At).Abs() <= comparable:
+				r.mismatches++
+			}
+		}
+	}
+	p.Probe.Mismatch = r.mismatches >= confirmed
+}
+
+func freshness(age time.Duration) snapshot.ProbeState {
+	switch {
+	case age < staleAfter:
+		return snapshot.ProbeLive
+	case age < silentAfter:
+		return snapshot.ProbeStale
+	default:
+		return snapshot.ProbeSilent
+	}
+}
+
+func clearParts(p *snapshot.Process) {
+	p.Allocated, p.Cached, p.Fragmented = snapshot.Bytes{}, snapshot.Bytes{}, snapshot.Bytes{}
+	p.Returnable, p.Other = snapshot.Bytes{}, snapshot.Bytes{}
+	p.Allocators = nil
+}
+
+// allocator translates the protocol's figures.
+func allocator(a *probe.Allocator) snapshot.Allocator {
+	return snapshot.Allocator{
+		Kind: a.Kind, Basis: string(a.Basis),
+		Reserved: told(a.ReservedBytes), Allocated: told(a.AllocatedBytes), Cached: told(a.CachedBytes),
+		Fragmented: told(a.FragmentedBytes), Returnable: told(a.ReturnableBytes), Pending: told(a.PendingBytes),
+		LargestFree: told(a.LargestFreeBytes), Segments: told(a.Segments),
+		OutOfMemoryCount: told(a.OutOfMemoryCount), AllocRetries: told(a.AllocRetries),
+	}
+}
+
+func told[T cmp.Ordered](v *T) quantity.Optional[T] {
+	if v == nil {
+		return quantity.Optional[T]{}
+	}
+	return quantity.From(*v, quantity.Probe)
+}
+
+func add(a, b quantity.Optional[int64]) quantity.Optional[int64] {
+	if !a.Known() && !b.Known() {
+		return a
+	}
+	return quantity.From(a.Or(0)+b.Or(0), quantity.Probe)
+}

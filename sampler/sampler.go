@@ -1,0 +1,195 @@
+package sampler
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"vramscope/internal/process"
+	"vramscope/sampler/alert"
+	"vramscope/sampler/snapshot"
+)
+
+// Sampler reads its sources on a clock and publishes Snapshots. One goroutine
+// ticks (Run, or a test that calls Tick); everything exported besides Tick may
+// be called from anywhere.
+type Sampler struct {
+	options Options
+
+	// Owned by the goroutine that ticks.
+	driver    *driver
+	rows      map[snapshot.RowID]*row
+	byPID     map[int]*identified
+	gone      []snapshot.Gone
+	alerts    *alert.Evaluator
+	raised    map[alertKey]snapshot.Alert
+	probeSeen bool
+	sequence  uint64
+	first     bool // no tick has been made yet
+
+	history *History
+	latest  atomic.Pointer[snapshot.Snapshot]
+	updates chan struct{}
+
+	interval  atomic.Int64
+	control   chan func()
+	awake     sync.Mutex // guards suspended
+	suspended bool
+}
+
+// New makes a Sampler; it reads nothing until Run or Tick is called.
+func New(options Options) *Sampler {
+	options = options.withDefaults()
+	s := &Sampler{
+		options: options,
+		driver:  newDriver(options),
+		rows:    make(map[snapshot.RowID]*row),
+		byPID:   make(map[int]*identified),
+		alerts:  alert.New(options.Thresholds),
+		raised:  make(map[alertKey]snapshot.Alert),
+		first:   true,
+		history: newHistory(),
+		updates: make(chan struct{}, 1),
+		control: make(chan func()),
+	}
+	s.interval.Store(int64(options.Interval))
+	return s
+}
+
+// Latest is the newest snapshot, nil before the first tick.
+func (s *Sampler) Latest() *snapshot.Snapshot { return s.latest.Load() }
+
+// Updates gets a value when there is a newer snapshot than the last one
+// taken. It holds one: a slow reader misses pictures, never the newest.
+func (s *Sampler) Updates() <-chan struct{} { return s.updates }
+
+// History is the past of everything the sampler has published.
+func (s *Sampler) History() *History { return s.history }
+
+// Interval is the time between ticks.
+func (s *Sampler) Interval() time.Duration { return time.Duration(s.interval.Load()) }
+
+// SetInterval changes the time between ticks, within MinInterval and MaxInterval.
+func (s *Sampler) SetInterval(interval time.Duration) {
+	s.interval.Store(int64(min(max(interval, MinInterval), MaxInterval)))
+	go s.do(func() {}) // wakes the loop, which then looks at the interval anew
+}
+
+// Run ticks until the context ends, then lets the driver go. It returns nil
+// when the context was cancelled; a panic while sampling comes back as an
+// error with its stack, so that whoever owns the terminal can restore it.
+func (s *Sampler) Run(ctx context.Context) (err error) {
+	defer s.driver.close()
+	defer func() {
+		if c := catch(recover()); c != nil {
+			err = fmt.Errorf("sampler: panic: %w", c)
+		}
+	}()
+	next := time.Now()
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			if err := context.Cause(ctx); err != context.Canceled {
+				return err
+			}
+			return nil
+		case act := <-s.control:
+			act()
+		case <-timer.C:
+			if !s.isSuspended() {
+				s.Tick(s.options.Clock())
+			}
+			next = next.Add(s.Interval())
+		}
+		// A tick that took too long, a longer interval or a suspended machine
+		// leaves gaps; ticks are never made up for.
+		if now := time.Now(); next.Before(now) || next.Sub(now) > s.Interval() {
+			next = now.Add(s.Interval())
+		}
+		timer.Reset(time.Until(next))
+	}
+}
+
+// Suspend stops ticking and lets the driver go, so that a stopped vramscope
+// neither blocks a driver's unloading nor keeps a laptop's GPU awake. It waits
+// at most 300 ms for a tick that is under way.
+func (s *Sampler) Suspend() {
+	s.awake.Lock()
+	s.suspended = true
+	s.awake.Unlock()
+	s.do(func() { s.driver.close() })
+}
+
+// Resume ticks again; the driver is opened anew at the next tick.
+func (s *Sampler) Resume() {
+	s.awake.Lock()
+	s.suspended = false
+	s.awake.Unlock()
+	go s.do(func() { s.driver.reopen() })
+}
+
+func (s *Sampler) isSuspended() bool {
+	s.awake.Lock()
+	defer s.awake.Unlock()
+	return s.suspended
+}
+
+// do has the ticking goroutine run act between two ticks, and waits for that,
+// but not for ever: a tick may be waiting for a driver that hangs.
+func (s *Sampler) do(act func()) {
+	done := make(chan struct{})
+	patience := time.NewTimer(300 * time.Millisecond)
+	defer patience.Stop()
+	select {
+	case s.control <- func() { act(); close(done) }:
+	case <-patience.C:
+		return
+	}
+	select {
+	case <-done:
+	case <-patience.C:
+	}
+}
+
+// Note adds an event from outside the sampler to the log: a signal sent, a
+// cache flushed.
+func (s *Sampler) Note(event snapshot.Event) { s.history.log.Append(event) }
+
+// Tick takes one sample of everything and publishes it. It returns the
+// snapshot that it published.
+func (s *Sampler) Tick(now time.Time) *snapshot.Snapshot {
+	readings := s.driver.read(now, s.Interval())
+	merged := s.merge(now, readings)
+	snap := &snapshot.Snapshot{
+		Sequence:  s.sequence,
+		Time:      now,
+		Interval:  s.Interval(),
+		Simulated: s.options.Simulated,
+		Host:      hostOf(s.options.Processes.Host(now)),
+		Driver:    s.driver.state,
+		Rows:      merged.rows,
+		Gone:      s.goneSince(now, merged.ended),
+		ProbeSeen: s.probeSeen,
+	}
+	snap.Driver.ProbesAnswering = merged.probesAnswering
+	snap.GPUs = s.gpus(now, readings, merged)
+	snap.Alerts = s.judge(now, snap)
+
+	s.history.record(now, snap)
+	s.sequence++
+	s.first = false
+	s.latest.Store(snap)
+	select {
+	case s.updates <- struct{}{}:
+	default:
+	}
+	return snap
+}
+
+func hostOf(h process.Host) snapshot.Host {
+	return snapshot.Host{Name: h.Name, User: h.User, MemoryTotal: h.MemoryTotal, MemoryUsed: h.MemoryUsed, Load: h.Load}
+}
