@@ -20,6 +20,31 @@ func shortCommand(p *snapshot.Process) string {
 	return clean(limited(process.ShortCommand(limitedArguments(p.Command), limited(p.Name))))
 }
 
+// commandCache remembers short commands by the argument list they were made
+// of: a row's list is the same one from snapshot to snapshot, and a frame
+// shows dozens. The list is kept alive by its key, so its address cannot come
+// to mean another one.
+type commandCache map[*string]string
+
+// commandsKept is more than any screen shows; beyond it the cache starts anew.
+const commandsKept = 4096
+
+// shortCommand is shortCommand out of the cache.
+func (lk *look) shortCommand(p *snapshot.Process) string {
+	if len(p.Command) == 0 || p.ID.Process.Foreign() {
+		return shortCommand(p)
+	}
+	if text, ok := lk.commands[&p.Command[0]]; ok {
+		return text
+	}
+	if lk.commands == nil || len(lk.commands) >= commandsKept {
+		lk.commands = make(commandCache)
+	}
+	text := shortCommand(p)
+	lk.commands[&p.Command[0]] = text
+	return text
+}
+
 // limitedArguments is as many arguments as a row can show.
 func limitedArguments(arguments []string) []string {
 	total := 0
@@ -46,8 +71,8 @@ func limited(text string) string {
 
 // programName is a process's program in one word, without what only says that
 // it was launched.
-func programName(p *snapshot.Process) string {
-	command, _, _ := strings.Cut(shortCommand(p), " ")
+func (lk *look) programName(p *snapshot.Process) string {
+	command, _, _ := strings.Cut(lk.shortCommand(p), " ")
 	if i := strings.LastIndexByte(command, '/'); i >= 0 {
 		command = command[i+1:]
 	}

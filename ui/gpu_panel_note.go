@@ -194,7 +194,7 @@ func (p *gpuPanel) owner(gpuUUID string, instance snapshot.InstanceID, program, 
 	}
 	text := userName(biggest)
 	if program && !biggest.ID.Process.Foreign() {
-		if name := programName(biggest); name != "" {
+		if name := p.look.programName(biggest); name != "" {
 			text += " " + name
 		}
 	}

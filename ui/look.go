@@ -10,4 +10,6 @@ type look struct {
 	glyphs  glyphs
 	keys    *bindings // what is bound and allowed in this run
 	version string    // of vramscope, for the help's title; "" where unknown
+
+	commands commandCache // what rows show of their commands
 }

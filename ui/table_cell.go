@@ -267,7 +267,7 @@ func (t *tablePanel) writeCommand(l *line, r *row, cells int) {
 		l.put(s.Warning, "stale "+duration(p.Probe.Age))
 		l.put(s.Dim, " | ")
 	}
-	text := shortCommand(p)
+	text := t.look.shortCommand(p)
 	if t.state.scrollX > 0 {
 		text = scrolled(text, t.state.scrollX)
 	}

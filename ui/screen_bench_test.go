@@ -1,0 +1,56 @@
+package ui
+
+import (
+	"testing"
+
+	"github.com/charmbracelet/colorprofile"
+
+	"vramscope/sampler/snapshot/snapshottest"
+)
+
+// The budget of a frame at 200×50 is 0.3 ms and 400 allocations.
+
+func BenchmarkView80x24(b *testing.B)  { benchmarkFrame(b, 80, 24) }
+func BenchmarkView200x50(b *testing.B) { benchmarkFrame(b, 200, 50) }
+func BenchmarkView200x60(b *testing.B) { benchmarkFrame(b, 200, 60) }
+
+func benchmarkFrame(b *testing.B, width, height int) {
+	st := screenOf(snapshottest.Crowded(8, 8), width, height)
+	lk := lookOf(b, "dark", true, colorprofile.TrueColor, unicodeGlyphs)
+	b.ReportAllocs()
+	for b.Loop() {
+		if lines := frame(st, lk); len(lines) != height {
+			b.Fatal(len(lines))
+		}
+	}
+}
+
+// BenchmarkViewCrowded is 1024 processes: the cost of sorting.
+func BenchmarkViewCrowded(b *testing.B) {
+	st := screenOf(snapshottest.Crowded(16, 64), 200, 60)
+	lk := lookOf(b, "dark", true, colorprofile.TrueColor, unicodeGlyphs)
+	b.ReportAllocs()
+	for b.Loop() {
+		frame(st, lk)
+	}
+}
+
+func BenchmarkTable200x50(b *testing.B) {
+	st := screenOf(snapshottest.Crowded(8, 8), 200, 50)
+	lk := lookOf(b, "dark", true, colorprofile.TrueColor, unicodeGlyphs)
+	rows := visibleRows(st)
+	b.ReportAllocs()
+	for b.Loop() {
+		newTablePanel(st, lk, rows).Render(200, 19)
+	}
+}
+
+func BenchmarkGPUPanel200x50(b *testing.B) {
+	st := screenOf(snapshottest.Crowded(8, 8), 200, 50)
+	lk := lookOf(b, "dark", true, colorprofile.TrueColor, unicodeGlyphs)
+	lay := arrange(200, 50, st.box())
+	b.ReportAllocs()
+	for b.Loop() {
+		newGPUPanel(st, lk, &lay).Render(200, lay.gpus.rows)
+	}
+}
