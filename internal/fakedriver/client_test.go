@@ -17,6 +17,7 @@ import (
 type client struct {
 	t       *testing.T
 	state   string
+	stderr  string
 	input   io.Writer
 	answers *bufio.Scanner
 }
@@ -29,7 +30,13 @@ func startClient(t *testing.T, box fakedriver.State) *client {
 	box.MustWrite(t, c.state)
 	cmd := exec.Command(program, library)
 	cmd.Env = append(os.Environ(), "VRAMSCOPE_FAKE_STATE="+c.state)
-	cmd.Stderr = os.Stderr
+	c.stderr = filepath.Join(t.TempDir(), "stderr")
+	stderr, err := os.Create(c.stderr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stderr.Close() // the client has its own
+	cmd.Stderr = stderr
 	input, err := cmd.StdinPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -44,7 +51,8 @@ func startClient(t *testing.T, box fakedriver.State) *client {
 	t.Cleanup(func() {
 		_ = input.Close() // its end of input is its end
 		if err := cmd.Wait(); err != nil {
-			t.Errorf("client: %v", err)
+			said, _ := os.ReadFile(c.stderr) // only to explain
+			t.Errorf("client: %v\n%s", err, said)
 		}
 	})
 	c.input, c.answers = input, bufio.NewScanner(output)

@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -21,13 +22,27 @@ import (
 // screen is what a program has drawn on a terminal.
 type screen struct {
 	t        *testing.T
-	terminal *vt.SafeEmulator
+	mutex    sync.Mutex // x/vt's SafeEmulator does not guard String
+	terminal *vt.Emulator
+}
+
+// Write draws what the program has sent.
+func (s *screen) Write(sent []byte) (int, error) {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	return s.terminal.Write(sent)
+}
+
+func (s *screen) String() string {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	return s.terminal.String()
 }
 
 // startOnTerminal runs a program on the box under a pseudo-terminal until the test ends.
 func startOnTerminal(t *testing.T, width, height int, cmd *exec.Cmd) *screen {
 	t.Helper()
-	s := &screen{t: t, terminal: vt.NewSafeEmulator(width, height)}
+	s := &screen{t: t, terminal: vt.NewEmulator(width, height)}
 	line, err := pty.StartWithSize(cmd, &pty.Winsize{Rows: uint16(height), Cols: uint16(width)})
 	if err != nil {
 		t.Fatal(err)
@@ -35,15 +50,20 @@ func startOnTerminal(t *testing.T, width, height int, cmd *exec.Cmd) *screen {
 	drawn := make(chan struct{})
 	go func() {
 		defer close(drawn)
-		_, _ = io.Copy(s.terminal, line) // ends, with an error, when the program does
+		_, _ = io.Copy(s, line) // ends, with an error, when the program does
 	}()
-	go func() { _, _ = io.Copy(line, s.terminal) }() // the terminal's answers; ends when it is closed
+	answered := make(chan struct{})
+	go func() {
+		defer close(answered)
+		_, _ = io.Copy(line, s.terminal) // the terminal's own answers; ends when its pipe is closed
+	}()
 	t.Cleanup(func() {
 		_ = cmd.Process.Kill() // it may have ended
 		_ = cmd.Wait()         // killed: an error, and the right one
 		<-drawn
 		_ = line.Close()
-		_ = s.terminal.Close()
+		_ = s.terminal.InputPipe().(io.Closer).Close()
+		<-answered
 	})
 	return s
 }
@@ -76,7 +96,7 @@ func (s *screen) until(wrong func(shown string) string) {
 	s.t.Helper()
 	deadline := time.Now().Add(20 * time.Second)
 	for {
-		shown := s.terminal.String()
+		shown := s.String()
 		what := wrong(shown)
 		if what == "" {
 			return

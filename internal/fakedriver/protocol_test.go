@@ -2,6 +2,7 @@ package fakedriver_test
 
 import (
 	"fmt"
+	"os"
 	"strconv"
 	"strings"
 	"testing"
@@ -188,7 +189,10 @@ func TestHangEndsWhenTheStateSaysSo(t *testing.T) {
 
 	c.send("power 0")
 	answered := make(chan string, 1)
-	go func() { answered <- c.answer() }()
+	go func() {
+		c.answers.Scan()
+		answered <- c.answers.Text()
+	}()
 	select {
 	case got := <-answered:
 		t.Fatalf("the hanging call answered %s", got)
@@ -280,6 +284,9 @@ func TestStatesThatCannotBeRead(t *testing.T) {
 	c.write(box)
 	c.want("power 0", "1 0")
 	c.want("init", "9")
+	if said, err := os.ReadFile(c.stderr); err != nil || strings.Count(string(said), "line 8 not understood: name xxx") != 1 {
+		t.Errorf("what is wrong was to be said once: %q, %v", said, err)
+	}
 	c.write(fakedriver.Box(1, 1))
 	c.want("power 0", "0 …")
 }
