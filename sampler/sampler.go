@@ -2,6 +2,7 @@ package sampler
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"sync/atomic"
@@ -93,7 +94,7 @@ func (s *Sampler) Run(ctx context.Context) (err error) {
 	for {
 		select {
 		case <-ctx.Done():
-			if err := context.Cause(ctx); err != context.Canceled {
+			if err := context.Cause(ctx); !errors.Is(err, context.Canceled) {
 				return err
 			}
 			return nil
