@@ -1,4 +1,10 @@
 // Command vramscope is a microscope for GPU memory that runs in a terminal.
 package main
 
-func main() {}
+import (
+	"os"
+
+	"vramscope/cli"
+)
+
+func main() { os.Exit(cli.Main()) }

@@ -91,3 +91,12 @@ func (t *Table) permit(id Identity, self uint32) error {
 	}
 	return refuse("PID %d belongs to %s; you are %s", id.PID, info.User, t.ownName())
 }
+
+// CanSignal is nil where signals can be sent safely, and else why not.
+func CanSignal() error {
+	fd, err := kernel{}.open(os.Getpid())
+	if err != nil {
+		return fmt.Errorf("process: pidfd_open: %w", err)
+	}
+	return syscall.Close(fd)
+}

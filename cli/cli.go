@@ -1,0 +1,192 @@
+// Package cli is the command line: one file per command, the flags and the
+// configuration file, the exit codes, and the only place where the layers are
+// wired together.
+//
+//	defaults ← configuration file ← flags ── settings
+//	settings → sources (driver or simulator, /proc) → sampler ┬→ ui           vramscope
+//	                                                          └→ table, JSON  vramscope once
+//
+// Errors are written as "vramscope: …" on standard error, with what to do
+// next; the exit code is 0, 1 for a failure, 2 for a command line or
+// configuration that cannot be meant, and 9 and 12 where there is no driver
+// or no driver library, as nvidia-smi has them.
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	"golang.org/x/term"
+)
+
+// Main runs the command line and returns the exit code.
+func Main() int {
+	p := &program{stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr, getenv: os.Getenv, now: time.Now}
+	return p.run(os.Args[1:])
+}
+
+// program is one run of the command line.
+type program struct {
+	stdin, stdout, stderr *os.File
+	getenv                func(string) string
+	now                   func() time.Time
+	flags                 globalFlags
+}
+
+// globalFlags are what every command takes besides the options.
+type globalFlags struct {
+	demo   bool
+	seed   uint64
+	config string
+	given  []given // options set on the command line
+}
+
+// given is an option with the value it was given on the command line.
+type given struct {
+	option option
+	value  *optionValue
+}
+
+func (p *program) run(args []string) int {
+	root := p.root()
+	root.SetArgs(args)
+	root.SetOut(p.stdout)
+	root.SetErr(p.stderr)
+	if err := root.Execute(); err != nil {
+		return report(p.stderr, err)
+	}
+	return exitOK
+}
+
+// settings puts together what this run is told.
+func (p *program) settings() (settings, error) {
+	s := defaults()
+	if err := s.loadConfig(p.flags.config); err != nil {
+		return s, err
+	}
+	for _, g := range p.flags.given {
+		if g.value.raw == nil {
+			continue
+		}
+		if err := g.option.set(&s)(*g.value.raw); err != nil {
+			return s, usage("--%s: %v", g.option.flag, err)
+		}
+		if g.option.key == "nvml_library" && p.flags.demo {
+			return s, usage("--demo reads no driver: leave out --nvml-library")
+		}
+	}
+	return s, nil
+}
+
+// addGlobalFlags gives a command, and those below it, the global flags.
+func (p *program) addGlobalFlags(flags *pflag.FlagSet) {
+	flags.BoolVar(&p.flags.demo, "demo", false, "a simulated box, marked as such")
+	flags.Uint64Var(&p.flags.seed, "seed", 0, "which story --demo tells; the same seed, the same story")
+	for _, o := range options() {
+		if o.flag == "" {
+			continue
+		}
+		value := &optionValue{option: o}
+		flag := flags.VarPF(value, o.flag, "", o.usage)
+		if o.kind == truthKind {
+			flag.NoOptDefVal = "true"
+		}
+		p.flags.given = append(p.flags.given, given{o, value})
+	}
+	flags.StringVar(&p.flags.config, "config", "", "configuration file (vramscope config --path: the default)")
+	flags.Lookup("config").Value = &holder{flags.Lookup("config").Value, "FILE"}
+	flags.Lookup("seed").Value = &holder{flags.Lookup("seed").Value, "NUMBER"}
+}
+
+// optionValue is an option's flag. It checks its value when it is parsed, so
+// that pflag's message names the flag.
+type optionValue struct {
+	option option
+	raw    *string
+}
+
+// Set implements pflag.Value. A list given twice is one list.
+func (v *optionValue) Set(value string) error {
+	if v.option.kind == listKind && v.raw != nil {
+		value = *v.raw + "," + value
+	}
+	var scratch settings
+	if err := v.option.set(&scratch)(value); err != nil {
+		return err
+	}
+	v.raw = &value
+	return nil
+}
+
+// String implements pflag.Value: the default is in the configuration's
+// documentation, not in every line of help.
+func (v *optionValue) String() string { return "" }
+
+// Type implements pflag.Value: it is what stands for the value in help.
+func (v *optionValue) Type() string {
+	if v.option.kind == truthKind {
+		return "bool"
+	}
+	return v.option.holder
+}
+
+// holder gives a flag's value a name in help.
+type holder struct {
+	pflag.Value
+	name string
+}
+
+// Type implements pflag.Value.
+func (h *holder) Type() string { return h.name }
+
+// flagError words pflag's errors as the others are worded.
+func flagError(cmd *cobra.Command, err error) error {
+	var invalid *pflag.InvalidValueError
+	if errors.As(err, &invalid) {
+		reason := errors.Unwrap(invalid)
+		if bad := (*strconv.NumError)(nil); errors.As(reason, &bad) {
+			return usage("--%s: %q is no whole number from 0", invalid.GetFlag().Name, invalid.GetValue())
+		}
+		return usage("--%s: %v", invalid.GetFlag().Name, reason)
+	}
+	// "vramscope flsh 12 --dry-run" is a wrong command, not a wrong flag.
+	if words := cmd.Flags().Args(); !cmd.HasParent() && len(words) > 0 {
+		return noCommand(cmd, words)
+	}
+	f := usage("%s", err.Error())
+	f.advice = []string{"  " + cmd.CommandPath() + " --help   lists the flags"}
+	var unknown *pflag.NotExistError
+	if errors.As(err, &unknown) && unknown.GetSpecifiedShortnames() == "" {
+		var names []string
+		cmd.Flags().VisitAll(func(flag *pflag.Flag) { names = append(names, flag.Name) })
+		if near := nearest(unknown.GetSpecifiedName(), names); near != "" {
+			f.message += fmt.Sprintf("; did you mean --%s?", near)
+		}
+	}
+	return f
+}
+
+// noArguments refuses arguments in the words of the other errors.
+func noArguments(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	return usage("%s takes no argument: %q", cmd.CommandPath(), cleanText(args[0]))
+}
+
+// isTerminal reports whether a file is one; the width of a terminal that
+// does not tell it is 80.
+func isTerminal(f *os.File) bool { return f != nil && term.IsTerminal(int(f.Fd())) }
+
+func widthOf(f *os.File) int {
+	width, _, err := term.GetSize(int(f.Fd()))
+	if err != nil || width <= 0 {
+		return 80
+	}
+	return width
+}

@@ -1,0 +1,64 @@
+package cli
+
+import (
+	"bytes"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"vramscope/themes"
+)
+
+// completion writes a shell's completion script, generated from the commands.
+func (p *program) completion() *cobra.Command {
+	return &cobra.Command{
+		Use:   "completion bash|zsh|fish",
+		Short: "a completion script for a shell",
+		Long: `Writes a script that completes vramscope's commands, flags and values.
+
+  bash   vramscope completion bash > ~/.local/share/bash-completion/completions/vramscope
+  zsh    vramscope completion zsh > "${fpath[1]}/_vramscope"
+  fish   vramscope completion fish > ~/.config/fish/completions/vramscope.fish`,
+		DisableFlagsInUseLine: true,
+		ValidArgs:             []string{"bash", "zsh", "fish"},
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return usage("completion: name one shell: bash, zsh or fish")
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			var script bytes.Buffer
+			var err error
+			switch args[0] {
+			case "bash":
+				err = cmd.Root().GenBashCompletionV2(&script, true)
+			case "zsh":
+				err = cmd.Root().GenZshCompletion(&script)
+			case "fish":
+				err = cmd.Root().GenFishCompletion(&script, true)
+			default:
+				return usage("completion: %q is none of bash, zsh and fish", cleanText(args[0]))
+			}
+			if err != nil {
+				return fmt.Errorf("completion for %s: %w", args[0], err)
+			}
+			return p.print(script.Bytes())
+		},
+	}
+}
+
+// completeGlobalFlags teaches completion the values of flags.
+func (p *program) completeGlobalFlags(root *cobra.Command) {
+	values := map[string][]string{
+		"theme":    themes.Names(),
+		"interval": {"500ms", "1s", "2s", "5s"},
+		"gpu":      {"0", "1", "2", "3", "4", "5", "6", "7"},
+	}
+	for flag, choices := range values {
+		complete := cobra.FixedCompletions(choices, cobra.ShellCompDirectiveNoFileComp)
+		if err := root.RegisterFlagCompletionFunc(flag, complete); err != nil {
+			panic(err) // the flag of that name is registered a line before this is called
+		}
+	}
+}

@@ -1,0 +1,158 @@
+package cli
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"vramscope/sampler"
+	"vramscope/sampler/snapshot"
+)
+
+// verdict is how a finding is.
+type verdict string
+
+const (
+	works   verdict = "ok"
+	fails   verdict = "no"
+	neither verdict = "--" // nothing to judge, or a matter of taste
+)
+
+// finding is one line of doctor's report, and what to do about it.
+type finding struct {
+	verdict verdict
+	what    string
+	text    string
+	next    []string
+}
+
+// section is findings under a title.
+type section struct {
+	title    string
+	findings []finding
+}
+
+// doctor reports what works on this box.
+func (p *program) doctor() *cobra.Command {
+	return &cobra.Command{
+		Use:   "doctor",
+		Short: "what works on this box, what does not, and why",
+		Long: `Looks at all that vramscope depends on (the driver, its GPUs, the processes
+on them, the terminal, the configuration) and says of each whether it works,
+and if not, why and what to do.
+
+The exit code is 0 where the monitor would work, else the one it would end in.`,
+		Args: noArguments,
+		RunE: func(*cobra.Command, []string) error { return p.examine() },
+	}
+}
+
+// examine writes the report. A configuration that is refused is a finding,
+// and the rest is examined with the defaults.
+func (p *program) examine() error {
+	s, refused := p.settings()
+	if refused != nil {
+		s = defaults()
+	}
+	src, err := p.sources(&s)
+	if err != nil {
+		return err
+	}
+	src.options.OpenDeadline, src.options.Deadline = onceOpening, onceReading
+	snap := sampler.New(src.options).Tick(p.now())
+	unusable := p.unusable(snap, src, &s)
+
+	look := examination{program: p, settings: &s, sources: src, snap: snap, unusable: unusable, refused: refused}
+	title := fmt.Sprintf("vramscope %s on %s", versionLine(), oneWord(cmp.Or(snap.Host.Name, "?")))
+	if snap.Simulated {
+		title += "  SIMULATED"
+	}
+	text := reportText(title, []section{
+		{"driver", look.driver()},
+		{"GPUs", look.gpus()},
+		{"processes", look.processes()},
+		{"terminal", look.terminal()},
+		{"configuration", look.configuration()},
+	})
+	if s.ascii || !speaksUTF8(p.getenv) {
+		text = strings.NewReplacer("×", "x", "–", "-", "…", "...").Replace(text)
+	}
+	if err := p.print([]byte(text)); err != nil {
+		return err
+	}
+	// The report has said it all; what is left is the exit code.
+	if err := cmp.Or(refused, unusable); err != nil {
+		return &silent{code: exitCode(err)}
+	}
+	return nil
+}
+
+// examination is what the findings are drawn from.
+type examination struct {
+	program  *program
+	settings *settings
+	sources  *sources
+	snap     *snapshot.Snapshot
+	unusable error
+	refused  error
+}
+
+// reportText aligns the findings: verdict, what, text, and below it what to
+// do next.
+func reportText(title string, sections []section) string {
+	width := 0
+	for _, s := range sections {
+		for _, f := range s.findings {
+			width = max(width, cells(f.what))
+		}
+	}
+	var b strings.Builder
+	b.WriteString(title + "\n")
+	for _, s := range sections {
+		if len(s.findings) == 0 {
+			continue
+		}
+		b.WriteString("\n" + s.title + "\n")
+		for _, f := range s.findings {
+			fmt.Fprintf(&b, "  %s  %s%s  %s\n", f.verdict, f.what, strings.Repeat(" ", width-cells(f.what)), f.text)
+			for _, next := range f.next {
+				fmt.Fprintf(&b, "      %s  %s\n", strings.Repeat(" ", width), next)
+			}
+		}
+	}
+	return b.String()
+}
+
+// configuration is the file and what is in it.
+func (e *examination) configuration() []finding {
+	path := e.program.configPath()
+	switch _, err := os.Stat(path); {
+	case e.refused != nil:
+		f := finding{verdict: fails, what: "settings", text: cleanText(e.refused.Error())}
+		var fail *failure
+		if errors.As(e.refused, &fail) {
+			f.next = trimmed(fail.advice)
+		}
+		return []finding{f}
+	case err != nil:
+		return []finding{{verdict: neither, what: "file", text: cleanText(path) + " is not there: defaults"}}
+	}
+	return []finding{{verdict: works, what: "file", text: cleanText(path)}}
+}
+
+// trimmed is advice without its indentation and blank lines.
+func trimmed(advice []string) []string {
+	var lines []string
+	for _, line := range advice {
+		line = strings.TrimSuffix(strings.TrimSpace(line), "(exit 9)")
+		// To be told to ask doctor, by doctor, helps nobody.
+		if line = strings.TrimSpace(line); line != "" && !strings.HasPrefix(line, "not sure") {
+			lines = append(lines, line)
+		}
+	}
+	return lines
+}

@@ -1,0 +1,212 @@
+package cli
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+
+	"vramscope/internal/quantity"
+	"vramscope/nvml"
+	"vramscope/sampler/snapshot"
+)
+
+// driver is the library, the driver behind it, and the calls it lacks.
+func (e *examination) driver() []finding {
+	said, devices := e.sources.heard.said()
+	if e.snap.Driver.State != snapshot.DriverOK {
+		return e.noDriver(said)
+	}
+	found := []finding{
+		{verdict: works, what: "library", text: cleanText(cmp.Or(said.LibraryPath, "loaded")) + parenthesis(said.LibraryVersion)},
+		{verdict: works, what: "driver", text: cleanText(cmp.Or(said.Version, "version unknown")) + cudaText(said.CUDAVersion)},
+	}
+	if e.unusable != nil {
+		found = append(found, e.why("GPUs"))
+	} else {
+		found = append(found, finding{verdict: works, what: "GPUs", text: gpuCount(len(devices), len(e.snap.GPUs))})
+	}
+	if e.sources.library != nil {
+		found = append(found, missingCalls(e.sources.library.Capabilities())...)
+	}
+	return found
+}
+
+// noDriver is why there is none, with what can be seen of it from outside.
+func (e *examination) noDriver(said nvml.Driver) []finding {
+	err := e.snap.Driver.Err
+	var found []finding
+	switch {
+	case errors.Is(err, nvml.ErrNoCgo):
+		return []finding{e.why("build")}
+	case errors.Is(err, nvml.ErrLibraryNotFound):
+		found = append(found, e.why("library"))
+	default:
+		path := cmp.Or(said.LibraryPath, e.settings.library, "libnvidia-ml.so.1")
+		found = append(found,
+			finding{verdict: works, what: "library", text: cleanText(path) + parenthesis(said.LibraryVersion)},
+			e.why("driver"))
+	}
+	if version, err := os.ReadFile("/proc/driver/nvidia/version"); err == nil {
+		first, _, _ := strings.Cut(string(version), "\n")
+		found = append(found, finding{verdict: works, what: "kernel module", text: cleanText(strings.Join(strings.Fields(first), " "))})
+	} else {
+		found = append(found, finding{verdict: fails, what: "kernel module", text: "/proc/driver/nvidia is not there: none is loaded"})
+	}
+	if _, err := os.Stat("/dev/nvidiactl"); err == nil {
+		found = append(found, finding{verdict: works, what: "device files", text: "/dev/nvidiactl"})
+	} else {
+		found = append(found, finding{verdict: fails, what: "device files", text: "/dev/nvidiactl is not there"})
+	}
+	if wsl() {
+		found = append(found, finding{verdict: neither, what: "WSL", text: "the driver is Windows': its library is /usr/lib/wsl/lib/libnvidia-ml.so.1"})
+	}
+	return found
+}
+
+// why is the reason that the monitor would end with.
+func (e *examination) why(what string) finding {
+	f := finding{verdict: fails, what: what, text: "not usable"}
+	if e.unusable == nil {
+		// A probe answers, so that the monitor works without a driver.
+		f.text = cleanText(cmp.Or(e.snap.Driver.Message, string(e.snap.Driver.State)))
+		return f
+	}
+	f.text = cleanText(e.unusable.Error())
+	var fail *failure
+	if errors.As(e.unusable, &fail) {
+		f.next = trimmed(fail.advice)
+	}
+	return f
+}
+
+// missingCalls lists what the library cannot be asked. A call of which an
+// older or newer form is there is not missing.
+func missingCalls(capabilities []nvml.Capability) []finding {
+	there := make(map[string]bool)
+	for _, c := range capabilities {
+		there[base(c.Name)] = there[base(c.Name)] || c.Available
+	}
+	var found []finding
+	told := make(map[string]bool)
+	for _, c := range capabilities {
+		if name := base(c.Name); !there[name] && !told[name] {
+			told[name] = true
+			found = append(found, finding{verdict: neither, what: "missing", text: name + ": this library has no " + c.Symbol})
+		}
+	}
+	return found
+}
+
+// base is a capability's name without "older call" and the like.
+func base(name string) string {
+	for _, form := range []string{", older call", ", oldest call", ", newer call"} {
+		name = strings.TrimSuffix(name, form)
+	}
+	return name
+}
+
+// gpus is each GPU, and what its driver tells and does not tell of memory.
+func (e *examination) gpus() []finding {
+	var found []finding
+	mig := 0
+	for i := range e.snap.GPUs {
+		g := &e.snap.GPUs[i]
+		f := finding{verdict: works, what: "GPU " + strconv.Itoa(g.Index), text: cleanText(g.Name)}
+		if g.State != snapshot.GPUOK {
+			f.verdict = fails
+			f.text += ", " + cleanText(string(g.State)) + parenthesis(g.Message)
+			f.next = []string{"kernel says       dmesg | grep -i NVRM", "other programs    stop them before a reset: nvidia-smi --gpu-reset -i " + strconv.Itoa(g.Index)}
+		} else if total, ok := g.Memory.Total.Value(); ok {
+			f.text += ", " + total.String()
+		}
+		if g.MIG {
+			mig++
+			f.text += ", " + plural(len(g.Instances), "MIG instance", "MIG instances")
+		}
+		found = append(found, f)
+	}
+	if len(found) == 0 {
+		return nil
+	}
+	found = append(found, e.memoryCall())
+	if mig == 0 {
+		found = append(found, finding{verdict: neither, what: "MIG", text: "no GPU is in MIG mode"})
+	} else {
+		found = append(found, finding{verdict: works, what: "MIG", text: fmt.Sprintf("%s in MIG mode; the driver tells no utilisation there", plural(mig, "GPU", "GPUs"))})
+	}
+	return append(found, e.silentFields()...)
+}
+
+// memoryCall is which of the two memory calls answers, and what that means.
+func (e *examination) memoryCall() finding {
+	f := finding{verdict: works, what: "memory"}
+	sources := make(map[quantity.Source]bool)
+	for i := range e.snap.GPUs {
+		sources[e.snap.GPUs[i].Memory.Used.Source()] = true
+	}
+	switch {
+	case sources[quantity.System]:
+		f.text = "unified: the GPU uses the host's memory, and that is what is shown"
+	case e.snap.Driver.MemoryCall == "v2" || sources[quantity.Driver]:
+		f.text = "what the driver reserves for itself is told apart (memory call v2)"
+	case e.snap.Driver.MemoryCall == "v1" || sources[quantity.DriverV1]:
+		f.verdict, f.text = neither, "what the driver reserves for itself is counted as used (memory call v1)"
+	default:
+		f.verdict, f.text = fails, "no GPU tells its memory"
+	}
+	return f
+}
+
+// silentFields lists the figures that no GPU tells.
+func (e *examination) silentFields() []finding {
+	var temperature, power, utilization bool
+	for i := range e.snap.GPUs {
+		g := &e.snap.GPUs[i]
+		temperature = temperature || g.Temperature.Known()
+		power = power || g.Power.Known()
+		utilization = utilization || g.Utilization.Known()
+	}
+	var silent []string
+	for _, figure := range []struct {
+		name  string
+		known bool
+	}{{"utilisation", utilization}, {"temperature", temperature}, {"power", power}} {
+		if !figure.known {
+			silent = append(silent, figure.name)
+		}
+	}
+	if len(silent) == 0 {
+		return nil
+	}
+	return []finding{{verdict: neither, what: "not told", text: strings.Join(silent, ", ") + ": no GPU here tells it"}}
+}
+
+func gpuCount(there, shown int) string {
+	if there == shown {
+		return strconv.Itoa(there)
+	}
+	return fmt.Sprintf("%d, of which %d are looked at (--gpu, gpus)", there, shown)
+}
+
+func parenthesis(s string) string {
+	if s == "" {
+		return ""
+	}
+	return " (" + cleanText(s) + ")"
+}
+
+func cudaText(version string) string {
+	if version == "" {
+		return ""
+	}
+	return ", CUDA up to " + cleanText(version)
+}
+
+// wsl reports whether this is the Windows Subsystem for Linux.
+func wsl() bool {
+	_, err := os.Stat("/dev/dxg")
+	return err == nil
+}

@@ -1,0 +1,170 @@
+package cli
+
+import (
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/charmbracelet/colorprofile"
+	"golang.org/x/term"
+
+	"vramscope/internal/process"
+	"vramscope/sampler/snapshot"
+)
+
+// processes is what can be known of, and done to, those who hold GPU memory.
+func (e *examination) processes() []finding {
+	var found []finding
+	if e.snap.Driver.State == snapshot.DriverOK && len(e.snap.GPUs) > 0 {
+		found = append(found, e.perProcess(), e.visibility())
+	}
+	if e.sources.table == nil {
+		return found // a simulated box: this machine's /proc has nothing to do with it
+	}
+	return append(found, e.container(), procRights(), signals())
+}
+
+// perProcess is whether the driver tells which process holds what.
+func (e *examination) perProcess() finding {
+	told := 0
+	for i := range e.snap.Rows {
+		if e.snap.Rows[i].Used.Known() {
+			told++
+		}
+	}
+	f := finding{verdict: works, what: "memory of each"}
+	switch all := len(e.snap.Rows); {
+	case all == 0:
+		f.verdict, f.text = neither, "no process is on a GPU now"
+		for i := range e.snap.GPUs {
+			if used, ok := e.snap.GPUs[i].Memory.Used.Value(); ok && used >= 1<<30 {
+				f.verdict, f.text = fails, "GPU memory is used, but the driver lists no process"
+				f.next = []string{"in a container    start it with --pid=host (Kubernetes: hostPID: true)"}
+				break
+			}
+		}
+	case told == all:
+		f.text = fmt.Sprintf("told for all %s", plural(all, "process", "processes"))
+	default:
+		f.verdict = fails
+		f.text = fmt.Sprintf("told for %d of %s", told, plural(all, "process", "processes"))
+		f.next = []string{"why               WSL, containers, and some drivers do not tell it of other users' processes", "what remains      a GPU's line shows what is unattributed"}
+	}
+	return f
+}
+
+// visibility is whether the driver's pids are those of this /proc.
+func (e *examination) visibility() finding {
+	foreign := 0
+	for i := range e.snap.Rows {
+		if e.snap.Rows[i].ID.Process.Foreign() {
+			foreign++
+		}
+	}
+	f := finding{verdict: works, what: "who they are"}
+	switch all := len(e.snap.Rows); {
+	case all == 0:
+		f.verdict, f.text = neither, "no process is on a GPU now"
+	case foreign == 0:
+		f.text = "every pid is in this /proc"
+	default:
+		f.verdict = fails
+		f.text = fmt.Sprintf("%d of %d pids are not in this /proc: processes of another container", foreign, all)
+		f.next = []string{"to see them       run vramscope on the host, or in a container with --pid=host"}
+	}
+	return f
+}
+
+// initPIDNamespace is the inode of the machine's own pid namespace.
+// Source: PROC_PID_INIT_INO in include/linux/proc_ns.h.
+const initPIDNamespace = 0xEFFFFFFC
+
+// container is whether this is one, which hides processes.
+func (e *examination) container() finding {
+	f := finding{verdict: neither, what: "container"}
+	self, err := e.sources.table.Look(os.Getpid())
+	switch {
+	case err != nil:
+		f.verdict, f.text = fails, "/proc does not show this process: is it mounted?"
+	case self.Identity.Namespace == initPIDNamespace:
+		f.text = "no: this is the machine's own pid namespace"
+	case self.Identity.Namespace == 0:
+		f.text = "cannot be told: /proc/self/ns/pid may not be read"
+	default:
+		f.text = "yes: a pid namespace of its own; processes outside it have no name here"
+	}
+	if f.verdict != fails && self.Job.String() != "" {
+		f.text += " (" + cleanText(self.Job.String()) + ")"
+	}
+	return f
+}
+
+// procRights is how much of other users' processes can be read.
+func procRights() finding {
+	f := finding{verdict: works, what: "/proc"}
+	_, hidden := os.Stat("/proc/1/stat")
+	_, link := os.Readlink("/proc/1/ns/pid")
+	switch {
+	case hidden != nil:
+		f.verdict = fails
+		f.text = "other users' processes are hidden (hidepid)"
+		f.next = []string{"to see them       run as root, or in the group that /proc is mounted for (gid=)"}
+	case link != nil && os.Geteuid() != 0:
+		f.text = "command and user of every process; environment and signals only of one's own"
+	default:
+		f.text = "everything of every process"
+	}
+	return f
+}
+
+// signals is whether a process can be signalled safely.
+func signals() finding {
+	if err := process.CanSignal(); err != nil {
+		return finding{verdict: fails, what: "signals", text: "no pidfds (Linux 5.3, or a sandbox forbids them): the x key is refused"}
+	}
+	return finding{verdict: works, what: "signals", text: "through pidfds, so that they cannot reach a stranger"}
+}
+
+// terminal is what the screen can be drawn with.
+func (e *examination) terminal() []finding {
+	p := e.program
+	if !isTerminal(p.stdout) {
+		return []finding{{verdict: neither, what: "terminal", text: "standard output is none: the monitor would write one table and end"}}
+	}
+	var found []finding
+	kind := p.getenv("TERM")
+	switch width, height, err := term.GetSize(int(p.stdout.Fd())); {
+	case !p.hasScreen():
+		found = append(found, finding{verdict: neither, what: "terminal", text: fmt.Sprintf("TERM=%q cannot move its cursor: the monitor would write one table and end", cleanText(kind))})
+	case err != nil:
+		found = append(found, finding{verdict: fails, what: "terminal", text: cleanText(kind) + ", of unknown size"})
+	case width < 30 || height < 3:
+		found = append(found, finding{verdict: fails, what: "terminal", text: fmt.Sprintf("%s, %d×%d: vramscope needs 30×3", cleanText(kind), width, height)})
+	default:
+		found = append(found, finding{verdict: works, what: "terminal", text: fmt.Sprintf("%s, %d×%d", cleanText(kind), width, height)})
+	}
+	found = append(found, e.colours())
+	if speaksUTF8(p.getenv) {
+		return append(found, finding{verdict: works, what: "characters", text: "UTF-8"})
+	}
+	return append(found, finding{verdict: neither, what: "characters", text: "the locale is not UTF-8: ASCII only",
+		next: []string{"if it is          export LC_ALL=C.UTF-8"}})
+}
+
+func (e *examination) colours() finding {
+	f := finding{verdict: works, what: "colours"}
+	if e.program.getenv("NO_COLOR") != "" {
+		return finding{verdict: neither, what: "colours", text: "NO_COLOR is set: none"}
+	}
+	switch profile := colorprofile.Env(os.Environ()); profile {
+	case colorprofile.TrueColor:
+		f.text = "24 bit"
+	case colorprofile.ANSI256:
+		f.text = "256"
+	case colorprofile.ANSI:
+		f.text = "16"
+	default:
+		f.verdict, f.text = neither, "none: "+strings.ToLower(profile.String())
+	}
+	return f
+}

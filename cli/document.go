@@ -1,0 +1,168 @@
+package cli
+
+import (
+	"math"
+	"strings"
+
+	"vramscope/internal/quantity"
+	"vramscope/sampler/snapshot"
+)
+
+// documentOf puts a snapshot into the JSON schema's form.
+func documentOf(snap *snapshot.Snapshot) document {
+	doc := document{
+		Schema:    schema,
+		Time:      timestamp(snap.Time),
+		Host:      snap.Host.Name,
+		Simulated: snap.Simulated,
+		Driver: driverJSON{
+			Version:     text(snap.Driver.Version),
+			CUDAVersion: text(snap.Driver.CUDAVersion),
+			State:       string(snap.Driver.State),
+			Message:     text(snap.Driver.Message),
+			MemoryCall:  text(snap.Driver.MemoryCall),
+		},
+		GPUs:       make([]gpuJSON, 0, len(snap.GPUs)),
+		HostMemory: hostMemory{snap.Host.MemoryTotal, snap.Host.MemoryUsed},
+		Alerts:     make([]alertJSON, 0, len(snap.Alerts)),
+	}
+	place := make(map[string]int, len(snap.GPUs))
+	for i := range snap.GPUs {
+		place[snap.GPUs[i].UUID] = i
+		doc.GPUs = append(doc.GPUs, gpuOf(&snap.GPUs[i]))
+	}
+	for i := range snap.Rows {
+		uuid := snap.Rows[i].ID.GPUUUID
+		at, ok := place[uuid]
+		if !ok {
+			// Only a probe knows of this GPU: there is no driver to name it.
+			at = len(doc.GPUs)
+			place[uuid] = at
+			extra := gpuOf(&snapshot.GPU{UUID: uuid, State: unlisted})
+			extra.Index = nil
+			doc.GPUs = append(doc.GPUs, extra)
+		}
+		doc.GPUs[at].Processes = append(doc.GPUs[at].Processes, processOf(&snap.Rows[i]))
+	}
+	for i := range snap.Alerts {
+		doc.Alerts = append(doc.Alerts, alertOf(&snap.Alerts[i]))
+	}
+	return doc
+}
+
+func gpuOf(g *snapshot.GPU) gpuJSON {
+	out := gpuJSON{
+		Index: &g.Index, UUID: g.UUID, Name: text(g.Name), PCIBusID: text(g.PCIBusID),
+		State: string(g.State), Since: timestamp(g.Since), Message: text(g.Message),
+		Memory:                     memoryOf(g.Memory),
+		UnattributedBytes:          g.Unattributed,
+		ReturnableBytes:            g.Parts.Returnable,
+		UtilizationPercent:         g.Utilization,
+		MemoryUtilizationPercent:   g.MemoryUtilization,
+		TemperatureCelsius:         g.Temperature,
+		TemperatureSlowdownCelsius: g.TemperatureSlowdown,
+		PowerWatts:                 g.Power,
+		PowerLimitWatts:            g.PowerLimit,
+		SMClockMHz:                 g.SMClock,
+		MemoryClockMHz:             g.MemoryClock,
+		Throttled:                  append([]string{}, g.Throttled...),
+		ECC:                        eccJSON(g.ECC),
+		XIDs:                       []xidJSON{},
+		MIG:                        g.MIG,
+		Instances:                  []instanceJSON{},
+		Processes:                  []processJSON{},
+		Predicted:                  predictedOf(g.Predicted),
+	}
+	for _, xid := range g.XIDs {
+		out.XIDs = append(out.XIDs, xidJSON{xid.Code, timestamp(xid.Time)})
+	}
+	for i := range g.Instances {
+		instance := &g.Instances[i]
+		out.Instances = append(out.Instances, instanceJSON{
+			GPUInstance: instance.ID.GPU, ComputeInstance: instance.ID.Compute,
+			UUID: instance.UUID, Profile: text(instance.Profile),
+			Memory: memoryOf(instance.Memory), ReturnableBytes: instance.Parts.Returnable,
+		})
+	}
+	if full := g.FullIn; full != nil {
+		out.FullIn = &fullInJSON{MedianSeconds: full.Median.Seconds(), EarliestSeconds: full.Earliest.Seconds()}
+		if full.Latest > 0 {
+			latest := full.Latest.Seconds()
+			out.FullIn.LatestSeconds = &latest
+		}
+	}
+	return out
+}
+
+func memoryOf(m snapshot.Memory) memoryJSON {
+	out := memoryJSON{TotalBytes: m.Total, UsedBytes: m.Used, FreeBytes: m.Free, ReservedBytes: m.Reserved}
+	if m.Used.Known() {
+		out.Source = text(m.Used.Source().String())
+	}
+	return out
+}
+
+func processOf(p *snapshot.Process) processJSON {
+	out := processJSON{
+		PID: p.ID.Process.PID, StartTime: timestamp(p.Started),
+		User: text(p.User), Type: text(p.Type), Runtime: text(p.Runtime),
+		Name: text(p.Name), Command: text(strings.Join(p.Command, " ")), Job: text(p.Job.String()),
+		UsedBytes: p.Used, AllocatedBytes: p.Allocated, CachedBytes: p.Cached,
+		FragmentedBytes: p.Fragmented, OtherBytes: p.Other, ReturnableBytes: p.Returnable,
+		Allocators:           []allocatorJSON{},
+		SMUtilizationPercent: p.SMUtilization, CPUPercent: tenths(p.CPU), HostBytes: p.Host,
+		Predicted: predictedOf(p.Predicted),
+	}
+	if instance := p.ID.Instance; instance.MIG {
+		out.GPUInstance, out.ComputeInstance = &instance.GPU, &instance.Compute
+	}
+	for _, a := range p.Allocators {
+		out.Allocators = append(out.Allocators, allocatorJSON{
+			Kind: a.Kind, Basis: text(a.Basis),
+			ReservedBytes: a.Reserved, AllocatedBytes: a.Allocated, CachedBytes: a.Cached, FragmentedBytes: a.Fragmented,
+			ReturnableBytes: a.Returnable, PendingBytes: a.Pending, LargestFreeBytes: a.LargestFree,
+			Segments: a.Segments, OutOfMemoryCount: a.OutOfMemoryCount, AllocRetries: a.AllocRetries,
+		})
+	}
+	if p.Probe != nil {
+		out.Probe = &probeJSON{
+			State: string(p.Probe.State), AgeSeconds: p.Probe.Age.Seconds(),
+			OutOfMemoryCount: p.Probe.OutOfMemoryCount, AllocRetries: p.Probe.AllocRetries,
+		}
+	}
+	return out
+}
+
+// tenths rounds: clock ticks carry no more than that.
+func tenths(value snapshot.Float) snapshot.Float {
+	v, ok := value.Value()
+	if !ok {
+		return value
+	}
+	return quantity.From(math.Round(v*10)/10, value.Source())
+}
+
+func predictedOf(predictions []snapshot.Prediction) []predictedJSON {
+	out := make([]predictedJSON, 0, len(predictions))
+	for _, p := range predictions {
+		out = append(out, predictedJSON{p.Horizon.Seconds(), p.Median, p.Lower80, p.Upper80, p.Lower95, p.Upper95})
+	}
+	return out
+}
+
+func alertOf(a *snapshot.Alert) alertJSON {
+	out := alertJSON{Kind: string(a.Kind), Severity: "notice", Message: a.Message}
+	if a.Severity == snapshot.Urgent {
+		out.Severity = "urgent"
+	}
+	if a.Advice != "" {
+		out.Message += ": " + a.Advice
+	}
+	if a.GPUUUID != "" {
+		out.GPU = &a.GPU
+	}
+	if pid := a.Row.Process.PID; pid != 0 {
+		out.PID = &pid
+	}
+	return out
+}

@@ -1,0 +1,75 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+)
+
+// The exit codes. 9 and 12 are nvidia-smi's for the same two conditions.
+const (
+	exitOK        = 0
+	exitFailure   = 1
+	exitUsage     = 2
+	exitNoDriver  = 9
+	exitNoLibrary = 12
+)
+
+// failure is an error that a person sees, with the exit code it ends in and
+// what to do next.
+type failure struct {
+	code    int
+	message string
+	advice  []string // lines below the message, as they stand
+	err     error    // the cause, for errors.Is
+}
+
+// Error implements error. It is the message alone.
+func (f *failure) Error() string { return f.message }
+
+// Unwrap gives the cause.
+func (f *failure) Unwrap() error { return f.err }
+
+// usage is the failure of a command line that cannot be meant.
+func usage(format string, args ...any) *failure {
+	return &failure{code: exitUsage, message: fmt.Sprintf(format, args...)}
+}
+
+// report writes an error the way every error of vramscope looks, and returns
+// the exit code.
+func report(w io.Writer, err error) int {
+	if s := (*silent)(nil); errors.As(err, &s) {
+		return s.code
+	}
+	f := &failure{code: exitFailure, message: err.Error()}
+	errors.As(err, &f)
+	var b strings.Builder
+	b.WriteString("vramscope: " + strings.TrimRight(f.message, "\n") + "\n")
+	for _, line := range f.advice {
+		b.WriteString(line + "\n")
+	}
+	_, _ = io.WriteString(w, b.String()) // there is no other place to complain
+	return f.code
+}
+
+// silent ends the program with a code after all has been said.
+type silent struct{ code int }
+
+// Error implements error.
+func (s *silent) Error() string { return fmt.Sprintf("exit code %d", s.code) }
+
+// exitCode is the code that an error ends in.
+func exitCode(err error) int {
+	var f *failure
+	var s *silent
+	switch {
+	case err == nil:
+		return exitOK
+	case errors.As(err, &s):
+		return s.code
+	case errors.As(err, &f):
+		return f.code
+	}
+	return exitFailure
+}

@@ -1,0 +1,201 @@
+package cli
+
+import (
+	"bytes"
+	"encoding/csv"
+	"encoding/json"
+	"io"
+	"strings"
+	"testing"
+	"time"
+
+	"vramscope/internal/process"
+	"vramscope/internal/quantity"
+	"vramscope/sampler/snapshot"
+	"vramscope/sampler/snapshot/snapshottest"
+)
+
+// forecast is the drawn box as one who has looked on sees it.
+func forecast() *snapshot.Snapshot { return snapshottest.DrawnBox() }
+
+func TestFormats(t *testing.T) {
+	boxes := map[string]*snapshot.Snapshot{
+		"drawn": oneSample(), "forecast": forecast(), "dayone": snapshottest.DayOne(), "nodriver": snapshottest.NoDriver(),
+	}
+	for name, snap := range boxes {
+		var table, document, records, line bytes.Buffer
+		for _, err := range []error{
+			writeTable(&table, snap, 0, false), writeJSON(&document, snap), writeCSV(&records, snap), writeLine(&line, snap, false),
+		} {
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		if !json.Valid(document.Bytes()) {
+			t.Errorf("%s: not JSON", name)
+		}
+		if strings.Count(line.String(), "\n") != 1 {
+			t.Errorf("%s: not one line: %q", name, line.String())
+		}
+		golden(t, name+".table", table.Bytes())
+		golden(t, name+".json", document.Bytes())
+		golden(t, name+".csv", records.Bytes())
+		golden(t, name+".line", line.Bytes())
+	}
+}
+
+// TestDesignsFieldsAreThere names every field that the schema promises.
+func TestDesignsFieldsAreThere(t *testing.T) {
+	var out bytes.Buffer
+	if err := writeJSON(&out, forecast()); err != nil {
+		t.Fatal(err)
+	}
+	var doc map[string]any
+	if err := json.Unmarshal(out.Bytes(), &doc); err != nil {
+		t.Fatal(err)
+	}
+	has := func(where string, value any, fields ...string) map[string]any {
+		t.Helper()
+		object, ok := value.(map[string]any)
+		if !ok {
+			t.Fatalf("%s is %T", where, value)
+		}
+		for _, field := range fields {
+			if _, ok := object[field]; !ok {
+				t.Errorf("%s has no %s", where, field)
+			}
+		}
+		return object
+	}
+	first := func(value any) any {
+		t.Helper()
+		list, ok := value.([]any)
+		if !ok || len(list) == 0 {
+			t.Fatalf("%v is no list with something in it", value)
+		}
+		return list[0]
+	}
+	has("the document", doc, "schema", "time", "host", "simulated", "driver", "gpus", "host_memory", "alerts")
+	has("driver", doc["driver"], "version", "cuda_version", "state")
+	gpus := doc["gpus"].([]any)
+	three := has("a GPU", gpus[3], "index", "uuid", "name", "pci_bus_id", "state", "memory", "utilization_percent",
+		"temperature_celsius", "power_watts", "power_limit_watts", "instances", "full_in", "processes")
+	has("memory", three["memory"], "total_bytes", "used_bytes", "free_bytes", "reserved_bytes")
+	has("full_in", three["full_in"], "median_seconds", "earliest_seconds", "latest_seconds")
+	process := has("a process", first(three["processes"]), "pid", "start_time", "user", "type", "runtime", "name", "command",
+		"used_bytes", "allocated_bytes", "cached_bytes", "fragmented_bytes", "other_bytes", "returnable_bytes", "allocators", "probe", "predicted")
+	has("a probe", process["probe"], "state", "age_seconds", "out_of_memory_count", "alloc_retries")
+	has("a prediction", first(process["predicted"]), "horizon_seconds", "median_bytes", "lower80_bytes", "upper80_bytes", "lower95_bytes", "upper95_bytes")
+	has("an allocator", first(process["allocators"]), "kind", "basis", "reserved_bytes", "allocated_bytes", "cached_bytes", "fragmented_bytes",
+		"returnable_bytes", "pending_bytes", "largest_free_bytes", "segments", "out_of_memory_count", "alloc_retries")
+	has("an alert", first(doc["alerts"]), "kind", "gpu", "pid", "message")
+	has("an instance", first(gpus[5].(map[string]any)["instances"]), "gpu_instance", "compute_instance", "uuid", "profile", "memory")
+	if six := gpus[6].(map[string]any); six["memory"].(map[string]any)["used_bytes"] != nil {
+		t.Errorf("a lost GPU uses %v, want null", six["memory"])
+	}
+}
+
+// hostile is a box with a process whose every text is an attack.
+func hostile() *snapshot.Snapshot {
+	bad := "\x1b]0;gotcha\a\x1b[2J\u009b31m\u202ereversed\x7f\xff\xfe\nnext,\"line\"\t" + strings.Repeat("界", 100)
+	return &snapshot.Snapshot{
+		Time:   time.Unix(1800000000, 0).UTC(),
+		Host:   snapshot.Host{Name: bad, User: bad},
+		Driver: snapshot.Driver{State: snapshot.DriverOK, Version: bad, CUDAVersion: bad},
+		GPUs: []snapshot.GPU{{UUID: "GPU-1", Name: bad, State: snapshot.GPUError, Message: bad, PCIBusID: bad,
+			MIG: true, Instances: []snapshot.Instance{{ID: snapshot.InstanceID{MIG: true, GPU: 1}, Profile: bad}}}},
+		Rows: []snapshot.Process{{
+			ID:   snapshot.RowID{Process: process.Identity{PID: 7, StartTime: 1}, GPUUUID: "GPU-1"},
+			User: bad, Name: bad, Command: []string{bad, bad}, Type: bad, Runtime: bad, Job: process.Job{Kind: "pod", ID: bad},
+			Used: quantity.From(quantity.Bytes(-5), quantity.Driver),
+		}},
+		Alerts: []snapshot.Alert{{Kind: snapshot.AlertLeak, GPUUUID: "GPU-1", Message: bad, Advice: bad}, {Kind: snapshot.AlertDriver, Message: bad}},
+	}
+}
+
+func TestHostileTextCannotReachTheTerminal(t *testing.T) {
+	for name, write := range map[string]func(io.Writer) error{
+		"table":        func(w io.Writer) error { return writeTable(w, hostile(), 0, false) },
+		"narrow table": func(w io.Writer) error { return writeTable(w, hostile(), 80, true) },
+		"JSON":         func(w io.Writer) error { return writeJSON(w, hostile()) },
+		"CSV":          func(w io.Writer) error { return writeCSV(w, hostile()) },
+		"line":         func(w io.Writer) error { return writeLine(w, hostile(), false) },
+	} {
+		var out bytes.Buffer
+		if err := write(&out); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		for _, r := range out.String() {
+			if r != '\n' && (r < 0x20 || r >= 0x7f && r < 0xa0) {
+				t.Errorf("%s has the control character %q", name, r)
+			}
+			if name != "JSON" && (r >= 0x202a && r <= 0x202e) {
+				t.Errorf("%s has %q, which turns the line around", name, r)
+			}
+		}
+		if name == "narrow table" {
+			for line := range strings.Lines(out.String()) {
+				if cells(strings.TrimSuffix(line, "\n")) > 80 {
+					t.Errorf("%d cells: %q", cells(line), line)
+				}
+			}
+		}
+	}
+}
+
+// TestJSONKeepsWhatItEscapes: escaping must not change what a reader reads.
+func TestJSONKeepsWhatItEscapes(t *testing.T) {
+	var out bytes.Buffer
+	snap := hostile()
+	snap.Rows[0].Command = []string{"a\u009b\x7fb", "<c>&"}
+	if err := writeJSON(&out, snap); err != nil {
+		t.Fatal(err)
+	}
+	var generic struct {
+		GPUs []struct{ Processes []struct{ Command string } }
+	}
+	if err := json.Unmarshal(out.Bytes(), &generic); err != nil {
+		t.Fatal(err)
+	}
+	if got := generic.GPUs[0].Processes[0].Command; got != "a\u009b\x7fb <c>&" {
+		t.Errorf("got %q", got)
+	}
+}
+
+func TestAwkCanCountColumns(t *testing.T) {
+	snap := oneSample()
+	snap.Rows[0].User = "domain users"
+	var out bytes.Buffer
+	if err := writeTable(&out, snap, 0, false); err != nil {
+		t.Fatal(err)
+	}
+	used := map[string]string{}
+	for line := range strings.Lines(out.String()) {
+		if f := strings.Fields(line); len(f) > 11 && f[0] != "GPU" {
+			used[f[1]] = f[5]
+		}
+	}
+	for pid, want := range map[string]string{"2963112": "70.6G", "1907": "18M", "184": "9.20G", "2874001": "–"} {
+		if used[pid] != want {
+			t.Errorf("pid %s: the sixth column is %q, want %q", pid, used[pid], want)
+		}
+	}
+}
+
+func TestCSVReadsBack(t *testing.T) {
+	var out bytes.Buffer
+	snap := oneSample()
+	if err := writeCSV(&out, snap); err != nil {
+		t.Fatal(err)
+	}
+	records, err := csv.NewReader(&out).ReadAll()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := 1 + len(snap.Rows); len(records) != want {
+		t.Errorf("%d records, want the head and %d processes", len(records), len(snap.Rows))
+	}
+	if out := (&bytes.Buffer{}); writeCSV(out, &snapshot.Snapshot{GPUs: []snapshot.GPU{{UUID: "GPU-1"}}}) != nil || strings.Count(out.String(), "\n") != 2 {
+		t.Errorf("a GPU without processes: %s", out)
+	}
+}

@@ -1,0 +1,104 @@
+package cli
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/charmbracelet/x/ansi"
+)
+
+// column is one column of a block of text output.
+type column struct {
+	title string
+	right bool // figures
+	least int  // cells that it takes even where nothing in it is that wide
+}
+
+// grid is a block of columns, two blanks apart, under one line of titles.
+// There are no blanks inside a cell but in the last column, so that awk can
+// count columns.
+type grid struct {
+	columns []column
+	rows    [][]string
+}
+
+// drop takes columns out, by their titles.
+func (g *grid) drop(titles ...string) {
+	for _, title := range titles {
+		i := slices.IndexFunc(g.columns, func(c column) bool { return c.title == title })
+		if i < 0 {
+			continue
+		}
+		g.columns = slices.Delete(g.columns, i, i+1)
+		for j := range g.rows {
+			g.rows[j] = slices.Delete(g.rows[j], i, i+1)
+		}
+	}
+}
+
+// start is the cell in which the last column begins.
+func (g *grid) start() int {
+	widths := g.widths()
+	start := 2 * (len(widths) - 1)
+	for _, width := range widths[:len(widths)-1] {
+		start += width
+	}
+	return start
+}
+
+// widths is how wide each column is.
+func (g *grid) widths() []int {
+	widths := make([]int, len(g.columns))
+	for i, c := range g.columns {
+		widths[i] = max(c.least, cells(c.title))
+		for _, row := range g.rows {
+			widths[i] = max(widths[i], cells(row[i]))
+		}
+	}
+	return widths
+}
+
+// lines writes the block. Width cuts the lines where it is not 0; the last
+// column then ends in an ellipsis.
+func (g *grid) lines(width int, ellipsis string) []string {
+	widths := g.widths()
+	lines := make([]string, 0, len(g.rows)+1)
+	titles := make([]string, len(g.columns))
+	for i, c := range g.columns {
+		titles[i] = c.title
+	}
+	lines = append(lines, g.line(titles, widths, width, ellipsis))
+	for _, row := range g.rows {
+		lines = append(lines, g.line(row, widths, width, ellipsis))
+	}
+	return lines
+}
+
+func (g *grid) line(row []string, widths []int, width int, ellipsis string) string {
+	var b strings.Builder
+	for i, cell := range row {
+		if i > 0 {
+			b.WriteString("  ")
+		}
+		pad := strings.Repeat(" ", max(widths[i]-cells(cell), 0))
+		switch {
+		case g.columns[i].right:
+			b.WriteString(pad)
+			b.WriteString(cell)
+		case i == len(row)-1:
+			b.WriteString(cell)
+		default:
+			b.WriteString(cell)
+			b.WriteString(pad)
+		}
+	}
+	return cutLine(b.String(), width, ellipsis)
+}
+
+// cutLine cuts a line to so many cells; 0 leaves it whole.
+func cutLine(line string, width int, ellipsis string) string {
+	if width > 0 && cells(line) > width {
+		return ansi.Truncate(line, width, ellipsis)
+	}
+	return line
+}

@@ -1,0 +1,169 @@
+package cli
+
+import (
+	"context"
+	"os"
+	"syscall"
+	"time"
+
+	"vramscope/internal/process"
+	"vramscope/sampler"
+	"vramscope/sampler/snapshot"
+	"vramscope/ui"
+)
+
+// monitor is the live screen. Where there is no terminal that could show one
+// it is a table, once: what is written into a pipe is read by a program, and
+// a program that wants more asks again.
+func (p *program) monitor(ctx context.Context) error {
+	if !p.hasScreen() {
+		return p.runOnce(ctx, onceFlags{format: "table"})
+	}
+	s, err := p.settings()
+	if err != nil {
+		return err
+	}
+	src, err := p.sources(&s)
+	if err != nil {
+		return err
+	}
+	input, err := p.keyboard()
+	if err != nil {
+		return err
+	}
+	src.options.OpenDeadline = monitorPatience
+	return p.watch(ctx, src, &s, input)
+}
+
+// hasScreen reports whether standard output can be drawn on.
+func (p *program) hasScreen() bool {
+	kind := p.getenv("TERM")
+	return isTerminal(p.stdout) && kind != "" && kind != "dumb"
+}
+
+// keyboard is where keys come from: the terminal, also where standard input
+// is something else.
+func (p *program) keyboard() (*os.File, error) {
+	if isTerminal(p.stdin) {
+		return p.stdin, nil
+	}
+	terminal, err := os.OpenFile("/dev/tty", os.O_RDWR, 0)
+	if err != nil {
+		return nil, usage("standard input is no terminal, so no key could be read; vramscope once writes a table")
+	}
+	return terminal, nil
+}
+
+// watch runs the sampler and the screen until one of them ends.
+func (p *program) watch(ctx context.Context, src *sources, s *settings, input *os.File) error {
+	sampling := sampler.New(src.options)
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	finished := make(chan struct{})
+	go func() {
+		defer close(finished)
+		if err := sampling.Run(ctx); err != nil {
+			cancel(err)
+		}
+	}()
+	defer func() {
+		cancel(nil)
+		// A driver call that hangs holds the sampler; the program ends anyway.
+		select {
+		case <-finished:
+		case <-time.After(500 * time.Millisecond):
+		}
+	}()
+
+	// The first sample decides whether there is a screen at all.
+	select {
+	case <-sampling.Updates():
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	first := sampling.Latest()
+	if first.Driver.State != snapshot.DriverStarting {
+		if err := p.unusable(first, src, s); err != nil {
+			return err
+		}
+	}
+	return ui.Run(ctx, ui.Options{
+		Source:      sampling,
+		Sampling:    sampling,
+		History:     sampling.History(),
+		Actions:     src.actions(sampling, s),
+		Environment: src.environment(),
+		Theme:       s.theme,
+		ASCII:       s.ascii,
+		ReadOnly:    s.readOnly,
+		Mouse:       s.mouse,
+		GraphWindow: s.graphWindow,
+		Sort:        s.sort,
+		Version:     versionNumber(),
+		Input:       input,
+		Output:      p.stdout,
+		Now:         p.now,
+	})
+}
+
+// actions binds what the screen may do to the box.
+func (src *sources) actions(sampling *sampler.Sampler, s *settings) ui.Actions {
+	if s.readOnly {
+		return ui.Actions{}
+	}
+	return ui.Actions{
+		Signal: func(ctx context.Context, id process.Identity, signal syscall.Signal) error {
+			err := src.signal(ctx, id, signal)
+			if err == nil {
+				sampling.Note(signalled(src.options.Clock(), sampling.Latest(), id, signal))
+			}
+			return err
+		},
+	}
+}
+
+// signalled is the event of a signal that was sent.
+func signalled(now time.Time, snap *snapshot.Snapshot, id process.Identity, signal syscall.Signal) snapshot.Event {
+	event := snapshot.Event{
+		Time: now, Kind: snapshot.EventSignal, Severity: snapshot.Notice,
+		Row:     snapshot.RowID{Process: id},
+		Message: "sent " + signalName(signal),
+	}
+	for i := range snap.Rows {
+		if p := &snap.Rows[i]; p.ID.Process == id {
+			event.GPU, event.GPUUUID, event.Row = p.GPU, p.ID.GPUUUID, p.ID
+			event.User, event.Name, event.Bytes = cleanText(p.User), cleanText(p.Name), p.Used
+			break
+		}
+	}
+	return event
+}
+
+// signalName is "SIGTERM" and the like.
+func signalName(signal syscall.Signal) string {
+	for name, number := range map[string]syscall.Signal{
+		"SIGHUP": syscall.SIGHUP, "SIGINT": syscall.SIGINT, "SIGQUIT": syscall.SIGQUIT, "SIGKILL": syscall.SIGKILL,
+		"SIGUSR1": syscall.SIGUSR1, "SIGUSR2": syscall.SIGUSR2, "SIGTERM": syscall.SIGTERM,
+		"SIGCONT": syscall.SIGCONT, "SIGSTOP": syscall.SIGSTOP,
+	} {
+		if number == signal {
+			return name
+		}
+	}
+	return signal.String()
+}
+
+// environment binds the reading of a process's environment.
+func (src *sources) environment() func(process.Identity) ([]string, error) {
+	if src.table == nil {
+		return nil
+	}
+	return func(id process.Identity) ([]string, error) {
+		variables, err := src.table.Environment(id)
+		lines := make([]string, len(variables))
+		for i, v := range variables {
+			lines[i] = v.Name + "=" + v.Value
+		}
+		return lines, err
+	}
+}

@@ -1,0 +1,45 @@
+package cli
+
+import "strings"
+
+// nearest finds the word that was probably meant: the one with the fewest
+// changed letters, "" where none is close.
+func nearest(word string, words []string) string {
+	word = strings.ToLower(word)
+	if len(word) > 64 {
+		return ""
+	}
+	best, least := "", max(len(word)/3, 1)+1
+	for _, candidate := range words {
+		d := editDistance(word, strings.ToLower(candidate))
+		if len(word) > 2 && strings.HasPrefix(strings.ToLower(candidate), word) {
+			d = min(d, 1)
+		}
+		if d < least {
+			best, least = candidate, d
+		}
+	}
+	return best
+}
+
+// editDistance is Levenshtein's: insertions, deletions and substitutions,
+// each 1, by the usual two rows.
+func editDistance(a, b string) int {
+	previous := make([]int, len(b)+1)
+	for j := range previous {
+		previous[j] = j
+	}
+	for i := range len(a) {
+		current := make([]int, len(b)+1)
+		current[0] = i + 1
+		for j := range len(b) {
+			cost := 1
+			if a[i] == b[j] {
+				cost = 0
+			}
+			current[j+1] = min(previous[j]+cost, previous[j+1]+1, current[j]+1)
+		}
+		previous = current
+	}
+	return previous[len(b)]
+}

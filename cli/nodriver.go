@@ -1,0 +1,151 @@
+package cli
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"strconv"
+	"strings"
+
+	"vramscope/nvml"
+	"vramscope/sampler/snapshot"
+)
+
+// unusable is why there is nothing to show: no driver, no GPU, no GPU that
+// was asked for. It is nil where there is something, which may be a probe's
+// answer alone.
+func (p *program) unusable(snap *snapshot.Snapshot, src *sources, s *settings) error {
+	driver, devices := src.heard.said()
+	if snap.Driver.State == snapshot.DriverOK {
+		if err := unmatched(s.gpus, devices); err != nil {
+			return err
+		}
+	}
+	if snap.Driver.ProbesAnswering > 0 {
+		return nil
+	}
+	if snap.Driver.State != snapshot.DriverOK {
+		return p.driverFailure(snap, driver, s)
+	}
+	if len(devices) > 0 {
+		return nil
+	}
+	return noGPU(driver)
+}
+
+// unmatched refuses a --gpu that names nothing here: showing less than was
+// asked for would look like a GPU that is gone.
+func unmatched(wanted []string, devices []nvml.Device) error {
+	for _, want := range wanted {
+		found := false
+		for _, device := range devices {
+			found = found || want == strconv.Itoa(device.Index) || strings.HasPrefix(device.UUID, want)
+		}
+		if found || len(devices) == 0 {
+			continue
+		}
+		f := usage("there is no GPU %s here", cleanText(want))
+		for _, device := range devices {
+			f.advice = append(f.advice, fmt.Sprintf("  %2d  %s  %s", device.Index, device.UUID, cleanText(device.Name)))
+		}
+		return f
+	}
+	return nil
+}
+
+func noGPU(driver nvml.Driver) error {
+	return &failure{
+		code:    exitNoDriver,
+		message: fmt.Sprintf("driver %s runs and shows no GPU", cmp.Or(driver.Version, "(version unknown)")),
+		advice: []string{
+			`  in a container    NVIDIA_VISIBLE_DEVICES is "void": ask for GPUs   (exit 9)`,
+		},
+	}
+}
+
+// driverFailure words why the driver cannot be read.
+func (p *program) driverFailure(snap *snapshot.Snapshot, driver nvml.Driver, s *settings) error {
+	err := snap.Driver.Err
+	switch {
+	case snap.Driver.State == snapshot.DriverStarting:
+		return &failure{code: exitNoDriver, err: err,
+			message: fmt.Sprintf("the driver has not answered for %s", brief(onceOpening)),
+			advice:  []string{"  kernel says       dmesg | grep -i NVRM"}}
+	case errors.Is(err, nvml.ErrNoCgo):
+		return noCgo(s)
+	case errors.Is(err, nvml.ErrLibraryNotFound):
+		return noLibrary(snap.Host.Name, s.library, err)
+	case errors.Is(err, nvml.ErrDriverNotLoaded):
+		return &failure{code: exitNoDriver, err: err,
+			message: fmt.Sprintf("driver library%s is here, but no driver is loaded", spaced(driver.LibraryVersion)),
+			advice: []string{
+				"  after an upgrade  reboot, or reload the nvidia modules",
+				"  kernel says       dmesg | grep -i NVRM            (exit 9)",
+				"  just looking      vramscope --demo     a simulated box, marked as such",
+			}}
+	case errors.Is(err, nvml.ErrVersionMismatch):
+		return &failure{code: exitNoDriver, err: err,
+			message: fmt.Sprintf("driver library%s is here, but the loaded driver is of another version", spaced(driver.LibraryVersion)),
+			advice: []string{
+				"  after an upgrade  reboot, or reload the nvidia modules",
+				"  kernel says       cat /proc/driver/nvidia/version",
+			}}
+	case errors.Is(err, nvml.ErrNoPermission):
+		return &failure{code: exitNoDriver, err: err,
+			message: "the driver refuses this user: no permission",
+			advice: []string{
+				"  device files      ls -l /dev/nvidia*",
+				"  not sure          vramscope doctor",
+			}}
+	}
+	return &failure{code: exitNoDriver, err: err,
+		message: fmt.Sprintf("the driver cannot be read: %s", cmp.Or(cleanText(snap.Driver.Message), string(snap.Driver.State))),
+		advice: []string{
+			"  kernel says       dmesg | grep -i NVRM",
+			"  not sure          vramscope doctor",
+		}}
+}
+
+func noCgo(s *settings) error {
+	if s.library != "" {
+		return usage("--nvml-library: this vramscope was built without cgo: it cannot read a driver")
+	}
+	return &failure{code: exitNoLibrary, err: nvml.ErrNoCgo,
+		message: nvml.ErrNoCgo.Error(),
+		advice: []string{
+			"",
+			"  build it again    with a C compiler installed, and CGO_ENABLED=1",
+			"  just looking      vramscope --demo     a simulated box, marked as such",
+		}}
+}
+
+func noLibrary(host, path string, err error) error {
+	where := cmp.Or(path, "libnvidia-ml.so.1")
+	reason := where + " not found"
+	// The loader's own words tell more where the file is there and is not a
+	// library for this machine.
+	if _, missing := os.Stat(where); path != "" && !errors.Is(missing, fs.ErrNotExist) {
+		reason = where + " cannot be used"
+		if e := (*nvml.Error)(nil); errors.As(err, &e) && e.Detail != "" {
+			reason = cleanText(e.Detail)
+		}
+	}
+	return &failure{code: exitNoLibrary, err: err,
+		message: fmt.Sprintf("no NVIDIA driver library on %s: %s", cmp.Or(host, "this machine"), reason),
+		advice: []string{
+			"",
+			"  on a GPU box      install the driver, or say where: --nvml-library PATH",
+			"  in a container    start it with --gpus all (NVIDIA Container Toolkit)",
+			"  just looking      vramscope --demo     a simulated box, marked as such",
+			"  not sure          vramscope doctor",
+		}}
+}
+
+func spaced(word string) string {
+	if word == "" {
+		return ""
+	}
+	return " " + word
+}

@@ -1,0 +1,151 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"vramscope/sampler"
+	"vramscope/sampler/snapshot"
+)
+
+// onceFlags are what once takes.
+type onceFlags struct {
+	format string
+	line   bool
+	watch  time.Duration
+}
+
+// once writes one snapshot.
+func (p *program) once() *cobra.Command {
+	var f onceFlags
+	var watch string
+	cmd := &cobra.Command{
+		Use:   "once",
+		Short: "one snapshot: a table, JSON, CSV or one line",
+		Long: `Writes one snapshot of every GPU and every process on it, and ends.
+
+The table is cut to the terminal's width; into a pipe or a file it is whole.
+No cell but the last has a blank in it, so that awk can count columns. JSON and
+CSV have exact bytes; their fields are documented in docs/json.md.
+
+One sample cannot know where memory is going. --watch looks on for a while
+first: what only time can tell (alerts, rates) is then in the snapshot.`,
+		Example: `  vramscope once
+  vramscope once | awk '$1 == 3'
+  vramscope once --format json | jq '.gpus[] | {index, used: .memory.used_bytes}'
+  vramscope once --line             for a status bar`,
+		Args: noArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			switch {
+			case f.format != "table" && f.format != "json" && f.format != "csv":
+				return usage("--format: %q is none of table, json and csv", cleanText(f.format))
+			case f.line && cmd.Flags().Changed("format"):
+				return usage("--line or --format, not both")
+			}
+			if watch != "" {
+				var err error
+				if f.watch, err = duration(watch, time.Second, time.Hour); err != nil {
+					return usage("--watch: %v", err)
+				}
+			}
+			return p.runOnce(cmd.Context(), f)
+		},
+	}
+	cmd.Flags().StringVarP(&f.format, "format", "f", "table", "")
+	cmd.Flags().Lookup("format").Usage = "table, json or csv"
+	cmd.Flags().Lookup("format").Value = &holder{cmd.Flags().Lookup("format").Value, "FORMAT"}
+	cmd.Flags().BoolVar(&f.line, "line", false, "one line, for a status bar")
+	cmd.Flags().StringVar(&watch, "watch", "", "look on for so long first, 1s to 1h")
+	cmd.Flags().Lookup("watch").Value = &holder{cmd.Flags().Lookup("watch").Value, "DURATION"}
+	complete := cobra.FixedCompletions([]string{"table", "json", "csv"}, cobra.ShellCompDirectiveNoFileComp)
+	if err := cmd.RegisterFlagCompletionFunc("format", complete); err != nil {
+		panic(err) // the flag is registered four lines above
+	}
+	return cmd
+}
+
+// runOnce takes a snapshot and writes it. Where there is nothing to show,
+// JSON still gets a document that says so, beside the error.
+func (p *program) runOnce(ctx context.Context, f onceFlags) error {
+	s, err := p.settings()
+	if err != nil {
+		return err
+	}
+	src, err := p.sources(&s)
+	if err != nil {
+		return err
+	}
+	src.options.OpenDeadline, src.options.Deadline = onceOpening, onceReading
+	snap, err := p.observe(ctx, src, &s, f.watch)
+	if snap == nil || err != nil && f.format != "json" {
+		return err
+	}
+	text, failed := p.format(snap, &s, f)
+	if failed == nil {
+		failed = p.print(text)
+	}
+	if failed != nil {
+		return failed
+	}
+	return err
+}
+
+// format is the snapshot as text.
+func (p *program) format(snap *snapshot.Snapshot, s *settings, f onceFlags) ([]byte, error) {
+	var out bytes.Buffer
+	ascii := s.ascii || !speaksUTF8(p.getenv)
+	var err error
+	switch {
+	case f.line:
+		err = writeLine(&out, snap, ascii)
+	case f.format == "json":
+		err = writeJSON(&out, snap)
+	case f.format == "csv":
+		err = writeCSV(&out, snap)
+	default:
+		width := 0
+		if isTerminal(p.stdout) {
+			width = widthOf(p.stdout)
+		}
+		err = writeTable(&out, snap, width, ascii)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("once: %w", err)
+	}
+	return out.Bytes(), nil
+}
+
+// observe takes the snapshot, after looking on for watch. The driver is not
+// let go: the program ends, and that takes less time.
+func (p *program) observe(ctx context.Context, src *sources, s *settings, watch time.Duration) (*snapshot.Snapshot, error) {
+	sampling := sampler.New(src.options)
+	if watch == 0 {
+		snap := sampling.Tick(p.now())
+		return snap, p.unusable(snap, src, s)
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	finished := make(chan error, 1)
+	go func() { finished <- sampling.Run(ctx) }()
+	end := time.NewTimer(watch)
+	defer end.Stop()
+	for first := true; ; first = false {
+		select {
+		case <-sampling.Updates():
+			if !first {
+				continue
+			}
+			if err := p.unusable(sampling.Latest(), src, s); err != nil {
+				return sampling.Latest(), err
+			}
+		case err := <-finished:
+			return nil, err
+		case <-end.C:
+			return sampling.Latest(), nil
+		}
+	}
+}

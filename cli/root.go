@@ -1,0 +1,108 @@
+package cli
+
+import (
+	"strings"
+
+	"github.com/spf13/cobra"
+)
+
+// root is the command without a name: the live monitor, with the others below
+// it.
+//
+// Help is written by cobra, with a template of our own. Fang, which would
+// style it, asks the terminal for its background colour before every help and
+// every error, waits for the answer, and fills backgrounds; an error must be
+// on the screen at once, in the words that were drawn for it.
+func (p *program) root() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "vramscope",
+		Short: "a microscope for GPU memory",
+		Long: `vramscope is a microscope for GPU memory that runs in a terminal: for every
+process not only how much GPU memory it holds, but what that memory is.
+
+Without a command it is the live monitor. Where its output is not a terminal
+it prints one table, as vramscope once does, and ends.`,
+		Example: `  vramscope                         the live monitor; ? shows its keys
+  vramscope --demo                  the same, on a simulated box
+  vramscope --gpu 0,2               only these GPUs
+  vramscope once --format json      one snapshot for a script
+  vramscope doctor                  what works on this box, and what does not`,
+		Version:       versionLine(),
+		SilenceUsage:  true,
+		SilenceErrors: true,
+		Args:          noCommand,
+		RunE:          func(cmd *cobra.Command, _ []string) error { return p.monitor(cmd.Context()) },
+	}
+	root.CompletionOptions.DisableDefaultCmd = true
+	root.SetFlagErrorFunc(flagError)
+	root.SetVersionTemplate("{{.Name}} {{.Version}}\n")
+	root.SetUsageTemplate(usageTemplate)
+	root.SetHelpTemplate("{{with (or .Long .Short)}}{{.}}{{end}}\n\n{{.UsageString}}")
+	p.addGlobalFlags(root.PersistentFlags())
+	p.completeGlobalFlags(root)
+	root.Flags().BoolP("help", "h", false, "help for a command")
+	root.Flags().BoolP("version", "v", false, "the version")
+	root.AddCommand(p.once(), p.doctor(), p.config(), p.completion(), p.man())
+	for _, command := range root.Commands() {
+		command.Flags().BoolP("help", "h", false, "help for "+command.Name())
+	}
+	root.SetHelpCommand(&cobra.Command{
+		Use: "help [COMMAND]", Short: "help for a command", Hidden: true,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			about, _, err := cmd.Root().Find(args)
+			if err != nil {
+				return noCommand(cmd.Root(), args)
+			}
+			return about.Help()
+		},
+	})
+	return root
+}
+
+// noCommand refuses what is no command, and says what may have been meant.
+func noCommand(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	var names []string
+	for _, command := range cmd.Root().Commands() {
+		if command.IsAvailableCommand() {
+			names = append(names, command.Name())
+		}
+	}
+	f := usage("there is no command %q", cleanText(args[0]))
+	if near := nearest(args[0], names); near != "" {
+		f.message += "; did you mean " + near + "?"
+	}
+	f.advice = []string{"  commands: " + strings.Join(names, ", ")}
+	return f
+}
+
+// exitCodes is the section of help and man page.
+const exitCodes = `  0  all went well
+  1  something failed: the error says what
+  2  the command line or the configuration file cannot be meant
+  9  there is a driver library, but no driver or no GPU
+ 12  there is no driver library`
+
+const usageTemplate = `{{if not .HasParent}}Usage
+  vramscope [FLAGS]
+  vramscope COMMAND [FLAGS]
+
+Commands
+{{range .Commands}}{{if .IsAvailableCommand}}  {{rpad .Name 12}}{{.Short}}
+{{end}}{{end}}{{else}}Usage
+  {{.UseLine}}
+{{end}}{{if .HasExample}}
+Examples
+{{.Example}}
+{{end}}{{if .HasAvailableLocalFlags}}
+Flags
+{{.LocalFlags.FlagUsages | trimTrailingWhitespaces}}
+{{end}}{{if .HasAvailableInheritedFlags}}
+Flags of all commands
+{{.InheritedFlags.FlagUsages | trimTrailingWhitespaces}}
+{{end}}{{if not .HasParent}}
+Exit codes
+` + exitCodes + `
+{{end}}`

@@ -1,0 +1,151 @@
+package cli
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"vramscope/themes"
+)
+
+// settings is what a run is told, by the defaults, then the configuration
+// file, then the command line.
+type settings struct {
+	interval    time.Duration
+	gpus        []string // indices and UUIDs; empty is all
+	library     string   // path of the driver's library; "" is where the loader finds it
+	theme       string
+	ascii       bool
+	readOnly    bool
+	mouse       bool
+	graphWindow time.Duration
+	sort        string
+	lowMemory   int // per cent of a GPU's memory
+}
+
+func defaults() settings {
+	return settings{
+		interval:    time.Second,
+		theme:       themes.Default,
+		graphWindow: 5 * time.Minute,
+		sort:        "USED",
+		lowMemory:   10,
+	}
+}
+
+// The bounds of the interval between samples.
+const (
+	shortestInterval = 100 * time.Millisecond
+	longestInterval  = time.Minute
+)
+
+// duration reads "1s", "500ms" or, as watch -n takes it, a bare number of
+// seconds.
+func duration(value string, least, most time.Duration) (time.Duration, error) {
+	d, err := time.ParseDuration(value)
+	if seconds, bare := strconv.ParseFloat(value, 64); bare == nil && !math.IsNaN(seconds) && math.Abs(seconds) < 1e6 {
+		d, err = time.Duration(seconds*float64(time.Second)), nil
+	}
+	if err != nil {
+		return 0, fmt.Errorf("%q is no duration: write 1s, 500ms or 2m", value)
+	}
+	if d < least || d > most {
+		return 0, fmt.Errorf("%s is out of range: %s to %s", value, brief(least), brief(most))
+	}
+	return d, nil
+}
+
+// brief is a duration without the zero units that its String has.
+func brief(d time.Duration) string {
+	text := d.String()
+	if strings.HasSuffix(text, "m0s") {
+		text = strings.TrimSuffix(text, "0s")
+	}
+	if strings.HasSuffix(text, "h0m") {
+		text = strings.TrimSuffix(text, "0m")
+	}
+	return text
+}
+
+func (s *settings) setInterval(value string) (err error) {
+	s.interval, err = duration(value, shortestInterval, longestInterval)
+	return err
+}
+
+func (s *settings) setGraphWindow(value string) (err error) {
+	s.graphWindow, err = duration(value, 30*time.Second, 24*time.Hour)
+	return err
+}
+
+// setGPUs takes a comma-separated list of indices and UUIDs.
+func (s *settings) setGPUs(value string) error {
+	s.gpus = nil
+	for item := range strings.SplitSeq(value, ",") {
+		item = strings.TrimSpace(item)
+		_, err := strconv.ParseUint(item, 10, 16)
+		switch {
+		case err == nil:
+			item = strings.TrimLeft(item[:len(item)-1], "0") + item[len(item)-1:] // "03" is GPU 3
+		case strings.HasPrefix(item, "MIG-"):
+			return fmt.Errorf("%q is a MIG instance: give its GPU's index or UUID, its instances are shown under it", item)
+		case !strings.HasPrefix(item, "GPU-") || len(item) == len("GPU-"):
+			return fmt.Errorf("%q is neither a GPU's index nor its UUID (GPU-…)", item)
+		}
+		s.gpus = append(s.gpus, item)
+	}
+	return nil
+}
+
+func (s *settings) setTheme(value string) error {
+	if !slices.Contains(themes.Names(), value) {
+		return fmt.Errorf("there is no theme %q: %s", value, strings.Join(themes.Names(), ", "))
+	}
+	s.theme = value
+	return nil
+}
+
+// sortColumns are the columns of the monitor's table that it can be sorted by.
+func sortColumns() []string {
+	return []string{
+		"GPU", "PID", "USER", "TYP", "RUNTIME", "SM%", "USED", "ALLOC", "FRAG", "CACHE", "OTHER", "FLUSH",
+		"+60s", "CPU%", "HOST", "TIME", "JOB", "COMMAND",
+	}
+}
+
+func (s *settings) setSort(value string) error {
+	at := slices.IndexFunc(sortColumns(), func(title string) bool { return strings.EqualFold(title, value) })
+	if at < 0 {
+		return fmt.Errorf("there is no column %q to sort by: %s", value, strings.Join(sortColumns(), ", "))
+	}
+	s.sort = sortColumns()[at]
+	return nil
+}
+
+func (s *settings) setLowMemory(value string) error {
+	percent, err := strconv.Atoi(value)
+	if err != nil || percent < 0 || percent > 90 {
+		return fmt.Errorf("%s is out of range: a whole number of per cent, 0 to 90", value)
+	}
+	s.lowMemory = percent
+	return nil
+}
+
+func setTruth(to *bool) func(string) error {
+	return func(value string) error {
+		truth, err := strconv.ParseBool(value)
+		if err != nil {
+			return fmt.Errorf("%q is neither true nor false", value)
+		}
+		*to = truth
+		return nil
+	}
+}
+
+func setText(to *string) func(string) error {
+	return func(value string) error { *to = value; return nil }
+}
+
+func themeList() string { return strings.Join(themes.Names(), ", ") }

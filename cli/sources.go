@@ -1,0 +1,88 @@
+package cli
+
+import (
+	"context"
+	"sync"
+	"syscall"
+	"time"
+
+	"vramscope/internal/process"
+	"vramscope/nvml"
+	"vramscope/sampler"
+	"vramscope/sampler/simulator"
+)
+
+// sources is what a sampler reads: the real box, or a simulated one. Behind
+// them there is no difference.
+type sources struct {
+	options sampler.Options
+	heard   *heard         // the driver, with what it last said of itself
+	library *nvml.Library  // nil in a demo
+	table   *process.Table // nil in a demo, whose pids are somebody else's on this machine
+	// signal is the box's own: a simulated one signals simulated processes.
+	signal func(context.Context, process.Identity, syscall.Signal) error
+}
+
+// sources wires the sources that the settings ask for.
+func (p *program) sources(s *settings) (*sources, error) {
+	out := &sources{options: sampler.Options{
+		Interval:   s.interval,
+		Only:       s.gpus,
+		Thresholds: s.thresholds(),
+	}}
+	if p.flags.demo {
+		box, err := simulator.New(simulator.Options{Seed: p.flags.seed, Clock: p.now})
+		if err != nil {
+			return nil, err
+		}
+		out.heard = &heard{DeviceReader: box}
+		out.signal = func(_ context.Context, id process.Identity, signal syscall.Signal) error {
+			return box.Signal(id, signal)
+		}
+		out.options.Probes, out.options.Processes, out.options.Simulated = box, box, true
+	} else {
+		out.library = nvml.New(nvml.Options{LibraryPath: s.library})
+		out.table = process.NewTable("/proc")
+		out.heard = &heard{DeviceReader: out.library}
+		out.options.Processes = out.table
+		out.signal = out.table.Signal
+	}
+	out.options.Devices = out.heard
+	out.options.Clock = p.now
+	return out, nil
+}
+
+// heard passes the driver on and remembers what its last Open said, also one
+// that failed: which library was found, and every GPU before the filter.
+type heard struct {
+	sampler.DeviceReader
+
+	mu      sync.Mutex
+	driver  nvml.Driver
+	devices []nvml.Device
+}
+
+// Open implements sampler.DeviceReader.
+func (h *heard) Open() (nvml.Driver, []nvml.Device, error) {
+	driver, devices, err := h.DeviceReader.Open()
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.driver, h.devices = driver, devices
+	return driver, devices, err
+}
+
+// said is what the last Open said.
+func (h *heard) said() (nvml.Driver, []nvml.Device) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.driver, h.devices
+}
+
+// How long the first look waits. A driver that nobody keeps open (no
+// persistence mode) takes seconds to wake its GPUs; the monitor shows its
+// screen meanwhile, a one-shot command has nothing else to do.
+const (
+	monitorPatience = 400 * time.Millisecond
+	onceOpening     = 15 * time.Second
+	onceReading     = 2 * time.Second
+)

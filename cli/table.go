@@ -1,0 +1,315 @@
+package cli
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"vramscope/internal/process"
+	"vramscope/internal/quantity"
+	"vramscope/sampler/snapshot"
+)
+
+// table is the text form of a snapshot: a line about the box, a block of
+// GPUs, a block of processes, and what there is to warn of.
+//
+//	h100-03  2026-11-20 12:04:17  driver 550.163.01  CUDA 12.4  8 GPUs  13 processes, 7 with a probe
+//
+//	GPU   USED  TOTAL   FREE  …
+//	…
+//	alert  gpu 6  lost since 12:02:03
+type table struct {
+	snap  *snapshot.Snapshot
+	signs glyphs
+}
+
+// writeTable writes the table, its lines cut to width where that is not 0.
+func writeTable(w io.Writer, snap *snapshot.Snapshot, width int, ascii bool) error {
+	t := table{snap: snap, signs: glyphsFor(ascii)}
+	lines := []string{cutLine(t.box(), width, t.signs.ellipsis)}
+	gpus, processes := t.gpus(), t.processes()
+	if width > 0 {
+		t.fit(&gpus, &processes, width)
+	}
+	if len(gpus.rows) > 0 {
+		lines = append(append(lines, ""), gpus.lines(width, t.signs.ellipsis)...)
+	}
+	if len(processes.rows) > 0 {
+		lines = append(append(lines, ""), processes.lines(width, t.signs.ellipsis)...)
+	}
+	if warnings := t.warnings(); len(warnings) > 0 {
+		lines = append(lines, "")
+		for _, warning := range warnings {
+			lines = append(lines, cutLine(warning, width, t.signs.ellipsis))
+		}
+	}
+	for i := range lines {
+		lines[i] = strings.TrimRight(lines[i], " ")
+	}
+	_, err := io.WriteString(w, strings.Join(lines, "\n")+"\n")
+	return err
+}
+
+// commandLeast is how much of the command a terminal should show.
+const commandLeast = 16
+
+// fit leaves out columns on a terminal, where a person reads: those that only
+// a probe fills while there is none, and then as many as it takes for the
+// command to be seen. What goes into a pipe always has them all.
+func (t *table) fit(gpus, processes *grid, width int) {
+	probed := slices.ContainsFunc(t.snap.Rows, func(p snapshot.Process) bool { return p.Probe != nil || p.Runtime != "" })
+	if !probed {
+		gpus.drop("FLUSH")
+		processes.drop("RUNTIME", "ALLOC", "FRAG", "CACHE", "OTHER", "FLUSH")
+	}
+	for _, title := range []string{"OTHER", "RUNTIME", "TYPE", "FRAG", "ALLOC", "+60s", "CACHE", "FLUSH"} {
+		if processes.start()+commandLeast <= width {
+			break
+		}
+		processes.drop(title)
+	}
+}
+
+// box is the first line.
+func (t *table) box() string {
+	s := t.snap
+	parts := []string{oneWord(cmp.Or(s.Host.Name, "?"))}
+	if s.Simulated {
+		parts = append(parts, "SIMULATED")
+	}
+	parts = append(parts, s.Time.Format("2006-01-02 15:04:05"))
+	if s.Driver.State == snapshot.DriverOK {
+		if s.Driver.Version != "" {
+			parts = append(parts, "driver "+cleanText(s.Driver.Version))
+		}
+		if s.Driver.CUDAVersion != "" {
+			parts = append(parts, "CUDA "+cleanText(s.Driver.CUDAVersion))
+		}
+	} else {
+		parts = append(parts, "no driver ("+string(s.Driver.State)+")")
+	}
+	processes, probed := make(map[process.Identity]bool), make(map[process.Identity]bool)
+	for i := range s.Rows {
+		id := s.Rows[i].ID.Process
+		processes[id] = true
+		if s.Rows[i].Probe != nil {
+			probed[id] = true
+		}
+	}
+	people := plural(len(processes), "process", "processes")
+	if len(probed) > 0 {
+		people += fmt.Sprintf(", %d with a probe", len(probed))
+	}
+	return strings.Join(append(parts, plural(len(s.GPUs), "GPU", "GPUs"), people), "  ")
+}
+
+func plural(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return strconv.Itoa(n) + " " + many
+}
+
+// gpus is a line for each GPU and each MIG instance.
+func (t *table) gpus() grid {
+	g := grid{columns: []column{
+		{"GPU", true, 3}, {"USED", true, 5}, {"TOTAL", true, 5}, {"FREE", true, 5}, {"FLUSH", true, 5},
+		{"UTIL", true, 4}, {"TEMP", true, 4}, {"POWER", true, 8}, {"STATE", false, 5}, {"USERS", false, 12}, {"NAME", false, 0},
+	}}
+	forecast := slices.ContainsFunc(t.snap.GPUs, func(g snapshot.GPU) bool { return g.FullIn != nil })
+	if forecast {
+		g.columns = slices.Insert(g.columns, len(g.columns)-1, column{"FULL_IN", false, 7})
+	}
+	add := func(fullIn string, row ...string) {
+		if forecast {
+			row = slices.Insert(row, len(row)-1, fullIn)
+		}
+		g.rows = append(g.rows, row)
+	}
+	for i := range t.snap.GPUs {
+		gpu := &t.snap.GPUs[i]
+		free := t.bytes(gpu.Memory.Free)
+		if gpu.MIG {
+			free = t.signs.dash // what no instance owns is nobody's to use
+		}
+		add(t.fullIn(gpu.FullIn),
+			strconv.Itoa(gpu.Index), t.bytes(gpu.Memory.Used), t.bytes(gpu.Memory.Total), free, t.bytes(gpu.Parts.Returnable),
+			t.figure(gpu.Utilization, "%"), t.figure(gpu.Temperature, "C"), t.power(gpu.Power, gpu.PowerLimit),
+			oneWord(string(gpu.State)), t.users(gpu.UUID, nil), cleanText(strings.TrimPrefix(gpu.Name, "NVIDIA ")))
+		for j := range gpu.Instances {
+			instance := &gpu.Instances[j]
+			add(t.signs.dash,
+				instanceName(gpu.Index, j+1), t.bytes(instance.Memory.Used), t.bytes(instance.Memory.Total),
+				t.bytes(instance.Memory.Free), t.bytes(instance.Parts.Returnable),
+				t.signs.dash, t.signs.dash, t.signs.dash, oneWord(string(gpu.State)), t.users(gpu.UUID, &instance.ID),
+				"MIG "+cleanText(instance.Profile))
+		}
+	}
+	return g
+}
+
+// processes is a line for each process on a GPU, the biggest first and those
+// of unknown size last.
+func (t *table) processes() grid {
+	g := grid{columns: []column{
+		{"GPU", true, 3}, {"PID", true, 7}, {"USER", false, 8}, {"TYPE", false, 4}, {"RUNTIME", false, 7},
+		{"USED", true, 5}, {"ALLOC", true, 5}, {"FRAG", true, 5}, {"CACHE", true, 5}, {"OTHER", true, 5}, {"FLUSH", true, 5},
+		{"COMMAND", false, 0},
+	}}
+	forecast := slices.ContainsFunc(t.snap.Rows, func(p snapshot.Process) bool { _, ok := inAMinute(p.Predicted); return ok })
+	if forecast {
+		g.columns = slices.Insert(g.columns, len(g.columns)-1, column{"+60s", true, 5})
+	}
+	rows := make([]*snapshot.Process, len(t.snap.Rows))
+	for i := range t.snap.Rows {
+		rows[i] = &t.snap.Rows[i]
+	}
+	slices.SortStableFunc(rows, bySize)
+	for _, p := range rows {
+		row := []string{
+			t.placeOf(p), strconv.Itoa(p.ID.Process.PID), oneWord(cmp.Or(p.User, "?")),
+			t.word(p.Type), t.word(p.Runtime),
+			t.bytes(p.Used), t.bytes(p.Allocated), t.bytes(p.Fragmented), t.bytes(p.Cached), t.bytes(p.Other), t.bytes(p.Returnable),
+			commandOf(p),
+		}
+		if forecast {
+			median, ok := inAMinute(p.Predicted)
+			text := t.signs.dash
+			if ok {
+				text = median.String()
+			}
+			row = slices.Insert(row, len(row)-1, text)
+		}
+		g.rows = append(g.rows, row)
+	}
+	return g
+}
+
+// bySize orders by used memory downwards, then by GPU, pid and start time.
+func bySize(a, b *snapshot.Process) int {
+	return cmp.Or(
+		cmp.Compare(b.Used.Or(-1), a.Used.Or(-1)),
+		cmp.Compare(a.GPU, b.GPU),
+		cmp.Compare(a.ID.Process.PID, b.ID.Process.PID),
+		cmp.Compare(a.ID.Process.StartTime, b.ID.Process.StartTime))
+}
+
+// inAMinute is the forecast for a minute from now.
+func inAMinute(predictions []snapshot.Prediction) (quantity.Bytes, bool) {
+	for _, p := range predictions {
+		if p.Horizon == time.Minute {
+			return p.Median, true
+		}
+	}
+	return 0, false
+}
+
+// commandOf is what a process runs, as a table shows it.
+func commandOf(p *snapshot.Process) string {
+	if p.ID.Process.Foreign() {
+		return "pid of another container"
+	}
+	return cleanText(process.ShortCommand(p.Command, p.Name))
+}
+
+// placeOf is "5", or "5:1" for the first MIG instance of GPU 5.
+func (t *table) placeOf(p *snapshot.Process) string {
+	if p.ID.Instance.MIG {
+		for i := range t.snap.GPUs {
+			if g := &t.snap.GPUs[i]; g.UUID == p.ID.GPUUUID {
+				for j := range g.Instances {
+					if g.Instances[j].ID == p.ID.Instance {
+						return instanceName(p.GPU, j+1)
+					}
+				}
+			}
+		}
+		return instanceName(p.GPU, int(p.ID.Instance.GPU)) // of an instance that is not there any more
+	}
+	return strconv.Itoa(p.GPU)
+}
+
+func instanceName(gpu, number int) string { return fmt.Sprintf("%d:%d", gpu, number) }
+
+// users lists who is on a GPU, or on one of its instances, the biggest first.
+func (t *table) users(uuid string, instance *snapshot.InstanceID) string {
+	var rows []*snapshot.Process
+	for i := range t.snap.Rows {
+		p := &t.snap.Rows[i]
+		if p.ID.GPUUUID == uuid && (instance == nil || p.ID.Instance == *instance) {
+			rows = append(rows, p)
+		}
+	}
+	slices.SortStableFunc(rows, bySize)
+	var names []string
+	for _, p := range rows {
+		if name := oneWord(cmp.Or(p.User, "?")); !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	if len(names) == 0 {
+		return t.signs.dash
+	}
+	return strings.Join(names, ",")
+}
+
+func (t *table) word(s string) string { return cmp.Or(oneWord(s), t.signs.dash) }
+
+func (t *table) bytes(b snapshot.Bytes) string {
+	v, ok := b.Value()
+	if !ok {
+		return t.signs.dash
+	}
+	return v.String()
+}
+
+func (t *table) figure(i snapshot.Int, unit string) string {
+	v, ok := i.Value()
+	if !ok {
+		return t.signs.dash
+	}
+	return strconv.Itoa(v) + unit
+}
+
+// power is "612/700W", or "612W" where there is no limit.
+func (t *table) power(power, limit snapshot.Float) string {
+	v, ok := power.Value()
+	if !ok {
+		return t.signs.dash
+	}
+	if most, ok := limit.Value(); ok {
+		return fmt.Sprintf("%.0f/%.0fW", v, most)
+	}
+	return fmt.Sprintf("%.0fW", v)
+}
+
+// fullIn is "4m10s(3m–6m)", in one word.
+func (t *table) fullIn(full *snapshot.FullIn) string {
+	if full == nil {
+		return t.signs.dash
+	}
+	latest := "+"
+	if full.Latest > 0 {
+		latest = t.signs.enDash + shortDuration(full.Latest)
+	}
+	return shortDuration(full.Median) + "(" + shortDuration(full.Earliest) + latest + ")"
+}
+
+// shortDuration is "58s", "4m10s", "3m" or "2h05m".
+func shortDuration(d time.Duration) string {
+	d = d.Round(time.Second)
+	switch {
+	case d < time.Minute:
+		return fmt.Sprintf("%ds", d/time.Second)
+	case d < time.Hour && d%time.Minute == 0:
+		return fmt.Sprintf("%dm", d/time.Minute)
+	case d < time.Hour:
+		return fmt.Sprintf("%dm%02ds", d/time.Minute, d%time.Minute/time.Second)
+	default:
+		return fmt.Sprintf("%dh%02dm", d/time.Hour, d%time.Hour/time.Minute)
+	}
+}

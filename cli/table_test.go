@@ -1,0 +1,82 @@
+package cli
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"vramscope/sampler/snapshot"
+	"vramscope/sampler/snapshot/snapshottest"
+)
+
+// oneSample is the drawn box as a single sample sees it: nothing that takes
+// time to know.
+func oneSample() *snapshot.Snapshot {
+	snap := snapshottest.DrawnBox()
+	snap.Alerts, snap.Gone = nil, nil
+	for i := range snap.GPUs {
+		snap.GPUs[i].FullIn, snap.GPUs[i].Predicted = nil, nil
+	}
+	for i := range snap.Rows {
+		snap.Rows[i].Predicted = nil
+	}
+	return snap
+}
+
+// golden compares with a file of testdata; UPDATE_GOLDEN=1 rewrites it.
+func golden(t *testing.T, name string, got []byte) {
+	t.Helper()
+	path := filepath.Join("testdata", "golden", name)
+	if os.Getenv("UPDATE_GOLDEN") != "" {
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, got, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(got, want) {
+		t.Errorf("%s: got\n%s\nwant\n%s", name, got, want)
+	}
+}
+
+// TestDayOne: on a terminal there are no columns that nothing can fill yet.
+func TestDayOne(t *testing.T) {
+	var out bytes.Buffer
+	if err := writeTable(&out, snapshottest.DayOne(), 80, false); err != nil {
+		t.Fatal(err)
+	}
+	golden(t, "dayone_80.txt", out.Bytes())
+}
+
+func TestTableAsDrawn(t *testing.T) {
+	for _, tc := range []struct {
+		name  string
+		width int
+		ascii bool
+	}{{"drawn_100.txt", 100, false}, {"drawn_piped.txt", 0, false}, {"drawn_80.txt", 80, false}, {"drawn_ascii_40.txt", 40, true}} {
+		t.Run(tc.name, func(t *testing.T) {
+			var out bytes.Buffer
+			if err := writeTable(&out, oneSample(), tc.width, tc.ascii); err != nil {
+				t.Fatal(err)
+			}
+			for line := range strings.Lines(out.String()) {
+				line = strings.TrimSuffix(line, "\n")
+				if tc.width > 0 && cells(line) > tc.width {
+					t.Errorf("%d cells: %s", cells(line), line)
+				}
+				if tc.ascii && strings.ContainsFunc(line, func(r rune) bool { return r > 0x7e }) {
+					t.Errorf("not ASCII: %s", line)
+				}
+			}
+			golden(t, tc.name, out.Bytes())
+		})
+	}
+}

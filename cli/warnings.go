@@ -1,0 +1,94 @@
+package cli
+
+import (
+	"fmt"
+	"strings"
+
+	"vramscope/internal/quantity"
+	"vramscope/sampler/snapshot"
+)
+
+// warnings are the table's last lines: GPUs that are not well, what the
+// sampler raised, GPUs whose memory is short though a flush would help, and
+// memory that nobody answers for.
+func (t *table) warnings() []string {
+	if t.snap.Driver.State != snapshot.DriverOK {
+		return []string{"alert  driver  " + t.driverless()} // what follows from it need not be said for each GPU
+	}
+	var lines []string
+	for i := range t.snap.GPUs {
+		if g := &t.snap.GPUs[i]; g.State != snapshot.GPUOK {
+			lines = append(lines, fmt.Sprintf("alert  gpu %d  %s", g.Index, t.unwell(g)))
+		}
+	}
+	for i := range t.snap.Alerts {
+		switch a := &t.snap.Alerts[i]; {
+		case a.Kind == snapshot.AlertLost, a.Kind == snapshot.AlertHanging, a.Kind == snapshot.AlertLowMemory:
+			// Said by the lines above and below, from the same figures.
+		case a.GPUUUID == "":
+			lines = append(lines, "alert  "+cleanText(a.Message))
+		default:
+			message := strings.TrimPrefix(cleanText(a.Message), fmt.Sprintf("GPU %d ", a.GPU))
+			lines = append(lines, fmt.Sprintf("alert  gpu %d  %s", a.GPU, message))
+		}
+	}
+	for i := range t.snap.GPUs {
+		if line := t.short(&t.snap.GPUs[i]); line != "" {
+			lines = append(lines, line)
+		}
+	}
+	for i := range t.snap.GPUs {
+		g := &t.snap.GPUs[i]
+		if v := g.Unattributed.Or(0); v >= quantity.GiB {
+			lines = append(lines, fmt.Sprintf("note   gpu %d  %v is used by processes that the driver does not tell", g.Index, v))
+		}
+	}
+	return lines
+}
+
+// driverless says how the driver is and since when.
+func (t *table) driverless() string {
+	d := &t.snap.Driver
+	text := cleanText(string(d.State))
+	if !d.Since.IsZero() {
+		text += " since " + d.Since.Format("15:04:05")
+	}
+	return text + parenthesis(d.Message) + ": what is known comes from probes alone"
+}
+
+// unwell says what is wrong with a GPU and since when.
+func (t *table) unwell(g *snapshot.GPU) string {
+	what := cleanText(string(g.State))
+	if g.State == snapshot.GPUError && g.Message != "" {
+		what = cleanText(g.Message)
+	}
+	if !g.Since.IsZero() {
+		what += " since " + g.Since.Format("15:04:05")
+	}
+	return what
+}
+
+// short warns of a GPU with little free memory, where one process could at
+// least double it. Little free memory alone is no alarm: servers preallocate.
+func (t *table) short(g *snapshot.GPU) string {
+	free, known := g.Memory.Free.Value()
+	capacity, measured := g.Memory.Capacity().Value()
+	if !known || !measured || g.MIG || free*10 >= capacity {
+		return ""
+	}
+	var best *snapshot.Process
+	for i := range t.snap.Rows {
+		p := &t.snap.Rows[i]
+		if p.ID.GPUUUID == g.UUID && p.Returnable.Or(0) >= max(free, 1) && (best == nil || p.Returnable.Or(0) > best.Returnable.Or(0)) {
+			best = p
+		}
+	}
+	if best == nil {
+		return ""
+	}
+	user := ""
+	if best.User != "" {
+		user = " (" + oneWord(best.User) + ")"
+	}
+	return fmt.Sprintf("alert  gpu %d  free %v of %v; pid %d%s could return %v", g.Index, free, capacity, best.ID.Process.PID, user, best.Returnable.Or(0))
+}
