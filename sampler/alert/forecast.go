@@ -1,0 +1,79 @@
+package alert
+
+import (
+	"vramscope/internal/quantity"
+	"vramscope/sampler/snapshot"
+)
+
+// forecasted is the hysteresis of what a forecaster says: a forecast has to
+// stay for three samples, and to stay away for five.
+func forecasted() hysteresis { return hysteresis{samples: 3, misses: 5} }
+
+// fullIn says that a GPU will be full soon. It is silent while nothing
+// forecasts.
+func (e *Evaluator) fullIn(found []candidate, g *snapshot.GPU) []candidate {
+	if g.FullIn == nil || g.FullIn.Median >= e.thresholds.FullWithin {
+		return found
+	}
+	k := key{kind: snapshot.AlertFullIn, gpuUUID: g.UUID}
+	text := FormatFullIn(*g.FullIn)
+	where := place{gpuUUID: g.UUID}
+	return append(found, candidate{
+		key:        k,
+		hysteresis: forecasted(),
+		soon:       g.FullIn.Median,
+		alert: snapshot.Alert{
+			Kind: snapshot.AlertFullIn, Severity: snapshot.Urgent, GPU: g.Index, GPUUUID: g.UUID, Row: e.grower(where, k),
+			Note: note(text), Message: "GPU " + number(g.Index) + " " + text, Advice: flushAdvice(e.mostReturnable(where)),
+		},
+	})
+}
+
+// grower is the process to name when a GPU fills up: the one that the alert
+// has named before, else the one that grows fastest, else the one that a flush
+// helps most.
+func (e *Evaluator) grower(where place, k key) snapshot.RowID {
+	if row := e.named(k); row != (snapshot.RowID{}) {
+		return row
+	}
+	var fastest *snapshot.Process
+	var rate quantity.Bytes
+	for _, p := range e.at(where) {
+		if r, ok := p.GrowthPerSecond.Value(); ok && r > rate {
+			fastest, rate = p, r
+		}
+	}
+	if fastest == nil {
+		fastest = e.mostReturnable(where)
+	}
+	if fastest == nil {
+		return snapshot.RowID{}
+	}
+	return fastest.ID
+}
+
+// leaks says which processes leak. It is silent while nothing judges trends.
+func (e *Evaluator) leaks(found []candidate, g *snapshot.GPU) []candidate {
+	for _, p := range e.at(place{gpuUUID: g.UUID}) {
+		if p.Trend != snapshot.TrendLeak {
+			continue
+		}
+		short, sentence := "leak", who(p)+" leaks"
+		if rate, ok := p.GrowthPerSecond.Value(); ok && rate > 0 {
+			short += " " + rate.String() + "/s"
+			sentence += " " + rate.String() + "/s"
+		}
+		if p.User != "" {
+			short += ", " + p.User
+		}
+		found = append(found, candidate{
+			key:        key{kind: snapshot.AlertLeak, gpuUUID: g.UUID, row: p.ID},
+			hysteresis: forecasted(),
+			alert: snapshot.Alert{
+				Kind: snapshot.AlertLeak, Severity: snapshot.Notice, GPU: g.Index, GPUUUID: g.UUID, Row: p.ID,
+				Note: note(short), Message: "GPU " + number(g.Index) + ", " + sentence, Advice: flushAdvice(p),
+			},
+		})
+	}
+	return found
+}

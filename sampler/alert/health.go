@@ -1,0 +1,112 @@
+package alert
+
+import (
+	"slices"
+	"strings"
+
+	"vramscope/sampler/snapshot"
+)
+
+// driver says that the driver as a whole cannot be read.
+func (e *Evaluator) driver(found []candidate, snap *snapshot.Snapshot) []candidate {
+	d := &snap.Driver
+	switch d.State {
+	case snapshot.DriverOK, snapshot.DriverStarting, "":
+		return found
+	}
+	message := "no driver"
+	if d.State == snapshot.DriverGone && !d.Since.IsZero() {
+		message = "the driver went away at " + clock(d.Since)
+	}
+	if d.Message != "" {
+		message += " (" + d.Message + ")"
+	}
+	advice := "looking for it again"
+	if d.ProbesAnswering > 0 {
+		advice = "these figures come from the probes alone"
+	}
+	return append(found, candidate{
+		key:        key{kind: snapshot.AlertDriver},
+		hysteresis: hysteresis{samples: 1, misses: 1},
+		alert: snapshot.Alert{
+			Kind: snapshot.AlertDriver, Severity: snapshot.Notice, Since: d.Since,
+			Note: "no driver", Message: message, Advice: advice,
+		},
+	})
+}
+
+// state says that a GPU does not answer. There is nothing to do about it here
+// but to know it, so it is a notice. Where the driver itself is away, that is
+// said once and not for each GPU.
+func (e *Evaluator) state(found []candidate, snap *snapshot.Snapshot, g *snapshot.GPU) []candidate {
+	if g.State == snapshot.GPUOK || g.State == "" || driverAway(snap) {
+		return found
+	}
+	a := snapshot.Alert{Kind: snapshot.AlertLost, Severity: snapshot.Notice, GPU: g.Index, GPUUUID: g.UUID, Since: g.Since}
+	h := hysteresis{samples: 1, misses: 1}
+	since := ""
+	if !g.Since.IsZero() {
+		since = " since " + clock(g.Since)
+	}
+	switch g.State {
+	case snapshot.GPUHanging:
+		a.Kind = snapshot.AlertHanging
+		h.samples = 2 // one late answer is not a hang
+		a.Note = "no answer"
+		a.Message = "GPU " + number(g.Index) + " has not answered" + since
+		a.Advice = "a call is stuck in the driver: dmesg | grep -i NVRM"
+	case snapshot.GPULost:
+		a.Note = "lost"
+		a.Message = "GPU " + number(g.Index) + " lost" + since
+		a.Advice = "it is asked again; dmesg | grep -i NVRM"
+	default:
+		a.Note = "error"
+		a.Message = "GPU " + number(g.Index) + " answers with an error" + since
+		if g.Message != "" {
+			a.Message += " (" + g.Message + ")"
+		}
+		a.Advice = "it is asked again"
+	}
+	if had, ok := g.LastUsed.Value(); ok {
+		a.Note += ", had " + had.String()
+	}
+	return append(found, candidate{key: key{kind: a.Kind, gpuUUID: g.UUID}, hysteresis: h, alert: a})
+}
+
+func driverAway(snap *snapshot.Snapshot) bool {
+	switch snap.Driver.State {
+	case snapshot.DriverOK, snapshot.DriverStarting, "":
+		return false
+	default:
+		return true
+	}
+}
+
+// throttled says that heat or the hardware hold the clocks down for longer
+// than a moment. A power cap does so all the time on a busy GPU and is no news.
+func (e *Evaluator) throttled(found []candidate, g *snapshot.GPU) []candidate {
+	var reasons []string
+	for _, reason := range g.Throttled {
+		if reason != "power" && !slices.Contains(reasons, reason) {
+			reasons = append(reasons, reason)
+		}
+	}
+	if len(reasons) == 0 {
+		return found
+	}
+	slices.Sort(reasons)
+	message := "GPU " + number(g.Index) + " is throttled, " + strings.Join(reasons, " and ")
+	advice := ""
+	if t, ok := g.Temperature.Value(); ok && slices.Contains(reasons, "thermal") {
+		message += ", at " + number(t) + "C"
+		advice = "look at its cooling"
+	}
+	return append(found, candidate{
+		key:        key{kind: snapshot.AlertThrottled, gpuUUID: g.UUID},
+		hysteresis: hysteresis{samples: 3, after: e.thresholds.ThrottledFor, misses: 5, hold: e.thresholds.ThrottledFor},
+		alert: snapshot.Alert{
+			Kind: snapshot.AlertThrottled, Severity: snapshot.Notice, GPU: g.Index, GPUUUID: g.UUID,
+			Note: note("throttled: " + reasons[0]), Message: message, Advice: advice,
+		},
+	})
+}

@@ -1,0 +1,103 @@
+package alert
+
+import (
+	"time"
+
+	"vramscope/sampler/snapshot"
+)
+
+// hysteresis is how long a candidate must have been there before its alert is
+// raised, and away before it is taken down. Both measures have to be met.
+type hysteresis struct {
+	samples int           // consecutive snapshots with it
+	after   time.Duration // since the first of them
+	misses  int           // consecutive snapshots without it
+	hold    time.Duration // since the last with it
+}
+
+// latch is the state of one candidate's hysteresis.
+type latch struct {
+	standing bool
+	hits     int
+	misses   int
+	first    time.Time // of the hits in a row
+	last     time.Time
+	tick     uint64 // the snapshot that last had it
+	newest   candidate
+}
+
+// latch passes the candidates of a snapshot through their latches and returns
+// those whose alerts stand.
+func (e *Evaluator) latch(snap *snapshot.Snapshot, found []candidate) []candidate {
+	for i := range found {
+		c := &found[i]
+		l := e.latches[c.key]
+		if l == nil {
+			l = &latch{}
+			e.latches[c.key] = l
+		}
+		if l.tick == e.tick {
+			continue // the snapshot lists a GPU or a row twice
+		}
+		l.hit(snap.Time, e.tick, *c)
+	}
+	states := make(map[string]snapshot.GPUState, len(snap.GPUs))
+	for i := range snap.GPUs {
+		states[snap.GPUs[i].UUID] = snap.GPUs[i].State
+	}
+	var standing []candidate
+	for k, l := range e.latches {
+		if l.tick != e.tick {
+			l.miss(snap.Time)
+			if !l.standing || e.unfounded(k, states) {
+				delete(e.latches, k)
+				continue
+			}
+		}
+		if l.standing {
+			standing = append(standing, l.newest)
+		}
+	}
+	return standing
+}
+
+func (l *latch) hit(now time.Time, tick uint64, c candidate) {
+	if l.hits == 0 || now.Before(l.first) { // or the clock was set back
+		l.first = now
+	}
+	l.hits++
+	l.misses = 0
+	l.last, l.tick = now, tick
+	h := c.hysteresis
+	if !l.standing && l.hits >= h.samples && now.Sub(l.first) >= h.after {
+		l.standing = true
+	}
+	l.newest = c
+	if l.newest.alert.Since.IsZero() {
+		l.newest.alert.Since = l.first
+	}
+}
+
+// miss notes a snapshot without the candidate. A latch that does not stand
+// starts anew with the next hit.
+func (l *latch) miss(now time.Time) {
+	l.misses++
+	h := l.newest.hysteresis
+	if !l.standing || l.misses >= h.misses && !within(now, l.last, h.hold) {
+		l.standing = false
+		l.hits = 0
+	}
+}
+
+// unfounded reports that an alert has lost what it was about: it speaks of
+// figures of a GPU that does not answer, or of a process that has ended.
+func (e *Evaluator) unfounded(k key, states map[string]snapshot.GPUState) bool {
+	switch k.kind {
+	case snapshot.AlertFullIn, snapshot.AlertLowMemory, snapshot.AlertThrottled:
+		return states[k.gpuUUID] != snapshot.GPUOK
+	case snapshot.AlertLeak:
+		return states[k.gpuUUID] != snapshot.GPUOK || !e.present(k.row)
+	default:
+		return false
+	}
+}

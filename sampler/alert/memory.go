@@ -1,0 +1,148 @@
+package alert
+
+import (
+	"time"
+
+	"vramscope/sampler/snapshot"
+)
+
+// outOfMemory says that an allocator has failed just now, for a minute, also
+// when the process has died of it.
+func (e *Evaluator) outOfMemory(found []candidate, snap *snapshot.Snapshot) []candidate {
+	for id, t := range e.rows {
+		if !within(snap.Time, t.outOfMemory.risen, e.thresholds.OutOfMemoryFor) {
+			continue
+		}
+		times := " x" + decimal(uint64(max(t.outOfMemory.rises, 0)))
+		message := "GPU " + number(t.row.GPU) + " out of memory" + times + ", " + who(t.row)
+		if t.gone {
+			message += ", which has ended"
+		}
+		found = append(found, candidate{
+			key:        key{kind: snapshot.AlertOutOfMemory, gpuUUID: id.GPUUUID, row: id},
+			hysteresis: hysteresis{samples: 1, misses: 1},
+			alert: snapshot.Alert{
+				Kind: snapshot.AlertOutOfMemory, Severity: snapshot.Urgent,
+				GPU: t.row.GPU, GPUUUID: id.GPUUUID, Row: id, Since: t.outOfMemory.risen,
+				Note: note("out of memory" + times), Message: message,
+				Advice: flushAdvice(e.mostReturnable(place{gpuUUID: id.GPUUUID, instance: id.Instance})),
+			},
+		})
+	}
+	return found
+}
+
+const (
+	growthRemembered = time.Minute     // growth counts for so long after it was seen
+	strainRemembered = 2 * time.Minute // and so do retries and out-of-memory events
+	lowReleased      = 1.2             // a standing alert needs so many times the threshold to be free
+)
+
+// lowMemory says that little is free and that something strains for more.
+// Little free memory alone is normal: servers preallocate.
+func (e *Evaluator) lowMemory(found []candidate, snap *snapshot.Snapshot, g *snapshot.GPU) []candidate {
+	if e.thresholds.LowMemoryFraction < 0 {
+		return found
+	}
+	if !g.MIG || len(g.Instances) == 0 {
+		return e.lowPlace(found, snap.Time, g, place{gpuUUID: g.UUID}, &g.Memory, number(g.Index))
+	}
+	for i := range g.Instances {
+		in := &g.Instances[i]
+		where := place{gpuUUID: g.UUID, instance: in.ID}
+		found = e.lowPlace(found, snap.Time, g, where, &in.Memory, number(g.Index)+":"+number(i+1))
+	}
+	return found
+}
+
+func (e *Evaluator) lowPlace(found []candidate, now time.Time, g *snapshot.GPU, where place, m *snapshot.Memory, label string) []candidate {
+	capacity, ok := m.Capacity().Value()
+	if !ok || capacity <= 0 {
+		return found
+	}
+	free, ok := m.Free.Value()
+	if !ok {
+		used, known := m.Used.Value()
+		if !known {
+			return found
+		}
+		free = max(capacity-used, 0)
+	}
+	k := key{kind: snapshot.AlertLowMemory, gpuUUID: g.UUID, instance: where.instance}
+	limit := e.thresholds.LowMemoryFraction * float64(capacity)
+	if l := e.latches[k]; l != nil && l.standing {
+		limit *= lowReleased
+	}
+	if float64(free) >= limit {
+		return found
+	}
+	s := e.strain(now, where, e.named(k))
+	if s.words == "" {
+		return found
+	}
+	a := snapshot.Alert{
+		Kind: snapshot.AlertLowMemory, Severity: s.severity, GPU: g.Index, GPUUUID: g.UUID, Row: s.row,
+		Note:    note(free.String() + " free, " + s.words),
+		Message: "GPU " + label + " has " + free.String() + " free of " + capacity.String() + ", " + s.sentence,
+		Advice:  flushAdvice(e.mostReturnable(where)),
+	}
+	return append(found, candidate{key: k, hysteresis: hysteresis{samples: 3, misses: 5}, alert: a})
+}
+
+// strain is what makes little free memory dangerous.
+type strain struct {
+	severity snapshot.Severity
+	words    string // for the note
+	sentence string
+	row      snapshot.RowID
+}
+
+// strain looks for the worst: an allocator that failed, one that had to retry,
+// a process that grows. Of several processes with the same, the one that an
+// alert has named before, then the one that holds most.
+func (e *Evaluator) strain(now time.Time, where place, named snapshot.RowID) strain {
+	var failed, retried, grown *snapshot.Process
+	anyKnown := false
+	for _, p := range e.at(where) {
+		t := e.rows[p.ID]
+		if p.Used.Known() {
+			anyKnown = true
+		}
+		if within(now, t.outOfMemory.risen, strainRemembered) {
+			failed = larger(failed, p, named)
+		}
+		if within(now, t.retries.risen, strainRemembered) {
+			retried = larger(retried, p, named)
+		}
+		if within(now, t.grew, growthRemembered) {
+			grown = larger(grown, p, named)
+		}
+	}
+	switch {
+	case failed != nil:
+		return strain{snapshot.Urgent, "OOM", who(failed) + " ran out of memory", failed.ID}
+	case retried != nil:
+		return strain{snapshot.Urgent, "retries", who(retried) + " has to retry", retried.ID}
+	case grown != nil:
+		return strain{snapshot.Notice, "growing", who(grown) + " grows", grown.ID}
+	}
+	gpu := e.gpus[where.gpuUUID]
+	if !anyKnown && !where.instance.MIG && within(now, gpu.grew, growthRemembered) {
+		return strain{snapshot.Notice, "growing", "and it grows", snapshot.RowID{}}
+	}
+	return strain{}
+}
+
+// larger keeps the row to name: the one named before, else the larger.
+func larger(best, p *snapshot.Process, named snapshot.RowID) *snapshot.Process {
+	switch {
+	case best == nil || p.ID == named:
+		return p
+	case best.ID == named:
+		return best
+	}
+	if p.Used.Or(-1) > best.Used.Or(-1) {
+		return p
+	}
+	return best
+}

@@ -1,0 +1,70 @@
+package alert
+
+import "vramscope/sampler/snapshot"
+
+// place is a GPU, or with an instance a part of one.
+type place struct {
+	gpuUUID  string
+	instance snapshot.InstanceID
+}
+
+// at lists the rows of a place in this snapshot. The result holds until the
+// next call.
+func (e *Evaluator) at(where place) []*snapshot.Process {
+	g := e.gpus[where.gpuUUID]
+	switch {
+	case g == nil:
+		return nil
+	case !where.instance.MIG:
+		return g.rows
+	}
+	e.found = e.found[:0]
+	for _, p := range g.rows {
+		if p.ID.Instance == where.instance {
+			e.found = append(e.found, p)
+		}
+	}
+	return e.found
+}
+
+// present reports whether a row is in this snapshot.
+func (e *Evaluator) present(id snapshot.RowID) bool {
+	t := e.rows[id]
+	return t != nil && !t.gone
+}
+
+// named is the row that an alert names already, zero where there is none or it
+// has gone: while an alert stands it does not change its subject.
+func (e *Evaluator) named(k key) snapshot.RowID {
+	if l := e.latches[k]; l != nil && e.present(l.newest.alert.Row) {
+		return l.newest.alert.Row
+	}
+	return snapshot.RowID{}
+}
+
+// mostReturnable is the row of a place whose flush returns most, nil where
+// none returns anything.
+func (e *Evaluator) mostReturnable(where place) *snapshot.Process {
+	var best *snapshot.Process
+	for _, p := range e.at(where) {
+		if returns(p) && (best == nil || p.Returnable.Or(0) > best.Returnable.Or(0)) {
+			best = p
+		}
+	}
+	return best
+}
+
+// returns reports whether a flush of p gives memory back. A silent probe does
+// not hear of it.
+func returns(p *snapshot.Process) bool {
+	silent := p.Probe != nil && p.Probe.State == snapshot.ProbeSilent
+	return p.Returnable.Or(0) > 0 && !silent && !p.ID.Process.Foreign()
+}
+
+// flushAdvice says what a flush of p would give, if it gives anything.
+func flushAdvice(p *snapshot.Process) string {
+	if p == nil || !returns(p) {
+		return ""
+	}
+	return "F on " + number(p.ID.Process.PID) + " returns " + p.Returnable.Or(0).String()
+}

@@ -1,0 +1,99 @@
+package alert
+
+import (
+	"strconv"
+	"time"
+	"unicode/utf8"
+
+	"vramscope/sampler/snapshot"
+)
+
+// noteCells is the room for a note at the end of a GPU line.
+const noteCells = 22
+
+// note makes a text fit there. What the rules write is single cells; a user's
+// name may be anything, and is cleaned by whoever draws it.
+func note(text string) string {
+	if utf8.RuneCountInString(text) <= noteCells {
+		return text
+	}
+	return string([]rune(text)[:noteCells-1]) + "…"
+}
+
+// FormatFullIn writes "full in 4m10s (3m–6m)" in at most 22 cells: the bounds
+// are rounded outward to minutes, an end further off than 99 minutes is open
+// ("3m+"), and from ten minutes on the median is in minutes too.
+func FormatFullIn(f snapshot.FullIn) string {
+	if f.Median <= 0 {
+		return "full"
+	}
+	const open = 99
+	earliest := int(max(min(f.Earliest, f.Median), 0) / time.Minute)
+	latest := int((max(f.Latest, f.Median) + time.Minute - 1) / time.Minute)
+	bounds := number(min(earliest, open)) + "m"
+	if f.Latest <= 0 || latest > open {
+		bounds += "+"
+	} else {
+		bounds += "–" + number(latest) + "m"
+	}
+	return "full in " + untilFull(f.Median) + " (" + bounds + ")"
+}
+
+func untilFull(d time.Duration) string {
+	if d < 10*time.Minute {
+		return duration(d)
+	}
+	switch minutes := int(d.Round(time.Minute) / time.Minute); {
+	case minutes < 100:
+		return number(minutes) + "m"
+	default:
+		return duration(d)
+	}
+}
+
+// duration writes at most two units in at most six cells: "58s", "4m10s",
+// "2h23m", "1d06h", "41d".
+func duration(d time.Duration) string {
+	d = max(d, 0)
+	switch s := int(d / time.Second); {
+	case s < 60:
+		return number(s) + "s"
+	case s < 3600:
+		return number(s/60) + "m" + twoDigits(s%60) + "s"
+	case s < 24*3600:
+		return number(s/3600) + "h" + twoDigits(s/60%60) + "m"
+	case s < 100*24*3600:
+		return number(s/86400) + "d" + twoDigits(s/3600%24) + "h"
+	default:
+		return number(s/86400) + "d"
+	}
+}
+
+func twoDigits(n int) string {
+	if n < 10 {
+		return "0" + number(n)
+	}
+	return number(n)
+}
+
+// clock is the time of day, for what happened within the last hours.
+func clock(t time.Time) string { return t.Format(time.TimeOnly) }
+
+func number(n int) string     { return strconv.Itoa(n) }
+func decimal(n uint64) string { return strconv.FormatUint(n, 10) }
+
+// counted is "1 error", "2 errors".
+func counted(n uint64, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return decimal(n) + " " + what + "s"
+}
+
+// who names a process: "PID 2963112 carol".
+func who(p *snapshot.Process) string {
+	if p.User == "" {
+		return "PID " + number(p.ID.Process.PID)
+	}
+	return "PID " + number(p.ID.Process.PID) + " " + p.User
+}

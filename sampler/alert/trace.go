@@ -1,0 +1,160 @@
+package alert
+
+import (
+	"time"
+
+	"vramscope/internal/quantity"
+	"vramscope/sampler/snapshot"
+)
+
+// rowTrace is what is remembered of a row: what cannot be seen in a single
+// snapshot.
+type rowTrace struct {
+	tick  uint64 // of the snapshot that last had it
+	gone  bool   // it has ended
+	since time.Time
+	row   *snapshot.Process // as last seen
+
+	outOfMemory counter
+	retries     counter
+	growth      growth
+	grew        time.Time // when it was last seen growing, its start-up excepted
+}
+
+// gpuTrace is the same of a GPU.
+type gpuTrace struct {
+	tick   uint64
+	rows   []*snapshot.Process // those of this snapshot
+	young  bool                // one of them has started only just now
+	growth growth
+	grew   time.Time
+	errors errorCount
+}
+
+// counter watches a count that only a restart makes smaller.
+type counter struct {
+	known  bool
+	value  int64
+	rises  int64 // by how much it has risen in the present series of rises
+	risen  time.Time
+	series time.Duration // rises closer together than this are one series
+}
+
+func (c *counter) add(now time.Time, count quantity.Optional[int64]) {
+	v, ok := count.Value()
+	if !ok {
+		return
+	}
+	if c.known && v > c.value {
+		if !within(now, c.risen, c.series) {
+			c.rises = 0
+		}
+		c.rises += v - c.value
+		c.risen = now
+	}
+	c.known, c.value = true, v
+}
+
+// warmUp is how long after its start a process may grow without being said to:
+// it loads what it needs.
+const warmUp = 5 * time.Minute
+
+// trace takes a snapshot into what is remembered, before the rules look.
+func (e *Evaluator) trace(snap *snapshot.Snapshot) {
+	for _, g := range e.gpus {
+		clear(g.rows)
+		g.rows, g.young = g.rows[:0], false
+	}
+	for i := range snap.Rows {
+		e.traceRow(snap.Time, &snap.Rows[i])
+	}
+	e.traceEnded(snap)
+	for i := range snap.GPUs {
+		e.traceGPU(snap.Time, &snap.GPUs[i])
+	}
+	for uuid, g := range e.gpus {
+		if g.tick != e.tick {
+			delete(e.gpus, uuid)
+		}
+	}
+}
+
+func (e *Evaluator) traceRow(now time.Time, p *snapshot.Process) {
+	t := e.rows[p.ID]
+	if t == nil {
+		t = &rowTrace{since: now}
+		t.outOfMemory.series = e.thresholds.OutOfMemoryFor
+		e.rows[p.ID] = t
+	}
+	if t.tick == e.tick {
+		return // listed twice
+	}
+	t.tick, t.gone, t.row = e.tick, false, p
+	if p.Probe != nil {
+		t.outOfMemory.add(now, p.Probe.OutOfMemoryCount)
+		t.retries.add(now, p.Probe.AllocRetries)
+	}
+	if used, ok := p.Used.Value(); ok {
+		t.growth.add(now, used)
+		if t.growth.growing() && !t.young(now) {
+			t.grew = now
+		}
+	}
+	g := e.gpu(p.ID.GPUUUID)
+	g.rows = append(g.rows, p)
+	g.young = g.young || t.young(now)
+}
+
+// young reports that a process has started only just now, or may have.
+func (t *rowTrace) young(now time.Time) bool {
+	if t.row.Started.IsZero() {
+		return now.Sub(t.since) < warmUp
+	}
+	return now.Sub(t.row.Started) < warmUp
+}
+
+// traceEnded looks at the last words of processes that are gone: one that runs
+// out of memory and dies of it tells in its last report, if at all.
+func (e *Evaluator) traceEnded(snap *snapshot.Snapshot) {
+	for id, t := range e.rows {
+		if t.tick == e.tick {
+			continue
+		}
+		if !t.gone {
+			t.gone = true
+			for i := range snap.Gone {
+				if g := &snap.Gone[i]; g.Last.ID == id {
+					t.outOfMemory.add(snap.Time, g.OutOfMemoryCount)
+					break
+				}
+			}
+		}
+		if !within(snap.Time, t.outOfMemory.risen, e.thresholds.OutOfMemoryFor) {
+			delete(e.rows, id)
+		}
+	}
+}
+
+func (e *Evaluator) gpu(uuid string) *gpuTrace {
+	g := e.gpus[uuid]
+	if g == nil {
+		g = &gpuTrace{}
+		e.gpus[uuid] = g
+	}
+	g.tick = e.tick
+	return g
+}
+
+func (e *Evaluator) traceGPU(now time.Time, g *snapshot.GPU) {
+	t := e.gpu(g.UUID)
+	if g.State != snapshot.GPUOK {
+		return
+	}
+	t.errors.add(now, g.ECC.Uncorrected)
+	if used, ok := g.Memory.Used.Value(); ok {
+		t.growth.add(now, used)
+		if t.growth.growing() && !t.young {
+			t.grew = now
+		}
+	}
+}
