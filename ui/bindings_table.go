@@ -13,7 +13,7 @@ func bindingTable() []binding {
 		{id: keyUp, scope: everywhere, group: groupMove, Binding: on("↑ ↓  j k", "row", "up", "k"),
 			asciiKeys: "Up Dn j k"},
 		{id: keyDown, scope: everywhere, Binding: on("", "", "down", "j"),
-			hints: []hint{{inDetail, 2, 2, "j k", "next process"}, {inOverlay, 2, 2, "j k", "scroll"}}},
+			hints: []hint{{inDetail, 2, 2, "j k", "next process"}, {inOverlay, 2, 2, "j k", "move"}}},
 		{id: keyPageUp, scope: everywhere, group: groupMove, Binding: on("PgUp PgDn", "page", "pgup", "ctrl+b")},
 		{id: keyPageDown, scope: everywhere, Binding: on("", "", "pgdown", "ctrl+f")},
 		{id: keyHome, scope: everywhere, group: groupMove, Binding: on("Home End", "ends (g G)", "home", "g")},

@@ -33,7 +33,7 @@ type button struct {
 	key, does string
 }
 
-// Dialogs are as wide as the drawings where there is room, and centred.
+// A dialog is as wide as the drawings where there is room, and centred.
 const dialogWidth = 80
 
 // height is how many lines the dialog has at best.

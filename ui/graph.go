@@ -24,6 +24,7 @@ type graph struct {
 	running bool          // at is now; else the screen is frozen or in the past
 
 	interval time.Duration // between samples: a pause up to this long is no gap
+	ahead    time.Duration // what of the width a forecast takes; Render decides it
 }
 
 // graphSubject is what the graph is about.
@@ -57,11 +58,12 @@ func (g graph) Render(width, height int) []string {
 	if rows < 2 || columns < 8 {
 		return filled([]string{g.title(width, false, quantity.GiB)}, width, height)
 	}
+	g.ahead = g.horizon(columns)
 	curves := g.curves(columns)
 	scale := scaleOf(curves, rows)
 	lines := make([]string, 0, height)
 	lines = append(lines, g.title(width, len(curves.median) > 0, scale.unit))
-	lines = append(lines, plot(g.look, curves, scale, g.axis(curves.ahead, columns), width)...)
+	lines = append(lines, plot(g.look, curves, scale, g.axis(columns), width)...)
 	if !curves.any {
 		lines[1+rows/2] = g.nothing(width)
 	}
@@ -82,16 +84,20 @@ func (g graph) windowFor(height int) time.Duration {
 }
 
 // horizon is how far ahead a forecast is drawn: as far as the window goes
-// back, but not past the last horizon worth drawing at that scale.
-func (g graph) horizon() time.Duration {
+// back, but not past the last horizon worth drawing at that scale. Without a
+// forecast, or where "now" could not be labelled, the past has the whole width.
+func (g graph) horizon(columns int) time.Duration {
+	ahead := 15 * time.Minute
 	switch {
+	case len(g.subject.predicted) == 0 || !g.subject.used.Known() || g.window > 2*time.Hour:
+		return 0
 	case g.window <= 10*time.Minute:
-		return 5 * time.Minute
-	case g.window <= 2*time.Hour:
-		return 15 * time.Minute
-	default:
+		ahead = min(g.window, 5*time.Minute)
+	}
+	if ticksFor(g.window, ahead, columns) == 0 {
 		return 0
 	}
+	return ahead
 }
 
 // title is "── GPU 3 used, 5m back and 5m ahead ──── ─ used  - median … ──".
@@ -104,7 +110,7 @@ func (g graph) title(width int, forecast bool, unit quantity.Bytes) string {
 	}
 	name += ", " + shortSpan(g.window) + " back"
 	if forecast {
-		name += " and " + shortSpan(g.horizon()) + " ahead"
+		name += " and " + shortSpan(g.ahead) + " ahead"
 	}
 	return titledRule(g.look, width, name, s.Title, g.legend(width-cellsOf(name)-10, forecast, glyphs))
 }

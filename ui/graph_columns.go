@@ -21,12 +21,9 @@ type curves struct {
 // curves reads the history and spreads the forecast over so many columns.
 // Without a forecast the history has the whole width.
 func (g graph) curves(columns int) curves {
-	c := curves{capacity: math.NaN()}
+	c := curves{capacity: math.NaN(), ahead: g.ahead}
 	if capacity, ok := g.subject.capacity.Value(); ok && capacity > 0 {
 		c.capacity = float64(capacity)
-	}
-	if len(g.subject.predicted) > 0 && g.subject.used.Known() {
-		c.ahead = g.horizon()
 	}
 	// The curve's last point stands in the column of "now".
 	now := columns - 1

@@ -30,25 +30,39 @@ type timeAxis struct {
 
 // tickSteps are the round distances between two labels.
 var tickSteps = [...]time.Duration{
-	time.Minute, 2 * time.Minute, 5 * time.Minute, 10 * time.Minute, 15 * time.Minute, 30 * time.Minute,
+	10 * time.Second, 15 * time.Second, 30 * time.Second, time.Minute, 2 * time.Minute, 5 * time.Minute, 10 * time.Minute, 15 * time.Minute, 30 * time.Minute,
 	time.Hour, 2 * time.Hour, 3 * time.Hour, 4 * time.Hour, 6 * time.Hour, 12 * time.Hour,
 }
 
-// cellsPerTick keeps a blank between "-10m" and "-9m".
-const cellsPerTick = 7
+// tickCells is what a label takes with a blank: "-10m", and "-1m30s" where the
+// ticks are closer than a minute.
+func tickCells(step time.Duration) int {
+	if step < time.Minute {
+		return 9
+	}
+	return 7
+}
 
-// axis chooses the ticks: as many as fit, at round times, one of them at now.
-func (g graph) axis(ahead time.Duration, columns int) timeAxis {
-	a := timeAxis{from: -g.window, to: ahead, ticks: 2, moment: "now"}
+// ticksFor is how many ticks fit at round times, one of them at now; 0 where
+// no round distance does.
+func ticksFor(window, ahead time.Duration, columns int) int {
+	for _, step := range tickSteps {
+		if step < time.Minute && window >= 3*time.Minute {
+			continue
+		}
+		n := int((window + ahead) / step)
+		if window%step == 0 && ahead%step == 0 && n*tickCells(step) < columns {
+			return n + 1
+		}
+	}
+	return 0
+}
+
+// axis is the time axis of so many columns.
+func (g graph) axis(columns int) timeAxis {
+	a := timeAxis{from: -g.window, to: g.ahead, ticks: max(ticksFor(g.window, g.ahead, columns), 2), moment: "now"}
 	if !g.running {
 		a.moment = "then"
-	}
-	for _, step := range tickSteps {
-		n := int((g.window + ahead) / step)
-		if g.window%step == 0 && ahead%step == 0 && n*cellsPerTick < columns {
-			a.ticks = n + 1
-			break
-		}
 	}
 	return a
 }

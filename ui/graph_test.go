@@ -156,6 +156,23 @@ func TestGraphInThePastDoesNotSayNow(t *testing.T) {
 	}
 }
 
+func TestGraphLabelsNowAtEveryWindow(t *testing.T) {
+	for _, window := range []time.Duration{
+		30 * time.Second, time.Minute, 2 * time.Minute, 5 * time.Minute, 10 * time.Minute, 30 * time.Minute, 2 * time.Hour, 24 * time.Hour,
+	} {
+		for _, width := range []int{60, 80, 120, 200} {
+			g := leakGraph(testLook(t, "", false), time.Hour, true)
+			g.window = window
+			lines := g.Render(width, 12)
+			checkCells(t, lines, width, 12)
+			labels := lines[len(lines)-1]
+			if !strings.Contains(labels, "now") || !strings.Contains(labels, "-"+shortSpan(window)) {
+				t.Errorf("%s at %d: %q", window, width, labels)
+			}
+		}
+	}
+}
+
 func TestGraphSaysWhenThereIsNothing(t *testing.T) {
 	g := leakGraph(testLook(t, "", false), 0, false)
 	g.history = nil
