@@ -5,10 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/signal"
 	"sync"
 	"sync/atomic"
-	"syscall"
 	"time"
 
 	tea "charm.land/bubbletea/v2"
@@ -41,7 +39,7 @@ const endPatience = 800 * time.Millisecond
 //	signals, hang-up, crash ── end(why) ──→ cancels the loop ; watchdog
 func Run(ctx context.Context, options Options) error {
 	options = options.withDefaults()
-	r := &run{options: options, exit: os.Exit, drained: make(chan struct{}, 1), stops: make(chan os.Signal, 1)}
+	r := &run{options: options, exit: os.Exit, drained: make(chan struct{}, 1)}
 	return r.run(ctx)
 }
 
@@ -54,7 +52,7 @@ type run struct {
 	cancel   context.CancelCauseFunc
 	drained  chan struct{} // the output was stalled and is no longer
 	lost     atomic.Bool   // bytes were dropped meanwhile
-	stops    chan os.Signal
+	signals  *signals
 }
 
 // errQuit ends a run that was asked to end: a signal, a closed terminal.
@@ -72,6 +70,8 @@ func (r *run) run(parent context.Context) error {
 	if err != nil {
 		return err
 	}
+	r.signals = catchSignals()
+	defer r.signals.release()
 	m, err := newModel(r.options, r.terminal.traits)
 	if err != nil {
 		return err
@@ -79,7 +79,7 @@ func (r *run) run(parent context.Context) error {
 	m.crashes = caught
 	m.end = func() { cancel(errQuit) }
 	m.stalled = r.terminal.output.Stalled
-	m.suspension = &suspension{terminal: r.terminal, sampling: r.options.Sampling, stop: r.stop}
+	m.suspension = &suspension{terminal: r.terminal, sampling: r.options.Sampling, stop: stopGroup}
 	if err := r.terminal.raw(); err != nil {
 		return err
 	}
@@ -188,39 +188,21 @@ func (r *run) noteDrained(lost bool) {
 	}
 }
 
-// obey does what signals ask for. A closed SSH session sends SIGHUP: it must
-// leave no orphan behind. SIGTSTP from outside does what Ctrl+Z does, because
-// its default would stop the program with the terminal in raw mode; SIGCONT
-// after a SIGSTOP, which nothing can catch, takes the terminal back.
+// obey does what signals ask for.
 func (r *run) obey(ctx context.Context) {
-	ends := make(chan os.Signal, 4)
-	signal.Notify(ends, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT)
-	defer signal.Stop(ends)
-	signal.Notify(r.stops, syscall.SIGTSTP)
-	defer signal.Stop(r.stops)
-	continued := make(chan os.Signal, 1)
-	signal.Notify(continued, syscall.SIGCONT)
-	defer signal.Stop(continued)
 	for {
 		select {
 		case <-ctx.Done():
 			return
-		case <-ends:
+		case <-r.signals.ends:
 			r.cancel(errQuit)
 			return
-		case <-r.stops:
+		case <-r.signals.stops:
 			r.program.Send(suspendMsg{})
-		case <-continued:
+		case <-r.signals.continues:
 			r.program.Send(continuedMsg{})
 		}
 	}
-}
-
-// stop stops the process group with the signal's own effect.
-func (r *run) stop() error {
-	signal.Reset(syscall.SIGTSTP)
-	defer signal.Notify(r.stops, syscall.SIGTSTP)
-	return stopGroup()
 }
 
 // watch is the last resort: when the end has been asked for and does not come,

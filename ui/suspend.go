@@ -1,12 +1,18 @@
 package ui
 
 import (
+	"bytes"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"os/signal"
+	"strconv"
+	"strings"
 	"syscall"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // suspension is Ctrl+Z: the terminal is handed back as it was found, the driver
@@ -15,19 +21,15 @@ import (
 // Bubble Tea runs it with its own hold on the terminal released. Its built-in
 // suspension waits for SIGCONT without end, but where no shell could continue
 // the program (it leads its session, as under `docker run` or `tmux new`) the
-// kernel ignores the stop, and the program would hang.
+// kernel ignores the stop, and the program would wait for ever.
 type suspension struct {
 	terminal *terminal
 	sampling Sampling // may be nil
 	stop     func() error
 }
 
-// errNotStopped: the kernel did not stop the process.
-var errNotStopped = errors.New("nothing to go back to: no shell started this")
-
-// stopPatience is how long a stop may take to arrive. A process that has been
-// stopped does not count the time, so this passes only in one that has not.
-const stopPatience = 200 * time.Millisecond
+// errNotStopped is why a program is not stopped: nobody could continue it.
+var errNotStopped = errors.New("no shell to go back to")
 
 // releasePatience is how long Ctrl+Z waits for the driver, whose calls can hang.
 const releasePatience = 300 * time.Millisecond
@@ -69,20 +71,73 @@ func (s *suspension) SetStdin(io.Reader)  {}
 func (s *suspension) SetStdout(io.Writer) {}
 func (s *suspension) SetStderr(io.Writer) {}
 
-// stopGroup stops the whole process group, as the terminal driver does for
-// Ctrl+Z, so that a wrapper script stops with the program. It returns when the
-// program has been continued.
+// stopGroup stops the whole process group, so that a wrapper script stops with
+// the program, and returns when it has been continued.
+//
+// It sends SIGSTOP: once a Go program has caught SIGTSTP, as this one has, the
+// runtime keeps its handler, and the signal's own effect is not to be had.
 func stopGroup() error {
+	if orphaned() {
+		return errNotStopped
+	}
 	continued := make(chan os.Signal, 1)
 	signal.Notify(continued, syscall.SIGCONT)
 	defer signal.Stop(continued)
-	if err := syscall.Kill(0, syscall.SIGTSTP); err != nil {
-		return err
+	if err := syscall.Kill(0, syscall.SIGSTOP); err != nil {
+		return fmt.Errorf("stopping: %w", err)
 	}
+	// The stop reaches this thread a moment after the call has returned.
 	select {
 	case <-continued:
-		return nil
 	case <-time.After(stopPatience):
-		return errNotStopped
 	}
+	return nil
+}
+
+// stopPatience is how long a stop may take to arrive. A process that has been
+// stopped finds it over when it is continued.
+const stopPatience = time.Second
+
+// orphaned reports whether no shell waits for the program: whether among its
+// ancestors, as far as they are in its process group, none has a parent in the
+// same session but another group. The kernel ignores SIGTSTP then (POSIX.1,
+// "orphaned process group"); SIGSTOP it would obey, for good.
+func orphaned() bool {
+	group, err := unix.Getpgid(0)
+	if err != nil {
+		return true
+	}
+	session, err := unix.Getsid(0)
+	if err != nil {
+		return true
+	}
+	for parent := os.Getppid(); parent > 0; parent = parentOf(parent) {
+		parentGroup, err := unix.Getpgid(parent)
+		if err != nil {
+			return true // outside our pid namespace, or gone
+		}
+		if parentGroup != group {
+			parentSession, err := unix.Getsid(parent)
+			return err != nil || parentSession != session
+		}
+	}
+	return true
+}
+
+// parentOf is the parent of a process, 0 where /proc does not tell.
+func parentOf(pid int) int {
+	stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
+	if err != nil {
+		return 0
+	}
+	// "pid (name, which may contain anything) state ppid …"
+	fields := strings.Fields(string(stat[bytes.LastIndexByte(stat, ')')+1:]))
+	if len(fields) < 2 {
+		return 0
+	}
+	parent, err := strconv.Atoi(fields[1])
+	if err != nil {
+		return 0
+	}
+	return parent
 }

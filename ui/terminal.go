@@ -171,7 +171,7 @@ const flushPatience = 250 * time.Millisecond
 // done: what is queued is thrown away to make room for the sequences that
 // switch the modes off, so that whoever reads on finds an ordinary screen.
 func (t *terminal) abandon() {
-	t.output.Discard()
+	t.output.Interrupt()
 	// TCFLSH with TCOFLUSH is tcflush(3); it fails only on what is no terminal.
 	_ = unix.IoctlSetInt(int(t.output.Fd()), unix.TCFLSH, unix.TCOFLUSH)
 	t.leave(true)

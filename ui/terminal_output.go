@@ -1,10 +1,14 @@
 package ui
 
 import (
+	"errors"
 	"io"
 	"os"
+	"strconv"
 	"sync"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // terminalOutput writes to the terminal from a goroutine of its own, so that
@@ -22,7 +26,8 @@ import (
 //
 // It is a term.File, which is how Bubble Tea recognises a terminal.
 type terminalOutput struct {
-	file     *os.File
+	file     *os.File // whose descriptor is asked for size and modes
+	device   *os.File // the same terminal, opened anew so that a write can be given up
 	patience time.Duration
 	drained  func(lost bool) // called without the lock, from the writing goroutine
 	failed   func(error)     // as drained; once
@@ -49,6 +54,7 @@ const (
 func newTerminalOutput(file *os.File, drained func(lost bool), failed func(error)) *terminalOutput {
 	o := &terminalOutput{
 		file:     file,
+		device:   reopened(file),
 		patience: outputPatience,
 		drained:  drained,
 		failed:   failed,
@@ -57,6 +63,28 @@ func newTerminalOutput(file *os.File, drained func(lost bool), failed func(error
 	}
 	go o.run()
 	return o
+}
+
+// reopened opens the terminal a second time, for writes that can be given up.
+// The descriptor that the program was started with is shared with the shell,
+// so it cannot be made non-blocking. Where the terminal cannot be opened (it
+// may belong to another user, after su) the first descriptor has to do.
+func reopened(file *os.File) *os.File {
+	path := "/proc/self/fd/" + strconv.Itoa(int(file.Fd()))
+	// TIOCGSID answers for the controlling terminal alone, and that one can
+	// always be opened.
+	if _, err := unix.IoctlGetInt(int(file.Fd()), unix.TIOCGSID); err == nil {
+		path = "/dev/tty"
+	}
+	device, err := os.OpenFile(path, os.O_WRONLY|unix.O_NOCTTY|unix.O_NONBLOCK, 0)
+	if err != nil {
+		return file
+	}
+	if err := device.SetWriteDeadline(time.Time{}); err != nil {
+		_ = device.Close() // nothing was written to it
+		return file
+	}
+	return device
 }
 
 // Write implements io.Writer. It fails only when the terminal is gone.
@@ -109,15 +137,24 @@ func (o *terminalOutput) Flush(patience time.Duration) bool {
 	return taken == nil || o.await(taken, patience)
 }
 
-// Discard forgets what has not been handed to the kernel yet.
-func (o *terminalOutput) Discard() {
+// Interrupt gives up what is being written and forgets what is pending. It
+// reports false where a write that the terminal does not take cannot be given up.
+func (o *terminalOutput) Interrupt() bool {
 	o.mu.Lock()
-	defer o.mu.Unlock()
 	o.pending = nil
+	o.mu.Unlock()
+	if o.device == o.file {
+		return false
+	}
+	if err := o.device.SetWriteDeadline(time.Now()); err != nil {
+		return false
+	}
+	given := o.Flush(flushPatience)
+	return o.device.SetWriteDeadline(time.Time{}) == nil && given
 }
 
-// Stop ends the goroutine as soon as it is not in a write; it does not wait
-// for one that the terminal does not take, because nothing can end that.
+// Stop ends the goroutine. It does not wait for a write that the terminal does
+// not take and that cannot be given up.
 func (o *terminalOutput) Stop() {
 	o.mu.Lock()
 	if !o.closed {
@@ -128,6 +165,9 @@ func (o *terminalOutput) Stop() {
 	o.mu.Unlock()
 	if idle {
 		<-o.finished
+		if o.device != o.file {
+			_ = o.device.Close() // all has been written
+		}
 	}
 }
 
@@ -150,7 +190,7 @@ func (o *terminalOutput) run() {
 	o.drain()
 }
 
-// drain writes until nothing is pending.
+// drain writes until nothing is pending, or the terminal is gone.
 func (o *terminalOutput) drain() {
 	for {
 		o.mu.Lock()
@@ -162,9 +202,13 @@ func (o *terminalOutput) drain() {
 		}
 		o.mu.Unlock()
 
-		_, err := o.file.Write(batch)
+		_, err := o.device.Write(batch)
 
 		o.mu.Lock()
+		if errors.Is(err, os.ErrDeadlineExceeded) {
+			o.lost = true
+			err = nil
+		}
 		if err != nil && o.err == nil {
 			o.err = err
 			o.settle()

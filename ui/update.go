@@ -51,7 +51,7 @@ func (m *model) update(msg tea.Msg) (changed bool, cmd tea.Cmd) {
 		return false, m.suspend()
 	case resumedMsg:
 		if errors.Is(msg.err, errNotStopped) {
-			m.say("cannot suspend: " + msg.err.Error())
+			m.say("cannot suspend: there is " + msg.err.Error())
 		}
 		return true, nil
 	case continuedMsg:

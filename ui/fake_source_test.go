@@ -1,0 +1,139 @@
+package ui
+
+import (
+	"sync"
+	"time"
+
+	"vramscope/internal/process"
+	"vramscope/internal/quantity"
+	"vramscope/sampler/snapshot"
+)
+
+// fakeSource publishes what a test tells it to, as the sampler would.
+type fakeSource struct {
+	mu        sync.Mutex
+	latest    *snapshot.Snapshot
+	updates   chan struct{}
+	interval  time.Duration
+	suspended int
+	resumed   int
+}
+
+func newFakeSource(first *snapshot.Snapshot) *fakeSource {
+	s := &fakeSource{updates: make(chan struct{}, 1)}
+	if first != nil {
+		s.publish(first)
+	}
+	return s
+}
+
+func (s *fakeSource) publish(next *snapshot.Snapshot) {
+	s.mu.Lock()
+	s.latest = next
+	s.mu.Unlock()
+	select {
+	case s.updates <- struct{}{}:
+	default:
+	}
+}
+
+func (s *fakeSource) Latest() *snapshot.Snapshot {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.latest
+}
+
+func (s *fakeSource) Updates() <-chan struct{} { return s.updates }
+
+func (s *fakeSource) SetInterval(interval time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.interval = interval
+}
+
+func (s *fakeSource) Suspend() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.suspended++
+}
+
+func (s *fakeSource) Resume() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.resumed++
+}
+
+// fakeHistory remembers nothing but the moments it is given, newest last.
+type fakeHistory struct{ moments []*snapshot.Snapshot }
+
+func (h fakeHistory) At(t time.Time) (*snapshot.Snapshot, bool) {
+	for i := len(h.moments) - 1; i >= 0; i-- {
+		if !h.moments[i].Time.After(t) {
+			past := *h.moments[i]
+			past.Past = true
+			return &past, true
+		}
+	}
+	return nil, false
+}
+
+func (h fakeHistory) Series(_ snapshot.SeriesKey, from, to time.Time, buckets int) []snapshot.Point {
+	points := make([]snapshot.Point, buckets)
+	for i := range points {
+		points[i].Time = from.Add(to.Sub(from) * time.Duration(i+1) / time.Duration(buckets))
+	}
+	return points
+}
+
+func (h fakeHistory) Span() (oldest, newest time.Time) {
+	if len(h.moments) == 0 {
+		return time.Time{}, time.Time{}
+	}
+	return h.moments[0].Time, h.moments[len(h.moments)-1].Time
+}
+
+func (h fakeHistory) Events(int) []snapshot.Event { return nil }
+
+// noon is when the small box begins to live.
+func noon() time.Time { return time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC) }
+
+// smallBox is a box of so many GPUs with so many processes on each, at the
+// given second of its life: memory moves a little each second.
+func smallBox(gpus, processes, second int) *snapshot.Snapshot {
+	s := &snapshot.Snapshot{
+		Sequence: uint64(second) + 1,
+		Time:     noon().Add(time.Duration(second) * time.Second),
+		Interval: time.Second,
+		Host:     snapshot.Host{Name: "h100-03", User: "root"},
+		Driver:   snapshot.Driver{Version: "550.163.01", CUDAVersion: "12.4", State: snapshot.DriverOK},
+	}
+	known := func(b quantity.Bytes) snapshot.Bytes { return quantity.From(b, quantity.Driver) }
+	for g := range gpus {
+		uuid := "GPU-0000000" + string(rune('0'+g))
+		var used quantity.Bytes
+		for p := range processes {
+			size := quantity.Bytes(p+1)*quantity.GiB + quantity.Bytes((second*7+g*3+p)%50)*10*quantity.MiB
+			used += size
+			s.Rows = append(s.Rows, snapshot.Process{
+				ID: snapshot.RowID{
+					Process: process.Identity{PID: 1000 + g*100 + p, StartTime: uint64(1 + p), Namespace: 1},
+					GPUUUID: uuid,
+				},
+				GPU: g, User: []string{"alice", "bob", "root"}[p%3], Name: "python",
+				Command: []string{"python", "train.py", "--rank", string(rune('a' + p))},
+				Type:    "C", Used: known(size),
+			})
+		}
+		s.GPUs = append(s.GPUs, snapshot.GPU{
+			Index: g, UUID: uuid, Name: "NVIDIA H100 80GB HBM3", State: snapshot.GPUOK,
+			Memory: snapshot.Memory{
+				Total: known(80 * quantity.GiB), Used: known(used),
+				Free: known(79*quantity.GiB - used), Reserved: known(quantity.GiB),
+			},
+			Parts:        snapshot.Parts{Unknown: known(used)},
+			Utilization:  quantity.From((second*3+g)%100, quantity.Driver),
+			ProcessCount: quantity.From(processes, quantity.Driver),
+		})
+	}
+	return s
+}

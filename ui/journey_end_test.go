@@ -1,0 +1,165 @@
+package ui
+
+import (
+	"os"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/charmbracelet/x/ansi"
+)
+
+// However the program ends, it ends soon and leaves the terminal as it was.
+func TestEveryEndRestoresTheTerminal(t *testing.T) {
+	for name, end := range map[string]func(*monitor){
+		"q":       func(m *monitor) { m.press("q") },
+		"F10":     func(m *monitor) { m.press("\x1b[21~") },
+		"Ctrl-C":  func(m *monitor) { m.press("\x03") },
+		"SIGTERM": func(m *monitor) { m.signal(syscall.SIGTERM) },
+		"SIGINT":  func(m *monitor) { m.signal(syscall.SIGINT) },
+		"SIGHUP":  func(m *monitor) { m.signal(syscall.SIGHUP) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			m := launch(t, "quiet", 80, 24)
+			m.untilText("quit")
+			if !eventually(func() bool { return m.rawContains(ansi.SetModeBracketedPaste) }) {
+				t.Fatal("the renderer never drew")
+			}
+			end(m)
+			m.ends(0, time.Second)
+			m.restored()
+		})
+	}
+}
+
+func TestQuitAtOnceRestoresTheTerminal(t *testing.T) {
+	m := launch(t, "quiet", 80, 24)
+	m.press("q")
+	m.ends(0, 2*time.Second)
+	m.restored()
+}
+
+func TestClosedLineLeavesNoOrphan(t *testing.T) {
+	m := launch(t, "quiet", 80, 24)
+	m.untilText("quit")
+	pid := m.cmd.Process.Pid
+	_ = m.slave.Close() // the program has its own
+	_ = m.master.Close()
+	m.ends(0, time.Second)
+	if running(pid) {
+		t.Errorf("process %d runs on without a terminal", pid)
+	}
+}
+
+// A program that is not told of the end, because the terminal is not its
+// controlling one, must find out by itself.
+func TestClosedLineWithoutASignal(t *testing.T) {
+	m := launch(t, "deaf", 80, 24)
+	m.untilText("quit")
+	_ = m.slave.Close()
+	_ = m.master.Close()
+	m.ends(0, 3*time.Second)
+}
+
+func TestUnreadTerminalEnds(t *testing.T) {
+	for name, end := range map[string]func(*monitor){
+		"SIGTERM": func(m *monitor) { m.signal(syscall.SIGTERM) },
+		"q":       func(m *monitor) { m.press("q") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			m := launch(t, "quiet", 200, 60)
+			m.untilText("quit")
+			resume := m.pause()
+			// Fill the line: each redraw is a whole screen.
+			for range 60 {
+				m.press("\x0c")
+				time.Sleep(20 * time.Millisecond)
+			}
+			end(m)
+			m.ends(0, 2*time.Second)
+			resume()
+			m.restored()
+		})
+	}
+}
+
+// A terminal that was not read for a while shows the whole screen when it is
+// read again, and what piled up meanwhile is bounded.
+func TestUnreadTerminalComesBack(t *testing.T) {
+	m := launch(t, "quiet", 120, 40)
+	m.untilText("quit")
+	resume := m.pause()
+	for range 100 {
+		m.press("\x0c")
+		time.Sleep(5 * time.Millisecond)
+	}
+	before := m.written()
+	resume()
+	m.press("?")
+	m.untilText("keys and signs")
+	if piled := m.written() - before; piled > pendingLimit+200_000 {
+		t.Errorf("%d bytes piled up", piled)
+	}
+	m.press("\x03")
+	m.ends(0, time.Second)
+	m.restored()
+}
+
+func TestPanicRestoresTheTerminal(t *testing.T) {
+	for _, play := range []string{"panic in update", "panic in a command", "panic in a goroutine"} {
+		t.Run(play, func(t *testing.T) {
+			t.Parallel()
+			m := launch(t, play, 80, 24)
+			if play == "panic in a command" {
+				m.untilText("quit")
+				m.press("je")
+			}
+			m.ends(2, patience)
+			m.restored()
+			for _, want := range []string{"made to panic", "goroutine", "play_test.go"} {
+				if !strings.Contains(m.errors(), want) {
+					t.Errorf("stderr does not say %q:\n%s", want, m.errors())
+				}
+			}
+		})
+	}
+}
+
+// What makes the sampler fail is said after the screen is gone.
+func TestFailureIsReported(t *testing.T) {
+	m := launch(t, "failure", 80, 24)
+	m.ends(1, patience)
+	m.restored()
+	if !strings.Contains(m.errors(), "sampler: it broke") {
+		t.Errorf("stderr says %q", m.errors())
+	}
+}
+
+// An update that hangs cannot keep the program alive.
+func TestHangingProgramIsEnded(t *testing.T) {
+	m := launch(t, "hang", 80, 24)
+	m.untilText("quit")
+	m.until("a frame that stands still", func(string) bool {
+		before := m.written()
+		time.Sleep(1500 * time.Millisecond)
+		return m.written() == before
+	})
+	m.signal(syscall.SIGTERM)
+	m.ends(0, 2*time.Second)
+	m.restored()
+}
+
+func TestNoTerminalIsRefused(t *testing.T) {
+	out, err := os.Open(os.DevNull)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = out.Close() }() // only opened to be refused
+	err = Run(t.Context(), Options{Source: newFakeSource(nil), Output: out, Input: out, Environ: []string{"TERM=xterm"}})
+	if err == nil || !strings.Contains(err.Error(), "standard output is not a terminal") {
+		t.Errorf("got %v", err)
+	}
+}

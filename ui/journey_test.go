@@ -1,0 +1,302 @@
+package ui
+
+import (
+	"math/rand/v2"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/charmbracelet/x/ansi"
+)
+
+func TestStartNavigateFilterQuit(t *testing.T) {
+	m := launch(t, "moving", 80, 24)
+	m.untilText("vramscope")
+	m.untilText("train.py")
+	if strings.Contains(m.text(), "\n>") {
+		t.Error("there is a cursor before any movement key")
+	}
+
+	m.press("j")
+	m.until("the cursor on the first row", func(s string) bool { return strings.Contains(s, "\n>") })
+	first := cursorRow(m.text())
+	m.press("j")
+	m.until("the cursor on another row", func(s string) bool {
+		return cursorRow(s) != "" && pidIn(cursorRow(s)) != pidIn(first)
+	})
+
+	m.press("f")
+	m.untilText("filter")
+	m.press("bob")
+	m.until("bob's rows alone", func(s string) bool {
+		return strings.Contains(s, " bob ") && !strings.Contains(s, " alice ")
+	})
+	m.press("\r")
+	m.until("the keys line again", func(s string) bool { return strings.Contains(s, "? help") })
+	m.press("\x1b")
+	m.until("all rows again", func(s string) bool { return strings.Contains(s, " alice ") })
+
+	m.press("?")
+	m.untilText("keys and signs")
+	m.press("q") // closes help, no more
+	m.until("help gone", func(s string) bool { return !strings.Contains(s, "keys and signs") })
+	m.press("q")
+	m.ends(0, time.Second)
+	m.restored()
+}
+
+// cursorRow is the row of the table that the cursor is on.
+func cursorRow(screen string) string {
+	for line := range strings.Lines(screen) {
+		if strings.HasPrefix(line, ">") {
+			return strings.TrimRight(line, "\n")
+		}
+	}
+	return ""
+}
+
+// pidIn is the second word of a row: its pid.
+func pidIn(row string) string {
+	words := strings.Fields(strings.TrimPrefix(row, ">"))
+	if len(words) < 2 {
+		return ""
+	}
+	return words[1]
+}
+
+func TestGPULostAndBack(t *testing.T) {
+	m := launch(t, "lost", 80, 24)
+	m.untilText("lost")
+	m.until("the GPU back", func(s string) bool { return !strings.Contains(s, "lost") && strings.Contains(s, "train.py") })
+	m.press("q")
+	m.ends(0, time.Second)
+	m.restored()
+}
+
+func TestAlarmRingsOnceAndTitles(t *testing.T) {
+	m := launch(t, "alarm", 80, 24)
+	m.untilText("full in 4m10s")
+	if !eventually(func() bool {
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		return m.title == "vramscope h100-03 ! 1 full 4m"
+	}) {
+		t.Errorf("the title is %q", m.title)
+	}
+	time.Sleep(10 * tick) // the alarm stands on; the bell must not ring for that
+	m.mu.Lock()
+	if m.bells != 1 {
+		t.Errorf("the bell rang %d times, want once", m.bells)
+	}
+	m.mu.Unlock()
+	m.press("q")
+	m.ends(0, time.Second)
+	m.restored()
+}
+
+// Two hundred sizes, from far too small to large: no panic, and the last
+// frame is whole.
+func TestResizeStorm(t *testing.T) {
+	m := launch(t, "moving", 80, 24)
+	m.untilText("train.py")
+	m.press("j?")
+	random := rand.New(rand.NewPCG(1, 2))
+	for range 200 {
+		m.resize(20+random.IntN(281), 2+random.IntN(79))
+		time.Sleep(time.Duration(random.IntN(10)) * time.Millisecond)
+	}
+	m.resize(100, 30)
+	m.press("\x1b")
+	m.until("a whole frame of 100×30", func(s string) bool {
+		lines := strings.Split(s, "\n")
+		return len(lines) == 30 && strings.HasPrefix(lines[0], " vramscope") && strings.HasPrefix(lines[29], " ? help") &&
+			strings.Count(s, "vramscope") == 1 && strings.Contains(s, "\n>")
+	})
+	m.press("q")
+	m.ends(0, time.Second)
+	m.restored()
+}
+
+func TestSuspendAndContinue(t *testing.T) {
+	m := launchFromShell(t, "moving", 80, 24)
+	m.untilText("train.py")
+	for range 2 {
+		pid := m.foreground()
+		m.press("\x1a")
+		m.untilStopped(pid)
+		m.restored()
+		m.press("\n") // the shell goes on, and continues the program
+		m.untilText("train.py")
+		m.press("j")
+		m.until("a cursor", func(s string) bool { return cursorRow(s) != "" })
+	}
+	m.press("q")
+	m.ends(0, time.Second)
+	m.restored()
+	if !strings.Contains(m.errors(), "suspended 2, resumed 2") {
+		t.Errorf("the driver was not let go: %s", m.errors())
+	}
+}
+
+// A stop from outside (kill -TSTP) leaves the terminal in order too.
+func TestStopFromOutside(t *testing.T) {
+	m := launchFromShell(t, "moving", 80, 24)
+	m.untilText("train.py")
+	pid := m.foreground()
+	if err := syscall.Kill(pid, syscall.SIGTSTP); err != nil {
+		t.Fatal(err)
+	}
+	m.untilStopped(pid)
+	m.restored()
+	m.press("\n")
+	m.press("?")
+	m.untilText("keys and signs")
+	m.press("\x03")
+	m.ends(0, time.Second)
+	m.restored()
+}
+
+// Where no shell could continue the program Ctrl+Z must not hang it.
+func TestSuspendWithoutAShell(t *testing.T) {
+	m := launch(t, "moving", 80, 24) // it leads its session
+	m.untilText("train.py")
+	m.press("\x1a")
+	m.untilText("cannot suspend")
+	m.press("q")
+	m.ends(0, time.Second)
+	m.restored()
+}
+
+// Keys of the help and a few more, pressed at random: whatever they do, the
+// program lives and ends when it is told to.
+func TestRandomKeys(t *testing.T) {
+	keys := []string{
+		"j", "k", "\x1b[A", "\x1b[B", "\x1b[5~", "\x1b[6~", "\x1b[H", "\x1b[F", "g", "G", "\x1b[C", "\x1b[D", "\t",
+		"0", "1", "2", "3", "9", "!", "\x1b", "\r", "/", "n", "N", "\\", "f", "u", "s", "r", "t", "P", "z", "e", "E",
+		"y", "w", "F", "a", "x", " ", "U", "p", ",", ".", "<", ">", "L", "+", "-", "T", "m", "\x0c", "?", "\x1bOP",
+		"\x1b[200~pasted\x1b[201~", "\x1b[<64;10;12M", "\x1b[<65;10;12M", "\x1b[<0;10;14M", "\x1b[<0;30;10M", "é", "名",
+		"\x7f", "\x15", "v", "d", "n", "t", "i", "\x1b[13~", "\x1b[14~", "\x1b[15~", "\x1b[17~", "\x1b[20~",
+	}
+	for _, play := range []string{"moving", "lost", "sixteen", "hostile", "ends"} {
+		t.Run(play, func(t *testing.T) {
+			t.Parallel()
+			m := launch(t, play, 80, 24)
+			m.untilText("vramscope")
+			random := rand.New(rand.NewPCG(7, uint64(len(play))))
+			var pressed []string
+			for i := range 400 {
+				key := keys[random.IntN(len(keys))]
+				pressed = append(pressed, key)
+				m.press(key)
+				if i%20 == 19 {
+					m.resize(30+random.IntN(200), 5+random.IntN(60))
+				}
+				time.Sleep(2 * time.Millisecond)
+				if !running(m.cmd.Process.Pid) {
+					<-m.done
+					t.Fatalf("it ended after %q: %s", pressed, m.errors())
+				}
+			}
+			m.press("\x03")
+			m.ends(0, 2*time.Second)
+			m.restored()
+		})
+	}
+}
+
+func TestCopyReachesTheClipboard(t *testing.T) {
+	m := launch(t, "quiet", 80, 24)
+	m.untilText("train.py")
+	m.press("jy")
+	m.untilText("copied 1")
+	pid := pidIn(cursorRow(m.text()))
+	if !eventually(func() bool { return m.rawContains(ansi.SetSystemClipboard(pid)) }) {
+		t.Errorf("no OSC 52 with %s", pid)
+	}
+}
+
+func TestSignalIsConfirmedByYAlone(t *testing.T) {
+	m := launch(t, "quiet", 80, 24)
+	m.untilText("train.py")
+	m.press("jx")
+	m.untilText("Send a signal")
+	m.press("\r\r")
+	m.press("j") // the next choice: the dialog has the keys
+	m.untilText("send INT")
+	m.press("y")
+	m.untilText("is another process now")
+	m.press("q")
+	m.ends(0, time.Second)
+}
+
+func TestPastShowsItselfAndEnds(t *testing.T) {
+	m := launch(t, "moving", 80, 24)
+	m.untilText("LIVE")
+	m.press("<")
+	m.untilText("L live")
+	m.press("jx")
+	m.untilText("not in the past")
+	m.press("L")
+	m.untilText("LIVE")
+	m.press("q")
+	m.ends(0, time.Second)
+}
+
+// A terminal that draws █ two cells wide gets the ASCII glyphs.
+func TestWideTerminalGetsASCII(t *testing.T) {
+	m := launch(t, "quiet", 80, 24, "TERM=xterm-wide")
+	m.until("ASCII bars", func(s string) bool { return strings.Contains(s, "oo.") && !strings.Contains(s, "▄") })
+	m.press("q")
+	m.ends(0, time.Second)
+	m.restored()
+}
+
+func TestEnvironmentChoosesTheGlyphs(t *testing.T) {
+	for _, env := range []string{"TERM=linux", "LC_ALL=de_DE.ISO-8859-1", "LANG=C"} {
+		t.Run(env, func(t *testing.T) {
+			t.Parallel()
+			m := launch(t, "quiet", 80, 24, env)
+			m.untilText("train.py")
+			if s := m.text(); strings.Contains(s, "▄") || !strings.Contains(s, "oo.") {
+				t.Errorf("not ASCII:\n%s", s)
+			}
+			m.press("q")
+			m.ends(0, time.Second)
+			m.restored()
+		})
+	}
+}
+
+func TestNoColorLeavesTextureAlone(t *testing.T) {
+	for _, env := range []string{"NO_COLOR=yes", "CLICOLOR=0"} {
+		m := launch(t, "quiet", 80, 24, env)
+		m.untilText("train.py")
+		m.press("j?")
+		m.untilText("keys and signs")
+		m.press("qq")
+		m.ends(0, time.Second)
+		m.mu.Lock()
+		for _, color := range []string{"\x1b[3", "\x1b[4", "\x1b[9", "38;", "48;"} {
+			if i := strings.Index(m.raw.String(), color); i >= 0 && strings.HasSuffix(strings.SplitN(m.raw.String()[i:], "m", 2)[0], "m") {
+				t.Errorf("%s: a colour was written: %q", env, m.raw.String()[i:i+20])
+			}
+		}
+		m.mu.Unlock()
+	}
+}
+
+// The idle screen writes the clock and no more: the budget is 4 kB a second,
+// and a screen on which nothing moves needs a hundredth of it.
+func TestIdleScreenWritesTheClockOnly(t *testing.T) {
+	m := launch(t, "quiet", 200, 50)
+	m.untilText("train.py")
+	time.Sleep(time.Second) // the renderer has drawn the whole screen by then
+	before := m.written()
+	time.Sleep(3 * time.Second)
+	if rate := (m.written() - before) / 3; rate > 200 {
+		t.Errorf("%d bytes a second", rate)
+	}
+	m.press("q")
+	m.ends(0, time.Second)
+}

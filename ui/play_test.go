@@ -1,0 +1,145 @@
+package ui
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"vramscope/internal/process"
+	"vramscope/sampler/snapshot"
+)
+
+// TestMain runs the program itself where a journey asks for it: the test
+// binary is re-executed with VRAMSCOPE_UI_PLAY saying what the box does.
+func TestMain(m *testing.M) {
+	if play := os.Getenv("VRAMSCOPE_UI_PLAY"); play != "" {
+		os.Exit(perform(play))
+	}
+	os.Exit(m.Run())
+}
+
+// tick is how fast the plays go: as long as a second of the box's life takes.
+const tick = 100 * time.Millisecond
+
+// perform runs one play until it is quit and returns the exit status.
+func perform(play string) int {
+	ctx, cancel := context.WithCancelCause(context.Background())
+	defer cancel(nil)
+	source := &playSource{fakeSource: newFakeSource(boxAt(play, 0)), play: play}
+	options := Options{
+		Source: source, Sampling: source, Version: "1.0.0",
+		History: fakeHistory{moments: []*snapshot.Snapshot{smallBox(4, 3, -600), smallBox(4, 3, -60), smallBox(4, 3, 0)}},
+		Actions: Actions{Signal: func(_ context.Context, id process.Identity, sig syscall.Signal) error {
+			return fmt.Errorf("refused: PID %d is another process now", id.PID)
+		}},
+		Environment: func(id process.Identity) ([]string, error) {
+			if play == "panic in a command" {
+				panic("made to panic")
+			}
+			return []string{"CUDA_VISIBLE_DEVICES=0,1"}, nil
+		},
+	}
+	var calls atomic.Int64
+	began := time.Now()
+	options.Now = func() time.Time { // called by every Update
+		switch n := calls.Add(1); {
+		case play == "panic in update" && n == 10:
+			panic("made to panic")
+		case play == "hang" && n >= 10:
+			select {}
+		}
+		return noon().Add(time.Since(began))
+	}
+	go func() {
+		for second := 1; ; second++ {
+			time.Sleep(tick)
+			source.publish(boxAt(play, second))
+			if play == "failure" && second == 5 {
+				cancel(errors.New("sampler: it broke"))
+			}
+		}
+	}()
+	err := Run(ctx, options)
+	var crash *Crash
+	switch {
+	case errors.As(err, &crash):
+		fmt.Fprintln(os.Stderr, err)
+		return crash.ExitCode()
+	case err != nil:
+		fmt.Fprintln(os.Stderr, "vramscope:", err)
+		return 1
+	}
+	source.mu.Lock()
+	defer source.mu.Unlock()
+	fmt.Fprintf(os.Stderr, "suspended %d, resumed %d, interval %v\n", source.suspended, source.resumed, source.interval)
+	return 0
+}
+
+// playSource breaks in the way that its play asks for.
+type playSource struct {
+	*fakeSource
+	play  string
+	calls int
+}
+
+func (s *playSource) Latest() *snapshot.Snapshot {
+	latest := s.fakeSource.Latest()
+	s.calls++
+	if s.calls < 8 {
+		return latest
+	}
+	if s.play == "panic in a goroutine" {
+		panic("made to panic")
+	}
+	return latest
+}
+
+// boxAt is what the play's box shows at a second of its life.
+func boxAt(play string, second int) *snapshot.Snapshot {
+	s := smallBox(4, 3, second)
+	s.Time = noon().Add(time.Duration(second) * tick)
+	switch play {
+	case "quiet", "deaf":
+		at := s.Time
+		s = smallBox(4, 3, 0) // nothing moves
+		s.Time = at
+	case "sixteen":
+		at := s.Time
+		s = smallBox(16, 2, second)
+		s.Time = at
+	case "lost":
+		if second >= 10 && second < 30 {
+			g := &s.GPUs[2]
+			g.State, g.Since, g.Message = snapshot.GPULost, s.Time, "ERROR_GPU_IS_LOST"
+			g.LastUsed, g.Memory.Used = g.Memory.Used, snapshot.Bytes{}
+			s.Alerts = []snapshot.Alert{{Kind: snapshot.AlertLost, GPU: 2, GPUUUID: g.UUID, Message: "GPU 2 is lost"}}
+		}
+	case "alarm":
+		if second >= 10 {
+			g := &s.GPUs[1]
+			g.FullIn = &snapshot.FullIn{Median: 250 * time.Second, Earliest: 3 * time.Minute, Latest: 6 * time.Minute}
+			s.Alerts = []snapshot.Alert{{
+				Kind: snapshot.AlertFullIn, Severity: snapshot.Urgent, GPU: 1, GPUUUID: g.UUID,
+				Note: "full in 4m10s (3m–6m)", Message: "GPU 1 full in 4m10s (3m–6m)",
+			}}
+		}
+	case "ends": // a process that ends, and comes back as another
+		if second >= 10 {
+			last := s.Rows[0]
+			s.Rows = s.Rows[1:]
+			s.Gone = []snapshot.Gone{{Last: last, Ended: s.Time}}
+		}
+	case "hostile":
+		for i := range s.Rows {
+			s.Rows[i].Name = "\x1b[2J\x1b]0;owned\x07\x9b31m"
+			s.Rows[i].Command = []string{"/bin/\x1b[2J\x1b[H", "\u202e\u200f\x07\r\n", "名前", "e\u0301\u0301"}
+			s.Rows[i].User = "\x1b[31m\n"
+		}
+	}
+	return s
+}
