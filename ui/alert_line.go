@@ -75,7 +75,7 @@ func writeAlertSentence(l *line, st *state, lk *look) {
 	l.put(style, "!")
 	l.skip(1)
 	counter := ""
-	if len(alerts) > 1 {
+	if len(alerts) > 1 && l.width >= 40 {
 		counter = strconv.Itoa(n+1) + " of " + strconv.Itoa(len(alerts))
 		if l.width >= fullWidth {
 			counter += ", ! next"
@@ -86,8 +86,12 @@ func writeAlertSentence(l *line, st *state, lk *look) {
 	if counter != "" {
 		room -= 3 + len(counter)
 	}
-	if cellsOf(head)+cellsOf(tail) > room && tail != "" {
-		tail = cut(tail, room-cellsOf(head), g.ellipsis)
+	if left := room - cellsOf(head); cellsOf(tail) > left {
+		const worthCutting = 24
+		if left < worthCutting {
+			left = 0
+		}
+		tail = cut(tail, left, g.ellipsis)
 	}
 	head = cut(head, room, g.ellipsis)
 	l.put(style, head)

@@ -1,6 +1,8 @@
 package ui
 
 import (
+	"strings"
+
 	"vramscope/internal/quantity"
 	"vramscope/sampler/snapshot"
 	"vramscope/themes"
@@ -111,14 +113,15 @@ func (l *line) instanceBar(lk *look, gpu *snapshot.GPU, instance *snapshot.Insta
 }
 
 // barWords is the bar of a GPU that has nothing to measure: a rule with
-// words. An empty bar would mean that all of it is free.
-func (l *line) barWords(lk *look, words, short string, cells int) {
+// words, as many of them as leave some of the rule. An empty bar would mean
+// that all of it is free.
+func (l *line) barWords(lk *look, words string, cells int) {
 	const leastRule = 5
-	if cells-cellsOf(words)-2 < leastRule {
-		words = short
+	for cells-len(words)-2 < leastRule && strings.Contains(words, " ") {
+		words = words[:strings.LastIndexByte(words, ' ')]
 	}
 	words = cut(words, cells-2, lk.glyphs.ellipsis)
-	rule := max(cells-cellsOf(words)-2, 0)
+	rule := max(cells-len(words)-2, 0)
 	l.repeat(lk.styles.Rule, lk.glyphs.rule, rule/2)
 	l.skip(1)
 	l.put(lk.styles.Warning, words)

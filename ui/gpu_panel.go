@@ -2,7 +2,6 @@ package ui
 
 import (
 	"strconv"
-	"strings"
 	"time"
 
 	"vramscope/internal/quantity"
@@ -62,7 +61,7 @@ func (p gpuPanel) Render(width, height int) []string {
 	}
 	columns := p.columns(half)
 	if p.header && height > 0 {
-		p.writeHeader(l, columns)
+		p.writeHeader(l, columns, half)
 		out = append(out, l.String())
 	}
 	rows := height - len(out)
@@ -131,7 +130,7 @@ func (p *gpuPanel) write(l *line, line gpuLine, c gpuColumns, width int) {
 	case line.gpu.State != snapshot.GPUOK:
 		p.writeName(l, line, c)
 		words := stateWords(line.gpu, p.now)
-		l.barWords(p.look, words, strings.TrimSuffix(words, " ago"), c.bar)
+		l.barWords(p.look, words, c.bar)
 		used = snapshot.Bytes{}
 	case len(line.gpu.Instances) > 0:
 		p.writeName(l, line, c)

@@ -99,9 +99,6 @@ func (c *gpuColumns) narrow(width int) {
 // halfColumns is for two lines side by side, each of so many cells.
 func halfColumns(width int, percent bool) gpuColumns {
 	c := gpuColumns{index: 3, used: 5, util: 4, temp: 3, halves: true, percent: percent}
-	if width < 36 {
-		c.temp = 0
-	}
 	if width >= 64 {
 		c.note = noteLeast
 	}
@@ -130,16 +127,28 @@ func (p *gpuPanel) kinds() int {
 }
 
 // writeHeader writes the line over the GPUs, which is also the bar's legend.
-func (p *gpuPanel) writeHeader(l *line, c gpuColumns) {
+func (p *gpuPanel) writeHeader(l *line, c gpuColumns, half int) {
+	for h := range p.halves {
+		l.to(h * (half + 2))
+		p.writeTitles(l, c, h == 0)
+	}
+}
+
+func (p *gpuPanel) writeTitles(l *line, c gpuColumns, legend bool) {
 	s := &p.look.styles
 	l.right(s.Header, "GPU", c.index)
 	l.skip(1)
-	start := l.used
-	writeLegend(l, p.look, c.name+c.nameGap()+c.bar)
-	l.to(start + c.name + c.nameGap() + c.bar + 1)
-	title := func(text string, cells int) { l.right(s.Header, text, cells) }
-	title("USED/TOTAL", c.used)
-	for _, column := range []struct {
+	bar := l.used + c.name + c.nameGap() + c.bar
+	if legend {
+		writeLegend(l, p.look, bar-l.used)
+	}
+	l.to(bar + 1)
+	used := "USED/TOTAL"
+	if c.used < len(used) {
+		used = "USED"
+	}
+	l.right(s.Header, used, c.used)
+	for _, column := range [...]struct {
 		text  string
 		cells int
 	}{
@@ -148,11 +157,13 @@ func (p *gpuPanel) writeHeader(l *line, c gpuColumns) {
 	} {
 		if column.cells > 0 {
 			l.skip(1)
-			title(column.text, column.cells)
+			l.right(s.Header, cut(column.text, column.cells, ""), column.cells)
 		}
 	}
-	l.skip(3)
-	l.put(s.Header, "NOTE")
+	if c.note > 0 {
+		l.skip(3)
+		l.put(s.Header, "NOTE")
+	}
 }
 
 // writeLegend names the textures of the bar in at most so many cells, as

@@ -109,7 +109,7 @@ func stateWords(gpu *snapshot.GPU, now time.Time) string {
 	}
 	switch gpu.State {
 	case snapshot.GPUHanging:
-		return "no answer for" + since
+		return "no answer" + since
 	case snapshot.GPULost:
 		return "lost" + since + " ago"
 	default:

@@ -70,8 +70,8 @@ func arrange(width, height int, b box) layout {
 	if free < tableLeast && height >= fullHeight {
 		gpuRows, free = gpuRows+free-tableLeast, tableLeast // the GPU lines scroll
 	}
-	if b.tableOnly && free < tableLeast {
-		gpuRows, free = 0, max(height-around, 0)
+	if b.tableOnly && free < 2 {
+		gpuRows, free = 0, height-around
 	}
 	switch {
 	case free >= 2:
@@ -87,7 +87,7 @@ func arrange(width, height int, b box) layout {
 // twoColumns: GPU lines are in two halves of the width where the board has
 // more GPUs than the height has room for. Instances need the whole width.
 func twoColumns(width, height int, b box) bool {
-	const half = 29 // index, 15 cells of bar, used, alarm
+	const half = 29 // index, 10 cells of bar, used, utilisation and temperature or an alarm
 	return b.gpus > 8 && b.opened == 0 && width >= 2*half+2 && (height < 40 || b.gpus > 16)
 }
 

@@ -114,7 +114,7 @@ func covered(lines []string, st *state, lay *layout) []string {
 
 // box is what the layout depends on besides the size.
 func (st *state) box() box {
-	b := box{noDriver: st.noDriver()}
+	b := box{noDriver: st.noDriver(), tableOnly: st.onTable}
 	if st.shown == nil {
 		return b
 	}

@@ -48,6 +48,7 @@ type state struct {
 	mine    bool   // only my processes
 	tree    bool   // children under their parents
 	onGPUs  bool   // Tab: the movement keys walk the GPUs, not the rows
+	onTable bool   // Enter in a pane too small for both: the table stands in the place of the GPU lines
 	focus   *focus // a GPU or instance whose rows alone are listed
 	scrollX int    // cells the COMMAND column is moved by ← →
 	gpuTop  int    // first GPU line in view where they do not all fit

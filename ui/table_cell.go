@@ -227,7 +227,7 @@ func (t *tablePanel) writeSpark(l *line, p *snapshot.Process, cells int) {
 			continue
 		}
 		level := int(float64(points[i].Max-low) / float64(span) * float64(len(g.spark)))
-		l.put(t.look.styles.Text, g.spark[min(max(level, 0), len(g.spark)-1)])
+		l.put(t.look.styles.Dim, g.spark[min(max(level, 0), len(g.spark)-1)])
 	}
 }
 

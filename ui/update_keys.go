@@ -167,6 +167,10 @@ func (m *model) lookKey(id keyID) (bool, tea.Cmd) {
 	case keyNextAlert:
 		return m.nextAlert(), nil
 	case keyDetail:
+		if lay := m.layout(); lay.table.rows == 0 && !m.st.onTable {
+			m.st.onTable = true
+			return true, nil
+		}
 		return m.openDetail(), nil
 	case keyFind:
 		return m.openTyping(typingFind), nil
@@ -226,6 +230,8 @@ func (m *model) back() bool {
 		m.st.detail = false
 	case m.st.onGPUs:
 		m.st.onGPUs = false
+	case m.st.onTable:
+		m.st.onTable = false
 	case m.st.filter != "" || m.st.focus != nil || m.st.mine:
 		m.st.filter, m.st.focus, m.st.mine = "", nil, false
 		m.keepCursor()
