@@ -24,7 +24,7 @@ var xidMeanings = [...]xidMeaning{
 	{64, true, "remap failed", "bad memory could not be replaced; reset it, and have it looked at"},
 	{74, true, "NVLink error", "a link to another GPU failed; look at nvidia-smi nvlink -e"},
 	{79, true, "off the bus", "the GPU has fallen off the bus; restart the machine"},
-	{92, false, "many ECC repairs", "single-bit errors come often; have its memory looked at"},
+	{92, false, "many ECC fixes", "single-bit errors come often; have its memory looked at"},
 	{94, true, "contained ECC", "an ECC error hit one program; restart that, reset the GPU when it is free"},
 	{95, true, "uncontained ECC", "an ECC error hit every program on it; reset it"},
 	{119, false, "GSP timeout", "the GPU's firmware did not answer; reset it if that comes again"},
@@ -60,7 +60,7 @@ func (e *Evaluator) xid(found []candidate, snap *snapshot.Snapshot, g *snapshot.
 	}
 	a := snapshot.Alert{
 		Kind: snapshot.AlertXID, Severity: snapshot.Notice, GPU: g.Index, GPUUUID: g.UUID, Since: seen.Time,
-		Note:    "Xid " + decimal(worst.code),
+		Note:    note("Xid " + decimal(worst.code)),
 		Message: "GPU " + number(g.Index) + " reported Xid " + decimal(worst.code),
 		Advice:  worst.advice,
 	}
@@ -68,7 +68,7 @@ func (e *Evaluator) xid(found []candidate, snap *snapshot.Snapshot, g *snapshot.
 		a.Severity = snapshot.Urgent
 	}
 	if worst.words != "" {
-		a.Note += " " + worst.words
+		a.Note = note(a.Note + " " + worst.words)
 		a.Message += ", " + worst.words + ","
 	}
 	a.Message += " at " + clock(seen.Time)
