@@ -59,6 +59,9 @@ func newModel(options Options, t traits) (*model, error) {
 	if options.ASCII || t.ascii {
 		m.look.glyphs = asciiGlyphs
 	}
+	if m.theme == "" {
+		m.theme = themes.Default
+	}
 	if _, err := themes.New(m.theme, m.dark, t.profile); err != nil {
 		return nil, err
 	}

@@ -55,7 +55,21 @@ func visibleRows(st *state) []row {
 	if st.tree {
 		underParents(rows[:len(rows)-old])
 	}
+	if st.held != nil {
+		hold(rows, st.held)
+	}
 	return rows
+}
+
+// hold puts rows back into the order that they had; new ones come after them.
+func hold(rows []row, order map[snapshot.RowID]int) {
+	place := func(r row) int {
+		if i, ok := order[r.process.ID]; ok {
+			return i
+		}
+		return len(order)
+	}
+	slices.SortStableFunc(rows, func(a, b row) int { return cmp.Compare(place(a), place(b)) })
 }
 
 // countable is how many rows there are, those that ended long ago left out.

@@ -8,11 +8,16 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 	"golang.org/x/sys/unix"
+
+	"vramscope/sampler/snapshot"
 )
 
-// openOverlay lays something over the screen, or takes it away where the same
-// kind lies there already: the key that opens it closes it, too.
+// openOverlay lays something over the screen, in the place of what lies there.
 func (m *model) openOverlay(o overlay) bool {
+	m.closeOverlay()
+	if _, question := o.(signalDialog); question {
+		m.holdRows()
+	}
 	m.st.overlay = o
 	m.fitOverlay()
 	return true
@@ -20,8 +25,17 @@ func (m *model) openOverlay(o overlay) bool {
 
 func (m *model) closeOverlay() bool {
 	had := m.st.overlay != nil
-	m.st.overlay = nil
+	m.st.overlay, m.st.held = nil, nil
 	return had
+}
+
+// holdRows keeps the rows where they are: what is asked about must not move.
+func (m *model) holdRows() {
+	ids := m.rowIDs()
+	m.st.held = make(map[snapshot.RowID]int, len(ids))
+	for i, id := range ids {
+		m.st.held[id] = i
+	}
 }
 
 // overlayRoom is how many lines the overlay fills.
@@ -44,9 +58,9 @@ func (m *model) pressOverlay(name string) (changed bool, cmd tea.Cmd, taken bool
 	case ignored:
 		return false, nil, false
 	case closed:
-		m.st.overlay = nil
+		m.closeOverlay()
 	case confirmed:
-		m.st.overlay = nil
+		m.closeOverlay()
 		if d, ok := next.(signalDialog); ok {
 			return true, m.sendSignal(d), true
 		}
@@ -69,7 +83,7 @@ func (m *model) fitOverlay() {
 		return
 	}
 	if _, height := m.overlayRoom(); height < minDialogLines {
-		m.st.overlay = nil
+		m.closeOverlay()
 		m.say("the window is too small for that question")
 	}
 }

@@ -53,6 +53,8 @@ type state struct {
 	scrollX int    // cells the COMMAND column is moved by ← →
 	gpuTop  int    // first GPU line in view where they do not all fit
 
+	held map[snapshot.RowID]int // the order of the rows while a dialog is open; nil: as sorted
+
 	alert  int                 // which of the alerts is on the alert line
 	pinned *snapshot.SeriesKey // what the graph holds on to (P); nil: follow
 	window time.Duration       // the graph's, back from now

@@ -100,7 +100,7 @@ func (t *terminal) enter(frame string) {
 	if t.titled() {
 		out = append(out, saveTitle...)
 	}
-	out = append(out, ansi.SetModeAltScreenSaveCursor+ansi.ResetModeTextCursorEnable+ansi.EraseEntireDisplay...)
+	out = append(out, ansi.SetModeAltScreenSaveCursor+ansi.ResetModeTextCursorEnable+ansi.EraseEntireScreen...)
 	out = append(out, t.questions()...)
 	out = append(out, ansi.CursorHomePosition...)
 	for i := range len(frame) {

@@ -29,8 +29,11 @@ func (m *model) scrub(step time.Duration) (bool, tea.Cmd) {
 	}
 	to := from.Add(step)
 	if to.Before(oldest) {
+		if from.Equal(oldest) {
+			m.say("the history begins here")
+			return true, nil
+		}
 		to = oldest
-		m.say("the history begins here")
 	}
 	if !to.Before(newest) {
 		return m.live(), nil

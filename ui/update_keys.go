@@ -1,14 +1,10 @@
 package ui
 
 import (
-	"slices"
 	"strconv"
 	"time"
 
 	tea "charm.land/bubbletea/v2"
-
-	"vramscope/sampler/snapshot"
-	"vramscope/themes"
 )
 
 // press does what a key means where it was pressed. Ctrl-C quits wherever that
@@ -68,8 +64,8 @@ func (m *model) noKey(name string) bool {
 func (m *model) everywhereKey(id keyID, name string) (changed bool, cmd tea.Cmd, done bool) {
 	switch id {
 	case keyQuit:
-		if m.st.overlay != nil {
-			return m.closeOverlay(), nil, true
+		if m.st.overlay != nil || m.st.detail {
+			return m.back(), nil, true
 		}
 		return true, m.quit(), true
 	case keyInterrupt:
@@ -245,116 +241,5 @@ func (m *model) back() bool {
 	default:
 		return false
 	}
-	return true
-}
-
-// intervals are the steps of + and -.
-func intervals() []time.Duration {
-	return []time.Duration{
-		100 * time.Millisecond, 200 * time.Millisecond, 500 * time.Millisecond, time.Second,
-		2 * time.Second, 5 * time.Second, 10 * time.Second, 30 * time.Second, time.Minute,
-	}
-}
-
-// changeInterval goes to the next longer or shorter interval.
-func (m *model) changeInterval(longer bool) (changed bool, cmd tea.Cmd, done bool) {
-	if m.options.Sampling == nil || m.st.live == nil {
-		return false, nil, true
-	}
-	now := m.interval
-	if now == 0 {
-		now = m.st.live.Interval
-	}
-	steps := intervals()
-	at, exact := slices.BinarySearch(steps, now)
-	if longer && exact {
-		at++
-	} else if !longer {
-		at--
-	}
-	if at < 0 || at >= len(steps) {
-		return false, nil, true
-	}
-	next, sampling := steps[at], m.options.Sampling
-	m.interval = next
-	m.say("interval " + next.String())
-	return true, func() tea.Msg {
-		sampling.SetInterval(next)
-		return nil
-	}, true
-}
-
-// nextTheme walks through the themes.
-func (m *model) nextTheme() bool {
-	names := themes.Names()
-	m.theme = names[(slices.Index(names, m.theme)+1)%len(names)]
-	m.restyle()
-	m.say("theme " + m.theme)
-	return true
-}
-
-// zoom walks through the graph's windows.
-func (m *model) zoom() bool {
-	windows := []time.Duration{5 * time.Minute, 10 * time.Minute, 30 * time.Minute, 2 * time.Hour, 24 * time.Hour}
-	m.st.window = windows[(slices.Index(windows, m.st.window)+1)%len(windows)]
-	return true
-}
-
-// pin makes the graph hold on to the process under the cursor, or to the GPU
-// in focus; pinned again it follows once more.
-func (m *model) pin() bool {
-	switch p := m.atCursor(); {
-	case m.st.pinned != nil:
-		m.st.pinned = nil
-		m.say("graph follows")
-	case p != nil:
-		m.st.pinned = &snapshot.SeriesKey{Metric: snapshot.MetricUsed, GPUUUID: p.ID.GPUUUID, Instance: p.ID.Instance, Row: p.ID}
-		m.say("graph stays on PID " + strconv.Itoa(p.ID.Process.PID))
-	case m.st.focus != nil:
-		m.st.pinned = &snapshot.SeriesKey{Metric: snapshot.MetricUsed, GPUUUID: m.st.focus.gpuUUID, Instance: m.st.focus.instance}
-		m.say("graph stays on this GPU")
-	default:
-		m.say("P pins the graph to the row of the cursor, or to the GPU in focus")
-	}
-	return true
-}
-
-// copyPID puts the pid on the clipboard of whoever looks, also over SSH.
-func (m *model) copyPID() (bool, tea.Cmd) {
-	p := m.needCursor()
-	if p == nil {
-		return false, nil
-	}
-	pid := strconv.Itoa(p.ID.Process.PID)
-	m.say("copied " + pid + ", if the terminal allows it (OSC 52)")
-	return true, tea.SetClipboard(pid)
-}
-
-// tag marks the process under the cursor and goes on to the next; untag takes
-// all marks away.
-func (m *model) tag(set bool) bool {
-	if !set {
-		had := len(m.st.tags) > 0
-		clear(m.st.tags)
-		return had
-	}
-	p := m.needCursor()
-	if p == nil {
-		return false
-	}
-	if m.st.tags[p.ID] {
-		delete(m.st.tags, p.ID)
-	} else {
-		m.st.tags[p.ID] = true
-	}
-	m.move(1)
-	return true
-}
-
-func (m *model) openDetail() bool {
-	if m.needCursor() == nil {
-		return false
-	}
-	m.st.detail = true
 	return true
 }

@@ -1,0 +1,68 @@
+package ui
+
+import (
+	"strconv"
+
+	tea "charm.land/bubbletea/v2"
+
+	"vramscope/sampler/snapshot"
+)
+
+// pin makes the graph hold on to the process under the cursor, or to the GPU
+// in focus; pinned again it follows once more.
+func (m *model) pin() bool {
+	switch p := m.atCursor(); {
+	case m.st.pinned != nil:
+		m.st.pinned = nil
+		m.say("graph follows")
+	case p != nil:
+		m.st.pinned = &snapshot.SeriesKey{Metric: snapshot.MetricUsed, GPUUUID: p.ID.GPUUUID, Instance: p.ID.Instance, Row: p.ID}
+		m.say("graph stays on PID " + strconv.Itoa(p.ID.Process.PID))
+	case m.st.focus != nil:
+		m.st.pinned = &snapshot.SeriesKey{Metric: snapshot.MetricUsed, GPUUUID: m.st.focus.gpuUUID, Instance: m.st.focus.instance}
+		m.say("graph stays on this GPU")
+	default:
+		m.say("P pins the graph to the row of the cursor, or to the GPU in focus")
+	}
+	return true
+}
+
+// copyPID puts the pid on the clipboard of whoever looks, also over SSH.
+func (m *model) copyPID() (bool, tea.Cmd) {
+	p := m.needCursor()
+	if p == nil {
+		return false, nil
+	}
+	pid := strconv.Itoa(p.ID.Process.PID)
+	m.say("copied " + pid + ", if the terminal allows it (OSC 52)")
+	return true, tea.SetClipboard(pid)
+}
+
+// tag marks the process under the cursor and goes on to the next; untag takes
+// all marks away.
+func (m *model) tag(set bool) bool {
+	if !set {
+		had := len(m.st.tags) > 0
+		clear(m.st.tags)
+		return had
+	}
+	p := m.needCursor()
+	if p == nil {
+		return false
+	}
+	if m.st.tags[p.ID] {
+		delete(m.st.tags, p.ID)
+	} else {
+		m.st.tags[p.ID] = true
+	}
+	m.move(1)
+	return true
+}
+
+func (m *model) openDetail() bool {
+	if m.needCursor() == nil {
+		return false
+	}
+	m.st.detail = true
+	return true
+}

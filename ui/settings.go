@@ -1,0 +1,62 @@
+package ui
+
+import (
+	"slices"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+
+	"vramscope/themes"
+)
+
+// intervals are the steps of + and -.
+func intervals() []time.Duration {
+	return []time.Duration{
+		100 * time.Millisecond, 200 * time.Millisecond, 500 * time.Millisecond, time.Second,
+		2 * time.Second, 5 * time.Second, 10 * time.Second, 30 * time.Second, time.Minute,
+	}
+}
+
+// changeInterval goes to the next longer or shorter interval.
+func (m *model) changeInterval(longer bool) (changed bool, cmd tea.Cmd, done bool) {
+	if m.options.Sampling == nil || m.st.live == nil {
+		return false, nil, true
+	}
+	now := m.interval
+	if now == 0 {
+		now = m.st.live.Interval
+	}
+	steps := intervals()
+	at, exact := slices.BinarySearch(steps, now)
+	if longer && exact {
+		at++
+	} else if !longer {
+		at--
+	}
+	if at < 0 || at >= len(steps) {
+		return false, nil, true
+	}
+	next, sampling := steps[at], m.options.Sampling
+	m.interval = next
+	m.say("interval " + next.String())
+	return true, func() tea.Msg {
+		sampling.SetInterval(next)
+		return nil
+	}, true
+}
+
+// nextTheme walks through the themes.
+func (m *model) nextTheme() bool {
+	names := themes.Names()
+	m.theme = names[(slices.Index(names, m.theme)+1)%len(names)]
+	m.restyle()
+	m.say("theme " + m.theme)
+	return true
+}
+
+// zoom walks through the graph's windows.
+func (m *model) zoom() bool {
+	windows := []time.Duration{5 * time.Minute, 10 * time.Minute, 30 * time.Minute, 2 * time.Hour, 24 * time.Hour}
+	m.st.window = windows[(slices.Index(windows, m.st.window)+1)%len(windows)]
+	return true
+}
