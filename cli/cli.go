@@ -44,6 +44,7 @@ type globalFlags struct {
 	seed   uint64
 	config string
 	given  []given // options set on the command line
+	all    *pflag.FlagSet
 }
 
 // given is an option with the value it was given on the command line.
@@ -66,6 +67,9 @@ func (p *program) run(args []string) int {
 // settings puts together what this run is told.
 func (p *program) settings() (settings, error) {
 	s := defaults()
+	if p.flags.all.Changed("seed") && !p.flags.demo {
+		return s, usage("--seed is for --demo: a real box tells its own story")
+	}
 	if err := s.loadConfig(p.flags.config); err != nil {
 		return s, err
 	}
@@ -85,6 +89,7 @@ func (p *program) settings() (settings, error) {
 
 // addGlobalFlags gives a command, and those below it, the global flags.
 func (p *program) addGlobalFlags(flags *pflag.FlagSet) {
+	p.flags.all = flags
 	flags.BoolVar(&p.flags.demo, "demo", false, "a simulated box, marked as such")
 	flags.Uint64Var(&p.flags.seed, "seed", 0, "which story --demo tells; the same seed, the same story")
 	for _, o := range options() {

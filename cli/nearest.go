@@ -22,10 +22,11 @@ func nearest(word string, words []string) string {
 	return best
 }
 
-// editDistance is Levenshtein's: insertions, deletions and substitutions,
-// each 1, by the usual two rows.
+// editDistance counts insertions, deletions, substitutions and swaps of
+// neighbours, each 1: the "optimal string alignment" distance, by three rows.
+// Source: https://en.wikipedia.org/wiki/Damerau–Levenshtein_distance
 func editDistance(a, b string) int {
-	previous := make([]int, len(b)+1)
+	before, previous := make([]int, len(b)+1), make([]int, len(b)+1)
 	for j := range previous {
 		previous[j] = j
 	}
@@ -38,8 +39,11 @@ func editDistance(a, b string) int {
 				cost = 0
 			}
 			current[j+1] = min(previous[j]+cost, previous[j+1]+1, current[j]+1)
+			if i > 0 && j > 0 && a[i] == b[j-1] && a[i-1] == b[j] {
+				current[j+1] = min(current[j+1], before[j-1]+1)
+			}
 		}
-		previous = current
+		before, previous = previous, current
 	}
 	return previous[len(b)]
 }

@@ -50,8 +50,10 @@ it prints one table, as vramscope once does, and ends.`,
 		Use: "help [COMMAND]", Short: "help for a command", Hidden: true,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			about, _, err := cmd.Root().Find(args)
-			if err != nil {
-				return noCommand(cmd.Root(), args)
+			if err != nil || about == cmd.Root() {
+				if refused := noCommand(cmd.Root(), args); refused != nil {
+					return refused
+				}
 			}
 			return about.Help()
 		},
@@ -86,8 +88,8 @@ const exitCodes = `  0  all went well
  12  there is no driver library`
 
 const usageTemplate = `{{if not .HasParent}}Usage
-  vramscope [FLAGS]
-  vramscope COMMAND [FLAGS]
+  vramscope [flags]
+  vramscope COMMAND [flags]
 
 Commands
 {{range .Commands}}{{if .IsAvailableCommand}}  {{rpad .Name 12}}{{.Short}}

@@ -1,0 +1,51 @@
+package cli
+
+import (
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+)
+
+// TestDocumentationNamesEveryField: docs/json.md cannot forget a field of the
+// JSON or of the CSV output.
+func TestDocumentationNamesEveryField(t *testing.T) {
+	content, err := os.ReadFile(filepath.Join("..", "docs", "json.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	doc := string(content)
+	for _, field := range fieldsOf(reflect.TypeFor[document](), nil) {
+		if !strings.Contains(doc, "`"+field+"`") {
+			t.Errorf("docs/json.md does not document %q", field)
+		}
+	}
+	_, list, _ := strings.Cut(doc, "    time, host, simulated,")
+	list, _, _ = strings.Cut("time, host, simulated,"+list, "\n\n")
+	documented := strings.FieldsFunc(list, func(r rune) bool { return r == ',' || r == ' ' || r == '\n' })
+	var written []string
+	for _, field := range csvFields() {
+		written = append(written, field.name)
+	}
+	if !reflect.DeepEqual(documented, written) {
+		t.Errorf("CSV fields as documented\n%v\nas written\n%v", documented, written)
+	}
+}
+
+// fieldsOf lists the JSON names in a type and in the types within it.
+func fieldsOf(in reflect.Type, names []string) []string {
+	switch in.Kind() {
+	case reflect.Pointer, reflect.Slice:
+		return fieldsOf(in.Elem(), names)
+	case reflect.Struct:
+		for i := range in.NumField() {
+			name := in.Field(i).Tag.Get("json")
+			if name == "" {
+				continue // the inside of an optional value or a time
+			}
+			names = fieldsOf(in.Field(i).Type, append(names, name))
+		}
+	}
+	return names
+}

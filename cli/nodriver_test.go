@@ -1,0 +1,82 @@
+package cli
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"vramscope/nvml"
+	"vramscope/sampler/snapshot"
+)
+
+// TestTextsAsDrawn compares the three texts with the drawing of them.
+func TestTextsAsDrawn(t *testing.T) {
+	absent := &nvml.Error{Name: "ERROR_LIBRARY_NOT_FOUND", Call: "dlopen", Kind: nvml.ErrLibraryNotFound}
+	unloaded := &nvml.Error{Name: "ERROR_DRIVER_NOT_LOADED", Call: "nvmlInit_v2", Kind: nvml.ErrDriverNotLoaded}
+	for _, tc := range []struct {
+		golden string
+		code   int
+		snap   snapshot.Driver
+		said   nvml.Driver
+	}{
+		{"nolibrary.err", exitNoLibrary, snapshot.Driver{State: snapshot.DriverAbsent, Err: absent}, nvml.Driver{}},
+		{"notloaded.err", exitNoDriver, snapshot.Driver{State: snapshot.DriverNotLoaded, Err: unloaded}, nvml.Driver{LibraryVersion: "550.163.01"}},
+		{"nogpu.err", exitNoDriver, snapshot.Driver{State: snapshot.DriverOK}, nvml.Driver{Version: "550.163.01"}},
+	} {
+		snap := &snapshot.Snapshot{Host: snapshot.Host{Name: "h100-03"}, Driver: tc.snap}
+		src := &sources{heard: &heard{driver: tc.said}}
+		err := (&program{}).unusable(snap, src, &settings{})
+		var out bytes.Buffer
+		if code := report(&out, err); code != tc.code || exitCode(err) != tc.code {
+			t.Errorf("%s: exit code %d, want %d", tc.golden, code, tc.code)
+		}
+		golden(t, tc.golden, out.Bytes())
+		if tc.snap.Err != nil && !errors.Is(err, tc.snap.Err) {
+			t.Errorf("%s: the cause is lost", tc.golden)
+		}
+		// A probe that answers is something to show.
+		if tc.snap.State != snapshot.DriverOK {
+			snap.Driver.ProbesAnswering = 1
+			if err := (&program{}).unusable(snap, src, &settings{}); err != nil {
+				t.Errorf("%s: with a probe: %v", tc.golden, err)
+			}
+		}
+	}
+}
+
+// TestEveryFailureSaysWhatToDo goes through what a driver can say.
+func TestEveryFailureSaysWhatToDo(t *testing.T) {
+	for _, kind := range []error{
+		nvml.ErrLibraryNotFound, nvml.ErrDriverNotLoaded, nvml.ErrNoCgo, nvml.ErrVersionMismatch, nvml.ErrNoPermission,
+		nvml.ErrTimeout, nvml.ErrBusy, io.ErrUnexpectedEOF, nil,
+	} {
+		for _, state := range []snapshot.DriverState{
+			snapshot.DriverAbsent, snapshot.DriverNotLoaded, snapshot.DriverGone, snapshot.DriverNoCgo, snapshot.DriverStarting,
+		} {
+			snap := &snapshot.Snapshot{Driver: snapshot.Driver{State: state}}
+			if kind != nil {
+				snap.Driver.Err = fmt.Errorf("nvml: open: %w", kind)
+			}
+			err := (&program{}).unusable(snap, &sources{heard: &heard{}}, &settings{})
+			var f *failure
+			if !errors.As(err, &f) || f.message == "" || len(f.advice) == 0 || f.code != exitNoDriver && f.code != exitNoLibrary {
+				t.Errorf("%s, %v: %+v", state, kind, err)
+			}
+		}
+	}
+}
+
+func TestLibraryThatIsNoLibrary(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "libnvidia-ml.so.1")
+	if err := os.WriteFile(path, []byte("text"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	err := noLibrary("h100-03", path, &nvml.Error{Kind: nvml.ErrLibraryNotFound, Detail: path + ": file too short\x1b[2J"})
+	if want := "no NVIDIA driver library on h100-03: " + path + ": file too short?[2J"; err.Error() != want {
+		t.Errorf("got %q, want %q", err, want)
+	}
+}

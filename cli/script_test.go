@@ -1,0 +1,116 @@
+package cli
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime/debug"
+	"slices"
+	"strconv"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"vramscope/internal/fakedriver"
+)
+
+// asVramscope has this test binary be vramscope.
+const asVramscope = "VRAMSCOPE_TEST_AS_VRAMSCOPE"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(asVramscope) != "" {
+		os.Exit(Main())
+	}
+	testscript.Main(m, map[string]func(){"vramscope": func() { os.Exit(Main()) }})
+}
+
+// TestScripts runs testdata/script: whole command lines, what they write and
+// the code they end in. Scripts in it that say [!driver] skip need a C
+// compiler and cgo.
+func TestScripts(t *testing.T) {
+	library := ""
+	if haveCgo() {
+		if built, err := fakedriver.Compile(fakedriver.Current); err == nil {
+			library = built
+		}
+	}
+	testscript.Run(t, testscript.Params{
+		Dir: filepath.Join("testdata", "script"),
+		Setup: func(env *testscript.Env) error {
+			env.Setenv("LC_ALL", "C.UTF-8")
+			env.Setenv("TZ", "UTC")
+			env.Setenv("XDG_CONFIG_HOME", filepath.Join(env.WorkDir, "xdg"))
+			env.Setenv("XDG_CONFIG_DIRS", filepath.Join(env.WorkDir, "etc"))
+			env.Setenv("LD_LIBRARY_PATH", filepath.Dir(library))
+			env.Setenv("VRAMSCOPE_FAKE_STATE", filepath.Join(env.WorkDir, "state"))
+			env.Setenv("TERM", "xterm-256color")
+			return nil
+		},
+		Condition: func(condition string) (bool, error) {
+			if condition == "driver" {
+				return library != "", nil
+			}
+			return condition == "cgo" && haveCgo(), nil
+		},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			"box":  writeBox,
+			"code": exitCodeOf,
+		},
+	})
+}
+
+// writeBox is the script command "box": it writes the state file.
+//
+//	box GPUS PROCESSES    a healthy box
+//	box mixed             MIG, a lost GPU, an idle holder
+//	box init CODE         no GPU, and nvmlInit answers CODE
+//	box hidden            per-process memory is not told
+func writeBox(ts *testscript.TestScript, neg bool, args []string) {
+	number := func(i int) int {
+		n, err := strconv.Atoi(args[i])
+		ts.Check(err)
+		return n
+	}
+	var state fakedriver.State
+	switch {
+	case neg || len(args) == 0:
+		ts.Fatalf("usage: box GPUS PROCESSES | mixed | init CODE | hidden")
+	case args[0] == "mixed":
+		state = fakedriver.Mixed()
+	case args[0] == "init":
+		state = fakedriver.Box(0, 0)
+		state.Driver.Init = fakedriver.Return(number(1))
+	case args[0] == "hidden":
+		state = fakedriver.Box(1, 2)
+		state.GPUs[0].HideProcessMemory = true
+	default:
+		state = fakedriver.Box(number(0), number(1))
+	}
+	ts.Check(state.Write(ts.Getenv("VRAMSCOPE_FAKE_STATE")))
+}
+
+// exitCodeOf is the script command "code N CMD ARG…": it runs CMD, which must
+// end in N.
+func exitCodeOf(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: code N CMD ARG…")
+	}
+	want, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	err = ts.Exec(args[1], args[2:]...)
+	got := 0
+	if exit := (*exec.ExitError)(nil); errors.As(err, &exit) {
+		got = exit.ExitCode()
+	} else if err != nil {
+		ts.Fatalf("%v", err)
+	}
+	if got != want {
+		ts.Fatalf("exit code %d, want %d", got, want)
+	}
+}
+
+func haveCgo() bool {
+	info, ok := debug.ReadBuildInfo()
+	return ok && slices.ContainsFunc(info.Settings, func(s debug.BuildSetting) bool { return s.Key == "CGO_ENABLED" && s.Value == "1" })
+}

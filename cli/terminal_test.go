@@ -1,0 +1,78 @@
+package cli
+
+import (
+	"bytes"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+
+	"github.com/creack/pty"
+)
+
+// onTerminal runs this test binary as vramscope on a terminal of its own and
+// returns what it wrote there.
+func onTerminal(t *testing.T, width uint16, environ []string, args ...string) string {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(t.Context(), self, args...)
+	cmd.Env = append(append(os.Environ(), asVramscope+"=1", "LC_ALL=C.UTF-8", "XDG_CONFIG_HOME="+t.TempDir()), environ...)
+	terminal, err := pty.StartWithSize(cmd, &pty.Winsize{Rows: 24, Cols: width})
+	if err != nil {
+		t.Skipf("no terminal to be had here: %v", err)
+	}
+	defer func() { _ = terminal.Close() }()
+	var out bytes.Buffer
+	_, _ = io.Copy(&out, terminal) // ends in EIO when the program has ended
+	if err := cmd.Wait(); err != nil {
+		t.Fatalf("%v: %s", err, out.String())
+	}
+	return strings.ReplaceAll(out.String(), "\r\n", "\n")
+}
+
+// TestTerminals: a terminal without a cursor gets a table, cut to its width.
+func TestTerminals(t *testing.T) {
+	for _, tc := range []struct {
+		name    string
+		environ []string
+		args    []string
+	}{
+		{"dumb", []string{"TERM=dumb"}, []string{"--demo"}},
+		{"nameless", []string{"TERM="}, []string{"--demo"}},
+		{"once", []string{"TERM=xterm-256color"}, []string{"once", "--demo"}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			out := onTerminal(t, 72, tc.environ, tc.args...)
+			if !strings.HasPrefix(out, "h100-03  SIMULATED  ") || !strings.Contains(out, "\nGPU ") {
+				t.Errorf("no table: %q", out)
+			}
+			if strings.Contains(out, "\x1b") {
+				t.Errorf("an escape sequence: %q", out)
+			}
+			for line := range strings.Lines(out) {
+				if n := cells(strings.TrimSuffix(line, "\n")); n > 72 {
+					t.Errorf("%d cells in 72: %q", n, line)
+				}
+			}
+		})
+	}
+}
+
+func TestDoctorOnATerminal(t *testing.T) {
+	out := onTerminal(t, 72, []string{"TERM=xterm-256color", "NO_COLOR=", "COLORTERM="}, "doctor", "--demo")
+	for _, want := range []string{"  ok  terminal ", "xterm-256color, 72×24", "  ok  colours ", "256", "UTF-8"} {
+		if !strings.Contains(out, want) {
+			t.Errorf("no %q in\n%s", want, out)
+		}
+	}
+	out = onTerminal(t, 72, []string{"TERM=dumb", "NO_COLOR=no"}, "doctor", "--demo")
+	for _, want := range []string{`  --  terminal `, `TERM="dumb" cannot move its cursor`, "NO_COLOR is set"} {
+		if !strings.Contains(out, want) {
+			t.Errorf("no %q in\n%s", want, out)
+		}
+	}
+}
