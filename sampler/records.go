@@ -34,9 +34,11 @@ func (m *metrics) appendInt(s *store.Store, metric snapshot.Metric, value snapsh
 	m.append(s, metric, int64(v), ok)
 }
 
-func (m *metrics) appendScaled(s *store.Store, metric snapshot.Metric, value snapshot.Float, unit float64) {
+// appendFloat keeps whole watts and per cents: the digits behind would be noise
+// that no compression takes out.
+func (m *metrics) appendFloat(s *store.Store, metric snapshot.Metric, value snapshot.Float) {
 	v, ok := value.Value()
-	m.append(s, metric, int64(math.Round(v*unit)), ok)
+	m.append(s, metric, int64(math.Round(v)), ok)
 }
 
 func (m *metrics) close() {
@@ -64,13 +66,12 @@ func (m *metrics) int(metric snapshot.Metric, t time.Time) snapshot.Int {
 	return quantity.From(int(v), quantity.Driver)
 }
 
-// scaled reads a series that was stored as an integer multiple of a fraction.
-func (m *metrics) scaled(metric snapshot.Metric, t time.Time, unit float64, source quantity.Source) snapshot.Float {
+func (m *metrics) float(metric snapshot.Metric, t time.Time, source quantity.Source) snapshot.Float {
 	v, ok := m.at(metric, t)
 	if !ok {
 		return snapshot.Float{}
 	}
-	return quantity.From(float64(v)/unit, source)
+	return quantity.From(float64(v), source)
 }
 
 func (m *metrics) at(metric snapshot.Metric, t time.Time) (int64, bool) {
@@ -80,12 +81,6 @@ func (m *metrics) at(metric snapshot.Metric, t time.Time) (int64, bool) {
 	v, _, ok := m[metric].At(t)
 	return v, ok
 }
-
-// The units in which fractions are stored.
-const (
-	perWatt    = 1000 // mW
-	perPercent = 100  // hundredths of a per cent
-)
 
 // rowRecord is a row for as long as the history remembers it.
 type rowRecord struct {
@@ -104,7 +99,7 @@ func (r *rowRecord) append(s *store.Store, p *snapshot.Process) {
 	r.metrics.appendBytes(s, snapshot.MetricFragmented, p.Fragmented)
 	r.metrics.appendBytes(s, snapshot.MetricReturnable, p.Returnable)
 	r.metrics.appendBytes(s, snapshot.MetricHost, p.Host)
-	r.metrics.appendScaled(s, snapshot.MetricCPU, p.CPU, perPercent)
+	r.metrics.appendFloat(s, snapshot.MetricCPU, p.CPU)
 	r.metrics.appendInt(s, snapshot.MetricUtilization, p.SMUtilization)
 }
 
@@ -118,7 +113,7 @@ func (r *rowRecord) at(t time.Time) snapshot.Process {
 	p.Fragmented = m.bytes(snapshot.MetricFragmented, t, quantity.Probe)
 	p.Returnable = m.bytes(snapshot.MetricReturnable, t, quantity.Probe)
 	p.Host = m.bytes(snapshot.MetricHost, t, quantity.System)
-	p.CPU = m.scaled(snapshot.MetricCPU, t, perPercent, quantity.System)
+	p.CPU = m.float(snapshot.MetricCPU, t, quantity.System)
 	p.SMUtilization = m.int(snapshot.MetricUtilization, t)
 	p.Trend, p.GrowthPerSecond = snapshot.TrendUnknown, snapshot.Bytes{}
 	if reserved := quantity.Sum(p.Allocated, p.Cached, p.Fragmented); reserved.Known() {
@@ -163,7 +158,7 @@ func (r *gpuRecord) append(s *store.Store, now time.Time, g *snapshot.GPU) {
 	r.metrics.appendInt(s, snapshot.MetricUtilization, g.Utilization)
 	r.metrics.appendInt(s, snapshot.MetricMemoryUtilization, g.MemoryUtilization)
 	r.metrics.appendInt(s, snapshot.MetricTemperature, g.Temperature)
-	r.metrics.appendScaled(s, snapshot.MetricPower, g.Power, perWatt)
+	r.metrics.appendFloat(s, snapshot.MetricPower, g.Power)
 	r.metrics.appendInt(s, snapshot.MetricSMClock, g.SMClock)
 	for i := range g.Instances {
 		in := &g.Instances[i]
@@ -198,7 +193,7 @@ func (r *gpuRecord) at(t time.Time, rows []snapshot.Process) snapshot.GPU {
 	g.Utilization = m.int(snapshot.MetricUtilization, t)
 	g.MemoryUtilization = m.int(snapshot.MetricMemoryUtilization, t)
 	g.Temperature = m.int(snapshot.MetricTemperature, t)
-	g.Power = m.scaled(snapshot.MetricPower, t, perWatt, quantity.Driver)
+	g.Power = m.float(snapshot.MetricPower, t, quantity.Driver)
 	g.SMClock = m.int(snapshot.MetricSMClock, t)
 	g.MemoryClock, g.Throttled, g.ECC = snapshot.Int{}, nil, snapshot.ECC{}
 	g.XIDs, g.IdleSince, g.FullIn, g.Predicted = nil, time.Time{}, nil, nil

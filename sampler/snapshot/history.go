@@ -23,8 +23,8 @@ type History interface {
 // Metric is what a series measures.
 //
 // Values are bytes, except MetricUtilization and MetricMemoryUtilization (per
-// cent), MetricTemperature (°C), MetricPower (mW), MetricSMClock (MHz) and
-// MetricCPU (hundredths of a per cent of one core).
+// cent), MetricTemperature (°C), MetricPower (W), MetricSMClock (MHz) and
+// MetricCPU (per cent of one core).
 type Metric uint8
 
 // The metrics.
