@@ -1,15 +1,13 @@
 package cli
 
 import (
-	"fmt"
 	"strings"
 
-	mcobra "github.com/muesli/mango-cobra"
-	"github.com/muesli/roff"
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 )
 
-// man writes the man page, generated from the commands.
+// man writes the man page, generated from the commands and the options.
 func (p *program) man() *cobra.Command {
 	return &cobra.Command{
 		Use:   "man",
@@ -21,16 +19,128 @@ func (p *program) man() *cobra.Command {
 		DisableFlagsInUseLine: true,
 		Args:                  noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			page, err := mcobra.NewManPage(1, cmd.Root())
-			if err != nil {
-				return fmt.Errorf("man page: %w", err)
-			}
-			page = page.
-				WithSection("Exit status", exitCodes).
-				WithSection("Files", "$XDG_CONFIG_HOME/"+configName+"\nThe configuration file; vramscope config --print documents its keys.").
-				WithSection("Environment", "NO_COLOR\nTurns colours off, whatever its value.").
-				WithSection("Examples", strings.TrimRight(cmd.Root().Example, "\n"))
-			return p.print([]byte(page.Build(roff.NewDocument()) + "\n"))
+			return p.print([]byte(manPage(cmd.Root())))
 		},
 	}
+}
+
+// manPage is the page in roff, in the macros of man(7).
+func manPage(root *cobra.Command) string {
+	var r roff
+	r.line(`.TH VRAMSCOPE 1 "" "vramscope ` + escaped(versionNumber()) + `" "User Commands"`)
+	r.section("Name")
+	r.text(root.Name() + " - " + root.Short)
+	r.section("Synopsis")
+	r.line(".B vramscope")
+	r.text("[options]")
+	r.line(".br")
+	r.line(".B vramscope")
+	r.text("command [options]")
+	r.section("Description")
+	r.prose(root.Long)
+	r.section("Commands")
+	for _, command := range root.Commands() {
+		if command.IsAvailableCommand() {
+			r.command(command)
+		}
+	}
+	r.section("Options of all commands")
+	r.flags(root.PersistentFlags())
+	r.section("Configuration")
+	r.prose("The file $XDG_CONFIG_HOME/" + configName + ", in TOML. Its keys, with their defaults:")
+	s := defaults()
+	for _, o := range options() {
+		r.line(".TP")
+		r.line(".B " + escaped(o.key+" = "+o.literal(&s)))
+		r.prose(o.comment)
+	}
+	r.section("Environment")
+	r.line(".TP")
+	r.line(".B NO_COLOR")
+	r.text("Turns colours off, whatever its value.")
+	r.section("Exit status")
+	r.literal(exitCodes)
+	r.section("Examples")
+	r.literal(root.Example)
+	r.section("See also")
+	r.text("nvidia-smi(1), nvtop(1)")
+	return r.String()
+}
+
+// roff is a man page that is being written.
+type roff struct{ strings.Builder }
+
+// line writes a line of roff as it stands.
+func (r *roff) line(s string) { r.WriteString(s + "\n") }
+
+// text writes plain text.
+func (r *roff) text(s string) { r.line(escaped(s)) }
+
+func (r *roff) section(title string) { r.line(".SH " + strings.ToUpper(title)) }
+
+// prose writes paragraphs; lines that begin with two blanks stay as they are.
+func (r *roff) prose(s string) {
+	for i, paragraph := range strings.Split(strings.Trim(s, "\n"), "\n\n") {
+		if i > 0 {
+			r.line(".PP")
+		}
+		if strings.HasPrefix(paragraph, "  ") {
+			r.literal(paragraph)
+			continue
+		}
+		for line := range strings.SplitSeq(paragraph, "\n") {
+			r.text(line)
+		}
+	}
+}
+
+// literal writes lines as they are.
+func (r *roff) literal(s string) {
+	r.line(".EX")
+	for line := range strings.SplitSeq(strings.Trim(s, "\n"), "\n") {
+		r.text(line)
+	}
+	r.line(".EE")
+}
+
+// command writes a command with what it does and its own flags.
+func (r *roff) command(command *cobra.Command) {
+	r.line(".SS " + escaped(strings.TrimSuffix(command.UseLine(), " [flags]")))
+	r.prose(command.Long)
+	r.flags(command.LocalNonPersistentFlags())
+	if command.HasExample() {
+		r.line(".PP")
+		r.literal(command.Example)
+	}
+}
+
+// flags writes a flag a paragraph.
+func (r *roff) flags(flags *pflag.FlagSet) {
+	flags.VisitAll(func(flag *pflag.Flag) {
+		if flag.Hidden || flag.Name == "help" {
+			return
+		}
+		name := "--" + flag.Name
+		if flag.Shorthand != "" {
+			name = "-" + flag.Shorthand + ", " + name
+		}
+		holder, usage := pflag.UnquoteUsage(flag)
+		r.line(".TP")
+		if holder == "" || flag.NoOptDefVal != "" {
+			r.line(".B " + escaped(name))
+		} else {
+			r.line(`.BI "` + escaped(name) + ` " "` + escaped(holder) + `"`)
+		}
+		r.text(strings.ToUpper(usage[:1]) + usage[1:] + ".")
+	})
+}
+
+// escaped keeps text from being taken for roff: backslashes, dashes that are
+// minus signs, and lines that begin like a request.
+func escaped(s string) string {
+	s = strings.NewReplacer(`\`, `\e`, "-", `\-`, "–", `\(en`, "…", `\&...`, `"`, `\(dq`).Replace(s)
+	if strings.HasPrefix(s, ".") || strings.HasPrefix(s, "'") {
+		s = `\&` + s
+	}
+	return s
 }
