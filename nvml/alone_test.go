@@ -41,7 +41,7 @@ func alone(t *testing.T, variant fakedriver.Variant, state fakedriver.State) *bo
 		return b
 	}
 	library := fakedriver.Build(t, variant)
-	command := exec.Command(os.Args[0], "-test.run=^"+t.Name()+"$", "-test.v")
+	command := exec.Command(os.Args[0], "-test.run=^"+t.Name()+"$", "-test.v", "-test.timeout=60s")
 	command.Env = append(os.Environ(), aloneVariable+"="+t.Name(), libraryVariable+"="+library,
 		stateVariable+"="+filepath.Join(t.TempDir(), "state"))
 	var stdout, stderr bytes.Buffer

@@ -263,6 +263,12 @@ func TestUnifiedMemory(t *testing.T) {
 		t.Fatal(err)
 	}
 	known(b, "total", b.read(library, devices[0]).Memory.Total, 127600748*quantity.KiB)
+	// Nor is the host's memory said to be its own where the driver only refuses to tell.
+	spark.Fail("nvmlDeviceGetMemoryInfo*", fakedriver.NoPermission)
+	b.write()
+	if reading := b.read(library, devices[0]); reading.Memory != (Memory{}) {
+		t.Errorf("memory without permission: %+v", reading.Memory)
+	}
 }
 
 func TestXIDs(t *testing.T) {

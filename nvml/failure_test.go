@@ -342,16 +342,21 @@ func TestMIG(t *testing.T) {
 		t.Errorf("the GPU without MIG: %+v", other)
 	}
 	// Without privileges the GPU's own handle lists nothing; its instances do.
-	pointer := library.gpus[devices[0].UUID].pointer
-	library.gpus[devices[0].UUID].pointer = nil
-	reading := b.read(library, devices[0])
-	library.gpus[devices[0].UUID].pointer = pointer
-	b.expectProcesses(reading, gpu)
-	if !slices.ContainsFunc(reading.Processes, func(p Process) bool { return p.Instance.GPU == 2 && p.Instance.MIG }) {
-		t.Errorf("instances of %+v", reading.Processes)
+	unprivileged := func() {
+		t.Helper()
+		pointer := library.gpus[devices[0].UUID].pointer
+		library.gpus[devices[0].UUID].pointer = nil
+		reading := b.read(library, devices[0])
+		library.gpus[devices[0].UUID].pointer = pointer
+		b.expectProcesses(reading, gpu)
+		if !slices.ContainsFunc(reading.Processes, func(p Process) bool { return p.Instance.GPU == 2 && p.Instance.MIG }) {
+			t.Errorf("instances of %+v", reading.Processes)
+		}
 	}
+	unprivileged()
 	// Instances come and go while the GPU runs.
 	gpu.Instances = gpu.Instances[:2]
 	b.write()
 	check()
+	unprivileged()
 }

@@ -1,0 +1,173 @@
+//go:build linux && cgo
+
+package nvml
+
+import (
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"vramscope/internal/fakedriver"
+)
+
+// checkRun runs scripts/gpu-check on the fake driver, with a stand-in for
+// nvidia-smi, and gives what it printed, its exit code and its recordings.
+func checkRun(t *testing.T, binary string, state fakedriver.State, environment ...string) (string, int, string) {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "state")
+	state.MustWrite(t, path)
+	tools, err := filepath.Abs("testdata")
+	if err != nil {
+		t.Fatal(err)
+	}
+	output := filepath.Join(t.TempDir(), "recorded")
+	command := exec.Command("python3", "../scripts/gpu-check", binary, "--output", output)
+	command.Env = append(os.Environ(), fakedriver.Environment(fakedriver.Build(t, fakedriver.Current), path)...)
+	command.Env = append(command.Env, "PATH="+tools+":"+os.Getenv("PATH"), "XDG_CONFIG_HOME="+t.TempDir())
+	command.Env = append(command.Env, environment...)
+	printed, err := command.CombinedOutput()
+	if command.ProcessState == nil {
+		t.Fatal(err)
+	}
+	return string(printed), command.ProcessState.ExitCode(), output
+}
+
+// buildVramscope builds the program that scripts/gpu-check compares.
+func buildVramscope(t *testing.T) string {
+	t.Helper()
+	if _, err := exec.LookPath("python3"); err != nil {
+		t.Skip("no python3, which scripts/gpu-check is written in")
+	}
+	if _, err := exec.LookPath("go"); err != nil {
+		t.Skip("no go command to build vramscope with")
+	}
+	binary := filepath.Join(t.TempDir(), "vramscope")
+	if out, err := exec.Command("go", "build", "-o", binary, "vramscope").CombinedOutput(); err != nil {
+		t.Fatalf("go build: %v\n%s", err, out)
+	}
+	return binary
+}
+
+// scripts/gpu-check, which is meant for machines with a real GPU, finds
+// agreement where there is some, and every disagreement.
+func TestGPUCheck(t *testing.T) {
+	binary := buildVramscope(t)
+	box := fakedriver.Box(2, 3)
+	box.GPUs[1].ECCCorrected = 4
+
+	t.Run("agrees", func(t *testing.T) {
+		t.Parallel()
+		printed, exit, output := checkRun(t, binary, box.Clone(), "LD_PRELOAD="+buildCUDA(t))
+		if exit != 0 || !strings.Contains(printed, ", 0 differ;") || strings.Contains(printed, " differs\n") {
+			t.Fatalf("exit code %d\n%s", exit, printed)
+		}
+		for _, row := range []string{"memory.used", "ecc.errors.corrected.volatile.total", "used memory", "cuda_version",
+			"slow-down temperature", "grows by, MiB", "after freeing, MiB"} {
+			if !strings.Contains(printed, row) {
+				t.Errorf("nothing about %s in\n%s", row, printed)
+			}
+		}
+		expectRecordings(t, output)
+	})
+	t.Run("agrees under MIG", func(t *testing.T) {
+		t.Parallel()
+		printed, exit, _ := checkRun(t, binary, fakedriver.MIG())
+		if exit != 0 || !strings.Contains(printed, "MIG 1/0 memory used") {
+			t.Fatalf("exit code %d\n%s", exit, printed)
+		}
+	})
+	t.Run("agrees with an old nvidia-smi", func(t *testing.T) {
+		t.Parallel()
+		plain := fakedriver.Box(1, 1)
+		plain.GPUs[0].Reserved, plain.GPUs[0].Free = 0, plain.GPUs[0].Total-plain.GPUs[0].Used
+		printed, exit, _ := checkRun(t, binary, plain, "STAND_IN_LIES=memory.reserved=unknown")
+		if exit != 0 || strings.Contains(printed, "memory.reserved") || !strings.Contains(printed, "memory.used") {
+			t.Fatalf("exit code %d\n%s", exit, printed)
+		}
+	})
+	t.Run("differs", func(t *testing.T) {
+		t.Parallel()
+		lies := map[string]string{
+			"memory.used": "17", "memory.total": "80000", "temperature.gpu": "12", "ecc.mode.current": "[N/A]",
+			"pci.bus_id": "00000000:99:00.0", "power.draw": "[N/A]", "enforced.power.limit": "699.90",
+		}
+		var told []string
+		for query, lie := range lies {
+			told = append(told, query+"="+lie)
+		}
+		printed, exit, _ := checkRun(t, binary, fakedriver.Box(1, 1),
+			"STAND_IN_LIES="+strings.Join(told, ","), "LD_PRELOAD="+buildCUDA(t), "STAND_IN_CUDA_KEEPS=1")
+		if exit != 1 || !strings.Contains(printed, " 8 differ;") {
+			t.Errorf("exit code %d", exit)
+		}
+		for line := range strings.Lines(printed) {
+			fields := strings.Fields(line)
+			if len(fields) < 4 || fields[0] != "GPU" {
+				continue
+			}
+			if _, lied := lies[fields[2]]; lied != strings.HasSuffix(line, "  differs\n") {
+				t.Errorf("lied about: %v: %s", lied, line)
+			}
+		}
+		if t.Failed() {
+			t.Log(printed)
+		}
+	})
+}
+
+// buildCUDA compiles the stand-in for libcuda.so.1.
+func buildCUDA(t *testing.T) string {
+	t.Helper()
+	compiler, err := exec.LookPath("cc")
+	if err != nil {
+		t.Skip("no C compiler for the stand-in of libcuda")
+	}
+	library := filepath.Join(t.TempDir(), "libcuda.so.1")
+	out, err := exec.Command(compiler, "-shared", "-fPIC", "-Wall", "-Wextra", "-Werror",
+		"-Wl,-soname,libcuda.so.1", "-o", library, "testdata/cuda.c").CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	return library
+}
+
+// expectRecordings looks at the files that the check leaves.
+func expectRecordings(t *testing.T, directory string) {
+	t.Helper()
+	var result struct {
+		Driver       string
+		GPUs         []string
+		Milliseconds map[string]float64
+		Rows         []struct{ What, Verdict string }
+	}
+	var symbolList struct{ Symbols []string }
+	var once struct {
+		Host string
+		GPUs []struct{ Processes []struct{ Command *string } }
+	}
+	for name, into := range map[string]any{"result.json": &result, "symbols.json": &symbolList, "once.json": &once} {
+		content, err := os.ReadFile(filepath.Join(directory, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := json.Unmarshal(content, into); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if result.Driver != "550.163.01" || len(result.GPUs) != 2 || len(result.Rows) < 40 || len(result.Milliseconds) != 2 {
+		t.Errorf("result.json: %+v", result)
+	}
+	if !strings.Contains(strings.Join(symbolList.Symbols, " "), "nvmlDeviceGetMemoryInfo_v2") {
+		t.Errorf("symbols.json: %v", symbolList.Symbols)
+	}
+	if once.Host != "gpu-box" || once.GPUs[0].Processes[0].Command != nil {
+		t.Errorf("once.json tells whose machine it was: %+v", once)
+	}
+	log, err := os.ReadFile(filepath.Join(directory, "nvidia-smi.xml"))
+	if err != nil || !strings.Contains(string(log), "<serial>-</serial>") {
+		t.Errorf("nvidia-smi.xml: %v\n%s", err, log)
+	}
+}
