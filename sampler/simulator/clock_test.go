@@ -11,7 +11,7 @@ import (
 	"vramscope/sampler/simulator"
 )
 
-// clock is a clock that tests turn.
+// clock is a clock that tests turn. Stories begin at its start.
 type clock struct {
 	mu    sync.Mutex
 	start time.Time
@@ -46,6 +46,7 @@ type box struct {
 func open(t testing.TB, options simulator.Options) *box {
 	t.Helper()
 	c := newClock()
+	c.set(-options.Prelude)
 	options.Clock = c.Now
 	b, err := simulator.New(options)
 	if err != nil {

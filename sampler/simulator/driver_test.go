@@ -60,6 +60,17 @@ func BenchmarkSecond(b *testing.B) {
 	}
 }
 
+// BenchmarkPrelude is what a past of ten minutes costs, looked at every 4 s.
+func BenchmarkPrelude(b *testing.B) {
+	const long = 10 * time.Minute
+	for b.Loop() {
+		box := open(b, simulator.Options{Prelude: long})
+		for at := -long; at < 0; at += 4 * time.Second {
+			box.look(at)
+		}
+	}
+}
+
 // BenchmarkEightHours is what a test over a working day costs.
 func BenchmarkEightHours(b *testing.B) {
 	for b.Loop() {

@@ -18,8 +18,9 @@ type leaking struct {
 	weights
 	ladder
 	loading time.Duration
-	fill    float64 // how full its GPU is when the story starts, of its capacity
+	holds   quantity.Bytes // of its GPU when the story begins
 
+	sound   time.Duration // until then nothing leaks
 	strikes int
 	pauses  time.Duration // after a failed batch, until then
 }
@@ -33,7 +34,10 @@ const (
 	saveFirst = 9 * time.Second
 )
 
-func (p *leaking) resume(t *task, _ time.Duration) error {
+// resume works out since when it must have leaked to hold what it holds when
+// the story begins, and lets it have leaked up to now. Until then its second
+// stage, the one that leaks, had not begun.
+func (p *leaking) resume(t *task, now time.Duration) error {
 	c := t.cache
 	if err := p.load(c, p.count); err != nil {
 		return err
@@ -41,9 +45,15 @@ func (p *leaking) resume(t *task, _ time.Duration) error {
 	if err := p.forward(c, 0, 1); err != nil {
 		return err
 	}
-	full := quantity.Bytes(p.fill * float64(t.frame.capacity()))
-	for t.frame.used+leakRate <= full {
-		if err := leak(t, c); err != nil {
+	p.pauses = now
+	p.sound = -time.Second
+	for leaked := p.holds - t.used(); ; p.sound -= time.Second {
+		if leaked -= leaks(t, p.sound); leaked < 0 {
+			break
+		}
+	}
+	for second := p.sound + time.Second; second < now; second += time.Second {
+		if _, err := c.Allocate(leaks(t, second)); err != nil {
 			return err
 		}
 	}
@@ -81,7 +91,7 @@ func (p *leaking) step(t *task, now time.Duration) error {
 // it comes from new memory: a leak of the worst kind.
 func (p *leaking) train(t *task, c *allocator.Caching, now time.Duration) error {
 	p.finish(c)
-	if now%saveEvery == saveFirst {
+	if within(now, saveEvery) == saveFirst {
 		if err := save(c); err != nil {
 			return err
 		}
@@ -89,8 +99,10 @@ func (p *leaking) train(t *task, c *allocator.Caching, now time.Duration) error 
 	if err := p.forward(c, 0, 1); err != nil {
 		return err
 	}
-	if err := leak(t, c); err != nil {
-		return err
+	if now > p.sound {
+		if _, err := c.Allocate(leaks(t, now)); err != nil {
+			return err
+		}
 	}
 	p.backward(c, 1+t.random.IntN(2))
 	return nil
@@ -107,8 +119,10 @@ func save(c *allocator.Caching) error {
 	return nil
 }
 
-// leak allocates a second's worth of it, whole MiB and even, as large segments are.
-func leak(t *task, c *allocator.Caching) error {
-	_, err := c.Allocate(leakRate + quantity.Bytes(2*t.random.IntN(4)-3)*mib)
-	return err
+// leaks is what a second of it leaves behind: leakRate on average, whole MiB and
+// even, as large segments are. It is known beforehand, so that the past can be
+// told from the present.
+func leaks(t *task, second time.Duration) quantity.Bytes {
+	spread := int(mix(t.seed, t.stream()+4, uint64(second/time.Second)) % 4)
+	return leakRate + quantity.Bytes(2*spread-3)*mib
 }

@@ -20,7 +20,8 @@ func noise(seed, stream, n uint64) float64 {
 // wander is noise that drifts: it meets a new random value every period and
 // goes smoothly from one to the next.
 func wander(seed, stream uint64, at, period float64) float64 {
-	whole, part := math.Modf(at / period)
+	whole := math.Floor(at / period)
+	part := at/period - whole
 	part = part * part * (3 - 2*part)
 	n := uint64(int64(whole))
 	return noise(seed, stream, n)*(1-part) + noise(seed, stream, n+1)*part

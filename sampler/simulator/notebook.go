@@ -12,12 +12,14 @@ import (
 type notebook struct {
 	weights
 	workspace []quantity.Bytes // what a cell needs while it runs
+	holds     quantity.Bytes   // of its instance when the story begins
 	most      quantity.Bytes   // clean up from here on
 
-	next  time.Duration // when a cell starts
-	until time.Duration // when the running cell ends; 0: none runs
-	kept  []*allocator.Block
-	scrap []*allocator.Block
+	next    time.Duration // when a cell starts
+	until   time.Duration // when the running cell ends
+	running bool
+	kept    []*allocator.Block
+	scrap   []*allocator.Block
 }
 
 func (p *notebook) resume(t *task, now time.Duration) error {
@@ -31,6 +33,13 @@ func (p *notebook) resume(t *task, now time.Duration) error {
 			return err
 		}
 		p.scrap = append(p.scrap, b)
+	}
+	const climb = 10 * mib // a second, about what the cells below leave behind
+	full := p.holds + climb*quantity.Bytes(now/time.Second)
+	for t.used() < full {
+		if err := p.keep(t, c); err != nil {
+			return err
+		}
 	}
 	p.drop(c, &p.scrap)
 	p.next = now + 12*time.Second
@@ -53,17 +62,17 @@ func (p *notebook) step(t *task, now time.Duration) error {
 	switch {
 	case now < p.next:
 		return nil
-	case p.until == 0:
-		p.until = now + span{4 * time.Second, 18 * time.Second}.draw(t.random)
+	case !p.running:
+		p.running, p.until = true, now+span{4 * time.Second, 18 * time.Second}.draw(t.random)
 		if err := p.compute(t, c); err != nil {
 			return err
 		}
-		return p.keep(c, quantity.Bytes(220+t.random.IntN(400))*mib)
+		return p.keep(t, c)
 	case now < p.until:
 		return p.compute(t, c)
 	}
 	p.drop(c, &p.scrap)
-	p.until = 0
+	p.running = false
 	p.next = now + span{12 * time.Second, 50 * time.Second}.draw(t.random)
 	if t.used() > p.most {
 		p.drop(c, &p.kept)
@@ -88,8 +97,8 @@ func (p *notebook) compute(t *task, c *allocator.Caching) error {
 
 // keep is what a cell leaves behind. The workspace takes all of the cache
 // meanwhile, so it is new memory.
-func (p *notebook) keep(c *allocator.Caching, size quantity.Bytes) error {
-	b, err := c.Allocate(size)
+func (p *notebook) keep(t *task, c *allocator.Caching) error {
+	b, err := c.Allocate(quantity.Bytes(220+t.random.IntN(400)) * mib)
 	if err == nil {
 		p.kept = append(p.kept, b)
 	}

@@ -21,7 +21,10 @@ type preallocating struct {
 	batch  []*allocator.Block
 }
 
-func (p *preallocating) resume(t *task, _ time.Duration) error { return p.build(t) }
+func (p *preallocating) resume(t *task, now time.Duration) error {
+	p.ready = now
+	return p.build(t)
+}
 
 // build reserves the region and places the parameters with holes between,
 // which optimiser state of another layout has left.

@@ -53,7 +53,7 @@ func (t *task) listen(now time.Duration) {
 			e.until = e.missing + span{16 * time.Second, 25 * time.Second}.draw(t.random)
 		}
 	}
-	if now >= e.missing || e.heard && now%reportEvery != e.phase {
+	if now >= e.missing || e.heard && within(now, reportEvery) != e.phase {
 		return
 	}
 	e.heard, e.at, e.stats = true, now, t.memory.Stats()

@@ -14,6 +14,12 @@ func TestFiguresStaySaneForEightHours(t *testing.T) {
 	watch(t, simulator.Options{Seed: 0}, 8*time.Hour, 11*time.Second)
 }
 
+func TestFiguresAreSaneInEveryPrelude(t *testing.T) {
+	for _, prelude := range []time.Duration{time.Second, 333*time.Second + time.Millisecond, simulator.MaxPrelude} {
+		watch(t, simulator.Options{Prelude: prelude, GPUs: simulator.MaxGPUs}, 2*time.Minute, 3*time.Second)
+	}
+}
+
 func TestFiguresAreSaneOnEveryBox(t *testing.T) {
 	for gpus := 1; gpus <= simulator.MaxGPUs; gpus += 3 {
 		watch(t, simulator.Options{Seed: uint64(gpus), GPUs: gpus}, 25*time.Minute, 5*time.Second)
@@ -24,7 +30,7 @@ func TestFiguresAreSaneOnEveryBox(t *testing.T) {
 func watch(t *testing.T, options simulator.Options, long, every time.Duration) {
 	t.Helper()
 	b := open(t, options)
-	for at := time.Duration(0); at <= long; at += every {
+	for at := -options.Prelude; at <= long; at += every {
 		m := b.look(at)
 		for i := range m.Readings {
 			if m.Errors[i] == "" {

@@ -16,6 +16,7 @@ type seat struct {
 	random   *rand.Rand
 	task     *task
 	starts   time.Duration // when the next one starts, while the seat is empty
+	pid      int           // that the next one has; 0: the next that is free
 }
 
 // visit starts, runs or ends the seat's task.
@@ -40,31 +41,30 @@ func (b *Box) start(s *seat, now time.Duration) {
 		return
 	}
 	b.nextPID += 3 + s.random.IntN(400)
+	if s.pid != 0 {
+		b.nextPID = max(b.nextPID, s.pid)
+		b.enter(s, b.newTask(s, s.pid, now))
+		s.pid = 0
+		return
+	}
 	t := b.newTask(s, b.nextPID, now)
 	if t.job.Kind == "slurm" {
 		b.nextJob += 1 + s.random.IntN(5)
 		t.job.ID = itoa(b.nextJob)
 	}
-	t.ends = never
-	if s.role.life.most > 0 {
-		t.ends = now + s.role.life.draw(s.random)
-	}
 	b.enter(s, t)
 }
 
-// resume fills the seat with the task that runs since long before the story.
+// resume fills the seat with the task that runs since before the box began to
+// live.
 func (b *Box) resume(s *seat) {
 	if !s.board.frameOf(s.instance).Reserve(s.role.context) {
 		return
 	}
 	t := b.newTask(s, s.role.pid, -s.role.age)
-	t.ends = never
-	if s.role.life.most > 0 {
-		t.ends = s.role.life.draw(s.random)
-	}
 	b.enter(s, t)
-	if err := t.program.resume(t, 0); err != nil {
-		t.failed, t.ends = true, 0
+	if err := t.program.resume(t, b.at); err != nil {
+		t.failed, t.ends = true, b.at
 	}
 }
 
@@ -81,6 +81,15 @@ func (b *Box) newTask(s *seat, pid int, started time.Duration) *task {
 		random:   rand.New(rand.NewPCG(b.seed, uint64(pid))),
 		program:  s.role.program(),
 		identity: process.Identity{PID: pid, Namespace: hostNamespace},
+		ends:     never,
+	}
+	if s.role.life.most > 0 {
+		// Who is there when the story begins stays for a life from then on.
+		from := started
+		if pid == s.role.pid {
+			from = 0
+		}
+		t.ends = from + s.role.life.draw(s.random)
 	}
 	// A process started before the epoch began between two ticks of the clock
 	// like any other: its start time is rounded down to one.
@@ -114,6 +123,6 @@ func (b *Box) end(s *seat, now time.Duration) {
 	s.task = nil
 	s.starts = never
 	if s.role.pause.most > 0 {
-		s.starts = now + s.role.pause.draw(s.random)
+		s.starts = s.mind(now, now+s.role.pause.draw(s.random))
 	}
 }

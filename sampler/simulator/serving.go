@@ -14,19 +14,19 @@ type serving struct {
 	weights
 	workspace []quantity.Bytes
 	loading   time.Duration // of a fresh start
-	quiet     time.Duration // from when the story starts until the first wave
+	quiet     time.Duration // no wave before that time of the story
 
 	until  time.Duration // end of the present wave or quiet time
 	demand float64       // of the present wave; 0: quiet
 	work   *allocator.Block
 }
 
-func (p *serving) resume(t *task, now time.Duration) error {
+func (p *serving) resume(t *task, _ time.Duration) error {
 	c := t.cache
 	if err := p.load(c, p.count); err != nil {
 		return err
 	}
-	p.until = now + p.quiet
+	p.until = p.quiet
 	return p.warm(c)
 }
 

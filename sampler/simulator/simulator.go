@@ -16,7 +16,15 @@
 // simulated allocators, so that reserved = allocated + cached + fragmented and
 // a flush returns what it would return.
 //
-// The same seed gives the same story. State moves in fixed steps up to the
+// The story may have a prelude, in which the box lives as it must have lived
+// to be found as the story finds it: the leak leaks, notebooks climb, tests come
+// and go, the server has nothing to do. Whoever samples through it begins with
+// a past. Time is told from the beginning of the story, in the prelude it is
+// negative:
+//
+//	New ── −Prelude ─────────── 0 ── 9 s: a retry ── 12 s: GPU 3 90 % full ── 30–37 s: GPU 6 lost ─→
+//
+// The same seed and prelude give the same story. State moves in fixed steps up to the
 // time of the clock whenever somebody asks, so it does not matter who asks how
 // often.
 package simulator
@@ -49,19 +57,22 @@ const (
 // Options choose a box. The zero value is the demo's.
 type Options struct {
 	Seed  uint64
-	Clock func() time.Time // nil: time.Now. What it says in New is when the story begins
+	Clock func() time.Time // nil: time.Now. What it says in New is when the prelude begins
 	GPUs  int              // 1 to MaxGPUs; 0: DefaultGPUs
+	// Prelude is how long after New the story begins, up to MaxPrelude; the box
+	// lives meanwhile.
+	Prelude time.Duration
 }
 
 // Box is a simulated GPU box. All methods may be called from any goroutine.
 type Box struct {
 	clock func() time.Time
 	seed  uint64
-	epoch time.Time
+	epoch time.Time // when the story begins
 
 	mu      sync.Mutex // guards all that follows
 	opened  bool
-	at      time.Duration // since the epoch, a whole number of steps
+	at      time.Duration // since the epoch, a whole number of steps; negative in the prelude
 	boards  []*board
 	seats   []*seat
 	tasks   map[int]*task // by pid
@@ -78,25 +89,29 @@ func New(options Options) (*Box, error) {
 	if options.GPUs < 1 || options.GPUs > MaxGPUs {
 		return nil, fmt.Errorf("simulator: %d GPUs: want 1 to %d", options.GPUs, MaxGPUs)
 	}
+	if options.Prelude < 0 || options.Prelude > MaxPrelude {
+		return nil, fmt.Errorf("simulator: a prelude of %s: want 0 to %s", options.Prelude, MaxPrelude)
+	}
 	if options.Clock == nil {
 		options.Clock = time.Now
 	}
 	b := &Box{
 		clock:   options.Clock,
 		seed:    options.Seed,
-		epoch:   options.Clock(),
+		epoch:   options.Clock().Add(options.Prelude),
+		at:      -options.Prelude / step * step,
 		tasks:   map[int]*task{},
 		parents: map[int]process.Info{},
-		nextPID: 3011902,
 		nextJob: 88139,
 	}
 	for index, scene := range cast(options.GPUs) {
 		b.stage(index, scene)
 	}
+	b.nextPID = b.newestPID()
 	for _, s := range b.seats {
 		if s.task != nil {
-			s.task.run(0)
-			s.task.listen(0)
+			s.task.run(b.at)
+			s.task.listen(b.at)
 		}
 	}
 	for _, g := range b.boards {
@@ -125,11 +140,7 @@ func (b *Box) stage(index int, scene scene) {
 		}
 		b.seats = append(b.seats, s)
 		b.adopt(&s.role)
-		if s.role.age > 0 {
-			b.resume(s)
-		} else {
-			s.starts = s.role.first
-		}
+		b.prepare(s)
 	}
 }
 

@@ -75,10 +75,10 @@ func leakScene() scene {
 	tune.pause = span{35 * time.Second, 70 * time.Second}
 	tune.program = func() program {
 		return &leaking{
-			weights: weights{size: 200 * mib, hole: 20 * mib, count: 236},
+			weights: weights{size: 154 * mib, hole: 20 * mib, count: 236},
 			ladder:  ladder{first: 600 * mib, ratio: 1.09, rungs: 12},
 			loading: 45 * time.Second,
-			fill:    0.8965,
+			holds:   gibibytes(68.54),
 		}
 	}
 	return scene{roles: []role{eval, tune}}
@@ -117,8 +117,9 @@ func migScene() scene {
 	book.pause = span{20 * time.Second, time.Minute}
 	book.program = func() program {
 		return &notebook{
-			weights:   weights{size: 174 * mib, hole: 14 * mib, count: 88},
+			weights:   weights{size: 174 * mib, hole: 24 * mib, count: 50},
 			workspace: []quantity.Bytes{2200 * mib, 1800 * mib, 1500 * mib},
+			holds:     gibibytes(22.1),
 			most:      34 * gib,
 		}
 	}

@@ -45,7 +45,7 @@ func replicaScene(replica int) scene {
 			weights:   weights{size: 720 * mib, hole: 18 * mib, holes: 9, count: 64 - 8*replica},
 			workspace: []quantity.Bytes{260 * mib, 180 * mib, 90 * mib},
 			loading:   50 * time.Second,
-			quiet:     time.Duration(replica+1) * 20 * time.Second,
+			quiet:     -MaxPrelude,
 		}
 	}
 	return scene{roles: []role{serve}}

@@ -30,7 +30,7 @@ func (p *training) bucket(now time.Duration) (int, bool) {
 	if p.epoch == 0 {
 		return 0, true
 	}
-	at := (now + p.begins) % p.epoch
+	at := within(now+p.begins, p.epoch)
 	if at >= p.epoch-validation {
 		return 0, false
 	}

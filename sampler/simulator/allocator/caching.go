@@ -140,19 +140,16 @@ func (c *Caching) Flush() quantity.Bytes {
 	c.Settle()
 	var freed quantity.Bytes
 	for _, pool := range []*freeSet{&c.small, &c.large} {
-		kept := pool.blocks[:0]
-		for _, b := range pool.blocks {
+		pool.sweep(func(b *Block) bool {
 			if !b.whole() {
-				kept = append(kept, b)
-				continue
+				return false
 			}
 			delete(c.segments, b)
 			c.stats.Segments--
 			freed += b.size
 			c.device.Release(b.size)
-		}
-		clear(pool.blocks[len(kept):])
-		pool.blocks = kept
+			return true
+		})
 	}
 	c.stats.Cached -= freed
 	c.stats.Reserved -= freed

@@ -9,17 +9,30 @@ import (
 // freeSet holds free blocks ordered by size and then address, so that the best
 // fit is the first block that is large enough. A sorted slice beats a tree for
 // the few hundred blocks that a process has.
+//
+// The order is kept apart from the blocks and without pointers: it moves at
+// every change, and pointers cost several times as much to move while the
+// garbage collector looks on.
 type freeSet struct {
-	blocks []*Block
+	order  []place
+	blocks []*Block // nil where the slot is vacant
+	vacant []int    // slots
+}
+
+// place is a block's place in the order.
+type place struct {
+	size    quantity.Bytes
+	address uint64
+	slot    int // in blocks
 }
 
 // position finds where a block of that size and address is or would be.
 func (s *freeSet) position(size quantity.Bytes, address uint64) int {
-	low, high := 0, len(s.blocks)
+	low, high := 0, len(s.order)
 	for low < high {
 		middle := int(uint(low+high) >> 1)
-		b := s.blocks[middle]
-		if b.size < size || b.size == size && b.address < address {
+		p := &s.order[middle]
+		if p.size < size || p.size == size && p.address < address {
 			low = middle + 1
 		} else {
 			high = middle
@@ -29,25 +42,55 @@ func (s *freeSet) position(size quantity.Bytes, address uint64) int {
 }
 
 func (s *freeSet) add(b *Block) {
-	s.blocks = slices.Insert(s.blocks, s.position(b.size, b.address), b)
+	at := s.position(b.size, b.address)
+	s.order = slices.Insert(s.order, at, place{size: b.size, address: b.address, slot: s.occupy(b)})
+}
+
+// occupy puts the block into a vacant slot, or a new one.
+func (s *freeSet) occupy(b *Block) int {
+	if last := len(s.vacant) - 1; last >= 0 {
+		slot := s.vacant[last]
+		s.vacant = s.vacant[:last]
+		s.blocks[slot] = b
+		return slot
+	}
+	s.blocks = append(s.blocks, b)
+	return len(s.blocks) - 1
 }
 
 func (s *freeSet) remove(b *Block) {
-	i := s.position(b.size, b.address)
-	s.blocks = slices.Delete(s.blocks, i, i+1)
+	at := s.position(b.size, b.address)
+	s.vacate(s.order[at].slot)
+	s.order = slices.Delete(s.order, at, at+1)
+}
+
+func (s *freeSet) vacate(slot int) {
+	s.blocks[slot] = nil
+	s.vacant = append(s.vacant, slot)
+}
+
+// sweep removes the blocks that drop says yes to, from the smallest on.
+func (s *freeSet) sweep(drop func(*Block) bool) {
+	s.order = slices.DeleteFunc(s.order, func(p place) bool {
+		if !drop(s.blocks[p.slot]) {
+			return false
+		}
+		s.vacate(p.slot)
+		return true
+	})
 }
 
 // fit is the smallest block of at least size, nil where there is none.
 func (s *freeSet) fit(size quantity.Bytes) *Block {
-	if i := s.position(size, 0); i < len(s.blocks) {
-		return s.blocks[i]
+	if at := s.position(size, 0); at < len(s.order) {
+		return s.blocks[s.order[at].slot]
 	}
 	return nil
 }
 
 func (s *freeSet) largest() quantity.Bytes {
-	if len(s.blocks) == 0 {
+	if len(s.order) == 0 {
 		return 0
 	}
-	return s.blocks[len(s.blocks)-1].size
+	return s.order[len(s.order)-1].size
 }
