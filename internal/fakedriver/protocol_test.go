@@ -53,6 +53,17 @@ func TestVersionedMemory(t *testing.T) {
 	c.want("memory2 0 2", second)
 }
 
+// Callers of the first two versions of this call pass a shorter struct than
+// nvml.h declares; whatever is written behind it is their memory.
+func TestBusIDsKeepToTheStructOfTheirVersion(t *testing.T) {
+	t.Parallel()
+	c := startClient(t, fakedriver.Box(1, 0))
+	c.want("init", "0")
+	c.want("pci 1 0", "0 0000:18:00.0 233010de 36")
+	c.want("pci 2 0", "0 0000:18:00.0 233010de 36")
+	c.want("pci 3 0", "0 0000:18:00.0 233010de 68")
+}
+
 func TestStateChangesUnderARunningProgram(t *testing.T) {
 	t.Parallel()
 	box := fakedriver.Box(2, 2)

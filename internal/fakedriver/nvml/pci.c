@@ -1,12 +1,23 @@
 /* Where a GPU is plugged in, and how fast its link is. Throughput is in KB/s. */
 #include "call.h"
 
+#include <stddef.h>
 #include <stdio.h>
+#include <string.h>
 
-/* nvml.h declares all versions of the call with today's struct, and that is what their callers pass. */
-static nvmlReturn_t pci_info(const char *name, nvmlDevice_t device, nvmlPciInfo_t *pci)
+/*
+ * nvml.h declares all versions of the call with today's struct of 68 bytes,
+ * but callers of the first two pass the one of before: it ends with four
+ * reserved numbers in place of the long bus id (nvidia-ml-py: nvmlPciInfo_v2_t,
+ * "Legacy pciInfo used for _v1 and _v2"). Nothing of the long bus id may be
+ * written to them.
+ */
+static const size_t legacy_size = offsetof(nvmlPciInfo_t, busId);
+
+static nvmlReturn_t pci_info(const char *name, nvmlDevice_t device, nvmlPciInfo_t *answered, size_t size)
 {
 	struct call call;
+	nvmlPciInfo_t whole, *pci = answered ? &whole : NULL;
 	nvmlReturn_t answer = call_begin(&call, name, device, WHOLE_GPU);
 	if (answer == NVML_SUCCESS) {
 		const struct gpu *gpu = call.gpu;
@@ -26,6 +37,7 @@ static nvmlReturn_t pci_info(const char *name, nvmlDevice_t device, nvmlPciInfo_
 			         pci->bus, pci->device);
 			snprintf(pci->busId, sizeof pci->busId, NVML_DEVICE_PCI_BUS_ID_FMT,
 			         NVML_DEVICE_PCI_BUS_ID_FMT_ARGS(pci));
+			memcpy(answered, pci, size);
 		}
 	}
 	call_end(&call);
@@ -34,18 +46,18 @@ static nvmlReturn_t pci_info(const char *name, nvmlDevice_t device, nvmlPciInfo_
 
 nvmlReturn_t nvmlDeviceGetPciInfo(nvmlDevice_t device, nvmlPciInfo_t *pci)
 {
-	return pci_info("nvmlDeviceGetPciInfo", device, pci);
+	return pci_info("nvmlDeviceGetPciInfo", device, pci, legacy_size);
 }
 
 #ifdef HAVE_V2
 nvmlReturn_t nvmlDeviceGetPciInfo_v2(nvmlDevice_t device, nvmlPciInfo_t *pci)
 {
-	return pci_info("nvmlDeviceGetPciInfo_v2", device, pci);
+	return pci_info("nvmlDeviceGetPciInfo_v2", device, pci, legacy_size);
 }
 
 nvmlReturn_t nvmlDeviceGetPciInfo_v3(nvmlDevice_t device, nvmlPciInfo_t *pci)
 {
-	return pci_info("nvmlDeviceGetPciInfo_v3", device, pci);
+	return pci_info("nvmlDeviceGetPciInfo_v3", device, pci, sizeof *pci);
 }
 #endif
 

@@ -61,6 +61,27 @@ static void processes(int version, unsigned int index, int room)
 	printf("\n");
 }
 
+/* "pci VERSION INDEX": the answer, the bus ids, and how many bytes of the struct were written at most. */
+static void pci_info(int version, unsigned int index)
+{
+	union {
+		nvmlPciInfo_t info;
+		unsigned char bytes[sizeof(nvmlPciInfo_t)];
+	} given;
+	memset(&given, 0xAA, sizeof given);
+	nvmlReturn_t answer;
+	if (version == 1)
+		answer = CALL(nvmlDeviceGetPciInfo, device(index), &given.info);
+	else if (version == 2)
+		answer = CALL(nvmlDeviceGetPciInfo_v2, device(index), &given.info);
+	else
+		answer = CALL(nvmlDeviceGetPciInfo_v3, device(index), &given.info);
+	size_t written = sizeof given;
+	while (written > 0 && given.bytes[written - 1] == 0xAA)
+		written--;
+	printf("%d %s %x %zu\n", answer, given.info.busIdLegacy, given.info.pciDeviceId, written);
+}
+
 /* "utilization INDEX LAST_SEEN", through the size query, as programs do. */
 static void utilization(unsigned int index, unsigned long long seen)
 {
@@ -113,6 +134,9 @@ int main(int argc, char **argv)
 		} else if (strcmp(word, "processes") == 0) {
 			sscanf(line, "%*s %d %u %d", &a, &index, &b);
 			processes(a, index, b);
+		} else if (strcmp(word, "pci") == 0) {
+			sscanf(line, "%*s %d %u", &a, &index);
+			pci_info(a, index);
 		} else if (strcmp(word, "utilization") == 0) {
 			utilization(index, number);
 		} else if (strcmp(word, "power") == 0) {
