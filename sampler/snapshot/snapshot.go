@@ -37,6 +37,9 @@ type Snapshot struct {
 	// ProbeSeen reports that some probe has answered at least once since the
 	// start: from then on the columns of parts stay.
 	ProbeSeen bool
+	// Forecasting reports that a forecaster looks at the rows, whether it can
+	// say something already or not.
+	Forecasting bool
 }
 
 // Host is the machine that the GPUs are in.
@@ -58,6 +61,7 @@ const (
 	DriverNotLoaded DriverState = "not_loaded" // library, but no driver
 	DriverGone      DriverState = "gone"       // it was there and went away
 	DriverNoCgo     DriverState = "no_cgo"     // this build cannot read it
+	DriverStarting  DriverState = "starting"   // it has not answered yet
 )
 
 // Driver is the driver as a whole.
@@ -67,6 +71,7 @@ type Driver struct {
 	State       DriverState
 	Since       time.Time // when it took this state
 	Message     string    // what went wrong: "DRIVER_NOT_LOADED"
+	Err         error     // the same as an error, nil while OK
 	RetryAt     time.Time // when it is looked for again; zero while OK
 	MemoryCall  string    // which memory call answers: "v2" or "v1"; "" where neither did
 	// ProbesAnswering counts live probes, whether the driver lists their process or not.
