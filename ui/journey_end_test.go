@@ -140,16 +140,24 @@ func TestFailureIsReported(t *testing.T) {
 
 // An update that hangs cannot keep the program alive.
 func TestHangingProgramIsEnded(t *testing.T) {
-	m := launch(t, "hang", 80, 24)
-	m.untilText("quit")
-	m.until("a frame that stands still", func(string) bool {
-		before := m.written()
-		time.Sleep(1500 * time.Millisecond)
-		return m.written() == before
-	})
-	m.signal(syscall.SIGTERM)
-	m.ends(0, 2*time.Second)
-	m.restored()
+	for name, end := range map[string]func(*monitor){
+		"SIGTERM": func(m *monitor) { m.signal(syscall.SIGTERM) },
+		"Ctrl-C":  func(m *monitor) { m.press("\x03") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			m := launch(t, "hang", 80, 24)
+			m.untilText("quit")
+			m.until("a frame that stands still", func(string) bool {
+				before := m.written()
+				time.Sleep(1500 * time.Millisecond)
+				return m.written() == before
+			})
+			end(m)
+			m.ends(0, 3*time.Second)
+			m.restored()
+		})
+	}
 }
 
 func TestNoTerminalIsRefused(t *testing.T) {

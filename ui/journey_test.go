@@ -243,6 +243,18 @@ func TestPastShowsItselfAndEnds(t *testing.T) {
 	m.ends(0, time.Second)
 }
 
+// Bubble Tea does not ask for synchronized output over SSH; the program does.
+func TestSynchronizedOutputOverSSH(t *testing.T) {
+	m := launch(t, "moving", 80, 24, "SSH_TTY=/dev/pts/9")
+	m.untilText("train.py")
+	if !eventually(func() bool { return m.rawContains(ansi.SetModeSynchronizedOutput) }) {
+		t.Error("frames are not synchronized")
+	}
+	m.press("q")
+	m.ends(0, time.Second)
+	m.restored()
+}
+
 // A terminal that draws █ two cells wide gets the ASCII glyphs.
 func TestWideTerminalGetsASCII(t *testing.T) {
 	m := launch(t, "quiet", 80, 24, "TERM=xterm-wide")

@@ -106,14 +106,16 @@ func (m *model) begin(width, height int, first *snapshot.Snapshot) {
 func (m *model) Init() tea.Cmd { return nil }
 
 // Update implements tea.Model.
-func (m *model) Update(msg tea.Msg) (next tea.Model, cmd tea.Cmd) {
-	next = m // also after a panic
+func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) { return m, m.take(msg) }
+
+// take is Update with its panics caught.
+func (m *model) take(msg tea.Msg) tea.Cmd {
 	defer m.crashes.caught()
 	changed, cmd := m.update(msg)
 	if changed {
 		m.draw()
 	}
-	return m, m.guarded(cmd)
+	return m.guarded(cmd)
 }
 
 // View implements tea.Model.

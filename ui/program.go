@@ -35,8 +35,9 @@ const endPatience = 800 * time.Millisecond
 //
 //	Source ── one slot ──→ feed goroutine ── Send (blocks) ─┐
 //	keys, resizes ── Bubble Tea's reader ───────────────────┼→ event loop: Update → View
-//	output drained, answers ────────────────────────────────┘
-//	signals, hang-up, crash ── end(why) ──→ cancels the loop ; watchdog
+//	output drained ─────────────────────────────────────────┘
+//	signals, hang-up, crash, q ──→ cancel ──→ the loop ends ──→ terminal restored
+//	                                    └──→ watchdog: restores and exits if it does not
 func Run(ctx context.Context, options Options) error {
 	options = options.withDefaults()
 	r := &run{options: options, exit: os.Exit, drained: make(chan struct{}, 1)}
@@ -65,8 +66,12 @@ func (r *run) run(parent context.Context) error {
 	caught := &crashes{end: func(err error) { cancel(err) }}
 
 	var err error
-	r.terminal, err = openTerminal(r.options.Input, r.options.Output, r.options.Environ, r.noteDrained,
-		func(error) { cancel(errQuit) }) // a terminal that is gone needs no message
+	r.terminal, err = openTerminal(r.options.Input, r.options.Output, r.options.Environ, listeners{
+		drained: r.noteDrained,
+		ended:   func(error) { cancel(errQuit) }, // a terminal that is gone needs no message
+		// Ctrl-C quits through the event loop like any key, unless that hangs.
+		interrupted: func() { time.AfterFunc(endPatience, func() { cancel(errQuit) }) },
+	})
 	if err != nil {
 		return err
 	}

@@ -104,6 +104,18 @@ func start(t *testing.T, cmd *exec.Cmd, play string, width, height int, env ...s
 			return true
 		})
 	}
+	if slices.Contains(env, "SSH_TTY=/dev/pts/9") {
+		// A terminal that can synchronize its output; the emulator cannot.
+		m.screen.RegisterCsiHandler(ansi.Command('?', '$', 'p'), func(params ansi.Params) bool {
+			mode, _, _ := params.Param(0, 0)
+			setting := ansi.ModeNotRecognized
+			if ansi.DECMode(mode) == ansi.ModeSynchronizedOutput {
+				setting = ansi.ModeReset
+			}
+			_, _ = io.WriteString(m.screen.InputPipe(), ansi.ReportMode(ansi.DECMode(mode), setting))
+			return true
+		})
+	}
 	m.cmd = cmd
 	m.cmd.Env = append(os.Environ(), "VRAMSCOPE_UI_PLAY="+play, "TERM=xterm-256color", "LANG=C.UTF-8",
 		"LC_ALL=", "NO_COLOR=", "SSH_TTY=", "TMUX=")

@@ -41,9 +41,16 @@ func checkTerminal(output *os.File, env environment) error {
 	return nil
 }
 
-// openTerminal looks at the terminal without changing it. ended is called, from
-// any goroutine, when the terminal has gone; drained when it takes output again.
-func openTerminal(input, output *os.File, env environment, drained func(lost bool), ended func(error)) (*terminal, error) {
+// listeners hear, on any goroutine, what happens to the terminal. They must not
+// block.
+type listeners struct {
+	drained     func(lost bool) // it takes output again
+	ended       func(error)     // it has gone
+	interrupted func()          // Ctrl-C was typed
+}
+
+// openTerminal looks at the terminal without changing it.
+func openTerminal(input, output *os.File, env environment, tell listeners) (*terminal, error) {
 	if err := checkTerminal(output, env); err != nil {
 		return nil, err
 	}
@@ -60,8 +67,8 @@ func openTerminal(input, output *os.File, env environment, drained func(lost boo
 		return nil, fmt.Errorf("reading the modes of the terminal: %w", err)
 	}
 	t.before = before
-	t.input = &terminalInput{File: input, ended: func() { ended(errHungUp) }}
-	t.output = newTerminalOutput(output, drained, ended)
+	t.input = &terminalInput{File: input, ended: func() { tell.ended(errHungUp) }, interrupted: tell.interrupted}
+	t.output = newTerminalOutput(output, tell.drained, tell.ended)
 	return t, nil
 }
 

@@ -241,19 +241,3 @@ func (o *terminalOutput) Read([]byte) (int, error) { return 0, io.EOF }
 
 // Close implements term.File; the file belongs to the caller of Run.
 func (o *terminalOutput) Close() error { return nil }
-
-// terminalInput is the keyboard. Its only addition to the file is that it
-// tells when the terminal has gone: Bubble Tea takes an end of file for
-// silence and would run on.
-type terminalInput struct {
-	*os.File
-	ended func()
-}
-
-func (i *terminalInput) Read(p []byte) (int, error) {
-	n, err := i.File.Read(p)
-	if n == 0 && err != nil {
-		i.ended()
-	}
-	return n, err
-}
