@@ -127,7 +127,7 @@ func columnsAt(width int, b tableBox) []column {
 	add := func(ids []columnID, least int) {
 		for _, id := range ids {
 			c := columnOf(id)
-			if c.parts && !b.parts || id == columnSpark && b.ascii {
+			if !b.has(c) {
 				continue
 			}
 			if left-b.cells(id)-1 < least {
@@ -138,7 +138,7 @@ func columnsAt(width int, b tableBox) []column {
 		}
 	}
 	add(first[:], commandLeast)
-	if has[columnTrend] {
+	if has[columnTrend] || !b.ahead && has[columnUser] {
 		add(second[:], max(commandGood, (width*28+99)/100))
 	}
 	columns := make([]column, 0, columnCount)
@@ -157,8 +157,23 @@ func columnsAt(width int, b tableBox) []column {
 // tableBox is what the columns depend on besides the width.
 type tableBox struct {
 	parts   bool // a probe has been seen
+	ahead   bool // there is a forecaster
 	ascii   bool // no sparklines
 	wideGPU bool // GPU 10 and above with MIG: "12:3" has 4 cells
+}
+
+// has reports whether there is anything to show in a column.
+func (b tableBox) has(c column) bool {
+	switch {
+	case c.parts:
+		return b.parts
+	case c.id == columnPredicted || c.id == columnTrend:
+		return b.ahead
+	case c.id == columnSpark:
+		return !b.ascii
+	default:
+		return true
+	}
 }
 
 func (b tableBox) cells(id columnID) int {

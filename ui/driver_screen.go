@@ -6,6 +6,7 @@ import (
 
 	"vramscope/internal/quantity"
 	"vramscope/sampler/snapshot"
+	"vramscope/themes"
 )
 
 // driverRows is what the driver's screen takes: the text with a blank line
@@ -20,35 +21,46 @@ type driverScreen struct {
 	now   time.Time
 }
 
-// Render implements panel.
+// Render implements panel. A narrow screen breaks the sentences.
 func (d driverScreen) Render(width, height int) []string {
 	s := &d.look.styles
-	lines := [][]span{nil, {{s.Warning, d.happened()}}}
-	if next := d.next(); next != "" {
-		lines = append(lines, []span{{s.Text, next}})
-	}
-	lines = append(lines, nil)
-	if text := d.lastSeen(); text != "" {
-		lines = append(lines, []span{{s.Dim, "Last seen   "}, {s.Text, text}})
-	}
-	if n := d.shown.Driver.ProbesAnswering; n > 0 {
-		text := strconv.Itoa(n) + " probes answer: their allocators below; used and other unknown."
-		if n == 1 {
-			text = "1 probe answers: its allocators below; used and other unknown."
-		}
-		lines = append(lines, []span{{s.Dim, "Still here  "}, {s.Text, text}})
-	}
+	const indent = 3
 	out := make([]string, 0, height)
-	for _, parts := range lines {
-		if len(out) == height {
-			break
+	write := func(style themes.Style, name, text string) {
+		for i, part := range wrapped(text, width-indent-1-len(name), 3, d.look.glyphs.ellipsis) {
+			l := newLine(width)
+			l.skip(indent)
+			if i == 0 {
+				l.put(s.Dim, name)
+			}
+			l.to(indent + len(name))
+			l.put(style, part)
+			out = append(out, l.String())
 		}
-		l := newLine(width)
-		l.skip(3)
-		put(l, parts, width-1, d.look.glyphs.ellipsis)
-		out = append(out, l.String())
 	}
+	if height >= 6 {
+		out = append(out, blankLines(width, 1)...)
+	}
+	write(s.Warning, "", d.happened())
+	write(s.Text, "", d.next())
+	if len(out) < height-1 {
+		out = append(out, blankLines(width, 1)...)
+	}
+	write(s.Text, "Last seen   ", d.lastSeen())
+	write(s.Text, "Still here  ", d.answering())
 	return filled(out, width, height)
+}
+
+// answering is what the probes still tell.
+func (d driverScreen) answering() string {
+	switch n := d.shown.Driver.ProbesAnswering; n {
+	case 0:
+		return ""
+	case 1:
+		return "1 probe answers: its allocators below; used and other unknown."
+	default:
+		return strconv.Itoa(n) + " probes answer: their allocators below; used and other unknown."
+	}
 }
 
 // happened is the first sentence.

@@ -43,7 +43,10 @@ func (p *gpuPanel) columns(width int) gpuColumns {
 		c.mem, c.clock, c.ecc, c.processes = 4, 6, 3, 2
 		fallthrough
 	case width >= legendWidth:
-		c.free, c.flush, c.power = 5, 5, 8
+		c.free, c.power = 5, 8
+		if p.state.partsShown() {
+			c.flush = 5
+		}
 	case width < fullWidth:
 		c.narrow(width)
 		return c

@@ -68,14 +68,38 @@ func (p *gpuPanel) alarmNote(gpu *snapshot.GPU, alert *snapshot.Alert, brief boo
 	if alert.Severity == snapshot.Urgent {
 		n.style = p.look.styles.Alarm
 	}
+	fills := alert.Kind == snapshot.AlertFullIn && gpu.FullIn != nil
 	switch {
-	case alert.Kind != snapshot.AlertFullIn || gpu.FullIn == nil:
-	case brief:
+	case fills && brief:
 		n.text = untilFull(*gpu.FullIn)
-	default:
+	case fills:
 		n.text = fullIn(*gpu.FullIn, &p.look.glyphs)
+	case brief:
+		n.text = briefAlert(alert.Kind)
 	}
 	return n
+}
+
+// briefAlert names a rule in the six cells that a short line has for it.
+func briefAlert(kind snapshot.AlertKind) string {
+	switch kind {
+	case snapshot.AlertECC:
+		return "ECC"
+	case snapshot.AlertFullIn:
+		return "full"
+	case snapshot.AlertOutOfMemory:
+		return "OOM"
+	case snapshot.AlertLowMemory:
+		return "low"
+	case snapshot.AlertXID:
+		return "XID"
+	case snapshot.AlertHanging:
+		return "hangs"
+	case snapshot.AlertThrottled:
+		return "slow"
+	default:
+		return clean(string(kind))
+	}
 }
 
 // lostNote is what there is to say of a GPU that does not answer.

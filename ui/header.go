@@ -132,25 +132,30 @@ func driverWords(shown *snapshot.Snapshot, now time.Time) string {
 // boxName is "8×H100 80GB HBM3", or the kinds where there are several.
 func boxName(shown *snapshot.Snapshot, lk *look, pane, wide bool) string {
 	var names []string
-	var counts []int
+	counts := make(map[string]int, 1)
 	for i := range shown.GPUs {
-		name := headerName(shown.GPUs[i].Name, pane, wide)
-		if n := len(names); n > 0 && names[n-1] == name {
-			counts[n-1]++
-			continue
+		name := shown.GPUs[i].Name
+		if counts[name] == 0 {
+			names = append(names, name)
 		}
-		names, counts = append(names, name), append(counts, 1)
+		counts[name]++
 	}
-	if len(names) == 0 {
+	text := ""
+	for i, name := range names {
+		if i > 0 {
+			text += ", "
+		}
+		text += strconv.Itoa(counts[name]) + lk.glyphs.times + headerName(name, pane || len(names) > 1, wide)
+	}
+	const most = 48
+	switch {
+	case len(names) == 0:
 		return "no GPU"
+	case len(names) > 1 && cellsOf(text) > most:
+		return strconv.Itoa(len(shown.GPUs)) + " GPUs of " + strconv.Itoa(len(names)) + " kinds"
+	default:
+		return text
 	}
-	if len(names) > 3 {
-		return strconv.Itoa(len(shown.GPUs)) + " GPUs"
-	}
-	for i := range names {
-		names[i] = strconv.Itoa(counts[i]) + lk.glyphs.times + names[i]
-	}
-	return strings.Join(names, ", ")
 }
 
 // headerName is a GPU's name: in a pane without the kind of its memory, in

@@ -149,13 +149,18 @@ func (lay *layout) stack(header, gpus, spare, table, graph int) {
 // rows is how many process rows the table has room for.
 func (lay *layout) rows() int { return max(lay.table.rows-1, 0) }
 
-// over is where a dialog stands: the table, or in a pane that has none
-// whatever there is above the alert line.
-func (lay *layout) over() rect {
-	if lay.table.rows > 0 {
+// over is where a dialog of so many rows stands: over the table, the graph
+// too where the table is too low, and in a pane that has no table whatever
+// there is above the alert line.
+func (lay *layout) over(rows int) rect {
+	switch {
+	case lay.table.rows == 0:
+		return lay.above()
+	case lay.table.rows < rows:
 		return rect{lay.table.top, 0, lay.table.rows + lay.graph.rows, lay.width}
+	default:
+		return lay.table
 	}
-	return rect{0, 0, max(lay.height-lay.alert.rows-lay.keys.rows, 0), lay.width}
 }
 
 // above is everything over the alert line: the place of the detail.

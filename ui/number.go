@@ -205,23 +205,19 @@ func shown(amount quantity.Bytes) quantity.Bytes {
 	for unit < quantity.EiB && float64(amount)/float64(unit) >= 999.5 {
 		unit <<= 10
 	}
-	if unit < quantity.GiB && amount >= 1000 || unit == 1 {
-		return sign * roundTo(amount, unit)
-	}
-	v := float64(amount) / float64(unit)
-	step := float64(unit)
+	v, step := float64(amount)/float64(unit), float64(unit)
 	switch {
+	case unit == 1:
+		return sign * amount
+	case unit < quantity.GiB && v >= 1:
 	case v < 9.995:
 		step /= 100
 	case v < 99.95:
 		step /= 10
 	}
-	return sign * quantity.Bytes(math.Round(float64(amount)/step)*step)
-}
-
-func roundTo(amount, unit quantity.Bytes) quantity.Bytes {
-	if amount > math.MaxInt64-unit {
-		return amount / unit * unit
+	rounded := math.Round(float64(amount)/step) * step
+	if rounded >= math.MaxInt64 {
+		return sign * math.MaxInt64
 	}
-	return (amount + unit/2) / unit * unit
+	return sign * quantity.Bytes(rounded)
 }

@@ -42,7 +42,7 @@ func (m *model) holdRows() {
 func (m *model) overlayRoom() (width, height int) {
 	lay := m.layout()
 	what, natural := m.st.overlay.wants(m.st.width)
-	room := lay.over()
+	room := lay.over(natural)
 	if what == belowHeader {
 		room = lay.below()
 	}

@@ -100,10 +100,10 @@ func (st *state) speaks() bool {
 
 // covered lays the overlay over what it covers.
 func covered(lines []string, st *state, lay *layout) []string {
-	extent, _ := st.overlay.wants(st.width)
+	extent, rows := st.overlay.wants(st.width)
 	r := lay.below()
 	if extent == overTable {
-		r = lay.over()
+		r = lay.over(rows)
 	}
 	top, end := min(r.top, len(lines)), min(r.top+r.rows, len(lines))
 	out := make([]string, 0, len(lines))

@@ -28,7 +28,10 @@ func newTablePanel(st *state, lk *look, rows []row) tablePanel {
 
 // tableBox is what this box makes of the columns.
 func (st *state) tableBox(lk *look) tableBox {
-	b := tableBox{parts: st.partsShown(), ascii: lk.glyphs.spark == nil}
+	b := tableBox{
+		parts: st.partsShown(), ascii: lk.glyphs.spark == nil,
+		ahead: st.shown != nil && st.shown.Forecasting || st.live != nil && st.live.Forecasting,
+	}
 	if st.shown != nil {
 		for i := range st.shown.GPUs {
 			gpu := &st.shown.GPUs[i]

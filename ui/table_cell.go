@@ -237,7 +237,7 @@ func appendPercentOf(dst []byte, value snapshot.Int, dash string) []byte {
 	if !ok {
 		return append(dst, dash...)
 	}
-	if v > 999 {
+	if v = max(v, 0); v > 999 {
 		return append(appendInt(dst, min(v/100, 999)), 'x') // 1600 % of one core is 16 cores
 	}
 	return append(appendInt(dst, v), '%')

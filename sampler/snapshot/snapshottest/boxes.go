@@ -68,7 +68,7 @@ func NoDriver() *snapshot.Snapshot {
 // lost GPU 14, one process without a probe on 15.
 func SixteenGPUs() *snapshot.Snapshot {
 	s := &snapshot.Snapshot{
-		Sequence: 90, Time: Now(), Interval: time.Second, ProbeSeen: true,
+		Sequence: 90, Time: Now(), Interval: time.Second, ProbeSeen: true, Forecasting: true,
 		Host:   snapshot.Host{Name: "a2-mega-1", User: "root", MemoryTotal: gib(1360), MemoryUsed: gib(301), Load: float(33.5)},
 		Driver: snapshot.Driver{Version: "550.163.01", CUDAVersion: "12.4", State: snapshot.DriverOK, MemoryCall: "v2", ProbesAnswering: 14},
 	}

@@ -24,7 +24,7 @@ func Instance(number int) snapshot.InstanceID {
 // processes without a probe, a foreign pid, two that ended.
 func DrawnBox() *snapshot.Snapshot {
 	s := &snapshot.Snapshot{
-		Sequence: 400, Time: Now(), Interval: time.Second, ProbeSeen: true,
+		Sequence: 400, Time: Now(), Interval: time.Second, ProbeSeen: true, Forecasting: true,
 		Host: snapshot.Host{
 			Name: "h100-03", User: "root", MemoryTotal: gib(2015), MemoryUsed: gib(412), Load: float(61.2),
 		},

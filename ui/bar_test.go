@@ -1,0 +1,92 @@
+package ui
+
+import (
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"vramscope/internal/quantity"
+	"vramscope/sampler/snapshot"
+	"vramscope/sampler/snapshot/snapshottest"
+)
+
+func barOf(t testing.TB, parts barParts, capacity quantity.Bytes, cells int) string {
+	l := newLine(cells + 4)
+	l.bar(drawnLook(t), parts, capacity, cells)
+	return strings.TrimRight(l.String(), " ")
+}
+
+// TestBarIsWhole: any amounts a driver and a probe may tell fill exactly the
+// bar's cells.
+func TestBarIsWhole(t *testing.T) {
+	for range 5000 {
+		var parts barParts
+		for i := range parts {
+			parts[i] = quantity.Bytes(rand.Int64()>>rand.IntN(63)) * quantity.Bytes(1-2*rand.IntN(2))
+		}
+		cells := rand.IntN(120)
+		if got := cellsOf(barOf(t, parts, quantity.Bytes(rand.Int64()>>rand.IntN(63)), cells)); got != cells {
+			t.Fatalf("%v in %d cells: %d", parts, cells, got)
+		}
+	}
+}
+
+// TestBarMovesOneCell is rule 8: a part that grows by less than a cell moves
+// each boundary by one cell at most, and no boundary backwards.
+func TestBarMovesOneCell(t *testing.T) {
+	const cells = 25
+	capacity := 79 * quantity.GiB
+	grown := barParts{gb, 2 * gb, 10 * gb, 5 * gb, 5 * gb}
+	before := ends(barOf(t, grown, capacity, cells))
+	for range 400 {
+		grown[2] += capacity / cells / 9
+		now := ends(barOf(t, grown, capacity, cells))
+		for i := range now {
+			if now[i] < before[i] || now[i] > before[i]+1 {
+				t.Fatalf("boundary %d went from %d to %d at %v", i, before[i], now[i], grown)
+			}
+		}
+		before = now
+	}
+}
+
+// ends is where each part of a bar ends.
+func ends(bar string) [5]int {
+	var at [5]int
+	end := 0
+	for i, glyph := range []string{"▓", "▄", "█", "▒", "░"} {
+		end += strings.Count(bar, glyph)
+		at[i] = end
+	}
+	return at
+}
+
+// TestUsedIsNeverDrawnFree: what the driver says is used and nobody explains
+// is unknown, not free.
+func TestUsedIsNeverDrawnFree(t *testing.T) {
+	used := quantity.From(40*gb, quantity.Driver)
+	for name, parts := range map[string]snapshot.Parts{
+		"nobody tells": {},
+		"some is told": {Allocated: quantity.From(10*gb, quantity.Probe)},
+	} {
+		if got := ends(barOf(t, partsOf(parts, used), 80*gb, 20))[4]; got != 10 {
+			t.Errorf("%s: 40 of 80 GiB used is drawn in %d of 20 cells", name, got)
+		}
+	}
+}
+
+// TestManyInstances: more instances than cells can be cut into still make a
+// bar of the right length.
+func TestManyInstances(t *testing.T) {
+	gpu := snapshottest.DrawnBox().GPUs[5]
+	for len(gpu.Instances) < 14 {
+		gpu.Instances = append(gpu.Instances, gpu.Instances[2])
+	}
+	for cells := 8; cells < 90; cells++ {
+		l := newLine(100)
+		l.migBar(drawnLook(t), &gpu, cells)
+		if l.used != cells {
+			t.Errorf("%d cells are %d", cells, l.used)
+		}
+	}
+}

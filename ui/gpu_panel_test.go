@@ -1,0 +1,165 @@
+package ui
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/charmbracelet/colorprofile"
+
+	"vramscope/internal/quantity"
+	"vramscope/sampler/snapshot"
+	"vramscope/sampler/snapshot/snapshottest"
+)
+
+func lineOf(t *testing.T, lines []string, prefix string) string {
+	t.Helper()
+	for _, line := range lines {
+		if strings.HasPrefix(line, prefix) {
+			return line
+		}
+	}
+	t.Fatalf("no line starts with %q in\n%s", prefix, strings.Join(lines, "\n"))
+	return ""
+}
+
+// TestNoteIsTheWorst is rule 12: of all that could be said of a GPU the worst
+// is said.
+func TestNoteIsTheWorst(t *testing.T) {
+	s := snapshottest.DrawnBox()
+	gpu := &s.GPUs[3]
+	gpu.Throttled = []string{"thermal"}
+	alert := func(kind snapshot.AlertKind, note string) snapshot.Alert {
+		return snapshot.Alert{Kind: kind, GPU: 3, GPUUUID: gpu.UUID, Note: note, Message: note}
+	}
+	s.Alerts = []snapshot.Alert{
+		alert(snapshot.AlertLeak, "leak +25M/s"), alert(snapshot.AlertOutOfMemory, "out of memory x2"),
+		alert(snapshot.AlertECC, "ECC 1 uncorrectable"), alert(snapshot.AlertFullIn, "full soon"),
+	}
+	note := func() string {
+		line := lineOf(t, frame(screenOf(s, 80, 24), drawnLook(t)), "   3 ")
+		return strings.TrimSpace(string([]rune(line)[57:]))
+	}
+	for _, want := range []string{"ECC 1 uncorrectable", "full in 4m10s (3m–6m)", "out of memory x2", "leak +25M/s", "throttled: thermal", "carol finetune.py +1"} {
+		if got := strings.TrimSpace(strings.TrimPrefix(note(), "!")); got != want {
+			t.Errorf("the note is %q, the worst is %q", got, want)
+		}
+		switch want {
+		case "ECC 1 uncorrectable":
+			s.Alerts = append(s.Alerts[:2:2], s.Alerts[3])
+		case "full in 4m10s (3m–6m)":
+			s.Alerts = s.Alerts[:2]
+		case "out of memory x2":
+			s.Alerts = s.Alerts[:1]
+		case "leak +25M/s":
+			s.Alerts = nil
+		case "throttled: thermal":
+			gpu.Throttled = nil
+		}
+	}
+	gpu.State, gpu.Since, gpu.RetryAt = snapshot.GPUHanging, s.Time.Add(-12*time.Second), time.Time{}
+	if line := lineOf(t, frame(screenOf(s, 80, 24), drawnLook(t)), "   3 "); !strings.Contains(line, "── no answer 12s ──") || strings.Contains(line, "98%") {
+		t.Errorf("a GPU that hangs shows %q", line)
+	}
+}
+
+// TestIdleHolder: ten minutes of nothing with more than a GiB held.
+func TestIdleHolder(t *testing.T) {
+	for _, c := range []struct {
+		idle time.Duration
+		used quantity.Bytes
+		want bool
+	}{{42 * time.Minute, 71 * gb, true}, {9 * time.Minute, 71 * gb, false}, {42 * time.Minute, gb / 2, false}} {
+		s := snapshottest.DrawnBox()
+		s.GPUs[2].IdleSince, s.GPUs[2].Memory.Used = s.Time.Add(-c.idle), quantity.From(c.used, quantity.Driver)
+		line := lineOf(t, frame(screenOf(s, 80, 24), drawnLook(t)), "   2 ")
+		if got := strings.Contains(line, "idle"); got != c.want {
+			t.Errorf("idle for %v with %v: %q", c.idle, c.used, line)
+		}
+	}
+}
+
+// TestAlarmedLinesArePinned: where the GPU lines do not fit, those with an
+// alarm stand on top however far the rest is scrolled, and none stands twice.
+func TestAlarmedLinesArePinned(t *testing.T) {
+	s := snapshottest.Crowded(40, 1)
+	s.Alerts = []snapshot.Alert{{
+		Kind: snapshot.AlertOutOfMemory, Severity: snapshot.Urgent, GPU: 33, GPUUUID: s.GPUs[33].UUID, Note: "out of memory x2", Message: "out of memory",
+	}}
+	for _, top := range []int{0, 5, 1000} {
+		st := screenOf(s, 80, 24)
+		st.gpuTop = top
+		lines := frame(st, drawnLook(t))
+		if !strings.HasPrefix(lines[1], " 33 ") || !strings.Contains(lines[1], "! OOM  ") {
+			t.Errorf("scrolled to %d the first line is %q", top, lines[1])
+		}
+		if n := strings.Count(strings.Join(lines[:15], "\n"), " 33 "); n != 1 {
+			t.Errorf("GPU 33 stands there %d times", n)
+		}
+	}
+	if first := frame(screenOf(s, 80, 24), drawnLook(t))[2]; !strings.HasPrefix(first, "  0 ") {
+		t.Errorf("not scrolled, the second line is %q", first)
+	}
+}
+
+// TestTwoKinds: where the box has two kinds of GPU each line says which, and
+// side by side used is per cent of the GPU's own memory.
+func TestTwoKinds(t *testing.T) {
+	s := snapshottest.DrawnBox()
+	s.GPUs[1].Name = "NVIDIA GeForce RTX 4090"
+	lines := frame(screenOf(s, 80, 24), drawnLook(t))
+	if line := lineOf(t, lines, "   0 "); !strings.HasPrefix(line, "   0 H100 80G ") {
+		t.Errorf("%q", line)
+	}
+	if line := lineOf(t, lines, "   1 "); !strings.HasPrefix(line, "   1 RTX 4090 ") {
+		t.Errorf("%q", line)
+	}
+	if !strings.Contains(lines[0], "7×H100 80GB, 1×RTX 4090  drv 550") {
+		t.Errorf("the header says %q", lines[0])
+	}
+	s = snapshottest.SixteenGPUs()
+	s.GPUs[15].Name = "NVIDIA L40S"
+	if line := lineOf(t, frame(screenOf(s, 80, 24), drawnLook(t)), "  0 "); !strings.Contains(line, "  81%  95% 66C") {
+		t.Errorf("used of GPU 0 is not per cent: %q", line)
+	}
+}
+
+// TestThresholdsColourTheDigits is rule 13: a hot GPU's temperature is yellow,
+// and nothing else on its line is.
+func TestThresholdsColourTheDigits(t *testing.T) {
+	s := snapshottest.DrawnBox()
+	s.GPUs[0].Temperature = quantity.From(84, quantity.Driver)
+	lk := lookOf(t, "terminal", true, colorprofile.ANSI, unicodeGlyphs)
+	line := frame(screenOf(s, 80, 24), lk)[1]
+	if !strings.Contains(line, "\x1b[33m84C") || strings.Count(line, "\x1b[33m") != 1 {
+		t.Errorf("%q", line)
+	}
+	s.GPUs[0].Temperature = quantity.From(81, quantity.Driver)
+	if line := frame(screenOf(s, 80, 24), lk)[1]; strings.Contains(line, "\x1b[33m") {
+		t.Errorf("81 °C of 87 is coloured: %q", line)
+	}
+}
+
+// TestBigCards: used/total has 12 cells on a box with a card of 100 GiB.
+func TestBigCards(t *testing.T) {
+	s := snapshottest.DrawnBox()
+	s.GPUs[0].Memory.Total, s.GPUs[0].Memory.Used = amountIn(143.8), amountIn(140.1)
+	lines := frame(screenOf(s, 80, 24), drawnLook(t))
+	if line := lineOf(t, lines, "   0 "); !strings.Contains(line, " 140.1/143.8G  97%") {
+		t.Errorf("%q", line)
+	}
+	if line := lineOf(t, lines, "   1 "); !strings.Contains(line, "   60.7/79.6G  98%") {
+		t.Errorf("%q", line)
+	}
+}
+
+// TestUnknownFiguresAreDashes: what a driver refuses is a dash, never a zero.
+func TestUnknownFiguresAreDashes(t *testing.T) {
+	s := snapshottest.DrawnBox()
+	gpu := &s.GPUs[0]
+	gpu.Utilization, gpu.Temperature, gpu.Power, gpu.Memory.Used, gpu.Memory.Free = snapshot.Int{}, snapshot.Int{}, snapshot.Float{}, snapshot.Bytes{}, snapshot.Bytes{}
+	line := lineOf(t, frame(screenOf(s, 80, 24), drawnLook(t)), "   0 ")
+	if !strings.Contains(line, "    –/79.6G    –    –    – ") {
+		t.Errorf("%q", line)
+	}
+}

@@ -1,0 +1,83 @@
+package ui
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/charmbracelet/colorprofile"
+
+	"vramscope/sampler/snapshot/snapshottest"
+)
+
+// hostileTexts are what a process may call itself.
+func hostileTexts() []string {
+	return []string{
+		"\x1b[2J\x1b[1;1Hgone", "\x1b]0;title\a", "\x1b]52;c;cm0gLXJm\x1b\\", "\x9b31mred\x9c", "\u009b2J",
+		"a\rb\nc\td\x00e\x7f", "東京の深層学習.py", "👩‍👩‍👧‍👦 family 🇩🇪 👍🏽", "שלום \u202egnp.exe\u202c", "مرحبا بالعالم",
+		"e\u0301\u0301\u0301\u0301\u0301 zalgo", "\u200b\u200d\ufeff\u2028\u2029", "ｆｕｌｌｗｉｄｔｈ", "ᄒ\u1161ᆫ", "ﾊﾞ", "\xff\xfe broken \xc3", "क्षत्रिय", "ก็็็็",
+		strings.Repeat("x", 64<<10), strings.Repeat("字", 20<<10), strings.Repeat("\x1b[7m", 10<<10), "",
+	}
+}
+
+// TestHostileNames: whatever a process calls itself, the screen keeps its
+// shape, and no byte of it reaches the terminal as a command.
+func TestHostileNames(t *testing.T) {
+	for i, text := range hostileTexts() {
+		for _, size := range [][2]int{{30, 3}, {40, 8}, {80, 24}, {200, 50}} {
+			hostileScreen(t, fmt.Sprintf("text %d", i), text, size[0], size[1])
+		}
+	}
+}
+
+func hostileScreen(t *testing.T, what, text string, width, height int) {
+	t.Helper()
+	lk := lookOf(t, "dark", true, colorprofile.TrueColor, unicodeGlyphs)
+	for _, change := range []func(st *state){
+		func(*state) {},
+		func(st *state) { st.at(snapshottest.Probeme, 3); st.scrollX = 3; st.tree = true },
+		func(st *state) { st.filter = text; st.message, st.messageUntil = text, st.now.AddDate(0, 0, 1) },
+		func(st *state) { st.detail = true },
+	} {
+		st := screenOf(snapshottest.Hostile(snapshottest.DrawnBox(), text), width, height)
+		change(st)
+		checkFrame(t, what, frame(st, lk), width, height)
+	}
+	st := screenOf(snapshottest.Hostile(snapshottest.NoDriver(), text), width, height)
+	checkFrame(t, what+", no driver", frame(st, lk), width, height)
+}
+
+func FuzzNames(f *testing.F) {
+	for _, text := range hostileTexts() {
+		if len(text) < 1000 {
+			f.Add(text, uint8(80), uint8(24))
+		}
+	}
+	f.Fuzz(func(t *testing.T, text string, width, height uint8) {
+		hostileScreen(t, "fuzz", text, max(int(width), leastWidth), max(int(height), leastHeight))
+	})
+}
+
+// FuzzClean: what clean lets through is as wide as it is measured to be, alone
+// and beside anything else.
+func FuzzClean(f *testing.F) {
+	for _, text := range hostileTexts() {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		cleaned := clean(text)
+		sum := 0
+		for _, r := range cleaned {
+			sum += cellsOf(string(r))
+		}
+		if got := cellsOf(cleaned); got != sum {
+			t.Errorf("%q becomes %q: %d cells, its runes have %d", text, cleaned, got, sum)
+		}
+		if strings.ContainsFunc(cleaned, func(r rune) bool { return r < 0x20 || r == 0x7f || r >= 0x80 && r < 0xa0 }) {
+			t.Errorf("%q becomes %q", text, cleaned)
+		}
+		if again := clean(cleaned); again != cleaned {
+			t.Errorf("%q is not clean after once: %q", cleaned, again)
+		}
+	})
+}

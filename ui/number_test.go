@@ -1,0 +1,120 @@
+package ui
+
+import (
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"vramscope/internal/quantity"
+	"vramscope/sampler/snapshot"
+)
+
+const (
+	kib = quantity.KiB
+	mib = quantity.MiB
+	gb  = quantity.GiB
+)
+
+func TestKept(t *testing.T) {
+	for amount, want := range map[quantity.Bytes]string{
+		33*gb + 100*mib: "(33G)", 614 * mib: "(.6G)", 9 * gb: "(9G)", 140 * gb: "(.1T)", 40 * mib: "(40M)",
+		99*gb + 900*mib: "(.1T)", 12 * kib: "(12K)", 0: "(0K)",
+	} {
+		if got := string(appendKept(nil, amount)); got != want {
+			t.Errorf("%d: %s, want %s", amount, got, want)
+		}
+	}
+	for range 100000 {
+		amount := quantity.Bytes(rand.Int64() >> rand.IntN(63))
+		if got := appendKept(nil, amount); len(got) > 5 {
+			t.Fatalf("%d takes %d cells: %s", amount, len(got), got)
+		}
+	}
+}
+
+func TestDurations(t *testing.T) {
+	for d, want := range map[time.Duration]string{
+		58 * time.Second: "58s", 4*time.Minute + 10*time.Second: "4m10s", time.Minute: "1m00s", 2*time.Hour + 23*time.Minute: "2h23m",
+		30 * time.Hour: "1d06h", 41 * 24 * time.Hour: "41d", 19*time.Hour + 40*time.Minute: "19h40m", 8*time.Hour + 2*time.Minute: "8h02m",
+		-time.Second: "0s", 999999 * time.Hour: "41666d", 1<<63 - 1: "99999d",
+	} {
+		if got := duration(d); got != want || len(got) > 6 {
+			t.Errorf("%v: %s, want %s", d, got, want)
+		}
+	}
+}
+
+func TestFullIn(t *testing.T) {
+	minutes := func(median, earliest, latest float64) snapshot.FullIn {
+		at := func(m float64) time.Duration { return time.Duration(m * float64(time.Minute)) }
+		return snapshot.FullIn{Median: at(median), Earliest: at(earliest), Latest: at(latest)}
+	}
+	for _, c := range []struct {
+		in   snapshot.FullIn
+		want string
+	}{
+		{minutes(4.17, 3.2, 5.6), "full in 4m10s (3m–6m)"},
+		{minutes(4.17, 3.9, 6), "full in 4m10s (3m–6m)"},
+		{minutes(4.17, 3.2, 0), "full in 4m10s (3m+)"},
+		{minutes(12.4, 9.5, 13.1), "full in 12m (9m–14m)"},
+		{minutes(0.5, 0.2, 0.9), "full in 30s (0m–1m)"},
+	} {
+		if got := fullIn(c.in, &unicodeGlyphs); got != c.want || cellsOf(got) > 22 {
+			t.Errorf("%v: %q, want %q", c.in, got, c.want)
+		}
+	}
+}
+
+// TestFiguresKeepTheirCells: no answer of a driver makes a column shift.
+func TestFiguresKeepTheirCells(t *testing.T) {
+	check := func(what string, text []byte, most int) {
+		t.Helper()
+		if cells := cellsOfFigure(text); cells > most || cells == 0 {
+			t.Errorf("%s: %q has %d cells, at most %d", what, text, cells, most)
+		}
+	}
+	for range 20000 {
+		amount := quantity.From(quantity.Bytes(rand.Int64()>>rand.IntN(63)), quantity.Driver)
+		total := quantity.From(quantity.Bytes(rand.Int64N(int64(999*gb))), quantity.Driver)
+		number := quantity.From(int(rand.Int64()>>rand.IntN(63))*(1-2*rand.IntN(2)), quantity.Driver)
+		power := quantity.From(rand.NormFloat64()*1000, quantity.Driver)
+		limit := quantity.From(rand.Float64()*2000, quantity.Driver)
+		check("bytes", appendBytes(nil, amount, "–"), 5)
+		check("used/total", appendUsedTotal(nil, total, total, "–"), 12)
+		check("percent", appendPercent(nil, number, "–"), 4)
+		check("temperature", appendTemperature(nil, number, "–"), 4)
+		check("watts", appendWatts(nil, power, "–"), 4)
+		check("power", appendPower(nil, power, limit, "–"), 8)
+		check("clock", appendClock(nil, number, "–"), 6)
+		check("count", appendCount(nil, number, "–"), 3)
+		check("cpu", appendPercentOf(nil, number, "–"), 4)
+	}
+	for what, text := range map[string][]byte{
+		"bytes": appendBytes(nil, snapshot.Bytes{}, "–"), "percent": appendPercent(nil, snapshot.Int{}, "–"),
+		"watts": appendWatts(nil, snapshot.Float{}, "–"), "power": appendPower(nil, snapshot.Float{}, snapshot.Float{}, "–"),
+	} {
+		if string(text) != "–" {
+			t.Errorf("unknown %s is written %q", what, text)
+		}
+	}
+}
+
+// TestShown: amounts that look alike sort alike, and the order of the others
+// is that of the amounts.
+func TestShown(t *testing.T) {
+	last := quantity.Bytes(0)
+	for range 200000 {
+		a := quantity.Bytes(rand.Int64() >> rand.IntN(63))
+		if rand.IntN(2) == 0 {
+			a = last + quantity.Bytes(rand.Int64N(int64(gb/50)))
+		}
+		b := last
+		last = a
+		if (a.String() == b.String()) != sameFigure(a, b) {
+			t.Fatalf("%d (%v) and %d (%v): same figure is %v", a, a, b, b, sameFigure(a, b))
+		}
+		if a < b && shown(a) > shown(b) {
+			t.Fatalf("%d < %d, but %d > %d", a, b, shown(a), shown(b))
+		}
+	}
+}
