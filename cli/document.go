@@ -61,8 +61,8 @@ func gpuOf(g *snapshot.GPU) gpuJSON {
 		MemoryUtilizationPercent:   g.MemoryUtilization,
 		TemperatureCelsius:         g.Temperature,
 		TemperatureSlowdownCelsius: g.TemperatureSlowdown,
-		PowerWatts:                 g.Power,
-		PowerLimitWatts:            g.PowerLimit,
+		PowerWatts:                 finite(g.Power),
+		PowerLimitWatts:            finite(g.PowerLimit),
 		SMClockMHz:                 g.SMClock,
 		MemoryClockMHz:             g.MemoryClock,
 		Throttled:                  append([]string{}, g.Throttled...),
@@ -133,11 +133,19 @@ func processOf(p *snapshot.Process) processJSON {
 	return out
 }
 
+// finite makes unknown what JSON has no number for.
+func finite(value snapshot.Float) snapshot.Float {
+	if v := value.Or(0); math.IsNaN(v) || math.IsInf(v, 0) {
+		return snapshot.Float{}
+	}
+	return value
+}
+
 // tenths rounds: clock ticks carry no more than that.
 func tenths(value snapshot.Float) snapshot.Float {
-	v, ok := value.Value()
+	v, ok := finite(value).Value()
 	if !ok {
-		return value
+		return snapshot.Float{}
 	}
 	return quantity.From(math.Round(v*10)/10, value.Source())
 }

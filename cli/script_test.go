@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"testing"
+	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
 
@@ -66,6 +67,7 @@ func TestScripts(t *testing.T) {
 //	box mixed             MIG, a lost GPU, an idle holder
 //	box init CODE         no GPU, and nvmlInit answers CODE
 //	box hidden            per-process memory is not told
+//	box hanging           GPU 1 does not answer
 func writeBox(ts *testscript.TestScript, neg bool, args []string) {
 	number := func(i int) int {
 		n, err := strconv.Atoi(args[i])
@@ -75,7 +77,7 @@ func writeBox(ts *testscript.TestScript, neg bool, args []string) {
 	var state fakedriver.State
 	switch {
 	case neg || len(args) == 0:
-		ts.Fatalf("usage: box GPUS PROCESSES | mixed | init CODE | hidden")
+		ts.Fatalf("usage: box GPUS PROCESSES | mixed | init CODE | hidden | hanging")
 	case args[0] == "mixed":
 		state = fakedriver.Mixed()
 	case args[0] == "init":
@@ -84,6 +86,9 @@ func writeBox(ts *testscript.TestScript, neg bool, args []string) {
 	case args[0] == "hidden":
 		state = fakedriver.Box(1, 2)
 		state.GPUs[0].HideProcessMemory = true
+	case args[0] == "hanging":
+		state = fakedriver.Box(2, 1)
+		state.GPUs[1].Hang("nvmlDeviceGetMemoryInfo*", time.Hour)
 	default:
 		state = fakedriver.Box(number(0), number(1))
 	}

@@ -277,11 +277,11 @@ func (t *table) figure(i snapshot.Int, unit string) string {
 
 // power is "612/700W", or "612W" where there is no limit.
 func (t *table) power(power, limit snapshot.Float) string {
-	v, ok := power.Value()
+	v, ok := finite(power).Value()
 	if !ok {
 		return t.signs.dash
 	}
-	if most, ok := limit.Value(); ok {
+	if most, ok := finite(limit).Value(); ok {
 		return fmt.Sprintf("%.0f/%.0fW", v, most)
 	}
 	return fmt.Sprintf("%.0fW", v)

@@ -73,7 +73,7 @@ func (t *table) unwell(g *snapshot.GPU) string {
 func (t *table) short(g *snapshot.GPU) string {
 	free, known := g.Memory.Free.Value()
 	capacity, measured := g.Memory.Capacity().Value()
-	if !known || !measured || g.MIG || free*10 >= capacity {
+	if !known || !measured || g.MIG || free >= capacity/10 {
 		return ""
 	}
 	var best *snapshot.Process

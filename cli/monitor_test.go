@@ -1,0 +1,101 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"math"
+	"os"
+	"syscall"
+	"testing"
+	"time"
+
+	"vramscope/internal/process"
+	"vramscope/internal/quantity"
+	"vramscope/sampler"
+	"vramscope/sampler/snapshot"
+)
+
+// demo is a program on the simulated box, with its sampler after one tick.
+func demo(t *testing.T, s settings) (*program, *sources, *sampler.Sampler) {
+	t.Helper()
+	start := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
+	p := &program{getenv: os.Getenv, now: func() time.Time { return start }}
+	p.flags.demo = true
+	src, err := p.sources(&s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sampling := sampler.New(src.options)
+	sampling.Tick(start)
+	return p, src, sampling
+}
+
+func TestSignalOfTheDemoStaysInTheDemo(t *testing.T) {
+	_, src, sampling := demo(t, defaults())
+	var target snapshot.Process
+	for _, p := range sampling.Latest().Rows {
+		if p.User == "gina" {
+			target = p
+		}
+	}
+	if err := src.actions(sampling, &settings{}).Signal(t.Context(), target.ID.Process, syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	events := sampling.History().Events(1)
+	if len(events) != 1 || events[0].Kind != snapshot.EventSignal || events[0].User != "gina" || events[0].Message != "sent SIGTERM" {
+		t.Errorf("the event log begins with %+v", events)
+	}
+	// A pid that only this machine has is nothing to the simulated box.
+	own := process.Identity{PID: os.Getpid(), StartTime: 1}
+	if err := src.actions(sampling, &settings{}).Signal(t.Context(), own, syscall.SIGKILL); err == nil {
+		t.Error("a real process was signalled from a demo")
+	}
+	if after := sampling.History().Events(0); len(after) != len(events) {
+		t.Errorf("what was refused is in the log: %+v", after)
+	}
+}
+
+func TestReadOnlyHasNoActions(t *testing.T) {
+	s := defaults()
+	s.readOnly = true
+	_, src, sampling := demo(t, s)
+	if src.actions(sampling, &s).Signal != nil {
+		t.Error("--read-only, and there is a way to send signals")
+	}
+}
+
+// TestCancelledWatch ends with what ended it, not with a picture.
+func TestCancelledWatch(t *testing.T) {
+	p, src, _ := demo(t, defaults())
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(errors.New("enough"))
+	snap, err := p.observe(ctx, src, &settings{}, time.Hour)
+	if snap != nil || err == nil || err.Error() != "enough" {
+		t.Errorf("got %v, %v", snap, err)
+	}
+}
+
+// TestNonsenseIsWritten: what no driver should say can still be written.
+func TestNonsenseIsWritten(t *testing.T) {
+	amount := func(b quantity.Bytes) snapshot.Bytes { return quantity.From(b, quantity.Driver) }
+	float := func(f float64) snapshot.Float { return quantity.From(f, quantity.Driver) }
+	snap := oneSample()
+	for i := range snap.GPUs {
+		g := &snap.GPUs[i]
+		g.Memory = snapshot.Memory{Total: amount(math.MaxInt64), Used: amount(math.MinInt64), Free: amount(math.MaxInt64), Reserved: amount(-1)}
+		g.Power, g.PowerLimit = float(math.NaN()), float(math.Inf(1))
+		g.Utilization = quantity.From(math.MinInt, quantity.Driver)
+		g.FullIn = &snapshot.FullIn{Median: math.MaxInt64, Earliest: math.MinInt64}
+	}
+	for i := range snap.Rows {
+		snap.Rows[i].CPU = float(math.NaN())
+		snap.Rows[i].Used = amount(math.MinInt64)
+		snap.Rows[i].ID.GPUUUID = "GPU-nowhere"
+	}
+	p := &program{stdout: os.NewFile(^uintptr(0), "none"), getenv: func(string) string { return "" }}
+	for _, f := range []onceFlags{{format: "table"}, {format: "json"}, {format: "csv"}, {line: true}} {
+		if text, err := p.format(snap, &settings{}, f); err != nil || len(text) == 0 {
+			t.Errorf("%+v: %v, %d bytes", f, err, len(text))
+		}
+	}
+}
