@@ -91,7 +91,7 @@ func (b *box) Read(d nvml.Device) (nvml.Reading, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if err := b.readErr[d.UUID]; err != nil {
-		return nvml.Reading{}, err
+		return nvml.Reading{XIDs: b.readings[d.UUID].XIDs}, err
 	}
 	r := b.readings[d.UUID]
 	r.Device, r.Time = d, b.now

@@ -51,6 +51,20 @@ func TestALostGPUKeepsItsPlaceAndComesBack(t *testing.T) {
 	}
 }
 
+func TestTheLastXidOfALostGPUIsKept(t *testing.T) {
+	b := newBox(1)
+	s := b.sampler()
+	b.tick(s)
+	r := b.readings["GPU-0"]
+	r.XIDs = []nvml.XID{{Code: 79, Time: b.now}}
+	b.readings["GPU-0"] = r
+	b.readErr["GPU-0"] = lost()
+	snap := b.tick(s)
+	if x := snap.GPUs[0].XIDs; len(x) != 1 || x[0].Code != 79 {
+		t.Errorf("Xids %v, want 79", x)
+	}
+}
+
 func TestALostGPUIsAskedWithGrowingPatienceAndThenWithAFreshLibrary(t *testing.T) {
 	b := newBox(2)
 	s := b.sampler()

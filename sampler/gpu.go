@@ -69,6 +69,8 @@ func (g *gpu) take(now time.Time, r gpuResult) bool {
 	g.late = !inTime
 	if r.err != nil {
 		g.err, g.fresh = r.err, nil
+		// A GPU that falls off the bus says why with its last breath.
+		g.noteXIDs(now, r.reading.XIDs)
 	} else {
 		g.err, g.fresh = nil, &r.reading
 	}
@@ -83,7 +85,7 @@ func (g *gpu) conclude(now time.Time, driverOpen bool) {
 		g.patience = backoff{}
 		g.become(now, snapshot.GPUOK, "")
 		g.noteIdle(now)
-		g.noteXIDs(now)
+		g.noteXIDs(now, g.fresh.XIDs)
 	case g.err != nil:
 		state := snapshot.GPUError
 		if errors.Is(g.err, nvml.ErrGPULost) {
@@ -129,14 +131,14 @@ func (g *gpu) noteIdle(now time.Time) {
 }
 
 // noteXIDs keeps the critical errors of the last hour, newest first.
-func (g *gpu) noteXIDs(now time.Time) {
+func (g *gpu) noteXIDs(now time.Time, fresh []nvml.XID) {
 	const keep, most = time.Hour, 32
-	if len(g.fresh.XIDs) == 0 && (len(g.xids) == 0 || now.Sub(g.xids[len(g.xids)-1].Time) < keep) {
+	if len(fresh) == 0 && (len(g.xids) == 0 || now.Sub(g.xids[len(g.xids)-1].Time) < keep) {
 		return
 	}
 	var kept []snapshot.XID // a new slice: the old one has been published
-	for i := len(g.fresh.XIDs) - 1; i >= 0; i-- {
-		kept = append(kept, snapshot.XID{Code: g.fresh.XIDs[i].Code, Time: g.fresh.XIDs[i].Time})
+	for i := len(fresh) - 1; i >= 0; i-- {
+		kept = append(kept, snapshot.XID{Code: fresh[i].Code, Time: fresh[i].Time})
 	}
 	for _, x := range g.xids {
 		if now.Sub(x.Time) < keep && len(kept) < most {

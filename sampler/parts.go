@@ -35,6 +35,7 @@ func (s *Sampler) gpu(g *gpu, rows []snapshot.Process) snapshot.GPU {
 	if r == nil {
 		return out
 	}
+	out.TemperatureSlowdown, out.PowerLimit = r.Device.TemperatureSlowdown, r.Device.PowerLimit
 	out.Memory = snapshot.Memory(r.Memory)
 	out.Utilization, out.MemoryUtilization = r.Utilization, r.MemoryUtilization
 	out.Temperature, out.Power = r.Temperature, r.Power

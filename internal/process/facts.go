@@ -33,12 +33,14 @@ const commandSize = 4 << 10
 // file system. That is why nobody calls it without a deadline.
 func readFacts(root string, pid int, hostname string) facts {
 	var f facts
-	if fs, err := procfs.NewFS(root); err == nil {
-		if proc, err := fs.Proc(pid); err == nil {
-			f.uid = effectiveUID(proc)
-			if cgroups, err := proc.Cgroups(); err == nil {
-				f.job = jobOf(cgroups)
-			}
+	fs, err := procfs.NewFS(root)
+	if err != nil {
+		return f
+	}
+	if proc, err := fs.Proc(pid); err == nil {
+		f.uid = effectiveUID(proc)
+		if cgroups, err := proc.Cgroups(); err == nil {
+			f.job = jobOf(cgroups)
 		}
 	}
 	dir := filepath.Join(root, strconv.Itoa(pid))

@@ -2,19 +2,40 @@ package process
 
 import "time"
 
+// waiting is how long one call waits for facts: as long as they keep coming,
+// within a second, because a first look may have a thousand processes to read
+// on a busy machine; and no longer than patience for any one of them.
+type waiting struct {
+	timer *time.Timer
+	until time.Time
+	late  bool
+}
+
+const longestWait = time.Second
+
+func newWaiting() *waiting {
+	return &waiting{timer: time.NewTimer(t.Patience), until: time.Now().Add(longestWait)}
+}
+
+// progress starts the patience anew.
+func (w *waiting) progress() {
+	if left := time.Until(w.until); left > 0 {
+		w.timer.Reset(min(patience, left))
+	}
+}
+
 // refresh reads the facts of entries, several at once, and waits for what
 // comes in time.
 func (t *Table) refresh(now time.Time, entries []*entry) {
 	if len(entries) == 0 {
 		return
 	}
-	deadline := time.NewTimer(patience)
-	defer deadline.Stop()
-	late := t.launch(now, entries, deadline.C)
+	wait := newWaiting()
+	defer wait.timer.Stop()
+	t.launch(now, entries, wait)
 	var asked []<-chan struct{}
 	for _, e := range entries {
-		if e.pending != nil && !e.await(deadline.C, late) {
-			late = true
+		if e.pending != nil && !e.await(wait) {
 			continue
 		}
 		if uid, ok := e.info.UID.Value(); ok {
@@ -23,13 +44,13 @@ func (t *Table) refresh(now time.Time, entries []*entry) {
 		}
 	}
 	for _, answered := range asked {
-		if late {
+		if wait.late {
 			break
 		}
 		select {
 		case <-answered:
-		case <-deadline.C:
-			late = true
+		case <-wait.timer.C:
+			wait.late = true
 		}
 	}
 }
@@ -41,17 +62,18 @@ func (e *entry) nameUser(users *users) {
 	}
 }
 
-// launch starts the reads that are not under way yet. It reports whether the
-// deadline passed meanwhile.
-func (t *Table) launch(now time.Time, entries []*entry, deadline <-chan time.Time) (late bool) {
+// launch starts the reads that are not under way yet.
+func (t *Table) launch(now time.Time, entries []*entry, wait *waiting) {
 	for _, e := range entries {
 		if e.pending != nil {
 			continue
 		}
 		select {
 		case t.slots <- struct{}{}:
-		case <-deadline:
-			return true
+			wait.progress()
+		case <-wait.timer.C:
+			wait.late = true
+			return
 		}
 		e.refreshed = now
 		e.pending = make(chan facts, 1)
@@ -60,23 +82,23 @@ func (t *Table) launch(now time.Time, entries []*entry, deadline <-chan time.Tim
 			<-t.slots
 		}(e.info.Identity.PID, e.pending)
 	}
-	return false
 }
 
-// await takes the facts in, until the deadline; once that is past, only if
-// they are there. It reports whether they came.
-func (e *entry) await(deadline <-chan time.Time, late bool) bool {
+// await takes the facts in, while there is patience; once that is over, only
+// if they are there. It reports whether they came.
+func (e *entry) await(wait *waiting) bool {
 	var f facts
-	if late {
-		select {
-		case f = <-e.pending:
-		default:
+	select {
+	case f = <-e.pending: // before the timer, which may have run out as well
+	default:
+		if wait.late {
 			return false
 		}
-	} else {
 		select {
 		case f = <-e.pending:
-		case <-deadline:
+			wait.progress()
+		case <-wait.timer.C:
+			wait.late = true
 			return false
 		}
 	}

@@ -18,6 +18,11 @@ import (
 // when a process is first seen, when its name changes (an exec), and every
 // refreshEvery.
 type Table struct {
+	// Patience is how long one call waits for the facts of new processes, all
+	// together: 50 ms. What has not come by then comes with a later call; a
+	// caller that makes only one should wait longer. Set it before the first.
+	Patience time.Duration
+
 	root     string
 	hostname string
 	boot     func(now time.Time) time.Time
@@ -39,7 +44,8 @@ const (
 	refreshEvery  = 30 * time.Second
 	forgetAfter   = 10 * time.Second       // not asked for: the process has left the GPUs
 	cpuWindow     = 900 * time.Millisecond // clock ticks are too coarse for less
-	patience      = 50 * time.Millisecond  // for all facts that one call waits for
+	statWindow    = 900 * time.Millisecond // at ten samples a second, reading stat anew would cost more than all the rest
+	patience      = 50 * time.Millisecond  // for the next of the facts that a call waits for
 	outstandingOK = 16
 )
 
@@ -48,6 +54,7 @@ type entry struct {
 	info      Info
 	statPath  string
 	seen      time.Time // last asked for
+	statAt    time.Time // when stat was read
 	refreshed time.Time // facts last asked for
 	pending   chan facts
 	cpuAt     time.Time // when cpuTicks was read
@@ -62,6 +69,7 @@ func NewTable(root string) *Table {
 		hostname = ""
 	}
 	return &Table{
+		Patience: patience,
 		root:     root,
 		hostname: hostname,
 		boot:     bootTime,
@@ -73,9 +81,9 @@ func NewTable(root string) *Table {
 }
 
 // Processes looks pids up. One that is not there (it has ended, or is of a
-// namespace that this /proc does not show) is absent from the result. It
-// never takes much longer than 50 ms, whatever hangs; what had not come by
-// then comes with a later call.
+// namespace that this /proc does not show) is absent from the result. What
+// hangs delays it by 50 ms at most; what had not come by then comes with a
+// later call.
 func (t *Table) Processes(now time.Time, pids []int) map[int]Info {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -108,7 +116,8 @@ func (t *Table) Processes(now time.Time, pids []int) map[int]Info {
 	return found
 }
 
-// look reads what changes with each tick. Changed says that this is another
+// look reads what changes with each tick, but not more often than about once a
+// second: within that a pid keeps meaning the process that it meant. Changed says that this is another
 // process or another program than at the last look.
 func (t *Table) look(now time.Time, pid int) (e *entry, changed, ok bool) {
 	if pid <= 0 || pid > math.MaxInt32 {
@@ -117,6 +126,10 @@ func (t *Table) look(now time.Time, pid int) (e *entry, changed, ok bool) {
 	e = t.entries[pid]
 	var path string
 	if e != nil {
+		if since := now.Sub(e.statAt); since >= 0 && since < statWindow {
+			e.seen = now
+			return e, false, true
+		}
 		path = e.statPath
 	} else {
 		path = filepath.Join(t.root, strconv.Itoa(pid), "stat")
@@ -136,7 +149,7 @@ func (t *Table) look(now time.Time, pid int) (e *entry, changed, ok bool) {
 		e.info.Name = string(s.comm)
 		changed = true
 	}
-	e.seen = now
+	e.seen, e.statAt = now, now
 	e.info.Parent = s.parent
 	e.info.Memory = quantity.From(quantity.Bytes(s.resident)*quantity.Bytes(os.Getpagesize()), quantity.System)
 	e.measureCPU(now, s.ticks)
