@@ -62,7 +62,7 @@ func (p *program) examine() error {
 	if err != nil {
 		return err
 	}
-	src.options.OpenDeadline, src.options.Deadline = onceOpening, onceReading
+	src.lookOnce()
 	snap := sampler.New(src.options).Tick(p.now())
 	unusable := p.unusable(snap, src, &s)
 

@@ -79,7 +79,7 @@ func (p *program) runOnce(ctx context.Context, f onceFlags) error {
 	if err != nil {
 		return err
 	}
-	src.options.OpenDeadline, src.options.Deadline = onceOpening, onceReading
+	src.lookOnce()
 	snap, err := p.observe(ctx, src, &s, f.watch)
 	if snap == nil || err != nil && f.format != "json" {
 		return err

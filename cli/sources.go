@@ -85,4 +85,13 @@ const (
 	monitorPatience = 400 * time.Millisecond
 	onceOpening     = 15 * time.Second
 	onceReading     = 2 * time.Second
+	onceNaming      = 500 * time.Millisecond // of users, by a directory service
 )
+
+// lookOnce sets the patience of a command that looks only once.
+func (src *sources) lookOnce() {
+	src.options.OpenDeadline, src.options.Deadline = onceOpening, onceReading
+	if src.table != nil {
+		src.table.Patience = onceNaming
+	}
+}

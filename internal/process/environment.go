@@ -41,7 +41,7 @@ func (t *Table) Environment(id Identity) ([]Variable, error) {
 		return nil, fmt.Errorf("process: environment of PID %d: %w", id.PID, err)
 	}
 	// Compared after the reading: what was read is then this process's.
-	now, err := t.identify(id.PID)
+	now, err := t.Identify(id.PID)
 	if err != nil {
 		return nil, err
 	}

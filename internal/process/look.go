@@ -15,7 +15,8 @@ var ErrGone = errors.New("no such process")
 // CPU is unknown: it takes two looks.
 func (t *Table) Look(pid int) (Info, error) {
 	fresh := &Table{
-		root: t.root, hostname: t.hostname, boot: t.boot, users: t.users, read: t.read,
+		Patience: t.Patience,
+		root:     t.root, hostname: t.hostname, boot: t.boot, users: t.users, read: t.read,
 		slots:   make(chan struct{}, 1),
 		entries: make(map[int]*entry, 1),
 	}
@@ -26,8 +27,8 @@ func (t *Table) Look(pid int) (Info, error) {
 	return info, nil
 }
 
-// identify reads who has a pid now.
-func (t *Table) identify(pid int) (Identity, error) {
+// Identify reads who has a pid now.
+func (t *Table) Identify(pid int) (Identity, error) {
 	var buf [statSize]byte
 	s, err := readStat(filepath.Join(t.root, strconv.Itoa(pid), "stat"), buf[:])
 	if err != nil {

@@ -3,24 +3,31 @@ package process
 import "time"
 
 // waiting is how long one call waits for facts: as long as they keep coming,
-// within a second, because a first look may have a thousand processes to read
-// on a busy machine; and no longer than patience for any one of them.
+// because a first look may have a thousand processes to read on a busy
+// machine, but no longer than its patience for any one of them.
 type waiting struct {
-	timer *time.Timer
-	until time.Time
-	late  bool
+	patience time.Duration
+	timer    *time.Timer
+	until    time.Time // the end in any case
+	late     bool
 }
 
+// longestWait is the end where every answer takes almost all the patience
+// that there is for it.
 const longestWait = time.Second
 
-func newWaiting() *waiting {
-	return &waiting{timer: time.NewTimer(t.Patience), until: time.Now().Add(longestWait)}
+func newWaiting(patience time.Duration) *waiting {
+	return &waiting{
+		patience: patience,
+		timer:    time.NewTimer(patience),
+		until:    time.Now().Add(max(patience, longestWait)),
+	}
 }
 
 // progress starts the patience anew.
 func (w *waiting) progress() {
 	if left := time.Until(w.until); left > 0 {
-		w.timer.Reset(min(patience, left))
+		w.timer.Reset(min(w.patience, left))
 	}
 }
 
@@ -30,7 +37,7 @@ func (t *Table) refresh(now time.Time, entries []*entry) {
 	if len(entries) == 0 {
 		return
 	}
-	wait := newWaiting()
+	wait := newWaiting(t.Patience)
 	defer wait.timer.Stop()
 	t.launch(now, entries, wait)
 	var asked []<-chan struct{}

@@ -18,8 +18,8 @@ import (
 // when a process is first seen, when its name changes (an exec), and every
 // refreshEvery.
 type Table struct {
-	// Patience is how long one call waits for the facts of new processes, all
-	// together: 50 ms. What has not come by then comes with a later call; a
+	// Patience is how long a call waits for the next of the facts of new
+	// processes: 50 ms. What has not come by then comes with a later call; a
 	// caller that makes only one should wait longer. Set it before the first.
 	Patience time.Duration
 
@@ -82,8 +82,8 @@ func NewTable(root string) *Table {
 
 // Processes looks pids up. One that is not there (it has ended, or is of a
 // namespace that this /proc does not show) is absent from the result. What
-// hangs delays it by 50 ms at most; what had not come by then comes with a
-// later call.
+// hangs delays it by Patience; what had not come by then comes with a later
+// call.
 func (t *Table) Processes(now time.Time, pids []int) map[int]Info {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -116,9 +116,9 @@ func (t *Table) Processes(now time.Time, pids []int) map[int]Info {
 	return found
 }
 
-// look reads what changes with each tick, but not more often than about once a
-// second: within that a pid keeps meaning the process that it meant. Changed says that this is another
-// process or another program than at the last look.
+// look reads what changes with each tick, but not more often than about once
+// a second: within that a pid keeps meaning the process that it meant. Changed
+// says that this is another process or another program than at the last look.
 func (t *Table) look(now time.Time, pid int) (e *entry, changed, ok bool) {
 	if pid <= 0 || pid > math.MaxInt32 {
 		return nil, false, false
