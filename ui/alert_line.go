@@ -125,10 +125,28 @@ func alertSentence(alert *snapshot.Alert, st *state, lk *look, width int) (head,
 	if gpu != nil && !strings.Contains(head, "GPU") {
 		head = "GPU " + strconv.Itoa(gpu.Index) + " " + head
 	}
-	if alert.Advice != "" {
-		tail = ": " + clean(alert.Advice)
+	return head, st.advice(alert, lk)
+}
+
+// advice is what to do about an alert, nothing where it names a key that this
+// run does not have, or a process that is somebody else's.
+func (st *state) advice(alert *snapshot.Alert, lk *look) string {
+	needs := keyNone
+	switch {
+	case alert.Advice == "":
+		return ""
+	case strings.HasPrefix(alert.Advice, "F "):
+		needs = keyFlush
+	case strings.HasPrefix(alert.Advice, "a "):
+		needs = keyAttach
 	}
-	return head, tail
+	if needs != keyNone {
+		p := rowOf(st.shown, alert.Row)
+		if lk.keys == nil || !lk.keys.has(needs) || p != nil && !st.shownOwn(p) {
+			return ""
+		}
+	}
+	return ": " + clean(alert.Advice)
 }
 
 // fullInSentence is the alarm that matters most, with the wall clock and the
@@ -146,10 +164,7 @@ func fullInSentence(alert *snapshot.Alert, gpu *snapshot.GPU, st *state, lk *loo
 	}
 	p := rowOf(st.shown, alert.Row)
 	if p == nil {
-		if alert.Advice != "" {
-			tail = ": " + clean(alert.Advice)
-		}
-		return head, tail
+		return head, st.advice(alert, lk)
 	}
 	pid := strconv.Itoa(p.ID.Process.PID)
 	grows := pid

@@ -1,0 +1,91 @@
+package ui
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"vramscope/sampler/snapshot"
+	"vramscope/sampler/snapshot/snapshottest"
+)
+
+func alertLine(st *state, lk *look) string {
+	l := newLine(st.width)
+	writeAlert(l, st, lk)
+	return strings.TrimRight(l.String(), " ")
+}
+
+// TestAdviceIsPossible: the alert line names no key that this run does not
+// have, and none on a process that is somebody else's.
+func TestAdviceIsPossible(t *testing.T) {
+	all := drawnLook(t)
+	none := drawnLook(t)
+	none.keys = newBindings(canSignal, false)
+	readOnly := drawnLook(t)
+	readOnly.keys = newBindings(everyAbility, true)
+	for name, c := range map[string]struct {
+		look *look
+		user string
+		kind snapshot.AlertKind
+		want string
+	}{
+		"everything bound":         {all, "root", snapshot.AlertFullIn, "! GPU 3 full in 4m10s (3m–6m): F on 2963112 returns 11.8G   1 of 3, ! next"},
+		"bob cannot flush carol's": {all, "bob", snapshot.AlertFullIn, "! GPU 3 full in 4m10s (3m–6m): carol 2963112 grows 25M/s    1 of 3, ! next"},
+		"flush is not bound":       {none, "root", snapshot.AlertFullIn, "! GPU 3 full in 4m10s (3m–6m): carol 2963112 grows 25M/s    1 of 3, ! next"},
+		"read-only":                {readOnly, "root", snapshot.AlertFullIn, "! GPU 3 full in 4m10s (3m–6m): carol 2963112 grows 25M/s    1 of 3, ! next"},
+		"other alert":              {all, "carol", snapshot.AlertLowMemory, "! GPU 3 has 6.09G free: F on 2963112 returns 11.8G          1 of 3, ! next"},
+		"other alert, not bound":   {none, "carol", snapshot.AlertLowMemory, "! GPU 3 has 6.09G free                                      1 of 3, ! next"},
+	} {
+		s := snapshottest.DrawnBox()
+		s.Host.User = c.user
+		s.Alerts[0].Kind = c.kind
+		if c.kind == snapshot.AlertLowMemory {
+			s.Alerts[0].Message, s.Alerts[0].Advice = "GPU 3 has 6.09G free", "F on 2963112 returns 11.8G"
+		}
+		if got := alertLine(screenOf(s, 80, 24), c.look); got != " "+c.want {
+			t.Errorf("%s:\n got %q\nwant %q", name, got, " "+c.want)
+		}
+	}
+}
+
+// TestAlertLineSpeaksOfOneThing: what was just done, else the past, else the
+// driver, else the alert, else a hint, else the legend.
+func TestAlertLineSpeaksOfOneThing(t *testing.T) {
+	lk := drawnLook(t)
+	st := screenOf(snapshottest.DrawnBox(), 80, 24)
+	st.past = st.now.Add(-134 * time.Second)
+	then := *st.shown
+	then.Time = st.past
+	st.shown = &then
+	st.message, st.messageUntil = "signal TERM sent to 2963112", st.now.Add(time.Second)
+	steps := []struct {
+		want string
+		next func()
+	}{
+		{" signal TERM sent to 2963112", func() { st.messageUntil = st.now }},
+		{" 12:02:03, 2m14s ago   L live", func() { st.past = time.Time{}; then.Driver.State = snapshot.DriverGone }},
+		{" ! no driver: these figures come from the probes alone", func() { then.Driver.State = snapshot.DriverOK; st.alert = 1 }},
+		{" ! GPU 6 lost since 12:02:03                                 2 of 3, ! next", func() { then.Alerts = nil; then.ProbeSeen = false; st.live = st.shown }},
+		{" what is in it? start jobs with  vramscope run -- CMD,  or a on a running Python", func() { st.hintOff = true }},
+		{" ▓ other  ▄ unknown  █ allocated  ▒ stuck  ░ cached: F returns it  · free", func() { st.width = 120 }},
+		{" 415G of 553G used   138G free   flushes would return 54.1G   1 GPU holds memory and does nothing", func() {}},
+	}
+	for i, step := range steps {
+		if got := alertLine(st, lk); got != step.want {
+			t.Errorf("step %d:\n got %q\nwant %q", i, got, step.want)
+		}
+		step.next()
+	}
+}
+
+// TestNumbersOfAlertsThatAreGone: the alert that was chosen may have been
+// cleared since.
+func TestNumbersOfAlertsThatAreGone(t *testing.T) {
+	st := screenOf(snapshottest.DrawnBox(), 80, 24)
+	for _, chosen := range []int{-1, 3, 1 << 40} {
+		st.alert = chosen
+		if got := alertLine(st, drawnLook(t)); !strings.Contains(got, " of 3") {
+			t.Errorf("alert %d: %q", chosen, got)
+		}
+	}
+}
