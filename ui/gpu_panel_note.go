@@ -159,6 +159,25 @@ func (p *gpuPanel) calmNote(line gpuLine, c gpuColumns) string {
 		}
 		return text
 	default:
+		return withUnattributed(owner, gpu, c.note-4)
+	}
+}
+
+// withUnattributed adds the memory that no listed process accounts for, where
+// it is worth a word: a driver may hide other users' processes, or all of
+// them. Where nobody is listed it is all there is to say.
+func withUnattributed(owner string, gpu *snapshot.GPU, cells int) string {
+	rest, ok := gpu.Unattributed.Value()
+	if !ok || rest < quantity.GiB {
+		return owner
+	}
+	text := rest.String() + " unattributed"
+	switch {
+	case owner == "":
+		return text
+	case cellsOf(owner)+2+len(text) <= cells:
+		return owner + ", " + text
+	default:
 		return owner
 	}
 }

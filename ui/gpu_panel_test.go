@@ -163,3 +163,31 @@ func TestUnknownFiguresAreDashes(t *testing.T) {
 		t.Errorf("%q", line)
 	}
 }
+
+// TestHiddenProcesses: memory that no listed process accounts for is said, and
+// never drawn as free.
+func TestHiddenProcesses(t *testing.T) {
+	s := snapshottest.DrawnBox()
+	s.Rows = nil
+	for i := range s.GPUs {
+		s.GPUs[i].Unattributed, s.GPUs[i].IdleSince = s.GPUs[i].Memory.Used, time.Time{}
+	}
+	if line := lineOf(t, frame(screenOf(s, 80, 24), drawnLook(t)), "   0 "); !strings.HasSuffix(line, "   60.8G unattributed   ") {
+		t.Errorf("%q", line)
+	}
+	s = snapshottest.DrawnBox()
+	s.GPUs[0].Unattributed = amountIn(12)
+	if line := lineOf(t, frame(screenOf(s, 200, 50), drawnLook(t)), "   0 "); !strings.Contains(line, "alice train.py, 12.0G unattributed ") {
+		t.Errorf("%q", line)
+	}
+}
+
+// TestSystemMemoryIsLabelled: a machine whose GPU has no memory of its own.
+func TestSystemMemoryIsLabelled(t *testing.T) {
+	s := snapshottest.Crowded(1, 2)
+	s.GPUs[0].Name = "NVIDIA GB10"
+	s.GPUs[0].Memory.Total = quantity.From(119*gb, quantity.System)
+	if header := frame(screenOf(s, 80, 24), drawnLook(t))[0]; !strings.Contains(header, "1×GB10, system memory") {
+		t.Errorf("%q", header)
+	}
+}

@@ -151,6 +151,8 @@ func boxName(shown *snapshot.Snapshot, lk *look, pane, wide bool) string {
 	switch {
 	case len(names) == 0:
 		return "no GPU"
+	case len(names) == 1 && shown.GPUs[0].Memory.Total.Source() == quantity.System:
+		return text + ", system memory"
 	case len(names) > 1 && cellsOf(text) > most:
 		return strconv.Itoa(len(shown.GPUs)) + " GPUs of " + strconv.Itoa(len(names)) + " kinds"
 	default:
