@@ -1,0 +1,69 @@
+package cli
+
+import (
+	"cmp"
+	"fmt"
+	"strconv"
+	"time"
+
+	"vramscope/sampler/snapshot"
+)
+
+// How the table writes one cell: unknown is the dash.
+
+func (t *table) word(s string) string { return cmp.Or(oneWord(s), t.signs.dash) }
+
+func (t *table) bytes(b snapshot.Bytes) string {
+	v, ok := b.Value()
+	if !ok {
+		return t.signs.dash
+	}
+	return v.String()
+}
+
+func (t *table) figure(i snapshot.Int, unit string) string {
+	v, ok := i.Value()
+	if !ok {
+		return t.signs.dash
+	}
+	return strconv.Itoa(v) + unit
+}
+
+// power is "612/700W", or "612W" where there is no limit.
+func (t *table) power(power, limit snapshot.Float) string {
+	v, ok := finite(power).Value()
+	if !ok {
+		return t.signs.dash
+	}
+	if most, ok := finite(limit).Value(); ok {
+		return fmt.Sprintf("%.0f/%.0fW", v, most)
+	}
+	return fmt.Sprintf("%.0fW", v)
+}
+
+// fullIn is "4m10s(3m–6m)", in one word.
+func (t *table) fullIn(full *snapshot.FullIn) string {
+	if full == nil {
+		return t.signs.dash
+	}
+	latest := "+"
+	if full.Latest > 0 {
+		latest = t.signs.enDash + shortDuration(full.Latest)
+	}
+	return shortDuration(full.Median) + "(" + shortDuration(full.Earliest) + latest + ")"
+}
+
+// shortDuration is "58s", "4m10s", "3m" or "2h05m".
+func shortDuration(d time.Duration) string {
+	d = d.Round(time.Second)
+	switch {
+	case d < time.Minute:
+		return fmt.Sprintf("%ds", d/time.Second)
+	case d < time.Hour && d%time.Minute == 0:
+		return fmt.Sprintf("%dm", d/time.Minute)
+	case d < time.Hour:
+		return fmt.Sprintf("%dm%02ds", d/time.Minute, d%time.Minute/time.Second)
+	default:
+		return fmt.Sprintf("%dh%02dm", d/time.Hour, d%time.Hour/time.Minute)
+	}
+}

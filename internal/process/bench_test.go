@@ -1,0 +1,63 @@
+package process
+
+import (
+	"os"
+	"path/filepath"
+	"strconv"
+	"testing"
+	"time"
+)
+
+// BenchmarkTick is a tick over 64 real processes' worth of /proc.
+func BenchmarkTick(b *testing.B) {
+	if _, err := os.Stat("/proc/self/stat"); err != nil {
+		b.Skip("no /proc here")
+	}
+	// One real process under 64 names: the kernel's work is the same.
+	root := b.TempDir()
+	pids := make([]int, 64)
+	for i := range pids {
+		pids[i] = 100000 + i
+		if err := os.Symlink("/proc/"+strconv.Itoa(os.Getpid()), filepath.Join(root, strconv.Itoa(pids[i]))); err != nil {
+			b.Fatal(err)
+		}
+	}
+	table := NewTable(root)
+	now := time.Now()
+	b.ReportAllocs()
+	for b.Loop() {
+		now = now.Add(time.Second)
+		if len(table.Processes(now, pids)) != len(pids) {
+			b.Fatal("a process is missing")
+		}
+	}
+}
+
+// BenchmarkFirstLook is what a one-shot command pays for 64 processes.
+func BenchmarkFirstLook(b *testing.B) {
+	if _, err := os.Stat("/proc/self/stat"); err != nil {
+		b.Skip("no /proc here")
+	}
+	root := b.TempDir()
+	pids := make([]int, 64)
+	for i := range pids {
+		pids[i] = 100000 + i
+		if err := os.Symlink("/proc/"+strconv.Itoa(os.Getpid()), filepath.Join(root, strconv.Itoa(pids[i]))); err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		if len(NewTable(root).Processes(time.Now(), pids)) != len(pids) {
+			b.Fatal("a process is missing")
+		}
+	}
+}
+
+func BenchmarkHost(b *testing.B) {
+	table := NewTable("/proc")
+	b.ReportAllocs()
+	for b.Loop() {
+		table.Host(time.Time{})
+	}
+}
