@@ -118,7 +118,8 @@ func start(t *testing.T, cmd *exec.Cmd, play string, width, height int, env ...s
 	}
 	m.cmd = cmd
 	m.cmd.Env = append(os.Environ(), "VRAMSCOPE_UI_PLAY="+play, "TERM=xterm-256color", "LANG=C.UTF-8",
-		"LC_ALL=", "NO_COLOR=", "SSH_TTY=", "TMUX=")
+		"LC_ALL=", "NO_COLOR=", "SSH_TTY=", "TMUX=",
+		"GORACE=atexit_sleep_ms=0") // the race detector would sleep for a second at the end
 	m.cmd.Env = append(m.cmd.Env, env...)
 	m.cmd.Stdin, m.cmd.Stdout = slave, slave
 	m.cmd.Stderr = m.stderr
@@ -143,9 +144,9 @@ func (m *monitor) cleanUp() {
 		_ = m.cmd.Process.Kill() // it may have ended just now
 		<-m.done
 	}
-	m.mu.Lock()
-	_ = m.screen.Close() // ends answer
-	m.mu.Unlock()
+	if pipe, ok := m.screen.InputPipe().(io.Closer); ok {
+		_ = pipe.Close() // ends answer
+	}
 	_ = m.slave.Close()
 	_ = m.master.Close()
 }

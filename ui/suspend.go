@@ -59,6 +59,7 @@ func (s *suspension) Run() error {
 	if rawErr := s.terminal.raw(); rawErr != nil {
 		return rawErr
 	}
+	s.terminal.input.Resume()
 	if s.terminal.titled() {
 		_, _ = s.terminal.output.Write([]byte(saveTitle)) // an output that failed reports it itself
 	}

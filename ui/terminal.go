@@ -67,7 +67,7 @@ func openTerminal(input, output *os.File, env environment, tell listeners) (*ter
 		return nil, fmt.Errorf("reading the modes of the terminal: %w", err)
 	}
 	t.before = before
-	t.input = &terminalInput{File: input, ended: func() { tell.ended(errHungUp) }, interrupted: tell.interrupted}
+	t.input = newTerminalInput(input, tell.ended, tell.interrupted)
 	t.output = newTerminalOutput(output, tell.drained, tell.ended)
 	return t, nil
 }
@@ -166,6 +166,7 @@ func (t *terminal) close(aborted bool) {
 	}
 	t.cooked()
 	t.output.Stop()
+	t.input.Release()
 	if t.opened != nil {
 		_ = t.opened.Close() // it was only read from
 	}

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"io"
 	"os"
-	"strconv"
 	"sync"
 	"time"
 
@@ -54,7 +53,7 @@ const (
 func newTerminalOutput(file *os.File, drained func(lost bool), failed func(error)) *terminalOutput {
 	o := &terminalOutput{
 		file:     file,
-		device:   reopened(file),
+		device:   reopened(file, unix.O_WRONLY),
 		patience: outputPatience,
 		drained:  drained,
 		failed:   failed,
@@ -63,28 +62,6 @@ func newTerminalOutput(file *os.File, drained func(lost bool), failed func(error
 	}
 	go o.run()
 	return o
-}
-
-// reopened opens the terminal a second time, for writes that can be given up.
-// The descriptor that the program was started with is shared with the shell,
-// so it cannot be made non-blocking. Where the terminal cannot be opened (it
-// may belong to another user, after su) the first descriptor has to do.
-func reopened(file *os.File) *os.File {
-	path := "/proc/self/fd/" + strconv.Itoa(int(file.Fd()))
-	// TIOCGSID answers for the controlling terminal alone, and that one can
-	// always be opened.
-	if _, err := unix.IoctlGetInt(int(file.Fd()), unix.TIOCGSID); err == nil {
-		path = "/dev/tty"
-	}
-	device, err := os.OpenFile(path, os.O_WRONLY|unix.O_NOCTTY|unix.O_NONBLOCK, 0)
-	if err != nil {
-		return file
-	}
-	if err := device.SetWriteDeadline(time.Time{}); err != nil {
-		_ = device.Close() // nothing was written to it
-		return file
-	}
-	return device
 }
 
 // Write implements io.Writer. It fails only when the terminal is gone.

@@ -150,7 +150,12 @@ func (m *model) suspend() tea.Cmd {
 	if m.suspension == nil {
 		return nil
 	}
-	return tea.Exec(m.suspension, func(err error) tea.Msg { return resumedMsg{err} })
+	input := m.suspension.terminal.input
+	release := tea.Exec(m.suspension, func(err error) tea.Msg { return resumedMsg{err} })
+	return func() tea.Msg {
+		input.Pause() // Bubble Tea waits for its reader to end
+		return release()
+	}
 }
 
 // retake takes the terminal back after a stop that came without warning: the
