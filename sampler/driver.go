@@ -240,6 +240,14 @@ func (d *driver) wanted(device nvml.Device) bool {
 	})
 }
 
+// admits applies the --gpu filter to what a probe names: with a filter, only
+// GPUs that the driver has listed, or that are asked for by UUID.
+func (d *driver) admits(uuid string) bool {
+	return len(d.options.Only) == 0 ||
+		slices.ContainsFunc(d.gpus, func(g *gpu) bool { return g.device.UUID == uuid }) ||
+		slices.ContainsFunc(d.options.Only, func(want string) bool { return len(want) > 3 && strings.HasPrefix(uuid, want) })
+}
+
 // closeReader lets the driver go; false while calls are outstanding.
 func (d *driver) closeReader() bool {
 	if d.opened != nil || slices.ContainsFunc(d.gpus, func(g *gpu) bool { return g.busy }) {

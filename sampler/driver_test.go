@@ -183,6 +183,7 @@ func TestADriverThatGoesAwayLeavesTheHistory(t *testing.T) {
 func TestOnlyTheGPUsAskedForAreLookedAt(t *testing.T) {
 	for _, only := range [][]string{{"2"}, {"GPU-2"}} {
 		b := newBox(4)
+		b.answer(101, "GPU-1", gib, 0, 0, 0)
 		snap := b.tick(b.sampler(func(o *Options) { o.Only = only }))
 		if len(snap.GPUs) != 1 || snap.GPUs[0].Index != 2 || len(snap.Rows) != 1 {
 			t.Errorf("--gpu %v shows %d GPUs", only, len(snap.GPUs))

@@ -44,7 +44,7 @@ func (s *Sampler) addDevice(m *merged, a *probe.Answer, d *probe.Device, age tim
 	id := s.locate(a, d)
 	at := slices.IndexFunc(m.rows, func(p snapshot.Process) bool { return p.ID == id })
 	if at < 0 {
-		if age >= silentAfter || len(d.Allocators) == 0 {
+		if age >= silentAfter || len(d.Allocators) == 0 || !s.driver.admits(id.GPUUUID) {
 			return
 		}
 		p := s.describe(a.Process.PID)

@@ -48,8 +48,8 @@ func (h past) Events(limit int) []snapshot.Event {
 // Series implements snapshot.History for used memory.
 func (h past) Series(key snapshot.SeriesKey, from, to time.Time, buckets int) []snapshot.Point {
 	points := make([]snapshot.Point, max(buckets, 0))
-	curve := h.curve(key)
-	if curve == nil || buckets <= 0 {
+	curve, ok := h.curve(key)
+	if !ok || buckets <= 0 {
 		return points
 	}
 	width := to.Sub(from) / time.Duration(buckets)
@@ -59,7 +59,7 @@ func (h past) Series(key snapshot.SeriesKey, from, to time.Time, buckets int) []
 		p.Time = from.Add(time.Duration(i+1) * width)
 		for j := range samples {
 			age := h.s.Time.Sub(p.Time) + time.Duration(j)*width/samples
-			v, ok := curve(age)
+			v, ok := curve.at(age)
 			if age < 0 || age > remembered || !ok {
 				continue
 			}
@@ -73,10 +73,21 @@ func (h past) Series(key snapshot.SeriesKey, from, to time.Time, buckets int) []
 	return points
 }
 
-// curve is an amount in GiB by its age, nil where there is none.
-func (h past) curve(key snapshot.SeriesKey) func(age time.Duration) (float64, bool) {
+// curve is how an amount came to what it is now.
+type curve struct {
+	trend snapshot.Trend
+	now   float64 // GiB
+	known bool    // else it was known until the GPU was lost
+}
+
+func curveOf(trend snapshot.Trend, now quantity.Bytes, known bool) (curve, bool) {
+	return curve{trend, float64(now) / float64(quantity.GiB), known}, true
+}
+
+// curve finds the curve of a series, false where there is none.
+func (h past) curve(key snapshot.SeriesKey) (curve, bool) {
 	if key.Metric != snapshot.MetricUsed && key.Metric != snapshot.MetricAllocated {
-		return nil
+		return curve{}, false
 	}
 	if key.Row == (snapshot.RowID{}) {
 		for i := range h.s.GPUs {
@@ -88,9 +99,9 @@ func (h past) curve(key snapshot.SeriesKey) func(age time.Duration) (float64, bo
 			if gpu.FullIn != nil {
 				trend = snapshot.TrendLeak
 			}
-			return shape(trend, gpu.Memory.Used.Or(gpu.LastUsed.Or(0)), gpu.Memory.Used.Known())
+			return curveOf(trend, gpu.Memory.Used.Or(gpu.LastUsed.Or(0)), gpu.Memory.Used.Known())
 		}
-		return nil
+		return curve{}, false
 	}
 	for i := range h.s.Rows {
 		if p := &h.s.Rows[i]; p.ID == key.Row {
@@ -99,34 +110,31 @@ func (h past) curve(key snapshot.SeriesKey) func(age time.Duration) (float64, bo
 				amount = p.Allocated
 			}
 			if !amount.Known() && key.Metric == snapshot.MetricAllocated {
-				return nil
+				return curve{}, false
 			}
-			return shape(p.Trend, amount.Or(41*quantity.GiB), amount.Known())
+			return curveOf(p.Trend, amount.Or(41*quantity.GiB), amount.Known())
 		}
 	}
-	return nil
+	return curve{}, false
 }
 
-// shape is how an amount came to what it is now. What is not known now was
-// known until the GPU was lost, 134 seconds ago.
-func shape(trend snapshot.Trend, now quantity.Bytes, known bool) func(age time.Duration) (float64, bool) {
-	amount := float64(now) / float64(quantity.GiB)
-	return func(age time.Duration) (float64, bool) {
-		if !known && age < 134*time.Second {
-			return 0, false
-		}
-		switch trend {
-		case snapshot.TrendLeak:
-			// 25 MiB a second, taken in segments of 1.5 GiB.
-			return max(amount-math.Floor(25.0/1024*age.Seconds()/1.5)*1.5, 0), true
-		case snapshot.TrendGrowing:
-			return max(amount-age.Seconds()*0.005, 0), true
-		case snapshot.TrendSawtooth:
-			// An epoch of two minutes: full at its end, a fifth less at its start.
-			const epoch = 2 * time.Minute
-			return amount * (1 - 0.2*float64(age%epoch)/float64(epoch)), true
-		default:
-			return amount, true
-		}
+// at is the amount so long ago, false where it was not known.
+func (c curve) at(age time.Duration) (float64, bool) {
+	const lost = 134 * time.Second
+	if !c.known && age < lost {
+		return 0, false
+	}
+	switch c.trend {
+	case snapshot.TrendLeak:
+		// 25 MiB a second, taken in segments of 1.5 GiB.
+		return max(c.now-math.Floor(25.0/1024*age.Seconds()/1.5)*1.5, 0), true
+	case snapshot.TrendGrowing:
+		return max(c.now-age.Seconds()*0.005, 0), true
+	case snapshot.TrendSawtooth:
+		// An epoch of two minutes: full at its end, a fifth less at its start.
+		const epoch = 2 * time.Minute
+		return c.now * (1 - 0.2*float64(age%epoch)/float64(epoch)), true
+	default:
+		return c.now, true
 	}
 }
