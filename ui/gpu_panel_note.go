@@ -235,16 +235,16 @@ func (p *gpuPanel) owner(gpuUUID string, instance snapshot.InstanceID, program, 
 	if biggest == nil {
 		return ""
 	}
-	text := userName(biggest)
+	name, more := "", ""
 	if program && !biggest.ID.Process.Foreign() {
-		if name := p.look.programName(biggest); name != "" {
-			text += " " + name
+		if name = p.look.programName(biggest); name != "" {
+			name = " " + name
 		}
 	}
 	if count && others > 0 {
-		text += " +" + strconv.Itoa(others)
+		more = " +" + strconv.Itoa(others)
 	}
-	return text
+	return userName(biggest) + name + more
 }
 
 // writeNote writes the note into the last cells of a line: after an alarm's
