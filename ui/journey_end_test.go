@@ -28,26 +28,28 @@ func TestEveryEndRestoresTheTerminal(t *testing.T) {
 				t.Fatal("the renderer never drew")
 			}
 			end(m)
-			m.ends(0, time.Second)
+			m.ends(0, soon)
 			m.restored()
 		})
 	}
 }
 
 func TestQuitAtOnceRestoresTheTerminal(t *testing.T) {
+	t.Parallel()
 	m := launch(t, "quiet", 80, 24)
 	m.press("q")
-	m.ends(0, 2*time.Second)
+	m.ends(0, soon)
 	m.restored()
 }
 
 func TestClosedLineLeavesNoOrphan(t *testing.T) {
+	t.Parallel()
 	m := launch(t, "quiet", 80, 24)
 	m.untilText("quit")
 	pid := m.cmd.Process.Pid
 	_ = m.slave.Close() // the program has its own
 	_ = m.master.Close()
-	m.ends(0, time.Second)
+	m.ends(0, soon)
 	if running(pid) {
 		t.Errorf("process %d runs on without a terminal", pid)
 	}
@@ -56,11 +58,12 @@ func TestClosedLineLeavesNoOrphan(t *testing.T) {
 // A program that is not told of the end, because the terminal is not its
 // controlling one, must find out by itself.
 func TestClosedLineWithoutASignal(t *testing.T) {
+	t.Parallel()
 	m := launch(t, "deaf", 80, 24)
 	m.untilText("quit")
 	_ = m.slave.Close()
 	_ = m.master.Close()
-	m.ends(0, 3*time.Second)
+	m.ends(0, soon)
 }
 
 func TestUnreadTerminalEnds(t *testing.T) {
@@ -79,7 +82,7 @@ func TestUnreadTerminalEnds(t *testing.T) {
 				time.Sleep(20 * time.Millisecond)
 			}
 			end(m)
-			m.ends(0, 2*time.Second)
+			m.ends(0, soon)
 			resume()
 			m.restored()
 		})
@@ -89,6 +92,7 @@ func TestUnreadTerminalEnds(t *testing.T) {
 // A terminal that was not read for a while shows the whole screen when it is
 // read again, and what piled up meanwhile is bounded.
 func TestUnreadTerminalComesBack(t *testing.T) {
+	t.Parallel()
 	m := launch(t, "quiet", 120, 40)
 	m.untilText("quit")
 	resume := m.pause()
@@ -104,7 +108,7 @@ func TestUnreadTerminalComesBack(t *testing.T) {
 		t.Errorf("%d bytes piled up", piled)
 	}
 	m.press("\x03")
-	m.ends(0, time.Second)
+	m.ends(0, soon)
 	m.restored()
 }
 
@@ -130,6 +134,7 @@ func TestPanicRestoresTheTerminal(t *testing.T) {
 
 // What makes the sampler fail is said after the screen is gone.
 func TestFailureIsReported(t *testing.T) {
+	t.Parallel()
 	m := launch(t, "failure", 80, 24)
 	m.ends(1, patience)
 	m.restored()
@@ -154,7 +159,7 @@ func TestHangingProgramIsEnded(t *testing.T) {
 				return m.written() == before
 			})
 			end(m)
-			m.ends(0, 3*time.Second)
+			m.ends(0, soon)
 			m.restored()
 		})
 	}

@@ -11,6 +11,7 @@ import (
 )
 
 func TestStartNavigateFilterQuit(t *testing.T) {
+	t.Parallel()
 	m := launch(t, "moving", 80, 24)
 	m.untilText("vramscope")
 	m.untilText("train.py")
@@ -42,7 +43,7 @@ func TestStartNavigateFilterQuit(t *testing.T) {
 	m.press("q") // closes help, no more
 	m.until("help gone", func(s string) bool { return !strings.Contains(s, "keys and signs") })
 	m.press("q")
-	m.ends(0, time.Second)
+	m.ends(0, soon)
 	m.restored()
 }
 
@@ -66,15 +67,17 @@ func pidIn(row string) string {
 }
 
 func TestGPULostAndBack(t *testing.T) {
+	t.Parallel()
 	m := launch(t, "lost", 80, 24)
 	m.untilText("lost")
 	m.until("the GPU back", func(s string) bool { return !strings.Contains(s, "lost") && strings.Contains(s, "train.py") })
 	m.press("q")
-	m.ends(0, time.Second)
+	m.ends(0, soon)
 	m.restored()
 }
 
 func TestAlarmRingsOnceAndTitles(t *testing.T) {
+	t.Parallel()
 	m := launch(t, "alarm", 80, 24)
 	m.untilText("full in 4m10s")
 	if !eventually(func() bool {
@@ -91,13 +94,14 @@ func TestAlarmRingsOnceAndTitles(t *testing.T) {
 	}
 	m.mu.Unlock()
 	m.press("q")
-	m.ends(0, time.Second)
+	m.ends(0, soon)
 	m.restored()
 }
 
 // Two hundred sizes, from far too small to large: no panic, and the last
 // frame is whole.
 func TestResizeStorm(t *testing.T) {
+	t.Parallel()
 	m := launch(t, "moving", 80, 24)
 	m.untilText("train.py")
 	m.press("j?")
@@ -114,11 +118,12 @@ func TestResizeStorm(t *testing.T) {
 			strings.Count(s, "vramscope") == 1 && strings.Contains(s, "\n>")
 	})
 	m.press("q")
-	m.ends(0, time.Second)
+	m.ends(0, soon)
 	m.restored()
 }
 
 func TestSuspendAndContinue(t *testing.T) {
+	t.Parallel()
 	m := launchFromShell(t, "moving", 80, 24)
 	m.untilText("train.py")
 	for range 2 {
@@ -132,7 +137,7 @@ func TestSuspendAndContinue(t *testing.T) {
 		m.until("a cursor", func(s string) bool { return cursorRow(s) != "" })
 	}
 	m.press("q")
-	m.ends(0, time.Second)
+	m.ends(0, soon)
 	m.restored()
 	if !strings.Contains(m.errors(), "suspended 2, resumed 2") {
 		t.Errorf("the driver was not let go: %s", m.errors())
@@ -141,6 +146,7 @@ func TestSuspendAndContinue(t *testing.T) {
 
 // A stop from outside (kill -TSTP) leaves the terminal in order too.
 func TestStopFromOutside(t *testing.T) {
+	t.Parallel()
 	m := launchFromShell(t, "moving", 80, 24)
 	m.untilText("train.py")
 	pid := m.foreground()
@@ -153,18 +159,19 @@ func TestStopFromOutside(t *testing.T) {
 	m.press("?")
 	m.untilText("keys and signs")
 	m.press("\x03")
-	m.ends(0, time.Second)
+	m.ends(0, soon)
 	m.restored()
 }
 
 // Where no shell could continue the program Ctrl+Z must not hang it.
 func TestSuspendWithoutAShell(t *testing.T) {
+	t.Parallel()
 	m := launch(t, "moving", 80, 24) // it leads its session
 	m.untilText("train.py")
 	m.press("\x1a")
 	m.untilText("cannot suspend")
 	m.press("q")
-	m.ends(0, time.Second)
+	m.ends(0, soon)
 	m.restored()
 }
 
@@ -199,13 +206,14 @@ func TestRandomKeys(t *testing.T) {
 				}
 			}
 			m.press("\x03")
-			m.ends(0, 2*time.Second)
+			m.ends(0, soon)
 			m.restored()
 		})
 	}
 }
 
 func TestCopyReachesTheClipboard(t *testing.T) {
+	t.Parallel()
 	m := launch(t, "quiet", 80, 24)
 	m.untilText("train.py")
 	m.press("jy")
@@ -217,6 +225,7 @@ func TestCopyReachesTheClipboard(t *testing.T) {
 }
 
 func TestSignalIsConfirmedByYAlone(t *testing.T) {
+	t.Parallel()
 	m := launch(t, "quiet", 80, 24)
 	m.untilText("train.py")
 	m.press("jx")
@@ -227,10 +236,11 @@ func TestSignalIsConfirmedByYAlone(t *testing.T) {
 	m.press("y")
 	m.untilText("is another process now")
 	m.press("q")
-	m.ends(0, time.Second)
+	m.ends(0, soon)
 }
 
 func TestPastShowsItselfAndEnds(t *testing.T) {
+	t.Parallel()
 	m := launch(t, "moving", 80, 24)
 	m.untilText("LIVE")
 	m.press("<")
@@ -240,27 +250,29 @@ func TestPastShowsItselfAndEnds(t *testing.T) {
 	m.press("L")
 	m.untilText("LIVE")
 	m.press("q")
-	m.ends(0, time.Second)
+	m.ends(0, soon)
 }
 
 // Bubble Tea does not ask for synchronized output over SSH; the program does.
 func TestSynchronizedOutputOverSSH(t *testing.T) {
+	t.Parallel()
 	m := launch(t, "moving", 80, 24, "SSH_TTY=/dev/pts/9")
 	m.untilText("train.py")
 	if !eventually(func() bool { return m.rawContains(ansi.SetModeSynchronizedOutput) }) {
 		t.Error("frames are not synchronized")
 	}
 	m.press("q")
-	m.ends(0, time.Second)
+	m.ends(0, soon)
 	m.restored()
 }
 
 // A terminal that draws █ two cells wide gets the ASCII glyphs.
 func TestWideTerminalGetsASCII(t *testing.T) {
+	t.Parallel()
 	m := launch(t, "quiet", 80, 24, "TERM=xterm-wide")
 	m.until("ASCII bars", func(s string) bool { return strings.Contains(s, "oo.") && !strings.Contains(s, "▄") })
 	m.press("q")
-	m.ends(0, time.Second)
+	m.ends(0, soon)
 	m.restored()
 }
 
@@ -274,7 +286,7 @@ func TestEnvironmentChoosesTheGlyphs(t *testing.T) {
 				t.Errorf("not ASCII:\n%s", s)
 			}
 			m.press("q")
-			m.ends(0, time.Second)
+			m.ends(0, soon)
 			m.restored()
 		})
 	}
@@ -287,7 +299,7 @@ func TestNoColorLeavesTextureAlone(t *testing.T) {
 		m.press("j?")
 		m.untilText("keys and signs")
 		m.press("qq")
-		m.ends(0, time.Second)
+		m.ends(0, soon)
 		m.mu.Lock()
 		for _, color := range []string{"\x1b[3", "\x1b[4", "\x1b[9", "38;", "48;"} {
 			if i := strings.Index(m.raw.String(), color); i >= 0 && strings.HasSuffix(strings.SplitN(m.raw.String()[i:], "m", 2)[0], "m") {
@@ -301,6 +313,7 @@ func TestNoColorLeavesTextureAlone(t *testing.T) {
 // The idle screen writes the clock and no more: the budget is 4 kB a second,
 // and a screen on which nothing moves needs a hundredth of it.
 func TestIdleScreenWritesTheClockOnly(t *testing.T) {
+	t.Parallel()
 	m := launch(t, "quiet", 200, 50)
 	m.untilText("train.py")
 	time.Sleep(time.Second) // the renderer has drawn the whole screen by then
@@ -310,5 +323,5 @@ func TestIdleScreenWritesTheClockOnly(t *testing.T) {
 		t.Errorf("%d bytes a second", rate)
 	}
 	m.press("q")
-	m.ends(0, time.Second)
+	m.ends(0, soon)
 }

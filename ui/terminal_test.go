@@ -151,7 +151,10 @@ func TestClosedOutputIsReported(t *testing.T) {
 		t.Fatal(err) // it is known only after the write
 	}
 	select {
-	case <-failed:
+	case err := <-failed:
+		if err == nil {
+			t.Error("told without a reason")
+		}
 	case <-time.After(5 * time.Second):
 		t.Fatal("nobody was told")
 	}

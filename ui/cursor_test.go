@@ -1,0 +1,204 @@
+package ui
+
+import (
+	"context"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+
+	"vramscope/internal/process"
+	"vramscope/sampler/snapshot"
+)
+
+func TestNoCursorUntilAMovementKey(t *testing.T) {
+	m := newTestModel(t, smallBox(4, 3, 0), nil)
+	for second := 1; second < 30; second++ {
+		m.tick(smallBox(4, 3, second))
+	}
+	if m.cursorLine() >= 0 {
+		t.Fatalf("a cursor that nobody asked for:\n%s", m.screen())
+	}
+	m.press("j")
+	if m.cursorLine() != 6 {
+		t.Errorf("the cursor is on line %d, want the first row, 6:\n%s", m.cursorLine(), m.screen())
+	}
+	m.press("esc")
+	if m.cursorLine() >= 0 {
+		t.Error("Esc leaves the cursor")
+	}
+}
+
+// The cursor's process keeps its screen line while the rows around it move.
+func TestCursorHoldsItsProcessAndItsLine(t *testing.T) {
+	m := newTestModel(t, smallBox(8, 8, 0), nil)
+	m.press("down", "down", "down", "down", "down", "pgdown")
+	held, line := m.st.cursor.id, m.cursorLine()
+	for second := 1; second < 200; second++ {
+		m.tick(smallBox(8, 8, second))
+		if m.st.cursor.id != held {
+			t.Fatalf("second %d: the cursor went from %v to %v", second, held, m.st.cursor.id)
+		}
+		rows := m.rowIDs()
+		at := 0
+		for i := range rows {
+			if rows[i] == held {
+				at = i
+			}
+		}
+		// Near the ends of the table there is nothing to scroll.
+		if at >= line && at < len(rows)-12 && m.cursorLine() != line {
+			t.Fatalf("second %d: the cursor's row went from line %d to %d", second, line, m.cursorLine())
+		}
+	}
+}
+
+func TestEndedProcessStaysUnderTheCursor(t *testing.T) {
+	m := newTestModel(t, smallBox(4, 3, 0), nil)
+	m.press("j", "j")
+	held := m.st.cursor.id
+	last := *m.atCursor()
+	after := smallBox(4, 3, 0)
+	for i := range after.Rows {
+		if after.Rows[i].ID == held {
+			after.Rows = append(after.Rows[:i], after.Rows[i+1:]...)
+			break
+		}
+	}
+	after.Gone = []snapshot.Gone{{Last: last, Ended: after.Time}}
+	for range 300 { // long past the time that others see it
+		after.Time = after.Time.Add(time.Second)
+		again := *after
+		m.tick(&again)
+	}
+	if m.st.cursor.id != held || !strings.Contains(strings.Split(m.screen(), "\n")[m.cursorLine()], "gone") {
+		t.Errorf("the cursor's row is not the one that ended:\n%s", m.screen())
+	}
+	m.press("k")
+	if m.st.cursor.id == held {
+		t.Error("the cursor cannot leave the row that ended")
+	}
+}
+
+func TestDigitsFocusAGPU(t *testing.T) {
+	m := newTestModel(t, smallBox(4, 3, 0), nil)
+	m.press("2")
+	for _, id := range m.rowIDs() {
+		if id.GPUUUID != m.st.shown.GPUs[2].UUID {
+			t.Fatalf("row %v is not on GPU 2", id)
+		}
+	}
+	m.press("esc")
+	if len(m.rowIDs()) != 12 {
+		t.Errorf("Esc shows %d rows, want all 12", len(m.rowIDs()))
+	}
+	m.press("9")
+	if m.st.focus != nil {
+		t.Error("a GPU that is not there is in focus")
+	}
+}
+
+func TestSecondDigitIsWaitedForWhereThereAreMoreThanTen(t *testing.T) {
+	m := newTestModel(t, smallBox(16, 2, 0), nil)
+	index := func() int {
+		if m.st.focus == nil {
+			return -1
+		}
+		for i := range m.st.shown.GPUs {
+			if m.st.shown.GPUs[i].UUID == m.st.focus.gpuUUID {
+				return i
+			}
+		}
+		return -1
+	}
+	m.press("1")
+	if index() != -1 {
+		t.Error("1 acts before the second digit could come")
+	}
+	m.press("3")
+	if index() != 13 {
+		t.Errorf("1 3 focuses GPU %d, want 13", index())
+	}
+	m.press("5") // 50 is no GPU: nothing to wait for
+	if index() != 5 {
+		t.Errorf("5 focuses GPU %d", index())
+	}
+	m.press("1")
+	m.send(digitMsg{m.digits.wait})
+	if index() != 1 {
+		t.Errorf("1 and a pause focuses GPU %d", index())
+	}
+	m.press("1", "j")
+	if m.digits.open {
+		t.Error("another key leaves the digit waiting")
+	}
+}
+
+func TestRowsDoNotMoveUnderADialog(t *testing.T) {
+	m := newTestModel(t, smallBox(4, 6, 0), func(o *Options) {
+		o.Actions.Signal = func(context.Context, process.Identity, syscall.Signal) error { return nil }
+	})
+	m.press("j", "x")
+	before := m.rowIDs()
+	moved := false
+	for second := 1; second < 8; second++ {
+		m.tick(smallBox(4, 6, second))
+		for i, id := range m.rowIDs() {
+			if id != before[i] {
+				t.Fatalf("second %d: row %d moved", second, i)
+			}
+		}
+	}
+	m.press("esc")
+	for i, id := range m.rowIDs() {
+		moved = moved || id != before[i]
+	}
+	if !moved {
+		t.Error("the rows do not move even now: the test shows nothing")
+	}
+}
+
+func TestTabWalksTheGPUs(t *testing.T) {
+	m := newTestModel(t, smallBox(4, 3, 0), nil)
+	m.press("tab", "j", "j")
+	if m.st.focus == nil || m.st.focus.gpuUUID != m.st.shown.GPUs[2].UUID {
+		t.Fatalf("the focus is %+v", m.st.focus)
+	}
+	m.press("tab", "j")
+	if m.st.focus == nil || !m.st.cursor.active {
+		t.Error("back on the table j does not move the cursor within the focus")
+	}
+	m.press("esc")
+	if m.st.focus != nil {
+		t.Error("Esc keeps the focus")
+	}
+}
+
+func TestClicks(t *testing.T) {
+	m := newTestModel(t, smallBox(4, 3, 0), nil)
+	click := func(x, y int) { m.send(tea.MouseClickMsg{X: x, Y: y, Button: tea.MouseLeft}) }
+	click(10, 8)
+	if m.st.cursor.active {
+		t.Fatal("the mouse acts while it is off")
+	}
+	m.press("m")
+	click(10, 8)
+	if m.cursorLine() != 8 {
+		t.Errorf("a click on line 8 puts the cursor on %d", m.cursorLine())
+	}
+	m.send(tea.MouseWheelMsg{X: 10, Y: 8, Button: tea.MouseWheelDown})
+	if m.cursorLine() != 11 {
+		t.Errorf("the wheel puts the cursor on %d", m.cursorLine())
+	}
+	titles := strings.Split(m.screen(), "\n")[5]
+	click(strings.Index(titles, "USER")+1, 5)
+	if m.st.sort.column != "USER" {
+		t.Errorf("a click on USER sorts by %q", m.st.sort.column)
+	}
+	click(3, 2)
+	if m.st.focus == nil || m.st.focus.gpuUUID != m.st.shown.GPUs[1].UUID {
+		t.Errorf("a click on GPU 1 focuses %+v", m.st.focus)
+	}
+}

@@ -1,0 +1,141 @@
+package ui
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+	"github.com/charmbracelet/colorprofile"
+	"github.com/charmbracelet/x/ansi"
+
+	"vramscope/sampler/snapshot"
+)
+
+// testModel is a model without a terminal, and what its commands have answered.
+type testModel struct {
+	*model
+	t     *testing.T
+	now   time.Time
+	ended bool
+	said  []tea.Msg // messages that are not for Update: raw sequences, clipboard
+}
+
+// newTestModel is a model on an 80×24 screen that has seen the first snapshot.
+func newTestModel(t *testing.T, first *snapshot.Snapshot, change func(*Options)) *testModel {
+	t.Helper()
+	m := &testModel{t: t, now: noon()}
+	source := newFakeSource(first)
+	options := Options{Source: source, Sampling: source, Now: func() time.Time { return m.now }}
+	if change != nil {
+		change(&options)
+	}
+	var err error
+	m.model, err = newModel(options.withDefaults(), traits{profile: colorprofile.TrueColor})
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.end = func() { m.ended = true }
+	m.begin(80, 24, first)
+	m.answers = answers{}
+	return m
+}
+
+// send gives the model a message, and those that its commands answer with.
+// Commands that wait (for a second digit, for answers) are not waited for.
+func (m *testModel) send(msg tea.Msg) {
+	m.t.Helper()
+	_, cmd := m.Update(msg)
+	m.check()
+	if cmd == nil {
+		return
+	}
+	answered := make(chan tea.Msg, 1)
+	go func() { answered <- cmd() }()
+	select {
+	case answer := <-answered:
+		switch answer.(type) {
+		case snapshotMsg, pastMsg, environmentMsg, actedMsg:
+			m.send(answer)
+		case nil:
+		default:
+			m.said = append(m.said, answer)
+		}
+	case <-time.After(100 * time.Millisecond):
+	}
+}
+
+// check looks at the frame: whole, and as wide as the screen everywhere.
+func (m *testModel) check() {
+	m.t.Helper()
+	lines := strings.Split(m.content, "\n")
+	if len(lines) != m.st.height {
+		m.t.Fatalf("a frame of %d lines on a screen of %d", len(lines), m.st.height)
+	}
+	for i, l := range lines {
+		if cells := ansi.StringWidth(l); cells != m.st.width {
+			m.t.Fatalf("line %d has %d cells, the screen %d: %q", i+1, cells, m.st.width, l)
+		}
+	}
+}
+
+// keyNamed is the key press of a name, as KeyPressMsg.String writes it.
+func keyNamed(name string) tea.KeyPressMsg {
+	special := map[string]rune{
+		"enter": tea.KeyEnter, "esc": tea.KeyEscape, "up": tea.KeyUp, "down": tea.KeyDown, "left": tea.KeyLeft,
+		"right": tea.KeyRight, "pgup": tea.KeyPgUp, "pgdown": tea.KeyPgDown, "home": tea.KeyHome, "end": tea.KeyEnd,
+		"tab": tea.KeyTab, "backspace": tea.KeyBackspace, "f10": tea.KeyF10,
+	}
+	if code, ok := special[name]; ok {
+		return tea.KeyPressMsg{Code: code}
+	}
+	if name == "space" {
+		return tea.KeyPressMsg{Code: ' ', Text: " "}
+	}
+	if letter, ok := strings.CutPrefix(name, "ctrl+"); ok {
+		return tea.KeyPressMsg{Code: rune(letter[0]), Mod: tea.ModCtrl}
+	}
+	r := []rune(name)[0]
+	return tea.KeyPressMsg{Code: r, Text: name}
+}
+
+func (m *testModel) press(names ...string) {
+	m.t.Helper()
+	for _, name := range names {
+		m.send(keyNamed(name))
+	}
+}
+
+// tick lets so much time pass and publishes a snapshot.
+func (m *testModel) tick(s *snapshot.Snapshot) {
+	m.t.Helper()
+	m.now = s.Time
+	m.send(snapshotMsg{s})
+}
+
+// screen is the frame without its colours.
+func (m *testModel) screen() string { return ansi.Strip(m.content) }
+
+// cursorLine is the screen line of the cursor's row, −1 without one.
+func (m *testModel) cursorLine() int {
+	for i, l := range strings.Split(m.screen(), "\n") {
+		if strings.HasPrefix(l, ">") && i > 4 {
+			return i
+		}
+	}
+	return -1
+}
+
+func (m *testModel) shows(text string) {
+	m.t.Helper()
+	if !strings.Contains(m.screen(), text) {
+		m.t.Errorf("the screen does not show %q:\n%s", text, m.screen())
+	}
+}
+
+func (m *testModel) hides(text string) {
+	m.t.Helper()
+	if strings.Contains(m.screen(), text) {
+		m.t.Errorf("the screen shows %q:\n%s", text, m.screen())
+	}
+}

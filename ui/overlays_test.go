@@ -1,0 +1,91 @@
+package ui
+
+import (
+	"context"
+	"errors"
+	"syscall"
+	"testing"
+
+	tea "charm.land/bubbletea/v2"
+
+	"vramscope/internal/process"
+)
+
+func TestSignalNeedsYAndTheIdentity(t *testing.T) {
+	var sent []process.Identity
+	var signals []syscall.Signal
+	answer := error(nil)
+	m := newTestModel(t, smallBox(4, 3, 0), func(o *Options) {
+		o.Actions.Signal = func(_ context.Context, id process.Identity, sig syscall.Signal) error {
+			sent, signals = append(sent, id), append(signals, sig)
+			return answer
+		}
+	})
+	m.press("j", "j")
+	want := m.st.cursor.id.Process
+	for _, no := range []string{"esc", "n", "q"} {
+		m.press("x", "enter", "enter", no)
+	}
+	if len(sent) != 0 || m.ended {
+		t.Fatal("something other than y acted")
+	}
+	m.press("x", "y")
+	if len(sent) != 1 || sent[0] != want || signals[0] != syscall.SIGTERM {
+		t.Fatalf("sent %v to %v, want TERM to %v", signals, sent, want)
+	}
+	m.shows("sent SIGTERM to")
+	answer = errors.New("refused: PID 1000 is another process now")
+	m.press("x", "y")
+	m.shows("refused: PID 1000 is another process now")
+}
+
+func TestReadOnlyHasNoActions(t *testing.T) {
+	m := newTestModel(t, smallBox(4, 3, 0), func(o *Options) {
+		o.ReadOnly = true
+		o.Actions.Signal = func(context.Context, process.Identity, syscall.Signal) error { t.Error("it acted"); return nil }
+	})
+	m.press("j", "x", "y")
+	if m.st.overlay != nil {
+		t.Error("a dialog")
+	}
+	m.shows("READ-ONLY")
+	m.press("?")
+	m.hides("signal")
+}
+
+func TestQClosesWhatLiesOnTopFirst(t *testing.T) {
+	m := newTestModel(t, smallBox(4, 3, 0), nil)
+	for _, open := range []string{"?", "E"} {
+		m.press(open, "q")
+		if m.ended || m.st.overlay != nil {
+			t.Fatalf("q after %s: ended %v", open, m.ended)
+		}
+	}
+	m.press("enter", "q")
+	if m.ended || m.st.detail {
+		t.Fatal("q does not close the detail first")
+	}
+	m.press("q")
+	if !m.ended {
+		t.Error("q does not quit")
+	}
+}
+
+func TestDialogThatNoLongerFitsClosesAsNo(t *testing.T) {
+	m := newTestModel(t, smallBox(4, 3, 0), func(o *Options) {
+		o.Actions.Signal = func(context.Context, process.Identity, syscall.Signal) error { t.Error("it acted"); return nil }
+	})
+	m.press("j", "x")
+	if m.st.overlay == nil {
+		t.Fatal("no dialog")
+	}
+	m.send(tea.WindowSizeMsg{Width: 100, Height: 30})
+	if m.st.overlay == nil {
+		t.Fatal("the dialog closed although it fits")
+	}
+	m.send(tea.WindowSizeMsg{Width: 40, Height: 5})
+	if m.st.overlay != nil {
+		t.Error("the dialog stays")
+	}
+	m.press("y")
+}

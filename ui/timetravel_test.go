@@ -1,0 +1,74 @@
+package ui
+
+import (
+	"context"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"vramscope/internal/process"
+	"vramscope/sampler/snapshot"
+)
+
+func TestScrubbingAndBack(t *testing.T) {
+	history := fakeHistory{moments: []*snapshot.Snapshot{smallBox(4, 3, -120), smallBox(4, 3, -60), smallBox(4, 3, -10), smallBox(4, 3, 0)}}
+	acted := false
+	m := newTestModel(t, smallBox(4, 3, 0), func(o *Options) {
+		o.History = history
+		o.Actions.Signal = func(context.Context, process.Identity, syscall.Signal) error { acted = true; return nil }
+	})
+	m.press(",")
+	if got := m.st.shown.Time; !got.Equal(noon().Add(-10 * time.Second)) {
+		t.Fatalf(", shows %v", got)
+	}
+	m.shows("PAST")
+	m.shows("10s ago")
+	m.tick(smallBox(4, 3, 5))
+	m.shows("15s ago") // the past grows older
+	if m.st.shown.Time != noon().Add(-10*time.Second) {
+		t.Error("a snapshot of now took the place of the past")
+	}
+	m.press("j", "x", "y")
+	if acted || m.st.overlay != nil {
+		t.Error("an action in the past")
+	}
+	m.press("<", "<")
+	m.shows("2m05s ago") // where the history begins
+	m.press("<")
+	m.shows("the history begins here")
+	m.press(">", ">", ">", ">")
+	if !m.st.past.IsZero() || m.st.shown != m.st.live {
+		t.Error("> does not arrive at now")
+	}
+	m.press("<", "L")
+	if !m.st.past.IsZero() || m.st.shown.Past {
+		t.Error("L does not go live")
+	}
+}
+
+// An answer of the history that is no longer wanted changes nothing.
+func TestLateMomentIsDropped(t *testing.T) {
+	m := newTestModel(t, smallBox(4, 3, 0), nil)
+	m.send(pastMsg{request: 0, snapshot: smallBox(1, 1, -10)})
+	if len(m.st.shown.GPUs) != 4 {
+		t.Error("a moment that nobody asked for is shown")
+	}
+}
+
+func TestFreezeHoldsTheScreenAndNotTheSampling(t *testing.T) {
+	m := newTestModel(t, smallBox(4, 3, 0), nil)
+	m.press("p")
+	m.shows("FROZEN")
+	body := func() string { return strings.Join(strings.Split(m.screen(), "\n")[1:20], "\n") }
+	before := body()
+	m.tick(smallBox(4, 3, 20))
+	if body() != before {
+		t.Error("the frozen screen moved")
+	}
+	m.press("p")
+	if body() == before {
+		t.Error("the screen does not go on")
+	}
+	m.shows("LIVE")
+}
