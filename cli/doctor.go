@@ -58,7 +58,7 @@ func (p *program) examine() error {
 	if refused != nil {
 		s = defaults()
 	}
-	src, err := p.sources(&s)
+	src, err := p.sources(&s, 0)
 	if err != nil {
 		return err
 	}

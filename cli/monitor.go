@@ -23,7 +23,7 @@ func (p *program) monitor(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	src, err := p.sources(&s)
+	src, err := p.sources(&s, demoPast)
 	if err != nil {
 		return err
 	}
@@ -34,6 +34,10 @@ func (p *program) monitor(ctx context.Context) error {
 	src.options.OpenDeadline = monitorPatience
 	return p.watch(ctx, src, &s, input)
 }
+
+// demoPast is how much past the monitor's simulated box has: the graph's window
+// and the sparklines' ten minutes are full from the first frame.
+const demoPast = 10 * time.Minute
 
 // hasScreen reports whether standard output can be drawn on.
 func (p *program) hasScreen() bool {
@@ -57,6 +61,7 @@ func (p *program) keyboard() (*os.File, error) {
 // watch runs the sampler and the screen until one of them ends.
 func (p *program) watch(ctx context.Context, src *sources, s *settings, input *os.File) error {
 	sampling := sampler.New(src.options)
+	src.catchUp(sampling)
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	finished := make(chan struct{})

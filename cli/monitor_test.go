@@ -21,7 +21,7 @@ func demo(t *testing.T, s settings) (*program, *sources, *sampler.Sampler) {
 	start := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 	p := &program{getenv: os.Getenv, now: func() time.Time { return start }}
 	p.flags.demo = true
-	src, err := p.sources(&s)
+	src, err := p.sources(&s, 0)
 	if err != nil {
 		t.Fatal(err)
 	}

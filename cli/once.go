@@ -75,7 +75,7 @@ func (p *program) runOnce(ctx context.Context, f onceFlags) error {
 	if err != nil {
 		return err
 	}
-	src, err := p.sources(&s)
+	src, err := p.sources(&s, 0)
 	if err != nil {
 		return err
 	}

@@ -19,22 +19,26 @@ type sources struct {
 	heard   *heard         // the driver, with what it last said of itself
 	library *nvml.Library  // nil in a demo
 	table   *process.Table // nil in a demo, whose pids are somebody else's on this machine
+	replay  *replay        // a demo's clock, nil for a real box
 	// signal is the box's own: a simulated one signals simulated processes.
 	signal func(context.Context, process.Identity, syscall.Signal) error
 }
 
-// sources wires the sources that the settings ask for.
-func (p *program) sources(s *settings) (*sources, error) {
+// sources wires the sources that the settings ask for. A simulated box gets
+// as much past as is asked for; a real one has what it has.
+func (p *program) sources(s *settings, past time.Duration) (*sources, error) {
 	out := &sources{options: sampler.Options{
 		Interval:   s.interval,
 		Only:       s.gpus,
 		Thresholds: s.thresholds(),
 	}}
 	if p.flags.demo {
-		box, err := simulator.New(simulator.Options{Seed: p.flags.seed, Clock: p.now})
+		clock := &replay{at: p.now().Add(-past), behind: past > 0, now: p.now}
+		box, err := simulator.New(simulator.Options{Seed: p.flags.seed, Clock: clock.Now, Prelude: past})
 		if err != nil {
 			return nil, err
 		}
+		out.options.Clock, out.replay = clock.Now, clock
 		out.heard = &heard{DeviceReader: box}
 		out.signal = func(_ context.Context, id process.Identity, signal syscall.Signal) error {
 			return box.Signal(id, signal)
@@ -44,12 +48,53 @@ func (p *program) sources(s *settings) (*sources, error) {
 		out.library = nvml.New(nvml.Options{LibraryPath: s.library})
 		out.table = process.NewTable("/proc")
 		out.heard = &heard{DeviceReader: out.library}
-		out.options.Processes = out.table
+		out.options.Processes, out.options.Clock = out.table, p.now
 		out.signal = out.table.Signal
 	}
 	out.options.Devices = out.heard
-	out.options.Clock = p.now
 	return out, nil
+}
+
+// replay is the clock of a simulated box that has a past: it says what the
+// past says until the sampler has caught up, and the time from then on.
+type replay struct {
+	mu     sync.Mutex
+	at     time.Time
+	behind bool
+	now    func() time.Time
+}
+
+// Now is the box's time.
+func (r *replay) Now() time.Time {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.behind {
+		return r.at
+	}
+	return r.now()
+}
+
+// advance moves a past moment on, and reports whether it is still past.
+func (r *replay) advance(step time.Duration) (time.Time, bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.behind {
+		r.at = r.at.Add(step)
+		r.behind = r.at.Before(r.now())
+	}
+	return r.at, r.behind
+}
+
+// catchUp has the sampler live through a simulated box's past, so that the
+// first screen has a history: the same pipeline, ahead of time.
+func (src *sources) catchUp(sampling *sampler.Sampler) {
+	if src.replay == nil {
+		return
+	}
+	const step = 5 * time.Second
+	for at, past := src.replay.advance(0); past; at, past = src.replay.advance(step) {
+		sampling.Tick(at)
+	}
 }
 
 // heard passes the driver on and remembers what its last Open said, also one
