@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"vramscope/internal/process"
 	"vramscope/internal/quantity"
 	"vramscope/sampler/snapshot"
 )
@@ -13,8 +14,15 @@ import (
 func processEvent(now time.Time, kind snapshot.EventKind, p *snapshot.Process, message string) snapshot.Event {
 	return snapshot.Event{
 		Time: now, Kind: kind, GPU: p.GPU, GPUUUID: p.ID.GPUUUID, Row: p.ID,
-		User: p.User, Name: p.Name, Message: message, Bytes: p.Used,
+		User: p.User, Name: programName(p), Message: message, Bytes: p.Used,
 	}
+}
+
+// programName is the program that a process runs: "train.py", where comm would
+// say "python3.11" of every second process on the box.
+func programName(p *snapshot.Process) string {
+	name, _, _ := strings.Cut(process.ShortCommand(p.Command, p.Name), " ")
+	return name
 }
 
 func startedEvent(now time.Time, p *snapshot.Process) snapshot.Event {

@@ -1,6 +1,8 @@
 package sampler
 
 import (
+	"fmt"
+	"strings"
 	"time"
 
 	"vramscope/sampler/snapshot"
@@ -27,16 +29,23 @@ func (s *Sampler) judge(now time.Time, snap *snapshot.Snapshot) []snapshot.Alert
 		key := keyOf(&alerts[i])
 		standing[key] = alerts[i]
 		if _, stood := s.raised[key]; !stood && hasNoEvent(alerts[i].Kind) {
-			s.history.log.Append(alertEvent(now, snapshot.EventAlarm, &alerts[i], alerts[i].Message))
+			s.history.log.Append(s.alertEvent(now, snapshot.EventAlarm, &alerts[i], alerts[i].Message))
 		}
 	}
 	for key, a := range s.raised {
 		if _, stands := standing[key]; !stands && hasNoEvent(key.kind) {
-			s.history.log.Append(alertEvent(now, snapshot.EventCleared, &a, "over: "+a.Message))
+			s.history.log.Append(s.alertEvent(now, snapshot.EventCleared, &a, over(now, &a)))
 		}
 	}
 	s.raised = standing
 	return alerts
+}
+
+// over says that an alert no longer stands. Its own message would be stale:
+// it speaks of the figures of the moment.
+func over(now time.Time, a *snapshot.Alert) string {
+	words := strings.ReplaceAll(string(a.Kind), "_", " ")
+	return fmt.Sprintf("over: %s, after %s", words, now.Sub(a.Since).Round(time.Second))
 }
 
 // hasNoEvent is false for alerts whose cause is an event already.
@@ -49,10 +58,13 @@ func hasNoEvent(kind snapshot.AlertKind) bool {
 	}
 }
 
-func alertEvent(now time.Time, kind snapshot.EventKind, a *snapshot.Alert, message string) snapshot.Event {
+func (s *Sampler) alertEvent(now time.Time, kind snapshot.EventKind, a *snapshot.Alert, message string) snapshot.Event {
 	e := snapshot.Event{Time: now, Kind: kind, GPU: a.GPU, GPUUUID: a.GPUUUID, Row: a.Row, Message: message}
 	if kind == snapshot.EventAlarm {
 		e.Severity = a.Severity
+	}
+	if r := s.rows[a.Row]; r != nil {
+		e.User, e.Name = r.latest.User, programName(&r.latest)
 	}
 	return e
 }
