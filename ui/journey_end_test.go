@@ -1,6 +1,9 @@
 package ui
 
 import (
+	"context"
+	"errors"
+	"io"
 	"os"
 	"strings"
 	"syscall"
@@ -8,6 +11,8 @@ import (
 	"time"
 
 	"github.com/charmbracelet/x/ansi"
+	"github.com/creack/pty"
+	"go.uber.org/goleak"
 )
 
 // However the program ends, it ends soon and leaves the terminal as it was.
@@ -162,6 +167,52 @@ func TestHangingProgramIsEnded(t *testing.T) {
 			m.ends(0, soon)
 			m.restored()
 		})
+	}
+}
+
+// In one process with the test: when Run returns, nothing of it is left.
+func TestRunLeavesNothingBehind(t *testing.T) {
+	defer goleak.VerifyNone(t, goleak.IgnoreCurrent(), goleak.IgnoreTopFunction("os/signal.signal_recv"))
+	master, slave, err := pty.Open()
+	if err != nil {
+		t.Skipf("no pty to be had: %v", err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	drawn := make(chan struct{})
+	go func() {
+		buf := make([]byte, 4096)
+		seen := ""
+		for {
+			n, err := master.Read(buf)
+			if err != nil {
+				return
+			}
+			if seen += string(buf[:n]); strings.Contains(seen, ansi.SetModeBracketedPaste) {
+				close(drawn)
+				break
+			}
+		}
+		_, _ = io.Copy(io.Discard, master) // until it is closed
+	}()
+	ended := make(chan error, 1)
+	source := newFakeSource(smallBox(4, 3, 0))
+	go func() {
+		ended <- Run(ctx, Options{
+			Source: source, Sampling: source, Input: slave, Output: slave,
+			Environ: []string{"TERM=xterm-256color", "LANG=C.UTF-8"},
+		})
+	}()
+	select {
+	case <-drawn:
+	case <-time.After(patience):
+		t.Error("it never drew")
+	}
+	cancel()
+	if err := <-ended; err != nil {
+		t.Errorf("a cancelled run returns %v", err)
+	}
+	if err := errors.Join(slave.Close(), master.Close()); err != nil {
+		t.Error(err)
 	}
 }
 

@@ -205,6 +205,24 @@ func TestRandomKeys(t *testing.T) {
 					t.Fatalf("it ended after %q: %s", pressed, m.errors())
 				}
 			}
+			// Whatever has been pressed, the screen is whole: nothing that a
+			// process is called has moved the cursor or set the title.
+			m.resize(100, 30)
+			for range 8 {
+				m.press("\x1b")
+				time.Sleep(60 * time.Millisecond) // else two are Alt-Escape
+			}
+			m.press("L\x0c")
+			m.until("a whole frame", func(s string) bool {
+				lines := strings.Split(s, "\n")
+				return strings.HasPrefix(lines[0], " vramscope") && strings.HasPrefix(lines[29], " ? help") &&
+					strings.HasSuffix(lines[29], "LIVE ") && strings.Count(s, "COMMAND") == 1
+			})
+			m.mu.Lock()
+			if !strings.HasPrefix(m.title, "vramscope h100-03") {
+				t.Errorf("the title is %q", m.title)
+			}
+			m.mu.Unlock()
 			m.press("\x03")
 			m.ends(0, soon)
 			m.restored()
