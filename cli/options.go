@@ -83,9 +83,14 @@ func options() []option {
 		},
 		{
 			key: "graph_window", kind: durationKind,
-			comment: "How far back graphs reach at the start (key z changes it): from 30s to 24h.",
+			comment: "How far back graphs reach at the start (key z changes it): from 30s to 24h, or\nauto: 5 minutes, 10 where there is height for it.",
 			set:     func(s *settings) func(string) error { return s.setGraphWindow },
-			literal: func(s *settings) string { return strconv.Quote(brief(s.graphWindow)) },
+			literal: func(s *settings) string {
+				if s.graphWindow == 0 {
+					return strconv.Quote(automatic)
+				}
+				return strconv.Quote(brief(s.graphWindow))
+			},
 		},
 		{
 			key: "sort", kind: textKind,

@@ -28,11 +28,10 @@ type settings struct {
 
 func defaults() settings {
 	return settings{
-		interval:    time.Second,
-		theme:       themes.Default,
-		graphWindow: 5 * time.Minute,
-		sort:        "USED",
-		lowMemory:   10,
+		interval:  time.Second,
+		theme:     themes.Default,
+		sort:      "USED",
+		lowMemory: 10,
 	}
 }
 
@@ -75,7 +74,14 @@ func (s *settings) setInterval(value string) (err error) {
 	return err
 }
 
+// automatic has the graph choose its window by its height: 5 or 10 minutes.
+const automatic = "auto"
+
 func (s *settings) setGraphWindow(value string) (err error) {
+	if value == automatic {
+		s.graphWindow = 0
+		return nil
+	}
 	s.graphWindow, err = duration(value, 30*time.Second, 24*time.Hour)
 	return err
 }
