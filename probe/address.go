@@ -1,0 +1,52 @@
+package probe
+
+import (
+	"fmt"
+	"path/filepath"
+	"strconv"
+	"strings"
+)
+
+// directoryName is the directory of sockets below $XDG_RUNTIME_DIR.
+const directoryName = "vramscope"
+
+// Directories are where a process of that user serves, in the order it tries
+// them. runtime is its XDG_RUNTIME_DIR, "" where it has none.
+func Directories(uid int, runtime string) []string {
+	var dirs []string
+	if filepath.IsAbs(runtime) {
+		dirs = append(dirs, filepath.Join(runtime, directoryName))
+	}
+	return append(dirs, fmt.Sprintf("/tmp/%s-%d", directoryName, uid))
+}
+
+// usualDirectories are where a monitor looks for that user's sockets when it
+// does not know the process's environment.
+func usualDirectories(uid int) []string {
+	return Directories(uid, fmt.Sprintf("/run/user/%d", uid))
+}
+
+const socketSuffix = ".sock"
+
+// socketName is "4711-190284.sock": the process's own pid, in its own pid
+// namespace, and its start time in clock ticks (field 22 of /proc/PID/stat).
+func socketName(pid int, start uint64) string {
+	return strconv.Itoa(pid) + "-" + strconv.FormatUint(start, 10) + socketSuffix
+}
+
+// parseSocketName is the inverse of socketName, and takes nothing else.
+func parseSocketName(name string) (pid int, start uint64, ok bool) {
+	before, after, ok := strings.Cut(strings.TrimSuffix(name, socketSuffix), "-")
+	if !ok {
+		return 0, 0, false
+	}
+	pid, err := strconv.Atoi(before)
+	if err != nil || pid <= 0 {
+		return 0, 0, false
+	}
+	start, err = strconv.ParseUint(after, 10, 64)
+	if err != nil || socketName(pid, start) != name {
+		return 0, 0, false
+	}
+	return pid, start, true
+}

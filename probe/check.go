@@ -1,0 +1,174 @@
+package probe
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	"vramscope/internal/quantity"
+)
+
+// What one probe may tell of. A line within these bounds decodes to less
+// than a few MiB, whatever is in it.
+const (
+	maxDevices      = 64
+	maxAllocators   = 64
+	maxRuntimes     = 16
+	maxCapabilities = 32
+	maxNotes        = 8
+	maxText         = 256 // bytes of a message, a reason, a name
+	maxUUID         = 96
+	// More than any GPU has, and so little that no sum of them overflows.
+	maxBytes = quantity.PiB
+	maxCount = 1 << 53 // what JSON numbers carry exactly everywhere
+)
+
+func plausible(b quantity.Bytes) bool { return b >= 0 && b <= maxBytes }
+
+// wellFormedUUID accepts NVML's form: "GPU-…", or "MIG-…" for an instance.
+func wellFormedUUID(uuid string) bool {
+	if len(uuid) > maxUUID || !strings.HasPrefix(uuid, "GPU-") && !strings.HasPrefix(uuid, "MIG-") || len(uuid) == 4 {
+		return false
+	}
+	return !strings.ContainsFunc(uuid, func(r rune) bool {
+		return (r < '0' || r > '9') && (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && r != '-' && r != '/'
+	})
+}
+
+// clip cuts a text from outside to what is worth keeping of it, at a rune.
+func clip(text string) string {
+	if len(text) <= maxText {
+		return text
+	}
+	cut := maxText
+	for cut > 0 && !utf8.RuneStart(text[cut]) {
+		cut--
+	}
+	return strings.Clone(text[:cut])
+}
+
+// check says what is impossible about a report. A probe that is wrong in one
+// figure is not believed in the others.
+func (r *Report) check() error {
+	if len(r.Devices) > maxDevices {
+		return fmt.Errorf("%d devices", len(r.Devices))
+	}
+	if r.TimeNS <= 0 {
+		return fmt.Errorf("time_ns is %d", r.TimeNS)
+	}
+	for i := range r.Devices {
+		d := &r.Devices[i]
+		if !wellFormedUUID(d.UUID) {
+			return fmt.Errorf("device %q is no UUID in NVML's form", clip(d.UUID))
+		}
+		for j := range i {
+			if r.Devices[j].UUID == d.UUID {
+				return fmt.Errorf("device %s stands there twice", d.UUID)
+			}
+		}
+		if err := d.check(); err != nil {
+			return fmt.Errorf("device %s: %w", d.UUID, err)
+		}
+	}
+	return nil
+}
+
+func (d *Device) check() error {
+	if len(d.Allocators) > maxAllocators {
+		return fmt.Errorf("%d allocators", len(d.Allocators))
+	}
+	if d.TotalBytes != nil && !plausible(*d.TotalBytes) {
+		return fmt.Errorf("total_bytes is %d", *d.TotalBytes)
+	}
+	for i := range d.Allocators {
+		a := &d.Allocators[i]
+		if err := a.check(); err != nil {
+			return fmt.Errorf("allocator %q: %w", clip(a.Kind), err)
+		}
+		for j := range i {
+			if a.Handle != 0 && d.Allocators[j].Handle == a.Handle {
+				return fmt.Errorf("allocators %q and %q are one pool, and would be counted twice", d.Allocators[j].Kind, a.Kind)
+			}
+		}
+	}
+	return nil
+}
+
+var errKind = errors.New("its kind is empty or long")
+
+func (a *Allocator) check() error {
+	if a.Kind == "" || len(a.Kind) > maxText {
+		return errKind
+	}
+	switch a.Basis {
+	case "", Stranded, LargestFree, PostFlush:
+	default:
+		// A basis of a later minor version: its figures are as good, only the
+		// word is not known.
+		a.Basis = ""
+	}
+	if err := a.checkParts(); err != nil {
+		return err
+	}
+	for _, c := range []struct {
+		name  string
+		count *int64
+	}{{"segments", a.Segments}, {"out_of_memory_count", a.OutOfMemoryCount}, {"alloc_retries", a.AllocRetries}} {
+		if c.count != nil && (*c.count < 0 || *c.count > maxCount) {
+			return fmt.Errorf("%s is %d", c.name, *c.count)
+		}
+	}
+	return nil
+}
+
+// checkParts checks that no part exceeds the whole, and that the parts of an
+// allocator that knows them all make up the whole.
+func (a *Allocator) checkParts() error {
+	if a.ReservedBytes != nil && !plausible(*a.ReservedBytes) {
+		return fmt.Errorf("reserved_bytes is %d", *a.ReservedBytes)
+	}
+	for _, part := range []struct {
+		name  string
+		bytes *quantity.Bytes
+	}{
+		{"allocated_bytes", a.AllocatedBytes}, {"cached_bytes", a.CachedBytes}, {"fragmented_bytes", a.FragmentedBytes},
+		{"returnable_bytes", a.ReturnableBytes}, {"pending_bytes", a.PendingBytes}, {"largest_free_bytes", a.LargestFreeBytes},
+	} {
+		switch {
+		case part.bytes == nil:
+		case !plausible(*part.bytes):
+			return fmt.Errorf("%s is %d", part.name, *part.bytes)
+		case a.ReservedBytes != nil && *part.bytes > *a.ReservedBytes:
+			return fmt.Errorf("%s is %d, more than reserved_bytes, %d", part.name, *part.bytes, *a.ReservedBytes)
+		}
+	}
+	if a.ReservedBytes != nil && a.AllocatedBytes != nil && a.CachedBytes != nil && a.FragmentedBytes != nil {
+		if sum := *a.AllocatedBytes + *a.CachedBytes + *a.FragmentedBytes; sum != *a.ReservedBytes {
+			return fmt.Errorf("allocated, cached and fragmented make %d, reserved_bytes is %d", sum, *a.ReservedBytes)
+		}
+	}
+	return nil
+}
+
+// check is what a monitor must know before it believes a probe. Long texts
+// are cut and long lists shortened: they are for people only.
+func (h *Hello) check(pid int, start uint64) error {
+	switch {
+	case !sameMajor(h.Proto):
+		return fmt.Errorf("it speaks %q; this is %s: update the older of the two", clip(h.Proto), Version)
+	case h.PID != pid:
+		return fmt.Errorf("it says that it is PID %d of its namespace, and is %d", h.PID, pid)
+	case h.StartTime != start:
+		return fmt.Errorf("it says that it started at tick %d, and it was %d", h.StartTime, start)
+	}
+	h.Runtimes = h.Runtimes[:min(len(h.Runtimes), maxRuntimes)]
+	for i := range h.Runtimes {
+		h.Runtimes[i] = Runtime{Name: clip(h.Runtimes[i].Name), Version: clip(h.Runtimes[i].Version)}
+	}
+	h.Capabilities = h.Capabilities[:min(len(h.Capabilities), maxCapabilities)]
+	for i, c := range h.Capabilities {
+		h.Capabilities[i] = clip(c)
+	}
+	return nil
+}

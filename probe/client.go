@@ -1,0 +1,125 @@
+package probe
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"time"
+
+	"vramscope/internal/process"
+)
+
+// How long a monitor waits for an answer.
+const (
+	StatsDeadline    = 200 * time.Millisecond
+	FlushDeadline    = 10 * time.Second
+	snapshotDeadline = 10 * time.Second
+)
+
+// ErrLate says that an answer did not come in time. It may still come: until
+// it has, nothing else is sent on the connection.
+var ErrLate = errors.New("no answer in time")
+
+// ErrBroken says that a probe broke the protocol. Its connection is of no
+// more use.
+var ErrBroken = errors.New("it breaks the protocol")
+
+// Client is a monitor's connection to one probe. Its methods are for one
+// goroutine at a time; Close may be called by any.
+type Client struct {
+	process process.Identity
+	nspid   int
+	start   uint64 // as the probe's own /proc has it
+	path    string
+	conn    *net.UnixConn
+	in      lines
+	id      uint64
+	waiting string // the command of request id, while its answer has not come
+}
+
+func newClient(conn *net.UnixConn, path string, id process.Identity, who owner) *Client {
+	return &Client{
+		process: id, nspid: who.nspid, start: id.StartTime,
+		path: path, conn: conn, in: lines{source: conn},
+	}
+}
+
+// Process is who is at the other end: checked when the connection was made.
+func (c *Client) Process() process.Identity { return c.process }
+
+// Close closes the connection, without a goodbye.
+func (c *Client) Close() error { return c.conn.Close() }
+
+// Hello asks the probe for its version and what it can do.
+func (c *Client) Hello(ctx context.Context) (Hello, error) {
+	var line helloLine
+	err := c.ask(ctx, StatsDeadline, question{request: request{Cmd: cmdHello, Proto: Version}}, &line, &line.reply)
+	if err != nil {
+		return Hello{}, err
+	}
+	if err := line.Hello.check(c.nspid, c.start); err != nil {
+		return Hello{}, c.broken(cmdHello, err)
+	}
+	return line.Hello, nil
+}
+
+// Stats asks for the allocators' books. After ErrLate, the next call waits
+// for the answer that is outstanding.
+func (c *Client) Stats(ctx context.Context) (Report, error) {
+	var line statsLine
+	err := c.ask(ctx, StatsDeadline, question{request: request{Cmd: cmdStats}}, &line, &line.reply)
+	if err != nil {
+		return Report{}, err
+	}
+	if err := line.Report.check(); err != nil {
+		return Report{}, c.broken(cmdStats, err)
+	}
+	return line.Report, nil
+}
+
+// Flush has the process give memory back. ErrLate does not mean that it will
+// not happen.
+func (c *Client) Flush(ctx context.Context, wanted FlushRequest) (FlushResult, error) {
+	if err := wanted.check(); err != nil {
+		return FlushResult{}, c.wrap(cmdFlush, err)
+	}
+	var line flushedLine
+	err := c.ask(ctx, FlushDeadline, question{request: request{Cmd: cmdFlush}, FlushRequest: &wanted}, &line, &line.reply)
+	if err != nil {
+		return FlushResult{}, err
+	}
+	if err := line.FlushResult.check(); err != nil {
+		return FlushResult{}, c.broken(cmdFlush, err)
+	}
+	return line.FlushResult, nil
+}
+
+// Snapshot has the process write its segments and blocks, and returns what it
+// wrote, at most SnapshotSize bytes.
+func (c *Client) Snapshot(ctx context.Context) (format string, content []byte, err error) {
+	file, err := newSnapshotFile()
+	if err != nil {
+		return "", nil, c.wrap(cmdSnapshot, err)
+	}
+	defer func() { _ = file.Close() }() // only read
+	var line snapshotLine
+	if err := c.ask(ctx, snapshotDeadline, question{request: request{Cmd: cmdSnapshot}, file: file}, &line, &line.reply); err != nil {
+		return "", nil, err
+	}
+	if line.Bytes < 0 || line.Bytes > SnapshotSize {
+		return "", nil, c.broken(cmdSnapshot, fmt.Errorf("%d bytes", line.Bytes))
+	}
+	content = make([]byte, line.Bytes)
+	if _, err := file.ReadAt(content, 0); err != nil {
+		return "", nil, c.wrap(cmdSnapshot, err)
+	}
+	return clip(line.Format), content, nil
+}
+
+// Bye ends the connection, politely.
+func (c *Client) Bye(ctx context.Context) error {
+	var line reply
+	err := c.ask(ctx, StatsDeadline, question{request: request{Cmd: cmdBye}}, &line, &line)
+	return errors.Join(err, c.Close())
+}

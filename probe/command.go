@@ -1,0 +1,100 @@
+package probe
+
+import (
+	"context"
+	"io"
+	"os"
+)
+
+// hello completes what the handler says of itself.
+func (s *Server) hello() Hello {
+	h := s.handler.Hello()
+	h.Proto, h.PID, h.StartTime = Version, s.pid, s.start
+	if h.Runtimes == nil {
+		h.Runtimes = []Runtime{}
+	}
+	if h.Capabilities == nil {
+		h.Capabilities = []string{}
+	}
+	return h
+}
+
+// report reads the books, for one monitor at a time.
+func (s *Server) report(ctx context.Context) (Report, error) {
+	s.stats.Lock()
+	defer s.stats.Unlock()
+	now := s.clock().UnixNano()
+	r, err := s.handler.Stats(ctx)
+	if r.TimeNS == 0 {
+		// Before the reading, not after: figures never look younger than they are.
+		r.TimeNS = now
+	}
+	if r.Devices == nil {
+		r.Devices = []Device{}
+	}
+	for i := range r.Devices {
+		if r.Devices[i].Allocators == nil {
+			r.Devices[i].Allocators = []Allocator{}
+		}
+	}
+	return r, err
+}
+
+// flushed has the handler flush, one at a time and not too often. A dry run
+// costs the program nothing and is not counted.
+func (s *Server) flushed(ctx context.Context, request FlushRequest) (FlushResult, error) {
+	if err := request.check(); err != nil {
+		return FlushResult{}, err
+	}
+	if !s.flush.TryLock() {
+		return FlushResult{}, failure(Busy, "another flush is under way")
+	}
+	defer s.flush.Unlock()
+	if !request.DryRun {
+		if wait := s.rate.take(); wait > 0 {
+			return FlushResult{}, failure(RateLimited, "too many flushes: again in %.1f s", wait.Seconds())
+		}
+	}
+	before := s.clock()
+	result, err := s.handler.Flush(ctx, request)
+	result.Milliseconds = float64(s.clock().Sub(before).Microseconds()) / 1000
+	result.Level, result.DryRun = request.Level, request.DryRun
+	if result.Devices == nil {
+		result.Devices = []Flushed{}
+	}
+	for i := range result.Devices {
+		d := &result.Devices[i]
+		d.FreedBytes = d.BeforeBytes - d.AfterBytes
+	}
+	return result, err
+}
+
+// written has the handler write a snapshot into the monitor's file.
+func (s *Server) written(ctx context.Context, file *os.File) (SnapshotResult, error) {
+	if file == nil {
+		return SnapshotResult{}, failure(BadRequest, "a snapshot needs a descriptor to write to (SCM_RIGHTS)")
+	}
+	// A pipe that nobody reads would hold the program's thread for ever.
+	if info, err := file.Stat(); err != nil || !info.Mode().IsRegular() {
+		return SnapshotResult{}, failure(BadRequest, "the descriptor is not a regular file or memfd")
+	}
+	if !s.snapshot.TryLock() {
+		return SnapshotResult{}, failure(Busy, "another snapshot is under way")
+	}
+	defer s.snapshot.Unlock()
+	counted := &counter{w: file}
+	format, err := s.handler.Snapshot(ctx, counted)
+	return SnapshotResult{Format: format, Bytes: counted.bytes}, err
+}
+
+// counter counts what goes through it.
+type counter struct {
+	w     io.Writer
+	bytes int64
+}
+
+func (c *counter) Write(p []byte) (int, error) {
+	n, err := c.w.Write(p)
+	c.bytes += int64(n)
+	return n, err
+}

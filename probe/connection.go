@@ -1,0 +1,169 @@
+package probe
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"time"
+)
+
+// connection is one monitor's connection to a Server. Requests are answered
+// in their order.
+type connection struct {
+	server *Server
+	conn   *net.UnixConn
+	begun  bool     // the line that is being read
+	file   *os.File // came with the present request
+}
+
+// serve answers until the monitor leaves or breaks the framing.
+func (c *connection) serve(ctx context.Context) {
+	defer func() { _ = c.conn.Close() }()
+	defer c.drop()
+	in := &lines{source: c}
+	for {
+		// A request may be long in coming, but not in the middle.
+		c.begun = in.partial()
+		patience := idleTime
+		if c.begun {
+			patience = lineTime
+		}
+		if err := c.conn.SetReadDeadline(time.Now().Add(patience)); err != nil {
+			return
+		}
+		line, err := in.next()
+		if errors.Is(err, errLongLine) {
+			// Where the next request would begin is not known any more.
+			_ = c.write(reply{Error: failure(BadRequest, "%v", err)})
+			return
+		}
+		if err != nil {
+			return
+		}
+		answer, last := c.answer(ctx, line)
+		c.drop()
+		if c.write(answer) != nil || last {
+			return
+		}
+	}
+}
+
+// Read implements io.Reader for lines, and keeps the descriptor that came.
+func (c *connection) Read(buffer []byte) (int, error) {
+	n, files, err := receive(c.conn, buffer)
+	for _, file := range files {
+		c.drop()
+		c.file = file
+	}
+	if n > 0 && !c.begun {
+		c.begun = true
+		err = errors.Join(err, c.conn.SetReadDeadline(time.Now().Add(lineTime)))
+	}
+	return n, err
+}
+
+// drop closes a descriptor that has been used, or that nobody asked for.
+func (c *connection) drop() {
+	if c.file != nil {
+		_ = c.file.Close() // each write to it has been checked
+		c.file = nil
+	}
+}
+
+// write sends one answer. A monitor that does not take it is not waited for.
+func (c *connection) write(answer any) error {
+	if err := c.conn.SetWriteDeadline(time.Now().Add(writeTime)); err != nil {
+		return err
+	}
+	return writeLine(c.conn, answer)
+}
+
+// writeLine sends one value as a line.
+func writeLine(w io.Writer, value any) error {
+	line, err := encode(value)
+	if err != nil {
+		return err
+	}
+	_, err = w.Write(line)
+	return err
+}
+
+func encode(value any) ([]byte, error) {
+	line, err := json.Marshal(value)
+	if err != nil {
+		return nil, fmt.Errorf("encode: %w", err)
+	}
+	line = append(line, '\n')
+	if len(line) > MaxLine {
+		return nil, fmt.Errorf("encode: %w", errLongLine)
+	}
+	return line, nil
+}
+
+// answer does what one line asks. Last says that the monitor said goodbye.
+func (c *connection) answer(ctx context.Context, line []byte) (answer any, last bool) {
+	var asked request
+	if err := decode(line, &asked); err != nil {
+		return reply{ID: asked.ID, Error: failure(BadRequest, "%s", clip(err.Error()))}, false
+	}
+	done := reply{ID: asked.ID}
+	answer, err := c.do(ctx, line, &asked, &done)
+	if err == nil {
+		// What does not fit a line is the handler's mistake, and must not
+		// look like a broken connection.
+		if _, err = encode(answer); err == nil {
+			return answer, asked.Cmd == cmdBye
+		}
+	}
+	done.OK = false
+	if !errors.As(err, &done.Error) {
+		done.Error = failure(Internal, "%v", err)
+	}
+	done.Error = &Error{Code: done.Error.Code, Message: clip(done.Error.Message)}
+	return done, false
+}
+
+// do dispatches. A handler that panics does not take the program it sits in
+// along.
+func (c *connection) do(ctx context.Context, line []byte, asked *request, done *reply) (answer any, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = failure(Internal, "the probe panicked: %v", p)
+		}
+	}()
+	switch {
+	case asked.ID == nil:
+		return nil, failure(BadRequest, "id is missing; it is an integer of the monitor's choice")
+	case *asked.ID > maxCount:
+		return nil, failure(BadRequest, "id is larger than 2^53")
+	case asked.Proto != "" && !sameMajor(asked.Proto):
+		return nil, failure(WrongVersion, "this is %s", Version)
+	}
+	done.OK = true
+	switch asked.Cmd {
+	case cmdHello:
+		return helloLine{*done, c.server.hello()}, nil
+	case cmdStats:
+		report, err := c.server.report(ctx)
+		return statsLine{*done, report}, err
+	case cmdFlush:
+		var wanted FlushRequest
+		if err := decode(line, &wanted); err != nil {
+			return nil, failure(BadRequest, "%v", err)
+		}
+		result, err := c.server.flushed(ctx, wanted)
+		return flushedLine{*done, result}, err
+	case cmdSnapshot:
+		result, err := c.server.written(ctx, c.file)
+		return snapshotLine{*done, result}, err
+	case cmdBye:
+		return *done, nil
+	case "":
+		return nil, failure(BadRequest, "cmd is missing")
+	}
+	return nil, failure(UnknownCommand, "%s has no command %q", Version, clip(asked.Cmd))
+}

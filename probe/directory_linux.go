@@ -1,0 +1,166 @@
+package probe
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// directory is an open directory of sockets whose owner and mode have been
+// checked. What happens to the path afterwards does not matter: everything
+// goes through the descriptor.
+type directory struct {
+	path string
+	file *os.File
+	uid  uint32
+	gid  uint32
+}
+
+func (d *directory) close() { _ = d.file.Close() } // nothing was written
+
+// makeDirectory opens a process's own directory of sockets and makes it if it
+// is not there. Its parent must be the user's own or sticky: in any other,
+// somebody else could put another directory in its place. ($XDG_RUNTIME_DIR
+// under sudo is such another: what root made there the user could not use.)
+func makeDirectory(path string, uid uint32) (*directory, error) {
+	dirfd, err := unix.Open(filepath.Dir(path), unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil, fmt.Errorf("open %s: %w", filepath.Dir(path), err)
+	}
+	defer func() { _ = unix.Close(dirfd) }()
+	var st unix.Stat_t
+	if err := unix.Fstat(dirfd, &st); err != nil {
+		return nil, fmt.Errorf("stat %s: %w", filepath.Dir(path), err)
+	}
+	if st.Uid != uid && st.Mode&unix.S_ISVTX == 0 {
+		return nil, fmt.Errorf("%s belongs to user %d: no place for sockets of user %d", filepath.Dir(path), st.Uid, uid)
+	}
+	name := filepath.Base(path)
+	if err := unix.Mkdirat(dirfd, name, 0o700); err != nil && !errors.Is(err, unix.EEXIST) {
+		return nil, fmt.Errorf("make %s: %w", path, err)
+	}
+	fd, err := unix.Openat(dirfd, name, directoryFlags, 0)
+	if err != nil {
+		return nil, notDirectory(path, err)
+	}
+	return checked(fd, path, uid)
+}
+
+// openDirectory opens another process's directory of sockets: path as that
+// process sees it, below root, which is its /proc/PID/root. No link leads out
+// of root.
+func openDirectory(root, path string, owner uint32) (*directory, error) {
+	rootfd, err := unix.Open(root, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil, fmt.Errorf("open %s: %w", root, err)
+	}
+	defer func() { _ = unix.Close(rootfd) }()
+	fd, err := unix.Openat2(rootfd, path, &unix.OpenHow{
+		Flags:   directoryFlags,
+		Resolve: unix.RESOLVE_IN_ROOT | unix.RESOLVE_NO_MAGICLINKS,
+	})
+	// Linux before 5.6, or a container whose filter knows no openat2.
+	if errors.Is(err, unix.ENOSYS) || errors.Is(err, unix.EPERM) {
+		fd, err = openStepwise(rootfd, path)
+	}
+	if err != nil {
+		return nil, notDirectory(filepath.Join(root, path), err)
+	}
+	return checked(fd, filepath.Join(root, path), owner)
+}
+
+const directoryFlags = unix.O_RDONLY | unix.O_DIRECTORY | unix.O_NOFOLLOW | unix.O_NONBLOCK | unix.O_CLOEXEC
+
+// openStepwise opens path below rootfd and follows no link at all.
+func openStepwise(rootfd int, path string) (int, error) {
+	fd := rootfd
+	for part := range strings.SplitSeq(strings.Trim(filepath.Clean(path), "/"), "/") {
+		if part == ".." {
+			return -1, unix.EINVAL
+		}
+		next, err := unix.Openat(fd, part, directoryFlags, 0)
+		if fd != rootfd {
+			_ = unix.Close(fd)
+		}
+		if err != nil {
+			return -1, err
+		}
+		fd = next
+	}
+	return fd, nil
+}
+
+// notDirectory words the two errors that a symbolic link gives.
+func notDirectory(path string, err error) error {
+	if errors.Is(err, unix.ELOOP) || errors.Is(err, unix.ENOTDIR) {
+		return fmt.Errorf("%s is a symbolic link or no directory: refused", path)
+	}
+	return fmt.Errorf("open %s: %w", path, err)
+}
+
+// checked takes the descriptor over.
+func checked(fd int, path string, owner uint32) (*directory, error) {
+	d := &directory{path: path, file: os.NewFile(uintptr(fd), path)}
+	var st unix.Stat_t
+	err := unix.Fstat(fd, &st)
+	switch {
+	case err != nil:
+		err = fmt.Errorf("stat %s: %w", path, err)
+	case st.Uid != owner:
+		err = fmt.Errorf("%s belongs to user %d, not to user %d: refused", path, st.Uid, owner)
+	case st.Mode&0o077 != 0:
+		err = fmt.Errorf("%s is open to others (mode %04o): refused; chmod 700 it", path, st.Mode&0o7777)
+	default:
+		d.uid, d.gid = st.Uid, st.Gid
+		return d, nil
+	}
+	d.close()
+	return nil, err
+}
+
+// sockets lists the names of sockets, at most limit.
+func (d *directory) sockets(limit int) ([]string, error) {
+	var found []string
+	for len(found) < limit {
+		names, err := d.file.Readdirnames(limit)
+		for _, name := range names {
+			if _, _, ok := parseSocketName(name); ok && len(found) < limit {
+				found = append(found, name)
+			}
+		}
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return found, fmt.Errorf("list %s: %w", d.path, err)
+		}
+	}
+	return found, nil
+}
+
+// inode tells two sockets of one name apart. It is an error for anything but
+// a socket of the directory's owner.
+func (d *directory) inode(name string) (uint64, error) {
+	var st unix.Stat_t
+	if err := unix.Fstatat(int(d.file.Fd()), name, &st, unix.AT_SYMLINK_NOFOLLOW); err != nil {
+		return 0, fmt.Errorf("stat %s: %w", filepath.Join(d.path, name), err)
+	}
+	if st.Mode&unix.S_IFMT != unix.S_IFSOCK || st.Uid != d.uid {
+		return 0, fmt.Errorf("%s is not a socket of user %d: refused", filepath.Join(d.path, name), d.uid)
+	}
+	return st.Ino, nil
+}
+
+// remove unlinks a name.
+func (d *directory) remove(name string) error {
+	if err := unix.Unlinkat(int(d.file.Fd()), name, 0); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("remove %s: %w", filepath.Join(d.path, name), err)
+	}
+	return nil
+}

@@ -1,0 +1,132 @@
+package probe
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"time"
+)
+
+// question is a request as it is sent.
+type question struct {
+	request
+	*FlushRequest          // in a flush
+	file          *os.File // that goes along with it
+}
+
+// ask sends a request and waits for its answer. One deadline holds for all of
+// it, however the answer dribbles in.
+//
+// At most one request is outstanding. So a probe that is stopped or hangs
+// finds one request when it goes on, not one for each second; and its answer,
+// late as it is, is the newest there is.
+func (c *Client) ask(ctx context.Context, patience time.Duration, q question, into any, head *reply) error {
+	if err := ctx.Err(); err != nil {
+		return c.wrap(q.Cmd, err)
+	}
+	deadline := time.Now().Add(patience)
+	if end, ok := ctx.Deadline(); ok && end.Before(deadline) {
+		deadline = end
+	}
+	if err := c.conn.SetDeadline(deadline); err != nil {
+		return c.wrap(q.Cmd, err)
+	}
+	// Who gives up does not wait for the deadline.
+	stop := context.AfterFunc(ctx, func() { _ = c.conn.SetDeadline(time.Unix(1, 0)) })
+	defer stop()
+
+	resumed := c.waiting == q.Cmd && q.FlushRequest == nil && q.file == nil
+	if c.waiting != "" && !resumed {
+		var old reply
+		if err := c.receive(ctx, c.waiting, &old, &old); err != nil && !isRefusal(err) {
+			return err
+		}
+	}
+	if !resumed {
+		if err := c.send(q); err != nil {
+			return err
+		}
+	}
+	return c.receive(ctx, q.Cmd, into, head)
+}
+
+func (c *Client) send(q question) error {
+	c.id++
+	q.ID = &c.id
+	line, err := encode(q)
+	if err != nil {
+		return c.wrap(q.Cmd, err)
+	}
+	if q.file != nil {
+		err = send(c.conn, line, q.file)
+	} else {
+		_, err = c.conn.Write(line)
+	}
+	if err != nil {
+		// Nothing else is on its way to the probe, so that its queue has room:
+		// it is gone.
+		return c.broken(q.Cmd, err)
+	}
+	c.waiting = q.Cmd
+	return nil
+}
+
+// receive waits for the answer to the outstanding request.
+func (c *Client) receive(ctx context.Context, cmd string, into any, head *reply) error {
+	line, err := c.in.next()
+	switch {
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		if errors.Is(ctx.Err(), context.Canceled) {
+			return c.wrap(cmd, ctx.Err())
+		}
+		return c.wrap(cmd, ErrLate)
+	case errors.Is(err, io.EOF):
+		return c.wrap(cmd, errHungUp)
+	case err != nil:
+		return c.broken(cmd, err)
+	}
+	if err := decode(line, into); err != nil {
+		return c.broken(cmd, err)
+	}
+	if head.Error != nil {
+		head.Error = &Error{Code: Code(clip(string(head.Error.Code))), Message: clip(head.Error.Message)}
+	}
+	switch {
+	case head.ID == nil && !head.OK && head.Error != nil:
+		// Not an answer: the server refuses the whole connection.
+		return c.broken(cmd, head.Error)
+	case head.ID == nil || *head.ID != c.id:
+		return c.broken(cmd, errOtherID)
+	case !head.OK && head.Error == nil:
+		return c.broken(cmd, errNoReason)
+	}
+	c.waiting = ""
+	if !head.OK {
+		return c.wrap(cmd, head.Error)
+	}
+	return nil
+}
+
+var (
+	errHungUp   = errors.New("it closed the connection")
+	errOtherID  = errors.New("an answer to another request")
+	errNoReason = errors.New("it fails without an error")
+)
+
+// isRefusal reports whether the probe answered, and that it will not.
+func isRefusal(err error) bool {
+	var refused *Error
+	return errors.As(err, &refused) && !errors.Is(err, ErrBroken)
+}
+
+func (c *Client) wrap(cmd string, err error) error {
+	return fmt.Errorf("probe: %s of PID %d: %w", cmd, c.process.PID, err)
+}
+
+// broken closes the connection: what comes next on it could be anything.
+func (c *Client) broken(cmd string, err error) error {
+	_ = c.conn.Close() // the reason is err
+	return c.wrap(cmd, fmt.Errorf("%w: %w", ErrBroken, err))
+}

@@ -1,0 +1,121 @@
+package probe
+
+import (
+	"fmt"
+	"slices"
+
+	"vramscope/internal/quantity"
+)
+
+// Level is how much a flush may cost the program.
+type Level string
+
+// The levels, gentlest first.
+const (
+	Gradual   Level = "gradual"   // a part of the cache: as much as KeepBytes leaves
+	Selective Level = "selective" // the program's own evictable caches by priority, then its allocators' cache
+	Urgent    Level = "urgent"    // as selective, and whatever else can be collected, on all devices
+)
+
+// FlushRequest asks a probe process to give cached memory back to the driver.
+//
+// A gradual release in steps is several requests with a falling KeepBytes,
+// made by the monitor: who wants to stop it sends no further one.
+type FlushRequest struct {
+	Level Level `json:"level"`
+	// KeepBytes is how much of its returnable memory the process may keep, on
+	// each device. An allocator that can only give back everything (PyTorch)
+	// says so in Notes and does.
+	KeepBytes quantity.Bytes `json:"keep_bytes"`
+	DryRun    bool           `json:"dry_run"` // tell what would happen, and do nothing
+	// Devices limits the flush to these UUIDs; empty means all that the
+	// process uses. An allocator that flushes all devices at once says so in
+	// Notes.
+	Devices []string `json:"devices,omitempty"`
+}
+
+// check is what a server refuses before it asks its handler.
+func (r *FlushRequest) check() *Error {
+	switch r.Level {
+	case Gradual, Selective, Urgent:
+	default:
+		return failure(BadRequest, "level is %q; it can be gradual, selective or urgent", clip(string(r.Level)))
+	}
+	if !plausible(r.KeepBytes) {
+		return failure(BadRequest, "keep_bytes is %d", r.KeepBytes)
+	}
+	if len(r.Devices) > maxDevices || slices.ContainsFunc(r.Devices, func(uuid string) bool { return !wellFormedUUID(uuid) }) {
+		return failure(BadRequest, "devices are at most %d UUIDs in NVML's form, as in stats", maxDevices)
+	}
+	return nil
+}
+
+// FlushResult is what a flush did, measured: never what it was meant to do.
+type FlushResult struct {
+	Level   Level     `json:"level"`
+	DryRun  bool      `json:"dry_run"`
+	Devices []Flushed `json:"devices"`
+	// SkippedReason says why nothing, or less than asked, was given back: "a
+	// graph capture was running". Empty when the flush ran as asked.
+	SkippedReason string   `json:"skipped_reason,omitempty"`
+	Notes         []string `json:"notes,omitempty"`
+	Milliseconds  float64  `json:"ms"`
+}
+
+// Flushed is one device's part of a flush. Before and After are the sums of
+// the allocators' reserved memory; in a dry run After is what it would be.
+// Freed is the difference, negative where the program allocated meanwhile.
+type Flushed struct {
+	UUID        string         `json:"uuid"`
+	BeforeBytes quantity.Bytes `json:"before_bytes"`
+	AfterBytes  quantity.Bytes `json:"after_bytes"`
+	FreedBytes  quantity.Bytes `json:"freed_bytes"`
+}
+
+// Before is the reserved memory before the flush, on all devices.
+func (r *FlushResult) Before() quantity.Bytes {
+	return r.sum(func(d *Flushed) quantity.Bytes { return d.BeforeBytes })
+}
+
+// After is the reserved memory after the flush, on all devices.
+func (r *FlushResult) After() quantity.Bytes {
+	return r.sum(func(d *Flushed) quantity.Bytes { return d.AfterBytes })
+}
+
+// Freed is what the flush gave back, on all devices.
+func (r *FlushResult) Freed() quantity.Bytes { return r.Before() - r.After() }
+
+func (r *FlushResult) sum(figure func(*Flushed) quantity.Bytes) quantity.Bytes {
+	var total quantity.Bytes
+	for i := range r.Devices {
+		total += figure(&r.Devices[i])
+	}
+	return total
+}
+
+// check is what a monitor refuses to believe.
+func (r *FlushResult) check() error {
+	if len(r.Devices) > maxDevices {
+		return fmt.Errorf("%d devices", len(r.Devices))
+	}
+	for i := range r.Devices {
+		d := &r.Devices[i]
+		switch {
+		case !wellFormedUUID(d.UUID):
+			return fmt.Errorf("device %q is no UUID in NVML's form", clip(d.UUID))
+		case !plausible(d.BeforeBytes) || !plausible(d.AfterBytes):
+			return fmt.Errorf("device %s went from %d to %d bytes", d.UUID, d.BeforeBytes, d.AfterBytes)
+		case d.FreedBytes != d.BeforeBytes-d.AfterBytes:
+			return fmt.Errorf("device %s freed %d bytes, which is not before less after", d.UUID, d.FreedBytes)
+		}
+	}
+	if r.Milliseconds < 0 || r.Milliseconds > 1e9 {
+		return fmt.Errorf("it took %g ms", r.Milliseconds)
+	}
+	r.SkippedReason = clip(r.SkippedReason)
+	r.Notes = r.Notes[:min(len(r.Notes), maxNotes)]
+	for i, note := range r.Notes {
+		r.Notes[i] = clip(note)
+	}
+	return nil
+}

@@ -1,0 +1,120 @@
+package probe
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"vramscope/internal/process"
+	"vramscope/internal/quantity"
+)
+
+const testUUID = "GPU-11111111-2222-3333-4444-555555555555"
+
+// pool is a Handler over one allocator that exists only as numbers.
+type pool struct {
+	mu       sync.Mutex
+	reserved quantity.Bytes
+	used     quantity.Bytes
+
+	stats    func() (Report, error) // in place of the pool's own
+	hold     chan struct{}          // a flush waits until it is closed
+	flushing chan struct{}          // a flush has begun
+}
+
+func newPool() *pool { return &pool{reserved: 10 * quantity.GiB, used: 6 * quantity.GiB} }
+
+func (p *pool) Hello() Hello {
+	return Hello{Runtimes: []Runtime{{Name: "Pool", Version: "1.0"}}, Capabilities: []string{"flush", "snapshot"}}
+}
+
+func (p *pool) Stats(context.Context) (Report, error) {
+	if p.stats != nil {
+		return p.stats()
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	reserved, used, cached, none := p.reserved, p.used, p.reserved-p.used, quantity.Bytes(0)
+	total := 80 * quantity.GiB
+	return Report{Devices: []Device{{UUID: testUUID, TotalBytes: &total, Allocators: []Allocator{{
+		Kind: "cuda_pool", Handle: 7, Basis: LargestFree,
+		ReservedBytes: &reserved, AllocatedBytes: &used, CachedBytes: &cached, FragmentedBytes: &none, ReturnableBytes: &cached,
+	}}}}}, nil
+}
+
+func (p *pool) Flush(_ context.Context, r FlushRequest) (FlushResult, error) {
+	if p.flushing != nil {
+		p.flushing <- struct{}{}
+	}
+	if p.hold != nil {
+		<-p.hold
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	before := p.reserved
+	after := min(before, p.used+r.KeepBytes)
+	if !r.DryRun {
+		p.reserved = after
+	}
+	return FlushResult{Devices: []Flushed{{UUID: testUUID, BeforeBytes: before, AfterBytes: after}}}, nil
+}
+
+func (p *pool) Snapshot(_ context.Context, w io.Writer) (string, error) {
+	_, err := fmt.Fprint(w, `{"segments":[]}`)
+	return "test/1", err
+}
+
+// start serves h in a directory of the test's own until the test ends, and
+// returns where.
+func start(t *testing.T, h Handler) *Server {
+	t.Helper()
+	server, err := Listen(ServerOptions{Directories: []string{t.TempDir() + "/vramscope"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- server.Serve(ctx, h) }()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+		if _, err := os.Lstat(server.Path()); !errors.Is(err, os.ErrNotExist) {
+			t.Errorf("the socket is still there: %v", err)
+		}
+	})
+	return server
+}
+
+// dial connects to a server as a monitor does.
+func dial(t *testing.T, s *Server) *Client {
+	t.Helper()
+	dir, err := openDirectory("/", s.place.directory, uint32(os.Geteuid()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer dir.close()
+	client, err := NewFinder(process.NewTable("/proc")).visit(dir, s.place.name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = client.Close() })
+	return client
+}
+
+func soon(t *testing.T) context.Context {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

@@ -1,0 +1,79 @@
+package probe
+
+import (
+	"errors"
+	"os"
+	"strings"
+	"testing"
+
+	"vramscope/internal/quantity"
+)
+
+func TestAMonitorReadsBooksAndGivesMemoryBack(t *testing.T) {
+	client := dial(t, start(t, newPool()))
+	if id := client.Process(); id.PID != os.Getpid() || id.Foreign() {
+		t.Errorf("the peer is %+v", id)
+	}
+	hello, err := client.Hello(soon(t))
+	if err != nil || hello.Proto != Version || hello.PID != os.Getpid() || hello.Runtimes[0].Name != "Pool" {
+		t.Fatalf("hello: %+v, %v", hello, err)
+	}
+	report, err := client.Stats(soon(t))
+	if err != nil || *report.Devices[0].Allocators[0].CachedBytes != 4*quantity.GiB || report.TimeNS == 0 {
+		t.Fatalf("stats: %+v, %v", report, err)
+	}
+	dry, err := client.Flush(soon(t), FlushRequest{Level: Gradual, KeepBytes: quantity.GiB, DryRun: true})
+	if err != nil || dry.Freed() != 3*quantity.GiB || !dry.DryRun {
+		t.Fatalf("dry run: %+v, %v", dry, err)
+	}
+	done, err := client.Flush(soon(t), FlushRequest{Level: Urgent, Devices: []string{testUUID}})
+	if err != nil || done.Before() != 10*quantity.GiB || done.After() != 6*quantity.GiB || done.Devices[0].FreedBytes != 4*quantity.GiB {
+		t.Fatalf("flush: %+v, %v", done, err)
+	}
+	format, content, err := client.Snapshot(soon(t))
+	if err != nil || format != "test/1" || string(content) != `{"segments":[]}` {
+		t.Fatalf("snapshot: %q, %q, %v", format, content, err)
+	}
+	if err := client.Bye(soon(t)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestTwoFlushesAtOnceAreOne(t *testing.T) {
+	p := newPool()
+	p.hold, p.flushing = make(chan struct{}), make(chan struct{})
+	server := start(t, p)
+	first, second := dial(t, server), dial(t, server)
+	done := make(chan error, 1)
+	go func() {
+		_, err := first.Flush(soon(t), FlushRequest{Level: Urgent})
+		done <- err
+	}()
+	<-p.flushing
+	_, err := second.Flush(soon(t), FlushRequest{Level: Urgent})
+	if refused := new(Error); !errors.As(err, &refused) || refused.Code != Busy {
+		t.Errorf("a second flush: %v", err)
+	}
+	close(p.hold)
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+}
+
+func TestFlushesAreRateLimited(t *testing.T) {
+	client := dial(t, start(t, newPool()))
+	for i := range 2 * flushBurst {
+		_, err := client.Flush(soon(t), FlushRequest{Level: Gradual})
+		if err == nil {
+			continue
+		}
+		if refused := new(Error); !errors.As(err, &refused) || refused.Code != RateLimited || i < flushBurst {
+			t.Fatalf("flush %d: %v", i, err)
+		}
+		if !strings.Contains(err.Error(), "again in") {
+			t.Errorf("it does not say when: %v", err)
+		}
+		return
+	}
+	t.Errorf("%d flushes in a row were all done", 2*flushBurst)
+}
