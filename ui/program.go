@@ -84,7 +84,10 @@ func (r *run) run(parent context.Context) error {
 	m.crashes = caught
 	m.end = func() { cancel(errQuit) }
 	m.stalled = r.terminal.output.Stalled
-	m.suspension = &suspension{terminal: r.terminal, sampling: r.options.Sampling, stop: stopGroup}
+	m.suspension = &suspension{
+		terminal: r.terminal, sampling: r.options.Sampling,
+		continuable: func() bool { return !orphaned() }, stop: stopGroup,
+	}
 	if err := r.terminal.raw(); err != nil {
 		return err
 	}

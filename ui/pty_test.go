@@ -95,6 +95,12 @@ func start(t *testing.T, cmd *exec.Cmd, play string, width, height int, env ...s
 		return true
 	})
 
+	// The emulator panics on margins past its end, which come when it has been
+	// made smaller and the program does not know yet.
+	m.screen.RegisterCsiHandler('r', func(params ansi.Params) bool {
+		bottom, _, _ := params.Param(1, 0)
+		return bottom > m.screen.Height()
+	})
 	if slices.Contains(env, "TERM=xterm-wide") {
 		// A terminal that draws ambiguous glyphs two cells wide: its cursor is
 		// one further to the right after █.
@@ -211,6 +217,7 @@ func (m *monitor) signal(sig syscall.Signal) {
 func (m *monitor) resize(width, height int) {
 	m.t.Helper()
 	m.mu.Lock()
+	_, _ = m.screen.Write([]byte(ansi.SetTopBottomMargins(0, 0))) // as real terminals do; it fails only once closed
 	m.screen.Resize(width, height)
 	m.mu.Unlock()
 	if err := pty.Setsize(m.master, &pty.Winsize{Cols: uint16(width), Rows: uint16(height)}); err != nil {

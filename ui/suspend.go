@@ -23,9 +23,10 @@ import (
 // the program (it leads its session, as under `docker run` or `tmux new`) the
 // kernel ignores the stop, and the program would wait for ever.
 type suspension struct {
-	terminal *terminal
-	sampling Sampling // may be nil
-	stop     func() error
+	terminal    *terminal
+	sampling    Sampling    // may be nil
+	continuable func() bool // whether somebody could continue the program
+	stop        func() error
 }
 
 // errNotStopped is why a program is not stopped: nobody could continue it.
@@ -34,8 +35,14 @@ var errNotStopped = errors.New("no shell to go back to")
 // releasePatience is how long Ctrl+Z waits for the driver, whose calls can hang.
 const releasePatience = 300 * time.Millisecond
 
+// rendererPatience lets the renderer that Bubble Tea has told to end do so. It
+// stops a ticker as its last act, and would stop the one of its successor if
+// that was started first: the screen would stand still from then on.
+const rendererPatience = 50 * time.Millisecond
+
 // Run implements tea.ExecCommand.
 func (s *suspension) Run() error {
+	time.Sleep(rendererPatience)
 	s.terminal.leave(false)
 	s.terminal.output.Flush(flushPatience)
 	s.terminal.cooked()
@@ -78,9 +85,6 @@ func (s *suspension) SetStderr(io.Writer) {}
 // It sends SIGSTOP: once a Go program has caught SIGTSTP, as this one has, the
 // runtime keeps its handler, and the signal's own effect is not to be had.
 func stopGroup() error {
-	if orphaned() {
-		return errNotStopped
-	}
 	continued := make(chan os.Signal, 1)
 	signal.Notify(continued, syscall.SIGCONT)
 	defer signal.Stop(continued)

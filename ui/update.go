@@ -150,9 +150,12 @@ func (m *model) suspend() tea.Cmd {
 	if m.suspension == nil {
 		return nil
 	}
-	input := m.suspension.terminal.input
+	input, continuable := m.suspension.terminal.input, m.suspension.continuable
 	release := tea.Exec(m.suspension, func(err error) tea.Msg { return resumedMsg{err} })
 	return func() tea.Msg {
+		if !continuable() {
+			return resumedMsg{errNotStopped}
+		}
 		input.Pause() // Bubble Tea waits for its reader to end
 		return release()
 	}
