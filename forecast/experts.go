@@ -1,0 +1,52 @@
+package forecast
+
+import "math"
+
+// The experts. Each says by how much the series will have changed at a
+// horizon; the naive forecast, that it stays as it is, is the claim of none.
+const (
+	dampedHolt = iota
+	driftShort // goes on as in the last minute
+	driftLong  // goes on as in the last five minutes
+	lineLong   // returns to the line of the last five minutes
+	meanShort  // returns to the mean of the last minute
+	experts
+)
+
+// The regressions' time constants, in seconds.
+const (
+	shortTau = 60
+	longTau  = 300
+)
+
+// claims are the experts' at one horizon, in bytes.
+type claims [experts]float64
+
+// panel is the experts with what they know of the series now.
+type panel struct {
+	holt        *holt
+	short, long line
+	hasShort    bool
+	hasLong     bool
+	mean, last  float64
+}
+
+// claim is what each expert says of the time seconds ahead.
+func (p *panel) claim(seconds float64) claims {
+	var c claims
+	c[dampedHolt] = p.holt.at(seconds) - p.last
+	if p.hasShort {
+		c[driftShort] = p.short.ahead(seconds / shortTau)
+		c[meanShort] = p.mean
+	}
+	if p.hasLong {
+		c[driftLong] = p.long.ahead(seconds / longTau)
+		c[lineLong] = p.long.height + c[driftLong]
+	}
+	for i := range c {
+		if math.IsNaN(c[i]) || math.IsInf(c[i], 0) {
+			c[i] = 0
+		}
+	}
+	return c
+}

@@ -1,0 +1,215 @@
+package forecast
+
+import (
+	"math"
+	"time"
+)
+
+// MinSamples is how many samples a series needs before anything is said.
+const MinSamples = 20
+
+// Forecaster follows one series of bytes. The zero value has seen nothing and
+// is ready. It is not safe for concurrent use.
+type Forecaster struct {
+	epoch time.Time // the first sample's; the state's times count from here
+	state state
+}
+
+// state is all that is remembered, in fields of fixed size, so that it can be
+// written out and read back as it is.
+type state struct {
+	Count      int64
+	Now        int64   // the newest sample's time, ns since the epoch
+	Last       float64 // the newest sample, bytes
+	Step       float64 // the usual distance of samples, seconds
+	Roughness  float64 // the usual change, bytes per √second
+	Gap        bool
+	Holt       holt
+	Short      regression
+	Long       regression
+	Records    [len(Horizons)]record
+	Outlook    [len(Horizons)]outlook
+	Tendencies tendencies
+}
+
+// outlook is the forecast at a horizon, relative to the newest sample.
+type outlook struct {
+	Change float64
+	Spread spread
+}
+
+// New makes a Forecaster that has seen nothing yet.
+func New() *Forecaster { return new(Forecaster) }
+
+// clockSetBack is how far back a sample must lie to mean that the clock was
+// set back. What lies back less came twice or out of order.
+const clockSetBack = time.Minute
+
+// Observe takes the next sample, in bytes; memory below zero counts as zero.
+// Samples may come at any distance. One that is not later than the last is
+// ignored, unless it lies so far back that the clock must have been set back:
+// then it follows the last one, after a gap.
+func (f *Forecaster) Observe(t time.Time, y int64) {
+	s := &f.state
+	value := float64(max(y, 0))
+	if s.Count == 0 {
+		f.epoch = t
+		s.begin(value)
+		return
+	}
+	now := int64(t.Sub(f.epoch))
+	if now <= s.Now {
+		if s.Now-now < int64(clockSetBack) {
+			return
+		}
+		s.Gap = true
+		now = s.Now + max(int64(s.Step*1e9), 1)
+		f.epoch = t.Add(-time.Duration(now))
+	}
+	s.observe(now, value)
+}
+
+// Gap says that nothing is known from t until the next sample: forecasts that
+// come due in between are not held against that sample.
+func (f *Forecaster) Gap(t time.Time) {
+	if s := &f.state; s.Count > 0 && int64(t.Sub(f.epoch)) > s.Now {
+		s.Gap = true
+	}
+}
+
+func (s *state) begin(y float64) {
+	s.Count, s.Last = 1, y
+	s.Holt.observe(0, y)
+	s.Short.observe(0, 0)
+	s.Long.observe(0, 0)
+	s.Tendencies.begin(y)
+}
+
+func (s *state) observe(now int64, y float64) {
+	seconds := float64(now-s.Now) / 1e9
+	change := y - s.Last
+	if s.Count == 1 {
+		s.Step = seconds
+	}
+	share := 1 / float64(min(s.Count, MinSamples))
+	s.Roughness += share * (math.Abs(change)/math.Sqrt(seconds) - s.Roughness)
+
+	for i := range s.Records {
+		h := Horizons[i].Seconds()
+		// Long enough for a handful of forecasts to count, however rare.
+		halfLife := max(60, 1.5*h, MinSamples*s.Step)
+		s.Records[i].settle(now, y, h, halfLife, s.Gap)
+	}
+	s.Holt.observe(seconds, y)
+	s.Short.observe(seconds/shortTau, change)
+	s.Long.observe(seconds/longTau, change)
+	if !s.Gap { // a gap says nothing of how far samples usually lie apart
+		s.Step += share * (min(seconds, 4*s.Step) - s.Step)
+	}
+	s.Tendencies.observe(now, y, s.Step)
+
+	s.Count++
+	s.Now, s.Last, s.Gap = now, y, false
+	s.look()
+}
+
+// look makes the forecasts of this sample, from the shortest horizon to the
+// longest, because each lends its experience to the next.
+func (s *state) look() {
+	p := panel{holt: &s.Holt, last: s.Last, mean: s.Short.Y[0] / s.Short.X[0]}
+	p.short, p.hasShort = s.Short.line()
+	p.long, p.hasLong = s.Long.line()
+
+	trusted := distrust()
+	var narrower spread
+	before := 0.0
+	for i := range s.Records {
+		r, h := &s.Records[i], Horizons[i].Seconds()
+		c := p.claim(h)
+		trusted = r.trust(&c, &trusted)
+		expert, share := r.choose(&trusted)
+		o := &s.Outlook[i]
+		o.Change = max(share*c[expert], -s.Last)
+		o.Spread = s.spread(i, narrower, before, h, share)
+		narrower, before = o.Spread, h
+		r.promise(s.Now, s.Last, h, o.Change, &c)
+	}
+}
+
+// spread is the interval at a horizon: from its own errors, or, while they are
+// few, that of the next shorter horizon, which grows like a random walk's
+// where the forecast is naive, and like time where it follows a trend.
+func (s *state) spread(i int, shorter spread, before, horizon, share float64) spread {
+	if r := &s.Records[i].Errors; r.Size >= enoughResiduals {
+		return r.spread()
+	}
+	if i == 0 {
+		return normalSpread(s.Roughness * math.Sqrt(horizon))
+	}
+	return shorter.times(math.Pow(horizon/before, 0.5+0.5*share))
+}
+
+// At is the forecast for h after the newest sample; between the Horizons it
+// runs straight. false: nothing can be said, because there are fewer than
+// MinSamples samples, or h is not in (0, 15 min].
+func (f *Forecaster) At(h time.Duration) (Interval, bool) {
+	if f.state.Count < MinSamples || h <= 0 || h > Horizons[len(Horizons)-1] {
+		return Interval{}, false
+	}
+	i := 0
+	for h > Horizons[i] {
+		i++
+	}
+	o := f.state.Outlook[i]
+	if h < Horizons[i] {
+		var from outlook
+		var start time.Duration
+		if i > 0 {
+			from, start = f.state.Outlook[i-1], Horizons[i-1]
+		}
+		o = from.toward(o, float64(h-start)/float64(Horizons[i]-start))
+	}
+	return f.state.interval(h, o), true
+}
+
+// Forecasts appends the forecasts at all Horizons to dst, or nothing while
+// nothing can be said.
+func (f *Forecaster) Forecasts(dst []Interval) []Interval {
+	if f.state.Count < MinSamples {
+		return dst
+	}
+	for i, h := range Horizons {
+		dst = append(dst, f.state.interval(h, f.state.Outlook[i]))
+	}
+	return dst
+}
+
+// toward is the way from o to next, of which share has been gone.
+func (o outlook) toward(next outlook, share float64) outlook {
+	mix := func(a, b float64) float64 { return a + share*(b-a) }
+	return outlook{mix(o.Change, next.Change), spread{
+		mix(o.Spread.Lower80, next.Spread.Lower80), mix(o.Spread.Upper80, next.Spread.Upper80),
+		mix(o.Spread.Lower95, next.Spread.Lower95), mix(o.Spread.Upper95, next.Spread.Upper95),
+	}}
+}
+
+func (s *state) interval(h time.Duration, o outlook) Interval {
+	at := func(spread float64) int64 { return bytes(s.Last + o.Change + spread) }
+	return Interval{
+		Horizon: h, Median: at(0),
+		Lower80: at(o.Spread.Lower80), Upper80: at(o.Spread.Upper80),
+		Lower95: at(min(o.Spread.Lower95, o.Spread.Lower80)), Upper95: at(max(o.Spread.Upper95, o.Spread.Upper80)),
+	}
+}
+
+// bytes is what memory can be.
+func bytes(v float64) int64 {
+	switch {
+	case !(v > 0):
+		return 0
+	case v >= math.MaxInt64:
+		return math.MaxInt64
+	default:
+		return int64(math.Round(v))
+	}
+}

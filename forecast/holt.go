@@ -1,0 +1,45 @@
+package forecast
+
+import "math"
+
+// The damped Holt's parameters, per second.
+const (
+	holtAlpha = 0.8
+	holtBeta  = 0.1 // β*: what of the smoothed change goes into the trend
+	holtPhi   = 0.98
+)
+
+// holt is a damped local trend, ETS(A,Ad,N), in error-correction form. At one
+// sample a second it is exactly the textbook's (FPP3 8.7); over another
+// distance Δ the parameters are those of Δ seconds.
+type holt struct {
+	Level, Trend float64 // bytes; bytes per second
+	Started      bool
+}
+
+// observe corrects the state by the error of its own forecast over the
+// seconds since the last sample.
+func (s *holt) observe(seconds, y float64) {
+	if !s.Started {
+		*s = holt{Level: y, Started: true}
+		return
+	}
+	decay := math.Pow(holtPhi, seconds)
+	predicted := s.Level + s.Trend*damped(decay)
+	failed := y - predicted
+	alpha := 1 - math.Pow(1-holtAlpha, seconds)
+	beta := 1 - math.Pow(1-holtBeta, seconds)
+	s.Level = predicted + alpha*failed
+	s.Trend = decay*s.Trend + alpha*beta*failed/seconds
+}
+
+// at is the forecast for seconds after the last sample.
+func (s *holt) at(seconds float64) float64 {
+	return s.Level + s.Trend*damped(math.Pow(holtPhi, seconds))
+}
+
+// damped is φ + φ² + … + φ^Δ, given φ^Δ: for how many seconds of undamped
+// trend Δ seconds of it count.
+func damped(decay float64) float64 {
+	return holtPhi * (1 - decay) / (1 - holtPhi)
+}

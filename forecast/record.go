@@ -1,0 +1,152 @@
+package forecast
+
+import "math"
+
+const (
+	pendingCap = 40
+	// A horizon keeps a forecast in mind every 32nd part of its length, so
+	// that the pending ones have room at any sampling interval.
+	pendingPerHorizon = 32
+
+	// priorSamples is how many forecasts of the present claim's size a
+	// horizon's own record must weigh up against what it is told by the next
+	// shorter horizon. A claim larger than all before finds itself without a
+	// record, which is what keeps the trend that a single step leaves behind
+	// from being believed.
+	priorSamples = 2
+
+	mebibyte = 1 << 20
+)
+
+// promise is a forecast that waits for its time to come.
+type promise struct {
+	Due       int64 // nanoseconds
+	Origin    float64
+	Published float32 // the change that was published
+	Claims    [experts]float32
+}
+
+// credit is an expert's track record at a horizon: discounted sums over
+// forecasts that came due, of which each counts as far as the expert then
+// claimed anything. d is its claim, e what happened.
+type credit struct {
+	Loss, Naive   float64 // Σ ω|e−d|, Σ ω|e| with ω = |d|/(|d|+|e|)
+	Cross, Square float64 // Σ de, Σ d²; e cut to ±1.5|d|, so that one step cannot pay for a hundred claims
+}
+
+// record is what is known of forecasts at one horizon.
+type record struct {
+	Pending     [pendingCap]promise
+	First, Size uint8
+	Kept        int64 // when the newest pending forecast was made, ns
+	Scored      int64 // when the last one came due, ns
+	Credits     [experts]credit
+	Chosen      uint8
+	Errors      residuals
+}
+
+// settle scores the forecasts that are due at now. One that finds its sample
+// too late (more than half its horizon and a second), or none because the
+// time between was a gap, is dropped unscored.
+func (r *record) settle(now int64, y float64, horizon, halfLife float64, gap bool) {
+	late := int64(horizon*0.5e9) + 1e9
+	for r.Size > 0 {
+		p := &r.Pending[r.First]
+		if p.Due > now {
+			return
+		}
+		if !gap && now-p.Due <= late {
+			r.score(p, now, y, horizon, halfLife)
+		}
+		r.First = (r.First + 1) % pendingCap
+		r.Size--
+	}
+}
+
+func (r *record) score(p *promise, now int64, y float64, horizon, halfLife float64) {
+	keep := math.Exp2(-float64(now-r.Scored) / 1e9 / halfLife)
+	r.Scored = now
+	happened := y - p.Origin
+	for i := range r.Credits {
+		c := &r.Credits[i]
+		c.Loss, c.Naive, c.Cross, c.Square = c.Loss*keep, c.Naive*keep, c.Cross*keep, c.Square*keep
+		claim := float64(p.Claims[i])
+		size := math.Abs(claim)
+		if size == 0 {
+			continue
+		}
+		weight := size / (size + math.Abs(happened))
+		c.Loss += weight * math.Abs(happened-claim)
+		c.Naive += weight * math.Abs(happened)
+		c.Cross += claim * min(max(happened, -1.5*size), 1.5*size)
+		c.Square += size * size
+	}
+	r.Errors.add(now, happened-float64(p.Published), horizon)
+}
+
+// promise keeps a forecast in mind until it is due.
+func (r *record) promise(now int64, y float64, horizon, published float64, c *claims) {
+	length := int64(horizon * 1e9)
+	if r.Size == pendingCap || (r.Size > 0 && now-r.Kept < length/pendingPerHorizon) {
+		return
+	}
+	p := &r.Pending[(r.First+r.Size)%pendingCap]
+	*p = promise{Due: now + length, Origin: y, Published: float32(published)}
+	for i := range c {
+		p.Claims[i] = float32(c[i])
+	}
+	r.Size++
+	r.Kept = now
+}
+
+// trust is what a horizon thinks of each expert: its loss in proportion to the
+// naive forecast's, and what share of its claims comes true.
+type trust struct {
+	ratio, share [experts]float64
+	own          [experts]float64 // how much of share is this horizon's own experience, 0…1
+}
+
+// distrust is what holds before there is any record: naive.
+func distrust() trust {
+	var t trust
+	for i := range t.ratio {
+		t.ratio[i] = 1
+	}
+	return t
+}
+
+// trust weighs a horizon's own record against the next shorter horizon's.
+// Borrowed trust wanes where the lender had to borrow too: growth that has
+// lasted a minute says little of the next quarter of an hour.
+func (r *record) trust(c *claims, shorter *trust) trust {
+	var t trust
+	for i := range c {
+		k := &r.Credits[i]
+		size := max(math.Abs(c[i]), mebibyte)
+		mass := priorSamples * size
+		t.ratio[i] = (k.Loss + mass*shorter.ratio[i]) / (k.Naive + mass)
+		mass *= size
+		borrowed := shorter.share[i] * (0.75 + 0.25*shorter.own[i])
+		t.share[i] = min(max((k.Cross+mass*borrowed)/(k.Square+mass), 0), 1)
+		t.own[i] = k.Square / (k.Square + mass)
+	}
+	return t
+}
+
+// choose names the expert to follow and how much of its claim: an expert who
+// has been no better than naive is not followed at all. Another one is chosen
+// only if it is clearly better.
+func (r *record) choose(t *trust) (expert int, share float64) {
+	best := int(r.Chosen)
+	for i, ratio := range t.ratio {
+		if ratio < t.ratio[best] {
+			best = i
+		}
+	}
+	const clearly = 0.05
+	if t.ratio[best] > t.ratio[r.Chosen]-clearly {
+		best = int(r.Chosen)
+	}
+	r.Chosen = uint8(best)
+	return best, t.share[best] * min(max(4*(1-t.ratio[best]), 0), 1)
+}
