@@ -118,7 +118,7 @@ func TestUnreadTerminalComesBack(t *testing.T) {
 }
 
 func TestPanicRestoresTheTerminal(t *testing.T) {
-	for _, play := range []string{"panic in update", "panic in a command", "panic in a goroutine"} {
+	for _, play := range []string{"panic in the first frame", "panic in update", "panic in a command", "panic in a goroutine"} {
 		t.Run(play, func(t *testing.T) {
 			t.Parallel()
 			m := launch(t, play, 80, 24)

@@ -48,7 +48,7 @@ func perform(play string) int {
 	began := time.Now()
 	options.Now = func() time.Time { // called by every Update
 		switch n := calls.Add(1); {
-		case play == "panic in update" && n == 10:
+		case play == "panic in update" && n == 10, play == "panic in the first frame" && n == 2:
 			panic("made to panic")
 		case play == "hang" && n >= 10:
 			select {}

@@ -91,7 +91,7 @@ func (r *run) run(parent context.Context) error {
 	if err := r.terminal.raw(); err != nil {
 		return err
 	}
-	r.firstFrame(ctx, m)
+	r.firstFrame(ctx, m, caught)
 
 	r.program = tea.NewProgram(m,
 		tea.WithContext(ctx),
@@ -141,7 +141,8 @@ func reason(err, cause error) error {
 }
 
 // firstFrame paints before the renderer has started.
-func (r *run) firstFrame(ctx context.Context, m *model) {
+func (r *run) firstFrame(ctx context.Context, m *model, caught *crashes) {
+	defer caught.caught()
 	if r.options.Source.Latest() == nil {
 		select {
 		case <-r.options.Source.Updates():

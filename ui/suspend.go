@@ -67,9 +67,7 @@ func (s *suspension) Run() error {
 		return rawErr
 	}
 	s.terminal.input.Resume()
-	if s.terminal.titled() {
-		_, _ = s.terminal.output.Write([]byte(saveTitle)) // an output that failed reports it itself
-	}
+	_, _ = s.terminal.output.Write([]byte(s.terminal.saveTitle())) // an output that failed reports it itself
 	return err
 }
 

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"sync/atomic"
 	"time"
 
 	"github.com/charmbracelet/x/ansi"
@@ -28,6 +29,7 @@ type terminal struct {
 	traits traits
 	before *term.State // the modes as they were found
 	opened *os.File    // /dev/tty where the standard input is something else
+	saved  atomic.Bool // the title is on the terminal's stack
 }
 
 // checkTerminal says why a screen cannot be drawn, nil where it can.
@@ -104,9 +106,7 @@ func (t *terminal) size() (width, height int) {
 // at its first tick, a tenth of a second later.
 func (t *terminal) enter(frame string) {
 	var out []byte
-	if t.titled() {
-		out = append(out, saveTitle...)
-	}
+	out = append(out, t.saveTitle()...)
 	out = append(out, ansi.SetModeAltScreenSaveCursor+ansi.ResetModeTextCursorEnable+ansi.EraseEntireScreen...)
 	out = append(out, t.questions()...)
 	out = append(out, ansi.CursorHomePosition...)
@@ -122,13 +122,22 @@ func (t *terminal) enter(frame string) {
 // The title is kept on the terminal's own stack: XTWINOPS 22 and 23, see
 // https://invisible-island.net/xterm/ctlseqs/ctlseqs.html.
 const (
-	saveTitle    = "\x1b[22;2t"
-	restoreTitle = "\x1b[23;2t"
+	pushTitle = "\x1b[22;2t"
+	popTitle  = "\x1b[23;2t"
 )
 
 // titled reports whether the terminal has a title. Older Linux consoles print
 // the sequence that sets it.
 func (t *terminal) titled() bool { return !t.traits.console }
+
+// saveTitle is what puts the title on the stack.
+func (t *terminal) saveTitle() string {
+	if !t.titled() {
+		return ""
+	}
+	t.saved.Store(true)
+	return pushTitle
+}
 
 // leave goes back to the main screen and the title that was there. Bubble Tea
 // has left the alternate screen already if it ever drew on it; leaving it
@@ -151,8 +160,8 @@ func (t *terminal) leave(aborted bool) {
 		}
 	}
 	out += ansi.ResetModeAltScreenSaveCursor + ansi.SetModeTextCursorEnable
-	if t.titled() {
-		out += restoreTitle
+	if t.saved.Load() {
+		out += popTitle
 	}
 	_, _ = t.output.Write([]byte(out)) // as in enter
 }
