@@ -33,6 +33,10 @@ var ErrNoProbe = errors.New("it has no probe")
 // errOutside is the answer to a peer whose pid is 0.
 var errOutside = errors.New("its process is outside of this container's pid namespace, so that it cannot be told who it is; run vramscope on the host")
 
+// errInherited is the answer to a peer who is no more: a child that it forked
+// has its sockets.
+var errInherited = errors.New("its process has ended, and another holds its socket: refused")
+
 // Open connects to the probe of a process, in whatever mount and pid
 // namespace it is:
 //
@@ -156,7 +160,7 @@ func (f *Finder) recognise(conn *net.UnixConn, dir *directory, name string) (*Cl
 	}
 	id, err := f.table.Identify(pid)
 	if err != nil {
-		return nil, fmt.Errorf("its process has ended, and another holds its socket: refused: %w", err)
+		return nil, errInherited
 	}
 	who, err := ownerOf(f.proc, pid)
 	switch {

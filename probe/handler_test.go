@@ -10,8 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
-
 	"vramscope/internal/process"
 	"vramscope/internal/quantity"
 )
@@ -116,5 +114,3 @@ func soon(t *testing.T) context.Context {
 	t.Cleanup(cancel)
 	return ctx
 }
-
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

@@ -80,6 +80,8 @@ type Answer struct {
 	Process process.Identity
 	Hello   Hello
 	Report  Report
-	At      time.Time // when the report arrived, on the monitor's clock
-	Err     error     // why the last exchange failed, nil if it did not
+	// At is when the report's figures were true, on the monitor's clock: its
+	// own time_ns, never later than its arrival. Zero before the first report.
+	At  time.Time
+	Err error // why the last exchange failed, nil if it did not
 }

@@ -1,0 +1,188 @@
+package probe
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"os/signal"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+)
+
+// The test binary is also the probe processes that the tests start: the
+// variable says which kind.
+const childVariable = "VRAMSCOPE_TEST_CHILD"
+
+func TestMain(m *testing.M) {
+	if role := os.Getenv(childVariable); role != "" {
+		if err := runChild(role, os.Getenv("VRAMSCOPE_TEST_DIRECTORY")); err != nil {
+			fmt.Println("error:", err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
+	goleak.VerifyTestMain(m)
+}
+
+// runChild is a probe process. It says "ready" and the path of its socket,
+// and ends with SIGTERM or when nobody reads its input any more.
+func runChild(role, directory string) error {
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
+	defer stop()
+	ctx, cancel := context.WithCancel(ctx)
+	go func() {
+		_, _ = io.Copy(io.Discard, os.Stdin)
+		cancel()
+	}()
+	var options ServerOptions
+	if directory != "" {
+		options.Directories = []string{directory}
+	}
+	switch role {
+	case "serve":
+		server, err := Listen(options)
+		if err != nil {
+			return err
+		}
+		fmt.Println("ready", server.Path())
+		return server.Serve(ctx, newPool())
+	case "fork":
+		return forkedChild(options)
+	case "connect":
+		return connectChild(directory)
+	}
+	return fmt.Errorf("no role %q", role)
+}
+
+// forkedChild leaves its listening socket to a process that it starts, and
+// dies: as a program that forks does.
+func forkedChild(options ServerOptions) error {
+	server, err := Listen(options)
+	if err != nil {
+		return err
+	}
+	listener, err := server.place.listener.File()
+	if err != nil {
+		return err
+	}
+	heir := exec.Command("sleep", "30")
+	heir.ExtraFiles = []*os.File{listener}
+	if err := heir.Start(); err != nil {
+		return err
+	}
+	fmt.Println("ready", server.Path(), heir.Process.Pid)
+	os.Exit(0) // no goodbye
+	return nil
+}
+
+// connectChild connects to a socket, whose path is below directory, and
+// prints the first line that it is told.
+func connectChild(path string) error {
+	conn, err := net.Dial("unix", path)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = conn.Close() }()
+	_ = conn.SetDeadline(time.Now().Add(5 * time.Second))
+	_, _ = fmt.Fprintln(conn, `{"id":1,"cmd":"stats"}`)
+	line, err := bufio.NewReader(conn).ReadString('\n')
+	if err != nil {
+		return err
+	}
+	fmt.Print("told ", line)
+	return nil
+}
+
+// child is a running probe process.
+type child struct {
+	cmd    *exec.Cmd
+	stdin  io.Closer
+	socket string
+	rest   []string // what it said after its socket
+	waited bool
+}
+
+func (c *child) pid() int { return c.cmd.Process.Pid }
+
+// spawn starts a child; wrap is a command that starts it in turn.
+func spawn(t testing.TB, role, directory string, wrap ...string) *child {
+	t.Helper()
+	c, err := trySpawn(t, role, directory, nil, wrap...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func trySpawn(t testing.TB, role, directory string, attr *syscall.SysProcAttr, wrap ...string) (*child, error) {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	words := append(wrap, self)
+	cmd := exec.Command(words[0], words[1:]...)
+	cmd.SysProcAttr = attr
+	cmd.Env = append(os.Environ(), childVariable+"="+role, "VRAMSCOPE_TEST_DIRECTORY="+directory, "GOCOVERDIR="+os.TempDir())
+	cmd.Stderr = os.Stderr
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		return nil, err
+	}
+	c := &child{cmd: cmd, stdin: in}
+	t.Cleanup(c.end)
+	line, err := bufio.NewReader(out).ReadString('\n')
+	words = strings.Fields(line)
+	if err != nil || len(words) < 2 || words[0] != "ready" {
+		return nil, fmt.Errorf("the child said %q: %w", line, errors.Join(err, errNotReady))
+	}
+	c.socket, c.rest = words[1], words[2:]
+	return c, nil
+}
+
+var errNotReady = errors.New("not ready")
+
+// end has the child go.
+func (c *child) end() {
+	if c.waited {
+		return
+	}
+	c.waited = true
+	_ = c.cmd.Process.Signal(syscall.SIGCONT)
+	_ = c.stdin.Close()
+	_ = c.cmd.Process.Signal(syscall.SIGTERM)
+	ended := make(chan struct{})
+	go func() {
+		_ = c.cmd.Wait()
+		close(ended)
+	}()
+	select {
+	case <-ended:
+	case <-time.After(5 * time.Second):
+		_ = c.cmd.Process.Kill()
+		<-ended
+	}
+}
+
+// kill ends it without a goodbye.
+func (c *child) kill() {
+	c.waited = true
+	_ = c.cmd.Process.Kill()
+	_ = c.cmd.Wait()
+}

@@ -1,0 +1,121 @@
+//go:build linux && cgo
+
+package cuda
+
+// #include "driver.h"
+import "C"
+
+import (
+	"errors"
+	"fmt"
+
+	"vramscope/internal/quantity"
+)
+
+// device is a GPU with its primary context current on the calling thread,
+// which all of its methods must be called on, and a stream.
+type device struct {
+	*library
+	handle C.CUdevice
+	stream C.CUstream
+}
+
+// address is an allocation on the GPU; 0 is none.
+type address uint64
+
+// use takes the device's primary context, the one that every library in a
+// process shares, and makes it current on this thread.
+func (l *library) use(ordinal int) (*device, error) {
+	d := &device{library: l}
+	if err := l.check("cuDeviceGet", C.driver_device(l.driver, C.int(ordinal), &d.handle)); err != nil {
+		return nil, err
+	}
+	var pools C.int
+	if err := l.check("cuDeviceGetAttribute",
+		C.driver_device_attribute(l.driver, d.handle, C.DRIVER_POOLS_SUPPORTED, &pools)); err != nil {
+		return nil, err
+	}
+	if pools == 0 {
+		return nil, fmt.Errorf("this GPU has no memory pools: %w", ErrNotSupported)
+	}
+	var context C.CUcontext
+	if err := l.check("cuDevicePrimaryCtxRetain", C.driver_context_retain(l.driver, d.handle, &context)); err != nil {
+		return nil, err
+	}
+	err := l.check("cuCtxSetCurrent", C.driver_context_use(l.driver, context))
+	if err == nil {
+		err = l.check("cuStreamCreate", C.driver_stream_create(l.driver, &d.stream))
+	}
+	if err != nil {
+		return nil, errors.Join(err, d.leave())
+	}
+	return d, nil
+}
+
+// leave destroys the stream and lets the context go; with its last user the
+// context, and the hundreds of MiB it costs, end.
+func (d *device) leave() error {
+	var failed error
+	if d.stream != nil {
+		failed = d.check("cuStreamDestroy_v2", C.driver_stream_destroy(d.driver, d.stream))
+		d.stream = nil
+	}
+	return errors.Join(failed,
+		d.check("cuCtxSetCurrent", C.driver_context_use(d.driver, nil)),
+		d.check("cuDevicePrimaryCtxRelease_v2", C.driver_context_release(d.driver, d.handle)))
+}
+
+// free is how much of the GPU's memory nobody has taken.
+func (d *device) free() (quantity.Bytes, error) {
+	var free, total C.size_t
+	err := d.check("cuMemGetInfo_v2", C.driver_memory_info(d.driver, &free, &total))
+	return quantity.Bytes(free), err
+}
+
+// takeRaw allocates outside of every pool.
+func (d *device) takeRaw(size quantity.Bytes) (address, error) {
+	var at C.CUdeviceptr
+	err := d.check("cuMemAlloc_v2", C.driver_alloc(d.driver, &at, C.size_t(size)))
+	return address(at), err
+}
+
+func (d *device) giveRaw(at address) error {
+	return d.check("cuMemFree_v2", C.driver_free(d.driver, C.CUdeviceptr(at)))
+}
+
+// fill writes a byte all over an allocation, in the stream's order.
+func (d *device) fill(at address, value byte, size quantity.Bytes) error {
+	return d.check("cuMemsetD8Async",
+		C.driver_fill(d.driver, C.CUdeviceptr(at), C.uchar(value), C.size_t(size), d.stream))
+}
+
+// synchronize waits for the stream: only then the driver has seen its frees.
+func (d *device) synchronize() error {
+	return d.check("cuStreamSynchronize", C.driver_stream_synchronize(d.driver, d.stream))
+}
+
+// graphMemory is what the allocations of CUDA graphs hold and use on the
+// device; all of it is 0 where the driver is older than that.
+func (d *device) graphMemory() (reserved, used quantity.Bytes, err error) {
+	for _, figure := range []struct {
+		to        *quantity.Bytes
+		attribute C.int
+	}{{&reserved, C.DRIVER_GRAPH_RESERVED}, {&used, C.DRIVER_GRAPH_USED}} {
+		var value C.uint64_t
+		err := d.check("cuDeviceGetGraphMemAttribute", C.driver_graph_attribute(d.driver, d.handle, figure.attribute, &value))
+		if err != nil && !errors.Is(err, ErrNotSupported) {
+			return 0, 0, err
+		}
+		*figure.to = quantity.Bytes(value)
+	}
+	return reserved, used, nil
+}
+
+// trimGraphs gives back what graphs hold and do not use.
+func (d *device) trimGraphs() error {
+	err := d.check("cuDeviceGraphMemTrim", C.driver_graph_trim(d.driver, d.handle))
+	if errors.Is(err, ErrNotSupported) {
+		return nil
+	}
+	return err
+}

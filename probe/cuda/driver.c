@@ -1,0 +1,170 @@
+//go:build linux && cgo
+
+#include "driver.h"
+
+#include <dlfcn.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* POSIX lets a data pointer of dlsym be read as one to a function; ISO C has no cast for it. */
+#define RESOLVE(name, parameters) \
+	*(void **)&d->name = dlsym(d->library, #name);
+#define REQUIRE(name, parameters) \
+	if (d->name == NULL && *missing == NULL) \
+		*missing = #name;
+
+struct driver *driver_open(const char *path, char **message, const char **missing)
+{
+	*message = NULL;
+	*missing = NULL;
+	struct driver *d = calloc(1, sizeof *d);
+	if (d == NULL) {
+		*message = strdup("out of host memory");
+		return NULL;
+	}
+	d->library = dlopen(path, RTLD_NOW);
+	if (d->library == NULL) {
+		const char *why = dlerror();
+		*message = strdup(why != NULL ? why : "dlopen says no reason");
+		free(d);
+		return NULL;
+	}
+	DRIVER_REQUIRED(RESOLVE)
+	DRIVER_OPTIONAL(RESOLVE)
+	DRIVER_REQUIRED(REQUIRE)
+	if (*missing != NULL) {
+		/* The library stays loaded: its threads may be running already. */
+		free(d);
+		return NULL;
+	}
+	return d;
+}
+
+CUresult driver_init(const struct driver *d) { return d->cuInit(0); }
+
+CUresult driver_version(const struct driver *d, int *version) { return d->cuDriverGetVersion(version); }
+
+const char *driver_error_name(const struct driver *d, CUresult result)
+{
+	const char *text = NULL;
+	return d->cuGetErrorName(result, &text) == 0 ? text : NULL;
+}
+
+const char *driver_error_text(const struct driver *d, CUresult result)
+{
+	const char *text = NULL;
+	return d->cuGetErrorString(result, &text) == 0 ? text : NULL;
+}
+
+CUresult driver_device_count(const struct driver *d, int *count) { return d->cuDeviceGetCount(count); }
+
+CUresult driver_device(const struct driver *d, int ordinal, CUdevice *device) { return d->cuDeviceGet(device, ordinal); }
+
+CUresult driver_device_name(const struct driver *d, CUdevice device, char *name, int size)
+{
+	return d->cuDeviceGetName(name, size, device);
+}
+
+CUresult driver_device_gpu_uuid(const struct driver *d, CUdevice device, CUuuid *uuid)
+{
+	return d->cuDeviceGetUuid(uuid, device);
+}
+
+CUresult driver_device_uuid(const struct driver *d, CUdevice device, CUuuid *uuid)
+{
+	if (d->cuDeviceGetUuid_v2 == NULL)
+		return d->cuDeviceGetUuid(uuid, device);
+	return d->cuDeviceGetUuid_v2(uuid, device);
+}
+
+CUresult driver_device_total(const struct driver *d, CUdevice device, size_t *bytes)
+{
+	return d->cuDeviceTotalMem_v2(bytes, device);
+}
+
+CUresult driver_device_attribute(const struct driver *d, CUdevice device, int attribute, int *value)
+{
+	return d->cuDeviceGetAttribute(value, attribute, device);
+}
+
+CUresult driver_context_retain(const struct driver *d, CUdevice device, CUcontext *context)
+{
+	return d->cuDevicePrimaryCtxRetain(context, device);
+}
+
+CUresult driver_context_release(const struct driver *d, CUdevice device) { return d->cuDevicePrimaryCtxRelease_v2(device); }
+
+CUresult driver_context_use(const struct driver *d, CUcontext context) { return d->cuCtxSetCurrent(context); }
+
+CUresult driver_memory_info(const struct driver *d, size_t *free, size_t *total) { return d->cuMemGetInfo_v2(free, total); }
+
+CUresult driver_alloc(const struct driver *d, CUdeviceptr *address, size_t bytes) { return d->cuMemAlloc_v2(address, bytes); }
+
+CUresult driver_free(const struct driver *d, CUdeviceptr address) { return d->cuMemFree_v2(address); }
+
+CUresult driver_fill(const struct driver *d, CUdeviceptr address, unsigned char byte, size_t bytes, CUstream stream)
+{
+	return d->cuMemsetD8Async(address, byte, bytes, stream);
+}
+
+CUresult driver_stream_create(const struct driver *d, CUstream *stream)
+{
+	return d->cuStreamCreate(stream, DRIVER_STREAM_NON_BLOCKING);
+}
+
+CUresult driver_stream_destroy(const struct driver *d, CUstream stream) { return d->cuStreamDestroy_v2(stream); }
+
+CUresult driver_stream_synchronize(const struct driver *d, CUstream stream) { return d->cuStreamSynchronize(stream); }
+
+CUresult driver_pool_default(const struct driver *d, CUdevice device, CUmemoryPool *pool)
+{
+	return d->cuDeviceGetDefaultMemPool(pool, device);
+}
+
+CUresult driver_pool_create(const struct driver *d, CUdevice device, CUmemoryPool *pool)
+{
+	CUmemPoolProps properties;
+	memset(&properties, 0, sizeof properties);
+	properties.allocType = DRIVER_ALLOCATION_PINNED;
+	properties.location.type = DRIVER_LOCATION_DEVICE;
+	properties.location.id = device;
+	return d->cuMemPoolCreate(pool, &properties);
+}
+
+CUresult driver_pool_destroy(const struct driver *d, CUmemoryPool pool) { return d->cuMemPoolDestroy(pool); }
+
+CUresult driver_pool_attribute(const struct driver *d, CUmemoryPool pool, int attribute, uint64_t *value)
+{
+	return d->cuMemPoolGetAttribute(pool, attribute, value);
+}
+
+CUresult driver_pool_set_attribute(const struct driver *d, CUmemoryPool pool, int attribute, uint64_t value)
+{
+	return d->cuMemPoolSetAttribute(pool, attribute, &value);
+}
+
+CUresult driver_pool_trim(const struct driver *d, CUmemoryPool pool, size_t keep) { return d->cuMemPoolTrimTo(pool, keep); }
+
+CUresult driver_pool_alloc(const struct driver *d, CUmemoryPool pool, CUstream stream, CUdeviceptr *address, size_t bytes)
+{
+	return d->cuMemAllocFromPoolAsync(address, bytes, pool, stream);
+}
+
+CUresult driver_pool_free(const struct driver *d, CUdeviceptr address, CUstream stream)
+{
+	return d->cuMemFreeAsync(address, stream);
+}
+
+CUresult driver_graph_attribute(const struct driver *d, CUdevice device, int attribute, uint64_t *value)
+{
+	if (d->cuDeviceGetGraphMemAttribute == NULL)
+		return DRIVER_NOT_SUPPORTED;
+	return d->cuDeviceGetGraphMemAttribute(device, attribute, value);
+}
+
+CUresult driver_graph_trim(const struct driver *d, CUdevice device)
+{
+	if (d->cuDeviceGraphMemTrim == NULL)
+		return DRIVER_NOT_SUPPORTED;
+	return d->cuDeviceGraphMemTrim(device);
+}

@@ -1,0 +1,152 @@
+/*
+ * The part of the CUDA driver API that vramscope calls, without CUDA's own
+ * header and without a link to the library: the table is filled by dlsym, so
+ * that a program with this in it starts on every machine.
+ *
+ *   driver_open ── dlopen, dlsym ──→ struct driver ──→ one function of ours per call, for cgo
+ *
+ * The prototypes are the ones of the exported symbols, with their versions
+ * (_v2): the plain names of old calls are the API of 2010 with 32-bit sizes.
+ * header_test.go holds them against the real cuda.h where there is one.
+ * Source: https://docs.nvidia.com/cuda/cuda-driver-api/
+ */
+#ifndef VRAMSCOPE_CUDA_DRIVER_H
+#define VRAMSCOPE_CUDA_DRIVER_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifndef CUDA_VERSION
+typedef int CUresult;
+typedef int CUdevice;
+typedef unsigned long long CUdeviceptr;
+typedef struct CUctx_st *CUcontext;
+typedef struct CUstream_st *CUstream;
+typedef struct CUmemPoolHandle_st *CUmemoryPool;
+typedef int CUdevice_attribute;
+typedef int CUmemPool_attribute;
+typedef int CUgraphMem_attribute;
+typedef struct CUuuid_st {
+	char bytes[16];
+} CUuuid;
+typedef struct CUmemPoolProps_st {
+	int allocType;
+	int handleTypes;
+	struct {
+		int type;
+		int id;
+	} location;
+	void *win32SecurityAttributes;
+	size_t maxSize; /* of reserved[] before CUDA 12.2: zero everywhere is right for both */
+	unsigned short usage;
+	unsigned char reserved[54];
+} CUmemPoolProps;
+#endif
+
+/* Values of CUDA's enumerations, under names of ours. */
+enum {
+	DRIVER_NOT_SUPPORTED = 801,    /* CUDA_ERROR_NOT_SUPPORTED */
+	DRIVER_POOLS_SUPPORTED = 115,  /* CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED */
+	DRIVER_ALLOCATION_PINNED = 1,  /* CU_MEM_ALLOCATION_TYPE_PINNED */
+	DRIVER_LOCATION_DEVICE = 1,    /* CU_MEM_LOCATION_TYPE_DEVICE */
+	DRIVER_STREAM_NON_BLOCKING = 1, /* CU_STREAM_NON_BLOCKING */
+	DRIVER_POOL_THRESHOLD = 4,     /* CU_MEMPOOL_ATTR_RELEASE_THRESHOLD */
+	DRIVER_POOL_RESERVED = 5,      /* CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT */
+	DRIVER_POOL_RESERVED_HIGH = 6, /* CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH */
+	DRIVER_POOL_USED = 7,          /* CU_MEMPOOL_ATTR_USED_MEM_CURRENT */
+	DRIVER_POOL_USED_HIGH = 8,     /* CU_MEMPOOL_ATTR_USED_MEM_HIGH */
+	DRIVER_GRAPH_USED = 0,         /* CU_GRAPH_MEM_ATTR_USED_MEM_CURRENT */
+	DRIVER_GRAPH_RESERVED = 2,     /* CU_GRAPH_MEM_ATTR_RESERVED_MEM_CURRENT */
+};
+
+/* Without these there is nothing to be done. The youngest are of CUDA 11.2. */
+#define DRIVER_REQUIRED(CALL) \
+	CALL(cuInit, (unsigned int)) \
+	CALL(cuDriverGetVersion, (int *)) \
+	CALL(cuGetErrorName, (CUresult, const char **)) \
+	CALL(cuGetErrorString, (CUresult, const char **)) \
+	CALL(cuDeviceGetCount, (int *)) \
+	CALL(cuDeviceGet, (CUdevice *, int)) \
+	CALL(cuDeviceGetName, (char *, int, CUdevice)) \
+	CALL(cuDeviceGetUuid, (CUuuid *, CUdevice)) \
+	CALL(cuDeviceTotalMem_v2, (size_t *, CUdevice)) \
+	CALL(cuDeviceGetAttribute, (int *, CUdevice_attribute, CUdevice)) \
+	CALL(cuDevicePrimaryCtxRetain, (CUcontext *, CUdevice)) \
+	CALL(cuDevicePrimaryCtxRelease_v2, (CUdevice)) \
+	CALL(cuCtxSetCurrent, (CUcontext)) \
+	CALL(cuMemGetInfo_v2, (size_t *, size_t *)) \
+	CALL(cuMemAlloc_v2, (CUdeviceptr *, size_t)) \
+	CALL(cuMemFree_v2, (CUdeviceptr)) \
+	CALL(cuMemsetD8Async, (CUdeviceptr, unsigned char, size_t, CUstream)) \
+	CALL(cuStreamCreate, (CUstream *, unsigned int)) \
+	CALL(cuStreamDestroy_v2, (CUstream)) \
+	CALL(cuStreamSynchronize, (CUstream)) \
+	CALL(cuDeviceGetDefaultMemPool, (CUmemoryPool *, CUdevice)) \
+	CALL(cuMemPoolCreate, (CUmemoryPool *, const CUmemPoolProps *)) \
+	CALL(cuMemPoolDestroy, (CUmemoryPool)) \
+	CALL(cuMemPoolGetAttribute, (CUmemoryPool, CUmemPool_attribute, void *)) \
+	CALL(cuMemPoolSetAttribute, (CUmemoryPool, CUmemPool_attribute, void *)) \
+	CALL(cuMemPoolTrimTo, (CUmemoryPool, size_t)) \
+	CALL(cuMemAllocFromPoolAsync, (CUdeviceptr *, size_t, CUmemoryPool, CUstream)) \
+	CALL(cuMemFreeAsync, (CUdeviceptr, CUstream))
+
+/* CUDA 11.4. Where they are missing they answer "not supported". */
+#define DRIVER_OPTIONAL(CALL) \
+	CALL(cuDeviceGetUuid_v2, (CUuuid *, CUdevice)) \
+	CALL(cuDeviceGetGraphMemAttribute, (CUdevice, CUgraphMem_attribute, void *)) \
+	CALL(cuDeviceGraphMemTrim, (CUdevice))
+
+#define DRIVER_MEMBER(name, parameters) CUresult(*name) parameters;
+struct driver {
+	void *library;
+	DRIVER_REQUIRED(DRIVER_MEMBER)
+	DRIVER_OPTIONAL(DRIVER_MEMBER)
+};
+#undef DRIVER_MEMBER
+
+/*
+ * Loads the library and fills the table. NULL where that fails: then message
+ * is to be freed, and missing is the symbol that an old driver lacks, NULL
+ * where there is no library.
+ */
+struct driver *driver_open(const char *path, char **message, const char **missing);
+
+CUresult driver_init(const struct driver *d);
+CUresult driver_version(const struct driver *d, int *version);
+const char *driver_error_name(const struct driver *d, CUresult result);
+const char *driver_error_text(const struct driver *d, CUresult result);
+
+CUresult driver_device_count(const struct driver *d, int *count);
+CUresult driver_device(const struct driver *d, int ordinal, CUdevice *device);
+CUresult driver_device_name(const struct driver *d, CUdevice device, char *name, int size);
+/* The UUID of the whole GPU, also where the device is a MIG instance. */
+CUresult driver_device_gpu_uuid(const struct driver *d, CUdevice device, CUuuid *uuid);
+CUresult driver_device_uuid(const struct driver *d, CUdevice device, CUuuid *uuid);
+CUresult driver_device_total(const struct driver *d, CUdevice device, size_t *bytes);
+CUresult driver_device_attribute(const struct driver *d, CUdevice device, int attribute, int *value);
+
+CUresult driver_context_retain(const struct driver *d, CUdevice device, CUcontext *context);
+CUresult driver_context_release(const struct driver *d, CUdevice device);
+CUresult driver_context_use(const struct driver *d, CUcontext context);
+CUresult driver_memory_info(const struct driver *d, size_t *free, size_t *total);
+CUresult driver_alloc(const struct driver *d, CUdeviceptr *address, size_t bytes);
+CUresult driver_free(const struct driver *d, CUdeviceptr address);
+CUresult driver_fill(const struct driver *d, CUdeviceptr address, unsigned char byte, size_t bytes, CUstream stream);
+
+CUresult driver_stream_create(const struct driver *d, CUstream *stream);
+CUresult driver_stream_destroy(const struct driver *d, CUstream stream);
+CUresult driver_stream_synchronize(const struct driver *d, CUstream stream);
+
+CUresult driver_pool_default(const struct driver *d, CUdevice device, CUmemoryPool *pool);
+CUresult driver_pool_create(const struct driver *d, CUdevice device, CUmemoryPool *pool);
+CUresult driver_pool_destroy(const struct driver *d, CUmemoryPool pool);
+CUresult driver_pool_attribute(const struct driver *d, CUmemoryPool pool, int attribute, uint64_t *value);
+CUresult driver_pool_set_attribute(const struct driver *d, CUmemoryPool pool, int attribute, uint64_t value);
+CUresult driver_pool_trim(const struct driver *d, CUmemoryPool pool, size_t keep);
+CUresult driver_pool_alloc(const struct driver *d, CUmemoryPool pool, CUstream stream, CUdeviceptr *address, size_t bytes);
+CUresult driver_pool_free(const struct driver *d, CUdeviceptr address, CUstream stream);
+
+CUresult driver_graph_attribute(const struct driver *d, CUdevice device, int attribute, uint64_t *value);
+CUresult driver_graph_trim(const struct driver *d, CUdevice device);
+
+#endif

@@ -1,0 +1,52 @@
+package cuda
+
+import "errors"
+
+// Errors that somebody acts on. Every error of this package that came out of
+// the driver wraps one of them, or is an *Error of another code.
+var (
+	ErrNoCgo           = errors.New("built without cgo: cannot use CUDA")
+	ErrLibraryNotFound = errors.New("no CUDA driver library")
+	ErrTooOld          = errors.New("the driver is too old")
+	ErrNoDriver        = errors.New("no NVIDIA driver that fits the library is loaded")
+	ErrNoDevice        = errors.New("no GPU")
+	ErrUnavailable     = errors.New("GPU is not available")
+	ErrNotSupported    = errors.New("not supported")
+	ErrOutOfMemory     = errors.New("out of memory")
+	ErrBusy            = errors.New("the driver has not answered yet")
+)
+
+// Error is a result code of a call of the CUDA driver.
+type Error struct {
+	Code int    // CUresult
+	Name string // "CUDA_ERROR_OUT_OF_MEMORY", in the driver's words
+	Text string // "out of memory", likewise
+	Call string // "cuMemAllocFromPoolAsync"
+}
+
+// Error implements error: "cuInit: CUDA_ERROR_NO_DEVICE (no CUDA-capable device is detected)".
+func (e *Error) Error() string {
+	if e.Text == "" {
+		return e.Call + ": " + e.Name
+	}
+	return e.Call + ": " + e.Name + " (" + e.Text + ")"
+}
+
+// Unwrap gives the kind, so that errors.Is(err, ErrOutOfMemory) works; nil for
+// codes that nobody here acts on.
+// Source: https://docs.nvidia.com/cuda/cuda-driver-api/group__CUDA__TYPES.html
+func (e *Error) Unwrap() error {
+	switch e.Code {
+	case 2:
+		return ErrOutOfMemory
+	case 3, 34, 802, 803, 804: // not initialised, a linker's stub, not ready, versions that do not fit
+		return ErrNoDriver
+	case 100:
+		return ErrNoDevice
+	case 46, 101, 201, 214: // taken or lost, invalid device or context, uncorrectable ECC error
+		return ErrUnavailable
+	case 801:
+		return ErrNotSupported
+	}
+	return nil
+}

@@ -1,0 +1,282 @@
+package probe
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"time"
+)
+
+// target is what may lead to a probe: a socket by its path, or a process.
+type target struct {
+	directory string
+	name      string
+	pid       int
+}
+
+func (t target) path() string { return filepath.Join(t.directory, t.name) }
+
+// attempt is what came of a target. An errand that hangs stays busy: it is
+// never started a second time.
+type attempt struct {
+	busy      bool
+	failures  int
+	notBefore time.Time // on the real clock
+	seat      *seat     // that it led to
+	err       error
+}
+
+func (a *attempt) fail(err error, most time.Duration) {
+	a.err = err
+	a.notBefore = time.Now().Add(min(time.Second<<min(a.failures, 10), most))
+	a.failures++
+}
+
+// How seldom a target that failed is tried again in the end.
+const (
+	patientSearch = 5 * time.Second  // a process that may get a probe yet
+	patientVisit  = 30 * time.Second // a socket that nobody listens on, a probe that breaks the protocol
+)
+
+// look starts whatever is due, and waits for nothing.
+func (m *Monitor) look(ctx context.Context) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.reap()
+	if m.everyone && time.Since(m.othersAt) >= othersEvery {
+		m.othersAt = time.Now()
+		m.errand(target{directory: "/run/user"}, func(*attempt) { m.findOthers() })
+	}
+	for _, path := range m.own {
+		m.list(ctx, path, m.finder.uid)
+	}
+	for path, uid := range m.others {
+		m.list(ctx, path, uid)
+	}
+	m.searchListed(ctx)
+	m.dirty = false
+	m.changed.Broadcast()
+}
+
+// errand runs act on a goroutine of its own, unless it still runs from the
+// last time. The lock is held; act is called without it.
+func (m *Monitor) errand(t target, act func(*attempt)) {
+	a := m.attempts[t]
+	if a == nil {
+		a = &attempt{}
+		m.attempts[t] = a
+	}
+	if a.busy {
+		return
+	}
+	a.busy = true
+	m.pending++
+	if t.pid != 0 {
+		m.searching++
+	}
+	m.running.Go(func() {
+		act(a)
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		a.busy = false
+		if t.pid != 0 {
+			m.searching--
+		}
+		m.done()
+	})
+}
+
+// done ends something that Settle waits for. The lock is held.
+func (m *Monitor) done() {
+	m.pending--
+	m.changed.Broadcast()
+}
+
+// list looks into a directory and connects to what is new there.
+func (m *Monitor) list(ctx context.Context, path string, uid uint32) {
+	m.errand(target{directory: path}, func(a *attempt) {
+		dir, err := openDirectory("/", path, uid)
+		var names []string
+		if err == nil {
+			defer dir.close()
+			names, err = dir.sockets(maxNames)
+		}
+		if errors.Is(err, fs.ErrNotExist) {
+			err = nil // nobody serves there
+		}
+		m.mu.Lock()
+		a.err = err
+		m.forget(path, names)
+		m.mu.Unlock()
+		for _, name := range names {
+			if ctx.Err() != nil {
+				return
+			}
+			m.visit(ctx, dir, target{directory: path, name: name})
+		}
+	})
+}
+
+// forget drops the attempts on sockets that are gone from a directory, and
+// the one on the directory when all are, unless it hangs. The lock is held.
+func (m *Monitor) forget(path string, names []string) {
+	for t, a := range m.attempts {
+		if t.directory == path && !a.busy && !slices.Contains(names, t.name) {
+			delete(m.attempts, t)
+		}
+	}
+}
+
+// visit connects to one socket if it is due.
+func (m *Monitor) visit(ctx context.Context, dir *directory, t target) {
+	m.mu.Lock()
+	a := m.attempts[t]
+	if a == nil {
+		a = &attempt{}
+		m.attempts[t] = a
+	}
+	due := (a.seat == nil || a.seat.ended == nil) && !time.Now().Before(a.notBefore)
+	m.mu.Unlock()
+	if !due {
+		return
+	}
+	client, err := m.finder.visit(dir, t.name)
+	m.arrive(ctx, a, client, err, patientVisit)
+}
+
+// searchListed looks for the probes of the driver's processes where they
+// themselves would have put them. The lock is held.
+func (m *Monitor) searchListed(ctx context.Context) {
+	wanted := make(map[int]bool)
+	for _, pids := range m.listed {
+		for _, pid := range pids {
+			wanted[pid] = true
+		}
+	}
+	for t, a := range m.attempts {
+		if t.pid != 0 && !wanted[t.pid] && !a.busy {
+			delete(m.attempts, t)
+		}
+	}
+	for _, s := range m.byProcess {
+		if s.ended != nil {
+			delete(wanted, s.process.PID)
+		}
+	}
+	for pid := range wanted {
+		t := target{pid: pid}
+		if a := m.attempts[t]; a != nil && time.Now().Before(a.notBefore) {
+			continue
+		}
+		if m.searching >= maxSearches {
+			return
+		}
+		m.errand(t, func(a *attempt) {
+			client, err := m.finder.Open(pid)
+			m.arrive(ctx, a, client, err, patientSearch)
+		})
+	}
+}
+
+// arrive gives a connection to its seat, or remembers why there is none.
+func (m *Monitor) arrive(ctx context.Context, a *attempt, client *Client, err error, patience time.Duration) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if err != nil {
+		a.seat = nil
+		a.fail(err, patience)
+		return
+	}
+	s := m.byProcess[keyOf(client.process)]
+	if s == nil && len(m.byProcess) < maxSeats {
+		s = newSeat(client.process)
+		m.byProcess[keyOf(client.process)] = s
+		m.publish()
+	}
+	switch {
+	case s == nil:
+		a.fail(errCrowd, patientVisit)
+	case s.ended != nil || ctx.Err() != nil:
+		a.seat = s // it has a connection: this one led there too
+	default:
+		a.seat, a.err = s, nil
+		s.ended = make(chan struct{})
+		m.pending++
+		m.running.Go(func() { m.attend(ctx, a, s, client) })
+		return
+	}
+	_ = client.Close() // nothing was said on it
+}
+
+var errCrowd = errors.New("too many probes: " + strconv.Itoa(maxSeats) + " are read")
+
+// attend runs a connection and tidies up after it.
+func (m *Monitor) attend(ctx context.Context, a *attempt, s *seat, client *Client) {
+	begun := false
+	first := func() {
+		if begun {
+			return
+		}
+		begun = true
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		if s.answer.Load().Err == nil {
+			a.failures = 0
+		}
+		m.done()
+	}
+	talk := session{seat: s, client: client, clock: m.clock, interval: m.interval}
+	err := talk.run(ctx, first)
+	first()
+
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	close(s.ended)
+	s.ended, s.lostAt = nil, time.Now()
+	if err != nil {
+		a.fail(err, patientVisit)
+	}
+	if !m.lives(s) {
+		m.leave(s)
+	}
+}
+
+// lives reports whether the seat's process is still there.
+func (m *Monitor) lives(s *seat) bool {
+	now, err := m.finder.table.Identify(s.process.PID)
+	return err == nil && keyOf(now) == keyOf(s.process)
+}
+
+// leave forgets a seat. The lock is held.
+func (m *Monitor) leave(s *seat) {
+	delete(m.byProcess, keyOf(s.process))
+	m.publish()
+}
+
+// reap forgets the seats whose processes have ended. A probe's forked child
+// may hold the connection open when the probe has died: it is the answers
+// that tell. The lock is held.
+func (m *Monitor) reap() {
+	for _, s := range m.byProcess {
+		connected := s.ended != nil
+		if connected && s.answer.Load().Err == nil {
+			continue
+		}
+		if !m.lives(s) || !connected && time.Since(s.lostAt) > forgetTime {
+			m.leave(s)
+		}
+	}
+}
+
+// publish makes the seats visible to who must not wait. The lock is held.
+func (m *Monitor) publish() {
+	seats := make([]*seat, 0, len(m.byProcess))
+	for _, s := range m.byProcess {
+		seats = append(seats, s)
+	}
+	slices.SortFunc(seats, func(a, b *seat) int { return a.process.PID - b.process.PID })
+	m.seats.Store(&seats)
+}

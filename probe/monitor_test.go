@@ -1,0 +1,191 @@
+package probe
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"vramscope/internal/process"
+	"vramscope/internal/quantity"
+)
+
+// watch runs a monitor on one directory until the test ends.
+func watch(t testing.TB, directory string) *Monitor {
+	t.Helper()
+	m := NewMonitor(NewFinder(process.NewTable("/proc")), MonitorOptions{
+		Interval: 20 * time.Millisecond, Directories: []string{directory},
+	})
+	m.every = 20 * time.Millisecond
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan struct{})
+	go func() {
+		m.Run(ctx)
+		close(ended)
+	}()
+	t.Cleanup(func() {
+		cancel()
+		<-ended
+	})
+	return m
+}
+
+// eventually waits until a condition holds.
+func eventually(t testing.TB, what string, holds func() bool) {
+	t.Helper()
+	for end := time.Now().Add(15 * time.Second); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
+		if holds() {
+			return
+		}
+	}
+	t.Fatalf("never: %s", what)
+}
+
+// answerOf is what a monitor has of a pid, nil where it has nothing.
+func answerOf(m *Monitor, pid int) *Answer {
+	for _, a := range m.Answers() {
+		if a.Process.PID == pid {
+			return &a
+		}
+	}
+	return nil
+}
+
+func heard(m *Monitor, pid int) bool {
+	a := answerOf(m, pid)
+	return a != nil && a.Err == nil && !a.At.IsZero()
+}
+
+func TestTheMonitorFindsReadsAndFlushesAProbe(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "vramscope")
+	c := spawn(t, "serve", dir)
+	m := watch(t, dir)
+	m.Settle(soon(t))
+	a := answerOf(m, c.pid())
+	if a == nil || a.Err != nil || a.Hello.PID != c.pid() || *a.Report.Devices[0].Allocators[0].CachedBytes != 4*quantity.GiB {
+		t.Fatalf("once settled there is %+v", a)
+	}
+	if age := time.Since(a.At); age < 0 || age > 10*time.Second {
+		t.Errorf("its age is %v", age)
+	}
+	result, err := m.Flush(soon(t), a.Process, FlushRequest{Level: Urgent})
+	if err != nil || result.Freed() != 4*quantity.GiB {
+		t.Fatalf("flush: %+v, %v", result, err)
+	}
+	eventually(t, "the flush shows in the books", func() bool {
+		return *answerOf(m, c.pid()).Report.Devices[0].Allocators[0].CachedBytes == 0
+	})
+	before := answerOf(m, c.pid()).At
+	eventually(t, "it is asked again", func() bool { return answerOf(m, c.pid()).At.After(before) })
+}
+
+func TestAFlushOfAnotherProcessIsRefused(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "vramscope")
+	c := spawn(t, "serve", dir)
+	m := watch(t, dir)
+	m.Settle(soon(t))
+	id := answerOf(m, c.pid()).Process
+	for name, other := range map[string]process.Identity{
+		"is another process now": {PID: id.PID, StartTime: id.StartTime - 1, Namespace: id.Namespace},
+		"has ended":              {PID: 1<<22 + 1, StartTime: 5},
+	} {
+		var refused *process.Refusal
+		if _, err := m.Flush(soon(t), other, FlushRequest{Level: Urgent}); !errors.As(err, &refused) || !strings.Contains(err.Error(), name) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if _, err := m.Flush(soon(t), id, FlushRequest{Level: Urgent}); err != nil {
+		t.Errorf("the right one: %v", err)
+	}
+	self, err := process.NewTable("/proc").Identify(os.Getpid())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := m.Flush(soon(t), self, FlushRequest{Level: Urgent}); !errors.Is(err, ErrNoProbe) {
+		t.Errorf("a process without a probe: %v", err)
+	}
+}
+
+func TestAKilledProbeLeavesNothingBehind(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "vramscope")
+	c := spawn(t, "serve", dir)
+	m := watch(t, dir)
+	eventually(t, "it is heard", func() bool { return heard(m, c.pid()) })
+	c.kill()
+	if _, err := os.Lstat(c.socket); err != nil {
+		t.Fatalf("its socket: %v", err)
+	}
+	eventually(t, "it is forgotten", func() bool { return answerOf(m, c.pid()) == nil })
+
+	// The socket of the dead is removed by the next of the same user, when it
+	// cannot be one that is just being made.
+	old := time.Now().Add(-time.Minute)
+	if err := os.Chtimes(c.socket, old, old); err != nil {
+		t.Fatal(err)
+	}
+	next := spawn(t, "serve", dir)
+	if _, err := os.Lstat(c.socket); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the dead one's socket is still there: %v", err)
+	}
+	eventually(t, "the next is heard", func() bool { return heard(m, next.pid()) })
+}
+
+func TestAStoppedProbeKeepsItsLastAnswerAndComesBack(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "vramscope")
+	stopped, other := spawn(t, "serve", dir), spawn(t, "serve", dir)
+	m := watch(t, dir)
+	eventually(t, "both are heard", func() bool { return heard(m, stopped.pid()) && heard(m, other.pid()) })
+	if err := stopped.cmd.Process.Signal(syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "its silence is told", func() bool { return errors.Is(answerOf(m, stopped.pid()).Err, ErrLate) })
+	last := answerOf(m, stopped.pid())
+	if len(last.Report.Devices) != 1 || last.At.IsZero() {
+		t.Errorf("its last answer is gone: %+v", last)
+	}
+	before := answerOf(m, other.pid()).At
+	eventually(t, "the other goes on", func() bool { return answerOf(m, other.pid()).At.After(before.Add(100 * time.Millisecond)) })
+	ctx, cancel := context.WithTimeout(context.Background(), 300*time.Millisecond)
+	defer cancel()
+	if _, err := m.Flush(ctx, last.Process, FlushRequest{Level: Urgent}); !errors.Is(err, ErrLate) {
+		t.Errorf("a flush of a stopped process: %v", err)
+	}
+	if answerOf(m, stopped.pid()).At != last.At {
+		t.Error("a report came from a stopped process")
+	}
+	if err := stopped.cmd.Process.Signal(syscall.SIGCONT); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "it is heard again", func() bool {
+		a := answerOf(m, stopped.pid())
+		return a.Err == nil && a.At.After(last.At)
+	})
+}
+
+func TestASocketHeldByAForkedChildIsNotItsParent(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "vramscope")
+	c := spawn(t, "fork", dir)
+	_ = c.cmd.Wait()
+	t.Cleanup(func() {
+		if heir, err := strconv.Atoi(c.rest[0]); err == nil {
+			_ = syscall.Kill(heir, syscall.SIGKILL)
+		}
+	})
+	m := watch(t, dir)
+	eventually(t, "the refusal is told", func() bool {
+		for _, p := range m.Problems() {
+			if p.Path == c.socket {
+				return strings.Contains(p.Err.Error(), "another holds its socket")
+			}
+		}
+		return false
+	})
+	if answers := m.Answers(); len(answers) != 0 {
+		t.Errorf("there are answers: %+v", answers)
+	}
+}
