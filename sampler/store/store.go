@@ -171,13 +171,20 @@ func (s *Store) Commit() {
 	// The slowest series folds a block 127 ticks after it has left the full
 	// resolution; a reader may still hold the view of the tick before.
 	s.ticks.forget(s.next - s.fullSamples - 4*blockTicks)
-	first := s.buckets.after(s.now - s.span - s.width)
-	s.buckets.forget(first)
+	s.buckets.forget(s.oldestBucket())
 	s.held.Add(s.ticks.bytes() + s.buckets.bytes() - before)
-	s.published.Store(&view{
-		ticks: s.ticks, buckets: s.buckets, firstBucket: first,
+	s.published.Store(s.view())
+}
+
+// oldestBucket is the ordinal of the oldest bucket within the span.
+func (s *Store) oldestBucket() int64 { return s.buckets.after(s.now - s.span - s.width) }
+
+// view is what readers may see once a tick is whole.
+func (s *Store) view() *view {
+	return &view{
+		ticks: s.ticks, buckets: s.buckets, firstBucket: s.oldestBucket(),
 		shift: s.now - s.clock.UnixNano(), started: s.started,
-	})
+	}
 }
 
 // Span says how far back the store can be read; both are zero while it is
