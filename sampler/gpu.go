@@ -6,6 +6,7 @@ import (
 	"runtime/debug"
 	"time"
 
+	"vramscope/forecast"
 	"vramscope/nvml"
 	"vramscope/sampler/snapshot"
 )
@@ -34,6 +35,7 @@ type gpu struct {
 	last      *nvml.Reading // the newest reading there was
 	idleSince time.Time
 	xids      []snapshot.XID
+	forecast  forecast.Forecaster // of used
 }
 
 type gpuResult struct {

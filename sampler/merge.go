@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"vramscope/forecast"
 	"vramscope/internal/process"
 	"vramscope/internal/quantity"
 	"vramscope/nvml"
@@ -24,7 +25,8 @@ type row struct {
 	seen       uint64 // the tick that last listed it
 	peak       quantity.Bytes
 	peakKnown  bool
-	mismatches int // ticks in a row in which the parts exceeded used
+	mismatches int                 // ticks in a row in which the parts exceeded used
+	forecast   forecast.Forecaster // of used
 	oom        int64
 	oomKnown   bool
 }
@@ -190,6 +192,7 @@ func (s *Sampler) finish(now time.Time, p *snapshot.Process) {
 		p.Peak = quantity.From(r.peak, quantity.Computed)
 	}
 	s.noteOutOfMemory(now, p, r)
+	r.predict(now, p)
 	r.latest = *p
 	r.seen = s.sequence
 }

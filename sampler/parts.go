@@ -13,6 +13,7 @@ func (s *Sampler) gpus(now time.Time, gpus []*gpu, m merged) []snapshot.GPU {
 	out := make([]snapshot.GPU, 0, len(gpus))
 	for _, g := range gpus {
 		out = append(out, s.gpu(g, m.rows))
+		g.predict(now, &out[len(out)-1])
 	}
 	return s.addProbeDevices(out, m.rows)
 }

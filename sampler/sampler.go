@@ -175,6 +175,8 @@ func (s *Sampler) Tick(now time.Time) *snapshot.Snapshot {
 		Rows:      merged.rows,
 		Gone:      s.goneSince(now, merged.ended),
 		ProbeSeen: s.probeSeen,
+
+		Forecasting: true,
 	}
 	snap.Driver.ProbesAnswering = merged.probesAnswering
 	snap.GPUs = s.gpus(now, readings, merged)
