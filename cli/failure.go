@@ -42,7 +42,7 @@ func report(w io.Writer, err error) int {
 	if s := (*silent)(nil); errors.As(err, &s) {
 		return s.code
 	}
-	f := &failure{code: exitFailure, message: err.Error()}
+	f := &failure{code: exitCode(err), message: err.Error()}
 	errors.As(err, &f)
 	var b strings.Builder
 	b.WriteString("vramscope: " + strings.TrimRight(f.message, "\n") + "\n")
@@ -70,6 +70,14 @@ func exitCode(err error) int {
 		return s.code
 	case errors.As(err, &f):
 		return f.code
+	}
+	// A crash of the screen says itself what it ends in.
+	var crash interface {
+		error
+		ExitCode() int
+	}
+	if errors.As(err, &crash) {
+		return crash.ExitCode()
 	}
 	return exitFailure
 }
