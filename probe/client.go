@@ -58,7 +58,7 @@ func (c *Client) Hello(ctx context.Context) (Hello, error) {
 	if err != nil {
 		return Hello{}, err
 	}
-	if err := line.Hello.check(c.nspid, c.start); err != nil {
+	if err := line.check(c.nspid, c.start); err != nil {
 		return Hello{}, c.broken(cmdHello, err)
 	}
 	return line.Hello, nil
@@ -72,7 +72,7 @@ func (c *Client) Stats(ctx context.Context) (Report, error) {
 	if err != nil {
 		return Report{}, err
 	}
-	if err := line.Report.check(); err != nil {
+	if err := line.check(); err != nil {
 		return Report{}, c.broken(cmdStats, err)
 	}
 	return line.Report, nil
@@ -89,7 +89,7 @@ func (c *Client) Flush(ctx context.Context, wanted FlushRequest) (FlushResult, e
 	if err != nil {
 		return FlushResult{}, err
 	}
-	if err := line.FlushResult.check(); err != nil {
+	if err := line.check(); err != nil {
 		return FlushResult{}, c.broken(cmdFlush, err)
 	}
 	return line.FlushResult, nil

@@ -106,12 +106,13 @@ func encode(value any) ([]byte, error) {
 
 // answer does what one line asks. Last says that the monitor said goodbye.
 func (c *connection) answer(ctx context.Context, line []byte) (answer any, last bool) {
-	var asked request
-	if err := decode(line, &asked); err != nil {
-		return reply{ID: asked.ID, Error: failure(BadRequest, "%s", clip(err.Error()))}, false
+	var asked received
+	err := decode(line, &asked)
+	done := reply{ID: asked.number()}
+	if err != nil {
+		return reply{ID: done.ID, Error: failure(BadRequest, "%s", clip(err.Error()))}, false
 	}
-	done := reply{ID: asked.ID}
-	answer, err := c.do(ctx, line, &asked, &done)
+	answer, err = c.do(ctx, line, &asked.request, &done)
 	if err == nil {
 		// What does not fit a line is the handler's mistake, and must not
 		// look like a broken connection.
@@ -136,10 +137,8 @@ func (c *connection) do(ctx context.Context, line []byte, asked *request, done *
 		}
 	}()
 	switch {
-	case asked.ID == nil:
-		return nil, failure(BadRequest, "id is missing; it is an integer of the monitor's choice")
-	case *asked.ID > maxCount:
-		return nil, failure(BadRequest, "id is larger than 2^53")
+	case done.ID == nil:
+		return nil, failure(BadRequest, "id is missing, or no integer from 0 to 2^53")
 	case asked.Proto != "" && !sameMajor(asked.Proto):
 		return nil, failure(WrongVersion, "this is %s", Version)
 	}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 )
@@ -47,17 +48,28 @@ func failure(code Code, format string, args ...any) *Error {
 	return &Error{Code: code, Message: fmt.Sprintf(format, args...)}
 }
 
-// request is one line from a monitor. The fields of a flush stand beside the
-// others, not below a key of their own.
+// request is what every line from a monitor has. The fields of a flush stand
+// beside these, not below a key of their own.
 type request struct {
 	ID    *uint64 `json:"id"`
 	Cmd   string  `json:"cmd"`
 	Proto string  `json:"proto,omitempty"` // in hello: the monitor's version
 }
 
-type flushLine struct {
+// received is a request as it comes, its id unread: one that is of no use must
+// not keep the rest from being read.
+type received struct {
 	request
-	FlushRequest
+	ID json.RawMessage `json:"id"`
+}
+
+// number is the id, nil where there is none that can be echoed.
+func (r *received) number() *uint64 {
+	id, err := strconv.ParseUint(string(r.ID), 10, 64)
+	if err != nil || id > maxCount {
+		return nil
+	}
+	return &id
 }
 
 // reply is what every line from a probe has. ID is null where the request's

@@ -1,0 +1,286 @@
+// Package conformance runs the protocol's conformance vectors against a
+// server, whatever language it is written in:
+//
+//	vectors (JSON) → steps → socket → answers → matcher
+//
+// The vectors and the matcher are described in
+// probe/testdata/conformance/README.md.
+package conformance
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"golang.org/x/sys/unix"
+)
+
+type vectors struct {
+	About string
+	Cases []vector
+}
+
+type vector struct {
+	Name  string
+	Needs string
+	Lacks string
+	Steps []step
+}
+
+type step struct {
+	Send     *string
+	Base64   string
+	Parts    []string
+	Together []string
+	Padded   int
+	Times    int
+	File     bool
+	Expect   any
+	Some     any
+	Closed   bool
+}
+
+const (
+	maxLine  = 256 << 10
+	patience = 10 * time.Second
+)
+
+// Run runs all vectors of a directory against the server at socket.
+func Run(t *testing.T, directory, socket string) {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(directory, "*.json"))
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no vectors in %s: %v", directory, err)
+	}
+	able := capabilities(t, socket)
+	for _, file := range files {
+		content, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var v vectors
+		// Strict: a misspelled rule would let everything pass.
+		in := json.NewDecoder(bytes.NewReader(content))
+		in.DisallowUnknownFields()
+		in.UseNumber()
+		if err := in.Decode(&v); err != nil {
+			t.Fatalf("%s: %v", file, err)
+		}
+		for _, c := range v.Cases {
+			t.Run(strings.TrimSuffix(filepath.Base(file), ".json")+"/"+c.Name, func(t *testing.T) {
+				switch {
+				case c.Needs != "" && !slices.Contains(able, c.Needs):
+					t.Skipf("this server has no %s", c.Needs)
+				case c.Lacks != "" && slices.Contains(able, c.Lacks):
+					t.Skipf("this server has %s", c.Lacks)
+				}
+				run(t, c, socket)
+			})
+		}
+	}
+}
+
+func capabilities(t *testing.T, socket string) []string {
+	t.Helper()
+	p := connect(t, socket)
+	defer p.close()
+	p.write(t, []byte(`{"id":1,"cmd":"hello"}`+"\n"), nil)
+	line, err := p.line()
+	if err != nil {
+		t.Fatalf("hello: %v", err)
+	}
+	var hello struct{ Capabilities []string }
+	if err := json.Unmarshal(line, &hello); err != nil {
+		t.Fatalf("hello: %v", err)
+	}
+	return hello.Capabilities
+}
+
+func run(t *testing.T, c vector, socket string) {
+	t.Helper()
+	p := connect(t, socket)
+	defer p.close()
+	for i := range c.Steps {
+		p.step(t, &c.Steps[i])
+	}
+}
+
+// peer is one connection to the server.
+type peer struct {
+	conn *net.UnixConn
+	in   *bufio.Reader
+}
+
+func connect(t *testing.T, socket string) *peer {
+	t.Helper()
+	conn, err := net.DialUnix("unix", nil, &net.UnixAddr{Name: socket, Net: "unix"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &peer{conn: conn, in: bufio.NewReaderSize(conn, maxLine+1)}
+}
+
+func (p *peer) close() { _ = p.conn.Close() }
+
+// step sends what a step says and looks at the answers.
+func (p *peer) step(t *testing.T, s *step) {
+	t.Helper()
+	expected := []any{s.Expect}
+	if s.Together != nil {
+		expected, _ = s.Expect.([]any)
+		if len(expected) != len(s.Together) {
+			t.Fatal("the step expects another number of answers than it has requests")
+		}
+	}
+	some := s.Some == nil
+	for range max(1, s.Times) {
+		var file *os.File
+		if s.File {
+			file = scratch(t)
+		}
+		p.send(t, s, file)
+		for _, expect := range expected {
+			answer := p.answer(t)
+			if err := match(expect, answer); err != nil {
+				t.Fatalf("the answer %v: %v", answer, err)
+			}
+			some = some || match(s.Some, answer) == nil
+			if file != nil {
+				filled(t, answer, file)
+			}
+		}
+		if n := p.in.Buffered(); n > 0 {
+			t.Fatalf("after the answer came %d bytes more", n)
+		}
+	}
+	if !some {
+		t.Fatalf("no answer was %v", s.Some)
+	}
+	if !s.Closed {
+		return
+	}
+	if _, err := p.line(); !errors.Is(err, io.EOF) && !errors.Is(err, unix.ECONNRESET) {
+		t.Fatalf("the connection goes on: %v", err)
+	}
+}
+
+func (p *peer) send(t *testing.T, s *step, file *os.File) {
+	t.Helper()
+	switch {
+	case s.Parts != nil:
+		for i, part := range s.Parts {
+			if i == len(s.Parts)-1 {
+				part += "\n"
+			}
+			p.write(t, []byte(part), nil)
+			time.Sleep(20 * time.Millisecond)
+		}
+	case s.Together != nil:
+		p.write(t, []byte(strings.Join(s.Together, "\n")+"\n"), nil)
+	case s.Base64 != "":
+		line, err := base64.StdEncoding.DecodeString(s.Base64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p.write(t, append(line, '\n'), nil)
+	case s.Send == nil:
+		t.Fatal("the step sends nothing")
+	case s.Padded > 0:
+		start := strings.TrimSuffix(*s.Send, "}") + `,"pad":"`
+		const end = "\"}\n"
+		p.write(t, []byte(start+strings.Repeat("x", s.Padded-len(start)-len(end))+end), nil)
+	default:
+		p.write(t, []byte(*s.Send+"\n"), file)
+	}
+}
+
+// write fails only where nothing was said about it: a server may close before
+// it has read all of a line that is too long.
+func (p *peer) write(t *testing.T, line []byte, file *os.File) {
+	t.Helper()
+	if err := p.conn.SetDeadline(time.Now().Add(patience)); err != nil {
+		t.Fatal(err)
+	}
+	var err error
+	if file != nil {
+		_, _, err = p.conn.WriteMsgUnix(line, unix.UnixRights(int(file.Fd())), nil)
+	} else {
+		_, err = p.conn.Write(line)
+	}
+	if err != nil && (!errors.Is(err, unix.EPIPE) && !errors.Is(err, unix.ECONNRESET) || len(line) < maxLine) {
+		t.Fatalf("send: %v", err)
+	}
+}
+
+var errTooLong = errors.New("a line of more than 256 KiB")
+
+func (p *peer) line() ([]byte, error) {
+	line, err := p.in.ReadSlice('\n')
+	if len(line) > maxLine {
+		return nil, errTooLong
+	}
+	return line, err
+}
+
+func (p *peer) answer(t *testing.T) map[string]any {
+	t.Helper()
+	line, err := p.line()
+	if err != nil {
+		t.Fatalf("no answer: %v (%q)", err, line)
+	}
+	if !utf8.Valid(line) {
+		t.Fatalf("not UTF-8: %q", line)
+	}
+	in := json.NewDecoder(bytes.NewReader(line))
+	in.UseNumber()
+	var answer map[string]any
+	if err := in.Decode(&answer); err != nil || answer == nil {
+		t.Fatalf("no JSON object: %v in %q", err, line)
+	}
+	if in.More() {
+		t.Fatalf("more than one value in a line: %q", line)
+	}
+	return answer
+}
+
+// scratch is an empty file to send along.
+func scratch(t *testing.T) *os.File {
+	t.Helper()
+	file, err := os.CreateTemp(t.TempDir(), "snapshot")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = file.Close() })
+	return file
+}
+
+// filled checks that a file holds what the answer says.
+func filled(t *testing.T, answer map[string]any, file *os.File) {
+	t.Helper()
+	info, err := file.Stat()
+	if err != nil {
+		t.Fatal(err)
+	}
+	told := answer["bytes"]
+	if told == nil {
+		told = json.Number("0")
+	}
+	if fmt.Sprint(info.Size()) != fmt.Sprint(told) {
+		t.Errorf("the file holds %d bytes, the answer says %v", info.Size(), told)
+	}
+	if err := file.Close(); err != nil {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,76 @@
+package probe_test
+
+import (
+	"context"
+	"io"
+	"os"
+	"testing"
+
+	"vramscope/internal/quantity"
+	"vramscope/probe"
+	"vramscope/probe/conformance"
+)
+
+const vectors = "testdata/conformance"
+
+// speaker is a handler with or without anything to flush.
+type speaker struct{ able bool }
+
+func (s speaker) Hello() probe.Hello {
+	if !s.able {
+		return probe.Hello{}
+	}
+	return probe.Hello{Runtimes: []probe.Runtime{{Name: "Test"}}, Capabilities: []string{"flush", "snapshot"}}
+}
+
+func (s speaker) Stats(context.Context) (probe.Report, error) {
+	reserved, allocated := 3*quantity.GiB, 2*quantity.GiB
+	return probe.Report{Devices: []probe.Device{{UUID: "GPU-1", Allocators: []probe.Allocator{
+		{Kind: "raw", ReservedBytes: &reserved, AllocatedBytes: &allocated},
+	}}}}, nil
+}
+
+func (s speaker) Flush(context.Context, probe.FlushRequest) (probe.FlushResult, error) {
+	if !s.able {
+		return probe.FlushResult{}, &probe.Error{Code: probe.Unsupported, Message: "all of it is live"}
+	}
+	return probe.FlushResult{Devices: []probe.Flushed{{UUID: "GPU-1", BeforeBytes: 3, AfterBytes: 2}}}, nil
+}
+
+func (s speaker) Snapshot(_ context.Context, w io.Writer) (string, error) {
+	if !s.able {
+		return "", &probe.Error{Code: probe.Unsupported, Message: "there are no segments"}
+	}
+	_, err := io.WriteString(w, "segments")
+	return "test/1", err
+}
+
+func TestTheGoServerConforms(t *testing.T) {
+	for name, able := range map[string]bool{"with a flush": true, "without": false} {
+		t.Run(name, func(t *testing.T) {
+			server, err := probe.Listen(probe.ServerOptions{Directories: []string{t.TempDir() + "/vramscope"}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			ctx, cancel := context.WithCancel(context.Background())
+			ended := make(chan error, 1)
+			go func() { ended <- server.Serve(ctx, speaker{able}) }()
+			conformance.Run(t, vectors, server.Path())
+			cancel()
+			if err := <-ended; err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// Another server is tried by its address:
+//
+//	VRAMSCOPE_CONFORMANCE=/tmp/vramscope-1000/4711-190284.sock go test -run Address ./probe
+func TestTheServerAtAnAddressConforms(t *testing.T) {
+	socket := os.Getenv("VRAMSCOPE_CONFORMANCE")
+	if socket == "" {
+		t.Skip("VRAMSCOPE_CONFORMANCE names no socket")
+	}
+	conformance.Run(t, vectors, socket)
+}

@@ -1,0 +1,53 @@
+package cuda
+
+import (
+	"vramscope/internal/quantity"
+	"vramscope/probe"
+)
+
+// books are what is known of a pool.
+type books struct {
+	reserved, used quantity.Bytes
+	// residue is what the last full release had to leave idle: it lay between
+	// live blocks. Unknown before the first.
+	residue quantity.Optional[quantity.Bytes]
+}
+
+func (b books) idle() quantity.Bytes { return max(b.reserved-b.used, 0) }
+
+// fragmented is how much of the residue is idle still. What has been taken
+// and freed again since lies where it lay.
+func (b books) fragmented() quantity.Optional[quantity.Bytes] {
+	residue, known := b.residue.Value()
+	if !known {
+		return b.residue
+	}
+	return quantity.From(min(residue, b.idle()), quantity.Computed)
+}
+
+// cached is what a flush may give back: exactly that once fragmented is known,
+// at most that before.
+func (b books) cached() quantity.Bytes { return b.idle() - b.fragmented().Or(0) }
+
+// report puts the books into the protocol's words.
+func (b books) report(handle uint64) probe.Allocator {
+	a := probe.Allocator{
+		Kind: "cuda_pool", Handle: handle, Basis: probe.PostFlush,
+		ReservedBytes: &b.reserved, AllocatedBytes: new(b.reserved - b.idle()),
+		CachedBytes: new(b.cached()), ReturnableBytes: new(b.cached()),
+	}
+	if fragmented, known := b.fragmented().Value(); known {
+		a.FragmentedBytes = &fragmented
+	}
+	return a
+}
+
+// reportRaw is the report of allocations outside of pools: all of it is live.
+func reportRaw(bytes quantity.Bytes, allocations int) probe.Allocator {
+	return probe.Allocator{
+		Kind:          "raw",
+		ReservedBytes: &bytes, AllocatedBytes: &bytes,
+		CachedBytes: new(quantity.Bytes), FragmentedBytes: new(quantity.Bytes), ReturnableBytes: new(quantity.Bytes),
+		Segments: new(int64(allocations)),
+	}
+}

@@ -1,0 +1,105 @@
+//go:build linux && cgo
+
+package cuda
+
+import (
+	"context"
+	"errors"
+	"io"
+	"time"
+
+	"vramscope/internal/quantity"
+	"vramscope/probe"
+)
+
+// patience is how long the thread is waited for: with what else there is to
+// do, less than a monitor waits for statistics.
+const patience = 150 * time.Millisecond
+
+var _ probe.Handler = (*Process)(nil)
+
+// Hello implements probe.Handler.
+func (p *Process) Hello() probe.Hello {
+	return probe.Hello{
+		Runtimes:     []probe.Runtime{{Name: "CUDA", Version: p.version}},
+		Capabilities: []string{"flush"},
+	}
+}
+
+// Stats implements probe.Handler.
+func (p *Process) Stats(ctx context.Context) (probe.Report, error) {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	report, err := on(ctx, p.thread, "read the books", func() (probe.Report, error) {
+		allocators, err := p.holding.report()
+		return probe.Report{
+			TimeNS:  p.clock().UnixNano(),
+			Devices: []probe.Device{{UUID: p.device.UUID, TotalBytes: new(p.device.Total), Allocators: allocators}},
+		}, err
+	})
+	return report, refusal(err)
+}
+
+// Snapshot implements probe.Handler. The driver tells nobody where a pool's
+// blocks lie.
+func (p *Process) Snapshot(context.Context, io.Writer) (string, error) {
+	return "", &probe.Error{Code: probe.Unsupported, Message: "a CUDA pool does not tell where its blocks lie"}
+}
+
+// refusal words what a monitor need not take for a failure of the probe.
+func refusal(err error) error {
+	if errors.Is(err, ErrBusy) {
+		return &probe.Error{Code: probe.Busy, Message: "a call in the driver has not come back"}
+	}
+	return err
+}
+
+// report runs on the thread.
+func (h *holding) report() ([]probe.Allocator, error) {
+	var allocators []probe.Allocator
+	for i, p := range h.pools {
+		b, err := p.books()
+		if err != nil {
+			return nil, err
+		}
+		if i > 0 && b.reserved == 0 {
+			continue // nobody in this process uses the default pool
+		}
+		a := b.report(p.identity())
+		if i == 0 {
+			a.OutOfMemoryCount = new(h.figures.OutOfMemory)
+		}
+		allocators = append(allocators, a)
+	}
+	if b, err := h.graphBooks(); err != nil {
+		return nil, err
+	} else if b.reserved > 0 {
+		graphs := b.report(0)
+		graphs.Kind = "cuda_graph"
+		allocators = append(allocators, graphs)
+	}
+	return append(allocators, reportRaw(h.rawBytes, len(h.raw))), nil
+}
+
+// graphBooks are those of CUDA graphs' memory.
+func (h *holding) graphBooks() (books, error) {
+	reserved, used, err := h.device.graphMemory()
+	return books{reserved: reserved, used: used}, err
+}
+
+// reserved is what all the allocators hold, on the thread.
+func (h *holding) reserved() (quantity.Bytes, error) {
+	graphs, err := h.graphBooks()
+	if err != nil {
+		return 0, err
+	}
+	total := h.rawBytes + graphs.reserved
+	for _, p := range h.pools {
+		b, err := p.books()
+		if err != nil {
+			return 0, err
+		}
+		total += b.reserved
+	}
+	return total, nil
+}

@@ -1,0 +1,120 @@
+package cuda
+
+import (
+	"fmt"
+	"strings"
+	"time"
+)
+
+// Pattern is how a probe process's memory moves. A pattern is a pure function
+// of block, time and seed, so that the same seed makes the same story however
+// fast the driver is, and a step that comes late only has more to do.
+//
+//	steady     ▁█████████████   full at once, nine tenths of it live; which ones, wanders
+//	sawtooth   ▁█▃▄▅▆█▃▄▅▆█▃▄   up, and back to a third: what falls stays cached
+//	leak       ▁▁▂▂▃▃▄▄▅▅▆▆▇█   up without end, until the size is reached
+//	staircase  ▁▁▁▃▃▃▅▅▅▆▆▆██   the same in eight steps
+//	fragment   ▁█▅▅▅▅▅█▅▅▅▅▅█   full, then every other block freed: idle, and stuck
+type Pattern string
+
+// The patterns.
+const (
+	Steady    Pattern = "steady"
+	Sawtooth  Pattern = "sawtooth"
+	Leak      Pattern = "leak"
+	Staircase Pattern = "staircase"
+	Fragment  Pattern = "fragment"
+)
+
+// Patterns lists them all.
+func Patterns() []Pattern { return []Pattern{Steady, Sawtooth, Leak, Staircase, Fragment} }
+
+// ParsePattern reads a pattern's name.
+func ParsePattern(name string) (Pattern, error) {
+	var names []string
+	for _, p := range Patterns() {
+		if string(p) == name {
+			return p, nil
+		}
+		names = append(names, string(p))
+	}
+	return "", fmt.Errorf("there is no pattern %q: %s", name, strings.Join(names, ", "))
+}
+
+// The times of the patterns that repeat.
+const (
+	fillTime   = 2 * time.Second  // until the pattern is full for the first time
+	toothTime  = 12 * time.Second // of a sawtooth
+	turnTime   = 20 * time.Second // until the other half is freed in fragment
+	wanderTime = 5 * time.Second  // until the free tenth of steady moves on
+)
+
+const stairs = 8
+
+// story is a pattern with all that it depends on.
+type story struct {
+	pattern Pattern
+	seed    uint64
+	blocks  int           // how many there are to be live or not, in the order of their places
+	length  time.Duration // until leak and staircase are full
+}
+
+// permanent is the share of the pool that is live all the time, in
+// thousandths: weights, say.
+func (p Pattern) permanent() int {
+	switch p {
+	case Steady:
+		return 500
+	case Sawtooth:
+		return 350
+	}
+	return 100
+}
+
+// live says whether a block is to be live at a time after the start.
+func (s *story) live(block int, at time.Duration) bool {
+	switch s.pattern {
+	case Leak:
+		return s.below(block, at, s.length)
+	case Staircase:
+		step := s.length / stairs
+		// The first step is taken at once, the last one stair before the end.
+		return s.below(block, at/step*step+step, s.length)
+	}
+	if at < fillTime {
+		return s.below(block, at, fillTime)
+	}
+	at -= fillTime
+	switch s.pattern {
+	case Sawtooth:
+		tooth := uint64(at / toothTime)
+		if s.below(block, at%toothTime, toothTime) {
+			return true
+		}
+		// A program never frees quite in order: every 32nd block outlives its
+		// tooth, between others that do not.
+		return s.hash(uint64(block), tooth)%32 == 0
+	case Fragment:
+		if at%turnTime >= turnTime-fillTime {
+			return true // full again for a moment, before the other half goes
+		}
+		return uint64(block)%2 != (s.seed+uint64(at/turnTime))%2
+	default: // steady
+		tenth := (s.seed + uint64(at/wanderTime)) % 10
+		return uint64(block)*10/uint64(s.blocks) != tenth
+	}
+}
+
+// below reports whether a block is among the first at/whole of them all.
+func (s *story) below(block int, at, whole time.Duration) bool {
+	return at >= whole || float64(block) < float64(s.blocks)*float64(at)/float64(whole)
+}
+
+// hash is splitmix64 over the seed and two numbers.
+// Source: https://prng.di.unimi.it/splitmix64.c
+func (s *story) hash(a, b uint64) uint64 {
+	z := s.seed + a*0x9e3779b97f4a7c15 + b*0xd1b54a32d192ed03
+	z = (z ^ z>>30) * 0xbf58476d1ce4e5b9
+	z = (z ^ z>>27) * 0x94d049bb133111eb
+	return z ^ z>>31
+}

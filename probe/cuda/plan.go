@@ -1,0 +1,83 @@
+package cuda
+
+import (
+	"fmt"
+
+	"vramscope/internal/quantity"
+)
+
+// chunk is what a memory pool takes from the driver at a time, and rawUnit
+// what the driver maps at least for an allocation outside of pools.
+const (
+	chunk   = 32 * quantity.MiB
+	rawUnit = 2 * quantity.MiB
+)
+
+// SmallestSize is the least that a pattern can be shown in.
+const SmallestSize = 128 * quantity.MiB
+
+// leave is what a probe process never takes: somebody else's next allocation.
+const leave = 512 * quantity.MiB
+
+// plan is how a size is divided.
+//
+//	size ≥ ┬ raw        a few allocations outside of the pool
+//	       └ pool ┬ permanent  a few large blocks, whole chunks each
+//	              └ blocks     many small ones, whose size divides a chunk
+//
+// Every chunk is thus either one large block's or cut into places of the small
+// blocks' size, and what is idle in the pool is always so many places: a block
+// fits without growth if and only if one block's size is idle.
+type plan struct {
+	raw       []quantity.Bytes // sizes of the allocations
+	permanent []quantity.Bytes // sizes of the large blocks
+	block     quantity.Bytes   // size of a small one
+	blocks    int
+	pool      quantity.Bytes // the most that the pool may reserve
+}
+
+// newPlan divides a size.
+func newPlan(pattern Pattern, size quantity.Bytes, seed uint64) (plan, error) {
+	if size < SmallestSize {
+		return plan{}, fmt.Errorf("%s is too small for a pattern: %s at least", size, SmallestSize)
+	}
+	var p plan
+	p.pool = down(size-size/8, chunk)
+	p.raw = divide(size-p.pool, rawUnit, 6)
+	permanent := down(p.pool/1000*quantity.Bytes(pattern.permanent()), chunk)
+	p.permanent = divide(permanent, chunk, 16)
+	moving := p.pool - permanent
+	// Tens to hundreds of them, at least two in a chunk, and the seed's say.
+	p.block = chunk / 2
+	if size < 32*quantity.GiB {
+		p.block = chunk / 4
+	}
+	for moving/p.block < 64 {
+		p.block /= 2
+	}
+	if seed%2 == 1 {
+		p.block /= 2
+	}
+	p.blocks = int(moving / p.block)
+	return p, nil
+}
+
+// divide cuts a size into at most so many parts, each a multiple of unit; the
+// first takes what does not divide.
+func divide(size, unit quantity.Bytes, parts int) []quantity.Bytes {
+	units := int(size / unit)
+	parts = min(parts, units)
+	var sizes []quantity.Bytes
+	for i := range parts {
+		n := units / parts
+		if i == 0 {
+			n += units % parts
+		}
+		sizes = append(sizes, quantity.Bytes(n)*unit)
+	}
+	return sizes
+}
+
+func down(size, unit quantity.Bytes) quantity.Bytes { return size / unit * unit }
+
+func up(size, unit quantity.Bytes) quantity.Bytes { return down(size+unit-1, unit) }

@@ -1,0 +1,46 @@
+//go:build !linux || !cgo
+
+package cuda
+
+import (
+	"context"
+	"fmt"
+	"io"
+
+	"vramscope/probe"
+)
+
+// Process is a probe process in a build that cannot load a driver: there is
+// never one.
+type Process struct{}
+
+// Start fails with ErrNoCgo.
+func Start(context.Context, Options) (*Process, error) {
+	return nil, fmt.Errorf("cuda: start: %w", ErrNoCgo)
+}
+
+// Device is none.
+func (p *Process) Device() Device { return Device{} }
+
+// Run fails with ErrNoCgo.
+func (p *Process) Run(context.Context) error { return ErrNoCgo }
+
+// Figures are none.
+func (p *Process) Figures() Figures { return Figures{} }
+
+// Close has nothing to give back.
+func (p *Process) Close(context.Context) error { return nil }
+
+// Hello implements probe.Handler.
+func (p *Process) Hello() probe.Hello { return probe.Hello{} }
+
+// Stats implements probe.Handler.
+func (p *Process) Stats(context.Context) (probe.Report, error) { return probe.Report{}, ErrNoCgo }
+
+// Flush implements probe.Handler.
+func (p *Process) Flush(context.Context, probe.FlushRequest) (probe.FlushResult, error) {
+	return probe.FlushResult{}, ErrNoCgo
+}
+
+// Snapshot implements probe.Handler.
+func (p *Process) Snapshot(context.Context, io.Writer) (string, error) { return "", ErrNoCgo }

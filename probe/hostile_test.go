@@ -1,0 +1,223 @@
+package probe
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// impostor listens where this test process's own probe would, and lets
+// behave have each connection.
+func impostor(t testing.TB, path string, behave func(net.Conn)) {
+	t.Helper()
+	dir, err := makeDirectory(path, uint32(os.Geteuid()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer dir.close()
+	begin, err := startTime("/proc/self")
+	if err != nil {
+		t.Fatal(err)
+	}
+	listener, err := dir.listen(socketName(os.Getpid(), begin))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var running sync.WaitGroup
+	var mu sync.Mutex
+	var open []net.Conn
+	running.Go(func() {
+		for {
+			conn, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			mu.Lock()
+			open = append(open, conn)
+			mu.Unlock()
+			running.Go(func() {
+				behave(conn)
+				_ = conn.Close()
+			})
+		}
+	})
+	t.Cleanup(func() {
+		_ = listener.Close()
+		mu.Lock()
+		for _, conn := range open {
+			_ = conn.Close()
+		}
+		mu.Unlock()
+		running.Wait()
+	})
+}
+
+// liar answers hello truthfully and everything else with what lie makes of
+// the request's id.
+func liar(lie func(id uint64) string) func(net.Conn) {
+	return func(conn net.Conn) {
+		begin, err := startTime("/proc/self")
+		if err != nil {
+			return
+		}
+		requests := bufio.NewScanner(conn)
+		for requests.Scan() {
+			var r request
+			if json.Unmarshal(requests.Bytes(), &r) != nil {
+				return
+			}
+			answer := fmt.Sprintf(`{"id":%d,"ok":true,"proto":"vramscope/1","pid":%d,"starttime":%d}`, *r.ID, os.Getpid(), begin)
+			if r.Cmd != cmdHello {
+				answer = lie(*r.ID)
+			}
+			if _, err := fmt.Fprintln(conn, answer); err != nil {
+				return
+			}
+		}
+	}
+}
+
+// books is a lie about one allocator.
+func books(allocator string) func(net.Conn) {
+	return device(`"uuid":"` + testUUID + `","allocators":[{` + allocator + `}]`)
+}
+
+func device(fields string) func(net.Conn) { return devices("{" + fields + "}") }
+
+func devices(list string) func(net.Conn) {
+	return liar(func(id uint64) string {
+		return fmt.Sprintf(`{"id":%d,"ok":true,"time_ns":1,"devices":[%s]}`, id, list)
+	})
+}
+
+func TestAProbeThatLiesIsNotBelieved(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		behave func(net.Conn)
+		reason string
+	}{
+		{"negative bytes", books(`"kind":"raw","reserved_bytes":-1`), "reserved_bytes is -1"},
+		{"the driver's not available", books(`"kind":"raw","reserved_bytes":18446744073709551615`), "cannot unmarshal"},
+		{"more than any GPU has", books(`"kind":"raw","reserved_bytes":1125899906842625`), "reserved_bytes is 1125899906842625"},
+		{"a part larger than the whole", books(`"kind":"raw","reserved_bytes":5,"allocated_bytes":6`), "allocated_bytes is 6"},
+		{"parts that do not add up", books(`"kind":"raw","reserved_bytes":9,"allocated_bytes":5,"cached_bytes":3,"fragmented_bytes":0`), "make 8"},
+		{"a negative count", books(`"kind":"raw","out_of_memory_count":-3`), "out_of_memory_count is -3"},
+		{"no kind", books(`"reserved_bytes":5`), "kind"},
+		{"a negative total", device(`"uuid":"` + testUUID + `","total_bytes":-5`), "total_bytes is -5"},
+		{"no UUID", device(`"uuid":"0","allocators":[]`), "no UUID"},
+		{"an escape sequence as UUID", device(`"uuid":"GPU-\u001b[2J"`), "no UUID"},
+		{"a device twice", devices(`{"uuid":"GPU-1"},{"uuid":"GPU-1"}`), "twice"},
+		{"a pool twice", device(`"uuid":"GPU-1","allocators":[{"kind":"a","handle":3},{"kind":"b","handle":3}]`), "one pool"},
+		{"many devices", devices(`{"uuid":"GPU-1"}` + strings.Repeat(`,{"uuid":"GPU-1"}`, maxDevices)), "65 devices"},
+		{"many allocators", device(`"uuid":"GPU-1","allocators":[{}` + strings.Repeat(`,{}`, maxAllocators) + `]`), "65 allocators"},
+		{"a crowd", devices(`[]` + strings.Repeat(`,[]`, 50000)), "members"},
+		{"no time", liar(func(id uint64) string { return fmt.Sprintf(`{"id":%d,"ok":true,"devices":[]}`, id) }), "time_ns"},
+		{"another's id", liar(func(id uint64) string { return fmt.Sprintf(`{"id":%d,"ok":true,"time_ns":1,"devices":[]}`, id+1) }), "another request"},
+		{"no id", liar(func(uint64) string { return `{"ok":true,"time_ns":1,"devices":[]}` }), "another request"},
+		{"a failure without a reason", liar(func(id uint64) string { return fmt.Sprintf(`{"id":%d,"ok":false}`, id) }), "without an error"},
+		{"no JSON", liar(func(uint64) string { return "HTTP/1.1 400 Bad Request" }), "not a JSON object"},
+		{"not UTF-8", liar(func(id uint64) string { return fmt.Sprintf(`{"id":%d,"x":"%s"}`, id, "\xff") }), "UTF-8"},
+		{"an answer that nobody asked for", func(conn net.Conn) {
+			_, _ = fmt.Fprintln(conn, `{"id":7,"ok":true}`)
+			_, _ = conn.Read(make([]byte, 1))
+		}, "another request"},
+		{"another version", func(conn net.Conn) {
+			_, _ = bufio.NewReader(conn).ReadString('\n')
+			_, _ = fmt.Fprintln(conn, `{"id":1,"ok":true,"proto":"vramscope/2"}`)
+		}, `it speaks "vramscope/2"`},
+		{"another pid", func(conn net.Conn) {
+			_, _ = bufio.NewReader(conn).ReadString('\n')
+			_, _ = fmt.Fprintln(conn, `{"id":1,"ok":true,"proto":"vramscope/1","pid":1,"starttime":1}`)
+		}, "it says that it is PID 1"},
+		{"hanging up", func(net.Conn) {}, ""},
+		{"a long line", func(conn net.Conn) {
+			_, _ = fmt.Fprintln(conn, strings.Repeat("x", MaxLine))
+			_, _ = conn.Read(make([]byte, 1))
+		}, "256 KiB"},
+		{"silence", func(conn net.Conn) { _, _ = conn.Read(make([]byte, 1024)); time.Sleep(time.Second) }, "no answer in time"},
+		{"drop by drop", func(conn net.Conn) {
+			for {
+				if _, err := conn.Write([]byte("{")); err != nil {
+					return
+				}
+				time.Sleep(10 * time.Millisecond)
+			}
+		}, "no answer in time"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			dir := filepath.Join(t.TempDir(), "vramscope")
+			impostor(t, dir, c.behave)
+			m := watch(t, dir)
+			m.Settle(soon(t))
+			a := answerOf(m, os.Getpid())
+			if a == nil || a.Err == nil || !strings.Contains(a.Err.Error(), c.reason) {
+				t.Fatalf("the answer is %+v", a)
+			}
+			if len(a.Report.Devices) != 0 || !a.At.IsZero() {
+				t.Errorf("figures were taken from it: %+v", a.Report)
+			}
+		})
+	}
+}
+
+func TestAFloodDelaysNobodyAndCostsNoMemory(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "vramscope")
+	c := spawn(t, "serve", dir)
+	block := []byte(strings.Repeat(`{"id":9,"ok":true,"time_ns":1,"devices":[]}`+"\n", 1000))
+	impostor(t, dir, func(conn net.Conn) {
+		for {
+			if _, err := conn.Write(block); err != nil {
+				return
+			}
+		}
+	})
+	m := watch(t, dir)
+	eventually(t, "the honest one is heard", func() bool { return heard(m, c.pid()) })
+	eventually(t, "the flood is told", func() bool {
+		a := answerOf(m, os.Getpid())
+		return a != nil && errors.Is(a.Err, ErrBroken)
+	})
+	runtime.GC()
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	from := answerOf(m, c.pid()).At
+	eventually(t, "the honest one is read on", func() bool { return answerOf(m, c.pid()).At.After(from.Add(500 * time.Millisecond)) })
+	if a := answerOf(m, c.pid()); a.Err != nil {
+		t.Errorf("the honest one: %v", a.Err)
+	}
+	runtime.GC()
+	runtime.ReadMemStats(&after)
+	if grown := int64(after.HeapAlloc) - int64(before.HeapAlloc); grown > 2<<20 {
+		t.Errorf("half a second of flood took %d bytes", grown)
+	}
+}
+
+func TestAnEndlessLineIsBounded(t *testing.T) {
+	var read int
+	in := lines{source: readerFunc(func(p []byte) (int, error) {
+		read += len(p)
+		for i := range p {
+			p[i] = 'x'
+		}
+		return len(p), nil
+	})}
+	if _, err := in.next(); !errors.Is(err, errLongLine) {
+		t.Fatal(err)
+	}
+	if read > MaxLine || len(in.buffer) > MaxLine {
+		t.Errorf("%d bytes were read into %d", read, len(in.buffer))
+	}
+}
+
+type readerFunc func([]byte) (int, error)
+
+func (f readerFunc) Read(p []byte) (int, error) { return f(p) }
