@@ -1,6 +1,7 @@
 package sampler
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"sync"
@@ -28,6 +29,7 @@ type box struct {
 	opens     int
 	closes    int
 	open      bool
+	version   string // of the driver; "" is 550.163.01
 	now       time.Time
 }
 
@@ -78,7 +80,7 @@ func (b *box) Open() (nvml.Driver, []nvml.Device, error) {
 		return nvml.Driver{}, nil, b.openErr
 	}
 	b.open = true
-	return nvml.Driver{Version: "550.163.01", CUDAVersion: "12.4"}, append([]nvml.Device(nil), b.devices...), nil
+	return nvml.Driver{Version: cmp.Or(b.version, "550.163.01"), CUDAVersion: "12.4"}, append([]nvml.Device(nil), b.devices...), nil
 }
 
 func (b *box) Read(d nvml.Device) (nvml.Reading, error) {

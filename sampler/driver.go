@@ -27,6 +27,7 @@ type driver struct {
 	results  chan gpuResult
 	opened   chan openResult // not nil while an Open is under way
 	isOpen   bool
+	asked    bool // Open has been called
 	everOK   bool
 	restart  bool // a lost GPU asks for a fresh start of the library
 	patience backoff
@@ -136,8 +137,9 @@ func driverIsGone(err error) bool {
 // ensureOpen opens the driver when it is due. Only the very first time does it
 // wait for the answer; afterwards the screen goes on meanwhile.
 func (d *driver) ensureOpen(now time.Time) {
-	first := d.state.State == snapshot.DriverStarting && d.opened == nil
+	first := !d.asked
 	if !d.isOpen && d.opened == nil && !now.Before(d.state.RetryAt) {
+		d.asked = true
 		d.opened = make(chan openResult, 1)
 		go func(out chan<- openResult, reader DeviceReader) {
 			var r openResult

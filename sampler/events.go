@@ -63,6 +63,9 @@ func endedEvent(now time.Time, g *snapshot.Gone, left bool) snapshot.Event {
 func (s *Sampler) noteChanges(now time.Time, snap *snapshot.Snapshot) {
 	before := s.latest.Load()
 	if before == nil {
+		before = s.before
+	}
+	if before == nil {
 		return
 	}
 	s.noteDriver(now, before, snap)
@@ -79,6 +82,11 @@ func (s *Sampler) noteChanges(now time.Time, snap *snapshot.Snapshot) {
 func (s *Sampler) noteDriver(now time.Time, before, after *snapshot.Snapshot) {
 	was, is := &before.Driver, &after.Driver
 	switch {
+	case s.restarted && is.State == snapshot.DriverOK:
+		s.restarted = false
+		s.history.log.Append(snapshot.Event{
+			Time: now, Kind: snapshot.EventDriverBack, Message: upgraded(was.Version, is.Version),
+		})
 	case was.State == snapshot.DriverOK && is.State != snapshot.DriverOK:
 		s.history.log.Append(snapshot.Event{
 			Time: now, Kind: snapshot.EventDriverGone, Severity: snapshot.Notice,

@@ -1,6 +1,7 @@
 package sampler
 
 import (
+	"io"
 	"time"
 
 	"vramscope/sampler/alert"
@@ -20,6 +21,9 @@ type Options struct {
 	// persistence mode it needs seconds to wake. 0 is the Deadline.
 	OpenDeadline time.Duration
 	Clock        func() time.Time // nil: time.Now
+	// Restore is what another process's Save has written, to go on from; New
+	// reads it. Nil: there was none.
+	Restore io.Reader
 
 	// Only lists the GPUs to look at, by index or UUID prefix; nil is all.
 	Only       []string

@@ -28,7 +28,9 @@ type Sampler struct {
 	raised    map[alertKey]snapshot.Alert
 	probeSeen bool
 	sequence  uint64
-	first     bool // no tick has been made yet
+	first     bool               // no tick has been made yet
+	before    *snapshot.Snapshot // the last one of the process that this one goes on from; nil after the first tick
+	restarted bool               // this process goes on from another, and has not seen the driver yet
 
 	history *History
 	latest  atomic.Pointer[snapshot.Snapshot]
@@ -56,6 +58,9 @@ func New(options Options) *Sampler {
 		control: make(chan func()),
 	}
 	s.interval.Store(int64(options.Interval))
+	if options.Restore != nil {
+		s.restore(options.Restore)
+	}
 	return s
 }
 
@@ -184,7 +189,7 @@ func (s *Sampler) Tick(now time.Time) *snapshot.Snapshot {
 
 	s.history.record(now, snap)
 	s.sequence++
-	s.first = false
+	s.first, s.before = false, nil
 	s.latest.Store(snap)
 	select {
 	case s.updates <- struct{}{}:

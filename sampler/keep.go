@@ -1,0 +1,141 @@
+package sampler
+
+import (
+	"errors"
+	"fmt"
+	"io"
+
+	"vramscope/nvml"
+	"vramscope/sampler/snapshot"
+	"vramscope/sampler/store"
+)
+
+// What a Sampler remembers can outlive its process: a driver library stays
+// loaded for good, so that after an upgrade of the driver only a new process
+// can read it, and that one goes on where the old one ended.
+//
+//	old: Run ends → Save ─→ store section, roster section ─→ Options.Restore → New, Tick :new
+//
+// Not kept is what is learnt anew soon: what forecasters have seen, how near an
+// alert is to being raised, and each GPU's manner of answering. Nearly always
+// the processes have ended by then, as a driver in use cannot be unloaded. An
+// alert that stood is over at the first tick, unless its rule raises it again.
+
+// Save writes down all that the sampler remembers. It is for the goroutine
+// that ticks, or for after Run has returned.
+func (s *Sampler) Save(w io.Writer) error {
+	roster, series := s.roster()
+	if err := s.history.store.Save(w, series); err != nil {
+		return fmt.Errorf("sampler: save: %w", err)
+	}
+	if err := roster.save(w); err != nil {
+		return fmt.Errorf("sampler: save: %w", err)
+	}
+	return nil
+}
+
+// restore takes over what another process's Save has written. Where that
+// cannot be read the sampler starts with nothing, and the event log says so:
+// a lost past is no reason to show no present.
+func (s *Sampler) restore(in io.Reader) {
+	if err := s.takeOver(in); err != nil {
+		s.history.log.Append(snapshot.Event{
+			Time: s.options.Clock(), Kind: snapshot.EventDriverBack, Severity: snapshot.Notice,
+			Message: "restarted to read the driver; the history before is lost: " + lossWord(err),
+		})
+	}
+}
+
+// lossWord is why what was kept cannot be used, without the path to it.
+func lossWord(err error) string {
+	for _, known := range []error{store.ErrVersion, store.ErrDamaged} {
+		if errors.Is(err, known) {
+			return known.Error()
+		}
+	}
+	return err.Error()
+}
+
+func (s *Sampler) takeOver(in io.Reader) error {
+	kept, series, err := store.Load(in, store.Options{})
+	if err != nil {
+		return err
+	}
+	r, err := loadRoster(in)
+	if err != nil {
+		return err
+	}
+	history, err := r.history(kept, series)
+	if err != nil {
+		return err
+	}
+	s.history = history
+	latest := r.Latest
+	if latest == nil {
+		return nil
+	}
+	s.before, s.restarted = latest, true
+	s.sequence = latest.Sequence + 1
+	s.first = false
+	s.gone = latest.Gone
+	s.probeSeen = latest.ProbeSeen
+	if latest.Interval > 0 {
+		s.interval.Store(int64(min(max(latest.Interval, MinInterval), MaxInterval)))
+	}
+	for i := range latest.Rows {
+		p := &latest.Rows[i]
+		kept := &row{latest: *p}
+		kept.peak, kept.peakKnown = p.Peak.Value()
+		kept.oom, kept.oomKnown = r.OutOfMemory[p.ID]
+		s.rows[p.ID] = kept
+	}
+	for _, a := range latest.Alerts {
+		s.raised[keyOf(&a)] = a
+	}
+	s.driver.restore(latest)
+	return nil
+}
+
+// restore gives every GPU that was there its place back, before the driver
+// has been asked for any.
+func (d *driver) restore(latest *snapshot.Snapshot) {
+	was := &latest.Driver
+	d.everOK = was.Version != ""
+	if !d.everOK {
+		return
+	}
+	d.state.Version, d.state.CUDAVersion = was.Version, was.CUDAVersion
+	d.state.State, d.state.Since, d.state.Message = snapshot.DriverGone, was.Since, was.Message
+	if was.State == snapshot.DriverOK {
+		d.state.Since = latest.Time
+	}
+	for i := range latest.GPUs {
+		if g := &latest.GPUs[i]; g.Name != "" { // one that only probes tell of is theirs to tell
+			d.gpus = append(d.gpus, restoredGPU(g))
+		}
+	}
+}
+
+// restoredGPU is a GPU that nobody has asked yet.
+func restoredGPU(g *snapshot.GPU) *gpu {
+	return &gpu{
+		device: nvml.Device{
+			Index: g.Index, UUID: g.UUID, Name: g.Name, PCIBusID: g.PCIBusID,
+			TemperatureSlowdown: g.TemperatureSlowdown, PowerLimit: g.PowerLimit,
+		},
+		last: &nvml.Reading{
+			Memory:     nvml.Memory{Total: g.Memory.Total, Reserved: g.Memory.Reserved, Used: g.LastUsed},
+			MIGEnabled: g.MIG,
+		},
+		state: g.State, since: g.Since, message: g.Message,
+		idleSince: g.IdleSince, xids: g.XIDs,
+	}
+}
+
+// upgraded is the word of a driver that is there after a restart for its sake.
+func upgraded(from, to string) string {
+	if from == "" || from == to {
+		return "the driver is back: " + to + "; restarted to read it"
+	}
+	return fmt.Sprintf("the driver was upgraded: %s → %s; restarted to read it", from, to)
+}

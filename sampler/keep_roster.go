@@ -1,0 +1,191 @@
+package sampler
+
+import (
+	"bytes"
+	"encoding/gob"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"vramscope/sampler/snapshot"
+	"vramscope/sampler/store"
+)
+
+// roster is all that Save keeps besides the samples. Series are numbers: the
+// place of a series in what the store has saved, and 1; 0 is none.
+type roster struct {
+	Latest      *snapshot.Snapshot // nil before the first tick
+	OutOfMemory map[snapshot.RowID]int64
+	Events      []snapshot.Event // newest first
+	GPUs        []keptGPU
+	Rows        []keptRow // those that have ended in order of their end, then the living
+	Alerts      []keptAlert
+}
+
+type keptSeries []uint32
+
+type keptGPU struct {
+	GPU       snapshot.GPU
+	States    []keptState
+	Series    keptSeries
+	Instances []keptInstance
+}
+
+type keptState struct {
+	From    time.Time
+	State   snapshot.GPUState
+	Message string
+}
+
+type keptInstance struct {
+	Instance snapshot.Instance
+	Series   keptSeries
+}
+
+type keptRow struct {
+	Process      snapshot.Process
+	First, Ended time.Time // zero: it lives
+	Tick         uint64
+	Series       keptSeries
+}
+
+type keptAlert struct {
+	Alert         snapshot.Alert
+	From, Cleared time.Time
+}
+
+// The roster's section. Fields may come and go without a new version, as gob
+// matches them by name; the version is for changes of what a field means.
+const (
+	rosterKind    = "rost"
+	rosterVersion = 1
+)
+
+func (r *roster) save(w io.Writer) error {
+	var b bytes.Buffer
+	if err := gob.NewEncoder(&b).Encode(r); err != nil {
+		return fmt.Errorf("roster: %w", err)
+	}
+	return store.WriteSection(w, rosterKind, rosterVersion, b.Bytes())
+}
+
+func loadRoster(in io.Reader) (*roster, error) {
+	payload, err := store.ReadSection(in, rosterKind, rosterVersion)
+	if err != nil {
+		return nil, err
+	}
+	r := new(roster)
+	if err := gob.NewDecoder(strings.NewReader(payload)).Decode(r); err != nil {
+		// The checksum was right, so these were other types.
+		return nil, fmt.Errorf("roster: %w: %w", store.ErrVersion, err)
+	}
+	return r, nil
+}
+
+// roster gathers what is remembered, and the series in the order of their numbers.
+func (s *Sampler) roster() (*roster, []*store.Series) {
+	h := s.history
+	h.mu.RLock()
+	defer h.mu.RUnlock()
+	r := &roster{Events: h.log.Newest(0), OutOfMemory: make(map[snapshot.RowID]int64)}
+	if h.latest != nil {
+		latest := *h.latest
+		latest.Driver.Err = nil // an error is of its process; its words are in Message
+		r.Latest = &latest
+	}
+	for id, row := range s.rows {
+		if row.oomKnown {
+			r.OutOfMemory[id] = row.oom
+		}
+	}
+	var all []*store.Series
+	number := func(m *metrics) keptSeries {
+		out := make(keptSeries, len(m))
+		for i, series := range m {
+			if series != nil {
+				all = append(all, series)
+				out[i] = uint32(len(all))
+			}
+		}
+		return out
+	}
+	for _, g := range h.gpus {
+		kept := keptGPU{GPU: g.gpu, Series: number(&g.metrics)}
+		for _, span := range g.states {
+			kept.States = append(kept.States, keptState{span.from, span.state, span.message})
+		}
+		for _, in := range g.instances {
+			kept.Instances = append(kept.Instances, keptInstance{in.instance, number(&in.metrics)})
+		}
+		r.GPUs = append(r.GPUs, kept)
+	}
+	keep := func(row *rowRecord) {
+		r.Rows = append(r.Rows, keptRow{row.process, row.first, row.ended, row.tick, number(&row.metrics)})
+	}
+	for _, row := range h.ended {
+		keep(row)
+	}
+	for _, row := range h.rows {
+		keep(row)
+	}
+	for _, span := range h.alerts {
+		r.Alerts = append(r.Alerts, keptAlert{span.alert, span.from, span.cleared})
+	}
+	return r, all
+}
+
+// history puts the roster and the samples together again.
+func (r *roster) history(samples *store.Store, series []*store.Series) (*History, error) {
+	h := newHistory()
+	h.store = samples
+	h.latest = r.Latest
+	unknown := false
+	find := func(numbers keptSeries) (out metrics) {
+		for i, n := range numbers {
+			switch {
+			case i >= len(out) || int64(n) > int64(len(series)):
+				unknown = unknown || n > 0
+			case n > 0:
+				out[i] = series[n-1]
+			}
+		}
+		return out
+	}
+	for i := len(r.Events) - 1; i >= 0; i-- {
+		h.log.Append(r.Events[i])
+	}
+	for i := range r.GPUs {
+		kept := &r.GPUs[i]
+		g := &gpuRecord{gpu: kept.GPU, metrics: find(kept.Series), instances: make(map[snapshot.InstanceID]*instanceRecord)}
+		for _, span := range kept.States {
+			g.states = append(g.states, stateSpan{span.From, span.State, span.Message})
+		}
+		for _, in := range kept.Instances {
+			g.instances[in.Instance.ID] = &instanceRecord{in.Instance, find(in.Series)}
+		}
+		h.gpus[kept.GPU.UUID] = g
+	}
+	for i := range r.Rows {
+		kept := &r.Rows[i]
+		row := &rowRecord{process: kept.Process, first: kept.First, ended: kept.Ended, tick: kept.Tick, metrics: find(kept.Series)}
+		if row.ended.IsZero() {
+			h.rows[row.process.ID] = row
+		} else {
+			h.ended = append(h.ended, row)
+		}
+	}
+	h.standing = make(map[alertKey]*alertSpan)
+	for i := range r.Alerts {
+		span := &alertSpan{alert: r.Alerts[i].Alert, from: r.Alerts[i].From, cleared: r.Alerts[i].Cleared}
+		h.alerts = append(h.alerts, span)
+		if span.cleared.IsZero() {
+			h.standing[keyOf(&span.alert)] = span
+		}
+	}
+	_, newest := samples.Span()
+	if unknown || h.latest == nil && !newest.IsZero() {
+		return nil, fmt.Errorf("roster: %w: it does not belong to its samples", store.ErrDamaged)
+	}
+	return h, nil
+}

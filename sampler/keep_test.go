@@ -1,0 +1,379 @@
+package sampler
+
+import (
+	"bytes"
+	"io"
+	"math/rand/v2"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"vramscope/internal/quantity"
+	"vramscope/nvml"
+	"vramscope/sampler/snapshot"
+	"vramscope/sampler/snapshot/snapshottest"
+	"vramscope/sampler/store"
+)
+
+// saved is what Save writes.
+func saved(t *testing.T, s *Sampler) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	if err := s.Save(&b); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+// successor is a sampler that goes on from what was saved, on the same box.
+func (b *box) successor(kept []byte) *Sampler {
+	b.mu.Lock()
+	b.open = false // the process that had it open is gone
+	b.mu.Unlock()
+	return b.sampler(func(o *Options) { o.Restore = bytes.NewReader(kept) })
+}
+
+// eventful lets a lot happen on a box, and returns when each tick was.
+func eventful(b *box, s *Sampler, seed uint64, ticks int) (moments []time.Time) {
+	random := rand.New(rand.NewPCG(seed, 2))
+	for range ticks {
+		uuid := b.devices[random.IntN(len(b.devices))].UUID
+		b.use(uuid, quantity.Bytes(random.Int64N(int64(79*gib))))
+		switch random.IntN(14) {
+		case 0:
+			b.readErr[uuid] = lost()
+		case 1:
+			clear(b.readErr)
+		case 2:
+			b.processes[101] = info(101, random.Uint64N(1e6)+1)
+		case 3:
+			b.answer(100, "GPU-0", quantity.Bytes(random.Int64N(int64(9*gib))), gib, 0, gib)
+		case 4:
+			b.migrate(random.IntN(2) == 0)
+		}
+		moments = append(moments, b.tick(s).Time)
+	}
+	return moments
+}
+
+// migrate gives the last GPU a MIG instance, or takes it away.
+func (b *box) migrate(enabled bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	uuid := b.devices[len(b.devices)-1].UUID
+	r := b.readings[uuid]
+	r.MIGEnabled, r.Instances = enabled, nil
+	if enabled {
+		r.Instances = []nvml.Instance{{
+			ID: nvml.InstanceID{MIG: true, GPU: 1}, UUID: "MIG-1", Profile: "3g.40gb", Slices: 3,
+			Memory: nvml.Memory{Total: measured(40 * gib), Used: r.Memory.Used},
+		}}
+	}
+	b.readings[uuid] = r
+}
+
+func TestARestoredHistoryAnswersAsTheSavedOne(t *testing.T) {
+	for seed := range uint64(6) {
+		b := newBox(3)
+		s := b.sampler()
+		moments := eventful(b, s, seed, 200+int(seed)*40)
+		before, after := s.History(), b.successor(saved(t, s)).History()
+
+		if !reflect.DeepEqual(after.Events(0), before.Events(0)) || len(before.Events(0)) < 10 {
+			t.Fatalf("seed %d: events\n%v\nwere\n%v", seed, after.Events(0), before.Events(0))
+		}
+		oldest, newest := before.Span()
+		if o, n := after.Span(); !o.Equal(oldest) || !n.Equal(newest) {
+			t.Fatalf("seed %d: the span is %v to %v, was %v to %v", seed, o, n, oldest, newest)
+		}
+		keys := map[snapshot.SeriesKey]bool{}
+		for _, at := range append(moments, oldest.Add(-time.Second), newest.Add(time.Second), newest.Add(-time.Second/2)) {
+			want, had := before.At(at)
+			got, has := after.At(at)
+			if had != has {
+				t.Fatalf("seed %d: At(%v) gives %v, gave %v", seed, at, has, had)
+			}
+			if !had {
+				continue
+			}
+			want.Driver.Err = nil
+			if !reflect.DeepEqual(got, want) {
+				t.Fatalf("seed %d: at %v\n%+v\nwas\n%+v", seed, at, got, want)
+			}
+			collectKeys(keys, want)
+		}
+		random := rand.New(rand.NewPCG(seed, 3))
+		for key := range keys {
+			from := oldest.Add(time.Duration(random.Int64N(int64(newest.Sub(oldest)))))
+			to := from.Add(time.Duration(1 + random.Int64N(int64(time.Minute))))
+			n := 1 + random.IntN(50)
+			if got, want := after.Series(key, from, to, n), before.Series(key, from, to, n); !reflect.DeepEqual(got, want) {
+				t.Fatalf("seed %d: %+v from %v\n%v\nwas\n%v", seed, key, from, got, want)
+			}
+		}
+	}
+}
+
+func collectKeys(keys map[snapshot.SeriesKey]bool, snap *snapshot.Snapshot) {
+	for metric := range snapshot.MetricMemoryUtilization + 1 {
+		for i := range snap.Rows {
+			keys[snapshot.SeriesKey{Metric: metric, Row: snap.Rows[i].ID, GPUUUID: snap.Rows[i].ID.GPUUUID}] = true
+		}
+		for i := range snap.GPUs {
+			keys[snapshot.SeriesKey{Metric: metric, GPUUUID: snap.GPUs[i].UUID}] = true
+			for _, in := range snap.GPUs[i].Instances {
+				keys[snapshot.SeriesKey{Metric: metric, GPUUUID: snap.GPUs[i].UUID, Instance: in.ID}] = true
+			}
+		}
+	}
+}
+
+// What a row is recognised by and what is remembered of it outlives the
+// process; what ended meanwhile has ended.
+func TestARestoredSamplerGoesOn(t *testing.T) {
+	b := newBox(3)
+	s := b.sampler()
+	b.use("GPU-0", 70*gib)
+	b.tick(s)
+	b.use("GPU-0", 20*gib)
+	delete(b.processes, 102)
+	r := b.readings["GPU-2"]
+	r.Processes = nil
+	b.readings["GPU-2"] = r
+	b.tick(s)
+	last := b.tick(s)
+	if len(last.Gone) != 1 {
+		t.Fatalf("gone: %+v", last.Gone)
+	}
+
+	again := b.successor(saved(t, s))
+	if again.Latest() != nil {
+		t.Error("there is a snapshot before the first tick")
+	}
+	delete(b.processes, 101)
+	r = b.readings["GPU-1"]
+	r.Processes = []nvml.Process{{PID: 200, Type: nvml.Compute, Used: measured(gib)}}
+	b.processes[200] = info(200, 77)
+	b.readings["GPU-1"] = r
+	events := len(s.History().Events(0))
+	snap := b.tick(again)
+
+	if snap.Sequence != last.Sequence+1 || snap.Interval != last.Interval {
+		t.Errorf("sequence %d at %v after %d at %v", snap.Sequence, snap.Interval, last.Sequence, last.Interval)
+	}
+	if p := snap.Rows[0]; p.ID != last.Rows[0].ID || bytesOf(t, p.Peak) != 70*gib || bytesOf(t, p.Used) != 20*gib {
+		t.Errorf("row %+v, peak %v, used %v", p.ID, p.Peak, p.Used)
+	}
+	if len(snap.Gone) != 2 || snap.Gone[0].Last.ID.Process.PID != 101 || !reflect.DeepEqual(snap.Gone[1], last.Gone[0]) {
+		t.Errorf("gone: %+v", snap.Gone)
+	}
+	kinds := map[snapshot.EventKind]int{}
+	fresh := again.History().Events(0)
+	for _, e := range fresh[:len(fresh)-events] {
+		kinds[e.Kind]++
+	}
+	if want := map[snapshot.EventKind]int{snapshot.EventStarted: 1, snapshot.EventEnded: 1, snapshot.EventDriverBack: 1}; !reflect.DeepEqual(kinds, want) {
+		t.Errorf("events since: %v, want %v", kinds, want)
+	}
+	past, ok := again.History().At(last.Time)
+	if !ok || len(past.Rows) != 2 || past.Rows[1].ID.Process.PID != 101 {
+		t.Errorf("the last moment before: %v, %+v", ok, past)
+	}
+}
+
+// A count that rose while nobody looked is news; one that did not is none.
+func TestARestoredSamplerRemembersOutOfMemoryCounts(t *testing.T) {
+	for _, c := range []struct {
+		later int64
+		want  int
+	}{{2, 0}, {3, 1}} {
+		b := newBox(1)
+		count := int64(2)
+		report := func() {
+			b.answer(100, "GPU-0", gib, gib, 0, gib)
+			b.answers[0].Report.Devices[0].Allocators[0].OutOfMemoryCount = &count
+		}
+		s := b.sampler()
+		report()
+		b.tick(s)
+		again := b.successor(saved(t, s))
+		count = c.later
+		report()
+		b.tick(again)
+		told := 0
+		for _, e := range again.History().Events(0) {
+			if e.Kind == snapshot.EventOutOfMemory {
+				told++
+			}
+		}
+		if told != c.want {
+			t.Errorf("2, then %d: told %d times", c.later, told)
+		}
+	}
+}
+
+// The upgrade itself: the old process loses the driver, the new one finds it.
+func TestTheLogTellsOfTheUpgrade(t *testing.T) {
+	b := newBox(2)
+	s := b.sampler()
+	b.tick(s)
+	mismatch := &nvml.Error{Name: "ERROR_LIB_RM_VERSION_MISMATCH", Kind: nvml.ErrVersionMismatch}
+	b.readErr["GPU-0"], b.readErr["GPU-1"] = mismatch, mismatch
+	if gone := b.tick(s); gone.Driver.State != snapshot.DriverGone {
+		t.Fatalf("the driver is %s", gone.Driver.State)
+	}
+	kept := saved(t, s)
+	clear(b.readErr)
+
+	// The new library may not be in place yet: the box stays as it was.
+	b.openErr = nvml.ErrLibraryNotFound
+	again := b.successor(kept)
+	snap := b.tick(again)
+	if snap.Driver.State != snapshot.DriverGone || snap.Driver.Version != "550.163.01" || len(snap.GPUs) != 2 ||
+		snap.GPUs[1].Name != "NVIDIA H100 80GB HBM3" || bytesOf(t, snap.GPUs[1].LastUsed) != 10*gib || len(snap.Rows) != 2 {
+		t.Errorf("before the library is there: %+v", snap)
+	}
+	b.openErr, b.version = nil, "560.35.03"
+	b.tick(again)
+	snap = b.tick(again)
+	if snap.Driver.State != snapshot.DriverOK || snap.Driver.Version != "560.35.03" || snap.GPUs[0].State != snapshot.GPUOK {
+		t.Errorf("with the library: %+v", snap.Driver)
+	}
+	const want = "the driver was upgraded: 550.163.01 → 560.35.03; restarted to read it"
+	told := 0
+	for _, e := range again.History().Events(0) {
+		if e.Message == want && e.Kind == snapshot.EventDriverBack {
+			told++
+		}
+	}
+	b.tick(again)
+	if told != 1 {
+		t.Errorf("told %d times in %+v", told, again.History().Events(0))
+	}
+}
+
+// An alert that stood ends with its process, unless its rule raises it again.
+func TestAlertsAreJudgedAnew(t *testing.T) {
+	b := newBox(1)
+	s := b.sampler()
+	b.tick(s)
+	b.readErr["GPU-0"] = lost()
+	for range 3 {
+		b.tick(s)
+	}
+	if len(s.Latest().Alerts) == 0 {
+		t.Fatal("a lost GPU raises no alert")
+	}
+	alarmed := s.Latest().Time
+	clear(b.readErr)
+	again := b.successor(saved(t, s))
+	after := b.tick(again)
+	for _, c := range []struct {
+		at   time.Time
+		want int
+	}{{alarmed, len(s.Latest().Alerts)}, {after.Time, 0}} {
+		if past, ok := again.History().At(c.at); !ok || len(past.Alerts) != c.want {
+			t.Errorf("at %v: %+v, want %d alerts", c.at, past, c.want)
+		}
+	}
+}
+
+func TestWhatCannotBeReadIsSaidAndNotMissed(t *testing.T) {
+	b := newBox(1)
+	s := b.sampler()
+	b.tick(s)
+	kept := saved(t, s)
+	broken := bytes.Clone(kept)
+	broken[len(broken)-10] ^= 1
+	newer := bytes.Clone(kept)
+	newer[9+4]++ // the version behind the first section's magic and kind
+	for _, c := range []struct {
+		name, want string
+		in         []byte
+	}{
+		{"nothing", "damaged", nil},
+		{"cut", "damaged", kept[:len(kept)/2]},
+		{"without its roster", "damaged", kept[:bytes.LastIndex(kept, []byte("vramscope"))]},
+		{"broken", "damaged", broken},
+		{"newer", "another version", newer},
+		{"something else", "damaged", []byte(strings.Repeat("ELF", 1000))},
+	} {
+		again := b.successor(c.in)
+		events := again.History().Events(0)
+		if len(events) != 1 || !strings.Contains(events[0].Message, "the history before is lost") || !strings.Contains(events[0].Message, c.want) {
+			t.Errorf("%s: the log says %+v", c.name, events)
+		}
+		if snap := b.tick(again); snap.Sequence != 0 || len(snap.Rows) != 1 || snap.Driver.State != snapshot.DriverOK {
+			t.Errorf("%s: it does not go on: %+v", c.name, snap)
+		}
+	}
+}
+
+// Every field of a snapshot is kept, also those of a box that the fakes of
+// this package do not have.
+func TestEveryFieldIsKept(t *testing.T) {
+	for _, snap := range []*snapshot.Snapshot{
+		snapshottest.DrawnBox(), snapshottest.SixteenGPUs(), snapshottest.NoDriver(),
+		snapshottest.Hostile(snapshottest.DayOne(), "\x1b[31m\xff\u202e"),
+	} {
+		snap.Driver.Err = nil
+		var b bytes.Buffer
+		if err := (&roster{Latest: snap}).save(&b); err != nil {
+			t.Fatal(err)
+		}
+		got, err := loadRoster(&b)
+		if err != nil || !reflect.DeepEqual(got.Latest, snap) {
+			t.Errorf("%v: %+v\nwas\n%+v", err, got, snap)
+		}
+	}
+}
+
+func TestSavingFailsAloud(t *testing.T) {
+	b := newBox(1)
+	s := b.sampler()
+	b.tick(s)
+	r, w := io.Pipe()
+	_ = r.Close() // it always succeeds
+	if err := s.Save(w); err == nil {
+		t.Error("saved into a closed pipe")
+	}
+}
+
+// FuzzRestore: whatever stands in a roster whose checksum is right, there is a
+// sampler that ticks.
+func FuzzRestore(f *testing.F) {
+	b := newBox(2)
+	s := b.sampler()
+	eventful(b, s, 1, 30)
+	var samples, whole bytes.Buffer
+	r, series := s.roster()
+	if err := s.history.store.Save(&samples, series); err != nil {
+		f.Fatal(err)
+	}
+	if err := r.save(&whole); err != nil {
+		f.Fatal(err)
+	}
+	payload, err := store.ReadSection(&whole, rosterKind, rosterVersion)
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(payload)
+	f.Add("")
+	f.Fuzz(func(t *testing.T, payload string) {
+		kept := bytes.NewBuffer(bytes.Clone(samples.Bytes()))
+		if err := store.WriteSection(kept, rosterKind, rosterVersion, []byte(payload)); err != nil {
+			t.Fatal(err)
+		}
+		b := newBox(1)
+		again := b.successor(kept.Bytes())
+		oldest, newest := again.History().Span()
+		again.History().At(oldest)
+		again.History().At(newest)
+		b.now = newest
+		b.tick(again)
+		if again.Latest() == nil {
+			t.Error("no snapshot")
+		}
+	})
+}
