@@ -10,12 +10,15 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
 
 	"go.uber.org/goleak"
+
+	"vramscope/internal/process"
 )
 
 // The test binary is also the probe processes that the tests start: the
@@ -57,6 +60,8 @@ func runChild(role, directory string) error {
 		return server.Serve(ctx, newPool())
 	case "fork":
 		return forkedChild(options)
+	case "look":
+		return lookingChild(directory)
 	case "connect":
 		return connectChild(directory)
 	}
@@ -87,7 +92,11 @@ func forkedChild(options ServerOptions) error {
 // connectChild connects to a socket, whose path is below directory, and
 // prints the first line that it is told.
 func connectChild(path string) error {
-	conn, err := net.Dial("unix", path)
+	// The path may be longer than a socket address.
+	if err := os.Chdir(filepath.Dir(path)); err != nil {
+		return err
+	}
+	conn, err := net.Dial("unix", filepath.Base(path))
 	if err != nil {
 		return err
 	}
@@ -99,6 +108,27 @@ func connectChild(path string) error {
 		return err
 	}
 	fmt.Print("told ", line)
+	return nil
+}
+
+// lookingChild is a monitor that says what it makes of each socket.
+func lookingChild(path string) error {
+	dir, err := openDirectory("/", path, uint32(os.Geteuid()))
+	if err != nil {
+		return err
+	}
+	defer dir.close()
+	names, err := dir.sockets(maxNames)
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		client, err := NewFinder(process.NewTable("/proc")).visit(dir, name)
+		if err == nil {
+			_ = client.Close()
+		}
+		fmt.Println("visited", err)
+	}
 	return nil
 }
 
@@ -132,7 +162,13 @@ func trySpawn(t testing.TB, role, directory string, attr *syscall.SysProcAttr, w
 	words := append(wrap, self)
 	cmd := exec.Command(words[0], words[1:]...)
 	cmd.SysProcAttr = attr
-	cmd.Env = append(os.Environ(), childVariable+"="+role, "VRAMSCOPE_TEST_DIRECTORY="+directory, "GOCOVERDIR="+os.TempDir())
+	cmd.Env = append(os.Environ(), childVariable+"="+role, "VRAMSCOPE_TEST_DIRECTORY="+directory)
+	return launch(t, cmd)
+}
+
+// launch starts a child and waits until it is ready.
+func launch(t testing.TB, cmd *exec.Cmd) (*child, error) {
+	t.Helper()
 	cmd.Stderr = os.Stderr
 	in, err := cmd.StdinPipe()
 	if err != nil {
@@ -148,7 +184,7 @@ func trySpawn(t testing.TB, role, directory string, attr *syscall.SysProcAttr, w
 	c := &child{cmd: cmd, stdin: in}
 	t.Cleanup(c.end)
 	line, err := bufio.NewReader(out).ReadString('\n')
-	words = strings.Fields(line)
+	words := strings.Fields(line)
 	if err != nil || len(words) < 2 || words[0] != "ready" {
 		return nil, fmt.Errorf("the child said %q: %w", line, errors.Join(err, errNotReady))
 	}

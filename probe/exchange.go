@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"syscall"
 	"time"
 )
 
@@ -64,9 +65,8 @@ func (c *Client) send(q question) error {
 	} else {
 		_, err = c.conn.Write(line)
 	}
-	if err != nil {
-		// Nothing else is on its way to the probe, so that its queue has room:
-		// it is gone.
+	// A server that hung up may have said why before: receive finds that.
+	if err != nil && !errors.Is(err, syscall.EPIPE) && !errors.Is(err, syscall.ECONNRESET) {
 		return c.broken(q.Cmd, err)
 	}
 	c.waiting = q.Cmd
@@ -82,7 +82,7 @@ func (c *Client) receive(ctx context.Context, cmd string, into any, head *reply)
 			return c.wrap(cmd, ctx.Err())
 		}
 		return c.wrap(cmd, ErrLate)
-	case errors.Is(err, io.EOF):
+	case errors.Is(err, io.EOF), errors.Is(err, syscall.ECONNRESET):
 		return c.wrap(cmd, errHungUp)
 	case err != nil:
 		return c.broken(cmd, err)

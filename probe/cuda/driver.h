@@ -17,7 +17,7 @@
 #include <stdint.h>
 
 #ifndef CUDA_VERSION
-typedef int CUresult;
+typedef unsigned int CUresult;
 typedef int CUdevice;
 typedef unsigned long long CUdeviceptr;
 typedef struct CUctx_st *CUcontext;
@@ -42,6 +42,8 @@ typedef struct CUmemPoolProps_st {
 	unsigned char reserved[54];
 } CUmemPoolProps;
 #endif
+
+#ifndef VRAMSCOPE_CUDA_TYPES_ONLY /* the check against cuda.h takes the types alone, under other names */
 
 /* Values of CUDA's enumerations, under names of ours. */
 enum {
@@ -149,4 +151,5 @@ CUresult driver_pool_free(const struct driver *d, CUdeviceptr address, CUstream 
 CUresult driver_graph_attribute(const struct driver *d, CUdevice device, int attribute, uint64_t *value);
 CUresult driver_graph_trim(const struct driver *d, CUdevice device);
 
+#endif /* VRAMSCOPE_CUDA_TYPES_ONLY */
 #endif

@@ -1,0 +1,41 @@
+package cuda
+
+import (
+	"testing"
+
+	"vramscope/internal/quantity"
+)
+
+// TestBooksKnowWhatIsFragmentedAfterAFlush follows one pool through its life.
+func TestBooksKnowWhatIsFragmentedAfterAFlush(t *testing.T) {
+	residue := func(b quantity.Bytes) quantity.Optional[quantity.Bytes] { return quantity.From(b, quantity.Computed) }
+	for _, tc := range []struct {
+		name       string
+		books      books
+		cached     quantity.Bytes
+		fragmented quantity.Optional[quantity.Bytes]
+	}{
+		{"never flushed", books{reserved: 100, used: 60}, 40, quantity.Unknown[quantity.Bytes]()},
+		{"just flushed", books{reserved: 70, used: 60, residue: residue(10)}, 0, residue(10)},
+		{"nothing stuck", books{reserved: 60, used: 60, residue: residue(0)}, 0, residue(0)},
+		{"grown since, and freed", books{reserved: 100, used: 60, residue: residue(10)}, 30, residue(10)},
+		{"the residue taken again in part", books{reserved: 70, used: 66, residue: residue(10)}, 0, residue(4)},
+		{"read while the program freed", books{reserved: 50, used: 60}, 0, quantity.Unknown[quantity.Bytes]()},
+	} {
+		if got := tc.books.cached(); got != tc.cached {
+			t.Errorf("%s: cached %d, want %d", tc.name, got, tc.cached)
+		}
+		if got := tc.books.fragmented(); got != tc.fragmented {
+			t.Errorf("%s: fragmented %v, want %v", tc.name, got, tc.fragmented)
+		}
+		a := tc.books.report(5)
+		sum := *a.AllocatedBytes + *a.CachedBytes
+		if a.FragmentedBytes != nil {
+			sum += *a.FragmentedBytes
+		}
+		if sum != *a.ReservedBytes || (a.FragmentedBytes == nil) == tc.fragmented.Known() {
+			t.Errorf("%s: reported as allocated %d, cached %d, fragmented %v of %d",
+				tc.name, *a.AllocatedBytes, *a.CachedBytes, a.FragmentedBytes, *a.ReservedBytes)
+		}
+	}
+}

@@ -1,0 +1,90 @@
+/* Compiled only, with the real header in front of ours: see header_test.go. */
+#include <cuda.h>
+
+#include "../driver.h"
+
+#define SAME(name, parameters) \
+	_Static_assert(__builtin_types_compatible_p(__typeof__(name), CUresult parameters), #name);
+DRIVER_REQUIRED(SAME)
+DRIVER_OPTIONAL(SAME)
+
+#define VALUE(ours, theirs) _Static_assert((int)(ours) == (int)(theirs), #theirs);
+VALUE(DRIVER_NOT_SUPPORTED, CUDA_ERROR_NOT_SUPPORTED)
+VALUE(DRIVER_POOLS_SUPPORTED, CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED)
+VALUE(DRIVER_ALLOCATION_PINNED, CU_MEM_ALLOCATION_TYPE_PINNED)
+VALUE(DRIVER_LOCATION_DEVICE, CU_MEM_LOCATION_TYPE_DEVICE)
+VALUE(DRIVER_STREAM_NON_BLOCKING, CU_STREAM_NON_BLOCKING)
+VALUE(DRIVER_POOL_THRESHOLD, CU_MEMPOOL_ATTR_RELEASE_THRESHOLD)
+VALUE(DRIVER_POOL_RESERVED, CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT)
+VALUE(DRIVER_POOL_RESERVED_HIGH, CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH)
+VALUE(DRIVER_POOL_USED, CU_MEMPOOL_ATTR_USED_MEM_CURRENT)
+VALUE(DRIVER_POOL_USED_HIGH, CU_MEMPOOL_ATTR_USED_MEM_HIGH)
+VALUE(DRIVER_GRAPH_USED, CU_GRAPH_MEM_ATTR_USED_MEM_CURRENT)
+VALUE(DRIVER_GRAPH_RESERVED, CU_GRAPH_MEM_ATTR_RESERVED_MEM_CURRENT)
+
+/* The codes that error.go tells apart. */
+VALUE(2, CUDA_ERROR_OUT_OF_MEMORY)
+VALUE(3, CUDA_ERROR_NOT_INITIALIZED)
+VALUE(34, CUDA_ERROR_STUB_LIBRARY)
+VALUE(46, CUDA_ERROR_DEVICE_UNAVAILABLE)
+VALUE(100, CUDA_ERROR_NO_DEVICE)
+VALUE(101, CUDA_ERROR_INVALID_DEVICE)
+VALUE(201, CUDA_ERROR_INVALID_CONTEXT)
+VALUE(214, CUDA_ERROR_ECC_UNCORRECTABLE)
+VALUE(802, CUDA_ERROR_SYSTEM_NOT_READY)
+VALUE(803, CUDA_ERROR_SYSTEM_DRIVER_MISMATCH)
+VALUE(804, CUDA_ERROR_COMPAT_NOT_SUPPORTED_ON_DEVICE)
+
+/*
+ * Our own declaration of the pool's properties, under another name; the types
+ * of ours that it takes the place of are plain ints and pointers.
+ */
+#undef CUDA_VERSION
+#undef VRAMSCOPE_CUDA_DRIVER_H
+#define CUresult ourResult
+#define CUdevice ourDevice
+#define CUdeviceptr ourDevicePointer
+#define CUcontext ourContext
+#define CUstream ourStream
+#define CUmemoryPool ourPool
+#define CUdevice_attribute ourDeviceAttribute
+#define CUmemPool_attribute ourPoolAttribute
+#define CUgraphMem_attribute ourGraphAttribute
+#define CUuuid ourUUID
+#define CUuuid_st ourUUIDStructure
+#define CUmemPoolProps ourProperties
+#define CUmemPoolProps_st ourPropertiesStructure
+#define VRAMSCOPE_CUDA_TYPES_ONLY
+#include "../driver.h"
+#undef CUresult
+#undef CUdevice
+#undef CUdeviceptr
+#undef CUcontext
+#undef CUstream
+#undef CUmemoryPool
+#undef CUdevice_attribute
+#undef CUmemPool_attribute
+#undef CUgraphMem_attribute
+#undef CUuuid
+#undef CUuuid_st
+#undef CUmemPoolProps
+#undef CUmemPoolProps_st
+
+#define SIZE(ours, theirs) _Static_assert(sizeof(ours) == sizeof(theirs), #theirs);
+SIZE(ourResult, CUresult)
+SIZE(ourDevice, CUdevice)
+SIZE(ourDevicePointer, CUdeviceptr)
+SIZE(ourDeviceAttribute, CUdevice_attribute)
+SIZE(ourPoolAttribute, CUmemPool_attribute)
+SIZE(ourGraphAttribute, CUgraphMem_attribute)
+SIZE(ourUUID, CUuuid)
+SIZE(ourProperties, CUmemPoolProps)
+
+#define PLACE(member) \
+	_Static_assert(offsetof(ourProperties, member) == offsetof(CUmemPoolProps, member), #member);
+PLACE(allocType)
+PLACE(handleTypes)
+PLACE(location.type)
+PLACE(location.id)
+PLACE(win32SecurityAttributes)
+PLACE(reserved[53])
