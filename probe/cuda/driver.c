@@ -65,16 +65,22 @@ CUresult driver_device_name(const struct driver *d, CUdevice device, char *name,
 	return d->cuDeviceGetName(name, size, device);
 }
 
+static CUresult uuid_by(CUresult (*call)(CUuuid *, CUdevice), CUresult (*other)(CUuuid *, CUdevice), CUuuid *uuid,
+			CUdevice device)
+{
+	if (call == NULL)
+		call = other;
+	return call != NULL ? call(uuid, device) : DRIVER_NOT_SUPPORTED;
+}
+
 CUresult driver_device_gpu_uuid(const struct driver *d, CUdevice device, CUuuid *uuid)
 {
-	return d->cuDeviceGetUuid(uuid, device);
+	return uuid_by(d->cuDeviceGetUuid, d->cuDeviceGetUuid_v2, uuid, device);
 }
 
 CUresult driver_device_uuid(const struct driver *d, CUdevice device, CUuuid *uuid)
 {
-	if (d->cuDeviceGetUuid_v2 == NULL)
-		return d->cuDeviceGetUuid(uuid, device);
-	return d->cuDeviceGetUuid_v2(uuid, device);
+	return uuid_by(d->cuDeviceGetUuid_v2, d->cuDeviceGetUuid, uuid, device);
 }
 
 CUresult driver_device_total(const struct driver *d, CUdevice device, size_t *bytes)

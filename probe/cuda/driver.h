@@ -70,7 +70,6 @@ enum {
 	CALL(cuDeviceGetCount, (int *)) \
 	CALL(cuDeviceGet, (CUdevice *, int)) \
 	CALL(cuDeviceGetName, (char *, int, CUdevice)) \
-	CALL(cuDeviceGetUuid, (CUuuid *, CUdevice)) \
 	CALL(cuDeviceTotalMem_v2, (size_t *, CUdevice)) \
 	CALL(cuDeviceGetAttribute, (int *, CUdevice_attribute, CUdevice)) \
 	CALL(cuDevicePrimaryCtxRetain, (CUcontext *, CUdevice)) \
@@ -92,8 +91,9 @@ enum {
 	CALL(cuMemAllocFromPoolAsync, (CUdeviceptr *, size_t, CUmemoryPool, CUstream)) \
 	CALL(cuMemFreeAsync, (CUdeviceptr, CUstream))
 
-/* CUDA 11.4. Where they are missing they answer "not supported". */
+/* Old or young. Where they are missing they answer "not supported". */
 #define DRIVER_OPTIONAL(CALL) \
+	CALL(cuDeviceGetUuid, (CUuuid *, CUdevice)) \
 	CALL(cuDeviceGetUuid_v2, (CUuuid *, CUdevice)) \
 	CALL(cuDeviceGetGraphMemAttribute, (CUdevice, CUgraphMem_attribute, void *)) \
 	CALL(cuDeviceGraphMemTrim, (CUdevice))

@@ -1,0 +1,251 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"vramscope/internal/quantity"
+	"vramscope/probe"
+	"vramscope/probe/cuda"
+)
+
+// probeFlags are what probe takes.
+type probeFlags struct {
+	pattern string
+	size    string
+	seed    uint64
+	length  string
+	verbose bool
+}
+
+// probe is a probe process.
+func (p *program) probe() *cobra.Command {
+	f := probeFlags{}
+	cmd := &cobra.Command{
+		Use:   "probe",
+		Short: "a small CUDA process with a pool, to try vramscope on",
+		Long: `Takes memory of one GPU, moves it in a pattern, and answers as any process
+with a probe does: what is allocated, cached and fragmented, and a flush. It is
+the quickest way to see vramscope at work on a box without PyTorch, and a load
+for testing.
+
+  steady      nine tenths of the size live
+  sawtooth    up, and back to a third, every 12 seconds: what falls stays cached
+  leak        up without end, until the size is reached (5m, or --for)
+  staircase   the same in eight steps
+  fragment    every other block freed: idle, and no flush returns it
+
+It never takes more than --size, what its pool reserves counted in (its CUDA
+context, some hundred MiB, is not), and never the GPU's last 512 MiB. It gives
+everything back when it ends: after --for, or on a signal (Ctrl-C).`,
+		Example: `  vramscope probe --pattern sawtooth --size 4GiB
+  vramscope probe --pattern leak --size 20GiB --gpu 3 --for 10m --verbose`,
+		Args: noArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error { return p.runProbe(cmd.Context(), f) },
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&f.pattern, "pattern", string(cuda.Sawtooth), "")
+	flags.Lookup("pattern").Usage = "steady, sawtooth, leak, staircase or fragment"
+	flags.StringVar(&f.size, "size", "1GiB", "the most it takes, 128MiB or more")
+	flags.Uint64Var(&f.seed, "seed", 0, "the same seed, the same pattern")
+	flags.StringVar(&f.length, "for", "", "end after so long; without it, on a signal")
+	flags.BoolVar(&f.verbose, "verbose", false, "a line a second")
+	for name, word := range map[string]string{"pattern": "PATTERN", "size": "SIZE", "seed": "NUMBER", "for": "DURATION"} {
+		flags.Lookup(name).Value = &holder{flags.Lookup(name).Value, word}
+	}
+	var names []string
+	for _, pattern := range cuda.Patterns() {
+		names = append(names, string(pattern))
+	}
+	if err := cmd.RegisterFlagCompletionFunc("pattern",
+		cobra.FixedCompletions(names, cobra.ShellCompDirectiveNoFileComp)); err != nil {
+		panic(err) // the flag is registered above
+	}
+	return cmd
+}
+
+// usualGrowth is how long leak and staircase grow without --for.
+const usualGrowth = 5 * time.Minute
+
+// options reads the flags. The length is 0 where it is not limited.
+func (f *probeFlags) options() (o cuda.Options, length time.Duration, err error) {
+	if o.Pattern, err = cuda.ParsePattern(f.pattern); err != nil {
+		return o, 0, usage("--pattern: %v", err)
+	}
+	if o.Size, err = quantity.ParseBytes(f.size); err != nil {
+		return o, 0, usage("--size: %v", err)
+	}
+	if o.Size < cuda.SmallestSize {
+		return o, 0, usage("--size: %s is too small for a pattern: %s at least", o.Size, cuda.SmallestSize)
+	}
+	o.Seed, o.Length = f.seed, usualGrowth
+	if f.length != "" {
+		if length, err = duration(f.length, time.Second, 30*24*time.Hour); err != nil {
+			return o, 0, usage("--for: %v", err)
+		}
+		o.Length = length
+	}
+	return o, length, nil
+}
+
+func (p *program) runProbe(ctx context.Context, f probeFlags) error {
+	s, err := p.settings()
+	if err != nil {
+		return err
+	}
+	if p.flags.demo {
+		return usage("--demo has probes of its own: vramscope --demo")
+	}
+	o, length, err := f.options()
+	if err != nil {
+		return err
+	}
+	box, err := p.boxOf(&s)
+	if err != nil {
+		return err
+	}
+	o.Choose, o.Clock = box.choose, p.now
+
+	ctx, impatient, done := untilSignal(ctx)
+	defer done()
+	process, err := cuda.Start(ctx, o)
+	if err != nil {
+		if ctx.Err() != nil {
+			return &failure{code: exitFailure, err: err, message: "ended before the driver had answered"}
+		}
+		return p.probeFailure(err, box)
+	}
+	began := p.now()
+	err = p.serveProbe(ctx, process, length, func(server *probe.Server) {
+		p.say("probe %d on %s: %s up to %s, socket %s; vramscope shows it, vramscope flush %d gives its cache back\n",
+			os.Getpid(), box.describe(process.Device()), o.Pattern, o.Size, server.Path(), os.Getpid())
+	}, f.verbose)
+	closing, cancel := context.WithTimeout(impatient, closeTime)
+	defer cancel()
+	if failed := process.Close(closing); failed != nil {
+		err = errors.Join(err, failed)
+	}
+	p.say("%s\n", probeSummary(process.Figures(), p.now().Sub(began), o.Size, err == nil))
+	if err != nil {
+		return &failure{code: exitFailure, err: err, message: cleanText(err.Error())}
+	}
+	return nil
+}
+
+// closeTime is how long a driver is waited for at the end. The kernel gives
+// the memory back in any case, once the process is gone.
+const closeTime = 5 * time.Second
+
+// serveProbe plays the pattern and answers monitors until the context or the
+// length ends.
+func (p *program) serveProbe(ctx context.Context, process *cuda.Process, length time.Duration,
+	ready func(*probe.Server), verbose bool) error {
+	server, err := probe.Listen(probe.ServerOptions{Clock: p.now})
+	if err != nil {
+		return err
+	}
+	cancel := func() {}
+	if length > 0 {
+		ctx, cancel = context.WithTimeout(ctx, length)
+	} else {
+		ctx, cancel = context.WithCancel(ctx)
+	}
+	defer cancel()
+	served := make(chan error, 1)
+	go func() { served <- server.Serve(ctx, process) }()
+	ready(server)
+	told := make(chan struct{})
+	go func() {
+		defer close(told)
+		if verbose {
+			p.tell(ctx, process)
+		}
+	}()
+	err = process.Run(ctx)
+	cancel()
+	<-told
+	return errors.Join(err, <-served)
+}
+
+// tell writes a line a second.
+func (p *program) tell(ctx context.Context, process *cuda.Process) {
+	began := p.now()
+	ticker := time.NewTicker(time.Second)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+			p.say("%s\n", probeLine(process.Figures(), p.now(), began))
+		}
+	}
+}
+
+// probeLine is one line of --verbose.
+func probeLine(f cuda.Figures, now, began time.Time) string {
+	line := fmt.Sprintf("%6s  reserved %5s  allocated %5s  idle %5s  allocations %d  refused %d",
+		now.Sub(began).Round(time.Second), f.Reserved, f.Allocated, f.Reserved-f.Allocated, f.Allocations, f.OutOfMemory)
+	if f.Flushes > 0 {
+		line += fmt.Sprintf("  flushed %s in %d", f.Flushed, f.Flushes)
+	}
+	if f.Short {
+		line += "  (waits: the GPU's last 512M are left alone)"
+	}
+	if age := now.Sub(f.Time); !f.Time.IsZero() && age > 2*time.Second {
+		line += fmt.Sprintf("  (the driver has not answered for %s)", age.Round(time.Second))
+	}
+	return line
+}
+
+// probeSummary is the last line.
+func probeSummary(f cuda.Figures, took time.Duration, size quantity.Bytes, clean bool) string {
+	line := fmt.Sprintf("probe %d ended after %s: at most %s of %s, %d allocations, %d refused, %d flushes gave back %s",
+		os.Getpid(), took.Round(time.Second), f.Peak, size, f.Allocations, f.OutOfMemory, f.Flushes, f.Flushed)
+	if clean {
+		line += "; all given back"
+	}
+	return line
+}
+
+// say writes for whoever looks on. Nobody there is no reason to let go of the
+// memory: SIGPIPE is one, where it is not ignored.
+func (p *program) say(format string, args ...any) {
+	_, _ = fmt.Fprintf(p.stdout, format, args...)
+}
+
+// untilSignal is a context that ends with the first signal that would end the
+// process, and one that ends with the second: the first asks to clean up, the
+// second not to wait for it.
+func untilSignal(parent context.Context) (ctx, impatient context.Context, done func()) {
+	ctx, first := context.WithCancel(parent)
+	impatient, second := context.WithCancel(context.WithoutCancel(parent))
+	signals := make(chan os.Signal, 2)
+	signal.Notify(signals, syscall.SIGHUP, syscall.SIGINT, syscall.SIGQUIT, syscall.SIGTERM, syscall.SIGABRT,
+		syscall.SIGUSR1, syscall.SIGUSR2, syscall.SIGALRM, syscall.SIGVTALRM, syscall.SIGPIPE,
+		syscall.SIGXCPU, syscall.SIGXFSZ, syscall.SIGIO, syscall.SIGSYS, syscall.SIGTRAP)
+	ended := make(chan struct{})
+	go func() {
+		for _, end := range []context.CancelFunc{first, second} {
+			select {
+			case <-signals:
+				end()
+			case <-ended:
+				return
+			}
+		}
+	}()
+	return ctx, impatient, func() {
+		signal.Stop(signals)
+		close(ended)
+		first()
+		second()
+	}
+}
