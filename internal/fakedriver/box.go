@@ -78,6 +78,7 @@ func H100(index int) GPU {
 		PCIeTX: 120_000 + 1000*i, PCIeRX: 340_000 + 1000*i,
 
 		Total: 80 * gib, Reserved: 426 * mib, Free: 80*gib - 426*mib,
+		Context:   500 * mib,
 		BAR1Total: 128 * gib, BAR1Used: 3 * mib,
 
 		Utilization: 97 - i%7, MemoryUtilization: 41 + i%5,

@@ -7,11 +7,14 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"os/exec"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 )
@@ -30,11 +33,12 @@ const (
 // ErrNoCompiler says that there is no C compiler to build the driver with.
 var ErrNoCompiler = errors.New("no C compiler: install gcc or clang, or set CC")
 
-//go:embed state/*.c state/*.h nvml/*.c nvml/*.h idle/*.c
+//go:embed state/*.c state/*.h nvml/*.c nvml/*.h cuda/*.c cuda/*.h idle/*.c
 var sources embed.FS
 
-// Build compiles the library, once for all tests of this user, and gives its
-// path, which ends in libnvidia-ml.so.1. Without a compiler the test is skipped.
+// Build compiles the driver, once for all tests of this user, and gives the
+// path of its libnvidia-ml.so.1; libcuda.so.1 is in the same directory.
+// Without a compiler the test is skipped.
 func Build(tb TB, variant Variant) string {
 	tb.Helper()
 	library, err := Compile(variant)
@@ -53,18 +57,35 @@ func Compile(variant Variant) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	flags := []string{
-		"-shared", "-fPIC", "-fvisibility=hidden", "-pthread",
-		"-Wl,-soname,libnvidia-ml.so.1", "-Wl,--no-undefined", "-isystem", header,
+	nvml := product{
+		name: "libnvidia-ml.so.1",
+		link: "libnvidia-ml.so", // nvtop asks for this name first
+		flags: []string{
+			"-shared", "-fPIC", "-fvisibility=hidden", "-pthread",
+			"-Wl,-soname,libnvidia-ml.so.1", "-Wl,--no-undefined", "-isystem", header,
+		},
+		sources: []string{"state/*", "nvml/*"},
 	}
 	switch variant {
 	case R470:
-		flags = append(flags, "-DNVML_R470")
+		nvml.flags = append(nvml.flags, "-DNVML_R470")
 	case V1Only:
-		flags = append(flags, "-DNVML_V1_ONLY")
+		nvml.flags = append(nvml.flags, "-DNVML_V1_ONLY")
 	}
-	return compile("libnvidia-ml.so.1", flags, "state/*", "nvml/*")
+	cuda := product{
+		name: "libcuda.so.1",
+		link: "libcuda.so",
+		flags: []string{
+			"-shared", "-fPIC", "-fvisibility=hidden", "-pthread", "-Wmissing-prototypes",
+			"-Wl,-soname,libcuda.so.1", "-Wl,--no-undefined",
+		},
+		sources: []string{"state/*", "cuda/*"},
+	}
+	return compile(nvml, cuda)
 }
+
+// CUDA is the libcuda.so.1 beside a libnvidia-ml.so.1.
+func CUDA(library string) string { return filepath.Join(filepath.Dir(library), "libcuda.so.1") }
 
 // Environment is what a program needs to find the library and its state: to
 // be added to os.Environ().
@@ -96,25 +117,34 @@ func headerDirectory() (string, error) {
 	return directory, nil
 }
 
-// compile builds the sources that match the patterns into a file of the cache
-// and gives its path. The directory is named after everything that the result
+// product is a file that the compiler makes.
+type product struct {
+	name, link string // link is another name for it, "" for none
+	flags      []string
+	sources    []string // patterns
+}
+
+// compile makes products into one directory of the cache and gives the path
+// of the first. The directory is named after everything that the result
 // depends on and appears by rename, so that several may build at once.
-func compile(name string, flags []string, patterns ...string) (string, error) {
+func compile(products ...product) (string, error) {
 	compiler, err := findCompiler()
 	if err != nil {
 		return "", err
 	}
-	files, err := match(patterns)
-	if err != nil {
-		return "", err
-	}
-	flags = append([]string{"-std=gnu11", "-O2", "-Wall", "-Wextra", "-Werror"}, flags...)
 	cache, err := cacheDirectory()
 	if err != nil {
 		return "", err
 	}
-	directory := filepath.Join(cache, fingerprint(compiler, flags, files))
-	built := filepath.Join(directory, name)
+	sum := sha256.New()
+	for i := range products {
+		products[i].flags = append([]string{"-std=gnu11", "-O2", "-Wall", "-Wextra", "-Werror"}, products[i].flags...)
+		if err := fingerprint(sum, compiler, products[i]); err != nil {
+			return "", err
+		}
+	}
+	directory := filepath.Join(cache, hex.EncodeToString(sum.Sum(nil)[:12]))
+	built := filepath.Join(directory, products[0].name)
 	if _, err := os.Stat(built); err == nil {
 		return built, nil
 	}
@@ -124,8 +154,10 @@ func compile(name string, flags []string, patterns ...string) (string, error) {
 		return "", fmt.Errorf("fakedriver: %w", err)
 	}
 	defer func() { _ = os.RemoveAll(work) }() // after the rename there is nothing left of it
-	if err := runCompiler(compiler, flags, files, work, name); err != nil {
-		return "", err
+	for _, p := range products {
+		if err := p.make(compiler, work); err != nil {
+			return "", err
+		}
 	}
 	if err := os.Rename(work, directory); err != nil {
 		if _, other := os.Stat(built); other == nil {
@@ -136,10 +168,14 @@ func compile(name string, flags []string, patterns ...string) (string, error) {
 	return built, nil
 }
 
-func runCompiler(compiler string, flags []string, files map[string][]byte, work, name string) error {
+func (p product) make(compiler, work string) error {
+	files, err := match(p.sources)
+	if err != nil {
+		return err
+	}
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 	defer cancel()
-	arguments := append(flags, "-o", name)
+	arguments := append(slices.Clone(p.flags), "-o", p.name)
 	for file, text := range files {
 		if err := os.MkdirAll(filepath.Join(work, path.Dir(file)), 0o700); err != nil {
 			return fmt.Errorf("fakedriver: %w", err)
@@ -154,13 +190,12 @@ func runCompiler(compiler string, flags []string, files map[string][]byte, work,
 	cmd := exec.CommandContext(ctx, compiler, arguments...)
 	cmd.Dir = work
 	if out, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("fakedriver: compile %s: %w\n%s", name, err, out)
+		return fmt.Errorf("fakedriver: compile %s: %w\n%s", p.name, err, out)
 	}
-	if name != "libnvidia-ml.so.1" {
+	if p.link == "" {
 		return nil
 	}
-	// nvtop asks for this name first.
-	if err := os.Symlink(name, filepath.Join(work, "libnvidia-ml.so")); err != nil {
+	if err := os.Symlink(p.name, filepath.Join(work, p.link)); err != nil {
 		return fmt.Errorf("fakedriver: %w", err)
 	}
 	return nil
@@ -196,14 +231,17 @@ func match(patterns []string) (map[string][]byte, error) {
 	return files, nil
 }
 
-func fingerprint(compiler string, flags []string, files map[string][]byte) string {
-	sum := sha256.New()
-	fmt.Fprintf(sum, "%q %q\n", compiler, flags)
-	all, _ := fs.Glob(sources, "*/*") // the pattern is well-formed, and that is the only error there is
-	for _, name := range all {
-		if text, ok := files[name]; ok {
-			fmt.Fprintf(sum, "%s %d\n%s\n", name, len(text), text)
+// fingerprint writes all that a product depends on.
+func fingerprint(sum io.Writer, compiler string, p product) error {
+	files, err := match(p.sources)
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(sum, "%q %q %q %q\n", compiler, p.name, p.link, p.flags)
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		if err == nil {
+			_, err = fmt.Fprintf(sum, "%s %d\n%s\n", name, len(files[name]), files[name])
 		}
 	}
-	return hex.EncodeToString(sum.Sum(nil)[:12])
+	return err
 }

@@ -24,7 +24,7 @@ func BuildClient(tb TB) string {
 	}
 	// compile knows its embedded sources; this one takes part by a definition.
 	flags := []string{"-isystem", header, fmt.Sprintf("-DSOURCE_%x", sha256.Sum256(text)), source, "-ldl"}
-	program, err := compile("client", flags)
+	program, err := compile(product{name: "client", flags: flags})
 	if err != nil {
 		tb.Fatalf("%v", err)
 	}

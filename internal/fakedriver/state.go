@@ -67,6 +67,7 @@ type GPU struct {
 	Reserved  uint64 `state:"memory_reserved"`
 	Used      uint64 `state:"memory_used"`
 	Free      uint64 `state:"memory_free"`
+	Context   uint64 `state:"context_bytes"` // what a CUDA context costs
 	BAR1Total uint64 `state:"bar1_total"`
 	BAR1Used  uint64 `state:"bar1_used"`
 

@@ -15,6 +15,7 @@
 #include "nvml.h"
 #pragma GCC visibility pop
 
+#include "../state/ledger.h"
 #include "../state/state.h"
 
 /*
@@ -66,6 +67,13 @@ const struct gpu *session_gpu(const struct state *state, size_t index);
 size_t session_gpu_count(void);
 /* The index of a GPU as attached; NO_INSTANCE when it was not there then. */
 unsigned int session_index(const struct gpu *gpu);
+
+/*
+ * held.c: the processes of a GPU or an instance, those of the state file and
+ * those of the ledger, in a list to be freed; and what the latter hold.
+ */
+struct process *held_processes(const struct call *call, size_t *count);
+number ledger_bytes(const struct call *call);
 
 /* For lists: the buffer was too small, or so many entries were written. A state can have both counts told wrong. */
 nvmlReturn_t answer_insufficient(struct call *call, unsigned int *count, size_t needed);

@@ -5,13 +5,20 @@ struct memory {
 	number total, reserved, used, free;
 };
 
+/* What the state has, and what processes hold through the fake CUDA driver beyond it. */
 static struct memory memory_of(const struct call *call)
 {
-	if (call->instance)
-		return (struct memory){ call->instance->total, call->instance->reserved, call->instance->used,
-		                        call->instance->free };
-	return (struct memory){ call->gpu->memory_total, call->gpu->memory_reserved, call->gpu->memory_used,
-	                        call->gpu->memory_free };
+	const struct gpu *gpu = call->gpu;
+	const struct instance *instance = call->instance;
+	struct memory told = { gpu->memory_total, gpu->memory_reserved, gpu->memory_used, gpu->memory_free };
+	if (instance)
+		told = (struct memory){ instance->total, instance->reserved, instance->used, instance->free };
+	number held = ledger_bytes(call);
+	if (told.used < UNAVAILABLE - 1 - held)
+		told.used += held;
+	if (told.free < ABSENT)
+		told.free -= held < told.free ? held : told.free;
+	return told;
 }
 
 /* The first version knows nothing of reserved memory and counts it as used. */

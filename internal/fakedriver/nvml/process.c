@@ -8,6 +8,7 @@
  */
 #include "call.h"
 
+#include <stdlib.h>
 #include <time.h>
 
 enum list { COMPUTE, GRAPHICS, MPS };
@@ -58,17 +59,19 @@ static nvmlReturn_t running_processes(const char *name, enum list list, nvmlDevi
 	if (answer == NVML_SUCCESS && (!count || (*count > 0 && !first && !second)))
 		answer = NVML_ERROR_INVALID_ARGUMENT;
 	if (answer == NVML_SUCCESS) {
-		size_t needed = 0, written = 0;
-		for (size_t i = 0; i < call.gpu->process_count; i++)
-			needed += (size_t)listed(&call, list, &call.gpu->processes[i]);
+		size_t all, needed = 0, written = 0;
+		struct process *processes = held_processes(&call, &all);
+		for (size_t i = 0; i < all; i++)
+			needed += (size_t)listed(&call, list, &processes[i]);
 		if (needed > *count) {
 			answer = answer_insufficient(&call, count, needed);
 		} else {
-			for (size_t i = 0; i < call.gpu->process_count; i++)
-				if (listed(&call, list, &call.gpu->processes[i]))
-					write_entry(&call, list, &call.gpu->processes[i], written++, first, second);
+			for (size_t i = 0; i < all; i++)
+				if (listed(&call, list, &processes[i]))
+					write_entry(&call, list, &processes[i], written++, first, second);
 			answer = answer_count(&call, count, written);
 		}
+		free(processes);
 	}
 	call_end(&call);
 	return answer;

@@ -26,7 +26,7 @@ typedef unsigned long long number;
 #define GPU_NUMBERS(X)                                                                     \
 	X(lost) X(minor) X(brand) X(architecture) X(cuda_major) X(cuda_minor) X(cores)         \
 	X(bus_width) X(pci_domain) X(pci_bus) X(pci_device) X(pci_device_id) X(pci_subsystem_id) \
-	X(memory_total) X(memory_reserved) X(memory_used) X(memory_free)                       \
+	X(memory_total) X(memory_reserved) X(memory_used) X(memory_free) X(context_bytes)      \
 	X(bar1_total) X(bar1_used)                                                             \
 	X(utilization_gpu) X(utilization_memory) X(utilization_encoder) X(utilization_decoder) \
 	X(temperature) X(temperature_memory) X(temperature_shutdown) X(temperature_slowdown)   \
@@ -120,6 +120,10 @@ void state_free(struct state *state);
  * releases; the state does not change meanwhile.
  */
 const struct state *state_acquire(void);
+
+/* The same, but the file was looked at some time in this tick of the kernel's clock, 1 to 10 ms: for calls that must be fast. */
+const struct state *state_acquire_recent(void);
+
 void state_release(const struct state *state);
 
 /* The first fault of a kind for a call, NULL when there is none. */

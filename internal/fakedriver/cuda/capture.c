@@ -1,0 +1,196 @@
+/*
+ * Capturing a stream into a graph. Of what is captured only memory is kept:
+ * allocations come from the device's pool for graphs and go with the graph.
+ *
+ * While a stream is captured, calls that might disturb it are forbidden:
+ *
+ *   the capture is      and forbids them to
+ *   global              every thread, unless that has asked for less
+ *   thread-local        the thread that captures
+ *   relaxed             nobody
+ */
+#include "driver.h"
+
+#include <stdlib.h>
+
+struct CUgraph_st {
+	struct object object;
+};
+
+static _Thread_local CUstreamCaptureMode thread_mode; /* global at first */
+
+int capture_forbids(void)
+{
+	int forbidden = 0;
+	for (struct CUstream_st *stream = own.capturing; stream; stream = stream->next_capturing) {
+		int mine = stream->thread == thread_number();
+		int counts = stream->mode == CU_STREAM_CAPTURE_MODE_GLOBAL ? mine || thread_mode == CU_STREAM_CAPTURE_MODE_GLOBAL
+		                                                           : mine;
+		if (stream->mode == CU_STREAM_CAPTURE_MODE_RELAXED || thread_mode == CU_STREAM_CAPTURE_MODE_RELAXED || !counts)
+			continue;
+		stream->capturing = CU_STREAM_CAPTURE_STATUS_INVALIDATED;
+		forbidden = 1;
+	}
+	return forbidden;
+}
+
+void capture_end(struct CUstream_st *stream)
+{
+	struct CUstream_st **link = &own.capturing;
+	while (*link && *link != stream)
+		link = &(*link)->next_capturing;
+	if (*link)
+		*link = stream->next_capturing;
+	stream->capturing = CU_STREAM_CAPTURE_STATUS_NONE;
+}
+
+/* What a captured stream allocated and did not free goes with its graph. */
+void graph_free(CUgraph graph)
+{
+	if (!graph)
+		return;
+	struct node *next;
+	for (struct node *node = tree_from(own.allocations, 0, 0); node; node = next) {
+		next = tree_from(own.allocations, node->key + 1, 0);
+		if (((struct allocation *)node)->graph == graph)
+			pool_free((struct allocation *)node, NULL);
+	}
+	object_remove(&graph->object);
+	free(graph);
+}
+
+static CUresult begin(const char *name, CUstream handle, CUstreamCaptureMode mode, enum default_stream twin)
+{
+	struct call call;
+	struct CUstream_st *stream;
+	CUresult answer = call_begin(&call, name, CURRENT);
+	if (answer == CUDA_SUCCESS)
+		answer = stream_of(&call, handle, twin, &stream);
+	if (answer == CUDA_SUCCESS && (unsigned int)mode > CU_STREAM_CAPTURE_MODE_RELAXED)
+		answer = CUDA_ERROR_INVALID_VALUE;
+	if (answer == CUDA_SUCCESS && stream == call.context->legacy)
+		answer = CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
+	if (answer == CUDA_SUCCESS && stream->capturing)
+		answer = CUDA_ERROR_ILLEGAL_STATE;
+	if (answer == CUDA_SUCCESS && !(stream->graph = calloc(1, sizeof *stream->graph)))
+		answer = CUDA_ERROR_OUT_OF_MEMORY;
+	if (answer == CUDA_SUCCESS) {
+		object_add(&stream->graph->object, GRAPH);
+		stream->capturing = CU_STREAM_CAPTURE_STATUS_ACTIVE;
+		stream->mode = mode;
+		stream->capture = ++own.numbers;
+		stream->thread = thread_number();
+		stream->next_capturing = own.capturing;
+		own.capturing = stream;
+	}
+	return call_end(&call, answer);
+}
+
+CUresult cuStreamBeginCapture_v2(CUstream stream, CUstreamCaptureMode mode)
+{
+	return begin("cuStreamBeginCapture_v2", stream, mode, LEGACY);
+}
+
+CUresult cuStreamBeginCapture_v2_ptsz(CUstream stream, CUstreamCaptureMode mode)
+{
+	return begin("cuStreamBeginCapture_v2", stream, mode, PER_THREAD);
+}
+
+static CUresult end(CUstream handle, CUgraph *graph, enum default_stream twin)
+{
+	struct call call;
+	struct CUstream_st *stream;
+	CUresult answer = call_begin(&call, "cuStreamEndCapture", CURRENT);
+	if (answer == CUDA_SUCCESS)
+		answer = stream_of(&call, handle, twin, &stream);
+	if (answer == CUDA_SUCCESS && !graph)
+		answer = CUDA_ERROR_INVALID_VALUE;
+	if (answer == CUDA_SUCCESS && !stream->capturing)
+		answer = CUDA_ERROR_ILLEGAL_STATE;
+	if (answer == CUDA_SUCCESS && stream->mode != CU_STREAM_CAPTURE_MODE_RELAXED && stream->thread != thread_number())
+		answer = CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD;
+	if (answer == CUDA_SUCCESS) {
+		int spoilt = stream->capturing == CU_STREAM_CAPTURE_STATUS_INVALIDATED;
+		capture_end(stream);
+		*graph = spoilt ? NULL : stream->graph;
+		if (spoilt)
+			graph_free(stream->graph);
+		stream->graph = NULL;
+		answer = spoilt ? CUDA_ERROR_STREAM_CAPTURE_INVALIDATED : CUDA_SUCCESS;
+	}
+	return call_end(&call, answer);
+}
+
+CUresult cuStreamEndCapture(CUstream stream, CUgraph *graph)
+{
+	return end(stream, graph, LEGACY);
+}
+
+CUresult cuStreamEndCapture_ptsz(CUstream stream, CUgraph *graph)
+{
+	return end(stream, graph, PER_THREAD);
+}
+
+static CUresult info(const char *name, CUstream handle, CUstreamCaptureStatus *status, cuuint64_t *id,
+                     enum default_stream twin)
+{
+	struct call call;
+	struct CUstream_st *stream;
+	CUresult answer = call_begin(&call, name, CURRENT | FAST);
+	if (answer == CUDA_SUCCESS)
+		answer = stream_of(&call, handle, twin, &stream);
+	if (answer == CUDA_SUCCESS && !status)
+		answer = CUDA_ERROR_INVALID_VALUE;
+	if (answer == CUDA_SUCCESS) {
+		*status = stream->capturing;
+		if (id)
+			*id = stream->capture;
+	}
+	return call_end(&call, answer);
+}
+
+CUresult cuStreamIsCapturing(CUstream stream, CUstreamCaptureStatus *status)
+{
+	return info("cuStreamIsCapturing", stream, status, NULL, LEGACY);
+}
+
+CUresult cuStreamIsCapturing_ptsz(CUstream stream, CUstreamCaptureStatus *status)
+{
+	return info("cuStreamIsCapturing", stream, status, NULL, PER_THREAD);
+}
+
+CUresult cuStreamGetCaptureInfo(CUstream stream, CUstreamCaptureStatus *status, cuuint64_t *id)
+{
+	return info("cuStreamGetCaptureInfo", stream, status, id, LEGACY);
+}
+
+CUresult cuStreamGetCaptureInfo_ptsz(CUstream stream, CUstreamCaptureStatus *status, cuuint64_t *id)
+{
+	return info("cuStreamGetCaptureInfo", stream, status, id, PER_THREAD);
+}
+
+/* Swaps the thread's own mode with the caller's. */
+CUresult cuThreadExchangeStreamCaptureMode(CUstreamCaptureMode *mode)
+{
+	struct call call;
+	CUresult answer = call_begin(&call, "cuThreadExchangeStreamCaptureMode", INITIALISED | FAST);
+	if (answer == CUDA_SUCCESS && (!mode || (unsigned int)*mode > CU_STREAM_CAPTURE_MODE_RELAXED))
+		answer = CUDA_ERROR_INVALID_VALUE;
+	if (answer == CUDA_SUCCESS) {
+		CUstreamCaptureMode before = thread_mode;
+		thread_mode = *mode;
+		*mode = before;
+	}
+	return call_end(&call, answer);
+}
+
+CUresult cuGraphDestroy(CUgraph graph)
+{
+	struct call call;
+	CUresult answer = call_begin(&call, "cuGraphDestroy", INITIALISED);
+	if (answer == CUDA_SUCCESS && !object_is(graph, GRAPH))
+		answer = CUDA_ERROR_INVALID_VALUE;
+	if (answer == CUDA_SUCCESS)
+		graph_free(graph);
+	return call_end(&call, answer);
+}

@@ -1,0 +1,237 @@
+/*
+ * A CUDA driver without a GPU: memory is counted, addresses are handed out,
+ * and work on streams is done the moment it is submitted. Nothing computes.
+ *
+ *   program ── cu* ──→ call.c (state, faults, context, lock)
+ *                        │
+ *        device.c  context.c  memory.c  pool.c  virtual.c  stream.c  …
+ *                        │
+ *                  arena.c ── device_take ──→ ../state/ledger.c ──→ libnvidia-ml, other processes
+ *
+ * One mutex guards all that a process has. A forked child has none of it:
+ * every call answers CUDA_ERROR_NOT_INITIALIZED there, as the real one's do.
+ */
+#ifndef VRAMSCOPE_FAKE_CUDA_DRIVER_H
+#define VRAMSCOPE_FAKE_CUDA_DRIVER_H
+
+#include "api.h"
+
+#include "../state/ledger.h"
+#include "../state/state.h"
+#include "space.h"
+
+#define MIB (1ULL << 20)
+/* In these steps the driver takes memory of a GPU. */
+#define PAGE (2 * MIB)
+/* No allocation is larger, so that no sum overflows. */
+#define LARGEST (1ULL << 46)
+/* Where device memory is: from 4 TiB on Linux maps nothing of itself, so that no address is a program's own, too. */
+#define FIRST_ADDRESS (4ULL << 40)
+#define ADDRESSES (64ULL << 40)
+
+enum { MAX_DEVICES = 64 };
+
+/* A GPU, or a MIG instance, as this process numbers it. Fixed by cuInit. */
+struct device {
+	int ordinal;
+	char gpu[TEXT_SIZE];      /* UUID */
+	char instance[TEXT_SIZE]; /* UUID of the MIG instance, "" for a whole GPU */
+	number key;               /* in the ledger */
+	size_t hint;              /* where in the state the GPU was at first, and mostly still is */
+	int contexts;
+	struct CUctx_st *primary;
+	unsigned int primary_flags;
+	CUmemoryPool default_pool, current_pool, graph_pool;
+};
+
+/* What a handle can be of. */
+enum kind { CONTEXT = 1, STREAM, EVENT, POOL, GRAPH, PHYSICAL };
+
+/* The first member of everything that a handle points to: key is the address, tie the kind. */
+struct object {
+	struct node node;
+};
+
+/* Pieces of a GPU's memory, cut into blocks. */
+struct arena {
+	struct device *device;
+	struct space space;
+	number chunk;    /* bytes that it takes of the GPU at a time */
+	number largest;  /* it never has more; 0: no limit */
+	number reserved; /* bytes that it has of the GPU */
+	struct node *pieces; /* struct piece, by address */
+};
+
+/* Contexts are never freed: threads may still have them on their stacks. */
+struct CUctx_st {
+	struct object object;
+	struct device *device;
+	unsigned int flags;
+	int references; /* of a primary context */
+	int alive;
+	number charged, id;
+	struct arena small; /* allocations below a page share pages */
+	struct CUstream_st *legacy;
+};
+
+struct CUstream_st {
+	struct object object;
+	struct CUctx_st *context;
+	unsigned int flags;
+	int priority;
+	number id;
+	CUstreamCaptureStatus capturing;
+	CUstreamCaptureMode mode;
+	number capture, thread; /* its number, and who began it */
+	CUgraph graph;
+	int of_thread; /* the default stream of one */
+	struct CUstream_st *next_capturing;
+};
+
+/* Used and reserved are kept as the pool's attributes tell them. */
+struct CUmemPoolHandle_st {
+	struct object object;
+	struct arena arena;
+	number used, used_high, reserved_high, threshold;
+	int reuse[4]; /* by CU_MEMPOOL_ATTR_REUSE_…: kept, and told again */
+	struct allocation *pending; /* freed on a stream, which nobody has waited for since */
+	CUmemAllocationHandleType handle_types;
+	int destroyed; /* and kept for what is still allocated from it */
+	size_t live;
+};
+
+enum allocation_kind { LINEAR, SMALL, POOLED, MANAGED, HOST, RESERVED, IMPORTED };
+
+/* What an address was handed out for. */
+struct allocation {
+	struct node node; /* by address */
+	number size;      /* as it was asked for */
+	enum allocation_kind kind;
+	struct device *device;
+	struct CUctx_st *context;
+	struct block *block;
+	number charged;
+	CUmemoryPool pool;
+	CUgraph graph;
+	number stream; /* on which a pooled one was freed */
+	struct allocation *next;
+	struct node *mappings; /* of a reservation, by address */
+};
+
+/* All that the process has; guarded by the mutex of call.c. */
+struct process_memory {
+	struct ledger *ledger;
+	struct device devices[MAX_DEVICES];
+	int device_count;
+	int driver_version;
+	struct node *objects;
+	struct node *allocations;
+	struct space addresses;
+	number numbers;       /* of streams and contexts */
+	struct CUstream_st *capturing; /* streams that are being captured */
+};
+extern struct process_memory own;
+
+/* What a call needs. */
+enum need {
+	NOTHING = 0,
+	INITIALISED = 1,
+	CURRENT = 2,  /* a current context on a GPU that is there */
+	FAST = 4,     /* the state may be a few milliseconds old */
+	UNSAFE = 8,   /* forbidden while a stream is captured in global mode */
+};
+
+struct call {
+	const char *name;
+	enum need need;
+	const struct state *state;
+	struct CUctx_st *context; /* the current one, NULL where there is none */
+	struct device *device;    /* its */
+	int locked;
+};
+
+/*
+ * call.c: when call_begin does not return CUDA_SUCCESS, that is the call's
+ * answer. call_end is due in either case, and returns what it is given.
+ */
+CUresult call_begin(struct call *call, const char *name, enum need need);
+CUresult call_end(struct call *call, CUresult answer);
+/* The device that a call names, of which the state's faults are then due too. */
+CUresult call_device(struct call *call, CUdevice ordinal, struct device **device);
+/* Marks the process, but not its children, as initialised. */
+CUresult call_initialise(void);
+
+/* device.c */
+const struct gpu *device_gpu(const struct state *state, struct device *device);
+const struct instance *device_instance(const struct state *state, struct device *device);
+int device_lost(const struct state *state, struct device *device);
+/* What the state leaves for allocations, and all that there is, in bytes. */
+number device_capacity(const struct state *state, struct device *device);
+number device_total(const struct state *state, struct device *device);
+/* Takes bytes of the GPU for this process; 0: it is full. */
+int device_take(const struct call *call, struct device *device, number bytes);
+void device_give(struct device *device, number bytes);
+void uuid_bytes(const char *uuid, CUuuid *bytes);
+
+/* visible.c: fills own.devices as CUDA_VISIBLE_DEVICES has it. */
+void visible_devices(const struct state *state);
+
+/* object.c */
+void object_add(struct object *object, enum kind kind);
+void object_remove(struct object *object);
+int object_is(const void *handle, enum kind kind);
+/* The next of a kind after one, or the first after NULL. */
+void *object_next(enum kind kind, const void *after);
+
+/* context.c: the current one, NULL where there is none. */
+struct CUctx_st *context_current(void);
+
+/* arena.c */
+void arena_init(struct arena *arena, struct device *device, number chunk, number granularity);
+struct block *arena_take(const struct call *call, struct arena *arena, number size);
+void arena_give(struct arena *arena, struct block *block);
+/* Gives wholly free chunks back to the GPU for as long as at least keep bytes stay. */
+void arena_trim(struct arena *arena, number keep);
+
+/* memory.c */
+struct allocation *allocation_find(CUdeviceptr address);       /* that begins there */
+struct allocation *allocation_around(CUdeviceptr address);     /* that it is inside of */
+struct allocation *allocation_add(number address, number size, enum allocation_kind kind, struct device *device);
+void allocation_forget(struct allocation *allocation);
+/* What cuMemAlloc gave; 0: it is something else, or of a pool. */
+int allocation_free(struct allocation *allocation);
+void allocations_release(struct CUctx_st *context);
+
+/* pointer.c: whether all of a range is memory that a GPU could use. */
+int device_range(CUdeviceptr address, number size);
+/* Any other address is the program's own. */
+int is_device_address(CUdeviceptr address);
+
+/* pool.c */
+CUmemoryPool pool_new(struct device *device);
+CUmemoryPool pool_current(struct device *device);
+CUresult pool_allocate(const struct call *call, CUmemoryPool pool, number size, struct CUstream_st *stream,
+                       CUdeviceptr *pointer);
+void pool_free(struct allocation *allocation, struct CUstream_st *stream); /* NULL: at once */
+/* A stream has been waited for (0: all of them): what was freed on it is free, and pools fall to their thresholds. */
+void pools_settle(struct device *device, number stream);
+/* Frees all that pools have of a device whose last context is gone. */
+void pools_release(struct device *device);
+
+/* stream.c */
+enum default_stream { LEGACY, PER_THREAD };
+/* The stream that a handle means. Work cannot go to the legacy stream while others are captured. */
+CUresult stream_of(const struct call *call, CUstream handle, enum default_stream twin, struct CUstream_st **stream);
+struct CUstream_st *stream_new(struct CUctx_st *context, unsigned int flags, int priority);
+number thread_number(void);
+void streams_release(struct CUctx_st *context);
+
+/* capture.c: whether captures forbid this thread a call that might disturb them; they are invalid then. */
+int capture_forbids(void);
+void capture_end(struct CUstream_st *stream);
+void graph_free(CUgraph graph);
+
+/* virtual.c */
+int mapped_range(const struct allocation *reservation, number address, number size);
+
+#endif

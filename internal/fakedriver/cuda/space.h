@@ -1,0 +1,49 @@
+/*
+ * Stretches of addresses, cut into blocks: best fit, splitting, coalescing.
+ *
+ *   space ── chunks ── blocks, side by side, free or taken
+ *     └── the free blocks of all chunks by (size, address)
+ *
+ * The process's virtual addresses are such a space with one chunk of 64 TiB;
+ * a memory pool is one with a chunk for each piece that it has of its GPU.
+ * Nothing is ever read or written there: the addresses are only numbers.
+ */
+#ifndef VRAMSCOPE_FAKE_CUDA_SPACE_H
+#define VRAMSCOPE_FAKE_CUDA_SPACE_H
+
+#include "tree.h"
+
+struct block {
+	struct node node; /* while free: by size, then address */
+	number address, size;
+	struct block *left, *right; /* neighbours in the chunk */
+	int taken;
+};
+
+struct space {
+	struct node *free;
+	number granularity; /* sizes are rounded up to it, and blocks begin at multiples of it; a power of two */
+};
+
+/* A new chunk, as one free block; NULL without host memory. */
+struct block *space_add(struct space *space, number address, number size);
+/* A block of at least this size, NULL where none fits. An alignment above the granularity is a multiple of it, too. */
+struct block *space_take(struct space *space, number size, number alignment);
+/* The same, at an address of the caller's choice. */
+struct block *space_take_at(struct space *space, number address, number size);
+/* Gives a block back and returns the free one that it became part of. */
+struct block *space_give(struct space *space, struct block *block);
+/* The chunk that is this one free block is no more. */
+void space_remove(struct space *space, struct block *whole);
+
+static inline int block_is_chunk(const struct block *block)
+{
+	return !block->left && !block->right;
+}
+
+static inline number round_up(number size, number step)
+{
+	return (size + step - 1) / step * step;
+}
+
+#endif

@@ -1,0 +1,322 @@
+#define _GNU_SOURCE
+#include "ledger.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define VERSION 1
+#define SLOTS 1024
+#define ENTRIES 64 /* GPUs and MIG instances that one process can hold memory of */
+
+/* Written by the slot's process alone. A claim is what it wants to take and does not hold yet. */
+struct entry {
+	_Atomic number key, used, claim;
+};
+
+struct slot {
+	_Atomic number owner; /* who the figures are of; 0 while they are of nobody */
+	_Atomic number pid;   /* as the owner sees itself */
+	_Atomic number space; /* the owner's pid namespace, by its inode */
+	number unused[5];
+	struct entry entries[ENTRIES];
+};
+
+/* A file of zeros is an empty ledger. */
+struct contents {
+	_Atomic number version;
+	_Atomic number slots; /* from here on, none was ever used */
+	number unused[6];
+	struct slot slot[SLOTS];
+};
+
+struct ledger {
+	char *path; /* of the state file */
+	int file;
+	number space;
+	struct contents *contents;
+	struct slot *own;
+	struct ledger *next;
+};
+
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static struct ledger *opened; /* guarded by mutex; never closed, see ledger.h */
+
+static struct contents *map(const char *path, int create, int *file)
+{
+	*file = open(path, O_RDWR | O_CLOEXEC);
+	if (*file < 0 && create && errno == ENOENT)
+		*file = open(path, O_RDWR | O_CLOEXEC | O_CREAT, 0666);
+	if (*file < 0)
+		return NULL;
+	struct stat info;
+	if (create) {
+		/* Another user's process shares the GPUs too. Only the owner can say so, and that is enough. */
+		if (fchmod(*file, 0666) != 0 && errno != EPERM)
+			return NULL;
+		/* Growing is the same whoever does it first; nobody ever makes it smaller. */
+		if (fstat(*file, &info) == 0 && (size_t)info.st_size < sizeof(struct contents) &&
+		    ftruncate(*file, sizeof(struct contents)) != 0)
+			return NULL;
+	}
+	if (fstat(*file, &info) != 0 || (size_t)info.st_size < sizeof(struct contents))
+		return NULL;
+	void *contents = mmap(NULL, sizeof(struct contents), PROT_READ | PROT_WRITE, MAP_SHARED, *file, 0);
+	return contents == MAP_FAILED ? NULL : contents;
+}
+
+static struct ledger *open_beside(const char *state, int create)
+{
+	char *path = NULL;
+	struct ledger *ledger = calloc(1, sizeof *ledger);
+	if (!ledger || asprintf(&path, "%s.ledger", state) < 0) {
+		free(ledger);
+		return NULL;
+	}
+	struct stat space = { 0 };
+	if (stat("/proc/self/ns/pid", &space) == 0)
+		ledger->space = (number)space.st_ino;
+	ledger->contents = map(path, create, &ledger->file);
+	number version = 0;
+	if (ledger->contents && !atomic_compare_exchange_strong(&ledger->contents->version, &version, VERSION) &&
+	    version != VERSION)
+		ledger->contents = NULL;
+	if (!ledger->contents || !(ledger->path = strdup(state))) {
+		if (create)
+			fprintf(stderr, "fake driver: %s: %s\n", path, version ? "of another version" : strerror(errno));
+		if (ledger->file >= 0)
+			close(ledger->file); /* no lock of this process is on it: it was never opened before */
+		free(ledger);
+		ledger = NULL;
+	}
+	free(path);
+	return ledger;
+}
+
+struct ledger *ledger_open(int create)
+{
+	const char *state = getenv("VRAMSCOPE_FAKE_STATE");
+	if (!state)
+		return NULL;
+	pthread_mutex_lock(&mutex);
+	struct ledger *ledger = opened;
+	while (ledger && strcmp(ledger->path, state) != 0)
+		ledger = ledger->next;
+	if (!ledger && (ledger = open_beside(state, create))) {
+		ledger->next = opened;
+		opened = ledger;
+	}
+	pthread_mutex_unlock(&mutex);
+	return ledger;
+}
+
+static number mix(number hash, const void *bytes, size_t length)
+{
+	for (size_t i = 0; i < length; i++)
+		hash = (hash ^ ((const unsigned char *)bytes)[i]) * 0x100000001b3ULL; /* FNV-1a */
+	return hash;
+}
+
+number ledger_key(const char *uuid)
+{
+	return mix(0xcbf29ce484222325ULL, uuid, strlen(uuid)) | 1;
+}
+
+/*
+ * This program in this process: its pid and the random bytes that the kernel
+ * gives every program at its start (AT_RANDOM), so that a process that became
+ * another program does not take the other's slot for its own.
+ */
+static number identity(const struct ledger *ledger)
+{
+	pid_t pid = getpid();
+	number own = mix(ledger_key("process"), &pid, sizeof pid);
+	own = mix(own, &ledger->space, sizeof ledger->space);
+	const void *random = (const void *)getauxval(AT_RANDOM);
+	return (random ? mix(own, random, 16) : own) | 1;
+}
+
+static int lock(const struct ledger *ledger, size_t index, short type)
+{
+	struct flock range = { .l_type = type, .l_whence = SEEK_SET, .l_start = (off_t)index, .l_len = 1 };
+	return fcntl(ledger->file, F_SETLK, &range) == 0;
+}
+
+/* The pid of a slot's process, 0 when it is no more. */
+static number living(const struct ledger *ledger, size_t index, number self)
+{
+	const struct slot *slot = &ledger->contents->slot[index];
+	if (slot->owner == self)
+		return slot->pid;
+	struct flock range = { .l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = (off_t)index, .l_len = 1 };
+	if (fcntl(ledger->file, F_GETLK, &range) != 0 || range.l_type == F_UNLCK)
+		return 0;
+	/* Whoever has just locked a dead process's slot has not cleared it yet. */
+	if (slot->space == ledger->space && slot->pid != (number)range.l_pid)
+		return 0;
+	return range.l_pid > 0 ? (number)range.l_pid : slot->pid;
+}
+
+static void clear(struct slot *slot)
+{
+	slot->owner = 0;
+	for (size_t i = 0; i < ENTRIES; i++)
+		slot->entries[i].key = slot->entries[i].used = slot->entries[i].claim = 0;
+}
+
+static size_t slot_count(const struct ledger *ledger)
+{
+	number count = ledger->contents->slots;
+	return count < SLOTS ? (size_t)count : SLOTS;
+}
+
+static struct slot *join(struct ledger *ledger)
+{
+	number self = identity(ledger);
+	for (size_t i = 0; i < SLOTS; i++) {
+		if (!lock(ledger, i, F_WRLCK))
+			continue;
+		struct slot *slot = &ledger->contents->slot[i];
+		clear(slot);
+		slot->pid = (number)getpid();
+		slot->space = ledger->space;
+		slot->owner = self;
+		number count = ledger->contents->slots;
+		while (count <= i && !atomic_compare_exchange_weak(&ledger->contents->slots, &count, i + 1))
+			;
+		return slot;
+	}
+	fprintf(stderr, "fake driver: more than %d processes hold GPU memory\n", SLOTS);
+	return NULL;
+}
+
+/* Clears the slots of processes that are no more: nobody but whoever has a slot's lock may do so. */
+static int bury(struct ledger *ledger)
+{
+	int buried = 0;
+	number self = identity(ledger);
+	for (size_t i = 0; i < slot_count(ledger); i++) {
+		struct slot *slot = &ledger->contents->slot[i];
+		if (slot->owner == 0 || slot->owner == self || !lock(ledger, i, F_WRLCK))
+			continue;
+		clear(slot);
+		lock(ledger, i, F_UNLCK);
+		buried++;
+	}
+	return buried;
+}
+
+/* The entry of a GPU; NULL where there is none. */
+static const struct entry *find(const struct slot *slot, number key)
+{
+	for (size_t i = 0; i < ENTRIES && slot->entries[i].key; i++)
+		if (slot->entries[i].key == key)
+			return &slot->entries[i];
+	return NULL;
+}
+
+static struct entry *find_or_add(struct slot *slot, number key)
+{
+	for (size_t i = 0; i < ENTRIES; i++) {
+		if (slot->entries[i].key == 0)
+			slot->entries[i].key = key;
+		if (slot->entries[i].key == key)
+			return &slot->entries[i];
+	}
+	return NULL;
+}
+
+/* What all slots hold and claim, those of the dead included. */
+static number count(const struct ledger *ledger, number key, number *claims)
+{
+	number used = 0;
+	*claims = 0;
+	size_t slots = slot_count(ledger);
+	for (size_t i = 0; i < slots; i++) {
+		const struct entry *entry = find(&ledger->contents->slot[i], key);
+		if (!entry)
+			continue;
+		/* In this order: what is claimed no more is held already. */
+		*claims += entry->claim;
+		used += entry->used;
+	}
+	return used;
+}
+
+/*
+ * First the claim is published, then the others' are read, so that of two
+ * that race at least one sees the other. Whoever sees too much withdraws, and
+ * tries again as long as a claim of another may yet be withdrawn too. A process
+ * that was stopped in the middle of a claim is waited for a moment only.
+ */
+int ledger_take(struct ledger *ledger, number key, number bytes, number capacity)
+{
+	if (!ledger->own && !(ledger->own = join(ledger)))
+		return 0;
+	struct entry *entry = find_or_add(ledger->own, key);
+	if (!entry || bytes > capacity)
+		return 0;
+	for (int attempt = 0; attempt < 200; attempt++) {
+		number claims;
+		entry->claim = bytes;
+		number used = count(ledger, key, &claims);
+		if (used + claims <= capacity) {
+			entry->used += bytes;
+			entry->claim = 0;
+			return 1;
+		}
+		entry->claim = 0;
+		if (attempt > 0 && claims == bytes)
+			return 0;
+		if (attempt > 0 || !bury(ledger)) {
+			if (claims == bytes)
+				return 0;
+			/* Of two, one waits longer. */
+			for (ptrdiff_t i = (ledger->own - ledger->contents->slot) % 16; i >= 0; i--)
+				sched_yield();
+		}
+	}
+	return 0;
+}
+
+void ledger_give(struct ledger *ledger, number key, number bytes)
+{
+	struct entry *entry = ledger->own ? find_or_add(ledger->own, key) : NULL;
+	if (entry)
+		entry->used -= bytes;
+}
+
+number ledger_held(const struct ledger *ledger, number key)
+{
+	number held = 0, self = identity(ledger);
+	for (size_t i = 0; i < slot_count(ledger); i++) {
+		const struct entry *entry = find(&ledger->contents->slot[i], key);
+		number used = entry ? entry->used : 0;
+		if (used && living(ledger, i, self))
+			held += used;
+	}
+	return held;
+}
+
+size_t ledger_list(const struct ledger *ledger, number key, struct holder **holders)
+{
+	size_t listed = 0, slots = slot_count(ledger);
+	number self = identity(ledger);
+	*holders = calloc(slots + 1, sizeof **holders);
+	for (size_t i = 0; *holders && i < slots; i++) {
+		const struct entry *entry = find(&ledger->contents->slot[i], key);
+		number used = entry ? entry->used : 0, pid;
+		if (used && (pid = living(ledger, i, self)))
+			(*holders)[listed++] = (struct holder){ .pid = pid, .used = used };
+	}
+	return listed;
+}

@@ -1,0 +1,53 @@
+/*
+ * Who holds how much of which GPU through the fake CUDA driver: a file beside
+ * the state file, mapped by every process that allocates and every one that
+ * looks.
+ *
+ *   libcuda ── ledger_take, ledger_give ──→ $VRAMSCOPE_FAKE_STATE.ledger ←── ledger_held, ledger_list ── libnvidia-ml
+ *
+ * What the state file says of a GPU is where the ledger's figures are added:
+ * its free memory is what processes of the ledger can take.
+ *
+ * Every process has a slot, which only it writes, and the sum over the slots
+ * is what counts. There is no lock, so nobody can die, or be stopped, while
+ * holding one. A process lives as long as it keeps its POSIX lock on its
+ * slot's byte of the file: the kernel drops that lock, and only that, in
+ * whatever way the process ends or becomes another program; a forked child
+ * does not have it; and F_GETLK tells its holder's pid as the asking
+ * process's pid namespace numbers it. Slots without a lock count for nothing.
+ *
+ * POSIX locks go when any descriptor of the file is closed (fcntl(2)), so
+ * the descriptor is never closed, and a program must not open the file itself.
+ */
+#ifndef VRAMSCOPE_FAKE_LEDGER_H
+#define VRAMSCOPE_FAKE_LEDGER_H
+
+#include "state.h"
+
+struct ledger;
+
+struct holder {
+	number pid;  /* in this process's pid namespace; as the holder sees itself where it is not in it */
+	number used; /* bytes */
+};
+
+/*
+ * The ledger beside the state file that the environment names, NULL where
+ * there is none: with create, it is made, and a failure said on stderr.
+ */
+struct ledger *ledger_open(int create);
+
+/* What a GPU, or a MIG instance, is called in a ledger; never 0. */
+number ledger_key(const char *uuid);
+
+/* Takes bytes of what there is, capacity, for this process. 0: there is no room. Not to be called by two threads at once. */
+int ledger_take(struct ledger *ledger, number key, number bytes, number capacity);
+void ledger_give(struct ledger *ledger, number key, number bytes);
+
+/* Bytes that living processes hold. */
+number ledger_held(const struct ledger *ledger, number key);
+
+/* Every living process that holds something, in a list to be freed; their number. */
+size_t ledger_list(const struct ledger *ledger, number key, struct holder **holders);
+
+#endif
