@@ -29,12 +29,18 @@ type panel struct {
 	hasShort    bool
 	hasLong     bool
 	mean, last  float64
+	age         float64 // seconds since the first sample
 }
+
+// foresight is how many times as far as the past is known a drift is drawn
+// into the future. What has been seen for a moment has no say in minutes.
+const foresight = 4
 
 // claim is what each expert says of the time seconds ahead.
 func (p *panel) claim(seconds float64) claims {
 	var c claims
 	c[dampedHolt] = p.holt.at(seconds) - p.last
+	seconds = min(seconds, foresight*p.age)
 	if p.hasShort {
 		c[driftShort] = p.short.ahead(seconds / shortTau)
 		c[meanShort] = p.mean

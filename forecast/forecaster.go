@@ -18,23 +18,26 @@ type Forecaster struct {
 // state is all that is remembered, in fields of fixed size, so that it can be
 // written out and read back as it is.
 type state struct {
-	Count      int64
-	Now        int64   // the newest sample's time, ns since the epoch
-	Last       float64 // the newest sample, bytes
-	Step       float64 // the usual distance of samples, seconds
-	Roughness  float64 // the usual change, bytes per √second
-	Gap        bool
-	Holt       holt
-	Short      regression
-	Long       regression
-	Records    [len(Horizons)]record
-	Outlook    [len(Horizons)]outlook
-	Tendencies tendencies
+	Count     int64
+	Now       int64   // the newest sample's time, ns since the epoch
+	Last      float64 // the newest sample, bytes
+	Step      float64 // the usual distance of samples, seconds
+	Roughness float64 // the usual change, bytes per √second
+	Gap       bool
+	Holt      holt
+	Short     regression
+	Long      regression
+	Crest     float64 // by how much teeth stand out above the long line, bytes
+	Records   [len(Horizons)]record
+	Outlook   [len(Horizons)]outlook
+	Minima    minima
+	Teeth     teeth
 }
 
 // outlook is the forecast at a horizon, relative to the newest sample.
 type outlook struct {
 	Change float64
+	Crest  float64 // by how much teeth stand out above it
 	Spread spread
 }
 
@@ -45,10 +48,14 @@ func New() *Forecaster { return new(Forecaster) }
 // set back. What lies back less came twice or out of order.
 const clockSetBack = time.Minute
 
+// farAway, in nanoseconds since the first sample, is 146 years: a time that no
+// clock shows, and beyond which sums of times would overflow.
+const farAway = 1 << 62
+
 // Observe takes the next sample, in bytes; memory below zero counts as zero.
 // Samples may come at any distance. One that is not later than the last is
-// ignored, unless it lies so far back that the clock must have been set back:
-// then it follows the last one, after a gap.
+// ignored, unless it lies a minute back or more, so that the clock must have
+// been set back: then it follows the last one, after a gap.
 func (f *Forecaster) Observe(t time.Time, y int64) {
 	s := &f.state
 	value := float64(max(y, 0))
@@ -58,13 +65,15 @@ func (f *Forecaster) Observe(t time.Time, y int64) {
 		return
 	}
 	now := int64(t.Sub(f.epoch))
-	if now <= s.Now {
-		if s.Now-now < int64(clockSetBack) {
-			return
-		}
+	switch {
+	case now > farAway:
+		return
+	case now <= s.Now-int64(clockSetBack):
 		s.Gap = true
-		now = s.Now + max(int64(s.Step*1e9), 1)
+		now = s.Now + int64(max(min(s.Step, clockSetBack.Seconds()), 1e-9)*1e9)
 		f.epoch = t.Add(-time.Duration(now))
+	case now <= s.Now:
+		return
 	}
 	s.observe(now, value)
 }
@@ -72,7 +81,7 @@ func (f *Forecaster) Observe(t time.Time, y int64) {
 // Gap says that nothing is known from t until the next sample: forecasts that
 // come due in between are not held against that sample.
 func (f *Forecaster) Gap(t time.Time) {
-	if s := &f.state; s.Count > 0 && int64(t.Sub(f.epoch)) > s.Now {
+	if s := &f.state; s.Count > 0 && int64(t.Sub(f.epoch)) >= s.Now {
 		s.Gap = true
 	}
 }
@@ -82,14 +91,15 @@ func (s *state) begin(y float64) {
 	s.Holt.observe(0, y)
 	s.Short.observe(0, 0)
 	s.Long.observe(0, 0)
-	s.Tendencies.begin(y)
+	s.Minima.begin(y)
+	s.Teeth.Extreme = y
 }
 
 func (s *state) observe(now int64, y float64) {
 	seconds := float64(now-s.Now) / 1e9
 	change := y - s.Last
 	if s.Count == 1 {
-		s.Step = seconds
+		s.Step = min(seconds, 3600)
 	}
 	share := 1 / float64(min(s.Count, MinSamples))
 	s.Roughness += share * (math.Abs(change)/math.Sqrt(seconds) - s.Roughness)
@@ -106,23 +116,25 @@ func (s *state) observe(now int64, y float64) {
 	if !s.Gap { // a gap says nothing of how far samples usually lie apart
 		s.Step += share * (min(seconds, 4*s.Step) - s.Step)
 	}
-	s.Tendencies.observe(now, y, s.Step)
+	s.Teeth.observe(now, y)
+	s.Minima.observe(now, y, s.Step, &s.Teeth)
 
 	s.Count++
 	s.Now, s.Last, s.Gap = now, y, false
-	s.look()
+	s.look(seconds)
 }
 
 // look makes the forecasts of this sample, from the shortest horizon to the
 // longest, because each lends its experience to the next.
-func (s *state) look() {
-	p := panel{holt: &s.Holt, last: s.Last, mean: s.Short.Y[0] / s.Short.X[0]}
+func (s *state) look(seconds float64) {
+	p := panel{holt: &s.Holt, last: s.Last, mean: s.Short.Y[0] / s.Short.X[0], age: float64(s.Now) / 1e9}
 	p.short, p.hasShort = s.Short.line()
 	p.long, p.hasLong = s.Long.line()
+	s.Crest = max(s.Crest*math.Exp(-seconds/longTau), -p.long.height, 0)
 
+	toothed := s.Teeth.recur(s.Now, s.Step)
 	trusted := distrust()
-	var narrower spread
-	before := 0.0
+	var shorter spread
 	for i := range s.Records {
 		r, h := &s.Records[i], Horizons[i].Seconds()
 		c := p.claim(h)
@@ -130,23 +142,21 @@ func (s *state) look() {
 		expert, share := r.choose(&trusted)
 		o := &s.Outlook[i]
 		o.Change = max(share*c[expert], -s.Last)
-		o.Spread = s.spread(i, narrower, before, h, share)
-		narrower, before = o.Spread, h
+		o.Crest = 0
+		if toothed && expert == lineLong && p.long.slope > 0 {
+			o.Crest = share * s.Crest
+		}
+		switch {
+		case r.Errors.Size >= enoughResiduals:
+			o.Spread = r.Errors.spread()
+		case i == 0:
+			o.Spread = normalSpread(s.Roughness * math.Sqrt(h))
+		default:
+			o.Spread = shorter.borrowed(Horizons[i-1].Seconds(), h, share)
+		}
+		shorter = o.Spread
 		r.promise(s.Now, s.Last, h, o.Change, &c)
 	}
-}
-
-// spread is the interval at a horizon: from its own errors, or, while they are
-// few, that of the next shorter horizon, which grows like a random walk's
-// where the forecast is naive, and like time where it follows a trend.
-func (s *state) spread(i int, shorter spread, before, horizon, share float64) spread {
-	if r := &s.Records[i].Errors; r.Size >= enoughResiduals {
-		return r.spread()
-	}
-	if i == 0 {
-		return normalSpread(s.Roughness * math.Sqrt(horizon))
-	}
-	return shorter.times(math.Pow(horizon/before, 0.5+0.5*share))
 }
 
 // At is the forecast for h after the newest sample; between the Horizons it
@@ -187,7 +197,7 @@ func (f *Forecaster) Forecasts(dst []Interval) []Interval {
 // toward is the way from o to next, of which share has been gone.
 func (o outlook) toward(next outlook, share float64) outlook {
 	mix := func(a, b float64) float64 { return a + share*(b-a) }
-	return outlook{mix(o.Change, next.Change), spread{
+	return outlook{mix(o.Change, next.Change), mix(o.Crest, next.Crest), spread{
 		mix(o.Spread.Lower80, next.Spread.Lower80), mix(o.Spread.Upper80, next.Spread.Upper80),
 		mix(o.Spread.Lower95, next.Spread.Lower95), mix(o.Spread.Upper95, next.Spread.Upper95),
 	}}

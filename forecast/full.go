@@ -8,23 +8,29 @@ type FullIn struct {
 	Median, Earliest, Latest time.Duration
 }
 
+// fewTeeth is how many teeth must have gone by before their peaks are drawn
+// into the future: two or three make any line.
+const fewTeeth = 4
+
 // FullIn is when the series will have grown by free bytes: the first time at
 // which the median path reaches that and stays there up to the last horizon.
 // A passing peak is not the end; sawtooth memory close to the limit would
 // otherwise announce it with every tooth. Earliest is the same for the path of
-// the upper 80 % bound, Latest for the lower one's. Free below zero counts as
-// zero. false: not within the last horizon, or nothing can be said.
+// the upper 80 % bound, Latest for the lower one's. Of teeth it is the peaks
+// that count. Free below zero counts as zero. false: not within the last
+// horizon, or nothing can be said.
 func (f *Forecaster) FullIn(free int64) (FullIn, bool) {
-	if f.state.Count < MinSamples {
+	s := &f.state
+	if s.Count < MinSamples || s.Now < fewTeeth*s.Teeth.period(s.Now, s.Step) {
 		return FullIn{}, false
 	}
 	room := float64(max(free, 0))
-	median, ok := f.state.crossing(room, func(o *outlook) float64 { return o.Change })
+	median, ok := s.crossing(room, func(o *outlook) float64 { return o.Change + o.Crest })
 	if !ok {
 		return FullIn{}, false
 	}
-	earliest, _ := f.state.crossing(room, func(o *outlook) float64 { return o.Change + o.Spread.Upper80 })
-	latest, _ := f.state.crossing(room, func(o *outlook) float64 { return o.Change + o.Spread.Lower80 })
+	earliest, _ := s.crossing(room, func(o *outlook) float64 { return o.Change + max(o.Crest, o.Spread.Upper80) })
+	latest, _ := s.crossing(room, func(o *outlook) float64 { return o.Change + o.Crest + o.Spread.Lower80 })
 	return FullIn{Median: median, Earliest: earliest, Latest: latest}, true
 }
 

@@ -11,36 +11,59 @@ const (
 	windowCap    = 32
 )
 
-// close ends the open window, keeps its minimum, and judges anew whether the
-// series leaks. A window is longer where samples are rare: its minimum has to
-// be one of several.
-func (t *tendencies) close(now int64, step float64) {
-	if now-t.WindowEnd > 5*int64(windowLength)+int64(10e9*step) {
-		t.Size = 0 // what was before a long gap is no row with what comes
-	}
-	t.Minima[t.Next] = t.Lowest
-	t.Next = (t.Next + 1) % windowCap
-	t.Size = min(t.Size+1, windowCap)
-	t.WindowEnd = now + max(int64(windowLength), int64(4e9*step))
-	t.LeakRate, t.Leaking = t.leak(now, step)
+// minima are the lowest samples of windows of time: of what goes up and down,
+// what is never given back.
+type minima struct {
+	Ring      [windowCap]float64 // bytes
+	Next      uint8
+	Size      uint8
+	Lowest    float64 // of the open window
+	WindowEnd int64   // of the open window, ns
+
+	Leaking  bool
+	LeakRate float64 // bytes per second
 }
 
-// leak judges the minima. Under teeth, windows are joined until each holds a
-// whole tooth.
-func (t *tendencies) leak(now int64, step float64) (perSecond float64, leaks bool) {
+func (m *minima) begin(y float64) {
+	m.Lowest, m.WindowEnd = y, int64(windowLength)
+}
+
+// observe takes a sample, and judges anew whether the series leaks when that
+// ends a window.
+func (m *minima) observe(now int64, y, step float64, teeth *teeth) {
+	if now < m.WindowEnd {
+		m.Lowest = min(m.Lowest, y)
+		return
+	}
+	if now-m.WindowEnd > 5*int64(windowLength)+int64(10e9*step) {
+		m.Size = 0 // what was before a long gap is no row with what comes
+	}
+	m.Ring[m.Next] = m.Lowest
+	m.Next = (m.Next + 1) % windowCap
+	m.Size = min(m.Size+1, windowCap)
+	m.Lowest = y
+
+	// Where samples are rare the window is longer: its minimum has to be one
+	// of several. Under teeth, windows are joined until each holds a whole one.
 	length := max(float64(windowLength), 4e9*step)
-	joined := max(1, int(math.Ceil(1.5*float64(t.period(now, step))/length)))
+	m.WindowEnd = now + int64(length)
+	joined := max(1, int(math.Ceil(1.5*float64(teeth.period(now, step))/length)))
+	var perWindow float64
+	perWindow, m.Leaking = m.leak(joined)
+	m.LeakRate = perWindow / (float64(joined) * length / 1e9)
+}
+
+// leak is the slope of the minima of so many windows each, in bytes per window
+// so joined, and whether it is a leak's.
+func (m *minima) leak(joined int) (slope float64, leaks bool) {
 	var room [windowCap]float64
-	minima := t.joined(room[:0], joined)
-	for _, n := range [...]int{5, 8, 12, 20, windowCap} {
-		if n > len(minima) {
+	lows := m.joined(room[:0], joined)
+	for _, n := range [...]int{6, 8, 12, 20, windowCap} {
+		if n > len(lows) {
 			break
 		}
-		if slope, rises := rising(minima[len(minima)-n:]); rises {
-			if slowsDown(minima) {
-				return 0, false
-			}
-			return slope / (float64(joined) * length / 1e9), true
+		if slope, rises := rising(lows[len(lows)-n:]); rises {
+			return slope, !slowsDown(lows)
 		}
 	}
 	return 0, false
@@ -48,11 +71,11 @@ func (t *tendencies) leak(now int64, step float64) (perSecond float64, leaks boo
 
 // joined appends the minima of so many windows each, oldest first; what is left
 // over at the oldest end is left out.
-func (t *tendencies) joined(dst []float64, windows int) []float64 {
-	for end := int(t.Size) / windows * windows; end > 0; end -= windows {
+func (m *minima) joined(dst []float64, windows int) []float64 {
+	for end := int(m.Size) / windows * windows; end > 0; end -= windows {
 		lowest := math.Inf(1)
 		for back := end - windows; back < end; back++ {
-			lowest = min(lowest, t.Minima[(int(t.Next)+2*windowCap-1-back)%windowCap])
+			lowest = min(lowest, m.Ring[(int(m.Next)+2*windowCap-1-back)%windowCap])
 		}
 		dst = append(dst, lowest)
 	}
@@ -61,32 +84,32 @@ func (t *tendencies) joined(dst []float64, windows int) []float64 {
 
 // slowsDown compares the slope of the last windows with that of as many
 // before, over several lengths.
-func slowsDown(minima []float64) bool {
+func slowsDown(lows []float64) bool {
 	const still = 0.7
 	for _, n := range [...]int{5, 10, 16} {
-		if 2*n > len(minima) {
+		if 2*n > len(lows) {
 			break
 		}
-		end := len(minima)
-		if theilSen(minima[end-n:]) < still*theilSen(minima[end-2*n:end-n]) {
+		end := len(lows)
+		if theilSen(lows[end-n:]) < still*theilSen(lows[end-2*n:end-n]) {
 			return true
 		}
 	}
-	n := len(minima)
+	n := len(lows)
 	if n < 10 {
-		return minima[n-1]-minima[n/2] < still*(minima[n-1-n/2]-minima[0])
+		return lows[n-1]-lows[n/2] < still*(lows[n-1-n/2]-lows[0])
 	}
 	return false
 }
 
 // rising is the slope of the minima per window, and whether they rise: by
 // Mann–Kendall, by more than they tremble, notably, and not in one step.
-func rising(minima []float64) (slope float64, rises bool) {
-	n := float64(len(minima))
+func rising(lows []float64) (slope float64, rises bool) {
+	n := float64(len(lows))
 	concordant := 0.0
 	largest := 0.0
-	for i, later := range minima {
-		for _, earlier := range minima[:i] {
+	for i, later := range lows {
+		for _, earlier := range lows[:i] {
 			switch {
 			case later > earlier:
 				concordant++
@@ -95,22 +118,22 @@ func rising(minima []float64) (slope float64, rises bool) {
 			}
 		}
 		if i > 0 {
-			largest = max(largest, later-minima[i-1])
+			largest = max(largest, later-lows[i-1])
 		}
 	}
-	const significant = 2.3 // standard deviations: all ten pairs of five
+	const significant = 2.6 // standard deviations; of six all fifteen pairs must rise
 	if concordant < significant*math.Sqrt(n*(n-1)*(2*n+5)/18) {
 		return 0, false
 	}
-	slope = theilSen(minima)
+	slope = theilSen(lows)
 	total := slope * (n - 1)
-	level := minima[len(minima)-1]
+	level := lows[len(lows)-1]
 	switch {
-	case total < max(notable/2*level, 16*mebibyte):
+	case total < max(notable/2*level, least):
 		return 0, false
-	case largest > 0.45*(minima[len(minima)-1]-minima[0]):
+	case largest > 0.45*(lows[len(lows)-1]-lows[0]):
 		return 0, false
-	case total < 3*tremble(minima, slope):
+	case total < 4*tremble(lows, slope):
 		return 0, false
 	}
 	return slope, true

@@ -13,7 +13,7 @@ const (
 	// shorter horizon. A claim larger than all before finds itself without a
 	// record, which is what keeps the trend that a single step leaves behind
 	// from being believed.
-	priorSamples = 2
+	priorSamples = 4
 
 	mebibyte = 1 << 20
 )
@@ -31,7 +31,7 @@ type promise struct {
 // claimed anything. d is its claim, e what happened.
 type credit struct {
 	Loss, Naive   float64 // Σ ω|e−d|, Σ ω|e| with ω = |d|/(|d|+|e|)
-	Cross, Square float64 // Σ de, Σ d²; e cut to ±1.5|d|, so that one step cannot pay for a hundred claims
+	Came, Claimed float64 // Σ e in the direction of d, Σ |d|; e cut to ±1.5|d|, so that one step cannot pay for a hundred claims
 }
 
 // record is what is known of forecasts at one horizon.
@@ -69,7 +69,7 @@ func (r *record) score(p *promise, now int64, y float64, horizon, halfLife float
 	happened := y - p.Origin
 	for i := range r.Credits {
 		c := &r.Credits[i]
-		c.Loss, c.Naive, c.Cross, c.Square = c.Loss*keep, c.Naive*keep, c.Cross*keep, c.Square*keep
+		c.Loss, c.Naive, c.Came, c.Claimed = c.Loss*keep, c.Naive*keep, c.Came*keep, c.Claimed*keep
 		claim := float64(p.Claims[i])
 		size := math.Abs(claim)
 		if size == 0 {
@@ -78,8 +78,8 @@ func (r *record) score(p *promise, now int64, y float64, horizon, halfLife float
 		weight := size / (size + math.Abs(happened))
 		c.Loss += weight * math.Abs(happened-claim)
 		c.Naive += weight * math.Abs(happened)
-		c.Cross += claim * min(max(happened, -1.5*size), 1.5*size)
-		c.Square += size * size
+		c.Came += math.Copysign(1, claim) * min(max(happened, -1.5*size), 1.5*size)
+		c.Claimed += size
 	}
 	r.Errors.add(now, happened-float64(p.Published), horizon)
 }
@@ -122,13 +122,11 @@ func (r *record) trust(c *claims, shorter *trust) trust {
 	var t trust
 	for i := range c {
 		k := &r.Credits[i]
-		size := max(math.Abs(c[i]), mebibyte)
-		mass := priorSamples * size
+		mass := priorSamples * max(math.Abs(c[i]), mebibyte)
 		t.ratio[i] = (k.Loss + mass*shorter.ratio[i]) / (k.Naive + mass)
-		mass *= size
 		borrowed := shorter.share[i] * (0.75 + 0.25*shorter.own[i])
-		t.share[i] = min(max((k.Cross+mass*borrowed)/(k.Square+mass), 0), 1)
-		t.own[i] = k.Square / (k.Square + mass)
+		t.share[i] = min(max((k.Came+mass*borrowed)/(k.Claimed+mass), 0), 1)
+		t.own[i] = k.Claimed / (k.Claimed + mass)
 	}
 	return t
 }

@@ -83,7 +83,7 @@ func warmUp(r *rand.Rand) []float64 {
 	})
 }
 
-func teeth(r *rand.Rand) func(t float64) float64 {
+func sawing(r *rand.Rand) func(t float64) float64 {
 	size, period := between(r, 2, 8)*gib, between(r, 20, 200)
 	began := 0.0
 	length := period
@@ -96,7 +96,7 @@ func teeth(r *rand.Rand) func(t float64) float64 {
 }
 
 func sawtooth(r *rand.Rand) []float64 {
-	tooth := teeth(r)
+	tooth := sawing(r)
 	base, size := between(r, 20, 71)*gib, between(r, 5, 50)*mib
 	return series(3600, func(t float64) float64 { return base + tooth(t) + size*r.NormFloat64() })
 }
@@ -126,7 +126,7 @@ func staircase(r *rand.Rand) []float64 {
 }
 
 func leakUnderSawtooth(r *rand.Rand) []float64 {
-	tooth := teeth(r)
+	tooth := sawing(r)
 	base, rate, size := between(r, 5, 40)*gib, between(r, 15, 60)*mib, between(r, 5, 50)*mib
 	return series(7200, func(t float64) float64 { return base + rate*t + tooth(t) + size*r.NormFloat64() })
 }

@@ -60,8 +60,8 @@ type spread struct{ Lower80, Upper80, Lower95, Upper95 float64 }
 // has k/(n+1) below it.
 func (r *residuals) spread() spread {
 	return spread{
-		Lower80: min(r.lower(0.10), 0), Upper80: max(r.upper(0.10), 0),
-		Lower95: min(r.lower(0.025), 0), Upper95: max(r.upper(0.025), 0),
+		Lower80: min(r.quantile(0.10), 0), Upper80: max(r.quantile(0.90), 0),
+		Lower95: min(r.quantile(0.025), 0), Upper95: max(r.quantile(0.975), 0),
 	}
 }
 
@@ -69,20 +69,20 @@ func (r *residuals) spread() spread {
 // known for the rank asked for.
 const beyond = 1.3
 
-func (r *residuals) lower(p float64) float64 {
-	rank := int(math.Floor(float64(r.Size+1)*p)) - 1
-	if rank < 0 {
+func (r *residuals) quantile(p float64) float64 {
+	rank := p*float64(r.Size+1) - 1
+	last := float64(r.Size - 1)
+	switch {
+	case rank < 0:
 		return beyond * float64(r.Sorted[0])
-	}
-	return float64(r.Sorted[rank])
-}
-
-func (r *residuals) upper(p float64) float64 {
-	rank := int(r.Size) - int(math.Floor(float64(r.Size+1)*p))
-	if rank >= int(r.Size) {
+	case rank > last:
 		return beyond * float64(r.Sorted[r.Size-1])
+	case rank == last:
+		return float64(r.Sorted[r.Size-1])
 	}
-	return float64(r.Sorted[rank])
+	below := int(rank)
+	low, high := float64(r.Sorted[below]), float64(r.Sorted[below+1])
+	return low + (rank-float64(below))*(high-low)
 }
 
 func (s spread) times(k float64) spread {
@@ -93,4 +93,11 @@ func (s spread) times(k float64) spread {
 func normalSpread(size float64) spread {
 	const z80, z95, perMean = 1.2816, 1.9600, 1.2533 // σ = mean·√(π/2)
 	return spread{-z80 * perMean * size, z80 * perMean * size, -z95 * perMean * size, z95 * perMean * size}
+}
+
+// borrowed is the spread of a shorter horizon for a longer one: it grows like
+// a random walk's where the forecast is naive, and like time where it follows
+// a trend, by share.
+func (s spread) borrowed(from, to, share float64) spread {
+	return s.times(math.Pow(to/from, 0.5+0.5*share))
 }

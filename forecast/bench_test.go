@@ -1,0 +1,54 @@
+package forecast
+
+import (
+	"testing"
+	"time"
+	"unsafe"
+)
+
+// A series costs at most 24 KB, and a sample no allocation.
+func TestASeriesFitsItsBudget(t *testing.T) {
+	if size := unsafe.Sizeof(Forecaster{}); size > 24_000 {
+		t.Errorf("a series takes %d bytes", size)
+	}
+	f := fed(leakUnderSawtooth(seeded(12))[:500], 1)
+	room := make([]Interval, 0, len(Horizons))
+	i := 500
+	allocations := testing.AllocsPerRun(1000, func() {
+		f.Observe(after(float64(i)), int64(i%37)<<28)
+		room = f.Forecasts(room[:0])
+		f.FullIn(1 << 33)
+		f.GrowthPerSecond()
+		i++
+	})
+	if allocations != 0 {
+		t.Errorf("a sample allocates %v times", allocations)
+	}
+}
+
+// BenchmarkSample is what the monitor does with a sample: it is taken in, and
+// everything is asked for.
+func BenchmarkSample(b *testing.B) {
+	for _, g := range regimes() {
+		y := g.make(seeded(13))
+		for _, rate := range []struct {
+			name string
+			step time.Duration
+		}{{"1Hz", time.Second}, {"10Hz", 100 * time.Millisecond}} {
+			b.Run(g.name+"/"+rate.name, func(b *testing.B) {
+				f := New()
+				room := make([]Interval, 0, len(Horizons))
+				now := noon
+				b.ReportAllocs()
+				for i := 0; b.Loop(); i++ {
+					now = now.Add(rate.step)
+					f.Observe(now, int64(y[i%len(y)]))
+					room = f.Forecasts(room[:0])
+					f.FullIn(1 << 33)
+					f.GrowthPerSecond()
+				}
+				b.ReportMetric(float64(unsafe.Sizeof(*f)), "B/series")
+			})
+		}
+	}
+}

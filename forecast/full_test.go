@@ -1,0 +1,99 @@
+package forecast
+
+import (
+	"math"
+	"testing"
+	"time"
+)
+
+func TestFullInOfALeakIsWhenItIsFull(t *testing.T) {
+	const rate = 25 * mib
+	r := seeded(8)
+	y := ramp(1200, 10*gib, rate)
+	for i := range y {
+		y[i] += 40 * mib * r.NormFloat64()
+	}
+	f := fed(y, 1)
+	for _, seconds := range []float64{30, 120, 250, 420} {
+		full, ok := f.FullIn(int64(seconds * rate))
+		if !ok || math.Abs(full.Median.Seconds()-seconds) > max(0.05*seconds, 5) {
+			t.Errorf("%v s before: %+v %v", seconds, full, ok)
+		}
+		if full.Earliest > full.Median || full.Latest != 0 && full.Latest < full.Median {
+			t.Errorf("out of order: %+v", full)
+		}
+	}
+	if full, ok := f.FullIn(int64(40 * 60 * rate)); ok {
+		t.Errorf("40 min before: %+v", full)
+	}
+	if full, ok := f.FullIn(-5); !ok || full.Median != 0 {
+		t.Errorf("a leak with nothing free: %+v %v", full, ok)
+	}
+}
+
+func TestShrinkingMemoryIsNeverFull(t *testing.T) {
+	f := fed(ramp(600, 60*gib, -20*mib), 1)
+	for _, free := range []int64{0, 1 << 20, 1 << 34} {
+		if full, ok := f.FullIn(free); ok {
+			t.Errorf("%d free: %+v", free, full)
+		}
+	}
+	if f.Trend() != Shrinking {
+		t.Errorf("it is %v", f.Trend())
+	}
+	if rate, ok := f.GrowthPerSecond(); !ok || math.Abs(rate+20*mib) > mib {
+		t.Errorf("it grows by %v a second, %v", rate, ok)
+	}
+}
+
+// Teeth that come close to the limit are known after the second one not to
+// pass it.
+func TestTeethCloseToTheLimitAreNotTheEnd(t *testing.T) {
+	for _, period := range []int{20, 45, 90, 180} {
+		r := seeded(uint64(period))
+		f := New()
+		for i := range 3600 {
+			v := 40*gib + 6*gib*float64(i%period)/float64(period) + 10*mib*r.NormFloat64()
+			f.Observe(after(float64(i)), int64(v))
+			if full, ok := f.FullIn(int64(46.5*gib - v)); ok && i > 2*period {
+				t.Fatalf("period %d s, after %d s: %+v", period, i, full)
+			}
+		}
+		if f.Trend() != Sawtooth {
+			t.Errorf("period %d s: it is %v", period, f.Trend())
+		}
+	}
+}
+
+func TestTheEndIsSoughtNoFurtherThanFourTimesThePast(t *testing.T) {
+	const rate = 50 * mib
+	f := New()
+	for i := range 120 {
+		f.Observe(after(float64(i)), int64(10*gib+rate*float64(i)))
+		full, ok := f.FullIn(int64(14 * 60 * rate))
+		if ok {
+			t.Fatalf("after %d s: full in %v", i, full.Median)
+		}
+	}
+	if full, ok := f.FullIn(int64(100 * rate)); !ok || math.Abs(full.Median.Seconds()-100) > 15 {
+		t.Errorf("after two minutes, 100 s before: %+v %v", full, ok)
+	}
+}
+
+func TestFullInComesCloserWithFreeMemory(t *testing.T) {
+	f := fed(leak(seeded(9))[:900], 1)
+	last := time.Duration(0)
+	for free := int64(0); free < 20<<30; free += 1 << 28 {
+		full, ok := f.FullIn(free)
+		if !ok {
+			break
+		}
+		if full.Median < last {
+			t.Fatalf("with %d free: %v, with less: %v", free, full.Median, last)
+		}
+		last = full.Median
+	}
+	if last == 0 {
+		t.Error("a leak never fills anything")
+	}
+}

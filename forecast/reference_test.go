@@ -1,0 +1,91 @@
+package forecast
+
+import (
+	"encoding/json"
+	"math"
+	"os"
+	"testing"
+)
+
+// reference is testdata/reference.json, which testdata/reference.py wrote.
+type reference struct {
+	Holt struct {
+		Y, Level, Trend, Forecast []float64
+	}
+	Regressions []struct {
+		T, Y                                       []float64
+		Tau                                        float64
+		Mean, Height, Slope, Explained, Bend, Fade float64
+	}
+}
+
+func readReference(t *testing.T) *reference {
+	t.Helper()
+	data, err := os.ReadFile("testdata/reference.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var ref reference
+	if err := json.Unmarshal(data, &ref); err != nil {
+		t.Fatal(err)
+	}
+	return &ref
+}
+
+// near fails unless got is want but for the digits that float64 loses.
+func near(t *testing.T, what string, got, want, scale float64) {
+	t.Helper()
+	if !(math.Abs(got-want) <= 1e-8*scale) {
+		t.Errorf("%s: got %v, want %v", what, got, want)
+	}
+}
+
+func TestDampedHoltIsTheTextbooks(t *testing.T) {
+	ref := readReference(t).Holt
+	var s holt
+	s.observe(0, ref.Y[0])
+	for i, y := range ref.Y[1:] {
+		s.observe(1, y)
+		near(t, "level", s.Level, ref.Level[i], ref.Level[i])
+		near(t, "trend", s.Trend, ref.Trend[i], ref.Level[i])
+	}
+	for i, want := range ref.Forecast {
+		near(t, "forecast", s.at(float64(i+1)), want, want)
+	}
+}
+
+// A sample that is missing must not change what the trend amounts to: two
+// seconds in one step predict what two steps of a second predict.
+func TestDampedHoltCountsSeconds(t *testing.T) {
+	s := holt{Level: 1e10, Trend: 3e7, Started: true}
+	late := s
+	s.observe(1, s.at(1)) // no surprise
+	near(t, "a second later", s.at(4), late.at(5), 1e10)
+	late.observe(5, late.at(5))
+	s.observe(4, s.at(4))
+	near(t, "level", late.Level, s.Level, 1e10)
+	near(t, "trend", late.Trend, s.Trend, 3e7)
+}
+
+func TestRegressionIsWeightedLeastSquares(t *testing.T) {
+	for _, ref := range readReference(t).Regressions {
+		var r regression
+		r.observe(0, 0)
+		for i := 1; i < len(ref.T); i++ {
+			r.observe((ref.T[i]-ref.T[i-1])/ref.Tau, ref.Y[i]-ref.Y[i-1])
+		}
+		l, ok := r.line()
+		if !ok {
+			t.Fatal("no line through 300 samples")
+		}
+		near(t, "mean", r.Y[0]/r.X[0], ref.Mean, 1e10)
+		near(t, "height", l.height, ref.Height, 1e10)
+		near(t, "slope", l.slope, ref.Slope, 1e10)
+		near(t, "explained", l.explained, ref.Explained, 1)
+		if !l.slowing {
+			t.Fatalf("τ %v: does not see that growth slows down", ref.Tau)
+		}
+		near(t, "slope of the parabola", l.bend, ref.Bend, 1e10)
+		near(t, "fading", l.fade, ref.Fade, 1)
+	}
+}

@@ -1,0 +1,103 @@
+package forecast
+
+import (
+	"math"
+	"testing"
+)
+
+func TestTrends(t *testing.T) {
+	r := seeded(10)
+	shaken := func(y []float64, size float64) []float64 {
+		for i := range y {
+			y[i] += size * r.NormFloat64()
+		}
+		return y
+	}
+	step := append(flat(600, 20*gib), flat(300, 40*gib)...)
+	saturating := make([]float64, 1500)
+	for i := range saturating {
+		saturating[i] = 10*gib + 20*gib*(1-math.Exp(-float64(i)/300))
+	}
+	teeth := make([]float64, 1200)
+	for i := range teeth {
+		teeth[i] = 30*gib + 4*gib*float64(i%50)/50
+	}
+	leakingTeeth := make([]float64, 1200)
+	for i := range leakingTeeth {
+		leakingTeeth[i] = teeth[i] + 15*mib*float64(i)
+	}
+	stopped := append(ramp(900, 10*gib, 20*mib), flat(900, 10*gib+900*20*mib)...)
+	for _, tc := range []struct {
+		name string
+		y    []float64
+		want Trend
+	}{
+		{"small noise", shaken(flat(900, 30*gib), 100*mib), Steady},
+		{"one step", step, Steady},
+		{"a ramp of two minutes", ramp(120, 10*gib, 30*mib), Growing},
+		{"a leak", shaken(ramp(900, 10*gib, 20*mib), 50*mib), Leak},
+		{"a slow leak on a full card", shaken(ramp(1800, 70*gib, mib), 20*mib), Leak},
+		{"saturating, early", saturating[:400], Growing},
+		{"saturating, over", saturating, Steady},
+		{"falling", ramp(300, 60*gib, -30*mib), Shrinking},
+		{"teeth", teeth, Sawtooth},
+		{"a leak under teeth", leakingTeeth, Leak},
+		{"a leak that has stopped", stopped, Steady},
+	} {
+		if got := fed(tc.y, 1).Trend(); got != tc.want {
+			t.Errorf("%s: %v, want %v", tc.name, got, tc.want)
+		}
+	}
+}
+
+func TestALeaksRateIsWhatItKeeps(t *testing.T) {
+	r := seeded(11)
+	y := ramp(1500, 20*gib, 12*mib)
+	for i := range y {
+		y[i] += 5*gib*float64(i%37)/37 + 20*mib*r.NormFloat64()
+	}
+	f := fed(y, 1)
+	if rate, ok := f.GrowthPerSecond(); f.Trend() != Leak || !ok || math.Abs(rate-12*mib) > 1.2*mib {
+		t.Errorf("%v, %.2f MiB/s", f.Trend(), rate/mib)
+	}
+}
+
+func TestATrendIsToldFromRareSamples(t *testing.T) {
+	y := make([]float64, 60)
+	for i := range y {
+		y[i] = 10*gib + 57*mib*float64(i)
+	}
+	if got := fed(y, 57).Trend(); got != Leak && got != Growing {
+		t.Errorf("a leak seen once a minute is %v", got)
+	}
+}
+
+func TestTheTestsOfALeak(t *testing.T) {
+	for _, tc := range []struct {
+		name   string
+		minima []float64
+		rises  bool
+		slows  bool
+	}{
+		{"a line", []float64{10, 11, 12, 13, 14, 15}, true, false},
+		{"one step", []float64{10, 10, 10, 15, 15, 15, 15, 15}, false, false},
+		{"one large step", []float64{10, 10.1, 10.2, 20, 20.1, 20.2}, false, false},
+		{"up and down", []float64{10, 12, 11, 13, 10, 12, 11, 13}, false, false},
+		{"falling", []float64{15, 14, 13, 12, 11, 10}, false, false},
+		{"slowing", []float64{10, 14, 17, 19.2, 20.8, 21.9, 22.6, 23.1, 23.4, 23.6}, true, true},
+	} {
+		minima := make([]float64, len(tc.minima))
+		for i, v := range tc.minima {
+			minima[i] = v * gib
+		}
+		if _, rises := rising(minima); rises != tc.rises {
+			t.Errorf("%s: rises %v", tc.name, rises)
+		}
+		if slows := slowsDown(minima); tc.rises && slows != tc.slows {
+			t.Errorf("%s: slows down %v", tc.name, slows)
+		}
+	}
+	if got := theilSen([]float64{0, 1, 2, 300, 4, 5, 6}); got != 1 {
+		t.Errorf("one outlier makes the slope %v", got)
+	}
+}
