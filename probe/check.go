@@ -16,6 +16,7 @@ const (
 	maxAllocators   = 64
 	maxRuntimes     = 16
 	maxCapabilities = 32
+	maxEvictable    = 32
 	maxNotes        = 8
 	maxText         = 256 // bytes of a message, a reason, a name
 	maxUUID         = 96
@@ -169,6 +170,10 @@ func (h *Hello) check(pid int, start uint64) error {
 	h.Capabilities = h.Capabilities[:min(len(h.Capabilities), maxCapabilities)]
 	for i, c := range h.Capabilities {
 		h.Capabilities[i] = clip(c)
+	}
+	h.Evictable = h.Evictable[:min(len(h.Evictable), maxEvictable)]
+	for i, name := range h.Evictable {
+		h.Evictable[i] = clip(name)
 	}
 	return nil
 }

@@ -67,6 +67,9 @@ type Hello struct {
 	StartTime    uint64    `json:"starttime"`
 	Runtimes     []Runtime `json:"runtimes"`
 	Capabilities []string  `json:"capabilities"` // "flush", "snapshot", …
+	// Evictable names the caches that the program has registered, the first to
+	// go first. What they hold is not told: a selective flush evicts them.
+	Evictable []string `json:"evictable,omitempty"`
 }
 
 // Runtime is a library that owns allocators: PyTorch 2.6.0, JAX 0.11.2.

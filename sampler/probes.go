@@ -58,6 +58,7 @@ func (s *Sampler) addDevice(m *merged, a *probe.Answer, d *probe.Device, age tim
 	if len(a.Hello.Runtimes) > 0 {
 		p.Runtime, p.RuntimeVersion = a.Hello.Runtimes[0].Name, a.Hello.Runtimes[0].Version
 	}
+	p.Evictable = a.Hello.Evictable
 	for i := range d.Allocators {
 		al := allocator(&d.Allocators[i])
 		p.Allocators = append(p.Allocators, al)

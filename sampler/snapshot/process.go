@@ -59,7 +59,8 @@ type Process struct {
 	Returnable     Bytes // the part of Cached that a flush gives back
 	Other          Bytes // used − Σ reserved; negative is a mismatch and is shown as one
 	Allocators     []Allocator
-	Probe          *Probe // nil where there is none
+	Evictable      []string // caches of the program's own that a selective flush evicts; hostile input
+	Probe          *Probe   // nil where there is none
 
 	Peak            Bytes // highest used since vramscope saw it
 	Trend           Trend
