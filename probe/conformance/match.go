@@ -102,7 +102,7 @@ func matchRule(rule string, got any) error {
 	_, isBool := got.(bool)
 	_, isNumber := got.(json.Number)
 	const most = 1 << 50
-	ok := false
+	var ok bool
 	switch rule {
 	case "$absent":
 		ok = isAbsent

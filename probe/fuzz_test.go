@@ -1,0 +1,177 @@
+package probe
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"net"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"vramscope/internal/process"
+)
+
+// pair is two ends of a connection.
+func pair(t testing.TB) (a, b *net.UnixConn) {
+	t.Helper()
+	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ends := make([]*net.UnixConn, 0, len(fds))
+	for _, fd := range fds {
+		file := os.NewFile(uintptr(fd), "socket")
+		conn, err := net.FileConn(file)
+		_ = file.Close()
+		if err != nil {
+			t.Fatal(err)
+		}
+		ends = append(ends, conn.(*net.UnixConn))
+	}
+	t.Cleanup(func() {
+		for _, end := range ends {
+			_ = end.Close()
+		}
+	})
+	return ends[0], ends[1]
+}
+
+func FuzzAnyBytesToTheServer(f *testing.F) {
+	for _, seed := range []string{
+		`{"id":1,"cmd":"hello","proto":"vramscope/1"}` + "\n" + `{"id":2,"cmd":"stats"}` + "\n",
+		`{"id":3,"cmd":"flush","level":"gradual","keep_bytes":5,"dry_run":true,"devices":["GPU-1"]}` + "\n",
+		`{"id":4,"cmd":"snapshot"}` + "\n" + `{"id":5,"cmd":"bye"}` + "\n" + "more\n",
+		"[]\n\n\r\nnull\n", strings.Repeat("[", 5000) + "\n", "\xff\n", `{"id":1e2,"cmd":"stats"}` + "\n" + `{"id`,
+	} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, input []byte) {
+		server := &Server{handler: newPool(), clock: time.Now, rate: &bucket{clock: time.Now, burst: flushBurst, period: flushEvery}}
+		ours, theirs := pair(t)
+		go func() {
+			_, _ = ours.Write(input)
+			_ = ours.CloseWrite()
+		}()
+		answered := make(chan []byte, 1)
+		go func() {
+			all, _ := io.ReadAll(ours)
+			answered <- all
+		}()
+		(&connection{server: server, conn: theirs}).serve(context.Background())
+		answers := bytes.SplitAfter(<-answered, []byte("\n"))
+		if asked := bytes.Count(input, []byte("\n")); len(answers)-1 > asked {
+			t.Errorf("%d lines have %d answers", asked, len(answers)-1)
+		}
+		for _, line := range answers[:len(answers)-1] {
+			var answer reply
+			if err := json.Unmarshal(line, &answer); err != nil || len(line) > MaxLine {
+				t.Fatalf("%q: %v", line, err)
+			}
+			if answer.OK == (answer.Error != nil) {
+				t.Errorf("%q is neither one nor the other", line)
+			}
+		}
+	})
+}
+
+func FuzzAnyBytesToTheClient(f *testing.F) {
+	for _, seed := range []string{
+		`{"id":1,"ok":true,"proto":"vramscope/1","pid":1,"starttime":1,"runtimes":[{"name":"x"}]}` + "\n" +
+			`{"id":2,"ok":true,"time_ns":5,"devices":[{"uuid":"GPU-1","total_bytes":9,"allocators":[{"kind":"raw","handle":7,"reserved_bytes":5,"allocated_bytes":4,"cached_bytes":1,"fragmented_bytes":0}]}]}` + "\n" +
+			`{"id":3,"ok":true,"devices":[{"uuid":"GPU-1","before_bytes":5,"after_bytes":3,"freed_bytes":2}],"ms":1.5}` + "\n",
+		`{"id":1,"ok":false,"error":{"code":"busy","message":"x"}}` + "\n" + `{"id":2,"ok":false}` + "\n",
+		`{"id":null,"ok":false,"error":{"code":"forbidden","message":"x"}}` + "\n",
+		`{"id":1,"ok":true,"time_ns":1,"devices":[{"uuid":"GPU-1","allocators":[{"kind":"a","segments":-1}]}]}` + "\n", "\n\n{", "\xff\n",
+	} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, input []byte) {
+		ours, theirs := pair(t)
+		go func() { _, _ = io.Copy(io.Discard, theirs) }()
+		go func() {
+			_, _ = theirs.Write(input)
+			_ = theirs.CloseWrite()
+		}()
+		client := newClient(ours, "fuzzed", process.Identity{PID: 1, StartTime: 1}, owner{nspid: 1})
+		ctx := context.Background()
+		if hello, err := client.Hello(ctx); err == nil && (!sameMajor(hello.Proto) || len(hello.Runtimes) > maxRuntimes) {
+			t.Errorf("believed: %+v", hello)
+		}
+		if report, err := client.Stats(ctx); err == nil {
+			if err := report.check(); err != nil {
+				t.Errorf("believed: %v", err)
+			}
+		}
+		result, err := client.Flush(ctx, FlushRequest{Level: Gradual})
+		if err == nil && result.Freed() != result.Before()-result.After() {
+			t.Errorf("believed: %+v", result)
+		}
+		if err != nil && len(err.Error()) > 4*maxText {
+			t.Errorf("an error of %d bytes", len(err.Error()))
+		}
+	})
+}
+
+// FuzzLinesAreTheSameHoweverTheyArrive compares with a plain splitting.
+func FuzzLinesAreTheSameHoweverTheyArrive(f *testing.F) {
+	f.Add([]byte("a\nb\n\n  \nccc"), 2)
+	f.Add([]byte(strings.Repeat("x", 5000)+"\ny\n"), 700)
+	f.Fuzz(func(t *testing.T, input []byte, size int) {
+		size = max(1, size%8192)
+		rest := input
+		in := lines{source: readerFunc(func(p []byte) (int, error) {
+			if len(rest) == 0 {
+				return 0, io.EOF
+			}
+			n := copy(p, rest[:min(size, len(rest))])
+			rest = rest[n:]
+			return n, nil
+		})}
+		for plain := range bytes.SplitAfterSeq(input, []byte("\n")) {
+			whole := bytes.HasSuffix(plain, []byte("\n"))
+			if whole && len(plain) <= MaxLine && len(bytes.TrimSpace(plain)) == 0 {
+				continue
+			}
+			line, err := in.next()
+			switch {
+			case len(plain) > MaxLine || !whole && len(plain) == MaxLine:
+				if !errors.Is(err, errLongLine) {
+					t.Fatalf("a line of %d bytes: %v", len(plain), err)
+				}
+				return
+			case !whole && len(plain) > 0:
+				if !errors.Is(err, io.ErrUnexpectedEOF) {
+					t.Fatalf("an unfinished line: %q, %v", line, err)
+				}
+				return
+			case !whole:
+				if !errors.Is(err, io.EOF) {
+					t.Fatalf("the end: %q, %v", line, err)
+				}
+				return
+			case err != nil || !bytes.Equal(line, plain[:len(plain)-1]):
+				t.Fatalf("%q, %v instead of %q", line, err, plain)
+			}
+		}
+	})
+}
+
+func FuzzSocketNames(f *testing.F) {
+	f.Add("4711-190284.sock")
+	f.Add("-1-5.sock")
+	f.Add("1-+5.sock")
+	f.Fuzz(func(t *testing.T, name string) {
+		if pid, start, ok := parseSocketName(name); ok && (pid <= 0 || socketName(pid, start) != name) {
+			t.Errorf("%q is %d and %d", name, pid, start)
+		}
+		if _, err := parseStartTime(name); err == nil && !strings.ContainsAny(name, " \t") {
+			t.Errorf("%q has a field 22", name)
+		}
+	})
+}
