@@ -209,7 +209,7 @@ func shown(amount quantity.Bytes) quantity.Bytes {
 	switch {
 	case unit == 1:
 		return sign * amount
-	case unit < quantity.GiB && v >= 1:
+	case unit < quantity.GiB:
 	case v < 9.995:
 		step /= 100
 	case v < 99.95:

@@ -59,11 +59,7 @@ func (b Bytes) magnitude(dst []byte, digits int) []byte {
 	decimals := 0
 	switch {
 	case unit == 'K' || unit == 'M':
-		// The drawings write whole KiB and MiB ("842M", "18M"); a fraction
-		// appears only for the value just under the next unit.
-		if v < 1 {
-			decimals = digits - 1
-		}
+		// The drawings write whole KiB and MiB ("842M", "18M").
 	case v < 9.995:
 		decimals = digits - 1
 	case v < 99.95:
