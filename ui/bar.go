@@ -95,7 +95,11 @@ func (l *line) migBar(lk *look, gpu *snapshot.GPU, cells int) {
 		size := instance.Memory.Capacity().Or(0)
 		sum += float64(size)
 		end := boundary(sum, capacity, inner)
-		l.bar(lk, partsOf(instance.Parts, instance.Memory.Used), size, end-drawn)
+		if instance.Memory.Used.Known() {
+			l.bar(lk, partsOf(instance.Parts, instance.Memory.Used), size, end-drawn)
+		} else {
+			l.repeat(lk.styles.Rule, lk.glyphs.rule, end-drawn)
+		}
 		l.repeat(lk.styles.Rule, lk.glyphs.migBorder, 1)
 		drawn = end
 	}
@@ -107,8 +111,12 @@ func (l *line) migBar(lk *look, gpu *snapshot.GPU, cells int) {
 func (l *line) instanceBar(lk *look, gpu *snapshot.GPU, instance *snapshot.Instance, cells int) {
 	start := l.used
 	size := instance.Memory.Capacity().Or(0)
-	own := boundary(float64(size), gpu.Memory.Capacity().Or(size), cells)
-	l.bar(lk, partsOf(instance.Parts, instance.Memory.Used), size, max(own, 1))
+	own := max(boundary(float64(size), gpu.Memory.Capacity().Or(size), cells), 1)
+	if instance.Memory.Used.Known() {
+		l.bar(lk, partsOf(instance.Parts, instance.Memory.Used), size, own)
+	} else {
+		l.repeat(lk.styles.Rule, lk.glyphs.rule, own)
+	}
 	l.to(start + cells)
 }
 

@@ -90,7 +90,7 @@ func TestHintsAsDrawn(t *testing.T) {
 		{inDetail, 80 - 1 - 9, 2, "Esc back  j k next process  F flush  x signal  v map  e env  y copy"},
 		{inNoDriver, 61, 2, "? help  r look now  d doctor  E events  q quit"},
 	} {
-		got := joined(fitHints(b.hints(tc.where, false, 8), tc.room, tc.gap), tc.gap)
+		got := joined(fitHints(b.hints(tc.where, false, 7), tc.room, tc.gap), tc.gap)
 		if got != tc.want {
 			t.Errorf("room %d:\n got %s\nwant %s", tc.room, got, tc.want)
 		}

@@ -98,6 +98,24 @@ func TestDigitsFocusAGPU(t *testing.T) {
 	if m.st.focus != nil {
 		t.Error("a GPU that is not there is in focus")
 	}
+	m.shows("there is no GPU 9")
+}
+
+// TestDigitsNameIndicesNotPlaces: with --gpu 3,12 there are two GPUs, and 12
+// needs two digits.
+func TestDigitsNameIndicesNotPlaces(t *testing.T) {
+	s := smallBox(2, 2, 0)
+	s.GPUs[0].Index, s.GPUs[1].Index = 3, 12
+	m := newTestModel(t, s, nil)
+	m.press("1", "2")
+	if m.st.focus == nil || m.st.focus.gpuUUID != s.GPUs[1].UUID {
+		t.Fatalf("1 2 puts %+v in focus, want GPU 12", m.st.focus)
+	}
+	m.shows("GPU 12  1-2/2")
+	m.press("3")
+	if m.st.focus == nil || m.st.focus.gpuUUID != s.GPUs[0].UUID {
+		t.Errorf("3 puts %+v in focus, want GPU 3", m.st.focus)
+	}
 }
 
 func TestSecondDigitIsWaitedForWhereThereAreMoreThanTen(t *testing.T) {

@@ -141,6 +141,30 @@ func (d dialog) buttonLine() []span {
 	return line
 }
 
+// hints are the keys of the question for the bottom line: its buttons, then how
+// to choose. No other key does anything meanwhile.
+func (d dialog) hints() []hint {
+	hints := make([]hint, 0, len(d.buttons)+1)
+	for _, b := range d.buttons {
+		hints = append(hints, hint{position: len(hints), rank: len(hints), key: b.key, text: b.does})
+	}
+	if len(d.choices) > 0 {
+		keys := make([]string, len(d.choices))
+		for i, c := range d.choices {
+			keys[i] = c.key
+		}
+		hints = append(hints, hint{position: len(hints), rank: len(hints), key: strings.Join(keys, " "), text: "choose"})
+	}
+	return hints
+}
+
+// asking is an overlay that is a question: it has the keys to itself, and says
+// which they are.
+type asking interface {
+	overlay
+	hints() []hint
+}
+
 // choose is which choice a key makes the chosen one: its own key, or ↑ and ↓.
 func (d dialog) choose(name string) int {
 	for i, c := range d.choices {

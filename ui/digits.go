@@ -4,6 +4,8 @@ import (
 	"time"
 
 	tea "charm.land/bubbletea/v2"
+
+	"vramscope/sampler/snapshot"
 )
 
 // digits collects the number of a GPU. Where there are more than ten, a digit
@@ -22,21 +24,31 @@ func (m *model) digit(d int) (bool, tea.Cmd) {
 	if m.st.shown == nil {
 		return false, nil
 	}
-	gpus := len(m.st.shown.GPUs)
+	last := lastIndex(m.st.shown)
 	if m.digits.open {
 		m.digits.open = false
-		if both := m.digits.first*10 + d; both < gpus {
+		if both := m.digits.first*10 + d; both <= last {
 			return m.focusGPU(both), nil
 		}
 		m.focusGPU(m.digits.first)
 		// The second digit did not belong to the first.
 	}
-	if d > 0 && d*10 < gpus {
+	if d > 0 && d*10 <= last {
 		m.digits = digits{first: d, open: true, wait: m.digits.wait + 1}
 		wait := m.digits.wait
 		return true, tea.Tick(digitPatience, func(time.Time) tea.Msg { return digitMsg{wait} })
 	}
 	return m.focusGPU(d), nil
+}
+
+// lastIndex is the highest index of a GPU, which is more than their number
+// tells where only some are looked at.
+func lastIndex(s *snapshot.Snapshot) int {
+	last := 0
+	for i := range s.GPUs {
+		last = max(last, s.GPUs[i].Index)
+	}
+	return last
 }
 
 // digitsDone is called when no second digit came.

@@ -31,7 +31,7 @@ var unicodeGlyphs = glyphs{
 var asciiGlyphs = glyphs{
 	other: "x", unknown: "o", allocated: "#", stuck: "=", returnable: "-", free: ".",
 	migBorder: "|", dash: "-", up: "^", down: "v", sawtooth: "~", leak: "L",
-	sortDown: "v", sortUp: "^", rule: "-", corners: [4]string{"-", "-", "-", "-"}, side: "|",
+	sortDown: "v", sortUp: "^", rule: "-", corners: [4]string{"+", "+", "+", "+"}, side: "|",
 	ellipsis: "+", enDash: "-", times: "x",
 	capacity: "=", median: "-", bound: ".",
 	ascii: true,

@@ -135,6 +135,9 @@ func (p *gpuPanel) write(l *line, line gpuLine, c gpuColumns, width int) {
 	case len(line.gpu.Instances) > 0:
 		p.writeName(l, line, c)
 		l.migBar(p.look, line.gpu, c.bar)
+	case !line.gpu.Memory.Used.Known():
+		p.writeName(l, line, c)
+		l.barWords(p.look, "used not known", c.bar)
 	default:
 		p.writeName(l, line, c)
 		l.bar(p.look, partsOf(line.gpu.Parts, line.gpu.Memory.Used), line.gpu.Memory.Capacity().Or(0), c.bar)

@@ -119,11 +119,17 @@ func (p *gpuPanel) big() bool {
 	return false
 }
 
-// kinds counts the kinds of GPU in the box, as far as 2.
+// kinds counts the kinds of GPU in the box, as far as 2. A GPU whose name
+// nobody could read, because it was lost from the start, is of no kind.
 func (p *gpuPanel) kinds() int {
+	first := ""
 	for i := range p.shown.GPUs {
-		if p.shown.GPUs[i].Name != p.shown.GPUs[0].Name {
+		switch name := p.shown.GPUs[i].Name; {
+		case name == "" || name == first:
+		case first != "":
 			return 2
+		default:
+			first = name
 		}
 	}
 	return min(len(p.shown.GPUs), 1)

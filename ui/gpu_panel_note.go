@@ -182,10 +182,10 @@ func withUnattributed(owner string, gpu *snapshot.GPU, cells int) string {
 	}
 }
 
-// idle is rule 12: nothing has run for ten minutes, and more than a GiB is
-// held.
+// idle reports whether more than a GiB is held and nothing has run for so long
+// that it is worth a word.
 func (p *gpuPanel) idle(gpu *snapshot.GPU) bool {
-	return !gpu.IdleSince.IsZero() && p.now.Sub(gpu.IdleSince) > 10*time.Minute && gpu.Memory.Used.Or(0) > quantity.GiB
+	return !gpu.IdleSince.IsZero() && p.now.Sub(gpu.IdleSince) > p.state.idleAfter && gpu.Memory.Used.Or(0) > quantity.GiB
 }
 
 // migNote counts the instances, and the slices that none has.

@@ -79,6 +79,23 @@ func TestIdleHolder(t *testing.T) {
 	}
 }
 
+// TestIdleAfterIsConfigured: who is idle after an hour only is not called idle
+// before.
+func TestIdleAfterIsConfigured(t *testing.T) {
+	s := snapshottest.DrawnBox() // GPU 2 has done nothing for 42 minutes
+	for _, c := range []struct {
+		after time.Duration
+		want  bool
+	}{{0, true}, {41 * time.Minute, true}, {time.Hour, false}} {
+		m := newTestModel(t, s, func(o *Options) {
+			o.Now, o.IdleAfter = func() time.Time { return s.Time }, c.after
+		})
+		if got := strings.Contains(m.screen(), "idle 42m"); got != c.want {
+			t.Errorf("idle after %v: called idle %v, want %v", c.after, got, c.want)
+		}
+	}
+}
+
 // TestAlarmedLinesArePinned: where the GPU lines do not fit, those with an
 // alarm stand on top however far the rest is scrolled, and none stands twice.
 func TestAlarmedLinesArePinned(t *testing.T) {
@@ -189,5 +206,41 @@ func TestSystemMemoryIsLabelled(t *testing.T) {
 	s.GPUs[0].Memory.Total = quantity.From(119*gb, quantity.System)
 	if header := frame(screenOf(s, 80, 24), drawnLook(t))[0]; !strings.Contains(header, "1×GB10, system memory") {
 		t.Errorf("%q", header)
+	}
+}
+
+// TestNamelessGPUIsOfNoKind: a GPU that is lost from the very start has told
+// nobody its name, and makes no second kind of GPU out of the box.
+func TestNamelessGPUIsOfNoKind(t *testing.T) {
+	s := snapshottest.DrawnBox()
+	s.GPUs[6].Name = ""
+	lines := frame(screenOf(s, 80, 24), drawnLook(t))
+	if !strings.Contains(lines[0], " 8×H100 80GB HBM3  ") {
+		t.Errorf("the header says %q", lines[0])
+	}
+	if line := lineOf(t, lines, "   0 "); !strings.HasPrefix(line, "   0 ▓") {
+		t.Errorf("a name in %q", line)
+	}
+	s.GPUs[0].Name = "NVIDIA L4"
+	lines = frame(screenOf(s, 120, 40), drawnLook(t))
+	if !strings.Contains(lines[0], " 1×L4, 6×H100 80GB HBM3, 1×GPU  ") {
+		t.Errorf("the header says %q", lines[0])
+	}
+}
+
+// TestUnknownUsedIsNotFree: where the driver does not tell what is used the
+// bar says so. An empty one would be a promise.
+func TestUnknownUsedIsNotFree(t *testing.T) {
+	s := snapshottest.DrawnBox()
+	s.GPUs[1].Memory.Used, s.GPUs[1].Memory.Free = snapshot.Bytes{}, snapshot.Bytes{}
+	s.GPUs[5].Instances[2].Memory.Used = snapshot.Bytes{}
+	lines := frame(screenOf(s, 120, 40), drawnLook(t))
+	for _, prefix := range []string{"   1 ", " 5:3 "} {
+		if line := lineOf(t, lines, prefix); strings.Contains(line, "·") {
+			t.Errorf("%q shows free memory that nobody has measured", line)
+		}
+	}
+	if line := lineOf(t, lines, "   5 "); !strings.Contains(line, "│───") {
+		t.Errorf("%q: the third instance is unknown", line)
 	}
 }

@@ -77,23 +77,38 @@ func (g graph) tolerance(each time.Duration) int {
 
 // bridge fills pauses of at most so many columns with the value before them,
 // at the end of the row too: the newest sample is rarely in the last column.
+// Samples may also have come at another interval earlier: a pause is bridged
+// as well that is no longer than the two before it, or the two after it, by
+// more than half.
 func bridge(values []float64, columns int) {
-	last := -1
+	var known []int
 	for i, v := range values {
-		if math.IsNaN(v) {
-			continue
+		if !math.IsNaN(v) {
+			known = append(known, i)
 		}
-		if last >= 0 && i-last-1 <= columns {
-			for j := last + 1; j < i; j++ {
-				values[j] = values[last]
-			}
-		}
-		last = i
 	}
-	if last >= 0 && len(values)-1-last <= columns {
-		for j := last + 1; j < len(values); j++ {
-			values[j] = values[last]
+	if len(known) == 0 {
+		return
+	}
+	pause := func(k int) int { // after the k-th known value
+		if k < 0 || k+1 >= len(known) {
+			return 0
 		}
+		return known[k+1] - known[k] - 1
+	}
+	fill := func(from, to int) {
+		for j := from + 1; j < to; j++ {
+			values[j] = values[from]
+		}
+	}
+	for k := range len(known) - 1 {
+		usual := max(min(pause(k-1), pause(k-2)), min(pause(k+1), pause(k+2)))
+		if p := pause(k); p <= columns || p <= usual+(usual+1)/2 {
+			fill(known[k], known[k+1])
+		}
+	}
+	if last := known[len(known)-1]; len(values)-1-last <= columns {
+		fill(last, len(values))
 	}
 }
 

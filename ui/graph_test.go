@@ -238,3 +238,22 @@ func BenchmarkGraph120x12(b *testing.B) {
 		g.Render(120, 12)
 	}
 }
+
+// TestEarlierIntervalIsNoDashes: samples that came every five columns before the
+// interval was changed make a line, and a loss in it is still a gap.
+func TestEarlierIntervalIsNoDashes(t *testing.T) {
+	values := make([]float64, 60)
+	for i := range values {
+		values[i] = math.NaN()
+	}
+	for _, i := range []int{0, 5, 10, 16, 21, 26 /* lost */, 46, 47, 48, 49 /* lost once */, 56, 57, 58, 59} {
+		values[i] = float64(i)
+	}
+	bridge(values, 1)
+	for i, v := range values {
+		lost := i > 26 && i < 46 || i > 49 && i < 56
+		if math.IsNaN(v) != lost {
+			t.Errorf("column %d is %v, lost %v", i, v, lost)
+		}
+	}
+}

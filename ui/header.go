@@ -129,16 +129,30 @@ func driverWords(shown *snapshot.Snapshot, now time.Time) string {
 	}
 }
 
-// boxName is "8×H100 80GB HBM3", or the kinds where there are several.
+// boxName is "8×H100 80GB HBM3", or the kinds where there are several. A GPU
+// whose name nobody could read is counted with the one kind that there is;
+// where there are more it is a GPU of its own.
 func boxName(shown *snapshot.Snapshot, lk *look, pane, wide bool) string {
 	var names []string
 	counts := make(map[string]int, 1)
+	nameless := 0
 	for i := range shown.GPUs {
 		name := shown.GPUs[i].Name
-		if counts[name] == 0 {
+		switch {
+		case name == "":
+			nameless++
+			continue
+		case counts[name] == 0:
 			names = append(names, name)
 		}
 		counts[name]++
+	}
+	switch {
+	case len(names) == 1:
+		counts[names[0]] += nameless
+	case nameless > 0:
+		names = append(names, "GPU")
+		counts["GPU"] = nameless
 	}
 	text := ""
 	for i, name := range names {

@@ -6,9 +6,9 @@ import (
 )
 
 // hints are the keys for the bottom line in this scope, in the order in which
-// they stand there, on a box with so many GPUs. Actions are left out while the
-// screen shows the past.
-func (b *bindings) hints(where scope, past bool, gpus int) []hint {
+// they stand there, on a box whose last GPU has this index. Actions are left
+// out while the screen shows the past.
+func (b *bindings) hints(where scope, past bool, last int) []hint {
 	var found []hint
 	for i := range b.all {
 		if past && b.all[i].acts {
@@ -19,7 +19,7 @@ func (b *bindings) hints(where scope, past bool, gpus int) []hint {
 				continue
 			}
 			if b.all[i].id == keyGPU {
-				h.key = gpuDigits(gpus)
+				h.key = gpuDigits(last)
 			}
 			found = append(found, h)
 		}
@@ -29,14 +29,14 @@ func (b *bindings) hints(where scope, past bool, gpus int) []hint {
 }
 
 // gpuDigits are the number keys that name a GPU: "0-7".
-func gpuDigits(gpus int) string {
+func gpuDigits(last int) string {
 	switch {
-	case gpus <= 1:
+	case last <= 0:
 		return "0"
-	case gpus >= 10:
+	case last >= 9:
 		return "0-9"
 	default:
-		return "0-" + strconv.Itoa(gpus-1)
+		return "0-" + strconv.Itoa(last)
 	}
 }
 

@@ -251,6 +251,7 @@ func TestSignalIsConfirmedByYAlone(t *testing.T) {
 	m.press("\r\r")
 	m.press("j") // the next choice: the dialog has the keys
 	m.untilText("send INT")
+	time.Sleep(askingTime) // to read it
 	m.press("y")
 	m.untilText("is another process now")
 	m.press("q")

@@ -30,11 +30,14 @@ func writeKeys(l *line, st *state, lk *look, view view) {
 // hints are the keys of the part of the screen that has them. In a pane
 // without a table there are two: help, and how to see the processes.
 func (st *state) hints(lk *look, view view) []hint {
-	gpus := 0
-	if st.shown != nil {
-		gpus = len(st.shown.GPUs)
+	if question, ok := st.overlay.(asking); ok {
+		return question.hints()
 	}
-	hints := lk.keys.hints(st.scope(), !st.past.IsZero(), gpus)
+	last := 0
+	if st.shown != nil {
+		last = lastIndex(st.shown)
+	}
+	hints := lk.keys.hints(st.scope(), !st.past.IsZero(), last)
 	if st.detail || st.overlay != nil || view.layout.table.rows > 0 || st.scope() != inMain {
 		return hints
 	}
@@ -115,7 +118,7 @@ func (st *state) narrowed() string {
 	text := ""
 	if f := st.focus; f != nil {
 		if gpu := gpuOf(st.shown, f.gpuUUID); gpu != nil {
-			text = "GPU " + strconv.Itoa(gpu.Index)
+			text = "GPU " + string(appendIndex(nil, gpu.Index, instanceNumber(gpu, f.instance)))
 		}
 	}
 	if st.mine {

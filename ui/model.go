@@ -33,6 +33,7 @@ type model struct {
 	typing   *typing       // the line being typed, nil while none is
 	digits   digits        // the number of a GPU being typed
 	past     int           // number of the newest request to the history
+	asked    time.Time     // when the question that is open was put
 	current  alarm         // what the alert line has been turned to
 	interval time.Duration // last asked for; 0: not yet
 
@@ -71,13 +72,14 @@ func newModel(options Options, t traits) (*model, error) {
 		column = "USED"
 	}
 	m.st = state{
-		now:      options.Now(),
-		history:  options.History,
-		readOnly: options.ReadOnly,
-		mouse:    options.Mouse,
-		tags:     make(map[snapshot.RowID]bool),
-		sort:     sortOrder{column: column},
-		window:   options.GraphWindow,
+		now:       options.Now(),
+		history:   options.History,
+		idleAfter: options.IdleAfter,
+		readOnly:  options.ReadOnly,
+		mouse:     options.Mouse,
+		tags:      make(map[snapshot.RowID]bool),
+		sort:      sortOrder{column: column},
+		window:    options.GraphWindow,
 	}
 	return m, nil
 }

@@ -32,7 +32,7 @@ func (m *model) wheel(by int) bool {
 	if m.st.overlay == nil {
 		return m.move(by)
 	}
-	if _, question := m.st.overlay.(signalDialog); question {
+	if _, question := m.st.overlay.(asking); question {
 		return false // a wheel must not choose a signal
 	}
 	key := "down"

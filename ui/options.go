@@ -51,6 +51,7 @@ type Options struct {
 	Mouse       bool          // take the mouse from the start
 	GraphWindow time.Duration // how far back graphs reach; 0 is five minutes
 	Sort        string        // the column to sort by; "" is USED
+	IdleAfter   time.Duration // a GPU that holds memory and does nothing for longer is said to be idle; 0 is ten minutes
 	Version     string        // of vramscope
 
 	Input, Output *os.File         // nil: standard input and output
@@ -74,8 +75,15 @@ func (o Options) withDefaults() Options {
 	if o.GraphWindow <= 0 {
 		o.GraphWindow = 5 * time.Minute
 	}
+	if o.IdleAfter <= 0 {
+		o.IdleAfter = idleAfter
+	}
 	return o
 }
+
+// idleAfter is how long a GPU must have done nothing before that is worth a
+// word: shorter than a coffee, longer than an evaluation or a checkpoint.
+const idleAfter = 10 * time.Minute
 
 // abilities is what the options bind, as the key table asks for it.
 func (o Options) abilities(t traits) ability {

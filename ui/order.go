@@ -16,6 +16,7 @@ type row struct {
 	process *snapshot.Process
 	gone    *snapshot.Gone // nil while it lives
 	depth   int            // generations under a parent, in the tree
+	bracket bracket        // of the rows that one launcher started, in the tree
 	old     bool           // ended long ago: only there while lines are free
 }
 
@@ -284,50 +285,4 @@ func predictedIn(p *snapshot.Process, horizon time.Duration) (quantity.Bytes, bo
 		}
 	}
 	return 0, false
-}
-
-// underParents reorders sorted rows so that children stand under their
-// parents, each generation in the order of the sort.
-func underParents(rows []row) {
-	byPID := make(map[int]int, len(rows)) // the first row of each process
-	for i := range rows {
-		pid := rows[i].process.ID.Process.PID
-		if _, ok := byPID[pid]; !ok {
-			byPID[pid] = i
-		}
-	}
-	children := make(map[int][]int, len(rows))
-	var roots []int
-	for i := range rows {
-		p := rows[i].process
-		parent, ok := byPID[p.Parent]
-		if !ok || p.Parent == p.ID.Process.PID {
-			roots = append(roots, i)
-			continue
-		}
-		children[parent] = append(children[parent], i)
-	}
-	ordered := make([]row, 0, len(rows))
-	placed := make([]bool, len(rows))
-	var place func(i, depth int)
-	place = func(i, depth int) {
-		if placed[i] {
-			return
-		}
-		placed[i] = true
-		r := rows[i]
-		r.depth = depth
-		ordered = append(ordered, r)
-		for _, child := range children[i] {
-			place(child, depth+1)
-		}
-	}
-	for _, root := range roots {
-		place(root, 0)
-	}
-	// Parents that are each other's are not a tree; a reused pid can look so.
-	for i := range rows {
-		place(i, 0)
-	}
-	copy(rows, ordered)
 }

@@ -15,8 +15,9 @@ import (
 // openOverlay lays something over the screen, in the place of what lies there.
 func (m *model) openOverlay(o overlay) bool {
 	m.closeOverlay()
-	if _, question := o.(signalDialog); question {
+	if _, question := o.(asking); question {
 		m.holdRows()
+		m.asked = m.options.Now()
 	}
 	m.st.overlay = o
 	m.fitOverlay()
@@ -49,6 +50,11 @@ func (m *model) overlayRoom() (width, height int) {
 	return m.st.width, min(natural, room.rows)
 }
 
+// askingTime is how long a question stands before it can be answered with yes.
+// Until then nobody has read it: it is text pasted into the wrong window, or
+// keys that waited in a slow line.
+const askingTime = 250 * time.Millisecond
+
 // pressOverlay gives a key to what lies on top; taken is false for keys that
 // mean nothing to it.
 func (m *model) pressOverlay(name string) (changed bool, cmd tea.Cmd, taken bool) {
@@ -60,6 +66,9 @@ func (m *model) pressOverlay(name string) (changed bool, cmd tea.Cmd, taken bool
 	case closed:
 		m.closeOverlay()
 	case confirmed:
+		if m.options.Now().Sub(m.asked) < askingTime {
+			return false, nil, true
+		}
 		m.closeOverlay()
 		if d, ok := next.(signalDialog); ok {
 			return true, m.sendSignal(d), true
@@ -79,7 +88,7 @@ func (m *model) refreshOverlay() {
 
 // fitOverlay closes a dialog that the screen has become too small for: as no.
 func (m *model) fitOverlay() {
-	if _, question := m.st.overlay.(signalDialog); !question {
+	if _, question := m.st.overlay.(asking); !question {
 		return
 	}
 	if _, height := m.overlayRoom(); height < minDialogLines {

@@ -3,6 +3,7 @@ package ui
 import (
 	"context"
 	"errors"
+	"strings"
 	"syscall"
 	"testing"
 
@@ -30,13 +31,37 @@ func TestSignalNeedsYAndTheIdentity(t *testing.T) {
 		t.Fatal("something other than y acted")
 	}
 	m.press("x", "y")
+	if len(sent) != 0 {
+		t.Fatal("a y that came with the x, before anybody can have read the question, was taken for an answer")
+	}
+	m.now = m.now.Add(askingTime)
+	m.press("y")
 	if len(sent) != 1 || sent[0] != want || signals[0] != syscall.SIGTERM {
 		t.Fatalf("sent %v to %v, want TERM to %v", signals, sent, want)
 	}
 	m.shows("sent SIGTERM to")
 	answer = errors.New("refused: PID 1000 is another process now")
-	m.press("x", "y")
+	m.press("x")
+	m.now = m.now.Add(askingTime)
+	m.press("y")
 	m.shows("refused: PID 1000 is another process now")
+}
+
+// TestQuestionNamesItsKeys: while a question is open no other key does
+// anything, so the bottom line names those that do.
+func TestQuestionNamesItsKeys(t *testing.T) {
+	m := newTestModel(t, smallBox(4, 3, 0), func(o *Options) {
+		o.Actions.Signal = func(context.Context, process.Identity, syscall.Signal) error { return nil }
+	})
+	m.press("x", "i")
+	lines := strings.Split(m.screen(), "\n")
+	if want := " y send INT  Esc cancel  t i 9 s c u choose "; !strings.HasPrefix(lines[23], want) {
+		t.Errorf("the last line is %q, want %q", lines[23], want)
+	}
+	m.press("esc")
+	if lines := strings.Split(m.screen(), "\n"); !strings.HasPrefix(lines[23], " ? help ") {
+		t.Errorf("after the question the last line is %q", lines[23])
+	}
 }
 
 func TestReadOnlyHasNoActions(t *testing.T) {

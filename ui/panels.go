@@ -1,5 +1,7 @@
 package ui
 
+import "strconv"
+
 // Tab decides whether the movement keys walk the rows of the table or the
 // GPUs. Walking the GPUs puts them in focus one after the other, so the table
 // below shows each one's processes.
@@ -47,7 +49,8 @@ func (m *model) focusGPU(index int) bool {
 			return m.setFocus(&focus{gpuUUID: m.st.shown.GPUs[i].UUID})
 		}
 	}
-	return false
+	m.say("there is no GPU " + strconv.Itoa(index) + " on this screen")
+	return true
 }
 
 // walkGPUs moves the focus to the next GPU, or instance of the GPU in focus.

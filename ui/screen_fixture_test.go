@@ -29,7 +29,7 @@ func drawnLook(t testing.TB) *look {
 func screenOf(s *snapshot.Snapshot, width, height int) *state {
 	return &state{
 		width: width, height: height, now: s.Time, live: s, shown: s,
-		history: snapshottest.History(s), tags: map[snapshot.RowID]bool{},
+		history: snapshottest.History(s), tags: map[snapshot.RowID]bool{}, idleAfter: idleAfter,
 	}
 }
 

@@ -86,6 +86,9 @@ func (d signalDialog) wants(int) (extent, int) { return overTable, d.dialog().he
 // Render implements panel.
 func (d signalDialog) Render(width, height int) []string { return d.dialog().Render(width, height) }
 
+// hints implements asking.
+func (d signalDialog) hints() []hint { return d.dialog().hints() }
+
 // press implements overlay.
 func (d signalDialog) press(name string, _, height int) (overlay, outcome) {
 	if refuses(name) {

@@ -36,6 +36,7 @@ type state struct {
 	frozen bool      // p: the screen holds still, sampling goes on
 	past   time.Time // not zero: looking back at this moment
 
+	idleAfter time.Duration // a GPU that does nothing for longer is an idle holder
 	readOnly  bool
 	mouse     bool
 	partsEver bool // a probe has been seen: the columns of parts are there, and stay

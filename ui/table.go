@@ -272,31 +272,33 @@ func (t *tablePanel) writeGone(l *line, r *row) {
 	}
 }
 
-// goneText says how a process ended, as fully as so many cells allow.
+// goneText says how a process ended, as fully as so many cells allow. The peak
+// goes first, then what it had; out of memory is why one looks.
 func goneText(gone *snapshot.Gone, now time.Time, cells int) string {
-	last, peak := gone.Last.Used, gone.Last.Peak
-	text := "gone " + duration(now.Sub(gone.Ended))
-	amounts := ""
-	if last.Known() {
-		amounts = last.Or(0).String()
+	ended := "gone " + duration(now.Sub(gone.Ended))
+	had, peak, short, long := "", "", "", ""
+	if v, ok := gone.Last.Used.Value(); ok {
+		had = v.String()
 	}
-	short, long := text, text+" ago"
-	if amounts != "" {
-		short, long = short+": "+amounts, long+": was "+amounts
-	}
-	if peak.Known() {
-		short, long = short+", peak "+peak.Or(0).String(), long+", peak "+peak.Or(0).String()
+	if v, ok := gone.Last.Peak.Value(); ok {
+		peak = ", peak " + v.String()
 	}
 	if n := gone.OutOfMemoryCount.Or(0); n > 0 {
-		short += ", OOM x" + string(appendInt(nil, int(min(n, 999))))
-		long += ", out of memory x" + string(appendInt(nil, int(min(n, 999)))) + " (allocator)"
+		count := string(appendInt(nil, int(min(n, 999))))
+		short, long = ", OOM x"+count, ", out of memory x"+count+" (allocator)"
 	}
 	if status, ok := gone.ExitStatus.Value(); ok {
 		exit := ", exit " + string(appendInt(nil, status))
 		short, long = short+exit, long+exit
 	}
-	if len(long) > cells {
-		return short
+	was, colon := "", ""
+	if had != "" {
+		was, colon = ": was "+had, ": "+had
 	}
-	return long
+	for _, text := range [...]string{ended + " ago" + was + peak + long, ended + colon + peak + short, ended + colon + short} {
+		if len(text) <= cells {
+			return text
+		}
+	}
+	return ended + short
 }

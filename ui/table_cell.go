@@ -258,6 +258,16 @@ func (t *tablePanel) writeCommand(l *line, r *row, cells int) {
 		}
 	}
 	start := l.used
+	switch r.bracket {
+	case bracketFirst:
+		l.put(s.Rule, g.corners[0]+g.rule)
+	case bracketMiddle:
+		l.put(s.Rule, g.side+" ")
+	case bracketLast:
+		l.put(s.Rule, g.corners[2]+g.rule)
+	case bracketUnder:
+		l.skip(2)
+	}
 	if r.depth > 0 {
 		depth := min(r.depth-1, cells/4)
 		l.skip(2 * depth)

@@ -94,8 +94,9 @@ func (m *model) edit(next prompt) {
 		m.keepCursor()
 	default:
 		m.st.find, m.st.cursor = next.value(), e.cursor
-		if m.st.find != "" {
-			m.find(0, 1)
+		m.st.message = ""
+		if m.st.find != "" && !m.find(0, 1) {
+			m.say("no row contains " + m.st.find)
 		}
 	}
 }

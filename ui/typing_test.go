@@ -50,7 +50,11 @@ func TestFindGoesToTheMatches(t *testing.T) {
 	if m.atCursor().GPU != 2 {
 		t.Error("N leaves the matches")
 	}
-	m.press("/", "x", "y", "z", "enter", "n")
+	m.press("/", "x", "y", "z")
+	m.shows("no row contains xyz") // while it is typed
+	m.press("esc", "/", "b", "o", "b")
+	m.hides("no row contains")
+	m.press("esc", "/", "x", "y", "z", "enter", "n")
 	m.shows("no row contains xyz")
 }
 

@@ -11,6 +11,9 @@ import (
 // is; then a prompt and a dialog read their keys themselves; all others go
 // through the key table.
 func (m *model) press(msg tea.KeyPressMsg) (bool, tea.Cmd) {
+	if msg.Code == tea.KeyEscape {
+		msg.Mod &^= tea.ModAlt // Esc twice, over so slow a line that both came at once
+	}
 	name := msg.String()
 	switch {
 	case name == "ctrl+c":

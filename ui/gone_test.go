@@ -1,0 +1,35 @@
+package ui
+
+import (
+	"testing"
+	"time"
+
+	"vramscope/internal/quantity"
+	"vramscope/sampler/snapshot"
+)
+
+// TestGoneIsNeverCutMidway: in few cells an ended process says less, not half
+// of it, and what it died of last of all.
+func TestGoneIsNeverCutMidway(t *testing.T) {
+	ended := noon()
+	gone := snapshot.Gone{
+		Last: snapshot.Process{
+			Used: quantity.From(quantity.Bytes(59*quantity.GiB), quantity.Driver),
+			Peak: quantity.From(quantity.Bytes(71*quantity.GiB), quantity.Driver),
+		},
+		Ended: ended, OutOfMemoryCount: quantity.From(int64(1), quantity.Probe),
+	}
+	for _, c := range []struct {
+		cells int
+		want  string
+	}{
+		{80, "gone 10s ago: was 59.0G, peak 71.0G, out of memory x1 (allocator)"},
+		{36, "gone 10s: 59.0G, peak 71.0G, OOM x1"},
+		{30, "gone 10s: 59.0G, OOM x1"},
+		{20, "gone 10s, OOM x1"},
+	} {
+		if got := goneText(&gone, ended.Add(10*time.Second), c.cells); got != c.want {
+			t.Errorf("in %d cells %q, want %q", c.cells, got, c.want)
+		}
+	}
+}

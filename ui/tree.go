@@ -1,0 +1,107 @@
+package ui
+
+// The tree puts children under their parents, and side by side what one
+// launcher has started that uses no GPU itself: torchrun, a shell, a step of a
+// batch job.
+//
+//	┌─train.py --rank 0      one launcher's
+//	│ └─loader.py            started by rank 0
+//	└─train.py --rank 1
+//	eval.py                  on its own
+
+// bracket is the place of a row among those of one launcher.
+type bracket uint8
+
+// The places.
+const (
+	noBracket bracket = iota
+	bracketFirst
+	bracketMiddle
+	bracketLast
+	bracketUnder // below the last one's corner: what that has started
+)
+
+// tree is rows on their way into the order of the tree. Rows are named by
+// their place in the order of the sort, which each generation keeps.
+type tree struct {
+	rows     []row
+	children map[int][]int // of the first row of a process
+	ordered  []row
+	placed   []bool
+}
+
+// underParents reorders sorted rows into the tree.
+func underParents(rows []row) {
+	first := make(map[int]int, len(rows)) // the first row of each process
+	for i := range rows {
+		pid := rows[i].process.ID.Process.PID
+		if _, ok := first[pid]; !ok {
+			first[pid] = i
+		}
+	}
+	t := tree{
+		rows: rows, children: make(map[int][]int, len(rows)),
+		ordered: make([]row, 0, len(rows)), placed: make([]bool, len(rows)),
+	}
+	var roots []int
+	started := make(map[int][]int) // by launchers that are no row
+	for i := range rows {
+		p := rows[i].process
+		parent, ok := first[p.Parent]
+		if ok && p.Parent != p.ID.Process.PID {
+			t.children[parent] = append(t.children[parent], i)
+			continue
+		}
+		roots = append(roots, i)
+		// Init has started nothing: it has inherited what lost its parent.
+		if p.Parent > 1 && !ok {
+			started[p.Parent] = append(started[p.Parent], i)
+		}
+	}
+	for _, root := range roots {
+		group := started[rows[root].process.Parent]
+		if len(group) < 2 {
+			t.place(root, 0)
+			continue
+		}
+		if !t.placed[root] {
+			t.placeGroup(group)
+		}
+	}
+	// Parents that are each other's are not a tree; a reused pid can look so.
+	for i := range rows {
+		t.place(i, 0)
+	}
+	copy(rows, t.ordered)
+}
+
+// place puts a row, and under it its children, where the list ends now.
+func (t *tree) place(i, depth int) {
+	if t.placed[i] {
+		return
+	}
+	t.placed[i] = true
+	r := t.rows[i]
+	r.depth = depth
+	t.ordered = append(t.ordered, r)
+	for _, child := range t.children[i] {
+		t.place(child, depth+1)
+	}
+}
+
+// placeGroup puts the rows of one launcher side by side, with a bracket from
+// the first to the last.
+func (t *tree) placeGroup(group []int) {
+	from, last := len(t.ordered), 0
+	for _, i := range group {
+		last = len(t.ordered)
+		t.place(i, 0)
+	}
+	for i := from; i < len(t.ordered); i++ {
+		t.ordered[i].bracket = bracketMiddle
+		if i > last {
+			t.ordered[i].bracket = bracketUnder
+		}
+	}
+	t.ordered[from].bracket, t.ordered[last].bracket = bracketFirst, bracketLast
+}

@@ -1,0 +1,44 @@
+package ui
+
+import (
+	"strings"
+	"testing"
+
+	"vramscope/sampler/snapshot/snapshottest"
+)
+
+// TestLaunchersRowsStandTogether: what one launcher started stands side by
+// side in a bracket, though the launcher itself uses no GPU; what was left to
+// init, or stands alone, has none.
+func TestLaunchersRowsStandTogether(t *testing.T) {
+	const torchrun, shell = 2962000, 2700001
+	s := snapshottest.DrawnBox()
+	s.Gone = nil
+	parents := map[int]int{2963101: torchrun, 2963102: torchrun, 2955020: torchrun, 1288410: shell, 3011876: 2955020}
+	for i := range s.Rows {
+		s.Rows[i].Parent = 1
+		if parent, ok := parents[s.Rows[i].ID.Process.PID]; ok {
+			s.Rows[i].Parent = parent
+		}
+	}
+	st := screenOf(s, 80, 24)
+	st.tree = true
+	var got []string
+	for _, line := range frame(st, drawnLook(t))[11:19] {
+		command := string([]rune(line)[54:])
+		got = append(got, strings.TrimSpace(line[4:12])+" "+strings.TrimRight(command, " "))
+	}
+	want := []string{
+		"2963112 finetune.py --cfg sft.yam…",
+		"2963101 ┌─train.py --cfg llama-7b…",
+		"2963102 │ train.py --cfg llama-7b…",
+		"2955020 └─t5x/train.py --gin_file…",
+		"3011876   └─eval.py --suite mmlu …",
+		"2701455 dlrm.py --batch 65536",
+		"3000417 ipykernel_launcher -f ker…",
+		"184 pid of another container",
+	}
+	if strings.Join(got, "\n") != strings.Join(want, "\n") {
+		t.Errorf("the tree is\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+}
