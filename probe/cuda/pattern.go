@@ -45,6 +45,7 @@ func ParsePattern(name string) (Pattern, error) {
 const (
 	fillTime   = 2 * time.Second  // until the pattern is full for the first time
 	toothTime  = 12 * time.Second // of a sawtooth
+	fullTime   = time.Second / 2  // that it stays full, at the end of both
 	turnTime   = 20 * time.Second // until the other half is freed in fragment
 	wanderTime = 5 * time.Second  // until the free tenth of steady moves on
 )
@@ -82,18 +83,18 @@ func (s *story) live(block int, at time.Duration) bool {
 		return s.below(block, at/step*step+step, s.length)
 	}
 	if at < fillTime {
-		return s.below(block, at, fillTime)
+		return s.below(block, at, fillTime-fullTime)
 	}
 	at -= fillTime
 	switch s.pattern {
 	case Sawtooth:
 		tooth := uint64(at / toothTime)
-		if s.below(block, at%toothTime, toothTime) {
+		if s.below(block, at%toothTime, toothTime-fullTime) {
 			return true
 		}
-		// A program never frees quite in order: every 32nd block outlives its
+		// A program never frees quite in order: every 16th block outlives its
 		// tooth, between others that do not.
-		return s.hash(uint64(block), tooth)%32 == 0
+		return s.hash(uint64(block), tooth)%16 == 0
 	case Fragment:
 		if at%turnTime >= turnTime-fillTime {
 			return true // full again for a moment, before the other half goes

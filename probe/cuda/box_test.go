@@ -1,0 +1,197 @@
+//go:build linux && cgo
+
+package cuda
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"vramscope/internal/fakedriver"
+	"vramscope/internal/quantity"
+	"vramscope/nvml"
+	"vramscope/probe"
+)
+
+// fake is the fake driver in this test process. Both of its libraries stay
+// loaded with one state file, so that all tests share it and each takes a GPU
+// of its own.
+type fake struct {
+	library string // libnvidia-ml.so.1
+	path    string // of the state file
+	nvml    *nvml.Library
+	devices []nvml.Device
+	failed  error
+
+	mu    sync.Mutex
+	state fakedriver.State
+	spare []int // GPUs that no test uses
+}
+
+const fakeGPUs = 16
+
+var theFake = sync.OnceValue(func() *fake {
+	f := &fake{state: fakedriver.Box(fakeGPUs, 0)}
+	for i := range f.state.GPUs {
+		f.spare = append(f.spare, i)
+	}
+	if f.library, f.failed = fakedriver.Compile(fakedriver.Current); f.failed != nil {
+		return f
+	}
+	directory, err := os.MkdirTemp("", "vramscope-cuda-")
+	if err != nil {
+		f.failed = err
+		return f
+	}
+	f.path = filepath.Join(directory, "state")
+	if f.failed = os.Setenv("VRAMSCOPE_FAKE_STATE", f.path); f.failed != nil {
+		return f
+	}
+	if f.failed = f.state.Write(f.path); f.failed != nil {
+		return f
+	}
+	f.nvml = nvml.New(nvml.Options{LibraryPath: f.library})
+	_, f.devices, f.failed = f.nvml.Open()
+	return f
+})
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	if f := theFake(); f.path != "" {
+		_ = os.RemoveAll(filepath.Dir(f.path)) // what is left of it is in the temporary directory
+	}
+	os.Exit(code)
+}
+
+// gpu is one GPU of the fake driver.
+type gpu struct {
+	testing.TB
+	*fake
+	index   int
+	spoiled bool // something was left on it that cannot be given back
+}
+
+// newGPU gives the test a GPU that nobody uses meanwhile.
+func newGPU(t testing.TB) *gpu {
+	t.Helper()
+	f := theFake()
+	if f.failed != nil {
+		t.Skipf("fake driver: %v", f.failed)
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if len(f.spare) == 0 {
+		t.Fatal("no GPU is left for this test")
+	}
+	g := &gpu{TB: t, fake: f, index: f.spare[0]}
+	f.spare = f.spare[1:]
+	t.Cleanup(func() {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		if !g.spoiled {
+			f.spare = append(f.spare, g.index)
+		}
+	})
+	return g
+}
+
+// change changes the GPU's state under the running driver.
+func (g *gpu) change(change func(*fakedriver.GPU)) {
+	g.Helper()
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	change(&g.state.GPUs[g.index])
+	g.state.MustWrite(g, g.path)
+}
+
+// start makes a probe process on the GPU, to be stepped by the test.
+func (g *gpu) start(pattern Pattern, size quantity.Bytes) *Process {
+	g.Helper()
+	p, err := Start(g.Context(), g.options(pattern, size))
+	if err != nil {
+		g.Fatal(err)
+	}
+	g.Cleanup(func() {
+		if err := p.Close(context.Background()); err != nil {
+			g.Error(err)
+		}
+		if left := g.used(); left != 0 {
+			g.Errorf("%d bytes are in use after the end", left)
+		}
+	})
+	return p
+}
+
+func (g *gpu) options(pattern Pattern, size quantity.Bytes) Options {
+	return Options{
+		Library: fakedriver.CUDA(g.library), Pattern: pattern, Size: size, Length: 10 * time.Second,
+		Choose: func(devices []Device) (Device, error) { return devices[g.index], nil },
+	}
+}
+
+// play steps a pattern from one time to another.
+func (g *gpu) play(p *Process, from, to time.Duration) {
+	g.Helper()
+	for at := from; at < to; at += stepTime {
+		if err := p.step(g.Context(), at); err != nil {
+			g.Fatal(err)
+		}
+	}
+}
+
+// used is what NVML says this process uses of the GPU; 0 where it is not in
+// the list.
+func (g *gpu) used() quantity.Bytes {
+	g.Helper()
+	reading, err := g.nvml.Read(g.devices[g.index])
+	if err != nil || reading.ProcessesError != nil {
+		g.Fatal(err, reading.ProcessesError)
+	}
+	for _, process := range reading.Processes {
+		if process.PID == os.Getpid() {
+			return process.Used.Or(-1)
+		}
+	}
+	return 0
+}
+
+// free is the GPU's free memory by NVML.
+func (g *gpu) free() quantity.Bytes {
+	g.Helper()
+	reading, err := g.nvml.Read(g.devices[g.index])
+	if err != nil {
+		g.Fatal(err)
+	}
+	return reading.Memory.Free.Or(-1)
+}
+
+// context is what a context costs on the fake driver.
+func (g *gpu) context() quantity.Bytes { return quantity.Bytes(g.state.GPUs[g.index].Context) }
+
+// stats are the process's books: of the pool, and of the raw allocations.
+func (g *gpu) stats(p *Process) (pool, raw probe.Allocator) {
+	g.Helper()
+	report, err := p.Stats(g.Context())
+	if err != nil {
+		g.Fatal(err)
+	}
+	if len(report.Devices) != 1 || report.Devices[0].UUID != g.devices[g.index].UUID || len(report.Devices[0].Allocators) != 2 {
+		g.Fatalf("the report is %+v, want one device, %s, with a pool and raw allocations", report, g.devices[g.index].UUID)
+	}
+	a := report.Devices[0].Allocators
+	if a[0].Kind != "cuda_pool" || a[1].Kind != "raw" {
+		g.Fatalf("the allocators are %s and %s", a[0].Kind, a[1].Kind)
+	}
+	return a[0], a[1]
+}
+
+// onThread runs a piece of the test where the driver may be called.
+func (g *gpu) onThread(p *Process, call func(*holding) error) {
+	g.Helper()
+	if _, err := on(g.Context(), p.thread, "test", func() (struct{}, error) { return struct{}{}, call(p.holding) }); err != nil {
+		g.Fatal(err)
+	}
+}

@@ -1,0 +1,196 @@
+//go:build linux && cgo
+
+package cuda
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"vramscope/internal/quantity"
+	"vramscope/probe"
+)
+
+func (g *gpu) flush(p *Process, request probe.FlushRequest) probe.FlushResult {
+	g.Helper()
+	result, err := p.Flush(g.Context(), request)
+	if err != nil {
+		g.Fatal(err)
+	}
+	return result
+}
+
+// TestFlushGivesBackWhatItSays: the driver's figure falls by it to the byte,
+// and what is left idle is known to be fragmented.
+func TestFlushGivesBackWhatItSays(t *testing.T) {
+	for _, level := range []probe.Level{probe.Gradual, probe.Selective, probe.Urgent} {
+		t.Run(string(level), func(t *testing.T) {
+			g := newGPU(t)
+			p := g.start(Sawtooth, quantity.GiB)
+			g.play(p, 0, 4*time.Second)
+			before, _ := g.stats(p)
+			used, free := g.used(), g.free()
+
+			dry := g.flush(p, probe.FlushRequest{Level: level, DryRun: true})
+			if dry.Freed() != *before.CachedBytes || !strings.Contains(strings.Join(dry.Notes, "\n"), "at most") {
+				t.Errorf("a dry run says %+v, cached is %d", dry, *before.CachedBytes)
+			}
+			if now, _ := g.stats(p); g.used() != used || now.FragmentedBytes != nil {
+				t.Error("a dry run flushed")
+			}
+
+			result := g.flush(p, probe.FlushRequest{Level: level})
+			after, raw := g.stats(p)
+			if result.Freed() <= 0 || result.Freed() != used-g.used() || result.Freed() != g.free()-free {
+				t.Errorf("freed %d; NVML's used fell by %d, its free rose by %d", result.Freed(), used-g.used(), g.free()-free)
+			}
+			if result.After() != *after.ReservedBytes+*raw.ReservedBytes || result.SkippedReason != "" {
+				t.Errorf("the result is %+v, the pool %+v", result, after)
+			}
+			if *after.AllocatedBytes != *before.AllocatedBytes {
+				t.Errorf("live blocks were %d bytes and are %d", *before.AllocatedBytes, *after.AllocatedBytes)
+			}
+			// Some blocks outlive their tooth, so that some chunks are stuck.
+			if after.FragmentedBytes == nil || *after.FragmentedBytes == 0 || *after.CachedBytes != 0 || *after.ReturnableBytes != 0 {
+				t.Errorf("after the flush the pool is %+v, want a fragmented rest and nothing cached", after)
+			}
+			if again := g.flush(p, probe.FlushRequest{Level: level}); again.Freed() != 0 {
+				t.Errorf("a second flush freed %d", again.Freed())
+			}
+			notes := strings.Join(result.Notes, "\n")
+			if !strings.Contains(notes, "free on the GPU by the driver: "+free.String()+" before, "+g.free().String()+" after") {
+				t.Errorf("the notes lack the driver's figure: %q", notes)
+			}
+			if (level == probe.Selective) != strings.Contains(notes, "nothing evictable is registered") {
+				t.Errorf("the notes of %s are %q", level, notes)
+			}
+
+			// What is freed from now on is cached again, beside the same rest.
+			g.play(p, 4*time.Second, 15*time.Second)
+			later, _ := g.stats(p)
+			if *later.CachedBytes <= *before.CachedBytes/2 || *later.FragmentedBytes > *after.FragmentedBytes {
+				t.Errorf("a tooth later the pool is %+v", later)
+			}
+			if f := p.Figures(); f.Flushes != 2 || f.Flushed != result.Freed() {
+				t.Errorf("the figures count %d flushes of %d", f.Flushes, f.Flushed)
+			}
+		})
+	}
+}
+
+// TestFragmentedPoolReturnsNothing: every chunk has a live block. The flush
+// says so, and so do the books from then on.
+func TestFragmentedPoolReturnsNothing(t *testing.T) {
+	g := newGPU(t)
+	p := g.start(Fragment, quantity.GiB)
+	g.play(p, 0, 5*time.Second)
+	before, _ := g.stats(p)
+	if *before.CachedBytes < 300*quantity.MiB {
+		t.Fatalf("only %d are idle", *before.CachedBytes)
+	}
+	result := g.flush(p, probe.FlushRequest{Level: probe.Urgent})
+	after, _ := g.stats(p)
+	if result.Freed() != 0 || *after.FragmentedBytes != *before.CachedBytes || *after.CachedBytes != 0 {
+		t.Errorf("freed %d; the pool is %+v", result.Freed(), after)
+	}
+	// The pattern plays on in what is stuck.
+	g.play(p, 5*time.Second, 21*time.Second)
+	if full, _ := g.stats(p); *full.AllocatedBytes != *full.ReservedBytes || *full.FragmentedBytes != 0 {
+		t.Errorf("full again the pool is %+v", full)
+	}
+}
+
+// TestFlushKeepsWhatItIsAskedTo, and tells it beforehand.
+func TestFlushKeepsWhatItIsAskedTo(t *testing.T) {
+	g := newGPU(t)
+	p := g.start(Sawtooth, quantity.GiB)
+	g.play(p, 0, 4*time.Second)
+	before, _ := g.stats(p)
+	keep := *before.CachedBytes / 2
+	dry := g.flush(p, probe.FlushRequest{Level: probe.Gradual, KeepBytes: keep, DryRun: true})
+	if dry.Freed() != *before.CachedBytes-keep {
+		t.Errorf("a dry run frees %d of %d, keeping %d", dry.Freed(), *before.CachedBytes, keep)
+	}
+	result := g.flush(p, probe.FlushRequest{Level: probe.Gradual, KeepBytes: keep})
+	after, _ := g.stats(p)
+	if *after.CachedBytes < keep || *after.CachedBytes >= keep+chunk || result.Freed() != *before.CachedBytes-*after.CachedBytes {
+		t.Errorf("%d of %d are still cached, %d were to be kept", *after.CachedBytes, *before.CachedBytes, keep)
+	}
+	if after.FragmentedBytes != nil {
+		t.Error("fragmented is taken as known, although not all was given back")
+	}
+	all := g.flush(p, probe.FlushRequest{Level: probe.Gradual, KeepBytes: quantity.TiB})
+	if all.Freed() != 0 {
+		t.Errorf("keeping everything freed %d", all.Freed())
+	}
+}
+
+// TestGradualFlushCanBeStopped between its steps.
+func TestGradualFlushCanBeStopped(t *testing.T) {
+	g := newGPU(t)
+	p := g.start(Sawtooth, quantity.GiB)
+	g.play(p, 0, 4*time.Second)
+	used := g.used()
+	before, _ := g.stats(p)
+	ctx, cancel := context.WithCancel(t.Context())
+	go func() {
+		for g.used() == used && t.Context().Err() == nil {
+			time.Sleep(time.Millisecond)
+		}
+		cancel()
+	}()
+	result, err := p.Flush(ctx, probe.FlushRequest{Level: probe.Gradual})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.HasPrefix(result.SkippedReason, "stopped after ") || result.Freed() <= 0 || result.Freed() > *before.CachedBytes*3/4 {
+		t.Errorf("stopped after the first step: %+v of %d", result, *before.CachedBytes)
+	}
+	if result.Freed() != used-g.used() {
+		t.Errorf("freed %d, NVML's used fell by %d", result.Freed(), used-g.used())
+	}
+}
+
+// TestFlushOfOtherDevicesDoesNothing.
+func TestFlushOfOtherDevicesDoesNothing(t *testing.T) {
+	g := newGPU(t)
+	p := g.start(Sawtooth, quantity.GiB)
+	g.play(p, 0, 4*time.Second)
+	used := g.used()
+	result := g.flush(p, probe.FlushRequest{Level: probe.Urgent, Devices: []string{"GPU-1"}})
+	if len(result.Devices) != 0 || result.SkippedReason == "" || g.used() != used {
+		t.Errorf("a flush of another GPU did %+v", result)
+	}
+	result = g.flush(p, probe.FlushRequest{Level: probe.Urgent, Devices: []string{"GPU-1", p.Device().UUID}})
+	if result.Freed() <= 0 {
+		t.Errorf("a flush of this GPU among others did %+v", result)
+	}
+}
+
+// TestDefaultPoolIsSeenAndFlushed: what a library in this process would take
+// by cudaMallocAsync.
+func TestDefaultPoolIsSeenAndFlushed(t *testing.T) {
+	g := newGPU(t)
+	p := g.start(Steady, quantity.GiB)
+	g.onThread(p, func(h *holding) error {
+		common := h.pools[1]
+		if at, err := common.take(40 * quantity.MiB); err != nil || common.give(at) != nil {
+			t.Errorf("cannot allocate in the default pool: %v", err)
+		}
+		return nil
+	})
+	report, err := p.Stats(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	allocators := report.Devices[0].Allocators
+	if len(allocators) != 3 || allocators[1].Kind != "cuda_pool" || allocators[1].Handle == allocators[0].Handle || *allocators[1].ReservedBytes != 64*quantity.MiB {
+		t.Fatalf("the allocators are %+v", allocators)
+	}
+	used := g.used()
+	if result := g.flush(p, probe.FlushRequest{Level: probe.Urgent}); result.Freed() != used-g.used() || result.Freed() < 64*quantity.MiB {
+		t.Errorf("freed %d, NVML's used fell by %d", result.Freed(), used-g.used())
+	}
+	g.stats(p) // the default pool is empty, and not told of
+}

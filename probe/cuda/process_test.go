@@ -1,0 +1,269 @@
+//go:build linux && cgo
+
+package cuda
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	"vramscope/internal/fakedriver"
+	"vramscope/internal/quantity"
+	"vramscope/probe"
+)
+
+// TestPatternsReachTheirSizeAndNeverExceedIt plays every pattern, and holds
+// its books against the driver's at each step: NVML's figure is the sum of
+// what is reserved and the context, to the byte.
+func TestPatternsReachTheirSizeAndNeverExceedIt(t *testing.T) {
+	const size = 768*quantity.MiB + 12345
+	for _, pattern := range Patterns() {
+		t.Run(string(pattern), func(t *testing.T) {
+			g := newGPU(t)
+			p := g.start(pattern, size)
+			var most quantity.Bytes
+			for at := time.Duration(0); at < 16*time.Second; at += stepTime {
+				g.play(p, at, at+stepTime)
+				pool, raw := g.stats(p)
+				reserved := *pool.ReservedBytes + *raw.ReservedBytes
+				if reserved > size {
+					t.Fatalf("at %s %d bytes are reserved of %d", at, reserved, size)
+				}
+				if used := g.used(); used != reserved+g.context() {
+					t.Fatalf("at %s NVML says %d bytes, the books %d and a context of %d", at, used, reserved, g.context())
+				}
+				most = max(most, reserved)
+			}
+			if most <= size-rawUnit {
+				t.Errorf("at most %d bytes were reserved of %d", most, size)
+			}
+			if f := p.Figures(); f.Peak != most || f.OutOfMemory != 0 || f.Short {
+				t.Errorf("the figures are %+v, the peak was %d", f, most)
+			}
+		})
+	}
+}
+
+// TestAllocatedIsWhatIsLive: the driver's books are the blocks that the
+// pattern wants live, to the byte.
+func TestAllocatedIsWhatIsLive(t *testing.T) {
+	g := newGPU(t)
+	p := g.start(Sawtooth, quantity.GiB)
+	g.play(p, 0, 6*time.Second)
+	at := 6*time.Second - stepTime
+	want := total(p.holding.plan.permanent) + quantity.Bytes(liveAt(&p.story, at))*p.holding.plan.block
+	pool, raw := g.stats(p)
+	if *pool.AllocatedBytes != want {
+		t.Errorf("allocated %d, want %d", *pool.AllocatedBytes, want)
+	}
+	if *raw.AllocatedBytes != total(p.holding.plan.raw) || *raw.CachedBytes != 0 || *raw.FragmentedBytes != 0 {
+		t.Errorf("raw is %+v, want all %d allocated", raw, total(p.holding.plan.raw))
+	}
+	if pool.FragmentedBytes != nil || *pool.CachedBytes != *pool.ReservedBytes-want || pool.Basis != probe.PostFlush {
+		t.Errorf("before any flush the pool is %+v, want fragmented unknown and the rest cached", pool)
+	}
+	if pool.Handle == 0 || *pool.OutOfMemoryCount != 0 {
+		t.Errorf("the pool's handle is %d, its out of memory count %d", pool.Handle, *pool.OutOfMemoryCount)
+	}
+}
+
+// TestStartRefuses: no library, no room; and what was taken until then is
+// given back.
+func TestStartRefuses(t *testing.T) {
+	g := newGPU(t)
+	o := g.options(Steady, quantity.GiB)
+	o.Library = filepath.Join(t.TempDir(), "libcuda.so.1")
+	if _, err := Start(t.Context(), o); !errors.Is(err, ErrLibraryNotFound) {
+		t.Errorf("without a library: %v", err)
+	}
+	o = g.options(Steady, quantity.GiB)
+	o.Library = g.library // one that loads, and is another
+	if _, err := Start(t.Context(), o); !errors.Is(err, ErrTooOld) {
+		t.Errorf("with a library of another kind: %v", err)
+	}
+
+	free := g.free() - g.context()
+	var size *SizeError
+	if _, err := Start(t.Context(), g.options(Steady, free-leave+1)); !errors.As(err, &size) {
+		t.Fatalf("a byte more than may be taken: %v", err)
+	}
+	if size.Free != free || size.Fits > free-leave || size.Fits <= free-leave-chunk {
+		t.Errorf("refused with %+v, where %d is free", size, free)
+	}
+	if left := g.used(); left != 0 {
+		t.Errorf("%d bytes are in use after a refusal", left)
+	}
+
+	g.change(func(gpu *fakedriver.GPU) { gpu.Fail("cuMemPoolCreate", 2) })
+	if _, err := Start(t.Context(), g.options(Steady, quantity.GiB)); !errors.Is(err, ErrOutOfMemory) {
+		t.Errorf("where the driver refuses a pool: %v", err)
+	}
+	g.change(func(gpu *fakedriver.GPU) { gpu.Heal(); gpu.Fail("cuMemAllocFromPoolAsync", 2) })
+	if _, err := Start(t.Context(), g.options(Steady, quantity.GiB)); !errors.Is(err, ErrOutOfMemory) {
+		t.Errorf("where the driver refuses an allocation: %v", err)
+	}
+	g.change(func(gpu *fakedriver.GPU) { gpu.Heal() })
+	if left := g.used(); left != 0 {
+		t.Errorf("%d bytes are in use after a start that failed", left)
+	}
+	g.start(Steady, free-leave)
+}
+
+// TestLastMemoryOfAGPUIsLeftAlone: where somebody else takes it, the pattern
+// waits, and goes on when it is back.
+func TestLastMemoryOfAGPUIsLeftAlone(t *testing.T) {
+	g := newGPU(t)
+	p := g.start(Leak, 2*quantity.GiB)
+	other := uint64(0)
+	g.change(func(gpu *fakedriver.GPU) {
+		other = uint64(g.free() - 700*quantity.MiB)
+		gpu.Start(fakedriver.NewProcess(4_200_000, other))
+	})
+	g.play(p, 0, 12*time.Second)
+	if left := g.free(); left < leave || left >= leave+chunk || !p.Figures().Short {
+		t.Errorf("%d bytes of the GPU are left free, want %d and less than a chunk more; figures %+v", left, leave, p.Figures())
+	}
+	g.change(func(gpu *fakedriver.GPU) { gpu.End(4_200_000) })
+	g.play(p, 12*time.Second, 13*time.Second)
+	if f := p.Figures(); f.Short || f.Reserved <= 2*quantity.GiB-rawUnit {
+		t.Errorf("when it is free again: %+v", f)
+	}
+}
+
+// TestOutOfMemoryIsCounted: the driver refuses, the pattern goes on with what
+// it has and tells of it.
+func TestOutOfMemoryIsCounted(t *testing.T) {
+	g := newGPU(t)
+	p := g.start(Leak, 2*quantity.GiB)
+	g.onThread(p, func(h *holding) error { h.reserve = -chunk * 100; return nil })
+	g.change(func(gpu *fakedriver.GPU) {
+		gpu.Start(fakedriver.NewProcess(4_200_000, uint64(g.free()-100*quantity.MiB)))
+	})
+	g.play(p, 0, 11*time.Second)
+	pool, raw := g.stats(p)
+	if *pool.OutOfMemoryCount == 0 {
+		t.Error("no refusal is told")
+	}
+	if got := g.used() - g.context(); got != *pool.ReservedBytes+*raw.ReservedBytes {
+		t.Errorf("after refusals NVML says %d, the books %d", got, *pool.ReservedBytes+*raw.ReservedBytes)
+	}
+	g.change(func(gpu *fakedriver.GPU) { gpu.End(4_200_000) })
+	refused := *pool.OutOfMemoryCount
+	g.play(p, 11*time.Second, 12*time.Second)
+	if pool, _ = g.stats(p); *pool.OutOfMemoryCount != refused || p.Figures().Reserved <= 2*quantity.GiB-rawUnit {
+		t.Errorf("with room again: %+v", p.Figures())
+	}
+}
+
+// TestGrowthBeyondThePlanIsTakenBack: on a driver whose pools grow in larger
+// chunks than foreseen.
+func TestGrowthBeyondThePlanIsTakenBack(t *testing.T) {
+	g := newGPU(t)
+	p := g.start(Steady, quantity.GiB)
+	g.onThread(p, func(h *holding) error {
+		b, err := h.pools[0].books()
+		if err != nil {
+			return err
+		}
+		if b.idle() >= h.plan.block {
+			t.Fatalf("%d bytes are idle: the next block needs no growth", b.idle())
+		}
+		h.growth = h.plan.block
+		h.plan.pool = b.reserved + h.plan.block
+		made := h.figures.Allocations
+		for range 3 {
+			at, err := h.take(h.plan.block)
+			if at != 0 || err != nil {
+				t.Errorf("took %d, %v: the pool is larger than planned", at, err)
+			}
+		}
+		after, err := h.pools[0].books()
+		if after.reserved != b.reserved || after.used != b.used {
+			t.Errorf("the pool was %+v and is %+v", b, after)
+		}
+		if h.growth != chunk || h.figures.Allocations != made+1 {
+			t.Errorf("growth %d is foreseen, %d allocations were made to learn it", h.growth, h.figures.Allocations-made)
+		}
+		return err
+	})
+}
+
+// TestLostGPUEndsTheRun with the driver's words, and not with a crash.
+func TestLostGPUEndsTheRun(t *testing.T) {
+	g := newGPU(t)
+	p, err := Start(t.Context(), g.options(Sawtooth, quantity.GiB))
+	if err != nil {
+		t.Fatal(err)
+	}
+	g.spoiled = true
+	g.change(func(gpu *fakedriver.GPU) { gpu.Lost = true })
+	if err := p.Run(t.Context()); !errors.Is(err, ErrUnavailable) {
+		t.Errorf("on a lost GPU the run ends with %v", err)
+	}
+	if err := p.Close(t.Context()); err == nil {
+		t.Error("a lost GPU gives memory back")
+	}
+}
+
+// TestHangingDriverIsAnsweredWithBusy, in less time than a monitor waits; the
+// end does not wait for it either.
+func TestHangingDriverIsAnsweredWithBusy(t *testing.T) {
+	g := newGPU(t)
+	p, err := Start(t.Context(), g.options(Sawtooth, quantity.GiB))
+	if err != nil {
+		t.Fatal(err)
+	}
+	g.spoiled = true
+	g.change(func(gpu *fakedriver.GPU) { gpu.Hang("cuStreamSynchronize", time.Hour) })
+	ctx, cancel := context.WithCancel(t.Context())
+	ran := make(chan error, 1)
+	go func() { ran <- p.Run(ctx) }()
+	busy := func() bool {
+		_, err := p.Stats(t.Context())
+		var refused *probe.Error
+		return errors.As(err, &refused) && refused.Code == probe.Busy
+	}
+	for range 100 {
+		if busy() {
+			break
+		}
+	}
+	if !busy() {
+		t.Error("the driver hangs, and there are books all the same")
+	}
+	cancel()
+	if err := <-ran; err != nil {
+		t.Errorf("stopped while the driver hangs: %v", err)
+	}
+	short, end := context.WithTimeout(t.Context(), 10*time.Millisecond)
+	defer end()
+	if err := p.Close(short); !errors.Is(err, ErrBusy) {
+		t.Errorf("closed while the driver hangs: %v", err)
+	}
+	g.change(func(gpu *fakedriver.GPU) { gpu.Heal() })
+}
+
+// TestDevicesAreNVMLs: by UUID and name, whatever CUDA's order.
+func TestDevicesAreNVMLs(t *testing.T) {
+	g := newGPU(t)
+	var shown []Device
+	o := g.options(Steady, quantity.GiB)
+	o.Choose = func(devices []Device) (Device, error) {
+		shown = slices.Clone(devices)
+		return Device{}, errors.New("none of them")
+	}
+	if _, err := Start(t.Context(), o); err == nil || err.Error() != "none of them" {
+		t.Errorf("the error of who chooses came back as %v", err)
+	}
+	if len(shown) != len(g.devices) {
+		t.Fatalf("CUDA shows %d devices, NVML %d", len(shown), len(g.devices))
+	}
+	for i, want := range g.devices {
+		if d := shown[i]; d.UUID != want.UUID || d.GPU != want.UUID || d.Name != want.Name || d.Ordinal != i || d.Total <= 0 {
+			t.Errorf("device %d is %+v, NVML's %s", i, d, want.UUID)
+		}
+	}
+}
