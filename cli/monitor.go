@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"os"
 	"syscall"
 	"time"
@@ -58,12 +59,21 @@ func (p *program) keyboard() (*os.File, error) {
 	return terminal, nil
 }
 
-// watch runs the sampler and the screen until one of them ends.
+// watch runs the sampler and the screen until one of them ends. Where it is
+// the driver's upgrade that ends them, they begin again in another process.
 func (p *program) watch(ctx context.Context, src *sources, s *settings, input *os.File) error {
-	sampling := sampler.New(src.options)
-	src.catchUp(sampling)
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
+	previous := p.handover()
+	if previous != nil {
+		src.options.Restore = previous.history
+	}
+	p.watchUpgrades(src, previous, cancel)
+	sampling := sampler.New(src.options)
+	if previous != nil {
+		previous.close()
+	}
+	src.catchUp(sampling)
 	finished := make(chan struct{})
 	go func() {
 		defer close(finished)
@@ -71,15 +81,29 @@ func (p *program) watch(ctx context.Context, src *sources, s *settings, input *o
 			cancel(err)
 		}
 	}()
-	defer func() {
-		cancel(nil)
-		// A driver call that hangs holds the sampler; the program ends anyway.
-		select {
-		case <-finished:
-		case <-time.After(500 * time.Millisecond):
-		}
-	}()
 
+	err := p.show(ctx, sampling, src, s, input, previous != nil)
+	cancel(nil)
+	upgraded := errors.Is(err, errUpgraded)
+	// A driver call that hangs holds the sampler; the program ends anyway.
+	patience := 500 * time.Millisecond
+	if upgraded {
+		patience = 3 * time.Second // there is a history to be saved
+	}
+	select {
+	case <-finished:
+	case <-time.After(patience):
+		sampling = nil
+	}
+	if upgraded {
+		return p.restart(sampling)
+	}
+	return err
+}
+
+// show is the screen. One that goes on from another process shows what that
+// one knew, also where there is no driver at the moment.
+func (p *program) show(ctx context.Context, sampling *sampler.Sampler, src *sources, s *settings, input *os.File, goesOn bool) error {
 	// The first sample decides whether there is a screen at all.
 	select {
 	case <-sampling.Updates():
@@ -87,7 +111,7 @@ func (p *program) watch(ctx context.Context, src *sources, s *settings, input *o
 		return context.Cause(ctx)
 	}
 	first := sampling.Latest()
-	if first.Driver.State != snapshot.DriverStarting {
+	if first.Driver.State != snapshot.DriverStarting && !goesOn {
 		if err := p.unusable(first, src, s); err != nil {
 			return err
 		}

@@ -44,11 +44,15 @@ func endedEvent(now time.Time, g *snapshot.Gone, left bool) snapshot.Event {
 		b.Reset()
 		b.WriteString("left the GPU")
 	}
-	if used, ok := g.Last.Used.Value(); ok {
+	used, usedKnown := g.Last.Used.Value()
+	peak, peakKnown := g.Last.Peak.Value()
+	switch {
+	case usedKnown && peakKnown:
+		fmt.Fprintf(&b, ": was %s, peak %s", used, peak)
+	case usedKnown:
 		fmt.Fprintf(&b, ": was %s", used)
-		if peak, ok := g.Last.Peak.Value(); ok {
-			fmt.Fprintf(&b, ", peak %s", peak)
-		}
+	case peakKnown: // it ended while the driver was away
+		fmt.Fprintf(&b, ": peak %s", peak)
 	}
 	if n, ok := g.OutOfMemoryCount.Value(); ok && n > 0 {
 		fmt.Fprintf(&b, ", out of memory x%d (allocator)", n)

@@ -18,13 +18,14 @@ type History struct {
 	store *store.Store
 	log   *store.Log[snapshot.Event]
 
-	mu     sync.RWMutex
-	latest *snapshot.Snapshot
-	gpus   map[string]*gpuRecord
-	rows   map[snapshot.RowID]*rowRecord // living
-	ended  []*rowRecord                  // in order of their end
-	alerts []*alertSpan                  // in order of their raising
-	pruned time.Time
+	mu      sync.RWMutex
+	latest  *snapshot.Snapshot
+	drivers []driverSpan
+	gpus    map[string]*gpuRecord
+	rows    map[snapshot.RowID]*rowRecord // living
+	ended   []*rowRecord                  // in order of their end
+	alerts  []*alertSpan                  // in order of their raising
+	pruned  time.Time
 
 	standing map[alertKey]*alertSpan // those of alerts that are not over
 }
@@ -59,6 +60,7 @@ func (h *History) record(now time.Time, snap *snapshot.Snapshot) {
 	if !h.store.Begin(now) {
 		return // the clock stands still or went back: nothing can be placed there
 	}
+	h.noteDriver(now, &snap.Driver)
 	for i := range snap.GPUs {
 		g := &snap.GPUs[i]
 		r := h.gpus[g.UUID]
@@ -193,6 +195,7 @@ func (h *History) At(t time.Time) (*snapshot.Snapshot, bool) {
 	then := *h.latest
 	then.Time, then.Past = t, true
 	then.Host.MemoryUsed, then.Host.Load = snapshot.Bytes{}, snapshot.Float{}
+	then.Driver = h.driverAt(t)
 	then.Rows, then.GPUs, then.Gone, then.Alerts = nil, nil, nil, nil
 	for _, r := range h.rows {
 		if !r.first.After(t) {

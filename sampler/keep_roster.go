@@ -18,12 +18,18 @@ type roster struct {
 	Latest      *snapshot.Snapshot // nil before the first tick
 	OutOfMemory map[snapshot.RowID]int64
 	Events      []snapshot.Event // newest first
+	Drivers     []keptDriver
 	GPUs        []keptGPU
 	Rows        []keptRow // those that have ended in order of their end, then the living
 	Alerts      []keptAlert
 }
 
 type keptSeries []uint32
+
+type keptDriver struct {
+	From   time.Time
+	Driver snapshot.Driver
+}
 
 type keptGPU struct {
 	GPU       snapshot.GPU
@@ -110,6 +116,9 @@ func (s *Sampler) roster() (*roster, []*store.Series) {
 		}
 		return out
 	}
+	for _, span := range h.drivers {
+		r.Drivers = append(r.Drivers, keptDriver{span.from, span.driver})
+	}
 	for _, g := range h.gpus {
 		kept := keptGPU{GPU: g.gpu, Series: number(&g.metrics)}
 		for _, span := range g.states {
@@ -154,6 +163,9 @@ func (r *roster) history(samples *store.Store, series []*store.Series) (*History
 	}
 	for i := len(r.Events) - 1; i >= 0; i-- {
 		h.log.Append(r.Events[i])
+	}
+	for _, span := range r.Drivers {
+		h.drivers = append(h.drivers, driverSpan{span.From, span.Driver})
 	}
 	for i := range r.GPUs {
 		kept := &r.GPUs[i]

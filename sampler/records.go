@@ -2,6 +2,7 @@ package sampler
 
 import (
 	"math"
+	"slices"
 	"time"
 
 	"vramscope/internal/quantity"
@@ -123,6 +124,46 @@ func (r *rowRecord) at(t time.Time) snapshot.Process {
 		}
 	}
 	return p
+}
+
+// driverSpan is a time that the driver spent in one state and version.
+type driverSpan struct {
+	from   time.Time
+	driver snapshot.Driver
+}
+
+// noteDriver keeps what the driver was from now on, where that is new.
+func (h *History) noteDriver(now time.Time, d *snapshot.Driver) {
+	const most = 1000
+	n := len(h.drivers)
+	if n > 0 {
+		was := &h.drivers[n-1].driver
+		if was.State == d.State && was.Version == d.Version && was.CUDAVersion == d.CUDAVersion && was.MemoryCall == d.MemoryCall {
+			return
+		}
+	}
+	if n == most {
+		h.drivers = slices.Clone(h.drivers[n-most/2:])
+	}
+	// What is of the moment alone stays away: an error is of its process, and
+	// nothing of the past is tried again.
+	then := *d
+	then.Err, then.RetryAt, then.ProbesAnswering, then.Hanging = nil, time.Time{}, 0, 0
+	h.drivers = append(h.drivers, driverSpan{from: now, driver: then})
+}
+
+// driverAt is what the driver was at a moment; before all that is known, the
+// first that is.
+func (h *History) driverAt(t time.Time) snapshot.Driver {
+	for i := len(h.drivers) - 1; i > 0; i-- {
+		if !h.drivers[i].from.After(t) {
+			return h.drivers[i].driver
+		}
+	}
+	if len(h.drivers) == 0 {
+		return snapshot.Driver{}
+	}
+	return h.drivers[0].driver
 }
 
 // gpuRecord is a GPU or a MIG instance for as long as the history remembers it.
