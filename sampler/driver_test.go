@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"vramscope/internal/quantity"
 	"vramscope/nvml"
 	"vramscope/sampler/snapshot"
 )
@@ -17,6 +18,9 @@ func TestALostGPUKeepsItsPlaceAndComesBack(t *testing.T) {
 	s := b.sampler()
 	b.tick(s)
 	b.readErr["GPU-1"] = lost()
+	spinning := b.processes[101]
+	spinning.CPU, spinning.Memory = quantity.From(100.0, quantity.System), quantity.From(27*gib, quantity.System)
+	b.processes[101] = spinning
 	snap := b.tick(s)
 	g := snap.GPUs[1]
 	if g.State != snapshot.GPULost || g.Message != "GPU_IS_LOST" || g.Memory.Used.Known() {
@@ -33,6 +37,9 @@ func TestALostGPUKeepsItsPlaceAndComesBack(t *testing.T) {
 	}
 	if len(snap.Rows) != 3 || snap.Rows[1].Used.Known() {
 		t.Errorf("its process stays, with its memory unknown: %+v", snap.Rows)
+	}
+	if p := &snap.Rows[1]; p.CPU.Or(0) != 100 || bytesOf(t, p.Host) != 27*gib {
+		t.Errorf("CPU %v and host memory %v of its process, want what /proc says", p.CPU, p.Host)
 	}
 
 	delete(b.readErr, "GPU-1")

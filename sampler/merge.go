@@ -59,7 +59,11 @@ func (s *Sampler) merge(now time.Time, gpus []*gpu) merged {
 		// of their memory, until /proc says that they have ended.
 		for id, r := range s.rows {
 			if id.GPUUUID == g.device.UUID && s.mayLive(id) {
-				m.rows = append(m.rows, withoutFigures(r.latest))
+				p := withoutFigures(r.latest)
+				if known := s.byPID[id.Process.PID]; known != nil && known.alive {
+					p.CPU, p.Host = known.info.CPU, known.info.Memory // /proc goes on telling them
+				}
+				m.rows = append(m.rows, p)
 			}
 		}
 	}
