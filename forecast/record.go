@@ -15,6 +15,10 @@ const (
 	// from being believed.
 	priorSamples = 4
 
+	// fresher is how much more the shorter horizon has to say on whom to
+	// follow than on how far: it has heard sooner of what has changed.
+	fresher = 2
+
 	mebibyte = 1 << 20
 )
 
@@ -117,23 +121,23 @@ func distrust() trust {
 
 // trust weighs a horizon's own record against the next shorter horizon's.
 // Borrowed trust wanes where the lender had to borrow too: growth that has
-// lasted a minute says little of the next quarter of an hour.
+// lasted a minute says less of the next quarter of an hour.
 func (r *record) trust(c *claims, shorter *trust) trust {
 	var t trust
 	for i := range c {
 		k := &r.Credits[i]
 		mass := priorSamples * max(math.Abs(c[i]), mebibyte)
-		t.ratio[i] = (k.Loss + mass*shorter.ratio[i]) / (k.Naive + mass)
-		borrowed := shorter.share[i] * (0.75 + 0.25*shorter.own[i])
+		t.ratio[i] = (k.Loss + fresher*mass*shorter.ratio[i]) / (k.Naive + fresher*mass)
+		borrowed := shorter.share[i] * (0.85 + 0.15*shorter.own[i])
 		t.share[i] = min(max((k.Came+mass*borrowed)/(k.Claimed+mass), 0), 1)
 		t.own[i] = k.Claimed / (k.Claimed + mass)
 	}
 	return t
 }
 
-// choose names the expert to follow and how much of its claim: an expert who
-// has been no better than naive is not followed at all. Another one is chosen
-// only if it is clearly better.
+// choose names the expert to follow and how much of its claim to believe: one
+// who has been no better than naive is not followed at all. Another is chosen
+// only when it is clearly better than the one of the last sample.
 func (r *record) choose(t *trust) (expert int, share float64) {
 	best := int(r.Chosen)
 	for i, ratio := range t.ratio {
@@ -141,8 +145,8 @@ func (r *record) choose(t *trust) (expert int, share float64) {
 			best = i
 		}
 	}
-	const clearly = 0.05
-	if t.ratio[best] > t.ratio[r.Chosen]-clearly {
+	const clearly = 0.85
+	if t.ratio[best] > clearly*t.ratio[r.Chosen] {
 		best = int(r.Chosen)
 	}
 	r.Chosen = uint8(best)

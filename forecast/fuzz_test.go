@@ -1,0 +1,121 @@
+package forecast
+
+import (
+	"encoding/binary"
+	"math"
+	"testing"
+	"time"
+)
+
+// FuzzForecaster feeds any bytes at any times, and holds what comes out to what
+// every caller relies on.
+func FuzzForecaster(f *testing.F) {
+	seed := func(samples ...int64) {
+		var data []byte
+		for range 12 {
+			for _, v := range samples {
+				data = binary.LittleEndian.AppendUint64(data, uint64(v))
+			}
+		}
+		f.Add(data)
+	}
+	seed(1e9, 1<<30, 1e9, 2<<30, 1e9, 3<<30)
+	seed(1e9, math.MaxInt64, 1, 0, 1e9, math.MinInt64, 1e9, -1)
+	seed(math.MaxInt64, 5, math.MinInt64, 7, 1e18, 9, -1e18, math.MaxInt64)
+	seed(57e9, 20<<30, 57e9, 20<<30, 3600e9, 70<<30)
+	seed(100e6, 1<<40, 100e6, 1<<41, 0, 1<<42)
+	f.Fuzz(func(t *testing.T, data []byte) {
+		forecaster := New()
+		now := noon
+		room := make([]Interval, 0, len(Horizons))
+		for len(data) >= 16 {
+			step, y := int64(binary.LittleEndian.Uint64(data)), int64(binary.LittleEndian.Uint64(data[8:]))
+			data = data[16:]
+			now = now.Add(time.Duration(step))
+			if y%7 == 3 {
+				forecaster.Gap(now)
+			}
+			forecaster.Observe(now, y)
+			if y%11 == 5 {
+				forecaster.Observe(time.Unix(step, y), y) // from any year
+			}
+			room = forecaster.Forecasts(room[:0])
+			for _, in := range room {
+				sane(t, in)
+			}
+			if in, ok := forecaster.At(time.Duration(step)); ok {
+				sane(t, in)
+			}
+			if full, ok := forecaster.FullIn(y ^ step); ok {
+				saneFull(t, full)
+			}
+			if rate, ok := forecaster.GrowthPerSecond(); ok && (math.IsNaN(rate) || math.IsInf(rate, 0)) {
+				t.Fatalf("grows by %v", rate)
+			}
+		}
+		for _, o := range forecaster.state.Outlook {
+			for _, v := range []float64{o.Change, o.Crest, o.Spread.Lower80, o.Spread.Upper80, o.Spread.Lower95, o.Spread.Upper95} {
+				if math.IsNaN(v) || math.IsInf(v, 0) {
+					t.Fatalf("an outlook of %+v", o)
+				}
+			}
+		}
+		again(t, forecaster)
+	})
+}
+
+func sane(t *testing.T, in Interval) {
+	t.Helper()
+	if in.Lower95 < 0 || in.Lower95 > in.Lower80 || in.Lower80 > in.Median || in.Median > in.Upper80 || in.Upper80 > in.Upper95 {
+		t.Fatalf("not nested: %+v", in)
+	}
+}
+
+func saneFull(t *testing.T, full FullIn) {
+	t.Helper()
+	last := Horizons[len(Horizons)-1]
+	if full.Earliest < 0 || full.Earliest > full.Median || full.Median > last || full.Latest > last ||
+		full.Latest != 0 && full.Latest < full.Median {
+		t.Fatalf("out of order: %+v", full)
+	}
+}
+
+// again writes the forecaster out and expects the same after reading it back.
+func again(t *testing.T, f *Forecaster) {
+	t.Helper()
+	data, err := f.MarshalBinary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var back Forecaster
+	if err := back.UnmarshalBinary(data); err != nil {
+		t.Fatal(err)
+	}
+	if in, ok := f.At(time.Minute); ok {
+		if out, _ := back.At(time.Minute); in != out {
+			t.Fatalf("wrote %+v, read %+v", in, out)
+		}
+	}
+}
+
+// FuzzUnmarshalBinary reads any bytes as a state.
+func FuzzUnmarshalBinary(f *testing.F) {
+	data, err := New().MarshalBinary()
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(data)
+	f.Add(data[:20])
+	f.Fuzz(func(t *testing.T, data []byte) {
+		var back Forecaster
+		if back.UnmarshalBinary(data) != nil {
+			return
+		}
+		for i := range 40 {
+			back.Observe(noon.Add(time.Duration(i)*time.Second), int64(i)<<30)
+		}
+		if in, ok := back.At(time.Minute); ok {
+			sane(t, in)
+		}
+	})
+}
