@@ -164,7 +164,7 @@ func TestAnotherUserIsRefusedBothWays(t *testing.T) {
 		t.Fatal(err)
 	}
 	self := readableCopy(t, base)
-	theirs, err := spawnAs(t, self, "serve", filepath.Join(base, "theirs"))
+	theirs, err := launch(t, commandAs(self, "serve", filepath.Join(base, "theirs")))
 	if err != nil {
 		t.Skipf("no process of another user: %v", err)
 	}
@@ -196,7 +196,7 @@ func TestAnotherUserIsRefusedBothWays(t *testing.T) {
 		server := start(t, newPool())
 		// The way in is opened for the test: normally a stranger does not even
 		// get to the socket.
-		for path := server.Path(); path != "/tmp"; path = filepath.Dir(path) {
+		for path := server.Path(); path != "/tmp" && path != "/"; path = filepath.Dir(path) {
 			if err := os.Chmod(path, 0o777); err != nil {
 				t.Fatal(err)
 			}
@@ -214,10 +214,77 @@ func TestAnotherUserIsRefusedBothWays(t *testing.T) {
 			t.Errorf("the directory lets strangers in: %s, %v", out, err)
 		}
 	})
-	t.Run("no thread keeps the other user's rights", func(t *testing.T) {
-		// /proc/self/task must show root everywhere once the connecting is over.
-		eventually(t, "all threads are root's again", func() bool { return threadsAre(t, "0\t0\t0\t0") })
-	})
+}
+
+func TestRootConnectsAsTheOwner(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("only root can be two users")
+	}
+	path := filepath.Join(t.TempDir(), "vramscope")
+	for parent := filepath.Dir(path); parent != "/tmp" && parent != "/"; parent = filepath.Dir(parent) {
+		if err := os.Chmod(parent, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := errors.Join(os.Mkdir(path, 0o700), os.Chown(path, nobody, nobody)); err != nil {
+		t.Fatal(err)
+	}
+	dir, err := openDirectory("/", path, nobody)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer dir.close()
+	listener, err := dir.listen("1-1.sock")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = listener.Close() }()
+	if err := os.Chown(filepath.Join(path, "1-1.sock"), nobody, nobody); err != nil {
+		t.Fatal(err)
+	}
+	for range 20 {
+		conn, err := dir.connect("1-1.sock")
+		if err != nil {
+			t.Fatal(err)
+		}
+		accepted, err := listener.AcceptUnix()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if pid, uid, err := peerOf(accepted); err != nil || uid != nobody || pid != os.Getpid() {
+			t.Errorf("the server sees PID %d of user %d, %v", pid, uid, err)
+		}
+		_ = conn.Close()
+		_ = accepted.Close()
+	}
+	if os.Geteuid() != 0 {
+		t.Error("we are not root any more")
+	}
+	eventually(t, "all threads are root's again", func() bool { return threadsAre(t, "0\t0\t0\t0") })
+}
+
+func TestRootsMonitorFindsEverybodysProbes(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("only root may look into everybody's directories")
+	}
+	t.Setenv("XDG_RUNTIME_DIR", "")
+	base, err := os.MkdirTemp("/tmp", "vramscope-test-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(base) })
+	if err := os.Chmod(base, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	theirs, err := launch(t, commandAs(readableCopy(t, base), "serve", ""))
+	if err != nil {
+		t.Skipf("no process of another user: %v", err)
+	}
+	m := watch(t, filepath.Join(base, "vramscope"))
+	m.mu.Lock()
+	m.everyone = true
+	m.mu.Unlock()
+	eventually(t, "it is heard", func() bool { return heard(m, theirs.pid()) })
 }
 
 func TestADirectoryThatIsNotOursIsRefused(t *testing.T) {

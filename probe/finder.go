@@ -107,6 +107,16 @@ func (f *Finder) told(pid int, who owner) []string {
 // environmentSize bounds what is read of an environment.
 const environmentSize = 256 << 10
 
+// sharesMounts reports whether a process sees the same files as we do.
+func (f *Finder) sharesMounts(pid int) bool {
+	theirs, err := os.Readlink(filepath.Join(f.proc, strconv.Itoa(pid), "ns/mnt"))
+	if err != nil {
+		return false
+	}
+	ours, err := os.Readlink(filepath.Join(f.proc, "self/ns/mnt"))
+	return err == nil && theirs == ours
+}
+
 // openIn looks for a name in one directory of a process, as the process sees
 // it, and as we do where its root may not be entered.
 func (f *Finder) openIn(pid int, path, name string, who owner) (*Client, error) {

@@ -37,7 +37,7 @@ func (a *attempt) fail(err error, most time.Duration) {
 
 // How seldom a target that failed is tried again in the end.
 const (
-	patientSearch = 5 * time.Second  // a process that may get a probe yet
+	patientSearch = 5 * time.Second  // a process in a container, which may get a probe yet
 	patientVisit  = 30 * time.Second // a socket that nobody listens on, a probe that breaks the protocol
 )
 
@@ -176,7 +176,11 @@ func (m *Monitor) searchListed(ctx context.Context) {
 		}
 		m.errand(t, func(a *attempt) {
 			client, err := m.finder.Open(pid)
-			m.arrive(ctx, a, client, err, patientSearch)
+			patience := patientSearch
+			if m.finder.sharesMounts(pid) {
+				patience = patientVisit // where it would be found, list looks anyway
+			}
+			m.arrive(ctx, a, client, err, patience)
 		})
 	}
 }

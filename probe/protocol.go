@@ -1,7 +1,14 @@
-// Package probe is what is known from inside a process: the types of protocol
-// vramscope/1, one JSON object a line over a Unix stream socket.
+// Package probe is what is known from inside a process: protocol vramscope/1,
+// one JSON object a line over a Unix stream socket, and both of its ends.
 //
-//	probe process ── Report{devices{allocators}} ── socket ── monitor
+//	Handler ── Server ── socket ── Client ── Monitor ── Answers
+//	in the probe process  │         Finder: whose socket is it?
+//	                      └ lines → request → reply → lines
+//
+// docs/protocol.md describes it for implementers; testdata/conformance holds
+// what every server must pass. What comes over the socket is somebody else's
+// word on both sides: it is bounded where it is read (line.go, message.go) and
+// believed only after check.go.
 //
 // Every allocator's report obeys, in bytes,
 //

@@ -46,12 +46,6 @@ func commandAs(self, role, directory string) *exec.Cmd {
 	return cmd
 }
 
-// spawnAs starts a probe as nobody.
-func spawnAs(t *testing.T, self, role, directory string) (*child, error) {
-	t.Helper()
-	return launch(t, commandAs(self, role, directory))
-}
-
 // threadsAre reports whether all threads have these user IDs.
 func threadsAre(t *testing.T, ids string) bool {
 	t.Helper()
