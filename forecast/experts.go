@@ -36,11 +36,11 @@ type panel struct {
 // into the future. What has been seen for a moment has no say in minutes.
 const foresight = 4
 
-// claim is what each expert says of the time seconds ahead.
-func (p *panel) claim(seconds float64) claims {
+// claim is what each expert says of a horizon.
+func (p *panel) claim(horizon int) claims {
 	var c claims
-	c[dampedHolt] = p.holt.at(seconds) - p.last
-	seconds = min(seconds, foresight*p.age)
+	c[dampedHolt] = p.holt.at(horizon) - p.last
+	seconds := min(Horizons[horizon].Seconds(), foresight*p.age)
 	if p.hasShort {
 		c[driftShort] = p.short.ahead(seconds / shortTau)
 		c[meanShort] = p.mean

@@ -137,7 +137,7 @@ func (s *state) look(seconds float64) {
 	var shorter spread
 	for i := range s.Records {
 		r, h := &s.Records[i], Horizons[i].Seconds()
-		c := p.claim(h)
+		c := p.claim(i)
 		trusted = r.trust(&c, &trusted)
 		expert, share := r.choose(&trusted)
 		o := &s.Outlook[i]

@@ -33,10 +33,18 @@ func (s *holt) observe(seconds, y float64) {
 	s.Trend = decay*s.Trend + alpha*beta*failed/seconds
 }
 
-// at is the forecast for seconds after the last sample.
-func (s *holt) at(seconds float64) float64 {
-	return s.Level + s.Trend*damped(math.Pow(holtPhi, seconds))
+// at is the forecast at a horizon.
+func (s *holt) at(horizon int) float64 {
+	return s.Level + s.Trend*holtReach[horizon]
 }
+
+// holtReach is what damped comes to at the Horizons, worked out once.
+var holtReach = func() (reach [len(Horizons)]float64) {
+	for i, h := range Horizons {
+		reach[i] = damped(math.Pow(holtPhi, h.Seconds()))
+	}
+	return reach
+}()
 
 // damped is φ + φ² + … + φ^Δ, given φ^Δ: for how many seconds of undamped
 // trend Δ seconds of it count.

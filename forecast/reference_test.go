@@ -49,22 +49,23 @@ func TestDampedHoltIsTheTextbooks(t *testing.T) {
 		near(t, "level", s.Level, ref.Level[i], ref.Level[i])
 		near(t, "trend", s.Trend, ref.Trend[i], ref.Level[i])
 	}
-	for i, want := range ref.Forecast {
-		near(t, "forecast", s.at(float64(i+1)), want, want)
+	for i, h := range Horizons {
+		want := ref.Forecast[int(h.Seconds())-1]
+		near(t, "forecast", s.at(i), want, want)
 	}
 }
 
-// A sample that is missing must not change what the trend amounts to: two
-// seconds in one step predict what two steps of a second predict.
+// A sample that is missing must not change what the trend amounts to: ten
+// seconds in one step come to what ten steps of a second come to.
 func TestDampedHoltCountsSeconds(t *testing.T) {
-	s := holt{Level: 1e10, Trend: 3e7, Started: true}
-	late := s
-	s.observe(1, s.at(1)) // no surprise
-	near(t, "a second later", s.at(4), late.at(5), 1e10)
-	late.observe(5, late.at(5))
-	s.observe(4, s.at(4))
-	near(t, "level", late.Level, s.Level, 1e10)
-	near(t, "trend", late.Trend, s.Trend, 3e7)
+	often := holt{Level: 1e10, Trend: 3e7, Started: true}
+	rarely := often
+	for range 10 {
+		often.observe(1, often.Level+often.Trend*holtPhi) // as expected
+	}
+	rarely.observe(10, rarely.at(0))
+	near(t, "level", rarely.Level, often.Level, 1e10)
+	near(t, "trend", rarely.Trend, often.Trend, 3e7)
 }
 
 func TestRegressionIsWeightedLeastSquares(t *testing.T) {

@@ -30,7 +30,7 @@ def damped_holt(y):
         "y": y.tolist(),
         "level": np.asarray(result.level).tolist(),
         "trend": np.asarray(result.slope).tolist(),
-        "forecast": np.asarray(result.forecast(60)).tolist(),
+        "forecast": np.asarray(result.forecast(900)).tolist(),
     }
 
 
