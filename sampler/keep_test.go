@@ -384,3 +384,33 @@ func FuzzRestore(f *testing.F) {
 		}
 	})
 }
+
+// BenchmarkHandover is what a restart costs besides the program's start: the
+// saving, and the going on from it, of an hour and of what stands behind it.
+func BenchmarkHandover(bench *testing.B) {
+	for _, size := range []struct {
+		name            string
+		gpus, processes int
+	}{{"8x8", 8, 8}, {"16x64", 16, 64}} {
+		bench.Run(size.name, func(bench *testing.B) {
+			b := crowded(size.gpus, size.processes)
+			s := b.sampler()
+			for i := range 4200 {
+				b.use(b.devices[i%size.gpus].UUID, gib+quantity.Bytes(i)<<20)
+				b.tick(s)
+			}
+			var kept bytes.Buffer
+			bench.ReportAllocs()
+			for bench.Loop() {
+				kept.Reset()
+				if err := s.Save(&kept); err != nil {
+					bench.Fatal(err)
+				}
+				if again := b.successor(kept.Bytes()); len(again.History().Events(0)) != len(s.History().Events(0)) {
+					bench.Fatal("it does not go on")
+				}
+			}
+			bench.ReportMetric(float64(kept.Len()), "B")
+		})
+	}
+}
