@@ -30,3 +30,47 @@ func BuildClient(tb TB) string {
 	}
 	return program
 }
+
+// BuildCUDAClient compiles testdata/cuda_client.c, linked as any CUDA program is.
+func BuildCUDAClient(tb TB) string {
+	tb.Helper()
+	program, err := compileCUDAClient(CUDA(Build(tb, Current)))
+	if err != nil {
+		tb.Fatalf("%v", err)
+	}
+	return program
+}
+
+func compileCUDAClient(library string, more ...string) (string, error) {
+	header, err := filepath.Abs("cuda")
+	if err != nil {
+		return "", err
+	}
+	flags := append([]string{"-I", header}, more...)
+	for _, name := range []string{"cuda_client.h", "cuda_client.c", "cuda_work.c"} {
+		file, err := filepath.Abs(filepath.Join("testdata", name))
+		if err != nil {
+			return "", err
+		}
+		text, err := os.ReadFile(file)
+		if err != nil {
+			return "", err
+		}
+		flags = append(flags, fmt.Sprintf("-DSOURCE_%x", sha256.Sum256(text)))
+		if filepath.Ext(file) == ".c" {
+			flags = append(flags, file)
+		}
+	}
+	return compile(product{name: "cuda-client", flags: append(flags, library, "-pthread", "-ldl")})
+}
+
+// CompileAgainst compiles libcuda.so.1 with NVIDIA's cuda.h of a directory in the place of its own prototypes.
+func CompileAgainst(directory string) error {
+	real := product{
+		name:    "libcuda-of-real-header.so",
+		flags:   []string{"-shared", "-fPIC", "-pthread", "-Wmissing-prototypes", "-DREAL_CUDA_HEADER", "-isystem", directory},
+		sources: []string{"state/*", "cuda/*"},
+	}
+	_, err := compile(real)
+	return err
+}

@@ -127,6 +127,9 @@ func watch(pid, encoded string) error {
 	if err := state.Write(path); err != nil {
 		return err
 	}
+	if err := fakedriver.PrepareLedger(path); err != nil {
+		return err
+	}
 	fmt.Print("ready ", path)
 	_ = os.Stdout.Close() // whoever waits reads to the end
 

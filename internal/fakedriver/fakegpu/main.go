@@ -5,7 +5,7 @@
 //
 //	fakegpu ── guard ──┬── idle processes, for the pids to be in /proc
 //	   │               └── state file, rewritten as they end and, with --live, every second
-//	   └─ becomes CMD (exec) ── dlopen("libnvidia-ml.so.1") ── the fake ── reads the state file
+//	   └─ becomes CMD (exec) ── dlopen("libnvidia-ml.so.1", "libcuda.so.1") ── the fakes ── read the state file
 //
 // Because fakegpu becomes the command, terminal, signals and exit status are
 // the command's own. The guard, which is not the command's child, watches the
@@ -40,6 +40,7 @@ const usage = `Run a command on a box with simulated NVIDIA GPUs.
   scripts/fake-gpu --state FILE -- CMD…
 
 Any program that uses libnvidia-ml.so.1 sees them: vramscope, nvtop, nvidia-ml-py.
+One that uses libcuda.so.1 allocates on them: its memory is in all their lists.
 
   --gpus N         H100s in the box (8)
   --processes M    processes on each; real ones, which do nothing (4)

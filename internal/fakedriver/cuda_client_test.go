@@ -1,0 +1,191 @@
+package fakedriver_test
+
+import (
+	"bufio"
+	"fmt"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"vramscope/internal/fakedriver"
+)
+
+const (
+	kib = 1 << 10
+	mib = 1 << 20
+	gib = 1 << 30
+)
+
+// Result codes of the CUDA driver API that tests expect.
+const (
+	success            = "0"
+	invalidValue       = "1"
+	outOfMemory        = "2"
+	notInitialized     = "3"
+	deviceUnavailable  = "46"
+	noDevice           = "100"
+	invalidDevice      = "101"
+	invalidContext     = "201"
+	driverMismatch     = "803"
+	captureUnsupported = "900"
+	captureInvalidated = "901"
+	captureImplicit    = "906"
+)
+
+// cudaProgram is testdata/cuda_client.c: a process that allocates.
+type cudaProgram struct {
+	client
+	cmd  *exec.Cmd
+	done bool
+}
+
+// startCUDA starts one over a state file. It ends with the test.
+func startCUDA(t *testing.T, state string, environment ...string) *cudaProgram {
+	t.Helper()
+	library := fakedriver.Build(t, fakedriver.Current)
+	cmd := exec.Command(fakedriver.BuildCUDAClient(t))
+	cmd.Env = append(os.Environ(), fakedriver.Environment(library, state)...)
+	cmd.Env = append(cmd.Env, environment...)
+	return startProgram(t, cmd, state)
+}
+
+func startProgram(t *testing.T, cmd *exec.Cmd, state string) *cudaProgram {
+	t.Helper()
+	p := &cudaProgram{client: client{t: t, state: state, stderr: filepath.Join(t.TempDir(), "stderr")}, cmd: cmd}
+	stderr, err := os.Create(p.stderr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stderr.Close() // the program has its own
+	cmd.Stderr = stderr
+	input, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	output, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	p.input, p.answers = input, bufio.NewScanner(output)
+	t.Cleanup(func() {
+		if p.done {
+			return
+		}
+		_ = input.Close() // its end of input is its end
+		if err := cmd.Wait(); err != nil {
+			said, _ := os.ReadFile(p.stderr) // only to explain
+			t.Errorf("program: %v\n%s", err, said)
+		}
+	})
+	return p
+}
+
+func (p *cudaProgram) pid() int { return p.cmd.Process.Pid }
+
+// kill ends the program with no chance to say good-bye.
+func (p *cudaProgram) kill() {
+	p.t.Helper()
+	if err := p.cmd.Process.Kill(); err != nil {
+		p.t.Fatal(err)
+	}
+	_ = p.cmd.Wait() // says that it was killed
+	p.done = true
+}
+
+func (p *cudaProgram) signal(signal syscall.Signal) {
+	p.t.Helper()
+	if err := p.cmd.Process.Signal(signal); err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+// script is questions and the answers to them.
+func (p *cudaProgram) script(lines ...string) {
+	p.t.Helper()
+	for i := 0; i+1 < len(lines); i += 2 {
+		p.want(lines[i], lines[i+1])
+	}
+}
+
+// device makes the program ready to allocate on a device.
+func (p *cudaProgram) device(index int) *cudaProgram {
+	p.t.Helper()
+	p.script("init", success, fmt.Sprintf("use %d", index), success)
+	return p
+}
+
+// numbers is an answer of numbers, all of them.
+func (c *client) numbers(command string) []uint64 {
+	c.t.Helper()
+	var list []uint64
+	answer := c.ask(command)
+	for word := range strings.FieldsSeq(answer) {
+		n, err := strconv.ParseUint(word, 10, 64)
+		if err != nil {
+			c.t.Fatalf("%s: %s", command, answer)
+		}
+		list = append(list, n)
+	}
+	return list
+}
+
+// onDriver is what NVML's list of a GPU's compute processes has: bytes by pid.
+func onDriver(c *client, gpu int) map[int]uint64 {
+	c.t.Helper()
+	const room = 200
+	answer := c.ask(fmt.Sprintf("processes 3 %d %d", gpu, room))
+	held := map[int]uint64{}
+	words := strings.Fields(answer)
+	if len(words) < 2 || words[0] != success {
+		c.t.Fatalf("processes: %s", answer)
+	}
+	for _, word := range words[2:] {
+		pid, used, ok := strings.Cut(word, ":")
+		number, err := strconv.Atoi(pid)
+		bytes, err2 := strconv.ParseUint(used, 10, 64)
+		if !ok || err != nil || err2 != nil {
+			c.t.Fatalf("processes: %s", answer)
+		}
+		if _, twice := held[number]; twice {
+			c.t.Errorf("pid %d is listed twice: %s", number, answer)
+		}
+		held[number] = bytes
+	}
+	return held
+}
+
+// wantHeld compares the driver's list of a GPU, and its memory, with what
+// processes hold in a box that had nothing on it; to the byte.
+func wantHeld(c *client, gpu fakedriver.GPU, index int, want map[int]uint64) {
+	c.t.Helper()
+	if got := onDriver(c, index); !maps.Equal(got, want) {
+		c.t.Errorf("GPU %d: the driver lists %v, want %v", index, got, want)
+	}
+	var sum uint64
+	for _, bytes := range want {
+		sum += bytes
+	}
+	memory := fmt.Sprintf("0 %d %d %d %d", gpu.Total, gpu.Reserved, gpu.Used+sum, gpu.Free-sum)
+	if got := c.ask(fmt.Sprintf("memory2 %d 0", index)); got != memory {
+		c.t.Errorf("GPU %d: memory is %s, want %s", index, got, memory)
+	}
+}
+
+// eventually waits for something that another process does.
+func eventually(t *testing.T, what string, done func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(20 * time.Second); !done(); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("never: " + what)
+		}
+	}
+}

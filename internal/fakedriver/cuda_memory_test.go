@@ -1,0 +1,162 @@
+package fakedriver_test
+
+import (
+	"fmt"
+	"testing"
+
+	"vramscope/internal/fakedriver"
+)
+
+func TestVirtualMemoryManagement(t *testing.T) {
+	t.Parallel()
+	box := fakedriver.Box(1, 0)
+	view, program := startBoth(t, box)
+	holds := func(bytes uint64) {
+		t.Helper()
+		wantHeld(view, box.GPUs[0], 0, map[int]uint64{program.pid(): contextBytes + bytes})
+	}
+	program.device(0).script(
+		"create 0 1000", invalidValue, // not a multiple of the granularity
+		"create 0 4194304", success,
+		"create 1 4194304 7", invalidDevice,
+	)
+	holds(4 * mib)
+	program.script(
+		"reserve 0 8388608", success,
+		"map 0 4194304 1", invalidValue, // nothing by that name
+		"map 0 4194304 0", success,
+		"map 0 4194304 0", invalidValue, // something is there
+		"memset 0 4194304", invalidValue, // no access yet
+		"access 0 4194304 0", success,
+		"memset 0 4194304", success,
+		"memset 0 4194305", invalidValue, // the second half is only addresses
+		"free 0", invalidValue,
+		"unreserve 0", invalidValue, // while it is mapped
+	)
+	holds(4 * mib)
+	program.script("let 0", success, "let 0", invalidValue) // the mapping keeps it
+	holds(4 * mib)
+	program.want("unmap 0 4194304", success)
+	holds(0)
+	program.script("unreserve 0", success, "unreserve 0", invalidValue)
+
+	program.script("create 0 2097152", success, "share 0 1", success)
+	holds(2 * mib) // who imports is not charged
+	program.script("let 1", success, "let 0", success)
+	holds(0)
+}
+
+func TestPointersAreChecked(t *testing.T) {
+	t.Parallel()
+	_, program := startBoth(t, fakedriver.Box(1, 0))
+	program.want("alloc 0 1000", notInitialized)
+	program.script("init", success, "alloc 0 1000", invalidContext, "info", "201 0 0", "use 9", invalidDevice, "use 0", success)
+	program.script(
+		"alloc 0 0", invalidValue,
+		"free 0", success, // NULL
+		"alloc 0 1000", success,
+		"memset 0 1000", success,
+		"memset 0 1001", invalidValue,
+		"freeasync 0 0", success, // what cuMemAlloc gave, too
+		"freeasync 0 0", invalidValue,
+		"memset 0 1", invalidValue,
+		"alloc 0 1000", success,
+		"reset 0", success,
+		"free 0", "709", // the context is gone, and its memory with it
+		"use 0", success,
+		"free 0", invalidValue,
+	)
+}
+
+func TestContexts(t *testing.T) {
+	t.Parallel()
+	box := fakedriver.Box(1, 0)
+	view, program := startBoth(t, box)
+	holds := func(bytes uint64) {
+		t.Helper()
+		want := map[int]uint64{}
+		if bytes > 0 {
+			want[program.pid()] = bytes
+		}
+		wantHeld(view, box.GPUs[0], 0, want)
+	}
+	program.device(0).script("use 0", success)
+	holds(contextBytes) // retained twice, there once
+	program.want("newcontext 0", success)
+	holds(2 * contextBytes)
+	program.script("alloc 0 2097152", success, "destroycontext", success)
+	holds(contextBytes) // what was allocated in it has gone with it
+	program.want("release 0", success)
+	holds(contextBytes)
+	program.script("async 1 1000", success, "release 0", success)
+	holds(0)
+	program.want("release 0", invalidContext)
+
+	// What a context costs is the state's.
+	box.GPUs[0].Context = 320 * mib
+	view.write(box)
+	program.want("use 0", success)
+	holds(320 * mib)
+}
+
+func TestVisibleDevices(t *testing.T) {
+	t.Parallel()
+	box := fakedriver.MIG()
+	cut, whole := box.GPUs[0], box.GPUs[1]
+	short := func(uuid string) string { return uuid[4:12] }
+	view := startView(t, box)
+	describe := func(gpu fakedriver.GPU) string {
+		return fmt.Sprintf("0 %s %s %d 0000:%02x:00.0 %%d %s", short(gpu.UUID), short(gpu.UUID), gpu.Total-gpu.Reserved, gpu.PCIBus, gpu.Name)
+	}
+	instance := func(i int, found int) string {
+		told := cut.Instances[i]
+		return fmt.Sprintf("0 %s %s %d 0000:%02x:00.0 %d %s MIG %s", short(cut.UUID), short(told.UUID), told.Total-told.Reserved,
+			cut.PCIBus, found, cut.Name, told.Profile)
+	}
+	for visible, want := range map[string][]string{
+		"0,1":                           {instance(0, 0), fmt.Sprintf(describe(whole), 1)},
+		"1":                             {fmt.Sprintf(describe(whole), 0)},
+		"1,0":                           {fmt.Sprintf(describe(whole), 0), instance(0, 1)},
+		"1,7,0":                         {fmt.Sprintf(describe(whole), 0)}, // up to the first that is not there
+		whole.UUID:                      {fmt.Sprintf(describe(whole), 0)},
+		whole.UUID[:9]:                  {fmt.Sprintf(describe(whole), 0)},
+		cut.Instances[1].UUID:           {instance(1, 0)},
+		"":                              nil,
+		"-1":                            nil,
+		"1,1":                           nil,
+		"NoDevFiles":                    nil,
+		"1," + whole.UUID:               nil,
+		" 1 , " + cut.Instances[2].UUID: {fmt.Sprintf(describe(whole), 0), instance(2, 1)},
+	} {
+		program := startCUDA(t, view.state, "CUDA_VISIBLE_DEVICES="+visible)
+		if len(want) == 0 {
+			program.script("init", noDevice, "count", "3 -1")
+			continue
+		}
+		program.script("init", success, "count", fmt.Sprintf("0 %d", len(want)))
+		for i, line := range want {
+			program.want(fmt.Sprintf("describe %d", i), line)
+		}
+		program.want(fmt.Sprintf("use %d", len(want)), invalidDevice)
+	}
+}
+
+// On a MIG instance a process stands in the instance's list, and in its GPU's.
+func TestAllocationsOnAnInstance(t *testing.T) {
+	t.Parallel()
+	box := fakedriver.MIG()
+	view := startView(t, box)
+	before := onDriver(view, 0)
+	free := box.GPUs[0].Instances[1].Free
+	program := startCUDA(t, view.state, "CUDA_VISIBLE_DEVICES="+box.GPUs[0].Instances[1].UUID).device(0)
+	program.want("info", fmt.Sprintf("0 %d %d", free-contextBytes, box.GPUs[0].Instances[1].Total-box.GPUs[0].Instances[1].Reserved))
+	program.want("alloc 0 1073741824", success)
+	program.want(fmt.Sprintf("alloc 1 %d", free), outOfMemory)
+	before[program.pid()] = contextBytes + gib
+	if got := onDriver(view, 0); got[program.pid()] != contextBytes+gib || len(got) != len(before) {
+		t.Errorf("the driver lists %v, want %v", got, before)
+	}
+	gpu := box.GPUs[0]
+	held := uint64(contextBytes + gib)
+	view.want("memory2 0 0", fmt.Sprintf("0 %d %d %d %d", gpu.Total, gpu.Reserved, gpu.Used+held, gpu.Free-held))
+}

@@ -1,0 +1,202 @@
+package fakedriver_test
+
+import (
+	"fmt"
+	"testing"
+
+	"vramscope/internal/fakedriver"
+)
+
+// poolInfo is what a pool tells: reserved, its high mark, used, its high mark.
+func poolInfo(reserved, reservedHigh, used, usedHigh uint64) string {
+	return fmt.Sprintf("0 %d %d %d %d", reserved, reservedHigh, used, usedHigh)
+}
+
+func TestPoolReservesReusesAndTrims(t *testing.T) {
+	t.Parallel()
+	box := fakedriver.Box(1, 0)
+	view, program := startBoth(t, box)
+	holds := func(reserved uint64) {
+		t.Helper()
+		wantHeld(view, box.GPUs[0], 0, map[int]uint64{program.pid(): contextBytes + reserved})
+	}
+	program.device(0).script(
+		"defaultpool 0 0", success,
+		fmt.Sprintf("threshold 0 %d", uint64(1)<<63), success,
+		"poolinfo 0", poolInfo(0, 0, 0, 0),
+		"stream 3 1", success,
+		"stream 4 1", success,
+	)
+	program.script("async 0 1 3", success, "poolinfo 0", poolInfo(32*mib, 32*mib, 512, 512))
+	holds(32 * mib)
+	program.script(
+		fmt.Sprintf("async 1 %d 3", 31*mib), success, // beside the first
+		"poolinfo 0", poolInfo(32*mib, 32*mib, 31*mib+512, 31*mib+512),
+		fmt.Sprintf("async 2 %d 3", 40*mib), success, // a chunk of its own, of 64 MiB
+		"poolinfo 0", poolInfo(96*mib, 96*mib, 71*mib+512, 71*mib+512),
+	)
+	holds(96 * mib)
+
+	// What is freed counts as used until somebody waits, except for its own stream.
+	program.script(
+		"freeasync 1 3", success,
+		"poolinfo 0", poolInfo(96*mib, 96*mib, 71*mib+512, 71*mib+512),
+		"trim 0 0", success, // nothing is wholly free
+		"poolinfo 0", poolInfo(96*mib, 96*mib, 71*mib+512, 71*mib+512),
+		"sync 4", success, // of another stream
+		"poolinfo 0", poolInfo(96*mib, 96*mib, 71*mib+512, 71*mib+512),
+		fmt.Sprintf("async 1 %d 3", 16*mib), success, // in the place of what was freed
+		"poolinfo 0", poolInfo(96*mib, 96*mib, 56*mib+512, 71*mib+512),
+		"freeasync 1 3", success,
+		"sync 3", success,
+		"poolinfo 0", poolInfo(96*mib, 96*mib, 40*mib+512, 71*mib+512),
+		"resethigh 0", success,
+		"poolinfo 0", poolInfo(96*mib, 96*mib, 40*mib+512, 40*mib+512),
+	)
+	// Trimming gives back whole free chunks, as long as what is to be kept stays.
+	program.script(
+		"freeasync 2 3", success,
+		"sync 3", success,
+		"trim 0 33554433", success, // the large chunk would leave too little
+		"poolinfo 0", poolInfo(96*mib, 96*mib, 512, 40*mib+512),
+		"trim 0 33554432", success,
+		"poolinfo 0", poolInfo(32*mib, 96*mib, 512, 40*mib+512),
+		"trim 0 0", success, // one byte keeps its chunk
+		"poolinfo 0", poolInfo(32*mib, 96*mib, 512, 40*mib+512),
+	)
+	holds(32 * mib)
+	program.script(
+		"free 0", success, // waits by itself
+		"trim 0 0", success,
+		"poolinfo 0", poolInfo(0, 96*mib, 0, 40*mib+512),
+		"freeasync 0 3", invalidValue, // not again
+		"free 0", invalidValue,
+	)
+	holds(0)
+}
+
+func TestReleaseThreshold(t *testing.T) {
+	t.Parallel()
+	box := fakedriver.Box(1, 0)
+	view, program := startBoth(t, box)
+	program.device(0).script(
+		"defaultpool 0 0", success,
+		fmt.Sprintf("threshold 0 %d", 64*mib), success,
+	)
+	for i := range 4 {
+		program.want(fmt.Sprintf("async %d %d", i, 32*mib), success)
+	}
+	for i := range 4 {
+		program.want(fmt.Sprintf("freeasync %d", i), success)
+	}
+	wantHeld(view, box.GPUs[0], 0, map[int]uint64{program.pid(): contextBytes + 128*mib})
+	program.want("ctxsync", success)
+	wantHeld(view, box.GPUs[0], 0, map[int]uint64{program.pid(): contextBytes + 64*mib})
+	program.script("threshold 0 0", success, "ctxsync", success)
+	wantHeld(view, box.GPUs[0], 0, map[int]uint64{program.pid(): contextBytes})
+}
+
+func TestPoolsOfAProgramsOwn(t *testing.T) {
+	t.Parallel()
+	box := fakedriver.Box(2, 0)
+	view, program := startBoth(t, box)
+	program.device(0).script(
+		"pool 1 0 1", success, // on GPU 1
+		"setpool 1 0", invalidValue, // is not GPU 0's
+		"frompool 0 1000 1", success,
+		fmt.Sprintf("pool 2 %d 0", 40*mib), success, // of 40 MiB at most
+		"setpool 2 0", success,
+		fmt.Sprintf("async 1 %d", 30*mib), success,
+		fmt.Sprintf("async 2 %d", 8*mib), success,
+		fmt.Sprintf("async 3 %d", 8*mib), outOfMemory,
+		"poolinfo 2", poolInfo(40*mib, 40*mib, 38*mib, 38*mib),
+	)
+	wantHeld(view, box.GPUs[0], 0, map[int]uint64{program.pid(): contextBytes + 40*mib})
+	wantHeld(view, box.GPUs[1], 1, map[int]uint64{program.pid(): 32 * mib}) // without a context there
+	program.script(
+		"destroypool 2", success,
+		"poolinfo 2", "1 0 0 0 0", // the name means nothing any more …
+		"frompool 4 1000 2", invalidValue,
+		"memset 1 31457280", success, // … and what was allocated is still there
+		"freeasync 1", success,
+		"freeasync 2", success,
+		"defaultpool 0 0", success,
+		"destroypool 0", invalidValue,
+		"async 1 1000", success, // the default pool is the current one again
+		"poolinfo 0", poolInfo(32*mib, 32*mib, 1024, 1024),
+	)
+	wantHeld(view, box.GPUs[0], 0, map[int]uint64{program.pid(): contextBytes + 32*mib})
+}
+
+// The per-thread twins have a default stream of their own: waiting for it is
+// not waiting for the legacy one.
+func TestPerThreadDefaultStream(t *testing.T) {
+	t.Parallel()
+	_, program := startBoth(t, fakedriver.Box(1, 0))
+	program.device(0).script(
+		"defaultpool 0 0", success,
+		"threshold 0 1000000000", success,
+		"async_ptsz 0 1000", success,
+		"async_ptsz 1 2000", success,
+		"freeasync 0 0", success, // on the legacy stream
+		"sync_ptsz 0", success,
+		"poolinfo 0", poolInfo(32*mib, 32*mib, 3072, 3072),
+		"freeasync 1 2", success, // CU_STREAM_PER_THREAD names the same one
+		"sync_ptsz 0", success,
+		"poolinfo 0", poolInfo(32*mib, 32*mib, 1024, 3072),
+		"sync 1", success, // CU_STREAM_LEGACY
+		"poolinfo 0", poolInfo(32*mib, 32*mib, 0, 3072),
+	)
+}
+
+func TestCapture(t *testing.T) {
+	t.Parallel()
+	box := fakedriver.Box(1, 0)
+	view, program := startBoth(t, box)
+	program.device(0).script(
+		"stream 3 0", success,
+		"capture 0 0", captureUnsupported, // not of the default stream
+		"capture 3 0", success,
+		"capturing 3", "0 1",
+		"async 0 1000 3", success,
+		"graphinfo 0", fmt.Sprintf("0 %d 1024", 32*mib),
+		"async 1 1000 0", captureImplicit, // the legacy stream waits for this one
+		"freeasync 0 3", success,
+		"async 0 2000 3", success,
+		"endcapture 3", success,
+		"capturing 3", "0 0",
+		"graphinfo 0", fmt.Sprintf("0 %d 2048", 32*mib),
+		"ctxsync", success, // leaves graphs' memory alone
+		"graphtrim 0", success,
+		"graphinfo 0", fmt.Sprintf("0 %d 2048", 32*mib),
+	)
+	wantHeld(view, box.GPUs[0], 0, map[int]uint64{program.pid(): contextBytes + 32*mib})
+	program.script("destroygraph 0", success, "graphtrim 0", success, "graphinfo 0", "0 0 0")
+	wantHeld(view, box.GPUs[0], 0, map[int]uint64{program.pid(): contextBytes})
+
+	// A call that might disturb a capture is refused, and the capture is spoilt.
+	for _, disturb := range []string{"alloc 5 1000", "sync 3", "ctxsync"} {
+		program.script(
+			"capture 3 0", success,
+			disturb, captureUnsupported,
+			"capturing 3", "0 2",
+			"async 0 1000 3", captureInvalidated,
+			"endcapture 3", captureInvalidated,
+		)
+	}
+	program.script("capture 3 2", success, "alloc 5 1000", success, "endcapture 3", success) // relaxed
+}
+
+func TestRandomWorkKeepsAllocationsApart(t *testing.T) {
+	t.Parallel()
+	box := fakedriver.Box(1, 0)
+	box.GPUs[0].Free, box.GPUs[0].Total = 3*gib, 3*gib+box.GPUs[0].Reserved // so that it fills up now and then
+	view, program := startBoth(t, box)
+	program.device(0).script(
+		"soak 1 100000 1", success,
+		"soak 8 20000 2", success,
+		"ctxsync", success,
+	)
+	// All was freed, and nothing is left over.
+	wantHeld(view, box.GPUs[0], 0, map[int]uint64{program.pid(): contextBytes})
+}

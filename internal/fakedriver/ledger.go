@@ -1,0 +1,29 @@
+package fakedriver
+
+import (
+	"fmt"
+	"os"
+)
+
+// Ledger is the file in which libcuda.so.1 keeps who holds how much, beside
+// the state file at path. A program must not open it: closing any descriptor
+// of it ends what the program itself has on the GPUs (state/ledger.h).
+func Ledger(path string) string { return path + ".ledger" }
+
+// PrepareLedger makes an empty ledger that processes of every user can write.
+// Without it the first process that allocates makes it, which takes a
+// directory in which that process's user may.
+func PrepareLedger(path string) error {
+	file, err := os.OpenFile(Ledger(path), os.O_CREATE|os.O_WRONLY, 0o666)
+	if err != nil {
+		return fmt.Errorf("fakedriver: ledger: %w", err)
+	}
+	err = file.Chmod(0o666) // whatever the umask says
+	if closed := file.Close(); err == nil {
+		err = closed
+	}
+	if err != nil {
+		return fmt.Errorf("fakedriver: ledger: %w", err)
+	}
+	return nil
+}
