@@ -11,14 +11,18 @@ import (
 )
 
 // writeAlert writes the line above the keys. It is always there, so that
-// nothing moves when an alarm comes: what the last action said, else that the
-// screen shows the past, else the alert, else a hint or the bar's legend.
+// nothing moves when an alarm comes: what the last action said, else how far
+// one is, else that the screen shows the past, else the alert, else a hint or
+// the bar's legend.
 func writeAlert(l *line, st *state, lk *look) {
 	s := &lk.styles
 	switch {
 	case st.message != "" && st.now.Before(st.messageUntil):
 		l.skip(1)
 		l.put(s.Text, cut(clean(st.message), l.width-2, lk.glyphs.ellipsis))
+	case st.progress != "":
+		l.skip(1)
+		l.put(s.Strong, cut(clean(st.progress), l.width-2, lk.glyphs.ellipsis))
 	case !st.past.IsZero() && st.shown != nil:
 		l.put(s.Badge, " "+pastWords(st)+" ")
 	case st.frozen && st.shown != nil:

@@ -50,6 +50,20 @@ func processParts(p *snapshot.Process) barParts {
 
 // bar writes the parts on a scale of capacity into so many cells.
 func (l *line) bar(lk *look, parts barParts, capacity quantity.Bytes, cells int) {
+	parts.draw(lk, capacity, cells, func(style themes.Style, glyph string, n int) { l.repeat(style, glyph, n) })
+}
+
+// spans is the bar as text, for a dialog's lines.
+func (b barParts) spans(lk *look, capacity quantity.Bytes, cells int) []span {
+	var out []span
+	b.draw(lk, capacity, cells, func(style themes.Style, glyph string, n int) {
+		out = append(out, span{style, strings.Repeat(glyph, n)})
+	})
+	return out
+}
+
+// draw hands out the runs of one glyph that make the bar.
+func (b barParts) draw(lk *look, capacity quantity.Bytes, cells int, run func(style themes.Style, glyph string, n int)) {
 	s, g := &lk.styles, &lk.glyphs
 	inks := [...]struct {
 		style *themes.Style
@@ -58,15 +72,17 @@ func (l *line) bar(lk *look, parts barParts, capacity quantity.Bytes, cells int)
 		{&s.Other, g.other}, {&s.Unknown, g.unknown}, {&s.Allocated, g.allocated}, {&s.Stuck, g.stuck}, {&s.Returnable, g.returnable},
 	}
 	drawn, sum := 0, 0.0
-	for i, part := range parts {
+	for i, part := range b {
 		sum += float64(max(part, 0))
 		end := boundary(sum, capacity, cells)
 		if end > drawn {
-			l.repeat(*inks[i].style, inks[i].glyph, end-drawn)
+			run(*inks[i].style, inks[i].glyph, end-drawn)
 			drawn = end
 		}
 	}
-	l.repeat(s.Free, g.free, cells-drawn)
+	if drawn < cells {
+		run(s.Free, g.free, cells-drawn)
+	}
 }
 
 // boundary is the cell that ends after so many bytes.

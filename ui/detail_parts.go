@@ -105,13 +105,20 @@ const peakWindow = 10 * time.Minute
 // peak is the most that was allocated in the last ten minutes, and how much
 // of them has been seen. It is false where nothing was.
 func (d detail) peak() (amount quantity.Bytes, seen time.Duration, ok bool) {
-	if d.history == nil || d.gone != nil {
+	if d.gone != nil {
 		return 0, 0, false
 	}
-	now := time.Time(d.now)
-	key := usedBy(d.process.ID)
+	return allocatedPeak(d.history, time.Time(d.now), d.process.ID)
+}
+
+// allocatedPeak is the most that a row had allocated in the last ten minutes.
+func allocatedPeak(history snapshot.History, now time.Time, id snapshot.RowID) (amount quantity.Bytes, seen time.Duration, ok bool) {
+	if history == nil {
+		return 0, 0, false
+	}
+	key := usedBy(id)
 	key.Metric = snapshot.MetricAllocated
-	for _, point := range d.history.Series(key, now.Add(-peakWindow), now, int(peakWindow/(10*time.Second))) {
+	for _, point := range history.Series(key, now.Add(-peakWindow), now, int(peakWindow/(10*time.Second))) {
 		if !point.Known {
 			continue
 		}
@@ -153,13 +160,14 @@ func (d detail) cachedNote() string {
 	if d.look.keys.has(keyFlush) {
 		note = "F returns " + returnable.String()
 	}
-	peak, _, ok := d.peak()
-	allocated, known := p.Allocated.Value()
-	if !ok || !known {
+	if d.gone != nil {
 		return note
 	}
-	lasting := min(max(p.Cached.Or(0)-(max(peak, allocated)-allocated), 0), returnable)
-	return note + "; about " + about(lasting) + " would stay away"
+	stays, _, _, ok := lasting(d.history, time.Time(d.now), p)
+	if !ok {
+		return note
+	}
+	return note + "; about " + about(stays) + " would stay away"
 }
 
 // about is an amount in two digits, for an estimate.

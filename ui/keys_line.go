@@ -19,7 +19,7 @@ func writeKeys(l *line, st *state, lk *look, view view) {
 		gap = 3
 	}
 	if lk.keys != nil {
-		writeHints(l, lk, st.hints(lk, view), gap, l.width-cells-4)
+		writeHints(l, lk, st.hints(lk, view), st.greyFlush(), gap, l.width-cells-4)
 	}
 	l.to(l.width - cells - 1)
 	for _, part := range status {
@@ -68,14 +68,18 @@ func (st *state) scope() scope {
 	}
 }
 
-func writeHints(l *line, lk *look, hints []hint, gap, room int) {
+func writeHints(l *line, lk *look, hints []hint, greyFlush bool, gap, room int) {
 	s := &lk.styles
 	l.skip(1)
 	for i, h := range fitHints(hints, room, gap) {
 		if i > 0 {
 			l.skip(gap)
 		}
-		l.put(s.Key, h.key)
+		if h.key == "F" && greyFlush {
+			l.put(s.Dim, h.key)
+		} else {
+			l.put(s.Key, h.key)
+		}
 		l.skip(1)
 		l.put(s.Dim, h.text)
 	}

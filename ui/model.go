@@ -27,7 +27,8 @@ type model struct {
 
 	traits  traits
 	answers answers
-	ending  bool // quit was pressed; only the terminal's answers are waited for
+	ending  bool      // quit was pressed; only the terminal's answers are waited for
+	flush   *flushRun // nil while none is under way
 	bell    bell
 
 	typing   *typing       // the line being typed, nil while none is

@@ -31,6 +31,9 @@ type Sampling interface {
 // Actions is what the screen may do to the box. A nil one is not there: its
 // key, its hint and its help are left out.
 type Actions struct {
+	// Flush has a process give cached memory back, only if the identity still
+	// holds. A context that ends keeps it from beginning another step.
+	Flush func(context.Context, process.Identity, FlushRequest) (FlushResult, error)
 	// Signal sends a signal, only if the identity still holds.
 	Signal func(context.Context, process.Identity, syscall.Signal) error
 }
@@ -90,6 +93,9 @@ func (o Options) abilities(t traits) ability {
 	can := canSuspend
 	if !t.console {
 		can |= canCopy // the Linux console has no clipboard
+	}
+	if o.Actions.Flush != nil {
+		can |= canFlush
 	}
 	if o.Actions.Signal != nil {
 		can |= canSignal

@@ -26,6 +26,7 @@ const (
 	handled                  // the overlay has changed, or swallowed the key
 	closed                   // it is to be taken away; nothing was done
 	confirmed                // a dialog's y: do it, and take the dialog away
+	rehearsed                // a dialog's d: find out what would happen, and leave it open
 )
 
 // extent is what an overlay lies over.

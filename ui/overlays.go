@@ -70,8 +70,16 @@ func (m *model) pressOverlay(name string) (changed bool, cmd tea.Cmd, taken bool
 			return false, nil, true
 		}
 		m.closeOverlay()
-		if d, ok := next.(signalDialog); ok {
+		switch d := next.(type) {
+		case signalDialog:
 			return true, m.sendSignal(d), true
+		case flushDialog:
+			return true, m.startFlush(d, false), true
+		}
+	case rehearsed:
+		m.st.overlay = next
+		if d, ok := next.(flushDialog); ok {
+			return true, m.startFlush(d, true), true
 		}
 	default:
 		m.st.overlay = next

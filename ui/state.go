@@ -64,6 +64,7 @@ type state struct {
 	overlay overlay // help, events, environment or a dialog; nil: none
 	prompt  panel   // one line of input (find, filter, interval) in the place of the keys line; nil: none
 
+	progress     string // how far the action that is under way is; on the alert line until it has ended
 	message      string // what the last action said; takes the alert line until messageUntil
 	messageUntil time.Time
 	hintOff      bool // Esc has dismissed the day-one hint

@@ -39,6 +39,10 @@ func (m *model) update(msg tea.Msg) (changed bool, cmd tea.Cmd) {
 		return m.takePast(msg), nil
 	case environmentMsg:
 		return m.takeEnvironment(msg), nil
+	case flushStepMsg:
+		return m.takeStep(msg)
+	case flushedMsg:
+		return m.takeFlushed(msg), nil
 	case actedMsg:
 		m.say(msg.text)
 		return true, nil

@@ -55,6 +55,9 @@ func (m *model) press(msg tea.KeyPressMsg) (bool, tea.Cmd) {
 // options; silence would look like a hang.
 func (m *model) noKey(name string) bool {
 	switch {
+	case m.st.readOnly && newBindings(canFlush|canSignal, false).match(name, m.st.scope(), false) != keyNone:
+		m.say("--read-only: nothing on the box is changed")
+		return true
 	case m.st.past.IsZero() || m.look.keys.match(name, m.st.scope(), false) == keyNone:
 		return false
 	default:
@@ -201,6 +204,8 @@ func (m *model) lookKey(id keyID) (bool, tea.Cmd) {
 		return m.askEnvironment()
 	case keyCopy:
 		return m.copyPID()
+	case keyFlush:
+		return m.openFlush(), nil
 	case keySignal:
 		return m.openSignal(), nil
 	case keyTag, keyUntag:
@@ -225,6 +230,7 @@ func (m *model) back() bool {
 	switch {
 	case m.st.overlay != nil:
 		return m.closeOverlay()
+	case m.stopFlush():
 	case m.st.detail:
 		m.st.detail = false
 	case m.st.onGPUs:

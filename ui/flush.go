@@ -1,0 +1,141 @@
+package ui
+
+import (
+	"fmt"
+	"strconv"
+	"time"
+
+	"vramscope/internal/quantity"
+	"vramscope/sampler/snapshot"
+)
+
+// FlushLevel is how much a flush may cost the program.
+type FlushLevel string
+
+// The levels, gentlest first.
+const (
+	FlushGradual   FlushLevel = "gradual"   // what allocators hold and do not use, in steps where that is possible
+	FlushSelective FlushLevel = "selective" // the caches too that the program has registered
+	FlushUrgent    FlushLevel = "urgent"    // and whatever else can be collected
+)
+
+// FlushRequest asks a process to give cached memory back to the driver.
+type FlushRequest struct {
+	Level   FlushLevel
+	Devices []string // UUIDs of GPUs and MIG instances; empty: all that the process uses
+	DryRun  bool     // find out what would happen, and do nothing
+	// Progress is told what has been done so far after each step but the last.
+	// It must not wait; nil where nobody wants to know.
+	Progress func(FlushResult)
+}
+
+// FlushResult is what a flush did, as it was measured.
+type FlushResult struct {
+	DryRun bool
+
+	Returnable    quantity.Bytes // what was expected of it
+	Before, After quantity.Bytes // what the process's allocators hold, by its probe
+	// What the process uses, by the driver; unknown where it does not tell.
+	UsedBefore, UsedAfter snapshot.Bytes
+	// Driver is by how much the driver's own figure changed: the process's or,
+	// where it does not tell that, the GPU's.
+	Driver snapshot.Bytes
+
+	Took        time.Duration // of the program's time, without the pauses between steps
+	Step, Steps int           // the last step that was done, of how many
+	Stopped     bool          // nobody wanted the steps that were left
+	Reason      string        // why nothing, or less than asked, was given back
+}
+
+// Freed is what was given back; negative where the program took more meanwhile.
+func (r FlushResult) Freed() quantity.Bytes { return r.Before - r.After }
+
+// Failed reports whether there was something to give back and nothing was.
+func (r FlushResult) Failed() bool { return !r.DryRun && r.Freed() <= 0 && r.Returnable > 0 }
+
+// Sentence says what came of it: "flushed 2963112: 70.6G to 58.9G, freed 11.7G
+// in 84 ms; driver says -11.7G  ok". Without a subject it is the same about
+// whoever is known already.
+func (r FlushResult) Sentence(subject string) string {
+	if subject != "" {
+		subject = " " + subject
+	}
+	from, to := r.fromTo()
+	switch freed := r.Freed(); {
+	case r.DryRun && freed <= 0:
+		return "dry run" + subject + ": nothing would be freed" + r.because()
+	case r.DryRun:
+		return fmt.Sprintf("dry run%s: %s to %s, would free %s%s", subject, from, to, freed, r.because())
+	case freed <= 0 && r.Returnable <= 0:
+		return "flush" + subject + ": there was nothing to free" + r.because()
+	case freed <= 0:
+		text := fmt.Sprintf("flush%s: nothing freed of %s%s", subject, r.Returnable, r.because())
+		if r.Reason != "" {
+			text += ", try again"
+		}
+		return text
+	case r.Stopped:
+		return fmt.Sprintf("stopped%s: %s to %s, freed %s of %s; %s", subject, from, to, freed, r.Returnable, r.agreement())
+	case r.Reason != "":
+		return fmt.Sprintf("flushed%s: %s to %s, freed %s of %s%s; %s", subject, from, to, freed, r.Returnable, r.because(), r.agreement())
+	default:
+		return fmt.Sprintf("flushed%s: %s to %s, freed %s in %s; %s", subject, from, to, freed, spent(r.Took), r.agreement())
+	}
+}
+
+// fromTo is what the process held before and after: by the driver where it
+// tells, as everywhere on the screen.
+func (r FlushResult) fromTo() (from, to quantity.Bytes) {
+	before, told := r.UsedBefore.Value()
+	after, toldAfter := r.UsedAfter.Value()
+	switch {
+	case r.DryRun && told:
+		return before, before - r.Freed()
+	case told && toldAfter:
+		return before, after
+	default:
+		return r.Before, r.After
+	}
+}
+
+func (r FlushResult) because() string {
+	if r.Reason == "" {
+		return ""
+	}
+	return ": " + clean(r.Reason)
+}
+
+// agreement is the driver's word beside the probe's. The driver counts in
+// pages of 2 MiB and is read a moment later: a little apart is the same.
+func (r FlushResult) agreement() string {
+	change, ok := r.Driver.Value()
+	if !ok {
+		return "the driver does not tell"
+	}
+	freed := r.Freed()
+	verdict := "ok"
+	if off := change + freed; max(off, -off) > max(freed/50, 32*quantity.MiB) {
+		verdict = "differs"
+	}
+	return "driver says " + signed(change) + "  " + verdict
+}
+
+// signed is an amount with its sign, in as many digits as without.
+func signed(amount quantity.Bytes) string {
+	switch {
+	case amount < 0:
+		return "-" + (-amount).String()
+	case amount > 0:
+		return "+" + amount.String()
+	default:
+		return "0"
+	}
+}
+
+// spent is a short time: "84 ms", "1.2 s".
+func spent(d time.Duration) string {
+	if d < time.Second {
+		return strconv.FormatInt(max(d, 0).Milliseconds(), 10) + " ms"
+	}
+	return strconv.FormatFloat(d.Seconds(), 'f', 1, 64) + " s"
+}

@@ -1,0 +1,204 @@
+package ui
+
+import (
+	"slices"
+
+	"vramscope/internal/process"
+	"vramscope/internal/quantity"
+	"vramscope/sampler/snapshot"
+)
+
+// flushDialog asks before processes are made to give cached memory back. It
+// shows each as it is and as it would be, how much of what comes back will
+// soon be needed again, and what that costs. Like every dialog it names
+// identities, and follows what becomes of them while it is open.
+type flushDialog struct {
+	look    *look
+	history snapshot.History
+	now     moment
+	viewer  string
+	targets []flushTarget
+	chosen  int
+	running bool // a dry run has not come back
+}
+
+// flushTarget is a row of which memory is asked back.
+type flushTarget struct {
+	row    snapshot.Process // as it was last seen
+	device string           // UUID of the GPU or MIG instance that the row is on
+	ended  bool
+	gpus   int            // that its process is on
+	all    quantity.Bytes // returnable on all of them
+	ranks  bool           // its job has more processes on other GPUs
+}
+
+// flushLevels are the choices, in their order.
+func flushLevels() []FlushLevel { return []FlushLevel{FlushGradual, FlushSelective, FlushUrgent} }
+
+// newFlushDialog asks about rows. The gentlest level that frees something is
+// the chosen one.
+func newFlushDialog(lk *look, st *state, ids []snapshot.RowID) flushDialog {
+	d := flushDialog{look: lk, targets: make([]flushTarget, len(ids))}
+	for i, id := range ids {
+		d.targets[i] = flushTarget{row: snapshot.Process{ID: id}, ended: true}
+		if g := goneOf(st.shown, id); g != nil {
+			d.targets[i].row = g.Last
+		}
+	}
+	d = d.follow(st)
+	switch returns, evictable := d.sums(); {
+	case returns > 0:
+	case evictable:
+		d.chosen = slices.Index(flushLevels(), FlushSelective)
+	default:
+		d.chosen = slices.Index(flushLevels(), FlushUrgent)
+	}
+	return d
+}
+
+// follow takes the processes' newest figures from the state.
+func (d flushDialog) follow(st *state) flushDialog {
+	d.history = st.history
+	if st.live == nil {
+		return d
+	}
+	d.now, d.viewer = moment(st.now), st.live.Host.User
+	targets := make([]flushTarget, len(d.targets))
+	for i := range d.targets {
+		targets[i] = d.targets[i].follow(st.live)
+	}
+	d.targets = targets
+	return d
+}
+
+func (t flushTarget) follow(s *snapshot.Snapshot) flushTarget {
+	id := t.row.ID
+	t.ended, t.gpus, t.all, t.ranks = true, 0, 0, false
+	for i := range s.Rows {
+		p := &s.Rows[i]
+		if p.ID == id {
+			t.row, t.ended = *p, false
+		}
+		if p.ID.Process == id.Process {
+			t.gpus++
+			t.all += returnableOf(p)
+		}
+	}
+	for i := range s.Rows {
+		p := &s.Rows[i]
+		together := p.Job.Kind != "" && p.Job == t.row.Job || p.Parent > 1 && p.Parent == t.row.Parent
+		if together && p.ID.Process != id.Process && p.ID.GPUUUID != id.GPUUUID && p.User == t.row.User {
+			t.ranks = true
+		}
+	}
+	t.device = id.GPUUUID
+	if gpu := gpuOf(s, id.GPUUUID); gpu != nil && id.Instance.MIG {
+		if instance := instanceOf(gpu, id.Instance); instance != nil {
+			t.device = instance.UUID
+		}
+	}
+	return t
+}
+
+// returnableOf is what a flush gives back; of an allocator that does not say,
+// at most what it caches.
+func returnableOf(p *snapshot.Process) quantity.Bytes {
+	return max(p.Returnable.Or(p.Cached.Or(0)), 0)
+}
+
+// level is the one that is chosen.
+func (d flushDialog) level() FlushLevel { return flushLevels()[d.chosen] }
+
+// refusal says why a target cannot be flushed, "" where it can.
+func (d flushDialog) refusal(t *flushTarget) string {
+	if t.ended {
+		return "it has ended"
+	}
+	return clean(t.row.FlushRefusal(d.viewer))
+}
+
+// returns is what the chosen level gives back of a target, at least.
+func (d flushDialog) returns(t *flushTarget) quantity.Bytes {
+	if d.level() == FlushUrgent {
+		return t.all
+	}
+	return returnableOf(&t.row)
+}
+
+// sums is what all of them would give back at the gentlest level, and whether
+// there is anything to evict.
+func (d flushDialog) sums() (returns quantity.Bytes, evictable bool) {
+	for i := range d.targets {
+		if d.refusal(&d.targets[i]) == "" {
+			returns += returnableOf(&d.targets[i].row)
+			evictable = evictable || len(d.targets[i].row.Evictable) > 0
+		}
+	}
+	return returns, evictable
+}
+
+// willing counts the targets that can be flushed.
+func (d flushDialog) willing() int {
+	n := 0
+	for i := range d.targets {
+		if d.refusal(&d.targets[i]) == "" {
+			n++
+		}
+	}
+	return n
+}
+
+// flushJob is one request to one process.
+type flushJob struct {
+	id      process.Identity
+	request FlushRequest
+}
+
+// jobs are the requests that y makes. An urgent flush is of the whole process,
+// however many rows it has.
+func (d flushDialog) jobs(dryRun bool) []flushJob {
+	var jobs []flushJob
+	for i := range d.targets {
+		t := &d.targets[i]
+		if d.refusal(t) != "" {
+			continue
+		}
+		job := flushJob{t.row.ID.Process, FlushRequest{Level: d.level(), DryRun: dryRun}}
+		if d.level() != FlushUrgent {
+			job.request.Devices = []string{t.device}
+		} else if slices.ContainsFunc(jobs, func(j flushJob) bool { return j.id == job.id }) {
+			continue
+		}
+		jobs = append(jobs, job)
+	}
+	return jobs
+}
+
+// refreshed implements overlay.
+func (d flushDialog) refreshed(st *state) overlay { return d.follow(st) }
+
+// wants implements overlay.
+func (d flushDialog) wants(width int) (extent, int) { return overTable, d.dialog(width).height() }
+
+// Render implements panel.
+func (d flushDialog) Render(width, height int) []string { return d.dialog(width).Render(width, height) }
+
+// hints implements asking.
+func (d flushDialog) hints() []hint { return d.dialog(dialogWidth).hints() }
+
+// press implements overlay.
+func (d flushDialog) press(name string, _, height int) (overlay, outcome) {
+	switch {
+	case refuses(name):
+		return d, closed
+	case d.willing() == 0 || height < minDialogLines || d.running:
+		return d, handled
+	case name == "y":
+		return d, confirmed
+	case name == "d":
+		d.running = true
+		return d, rehearsed
+	}
+	d.chosen = d.dialog(dialogWidth).choose(name)
+	return d, handled
+}

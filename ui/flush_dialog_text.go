@@ -1,0 +1,260 @@
+package ui
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"vramscope/internal/quantity"
+	"vramscope/sampler/snapshot"
+)
+
+// dialog lays the question, or the refusal, out.
+func (d flushDialog) dialog(width int) dialog {
+	s := &d.look.styles
+	out := dialog{look: d.look, title: "Flush: give cached memory back"}
+	if len(d.targets) == 1 {
+		t := &d.targets[0]
+		out.lines = d.who(t)
+		if reason := d.refusal(t); reason != "" {
+			out.title = "Cannot flush"
+			out.lines = append(out.lines, nil, []span{{s.Warning, "  no  "}, {s.Text, reason}})
+			out.buttons = []button{{"Esc", "close"}}
+			return out
+		}
+		out.lines = append(out.lines, d.nowAndAfter(t, min(width, dialogWidth)-4)...)
+		out.lines = append(out.lines, d.labelled("lasts", d.lasts(t)), d.labelled("cost", span{s.Text, d.cost(t)}))
+	} else {
+		out.title += ", " + strconv.Itoa(d.willing()) + " of " + strconv.Itoa(len(d.targets)) + " tagged"
+		out.lines = d.list()
+		if d.willing() == 0 {
+			out.buttons = []button{{"Esc", "close"}}
+			return out
+		}
+	}
+	out.choices = d.choices()
+	out.chosen = d.chosen
+	out.buttons = []button{{"y", "flush"}, {"d", "dry run"}, {"Esc", "cancel"}}
+	return out
+}
+
+// labelled is "lasts   …".
+func (d flushDialog) labelled(label string, text span) []span {
+	return []span{{d.look.styles.Dim, padded(label, flushLabel)}, text}
+}
+
+// The labels before the lines of the dialog have this many cells.
+const flushLabel = 8
+
+// who names the process.
+func (d flushDialog) who(t *flushTarget) [][]span {
+	s, p := &d.look.styles, &t.row
+	first := []span{{s.Strong, "PID " + strconv.Itoa(p.ID.Process.PID)}, {s.Text, "  " + userOf(p) + "  " + shortCommand(p)}}
+	if p.Runtime != "" {
+		first = append(first, span{s.Dim, "  " + clean(strings.TrimRight(p.Runtime+" "+p.RuntimeVersion, " "))})
+	}
+	facts := []string{"GPU " + strconv.Itoa(p.GPU)}
+	if !p.Started.IsZero() {
+		facts = append(facts, "started "+d.now.clock(p.Started), duration(d.now.since(p.Started))+" ago")
+	}
+	if job := clean(p.Job.String()); job != "" {
+		facts = append(facts, job)
+	}
+	return [][]span{first, {{s.Text, strings.Join(facts, ", ")}}}
+}
+
+// nowAndAfter are the two bars, to the scale of what is used now.
+func (d flushDialog) nowAndAfter(t *flushTarget, inner int) [][]span {
+	s, p := &d.look.styles, &t.row
+	parts := processParts(p)
+	scale, word := p.Used.Or(0), "used "
+	if scale <= 0 {
+		word = "holds "
+		for _, part := range parts {
+			scale += max(part, 0)
+		}
+	}
+	back := min(returnableOf(p), scale)
+	after := parts
+	const returnablePart = 4
+	after[returnablePart] = max(after[returnablePart]-back, 0)
+
+	texts := [2]string{word + scale.String(), word + (scale - back).String() + ", returns " + d.amount(t)}
+	const mostCells, leastCells = 38, 8
+	cells := min(inner-flushLabel-2-max(cellsOf(texts[0]), cellsOf(texts[1])), mostCells)
+	lines := make([][]span, 2)
+	for i, label := range []string{"now", "after"} {
+		lines[i] = []span{{s.Dim, padded(label, flushLabel)}}
+		if cells >= leastCells {
+			bar := [...]barParts{parts, after}[i]
+			lines[i] = append(append(lines[i], bar.spans(d.look, scale, cells)...), span{s.Text, "  "})
+		}
+		lines[i] = append(lines[i], span{s.Text, texts[i]})
+	}
+	return lines
+}
+
+// amount is what the chosen level gives back, and on how many GPUs if that is
+// more than the one that is looked at.
+func (d flushDialog) amount(t *flushTarget) string {
+	text := d.returns(t).String()
+	if !t.row.ReturnableIsExact() {
+		text = "up to " + text
+	}
+	if d.level() == FlushUrgent && t.gpus > 1 {
+		text += " on " + strconv.Itoa(t.gpus) + " GPUs"
+	}
+	return text
+}
+
+// lasts is how much of what comes back will stay away. A sawtooth takes its
+// cache again in seconds: then a flush is for show.
+func (d flushDialog) lasts(t *flushTarget) span {
+	s := &d.look.styles
+	lasting, needs, seen, ok := lasting(d.history, time.Time(d.now), &t.row)
+	switch {
+	case !ok || seen < 20*time.Second:
+		return span{s.Dim, "not known: it has not been watched for long enough"}
+	case needs <= 0:
+		return span{s.Text, "all of it, if it goes on as in the last " + minutes(seen)}
+	case lasting <= 0:
+		return span{s.Warning, "none of it: its peak in the last " + minutes(seen) + " needs " + needs.String() + " again"}
+	default:
+		return span{s.Text, "about " + about(lasting) + " of it: its peak in the last " + minutes(seen) + " needs " + needs.String() + " again"}
+	}
+}
+
+// minutes is a time as a person says it: "10 min".
+func minutes(d time.Duration) string {
+	if d < time.Minute {
+		return strconv.Itoa(int(d/time.Second)) + " s"
+	}
+	return strconv.Itoa(int(d/time.Minute)) + " min"
+}
+
+// cost is what the program pays.
+func (d flushDialog) cost(t *flushTarget) string {
+	switch {
+	case t.gpus > 1 || t.ranks:
+		return "it waits for its streams, and its job's other GPUs may wait for it"
+	case d.level() == FlushUrgent:
+		return "it waits for all its streams, then as s"
+	case d.level() == FlushSelective && len(t.row.Evictable) > 0:
+		return "what it evicts must be filled again; a slow step or two"
+	default:
+		return "its next allocations go to the driver: a slow step or two"
+	}
+}
+
+// choices are the levels with what each would give back.
+func (d flushDialog) choices() []choice {
+	returns, runtime, evictable := "", "", []string(nil)
+	parts, pytorch := true, true
+	var sum quantity.Bytes
+	exact := true
+	for i := range d.targets {
+		t := &d.targets[i]
+		if d.refusal(t) != "" {
+			continue
+		}
+		sum += returnableOf(&t.row)
+		exact = exact && t.row.ReturnableIsExact()
+		parts = parts && t.row.FlushesInParts()
+		pytorch = pytorch && t.row.Runtime == "PyTorch"
+		if !t.row.FlushesInParts() {
+			runtime = clean(t.row.Runtime)
+		}
+		for _, name := range t.row.Evictable {
+			if name = clean(name); !slices.Contains(evictable, name) {
+				evictable = append(evictable, name)
+			}
+		}
+	}
+	returns = sum.String()
+	if !exact {
+		returns = "up to " + returns
+	}
+
+	gradual := returns + " in steps; Esc stops between two of them"
+	if !parts {
+		if runtime == "" {
+			runtime = "its allocator"
+		}
+		gradual = returns + " in one step: " + runtime + " cannot give back a part"
+	}
+	selective := returns + " at once: it has named no cache that it could evict"
+	if len(evictable) > 0 {
+		selective = returns + " or more: evicts " + strings.Join(evictable, ", ") + " (size not told)"
+	}
+	urgent := "as s, and whatever else it can collect, on all its GPUs"
+	if pytorch {
+		urgent = "as s, and gc, cuFFT plans, IPC handles, on all its GPUs"
+	}
+	return []choice{
+		{"g", string(FlushGradual), gradual}, {"s", string(FlushSelective), selective}, {"u", string(FlushUrgent), urgent},
+	}
+}
+
+// listedAtMost is how many of the tagged processes are listed one by one.
+const listedAtMost = 6
+
+// list is one line for each of several processes, and their sum.
+func (d flushDialog) list() [][]span {
+	s, g := &d.look.styles, &d.look.glyphs
+	var lines [][]span
+	var sum, stays quantity.Bytes
+	known := true
+	for i := range d.targets {
+		t := &d.targets[i]
+		after, back, last, text, style := g.dash, g.dash, g.dash, shortCommand(&t.row), s.Text
+		if reason := d.refusal(t); reason != "" {
+			text, style = "no: "+reason, s.Warning
+		} else {
+			sum += returnableOf(&t.row)
+			back = returnableOf(&t.row).String()
+			if used, ok := t.row.Used.Value(); ok {
+				after = (used - returnableOf(&t.row)).String()
+			}
+			if amount, _, _, ok := lasting(d.history, time.Time(d.now), &t.row); ok {
+				stays, last = stays+amount, amount.String()
+			} else {
+				known = false
+			}
+		}
+		line := flushLine(d.look, strconv.Itoa(t.row.ID.Process.PID), userOf(&t.row), strconv.Itoa(t.row.GPU),
+			string(appendBytes(nil, t.row.Used, g.dash)), after, back, last)
+		lines = append(lines, []span{{s.Text, line}, {style, text}})
+	}
+	if more := len(lines) - listedAtMost; more > 1 {
+		lines = append(lines[:listedAtMost], []span{{s.Dim, flushLine(d.look, "", "", "", "", "", "", "") + "and " + strconv.Itoa(more) + " more"}})
+	}
+	head := []span{{s.Header, flushLine(d.look, "PID", "USER", "GPU", "USED", "AFTER", "BACK", "STAYS") + "COMMAND"}}
+	lasts := g.dash
+	if known {
+		lasts = stays.String()
+	}
+	total := flushLine(d.look, "", "sum", "", "", "", sum.String(), lasts)
+	lines = append(append([][]span{head}, lines...), []span{{s.Strong, total}})
+	return append(lines, nil)
+}
+
+// flushLine lays the cells of the list out.
+func flushLine(lk *look, pid, user, gpu, used, after, back, stays string) string {
+	right := func(text string, cells int) string { return strings.Repeat(" ", max(cells-cellsOf(text), 0)) + text }
+	return right(pid, 7) + " " + padded(cut(user, 8, lk.glyphs.ellipsis), 8) + " " + right(gpu, 3) + " " +
+		right(used, 5) + " " + right(after, 5) + " " + right(back, 5) + " " + right(stays, 5) + "  "
+}
+
+// lasting is how much of what a flush returns would stay away, because the
+// process has not needed it lately: what it caches, less what its peak of the
+// last minutes needs again. Seen is how much of these minutes is known.
+func lasting(history snapshot.History, now time.Time, p *snapshot.Process) (amount, needs quantity.Bytes, seen time.Duration, ok bool) {
+	allocated, told := p.Allocated.Value()
+	peak, seen, ok := allocatedPeak(history, now, p.ID)
+	if !ok || !told {
+		return 0, 0, seen, false
+	}
+	needs = max(peak-allocated, 0)
+	return min(max(p.Cached.Or(0)-needs, 0), returnableOf(p)), needs, seen, true
+}

@@ -1,0 +1,253 @@
+package ui
+
+import (
+	"context"
+	"strconv"
+
+	tea "charm.land/bubbletea/v2"
+
+	"vramscope/internal/process"
+	"vramscope/internal/quantity"
+	"vramscope/sampler/snapshot"
+)
+
+// A flush takes its time, in steps even seconds, and the screen lives on
+// meanwhile:
+//
+//	y ─→ startFlush ─┬─ cmd: one request after the other ──→ flushedMsg ─→ message line
+//	                 └─ cmd: newest step (one slot) ──────→ flushStepMsg ─→ progress line
+//	Esc ─→ stopFlush: no further request, no further step
+
+// flushRun is the flush that is under way. There is one at a time.
+type flushRun struct {
+	stop      context.CancelFunc
+	steps     chan string // how far it is; one slot, closed at the end
+	dryRun    bool
+	stoppable bool // it has more than one step, or process
+	stopped   bool
+}
+
+// flushAction is Actions.Flush.
+type flushAction = func(context.Context, process.Identity, FlushRequest) (FlushResult, error)
+
+type (
+	// flushStepMsg is how far the flush is.
+	flushStepMsg struct{ text string }
+	// flushedMsg is what came of it.
+	flushedMsg struct{ text string }
+)
+
+// openFlush asks about the process under the cursor, or the tagged ones; or it
+// says why none of them can be asked.
+func (m *model) openFlush() bool {
+	var ids []snapshot.RowID
+	for _, id := range m.rowIDs() {
+		if m.st.tags[id] {
+			ids = append(ids, id)
+		}
+	}
+	if len(ids) == 0 {
+		p := m.needCursor()
+		if p == nil {
+			return false
+		}
+		ids = append(ids, p.ID)
+	}
+	if m.flush != nil {
+		m.say("one flush at a time: another is under way")
+		return true
+	}
+	d := newFlushDialog(&m.look, &m.st, ids)
+	if len(ids) == 1 && d.willing() == 0 {
+		m.say(m.withAdvice(&d.targets[0], d.refusal(&d.targets[0])))
+		return true
+	}
+	return m.openOverlay(d)
+}
+
+// withAdvice adds to a refusal what can be done about it.
+func (m *model) withAdvice(t *flushTarget, refusal string) string {
+	p := &t.row
+	switch {
+	case t.ended:
+		return "refused: PID " + strconv.Itoa(p.ID.Process.PID) + " has ended"
+	case p.Probe == nil && m.look.keys.has(keyAttach) && !p.ID.Process.Foreign() && m.st.shownOwn(p):
+		return refusal + "; a attaches one"
+	default:
+		return refusal
+	}
+}
+
+// greyFlush reports whether F would only say why not, about the row that it is
+// plain to be about.
+func (st *state) greyFlush() bool {
+	if !st.cursor.active || len(st.tags) > 0 || st.live == nil {
+		return false
+	}
+	p := rowOf(st.live, st.cursor.id)
+	return p == nil || p.FlushRefusal(st.live.Host.User) != ""
+}
+
+// startFlush does what the dialog's y confirmed, or d asked to find out. The
+// identities travel with the requests: they are compared again where the
+// flushing is done.
+func (m *model) startFlush(d flushDialog, dryRun bool) tea.Cmd {
+	act, jobs := m.options.Actions.Flush, d.jobs(dryRun)
+	if act == nil || m.st.readOnly || len(jobs) == 0 {
+		return nil
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	run := &flushRun{stop: cancel, steps: make(chan string, 1), dryRun: dryRun}
+	run.stoppable = len(jobs) > 1
+	for i := range d.targets {
+		run.stoppable = run.stoppable || d.level() == FlushGradual && d.targets[i].row.FlushesInParts()
+	}
+	run.stoppable = run.stoppable && !dryRun
+	m.flush = run
+	m.st.progress = flushing(jobs, 0, FlushResult{}) + run.escape()
+	flush := func() tea.Msg {
+		defer cancel()
+		defer close(run.steps)
+		return flushedMsg{flushAll(ctx, act, jobs, run)}
+	}
+	return tea.Batch(flush, run.await)
+}
+
+// flushAll makes the requests one after the other and says what came of them.
+func flushAll(ctx context.Context, act flushAction, jobs []flushJob, run *flushRun) string {
+	var done []FlushResult
+	var failure string
+	for i, job := range jobs {
+		if i > 0 && ctx.Err() != nil {
+			break
+		}
+		job.request.Progress = func(r FlushResult) { run.tell(flushing(jobs, i, r) + run.escape()) }
+		if i > 0 {
+			job.request.Progress(FlushResult{})
+		}
+		result, err := act(ctx, job.id, job.request)
+		switch {
+		case err == nil:
+			done = append(done, result)
+		case failure == "":
+			failure = clean(err.Error())
+		}
+	}
+	switch {
+	case len(jobs) > 1:
+		return together(done, len(jobs), failure)
+	case failure != "":
+		return failure
+	default:
+		return done[0].Sentence(strconv.Itoa(jobs[0].id.PID))
+	}
+}
+
+// together is one sentence about several flushes.
+func together(done []FlushResult, asked int, failure string) string {
+	if len(done) == 0 {
+		return failure
+	}
+	sum := done[0]
+	sum.Reason, sum.Stopped = "", false
+	for _, r := range done[1:] {
+		sum.Returnable += r.Returnable
+		sum.Before, sum.After, sum.Took = sum.Before+r.Before, sum.After+r.After, sum.Took+r.Took
+		sum.UsedBefore, sum.UsedAfter = bothOf(sum.UsedBefore, r.UsedBefore), bothOf(sum.UsedAfter, r.UsedAfter)
+		sum.Driver = bothOf(sum.Driver, r.Driver)
+	}
+	who := strconv.Itoa(len(done)) + " processes"
+	if len(done) < asked {
+		who = strconv.Itoa(len(done)) + " of " + strconv.Itoa(asked) + " processes"
+	}
+	text := sum.Sentence(who)
+	if failure != "" {
+		text += "; " + failure
+	}
+	return text
+}
+
+// bothOf is a sum that is known only if both are.
+func bothOf(a, b snapshot.Bytes) snapshot.Bytes {
+	if !a.Known() || !b.Known() {
+		return snapshot.Bytes{}
+	}
+	return quantity.Sum(a, b)
+}
+
+// flushing says how far a flush is.
+func flushing(jobs []flushJob, at int, r FlushResult) string {
+	verb := "flushing "
+	if jobs[at].request.DryRun {
+		verb = "dry run of "
+	}
+	text := verb + strconv.Itoa(jobs[at].id.PID)
+	if len(jobs) > 1 {
+		text += ", " + strconv.Itoa(at+1) + " of " + strconv.Itoa(len(jobs))
+	}
+	if r.Step > 0 {
+		text += ": step " + strconv.Itoa(r.Step) + " of " + strconv.Itoa(r.Steps) + ", freed " + max(r.Freed(), 0).String() + " of " + r.Returnable.String()
+	}
+	return text
+}
+
+// escape says what Esc does meanwhile.
+func (r *flushRun) escape() string {
+	if r.stoppable {
+		return "   Esc stops it here"
+	}
+	return ""
+}
+
+// tell puts the newest step into the slot.
+func (r *flushRun) tell(text string) {
+	select {
+	case <-r.steps:
+	default:
+	}
+	select {
+	case r.steps <- text:
+	default:
+	}
+}
+
+// await is a command that waits for the next step.
+func (r *flushRun) await() tea.Msg {
+	if text, ok := <-r.steps; ok {
+		return flushStepMsg{text}
+	}
+	return nil
+}
+
+// takeStep shows how far the flush is, and waits for the next step.
+func (m *model) takeStep(msg flushStepMsg) (bool, tea.Cmd) {
+	if m.flush == nil {
+		return false, nil
+	}
+	if !m.flush.stopped {
+		m.st.progress = msg.text
+	}
+	return true, m.flush.await
+}
+
+// takeFlushed shows what came of the flush.
+func (m *model) takeFlushed(msg flushedMsg) bool {
+	if d, ok := m.st.overlay.(flushDialog); ok {
+		d.running = false
+		m.st.overlay = d
+	}
+	m.flush, m.st.progress = nil, ""
+	m.say(msg.text)
+	return true
+}
+
+// stopFlush ends a flush after the step that it is at.
+func (m *model) stopFlush() bool {
+	if m.flush == nil || !m.flush.stoppable || m.flush.stopped {
+		return false
+	}
+	m.flush.stopped = true
+	m.flush.stop()
+	m.st.progress = "stopping after this step"
+	return true
+}

@@ -1,0 +1,67 @@
+package ui
+
+import (
+	"testing"
+	"time"
+
+	"vramscope/internal/quantity"
+	"vramscope/sampler/snapshot"
+)
+
+func TestFlushSentence(t *testing.T) {
+	drawn := FlushResult{
+		Returnable: gib(11.8), Before: gib(69.3), After: gib(57.6), UsedBefore: known(70.6), UsedAfter: known(58.9),
+		Driver: known(-11.7), Took: 84 * time.Millisecond, Step: 1, Steps: 1,
+	}
+	for _, c := range []struct {
+		name, want string
+		change     func(*FlushResult)
+	}{
+		{"as drawn", "flushed 2963112: 70.6G to 58.9G, freed 11.7G in 84 ms; driver says -11.7G  ok", nil},
+		{"skipped, as drawn", "flush 2963112: nothing freed of 11.8G: a graph capture was running, try again", func(r *FlushResult) {
+			r.After, r.Reason = r.Before, "a graph capture was running"
+		}},
+		{"a driver that disagrees", "flushed 2963112: 70.6G to 68.6G, freed 11.7G in 1.2 s; driver says -2.00G  differs", func(r *FlushResult) {
+			r.UsedAfter, r.Driver, r.Took = known(68.6), known(-2), 1234*time.Millisecond
+		}},
+		{"a driver that rises", "flushed 2963112: 70.6G to 71.6G, freed 11.7G in 84 ms; driver says +1.00G  differs", func(r *FlushResult) {
+			r.UsedAfter, r.Driver = known(71.6), known(1)
+		}},
+		{"a driver that tells nothing", "flushed 2963112: 69.3G to 57.6G, freed 11.7G in 84 ms; the driver does not tell", func(r *FlushResult) {
+			r.UsedBefore, r.UsedAfter, r.Driver = snapshot.Bytes{}, snapshot.Bytes{}, snapshot.Bytes{}
+		}},
+		{"the whole GPU's figure", "flushed 2963112: 69.3G to 57.6G, freed 11.7G in 84 ms; driver says -11.7G  ok", func(r *FlushResult) {
+			r.UsedBefore, r.UsedAfter = snapshot.Bytes{}, snapshot.Bytes{}
+		}},
+		{"a part", "flushed 2963112: 70.6G to 58.9G, freed 11.7G of 11.8G: it took too long; driver says -11.7G  ok", func(r *FlushResult) {
+			r.Reason = "it took too long"
+		}},
+		{"stopped", "stopped 2963112: 70.6G to 58.9G, freed 11.7G of 11.8G; driver says -11.7G  ok", func(r *FlushResult) { r.Stopped = true }},
+		{"nothing there", "flush 2963112: there was nothing to free", func(r *FlushResult) { r.After, r.Returnable = r.Before, 0 }},
+		{"taken meanwhile", "flush 2963112: nothing freed of 11.8G", func(r *FlushResult) { r.After = r.Before + quantity.GiB }},
+		{"dry run", "dry run 2963112: 70.6G to 58.9G, would free 11.7G", func(r *FlushResult) {
+			r.DryRun, r.UsedAfter = true, r.UsedBefore
+		}},
+		{"dry run of nothing", "dry run 2963112: nothing would be freed", func(r *FlushResult) { r.DryRun, r.After = true, r.Before }},
+		{"hostile reason", "flush 2963112: nothing freed of 11.8G: ?[2J?, try again", func(r *FlushResult) {
+			r.After, r.Reason = r.Before, "\x1b[2J\x07"
+		}},
+	} {
+		r := drawn
+		if c.change != nil {
+			c.change(&r)
+		}
+		if got := r.Sentence("2963112"); got != c.want {
+			t.Errorf("%s:\n got %s\nwant %s", c.name, got, c.want)
+		}
+		if r.Failed() != (r.Freed() <= 0 && r.Returnable > 0 && !r.DryRun) {
+			t.Errorf("%s: failed %v", c.name, r.Failed())
+		}
+	}
+	if got := drawn.Sentence(""); got != "flushed: 70.6G to 58.9G, freed 11.7G in 84 ms; driver says -11.7G  ok" {
+		t.Errorf("without a subject: %s", got)
+	}
+}
+
+// gib is an amount in GiB.
+func gib(amount float64) quantity.Bytes { return quantity.Bytes(amount * float64(quantity.GiB)) }
