@@ -106,21 +106,25 @@ func encode(value any) ([]byte, error) {
 
 // answer does what one line asks. Last says that the monitor said goodbye.
 func (c *connection) answer(ctx context.Context, line []byte) (answer any, last bool) {
-	var asked received
+	var asked fields
+	var cmd string
 	err := decode(line, &asked)
-	done := reply{ID: asked.number()}
+	done := reply{ID: asked.id()}
 	if err != nil {
-		return reply{ID: done.ID, Error: failure(BadRequest, "%s", clip(err.Error()))}, false
+		err = failure(BadRequest, "%v", err)
+	} else {
+		err = asked.take("cmd", &cmd)
 	}
-	answer, err = c.do(ctx, line, &asked.request, &done)
+	if err == nil {
+		answer, err = c.do(ctx, cmd, asked, reply{ID: done.ID, OK: true})
+	}
 	if err == nil {
 		// What does not fit a line is the handler's mistake, and must not
 		// look like a broken connection.
 		if _, err = encode(answer); err == nil {
-			return answer, asked.Cmd == cmdBye
+			return answer, cmd == cmdBye
 		}
 	}
-	done.OK = false
 	if !errors.As(err, &done.Error) {
 		done.Error = failure(Internal, "%v", err)
 	}
@@ -130,39 +134,42 @@ func (c *connection) answer(ctx context.Context, line []byte) (answer any, last 
 
 // do dispatches. A handler that panics does not take the program it sits in
 // along.
-func (c *connection) do(ctx context.Context, line []byte, asked *request, done *reply) (answer any, err error) {
+func (c *connection) do(ctx context.Context, cmd string, asked fields, done reply) (answer any, err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = failure(Internal, "the probe panicked: %v", p)
 		}
 	}()
+	var proto string
+	if err := asked.take("proto", &proto); err != nil && cmd == cmdHello {
+		return nil, err
+	}
 	switch {
 	case done.ID == nil:
 		return nil, failure(BadRequest, "id is missing, or no integer from 0 to 2^53")
-	case asked.Proto != "" && !sameMajor(asked.Proto):
+	case proto != "" && !sameMajor(proto):
 		return nil, failure(WrongVersion, "this is %s", Version)
 	}
-	done.OK = true
-	switch asked.Cmd {
+	switch cmd {
 	case cmdHello:
-		return helloLine{*done, c.server.hello()}, nil
+		return helloLine{done, c.server.hello()}, nil
 	case cmdStats:
 		report, err := c.server.report(ctx)
-		return statsLine{*done, report}, err
+		return statsLine{done, report}, err
 	case cmdFlush:
-		var wanted FlushRequest
-		if err := decode(line, &wanted); err != nil {
-			return nil, failure(BadRequest, "%v", err)
+		wanted, err := asked.flush()
+		if err != nil {
+			return nil, err
 		}
 		result, err := c.server.flushed(ctx, wanted)
-		return flushedLine{*done, result}, err
+		return flushedLine{done, result}, err
 	case cmdSnapshot:
 		result, err := c.server.written(ctx, c.file)
-		return snapshotLine{*done, result}, err
+		return snapshotLine{done, result}, err
 	case cmdBye:
-		return *done, nil
+		return done, nil
 	case "":
 		return nil, failure(BadRequest, "cmd is missing")
 	}
-	return nil, failure(UnknownCommand, "%s has no command %q", Version, clip(asked.Cmd))
+	return nil, failure(UnknownCommand, "%s has no command %q", Version, clip(cmd))
 }

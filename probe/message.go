@@ -2,6 +2,7 @@ package probe
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -56,20 +57,41 @@ type request struct {
 	Proto string  `json:"proto,omitempty"` // in hello: the monitor's version
 }
 
-// received is a request as it comes, its id unread: one that is of no use must
-// not keep the rest from being read.
-type received struct {
-	request
-	ID json.RawMessage `json:"id"`
+// fields is a request as it comes. A map takes keys as they are written,
+// where a struct would take "CMD" for "cmd".
+type fields map[string]json.RawMessage
+
+// take reads a field if it is there.
+func (f fields) take(name string, into any) error {
+	value, ok := f[name]
+	if !ok {
+		return nil
+	}
+	if err := json.Unmarshal(value, into); err != nil {
+		return failure(BadRequest, "%s: %v", name, err)
+	}
+	return nil
 }
 
-// number is the id, nil where there is none that can be echoed.
-func (r *received) number() *uint64 {
-	id, err := strconv.ParseUint(string(r.ID), 10, 64)
+// id is nil where there is none that can be echoed.
+func (f fields) id() *uint64 {
+	id, err := strconv.ParseUint(string(f["id"]), 10, 64)
 	if err != nil || id > maxCount {
 		return nil
 	}
 	return &id
+}
+
+// flush reads the fields of a flush.
+func (f fields) flush() (FlushRequest, error) {
+	var r FlushRequest
+	err := cmp.Or(
+		f.take("level", &r.Level),
+		f.take("keep_bytes", &r.KeepBytes),
+		f.take("dry_run", &r.DryRun),
+		f.take("devices", &r.Devices),
+	)
+	return r, err
 }
 
 // reply is what every line from a probe has. ID is null where the request's
