@@ -56,9 +56,14 @@ type given struct {
 func (p *program) run(args []string) int {
 	root := p.root()
 	root.SetArgs(args)
-	root.SetOut(p.stdout)
+	said := &output{print: p.print}
+	root.SetOut(said)
 	root.SetErr(p.stderr)
-	if err := root.Execute(); err != nil {
+	err := root.Execute()
+	if err == nil {
+		err = said.err
+	}
+	if err != nil {
 		return report(p.stderr, err)
 	}
 	return exitOK

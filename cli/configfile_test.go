@@ -26,7 +26,7 @@ func TestDefaultConfigIsTheDefaults(t *testing.T) {
 func TestInForceReadsBack(t *testing.T) {
 	s := settings{
 		interval: 1500 * time.Millisecond, gpus: []string{"0", "GPU-8f1c"}, library: "/opt/\"odd\\\x01path", theme: "light",
-		ascii: true, readOnly: true, mouse: true, graphWindow: 90 * time.Minute, sort: "SM%", lowMemory: 0,
+		ascii: true, readOnly: true, mouse: true, graphWindow: 90 * time.Minute, sort: "SM%", idleAfter: time.Hour, lowMemory: 0,
 	}
 	var back settings
 	p := &program{}

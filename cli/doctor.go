@@ -64,9 +64,22 @@ func (p *program) examine() error {
 	}
 	src.lookOnce()
 	snap := sampler.New(src.options).Tick(p.now())
-	unusable := p.unusable(snap, src, &s)
+	text := strings.Join(p.report(src, &s, snap, refused), "\n") + "\n"
+	if err := p.print([]byte(text)); err != nil {
+		return err
+	}
+	// The report has said it all; what is left is the exit code.
+	if err := cmp.Or(refused, p.unusable(snap, src, &s)); err != nil {
+		return &silent{code: exitCode(err)}
+	}
+	return nil
+}
 
-	look := examination{program: p, settings: &s, sources: src, snap: snap, unusable: unusable, refused: refused}
+// report is what there is to say of a box at the moment of a snapshot, by
+// lines.
+func (p *program) report(src *sources, s *settings, snap *snapshot.Snapshot, refused error) []string {
+	unusable := p.unusable(snap, src, s)
+	look := examination{program: p, settings: s, sources: src, snap: snap, unusable: unusable, refused: refused}
 	title := fmt.Sprintf("vramscope %s on %s", versionLine(), oneWord(cmp.Or(snap.Host.Name, "?")))
 	if snap.Simulated {
 		title += "  SIMULATED"
@@ -81,14 +94,7 @@ func (p *program) examine() error {
 	if s.ascii || !speaksUTF8(p.getenv) {
 		text = strings.NewReplacer("×", "x", "–", "-", "…", "...").Replace(text)
 	}
-	if err := p.print([]byte(text)); err != nil {
-		return err
-	}
-	// The report has said it all; what is left is the exit code.
-	if err := cmp.Or(refused, unusable); err != nil {
-		return &silent{code: exitCode(err)}
-	}
-	return nil
+	return strings.Split(strings.TrimRight(text, "\n"), "\n")
 }
 
 // examination is what the findings are drawn from.

@@ -32,7 +32,7 @@ func (p *program) unusable(snap *snapshot.Snapshot, src *sources, s *settings) e
 	if len(devices) > 0 {
 		return nil
 	}
-	return noGPU(driver)
+	return noGPU(driver, p.getenv("NVIDIA_VISIBLE_DEVICES"))
 }
 
 // unmatched refuses a --gpu that names nothing here: showing less than was
@@ -55,14 +55,23 @@ func unmatched(wanted []string, devices []nvml.Device) error {
 	return nil
 }
 
-func noGPU(driver nvml.Driver) error {
-	return &failure{
+// noGPU is a driver without a GPU. NVIDIA_VISIBLE_DEVICES is what the container
+// toolkit leaves behind where no GPU was asked for.
+func noGPU(driver nvml.Driver, visible string) error {
+	f := &failure{
 		code:    exitNoDriver,
 		message: fmt.Sprintf("driver %s runs and shows no GPU", cmp.Or(driver.Version, "(version unknown)")),
-		advice: []string{
-			`  in a container    NVIDIA_VISIBLE_DEVICES is "void": ask for GPUs   (exit 9)`,
-		},
 	}
+	if visible == "void" || visible == "none" {
+		f.advice = []string{fmt.Sprintf("  in a container    NVIDIA_VISIBLE_DEVICES is %q: ask for GPUs   (exit 9)", visible)}
+		return f
+	}
+	f.advice = []string{
+		"  in a container    start it with --gpus all        (exit 9)",
+		"  on a GPU box      lspci | grep -i nvidia          none there, or lent to a virtual machine?",
+		"  kernel says       dmesg | grep -i NVRM",
+	}
+	return f
 }
 
 // driverFailure words why the driver cannot be read.

@@ -18,18 +18,21 @@ func TestTextsAsDrawn(t *testing.T) {
 	absent := &nvml.Error{Name: "ERROR_LIBRARY_NOT_FOUND", Call: "dlopen", Kind: nvml.ErrLibraryNotFound}
 	unloaded := &nvml.Error{Name: "ERROR_DRIVER_NOT_LOADED", Call: "nvmlInit_v2", Kind: nvml.ErrDriverNotLoaded}
 	for _, tc := range []struct {
-		golden string
-		code   int
-		snap   snapshot.Driver
-		said   nvml.Driver
+		golden  string
+		code    int
+		snap    snapshot.Driver
+		said    nvml.Driver
+		visible string // NVIDIA_VISIBLE_DEVICES
 	}{
-		{"nolibrary.err", exitNoLibrary, snapshot.Driver{State: snapshot.DriverAbsent, Err: absent}, nvml.Driver{}},
-		{"notloaded.err", exitNoDriver, snapshot.Driver{State: snapshot.DriverNotLoaded, Err: unloaded}, nvml.Driver{LibraryVersion: "550.163.01"}},
-		{"nogpu.err", exitNoDriver, snapshot.Driver{State: snapshot.DriverOK}, nvml.Driver{Version: "550.163.01"}},
+		{"nolibrary.err", exitNoLibrary, snapshot.Driver{State: snapshot.DriverAbsent, Err: absent}, nvml.Driver{}, ""},
+		{"notloaded.err", exitNoDriver, snapshot.Driver{State: snapshot.DriverNotLoaded, Err: unloaded}, nvml.Driver{LibraryVersion: "550.163.01"}, ""},
+		{"nogpu.err", exitNoDriver, snapshot.Driver{State: snapshot.DriverOK}, nvml.Driver{Version: "550.163.01"}, "void"},
+		{"nogpu_here.err", exitNoDriver, snapshot.Driver{State: snapshot.DriverOK}, nvml.Driver{Version: "550.163.01"}, ""},
 	} {
 		snap := &snapshot.Snapshot{Host: snapshot.Host{Name: "h100-03"}, Driver: tc.snap}
 		src := &sources{heard: &heard{driver: tc.said}}
-		err := (&program{}).unusable(snap, src, &settings{})
+		p := &program{getenv: func(name string) string { return map[string]string{"NVIDIA_VISIBLE_DEVICES": tc.visible}[name] }}
+		err := p.unusable(snap, src, &settings{})
 		var out bytes.Buffer
 		if code := report(&out, err); code != tc.code || exitCode(err) != tc.code {
 			t.Errorf("%s: exit code %d, want %d", tc.golden, code, tc.code)
@@ -41,7 +44,7 @@ func TestTextsAsDrawn(t *testing.T) {
 		// A probe that answers is something to show.
 		if tc.snap.State != snapshot.DriverOK {
 			snap.Driver.ProbesAnswering = 1
-			if err := (&program{}).unusable(snap, src, &settings{}); err != nil {
+			if err := p.unusable(snap, src, &settings{}); err != nil {
 				t.Errorf("%s: with a probe: %v", tc.golden, err)
 			}
 		}

@@ -3,6 +3,7 @@ package cli
 import (
 	"strconv"
 	"strings"
+	"time"
 )
 
 // option is one thing that can be set. The table of them is what the flags,
@@ -97,6 +98,12 @@ func options() []option {
 			comment: "The column that processes are sorted by at the start:\n" + strings.Join(sortColumns(), ", ") + ".",
 			set:     func(s *settings) func(string) error { return s.setSort },
 			literal: func(s *settings) string { return tomlString(s.sort) },
+		},
+		{
+			key: "idle_minutes", kind: numberKind,
+			comment: "A GPU on which more than 1 GiB is held and nothing has run for longer than so many\nminutes is said to be idle: 1 to 1440.",
+			set:     func(s *settings) func(string) error { return s.setIdle },
+			literal: func(s *settings) string { return strconv.Itoa(int(s.idleAfter / time.Minute)) },
 		},
 		{
 			key: "low_memory_percent", kind: numberKind,

@@ -11,3 +11,18 @@ func (p *program) print(text []byte) error {
 	}
 	return nil
 }
+
+// output is standard output for cobra, which writes help and version there and
+// has no way to hand an error on: it is kept here, for the exit code.
+type output struct {
+	print func([]byte) error
+	err   error
+}
+
+// Write implements io.Writer.
+func (o *output) Write(text []byte) (int, error) {
+	if o.err == nil {
+		o.err = o.print(text)
+	}
+	return len(text), nil
+}

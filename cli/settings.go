@@ -23,6 +23,7 @@ type settings struct {
 	mouse       bool
 	graphWindow time.Duration
 	sort        string
+	idleAfter   time.Duration
 	lowMemory   int // per cent of a GPU's memory
 }
 
@@ -31,6 +32,7 @@ func defaults() settings {
 		interval:  time.Second,
 		theme:     themes.Default,
 		sort:      "USED",
+		idleAfter: 10 * time.Minute,
 		lowMemory: 10,
 	}
 }
@@ -127,6 +129,15 @@ func (s *settings) setSort(value string) error {
 		return fmt.Errorf("there is no column %q to sort by: %s", value, strings.Join(sortColumns(), ", "))
 	}
 	s.sort = sortColumns()[at]
+	return nil
+}
+
+func (s *settings) setIdle(value string) error {
+	minutes, err := strconv.Atoi(value)
+	if err != nil || minutes < 1 || minutes > 24*60 {
+		return fmt.Errorf("%s is out of range: a whole number of minutes, 1 to 1440", value)
+	}
+	s.idleAfter = time.Duration(minutes) * time.Minute
 	return nil
 }
 

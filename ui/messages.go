@@ -35,6 +35,8 @@ type (
 		lines []string
 		err   error
 	}
+	// reportMsg is what doctor has found.
+	reportMsg struct{ lines []string }
 	// actedMsg is the outcome of an action, in words.
 	actedMsg struct{ text string }
 )

@@ -55,7 +55,7 @@ func (m *testModel) send(msg tea.Msg) {
 	select {
 	case answer := <-answered:
 		switch answer.(type) {
-		case snapshotMsg, pastMsg, environmentMsg, actedMsg:
+		case snapshotMsg, pastMsg, environmentMsg, reportMsg, actedMsg:
 			m.send(answer)
 		case nil:
 		default:

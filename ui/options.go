@@ -48,6 +48,16 @@ type Options struct {
 	// a GPU, as NAME=value. Nil: not there.
 	Environment func(process.Identity) ([]string, error)
 
+	// Save writes what the screen shows to a file, and says to which. Nil: not
+	// there.
+	Save func(*snapshot.Snapshot) (path string, err error)
+	// LookNow asks for a driver that is away without waiting for the next try.
+	// Nil: not there.
+	LookNow func()
+	// Doctor is the report of vramscope doctor, for a box without a driver.
+	// Nil: not there.
+	Doctor func() []string
+
 	Theme       string        // "" is themes.Default
 	ASCII       bool          // draw with ASCII glyphs whatever the terminal can do
 	ReadOnly    bool          // no action, whatever is bound
@@ -102,6 +112,15 @@ func (o Options) abilities(t traits) ability {
 	}
 	if o.Environment != nil {
 		can |= canEnvironment
+	}
+	if o.Save != nil {
+		can |= canSave
+	}
+	if o.LookNow != nil {
+		can |= canLookNow
+	}
+	if o.Doctor != nil {
+		can |= canDoctor
 	}
 	return can
 }

@@ -43,6 +43,8 @@ func (m *model) update(msg tea.Msg) (changed bool, cmd tea.Cmd) {
 		return m.takeStep(msg)
 	case flushedMsg:
 		return m.takeFlushed(msg), nil
+	case reportMsg:
+		return m.takeReport(msg), nil
 	case actedMsg:
 		m.say(msg.text)
 		return true, nil

@@ -84,6 +84,11 @@ func (m *model) everywhereKey(id keyID, name string) (changed bool, cmd tea.Cmd,
 		return m.openOverlay(newEvents(&m.look, &m.st)), nil, true
 	case keyLive:
 		return m.live(), nil, true
+	case keyLookNow:
+		return true, m.lookNow(), true
+	case keyDoctor:
+		changed, cmd := m.askDoctor()
+		return changed, cmd, true
 	case keySlower, keyFaster:
 		return m.changeInterval(id == keySlower)
 	case keyTheme:
@@ -204,6 +209,8 @@ func (m *model) lookKey(id keyID) (bool, tea.Cmd) {
 		return m.askEnvironment()
 	case keyCopy:
 		return m.copyPID()
+	case keySave:
+		return false, m.save()
 	case keyFlush:
 		return m.openFlush(), nil
 	case keySignal:

@@ -1,0 +1,53 @@
+package cli
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/adrg/xdg"
+
+	"vramscope/sampler/snapshot"
+)
+
+// stateHome is the directory for what vramscope leaves behind:
+// $XDG_STATE_HOME/vramscope.
+func stateHome() string {
+	xdg.Reload() // the package reads the environment when the program starts, before a test can set it
+	return filepath.Join(xdg.StateHome, "vramscope")
+}
+
+// saveSnapshot writes a snapshot as once --format json does, under the time at
+// which it was taken. A file that could not be written whole is not there.
+func saveSnapshot(directory string, snap *snapshot.Snapshot) (path string, err error) {
+	var text bytes.Buffer
+	if err := writeJSON(&text, snap); err != nil {
+		return "", err
+	}
+	// Command lines are in it: nobody else's business.
+	if err := os.MkdirAll(directory, 0o700); err != nil {
+		return "", fmt.Errorf("save snapshot: %w", err)
+	}
+	draft, err := os.CreateTemp(directory, ".snapshot-*")
+	if err != nil {
+		return "", fmt.Errorf("save snapshot: %w", err)
+	}
+	defer func() {
+		if err != nil {
+			_ = os.Remove(draft.Name()) // what is left of it is of no use; the reason is in err
+		}
+	}()
+	_, err = draft.Write(text.Bytes())
+	if closed := draft.Close(); err == nil {
+		err = closed
+	}
+	if err != nil {
+		return "", fmt.Errorf("save snapshot: %w", err)
+	}
+	path = filepath.Join(directory, "snapshot-"+snap.Time.Format("20060102-150405")+".json")
+	if err = os.Rename(draft.Name(), path); err != nil {
+		return "", fmt.Errorf("save snapshot: %w", err)
+	}
+	return path, nil
+}

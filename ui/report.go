@@ -1,0 +1,124 @@
+package ui
+
+import (
+	"strings"
+
+	tea "charm.land/bubbletea/v2"
+
+	"vramscope/themes"
+)
+
+// reportPanel is what doctor has found, for whoever sits before a screen
+// without a driver.
+type reportPanel struct {
+	look  *look
+	lines []string // as doctor writes them, indented
+	read  bool     // the report is there
+	top   scroll
+}
+
+// lookNow has the driver asked for at once.
+func (m *model) lookNow() tea.Cmd {
+	look := m.options.LookNow
+	if look == nil {
+		return nil
+	}
+	m.say("looking for the driver")
+	return func() tea.Msg {
+		look()
+		return nil // whatever it found comes as a snapshot
+	}
+}
+
+// askDoctor shows doctor's report, once it has been made.
+func (m *model) askDoctor() (bool, tea.Cmd) {
+	examine := m.options.Doctor
+	if examine == nil {
+		return false, nil
+	}
+	return m.openOverlay(reportPanel{look: &m.look}), func() tea.Msg { return reportMsg{examine()} }
+}
+
+// takeReport fills the panel that waits for it, if it is still there.
+func (m *model) takeReport(msg reportMsg) bool {
+	waiting, ok := m.st.overlay.(reportPanel)
+	if !ok {
+		return false
+	}
+	waiting.lines, waiting.read = msg.lines, true
+	m.st.overlay = waiting
+	return true
+}
+
+// refreshed implements overlay: an examination is of one moment.
+func (r reportPanel) refreshed(*state) overlay { return r }
+
+// wants implements overlay: all the lines there are, so that it stays where it
+// is when the report comes.
+func (r reportPanel) wants(int) (extent, int) { return belowHeader, allLines }
+
+// press implements overlay.
+func (r reportPanel) press(name string, width, height int) (overlay, outcome) {
+	id := r.look.keys.match(name, inOverlay, false)
+	if id == keyBack || name == "d" || name == "q" || name == "enter" {
+		return r, closed
+	}
+	top, moved := r.top.moved(id, len(r.content(width)), height-2)
+	r.top = top
+	if moved {
+		return r, handled
+	}
+	return r, ignored
+}
+
+// Render implements panel.
+func (r reportPanel) Render(width, height int) []string {
+	if width <= 0 || height <= 0 {
+		return blankLines(max(width, 0), height)
+	}
+	lines := r.content(width)
+	right := "Esc closes"
+	if len(lines) > height-2 {
+		right = "j k scroll, Esc closes"
+	}
+	return boxed(r.look, "Doctor", right, lines, int(r.top), width, height)
+}
+
+// content is what stands in the frame: long lines go on below, further in.
+func (r reportPanel) content(width int) [][]span {
+	s, g := &r.look.styles, &r.look.glyphs
+	if !r.read {
+		return [][]span{{{s.Dim, "looking at this box"}}}
+	}
+	const most, further = 4, 4
+	var lines [][]span
+	for _, text := range r.lines {
+		text = clean(text)
+		told := strings.TrimLeft(text, " ")
+		indent := len(text) - len(told)
+		if told == "" {
+			lines = append(lines, nil)
+			continue
+		}
+		style := r.style(told, indent)
+		for i, part := range wrapped(told, max(width-3-indent-further, 1), most, g.ellipsis) {
+			if i == 1 {
+				indent += further
+			}
+			lines = append(lines, []span{{style, strings.Repeat(" ", indent) + part}})
+		}
+	}
+	return lines
+}
+
+// style tells what is wrong, and titles, from the rest.
+func (r reportPanel) style(text string, indent int) themes.Style {
+	switch {
+	case indent == 0:
+		return r.look.styles.Title
+	case strings.HasPrefix(text, "no "):
+		return r.look.styles.Warning
+	default:
+		return r.look.styles.Text
+	}
+}

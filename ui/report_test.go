@@ -1,0 +1,72 @@
+package ui
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"vramscope/sampler/snapshot"
+)
+
+// without is the small box after its driver went away.
+func without(second int) *snapshot.Snapshot {
+	s := smallBox(2, 2, second)
+	s.Driver.State, s.Driver.Since, s.Driver.RetryAt = snapshot.DriverGone, s.Time, s.Time.Add(30*time.Second)
+	return s
+}
+
+// TestWithoutADriverOneCanLookAndAsk: r looks for it at once, d shows what
+// doctor says, and neither is a key while there is a driver.
+func TestWithoutADriverOneCanLookAndAsk(t *testing.T) {
+	looked := 0
+	m := newTestModel(t, without(0), func(o *Options) {
+		o.LookNow = func() { looked++ }
+		o.Doctor = func() []string {
+			return append([]string{"vramscope on h100-03", "", "driver", "  no  kernel module  none is loaded"},
+				strings.Split(strings.Repeat("  ok  more\n", 40)+"  ok  the end", "\n")...)
+		}
+	})
+	m.shows("? help  r look now  d doctor  E events  q quit")
+	m.press("r")
+	if looked != 1 {
+		t.Errorf("r looked %d times", looked)
+	}
+	m.shows("looking for the driver")
+	m.press("d")
+	m.shows("kernel module  none is loaded")
+	m.hides("the end")
+	m.press("G")
+	m.shows("the end")
+	m.press("q")
+	if m.ended || m.st.overlay != nil {
+		t.Error("q does not close the report")
+	}
+	m.tick(smallBox(2, 2, 1))
+	m.press("d", "r")
+	if m.st.overlay != nil || looked != 1 || !m.st.sort.reversed {
+		t.Error("with a driver d and r mean what they mean without one")
+	}
+}
+
+// TestSaveWritesWhatIsShown: also where that is the past, and a failure is said.
+func TestSaveWritesWhatIsShown(t *testing.T) {
+	var saved []time.Time
+	failure := error(nil)
+	moments := []*snapshot.Snapshot{smallBox(2, 2, -60), smallBox(2, 2, -10), smallBox(2, 2, 0)}
+	m := newTestModel(t, smallBox(2, 2, 0), func(o *Options) {
+		o.History = fakeHistory{moments: moments}
+		o.Save = func(s *snapshot.Snapshot) (string, error) {
+			saved = append(saved, s.Time)
+			return "/state/snapshot.json", failure
+		}
+	})
+	m.press("w")
+	m.shows("saved /state/snapshot.json")
+	failure = errors.New("save snapshot: no space left on device")
+	m.press(",", "w")
+	m.shows("not saved: save snapshot: no space left on device")
+	if len(saved) != 2 || !saved[0].Equal(noon()) || !saved[1].Equal(noon().Add(-10*time.Second)) {
+		t.Errorf("saved the moments %v", saved)
+	}
+}
