@@ -151,13 +151,11 @@ func (p *program) serveProbe(ctx context.Context, process *cuda.Process, length 
 	if err != nil {
 		return err
 	}
-	cancel := func() {}
-	if length > 0 {
-		ctx, cancel = context.WithTimeout(ctx, length)
-	} else {
-		ctx, cancel = context.WithCancel(ctx)
-	}
+	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
+	if length > 0 {
+		defer time.AfterFunc(length, cancel).Stop()
+	}
 	served := make(chan error, 1)
 	go func() { served <- server.Serve(ctx, process) }()
 	ready(server)
@@ -194,7 +192,7 @@ func probeLine(f cuda.Figures, now, began time.Time) string {
 	line := fmt.Sprintf("%6s  reserved %5s  allocated %5s  idle %5s  allocations %d  refused %d",
 		now.Sub(began).Round(time.Second), f.Reserved, f.Allocated, f.Reserved-f.Allocated, f.Allocations, f.OutOfMemory)
 	if f.Flushes > 0 {
-		line += fmt.Sprintf("  flushed %s in %d", f.Flushed, f.Flushes)
+		line += fmt.Sprintf("  flushes %d (%s)", f.Flushes, f.Flushed)
 	}
 	if f.Short {
 		line += "  (waits: the GPU's last 512M are left alone)"
@@ -207,7 +205,7 @@ func probeLine(f cuda.Figures, now, began time.Time) string {
 
 // probeSummary is the last line.
 func probeSummary(f cuda.Figures, took time.Duration, size quantity.Bytes, clean bool) string {
-	line := fmt.Sprintf("probe %d ended after %s: at most %s of %s, %d allocations, %d refused, %d flushes gave back %s",
+	line := fmt.Sprintf("probe %d ended after %s: at most %s of %s; allocations %d, refused %d, flushes %d (%s)",
 		os.Getpid(), took.Round(time.Second), f.Peak, size, f.Allocations, f.OutOfMemory, f.Flushes, f.Flushed)
 	if clean {
 		line += "; all given back"
@@ -233,10 +231,16 @@ func untilSignal(parent context.Context) (ctx, impatient context.Context, done f
 		syscall.SIGXCPU, syscall.SIGXFSZ, syscall.SIGIO, syscall.SIGSYS, syscall.SIGTRAP)
 	ended := make(chan struct{})
 	go func() {
-		for _, end := range []context.CancelFunc{first, second} {
+		for ends := []context.CancelFunc{first, second}; len(ends) > 0; {
 			select {
-			case <-signals:
-				end()
+			case received := <-signals:
+				// Every write that fails sends one, the summary's too: nobody is
+				// impatient.
+				if received == syscall.SIGPIPE && len(ends) == 1 {
+					continue
+				}
+				ends[0]()
+				ends = ends[1:]
 			case <-ended:
 				return
 			}

@@ -33,7 +33,7 @@ type ownedPool struct {
 }
 
 func (p *ownedPool) books() (books, error) {
-	f, err := p.pool.figures()
+	f, err := p.figures()
 	return books{reserved: f.reserved, used: f.used, residue: p.residue}, err
 }
 

@@ -96,7 +96,7 @@ func (p *Process) admit(d *device, o *Options) error {
 	if err != nil {
 		return err
 	}
-	if o.Size+leave <= free {
+	if o.Size <= free-leave {
 		return nil
 	}
 	fits := down(max(free-leave, 0), chunk)

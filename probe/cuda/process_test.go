@@ -70,6 +70,22 @@ func TestAllocatedIsWhatIsLive(t *testing.T) {
 	}
 }
 
+// TestStoryDoesNotDependOnTheSteps: a process that was held up has the same
+// blocks live, once it has caught up, as one that was not.
+func TestStoryDoesNotDependOnTheSteps(t *testing.T) {
+	g, late := newGPU(t), newGPU(t)
+	const until = 21 * time.Second
+	p, q := g.start(Sawtooth, quantity.GiB), late.start(Sawtooth, quantity.GiB)
+	g.play(p, 0, until)
+	late.play(q, 0, time.Second)
+	late.play(q, until-stepTime, until)
+	for i := range p.holding.blocks {
+		if (p.holding.blocks[i] == 0) != (q.holding.blocks[i] == 0) {
+			t.Errorf("block %d is live in one of the two only", i)
+		}
+	}
+}
+
 // TestStartRefuses: no library, no room; and what was taken until then is
 // given back.
 func TestStartRefuses(t *testing.T) {

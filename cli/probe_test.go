@@ -1,0 +1,422 @@
+//go:build linux && cgo
+
+package cli
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"vramscope/internal/fakedriver"
+	"vramscope/internal/process"
+	"vramscope/internal/quantity"
+	"vramscope/probe"
+)
+
+// probeBox is a box with fake GPUs on which the test runs vramscope.
+type probeBox struct {
+	testing.TB
+	state   fakedriver.State
+	path    string
+	environ []string
+}
+
+func newProbeBox(t testing.TB, gpus int) *probeBox {
+	t.Helper()
+	library := fakedriver.Build(t, fakedriver.Current)
+	b := &probeBox{TB: t, state: fakedriver.Box(gpus, 0), path: filepath.Join(t.TempDir(), "state")}
+	b.state.MustWrite(t, b.path)
+	// A path short enough for a socket of whoever does not know better.
+	runtime, err := os.MkdirTemp("", "vramscope-run-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(runtime) }) // left in the temporary directory otherwise
+	b.environ = append(os.Environ(), asVramscope+"=1", "LC_ALL=C.UTF-8", "TERM=dumb",
+		"XDG_CONFIG_HOME="+t.TempDir(), "XDG_RUNTIME_DIR="+runtime, "CUDA_VISIBLE_DEVICES=")
+	b.environ = slices.DeleteFunc(b.environ, func(v string) bool { return v == "CUDA_VISIBLE_DEVICES=" })
+	b.environ = append(b.environ, fakedriver.Environment(library, b.path)...)
+	return b
+}
+
+func (b *probeBox) command(args ...string) *exec.Cmd {
+	cmd := exec.Command(os.Args[0], args...)
+	cmd.Env = b.environ
+	return cmd
+}
+
+// probing is a probe process that runs.
+type probing struct {
+	box    *probeBox
+	cmd    *exec.Cmd
+	first  string // line it printed
+	socket string
+	rest   <-chan string // what it printed until its end
+	stderr *bytes.Buffer
+}
+
+// start starts a probe process and waits until it serves.
+func (b *probeBox) start(args ...string) *probing {
+	b.Helper()
+	p := &probing{box: b, cmd: b.command(append([]string{"probe", "--size", "128MiB"}, args...)...), stderr: &bytes.Buffer{}}
+	p.cmd.Stderr = p.stderr
+	out, err := p.cmd.StdoutPipe()
+	if err != nil {
+		b.Fatal(err)
+	}
+	if err := p.cmd.Start(); err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() { _ = p.cmd.Process.Kill() }) // where it has not ended by itself
+	reader := bufio.NewReader(out)
+	p.first, err = reader.ReadString('\n')
+	if err != nil {
+		b.Fatalf("the probe process ended at once: %v\n%s", err, p.stderr)
+	}
+	_, p.socket, _ = strings.Cut(p.first, "socket ")
+	p.socket, _, _ = strings.Cut(p.socket, ";")
+	rest := make(chan string, 1)
+	p.rest = rest
+	go func() {
+		text, _ := io.ReadAll(reader) // ends with the process
+		rest <- string(text)
+	}()
+	return p
+}
+
+// end waits for the end after a signal, and checks that nothing is left.
+func (p *probing) end(signal syscall.Signal, code int) string {
+	p.box.Helper()
+	if err := p.cmd.Process.Signal(signal); err != nil {
+		p.box.Fatal(err)
+	}
+	return p.ended(code)
+}
+
+func (p *probing) ended(code int) string {
+	p.box.Helper()
+	text := <-p.rest
+	_ = p.cmd.Wait() // its code is checked next
+	if got := p.cmd.ProcessState.ExitCode(); got != code {
+		p.box.Errorf("exit code %d, want %d\n%s%s", got, code, text, p.stderr)
+	}
+	if used, listed := p.box.used(p.cmd.Process.Pid); listed {
+		p.box.Errorf("after its end the driver lists it with %d bytes", used)
+	}
+	return text
+}
+
+// open connects to its probe.
+func (p *probing) open() *probe.Client {
+	p.box.Helper()
+	client, err := probe.NewFinder(process.NewTable("/proc")).Open(p.cmd.Process.Pid)
+	if err != nil {
+		p.box.Fatal(err)
+	}
+	p.box.Cleanup(func() { _ = client.Close() }) // nothing is outstanding
+	return client
+}
+
+// once is what vramscope once says of a process.
+func (b *probeBox) used(pid int) (used quantity.Bytes, listed bool) {
+	b.Helper()
+	out, err := b.command("once", "--format", "json").Output()
+	if err != nil {
+		b.Fatalf("once: %v", err)
+	}
+	var snapshot struct {
+		GPUs []struct {
+			Processes []struct {
+				PID  int             `json:"pid"`
+				Used *quantity.Bytes `json:"used_bytes"`
+			} `json:"processes"`
+		} `json:"gpus"`
+	}
+	if err := json.Unmarshal(out, &snapshot); err != nil {
+		b.Fatal(err)
+	}
+	for _, gpu := range snapshot.GPUs {
+		for _, process := range gpu.Processes {
+			if process.PID == pid && process.Used != nil {
+				return *process.Used, true
+			}
+		}
+	}
+	return 0, false
+}
+
+// reserved is what a report's allocators hold.
+func reserved(t testing.TB, report probe.Report) (sum quantity.Bytes) {
+	t.Helper()
+	for _, device := range report.Devices {
+		for _, allocator := range device.Allocators {
+			sum += *allocator.ReservedBytes
+		}
+	}
+	return sum
+}
+
+// stats asks a probe, patiently: the test machine may be busy.
+func (p *probing) stats(client *probe.Client) probe.Report {
+	p.box.Helper()
+	for range 20 {
+		if report, err := client.Stats(p.box.Context()); err == nil {
+			return report
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+	p.box.Fatal("the probe does not answer")
+	return probe.Report{}
+}
+
+// still reads both sides at a moment at which nothing moves.
+func (p *probing) still(client *probe.Client) (used quantity.Bytes, report probe.Report) {
+	p.box.Helper()
+	for range 50 {
+		before := reserved(p.box, p.stats(client))
+		used, _ = p.box.used(p.cmd.Process.Pid)
+		if report = p.stats(client); reserved(p.box, report) == before {
+			return used, report
+		}
+	}
+	p.box.Fatal("its memory never holds still")
+	return 0, report
+}
+
+// TestProbeProcess is the whole loop between processes: what the driver says
+// of a probe process is what its probe reports and a context, and falls by
+// what a flush says that it freed.
+func TestProbeProcess(t *testing.T) {
+	t.Parallel()
+	b := newProbeBox(t, 2)
+	context := quantity.Bytes(b.state.GPUs[1].Context)
+	p := b.start("--pattern", "steady", "--gpu", "1", "--size", "1GiB", "--verbose")
+	if want := "probe " + strconv.Itoa(p.cmd.Process.Pid) + " on GPU 1 (NVIDIA H100 80GB HBM3): steady up to 1.00G, socket "; !strings.HasPrefix(p.first, want) {
+		t.Errorf("it says %q, want %q", p.first, want)
+	}
+	client := p.open()
+	hello, err := client.Hello(t.Context())
+	if err != nil || len(hello.Runtimes) != 1 || hello.Runtimes[0].Name != "CUDA" || hello.Runtimes[0].Version != "12.4" || !slices.Contains(hello.Capabilities, "flush") {
+		t.Errorf("hello: %+v, %v", hello, err)
+	}
+	for {
+		pool := p.stats(client).Devices[0].Allocators[0]
+		if *pool.ReservedBytes == 896*quantity.MiB && *pool.CachedBytes > 32*quantity.MiB {
+			break
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+	used, report := p.still(client)
+	if used != reserved(t, report)+context || report.Devices[0].UUID != b.state.GPUs[1].UUID {
+		t.Errorf("the driver says %d, the probe %d on %s, a context costs %d", used, reserved(t, report), report.Devices[0].UUID, context)
+	}
+	result, err := client.Flush(t.Context(), probe.FlushRequest{Level: probe.Urgent})
+	if err != nil || result.Freed() <= 0 {
+		t.Fatalf("flush: %+v, %v", result, err)
+	}
+	after, report := p.still(client)
+	if after != reserved(t, report)+context {
+		t.Errorf("after the flush the driver says %d, the probe %d", after, reserved(t, report))
+	}
+	if used-after != result.Freed() && reserved(t, report) == result.After() {
+		t.Errorf("the flush says it freed %d, the driver's figure fell by %d", result.Freed(), used-after)
+	}
+	text := p.end(syscall.SIGINT, exitOK)
+	if !strings.Contains(text, "flushes 1 ("+result.Freed().String()+"); all given back") ||
+		!strings.Contains(text, "s  reserved 1.00G  allocated ") {
+		t.Errorf("it wrote\n%s", text)
+	}
+}
+
+// TestProbeEndsCleanlyOnEverySignal: exit code 0, nothing on the GPU, no socket.
+func TestProbeEndsCleanlyOnEverySignal(t *testing.T) {
+	t.Parallel()
+	b := newProbeBox(t, 1)
+	for _, signal := range []syscall.Signal{
+		syscall.SIGHUP, syscall.SIGINT, syscall.SIGQUIT, syscall.SIGTERM, syscall.SIGABRT, syscall.SIGUSR1,
+		syscall.SIGUSR2, syscall.SIGALRM, syscall.SIGVTALRM, syscall.SIGPIPE, syscall.SIGXCPU, syscall.SIGIO,
+	} {
+		p := b.start()
+		if _, err := os.Stat(p.socket); err != nil {
+			t.Fatal(err)
+		}
+		if text := p.end(signal, exitOK); !strings.HasSuffix(text, "; all given back\n") {
+			t.Errorf("%v: it wrote %q", signal, text)
+		}
+		if _, err := os.Stat(p.socket); err == nil {
+			t.Errorf("%v: its socket is left", signal)
+		}
+	}
+}
+
+// TestProbeEndsWhenNobodyReads: its line a second cannot be written.
+func TestProbeEndsWhenNobodyReads(t *testing.T) {
+	t.Parallel()
+	b := newProbeBox(t, 1)
+	read, write, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := b.command("probe", "--size", "128MiB", "--verbose")
+	cmd.Stdout = write
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := bufio.NewReader(read).ReadString('\n'); err != nil {
+		t.Fatal(err)
+	}
+	_, _ = write.Close(), read.Close()
+	if err := cmd.Wait(); err != nil {
+		t.Errorf("it ended with %v", err)
+	}
+	if _, listed := b.used(cmd.Process.Pid); listed {
+		t.Error("after its end the driver lists it")
+	}
+}
+
+// TestProbeOnAMIGInstance is told under the instance's UUID.
+func TestProbeOnAMIGInstance(t *testing.T) {
+	t.Parallel()
+	b := newProbeBox(t, 1)
+	b.state = fakedriver.MIG()
+	b.state.MustWrite(t, b.path)
+	p := b.start("--pattern", "steady", "--gpu", "0")
+	instances := b.state.GPUs[0].Instances
+	report := p.stats(p.open())
+	if !slices.ContainsFunc(instances, func(i fakedriver.Instance) bool { return i.UUID == report.Devices[0].UUID }) {
+		t.Errorf("it reports %s, the instances are %+v", report.Devices[0].UUID, instances)
+	}
+	if !strings.Contains(p.first, " on GPU 0 (") {
+		t.Errorf("it says %q", p.first)
+	}
+	if used, listed := b.used(p.cmd.Process.Pid); !listed || used < 128*quantity.MiB/8 {
+		t.Errorf("the driver lists it (%t) with %d bytes", listed, used)
+	}
+	p.end(syscall.SIGTERM, exitOK)
+}
+
+// TestKilledProbeLeavesNothing on the GPU.
+func TestKilledProbeLeavesNothing(t *testing.T) {
+	t.Parallel()
+	b := newProbeBox(t, 1)
+	p := b.start()
+	if used, _ := b.used(p.cmd.Process.Pid); used < quantity.Bytes(b.state.GPUs[0].Context) {
+		t.Errorf("it uses %d bytes while it runs", used)
+	}
+	p.end(syscall.SIGKILL, -1)
+}
+
+// TestManyProbes start at once and are told apart; without --gpu each takes
+// the emptiest.
+func TestManyProbes(t *testing.T) {
+	t.Parallel()
+	b := newProbeBox(t, 2)
+	const many = 12
+	probes := []*probing{b.start("--pattern", "steady"), b.start("--pattern", "steady")}
+	if strings.Contains(probes[0].first, "on GPU 0") == strings.Contains(probes[1].first, "on GPU 0") {
+		t.Errorf("both are on one GPU:\n%s%s", probes[0].first, probes[1].first)
+	}
+	var group sync.WaitGroup
+	var mu sync.Mutex
+	for i := range many - len(probes) {
+		group.Go(func() {
+			p := b.start("--pattern", "steady", "--seed", strconv.Itoa(i))
+			mu.Lock()
+			defer mu.Unlock()
+			probes = append(probes, p)
+		})
+	}
+	group.Wait()
+	if len(probes) != many {
+		t.Fatalf("%d of %d probes started", len(probes), many)
+	}
+	sockets := map[string]bool{}
+	for _, p := range probes {
+		sockets[p.socket] = true
+		used, report := p.still(p.open())
+		if used != reserved(t, report)+quantity.Bytes(b.state.GPUs[0].Context) {
+			t.Errorf("the driver says %d of %d, its probe %d", used, p.cmd.Process.Pid, reserved(t, report))
+		}
+	}
+	if len(sockets) != many {
+		t.Errorf("%d probes have %d sockets", many, len(sockets))
+	}
+	for _, p := range probes {
+		p.end(syscall.SIGTERM, exitOK)
+	}
+}
+
+// TestProbeOnAHangingDriver: the first signal asks to clean up, the second
+// does not wait for it.
+func TestProbeOnAHangingDriver(t *testing.T) {
+	t.Parallel()
+	b := newProbeBox(t, 1)
+	p := b.start("--pattern", "steady")
+	b.state.GPUs[0].Hang("cuStreamSynchronize", time.Hour)
+	b.state.MustWrite(t, b.path)
+	client := p.open()
+	for { // until the pattern's next step hangs
+		_, err := client.Stats(t.Context())
+		if err != nil && strings.Contains(err.Error(), "busy") {
+			break
+		}
+	}
+	if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	for { // the first signal has been heard when the socket goes
+		if _, err := os.Stat(p.socket); err != nil {
+			break
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+	p.end(syscall.SIGTERM, exitFailure)
+	if !strings.Contains(p.stderr.String(), "the driver has not answered yet") {
+		t.Errorf("it says %q", p.stderr)
+	}
+}
+
+// TestProbeWhoseDriverNeverStarts ends on a signal all the same.
+func TestProbeWhoseDriverNeverStarts(t *testing.T) {
+	t.Parallel()
+	b := newProbeBox(t, 1)
+	b.state.Hang("cuInit", time.Hour)
+	b.state.MustWrite(t, b.path)
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, os.Args[0], "probe", "--size", "128MiB")
+	cmd.Env = b.environ
+	cmd.Cancel = func() error { return cmd.Process.Kill() }
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	// The library is mapped just before the call that hangs.
+	for ctx.Err() == nil {
+		maps, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(cmd.Process.Pid), "maps"))
+		if err == nil && bytes.Contains(maps, []byte("libcuda.so.1")) {
+			break
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	_ = cmd.Wait() // its code is checked next
+	if code := cmd.ProcessState.ExitCode(); code != exitFailure || stderr.String() != "vramscope: ended before the driver had answered\n" {
+		t.Errorf("exit code %d, %q", code, stderr.String())
+	}
+}
