@@ -2,7 +2,9 @@ package cli
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 
@@ -27,11 +29,11 @@ func saveSnapshot(directory string, snap *snapshot.Snapshot) (path string, err e
 	}
 	// Command lines are in it: nobody else's business.
 	if err := os.MkdirAll(directory, 0o700); err != nil {
-		return "", fmt.Errorf("save snapshot: %w", err)
+		return "", notSaved(directory, err)
 	}
 	draft, err := os.CreateTemp(directory, ".snapshot-*")
 	if err != nil {
-		return "", fmt.Errorf("save snapshot: %w", err)
+		return "", notSaved(directory, err)
 	}
 	defer func() {
 		if err != nil {
@@ -43,11 +45,20 @@ func saveSnapshot(directory string, snap *snapshot.Snapshot) (path string, err e
 		err = closed
 	}
 	if err != nil {
-		return "", fmt.Errorf("save snapshot: %w", err)
+		return "", notSaved(directory, err)
 	}
 	path = filepath.Join(directory, "snapshot-"+snap.Time.Format("20060102-150405")+".json")
 	if err = os.Rename(draft.Name(), path); err != nil {
-		return "", fmt.Errorf("save snapshot: %w", err)
+		return "", notSaved(directory, err)
 	}
 	return path, nil
+}
+
+// notSaved puts the reason before the path: on a narrow screen the end is cut.
+func notSaved(directory string, err error) error {
+	var at *fs.PathError
+	if errors.As(err, &at) {
+		err = at.Err
+	}
+	return fmt.Errorf("snapshot not saved: %w: %s", err, directory)
 }

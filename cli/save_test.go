@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"vramscope/sampler/snapshot/snapshottest"
@@ -45,7 +46,8 @@ func TestSaveSaysWhyNot(t *testing.T) {
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if path, err := saveSnapshot(filepath.Join(file, "vramscope"), snapshottest.DrawnBox()); err == nil {
-		t.Errorf("saved as %s under a file", path)
+	path, err := saveSnapshot(filepath.Join(file, "vramscope"), snapshottest.DrawnBox())
+	if err == nil || !strings.HasPrefix(err.Error(), "snapshot not saved: not a directory: "+file) {
+		t.Errorf("saved as %q, %v", path, err)
 	}
 }

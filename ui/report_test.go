@@ -63,9 +63,9 @@ func TestSaveWritesWhatIsShown(t *testing.T) {
 	})
 	m.press("w")
 	m.shows("saved /state/snapshot.json")
-	failure = errors.New("save snapshot: no space left on device")
+	failure = errors.New("snapshot not saved: no space left on device")
 	m.press(",", "w")
-	m.shows("not saved: save snapshot: no space left on device")
+	m.shows("snapshot not saved: no space left on device")
 	if len(saved) != 2 || !saved[0].Equal(noon()) || !saved[1].Equal(noon().Add(-10*time.Second)) {
 		t.Errorf("saved the moments %v", saved)
 	}

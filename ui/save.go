@@ -11,7 +11,7 @@ func (m *model) save() tea.Cmd {
 	return func() tea.Msg {
 		path, err := write(shown)
 		if err != nil {
-			return actedMsg{"not saved: " + err.Error()}
+			return actedMsg{err.Error()}
 		}
 		return actedMsg{"saved " + path}
 	}
