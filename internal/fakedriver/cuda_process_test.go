@@ -184,6 +184,33 @@ func TestARaceForTheLastPages(t *testing.T) {
 	wantHeld(view, box.GPUs[0], 0, want)
 }
 
+// Where there is room for one allocation only, two processes never have it at once.
+func TestTheLastPageIsGivenOnce(t *testing.T) {
+	t.Parallel()
+	const racers = 16
+	box := fakedriver.Box(1, 0)
+	box.GPUs[0].Free = racers*contextBytes + 64*mib
+	view := startView(t, box)
+	var programs []*cudaProgram
+	for range racers {
+		programs = append(programs, startCUDA(t, view.state).device(0))
+	}
+	for _, program := range programs {
+		program.send(fmt.Sprintf("alone 20000 %d", 64*mib))
+	}
+	total := 0
+	for _, program := range programs {
+		var others, had int
+		if _, err := fmt.Sscan(program.answer(), &others, &had); err != nil || others > 0 {
+			t.Errorf("%d times two processes had the last page, %v", others, err)
+		}
+		total += had
+	}
+	if total == 0 {
+		t.Error("nobody ever had it")
+	}
+}
+
 func TestFiftyProcessesAtOnce(t *testing.T) {
 	t.Parallel()
 	const processes = 50

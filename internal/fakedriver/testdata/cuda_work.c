@@ -2,10 +2,14 @@
 #define _GNU_SOURCE
 #include "cuda_client.h"
 
+#include <fcntl.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <time.h>
+#include <unistd.h>
 
 #define LIVE 200
 
@@ -120,6 +124,35 @@ static void fill(size_t size)
 	printf("%d %d\n", answer, count);
 }
 
+/*
+ * "alone OPERATIONS SIZE": there is room for one such allocation, so whoever
+ * has it is alone. All who try count themselves in and out in a file that
+ * they share. Answers how often it was had.
+ */
+static void alone(int operations, size_t size)
+{
+	char path[4096];
+	snprintf(path, sizeof path, "%s.alone", getenv("VRAMSCOPE_FAKE_STATE"));
+	int file = open(path, O_RDWR | O_CREAT, 0600), had = 0, others = 0;
+	_Atomic int *inside = MAP_FAILED;
+	if (file >= 0 && ftruncate(file, sizeof *inside) == 0)
+		inside = mmap(NULL, sizeof *inside, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+	if (inside == MAP_FAILED)
+		exit(1);
+	for (int i = 0; i < operations; i++) {
+		CUdeviceptr pointer;
+		if (cuMemAlloc_v2(&pointer, size) != CUDA_SUCCESS)
+			continue;
+		others += (*inside)++;
+		had++;
+		if (i % 8 == 0)
+			sched_yield();
+		(*inside)--;
+		cuMemFree_v2(pointer);
+	}
+	printf("%d %d\n", others, had);
+}
+
 /* "churn SEED OPERATIONS": random work that ends with something held; how many bytes. */
 static void churn(int seed, unsigned long long operations)
 {
@@ -176,6 +209,8 @@ int work_command(const char *word, int a, unsigned long long b, int c)
 		soak_threads(a, b, c);
 	else if (strcmp(word, "fill") == 0)
 		fill((size_t)b);
+	else if (strcmp(word, "alone") == 0)
+		alone(a, (size_t)b);
 	else if (strcmp(word, "churn") == 0)
 		churn(a, b);
 	else if (strcmp(word, "measure") == 0)

@@ -1,0 +1,20 @@
+/* What physical.c and virtual.c share. */
+#ifndef VRAMSCOPE_FAKE_CUDA_VIRTUAL_H
+#define VRAMSCOPE_FAKE_CUDA_VIRTUAL_H
+
+#include "driver.h"
+
+struct physical {
+	struct object object;
+	struct device *device; /* NULL: memory of the host */
+	CUmemAllocationProp properties;
+	number size, charged;
+	int handles, mappings;
+};
+
+/* NULL for a handle of nothing. */
+struct physical *physical_of(CUmemGenericAllocationHandle handle);
+/* Gives the memory back if neither a handle nor a mapping is left. */
+void physical_let_go(struct physical *physical);
+
+#endif

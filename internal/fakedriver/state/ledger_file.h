@@ -1,0 +1,42 @@
+/* The ledger as it is in its file, and as a process has it open. */
+#ifndef VRAMSCOPE_FAKE_LEDGER_FILE_H
+#define VRAMSCOPE_FAKE_LEDGER_FILE_H
+
+#include "ledger.h"
+
+#include <stdatomic.h>
+
+#define SLOTS 1024
+#define ENTRIES 64 /* GPUs and MIG instances that one process can hold memory of */
+
+/* Written by the slot's process alone. A claim is what it wants to take and does not hold yet. */
+struct entry {
+	_Atomic number key, used, claim;
+};
+
+struct slot {
+	_Atomic number owner; /* who the figures are of; 0 while they are of nobody */
+	_Atomic number pid;   /* as the owner sees itself */
+	_Atomic number space; /* the owner's pid namespace, by its inode */
+	number unused[5];
+	struct entry entries[ENTRIES];
+};
+
+/* A file of zeros is an empty ledger. */
+struct contents {
+	_Atomic number version;
+	_Atomic number slots; /* from here on, none was ever used */
+	number unused[6];
+	struct slot slot[SLOTS];
+};
+
+struct ledger {
+	char *path; /* of the state file */
+	int file;
+	number space;
+	struct contents *contents;
+	struct slot *own;
+	struct ledger *next;
+};
+
+#endif
