@@ -1,6 +1,12 @@
 /* Compiled only, with the real header in front of ours: see header_test.go. */
 #include <cuda.h>
 
+#ifdef cuDeviceGetUuid
+/* CUDA 13 gives the name to the second version; the library has the first one still. */
+#undef cuDeviceGetUuid
+CUresult cuDeviceGetUuid(CUuuid *uuid, CUdevice dev);
+#endif
+
 #include "../driver.h"
 
 #define SAME(name, parameters) \
@@ -87,4 +93,3 @@ PLACE(handleTypes)
 PLACE(location.type)
 PLACE(location.id)
 PLACE(win32SecurityAttributes)
-PLACE(reserved[53])
