@@ -114,8 +114,12 @@ func TestAlarmedLinesArePinned(t *testing.T) {
 			t.Errorf("GPU 33 stands there %d times", n)
 		}
 	}
-	if first := frame(screenOf(s, 80, 24), drawnLook(t))[2]; !strings.HasPrefix(first, "  0 ") {
-		t.Errorf("not scrolled, the second line is %q", first)
+	lines := frame(screenOf(s, 80, 24), drawnLook(t))
+	if !strings.HasPrefix(lines[2], "  0 ") {
+		t.Errorf("not scrolled, the second line is %q", lines[2])
+	}
+	if !strings.Contains(lines[23], "  28/40 GPU  ") {
+		t.Errorf("twelve GPUs are out of sight, and the last line is %q", lines[23])
 	}
 }
 

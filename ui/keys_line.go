@@ -104,6 +104,9 @@ func keysStatus(st *state, lk *look, view view) []span {
 		}
 	}
 	inTable := view.layout.table.rows > 0 && !st.detail
+	if !st.detail {
+		add(&s.Dim, st.gpusInView(lk, &view.layout))
+	}
 	if inTable {
 		add(&s.Warning, st.narrowed())
 		add(&s.Dim, view.inView())
@@ -114,6 +117,31 @@ func keysStatus(st *state, lk *look, view view) []span {
 	style, text := st.liveness(lk)
 	add(style, text)
 	return parts
+}
+
+// gpusInView is "28/32 GPU" where not all GPU lines are in view: lines that
+// are only scrolled away must not look as if they were not there.
+func (st *state) gpusInView(lk *look, lay *layout) string {
+	rows := lay.gpus.rows
+	if lay.gpuHeader {
+		rows--
+	}
+	if st.shown == nil || st.noDriver() || rows <= 0 {
+		return ""
+	}
+	panel, seen := newGPUPanel(st, lk, lay), 0
+	if len(panel.lines) <= rows*lay.gpuColumns {
+		return ""
+	}
+	for _, line := range panel.visible(rows * lay.gpuColumns) {
+		if line.instance == nil {
+			seen++
+		}
+	}
+	if seen == len(st.shown.GPUs) {
+		return ""
+	}
+	return strconv.Itoa(seen) + "/" + strconv.Itoa(len(st.shown.GPUs)) + " GPU"
 }
 
 // narrowed says what keeps rows out of the table: a list that is not whole
