@@ -94,6 +94,15 @@ func TestReleaseThreshold(t *testing.T) {
 	wantHeld(view, box.GPUs[0], 0, map[int]uint64{program.pid(): contextBytes + 64*mib})
 	program.script("threshold 0 0", success, "ctxsync", success)
 	wantHeld(view, box.GPUs[0], 0, map[int]uint64{program.pid(): contextBytes})
+	// Asking whether a stream has come to its end is not waiting for it.
+	program.script(
+		"async 0 1000", success,
+		"freeasync 0", success,
+		"query 0", success,
+		"poolinfo 0", poolInfo(32*mib, 128*mib, 0, 128*mib),
+		"sync 0", success,
+		"poolinfo 0", poolInfo(0, 128*mib, 0, 128*mib),
+	)
 }
 
 func TestPoolsOfAProgramsOwn(t *testing.T) {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -285,6 +286,48 @@ func TestProcessInAnotherPIDNamespace(t *testing.T) {
 		t.Fatal(err)
 	}
 	wantHeld(view, box.GPUs[0], 0, map[int]uint64{pid: contextBytes + gib})
+}
+
+// Processes of several users share the GPUs, and the ledger.
+func TestProcessesOfSeveralUsers(t *testing.T) {
+	t.Parallel()
+	if os.Getuid() != 0 {
+		t.Skip("only root can start a process of another user")
+	}
+	const nobody = 65534
+	box := fakedriver.Box(1, 0)
+	view := startView(t, box)
+	if err := fakedriver.PrepareLedger(view.state); err != nil {
+		t.Fatal(err)
+	}
+	// What the other user needs, where it can be read: the test's own directories are closed to it.
+	open, err := os.MkdirTemp("", "fakedriver-users-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(open) })
+	library := fakedriver.CUDA(fakedriver.Build(t, fakedriver.Current))
+	for name, file := range map[string]string{"program": fakedriver.BuildCUDAClient(t), "libcuda.so.1": library} {
+		content, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(open, name), content, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, directory := range []string{open, filepath.Dir(view.state), filepath.Dir(filepath.Dir(view.state))} {
+		if err := os.Chmod(directory, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	other := exec.Command(filepath.Join(open, "program"))
+	other.Env = append(os.Environ(), fakedriver.Environment(filepath.Join(open, "libcuda.so.1"), view.state)...)
+	other.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
+	first := startProgram(t, other, view.state).device(0)
+	first.want("alloc 0 1073741824", success)
+	second := startCUDA(t, view.state).device(0)
+	wantHeld(view, box.GPUs[0], 0, map[int]uint64{first.pid(): contextBytes + gib, second.pid(): contextBytes})
 }
 
 // NVML and CUDA in one process: what the one opens must not end what the other has.

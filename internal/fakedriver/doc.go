@@ -1,14 +1,18 @@
 // Package fakedriver is an NVIDIA driver without a GPU: C sources of a
-// libnvidia-ml.so.1 that answers out of a text file, and what tests need to
-// build it and to write that file. It is for tests and scripts/fake-gpu only;
-// nothing that ends up in the vramscope binary imports it.
+// libnvidia-ml.so.1 that answers out of a text file and of a libcuda.so.1 on
+// whose GPUs programs allocate, and what tests need to build them and to write
+// that file. It is for tests and scripts/fake-gpu only; nothing that ends up
+// in the vramscope binary imports it.
 //
-//	State ── Write ──→ state file ←── stat, read ── libnvidia-ml.so.1 ←── vramscope, nvtop, nvidia-ml-py, …
-//	(a test rewrites it                             (nvml/*.c over state/*.c,
-//	 while programs run)                             compiled by Build)
+//	State ── Write ──→ state file ←── stat, read ──┬─ libnvidia-ml.so.1 ←── vramscope, nvtop, nvidia-ml-py, …
+//	(a test rewrites it                            │    ↑ who holds how much (nvml/*.c)
+//	 while programs run)                           │  ledger
+//	                                               │    ↑ takes and gives back (cuda/*.c)
+//	                                               └─ libcuda.so.1 ←── CUDA programs
 //
-// The library is what any NVML program loads, so the program under test is
-// the real one, unmodified. A test that runs vramscope as a process does
+// Build compiles both into one directory. They are what any NVML and CUDA
+// program loads, so the program under test is the real one, unmodified. A test
+// that runs vramscope as a process does
 //
 //	library := fakedriver.Build(t, fakedriver.Current)
 //	box := fakedriver.Box(8, 8)
@@ -66,4 +70,33 @@
 // The letters of a process are the lists in which it stands: C compute, G
 // graphics, M the clients of the Multi-Process Service. Without sm it is idle:
 // nvmlDeviceGetProcessUtilization has no sample of it.
+//
+// # CUDA programs
+//
+// A process that allocates through libcuda.so.1 is in NVML's compute list
+// with what its contexts and allocations take of the GPU, beside the
+// processes of the state file, and the GPU's used and free memory follow; at
+// once, to the byte, and in every program. It can take what the state file
+// says is free. When it ends, in whatever way, all that it had is free again.
+// The ledger in which this is kept is a file beside the state file; how it
+// works is told in state/ledger.h.
+//
+//	memory_free 85452652544             # what programs can take; unsaid: all of the GPU
+//	context_bytes 524288000             # what a context costs; unsaid: 500 MiB
+//	fault cuMemAlloc_v2 2               # fault and hang are for CUDA's calls, too, by their symbols' names
+//	lost 1                              # CUDA_ERROR_DEVICE_UNAVAILABLE
+//
+// There are devices (CUDA_VISIBLE_DEVICES in all its forms, MIG instances
+// too), contexts, linear, pitched, managed and host memory, virtual memory
+// management, streams, events, stream-ordered allocation with its pools,
+// capture, sharing between processes, and cuGetProcAddress in both versions;
+// cuda/prototypes.h lists every call. There are no modules, no kernels, no
+// graphs to be launched, and none of the private tables of
+// cuGetExportTable, without which NVIDIA's runtime library (cudart, PyTorch)
+// does not start. Copies check their addresses and move nothing. Hot calls
+// see a rewritten state file after one tick of the kernel's clock, all others
+// at once.
+//
+// A process in another pid namespace is listed by the pid that the asking
+// process's namespace has for it, or, where that has none, by its own.
 package fakedriver

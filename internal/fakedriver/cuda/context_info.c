@@ -102,6 +102,6 @@ CUresult cuCtxSynchronize(void)
 	struct call call;
 	CUresult answer = call_begin(&call, "cuCtxSynchronize", CURRENT | UNSAFE);
 	if (answer == CUDA_SUCCESS)
-		pools_settle(call.device, 0);
+		pools_synchronize(call.device, 0);
 	return call_end(&call, answer);
 }

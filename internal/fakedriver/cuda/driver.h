@@ -47,7 +47,7 @@ struct device {
 /* What a handle can be of. */
 enum kind { CONTEXT = 1, STREAM, EVENT, POOL, GRAPH, PHYSICAL };
 
-/* The first member of everything that a handle points to: key is the address, tie the kind. */
+/* The first member of everything that a handle points to. */
 struct object {
 	struct node node;
 };
@@ -213,8 +213,10 @@ CUmemoryPool pool_current(struct device *device);
 CUresult pool_allocate(const struct call *call, CUmemoryPool pool, number size, struct CUstream_st *stream,
                        CUdeviceptr *pointer);
 void pool_free(struct allocation *allocation, struct CUstream_st *stream); /* NULL: at once */
-/* A stream has been waited for (0: all of them): what was freed on it is free, and pools fall to their thresholds. */
+/* A stream is known to have come to its end (0: all of them have): what was freed on it is free. */
 void pools_settle(struct device *device, number stream);
+/* The same, and it was waited for: pools fall to their thresholds. */
+void pools_synchronize(struct device *device, number stream);
 /* Frees all that pools have of a device whose last context is gone. */
 void pools_release(struct device *device);
 

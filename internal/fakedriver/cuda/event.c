@@ -88,23 +88,23 @@ CUresult cuEventRecordWithFlags_ptsz(CUevent event, CUstream stream, unsigned in
 	return record("cuEventRecordWithFlags", event, stream, PER_THREAD);
 }
 
-static CUresult wait_for(const char *name, CUevent event)
+static CUresult wait_for(const char *name, CUevent event, void (*learn)(struct device *, number))
 {
 	struct call call;
 	CUresult answer = begin(&call, name, event);
 	if (answer == CUDA_SUCCESS && event->stream)
-		pools_settle(event->device, event->stream);
+		learn(event->device, event->stream);
 	return call_end(&call, answer);
 }
 
 CUresult cuEventQuery(CUevent event)
 {
-	return wait_for("cuEventQuery", event);
+	return wait_for("cuEventQuery", event, pools_settle);
 }
 
 CUresult cuEventSynchronize(CUevent event)
 {
-	return wait_for("cuEventSynchronize", event);
+	return wait_for("cuEventSynchronize", event, pools_synchronize);
 }
 
 static CUresult elapsed(const char *name, float *milliseconds, CUevent start, CUevent end)

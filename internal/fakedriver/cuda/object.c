@@ -1,12 +1,15 @@
-/* Handles. One that was made up, or is of something that is no more, is refused instead of followed. */
+/*
+ * Handles. One that was made up, or is of something that is no more, is
+ * refused instead of followed. They are ordered by kind, then by address.
+ */
 #include "driver.h"
 
 #include <stdint.h>
 
 void object_add(struct object *object, enum kind kind)
 {
-	object->node.key = (number)(uintptr_t)object;
-	object->node.tie = kind;
+	object->node.key = kind;
+	object->node.tie = (number)(uintptr_t)object;
 	tree_insert(&own.objects, &object->node);
 }
 
@@ -17,16 +20,12 @@ void object_remove(struct object *object)
 
 int object_is(const void *handle, enum kind kind)
 {
-	const struct node *node = tree_from(own.objects, (number)(uintptr_t)handle, kind);
-	return node && node->key == (number)(uintptr_t)handle && node->tie == kind;
+	const struct node *node = tree_from(own.objects, kind, (number)(uintptr_t)handle);
+	return node && node->key == kind && node->tie == (number)(uintptr_t)handle;
 }
 
 void *object_next(enum kind kind, const void *after)
 {
-	struct node *node = tree_from(own.objects, (number)(uintptr_t)after, kind + 1);
-	if (!after)
-		node = tree_from(own.objects, 0, 0);
-	while (node && node->tie != kind)
-		node = tree_from(own.objects, node->key, node->tie + 1);
-	return node;
+	struct node *node = tree_from(own.objects, kind, (number)(uintptr_t)after + 1);
+	return node && node->key == kind ? node : NULL;
 }

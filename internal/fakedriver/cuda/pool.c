@@ -64,15 +64,17 @@ static void settle(CUmemoryPool pool, number stream)
 
 void pools_settle(struct device *device, number stream)
 {
-	CUmemoryPool next;
-	for (CUmemoryPool pool = object_next(POOL, NULL); pool; pool = next) {
-		next = object_next(POOL, pool);
-		if (pool->arena.device != device || pool == device->graph_pool)
-			continue;
-		settle(pool, stream);
-		if (pool->arena.reserved > pool->threshold)
+	for (CUmemoryPool pool = object_next(POOL, NULL); pool; pool = object_next(POOL, pool))
+		if (pool->arena.device == device && pool != device->graph_pool)
+			settle(pool, stream);
+}
+
+void pools_synchronize(struct device *device, number stream)
+{
+	pools_settle(device, stream);
+	for (CUmemoryPool pool = object_next(POOL, NULL); pool; pool = object_next(POOL, pool))
+		if (pool->arena.device == device && pool != device->graph_pool)
 			arena_trim(&pool->arena, pool->threshold);
-	}
 }
 
 static void count(CUmemoryPool pool, number taken)

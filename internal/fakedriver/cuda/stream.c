@@ -138,8 +138,9 @@ static CUresult not_captured(struct CUstream_st *stream)
 	return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
 }
 
-/* All blocking streams are waited for with the legacy one, and it with them. */
-static CUresult wait_for(const char *name, CUstream handle, enum default_stream twin)
+/* All blocking streams are waited for with the legacy one. */
+static CUresult wait_for(const char *name, CUstream handle, enum default_stream twin,
+                         void (*learn)(struct device *, number))
 {
 	struct call call;
 	struct CUstream_st *stream;
@@ -147,28 +148,28 @@ static CUresult wait_for(const char *name, CUstream handle, enum default_stream 
 	if (answer == CUDA_SUCCESS)
 		answer = not_captured(stream);
 	if (answer == CUDA_SUCCESS)
-		pools_settle(stream->context->device, stream == stream->context->legacy ? 0 : stream->id);
+		learn(stream->context->device, stream == stream->context->legacy ? 0 : stream->id);
 	return call_end(&call, answer);
 }
 
 CUresult cuStreamSynchronize(CUstream stream)
 {
-	return wait_for("cuStreamSynchronize", stream, LEGACY);
+	return wait_for("cuStreamSynchronize", stream, LEGACY, pools_synchronize);
 }
 
 CUresult cuStreamSynchronize_ptsz(CUstream stream)
 {
-	return wait_for("cuStreamSynchronize", stream, PER_THREAD);
+	return wait_for("cuStreamSynchronize", stream, PER_THREAD, pools_synchronize);
 }
 
 CUresult cuStreamQuery(CUstream stream)
 {
-	return wait_for("cuStreamQuery", stream, LEGACY);
+	return wait_for("cuStreamQuery", stream, LEGACY, pools_settle);
 }
 
 CUresult cuStreamQuery_ptsz(CUstream stream)
 {
-	return wait_for("cuStreamQuery", stream, PER_THREAD);
+	return wait_for("cuStreamQuery", stream, PER_THREAD, pools_settle);
 }
 
 /* What a stream tells of itself, into a place of the right type. */

@@ -222,3 +222,27 @@ func TestLiveMoves(t *testing.T) {
 		return len(seen) >= 3
 	})
 }
+
+// A CUDA program is run as it is: it allocates, and NVML's list has it.
+func TestCUDAProgramsRunOnTheBox(t *testing.T) {
+	t.Parallel()
+	python, err := exec.LookPath("python3")
+	if err != nil {
+		t.Skip("no python3")
+	}
+	program, err := filepath.Abs("../testdata/cuda.py")
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := fakeGPU(t, "--gpus", "1", "--processes", "0", "--", python, program)
+	cmd.Stdin = strings.NewReader("start\nalloc 1073741824\n")
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	free := fakedriver.H100(0).Free - 500<<20
+	want := fmt.Sprintf("%d %d %[2]d\n%d %d %[4]d\n", 500<<20, free, 500<<20+1<<30, free-1<<30)
+	if string(out) != want {
+		t.Errorf("%s, want %s", out, want)
+	}
+}

@@ -209,6 +209,8 @@ static int pool_command(const char *word, int a, unsigned long long b, int c)
 		printf("%d\n", cuStreamSynchronize(streams[a]));
 	else if (strcmp(word, "sync_ptsz") == 0)
 		printf("%d\n", cuStreamSynchronize_ptsz(streams[a]));
+	else if (strcmp(word, "query") == 0)
+		printf("%d\n", cuStreamQuery(streams[a]));
 	else if (strcmp(word, "ctxsync") == 0)
 		printf("%d\n", cuCtxSynchronize());
 	else if (strcmp(word, "defaultpool") == 0)
