@@ -79,7 +79,8 @@ func (g graph) tolerance(each time.Duration) int {
 // at the end of the row too: the newest sample is rarely in the last column.
 // Samples may also have come at another interval earlier: a pause is bridged
 // as well that is no longer than the two before it, or the two after it, by
-// more than half.
+// more than half. Where the samples are hardly rarer than the columns it is one
+// column that is empty now and then.
 func bridge(values []float64, columns int) {
 	var known []int
 	for i, v := range values {
@@ -101,9 +102,18 @@ func bridge(values []float64, columns int) {
 			values[j] = values[from]
 		}
 	}
+	nowAndThen := func(k int) bool { // another column is empty not far away
+		const near = 8
+		for d := 1; d <= near; d++ {
+			if pause(k-d) > 0 || pause(k+d) > 0 {
+				return true
+			}
+		}
+		return false
+	}
 	for k := range len(known) - 1 {
 		usual := max(min(pause(k-1), pause(k-2)), min(pause(k+1), pause(k+2)))
-		if p := pause(k); p <= columns || p <= usual+(usual+1)/2 {
+		if p := pause(k); p <= columns || p <= usual+(usual+1)/2 || p == 1 && nowAndThen(k) {
 			fill(known[k], known[k+1])
 		}
 	}

@@ -257,3 +257,21 @@ func TestEarlierIntervalIsNoDashes(t *testing.T) {
 		}
 	}
 }
+
+// TestSamplesHardlyRarerThanColumnsMakeALine: every sixth column is empty, which
+// is no loss; a single empty one far from any other is.
+func TestSamplesHardlyRarerThanColumnsMakeALine(t *testing.T) {
+	values := make([]float64, 80)
+	for i := range values {
+		values[i] = float64(i)
+		if i < 40 && i%6 == 5 || i == 60 {
+			values[i] = math.NaN()
+		}
+	}
+	bridge(values, 0)
+	for i, v := range values {
+		if math.IsNaN(v) != (i == 60) {
+			t.Errorf("column %d is %v", i, v)
+		}
+	}
+}
