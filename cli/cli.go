@@ -35,6 +35,7 @@ type program struct {
 	stdin, stdout, stderr *os.File
 	getenv                func(string) string
 	now                   func() time.Time
+	probeDirectories      []string // where probes' sockets are looked for; nil: where they usually are
 	flags                 globalFlags
 }
 

@@ -74,6 +74,7 @@ func (p *program) watch(ctx context.Context, src *sources, s *settings, input *o
 		previous.close()
 	}
 	src.catchUp(sampling)
+	unheard := src.listen(ctx, cancel)
 	finished := make(chan struct{})
 	go func() {
 		defer close(finished)
@@ -95,6 +96,7 @@ func (p *program) watch(ctx context.Context, src *sources, s *settings, input *o
 	case <-time.After(patience):
 		sampling = nil
 	}
+	unheard()
 	if upgraded {
 		return p.restart(sampling)
 	}
@@ -145,6 +147,7 @@ func (src *sources) actions(sampling *sampler.Sampler, s *settings) ui.Actions {
 		return ui.Actions{}
 	}
 	return ui.Actions{
+		Flush: src.flushAction(sampling),
 		Signal: func(ctx context.Context, id process.Identity, signal syscall.Signal) error {
 			err := src.signal(ctx, id, signal)
 			if err == nil {

@@ -122,13 +122,17 @@ func (p *program) format(snap *snapshot.Snapshot, s *settings, f onceFlags) ([]b
 // observe takes the snapshot, after looking on for watch. The driver is not
 // let go: the program ends, and that takes less time.
 func (p *program) observe(ctx context.Context, src *sources, s *settings, watch time.Duration) (*snapshot.Snapshot, error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	unheard := src.listen(ctx, cancel)
+	defer func() {
+		cancel(nil)
+		unheard()
+	}()
 	sampling := sampler.New(src.options)
 	if watch == 0 {
 		snap := sampling.Tick(p.now())
 		return snap, p.unusable(snap, src, s)
 	}
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
 	finished := make(chan error, 1)
 	go func() { finished <- sampling.Run(ctx) }()
 	end := time.NewTimer(watch)

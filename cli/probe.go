@@ -124,7 +124,7 @@ func (p *program) runProbe(ctx context.Context, f probeFlags) error {
 	}
 	began := p.now()
 	err = p.serveProbe(ctx, process, length, func(server *probe.Server) {
-		p.say("probe %d on %s: %s up to %s, socket %s; vramscope shows it, vramscope flush %d gives its cache back\n",
+		_ = p.say("probe %d on %s: %s up to %s, socket %s; vramscope shows it, vramscope flush %d gives its cache back\n",
 			os.Getpid(), box.describe(process.Device()), o.Pattern, o.Size, server.Path(), os.Getpid())
 	}, f.verbose)
 	closing, cancel := context.WithTimeout(impatient, closeTime)
@@ -132,7 +132,7 @@ func (p *program) runProbe(ctx context.Context, f probeFlags) error {
 	if failed := process.Close(closing); failed != nil {
 		err = errors.Join(err, failed)
 	}
-	p.say("%s\n", probeSummary(process.Figures(), p.now().Sub(began), o.Size, err == nil))
+	_ = p.say("%s\n", probeSummary(process.Figures(), p.now().Sub(began), o.Size, err == nil))
 	if err != nil {
 		return &failure{code: exitFailure, err: err, message: cleanText(err.Error())}
 	}
@@ -163,7 +163,7 @@ func (p *program) serveProbe(ctx context.Context, process *cuda.Process, length 
 	go func() {
 		defer close(told)
 		if verbose {
-			p.tell(ctx, process)
+			p.tell(ctx, process, cancel)
 		}
 	}()
 	err = process.Run(ctx)
@@ -172,8 +172,9 @@ func (p *program) serveProbe(ctx context.Context, process *cuda.Process, length 
 	return errors.Join(err, <-served)
 }
 
-// tell writes a line a second.
-func (p *program) tell(ctx context.Context, process *cuda.Process) {
+// tell writes a line a second. Where nobody reads them any more it ends the
+// process, as SIGPIPE would.
+func (p *program) tell(ctx context.Context, process *cuda.Process, end func()) {
 	began := p.now()
 	ticker := time.NewTicker(time.Second)
 	defer ticker.Stop()
@@ -182,7 +183,9 @@ func (p *program) tell(ctx context.Context, process *cuda.Process) {
 		case <-ctx.Done():
 			return
 		case <-ticker.C:
-			p.say("%s\n", probeLine(process.Figures(), p.now(), began))
+			if err := p.say("%s\n", probeLine(process.Figures(), p.now(), began)); errors.Is(err, syscall.EPIPE) {
+				end()
+			}
 		}
 	}
 }
@@ -213,15 +216,17 @@ func probeSummary(f cuda.Figures, took time.Duration, size quantity.Bytes, clean
 	return line
 }
 
-// say writes for whoever looks on. Nobody there is no reason to let go of the
-// memory: SIGPIPE is one, where it is not ignored.
-func (p *program) say(format string, args ...any) {
-	_, _ = fmt.Fprintf(p.stdout, format, args...)
+// say writes for whoever looks on. That it cannot be written matters only to
+// who writes on and on.
+func (p *program) say(format string, args ...any) error {
+	_, err := fmt.Fprintf(p.stdout, format, args...)
+	return err
 }
 
 // untilSignal is a context that ends with the first signal that would end the
 // process, and one that ends with the second: the first asks to clean up, the
-// second not to wait for it.
+// second not to wait for it. SIGPIPE is not among them: a monitor that leaves in
+// the middle of an answer must not end what it looked at.
 func untilSignal(parent context.Context) (ctx, impatient context.Context, done func()) {
 	ctx, first := context.WithCancel(parent)
 	impatient, second := context.WithCancel(context.WithoutCancel(parent))
@@ -234,9 +239,7 @@ func untilSignal(parent context.Context) (ctx, impatient context.Context, done f
 		for ends := []context.CancelFunc{first, second}; len(ends) > 0; {
 			select {
 			case received := <-signals:
-				// Every write that fails sends one, the summary's too: nobody is
-				// impatient.
-				if received == syscall.SIGPIPE && len(ends) == 1 {
+				if received == syscall.SIGPIPE {
 					continue
 				}
 				ends[0]()

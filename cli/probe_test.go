@@ -8,6 +8,7 @@ import (
 	"context"
 	"encoding/json"
 	"io"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -246,7 +247,7 @@ func TestProbeEndsCleanlyOnEverySignal(t *testing.T) {
 	b := newProbeBox(t, 1)
 	for _, signal := range []syscall.Signal{
 		syscall.SIGHUP, syscall.SIGINT, syscall.SIGQUIT, syscall.SIGTERM, syscall.SIGABRT, syscall.SIGUSR1,
-		syscall.SIGUSR2, syscall.SIGALRM, syscall.SIGVTALRM, syscall.SIGPIPE, syscall.SIGXCPU, syscall.SIGIO,
+		syscall.SIGUSR2, syscall.SIGALRM, syscall.SIGVTALRM, syscall.SIGXCPU, syscall.SIGIO,
 	} {
 		p := b.start()
 		if _, err := os.Stat(p.socket); err != nil {
@@ -284,6 +285,30 @@ func TestProbeEndsWhenNobodyReads(t *testing.T) {
 	if _, listed := b.used(cmd.Process.Pid); listed {
 		t.Error("after its end the driver lists it")
 	}
+}
+
+// TestProbeOutlivesItsMonitors: one that leaves in the middle of an answer
+// makes the kernel send SIGPIPE.
+func TestProbeOutlivesItsMonitors(t *testing.T) {
+	t.Parallel()
+	b := newProbeBox(t, 1)
+	p := b.start()
+	for range 3 {
+		conn, err := net.Dial("unix", p.socket)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := io.WriteString(conn, strings.Repeat("{\"id\":1,\"cmd\":\"stats\"}\n", 8)); err != nil {
+			t.Fatal(err)
+		}
+		_ = conn.Close() // without reading
+	}
+	if err := p.cmd.Process.Signal(syscall.SIGPIPE); err != nil {
+		t.Fatal(err)
+	}
+	time.Sleep(100 * time.Millisecond) // for an end to show, if it is one
+	p.stats(p.open())
+	p.end(syscall.SIGTERM, exitOK)
 }
 
 // TestProbeOnAMIGInstance is told under the instance's UUID.

@@ -14,6 +14,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"vramscope/internal/fakedriver"
+	"vramscope/probe"
 )
 
 // asVramscope has this test binary be vramscope.
@@ -21,9 +22,20 @@ const asVramscope = "VRAMSCOPE_TEST_AS_VRAMSCOPE"
 
 func TestMain(m *testing.M) {
 	if os.Getenv(asVramscope) != "" {
-		os.Exit(Main())
+		os.Exit(alone())
 	}
-	testscript.Main(m, map[string]func(){"vramscope": func() { os.Exit(Main()) }})
+	testscript.Main(m, map[string]func(){"vramscope": func() { os.Exit(alone()) }})
+}
+
+// alone is Main, but it sees no other probes than those in its own runtime
+// directory: whoever works on this machine may have some.
+func alone() int {
+	p := &program{stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr, getenv: os.Getenv, now: time.Now}
+	p.probeDirectories = []string{}
+	if runtime := os.Getenv("XDG_RUNTIME_DIR"); runtime != "" {
+		p.probeDirectories = probe.Directories(os.Geteuid(), runtime)[:1]
+	}
+	return p.run(os.Args[1:])
 }
 
 // TestScripts runs testdata/script: whole command lines, what they write and
@@ -46,7 +58,8 @@ func TestScripts(t *testing.T) {
 			env.Setenv("LD_LIBRARY_PATH", filepath.Dir(library))
 			env.Setenv("VRAMSCOPE_FAKE_STATE", filepath.Join(env.WorkDir, "state"))
 			env.Setenv("TERM", "xterm-256color")
-			return nil
+			env.Setenv("XDG_RUNTIME_DIR", filepath.Join(env.WorkDir, "run"))
+			return os.Mkdir(filepath.Join(env.WorkDir, "run"), 0o700)
 		},
 		Condition: func(condition string) (bool, error) {
 			if condition == "driver" {

@@ -8,6 +8,7 @@ import (
 
 	"vramscope/internal/process"
 	"vramscope/nvml"
+	"vramscope/probe"
 	"vramscope/sampler"
 	"vramscope/sampler/simulator"
 )
@@ -19,9 +20,12 @@ type sources struct {
 	heard   *heard         // the driver, with what it last said of itself
 	library *nvml.Library  // nil in a demo
 	table   *process.Table // nil in a demo, whose pids are somebody else's on this machine
+	probes  *probe.Monitor // nil in a demo; read only while somebody listens
 	replay  *replay        // a demo's clock, nil for a real box
 	// signal is the box's own: a simulated one signals simulated processes.
 	signal func(context.Context, process.Identity, syscall.Signal) error
+	// flush asks a probe to give memory back: a real one, or a simulated one.
+	flush flusher
 }
 
 // sources wires the sources that the settings ask for. A simulated box gets
@@ -43,13 +47,16 @@ func (p *program) sources(s *settings, past time.Duration) (*sources, error) {
 		out.signal = func(_ context.Context, id process.Identity, signal syscall.Signal) error {
 			return box.Signal(id, signal)
 		}
+		out.flush = simulatedFlush(box)
 		out.options.Probes, out.options.Processes, out.options.Simulated = box, box, true
 	} else {
 		out.library = nvml.New(nvml.Options{LibraryPath: s.library})
 		out.table = process.NewTable("/proc")
-		out.heard = &heard{DeviceReader: out.library}
+		out.probes = probe.NewMonitor(probe.NewFinder(out.table), probe.MonitorOptions{Clock: p.now, Directories: p.probeDirectories})
+		out.heard = &heard{DeviceReader: out.library, probes: out.probes}
 		out.options.Processes, out.options.Clock = out.table, p.now
-		out.signal = out.table.Signal
+		out.options.Probes = out.probes
+		out.signal, out.flush = out.table.Signal, out.probes.Flush
 	}
 	out.options.Devices = out.heard
 	return out, nil
@@ -101,6 +108,7 @@ func (src *sources) catchUp(sampling *sampler.Sampler) {
 // that failed: which library was found, and every GPU before the filter.
 type heard struct {
 	sampler.DeviceReader
+	probes *probe.Monitor // nil where there are none to ask
 
 	mu      sync.Mutex
 	driver  nvml.Driver
@@ -138,5 +146,8 @@ func (src *sources) lookOnce() {
 	src.options.OpenDeadline, src.options.Deadline = onceOpening, onceReading
 	if src.table != nil {
 		src.table.Patience = onceNaming
+	}
+	if src.probes != nil {
+		src.options.Probes = &settled{ProbeReader: src.probes, settle: src.probes.Settle}
 	}
 }

@@ -22,7 +22,12 @@ func (b *Box) Flush(id process.Identity) (before, after quantity.Bytes, err erro
 	}
 	before = t.memory.Stats().Reserved
 	t.memory.Flush()
-	return before, t.memory.Stats().Reserved, nil
+	after = t.memory.Stats().Reserved
+	if t.probe.heard {
+		// Who has had it flushed asks at once what that has changed.
+		t.probe.at, t.probe.stats = b.at, t.memory.Stats()
+	}
+	return before, after, nil
 }
 
 // Signal sends a signal to a simulated process: it ends, stops or goes on.

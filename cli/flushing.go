@@ -1,0 +1,299 @@
+package cli
+
+import (
+	"context"
+	"strconv"
+	"time"
+
+	"vramscope/internal/process"
+	"vramscope/internal/quantity"
+	"vramscope/probe"
+	"vramscope/sampler/snapshot"
+)
+
+// flusher has one process give memory back: the probes' monitor, or a
+// simulated box.
+type flusher func(context.Context, process.Identity, probe.FlushRequest) (probe.FlushResult, error)
+
+// flushing is a flush from the wish to the driver's word on it, the same for
+// the key F and for vramscope flush:
+//
+//	look ── driver's figures before ─→ request, pause, request … ─→ heard ─→ look ── driver's figures after
+//	                                   (steps; may be stopped)
+//
+// What a step freed is what its probe measured; what came of it all is the
+// driver's figure.
+type flushing struct {
+	flush flusher
+	look  func(context.Context) *snapshot.Snapshot // a fresh one
+	heard func() []probe.Answer                    // what probes have said last; nil: their books are never old
+	sleep func(context.Context, time.Duration)     // until then, or until the context ends
+	now   func() time.Time
+}
+
+const (
+	flushPause = 400 * time.Millisecond // between two steps: the program goes on, and somebody may stop them
+	flushSteps = 4
+	// A probe that has flushed is asked for its books at once; they may take
+	// as long as all statistics.
+	booksPatience = 300 * time.Millisecond
+	// A driver shows what was given back at once, or a moment later.
+	driverPatience = time.Second
+	driverPause    = 100 * time.Millisecond
+)
+
+// flushWish is what is to be flushed.
+type flushWish struct {
+	level   probe.Level
+	devices []string // UUIDs; empty: all that the process uses
+	dryRun  bool
+}
+
+// flushReport is what came of it.
+type flushReport struct {
+	wish       flushWish
+	devices    []flushedDevice
+	returnable quantity.Bytes
+	took       time.Duration
+	reason     string // why nothing, or less than asked, was given back
+	notes      []string
+
+	step, steps int
+	stopped     bool
+}
+
+// flushedDevice is one GPU's or MIG instance's part.
+type flushedDevice struct {
+	uuid   string
+	index  quantity.Optional[int] // of the GPU; unknown where the driver does not name it
+	before quantity.Bytes         // held by the allocators, by the probe
+	after  quantity.Bytes
+
+	// What the driver says is used: by the process or, where it does not tell
+	// that, on the whole GPU.
+	driverBefore, driverAfter snapshot.Bytes
+	whole                     bool
+}
+
+// run flushes. The context may end meanwhile: then no further step is begun,
+// but one that is under way is waited for and reported.
+func (f *flushing) run(ctx context.Context, id process.Identity, wish flushWish, progress func(flushReport)) (flushReport, error) {
+	finish := context.WithoutCancel(ctx)
+	before := f.look(finish)
+	report := flushReport{wish: wish, returnable: returnable(before, id, wish)}
+	keeps := f.keeps(before, id, wish)
+	report.steps = len(keeps)
+	for i, keep := range keeps {
+		if i > 0 {
+			f.sleep(ctx, flushPause)
+			if ctx.Err() != nil {
+				report.stopped = true
+				break
+			}
+		}
+		result, err := f.flush(finish, id, probe.FlushRequest{
+			Level: wish.level, KeepBytes: keep, DryRun: wish.dryRun, Devices: wish.devices,
+		})
+		if err != nil && i == 0 {
+			return report, err
+		}
+		if err != nil {
+			report.reason = "after step " + strconv.Itoa(report.step) + " of " + strconv.Itoa(report.steps) + ": " + err.Error()
+			break
+		}
+		report.step = i + 1
+		report.add(&result)
+		if result.SkippedReason != "" {
+			break
+		}
+		if progress != nil && i+1 < len(keeps) {
+			progress(report)
+		}
+	}
+	f.compare(finish, &report, id, before)
+	return report, nil
+}
+
+// keeps is what the process may keep after each step.
+func (f *flushing) keeps(snap *snapshot.Snapshot, id process.Identity, wish flushWish) []quantity.Bytes {
+	var most quantity.Bytes
+	parts := wish.level == probe.Gradual && !wish.dryRun
+	for _, p := range rowsOf(snap, id, wish.devices) {
+		most = max(most, p.Returnable.Or(p.Cached.Or(0)))
+		parts = parts && p.FlushesInParts()
+	}
+	if !parts || most <= 0 {
+		return []quantity.Bytes{0}
+	}
+	var keeps []quantity.Bytes
+	for left := flushSteps - 1; left >= 0; left-- {
+		keeps = append(keeps, most/flushSteps*quantity.Bytes(left))
+	}
+	return keeps
+}
+
+// add joins another step to the report.
+func (r *flushReport) add(result *probe.FlushResult) {
+	r.took += time.Duration(result.Milliseconds * float64(time.Millisecond))
+	r.reason, r.notes = result.SkippedReason, result.Notes
+	for i := range result.Devices {
+		d := &result.Devices[i]
+		known := false
+		for j := range r.devices {
+			if r.devices[j].uuid == d.UUID {
+				r.devices[j].after, known = d.AfterBytes, true
+			}
+		}
+		if !known {
+			r.devices = append(r.devices, flushedDevice{uuid: d.UUID, before: d.BeforeBytes, after: d.AfterBytes})
+		}
+	}
+}
+
+// freed is what was given back on all devices.
+func (r *flushReport) freed() quantity.Bytes {
+	var sum quantity.Bytes
+	for i := range r.devices {
+		sum += r.devices[i].before - r.devices[i].after
+	}
+	return sum
+}
+
+// compare adds the driver's figures, before and after. A driver may need a
+// moment to show what it was given.
+func (f *flushing) compare(ctx context.Context, r *flushReport, id process.Identity, before *snapshot.Snapshot) {
+	for i := range r.devices {
+		d := &r.devices[i]
+		d.driverBefore, d.whole = driverFigure(before, id, d.uuid)
+		d.index = indexOf(before, d.uuid)
+	}
+	if r.wish.dryRun {
+		return
+	}
+	f.awaitBooks(ctx, id)
+	for waited := time.Duration(0); ; waited += driverPause {
+		after := f.look(ctx)
+		var dropped quantity.Bytes
+		known := true
+		for i := range r.devices {
+			d := &r.devices[i]
+			var whole bool
+			if d.driverAfter, whole = driverFigure(after, id, d.uuid); whole != d.whole {
+				d.driverAfter = snapshot.Bytes{} // not the same figure as before
+			}
+			known = known && d.driverBefore.Known() && d.driverAfter.Known()
+			dropped += d.driverBefore.Or(0) - d.driverAfter.Or(0)
+		}
+		if !known || dropped >= r.freed()/10*9 || waited >= driverPatience {
+			return
+		}
+		f.sleep(ctx, driverPause)
+	}
+}
+
+// awaitBooks waits until the process's probe has told its books anew, so that
+// the screen does not show the driver's new figure beside the probe's old ones.
+func (f *flushing) awaitBooks(ctx context.Context, id process.Identity) {
+	const pause = 5 * time.Millisecond
+	if f.heard == nil {
+		return
+	}
+	flushed := f.now()
+	for waited := time.Duration(0); waited < booksPatience; waited += pause {
+		for _, a := range f.heard() {
+			if a.Process == id && !a.At.Before(flushed) {
+				return
+			}
+		}
+		f.sleep(ctx, pause)
+	}
+}
+
+// rowsOf are a process's rows on some devices, on all where none is named.
+func rowsOf(snap *snapshot.Snapshot, id process.Identity, devices []string) []*snapshot.Process {
+	var rows []*snapshot.Process
+	for i := range snap.Rows {
+		p := &snap.Rows[i]
+		wanted := len(devices) == 0
+		for _, uuid := range devices {
+			wanted = wanted || uuid == deviceOf(snap, p)
+		}
+		if p.ID.Process == id && wanted {
+			rows = append(rows, p)
+		}
+	}
+	return rows
+}
+
+// returnable is what a flush of that process would give back.
+func returnable(snap *snapshot.Snapshot, id process.Identity, wish flushWish) quantity.Bytes {
+	var sum quantity.Bytes
+	for _, p := range rowsOf(snap, id, wish.devices) {
+		sum += max(p.Returnable.Or(p.Cached.Or(0)), 0)
+	}
+	return sum
+}
+
+// deviceOf is the UUID by which a probe knows a row's device: the GPU's, or
+// the MIG instance's.
+func deviceOf(snap *snapshot.Snapshot, p *snapshot.Process) string {
+	if !p.ID.Instance.MIG {
+		return p.ID.GPUUUID
+	}
+	for i := range snap.GPUs {
+		for j := range snap.GPUs[i].Instances {
+			instance := &snap.GPUs[i].Instances[j]
+			if snap.GPUs[i].UUID == p.ID.GPUUUID && instance.ID == p.ID.Instance {
+				return instance.UUID
+			}
+		}
+	}
+	return p.ID.GPUUUID
+}
+
+// driverFigure is what the driver says a process uses of a device; where it
+// does not tell that, what is used of the whole device.
+func driverFigure(snap *snapshot.Snapshot, id process.Identity, uuid string) (used snapshot.Bytes, whole bool) {
+	for _, p := range rowsOf(snap, id, []string{uuid}) {
+		if p.Used.Known() {
+			return p.Used, false
+		}
+	}
+	for i := range snap.GPUs {
+		g := &snap.GPUs[i]
+		if g.UUID == uuid {
+			return g.Memory.Used, true
+		}
+		for j := range g.Instances {
+			if g.Instances[j].UUID == uuid {
+				return g.Instances[j].Memory.Used, true
+			}
+		}
+	}
+	return snapshot.Bytes{}, true
+}
+
+// indexOf is the index of the GPU that a device is, or is a part of.
+func indexOf(snap *snapshot.Snapshot, uuid string) snapshot.Int {
+	for i := range snap.GPUs {
+		g := &snap.GPUs[i]
+		here := g.UUID == uuid && g.Name != ""
+		for j := range g.Instances {
+			here = here || g.Instances[j].UUID == uuid
+		}
+		if here {
+			return quantity.From(g.Index, quantity.Driver)
+		}
+	}
+	return snapshot.Int{}
+}
+
+// sleep waits, or until the context ends.
+func sleep(ctx context.Context, d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+}

@@ -1,0 +1,76 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"runtime/debug"
+	"slices"
+	"sync"
+	"time"
+
+	"vramscope/nvml"
+	"vramscope/probe"
+	"vramscope/sampler"
+)
+
+// Read implements sampler.DeviceReader. The probes are asked at the moment that
+// the driver is read, so that the two can be compared, and are told which
+// processes it lists: a probe in a container is found by its pid.
+func (h *heard) Read(device nvml.Device) (nvml.Reading, error) {
+	if h.probes == nil {
+		return h.DeviceReader.Read(device)
+	}
+	h.probes.Ask()
+	reading, err := h.DeviceReader.Read(device)
+	if err == nil && reading.ProcessesError == nil {
+		pids := make([]int, 0, len(reading.Processes))
+		for i := range reading.Processes {
+			pids = append(pids, reading.Processes[i].PID)
+		}
+		slices.Sort(pids)
+		h.probes.Listed(device.UUID, slices.Compact(pids))
+	}
+	return reading, err
+}
+
+// listen has the probes of a real box read until the context ends, and returns
+// a function that waits until they no longer are. A panic there comes back as
+// an error: somebody else owns the terminal.
+func (src *sources) listen(ctx context.Context, failed func(error)) (wait func()) {
+	if src.probes == nil {
+		return func() {}
+	}
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		defer func() {
+			if value := recover(); value != nil {
+				failed(fmt.Errorf("probes: panic: %v\n%s", value, debug.Stack()))
+			}
+		}()
+		src.probes.Run(ctx)
+	}()
+	return func() { <-ended }
+}
+
+// onceProbing is how long a command that looks once waits for its probes: a
+// little more than one has for its first answer.
+const onceProbing = 500 * time.Millisecond
+
+// settled is a reader of probes that waits, the first time, until all that can
+// be found have been asked: who looks once does not get another chance.
+type settled struct {
+	sampler.ProbeReader
+	settle func(context.Context)
+	first  sync.Once
+}
+
+// Answers implements sampler.ProbeReader.
+func (s *settled) Answers() []probe.Answer {
+	s.first.Do(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), onceProbing)
+		defer cancel()
+		s.settle(ctx)
+	})
+	return s.ProbeReader.Answers()
+}
