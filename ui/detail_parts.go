@@ -25,8 +25,11 @@ func (d detail) parts(width int) []string {
 	lines := []string{d.usedLine(width)}
 	if !p.Allocated.Known() && !p.Cached.Known() && !p.Fragmented.Known() {
 		note := "all of it: only a probe could tell what it is"
-		if p.Probe != nil {
+		switch {
+		case p.Probe != nil:
 			note = "all of it, until its probe answers again"
+		case !p.Used.Known():
+			note = "the driver does not tell how much it uses"
 		}
 		return append(lines, d.part(width, "unknown", s.Unknown, p.Used, note))
 	}

@@ -164,8 +164,8 @@ func (p *gpuPanel) calmNote(line gpuLine, c gpuColumns) string {
 }
 
 // withUnattributed adds the memory that no listed process accounts for, where
-// it is worth a word: a driver may hide other users' processes, or all of
-// them. Where nobody is listed it is all there is to say.
+// it is worth a word: a driver may hide other users' processes, or what any of
+// them uses. Where it is most of what is used it is what there is to say.
 func withUnattributed(owner string, gpu *snapshot.GPU, cells int) string {
 	rest, ok := gpu.Unattributed.Value()
 	if !ok || rest < quantity.GiB {
@@ -177,6 +177,8 @@ func withUnattributed(owner string, gpu *snapshot.GPU, cells int) string {
 		return text
 	case cellsOf(owner)+2+len(text) <= cells:
 		return owner + ", " + text
+	case rest > gpu.Memory.Used.Or(0)/2:
+		return text
 	default:
 		return owner
 	}

@@ -248,3 +248,40 @@ func TestUnknownUsedIsNotFree(t *testing.T) {
 		t.Errorf("%q: the third instance is unknown", line)
 	}
 }
+
+// TestUnattributedIsSaid: where the driver does not tell what processes use, or
+// lists none, the GPU's line says how much nobody accounts for, and the table
+// does not claim that nobody is there.
+func TestUnattributedIsSaid(t *testing.T) {
+	s := snapshottest.DayOne()
+	for i := range s.Rows {
+		s.Rows[i].Used = snapshot.Bytes{}
+	}
+	for i := range s.GPUs {
+		s.GPUs[i].Unattributed = s.GPUs[i].Memory.Used
+	}
+	lines := frame(screenOf(s, 80, 24), drawnLook(t))
+	if line := lineOf(t, lines, "   0 "); !strings.HasSuffix(line, "   60.8G unattributed   ") {
+		t.Errorf("%q", line)
+	}
+	s.Rows = nil
+	lines = frame(screenOf(s, 80, 24), drawnLook(t))
+	if want := " the driver lists no process, though memory is used"; !strings.HasPrefix(lines[10], want) {
+		t.Errorf("the table says %q, want %q", lines[10], want)
+	}
+}
+
+// TestDomainsLeaveRoom: a host's domain does not push the GPUs out of the header.
+func TestDomainsLeaveRoom(t *testing.T) {
+	s := snapshottest.DrawnBox()
+	for name, want := range map[string]string{
+		"ip-10-0-12-233.eu-central-1.compute.internal.example-corp.net": " vramscope  root@ip-10-0-12-233  8×H100 80GB HBM3 ",
+		"10.0.12.233":           " vramscope  root@10.0.12.233  8×H100 80GB HBM3 ",
+		strings.Repeat("a", 60): " vramscope  root@" + strings.Repeat("a", 27) + "…  8×H100 80GB HBM3 ",
+	} {
+		s.Host.Name = name
+		if header := frame(screenOf(s, 80, 24), drawnLook(t))[0]; !strings.HasPrefix(header, want) {
+			t.Errorf("%q, want %q", header, want)
+		}
+	}
+}

@@ -1,6 +1,7 @@
 package ui
 
 import (
+	"net"
 	"strconv"
 	"strings"
 	"time"
@@ -76,7 +77,7 @@ func (st *state) badges() []string {
 func headerItems(st *state, lk *look) []span {
 	s, shown := &lk.styles, st.shown
 	pane, wide := st.width < fullWidth, st.width >= legendWidth
-	host := clean(shown.Host.Name)
+	host := shortHost(shown.Host.Name, lk)
 	if !pane && shown.Host.User != "" {
 		host = clean(shown.Host.User) + "@" + host
 	}
@@ -109,6 +110,17 @@ func headerItems(st *state, lk *look) []span {
 		items = append(items, span{s.Dim, "load " + strconv.FormatFloat(load, 'f', 1, 64)})
 	}
 	return items
+}
+
+// shortHost is a host's own name without its domain: who looks knows that, and
+// the rest of the line is worth more.
+func shortHost(name string, lk *look) string {
+	const most = 28
+	name = clean(name)
+	if own, _, found := strings.Cut(name, "."); found && net.ParseIP(name) == nil && own != "" {
+		name = own
+	}
+	return cut(name, most, lk.glyphs.ellipsis)
 }
 
 // driverWords replace the GPUs where there is no driver to tell them.

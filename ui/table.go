@@ -3,6 +3,7 @@ package ui
 import (
 	"time"
 
+	"vramscope/internal/quantity"
 	"vramscope/sampler/snapshot"
 	"vramscope/themes"
 )
@@ -107,9 +108,21 @@ func (t *tablePanel) nothing() string {
 		return "no process here   Esc: all GPUs"
 	case t.shown.Driver.State != snapshot.DriverOK:
 		return ""
+	case t.unattributed():
+		return "the driver lists no process, though memory is used: it may not tell in here"
 	default:
 		return "no process uses a GPU"
 	}
+}
+
+// unattributed reports whether there is memory in use that is nobody's.
+func (t *tablePanel) unattributed() bool {
+	for i := range t.shown.GPUs {
+		if t.shown.GPUs[i].Unattributed.Or(0) >= quantity.GiB {
+			return true
+		}
+	}
+	return false
 }
 
 // writeTitles writes the column titles. The sort marker stands right before
