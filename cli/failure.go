@@ -12,6 +12,7 @@ const (
 	exitOK        = 0
 	exitFailure   = 1
 	exitUsage     = 2
+	exitRefused   = 3 // an action on a process: nothing was done
 	exitNoDriver  = 9
 	exitNoLibrary = 12
 )

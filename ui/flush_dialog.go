@@ -1,6 +1,7 @@
 package ui
 
 import (
+	"cmp"
 	"slices"
 
 	"vramscope/internal/process"
@@ -114,7 +115,12 @@ func (d flushDialog) refusal(t *flushTarget) string {
 	if t.ended {
 		return "it has ended"
 	}
-	return clean(t.row.FlushRefusal(d.viewer))
+	return clean(flushRefusal(&t.row, d.viewer))
+}
+
+// flushRefusal is why F only says why not.
+func flushRefusal(p *snapshot.Process, viewer string) string {
+	return cmp.Or(p.FlushRefusal(viewer), p.NothingToFlush())
 }
 
 // returns is what the chosen level gives back of a target, at least.

@@ -85,7 +85,7 @@ func (st *state) greyFlush() bool {
 		return false
 	}
 	p := rowOf(st.live, st.cursor.id)
-	return p == nil || p.FlushRefusal(st.live.Host.User) != ""
+	return p == nil || flushRefusal(p, st.live.Host.User) != ""
 }
 
 // startFlush does what the dialog's y confirmed, or d asked to find out. The

@@ -4,7 +4,6 @@ package cuda
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -17,7 +16,6 @@ import (
 const (
 	flushTime = 9 * time.Second
 	lookTime  = 500 * time.Millisecond // for the last look, when that has run out
-	stepPause = 200 * time.Millisecond // between the steps of a gradual one
 )
 
 // moment is what is measured before and after a flush.
@@ -49,7 +47,8 @@ func (p *Process) Flush(ctx context.Context, request probe.FlushRequest) (probe.
 			result.Notes = append(result.Notes, "at most: how much is stuck between live blocks shows in the flush itself")
 		}
 	} else {
-		if result.SkippedReason, err = p.release(ctx, request, before); err != nil {
+		// A release in steps is several requests, each with less to keep.
+		if err := p.release(ctx, request.KeepBytes); err != nil {
 			return result, refusal(err)
 		}
 		// Also when the time is up, what has been done is to be known.
@@ -72,31 +71,10 @@ func (p *Process) Flush(ctx context.Context, request probe.FlushRequest) (probe.
 	return result, nil
 }
 
-// release gives memory back down to what may be kept, and says why it did not
-// get there. A gradual release is done in steps, each of them a call of its
-// own on the thread, so that the program goes on between them; who asks to
-// keep a part does the steps himself.
-func (p *Process) release(ctx context.Context, request probe.FlushRequest, before moment) (skipped string, err error) {
-	keeps := []quantity.Bytes{request.KeepBytes}
-	if request.Level == probe.Gradual && request.KeepBytes == 0 {
-		keeps = []quantity.Bytes{before.cached / 4 * 3, before.cached / 2, before.cached / 4, 0}
-	}
-	for i, keep := range keeps {
-		if i > 0 {
-			select {
-			case <-ctx.Done():
-			case <-time.After(stepPause):
-			}
-		}
-		_, err := on(ctx, p.thread, "flush", func() (struct{}, error) { return struct{}{}, p.holding.trim(keep) })
-		if i > 0 && errors.Is(err, ErrBusy) {
-			return fmt.Sprintf("stopped after %d of %d steps", i, len(keeps)), nil
-		}
-		if err != nil {
-			return "", err
-		}
-	}
-	return "", nil
+// release gives memory back down to what may be kept.
+func (p *Process) release(ctx context.Context, keep quantity.Bytes) error {
+	_, err := on(ctx, p.thread, "flush", func() (struct{}, error) { return struct{}{}, p.holding.trim(keep) })
+	return err
 }
 
 func (p *Process) measure(ctx context.Context) (moment, error) {

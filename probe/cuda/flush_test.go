@@ -3,7 +3,6 @@
 package cuda
 
 import (
-	"context"
 	"strings"
 	"testing"
 	"time"
@@ -126,29 +125,25 @@ func TestFlushKeepsWhatItIsAskedTo(t *testing.T) {
 	}
 }
 
-// TestGradualFlushCanBeStopped between its steps.
-func TestGradualFlushCanBeStopped(t *testing.T) {
+// TestGradualFlushInSteps: each request with less to keep gives back more.
+func TestGradualFlushInSteps(t *testing.T) {
 	g := newGPU(t)
 	p := g.start(Sawtooth, quantity.GiB)
 	g.play(p, 0, 4*time.Second)
-	used := g.used()
 	before, _ := g.stats(p)
-	ctx, cancel := context.WithCancel(t.Context())
-	go func() {
-		for g.used() == used && t.Context().Err() == nil {
-			time.Sleep(time.Millisecond)
+	used := g.used()
+	for left := quantity.Bytes(3); left >= 0; left-- {
+		result := g.flush(p, probe.FlushRequest{Level: probe.Gradual, KeepBytes: *before.CachedBytes / 4 * left})
+		if result.Freed() <= 0 || result.Freed() > *before.CachedBytes/4+chunk {
+			t.Errorf("with %d quarters to keep it freed %d of %d", left, result.Freed(), *before.CachedBytes)
 		}
-		cancel()
-	}()
-	result, err := p.Flush(ctx, probe.FlushRequest{Level: probe.Gradual})
-	if err != nil {
-		t.Fatal(err)
+		if result.Freed() != used-g.used() {
+			t.Errorf("freed %d, NVML's used fell by %d", result.Freed(), used-g.used())
+		}
+		used = g.used()
 	}
-	if !strings.HasPrefix(result.SkippedReason, "stopped after ") || result.Freed() <= 0 || result.Freed() > *before.CachedBytes*3/4 {
-		t.Errorf("stopped after the first step: %+v of %d", result, *before.CachedBytes)
-	}
-	if result.Freed() != used-g.used() {
-		t.Errorf("freed %d, NVML's used fell by %d", result.Freed(), used-g.used())
+	if after, _ := g.stats(p); *after.CachedBytes != 0 || after.FragmentedBytes == nil {
+		t.Errorf("after the last step: %+v", after)
 	}
 }
 

@@ -61,18 +61,34 @@ func (p *Process) FlushRefusal(viewer string) string {
 		return fmt.Sprintf("PID %d has no probe: nobody can ask it to give memory back", pid)
 	case p.Probe.State == ProbeSilent:
 		return fmt.Sprintf("the probe of PID %d has been silent for %s", pid, p.Probe.Age.Round(time.Second))
-	case len(p.Evictable) > 0 || p.Returnable.Or(p.Cached.Or(0)) > 0:
+	case p.returns():
 		return ""
 	}
 	for i := range p.Allocators {
-		switch a := &p.Allocators[i]; {
-		case a.Kind == kindJAX:
+		switch p.Allocators[i].Kind {
+		case kindJAX:
 			return "JAX cannot release: start it with XLA_PYTHON_CLIENT_ALLOCATOR=platform"
-		case a.Kind == kindTensorFlow:
+		case kindTensorFlow:
 			return "TensorFlow cannot release: start it with TF_GPU_ALLOCATOR=cuda_malloc_async"
-		case a.Cached.Or(0) > 0:
-			return fmt.Sprintf("PID %d holds on to its cache: private pools in use give nothing back", pid)
 		}
 	}
-	return fmt.Sprintf("PID %d has nothing to give back", pid)
+	return ""
+}
+
+// NothingToFlush says why a flush would give nothing back at the moment, as far
+// as the process's books tell; "" where it would.
+func (p *Process) NothingToFlush() string {
+	switch {
+	case p.returns():
+		return ""
+	case p.Cached.Or(0) > 0:
+		return fmt.Sprintf("PID %d holds on to its cache: private pools in use give nothing back", p.ID.Process.PID)
+	default:
+		return fmt.Sprintf("PID %d has nothing to give back", p.ID.Process.PID)
+	}
+}
+
+// returns reports whether there is something that a flush would give back.
+func (p *Process) returns() bool {
+	return len(p.Evictable) > 0 || p.Returnable.Or(p.Cached.Or(0)) > 0
 }

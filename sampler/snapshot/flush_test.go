@@ -55,7 +55,11 @@ func TestFlushRefusal(t *testing.T) {
 		if c.change != nil {
 			c.change(&p)
 		}
-		if got := p.FlushRefusal(c.viewer); c.want == "" && got != "" || !strings.Contains(got, c.want) {
+		got := p.FlushRefusal(c.viewer)
+		if got == "" {
+			got = p.NothingToFlush()
+		}
+		if c.want == "" && got != "" || !strings.Contains(got, c.want) {
 			t.Errorf("%s: %q, want %q", c.name, got, c.want)
 		}
 	}

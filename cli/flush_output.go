@@ -1,0 +1,208 @@
+package cli
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"vramscope/internal/quantity"
+	"vramscope/sampler/snapshot"
+	"vramscope/ui"
+)
+
+// writeFlush writes what came of a flush. Where there was something to give
+// back and nothing was, or somebody stopped it, the exit code says so.
+func (p *program) writeFlush(before *snapshot.Snapshot, target *snapshot.Process, r *flushReport, format string, s *settings) error {
+	result := r.result()
+	var text []byte
+	if format == "json" {
+		var err error
+		if text, err = flushJSON(before, target, r, &result); err != nil {
+			return err
+		}
+	} else {
+		text = flushText(before, target, r, &result, glyphsFor(s.ascii || !speaksUTF8(p.getenv)))
+	}
+	if err := p.print(text); err != nil {
+		return err
+	}
+	if result.Failed() || r.stopped {
+		return &silent{exitFailure}
+	}
+	return nil
+}
+
+// flushText is a line for each GPU, and the sentence that the monitor shows.
+func flushText(before *snapshot.Snapshot, target *snapshot.Process, r *flushReport, result *ui.FlushResult, signs glyphs) []byte {
+	g := grid{columns: []column{
+		{"GPU", true, 0}, {"BEFORE", true, 0}, {"AFTER", true, 0}, {"FREED", true, 0},
+		{"DRIVER-BEFORE", true, 0}, {"DRIVER-AFTER", true, 0}, {"DRIVER-FREED", true, 0},
+	}}
+	dashed := func(b snapshot.Bytes) string {
+		if v, ok := b.Value(); ok {
+			return v.String()
+		}
+		return signs.dash
+	}
+	var notes []string
+	for i := range r.devices {
+		d := &r.devices[i]
+		g.rows = append(g.rows, []string{
+			placeOfDevice(before, d.uuid, signs.dash), d.before.String(), d.after.String(), (d.before - d.after).String(),
+			dashed(d.driverBefore), dashed(d.driverAfter), dashed(d.driverFreed()),
+		})
+		if d.whole && d.driverBefore.Known() {
+			notes = append(notes, "the driver does not tell what the process uses: its figures are the whole GPU's")
+		}
+	}
+	var b strings.Builder
+	if before.Simulated {
+		b.WriteString("SIMULATED\n")
+	}
+	if len(g.rows) > 0 {
+		b.WriteString(strings.Join(g.lines(0, signs.ellipsis), "\n") + "\n")
+	}
+	b.WriteString(cleanText(result.Sentence(strconv.Itoa(target.ID.Process.PID))) + "\n")
+	for _, note := range append(notes, r.notes...) {
+		b.WriteString("note  " + cleanText(note) + "\n")
+	}
+	return []byte(b.String())
+}
+
+// driverFreed is by how much the driver's figure fell.
+func (d *flushedDevice) driverFreed() snapshot.Bytes {
+	before, ok := d.driverBefore.Value()
+	after, also := d.driverAfter.Value()
+	if !ok || !also {
+		return snapshot.Bytes{}
+	}
+	return quantity.From(before-after, quantity.Driver)
+}
+
+// placeOfDevice is "3", "5:1" for the first MIG instance of GPU 5, and the
+// dash where the driver knows no such device.
+func placeOfDevice(snap *snapshot.Snapshot, uuid, dash string) string {
+	for i := range snap.GPUs {
+		g := &snap.GPUs[i]
+		if g.UUID == uuid && g.Name != "" {
+			return strconv.Itoa(g.Index)
+		}
+		for j := range g.Instances {
+			if g.Instances[j].UUID == uuid {
+				return fmt.Sprintf("%d:%d", g.Index, j+1)
+			}
+		}
+	}
+	return dash
+}
+
+func orDash(b snapshot.Bytes) string {
+	if v, ok := b.Value(); ok {
+		return v.String()
+	}
+	return "–"
+}
+
+// flushDocument is the JSON of vramscope flush, documented in docs/json.md.
+type flushDocument struct {
+	Schema    string    `json:"schema"`
+	Time      timestamp `json:"time"`
+	Host      string    `json:"host"`
+	Simulated bool      `json:"simulated"`
+	Flush     flushDone `json:"flush"`
+}
+
+type flushDone struct {
+	PID       int       `json:"pid"`
+	StartTime timestamp `json:"start_time"`
+	User      text      `json:"user"`
+	Name      text      `json:"name"`
+	Command   text      `json:"command"`
+	Runtime   text      `json:"runtime"`
+
+	Level     string  `json:"level"`
+	DryRun    bool    `json:"dry_run"`
+	Outcome   string  `json:"outcome"`
+	Reason    text    `json:"reason"`
+	Notes     []text  `json:"notes"`
+	StepsDone int     `json:"steps_done"`
+	Steps     int     `json:"steps"`
+	TookMS    float64 `json:"ms"`
+
+	ReturnableBytes quantity.Bytes    `json:"returnable_bytes"`
+	BeforeBytes     quantity.Bytes    `json:"before_bytes"`
+	AfterBytes      quantity.Bytes    `json:"after_bytes"`
+	FreedBytes      quantity.Bytes    `json:"freed_bytes"`
+	Devices         []flushDeviceDone `json:"devices"`
+}
+
+type flushDeviceDone struct {
+	GPU               snapshot.Int   `json:"gpu"`
+	UUID              string         `json:"uuid"`
+	BeforeBytes       quantity.Bytes `json:"before_bytes"`
+	AfterBytes        quantity.Bytes `json:"after_bytes"`
+	FreedBytes        quantity.Bytes `json:"freed_bytes"`
+	DriverOf          text           `json:"driver_of"`
+	DriverBeforeBytes snapshot.Bytes `json:"driver_before_bytes"`
+	DriverAfterBytes  snapshot.Bytes `json:"driver_after_bytes"`
+	DriverFreedBytes  snapshot.Bytes `json:"driver_freed_bytes"`
+}
+
+// outcome is a flush in one word.
+func outcome(r *flushReport, result *ui.FlushResult) string {
+	switch {
+	case r.wish.dryRun:
+		return "dry_run"
+	case r.stopped:
+		return "stopped"
+	case result.Failed():
+		return "nothing_freed"
+	case result.Freed() <= 0:
+		return "nothing_to_free"
+	case r.reason != "":
+		return "partly"
+	default:
+		return "flushed"
+	}
+}
+
+func flushJSON(before *snapshot.Snapshot, target *snapshot.Process, r *flushReport, result *ui.FlushResult) ([]byte, error) {
+	doc := flushDocument{
+		Schema: schema, Time: timestamp(before.Time), Host: before.Host.Name, Simulated: before.Simulated,
+		Flush: flushDone{
+			PID: target.ID.Process.PID, StartTime: timestamp(target.Started), User: text(target.User),
+			Name: text(target.Name), Command: text(strings.Join(target.Command, " ")), Runtime: text(target.Runtime),
+			Level: string(r.wish.level), DryRun: r.wish.dryRun, Outcome: outcome(r, result), Reason: text(r.reason),
+			Notes: []text{}, StepsDone: r.step, Steps: r.steps, TookMS: r.took.Seconds() * 1000,
+			ReturnableBytes: r.returnable, BeforeBytes: result.Before, AfterBytes: result.After, FreedBytes: result.Freed(),
+			Devices: []flushDeviceDone{},
+		},
+	}
+	for _, note := range r.notes {
+		doc.Flush.Notes = append(doc.Flush.Notes, text(note))
+	}
+	for i := range r.devices {
+		d := &r.devices[i]
+		done := flushDeviceDone{
+			GPU: d.index, UUID: d.uuid, BeforeBytes: d.before, AfterBytes: d.after, FreedBytes: d.before - d.after,
+			DriverBeforeBytes: d.driverBefore, DriverAfterBytes: d.driverAfter, DriverFreedBytes: d.driverFreed(),
+		}
+		if d.driverBefore.Known() {
+			done.DriverOf = "process"
+			if d.whole {
+				done.DriverOf = "gpu"
+			}
+		}
+		doc.Flush.Devices = append(doc.Flush.Devices, done)
+	}
+	var buf bytes.Buffer
+	encoder := json.NewEncoder(&buf)
+	encoder.SetEscapeHTML(false)
+	encoder.SetIndent("", "  ")
+	if err := encoder.Encode(doc); err != nil {
+		return nil, fmt.Errorf("encode JSON: %w", err)
+	}
+	return escapeControls(buf.Bytes()), nil
+}
