@@ -17,16 +17,14 @@ import (
 func writeAlert(l *line, st *state, lk *look) {
 	s := &lk.styles
 	switch {
-	case st.message != "" && st.now.Before(st.messageUntil):
+	case st.speaking():
 		l.skip(1)
 		l.put(s.Text, cut(clean(st.message), l.width-2, lk.glyphs.ellipsis))
 	case st.progress != "":
 		l.skip(1)
 		l.put(s.Strong, cut(clean(st.progress), l.width-2, lk.glyphs.ellipsis))
-	case !st.past.IsZero() && st.shown != nil:
-		l.put(s.Badge, " "+pastWords(st)+" ")
-	case st.frozen && st.shown != nil:
-		l.put(s.Badge, " frozen at "+st.shown.Time.Format(time.TimeOnly)+"   p goes on ")
+	case st.standstill() != "":
+		l.put(s.Badge, st.standstill())
 	case st.shown == nil:
 		l.skip(1)
 		l.put(s.Dim, "waiting for the first figures")
@@ -41,6 +39,24 @@ func writeAlert(l *line, st *state, lk *look) {
 		writeDayOne(l, lk)
 	default:
 		writeCalm(l, st, lk)
+	}
+}
+
+// speaking reports whether what the last action said is still to be read.
+func (st *state) speaking() bool { return st.message != "" && st.now.Before(st.messageUntil) }
+
+// standstill is what the line says, reversed, while the screen does not show
+// now; nothing while it does, or has more urgent things to say.
+func (st *state) standstill() string {
+	switch {
+	case st.shown == nil || st.speaking() || st.progress != "":
+		return ""
+	case !st.past.IsZero():
+		return " " + pastWords(st) + " "
+	case st.frozen:
+		return " frozen at " + st.shown.Time.Format(time.TimeOnly) + "   p goes on "
+	default:
+		return ""
 	}
 }
 

@@ -86,10 +86,45 @@ func bottom(st *state, lk *look, lay *layout, view view) []string {
 	case st.prompt != nil:
 		return st.prompt.Render(st.width, lay.keys.rows)
 	case lay.alert.rows == 0 && st.speaks():
-		return drawn(st.width, func(l *line) { writeAlert(l, st, lk) })
+		return []string{alertAndBadges(st, lk, lay)}
 	default:
 		return drawn(st.width, func(l *line) { writeKeys(l, st, lk, view) })
 	}
+}
+
+// alertAndBadges is the last line where it has to say the worst: what the
+// alert line says, and at the right what no size may drop, where there is no
+// header for it.
+func alertAndBadges(st *state, lk *look, lay *layout) string {
+	var badges []string
+	if lay.header.rows == 0 {
+		badges = st.badges()
+	}
+	cells := 0
+	for _, badge := range badges {
+		cells += len(badge) + 2
+	}
+	// Words that say when it is reversed are as good as the badge.
+	if words := st.standstill(); words != "" && cells > 0 {
+		last := len(badges[len(badges)-1]) + 2
+		if st.width-cells+last >= cellsOf(words) {
+			badges, cells = badges[:len(badges)-1], cells-last
+		}
+	}
+	const worthSaying = 12
+	room := st.width - cells
+	if cells > 0 && room < worthSaying {
+		room = 0
+	}
+	text := newLine(room)
+	writeAlert(text, st, lk)
+	marks := newLine(st.width - room)
+	marks.to(st.width - room - cells)
+	for i, badge := range badges {
+		marks.skip(min(i+1, 2))
+		marks.put(lk.styles.Badge, badge)
+	}
+	return text.String() + marks.String()
 }
 
 // speaks reports whether the alert line has more to say than a legend.

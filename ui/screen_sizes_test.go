@@ -128,3 +128,35 @@ func TestAlarmIsAlwaysSeen(t *testing.T) {
 		}
 	}
 }
+
+// TestBadgesAreInEverySize: that figures are simulated, that nothing can be
+// done and that the screen shows the past is said at every size, whatever else
+// the last line has to say.
+func TestBadgesAreInEverySize(t *testing.T) {
+	lk := drawnLook(t)
+	for width := leastWidth; width <= 120; width += 3 {
+		for height := leastHeight; height <= 30; height++ {
+			for what, change := range map[string]func(st *state){
+				"an alarm": func(*state) {},
+				"the past": func(st *state) { st.past = st.now.Add(-time.Minute) },
+				"frozen":   func(st *state) { st.frozen = true },
+				"a word":   func(st *state) { st.message, st.messageUntil = "sent SIGTERM to 2963112", st.now.Add(time.Second) },
+			} {
+				s := snapshottest.DrawnBox()
+				s.Simulated = true
+				st := screenOf(s, width, height)
+				st.readOnly = true
+				change(st)
+				screen := strings.Join(frame(st, lk), "\n")
+				for _, badge := range st.badges() {
+					said := strings.Contains(screen, badge) ||
+						badge == "PAST" && strings.Contains(screen, "   L live ") ||
+						badge == "FROZEN" && strings.Contains(screen, "frozen at 12:04:17   p goes on ")
+					if !said {
+						t.Fatalf("%d×%d with %s: no %s in\n%s", width, height, what, badge, screen)
+					}
+				}
+			}
+		}
+	}
+}
