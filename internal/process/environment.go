@@ -60,7 +60,7 @@ func (t *Table) readEnvironment(pid int) ([]byte, error) {
 		content []byte
 		err     error
 	}
-	deadline := time.NewTimer(10 * patience)
+	deadline := time.NewTimer(lookPatience)
 	defer deadline.Stop()
 	select {
 	case t.slots <- struct{}{}:

@@ -17,6 +17,7 @@ type Info struct {
 	Command    []string
 	Executable string
 	Started    time.Time
+	Ended      bool // it is there only until its parent takes notice: a zombie
 	Job        Job
 	CPU        quantity.Optional[float64]        // per cent of one core since the last look
 	Memory     quantity.Optional[quantity.Bytes] // resident

@@ -1,114 +1,177 @@
 package process
 
-import "time"
+import (
+	"sync"
+	"time"
+)
 
-// waiting is how long one call waits for facts: as long as they keep coming,
-// because a first look may have a thousand processes to read on a busy
-// machine, but no longer than its patience for any one of them.
-type waiting struct {
-	patience time.Duration
-	timer    *time.Timer
-	until    time.Time // the end in any case
-	late     bool
+// Facts are read behind the calls that want them:
+//
+//	Processes ── errands ── readers, at most 16 ── each entry's channel ──→ this call, or a later one
+//
+// A call waits for the facts of processes that it sees for the first time, as
+// long as its patience lasts. What is only read anew is taken in when it has
+// come.
+
+// errand asks for the facts of one process. Its channel has room for them, so
+// that a reader waits for nobody.
+type errand struct {
+	pid    int
+	answer chan<- facts
 }
 
-// longestWait is the end where every answer takes almost all the patience
-// that there is for it.
-const longestWait = time.Second
+// errands are what no reader has taken up yet, oldest first.
+type errands struct {
+	mu      sync.Mutex
+	waiting []errand
+}
 
-func newWaiting(patience time.Duration) *waiting {
-	return &waiting{
-		patience: patience,
-		timer:    time.NewTimer(patience),
-		until:    time.Now().Add(max(patience, longestWait)),
+const (
+	// mostErrands bounds what piles up while all readers hang.
+	mostErrands = 4096
+	// newReaders is how many readers one call adds at most: enough to keep a
+	// machine busy, few enough to leave it room for the first frame. Where
+	// they all hang, the next call adds others.
+	newReaders = 4
+)
+
+// send has the facts of a process read; nil where too much is waiting.
+func (t *Table) send(pid int) chan facts {
+	t.errands.mu.Lock()
+	defer t.errands.mu.Unlock()
+	if len(t.errands.waiting) >= mostErrands {
+		return nil
+	}
+	answer := make(chan facts, 1)
+	t.errands.waiting = append(t.errands.waiting, errand{pid, answer})
+	return answer
+}
+
+// employ sees to it that somebody reads what is waiting.
+func (t *Table) employ() {
+	t.errands.mu.Lock()
+	defer t.errands.mu.Unlock()
+	for range min(len(t.errands.waiting), newReaders) {
+		select {
+		case t.slots <- struct{}{}:
+			go t.runErrands()
+		default:
+			return
+		}
 	}
 }
 
-// progress starts the patience anew.
-func (w *waiting) progress() {
-	if left := time.Until(w.until); left > 0 {
-		w.timer.Reset(min(w.patience, left))
+// runErrands reads until nothing is waiting.
+func (t *Table) runErrands() {
+	for {
+		next, ok := t.nextErrand()
+		if !ok {
+			return
+		}
+		next.answer <- t.read(t.root, next.pid, t.hostname)
 	}
 }
 
-// refresh reads the facts of entries, several at once, and waits for what
-// comes in time.
+// nextErrand takes the oldest errand. Where there is none the reader's slot is
+// given back, under the same lock: whoever sends the next finds it free.
+func (t *Table) nextErrand() (errand, bool) {
+	t.errands.mu.Lock()
+	defer t.errands.mu.Unlock()
+	if len(t.errands.waiting) == 0 {
+		t.errands.waiting = nil
+		<-t.slots
+		return errand{}, false
+	}
+	next := t.errands.waiting[0]
+	t.errands.waiting = t.errands.waiting[1:]
+	return next, true
+}
+
+// refresh has the facts of entries read, and waits for those that nothing is
+// known of yet, and for their users' names, while there is patience.
 func (t *Table) refresh(now time.Time, entries []*entry) {
 	if len(entries) == 0 {
 		return
 	}
-	wait := newWaiting(t.Patience)
-	defer wait.timer.Stop()
-	t.launch(now, entries, wait)
-	var asked []<-chan struct{}
-	for _, e := range entries {
-		if e.pending != nil && !e.await(wait) {
-			continue
-		}
-		if uid, ok := e.info.UID.Value(); ok {
-			asked = append(asked, t.users.ask(uid))
-			e.info.User = ""
-		}
-	}
-	for _, answered := range asked {
-		if wait.late {
-			break
-		}
-		select {
-		case <-answered:
-		case <-wait.timer.C:
-			wait.late = true
-		}
-	}
-}
-
-// nameUser takes the user's name in when it has come.
-func (e *entry) nameUser(users *users) {
-	if uid, ok := e.info.UID.Value(); ok && e.info.User == "" {
-		e.info.User = users.name(uid)
-	}
-}
-
-// launch starts the reads that are not under way yet.
-func (t *Table) launch(now time.Time, entries []*entry, wait *waiting) {
 	for _, e := range entries {
 		if e.pending != nil {
 			continue
 		}
-		select {
-		case t.slots <- struct{}{}:
-			wait.progress()
-		case <-wait.timer.C:
-			wait.late = true
-			return
+		pid := e.info.Identity.PID
+		if e.pending = t.send(pid); e.pending == nil {
+			continue
 		}
 		e.refreshed = now
-		e.pending = make(chan facts, 1)
-		go func(pid int, answer chan<- facts) {
-			answer <- t.read(t.root, pid, t.hostname)
-			<-t.slots
-		}(e.info.Identity.PID, e.pending)
+		if e.awaited {
+			// A thousand that are found at once need not be read anew at once.
+			e.refreshed = now.Add(-time.Duration(pid) * time.Second % refreshEvery)
+		}
+	}
+	t.employ()
+	deadline := time.NewTimer(t.Patience)
+	defer deadline.Stop()
+	late := false
+	var asked []<-chan struct{}
+	for _, e := range entries {
+		first := e.awaited
+		e.awaited = false // one call waits for it, and no other
+		if first && !late {
+			late = e.wait(deadline.C)
+		} else {
+			e.collect()
+		}
+		uid, known := e.info.UID.Value()
+		if e.pending != nil || !known {
+			continue
+		}
+		if answered := t.users.ask(uid); first {
+			asked = append(asked, answered)
+		}
+	}
+	for _, answered := range asked {
+		if late {
+			return
+		}
+		select {
+		case <-answered:
+		case <-deadline.C:
+			late = true
+		}
 	}
 }
 
-// await takes the facts in, while there is patience; once that is over, only
-// if they are there. It reports whether they came.
-func (e *entry) await(wait *waiting) bool {
-	var f facts
-	select {
-	case f = <-e.pending: // before the timer, which may have run out as well
-	default:
-		if wait.late {
-			return false
-		}
-		select {
-		case f = <-e.pending:
-			wait.progress()
-		case <-wait.timer.C:
-			wait.late = true
-			return false
-		}
+// nameUser takes the user's name as it is known by now.
+func (e *entry) nameUser(users *users) {
+	if uid, ok := e.info.UID.Value(); ok {
+		e.info.User = users.name(uid)
 	}
+}
+
+// wait takes the facts in when they come. It reports whether the deadline
+// came first.
+func (e *entry) wait(deadline <-chan time.Time) (late bool) {
+	if e.collect(); e.pending == nil {
+		return false // before the deadline, which may have passed as well
+	}
+	select {
+	case f := <-e.pending:
+		e.take(f)
+		return false
+	case <-deadline:
+		return true
+	}
+}
+
+// collect takes the facts in if they have come.
+func (e *entry) collect() {
+	select {
+	case f := <-e.pending:
+		e.take(f)
+	default:
+	}
+}
+
+func (e *entry) take(f facts) {
 	e.pending = nil
 	e.info.UID, e.info.Job = f.uid, f.job
 	// A process that is exiting has no command line any more; what it was is
@@ -119,5 +182,4 @@ func (e *entry) await(wait *waiting) bool {
 	if f.executable != "" {
 		e.info.Executable = f.executable
 	}
-	return true
 }

@@ -22,6 +22,7 @@ type stat struct {
 	ticks    uint64 // user + system time, in clock ticks
 	start    uint64 // clock ticks since boot
 	resident int64  // pages
+	ended    bool   // a zombie: it has ended, and its parent has not taken notice
 }
 
 // statSize holds a stat line with every field at its longest. Only the first
@@ -83,7 +84,11 @@ func parseStat(line []byte) (stat, error) {
 		if len(word) == 0 {
 			return stat{}, errMalformedStat
 		}
-		if field != 4 && field != 14 && field != 15 && field != 22 && field != 24 {
+		if field == 3 {
+			s.ended = word[0] == 'Z' || word[0] == 'X'
+			continue
+		}
+		if field != 4 && field != 14 && field != 15 && field != 20 && field != 22 && field != 24 {
 			continue
 		}
 		value, err := strconv.ParseInt(string(word), 10, 64)
@@ -95,6 +100,9 @@ func parseStat(line []byte) (stat, error) {
 			s.parent = int(value)
 		case 14, 15:
 			s.ticks += uint64(value)
+		case 20:
+			// A main thread that has ended while others go on is a zombie too.
+			s.ended = s.ended && value <= 1
 		case 22:
 			s.start = uint64(value)
 		case 24:

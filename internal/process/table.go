@@ -18,9 +18,10 @@ import (
 // when a process is first seen, when its name changes (an exec), and every
 // refreshEvery.
 type Table struct {
-	// Patience is how long a call waits for the next of the facts of new
-	// processes: 50 ms. What has not come by then comes with a later call; a
-	// caller that makes only one should wait longer. Set it before the first.
+	// Patience is how long a call waits for the facts of new processes: 20 ms,
+	// so that a box with a thousand of them has its first screen soon. What has
+	// not come by then comes with a later call; a caller that makes only one
+	// should wait longer. Set it before the first.
 	Patience time.Duration
 
 	root     string
@@ -29,10 +30,11 @@ type Table struct {
 	users    *users
 	read     func(root string, pid int, hostname string) facts
 
-	// slots bounds the reads of facts that are under way. One that hangs keeps
-	// its slot: when all hang, names and jobs of new processes stay unknown,
-	// and nothing else suffers.
-	slots chan struct{}
+	// slots bounds the readers of facts. One that hangs keeps its slot: when
+	// all hang, names and jobs of new processes stay unknown, and nothing else
+	// suffers.
+	slots   chan struct{}
+	errands errands
 
 	mu      sync.Mutex
 	buf     [statSize]byte
@@ -41,13 +43,19 @@ type Table struct {
 }
 
 const (
-	refreshEvery  = 30 * time.Second
-	forgetAfter   = 10 * time.Second       // not asked for: the process has left the GPUs
-	cpuWindow     = 900 * time.Millisecond // clock ticks are too coarse for less
-	statWindow    = 900 * time.Millisecond // at ten samples a second, reading stat anew would cost more than all the rest
-	patience      = 50 * time.Millisecond  // for the next of the facts that a call waits for
-	outstandingOK = 16
+	refreshEvery = 30 * time.Second
+	forgetAfter  = 10 * time.Second       // not asked for: the process has left the GPUs
+	cpuWindow    = 900 * time.Millisecond // clock ticks are too coarse for less
+	statWindow   = 900 * time.Millisecond // at ten samples a second, reading stat anew would cost more than all the rest
+	statsASecond = 512                    // so many files are read; where there are more processes, each more rarely
+	patience     = 20 * time.Millisecond
+	mostReaders  = 16
 )
+
+// windowFor is how long one reading of stat stands, of so many processes.
+func windowFor(processes int) time.Duration {
+	return max(statWindow, time.Duration(processes)*time.Second/statsASecond-100*time.Millisecond)
+}
 
 // entry is what is remembered of one process.
 type entry struct {
@@ -57,6 +65,7 @@ type entry struct {
 	statAt    time.Time // when stat was read
 	refreshed time.Time // facts last asked for
 	pending   chan facts
+	awaited   bool      // this call has found it to be another process, or another program
 	cpuAt     time.Time // when cpuTicks was read
 	cpuTicks  uint64
 }
@@ -75,7 +84,7 @@ func NewTable(root string) *Table {
 		boot:     bootTime,
 		users:    newUsers("/etc/passwd"),
 		read:     readFacts,
-		slots:    make(chan struct{}, outstandingOK),
+		slots:    make(chan struct{}, mostReaders),
 		entries:  make(map[int]*entry),
 	}
 }
@@ -91,14 +100,15 @@ func (t *Table) Processes(now time.Time, pids []int) map[int]Info {
 		t.bootAt = t.boot(now)
 	}
 	seen := make([]*entry, 0, len(pids))
+	window := windowFor(len(pids))
 	var stale []*entry
 	for _, pid := range pids {
-		e, changed, ok := t.look(now, pid)
-		if !ok {
+		e := t.look(now, pid, window)
+		if e == nil {
 			continue
 		}
 		seen = append(seen, e)
-		if e.pending != nil || changed || now.Sub(e.refreshed) >= refreshEvery {
+		if e.pending != nil || e.awaited || now.Sub(e.refreshed) >= refreshEvery {
 			stale = append(stale, e)
 		}
 	}
@@ -116,19 +126,19 @@ func (t *Table) Processes(now time.Time, pids []int) map[int]Info {
 	return found
 }
 
-// look reads what changes with each tick, but not more often than about once
-// a second: within that a pid keeps meaning the process that it meant. Changed
-// says that this is another process or another program than at the last look.
-func (t *Table) look(now time.Time, pid int) (e *entry, changed, ok bool) {
+// look reads what changes with each tick, but not more often than once in a
+// window: within that a pid keeps meaning the process that it meant. It is nil
+// for a pid that nobody has.
+func (t *Table) look(now time.Time, pid int, window time.Duration) *entry {
 	if pid <= 0 || pid > math.MaxInt32 {
-		return nil, false, false
+		return nil
 	}
-	e = t.entries[pid]
+	e := t.entries[pid]
 	var path string
 	if e != nil {
-		if since := now.Sub(e.statAt); since >= 0 && since < statWindow {
+		if since := now.Sub(e.statAt); since >= 0 && since < window {
 			e.seen = now
-			return e, false, true
+			return e
 		}
 		path = e.statPath
 	} else {
@@ -137,7 +147,7 @@ func (t *Table) look(now time.Time, pid int) (e *entry, changed, ok bool) {
 	s, err := readStat(path, t.buf[:])
 	if err != nil {
 		delete(t.entries, pid)
-		return nil, false, false
+		return nil
 	}
 	if e == nil || e.info.Identity.StartTime != s.start {
 		e = &entry{statPath: path}
@@ -147,13 +157,13 @@ func (t *Table) look(now time.Time, pid int) (e *entry, changed, ok bool) {
 	}
 	if e.info.Name != string(s.comm) {
 		e.info.Name = string(s.comm)
-		changed = true
+		e.awaited = true
 	}
 	e.seen, e.statAt = now, now
-	e.info.Parent = s.parent
+	e.info.Parent, e.info.Ended = s.parent, s.ended
 	e.info.Memory = quantity.From(quantity.Bytes(s.resident)*quantity.Bytes(os.Getpagesize()), quantity.System)
 	e.measureCPU(now, s.ticks)
-	return e, changed, true
+	return e
 }
 
 // measureCPU turns clock ticks into per cent of one core. Between two

@@ -108,13 +108,41 @@ func TestExecIsNoticed(t *testing.T) {
 		t.Errorf("a new name: still %v", got.Command)
 	}
 	tree.write(500, "cmdline", "python3\x00third.py\x00")
-	if got := table.Processes(at(40), []int{500})[500]; got.Command[1] != "third.py" {
+	if got := eventually(t, table, at(40), 500, hasCommand("third.py")); got.Command[1] != "third.py" {
 		t.Errorf("half a minute later: still %v", got.Command)
 	}
 	tree.write(500, "cmdline", "")
+	for table.Processes(at(80), []int{500}); table.reading(500); time.Sleep(time.Millisecond) {
+	}
 	if got := table.Processes(at(80), []int{500})[500]; len(got.Command) != 2 || got.Command[1] != "third.py" {
 		t.Errorf("a zombie is %v", got.Command)
 	}
+}
+
+func hasCommand(script string) func(Info) bool {
+	return func(i Info) bool { return len(i.Command) > 1 && i.Command[1] == script }
+}
+
+// eventually looks again and again, until the process is as it should be: what
+// is read anew comes when it comes.
+func eventually(t *testing.T, table *Table, now time.Time, pid int, is func(Info) bool) Info {
+	t.Helper()
+	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(time.Millisecond) {
+		got := table.Processes(now, []int{pid})[pid]
+		if is(got) {
+			return got
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("it never came; there is %+v", got)
+		}
+	}
+}
+
+// reading reports whether the facts of a process are still being read.
+func (t *Table) reading(pid int) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return len(t.entries[pid].pending) == 0
 }
 
 // TestFilesThatVanish takes each file away in turn: the rest stays.
@@ -178,25 +206,90 @@ func TestHangingReadsDelayNobody(t *testing.T) {
 		}
 		return plain(root, pid, hostname)
 	}
-	for i := range 100 {
-		got := table.Processes(at(float64(i)), []int{500, 600})
-		if got[500].Name != "stuck" || len(got[600].Command) != 4 {
-			t.Fatalf("call %d: %+v", i, got)
-		}
-		if i == 5 {
-			break
-		}
+	table.Patience = 50 * time.Millisecond
+	got := table.Processes(at(0), []int{600, 500})
+	if got[500].Name != "stuck" || len(got[500].Command) != 0 || len(got[600].Command) != 4 {
+		t.Fatalf("beside one that hangs: %+v", got)
 	}
-	if used := len(table.slots); used != 1 {
-		t.Errorf("%d reads under way, want the one that hangs", used)
+	begin := time.Now()
+	for i := range 100 {
+		table.Processes(at(1+float64(i)), []int{500, 600})
+	}
+	if took := time.Since(begin); took > 2*time.Second {
+		t.Errorf("100 calls took %v: each waited for what hangs", took)
+	}
+	for deadline := time.Now().Add(10 * time.Second); len(table.slots) != 1; time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("%d readers, want the one that hangs", len(table.slots))
+		}
 	}
 	close(release)
-	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(time.Millisecond) {
-		if got := table.Processes(at(7), []int{500})[500]; len(got.Command) == 4 && got.User == "alice" {
-			break
+	eventually(t, table, at(101), 500, func(i Info) bool { return len(i.Command) == 4 && i.User == "alice" })
+}
+
+// TestManyNewProcessesDoNotHoldUpTheFirstCall has reads that take a while
+// each: the first call goes on without them, and they come by themselves.
+func TestManyNewProcessesDoNotHoldUpTheFirstCall(t *testing.T) {
+	tree := newTree(t)
+	pids := make([]int, 100)
+	for i := range pids {
+		pids[i] = 500 + i
+		tree.add(pids[i], "python3", 1000)
+	}
+	table := tree.table()
+	table.Patience = 20 * time.Millisecond
+	release := make(chan struct{})
+	plain := table.read
+	table.read = func(root string, pid int, hostname string) facts {
+		<-release
+		return plain(root, pid, hostname)
+	}
+	got := table.Processes(at(0), pids)
+	if len(got) != 100 || got[599].Name != "python3" || got[599].Command != nil {
+		t.Errorf("%d processes, the last %+v, want all with what their stat tells", len(got), got[599])
+	}
+	close(release)
+	for _, pid := range pids {
+		eventually(t, table, at(.1), pid, func(i Info) bool { return len(i.Command) == 4 && i.User == "alice" })
+	}
+}
+
+// TestAZombieHasEnded tells what waits for its parent from what still runs.
+func TestAZombieHasEnded(t *testing.T) {
+	tree := newTree(t)
+	tree.add(500, "python3", 1000)
+	table := tree.table()
+	id := table.Processes(at(0), []int{500})[500].Identity
+	for i, tc := range []struct {
+		state   string
+		threads int
+		ended   bool
+	}{{"D", 12, false}, {"Z", 7, false}, {"Z", 1, true}, {"X", 0, true}, {"R", 1, false}} {
+		tree.state(500, "python3", tc.state, tc.threads, 50000, 0)
+		if info := table.Processes(at(float64(1+i)), []int{500})[500]; info.Ended != tc.ended || info.Name != "python3" {
+			t.Errorf("state %s with %d threads: %+v", tc.state, tc.threads, info)
 		}
-		if time.Now().After(deadline) {
-			t.Fatal("the late answer was never taken in")
+		if table.Alive(id) == tc.ended {
+			t.Errorf("state %s with %d threads: alive %v", tc.state, tc.threads, !tc.ended)
+		}
+	}
+	if id.StartTime++; table.Alive(id) {
+		t.Error("another process of this number passes for it")
+	}
+	tree.remove(500, "stat")
+	if id.StartTime--; table.Alive(id) {
+		t.Error("alive without a stat")
+	}
+}
+
+// TestStatIsReadMoreRarelyOfMany counts how soon a change shows.
+func TestStatIsReadMoreRarelyOfMany(t *testing.T) {
+	for _, tc := range []struct {
+		processes int
+		want      time.Duration
+	}{{1, statWindow}, {512, statWindow}, {1024, 1900 * time.Millisecond}, {4096, 7900 * time.Millisecond}} {
+		if got := windowFor(tc.processes); got != tc.want {
+			t.Errorf("of %d processes stat stands for %v, want %v", tc.processes, got, tc.want)
 		}
 	}
 }
@@ -205,6 +298,7 @@ func TestSlowDirectoryService(t *testing.T) {
 	tree := newTree(t)
 	tree.add(500, "python3", 7000)
 	table := tree.table()
+	table.Patience = 50 * time.Millisecond
 	release := make(chan struct{})
 	table.users.lookup = func(string) (*user.User, error) {
 		<-release
@@ -214,14 +308,7 @@ func TestSlowDirectoryService(t *testing.T) {
 		t.Fatalf("before the answer: %+v", got)
 	}
 	close(release)
-	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(time.Millisecond) {
-		if got := table.Processes(at(1), []int{500})[500]; got.User == "frank" {
-			break
-		}
-		if time.Now().After(deadline) {
-			t.Fatal("the name never came")
-		}
-	}
+	eventually(t, table, at(1), 500, func(i Info) bool { return i.User == "frank" })
 }
 
 func TestFailedDirectoryIsAskedAgain(t *testing.T) {
@@ -239,9 +326,7 @@ func TestFailedDirectoryIsAskedAgain(t *testing.T) {
 		t.Errorf("the number stands in: got %q", got)
 	}
 	fail = false
-	if got := table.Processes(at(60), []int{500})[500].User; got != "frank" {
-		t.Errorf("a minute later: got %q", got)
-	}
+	eventually(t, table, at(60), 500, func(i Info) bool { return i.User == "frank" })
 }
 
 func TestHost(t *testing.T) {

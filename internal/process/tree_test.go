@@ -28,6 +28,7 @@ func newTree(t testing.TB) *tree {
 func (tr *tree) table() *Table {
 	table := NewTable(tr.root)
 	table.hostname = "this-machine"
+	table.Patience = 10 * time.Second // what a loaded machine needs is no test's business
 	table.boot = func(time.Time) time.Time { return time.Unix(0, 0) }
 	table.users = newUsers(filepath.Join(tr.root, "passwd"))
 	table.users.lookup = nobody
@@ -45,7 +46,12 @@ func (tr *tree) add(pid int, name string, uid int) {
 }
 
 func (tr *tree) stat(pid int, name string, start, ticks uint64) {
-	tr.write(pid, "stat", fmt.Sprintf("%d (%s) S 1 7 7 0 -1 4194304 100 0 3 0 %d 0 0 0 20 0 12 0 %d 4096000 2048 0 1 1\n", pid, name, ticks, start))
+	tr.state(pid, name, "S", 12, start, ticks)
+}
+
+// state is stat for a process in a state of its own, with so many threads.
+func (tr *tree) state(pid int, name, state string, threads int, start, ticks uint64) {
+	tr.write(pid, "stat", fmt.Sprintf("%d (%s) %s 1 7 7 0 -1 4194304 100 0 3 0 %d 0 0 0 20 0 %d 0 %d 4096000 2048 0 1 1\n", pid, name, state, ticks, threads, start))
 }
 
 func (tr *tree) write(pid int, name, content string) {
