@@ -54,6 +54,9 @@ func writeHeader(l *line, st *state, lk *look) {
 	}
 }
 
+// The badges that say which moment is shown.
+const badgePast, badgeFrozen = "PAST", "FROZEN"
+
 // badges are what must not be overlooked.
 func (st *state) badges() []string {
 	var badges []string
@@ -65,9 +68,9 @@ func (st *state) badges() []string {
 	}
 	switch {
 	case !st.past.IsZero():
-		badges = append(badges, "PAST")
+		badges = append(badges, badgePast)
 	case st.frozen:
-		badges = append(badges, "FROZEN")
+		badges = append(badges, badgeFrozen)
 	}
 	return badges
 }

@@ -98,9 +98,11 @@ func keysStatus(st *state, lk *look, view view) []span {
 		}
 		parts = append(parts, span{*style, text})
 	}
-	if view.layout.header.rows == 0 {
+	if view.layout.header.rows == 0 || st.detail { // the detail takes the header's place
 		for _, badge := range st.badges() {
-			add(&s.Badge, badge)
+			if badge != badgePast && badge != badgeFrozen { // the line ends in that word
+				add(&s.Badge, badge)
+			}
 		}
 	}
 	inTable := view.layout.table.rows > 0 && !st.detail
@@ -176,9 +178,9 @@ func (st *state) liveness(lk *look) (*themes.Style, string) {
 	case st.shown == nil:
 		return &s.Dim, "STARTING"
 	case !st.past.IsZero():
-		return &s.Badge, "PAST"
+		return &s.Badge, badgePast
 	case st.frozen:
-		return &s.Badge, "FROZEN"
+		return &s.Badge, badgeFrozen
 	case st.scope() == inNoDriver, st.shown.Driver.State != snapshot.DriverOK && st.shown.Driver.State != "":
 		return &s.Warning, "NO DRIVER"
 	case st.behind():

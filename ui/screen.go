@@ -97,7 +97,7 @@ func bottom(st *state, lk *look, lay *layout, view view) []string {
 // header for it.
 func alertAndBadges(st *state, lk *look, lay *layout) string {
 	var badges []string
-	if lay.header.rows == 0 {
+	if lay.header.rows == 0 || st.detail {
 		badges = st.badges()
 	}
 	cells := 0

@@ -140,6 +140,7 @@ func TestBadgesAreInEverySize(t *testing.T) {
 				"an alarm": func(*state) {},
 				"the past": func(st *state) { st.past = st.now.Add(-time.Minute) },
 				"frozen":   func(st *state) { st.frozen = true },
+				"a detail": func(st *state) { st.at(snapshottest.Leaking, 1).detail = true },
 				"a word":   func(st *state) { st.message, st.messageUntil = "sent SIGTERM to 2963112", st.now.Add(time.Second) },
 			} {
 				s := snapshottest.DrawnBox()
