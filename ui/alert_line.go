@@ -77,6 +77,9 @@ func noDriverWords(shown *snapshot.Snapshot) string {
 	if shown.Driver.ProbesAnswering > 0 {
 		return "no driver: these figures come from the probes alone"
 	}
+	if shown.Driver.State == snapshot.DriverStarting {
+		return "the driver has not answered yet: GPUs that sleep need seconds to wake"
+	}
 	return "no driver: nothing to show until it is back"
 }
 

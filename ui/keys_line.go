@@ -181,6 +181,8 @@ func (st *state) liveness(lk *look) (*themes.Style, string) {
 		return &s.Badge, badgePast
 	case st.frozen:
 		return &s.Badge, badgeFrozen
+	case st.shown.Driver.State == snapshot.DriverStarting:
+		return &s.Warning, "WAITING"
 	case st.scope() == inNoDriver, st.shown.Driver.State != snapshot.DriverOK && st.shown.Driver.State != "":
 		return &s.Warning, "NO DRIVER"
 	case st.behind():

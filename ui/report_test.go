@@ -70,3 +70,14 @@ func TestSaveWritesWhatIsShown(t *testing.T) {
 		t.Errorf("saved the moments %v", saved)
 	}
 }
+
+// TestADriverThatHasNotAnsweredIsNotGone: nobody is told that there is none.
+func TestADriverThatHasNotAnsweredIsNotGone(t *testing.T) {
+	s := without(0)
+	s.GPUs, s.Rows, s.Driver.State = nil, nil, snapshot.DriverStarting
+	m := newTestModel(t, s, nil)
+	m.shows("WAITING")
+	m.shows("the driver has not answered yet")
+	m.hides("no driver")
+	m.hides("NO DRIVER")
+}
