@@ -4,7 +4,7 @@
 // (docs/performance.md): on the fake driver, under a real pseudo-terminal that
 // is read all the time, beside nvtop where it is installed.
 //
-//	go run ./scripts/bench [-for 20s] [-runs 20]
+//	go run ./scripts/bench [-for 20s] [-runs 20] [-with "nvitop --interval 1"]…
 //
 // For each program: share of a core, resident memory, bytes a second to the
 // terminal, time to the first frame; then how long `vramscope once` takes.
@@ -18,6 +18,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
+	"strings"
 	"text/tabwriter"
 	"time"
 
@@ -27,14 +28,19 @@ import (
 func main() {
 	length := flag.Duration("for", 20*time.Second, "how long each program is watched")
 	runs := flag.Int("runs", 20, "how often one-shot commands are run; the median is told")
+	var others []string
+	flag.Func("with", "another program to watch on the 8x8 box; may be given more than once", func(command string) error {
+		others = append(others, command)
+		return nil
+	})
 	flag.Parse()
-	if err := bench(*length, *runs); err != nil {
+	if err := bench(*length, *runs, others); err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)
 	}
 }
 
-func bench(length time.Duration, runs int) error {
+func bench(length time.Duration, runs int, others []string) error {
 	dir, err := os.MkdirTemp("", "vramscope-bench")
 	if err != nil {
 		return err
@@ -72,6 +78,12 @@ func bench(length time.Duration, runs int) error {
 		}
 	} else {
 		fmt.Fprintln(os.Stderr, "bench: nvtop is not installed: not compared")
+	}
+	for _, other := range others {
+		command := strings.Fields(other)
+		if err := watch(small, command[0], "own", command...); err != nil {
+			return err
+		}
 	}
 	if err := watch(small, "vramscope --demo", "1 Hz", program, "--demo"); err != nil {
 		return err
