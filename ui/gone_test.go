@@ -14,8 +14,8 @@ func TestGoneIsNeverCutMidway(t *testing.T) {
 	ended := noon()
 	gone := snapshot.Gone{
 		Last: snapshot.Process{
-			Used: quantity.From(quantity.Bytes(59*quantity.GiB), quantity.Driver),
-			Peak: quantity.From(quantity.Bytes(71*quantity.GiB), quantity.Driver),
+			Used: quantity.From(59*quantity.GiB, quantity.Driver),
+			Peak: quantity.From(71*quantity.GiB, quantity.Driver),
 		},
 		Ended: ended, OutOfMemoryCount: quantity.From(int64(1), quantity.Probe),
 	}
