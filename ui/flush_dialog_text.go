@@ -149,10 +149,10 @@ func (d flushDialog) cost(t *flushTarget) string {
 
 // choices are the levels with what each would give back.
 func (d flushDialog) choices() []choice {
-	returns, runtime, evictable := "", "", []string(nil)
-	parts, pytorch := true, true
 	var sum quantity.Bytes
-	exact := true
+	var runtime string
+	var evictable []string
+	exact, parts, pytorch := true, true, true
 	for i := range d.targets {
 		t := &d.targets[i]
 		if d.refusal(t) != "" {
@@ -171,7 +171,7 @@ func (d flushDialog) choices() []choice {
 			}
 		}
 	}
-	returns = sum.String()
+	returns := sum.String()
 	if !exact {
 		returns = "up to " + returns
 	}
@@ -183,7 +183,7 @@ func (d flushDialog) choices() []choice {
 		}
 		gradual = returns + " in one step: " + runtime + " cannot give back a part"
 	}
-	selective := returns + " at once: it has named no cache that it could evict"
+	selective := returns + " at once; no caches are registered to evict"
 	if len(evictable) > 0 {
 		selective = returns + " or more: evicts " + strings.Join(evictable, ", ") + " (size not told)"
 	}
@@ -197,7 +197,7 @@ func (d flushDialog) choices() []choice {
 }
 
 // listedAtMost is how many of the tagged processes are listed one by one.
-const listedAtMost = 6
+const listedAtMost = 4
 
 // list is one line for each of several processes, and their sum.
 func (d flushDialog) list() [][]span {

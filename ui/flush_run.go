@@ -156,15 +156,14 @@ func together(done []FlushResult, asked int, failure string) string {
 		sum.UsedBefore, sum.UsedAfter = bothOf(sum.UsedBefore, r.UsedBefore), bothOf(sum.UsedAfter, r.UsedAfter)
 		sum.Driver = bothOf(sum.Driver, r.Driver)
 	}
-	who := strconv.Itoa(len(done)) + " processes"
-	if len(done) < asked {
-		who = strconv.Itoa(len(done)) + " of " + strconv.Itoa(asked) + " processes"
+	switch some := strconv.Itoa(len(done)) + " of " + strconv.Itoa(asked); {
+	case failure != "":
+		return "flushed " + some + ", freed " + max(sum.Freed(), 0).String() + "; " + failure
+	case len(done) < asked:
+		return sum.Sentence(some)
+	default:
+		return sum.Sentence(strconv.Itoa(asked) + " processes")
 	}
-	text := sum.Sentence(who)
-	if failure != "" {
-		text += "; " + failure
-	}
-	return text
 }
 
 // bothOf is a sum that is known only if both are.

@@ -1,57 +1,76 @@
-package snapshot_test
+package snapshot
 
 import (
 	"strings"
 	"testing"
 	"time"
 
+	"vramscope/internal/process"
 	"vramscope/internal/quantity"
-	"vramscope/sampler/snapshot"
-	"vramscope/sampler/snapshot/snapshottest"
 )
 
-// drawnRow is a row of the drawn box.
-func drawnRow(t *testing.T, pid int) snapshot.Process {
-	t.Helper()
-	box := snapshottest.DrawnBox()
-	for i := range box.Rows {
-		if box.Rows[i].ID.Process.PID == pid {
-			return box.Rows[i]
-		}
+// The rows of these tests.
+const (
+	leaking  = 2963112 // carol's PyTorch
+	unprobed = 3011876 // bob's
+	inJAX    = 2955020 // erin's
+	foreign  = 184     // of another container
+)
+
+func rowFor(pid int) Process {
+	amount := func(gib float64) Bytes {
+		return quantity.From(quantity.Bytes(gib*float64(quantity.GiB)), quantity.Probe)
 	}
-	t.Fatalf("PID %d is not in the box", pid)
-	return snapshot.Process{}
+	p := Process{ID: RowID{Process: process.Identity{PID: pid, StartTime: 1}, GPUUUID: "GPU-3"}}
+	switch pid {
+	case foreign:
+		p.ID.Process.StartTime = 0
+		return p
+	case unprobed:
+		p.User = "bob"
+		return p
+	}
+	p.User, p.Probe = "carol", &Probe{State: ProbeLive}
+	p.Cached, p.Returnable = amount(11.8), amount(11.8)
+	a := Allocator{Kind: "pytorch", Basis: "stranded", Fragmented: amount(4.6)}
+	if pid == inJAX {
+		p.User, p.Returnable = "erin", amount(0)
+		a.Kind, a.Basis = "jax", "largest_free"
+	}
+	a.Cached, a.Returnable = p.Cached, p.Returnable
+	p.Allocators = []Allocator{a}
+	return p
 }
 
 func TestFlushRefusal(t *testing.T) {
-	books := func(b quantity.Bytes) snapshot.Bytes { return quantity.From(b, quantity.Probe) }
+	books := func(b quantity.Bytes) Bytes { return quantity.From(b, quantity.Probe) }
 	for _, c := range []struct {
 		name   string
 		pid    int
 		viewer string
-		change func(*snapshot.Process)
+		change func(*Process)
 		want   string // a part of it
 	}{
-		{"a probe and a cache", snapshottest.Leaking, "carol", nil, ""},
-		{"root may", snapshottest.Leaking, "root", nil, ""},
-		{"foreign", 184, "root", nil, "another container's"},
-		{"no probe", snapshottest.Probeme, "bob", nil, "PID 3011876 has no probe"},
-		{"another user", snapshottest.Probeme, "alice", nil, "PID 3011876 is bob's, you are alice"},
-		{"JAX", 2955020, "root", nil, "JAX cannot release: start it with XLA_PYTHON_CLIENT_ALLOCATOR="},
-		{"TensorFlow", 2955020, "root", func(p *snapshot.Process) { p.Allocators[0].Kind = "tensorflow" }, "TensorFlow cannot release"},
-		{"silent", snapshottest.Leaking, "root", func(p *snapshot.Process) {
-			p.Probe.State, p.Probe.Age = snapshot.ProbeSilent, 14*time.Second
+		{"a probe and a cache", leaking, "carol", nil, ""},
+		{"root may", leaking, "root", nil, ""},
+		{"foreign", foreign, "root", nil, "another container's"},
+		{"no probe", unprobed, "bob", nil, "PID 3011876 has no probe"},
+		{"another user", unprobed, "alice", nil, "PID 3011876 is bob's, you are alice"},
+		{"JAX", inJAX, "root", nil, "JAX cannot release: start it with XLA_PYTHON_CLIENT_ALLOCATOR="},
+		{"TensorFlow", inJAX, "root", func(p *Process) { p.Allocators[0].Kind = "tensorflow" }, "TensorFlow cannot release"},
+		{"silent", leaking, "root", func(p *Process) {
+			p.Probe.State, p.Probe.Age = ProbeSilent, 14*time.Second
 		}, "silent for 14s"},
-		{"private pools", snapshottest.Leaking, "root", func(p *snapshot.Process) { p.Returnable = books(0) }, "private pools"},
-		{"empty", snapshottest.Leaking, "root", func(p *snapshot.Process) {
+		{"private pools", leaking, "root", func(p *Process) { p.Returnable = books(0) }, "private pools"},
+		{"empty", leaking, "root", func(p *Process) {
 			p.Returnable, p.Cached, p.Allocators[0].Cached = books(0), books(0), books(0)
 		}, "nothing to give back"},
-		{"empty, but evictable", snapshottest.Leaking, "root", func(p *snapshot.Process) {
+		{"empty, but evictable", leaking, "root", func(p *Process) {
 			p.Returnable, p.Evictable = books(0), []string{"kv_cache"}
 		}, ""},
-		{"only a cache is told", snapshottest.Leaking, "root", func(p *snapshot.Process) { p.Returnable = snapshot.Bytes{} }, ""},
+		{"only a cache is told", leaking, "root", func(p *Process) { p.Returnable = Bytes{} }, ""},
 	} {
-		p := drawnRow(t, c.pid)
+		p := rowFor(c.pid)
 		if c.change != nil {
 			c.change(&p)
 		}
@@ -66,12 +85,12 @@ func TestFlushRefusal(t *testing.T) {
 }
 
 func TestWhatAFlushCanDo(t *testing.T) {
-	p := drawnRow(t, snapshottest.Leaking)
+	p := rowFor(leaking)
 	if p.FlushesInParts() || !p.ReturnableIsExact() {
 		t.Error("PyTorch gives all or nothing, and knows how much")
 	}
-	p.Allocators[0].Kind, p.Allocators[0].Basis, p.Allocators[0].Fragmented = "cuda_pool", "post_flush", snapshot.Bytes{}
-	raw := snapshot.Allocator{Kind: "raw", Cached: quantity.From(quantity.Bytes(0), quantity.Probe)}
+	p.Allocators[0].Kind, p.Allocators[0].Basis, p.Allocators[0].Fragmented = "cuda_pool", "post_flush", Bytes{}
+	raw := Allocator{Kind: "raw", Cached: quantity.From(quantity.Bytes(0), quantity.Probe)}
 	p.Allocators = append(p.Allocators, raw)
 	if !p.FlushesInParts() || p.ReturnableIsExact() {
 		t.Error("a pool that was never flushed gives parts, and does not know how much in all")
@@ -80,7 +99,7 @@ func TestWhatAFlushCanDo(t *testing.T) {
 	if !p.ReturnableIsExact() {
 		t.Error("a pool that has been flushed knows what is stuck")
 	}
-	p.Allocators = []snapshot.Allocator{raw}
+	p.Allocators = []Allocator{raw}
 	if p.FlushesInParts() {
 		t.Error("raw allocations give nothing back, in parts or at all")
 	}

@@ -1,0 +1,286 @@
+package ui
+
+import (
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"vramscope/internal/process"
+	"vramscope/internal/quantity"
+	"vramscope/sampler/snapshot"
+	"vramscope/sampler/snapshot/snapshottest"
+)
+
+// peaked is a history in which the leaking process once had 2.3 GiB more
+// allocated than now.
+type peaked struct{ snapshot.History }
+
+func (h peaked) Series(key snapshot.SeriesKey, from, to time.Time, buckets int) []snapshot.Point {
+	points := h.History.Series(key, from, to, buckets)
+	if key.Metric == snapshot.MetricAllocated && key.Row.Process.PID == snapshottest.Leaking {
+		points[buckets/2].Max = int64(gib(55.2))
+	}
+	return points
+}
+
+// askedToFlush is the drawn box with the dialog about some of its processes
+// open.
+func askedToFlush(lk *look, change func(*snapshot.Process), pids ...int) (*state, flushDialog) {
+	box := snapshottest.DrawnBox()
+	for i := range box.Rows {
+		p := &box.Rows[i]
+		switch p.ID.Process.PID {
+		case snapshottest.Leaking:
+			p.Command = []string{"python", "finetune.py", "--cfg", "sft.yaml"}
+			p.Evictable = []string{"kv_cache", "loader"}
+		}
+		if change != nil {
+			change(p)
+		}
+	}
+	st := screenOf(box, 80, 24)
+	st.history = peaked{st.history}
+	var ids []snapshot.RowID
+	for _, pid := range pids {
+		ids = append(ids, snapshottest.RowID(box, pid))
+	}
+	d := newFlushDialog(lk, st, ids)
+	st.overlay = d
+	return st, d
+}
+
+func TestFlushAsDrawn(t *testing.T) {
+	want := readLines(t, filepath.Join("testdata", "drawings", "5-flush-80x24.txt"))
+	lk := drawnLook(t)
+	st, _ := askedToFlush(lk, nil, snapshottest.Leaking)
+	got := frame(st, lk)
+	for i := range want {
+		if got[i] != want[i] {
+			t.Errorf("line %d\n got %s|\nwant %s|", i+1, got[i], want[i])
+		}
+	}
+}
+
+// text is the dialog as a person reads it.
+func text(d overlay) string { return strings.Join(d.Render(80, 20), "\n") }
+
+func TestFlushLevels(t *testing.T) {
+	_, d := askedToFlush(drawnLook(t), nil, snapshottest.Leaking)
+	for _, c := range []struct {
+		keys  []string
+		level FlushLevel
+		cost  string
+	}{
+		{nil, FlushGradual, "a slow step or two"},
+		{[]string{"s"}, FlushSelective, "what it evicts must be filled again"},
+		{[]string{"u"}, FlushUrgent, "it waits for all its streams"},
+		{[]string{"down"}, FlushSelective, ""},
+		{[]string{"u", "up", "up", "up"}, FlushGradual, ""},
+	} {
+		o, _ := pressed(d, c.keys...)
+		at := o.(flushDialog)
+		if at.level() != c.level || !strings.Contains(text(at), c.cost) {
+			t.Errorf("%v: level %s, want %s and %q\n%s", c.keys, at.level(), c.level, c.cost, text(at))
+		}
+		jobs := at.jobs(false)
+		wantDevices := []string{at.targets[0].device}
+		if c.level == FlushUrgent {
+			wantDevices = nil
+		}
+		if len(jobs) != 1 || jobs[0].request.Level != c.level || !slices.Equal(jobs[0].request.Devices, wantDevices) {
+			t.Errorf("%v: it would ask for %+v", c.keys, jobs)
+		}
+	}
+}
+
+func TestFlushAnswersAreNoUnlessY(t *testing.T) {
+	_, d := askedToFlush(drawnLook(t), nil, snapshottest.Leaking)
+	for key, want := range map[string]outcome{
+		"y": confirmed, "d": rehearsed, "esc": closed, "n": closed, "N": closed, "q": closed,
+		"enter": handled, " ": handled, "Y": handled, "F": handled, "ctrl+m": handled,
+	} {
+		if _, out := d.press(key, 80, 14); out != want {
+			t.Errorf("%q comes out as %v, want %v", key, out, want)
+		}
+	}
+	if _, out := d.press("y", 80, minDialogLines-1); out == confirmed {
+		t.Error("y flushes from a dialog too small to read")
+	}
+	after, _ := d.press("d", 80, 14)
+	if _, out := after.press("y", 80, 14); out == confirmed {
+		t.Error("y flushes while the dry run has not come back")
+	}
+}
+
+func TestFlushDialogFollowsItsProcess(t *testing.T) {
+	lk := drawnLook(t)
+	st, d := askedToFlush(lk, nil, snapshottest.Leaking)
+	next := *st.live
+	next.Rows = slices.Clone(st.live.Rows)
+	at := slices.IndexFunc(next.Rows, func(p snapshot.Process) bool { return p.ID.Process.PID == snapshottest.Leaking })
+	next.Rows[at].Returnable, next.Rows[at].Cached = amountIn(3), amountIn(3)
+	st.live = &next
+	if got := text(d.refreshed(st)); !strings.Contains(got, "returns 3.00G") {
+		t.Errorf("the dialog does not follow:\n%s", got)
+	}
+	// The pid goes to another process.
+	next.Rows[at].ID.Process.StartTime++
+	gone := d.refreshed(st)
+	if got := text(gone); !strings.Contains(got, "Cannot flush") || !strings.Contains(got, "it has ended") {
+		t.Errorf("the dialog is about another process now:\n%s", got)
+	}
+	if _, out := gone.press("y", 80, 14); out != handled {
+		t.Errorf("y comes out as %v", out)
+	}
+}
+
+func TestFlushSaysHowMuchLasts(t *testing.T) {
+	for _, c := range []struct {
+		name, want string
+		history    func(snapshot.History) snapshot.History
+		change     func(*snapshot.Process)
+	}{
+		{"as drawn", "lasts   about 9.5G of it: its peak in the last 10 min needs 2.30G again", nil, nil},
+		{"steady", "lasts   all of it, if it goes on as in the last 10 min", func(h snapshot.History) snapshot.History { return h.(peaked).History }, nil},
+		{"a sawtooth", "lasts   none of it: its peak in the last 10 min needs 55.1G again", nil, func(p *snapshot.Process) {
+			p.Allocated = amountIn(.1)
+		}},
+		{"nothing watched", "lasts   not known", func(snapshot.History) snapshot.History { return nil }, nil},
+	} {
+		lk := drawnLook(t)
+		st, _ := askedToFlush(lk, func(p *snapshot.Process) {
+			if c.change != nil && p.ID.Process.PID == snapshottest.Leaking {
+				c.change(p)
+			}
+		}, snapshottest.Leaking)
+		if c.history != nil {
+			st.history = c.history(st.history)
+		}
+		if got := text(newFlushDialog(lk, st, []snapshot.RowID{snapshottest.RowID(st.live, snapshottest.Leaking)})); !strings.Contains(got, c.want) {
+			t.Errorf("%s: no %q in\n%s", c.name, c.want, got)
+		}
+	}
+}
+
+func TestFlushOfAPoolThatWasNeverFlushed(t *testing.T) {
+	_, d := askedToFlush(drawnLook(t), func(p *snapshot.Process) {
+		if p.ID.Process.PID == snapshottest.Leaking {
+			a := &p.Allocators[0]
+			a.Kind, a.Basis, a.Fragmented, p.Fragmented = "cuda_pool", "post_flush", snapshot.Bytes{}, snapshot.Bytes{}
+			p.Runtime, p.Evictable = "CUDA", nil
+		}
+	}, snapshottest.Leaking)
+	got := text(d)
+	for _, want := range []string{
+		"returns up to 11.8G", "gradual    up to 11.8G in steps; Esc stops between two of them",
+		"selective  up to 11.8G at once; no caches are registered to evict", "whatever else it can collect",
+	} {
+		if !strings.Contains(got, want) {
+			t.Errorf("no %q in\n%s", want, got)
+		}
+	}
+}
+
+func TestFlushWarnsWhereOthersWait(t *testing.T) {
+	_, d := askedToFlush(drawnLook(t), nil, 2963101) // one of two ranks
+	if got := text(d); !strings.Contains(got, "its job's other GPUs may wait") {
+		t.Errorf("nobody is told that a job may stall:\n%s", got)
+	}
+}
+
+func TestFlushOfTaggedProcesses(t *testing.T) {
+	_, d := askedToFlush(drawnLook(t), nil, snapshottest.Leaking, 2701455, 2955020)
+	got := text(d)
+	for _, want := range []string{
+		"Flush: give cached memory back, 2 of 3 tagged",
+		"    PID USER     GPU  USED AFTER  BACK STAYS  COMMAND",
+		"2963112 carol      3 70.6G 58.8G 11.8G 9.50G  finetune.py --cfg sft.yaml",
+		"2701455 dave       4 47.8G 41.6G 6.20G 6.20G  dlrm.py --batch 65536",
+		"2955020 erin       7 59.7G     –     –     –  no: JAX cannot release: start",
+		"sum                      18.0G 15.7G",
+		"gradual    18.0G in one step: PyTorch cannot give back a part",
+	} {
+		if !strings.Contains(got, want) {
+			t.Errorf("no %q in\n%s", want, got)
+		}
+	}
+	if jobs := d.jobs(false); len(jobs) != 2 || jobs[0].id.PID != snapshottest.Leaking || jobs[1].id.PID != 2701455 {
+		t.Errorf("it would ask %+v", jobs)
+	}
+	_, all := askedToFlush(drawnLook(t), nil, 2955020, 184)
+	if _, out := all.press("y", 80, 14); out != handled || len(all.jobs(false)) != 0 {
+		t.Errorf("nobody can be asked, and y comes out as %v", out)
+	}
+}
+
+func TestUrgentFlushAsksAProcessOnce(t *testing.T) {
+	lk := drawnLook(t)
+	st, _ := askedToFlush(lk, nil, snapshottest.Leaking)
+	second := *rowOf(st.live, snapshottest.RowID(st.live, snapshottest.Leaking))
+	second.ID.GPUUUID, second.GPU = st.live.GPUs[4].UUID, 4
+	st.live.Rows = append(st.live.Rows, second)
+	d := newFlushDialog(lk, st, []snapshot.RowID{snapshottest.RowID(st.live, snapshottest.Leaking), second.ID})
+	if jobs := d.jobs(false); len(jobs) != 2 {
+		t.Errorf("gradual asks %+v", jobs)
+	}
+	o, _ := d.press("u", 80, 14)
+	if jobs := o.(flushDialog).jobs(false); len(jobs) != 1 {
+		t.Errorf("urgent asks %+v", jobs)
+	}
+	one := newFlushDialog(lk, st, []snapshot.RowID{second.ID})
+	o, _ = one.press("u", 80, 14)
+	if got := text(o); !strings.Contains(got, "returns 23.6G on 2 GPUs") {
+		t.Errorf("urgent does not count the other GPU:\n%s", got)
+	}
+}
+
+func TestFlushOfAMIGInstanceNamesTheInstance(t *testing.T) {
+	st, d := askedToFlush(drawnLook(t), nil, 3000417)
+	if got, want := d.jobs(false)[0].request.Devices, st.live.GPUs[5].Instances[0].UUID; len(got) != 1 || got[0] != want || want == "" {
+		t.Errorf("it would flush %v, the instance is %q", got, want)
+	}
+}
+
+func TestFlushGoldens(t *testing.T) {
+	for _, size := range [][2]int{{80, 13}, {120, 20}, {60, 12}, {40, 9}, {30, 6}} {
+		for _, ascii := range []bool{false, true} {
+			for name, pids := range map[string][]int{"one": {snapshottest.Leaking}, "tagged": {snapshottest.Leaking, 2701455, 2955020, 184, 2963101, 2963102, 1288410, 3000417}} {
+				t.Run(name+" "+size2(size)+map[bool]string{true: " ascii"}[ascii], func(t *testing.T) {
+					_, d := askedToFlush(testLook(t, "", ascii), nil, pids...)
+					matches(t, d, size[0], size[1])
+				})
+			}
+		}
+	}
+	t.Run("colours", func(t *testing.T) {
+		_, d := askedToFlush(testLook(t, "dark", false), nil, snapshottest.Leaking)
+		matches(t, d, 80, 13)
+	})
+}
+
+func size2(size [2]int) string {
+	return strings.TrimSpace(strings.Join([]string{string(appendInt(nil, size[0])), string(appendInt(nil, size[1]))}, "x"))
+}
+
+func TestFlushSurvivesHostileNames(t *testing.T) {
+	_, d := askedToFlush(drawnLook(t), func(p *snapshot.Process) {
+		bad := "\x1b[2J\x07\u202e" + strings.Repeat("名", 200)
+		p.User, p.Name, p.Command, p.Runtime, p.RuntimeVersion = bad, bad, []string{bad, bad}, bad, bad
+		p.Job = process.Job{Kind: "pod", ID: bad}
+		p.Evictable = []string{bad, bad}
+		p.Used, p.Returnable = quantity.From(quantity.Bytes(-1<<62), quantity.Driver), quantity.From(quantity.Bytes(1<<62), quantity.Probe)
+	}, snapshottest.Leaking, 2701455)
+	single := d
+	single.targets = d.targets[:1]
+	for _, dialog := range []flushDialog{d, single} {
+		for width := 30; width <= 120; width += 15 {
+			lines := dialog.Render(width, 14)
+			checkCells(t, lines, width, 14)
+			if strings.ContainsAny(strings.Join(lines, ""), "\x1b\x07\u202e") {
+				t.Errorf("hostile text reaches the screen:\n%s", strings.Join(lines, "\n"))
+			}
+		}
+	}
+}

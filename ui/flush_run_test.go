@@ -1,0 +1,319 @@
+package ui
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+
+	"vramscope/internal/process"
+	"vramscope/sampler/snapshot"
+	"vramscope/sampler/snapshot/snapshottest"
+)
+
+// flushes is a box's Flush that a test holds in its hand.
+type flushes struct {
+	mu     sync.Mutex
+	asked  []FlushRequest
+	pids   []int
+	answer func(ctx context.Context, id process.Identity, r FlushRequest) (FlushResult, error)
+}
+
+func (f *flushes) flush(ctx context.Context, id process.Identity, r FlushRequest) (FlushResult, error) {
+	f.mu.Lock()
+	f.asked, f.pids = append(f.asked, r), append(f.pids, id.PID)
+	f.mu.Unlock()
+	return f.answer(ctx, id, r)
+}
+
+// drawnResult is the flush of the drawings.
+func drawnResult(r FlushRequest) FlushResult {
+	return FlushResult{
+		DryRun: r.DryRun, Returnable: gib(11.8), Before: gib(69.3), After: gib(57.6),
+		UsedBefore: known(70.6), UsedAfter: known(58.9), Driver: known(-11.7), Took: 84 * time.Millisecond, Step: 1, Steps: 1,
+	}
+}
+
+// flushModel is a model on the drawn box with F bound. What its commands answer
+// goes back into it, as Bubble Tea would do it.
+type flushModel struct {
+	*testModel
+	*flushes
+	answers chan tea.Msg
+}
+
+func newFlushModel(t *testing.T, change func(*snapshot.Snapshot, *Options)) *flushModel {
+	t.Helper()
+	box := snapshottest.DrawnBox()
+	m := &flushModel{flushes: &flushes{}, answers: make(chan tea.Msg, 64)}
+	m.answer = func(_ context.Context, _ process.Identity, r FlushRequest) (FlushResult, error) {
+		return drawnResult(r), nil
+	}
+	m.testModel = newTestModel(t, box, func(o *Options) {
+		o.Actions.Flush, o.History = m.flush, snapshottest.History(box)
+		if change != nil {
+			change(box, o)
+		}
+	})
+	m.now = box.Time
+	return m
+}
+
+// key presses a key a while after the one before.
+func (m *flushModel) key(names ...string) {
+	m.t.Helper()
+	for _, name := range names {
+		m.now = m.now.Add(time.Second)
+		var msg tea.KeyPressMsg
+		switch name {
+		case "esc":
+			msg = tea.KeyPressMsg{Code: tea.KeyEscape}
+		case "enter":
+			msg = tea.KeyPressMsg{Code: tea.KeyEnter}
+		case "space":
+			msg = tea.KeyPressMsg{Code: tea.KeySpace}
+		default:
+			msg = tea.KeyPressMsg{Code: []rune(name)[0], Text: name}
+		}
+		_, cmd := m.Update(msg)
+		m.run(cmd)
+		m.check()
+	}
+}
+
+func (m *flushModel) run(cmd tea.Cmd) {
+	if cmd == nil {
+		return
+	}
+	go func() {
+		switch msg := cmd().(type) {
+		case tea.BatchMsg:
+			for _, one := range msg {
+				m.run(one)
+			}
+		case nil:
+		default:
+			m.answers <- msg
+		}
+	}()
+}
+
+// until takes answers until the last lines of the screen have the text.
+func (m *flushModel) until(text string) {
+	m.t.Helper()
+	deadline := time.After(10 * time.Second)
+	for !strings.Contains(m.content, text) {
+		select {
+		case msg := <-m.answers:
+			_, cmd := m.Update(msg)
+			m.run(cmd)
+			m.check()
+		case <-deadline:
+			m.t.Fatalf("no %q on\n%s", text, m.content)
+		}
+	}
+}
+
+// onto puts the cursor on a process.
+func (m *flushModel) onto(pid int) *flushModel {
+	m.st.cursor = cursor{active: true, id: snapshottest.RowID(m.st.live, pid)}
+	return m
+}
+
+func TestFAsksAndYFlushes(t *testing.T) {
+	m := newFlushModel(t, nil).onto(snapshottest.Leaking)
+	m.key("F")
+	if !strings.Contains(m.content, "Flush: give cached memory back") {
+		t.Fatalf("no dialog:\n%s", m.content)
+	}
+	m.key("enter", "x", "F")
+	if len(m.asked) != 0 {
+		t.Fatal("it flushes before anybody has said yes")
+	}
+	m.key("s", "y")
+	m.until("flushed 2963112: 70.6G to 58.9G, freed 11.7G in 84 ms; driver says -11.7G  ok")
+	if len(m.asked) != 1 || m.asked[0].Level != FlushSelective || m.asked[0].DryRun || m.pids[0] != snapshottest.Leaking {
+		t.Errorf("it asked %v for %+v", m.pids, m.asked)
+	}
+	if m.flush0() || m.st.overlay != nil {
+		t.Error("the flush is still under way, or the dialog still open")
+	}
+}
+
+// flush0 reports whether a flush is under way.
+func (m *flushModel) flush0() bool { return m.model.flush != nil }
+
+func TestFClosesAsNo(t *testing.T) {
+	m := newFlushModel(t, nil).onto(snapshottest.Leaking)
+	for _, no := range []string{"esc", "n", "q"} {
+		m.key("F", no)
+		if m.st.overlay != nil || m.ended {
+			t.Errorf("%s does not close the dialog", no)
+		}
+	}
+	if len(m.asked) != 0 {
+		t.Errorf("it flushed: %+v", m.asked)
+	}
+}
+
+func TestDryRunLeavesTheQuestionOpen(t *testing.T) {
+	m := newFlushModel(t, nil).onto(snapshottest.Leaking)
+	m.key("F", "d")
+	m.until("dry run 2963112: 70.6G to 58.9G, would free 11.7G")
+	if len(m.asked) != 1 || !m.asked[0].DryRun {
+		t.Errorf("it asked for %+v", m.asked)
+	}
+	if !strings.Contains(m.content, "Flush: give cached memory back") {
+		t.Errorf("the question is gone:\n%s", m.content)
+	}
+	m.key("y")
+	m.until("flushed 2963112")
+}
+
+func TestGradualFlushIsStoppedByEsc(t *testing.T) {
+	m := newFlushModel(t, func(box *snapshot.Snapshot, _ *Options) {
+		for i := range box.Rows {
+			if p := &box.Rows[i]; p.ID.Process.PID == snapshottest.Leaking {
+				p.Allocators[0].Kind = "cuda_pool"
+			}
+		}
+	}).onto(snapshottest.Leaking)
+	m.answer = func(ctx context.Context, _ process.Identity, r FlushRequest) (FlushResult, error) {
+		result := drawnResult(r)
+		result.After, result.Step, result.Steps = gib(66.4), 1, 4
+		r.Progress(result)
+		<-ctx.Done() // between two steps
+		result.Stopped, result.UsedAfter, result.Driver = true, known(67.7), known(-2.9)
+		return result, nil
+	}
+	m.key("F", "y")
+	m.until("flushing 2963112: step 1 of 4, freed 2.90G of 11.8G   Esc stops it here")
+	// The screen lives on: another F says why not, the cursor moves.
+	m.key("F")
+	m.until("one flush at a time")
+	m.key("j")
+	m.key("esc")
+	m.until("stopped 2963112: 70.6G to 67.7G, freed 2.90G of 11.8G; driver says -2.90G  ok")
+	m.key("esc") // is an ordinary key again
+	if m.st.cursor.active {
+		t.Error("Esc does nothing after the flush")
+	}
+}
+
+func TestOneStepIsNotStoppedByEsc(t *testing.T) {
+	m := newFlushModel(t, nil).onto(snapshottest.Leaking)
+	release := make(chan struct{})
+	m.answer = func(_ context.Context, _ process.Identity, r FlushRequest) (FlushResult, error) {
+		<-release
+		return drawnResult(r), nil
+	}
+	m.key("F", "y")
+	if !strings.Contains(m.content, "flushing 2963112") || strings.Contains(m.content, "Esc stops") {
+		t.Errorf("it says\n%s", m.content)
+	}
+	m.key("esc")
+	close(release)
+	m.until("flushed 2963112")
+}
+
+func TestFSaysWhyNot(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		pid  int
+		want string
+	}{
+		{"JAX", 2955020, "JAX cannot release: start it with XLA_PYTHON_CLIENT_ALLOCATOR="},
+		{"foreign", 184, "PID 184 is another container's process"},
+		{"no probe", snapshottest.Probeme, "PID 3011876 has no probe"},
+	} {
+		m := newFlushModel(t, nil).onto(c.pid)
+		m.key("F")
+		if m.st.overlay != nil || !strings.Contains(m.content, c.want) {
+			t.Errorf("%s: no %q, or a dialog, on\n%s", c.name, c.want, m.content)
+		}
+	}
+	t.Run("ended", func(t *testing.T) {
+		m := newFlushModel(t, nil).onto(2963112)
+		m.st.cursor.id = m.st.live.Gone[0].Last.ID
+		m.key("F")
+		if !strings.Contains(m.content, "refused: PID 2961877 has ended") {
+			t.Errorf("it says\n%s", m.content)
+		}
+	})
+	t.Run("past", func(t *testing.T) {
+		m := newFlushModel(t, nil).onto(snapshottest.Leaking)
+		m.st.past = m.now.Add(-time.Minute)
+		m.key("F")
+		if m.st.overlay != nil || !strings.Contains(m.content, "not in the past: L goes back to now") {
+			t.Errorf("it says\n%s", m.content)
+		}
+	})
+	t.Run("read-only", func(t *testing.T) {
+		m := newFlushModel(t, func(_ *snapshot.Snapshot, o *Options) { o.ReadOnly, o.Actions = true, Actions{} }).onto(snapshottest.Leaking)
+		m.key("F")
+		if m.st.overlay != nil || !strings.Contains(m.content, "--read-only: nothing on the box is changed") {
+			t.Errorf("it says\n%s", m.content)
+		}
+	})
+	t.Run("refused by the box", func(t *testing.T) {
+		m := newFlushModel(t, nil).onto(snapshottest.Leaking)
+		m.answer = func(_ context.Context, id process.Identity, _ FlushRequest) (FlushResult, error) {
+			return FlushResult{}, &process.Refusal{Reason: "PID 2963112 is another process now"}
+		}
+		m.key("F", "y")
+		m.until("refused: PID 2963112 is another process now")
+	})
+}
+
+func TestFlushHintIsGreyWhereItOnlySaysWhyNot(t *testing.T) {
+	st := screenOf(snapshottest.DrawnBox(), 80, 24)
+	if st.greyFlush() {
+		t.Error("without a cursor F is grey")
+	}
+	for pid, want := range map[int]bool{snapshottest.Leaking: false, 2955020: true, 184: true, snapshottest.Probeme: true} {
+		if got := st.at(pid, 0).greyFlush(); got != want {
+			t.Errorf("on %d F is grey: %v", pid, got)
+		}
+	}
+}
+
+func TestFOnTaggedProcesses(t *testing.T) {
+	m := newFlushModel(t, nil).onto(snapshottest.Leaking)
+	m.answer = func(_ context.Context, id process.Identity, r FlushRequest) (FlushResult, error) {
+		if id.PID == 2701455 {
+			return FlushResult{}, errors.New("probe: flush of PID 2701455: no answer in time")
+		}
+		return drawnResult(r), nil
+	}
+	for _, pid := range []int{snapshottest.Leaking, 2963101, 2701455} {
+		m.onto(pid).key("space")
+	}
+	m.key("F")
+	if !strings.Contains(m.content, "3 of 3 tagged") {
+		t.Fatalf("it asks\n%s", m.content)
+	}
+	m.key("y")
+	m.until("flushed 2 of 3, freed 23.4G; probe: flush of PID 2701455: no answer in time")
+	if len(m.asked) != 3 {
+		t.Errorf("it asked %v", m.pids)
+	}
+}
+
+func TestFlushOfAProcessThatEndsMeanwhile(t *testing.T) {
+	m := newFlushModel(t, nil).onto(snapshottest.Leaking)
+	m.key("F")
+	next := *m.st.live
+	next.Rows = nil
+	m.Update(snapshotMsg{&next})
+	if !strings.Contains(m.content, "Cannot flush") {
+		t.Errorf("it goes on asking:\n%s", m.content)
+	}
+	m.key("y")
+	if len(m.asked) != 0 {
+		t.Errorf("it flushed %v", m.pids)
+	}
+}
