@@ -32,6 +32,17 @@ lint: ## vet and golangci-lint
 bench: ## measure whole-process budgets on the fake driver, beside nvtop where it is installed
 	$(GO) run ./scripts/bench
 
+.PHONY: pictures
+pictures: build ## draw the pictures in docs anew, from the real screen
+	$(GO) build -o dist/screenshot ./scripts/screenshot
+	dist/screenshot -size 120x40 -after 17s -o docs/screen.svg -- ./vramscope --demo --theme dark
+	dist/screenshot -size 200x50 -after 17s -keys 'j j' -o docs/screen-200x50.svg -- ./vramscope --demo --theme dark
+	dist/screenshot -size 80x24 -after 17s -light -o docs/screen-light.svg -- ./vramscope --demo --theme light
+	dist/screenshot -size 80x24 -after 17s -keys 'j j F' -o docs/screen-flush.svg -- ./vramscope --demo --theme dark
+	dist/screenshot -size 80x24 -after 17s -keys 'j j Enter' -o docs/screen-detail.svg -- ./vramscope --demo --theme dark
+	dist/screenshot -size 80x24 -after 17s -o docs/screen-ascii.svg -- ./vramscope --demo --theme dark --ascii
+	dist/screenshot -size 80x24 -after 6s -o docs/screen-no-probes.svg -- scripts/fake-gpu --gpus 16 --processes 2 --live -- ./vramscope --theme dark
+
 .PHONY: golden
 golden: ## rewrite the golden files from what the code draws now
 	UPDATE_GOLDEN=1 $(GO) test ./ui/... ./cli/...
