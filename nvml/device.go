@@ -39,6 +39,10 @@ type Device struct {
 	PowerLimit          quantity.Optional[float64] // W, enforced
 }
 
+// Nameless reports whether the GPU was lost before it ever told its UUID. What
+// it told would say that it is one and the same when it comes back.
+func (d *Device) Nameless() bool { return d.UUID == unknownUUID(d.Index) }
+
 // Reading is one GPU at one moment.
 type Reading struct {
 	Device Device

@@ -20,6 +20,7 @@ import (
 type box struct {
 	mu        sync.Mutex
 	openErr   error
+	openHang  chan struct{} // an Open waits until it is closed
 	devices   []nvml.Device
 	readings  map[string]nvml.Reading
 	readErr   map[string]error
@@ -71,6 +72,12 @@ func info(pid int, startTime uint64) process.Info {
 
 func (b *box) Open() (nvml.Driver, []nvml.Device, error) {
 	b.mu.Lock()
+	gate := b.openHang
+	b.mu.Unlock()
+	if gate != nil {
+		<-gate
+	}
+	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.open {
 		return nvml.Driver{}, nil, errors.New("opened twice")
@@ -119,6 +126,11 @@ func (b *box) Processes(_ time.Time, pids []int) map[int]process.Info {
 		}
 	}
 	return out
+}
+
+func (b *box) Alive(id process.Identity) bool {
+	p, ok := b.processes[id.PID]
+	return ok && p.Identity == id && !p.Ended
 }
 
 func (b *box) Host(time.Time) process.Host { return process.Host{Name: "h100-03", User: "bob"} }

@@ -26,6 +26,7 @@ type driver struct {
 	gpus     []*gpu // by index; one that has been seen keeps its place
 	results  chan gpuResult
 	opened   chan openResult // not nil while an Open is under way
+	openedAt time.Time       // when the last Open was started
 	isOpen   bool
 	asked    bool // Open has been called
 	everOK   bool
@@ -60,9 +61,6 @@ func newDriver(options Options) *driver {
 // read asks every GPU that can be asked, waits for those that usually answer,
 // and returns one reading for each GPU ever seen, in order of index.
 func (d *driver) read(now time.Time, interval time.Duration) []*gpu {
-	deadline := time.NewTimer(d.options.deadline(interval))
-	defer deadline.Stop()
-
 	for _, g := range d.gpus {
 		g.fresh = nil
 		g.err = nil
@@ -71,8 +69,10 @@ func (d *driver) read(now time.Time, interval time.Duration) []*gpu {
 	if d.restart && d.closeReader() {
 		d.restart = false
 	}
-	d.ensureOpen(now)
+	d.ensureOpen(now, interval)
 
+	deadline := time.NewTimer(d.options.deadline(interval))
+	defer deadline.Stop()
 	waiting := 0
 	for _, g := range d.gpus {
 		if d.isOpen && g.ask(now, d.results, d.reader) && !g.late {
@@ -109,8 +109,12 @@ func (d *driver) takeLate(now time.Time) {
 func (d *driver) conclude(now time.Time) {
 	d.state.Hanging = 0
 	var gone error
+	access := d.access(now)
+	if access == stuck {
+		d.state.Hanging++
+	}
 	for _, g := range d.gpus {
-		g.conclude(now, d.isOpen)
+		g.conclude(now, access, d.openedAt)
 		if g.busy && g.state == snapshot.GPUHanging {
 			d.state.Hanging++
 		}
@@ -128,18 +132,46 @@ func (d *driver) conclude(now time.Time) {
 	}
 }
 
+// access is how the driver can be asked.
+type access uint8
+
+const (
+	open    access = iota
+	opening        // it has been let go, not lost, and is being opened again
+	stuck          // and that does not come to an end
+	away
+)
+
+// openingFor is how long an Open may take before it counts as one that hangs.
+// A driver that has to wake its GPUs needs seconds.
+const openingFor = 10 * time.Second
+
+func (d *driver) access(now time.Time) access {
+	switch {
+	case d.isOpen:
+		return open
+	case d.state.State != snapshot.DriverOK:
+		return away
+	case d.opened != nil && now.Sub(d.openedAt) >= openingFor:
+		return stuck
+	default:
+		return opening
+	}
+}
+
 // driverIsGone tells an error of the whole driver from one of a single GPU.
 func driverIsGone(err error) bool {
 	return errors.Is(err, nvml.ErrUninitialized) || errors.Is(err, nvml.ErrDriverNotLoaded) ||
 		errors.Is(err, nvml.ErrVersionMismatch) || errors.Is(err, nvml.ErrLibraryNotFound)
 }
 
-// ensureOpen opens the driver when it is due. Only the very first time does it
-// wait for the answer; afterwards the screen goes on meanwhile.
-func (d *driver) ensureOpen(now time.Time) {
+// ensureOpen opens the driver when it is due. It waits for the answer the very
+// first time, and half as long as for a GPU where a driver that was well is
+// opened anew; otherwise the screen goes on meanwhile.
+func (d *driver) ensureOpen(now time.Time, interval time.Duration) {
 	first := !d.asked
 	if !d.isOpen && d.opened == nil && !now.Before(d.state.RetryAt) {
-		d.asked = true
+		d.asked, d.openedAt = true, now
 		d.opened = make(chan openResult, 1)
 		go func(out chan<- openResult, reader DeviceReader) {
 			var r openResult
@@ -151,8 +183,11 @@ func (d *driver) ensureOpen(now time.Time) {
 		return
 	}
 	patience := 50 * time.Millisecond
-	if first {
+	switch {
+	case first:
 		patience = max(d.options.OpenDeadline, d.options.deadline(defaultInterval))
+	case d.access(now) == opening:
+		patience = max(patience, d.options.deadline(interval)/2)
 	}
 	timer := time.NewTimer(patience)
 	defer timer.Stop()
@@ -186,7 +221,16 @@ func (d *driver) takeOpen(now time.Time, r openResult) {
 			d.list(now, device)
 		}
 	}
+	d.gpus = slices.DeleteFunc(d.gpus, d.superseded)
 	slices.SortFunc(d.gpus, func(a, b *gpu) int { return a.device.Index - b.device.Index })
+}
+
+// superseded reports whether a GPU was lost before it had told its UUID, and
+// has come back with one: it has a place of its own now.
+func (d *driver) superseded(g *gpu) bool {
+	return !g.listed && g.device.Nameless() && slices.ContainsFunc(d.gpus, func(other *gpu) bool {
+		return other.listed && other.device.Index == g.device.Index
+	})
 }
 
 // list finds the GPU's place by its UUID, or gives it one.
@@ -280,7 +324,14 @@ func (d *driver) closeReader() bool {
 // close lets the driver go for good or for a while.
 func (d *driver) close() {
 	d.takeLate(time.Time{})
-	d.closeReader()
+	select {
+	case r := <-d.opened:
+		d.opened, d.isOpen = nil, r.err == nil && r.panic == nil
+	default:
+	}
+	if d.isOpen {
+		d.closeReader()
+	}
 }
 
 // reopen makes the next tick open the driver at once.

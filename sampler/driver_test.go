@@ -1,6 +1,7 @@
 package sampler
 
 import (
+	"context"
 	"testing"
 	"time"
 
@@ -226,5 +227,115 @@ func TestProbesAnswerWithoutADriver(t *testing.T) {
 	p := snap.Rows[0]
 	if p.Used.Known() || p.Other.Known() || bytesOf(t, p.Allocated) != 5*gib {
 		t.Errorf("used %v, other %v, allocated %v", p.Used, p.Other, p.Allocated)
+	}
+}
+
+// TestALibraryOpenedAnewLeavesTheOthersAlone has a GPU that is lost, for whose
+// sake the library is opened again, which takes a while.
+func TestALibraryOpenedAnewLeavesTheOthersAlone(t *testing.T) {
+	b := newBox(2)
+	s := b.sampler(func(o *Options) { o.Deadline = 20 * time.Millisecond })
+	b.tick(s)
+	b.readErr["GPU-1"] = lost()
+	gate := make(chan struct{})
+	b.mu.Lock()
+	b.openHang = gate
+	b.mu.Unlock()
+	var snap *snapshot.Snapshot
+	gaps := 0
+	for range 9 {
+		snap = b.tick(s)
+		if snap.GPUs[0].State != snapshot.GPUOK {
+			t.Fatalf("GPU 0 is %s (%s), because GPU 1 is lost", snap.GPUs[0].State, snap.GPUs[0].Message)
+		}
+		if !snap.GPUs[0].Memory.Used.Known() {
+			gaps++
+		}
+	}
+	if gaps == 0 {
+		t.Fatal("the library was never opened again")
+	}
+	for range 12 {
+		snap = b.tick(s)
+	}
+	if snap.GPUs[0].State != snapshot.GPUHanging || snap.Driver.Hanging != 1 {
+		t.Errorf("after an Open of more than 10 s: GPU 0 %s, %d calls hang", snap.GPUs[0].State, snap.Driver.Hanging)
+	}
+	close(gate)
+	for deadline := time.Now().Add(10 * time.Second); !snap.GPUs[0].Memory.Used.Known(); snap = b.tick(s) {
+		if time.Now().After(deadline) {
+			t.Fatalf("GPU 0 is %s", snap.GPUs[0].State)
+		}
+	}
+}
+
+func TestAGPULostFromTheFirstIsNotTwoWhenItComesBack(t *testing.T) {
+	b := newBox(2)
+	named := b.devices[1]
+	b.devices[1] = nvml.Device{Index: 1, UUID: "unknown-1"}
+	b.readErr["unknown-1"] = lost()
+	s := b.sampler()
+	if snap := b.tick(s); len(snap.GPUs) != 2 || snap.GPUs[1].State != snapshot.GPULost {
+		t.Fatalf("got %+v", snap.GPUs)
+	}
+	b.devices[1] = named
+	var snap *snapshot.Snapshot
+	for range 60 {
+		snap = b.tick(s)
+	}
+	if len(snap.GPUs) != 2 || snap.GPUs[1].UUID != "GPU-1" || snap.GPUs[1].State != snapshot.GPUOK {
+		t.Errorf("got %+v", snap.GPUs)
+	}
+	opens := b.opens
+	for range 60 {
+		b.tick(s)
+	}
+	if b.opens != opens {
+		t.Errorf("the library is still opened again, %d times a minute", b.opens-opens)
+	}
+	if then, ok := s.History().At(snap.Time); !ok || len(then.GPUs) != 2 {
+		t.Errorf("the past has %d GPUs", len(then.GPUs))
+	}
+}
+
+// TestSuspendDuringASlowTick has Ctrl+Z pressed while a tick waits for a GPU:
+// the driver is let go all the same, as soon as that is over.
+func TestSuspendDuringASlowTick(t *testing.T) {
+	b := newBox(1)
+	s := b.sampler(func(o *Options) { o.Interval, o.Deadline = MinInterval, time.Second })
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	done := make(chan error)
+	go func() { done <- s.Run(ctx) }()
+	<-s.Updates()
+	gate := make(chan struct{})
+	b.mu.Lock()
+	b.hang["GPU-0"] = gate
+	b.mu.Unlock()
+	time.Sleep(2 * MinInterval) // a tick waits at the gate now
+	s.Suspend()
+	b.mu.Lock()
+	delete(b.hang, "GPU-0")
+	b.mu.Unlock()
+	close(gate)
+	isOpen := func() bool {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		return b.open
+	}
+	for deadline := time.Now().Add(10 * time.Second); isOpen(); time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("suspended, and the driver is still open")
+		}
+	}
+	s.Resume()
+	for deadline := time.Now().Add(10 * time.Second); !isOpen(); time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("resumed, and the driver is not opened")
+		}
+	}
+	cancel()
+	if err := <-done; err != nil {
+		t.Error(err)
 	}
 }

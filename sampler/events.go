@@ -2,11 +2,11 @@ package sampler
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
 	"vramscope/internal/process"
-	"vramscope/internal/quantity"
 	"vramscope/sampler/snapshot"
 )
 
@@ -36,7 +36,8 @@ func outOfMemoryEvent(now time.Time, p *snapshot.Process, count int64) snapshot.
 }
 
 // endedEvent says what a process left behind. A process that only gave its
-// context back has left the GPU; it has not ended.
+// context back has left the GPU; it has not ended, and of another container's
+// nobody here can tell.
 func endedEvent(now time.Time, g *snapshot.Gone, left bool) snapshot.Event {
 	var b strings.Builder
 	b.WriteString("ended")
@@ -77,7 +78,8 @@ func (s *Sampler) noteChanges(now time.Time, snap *snapshot.Snapshot) {
 		g := &snap.GPUs[i]
 		for j := range before.GPUs {
 			if before.GPUs[j].UUID == g.UUID {
-				s.noteGPU(now, &before.GPUs[j], g)
+				s.noteXIDs(&before.GPUs[j], g)
+				s.noteGPU(now, before.Time, &before.GPUs[j], g)
 			}
 		}
 	}
@@ -104,24 +106,59 @@ func (s *Sampler) noteDriver(now time.Time, before, after *snapshot.Snapshot) {
 	}
 }
 
-func (s *Sampler) noteGPU(now time.Time, was, is *snapshot.GPU) {
+// hangingFor is how long a GPU must have been silent before the log says so: on
+// a busy box an answer that takes two or three seconds is an ordinary thing.
+const hangingFor = 5 * time.Second
+
+// isDown reports whether a GPU is in a state that is news.
+func isDown(g *snapshot.GPU, now time.Time) bool {
+	switch g.State {
+	case snapshot.GPUOK:
+		return false
+	case snapshot.GPUHanging:
+		return now.Sub(g.Since) >= hangingFor
+	default:
+		return true
+	}
+}
+
+// noteGPU logs once that a GPU is down, and that it is back.
+func (s *Sampler) noteGPU(now, before time.Time, was, is *snapshot.GPU) {
+	if _, told := s.down[is.UUID]; !told && isDown(was, before) {
+		s.down[is.UUID] = was.Since // told by the process that this one goes on from, or there from the first
+	}
+	since, told := s.down[is.UUID]
 	event := snapshot.Event{Time: now, GPU: is.Index, GPUUUID: is.UUID, Bytes: is.LastUsed}
 	switch {
-	case was.State == snapshot.GPUOK && is.State != snapshot.GPUOK:
+	case !told && isDown(is, now):
+		s.down[is.UUID] = is.Since
 		event.Kind, event.Severity = snapshot.EventGPULost, snapshot.Notice
 		event.Message = fmt.Sprintf("%s: %s", is.State, is.Message)
 		if had, ok := is.LastUsed.Value(); ok {
 			event.Message += fmt.Sprintf(", had %s", had)
 		}
-	case was.State != snapshot.GPUOK && is.State == snapshot.GPUOK:
+	case told && is.State == snapshot.GPUOK:
+		delete(s.down, is.UUID)
 		event.Kind = snapshot.EventGPUBack
-		event.Message = fmt.Sprintf("back after %s", now.Sub(was.Since).Round(time.Second))
-	case len(is.XIDs) > 0 && (len(was.XIDs) == 0 || is.XIDs[0] != was.XIDs[0]):
-		event.Kind, event.Severity = snapshot.EventXID, snapshot.Notice
-		event.Bytes = quantity.Optional[quantity.Bytes]{}
-		event.Message = fmt.Sprintf("Xid %d", is.XIDs[0].Code)
+		event.Message = fmt.Sprintf("back after %s", now.Sub(since).Round(time.Second))
 	default:
 		return
 	}
 	s.history.log.Append(event)
+}
+
+// noteXIDs logs the critical errors that are new, in the order of their coming.
+func (s *Sampler) noteXIDs(was, is *snapshot.GPU) {
+	fresh := is.XIDs
+	if len(was.XIDs) > 0 {
+		if known := slices.Index(fresh, was.XIDs[0]); known >= 0 {
+			fresh = fresh[:known]
+		}
+	}
+	for _, x := range slices.Backward(fresh) {
+		s.history.log.Append(snapshot.Event{
+			Time: x.Time, Kind: snapshot.EventXID, Severity: snapshot.Notice, GPU: is.Index, GPUUUID: is.UUID,
+			Message: fmt.Sprintf("Xid %d", x.Code),
+		})
+	}
 }

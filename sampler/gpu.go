@@ -6,7 +6,6 @@ import (
 	"runtime/debug"
 	"time"
 
-	"vramscope/forecast"
 	"vramscope/nvml"
 	"vramscope/sampler/snapshot"
 )
@@ -16,6 +15,7 @@ import (
 type gpu struct {
 	device nvml.Device
 	listed bool // the driver names it
+	met    bool // its processes have been listed before this tick
 
 	busy  bool      // a Read has not come back
 	asked time.Time // when that Read was started
@@ -35,7 +35,7 @@ type gpu struct {
 	last      *nvml.Reading // the newest reading there was
 	idleSince time.Time
 	xids      []snapshot.XID
-	forecast  forecast.Forecaster // of used
+	outlook   outlook
 }
 
 type gpuResult struct {
@@ -79,8 +79,9 @@ func (g *gpu) take(now time.Time, r gpuResult) bool {
 	return expected
 }
 
-// conclude decides, at the end of a tick, how the GPU is doing.
-func (g *gpu) conclude(now time.Time, driverOpen bool) {
+// conclude decides, at the end of a tick, how the GPU is doing, with a driver
+// whose last Open was started at openedAt.
+func (g *gpu) conclude(now time.Time, driver access, openedAt time.Time) {
 	switch {
 	case g.fresh != nil:
 		g.last = g.fresh
@@ -101,8 +102,12 @@ func (g *gpu) conclude(now time.Time, driverOpen bool) {
 		g.restarted = false
 	case g.busy && !g.asked.Equal(now) || g.busy && !g.late:
 		g.late = true
-		g.become(now, snapshot.GPUHanging, fmt.Sprintf("no answer since %s", g.asked.Format("15:04:05")))
-	case !driverOpen:
+		g.become(now, snapshot.GPUHanging, noAnswerSince(g.asked))
+	case driver == opening:
+		// Nothing has been asked, so nothing is known to be wrong.
+	case driver == stuck:
+		g.become(now, snapshot.GPUHanging, noAnswerSince(openedAt))
+	case driver == away:
 		g.become(now, snapshot.GPULost, "no driver")
 	case !g.listed:
 		g.become(now, snapshot.GPULost, "no longer listed")
@@ -112,6 +117,11 @@ func (g *gpu) conclude(now time.Time, driverOpen bool) {
 		}
 	}
 }
+
+func noAnswerSince(t time.Time) string { return "no answer since " + t.Format("15:04:05") }
+
+// lists reports whether this tick has read who is on it.
+func (g *gpu) lists() bool { return g.fresh != nil && g.fresh.ProcessesError == nil }
 
 func (g *gpu) become(now time.Time, state snapshot.GPUState, message string) {
 	if g.state != state {

@@ -65,7 +65,7 @@ func (h *History) record(now time.Time, snap *snapshot.Snapshot) {
 		g := &snap.GPUs[i]
 		r := h.gpus[g.UUID]
 		if r == nil {
-			r = &gpuRecord{instances: make(map[snapshot.InstanceID]*instanceRecord)}
+			r = &gpuRecord{first: now, instances: make(map[snapshot.InstanceID]*instanceRecord)}
 			h.gpus[g.UUID] = r
 		}
 		r.append(h.store, now, g)
@@ -209,7 +209,9 @@ func (h *History) At(t time.Time) (*snapshot.Snapshot, bool) {
 	}
 	slices.SortFunc(then.Rows, byPlace)
 	for _, r := range h.gpus {
-		then.GPUs = append(then.GPUs, r.at(t, then.Rows))
+		if r.present(t, h.latest.Time) {
+			then.GPUs = append(then.GPUs, r.at(t, then.Rows))
+		}
 	}
 	slices.SortFunc(then.GPUs, func(a, b snapshot.GPU) int { return cmp.Compare(a.Index, b.Index) })
 	for _, g := range h.latest.Gone {

@@ -147,3 +147,25 @@ func crowded(gpus, processes int) *box {
 	}
 	return b
 }
+
+// TestThePastHasTheGPUsOfItsTime has a GPU that only a probe tells of, for a
+// while.
+func TestThePastHasTheGPUsOfItsTime(t *testing.T) {
+	b := newBox(1)
+	s := b.sampler()
+	early := b.tick(s).Time
+	b.processes[500] = info(500, 3000)
+	b.answer(500, "GPU-7", gib, 0, 0, 0)
+	during := b.tick(s).Time
+	b.answers = nil
+	late := b.tick(s).Time
+	for _, tc := range []struct {
+		at   time.Time
+		want int
+	}{{early, 1}, {during, 2}, {late, 1}} {
+		then, ok := s.History().At(tc.at)
+		if !ok || len(then.GPUs) != tc.want {
+			t.Errorf("at %s there were %d GPUs, want %d", tc.at.Format(time.TimeOnly), len(then.GPUs), tc.want)
+		}
+	}
+}

@@ -32,10 +32,11 @@ type keptDriver struct {
 }
 
 type keptGPU struct {
-	GPU       snapshot.GPU
-	States    []keptState
-	Series    keptSeries
-	Instances []keptInstance
+	GPU         snapshot.GPU
+	First, Last time.Time
+	States      []keptState
+	Series      keptSeries
+	Instances   []keptInstance
 }
 
 type keptState struct {
@@ -120,7 +121,7 @@ func (s *Sampler) roster() (*roster, []*store.Series) {
 		r.Drivers = append(r.Drivers, keptDriver{span.from, span.driver})
 	}
 	for _, g := range h.gpus {
-		kept := keptGPU{GPU: g.gpu, Series: number(&g.metrics)}
+		kept := keptGPU{GPU: g.gpu, First: g.first, Last: g.last, Series: number(&g.metrics)}
 		for _, span := range g.states {
 			kept.States = append(kept.States, keptState{span.from, span.state, span.message})
 		}
@@ -169,7 +170,10 @@ func (r *roster) history(samples *store.Store, series []*store.Series) (*History
 	}
 	for i := range r.GPUs {
 		kept := &r.GPUs[i]
-		g := &gpuRecord{gpu: kept.GPU, metrics: find(kept.Series), instances: make(map[snapshot.InstanceID]*instanceRecord)}
+		g := &gpuRecord{
+			gpu: kept.GPU, first: kept.First, last: kept.Last,
+			metrics: find(kept.Series), instances: make(map[snapshot.InstanceID]*instanceRecord),
+		}
 		for _, span := range kept.States {
 			g.states = append(g.states, stateSpan{span.From, span.State, span.Message})
 		}

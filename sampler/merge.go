@@ -5,7 +5,6 @@ import (
 	"slices"
 	"time"
 
-	"vramscope/forecast"
 	"vramscope/internal/process"
 	"vramscope/internal/quantity"
 	"vramscope/nvml"
@@ -25,8 +24,8 @@ type row struct {
 	seen       uint64 // the tick that last listed it
 	peak       quantity.Bytes
 	peakKnown  bool
-	mismatches int                 // ticks in a row in which the parts exceeded used
-	forecast   forecast.Forecaster // of used
+	mismatches int // ticks in a row in which the parts exceeded used
+	outlook    outlook
 	oom        int64
 	oomKnown   bool
 }
@@ -49,7 +48,7 @@ func (s *Sampler) merge(now time.Time, gpus []*gpu) merged {
 
 	m := merged{rows: make([]snapshot.Process, 0, len(s.rows)+8)}
 	for _, g := range gpus {
-		if g.fresh != nil && g.fresh.ProcessesError == nil {
+		if g.lists() {
 			for i := range g.fresh.Processes {
 				m.rows = append(m.rows, s.driverRow(g, &g.fresh.Processes[i]))
 			}
@@ -73,6 +72,9 @@ func (s *Sampler) merge(now time.Time, gpus []*gpu) merged {
 	}
 	slices.SortFunc(m.rows, byPlace)
 	m.ended = s.sweep(now)
+	for _, g := range gpus {
+		g.met = g.met || g.lists()
+	}
 	return m
 }
 
@@ -115,8 +117,10 @@ func (s *Sampler) identify(now time.Time, gpus []*gpu, answers []probe.Answer) {
 		info, alive := infos[pid]
 		known := s.byPID[pid]
 		switch {
+		case alive && known == nil:
+			s.byPID[pid] = &identified{info: info, alive: !info.Ended}
 		case alive:
-			s.byPID[pid] = &identified{info: info, alive: true}
+			known.info, known.alive = info, !info.Ended
 		case known != nil:
 			// The driver may name a process a moment longer than /proc does:
 			// it is still the process it was, not somebody else's.
@@ -175,7 +179,7 @@ func withoutFigures(p snapshot.Process) snapshot.Process {
 	clearParts(&p)
 	p.CPU, p.Host = snapshot.Float{}, snapshot.Bytes{}
 	p.Probe = nil
-	p.Predicted = nil
+	p.Predicted, p.Trend, p.GrowthPerSecond = nil, snapshot.TrendUnknown, snapshot.Bytes{}
 	return p
 }
 
@@ -185,7 +189,7 @@ func (s *Sampler) finish(now time.Time, p *snapshot.Process) {
 	if r == nil {
 		r = &row{}
 		s.rows[p.ID] = r
-		if !s.first {
+		if s.arrived(p) {
 			s.history.log.Append(startedEvent(now, p))
 		}
 	}
@@ -199,6 +203,17 @@ func (s *Sampler) finish(now time.Time, p *snapshot.Process) {
 	r.predict(now, p)
 	r.latest = *p
 	r.seen = s.sequence
+}
+
+// arrived reports whether a row that was not there before is news: what a GPU's
+// first list holds has been there, however long the driver took to tell it.
+func (s *Sampler) arrived(p *snapshot.Process) bool {
+	for _, g := range s.driver.gpus {
+		if g.device.UUID == p.ID.GPUUUID && g.met {
+			return true
+		}
+	}
+	return s.began.IsZero() || p.Started.After(s.began)
 }
 
 // noteOutOfMemory logs each rise of a probe's count.
@@ -229,8 +244,8 @@ func (s *Sampler) sweep(now time.Time) []snapshot.Gone {
 			g.OutOfMemoryCount = quantity.From(r.oom, quantity.Probe)
 		}
 		ended = append(ended, g)
-		known := s.byPID[id.Process.PID]
-		left := known != nil && known.alive && known.info.Identity == id.Process
+		// Asked at this moment: what was looked up a second ago may have ended since.
+		left := id.Process.Foreign() || s.options.Processes.Alive(id.Process)
 		s.history.log.Append(endedEvent(now, &g, left))
 	}
 	slices.SortFunc(ended, func(a, b snapshot.Gone) int {
@@ -239,16 +254,22 @@ func (s *Sampler) sweep(now time.Time) []snapshot.Gone {
 	return ended
 }
 
-// goneSince keeps the ended processes of the last three hours, newest first.
+// goneSince keeps the ended processes of the last three hours, newest first. A
+// process that comes back to its GPU is not gone, and one that leaves it again
+// and again is gone once.
 func (s *Sampler) goneSince(now time.Time, ended []snapshot.Gone) []snapshot.Gone {
 	const keep, most = 3 * time.Hour, 200
-	last := len(s.gone) - 1
-	if len(ended) == 0 && (last < 0 || now.Sub(s.gone[last].Ended) < keep) {
+	over := func(g snapshot.Gone) bool {
+		_, back := s.rows[g.Last.ID]
+		return back || now.Sub(g.Ended) >= keep ||
+			slices.ContainsFunc(ended, func(e snapshot.Gone) bool { return e.Last.ID == g.Last.ID })
+	}
+	if len(ended) == 0 && !slices.ContainsFunc(s.gone, over) {
 		return s.gone
 	}
 	kept := slices.Clone(ended) // a new slice: the old one has been published
 	for _, g := range s.gone {
-		if now.Sub(g.Ended) < keep && len(kept) < most {
+		if len(kept) < most && !over(g) {
 			kept = append(kept, g)
 		}
 	}

@@ -8,42 +8,64 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// observe feeds a forecaster with a tick's figure, or with the gap where there
-// is none.
-func observe(f *forecast.Forecaster, now time.Time, used snapshot.Bytes) {
-	if v, ok := used.Value(); ok {
-		f.Observe(now, int64(v))
-		return
-	}
-	f.Gap(now)
+// outlook is a forecaster with what it said last.
+type outlook struct {
+	forecaster forecast.Forecaster // of used
+	at         time.Time           // when it was last given a sample
+
+	predicted []snapshot.Prediction
+	trend     snapshot.Trend
+	growth    snapshot.Bytes // a second
 }
 
-// predict puts what the row's forecaster expects into the row.
-func (r *row) predict(now time.Time, p *snapshot.Process) {
-	observe(&r.forecast, now, p.Used)
-	if !p.Used.Known() {
-		return // no forecast from a figure that is not there
+// outlookEvery is how often a forecaster is given a sample, and asked, where
+// the sampler ticks faster: its nearest horizon is ten seconds away, and a
+// thousand forecasters asked ten times a second would cost more than all the
+// rest of the tick.
+const outlookEvery = 900 * time.Millisecond
+
+// observe gives the forecaster a tick's figure, or the gap where there is
+// none. Between two samples what it said last stands.
+func (o *outlook) observe(now time.Time, used snapshot.Bytes) {
+	v, ok := used.Value()
+	if !ok {
+		o.forecaster.Gap(now)
+		return
 	}
-	p.Predicted = predictions(&r.forecast)
-	p.Trend = trends[r.forecast.Trend()]
-	if growth, ok := r.forecast.GrowthPerSecond(); ok {
-		p.GrowthPerSecond = quantity.From(quantity.Bytes(growth), quantity.Forecast)
+	if since := now.Sub(o.at); since >= 0 && since < outlookEvery {
+		return
+	}
+	o.at = now
+	o.forecaster.Observe(now, int64(v))
+	o.predicted = predictions(&o.forecaster)
+	o.trend, o.growth = trends[o.forecaster.Trend()], snapshot.Bytes{}
+	if growth, ok := o.forecaster.GrowthPerSecond(); ok {
+		o.growth = quantity.From(quantity.Bytes(growth), quantity.Forecast)
+	}
+}
+
+// predict puts what the row's forecaster expects into the row, unless the
+// figure is not there: then nothing can be said of it.
+func (r *row) predict(now time.Time, p *snapshot.Process) {
+	r.outlook.observe(now, p.Used)
+	if p.Used.Known() {
+		p.Predicted, p.Trend, p.GrowthPerSecond = r.outlook.predicted, r.outlook.trend, r.outlook.growth
 	}
 }
 
 // predict puts what the GPU's forecaster expects into the snapshot's GPU.
 func (g *gpu) predict(now time.Time, out *snapshot.GPU) {
-	observe(&g.forecast, now, out.Memory.Used)
+	g.outlook.observe(now, out.Memory.Used)
 	used, ok := out.Memory.Used.Value()
 	if !ok {
 		return
 	}
-	out.Predicted = predictions(&g.forecast)
+	out.Predicted = g.outlook.predicted
 	capacity, ok := out.Memory.Capacity().Value()
 	if !ok || out.MIG {
 		return // a process can have only what is free in its MIG instance
 	}
-	if full, ok := g.forecast.FullIn(int64(capacity - used)); ok {
+	if full, ok := g.outlook.forecaster.FullIn(int64(capacity - used)); ok {
 		out.FullIn = &snapshot.FullIn{Median: full.Median, Earliest: full.Earliest, Latest: full.Latest}
 	}
 }

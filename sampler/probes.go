@@ -2,7 +2,6 @@ package sampler
 
 import (
 	"cmp"
-	"slices"
 	"time"
 
 	"vramscope/internal/quantity"
@@ -25,6 +24,13 @@ const (
 // driver does not list. It returns how many probes are not silent.
 func (s *Sampler) addProbes(now time.Time, m *merged, answers []probe.Answer) int {
 	answering := 0
+	if len(answers) == 0 {
+		return 0
+	}
+	place := make(map[snapshot.RowID]int, len(m.rows))
+	for i := range m.rows {
+		place[m.rows[i].ID] = i
+	}
 	for i := range answers {
 		a := &answers[i]
 		age := now.Sub(a.At)
@@ -33,18 +39,20 @@ func (s *Sampler) addProbes(now time.Time, m *merged, answers []probe.Answer) in
 			s.probeSeen = true
 		}
 		for j := range a.Report.Devices {
-			s.addDevice(m, a, &a.Report.Devices[j], age)
+			s.addDevice(m, place, a, &a.Report.Devices[j], age)
 		}
 	}
 	return answering
 }
 
-// addDevice puts one device's report into its row.
-func (s *Sampler) addDevice(m *merged, a *probe.Answer, d *probe.Device, age time.Duration) {
+// addDevice puts one device's report into its row, whose place in m is known.
+// What a probe that has died said last makes no new row: its number may be
+// somebody else's by now.
+func (s *Sampler) addDevice(m *merged, place map[snapshot.RowID]int, a *probe.Answer, d *probe.Device, age time.Duration) {
 	id := s.locate(a, d)
-	at := slices.IndexFunc(m.rows, func(p snapshot.Process) bool { return p.ID == id })
-	if at < 0 {
-		if age >= silentAfter || len(d.Allocators) == 0 || !s.driver.admits(id.GPUUUID) {
+	at, listed := place[id]
+	if !listed {
+		if age >= silentAfter || len(d.Allocators) == 0 || !s.driver.admits(id.GPUUUID) || !s.mayLive(id) {
 			return
 		}
 		p := s.describe(a.Process.PID)
@@ -52,6 +60,7 @@ func (s *Sampler) addDevice(m *merged, a *probe.Answer, d *probe.Device, age tim
 		p.GPU = s.driver.indexOf(id.GPUUUID)
 		m.rows = append(m.rows, p)
 		at = len(m.rows) - 1
+		place[id] = at
 	}
 	p := &m.rows[at]
 	p.Probe = &snapshot.Probe{State: freshness(age), Age: age}

@@ -116,7 +116,6 @@ func (r *rowRecord) at(t time.Time) snapshot.Process {
 	p.Host = m.bytes(snapshot.MetricHost, t, quantity.System)
 	p.CPU = m.float(snapshot.MetricCPU, t, quantity.System)
 	p.SMUtilization = m.int(snapshot.MetricUtilization, t)
-	p.Trend, p.GrowthPerSecond = snapshot.TrendUnknown, snapshot.Bytes{}
 	if reserved := quantity.Sum(p.Allocated, p.Cached, p.Fragmented); reserved.Known() {
 		p.Probe = &snapshot.Probe{State: snapshot.ProbeLive}
 		if used, ok := p.Used.Value(); ok {
@@ -169,6 +168,8 @@ func (h *History) driverAt(t time.Time) snapshot.Driver {
 // gpuRecord is a GPU or a MIG instance for as long as the history remembers it.
 type gpuRecord struct {
 	gpu       snapshot.GPU // as last seen
+	first     time.Time    // when it was first seen
+	last      time.Time    // and last
 	states    []stateSpan
 	metrics   metrics
 	instances map[snapshot.InstanceID]*instanceRecord
@@ -194,7 +195,7 @@ func (r *gpuRecord) append(s *store.Store, now time.Time, g *snapshot.GPU) {
 			r.states = append([]stateSpan(nil), r.states[len(r.states)-most/2:]...)
 		}
 	}
-	r.gpu = *g
+	r.gpu, r.last = *g, now
 	r.metrics.appendBytes(s, snapshot.MetricUsed, g.Memory.Used)
 	r.metrics.appendInt(s, snapshot.MetricUtilization, g.Utilization)
 	r.metrics.appendInt(s, snapshot.MetricMemoryUtilization, g.MemoryUtilization)
@@ -211,6 +212,11 @@ func (r *gpuRecord) append(s *store.Store, now time.Time, g *snapshot.GPU) {
 		rec.instance = *in
 		rec.metrics.appendBytes(s, snapshot.MetricUsed, in.Memory.Used)
 	}
+}
+
+// present reports whether the GPU was in the snapshots of a moment.
+func (r *gpuRecord) present(t, newest time.Time) bool {
+	return !r.first.After(t) && (!r.last.Before(t) || !r.last.Before(newest))
 }
 
 // at rebuilds the GPU as it was, with the rows that were on it then.

@@ -26,9 +26,11 @@ type Sampler struct {
 	gone      []snapshot.Gone
 	alerts    *alert.Evaluator
 	raised    map[alertKey]snapshot.Alert
+	down      map[string]time.Time // GPUs of which the log has said that they do not answer, and since when
 	probeSeen bool
 	sequence  uint64
 	first     bool               // no tick has been made yet
+	began     time.Time          // the first tick; zero where this process goes on from another
 	before    *snapshot.Snapshot // the last one of the process that this one goes on from; nil after the first tick
 	restarted bool               // this process goes on from another, and has not seen the driver yet
 
@@ -52,6 +54,7 @@ func New(options Options) *Sampler {
 		byPID:   make(map[int]*identified),
 		alerts:  alert.New(options.Thresholds),
 		raised:  make(map[alertKey]snapshot.Alert),
+		down:    make(map[string]time.Time),
 		first:   true,
 		history: newHistory(),
 		updates: make(chan struct{}, 1),
@@ -106,7 +109,9 @@ func (s *Sampler) Run(ctx context.Context) (err error) {
 		case act := <-s.control:
 			act()
 		case <-timer.C:
-			if !s.isSuspended() {
+			if s.isSuspended() {
+				s.driver.close() // where a tick that was under way has kept Suspend from it
+			} else {
 				s.Tick(s.options.Clock())
 			}
 			next = next.Add(s.Interval())
@@ -168,6 +173,9 @@ func (s *Sampler) Note(event snapshot.Event) { s.history.log.Append(event) }
 // Tick takes one sample of everything and publishes it. It returns the
 // snapshot that it published.
 func (s *Sampler) Tick(now time.Time) *snapshot.Snapshot {
+	if s.first {
+		s.began = now
+	}
 	readings := s.driver.read(now, s.Interval())
 	merged := s.merge(now, readings)
 	snap := &snapshot.Snapshot{

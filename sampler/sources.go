@@ -37,5 +37,8 @@ type ProbeReader interface {
 type ProcessReader interface {
 	// Processes looks the pids up; one that is not there is absent from the result.
 	Processes(now time.Time, pids []int) map[int]process.Info
+	// Alive reports whether the process is there at this moment, however
+	// lately it was looked up.
+	Alive(id process.Identity) bool
 	Host(now time.Time) process.Host
 }

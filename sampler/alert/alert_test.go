@@ -42,8 +42,15 @@ func TestOneLateAnswerIsNoHang(t *testing.T) {
 		g.State = snapshot.GPUOK
 		s.tick()
 	}
+	for range 5 { // answers that take two and a half seconds each
+		g.State = snapshot.GPUHanging
+		s.ticks(3)
+		s.calm(t, "while it is slow")
+		g.State = snapshot.GPUOK
+		s.tick()
+	}
 	g.State = snapshot.GPUHanging
-	s.ticks(2)
+	s.ticks(4)
 	if a := s.alert(snapshot.AlertHanging); a == nil || a.Note != "no answer" || a.Severity != snapshot.Notice {
 		t.Errorf("got %+v", a)
 	}

@@ -3,6 +3,7 @@ package alert
 import (
 	"slices"
 	"strings"
+	"time"
 
 	"vramscope/sampler/snapshot"
 )
@@ -51,7 +52,8 @@ func (e *Evaluator) state(found []candidate, snap *snapshot.Snapshot, g *snapsho
 	switch g.State {
 	case snapshot.GPUHanging:
 		a.Kind = snapshot.AlertHanging
-		h.samples = 2 // one late answer is not a hang
+		// One late answer is not a hang, nor are answers that always take a while.
+		h.samples, h.after = 2, 3*time.Second
 		a.Note = "no answer"
 		a.Message = "GPU " + number(g.Index) + " has not answered" + since
 		a.Advice = "a call is stuck in the driver: dmesg | grep -i NVRM"

@@ -31,6 +31,18 @@ func (b *Box) Processes(_ time.Time, pids []int) map[int]process.Info {
 	return infos
 }
 
+// Alive reports whether the process is there.
+func (b *Box) Alive(id process.Identity) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.advance()
+	if t := b.tasks[id.PID]; t != nil && !t.role.foreign {
+		return t.identity == id
+	}
+	parent, ok := b.parents[id.PID]
+	return ok && parent.Identity == id
+}
+
 func (b *Box) info(t *task) process.Info {
 	r := t.role
 	return process.Info{

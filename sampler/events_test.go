@@ -1,0 +1,226 @@
+package sampler
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"vramscope/internal/process"
+	"vramscope/internal/quantity"
+	"vramscope/nvml"
+	"vramscope/sampler/snapshot"
+)
+
+// logged is the messages of the event log, oldest first, each after its kind.
+func logged(s *Sampler) []string {
+	events := s.History().Events(0)
+	lines := make([]string, len(events))
+	for i, e := range events {
+		lines[len(events)-1-i] = string(e.Kind) + " " + e.Message
+	}
+	return lines
+}
+
+func expectLog(t *testing.T, s *Sampler, prefixes ...string) {
+	t.Helper()
+	lines := logged(s)
+	ok := len(lines) == len(prefixes)
+	for i := 0; ok && i < len(lines); i++ {
+		ok = strings.HasPrefix(lines[i], prefixes[i])
+	}
+	if !ok {
+		t.Errorf("the log says %q, want %q", lines, prefixes)
+	}
+}
+
+// TestWhatWasThereBeforeTheDriverAnsweredHasNotStarted has a driver that needs
+// a while to wake, as one without persistence mode does.
+func TestWhatWasThereBeforeTheDriverAnsweredHasNotStarted(t *testing.T) {
+	b := newBox(2)
+	b.openHang = make(chan struct{})
+	s := b.sampler()
+	if snap := b.tick(s); snap.Driver.State != snapshot.DriverStarting {
+		t.Fatalf("driver %s, want one that has not answered yet", snap.Driver.State)
+	}
+	close(b.openHang)
+	for deadline := time.Now().Add(10 * time.Second); len(s.Latest().Rows) < 2; b.tick(s) {
+		if time.Now().After(deadline) {
+			t.Fatal("the driver never answered")
+		}
+	}
+	expectLog(t, s)
+	r := b.readings["GPU-1"]
+	r.Processes = append(r.Processes, nvml.Process{PID: 300, Used: measured(gib)})
+	b.readings["GPU-1"] = r
+	b.processes[300] = info(300, 5000)
+	b.tick(s)
+	expectLog(t, s, "started started")
+}
+
+// remembering is a /proc that has been looked up a moment ago: it still tells
+// of processes that have ended since.
+type remembering struct{ *box }
+
+func (remembering) Alive(process.Identity) bool { return false }
+
+func TestWhatHasEndedSinceTheLastLookHasNotLeft(t *testing.T) {
+	for _, tc := range []struct {
+		name   string
+		source func(*box) ProcessReader
+		want   string
+	}{
+		{"ended a moment ago", func(b *box) ProcessReader { return remembering{b} }, "ended ended: was 10.0G"},
+		{"gave its context back", func(b *box) ProcessReader { return b }, "ended left the GPU: was 10.0G"},
+	} {
+		b := newBox(1)
+		s := b.sampler(func(o *Options) { o.Processes = tc.source(b) })
+		b.tick(s)
+		r := b.readings["GPU-0"]
+		r.Processes = nil
+		b.readings["GPU-0"] = r
+		b.tick(s)
+		t.Run(tc.name, func(t *testing.T) { expectLog(t, s, tc.want) })
+	}
+}
+
+func TestAnotherContainersProcessLeaves(t *testing.T) {
+	b := newBox(1)
+	delete(b.processes, 100)
+	s := b.sampler()
+	b.tick(s)
+	r := b.readings["GPU-0"]
+	r.Processes = nil
+	b.readings["GPU-0"] = r
+	b.tick(s)
+	expectLog(t, s, "ended left the GPU")
+}
+
+func TestAZombieOnALostGPUHasEnded(t *testing.T) {
+	b := newBox(1)
+	s := b.sampler()
+	b.tick(s)
+	b.readErr["GPU-0"] = lost()
+	b.tick(s)
+	zombie := b.processes[100]
+	zombie.Ended = true
+	b.processes[100] = zombie
+	if snap := b.tick(s); len(snap.Rows) != 0 || len(snap.Gone) != 1 {
+		t.Errorf("%d rows, %d gone", len(snap.Rows), len(snap.Gone))
+	}
+	expectLog(t, s, "gpu_lost lost: GPU_IS_LOST", "ended ended")
+}
+
+// TestASlowGPUIsNoNews has a GPU whose answers take two ticks: it is neither
+// lost nor back each time.
+func TestASlowGPUIsNoNews(t *testing.T) {
+	b := newBox(2)
+	s := b.sampler(func(o *Options) { o.Deadline = 5 * time.Millisecond })
+	b.tick(s)
+	hang := func(ticks int) {
+		gate := make(chan struct{})
+		b.mu.Lock()
+		b.hang["GPU-1"] = gate
+		b.mu.Unlock()
+		snap := b.tick(s)
+		for range ticks - 1 {
+			snap = b.tick(s)
+		}
+		if snap.GPUs[1].State != snapshot.GPUHanging {
+			t.Fatalf("state %s of a GPU that does not answer", snap.GPUs[1].State)
+		}
+		b.mu.Lock()
+		delete(b.hang, "GPU-1")
+		b.mu.Unlock()
+		close(gate)
+		for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(time.Millisecond) {
+			// The clock stands still until the answer has come.
+			if s.Tick(b.now).GPUs[1].State == snapshot.GPUOK {
+				return
+			}
+			if time.Now().After(deadline) {
+				t.Fatal("it never came back")
+			}
+		}
+	}
+	for range 5 {
+		hang(2)
+	}
+	expectLog(t, s)
+	hang(9)
+	expectLog(t, s, "gpu_lost hanging: no answer since 12:00:1", "gpu_back back after ")
+}
+
+func TestEveryXidIsLoggedAlsoTheLastOfALostGPU(t *testing.T) {
+	b := newBox(1)
+	s := b.sampler()
+	b.tick(s)
+	tell := func(codes ...uint64) {
+		r := b.readings["GPU-0"]
+		r.XIDs = nil
+		for i, code := range codes {
+			r.XIDs = append(r.XIDs, nvml.XID{Code: code, Time: b.now.Add(time.Duration(i) * time.Millisecond)})
+		}
+		b.readings["GPU-0"] = r
+	}
+	tell(13, 31)
+	b.tick(s)
+	tell()
+	b.tick(s)
+	tell(79)
+	b.readErr["GPU-0"] = lost()
+	b.tick(s)
+	tell()
+	b.tick(s)
+	expectLog(t, s, "xid Xid 13", "xid Xid 31", "xid Xid 79", "gpu_lost lost: GPU_IS_LOST, had 10.0G")
+}
+
+// TestADeadProbesLastWordsMakeNoRow has a probe whose process has ended, and
+// whose number somebody else has by now.
+func TestADeadProbesLastWordsMakeNoRow(t *testing.T) {
+	b := newBox(1)
+	r := b.readings["GPU-0"]
+	r.Processes = nil
+	b.readings["GPU-0"] = r
+	b.answer(100, "GPU-0", 5*gib, gib, 0, gib)
+	s := b.sampler()
+	if snap := b.tick(s); len(snap.Rows) != 1 {
+		t.Fatalf("%d rows of a probe that the driver does not list", len(snap.Rows))
+	}
+	b.processes[100] = info(100, 2000)
+	if snap := b.tick(s); len(snap.Rows) != 0 {
+		t.Errorf("row %+v of a process that has ended", snap.Rows[0].ID)
+	}
+}
+
+// TestForecastsAreMadeOnceASecond has a box sampled ten times a second.
+func TestForecastsAreMadeOnceASecond(t *testing.T) {
+	b := newBox(1)
+	s := b.sampler()
+	var before []snapshot.Prediction
+	made := 0
+	for i := range 600 {
+		b.use("GPU-0", 10*gib+quantity.Bytes(i)*quantity.MiB)
+		b.now = b.now.Add(100 * time.Millisecond)
+		snap := s.Tick(b.now)
+		now := snap.Rows[0].Predicted
+		if len(now) > 0 && (len(before) == 0 || &now[0] != &before[0]) {
+			made++
+		}
+		before = now
+	}
+	if made < 30 || made > 60 {
+		t.Errorf("%d forecasts in a minute, of which 18 s are too young, want about one a second", made)
+	}
+	// It grows 10 MiB a second; what is said is said of at most a second ago.
+	const grown quantity.Bytes = 10*gib + 600*quantity.MiB + 600*quantity.MiB
+	for _, p := range before {
+		if p.Horizon == time.Minute && (p.Median < grown-60*quantity.MiB || p.Median > grown+60*quantity.MiB) {
+			t.Errorf("in a minute %v, want about %v", p.Median, grown)
+		}
+	}
+	b.readErr["GPU-0"] = lost()
+	b.now = b.now.Add(100 * time.Millisecond)
+	if p := s.Tick(b.now).Rows[0]; p.Predicted != nil || p.Trend != snapshot.TrendUnknown || p.GrowthPerSecond.Known() {
+		t.Errorf("a forecast of what is not known: %+v", p)
+	}
+}
