@@ -1,0 +1,214 @@
+//go:build linux && cgo
+
+package cli
+
+import (
+	"encoding/json"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"vramscope/internal/quantity"
+)
+
+// cached waits until a process's probe tells of at least so much that a flush
+// would return, and it holds still.
+func (b *probeBox) cached(pid int, least quantity.Bytes) {
+	b.Helper()
+	for range 400 {
+		if returns, ok := b.returnable(pid); ok && returns >= least {
+			return
+		}
+		time.Sleep(25 * time.Millisecond)
+	}
+	b.Fatalf("PID %d never caches %s", pid, least)
+}
+
+// returnable is what vramscope once says that a flush of a process returns.
+func (b *probeBox) returnable(pid int) (quantity.Bytes, bool) {
+	b.Helper()
+	out, err := b.command("once", "--format", "json").Output()
+	if err != nil {
+		b.Fatalf("once: %v", err)
+	}
+	var doc struct {
+		GPUs []struct {
+			Processes []struct {
+				PID        int             `json:"pid"`
+				Returnable *quantity.Bytes `json:"returnable_bytes"`
+			} `json:"processes"`
+		} `json:"gpus"`
+	}
+	if err := json.Unmarshal(out, &doc); err != nil {
+		b.Fatal(err)
+	}
+	for _, gpu := range doc.GPUs {
+		for _, p := range gpu.Processes {
+			if p.PID == pid && p.Returnable != nil {
+				return *p.Returnable, true
+			}
+		}
+	}
+	return 0, false
+}
+
+// withTerminal is the box's environment on a terminal.
+func (b *probeBox) withTerminal() []string {
+	return append(slices.Clone(b.environ), "TERM=xterm-256color")
+}
+
+// question is how long a question must have stood before y is taken for an
+// answer.
+const question = 400 * time.Millisecond
+
+// TestFFlushesAProbeProcess is the closed loop: a process's cache on the
+// screen, a key, and the driver's own figure falls.
+func TestFFlushesAProbeProcess(t *testing.T) {
+	t.Parallel()
+	b := newProbeBox(t, 1)
+	p := b.start("--pattern", "steady", "--size", "1GiB")
+	pid := p.cmd.Process.Pid
+	b.cached(pid, 32*quantity.MiB)
+	s := onScreen(t, b.withTerminal(), os.Args[0], "--interval", "200ms")
+	s.until(" C   CUDA ", strconv.Itoa(pid))
+	s.press("jF")
+	s.until("Flush: give cached memory back", "PID "+strconv.Itoa(pid), "returns up to", "up to ")
+	before, _ := b.used(pid)
+	s.press("\r\r") // is no answer
+	time.Sleep(question)
+	s.press("y")
+	s.until("flushed "+strconv.Itoa(pid)+": ", "freed ", "driver says -", "  ok")
+	if after, _ := b.used(pid); after >= before {
+		t.Errorf("the driver says %s before and %s after", before, after)
+	}
+	s.press("E")
+	s.until("Events", "flushed: ", "driver says -")
+	s.press("q")
+	s.press("q")
+	s.ended()
+	if text := p.end(syscall.SIGTERM, exitOK); strings.Contains(text, "flushes 0") {
+		t.Errorf("the process was never flushed: %s", text)
+	}
+}
+
+// TestAProbeProcessThatDiesUnderTheQuestion is not flushed, and nobody else is.
+func TestAProbeProcessThatDiesUnderTheQuestion(t *testing.T) {
+	t.Parallel()
+	b := newProbeBox(t, 1)
+	p := b.start("--pattern", "steady", "--size", "1GiB")
+	b.cached(p.cmd.Process.Pid, 32*quantity.MiB)
+	s := onScreen(t, b.withTerminal(), os.Args[0], "--interval", "200ms")
+	s.until(" C   CUDA ", strconv.Itoa(p.cmd.Process.Pid))
+	s.press("jF")
+	s.until("Flush: give cached memory back")
+	p.end(syscall.SIGKILL, -1)
+	s.until("Cannot flush", "it has ended")
+	time.Sleep(question)
+	s.press("y")
+	s.press("\x1b")
+	s.until("? help") // a key that follows at once would be Alt and that key
+	s.press("q")
+	s.ended()
+}
+
+// TestFlushAsksOnATerminal, and takes nothing but a yes for a yes.
+func TestFlushAsksOnATerminal(t *testing.T) {
+	t.Parallel()
+	b := newProbeBox(t, 1)
+	p := b.start("--pattern", "steady", "--size", "1GiB")
+	pid := strconv.Itoa(p.cmd.Process.Pid)
+	b.cached(p.cmd.Process.Pid, 32*quantity.MiB)
+	for answer, want := range map[string]struct {
+		text string
+		code int
+	}{
+		"\n":    {"refused: you did not say yes; nothing was done", exitRefused},
+		"n\n":   {"refused: you did not say yes; nothing was done", exitRefused},
+		"\x04":  {"refused: you did not say yes; nothing was done", exitRefused},
+		"yes\n": {"flushed " + pid + ": ", exitOK},
+	} {
+		if want.code == exitOK {
+			b.cached(p.cmd.Process.Pid, 32*quantity.MiB)
+		}
+		s := onScreen(t, b.withTerminal(), os.Args[0], "flush", pid)
+		s.until("PID "+pid, "CUDA", "a flush returns", "Flush it (gradual)? [y/N]")
+		s.press(answer)
+		s.until(want.text)
+		_ = s.cmd.Wait() // its code is what matters
+		if got := s.cmd.ProcessState.ExitCode(); got != want.code {
+			t.Errorf("%q: exit code %d, want %d\n%s", answer, got, want.code, s.text())
+		}
+	}
+	p.end(syscall.SIGTERM, exitOK)
+}
+
+// TestFlushSaysWhatTheDriverSees: the figures of issue and help, from outside.
+func TestFlushSaysWhatTheDriverSees(t *testing.T) {
+	t.Parallel()
+	b := newProbeBox(t, 2)
+	p := b.start("--pattern", "steady", "--size", "1GiB", "--gpu", "1")
+	pid := p.cmd.Process.Pid
+	b.cached(pid, 32*quantity.MiB)
+	out, err := b.command("flush", strconv.Itoa(pid), "--level", "urgent", "--yes", "--format", "json").Output()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	var doc struct {
+		Flush struct {
+			PID     int            `json:"pid"`
+			Outcome string         `json:"outcome"`
+			Freed   quantity.Bytes `json:"freed_bytes"`
+			Devices []struct {
+				GPU          *int            `json:"gpu"`
+				UUID         string          `json:"uuid"`
+				Freed        quantity.Bytes  `json:"freed_bytes"`
+				DriverOf     string          `json:"driver_of"`
+				DriverBefore *quantity.Bytes `json:"driver_before_bytes"`
+				DriverAfter  *quantity.Bytes `json:"driver_after_bytes"`
+				DriverFreed  *quantity.Bytes `json:"driver_freed_bytes"`
+			} `json:"devices"`
+		} `json:"flush"`
+	}
+	if err := json.Unmarshal(out, &doc); err != nil {
+		t.Fatal(err)
+	}
+	f := doc.Flush
+	if f.PID != pid || f.Outcome != "flushed" || f.Freed <= 0 || len(f.Devices) != 1 {
+		t.Fatalf("it says %s", out)
+	}
+	d := f.Devices[0]
+	if d.GPU == nil || *d.GPU != 1 || d.UUID != b.state.GPUs[1].UUID || d.DriverOf != "process" || d.DriverBefore == nil || d.DriverAfter == nil {
+		t.Fatalf("it says %s", out)
+	}
+	// The process goes on meanwhile, and may have taken a block or two again.
+	if fell := *d.DriverBefore - *d.DriverAfter; fell != *d.DriverFreed || fell <= 0 || fell > f.Freed {
+		t.Errorf("freed %d, the driver's figure fell by %d", f.Freed, fell)
+	}
+	p.end(syscall.SIGTERM, exitOK)
+}
+
+// TestFInTheDemo flushes a simulated process.
+func TestFInTheDemo(t *testing.T) {
+	t.Parallel()
+	s := onScreen(t, nil, os.Args[0], "--demo", "--seed", "3")
+	s.until("SIMULATED", "dlrm.py")
+	s.press("/")
+	s.press("dlrm.py\r")
+	s.until(">  4 2701455 dave")
+	s.press("F")
+	s.until("PID 2701455  dave  dlrm.py", "in one step: PyTorch cannot give back a part")
+	s.press("d")
+	s.until("dry run 2701455: ", "would free ", "Flush: give cached memory back")
+	time.Sleep(question)
+	s.press("y")
+	s.until("flushed 2701455: ", "driver says -", "  ok")
+	s.press("F")
+	s.until("PID 2701455 ")
+	s.press("q")
+	s.press("q")
+	s.ended()
+}
