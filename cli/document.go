@@ -96,8 +96,11 @@ func gpuOf(g *snapshot.GPU) gpuJSON {
 
 func memoryOf(m snapshot.Memory) memoryJSON {
 	out := memoryJSON{TotalBytes: m.Total, UsedBytes: m.Used, FreeBytes: m.Free, ReservedBytes: m.Reserved}
-	if m.Used.Known() {
+	switch {
+	case m.Used.Known():
 		out.Source = text(m.Used.Source().String())
+	case m.Total.Source() == quantity.Probe:
+		out.Source = text(quantity.Probe.String()) // there is no driver: its process knows the card
 	}
 	return out
 }

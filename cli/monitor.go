@@ -113,6 +113,16 @@ func (p *program) show(ctx context.Context, sampling *sampler.Sampler, src *sour
 		return context.Cause(ctx)
 	}
 	first := sampling.Latest()
+	if first.Driver.State != snapshot.DriverOK && first.Driver.ProbesAnswering == 0 && src.probes != nil {
+		// Probes that answer are something to show as well: they are given the
+		// time for it, which a driver that answers need not wait for.
+		settling, cancel := context.WithTimeout(ctx, onceProbing)
+		src.probes.Settle(settling)
+		cancel()
+		refreshing, cancel := context.WithTimeout(ctx, refreshPatience)
+		first = sampling.Refresh(refreshing)
+		cancel()
+	}
 	if first.Driver.State != snapshot.DriverStarting && !goesOn {
 		if err := p.unusable(first, src, s); err != nil {
 			return err

@@ -1,6 +1,8 @@
 package sampler
 
 import (
+	"slices"
+	"sort"
 	"time"
 
 	"vramscope/internal/quantity"
@@ -12,10 +14,18 @@ import (
 func (s *Sampler) gpus(now time.Time, gpus []*gpu, m merged) []snapshot.GPU {
 	out := make([]snapshot.GPU, 0, len(gpus))
 	for _, g := range gpus {
-		out = append(out, s.gpu(g, m.rows))
+		out = append(out, s.gpu(g, rowsOf(m.rows, g.device.Index)))
 		g.predict(now, &out[len(out)-1])
 	}
-	return s.addProbeDevices(out, m.rows)
+	return s.addToldDevices(out, m.rows)
+}
+
+// rowsOf is the rows of the GPUs of an index, of which there is one except
+// where another has taken a lost one's place.
+func rowsOf(rows []snapshot.Process, index int) []snapshot.Process {
+	from := sort.Search(len(rows), func(i int) bool { return rows[i].GPU >= index })
+	to := sort.Search(len(rows), func(i int) bool { return rows[i].GPU > index })
+	return rows[from:to]
 }
 
 // gpu is one GPU: its facts, and its figures where this tick has read them.
@@ -31,6 +41,8 @@ func (s *Sampler) gpu(g *gpu, rows []snapshot.Process) snapshot.GPU {
 		out.MIG = g.last.MIGEnabled
 		// What the card can hold does not change when it falls silent.
 		out.Memory.Total, out.Memory.Reserved = g.last.Memory.Total, g.last.Memory.Reserved
+	} else {
+		out.Memory.Total = s.totalTold(g.device.UUID)
 	}
 	r := g.fresh
 	if r == nil {
@@ -102,37 +114,21 @@ func partsOf(used snapshot.Bytes, rows []snapshot.Process, belongs func(*snapsho
 // count counts a GPU's distinct processes and says how much of its used memory
 // none of them accounts for.
 func count(used snapshot.Bytes, rows []snapshot.Process, uuid string) (snapshot.Int, snapshot.Bytes) {
-	seen := make(map[int]bool)
+	pids := make([]int, 0, len(rows))
 	var attributed quantity.Bytes
 	for i := range rows {
 		if rows[i].ID.GPUUUID == uuid {
-			seen[rows[i].ID.Process.PID] = true
+			pids = append(pids, rows[i].ID.Process.PID)
 			attributed += rows[i].Used.Or(0)
 		}
 	}
-	n := quantity.From(len(seen), quantity.Driver)
+	slices.Sort(pids)
+	n := quantity.From(len(slices.Compact(pids)), quantity.Driver)
 	total, ok := used.Value()
 	if !ok {
 		return n, snapshot.Bytes{}
 	}
 	return n, quantity.From(max(total-attributed, 0), quantity.Computed)
-}
-
-// addProbeDevices adds the GPUs that only probes tell of: there is no driver
-// to ask, but their processes have a place to stand under.
-func (s *Sampler) addProbeDevices(gpus []snapshot.GPU, rows []snapshot.Process) []snapshot.GPU {
-	for i := range rows {
-		known := false
-		for j := range gpus {
-			known = known || gpus[j].UUID == rows[i].ID.GPUUUID
-		}
-		if !known {
-			gpus = append(gpus, snapshot.GPU{
-				Index: rows[i].GPU, UUID: rows[i].ID.GPUUUID, State: snapshot.GPUError, Message: "told by probes alone",
-			})
-		}
-	}
-	return gpus
 }
 
 // throttled names the reasons that hold the clocks down, in nvidia-smi's order.

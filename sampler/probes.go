@@ -33,7 +33,8 @@ func (s *Sampler) addProbes(now time.Time, m *merged, answers []probe.Answer) in
 	}
 	for i := range answers {
 		a := &answers[i]
-		age := now.Sub(a.At)
+		// An answer may have come since this tick began: it is not from the future.
+		age := max(now.Sub(a.At), 0)
 		if age < silentAfter && !a.At.IsZero() {
 			answering++
 			s.probeSeen = true
@@ -52,12 +53,12 @@ func (s *Sampler) addDevice(m *merged, place map[snapshot.RowID]int, a *probe.An
 	id := s.locate(a, d)
 	at, listed := place[id]
 	if !listed {
-		if age >= silentAfter || len(d.Allocators) == 0 || !s.driver.admits(id.GPUUUID) || !s.mayLive(id) {
+		if age >= silentAfter || len(d.Allocators) == 0 || !s.driver.admits(id.GPUUUID) || !s.mayLive(id) || !s.hear(id.GPUUUID, d) {
 			return
 		}
 		p := s.describe(a.Process.PID)
 		p.ID = id
-		p.GPU = s.driver.indexOf(id.GPUUUID)
+		p.GPU = s.indexOf(id.GPUUUID)
 		m.rows = append(m.rows, p)
 		at = len(m.rows) - 1
 		place[id] = at
@@ -97,18 +98,6 @@ func (s *Sampler) locate(a *probe.Answer, d *probe.Device) snapshot.RowID {
 		}
 	}
 	return id
-}
-
-// indexOf is the index of a GPU that has been seen, or one past them all.
-func (d *driver) indexOf(uuid string) int {
-	past := 0
-	for _, g := range d.gpus {
-		if g.device.UUID == uuid {
-			return g.device.Index
-		}
-		past = max(past, g.device.Index+1)
-	}
-	return past
 }
 
 // sumParts makes the process's parts the sums over its allocators:

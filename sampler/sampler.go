@@ -25,9 +25,12 @@ type Sampler struct {
 	byPID     map[int]*identified
 	gone      []snapshot.Gone
 	alerts    *alert.Evaluator
+	judged    time.Time        // when the rules were last applied
+	standing  []snapshot.Alert // what they said
 	raised    map[alertKey]snapshot.Alert
 	down      map[string]time.Time // GPUs of which the log has said that they do not answer, and since when
 	probeSeen bool
+	told      []toldDevice // in the order in which probes first told them
 	sequence  uint64
 	first     bool               // no tick has been made yet
 	began     time.Time          // the first tick; zero where this process goes on from another

@@ -1,0 +1,84 @@
+package sampler
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"vramscope/internal/quantity"
+	"vramscope/nvml"
+	"vramscope/probe"
+	"vramscope/sampler/snapshot"
+)
+
+// tell adds a probe of pid on a device of that size.
+func (b *box) tell(pid int, uuid string, total quantity.Bytes) {
+	b.processes[pid] = info(pid, 1000)
+	reserved := gib
+	b.answers = append(b.answers, probe.Answer{
+		Process: b.processes[pid].Identity, At: b.now.Add(time.Second),
+		Report: probe.Report{Devices: []probe.Device{{UUID: uuid, TotalBytes: &total, Allocators: []probe.Allocator{{
+			Kind: "raw", ReservedBytes: &reserved, AllocatedBytes: &reserved,
+		}}}}},
+	})
+}
+
+func TestWithoutADriverTheProbesTellOfTheGPUs(t *testing.T) {
+	b := newBox(0)
+	b.openErr = &nvml.Error{Name: "ERROR_LIBRARY_NOT_FOUND", Call: "dlopen", Kind: nvml.ErrLibraryNotFound}
+	b.tell(31, "GPU-b", 80*gib)
+	b.tell(32, "GPU-a", 24*gib)
+	b.tell(33, "GPU-b", 80*gib)
+	s := b.sampler()
+	b.tick(s)
+	snap := b.tick(s)
+	var got string
+	for i := range snap.GPUs {
+		g := &snap.GPUs[i]
+		got += fmt.Sprintf("%d %s %s %s;", g.Index, g.UUID, g.Memory.Total.Or(0), g.Parts.Allocated.Or(0))
+		if g.Memory.Used.Known() || g.Memory.Free.Known() || g.Memory.Total.Source() != quantity.Probe {
+			t.Errorf("%s: %+v, want the total alone, by the probe", g.UUID, g.Memory)
+		}
+	}
+	if want := "0 GPU-b 80.0G 2.00G;1 GPU-a 24.0G 1.00G;"; got != want {
+		t.Errorf("the GPUs are %q, want %q", got, want)
+	}
+	for i, want := range []int{0, 0, 1} {
+		if snap.Rows[i].GPU != want || snap.Rows[i].Used.Known() || snap.Rows[i].Other.Known() {
+			t.Errorf("row %d stands under GPU %d, used %v", i, snap.Rows[i].GPU, snap.Rows[i].Used)
+		}
+	}
+}
+
+func TestAGPUThatOnlyProbesTellOfComesAfterTheDrivers(t *testing.T) {
+	b := newBox(2)
+	b.tell(31, "GPU-x", 80*gib)
+	b.tell(32, "GPU-1", 99*gib)
+	snap := b.tick(b.sampler())
+	if len(snap.GPUs) != 3 || snap.GPUs[2].UUID != "GPU-x" || snap.GPUs[2].Index != 2 {
+		t.Fatalf("the GPUs are %+v", snap.GPUs)
+	}
+	if total := bytesOf(t, snap.GPUs[1].Memory.Total); total != 80*gib {
+		t.Errorf("GPU 1 has %s: a probe's word is not the driver's", total)
+	}
+}
+
+func TestProbesCannotInventGPUsWithoutEnd(t *testing.T) {
+	b := newBox(1)
+	for i := range 3 * maxTold {
+		b.tell(1000+i, fmt.Sprintf("GPU-%x", 0xabc000+i), 80*gib)
+	}
+	if snap := b.tick(b.sampler()); len(snap.GPUs) != 1+maxTold || len(snap.Rows) != 1+maxTold {
+		t.Errorf("%d GPUs and %d rows", len(snap.GPUs), len(snap.Rows))
+	}
+}
+
+func TestAnAnswerIsNotFromTheFuture(t *testing.T) {
+	b := newBox(1)
+	b.tell(100, "GPU-0", 80*gib)
+	b.answers[0].At = b.now.Add(time.Minute)
+	snap := b.tick(b.sampler())
+	if p := snap.Rows[0].Probe; p == nil || p.Age != 0 || p.State != snapshot.ProbeLive {
+		t.Errorf("the probe is %+v", p)
+	}
+}
