@@ -1,6 +1,7 @@
 package nvml
 
 import (
+	"cmp"
 	"encoding/binary"
 	"slices"
 	"time"
@@ -21,8 +22,8 @@ const utilizationHold = 4 * time.Second
 //
 //	driver ── samples newer than since ──→ add ──→ of(pid): per cent, 0 or unknown
 type utilization struct {
-	since   uint64 // µs, the newest timestamp seen: the driver is asked for newer ones
-	samples []utilizationSample
+	since   uint64              // µs, the newest timestamp seen: the driver is asked for newer ones
+	samples []utilizationSample // by pid
 }
 
 type utilizationSample struct {
@@ -59,9 +60,9 @@ func (u *utilization) add(buffer []byte, count int, now time.Time) {
 		}
 		sample.percent = int(percent)
 		u.since = max(u.since, sample.timestamp)
-		at := slices.IndexFunc(u.samples, func(s utilizationSample) bool { return s.pid == sample.pid })
-		if at < 0 {
-			u.samples = append(u.samples, sample)
+		at, known := u.find(sample.pid)
+		if !known {
+			u.samples = slices.Insert(u.samples, at, sample)
 		} else if u.samples[at].timestamp < sample.timestamp {
 			u.samples[at] = sample
 		}
@@ -83,9 +84,15 @@ func (u *utilization) forget(now time.Time) {
 // nothing of it (another container's samples, say) and it stays unknown.
 func (u *utilization) assign(list []Process, whole quantity.Optional[int]) {
 	percent, known := whole.Value()
-	idle := (known && percent == 0) || slices.ContainsFunc(list, func(p Process) bool { return u.find(p.PID) >= 0 })
+	idle := known && percent == 0
 	for i := range list {
-		if at := u.find(list[i].PID); at >= 0 {
+		if _, sampled := u.find(list[i].PID); sampled {
+			idle = true
+			break
+		}
+	}
+	for i := range list {
+		if at, sampled := u.find(list[i].PID); sampled {
 			list[i].SMUtilization = quantity.From(u.samples[at].percent, quantity.Driver)
 		} else if idle {
 			list[i].SMUtilization = quantity.From(0, quantity.Driver)
@@ -93,6 +100,7 @@ func (u *utilization) assign(list []Process, whole quantity.Optional[int]) {
 	}
 }
 
-func (u *utilization) find(pid int) int {
-	return slices.IndexFunc(u.samples, func(s utilizationSample) bool { return s.pid == pid })
+// find is where a pid's sample is, or would be.
+func (u *utilization) find(pid int) (at int, found bool) {
+	return slices.BinarySearchFunc(u.samples, pid, func(s utilizationSample, pid int) int { return cmp.Compare(s.pid, pid) })
 }
