@@ -2,6 +2,8 @@ package cli
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"strings"
 	"time"
 
@@ -40,6 +42,9 @@ func (src *sources) flushAction(sampling *sampler.Sampler) func(context.Context,
 			progress = func(r flushReport) { request.Progress(r.result()) }
 		}
 		report, err := f.run(ctx, id, wish, progress)
+		if errors.Is(err, probe.ErrLate) {
+			err = fmt.Errorf("%w: it may still happen", err)
+		}
 		if err != nil {
 			return ui.FlushResult{}, err
 		}

@@ -174,12 +174,11 @@ func TestAFlushIsStoppedBetweenItsSteps(t *testing.T) {
 func TestAFlushEndsWhereItIsSkipped(t *testing.T) {
 	b := newPooled("cuda_pool")
 	b.onFlush = func(int) (string, error) { return "a graph capture was running", nil }
-	result := (&flushReport{}).result()
-	if report := b.run(t, t.Context(), flushWish{level: probe.Gradual}); len(b.requests) != 1 {
+	report := b.run(t, t.Context(), flushWish{level: probe.Gradual})
+	if len(b.requests) != 1 {
 		t.Errorf("it asked %d times", len(b.requests))
-	} else {
-		result = report.result()
 	}
+	result := report.result()
 	if got := result.Sentence("7"); got != "flush 7: nothing freed of 8.00G: a graph capture was running, try again" || !result.Failed() {
 		t.Errorf("it says %s", got)
 	}
@@ -214,10 +213,9 @@ func TestTheDriversWord(t *testing.T) {
 			}
 			return freed
 		}
-		result := (*flushReport)(nil)
 		report := b.run(t, t.Context(), flushWish{level: probe.Urgent})
-		if result = &report; !strings.HasSuffix(result.result().Sentence("7"), "driver says -8.00G  ok") {
-			t.Errorf("it says %s", result.result().Sentence("7"))
+		if got := report.result().Sentence("7"); !strings.HasSuffix(got, "driver says -8.00G  ok") {
+			t.Errorf("it says %s", got)
 		}
 	})
 	t.Run("never", func(t *testing.T) {
