@@ -224,3 +224,28 @@ func TestForecastsAreMadeOnceASecond(t *testing.T) {
 		t.Errorf("a forecast of what is not known: %+v", p)
 	}
 }
+
+// TestRulesAreAppliedOnceASecond has a GPU that reports another critical error
+// ten times a second.
+func TestRulesAreAppliedOnceASecond(t *testing.T) {
+	b := newBox(1)
+	s := b.sampler()
+	told := map[string]bool{}
+	for i := range 50 {
+		r := b.readings["GPU-0"]
+		r.XIDs = []nvml.XID{{Code: 500 + uint64(i), Time: b.now}}
+		b.readings["GPU-0"] = r
+		b.now = b.now.Add(100 * time.Millisecond)
+		alerts := s.Tick(b.now).Alerts
+		if len(alerts) != 1 || alerts[0].Kind != snapshot.AlertXID {
+			t.Fatalf("tick %d: alerts %+v", i, alerts)
+		}
+		told[alerts[0].Message] = true
+	}
+	if len(told) < 5 || len(told) > 6 {
+		t.Errorf("%d alerts in five seconds, want one a second", len(told))
+	}
+	if n := len(s.History().Events(0)); n != 50 {
+		t.Errorf("%d events, want all 50: the log is not the alert line", n)
+	}
+}

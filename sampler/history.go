@@ -91,6 +91,8 @@ func (h *History) retire(now time.Time, sequence uint64) {
 	for id, r := range h.rows {
 		if r.tick != sequence {
 			r.ended = now
+			last := *r.process // alone: its snapshot had a thousand others
+			r.process = &last
 			r.metrics.close()
 			delete(h.rows, id)
 			h.ended = append(h.ended, r)
@@ -207,7 +209,7 @@ func (h *History) At(t time.Time) (*snapshot.Snapshot, bool) {
 			then.Rows = append(then.Rows, r.at(t))
 		}
 	}
-	slices.SortFunc(then.Rows, byPlace)
+	sortRows(then.Rows)
 	for _, r := range h.gpus {
 		if r.present(t, h.latest.Time) {
 			then.GPUs = append(then.GPUs, r.at(t, then.Rows))

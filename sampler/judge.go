@@ -19,11 +19,21 @@ func keyOf(a *snapshot.Alert) alertKey {
 	return alertKey{kind: a.Kind, gpuUUID: a.GPUUUID, row: a.Row}
 }
 
-// judge applies the alert rules, and logs what they raise and clear. What the
-// driver or a GPU has become is logged whether a rule speaks of it or not.
+// judgeEvery is how often the alert rules are applied, where the sampler ticks
+// faster: what trembles ten times a second is no news.
+const judgeEvery = 900 * time.Millisecond
+
+// judge applies the alert rules, and logs what they raise and clear; between
+// two times what they said last stands. What the driver or a GPU has become is
+// logged at once, whether a rule speaks of it or not.
 func (s *Sampler) judge(now time.Time, snap *snapshot.Snapshot) []snapshot.Alert {
 	s.noteChanges(now, snap)
+	if since := now.Sub(s.judged); since >= 0 && since < judgeEvery {
+		return s.standing
+	}
+	s.judged = now
 	alerts := s.alerts.Evaluate(snap)
+	s.standing = alerts
 	standing := make(map[alertKey]snapshot.Alert, len(alerts))
 	for i := range alerts {
 		key := keyOf(&alerts[i])
@@ -64,7 +74,7 @@ func (s *Sampler) alertEvent(now time.Time, kind snapshot.EventKind, a *snapshot
 		e.Severity = a.Severity
 	}
 	if r := s.rows[a.Row]; r != nil {
-		e.User, e.Name = r.latest.User, programName(&r.latest)
+		e.User, e.Name = r.latest.User, programName(r.latest)
 	}
 	return e
 }

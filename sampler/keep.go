@@ -84,7 +84,7 @@ func (s *Sampler) takeOver(in io.Reader) error {
 	}
 	for i := range latest.Rows {
 		p := &latest.Rows[i]
-		kept := &row{latest: *p}
+		kept := &row{latest: p}
 		kept.peak, kept.peakKnown = p.Peak.Value()
 		kept.oom, kept.oomKnown = r.OutOfMemory[p.ID]
 		s.rows[p.ID] = kept

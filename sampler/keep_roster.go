@@ -131,7 +131,7 @@ func (s *Sampler) roster() (*roster, []*store.Series) {
 		r.GPUs = append(r.GPUs, kept)
 	}
 	keep := func(row *rowRecord) {
-		r.Rows = append(r.Rows, keptRow{row.process, row.first, row.ended, row.tick, number(&row.metrics)})
+		r.Rows = append(r.Rows, keptRow{*row.process, row.first, row.ended, row.tick, number(&row.metrics)})
 	}
 	for _, row := range h.ended {
 		keep(row)
@@ -184,7 +184,8 @@ func (r *roster) history(samples *store.Store, series []*store.Series) (*History
 	}
 	for i := range r.Rows {
 		kept := &r.Rows[i]
-		row := &rowRecord{process: kept.Process, first: kept.First, ended: kept.Ended, tick: kept.Tick, metrics: find(kept.Series)}
+		process := kept.Process
+		row := &rowRecord{process: &process, first: kept.First, ended: kept.Ended, tick: kept.Tick, metrics: find(kept.Series)}
 		if row.ended.IsZero() {
 			h.rows[row.process.ID] = row
 		} else {

@@ -20,8 +20,8 @@ type identified struct {
 
 // row is what the sampler remembers of a row between ticks.
 type row struct {
-	latest     snapshot.Process
-	seen       uint64 // the tick that last listed it
+	latest     *snapshot.Process // in the newest snapshot that has it
+	seen       uint64            // the tick that last listed it
 	peak       quantity.Bytes
 	peakKnown  bool
 	mismatches int // ticks in a row in which the parts exceeded used
@@ -58,7 +58,7 @@ func (s *Sampler) merge(now time.Time, gpus []*gpu) merged {
 		// of their memory, until /proc says that they have ended.
 		for id, r := range s.rows {
 			if id.GPUUUID == g.device.UUID && s.mayLive(id) {
-				p := withoutFigures(r.latest)
+				p := withoutFigures(*r.latest)
 				if known := s.byPID[id.Process.PID]; known != nil && known.alive {
 					p.CPU, p.Host = known.info.CPU, known.info.Memory // /proc goes on telling them
 				}
@@ -67,10 +67,10 @@ func (s *Sampler) merge(now time.Time, gpus []*gpu) merged {
 		}
 	}
 	m.probesAnswering = s.addProbes(now, &m, answers)
+	sortRows(m.rows) // now: from here on every row has its place
 	for i := range m.rows {
 		s.finish(now, &m.rows[i])
 	}
-	slices.SortFunc(m.rows, byPlace)
 	m.ended = s.sweep(now)
 	for _, g := range gpus {
 		g.met = g.met || g.lists()
@@ -78,8 +78,18 @@ func (s *Sampler) merge(now time.Time, gpus []*gpu) merged {
 	return m
 }
 
-// byPlace orders rows by GPU, instance, pid and start time.
-func byPlace(a, b snapshot.Process) int {
+// sortRows orders rows by GPU, instance, pid and start time. Nearly always they
+// are in order already, and a row is too large to be passed around for that.
+func sortRows(rows []snapshot.Process) {
+	for i := 1; i < len(rows); i++ {
+		if byPlace(&rows[i-1], &rows[i]) > 0 {
+			slices.SortFunc(rows, func(a, b snapshot.Process) int { return byPlace(&a, &b) })
+			return
+		}
+	}
+}
+
+func byPlace(a, b *snapshot.Process) int {
 	return cmp.Or(cmp.Compare(a.GPU, b.GPU),
 		cmp.Compare(a.ID.Instance.GPU, b.ID.Instance.GPU),
 		cmp.Compare(a.ID.Instance.Compute, b.ID.Instance.Compute),
@@ -201,7 +211,7 @@ func (s *Sampler) finish(now time.Time, p *snapshot.Process) {
 	}
 	s.noteOutOfMemory(now, p, r)
 	r.predict(now, p)
-	r.latest = *p
+	r.latest = p
 	r.seen = s.sequence
 }
 
@@ -239,7 +249,7 @@ func (s *Sampler) sweep(now time.Time) []snapshot.Gone {
 			continue
 		}
 		delete(s.rows, id)
-		g := snapshot.Gone{Last: r.latest, Ended: now}
+		g := snapshot.Gone{Last: *r.latest, Ended: now}
 		if r.oomKnown {
 			g.OutOfMemoryCount = quantity.From(r.oom, quantity.Probe)
 		}

@@ -85,7 +85,7 @@ func (m *metrics) at(metric snapshot.Metric, t time.Time) (int64, bool) {
 
 // rowRecord is a row for as long as the history remembers it.
 type rowRecord struct {
-	process snapshot.Process // as last seen
+	process *snapshot.Process // as last seen
 	first   time.Time
 	ended   time.Time // zero while it lives
 	tick    uint64    // the snapshot that last had it
@@ -93,7 +93,7 @@ type rowRecord struct {
 }
 
 func (r *rowRecord) append(s *store.Store, p *snapshot.Process) {
-	r.process = *p
+	r.process = p
 	r.metrics.appendBytes(s, snapshot.MetricUsed, p.Used)
 	r.metrics.appendBytes(s, snapshot.MetricAllocated, p.Allocated)
 	r.metrics.appendBytes(s, snapshot.MetricCached, p.Cached)
@@ -106,7 +106,7 @@ func (r *rowRecord) append(s *store.Store, p *snapshot.Process) {
 
 // at rebuilds the row as it was. Its names are those it was last seen with.
 func (r *rowRecord) at(t time.Time) snapshot.Process {
-	p := withoutFigures(r.process)
+	p := withoutFigures(*r.process)
 	m := &r.metrics
 	p.Used = m.bytes(snapshot.MetricUsed, t, quantity.Driver)
 	p.Allocated = m.bytes(snapshot.MetricAllocated, t, quantity.Probe)

@@ -85,7 +85,7 @@ func (s *Sampler) addToldDevices(gpus []snapshot.GPU, rows []snapshot.Process) [
 	listed := len(gpus)
 	for i := range rows {
 		uuid := rows[i].ID.GPUUUID
-		if slices.ContainsFunc(gpus, func(g snapshot.GPU) bool { return g.UUID == uuid }) {
+		if i > 0 && uuid == rows[i-1].ID.GPUUUID || slices.ContainsFunc(gpus, func(g snapshot.GPU) bool { return g.UUID == uuid }) {
 			continue
 		}
 		gpus = append(gpus, snapshot.GPU{
