@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"os"
+	"runtime/debug"
 	"syscall"
 	"time"
 
@@ -19,6 +20,11 @@ import (
 func (p *program) monitor(ctx context.Context) error {
 	if !p.hasScreen() {
 		return p.runOnce(ctx, onceFlags{format: "table"})
+	}
+	// The heap is small and most of it stays: collecting it twice as often costs
+	// nothing that can be measured and saves a tenth of the memory.
+	if p.getenv("GOGC") == "" {
+		debug.SetGCPercent(50)
 	}
 	s, err := p.settings()
 	if err != nil {
