@@ -1,0 +1,168 @@
+package cli
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	forecaster "vramscope/forecast"
+	"vramscope/forecast/backtest"
+)
+
+// backtestFlags are what backtest takes.
+type backtestFlags struct {
+	format string
+	dump   string
+}
+
+// backtest scores the forecaster on a recording.
+func (p *program) backtest() *cobra.Command {
+	var f backtestFlags
+	cmd := &cobra.Command{
+		Use:   "backtest FILE.csv",
+		Short: "score the forecaster on a recording",
+		Long: `Replays a recording through the forecaster that the monitor runs, and says how
+good its forecasts were: errors beside those of "it stays as it is", what the
+intervals held and how wide they were, alarms with their lead, times to full,
+leaks, and what a sample costs. It reads no GPU.
+
+The file has the columns t_seconds,series_id,used_bytes,total_bytes, and may be
+compressed with gzip. A total of 0 or none is unknown: then nothing is said of
+becoming full. Rows that cannot be used are named with their line and skipped.
+
+--dump writes what was said at every sample: forecasts.csv, full.csv (a row for
+each sample that expects the capacity to be reached within 15 minutes; an empty
+latest_seconds is later than that) and leaks.csv (a row for each change between
+steady, growing and leak). docs/forecast.md explains the scoring.`,
+		Example: `  vramscope backtest trace.csv.gz
+  vramscope backtest trace.csv --format json | jq '.pooled.horizons[] | {horizon_seconds, relative_mae}'
+  vramscope backtest trace.csv --dump out`,
+		Args: oneTrace,
+		RunE: func(_ *cobra.Command, args []string) error {
+			if f.format != "table" && f.format != "json" {
+				return usage("--format: %q is none of table and json", cleanText(f.format))
+			}
+			return p.runBacktest(args[0], f)
+		},
+	}
+	flags := cmd.Flags()
+	flags.StringVarP(&f.format, "format", "f", "table", "table or json")
+	flags.StringVar(&f.dump, "dump", "", "write all that was said into files in this directory")
+	for name, word := range map[string]string{"format": "FORMAT", "dump": "DIR"} {
+		flags.Lookup(name).Value = &holder{flags.Lookup(name).Value, word}
+	}
+	complete := cobra.FixedCompletions([]string{"table", "json"}, cobra.ShellCompDirectiveNoFileComp)
+	if err := cmd.RegisterFlagCompletionFunc("format", complete); err != nil {
+		panic(err) // the flag is registered above
+	}
+	if err := cmd.MarkFlagDirname("dump"); err != nil {
+		panic(err) // the flag is registered above
+	}
+	return cmd
+}
+
+// oneTrace refuses all but one argument.
+func oneTrace(_ *cobra.Command, args []string) error {
+	switch {
+	case len(args) == 0:
+		return &failure{code: exitUsage, message: "backtest needs a file",
+			advice: []string{"  columns: t_seconds,series_id,used_bytes,total_bytes"}}
+	case len(args) > 1:
+		return usage("backtest takes one file, not %d", len(args))
+	}
+	return nil
+}
+
+// runBacktest reads the trace, replays it and writes the scores.
+func (p *program) runBacktest(path string, f backtestFlags) error {
+	trace, err := readTrace(path)
+	if trace != nil {
+		p.reportBadRows(trace.Bad)
+	}
+	if err != nil {
+		return err
+	}
+	scores, err := p.replay(trace, f.dump)
+	if err != nil {
+		return fmt.Errorf("backtest: %w", err)
+	}
+	var out bytes.Buffer
+	r := backtestReport{name: filepath.Base(path), trace: trace, scores: scores}
+	if f.format == "json" {
+		err = r.writeJSON(&out)
+	} else {
+		width := 0
+		if isTerminal(p.stdout) {
+			width = widthOf(p.stdout)
+		}
+		ascii := !speaksUTF8(p.getenv)
+		err = r.writeTable(&out, width, glyphsFor(ascii))
+	}
+	if err != nil {
+		return fmt.Errorf("backtest: %w", err)
+	}
+	return p.print(out.Bytes())
+}
+
+func readTrace(path string) (*backtest.Trace, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		cause := (*fs.PathError)(nil)
+		if errors.As(err, &cause) {
+			return nil, &failure{code: exitFailure, err: err, message: fmt.Sprintf("open %s: %v", cleanText(path), cause.Err)}
+		}
+		return nil, err
+	}
+	defer func() { _ = file.Close() }() // nothing was written
+	trace, err := backtest.Read(file)
+	if err != nil {
+		return trace, &failure{code: exitFailure, err: err, message: fmt.Sprintf("%s: %v", cleanText(path), err),
+			advice: []string{"  columns: t_seconds,series_id,used_bytes,total_bytes"}}
+	}
+	return trace, nil
+}
+
+// namedRows is how many bad rows standard error names. JSON has them all.
+const namedRows = 20
+
+func (p *program) reportBadRows(bad []backtest.BadRow) {
+	var b bytes.Buffer
+	for i, row := range bad {
+		if i == namedRows {
+			fmt.Fprintf(&b, "vramscope: %d more rows skipped\n", len(bad)-i)
+			break
+		}
+		fmt.Fprintf(&b, "vramscope: line %d skipped: %s\n", row.Line, cleanText(row.Reason))
+	}
+	_, _ = p.stderr.Write(b.Bytes()) // there is no other place to complain
+}
+
+// replay scores each series. What a sample costs is measured apart, without
+// the scoring and the writing.
+func (p *program) replay(trace *backtest.Trace, dir string) (scores []*backtest.Score, err error) {
+	var dump *backtest.Dump
+	if dir != "" {
+		if dump, err = backtest.NewDump(dir); err != nil {
+			return nil, err
+		}
+		defer func() { err = errors.Join(err, dump.Close()) }()
+	}
+	for _, series := range trace.Series {
+		var listen func(*backtest.Sample, *backtest.Said) error
+		if dump != nil {
+			listen = dump.Begin(series)
+		}
+		score, err := backtest.Replay(forecaster.New(), series, listen)
+		if err != nil {
+			return nil, err
+		}
+		score.Cost = backtest.Cost(forecaster.New(), series, p.now)
+		scores = append(scores, score)
+	}
+	return scores, nil
+}

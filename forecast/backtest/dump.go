@@ -1,0 +1,123 @@
+package backtest
+
+import (
+	"bufio"
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+
+	"vramscope/forecast"
+)
+
+// Dump writes all that is said in a replay into three files of a directory.
+type Dump struct {
+	forecasts, full, leaks table
+	state                  string
+	row                    []string
+}
+
+// table is one CSV file.
+type table struct {
+	file *os.File
+	buf  *bufio.Writer
+	csv  *csv.Writer
+}
+
+// NewDump makes the files, and the directory where it is missing. Files of an
+// earlier dump are replaced.
+func NewDump(dir string) (*Dump, error) {
+	if err := os.MkdirAll(dir, 0o777); err != nil {
+		return nil, fmt.Errorf("make the directory of the dump: %w", err)
+	}
+	d := &Dump{}
+	for _, t := range []struct {
+		table  *table
+		name   string
+		titles []string
+	}{
+		{&d.forecasts, "forecasts.csv", []string{"series_id", "t_seconds", "horizon_seconds", "median", "lower80", "upper80", "lower95", "upper95"}},
+		{&d.full, "full.csv", []string{"series_id", "t_seconds", "median_seconds", "earliest_seconds", "latest_seconds"}},
+		{&d.leaks, "leaks.csv", []string{"series_id", "t_seconds", "state"}},
+	} {
+		file, err := os.Create(filepath.Join(dir, t.name))
+		if err != nil {
+			return nil, errors.Join(fmt.Errorf("dump: %w", err), d.Close())
+		}
+		buf := bufio.NewWriterSize(file, 1<<16)
+		*t.table = table{file: file, buf: buf, csv: csv.NewWriter(buf)}
+		if err := t.table.csv.Write(t.titles); err != nil {
+			return nil, errors.Join(fmt.Errorf("dump: %w", err), d.Close())
+		}
+	}
+	return d, nil
+}
+
+// Begin starts a series. What it returns listens to the series' replay.
+func (d *Dump) Begin(s *Series) func(*Sample, *Said) error {
+	d.state = ""
+	return func(sample *Sample, said *Said) error { return d.write(s.ID, sample, said) }
+}
+
+func (d *Dump) write(id string, sample *Sample, said *Said) error {
+	t := decimal(sample.Seconds)
+	for _, in := range said.Forecasts {
+		d.row = append(d.row[:0], id, t, decimal(in.Horizon.Seconds()))
+		for _, v := range [...]int64{in.Median, in.Lower80, in.Upper80, in.Lower95, in.Upper95} {
+			d.row = append(d.row, strconv.FormatInt(v, 10))
+		}
+		if err := d.forecasts.csv.Write(d.row); err != nil {
+			return fmt.Errorf("dump forecasts: %w", err)
+		}
+	}
+	if said.Fills {
+		latest := ""
+		if said.Full.Latest > 0 {
+			latest = decimal(said.Full.Latest.Seconds())
+		}
+		d.row = append(d.row[:0], id, t, decimal(said.Full.Median.Seconds()), decimal(said.Full.Earliest.Seconds()), latest)
+		if err := d.full.csv.Write(d.row); err != nil {
+			return fmt.Errorf("dump times to full: %w", err)
+		}
+	}
+	if state := stateOf(said.Trend); state != "" && state != d.state {
+		d.state = state
+		if err := d.leaks.csv.Write([]string{id, t, state}); err != nil {
+			return fmt.Errorf("dump leaks: %w", err)
+		}
+	}
+	return nil
+}
+
+// stateOf is the state that leaks.csv knows; of too few samples none.
+func stateOf(trend forecast.Trend) string {
+	switch trend {
+	case forecast.Young:
+		return ""
+	case forecast.Leak, forecast.Growing:
+		return trend.String()
+	default:
+		return "steady"
+	}
+}
+
+func decimal(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) }
+
+// Close writes out what is left.
+func (d *Dump) Close() error {
+	var failed error
+	for _, t := range []*table{&d.forecasts, &d.full, &d.leaks} {
+		if t.file == nil {
+			continue
+		}
+		t.csv.Flush()
+		failed = errors.Join(failed, t.csv.Error(), t.buf.Flush(), t.file.Close())
+		t.file = nil
+	}
+	if failed != nil {
+		return fmt.Errorf("dump: %w", failed)
+	}
+	return nil
+}

@@ -1,0 +1,174 @@
+package backtest
+
+import (
+	"math"
+	"slices"
+	"time"
+
+	"vramscope/forecast"
+)
+
+// The alarm, and what it is held against.
+const (
+	alarmWithin = 300 * time.Second // a median time to full below it is one
+	raiseAfter  = 3                 // samples in a row
+	lowerAfter  = 5
+	rightWithin = 600 // seconds
+	apart       = 60  // for how many seconds a series must not have been full to become so anew
+)
+
+// bands are the true times to full, in seconds, at which the forecast of it is
+// scored: when there is something to be done yet, and when there is time.
+var bands = [...][2]float64{{60, 300}, {300, 900}}
+
+// Filling is what was said of a series becoming full.
+type Filling struct {
+	Known  bool // whether the total is known at all
+	Fills  int  // how often it became full
+	Alarms int  // raised before it was full
+	Right  int  // of them
+	Open   int  // of them: the trace ends before it can be told
+	Leads  []float64
+	Bands  [len(bands)]TimeToFull
+}
+
+// TimeToFull is what came of the times to full in one band.
+type TimeToFull struct {
+	Asked    int       // samples from which the series became full within the band
+	Answered int       // of them: something was said
+	Covered  int       // of the answers: the interval holds the truth
+	Errors   []float64 // by fill, the median relative error; silence is an error of 1
+}
+
+// filling follows a replay.
+type filling struct {
+	series *Series
+	fills  []int // the samples at which it becomes full
+	Filling
+
+	next     int // of fills
+	hits     int
+	misses   int
+	standing bool
+	raised   []float64
+	errors   [len(bands)][]float64 // of the present fill
+}
+
+func newFilling(s *Series) *filling {
+	f := &filling{series: s}
+	clear := math.Inf(-1) // since when it is not full; −∞: it never was
+	full := true
+	for i := range s.Samples {
+		sample := &s.Samples[i]
+		f.Known = f.Known || sample.Total > 0
+		switch now := isFull(sample); {
+		case now && !full && sample.Seconds-clear >= apart:
+			f.fills = append(f.fills, i)
+			full = true
+		case now:
+			full = true
+		case full:
+			full, clear = false, sample.Seconds
+		}
+	}
+	f.Fills = len(f.fills)
+	return f
+}
+
+func isFull(s *Sample) bool { return s.Total > 0 && s.Used >= s.Total-tolerance }
+
+// hear takes in what was said at sample i.
+func (f *filling) hear(i int, said *Said) {
+	sample := &f.series.Samples[i]
+	for f.next < len(f.fills) && f.fills[f.next] <= i {
+		f.close()
+		f.next++
+	}
+	if f.next < len(f.fills) && !isFull(sample) {
+		f.compare(f.series.Samples[f.fills[f.next]].Seconds-sample.Seconds, said)
+	}
+	if said.Fills && said.Full.Median < alarmWithin {
+		f.hits, f.misses = f.hits+1, 0
+	} else {
+		f.hits, f.misses = 0, f.misses+1
+	}
+	switch {
+	case !f.standing && f.hits >= raiseAfter:
+		f.standing = true
+		if !isFull(sample) {
+			f.raised = append(f.raised, sample.Seconds)
+		}
+	case f.standing && f.misses >= lowerAfter:
+		f.standing = false
+	}
+}
+
+// compare holds a time to full against what is left.
+func (f *filling) compare(left float64, said *Said) {
+	for k, band := range bands {
+		if left < band[0] || left > band[1] {
+			continue
+		}
+		b := &f.Bands[k]
+		b.Asked++
+		if !said.Fills {
+			f.errors[k] = append(f.errors[k], 1)
+			continue
+		}
+		b.Answered++
+		f.errors[k] = append(f.errors[k], math.Abs(said.Full.Median.Seconds()-left)/left)
+		if holds(said.Full, left) {
+			b.Covered++
+		}
+	}
+}
+
+func holds(full forecast.FullIn, left float64) bool {
+	return full.Earliest.Seconds() <= left && (full.Latest == 0 || left <= full.Latest.Seconds())
+}
+
+// close ends what belongs to one fill.
+func (f *filling) close() {
+	for k := range f.errors {
+		if len(f.errors[k]) > 0 {
+			f.Bands[k].Errors = append(f.Bands[k].Errors, median(f.errors[k]))
+			f.errors[k] = f.errors[k][:0]
+		}
+	}
+}
+
+// score judges the alarms.
+func (f *filling) score() Filling {
+	f.Alarms = len(f.raised)
+	led := make([]bool, len(f.fills))
+	end := f.series.Samples[len(f.series.Samples)-1].Seconds
+	for _, at := range f.raised {
+		k := slices.IndexFunc(f.fills, func(i int) bool {
+			t := f.series.Samples[i].Seconds
+			return t >= at && t <= at+rightWithin
+		})
+		switch {
+		case k >= 0:
+			f.Right++
+			if !led[k] {
+				led[k] = true
+				f.Leads = append(f.Leads, f.series.Samples[f.fills[k]].Seconds-at)
+			}
+		case at+rightWithin > end:
+			f.Open++
+		}
+	}
+	return f.Filling
+}
+
+// median sorts its argument.
+func median(v []float64) float64 {
+	if len(v) == 0 {
+		return math.NaN()
+	}
+	slices.Sort(v)
+	if n := len(v); n%2 == 0 {
+		return (v[n/2-1] + v[n/2]) / 2
+	}
+	return v[len(v)/2]
+}

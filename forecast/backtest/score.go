@@ -1,0 +1,85 @@
+package backtest
+
+import (
+	"math"
+	"time"
+
+	"vramscope/forecast"
+)
+
+// tolerance is what no error and no interval hangs on, in bytes.
+const tolerance = 1 << 20
+
+// Score is what the forecasts of one series were worth: sums, from which
+// Summarise makes figures.
+type Score struct {
+	ID      string
+	Samples int
+	Seconds float64
+	At      [len(forecast.Horizons)]Accuracy
+	Filling Filling
+	Leak    Leak
+	Cost    time.Duration // 0: not measured
+}
+
+// Accuracy is what came of the forecasts at one horizon: how many, and sums
+// over them, in bytes.
+type Accuracy struct {
+	Scored      int
+	Loss, Naive float64 // absolute errors
+	In80, In95  Bounds
+}
+
+// Bounds are what came of one interval's bounds.
+type Bounds struct {
+	Within         int
+	Width, Winkler float64 // sums, bytes
+}
+
+func (a *Accuracy) add(in forecast.Interval, was, came int64) {
+	a.Scored++
+	a.Loss += math.Abs(float64(came) - float64(in.Median))
+	a.Naive += math.Abs(float64(came) - float64(was))
+	a.In80.add(in.Lower80, in.Upper80, came, 0.20)
+	a.In95.add(in.Lower95, in.Upper95, came, 0.05)
+}
+
+func (b *Bounds) add(lower, upper, came int64, alpha float64) {
+	width := float64(upper) - float64(lower)
+	outside := max(float64(lower)-float64(came), float64(came)-float64(upper), 0)
+	b.Width += width
+	b.Winkler += width
+	if outside <= tolerance {
+		b.Within++
+	} else {
+		b.Winkler += 2 / alpha * outside
+	}
+}
+
+// relative is the mean error over the naive one's.
+func (a *Accuracy) relative() float64 {
+	n := float64(a.Scored)
+	return (a.Loss/n + tolerance) / (a.Naive/n + tolerance)
+}
+
+// Leak is what was said of a leak.
+type Leak struct {
+	Flags   int     // how often it was raised
+	Samples int     // at how many it stood
+	First   float64 // when it was first raised, t_seconds; where Flags > 0
+	stands  bool
+}
+
+func (l *Leak) hear(s *Sample, trend forecast.Trend) {
+	leaks := trend == forecast.Leak
+	if leaks {
+		l.Samples++
+		if !l.stands {
+			if l.Flags == 0 {
+				l.First = s.Seconds
+			}
+			l.Flags++
+		}
+	}
+	l.stands = leaks
+}
