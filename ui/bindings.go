@@ -110,6 +110,9 @@ const (
 	inOverlay  // help, events, environment
 	inNoDriver // the screen without a driver
 
+	// The table has its keys also where no driver answers: its rows are then
+	// the probes' alone.
+	inTable    = inMain | inNoDriver
 	everywhere = inMain | inDetail | inOverlay | inNoDriver
 )
 

@@ -1,6 +1,7 @@
 package ui
 
 import (
+	"slices"
 	"strconv"
 	"time"
 
@@ -47,6 +48,7 @@ func (d driverScreen) Render(width, height int) []string {
 		out = append(out, blankLines(width, 1)...)
 	}
 	write(s.Text, "Last seen   ", d.lastSeen())
+	write(s.Text, "By probes   ", d.told())
 	write(s.Text, "Still here  ", d.answering())
 	return filled(out, width, height)
 }
@@ -102,14 +104,18 @@ func (d driverScreen) next() string {
 	return text + "."
 }
 
-// lastSeen is the box as it was.
+// lastSeen is the box as it was. What only probes tell of has not been seen.
 func (d driverScreen) lastSeen() string {
-	if len(d.shown.GPUs) == 0 {
+	seen := *d.shown
+	seen.GPUs = slices.DeleteFunc(slices.Clone(seen.GPUs), func(g snapshot.GPU) bool {
+		return g.Name == "" && !g.LastUsed.Known()
+	})
+	if len(seen.GPUs) == 0 {
 		return ""
 	}
 	var used, total quantity.Bytes
-	for i := range d.shown.GPUs {
-		gpu := &d.shown.GPUs[i]
+	for i := range seen.GPUs {
+		gpu := &seen.GPUs[i]
 		if v, ok := gpu.Memory.Used.Value(); ok {
 			used += v
 		} else {
@@ -117,8 +123,8 @@ func (d driverScreen) lastSeen() string {
 		}
 		total += gpu.Memory.Total.Or(0)
 	}
-	text := boxName(d.shown, d.look, true, false)
-	if i := firstBlank(text); len(d.shown.GPUs) > 0 && i > 0 {
+	text := boxName(&seen, d.look, true, false)
+	if i := firstBlank(text); i > 0 {
 		text = text[:i]
 	}
 	if total > 0 {
@@ -128,6 +134,30 @@ func (d driverScreen) lastSeen() string {
 		text += ", driver " + clean(d.shown.Driver.Version)
 	}
 	return text
+}
+
+// told is the box by its probes, where no driver has ever told of it.
+func (d driverScreen) told() string {
+	if d.lastSeen() != "" || len(d.shown.GPUs) == 0 {
+		return ""
+	}
+	var total quantity.Bytes
+	for i := range d.shown.GPUs {
+		b, known := d.shown.GPUs[i].Memory.Total.Value()
+		if !known {
+			total = 0
+			break
+		}
+		total += b
+	}
+	text := "1 GPU"
+	if n := len(d.shown.GPUs); n > 1 {
+		text = strconv.Itoa(n) + " GPUs"
+	}
+	if total > 0 {
+		text += " with " + wholeGiB(total) + "G"
+	}
+	return text + "; what is used of it nobody tells."
 }
 
 func firstBlank(text string) int {

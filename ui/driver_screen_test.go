@@ -1,0 +1,52 @@
+package ui
+
+import (
+	"strings"
+	"testing"
+
+	"vramscope/internal/quantity"
+	"vramscope/sampler/snapshot"
+	"vramscope/sampler/snapshot/snapshottest"
+)
+
+// neverADriver is the box without a driver as it looks to who has never seen
+// one: of its GPUs only probes tell.
+func neverADriver(s *snapshot.Snapshot) {
+	*s = *snapshottest.NoDriver()
+	s.Driver = snapshot.Driver{State: snapshot.DriverAbsent, Message: "LIBRARY_NOT_FOUND", ProbesAnswering: 7}
+	s.GPUs = nil
+	for i, uuid := range []string{"GPU-a", "GPU-b"} {
+		s.GPUs = append(s.GPUs, snapshot.GPU{
+			Index: i, UUID: uuid, State: snapshot.GPUError, Message: "told by probes alone",
+			Memory: snapshot.Memory{Total: quantity.From(80*quantity.GiB, quantity.Probe)},
+		})
+	}
+	for i := range s.Rows {
+		s.Rows[i].ID.GPUUUID, s.Rows[i].GPU = s.GPUs[i%2].UUID, i%2
+	}
+}
+
+func TestWhatNoDriverHasToldIsNotSaidToHaveBeenSeen(t *testing.T) {
+	box := &snapshot.Snapshot{}
+	neverADriver(box)
+	m := newTestModel(t, box, nil)
+	m.shows("By probes   2 GPUs with 160G; what is used of it nobody tells.")
+	m.hides("Last seen")
+	m.hides("0 of 160G used")
+	box.GPUs[1].Memory.Total = snapshot.Bytes{}
+	m = newTestModel(t, box, nil)
+	m.shows("By probes   2 GPUs; what is used")
+}
+
+func TestFFlushesAlsoWithoutADriver(t *testing.T) {
+	m := newFlushModel(t, func(s *snapshot.Snapshot, _ *Options) { neverADriver(s) })
+	m.onto(snapshottest.Leaking).key("F")
+	if !strings.Contains(m.content, "Flush: give cached memory back") {
+		t.Fatalf("no dialog:\n%s", m.content)
+	}
+	m.key("y")
+	m.until("freed 11.7G")
+	if len(m.pids) != 1 || m.pids[0] != snapshottest.Leaking {
+		t.Errorf("it asked %v", m.pids)
+	}
+}
