@@ -13,9 +13,18 @@ import (
 	"vramscope/internal/fakedriver"
 )
 
-// checkRun runs scripts/gpu-check on the fake driver, with a stand-in for
-// nvidia-smi, and gives what it printed, its exit code and its recordings.
-func checkRun(t *testing.T, binary string, state fakedriver.State, environment ...string) (string, int, string) {
+// check is a run of scripts/gpu-check on a fake driver of its own, with a
+// stand-in for nvidia-smi.
+type check struct {
+	*exec.Cmd
+	output string // where it records
+	own    string // where it makes its temporary files
+	all    strings.Builder
+}
+
+// startCheck starts a run that looks at each pattern for so many seconds; at
+// none for 0.
+func startCheck(t *testing.T, binary string, state fakedriver.State, seconds string, environment ...string) *check {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "state")
 	state.MustWrite(t, path)
@@ -23,16 +32,46 @@ func checkRun(t *testing.T, binary string, state fakedriver.State, environment .
 	if err != nil {
 		t.Fatal(err)
 	}
-	output := filepath.Join(t.TempDir(), "recorded")
-	command := exec.Command("python3", "../scripts/gpu-check", binary, "--output", output)
-	command.Env = append(os.Environ(), fakedriver.Environment(fakedriver.Build(t, fakedriver.Current), path)...)
-	command.Env = append(command.Env, "PATH="+tools+":"+os.Getenv("PATH"), "XDG_CONFIG_HOME="+t.TempDir())
-	command.Env = append(command.Env, environment...)
-	printed, err := command.CombinedOutput()
-	if command.ProcessState == nil {
+	// A socket's path must be short, and t.TempDir's is not.
+	own, err := os.MkdirTemp("", "check-")
+	if err != nil {
 		t.Fatal(err)
 	}
-	return string(printed), command.ProcessState.ExitCode(), output
+	t.Cleanup(func() {
+		if err := os.RemoveAll(own); err != nil {
+			t.Error(err)
+		}
+	})
+	c := &check{output: filepath.Join(t.TempDir(), "recorded"), own: own}
+	c.Cmd = exec.Command("python3", "../scripts/gpu-check", binary, "--output", c.output, "--seconds", seconds)
+	c.Env = append(os.Environ(), fakedriver.Environment(fakedriver.Build(t, fakedriver.Current), path)...)
+	c.Env = append(c.Env, "PATH="+tools+":"+os.Getenv("PATH"), "TMPDIR="+own)
+	c.Env = append(c.Env, environment...)
+	c.Stdout, c.Stderr = &c.all, &c.all
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if c.ProcessState == nil {
+			_ = c.Process.Kill() // the test has failed before it could wait
+			_ = c.Wait()
+		}
+	})
+	return c
+}
+
+// end waits for the run and gives what it printed and its exit code.
+func (c *check) end() (string, int) {
+	_ = c.Wait() // the exit code says it
+	return c.all.String(), c.ProcessState.ExitCode()
+}
+
+// checkRun is a run without patterns, from its start to its end.
+func checkRun(t *testing.T, binary string, state fakedriver.State, environment ...string) (string, int, string) {
+	t.Helper()
+	c := startCheck(t, binary, state, "0", environment...)
+	printed, exit := c.end()
+	return printed, exit, c.output
 }
 
 // buildVramscope builds the program that scripts/gpu-check compares.
@@ -60,7 +99,7 @@ func TestGPUCheck(t *testing.T) {
 
 	t.Run("agrees", func(t *testing.T) {
 		t.Parallel()
-		printed, exit, output := checkRun(t, binary, box.Clone(), "LD_PRELOAD="+buildCUDA(t))
+		printed, exit, output := checkRun(t, binary, box.Clone())
 		if exit != 0 || !strings.Contains(printed, ", 0 differ;") || strings.Contains(printed, " differs\n") {
 			t.Fatalf("exit code %d\n%s", exit, printed)
 		}
@@ -98,9 +137,8 @@ func TestGPUCheck(t *testing.T) {
 		for query, lie := range lies {
 			told = append(told, query+"="+lie)
 		}
-		printed, exit, _ := checkRun(t, binary, fakedriver.Box(1, 1),
-			"STAND_IN_LIES="+strings.Join(told, ","), "LD_PRELOAD="+buildCUDA(t), "STAND_IN_CUDA_KEEPS=1")
-		if exit != 1 || !strings.Contains(printed, " 8 differ;") {
+		printed, exit, _ := checkRun(t, binary, fakedriver.Box(1, 1), "STAND_IN_LIES="+strings.Join(told, ","))
+		if exit != 1 || !strings.Contains(printed, " 7 differ;") {
 			t.Errorf("exit code %d", exit)
 		}
 		for line := range strings.Lines(printed) {
@@ -118,28 +156,18 @@ func TestGPUCheck(t *testing.T) {
 	})
 }
 
-// buildCUDA compiles the stand-in for libcuda.so.1.
-func buildCUDA(t *testing.T) string {
-	t.Helper()
-	compiler, err := exec.LookPath("cc")
-	if err != nil {
-		t.Skip("no C compiler for the stand-in of libcuda")
-	}
-	library := filepath.Join(t.TempDir(), "libcuda.so.1")
-	out, err := exec.Command(compiler, "-shared", "-fPIC", "-Wall", "-Wextra", "-Werror",
-		"-Wl,-soname,libcuda.so.1", "-o", library, "testdata/cuda.c").CombinedOutput()
-	if err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
-	return library
-}
+// contextBytes is what a context costs on the fake driver.
+const contextBytes = 500 << 20
 
 // expectRecordings looks at the files that the check leaves.
 func expectRecordings(t *testing.T, directory string) {
 	t.Helper()
 	var result struct {
-		Driver       string
-		GPUs         []string
+		Driver     string
+		GPUs       []string
+		ClosedLoop struct {
+			Context int64 `json:"context_bytes"`
+		} `json:"closed_loop"`
 		Milliseconds map[string]float64
 		Rows         []struct{ What, Verdict string }
 	}
@@ -159,6 +187,9 @@ func expectRecordings(t *testing.T, directory string) {
 	}
 	if result.Driver != "550.163.01" || len(result.GPUs) != 2 || len(result.Rows) < 40 || len(result.Milliseconds) != 2 {
 		t.Errorf("result.json: %+v", result)
+	}
+	if result.ClosedLoop.Context != contextBytes {
+		t.Errorf("result.json: a context costs %d bytes, want %d", result.ClosedLoop.Context, contextBytes)
 	}
 	if !strings.Contains(strings.Join(symbolList.Symbols, " "), "nvmlDeviceGetMemoryInfo_v2") {
 		t.Errorf("symbols.json: %v", symbolList.Symbols)

@@ -1,0 +1,129 @@
+"""A CUDA program of our own, whose memory is known to the byte beforehand.
+
+It makes a context, does a piece of work, holds 1 GiB and frees it again, one
+step for each line that it is sent. What its bare context costs is what `other`
+of a probe process is compared with.
+"""
+
+import ctypes
+import sys
+
+from gpucheck.children import started
+from gpucheck.figures import MIB, Row, compare_bytes, in_mib, noted, show
+from gpucheck.programs import CannotCheck, once, settled
+
+HELD = 1 << 30           # bytes that it holds
+SLACK = 2 * MIB
+WORK = 2 * MIB           # bytes that its piece of work fills
+
+
+def hold(uuid):
+    """The program itself."""
+    cuda = ctypes.CDLL("libcuda.so.1")
+
+    def call(name, *arguments):
+        result = getattr(cuda, name)(*arguments)
+        if result != 0:
+            print(f"failed {name}: CUDA error {result}", flush=True)
+            sys.exit(1)
+
+    def allocate(size):
+        address = ctypes.c_uint64()
+        call("cuMemAlloc_v2", ctypes.byref(address), ctypes.c_size_t(size))
+        return address
+
+    def work():
+        """What every CUDA program does sooner or later: a stream, a kernel (the driver's own fills memory)."""
+        stream, address = ctypes.c_void_p(), allocate(WORK)
+        call("cuStreamCreate", ctypes.byref(stream), 1)
+        call("cuMemsetD8Async", address, ctypes.c_ubyte(1), ctypes.c_size_t(WORK), stream)
+        call("cuStreamSynchronize", stream)
+        call("cuMemFree_v2", address)
+
+    call("cuInit", 0)
+    device, context = choose(cuda, call, uuid), ctypes.c_void_p()
+    call("cuDevicePrimaryCtxRetain", ctypes.byref(context), device)
+    call("cuCtxSetCurrent", context)
+    print("context", flush=True)
+    held = None
+    for line in sys.stdin:
+        step = line.strip()
+        if step == "work":
+            work()
+        elif step == "allocate":
+            held = allocate(HELD)
+        elif step == "free":
+            call("cuMemFree_v2", held)
+        print(step, flush=True)
+
+
+def choose(cuda, call, uuid):
+    """CUDA's number of the GPU with that UUID: it counts them in an order of its own."""
+    count, device = ctypes.c_int(), ctypes.c_int()
+    call("cuDeviceGetCount", ctypes.byref(count))
+    digits = (ctypes.c_ubyte * 16)()
+    for ordinal in range(count.value):
+        call("cuDeviceGet", ctypes.byref(device), ordinal)
+        call("cuDeviceGetUuid", digits, device)
+        if bytes(digits).hex() == uuid.removeprefix("GPU-").replace("-", ""):
+            return device
+    print(f"failed: CUDA does not show {uuid}", flush=True)
+    sys.exit(1)
+
+
+def held_by(vramscope, uuid, pid):
+    """What vramscope says that our process holds, None where the driver does not list it."""
+    for gpu in once(vramscope)["gpus"]:
+        if gpu["uuid"] == uuid:
+            return next((p["used_bytes"] for p in gpu["processes"] if p["pid"] == pid), None)
+    return None
+
+
+class Context:
+    """What a context costs: bare, and after its first work. The driver may list none of our processes."""
+
+    def __init__(self, bare, working, whole_gpu):
+        self.bare, self.working, self.whole_gpu = bare, working, whole_gpu
+
+
+def check_allocation(vramscope, gpu, holding):
+    """Rows about a process that holds memory, then more of it, then as little as before; and what its context costs."""
+    where = f"allocation of {HELD // MIB} MiB"
+    rows = []
+    try:
+        with started(sys.executable, sys.argv[0], "--hold", gpu["uuid"]) as child:
+            def step(line):
+                child.stdin.write(line + "\n")
+                child.stdin.flush()
+                answer = child.stdout.readline().strip()
+                if answer != line:
+                    raise CannotCheck(answer or "the program that allocates ended")
+                settled()
+
+            if child.first_line != "context":
+                raise CannotCheck(child.first_line)
+            settled()
+            holding.pid = child.pid
+            holding.whole_gpu = holding.driver.used_by(child.pid) is None
+            bare, shown = holding.bytes(), held_by(vramscope, gpu["uuid"], child.pid)
+            if holding.whole_gpu:
+                rows.append(noted(where, "context alone, MiB", show(in_mib(bare)),
+                                  "the driver does not tell this pid's memory (container?): whole-GPU figures from here on"))
+            else:
+                rows.append(compare_bytes(where, "context alone", [bare], [shown], 0))
+            step("work")
+            context = Context(bare, holding.bytes(), holding.whole_gpu)
+            rows.append(noted(where, "context after work, MiB", show(in_mib(context.working))))
+
+            def now():
+                return holding.bytes() if holding.whole_gpu else held_by(vramscope, gpu["uuid"], child.pid)
+
+            start = now()
+            for line, what, expected in (("allocate", "grows by", HELD), ("free", "after freeing", 0)):
+                step(line)
+                held = now()
+                grown = None if held is None or start is None else held - start
+                rows.append(compare_bytes(where, what, [expected], [grown], SLACK))
+            return rows, context
+    except (CannotCheck, OSError) as problem:
+        return rows + [Row(where, "not made", "–", "–", "", f"– {problem}")], None

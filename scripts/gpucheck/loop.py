@@ -1,0 +1,70 @@
+"""The closed loop on one GPU: a context's cost, every pattern, every flush."""
+
+from gpucheck import allocation, patterns, release
+from gpucheck.driver import Driver, Holding
+from gpucheck.figures import MIB, Row, noted, show
+from gpucheck.programs import CannotCheck
+
+PATTERNS = ("steady", "sawtooth", "leak", "staircase", "fragment")
+SPARE = 1 << 30          # bytes of the GPU that we leave alone: a context, and the 512 MiB that a probe leaves
+SMALLEST = 128 * MIB     # of which a pattern can be made
+
+
+class Loop:
+    """Rows about the closed loop, and the figures behind them."""
+
+    def __init__(self):
+        self.rows, self.samples, self.releases = [], {}, []
+        self.gpu = self.size = self.seconds = self.context = self.chunk = None
+
+    def check(self, vramscope, gpu, size, seconds):
+        """Everything, in the order in which it is told. What cannot be compared at all is a row that says why."""
+        self.gpu, self.seconds = gpu, seconds
+        try:
+            driver = Driver(gpu["uuid"])
+            rows, self.context = allocation.check_allocation(vramscope, gpu, Holding(driver, False))
+        except CannotCheck as problem:
+            rows = [Row("closed loop", "not made", "–", "–", "", f"– {problem}")]
+        self.rows += rows
+        if self.context is None or seconds <= 0:
+            return
+        self.size = min(size, (gpu["memory"]["free_bytes"] - SPARE) // MIB * MIB)
+        if self.size < SMALLEST:
+            self.rows.append(Row("closed loop", "not made", "–", "–", "", "– too little of the GPU is free"))
+            return
+        setting = patterns.Setting(vramscope, gpu["uuid"], driver, self.context, self.size, seconds)
+        for pattern in PATTERNS:
+            self.step(f"pattern {pattern}", lambda: self.keep_samples(pattern, patterns.play(setting, pattern)))
+        self.chunk = patterns.chunk_of([sample for samples in self.samples.values() for sample in samples])
+        self.rows.append(noted("every pattern", "pools reserve multiples of, MiB",
+                               show(None if self.chunk is None else self.chunk / MIB)))
+        for level in release.LEVELS:
+            self.step(f"flush {level}", lambda: self.keep_release(release.check_level(setting, level)))
+        self.step("flush of a sawtooth", lambda: self.keep_release(release.check_soon(setting)))
+        self.step("flush of fragment", lambda: self.keep_release(release.check_fragment(setting)))
+
+    def step(self, where, check):
+        """A program that fails here, where a CUDA program has just run, is a difference."""
+        try:
+            self.rows += check()
+        except CannotCheck as problem:
+            self.rows.append(Row(where, "can be checked", "True", str(problem), "", "differs"))
+        except (ArithmeticError, LookupError, TypeError, ValueError) as problem:
+            # An answer that is not as it is documented.
+            self.rows.append(Row(where, "is understood", "True", f"{type(problem).__name__}: {problem}", "", "differs"))
+
+    def keep_samples(self, pattern, played):
+        rows, self.samples[pattern] = played
+        return rows
+
+    def keep_release(self, checked):
+        rows, done = checked
+        self.releases += [done] if done else []
+        return rows
+
+
+def roomiest(snapshot):
+    """The GPU with most free memory of those that can be used as a whole, None where there is none."""
+    usable = [gpu for gpu in snapshot["gpus"]
+              if gpu["state"] == "ok" and not gpu.get("mig") and gpu["memory"]["free_bytes"] is not None]
+    return max(usable, key=lambda gpu: gpu["memory"]["free_bytes"], default=None)

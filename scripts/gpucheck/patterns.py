@@ -1,0 +1,216 @@
+"""Each pattern of `vramscope probe`: what it says of itself beside what the driver says of it.
+
+    the pattern's books, the driver's figure, the books again   … five times a second
+    books ── vramscope once, nvidia-smi ── books                once, in the end
+
+The books come over the probe's own protocol. A pattern moves, so that the
+figures of others must lie between what the books say before and after.
+"""
+
+import contextlib
+import math
+import time
+
+from gpucheck.children import end, started
+from gpucheck.driver import Holding
+from gpucheck.figures import MIB, Row, compare_bytes, judged, noted, show, spread
+from gpucheck.programs import CannotCheck, once, query_processes
+from gpucheck.protocol import Probe
+
+ATTEMPTS = 3             # a figure differs when it does so this many times in a row
+SAMPLE_SECONDS = 0.2
+FILL_SECONDS = 2.2       # until a pattern is full for the first time, and a little
+LAST = 3                 # samples that say what a pattern holds in the end
+LATE_SECONDS = 4         # for a pattern that is late
+GROWTH_SECONDS = 8       # by which leak and staircase outlast our looking
+ORPHAN_SECONDS = 90      # after which a probe process ends by itself, should we be killed
+GONE_SECONDS = 5         # until the driver must have forgotten a process that ended
+OTHER_SLACK = 16 * MIB   # less than a pool's chunk: one that is missed would show
+SMI_SLACK = 2 * MIB      # nvidia-smi prints whole MiB
+
+
+class Setting:
+    """All that a run of the closed loop shares."""
+
+    def __init__(self, vramscope, uuid, driver, context, size, seconds):
+        self.vramscope, self.uuid, self.driver, self.context = vramscope, uuid, driver, context
+        self.size, self.seconds = size, seconds
+
+    def command(self, pattern, length):
+        return [self.vramscope, "probe", "--gpu", self.uuid, "--pattern", pattern,
+                "--size", f"{self.size // MIB}MiB", "--for", f"{length}s"]
+
+
+class Sample:
+    """One look at a pattern: its books, and the driver's figure where the books stood still around it."""
+
+    def __init__(self, at, before, held, after):
+        self.at, self.books, self.held = at, after, held
+        still = held is not None and before.reserved == after.reserved
+        self.other = held - after.reserved if still else None
+
+
+class Running:
+    """A probe process and the two views on it."""
+
+    def __init__(self, setting, process, holding, probe):
+        self.setting, self.process, self.holding, self.probe = setting, process, holding, probe
+        self.began = time.monotonic()
+        self.samples = []
+
+    def at(self):
+        """Seconds since it was ready."""
+        return time.monotonic() - self.began
+
+    def sample(self):
+        before = self.probe.books()
+        held = self.holding.bytes()
+        self.samples.append(Sample(round(self.at(), 3), before, held, self.probe.books()))
+        return self.samples[-1]
+
+    def watch_for(self, sought, until, still=False):
+        """Looks on until the books are as sought, and still alike the next time; gives None after so many seconds."""
+        before = None
+        while self.at() < until:
+            books = self.sample().books
+            if sought(books) and (not still or before == books.allocated):
+                return books
+            before = books.allocated
+            time.sleep(SAMPLE_SECONDS / 4)
+        return None
+
+    def watch(self, until):
+        """Looks on until so many seconds after the start, or until something holds."""
+        while True:
+            sample = self.sample()
+            if sample.at >= until:
+                return sample
+            time.sleep(min(SAMPLE_SECONDS, until - sample.at))
+
+
+@contextlib.contextmanager
+def running(setting, pattern, length):
+    """A probe process with that pattern, ended where the block is left."""
+    holding = Holding(setting.driver, setting.context.whole_gpu)
+    with started(*setting.command(pattern, length)) as process:
+        holding.pid = process.pid
+        with Probe(process.pid, setting.uuid) as probe:
+            yield Running(setting, process, holding, probe)
+
+
+def play(setting, pattern):
+    """Rows about a pattern from its start to its end, and what was seen."""
+    where = f"pattern {pattern}"
+    length = setting.seconds + (GROWTH_SECONDS if pattern in ("leak", "staircase") else ORPHAN_SECONDS)
+    with running(setting, pattern, length) as run:
+        run.watch(setting.seconds)
+        rows = check_shape(where, pattern, run)
+        rows += check_samples(where, run)
+        rows += check_once(where, run)
+        rows += check_end(where, run)
+    return rows, run.samples
+
+
+def check_samples(where, run):
+    """What holds at every moment."""
+    context, reserved = run.setting.context, [sample.books.reserved for sample in run.samples]
+    others = [sample.other for sample in run.samples if sample.other is not None]
+    size = run.setting.size
+    return [
+        judged(where, "reserved, MiB", f"at most {show(size / MIB)}", spread(reserved), max(reserved) <= size),
+        compare_bytes(where, "other, by a context's cost", [context.bare, context.working], others, OTHER_SLACK)
+        if others else noted(where, "other, MiB", "–", "the driver's figure was never read while the books stood still"),
+    ]
+
+
+def shape(pattern, run):
+    """How a pattern must move, as `vramscope probe --help` says, and whether it does so far."""
+    size, live = run.setting.size, [sample.books.allocated for sample in run.samples]
+    last = run.samples[-LAST:]
+    least, most = (pick(sample.books.allocated for sample in last) for pick in (min, max))
+    rises = all(a <= b for a, b in zip(live, live[1:])) and live[-1] > live[0]
+    fall = max(a - b for i, a in enumerate(live) for b in live[i:])
+    return {
+        "steady": ("stays over 85 % of the size", least >= 0.85 * size),
+        "sawtooth": ("falls by 30 % of the size or more", fall >= 0.30 * size),
+        "leak": ("never falls, grows", rises),
+        "staircase": ("never falls, stands longer than it steps", rises and stands(live)),
+        "fragment": ("under 75 % of the size, of 85 % held",
+                     most <= 0.75 * size and min(sample.books.reserved for sample in last) >= 0.85 * size),
+    }[pattern]
+
+
+def check_shape(where, pattern, run):
+    """Whether a pattern moves as it should: a busy machine has a moment more to show it."""
+    while not shape(pattern, run)[1] and run.at() < run.setting.seconds + LATE_SECONDS:
+        run.watch(run.at() + SAMPLE_SECONDS)
+    wanted, same = shape(pattern, run)
+    shown = run.samples[-LAST:] if pattern in ("steady", "fragment") else run.samples
+    return [judged(where, "allocated, MiB", wanted, spread([sample.books.allocated for sample in shown]), same)]
+
+
+def stands(values):
+    """Whether more than half of the readings are as the one before."""
+    pairs = list(zip(values, values[1:]))
+    return 2 * sum(a == b for a, b in pairs) > len(pairs)
+
+
+def check_once(where, run):
+    """vramscope once and nvidia-smi beside the books, looked at again where they differ: a pattern may turn meanwhile."""
+    for _ in range(ATTEMPTS):
+        rows = compare_once(where, run)
+        if all(row.verdict != "differs" for row in rows):
+            break
+    return rows
+
+
+def compare_once(where, run):
+    setting, pid = run.setting, run.process.pid
+    smi_before = used_by_smi(setting.uuid, pid)
+    before, held_before = run.probe.books(), run.holding.bytes()
+    shown = row_of(once(setting.vramscope), setting.uuid, pid)
+    after, held_after = run.probe.books(), run.holding.bytes()
+    smi_after = used_by_smi(setting.uuid, pid)
+    if shown is None:
+        return [Row(where, "is listed by once", "True", "False", "exact", "differs")]
+    state = (shown["probe"] or {}).get("state")
+    rows = [judged(where, "its probe, in once", "live", show(state), state == "live", "exact")]
+    for part in ("allocated", "cached", "fragmented"):
+        rows.append(compare_bytes(where, part, [getattr(before, part), getattr(after, part)], [shown[part + "_bytes"]], 0))
+    if setting.context.whole_gpu:
+        return rows + [noted(where, "used, MiB", show(shown["used_bytes"]), "the driver does not tell this pid's memory")]
+    rows.append(compare_bytes(where, "used", [held_before, held_after], [shown["used_bytes"]], 0))
+    rows.append(compare_bytes(where, "used, by nvidia-smi", [smi_before, smi_after], [shown["used_bytes"]], SMI_SLACK))
+    return rows
+
+
+def used_by_smi(uuid, pid):
+    """What nvidia-smi says that a process holds, None where it does not say."""
+    used = query_processes().get((uuid, pid))
+    return None if used is None else int(used * MIB)
+
+
+def row_of(snapshot, uuid, pid):
+    """A process's row in vramscope's snapshot."""
+    rows = [p for gpu in snapshot["gpus"] if gpu["uuid"] == uuid for p in gpu["processes"] if p["pid"] == pid]
+    return rows[0] if rows else None
+
+
+def check_end(where, run):
+    """A process that is asked to end says that it gave all back, and the driver forgets it."""
+    run.process.stdin.close()
+    asked, code = time.monotonic(), end(run.process)
+    rows = [judged(where, "exit code", "0", show(code), code == 0, "exact")]
+    while time.monotonic() - asked < GONE_SECONDS:
+        held = run.holding.bytes()
+        if held is None or (run.setting.context.whole_gpu and held <= OTHER_SLACK):
+            taken = (time.monotonic() - asked) * 1000
+            return rows + [judged(where, "gone after its end, ms", f"within {GONE_SECONDS * 1000}", show(round(taken, 1)), True)]
+        time.sleep(0.01)
+    return rows + [judged(where, "gone after its end", "True", "False", False)]
+
+
+def chunk_of(samples):
+    """The largest size that every reserve of the pools seen is a multiple of: what a pool takes at a time, or more."""
+    seen = {sample.books.pools for sample in samples if sample.books.pools}
+    return math.gcd(*seen) if len(seen) > 1 else None

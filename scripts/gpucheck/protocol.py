@@ -1,0 +1,99 @@
+"""A monitor's end of the probe's protocol, as docs/protocol.md has it, and nothing of vramscope's own."""
+
+import glob
+import json
+import os
+import socket
+import struct
+import time
+
+from gpucheck.programs import CannotCheck
+
+SOCKET_SECONDS = 10      # until a probe process has opened its socket
+ANSWER_SECONDS = 12      # a flush may take ten
+
+
+class Books:
+    """What a process's allocators hold: bytes, None where one of them does not know."""
+
+    def __init__(self, answer, uuid):
+        self.time_ns = answer["time_ns"]
+        devices = [device for device in answer["devices"] if device["uuid"] == uuid]
+        if len(devices) != 1:
+            raise CannotCheck(f"the probe names {uuid} {len(devices)} times")
+        self.allocators = devices[0]["allocators"]
+        for part in ("reserved", "allocated", "cached", "fragmented", "returnable"):
+            setattr(self, part, self.total(part + "_bytes"))
+        pools = [allocator["reserved_bytes"] for allocator in self.allocators if allocator["kind"] == "cuda_pool"]
+        self.pools = sum(pools)
+
+    def total(self, key):
+        values = [allocator.get(key) for allocator in self.allocators]
+        return None if None in values else sum(values)
+
+
+class Probe:
+    """A connection to the probe in a process."""
+
+    def __init__(self, pid, uuid):
+        self.pid, self.uuid, self.number, self.unread = pid, uuid, 0, b""
+        self.connection = self.connect(time.monotonic() + SOCKET_SECONDS)
+        self.hello = self.ask("hello", proto="vramscope/1")
+        if self.hello["pid"] != pid or not self.hello["proto"].startswith("vramscope/1"):
+            raise CannotCheck(f"the probe of {pid} says that it is {self.hello['pid']} with {self.hello['proto']}")
+
+    def connect(self, deadline):
+        directory = os.path.join(os.environ["XDG_RUNTIME_DIR"], "vramscope")
+        while True:
+            for path in glob.glob(os.path.join(directory, f"{self.pid}-*.sock")):
+                connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+                connection.settimeout(ANSWER_SECONDS)
+                try:
+                    connection.connect(path)
+                    peer, _, _ = struct.unpack("3i", connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))
+                except OSError:
+                    connection.close()
+                    continue
+                if peer != self.pid:
+                    connection.close()
+                    raise CannotCheck(f"the socket of {self.pid} belongs to {peer}")
+                return connection
+            if time.monotonic() > deadline:
+                raise CannotCheck(f"no socket of {self.pid} in {directory} after {SOCKET_SECONDS} s")
+            time.sleep(0.01)
+
+    def ask(self, command, **fields):
+        self.number += 1
+        request = {"id": self.number, "cmd": command, **fields}
+        try:
+            self.connection.sendall(json.dumps(request).encode() + b"\n")
+            while b"\n" not in self.unread:
+                read = self.connection.recv(1 << 16)
+                if not read:
+                    raise CannotCheck(f"the probe hung up instead of answering {command}")
+                self.unread += read
+        except OSError as problem:
+            raise CannotCheck(f"{command}: {problem}") from problem
+        line, _, self.unread = self.unread.partition(b"\n")
+        answer = json.loads(line)
+        if answer.get("id") != self.number:
+            raise CannotCheck(f"{command}: request {self.number} is answered as {answer.get('id')}")
+        if not answer["ok"]:
+            raise CannotCheck(f"{command}: {answer['error']['code']}: {answer['error']['message']}")
+        return answer
+
+    def books(self):
+        return Books(self.ask("stats"), self.uuid)
+
+    def flush(self, level):
+        """A flush's answer, and the moments at which it was asked for and answered."""
+        asked = time.monotonic()
+        answer = self.ask("flush", level=level)
+        device, = (device for device in answer["devices"] if device["uuid"] == self.uuid)
+        return {**device, "level": level, "ms": answer["ms"], "notes": answer.get("notes", [])}, asked, time.monotonic()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.connection.close()
