@@ -113,7 +113,7 @@ func (s *Sampler) sumParts(p *snapshot.Process, a *probe.Answer) {
 		p.Fragmented = quantity.Sum(p.Fragmented, al.Fragmented)
 		p.Returnable = quantity.Sum(p.Returnable, al.Returnable)
 	}
-	if !p.ReturnableIsExact() {
+	if !p.FragmentedIsTold() {
 		p.Fragmented = snapshot.Bytes{} // an allocator that does not know it yet has some, or not
 	}
 	used, ok := p.Used.Value()

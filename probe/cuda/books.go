@@ -25,8 +25,8 @@ func (b books) fragmented() quantity.Optional[quantity.Bytes] {
 	return quantity.From(min(residue, b.idle()), quantity.Computed)
 }
 
-// cached is what a flush may give back: exactly that once fragmented is known,
-// at most that before.
+// cached is what a flush gives back at most. What has been freed since the last
+// one may lie between live blocks as well, which only the next will show.
 func (b books) cached() quantity.Bytes { return b.idle() - b.fragmented().Or(0) }
 
 // report puts the books into the protocol's words.

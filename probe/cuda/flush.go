@@ -21,9 +21,8 @@ const (
 // moment is what is measured before and after a flush.
 type moment struct {
 	reserved quantity.Bytes // by all allocators
-	cached   quantity.Bytes // of the pools
+	cached   quantity.Bytes // of the pools: what they can give back at most
 	free     quantity.Bytes // the driver's own figure, for the whole GPU
-	exact    bool           // cached is no upper bound
 }
 
 // Flush implements probe.Handler.
@@ -43,7 +42,7 @@ func (p *Process) Flush(ctx context.Context, request probe.FlushRequest) (probe.
 	after := before
 	if request.DryRun {
 		after.reserved -= max(before.cached-request.KeepBytes, 0)
-		if !before.exact {
+		if before.cached > 0 {
 			result.Notes = append(result.Notes, "at most: how much is stuck between live blocks shows in the flush itself")
 		}
 	} else {
@@ -83,14 +82,13 @@ func (p *Process) measure(ctx context.Context) (moment, error) {
 		if err != nil {
 			return moment{}, err
 		}
-		m := moment{reserved: reserved, exact: true}
+		m := moment{reserved: reserved}
 		for _, pool := range p.holding.pools {
 			b, err := pool.books()
 			if err != nil {
 				return moment{}, err
 			}
 			m.cached += b.cached()
-			m.exact = m.exact && (b.residue.Known() || b.cached() == 0)
 		}
 		m.free, err = p.holding.device.free()
 		return m, err

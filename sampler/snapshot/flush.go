@@ -40,12 +40,23 @@ func (p *Process) FlushesInParts() bool {
 
 // ReturnableIsExact reports whether Returnable is what a flush gives back, and
 // not only the most that it can: how much of a memory pool is stuck between
-// live blocks shows in its first flush.
+// live blocks shows in a flush. What has been freed since the last one may be
+// stuck as well.
 func (p *Process) ReturnableIsExact() bool {
 	return !slices.ContainsFunc(p.Allocators, func(a Allocator) bool {
-		return a.Basis == "post_flush" && !a.Fragmented.Known() && a.Cached.Or(0) > 0
+		return a.Basis == postFlush && a.Cached.Or(0) > 0
 	})
 }
+
+// FragmentedIsTold reports whether every allocator knows how much of its memory
+// is stuck: a pool that was never flushed does not.
+func (p *Process) FragmentedIsTold() bool {
+	return !slices.ContainsFunc(p.Allocators, func(a Allocator) bool {
+		return a.Basis == postFlush && !a.Fragmented.Known() && a.Cached.Or(0) > 0
+	})
+}
+
+const postFlush = "post_flush"
 
 // FlushRefusal says why nobody can have the process give memory back, "" where
 // it can be asked to. The viewer is the user who would ask; his name is "root"

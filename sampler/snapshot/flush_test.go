@@ -92,12 +92,16 @@ func TestWhatAFlushCanDo(t *testing.T) {
 	p.Allocators[0].Kind, p.Allocators[0].Basis, p.Allocators[0].Fragmented = "cuda_pool", "post_flush", Bytes{}
 	raw := Allocator{Kind: "raw", Cached: quantity.From(quantity.Bytes(0), quantity.Probe)}
 	p.Allocators = append(p.Allocators, raw)
-	if !p.FlushesInParts() || p.ReturnableIsExact() {
+	if !p.FlushesInParts() || p.ReturnableIsExact() || p.FragmentedIsTold() {
 		t.Error("a pool that was never flushed gives parts, and does not know how much in all")
 	}
 	p.Allocators[0].Fragmented = quantity.From(quantity.GiB, quantity.Probe)
+	if !p.FragmentedIsTold() || p.ReturnableIsExact() {
+		t.Error("a pool that has been flushed knows what was stuck then, not what would be now")
+	}
+	p.Allocators[0].Cached = quantity.From(quantity.Bytes(0), quantity.Probe)
 	if !p.ReturnableIsExact() {
-		t.Error("a pool that has been flushed knows what is stuck")
+		t.Error("a pool that caches nothing knows that it gives nothing back")
 	}
 	p.Allocators = []Allocator{raw}
 	if p.FlushesInParts() {
