@@ -1,0 +1,39 @@
+"""Brings the vramscope probe into a Python program that `vramscope run` starts.
+
+Python imports the first sitecustomize that it finds, and only that one. So the
+one that would have been imported without us is found and run here, in our
+place: what it does and how it fails stays as it was.
+"""
+
+import os
+import sys
+
+try:
+    import vramscope_probe  # noqa: F401  importing it is all
+except Exception:
+    pass  # the program must not notice
+
+
+def _other():
+    """The sitecustomize that ours hides, loaded as if it had been found first."""
+    import importlib.util
+
+    here = os.path.dirname(os.path.realpath(__file__))
+    shown = list(sys.path)
+    try:
+        sys.path[:] = [entry for entry in shown if os.path.realpath(entry) != here]
+        for finder in list(sys.meta_path):
+            find = getattr(finder, "find_spec", None)
+            spec = find("sitecustomize", None) if find is not None else None
+            if spec is not None and spec.loader is not None:
+                break
+        else:
+            return
+    finally:
+        sys.path[:] = shown
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["sitecustomize"] = module
+    spec.loader.exec_module(module)
+
+
+_other()

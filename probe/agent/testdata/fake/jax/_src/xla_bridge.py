@@ -1,0 +1,32 @@
+"""Backends of the stand-in: three quarters of GPU 1 are taken when they are made."""
+
+import ctypes
+
+GIB = 1 << 30
+_backends = {}
+
+
+class GPU:
+    id, local_hardware_id, platform = 0, 1, "gpu"
+
+    def __init__(self):
+        cuda = ctypes.CDLL("libcuda.so.1")
+        assert cuda.cuInit(0) == 0
+        context = ctypes.c_void_p()
+        assert cuda.cuDevicePrimaryCtxRetain(ctypes.byref(context), self.local_hardware_id) == 0
+
+    def memory_stats(self):
+        return {
+            "bytes_in_use": 10 * GIB, "pool_bytes": 60 * GIB, "peak_pool_bytes": 60 * GIB,
+            "bytes_limit": 60 * GIB, "largest_free_block_bytes": 45 * GIB, "num_allocs": 7,
+        }
+
+
+def backends_are_initialized():
+    return bool(_backends)
+
+
+def local_devices(backend=None):
+    if not _backends:
+        _backends["gpu"] = GPU()
+    return [_backends["gpu"]]

@@ -1,0 +1,45 @@
+"""A stand-in for PyTorch, for tests: torch.cuda's memory, and nothing else.
+
+FAKE_TORCH_VERSION says which release it is (2.6.0): what keys and functions
+there are follows from it. FAKE_TORCH_DRIVER=1 has it allocate through
+libcuda.so.1, so that what it holds is in the driver's list too.
+FAKE_TORCH_GPUS and FAKE_TORCH_TOTAL are the box where there is no driver.
+"""
+
+import os
+import types
+
+__version__ = os.environ.get("FAKE_TORCH_VERSION", "2.6.0") + "+cu124"
+version = types.SimpleNamespace(hip=None, cuda="12.4")
+_C = types.SimpleNamespace()
+
+from . import cuda  # noqa: E402
+
+
+class _Plans:
+    def __init__(self):
+        self.cleared = []
+
+    def __getitem__(self, ordinal):
+        return types.SimpleNamespace(clear=lambda: self.cleared.append(ordinal))
+
+
+backends = types.SimpleNamespace(cuda=types.SimpleNamespace(cufft_plan_cache=_Plans()))
+
+
+class Tensor:
+    def __init__(self, size, device):
+        self._allocator, self._block = cuda._allocator(device), None
+        self._block = self._allocator.take(size)
+
+    def record_stream(self):
+        """Another stream uses it: what is freed waits for that stream."""
+        self._block.awaited = True
+
+    def __del__(self):
+        if self._block is not None:
+            self._allocator.give(self._block)
+
+
+def empty(size, device=0):
+    return Tensor(size, device)

@@ -1,0 +1,129 @@
+"""torch.cuda of the stand-in. A thread has a current device, 0 at first; making one
+current, or a call that needs a context, makes that device's context, as CUDA 12 does."""
+
+import os
+import threading
+import types
+
+import torch
+
+from .caching import CachingAllocator, OutOfMemoryError  # noqa: F401
+from .device import Device
+from .pool import PoolAllocator
+
+_release = tuple(int(n) for n in torch.__version__.partition("+")[0].split(".")[:2])
+_initialized = False
+_initialised_in = None
+_here = threading.local()
+_devices = []
+_allocators = []
+capturing = False  # a test sets it: a CUDA graph is being captured
+history = False  # a test sets it: torch.cuda.memory._record_memory_history()
+snapshots = 0
+
+
+def _conf():
+    return os.environ.get("PYTORCH_CUDA_ALLOC_CONF", "")
+
+
+def is_available():
+    return True
+
+
+def is_initialized():
+    return _initialized and _initialised_in == os.getpid()
+
+
+def init():
+    global _initialized, _initialised_in
+    if is_initialized():
+        return
+    if _initialized:
+        raise RuntimeError("Cannot re-initialize CUDA in forked subprocess.")
+    _devices.extend(Device.all(_release))
+    for device in _devices:
+        if "cudaMallocAsync" in _conf():
+            _allocators.append(PoolAllocator(device, _release))
+        else:
+            _allocators.append(CachingAllocator(device, _release, "expandable_segments:True" in _conf()))
+    _initialized, _initialised_in = True, os.getpid()
+
+
+def device_count():
+    return len(_devices) or int(os.environ.get("FAKE_TORCH_GPUS", "2"))
+
+
+def current_device():
+    return getattr(_here, "device", 0)
+
+
+def set_device(device):
+    init()
+    _here.device = device
+    _devices[device].enter()
+
+
+def contexts():
+    """Which devices have one, for tests to look at."""
+    return [d.ordinal for d in _devices if d.entered()]
+
+
+def get_device_properties(device):
+    init()
+    return _devices[device].properties
+
+
+def _allocator(device):
+    init()
+    _devices[device].enter()
+    return _allocators[device]
+
+
+def memory_stats_as_nested_dict(device):
+    return _allocators[device].stats() if is_initialized() else {}
+
+
+def memory_stats(device):
+    flat = {}
+
+    def add(prefix, value):
+        if isinstance(value, dict):
+            for key, inner in value.items():
+                add(prefix + "." + key if prefix else key, inner)
+        else:
+            flat[prefix] = value
+
+    add("", memory_stats_as_nested_dict(device))
+    return flat
+
+
+def memory_snapshot():
+    global snapshots
+    snapshots += 1
+    return [s for a in _allocators for s in a.snapshot(history)]
+
+
+def empty_cache():
+    if not is_initialized():
+        return
+    _devices[current_device()].enter()
+    if capturing:
+        raise RuntimeError("captures_underway.empty() INTERNAL ASSERT FAILED at CUDACachingAllocator.cpp:2967")
+    for allocator in _allocators:
+        allocator.empty()
+
+
+def ipc_collect():
+    _devices[current_device()].enter()
+
+
+if _release >= (2, 0):
+
+    def get_allocator_backend():
+        return "cudaMallocAsync" if "cudaMallocAsync" in _conf() else "native"
+
+
+if _release >= (2, 1):
+    torch._C._cuda_isHistoryEnabled = lambda: history
+torch._C._cuda_hasPrimaryContext = lambda device: bool(_devices) and _devices[device].entered()
+graphs = types.SimpleNamespace()

@@ -1,0 +1,219 @@
+"""The caching allocator's books: segments, blocks, splitting, best fit, coalescing.
+
+Rules: https://pytorch.org/docs/stable/notes/cuda.html#memory-management. In an
+expandable segment memory is mapped in pages; inactive_split_bytes does not
+count what lies idle there, as in PyTorch.
+"""
+
+MIB = 1 << 20
+SMALL, SMALL_SEGMENT, LARGE_SEGMENT = MIB, 2 * MIB, 20 * MIB
+
+
+class OutOfMemoryError(RuntimeError):
+    pass
+
+
+class Block:
+    def __init__(self, segment, address, size):
+        self.segment, self.address, self.size = segment, address, size
+        self.state, self.awaited, self.asked = "inactive", False, 0
+
+
+class Segment:
+    def __init__(self, kind, address, size, expandable=False):
+        self.kind, self.address, self.size, self.expandable = kind, address, size, expandable
+        self.blocks = [Block(self, address, size)] if size else []
+        self.private = (0, 0)
+
+    def live(self):
+        return sum(b.size for b in self.blocks if b.state != "inactive")
+
+
+class CachingAllocator:
+    def __init__(self, device, release, expandable):
+        self.device, self.release, self.expandable = device, release, expandable
+        self.segments, self.peaks = [], {}
+        self.ooms = self.retries = 0
+        self.private = (0, 0)  # a test sets it: the pool of a graph
+
+    # -- Taking and giving
+
+    def take(self, asked):
+        size = max((asked + 511) // 512 * 512, 512)
+        kind = "small" if size <= SMALL else "large"
+        block = self._fit(kind, size) or self._grow(kind, size)
+        if block is None:
+            self.retries += 1
+            self.empty()
+            block = self._fit(kind, size) or self._grow(kind, size)
+        if block is None:
+            self.ooms += 1
+            raise OutOfMemoryError("CUDA out of memory. Tried to allocate %d" % size)
+        rest = block.size - size
+        if rest >= 512 if kind == "small" else rest > SMALL or block.segment.expandable and rest >= 512:
+            after = Block(block.segment, block.address + size, rest)
+            block.size = size
+            blocks = block.segment.blocks
+            blocks.insert(blocks.index(block) + 1, after)
+        block.state, block.asked = "active_allocated", asked
+        self._peak()
+        return block
+
+    def _fit(self, kind, size):
+        fits = [
+            b for s in self.segments if s.kind == kind and s.private == self.private
+            for b in s.blocks if b.state == "inactive" and b.size >= size
+        ]
+        return min(fits, key=lambda b: (b.size, b.address), default=None)
+
+    def _grow(self, kind, size):
+        if self.expandable:
+            return self._map(kind, size)
+        whole = SMALL_SEGMENT if kind == "small" else LARGE_SEGMENT
+        if size >= 10 * MIB:
+            whole = (size + 2 * MIB - 1) // (2 * MIB) * (2 * MIB)
+        address = self.device.take(whole)
+        if address is None:
+            return None
+        segment = Segment(kind, address, whole)
+        segment.private = self.private
+        self.segments.append(segment)
+        return segment.blocks[0]
+
+    def _map(self, kind, size):
+        """Maps pages at the segment's end, joined to what is idle there."""
+        page = SMALL_SEGMENT if kind == "small" else LARGE_SEGMENT
+        segment = next((s for s in self.segments if s.kind == kind), None)
+        if segment is None:
+            segment = Segment(kind, len(self.segments) << 36, 0, True)
+            self.segments.append(segment)
+        end = segment.blocks[-1] if segment.blocks else None
+        idle = end.size if end and end.state == "inactive" else 0
+        more = -(-(size - idle) // page) * page
+        if self.device.take(more) is None:
+            return None
+        segment.blocks.append(Block(segment, segment.address + segment.size, more))
+        segment.size += more
+        self._coalesce(segment)
+        return segment.blocks[-1]
+
+    def give(self, block):
+        block.state = "active_awaiting_free" if block.awaited else "inactive"
+        self._coalesce(block.segment)
+
+    def _coalesce(self, segment):
+        joined = []
+        for block in segment.blocks:
+            last = joined[-1] if joined else None
+            adjacent = last is not None and last.address + last.size == block.address
+            if adjacent and last.state == block.state == "inactive":
+                last.size += block.size
+            else:
+                joined.append(block)
+        segment.blocks = joined
+
+    def empty(self):
+        """empty_cache: waits for what is pending, gives whole idle segments and pages back."""
+        for segment in list(self.segments):
+            for block in segment.blocks:
+                if block.state == "active_awaiting_free":
+                    block.state, block.awaited = "inactive", False
+            self._coalesce(segment)
+            if segment.expandable:
+                self._unmap(segment)
+            elif not segment.live() and segment.private == (0, 0):
+                self.device.give(segment.address, segment.size)
+                self.segments.remove(segment)
+
+    def _unmap(self, segment):
+        page = SMALL_SEGMENT if segment.kind == "small" else LARGE_SEGMENT
+        kept = []
+        for block in segment.blocks:
+            if block.state != "inactive":
+                kept.append(block)
+                continue
+            begin = -(-(block.address - segment.address) // page) * page + segment.address
+            end = (block.address + block.size - segment.address) // page * page + segment.address
+            if begin >= end:
+                kept.append(block)
+                continue
+            self.device.give(0, end - begin)
+            for address, stop in ((block.address, begin), (end, block.address + block.size)):
+                if address < stop:
+                    kept.append(Block(segment, address, stop - address))
+        segment.blocks = kept
+
+    # -- Books
+
+    def _sums(self):
+        blocks = [(s, b) for s in self.segments for b in s.blocks]
+        held = [(s, sum(b.size for b in s.blocks)) for s in self.segments]
+        split = [(s, b.size) for s, b in blocks if b.state == "inactive" and b.size < s.size and not s.expandable]
+        return {
+            "allocated_bytes": [(s, b.size) for s, b in blocks if b.state == "active_allocated"],
+            "requested_bytes": [(s, b.asked) for s, b in blocks if b.state == "active_allocated"],
+            "active_bytes": [(s, b.size) for s, b in blocks if b.state != "inactive"],
+            "reserved_bytes": held,
+            "inactive_split_bytes": split,
+            "active": [(s, 1) for s, b in blocks if b.state != "inactive"],
+            "inactive_split": [(s, 1) for s, _ in split],
+            "segment": [(s, 1) for s, size in held if size],
+        }
+
+    def _peak(self):
+        for key, parts in self._sums().items():
+            self.peaks[key] = max(self.peaks.get(key, 0), sum(n for _, n in parts))
+
+    def stats(self):
+        self._peak()
+        stats = {}
+        for key, parts in self._sums().items():
+            if key == "requested_bytes" and self.release < (2, 0):
+                continue
+            stats[key] = {"all": self._figure(parts, self.peaks[key])}
+            for kind in ("small", "large"):
+                own = [p for p in parts if p[0].kind == kind]
+                stats[key][kind + "_pool"] = self._figure(own, sum(n for _, n in own))
+        stats["num_alloc_retries"], stats["num_ooms"] = self.retries, self.ooms
+        stats["max_split_size"] = -1
+        if self.release >= (2, 1):
+            stats["num_sync_all_streams"] = 0
+        return stats
+
+    def _figure(self, parts, peak):
+        now = sum(n for _, n in parts)
+        return {"current": now, "peak": peak, "allocated": peak, "freed": peak - now}
+
+    def snapshot(self, history):
+        """memory_snapshot(): a run of mapped memory is a segment of its own."""
+        told = []
+        for s in self.segments:
+            runs = []
+            for b in s.blocks:
+                if runs and runs[-1][-1].address + runs[-1][-1].size == b.address:
+                    runs[-1].append(b)
+                else:
+                    runs.append([b])
+            for run in runs:
+                told.append(self._told(s, run, history))
+        return told
+
+    def _told(self, segment, run, history):
+        blocks = []
+        for b in run:
+            block = {"size": b.size, "state": b.state}
+            if self.release >= (2, 0):
+                block["address"], block["requested_size"] = b.address, b.asked
+            if history:
+                block["frames" if self.release >= (2, 1) else "history"] = [{"filename": "job.py"}]
+            blocks.append(block)
+        live = sum(b.size for b in run if b.state != "inactive")
+        told = {
+            "device": self.device.ordinal, "address": run[0].address, "stream": 0, "segment_type": segment.kind,
+            "total_size": sum(b.size for b in run), "active_size": live, "allocated_size": live, "blocks": blocks,
+        }
+        if self.release >= (2, 0):
+            told["segment_pool_id"] = segment.private
+        if self.release >= (2, 1):
+            told["is_expandable"] = segment.expandable
+        return told

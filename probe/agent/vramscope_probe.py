@@ -1,0 +1,1787 @@
+"""The vramscope probe: what the GPU memory of this Python process is.
+
+`vramscope run` puts it on PYTHONPATH; a program may also import it itself:
+
+    import vramscope_probe
+    vramscope_probe.register_evictable("tokenizer cache", 10, cache.clear)
+
+It needs nothing but the standard library, of Python 3.8 or newer, on Linux.
+
+    import hook ── torch, cupy, jax … is being imported ──→ thread, watching
+                   (only looks)                                │ a library uses a GPU
+    monitor ←── one JSON object a line, Unix socket ──── thread, serving
+                                                               │ flush
+                                                         a second thread, while it lasts
+
+It must be a good guest. It never imports or initialises a library, never
+makes a CUDA context, and makes no CUDA call that waits for the GPU except in a flush, which
+somebody has confirmed. Nothing that fails in it reaches the program. Its threads
+are no threads of the `threading` module and take no signals. A forked child
+drops what it inherited.
+
+docs/protocol.md of vramscope describes what it speaks.
+"""
+
+import _thread
+import os
+import sys
+
+__all__ = ["register_evictable", "unregister_evictable"]
+__version__ = "1.0.0"
+
+_PROTOCOL = "vramscope/1"
+
+# The packages whose import starts the thread. A package's name alone may be
+# looked for without being imported (importlib.util.find_spec); a submodule's
+# may not.
+_LIBRARIES = frozenset(["torch", "cupy", "jax", "tensorflow", "rmm"])
+
+_MAX_LINE = 256 << 10
+_MAX_MEMBERS = 16 << 10
+_MAX_DEPTH = 512
+_MAX_BYTES = 1 << 50
+_MAX_COUNT = 1 << 53
+_MAX_TEXT = 256
+_MAX_DEVICES = 64
+_MAX_NOTES = 8
+
+_CONNECTIONS = 16
+_IDLE_TIME = 120.0  # then a connection is closed
+_LINE_TIME = 5.0  # for the rest of a line that has begun
+_WRITE_TIME = 2.0  # for a monitor to take an answer
+_PLACE_TIME = 5.0  # between two looks at the socket's name
+_FLUSH_BURST = 8  # flushes at once
+_FLUSH_EVERY = 2.0  # and one more each such time
+_STATS_TIME = 0.9  # books younger than that are not read again
+_LEAVE_TIME = 0.5  # that the end of the program waits for the thread
+_SNAPSHOT_SHARE = 0.0005  # of the time may be spent in PyTorch's snapshots …
+_SNAPSHOT_MOST = 0.02  # … and no longer than this at a stretch, in seconds
+
+
+def _complain(doing):
+    """Writes the exception at hand where somebody asked for it; never raises."""
+    try:
+        if os.environ.get("VRAMSCOPE_PROBE_DEBUG"):
+            import traceback
+
+            sys.stderr.write("vramscope probe, %s:\n%s" % (doing, traceback.format_exc()))
+    except Exception:
+        pass  # there is no other place to complain
+
+
+def _module(name):
+    """A module that the program has imported, or is importing, or None."""
+    return sys.modules.get(name)
+
+
+def _attribute(value, *path):
+    """value.a.b.c, or None where one of them is not there (yet)."""
+    for name in path:
+        value = getattr(value, name, None)
+        if value is None:
+            return None
+    return value
+
+
+def _clip(text):
+    text = str(text)
+    while len(text.encode("utf-8", "replace")) > _MAX_TEXT:
+        text = text[: len(text) - 1 - len(text) // 16]
+    return text
+
+
+def _size(count):
+    """A size for people."""
+    for unit in ("B", "KiB", "MiB"):
+        if count < 1024:
+            break
+        count /= 1024
+    else:
+        unit = "GiB"
+    return ("%d %s" if unit == "B" else "%.1f %s") % (count, unit)
+
+
+def _first_line(error):
+    lines = str(error).strip().splitlines()
+    return "%s: %s" % (type(error).__name__, lines[0]) if lines else type(error).__name__
+
+
+class _Refusal(Exception):
+    """What a monitor is told instead of an answer."""
+
+    def __init__(self, code, message):
+        super().__init__(message)
+        self.code = code
+
+
+# --- The driver ------------------------------------------------------------
+
+
+class _Driver:
+    """libcuda, where the program has loaded it: never loaded by us.
+
+    Ordinals are those of CUDA in this process, which all libraries share.
+    Every call here reads and makes nothing: a device's primary context is
+    asked for (cuDevicePrimaryCtxGetState), never retained.
+    Source: https://docs.nvidia.com/cuda/cuda-driver-api/
+    """
+
+    _POOL_RESERVED, _POOL_USED = 5, 7  # CU_MEMPOOL_ATTR_*_CURRENT
+    _CAPTURE_RELAXED = 2
+
+    def __init__(self):
+        self._library = None
+        self._handles = []
+        self._described = {}
+
+    def _open(self):
+        if self._library is None:
+            import ctypes
+
+            self._ctypes = ctypes
+            try:
+                # RTLD_NOLOAD: fails unless it is loaded already.
+                self._library = ctypes.CDLL("libcuda.so.1", mode=os.RTLD_NOLOAD | os.RTLD_NOW)
+            except OSError:
+                return False
+        if not self._handles:
+            count = self._ctypes.c_int()
+            if not self._call("cuDeviceGetCount", self._ctypes.byref(count)):
+                return False  # not initialised yet, by whoever loaded it
+            handles = []
+            for ordinal in range(min(count.value, _MAX_DEVICES)):
+                handle = self._ctypes.c_int()
+                if not self._call("cuDeviceGet", self._ctypes.byref(handle), self._ctypes.c_int(ordinal)):
+                    return False
+                handles.append(handle)
+            self._handles = handles
+        return bool(self._handles)
+
+    def _call(self, name, *arguments):
+        try:
+            function = getattr(self._library, name)
+        except AttributeError:
+            return False
+        return function(*arguments) == 0
+
+    def in_use(self):
+        """The ordinals of devices with a context; None where that cannot be told."""
+        if not self._open():
+            return None
+        used = []
+        flags, active = self._ctypes.c_uint(), self._ctypes.c_int()
+        for ordinal, handle in enumerate(self._handles):
+            if not self._call(
+                "cuDevicePrimaryCtxGetState", handle, self._ctypes.byref(flags), self._ctypes.byref(active)
+            ):
+                return None
+            if active.value:
+                used.append(ordinal)
+        return used
+
+    def describe(self, ordinal):
+        """(UUID in NVML's form, total bytes), each None where it is not told."""
+        if not self._open() or ordinal >= len(self._handles):
+            return None, None
+        if ordinal not in self._described:
+            handle = self._handles[ordinal]
+            # The first version names the GPU, the second a MIG instance.
+            gpu, own = self._uuid("cuDeviceGetUuid", handle), self._uuid("cuDeviceGetUuid_v2", handle)
+            uuid = "MIG-" + own if gpu and own and gpu != own else "GPU-" + (gpu or own) if gpu or own else None
+            total = self._ctypes.c_size_t()
+            told = self._call("cuDeviceTotalMem_v2", self._ctypes.byref(total), handle)
+            self._described[ordinal] = uuid, total.value if told else None
+        return self._described[ordinal]
+
+    def _uuid(self, name, handle):
+        raw = (self._ctypes.c_ubyte * 16)()
+        if not self._call(name, raw, handle):
+            return None
+        digits = bytes(raw).hex()
+        return "-".join((digits[:8], digits[8:12], digits[12:16], digits[16:20], digits[20:]))
+
+    def default_pool(self, ordinal):
+        """The pool that cudaMallocAsync takes from, or None."""
+        if not self._open() or ordinal >= len(self._handles):
+            return None
+        pool = self._ctypes.c_void_p()
+        if not self._call("cuDeviceGetDefaultMemPool", self._ctypes.byref(pool), self._handles[ordinal]):
+            return None
+        return pool.value
+
+    def pool(self, handle):
+        """(used, reserved) of a pool, or None."""
+        if not self._open():
+            return None
+        figures = []
+        # Used is read first: what is taken between the two makes a little more
+        # idle, never a used above reserved.
+        for attribute in (self._POOL_USED, self._POOL_RESERVED):
+            value = self._ctypes.c_uint64()
+            if not self._call(
+                "cuMemPoolGetAttribute",
+                self._ctypes.c_void_p(handle),
+                self._ctypes.c_int(attribute),
+                self._ctypes.byref(value),
+            ):
+                return None
+            figures.append(value.value)
+        return figures
+
+    def trim(self, handle, keep):
+        """Has a pool give back all but keep bytes, which live blocks are counted in."""
+        if not self._open():
+            return False
+        return self._call("cuMemPoolTrimTo", self._ctypes.c_void_p(handle), self._ctypes.c_size_t(keep))
+
+    def relax(self):
+        """Keeps this thread's calls from breaking a graph capture of another.
+
+        Without it a cudaFree here would invalidate a capture that is under
+        way in the program's own threads.
+        """
+        if self._open():
+            mode = self._ctypes.c_int(self._CAPTURE_RELAXED)
+            self._call("cuThreadExchangeStreamCaptureMode", self._ctypes.byref(mode))
+
+
+# --- The libraries ---------------------------------------------------------
+#
+# Each tells whether it uses a GPU, its books as (ordinal, allocator in the
+# protocol's words), and how it is flushed. What a library does not tell is
+# left out: unknown is never 0.
+
+
+class _Residue:
+    """What full flushes had to leave idle: it lay between live blocks.
+
+    That is how fragmentation of an allocator becomes known that does not tell
+    it (basis post_flush): unknown before the first flush.
+    """
+
+    def __init__(self):
+        self._left = {}
+
+    def books(self, key, reserved, used, returns=True):
+        used = min(used, reserved)
+        idle = reserved - used
+        figures = {"basis": "post_flush", "reserved_bytes": reserved, "allocated_bytes": used}
+        left = self._left.get(key)
+        stuck = min(left, idle) if left is not None else 0
+        if left is not None:
+            figures["fragmented_bytes"] = stuck
+        figures["cached_bytes"] = idle - stuck
+        figures["returnable_bytes"] = idle - stuck if returns else 0
+        return figures
+
+    def note(self, key, reserved, used):
+        self._left[key] = max(reserved - used, 0)
+
+
+class _PyTorch:
+    """torch.cuda's caching allocator, or what stands in its place.
+
+    Sources: https://pytorch.org/docs/stable/notes/cuda.html#memory-management
+    https://pytorch.org/docs/stable/generated/torch.cuda.memory_stats.html
+    """
+
+    name, package, flushes, divisible = "PyTorch", "torch", True, False
+
+    def __init__(self, driver):
+        self._driver = driver
+        self._residue = _Residue()
+        self._count = 0
+        self._devices = {}
+        self._maps = {}  # ordinal → what its snapshot told
+        self._next_map = 0.0
+        self._map_cost = 2e-6  # seconds a block, measured as we go
+        self._history = False
+
+    def _cuda(self):
+        torch = _module("torch")
+        if torch is None or _attribute(torch, "version", "hip"):
+            return None
+        cuda = _attribute(torch, "cuda")
+        ready = _attribute(cuda, "is_initialized")
+        return cuda if ready is not None and ready() else None
+
+    def version(self):
+        return str(getattr(_module("torch"), "__version__", "")).partition("+")[0]
+
+    def active(self):
+        return self._cuda() is not None
+
+    def describe(self, ordinal):
+        """As the driver's, for a box where libcuda cannot be asked."""
+        if ordinal not in self._devices:
+            properties = self._cuda().get_device_properties(ordinal)
+            uuid = str(getattr(properties, "uuid", "") or "")
+            if uuid and not uuid.startswith(("GPU-", "MIG-")):
+                uuid = "GPU-" + uuid
+            self._devices[ordinal] = uuid or None, getattr(properties, "total_memory", None)
+        return self._devices[ordinal]
+
+    def _ordinals(self, cuda):
+        """Devices that have a context. Asking others could give them one."""
+        if not self._count:
+            self._count = cuda.device_count()
+        used = self._driver.in_use()
+        if used is None:
+            has = _attribute(_module("torch"), "_C", "_cuda_hasPrimaryContext")
+            return [d for d in range(self._count) if has is None or has(d)]
+        return [d for d in used if d < self._count]
+
+    def _backend(self, cuda):
+        asked = getattr(cuda, "get_allocator_backend", None)  # since 2.0
+        return asked() if asked is not None else "native"
+
+    def books(self):
+        cuda = self._cuda()
+        if cuda is None:
+            return
+        backend = self._backend(cuda)
+        if backend == "native":
+            yield from self._native(cuda)
+        elif backend == "cudaMallocAsync":
+            for ordinal in self._ordinals(cuda):
+                figures = self._pool(cuda, ordinal)
+                if figures is not None:
+                    yield ordinal, figures
+        # A pluggable allocator keeps books of its own, if any.
+
+    def _pool(self, cuda, ordinal):
+        """cudaMallocAsync: torch's keys are all 0 but two; the driver's pool tells."""
+        handle = self._driver.default_pool(ordinal)
+        pair = self._driver.pool(handle) if handle else None
+        if pair is None:
+            stats = self._stats(cuda, ordinal)
+            pair = [_figure(stats, "allocated_bytes"), _figure(stats, "reserved_bytes")]
+            if None in pair:
+                return None
+        if pair[1] == 0:
+            return None
+        figures = {"kind": "cuda_pool"}
+        if handle:
+            figures["handle"] = handle
+        figures.update(self._residue.books(ordinal, pair[1], pair[0]))
+        return figures
+
+    def _stats(self, cuda, ordinal):
+        nested = getattr(cuda, "memory_stats_as_nested_dict", None)
+        # The flat form costs three times as much: it is made from this one.
+        return nested(ordinal) if nested is not None else cuda.memory_stats(ordinal)
+
+    def _native(self, cuda):
+        every = [(d, self._stats(cuda, d)) for d in self._ordinals(cuda)]
+        every = [(d, s) for d, s in every if _figure(s, "reserved_bytes", "peak") or _figure(s, "num_ooms", None)]
+        try:
+            self._survey(cuda, [s for _, s in every])
+        except Exception:
+            _complain("looking at PyTorch's blocks")
+            self._maps, self._next_map = {}, _monotonic() + 60
+        for ordinal, stats in every:
+            yield ordinal, self._allocator(ordinal, stats)
+
+    def _allocator(self, ordinal, stats):
+        a = {"kind": "pytorch", "basis": "stranded"}
+
+        def tell(name, value):
+            if value is not None:
+                a[name] = value
+
+        reserved, active = _figure(stats, "reserved_bytes"), _figure(stats, "active_bytes")
+        allocated, split = _figure(stats, "allocated_bytes"), _figure(stats, "inactive_split_bytes")
+        tell("reserved_bytes", reserved)
+        tell("segments", _figure(stats, "segment"))
+        tell("out_of_memory_count", _figure(stats, "num_ooms", None))
+        tell("alloc_retries", _figure(stats, "num_alloc_retries", None))
+        if reserved is None or active is None:
+            return a
+        active = min(active, reserved)
+        a["allocated_bytes"] = active
+        if allocated is not None:
+            a["pending_bytes"] = max(active - allocated, 0)
+        seen = self._maps.get(ordinal)
+        if seen is not None:
+            a["largest_free_bytes"] = min(seen["largest"], reserved - active)
+        if split is None or (seen is None and self._expandable()):
+            return a  # how much is stuck in expandable segments only a snapshot tells
+        stuck = min(split + (seen["stuck"] if seen else 0), reserved - active)
+        a["fragmented_bytes"] = stuck
+        a["cached_bytes"] = reserved - active - stuck
+        a["returnable_bytes"] = max(a["cached_bytes"] - (seen["private"] if seen else 0), 0)
+        return a
+
+    def _expandable(self):
+        conf = os.environ.get("PYTORCH_ALLOC_CONF") or os.environ.get("PYTORCH_CUDA_ALLOC_CONF") or ""
+        return "expandable_segments:true" in conf.lower().replace(" ", "")
+
+    def _survey(self, cuda, every):
+        """Looks at where the blocks lie, now and then.
+
+        A snapshot holds the GIL while it makes an object of every block, and of
+        every stack trace where history is recorded: those are left alone.
+        """
+        now = _monotonic()
+        if now < self._next_map or self._history or not every:
+            return
+        blocks = sum(
+            _figure(s, key) or 0 for s in every for key in ("active", "inactive_split", "segment")
+        )
+        recorded = _attribute(_module("torch"), "_C", "_cuda_isHistoryEnabled")  # since 2.1
+        if blocks * self._map_cost > _SNAPSHOT_MOST or (recorded is not None and recorded()):
+            self._maps, self._next_map = {}, now + 10
+            return
+        segments = cuda.memory_snapshot()
+        maps = {}
+        for segment in segments:
+            for block in segment.get("blocks", ()):
+                if block.get("history") or block.get("frames"):
+                    self._history = recorded is None  # nobody else tells when it ends
+            _add_segment(maps, segment)
+        self._maps = maps
+        took = max(_monotonic() - now, 1e-5)
+        self._map_cost = max(self._map_cost / 2, took / max(blocks, 100))
+        self._next_map = now + max(took / _SNAPSHOT_SHARE, 1.0)
+
+    def clear(self, urgent, notes):
+        """What only an urgent flush gives back."""
+        cuda = self._cuda()
+        if cuda is None or not urgent:
+            return
+        self._stand(cuda)
+        plans = _attribute(_module("torch"), "backends", "cuda", "cufft_plan_cache")
+        for ordinal in self._ordinals(cuda):
+            try:
+                plans[ordinal].clear()
+            except Exception:
+                _complain("clearing cuFFT plans")  # absent from some builds
+        collect = getattr(cuda, "ipc_collect", None)
+        if collect is not None:
+            collect()
+
+    def _stand(self, cuda):
+        """Puts this thread on a device that is in use.
+
+        A new thread is on GPU 0, and the first call that needs a context would
+        make one there, of some 500 MiB. torch.cuda.device() would go back
+        there at its end, so the thread stays where it is put.
+        """
+        ordinals = self._ordinals(cuda)
+        if ordinals:
+            cuda.set_device(ordinals[0])
+
+    def flush(self, ordinals, keep, notes):
+        cuda = self._cuda()
+        if cuda is None:
+            return None
+        backend = self._backend(cuda)
+        if backend not in ("native", "cudaMallocAsync"):
+            notes.append("PyTorch uses an allocator of its own (%s), which cannot be flushed" % backend)
+            return None
+        self._stand(cuda)
+        others = set(self._ordinals(cuda)) - set(ordinals)
+        if others:
+            notes.append("PyTorch flushes all its devices at once")
+        if keep and backend == "native":
+            notes.append("PyTorch cannot give back a part: all of its cache went")
+        distributed = _module("torch.distributed")
+        ready = _attribute(distributed, "is_initialized")
+        if ready is not None and ready():
+            notes.append("torch.distributed is running: other ranks may have waited")
+        try:
+            cuda.empty_cache()
+        except RuntimeError as error:
+            if "captur" in str(error):
+                return "a graph capture was running: PyTorch refused"
+            return "PyTorch refused: " + _first_line(error)
+        if backend != "native" and not keep:
+            for ordinal in ordinals:
+                handle = self._driver.default_pool(ordinal)
+                pair = self._driver.pool(handle) if handle else None
+                if pair is not None:
+                    self._residue.note(ordinal, pair[1], pair[0])
+        self._next_map, self._maps = 0.0, {}
+        return None
+
+
+def _figure(stats, key, which="current"):
+    """A figure of memory_stats, flat or nested; None where this release lacks it."""
+    if which is None:
+        value = stats.get(key)
+    else:
+        value = stats.get(key)
+        value = stats.get("%s.all.%s" % (key, which)) if value is None else value.get("all", {}).get(which)
+    return value if isinstance(value, int) and value >= 0 else None
+
+
+# What PyTorch maps at a time in an expandable segment (kSmallBuffer and
+# kLargeBuffer of c10/cuda/CUDACachingAllocator.cpp).
+_PAGES = {"small": 2 << 20, "large": 20 << 20}
+
+
+def _add_segment(maps, segment):
+    """Adds a segment of torch.cuda.memory_snapshot() to its device's figures.
+
+    largest: the largest free block; private: free, and held by the private
+    pool of a CUDA graph; stuck: free in an expandable segment, and part of no
+    whole page, so that no flush returns it.
+    """
+    m = maps.setdefault(segment.get("device", 0), {"largest": 0, "stuck": 0, "private": 0})
+    expandable = bool(segment.get("is_expandable"))
+    page = _PAGES.get(segment.get("segment_type"), _PAGES["large"])
+    at = 0
+    returns = 0
+    for block in segment.get("blocks", ()):
+        size = block.get("size", 0)
+        if block.get("state") == "inactive":
+            m["largest"] = max(m["largest"], size)
+            if expandable:
+                whole = max((at + size) // page - -(-at // page), 0) * page
+                m["stuck"] += size - whole
+                returns += whole
+        at += size
+    if not expandable and not segment.get("active_size", 1):
+        returns = segment.get("total_size", 0)
+    if tuple(segment.get("segment_pool_id") or (0, 0)) != (0, 0):
+        m["private"] += returns
+
+
+class _CuPy:
+    """CuPy's memory pool. Source: https://docs.cupy.dev/en/stable/user_guide/memory.html"""
+
+    name, package, flushes, divisible = "CuPy", "cupy", True, False
+
+    def __init__(self, driver):
+        self._driver = driver
+        self._residue = _Residue()
+        self._held = False
+
+    def version(self):
+        return str(getattr(_module("cupy"), "__version__", ""))
+
+    def active(self):
+        return self._held or any(True for _ in self.books())
+
+    def _pool(self):
+        """The pool in use, which need not be the default one."""
+        cupy = _module("cupy")
+        current = _attribute(cupy, "cuda", "get_allocator")
+        pool = getattr(current(), "__self__", None) if current is not None else None
+        if not hasattr(pool, "free_all_blocks"):
+            default = _attribute(cupy, "get_default_memory_pool")
+            pool = default() if default is not None else None
+        return pool
+
+    def _each(self):
+        """Puts this thread on each device in use, in turn: pools tell of the current one."""
+        ordinals = self._driver.in_use() if _module("cupy") is not None else None
+        device = _attribute(_module("cupy"), "cuda", "Device")
+        pool = self._pool() if ordinals and device is not None else None
+        for ordinal in ordinals if pool is not None else ():
+            device(ordinal).use()
+            yield ordinal, pool
+
+    def _figures(self, ordinal, pool):
+        """(used, reserved, handle)"""
+        if type(pool).__name__ == "MemoryAsyncPool":
+            handle = self._driver.default_pool(ordinal)
+            pair = self._driver.pool(handle) if handle else None
+            if pair is not None:
+                return pair[0], pair[1], handle
+        return int(pool.used_bytes()), int(pool.total_bytes()), None
+
+    def books(self):
+        for ordinal, pool in self._each():
+            used, reserved, handle = self._figures(ordinal, pool)
+            if reserved <= 0:
+                continue
+            self._held = True
+            figures = {"kind": "cuda_pool" if handle else "cupy"}
+            if handle:
+                figures["handle"] = handle
+            figures.update(self._residue.books(ordinal, reserved, used))
+            yield ordinal, figures
+
+    def clear(self, urgent, notes):
+        """Its plan caches are each thread's own: nothing can be done from here."""
+
+    def flush(self, ordinals, keep, notes):
+        for ordinal, pool in self._each():
+            if ordinal not in ordinals:
+                continue
+            pool.free_all_blocks()
+            used, reserved, _ = self._figures(ordinal, pool)
+            if reserved or self._held:
+                self._residue.note(ordinal, reserved, used)
+        if keep and self._held:
+            notes.append("CuPy gives back all of its cache or nothing")
+        return None
+
+
+class _RMM:
+    """RAPIDS' memory resources. Source: https://docs.rapids.ai/api/rmm/stable/"""
+
+    name, package, flushes, divisible = "RMM", "rmm", True, True
+
+    def __init__(self, driver):
+        self._driver = driver
+        self._residue = _Residue()
+        self._held = False
+
+    def version(self):
+        return str(getattr(_module("rmm"), "__version__", ""))
+
+    def active(self):
+        return self._held or any(True for _ in self.books())
+
+    def _each(self):
+        """(ordinal, allocated, size of the pool, handle of a CUDA pool), each None where not told."""
+        resource = _attribute(_module("rmm"), "mr", "get_per_device_resource")
+        if resource is None:
+            return
+        for ordinal in self._driver.in_use() or ():
+            try:
+                layer = resource(ordinal)
+            except KeyError:
+                continue
+            allocated = size = handle = None
+            for _ in range(16):  # adaptors upon adaptors upon the resource
+                kind = type(layer).__name__
+                if kind == "StatisticsResourceAdaptor":
+                    counts = layer.allocation_counts
+                    allocated = counts["current_bytes"] if isinstance(counts, dict) else counts.current_bytes
+                elif kind == "TrackingResourceAdaptor":
+                    allocated = layer.get_allocated_bytes()
+                elif kind == "PoolMemoryResource":
+                    size = layer.pool_size()
+                elif kind == "CudaAsyncMemoryResource":
+                    asked = getattr(layer, "pool_handle", None)
+                    handle = int(asked()) if asked is not None else None
+                layer = getattr(layer, "upstream_mr", None)
+                if layer is None:
+                    break
+            yield ordinal, allocated, size, handle
+
+    def books(self):
+        for ordinal, allocated, size, handle in self._each():
+            pair = self._driver.pool(handle) if handle else None
+            if pair is not None and pair[1]:
+                figures = {"kind": "rmm", "handle": handle}
+                figures.update(self._residue.books(ordinal, pair[1], pair[0]))
+            elif size is not None:
+                # What it has pooled it keeps.
+                figures = {"kind": "rmm", "reserved_bytes": int(size), "returnable_bytes": 0}
+                if allocated is not None and allocated <= size:
+                    figures["allocated_bytes"] = int(allocated)
+            elif allocated:
+                held = int(allocated)
+                figures = {"kind": "rmm", "reserved_bytes": held, "allocated_bytes": held}
+                figures.update({"cached_bytes": 0, "fragmented_bytes": 0, "returnable_bytes": 0})
+            else:
+                continue
+            self._held = True
+            yield ordinal, figures
+
+    def clear(self, urgent, notes):
+        """There is nothing else."""
+
+    def flush(self, ordinals, keep, notes):
+        for ordinal, _, size, handle in self._each():
+            pair = self._driver.pool(handle) if handle and ordinal in ordinals else None
+            if pair is not None:
+                self._driver.trim(handle, pair[0] + keep if keep else 0)
+                pair = self._driver.pool(handle)
+                if pair is not None and not keep:
+                    self._residue.note(ordinal, pair[1], pair[0])
+            elif size is not None:
+                notes.append("RMM's pool never gives back")
+        return None
+
+
+class _JAX:
+    """Source: https://docs.jax.dev/en/latest/gpu_memory_allocation.html"""
+
+    name, package, flushes, divisible = "JAX", "jax", False, False
+
+    def __init__(self, driver):
+        self._driver = driver
+
+    def version(self):
+        return str(getattr(_module("jax"), "__version__", ""))
+
+    def _devices(self):
+        """Its GPUs. Asking before its backends exist would make them, and have them
+        take three quarters of the memory."""
+        bridge = _module("jax._src.xla_bridge")
+        ready = _attribute(bridge, "backends_are_initialized")
+        local = _attribute(_module("jax"), "local_devices")
+        if ready is None or local is None or not ready():
+            return []
+        try:
+            return local(backend="gpu")
+        except RuntimeError:
+            return []  # it has none
+
+    def active(self):
+        return bool(self._devices())
+
+    def books(self):
+        for device in self._devices():
+            ordinal = getattr(device, "local_hardware_id", None)
+            if ordinal is None:
+                ordinal = device.id
+            yield ordinal, self._allocator(device.memory_stats() or {})
+
+    def _allocator(self, stats):
+        a = {"kind": "jax", "basis": "largest_free", "returnable_bytes": 0}
+        used, reserved = stats.get("bytes_in_use"), stats.get("pool_bytes")
+        largest = stats.get("largest_free_block_bytes")
+        if used is not None:
+            a["allocated_bytes"] = used
+        if reserved is None or used is None or used > reserved:
+            return a
+        a["reserved_bytes"] = reserved
+        if largest is not None:
+            a["largest_free_bytes"] = a["cached_bytes"] = min(largest, reserved - used)
+            a["fragmented_bytes"] = reserved - used - a["cached_bytes"]
+        return a
+
+
+class _TensorFlow:
+    """Source: https://www.tensorflow.org/api_docs/python/tf/config/experimental/get_memory_info"""
+
+    name, package, flushes, divisible = "TensorFlow", "tensorflow", False, False
+
+    def __init__(self, driver):
+        self._driver = driver
+
+    def version(self):
+        return str(getattr(_module("tensorflow"), "__version__", ""))
+
+    def _config(self):
+        """tf.config, once the program has made its devices: asking for them makes them."""
+        context = _attribute(_module("tensorflow.python.eager.context"), "_context")
+        if context is None or not getattr(context, "_initialized", False):
+            return None
+        return _attribute(_module("tensorflow"), "config")
+
+    def active(self):
+        config = self._config()
+        return config is not None and bool(config.list_logical_devices("GPU"))
+
+    def books(self):
+        config = self._config()
+        if config is None:
+            return
+        physical, logical = config.get_visible_devices("GPU"), config.list_logical_devices("GPU")
+        if len(physical) != len(logical):
+            return  # GPUs cut into virtual ones: whose is whose is not told
+        for index, device in enumerate(physical):
+            told = config.experimental.get_memory_info("GPU:%d" % index)
+            yield int(device.name.rpartition(":")[2]), {
+                "kind": "tensorflow",
+                "basis": "largest_free",
+                "allocated_bytes": int(told["current"]),
+                "returnable_bytes": 0,
+            }
+
+
+class _Memory:
+    """All libraries' memory: the report and the flush."""
+
+    def __init__(self):
+        self._driver = _Driver()
+        self._torch = _PyTorch(self._driver)
+        # The most important first.
+        self._libraries = [
+            self._torch, _JAX(self._driver), _TensorFlow(self._driver), _CuPy(self._driver), _RMM(self._driver),
+        ]
+        self._lock = _thread.allocate_lock()
+        self._report = None
+        self._due = 0.0
+
+    def _active(self):
+        for library in self._libraries:
+            if _module(library.package) is None:
+                continue
+            try:
+                if library.active():
+                    yield library
+            except Exception:
+                _complain("asking " + library.name)
+
+    def in_use(self):
+        return any(True for _ in self._active())
+
+    def runtimes(self):
+        told = []
+        for library in self._active():
+            runtime = {"name": library.name}
+            version = library.version()
+            if version:
+                runtime["version"] = _clip(version)
+            told.append(runtime)
+        return told
+
+    def can_flush(self):
+        return any(library.flushes for library in self._active())
+
+    def report(self):
+        """The books, at most so old as says _STATS_TIME."""
+        with self._lock:
+            now = _monotonic()
+            if self._report is None or now >= self._due:
+                self._report = self._read()
+                took = _monotonic() - now
+                # Slow books are read less often: at most half a per cent of the time.
+                self._due = now + max(_STATS_TIME, min(took * 200, 2.5))
+            return self._report
+
+    def _fresh(self):
+        with self._lock:
+            self._report = None
+            return self._read()
+
+    def _read(self):
+        report = {"time_ns": _time_ns(), "devices": []}
+        devices, handles = {}, set()
+        for library in self._active():
+            try:
+                books = list(library.books())
+            except Exception:
+                _complain("reading the books of " + library.name)
+                continue
+            for ordinal, allocator in books:
+                device = devices.get(ordinal)
+                if device is None:
+                    device = devices[ordinal] = self._device(ordinal)
+                    if device is not None and len(report["devices"]) < _MAX_DEVICES:
+                        report["devices"].append(device)
+                handle = allocator.get("handle")
+                if device is None or (handle and handle in handles):
+                    continue  # two libraries on one CUDA pool are one allocator
+                handles.add(handle)
+                device["allocators"].append(allocator)
+        return report
+
+    def _device(self, ordinal):
+        uuid, total = self._driver.describe(ordinal)
+        if uuid is None and self._torch.active():
+            uuid, total = self._torch.describe(ordinal)
+        if uuid is None:
+            return None
+        device = {"uuid": uuid, "allocators": [], "ordinal": ordinal}
+        if total is not None:
+            device["total_bytes"] = int(total)
+        return device
+
+    # -- Flush
+
+    def flush(self, request, evictable):
+        """Gives memory back, and tells what was measured before and after."""
+        started = _monotonic()
+        level, keep, dry = request["level"], request["keep_bytes"], request["dry_run"]
+        notes, reasons = [], []
+        before = self._chosen(self._fresh(), request["devices"])
+        after = {}
+        if not before:
+            reasons.append("this process uses none of these devices")
+        elif dry:
+            self._foretell(before, after, keep, level, evictable, notes)
+        else:
+            self._release(before, keep, level, evictable, notes, reasons)
+            after = {d["uuid"]: _reserved(d) for d in self._chosen(self._fresh(), request["devices"])}
+        devices = []
+        for device in before:
+            held = _reserved(device)
+            left = after.get(device["uuid"], 0)
+            devices.append(
+                {"uuid": device["uuid"], "before_bytes": held, "after_bytes": left, "freed_bytes": held - left}
+            )
+        answer = {"level": level, "dry_run": dry, "devices": devices}
+        wanted = sum(_returnable(d) for d in before)
+        if not dry and not reasons and before and not any(d["freed_bytes"] > 0 for d in devices):
+            if wanted > keep:
+                reasons.append("the allocators gave nothing back: what is free lies between live blocks, or was taken again")
+            else:
+                reasons.append("nothing that a flush returns was cached")
+        if reasons:
+            answer["skipped_reason"] = _clip("; ".join(reasons))
+        if notes:
+            answer["notes"] = [_clip(note) for note in notes[:_MAX_NOTES]]
+        answer["ms"] = round((_monotonic() - started) * 1000, 3)
+        return answer
+
+    def _chosen(self, report, uuids):
+        return [d for d in report["devices"] if not uuids or d["uuid"] in uuids]
+
+    def _foretell(self, before, after, keep, level, evictable, notes):
+        for device in before:
+            returns = _returnable(device)
+            parts = all(a["kind"] == "cuda_pool" or not a.get("returnable_bytes") for a in device["allocators"])
+            if returns <= keep:
+                returns = 0
+            elif parts:
+                returns -= keep
+            after[device["uuid"]] = _reserved(device) - returns
+        if any("fragmented_bytes" not in a and a.get("cached_bytes") for d in before for a in d["allocators"]):
+            notes.append("at most: how much is stuck between live blocks shows in the flush itself")
+        if level != "gradual":
+            notes.extend(evictable.foretell())
+        if level == "urgent":
+            notes.append("garbage that the program has not collected is not counted")
+
+    def _release(self, before, keep, level, evictable, notes, reasons):
+        self._driver.relax()
+        if level == "gradual" and keep and all(_returnable(d) <= keep for d in before):
+            reasons.append("it holds no more than it may keep")
+            return
+        if level != "gradual":
+            evictable.evict(notes)
+        if level == "urgent":
+            import gc
+
+            gc.collect()
+        ordinals = [d["ordinal"] for d in before]
+        for library in list(self._active()):
+            if not library.flushes:
+                notes.append("%s never gives back what it has reserved" % library.name)
+                continue
+            try:
+                library.clear(level == "urgent", notes)
+                reason = library.flush(ordinals, keep, notes)
+            except Exception as error:
+                _complain("flushing " + library.name)
+                reason = "%s: %s" % (library.name, _first_line(error))
+            if reason:
+                reasons.append(reason)
+
+
+def _reserved(device):
+    return sum(a.get("reserved_bytes", 0) for a in device["allocators"])
+
+
+def _returnable(device):
+    return sum(a.get("returnable_bytes", a.get("cached_bytes", 0)) for a in device["allocators"])
+
+
+# --- The program's own caches ----------------------------------------------
+
+
+class _Evictable:
+    """Caches that the program has registered to be emptied in a flush."""
+
+    def __init__(self):
+        self._entries = {}
+
+    def register(self, name, priority, evict, size):
+        if not callable(evict):
+            raise TypeError("vramscope_probe: the third argument empties the cache: a callable, not %r" % (evict,))
+        self._entries[str(name)] = float(priority), evict, size
+
+    def unregister(self, name):
+        return self._entries.pop(str(name), None) is not None
+
+    def _ordered(self):
+        # list() of a dict's items is one step for the GIL: no lock is needed.
+        return sorted(list(self._entries.items()), key=lambda item: (item[1][0], item[0]))
+
+    def names(self):
+        return [_clip(name) for name, _ in self._ordered()[:32]]
+
+    def foretell(self):
+        if not self._entries:
+            return ["nothing evictable is registered here: the ordinary flush"]
+        lines = []
+        for name, (_, _, size) in self._ordered():
+            try:
+                held = size() if callable(size) else size
+                lines.append("would empty %s" % name + (" (%s)" % _size(held) if held is not None else ""))
+            except Exception as error:
+                lines.append("would empty %s (its size: %s)" % (name, _first_line(error)))
+        return lines
+
+    def evict(self, notes):
+        if not self._entries:
+            notes.append("nothing evictable is registered here: the ordinary flush")
+        for name, (_, evict, _) in self._ordered():
+            try:
+                evict()
+                notes.append("emptied %s" % name)
+            except Exception as error:
+                _complain("emptying " + name)
+                notes.append("%s was not emptied: %s" % (name, _first_line(error)))
+
+
+# --- The socket's place ----------------------------------------------------
+
+
+def _start_time(pid):
+    """Field 22 of /proc/PID/stat: with the pid it names a process for good."""
+    with open("/proc/%s/stat" % pid, "rb") as file:
+        return int(file.read().rpartition(b")")[2].split()[19])
+
+
+def _socket_name(pid, start):
+    return "%d-%d.sock" % (pid, start)
+
+
+def _parse_name(name):
+    pid, dash, start = name[:-5].partition("-")
+    if name.endswith(".sock") and dash and pid.isdigit() and start.isdigit():
+        if pid != "0" and _socket_name(int(pid), int(start)) == name:
+            return int(pid), int(start)
+    return None
+
+
+class _Directory:
+    """An open directory of sockets, its owner and mode checked.
+
+    Everything goes through its descriptor: what happens to the path afterwards
+    does not matter, and its length neither (a socket's address has 108 bytes).
+    """
+
+    def __init__(self, path, uid, make):
+        flags = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+        parent = os.open(os.path.dirname(path), os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            if make:
+                info = os.fstat(parent)
+                if info.st_uid != uid and not info.st_mode & 0o1000:
+                    raise OSError("%s is another user's" % os.path.dirname(path))
+                try:
+                    os.mkdir(os.path.basename(path), 0o700, dir_fd=parent)
+                except FileExistsError:
+                    pass
+            self.fd = os.open(os.path.basename(path), flags, dir_fd=parent)
+        finally:
+            os.close(parent)
+        info = os.fstat(self.fd)
+        if info.st_uid != uid or info.st_mode & 0o077:
+            os.close(self.fd)
+            raise OSError("%s is another user's, or open to others: refused" % path)
+        self._uid = uid
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        os.close(self.fd)
+
+    def reach(self, name):
+        return "/proc/self/fd/%d/%s" % (self.fd, name)
+
+    def inode(self, name):
+        info = os.stat(name, dir_fd=self.fd, follow_symlinks=False)
+        if info.st_mode & 0o170000 != 0o140000 or info.st_uid != self._uid:
+            raise OSError("%s is not our user's socket" % name)
+        return info.st_ino
+
+    def remove(self, name):
+        try:
+            os.unlink(name, dir_fd=self.fd)
+        except FileNotFoundError:
+            pass
+
+    def dead(self, name):
+        """Whether nobody listens on a socket of our user any more."""
+        import socket
+
+        try:
+            self.inode(name)
+        except OSError:
+            return False
+        client = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        try:
+            client.setblocking(False)
+            client.connect(self.reach(name))
+        except ConnectionRefusedError:
+            return True
+        except OSError:
+            return False
+        finally:
+            client.close()
+        return False
+
+    def tidy(self):
+        """Removes the sockets of processes that have died."""
+        import time
+
+        for name in os.listdir(self.fd)[:4096]:
+            named = _parse_name(name)
+            if named is None:
+                continue
+            try:
+                if _start_time(named[0]) == named[1]:
+                    continue
+            except (OSError, ValueError, IndexError):
+                pass  # nobody here has that pid; somebody in another namespace may
+            try:
+                # A socket that is bound and not yet listened on looks dead.
+                age = time.time() - os.stat(name, dir_fd=self.fd, follow_symlinks=False).st_mtime
+                if age > 10 and self.dead(name):
+                    self.remove(name)
+            except OSError:
+                pass
+
+
+class _Place:
+    """Where this process listens."""
+
+    def __init__(self, uid, pid, start):
+        self._uid, self._pid = uid, pid
+        self._name = _socket_name(pid, start)
+        self._path = None
+        self._inode = None
+        self.listener = None
+
+    def _directories(self):
+        runtime = os.environ.get("XDG_RUNTIME_DIR", "")
+        if os.path.isabs(runtime):
+            yield os.path.join(os.path.normpath(runtime), "vramscope")
+        yield "/tmp/vramscope-%d" % self._uid
+
+    def bind(self):
+        """Listens in the first directory that can be used. False: nowhere, or
+        another probe of this process does."""
+        for path in self._directories():
+            try:
+                with _Directory(path, self._uid, make=True) as directory:
+                    directory.tidy()
+                    listener = self._listen(directory)
+                    if listener is None:
+                        return False
+                    self.close()
+                    self.listener, self._path = listener, path
+                    self._inode = directory.inode(self._name)
+                    return True
+            except OSError:
+                _complain("listening in " + path)
+        return False
+
+    def _listen(self, directory):
+        import errno
+        import socket
+
+        listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        try:
+            listener.setblocking(False)
+            try:
+                listener.bind(directory.reach(self._name))
+            except OSError as error:
+                if error.errno != errno.EADDRINUSE:
+                    raise
+                # This process's other probe, or the program before an exec,
+                # which kept the pid and the start time.
+                if not directory.dead(self._name):
+                    listener.close()
+                    return None
+                directory.remove(self._name)
+                listener.bind(directory.reach(self._name))
+            os.chmod(self._name, 0o600, dir_fd=directory.fd)
+            listener.listen(16)
+            return listener
+        except BaseException:
+            listener.close()
+            raise
+
+    def standing(self):
+        """Whether the name still leads here. $XDG_RUNTIME_DIR vanishes at the last logout."""
+        try:
+            with _Directory(self._path, self._uid, make=False) as directory:
+                return directory.inode(self._name) == self._inode
+        except OSError:
+            return False
+
+    def close(self):
+        if self.listener is not None:
+            self.listener.close()
+            self.listener = None
+
+    def leave(self):
+        """Stops listening, and removes the name if it is still ours."""
+        if self.listener is None or os.getpid() != self._pid:
+            return
+        self.close()
+        try:
+            with _Directory(self._path, self._uid, make=False) as directory:
+                if directory.inode(self._name) == self._inode:
+                    directory.remove(self._name)
+        except OSError:
+            pass  # gone already
+
+
+# --- Requests --------------------------------------------------------------
+
+
+def _integer(text):
+    # int() of a quarter of a million digits would hold the GIL for a second.
+    return int(text) if len(text) <= 20 and text != "-0" else float("inf")
+
+
+def _real(text):
+    return float(text) if len(text) <= 64 else 0.5  # no field takes it, whatever it is
+
+
+def _no_number(text):
+    raise ValueError("%s is not JSON" % text)
+
+
+def _decode(line):
+    """A request as a dict. What would make much of little is refused first."""
+    import json
+
+    if line.count(b",") > _MAX_MEMBERS or line.count(b"[") + line.count(b"{") > _MAX_DEPTH:
+        raise _Refusal("bad_request", "too many members in one line")
+    try:
+        request = json.loads(
+            line.decode("utf-8"), parse_int=_integer, parse_float=_real, parse_constant=_no_number
+        )
+    except (ValueError, RecursionError) as error:
+        raise _Refusal("bad_request", _clip(error))
+    if not isinstance(request, dict):
+        raise _Refusal("bad_request", "not a JSON object")
+    return request
+
+
+def _is_count(value, most):
+    return type(value) is int and 0 <= value <= most
+
+
+def _flush_request(request):
+    level = request.get("level")
+    if level not in ("gradual", "selective", "urgent"):
+        raise _Refusal("bad_request", "level can be gradual, selective or urgent")
+    keep, dry, devices = request.get("keep_bytes", 0), request.get("dry_run", False), request.get("devices")
+    if not _is_count(keep, _MAX_BYTES):
+        raise _Refusal("bad_request", "keep_bytes is not an amount of memory")
+    if not isinstance(dry, bool):
+        raise _Refusal("bad_request", "dry_run is true or false")
+    devices = [] if devices is None else devices
+    if not isinstance(devices, list) or len(devices) > _MAX_DEVICES or not all(map(_is_uuid, devices)):
+        raise _Refusal("bad_request", "devices are at most 64 UUIDs in NVML's form, as in stats")
+    return {"level": level, "keep_bytes": keep, "dry_run": dry, "devices": devices}
+
+
+def _is_uuid(text):
+    return (
+        isinstance(text, str)
+        and text[:4] in ("GPU-", "MIG-")
+        and 4 < len(text) <= 96
+        and all(c.isalnum() or c in "-/" for c in text)
+        and text.isascii()
+    )
+
+
+class _Bucket:
+    """Limits how often something may happen."""
+
+    def __init__(self):
+        self._spent, self._at = 0.0, 0.0
+
+    def take(self):
+        """0, or how many seconds it is until it may."""
+        now = _monotonic()
+        self._spent = max(0.0, self._spent - (now - self._at) / _FLUSH_EVERY)
+        self._at = now
+        over = self._spent + 1 - _FLUSH_BURST
+        if over > 0:
+            return over * _FLUSH_EVERY
+        self._spent += 1
+        return 0
+
+
+class _Connection:
+    """One monitor's connection. Its requests are answered in their order."""
+
+    def __init__(self, sock):
+        self.sock = sock
+        self.incoming = bytearray()
+        self.seen = 0  # up to here there is no newline
+        self.outgoing = b""
+        self.waiting = False  # for a flush
+        self.last = False  # nothing is read after what is to be written
+        self.deadline = _monotonic() + _IDLE_TIME
+
+    def next_line(self):
+        """The next line that is not empty, or None. A line that is too long is a _Refusal."""
+        while True:
+            at = self.incoming.find(b"\n", self.seen)
+            if at < 0:
+                self.seen = len(self.incoming)
+                if self.seen >= _MAX_LINE:
+                    raise _Refusal("bad_request", "line of more than 256 KiB")
+                return None
+            if at >= _MAX_LINE:
+                raise _Refusal("bad_request", "line of more than 256 KiB")
+            line = bytes(self.incoming[:at])
+            del self.incoming[: at + 1]
+            self.seen = 0
+            if line.strip():
+                return line
+
+    def expect(self):
+        """Sets how long the monitor is waited for."""
+        now = _monotonic()
+        if self.outgoing:
+            self.deadline = now + _WRITE_TIME
+        elif self.waiting:
+            self.deadline = now + 3600
+        else:
+            self.deadline = now + (_LINE_TIME if self.incoming else _IDLE_TIME)
+
+
+# --- The thread ------------------------------------------------------------
+
+
+class _Agent:
+    """The probe of one process: a thread that watches, then serves."""
+
+    def __init__(self, evictable):
+        self.evictable = evictable
+        self.pid = os.getpid()
+        self.uid = os.geteuid()
+        self.started = False
+        self._once = _thread.allocate_lock()
+        self.serving = False
+        self.at_once = False  # serve without waiting for a GPU to be used
+        self._leaving = False
+        self._place = None
+        self._connections = {}
+        self._finished = []  # (connection, answer) of flushes
+        self._flushing = False
+        self._bucket = _Bucket()
+        self._wake = None
+        self._ended = None
+
+    def start(self, at_once=False):
+        """Starts the thread, once. Whoever calls it is not held up."""
+        self.at_once = self.at_once or at_once
+        if not self._once.acquire(False):
+            self._rouse()
+            return
+        self.started = True
+        import atexit
+        import json  # noqa: F401  here rather than in the thread: the import lock is the program's
+        import select  # noqa: F401
+        import signal
+        import socket
+
+        global _monotonic, _time_ns
+        from time import monotonic as _monotonic, time_ns as _time_ns
+
+        self.start_time = _start_time("self")
+        self.memory = _Memory()
+        self._wake = socket.socketpair()
+        for end in self._wake:
+            end.setblocking(False)
+        self._ended = _thread.allocate_lock()
+        self._ended.acquire()
+        # The thread inherits the mask: signals are the program's. Those that a
+        # fault in the thread itself raises must stay.
+        faults = {signal.SIGSEGV, signal.SIGBUS, signal.SIGFPE, signal.SIGILL, signal.SIGABRT, signal.SIGTRAP}
+        old = signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals() - faults)
+        try:
+            _thread.start_new_thread(self._run, ())
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, old)
+        atexit.register(self.leave)
+
+    def retire(self):
+        """Never starts."""
+        self.started = self._once.acquire(False)
+
+    def _rouse(self):
+        try:
+            self._wake[1].send(b"!")
+        except (OSError, AttributeError, TypeError):
+            pass  # full: it is awake; closed: it has ended
+
+    def leave(self):
+        """The program ends: the thread must not be in the middle of something."""
+        if os.getpid() != self.pid or self._ended is None:
+            return
+        self._leaving = True
+        self._rouse()
+        self._ended.acquire(True, _LEAVE_TIME)
+        if self._place is not None:
+            self._place.leave()
+
+    def forget(self):
+        """In a forked child: closes what is the parent's."""
+        for connection in list(self._connections.values()):
+            connection.sock.close()
+        if self._place is not None:
+            self._place.close()
+        for end in self._wake or ():
+            end.close()
+
+    # -- Life
+
+    def _run(self):
+        try:
+            with open("/proc/thread-self/comm", "w") as file:
+                file.write("vramscope")
+        except OSError:
+            pass  # a name to be told apart by in top, no more
+        try:
+            if self._watch():
+                self._serve()
+        except BaseException:
+            _complain("at work")
+        finally:
+            try:
+                self._close_all()
+            except BaseException:
+                _complain("at the end")
+            self._ended.release()
+
+    def _pause(self, seconds):
+        import select
+
+        poll = select.poll()
+        poll.register(self._wake[0], select.POLLIN)
+        if poll.poll(seconds * 1000):
+            self._drain()
+
+    def _drain(self):
+        try:
+            self._wake[0].recv(64)
+        except OSError:
+            pass  # nothing there
+
+    def _watch(self):
+        """Waits until a library uses a GPU. False where the program ends first."""
+        begun = _monotonic()
+        while not self._leaving:
+            if self.at_once or self.memory.in_use():
+                return True
+            # The longer nothing happens, the less it is looked for.
+            self._pause(0.5 if _monotonic() - begun < 60 else 2.0)
+        return False
+
+    def _serve(self):
+        self._place = _Place(self.uid, self.pid, self.start_time)
+        wait = _PLACE_TIME
+        while not self._place.bind():
+            # A full disk, a directory of another's: both may be mended.
+            self._pause(wait)
+            wait = min(wait * 2, 60.0)
+            if self._leaving:
+                return
+        self.serving = True
+        look = _monotonic() + _PLACE_TIME
+        while not self._leaving:
+            self._step(look)
+            if _monotonic() >= look:
+                if not self._place.standing():
+                    self._place.bind()
+                look = _monotonic() + _PLACE_TIME
+
+    def _step(self, look):
+        """Waits for something to do, and does it."""
+        import select
+
+        poll = select.poll()
+        poll.register(self._wake[0], select.POLLIN)
+        if self._place.listener is not None:
+            poll.register(self._place.listener, select.POLLIN)
+        until = look
+        for fd, connection in self._connections.items():
+            until = min(until, connection.deadline)
+            if connection.outgoing:
+                poll.register(fd, select.POLLOUT)
+            elif not connection.waiting:
+                poll.register(fd, select.POLLIN)
+        ready = poll.poll(max(until - _monotonic(), 0) * 1000 + 1)
+        for fd, _ in ready:
+            if fd == self._wake[0].fileno():
+                self._drain()
+            elif fd in self._connections:
+                self._attend(self._connections[fd])
+            elif self._place.listener is not None and fd == self._place.listener.fileno():
+                self._accept()
+        while self._finished:
+            connection, answer = self._finished.pop(0)
+            self._flushing = False
+            connection.waiting = False
+            if connection.sock.fileno() >= 0:
+                self._send(connection, answer)
+                self._attend(connection)
+        now = _monotonic()
+        for connection in list(self._connections.values()):
+            if now >= connection.deadline:
+                self._drop(connection)
+
+    def _close_all(self):
+        for connection in list(self._connections.values()):
+            self._drop(connection)
+        if self._place is not None:
+            self._place.leave()
+        for end in self._wake:
+            end.close()
+
+    # -- Connections
+
+    def _accept(self):
+        import socket
+        import struct
+
+        try:
+            sock, _ = self._place.listener.accept()
+        except OSError as error:
+            if not isinstance(error, (BlockingIOError, ConnectionError)):
+                # Out of descriptors, most likely: the program's own business,
+                # which is not made worse by trying at full speed.
+                self._pause(0.1)
+            return
+        sock.setblocking(False)
+        refusal = None
+        uid = struct.unpack("iII", sock.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))[1]
+        if uid not in (self.uid, 0):
+            refusal = _Refusal("forbidden", "this is user %d's process; you are user %d" % (self.uid, uid))
+        elif len(self._connections) >= _CONNECTIONS:
+            refusal = _Refusal("busy", "%d monitors are connected already" % _CONNECTIONS)
+        if refusal is None:
+            self._connections[sock.fileno()] = _Connection(sock)
+            return
+        try:
+            sock.send(_encode(_failure(None, refusal)))  # a new connection's buffer is empty
+        except OSError:
+            pass
+        sock.close()
+
+    def _drop(self, connection):
+        self._connections.pop(connection.sock.fileno(), None)
+        connection.sock.close()
+
+    def _attend(self, connection):
+        """Writes what is to be written, else reads; then answers what has come."""
+        # A deadline is for a whole line: more of the same line does not move it.
+        moved = not connection.incoming
+        try:
+            if connection.outgoing:
+                sent = connection.sock.send(connection.outgoing)
+                connection.outgoing = connection.outgoing[sent:]
+                if connection.outgoing:
+                    return
+                moved = True
+            elif not connection.waiting:
+                # A descriptor that comes along is closed by the kernel: there
+                # is no room for it.
+                read = connection.sock.recv(65536)
+                if not read:
+                    self._drop(connection)
+                    return
+                connection.incoming += read
+        except BlockingIOError:
+            pass  # nothing new; there may be something left
+        except OSError:
+            self._drop(connection)
+            return
+        while not (connection.outgoing or connection.waiting or connection.last):
+            try:
+                line = connection.next_line()
+            except _Refusal as refusal:
+                # Where the next request would begin is not known any more.
+                connection.last = True
+                self._send(connection, _failure(None, refusal))
+                break
+            if line is None:
+                break
+            moved = True
+            self._answer(connection, line)
+        if connection.sock.fileno() < 0:
+            return
+        if connection.last and not connection.outgoing:
+            self._drop(connection)
+        elif moved:
+            connection.expect()
+
+    def _send(self, connection, answer):
+        connection.outgoing += _encode(answer)
+        try:
+            sent = connection.sock.send(connection.outgoing)
+            connection.outgoing = connection.outgoing[sent:]
+        except BlockingIOError:
+            pass
+        except OSError:
+            self._drop(connection)
+            return
+        connection.expect()
+
+    # -- Answers
+
+    def _answer(self, connection, line):
+        number = None
+        try:
+            request = _decode(line)
+            if _is_count(request.get("id"), _MAX_COUNT):
+                number = request["id"]
+            answer = self._do(connection, request, number)
+        except _Refusal as refusal:
+            answer = _failure(number, refusal)
+        except Exception as error:
+            _complain("answering")
+            answer = _failure(number, _Refusal("internal", _first_line(error)))
+        if answer is not None:
+            self._send(connection, answer)
+
+    def _do(self, connection, request, number):
+        """The answer; None where it comes later."""
+        command, proto = request.get("cmd", ""), request.get("proto")
+        if not isinstance(command, str):
+            raise _Refusal("bad_request", "cmd is not a word")
+        if command == "hello" and proto is not None and not isinstance(proto, str):
+            raise _Refusal("bad_request", "proto is not a word")
+        if number is None:
+            raise _Refusal("bad_request", "id is missing, or no integer from 0 to 2^53")
+        if isinstance(proto, str) and proto and proto != _PROTOCOL and not proto.startswith(_PROTOCOL + "."):
+            raise _Refusal("wrong_version", "this is " + _PROTOCOL)
+        if command == "stats":
+            return dict({"id": number, "ok": True}, **_public(self.memory.report()))
+        if command == "hello":
+            return dict({"id": number, "ok": True}, **self._hello())
+        if command == "flush":
+            self._flush(connection, _flush_request(request), number)
+            return None
+        if command == "snapshot":
+            raise _Refusal("unsupported", "this probe writes no snapshots")
+        if command == "bye":
+            connection.last = True
+            return {"id": number, "ok": True}
+        if command == "":
+            raise _Refusal("bad_request", "cmd is missing")
+        raise _Refusal("unknown_command", "%s has no command %s" % (_PROTOCOL, _clip(ascii(command))))
+
+    def _hello(self):
+        evictable = self.evictable.names()
+        hello = {
+            "proto": _PROTOCOL,
+            "pid": self.pid,
+            "starttime": self.start_time,
+            "runtimes": self.memory.runtimes(),
+            "capabilities": ["flush"] if self.memory.can_flush() or evictable else [],
+        }
+        if evictable:
+            hello["evictable"] = evictable
+        return hello
+
+    def _flush(self, connection, request, number):
+        """Has a thread of its own flush: books can be read meanwhile."""
+        if not self.memory.can_flush() and not self.evictable.names():
+            names = " and ".join(r["name"] for r in self.memory.runtimes())
+            message = names + " cannot give memory back" if names else "no library here holds GPU memory"
+            raise _Refusal("unsupported", message)
+        if self._flushing:
+            raise _Refusal("busy", "another flush is under way")
+        wait = 0 if request["dry_run"] else self._bucket.take()
+        if wait:
+            raise _Refusal("rate_limited", "too many flushes: again in %.1f s" % wait)
+        self._flushing = connection.waiting = True
+        try:
+            _thread.start_new_thread(self._flush_apart, (connection, request, number))
+        except RuntimeError as error:
+            self._flushing = connection.waiting = False
+            raise _Refusal("internal", _first_line(error))
+
+    def _flush_apart(self, connection, request, number):
+        try:
+            answer = dict({"id": number, "ok": True}, **self.memory.flush(request, self.evictable))
+        except BaseException as error:
+            _complain("flushing")
+            answer = _failure(number, _Refusal("internal", _first_line(error)))
+        self._finished.append((connection, answer))
+        self._rouse()
+
+
+def _public(report):
+    """A report without what is only ours."""
+    devices = [{key: d[key] for key in d if key != "ordinal"} for d in report["devices"]]
+    return {"time_ns": report["time_ns"], "devices": devices}
+
+
+def _failure(number, refusal):
+    return {"id": number, "ok": False, "error": {"code": refusal.code, "message": _clip(refusal)}}
+
+
+def _encode(answer):
+    import json
+
+    line = json.dumps(answer, separators=(",", ":"), allow_nan=False).encode("ascii") + b"\n"
+    if len(line) > _MAX_LINE:
+        line = _encode(_failure(answer.get("id"), _Refusal("internal", "the answer does not fit a line")))
+    return line
+
+
+# --- Getting in ------------------------------------------------------------
+
+
+class _Looker:
+    """Sees each import, finds nothing, and starts the thread at the right one."""
+
+    @staticmethod
+    def find_spec(name, path=None, target=None):
+        if path is not None and not _agent.started and name.partition(".")[0] in _LIBRARIES:
+            _start()
+        return None
+
+
+_evictable = _Evictable()
+_agent = _Agent(_evictable)
+
+
+def _start(at_once=False):
+    """Starts the probe; at once: it serves although nothing uses a GPU yet."""
+    try:
+        _agent.start(at_once)
+    except Exception:
+        _complain("starting")
+
+
+def _after_fork():
+    """In a forked child. It serves for itself only once it uses a GPU itself, which
+    it cannot where its parent did: CUDA does not survive a fork."""
+    global _agent
+    try:
+        old, _agent = _agent, _Agent(_evictable)
+        old.forget()
+        if old.serving:
+            _agent.retire()
+        elif old.started:
+            _agent.start()
+    except Exception:
+        _complain("after a fork")
+
+
+def _install():
+    if not sys.platform.startswith("linux") or sys.version_info < (3, 8):
+        return
+    try:
+        os.register_at_fork(after_in_child=_after_fork)
+        sys.meta_path.insert(0, _Looker)
+        if any(library in sys.modules for library in _LIBRARIES):
+            _start()
+    except Exception:
+        _complain("getting in")
+
+
+def register_evictable(name, priority, evict, size=None):
+    """Registers a cache of the program that a flush may empty.
+
+    A selective or urgent flush calls evict(), on a thread of the probe, and
+    then gives back what that has freed. The lowest priority goes first. size
+    is how many bytes of GPU memory it holds, or a callable that tells; it is
+    shown before a flush. A name that is registered already is replaced.
+    """
+    _evictable.register(name, priority, evict, size)
+    return evict
+
+
+def unregister_evictable(name):
+    """Takes a cache back. False where there was none of that name."""
+    return _evictable.unregister(name)
+
+
+_install()
