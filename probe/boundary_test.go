@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -282,11 +283,41 @@ func TestRootsMonitorFindsEverybodysProbes(t *testing.T) {
 	if err != nil {
 		t.Skipf("no process of another user: %v", err)
 	}
-	m := watch(t, filepath.Join(base, "vramscope"))
-	m.mu.Lock()
-	m.everyone = true
-	m.mu.Unlock()
-	eventually(t, "it is heard", func() bool { return heard(m, theirs.pid()) })
+	for name, own := range map[string]string{
+		"beside its own": filepath.Join(base, "vramscope"),
+		"in what su has left as root's own runtime directory": filepath.Dir(theirs.socket),
+	} {
+		t.Run(name, func(t *testing.T) {
+			m := watch(t, own)
+			m.mu.Lock()
+			m.everyone = true
+			m.mu.Unlock()
+			eventually(t, "it is heard", func() bool { return heard(m, theirs.pid()) })
+		})
+	}
+}
+
+func TestADirectoryNamedForSomebodyElseIsNotCounted(t *testing.T) {
+	const stranger = 3999999999
+	path := "/tmp/vramscope-" + strconv.Itoa(stranger)
+	if err := os.Mkdir(path, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.Remove(path) })
+	m := NewMonitor(NewFinder(process.NewTable("/proc")), MonitorOptions{Directories: []string{t.TempDir()}})
+	m.findOthers()
+	if uid, counted := m.others[path]; counted {
+		t.Errorf("%s is taken for user %d's", path, uid)
+	}
+	if os.Geteuid() != 0 {
+		return
+	}
+	if err := os.Chown(path, stranger, stranger); err != nil {
+		t.Fatal(err)
+	}
+	if m.findOthers(); m.others[path] != stranger {
+		t.Errorf("%s is not found", path)
+	}
 }
 
 func TestADirectoryThatIsNotOursIsRefused(t *testing.T) {

@@ -75,6 +75,13 @@ func openDirectory(root, path string, owner uint32) (*directory, error) {
 	return checked(fd, filepath.Join(root, path), owner)
 }
 
+// belongs reports whether a path is there and that user's, without following a
+// link. What it is, openDirectory looks at.
+func belongs(path string, uid uint32) bool {
+	var st unix.Stat_t
+	return unix.Lstat(path, &st) == nil && st.Uid == uid
+}
+
 const directoryFlags = unix.O_RDONLY | unix.O_DIRECTORY | unix.O_NOFOLLOW | unix.O_NONBLOCK | unix.O_CLOEXEC
 
 // openStepwise opens path below rootfd and follows no link at all.

@@ -145,6 +145,14 @@ func TestAProbeThatLiesIsNotBelieved(t *testing.T) {
 			_, _ = fmt.Fprintln(conn, strings.Repeat("x", MaxLine))
 			_, _ = conn.Read(make([]byte, 1))
 		}, "256 KiB"},
+		{"nothing but empty lines", func(conn net.Conn) {
+			block := []byte(strings.Repeat(" \n", 32<<10))
+			for {
+				if _, err := conn.Write(block); err != nil {
+					return
+				}
+			}
+		}, "empty lines"},
 		{"silence", func(conn net.Conn) { _, _ = conn.Read(make([]byte, 1024)); time.Sleep(time.Second) }, "no answer in time"},
 		{"drop by drop", func(conn net.Conn) {
 			for {

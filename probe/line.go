@@ -15,7 +15,10 @@ const (
 	keptBuffer = 16 << 10
 )
 
-var errLongLine = errors.New("line of more than 256 KiB")
+var (
+	errLongLine   = errors.New("line of more than 256 KiB")
+	errEmptyLines = errors.New("more than 256 KiB of empty lines")
+)
 
 // lines splits a stream into lines. It knows nothing of their content. What
 // has been read of a line stays when a read fails, so that after a deadline
@@ -29,10 +32,11 @@ type lines struct {
 }
 
 // next returns the next line without its newline; empty lines are passed
-// over. It is valid until the next call. A stream that ends within a line
-// gives io.ErrUnexpectedEOF.
+// over, a line's length of them at most: a flood of them would keep the reader
+// busy until its deadline. It is valid until the next call. A stream that ends
+// within a line gives io.ErrUnexpectedEOF.
 func (l *lines) next() ([]byte, error) {
-	for {
+	for passed := 0; ; {
 		if at := bytes.IndexByte(l.buffer[l.seen:l.end], '\n'); at >= 0 {
 			line := l.buffer[l.start : l.seen+at]
 			l.start = l.seen + at + 1
@@ -41,6 +45,9 @@ func (l *lines) next() ([]byte, error) {
 				return nil, errLongLine
 			}
 			if len(bytes.TrimSpace(line)) == 0 {
+				if passed += len(line) + 1; passed >= MaxLine {
+					return nil, errEmptyLines
+				}
 				continue
 			}
 			return line, nil

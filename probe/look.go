@@ -51,7 +51,10 @@ func (m *Monitor) look(ctx context.Context) {
 		m.errand(target{directory: "/run/user"}, func(*attempt) { m.findOthers() })
 	}
 	for _, path := range m.own {
-		m.list(ctx, path, m.finder.uid)
+		// After su, XDG_RUNTIME_DIR may still be another user's.
+		if _, theirs := m.others[path]; !theirs {
+			m.list(ctx, path, m.finder.uid)
+		}
 	}
 	for path, uid := range m.others {
 		m.list(ctx, path, uid)

@@ -15,7 +15,9 @@ const (
 	maxNamesRead = 64 << 10
 )
 
-// findOthers finds other users' directories, for root.
+// findOthers finds other users' directories, for root. In /tmp anybody may
+// make any name: only what belongs to the user it is named for is counted, or
+// one user could fill the list with everybody else's.
 func (m *Monitor) findOthers() {
 	found := make(map[string]uint32)
 	for _, place := range []struct{ directory, prefix, below string }{
@@ -23,8 +25,12 @@ func (m *Monitor) findOthers() {
 	} {
 		for _, name := range namesIn(place.directory, place.prefix) {
 			uid, err := strconv.ParseUint(strings.TrimPrefix(name, place.prefix), 10, 32)
-			if err == nil && len(found) < maxOthers && uint32(uid) != m.finder.uid {
-				found[filepath.Join(place.directory, name, place.below)] = uint32(uid)
+			if err != nil || uint32(uid) == m.finder.uid || len(found) >= maxOthers {
+				continue
+			}
+			path := filepath.Join(place.directory, name, place.below)
+			if belongs(path, uint32(uid)) {
+				found[path] = uint32(uid)
 			}
 		}
 	}

@@ -23,6 +23,8 @@ type directory struct {
 func makeDirectory(string, uint32) (*directory, error)         { return nil, errNoLinux }
 func openDirectory(string, string, uint32) (*directory, error) { return nil, errNoLinux }
 
+func belongs(string, uint32) bool { return false }
+
 func (d *directory) close()                                   {}
 func (d *directory) sockets(int) ([]string, error)            { return nil, errNoLinux }
 func (d *directory) inode(string) (uint64, error)             { return 0, errNoLinux }
