@@ -4,6 +4,8 @@ import (
 	"testing"
 	"time"
 	"unsafe"
+
+	"vramscope/forecast/regime"
 )
 
 // A series costs at most 24 KB, and a sample no allocation.
@@ -11,7 +13,7 @@ func TestASeriesFitsItsBudget(t *testing.T) {
 	if size := unsafe.Sizeof(Forecaster{}); size > 24_000 {
 		t.Errorf("a series takes %d bytes", size)
 	}
-	f := fed(leakUnderSawtooth(seeded(12))[:500], 1)
+	f := fed(regime.LeakUnderSawtooth(regime.Seeded(12))[:500], 1)
 	room := make([]Interval, 0, len(Horizons))
 	i := 500
 	allocations := testing.AllocsPerRun(1000, func() {
@@ -29,13 +31,13 @@ func TestASeriesFitsItsBudget(t *testing.T) {
 // BenchmarkSample is what the monitor does with a sample: it is taken in, and
 // everything is asked for.
 func BenchmarkSample(b *testing.B) {
-	for _, g := range regimes() {
-		y := g.make(seeded(13))
+	for _, g := range regime.All() {
+		y := g.Make(regime.Seeded(13))
 		for _, rate := range []struct {
 			name string
 			step time.Duration
 		}{{"1Hz", time.Second}, {"10Hz", 100 * time.Millisecond}} {
-			b.Run(g.name+"/"+rate.name, func(b *testing.B) {
+			b.Run(g.Name+"/"+rate.name, func(b *testing.B) {
 				f := New()
 				room := make([]Interval, 0, len(Horizons))
 				now := noon

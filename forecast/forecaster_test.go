@@ -7,6 +7,8 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"vramscope/forecast/regime"
 )
 
 // fed is a forecaster that has seen y, a sample every step seconds from noon.
@@ -66,7 +68,7 @@ func TestWhatStandsStillIsForecastToStandStill(t *testing.T) {
 }
 
 func TestForecastsAreThoseAtTheHorizons(t *testing.T) {
-	f := fed(leak(seeded(1))[:900], 1)
+	f := fed(regime.Leak(regime.Seeded(1))[:900], 1)
 	all := f.Forecasts(nil)
 	if len(all) != len(Horizons) {
 		t.Fatalf("%d forecasts", len(all))
@@ -96,7 +98,7 @@ func TestBetweenHorizonsTheForecastRunsStraight(t *testing.T) {
 }
 
 func TestASampleThatIsNotLaterIsIgnored(t *testing.T) {
-	y := leak(seeded(2))[:300]
+	y := regime.Leak(regime.Seeded(2))[:300]
 	want := fed(y, 1)
 	f := New()
 	for i, v := range y {
@@ -139,32 +141,11 @@ func TestForecastsThatComeDueInAGapAreNotScored(t *testing.T) {
 	}
 }
 
-func TestIntervalsHoldAtAnySamplingInterval(t *testing.T) {
-	for _, step := range []float64{0.1, 0.5, 2, 5, 30} {
-		n := min(int(7200/step), 12000)
-		r := seeded(3)
-		level := make([]float64, n)
-		for i := range level {
-			level[i] = 30*gib + gib*r.NormFloat64()
-		}
-		s := scored(level, step)
-		for k, h := range Horizons {
-			if s.scored[k] < 200 || h.Seconds() > float64(n)*step/20 {
-				continue
-			}
-			// One series: its share trembles more than the gate allows, which is for many.
-			if s.within80[k] < 0.72 || s.within80[k] > 0.92 {
-				t.Errorf("every %v s, at %v: %.3f within 80 %%", step, h, s.within80[k])
-			}
-		}
-	}
-}
-
 // Every third sample is missing, others come late or twice: a leak remains a
 // leak.
 func TestALeakIsForecastFromPoorSamplesToo(t *testing.T) {
 	const rate = 25 * mib
-	r := seeded(4)
+	r := regime.Seeded(4)
 	f := New()
 	var now float64
 	for now < 1200 {
@@ -183,14 +164,14 @@ func TestALeakIsForecastFromPoorSamplesToo(t *testing.T) {
 }
 
 func TestEqualSamplesGiveEqualForecasts(t *testing.T) {
-	y := leakUnderSawtooth(seeded(5))
+	y := regime.LeakUnderSawtooth(regime.Seeded(5))
 	if !reflect.DeepEqual(fed(y, 1), fed(y, 1)) {
 		t.Error("two forecasters of one series differ")
 	}
 }
 
 func TestWhatIsReadBackGoesOnAlike(t *testing.T) {
-	y := leakUnderSawtooth(seeded(6))
+	y := regime.LeakUnderSawtooth(regime.Seeded(6))
 	half := len(y) / 2
 	f := fed(y[:half], 1)
 	data, err := f.MarshalBinary()
@@ -225,7 +206,7 @@ func TestAnEmptyForecasterIsReadBackEmpty(t *testing.T) {
 }
 
 func TestADamagedStateIsRefused(t *testing.T) {
-	f := fed(leak(seeded(7))[:100], 1)
+	f := fed(regime.Leak(regime.Seeded(7))[:100], 1)
 	data, err := f.MarshalBinary()
 	if err != nil {
 		t.Fatal(err)

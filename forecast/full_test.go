@@ -4,11 +4,13 @@ import (
 	"math"
 	"testing"
 	"time"
+
+	"vramscope/forecast/regime"
 )
 
 func TestFullInOfALeakIsWhenItIsFull(t *testing.T) {
 	const rate = 25 * mib
-	r := seeded(8)
+	r := regime.Seeded(8)
 	y := ramp(1200, 10*gib, rate)
 	for i := range y {
 		y[i] += 40 * mib * r.NormFloat64()
@@ -50,7 +52,7 @@ func TestShrinkingMemoryIsNeverFull(t *testing.T) {
 // pass it.
 func TestTeethCloseToTheLimitAreNotTheEnd(t *testing.T) {
 	for _, period := range []int{20, 45, 90, 180} {
-		r := seeded(uint64(period))
+		r := regime.Seeded(uint64(period))
 		f := New()
 		for i := range 3600 {
 			v := 40*gib + 6*gib*float64(i%period)/float64(period) + 10*mib*r.NormFloat64()
@@ -81,7 +83,7 @@ func TestTheEndIsSoughtNoFurtherThanFourTimesThePast(t *testing.T) {
 }
 
 func TestFullInComesCloserWithFreeMemory(t *testing.T) {
-	f := fed(leak(seeded(9))[:900], 1)
+	f := fed(regime.Leak(regime.Seeded(9))[:900], 1)
 	last := time.Duration(0)
 	for free := int64(0); free < 20<<30; free += 1 << 28 {
 		full, ok := f.FullIn(free)

@@ -4,11 +4,13 @@ import (
 	"math"
 	"slices"
 	"testing"
+
+	"vramscope/forecast/regime"
 )
 
 // The ring's order of size against sorting what it should hold.
 func TestResidualsKeepTheNewestInOrder(t *testing.T) {
-	r := seeded(14)
+	r := regime.Seeded(14)
 	var kept residuals
 	var all []float32
 	for i := range 1000 {
@@ -33,7 +35,7 @@ func TestResidualsThatComeTooCloseAreLeftOut(t *testing.T) {
 }
 
 func TestSpreadHoldsWhatItPromises(t *testing.T) {
-	r := seeded(15)
+	r := regime.Seeded(15)
 	var in80, in95, n float64
 	for range 400 {
 		var kept residuals

@@ -3,10 +3,12 @@ package forecast
 import (
 	"math"
 	"testing"
+
+	"vramscope/forecast/regime"
 )
 
 func TestTrends(t *testing.T) {
-	r := seeded(10)
+	r := regime.Seeded(10)
 	shaken := func(y []float64, size float64) []float64 {
 		for i := range y {
 			y[i] += size * r.NormFloat64()
@@ -51,7 +53,7 @@ func TestTrends(t *testing.T) {
 }
 
 func TestALeaksRateIsWhatItKeeps(t *testing.T) {
-	r := seeded(11)
+	r := regime.Seeded(11)
 	y := ramp(1500, 20*gib, 12*mib)
 	for i := range y {
 		y[i] += 5*gib*float64(i%37)/37 + 20*mib*r.NormFloat64()

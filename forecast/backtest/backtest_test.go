@@ -54,13 +54,13 @@ func (s *stub) Trend() forecast.Trend {
 	return s.trend(s.n - 1)
 }
 
-// line is a series that is full at its end, one sample a step.
+// line is a series of n samples.
 func line(n int, step float64, total int64, level func(i int) float64) *Series {
-	s := &Series{ID: "a"}
-	for i := range n {
-		s.Samples = append(s.Samples, Sample{Seconds: float64(i) * step, Used: int64(level(i)), Total: total})
+	used := make([]float64, n)
+	for i := range used {
+		used[i] = level(i)
 	}
-	return s
+	return Evenly("a", step, total, used)
 }
 
 func replayed(t *testing.T, m Method, s *Series) *Score {
@@ -142,7 +142,7 @@ func TestPooledErrorsAreAGeometricMean(t *testing.T) {
 	}
 }
 
-// filling is a series that is full from sample 1000 on.
+// untilFull is a series that is full from sample 1000 on.
 func untilFull(n int) *Series {
 	return line(n, 1, 80*gib, func(i int) float64 { return min(80*gib, 80*gib-float64(1000-i)*gib/100) })
 }

@@ -1,0 +1,48 @@
+package backtest
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"vramscope/forecast"
+)
+
+// On real memory "it stays as it is" is nearly unbeatable; what must not
+// happen is that the forecaster makes it worse.
+func TestRealMemoryIsForecastNoWorseThanNaive(t *testing.T) {
+	dir := os.Getenv("VRAMSCOPE_TRACES")
+	if dir == "" {
+		dir = filepath.Join("..", "..", "..", "shared", "data")
+	}
+	file, err := os.Open(filepath.Join(dir, "alibaba_gentd26.csv.gz"))
+	if err != nil {
+		t.Skipf("no real traces here; VRAMSCOPE_TRACES names their directory: %v", err)
+	}
+	defer func() { _ = file.Close() }() // nothing was written
+	trace, err := Read(file)
+	if err != nil || len(trace.Bad) > 0 {
+		t.Fatal(err, trace.Bad)
+	}
+	var scores []*Score
+	for _, s := range trace.Series {
+		scores = append(scores, replayed(t, forecast.New(), s))
+	}
+	sum := Summarise(scores...)
+	if sum.Horizons[6].Forecasts == 0 {
+		t.Fatal("nothing is scored")
+	}
+	for _, h := range sum.Horizons {
+		if h.Forecasts == 0 {
+			continue
+		}
+		t.Logf("at %.0f s: relative error %.3f, %.3f within 80 %%, %.3f within 95 %%", h.Seconds, h.Relative, h.In80.Coverage, h.In95.Coverage)
+		if h.Relative > 1.02 {
+			t.Errorf("at %.0f s: relative error %.3f, naive has 1", h.Seconds, h.Relative)
+		}
+		if h.In80.Coverage < 0.78 {
+			t.Errorf("at %.0f s: %.3f within 80 %%", h.Seconds, h.In80.Coverage)
+		}
+	}
+	t.Logf("leaks %+v", sum.Leak)
+}

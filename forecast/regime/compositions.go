@@ -1,0 +1,102 @@
+package regime
+
+import (
+	"math"
+	"math/rand/v2"
+)
+
+// MeanReversion is a wandering that is drawn back to its mean, within seconds
+// or within minutes.
+func MeanReversion(r *rand.Rand) []float64 {
+	mean, size, keep := between(r, 20, 65)*GiB, between(r, 0.2, 2)*GiB, math.Exp(-1/between(r, 2, 120))
+	off := size * r.NormFloat64()
+	return series(5400, func(float64) float64 {
+		off = keep*off + math.Sqrt(1-keep*keep)*size*r.NormFloat64()
+		return mean + off
+	})
+}
+
+// SlowSaturation is a warm-up that takes up to an hour and levels off below
+// the capacity: what is most easily taken for a leak.
+func SlowSaturation(r *rand.Rand) []float64 {
+	base, fade, size := between(r, 5, 30)*GiB, between(r, 400, 1800), between(r, 2, 100)*MiB
+	grows := between(r, 10, 0.9*(Capacity-base)/GiB) * GiB
+	return series(7200, func(t float64) float64 { return base + grows*(1-math.Exp(-t/fade)) + size*r.NormFloat64() })
+}
+
+// LeakWithRestarts is a plateau, a leak out of it until the GPU is full, and
+// the restart of the job that follows, for four hours.
+func LeakWithRestarts(r *rand.Rand) []float64 {
+	base, size := between(r, 20, 50)*GiB, between(r, 5, 50)*MiB
+	rate, begins := between(r, 15, 60)*MiB, between(r, 300, 2400)
+	began, down := 0.0, 0.0
+	y := make([]float64, 0, 14400)
+	for t := range 14400 {
+		age := float64(t) - began
+		v := min(base+rate*max(age-begins, 0)+size*r.NormFloat64(), Capacity)
+		switch {
+		case down > 0:
+			down--
+			v = 0
+			if down == 0 {
+				began, rate, begins = float64(t), between(r, 15, 60)*MiB, between(r, 300, 2400)
+			}
+		case v == Capacity:
+			down = math.Round(between(r, 5, 60))
+		}
+		y = append(y, v)
+	}
+	return y
+}
+
+// WarmUpThenLeak levels off, stays there, and then leaks.
+func WarmUpThenLeak(r *rand.Rand) []float64 {
+	base, grows, fade := between(r, 2, 15)*GiB, between(r, 10, 30)*GiB, between(r, 30, 200)
+	rate, begins, size := between(r, 15, 60)*MiB, between(r, 900, 2400), between(r, 2, 50)*MiB
+	return series(9000, func(t float64) float64 {
+		return base + grows*(1-math.Exp(-t/fade)) + rate*max(t-begins, 0) + size*r.NormFloat64()
+	})
+}
+
+// AlternationOverLeak goes back and forth between two levels that leak.
+func AlternationOverLeak(r *rand.Rand) []float64 {
+	base, size, rate := between(r, 5, 25)*GiB, between(r, 4, 12)*GiB, between(r, 10, 40)*MiB
+	period, until, up := between(r, 60, 240), 0.0, false
+	return series(7200, func(t float64) float64 {
+		if t >= until {
+			up, until = !up, t+period*between(r, 0.4, 0.6)
+		}
+		if up {
+			return base + rate*t + size
+		}
+		return base + rate*t
+	})
+}
+
+// NoiseOverSteps is a level that jumps now and then, and trembles.
+func NoiseOverSteps(r *rand.Rand) []float64 {
+	level, size, every := between(r, 10, 50)*GiB, between(r, 0.05, 0.6)*GiB, between(r, 300, 1200)
+	return series(7200, func(float64) float64 {
+		if r.Float64() < 1/every {
+			level = between(r, 10, 65) * GiB
+		}
+		return level + size*r.NormFloat64()
+	})
+}
+
+// SawtoothThenLeak is teeth under which a leak begins.
+func SawtoothThenLeak(r *rand.Rand) []float64 {
+	tooth := sawing(r)
+	base, rate, size := between(r, 10, 40)*GiB, between(r, 15, 60)*MiB, between(r, 5, 50)*MiB
+	begins := between(r, 900, 3000)
+	return series(9000, func(t float64) float64 {
+		return base + tooth(t) + rate*max(t-begins, 0) + size*r.NormFloat64()
+	})
+}
+
+// LeakThatEnds grows for a while and then stays below the capacity.
+func LeakThatEnds(r *rand.Rand) []float64 {
+	base, rate, size := between(r, 5, 25)*GiB, between(r, 10, 40)*MiB, between(r, 5, 50)*MiB
+	ends := between(r, 0.3, 0.8) * (Capacity - base) / rate
+	return series(int(ends)+3600, func(t float64) float64 { return base + rate*min(t, ends) + size*r.NormFloat64() })
+}

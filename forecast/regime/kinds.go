@@ -1,0 +1,113 @@
+package regime
+
+import (
+	"math"
+	"math/rand/v2"
+)
+
+// Steps stays where it is until it jumps, every few minutes.
+func Steps(r *rand.Rand) []float64 {
+	level := between(r, 10, 50) * GiB
+	return series(3600, func(float64) float64 {
+		if r.Float64() < 1.0/180 {
+			level = between(r, 10, 60) * GiB
+		}
+		return level
+	})
+}
+
+// Alternation goes back and forth between two levels, as training and
+// evaluation do, with phases of uneven length.
+func Alternation(r *rand.Rand) []float64 {
+	low, high := between(r, 10, 30)*GiB, between(r, 35, 60)*GiB
+	period, until, up := between(r, 60, 400), 0.0, false
+	return series(3600, func(t float64) float64 {
+		if t >= until {
+			up, until = !up, t+period*between(r, 0.3, 0.6)
+		}
+		if up {
+			return high
+		}
+		return low
+	})
+}
+
+// Noise is around a mean, and keeps up to nine tenths of its offset from one
+// second to the next.
+func Noise(r *rand.Rand) []float64 {
+	mean, size, keep := between(r, 20, 70)*GiB, between(r, 0.1, 1.5)*GiB, between(r, 0, 0.9)
+	off := 0.0
+	return series(3600, func(float64) float64 {
+		off = keep*off + math.Sqrt(1-keep*keep)*size*r.NormFloat64()
+		return mean + off
+	})
+}
+
+// WarmUp grows ever more slowly up to a level.
+func WarmUp(r *rand.Rand) []float64 {
+	base, grows, fade, size := between(r, 2, 20)*GiB, between(r, 10, 45)*GiB, between(r, 40, 500), between(r, 2, 60)*MiB
+	return series(3600, func(t float64) float64 {
+		return base + grows*(1-math.Exp(-t/fade)) + size*r.NormFloat64()
+	})
+}
+
+// sawing makes teeth: from 0 up to their size, and back at once.
+func sawing(r *rand.Rand) func(t float64) float64 {
+	size, period := between(r, 2, 8)*GiB, between(r, 20, 200)
+	began := 0.0
+	length := period
+	return func(t float64) float64 {
+		if t-began >= length {
+			began, length = t, period*between(r, 0.9, 1.1)
+		}
+		return size * (t - began) / length
+	}
+}
+
+// Sawtooth rises and falls back, tooth after tooth of nearly the same length.
+func Sawtooth(r *rand.Rand) []float64 {
+	tooth := sawing(r)
+	base, size := between(r, 20, 71)*GiB, between(r, 5, 50)*MiB
+	return series(3600, func(t float64) float64 { return base + tooth(t) + size*r.NormFloat64() })
+}
+
+// Leak grows at a rate until the GPU is full.
+func Leak(r *rand.Rand) []float64 {
+	base, rate, size := between(r, 5, 50)*GiB, between(r, 15, 60)*MiB, between(r, 5, 100)*MiB
+	return series(7200, func(t float64) float64 { return base + rate*t + size*r.NormFloat64() })
+}
+
+// Bursts is a leak in bursts at random moments.
+func Bursts(r *rand.Rand) []float64 {
+	base, rate, every := between(r, 5, 50)*GiB, between(r, 15, 60)*MiB, between(r, 3, 15)
+	level := base
+	return series(7200, func(float64) float64 {
+		if r.Float64() < 1/every {
+			level += rate * every * between(r, 0.5, 1.5)
+		}
+		return level
+	})
+}
+
+// Staircase is a leak in even steps.
+func Staircase(r *rand.Rand) []float64 {
+	base, rate, every := between(r, 5, 40)*GiB, between(r, 15, 60)*MiB, math.Round(between(r, 10, 60))
+	size := between(r, 1, 20) * MiB
+	return series(7200, func(t float64) float64 {
+		return base + rate*every*math.Floor(t/every) + size*r.NormFloat64()
+	})
+}
+
+// LeakUnderSawtooth is teeth on top of a leak.
+func LeakUnderSawtooth(r *rand.Rand) []float64 {
+	tooth := sawing(r)
+	base, rate, size := between(r, 5, 40)*GiB, between(r, 15, 60)*MiB, between(r, 5, 50)*MiB
+	return series(7200, func(t float64) float64 { return base + rate*t + tooth(t) + size*r.NormFloat64() })
+}
+
+// LeakAfterPlateau is a leak that begins after ten minutes to fifty of nothing.
+func LeakAfterPlateau(r *rand.Rand) []float64 {
+	base, rate, size := between(r, 20, 55)*GiB, between(r, 15, 60)*MiB, between(r, 5, 50)*MiB
+	begins := between(r, 600, 3000)
+	return series(9000, func(t float64) float64 { return base + rate*max(t-begins, 0) + size*r.NormFloat64() })
+}

@@ -1,0 +1,43 @@
+package regime
+
+import (
+	"slices"
+	"testing"
+)
+
+func TestASeedIsAlwaysTheSameSeries(t *testing.T) {
+	for _, g := range All() {
+		one, again, other := g.Make(Seeded(1)), g.Make(Seeded(1)), g.Make(Seeded(2))
+		if !slices.Equal(one, again) {
+			t.Errorf("%s: one seed makes two series", g.Name)
+		}
+		if slices.Equal(one, other) {
+			t.Errorf("%s: two seeds make one series", g.Name)
+		}
+	}
+}
+
+func TestMemoryIsWithinTheCapacity(t *testing.T) {
+	for _, g := range All() {
+		for seed := range uint64(10) {
+			y := g.Make(Seeded(seed))
+			if len(y) < 300 || slices.Min(y) < 0 || slices.Max(y) > Capacity {
+				t.Errorf("%s, seed %d: %d samples from %.1f to %.1f GiB", g.Name, seed, len(y), slices.Min(y)/GiB, slices.Max(y)/GiB)
+			}
+		}
+	}
+}
+
+// What fills a GPU does so, and what does not must not, or alarms on it would
+// be counted wrongly.
+func TestTheRightOnesFillTheGPU(t *testing.T) {
+	fill := []string{"leak", "bursts", "staircase", "leak under a sawtooth", "leak after a plateau", "leak with restarts",
+		"warm-up, then leak", "alternation over a leak", "sawtooth, then leak"}
+	for _, g := range All() {
+		for seed := range uint64(10) {
+			if full := slices.Max(g.Make(Seeded(seed))) == Capacity; full != slices.Contains(fill, g.Name) {
+				t.Errorf("%s, seed %d: fills the GPU: %t", g.Name, seed, full)
+			}
+		}
+	}
+}
