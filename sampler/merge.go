@@ -15,7 +15,8 @@ import (
 // identified is the process that a pid stands for, as long as somebody lists it.
 type identified struct {
 	info  process.Info
-	alive bool // /proc had it in this tick
+	alive bool   // /proc had it in this tick
+	named uint64 // the last tick in which somebody named it
 }
 
 // row is what the sampler remembers of a row between ticks.
@@ -118,25 +119,24 @@ func (s *Sampler) identify(now time.Time, gpus []*gpu, answers []probe.Answer) {
 	pids = slices.Compact(pids)
 
 	infos := s.options.Processes.Processes(now, pids)
-	for pid := range s.byPID {
-		if _, listed := slices.BinarySearch(pids, pid); !listed {
-			delete(s.byPID, pid)
-		}
-	}
 	for _, pid := range pids {
-		info, alive := infos[pid]
 		known := s.byPID[pid]
-		switch {
-		case alive && known == nil:
-			s.byPID[pid] = &identified{info: info, alive: !info.Ended}
-		case alive:
+		if known == nil {
+			known = &identified{info: process.Info{Identity: process.Identity{PID: pid}}}
+			s.byPID[pid] = known
+		}
+		known.named = s.sequence
+		if info, there := infos[pid]; there {
 			known.info, known.alive = info, !info.Ended
-		case known != nil:
+		} else {
 			// The driver may name a process a moment longer than /proc does:
 			// it is still the process it was, not somebody else's.
 			known.alive = false
-		default:
-			s.byPID[pid] = &identified{info: process.Info{Identity: process.Identity{PID: pid}}}
+		}
+	}
+	for pid, known := range s.byPID {
+		if known.named != s.sequence {
+			delete(s.byPID, pid)
 		}
 	}
 }

@@ -33,17 +33,15 @@ const commandSize = 4 << 10
 // file system. That is why nobody calls it without a deadline.
 func readFacts(root string, pid int, hostname string) facts {
 	var f facts
-	fs, err := procfs.NewFS(root)
-	if err != nil {
-		return f
-	}
-	if proc, err := fs.Proc(pid); err == nil {
-		f.uid = effectiveUID(proc)
-		if cgroups, err := proc.Cgroups(); err == nil {
-			f.job = jobOf(cgroups)
+	dir := filepath.Join(root, strconv.Itoa(pid))
+	f.uid = effectiveUID(filepath.Join(dir, "status"))
+	if fs, err := procfs.NewFS(root); err == nil {
+		if proc, err := fs.Proc(pid); err == nil {
+			if cgroups, err := proc.Cgroups(); err == nil {
+				f.job = jobOf(cgroups)
+			}
 		}
 	}
-	dir := filepath.Join(root, strconv.Itoa(pid))
 	f.executable, _ = os.Readlink(filepath.Join(dir, "exe")) // another user's may not be read
 	f.command = readCommand(filepath.Join(dir, "cmdline"))
 	if f.job.Kind == "pod" {
@@ -52,16 +50,34 @@ func readFacts(root string, pid int, hostname string) facts {
 	return f
 }
 
-// effectiveUID is whose rights a process has. The owner of /proc/PID would be
-// cheaper, but is root for a process that may not be dumped.
-func effectiveUID(proc procfs.Proc) quantity.Optional[uint32] {
-	status, err := proc.NewStatus()
-	// A file cut short leaves every ID 0, and 0 is root's: the name and the
-	// process ID, which stand before the IDs, tell the two apart.
-	if err != nil || status.Name == "" || status.TGID == 0 {
+// effectiveUID is whose rights a process has, by its status. The owner of
+// /proc/PID would be cheaper, but is root for a process that may not be dumped.
+func effectiveUID(path string) quantity.Optional[uint32] {
+	var buf [1024]byte // the IDs stand in the first few hundred bytes
+	n, err := readOnce(path, buf[:])
+	if err != nil {
 		return quantity.Unknown[uint32]()
 	}
-	return quantity.From(uint32(status.UIDs[1]), quantity.System)
+	return parseUID(buf[:n])
+}
+
+// parseUID finds the effective ID in "Uid:\treal\teffective\tsaved\tfs\n".
+// Source: https://man7.org/linux/man-pages/man5/proc_pid_status.5.html
+//
+// It is parsed here and not by procfs for the reason that stat is: a first look
+// reads a thousand of them.
+func parseUID(status []byte) quantity.Optional[uint32] {
+	_, ids, found := bytes.Cut(status, []byte("\nUid:\t"))
+	line, _, whole := bytes.Cut(ids, []byte("\n"))
+	fields := bytes.Fields(line)
+	if !found || !whole || len(fields) != 4 {
+		return quantity.Unknown[uint32]()
+	}
+	uid, err := strconv.ParseUint(string(fields[1]), 10, 32)
+	if err != nil {
+		return quantity.Unknown[uint32]()
+	}
+	return quantity.From(uint32(uid), quantity.System)
 }
 
 func readCommand(path string) []string {

@@ -47,7 +47,7 @@ const (
 	forgetAfter  = 10 * time.Second       // not asked for: the process has left the GPUs
 	cpuWindow    = 900 * time.Millisecond // clock ticks are too coarse for less
 	statWindow   = 900 * time.Millisecond // at ten samples a second, reading stat anew would cost more than all the rest
-	statsASecond = 512                    // so many files are read; where there are more processes, each more rarely
+	statsASecond = 256                    // so many files are read; where there are more processes, each more rarely
 	patience     = 20 * time.Millisecond
 	mostReaders  = 16
 )

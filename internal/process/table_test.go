@@ -287,7 +287,7 @@ func TestStatIsReadMoreRarelyOfMany(t *testing.T) {
 	for _, tc := range []struct {
 		processes int
 		want      time.Duration
-	}{{1, statWindow}, {512, statWindow}, {1024, 1900 * time.Millisecond}, {4096, 7900 * time.Millisecond}} {
+	}{{1, statWindow}, {256, statWindow}, {512, 1900 * time.Millisecond}, {1024, 3900 * time.Millisecond}} {
 		if got := windowFor(tc.processes); got != tc.want {
 			t.Errorf("of %d processes stat stands for %v, want %v", tc.processes, got, tc.want)
 		}
