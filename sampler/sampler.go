@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -99,7 +100,7 @@ func (s *Sampler) Run(ctx context.Context) (err error) {
 			err = fmt.Errorf("sampler: panic: %w", c)
 		}
 	}()
-	next := time.Now()
+	next, first := time.Now(), s.Latest() == nil
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	for {
@@ -115,7 +116,11 @@ func (s *Sampler) Run(ctx context.Context) (err error) {
 			if s.isSuspended() {
 				s.driver.close() // where a tick that was under way has kept Suspend from it
 			} else {
-				s.Tick(s.options.Clock())
+				snap := s.Tick(s.options.Clock())
+				if first && hasNameless(snap) {
+					next = time.Now().Add(min(s.Interval(), secondTick) - s.Interval())
+				}
+				first = false
 			}
 			next = next.Add(s.Interval())
 		}
@@ -126,6 +131,16 @@ func (s *Sampler) Run(ctx context.Context) (err error) {
 		}
 		timer.Reset(time.Until(next))
 	}
+}
+
+// secondTick is how soon the second tick comes where the first, which does not
+// wait for them long, has not had all names.
+const secondTick = 250 * time.Millisecond
+
+func hasNameless(snap *snapshot.Snapshot) bool {
+	return slices.ContainsFunc(snap.Rows, func(p snapshot.Process) bool {
+		return !p.ID.Process.Foreign() && (p.User == "" || len(p.Command) == 0)
+	})
 }
 
 // Suspend stops ticking and lets the driver go, so that a stopped vramscope
