@@ -199,7 +199,7 @@ func (m *Monitor) arrive(ctx context.Context, a *attempt, client *Client, err er
 	}
 	s := m.byProcess[keyOf(client.process)]
 	if s == nil && len(m.byProcess) < maxSeats {
-		s = newSeat(client.process)
+		s = newSeat(client.process, m.clock())
 		m.byProcess[keyOf(client.process)] = s
 		m.publish()
 	}

@@ -90,6 +90,7 @@ type Answer struct {
 	Process process.Identity
 	Hello   Hello
 	Report  Report
+	Since   time.Time // when the monitor found it
 	// At is when the report's figures were true, on the monitor's clock: its
 	// own time_ns, never later than its arrival. Zero before the first report.
 	At  time.Time

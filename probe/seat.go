@@ -34,9 +34,9 @@ type flushed struct {
 	err    error
 }
 
-func newSeat(id process.Identity) *seat {
+func newSeat(id process.Identity, now time.Time) *seat {
 	s := &seat{process: id, asked: make(chan struct{}, 1), jobs: make(chan job)}
-	s.answer.Store(&Answer{Process: id})
+	s.answer.Store(&Answer{Process: id, Since: now})
 	return s
 }
 

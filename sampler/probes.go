@@ -39,11 +39,24 @@ func (s *Sampler) addProbes(now time.Time, m *merged, answers []probe.Answer) in
 			answering++
 			s.probeSeen = true
 		}
+		if a.At.IsZero() && a.Err != nil {
+			noteSilence(m, a, now)
+		}
 		for j := range a.Report.Devices {
 			s.addDevice(m, place, a, &a.Report.Devices[j], age)
 		}
 	}
 	return answering
+}
+
+// noteSilence tells of a probe that was found and has never answered: its
+// process is stopped, or it breaks the protocol. That is not having no probe.
+func noteSilence(m *merged, a *probe.Answer, now time.Time) {
+	for i := range m.rows {
+		if p := &m.rows[i]; p.ID.Process == a.Process {
+			p.Probe = &snapshot.Probe{State: snapshot.ProbeSilent, Age: max(now.Sub(a.Since), 0)}
+		}
+	}
 }
 
 // addDevice puts one device's report into its row, whose place in m is known.

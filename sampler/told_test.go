@@ -82,3 +82,24 @@ func TestAnAnswerIsNotFromTheFuture(t *testing.T) {
 		t.Errorf("the probe is %+v", p)
 	}
 }
+
+func TestAProbeThatHasNeverAnsweredIsSilentNotAbsent(t *testing.T) {
+	b := newBox(2)
+	b.answers = []probe.Answer{{Process: b.processes[100].Identity, Since: b.now.Add(-4 * time.Second), Err: probe.ErrLate}}
+	s := b.sampler()
+	snap := b.tick(s)
+	p := snap.Rows[0]
+	if p.Probe == nil || p.Probe.State != snapshot.ProbeSilent || p.Probe.Age != 5*time.Second || p.Allocated.Known() {
+		t.Errorf("the row is %+v, its probe %+v", p, p.Probe)
+	}
+	if why := p.FlushRefusal("alice"); why != "the probe of PID 100 has been silent for 5s" {
+		t.Errorf("a flush is refused with %q", why)
+	}
+	if snap.Rows[1].Probe != nil {
+		t.Error("another process has got a probe")
+	}
+	b.answers[0].Err = nil // found just now, and asked
+	if p := b.tick(s).Rows[0]; p.Probe != nil {
+		t.Errorf("a probe that has not been asked yet is %+v", p.Probe)
+	}
+}

@@ -70,6 +70,8 @@ func (p *Process) FlushRefusal(viewer string) string {
 		return fmt.Sprintf("PID %d is %s's, you are %s: a probe answers its own user only", pid, p.User, viewer)
 	case p.Probe == nil:
 		return fmt.Sprintf("PID %d has no probe: nobody can ask it to give memory back", pid)
+	case p.Probe.State == ProbeSilent && p.Probe.Age < time.Second:
+		return fmt.Sprintf("the probe of PID %d does not answer: a stopped process cannot", pid)
 	case p.Probe.State == ProbeSilent:
 		return fmt.Sprintf("the probe of PID %d has been silent for %s", pid, p.Probe.Age.Round(time.Second))
 	case p.returns():

@@ -61,6 +61,9 @@ func TestFlushRefusal(t *testing.T) {
 		{"silent", leaking, "root", func(p *Process) {
 			p.Probe.State, p.Probe.Age = ProbeSilent, 14*time.Second
 		}, "silent for 14s"},
+		{"found just now, and silent", leaking, "root", func(p *Process) {
+			p.Probe.State, p.Probe.Age = ProbeSilent, 200*time.Millisecond
+		}, "does not answer"},
 		{"private pools", leaking, "root", func(p *Process) { p.Returnable = books(0) }, "private pools"},
 		{"empty", leaking, "root", func(p *Process) {
 			p.Returnable, p.Cached, p.Allocators[0].Cached = books(0), books(0), books(0)

@@ -93,7 +93,7 @@ const (
 // Probe is the probe of a process.
 type Probe struct {
 	State            ProbeState
-	Age              time.Duration // of its last report
+	Age              time.Duration // of its last report; of its silence where there was none
 	Mismatch         bool          // parts exceed used, confirmed three times in a row
 	OutOfMemoryCount quantity.Optional[int64]
 	AllocRetries     quantity.Optional[int64]
