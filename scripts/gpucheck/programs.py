@@ -6,7 +6,7 @@ import time
 
 from gpucheck.figures import FIGURES, parse_smi
 
-CALL_SECONDS = 60        # no single program may take longer
+CALL_SECONDS = 30        # no single program may take longer
 SETTLE_SECONDS = 0.5     # until the driver's books follow an allocation
 
 
