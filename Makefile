@@ -5,7 +5,7 @@ VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unkn
 
 .PHONY: help
 help: ## list the targets
-	@awk -F':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F':.*## ' '/^[a-z-]+:.*## / { printf "  %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .PHONY: build
 build: ## build ./vramscope
@@ -46,3 +46,7 @@ pictures: build ## draw the pictures in docs anew, from the real screen
 .PHONY: golden
 golden: ## rewrite the golden files from what the code draws now
 	UPDATE_GOLDEN=1 $(GO) test ./ui/... ./cli/...
+
+.PHONY: forecast-table
+forecast-table: ## measure the forecaster beside baselines and write docs/forecast.md (RECORDING=FILE: a real one too)
+	$(GO) run ./forecast/table $(if $(RECORDING),-recording $(RECORDING))

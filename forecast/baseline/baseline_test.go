@@ -1,0 +1,89 @@
+package baseline
+
+import (
+	"math"
+	"testing"
+	"time"
+
+	"vramscope/forecast"
+)
+
+const gib = 1 << 30
+
+func minuteAhead(t *testing.T, name string, y []float64) float64 {
+	t.Helper()
+	for _, b := range All() {
+		if b.Name != name {
+			continue
+		}
+		m := b.New()
+		for i, v := range y {
+			m.Observe(time.Unix(int64(i), 0), int64(v))
+		}
+		return float64(m.Forecasts(nil)[2].Median)
+	}
+	t.Fatalf("there is no %s", name)
+	return 0
+}
+
+func made(n int, level func(i int) float64) []float64 {
+	y := make([]float64, n)
+	for i := range y {
+		y[i] = level(i)
+	}
+	return y
+}
+
+// On a line all but those without a trend go on with it; where it has just
+// bent, each does what it is known for.
+func TestEachGoesOnAsItIsKnownFor(t *testing.T) {
+	bent := made(200, func(i int) float64 { return 10*gib + float64(max(i-100, 0))*gib/100 })
+	last := bent[199]
+	for name, want := range map[string]float64{
+		"naive": last, "drift": last + (last-10*gib)/199*60, "Holt": last + 60*gib/100.,
+		"Holt–Winters": last + 60*gib/100., "last five": last + 60*gib/100.,
+	} {
+		if got := minuteAhead(t, name, bent); math.Abs(got-want) > 0.02*gib {
+			t.Errorf("%s: %.3f GiB, want %.3f", name, got/gib, want/gib)
+		}
+	}
+	if got := minuteAhead(t, "damped Holt", bent); got <= last+0.1*gib || got >= last+0.6*gib {
+		t.Errorf("damped Holt: %.3f GiB from %.3f", got/gib, last/gib)
+	}
+	noise := made(500, func(i int) float64 { return 20*gib + gib*math.Sin(float64(i*i)) })
+	if got := minuteAhead(t, "SES", noise); math.Abs(got-20*gib) > gib/4 {
+		t.Errorf("SES: %.3f GiB of noise around 20", got/gib)
+	}
+}
+
+func TestHoltWintersFindsTeeth(t *testing.T) {
+	tooth := func(i int) float64 { return 20*gib + 4*gib*float64(i%47)/47 + float64(i)*gib/1000 }
+	for n := 900; n < 950; n += 9 {
+		want := tooth(n - 1 + 60)
+		if got := minuteAhead(t, "Holt–Winters", made(n, tooth)); math.Abs(got-want) > 0.4*gib {
+			t.Errorf("after %d samples %.2f GiB, want %.2f", n, got/gib, want/gib)
+		}
+	}
+	if p := periodOf(made(600, func(i int) float64 { return math.Sin(float64(i * i)) })); p != 0 {
+		t.Errorf("noise has a period of %d", p)
+	}
+}
+
+func TestTimeToFull(t *testing.T) {
+	m := All()[6].New()
+	for i := range 100 {
+		m.Observe(time.Unix(int64(i), 0), 10*gib+int64(i)*gib/100)
+	}
+	full, ok := m.FullIn(2 * gib)
+	if !ok || math.Abs(full.Median.Seconds()-200) > 1 {
+		t.Errorf("full in %v, want 200 s", full.Median)
+	}
+	if full, ok := m.FullIn(10 * gib); ok {
+		t.Errorf("full in %v, which is beyond the last horizon", full.Median)
+	}
+	young := All()[6].New()
+	young.Observe(time.Unix(0, 0), gib)
+	if _, ok := young.FullIn(0); ok || len(young.Forecasts([]forecast.Interval{})) > 0 {
+		t.Error("one sample is enough")
+	}
+}

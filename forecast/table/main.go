@@ -1,0 +1,67 @@
+// Command table measures the forecaster and the baselines on every regime and
+// writes the tables of docs/forecast.md.
+//
+//	regime.All × seeds → backtest.Replay of each method → tables → between the marks in the document
+//
+// Figures of a real recording are written where one is named; else those in
+// the document stay.
+package main
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"strings"
+	"time"
+)
+
+func main() {
+	out := flag.String("out", "docs/forecast.md", "the document")
+	seeds := flag.Uint64("seeds", 24, "series of each regime")
+	first := flag.Uint64("first", 5000, "the first seed")
+	recording := flag.String("recording", "", "a real recording")
+	flag.Parse()
+	if err := run(*out, *seeds, *first, *recording); err != nil {
+		fmt.Fprintln(os.Stderr, "table:", err)
+		os.Exit(1)
+	}
+}
+
+func run(path string, seeds, first uint64, recording string) error {
+	document, err := os.ReadFile(path)
+	if err != nil {
+		return fmt.Errorf("read the document: %w", err)
+	}
+	m, err := measure(seeds, first, time.Now)
+	if err != nil {
+		return err
+	}
+	text := string(document)
+	sections := map[string]string{"gates": m.gates(), "regimes": m.regimes(), "baselines": m.baselines(), "alarms": m.alarms()}
+	if recording != "" {
+		if sections["real"], err = realTables(recording); err != nil {
+			return err
+		}
+	}
+	for name, table := range sections {
+		if text, err = replace(text, name, table); err != nil {
+			return err
+		}
+	}
+	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+		return fmt.Errorf("write the document: %w", err)
+	}
+	return nil
+}
+
+// replace puts a table between the marks of its name.
+func replace(text, name, table string) (string, error) {
+	begin, end := "<!-- "+name+" -->\n", "<!-- /"+name+" -->"
+	before, rest, ok := strings.Cut(text, begin)
+	_, after, found := strings.Cut(rest, end)
+	if !ok || !found {
+		return "", errors.New("the document has no marks for " + name)
+	}
+	return before + begin + "\n" + table + "\n" + end + after, nil
+}
