@@ -14,7 +14,7 @@ import time
 from gpucheck.children import end, started
 from gpucheck.driver import Holding
 from gpucheck.figures import MIB, Row, compare_bytes, judged, noted, show, spread
-from gpucheck.programs import CannotCheck, once, query_processes
+from gpucheck.programs import once, query_processes
 from gpucheck.protocol import Probe
 
 ATTEMPTS = 3             # a figure differs when it does so this many times in a row
