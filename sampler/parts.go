@@ -85,30 +85,64 @@ func instance(in *nvml.Instance, gpuUUID string, rows []snapshot.Process) snapsh
 }
 
 // partsOf sums the parts of the rows that belong. What is used and explained
-// by no probe is Unknown: processes without one, and what no process is
-// listed for.
+// by no probe is Unknown: processes without one, what no process is listed for,
+// and what a probe claims beyond what the driver says is used. Any user's
+// process may claim anything, and root's bars show everybody's.
 func partsOf(used snapshot.Bytes, rows []snapshot.Process, belongs func(*snapshot.Process) bool) snapshot.Parts {
 	var parts snapshot.Parts
 	var explained quantity.Bytes
-	for i := range rows {
-		p := &rows[i]
-		if !belongs(p) || !p.Allocated.Known() {
-			continue
-		}
-		other := p.Other.Or(0)
-		if other > 0 {
+	total, limited := used.Value()
+	room := total // for those of whom the driver does not tell what they use
+	take := func(p *snapshot.Process) {
+		if other := p.Other.Or(0); other > 0 {
 			parts.Other = quantity.Sum(parts.Other, p.Other)
 			explained += other
 		}
 		parts.Allocated = quantity.Sum(parts.Allocated, p.Allocated)
 		parts.Stuck = quantity.Sum(parts.Stuck, p.Stuck())
 		parts.Returnable = quantity.Sum(parts.Returnable, p.Returnable)
-		explained += p.Allocated.Or(0) + p.Cached.Or(0) + p.Fragmented.Or(0)
+		explained += heldBy(p)
 	}
-	if total, ok := used.Value(); ok {
+	unlisted := false
+	for i := range rows {
+		p := &rows[i]
+		if !belongs(p) {
+			continue
+		}
+		own, told := p.Used.Value()
+		room -= own
+		unlisted = unlisted || !told
+		if told && p.Allocated.Known() && credible(heldBy(p), own) {
+			take(p)
+		}
+	}
+	for i := range rows {
+		p := &rows[i]
+		if !unlisted || !belongs(p) || p.Used.Known() || !p.Allocated.Known() {
+			continue
+		}
+		if limited && heldBy(p) > room+total/tolerance {
+			continue
+		}
+		room -= heldBy(p)
+		take(p)
+	}
+	if limited {
 		parts.Unknown = quantity.From(max(total-explained, 0), quantity.Computed)
 	}
 	return parts
+}
+
+// tolerance is the part of what is used by which a probe's claim may exceed it:
+// the two are read at different moments.
+const tolerance = 16
+
+// credible reports whether a process can hold as much as its probe claims.
+func credible(held, used quantity.Bytes) bool { return held <= used+used/tolerance }
+
+// heldBy is what a process's allocators hold.
+func heldBy(p *snapshot.Process) quantity.Bytes {
+	return p.Allocated.Or(0) + p.Cached.Or(0) + p.Fragmented.Or(0)
 }
 
 // count counts a GPU's distinct processes and says how much of its used memory

@@ -129,30 +129,34 @@ func (s *Sampler) sumParts(p *snapshot.Process, a *probe.Answer) {
 	if !p.FragmentedIsTold() {
 		p.Fragmented = snapshot.Bytes{} // an allocator that does not know it yet has some, or not
 	}
-	used, ok := p.Used.Value()
 	held, told := reserved.Value()
-	if !ok || !told {
+	if !told {
 		return
 	}
-	p.Other = quantity.From(used-held, quantity.Computed)
-	s.noteMismatch(p, a, used < held)
+	if used, ok := p.Used.Value(); ok {
+		p.Other = quantity.From(used-held, quantity.Computed)
+	}
+	s.noteMismatch(p, a, held)
 }
 
-// noteMismatch raises a mismatch only when the two readings were taken at
-// nearly the same moment, several times in a row.
-func (s *Sampler) noteMismatch(p *snapshot.Process, a *probe.Answer, exceeds bool) {
-	r := s.rows[p.ID]
+// noteMismatch raises a mismatch where the allocators hold more than the
+// process uses or, where the driver does not tell that, than all do: only when
+// the two readings were taken at nearly the same moment, several times in a row.
+func (s *Sampler) noteMismatch(p *snapshot.Process, a *probe.Answer, held quantity.Bytes) {
+	r, g := s.rows[p.ID], s.driver.seen(p.ID.GPUUUID)
 	if r == nil {
 		return
 	}
-	for _, g := range s.driver.gpus {
-		if g.device.UUID == p.ID.GPUUUID && g.fresh != nil {
-			switch {
-			case !exceeds:
-				r.mismatches = 0
-			case g.fresh.Time.Sub(a.At).Abs() <= comparable:
-				r.mismatches++
-			}
+	if g != nil && g.fresh != nil {
+		used, ok := p.Used.Value()
+		if !ok {
+			used, ok = g.fresh.Memory.Used.Value()
+		}
+		switch {
+		case !ok || held <= used:
+			r.mismatches = 0
+		case g.fresh.Time.Sub(a.At).Abs() <= comparable:
+			r.mismatches++
 		}
 	}
 	p.Probe.Mismatch = r.mismatches >= confirmed

@@ -103,3 +103,56 @@ func TestAProbeThatHasNeverAnsweredIsSilentNotAbsent(t *testing.T) {
 		t.Errorf("a probe that has not been asked yet is %+v", p.Probe)
 	}
 }
+
+func TestABarShowsNoMoreThanTheDriverSaysIsUsed(t *testing.T) {
+	claims := func(b *box, pid int, bytes quantity.Bytes) {
+		b.answers = append(b.answers, probe.Answer{
+			Process: b.processes[pid].Identity, At: b.now.Add(time.Second),
+			Report: probe.Report{Devices: []probe.Device{{UUID: "GPU-0", Allocators: []probe.Allocator{{
+				Kind: "pytorch", Basis: probe.Stranded, ReservedBytes: &bytes, AllocatedBytes: new(quantity.Bytes),
+				CachedBytes: &bytes, FragmentedBytes: new(quantity.Bytes), ReturnableBytes: &bytes,
+			}}}}},
+		})
+	}
+	for _, c := range []struct {
+		name        string
+		listed, not quantity.Bytes // what a process of 10 GiB claims to cache, and one that the driver does not list
+		returnable  quantity.Bytes // of the GPU, of which 16 GiB are used
+	}{
+		{"honest", 8 * gib, 5 * gib, 13 * gib},
+		{"more than the process uses", 60 * gib, 5 * gib, 5 * gib},
+		{"a little more, a moment later", 10*gib + 512*quantity.MiB, 0, 10*gib + 512*quantity.MiB},
+		{"more than is left for who is not listed", 8 * gib, 9 * gib, 8 * gib},
+		{"more than any GPU has", 8 * gib, quantity.PiB, 8 * gib},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			b := newBox(1)
+			r := b.readings["GPU-0"]
+			r.Memory.Used = measured(16 * gib)
+			b.readings["GPU-0"] = r
+			b.processes[31] = info(31, 1000)
+			s := b.sampler()
+			var snap *snapshot.Snapshot
+			for range confirmed + 1 {
+				b.answers = nil
+				claims(b, 100, c.listed)
+				claims(b, 31, c.not)
+				snap = b.tick(s)
+			}
+			parts := snap.GPUs[0].Parts
+			if got := bytesOf(t, parts.Returnable); got != c.returnable {
+				t.Errorf("a flush returns %s, want %s", got, c.returnable)
+			}
+			if sum := quantity.Sum(parts.Unknown, parts.Other, parts.Allocated, parts.Stuck, parts.Returnable).Or(0); sum > 17*gib {
+				t.Errorf("the parts make %s of 16 GiB", sum)
+			}
+			for i := range snap.Rows {
+				p := &snap.Rows[i]
+				impossible := p.ID.Process.PID == 100 && c.listed > 10*gib || p.ID.Process.PID == 31 && c.not > 16*gib
+				if p.Probe.Mismatch != impossible {
+					t.Errorf("PID %d: mismatch %v", p.ID.Process.PID, p.Probe.Mismatch)
+				}
+			}
+		})
+	}
+}
