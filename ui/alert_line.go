@@ -200,11 +200,11 @@ func fullInSentence(alert *snapshot.Alert, gpu *snapshot.GPU, st *state, lk *loo
 	returns, flushable := st.flushReturns(p, lk)
 	switch {
 	case wide && flushable:
-		tail = ": PID " + grows + "; F there returns " + returns.String()
+		tail = ": PID " + grows + "; F there returns " + returns
 	case wide:
 		tail = ": PID " + grows
 	case flushable:
-		tail = ": F on " + pid + " returns " + returns.String()
+		tail = ": F on " + pid + " returns " + returns
 	default:
 		tail = ": " + grows
 	}
@@ -213,12 +213,15 @@ func fullInSentence(alert *snapshot.Alert, gpu *snapshot.GPU, st *state, lk *loo
 
 // flushReturns is what F on a process would give back, false where F is not
 // to be had: not bound, not allowed, or nothing to give.
-func (st *state) flushReturns(p *snapshot.Process, lk *look) (quantity.Bytes, bool) {
+func (st *state) flushReturns(p *snapshot.Process, lk *look) (string, bool) {
 	amount, ok := p.Returnable.Value()
-	if !ok || amount <= 0 || lk.keys == nil || !lk.keys.has(keyFlush) || !st.shownOwn(p) {
-		return 0, false
+	if !ok || amount <= 0 || p.Probe != nil && p.Probe.Mismatch || lk.keys == nil || !lk.keys.has(keyFlush) || !st.shownOwn(p) {
+		return "", false
 	}
-	return amount, true
+	if !p.ReturnableIsExact() {
+		return "up to " + amount.String(), true
+	}
+	return amount.String(), true
 }
 
 // dayOne reports whether nobody has a probe yet and there is a way to get one.

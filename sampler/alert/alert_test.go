@@ -375,7 +375,11 @@ func TestAdviceIsOnlyWhatCanBeDone(t *testing.T) {
 		{"nothing is known", func() {}, ""},
 		{"nothing to return", func() { p.Returnable = bytes(0) }, ""},
 		{"something to return", func() { p.Returnable = bytes(5 * quantity.GiB) }, "F on 100 returns 5.00G"},
-		{"a silent probe", func() { p.Probe.State = snapshot.ProbeSilent }, ""},
+		{"a pool, which may be stuck", func() {
+			p.Allocators = []snapshot.Allocator{{Kind: "cuda_pool", Basis: "post_flush", Cached: bytes(5 * quantity.GiB)}}
+		}, "F on 100 returns up to 5.00G"},
+		{"a probe that claims too much", func() { p.Probe.Mismatch = true }, ""},
+		{"a silent probe", func() { p.Probe.State, p.Probe.Mismatch = snapshot.ProbeSilent, false }, ""},
 		{"a foreign process", func() { p.Probe.State, p.ID.Process = snapshot.ProbeLive, process.Identity{PID: 7} }, ""},
 	} {
 		tc.change()

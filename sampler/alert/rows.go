@@ -55,10 +55,10 @@ func (e *Evaluator) mostReturnable(where place) *snapshot.Process {
 }
 
 // returns reports whether a flush of p gives memory back. A silent probe does
-// not hear of it.
+// not hear of it, and one that claims more than is used is not worth advice.
 func returns(p *snapshot.Process) bool {
-	silent := p.Probe != nil && p.Probe.State == snapshot.ProbeSilent
-	return p.Returnable.Or(0) > 0 && !silent && !p.ID.Process.Foreign()
+	deaf := p.Probe != nil && (p.Probe.State == snapshot.ProbeSilent || p.Probe.Mismatch)
+	return p.Returnable.Or(0) > 0 && !deaf && !p.ID.Process.Foreign()
 }
 
 // flushAdvice says what a flush of p would give, if it gives anything.
@@ -66,5 +66,9 @@ func flushAdvice(p *snapshot.Process) string {
 	if p == nil || !returns(p) {
 		return ""
 	}
-	return "F on " + number(p.ID.Process.PID) + " returns " + p.Returnable.Or(0).String()
+	most := ""
+	if !p.ReturnableIsExact() {
+		most = "up to "
+	}
+	return "F on " + number(p.ID.Process.PID) + " returns " + most + p.Returnable.Or(0).String()
 }
