@@ -52,7 +52,7 @@ func (t *tablePanel) writeCell(l *line, c *column, r *row) {
 			l.right(s.Dim, g.dash, c.cells)
 			return
 		}
-		l.rightFigure(s.Text, appendDuration(figure, t.now.Sub(p.Started)), c.cells)
+		l.rightFigure(s.Text, appendDuration(figure, moment(t.now).since(p.Started)), c.cells)
 	case columnCommand:
 		t.writeCommand(l, r, c.cells)
 	default:

@@ -1,0 +1,24 @@
+package ui
+
+import (
+	"testing"
+	"time"
+)
+
+// TestAgesTurnOverTogether: a screen that is drawn ten times a second has
+// nothing new to say nine times of them, whatever its processes' starts.
+func TestAgesTurnOverTogether(t *testing.T) {
+	second := time.Date(2026, 11, 20, 12, 0, 7, 0, time.UTC)
+	for _, start := range []time.Duration{0, 100 * time.Millisecond, 500 * time.Millisecond, 990 * time.Millisecond} {
+		started := second.Add(start - 5*time.Second)
+		for tenth := range 10 {
+			now := moment(second.Add(time.Duration(tenth) * 100 * time.Millisecond))
+			if age := now.since(started); age != 5*time.Second {
+				t.Errorf("started %v into a second, looked at %d tenths into one: %v, want 5s", start, tenth, age)
+			}
+		}
+	}
+	if age := moment(second).since(second.Add(time.Hour)); age != 0 {
+		t.Errorf("of a clock that is ahead: %v", age)
+	}
+}
