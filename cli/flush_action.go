@@ -63,11 +63,13 @@ func (r *flushReport) result() ui.FlushResult {
 		Step: r.step, Steps: r.steps, Stopped: r.stopped,
 	}
 	told, own := len(r.devices) > 0, true
-	var before, after quantity.Bytes
+	var before, after, since quantity.Bytes
+	booked := true
 	for i := range r.devices {
 		d := &r.devices[i]
 		out.Before, out.After = out.Before+d.before, out.After+d.after
 		before, after = before+d.driverBefore.Or(0), after+d.driverAfter.Or(0)
+		since, booked = since+d.since.Or(0), booked && d.since.Known()
 		told = told && d.driverBefore.Known() && (d.driverAfter.Known() || r.wish.dryRun)
 		own = own && !d.whole
 	}
@@ -76,6 +78,9 @@ func (r *flushReport) result() ui.FlushResult {
 	}
 	if told && !r.wish.dryRun {
 		out.Driver = quantity.From(after-before, quantity.Driver)
+		if booked {
+			out.Since = quantity.From(since, quantity.Probe)
+		}
 	}
 	return out
 }

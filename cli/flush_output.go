@@ -148,6 +148,7 @@ type flushDeviceDone struct {
 	DriverBeforeBytes snapshot.Bytes `json:"driver_before_bytes"`
 	DriverAfterBytes  snapshot.Bytes `json:"driver_after_bytes"`
 	DriverFreedBytes  snapshot.Bytes `json:"driver_freed_bytes"`
+	TakenSinceBytes   snapshot.Bytes `json:"taken_since_bytes"`
 }
 
 // outcome is a flush in one word.
@@ -188,6 +189,7 @@ func flushJSON(before *snapshot.Snapshot, target *snapshot.Process, r *flushRepo
 		done := flushDeviceDone{
 			GPU: d.index, UUID: d.uuid, BeforeBytes: d.before, AfterBytes: d.after, FreedBytes: d.before - d.after,
 			DriverBeforeBytes: d.driverBefore, DriverAfterBytes: d.driverAfter, DriverFreedBytes: d.driverFreed(),
+			TakenSinceBytes: d.since,
 		}
 		if d.driverBefore.Known() {
 			done.DriverOf = "process"

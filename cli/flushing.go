@@ -73,6 +73,9 @@ type flushedDevice struct {
 	// that, on the whole GPU.
 	driverBefore, driverAfter snapshot.Bytes
 	whole                     bool
+	// since is what the allocators have taken since the flush, when the driver
+	// was read: a busy program goes on. Unknown where no newer books came.
+	since snapshot.Bytes
 }
 
 // run flushes. The context may end meanwhile: then no further step is begun,
@@ -170,7 +173,7 @@ func (f *flushing) compare(ctx context.Context, r *flushReport, id process.Ident
 	if r.wish.dryRun {
 		return
 	}
-	f.awaitBooks(ctx, id)
+	newer := f.awaitBooks(ctx, id)
 	for waited := time.Duration(0); ; waited += driverPause {
 		after := f.look(ctx)
 		var dropped quantity.Bytes
@@ -181,8 +184,11 @@ func (f *flushing) compare(ctx context.Context, r *flushReport, id process.Ident
 			if d.driverAfter, whole = driverFigure(after, id, d.uuid); whole != d.whole {
 				d.driverAfter = snapshot.Bytes{} // not the same figure as before
 			}
+			if held, ok := heldFigure(after, id, d.uuid).Value(); ok && newer {
+				d.since = quantity.From(held-d.after, quantity.Probe)
+			}
 			known = known && d.driverBefore.Known() && d.driverAfter.Known()
-			dropped += d.driverBefore.Or(0) - d.driverAfter.Or(0)
+			dropped += d.driverBefore.Or(0) - d.driverAfter.Or(0) + d.since.Or(0)
 		}
 		if !known || dropped >= r.freed()/10*9 || waited >= driverPatience {
 			return
@@ -193,99 +199,22 @@ func (f *flushing) compare(ctx context.Context, r *flushReport, id process.Ident
 
 // awaitBooks waits until the process's probe has told its books anew, so that
 // the screen does not show the driver's new figure beside the probe's old ones.
-func (f *flushing) awaitBooks(ctx context.Context, id process.Identity) {
+// It reports whether it has.
+func (f *flushing) awaitBooks(ctx context.Context, id process.Identity) bool {
 	const pause = 5 * time.Millisecond
 	if f.heard == nil {
-		return
+		return true
 	}
 	flushed := f.now()
 	for waited := time.Duration(0); waited < booksPatience; waited += pause {
 		for _, a := range f.heard() {
 			if a.Process == id && !a.At.Before(flushed) {
-				return
+				return true
 			}
 		}
 		f.sleep(ctx, pause)
 	}
-}
-
-// rowsOf are a process's rows on some devices, on all where none is named.
-func rowsOf(snap *snapshot.Snapshot, id process.Identity, devices []string) []*snapshot.Process {
-	var rows []*snapshot.Process
-	for i := range snap.Rows {
-		p := &snap.Rows[i]
-		wanted := len(devices) == 0
-		for _, uuid := range devices {
-			wanted = wanted || uuid == deviceOf(snap, p)
-		}
-		if p.ID.Process == id && wanted {
-			rows = append(rows, p)
-		}
-	}
-	return rows
-}
-
-// returnable is what a flush of that process would give back.
-func returnable(snap *snapshot.Snapshot, id process.Identity, wish flushWish) quantity.Bytes {
-	var sum quantity.Bytes
-	for _, p := range rowsOf(snap, id, wish.devices) {
-		sum += max(p.Returnable.Or(p.Cached.Or(0)), 0)
-	}
-	return sum
-}
-
-// deviceOf is the UUID by which a probe knows a row's device: the GPU's, or
-// the MIG instance's.
-func deviceOf(snap *snapshot.Snapshot, p *snapshot.Process) string {
-	if !p.ID.Instance.MIG {
-		return p.ID.GPUUUID
-	}
-	for i := range snap.GPUs {
-		for j := range snap.GPUs[i].Instances {
-			instance := &snap.GPUs[i].Instances[j]
-			if snap.GPUs[i].UUID == p.ID.GPUUUID && instance.ID == p.ID.Instance {
-				return instance.UUID
-			}
-		}
-	}
-	return p.ID.GPUUUID
-}
-
-// driverFigure is what the driver says a process uses of a device; where it
-// does not tell that, what is used of the whole device.
-func driverFigure(snap *snapshot.Snapshot, id process.Identity, uuid string) (used snapshot.Bytes, whole bool) {
-	for _, p := range rowsOf(snap, id, []string{uuid}) {
-		if p.Used.Known() {
-			return p.Used, false
-		}
-	}
-	for i := range snap.GPUs {
-		g := &snap.GPUs[i]
-		if g.UUID == uuid {
-			return g.Memory.Used, true
-		}
-		for j := range g.Instances {
-			if g.Instances[j].UUID == uuid {
-				return g.Instances[j].Memory.Used, true
-			}
-		}
-	}
-	return snapshot.Bytes{}, true
-}
-
-// indexOf is the index of the GPU that a device is, or is a part of.
-func indexOf(snap *snapshot.Snapshot, uuid string) snapshot.Int {
-	for i := range snap.GPUs {
-		g := &snap.GPUs[i]
-		here := g.UUID == uuid && g.Name != ""
-		for j := range g.Instances {
-			here = here || g.Instances[j].UUID == uuid
-		}
-		if here {
-			return quantity.From(g.Index, quantity.Driver)
-		}
-	}
-	return snapshot.Int{}
+	return false
 }
 
 // sleep waits, or until the context ends.

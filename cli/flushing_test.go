@@ -229,6 +229,46 @@ func TestTheDriversWord(t *testing.T) {
 			t.Errorf("it waited for %v", b.slept)
 		}
 	})
+	t.Run("of a busy program", func(t *testing.T) {
+		b := newPooled("pytorch")
+		b.shown = func(freed quantity.Bytes) quantity.Bytes { return freed - min(freed, 3*gib) }
+		f := b.flushing()
+		look := f.look
+		f.look = func(ctx context.Context) *snapshot.Snapshot {
+			snap := look(ctx)
+			p := b.row(snap)
+			held := quantity.From(b.reserved+min(12*gib-b.reserved, 3*gib), quantity.Probe)
+			p.Allocators = []snapshot.Allocator{{Kind: "pytorch", Reserved: held, Returnable: p.Returnable}}
+			p.Probe = &snapshot.Probe{State: snapshot.ProbeLive}
+			return snap
+		}
+		report, err := f.run(t.Context(), b.id, flushWish{level: probe.Urgent}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := report.result().Sentence("7"); !strings.HasSuffix(got, "driver says -5.00G, 3.00G taken since  ok") || b.slept > 0 {
+			t.Errorf("it says %s, after %v", got, b.slept)
+		}
+		// Books that are older than the flush explain nothing.
+		b = newPooled("pytorch")
+		b.shown = func(quantity.Bytes) quantity.Bytes { return 0 }
+		f = b.flushing()
+		old := f.look
+		f.look = func(ctx context.Context) *snapshot.Snapshot {
+			snap := old(ctx)
+			p := b.row(snap)
+			p.Allocators = []snapshot.Allocator{{Kind: "pytorch", Reserved: quantity.From(12*gib, quantity.Probe), Returnable: p.Returnable}}
+			p.Probe = &snapshot.Probe{State: snapshot.ProbeLive}
+			return snap
+		}
+		f.heard = func() []probe.Answer { return nil }
+		if report, err = f.run(t.Context(), b.id, flushWish{level: probe.Urgent}, nil); err != nil {
+			t.Fatal(err)
+		}
+		if got := report.result().Sentence("7"); !strings.HasSuffix(got, "driver says 0  differs") {
+			t.Errorf("with old books it says %s", got)
+		}
+	})
 	t.Run("of the whole GPU", func(t *testing.T) {
 		b := newPooled("pytorch")
 		b.row(b.snap).Used = snapshot.Bytes{}

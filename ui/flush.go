@@ -40,6 +40,9 @@ type FlushResult struct {
 	// Driver is by how much the driver's own figure changed: the process's or,
 	// where it does not tell that, the GPU's.
 	Driver snapshot.Bytes
+	// Since is what the process's allocators have taken between the flush and
+	// the driver's figure, by its probe; negative what they have given back.
+	Since snapshot.Bytes
 
 	Took        time.Duration // of the program's time, without the pauses between steps
 	Step, Steps int           // the last step that was done, of how many
@@ -106,18 +109,32 @@ func (r FlushResult) because() string {
 }
 
 // agreement is the driver's word beside the probe's. The driver counts in
-// pages of 2 MiB and is read a moment later: a little apart is the same.
+// pages of 2 MiB and is read a moment later: a little apart is the same, and so
+// is what the probe says that a busy program has taken since.
 func (r FlushResult) agreement() string {
 	change, ok := r.Driver.Value()
 	if !ok {
 		return "the driver does not tell"
 	}
-	freed := r.Freed()
-	verdict := "ok"
-	if off := change + freed; max(off, -off) > max(freed/50, 32*quantity.MiB) {
-		verdict = "differs"
+	text, off, since := "driver says "+signed(change), change+r.Freed(), r.Since.Or(0)
+	switch {
+	case r.near(off):
+		return text + "  ok"
+	case r.near(off-since) && since > 0:
+		return text + ", " + since.String() + " taken since  ok"
+	case r.near(off - since):
+		return text + ", " + (-since).String() + " given back since  ok"
+	case !r.UsedBefore.Known():
+		return text + "  differs: on the whole GPU, where others move too"
+	default:
+		return text + "  differs"
 	}
-	return "driver says " + signed(change) + "  " + verdict
+}
+
+// near reports whether a difference is none worth telling: 2 % of what was
+// freed, or a few pages.
+func (r FlushResult) near(off quantity.Bytes) bool {
+	return max(off, -off) <= max(r.Freed()/50, 32*quantity.MiB)
 }
 
 // signed is an amount with its sign, in as many digits as without.

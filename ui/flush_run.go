@@ -154,7 +154,7 @@ func together(done []FlushResult, asked int, failure string) string {
 		sum.Returnable += r.Returnable
 		sum.Before, sum.After, sum.Took = sum.Before+r.Before, sum.After+r.After, sum.Took+r.Took
 		sum.UsedBefore, sum.UsedAfter = bothOf(sum.UsedBefore, r.UsedBefore), bothOf(sum.UsedAfter, r.UsedAfter)
-		sum.Driver = bothOf(sum.Driver, r.Driver)
+		sum.Driver, sum.Since = bothOf(sum.Driver, r.Driver), bothOf(sum.Since, r.Since)
 	}
 	switch some := strconv.Itoa(len(done)) + " of " + strconv.Itoa(asked); {
 	case failure != "":

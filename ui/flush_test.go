@@ -27,6 +27,18 @@ func TestFlushSentence(t *testing.T) {
 		{"a driver that rises", "flushed 2963112: 70.6G to 71.6G, freed 11.7G in 84 ms; driver says +1.00G  differs", func(r *FlushResult) {
 			r.UsedAfter, r.Driver = known(71.6), known(1)
 		}},
+		{"a busy program", "flushed 2963112: 70.6G to 61.4G, freed 11.7G in 84 ms; driver says -9.20G, 2.50G taken since  ok", func(r *FlushResult) {
+			r.UsedAfter, r.Driver, r.Since = known(61.4), known(-9.2), known(2.5)
+		}},
+		{"a program that frees more", "flushed 2963112: 70.6G to 57.9G, freed 11.7G in 84 ms; driver says -12.7G, 1.00G given back since  ok", func(r *FlushResult) {
+			r.UsedAfter, r.Driver, r.Since = known(57.9), known(-12.7), known(-1)
+		}},
+		{"a program that has taken too little for it", "flushed 2963112: 70.6G to 68.6G, freed 11.7G in 84 ms; driver says -2.00G  differs", func(r *FlushResult) {
+			r.UsedAfter, r.Driver, r.Since = known(68.6), known(-2), known(2.5)
+		}},
+		{"others on the GPU", "flushed 2963112: 69.3G to 57.6G, freed 11.7G in 84 ms; driver says +1.00G  differs: on the whole GPU, where others move too", func(r *FlushResult) {
+			r.UsedBefore, r.UsedAfter, r.Driver = snapshot.Bytes{}, snapshot.Bytes{}, known(1)
+		}},
 		{"a driver that tells nothing", "flushed 2963112: 69.3G to 57.6G, freed 11.7G in 84 ms; the driver does not tell", func(r *FlushResult) {
 			r.UsedBefore, r.UsedAfter, r.Driver = snapshot.Bytes{}, snapshot.Bytes{}, snapshot.Bytes{}
 		}},
