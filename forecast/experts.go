@@ -10,6 +10,7 @@ const (
 	driftLong  // goes on as in the last five minutes
 	lineLong   // returns to the line of the last five minutes
 	meanShort  // returns to the mean of the last minute
+	meanLong   // returns to the mean of the last five minutes
 	experts
 )
 
@@ -28,7 +29,9 @@ type panel struct {
 	short, long line
 	hasShort    bool
 	hasLong     bool
-	mean, last  float64
+	mean        float64 // of the last minute, above the newest sample
+	meanLong    float64 // of the last five
+	last        float64
 	age         float64 // seconds since the first sample
 }
 
@@ -48,6 +51,7 @@ func (p *panel) claim(horizon int) claims {
 	if p.hasLong {
 		c[driftLong] = p.long.ahead(seconds / longTau)
 		c[lineLong] = p.long.height + c[driftLong]
+		c[meanLong] = p.meanLong
 	}
 	for i := range c {
 		if math.IsNaN(c[i]) || math.IsInf(c[i], 0) {

@@ -31,8 +31,10 @@
 // plateau teaches nothing about leaks, and a leak that follows is believed as
 // soon as a few claims of its size have come true. Until a horizon has such
 // experience it borrows from the next shorter one; the shortest borrows from
-// naive. The median is y + w·claim of the best expert, w being its share, and
-// zero unless it beats naive.
+// naive. Where memory all but goes, or comes out of nothing, one job has ended
+// or another begun: claims are forgotten, errors are not. The median is
+// y + w·claim of the best expert, w being its share, and zero unless it beats
+// naive.
 //
 // Intervals are quantiles of the errors that the published forecasts made at
 // that horizon, with conformal ranks (Vovk, Gammerman, Shafer, Algorithmic

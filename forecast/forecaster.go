@@ -110,6 +110,9 @@ func (s *state) observe(now int64, y float64) {
 		halfLife := max(60, 1.5*h, MinSamples*s.Step)
 		s.Records[i].settle(now, y, h, halfLife, s.Gap)
 	}
+	if restarted(s.Last, y) {
+		s.forget(now, y)
+	}
 	s.Holt.observe(seconds, y)
 	s.Short.observe(seconds/shortTau, change)
 	s.Long.observe(seconds/longTau, change)
@@ -124,10 +127,29 @@ func (s *state) observe(now int64, y float64) {
 	s.look(seconds)
 }
 
+// restarted reports whether memory has all but gone, or come out of nearly
+// nothing: one job has ended, or another has begun.
+func restarted(before, y float64) bool {
+	const nothing = 0.05
+	return max(before, y) >= 1024*mebibyte && min(before, y) < nothing*max(before, y)
+}
+
+// forget leaves behind what was known of the job before: its drift, its teeth,
+// and how far its claims came true. How large errors are is kept, since jobs
+// that end and begin are among the things that happen.
+func (s *state) forget(now int64, y float64) {
+	s.Holt, s.Short, s.Long, s.Crest = holt{}, regression{}, regression{}, 0
+	s.Teeth = teeth{Extreme: y, ExtremeAt: now}
+	s.Minima = minima{Lowest: y, WindowEnd: now + int64(windowLength)}
+	for i := range s.Records {
+		s.Records[i].forget()
+	}
+}
+
 // look makes the forecasts of this sample, from the shortest horizon to the
 // longest, because each lends its experience to the next.
 func (s *state) look(seconds float64) {
-	p := panel{holt: &s.Holt, last: s.Last, mean: s.Short.Y[0] / s.Short.X[0], age: float64(s.Now) / 1e9}
+	p := panel{holt: &s.Holt, last: s.Last, mean: s.Short.mean(), meanLong: s.Long.mean(), age: float64(s.Now) / 1e9}
 	p.short, p.hasShort = s.Short.line()
 	p.long, p.hasLong = s.Long.line()
 	s.Crest = max(s.Crest*math.Exp(-seconds/longTau), -p.long.height, 0)

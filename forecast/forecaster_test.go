@@ -141,6 +141,26 @@ func TestForecastsThatComeDueInAGapAreNotScored(t *testing.T) {
 	}
 }
 
+// A job that fills the GPU ends, and the next one leaks too: the first one's
+// end says nothing of how far the second one's growth can be believed.
+func TestTheNextJobIsBelievedAsTheFirst(t *testing.T) {
+	job := append(flat(600, 30*gib), ramp(900, 30*gib, 40*mib)...)
+	once := fed(job, 1)
+	twice := fed(slices.Concat(job, flat(30, 0), job), 1)
+	want, ok := once.FullIn(int64(15 * gib))
+	got, again := twice.FullIn(int64(15 * gib))
+	if !ok || !again || math.Abs((got.Median-want.Median).Seconds()) > 0.05*want.Median.Seconds() {
+		t.Errorf("full in %v (%t), the first job in %v (%t)", got.Median, again, want.Median, ok)
+	}
+	if twice.Trend() != Leak {
+		t.Errorf("the second leak is %v", twice.Trend())
+	}
+	// That jobs end is not forgotten with it.
+	if in, _ := twice.At(5 * time.Minute); in.Lower95 > int64(40*gib) {
+		t.Errorf("at 5 min %.1f GiB at least, though a job has ended before", float64(in.Lower95)/gib)
+	}
+}
+
 // Every third sample is missing, others come late or twice: a leak remains a
 // leak.
 func TestALeakIsForecastFromPoorSamplesToo(t *testing.T) {

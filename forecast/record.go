@@ -119,6 +119,15 @@ func distrust() trust {
 	return t
 }
 
+// forget leaves no trace of who was right. What is pending still shows how
+// large errors are.
+func (r *record) forget() {
+	r.Credits, r.Chosen = [experts]credit{}, 0
+	for i := range r.Pending {
+		r.Pending[i].Claims = [experts]float32{}
+	}
+}
+
 // trust weighs a horizon's own record against the next shorter horizon's.
 // Borrowed trust wanes where the lender had to borrow too: growth that has
 // lasted a minute says less of the next quarter of an hour.
@@ -150,5 +159,5 @@ func (r *record) choose(t *trust) (expert int, share float64) {
 		best = int(r.Chosen)
 	}
 	r.Chosen = uint8(best)
-	return best, t.share[best] * min(max(4*(1-t.ratio[best]), 0), 1)
+	return best, t.share[best] * min(max(8*(1-t.ratio[best]), 0), 1)
 }

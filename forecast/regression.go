@@ -40,6 +40,9 @@ func (r *regression) observe(dx, dy float64) {
 	x[0]++
 }
 
+// mean is of the samples within τ, above the newest.
+func (r *regression) mean() float64 { return r.Y[0] / r.X[0] }
+
 // line is what the sums say of the present: the line's height above the
 // newest sample, in bytes, and its slope in bytes per τ.
 type line struct {

@@ -36,6 +36,12 @@ func TestRegimesMeetTheirGates(t *testing.T) {
 		"staircase":             {minute: 0.30, alarmed: true, lead: 250, fullError: 0.10},
 		"leak under a sawtooth": {minute: 0.75, alarmed: true, lead: 240, fullError: 0.25},
 		"leak after a plateau":  {minute: 0.30, alarmed: true, lead: 250, fullError: 0.05},
+		"leak with restarts":    {alarmed: true, lead: 250, fullError: 0.05},
+		"warm-up, then leak":    {minute: 0.30, alarmed: true, lead: 250, fullError: 0.05},
+		"sawtooth, then leak":   {alarmed: true, lead: 250, fullError: 0.30},
+		"slow saturation":       {anywhere: 1, silent: true},
+		"noise over steps":      {anywhere: 1.02, silent: true},
+		"leak that ends":        {minute: 0.30, anywhere: 1, silent: true},
 	}
 	for _, g := range regime.All() {
 		t.Run(g.Name, func(t *testing.T) {
