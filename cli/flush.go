@@ -213,8 +213,12 @@ func (p *program) flushTarget(snap *snapshot.Snapshot, src *sources, s *settings
 // notThere says why a pid is on no GPU.
 func (p *program) notThere(snap *snapshot.Snapshot, src *sources, s *settings, pid int) error {
 	if src.table != nil {
-		if _, err := src.table.Identify(pid); err != nil {
+		id, err := src.table.Identify(pid)
+		if err != nil {
 			return refused(err, "there is no process %d", pid)
+		}
+		if !src.table.Alive(id) {
+			return refused(nil, "PID %d has ended", pid)
 		}
 	}
 	if err := p.unusable(snap, src, s); err != nil {

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"strconv"
 	"time"
 
@@ -101,7 +102,7 @@ func (f *flushing) run(ctx context.Context, id process.Identity, wish flushWish,
 			return report, err
 		}
 		if err != nil {
-			report.reason = "after step " + strconv.Itoa(report.step) + " of " + strconv.Itoa(report.steps) + ": " + err.Error()
+			report.reason = "after step " + strconv.Itoa(report.step) + " of " + strconv.Itoa(report.steps) + ": " + inWords(err)
 			break
 		}
 		report.step = i + 1
@@ -115,6 +116,20 @@ func (f *flushing) run(ctx context.Context, id process.Identity, wish flushWish,
 	}
 	f.compare(finish, &report, id, before)
 	return report, nil
+}
+
+// inWords is why a step was not done: a probe's own words where it has some.
+func inWords(err error) string {
+	var answer *probe.Error
+	var refusal *process.Refusal
+	switch {
+	case errors.As(err, &answer) && !errors.Is(err, probe.ErrBroken):
+		return answer.Message
+	case errors.As(err, &refusal):
+		return refusal.Reason
+	default:
+		return err.Error()
+	}
 }
 
 // keeps is what the process may keep after each step.

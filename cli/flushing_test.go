@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -195,6 +196,16 @@ func TestALaterStepThatFailsLeavesAReport(t *testing.T) {
 	report := b.run(t, t.Context(), flushWish{level: probe.Gradual})
 	if report.freed() != 4*gib || report.reason != "after step 2 of 4: no answer in time" {
 		t.Errorf("freed %s, %q", report.freed(), report.reason)
+	}
+	b = newPooled("cuda_pool")
+	b.onFlush = func(n int) (string, error) {
+		if n == 2 {
+			return "", fmt.Errorf("probe: flush of PID 7: %w", &probe.Error{Code: probe.RateLimited, Message: "too many flushes: again in 0.5 s"})
+		}
+		return "", nil
+	}
+	if report = b.run(t, t.Context(), flushWish{level: probe.Gradual}); report.reason != "after step 1 of 4: too many flushes: again in 0.5 s" {
+		t.Errorf("a probe that refuses is told as %q", report.reason)
 	}
 	b = newPooled("cuda_pool")
 	b.onFlush = func(int) (string, error) { return "", probe.ErrNoProbe }
