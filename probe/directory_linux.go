@@ -75,11 +75,14 @@ func openDirectory(root, path string, owner uint32) (*directory, error) {
 	return checked(fd, filepath.Join(root, path), owner)
 }
 
-// belongs reports whether a path is there and that user's, without following a
-// link. What it is, openDirectory looks at.
-func belongs(path string, uid uint32) bool {
+// ownerAt is whose a path is, without following a link, and false where there
+// is none. What it is, openDirectory looks at.
+func ownerAt(path string) (uint32, bool) {
 	var st unix.Stat_t
-	return unix.Lstat(path, &st) == nil && st.Uid == uid
+	if unix.Lstat(path, &st) != nil {
+		return 0, false
+	}
+	return st.Uid, true
 }
 
 const directoryFlags = unix.O_RDONLY | unix.O_DIRECTORY | unix.O_NOFOLLOW | unix.O_NONBLOCK | unix.O_CLOEXEC

@@ -51,13 +51,16 @@ func (m *Monitor) look(ctx context.Context) {
 		m.errand(target{directory: "/run/user"}, func(*attempt) { m.findOthers() })
 	}
 	for _, path := range m.own {
-		// After su, XDG_RUNTIME_DIR may still be another user's.
-		if _, theirs := m.others[path]; !theirs {
-			m.list(ctx, path, m.finder.uid)
-		}
+		m.list(ctx, path, func() uint32 {
+			// After su, XDG_RUNTIME_DIR may still be another user's.
+			if owner, ok := ownerAt(path); ok && m.everyone {
+				return owner
+			}
+			return m.finder.uid
+		})
 	}
 	for path, uid := range m.others {
-		m.list(ctx, path, uid)
+		m.list(ctx, path, func() uint32 { return uid })
 	}
 	m.searchListed(ctx)
 	m.dirty = false
@@ -98,10 +101,11 @@ func (m *Monitor) done() {
 	m.changed.Broadcast()
 }
 
-// list looks into a directory and connects to what is new there.
-func (m *Monitor) list(ctx context.Context, path string, uid uint32) {
+// list looks into a directory, which must be of the user that whose tells, and
+// connects to what is new there.
+func (m *Monitor) list(ctx context.Context, path string, whose func() uint32) {
 	m.errand(target{directory: path}, func(a *attempt) {
-		dir, err := openDirectory("/", path, uid)
+		dir, err := openDirectory("/", path, whose())
 		var names []string
 		if err == nil {
 			defer dir.close()

@@ -170,6 +170,12 @@ func (m *Monitor) Listed(gpu string, pids []int) {
 		return
 	}
 	m.listed[gpu] = slices.Clone(pids)
+	m.lookAgain()
+}
+
+// lookAgain has the next look made at once: there is something that no look has
+// seen. The lock is held.
+func (m *Monitor) lookAgain() {
 	m.dirty = true
 	select {
 	case m.wake <- struct{}{}:

@@ -20,10 +20,20 @@ import (
 // watch runs a monitor on one directory until the test ends.
 func watch(t testing.TB, directory string) *Monitor {
 	t.Helper()
+	m := newMonitor(directory)
+	run(t, m)
+	return m
+}
+
+func newMonitor(directory string) *Monitor {
 	m := NewMonitor(NewFinder(process.NewTable("/proc")), MonitorOptions{
 		Interval: 20 * time.Millisecond, Directories: []string{directory},
 	})
 	m.every = 20 * time.Millisecond
+	return m
+}
+
+func run(t testing.TB, m *Monitor) {
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan struct{})
 	go func() {
@@ -34,7 +44,6 @@ func watch(t testing.TB, directory string) *Monitor {
 		cancel()
 		<-ended
 	})
-	return m
 }
 
 // eventually waits until a condition holds.

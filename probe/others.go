@@ -1,6 +1,7 @@
 package probe
 
 import (
+	"maps"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -29,7 +30,7 @@ func (m *Monitor) findOthers() {
 				continue
 			}
 			path := filepath.Join(place.directory, name, place.below)
-			if belongs(path, uint32(uid)) {
+			if owner, ok := ownerAt(path); ok && owner == uint32(uid) {
 				found[path] = uint32(uid)
 			}
 		}
@@ -41,7 +42,10 @@ func (m *Monitor) findOthers() {
 			m.forget(path, nil)
 		}
 	}
-	m.others = found
+	if !maps.Equal(m.others, found) {
+		m.others = found
+		m.lookAgain()
+	}
 }
 
 // namesIn lists names of a directory that may be very large.

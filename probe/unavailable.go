@@ -23,7 +23,7 @@ type directory struct {
 func makeDirectory(string, uint32) (*directory, error)         { return nil, errNoLinux }
 func openDirectory(string, string, uint32) (*directory, error) { return nil, errNoLinux }
 
-func belongs(string, uint32) bool { return false }
+func ownerAt(string) (uint32, bool) { return 0, false }
 
 func (d *directory) close()                                   {}
 func (d *directory) sockets(int) ([]string, error)            { return nil, errNoLinux }
