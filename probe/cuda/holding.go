@@ -3,6 +3,7 @@
 package cuda
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"time"
@@ -196,24 +197,25 @@ func (h *holding) look() (Figures, error) {
 	return h.figures, nil
 }
 
-// release gives everything back, in the reverse order; an error does not keep
-// it from the rest.
+// release gives everything back, in the reverse order. An error does not keep
+// it from the rest; the first is told, since on a lost device all of them fail.
 func (h *holding) release() error {
-	var failed error
+	var first error
+	try := func(err error) { first = cmp.Or(first, err) }
 	for _, at := range append(h.permanent, h.blocks...) {
 		if at != 0 {
-			failed = errors.Join(failed, h.pools[0].give(at))
+			try(h.pools[0].give(at))
 		}
 	}
 	h.permanent, h.blocks = nil, nil
-	failed = errors.Join(failed, h.device.synchronize())
+	try(h.device.synchronize())
 	for _, at := range h.raw {
-		failed = errors.Join(failed, h.device.giveRaw(at))
+		try(h.device.giveRaw(at))
 	}
 	h.raw, h.rawBytes = nil, 0
 	if len(h.pools) > 0 {
-		failed = errors.Join(failed, h.pools[0].destroy())
+		try(h.pools[0].destroy())
 	}
 	h.pools = nil
-	return failed
+	return first
 }

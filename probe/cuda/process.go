@@ -3,6 +3,7 @@
 package cuda
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -168,7 +169,7 @@ func (p *Process) Figures() Figures {
 // time, the end of the program has to do it.
 func (p *Process) Close(ctx context.Context) error {
 	_, err := on(ctx, p.thread, "give everything back", func() (struct{}, error) {
-		return struct{}{}, errors.Join(p.look(), p.holding.release(), p.holding.device.leave())
+		return struct{}{}, cmp.Or(p.look(), p.holding.release(), p.holding.device.leave())
 	})
 	p.thread.stop()
 	if err != nil {
