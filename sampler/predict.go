@@ -10,8 +10,8 @@ import (
 
 // outlook is a forecaster with what it said last.
 type outlook struct {
-	forecaster forecast.Forecaster // of used
-	at         time.Time           // when it was last given a sample
+	forecaster *forecast.Forecaster // of used; nil before the first sample
+	at         time.Time            // when it was last given a sample
 
 	predicted []snapshot.Prediction
 	trend     snapshot.Trend
@@ -25,19 +25,24 @@ type outlook struct {
 const outlookEvery = 900 * time.Millisecond
 
 // observe gives the forecaster a tick's figure, or the gap where there is
-// none. Between two samples what it said last stands.
+// none.
 func (o *outlook) observe(now time.Time, used snapshot.Bytes) {
 	v, ok := used.Value()
-	if !ok {
+	switch {
+	case o.forecaster == nil && !ok:
+		return
+	case o.forecaster == nil:
+		o.forecaster = forecast.New()
+	case !ok:
 		o.forecaster.Gap(now)
 		return
 	}
 	if since := now.Sub(o.at); since >= 0 && since < outlookEvery {
-		return
+		return // between two samples what it said last stands
 	}
 	o.at = now
 	o.forecaster.Observe(now, int64(v))
-	o.predicted = predictions(&o.forecaster)
+	o.predicted = predictions(o.forecaster)
 	o.trend, o.growth = trends[o.forecaster.Trend()], snapshot.Bytes{}
 	if growth, ok := o.forecaster.GrowthPerSecond(); ok {
 		o.growth = quantity.From(quantity.Bytes(growth), quantity.Forecast)
@@ -45,10 +50,18 @@ func (o *outlook) observe(now time.Time, used snapshot.Bytes) {
 }
 
 // predict puts what the row's forecaster expects into the row, unless the
-// figure is not there: then nothing can be said of it.
+// figure is not there: then nothing can be said of it. Forecasters begin with
+// the row's second tick: a thousand take their time, and who looks once has no
+// use for them.
 func (r *row) predict(now time.Time, p *snapshot.Process) {
-	r.outlook.observe(now, p.Used)
-	if p.Used.Known() {
+	if r.latest != nil {
+		r.outlook.observe(now, p.Used)
+	}
+	switch {
+	case !p.Used.Known():
+	case r.outlook.forecaster == nil:
+		p.Trend = snapshot.TrendYoung
+	default:
 		p.Predicted, p.Trend, p.GrowthPerSecond = r.outlook.predicted, r.outlook.trend, r.outlook.growth
 	}
 }

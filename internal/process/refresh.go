@@ -1,6 +1,7 @@
 package process
 
 import (
+	"runtime"
 	"sync"
 	"time"
 )
@@ -26,14 +27,12 @@ type errands struct {
 	waiting []errand
 }
 
-const (
-	// mostErrands bounds what piles up while all readers hang.
-	mostErrands = 4096
-	// newReaders is how many readers one call adds at most: enough to keep a
-	// machine busy, few enough to leave it room for the first frame. Where
-	// they all hang, the next call adds others.
-	newReaders = 4
-)
+// mostErrands bounds what piles up while all readers hang.
+const mostErrands = 4096
+
+// newReaders is how many readers one call adds at most: few enough to leave a
+// processor to the first frame. Where they all hang, the next call adds others.
+func newReaders() int { return min(max(runtime.GOMAXPROCS(0)-1, 1), 4) }
 
 // send has the facts of a process read; nil where too much is waiting.
 func (t *Table) send(pid int) chan facts {
@@ -51,7 +50,7 @@ func (t *Table) send(pid int) chan facts {
 func (t *Table) employ() {
 	t.errands.mu.Lock()
 	defer t.errands.mu.Unlock()
-	for range min(len(t.errands.waiting), newReaders) {
+	for range min(len(t.errands.waiting), newReaders()) {
 		select {
 		case t.slots <- struct{}{}:
 			go t.runErrands()
@@ -87,9 +86,9 @@ func (t *Table) nextErrand() (errand, bool) {
 	return next, true
 }
 
-// refresh has the facts of entries read, and waits for those that nothing is
-// known of yet, and for their users' names, while there is patience.
-func (t *Table) refresh(now time.Time, entries []*entry) {
+// refresh has the facts of entries read, and waits so long for those that
+// nothing is known of yet, and for their users' names.
+func (t *Table) refresh(now time.Time, entries []*entry, patience time.Duration) {
 	if len(entries) == 0 {
 		return
 	}
@@ -108,7 +107,7 @@ func (t *Table) refresh(now time.Time, entries []*entry) {
 		}
 	}
 	t.employ()
-	deadline := time.NewTimer(t.Patience)
+	deadline := time.NewTimer(patience)
 	defer deadline.Stop()
 	late := false
 	var asked []<-chan struct{}

@@ -18,10 +18,10 @@ import (
 // when a process is first seen, when its name changes (an exec), and every
 // refreshEvery.
 type Table struct {
-	// Patience is how long a call waits for the facts of new processes: 20 ms,
-	// so that a box with a thousand of them has its first screen soon. What has
-	// not come by then comes with a later call; a caller that makes only one
-	// should wait longer. Set it before the first.
+	// Patience is how long a call may take that waits for the facts of new
+	// processes: 20 ms, so that a box with a thousand of them has its first
+	// screen soon. What has not come by then comes with a later call; a caller
+	// that makes only one should wait longer. Set it before the first.
 	Patience time.Duration
 
 	root     string
@@ -96,6 +96,7 @@ func NewTable(root string) *Table {
 func (t *Table) Processes(now time.Time, pids []int) map[int]Info {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	began := time.Now()
 	if t.bootAt.IsZero() {
 		t.bootAt = t.boot(now)
 	}
@@ -112,7 +113,7 @@ func (t *Table) Processes(now time.Time, pids []int) map[int]Info {
 			stale = append(stale, e)
 		}
 	}
-	t.refresh(now, stale)
+	t.refresh(now, stale, max(t.Patience-time.Since(began), t.Patience/4))
 	found := make(map[int]Info, len(seen))
 	for _, e := range seen {
 		e.nameUser(t.users)
