@@ -159,10 +159,14 @@ func (d detail) cachedNote() string {
 	case returnable <= 0:
 		return "none of it goes back while the process runs"
 	}
-	note := "returnable " + returnable.String()
+	note := "returnable "
 	if d.look.keys.has(keyFlush) {
-		note = "F returns " + returnable.String()
+		note = "F returns "
 	}
+	if !p.ReturnableIsExact() {
+		note += "up to "
+	}
+	note += returnable.String()
 	if d.gone != nil {
 		return note
 	}
@@ -202,6 +206,9 @@ func (d detail) fragmentedNote() string {
 	case "largest_free":
 		return "free, but not in the largest block"
 	case "post_flush":
+		if d.process.Fragmented.Known() {
+			return "what the last flush had to leave"
+		}
 		return "known after a flush only: what it left behind"
 	default:
 		return ""
