@@ -11,6 +11,7 @@ const (
 	lineLong   // returns to the line of the last five minutes
 	meanShort  // returns to the mean of the last minute
 	meanLong   // returns to the mean of the last five minutes
+	seasonal   // does as in the last tooth
 	experts
 )
 
@@ -29,6 +30,8 @@ type panel struct {
 	short, long line
 	hasShort    bool
 	hasLong     bool
+	rhythm      rhythm
+	hasRhythm   bool
 	mean        float64 // of the last minute, above the newest sample
 	meanLong    float64 // of the last five
 	last        float64
@@ -52,6 +55,9 @@ func (p *panel) claim(horizon int) claims {
 		c[driftLong] = p.long.ahead(seconds / longTau)
 		c[lineLong] = p.long.height + c[driftLong]
 		c[meanLong] = p.meanLong
+	}
+	if p.hasRhythm {
+		c[seasonal] = p.rhythm.claim(Horizons[horizon].Seconds(), p.last)
 	}
 	for i := range c {
 		if math.IsNaN(c[i]) || math.IsInf(c[i], 0) {

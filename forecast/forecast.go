@@ -3,7 +3,8 @@
 // Pure numbers: bytes and times. It knows neither GPUs nor processes.
 //
 //	sample ─┬→ track records: forecasts that are due meet what came ──┐
-//	        ├→ damped Holt, regressions over 60 s and 300 s → claims ─┴→ trust → Interval, FullIn
+//	        ├→ damped Holt, regressions over 60 s and 300 s → claims ─┼→ trust → Interval, FullIn
+//	        ├→ peaks, and the past in bins → rhythm ─────────→ claim ─┘
 //	        └→ minima of windows, turning points ─────────────────────────────→ Trend
 //
 // # Method
@@ -19,10 +20,16 @@
 // Athanasopoulos, Forecasting: Principles and Practice, 3rd ed., chapter 8. The
 // others read discounted least squares (Brown, Smoothing, Forecasting and
 // Prediction, 1963): the slope of the last minute and of the last five, both
-// from the newest sample on; the long line itself; the mean of the last
-// minute. Where a parabola shows that growth slows down, slopes fade as fast as
+// from the newest sample on; the long line itself; the means of the last minute
+// and of the last five. Where a parabola shows that growth slows down, slopes fade as fast as
 // they do now. All count elapsed time, not samples, so that late, missing and
 // irregular ones need no special case, and cost O(1).
+//
+// The last expert is the seasonal naive one with drift (FPP3 5.2), in step with
+// peaks instead of with the clock: the present tooth goes on as the last one
+// did at this distance from its peak, those after it stand higher by what peaks
+// rise, and the more unevenly long teeth are, the more of their shape gives way
+// to their mean.
 //
 // At each horizon forecasts wait until they are due and are then compared with
 // the first sample since. From that every expert has a discounted loss in
@@ -49,13 +56,13 @@
 //
 // # Known limits
 //
-// There is no seasonal expert: under teeth the error at a minute is .6 of the
-// naive one, not the .3 that a period would give, at ten minutes 1.1 in the
-// first hour, and the first tooth of a series looks like a leak. After a change of regime intervals are too narrow
-// until the horizon has gone by a few times: over a leak that starts out of a
-// plateau 80 % intervals hold .70 at 300 s and .45 at 900 s, on steps .66 and
-// .56, and the interval of the time to full holds .65 to .90. A burst of growth
-// within a leak makes the time to full too short, by 12 % five minutes later.
+// Figures are in docs/forecast.md. The first tooth of a series looks like a
+// leak, and growth that takes longer to level off than it has been watched is
+// called one. Ten minutes ahead uneven teeth are forecast no better than by
+// naive. After a change of regime intervals are too narrow until the horizon has
+// gone by a few times: of a leak that starts out of a plateau, of steps. A burst
+// of growth within a leak makes the time to full too short. Where several jobs
+// share a GPU, one that ends is a step, and what was learnt of it stays.
 // Before it has seen a horizon, a borrowed interval of noise is too wide.
 package forecast
 

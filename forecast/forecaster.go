@@ -32,6 +32,7 @@ type state struct {
 	Outlook   [len(Horizons)]outlook
 	Minima    minima
 	Teeth     teeth
+	Seasons   seasons
 }
 
 // outlook is the forecast at a horizon, relative to the newest sample.
@@ -119,7 +120,10 @@ func (s *state) observe(now int64, y float64) {
 	if !s.Gap { // a gap says nothing of how far samples usually lie apart
 		s.Step += share * (min(seconds, 4*s.Step) - s.Step)
 	}
-	s.Teeth.observe(now, y)
+	if top, ok := s.Teeth.observe(now, y); ok {
+		s.Seasons.peaked(top)
+	}
+	s.Seasons.observe(now, y, s.Step)
 	s.Minima.observe(now, y, s.Step, &s.Teeth)
 
 	s.Count++
@@ -140,6 +144,7 @@ func restarted(before, y float64) bool {
 func (s *state) forget(now int64, y float64) {
 	s.Holt, s.Short, s.Long, s.Crest = holt{}, regression{}, regression{}, 0
 	s.Teeth = teeth{Extreme: y, ExtremeAt: now}
+	s.Seasons.Size = 0
 	s.Minima = minima{Lowest: y, WindowEnd: now + int64(windowLength)}
 	for i := range s.Records {
 		s.Records[i].forget()
@@ -152,6 +157,7 @@ func (s *state) look(seconds float64) {
 	p := panel{holt: &s.Holt, last: s.Last, mean: s.Short.mean(), meanLong: s.Long.mean(), age: float64(s.Now) / 1e9}
 	p.short, p.hasShort = s.Short.line()
 	p.long, p.hasLong = s.Long.line()
+	p.rhythm, p.hasRhythm = s.Seasons.rhythm(s.Now)
 	s.Crest = max(s.Crest*math.Exp(-seconds/longTau), -p.long.height, 0)
 
 	toothed := s.Teeth.recur(s.Now, s.Step)
@@ -165,8 +171,11 @@ func (s *state) look(seconds float64) {
 		o := &s.Outlook[i]
 		o.Change = max(share*c[expert], -s.Last)
 		o.Crest = 0
-		if toothed && expert == lineLong && p.long.slope > 0 {
+		switch {
+		case toothed && expert == lineLong && p.long.slope > 0:
 			o.Crest = share * s.Crest
+		case p.hasRhythm && expert == seasonal:
+			o.Crest = share * p.rhythm.crest(h, s.Last, o.Change)
 		}
 		switch {
 		case r.Errors.Size >= enoughResiduals:

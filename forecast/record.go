@@ -3,7 +3,7 @@ package forecast
 import "math"
 
 const (
-	pendingCap = 40
+	pendingCap = 34
 	// A horizon keeps a forecast in mind every 32nd part of its length, so
 	// that the pending ones have room at any sampling interval.
 	pendingPerHorizon = 32

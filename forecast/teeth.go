@@ -19,8 +19,8 @@ type teeth struct {
 }
 
 // observe takes a turning point down when the series has come back from it by
-// a tooth.
-func (t *teeth) observe(now int64, y float64) {
+// a tooth. true: it was a peak.
+func (t *teeth) observe(now int64, y float64) (top peak, ok bool) {
 	size := max(tooth*max(y, t.Extreme), least)
 	ahead := y - t.Extreme
 	if !t.Up {
@@ -30,12 +30,14 @@ func (t *teeth) observe(now int64, y float64) {
 	case ahead >= 0:
 		t.Extreme, t.ExtremeAt = y, now
 	case ahead < -size:
+		top, ok = peak{At: t.ExtremeAt, Height: t.Extreme}, t.Up
 		t.Turns[t.Next] = t.ExtremeAt
 		t.Next = (t.Next + 1) % turnCap
 		t.Size = min(t.Size+1, turnCap)
 		t.Up = !t.Up
 		t.Extreme, t.ExtremeAt = y, now
 	}
+	return top, ok
 }
 
 // last is when the newest n turns began and ended.

@@ -1,0 +1,110 @@
+package forecast
+
+import (
+	"math"
+	"testing"
+	"time"
+
+	"vramscope/forecast/regime"
+)
+
+// sawn is n seconds of teeth of that many seconds on a rise, with noise.
+func sawn(n, period int, perTooth float64) []float64 {
+	r := regime.Seeded(20)
+	y := make([]float64, n)
+	for i := range y {
+		y[i] = 20*gib + 4*gib*float64(i%period)/float64(period) + perTooth*float64(i/period) + 10*mib*r.NormFloat64()
+	}
+	return y
+}
+
+// Where in its tooth the series will be decides what is forecast, a minute and
+// several teeth ahead.
+func TestTeethAreForecastInTheirPlace(t *testing.T) {
+	for _, period := range []int{23, 47, 150, 400} {
+		for _, perTooth := range []float64{0, 0.3 * gib} {
+			y := sawn(4000, period, perTooth)
+			const from, samples = 3500, 100
+			f := fed(y[:from], 1)
+			wrong := make(map[int]float64)
+			for i := from; i < from+samples; i++ {
+				f.Observe(after(float64(i)), int64(y[i]))
+				for _, ahead := range []int{30, 60, 120} {
+					in, _ := f.At(time.Duration(ahead) * time.Second)
+					wrong[ahead] += math.Abs(float64(in.Median)-y[i+ahead]) / samples
+				}
+			}
+			for ahead, w := range wrong {
+				if w > 0.6*gib {
+					t.Errorf("teeth of %d s, %.1f GiB each higher, %d s ahead: %.2f GiB wrong, teeth have 4", period, perTooth/gib, ahead, w/gib)
+				}
+			}
+		}
+	}
+}
+
+func TestThereIsARhythmOnlyWhereTeethAreEven(t *testing.T) {
+	at := func(peaks []float64, now float64) bool {
+		var s seasons
+		for i := range int(now) {
+			s.observe(int64(i)*1e9, 20*gib, 1)
+		}
+		for _, p := range peaks {
+			s.peaked(peak{At: int64(p * 1e9), Height: 20 * gib})
+		}
+		_, ok := s.rhythm(int64(now * 1e9))
+		return ok
+	}
+	for _, tc := range []struct {
+		name  string
+		peaks []float64
+		now   float64
+		want  bool
+	}{
+		{"one peak", []float64{100}, 120, false},
+		{"two", []float64{100, 150}, 170, true},
+		{"even", []float64{100, 150, 198, 251}, 270, true},
+		{"uneven", []float64{100, 150, 250}, 270, false},
+		{"long overdue", []float64{100, 150, 200}, 300, false},
+		{"longer than what is remembered", []float64{100, 900, 1700}, 2200, false},
+		{"as short as samples lie apart", []float64{100, 102, 104}, 105, false},
+	} {
+		if got := at(tc.peaks, tc.now); got != tc.want {
+			t.Errorf("%s: %t", tc.name, got)
+		}
+	}
+}
+
+// Samples that are missing have the value before them.
+func TestThePastIsKeptInBins(t *testing.T) {
+	var s seasons
+	for i := range 3000 {
+		if i%5 != 3 && i%5 != 4 {
+			s.observe(int64(i)*1e9, float64(i), 1)
+		}
+	}
+	for _, tc := range [][2]float64{{2995, 2995}, {2993, 2992}, {2994, 2992}, {2500, 2500}, {9999, 2997}, {10, 2997 - pastCap + 1}} {
+		if got := s.at(int64(tc[0] * 1e9)); math.Abs(got-tc[1]) > 2 {
+			t.Errorf("at %v: %v, want %v", tc[0], got, tc[1])
+		}
+	}
+	s.observe(1e15, 7, 1)
+	if got := s.at(2990e9); got != 7 {
+		t.Errorf("after eleven days without a sample the past is %v", got)
+	}
+}
+
+// Peaks are what fills a GPU.
+func TestFullInCountsPeaks(t *testing.T) {
+	const room = 6 * gib
+	y := sawn(4000, 60, 0.6*gib)
+	f := fed(y[:3000], 1)
+	left := 1
+	for y[2999+left] < y[2999]+room {
+		left++
+	}
+	full, ok := f.FullIn(int64(room))
+	if !ok || math.Abs(full.Median.Seconds()-float64(left)) > 0.15*float64(left) {
+		t.Errorf("full in %v (%t), it is in %d s", full.Median, ok, left)
+	}
+}
