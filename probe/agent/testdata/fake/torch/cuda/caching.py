@@ -24,6 +24,7 @@ class Segment:
         self.kind, self.address, self.size, self.expandable = kind, address, size, expandable
         self.blocks = [Block(self, address, size)] if size else []
         self.private = (0, 0)
+        self.pages = []  # of an expandable one, wherever they are mapped
 
     def live(self):
         return sum(b.size for b in self.blocks if b.state != "inactive")
@@ -90,8 +91,13 @@ class CachingAllocator:
         end = segment.blocks[-1] if segment.blocks else None
         idle = end.size if end and end.state == "inactive" else 0
         more = -(-(size - idle) // page) * page
-        if self.device.take(more) is None:
+        pages = [self.device.take(page) for _ in range(more // page)]
+        if None in pages:
+            for address in pages:
+                if address is not None:
+                    self.device.give(address, page)
             return None
+        segment.pages += pages
         segment.blocks.append(Block(segment, segment.address + segment.size, more))
         segment.size += more
         self._coalesce(segment)
@@ -137,7 +143,8 @@ class CachingAllocator:
             if begin >= end:
                 kept.append(block)
                 continue
-            self.device.give(0, end - begin)
+            for _ in range((end - begin) // page):
+                self.device.give(segment.pages.pop(), page)
             for address, stop in ((block.address, begin), (end, block.address + block.size)):
                 if address < stop:
                     kept.append(Block(segment, address, stop - address))

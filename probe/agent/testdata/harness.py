@@ -1,0 +1,161 @@
+"""What the tests share: a job (a Python program with a probe) and a monitor of it."""
+
+import ast
+import json
+import os
+import select
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+AGENT = os.path.dirname(HERE)
+PATIENCE = 60  # seconds; a machine may be slow, a test that waits so long has failed
+MIB, GIB = 1 << 20, 1 << 30
+DRIVER = bool(os.environ.get("VRAMSCOPE_FAKE_STATE"))
+
+
+def until(what, condition):
+    """Waits until a condition gives something, and returns it."""
+    end = time.monotonic() + PATIENCE
+    while time.monotonic() < end:
+        found = condition()
+        if found:
+            return found
+        time.sleep(0.02)
+    raise AssertionError("waited in vain for " + what)
+
+
+class Monitor:
+    """One connection to a probe."""
+
+    def __init__(self, path):
+        self.sock = socket.socket(socket.AF_UNIX)
+        self.sock.settimeout(PATIENCE)
+        self.sock.connect(path)
+        self.file = self.sock.makefile("rb")
+
+    def send(self, **request):
+        self.sock.sendall(json.dumps(dict({"id": 1}, **request)).encode() + b"\n")
+
+    def receive(self):
+        line = self.file.readline()
+        return json.loads(line) if line else None
+
+    def ask(self, cmd, **fields):
+        self.send(cmd=cmd, **fields)
+        return self.receive()
+
+    def close(self):
+        self.file.close()
+        self.sock.close()
+
+
+class Case(unittest.TestCase):
+    def setUp(self):
+        self.directory = tempfile.mkdtemp(prefix="vramscope-test-")
+        self.addCleanup(shutil.rmtree, self.directory, True)
+
+    def job(self, *setup, **options):
+        """Starts a job, has it do what setup says, and ends it with the test."""
+        job = Job(self.directory, **options)
+        self.addCleanup(job.kill)
+        for code in setup:
+            self.assertIsNone(job.do(code), code)
+        return job
+
+    def monitor(self, job):
+        monitor = Monitor(job.socket())
+        self.addCleanup(monitor.close)
+        return monitor
+
+    def allocators(self, monitor):
+        """The newest books: {UUID: [allocator, …]}, each of which adds up."""
+        report = monitor.ask("stats")
+        self.assertTrue(report["ok"], report)
+        for device in report["devices"]:
+            for a in device["allocators"]:
+                parts = [a.get(part + "_bytes") for part in ("allocated", "cached", "fragmented")]
+                if None not in parts:
+                    self.assertEqual(sum(parts), a["reserved_bytes"], a)
+        return {d["uuid"]: d["allocators"] for d in report["devices"]}
+
+    def one(self, monitor):
+        """The one allocator of the one device."""
+        (allocators,) = self.allocators(monitor).values()
+        (allocator,) = allocators
+        return allocator
+
+
+class Job:
+    """A Python program under a probe, which does what it is told."""
+
+    def __init__(self, directory, flags=(), probe=True, path=(), **environ):
+        self.runtime = os.path.join(directory, "run")
+        os.makedirs(self.runtime, exist_ok=True)
+        self.environ = dict(os.environ, XDG_RUNTIME_DIR=self.runtime, VRAMSCOPE_PROBE_DEBUG="1")
+        if DRIVER:
+            self.environ["FAKE_TORCH_DRIVER"] = "1"
+        self.environ.update(environ)
+        paths = ([AGENT] if probe else []) + list(path) + [os.path.join(HERE, "fake")]
+        self.environ["PYTHONPATH"] = os.pathsep.join(paths)
+        self.stderr = tempfile.TemporaryFile("w+")
+        self.process = subprocess.Popen(
+            [sys.executable, *flags, os.path.join(HERE, "job.py")],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.stderr, env=self.environ,
+            universal_newlines=True,
+        )
+
+    def do(self, code):
+        self.process.stdin.write(repr(code) + "\n")
+        self.process.stdin.flush()
+        if not select.select([self.process.stdout], [], [], PATIENCE)[0]:
+            raise AssertionError("the job does not answer: " + self.said())
+        answer = self.process.stdout.readline()
+        if not answer:
+            raise AssertionError("the job has ended: " + self.said())
+        return ast.literal_eval(answer)
+
+    def said(self):
+        """What it wrote to standard error."""
+        self.stderr.seek(0)
+        return self.stderr.read()
+
+    def sockets(self, pid=None):
+        """Its sockets, of which there is one at most."""
+        directory = os.path.join(self.runtime, "vramscope")
+        names = os.listdir(directory) if os.path.isdir(directory) else []
+        wanted = "%d-" % (pid or self.process.pid)
+        return [os.path.join(directory, n) for n in names if n.startswith(wanted)]
+
+    def socket(self, pid=None):
+        return until("the probe to serve: " + self.said(), lambda: self.sockets(pid))[0]
+
+    def threads(self):
+        """Its thread IDs by name."""
+        base = "/proc/%d/task" % self.process.pid
+        names = {}
+        for tid in os.listdir(base):
+            with open(os.path.join(base, tid, "comm")) as file:
+                names.setdefault(file.read().strip(), []).append(tid)
+        return names
+
+    def end(self):
+        """Lets it run to its end, and returns its exit status."""
+        self.process.stdin.close()
+        status = self.process.wait(PATIENCE)
+        self.process.stdout.close()
+        return status
+
+    def kill(self):
+        self.process.kill()
+        self.process.wait()
+        for file in (self.process.stdin, self.process.stdout, self.stderr):
+            try:
+                file.close()
+            except BrokenPipeError:
+                pass
