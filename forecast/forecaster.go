@@ -183,7 +183,7 @@ func (s *state) look(seconds float64) {
 		case i == 0:
 			o.Spread = normalSpread(s.Roughness * math.Sqrt(h))
 		default:
-			o.Spread = shorter.borrowed(Horizons[i-1].Seconds(), h, share)
+			o.Spread = shorter.times(widened(expert, share, h/Horizons[i-1].Seconds()))
 		}
 		shorter = o.Spread
 		r.promise(s.Now, s.Last, h, o.Change, &c)

@@ -19,9 +19,9 @@ type residuals struct {
 }
 
 // add takes an error in, unless the last was added a moment ago: neighbours
-// say the same, and the ring should reach back over several horizons.
+// say the same, and the ring should reach back over a dozen horizons.
 func (r *residuals) add(now int64, err, horizon float64) {
-	if r.Size > 0 && float64(now-r.Last)/1e9 < max(2, horizon/16) {
+	if r.Size > 0 && float64(now-r.Last)/1e9 < max(4, horizon/8) {
 		return
 	}
 	r.Last = now
@@ -95,9 +95,13 @@ func normalSpread(size float64) spread {
 	return spread{-z80 * perMean * size, z80 * perMean * size, -z95 * perMean * size, z95 * perMean * size}
 }
 
-// borrowed is the spread of a shorter horizon for a longer one: it grows like
-// a random walk's where the forecast is naive, and like time where it follows
-// a trend, by share.
-func (s spread) borrowed(from, to, share float64) spread {
-	return s.times(math.Pow(to/from, 0.5+0.5*share))
+// widened is how much wider than a shorter horizon's an interval is that has no
+// errors of its own yet, so many times as far ahead. It grows like a random
+// walk's where the forecast is naive; by share, like time where it follows a
+// trend, and not at all where it returns to a mean.
+func widened(expert int, share, farther float64) float64 {
+	if expert == meanShort || expert == meanLong {
+		share = -share
+	}
+	return math.Pow(farther, 0.5+0.5*share)
 }
