@@ -13,7 +13,8 @@ import (
 // than a few MiB, whatever is in it.
 const (
 	maxDevices      = 64
-	maxAllocators   = 64
+	maxAllocators   = 64  // of one device
+	maxReported     = 512 // allocators of all devices
 	maxRuntimes     = 16
 	maxCapabilities = 32
 	maxEvictable    = 32
@@ -58,8 +59,12 @@ func (r *Report) check() error {
 	if r.TimeNS <= 0 {
 		return fmt.Errorf("time_ns is %d", r.TimeNS)
 	}
+	allocators := 0
 	for i := range r.Devices {
 		d := &r.Devices[i]
+		if allocators += len(d.Allocators); allocators > maxReported {
+			return fmt.Errorf("more than %d allocators", maxReported)
+		}
 		if !wellFormedUUID(d.UUID) {
 			return fmt.Errorf("device %q is no UUID in NVML's form", clip(d.UUID))
 		}

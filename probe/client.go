@@ -29,6 +29,7 @@ var ErrBroken = errors.New("it breaks the protocol")
 // goroutine at a time; Close may be called by any.
 type Client struct {
 	process process.Identity
+	uid     uint32 // whose it is
 	nspid   int
 	start   uint64 // as the probe's own /proc has it
 	path    string
@@ -40,7 +41,7 @@ type Client struct {
 
 func newClient(conn *net.UnixConn, path string, id process.Identity, who owner) *Client {
 	return &Client{
-		process: id, nspid: who.nspid, start: id.StartTime,
+		process: id, uid: who.uid, nspid: who.nspid, start: id.StartTime,
 		path: path, conn: conn, in: lines{source: conn},
 	}
 }

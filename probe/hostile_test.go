@@ -101,6 +101,15 @@ func devices(list string) func(net.Conn) {
 	})
 }
 
+// manyDevices have as many allocators each as one may have.
+func manyDevices() string {
+	var list []string
+	for i := range maxReported/maxAllocators + 1 {
+		list = append(list, fmt.Sprintf(`{"uuid":"GPU-%d","allocators":[{"kind":"a"}%s]}`, i, strings.Repeat(`,{"kind":"a"}`, maxAllocators-1)))
+	}
+	return strings.Join(list, ",")
+}
+
 func TestAProbeThatLiesIsNotBelieved(t *testing.T) {
 	for _, c := range []struct {
 		name   string
@@ -121,6 +130,7 @@ func TestAProbeThatLiesIsNotBelieved(t *testing.T) {
 		{"a pool twice", device(`"uuid":"GPU-1","allocators":[{"kind":"a","handle":3},{"kind":"b","handle":3}]`), "one pool"},
 		{"many devices", devices(`{"uuid":"GPU-1"}` + strings.Repeat(`,{"uuid":"GPU-1"}`, maxDevices)), "65 devices"},
 		{"many allocators", device(`"uuid":"GPU-1","allocators":[{}` + strings.Repeat(`,{}`, maxAllocators) + `]`), "65 allocators"},
+		{"many allocators in all", devices(manyDevices()), "more than 512 allocators"},
 		{"a crowd", devices(`[]` + strings.Repeat(`,[]`, 50000)), "members"},
 		{"no time", liar(func(id uint64) string { return fmt.Sprintf(`{"id":%d,"ok":true,"devices":[]}`, id) }), "time_ns"},
 		{"another's id", liar(func(id uint64) string { return fmt.Sprintf(`{"id":%d,"ok":true,"time_ns":1,"devices":[]}`, id+1) }), "another request"},

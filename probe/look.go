@@ -202,8 +202,8 @@ func (m *Monitor) arrive(ctx context.Context, a *attempt, client *Client, err er
 		return
 	}
 	s := m.byProcess[keyOf(client.process)]
-	if s == nil && len(m.byProcess) < maxSeats {
-		s = newSeat(client.process, m.clock())
+	if s == nil && m.hasSeat(client.uid) {
+		s = newSeat(client.process, client.uid, m.clock())
 		m.byProcess[keyOf(client.process)] = s
 		m.publish()
 	}
@@ -222,7 +222,19 @@ func (m *Monitor) arrive(ctx context.Context, a *attempt, client *Client, err er
 	_ = client.Close() // nothing was said on it
 }
 
-var errCrowd = errors.New("too many probes: " + strconv.Itoa(maxSeats) + " are read")
+var errCrowd = errors.New("too many probes: " + strconv.Itoa(maxSeats) + " are read, " + strconv.Itoa(maxSeatsOfUser) + " of one user")
+
+// hasSeat reports whether another probe of that user can be read. The lock is
+// held.
+func (m *Monitor) hasSeat(uid uint32) bool {
+	taken := 0
+	for _, s := range m.byProcess {
+		if s.uid == uid {
+			taken++
+		}
+	}
+	return len(m.byProcess) < maxSeats && taken < maxSeatsOfUser
+}
 
 // attend runs a connection and tidies up after it.
 func (m *Monitor) attend(ctx context.Context, a *attempt, s *seat, client *Client) {

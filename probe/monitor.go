@@ -55,7 +55,8 @@ type MonitorOptions struct {
 
 const (
 	defaultInterval = time.Second
-	maxSeats        = 1024
+	maxSeats        = 2048
+	maxSeatsOfUser  = 1024 // so that no user keeps the others' probes from root
 	maxSearches     = 48
 	maxNames        = 512 // sockets looked at in one directory
 	lookEvery       = time.Second

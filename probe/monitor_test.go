@@ -200,3 +200,15 @@ func TestASocketHeldByAForkedChildIsNotItsParent(t *testing.T) {
 		t.Errorf("there are answers: %+v", answers)
 	}
 }
+
+func TestNoUserTakesAllSeats(t *testing.T) {
+	m := newMonitor(t.TempDir())
+	for pid := range maxSeatsOfUser {
+		id := process.Identity{PID: pid + 1, StartTime: 1}
+		m.byProcess[keyOf(id)] = newSeat(id, 1000, time.Now())
+	}
+	if m.hasSeat(1000) || !m.hasSeat(1001) {
+		t.Errorf("with %d probes of user 1000: another of his %v, one of user 1001 %v",
+			maxSeatsOfUser, m.hasSeat(1000), m.hasSeat(1001))
+	}
+}

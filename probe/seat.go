@@ -13,6 +13,7 @@ import (
 // connection: what was said last stays, with its age.
 type seat struct {
 	process process.Identity
+	uid     uint32
 	answer  atomic.Pointer[Answer] // never nil
 	asked   chan struct{}          // one slot
 	jobs    chan job
@@ -34,8 +35,8 @@ type flushed struct {
 	err    error
 }
 
-func newSeat(id process.Identity, now time.Time) *seat {
-	s := &seat{process: id, asked: make(chan struct{}, 1), jobs: make(chan job)}
+func newSeat(id process.Identity, uid uint32, now time.Time) *seat {
+	s := &seat{process: id, uid: uid, asked: make(chan struct{}, 1), jobs: make(chan job)}
 	s.answer.Store(&Answer{Process: id, Since: now})
 	return s
 }
