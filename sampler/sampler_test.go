@@ -150,6 +150,24 @@ func TestAProcessThatLeavesProcFirstKeepsItsIdentity(t *testing.T) {
 	}
 }
 
+func TestAProcessThatLeavesAndReturnsIsGoneOnceAndNotWhileItIsThere(t *testing.T) {
+	b := newBox(1)
+	s := b.sampler()
+	there := b.readings["GPU-0"]
+	left := there
+	left.Processes = nil
+	for range 3 {
+		b.readings["GPU-0"] = there
+		if snap := b.tick(s); len(snap.Rows) != 1 || len(snap.Gone) != 0 {
+			t.Fatalf("back on its GPU: %d rows, %d gone", len(snap.Rows), len(snap.Gone))
+		}
+		b.readings["GPU-0"] = left
+		if snap := b.tick(s); len(snap.Rows) != 0 || len(snap.Gone) != 1 {
+			t.Fatalf("off its GPU: %d rows, %d gone", len(snap.Rows), len(snap.Gone))
+		}
+	}
+}
+
 func TestAForeignPIDIsShownWithoutAnOwner(t *testing.T) {
 	b := newBox(1)
 	delete(b.processes, 100)
