@@ -10,7 +10,7 @@ const (
 	driftLong  // goes on as in the last five minutes
 	lineLong   // returns to the line of the last five minutes
 	meanShort  // returns to the mean of the last minute
-	meanLong   // returns to the mean of the last five minutes
+	meanLong   // returns to the mean of the last five minutes, or of the last samples
 	seasonal   // does as in the last tooth
 	experts
 )
@@ -20,6 +20,10 @@ const (
 	shortTau = 60
 	longTau  = 300
 )
+
+// meanSamples is over how many samples the long mean is taken where they are
+// so rare that five minutes have only a few.
+const meanSamples = 20
 
 // claims are the experts' at one horizon, in bytes.
 type claims [experts]float64
@@ -33,7 +37,7 @@ type panel struct {
 	rhythm      rhythm
 	hasRhythm   bool
 	mean        float64 // of the last minute, above the newest sample
-	meanLong    float64 // of the last five
+	meanLong    float64
 	last        float64
 	age         float64 // seconds since the first sample
 }

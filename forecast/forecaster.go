@@ -27,6 +27,7 @@ type state struct {
 	Holt      holt
 	Short     regression
 	Long      regression
+	Mean      mean
 	Crest     float64 // by how much teeth stand out above the long line, bytes
 	Records   [len(Horizons)]record
 	Outlook   [len(Horizons)]outlook
@@ -92,6 +93,7 @@ func (s *state) begin(y float64) {
 	s.Holt.observe(0, y)
 	s.Short.observe(0, 0)
 	s.Long.observe(0, 0)
+	s.Mean.observe(0, 0)
 	s.Minima.begin(y)
 	s.Teeth.Extreme = y
 }
@@ -117,6 +119,7 @@ func (s *state) observe(now int64, y float64) {
 	s.Holt.observe(seconds, y)
 	s.Short.observe(seconds/shortTau, change)
 	s.Long.observe(seconds/longTau, change)
+	s.Mean.observe(seconds/max(longTau, meanSamples*s.Step), change)
 	if !s.Gap { // a gap says nothing of how far samples usually lie apart
 		s.Step += share * (min(seconds, 4*s.Step) - s.Step)
 	}
@@ -142,7 +145,7 @@ func restarted(before, y float64) bool {
 // and how far its claims came true. How large errors are is kept, since jobs
 // that end and begin are among the things that happen.
 func (s *state) forget(now int64, y float64) {
-	s.Holt, s.Short, s.Long, s.Crest = holt{}, regression{}, regression{}, 0
+	s.Holt, s.Short, s.Long, s.Mean, s.Crest = holt{}, regression{}, regression{}, mean{}, 0
 	s.Teeth = teeth{Extreme: y, ExtremeAt: now}
 	s.Seasons.Size = 0
 	s.Minima = minima{Lowest: y, WindowEnd: now + int64(windowLength)}
@@ -154,7 +157,7 @@ func (s *state) forget(now int64, y float64) {
 // look makes the forecasts of this sample, from the shortest horizon to the
 // longest, because each lends its experience to the next.
 func (s *state) look(seconds float64) {
-	p := panel{holt: &s.Holt, last: s.Last, mean: s.Short.mean(), meanLong: s.Long.mean(), age: float64(s.Now) / 1e9}
+	p := panel{holt: &s.Holt, last: s.Last, mean: s.Short.mean(), meanLong: s.Mean.height(), age: float64(s.Now) / 1e9}
 	p.short, p.hasShort = s.Short.line()
 	p.long, p.hasLong = s.Long.line()
 	p.rhythm, p.hasRhythm = s.Seasons.rhythm(s.Now)

@@ -43,6 +43,21 @@ func (r *regression) observe(dx, dy float64) {
 // mean is of the samples within τ, above the newest.
 func (r *regression) mean() float64 { return r.Y[0] / r.X[0] }
 
+// mean is of samples of which one that is τ old counts 1/e, measured from the
+// newest as in a regression.
+type mean struct{ Weight, Sum float64 }
+
+// observe moves the origin by dx (in τ) and dy to a new sample.
+func (m *mean) observe(dx, dy float64) {
+	decay := math.Exp(-dx)
+	m.Weight *= decay
+	m.Sum = m.Sum*decay - dy*m.Weight
+	m.Weight++
+}
+
+// height is the mean's above the newest sample.
+func (m *mean) height() float64 { return m.Sum / m.Weight }
+
 // line is what the sums say of the present: the line's height above the
 // newest sample, in bytes, and its slope in bytes per τ.
 type line struct {
