@@ -2,6 +2,7 @@ package cli
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -42,18 +43,18 @@ func (p *program) doctor() *cobra.Command {
 		Use:   "doctor",
 		Short: "what works on this box, what does not, and why",
 		Long: `Looks at all that vramscope depends on (the driver, its GPUs, the processes
-on them, the terminal, the configuration) and says of each whether it works,
+on them and their probes, the terminal, the configuration) and says of each whether it works,
 and if not, why and what to do.
 
 The exit code is 0 where the monitor would work, else the one it would end in.`,
 		Args: noArguments,
-		RunE: func(*cobra.Command, []string) error { return p.examine() },
+		RunE: func(cmd *cobra.Command, _ []string) error { return p.examine(cmd.Context()) },
 	}
 }
 
 // examine writes the report. A configuration that is refused is a finding,
 // and the rest is examined with the defaults.
-func (p *program) examine() error {
+func (p *program) examine(ctx context.Context) error {
 	s, refused := p.settings()
 	if refused != nil {
 		s = defaults()
@@ -63,6 +64,12 @@ func (p *program) examine() error {
 		return err
 	}
 	src.lookOnce()
+	listening, cancel := context.WithCancelCause(ctx)
+	unheard := src.listen(listening, cancel)
+	defer func() {
+		cancel(nil)
+		unheard()
+	}()
 	snap := sampler.New(src.options).Tick(p.now())
 	text := strings.Join(p.report(src, &s, snap, refused), "\n") + "\n"
 	if err := p.print([]byte(text)); err != nil {
@@ -88,6 +95,7 @@ func (p *program) report(src *sources, s *settings, snap *snapshot.Snapshot, ref
 		{"driver", look.driver()},
 		{"GPUs", look.gpus()},
 		{"processes", look.processes()},
+		{"probes", look.probes()},
 		{"terminal", look.terminal()},
 		{"configuration", look.configuration()},
 	})

@@ -111,9 +111,19 @@ func base(name string) string {
 // gpus is each GPU, and what its driver tells and does not tell of memory.
 func (e *examination) gpus() []finding {
 	var found []finding
-	mig := 0
+	mig, seen := 0, false
 	for i := range e.snap.GPUs {
 		g := &e.snap.GPUs[i]
+		if g.Name == "" && g.Memory.Total.Source() != quantity.Driver && !g.LastUsed.Known() {
+			// No driver has ever told of it.
+			f := finding{verdict: neither, what: "GPU " + strconv.Itoa(g.Index), text: cleanText(g.Message)}
+			if total, ok := g.Memory.Total.Value(); ok {
+				f.text += ", " + total.String()
+			}
+			found = append(found, f)
+			continue
+		}
+		seen = true
 		f := finding{verdict: works, what: "GPU " + strconv.Itoa(g.Index), text: cleanText(g.Name)}
 		if g.State != snapshot.GPUOK {
 			f.verdict = fails
@@ -128,8 +138,8 @@ func (e *examination) gpus() []finding {
 		}
 		found = append(found, f)
 	}
-	if len(found) == 0 {
-		return nil
+	if !seen {
+		return found
 	}
 	found = append(found, e.memoryCall())
 	if mig == 0 {
