@@ -42,7 +42,7 @@ it prints one table, as vramscope once does, and ends.`,
 	p.completeGlobalFlags(root)
 	root.Flags().BoolP("help", "h", false, "help for a command")
 	root.Flags().BoolP("version", "v", false, "the version")
-	root.AddCommand(p.once(), p.flush(), p.probe(), p.backtest(), p.doctor(), p.config(), p.completion(), p.man())
+	root.AddCommand(p.once(), p.flush(), p.runCommand(), p.env(), p.probe(), p.backtest(), p.doctor(), p.config(), p.completion(), p.man())
 	for _, command := range root.Commands() {
 		command.Flags().BoolP("help", "h", false, "help for "+command.Name())
 	}

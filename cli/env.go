@@ -1,0 +1,65 @@
+package cli
+
+import (
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"vramscope/probe/agent"
+)
+
+// env prints what puts a probe into programs that somebody else starts.
+func (p *program) env() *cobra.Command {
+	directory := ""
+	cmd := &cobra.Command{
+		Use:   "env",
+		Short: "exports that put a probe into a job started elsewhere",
+		Long: `Writes the Python probe's files and prints the line of shell that has Python
+programs find them, as vramscope run does for a command. For jobs that something
+else starts: in a batch script, an image, a service.
+
+The files are for this user alone, in the cache directory. With --directory they
+are put where every user can read them, as an image of a container needs it.`,
+		Example: `  eval "$(vramscope env)"                            in an sbatch script, before srun
+  RUN vramscope env --directory /opt/vramscope       in a Dockerfile, and then
+  ENV PYTHONPATH=/opt/vramscope`,
+		Args: noArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error { return p.printEnvironment(directory) },
+	}
+	cmd.Flags().StringVar(&directory, "directory", "", "put the files here, for every user")
+	cmd.Flags().Lookup("directory").Value = &holder{cmd.Flags().Lookup("directory").Value, "DIR"}
+	return cmd
+}
+
+func (p *program) printEnvironment(directory string) error {
+	if err := p.noGlobalFlags("env"); err != nil {
+		return err
+	}
+	if directory == "" {
+		installed, err := p.installAgent()
+		if err != nil {
+			return err
+		}
+		directory = installed
+	} else {
+		absolute, err := filepath.Abs(directory)
+		if err == nil && strings.Contains(absolute, ":") {
+			return usage("--directory: %q has a colon in it, which PYTHONPATH cannot hold", cleanText(absolute))
+		}
+		if err == nil {
+			directory = absolute
+			err = agent.InstallShared(directory)
+		}
+		if err != nil {
+			return &failure{code: exitFailure, err: err, message: cleanText(err.Error())}
+		}
+	}
+	return p.print(fmt.Appendf(nil, "export PYTHONPATH=%s${PYTHONPATH:+:$PYTHONPATH}\n", shellQuote(directory)))
+}
+
+// shellQuote quotes a word for sh.
+func shellQuote(word string) string {
+	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
+}

@@ -1,0 +1,170 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"vramscope/probe/agent"
+)
+
+// The exit codes of a command that could not be started, as a shell, env and
+// nohup have them.
+const (
+	exitNotRunnable = 126
+	exitNotFound    = 127
+)
+
+// run starts a command with a probe in the Python programs that come of it.
+func (p *program) runCommand() *cobra.Command {
+	verbose := false
+	cmd := &cobra.Command{
+		Use:   "run [--verbose] -- CMD…",
+		Short: "start a command with a probe in it",
+		Long: `Becomes CMD, with a probe in every Python program that CMD is or starts: as soon
+as such a program uses a GPU through PyTorch, CuPy, JAX, TensorFlow or RMM,
+vramscope shows what its memory is and can flush what is cached.
+
+CMD runs as it would without it. There is no process in between: the terminal,
+signals and the exit status are CMD's own. All that changes is PYTHONPATH; a
+sitecustomize that there was is run as before. Until a program imports one of
+those libraries nothing else happens in it.
+
+Python does not look at PYTHONPATH under its flags -I, -E and -S; this is said,
+and CMD is started nevertheless. A program that is not Python runs unchanged.
+
+The exit code is CMD's; 127 where CMD was not found, 126 where it cannot be run,
+1 where the probe's files could not be written.`,
+		Example: `  vramscope run -- python3 train.py --epochs 3
+  vramscope run -- torchrun --nproc-per-node 8 train.py`,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				f := usage("run needs a command")
+				f.advice = []string{"  vramscope run -- python3 train.py"}
+				return f
+			}
+			return nil
+		},
+		RunE: func(_ *cobra.Command, args []string) error { return p.become(args, verbose) },
+	}
+	// What follows the command is the command's, with -- and without.
+	cmd.Flags().SetInterspersed(false)
+	cmd.Flags().BoolVar(&verbose, "verbose", false, "say what is done")
+	return cmd
+}
+
+// become replaces this process by the command.
+func (p *program) become(command []string, verbose bool) error {
+	if err := p.noGlobalFlags("run"); err != nil {
+		return err
+	}
+	path, err := exec.LookPath(command[0])
+	// Where PATH itself says so, a program of the working directory is meant.
+	if err != nil && !errors.Is(err, exec.ErrDot) {
+		return notStarted(command[0], err)
+	}
+	directory, err := p.installAgent()
+	if err != nil {
+		return err
+	}
+	how := inspect(path, command)
+	if why := how.refusal(); why != "" {
+		_, _ = fmt.Fprintf(p.stderr, "vramscope: no probe: %s\n", why) // if nobody reads it, the command is started all the same
+	} else if verbose {
+		_, _ = fmt.Fprintf(p.stderr, "vramscope: %s\n", how.describe(directory)) // likewise
+	}
+	environ := withPythonPath(os.Environ(), directory)
+	err = syscall.Exec(path, command, environ)
+	if errors.Is(err, syscall.ENOEXEC) {
+		// A script without a first line that says what it is for: a shell's,
+		// as execvp has it.
+		err = syscall.Exec("/bin/sh", append([]string{"/bin/sh", path}, command[1:]...), environ)
+	}
+	return notStarted(command[0], err)
+}
+
+// notStarted is the failure of a command that did not start.
+func notStarted(name string, err error) error {
+	code := exitNotRunnable
+	reason := err
+	if failed := (*exec.Error)(nil); errors.As(err, &failed) {
+		reason = failed.Err
+	}
+	if errors.Is(err, exec.ErrNotFound) || errors.Is(err, syscall.ENOENT) {
+		code = exitNotFound
+		reason = errors.New("not found")
+	}
+	return &failure{code: code, err: err, message: cleanText(fmt.Sprintf("run %s: %v", name, reason))}
+}
+
+// noGlobalFlags refuses the flags that are about looking at a box.
+func (p *program) noGlobalFlags(command string) error {
+	given := ""
+	if p.flags.demo {
+		given = "demo"
+	}
+	for _, g := range p.flags.given {
+		if g.value.raw != nil {
+			given = g.option.flag
+		}
+	}
+	for _, name := range []string{"seed", "config"} {
+		if p.flags.all.Changed(name) {
+			given = name
+		}
+	}
+	if given == "" {
+		return nil
+	}
+	return usage("--%s means nothing to vramscope %s", given, command)
+}
+
+// installAgent puts the Python probe where this user's programs find it.
+func (p *program) installAgent() (string, error) {
+	cache := p.getenv("XDG_CACHE_HOME")
+	if !filepath.IsAbs(cache) {
+		home := p.getenv("HOME")
+		if !filepath.IsAbs(home) {
+			return "", &failure{code: exitFailure, message: "there is no place for the Python probe: neither HOME nor XDG_CACHE_HOME is set",
+				advice: []string{"  XDG_CACHE_HOME=/tmp/mine vramscope run -- …   puts it there"}}
+		}
+		cache = filepath.Join(home, ".cache")
+	}
+	directory, err := agent.Install(filepath.Join(cache, "vramscope"))
+	if err == nil && strings.Contains(directory, ":") {
+		err = fmt.Errorf("%s has a colon in it, which PYTHONPATH cannot hold", directory)
+	}
+	if err != nil {
+		return "", &failure{code: exitFailure, err: err, message: cleanText(err.Error()),
+			advice: []string{"  XDG_CACHE_HOME=DIR vramscope …   has the probe's files written below another directory"}}
+	}
+	return directory, nil
+}
+
+// withPythonPath puts a directory at the front of PYTHONPATH.
+func withPythonPath(environ []string, directory string) []string {
+	const name = "PYTHONPATH="
+	changed := make([]string, 0, len(environ)+1)
+	value := directory
+	for _, v := range environ {
+		if !strings.HasPrefix(v, name) {
+			changed = append(changed, v)
+			continue
+		}
+		value = directory
+		for _, entry := range strings.Split(v[len(name):], ":") {
+			// An empty entry is the working directory: it stays one. Ours is
+			// there already below another vramscope run.
+			if v != name && entry != directory {
+				value += ":" + entry
+			}
+		}
+	}
+	return append(changed, name+value)
+}

@@ -1,0 +1,153 @@
+package cli
+
+import (
+	"bufio"
+	"bytes"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+)
+
+// started is what is known of a command before it is started.
+type started struct {
+	name    string
+	python  bool     // it is a Python interpreter, or a script for one
+	flags   []string // of the interpreter
+	special string   // why no environment of ours reaches it
+}
+
+// inspect looks at what a command will be: an interpreter, a script (its
+// first line tells which), or another program.
+func inspect(path string, command []string) started {
+	s := started{name: filepath.Base(path)}
+	if info, err := os.Stat(path); err == nil && info.Mode()&(os.ModeSetuid|os.ModeSetgid) != 0 {
+		s.special = "it is setuid: PYTHONPATH would be ignored there"
+	}
+	arguments := command[1:]
+	for range 3 { // a script's interpreter may be env, and that one's a script again
+		if isPython(path) {
+			s.python = true
+			s.flags = append(s.flags, pythonFlags(arguments)...)
+			return s
+		}
+		interpreter := shebang(path)
+		if filepath.Base(path) == "env" {
+			interpreter = afterEnv(arguments)
+		}
+		if len(interpreter) == 0 {
+			return s
+		}
+		found, err := exec.LookPath(interpreter[0])
+		if err != nil {
+			return s
+		}
+		path, arguments = found, interpreter[1:]
+	}
+	return s
+}
+
+// isPython reports whether a file is a Python interpreter, by the name that it
+// is called by: python, python3, python3.11, pypy3.
+func isPython(path string) bool {
+	name := filepath.Base(path)
+	for _, prefix := range []string{"python", "pypy"} {
+		if rest, ok := strings.CutPrefix(name, prefix); ok && strings.Trim(rest, "0123456789.td") == "" {
+			return true
+		}
+	}
+	return false
+}
+
+// shebang splits the first line of a script as Linux and env -S do; nil for
+// everything else.
+func shebang(path string) []string {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil
+	}
+	defer func() { _ = file.Close() }() // nothing was written
+	line, err := bufio.NewReader(io.LimitReader(file, 256)).ReadBytes('\n')
+	if err != nil && len(line) == 0 {
+		return nil
+	}
+	rest, ok := bytes.CutPrefix(line, []byte("#!"))
+	if !ok {
+		return nil
+	}
+	return strings.Fields(string(rest))
+}
+
+// afterEnv is the command in the arguments of env.
+func afterEnv(arguments []string) []string {
+	for i, argument := range arguments {
+		switch {
+		case strings.HasPrefix(argument, "-S"):
+			return append(strings.Fields(argument[2:]), arguments[i+1:]...)
+		case strings.HasPrefix(argument, "-"), strings.Contains(argument, "="):
+		default:
+			return arguments[i:]
+		}
+	}
+	return nil
+}
+
+// pythonFlags are an interpreter's own single-letter flags: those before the
+// script, -c or -m.
+// Source: https://docs.python.org/3/using/cmdline.html
+func pythonFlags(arguments []string) []string {
+	var flags []string
+	for i := 0; i < len(arguments); i++ {
+		argument := arguments[i]
+		if len(argument) < 2 || argument[0] != '-' || argument == "--" {
+			return flags
+		}
+		if argument == "--check-hash-based-pycs" {
+			i++
+			continue
+		}
+		if argument[1] == '-' {
+			continue
+		}
+		for j, letter := range argument[1:] {
+			switch letter {
+			case 'c', 'm':
+				return flags
+			case 'W', 'X':
+				if j == len(argument)-2 {
+					i++ // its value is the next argument
+				}
+			default:
+				flags = append(flags, "-"+string(letter))
+				continue
+			}
+			break
+		}
+	}
+	return flags
+}
+
+// refusal says why there will be no probe, "" where there is no such reason.
+func (s *started) refusal() string {
+	if s.special != "" {
+		return cleanText(s.name) + ": " + s.special
+	}
+	for _, flag := range s.flags {
+		switch flag {
+		case "-I", "-E":
+			return "under " + flag + " Python does not look at PYTHONPATH: leave it out, or import vramscope_probe in the program"
+		case "-S":
+			return "under -S Python imports no sitecustomize: leave it out, or import vramscope_probe in the program"
+		}
+	}
+	return ""
+}
+
+// describe says what will happen.
+func (s *started) describe(directory string) string {
+	if s.python {
+		return "the probe is in " + cleanText(directory) + "; it serves as soon as a GPU is used"
+	}
+	return cleanText(s.name) + " is not Python and runs unchanged; a Python program that it starts has the probe"
+}
