@@ -114,8 +114,7 @@ func (e *examination) gpus() []finding {
 	mig, seen := 0, false
 	for i := range e.snap.GPUs {
 		g := &e.snap.GPUs[i]
-		if g.Name == "" && g.Memory.Total.Source() != quantity.Driver && !g.LastUsed.Known() {
-			// No driver has ever told of it.
+		if g.Message == snapshot.ToldByProbes {
 			f := finding{verdict: neither, what: "GPU " + strconv.Itoa(g.Index), text: cleanText(g.Message)}
 			if total, ok := g.Memory.Total.Value(); ok {
 				f.text += ", " + total.String()

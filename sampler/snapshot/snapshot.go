@@ -91,6 +91,9 @@ const (
 	GPUError   GPUState = "error"   // it answers with another error
 )
 
+// ToldByProbes is the message of a GPU that no driver has told of, only probes.
+const ToldByProbes = "told by probes alone"
+
 // GPU is one GPU, or what was last known of it.
 type GPU struct {
 	Index    int
