@@ -21,7 +21,7 @@ type residuals struct {
 // add takes an error in, unless the last was added a moment ago: neighbours
 // say the same, and the ring should reach back over a dozen horizons.
 func (r *residuals) add(now int64, err, horizon float64) {
-	if r.Size > 0 && float64(now-r.Last)/1e9 < max(4, horizon/8) {
+	if r.Size > 0 && float64(now-r.Last)/1e9 < max(4, horizon/11) {
 		return
 	}
 	r.Last = now

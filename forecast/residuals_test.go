@@ -27,7 +27,7 @@ func TestResidualsKeepTheNewestInOrder(t *testing.T) {
 func TestResidualsThatComeTooCloseAreLeftOut(t *testing.T) {
 	var kept residuals
 	for i := range 100 {
-		kept.add(int64(i)*1e9, 1, 80) // one every ten seconds
+		kept.add(int64(i)*1e9, 1, 110) // one every ten seconds
 	}
 	if kept.Size != 10 {
 		t.Errorf("%d of 100 kept", kept.Size)
