@@ -52,7 +52,7 @@
 // that rise, where their peaks do. A leak is told by the minima of windows of a
 // minute: they rise (Mann 1945, Kendall 1975), by more than they tremble around
 // the slope of Theil (1950) and Sen (1968), not in one step, and not more and
-// more slowly.
+// more slowly, which Mann and Kendall's test tells of their steps too.
 //
 // # Known limits
 //

@@ -95,11 +95,46 @@ func slowsDown(lows []float64) bool {
 			return true
 		}
 	}
+	if fades(lows[max(len(lows)-fadeWindows, 0):]) {
+		return true
+	}
 	n := len(lows)
 	if n < 10 {
 		return lows[n-1]-lows[n/2] < still*(lows[n-1-n/2]-lows[0])
 	}
 	return false
+}
+
+// fadeWindows is over how many windows growth is watched for fading.
+const fadeWindows = 17
+
+// fades reports whether the steps from one minimum to the next become smaller
+// all the time, which those of a leak do not however they tremble: by
+// Mann–Kendall, and by something that is worth the name.
+func fades(lows []float64) bool {
+	var room [fadeWindows]float64
+	steps := room[:0]
+	for i := 1; i < len(lows); i++ {
+		steps = append(steps, lows[i]-lows[i-1])
+	}
+	n := len(steps)
+	falling := 0.0
+	for i, later := range steps {
+		for _, earlier := range steps[:i] {
+			switch {
+			case later < earlier:
+				falling++
+			case later > earlier:
+				falling--
+			}
+		}
+	}
+	const significant, still = 2.4, 0.95
+	if m := float64(n); falling < significant*math.Sqrt(m*(m-1)*(2*m+5)/18) {
+		return false
+	}
+	half := len(lows) / 2
+	return lows[len(lows)-1]-lows[len(lows)-1-half] < still*(lows[half]-lows[0])
 }
 
 // rising is the slope of the minima per window, and whether they rise: by

@@ -20,6 +20,10 @@ func TestTrends(t *testing.T) {
 	for i := range saturating {
 		saturating[i] = 10*gib + 20*gib*(1-math.Exp(-float64(i)/300))
 	}
+	slowly := make([]float64, 1000)
+	for i := range slowly {
+		slowly[i] = 10*gib + 40*gib*(1-math.Exp(-float64(i)/1500))
+	}
 	teeth := make([]float64, 1200)
 	for i := range teeth {
 		teeth[i] = 30*gib + 4*gib*float64(i%50)/50
@@ -41,6 +45,7 @@ func TestTrends(t *testing.T) {
 		{"a slow leak on a full card", shaken(ramp(1800, 70*gib, mib), 20*mib), Leak},
 		{"saturating, early", saturating[:400], Growing},
 		{"saturating, over", saturating, Steady},
+		{"saturating within an hour", shaken(slowly, 30*mib), Growing},
 		{"falling", ramp(300, 60*gib, -30*mib), Shrinking},
 		{"teeth", teeth, Sawtooth},
 		{"a leak under teeth", leakingTeeth, Leak},

@@ -19,28 +19,30 @@ type gate struct {
 	lead      Figure // median, seconds, at least
 	fullError Figure // median, at most
 	covered   bool   // intervals from 10 s to 2 min hold what they promise
+	leaks     Figure // share of samples at least that are called a leak
+	calm      Figure // share of samples at most that are
 }
 
 // TestRegimesMeetTheirGates scores series from seeds on which nothing was
 // tuned.
 func TestRegimesMeetTheirGates(t *testing.T) {
 	gates := map[string]gate{
-		"steps":                 {anywhere: 1.02},
-		"alternation":           {anywhere: 1.02, silent: true},
-		"noise":                 {minute: 0.85, anywhere: 0.85, silent: true, covered: true},
-		"mean reversion":        {minute: 1, silent: true},
-		"warm-up":               {anywhere: 1, silent: true},
-		"sawtooth":              {minute: 0.40},
-		"leak":                  {minute: 0.10, alarmed: true, lead: 280, fullError: 0.05},
-		"bursts":                {minute: 0.60, alarmed: true, lead: 240},
-		"staircase":             {minute: 0.30, alarmed: true, lead: 250, fullError: 0.10},
+		"steps":                 {anywhere: 1.02, calm: 0.005},
+		"alternation":           {anywhere: 1.02, silent: true, calm: 0.005},
+		"noise":                 {minute: 0.85, anywhere: 0.85, silent: true, covered: true, calm: 0.005},
+		"mean reversion":        {minute: 1, silent: true, calm: 0.01},
+		"warm-up":               {anywhere: 1, silent: true, calm: 0.005},
+		"sawtooth":              {minute: 0.40, calm: 0.005},
+		"leak":                  {minute: 0.10, alarmed: true, lead: 280, fullError: 0.05, leaks: 0.60},
+		"bursts":                {minute: 0.60, alarmed: true, lead: 240, leaks: 0.50},
+		"staircase":             {minute: 0.30, alarmed: true, lead: 250, fullError: 0.10, leaks: 0.60},
 		"leak under a sawtooth": {minute: 0.40, alarmed: true, lead: 250, fullError: 0.20},
 		"leak after a plateau":  {minute: 0.30, alarmed: true, lead: 250, fullError: 0.05},
 		"leak with restarts":    {alarmed: true, lead: 250, fullError: 0.05},
 		"warm-up, then leak":    {minute: 0.30, alarmed: true, lead: 250, fullError: 0.05},
 		"sawtooth, then leak":   {alarmed: true, lead: 250, fullError: 0.30},
-		"slow saturation":       {anywhere: 1, silent: true},
-		"noise over steps":      {anywhere: 1.02, silent: true},
+		"slow saturation":       {anywhere: 1, silent: true, calm: 0.02},
+		"noise over steps":      {anywhere: 1.02, silent: true, calm: 0.01},
 		"leak that ends":        {minute: 0.30, anywhere: 1, silent: true},
 	}
 	for _, g := range regime.All() {
@@ -90,6 +92,9 @@ func (g gate) check(t *testing.T, sum *Summary) {
 	}
 	if g.lead > 0 && !(a.Lead >= g.lead) {
 		t.Errorf("lead %.0f s, at least %.0f", a.Lead, g.lead)
+	}
+	if g.leaks > 0 && sum.Leak.Share < g.leaks || g.calm > 0 && sum.Leak.Share > g.calm {
+		t.Errorf("%.3f of samples are called a leak", sum.Leak.Share)
 	}
 	if r := sum.TimeToFull[0].Error; g.fullError > 0 && !(r <= g.fullError) {
 		t.Errorf("time to full: median error %.3f, at most %.2f", r, g.fullError)
