@@ -87,6 +87,7 @@ func (f *flushing) run(ctx context.Context, id process.Identity, wish flushWish,
 	report := flushReport{wish: wish, returnable: returnable(before, id, wish)}
 	keeps := f.keeps(before, id, wish)
 	report.steps = len(keeps)
+	asked := f.now()
 	for i, keep := range keeps {
 		if i > 0 {
 			f.sleep(ctx, flushPause)
@@ -95,6 +96,7 @@ func (f *flushing) run(ctx context.Context, id process.Identity, wish flushWish,
 				break
 			}
 		}
+		asked = f.now()
 		result, err := f.flush(finish, id, probe.FlushRequest{
 			Level: wish.level, KeepBytes: keep, DryRun: wish.dryRun, Devices: wish.devices,
 		})
@@ -114,7 +116,7 @@ func (f *flushing) run(ctx context.Context, id process.Identity, wish flushWish,
 			progress(report)
 		}
 	}
-	f.compare(finish, &report, id, before)
+	f.compare(finish, &report, id, before, asked)
 	return report, nil
 }
 
@@ -179,7 +181,7 @@ func (r *flushReport) freed() quantity.Bytes {
 
 // compare adds the driver's figures, before and after. A driver may need a
 // moment to show what it was given.
-func (f *flushing) compare(ctx context.Context, r *flushReport, id process.Identity, before *snapshot.Snapshot) {
+func (f *flushing) compare(ctx context.Context, r *flushReport, id process.Identity, before *snapshot.Snapshot, asked time.Time) {
 	for i := range r.devices {
 		d := &r.devices[i]
 		d.driverBefore, d.whole = driverFigure(before, id, d.uuid)
@@ -188,7 +190,7 @@ func (f *flushing) compare(ctx context.Context, r *flushReport, id process.Ident
 	if r.wish.dryRun {
 		return
 	}
-	newer := f.awaitBooks(ctx, id)
+	newer := f.awaitBooks(ctx, id, asked)
 	for waited := time.Duration(0); ; waited += driverPause {
 		after := f.look(ctx)
 		var dropped quantity.Bytes
@@ -199,7 +201,10 @@ func (f *flushing) compare(ctx context.Context, r *flushReport, id process.Ident
 			if d.driverAfter, whole = driverFigure(after, id, d.uuid); whole != d.whole {
 				d.driverAfter = snapshot.Bytes{} // not the same figure as before
 			}
-			if held, ok := heldFigure(after, id, d.uuid).Value(); ok && newer {
+			// Books that look as before the flush may have been on their way
+			// when it was asked for: they explain nothing.
+			held, ok := heldFigure(after, id, d.uuid).Value()
+			if ok && newer && held <= d.before-(d.before-d.after)/8 {
 				d.since = quantity.From(held-d.after, quantity.Probe)
 			}
 			known = known && d.driverBefore.Known() && d.driverAfter.Known()
@@ -214,16 +219,16 @@ func (f *flushing) compare(ctx context.Context, r *flushReport, id process.Ident
 
 // awaitBooks waits until the process's probe has told its books anew, so that
 // the screen does not show the driver's new figure beside the probe's old ones.
-// It reports whether it has.
-func (f *flushing) awaitBooks(ctx context.Context, id process.Identity) bool {
+// It reports whether it has: a probe is asked one thing at a time, so that books
+// younger than the last step's request are books after it, or just before.
+func (f *flushing) awaitBooks(ctx context.Context, id process.Identity, asked time.Time) bool {
 	const pause = 5 * time.Millisecond
 	if f.heard == nil {
 		return true
 	}
-	flushed := f.now()
 	for waited := time.Duration(0); waited < booksPatience; waited += pause {
 		for _, a := range f.heard() {
-			if a.Process == id && !a.At.Before(flushed) {
+			if a.Process == id && !a.At.Before(asked) {
 				return true
 			}
 		}
