@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -129,7 +130,12 @@ func TestThePythonServerConforms(t *testing.T) {
 // serve starts a Python program and returns its probe's socket.
 func serve(t *testing.T, python, program string) string {
 	t.Helper()
-	runtime := t.TempDir()
+	// A path short enough for a socket of whoever does not know better.
+	runtime, err := os.MkdirTemp("", "vramscope-run-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(runtime) }) // left in the temporary directory otherwise
 	fake, err := filepath.Abs("testdata/fake")
 	if err != nil {
 		t.Fatal(err)
@@ -152,8 +158,12 @@ func serve(t *testing.T, python, program string) string {
 		}
 	})
 	for range 600 {
+		// It is bound before it is listened on.
 		if found, err := filepath.Glob(filepath.Join(runtime, "vramscope", "*.sock")); err == nil && len(found) == 1 {
-			return found[0]
+			if conn, err := net.Dial("unix", found[0]); err == nil {
+				_ = conn.Close() // nothing was said
+				return found[0]
+			}
 		}
 		time.Sleep(100 * time.Millisecond)
 	}

@@ -34,10 +34,18 @@ class Monitor:
     """One connection to a probe."""
 
     def __init__(self, path):
-        self.sock = socket.socket(socket.AF_UNIX)
-        self.sock.settimeout(PATIENCE)
-        self.sock.connect(path)
+        self.sock = until("somebody to listen", lambda: self.connect(path))
         self.file = self.sock.makefile("rb")
+
+    @staticmethod
+    def connect(path):
+        sock = socket.socket(socket.AF_UNIX)
+        sock.settimeout(PATIENCE)
+        try:
+            sock.connect(path)
+            return sock
+        except ConnectionRefusedError:  # bound, and not yet listened on
+            sock.close()
 
     def send(self, **request):
         self.sock.sendall(json.dumps(dict({"id": 1}, **request)).encode() + b"\n")
