@@ -30,9 +30,16 @@ type errands struct {
 // mostErrands bounds what piles up while all readers hang.
 const mostErrands = 4096
 
-// newReaders is how many readers one call adds at most: few enough to leave a
-// processor to the first frame. Where they all hang, the next call adds others.
-func newReaders() int { return min(max(runtime.GOMAXPROCS(0)-1, 1), 4) }
+// newReaders is how many readers one call adds at most. A caller with little
+// patience has something else to do, and a processor is left to it. Where they
+// all hang, the next call adds others.
+func (t *Table) newReaders() int {
+	processors := runtime.GOMAXPROCS(0)
+	if t.Patience <= patience {
+		processors = max(processors-1, 1)
+	}
+	return min(processors, 4)
+}
 
 // send has the facts of a process read; nil where too much is waiting.
 func (t *Table) send(pid int) chan facts {
@@ -50,7 +57,7 @@ func (t *Table) send(pid int) chan facts {
 func (t *Table) employ() {
 	t.errands.mu.Lock()
 	defer t.errands.mu.Unlock()
-	for range min(len(t.errands.waiting), newReaders()) {
+	for range min(len(t.errands.waiting), t.newReaders()) {
 		select {
 		case t.slots <- struct{}{}:
 			go t.runErrands()

@@ -142,7 +142,8 @@ func eventually(t *testing.T, table *Table, now time.Time, pid int, is func(Info
 func (t *Table) reading(pid int) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return len(t.entries[pid].pending) == 0
+	pending := t.entries[pid].pending
+	return pending != nil && len(pending) == 0
 }
 
 // TestFilesThatVanish takes each file away in turn: the rest stays.
