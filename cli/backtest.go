@@ -152,16 +152,17 @@ func (p *program) replay(trace *backtest.Trace, dir string) (scores []*backtest.
 		}
 		defer func() { err = errors.Join(err, dump.Close()) }()
 	}
+	begin := func() backtest.Method { return forecaster.New() }
 	for _, series := range trace.Series {
 		var listen func(*backtest.Sample, *backtest.Said) error
 		if dump != nil {
 			listen = dump.Begin(series)
 		}
-		score, err := backtest.Replay(forecaster.New(), series, listen)
+		score, err := backtest.Replay(begin(), series, listen)
 		if err != nil {
 			return nil, err
 		}
-		score.Cost = backtest.Cost(forecaster.New(), series, p.now)
+		score.Cost = backtest.Cost(begin, series, p.now)
 		scores = append(scores, score)
 	}
 	return scores, nil

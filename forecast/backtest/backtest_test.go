@@ -212,6 +212,20 @@ func TestLeakFlags(t *testing.T) {
 	}
 }
 
+func TestTheFastestOfThreeReplaysIsTheCost(t *testing.T) {
+	clock, steps := time.Unix(0, 0), []int{0, 9, 0, 4, 0, 7}
+	now := func() time.Time {
+		clock = clock.Add(time.Duration(steps[0]) * time.Second)
+		steps = steps[1:]
+		return clock
+	}
+	made := 0
+	begin := func() Method { made++; return &stub{} }
+	if cost := Cost(begin, line(10, 1, 0, func(int) float64 { return gib }), now); cost != 4*time.Second || made != 3 {
+		t.Errorf("%v, of %d replays", cost, made)
+	}
+}
+
 func TestUnknownIsNull(t *testing.T) {
 	text, err := json.Marshal(Summarise(&Score{ID: "a"}))
 	if err != nil || !strings.Contains(string(text), `"relative_mae":null`) || strings.Contains(string(text), "NaN") {

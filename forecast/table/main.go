@@ -21,8 +21,15 @@ func main() {
 	seeds := flag.Uint64("seeds", 24, "series of each regime")
 	first := flag.Uint64("first", 5000, "the first seed")
 	recording := flag.String("recording", "", "a real recording")
+	traces := flag.String("traces", "", "write the series as traces into this directory, and no tables")
 	flag.Parse()
-	if err := run(*out, *seeds, *first, *recording); err != nil {
+	err := error(nil)
+	if *traces != "" {
+		err = writeTraces(*traces, *seeds, *first)
+	} else {
+		err = run(*out, *seeds, *first, *recording)
+	}
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "table:", err)
 		os.Exit(1)
 	}

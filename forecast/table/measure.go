@@ -54,7 +54,7 @@ func measure(seeds, first uint64, now func() time.Time) (*measured, error) {
 					return nil, fmt.Errorf("%s on %s: %w", method.name, g.Name, err)
 				}
 				if seed < 4 { // enough to know what a sample costs
-					spent += backtest.Cost(method.make(), s, now)
+					spent += backtest.Cost(method.make, s, now)
 					samples += len(s.Samples)
 				}
 				scores = append(scores, score)

@@ -1,0 +1,33 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"vramscope/forecast/regime"
+)
+
+// writeTraces writes the series of each regime into a file of its name, as
+// vramscope backtest reads them.
+func writeTraces(dir string, seeds, first uint64) error {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return fmt.Errorf("make the directory of the traces: %w", err)
+	}
+	for _, g := range regime.All() {
+		name := strings.NewReplacer(" ", "-", ",", "").Replace(g.Name)
+		var b bytes.Buffer
+		b.WriteString("t_seconds,series_id,used_bytes,total_bytes\n")
+		for seed := first; seed < first+seeds; seed++ {
+			for t, used := range g.Make(regime.Seeded(seed)) {
+				fmt.Fprintf(&b, "%d,%s/%d,%d,%d\n", t, name, seed, int64(used), int64(regime.Capacity))
+			}
+		}
+		if err := os.WriteFile(filepath.Join(dir, name+".csv"), b.Bytes(), 0o644); err != nil {
+			return fmt.Errorf("write a trace: %w", err)
+		}
+	}
+	return nil
+}
