@@ -23,7 +23,7 @@ func main() {
 	recording := flag.String("recording", "", "a real recording")
 	traces := flag.String("traces", "", "write the series as traces into this directory, and no tables")
 	flag.Parse()
-	err := error(nil)
+	var err error
 	if *traces != "" {
 		err = writeTraces(*traces, *seeds, *first)
 	} else {
