@@ -215,7 +215,7 @@ func shown(amount quantity.Bytes) quantity.Bytes {
 	case v < 99.95:
 		step /= 10
 	}
-	rounded := math.Round(float64(amount)/step) * step
+	rounded := math.RoundToEven(float64(amount)/step) * step // as the text is rounded
 	if rounded >= math.MaxInt64 {
 		return sign * math.MaxInt64
 	}

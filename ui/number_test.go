@@ -102,6 +102,9 @@ func TestFiguresKeepTheirCells(t *testing.T) {
 // TestShown: amounts that look alike sort alike, and the order of the others
 // is that of the amounts.
 func TestShown(t *testing.T) {
+	if !sameFigure(1010017, 1010176) { // 986.3K, and 986.5K, which is written 986K
+		t.Error("half a unit is rounded otherwise than it is written")
+	}
 	last := quantity.Bytes(0)
 	for range 200000 {
 		a := quantity.Bytes(rand.Int64() >> rand.IntN(63))
