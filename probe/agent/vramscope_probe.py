@@ -442,7 +442,7 @@ class _PyTorch:
         self._maps = maps
         took = max(_monotonic() - now, 1e-5)
         self._map_cost = max(self._map_cost / 2, took / max(blocks, 100))
-        self._next_map = now + max(took / _SNAPSHOT_SHARE, 1.0)
+        self._next_map = now + max(took / _SNAPSHOT_SHARE, 2.0)
 
     def clear(self, urgent, notes):
         """What only an urgent flush gives back."""
