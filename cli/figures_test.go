@@ -144,7 +144,7 @@ func vramscope(t *testing.T, environ []string, args ...string) (stdout []byte, c
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, self, args...)
-	cmd.Env = append(append(os.Environ(), asVramscope+"=1"), environ...)
+	cmd.Env = append(append(os.Environ(), asVramscope+"=1", "XDG_RUNTIME_DIR="), environ...)
 	cmd.Stderr = os.Stderr
 	stdout, err = cmd.Output()
 	if exit := (*exec.ExitError)(nil); errors.As(err, &exit) {

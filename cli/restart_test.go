@@ -50,7 +50,7 @@ func onScreen(t *testing.T, environ []string, program string, args ...string) *s
 		t.Fatal(err)
 	}
 	s.cmd = exec.Command(program, args...)
-	s.cmd.Env = append(append(os.Environ(), asVramscope+"=1", "TERM=xterm-256color", "LC_ALL=C.UTF-8", "NO_COLOR=", "SSH_TTY=",
+	s.cmd.Env = append(append(os.Environ(), asVramscope+"=1", "XDG_RUNTIME_DIR=", "TERM=xterm-256color", "LC_ALL=C.UTF-8", "NO_COLOR=", "SSH_TTY=",
 		"XDG_CONFIG_HOME="+t.TempDir(), "GORACE=atexit_sleep_ms=0"), environ...)
 	s.cmd.Stdin, s.cmd.Stdout, s.cmd.Stderr = slave, slave, slave
 	s.cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
