@@ -277,6 +277,18 @@ class _Residue:
     def note(self, key, reserved, used):
         self._left[key] = max(reserved - used, 0)
 
+    def trim(self, driver, key, handle, keep):
+        """Has a CUDA pool give back all but keep bytes of what it can. The device
+        has been waited for: frees that it has not come to do not count."""
+        pair = driver.pool(handle)
+        if pair is None:
+            return
+        stuck = min(self._left.get(key, 0), max(pair[1] - pair[0], 0))
+        driver.trim(handle, pair[0] + stuck + keep if keep else 0)
+        pair = driver.pool(handle)
+        if pair is not None and not keep:
+            self.note(key, pair[1], pair[0])
+
 
 class _PyTorch:
     """torch.cuda's caching allocator, or what stands in its place.
@@ -285,7 +297,7 @@ class _PyTorch:
     https://pytorch.org/docs/stable/generated/torch.cuda.memory_stats.html
     """
 
-    name, package, flushes, divisible = "PyTorch", "torch", True, False
+    name, package, flushes = "PyTorch", "torch", True
 
     def __init__(self, driver):
         self._driver = driver
@@ -444,12 +456,11 @@ class _PyTorch:
         self._map_cost = max(self._map_cost / 2, took / max(blocks, 100))
         self._next_map = now + max(took / _SNAPSHOT_SHARE, 2.0)
 
-    def clear(self, urgent, notes):
+    def clear(self):
         """What only an urgent flush gives back."""
         cuda = self._cuda()
-        if cuda is None or not urgent:
+        if cuda is None:
             return
-        self._stand(cuda)
         plans = _attribute(_module("torch"), "backends", "cuda", "cufft_plan_cache")
         for ordinal in self._ordinals(cuda):
             try:
@@ -460,14 +471,15 @@ class _PyTorch:
         if collect is not None:
             collect()
 
-    def _stand(self, cuda):
+    def stand(self):
         """Puts this thread on a device that is in use.
 
         A new thread is on GPU 0, and the first call that needs a context would
         make one there, of some 500 MiB. torch.cuda.device() would go back
         there at its end, so the thread stays where it is put.
         """
-        ordinals = self._ordinals(cuda)
+        cuda = self._cuda()
+        ordinals = self._ordinals(cuda) if cuda is not None else ()
         if ordinals:
             cuda.set_device(ordinals[0])
 
@@ -479,30 +491,36 @@ class _PyTorch:
         if backend not in ("native", "cudaMallocAsync"):
             notes.append("PyTorch uses an allocator of its own (%s), which cannot be flushed" % backend)
             return None
-        self._stand(cuda)
-        others = set(self._ordinals(cuda)) - set(ordinals)
-        if others:
-            notes.append("PyTorch flushes all its devices at once")
-        if keep and backend == "native":
-            notes.append("PyTorch cannot give back a part: all of its cache went")
         distributed = _module("torch.distributed")
         ready = _attribute(distributed, "is_initialized")
         if ready is not None and ready():
             notes.append("torch.distributed is running: other ranks may have waited")
         try:
-            cuda.empty_cache()
+            if backend == "native":
+                self._empty(cuda, ordinals, keep, notes)
+            else:
+                self._trim(cuda, ordinals, keep)
         except RuntimeError as error:
             if "captur" in str(error):
                 return "a graph capture was running: PyTorch refused"
             return "PyTorch refused: " + _first_line(error)
-        if backend != "native" and not keep:
-            for ordinal in ordinals:
-                handle = self._driver.default_pool(ordinal)
-                pair = self._driver.pool(handle) if handle else None
-                if pair is not None:
-                    self._residue.note(ordinal, pair[1], pair[0])
         self._next_map, self._maps = 0.0, {}
         return None
+
+    def _empty(self, cuda, ordinals, keep, notes):
+        if set(self._ordinals(cuda)) - set(ordinals):
+            notes.append("PyTorch flushes all its devices at once")
+        if keep:
+            notes.append("PyTorch cannot give back a part: all of its cache went")
+        cuda.empty_cache()
+
+    def _trim(self, cuda, ordinals, keep):
+        """As empty_cache does with cudaMallocAsync, device by device, and in parts."""
+        for ordinal in self._ordinals(cuda):
+            handle = self._driver.default_pool(ordinal) if ordinal in ordinals else None
+            if handle:
+                cuda.synchronize(ordinal)
+                self._residue.trim(self._driver, ordinal, handle, keep)
 
 
 def _figure(stats, key, which="current"):
@@ -550,7 +568,7 @@ def _add_segment(maps, segment):
 class _CuPy:
     """CuPy's memory pool. Source: https://docs.cupy.dev/en/stable/user_guide/memory.html"""
 
-    name, package, flushes, divisible = "CuPy", "cupy", True, False
+    name, package, flushes = "CuPy", "cupy", True
 
     def __init__(self, driver):
         self._driver = driver
@@ -603,26 +621,30 @@ class _CuPy:
             figures.update(self._residue.books(ordinal, reserved, used))
             yield ordinal, figures
 
-    def clear(self, urgent, notes):
+    def clear(self):
         """Its plan caches are each thread's own: nothing can be done from here."""
 
     def flush(self, ordinals, keep, notes):
         for ordinal, pool in self._each():
             if ordinal not in ordinals:
                 continue
+            used, reserved, handle = self._figures(ordinal, pool)
+            if handle:
+                _module("cupy").cuda.Device(ordinal).synchronize()
+                self._residue.trim(self._driver, ordinal, handle, keep)
+                continue
             pool.free_all_blocks()
             used, reserved, _ = self._figures(ordinal, pool)
-            if reserved or self._held:
-                self._residue.note(ordinal, reserved, used)
-        if keep and self._held:
-            notes.append("CuPy gives back all of its cache or nothing")
+            self._residue.note(ordinal, reserved, used)
+            if keep:
+                notes.append("CuPy gives back all of its cache or nothing")
         return None
 
 
 class _RMM:
     """RAPIDS' memory resources. Source: https://docs.rapids.ai/api/rmm/stable/"""
 
-    name, package, flushes, divisible = "RMM", "rmm", True, True
+    name, package, flushes = "RMM", "rmm", True
 
     def __init__(self, driver):
         self._driver = driver
@@ -683,17 +705,13 @@ class _RMM:
             self._held = True
             yield ordinal, figures
 
-    def clear(self, urgent, notes):
+    def clear(self):
         """There is nothing else."""
 
     def flush(self, ordinals, keep, notes):
         for ordinal, _, size, handle in self._each():
-            pair = self._driver.pool(handle) if handle and ordinal in ordinals else None
-            if pair is not None:
-                self._driver.trim(handle, pair[0] + keep if keep else 0)
-                pair = self._driver.pool(handle)
-                if pair is not None and not keep:
-                    self._residue.note(ordinal, pair[1], pair[0])
+            if handle and ordinal in ordinals:
+                self._residue.trim(self._driver, ordinal, handle, keep)
             elif size is not None:
                 notes.append("RMM's pool never gives back")
         return None
@@ -702,7 +720,7 @@ class _RMM:
 class _JAX:
     """Source: https://docs.jax.dev/en/latest/gpu_memory_allocation.html"""
 
-    name, package, flushes, divisible = "JAX", "jax", False, False
+    name, package, flushes = "JAX", "jax", False
 
     def __init__(self, driver):
         self._driver = driver
@@ -751,7 +769,7 @@ class _JAX:
 class _TensorFlow:
     """Source: https://www.tensorflow.org/api_docs/python/tf/config/experimental/get_memory_info"""
 
-    name, package, flushes, divisible = "TensorFlow", "tensorflow", False, False
+    name, package, flushes = "TensorFlow", "tensorflow", False
 
     def __init__(self, driver):
         self._driver = driver
@@ -934,6 +952,7 @@ class _Memory:
 
     def _release(self, before, keep, level, evictable, notes, reasons):
         self._driver.relax()
+        self._torch.stand()
         if level == "gradual" and keep and all(_returnable(d) <= keep for d in before):
             reasons.append("it holds no more than it may keep")
             return
@@ -949,7 +968,8 @@ class _Memory:
                 notes.append("%s never gives back what it has reserved" % library.name)
                 continue
             try:
-                library.clear(level == "urgent", notes)
+                if level == "urgent":
+                    library.clear()
                 reason = library.flush(ordinals, keep, notes)
             except Exception as error:
                 _complain("flushing " + library.name)
@@ -1462,6 +1482,7 @@ class _Agent:
         return False
 
     def _serve(self):
+        self.uid = os.geteuid()  # it may have changed since the start
         self._place = _Place(self.uid, self.pid, self.start_time)
         wait = _PLACE_TIME
         while not self._place.bind():

@@ -199,12 +199,14 @@ class Flush(Case):
         self.assertIn("TypeError", job.do("v.register_evictable('x', 1, 5)"))
 
     def test_urgent_collects(self):
-        job = self.job("import gc, torch; gc.disable()", "class Node: pass",
+        job = self.job("import gc, torch, vramscope_probe as v; gc.disable(); stood = []", "class Node: pass",
+                       "v.register_evictable('c', 1, lambda: stood.append(torch.cuda.current_device())) and None",
                        "n = Node(); n.self, n.tensor = n, torch.empty(40 << 20, 1); del n")
         monitor = self.monitor(job)
         self.assertEqual(monitor.ask("flush", level="gradual")["devices"][0]["freed_bytes"], 0)
         self.assertEqual(monitor.ask("flush", level="urgent")["devices"][0]["freed_bytes"], 40 * MIB)
         self.assertEqual(job.do("torch.backends.cuda.cufft_plan_cache.cleared"), [1])
+        self.assertEqual(job.do("stood"), [1], "a callback on GPU 0 could make a context there")
         self.assertEqual(job.do("torch.cuda.contexts()"), [1])
 
     def test_during_a_capture(self):

@@ -113,6 +113,14 @@ def empty_cache():
         allocator.empty()
 
 
+def synchronize(device):
+    _devices[device].enter()
+    if capturing:
+        raise RuntimeError("CUDA error: operation not permitted when stream is capturing")
+    if _devices[device].cuda is not None:
+        assert _devices[device].cuda.cuCtxSynchronize() == 0
+
+
 def ipc_collect():
     _devices[current_device()].enter()
 
