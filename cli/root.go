@@ -25,6 +25,7 @@ it prints one table, as vramscope once does, and ends.`,
 		Example: `  vramscope                         the live monitor; ? shows its keys
   vramscope --demo                  the same, on a simulated box
   vramscope --gpu 0,2               only these GPUs
+  vramscope run -- python3 job.py   start a program with a probe in it
   vramscope once --format json      one snapshot for a script
   vramscope doctor                  what works on this box, and what does not`,
 		Version:       versionLine(),

@@ -80,6 +80,7 @@ func (p *program) become(command []string, verbose bool) error {
 		_, _ = fmt.Fprintf(p.stderr, "vramscope: %s\n", how.describe(directory)) // likewise
 	}
 	environ := withPythonPath(os.Environ(), directory)
+	ignoreAsBefore()
 	err = syscall.Exec(path, command, environ)
 	if errors.Is(err, syscall.ENOEXEC) {
 		// A script without a first line that says what it is for: a shell's,

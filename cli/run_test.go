@@ -61,6 +61,25 @@ func TestRunBecomesTheCommand(t *testing.T) {
 	}
 }
 
+// TestRunKeepsWhatIsIgnored: signals, and the limit of open files, which Go's
+// runtime changes for itself.
+func TestRunKeepsWhatIsIgnored(t *testing.T) {
+	const look = `grep -E "SigIgn|SigBlk" /proc/self/status; ulimit -Sn`
+	shell := func(command string) string {
+		cmd := exec.Command("sh", "-c", `ulimit -Sn 200; trap '' QUIT PIPE TERM INT USR1; `+command)
+		cmd.Env = append(os.Environ(), asVramscope+"=1", "XDG_CACHE_HOME="+t.TempDir(), "VRAMSCOPE="+os.Args[0], "LOOK="+look)
+		out, err := cmd.CombinedOutput()
+		if err != nil {
+			t.Fatalf("%v: %s", err, out)
+		}
+		return string(out)
+	}
+	plain, run := shell(`sh -c "$LOOK"`), shell(`"$VRAMSCOPE" run -- sh -c "$LOOK"`)
+	if plain != run || strings.Contains(plain, "SigIgn:\t0000000000000000") || !strings.Contains(plain, "200") {
+		t.Errorf("without vramscope run:\n%swith it:\n%s", plain, run)
+	}
+}
+
 func readUntil(t *testing.T, r io.Reader, word string) string {
 	t.Helper()
 	var all []byte
