@@ -102,30 +102,34 @@ func byPlace(a, b *snapshot.Process) int {
 // row whose process has left /proc has ended.
 func (s *Sampler) identify(now time.Time, gpus []*gpu, answers []probe.Answer) {
 	pids := make([]int, 0, len(s.byPID)+8)
-	for _, g := range gpus {
-		if g.fresh != nil {
-			for i := range g.fresh.Processes {
-				pids = append(pids, g.fresh.Processes[i].PID)
-			}
-		}
-	}
-	for i := range answers {
-		pids = append(pids, answers[i].Process.PID)
-	}
-	for id := range s.rows {
-		pids = append(pids, id.Process.PID)
-	}
-	slices.Sort(pids)
-	pids = slices.Compact(pids)
-
-	infos := s.options.Processes.Processes(now, pids)
-	for _, pid := range pids {
+	name := func(pid int) {
 		known := s.byPID[pid]
 		if known == nil {
 			known = &identified{info: process.Info{Identity: process.Identity{PID: pid}}}
 			s.byPID[pid] = known
+		} else if known.named == s.sequence {
+			return
 		}
 		known.named = s.sequence
+		pids = append(pids, pid)
+	}
+	for _, g := range gpus {
+		if g.fresh != nil {
+			for i := range g.fresh.Processes {
+				name(g.fresh.Processes[i].PID)
+			}
+		}
+	}
+	for i := range answers {
+		name(answers[i].Process.PID)
+	}
+	for id := range s.rows {
+		name(id.Process.PID)
+	}
+
+	infos := s.options.Processes.Processes(now, pids)
+	for _, pid := range pids {
+		known := s.byPID[pid]
 		if info, there := infos[pid]; there {
 			known.info, known.alive = info, !info.Ended
 		} else {
