@@ -3,10 +3,15 @@
 package cli
 
 import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 )
 
 // doctorSays is doctor's report; its exit code is not looked at.
@@ -42,8 +47,32 @@ func TestDoctorTellsOfProbes(t *testing.T) {
 	if err := p.cmd.Process.Signal(syscall.SIGSTOP); err != nil {
 		t.Fatal(err)
 	}
+	waitUntilStopped(t, p.cmd.Process.Pid)
 	wants(b.doctorSays(), "1 with a probe that does not answer")
 	if err := p.cmd.Process.Signal(syscall.SIGCONT); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// waitUntilStopped waits until no thread of a process runs any more: the signal
+// is sent before it has stopped them all, and one that still runs may answer.
+func waitUntilStopped(t *testing.T, pid int) {
+	t.Helper()
+	for deadline := time.Now().Add(30 * time.Second); time.Now().Before(deadline); time.Sleep(time.Millisecond) {
+		running := false
+		threads, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", pid))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, thread := range threads {
+			stat, err := os.ReadFile(thread)
+			// The state follows the name, which ends at the last parenthesis.
+			after := stat[bytes.LastIndexByte(stat, ')')+1:]
+			running = running || err == nil && !bytes.HasPrefix(after, []byte(" T"))
+		}
+		if len(threads) > 0 && !running {
+			return
+		}
+	}
+	t.Fatal("the process has not stopped")
 }
