@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"sync"
 	"testing"
 	"time"
@@ -185,4 +186,27 @@ func bytesOf(t *testing.T, v snapshot.Bytes) quantity.Bytes {
 		t.Fatal("want a known value, got unknown")
 	}
 	return b
+}
+
+// eventful lets a lot happen on a box, and returns what each tick published.
+func eventful(b *box, s *Sampler, seed uint64, ticks int) (published []*snapshot.Snapshot) {
+	random := rand.New(rand.NewPCG(seed, 2))
+	for range ticks {
+		uuid := b.devices[random.IntN(len(b.devices))].UUID
+		b.use(uuid, quantity.Bytes(random.Int64N(int64(79*gib))))
+		switch random.IntN(14) {
+		case 0:
+			b.readErr[uuid] = lost()
+		case 1:
+			clear(b.readErr)
+		case 2:
+			b.processes[101] = info(101, random.Uint64N(1e6)+1)
+		case 3:
+			b.answer(100, "GPU-0", quantity.Bytes(random.Int64N(int64(9*gib))), gib, 0, gib)
+		case 4:
+			b.migrate(random.IntN(2) == 0)
+		}
+		published = append(published, b.tick(s))
+	}
+	return published
 }

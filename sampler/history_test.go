@@ -1,11 +1,9 @@
 package sampler
 
 import (
-	"math/rand/v2"
 	"testing"
 	"time"
 
-	"vramscope/internal/quantity"
 	"vramscope/nvml"
 	"vramscope/sampler/snapshot"
 )
@@ -15,25 +13,8 @@ import (
 func TestTheHistoryGivesBackWhatWasPublished(t *testing.T) {
 	b := newBox(3)
 	s := b.sampler()
-	random := rand.New(rand.NewPCG(1, 2))
-	published := map[time.Time]*snapshot.Snapshot{}
-	for range 300 {
-		uuid := b.devices[random.IntN(3)].UUID
-		b.use(uuid, quantity.Bytes(random.Int64N(int64(79*gib))))
-		switch random.IntN(12) {
-		case 0:
-			b.readErr[uuid] = lost()
-		case 1:
-			clear(b.readErr)
-		case 2:
-			b.processes[101] = info(101, random.Uint64N(1e6)+1)
-		case 3:
-			b.answer(100, "GPU-0", quantity.Bytes(random.Int64N(int64(9*gib))), gib, 0, gib)
-		}
-		snap := b.tick(s)
-		published[snap.Time] = snap
-	}
-	for at, want := range published {
+	for _, want := range eventful(b, s, 1, 300) {
+		at := want.Time
 		got, ok := s.History().At(at)
 		if !ok {
 			t.Fatalf("nothing at %v", at)

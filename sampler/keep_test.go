@@ -34,29 +34,6 @@ func (b *box) successor(kept []byte) *Sampler {
 	return b.sampler(func(o *Options) { o.Restore = bytes.NewReader(kept) })
 }
 
-// eventful lets a lot happen on a box, and returns when each tick was.
-func eventful(b *box, s *Sampler, seed uint64, ticks int) (moments []time.Time) {
-	random := rand.New(rand.NewPCG(seed, 2))
-	for range ticks {
-		uuid := b.devices[random.IntN(len(b.devices))].UUID
-		b.use(uuid, quantity.Bytes(random.Int64N(int64(79*gib))))
-		switch random.IntN(14) {
-		case 0:
-			b.readErr[uuid] = lost()
-		case 1:
-			clear(b.readErr)
-		case 2:
-			b.processes[101] = info(101, random.Uint64N(1e6)+1)
-		case 3:
-			b.answer(100, "GPU-0", quantity.Bytes(random.Int64N(int64(9*gib))), gib, 0, gib)
-		case 4:
-			b.migrate(random.IntN(2) == 0)
-		}
-		moments = append(moments, b.tick(s).Time)
-	}
-	return moments
-}
-
 // migrate gives the last GPU a MIG instance, or takes it away.
 func (b *box) migrate(enabled bool) {
 	b.mu.Lock()
@@ -77,7 +54,10 @@ func TestARestoredHistoryAnswersAsTheSavedOne(t *testing.T) {
 	for seed := range uint64(6) {
 		b := newBox(3)
 		s := b.sampler()
-		moments := eventful(b, s, seed, 200+int(seed)*40)
+		var moments []time.Time
+		for _, snap := range eventful(b, s, seed, 200+int(seed)*40) {
+			moments = append(moments, snap.Time)
+		}
 		before, after := s.History(), b.successor(saved(t, s)).History()
 
 		if !reflect.DeepEqual(after.Events(0), before.Events(0)) || len(before.Events(0)) < 10 {
