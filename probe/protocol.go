@@ -65,6 +65,34 @@ type Allocator struct {
 	Segments         *int64          `json:"segments,omitempty"`
 	OutOfMemoryCount *int64          `json:"out_of_memory_count,omitempty"`
 	AllocRetries     *int64          `json:"alloc_retries,omitempty"`
+
+	// Peaks are the highest since the process began, or since the program has
+	// reset them.
+	PeakAllocatedBytes *quantity.Bytes `json:"peak_allocated_bytes,omitempty"`
+	PeakReservedBytes  *quantity.Bytes `json:"peak_reserved_bytes,omitempty"`
+	Blocks             *int64          `json:"blocks,omitempty"`            // live blocks; of "raw", live allocations
+	StrandedSegments   *int64          `json:"stranded_segments,omitempty"` // segments with free memory stuck between live blocks
+	Config             string          `json:"config,omitempty"`            // how the allocator is set up, in its own words
+	Pools              []Pool          `json:"pools,omitempty"`             // how its memory divides; they sum up to the allocator's figures
+	Largest            []Allocation    `json:"largest,omitempty"`           // largest live allocations, largest first
+}
+
+// Pool is a part of an allocator: PyTorch keeps small blocks (up to 1 MiB)
+// apart from large ones.
+type Pool struct {
+	Name            string          `json:"name"` // "small", "large"
+	ReservedBytes   *quantity.Bytes `json:"reserved_bytes,omitempty"`
+	AllocatedBytes  *quantity.Bytes `json:"allocated_bytes,omitempty"`
+	FragmentedBytes *quantity.Bytes `json:"fragmented_bytes,omitempty"`
+	Segments        *int64          `json:"segments,omitempty"`
+}
+
+// Allocation is one live allocation of the process's own.
+type Allocation struct {
+	Bytes      quantity.Bytes `json:"bytes"`
+	AgeSeconds *float64       `json:"age_seconds,omitempty"`
+	API        string         `json:"api,omitempty"`     // the call that made it: "cuMemAlloc", "cuMemCreate"
+	Library    string         `json:"library,omitempty"` // whose code made that call: "libcublas.so.12"
 }
 
 // Hello is the answer to the command "hello".
@@ -77,6 +105,9 @@ type Hello struct {
 	// Evictable names the caches that the program has registered, the first to
 	// go first. What they hold is not told: a selective flush evicts them.
 	Evictable []string `json:"evictable,omitempty"`
+	// StartedBy is how the probe got into the process: "run", "import",
+	// "attach", "preload"; empty where it cannot tell.
+	StartedBy string `json:"started_by,omitempty"`
 }
 
 // Runtime is a library that owns allocators: PyTorch 2.6.0, JAX 0.11.2.

@@ -36,6 +36,46 @@ type Actions struct {
 	Flush func(context.Context, process.Identity, FlushRequest) (FlushResult, error)
 	// Signal sends a signal, only if the identity still holds.
 	Signal func(context.Context, process.Identity, syscall.Signal) error
+	// Attachable finds out whether a probe can be put into a running process,
+	// and every reason why not. It changes nothing and may take a second.
+	Attachable func(context.Context, process.Identity) AttachPlan
+	// Attach puts a probe into a running process, only if the identity still
+	// holds, and returns once the probe answers.
+	Attach func(context.Context, process.Identity) (AttachResult, error)
+	// Segments asks a process's probe where its memory on a GPU lies.
+	Segments func(context.Context, process.Identity, string) (snapshot.SegmentMap, error)
+}
+
+// AttachPlan is how a probe would get into a process, or why it cannot.
+type AttachPlan struct {
+	Interpreter string // "/opt/conda/bin/python3.11"; "" where it is not Python
+	Version     string // "3.11.9"; "" where unknown
+	Method      string // "gdb", "remote_exec"; "" where there is none
+	Checks      []AttachCheck
+	Instead     string // a command line that would need no attaching; "" where none is known
+	AuditLog    string // the directory that the attempt is logged in
+}
+
+// AttachCheck is one condition for attaching, in a few words: "ptrace allowed
+// (scope 0)".
+type AttachCheck struct {
+	OK   bool
+	Text string
+}
+
+// Possible tells that nothing stands against attaching.
+func (p AttachPlan) Possible() bool {
+	for _, check := range p.Checks {
+		if !check.OK {
+			return false
+		}
+	}
+	return p.Method != ""
+}
+
+// AttachResult is what attaching cost the process.
+type AttachResult struct {
+	Standstill time.Duration // for how long the process stood still
 }
 
 // Options is all that Run needs to know.

@@ -95,6 +95,8 @@ type Probe struct {
 	State            ProbeState
 	Age              time.Duration // of its last report; of its silence where there was none
 	Mismatch         bool          // parts exceed used, confirmed three times in a row
+	StartedBy        string        // "run", "import", "attach", "preload"; "" where unknown
+	Capabilities     []string      // what it can do: "flush", "snapshot"
 	OutOfMemoryCount quantity.Optional[int64]
 	AllocRetries     quantity.Optional[int64]
 }
@@ -113,6 +115,32 @@ type Allocator struct {
 	Segments         quantity.Optional[int64]
 	OutOfMemoryCount quantity.Optional[int64]
 	AllocRetries     quantity.Optional[int64]
+
+	PeakAllocated    Bytes // the highest since the process began
+	PeakReserved     Bytes
+	Blocks           quantity.Optional[int64] // live blocks; of "raw", live allocations
+	StrandedSegments quantity.Optional[int64] // with free memory stuck between live blocks
+	Config           string                   // in the allocator's own words; hostile input
+	Pools            []Pool
+	Largest          []Allocation // largest first
+}
+
+// Pool is a part of an allocator, "small" or "large".
+type Pool struct {
+	Name       string
+	Reserved   Bytes
+	Allocated  Bytes
+	Fragmented Bytes
+	Segments   quantity.Optional[int64]
+}
+
+// Allocation is one live allocation of a process's own. API and Library are
+// hostile input.
+type Allocation struct {
+	Bytes   quantity.Bytes
+	Age     quantity.Optional[time.Duration]
+	API     string
+	Library string
 }
 
 // Gone is a process that has ended.

@@ -219,6 +219,17 @@ class End(Case):
         self.assertTrue(self.monitor(job).ask("hello")["ok"])
 
 
+def sockets_of(pid):
+    """The process's descriptors that are sockets. One may be closed while we look."""
+    links = []
+    for name in os.listdir("/proc/%d/fd" % pid):
+        try:
+            links.append(os.readlink("/proc/%d/fd/%s" % (pid, name)))
+        except FileNotFoundError:
+            pass
+    return [link for link in links if link.startswith("socket:")]
+
+
 class Fork(Case):
     FORK = "import os\npid = os.fork()\nif not pid:\n    %s\n"
 
@@ -229,9 +240,7 @@ class Fork(Case):
         self.assertIsNone(job.do(self.FORK % "time.sleep(3600)"))
         child = job.do("pid")
         self.addCleanup(os.kill, child, signal.SIGKILL)
-        until("the child to close what is its parent's", lambda: not [
-            fd for fd in os.listdir("/proc/%d/fd" % child)
-            if os.readlink("/proc/%d/fd/%s" % (child, fd)).startswith("socket:")])
+        until("the child to close what is its parent's", lambda: not sockets_of(child))
         self.assertEqual(len(os.listdir("/proc/%d/task" % child)), 1)
         self.assertTrue(monitor.ask("stats")["ok"])
         job.process.kill()

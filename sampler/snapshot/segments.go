@@ -1,0 +1,47 @@
+package snapshot
+
+import (
+	"time"
+
+	"vramscope/internal/quantity"
+)
+
+// SegmentMap is where a process's memory lies at one moment: what an allocator
+// has from the driver, and the blocks it is cut into.
+type SegmentMap struct {
+	Time     time.Time
+	Segments []Segment // by address
+	// Left is how many segments were left out because there were too many.
+	Left int
+}
+
+// Segment is one piece of memory that an allocator has from the driver. The
+// driver takes it back whole or not at all, except for the whole free pages of
+// an expandable one.
+type Segment struct {
+	Address    uint64
+	Size       quantity.Bytes
+	Pool       string // "small", "large"; hostile input
+	Stream     uint64
+	Private    bool // of a CUDA graph's or another private pool
+	Expandable bool
+	Blocks     []Block // in order; their sizes add up to Size
+}
+
+// Block is a stretch of a segment in one state.
+type Block struct {
+	Size  quantity.Bytes
+	State BlockState
+}
+
+// BlockState is what a block's memory is.
+type BlockState uint8
+
+// The states. Stuck is free, but in a segment with live blocks; Cached is free
+// and would go back with a flush.
+const (
+	BlockLive BlockState = iota
+	BlockPending
+	BlockCached
+	BlockStuck
+)
