@@ -9,7 +9,10 @@ import os
 import sys
 
 try:
-    import vramscope_probe  # noqa: F401  importing it is all
+    import vramscope_probe
+
+    # Importing it is all; it tells monitors how it came.
+    vramscope_probe._agent.started_by = "run"
 except Exception:
     pass  # the program must not notice
 

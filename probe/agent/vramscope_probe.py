@@ -1358,8 +1358,9 @@ class _Connection:
 class _Agent:
     """The probe of one process: a thread that watches, then serves."""
 
-    def __init__(self, evictable):
+    def __init__(self, evictable, started_by="import"):
         self.evictable = evictable
+        self.started_by = started_by
         self.pid = os.getpid()
         self.uid = os.geteuid()
         self.started = False
@@ -1687,6 +1688,8 @@ class _Agent:
         }
         if evictable:
             hello["evictable"] = evictable
+        if self.started_by:
+            hello["started_by"] = self.started_by
         return hello
 
     def _flush(self, connection, request, number):
@@ -1753,9 +1756,15 @@ _evictable = _Evictable()
 _agent = _Agent(_evictable)
 
 
-def _start(at_once=False):
-    """Starts the probe; at once: it serves although nothing uses a GPU yet."""
+def _start(at_once=False, started_by=None):
+    """Starts the probe; at once: it serves although nothing uses a GPU yet.
+
+    started_by is how it got into the program: "run", "attach"; otherwise the
+    program itself has imported it.
+    """
     try:
+        if started_by is not None and not _agent.started:
+            _agent.started_by = started_by
         _agent.start(at_once)
     except Exception:
         _complain("starting")
@@ -1766,7 +1775,7 @@ def _after_fork():
     it cannot where its parent did: CUDA does not survive a fork."""
     global _agent
     try:
-        old, _agent = _agent, _Agent(_evictable)
+        old, _agent = _agent, _Agent(_evictable, _agent.started_by)
         old.forget()
         if old.serving:
             _agent.retire()
