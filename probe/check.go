@@ -19,11 +19,16 @@ const (
 	maxCapabilities = 32
 	maxEvictable    = 32
 	maxNotes        = 8
+	maxPools        = 8 // of one allocator
+	maxLargest      = 8
 	maxText         = 256 // bytes of a message, a reason, a name
 	maxUUID         = 96
 	// More than any GPU has, and so little that no sum of them overflows.
 	maxBytes = quantity.PiB
 	maxCount = 1 << 53 // what JSON numbers carry exactly everywhere
+	// Seconds: older than any machine has been up, and no overflow of a
+	// time.Duration.
+	maxAge = 1e9
 )
 
 func plausible(b quantity.Bytes) bool { return b >= 0 && b <= maxBytes }
@@ -120,10 +125,58 @@ func (a *Allocator) check() error {
 	for _, c := range []struct {
 		name  string
 		count *int64
-	}{{"segments", a.Segments}, {"out_of_memory_count", a.OutOfMemoryCount}, {"alloc_retries", a.AllocRetries}} {
-		if c.count != nil && (*c.count < 0 || *c.count > maxCount) {
+	}{
+		{"segments", a.Segments}, {"out_of_memory_count", a.OutOfMemoryCount}, {"alloc_retries", a.AllocRetries},
+		{"blocks", a.Blocks}, {"stranded_segments", a.StrandedSegments},
+	} {
+		if !countable(c.count) {
 			return fmt.Errorf("%s is %d", c.name, *c.count)
 		}
+	}
+	for _, peak := range []*quantity.Bytes{a.PeakAllocatedBytes, a.PeakReservedBytes} {
+		if peak != nil && !plausible(*peak) {
+			return fmt.Errorf("a peak is %d bytes", *peak)
+		}
+	}
+	a.Config = clip(a.Config)
+	if err := a.checkPools(); err != nil {
+		return err
+	}
+	return a.checkLargest()
+}
+
+func countable(count *int64) bool { return count == nil || *count >= 0 && *count <= maxCount }
+
+// checkPools bounds each pool. That they sum up to the allocator is not
+// counted on anywhere, and so not asked for.
+func (a *Allocator) checkPools() error {
+	a.Pools = a.Pools[:min(len(a.Pools), maxPools)]
+	for i := range a.Pools {
+		p := &a.Pools[i]
+		p.Name = clip(p.Name)
+		for _, figure := range []*quantity.Bytes{p.ReservedBytes, p.AllocatedBytes, p.FragmentedBytes} {
+			if figure != nil && !plausible(*figure) {
+				return fmt.Errorf("its pool %q has a figure of %d bytes", p.Name, *figure)
+			}
+		}
+		if !countable(p.Segments) {
+			return fmt.Errorf("its pool %q has %d segments", p.Name, *p.Segments)
+		}
+	}
+	return nil
+}
+
+func (a *Allocator) checkLargest() error {
+	a.Largest = a.Largest[:min(len(a.Largest), maxLargest)]
+	for i := range a.Largest {
+		l := &a.Largest[i]
+		if !plausible(l.Bytes) {
+			return fmt.Errorf("an allocation is %d bytes", l.Bytes)
+		}
+		if age := l.AgeSeconds; age != nil && (*age < 0 || *age > maxAge) {
+			return fmt.Errorf("an allocation is %g s old", *age)
+		}
+		l.API, l.Library = clip(l.API), clip(l.Library)
 	}
 	return nil
 }
@@ -180,5 +233,6 @@ func (h *Hello) check(pid int, start uint64) error {
 	for i, name := range h.Evictable {
 		h.Evictable[i] = clip(name)
 	}
+	h.StartedBy = clip(h.StartedBy)
 	return nil
 }

@@ -3,7 +3,6 @@ package probe
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net"
 	"time"
 
@@ -12,9 +11,8 @@ import (
 
 // How long a monitor waits for an answer.
 const (
-	StatsDeadline    = 200 * time.Millisecond
-	FlushDeadline    = 10 * time.Second
-	snapshotDeadline = 10 * time.Second
+	StatsDeadline = 200 * time.Millisecond
+	FlushDeadline = 10 * time.Second
 )
 
 // ErrLate says that an answer did not come in time. It may still come: until
@@ -86,7 +84,7 @@ func (c *Client) Flush(ctx context.Context, wanted FlushRequest) (FlushResult, e
 		return FlushResult{}, c.wrap(cmdFlush, err)
 	}
 	var line flushedLine
-	err := c.ask(ctx, FlushDeadline, question{request: request{Cmd: cmdFlush}, FlushRequest: &wanted}, &line, &line.reply)
+	err := c.ask(ctx, FlushDeadline, question{request: request{Cmd: cmdFlush}, flush: &wanted}, &line, &line.reply)
 	if err != nil {
 		return FlushResult{}, err
 	}
@@ -94,28 +92,6 @@ func (c *Client) Flush(ctx context.Context, wanted FlushRequest) (FlushResult, e
 		return FlushResult{}, c.broken(cmdFlush, err)
 	}
 	return line.FlushResult, nil
-}
-
-// Snapshot has the process write its segments and blocks, and returns what it
-// wrote, at most SnapshotSize bytes.
-func (c *Client) Snapshot(ctx context.Context) (format string, content []byte, err error) {
-	file, err := newSnapshotFile()
-	if err != nil {
-		return "", nil, c.wrap(cmdSnapshot, err)
-	}
-	defer func() { _ = file.Close() }() // only read
-	var line snapshotLine
-	if err := c.ask(ctx, snapshotDeadline, question{request: request{Cmd: cmdSnapshot}, file: file}, &line, &line.reply); err != nil {
-		return "", nil, err
-	}
-	if line.Bytes < 0 || line.Bytes > SnapshotSize {
-		return "", nil, c.broken(cmdSnapshot, fmt.Errorf("%d bytes", line.Bytes))
-	}
-	content = make([]byte, line.Bytes)
-	if _, err := file.ReadAt(content, 0); err != nil {
-		return "", nil, c.wrap(cmdSnapshot, err)
-	}
-	return clip(line.Format), content, nil
 }
 
 // Bye ends the connection, politely.

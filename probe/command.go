@@ -70,7 +70,10 @@ func (s *Server) flushed(ctx context.Context, request FlushRequest) (FlushResult
 }
 
 // written has the handler write a snapshot into the monitor's file.
-func (s *Server) written(ctx context.Context, file *os.File) (SnapshotResult, error) {
+func (s *Server) written(ctx context.Context, request SnapshotRequest, file *os.File) (SnapshotResult, error) {
+	if err := request.check(); err != nil {
+		return SnapshotResult{}, err
+	}
 	if file == nil {
 		return SnapshotResult{}, failure(BadRequest, "a snapshot needs a descriptor to write to (SCM_RIGHTS)")
 	}
@@ -78,13 +81,19 @@ func (s *Server) written(ctx context.Context, file *os.File) (SnapshotResult, er
 	if info, err := file.Stat(); err != nil || !info.Mode().IsRegular() {
 		return SnapshotResult{}, failure(BadRequest, "the descriptor is not a regular file or memfd")
 	}
+	if err := writable(file); err != nil {
+		return SnapshotResult{}, failure(BadRequest, "%v", err)
+	}
 	if !s.snapshot.TryLock() {
 		return SnapshotResult{}, failure(Busy, "another snapshot is under way")
 	}
 	defer s.snapshot.Unlock()
-	counted := &counter{w: file}
-	format, err := s.handler.Snapshot(ctx, counted)
-	return SnapshotResult{Format: format, Bytes: counted.bytes}, err
+	before := s.clock()
+	counted := &counter{w: io.NewOffsetWriter(file, 0)}
+	result, err := s.handler.Snapshot(ctx, request, counted)
+	result.Bytes = counted.bytes
+	result.Milliseconds = float64(s.clock().Sub(before).Microseconds()) / 1000
+	return result, err
 }
 
 // counter counts what goes through it.

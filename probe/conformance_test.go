@@ -39,12 +39,12 @@ func (s speaker) Flush(context.Context, probe.FlushRequest) (probe.FlushResult, 
 	return probe.FlushResult{Devices: []probe.Flushed{{UUID: "GPU-1", BeforeBytes: 3, AfterBytes: 2}}}, nil
 }
 
-func (s speaker) Snapshot(_ context.Context, w io.Writer) (string, error) {
-	if !s.able {
-		return "", &probe.Error{Code: probe.Unsupported, Message: "there are no segments"}
+func (s speaker) Snapshot(_ context.Context, r probe.SnapshotRequest, w io.Writer) (probe.SnapshotResult, error) {
+	if !s.able || r.Format != probe.SegmentsFormat {
+		return probe.SnapshotResult{}, &probe.Error{Code: probe.Unsupported, Message: "there are no segments"}
 	}
-	_, err := io.WriteString(w, "segments")
-	return "test/1", err
+	_, err := io.WriteString(w, `{"schema":"vramscope/segments/1","time_ns":1,"devices":[]}`)
+	return probe.SnapshotResult{Format: probe.SegmentsSchema}, err
 }
 
 func TestTheGoServerConforms(t *testing.T) {

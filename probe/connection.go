@@ -164,7 +164,11 @@ func (c *connection) do(ctx context.Context, cmd string, asked fields, done repl
 		result, err := c.server.flushed(ctx, wanted)
 		return flushedLine{done, result}, err
 	case cmdSnapshot:
-		result, err := c.server.written(ctx, c.file)
+		wanted, err := asked.snapshot()
+		if err != nil {
+			return nil, err
+		}
+		result, err := c.server.written(ctx, wanted, c.file)
 		return snapshotLine{done, result}, err
 	case cmdBye:
 		return done, nil

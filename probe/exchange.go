@@ -13,8 +13,28 @@ import (
 // question is a request as it is sent.
 type question struct {
 	request
-	*FlushRequest          // in a flush
-	file          *os.File // that goes along with it
+	flush    *FlushRequest    // in a flush
+	snapshot *SnapshotRequest // in a snapshot
+	file     *os.File         // that goes along with it
+}
+
+// line is the request as it goes over the wire. The fields of a command stand
+// beside the others, not below a key of their own.
+func (q *question) line() ([]byte, error) {
+	switch {
+	case q.flush != nil:
+		return encode(struct {
+			request
+			*FlushRequest
+		}{q.request, q.flush})
+	case q.snapshot != nil:
+		return encode(struct {
+			request
+			*SnapshotRequest
+		}{q.request, q.snapshot})
+	default:
+		return encode(q.request)
+	}
 }
 
 // ask sends a request and waits for its answer. One deadline holds for all of
@@ -38,7 +58,7 @@ func (c *Client) ask(ctx context.Context, patience time.Duration, q question, in
 	stop := context.AfterFunc(ctx, func() { _ = c.conn.SetDeadline(time.Unix(1, 0)) })
 	defer stop()
 
-	resumed := c.waiting == q.Cmd && q.FlushRequest == nil && q.file == nil
+	resumed := c.waiting == q.Cmd && q.flush == nil && q.snapshot == nil
 	if c.waiting != "" && !resumed {
 		var old reply
 		if err := c.receive(ctx, c.waiting, &old, &old); err != nil && !isRefusal(err) {
@@ -56,7 +76,7 @@ func (c *Client) ask(ctx context.Context, patience time.Duration, q question, in
 func (c *Client) send(q question) error {
 	c.id++
 	q.ID = &c.id
-	line, err := encode(q)
+	line, err := q.line()
 	if err != nil {
 		return c.wrap(q.Cmd, err)
 	}

@@ -85,7 +85,9 @@ func FuzzAnyBytesToTheServer(f *testing.F) {
 func FuzzAnyBytesToTheClient(f *testing.F) {
 	for _, seed := range []string{
 		`{"id":1,"ok":true,"proto":"vramscope/1","pid":1,"starttime":1,"runtimes":[{"name":"x"}]}` + "\n" +
-			`{"id":2,"ok":true,"time_ns":5,"devices":[{"uuid":"GPU-1","total_bytes":9,"allocators":[{"kind":"raw","handle":7,"reserved_bytes":5,"allocated_bytes":4,"cached_bytes":1,"fragmented_bytes":0}]}]}` + "\n" +
+			`{"id":2,"ok":true,"time_ns":5,"devices":[{"uuid":"GPU-1","total_bytes":9,"allocators":[{"kind":"raw","handle":7,"reserved_bytes":5,"allocated_bytes":4,"cached_bytes":1,"fragmented_bytes":0,` +
+			`"peak_allocated_bytes":9,"blocks":3,"stranded_segments":1,"config":"x","pools":[{"name":"small","reserved_bytes":2,"segments":1}],` +
+			`"largest":[{"bytes":4,"age_seconds":1.5,"api":"cuMemAlloc","library":"libx.so"}]}]}]}` + "\n" +
 			`{"id":3,"ok":true,"devices":[{"uuid":"GPU-1","before_bytes":5,"after_bytes":3,"freed_bytes":2}],"ms":1.5}` + "\n",
 		`{"id":1,"ok":false,"error":{"code":"busy","message":"x"}}` + "\n" + `{"id":2,"ok":false}` + "\n",
 		`{"id":null,"ok":false,"error":{"code":"forbidden","message":"x"}}` + "\n",

@@ -25,11 +25,18 @@ type pool struct {
 	used     quantity.Bytes
 
 	stats    func() (Report, error) // in place of the pool's own
+	snapshot string                 // what a snapshot writes
 	hold     chan struct{}          // a flush waits until it is closed
 	flushing chan struct{}          // a flush has begun
 }
 
-func newPool() *pool { return &pool{reserved: 10 * quantity.GiB, used: 6 * quantity.GiB} }
+func newPool() *pool {
+	return &pool{reserved: 10 * quantity.GiB, used: 6 * quantity.GiB, snapshot: testMap}
+}
+
+// testMap is a map of one segment.
+const testMap = `{"schema":"vramscope/segments/1","time_ns":5,"devices":[{"uuid":"` + testUUID + `","left":3,"segments":[
+	{"address":139637976727552,"size":20971520,"pool":"large","stream":7,"private":true,"blocks":[[2097152,"live"],[1048576,"pending"], [17825792, "stuck"]]}]}]}`
 
 func (p *pool) Hello() Hello {
 	return Hello{Runtimes: []Runtime{{Name: "Pool", Version: "1.0"}}, Capabilities: []string{"flush", "snapshot"}}
@@ -66,9 +73,17 @@ func (p *pool) Flush(_ context.Context, r FlushRequest) (FlushResult, error) {
 	return FlushResult{Devices: []Flushed{{UUID: testUUID, BeforeBytes: before, AfterBytes: after}}}, nil
 }
 
-func (p *pool) Snapshot(_ context.Context, w io.Writer) (string, error) {
-	_, err := fmt.Fprint(w, `{"segments":[]}`)
-	return "test/1", err
+func (p *pool) Snapshot(_ context.Context, r SnapshotRequest, w io.Writer) (SnapshotResult, error) {
+	switch r.Format {
+	case "test":
+		_, err := fmt.Fprint(w, p.snapshot)
+		return SnapshotResult{Format: "test/1", Notes: []string{"noted"}}, err
+	case SegmentsFormat:
+		_, err := fmt.Fprint(w, p.snapshot)
+		return SnapshotResult{Format: SegmentsSchema}, err
+	default:
+		return SnapshotResult{}, failure(Unsupported, "no %s here", r.Format)
+	}
 }
 
 // start serves h in a directory of the test's own until the test ends, and

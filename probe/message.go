@@ -94,6 +94,13 @@ func (f fields) flush() (FlushRequest, error) {
 	return r, err
 }
 
+// snapshot reads the fields of a snapshot.
+func (f fields) snapshot() (SnapshotRequest, error) {
+	var r SnapshotRequest
+	err := cmp.Or(f.take("format", &r.Format), f.take("devices", &r.Devices))
+	return r, err
+}
+
 // reply is what every line from a probe has. ID is null where the request's
 // could not be read.
 type reply struct {
@@ -121,13 +128,6 @@ type (
 		SnapshotResult
 	}
 )
-
-// SnapshotResult tells what a probe has written into the descriptor that came
-// with the request.
-type SnapshotResult struct {
-	Format string `json:"format"` // names the layout of the content
-	Bytes  int64  `json:"bytes"`  // from the start of the file
-}
 
 var (
 	errNotUTF8  = errors.New("not UTF-8")

@@ -24,9 +24,10 @@ type Handler interface {
 	// Flush gives memory back; the request has been checked. It tells Devices,
 	// each with what was measured before and after, SkippedReason and Notes.
 	Flush(ctx context.Context, request FlushRequest) (FlushResult, error)
-	// Snapshot writes the segments and blocks of the allocators in a format
-	// that it names.
-	Snapshot(ctx context.Context, w io.Writer) (format string, err error)
+	// Snapshot writes where the allocators' memory lies, in the format that is
+	// wanted, and tells Format and Notes; a format that it has not is an *Error
+	// with Unsupported.
+	Snapshot(ctx context.Context, request SnapshotRequest, w io.Writer) (SnapshotResult, error)
 }
 
 // ServerOptions are for tests and unusual places. The zero value is right.

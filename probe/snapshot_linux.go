@@ -7,7 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// SnapshotSize is the largest snapshot that a monitor takes.
+// SnapshotSize is the largest snapshot that a monitor takes into memory.
 const SnapshotSize = 16 << 20
 
 // newSnapshotFile is a file in memory that a probe can write, and cannot make
@@ -27,4 +27,25 @@ func newSnapshotFile() (*os.File, error) {
 		return nil, fmt.Errorf("bound a file in memory: %w", err)
 	}
 	return file, nil
+}
+
+// writable refuses a descriptor that is open for reading only, or for nothing
+// (O_PATH).
+func writable(file *os.File) error {
+	raw, err := file.SyscallConn()
+	if err != nil {
+		return fmt.Errorf("the descriptor: %w", err)
+	}
+	var flags int
+	var asked error
+	if err := raw.Control(func(fd uintptr) { flags, asked = unix.FcntlInt(fd, unix.F_GETFL, 0) }); err != nil {
+		return fmt.Errorf("the descriptor: %w", err)
+	}
+	if asked != nil {
+		return fmt.Errorf("the descriptor: %w", asked)
+	}
+	if flags&unix.O_ACCMODE == unix.O_RDONLY {
+		return errNotWritable
+	}
+	return nil
 }

@@ -8,7 +8,7 @@ import (
 	"os"
 )
 
-// SnapshotSize is the largest snapshot that a monitor takes.
+// SnapshotSize is the largest snapshot that a monitor takes into memory.
 const SnapshotSize = 16 << 20
 
 // Probes are found through /proc and trusted through SO_PEERCRED: there are
@@ -42,3 +42,4 @@ func receive(conn *net.UnixConn, buffer []byte) (int, []*os.File, error) {
 
 func send(*net.UnixConn, []byte, *os.File) error { return errNoLinux }
 func newSnapshotFile() (*os.File, error)         { return nil, errNoLinux }
+func writable(*os.File) error                    { return errNoLinux }

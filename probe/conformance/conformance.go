@@ -47,6 +47,7 @@ type step struct {
 	Padded   int
 	Times    int
 	File     bool
+	Readonly bool `json:"readonly_file"`
 	Expect   any
 	Some     any
 	Closed   bool
@@ -154,8 +155,8 @@ func (p *peer) step(t *testing.T, s *step) {
 	some := s.Some == nil
 	for range max(1, s.Times) {
 		var file *os.File
-		if s.File {
-			file = scratch(t)
+		if s.File || s.Readonly {
+			file = scratch(t, s.Readonly)
 		}
 		p.send(t, s, file)
 		for _, expect := range expected {
@@ -262,15 +263,23 @@ func (p *peer) answer(t *testing.T) map[string]any {
 	return answer
 }
 
-// scratch is an empty file to send along.
-func scratch(t *testing.T) *os.File {
+// scratch is an empty file to send along, perhaps open for reading only.
+func scratch(t *testing.T, readonly bool) *os.File {
 	t.Helper()
 	file, err := os.CreateTemp(t.TempDir(), "snapshot")
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = file.Close() })
-	return file
+	if !readonly {
+		return file
+	}
+	again, err := os.Open(file.Name())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = again.Close() })
+	return again
 }
 
 // filled checks that a file holds what the answer says.

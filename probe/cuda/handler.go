@@ -42,8 +42,8 @@ func (p *Process) Stats(ctx context.Context) (probe.Report, error) {
 
 // Snapshot implements probe.Handler. The driver tells nobody where a pool's
 // blocks lie.
-func (p *Process) Snapshot(context.Context, io.Writer) (string, error) {
-	return "", &probe.Error{Code: probe.Unsupported, Message: "a CUDA pool does not tell where its blocks lie"}
+func (p *Process) Snapshot(context.Context, probe.SnapshotRequest, io.Writer) (probe.SnapshotResult, error) {
+	return probe.SnapshotResult{}, &probe.Error{Code: probe.Unsupported, Message: "a CUDA pool does not tell where its blocks lie"}
 }
 
 // refusal words what a monitor need not take for a failure of the probe.

@@ -43,4 +43,6 @@ func (p *Process) Flush(context.Context, probe.FlushRequest) (probe.FlushResult,
 }
 
 // Snapshot implements probe.Handler.
-func (p *Process) Snapshot(context.Context, io.Writer) (string, error) { return "", ErrNoCgo }
+func (p *Process) Snapshot(context.Context, probe.SnapshotRequest, io.Writer) (probe.SnapshotResult, error) {
+	return probe.SnapshotResult{}, ErrNoCgo
+}

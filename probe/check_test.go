@@ -1,0 +1,34 @@
+package probe
+
+import (
+	"strings"
+	"testing"
+
+	"vramscope/internal/quantity"
+)
+
+// TestTextsAndListsAreCut: they are for people, and a long one is no reason to
+// disbelieve the figures.
+func TestTextsAndListsAreCut(t *testing.T) {
+	long := strings.Repeat("ä", maxText)
+	a := Allocator{Kind: "raw", Config: long}
+	for range 100 {
+		a.Pools = append(a.Pools, Pool{Name: long})
+		a.Largest = append(a.Largest, Allocation{Bytes: quantity.MiB, API: long, Library: long})
+	}
+	if err := a.check(); err != nil {
+		t.Fatal(err)
+	}
+	if len(a.Pools) != maxPools || len(a.Largest) != maxLargest {
+		t.Errorf("%d pools and %d allocations are left", len(a.Pools), len(a.Largest))
+	}
+	for _, text := range []string{a.Config, a.Pools[7].Name, a.Largest[7].API, a.Largest[7].Library} {
+		if text != strings.Repeat("ä", maxText/2) {
+			t.Errorf("it became %q", text)
+		}
+	}
+	h := Hello{Proto: Version, PID: 1, StartTime: 2, StartedBy: long}
+	if err := h.check(1, 2); err != nil || len(h.StartedBy) > maxText {
+		t.Errorf("started by %d bytes, %v", len(h.StartedBy), err)
+	}
+}

@@ -1,0 +1,193 @@
+package probe
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+
+	"vramscope/internal/quantity"
+)
+
+// SegmentsSchema is the layout of a map of segments.
+const SegmentsSchema = "vramscope/segments/1"
+
+// What one map may hold. A probe with more leaves out the smallest segments.
+const (
+	MaxSegments = 8 << 10
+	MaxBlocks   = 128 << 10 // of all segments
+	// Commas of a map within these bounds: two of a block, and a segment's
+	// fields.
+	maxMapMembers = 2*MaxBlocks + 16*MaxSegments
+)
+
+// Segments is where the memory of a process lies.
+type Segments struct {
+	Schema  string           `json:"schema"`
+	TimeNS  int64            `json:"time_ns"` // Unix time of the reading in the probe process
+	Devices []DeviceSegments `json:"devices"`
+}
+
+// DeviceSegments are the segments on one GPU.
+type DeviceSegments struct {
+	UUID     string    `json:"uuid"`
+	Segments []Segment `json:"segments"` // by address
+	Left     int64     `json:"left"`     // segments that were left out, the smallest
+}
+
+// Segment is one piece of memory that an allocator has from the driver.
+type Segment struct {
+	Address    uint64         `json:"address"`
+	Size       quantity.Bytes `json:"size"`
+	Pool       string         `json:"pool,omitempty"` // "small", "large"
+	Stream     uint64         `json:"stream,omitempty"`
+	Private    bool           `json:"private,omitempty"` // of a CUDA graph's or another private pool
+	Expandable bool           `json:"expandable,omitempty"`
+	Blocks     []Block        `json:"blocks"` // in order; their sizes add up to Size
+}
+
+// Block is a stretch of a segment in one state. It is written as an array of
+// both: [2097152,"live"].
+type Block struct {
+	Size  quantity.Bytes
+	State BlockState
+}
+
+// BlockState is what a block's memory is.
+type BlockState string
+
+// The states. The cached blocks of a device make up what a flush gives back:
+// what is free and would not is stuck, whatever the reason.
+const (
+	BlockLive    BlockState = "live"
+	BlockPending BlockState = "pending" // freed by the program, not yet by the GPU's streams
+	BlockCached  BlockState = "cached"
+	BlockStuck   BlockState = "stuck"
+)
+
+// MarshalJSON implements json.Marshaler.
+func (b Block) MarshalJSON() ([]byte, error) {
+	return fmt.Appendf(nil, "[%d,%q]", int64(b.Size), string(b.State)), nil
+}
+
+var (
+	errNoBlock   = errors.New(`a block is not [size,"state"]`)
+	errTooMany   = errors.New("more segments or blocks than a map may hold")
+	errMapObject = errors.New("something else where an object belongs")
+)
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (b *Block) UnmarshalJSON(data []byte) error {
+	inner, ok := bytes.CutPrefix(data, []byte{'['})
+	inner, closed := bytes.CutSuffix(inner, []byte{']'})
+	size, state, pair := bytes.Cut(inner, []byte{','})
+	state = bytes.TrimSpace(state)
+	if !ok || !closed || !pair || len(state) < 2 || state[0] != '"' || state[len(state)-1] != '"' {
+		return errNoBlock
+	}
+	if err := json.Unmarshal(size, &b.Size); err != nil {
+		return errNoBlock
+	}
+	switch s := BlockState(state[1 : len(state)-1]); s {
+	case BlockLive, BlockPending, BlockCached, BlockStuck:
+		b.State = s
+	default:
+		return fmt.Errorf("a block is %q", clip(string(s)))
+	}
+	return nil
+}
+
+// UnmarshalJSON implements json.Unmarshaler. It refuses what is no object at
+// once: an array of a million numbers would become a million empty segments
+// before the first complaint.
+func (s *Segment) UnmarshalJSON(data []byte) error {
+	type plain Segment
+	return unmarshalObject(data, (*plain)(s))
+}
+
+// UnmarshalJSON implements json.Unmarshaler, as a segment's.
+func (d *DeviceSegments) UnmarshalJSON(data []byte) error {
+	type plain DeviceSegments
+	return unmarshalObject(data, (*plain)(d))
+}
+
+func unmarshalObject(data []byte, into any) error {
+	if len(data) == 0 || data[0] != '{' {
+		return errMapObject
+	}
+	return json.Unmarshal(data, into)
+}
+
+// decodeSegments reads a map that somebody else has written. What it could
+// become in memory is bounded before anything is built: each object is at most
+// one segment, each array at most one block.
+func decodeSegments(content []byte) (Segments, error) {
+	var s Segments
+	switch {
+	case bytes.Count(content, []byte{'{'}) > 1+maxDevices+MaxSegments,
+		bytes.Count(content, []byte{'['}) > 1+maxDevices+MaxSegments+MaxBlocks,
+		bytes.Count(content, []byte{','}) > maxMapMembers:
+		return s, errTooMany
+	}
+	if err := unmarshalObject(bytes.TrimSpace(content), &s); err != nil {
+		return Segments{}, err
+	}
+	if err := s.check(); err != nil {
+		return Segments{}, err
+	}
+	return s, nil
+}
+
+// check says what is impossible about a map, and puts segments in order.
+func (s *Segments) check() error {
+	if s.Schema != SegmentsSchema || s.TimeNS <= 0 || len(s.Devices) > maxDevices {
+		return fmt.Errorf("schema %q, time_ns %d, %d devices", clip(s.Schema), s.TimeNS, len(s.Devices))
+	}
+	segments, blocks := 0, 0
+	for i := range s.Devices {
+		d := &s.Devices[i]
+		if !wellFormedUUID(d.UUID) {
+			return fmt.Errorf("device %q is no UUID in NVML's form", clip(d.UUID))
+		}
+		if slices.ContainsFunc(s.Devices[:i], func(other DeviceSegments) bool { return other.UUID == d.UUID }) {
+			return fmt.Errorf("device %s stands there twice", d.UUID)
+		}
+		if d.Left < 0 || d.Left > maxCount {
+			return fmt.Errorf("device %s has left out %d segments", d.UUID, d.Left)
+		}
+		segments += len(d.Segments)
+		for j := range d.Segments {
+			if err := d.Segments[j].check(); err != nil {
+				return fmt.Errorf("device %s: segment at %#x: %w", d.UUID, d.Segments[j].Address, err)
+			}
+			blocks += len(d.Segments[j].Blocks)
+		}
+		slices.SortStableFunc(d.Segments, func(a, b Segment) int { return cmp.Compare(a.Address, b.Address) })
+	}
+	if segments > MaxSegments || blocks > MaxBlocks {
+		return errTooMany
+	}
+	return nil
+}
+
+func (s *Segment) check() error {
+	if s.Size <= 0 || !plausible(s.Size) || s.Address+uint64(s.Size) < s.Address {
+		return fmt.Errorf("of %d bytes", s.Size)
+	}
+	var sum quantity.Bytes
+	for _, b := range s.Blocks {
+		if b.Size <= 0 || b.Size > s.Size {
+			return fmt.Errorf("a block of %d bytes in %d", b.Size, s.Size)
+		}
+		if sum += b.Size; sum > s.Size {
+			break
+		}
+	}
+	if sum != s.Size {
+		return fmt.Errorf("its blocks make %d of %d bytes", sum, s.Size)
+	}
+	s.Pool = clip(s.Pool)
+	return nil
+}

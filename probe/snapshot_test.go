@@ -1,0 +1,183 @@
+//go:build linux
+
+package probe
+
+import (
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+
+	"vramscope/internal/quantity"
+)
+
+func TestAMonitorReadsWhereMemoryLies(t *testing.T) {
+	client := dial(t, start(t, newPool()))
+	found, err := client.Segments(soon(t), testUUID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := DeviceSegments{UUID: testUUID, Left: 3, Segments: []Segment{{
+		Address: 139637976727552, Size: 20 * quantity.MiB, Pool: "large", Stream: 7, Private: true,
+		Blocks: []Block{{2 * quantity.MiB, BlockLive}, {quantity.MiB, BlockPending}, {17 * quantity.MiB, BlockStuck}},
+	}}}
+	if len(found.Devices) != 1 || !reflect.DeepEqual(found.Devices[0], want) {
+		t.Errorf("the map is %+v", found)
+	}
+	if _, err := client.Stats(soon(t)); err != nil {
+		t.Errorf("the connection is of no more use: %v", err)
+	}
+}
+
+func TestASnapshotGoesIntoAFile(t *testing.T) {
+	p := newPool()
+	p.snapshot = strings.Repeat("0123456789abcdef", SnapshotSize/16+1) // more than fits a monitor's memory
+	client := dial(t, start(t, p))
+	file := scratch(t)
+	result, err := client.Snapshot(soon(t), SnapshotRequest{Format: "test"}, file)
+	if err != nil || result.Format != "test/1" || result.Bytes != int64(len(p.snapshot)) || len(result.Notes) != 1 {
+		t.Fatalf("%+v, %v", result, err)
+	}
+	if content, err := os.ReadFile(file.Name()); err != nil || string(content) != p.snapshot {
+		t.Errorf("%d bytes are in the file, %v", len(content), err)
+	}
+	refusal := new(Error)
+	if _, err := client.Snapshot(soon(t), SnapshotRequest{Format: PyTorchFormat}, scratch(t)); !errors.As(err, &refusal) || refusal.Code != Unsupported {
+		t.Errorf("a format that it has not: %v", err)
+	}
+	p.snapshot = testMap + strings.Repeat(" ", SnapshotSize)
+	if _, err := client.Segments(soon(t)); !errors.As(err, &refusal) || refusal.Code != Internal {
+		t.Errorf("a map that does not fit: %v", err)
+	}
+}
+
+func TestWhatCannotBeWrittenToIsRefused(t *testing.T) {
+	client := dial(t, start(t, newPool()))
+	read, write, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _, _ = read.Close(), write.Close() }()
+	closed, err := os.Open(scratch(t).Name())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = closed.Close() }()
+	for reason, file := range map[string]*os.File{"not a regular file": write, "not open for writing": closed} {
+		refusal := new(Error)
+		_, err := client.Snapshot(soon(t), SnapshotRequest{Format: "test"}, file)
+		if !errors.As(err, &refusal) || refusal.Code != BadRequest || !strings.Contains(err.Error(), reason) {
+			t.Errorf("%v, which should say that it is %s", err, reason)
+		}
+	}
+}
+
+func scratch(t *testing.T) *os.File {
+	t.Helper()
+	file, err := os.Create(filepath.Join(t.TempDir(), "snapshot"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = file.Close() })
+	return file
+}
+
+// hostileMaps are maps that must not be believed, by what is wrong with them.
+var hostileMaps = map[string]string{
+	"no object":              `[]`,
+	"another schema":         `{"schema":"vramscope/segments/2","time_ns":1,"devices":[]}`,
+	"no time":                `{"schema":"vramscope/segments/1","devices":[]}`,
+	"no UUID":                mapOf(`{"uuid":"0","segments":[]}`),
+	"a GPU twice":            mapOf(`{"uuid":"GPU-1"},{"uuid":"GPU-1"}`),
+	"less than none left":    mapOf(`{"uuid":"GPU-1","left":-1}`),
+	"numbers for segments":   mapOf(`{"uuid":"GPU-1","segments":[1,2,3]}`),
+	"nothing for segments":   mapOf(`{"uuid":"GPU-1","segments":[null,null]}`),
+	"nothing for a GPU":      mapOf(`null,null`),
+	"an empty segment":       mapOf(`{"uuid":"GPU-1","segments":[{"address":1,"size":0,"blocks":[]}]}`),
+	"blocks that are less":   mapOf(`{"uuid":"GPU-1","segments":[{"address":1,"size":9,"blocks":[[8,"live"]]}]}`),
+	"blocks that are more":   mapOf(`{"uuid":"GPU-1","segments":[{"address":1,"size":9,"blocks":[[8,"live"],[2,"live"]]}]}`),
+	"a negative block":       mapOf(`{"uuid":"GPU-1","segments":[{"address":1,"size":9,"blocks":[[10,"live"],[-1,"live"]]}]}`),
+	"an overflow":            mapOf(`{"uuid":"GPU-1","segments":[{"address":18446744073709551615,"size":9,"blocks":[[9,"live"]]}]}`),
+	"a segment of an EiB":    mapOf(`{"uuid":"GPU-1","segments":[{"address":1,"size":1152921504606846976,"blocks":[[1152921504606846976,"live"]]}]}`),
+	"a state of its own":     mapOf(`{"uuid":"GPU-1","segments":[{"address":1,"size":9,"blocks":[[9,"gone"]]}]}`),
+	"a block with a tail":    mapOf(`{"uuid":"GPU-1","segments":[{"address":1,"size":9,"blocks":[[9,"live",1]]}]}`),
+	"a block that is null":   mapOf(`{"uuid":"GPU-1","segments":[{"address":1,"size":9,"blocks":[null]}]}`),
+	"a size with a fraction": mapOf(`{"uuid":"GPU-1","segments":[{"address":1,"size":9,"blocks":[[9.5,"live"]]}]}`),
+	"very many GPUs":         mapOf(strings.Repeat(`{"uuid":"GPU-1"},`, 1<<16) + `{}`),
+	"very many blocks":       mapOf(`{"uuid":"GPU-1","segments":[{"size":1,"blocks":[` + strings.Repeat(`[1,"live"],`, MaxBlocks+MaxSegments) + `[]]}]}`),
+	"deep":                   strings.Repeat(`{"devices":[`, 4000),
+}
+
+func mapOf(devices string) string {
+	return `{"schema":"vramscope/segments/1","time_ns":1,"devices":[` + devices + `]}`
+}
+
+func TestAMapThatCannotBeIsNotBelieved(t *testing.T) {
+	for what, content := range hostileMaps {
+		if found, err := decodeSegments([]byte(content)); err == nil {
+			t.Errorf("%s: believed as %+v", what, found)
+		} else if len(err.Error()) > 4*maxText {
+			t.Errorf("%s: an error of %d bytes", what, len(err.Error()))
+		}
+	}
+	p := newPool()
+	p.snapshot = hostileMaps["blocks that are more"]
+	if _, err := dial(t, start(t, p)).Segments(soon(t)); !errors.Is(err, ErrBroken) {
+		t.Errorf("over the socket: %v", err)
+	}
+}
+
+// TestTheLargestMapFits: what a probe may write a monitor takes.
+func TestTheLargestMapFits(t *testing.T) {
+	d := DeviceSegments{UUID: testUUID}
+	for i := range MaxSegments {
+		s := Segment{Address: uint64(1<<47 - (i+1)<<20), Size: quantity.MiB, Pool: "small", Stream: 1 << 40, Private: true, Expandable: true}
+		for range MaxBlocks / MaxSegments {
+			s.Blocks = append(s.Blocks, Block{quantity.MiB * MaxSegments / MaxBlocks, BlockPending})
+		}
+		d.Segments = append(d.Segments, s)
+	}
+	content, err := json.Marshal(Segments{Schema: SegmentsSchema, TimeNS: 1, Devices: []DeviceSegments{d}})
+	if err != nil || len(content) > SnapshotSize {
+		t.Fatalf("%d bytes, %v", len(content), err)
+	}
+	found, err := decodeSegments(content)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if first := found.Devices[0].Segments[0].Address; first != 1<<47-MaxSegments<<20 {
+		t.Errorf("the first segment is at %#x: they are not in order", first)
+	}
+}
+
+func FuzzAnyMapOfSegments(f *testing.F) {
+	f.Add([]byte(testMap))
+	for _, content := range hostileMaps {
+		if len(content) < 1<<10 {
+			f.Add([]byte(content))
+		}
+	}
+	f.Fuzz(func(t *testing.T, content []byte) {
+		found, err := decodeSegments(content)
+		if err != nil {
+			return
+		}
+		if err := found.check(); err != nil {
+			t.Fatalf("believed: %v", err)
+		}
+		again, err := json.Marshal(found)
+		if err != nil {
+			t.Fatal(err)
+		}
+		same, err := decodeSegments(again)
+		if err != nil {
+			t.Fatalf("what was written out again is refused: %v\n%s", err, again)
+		}
+		if third, err := json.Marshal(same); err != nil || string(third) != string(again) {
+			t.Errorf("%s became %s, %v", again, third, err)
+		}
+	})
+}
