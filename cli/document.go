@@ -71,6 +71,7 @@ func gpuOf(g *snapshot.GPU) gpuJSON {
 		MIG:                        g.MIG,
 		Instances:                  []instanceJSON{},
 		Processes:                  []processJSON{},
+		FullIn:                     fullInOf(g.FullIn),
 		Predicted:                  predictedOf(g.Predicted),
 	}
 	for _, xid := range g.XIDs {
@@ -82,14 +83,20 @@ func gpuOf(g *snapshot.GPU) gpuJSON {
 			GPUInstance: instance.ID.GPU, ComputeInstance: instance.ID.Compute,
 			UUID: instance.UUID, Profile: text(instance.Profile),
 			Memory: memoryOf(instance.Memory), ReturnableBytes: instance.Parts.Returnable,
+			FullIn: fullInOf(instance.FullIn), Predicted: predictedOf(instance.Predicted),
 		})
 	}
-	if full := g.FullIn; full != nil {
-		out.FullIn = &fullInJSON{MedianSeconds: full.Median.Seconds(), EarliestSeconds: full.Earliest.Seconds()}
-		if full.Latest > 0 {
-			latest := full.Latest.Seconds()
-			out.FullIn.LatestSeconds = &latest
-		}
+	return out
+}
+
+func fullInOf(full *snapshot.FullIn) *fullInJSON {
+	if full == nil {
+		return nil
+	}
+	out := &fullInJSON{MedianSeconds: full.Median.Seconds(), EarliestSeconds: full.Earliest.Seconds()}
+	if full.Latest > 0 {
+		latest := full.Latest.Seconds()
+		out.LatestSeconds = &latest
 	}
 	return out
 }
@@ -114,7 +121,7 @@ func processOf(p *snapshot.Process) processJSON {
 		FragmentedBytes: p.Fragmented, OtherBytes: p.Other, ReturnableBytes: p.Returnable,
 		Allocators:           []allocatorJSON{},
 		SMUtilizationPercent: p.SMUtilization, CPUPercent: tenths(p.CPU), HostBytes: p.Host,
-		Predicted: predictedOf(p.Predicted),
+		Predicted: predictedOf(p.Predicted), PredictedAllocated: predictedOf(p.PredictedAllocated),
 	}
 	if instance := p.ID.Instance; instance.MIG {
 		out.GPUInstance, out.ComputeInstance = &instance.GPU, &instance.Compute

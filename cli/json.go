@@ -97,6 +97,9 @@ type instanceJSON struct {
 	Profile         text           `json:"profile"`
 	Memory          memoryJSON     `json:"memory"`
 	ReturnableBytes snapshot.Bytes `json:"returnable_bytes"`
+
+	FullIn    *fullInJSON     `json:"full_in"`
+	Predicted []predictedJSON `json:"predicted"`
 }
 
 type fullInJSON struct {
@@ -131,6 +134,7 @@ type processJSON struct {
 	CPUPercent           snapshot.Float  `json:"cpu_percent"`
 	HostBytes            snapshot.Bytes  `json:"host_bytes"`
 	Predicted            []predictedJSON `json:"predicted"`
+	PredictedAllocated   []predictedJSON `json:"predicted_allocated"`
 }
 
 type allocatorJSON struct {

@@ -120,7 +120,9 @@ func (t *table) gpus() grid {
 		{"GPU", true, 3}, {"USED", true, 5}, {"TOTAL", true, 5}, {"FREE", true, 5}, {"FLUSH", true, 5},
 		{"UTIL", true, 4}, {"TEMP", true, 4}, {"POWER", true, 8}, {"STATE", false, 5}, {"USERS", false, 12}, {"NAME", false, 0},
 	}}
-	forecast := slices.ContainsFunc(t.snap.GPUs, func(g snapshot.GPU) bool { return g.FullIn != nil })
+	forecast := slices.ContainsFunc(t.snap.GPUs, func(g snapshot.GPU) bool {
+		return g.FullIn != nil || slices.ContainsFunc(g.Instances, func(in snapshot.Instance) bool { return in.FullIn != nil })
+	})
 	if forecast {
 		g.columns = slices.Insert(g.columns, len(g.columns)-1, column{"FULL_IN", false, 7})
 	}
@@ -142,7 +144,7 @@ func (t *table) gpus() grid {
 			oneWord(string(gpu.State)), t.users(gpu.UUID, nil), cleanText(strings.TrimPrefix(gpu.Name, "NVIDIA ")))
 		for j := range gpu.Instances {
 			instance := &gpu.Instances[j]
-			add(t.signs.dash,
+			add(t.fullIn(instance.FullIn),
 				instanceName(gpu.Index, j+1), t.bytes(instance.Memory.Used), t.bytes(instance.Memory.Total),
 				t.bytes(instance.Memory.Free), t.bytes(instance.Parts.Returnable),
 				t.signs.dash, t.signs.dash, t.signs.dash, oneWord(string(gpu.State)), t.users(gpu.UUID, &instance.ID),

@@ -35,7 +35,8 @@ type gpu struct {
 	last      *nvml.Reading // the newest reading there was
 	idleSince time.Time
 	xids      []snapshot.XID
-	outlook   outlook
+	outlook   outlook                                  // of used
+	instances map[snapshot.InstanceID]*instanceOutlook // of its MIG instances, as far as it has any
 }
 
 type gpuResult struct {

@@ -10,13 +10,14 @@ import (
 
 // alertKey recognises an alert from one tick to the next.
 type alertKey struct {
-	kind    snapshot.AlertKind
-	gpuUUID string
-	row     snapshot.RowID
+	kind     snapshot.AlertKind
+	gpuUUID  string
+	instance snapshot.InstanceID
+	row      snapshot.RowID
 }
 
 func keyOf(a *snapshot.Alert) alertKey {
-	return alertKey{kind: a.Kind, gpuUUID: a.GPUUUID, row: a.Row}
+	return alertKey{kind: a.Kind, gpuUUID: a.GPUUUID, instance: a.Instance, row: a.Row}
 }
 
 // judgeEvery is how often the alert rules are applied, where the sampler ticks

@@ -6,6 +6,7 @@ import (
 	"io"
 
 	"vramscope/nvml"
+	"vramscope/sampler/alert"
 	"vramscope/sampler/snapshot"
 	"vramscope/sampler/store"
 )
@@ -16,15 +17,22 @@ import (
 //
 //	old: Run ends → Save ─→ store section, roster section ─→ Options.Restore → New, Tick :new
 //
-// Not kept is what is learnt anew soon: what forecasters have seen, how near an
-// alert is to being raised, and each GPU's manner of answering. Nearly always
-// the processes have ended by then, as a driver in use cannot be unloaded. An
-// alert that stood is over at the first tick, unless its rule raises it again.
+// With the history goes what has been learnt from it: what forecasters have
+// seen, and how near alerts are to being raised or taken down. Nearly always the
+// processes have ended by then, as a driver in use cannot be unloaded; a GPU
+// whose memory moves in a rhythm has it also afterwards, and where a driver was
+// lost for a moment only, the alarm that stood goes on standing. Not kept is each
+// GPU's manner of answering.
 
 // Save writes down all that the sampler remembers. It is for the goroutine
 // that ticks, or for after Run has returned.
 func (s *Sampler) Save(w io.Writer) error {
 	roster, series := s.roster()
+	roster.Outlooks = s.outlooks()
+	var err error
+	if roster.Rules, err = s.alerts.MarshalBinary(); err != nil {
+		return fmt.Errorf("sampler: save: %w", err)
+	}
 	if err := s.history.store.Save(w, series); err != nil {
 		return fmt.Errorf("sampler: save: %w", err)
 	}
@@ -93,6 +101,12 @@ func (s *Sampler) takeOver(in io.Reader) error {
 		s.raised[keyOf(&a)] = a
 	}
 	s.driver.restore(latest)
+	s.takeOutlooks(r.Outlooks)
+	// Rules that cannot go on begin anew: an alert that stood is then over at
+	// the first tick, unless its rule raises it again.
+	if err := s.alerts.Restore(r.Rules, latest); err != nil {
+		s.alerts = alert.New(s.options.Thresholds)
+	}
 	return nil
 }
 

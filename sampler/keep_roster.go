@@ -22,6 +22,8 @@ type roster struct {
 	GPUs        []keptGPU
 	Rows        []keptRow // those that have ended in order of their end, then the living
 	Alerts      []keptAlert
+	Outlooks    []keptOutlook
+	Rules       []byte // what the alert rules have seen
 }
 
 type keptSeries []uint32

@@ -31,7 +31,7 @@ func (b *box) successor(kept []byte) *Sampler {
 	b.mu.Lock()
 	b.open = false // the process that had it open is gone
 	b.mu.Unlock()
-	return b.sampler(func(o *Options) { o.Restore = bytes.NewReader(kept) })
+	return b.sampler(patient, func(o *Options) { o.Restore = bytes.NewReader(kept) })
 }
 
 // migrate gives the last GPU a MIG instance, or takes it away.

@@ -25,8 +25,9 @@ type row struct {
 	seen       uint64            // the tick that last listed it
 	peak       quantity.Bytes
 	peakKnown  bool
-	mismatches int // ticks in a row in which the parts exceeded used
-	outlook    outlook
+	mismatches int     // ticks in a row in which the parts exceeded used
+	outlook    outlook // of used
+	allocated  outlook // of what a probe says of it
 	oom        int64
 	oomKnown   bool
 }
@@ -193,7 +194,7 @@ func withoutFigures(p snapshot.Process) snapshot.Process {
 	clearParts(&p)
 	p.CPU, p.Host = snapshot.Float{}, snapshot.Bytes{}
 	p.Probe = nil
-	p.Predicted, p.Trend, p.GrowthPerSecond = nil, snapshot.TrendUnknown, snapshot.Bytes{}
+	p.Predicted, p.PredictedAllocated, p.Trend, p.GrowthPerSecond = nil, nil, snapshot.TrendUnknown, snapshot.Bytes{}
 	return p
 }
 

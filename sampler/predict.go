@@ -1,6 +1,7 @@
 package sampler
 
 import (
+	"slices"
 	"time"
 
 	"vramscope/forecast"
@@ -10,11 +11,11 @@ import (
 
 // outlook is a forecaster with what it said last.
 type outlook struct {
-	forecaster *forecast.Forecaster // of used; nil before the first sample
+	forecaster *forecast.Forecaster // nil before the first sample
 	at         time.Time            // when it was last given a sample
 
 	predicted []snapshot.Prediction
-	trend     snapshot.Trend
+	trend     forecast.Trend
 	growth    snapshot.Bytes // a second
 }
 
@@ -25,9 +26,10 @@ type outlook struct {
 const outlookEvery = 900 * time.Millisecond
 
 // observe gives the forecaster a tick's figure, or the gap where there is
-// none.
-func (o *outlook) observe(now time.Time, used snapshot.Bytes) {
-	v, ok := used.Value()
+// none. A pause, of vramscope's or the machine's, needs no word: forecasts that
+// have come due meanwhile find their sample too late, and are not judged by it.
+func (o *outlook) observe(now time.Time, figure snapshot.Bytes) {
+	v, ok := figure.Value()
 	switch {
 	case o.forecaster == nil && !ok:
 		return
@@ -43,43 +45,121 @@ func (o *outlook) observe(now time.Time, used snapshot.Bytes) {
 	o.at = now
 	o.forecaster.Observe(now, int64(v))
 	o.predicted = predictions(o.forecaster)
-	o.trend, o.growth = trends[o.forecaster.Trend()], snapshot.Bytes{}
+	o.trend, o.growth = o.forecaster.Trend(), snapshot.Bytes{}
 	if growth, ok := o.forecaster.GrowthPerSecond(); ok {
 		o.growth = quantity.From(quantity.Bytes(growth), quantity.Forecast)
 	}
 }
 
-// predict puts what the row's forecaster expects into the row, unless the
+// fullIn is when a place will be full that has so much memory.
+func (o *outlook) fullIn(m *snapshot.Memory) *snapshot.FullIn {
+	used, known := m.Used.Value()
+	capacity, limited := m.Capacity().Value()
+	if !known || !limited {
+		return nil
+	}
+	full, ok := o.forecaster.FullIn(int64(capacity - used))
+	if !ok {
+		return nil
+	}
+	return &snapshot.FullIn{Median: full.Median, Earliest: full.Earliest, Latest: full.Latest}
+}
+
+// predict puts what the row's forecasters expect into the row, unless the
 // figure is not there: then nothing can be said of it. Forecasters begin with
 // the row's second tick: a thousand take their time, and who looks once has no
 // use for them.
 func (r *row) predict(now time.Time, p *snapshot.Process) {
+	allocated := freshlyAllocated(p)
 	if r.latest != nil {
 		r.outlook.observe(now, p.Used)
+		r.allocated.observe(now, allocated)
+	}
+	if allocated.Known() {
+		p.PredictedAllocated = r.allocated.predicted
 	}
 	switch {
 	case !p.Used.Known():
 	case r.outlook.forecaster == nil:
 		p.Trend = snapshot.TrendYoung
 	default:
-		p.Predicted, p.Trend, p.GrowthPerSecond = r.outlook.predicted, r.outlook.trend, r.outlook.growth
+		p.Predicted = r.outlook.predicted
+		p.Trend, p.GrowthPerSecond = r.trend(allocated.Known())
 	}
 }
 
-// predict puts what the GPU's forecaster expects into the snapshot's GPU.
+// freshlyAllocated is what the process's probe tells, unless that is old: a
+// figure that is only repeated is none.
+func freshlyAllocated(p *snapshot.Process) snapshot.Bytes {
+	if p.Probe == nil || p.Probe.State != snapshot.ProbeLive {
+		return snapshot.Bytes{}
+	}
+	return p.Allocated
+}
+
+// trend is what the row's memory does, and how fast. Where a probe tells what
+// is allocated, that decides what a leak is: a cache that grows gives its memory
+// back when it is asked to, and a leak into a cache is one before the driver
+// sees anything of it.
+func (r *row) trend(probed bool) (snapshot.Trend, snapshot.Bytes) {
+	used, inside := &r.outlook, &r.allocated
+	switch {
+	case !probed || inside.trend == forecast.Young || (used.trend == forecast.Leak) == (inside.trend == forecast.Leak):
+		return trends[used.trend], used.growth
+	case inside.trend == forecast.Leak:
+		return snapshot.TrendLeak, inside.growth
+	default:
+		return snapshot.TrendGrowing, used.growth
+	}
+}
+
+// predict puts what the forecasters of the GPU and of its MIG instances expect
+// into the snapshot's GPU.
 func (g *gpu) predict(now time.Time, out *snapshot.GPU) {
 	g.outlook.observe(now, out.Memory.Used)
-	used, ok := out.Memory.Used.Value()
-	if !ok {
-		return
+	if out.Memory.Used.Known() {
+		out.Predicted = g.outlook.predicted
+		if !out.MIG { // there a process can have only what is free in its instance
+			out.FullIn = g.outlook.fullIn(&out.Memory)
+		}
 	}
-	out.Predicted = g.outlook.predicted
-	capacity, ok := out.Memory.Capacity().Value()
-	if !ok || out.MIG {
-		return // a process can have only what is free in its MIG instance
+	g.predictInstances(now, out)
+}
+
+// instanceOutlook is a MIG instance's. One that was made anew with the same
+// numbers has another UUID.
+type instanceOutlook struct {
+	outlook
+	uuid string
+}
+
+func (g *gpu) predictInstances(now time.Time, out *snapshot.GPU) {
+	if g.fresh != nil { // else nobody has said which there are
+		for id := range g.instances {
+			if !slices.ContainsFunc(out.Instances, func(in snapshot.Instance) bool { return in.ID == id }) {
+				delete(g.instances, id)
+			}
+		}
 	}
-	if full, ok := g.outlook.forecaster.FullIn(int64(capacity - used)); ok {
-		out.FullIn = &snapshot.FullIn{Median: full.Median, Earliest: full.Earliest, Latest: full.Latest}
+	for _, o := range g.instances {
+		if len(out.Instances) == 0 {
+			o.observe(now, snapshot.Bytes{})
+		}
+	}
+	for i := range out.Instances {
+		in := &out.Instances[i]
+		o := g.instances[in.ID]
+		if o == nil || o.uuid != in.UUID {
+			o = &instanceOutlook{uuid: in.UUID}
+			if g.instances == nil {
+				g.instances = make(map[snapshot.InstanceID]*instanceOutlook)
+			}
+			g.instances[in.ID] = o
+		}
+		o.observe(now, in.Memory.Used)
+		if in.Memory.Used.Known() {
+			in.Predicted, in.FullIn = o.predicted, o.fullIn(&in.Memory)
+		}
 	}
 }
 

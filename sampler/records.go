@@ -257,6 +257,7 @@ func (r *gpuRecord) at(t time.Time, rows []snapshot.Process) snapshot.GPU {
 
 func (r *instanceRecord) at(t time.Time, gpuUUID string, rows []snapshot.Process) snapshot.Instance {
 	in := r.instance
+	in.FullIn, in.Predicted = nil, nil
 	in.Memory.Used = r.metrics.bytes(snapshot.MetricUsed, t, quantity.Driver)
 	in.Memory.Free = snapshot.Bytes{}
 	if used, ok := in.Memory.Used.Value(); ok && in.Memory.Total.Known() {

@@ -70,6 +70,14 @@ type key struct {
 	row      snapshot.RowID
 }
 
+// place is what the candidate is about.
+func (k key) place() place {
+	if k.row != (snapshot.RowID{}) {
+		return place{gpuUUID: k.gpuUUID, instance: k.row.Instance}
+	}
+	return place{gpuUUID: k.gpuUUID, instance: k.instance}
+}
+
 // candidate is what a rule has found at one moment.
 type candidate struct {
 	key        key
@@ -110,18 +118,19 @@ func (e *Evaluator) Evaluate(snap *snapshot.Snapshot) []snapshot.Alert {
 	return alerts
 }
 
-// withoutRepetition drops what a better alert says of the same GPU: one that
-// will be full in four minutes need not be called low on memory and leaking.
+// withoutRepetition drops what a better alert says of the same GPU, or of the
+// same MIG instance: one that will be full in four minutes need not be called
+// low on memory and leaking.
 func withoutRepetition(standing []candidate) []candidate {
-	filling := make(map[string]bool)
+	filling := make(map[place]bool)
 	for i := range standing {
 		if standing[i].key.kind == snapshot.AlertFullIn {
-			filling[standing[i].key.gpuUUID] = true
+			filling[standing[i].key.place()] = true
 		}
 	}
 	return slices.DeleteFunc(standing, func(c candidate) bool {
 		repeats := c.key.kind == snapshot.AlertLowMemory || c.key.kind == snapshot.AlertLeak
-		return repeats && filling[c.key.gpuUUID]
+		return repeats && filling[c.key.place()]
 	})
 }
 

@@ -9,22 +9,39 @@ import (
 // stay for three samples, and to stay away for five.
 func forecasted() hysteresis { return hysteresis{samples: 3, misses: 5} }
 
-// fullIn says that a GPU will be full soon. It is silent while nothing
-// forecasts.
+// fullIn says that a GPU, or a MIG instance of it, will be full soon. It is
+// silent while nothing forecasts.
 func (e *Evaluator) fullIn(found []candidate, g *snapshot.GPU) []candidate {
-	if g.FullIn == nil || g.FullIn.Median >= e.thresholds.FullWithin {
+	if g.FullIn != nil {
+		found = e.fullPlace(found, g, place{gpuUUID: g.UUID}, *g.FullIn, number(g.Index))
+	}
+	for i := range g.Instances {
+		if in := &g.Instances[i]; in.FullIn != nil {
+			where := place{gpuUUID: g.UUID, instance: in.ID}
+			found = e.fullPlace(found, g, where, *in.FullIn, number(g.Index)+":"+number(i+1))
+		}
+	}
+	return found
+}
+
+func (e *Evaluator) fullPlace(found []candidate, g *snapshot.GPU, where place, full snapshot.FullIn, label string) []candidate {
+	if full.Median >= e.thresholds.FullWithin {
 		return found
 	}
-	k := key{kind: snapshot.AlertFullIn, gpuUUID: g.UUID}
-	text := FormatFullIn(*g.FullIn)
-	where := place{gpuUUID: g.UUID}
+	k := key{kind: snapshot.AlertFullIn, gpuUUID: g.UUID, instance: where.instance}
+	text := FormatFullIn(full)
+	words := text
+	if where.instance.MIG {
+		words = label + " " + briefFullIn(full) // the GPU's line is all its instances'
+	}
 	return append(found, candidate{
 		key:        k,
 		hysteresis: forecasted(),
-		soon:       g.FullIn.Median,
+		soon:       full.Median,
 		alert: snapshot.Alert{
-			Kind: snapshot.AlertFullIn, Severity: snapshot.Urgent, GPU: g.Index, GPUUUID: g.UUID, Row: e.grower(where, k),
-			Note: note(text), Message: "GPU " + number(g.Index) + " " + text, Advice: flushAdvice(e.mostReturnable(where)),
+			Kind: snapshot.AlertFullIn, Severity: snapshot.Urgent,
+			GPU: g.Index, GPUUUID: g.UUID, Instance: where.instance, Row: e.grower(where, k),
+			Note: note(words), Message: "GPU " + label + " " + text, Advice: flushAdvice(e.mostReturnable(where)),
 		},
 	})
 }
@@ -70,7 +87,7 @@ func (e *Evaluator) leaks(found []candidate, g *snapshot.GPU) []candidate {
 			key:        key{kind: snapshot.AlertLeak, gpuUUID: g.UUID, row: p.ID},
 			hysteresis: forecasted(),
 			alert: snapshot.Alert{
-				Kind: snapshot.AlertLeak, Severity: snapshot.Notice, GPU: g.Index, GPUUUID: g.UUID, Row: p.ID,
+				Kind: snapshot.AlertLeak, Severity: snapshot.Notice, GPU: g.Index, GPUUUID: g.UUID, Instance: p.ID.Instance, Row: p.ID,
 				Note: note(short), Message: "GPU " + number(g.Index) + ", " + sentence, Advice: flushAdvice(p),
 			},
 		})

@@ -10,10 +10,10 @@ import (
 // when the process has died of it.
 func (e *Evaluator) outOfMemory(found []candidate, snap *snapshot.Snapshot) []candidate {
 	for id, t := range e.rows {
-		if !within(snap.Time, t.outOfMemory.risen, e.thresholds.OutOfMemoryFor) {
+		if !within(snap.Time, t.outOfMemory.Risen, e.thresholds.OutOfMemoryFor) {
 			continue
 		}
-		times := " x" + decimal(uint64(max(t.outOfMemory.rises, 0)))
+		times := " x" + decimal(uint64(max(t.outOfMemory.Rises, 0)))
 		message := "GPU " + number(t.row.GPU) + " out of memory" + times + ", " + who(t.row)
 		if t.gone {
 			message += ", which has ended"
@@ -23,7 +23,7 @@ func (e *Evaluator) outOfMemory(found []candidate, snap *snapshot.Snapshot) []ca
 			hysteresis: hysteresis{samples: 1, misses: 1},
 			alert: snapshot.Alert{
 				Kind: snapshot.AlertOutOfMemory, Severity: snapshot.Urgent,
-				GPU: t.row.GPU, GPUUUID: id.GPUUUID, Row: id, Since: t.outOfMemory.risen,
+				GPU: t.row.GPU, GPUUUID: id.GPUUUID, Instance: id.Instance, Row: id, Since: t.outOfMemory.Risen,
 				Note: note("out of memory" + times), Message: message,
 				Advice: flushAdvice(e.mostReturnable(place{gpuUUID: id.GPUUUID, instance: id.Instance})),
 			},
@@ -81,7 +81,8 @@ func (e *Evaluator) lowPlace(found []candidate, now time.Time, g *snapshot.GPU, 
 		return found
 	}
 	a := snapshot.Alert{
-		Kind: snapshot.AlertLowMemory, Severity: s.severity, GPU: g.Index, GPUUUID: g.UUID, Row: s.row,
+		Kind: snapshot.AlertLowMemory, Severity: s.severity,
+		GPU: g.Index, GPUUUID: g.UUID, Instance: where.instance, Row: s.row,
 		Note:    note(free.String() + " free, " + s.words),
 		Message: "GPU " + label + " has " + free.String() + " free of " + capacity.String() + ", " + s.sentence,
 		Advice:  flushAdvice(e.mostReturnable(where)),
@@ -108,10 +109,10 @@ func (e *Evaluator) strain(now time.Time, where place, named snapshot.RowID) str
 		if p.Used.Known() {
 			anyKnown = true
 		}
-		if within(now, t.outOfMemory.risen, strainRemembered) {
+		if within(now, t.outOfMemory.Risen, strainRemembered) {
 			failed = larger(failed, p, named)
 		}
-		if within(now, t.retries.risen, strainRemembered) {
+		if within(now, t.retries.Risen, strainRemembered) {
 			retried = larger(retried, p, named)
 		}
 		if within(now, t.grew, growthRemembered) {

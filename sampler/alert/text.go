@@ -36,7 +36,15 @@ func FormatFullIn(f snapshot.FullIn) string {
 	} else {
 		bounds += "–" + number(latest) + "m"
 	}
-	return "full in " + untilFull(f.Median) + " (" + bounds + ")"
+	return briefFullIn(f) + " (" + bounds + ")"
+}
+
+// briefFullIn is the same without the bounds.
+func briefFullIn(f snapshot.FullIn) string {
+	if f.Median <= 0 {
+		return "full"
+	}
+	return "full in " + untilFull(f.Median)
 }
 
 func untilFull(d time.Duration) string {

@@ -33,11 +33,11 @@ type gpuTrace struct {
 
 // counter watches a count that only a restart makes smaller.
 type counter struct {
-	known  bool
-	value  int64
-	rises  int64 // by how much it has risen in the present series of rises
-	risen  time.Time
-	series time.Duration // rises closer together than this are one series
+	Known  bool
+	Value  int64
+	Rises  int64 // by how much it has risen in the present series of rises
+	Risen  time.Time
+	Series time.Duration // rises closer together than this are one series
 }
 
 func (c *counter) add(now time.Time, count quantity.Optional[int64]) {
@@ -45,14 +45,14 @@ func (c *counter) add(now time.Time, count quantity.Optional[int64]) {
 	if !ok {
 		return
 	}
-	if c.known && v > c.value {
-		if !within(now, c.risen, c.series) {
-			c.rises = 0
+	if c.Known && v > c.Value {
+		if !within(now, c.Risen, c.Series) {
+			c.Rises = 0
 		}
-		c.rises += v - c.value
-		c.risen = now
+		c.Rises += v - c.Value
+		c.Risen = now
 	}
-	c.known, c.value = true, v
+	c.Known, c.Value = true, v
 }
 
 // warmUp is how long after its start a process may grow without being said to:
@@ -83,7 +83,7 @@ func (e *Evaluator) traceRow(now time.Time, p *snapshot.Process) {
 	t := e.rows[p.ID]
 	if t == nil {
 		t = &rowTrace{since: now}
-		t.outOfMemory.series = e.thresholds.OutOfMemoryFor
+		t.outOfMemory.Series = e.thresholds.OutOfMemoryFor
 		e.rows[p.ID] = t
 	}
 	if t.tick == e.tick {
@@ -129,7 +129,7 @@ func (e *Evaluator) traceEnded(snap *snapshot.Snapshot) {
 				}
 			}
 		}
-		if !within(snap.Time, t.outOfMemory.risen, e.thresholds.OutOfMemoryFor) {
+		if !within(snap.Time, t.outOfMemory.Risen, e.thresholds.OutOfMemoryFor) {
 			delete(e.rows, id)
 		}
 	}

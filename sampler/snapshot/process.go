@@ -66,6 +66,8 @@ type Process struct {
 	Trend           Trend
 	GrowthPerSecond Bytes // of a leak
 	Predicted       []Prediction
+	// PredictedAllocated is the same of Allocated, where a probe tells it.
+	PredictedAllocated []Prediction
 }
 
 // Stuck is what no flush returns though it is free inside the process:

@@ -126,7 +126,7 @@ type GPU struct {
 	Instances []Instance // in the driver's order
 
 	IdleSince time.Time // utilisation has been 0 with memory held since then; zero when it is not
-	FullIn    *FullIn   // nil when nothing can be said
+	FullIn    *FullIn   // nil when nothing can be said; always under MIG, where instances have one each
 	Predicted []Prediction
 
 	// ProcessCount counts distinct processes; unknown where the driver's list could not be read.
@@ -182,6 +182,8 @@ type Instance struct {
 	Memory       Memory
 	Parts        Parts
 	ProcessCount Int
+	FullIn       *FullIn // nil when nothing can be said
+	Predicted    []Prediction
 }
 
 // InstanceID names a part of a MIG GPU; its zero value is the whole GPU.
@@ -218,7 +220,8 @@ type Alert struct {
 	Severity Severity
 	GPU      int // index; −1 is never used: an alert without a GPU has GPUUUID ""
 	GPUUUID  string
-	Row      RowID // the process it names, zero where none
+	Instance InstanceID // of the GPU, where it is about one
+	Row      RowID      // the process it names, zero where none
 	Since    time.Time
 	Note     string // at the end of a GPU line, at most 22 cells: "out of memory x2"
 	Message  string // the alert line's sentence

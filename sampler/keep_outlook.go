@@ -1,0 +1,74 @@
+package sampler
+
+import (
+	"vramscope/forecast"
+	"vramscope/sampler/snapshot"
+)
+
+// keptOutlook is what a forecaster has seen, and of what: of a row, of a MIG
+// instance, or of a GPU.
+type keptOutlook struct {
+	Row          snapshot.RowID
+	Allocated    bool // of the row's allocated memory, not of what it uses
+	GPUUUID      string
+	Instance     snapshot.InstanceID
+	InstanceUUID string
+	State        []byte
+}
+
+// outlooks writes down every forecaster. One that cannot be written has seen
+// nothing that matters so much as the others.
+func (s *Sampler) outlooks() []keptOutlook {
+	var out []keptOutlook
+	keep := func(o *outlook, of keptOutlook) {
+		if o.forecaster == nil {
+			return
+		}
+		if state, err := o.forecaster.MarshalBinary(); err == nil {
+			of.State = state
+			out = append(out, of)
+		}
+	}
+	for id, r := range s.rows {
+		keep(&r.outlook, keptOutlook{Row: id})
+		keep(&r.allocated, keptOutlook{Row: id, Allocated: true})
+	}
+	for _, g := range s.driver.gpus {
+		keep(&g.outlook, keptOutlook{GPUUUID: g.device.UUID})
+		for id, in := range g.instances {
+			keep(&in.outlook, keptOutlook{GPUUUID: g.device.UUID, Instance: id, InstanceUUID: in.uuid})
+		}
+	}
+	return out
+}
+
+// takeOutlooks gives the rows and GPUs that have been restored their
+// forecasters back. A state that cannot be read, such as another version's, is
+// one that begins anew.
+func (s *Sampler) takeOutlooks(kept []keptOutlook) {
+	gpus := make(map[string]*gpu, len(s.driver.gpus))
+	for _, g := range s.driver.gpus {
+		gpus[g.device.UUID] = g
+	}
+	for i := range kept {
+		k := &kept[i]
+		f := forecast.New()
+		if f.UnmarshalBinary(k.State) != nil {
+			continue
+		}
+		r, g := s.rows[k.Row], gpus[k.GPUUUID]
+		switch {
+		case r != nil && k.Allocated:
+			r.allocated.forecaster = f
+		case r != nil:
+			r.outlook.forecaster = f
+		case g != nil && k.Instance.MIG:
+			if g.instances == nil {
+				g.instances = make(map[snapshot.InstanceID]*instanceOutlook)
+			}
+			g.instances[k.Instance] = &instanceOutlook{outlook: outlook{forecaster: f}, uuid: k.InstanceUUID}
+		case g != nil:
+			g.outlook.forecaster = f
+		}
+	}
+}

@@ -1,0 +1,238 @@
+package sampler
+
+import (
+	"reflect"
+	"testing"
+	"time"
+
+	"vramscope/internal/quantity"
+	"vramscope/nvml"
+	"vramscope/sampler/snapshot"
+)
+
+const mib = quantity.MiB
+
+// leaks has GPU 0 and its process grow by 32 MiB a second from 40 GiB on, for
+// so many seconds.
+func leaks(b *box, s *Sampler, seconds int) (last *snapshot.Snapshot) {
+	for i := range seconds {
+		b.use("GPU-0", 40*gib+quantity.Bytes(i+1)*32*mib)
+		last = b.tick(s)
+	}
+	return last
+}
+
+// patient has a tick wait for its GPUs however slow the machine is.
+func patient(o *Options) { o.Deadline = time.Minute }
+
+func fullIn(t *testing.T, got *snapshot.FullIn, want, tolerance time.Duration) {
+	t.Helper()
+	if got == nil {
+		t.Fatalf("nothing is said of becoming full, want it in %v", want)
+	}
+	if got.Median < want-tolerance || got.Median > want+tolerance || got.Earliest > got.Median {
+		t.Errorf("full in %v from %v on, want in %v ± %v", got.Median, got.Earliest, want, tolerance)
+	}
+}
+
+func hasAlert(snap *snapshot.Snapshot, kind snapshot.AlertKind) *snapshot.Alert {
+	for i := range snap.Alerts {
+		if snap.Alerts[i].Kind == kind {
+			return &snap.Alerts[i]
+		}
+	}
+	return nil
+}
+
+func TestAMIGInstanceSaysWhenItIsFull(t *testing.T) {
+	b := newBox(1)
+	b.migrate(true)
+	inside := func(used quantity.Bytes) {
+		r := b.readings["GPU-0"]
+		instance := nvml.InstanceID{MIG: true, GPU: 1}
+		r.Instances = []nvml.Instance{{
+			ID: instance, UUID: "MIG-1", Profile: "3g.40gb", Slices: 3,
+			Memory: nvml.Memory{Total: measured(40 * gib), Used: measured(used)},
+		}}
+		r.Processes = []nvml.Process{{PID: 100, Type: nvml.Compute, Used: measured(used), Instance: instance}}
+		b.readings["GPU-0"] = r
+	}
+	s := b.sampler(patient)
+	var snap *snapshot.Snapshot
+	for i := range 600 {
+		inside(10*gib + quantity.Bytes(i+1)*32*mib)
+		snap = b.tick(s)
+	}
+	g := &snap.GPUs[0]
+	if g.FullIn != nil {
+		t.Errorf("the GPU as a whole is full in %v: it cannot be told from what is in it", g.FullIn)
+	}
+	fullIn(t, g.Instances[0].FullIn, time.Duration((30<<10-600*32)/32)*time.Second, 15*time.Second)
+	a := hasAlert(snap, snapshot.AlertFullIn)
+	if a == nil || a.Instance != g.Instances[0].ID || a.Row.Process.PID != 100 ||
+		a.Note[:8] != "0:1 full" || a.Message[:12] != "GPU 0:1 full" {
+		t.Errorf("alert %+v", a)
+	}
+
+	// Another instance under the same number knows nothing of the one before.
+	r := b.readings["GPU-0"]
+	r.Instances = append([]nvml.Instance(nil), r.Instances...)
+	r.Instances[0].UUID = "MIG-2"
+	b.readings["GPU-0"] = r
+	if in := b.tick(s).GPUs[0].Instances[0]; in.FullIn != nil || in.Predicted != nil {
+		t.Errorf("a new instance: %+v", in)
+	}
+	// And the past has figures only.
+	if past, ok := s.History().At(snap.Time); !ok || past.GPUs[0].Instances[0].FullIn != nil || past.GPUs[0].Instances[0].Predicted != nil {
+		t.Errorf("the past forecasts: %v, %+v", ok, past)
+	}
+}
+
+// A process that is started again by the same command, even under the same
+// pid, is another one.
+func TestANewProcessUnderAFamiliarCommandLineStartsFresh(t *testing.T) {
+	b := newBox(1)
+	s := b.sampler(patient)
+	if old := leaks(b, s, 120).Rows[0]; len(old.Predicted) == 0 || old.Trend == snapshot.TrendYoung {
+		t.Fatalf("nothing was learnt: %+v", old)
+	}
+	again := info(100, 2000)
+	if !reflect.DeepEqual(again.Command, b.processes[100].Command) {
+		t.Fatal("the command is another")
+	}
+	b.processes[100] = again
+	b.tick(s)
+	if p := b.tick(s).Rows[0]; p.ID.Process != again.Identity || p.Trend != snapshot.TrendYoung || p.Predicted != nil {
+		t.Errorf("after its second tick: %+v", p)
+	}
+}
+
+// While vramscope is suspended memory goes on growing; afterwards what had been
+// learnt still holds.
+func TestForecastsSurviveAPause(t *testing.T) {
+	b := newBox(1)
+	s := b.sampler(patient)
+	leaks(b, s, 300)
+	const pause = 400 * time.Second
+	b.now = b.now.Add(pause)
+	var snap *snapshot.Snapshot
+	for i := range 3 {
+		b.use("GPU-0", 40*gib+quantity.Bytes(300+400+i)*32*mib)
+		snap = b.tick(s)
+	}
+	free := 79*gib - bytesOf(t, snap.GPUs[0].Memory.Used)
+	fullIn(t, snap.GPUs[0].FullIn, time.Duration(free/(32*mib))*time.Second, time.Minute)
+}
+
+// What forecasters and alert rules have learnt is not learnt again by the
+// process that takes this one's place: it says what this one would have said.
+func TestWhatWasLearntOutlivesTheProcess(t *testing.T) {
+	b := newBox(2)
+	b.migrate(true) // GPU 1
+	s := b.sampler(patient)
+	learn := func(from, seconds int) (last *snapshot.Snapshot) {
+		for i := from; i < from+seconds; i++ {
+			grown := quantity.Bytes(i+1) * 32 * mib
+			b.use("GPU-0", 50*gib+grown)
+			r := b.readings["GPU-1"]
+			r.Instances = append([]nvml.Instance(nil), r.Instances...)
+			r.Instances[0].Memory.Used = measured(20*gib + grown)
+			b.readings["GPU-1"] = r
+			b.answer(100, "GPU-0", 40*gib+grown, gib, 0, gib)
+			b.answers[0].At = b.now.Add(time.Second)
+			last = b.tick(s)
+		}
+		return last
+	}
+	learn(0, 400)
+	kept, at := saved(t, s), b.now
+	want := learn(400, 1)
+
+	b.now = at
+	s = b.successor(kept)
+	got := learn(400, 1)
+	for i := range want.GPUs {
+		w, g := &want.GPUs[i], &got.GPUs[i]
+		if w.Predicted == nil || !reflect.DeepEqual(g.Predicted, w.Predicted) || !reflect.DeepEqual(g.FullIn, w.FullIn) {
+			t.Errorf("GPU %d: full in %v, want %v\n%v\n%v", i, g.FullIn, w.FullIn, g.Predicted, w.Predicted)
+		}
+		for j := range w.Instances {
+			if w.Instances[j].FullIn == nil || !reflect.DeepEqual(g.Instances[j].FullIn, w.Instances[j].FullIn) {
+				t.Errorf("instance %d:%d: full in %v, want %v", i, j, g.Instances[j].FullIn, w.Instances[j].FullIn)
+			}
+		}
+	}
+	if want.GPUs[0].FullIn == nil {
+		t.Fatal("nothing was learnt of GPU 0")
+	}
+	w, g := &want.Rows[0], &got.Rows[0]
+	if w.PredictedAllocated == nil || !reflect.DeepEqual(g.PredictedAllocated, w.PredictedAllocated) ||
+		!reflect.DeepEqual(g.Predicted, w.Predicted) || g.Trend != w.Trend || g.GrowthPerSecond != w.GrowthPerSecond {
+		t.Errorf("the process: %v %v\n%v\nwant %v %v\n%v", g.Trend, g.GrowthPerSecond, g.PredictedAllocated, w.Trend, w.GrowthPerSecond, w.PredictedAllocated)
+	}
+	if len(want.Alerts) < 2 || !reflect.DeepEqual(got.Alerts, want.Alerts) {
+		t.Errorf("alerts\n%+v\nwant\n%+v", got.Alerts, want.Alerts)
+	}
+	for _, e := range s.History().Events(3) {
+		if e.Kind == snapshot.EventAlarm && e.Time.After(at) {
+			t.Errorf("an alarm that stood is told again: %+v", e)
+		}
+	}
+}
+
+// A leak is of what is allocated: a cache that grows is none, and one into the
+// cache is one though the driver sees nothing of it.
+func TestALeakIsJudgedOnWhatIsAllocated(t *testing.T) {
+	for _, c := range []struct {
+		name            string
+		used, allocated quantity.Bytes // a second
+		want            snapshot.Trend
+	}{
+		{"cache that grows", 16 * mib, 0, snapshot.TrendGrowing},
+		{"leak", 16 * mib, 16 * mib, snapshot.TrendLeak},
+		{"leak into the cache", 0, 16 * mib, snapshot.TrendLeak},
+		{"nothing", 0, 0, snapshot.TrendSteady},
+	} {
+		b := newBox(1)
+		s := b.sampler(patient)
+		var p snapshot.Process
+		for i := range quantity.Bytes(600) {
+			used, allocated := 30*gib+i*c.used, 10*gib+i*c.allocated
+			b.use("GPU-0", used)
+			b.answer(100, "GPU-0", allocated, used-gib-allocated, 0, 0)
+			b.answers[0].At = b.now.Add(time.Second)
+			p = b.tick(s).Rows[0]
+		}
+		if p.Trend != c.want {
+			t.Errorf("%s: trend %d, want %d", c.name, p.Trend, c.want)
+		}
+		if rate, ok := p.GrowthPerSecond.Value(); c.want == snapshot.TrendLeak && (!ok || rate < 15*mib || rate > 17*mib) {
+			t.Errorf("%s: grows by %v a second", c.name, rate)
+		}
+		minute := p.PredictedAllocated[2]
+		if want := 10*gib + (599+60)*c.allocated; minute.Median < want-64*mib || minute.Median > want+64*mib {
+			t.Errorf("%s: %v allocated in a minute, want %v", c.name, minute.Median, want)
+		}
+	}
+}
+
+// A probe that has fallen silent tells nothing, and its last figure is not
+// taken for a new one.
+func TestOnlyFreshFiguresAreForecast(t *testing.T) {
+	b := newBox(1)
+	s := b.sampler(patient)
+	for range 40 {
+		b.answer(100, "GPU-0", 5*gib, gib, 0, 0)
+		b.answers[0].At = b.now.Add(time.Second)
+		b.tick(s)
+	}
+	if p := s.Latest().Rows[0]; len(p.PredictedAllocated) == 0 {
+		t.Fatalf("nothing is forecast of a live probe: %+v", p.Probe)
+	}
+	for range 5 {
+		b.tick(s)
+	}
+	if p := s.Latest().Rows[0]; p.PredictedAllocated != nil || p.Probe.State == snapshot.ProbeLive {
+		t.Errorf("a probe that is %s: %v", p.Probe.State, p.PredictedAllocated)
+	}
+}
