@@ -226,14 +226,16 @@ func (st *state) flushReturns(p *snapshot.Process, lk *look) (string, bool) {
 
 // dayOne reports whether nobody has a probe yet and there is a way to get one.
 func (st *state) dayOne(lk *look) bool {
-	return !st.hintOff && !st.partsShown() && len(st.shown.Rows) > 0 && lk.keys != nil && lk.keys.has(keyAttach)
+	return !st.hintOff && !st.partsShown() && len(st.shown.Rows) > 0 && lk.keys != nil && lk.keys.can(canRun)
 }
 
 func writeDayOne(l *line, lk *look) {
 	s := &lk.styles
 	parts := []span{
 		{s.Text, "what is in it? "}, {s.Dim, "start jobs with  "}, {s.Key, "vramscope run -- CMD"},
-		{s.Dim, ",  or "}, {s.Key, "a"}, {s.Dim, " on a running Python"},
+	}
+	if lk.keys.has(keyAttach) {
+		parts = append(parts, span{s.Dim, ",  or "}, span{s.Key, "a"}, span{s.Dim, " on a running Python"})
 	}
 	l.skip(1)
 	for _, part := range parts {

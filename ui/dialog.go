@@ -18,9 +18,12 @@ type dialog struct {
 	look    *look
 	title   string
 	lines   [][]span
+	drop    []int // lines that go first where there is no room, in this order
 	choices []choice
 	chosen  int
 	buttons []button
+	apart   int    // blanks between two buttons; 0 is as many as the drawings have
+	aside   []span // what stands before the buttons, which then go to the right
 }
 
 // choice is one of several ways to act.
@@ -39,20 +42,29 @@ const dialogWidth = 80
 // height is how many lines the dialog has at best.
 func (d dialog) height() int {
 	n := 2 + len(d.lines) + len(d.choices) + 1
-	if len(d.buttons) > 0 {
-		n++
+	if len(d.buttons) > 0 && d.aside == nil {
+		n++ // a blank line before them
 	}
 	return n
 }
 
+// add wraps a paragraph into lines of so many cells.
+func (d *dialog) add(text string, inner int) {
+	const mostLines = 6
+	for _, part := range wrapped(text, inner, mostLines, d.look.glyphs.ellipsis) {
+		d.lines = append(d.lines, []span{{d.look.styles.Text, part}})
+	}
+}
+
 // Render implements panel. Where there are too few lines the blank ones go
-// first, then text from the end; the choice and the keys stay.
+// first, then those that matter least, then choices that are not the chosen
+// one, then text from the end; the choice and the keys stay.
 func (d dialog) Render(width, height int) []string {
 	if width <= 0 || height <= 0 {
 		return blankLines(max(width, 0), height)
 	}
-	inner := d.fit(height - 2)
 	wide := min(width, dialogWidth)
+	inner := d.fit(height-2, wide-3)
 	box := boxed(d.look, d.title, "", inner, 0, wide, min(height, len(inner)+2))
 	left := (width - wide) / 2
 	for i, text := range box {
@@ -62,26 +74,14 @@ func (d dialog) Render(width, height int) []string {
 	return filled(box, width, height)
 }
 
-// fit lays the parts out in so many lines.
-func (d dialog) fit(rows int) [][]span {
-	choices, keys := d.choiceLines(), d.buttonLine()
+// fit lays the parts out in so many lines of so many cells.
+func (d dialog) fit(rows, cells int) [][]span {
+	choices, keys := d.choiceLines(), d.buttonLine(cells)
 	needed := len(choices)
 	if keys != nil {
 		needed++
 	}
-	lines := d.lines
-	for len(lines)+needed > rows {
-		blank := -1
-		for i, l := range lines {
-			if len(l) == 0 {
-				blank = i
-			}
-		}
-		if blank < 0 {
-			break
-		}
-		lines = append(lines[:blank:blank], lines[blank+1:]...)
-	}
+	lines := d.shortened(rows - needed)
 	if over := len(lines) + needed - rows; over > 0 && len(choices) > 1 {
 		// Only the chosen one stays of the choices when even that is too much.
 		keep := max(len(choices)-over, 1)
@@ -97,12 +97,41 @@ func (d dialog) fit(rows int) [][]span {
 	}
 	inner := append(append([][]span{}, lines...), choices...)
 	if keys != nil {
-		if len(inner)+2 <= rows {
+		if len(inner)+2 <= rows && d.aside == nil {
 			inner = append(inner, nil)
 		}
 		inner = append(inner, keys)
 	}
 	return inner
+}
+
+// shortened is the lines without blank ones, from the last on, and then without
+// those that matter least, as far as that is needed for so many.
+func (d dialog) shortened(most int) [][]span {
+	var order []int
+	for i := len(d.lines) - 1; i >= 0; i-- {
+		if len(d.lines[i]) == 0 {
+			order = append(order, i)
+		}
+	}
+	order = append(order, d.drop...)
+	gone := make(map[int]bool)
+	for _, i := range order {
+		if len(d.lines)-len(gone) <= most {
+			break
+		}
+		gone[i] = true
+	}
+	if len(gone) == 0 {
+		return d.lines
+	}
+	kept := make([][]span, 0, len(d.lines))
+	for i, l := range d.lines {
+		if !gone[i] {
+			kept = append(kept, l)
+		}
+	}
+	return kept
 }
 
 // choiceLines are "> g     gradual    what it does".
@@ -125,16 +154,42 @@ func (d dialog) choiceLines() [][]span {
 	return lines
 }
 
-// buttonLine is "y  flush        Esc  cancel", indented as the drawings have it.
-func (d dialog) buttonLine() []span {
+// buttonLine is "y  flush        Esc  cancel", indented as the drawings have
+// it; nearer to each other where they would not fit.
+func (d dialog) buttonLine(cells int) []span {
 	if len(d.buttons) == 0 {
 		return nil
 	}
 	s := &d.look.styles
-	line := []span{{s.Text, "        "}}
+	if d.aside != nil {
+		const margin = 4
+		keys := d.buttonSpans(buttonsApart)
+		gap := max(cells-margin-spanCells(d.aside)-spanCells(keys), 2)
+		return append(append(d.aside[:len(d.aside):len(d.aside)], span{s.Text, strings.Repeat(" ", gap)}), keys...)
+	}
+	indent, apart := buttonsApart, max(d.apart, buttonsApart)
+	keys := d.buttonSpans(apart)
+	for indent+spanCells(keys) > cells && indent+apart > 2 {
+		if apart > 2 {
+			apart--
+		} else {
+			indent--
+		}
+		keys = d.buttonSpans(apart)
+	}
+	return append([]span{{s.Text, strings.Repeat(" ", indent)}}, keys...)
+}
+
+// buttonsApart is how many blanks stand between two buttons, and before them.
+const buttonsApart = 8
+
+// buttonSpans are the keys and what they do.
+func (d dialog) buttonSpans(apart int) []span {
+	s := &d.look.styles
+	var line []span
 	for i, b := range d.buttons {
 		if i > 0 {
-			line = append(line, span{s.Text, "        "})
+			line = append(line, span{s.Text, strings.Repeat(" ", apart)})
 		}
 		line = append(line, span{s.Key, b.key}, span{s.Text, "  " + b.does})
 	}

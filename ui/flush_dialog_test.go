@@ -284,3 +284,18 @@ func TestFlushSurvivesHostileNames(t *testing.T) {
 		}
 	}
 }
+
+// TestFlushShowsEveryLevelInASmallPane: the choice is what the dialog is for.
+func TestFlushShowsEveryLevelInASmallPane(t *testing.T) {
+	lk := drawnLook(t)
+	for height := 11; height <= 30; height++ {
+		st, _ := askedToFlush(lk, nil, snapshottest.Leaking)
+		st.width, st.height = 60, height
+		screen := strings.Join(frame(st, lk), "\n")
+		for _, want := range []string{"PID 2963112", "after ", "> g     gradual", "  s     selective", "  u     urgent", "y  flush", "Esc  cancel"} {
+			if !strings.Contains(screen, want) {
+				t.Fatalf("60×%d: no %q in\n%s", height, want, screen)
+			}
+		}
+	}
+}

@@ -25,9 +25,15 @@ func (d flushDialog) dialog(width int) dialog {
 		}
 		out.lines = append(out.lines, d.nowAndAfter(t, min(width, dialogWidth)-4)...)
 		out.lines = append(out.lines, d.labelled("lasts", d.lasts(t)), d.labelled("cost", span{s.Text, d.cost(t)}))
+		// In a small pane the choice matters more than who it is about in full.
+		const factsLine, nowLine, lastsLine, costLine = 1, 2, 4, 5
+		out.drop = []int{factsLine, nowLine, costLine, lastsLine}
 	} else {
 		out.title += ", " + strconv.Itoa(d.willing()) + " of " + strconv.Itoa(len(d.targets)) + " tagged"
 		out.lines = d.list()
+		for i := len(out.lines) - 3; i > 1; i-- { // of the list itself, but for its first row
+			out.drop = append(out.drop, i)
+		}
 		if d.willing() == 0 {
 			out.buttons = []button{{"Esc", "close"}}
 			return out

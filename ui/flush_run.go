@@ -57,6 +57,10 @@ func (m *model) openFlush() bool {
 		m.say("one flush at a time: another is under way")
 		return true
 	}
+	if m.attach {
+		m.say("one thing at a time: a probe is being attached")
+		return true
+	}
 	d := newFlushDialog(&m.look, &m.st, ids)
 	if len(ids) == 1 && d.willing() == 0 {
 		m.say(m.withAdvice(&d.targets[0], d.refusal(&d.targets[0])))
@@ -78,14 +82,21 @@ func (m *model) withAdvice(t *flushTarget, refusal string) string {
 	}
 }
 
-// greyFlush reports whether F would only say why not, about the row that it is
-// plain to be about.
-func (st *state) greyFlush() bool {
-	if !st.cursor.active || len(st.tags) > 0 || st.live == nil {
+// greyed reports whether a key would only say why not, about the row that it
+// is plain to be about.
+func (st *state) greyed(key string) bool {
+	if !st.cursor.active || st.live == nil || st.overlay != nil {
 		return false
 	}
 	p := rowOf(st.live, st.cursor.id)
-	return p == nil || flushRefusal(p, st.live.Host.User) != ""
+	switch key {
+	case "F":
+		return len(st.tags) == 0 && (p == nil || flushRefusal(p, st.live.Host.User) != "")
+	case "a":
+		return p == nil || attachRefusal(p) != "" || !st.shownOwn(p)
+	default:
+		return false
+	}
 }
 
 // startFlush does what the dialog's y confirmed, or d asked to find out. The

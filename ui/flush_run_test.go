@@ -105,8 +105,8 @@ func (m *flushModel) run(cmd tea.Cmd) {
 // until takes answers until the last lines of the screen have the text.
 func (m *flushModel) until(text string) {
 	m.t.Helper()
-	deadline := time.After(10 * time.Second)
-	for !strings.Contains(m.content, text) {
+	deadline := time.After(time.Minute)
+	for !strings.Contains(m.screen(), text) {
 		select {
 		case msg := <-m.answers:
 			_, cmd := m.Update(msg)
@@ -271,11 +271,11 @@ func TestFSaysWhyNot(t *testing.T) {
 
 func TestFlushHintIsGreyWhereItOnlySaysWhyNot(t *testing.T) {
 	st := screenOf(snapshottest.DrawnBox(), 80, 24)
-	if st.greyFlush() {
+	if st.greyed("F") {
 		t.Error("without a cursor F is grey")
 	}
 	for pid, want := range map[int]bool{snapshottest.Leaking: false, 2955020: true, 184: true, snapshottest.Probeme: true} {
-		if got := st.at(pid, 0).greyFlush(); got != want {
+		if got := st.at(pid, 0).greyed("F"); got != want {
 			t.Errorf("on %d F is grey: %v", pid, got)
 		}
 	}

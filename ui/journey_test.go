@@ -115,7 +115,7 @@ func TestResizeStorm(t *testing.T) {
 	m.until("a whole frame of 100×30", func(s string) bool {
 		lines := strings.Split(s, "\n")
 		return len(lines) == 30 && strings.HasPrefix(lines[0], " vramscope") && strings.HasPrefix(lines[29], " ? help") &&
-			strings.Count(s, "vramscope") == 1 && strings.Contains(s, "\n>")
+			strings.Count(s, " vramscope  ") == 1 && strings.Contains(s, "\n>")
 	})
 	m.press("q")
 	m.ends(0, soon)

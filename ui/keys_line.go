@@ -19,7 +19,7 @@ func writeKeys(l *line, st *state, lk *look, view view) {
 		gap = 3
 	}
 	if lk.keys != nil {
-		writeHints(l, lk, st.hints(lk, view), st.greyFlush(), gap, l.width-cells-4)
+		writeHints(l, st, lk, st.hints(lk, view), gap, l.width-cells-4)
 	}
 	l.to(l.width - cells - 1)
 	for _, part := range status {
@@ -68,14 +68,14 @@ func (st *state) scope() scope {
 	}
 }
 
-func writeHints(l *line, lk *look, hints []hint, greyFlush bool, gap, room int) {
+func writeHints(l *line, st *state, lk *look, hints []hint, gap, room int) {
 	s := &lk.styles
 	l.skip(1)
 	for i, h := range fitHints(hints, room, gap) {
 		if i > 0 {
 			l.skip(gap)
 		}
-		if h.key == "F" && greyFlush {
+		if st.greyed(h.key) {
 			l.put(s.Dim, h.key)
 		} else {
 			l.put(s.Key, h.key)

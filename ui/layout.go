@@ -150,11 +150,12 @@ func (lay *layout) stack(header, gpus, spare, table, graph int) {
 func (lay *layout) rows() int { return max(lay.table.rows-1, 0) }
 
 // over is where a dialog of so many rows stands: over the table, the graph
-// too where the table is too low, and in a pane that has no table whatever
-// there is above the alert line.
+// too where the table is too low, and in a pane whose table is not high enough
+// whatever there is above the alert line: who is asked must see all of the
+// question.
 func (lay *layout) over(rows int) rect {
 	switch {
-	case lay.table.rows == 0:
+	case lay.table.rows == 0, lay.height < fullHeight && lay.table.rows+lay.graph.rows < rows:
 		return lay.above()
 	case lay.table.rows < rows:
 		return rect{lay.table.top, 0, lay.table.rows + lay.graph.rows, lay.width}

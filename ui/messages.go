@@ -35,6 +35,13 @@ type (
 		lines []string
 		err   error
 	}
+	// attachPlanMsg is how a probe would get into a process.
+	attachPlanMsg struct {
+		id   process.Identity
+		plan AttachPlan
+	}
+	// attachedMsg is what came of putting it in, in words.
+	attachedMsg struct{ text string }
 	// reportMsg is what doctor has found.
 	reportMsg struct{ lines []string }
 	// actedMsg is the outcome of an action, in words.

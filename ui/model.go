@@ -29,6 +29,7 @@ type model struct {
 	answers answers
 	ending  bool      // quit was pressed; only the terminal's answers are waited for
 	flush   *flushRun // nil while none is under way
+	attach  bool      // a probe is being put into a process
 	bell    bell
 
 	typing   *typing       // the line being typed, nil while none is

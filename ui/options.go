@@ -140,7 +140,7 @@ const idleAfter = 10 * time.Minute
 
 // abilities is what the options bind, as the key table asks for it.
 func (o Options) abilities(t traits) ability {
-	can := canSuspend
+	can := canSuspend | canRun
 	if !t.console {
 		can |= canCopy // the Linux console has no clipboard
 	}
@@ -149,6 +149,12 @@ func (o Options) abilities(t traits) ability {
 	}
 	if o.Actions.Signal != nil {
 		can |= canSignal
+	}
+	if o.Actions.Attach != nil && o.Actions.Attachable != nil {
+		can |= canAttach
+	}
+	if o.Actions.Segments != nil {
+		can |= canMap
 	}
 	if o.Environment != nil {
 		can |= canEnvironment

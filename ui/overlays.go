@@ -75,6 +75,8 @@ func (m *model) pressOverlay(name string) (changed bool, cmd tea.Cmd, taken bool
 			return true, m.sendSignal(d), true
 		case flushDialog:
 			return true, m.startFlush(d, false), true
+		case attachDialog:
+			return true, m.startAttach(d), true
 		}
 	case rehearsed:
 		m.st.overlay = next

@@ -295,7 +295,7 @@ func (m *monitor) errors() string {
 
 // patience is how long a journey waits for what must come. It is generous: a
 // loaded machine is no failure.
-const patience = 15 * time.Second
+const patience = 60 * time.Second
 
 func eventually(done func() bool) bool {
 	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {

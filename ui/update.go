@@ -43,6 +43,10 @@ func (m *model) update(msg tea.Msg) (changed bool, cmd tea.Cmd) {
 		return m.takeStep(msg)
 	case flushedMsg:
 		return m.takeFlushed(msg), nil
+	case attachPlanMsg:
+		return m.takeAttachPlan(msg), nil
+	case attachedMsg:
+		return m.takeAttached(msg), nil
 	case reportMsg:
 		return m.takeReport(msg), nil
 	case actedMsg:

@@ -55,7 +55,7 @@ func (m *model) press(msg tea.KeyPressMsg) (bool, tea.Cmd) {
 // options; silence would look like a hang.
 func (m *model) noKey(name string) bool {
 	switch {
-	case m.st.readOnly && newBindings(canFlush|canSignal, false).match(name, m.st.scope(), false) != keyNone:
+	case m.st.readOnly && newBindings(canFlush|canSignal|canAttach, false).match(name, m.st.scope(), false) != keyNone:
 		m.say("--read-only: nothing on the box is changed")
 		return true
 	case m.st.past.IsZero() || m.look.keys.match(name, m.st.scope(), false) == keyNone:
@@ -213,6 +213,8 @@ func (m *model) lookKey(id keyID) (bool, tea.Cmd) {
 		return false, m.save()
 	case keyFlush:
 		return m.openFlush(), nil
+	case keyAttach:
+		return m.openAttach()
 	case keySignal:
 		return m.openSignal(), nil
 	case keyTag, keyUntag:

@@ -1,0 +1,281 @@
+package ui
+
+import (
+	"strconv"
+	"strings"
+
+	"vramscope/internal/process"
+	"vramscope/sampler/snapshot"
+)
+
+// attachDialog asks before a probe is put into a running process: that runs
+// our code in somebody's job. It opens at once, while the process is still
+// being looked at, and then says how it would be done, or every reason why it
+// cannot be, not the first alone.
+type attachDialog struct {
+	look   *look
+	now    moment
+	viewer string           // who looks
+	home   string           // of whoever looks
+	target snapshot.Process // as it was last seen
+	ended  bool
+	looked bool // the plan is there
+	plan   AttachPlan
+}
+
+// newAttachDialog asks about the process of a row; filled brings the plan.
+func newAttachDialog(lk *look, st *state, id snapshot.RowID, home string) attachDialog {
+	return attachDialog{look: lk, home: home, target: snapshot.Process{ID: id}, ended: true}.follow(st)
+}
+
+// follow takes the process's newest figures from the state.
+func (d attachDialog) follow(st *state) attachDialog {
+	if st.live == nil {
+		return d
+	}
+	d.now, d.viewer = moment(st.now), st.live.Host.User
+	d.ended = true
+	for i := range st.live.Rows {
+		p := &st.live.Rows[i]
+		if p.ID.Process == d.target.ID.Process {
+			d.ended = false
+			if p.ID == d.target.ID {
+				d.target = *p
+			}
+		}
+	}
+	return d
+}
+
+// filled is the dialog with what the examination found.
+func (d attachDialog) filled(plan AttachPlan) attachDialog {
+	d.plan, d.looked = plan, true
+	return d
+}
+
+// process is who would get the probe.
+func (d attachDialog) process() process.Identity { return d.target.ID.Process }
+
+// refreshed implements overlay.
+func (d attachDialog) refreshed(st *state) overlay { return d.follow(st) }
+
+// wants implements overlay.
+func (d attachDialog) wants(width int) (extent, int) { return overTable, d.dialog(width).height() }
+
+// Render implements panel.
+func (d attachDialog) Render(width, height int) []string {
+	return d.dialog(width).Render(width, height)
+}
+
+// hints implements asking.
+func (d attachDialog) hints() []hint { return d.dialog(dialogWidth).hints() }
+
+// press implements overlay.
+func (d attachDialog) press(name string, _, height int) (overlay, outcome) {
+	switch {
+	case refuses(name):
+		return d, closed
+	case name == "y" && d.looked && len(d.refusals()) == 0 && height >= minDialogLines:
+		return d, confirmed
+	default:
+		return d, handled
+	}
+}
+
+// refusals is every reason why no probe can be put in.
+func (d attachDialog) refusals() []string {
+	var reasons []string
+	switch {
+	case d.ended:
+		reasons = append(reasons, "it has ended")
+	case d.target.Probe != nil:
+		reasons = append(reasons, "it has a probe by now")
+	}
+	if !d.looked {
+		return reasons
+	}
+	for _, check := range d.plan.Checks {
+		if !check.OK {
+			reasons = append(reasons, clean(check.Text))
+		}
+	}
+	if len(reasons) == 0 && d.plan.Method == "" {
+		reasons = append(reasons, "no way into it is known")
+	}
+	return reasons
+}
+
+// dialog lays the question, or the refusal, out.
+func (d attachDialog) dialog(width int) dialog {
+	out := dialog{look: d.look, title: "Attach a probe", apart: 26}
+	inner := max(min(width, dialogWidth)-3, 1)
+	reasons := d.refusals()
+	switch {
+	case len(reasons) > 0:
+		d.refuse(&out, reasons, inner)
+	case !d.looked:
+		d.wait(&out, inner)
+	default:
+		d.ask(&out, inner)
+	}
+	return out
+}
+
+// who names the process.
+func (d attachDialog) who() []span {
+	s, p := &d.look.styles, &d.target
+	return []span{{s.Strong, "PID " + strconv.Itoa(p.ID.Process.PID)}, {s.Text, "  " + userOf(p) + "  " + shortCommand(p)}}
+}
+
+// where is what else it is known by.
+func (d attachDialog) where() []span {
+	p := &d.target
+	facts := []string{"GPU " + strconv.Itoa(p.GPU)}
+	if used, ok := p.Used.Value(); ok {
+		facts = append(facts, used.String()+" used")
+	}
+	if path := clean(limited(d.plan.Interpreter)); path != "" {
+		if version := clean(limited(d.plan.Version)); version != "" {
+			path += " (" + version + ")"
+		}
+		facts = append(facts, path)
+	}
+	if !p.Started.IsZero() {
+		facts = append(facts, "started "+d.now.clock(p.Started))
+	}
+	return []span{{d.look.styles.Text, strings.Join(facts, ", ")}}
+}
+
+// wait is the dialog while the process is being looked at, as high as it will
+// be: nothing jumps when the answer comes.
+func (d attachDialog) wait(out *dialog, inner int) {
+	ready := dialog{look: d.look}
+	d.ask(&ready, inner)
+	const toCome = 4 // lines of checks, and what to do next time
+	out.lines = [][]span{d.who(), d.where(), nil, {{d.look.styles.Dim, "looking whether a probe can get in; nothing is changed by that"}}}
+	for len(out.lines) < len(ready.lines)+toCome {
+		out.lines = append(out.lines, nil)
+	}
+	out.buttons = []button{{"Esc", "cancel"}}
+}
+
+// ask says what will be done, and what has been made sure of.
+func (d attachDialog) ask(out *dialog, inner int) {
+	out.lines = [][]span{d.who(), d.where(), nil}
+	out.add(d.what(inner), inner)
+	last := len(out.lines)
+	out.add("The probe stays until the process ends."+d.logged(), inner)
+	first := len(out.lines)
+	out.lines = append(out.lines, d.checks(inner)...)
+	if d.plan.Instead != "" {
+		next := "No attaching next time:"
+		if d.plan.Method == "gdb" {
+			next = "No debugger next time:"
+		}
+		out.lines = append(out.lines, []span{{d.look.styles.Dim, next + "  "}, {d.look.styles.Key, clean(limited(d.plan.Instead))}})
+	}
+	// What will be done stays in sight however small the pane is.
+	for i := len(out.lines) - 1; i >= first; i-- {
+		out.drop = append(out.drop, i)
+	}
+	out.drop = append(out.drop, 1)
+	for i := first - 1; i >= last; i-- {
+		out.drop = append(out.drop, i)
+	}
+	out.buttons = []button{{"y", "attach"}, {"Esc", "cancel"}}
+}
+
+// narrowDialog is from where on the dialog has room for whole sentences.
+const narrowDialog = 50
+
+// what is done to the process, by the way there is.
+func (d attachDialog) what(inner int) string {
+	if inner < narrowDialog {
+		return "This runs vramscope's code inside it (" + map[bool]string{true: "Python's own way", false: "by gdb"}[d.plan.Method == "remote_exec"] + "), at most 10 s."
+	}
+	whose := "your process"
+	if owner := d.target.User; owner != d.viewer && owner != "" {
+		whose = clean(owner) + "'s process"
+	}
+	if d.plan.Method == "remote_exec" {
+		return "This runs vramscope's code inside " + whose + ": Python itself runs it at its next safe point" +
+			" (sys.remote_exec), and it starts one thread there. No standstill; a wait of at most 10 s."
+	}
+	return "This runs vramscope's code inside " + whose + ": gdb stops it at an allocation" +
+		" and starts one thread there. Standstill usually 0.3 s, at most 10 s."
+}
+
+// logged is where the attempt is written down.
+func (d attachDialog) logged() string {
+	directory := clean(limited(d.plan.AuditLog))
+	if directory == "" {
+		return ""
+	}
+	if rest, ok := strings.CutPrefix(directory, d.home); ok && d.home != "" && strings.HasPrefix(rest, "/") {
+		directory = "~" + rest
+	}
+	return " Logged in " + directory + "."
+}
+
+// A check is "  ok  your own process"; two stand side by side where they fit.
+const (
+	checkIndent = 6
+	checkColumn = 33
+)
+
+// checks lists what has been made sure of.
+func (d attachDialog) checks(inner int) [][]span {
+	s := &d.look.styles
+	columns := 2
+	for i, check := range d.plan.Checks {
+		room := inner - checkColumn
+		if i%2 == 0 {
+			room = checkColumn
+		}
+		if checkIndent+cellsOf(clean(check.Text)) > room {
+			columns = 1
+		}
+	}
+	var lines [][]span
+	for i, check := range d.plan.Checks {
+		text := clean(limited(check.Text))
+		if i%columns == 0 {
+			lines = append(lines, nil)
+			if columns > 1 && i+1 < len(d.plan.Checks) {
+				text = padded(text, checkColumn-checkIndent)
+			}
+		}
+		last := &lines[len(lines)-1]
+		*last = append(*last, span{s.Dim, "  ok  "}, span{s.Text, text})
+	}
+	return lines
+}
+
+// refuse says why not, all of it, and what could be done instead.
+func (d attachDialog) refuse(out *dialog, reasons []string, inner int) {
+	s := &d.look.styles
+	out.title = "Cannot attach"
+	out.lines = [][]span{d.who(), nil}
+	const mostLines = 3
+	for _, reason := range reasons {
+		for i, text := range wrapped(limited(reason), max(inner-checkIndent, 1), mostLines, d.look.glyphs.ellipsis) {
+			mark := span{s.Warning, "  no  "}
+			if i > 0 {
+				mark = span{s.Text, "      "}
+			}
+			out.lines = append(out.lines, []span{mark, {s.Text, text}})
+		}
+	}
+	out.buttons = []button{{"Esc", "close"}}
+	if d.plan.Instead == "" {
+		return
+	}
+	out.lines = append(out.lines, nil)
+	out.aside = []span{{s.Dim, "Instead: start it with  "}, {s.Key, clean(limited(d.plan.Instead))}}
+	// The keys stand at the end of that line where it leaves room for them.
+	if inner < dialogWidth-3 || spanCells(out.aside)+2+spanCells(out.buttonSpans(buttonsApart)) > inner {
+		out.lines = append(out.lines, out.aside)
+		out.drop = append(out.drop, len(out.lines)-1)
+		out.aside = nil
+	}
+}

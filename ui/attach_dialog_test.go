@@ -1,0 +1,234 @@
+package ui
+
+import (
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"vramscope/sampler/snapshot"
+	"vramscope/sampler/snapshot/snapshottest"
+)
+
+// seenBy is the drawn box as an ordinary user sees it: a probe answers its own
+// user only.
+func seenBy(user string) *snapshot.Snapshot {
+	box := snapshottest.DrawnBox()
+	box.Host.User = user
+	for i := range box.Rows {
+		p := &box.Rows[i]
+		if p.Probe != nil && p.User != user {
+			trend, growth, predicted := p.Trend, p.GrowthPerSecond, p.Predicted
+			withoutProbe(p)
+			p.Trend, p.GrowthPerSecond, p.Predicted = trend, growth, predicted
+		}
+	}
+	for i := range box.GPUs {
+		gpu := &box.GPUs[i]
+		if gpu.Index != 2 {
+			gpu.Parts = snapshot.Parts{}
+		}
+		for j := range gpu.Instances {
+			gpu.Instances[j].Parts = snapshot.Parts{}
+		}
+	}
+	return box
+}
+
+// drawnPlan is what is found out about bob's process in the drawing.
+func drawnPlan() AttachPlan {
+	plan := AttachPlan{
+		Interpreter: "/opt/conda/bin/python3.11", Version: "3.11.9", Method: "gdb",
+		Instead: "vramscope run -- python eval.py", AuditLog: "/home/bob/.local/state/vramscope",
+	}
+	for _, text := range []string{
+		"your own process", "ptrace allowed (scope 0)", "gdb 14.2 at /usr/bin/gdb", "nobody else traces it", "same container", "glibc",
+	} {
+		plan.Checks = append(plan.Checks, AttachCheck{OK: true, Text: text})
+	}
+	return plan
+}
+
+// refusedPlan is the one of the other drawing.
+func refusedPlan() AttachPlan {
+	return AttachPlan{
+		Checks: []AttachCheck{
+			{OK: true, Text: "same container"},
+			{Text: "not Python: /opt/tritonserver/bin/tritonserver is native code"},
+			{Text: "another user's process (frank); you are bob"},
+		},
+		Instead: "vramscope run -- tritonserver", AuditLog: "/home/bob/.local/state/vramscope",
+	}
+}
+
+// askedToAttach is the drawn box with the dialog about a process open.
+func askedToAttach(lk *look, pid, width, height int) (*state, attachDialog) {
+	st := screenOf(seenBy("bob"), width, height)
+	d := newAttachDialog(lk, st, snapshottest.RowID(st.live, pid), "/home/bob")
+	st.overlay = d
+	return st, d
+}
+
+func TestAttachAsDrawn(t *testing.T) {
+	want := readLines(t, filepath.Join("testdata", "drawings", "6-attach-80x24.txt"))
+	lk := drawnLook(t)
+	st, d := askedToAttach(lk, snapshottest.Probeme, 80, 24)
+	st.overlay = d.filled(drawnPlan())
+	got := frame(st, lk)
+	for i := range want {
+		if got[i] != want[i] {
+			t.Errorf("line %d\n got %s|\nwant %s|", i+1, got[i], want[i])
+		}
+	}
+}
+
+func TestRefusedAttachAsDrawn(t *testing.T) {
+	want := readLines(t, filepath.Join("testdata", "drawings", "6-attach-refused-80x8.txt"))
+	_, d := askedToAttach(drawnLook(t), 3000533, 80, 24)
+	got := d.filled(refusedPlan()).Render(80, 8)
+	if !slices.Equal(got, want) {
+		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+}
+
+// TestAttachDialogDoesNotJump: what has been found out fills the place that was
+// kept for it.
+func TestAttachDialogDoesNotJump(t *testing.T) {
+	_, d := askedToAttach(drawnLook(t), snapshottest.Probeme, 80, 24)
+	_, before := d.wants(80)
+	_, after := d.filled(drawnPlan()).wants(80)
+	if before != after {
+		t.Errorf("it grows from %d lines to %d", before, after)
+	}
+	if got := text(d); !strings.Contains(got, "looking whether a probe can get in") || strings.Contains(got, "y  attach") {
+		t.Errorf("before anything is known it says\n%s", got)
+	}
+}
+
+func TestAttachAnswersAreNoUnlessY(t *testing.T) {
+	_, asked := askedToAttach(drawnLook(t), snapshottest.Probeme, 80, 24)
+	ready := asked.filled(drawnPlan())
+	for key, want := range map[string]outcome{
+		"y": confirmed, "esc": closed, "n": closed, "N": closed, "q": closed,
+		"enter": handled, "space": handled, "Y": handled, "a": handled, "d": handled, "ctrl+m": handled,
+	} {
+		if _, out := ready.press(key, 80, 14); out != want {
+			t.Errorf("%q comes out as %v, want %v", key, out, want)
+		}
+	}
+	if _, out := ready.press("y", 80, minDialogLines-1); out == confirmed {
+		t.Error("y attaches from a dialog too small to read")
+	}
+	for name, d := range map[string]attachDialog{"not looked yet": asked, "refused": asked.filled(refusedPlan()), "no way": asked.filled(AttachPlan{})} {
+		if _, out := d.press("y", 80, 14); out != handled {
+			t.Errorf("%s: y comes out as %v", name, out)
+		}
+	}
+}
+
+func TestAttachDialogFollowsItsProcess(t *testing.T) {
+	lk := drawnLook(t)
+	st, d := askedToAttach(lk, snapshottest.Probeme, 80, 24)
+	d = d.filled(drawnPlan())
+	for name, c := range map[string]struct {
+		change func(*snapshot.Process)
+		want   string
+	}{
+		"the pid is another process": {func(p *snapshot.Process) { p.ID.Process.StartTime++ }, "it has ended"},
+		"it got a probe":             {func(p *snapshot.Process) { p.Probe = &snapshot.Probe{State: snapshot.ProbeLive} }, "it has a probe by now"},
+	} {
+		next := *st.live
+		next.Rows = slices.Clone(st.live.Rows)
+		at := slices.IndexFunc(next.Rows, func(p snapshot.Process) bool { return p.ID.Process.PID == snapshottest.Probeme })
+		c.change(&next.Rows[at])
+		then := *st
+		then.live = &next
+		o := d.refreshed(&then)
+		if got := text(o); !strings.Contains(got, "Cannot attach") || !strings.Contains(got, c.want) {
+			t.Errorf("%s: it says\n%s", name, got)
+		}
+		if _, out := o.press("y", 80, 14); out != handled {
+			t.Errorf("%s: y comes out as %v", name, out)
+		}
+	}
+}
+
+func TestAttachSaysWhoseProcessItIsAndHow(t *testing.T) {
+	_, d := askedToAttach(drawnLook(t), snapshottest.Leaking, 80, 24)
+	plan := drawnPlan()
+	plan.Method, plan.Version = "remote_exec", "3.14.0"
+	got := text(d.filled(plan))
+	for _, want := range []string{"inside carol's process", "sys.remote_exec", "No attaching next time"} {
+		if !strings.Contains(got, want) {
+			t.Errorf("no %q in\n%s", want, got)
+		}
+	}
+	if strings.Contains(got, "gdb stops it") || strings.Contains(got, "debugger") {
+		t.Errorf("it speaks of a debugger that is not used:\n%s", got)
+	}
+}
+
+func TestAttachGoldens(t *testing.T) {
+	for _, size := range [][2]int{{80, 13}, {120, 20}, {60, 9}, {40, 8}, {30, 6}} {
+		for _, ascii := range []bool{false, true} {
+			for name, plan := range map[string]AttachPlan{"ready": drawnPlan(), "refused": refusedPlan()} {
+				t.Run(name+" "+size2(size)+map[bool]string{true: " ascii"}[ascii], func(t *testing.T) {
+					_, d := askedToAttach(testLook(t, "", ascii), snapshottest.Probeme, 80, 24)
+					matches(t, d.filled(plan), size[0], size[1])
+				})
+			}
+		}
+	}
+	t.Run("looking", func(t *testing.T) {
+		_, d := askedToAttach(testLook(t, "", false), snapshottest.Probeme, 80, 24)
+		matches(t, d, 80, 13)
+	})
+	t.Run("colours", func(t *testing.T) {
+		_, d := askedToAttach(testLook(t, "dark", false), snapshottest.Probeme, 80, 24)
+		matches(t, d.filled(drawnPlan()), 80, 13)
+	})
+}
+
+// TestAttachSaysWhatItDoesAtEverySize: nobody agrees to what they cannot read.
+func TestAttachSaysWhatItDoesAtEverySize(t *testing.T) {
+	lk := drawnLook(t)
+	for width := 60; width <= 200; width += 7 {
+		for height := 11; height <= 50; height++ {
+			st, d := askedToAttach(lk, snapshottest.Probeme, width, height)
+			st.overlay = d.filled(drawnPlan())
+			screen := strings.Join(frame(st, lk), "\n")
+			words := strings.Join(strings.Fields(strings.ReplaceAll(screen, "│", " ")), " ")
+			for _, want := range []string{"PID 3011876", "This runs vramscope's code", "at most 10 s", "y attach", "Esc cancel"} {
+				if !strings.Contains(words, want) {
+					t.Fatalf("%d×%d: no %q in\n%s", width, height, want, screen)
+				}
+			}
+		}
+	}
+}
+
+func TestAttachSurvivesHostileNames(t *testing.T) {
+	bad := "\x1b[2J\x07\u202e" + strings.Repeat("名", 200)
+	box := seenBy("bob")
+	for i := range box.Rows {
+		p := &box.Rows[i]
+		p.User, p.Name, p.Command = bad, bad, []string{bad, bad}
+	}
+	st := screenOf(box, 80, 24)
+	d := newAttachDialog(drawnLook(t), st, snapshottest.RowID(box, snapshottest.Probeme), "/home/bob")
+	plan := AttachPlan{Interpreter: bad, Version: bad, Method: "gdb", Instead: bad, AuditLog: bad}
+	for range 7 {
+		plan.Checks = append(plan.Checks, AttachCheck{OK: true, Text: bad})
+	}
+	refused := plan
+	refused.Checks = append([]AttachCheck{{Text: bad}}, plan.Checks...)
+	for _, dialog := range []attachDialog{d, d.filled(plan), d.filled(refused)} {
+		for width := 30; width <= 120; width += 15 {
+			lines := dialog.Render(width, 14)
+			checkCells(t, lines, width, 14)
+			if strings.ContainsAny(strings.Join(lines, ""), "\x1b\x07\u202e") {
+				t.Errorf("hostile text reaches the screen:\n%s", strings.Join(lines, "\n"))
+			}
+		}
+	}
+}

@@ -1,0 +1,140 @@
+package ui
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+
+	"vramscope/sampler/snapshot"
+)
+
+// Attaching takes two looks at a process, both outside of the event loop:
+//
+//	a ─→ openAttach  ── cmd: Attachable ─→ attachPlanMsg ─→ the dialog says how, or why not
+//	y ─→ startAttach ── cmd: Attach ─────→ attachedMsg ───→ message line
+
+const (
+	// examinePatience is how long finding out may take.
+	examinePatience = 10 * time.Second
+	// attachPatience is how long attaching may take. Who attaches has shorter
+	// deadlines of its own and ends in good order; this one is for when it does not.
+	attachPatience = time.Minute
+)
+
+// openAttach asks about the process under the cursor, or says why there is
+// nothing to ask.
+func (m *model) openAttach() (bool, tea.Cmd) {
+	examine := m.options.Actions.Attachable
+	p := m.needCursor()
+	if p == nil || examine == nil || m.st.live == nil {
+		return false, nil
+	}
+	if m.flush != nil || m.attach {
+		m.say("one thing at a time: another is under way")
+		return true, nil
+	}
+	p = rowOf(m.st.live, p.ID)
+	if p == nil {
+		m.say("refused: PID " + strconv.Itoa(m.st.cursor.id.Process.PID) + " has ended")
+		return true, nil
+	}
+	if reason := attachRefusal(p); reason != "" {
+		m.say(reason)
+		return true, nil
+	}
+	id := p.ID.Process
+	changed := m.openOverlay(newAttachDialog(&m.look, &m.st, p.ID, m.home()))
+	if m.st.overlay == nil {
+		return changed, nil // the window is too small to be asked in
+	}
+	return changed, func() tea.Msg {
+		ctx, cancel := context.WithTimeout(context.Background(), examinePatience)
+		defer cancel()
+		return attachPlanMsg{id, examine(ctx, id)}
+	}
+}
+
+// attachRefusal is why nobody needs to look whether a probe could be put into
+// the process; "" where it must be looked at.
+func attachRefusal(p *snapshot.Process) string {
+	pid := p.ID.Process.PID
+	switch {
+	case p.ID.Process.Foreign():
+		return fmt.Sprintf("PID %d is another container's process: no action is offered on it", pid)
+	case p.Probe != nil && p.Probe.State == snapshot.ProbeSilent:
+		return fmt.Sprintf("PID %d has a probe, which is silent: a second one would be too", pid)
+	case p.Probe != nil:
+		return fmt.Sprintf("PID %d has a probe already", pid)
+	default:
+		return ""
+	}
+}
+
+// home is the home directory of whoever looks, "" where it is not known.
+func (m *model) home() string {
+	home := ""
+	for _, variable := range m.options.Environ {
+		if value, ok := strings.CutPrefix(variable, "HOME="); ok {
+			home = strings.TrimRight(value, "/")
+		}
+	}
+	return home
+}
+
+// takeAttachPlan fills the dialog that waits for it, if it is still there. It
+// can be answered only once it has been read.
+func (m *model) takeAttachPlan(msg attachPlanMsg) bool {
+	waiting, ok := m.st.overlay.(attachDialog)
+	if !ok || waiting.process() != msg.id {
+		return false
+	}
+	m.asked = m.options.Now()
+	m.st.overlay = waiting.filled(msg.plan)
+	return true
+}
+
+// startAttach does what the dialog's y confirmed. The identity travels with
+// it: it is compared again where the attaching is done.
+func (m *model) startAttach(d attachDialog) tea.Cmd {
+	attach, id := m.options.Actions.Attach, d.process()
+	if attach == nil || m.st.readOnly {
+		return nil
+	}
+	pid := strconv.Itoa(id.PID)
+	m.attach = true
+	m.st.message, m.st.progress = "", "attaching a probe to "+pid+": it takes a moment, at most 10 s"
+	return func() tea.Msg {
+		ctx, cancel := context.WithTimeout(context.Background(), attachPatience)
+		defer cancel()
+		switch result, err := attach(ctx, id); {
+		case errors.Is(err, context.DeadlineExceeded):
+			return attachedMsg{"attach " + pid + ": no answer within " + duration(attachPatience)}
+		case err != nil:
+			return attachedMsg{err.Error()}
+		default:
+			return attachedMsg{result.Sentence(pid)}
+		}
+	}
+}
+
+// Sentence says what came of attaching: "attached to 3011876: its probe
+// answers; it stood still for 280 ms".
+func (r AttachResult) Sentence(subject string) string {
+	text := "attached to " + subject + ": its probe answers"
+	if r.Standstill > 0 {
+		text += "; it stood still for " + spent(r.Standstill)
+	}
+	return text
+}
+
+// takeAttached shows what came of attaching.
+func (m *model) takeAttached(msg attachedMsg) bool {
+	m.attach, m.st.progress = false, ""
+	m.say(msg.text)
+	return true
+}

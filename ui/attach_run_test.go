@@ -1,0 +1,237 @@
+package ui
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"vramscope/internal/process"
+	"vramscope/sampler/snapshot"
+	"vramscope/sampler/snapshot/snapshottest"
+)
+
+// attaches is a box's Attachable and Attach that a test holds in its hand.
+type attaches struct {
+	mu       sync.Mutex
+	examined []process.Identity
+	attached []process.Identity
+	plan     AttachPlan
+	wait     chan struct{} // closed: answers come at once
+	err      error
+}
+
+func (a *attaches) examine(_ context.Context, id process.Identity) AttachPlan {
+	<-a.wait
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.examined = append(a.examined, id)
+	return a.plan
+}
+
+func (a *attaches) attach(_ context.Context, id process.Identity) (AttachResult, error) {
+	<-a.wait
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.attached = append(a.attached, id)
+	return AttachResult{Standstill: 280 * time.Millisecond}, a.err
+}
+
+// times is how often a probe was asked for.
+func (a *attaches) times() int {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return len(a.attached)
+}
+
+// newAttachModel is a model on the drawn box, seen by bob, with a bound.
+func newAttachModel(t *testing.T, change func(*snapshot.Snapshot, *Options)) (*flushModel, *attaches) {
+	t.Helper()
+	a := &attaches{plan: drawnPlan(), wait: make(chan struct{})}
+	m := newFlushModel(t, func(box *snapshot.Snapshot, o *Options) {
+		*box = *seenBy("bob")
+		o.Actions.Attachable, o.Actions.Attach = a.examine, a.attach
+		o.Environ = []string{"HOME=/home/bob"}
+		if change != nil {
+			change(box, o)
+		}
+	})
+	return m, a
+}
+
+func TestAAsksAndYAttaches(t *testing.T) {
+	m, a := newAttachModel(t, nil)
+	m.onto(snapshottest.Probeme)
+	m.key("a")
+	m.shows("looking whether a probe can get in")
+	m.key("y", "enter") // nobody has read anything yet
+	if m.st.overlay == nil {
+		t.Fatal("the dialog is gone before it was answered")
+	}
+	close(a.wait)
+	m.until("ok  nobody else traces it")
+	m.key("enter", "d", "a")
+	if a.times() != 0 || m.st.overlay == nil {
+		t.Fatal("it attaches before anybody has said yes, or closes")
+	}
+	a.wait = make(chan struct{})
+	m.key("y")
+	m.shows("attaching a probe to 3011876")
+	m.key("a")
+	m.shows("one thing at a time")
+	m.key("j") // the screen lives on
+	close(a.wait)
+	m.until("attached to 3011876: its probe answers; it stood still for 280 ms")
+	want := snapshottest.RowID(m.st.live, snapshottest.Probeme).Process
+	if a.times() != 1 || a.attached[0] != want || a.examined[0] != want {
+		t.Errorf("it asked for %+v, want %+v once", a.attached, want)
+	}
+	if m.model.attach || m.st.progress != "" {
+		t.Error("it is still under way")
+	}
+}
+
+// TestAYesThatWasTypedBeforeTheQuestion: keys that waited in a slow line are
+// no answer to a question that came after them.
+func TestAYesThatWasTypedBeforeTheQuestion(t *testing.T) {
+	m, a := newAttachModel(t, nil)
+	m.onto(snapshottest.Probeme)
+	m.key("a")
+	close(a.wait)
+	m.until("ok  nobody else traces it")
+	m.send(keyNamed("y")) // at the same moment
+	if a.times() != 0 || m.st.overlay == nil {
+		t.Error("y attaches before the question can have been read")
+	}
+}
+
+func TestAClosesAsNo(t *testing.T) {
+	m, a := newAttachModel(t, nil)
+	m.onto(snapshottest.Probeme)
+	close(a.wait)
+	for _, no := range []string{"esc", "n", "q"} {
+		m.key("a")
+		m.until("ok  nobody else traces it")
+		m.key(no)
+		if m.st.overlay != nil || m.ended {
+			t.Errorf("%s does not close the dialog", no)
+		}
+	}
+	if a.times() != 0 {
+		t.Error("it attached")
+	}
+}
+
+// TestAPlanThatComesTooLate: the dialog was closed, or is about another
+// process by now.
+func TestAPlanThatComesTooLate(t *testing.T) {
+	m, a := newAttachModel(t, nil)
+	m.onto(snapshottest.Probeme)
+	close(a.wait)
+	m.key("a", "esc")
+	answer := <-m.answers
+	m.Update(answer)
+	if m.st.overlay != nil {
+		t.Error("a plan opens a dialog that was closed")
+	}
+	m.onto(3000533).key("a")
+	m.Update(answer)
+	m.shows("looking whether a probe can get in")
+}
+
+func TestAShowsEveryReasonAtOnce(t *testing.T) {
+	m, a := newAttachModel(t, nil)
+	a.plan = refusedPlan()
+	close(a.wait)
+	m.onto(3000533).key("a")
+	m.until("Cannot attach")
+	m.shows("no  not Python: /opt/tritonserver/bin/tritonserver is native code")
+	m.shows("no  another user's process (frank); you are bob")
+	m.shows("Instead: start it with  vramscope run -- tritonserver")
+	m.key("y")
+	if a.times() != 0 {
+		t.Error("y attaches though it was refused")
+	}
+}
+
+func TestASaysWhyNot(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		pid  int
+		want string
+	}{
+		{"a probe", 1288410, "PID 1288410 has a probe already"},
+		{"foreign", 184, "PID 184 is another container's process: no action is offered on it"},
+		{"ended", 2961877, "refused: PID 2961877 has ended"},
+	} {
+		m, _ := newAttachModel(t, nil)
+		m.onto(c.pid).key("a")
+		if m.st.overlay != nil || !strings.Contains(m.content, c.want) {
+			t.Errorf("%s: no %q, or a dialog, on\n%s", c.name, c.want, m.content)
+		}
+	}
+	t.Run("past", func(t *testing.T) {
+		m, _ := newAttachModel(t, nil)
+		m.onto(snapshottest.Probeme)
+		m.st.past = m.now.Add(-time.Minute)
+		m.key("a")
+		m.shows("not in the past: L goes back to now")
+		m.hides("attach")
+	})
+	t.Run("read-only", func(t *testing.T) {
+		m, _ := newAttachModel(t, func(_ *snapshot.Snapshot, o *Options) { o.ReadOnly = true })
+		m.onto(snapshottest.Probeme).key("a")
+		m.shows("--read-only: nothing on the box is changed")
+		m.hides("attach")
+	})
+	t.Run("not bound", func(t *testing.T) {
+		m, _ := newAttachModel(t, func(_ *snapshot.Snapshot, o *Options) { o.Actions.Attach = nil })
+		m.onto(snapshottest.Probeme).key("a")
+		m.hides("attach")
+	})
+	t.Run("refused by the box", func(t *testing.T) {
+		m, a := newAttachModel(t, nil)
+		a.err = &process.Refusal{Reason: "PID 3011876 is another process now"}
+		close(a.wait)
+		m.onto(snapshottest.Probeme).key("a")
+		m.until("ok  nobody else traces it")
+		m.key("y")
+		m.until("refused: PID 3011876 is another process now")
+	})
+	t.Run("a hostile reason", func(t *testing.T) {
+		m, a := newAttachModel(t, nil)
+		a.err = errors.New("attach: \x1b[2J\x07")
+		close(a.wait)
+		m.onto(snapshottest.Probeme).key("a")
+		m.until("ok  nobody else traces it")
+		m.key("y")
+		m.until("attach: ?[2J?")
+	})
+}
+
+func TestAttachHintIsGreyWhereItOnlySaysWhyNot(t *testing.T) {
+	st := screenOf(seenBy("bob"), 80, 24)
+	if st.greyed("a") {
+		t.Error("without a cursor a is grey")
+	}
+	for pid, want := range map[int]bool{snapshottest.Probeme: false, 1288410: true, 184: true, snapshottest.Leaking: true} {
+		if got := st.at(pid, 0).greyed("a"); got != want {
+			t.Errorf("on %d a is grey: %v", pid, got)
+		}
+	}
+}
+
+// TestDayOneHintSpeaksOnlyOfWhatThereIs: without a there is still run.
+func TestDayOneHintSpeaksOnlyOfWhatThereIs(t *testing.T) {
+	for bound, want := range map[bool]string{true: "CMD,  or a on a running Python", false: "start jobs with  vramscope run -- CMD  "} {
+		m, _ := newAttachModel(t, func(box *snapshot.Snapshot, o *Options) {
+			*box = *snapshottest.DayOne()
+			if !bound {
+				o.Actions.Attach = nil
+			}
+		})
+		m.shows(want)
+	}
+}
