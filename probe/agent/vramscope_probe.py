@@ -36,6 +36,7 @@ _PROTOCOL = "vramscope/1"
 # may not.
 _LIBRARIES = frozenset(["torch", "cupy", "jax", "tensorflow", "rmm"])
 
+_CMSG_CLOEXEC = 0x40000000  # MSG_CMSG_CLOEXEC, which the socket module of 3.8 has no name for
 _MAX_LINE = 256 << 10
 _MAX_MEMBERS = 16 << 10
 _MAX_DEPTH = 512
@@ -56,6 +57,12 @@ _STATS_TIME = 0.9  # books younger than that are not read again
 _LEAVE_TIME = 0.5  # that the end of the program waits for the thread
 _SNAPSHOT_SHARE = 0.0005  # of the time may be spent in PyTorch's snapshots …
 _SNAPSHOT_MOST = 0.02  # … and no longer than this at a stretch, in seconds
+_MAP_MOST = 0.5  # seconds that a map which somebody asks for may take at a stretch …
+_MAP_SHARE = 0.02  # … and the share of the time that maps may take in the long run
+_MAP_SCHEMA = "vramscope/segments/1"
+_MAP_SEGMENTS = 8 << 10
+_MAP_BLOCKS = 128 << 10
+_FILE_MOST = 8 << 30  # bytes of PyTorch's own snapshot
 
 
 def _complain(doing):
@@ -127,6 +134,7 @@ class _Driver:
     """
 
     _POOL_RESERVED, _POOL_USED = 5, 7  # CU_MEMPOOL_ATTR_*_CURRENT
+    _POOL_RESERVED_HIGH, _POOL_USED_HIGH = 6, 8
     _CAPTURE_RELAXED = 2
 
     def __init__(self):
@@ -211,12 +219,20 @@ class _Driver:
 
     def pool(self, handle):
         """(used, reserved) of a pool, or None."""
+        # Used is read first: what is taken between the two makes a little more
+        # idle, never a used above reserved.
+        return self._pool_figures(handle, self._POOL_USED, self._POOL_RESERVED)
+
+    def pool_peaks(self, handle):
+        """The highest that they have been, in the protocol's words."""
+        pair = self._pool_figures(handle, self._POOL_USED_HIGH, self._POOL_RESERVED_HIGH)
+        return {"peak_allocated_bytes": pair[0], "peak_reserved_bytes": pair[1]} if pair else {}
+
+    def _pool_figures(self, handle, *attributes):
         if not self._open():
             return None
         figures = []
-        # Used is read first: what is taken between the two makes a little more
-        # idle, never a used above reserved.
-        for attribute in (self._POOL_USED, self._POOL_RESERVED):
+        for attribute in attributes:
             value = self._ctypes.c_uint64()
             if not self._call(
                 "cuMemPoolGetAttribute",
@@ -308,6 +324,7 @@ class _PyTorch:
         self._next_map = 0.0
         self._map_cost = 2e-6  # seconds a block, measured as we go
         self._history = False
+        self._conf = None  # the allocator's settings, as a snapshot told them
 
     def _cuda(self):
         torch = _module("torch")
@@ -375,6 +392,9 @@ class _PyTorch:
         figures = {"kind": "cuda_pool"}
         if handle:
             figures["handle"] = handle
+            figures.update(self._driver.pool_peaks(handle))
+        if self._settings():
+            figures["config"] = self._settings()
         figures.update(self._residue.books(ordinal, pair[1], pair[0]))
         return figures
 
@@ -396,37 +416,88 @@ class _PyTorch:
 
     def _allocator(self, ordinal, stats):
         a = {"kind": "pytorch", "basis": "stranded"}
-
-        def tell(name, value):
-            if value is not None:
-                a[name] = value
-
+        seen = self._maps.get(ordinal)
+        a.update(self._counts(stats, seen))
         reserved, active = _figure(stats, "reserved_bytes"), _figure(stats, "active_bytes")
-        allocated, split = _figure(stats, "allocated_bytes"), _figure(stats, "inactive_split_bytes")
-        tell("reserved_bytes", reserved)
-        tell("segments", _figure(stats, "segment"))
-        tell("out_of_memory_count", _figure(stats, "num_ooms", None))
-        tell("alloc_retries", _figure(stats, "num_alloc_retries", None))
         if reserved is None or active is None:
             return a
         active = min(active, reserved)
         a["allocated_bytes"] = active
+        allocated, split = _figure(stats, "allocated_bytes"), _figure(stats, "inactive_split_bytes")
         if allocated is not None:
             a["pending_bytes"] = max(active - allocated, 0)
-        seen = self._maps.get(ordinal)
         if seen is not None:
             a["largest_free_bytes"] = min(seen["largest"], reserved - active)
         if split is None or (seen is None and self._expandable()):
             return a  # how much is stuck in expandable segments only a snapshot tells
-        stuck = min(split + (seen["stuck"] if seen else 0), reserved - active)
+        stuck = min(split + (sum(seen["stuck"].values()) if seen else 0), reserved - active)
         a["fragmented_bytes"] = stuck
         a["cached_bytes"] = reserved - active - stuck
         a["returnable_bytes"] = max(a["cached_bytes"] - (seen["private"] if seen else 0), 0)
         return a
 
+    def _counts(self, stats, seen):
+        """What an allocator tells besides its parts."""
+        segments = _figure(stats, "segment")
+        told = {
+            "reserved_bytes": _figure(stats, "reserved_bytes"),
+            "peak_allocated_bytes": _figure(stats, "active_bytes", "peak"),
+            "peak_reserved_bytes": _figure(stats, "reserved_bytes", "peak"),
+            "segments": segments,
+            "blocks": _figure(stats, "active"),
+            "out_of_memory_count": _figure(stats, "num_ooms", None),
+            "alloc_retries": _figure(stats, "num_alloc_retries", None),
+            "config": self._settings() or None,
+        }
+        if seen is not None and segments is not None:
+            told["stranded_segments"] = min(seen["stranded"], segments)
+        pools = [self._part(stats, seen, name) for name in ("small", "large")]
+        if None not in pools:
+            told["pools"] = pools
+        return {name: value for name, value in told.items() if value is not None}
+
+    def _part(self, stats, seen, name):
+        """The small or the large pool: blocks of up to 1 MiB are kept apart."""
+        own = name + "_pool"
+        reserved, active = _figure(stats, "reserved_bytes", part=own), _figure(stats, "active_bytes", part=own)
+        if reserved is None or active is None:
+            return None
+        told = {"name": name, "reserved_bytes": reserved, "allocated_bytes": active}
+        split, segments = _figure(stats, "inactive_split_bytes", part=own), _figure(stats, "segment", part=own)
+        if split is not None and not (seen is None and self._expandable()):
+            told["fragmented_bytes"] = split + (seen["stuck"].get(name, 0) if seen else 0)
+        if segments is not None:
+            told["segments"] = segments
+        return told
+
+    def _settings(self):
+        """How the allocator is set up, in its own words; "" where by nothing."""
+        if self._conf:
+            return self._conf
+        return _clip(os.environ.get("PYTORCH_ALLOC_CONF") or os.environ.get("PYTORCH_CUDA_ALLOC_CONF") or "")
+
     def _expandable(self):
-        conf = os.environ.get("PYTORCH_ALLOC_CONF") or os.environ.get("PYTORCH_CUDA_ALLOC_CONF") or ""
-        return "expandable_segments:true" in conf.lower().replace(" ", "")
+        return "expandable_segments:true" in self._settings().lower().replace(" ", "")
+
+    # -- Snapshots
+
+    def _recorded(self):
+        """Whether the history of its memory is recorded; None where that is not told."""
+        asked = _attribute(_module("torch"), "_C", "_cuda_isHistoryEnabled")  # since 2.1
+        return asked() if asked is not None else None
+
+    def _whole(self, cuda):
+        """torch.cuda.memory._snapshot(), which has a dict since 1.13."""
+        take = _attribute(cuda, "memory", "_snapshot")
+        whole = take() if take is not None else cuda.memory_snapshot()
+        if not isinstance(whole, dict):
+            whole = {"segments": whole, "device_traces": []}
+        settings = whole.get("allocator_settings") or {}
+        for name in ("PYTORCH_ALLOC_CONF", "PYTORCH_CUDA_ALLOC_CONF"):
+            if settings.get(name):
+                self._conf = _clip(settings[name])
+                break
+        return whole
 
     def _survey(self, cuda, every):
         """Looks at where the blocks lie, now and then.
@@ -437,14 +508,12 @@ class _PyTorch:
         now = _monotonic()
         if now < self._next_map or self._history or not every:
             return
-        blocks = sum(
-            _figure(s, key) or 0 for s in every for key in ("active", "inactive_split", "segment")
-        )
-        recorded = _attribute(_module("torch"), "_C", "_cuda_isHistoryEnabled")  # since 2.1
-        if blocks * self._map_cost > _SNAPSHOT_MOST or (recorded is not None and recorded()):
+        blocks = _blocks(every)
+        recorded = self._recorded()
+        if blocks * self._map_cost > _SNAPSHOT_MOST or recorded:
             self._maps, self._next_map = {}, now + 10
             return
-        segments = cuda.memory_snapshot()
+        segments = self._whole(cuda)["segments"]
         maps = {}
         for segment in segments:
             for block in segment.get("blocks", ()):
@@ -455,6 +524,39 @@ class _PyTorch:
         took = max(_monotonic() - now, 1e-5)
         self._map_cost = max(self._map_cost / 2, took / max(blocks, 100))
         self._next_map = now + max(took / _SNAPSHOT_SHARE, 2.0)
+
+    def no_snapshot(self):
+        """Why it has none; None where it has."""
+        if _module("torch") is None:
+            return "only PyTorch tells where its blocks lie, and this program has not imported it"
+        cuda = self._cuda()
+        if cuda is None:
+            return "PyTorch has not begun to use a GPU in this process"
+        backend = self._backend(cuda)
+        return None if backend == "native" else "PyTorch's allocator is %s, which does not tell where its blocks lie" % backend
+
+    def no_map(self):
+        """Why a map would cost the program too much; None where it would not."""
+        if self._history or self._recorded():
+            return "memory history is recorded, and a snapshot would hold the program up; vramscope snapshot takes one all the same"
+        cuda = self._cuda()
+        blocks = _blocks([self._stats(cuda, d) for d in self._ordinals(cuda)])
+        if blocks * self._map_cost > _MAP_MOST:
+            return "its %d blocks would hold the program up for %.1f s" % (blocks, blocks * self._map_cost)
+        return None
+
+    def take(self):
+        """(a whole snapshot, seconds for which no other thread of the program ran)"""
+        self._driver.relax()
+        self.stand()
+        began = _monotonic()
+        whole = self._whole(self._cuda())
+        return whole, _monotonic() - began
+
+    def recording(self):
+        return bool(self._history or self._recorded())
+
+    # -- Flush
 
     def clear(self):
         """What only an urgent flush gives back."""
@@ -523,14 +625,17 @@ class _PyTorch:
                 self._residue.trim(self._driver, ordinal, handle, keep)
 
 
-def _figure(stats, key, which="current"):
+def _figure(stats, key, which="current", part="all"):
     """A figure of memory_stats, flat or nested; None where this release lacks it."""
-    if which is None:
-        value = stats.get(key)
-    else:
-        value = stats.get(key)
-        value = stats.get("%s.all.%s" % (key, which)) if value is None else value.get("all", {}).get(which)
+    value = stats.get(key)
+    if which is not None:
+        value = stats.get("%s.%s.%s" % (key, part, which)) if value is None else value.get(part, {}).get(which)
     return value if isinstance(value, int) and value >= 0 else None
+
+
+def _blocks(every):
+    """How many blocks and segments a snapshot would tell of, about."""
+    return sum(_figure(s, key) or 0 for s in every for key in ("active", "inactive_split", "segment"))
 
 
 # What PyTorch maps at a time in an expandable segment (kSmallBuffer and
@@ -538,31 +643,83 @@ def _figure(stats, key, which="current"):
 _PAGES = {"small": 2 << 20, "large": 20 << 20}
 
 
+def _whole_pages(at, size, page):
+    """(where the first whole page in [at, at + size) begins, bytes of whole pages)"""
+    first = -(-at // page) * page
+    return first, max((at + size) // page * page - first, 0)
+
+
 def _add_segment(maps, segment):
     """Adds a segment of torch.cuda.memory_snapshot() to its device's figures.
 
     largest: the largest free block; private: free, and held by the private
     pool of a CUDA graph; stuck: free in an expandable segment, and part of no
-    whole page, so that no flush returns it.
+    whole page, so that no flush returns it; stranded: how many segments have
+    free memory between live blocks.
     """
-    m = maps.setdefault(segment.get("device", 0), {"largest": 0, "stuck": 0, "private": 0})
+    m = maps.setdefault(
+        segment.get("device", 0), {"largest": 0, "private": 0, "stranded": 0, "stuck": {"small": 0, "large": 0}}
+    )
     expandable = bool(segment.get("is_expandable"))
-    page = _PAGES.get(segment.get("segment_type"), _PAGES["large"])
-    at = 0
-    returns = 0
+    kind = "small" if segment.get("segment_type") == "small" else "large"
+    at = returns = stuck = 0
+    free = live = False
     for block in segment.get("blocks", ()):
         size = block.get("size", 0)
         if block.get("state") == "inactive":
+            free = True
             m["largest"] = max(m["largest"], size)
             if expandable:
-                whole = max((at + size) // page - -(-at // page), 0) * page
-                m["stuck"] += size - whole
+                whole = _whole_pages(at, size, _PAGES[kind])[1]
+                stuck += size - whole
                 returns += whole
+        else:
+            live = True
         at += size
-    if not expandable and not segment.get("active_size", 1):
+    m["stuck"][kind] += stuck
+    m["stranded"] += 1 if (stuck if expandable else free and live) else 0
+    if not expandable and not live:
         returns = segment.get("total_size", 0)
-    if tuple(segment.get("segment_pool_id") or (0, 0)) != (0, 0):
+    if _is_private(segment):
         m["private"] += returns
+
+
+def _is_private(segment):
+    return tuple(segment.get("segment_pool_id") or (0, 0)) != (0, 0)
+
+
+def _pieces(segment):
+    """A segment as [[size, state], …]: what a flush gives back is cached, what else is free is stuck."""
+    blocks = [(b.get("size", 0), b.get("state", "")) for b in segment.get("blocks", ())]
+    expandable, private = segment.get("is_expandable"), _is_private(segment)
+    page = _PAGES["small" if segment.get("segment_type") == "small" else "large"]
+    idle = all(state == "inactive" for _, state in blocks)
+    pieces, at = [], 0
+    for size, state in blocks:
+        if state != "inactive":
+            parts = ((size, "live" if state == "active_allocated" else "pending"),)
+        elif private or not (expandable or idle):
+            parts = ((size, "stuck"),)
+        elif not expandable:
+            parts = ((size, "cached"),)
+        else:
+            first, whole = _whole_pages(at, size, page)
+            head = first - at if whole else size
+            parts = ((head, "stuck"), (whole, "cached"), (size - head - whole, "stuck"))
+        pieces.extend([part, word] for part, word in parts if part > 0)
+        at += size
+    return pieces
+
+
+def _joined(pieces):
+    """The same with neighbours of one state made one."""
+    joined = []
+    for size, state in pieces:
+        if joined and joined[-1][1] == state:
+            joined[-1][0] += size
+        else:
+            joined.append([size, state])
+    return joined
 
 
 class _CuPy:
@@ -618,6 +775,7 @@ class _CuPy:
             figures = {"kind": "cuda_pool" if handle else "cupy"}
             if handle:
                 figures["handle"] = handle
+                figures.update(self._driver.pool_peaks(handle))
             figures.update(self._residue.books(ordinal, reserved, used))
             yield ordinal, figures
 
@@ -689,7 +847,7 @@ class _RMM:
         for ordinal, allocated, size, handle in self._each():
             pair = self._driver.pool(handle) if handle else None
             if pair is not None and pair[1]:
-                figures = {"kind": "rmm", "handle": handle}
+                figures = dict({"kind": "rmm", "handle": handle}, **self._driver.pool_peaks(handle))
                 figures.update(self._residue.books(ordinal, pair[1], pair[0]))
             elif size is not None:
                 # What it has pooled it keeps.
@@ -757,6 +915,9 @@ class _JAX:
         largest = stats.get("largest_free_block_bytes")
         if used is not None:
             a["allocated_bytes"] = used
+        for name, key in (("peak_allocated_bytes", "peak_bytes_in_use"), ("peak_reserved_bytes", "peak_pool_bytes")):
+            if stats.get(key) is not None:
+                a[name] = stats[key]
         if reserved is None or used is None or used > reserved:
             return a
         a["reserved_bytes"] = reserved
@@ -801,6 +962,7 @@ class _TensorFlow:
                 "kind": "tensorflow",
                 "basis": "largest_free",
                 "allocated_bytes": int(told["current"]),
+                "peak_allocated_bytes": int(told["peak"]),
                 "returnable_bytes": 0,
             }
 
@@ -818,6 +980,7 @@ class _Memory:
         self._lock = _thread.allocate_lock()
         self._report = None
         self._due = 0.0
+        self._maps_cost = _Debt()
 
     def _active(self):
         for library in self._libraries:
@@ -976,6 +1139,173 @@ class _Memory:
                 reason = "%s: %s" % (library.name, _first_line(error))
             if reason:
                 reasons.append(reason)
+
+
+    # -- Snapshots
+
+    def can_snapshot(self):
+        return self._torch.no_snapshot() is None
+
+    def refuse_snapshot(self, wanted):
+        """Says why a snapshot would not be taken, before anything is begun."""
+        reason = self._torch.no_snapshot()
+        if reason is None and wanted["format"] == "segments":
+            reason = self._torch.no_map()
+            wait = self._maps_cost.wait()
+            if reason is None and wait:
+                raise _Refusal("rate_limited", "a map of its many blocks was taken just now: again in %.0f s" % (wait + 1))
+        if reason is not None:
+            raise _Refusal("unsupported", reason)
+
+    def snapshot(self, wanted, out):
+        """Writes a snapshot, and tells what it was and cost."""
+        started = _monotonic()
+        recording = self._torch.recording()
+        whole, held = self._torch.take()
+        notes = []
+        if wanted["format"] == "segments":
+            name = _MAP_SCHEMA
+            self._write_map(whole["segments"], wanted["devices"], out)
+            self._maps_cost.add(_monotonic() - started)
+        else:
+            import pickle
+
+            name = "pytorch"
+            # What _dump_snapshot does: the C code hands over some 64 KiB at a time,
+            # and other threads run in between.
+            pickle.Pickler(out).dump(whole)
+            if recording:
+                notes.append("it holds the history that the program records")
+            if held > 0.1:
+                notes.append("the program stood still for %.1f s while PyTorch made it" % held)
+        out.end()
+        answer = {"format": name, "bytes": out.at, "ms": round((_monotonic() - started) * 1000, 3)}
+        if notes:
+            answer["notes"] = notes
+        return answer
+
+    def _write_map(self, segments, uuids, out):
+        by_device = {}
+        for segment in segments:
+            by_device.setdefault(segment.get("device", 0), []).append(segment)
+        chosen = []
+        for ordinal in sorted(by_device)[:_MAX_DEVICES]:
+            device = self._device(ordinal)
+            if device is not None and (not uuids or device["uuid"] in uuids):
+                chosen.append((device["uuid"], by_device[ordinal]))
+        import json
+
+        out.add(json.dumps({"schema": _MAP_SCHEMA, "time_ns": _time_ns()})[:-1] + ',"devices":[')
+        comma = ""
+        for uuid, segments in _within_bounds(chosen):
+            left = segments.pop()
+            out.add('%s{"uuid":%s,"left":%d,"segments":[' % (comma, json.dumps(uuid), left))
+            comma = ""
+            for segment, pieces in segments:
+                out.add(comma + json.dumps(_described(segment, pieces), separators=(",", ":")))
+                comma = ","
+            out.add("]}")
+            comma = ","
+        out.add("]}")
+
+
+def _within_bounds(chosen):
+    """Cuts what does not fit a map: (uuid, [(segment, pieces), …, how many were left out])."""
+    every = []
+    for place, (_, segments) in enumerate(chosen):
+        every.extend((place, segment, _pieces(segment)) for segment in segments)
+    if sum(len(pieces) for _, _, pieces in every) > _MAP_BLOCKS:
+        every = [(place, segment, _joined(pieces)) for place, segment, pieces in every]
+    # The largest first: who looks for memory finds it there.
+    every.sort(key=lambda one: -one[1].get("total_size", 0))
+    kept, left, blocks = [[] for _ in chosen], [0] * len(chosen), 0
+    full = False
+    for count, (place, segment, pieces) in enumerate(every):
+        blocks += len(pieces)
+        full = full or count >= _MAP_SEGMENTS or blocks > _MAP_BLOCKS
+        if full:
+            left[place] += 1
+        elif pieces:
+            kept[place].append((segment, pieces))
+    for (uuid, _), segments, out in zip(chosen, kept, left):
+        segments.sort(key=lambda one: one[0].get("address", 0))
+        yield uuid, segments + [out]
+
+
+def _described(segment, pieces):
+    """A segment in the words of the map; what is not so is left out."""
+    told = {"address": segment.get("address", 0), "size": sum(size for size, _ in pieces)}
+    if segment.get("segment_type"):
+        told["pool"] = segment["segment_type"]
+    if segment.get("stream"):
+        told["stream"] = segment["stream"]
+    if _is_private(segment):
+        told["private"] = True
+    if segment.get("is_expandable"):
+        told["expandable"] = True
+    told["blocks"] = pieces
+    return told
+
+
+class _Debt:
+    """Limits what maps take of the program's time in the long run."""
+
+    def __init__(self):
+        self._owed, self._at = 0.0, 0.0
+
+    def _pay(self):
+        now = _monotonic()
+        self._owed = max(0.0, self._owed - (now - self._at) * _MAP_SHARE)
+        self._at = now
+
+    def wait(self):
+        """0, or in how many seconds another may be taken."""
+        self._pay()
+        return max(0.0, self._owed - _MAP_MOST) / _MAP_SHARE
+
+    def add(self, took):
+        self._pay()
+        self._owed += took
+
+
+class _Lent:
+    """A monitor's file, which a snapshot is written into from its start."""
+
+    def __init__(self, fd, wanted):
+        self.at = 0
+        self._fd = fd
+        self._wanted = wanted  # tells whether anybody still waits for it
+        self._held, self._size = [], 0
+
+    def add(self, text):
+        self._held.append(text)
+        self._size += len(text)
+        if self._size >= 65536:
+            self.end()
+
+    def end(self):
+        """Writes what has been held back."""
+        held, self._held, self._size = self._held, [], 0
+        if held:
+            self.write("".join(held).encode("ascii"))
+
+    def write(self, content):
+        """Writes all of it, or says why not: a disk may take a part, or be full."""
+        rest = memoryview(content).cast("B")
+        if self.at + len(rest) > _FILE_MOST:
+            raise _Refusal("internal", "the snapshot is larger than %s" % _size(_FILE_MOST))
+        while len(rest):
+            if not self._wanted():
+                raise _Refusal("internal", "nobody waits for the snapshot any more")
+            try:
+                written = os.pwrite(self._fd, rest[: 1 << 20], self.at)
+            except OSError as error:
+                raise _Refusal("internal", "after %s the file takes no more: %s" % (_size(self.at), os.strerror(error.errno)))
+            if not written:
+                raise _Refusal("internal", "after %s the file takes no more" % _size(self.at))
+            rest = rest[written:]
+            self.at += written
+        return len(content)
 
 
 def _reserved(device):
@@ -1273,15 +1603,44 @@ def _flush_request(request):
     level = request.get("level")
     if level not in ("gradual", "selective", "urgent"):
         raise _Refusal("bad_request", "level can be gradual, selective or urgent")
-    keep, dry, devices = request.get("keep_bytes", 0), request.get("dry_run", False), request.get("devices")
+    keep, dry = request.get("keep_bytes", 0), request.get("dry_run", False)
     if not _is_count(keep, _MAX_BYTES):
         raise _Refusal("bad_request", "keep_bytes is not an amount of memory")
     if not isinstance(dry, bool):
         raise _Refusal("bad_request", "dry_run is true or false")
+    return {"level": level, "keep_bytes": keep, "dry_run": dry, "devices": _chosen_devices(request)}
+
+
+def _snapshot_request(request):
+    name = request.get("format", "segments")
+    if not isinstance(name, str):
+        raise _Refusal("bad_request", "format is not a word")
+    devices = _chosen_devices(request)
+    if name not in ("segments", "pytorch"):
+        raise _Refusal("unsupported", "a snapshot here is segments or pytorch, not %s" % _clip(ascii(name)))
+    return {"format": name, "devices": devices}
+
+
+def _chosen_devices(request):
+    devices = request.get("devices")
     devices = [] if devices is None else devices
     if not isinstance(devices, list) or len(devices) > _MAX_DEVICES or not all(map(_is_uuid, devices)):
         raise _Refusal("bad_request", "devices are at most 64 UUIDs in NVML's form, as in stats")
-    return {"level": level, "keep_bytes": keep, "dry_run": dry, "devices": devices}
+    return devices
+
+
+def _check_lent(fd):
+    """Refuses a descriptor that a snapshot cannot be written into: a pipe that
+    nobody reads would hold its thread."""
+    import fcntl
+    import stat
+
+    if fd is None:
+        raise _Refusal("bad_request", "a snapshot needs a descriptor to write to (SCM_RIGHTS)")
+    if not stat.S_ISREG(os.fstat(fd).st_mode):
+        raise _Refusal("bad_request", "the descriptor is not a regular file or memfd")
+    if fcntl.fcntl(fd, fcntl.F_GETFL) & os.O_ACCMODE == os.O_RDONLY:
+        raise _Refusal("bad_request", "the descriptor is not open for writing")
 
 
 def _is_uuid(text):
@@ -1320,7 +1679,8 @@ class _Connection:
         self.incoming = bytearray()
         self.seen = 0  # up to here there is no newline
         self.outgoing = b""
-        self.waiting = False  # for a flush
+        self.lent = None  # a descriptor that came with the present request
+        self.waiting = False  # for a flush or a snapshot
         self.last = False  # nothing is read after what is to be written
         self.deadline = _monotonic() + _IDLE_TIME
 
@@ -1340,6 +1700,30 @@ class _Connection:
             self.seen = 0
             if line.strip():
                 return line
+
+    def read(self):
+        """Reads what there is, and keeps a descriptor that came along. False at the end."""
+        import socket
+        import struct
+
+        content, ancillary, _, _ = self.sock.recvmsg(65536, socket.CMSG_SPACE(16), _CMSG_CLOEXEC)
+        for level, kind, data in ancillary:
+            if level == socket.SOL_SOCKET and kind == socket.SCM_RIGHTS:
+                for (fd,) in struct.iter_unpack("i", data[: len(data) // 4 * 4]):
+                    self.drop_lent()
+                    self.lent = fd
+        self.incoming += content
+        return bool(content)
+
+    def drop_lent(self):
+        """Closes a descriptor that has been used, or that nobody asked for."""
+        fd, self.lent = self.lent, None
+        if fd is not None:
+            os.close(fd)
+
+    def close(self):
+        self.sock.close()
+        self.drop_lent()
 
     def expect(self):
         """Sets how long the monitor is waited for."""
@@ -1370,8 +1754,9 @@ class _Agent:
         self._leaving = False
         self._place = None
         self._connections = {}
-        self._finished = []  # (connection, answer) of flushes
-        self._flushing = False
+        self._finished = []  # (what, connection, answer) of flushes and snapshots
+        self._under_way = set()  # which of the two
+        self._lent = None  # the descriptor that a snapshot is written into
         self._bucket = _Bucket()
         self._wake = None
         self._ended = None
@@ -1384,10 +1769,12 @@ class _Agent:
             return
         self.started = True
         import atexit
-        import json  # noqa: F401  here rather than in the thread: the import lock is the program's
+        import fcntl  # noqa: F401  here rather than in the thread: the import lock is the program's
+        import json  # noqa: F401
         import select  # noqa: F401
         import signal
         import socket
+        import struct  # noqa: F401
 
         global _monotonic, _time_ns
         from time import monotonic as _monotonic, time_ns as _time_ns
@@ -1432,7 +1819,9 @@ class _Agent:
     def forget(self):
         """In a forked child: closes what is the parent's."""
         for connection in list(self._connections.values()):
-            connection.sock.close()
+            connection.close()
+        if self._lent is not None:
+            os.close(self._lent)
         if self._place is not None:
             self._place.close()
         for end in self._wake or ():
@@ -1514,19 +1903,24 @@ class _Agent:
             until = min(until, connection.deadline)
             if connection.outgoing:
                 poll.register(fd, select.POLLOUT)
-            elif not connection.waiting:
-                poll.register(fd, select.POLLIN)
+            else:
+                # While it waits for its answer only its end is of interest.
+                poll.register(fd, 0 if connection.waiting else select.POLLIN)
         ready = poll.poll(max(until - _monotonic(), 0) * 1000 + 1)
         for fd, _ in ready:
             if fd == self._wake[0].fileno():
                 self._drain()
             elif fd in self._connections:
-                self._attend(self._connections[fd])
+                connection = self._connections[fd]
+                if connection.waiting and not connection.outgoing:
+                    self._drop(connection)
+                else:
+                    self._attend(connection)
             elif self._place.listener is not None and fd == self._place.listener.fileno():
                 self._accept()
         while self._finished:
-            connection, answer = self._finished.pop(0)
-            self._flushing = False
+            what, connection, answer = self._finished.pop(0)
+            self._under_way.discard(what)
             connection.waiting = False
             if connection.sock.fileno() >= 0:
                 self._send(connection, answer)
@@ -1576,7 +1970,7 @@ class _Agent:
 
     def _drop(self, connection):
         self._connections.pop(connection.sock.fileno(), None)
-        connection.sock.close()
+        connection.close()
 
     def _attend(self, connection):
         """Writes what is to be written, else reads; then answers what has come."""
@@ -1590,13 +1984,9 @@ class _Agent:
                     return
                 moved = True
             elif not connection.waiting:
-                # A descriptor that comes along is closed by the kernel: there
-                # is no room for it.
-                read = connection.sock.recv(65536)
-                if not read:
+                if not connection.read():
                     self._drop(connection)
                     return
-                connection.incoming += read
         except BlockingIOError:
             pass  # nothing new; there may be something left
         except OSError:
@@ -1614,6 +2004,7 @@ class _Agent:
                 break
             moved = True
             self._answer(connection, line)
+            connection.drop_lent()
         if connection.sock.fileno() < 0:
             return
         if connection.last and not connection.outgoing:
@@ -1669,7 +2060,8 @@ class _Agent:
             self._flush(connection, _flush_request(request), number)
             return None
         if command == "snapshot":
-            raise _Refusal("unsupported", "this probe writes no snapshots")
+            self._snapshot(connection, _snapshot_request(request), number)
+            return None
         if command == "bye":
             connection.last = True
             return {"id": number, "ok": True}
@@ -1679,12 +2071,15 @@ class _Agent:
 
     def _hello(self):
         evictable = self.evictable.names()
+        able = ["flush"] if self.memory.can_flush() or evictable else []
+        if self.memory.can_snapshot():
+            able.append("snapshot")
         hello = {
             "proto": _PROTOCOL,
             "pid": self.pid,
             "starttime": self.start_time,
             "runtimes": self.memory.runtimes(),
-            "capabilities": ["flush"] if self.memory.can_flush() or evictable else [],
+            "capabilities": able,
         }
         if evictable:
             hello["evictable"] = evictable
@@ -1698,25 +2093,58 @@ class _Agent:
             names = " and ".join(r["name"] for r in self.memory.runtimes())
             message = names + " cannot give memory back" if names else "no library here holds GPU memory"
             raise _Refusal("unsupported", message)
-        if self._flushing:
+        if "flush" in self._under_way:
             raise _Refusal("busy", "another flush is under way")
         wait = 0 if request["dry_run"] else self._bucket.take()
         if wait:
             raise _Refusal("rate_limited", "too many flushes: again in %.1f s" % wait)
-        self._flushing = connection.waiting = True
+        self._apart("flush", connection, number, lambda: self.memory.flush(request, self.evictable))
+
+    def _snapshot(self, connection, wanted, number):
+        """Has a thread of its own write it: books can be read meanwhile."""
+        self.memory.refuse_snapshot(wanted)
+        _check_lent(connection.lent)
+        if "snapshot" in self._under_way:
+            raise _Refusal("busy", "another snapshot is under way")
+        out = _Lent(connection.lent, lambda: connection.sock.fileno() >= 0 and not self._leaving)
+
+        def write():
+            try:
+                return self.memory.snapshot(wanted, out)
+            finally:
+                # In this order: a child that is forked in between must not
+                # close what is another's by then.
+                fd, self._lent = self._lent, None
+                os.close(fd)
+
+        self._lent, connection.lent = connection.lent, None
         try:
-            _thread.start_new_thread(self._flush_apart, (connection, request, number))
+            self._apart("snapshot", connection, number, write)
+        except _Refusal:
+            fd, self._lent = self._lent, None
+            os.close(fd)
+            raise
+
+    def _apart(self, what, connection, number, work):
+        """Does what takes its time on a thread of its own."""
+        self._under_way.add(what)
+        connection.waiting = True
+        try:
+            _thread.start_new_thread(self._work, (what, connection, number, work))
         except RuntimeError as error:
-            self._flushing = connection.waiting = False
+            self._under_way.discard(what)
+            connection.waiting = False
             raise _Refusal("internal", _first_line(error))
 
-    def _flush_apart(self, connection, request, number):
+    def _work(self, what, connection, number, work):
         try:
-            answer = dict({"id": number, "ok": True}, **self.memory.flush(request, self.evictable))
+            answer = dict({"id": number, "ok": True}, **work())
+        except _Refusal as refusal:
+            answer = _failure(number, refusal)
         except BaseException as error:
-            _complain("flushing")
+            _complain("at a " + what)
             answer = _failure(number, _Refusal("internal", _first_line(error)))
-        self._finished.append((connection, answer))
+        self._finished.append((what, connection, answer))
         self._rouse()
 
 

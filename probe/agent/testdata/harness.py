@@ -1,5 +1,6 @@
 """What the tests share: a job (a Python program with a probe) and a monitor of it."""
 
+import array
 import ast
 import json
 import os
@@ -49,6 +50,12 @@ class Monitor:
 
     def send(self, **request):
         self.sock.sendall(json.dumps(dict({"id": 1}, **request)).encode() + b"\n")
+
+    def send_file(self, *files, **request):
+        """A request with descriptors."""
+        fds = array.array("i", [f if isinstance(f, int) else f.fileno() for f in files])
+        line = json.dumps(dict({"id": 1}, **request)).encode() + b"\n"
+        self.sock.sendmsg([line], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, fds)])
 
     def receive(self):
         line = self.file.readline()

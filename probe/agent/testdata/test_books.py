@@ -29,6 +29,25 @@ def sums(snapshot):
             max((b["size"] for b in blocks if b["state"] == "inactive"), default=0))
 
 
+def stranded(snapshot):
+    """How many segments have free memory that a flush leaves there."""
+    count = 0
+    for s in snapshot:
+        states = [b["state"] for b in s["blocks"]]
+        if s.get("is_expandable"):
+            page = (2 if s["segment_type"] == "small" else 20) * MIB
+            at, stuck = 0, 0
+            for b in s["blocks"]:
+                if b["state"] == "inactive":
+                    pages = [p for p in range(0, s["total_size"], page) if at <= p and p + page <= at + b["size"]]
+                    stuck += b["size"] - page * len(pages)
+                at += b["size"]
+            count += stuck > 0
+        else:
+            count += "inactive" in states and any(state != "inactive" for state in states)
+    return count
+
+
 class Books(Case):
     def settled(self, *setup, **options):
         """A job whose books are read anew at each question."""
@@ -54,11 +73,17 @@ class Books(Case):
         stats = job.do("torch.cuda.memory_stats(1)")
         self.assertEqual(a["segments"], stats["segment.all.current"])
         self.assertEqual((a["out_of_memory_count"], a["alloc_retries"]), (0, 0))
+        self.assertEqual(a["blocks"], stats["active.all.current"])
+        self.assertEqual(a["peak_allocated_bytes"], stats["active_bytes.all.peak"])
+        self.assertEqual(a["peak_reserved_bytes"], stats["reserved_bytes.all.peak"])
+        self.assertEqual(a.get("config", ""), conf)
         if "fragmented_bytes" not in a:  # a busy machine: the snapshot was not due
             a = self.one(monitor)
         self.assertGreater(a["fragmented_bytes"], 0)
         self.assertGreater(a["returnable_bytes"], 0)
         self.assertEqual(a["largest_free_bytes"], largest)
+        self.pools(a)
+        self.assertEqual(a["stranded_segments"], stranded(job.do("torch.cuda.memory_snapshot()")))
         # What is announced is what comes back, and the rest is stuck.
         said = monitor.ask("flush", level="gradual", dry_run=True)["devices"]
         done = monitor.ask("flush", level="gradual")
@@ -69,6 +94,19 @@ class Books(Case):
         a = self.one(monitor)
         self.assertEqual((a["cached_bytes"], a["allocated_bytes"]), (0, active))
         self.assertEqual(job.do("torch.cuda.contexts()"), [1], "a context on a GPU that the program does not use")
+
+    def pools(self, a):
+        """The small and the large pool make up the allocator."""
+        self.assertEqual([pool["name"] for pool in a["pools"]], ["small", "large"])
+        for name in ("reserved_bytes", "allocated_bytes", "fragmented_bytes", "segments"):
+            self.assertEqual(sum(pool[name] for pool in a["pools"]), a[name], name)
+        self.assertTrue(all(pool["reserved_bytes"] > 0 for pool in a["pools"]), a["pools"])
+
+    def test_settings_changed_by_the_program(self):
+        job = self.settled("import torch; torch.cuda.settings = 'max_split_size_mb:' + '9' * 400", "t = torch.empty(1)")
+        a = self.one(self.monitor(job))
+        self.assertTrue(a["config"].startswith("max_split_size_mb:999"))
+        self.assertLessEqual(len(a["config"]), 256)
 
     def test_many_programs(self):
         for seed in range(6):

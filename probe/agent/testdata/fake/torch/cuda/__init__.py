@@ -3,6 +3,7 @@ current, or a call that needs a context, makes that device's context, as CUDA 12
 
 import os
 import threading
+import time
 import types
 
 import torch
@@ -20,6 +21,9 @@ _allocators = []
 capturing = False  # a test sets it: a CUDA graph is being captured
 history = False  # a test sets it: torch.cuda.memory._record_memory_history()
 snapshots = 0
+traces = 3  # a test sets it: how long that history is
+slowly = 0  # a test sets it: seconds that a snapshot takes
+settings = ""  # a test sets it: torch.cuda.memory._set_allocator_settings()
 
 
 def _conf():
@@ -97,10 +101,26 @@ def memory_stats(device):
     return flat
 
 
-def memory_snapshot():
+def _snapshot(device=None):
     global snapshots
     snapshots += 1
-    return [s for a in _allocators for s in a.snapshot(history)]
+    if slowly:
+        time.sleep(slowly)
+    whole = {
+        "segments": [s for a in _allocators for s in a.snapshot(history)],
+        "device_traces": [[{"action": "alloc", "addr": n, "size": 512, "stream": 0, "frames": [{"filename": "job.py"}]}
+                           for n in range(traces if history else 0)] for _ in _allocators],
+    }
+    if _release >= (2, 1):
+        whole["allocator_settings"] = {"PYTORCH_CUDA_ALLOC_CONF": settings or _conf(), "max_split_size": -1}
+    return whole
+
+
+def memory_snapshot():
+    return _snapshot()["segments"]
+
+
+memory = types.SimpleNamespace(_snapshot=_snapshot)
 
 
 def empty_cache():
