@@ -58,7 +58,7 @@ func TestDoctorTellsOfProbes(t *testing.T) {
 // is sent before it has stopped them all, and one that still runs may answer.
 func waitUntilStopped(t *testing.T, pid int) {
 	t.Helper()
-	for deadline := time.Now().Add(30 * time.Second); time.Now().Before(deadline); time.Sleep(time.Millisecond) {
+	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(time.Millisecond) {
 		running := false
 		threads, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", pid))
 		if err != nil {

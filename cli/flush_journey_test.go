@@ -19,11 +19,10 @@ import (
 // would return, and it holds still.
 func (b *probeBox) cached(pid int, least quantity.Bytes) {
 	b.Helper()
-	for range 400 {
+	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(25 * time.Millisecond) {
 		if returns, ok := b.returnable(pid); ok && returns >= least {
 			return
 		}
-		time.Sleep(25 * time.Millisecond)
 	}
 	b.Fatalf("PID %d never caches %s", pid, least)
 }

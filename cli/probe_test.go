@@ -172,11 +172,10 @@ func reserved(t testing.TB, report probe.Report) (sum quantity.Bytes) {
 // stats asks a probe, patiently: the test machine may be busy.
 func (p *probing) stats(client *probe.Client) probe.Report {
 	p.box.Helper()
-	for range 20 {
+	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
 		if report, err := client.Stats(p.box.Context()); err == nil {
 			return report
 		}
-		time.Sleep(50 * time.Millisecond)
 	}
 	p.box.Fatal("the probe does not answer")
 	return probe.Report{}
@@ -185,7 +184,7 @@ func (p *probing) stats(client *probe.Client) probe.Report {
 // still reads both sides at a moment at which nothing moves.
 func (p *probing) still(client *probe.Client) (used quantity.Bytes, report probe.Report) {
 	p.box.Helper()
-	for range 50 {
+	for deadline := time.Now().Add(patience); time.Now().Before(deadline); {
 		before := reserved(p.box, p.stats(client))
 		used, _ = p.box.used(p.cmd.Process.Pid)
 		if report = p.stats(client); reserved(p.box, report) == before {
@@ -419,7 +418,7 @@ func TestProbeWhoseDriverNeverStarts(t *testing.T) {
 	b := newProbeBox(t, 1)
 	b.state.Hang("cuInit", time.Hour)
 	b.state.MustWrite(t, b.path)
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, os.Args[0], "probe", "--size", "128MiB")
 	cmd.Env = b.environ

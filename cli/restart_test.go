@@ -106,10 +106,14 @@ func (s *screen) press(keys string) {
 	}
 }
 
+// patience is how long a test waits for what must come. It is generous: a
+// loaded machine is no failure.
+const patience = time.Minute
+
 // until waits for the screen to show all of the texts.
 func (s *screen) until(texts ...string) {
 	s.Helper()
-	deadline := time.Now().Add(20 * time.Second)
+	deadline := time.Now().Add(patience)
 	for {
 		missing := ""
 		shown := s.text()
@@ -138,7 +142,7 @@ func (s *screen) ended() {
 		if err != nil {
 			s.Errorf("it ended with %v; the screen is\n%s", err, s.text())
 		}
-	case <-time.After(20 * time.Second):
+	case <-time.After(patience):
 		s.Fatalf("it does not end; the screen is\n%s", s.text())
 	}
 	after, err := term.GetState(s.slave.Fd())
@@ -146,14 +150,13 @@ func (s *screen) ended() {
 		s.Errorf("the terminal's modes are %+v, were %+v: %v", after, s.before, err)
 	}
 	// The last of it may still be on its way to the screen.
-	for range 200 {
+	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
 		s.mu.Lock()
 		left := !s.vt.IsAltScreen()
 		s.mu.Unlock()
 		if left && s.sent(begun) == s.sent("\x1b[23;2t") {
 			return
 		}
-		time.Sleep(10 * time.Millisecond)
 	}
 	s.Error("the alternate screen or a title is left behind")
 }

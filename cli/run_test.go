@@ -188,7 +188,7 @@ type jobRow struct {
 func awaitRow(t *testing.T, b *probeBox, pid int) jobRow {
 	t.Helper()
 	var out []byte
-	for range 200 {
+	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
 		var err error
 		if out, err = b.command("once", "--format", "json").Output(); err != nil {
 			t.Fatal(err)
@@ -206,7 +206,6 @@ func awaitRow(t *testing.T, b *probeBox, pid int) jobRow {
 				}
 			}
 		}
-		time.Sleep(50 * time.Millisecond)
 	}
 	t.Fatalf("process %d never had a probe:\n%s", pid, out)
 	return jobRow{}
