@@ -102,7 +102,11 @@ func (d detail) Render(width, height int) []string {
 }
 
 // The graph of the full screen has at least a title, four rows and its axis.
-const detailGraphLeast = graphAround + 4
+// What is told besides the most important gives way to it until it is higher.
+const (
+	detailGraphLeast = graphAround + 4
+	detailGraphGood  = graphAround + 9
+)
 
 // whole fills the screen above the alert line: the facts, then the graph with
 // what is left.
@@ -120,7 +124,14 @@ func (d detail) whole(width, height int) []string {
 	lines = append(lines, d.parts(width)...)
 	lines = append(lines, "")
 	lines = append(lines, d.books(width)...)
-	lines = append(lines, d.outlook(width)...)
+	outlook := d.outlook(width)
+	// What the allocators say one by one comes where the graph stays as it is.
+	if room := height - len(lines) - len(outlook) - detailGraphGood; room > 2 {
+		lines = append(lines, d.allocators(width, min(room, allocatorLinesMost))...)
+	} else {
+		lines = append(lines, d.inShort(width)...)
+	}
+	lines = append(lines, outlook...)
 	for i := range lines {
 		if lines[i] == "" {
 			lines[i] = strings.Repeat(" ", width)
@@ -145,7 +156,11 @@ func (d detail) beside(width, height int) []string {
 		d.text(width, d.state()...),
 	}
 	lines = append(lines, d.parts(width)...)
-	books := append(d.books(width), d.outlook(width)...)
+	books, outlook := d.books(width), d.outlook(width)
+	if room := height - len(lines) - len(books) - len(outlook) - 2; room > 0 {
+		books = append(books, d.allocators(width, room)...)
+	}
+	books = append(books, outlook...)
 	// A blank line before and after the parts, as far as there is room.
 	if len(lines)+len(books)+1 <= height {
 		lines = append(lines, strings.Repeat(" ", width))
@@ -229,7 +244,24 @@ func (d detail) state() []span {
 	case snapshot.ProbeSilent:
 		return []span{{s.Warning, "probe silent " + age + ": its figures are too old to show"}}
 	default:
-		return []span{{s.Text, "probe live, " + age + " old"}}
+		return []span{{s.Text, "probe live, " + age + " old" + startedBy(p.Probe.StartedBy)}}
+	}
+}
+
+// startedBy is how the probe got into the process, nothing where it cannot
+// tell.
+func startedBy(way string) string {
+	switch way {
+	case "":
+		return ""
+	case "import":
+		return ", imported by the program"
+	case "attach":
+		return ", attached while it ran"
+	case "preload":
+		return ", preloaded"
+	default:
+		return ", started by " + clean(limited(way))
 	}
 }
 

@@ -10,61 +10,88 @@ import (
 	"vramscope/themes"
 )
 
-// books is what the allocators say of themselves: one line, two where there
-// are several allocators, none where there is no probe.
+// books is what the allocators say of themselves, all of them together, and
+// what the program has offered to evict: none where there is no probe.
 func (d detail) books(width int) []string {
+	var lines []string
+	if facts := d.figuresOfAll(width - 2); facts != "" {
+		lines = append(lines, d.text(width, span{d.look.styles.Text, facts}))
+	}
+	if names := d.evictable(); names != "" {
+		lines = append(lines, d.text(width, span{d.look.styles.Text, names}))
+	}
+	return lines
+}
+
+// figuresOfAll is "largest free 2.00G   segments 812   …", as many as fit, the
+// last ones first to go.
+func (d detail) figuresOfAll(cells int) string {
 	p := d.process
 	var largest snapshot.Bytes
-	var segments quantity.Optional[int64]
+	var segments, blocks quantity.Optional[int64]
 	for i := range p.Allocators {
 		a := &p.Allocators[i]
 		if v, ok := a.LargestFree.Value(); ok && v >= largest.Or(0) {
 			largest = a.LargestFree
 		}
-		if v, ok := a.Segments.Value(); ok {
-			segments = quantity.From(segments.Or(0)+v, quantity.Probe)
+		if a.Kind != kindRaw { // it has its own line
+			segments, blocks = plus(segments, a.Segments), plus(blocks, a.Blocks)
 		}
 	}
 	var facts []string
-	if v, ok := p.Peak.Value(); ok && d.gone == nil {
-		facts = append(facts, "peak "+v.String())
+	amount := func(name string, v snapshot.Bytes) {
+		if v, ok := v.Value(); ok {
+			facts = append(facts, name+" "+v.String())
+		}
 	}
-	if v, ok := largest.Value(); ok {
-		facts = append(facts, "largest free "+v.String())
+	count := func(name string, v quantity.Optional[int64]) {
+		if v, ok := v.Value(); ok {
+			facts = append(facts, name+" "+strconv.FormatInt(v, 10))
+		}
 	}
-	if v, ok := segments.Value(); ok {
-		facts = append(facts, "segments "+strconv.FormatInt(v, 10))
-	}
+	amount("largest free", largest)
+	count("segments", segments)
+	count("blocks", blocks)
 	if p.Probe != nil {
-		if v, ok := p.Probe.OutOfMemoryCount.Value(); ok {
-			facts = append(facts, "out of memory "+strconv.FormatInt(v, 10))
+		count("out of memory", p.Probe.OutOfMemoryCount)
+		count("retries", p.Probe.AllocRetries)
+	}
+	if d.gone == nil {
+		amount("peak used", p.Peak)
+	}
+	text := ""
+	for _, fact := range facts {
+		if text != "" {
+			fact = "   " + fact
 		}
-		if v, ok := p.Probe.AllocRetries.Value(); ok {
-			facts = append(facts, "retries "+strconv.FormatInt(v, 10))
+		if cellsOf(text)+cellsOf(fact) > cells {
+			break
 		}
+		text += fact
 	}
-	var lines []string
-	if len(p.Allocators) > 1 {
-		lines = append(lines, d.text(width, span{d.look.styles.Text, d.allocators()}))
-	}
-	if len(facts) > 0 {
-		lines = append(lines, d.text(width, span{d.look.styles.Text, strings.Join(facts, "   ")}))
-	}
-	return lines
+	return text
 }
 
-// allocators lists what each allocator has reserved.
-func (d detail) allocators() string {
-	var list []string
-	for i := range d.process.Allocators {
-		a := &d.process.Allocators[i]
-		reserved := d.look.glyphs.dash
-		if v, ok := a.Reserved.Value(); ok {
-			reserved = v.String()
-		}
-		list = append(list, clean(a.Kind)+" "+reserved)
+// plus adds a count that may be unknown to a sum.
+func plus(sum, count quantity.Optional[int64]) quantity.Optional[int64] {
+	v, ok := count.Value()
+	if !ok {
+		return sum
 	}
-	return "reserved by " + strings.Join(list, ", ")
+	return quantity.From(sum.Or(0)+v, quantity.Probe)
+}
+
+// evictable names the caches that the program has offered, in the order in
+// which a selective flush evicts them.
+func (d detail) evictable() string {
+	if len(d.process.Evictable) == 0 {
+		return ""
+	}
+	names := make([]string, len(d.process.Evictable))
+	for i, name := range d.process.Evictable {
+		names[i] = clean(limited(name))
+	}
+	return "evictable: " + strings.Join(names, ", then ") + "; sizes not told"
 }
 
 // The forecast stands in this column of the trend's line.

@@ -33,7 +33,9 @@ func (d detail) command(width, most int) []string {
 	}
 	text := clean(whole.String())
 	head := cellsOf("GPU " + d.index + "  PID  " + userOf(p) + "  ")
-	if text == "" || text == shortCommand(p) && head+8+cellsOf(text) < width {
+	short := shortCommand(p)
+	said := text == short || isInterpreter(p.Command) && strings.HasSuffix(text, " "+short) && strings.IndexByte(text, ' ') == len(text)-len(short)-1
+	if text == "" || said && head+8+cellsOf(short) < width {
 		return nil
 	}
 	var lines []string
@@ -50,4 +52,10 @@ func quoted(argument string) string {
 		return "'" + argument + "'"
 	}
 	return argument
+}
+
+// isInterpreter reports whether a command begins with a bare "python", which
+// nobody needs to be told twice. A path says which one, and is told.
+func isInterpreter(command []string) bool {
+	return len(command) > 1 && (command[0] == "python" || command[0] == "python3")
 }

@@ -23,10 +23,17 @@ func carol() snapshot.Process {
 		Allocators: []snapshot.Allocator{{
 			Kind: "pytorch", Basis: "stranded", Reserved: known(69.3), Allocated: known(52.9), Cached: known(11.8),
 			Fragmented: known(4.6), Returnable: known(11.8), Pending: known(.21), LargestFree: known(2),
-			Segments: quantity.From(int64(812), quantity.Probe),
+			Segments: quantity.From(int64(812), quantity.Probe), StrandedSegments: quantity.From(int64(212), quantity.Probe),
+			Blocks: quantity.From(int64(10233), quantity.Probe), PeakAllocated: known(61.2), PeakReserved: known(72),
+			Config: "max_split_size_mb:512,garbage_collection_threshold:0.8",
+			Pools: []snapshot.Pool{
+				{Name: "small", Reserved: known(1.2), Allocated: known(1), Fragmented: known(.2), Segments: quantity.From(int64(400), quantity.Probe)},
+				{Name: "large", Reserved: known(68.1), Allocated: known(51.9), Fragmented: known(4.4), Segments: quantity.From(int64(412), quantity.Probe)},
+			},
 		}},
+		Evictable: []string{"kv_cache", "loader"},
 		Probe: &snapshot.Probe{
-			State: snapshot.ProbeLive, Age: 400 * time.Millisecond,
+			State: snapshot.ProbeLive, Age: 400 * time.Millisecond, StartedBy: "run", Capabilities: []string{"flush", "snapshot"},
 			OutOfMemoryCount: quantity.From(int64(0), quantity.Probe), AllocRetries: quantity.From(int64(3), quantity.Probe),
 		},
 		Peak: known(70.6), Trend: snapshot.TrendLeak, GrowthPerSecond: known(25.0 / 1024),

@@ -68,7 +68,7 @@ func (d detail) usedLine(width int) string {
 func (d detail) part(width int, name string, style themes.Style, amount snapshot.Bytes, note string) string {
 	l := newLine(width)
 	d.figures(l, name, style, amount)
-	put(l, []span{{d.look.styles.Text, note}}, width-1, d.look.glyphs.ellipsis)
+	put(l, []span{{d.look.styles.Text, note}}, width, d.look.glyphs.ellipsis)
 	return l.String()
 }
 
@@ -138,9 +138,20 @@ func (d detail) allocatedNote() string {
 	if peak, seen, ok := d.peak(); ok && seen >= 20*time.Second {
 		facts = append(facts, "peak "+peak.String()+" in "+coarse(seen))
 	}
-	var pending snapshot.Bytes
+	var pending, ever snapshot.Bytes
 	for i := range d.process.Allocators {
 		pending = quantity.Sum(pending, d.process.Allocators[i].Pending)
+	}
+	// Peaks of several allocators are of several moments: they make no sum.
+	if len(d.process.Allocators) == 1 {
+		ever = d.process.Allocators[0].PeakAllocated
+	}
+	if v, ok := ever.Value(); ok && v > 0 {
+		if len(facts) == 0 {
+			facts = append(facts, "peak "+v.String()+" ever")
+		} else {
+			facts = append(facts, v.String()+" ever")
+		}
 	}
 	if v, ok := pending.Value(); ok && v > 0 {
 		facts = append(facts, "pending "+v.String())
@@ -202,7 +213,7 @@ func (d detail) fragmentedNote() string {
 	}
 	switch basis {
 	case "stranded":
-		return "stranded: inactive split blocks"
+		return "stranded: inactive split blocks" + d.strandedIn()
 	case "largest_free":
 		return "free, but not in the largest block"
 	case "post_flush":
@@ -213,4 +224,20 @@ func (d detail) fragmentedNote() string {
 	default:
 		return ""
 	}
+}
+
+// strandedIn is ", in 212 of 812 segments", where that is told.
+func (d detail) strandedIn() string {
+	var stranded, segments quantity.Optional[int64]
+	for i := range d.process.Allocators {
+		if a := &d.process.Allocators[i]; a.StrandedSegments.Known() {
+			stranded, segments = plus(stranded, a.StrandedSegments), plus(segments, a.Segments)
+		}
+	}
+	v, ok := stranded.Value()
+	all, told := segments.Value()
+	if !ok || !told || v > all {
+		return ""
+	}
+	return ", in " + strconv.FormatInt(v, 10) + " of " + strconv.FormatInt(all, 10) + " segments"
 }

@@ -118,7 +118,10 @@ func (g graph) title(width int, forecast bool, unit quantity.Bytes) string {
 // legend is the right end of the title, at most room cells wide.
 func (g graph) legend(room int, forecast bool, glyphs *glyphs) []span {
 	s := &g.look.styles
-	used := []span{{s.History, glyphs.historyMark()}, {s.Dim, " used"}}
+	var used []span
+	if g.subject.name != "used" { // the title has said it
+		used = []span{{s.History, glyphs.historyMark()}, {s.Dim, " used"}}
+	}
 	var curves []span
 	if forecast {
 		curves = []span{{s.Median, glyphs.median}, {s.Dim, " median  "}, {s.Bounds, glyphs.bound}, {s.Dim, " 80 %"}}

@@ -43,6 +43,25 @@ func goneState() *state {
 	return st
 }
 
+// native is a CUDA program that is not Python: a pool, and much of its own.
+func native(p *snapshot.Process) {
+	count := func(n int64) quantity.Optional[int64] { return quantity.From(n, quantity.Probe) }
+	old := func(d time.Duration) quantity.Optional[time.Duration] { return quantity.From(d, quantity.Probe) }
+	p.Command, p.Runtime, p.RuntimeVersion, p.Evictable = []string{"/opt/triton/bin/tritonserver", "--model-repository=/models"}, "CUDA", "12.4", nil
+	p.Probe.StartedBy, p.Probe.Capabilities = "preload", []string{"flush"}
+	p.Allocated, p.Cached, p.Returnable, p.Fragmented, p.Other = known(60.1), known(9.2), known(9.2), snapshot.Bytes{}, known(1.3)
+	p.Allocators = []snapshot.Allocator{
+		{Kind: "cuda_pool", Basis: "post_flush", Reserved: known(18), Allocated: known(8.8), Cached: known(9.2), Returnable: known(9.2), PeakReserved: known(18)},
+		{Kind: "raw", Reserved: known(51.3), Allocated: known(51.3), Cached: known(0), Returnable: known(0), Blocks: count(213),
+			Largest: []snapshot.Allocation{
+				{Bytes: gib(40), Age: old(2*time.Hour + 3*time.Minute), API: "cuMemAlloc", Library: "libtriton_core.so"},
+				{Bytes: gib(8), Age: old(61 * time.Minute), API: "cuMemCreate", Library: "libnccl.so.2"},
+				{Bytes: gib(.0625), Age: old(9 * time.Second), API: "cuMemAllocManaged"},
+				{Bytes: gib(.004)},
+			}},
+	}
+}
+
 func detailStates() map[string]*state {
 	return map[string]*state{
 		"live":     drawnState(),
@@ -61,6 +80,7 @@ func detailStates() map[string]*state {
 			*p = snapshot.Process{ID: p.ID, GPU: 3, Used: known(9.2), Type: "C"}
 			p.ID.Process = process.Identity{PID: 184}
 		}),
+		"native":  changed(native),
 		"nothing": {now: drawnAt, shown: &snapshot.Snapshot{Time: drawnAt}},
 	}
 }

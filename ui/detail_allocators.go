@@ -1,0 +1,162 @@
+package ui
+
+import (
+	"cmp"
+	"strconv"
+	"strings"
+	"time"
+
+	"vramscope/sampler/snapshot"
+)
+
+// kindRaw is the allocator of what a process has taken from the driver by
+// itself, past every allocator.
+const kindRaw = "raw"
+
+// allocatorLinesMost is how much of the full screen single allocators get: the
+// graph below them is looked at more often.
+const allocatorLinesMost = 12
+
+// allocators is what is told of each allocator besides what all of them have
+// together, in at most so many lines, and whole lines only:
+//
+//	pytorch     69.3G reserved   peak 72.0G   small 1.20G in 400, large 68.1G in 412
+//	            expandable_segments:True,max_split_size_mb:512
+//	raw         8.40G in 213 allocations
+//	            4.00G  2h03m old  cuMemAlloc by libcublas.so.12
+func (d detail) allocators(width, most int) []string {
+	p := d.process
+	var lines []string
+	for i := range p.Allocators {
+		lines = append(lines, d.allocator(width, &p.Allocators[i], len(p.Allocators) > 1)...)
+	}
+	if len(lines) > most {
+		lines = lines[:most]
+	}
+	return lines
+}
+
+// inShort is one line about several allocators, none where there is one that
+// has no list of its own.
+func (d detail) inShort(width int) []string {
+	s, p := &d.look.styles, d.process
+	var parts []string
+	var largest *snapshot.Allocation
+	for i := range p.Allocators {
+		a := &p.Allocators[i]
+		reserved := d.look.glyphs.dash
+		if v, ok := a.Reserved.Value(); ok {
+			reserved = v.String()
+		}
+		text := clean(limited(a.Kind)) + " " + reserved
+		if n, ok := a.Blocks.Value(); ok && a.Kind == kindRaw {
+			text += " in " + strconv.FormatInt(n, 10)
+		}
+		parts = append(parts, text)
+		if len(a.Largest) > 0 {
+			largest = &a.Largest[0]
+		}
+	}
+	if len(parts) < 2 && largest == nil {
+		return nil
+	}
+	text := strings.Join(parts, ", ")
+	if largest != nil {
+		text += ": the largest " + largest.Bytes.String()
+		if whose := clean(limited(cmp.Or(largest.Library, largest.API))); whose != "" {
+			text += " by " + whose
+		}
+		if age, ok := largest.Age.Value(); ok {
+			text += ", " + duration(age.Truncate(time.Second)) + " old"
+		}
+	}
+	return []string{d.text(width, span{s.Text, text})}
+}
+
+// allocator is the lines of one: nothing where it is the only one and has
+// nothing to say that has not been said.
+func (d detail) allocator(width int, a *snapshot.Allocator, among bool) []string {
+	s := &d.look.styles
+	facts := d.allocatorFacts(a)
+	if len(facts) == 0 && !among && a.Config == "" && len(a.Largest) == 0 {
+		return nil
+	}
+	const nameCells = partName
+	line := func(name, text string) string {
+		return d.text(width, span{s.Dim, padded(cut(name, nameCells-1, d.look.glyphs.ellipsis), nameCells)}, span{s.Text, text})
+	}
+	reserved := d.look.glyphs.dash
+	if v, ok := a.Reserved.Value(); ok {
+		reserved = v.String()
+	}
+	head := reserved + " reserved"
+	if a.Kind == kindRaw {
+		head = reserved
+		if n, ok := a.Blocks.Value(); ok {
+			head += " in " + counted(n, "allocation") + " of its own"
+		}
+	}
+	lines := []string{line(clean(limited(a.Kind)), strings.Join(append([]string{head}, facts...), "   "))}
+	if config := clean(limited(a.Config)); config != "" {
+		lines = append(lines, line("", config))
+	}
+	const largestMost = 5
+	for i := range min(len(a.Largest), largestMost) {
+		lines = append(lines, line("", d.allocation(&a.Largest[i])))
+	}
+	return lines
+}
+
+// allocatorFacts are what single allocators tell besides their parts.
+func (d detail) allocatorFacts(a *snapshot.Allocator) []string {
+	var facts []string
+	if v, ok := a.PeakReserved.Value(); ok && v > 0 {
+		facts = append(facts, "peak "+v.String())
+	}
+	var pools []string
+	for i := range a.Pools {
+		pool := &a.Pools[i]
+		v, ok := pool.Reserved.Value()
+		if !ok {
+			continue
+		}
+		text := clean(limited(pool.Name)) + " " + v.String()
+		if stuck, ok := pool.Fragmented.Value(); ok && stuck > 0 {
+			text += " (" + stuck.String() + " stuck)"
+		}
+		if n, ok := pool.Segments.Value(); ok {
+			text += " in " + strconv.FormatInt(n, 10)
+		}
+		pools = append(pools, text)
+	}
+	if len(pools) > 0 {
+		facts = append(facts, strings.Join(pools, ", "))
+	}
+	return facts
+}
+
+// allocation is "4.00G  2h03m old  cuMemAlloc by libcublas.so.12".
+func (d detail) allocation(a *snapshot.Allocation) string {
+	size := a.Bytes.String()
+	text := strings.Repeat(" ", max(partBytes-cellsOf(size), 0)) + size
+	if age, ok := a.Age.Value(); ok {
+		const ageCells = 6
+		old := duration(age.Truncate(time.Second))
+		text += "  " + strings.Repeat(" ", max(ageCells-cellsOf(old), 0)) + old + " old"
+	}
+	if api := clean(limited(a.API)); api != "" {
+		text += "  " + api
+	}
+	if library := clean(limited(a.Library)); library != "" {
+		text += " by " + library
+	}
+	return text
+}
+
+// counted is "1 allocation", "213 allocations".
+func counted(n int64, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return strconv.FormatInt(n, 10) + " " + what + "s"
+}

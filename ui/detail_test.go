@@ -1,0 +1,44 @@
+package ui
+
+import (
+	"path/filepath"
+	"testing"
+	"time"
+
+	"vramscope/internal/quantity"
+	"vramscope/sampler/snapshot"
+	"vramscope/sampler/snapshot/snapshottest"
+)
+
+// toldInFull is the drawn box with all that the probe of the leaking process
+// tells.
+func toldInFull() *snapshot.Snapshot {
+	box := snapshottest.DrawnBox()
+	for i := range box.Rows {
+		p := &box.Rows[i]
+		if p.ID.Process.PID != snapshottest.Leaking {
+			continue
+		}
+		p.Evictable = []string{"kv_cache", "loader"}
+		p.Probe.StartedBy, p.Probe.Capabilities = "run", []string{"flush", "snapshot"}
+		p.Allocators[0].Blocks = quantity.From(int64(10233), quantity.Probe)
+		p.Allocators[0].StrandedSegments = quantity.From(int64(212), quantity.Probe)
+	}
+	return box
+}
+
+func TestDetailAsDrawn(t *testing.T) {
+	want := readLines(t, filepath.Join("testdata", "drawings", "7-detail-80x24.txt"))
+	st := screenOf(toldInFull(), 80, 24).at(snapshottest.Leaking, 1)
+	st.history, st.detail, st.window = peaked{st.history}, true, 5*time.Minute
+	got := frame(st, drawnLook(t))
+	for i := range want {
+		// The curves have their own drawings, in graph_test.
+		if i > 13 && i < 22 {
+			continue
+		}
+		if got[i] != want[i] {
+			t.Errorf("line %d\n got %s|\nwant %s|", i+1, got[i], want[i])
+		}
+	}
+}
