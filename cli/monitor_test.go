@@ -69,7 +69,7 @@ func TestCancelledWatch(t *testing.T) {
 	p, src, _ := demo(t, defaults())
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(errors.New("enough"))
-	snap, err := p.observe(ctx, src, &settings{}, time.Hour)
+	snap, err := p.observe(ctx, src, &settings{}, sampler.New(src.options), time.Hour)
 	if snap != nil || err == nil || err.Error() != "enough" {
 		t.Errorf("got %v, %v", snap, err)
 	}

@@ -80,7 +80,7 @@ func (p *program) runOnce(ctx context.Context, f onceFlags) error {
 		return err
 	}
 	src.lookOnce()
-	snap, err := p.observe(ctx, src, &s, f.watch)
+	snap, err := p.observe(ctx, src, &s, sampler.New(src.options), f.watch)
 	if snap == nil || err != nil && f.format != "json" {
 		return err
 	}
@@ -121,14 +121,13 @@ func (p *program) format(snap *snapshot.Snapshot, s *settings, f onceFlags) ([]b
 
 // observe takes the snapshot, after looking on for watch. The driver is not
 // let go: the program ends, and that takes less time.
-func (p *program) observe(ctx context.Context, src *sources, s *settings, watch time.Duration) (*snapshot.Snapshot, error) {
+func (p *program) observe(ctx context.Context, src *sources, s *settings, sampling *sampler.Sampler, watch time.Duration) (*snapshot.Snapshot, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	unheard := src.listen(ctx, cancel)
 	defer func() {
 		cancel(nil)
 		unheard()
 	}()
-	sampling := sampler.New(src.options)
 	if watch == 0 {
 		snap := sampling.Tick(p.now())
 		return snap, p.unusable(snap, src, s)

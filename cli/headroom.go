@@ -1,0 +1,171 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	forecaster "vramscope/forecast"
+	"vramscope/internal/quantity"
+	"vramscope/sampler"
+	"vramscope/sampler/snapshot"
+)
+
+// The exit codes of headroom beside those of every command: they are answers,
+// not failures.
+const (
+	exitNoRoom     = 3
+	exitAfterFlush = 4
+)
+
+// headroomFlags are what headroom takes.
+type headroomFlags struct {
+	need   string
+	length string
+	watch  string
+	count  int
+	format string
+}
+
+// headroom says whether so much memory is free, and will be.
+func (p *program) headroom() *cobra.Command {
+	f := headroomFlags{}
+	cmd := &cobra.Command{
+		Use:   "headroom --need SIZE",
+		Short: "will it fit: now, and for a while (exit code)",
+		Long: `Answers whether a job that needs so much memory fits on a GPU, for scripts and
+schedulers: by its exit code, and by a line for each GPU or MIG instance with
+what is free, what flushes would give back, and whether the job fits there.
+
+  0  yes: on one of the GPUs at least (--count N: on N of them)
+  3  no
+  4  only after a flush of the processes that are named
+
+SIZE is all that the job will use, its CUDA context included (some hundred
+MiB). A letter is a binary unit: 20G is 20GiB.
+
+--for asks whether it will also go on fitting beside what is there already. One
+sample knows no future: --watch says how long to look on first. The forecast
+is the monitor's; yes means that the lower end of the 80 % interval of what will
+be free never falls below SIZE. docs/headroom.md has the rules and the JSON.`,
+		Example: `  vramscope headroom --need 20GiB && sbatch job.sh
+  vramscope headroom --need 20GiB --for 10m --watch 60s
+  vramscope headroom --need 38GiB --count 4 --gpu 0,1,2,3
+  vramscope headroom --need 8G --format json | jq -r '.headroom.places[] | select(.verdict == "yes").uuid'`,
+		Args: noArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error { return p.runHeadroom(cmd.Context(), f) },
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&f.need, "need", "", "how much the job will use: 20GiB, 512MiB")
+	flags.StringVar(&f.length, "for", "", "it must fit for so long, up to 15m; takes --watch")
+	flags.StringVar(&f.watch, "watch", "", "look on for so long first, up to 30m")
+	flags.IntVar(&f.count, "count", 1, "on so many GPUs or MIG instances, so much on each")
+	flags.StringVarP(&f.format, "format", "f", "table", "table or json")
+	for name, word := range map[string]string{
+		"need": "SIZE", "for": "DURATION", "watch": "DURATION", "count": "NUMBER", "format": "FORMAT",
+	} {
+		flags.Lookup(name).Value = &holder{flags.Lookup(name).Value, word}
+	}
+	complete := cobra.FixedCompletions([]string{"table", "json"}, cobra.ShellCompDirectiveNoFileComp)
+	if err := cmd.RegisterFlagCompletionFunc("format", complete); err != nil {
+		panic(err) // the flag is registered above
+	}
+	return cmd
+}
+
+// longestWatch is how long headroom looks on at most.
+const longestWatch = 30 * time.Minute
+
+// question reads the flags.
+func (f *headroomFlags) question(interval time.Duration) (q headroomQuestion, err error) {
+	if f.format != "table" && f.format != "json" {
+		return q, usage("--format: %q is none of table and json", cleanText(f.format))
+	}
+	if f.need == "" {
+		return q, &failure{code: exitUsage, message: "headroom needs --need: how much memory the job will use",
+			advice: []string{"  vramscope headroom --need 20GiB"}}
+	}
+	if q.need, err = quantity.ParseBytes(f.need); err != nil {
+		return q, usage("--need: %v", err)
+	}
+	switch {
+	case q.need == 0:
+		return q, usage("--need: nothing always fits")
+	case f.count < 1:
+		return q, usage("--count: %d is out of range: from 1", f.count)
+	case f.length != "" && f.watch == "":
+		return q, &failure{code: exitUsage, message: "--for needs --watch: one sample knows no future",
+			advice: []string{
+				fmt.Sprintf("  vramscope headroom --need %s --for %s --watch 60s   looks on first", cleanText(f.need), cleanText(f.length)),
+				fmt.Sprintf("  vramscope headroom --need %s                    is it free now?", cleanText(f.need)),
+			}}
+	case f.length == "" && f.watch != "":
+		return q, usage("--watch is for --for: without that the answer is of this moment")
+	}
+	q.count = f.count
+	if f.length == "" {
+		return q, nil
+	}
+	farthest := forecaster.Horizons[len(forecaster.Horizons)-1]
+	if q.length, err = duration(f.length, time.Second, farthest); err != nil {
+		return q, usage("--for: %v; a forecast reaches no further", err)
+	}
+	least := leastWatch(interval)
+	if q.watch, err = duration(f.watch, least, max(longestWatch, least)); err != nil {
+		return q, usage("--watch: %v; a forecast takes %d samples", err, forecaster.MinSamples)
+	}
+	return q, nil
+}
+
+// leastWatch is how long so many samples take as a forecast needs, and two more
+// in case one comes late. Forecasters take one a second at most.
+func leastWatch(interval time.Duration) time.Duration {
+	return (forecaster.MinSamples + 2) * max(interval, time.Second)
+}
+
+func (p *program) runHeadroom(ctx context.Context, f headroomFlags) error {
+	s, err := p.settings()
+	if err != nil {
+		return err
+	}
+	q, err := f.question(s.interval)
+	if err != nil {
+		return err
+	}
+	// A simulated box is asked for the time before: what it shows is the same
+	// as if it had been watched, and nobody has to wait for it.
+	src, err := p.sources(&s, q.watch)
+	if err != nil {
+		return err
+	}
+	src.lookOnce()
+	sampling := sampler.New(src.options)
+	snap, err := p.lookOn(ctx, src, &s, sampling, q.watch)
+	if err != nil {
+		return err
+	}
+	if snap.Driver.State != snapshot.DriverOK {
+		driver, _ := src.heard.said()
+		return p.driverFailure(snap, driver, &s) // whatever probes say: what is free only the driver knows
+	}
+	report := judgeHeadroom(snap, sampling.History(), q)
+	return p.writeHeadroom(&report, f.format, &s)
+}
+
+// lookOn takes the snapshot to be judged, after watching for as long as was
+// asked for.
+func (p *program) lookOn(ctx context.Context, src *sources, s *settings, sampling *sampler.Sampler, watch time.Duration) (*snapshot.Snapshot, error) {
+	if src.replay != nil {
+		for at, past := src.replay.advance(0); past; at, past = src.replay.advance(s.interval) {
+			sampling.Tick(at)
+		}
+		snap := sampling.Tick(src.options.Clock())
+		return snap, p.unusable(snap, src, s)
+	}
+	if watch > 0 && isTerminal(p.stderr) {
+		_, _ = fmt.Fprintf(p.stderr, "vramscope: looking on for %s; Ctrl-C ends it\n", brief(watch)) // only so that nobody wonders
+	}
+	return p.observe(ctx, src, s, sampling, watch)
+}
