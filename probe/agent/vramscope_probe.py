@@ -2188,14 +2188,16 @@ def _start(at_once=False, started_by=None):
     """Starts the probe; at once: it serves although nothing uses a GPU yet.
 
     started_by is how it got into the program: "run", "attach"; otherwise the
-    program itself has imported it.
+    program itself has imported it. Returns why it could not be, or None.
     """
     try:
         if started_by is not None and not _agent.started:
             _agent.started_by = started_by
         _agent.start(at_once)
-    except Exception:
+    except Exception as error:
         _complain("starting")
+        return _first_line(error)
+    return None
 
 
 def _after_fork():
