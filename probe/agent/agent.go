@@ -126,3 +126,7 @@ func replace(directory, path string, content []byte, mode fs.FileMode) error {
 	}
 	return err
 }
+
+// Source is the Python probe, for whoever brings it into a program in another
+// way than by PYTHONPATH.
+func Source() []byte { return bytes.Clone(probeSource) }

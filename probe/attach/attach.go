@@ -1,0 +1,200 @@
+// Package attach gets the Python probe into a process that runs already.
+//
+//	Examine ── /proc, ELF files, gdb ──→ Plan: every reason for and against
+//	   ↓ somebody has said yes
+//	Attach ─┬ 3.8–3.13  gdb ── stop ── one thread is started ── detach ─┐
+//	        └ 3.14      sys.remote_exec by the target's own interpreter ┤
+//	                                                                    ↓
+//	      probe ←── socket ←── vramscope_probe._start ←── payload in the process
+//
+// How it is done with gdb. Nothing of Python is ever called where the process
+// happens to stop: interpreter and heap may be in the middle of anything. The
+// one thing done there is to start a thread, which waits for its turn (the GIL)
+// as every other thread does and then runs the payload. Starting a thread
+// takes the C library's heap, so that it is done only in a thread that is
+// certainly not inside of the C library's locks: one that waits in a system
+// call of a kind that no lock is held across, or one that executes code of
+// CPython itself. Which of them there is, /proc/PID/task/TID/syscall tells while
+// the process stands still. Where there is none the process is let go at once
+// and looked at again a moment later.
+//
+// That takes no breakpoint: no child that the process forks meanwhile inherits
+// one, and no process that it runs into one by. It takes no symbols in gdb
+// either (the addresses come from the ELF files), so that a process stands still for
+// milliseconds, however many libraries it has.
+//
+// gdb is driven through its standard input. If vramscope ends, however
+// violently, gdb reads the end of its input, lets go of the process, and ends.
+package attach
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	"vramscope/internal/process"
+	"vramscope/probe"
+)
+
+// Method is a way into a process.
+type Method string
+
+// The ways. None is for a process that there is no way into.
+const (
+	None       Method = ""
+	GDB        Method = "gdb"
+	RemoteExec Method = "remote_exec" // sys.remote_exec, Python 3.14
+)
+
+// patience is how long a way in may take: until a thread that can be used is
+// found, and then until the probe answers.
+const patience = 10 * time.Second
+
+// Options are what an Attacher works with.
+type Options struct {
+	Proc   string // "/proc" where it is left out
+	Table  *process.Table
+	Finder *probe.Finder // finds the probe that there is, or that has come
+	Log    *Log
+	Gdb    string // the program; looked for on PATH where it is left out
+	By     string // on whose wish, for the log: "attach", "monitor"
+}
+
+// Attacher puts probes into processes of its own user.
+type Attacher struct {
+	options Options
+	uid     uint32
+	now     func() time.Time
+	pause   func(context.Context, time.Duration)
+}
+
+// New returns an Attacher for the user that runs this program.
+func New(options Options) *Attacher {
+	if options.Proc == "" {
+		options.Proc = "/proc"
+	}
+	return &Attacher{options: options, uid: uint32(os.Geteuid()), now: time.Now, pause: sleep}
+}
+
+// Result is what came of attaching.
+type Result struct {
+	Method     Method
+	Standstill time.Duration // for how long the process stood still, all in all
+	Took       time.Duration // from the start until the probe answered
+	Hello      probe.Hello
+}
+
+// Attach puts the probe into a process, and returns once the probe answers.
+// Where nothing was done the error is a *process.Refusal with every reason.
+//
+// It writes to the log before it does anything and after. If it fails,
+// whatever it had brought into the process finds nothing to run.
+func (a *Attacher) Attach(ctx context.Context, id process.Identity) (Result, error) {
+	plan := a.Examine(ctx, id)
+	entry := entryOf(&plan, a.options.By)
+	if refusal := plan.Refusal(); refusal != nil {
+		return Result{}, errors.Join(refusal, a.options.Log.write(a.now(), entry.with("refused", refusal.Reason, 0)))
+	}
+	if err := a.options.Log.write(a.now(), entry.with("begin", "", 0)); err != nil {
+		return Result{}, &process.Refusal{Reason: "what is not logged is not done: " + err.Error()}
+	}
+	began := a.now()
+	result, err := a.enter(ctx, &plan)
+	result.Method, result.Took = plan.Method, a.now().Sub(began)
+	outcome, reason := "attached", ""
+	if err != nil {
+		outcome, reason = "failed", err.Error()
+	}
+	if logged := a.options.Log.write(a.now(), entry.with(outcome, reason, result.Standstill)); logged != nil {
+		err = errors.Join(err, logged)
+	}
+	return result, err
+}
+
+// enter takes the way of the plan and waits for the probe.
+func (a *Attacher) enter(ctx context.Context, plan *Plan) (Result, error) {
+	var result Result
+	load, err := newPayload()
+	if err != nil {
+		return result, fmt.Errorf("attach to PID %d: %w", plan.Process.PID, err)
+	}
+	defer load.remove()
+	if plan.Method == GDB {
+		result.Standstill, err = a.inject(ctx, plan, load)
+	} else {
+		err = a.remoteExec(ctx, plan, load)
+	}
+	if err == nil {
+		result.Hello, err = a.await(ctx, plan, load)
+	}
+	if err != nil {
+		return result, fmt.Errorf("attach to PID %d: %w", plan.Process.PID, err)
+	}
+	return result, nil
+}
+
+// await waits until the probe answers, or says why it does not.
+func (a *Attacher) await(ctx context.Context, plan *Plan, load *payload) (probe.Hello, error) {
+	deadline := a.now().Add(patience)
+	for {
+		if reason := load.failure(); reason != "" {
+			return probe.Hello{}, fmt.Errorf("the probe does not start in it: %s", reason)
+		}
+		if hello, err := a.greet(ctx, plan.Process); err == nil {
+			return hello, nil
+		}
+		switch now, err := a.options.Table.Identify(plan.Process.PID); {
+		case err != nil || now.StartTime != plan.Process.StartTime:
+			return probe.Hello{}, errors.New("it has ended meanwhile")
+		case ctx.Err() != nil:
+			return probe.Hello{}, fmt.Errorf("given up: %w", ctx.Err())
+		case a.now().After(deadline):
+			return probe.Hello{}, notCome(plan, load)
+		}
+		a.pause(ctx, 10*time.Millisecond)
+	}
+}
+
+// notCome says how far it has come.
+func notCome(plan *Plan, load *payload) error {
+	seconds := int(patience / time.Second)
+	switch {
+	case load.started():
+		return fmt.Errorf("the probe runs in it, and its socket did not appear within %d s: is its directory writable?", seconds)
+	case plan.Method == RemoteExec:
+		return fmt.Errorf("its main thread did not come back to Python within %d s: it waits or computes in C code; nothing will happen later, try again when it is busy", seconds)
+	default:
+		return fmt.Errorf("no other thread could run Python in it for %d s: C code holds the interpreter; nothing will happen later, try again", seconds)
+	}
+}
+
+// greet says hello to the process's probe.
+func (a *Attacher) greet(ctx context.Context, id process.Identity) (probe.Hello, error) {
+	client, err := a.options.Finder.Open(id.PID)
+	if err != nil {
+		return probe.Hello{}, err
+	}
+	defer func() { _ = client.Close() }() // it was only asked
+	return client.Hello(ctx)
+}
+
+// sleep waits, or until the context ends.
+func sleep(ctx context.Context, d time.Duration) {
+	select {
+	case <-ctx.Done():
+	case <-time.After(d):
+	}
+}
+
+// firstLines is the start of a text of somebody else's, on one line.
+func firstLines(text string) string {
+	const most = 300
+	text = strings.Join(strings.Fields(text), " ")
+	if len(text) > most {
+		text = strings.ToValidUTF8(text[:most], "") + "…"
+	}
+	return text
+}

@@ -1,0 +1,121 @@
+package attach
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// debugger is a gdb that is driven through its standard input.
+//
+// It is in a session of its own, so that a Ctrl-C meant for vramscope cannot
+// reach it, and it writes to a file, so that it cannot die of a pipe that nobody
+// reads any more. It is never killed: a gdb that dies while it calls something
+// takes the process along.
+type debugger struct {
+	cmd   *exec.Cmd
+	input io.WriteCloser
+	path  string // what it writes
+	taken int    // how much of that has been taken
+	turn  int
+	ended chan struct{}
+}
+
+// How long gdb may take: to answer, and to let go and end.
+const (
+	answerTime = 10 * time.Second
+	leaveTime  = 15 * time.Second
+)
+
+var errNoAnswer = errors.New("gdb does not answer")
+
+// startDebugger starts gdb in a directory, whose files its commands can name
+// without a path.
+func startDebugger(program, directory string) (*debugger, error) {
+	d := &debugger{path: filepath.Join(directory, "gdb"), ended: make(chan struct{})}
+	output, err := os.OpenFile(d.path, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = output.Close() }() // gdb has it
+	d.cmd = exec.Command(program, "-nx", "-nh", "-q", "-iex", "set auto-load no", "-iex", "set debuginfod enabled off")
+	d.cmd.Dir, d.cmd.Env = directory, cleanEnvironment()
+	d.cmd.Stdout, d.cmd.Stderr = output, output
+	d.cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	if d.input, err = d.cmd.StdinPipe(); err != nil {
+		return nil, err
+	}
+	if err := d.cmd.Start(); err != nil {
+		return nil, err
+	}
+	go func() {
+		defer close(d.ended)
+		_ = d.cmd.Wait() // how it ends tells nothing: the process is looked at
+	}()
+	return d, nil
+}
+
+// say gives commands and returns what gdb writes until it has done them all.
+// Where one fails the next is done nevertheless.
+func (d *debugger) say(commands ...string) (string, error) {
+	d.turn++
+	mark := fmt.Sprintf("vramscope:%d:", d.turn)
+	text := strings.Join(commands, "\n") + "\necho \\n" + mark + "\\n\n"
+	if _, err := io.WriteString(d.input, text); err != nil {
+		return "", d.dead()
+	}
+	deadline := time.Now().Add(answerTime)
+	for pause := 500 * time.Microsecond; ; pause = min(pause*2, 5*time.Millisecond) {
+		content, err := os.ReadFile(d.path)
+		if err != nil {
+			return "", err
+		}
+		if before, _, ok := strings.Cut(string(content[min(d.taken, len(content)):]), mark); ok {
+			d.taken += len(before) + len(mark)
+			return before, nil
+		}
+		select {
+		case <-d.ended:
+			return "", d.dead()
+		default:
+		}
+		if time.Now().After(deadline) {
+			return "", errNoAnswer
+		}
+		time.Sleep(pause)
+	}
+}
+
+// dead is the error of a gdb that has ended by itself.
+func (d *debugger) dead() error {
+	content, err := os.ReadFile(d.path)
+	if err != nil {
+		return errors.Join(errors.New("gdb has ended"), err)
+	}
+	const most = 400
+	text := string(content[max(len(content)-most, 0):])
+	return errors.New("gdb has ended: " + firstLines(strings.ToValidUTF8(text, "")))
+}
+
+// leave has gdb let go of whatever it holds, and end. At the end of its input
+// it does both by itself. One that hangs is interrupted once; one that still
+// hangs is left alone, and said.
+func (d *debugger) leave(ctx context.Context) error {
+	_ = d.input.Close() // the end of the input is what it is told
+	for range 2 {
+		select {
+		case <-d.ended:
+			return nil
+		case <-time.After(leaveTime):
+			_ = d.cmd.Process.Signal(syscall.SIGINT) // it has ended, or takes it
+		}
+	}
+	return fmt.Errorf("gdb (PID %d) does not end: it may still hold the process", d.cmd.Process.Pid)
+}

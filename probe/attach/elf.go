@@ -1,0 +1,129 @@
+package attach
+
+import (
+	"debug/elf"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+)
+
+// program is an ELF file that is mapped into a process: where its functions
+// are there.
+type program struct {
+	path    string // in the process's own words
+	symbols map[string]symbol
+	text    []mapping // its code
+	bias    uint64    // address in the process − address in the file
+	file    *elf.File
+}
+
+type symbol struct {
+	address uint64 // in the process
+	data    bool   // a variable, not a function
+}
+
+var errOtherFile = errors.New("it is not what is mapped")
+
+// openProgram reads the names that a mapped file exports. At is the path to
+// open it by, where it can be another than the process's own word for it.
+func openProgram(at, path string, maps []mapping) (*program, error) {
+	file, err := elf.Open(at)
+	if err != nil {
+		return nil, err
+	}
+	p := &program{path: path, file: file, symbols: make(map[string]symbol)}
+	if err := p.read(maps); err != nil {
+		return nil, errors.Join(fmt.Errorf("%s: %w", path, err), file.Close())
+	}
+	return p, nil
+}
+
+func (p *program) close() error { return p.file.Close() }
+
+func (p *program) read(maps []mapping) error {
+	placed := false
+	for _, m := range maps {
+		if m.path != p.path {
+			continue
+		}
+		if m.code {
+			p.text = append(p.text, m)
+		}
+		if placed {
+			continue
+		}
+		// A segment is mapped from the page that it begins in.
+		for _, segment := range p.file.Progs {
+			in := segment.Vaddr - segment.Off // the same for all bytes of a segment
+			if segment.Type == elf.PT_LOAD && segment.Off&^(pageSize-1) == m.offset && segment.Filesz > 0 {
+				p.bias, placed = m.start-m.offset-in, true
+				break
+			}
+		}
+	}
+	if !placed || len(p.text) == 0 {
+		return errOtherFile
+	}
+	symbols, err := p.file.DynamicSymbols()
+	if err != nil && !errors.Is(err, elf.ErrNoSymbols) {
+		return err
+	}
+	for _, s := range symbols {
+		kind := elf.ST_TYPE(s.Info)
+		if s.Section == elf.SHN_UNDEF || kind != elf.STT_FUNC && kind != elf.STT_OBJECT {
+			continue
+		}
+		p.symbols[s.Name] = symbol{address: p.bias + s.Value, data: kind == elf.STT_OBJECT}
+	}
+	return nil
+}
+
+// pageSize is the smallest page: what a file is mapped by is a multiple of it.
+const pageSize = 4096
+
+// function is where a function is, 0 where the file does not export it.
+func (p *program) function(name string) uint64 {
+	if s := p.symbols[name]; !s.data {
+		return s.address
+	}
+	return 0
+}
+
+// has reports whether it exports a name.
+func (p *program) has(name string) bool { return p.symbols[name].address != 0 }
+
+// bytesAt is what the file has where the process has an address.
+func (p *program) bytesAt(address uint64, n int) ([]byte, error) {
+	in := address - p.bias
+	for _, segment := range p.file.Progs {
+		if segment.Type != elf.PT_LOAD || in < segment.Vaddr || in-segment.Vaddr+uint64(n) > segment.Filesz {
+			continue
+		}
+		content := make([]byte, n)
+		if _, err := segment.ReadAt(content, int64(in-segment.Vaddr)); err != nil && !errors.Is(err, io.EOF) {
+			return nil, err
+		}
+		return content, nil
+	}
+	return nil, fmt.Errorf("%s: %#x is not in the file", p.path, in)
+}
+
+// number is the value that a variable of eight bytes has in the file.
+func (p *program) number(name string) (uint64, bool) {
+	s := p.symbols[name]
+	if !s.data || s.address == 0 {
+		return 0, false
+	}
+	content, err := p.bytesAt(s.address, 8)
+	if err != nil {
+		return 0, false
+	}
+	return binary.LittleEndian.Uint64(content), true
+}
+
+// executes reports whether an address is in its code.
+func (p *program) executes(address uint64) bool {
+	return slices.ContainsFunc(p.text, func(m mapping) bool { return m.start <= address && address < m.end })
+}

@@ -1,0 +1,49 @@
+package attach
+
+import (
+	"context"
+	"os/exec"
+	"strings"
+	"time"
+	"unicode"
+)
+
+// checkGdb finds gdb and has it tell its version: one that does not start is of
+// no use.
+func (a *Attacher) checkGdb(ctx context.Context, plan *Plan) {
+	name := a.options.Gdb
+	if name == "" {
+		name = "gdb"
+	}
+	path, err := exec.LookPath(name)
+	if err != nil {
+		plan.fail("no gdb on PATH, which Python " + plan.Version + " needs: apt install gdb (or dnf)")
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, path, "-nx", "--version")
+	cmd.Env = cleanEnvironment()
+	cmd.WaitDelay = time.Second
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		plan.fail(path + " does not start: " + firstLines(err.Error()+": "+string(out)))
+		return
+	}
+	plan.gdb = path
+	plan.pass(strings.TrimSpace("gdb "+gdbVersion(string(out))) + " at " + path)
+}
+
+// gdbVersion is the last word of "GNU gdb (Debian 13.1-3) 13.1".
+func gdbVersion(text string) string {
+	line, _, _ := strings.Cut(text, "\n")
+	words := strings.Fields(line)
+	if len(words) == 0 {
+		return ""
+	}
+	last := words[len(words)-1]
+	if !unicode.IsDigit(rune(last[0])) {
+		return ""
+	}
+	return last
+}

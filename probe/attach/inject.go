@@ -1,0 +1,265 @@
+package attach
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// settings keep gdb from looking for anything outside of the process: no
+// symbols (a process with PyTorch has gigabytes of them), no questions, no
+// signals kept from the process. A call that is interrupted is undone.
+var settings = []string{
+	"set confirm off", "set pagination off", "set width 0", "set height 0",
+	"set sysroot /dev/null", "set auto-solib-add off", "set print thread-events off",
+	"set detach-on-fork on", "set follow-fork-mode parent", "set schedule-multiple off",
+	"set unwindonsignal on", "handle all nostop noprint pass",
+}
+
+// injection is one process that gets its thread by gdb.
+type injection struct {
+	*debugger
+	attacher *Attacher
+	plan     *Plan
+	dir      string // /proc/PID
+	load     *payload
+}
+
+// inject starts the payload's thread in a process, by gdb.
+func (a *Attacher) inject(ctx context.Context, plan *Plan, load *payload) (stood time.Duration, err error) {
+	dir := filepath.Join(a.options.Proc, strconv.Itoa(plan.Process.PID))
+	if err := plan.python.verify(dir); err != nil {
+		return 0, err
+	}
+	d, err := startDebugger(plan.gdb, load.directory)
+	if err != nil {
+		return 0, fmt.Errorf("start gdb: %w", err)
+	}
+	in := &injection{debugger: d, attacher: a, plan: plan, dir: dir, load: load}
+	defer func() {
+		if failed := d.leave(ctx); failed != nil {
+			load.keep = true // gdb may still read from there
+			err = errors.Join(err, failed)
+		}
+	}()
+	if _, err := d.say(settings...); err != nil {
+		return 0, err
+	}
+	if runtime.GOARCH == "arm64" {
+		// There a called function returns to the program's entry point, which
+		// gdb then has to know.
+		if _, err := d.say("file /proc/" + strconv.Itoa(plan.Process.PID) + "/exe"); err != nil {
+			return 0, err
+		}
+	}
+	watch := watchStandstill(a.options.Proc, plan.Process.PID)
+	defer func() { stood = watch.end() }()
+	return 0, in.untilStarted(ctx)
+}
+
+// How long the process runs between two looks: long enough that looking does
+// not slow it down, and less often the longer nothing is found.
+const (
+	firstPause = 10 * time.Millisecond
+	lastPause  = 250 * time.Millisecond
+)
+
+// untilStarted stops the process, looks for a thread that can be used, and lets
+// it go again, until there was one.
+func (in *injection) untilStarted(ctx context.Context) error {
+	deadline := in.attacher.now().Add(patience)
+	for pause := firstPause; ; pause = min(pause*3/2, lastPause) {
+		done, doing, err := in.visit()
+		if done || err != nil {
+			return err
+		}
+		if ctx.Err() != nil {
+			return fmt.Errorf("given up, nothing was done: %w", ctx.Err())
+		}
+		if in.attacher.now().After(deadline) {
+			return fmt.Errorf("blocked in C: for %d s none of its threads waited or was in Python's own code, where another could be started (%s); nothing was done",
+				int(patience/time.Second), doing)
+		}
+		in.attacher.pause(ctx, pause)
+	}
+}
+
+// visit stops the process once. It does not stand still any more when visit
+// returns, whatever happened.
+func (in *injection) visit() (done bool, doing string, err error) {
+	pid := strconv.Itoa(in.plan.Process.PID)
+	said, err := in.say("attach " + pid)
+	if err != nil {
+		return false, "", err
+	}
+	defer func() {
+		if _, failed := in.say("detach"); failed != nil && err == nil && !done {
+			err = failed
+		}
+	}()
+	state, err := readStatus(context.Background(), in.dir)
+	if err != nil {
+		return false, "", errors.New("it has ended meanwhile")
+	}
+	if state.tracer != in.cmd.Process.Pid {
+		return false, "", errors.New("gdb could not stop it: " + complaint(said))
+	}
+	// Now that it is stopped its pid cannot become another's.
+	if now, err := in.attacher.options.Table.Identify(in.plan.Process.PID); err != nil || now.StartTime != in.plan.Process.StartTime {
+		return false, "", errors.New("it is another process now")
+	}
+	threads, err := readThreads(in.dir)
+	if err != nil {
+		return false, "", err
+	}
+	chosen, ok := choose(threads, in.plan.python.text)
+	if !ok {
+		if len(threads) > 0 {
+			doing = threads[0].String()
+		}
+		return false, doing, nil
+	}
+	return true, "", in.start(chosen)
+}
+
+// complaint is the last thing that gdb said.
+func complaint(said string) string {
+	last := "it does not say why"
+	for line := range strings.Lines(said) {
+		line = strings.TrimSpace(strings.ReplaceAll(line, "(gdb)", ""))
+		if line != "" {
+			last = line
+		}
+	}
+	return firstLines(last)
+}
+
+var (
+	foundThread   = regexp.MustCompile(`Thread (\d+) has target id '(?:process |LWP |.*\(LWP )(\d+)\)?'`)
+	mappedPage    = regexp.MustCompile(`page (0x[0-9a-f]+)`)
+	startedThread = regexp.MustCompile(`thread (0x[0-9a-f]+|0)\b`)
+)
+
+// start has the process start the thread: memory for it, its code, the thread.
+// What the functions called here leave in errno is undone.
+func (in *injection) start(chosen thread) error {
+	number, err := in.find(chosen)
+	if err != nil {
+		return err
+	}
+	const protection, flags = 0x1 | 0x4, 0x02 | 0x20 // PROT_READ|PROT_EXEC, MAP_PRIVATE|MAP_ANONYMOUS
+	said, err := in.say(
+		"thread "+number,
+		fmt.Sprintf("set $errno_at = ((int*(*)(void))%#x)()", in.address("__errno_location")),
+		"set $errno_was = *$errno_at",
+		fmt.Sprintf(`printf "page %%#lx\n", ((unsigned long(*)(unsigned long,unsigned long,int,int,int,long))%#x)(0,%d,%d,%d,-1,0)`,
+			in.address("mmap"), imageSize, protection, flags),
+	)
+	if err != nil {
+		return err
+	}
+	page, err := hexIn(mappedPage, said)
+	if err != nil || page == 0 || page%pageSize != 0 {
+		return errors.New("it gets no memory for the payload: " + complaint(said))
+	}
+	if err := in.write(page); err != nil {
+		return err
+	}
+	said, err = in.say(
+		fmt.Sprintf(`printf "thread %%#lx\n", ((unsigned long(*)(unsigned long,unsigned long))%#x)(%#x,%#x)`,
+			in.address("PyThread_start_new_thread"), page, page+wordsAt),
+		"set *$errno_at = $errno_was",
+	)
+	if err != nil {
+		return err
+	}
+	id, err := hexIn(startedThread, said)
+	if err != nil || id == 1<<64-1 {
+		return errors.New("it cannot start another thread: " + complaint(said))
+	}
+	return nil
+}
+
+func (in *injection) address(name string) uint64 { return in.plan.python.functions[name].address }
+
+// find is gdb's own number for a thread.
+func (in *injection) find(chosen thread) (string, error) {
+	said, err := in.say("thread find " + strconv.Itoa(chosen.id))
+	if err != nil {
+		return "", err
+	}
+	for _, match := range foundThread.FindAllStringSubmatch(said, -1) {
+		if match[2] == strconv.Itoa(chosen.id) {
+			return match[1], nil
+		}
+	}
+	return "", fmt.Errorf("gdb does not know thread %d", chosen.id)
+}
+
+// write puts the payload's first step into the process and makes sure of it.
+func (in *injection) write(page uint64) error {
+	content, err := image(stubs[runtime.GOARCH], in.plan.python.functions, page, in.load.text())
+	if err != nil {
+		return err
+	}
+	if err := os.WriteFile(filepath.Join(in.load.directory, imageName), content, 0o600); err != nil {
+		return err
+	}
+	said, err := in.say(fmt.Sprintf("restore %s binary %#x", imageName, page))
+	if err != nil {
+		return err
+	}
+	there, err := readMemory(in.dir, page, len(content))
+	if err != nil {
+		return err
+	}
+	if !bytes.Equal(there, content) {
+		return errors.New("the payload could not be written into it: " + complaint(said))
+	}
+	return nil
+}
+
+func hexIn(pattern *regexp.Regexp, text string) (uint64, error) {
+	match := pattern.FindStringSubmatch(text)
+	if match == nil {
+		return 0, errors.New("no number")
+	}
+	return strconv.ParseUint(strings.TrimPrefix(match[1], "0x"), 16, 64)
+}
+
+// readMemory reads a process's memory.
+func readMemory(dir string, address uint64, n int) ([]byte, error) {
+	file, err := os.Open(filepath.Join(dir, "mem"))
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = file.Close() }() // only read
+	content := make([]byte, n)
+	if _, err := file.ReadAt(content, int64(address)); err != nil {
+		return nil, err
+	}
+	return content, nil
+}
+
+// verify makes sure that the functions in the process are those of the files
+// that their addresses were taken from.
+func (p *python) verify(dir string) error {
+	for name, f := range p.functions {
+		there, err := readMemory(dir, f.address, len(f.head))
+		if err != nil {
+			return fmt.Errorf("its memory may not be read: %w", err)
+		}
+		if !bytes.Equal(there, f.head) {
+			return fmt.Errorf("its %s is not that of its file: replaced since it was started, or patched", name)
+		}
+	}
+	return nil
+}

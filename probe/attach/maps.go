@@ -1,0 +1,62 @@
+package attach
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// mapsSize bounds what is read of a memory map: a process with PyTorch has a
+// few hundred KiB of it.
+const mapsSize = 32 << 20
+
+// mapping is a line of /proc/PID/maps that stands for a part of a file.
+// Source: https://man7.org/linux/man-pages/man5/proc_pid_maps.5.html
+type mapping struct {
+	start, end uint64
+	offset     uint64
+	code       bool // may be executed
+	path       string
+	deleted    bool // the file has been removed or replaced since
+}
+
+// parseMaps keeps what is mapped from files. Paths may hold anything but a
+// newline, which the kernel escapes.
+func parseMaps(content string) []mapping {
+	var all []mapping
+	for line := range strings.Lines(content) {
+		// start-end perms offset dev inode   path
+		fields := make([]string, 0, 6)
+		rest := strings.TrimRight(line, "\n")
+		for len(fields) < 5 {
+			field, after, _ := strings.Cut(rest, " ")
+			fields, rest = append(fields, field), after
+		}
+		path := strings.TrimLeft(rest, " ")
+		if !strings.HasPrefix(path, "/") {
+			continue
+		}
+		from, to, ok := strings.Cut(fields[0], "-")
+		start, err1 := strconv.ParseUint(from, 16, 64)
+		end, err2 := strconv.ParseUint(to, 16, 64)
+		offset, err3 := strconv.ParseUint(fields[2], 16, 64)
+		if !ok || err1 != nil || err2 != nil || err3 != nil || end < start {
+			continue
+		}
+		m := mapping{start: start, end: end, offset: offset, code: strings.Contains(fields[1], "x")}
+		m.path, m.deleted = strings.CutSuffix(path, " (deleted)")
+		all = append(all, m)
+	}
+	return all
+}
+
+// files are the distinct files, in the order of their addresses.
+func files(all []mapping) []string {
+	var paths []string
+	for _, m := range all {
+		if !slices.Contains(paths, m.path) {
+			paths = append(paths, m.path)
+		}
+	}
+	return paths
+}

@@ -1,0 +1,93 @@
+package attach
+
+import (
+	"strings"
+
+	"vramscope/internal/process"
+)
+
+// Plan is how a probe would get into a process, or why it cannot. Interpreter
+// and Command are hostile input.
+type Plan struct {
+	Process     process.Identity
+	Command     []string
+	Interpreter string // path of the program: "/opt/conda/bin/python3.11"; "" where it is not Python
+	Version     string // "3.11.9", "3.9" where no more is known
+	Method      Method
+	Checks      []Check
+	Instead     string // the command line that would have needed no attaching
+
+	gdb    string  // the program
+	python *python // nil where there is none, or it cannot be read
+}
+
+// Check is one condition for attaching, in a few words.
+type Check struct {
+	OK   bool
+	Text string
+}
+
+// Possible tells that nothing stands against attaching.
+func (p *Plan) Possible() bool { return p.Refusal() == nil }
+
+// Refusal is every reason against attaching, nil where there is none.
+func (p *Plan) Refusal() *process.Refusal {
+	var reasons []string
+	for _, check := range p.Checks {
+		if !check.OK {
+			reasons = append(reasons, check.Text)
+		}
+	}
+	if len(reasons) == 0 && p.Method == None {
+		reasons = []string{"there is no way into it"}
+	}
+	if len(reasons) == 0 {
+		return nil
+	}
+	return &process.Refusal{Reason: strings.Join(reasons, "; ")}
+}
+
+func (p *Plan) pass(text string) { p.Checks = append(p.Checks, Check{true, text}) }
+func (p *Plan) fail(text string) { p.Checks = append(p.Checks, Check{false, text}) }
+
+// instead is the command line that starts a program with its probe: its name
+// and its script.
+func instead(command []string) string {
+	if len(command) == 0 {
+		return ""
+	}
+	words := []string{base(command[0])}
+	for i, word := range command[1:] {
+		if word == "-m" && i+2 < len(command) {
+			words = append(words, word, command[i+2])
+			break
+		}
+		if word == "-c" || word == "-" {
+			break
+		}
+		if !strings.HasPrefix(word, "-") {
+			if isPythonName(words[0]) {
+				words = append(words, base(word))
+			}
+			break
+		}
+	}
+	for _, word := range words {
+		if strings.Trim(word, plainWord) != "" {
+			return ""
+		}
+	}
+	return "vramscope run -- " + strings.Join(words, " ")
+}
+
+// plainWord is what a word may be made of that a shell takes as it stands.
+const plainWord = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-+/:@%"
+
+func base(path string) string { return path[strings.LastIndexByte(path, '/')+1:] }
+
+// isPythonName reports whether a program's name is a Python interpreter's:
+// python, python3, python3.13t.
+func isPythonName(name string) bool {
+	rest, ok := strings.CutPrefix(name, "python")
+	return ok && strings.Trim(rest, "0123456789.td") == ""
+}

@@ -1,0 +1,234 @@
+package attach
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// python is the interpreter in a process: a program of its own, a library
+// beside one, or one that is embedded in something else.
+type python struct {
+	version      version
+	freeThreaded bool
+	text         []mapping // CPython's own code
+	functions    map[string]function
+	missing      []string // what is needed and not exported
+}
+
+// function is where a function is in the process, and how it begins, by which
+// it can be made sure of.
+type function struct {
+	address uint64
+	head    []byte
+}
+
+// headSize is how much of a function is compared.
+const headSize = 16
+
+// What starting a thread takes. All of it is the public API, which every
+// build exports for its extension modules.
+var (
+	pythonNames  = [...]string{"PyThread_start_new_thread", "PyGILState_Ensure", "PyGILState_Release", "PyRun_SimpleString"}
+	libraryNames = [...]string{"mmap", "__errno_location"}
+)
+
+// version is a version of Python; micro is -1 where it is not known.
+type version struct{ major, minor, micro int }
+
+func (v version) known() bool { return v.major > 0 }
+
+func (v version) String() string {
+	switch {
+	case !v.known():
+		return ""
+	case v.micro < 0:
+		return fmt.Sprintf("%d.%d", v.major, v.minor)
+	}
+	return fmt.Sprintf("%d.%d.%d", v.major, v.minor, v.micro)
+}
+
+// atLeast compares the first two numbers.
+func (v version) atLeast(major, minor int) bool {
+	return v.major > major || v.major == major && v.minor >= minor
+}
+
+// reachable is the path by which a file of a process can be opened. The
+// program itself can be, also after it has been replaced.
+func (a *Attacher) reachable(pid int, path, executable string) string {
+	if path == executable {
+		return filepath.Join(a.options.Proc, strconv.Itoa(pid), "exe")
+	}
+	return filepath.Join(a.options.Proc, strconv.Itoa(pid), "root", path)
+}
+
+// pythonFiles are the mapped files that may be an interpreter. The program comes
+// first: what it exports takes precedence over a library's.
+func pythonFiles(executable string, maps []mapping) []string {
+	candidates := []string{executable}
+	for _, path := range files(maps) {
+		if strings.HasPrefix(base(path), "libpython") && path != executable {
+			candidates = append(candidates, path)
+		}
+	}
+	return candidates
+}
+
+// findPython looks for the interpreter in a process; nil where there is none.
+func (a *Attacher) findPython(pid int, executable string, maps []mapping) (*python, error) {
+	for _, path := range pythonFiles(executable, maps) {
+		p, err := openProgram(a.reachable(pid, path, executable), path, maps)
+		if err != nil {
+			if path == executable {
+				continue // no ELF file, or nothing of it is mapped: not Python itself
+			}
+			return nil, err
+		}
+		if !p.has("PyRun_SimpleString") && !p.has("Py_Main") && !p.has("Py_BytesMain") {
+			_ = p.close() // only read
+			continue
+		}
+		found, err := a.readPython(pid, p, executable, maps)
+		_ = p.close() // only read
+		return found, err
+	}
+	return nil, nil
+}
+
+func (a *Attacher) readPython(pid int, p *program, executable string, maps []mapping) (*python, error) {
+	found := &python{
+		text: p.text, functions: make(map[string]function),
+		version: versionOf(p, executable),
+		// Exported by free-threaded builds alone.
+		freeThreaded: p.has("_Py_MergeZeroLocalRefcount") || strings.Contains(base(p.path), "t.so") || strings.HasSuffix(base(executable), "t"),
+	}
+	if err := found.take(p, pythonNames[:]); err != nil {
+		return nil, err
+	}
+	for _, path := range files(maps) {
+		if !isGlibc(path) {
+			continue
+		}
+		library, err := openProgram(a.reachable(pid, path, executable), path, maps)
+		if err != nil {
+			return nil, err
+		}
+		err = found.take(library, libraryNames[:])
+		return found, errors.Join(err, library.close())
+	}
+	return found, nil
+}
+
+// take notes where functions are.
+func (p *python) take(from *program, names []string) error {
+	for _, name := range names {
+		address := from.function(name)
+		if address == 0 {
+			p.missing = append(p.missing, name)
+			continue
+		}
+		head, err := from.bytesAt(address, headSize)
+		if err != nil {
+			return err
+		}
+		p.functions[name] = function{address, head}
+	}
+	return nil
+}
+
+// isGlibc recognises libc.so.6 and libc-2.31.so.
+func isGlibc(path string) bool {
+	name := base(path)
+	return name == "libc.so.6" || strings.HasPrefix(name, "libc-2.") && strings.HasSuffix(name, ".so")
+}
+
+// isMusl recognises musl, which is loader and library in one.
+func isMusl(path string) bool {
+	name := base(path)
+	return strings.HasPrefix(name, "ld-musl-") || strings.HasPrefix(name, "libc.musl-")
+}
+
+// versionOf is the version that a program tells: by a variable since 3.11, by
+// names before.
+// Source: https://docs.python.org/3/c-api/apiabiversion.html
+func versionOf(p *program, executable string) version {
+	if hex, ok := p.number("Py_Version"); ok && hex>>24 == 3 {
+		return version{int(hex >> 24), int(hex >> 16 & 0xff), int(hex >> 8 & 0xff)}
+	}
+	for _, name := range []string{strings.TrimPrefix(base(p.path), "lib"), base(executable)} {
+		if v, ok := versionInName(name); ok {
+			return v
+		}
+	}
+	return version{}
+}
+
+// versionInName reads "python3.9", "python3.9.so.1.0", "python3.13t".
+func versionInName(name string) (version, bool) {
+	rest, ok := strings.CutPrefix(name, "python")
+	if !ok {
+		return version{}, false
+	}
+	rest, _, _ = strings.Cut(rest, ".so")
+	major, minor, ok := strings.Cut(strings.TrimRight(rest, "mdt"), ".")
+	if !ok {
+		return version{}, false
+	}
+	first, err1 := strconv.Atoi(major)
+	second, err2 := strconv.Atoi(minor)
+	return version{first, second, -1}, err1 == nil && err2 == nil
+}
+
+// askVersion has the program itself tell its version: "Python 3.9.18". Python
+// answers that before it starts up.
+func askVersion(ctx context.Context, program string) (version, bool) {
+	ctx, cancel := context.WithTimeout(ctx, lookTime)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, program, "-V")
+	cmd.Env = cleanEnvironment()
+	cmd.WaitDelay = time.Second
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		return version{}, false
+	}
+	return parseVersion(string(out))
+}
+
+func parseVersion(text string) (version, bool) {
+	var v version
+	if _, err := fmt.Sscanf(text, "Python %d.%d.%d", &v.major, &v.minor, &v.micro); err != nil {
+		return version{}, false
+	}
+	return v, true
+}
+
+// runnable is the path to run a process's program by, "" where there is none: by
+// its name if that still leads to it, so that it finds its own libraries.
+func (a *Attacher) runnable(pid int, executable string) string {
+	link := filepath.Join(a.options.Proc, strconv.Itoa(pid), "exe")
+	its, err := os.Stat(link)
+	if err != nil || its.Mode()&0o111 == 0 || its.Mode()&(fs.ModeSetuid|fs.ModeSetgid) != 0 {
+		return ""
+	}
+	if named, err := os.Stat(executable); err == nil && os.SameFile(its, named) {
+		return executable
+	}
+	return link
+}
+
+// cleanEnvironment is for programs that must not be told anything by ours: gdb
+// has a Python in it, which PYTHONHOME breaks, and its shell commands are for sh.
+func cleanEnvironment() []string {
+	path := os.Getenv("PATH")
+	if path == "" {
+		path = "/usr/local/bin:/usr/bin:/bin"
+	}
+	return []string{"PATH=" + path, "LC_ALL=C", "TERM=dumb", "SHELL=/bin/sh", "HOME=/nonexistent"}
+}

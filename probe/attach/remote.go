@@ -1,0 +1,140 @@
+package attach
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"vramscope/internal/process"
+)
+
+// From Python 3.14 on a process can be asked to run a script at its next safe
+// point, by an interpreter of the same version and build: its own.
+// Source: https://docs.python.org/3.14/library/sys.html#sys.remote_exec
+const (
+	askEnabled = `import sys; print(hasattr(sys, "remote_exec") and sys.is_remote_debug_enabled())`
+	remoteCall = `import sys; sys.remote_exec(int(sys.argv[1]), sys.argv[2])`
+)
+
+// checkRemoteExec asks the process's own interpreter whether it can be done, and
+// looks whether the process was started without.
+func (a *Attacher) checkRemoteExec(ctx context.Context, plan *Plan, info *process.Info) {
+	plan.Method = RemoteExec
+	switch reason := a.remoteForbidden(ctx, info); {
+	case reason != "":
+		plan.fail(reason)
+	case !isPythonName(base(plan.Interpreter)):
+		plan.fail("Python " + plan.Version + " is embedded in " + base(plan.Interpreter) + ": sys.remote_exec takes an interpreter of its own build to call it")
+	default:
+		out, err := a.askInterpreter(ctx, plan, askEnabled)
+		switch {
+		case err != nil:
+			plan.fail("its interpreter does not run: " + firstLines(err.Error()))
+		case strings.TrimSpace(out) != "True":
+			plan.fail("its Python " + plan.Version + " was built without sys.remote_exec")
+		default:
+			plan.pass("sys.remote_exec of its own Python")
+		}
+	}
+}
+
+// remoteForbidden looks at how the process was started.
+// Source: https://docs.python.org/3.14/using/cmdline.html#envvar-PYTHON_DISABLE_REMOTE_DEBUG
+func (a *Attacher) remoteForbidden(ctx context.Context, info *process.Info) string {
+	for i, word := range info.Command {
+		option, ok := strings.CutPrefix(word, "-X")
+		if ok && option == "" && i+1 < len(info.Command) {
+			option = info.Command[i+1]
+		}
+		if option, _, _ = strings.Cut(option, "="); ok && option == "disable_remote_debug" {
+			return "it was started with -X disable_remote_debug"
+		}
+		if i > 0 && !strings.HasPrefix(word, "-") && !strings.HasPrefix(info.Command[i-1], "-X") && !strings.HasPrefix(info.Command[i-1], "-W") {
+			break // the script: what follows is its own
+		}
+	}
+	const most = 1 << 20
+	content, err := readProc(ctx, most, a.options.Proc, strconv.Itoa(info.Identity.PID), "environ")
+	if err != nil {
+		return ""
+	}
+	for variable := range strings.SplitSeq(content, "\x00") {
+		if value, ok := strings.CutPrefix(variable, "PYTHON_DISABLE_REMOTE_DEBUG="); ok && value != "" {
+			return "it was started with PYTHON_DISABLE_REMOTE_DEBUG"
+		}
+	}
+	return ""
+}
+
+// askInterpreter runs a line of Python with the process's own interpreter, which
+// looks at nothing of the user's.
+func (a *Attacher) askInterpreter(ctx context.Context, plan *Plan, line string, args ...string) (string, error) {
+	program := a.runnable(plan.Process.PID, plan.Interpreter)
+	if program == "" {
+		return "", errors.New("it may not be run")
+	}
+	ctx, cancel := context.WithTimeout(ctx, answerTime)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, program, append([]string{"-I", "-S", "-c", line}, args...)...)
+	cmd.Env = append(cleanEnvironment(), a.libraryPath(ctx, plan.Process.PID)...)
+	cmd.WaitDelay = time.Second
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		return "", fmt.Errorf("%w: %s", err, firstLines(lastLine(string(out))))
+	}
+	return string(out), nil
+}
+
+// libraryPath is where the process found its libraries: its interpreter may not
+// start without.
+func (a *Attacher) libraryPath(ctx context.Context, pid int) []string {
+	content, err := readProc(ctx, 1<<20, a.options.Proc, strconv.Itoa(pid), "environ")
+	if err != nil {
+		return nil
+	}
+	for variable := range strings.SplitSeq(content, "\x00") {
+		if strings.HasPrefix(variable, "LD_LIBRARY_PATH=") {
+			return []string{variable}
+		}
+	}
+	return nil
+}
+
+func lastLine(text string) string {
+	lines := strings.Split(strings.TrimSpace(text), "\n")
+	return lines[len(lines)-1]
+}
+
+// remoteExec asks the process to run the payload. There is no sign of when it
+// does.
+func (a *Attacher) remoteExec(ctx context.Context, plan *Plan, load *payload) error {
+	script := filepath.Join(load.directory, scriptName)
+	// Python complains in the program's own output where the script is gone when
+	// it comes to it; so an empty one stays if it has not come.
+	load.late = script
+	if _, err := a.askInterpreter(ctx, plan, remoteCall, strconv.Itoa(plan.Process.PID), script); err != nil {
+		load.late = ""
+		return fmt.Errorf("sys.remote_exec: %w", err)
+	}
+	return nil
+}
+
+// empty leaves nothing of a payload but an empty script.
+func (p *payload) empty() {
+	entries, err := os.ReadDir(p.directory)
+	if err != nil {
+		return
+	}
+	for _, entry := range entries {
+		if path := filepath.Join(p.directory, entry.Name()); path != p.late {
+			_ = os.Remove(path) // as remove does
+		}
+	}
+	_ = os.Truncate(p.late, 0) // the script itself does nothing without the payload
+}

@@ -1,0 +1,115 @@
+package attach
+
+import (
+	"context"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// lookTime is how long one file of /proc may take: the kernel takes the
+// process's memory lock for some, which a process stuck in a driver call may
+// hold for ever.
+const lookTime = 2 * time.Second
+
+var errStuck = errors.New("it does not answer: stuck in a system call")
+
+// readProc reads a file of /proc, with a deadline. A read that hangs is left
+// behind.
+func readProc(ctx context.Context, limit int64, elements ...string) (string, error) {
+	type answer struct {
+		content []byte
+		err     error
+	}
+	answers := make(chan answer, 1)
+	go func() {
+		file, err := os.Open(filepath.Join(elements...))
+		if err != nil {
+			answers <- answer{nil, err}
+			return
+		}
+		defer func() { _ = file.Close() }() // only read
+		content, err := io.ReadAll(io.LimitReader(file, limit))
+		answers <- answer{content, err}
+	}()
+	deadline := time.NewTimer(lookTime)
+	defer deadline.Stop()
+	select {
+	case a := <-answers:
+		return string(a.content), a.err
+	case <-deadline.C:
+		return "", errStuck
+	case <-ctx.Done():
+		return "", ctx.Err()
+	}
+}
+
+// status is what decides about attaching in /proc/PID/status.
+// Source: https://man7.org/linux/man-pages/man5/proc_pid_status.5.html
+type status struct {
+	state   byte // 'R', 'S', 'D', 'T' stopped, 't' traced and stopped, 'Z', 'X'
+	tracer  int
+	uids    [4]uint32 // real, effective, saved, file system
+	caps    uint64    // effective capabilities
+	blocked uint64    // signals
+	caught  uint64
+}
+
+func readStatus(ctx context.Context, elements ...string) (status, error) {
+	content, err := readProc(ctx, 64<<10, append(elements, "status")...)
+	if err != nil {
+		return status{}, err
+	}
+	return parseStatus(content)
+}
+
+var errMalformed = errors.New("malformed status")
+
+func parseStatus(content string) (status, error) {
+	s := status{}
+	var failed error
+	number := func(text string, base int) uint64 {
+		n, err := strconv.ParseUint(text, base, 64)
+		failed = errors.Join(failed, err)
+		return n
+	}
+	seen := 0
+	for line := range strings.Lines(content) {
+		key, value, _ := strings.Cut(strings.TrimRight(line, "\n"), ":")
+		value = strings.TrimSpace(value)
+		switch key {
+		case "State":
+			if value == "" {
+				return s, errMalformed
+			}
+			s.state = value[0]
+		case "TracerPid":
+			s.tracer = int(number(value, 10))
+		case "Uid":
+			fields := strings.Fields(value)
+			if len(fields) != len(s.uids) {
+				return s, errMalformed
+			}
+			for i, field := range fields {
+				s.uids[i] = uint32(number(field, 10))
+			}
+		case "CapEff":
+			s.caps = number(value, 16)
+		case "SigBlk":
+			s.blocked = number(value, 16)
+		case "SigCgt":
+			s.caught = number(value, 16)
+		default:
+			continue
+		}
+		seen++
+	}
+	if seen != 6 || failed != nil {
+		return s, errMalformed
+	}
+	return s, nil
+}

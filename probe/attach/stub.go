@@ -1,0 +1,89 @@
+package attach
+
+import (
+	"encoding/binary"
+	"fmt"
+)
+
+// What is written into the page that the process gets: machine code that a new
+// thread begins in, the four words that it takes its functions and its text
+// from, and the text.
+//
+//	void stub(struct { int (*ensure)(void); void (*release)(int); int (*run)(const char *); const char *text; } *a) {
+//	    int state = a->ensure();   // waits for the GIL, as every thread does
+//	    a->run(a->text);
+//	    a->release(state);
+//	}
+//
+// The page can be read and executed by the process, never written: gdb writes it.
+const (
+	wordsAt   = 256
+	textAt    = 320
+	imageSize = 8 << 10 // two pages
+)
+
+// stubs is the function in machine code.
+var stubs = map[string][]byte{
+	"amd64": {
+		0xf3, 0x0f, 0x1e, 0xfa, // endbr64
+		0x53,       // push rbx
+		0x41, 0x54, // push r12
+		0x48, 0x83, 0xec, 0x08, // sub rsp, 8: aligned to 16 for the calls
+		0x48, 0x89, 0xfb, // mov rbx, rdi
+		0xff, 0x13, // call [rbx]
+		0x41, 0x89, 0xc4, // mov r12d, eax
+		0x48, 0x8b, 0x7b, 0x18, // mov rdi, [rbx+24]
+		0xff, 0x53, 0x10, // call [rbx+16]
+		0x44, 0x89, 0xe7, // mov edi, r12d
+		0xff, 0x53, 0x08, // call [rbx+8]
+		0x31, 0xc0, // xor eax, eax
+		0x48, 0x83, 0xc4, 0x08, // add rsp, 8
+		0x41, 0x5c, // pop r12
+		0x5b, // pop rbx
+		0xc3, // ret
+	},
+	"arm64": instructions(
+		0xd503245f, // bti c
+		0xa9be7bfd, // stp x29, x30, [sp, #-32]!
+		0xa90153f3, // stp x19, x20, [sp, #16]
+		0x910003fd, // mov x29, sp
+		0xaa0003f3, // mov x19, x0
+		0xf9400268, // ldr x8, [x19]
+		0xd63f0100, // blr x8
+		0x2a0003f4, // mov w20, w0
+		0xf9400e60, // ldr x0, [x19, #24]
+		0xf9400a68, // ldr x8, [x19, #16]
+		0xd63f0100, // blr x8
+		0x2a1403e0, // mov w0, w20
+		0xf9400668, // ldr x8, [x19, #8]
+		0xd63f0100, // blr x8
+		0xd2800000, // mov x0, #0
+		0xa94153f3, // ldp x19, x20, [sp, #16]
+		0xa8c27bfd, // ldp x29, x30, [sp], #32
+		0xd65f03c0, // ret
+	),
+}
+
+func instructions(words ...uint32) []byte {
+	var code []byte
+	for _, word := range words {
+		code = binary.LittleEndian.AppendUint32(code, word)
+	}
+	return code
+}
+
+// image is the content of the page at an address.
+func image(code []byte, functions map[string]function, page uint64, text string) ([]byte, error) {
+	if len(code) > wordsAt || textAt+len(text)+1 > imageSize {
+		return nil, fmt.Errorf("the payload takes %d bytes", len(text))
+	}
+	out := make([]byte, textAt, textAt+len(text)+1)
+	copy(out, code)
+	for i, word := range []uint64{
+		functions["PyGILState_Ensure"].address, functions["PyGILState_Release"].address,
+		functions["PyRun_SimpleString"].address, page + textAt,
+	} {
+		binary.LittleEndian.PutUint64(out[wordsAt+8*i:], word)
+	}
+	return append(append(out, text...), 0), nil
+}

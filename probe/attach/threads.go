@@ -1,0 +1,166 @@
+package attach
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// thread is one thread of a process that stands still: what it was doing.
+type thread struct {
+	id      int
+	call    int // the system call that it is in; −1: none, it was computing
+	args    [6]uint64
+	counter uint64 // program counter
+	inside  bool   // perhaps inside of a signal's handler
+}
+
+// readThreads reads /proc/PID/task. The process must stand still.
+func readThreads(dir string) ([]thread, error) {
+	entries, err := os.ReadDir(filepath.Join(dir, "task"))
+	if err != nil {
+		return nil, err
+	}
+	var all []thread
+	for _, entry := range entries {
+		id, err := strconv.Atoi(entry.Name())
+		if err != nil {
+			continue
+		}
+		call, err := os.ReadFile(filepath.Join(dir, "task", entry.Name(), "syscall"))
+		if errors.Is(err, os.ErrPermission) {
+			return nil, err
+		}
+		state, failed := os.ReadFile(filepath.Join(dir, "task", entry.Name(), "status"))
+		if err != nil || failed != nil {
+			continue // a thread that is just ending
+		}
+		t, ok := parseSyscall(string(call))
+		s, err := parseStatus(string(state))
+		if !ok || err != nil || s.state != 't' {
+			continue // running, or gone: of no use
+		}
+		t.id = id
+		// The kernel blocks a signal while its handler runs.
+		t.inside = s.blocked&s.caught != 0
+		all = append(all, t)
+	}
+	return all, nil
+}
+
+// parseSyscall reads "7 0x7ff… 0x1 … SP PC", or "-1 SP PC" where the thread was
+// computing. For one that runs it says "running".
+// Source: https://man7.org/linux/man-pages/man5/proc_pid_syscall.5.html
+func parseSyscall(line string) (thread, bool) {
+	fields := strings.Fields(line)
+	if len(fields) != 3 && len(fields) != 9 {
+		return thread{}, false
+	}
+	call, err := strconv.Atoi(fields[0])
+	if err != nil || (call < 0) != (len(fields) == 3) {
+		return thread{}, false
+	}
+	t := thread{call: call}
+	for i, field := range fields[1:] {
+		n, err := strconv.ParseUint(strings.TrimPrefix(field, "0x"), 16, 64)
+		if err != nil {
+			return thread{}, false
+		}
+		switch {
+		case i == len(fields)-2:
+			t.counter = n
+		case i < len(fields)-3:
+			t.args[i] = n
+		}
+	}
+	return t, true
+}
+
+// choose picks the thread in which another can be started, if there is one. A
+// thread that waits is better than one that computes, and the first better
+// than the others, which a library may have given little stack.
+func choose(threads []thread, text []mapping) (thread, bool) {
+	executes := func(t *thread) bool {
+		return slices.ContainsFunc(text, func(m mapping) bool { return m.start <= t.counter && t.counter < m.end })
+	}
+	for _, fits := range []func(*thread) bool{
+		func(t *thread) bool { return t.waits() && !t.inside },
+		func(t *thread) bool { return t.waits() },
+		// In CPython's own code, and so in no lock of the C library's, unless as
+		// the handler of a signal that came while there was one.
+		func(t *thread) bool { return t.call < 0 && !t.inside && executes(t) },
+	} {
+		for i := range threads {
+			if fits(&threads[i]) {
+				return threads[i], true
+			}
+		}
+	}
+	return thread{}, false
+}
+
+// waits reports whether the thread is in a system call that no lock of the C
+// library's heap is held across. Its locks wait in futex too, with FUTEX_WAIT;
+// semaphores and conditions (Python's own locks, and the GIL) wait with
+// FUTEX_WAIT_BITSET.
+// Source: sysdeps/nptl/futex-internal.h and lowlevellock.h of glibc
+func (t *thread) waits() bool {
+	calls := waiting[runtime.GOARCH]
+	if calls == nil || t.call < 0 {
+		return false
+	}
+	if t.call == calls.futex {
+		const waitBitset, commandMask = 9, 0x7f
+		return t.args[1]&commandMask == waitBitset
+	}
+	return slices.Contains(calls.others, t.call)
+}
+
+// calls are numbers of system calls.
+type calls struct {
+	futex  int
+	others []int
+}
+
+// waiting are the system calls in which a thread waits, for something that
+// has nothing to do with the C library: poll, select, epoll, sleep, read,
+// receive, accept, wait for a child, for a signal.
+// Source: https://github.com/torvalds/linux/tree/master/arch, syscall tables
+var waiting = map[string]*calls{
+	"amd64": {futex: 202, others: []int{
+		0,      // read
+		7, 271, // poll, ppoll
+		23, 270, // select, pselect6
+		232, 281, 441, // epoll_wait, epoll_pwait, epoll_pwait2
+		35, 230, // nanosleep, clock_nanosleep
+		45, 47, 299, // recvfrom, recvmsg, recvmmsg
+		43, 288, // accept, accept4
+		61, 247, // wait4, waitid
+		34, 128, 130, // pause, rt_sigtimedwait, rt_sigsuspend
+		208, // io_getevents
+	}},
+	"arm64": {futex: 98, others: []int{
+		63,     // read
+		73, 72, // ppoll, pselect6
+		22, 441, // epoll_pwait, epoll_pwait2
+		101, 115, // nanosleep, clock_nanosleep
+		207, 212, 243, // recvfrom, recvmsg, recvmmsg
+		202, 242, // accept, accept4
+		260, 95, // wait4, waitid
+		137, 133, // rt_sigtimedwait, rt_sigsuspend
+		4, // io_getevents
+	}},
+}
+
+// String is for what is told of a process in which no thread could be used.
+func (t *thread) String() string {
+	if t.call < 0 {
+		return fmt.Sprintf("thread %d computes at %#x", t.id, t.counter)
+	}
+	return fmt.Sprintf("thread %d is in system call %d", t.id, t.call)
+}
