@@ -174,7 +174,7 @@ func TestAnotherUserIsRefusedBothWays(t *testing.T) {
 	}
 
 	t.Run("root's monitor reads another user's probe with that user's rights", func(t *testing.T) {
-		client, err := NewFinder(process.NewTable("/proc")).openIn(theirs.pid(), filepath.Dir(theirs.socket), filepath.Base(theirs.socket), owner{uid: nobody})
+		client, err := patientFinder().openIn(theirs.pid(), filepath.Dir(theirs.socket), filepath.Base(theirs.socket), owner{uid: nobody})
 		if err != nil {
 			t.Fatal(err)
 		}

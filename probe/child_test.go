@@ -103,7 +103,7 @@ func connectChild(path string) error {
 		return err
 	}
 	defer func() { _ = conn.Close() }()
-	_ = conn.SetDeadline(time.Now().Add(5 * time.Second))
+	_ = conn.SetDeadline(time.Now().Add(time.Minute))
 	_, _ = fmt.Fprintln(conn, `{"id":1,"cmd":"stats"}`)
 	line, err := bufio.NewReader(conn).ReadString('\n')
 	if err != nil {
@@ -125,7 +125,9 @@ func lookingChild(path string) error {
 		return err
 	}
 	for _, name := range names {
-		client, err := NewFinder(process.NewTable("/proc")).visit(dir, name)
+		finder := NewFinder(process.NewTable("/proc"))
+		finder.deadline = time.Minute
+		client, err := finder.visit(dir, name)
 		if err == nil {
 			_ = client.Close()
 		}
@@ -212,7 +214,7 @@ func (c *child) end() {
 	}()
 	select {
 	case <-ended:
-	case <-time.After(5 * time.Second):
+	case <-time.After(time.Minute):
 		_ = c.cmd.Process.Kill()
 		<-ended
 	}

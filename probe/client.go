@@ -26,21 +26,22 @@ var ErrBroken = errors.New("it breaks the protocol")
 // Client is a monitor's connection to one probe. Its methods are for one
 // goroutine at a time; Close may be called by any.
 type Client struct {
-	process process.Identity
-	uid     uint32 // whose it is
-	nspid   int
-	start   uint64 // as the probe's own /proc has it
-	path    string
-	conn    *net.UnixConn
-	in      lines
-	id      uint64
-	waiting string // the command of request id, while its answer has not come
+	process  process.Identity
+	uid      uint32 // whose it is
+	nspid    int
+	start    uint64 // as the probe's own /proc has it
+	path     string
+	conn     *net.UnixConn
+	in       lines
+	deadline time.Duration // for all but a flush
+	id       uint64
+	waiting  string // the command of request id, while its answer has not come
 }
 
 func newClient(conn *net.UnixConn, path string, id process.Identity, who owner) *Client {
 	return &Client{
 		process: id, uid: who.uid, nspid: who.nspid, start: id.StartTime,
-		path: path, conn: conn, in: lines{source: conn},
+		path: path, conn: conn, in: lines{source: conn}, deadline: StatsDeadline,
 	}
 }
 
@@ -53,7 +54,7 @@ func (c *Client) Close() error { return c.conn.Close() }
 // Hello asks the probe for its version and what it can do.
 func (c *Client) Hello(ctx context.Context) (Hello, error) {
 	var line helloLine
-	err := c.ask(ctx, StatsDeadline, question{request: request{Cmd: cmdHello, Proto: Version}}, &line, &line.reply)
+	err := c.ask(ctx, c.deadline, question{request: request{Cmd: cmdHello, Proto: Version}}, &line, &line.reply)
 	if err != nil {
 		return Hello{}, err
 	}
@@ -67,7 +68,7 @@ func (c *Client) Hello(ctx context.Context) (Hello, error) {
 // for the answer that is outstanding.
 func (c *Client) Stats(ctx context.Context) (Report, error) {
 	var line statsLine
-	err := c.ask(ctx, StatsDeadline, question{request: request{Cmd: cmdStats}}, &line, &line.reply)
+	err := c.ask(ctx, c.deadline, question{request: request{Cmd: cmdStats}}, &line, &line.reply)
 	if err != nil {
 		return Report{}, err
 	}
@@ -97,6 +98,6 @@ func (c *Client) Flush(ctx context.Context, wanted FlushRequest) (FlushResult, e
 // Bye ends the connection, politely.
 func (c *Client) Bye(ctx context.Context) error {
 	var line reply
-	err := c.ask(ctx, StatsDeadline, question{request: request{Cmd: cmdBye}}, &line, &line)
+	err := c.ask(ctx, c.deadline, question{request: request{Cmd: cmdBye}}, &line, &line)
 	return errors.Join(err, c.Close())
 }

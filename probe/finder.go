@@ -9,22 +9,24 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"time"
 
 	"vramscope/internal/process"
 )
 
 // Finder connects to probes and makes sure of who they are.
 type Finder struct {
-	proc    string
-	table   *process.Table
-	uid     uint32 // who asks
-	runtime string // our own XDG_RUNTIME_DIR, which the probe of another shell may share
+	proc     string
+	table    *process.Table
+	uid      uint32        // who asks
+	deadline time.Duration // of the connections' answers
+	runtime  string        // our own XDG_RUNTIME_DIR, which the probe of another shell may share
 }
 
 // NewFinder finds probes for the user that runs this program: that user's
 // own; everybody's for root.
 func NewFinder(table *process.Table) *Finder {
-	return &Finder{proc: "/proc", table: table, uid: uint32(os.Geteuid()), runtime: os.Getenv("XDG_RUNTIME_DIR")}
+	return &Finder{proc: "/proc", table: table, uid: uint32(os.Geteuid()), deadline: StatsDeadline, runtime: os.Getenv("XDG_RUNTIME_DIR")}
 }
 
 // ErrNoProbe says that a process has no probe.
@@ -181,7 +183,9 @@ func (f *Finder) recognise(conn *net.UnixConn, dir *directory, name string) (*Cl
 	case name != socketName(who.nspid, id.StartTime):
 		return nil, fmt.Errorf("PID %d listens there, whose socket has another name: refused", pid)
 	}
-	return newClient(conn, filepath.Join(dir.path, name), id, who), nil
+	client := newClient(conn, filepath.Join(dir.path, name), id, who)
+	client.deadline = f.deadline
+	return client, nil
 }
 
 // innerUID is what a process in a user namespace of its own calls its user.

@@ -10,9 +10,7 @@ import (
 	"os"
 	"sync"
 	"testing"
-	"time"
 
-	"vramscope/internal/process"
 	"vramscope/internal/quantity"
 )
 
@@ -117,7 +115,7 @@ func dial(t *testing.T, s *Server) *Client {
 		t.Fatal(err)
 	}
 	defer dir.close()
-	client, err := NewFinder(process.NewTable("/proc")).visit(dir, s.place.name)
+	client, err := patientFinder().visit(dir, s.place.name)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -127,7 +125,7 @@ func dial(t *testing.T, s *Server) *Client {
 
 func soon(t *testing.T) context.Context {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), patient)
 	t.Cleanup(cancel)
 	return ctx
 }

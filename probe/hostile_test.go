@@ -183,7 +183,11 @@ func TestAProbeThatLiesIsNotBelieved(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			dir := filepath.Join(t.TempDir(), "vramscope")
 			impostor(t, dir, c.behave)
-			m := watch(t, dir)
+			m := newMonitor(dir)
+			if c.reason == ErrLate.Error() {
+				m.finder.deadline = StatsDeadline
+			}
+			run(t, m)
 			m.Settle(soon(t))
 			a := answerOf(m, os.Getpid())
 			if a == nil || a.Err == nil || !strings.Contains(a.Err.Error(), c.reason) {
