@@ -119,26 +119,55 @@ func processOf(p *snapshot.Process) processJSON {
 		Name: text(p.Name), Command: text(strings.Join(p.Command, " ")), Job: text(p.Job.String()),
 		UsedBytes: p.Used, AllocatedBytes: p.Allocated, CachedBytes: p.Cached,
 		FragmentedBytes: p.Fragmented, OtherBytes: p.Other, ReturnableBytes: p.Returnable,
-		Allocators:           []allocatorJSON{},
+		Allocators:     []allocatorJSON{},
+		RuntimeVersion: text(p.RuntimeVersion), Evictable: texts(p.Evictable),
 		SMUtilizationPercent: p.SMUtilization, CPUPercent: tenths(p.CPU), HostBytes: p.Host,
 		Predicted: predictedOf(p.Predicted), PredictedAllocated: predictedOf(p.PredictedAllocated),
 	}
 	if instance := p.ID.Instance; instance.MIG {
 		out.GPUInstance, out.ComputeInstance = &instance.GPU, &instance.Compute
 	}
-	for _, a := range p.Allocators {
-		out.Allocators = append(out.Allocators, allocatorJSON{
-			Kind: a.Kind, Basis: text(a.Basis),
-			ReservedBytes: a.Reserved, AllocatedBytes: a.Allocated, CachedBytes: a.Cached, FragmentedBytes: a.Fragmented,
-			ReturnableBytes: a.Returnable, PendingBytes: a.Pending, LargestFreeBytes: a.LargestFree,
-			Segments: a.Segments, OutOfMemoryCount: a.OutOfMemoryCount, AllocRetries: a.AllocRetries,
-		})
+	for i := range p.Allocators {
+		out.Allocators = append(out.Allocators, allocatorOf(&p.Allocators[i]))
 	}
 	if p.Probe != nil {
 		out.Probe = &probeJSON{
 			State: string(p.Probe.State), AgeSeconds: p.Probe.Age.Seconds(),
 			OutOfMemoryCount: p.Probe.OutOfMemoryCount, AllocRetries: p.Probe.AllocRetries,
+			StartedBy: text(p.Probe.StartedBy), Capabilities: texts(p.Probe.Capabilities),
 		}
+	}
+	return out
+}
+
+// texts is a list that is never null.
+func texts(words []string) []text {
+	out := make([]text, len(words))
+	for i, word := range words {
+		out[i] = text(word)
+	}
+	return out
+}
+
+func allocatorOf(a *snapshot.Allocator) allocatorJSON {
+	out := allocatorJSON{
+		Kind: a.Kind, Basis: text(a.Basis),
+		ReservedBytes: a.Reserved, AllocatedBytes: a.Allocated, CachedBytes: a.Cached, FragmentedBytes: a.Fragmented,
+		ReturnableBytes: a.Returnable, PendingBytes: a.Pending, LargestFreeBytes: a.LargestFree,
+		Segments: a.Segments, OutOfMemoryCount: a.OutOfMemoryCount, AllocRetries: a.AllocRetries,
+		PeakAllocatedBytes: a.PeakAllocated, PeakReservedBytes: a.PeakReserved,
+		Blocks: a.Blocks, StrandedSegments: a.StrandedSegments, Config: text(a.Config),
+		Pools: []poolJSON{}, Largest: []allocationJSON{},
+	}
+	for _, p := range a.Pools {
+		out.Pools = append(out.Pools, poolJSON{text(p.Name), p.Reserved, p.Allocated, p.Fragmented, p.Segments})
+	}
+	for _, l := range a.Largest {
+		age := snapshot.Float{}
+		if held, ok := l.Age.Value(); ok {
+			age = quantity.From(held.Seconds(), l.Age.Source())
+		}
+		out.Largest = append(out.Largest, allocationJSON{l.Bytes, age, text(l.API), text(l.Library)})
 	}
 	return out
 }

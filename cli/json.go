@@ -127,8 +127,10 @@ type processJSON struct {
 	OtherBytes      snapshot.Bytes `json:"other_bytes"`
 	ReturnableBytes snapshot.Bytes `json:"returnable_bytes"`
 
-	Allocators []allocatorJSON `json:"allocators"`
-	Probe      *probeJSON      `json:"probe"`
+	Allocators     []allocatorJSON `json:"allocators"`
+	RuntimeVersion text            `json:"runtime_version"`
+	Evictable      []text          `json:"evictable"`
+	Probe          *probeJSON      `json:"probe"`
 
 	SMUtilizationPercent snapshot.Int    `json:"sm_utilization_percent"`
 	CPUPercent           snapshot.Float  `json:"cpu_percent"`
@@ -150,6 +152,29 @@ type allocatorJSON struct {
 	Segments         quantity.Optional[int64] `json:"segments"`
 	OutOfMemoryCount quantity.Optional[int64] `json:"out_of_memory_count"`
 	AllocRetries     quantity.Optional[int64] `json:"alloc_retries"`
+
+	PeakAllocatedBytes snapshot.Bytes           `json:"peak_allocated_bytes"`
+	PeakReservedBytes  snapshot.Bytes           `json:"peak_reserved_bytes"`
+	Blocks             quantity.Optional[int64] `json:"blocks"`
+	StrandedSegments   quantity.Optional[int64] `json:"stranded_segments"`
+	Config             text                     `json:"config"`
+	Pools              []poolJSON               `json:"pools"`
+	Largest            []allocationJSON         `json:"largest"`
+}
+
+type poolJSON struct {
+	Name            text                     `json:"name"`
+	ReservedBytes   snapshot.Bytes           `json:"reserved_bytes"`
+	AllocatedBytes  snapshot.Bytes           `json:"allocated_bytes"`
+	FragmentedBytes snapshot.Bytes           `json:"fragmented_bytes"`
+	Segments        quantity.Optional[int64] `json:"segments"`
+}
+
+type allocationJSON struct {
+	Bytes      quantity.Bytes `json:"bytes"`
+	AgeSeconds snapshot.Float `json:"age_seconds"`
+	API        text           `json:"api"`
+	Library    text           `json:"library"`
 }
 
 type probeJSON struct {
@@ -157,6 +182,8 @@ type probeJSON struct {
 	AgeSeconds       float64                  `json:"age_seconds"`
 	OutOfMemoryCount quantity.Optional[int64] `json:"out_of_memory_count"`
 	AllocRetries     quantity.Optional[int64] `json:"alloc_retries"`
+	StartedBy        text                     `json:"started_by"`
+	Capabilities     []text                   `json:"capabilities"`
 }
 
 type predictedJSON struct {

@@ -77,7 +77,9 @@ func (s *Sampler) addDevice(m *merged, place map[snapshot.RowID]int, a *probe.An
 		place[id] = at
 	}
 	p := &m.rows[at]
-	p.Probe = &snapshot.Probe{State: freshness(age), Age: age}
+	p.Probe = &snapshot.Probe{
+		State: freshness(age), Age: age, StartedBy: a.Hello.StartedBy, Capabilities: a.Hello.Capabilities,
+	}
 	if len(a.Hello.Runtimes) > 0 {
 		p.Runtime, p.RuntimeVersion = a.Hello.Runtimes[0].Name, a.Hello.Runtimes[0].Version
 	}
@@ -187,7 +189,42 @@ func allocator(a *probe.Allocator) snapshot.Allocator {
 		Fragmented: told(a.FragmentedBytes), Returnable: told(a.ReturnableBytes), Pending: told(a.PendingBytes),
 		LargestFree: told(a.LargestFreeBytes), Segments: told(a.Segments),
 		OutOfMemoryCount: told(a.OutOfMemoryCount), AllocRetries: told(a.AllocRetries),
+		PeakAllocated: told(a.PeakAllocatedBytes), PeakReserved: told(a.PeakReservedBytes),
+		Blocks: told(a.Blocks), StrandedSegments: told(a.StrandedSegments), Config: a.Config,
+		Pools: pools(a.Pools), Largest: largest(a.Largest),
 	}
+}
+
+func pools(told []probe.Pool) []snapshot.Pool {
+	if len(told) == 0 {
+		return nil
+	}
+	out := make([]snapshot.Pool, len(told))
+	for i := range told {
+		out[i] = pool(&told[i])
+	}
+	return out
+}
+
+func pool(p *probe.Pool) snapshot.Pool {
+	return snapshot.Pool{
+		Name: p.Name, Reserved: told(p.ReservedBytes), Allocated: told(p.AllocatedBytes),
+		Fragmented: told(p.FragmentedBytes), Segments: told(p.Segments),
+	}
+}
+
+func largest(told []probe.Allocation) []snapshot.Allocation {
+	if len(told) == 0 {
+		return nil
+	}
+	out := make([]snapshot.Allocation, len(told))
+	for i := range told {
+		out[i] = snapshot.Allocation{Bytes: told[i].Bytes, API: told[i].API, Library: told[i].Library}
+		if age := told[i].AgeSeconds; age != nil {
+			out[i].Age = quantity.From(time.Duration(*age*float64(time.Second)), quantity.Probe)
+		}
+	}
+	return out
 }
 
 func told[T cmp.Ordered](v *T) quantity.Optional[T] {

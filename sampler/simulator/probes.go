@@ -96,10 +96,7 @@ func (b *Box) answer(t *task) probe.Answer {
 func (t *task) report() probe.Device {
 	s := t.probe.stats
 	total := t.frame.total
-	d := probe.Device{UUID: t.board.device.UUID, TotalBytes: &total}
-	if t.instance != nil {
-		d.UUID = t.instance.uuid
-	}
+	d := probe.Device{UUID: t.uuid(), TotalBytes: &total}
 	a := probe.Allocator{
 		ReservedBytes:    &s.Reserved,
 		AllocatedBytes:   &s.Allocated,
@@ -107,12 +104,17 @@ func (t *task) report() probe.Device {
 		FragmentedBytes:  &s.Fragmented,
 		ReturnableBytes:  &s.Returnable,
 		LargestFreeBytes: &s.LargestFree,
+
+		PeakAllocatedBytes: &s.PeakAllocated,
+		PeakReservedBytes:  &s.PeakReserved,
 	}
 	switch t.role.runtime {
 	case pytorch:
 		a.Kind, a.Basis = "pytorch", probe.Stranded
 		a.PendingBytes = &s.Pending
-		a.Segments = count(s.Segments)
+		a.Segments, a.StrandedSegments, a.Blocks = count(s.Segments), count(s.Stranded), count(s.Blocks)
+		a.Pools = []probe.Pool{part("small", s.Small), part("large", s.Large)}
+		a.Config = t.role.config
 		a.OutOfMemoryCount = count(s.OutOfMemory)
 		a.AllocRetries = count(s.Retries)
 	case jax:
@@ -121,6 +123,13 @@ func (t *task) report() probe.Device {
 	}
 	d.Allocators = []probe.Allocator{a}
 	return d
+}
+
+func part(name string, p allocator.Pool) probe.Pool {
+	return probe.Pool{
+		Name: name, ReservedBytes: &p.Reserved, AllocatedBytes: &p.Allocated, FragmentedBytes: &p.Fragmented,
+		Segments: count(p.Segments),
+	}
 }
 
 func count(n int) *int64 {

@@ -1,6 +1,7 @@
 package simulator
 
 import (
+	"cmp"
 	"math/rand/v2"
 	"time"
 
@@ -36,6 +37,8 @@ type role struct {
 	kind    nvml.ProcessType
 	runtime runtime
 	version string
+	config  string         // of PyTorch's allocator
+	entered string         // how its probe got in; empty: "run"
 	context quantity.Bytes // CUDA context, kernels, libraries
 	host    quantity.Bytes
 	cpu     float64 // per cent of a core
@@ -84,14 +87,14 @@ type program interface {
 
 // hello is what a probe in this role's process says of itself.
 func (r *role) hello(id process.Identity) probe.Hello {
-	h := probe.Hello{Proto: probe.Version, PID: id.PID, StartTime: id.StartTime}
+	h := probe.Hello{Proto: probe.Version, PID: id.PID, StartTime: id.StartTime, StartedBy: cmp.Or(r.entered, "run")}
 	if r.nsPID != 0 {
 		h.PID = r.nsPID
 	}
 	switch r.runtime {
 	case pytorch:
 		h.Runtimes = []probe.Runtime{{Name: "PyTorch", Version: r.version}}
-		h.Capabilities = []string{"flush"}
+		h.Capabilities = []string{"flush", "snapshot"}
 	case jax:
 		h.Runtimes = []probe.Runtime{{Name: "JAX", Version: r.version}}
 	}

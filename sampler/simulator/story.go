@@ -89,6 +89,7 @@ func fragmentedScene() scene {
 	shard := script(dave, "dlrm.py", "--batch", "65536").
 		docker("3fa2c1", 2701380, 42).running(2701455, 19*time.Hour+40*time.Minute).costs(18.9, 88)
 	shard.runtime, shard.context, shard.deaf = pytorch, gibibytes(1.4), true
+	shard.config = "expandable_segments:False"
 	shard.pause = span{20 * time.Second, time.Minute}
 	shard.program = func() program {
 		return &sharding{
@@ -114,6 +115,7 @@ func migScene() scene {
 	book := script(frank, "-m", "ipykernel_launcher", "-f", "kernel-b72.json").
 		pod("nb-frank-0", 3000340, 58).running(3000417, 52*time.Minute+10*time.Second).costs(6, 97)
 	book.runtime, book.context, book.instance = pytorch, 512*mib, 1
+	book.entered = "attach" // nobody starts a notebook with a probe in mind
 	book.pause = span{20 * time.Second, time.Minute}
 	book.program = func() program {
 		return &notebook{

@@ -56,6 +56,7 @@ func (f *BestFit) Allocate(size quantity.Bytes) (*Block, error) {
 	}
 	b.state = live
 	f.stats.Allocated += b.size
+	f.stats.noteTaken()
 	return b, nil
 }
 
@@ -66,6 +67,7 @@ func (f *BestFit) Free(b *Block) {
 		panic("allocator: free of a block that is not live")
 	}
 	f.stats.Allocated -= b.size
+	f.stats.Blocks--
 	b.state = free
 	f.free.add(b.merge(f.free.remove))
 }
@@ -80,7 +82,7 @@ func (f *BestFit) Stats() Stats {
 	s.LargestFree = f.free.largest()
 	s.Cached = s.LargestFree
 	s.Fragmented = s.Reserved - s.Allocated - s.Cached
-	s.Segments = 1
+	s.Segments, s.PeakReserved = 1, f.reserved
 	return s
 }
 
@@ -97,7 +99,7 @@ func describe(heads []*Block) []Segment {
 	})
 	segments := make([]Segment, len(heads))
 	for i, b := range heads {
-		segments[i] = b.segment()
+		segments[i] = b.describe()
 	}
 	return segments
 }

@@ -37,21 +37,50 @@ type Stats struct {
 	Pending     quantity.Bytes // freed by the program, still used by a stream
 	LargestFree quantity.Bytes // largest free block
 	Segments    int
+	Stranded    int // segments with free memory stuck between live blocks
+	Blocks      int // live ones, pending ones included
 	OutOfMemory int // allocations that failed
 	Retries     int // allocations for which the cache was flushed first
+
+	PeakAllocated quantity.Bytes // the highest since the beginning
+	PeakReserved  quantity.Bytes
+
+	Small, Large Pool // what it is divided into; empty where it is not
+}
+
+// Pool is a part of an allocator.
+type Pool struct {
+	Reserved, Allocated, Fragmented quantity.Bytes
+	Segments                        int
+}
+
+// noteTaken keeps the peaks, after each allocation.
+func (s *Stats) noteTaken() {
+	s.Blocks++
+	s.PeakAllocated = max(s.PeakAllocated, s.Allocated)
+	s.PeakReserved = max(s.PeakReserved, s.Reserved)
 }
 
 // Piece is a block as Segments shows it.
 type Piece struct {
-	Size quantity.Bytes
-	Free bool
+	Size    quantity.Bytes
+	Free    bool
+	Pending bool
 }
 
 // Segment is one range got from the device, with its blocks in the order of
 // their addresses.
 type Segment struct {
-	Size   quantity.Bytes
-	Pieces []Piece
+	Address uint64
+	Size    quantity.Bytes
+	Small   bool // of the small pool
+	Pieces  []Piece
+}
+
+// segmentBooks is what the blocks of one segment share.
+type segmentBooks struct {
+	pool  *Pool
+	stuck int // free blocks that do not fill the segment
 }
 
 type state uint8
@@ -70,6 +99,7 @@ type Block struct {
 	previous *Block // neighbours in the segment
 	next     *Block
 	home     *freeSet // where it goes when it becomes free
+	segment  *segmentBooks
 	state    state
 }
 
@@ -88,6 +118,7 @@ func (b *Block) split(size quantity.Bytes) *Block {
 		previous: b,
 		next:     b.next,
 		home:     b.home,
+		segment:  b.segment,
 	}
 	if b.next != nil {
 		b.next.previous = rest
@@ -124,12 +155,12 @@ func (b *Block) merge(take func(*Block)) *Block {
 	return b
 }
 
-// segment describes the segment that starts at b.
-func (b *Block) segment() Segment {
-	var s Segment
+// describe describes the segment that starts at b.
+func (b *Block) describe() Segment {
+	s := Segment{Address: b.address}
 	for ; b != nil; b = b.next {
 		s.Size += b.size
-		s.Pieces = append(s.Pieces, Piece{Size: b.size, Free: b.state == free})
+		s.Pieces = append(s.Pieces, Piece{Size: b.size, Free: b.state == free, Pending: b.state == pending})
 	}
 	return s
 }

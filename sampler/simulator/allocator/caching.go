@@ -68,6 +68,8 @@ func (c *Caching) Allocate(size quantity.Bytes) (*Block, error) {
 	}
 	b.state = live
 	c.stats.Allocated += b.size
+	b.segment.pool.Allocated += b.size
+	c.stats.noteTaken()
 	return b, nil
 }
 
@@ -89,7 +91,13 @@ func (c *Caching) reserve(size quantity.Bytes, pool *freeSet) (*Block, error) {
 			return nil, fmt.Errorf("allocate %s: %w", size, ErrOutOfMemory)
 		}
 	}
-	b := &Block{address: c.nextAddress, size: segment, home: pool}
+	books := &c.stats.Large
+	if pool == &c.small {
+		books = &c.stats.Small
+	}
+	books.Reserved += segment
+	books.Segments++
+	b := &Block{address: c.nextAddress, size: segment, home: pool, segment: &segmentBooks{pool: books}}
 	c.nextAddress += uint64(segment) + addressGap
 	c.segments[b] = struct{}{}
 	c.stats.Segments++
@@ -130,6 +138,8 @@ func (c *Caching) Settle() {
 
 func (c *Caching) settle(b *Block) {
 	c.stats.Allocated -= b.size
+	c.stats.Blocks--
+	b.segment.pool.Allocated -= b.size
 	b.state = free
 	c.put(b.merge(c.take))
 }
@@ -146,6 +156,8 @@ func (c *Caching) Flush() quantity.Bytes {
 			}
 			delete(c.segments, b)
 			c.stats.Segments--
+			b.segment.pool.Segments--
+			b.segment.pool.Reserved -= b.size
 			freed += b.size
 			c.device.Release(b.size)
 			return true
@@ -170,7 +182,11 @@ func (c *Caching) Segments() []Segment {
 	for b := range c.segments {
 		heads = append(heads, b)
 	}
-	return describe(heads)
+	segments := describe(heads) // which has put the heads in order
+	for i, b := range heads {
+		segments[i].Small = b.home == &c.small
+	}
+	return segments
 }
 
 // put makes a free block available. Whether it is whole cannot change while it
@@ -181,6 +197,10 @@ func (c *Caching) put(b *Block) {
 		c.stats.Cached += b.size
 	} else {
 		c.stats.Fragmented += b.size
+		b.segment.pool.Fragmented += b.size
+		if b.segment.stuck++; b.segment.stuck == 1 {
+			c.stats.Stranded++
+		}
 	}
 	b.home.add(b)
 }
@@ -191,6 +211,10 @@ func (c *Caching) take(b *Block) {
 		c.stats.Cached -= b.size
 	} else {
 		c.stats.Fragmented -= b.size
+		b.segment.pool.Fragmented -= b.size
+		if b.segment.stuck--; b.segment.stuck == 0 {
+			c.stats.Stranded--
+		}
 	}
 	b.home.remove(b)
 }

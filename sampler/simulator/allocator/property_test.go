@@ -3,6 +3,7 @@ package allocator
 import (
 	"encoding/binary"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"vramscope/internal/quantity"
@@ -21,11 +22,15 @@ type books interface {
 func audit(t *testing.T, a books, device *card, held map[*Block]struct{}) {
 	t.Helper()
 	var segments, free, whole, largest, live quantity.Bytes
+	stranded := 0
 	for b := range held {
 		live += b.Size()
 	}
 	for _, segment := range a.Segments() {
 		segments += segment.Size
+		if slices.ContainsFunc(segment.Pieces, func(p Piece) bool { return p.Free }) && len(segment.Pieces) > 1 {
+			stranded++
+		}
 		for i, piece := range segment.Pieces {
 			if piece.Size <= 0 {
 				t.Fatalf("a block of %d bytes", piece.Size)
@@ -53,8 +58,21 @@ func audit(t *testing.T, a books, device *card, held map[*Block]struct{}) {
 	if s.Reserved != s.Allocated+s.Cached+s.Fragmented || s.Cached < 0 || s.Fragmented < 0 {
 		t.Fatalf("the parts do not add up: %+v", s)
 	}
-	if _, ok := a.(*Caching); ok && (s.Cached != whole || s.Returnable != whole) {
-		t.Fatalf("cached %d, returnable %d, but %d in whole free segments", s.Cached, s.Returnable, whole)
+	if s.Blocks != len(held) || s.PeakAllocated < s.Allocated || s.PeakReserved < s.Reserved {
+		t.Fatalf("%+v, but %d blocks are held", s, len(held))
+	}
+	if _, ok := a.(*Caching); !ok {
+		return
+	}
+	if s.Cached != whole || s.Returnable != whole || s.Stranded != stranded {
+		t.Fatalf("%+v, but %d in whole free segments, and %d segments with holes", s, whole, stranded)
+	}
+	sum := Pool{
+		s.Small.Reserved + s.Large.Reserved, s.Small.Allocated + s.Large.Allocated,
+		s.Small.Fragmented + s.Large.Fragmented, s.Small.Segments + s.Large.Segments,
+	}
+	if sum != (Pool{s.Reserved, s.Allocated, s.Fragmented, s.Segments}) {
+		t.Fatalf("the pools do not add up: %+v", s)
 	}
 }
 

@@ -1,0 +1,45 @@
+package cli
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+	"time"
+
+	"vramscope/internal/quantity"
+	"vramscope/sampler/snapshot"
+)
+
+// TestWhatAnAllocatorTells is in the document, value by value.
+func TestWhatAnAllocatorTells(t *testing.T) {
+	size := func(n quantity.Bytes) snapshot.Bytes { return quantity.From(n, quantity.Probe) }
+	count := func(n int64) quantity.Optional[int64] { return quantity.From(n, quantity.Probe) }
+	snap := &snapshot.Snapshot{
+		GPUs: []snapshot.GPU{{UUID: "GPU-1"}},
+		Rows: []snapshot.Process{{
+			ID: snapshot.RowID{GPUUUID: "GPU-1"}, RuntimeVersion: "2.6.0", Evictable: []string{"cache\x1b[2J"},
+			Probe: &snapshot.Probe{State: snapshot.ProbeLive, StartedBy: "run", Capabilities: []string{"flush"}},
+			Allocators: []snapshot.Allocator{{
+				Kind: "raw", PeakAllocated: size(11), PeakReserved: size(12), Blocks: count(13), StrandedSegments: count(14), Config: "a:b",
+				Pools:   []snapshot.Pool{{Name: "small", Reserved: size(15), Allocated: size(16), Segments: count(18)}},
+				Largest: []snapshot.Allocation{{Bytes: 19, Age: quantity.From(1500*time.Millisecond, quantity.Probe), API: "cuMemAlloc"}},
+			}},
+		}},
+	}
+	var out bytes.Buffer
+	if err := writeJSON(&out, snap); err != nil {
+		t.Fatal(err)
+	}
+	said := strings.Join(strings.Fields(out.String()), " ")
+	for _, want := range []string{
+		`"peak_allocated_bytes": 11, "peak_reserved_bytes": 12, "blocks": 13, "stranded_segments": 14, "config": "a:b"`,
+		`{ "name": "small", "reserved_bytes": 15, "allocated_bytes": 16, "fragmented_bytes": null, "segments": 18 }`,
+		`{ "bytes": 19, "age_seconds": 1.5, "api": "cuMemAlloc", "library": null }`,
+		`"started_by": "run", "capabilities": [ "flush" ]`,
+		`"runtime_version": "2.6.0", "evictable": [ "cache\u001b[2J" ]`,
+	} {
+		if !strings.Contains(said, want) {
+			t.Errorf("no %s in %s", want, said)
+		}
+	}
+}

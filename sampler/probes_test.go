@@ -1,0 +1,73 @@
+package sampler
+
+import (
+	"reflect"
+	"testing"
+	"time"
+
+	"vramscope/internal/quantity"
+	"vramscope/probe"
+	"vramscope/sampler/snapshot"
+)
+
+// filled has every figure known, each another.
+func filled() probe.Allocator {
+	next := quantity.Bytes(0)
+	size := func() *quantity.Bytes { next += quantity.MiB; v := next; return &v }
+	count := func() *int64 { v := int64(*size() / quantity.MiB); return &v }
+	age := 2.5
+	return probe.Allocator{
+		Kind: "pytorch", Handle: 7, Basis: probe.Stranded,
+		ReservedBytes: size(), AllocatedBytes: size(), CachedBytes: size(), FragmentedBytes: size(), ReturnableBytes: size(),
+		PendingBytes: size(), LargestFreeBytes: size(), Segments: count(), OutOfMemoryCount: count(), AllocRetries: count(),
+		PeakAllocatedBytes: size(), PeakReservedBytes: size(), Blocks: count(), StrandedSegments: count(), Config: "x:y",
+		Pools:   []probe.Pool{{Name: "small", ReservedBytes: size(), AllocatedBytes: size(), FragmentedBytes: size(), Segments: count()}},
+		Largest: []probe.Allocation{{Bytes: 5, AgeSeconds: &age, API: "cuMemAlloc", Library: "libx.so"}},
+	}
+}
+
+// TestNothingThatAProbeTellsIsLost also holds for a field that is added to
+// both sides and forgotten between them.
+func TestNothingThatAProbeTellsIsLost(t *testing.T) {
+	told := filled()
+	whole(t, "the test's own report", reflect.ValueOf(told))
+	got := allocator(&told)
+	whole(t, "an allocator", reflect.ValueOf(got))
+	if got.Largest[0].Age.Or(0) != 2500*time.Millisecond || got.PeakReserved.Or(0) != *told.PeakReservedBytes ||
+		got.Blocks.Or(0) != *told.Blocks || got.Pools[0].Fragmented.Or(0) != *told.Pools[0].FragmentedBytes {
+		t.Errorf("it became %+v", got)
+	}
+	if none := allocator(&probe.Allocator{Kind: "raw"}); !reflect.DeepEqual(none, snapshot.Allocator{Kind: "raw"}) {
+		t.Errorf("what is not told became %+v", none)
+	}
+}
+
+// whole finds fields that are zero.
+func whole(t *testing.T, what string, v reflect.Value) {
+	t.Helper()
+	for i := range v.NumField() {
+		field, name := v.Field(i), v.Type().Field(i).Name
+		if field.IsZero() {
+			t.Errorf("%s: %s is not there", what, name)
+		}
+		if field.Kind() == reflect.Slice && field.Len() > 0 && field.Index(0).Kind() == reflect.Struct {
+			whole(t, what+"'s "+name, field.Index(0))
+		}
+	}
+}
+
+func TestAProbeTellsHowItCame(t *testing.T) {
+	b := newBox(1)
+	b.tell(31, "GPU-0", 80*gib)
+	b.answers[0].Hello = probe.Hello{StartedBy: "attach", Capabilities: []string{"flush", "snapshot"}}
+	snap := b.tick(b.sampler())
+	for i := range snap.Rows {
+		if p := snap.Rows[i].Probe; p != nil {
+			if p.StartedBy != "attach" || len(p.Capabilities) != 2 {
+				t.Errorf("the probe is %+v", p)
+			}
+			return
+		}
+	}
+	t.Error("no row has a probe")
+}
