@@ -42,7 +42,8 @@ func newTestModel(t *testing.T, first *snapshot.Snapshot, change func(*Options))
 }
 
 // send gives the model a message, and those that its commands answer with.
-// Commands that wait (for a second digit, for answers) are not waited for.
+// What comes of itself when a time has passed (for a second digit, for answers)
+// is left to the tests.
 func (m *testModel) send(msg tea.Msg) {
 	m.t.Helper()
 	_, cmd := m.Update(msg)
@@ -57,11 +58,12 @@ func (m *testModel) send(msg tea.Msg) {
 		switch answer.(type) {
 		case snapshotMsg, pastMsg, environmentMsg, reportMsg, actedMsg:
 			m.send(answer)
-		case nil:
+		case nil, digitMsg, endMsg:
 		default:
 			m.said = append(m.said, answer)
 		}
-	case <-time.After(100 * time.Millisecond):
+	case <-time.After(patience):
+		m.t.Fatalf("what %T asked for is never answered", msg)
 	}
 }
 

@@ -55,7 +55,13 @@ func unread(t *testing.T, drained func(bool), failed func(error)) (*terminalOutp
 
 func TestOutputIsWrittenInOrder(t *testing.T) {
 	defer goleak.VerifyNone(t)
-	o, r := unread(t, func(bool) { t.Error("it never stalled") }, func(err error) { t.Error(err) })
+	// On a loaded machine it may stall; nothing may be lost of so little.
+	drained := func(lost bool) {
+		if lost {
+			t.Error("bytes were dropped")
+		}
+	}
+	o, r := unread(t, drained, func(err error) { t.Error(err) })
 	read := make(chan []byte)
 	go func() {
 		all, err := io.ReadAll(io.LimitReader(r, 30000))
@@ -89,7 +95,7 @@ func TestUnreadOutputStallsAndComesBack(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if took := time.Since(start); took > 5*time.Second {
+	if took := time.Since(start); took > patience {
 		t.Errorf("writing to a terminal that nobody reads took %v", took)
 	}
 	if !o.Stalled() {
@@ -106,7 +112,7 @@ func TestUnreadOutputStallsAndComesBack(t *testing.T) {
 	if o.Stalled() {
 		t.Error("still stalled after everything was read")
 	}
-	if _, err := o.Write([]byte("!")); err != nil || !o.Flush(time.Second) {
+	if _, err := o.Write([]byte("!")); err != nil || !o.Flush(patience) {
 		t.Errorf("it does not go on: %v", err)
 	}
 	o.Stop()
@@ -127,11 +133,11 @@ func TestUnreadOutputIsGivenUp(t *testing.T) {
 	if o.Flush(50 * time.Millisecond) {
 		t.Fatal("the pipe took everything: the test shows nothing")
 	}
-	if !o.Interrupt() {
+	if !eventually(o.Interrupt) {
 		t.Fatal("the write cannot be given up")
 	}
 	go func() { _, _ = io.Copy(io.Discard, r) }() // makes room, until the end is closed
-	if _, err := o.Write([]byte("restored")); err != nil || !o.Flush(5*time.Second) {
+	if _, err := o.Write([]byte("restored")); err != nil || !o.Flush(patience) {
 		t.Errorf("nothing can be written after that: %v", err)
 	}
 	o.Stop()
@@ -155,7 +161,7 @@ func TestClosedOutputIsReported(t *testing.T) {
 		if err == nil {
 			t.Error("told without a reason")
 		}
-	case <-time.After(5 * time.Second):
+	case <-time.After(patience):
 		t.Fatal("nobody was told")
 	}
 	if _, err := o.Write([]byte("x")); err == nil {
