@@ -52,6 +52,7 @@ const (
 	keyAttach
 	keySignal
 	keyMap
+	keyMapAgain
 	keyTag
 	keyUntag
 

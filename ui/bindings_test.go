@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"vramscope/sampler/snapshot/snapshottest"
 )
 
 func TestAKeyMeansOneThingInAScope(t *testing.T) {
@@ -90,7 +92,11 @@ func TestHintsAsDrawn(t *testing.T) {
 		{inDetail, 80 - 1 - 9, 2, "Esc back  j k next process  F flush  x signal  v map  e env  y copy"},
 		{inNoDriver, 61, 2, "? help  r look now  d doctor  E events  q quit"},
 	} {
-		got := joined(fitHints(b.hints(tc.where, false, 7), tc.room, tc.gap), tc.gap)
+		hints := b.hints(tc.where, false, 7)
+		if tc.where == inDetail {
+			hints = screenOf(toldInFull(), 80, 24).at(snapshottest.Leaking, 1).detailHints(hints)
+		}
+		got := joined(fitHints(hints, tc.room, tc.gap), tc.gap)
 		if got != tc.want {
 			t.Errorf("room %d:\n got %s\nwant %s", tc.room, got, tc.want)
 		}

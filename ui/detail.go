@@ -25,14 +25,15 @@ type detail struct {
 	now     moment
 	viewer  string // who looks
 
-	process *snapshot.Process // nil: no process to show
-	gone    *snapshot.Gone    // when and how it ended, nil while it lives
-	index   string            // of its GPU, "5:1" for an instance
-	also    []string          // its other GPUs
-	leak    *snapshot.Alert   // its leak's alarm
-	gpuFull quantity.Bytes    // used memory at which its GPU is full; 0 where not known
-	full    bool              // it has the screen; else it stands beside the main graph
-	graph   graph             // of the full screen
+	process  *snapshot.Process // nil: no process to show
+	gone     *snapshot.Gone    // when and how it ended, nil while it lives
+	index    string            // of its GPU, "5:1" for an instance
+	also     []string          // its other GPUs
+	leak     *snapshot.Alert   // its leak's alarm
+	gpuFull  quantity.Bytes    // used memory at which its GPU is full; 0 where not known
+	full     bool              // it has the screen; else it stands beside the main graph
+	graph    graph             // of the full screen
+	segments *segments         // the map in the place of the graph, nil where there is none
 }
 
 // newDetail is the detail of the process under the cursor. On the full screen
@@ -70,6 +71,9 @@ func newDetail(st *state, lk *look, rows []row, whole bool) detail {
 	if whole {
 		d.graph = graphAbout(st, lk, usedBy(id))
 		d.graph.subject.name = "used"
+		if st.segments != nil && st.segments.row == id {
+			d.segments = st.segments
+		}
 	}
 	return d
 }
@@ -115,13 +119,10 @@ func (d detail) whole(width, height int) []string {
 	if p == nil {
 		return []string{d.text(width, span{d.look.styles.Dim, "no process to show: it is gone and forgotten, or has not come yet"})}
 	}
-	s := &d.look.styles
-	lines := []string{d.text(width,
-		span{s.Strong, "GPU " + d.index}, span{s.Strong, "  PID " + strconv.Itoa(p.ID.Process.PID)},
-		span{s.Text, "  " + userOf(p) + "  " + shortCommand(p)})}
-	lines = append(lines, d.command(width, d.commandLines(height))...)
-	lines = append(lines, d.text(width, span{s.Text, strings.Join(d.facts(true), ", ")}), d.text(width, d.state()...), "")
-	lines = append(lines, d.parts(width)...)
+	lines := d.above(width, height)
+	if d.segments != nil {
+		return append(d.besideMap(lines, width, height), d.segmentPanel().Render(width, d.mapHeight(width, height))...)
+	}
 	lines = append(lines, "")
 	lines = append(lines, d.books(width)...)
 	outlook := d.outlook(width)
@@ -141,6 +142,17 @@ func (d detail) whole(width, height int) []string {
 		lines = append(lines, d.graph.Render(width, room)...)
 	}
 	return lines
+}
+
+// above is who the process is and what its memory is.
+func (d detail) above(width, height int) []string {
+	s, p := &d.look.styles, d.process
+	lines := []string{d.text(width,
+		span{s.Strong, "GPU " + d.index}, span{s.Strong, "  PID " + strconv.Itoa(p.ID.Process.PID)},
+		span{s.Text, "  " + userOf(p) + "  " + shortCommand(p)})}
+	lines = append(lines, d.command(width, d.commandLines(height))...)
+	lines = append(lines, d.text(width, span{s.Text, strings.Join(d.facts(true), ", ")}), d.text(width, d.state()...), "")
+	return append(lines, d.parts(width)...)
 }
 
 // beside stands at the right of the main graph.

@@ -92,12 +92,7 @@ func (t flushTarget) follow(s *snapshot.Snapshot) flushTarget {
 			t.ranks = true
 		}
 	}
-	t.device = id.GPUUUID
-	if gpu := gpuOf(s, id.GPUUUID); gpu != nil && id.Instance.MIG {
-		if instance := instanceOf(gpu, id.Instance); instance != nil {
-			t.device = instance.UUID
-		}
-	}
+	t.device = deviceOf(s, id)
 	return t
 }
 

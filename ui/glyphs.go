@@ -3,6 +3,7 @@ package ui
 // glyphs is one of the two sets the screen is drawn with.
 type glyphs struct {
 	other, unknown, allocated, stuck, returnable, free string
+	pending                                            string // freed, but a stream may still use it: only on the map of segments
 	migBorder                                          string
 	dash                                               string // a value that is not known
 	up, down                                           string // growing, shrinking
@@ -20,7 +21,7 @@ type glyphs struct {
 }
 
 var unicodeGlyphs = glyphs{
-	other: "▓", unknown: "▄", allocated: "█", stuck: "▒", returnable: "░", free: "·",
+	other: "▓", unknown: "▄", allocated: "█", stuck: "▒", returnable: "░", free: "·", pending: "▅",
 	migBorder: "│", dash: "–", up: "↑", down: "↓", sawtooth: "~", leak: "L",
 	sortDown: "▼", sortUp: "▲", rule: "─", corners: [4]string{"┌", "┐", "└", "┘"}, side: "│",
 	ellipsis: "…", enDash: "–", times: "×",
@@ -29,7 +30,7 @@ var unicodeGlyphs = glyphs{
 }
 
 var asciiGlyphs = glyphs{
-	other: "x", unknown: "o", allocated: "#", stuck: "=", returnable: "-", free: ".",
+	other: "x", unknown: "o", allocated: "#", stuck: "=", returnable: "-", free: ".", pending: "%",
 	migBorder: "|", dash: "-", up: "^", down: "v", sawtooth: "~", leak: "L",
 	sortDown: "v", sortUp: "^", rule: "-", corners: [4]string{"+", "+", "+", "+"}, side: "|",
 	ellipsis: "+", enDash: "-", times: "x",

@@ -38,6 +38,9 @@ func (st *state) hints(lk *look, view view) []hint {
 		last = lastIndex(st.shown)
 	}
 	hints := lk.keys.hints(st.scope(), !st.past.IsZero(), last)
+	if st.scope() == inDetail {
+		return st.detailHints(hints)
+	}
 	if st.detail || st.overlay != nil || view.layout.table.rows > 0 || st.scope() != inMain {
 		return hints
 	}
@@ -52,6 +55,37 @@ func (st *state) hints(lk *look, view view) []hint {
 		}
 	}
 	return few
+}
+
+// detailHints keeps the keys that mean something for this process: a map where
+// its probe can tell one, else attaching where it has no probe.
+func (st *state) detailHints(hints []hint) []hint {
+	p := rowOf(st.live, st.cursor.id)
+	kept := make([]hint, 0, len(hints))
+	for _, h := range hints {
+		switch h.key {
+		case "v":
+			if st.segments != nil {
+				h.text = "graph"
+			} else if !mapsSegments(p) || !st.past.IsZero() {
+				continue
+			}
+		case "r":
+			if st.segments == nil {
+				continue
+			}
+		case "z":
+			if st.segments != nil {
+				h.text = "zoom"
+			}
+		case "a":
+			if p == nil || p.Probe != nil || st.greyed("a") {
+				continue
+			}
+		}
+		kept = append(kept, h)
+	}
+	return kept
 }
 
 // scope is the part of the screen that has the keys.

@@ -32,12 +32,13 @@ type model struct {
 	attach  bool      // a probe is being put into a process
 	bell    bell
 
-	typing   *typing       // the line being typed, nil while none is
-	digits   digits        // the number of a GPU being typed
-	past     int           // number of the newest request to the history
-	asked    time.Time     // when the question that is open was put
-	current  alarm         // what the alert line has been turned to
-	interval time.Duration // last asked for; 0: not yet
+	typing        *typing       // the line being typed, nil while none is
+	digits        digits        // the number of a GPU being typed
+	past          int           // number of the newest request to the history
+	segmentsAsked int           // number of the newest request for a map of segments
+	asked         time.Time     // when the question that is open was put
+	current       alarm         // what the alert line has been turned to
+	interval      time.Duration // last asked for; 0: not yet
 
 	content string // the frame
 	title   string

@@ -47,6 +47,10 @@ func (m *model) update(msg tea.Msg) (changed bool, cmd tea.Cmd) {
 		return m.takeAttachPlan(msg), nil
 	case attachedMsg:
 		return m.takeAttached(msg), nil
+	case segmentsMsg:
+		return m.takeSegments(msg), nil
+	case segmentsDueMsg:
+		return m.segmentsDue(msg)
 	case reportMsg:
 		return m.takeReport(msg), nil
 	case actedMsg:

@@ -45,8 +45,11 @@ func (m *model) press(msg tea.KeyPressMsg) (bool, tea.Cmd) {
 	if m.st.overlay != nil {
 		return false, nil
 	}
+	if changed, cmd, done := m.segmentKey(id); done {
+		return changed, cmd
+	}
 	if changed, done := m.moveKey(id); done {
-		return changed, nil
+		return changed, m.followSegments()
 	}
 	return m.lookKey(id)
 }
@@ -211,6 +214,8 @@ func (m *model) lookKey(id keyID) (bool, tea.Cmd) {
 		return m.copyPID()
 	case keySave:
 		return false, m.save()
+	case keyMap:
+		return m.toggleSegments()
 	case keyFlush:
 		return m.openFlush(), nil
 	case keyAttach:
@@ -240,6 +245,8 @@ func (m *model) back() bool {
 	case m.st.overlay != nil:
 		return m.closeOverlay()
 	case m.stopFlush():
+	case m.st.detail && m.st.segments != nil:
+		m.st.segments = nil
 	case m.st.detail:
 		m.st.detail = false
 	case m.st.onGPUs:

@@ -1,0 +1,49 @@
+package ui
+
+import "strings"
+
+// The map of segments has the place of the graph, and of what the allocators
+// say of themselves: it says that better.
+
+// mapLeast is what a map can be read in; the facts above it give way until it
+// has that.
+const mapLeast = 10
+
+// besideMap is what of the facts stays above the map: all of them, without
+// blank lines where that is needed, or who it is about and no more.
+func (d detail) besideMap(facts []string, width, height int) []string {
+	for _, kept := range [][]string{facts, withoutBlank(facts)} {
+		if height-len(kept) >= mapLeast {
+			for i := range kept {
+				if kept[i] == "" {
+					kept[i] = strings.Repeat(" ", width)
+				}
+			}
+			return kept
+		}
+	}
+	return facts[:min(1, max(height-1, 0))]
+}
+
+func withoutBlank(lines []string) []string {
+	kept := make([]string, 0, len(lines))
+	for _, l := range lines {
+		if l != "" {
+			kept = append(kept, l)
+		}
+	}
+	return kept
+}
+
+// segmentPanel is the map itself.
+func (d detail) segmentPanel() segmentPanel {
+	return segmentPanel{look: d.look, now: d.now, flushes: d.look.keys.has(keyFlush), segments: d.segments}
+}
+
+// mapHeight is how many lines the map has on the full screen.
+func (d detail) mapHeight(width, height int) int {
+	if d.segments == nil || d.process == nil {
+		return 0
+	}
+	return height - len(d.besideMap(d.above(width, height), width, height))
+}

@@ -1,0 +1,183 @@
+package ui
+
+import (
+	"vramscope/internal/quantity"
+	"vramscope/sampler/snapshot"
+)
+
+// A band is drawn as cells of one size each, segment after segment and, within
+// a segment, in the order of its addresses. Most segments are smaller than a
+// cell: a cell then shows what there is most of, and what it does not show is
+// carried over to the next, so that a state has as many cells in the end as it
+// has memory. Segments of several cells stand apart, each drawn for itself, and
+// what holds them is shown however small it is.
+
+// cell is what a cell shows: a snapshot.BlockState, or the gap between two
+// segments.
+type cell uint8
+
+const cellGap cell = 255
+
+// apartFrom is how many cells the segments of a band have on average where
+// they stand apart.
+const apartFrom = 4
+
+// apart reports whether the segments of a band stand apart.
+func (b *segmentBand) apart(unit quantity.Bytes) bool {
+	return int64(b.sums.total()/unit) >= apartFrom*int64(len(b.segments))
+}
+
+// cells draws a band at so many bytes a cell, in rows of so many cells: a
+// segment that stands apart is not broken between two rows if it fits into one.
+func (b *segmentBand) cells(unit quantity.Bytes, strip int) []cell {
+	if !b.apart(unit) {
+		var d drawing
+		for _, s := range b.segments {
+			d.blocks(s.Blocks, unit)
+		}
+		return d.end(unit)
+	}
+	var out []cell
+	for _, s := range b.segments {
+		var d drawing
+		d.blocks(s.Blocks, unit)
+		drawn := holderSeen(d.end(unit), s, unit)
+		for range apartBy(len(out), len(drawn), strip) {
+			out = append(out, cellGap)
+		}
+		out = append(out, drawn...)
+	}
+	return out
+}
+
+// apartBy is how many gaps stand before a segment of so many cells: one, none
+// at the begin of a row, or as many as lead to the next row.
+func apartBy(at, cells, strip int) int {
+	column := at % strip
+	switch {
+	case column == 0:
+		return 0
+	case column+1+cells > strip && cells <= strip:
+		return strip - column
+	default:
+		return 1
+	}
+}
+
+// count is how many cells the band takes.
+func (b *segmentBand) count(unit quantity.Bytes, strip int) int {
+	if !b.apart(unit) {
+		return cellsFor(b.sums.total(), unit)
+	}
+	n := 0
+	for _, s := range b.segments {
+		own := cellsFor(s.sums.total(), unit)
+		n += apartBy(n, own, strip) + own
+	}
+	return n
+}
+
+// cellsFor is how many cells so much memory is: the last one counts from half
+// on, and the first always.
+func cellsFor(size, unit quantity.Bytes) int {
+	n := int(size / unit)
+	if size%unit*2 >= unit || n == 0 && size > 0 {
+		n++
+	}
+	return n
+}
+
+// drawing is cells in the making.
+type drawing struct {
+	cells  []cell
+	filled quantity.Bytes // of the cell that is being filled
+	owed   [4]quantity.Bytes
+	seen   [4]quantity.Bytes // in this cell
+}
+
+func (d *drawing) blocks(blocks []snapshot.Block, unit quantity.Bytes) {
+	for _, b := range blocks {
+		for left := b.Size; left > 0; {
+			part := min(left, unit-d.filled)
+			d.owed[b.State] += part
+			d.seen[b.State] += part
+			d.filled += part
+			left -= part
+			if d.filled == unit {
+				d.put(unit)
+			}
+		}
+	}
+}
+
+// put ends a cell: it shows the state that it owes most to, of those that are
+// in it.
+func (d *drawing) put(unit quantity.Bytes) {
+	most := -1
+	for state := range d.owed {
+		if d.seen[state] > 0 && (most < 0 || d.owed[state] > d.owed[most]) {
+			most = state
+		}
+	}
+	d.owed[most] -= unit
+	d.cells = append(d.cells, cell(most))
+	d.filled, d.seen = 0, [4]quantity.Bytes{}
+}
+
+// end draws the last cell where half of it is filled, and at least one.
+func (d *drawing) end(unit quantity.Bytes) []cell {
+	if d.filled*2 >= unit || len(d.cells) == 0 && d.filled > 0 {
+		d.put(unit)
+	}
+	return d.cells
+}
+
+// holderSeen makes what keeps a segment from the driver be seen in it.
+func holderSeen(cells []cell, s *segment, unit quantity.Bytes) []cell {
+	if s.fate != fateStuck || len(cells) < 2 {
+		return cells
+	}
+	for _, c := range cells {
+		if c == cell(snapshot.BlockLive) || c == cell(snapshot.BlockPending) {
+			return cells
+		}
+	}
+	var at quantity.Bytes
+	for _, b := range s.Blocks {
+		if b.State == snapshot.BlockLive || b.State == snapshot.BlockPending {
+			cells[min(int(at/unit), len(cells)-1)] = cell(b.State)
+			break
+		}
+		at += b.Size
+	}
+	return cells
+}
+
+// rowsOf is how many rows of so many cells bands take.
+func rowsOf(bands []segmentBand, unit quantity.Bytes, strip int) int {
+	rows := 0
+	for i := range bands {
+		rows += (bands[i].count(unit, strip) + strip - 1) / strip
+	}
+	return rows
+}
+
+// unitFor is the smallest round size of a cell at which bands take no more than
+// so many rows; for each step of zoom a quarter of that.
+func unitFor(bands []segmentBand, strip, rows, zoom int) quantity.Bytes {
+	unit := leastUnit
+	for step := 0; unit < mostUnit && rowsOf(bands, unit, strip) > rows; step++ {
+		if step%2 == 0 {
+			unit += unit / 2 // 1, 1.5, 2, 3, 4, 6, 8 …
+		} else {
+			unit += unit / 3
+		}
+	}
+	return max(unit>>(2*zoom), leastUnit)
+}
+
+// The least and the most that a cell is.
+const (
+	leastUnit = 256 * quantity.KiB
+	mostUnit  = 1 << 50
+)

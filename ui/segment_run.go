@@ -1,0 +1,207 @@
+package ui
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strconv"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+
+	"vramscope/sampler/snapshot"
+)
+
+// v shows the map of segments in the place of the detail's graph. Its probe is
+// asked once, and again with r: what it costs the program is not to be paid
+// each second by somebody who only looks.
+//
+//	v, r ─→ askSegments ─ cmd: Segments ─→ segmentsMsg ─→ state.segments ─→ segmentPanel
+//	j, k ─→ followSegments ─ a moment ───→ segmentsDueMsg ─→ askSegments
+type segments struct {
+	row     snapshot.RowID
+	request int
+	asking  bool
+	found   *segmentMap // nil while nothing has been told
+	refusal string      // why not
+	zoom    int
+	top     int // first row in view
+}
+
+type (
+	// segmentsMsg is what a probe has told of its segments.
+	segmentsMsg struct {
+		request int
+		told    snapshot.SegmentMap
+		err     error
+	}
+	// segmentsDueMsg comes when the cursor has stayed on a process for a moment.
+	segmentsDueMsg struct{ request int }
+)
+
+const (
+	// segmentsPatience is how long a probe has to tell.
+	segmentsPatience = 15 * time.Second
+	// segmentsPause is how long the cursor must stay before the next probe is
+	// asked: j held down asks none of those that it passes.
+	segmentsPause = 300 * time.Millisecond
+	// segmentsZooms are how often z goes nearer.
+	segmentsZooms = 3
+)
+
+// mapsSegments reports whether a process's probe can tell where its memory
+// lies.
+func mapsSegments(p *snapshot.Process) bool {
+	return p != nil && p.Probe != nil && p.Probe.State != snapshot.ProbeSilent && slices.Contains(p.Probe.Capabilities, "snapshot")
+}
+
+// mapRefusal says why there is no map of a process.
+func mapRefusal(p *snapshot.Process) string {
+	switch {
+	case p == nil:
+		return "it has ended: nobody can tell any more"
+	case p.Probe == nil:
+		return "PID " + strconv.Itoa(p.ID.Process.PID) + " has no probe: only a probe can tell where its memory lies"
+	case p.Probe.State == snapshot.ProbeSilent:
+		return "its probe is silent"
+	default:
+		return "its probe cannot tell where its memory lies"
+	}
+}
+
+// toggleSegments is v: the map, or the graph again.
+func (m *model) toggleSegments() (bool, tea.Cmd) {
+	if m.st.segments != nil {
+		m.st.segments = nil
+		return true, nil
+	}
+	p := m.needCursor()
+	switch {
+	case p == nil:
+		return false, nil
+	case !m.st.past.IsZero():
+		m.say("the map is of now: L goes back to it")
+		return true, nil
+	}
+	if live := rowOf(m.st.live, p.ID); !mapsSegments(live) {
+		m.say(mapRefusal(live))
+		return true, nil
+	}
+	m.st.segments = &segments{row: p.ID}
+	return m.askSegments()
+}
+
+// askSegments asks the probe of the process that the map is about.
+func (m *model) askSegments() (bool, tea.Cmd) {
+	now, ask := m.st.segments, m.options.Actions.Segments
+	if now == nil || ask == nil {
+		return false, nil
+	}
+	next := *now
+	m.segmentsAsked++
+	next.request = m.segmentsAsked
+	live := rowOf(m.st.live, next.row)
+	if !mapsSegments(live) {
+		next.asking, next.refusal = false, mapRefusal(live)
+		m.st.segments = &next
+		return true, nil
+	}
+	next.asking, next.refusal = true, ""
+	m.st.segments = &next
+	request, id, device := next.request, next.row.Process, deviceOf(m.st.live, next.row)
+	return true, func() tea.Msg {
+		ctx, cancel := context.WithTimeout(context.Background(), segmentsPatience)
+		defer cancel()
+		told, err := ask(ctx, id, device)
+		if errors.Is(err, context.DeadlineExceeded) {
+			err = errors.New("its probe did not tell within " + duration(segmentsPatience))
+		}
+		return segmentsMsg{request, told, err}
+	}
+}
+
+// takeSegments shows what the probe has told, unless that is no longer asked
+// for.
+func (m *model) takeSegments(msg segmentsMsg) bool {
+	if m.st.segments == nil || m.st.segments.request != msg.request {
+		return false
+	}
+	next := *m.st.segments
+	next.asking = false
+	switch {
+	case msg.err != nil && next.found != nil:
+		m.say(msg.err.Error()) // the old map stays, with its age
+	case msg.err != nil:
+		next.refusal = clean(msg.err.Error())
+	default:
+		next.found = newSegmentMap(msg.told)
+	}
+	m.st.segments = &next
+	return true
+}
+
+// followSegments lets the map go to the process that the cursor has moved to.
+func (m *model) followSegments() tea.Cmd {
+	if m.st.segments == nil || !m.st.cursor.active || m.st.segments.row == m.st.cursor.id {
+		return nil
+	}
+	m.segmentsAsked++
+	request := m.segmentsAsked
+	m.st.segments = &segments{row: m.st.cursor.id, request: request, asking: true}
+	return tea.Tick(segmentsPause, func(time.Time) tea.Msg { return segmentsDueMsg{request} })
+}
+
+// segmentsDue asks the process that the cursor has stayed on.
+func (m *model) segmentsDue(msg segmentsDueMsg) (bool, tea.Cmd) {
+	if m.st.segments == nil || m.st.segments.request != msg.request {
+		return false, nil
+	}
+	return m.askSegments()
+}
+
+// segmentKey does the keys that mean something else while the map is there.
+func (m *model) segmentKey(id keyID) (changed bool, cmd tea.Cmd, done bool) {
+	if m.st.segments == nil || !m.st.detail {
+		return false, nil, false
+	}
+	by := 0
+	switch id {
+	case keyMapAgain:
+		changed, cmd := m.askSegments()
+		return changed, cmd, true
+	case keyZoom:
+		next := *m.st.segments
+		next.zoom, next.top = (next.zoom+1)%(segmentsZooms+1), 0
+		m.st.segments = &next
+		return true, nil, true
+	case keyPageUp, keyPageDown, keyHome, keyEnd:
+		by = map[keyID]int{keyPageUp: -1, keyPageDown: 1, keyHome: -1 << 20, keyEnd: 1 << 20}[id]
+	default:
+		return false, nil, false
+	}
+	if m.st.segments.found == nil {
+		return false, nil, true
+	}
+	lay := m.layout()
+	d := newDetail(&m.st, &m.look, nil, true)
+	width, height := m.st.width, d.mapHeight(m.st.width, lay.above().rows)
+	panel := d.segmentPanel()
+	if by == 1 || by == -1 {
+		by *= max(panel.body(width, height)-1, 1)
+	}
+	next := *m.st.segments
+	next.top = panel.scrolled(by, width, height)
+	changed = next.top != m.st.segments.top
+	m.st.segments = &next
+	return changed, nil, true
+}
+
+// deviceOf is the UUID of what a row is on: a GPU, or an instance of one.
+func deviceOf(s *snapshot.Snapshot, id snapshot.RowID) string {
+	if gpu := gpuOf(s, id.GPUUUID); gpu != nil && id.Instance.MIG {
+		if instance := instanceOf(gpu, id.Instance); instance != nil {
+			return instance.UUID
+		}
+	}
+	return id.GPUUUID
+}

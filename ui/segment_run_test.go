@@ -1,0 +1,188 @@
+package ui
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+	"time"
+
+	"vramscope/internal/process"
+	"vramscope/sampler/snapshot"
+	"vramscope/sampler/snapshot/snapshottest"
+)
+
+// maps is a box's Segments that a test holds in its hand.
+type maps struct {
+	mu    sync.Mutex
+	asked []string // device of each request
+	pids  []int
+	told  snapshot.SegmentMap
+	err   error
+}
+
+func (s *maps) segments(_ context.Context, id process.Identity, device string) (snapshot.SegmentMap, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.asked, s.pids = append(s.asked, device), append(s.pids, id.PID)
+	return s.told, s.err
+}
+
+func (s *maps) times() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.asked)
+}
+
+// newMapModel is a model on the drawn box with v bound, on the detail of the
+// leaking process.
+func newMapModel(t *testing.T) (*flushModel, *maps) {
+	t.Helper()
+	s := &maps{told: carolsSegments()}
+	m := newFlushModel(t, func(box *snapshot.Snapshot, o *Options) {
+		*box = *toldInFull()
+		for i := range box.Rows {
+			if p := &box.Rows[i]; p.ID.Process.PID == 3000417 {
+				p.Probe.Capabilities = []string{"snapshot"}
+			}
+		}
+		o.Actions.Segments = s.segments
+	})
+	s.told.Time = m.now
+	m.onto(snapshottest.Leaking).key("enter")
+	return m, s
+}
+
+func TestVShowsTheMapAndVTheGraph(t *testing.T) {
+	m, s := newMapModel(t)
+	m.shows("v map")
+	m.shows("── used, ")
+	m.key("v")
+	m.until("more is free and stays")
+	m.shows("v graph")
+	m.shows("r again")
+	m.hides("── used, ")
+	m.shows(" stuck     ×212")
+	if s.times() != 1 || s.pids[0] != snapshottest.Leaking || s.asked[0] != m.st.live.GPUs[3].UUID {
+		t.Errorf("it asked %v for %v", s.pids, s.asked)
+	}
+	// It says how old it is, and does not ask again by itself.
+	then := *m.st.live
+	then.Time = then.Time.Add(time.Minute)
+	m.tick(&then)
+	m.shows("812 segments, 1m00s ago")
+	if s.times() != 1 {
+		t.Error("it asks each second")
+	}
+	m.key("r")
+	m.shows("asking")
+	m.until("v: graph ──")
+	for s.times() < 2 {
+		time.Sleep(time.Millisecond)
+	}
+	m.key("v")
+	m.shows("── used, ")
+	m.shows("v map")
+	m.key("v", "esc")
+	m.shows("── used, ")
+	if !m.st.detail {
+		t.Error("Esc closes the detail together with the map")
+	}
+}
+
+func TestVSaysWhyThereIsNoMap(t *testing.T) {
+	for _, c := range []struct {
+		pid  int
+		want string
+	}{
+		{snapshottest.Probeme, "has no probe: only a probe can tell where its memory lies"},
+		{2955020, "its probe cannot tell where its memory lies"},
+		{2961877, "it has ended: nobody can tell any more"},
+	} {
+		m, s := newMapModel(t)
+		m.onto(c.pid).draw()
+		m.hides("v map")
+		m.key("v")
+		m.shows(c.want)
+		if s.times() != 0 || m.st.segments != nil {
+			t.Errorf("%d is asked", c.pid)
+		}
+	}
+	t.Run("past", func(t *testing.T) {
+		m, s := newMapModel(t)
+		m.st.past = m.now.Add(-time.Minute)
+		m.key("v")
+		m.shows("the map is of now")
+		if s.times() != 0 {
+			t.Error("it is asked")
+		}
+	})
+	t.Run("refused", func(t *testing.T) {
+		m, s := newMapModel(t)
+		s.err = errors.New("probe: snapshot: \x1b[2Jbusy")
+		m.key("v")
+		m.until("probe: snapshot: ?[2Jbusy")
+		// A map that is there stays when it cannot be had anew.
+		s.err = nil
+		m.key("r")
+		m.until("more is free and stays")
+		s.err = errors.New("probe: too late")
+		m.key("r")
+		m.until("probe: too late")
+		m.shows("more is free and stays")
+	})
+}
+
+// TestTheMapFollowsTheCursor: to the next process that can tell; of one that
+// cannot it says why.
+func TestTheMapFollowsTheCursor(t *testing.T) {
+	m, s := newMapModel(t)
+	m.key("v")
+	m.until("more is free and stays")
+	m.onto(3000417)
+	m.run(m.followSegments())
+	m.until("PID 3000417")
+	m.until("more is free and stays")
+	if s.times() != 2 || s.asked[1] != m.st.live.GPUs[5].Instances[0].UUID {
+		t.Errorf("it asked %v", s.asked)
+	}
+	m.onto(snapshottest.Probeme)
+	m.run(m.followSegments())
+	m.until("has no probe: only a probe can tell")
+	// j held down asks nobody on the way.
+	for range 5 {
+		m.key("k")
+	}
+	m.onto(3000417)
+	late := m.segmentsAsked
+	m.run(m.followSegments())
+	if changed, _ := m.segmentsDue(segmentsDueMsg{late}); changed {
+		t.Error("a process that the cursor has left is asked")
+	}
+}
+
+func TestTheMapZoomsAndScrolls(t *testing.T) {
+	m, _ := newMapModel(t)
+	m.key("v")
+	m.until("a cell is 256M")
+	m.hides("PgDn")
+	m.key("z")
+	m.shows("a cell is 64M")
+	m.shows("PgDn 1-")
+	before := m.screen()
+	m.send(keyNamed("pgdown"))
+	if m.screen() == before {
+		t.Error("PgDn moves nothing")
+	}
+	m.send(keyNamed("end"))
+	m.shows(" cached ")
+	m.send(keyNamed("home"))
+	if m.screen() != before {
+		t.Errorf("Home does not go back:\n%s", m.screen())
+	}
+	if m.atCursor().ID.Process.PID != snapshottest.Leaking {
+		t.Error("paging has moved the cursor")
+	}
+	m.key("z", "z", "z")
+	m.shows("a cell is 256M")
+}
