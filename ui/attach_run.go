@@ -34,7 +34,7 @@ func (m *model) openAttach() (bool, tea.Cmd) {
 	if p == nil || examine == nil || m.st.live == nil {
 		return false, nil
 	}
-	if m.flush != nil || m.attach {
+	if m.flush != nil || m.attaching {
 		m.say("one thing at a time: another is under way")
 		return true, nil
 	}
@@ -106,7 +106,7 @@ func (m *model) startAttach(d attachDialog) tea.Cmd {
 		return nil
 	}
 	pid := strconv.Itoa(id.PID)
-	m.attach = true
+	m.attaching = true
 	m.st.message, m.st.progress = "", "attaching a probe to "+pid+": it takes a moment, at most 10 s"
 	return func() tea.Msg {
 		ctx, cancel := context.WithTimeout(context.Background(), attachPatience)
@@ -134,7 +134,7 @@ func (r AttachResult) Sentence(subject string) string {
 
 // takeAttached shows what came of attaching.
 func (m *model) takeAttached(msg attachedMsg) bool {
-	m.attach, m.st.progress = false, ""
+	m.attaching, m.st.progress = false, ""
 	m.say(msg.text)
 	return true
 }

@@ -88,7 +88,7 @@ func TestAAsksAndYAttaches(t *testing.T) {
 	if a.times() != 1 || a.attached[0] != want || a.examined[0] != want {
 		t.Errorf("it asked for %+v, want %+v once", a.attached, want)
 	}
-	if m.model.attach || m.st.progress != "" {
+	if m.attaching || m.st.progress != "" {
 		t.Error("it is still under way")
 	}
 }

@@ -57,7 +57,7 @@ func (m *model) openFlush() bool {
 		m.say("one flush at a time: another is under way")
 		return true
 	}
-	if m.attach {
+	if m.attaching {
 		m.say("one thing at a time: a probe is being attached")
 		return true
 	}

@@ -25,12 +25,12 @@ type model struct {
 	theme string
 	dark  bool // the terminal's ground
 
-	traits  traits
-	answers answers
-	ending  bool      // quit was pressed; only the terminal's answers are waited for
-	flush   *flushRun // nil while none is under way
-	attach  bool      // a probe is being put into a process
-	bell    bell
+	traits    traits
+	answers   answers
+	ending    bool      // quit was pressed; only the terminal's answers are waited for
+	flush     *flushRun // nil while none is under way
+	attaching bool      // a probe is being put into a process
+	bell      bell
 
 	typing        *typing       // the line being typed, nil while none is
 	digits        digits        // the number of a GPU being typed

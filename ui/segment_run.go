@@ -164,7 +164,7 @@ func (m *model) segmentKey(id keyID) (changed bool, cmd tea.Cmd, done bool) {
 	if m.st.segments == nil || !m.st.detail {
 		return false, nil, false
 	}
-	by := 0
+	var by int
 	switch id {
 	case keyMapAgain:
 		changed, cmd := m.askSegments()
