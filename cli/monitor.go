@@ -160,10 +160,11 @@ func (p *program) show(ctx context.Context, sampling *sampler.Sampler, src *sour
 // actions binds what the screen may do to the box.
 func (src *sources) actions(sampling *sampler.Sampler, s *settings) ui.Actions {
 	if s.readOnly {
-		return ui.Actions{}
+		return ui.Actions{Segments: src.segmentsAction(sampling.Latest)} // which only reads
 	}
 	return ui.Actions{
-		Flush: src.flushAction(sampling),
+		Segments: src.segmentsAction(sampling.Latest),
+		Flush:    src.flushAction(sampling),
 		Signal: func(ctx context.Context, id process.Identity, signal syscall.Signal) error {
 			err := src.signal(ctx, id, signal)
 			if err == nil {

@@ -26,6 +26,8 @@ type sources struct {
 	signal func(context.Context, process.Identity, syscall.Signal) error
 	// flush asks a probe to give memory back: a real one, or a simulated one.
 	flush flusher
+	// segments asks a probe where its memory lies on some devices, or on all.
+	segments mapper
 }
 
 // sources wires the sources that the settings ask for. A simulated box gets
@@ -47,7 +49,7 @@ func (p *program) sources(s *settings, past time.Duration) (*sources, error) {
 		out.signal = func(_ context.Context, id process.Identity, signal syscall.Signal) error {
 			return box.Signal(id, signal)
 		}
-		out.flush = simulatedFlush(box)
+		out.flush, out.segments = simulatedFlush(box), simulatedSegments(box)
 		out.options.Probes, out.options.Processes, out.options.Simulated = box, box, true
 	} else {
 		out.library = nvml.New(nvml.Options{LibraryPath: s.library})
@@ -57,6 +59,7 @@ func (p *program) sources(s *settings, past time.Duration) (*sources, error) {
 		out.options.Processes, out.options.Clock = out.table, p.now
 		out.options.Probes = out.probes
 		out.signal, out.flush = out.table.Signal, out.probes.Flush
+		out.segments = segmentsFrom(probe.NewFinder(out.table))
 	}
 	out.options.Devices = out.heard
 	return out, nil

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net"
+	"os"
 	"time"
 
 	"vramscope/internal/process"
@@ -101,3 +102,7 @@ func (c *Client) Bye(ctx context.Context) error {
 	err := c.ask(ctx, c.deadline, question{request: request{Cmd: cmdBye}}, &line, &line)
 	return errors.Join(err, c.Close())
 }
+
+// Foreign reports whether the probe is another user's than ours: root's view of
+// everybody else.
+func (c *Client) Foreign() bool { return c.uid != uint32(os.Geteuid()) }

@@ -203,12 +203,8 @@ func (m *Monitor) Settle(ctx context.Context) {
 // Flush has a process give memory back, over the connection that its books
 // are read on. It is refused if the identity does not match any more.
 func (m *Monitor) Flush(ctx context.Context, id process.Identity, request FlushRequest) (FlushResult, error) {
-	now, err := m.finder.table.Identify(id.PID)
-	if err != nil {
-		return FlushResult{}, &process.Refusal{Reason: fmt.Sprintf("PID %d has ended", id.PID)}
-	}
-	if keyOf(now) != keyOf(id) || id.Namespace != 0 && now.Namespace != 0 && id.Namespace != now.Namespace {
-		return FlushResult{}, &process.Refusal{Reason: fmt.Sprintf("PID %d is another process now", id.PID)}
+	if err := stillThere(m.finder.table, id); err != nil {
+		return FlushResult{}, err
 	}
 	m.mu.Lock()
 	s := m.byProcess[keyOf(id)]

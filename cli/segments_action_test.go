@@ -1,0 +1,97 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"vramscope/internal/process"
+	"vramscope/internal/quantity"
+	"vramscope/probe"
+	"vramscope/sampler"
+	"vramscope/sampler/simulator"
+	"vramscope/sampler/snapshot"
+)
+
+// demoSources are those of the demo at its beginning.
+func demoSources(t *testing.T) (*sources, *sampler.Sampler) {
+	t.Helper()
+	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	clock := func() time.Time { return now }
+	box, err := simulator.New(simulator.Options{Clock: clock})
+	if err != nil {
+		t.Fatal(err)
+	}
+	src := &sources{options: sampler.Options{Devices: box, Probes: box, Processes: box, Simulated: true, Clock: clock}, segments: simulatedSegments(box)}
+	sampling := sampler.New(src.options)
+	sampling.Tick(now)
+	return src, sampling
+}
+
+// TestTheMapIsOfTheRow: what the screen shows of a row and the sums of its map
+// are the same, also on a MIG instance.
+func TestTheMapIsOfTheRow(t *testing.T) {
+	src, sampling := demoSources(t)
+	ask := src.segmentsAction(sampling.Latest)
+	maps, instances := 0, 0
+	for _, row := range sampling.Latest().Rows {
+		if row.Probe == nil || row.Runtime != "PyTorch" {
+			continue
+		}
+		found, err := ask(context.Background(), row.ID.Process, row.ID.GPUUUID)
+		if err != nil {
+			t.Errorf("PID %d: %v", row.ID.Process.PID, err)
+			continue
+		}
+		var sums [snapshot.BlockStuck + 1]quantity.Bytes
+		for i := range found.Segments {
+			for _, b := range found.Segments[i].Blocks {
+				sums[b.State] += b.Size
+			}
+		}
+		if sums[snapshot.BlockLive]+sums[snapshot.BlockPending] != row.Allocated.Or(-1) || sums[snapshot.BlockCached] != row.Returnable.Or(-1) ||
+			sums[snapshot.BlockStuck] != row.Stuck().Or(-1) || !found.Time.Equal(sampling.Latest().Time) {
+			t.Errorf("PID %d: %v, the row has %+v", row.ID.Process.PID, sums, row)
+		}
+		maps++
+		if row.ID.Instance.MIG {
+			instances++
+		}
+	}
+	if maps < 4 || instances == 0 {
+		t.Errorf("%d rows have a map, %d of them on an instance", maps, instances)
+	}
+}
+
+func TestWhyThereIsNoMap(t *testing.T) {
+	src, sampling := demoSources(t)
+	ask := src.segmentsAction(sampling.Latest)
+	for _, row := range sampling.Latest().Rows {
+		if row.Runtime != "JAX" {
+			continue
+		}
+		_, err := ask(context.Background(), row.ID.Process, row.ID.GPUUUID)
+		if err == nil || err.Error() != "no map of its memory: only PyTorch tells where its blocks lie" {
+			t.Errorf("of JAX: %v", err)
+		}
+	}
+	for reason, given := range map[string]error{
+		"no map of its memory: it did not come in time":       probe.ErrLate,
+		"no map of its memory: PID 7 has ended":               &process.Refusal{Reason: "PID 7 has ended"},
+		"no map of its memory: its 9 blocks would hold it up": &probe.Error{Code: probe.Unsupported, Message: "its 9 blocks would hold it up"},
+		"no map of its memory: " + probe.ErrNoProbe.Error():   probe.ErrNoProbe,
+	} {
+		src.segments = func(context.Context, process.Identity, ...string) (probe.Segments, error) {
+			return probe.Segments{}, given
+		}
+		_, err := src.segmentsAction(sampling.Latest)(context.Background(), process.Identity{PID: 7}, "GPU-1")
+		if err == nil || err.Error() != reason {
+			t.Errorf("%v, want %s", err, reason)
+		}
+		if !errors.Is(err, given) && !strings.Contains(reason, "in time") {
+			t.Errorf("%v has lost its cause", err)
+		}
+	}
+}

@@ -1,0 +1,287 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os/signal"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"vramscope/internal/process"
+	"vramscope/probe"
+)
+
+// snapshotFlags are what snapshot takes.
+type snapshotFlags struct {
+	output string
+	format string
+	force  bool
+}
+
+// snapshotCommand has a process write down where its memory lies.
+func (p *program) snapshotCommand() *cobra.Command {
+	f := snapshotFlags{}
+	cmd := &cobra.Command{
+		Use:   "snapshot PID -o FILE",
+		Short: "write down where a PyTorch process's memory lies",
+		Long: `Has the probe in a process write a snapshot of PyTorch's allocator into a file:
+every segment that it has from the driver, and every block in it. The program
+goes on; it stands still while PyTorch puts the snapshot together, some
+microseconds for each block, longer where it records its history.
+
+  pytorch    PyTorch's own: a pickle, as torch.cuda.memory._dump_snapshot
+             writes it. https://pytorch.org/memory_viz shows it in a browser
+  segments   the map that the key v shows: JSON, ` + probe.SegmentsSchema + `,
+             described in docs/protocol.md
+
+Where the program records its history (torch.cuda.memory._record_memory_history),
+PyTorch's own has that as well.
+
+The file is yours alone (0600) and stands there only once it is whole. A file
+that is there already stays, unless --force.`,
+		Example: `  vramscope snapshot 2963112 -o carol.pickle
+  vramscope snapshot 2963112 --format segments -o - | jq '.devices[].segments | length'`,
+		Args: func(_ *cobra.Command, args []string) error {
+			switch {
+			case len(args) == 0:
+				return &failure{code: exitUsage, message: "snapshot needs the PID of a process",
+					advice: []string{"  vramscope once     lists them"}}
+			case len(args) > 1:
+				return usage("snapshot takes one PID, not %d: one process at a time", len(args))
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			pid, err := parsePID(args[0])
+			if err != nil {
+				return err
+			}
+			return p.runSnapshot(cmd.Context(), pid, f)
+		},
+	}
+	flags := cmd.Flags()
+	flags.StringVarP(&f.output, "output", "o", "", "where to write it; - is standard output")
+	flags.StringVarP(&f.format, "format", "f", string(probe.PyTorchFormat), "pytorch or segments")
+	flags.BoolVar(&f.force, "force", false, "put it in the place of a file that is there")
+	flags.Lookup("output").Value = &holder{flags.Lookup("output").Value, "FILE"}
+	flags.Lookup("format").Value = &holder{flags.Lookup("format").Value, "FORMAT"}
+	complete := cobra.FixedCompletions([]string{string(probe.PyTorchFormat), string(probe.SegmentsFormat)}, cobra.ShellCompDirectiveNoFileComp)
+	if err := cmd.RegisterFlagCompletionFunc("format", complete); err != nil {
+		panic(err) // the flag is registered above
+	}
+	return cmd
+}
+
+// check refuses what cannot be meant.
+func (f *snapshotFlags) check(p *program, s *settings) error {
+	switch {
+	case f.format != string(probe.PyTorchFormat) && f.format != string(probe.SegmentsFormat):
+		return usage("--format: %q is none of pytorch and segments", cleanText(f.format))
+	case f.output == "":
+		return &failure{code: exitUsage, message: "snapshot needs a file to write to", advice: []string{"  -o FILE"}}
+	case f.output == "-" && f.format == string(probe.PyTorchFormat) && isTerminal(p.stdout):
+		return usage("a pickle is nothing for a terminal: name a file, -o FILE")
+	case len(s.gpus) > 0:
+		return usage("--gpu: a snapshot is of all that the process has")
+	}
+	return nil
+}
+
+func (p *program) runSnapshot(ctx context.Context, pid int, f snapshotFlags) error {
+	s, err := p.settings()
+	if err != nil {
+		return err
+	}
+	if err := f.check(p, &s); err != nil {
+		return err
+	}
+	src, err := p.sources(&s, 0)
+	if err != nil {
+		return err
+	}
+	ctx, stop := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM)
+	defer stop()
+	out, err := newDraft(f.output, f.force)
+	if err != nil {
+		return err
+	}
+	defer out.discard()
+	if err := p.takeSnapshot(ctx, src, pid, f, out); err != nil {
+		if ctx.Err() != nil {
+			return &failure{code: exitFailure, err: ctx.Err(), message: "interrupted: no snapshot was written"}
+		}
+		return err
+	}
+	return nil
+}
+
+// takeSnapshot has it written, and says what has come of it.
+func (p *program) takeSnapshot(ctx context.Context, src *sources, pid int, f snapshotFlags, out *draft) error {
+	written, err := src.snapshotInto(ctx, pid, probe.SnapshotFormat(f.format), out)
+	if err != nil {
+		return p.snapshotFailure(err, pid)
+	}
+	if err := out.finish(ctx, p.stdout); err != nil {
+		return err
+	}
+	var b strings.Builder
+	name := f.output
+	if name == "-" {
+		name = "standard output"
+	}
+	fmt.Fprintf(&b, "wrote %s: %s in %s, of PID %d", cleanText(name), sizeOf(written.Bytes),
+		shortly(time.Duration(written.Milliseconds*float64(time.Millisecond))), pid)
+	if runtime := strings.TrimSpace(written.runtime.Name + " " + written.runtime.Version); runtime != "" {
+		b.WriteString(", " + cleanText(runtime))
+	}
+	b.WriteByte('\n')
+	for _, note := range written.Notes {
+		b.WriteString("note: " + cleanText(note) + "\n")
+	}
+	if f.format == string(probe.PyTorchFormat) {
+		b.WriteString("open it at https://pytorch.org/memory_viz\n")
+		if written.foreign {
+			b.WriteString("note: it is another user's work: look at it there, and do not unpickle it as root\n")
+		}
+	}
+	if f.output == "-" {
+		_, err = p.stderr.WriteString(b.String())
+		return err
+	}
+	return p.print([]byte(b.String()))
+}
+
+// writtenSnapshot is what was written, and by whom.
+type writtenSnapshot struct {
+	probe.SnapshotResult
+	runtime probe.Runtime
+	foreign bool // the process is another user's
+}
+
+// snapshotInto has a process write a snapshot into the draft.
+func (src *sources) snapshotInto(ctx context.Context, pid int, format probe.SnapshotFormat, out *draft) (writtenSnapshot, error) {
+	if src.table == nil {
+		return src.simulatedSnapshot(ctx, pid, format, out)
+	}
+	id, err := src.table.Identify(pid)
+	if err != nil {
+		return writtenSnapshot{}, &process.Refusal{Reason: fmt.Sprintf("there is no process %d", pid)}
+	}
+	client, err := probe.NewFinder(src.table).OpenProcess(id)
+	if err != nil {
+		return writtenSnapshot{}, err
+	}
+	defer func() { _ = client.Close() }() // all has been said
+	hello, err := client.Hello(ctx)
+	if err != nil {
+		return writtenSnapshot{}, err
+	}
+	written := writtenSnapshot{foreign: client.Foreign()}
+	if len(hello.Runtimes) > 0 {
+		written.runtime = hello.Runtimes[0]
+	}
+	if format == probe.SegmentsFormat {
+		begun := time.Now()
+		found, err := client.Segments(ctx)
+		if err != nil {
+			return written, tooOld(err, &hello)
+		}
+		err = written.writeMap(&found, time.Since(begun), out)
+		return written, err
+	}
+	written.SnapshotResult, err = client.Snapshot(ctx, probe.SnapshotRequest{Format: format}, out.file)
+	return written, tooOld(err, &hello)
+}
+
+// simulatedSnapshot has a simulated process tell where its memory lies.
+func (src *sources) simulatedSnapshot(ctx context.Context, pid int, format probe.SnapshotFormat, out *draft) (writtenSnapshot, error) {
+	for _, a := range src.options.Probes.Answers() {
+		if a.Process.PID != pid {
+			continue
+		}
+		if format != probe.SegmentsFormat {
+			return writtenSnapshot{}, &probe.Error{Code: probe.Unsupported,
+				Message: "a simulated process has no PyTorch that could write one; --format segments"}
+		}
+		written := writtenSnapshot{runtime: a.Hello.Runtimes[0]}
+		found, err := src.segments(ctx, a.Process)
+		if err != nil {
+			return written, err
+		}
+		err = written.writeMap(&found, 0, out)
+		return written, err
+	}
+	return writtenSnapshot{}, fmt.Errorf("PID %d: %w", pid, probe.ErrNoProbe)
+}
+
+// writeMap writes a map that has been read and checked.
+func (w *writtenSnapshot) writeMap(found *probe.Segments, took time.Duration, out *draft) error {
+	content, err := json.Marshal(found)
+	if err != nil {
+		return fmt.Errorf("encode the map: %w", err)
+	}
+	content = append(content, '\n')
+	w.Format, w.Bytes, w.Milliseconds = probe.SegmentsSchema, int64(len(content)), float64(took)/float64(time.Millisecond)
+	if _, err := out.file.Write(content); err != nil {
+		return cannotWrite(out.target, err)
+	}
+	return nil
+}
+
+// errOldProbe says that a probe has no snapshot because it is older than this
+// program.
+var errOldProbe = errors.New("its probe is older than this vramscope and writes no snapshots; start the program anew")
+
+// tooOld recognises a probe from before there were snapshots: it does not tell
+// how it came either.
+func tooOld(err error, hello *probe.Hello) error {
+	var answer *probe.Error
+	if errors.As(err, &answer) && answer.Code == probe.Unsupported && hello.StartedBy == "" && len(hello.Runtimes) > 0 && hello.Runtimes[0].Name == "PyTorch" {
+		return errOldProbe
+	}
+	return err
+}
+
+// snapshotFailure words why there is no snapshot, and what to do.
+func (p *program) snapshotFailure(err error, pid int) error {
+	var answer *probe.Error
+	var refusal *process.Refusal
+	var said *failure
+	switch {
+	case errors.As(err, &said):
+		return err
+	case errors.Is(err, errOldProbe):
+		return refused(err, "%s", err.Error())
+	case errors.As(err, &refusal):
+		return refused(err, "%s", cleanText(refusal.Reason))
+	case errors.As(err, &answer) && !errors.Is(err, probe.ErrBroken) && answer.Code != probe.Internal:
+		return refused(err, "%s", cleanText(answer.Message))
+	case errors.As(err, &answer) && !errors.Is(err, probe.ErrBroken):
+		return &failure{code: exitFailure, err: err, message: "its probe could not write it: " + cleanText(answer.Message)}
+	case errors.Is(err, probe.ErrNoProbe):
+		f := refused(err, "PID %d has no probe, which would write the snapshot", pid)
+		f.advice = []string{
+			"  vramscope run -- CMD…    starts a program with one",
+			"  vramscope attach PID     puts one into a running Python program",
+		}
+		return f
+	case errors.Is(err, probe.ErrLate):
+		return &failure{code: exitFailure, err: err, message: cleanText(err.Error()) + ": is the process stopped?"}
+	}
+	return &failure{code: exitFailure, err: err, message: cleanText(err.Error())}
+}
+
+// shortly is a duration with as many digits as matter.
+func shortly(d time.Duration) string {
+	unit := time.Millisecond
+	if d >= 10*time.Second {
+		unit = 100 * time.Millisecond
+	}
+	return cmp.Or(d.Round(unit), time.Millisecond).String()
+}

@@ -1,0 +1,115 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+// draft is a file that stands under its name only once it is whole.
+type draft struct {
+	file   *os.File
+	target string // "-": standard output
+	force  bool   // it may take another file's place
+}
+
+// newDraft makes an empty file beside the target, for this user alone. What
+// could not be put in its place in the end is refused before anything is
+// written.
+func newDraft(target string, force bool) (*draft, error) {
+	d := &draft{target: target, force: force}
+	directory := filepath.Dir(target)
+	if target == "-" {
+		directory = "" // a temporary one; a pipe cannot be written by a probe
+	} else if err := d.free(); err != nil {
+		return nil, err
+	}
+	file, err := os.CreateTemp(directory, ".vramscope-snapshot-*")
+	if err != nil {
+		return nil, cannotWrite(target, err)
+	}
+	d.file = file
+	return d, nil
+}
+
+// free refuses a target that is taken.
+func (d *draft) free() error {
+	info, err := os.Lstat(d.target)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case err != nil:
+		return cannotWrite(d.target, err)
+	case info.IsDir():
+		return usage("%s is a directory: name a file in it", cleanText(d.target))
+	case !info.Mode().IsRegular() && info.Mode()&fs.ModeSymlink == 0:
+		return usage("%s is no regular file", cleanText(d.target))
+	case !d.force:
+		f := usage("%s is there already", cleanText(d.target))
+		f.advice = []string{"  --force   puts the snapshot in its place"}
+		return f
+	}
+	return nil
+}
+
+// finish puts the file in its place, or hands it to standard output. Where
+// somebody has put another there meanwhile, that one stays.
+func (d *draft) finish(ctx context.Context, stdout io.Writer) error {
+	if d.target == "-" {
+		if _, err := d.file.Seek(0, io.SeekStart); err != nil {
+			return cannotWrite("standard output", err)
+		}
+		if _, err := io.Copy(stdout, d.file); err != nil {
+			return cannotWrite("standard output", err)
+		}
+		return nil
+	}
+	// A full disk may show only here.
+	if err := d.file.Sync(); err != nil {
+		return cannotWrite(d.target, err)
+	}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if d.force {
+		if err := os.Rename(d.file.Name(), d.target); err != nil {
+			return cannotWrite(d.target, err)
+		}
+		return nil
+	}
+	err := os.Link(d.file.Name(), d.target)
+	if err == nil {
+		return nil
+	}
+	if refused := d.free(); refused != nil {
+		return refused
+	}
+	// A file system without links.
+	if err := os.Rename(d.file.Name(), d.target); err != nil {
+		return cannotWrite(d.target, err)
+	}
+	return nil
+}
+
+// discard removes what is left of the draft: all of it, or a second name.
+func (d *draft) discard() {
+	_ = d.file.Close()           // it was synced, or is of no use
+	_ = os.Remove(d.file.Name()) // it may have been renamed
+}
+
+// cannotWrite puts the reason behind the name once.
+func cannotWrite(target string, err error) error {
+	var at *fs.PathError
+	var link *os.LinkError
+	switch {
+	case errors.As(err, &at):
+		err = at.Err
+	case errors.As(err, &link):
+		err = link.Err
+	}
+	return fmt.Errorf("cannot write %s: %w", cleanText(target), err)
+}

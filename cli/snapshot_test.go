@@ -1,0 +1,239 @@
+//go:build linux
+
+package cli
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"vramscope/probe"
+	"vramscope/probe/agent"
+)
+
+// pythonJob is a Python program with a probe on the stand-in for PyTorch,
+// without any driver.
+type pythonJob struct {
+	*testing.T
+	python  string
+	pid     int
+	environ []string
+	said    *bytes.Buffer
+	in      *os.File // what is written there it executes, line by line
+}
+
+// startJob starts one that holds live and stuck memory.
+func startJob(t *testing.T) *pythonJob {
+	t.Helper()
+	python, err := exec.LookPath("python3")
+	if err == nil {
+		err = exec.Command(python, "-c", "import sys; sys.exit(sys.version_info < (3, 8))").Run()
+	}
+	if err != nil {
+		t.Skip("there is no Python 3.8 or newer")
+	}
+	directory, err := agent.Install(filepath.Join(t.TempDir(), "vramscope"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	fake, err := filepath.Abs("../probe/agent/testdata/fake")
+	if err != nil {
+		t.Fatal(err)
+	}
+	runtime, err := os.MkdirTemp("", "vramscope-run-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(runtime) }) // left in the temporary directory otherwise
+	in, theirs, err := pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(python, "-c", "import sys, torch, vramscope_probe as v\nfor line in sys.stdin: exec(line)")
+	j := &pythonJob{T: t, python: python, in: in, said: &bytes.Buffer{}}
+	j.environ = append(os.Environ(), asVramscope+"=1", "LC_ALL=C.UTF-8", "XDG_RUNTIME_DIR="+runtime,
+		"XDG_CONFIG_HOME="+t.TempDir(), "PYTHONPATH="+directory+":"+fake, "PYTHONDONTWRITEBYTECODE=1")
+	cmd.Env, cmd.Stdin, cmd.Stderr = j.environ, theirs, j.said
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	_ = theirs.Close() // the job has a copy
+	j.pid = cmd.Process.Pid
+	t.Cleanup(func() {
+		_ = in.Close() // its end
+		if err := cmd.Wait(); err != nil {
+			t.Errorf("the job: %v\n%s", err, j.said)
+		}
+	})
+	j.do("import threading; gate = threading.Event(); gate.set()")
+	j.do("kept = [torch.empty(n << 20, 1) for n in (1, 30, 3, 3, 50)]; del kept[2]")
+	return j
+}
+
+// pipe is a pipe with its writing end first.
+func pipe() (write, read *os.File, err error) {
+	read, write, err = os.Pipe()
+	return write, read, err
+}
+
+// do has the job execute a line, and waits until it has.
+func (j *pythonJob) do(line string) {
+	j.Helper()
+	done := filepath.Join(j.TempDir(), "done")
+	if _, err := fmt.Fprintf(j.in, "%s\nopen(%q, 'w').close()\n", line, done); err != nil {
+		j.Fatal(err)
+	}
+	for deadline := time.Now().Add(patience); ; time.Sleep(5 * time.Millisecond) {
+		if _, err := os.Stat(done); err == nil {
+			return
+		}
+		if time.Now().After(deadline) {
+			j.Fatalf("the job does not get to %s", line)
+		}
+	}
+}
+
+func (j *pythonJob) snapshot(args ...string) *exec.Cmd {
+	cmd := exec.Command(os.Args[0], append([]string{"snapshot", strconv.Itoa(j.pid)}, args...)...)
+	cmd.Env = j.environ
+	return cmd
+}
+
+// await takes snapshots until one is there: a probe serves when its program has
+// begun to use a GPU.
+func (j *pythonJob) await(args ...string) string {
+	j.Helper()
+	var out []byte
+	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
+		var err error
+		if out, err = j.snapshot(args...).CombinedOutput(); err == nil {
+			return string(out)
+		}
+	}
+	j.Fatalf("no snapshot: %s", out)
+	return ""
+}
+
+func TestSnapshotOfAPythonProgram(t *testing.T) {
+	j := startJob(t)
+	directory := t.TempDir()
+	path := filepath.Join(directory, "it's.pickle")
+	said := j.await("-o", path)
+	for _, want := range []string{"wrote " + path + ": ", "of PID " + strconv.Itoa(j.pid) + ", PyTorch 2.6.0", "https://pytorch.org/memory_viz"} {
+		if !strings.Contains(said, want) {
+			t.Errorf("it does not say %q:\n%s", want, said)
+		}
+	}
+	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("the file: %v, %v", info, err)
+	}
+	const look = `
+import pickle, sys
+whole = pickle.load(open(sys.argv[1], "rb"))
+print(sorted(whole)[:3], sum(s["total_size"] for s in whole["segments"]) >> 20)`
+	out, err := exec.Command(j.python, "-c", look, path).CombinedOutput()
+	if want := "['allocator_settings', 'device_traces', 'segments'] 102\n"; err != nil || string(out) != want {
+		t.Errorf("the pickle has %s%v, want %s", out, err, want)
+	}
+
+	// What is there stays.
+	before, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err = j.snapshot("-o", path, "--format", "segments").CombinedOutput()
+	if err == nil || !strings.Contains(string(out), "is there already") {
+		t.Errorf("another was written over it: %v\n%s", err, out)
+	}
+	if after, err := os.ReadFile(path); err != nil || !bytes.Equal(before, after) {
+		t.Errorf("it has changed: %v", err)
+	}
+	if out, err = j.snapshot("-o", path, "--format", "segments", "--force").CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	content, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	checkSegments(t, content)
+
+	piped := j.snapshot("-o", "-", "--format", "segments")
+	var aside bytes.Buffer
+	piped.Stderr = &aside
+	if content, err = piped.Output(); err != nil || !strings.HasPrefix(aside.String(), "wrote standard output: ") {
+		t.Errorf("%v\n%s", err, &aside)
+	}
+	checkSegments(t, content)
+	left, err := os.ReadDir(directory)
+	if err != nil || len(left) != 1 {
+		t.Errorf("%v are left there, %v", left, err)
+	}
+}
+
+// checkSegments checks the map of what the job holds.
+func checkSegments(t *testing.T, content []byte) {
+	t.Helper()
+	var found probe.Segments
+	if err := json.Unmarshal(content, &found); err != nil {
+		t.Fatalf("%v\n%s", err, content)
+	}
+	sums := map[probe.BlockState]int64{}
+	for _, s := range found.Devices[0].Segments {
+		for _, b := range s.Blocks {
+			sums[b.State] += int64(b.Size >> 20)
+		}
+	}
+	if len(found.Devices) != 1 || sums[probe.BlockLive] != 84 || sums[probe.BlockStuck] != 18 || len(sums) != 2 {
+		t.Errorf("the map has %v MiB on %d devices", sums, len(found.Devices))
+	}
+}
+
+// TestASnapshotThatIsGivenUpLeavesNothing: Ctrl-C while the probe writes.
+func TestASnapshotThatIsGivenUpLeavesNothing(t *testing.T) {
+	j := startJob(t)
+	directory := t.TempDir()
+	j.await("-o", filepath.Join(directory, "first"))
+	j.do("write = v._Lent.write; gate.clear(); v._Lent.write = lambda lent, content: gate.wait() and write(lent, content)")
+	cmd := j.snapshot("-o", filepath.Join(directory, "second"))
+	var said bytes.Buffer
+	cmd.Stderr = &said
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	// Its draft is there once it has begun; the signal may come at any moment of it.
+	for deadline := time.Now().Add(patience); len(names(t, directory)) < 2 && time.Now().Before(deadline); {
+		time.Sleep(10 * time.Millisecond)
+	}
+	if err := cmd.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	err := cmd.Wait()
+	if cmd.ProcessState.ExitCode() != exitFailure || !strings.Contains(said.String(), "interrupted") {
+		t.Errorf("it ended with %v: %s", err, &said)
+	}
+	if left := names(t, directory); len(left) != 1 {
+		t.Errorf("%v are left", left)
+	}
+	j.do("gate.set()")
+	j.await("-o", filepath.Join(directory, "third"))
+}
+
+func names(t *testing.T, directory string) []string {
+	t.Helper()
+	entries, err := os.ReadDir(directory)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var found []string
+	for _, e := range entries {
+		found = append(found, e.Name())
+	}
+	return found
+}
