@@ -85,7 +85,7 @@ func noCommand(cmd *cobra.Command, args []string) error {
 const exitCodes = `  0  all went well
   1  something failed: the error says what
   2  the command line or the configuration file cannot be meant
-  3  refused: nothing was asked of the process (flush); it does not fit (headroom)
+  3  refused: nothing was done to the process (flush, snapshot); it does not fit (headroom)
   4  it fits only after a flush (headroom)
   9  there is a driver library, but no driver or no GPU
  12  there is no driver library`
