@@ -179,7 +179,7 @@ func (d detail) amount(v quantity.Bytes) string {
 // nothing where both say what the median says.
 func (d detail) bounds(f *snapshot.Prediction) string {
 	low, high := d.amount(f.Lower80), d.amount(f.Upper80)
-	if low == "full" && high == "full" {
+	if low == high && low == d.amount(f.Median) {
 		return ""
 	}
 	if low != "full" && high != "full" && low[len(low)-1] == high[len(high)-1] && low != "0" {

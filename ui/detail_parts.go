@@ -182,15 +182,32 @@ func (d detail) cachedNote() string {
 		return note
 	}
 	stays, _, _, ok := lasting(d.history, time.Time(d.now), p)
-	if !ok {
+	switch {
+	case !ok:
 		return note
+	case stays >= returnable:
+		return note + "; all of it would stay away"
+	case stays <= 0:
+		return note + "; its peak needs all of it again"
+	default:
+		return note + "; about " + about(stays) + " would stay away"
 	}
-	return note + "; about " + about(stays) + " would stay away"
 }
 
 // about is an amount in two digits, for an estimate.
 func about(amount quantity.Bytes) string {
-	text := amount.String()
+	step := quantity.Bytes(1)
+	for unit := quantity.KiB; unit <= amount; unit *= 1024 {
+		switch {
+		case amount < 10*unit:
+			step = unit / 10
+		case amount < 100*unit:
+			step = unit
+		default:
+			step = 10 * unit
+		}
+	}
+	text := ((amount + step/2) / step * step).String()
 	if i := len(text) - 2; strings.Contains(text, ".") && text[i] == '0' {
 		text = strings.TrimSuffix(text[:i], ".") + text[i+1:]
 	}
