@@ -1,0 +1,6 @@
+package preload
+
+import _ "embed"
+
+//go:embed libvramscope-amd64.so
+var library []byte

@@ -1,0 +1,6 @@
+package preload
+
+import _ "embed"
+
+//go:embed libvramscope-arm64.so
+var library []byte

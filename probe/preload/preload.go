@@ -1,0 +1,123 @@
+// Package preload is the probe of native CUDA programs: a small C library that
+// is loaded in front of a program, and what brings it there.
+//
+//	shim/*.c ── scripts/build-preload ── libvramscope-*.so, embedded
+//	                                          ↓ Install
+//	vramscope run ── LD_PRELOAD ── program ── libvramscope.so ── libcuda
+//	                                          ↓ socket, vramscope/1
+//	                                        monitor
+//
+// The library is in the repository both as source and built; CI checks that
+// the one gives the other byte for byte. shim/shim.h says how it works,
+// docs/preload.md what it sees and what it costs.
+package preload
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+)
+
+// FileName is what the library is called where it is installed.
+const FileName = "libvramscope.so"
+
+// ErrNoLibrary says that there is no such library for this system.
+var ErrNoLibrary = errors.New("there is no library to preload for this system: it is for Linux on amd64 and arm64")
+
+// Library is the library for the system that this program was built for, nil
+// where there is none. It must not be changed.
+func Library() []byte { return library }
+
+// Name is the name of the library's directory. It tells its content: programs
+// that run with an older one keep it.
+func Name() string {
+	sum := sha256.Sum256(library)
+	return "preload-" + hex.EncodeToString(sum[:])[:12]
+}
+
+// Install puts the library into a directory, which it makes, below cache, which
+// it makes too, and returns the library's path. Both are for this user alone:
+// whoever can write there runs code in the programs. What is there already is
+// not written again.
+func Install(cache string) (string, error) {
+	directory := filepath.Join(cache, Name())
+	if err := os.MkdirAll(filepath.Dir(cache), 0o700); err != nil {
+		return "", fmt.Errorf("make the directory of the native probe: %w", err)
+	}
+	if err := makePrivate(cache, 0o700); err != nil {
+		return "", fmt.Errorf("make the directory of the native probe: %w", err)
+	}
+	return install(directory, 0o700, 0o600)
+}
+
+// InstallShared puts the library into a directory that every user can read, as
+// in the image of a container, and returns its path.
+func InstallShared(directory string) (string, error) { return install(directory, 0o755, 0o644) }
+
+func install(directory string, mode, fileMode fs.FileMode) (string, error) {
+	path := filepath.Join(directory, FileName)
+	switch {
+	case library == nil:
+		return "", ErrNoLibrary
+	case strings.ContainsAny(path, ": \t\n"):
+		// The loader splits the variable there, and knows no quotes.
+		// Source: https://man7.org/linux/man-pages/man8/ld.so.8.html
+		return "", fmt.Errorf("%s has a colon or a blank in it, which LD_PRELOAD cannot hold", path)
+	}
+	if err := makePrivate(directory, mode); err != nil {
+		return "", fmt.Errorf("make the directory of the native probe: %w", err)
+	}
+	if there, err := os.ReadFile(path); err == nil && bytes.Equal(there, library) {
+		return path, nil
+	}
+	if err := replace(directory, path, fileMode); err != nil {
+		return "", fmt.Errorf("write the native probe: %w", err)
+	}
+	return path, nil
+}
+
+// makePrivate makes a directory if it is not there, and refuses one that is
+// another user's, a link, or can be written by others.
+func makePrivate(path string, mode fs.FileMode) error {
+	if err := os.Mkdir(path, mode); err != nil && !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	info, err := os.Lstat(path)
+	if err != nil {
+		return err
+	}
+	owner, ok := info.Sys().(*syscall.Stat_t)
+	switch {
+	case !info.IsDir():
+		return fmt.Errorf("%s is a symbolic link or no directory", path)
+	case !ok || int(owner.Uid) != os.Geteuid():
+		return fmt.Errorf("%s is another user's", path)
+	case info.Mode().Perm()&0o022 != 0:
+		return fmt.Errorf("%s can be written by others (mode %04o); chmod go-w it", path, info.Mode().Perm())
+	}
+	return nil
+}
+
+// replace has the library appear whole: several programs may be started at once.
+func replace(directory, path string, mode fs.FileMode) error {
+	scratch, err := os.CreateTemp(directory, ".new-")
+	if err != nil {
+		return err
+	}
+	_, err = scratch.Write(library)
+	err = errors.Join(err, scratch.Chmod(mode), scratch.Close())
+	if err == nil {
+		err = os.Rename(scratch.Name(), path)
+	}
+	if err != nil {
+		_ = os.Remove(scratch.Name()) // it is of no use
+	}
+	return err
+}

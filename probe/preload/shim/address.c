@@ -1,0 +1,215 @@
+/*
+ * Where the socket is: $XDG_RUNTIME_DIR/vramscope or /tmp/vramscope-<uid>, for
+ * its user alone, by the rules of docs/protocol.md. Everything below the
+ * directory is reached through its descriptor, so that nobody can put another
+ * in its place meanwhile, and so that its path may be as long as it likes.
+ */
+#define _GNU_SOURCE
+#include "serve.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { BACKLOG = 16, BINDING_SECONDS = 10, MOST_TIDIED = 4096 };
+
+/* Field 22 of a process's stat file; 0: there is no such process. */
+static unsigned long long start_of(const char *path)
+{
+	char stat[1024];
+	int file = open(path, O_RDONLY | O_CLOEXEC);
+	ssize_t length = file < 0 ? -1 : read(file, stat, sizeof stat - 1);
+	if (file >= 0)
+		close(file);
+	if (length <= 0)
+		return 0;
+	stat[length] = 0;
+	const char *at = strrchr(stat, ')'); /* the name before it may contain anything */
+	for (int field = 2; at && field < 22; field++)
+		at = strchr(at + 1, ' ');
+	return at ? strtoull(at + 1, NULL, 10) : 0;
+}
+
+unsigned long long process_start(void)
+{
+	return start_of("/proc/self/stat");
+}
+
+/* What the parent directory must be, and what its descriptor is; -1: it is not so. */
+static int open_parent(const char *path)
+{
+	struct stat info;
+	int parent = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (parent >= 0 && (fstat(parent, &info) != 0 || (info.st_uid != geteuid() && !(info.st_mode & S_ISVTX)))) {
+		close(parent);
+		parent = -1;
+	}
+	return parent;
+}
+
+static int open_directory(const char *parent_path, const char *name, int make)
+{
+	struct stat info;
+	int parent = open_parent(parent_path);
+	if (parent < 0)
+		return -1;
+	if (make)
+		(void)mkdirat(parent, name, 0700); /* if it is not there now, opening it fails */
+	int directory = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	close(parent);
+	if (directory >= 0 && (fstat(directory, &info) != 0 || info.st_uid != geteuid() || info.st_mode & 077)) {
+		close(directory);
+		directory = -1;
+	}
+	return directory;
+}
+
+static void reach(struct sockaddr_un *address, int directory, const char *name)
+{
+	*address = (struct sockaddr_un){ .sun_family = AF_UNIX };
+	snprintf(address->sun_path, sizeof address->sun_path, "/proc/self/fd/%d/%.60s", directory, name);
+}
+
+/* Whether nobody listens on a socket of ours any more. */
+static int is_dead(int directory, const char *name)
+{
+	struct stat info;
+	struct sockaddr_un address;
+	if (fstatat(directory, name, &info, AT_SYMLINK_NOFOLLOW) != 0 || !S_ISSOCK(info.st_mode) || info.st_uid != geteuid())
+		return 0;
+	int socket_ = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	reach(&address, directory, name);
+	int refused = socket_ >= 0 && connect(socket_, (struct sockaddr *)&address, sizeof address) != 0 && errno == ECONNREFUSED;
+	if (socket_ >= 0)
+		close(socket_);
+	return refused;
+}
+
+/* Whether a name is a socket's, and its process is not there. */
+static int is_stale(int directory, const char *name)
+{
+	int pid, length = 0;
+	unsigned long long start;
+	char again[64], path[64];
+	struct stat info;
+	if (sscanf(name, "%9d-%20llu.sock%n", &pid, &start, &length) != 2 || pid <= 0)
+		return 0;
+	snprintf(again, sizeof again, "%d-%llu.sock", pid, start);
+	snprintf(path, sizeof path, "/proc/%d/stat", pid);
+	if (strcmp(again, name) != 0 || start_of(path) == start)
+		return 0;
+	/* A directory may be shared between pid namespaces, and one that is bound may not listen yet. */
+	return fstatat(directory, name, &info, AT_SYMLINK_NOFOLLOW) == 0 && time(NULL) - info.st_mtime > BINDING_SECONDS &&
+	       is_dead(directory, name);
+}
+
+static void tidy(int directory)
+{
+	int copy = openat(directory, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *list = copy >= 0 ? fdopendir(copy) : NULL;
+	if (!list && copy >= 0)
+		close(copy);
+	const struct dirent *entry;
+	for (int seen = 0; list && seen < MOST_TIDIED && (entry = readdir(list)); seen++)
+		if (is_stale(directory, entry->d_name))
+			(void)unlinkat(directory, entry->d_name, 0); /* somebody else may have done it */
+	if (list)
+		closedir(list);
+}
+
+static int listen_at(int directory, const char *name)
+{
+	struct sockaddr_un address;
+	int listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (listener < 0)
+		return -1;
+	reach(&address, directory, name);
+	int bound = bind(listener, (struct sockaddr *)&address, sizeof address) == 0;
+	/* The name is this process's alone: its other probe's, or this program's before an exec. */
+	if (!bound && errno == EADDRINUSE && is_dead(directory, name) && unlinkat(directory, name, 0) == 0)
+		bound = bind(listener, (struct sockaddr *)&address, sizeof address) == 0;
+	if (bound && fchmodat(directory, name, 0600, 0) == 0 && listen(listener, BACKLOG) == 0)
+		return listener;
+	close(listener);
+	return -1;
+}
+
+static int bind_in(struct address *address, const char *parent, const char *name)
+{
+	struct stat info;
+	int directory = open_directory(parent, name, 1);
+	if (directory < 0)
+		return 0;
+	tidy(directory);
+	int listener = listen_at(directory, address->name);
+	if (listener < 0 || fstatat(directory, address->name, &info, AT_SYMLINK_NOFOLLOW) != 0) {
+		if (listener >= 0)
+			close(listener);
+		close(directory);
+		return 0;
+	}
+	snprintf(address->parent, sizeof address->parent, "%s", parent);
+	snprintf(address->child, sizeof address->child, "%s", name);
+	address->listener = listener;
+	address->inode = info.st_ino;
+	close(directory);
+	return 1;
+}
+
+void address_environment(struct address *address)
+{
+	const char *runtime = getenv("XDG_RUNTIME_DIR");
+	int usable = runtime && *runtime == '/' && strlen(runtime) < sizeof address->runtime;
+	snprintf(address->runtime, sizeof address->runtime, "%s", usable ? runtime : "");
+}
+
+int address_bind(struct address *address)
+{
+	unsigned long long start = process_start();
+	char name[48];
+	if (!start)
+		return 0;
+	snprintf(address->name, sizeof address->name, "%d-%llu.sock", (int)getpid(), start);
+	snprintf(name, sizeof name, "vramscope-%u", (unsigned int)geteuid());
+	if (*address->runtime && bind_in(address, address->runtime, "vramscope"))
+		return 1;
+	return bind_in(address, "/tmp", name);
+}
+
+/* The directory, if the name in it still leads to this socket; -1: it does not. */
+static int open_standing(const struct address *address)
+{
+	struct stat info;
+	int directory = open_directory(address->parent, address->child, 0);
+	if (directory >= 0 && (fstatat(directory, address->name, &info, AT_SYMLINK_NOFOLLOW) != 0 || info.st_ino != address->inode)) {
+		close(directory);
+		directory = -1;
+	}
+	return directory;
+}
+
+int address_stands(const struct address *address)
+{
+	int directory = open_standing(address);
+	if (directory >= 0)
+		close(directory);
+	return directory >= 0;
+}
+
+void address_leave(struct address *address)
+{
+	int directory = open_standing(address);
+	if (directory >= 0) {
+		(void)unlinkat(directory, address->name, 0); /* if that fails somebody will tidy up */
+		close(directory);
+	}
+	close(address->listener);
+	address->listener = -1;
+}

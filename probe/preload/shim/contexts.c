@@ -1,0 +1,226 @@
+/*
+ * Which context is current, and on which device that is: a hook may not ask
+ * CUDA, so it is followed here. Contexts have small numbers; each thread has a
+ * stack of them, as the driver does.
+ *
+ * What was allocated in a context goes with it. Its epoch is moved on before it
+ * is torn down, so that what another thread allocates in a context that came
+ * in its place meanwhile is not taken for the old one's.
+ */
+#include "shim.h"
+
+enum { CONTEXTS = 1024 };
+
+struct context {
+	uint64_t handle; /* 0: there is none of this number */
+	uint32_t retained;
+	uint16_t epoch;
+	uint8_t device, primary, alive;
+};
+
+static struct {
+	pthread_mutex_t lock;
+	int count; /* numbers in use, and those of contexts that are no more */
+	struct context list[CONTEXTS]; /* from 1 */
+} contexts = { .lock = PTHREAD_MUTEX_INITIALIZER, .count = 1 };
+
+static uint16_t number_of(CUcontext handle)
+{
+	int count = __atomic_load_n(&contexts.count, __ATOMIC_ACQUIRE);
+	for (int i = 1; handle && i < count; i++)
+		if (__atomic_load_n(&contexts.list[i].handle, __ATOMIC_RELAXED) == (uint64_t)(uintptr_t)handle)
+			return (uint16_t)i;
+	return 0;
+}
+
+/* Under the lock. */
+static uint16_t number_for(CUcontext handle, CUdevice device)
+{
+	uint16_t number = number_of(handle);
+	for (int i = 1; !number && i < contexts.count; i++)
+		if (!contexts.list[i].alive && !contexts.list[i].primary)
+			number = (uint16_t)i;
+	if (!number && contexts.count < CONTEXTS)
+		number = (uint16_t)contexts.count;
+	if (!number || device < 0 || device >= DEVICES)
+		return 0;
+	struct context *context = &contexts.list[number];
+	context->device = (uint8_t)device;
+	__atomic_store_n(&context->alive, 1, __ATOMIC_RELAXED);
+	__atomic_store_n(&context->handle, (uint64_t)(uintptr_t)handle, __ATOMIC_RELAXED);
+	if (number == contexts.count)
+		__atomic_store_n(&contexts.count, number + 1, __ATOMIC_RELEASE);
+	return number;
+}
+
+static void push(uint16_t number)
+{
+	struct thread *thread = &own_thread;
+	/* Deeper than that nobody goes; if somebody does, the top is not known. */
+	int most = (int)(sizeof thread->stack / sizeof *thread->stack);
+	if (thread->contexts < most)
+		thread->stack[thread->contexts] = number;
+	thread->contexts++;
+}
+
+static uint16_t top(void)
+{
+	const struct thread *thread = &own_thread;
+	int most = (int)(sizeof thread->stack / sizeof *thread->stack);
+	return thread->contexts > 0 && thread->contexts <= most ? thread->stack[thread->contexts - 1] : 0;
+}
+
+struct place place_now(void)
+{
+	uint16_t number = top();
+	const struct context *context = &contexts.list[number];
+	if (!number || !__atomic_load_n(&context->alive, __ATOMIC_RELAXED))
+		return (struct place){ .device = NOWHERE };
+	uint16_t epoch = __atomic_load_n(&context->epoch, __ATOMIC_RELAXED);
+	return (struct place){ .context = number, .epoch = epoch, .device = context->device };
+}
+
+void context_made(CUcontext handle, CUdevice device)
+{
+	pthread_mutex_lock(&contexts.lock);
+	uint16_t number = number_for(handle, device);
+	pthread_mutex_unlock(&contexts.lock);
+	push(number);
+	serve_wanted();
+}
+
+void context_retained(CUcontext handle, CUdevice device)
+{
+	pthread_mutex_lock(&contexts.lock);
+	uint16_t number = number_for(handle, device);
+	if (number) {
+		contexts.list[number].primary = 1;
+		contexts.list[number].retained++;
+	}
+	pthread_mutex_unlock(&contexts.lock);
+	serve_wanted();
+}
+
+void context_push(CUcontext handle)
+{
+	push(number_of(handle));
+}
+
+void context_set(CUcontext handle)
+{
+	context_pop();
+	if (handle)
+		push(number_of(handle));
+}
+
+void context_pop(void)
+{
+	if (own_thread.contexts > 0)
+		own_thread.contexts--;
+}
+
+/* Under the lock. */
+static void end(struct context *context)
+{
+	__atomic_add_fetch(&context->epoch, 1, __ATOMIC_RELAXED);
+	__atomic_store_n(&context->alive, 0, __ATOMIC_RELAXED);
+}
+
+struct teardown context_ending(CUcontext handle)
+{
+	pthread_mutex_lock(&contexts.lock);
+	uint16_t number = number_of(handle);
+	if (number)
+		end(&contexts.list[number]);
+	pthread_mutex_unlock(&contexts.lock);
+	return (struct teardown){ .context = number };
+}
+
+struct teardown primary_ending(CUdevice device, int all)
+{
+	struct teardown teardown = { .primary = 1 };
+	pthread_mutex_lock(&contexts.lock);
+	for (int i = 1; i < contexts.count; i++) {
+		struct context *context = &contexts.list[i];
+		if (!context->primary || context->device != device || !context->alive)
+			continue;
+		if (!all && context->retained > 1) {
+			context->retained--;
+			continue;
+		}
+		context->retained = 0;
+		end(context);
+		teardown.context = (uint16_t)i;
+	}
+	pthread_mutex_unlock(&contexts.lock);
+	return teardown;
+}
+
+static int is_of_the_past(const struct entry *entry, const void *argument)
+{
+	const struct teardown *teardown = argument;
+	return entry->context == teardown->context && entry->epoch != contexts.list[teardown->context].epoch;
+}
+
+static int is_pooled_there(const struct entry *entry, const void *argument)
+{
+	const uint8_t *device = argument;
+	return entry->kind == POOLED && entry->device == *device;
+}
+
+void context_ended(struct teardown teardown, int succeeded)
+{
+	if (!teardown.context)
+		return;
+	struct context *context = &contexts.list[teardown.context];
+	if (!succeeded) {
+		pthread_mutex_lock(&contexts.lock);
+		__atomic_store_n(&context->alive, 1, __ATOMIC_RELAXED);
+		context->retained += teardown.primary != 0;
+		pthread_mutex_unlock(&contexts.lock);
+		return;
+	}
+	uint8_t device = context->device;
+	if (!teardown.primary) {
+		/* Another context may get this handle. A primary one comes back under its own. */
+		pthread_mutex_lock(&contexts.lock);
+		if (!context->alive)
+			__atomic_store_n(&context->handle, 0, __ATOMIC_RELAXED);
+		pthread_mutex_unlock(&contexts.lock);
+		if (top() == teardown.context)
+			context_pop();
+	}
+	ledger_drop(&books.ledger, is_of_the_past, &teardown);
+	captures_of_context_ended(teardown.context);
+	/* Pools give everything back with the last context of their device. */
+	if (!device_in_use(device))
+		ledger_drop(&books.ledger, is_pooled_there, &device);
+}
+
+static int in_use(int device, int primary)
+{
+	int found = 0;
+	pthread_mutex_lock(&contexts.lock);
+	for (int i = 1; i < contexts.count && !found; i++)
+		found = contexts.list[i].alive && contexts.list[i].device == device && (!primary || contexts.list[i].primary);
+	pthread_mutex_unlock(&contexts.lock);
+	return found;
+}
+
+int device_in_use(int device)
+{
+	return in_use(device, 0);
+}
+
+int primary_in_use(int device)
+{
+	return in_use(device, 1);
+}
+
+void contexts_forget(void)
+{
+	pthread_mutex_init(&contexts.lock, NULL);
+	memset(contexts.list, 0, sizeof contexts.list);
+	contexts.count = 1;
+	own_thread = (struct thread){ 0 };
+}

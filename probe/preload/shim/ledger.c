@@ -1,0 +1,153 @@
+#include "ledger.h"
+
+#define WIDTH sizeof(struct entry)
+
+const char *api_name(enum api api)
+{
+	static const char *const names[APIS] = {
+		[API_NONE] = "",
+		[API_ALLOC] = "cuMemAlloc",
+		[API_ALLOC_PITCH] = "cuMemAllocPitch",
+		[API_ALLOC_MANAGED] = "cuMemAllocManaged",
+		[API_ALLOC_ASYNC] = "cuMemAllocAsync",
+		[API_ALLOC_FROM_POOL] = "cuMemAllocFromPoolAsync",
+		[API_CREATE] = "cuMemCreate",
+		[API_IPC_OPEN] = "cuIpcOpenMemHandle",
+	};
+	return api < APIS ? names[api] : "";
+}
+
+void ledger_init(struct ledger *ledger)
+{
+	for (int i = 0; i < SHARDS; i++)
+		pthread_mutex_init(&ledger->shards[i].lock, NULL);
+}
+
+void ledger_forget(struct ledger *ledger)
+{
+	for (int i = 0; i < SHARDS; i++) {
+		struct shard *shard = &ledger->shards[i];
+		/* A thread that is no more may have held it in the middle of a change: the table is not touched. */
+		memset(&shard->table, 0, sizeof shard->table);
+		memset(&shard->sums, 0, sizeof shard->sums);
+		pthread_mutex_init(&shard->lock, NULL);
+	}
+}
+
+/* Allocations lie at multiples of 512 bytes and mostly of 2 MiB: the hash spreads them, and its high bits are not the table's. */
+static struct shard *shard_of(struct ledger *ledger, uint64_t address)
+{
+	return &ledger->shards[table_hash(address) >> 58];
+}
+
+static struct sum *sum_of(struct shard *shard, const struct entry *entry)
+{
+	return &shard->sums.of[entry->kind][entry->device];
+}
+
+static void count(struct shard *shard, const struct entry *entry)
+{
+	sum_of(shard, entry)->bytes += entry->size;
+	sum_of(shard, entry)->count++;
+}
+
+static void uncount(struct shard *shard, const struct entry *entry)
+{
+	sum_of(shard, entry)->bytes -= entry->size;
+	sum_of(shard, entry)->count--;
+}
+
+void ledger_add(struct ledger *ledger, const struct entry *entry)
+{
+	struct shard *shard = shard_of(ledger, entry->address);
+	pthread_mutex_lock(&shard->lock);
+	struct entry *place = table_put(&shard->table, WIDTH, entry->address);
+	if (place) {
+		if (place->kind)
+			uncount(shard, place);
+		*place = *entry;
+		count(shard, place);
+	}
+	pthread_mutex_unlock(&shard->lock);
+}
+
+int ledger_take(struct ledger *ledger, uint64_t address, struct entry *taken)
+{
+	struct shard *shard = shard_of(ledger, address);
+	pthread_mutex_lock(&shard->lock);
+	struct entry *found = table_find(&shard->table, WIDTH, address);
+	if (found) {
+		*taken = *found;
+		uncount(shard, found);
+		table_remove(&shard->table, WIDTH, found);
+	}
+	pthread_mutex_unlock(&shard->lock);
+	return found != NULL;
+}
+
+void ledger_place(struct ledger *ledger, const struct entry *entry, uint8_t device)
+{
+	struct shard *shard = shard_of(ledger, entry->address);
+	pthread_mutex_lock(&shard->lock);
+	struct entry *found = table_find(&shard->table, WIDTH, entry->address);
+	if (found && found->size == entry->size && found->caller == entry->caller && found->since == entry->since) {
+		uncount(shard, found);
+		found->device = device;
+		count(shard, found);
+	}
+	pthread_mutex_unlock(&shard->lock);
+}
+
+void ledger_sum(struct ledger *ledger, struct sums *sums)
+{
+	memset(sums, 0, sizeof *sums);
+	for (int i = 0; i < SHARDS; i++) {
+		struct shard *shard = &ledger->shards[i];
+		pthread_mutex_lock(&shard->lock);
+		for (int kind = 0; kind < KINDS; kind++)
+			for (int device = 0; device <= DEVICES; device++) {
+				sums->of[kind][device].bytes += shard->sums.of[kind][device].bytes;
+				sums->of[kind][device].count += shard->sums.of[kind][device].count;
+			}
+		pthread_mutex_unlock(&shard->lock);
+	}
+}
+
+void ledger_drop(struct ledger *ledger, int (*picks)(const struct entry *entry, const void *argument), const void *argument)
+{
+	for (int i = 0; i < SHARDS; i++) {
+		struct shard *shard = &ledger->shards[i];
+		pthread_mutex_lock(&shard->lock);
+		struct table kept = { 0 };
+		/* Into a table anew: removing one by one would move others to where the loop has been. */
+		int moved = shard->table.count > 0 && table_resize(&kept, WIDTH, shard->table.capacity);
+		for (size_t at = 0; moved && at < shard->table.capacity; at++) {
+			const struct entry *entry = (const struct entry *)(void *)table_at(&shard->table, WIDTH, at);
+			if (entry->address == 0)
+				continue;
+			if (picks(entry, argument))
+				uncount(shard, entry);
+			else
+				*(struct entry *)table_put(&kept, WIDTH, entry->address) = *entry;
+		}
+		if (moved) {
+			table_empty(&shard->table, WIDTH);
+			shard->table = kept;
+		}
+		pthread_mutex_unlock(&shard->lock);
+	}
+}
+
+void ledger_walk(struct ledger *ledger, void (*see)(const struct entry *entry, void *argument), void *argument)
+{
+	for (int i = 0; i < SHARDS; i++) {
+		struct shard *shard = &ledger->shards[i];
+		pthread_mutex_lock(&shard->lock);
+		for (size_t at = 0; at < shard->table.capacity; at++) {
+			const struct entry *entry = (const struct entry *)(void *)table_at(&shard->table, WIDTH, at);
+			if (entry->address)
+				see(entry, argument);
+		}
+		pthread_mutex_unlock(&shard->lock);
+	}
+}

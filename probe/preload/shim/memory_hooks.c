@@ -1,0 +1,169 @@
+/*
+ * Allocations that have an address. What is freed is taken out of the ledger
+ * before the real call, since another thread may be given the address before
+ * that has come back, and put in again where the call fails.
+ */
+#include "hooks.h"
+
+static void allocated(CUresult answer, const CUdeviceptr *pointer, struct entry entry, int outer)
+{
+	struct place place = place_now();
+	if (answer == CUDA_ERROR_OUT_OF_MEMORY && outer)
+		count_out_of_memory(place.device);
+	if (answer != CUDA_SUCCESS)
+		return;
+	entry.address = *pointer;
+	entry.since = deciseconds();
+	entry.context = place.context;
+	entry.epoch = place.epoch;
+	entry.device = place.device;
+	ledger_add(&books.ledger, &entry);
+	serve_wanted();
+}
+
+HOOK(cuMemAlloc_v2, (pointer, size), CUdeviceptr *pointer, size_t size)
+{
+	CUresult answer = real(pointer, size);
+	allocated(answer, pointer, (struct entry){ .size = size, .kind = RAW, .api = API_ALLOC, .caller = caller }, outer);
+	return answer;
+}
+
+HOOK(cuMemAllocPitch_v2, (pointer, pitch, width, height, element), CUdeviceptr *pointer, size_t *pitch, size_t width,
+     size_t height, unsigned int element)
+{
+	CUresult answer = real(pointer, pitch, width, height, element);
+	uint64_t size = answer == CUDA_SUCCESS ? (uint64_t)*pitch * height : 0;
+	allocated(answer, pointer, (struct entry){ .size = size, .kind = RAW, .api = API_ALLOC_PITCH, .caller = caller }, outer);
+	return answer;
+}
+
+HOOK(cuMemAllocManaged, (pointer, size, flags), CUdeviceptr *pointer, size_t size, unsigned int flags)
+{
+	CUresult answer = real(pointer, size, flags);
+	allocated(answer, pointer, (struct entry){ .size = size, .kind = MANAGED, .api = API_ALLOC_MANAGED, .caller = caller },
+	          outer);
+	return answer;
+}
+
+HOOK(cuMemFree_v2, (pointer), CUdeviceptr pointer)
+{
+	(void)caller, (void)outer;
+	struct entry taken;
+	int known = ledger_take(&books.ledger, pointer, &taken);
+	CUresult answer = real(pointer);
+	if (known && answer != CUDA_SUCCESS)
+		ledger_add(&books.ledger, &taken);
+	return answer;
+}
+
+/* How much it is the other process's books tell. */
+static void imported(CUresult answer, const CUdeviceptr *pointer, uint64_t caller)
+{
+	allocated(answer, pointer, (struct entry){ .kind = IMPORTED, .api = API_IPC_OPEN, .caller = caller }, 0);
+}
+
+HOOK(cuIpcOpenMemHandle, (pointer, handle, flags), CUdeviceptr *pointer, CUipcMemHandle handle, unsigned int flags)
+{
+	(void)outer;
+	CUresult answer = real(pointer, handle, flags);
+	imported(answer, pointer, caller);
+	return answer;
+}
+
+HOOK(cuIpcOpenMemHandle_v2, (pointer, handle, flags), CUdeviceptr *pointer, CUipcMemHandle handle, unsigned int flags)
+{
+	(void)outer;
+	CUresult answer = real(pointer, handle, flags);
+	imported(answer, pointer, caller);
+	return answer;
+}
+
+HOOK(cuIpcCloseMemHandle, (pointer), CUdeviceptr pointer)
+{
+	(void)caller, (void)outer;
+	struct entry taken;
+	int known = ledger_take(&books.ledger, pointer, &taken);
+	CUresult answer = real(pointer);
+	if (known && answer != CUDA_SUCCESS)
+		ledger_add(&books.ledger, &taken);
+	return answer;
+}
+
+typedef CUresult (*allocate_async)(CUdeviceptr *pointer, size_t size, CUstream stream);
+typedef CUresult (*allocate_from_pool)(CUdeviceptr *pointer, size_t size, CUmemoryPool pool, CUstream stream);
+typedef CUresult (*free_async)(CUdeviceptr pointer, CUstream stream);
+
+/* What a captured stream allocates is the graph's: there is nothing of it before that is launched. */
+static void pooled(CUresult answer, const CUdeviceptr *pointer, struct entry entry, CUstream stream, int outer)
+{
+	uint8_t device = place_now().device;
+	if (answer == CUDA_ERROR_OUT_OF_MEMORY && outer)
+		pool_out_of_memory(entry.pool, device);
+	if (answer != CUDA_SUCCESS || capture_of(stream))
+		return;
+	entry.kind = POOLED;
+	if (!entry.pool)
+		entry.pool = pool_current(device);
+	allocated(answer, pointer, entry, outer);
+}
+
+static inline CUresult noted_allocation(allocate_async real, uint64_t caller, int outer, CUdeviceptr *pointer, size_t size,
+                                        CUstream stream)
+{
+	CUresult answer = real(pointer, size, stream);
+	pooled(answer, pointer, (struct entry){ .size = size, .api = API_ALLOC_ASYNC, .caller = caller }, stream, outer);
+	return answer;
+}
+
+static inline CUresult noted_from_pool(allocate_from_pool real, uint64_t caller, int outer, CUdeviceptr *pointer, size_t size,
+                                       CUmemoryPool pool, CUstream stream)
+{
+	CUresult answer = real(pointer, size, pool, stream);
+	struct entry entry = { .size = size, .api = API_ALLOC_FROM_POOL, .caller = caller, .pool = (uint64_t)(uintptr_t)pool };
+	pooled(answer, pointer, entry, stream, outer);
+	return answer;
+}
+
+static inline CUresult noted_free(free_async real, CUdeviceptr pointer, CUstream stream)
+{
+	struct entry taken;
+	int known = !capture_of(stream) && ledger_take(&books.ledger, pointer, &taken);
+	CUresult answer = real(pointer, stream);
+	if (known && answer != CUDA_SUCCESS)
+		ledger_add(&books.ledger, &taken);
+	return answer;
+}
+
+HOOK(cuMemAllocAsync, (pointer, size, stream), CUdeviceptr *pointer, size_t size, CUstream stream)
+{
+	return noted_allocation(real, caller, outer, pointer, size, stream);
+}
+
+HOOK(cuMemAllocAsync_ptsz, (pointer, size, stream), CUdeviceptr *pointer, size_t size, CUstream stream)
+{
+	return noted_allocation(real, caller, outer, pointer, size, stream);
+}
+
+HOOK(cuMemAllocFromPoolAsync, (pointer, size, pool, stream), CUdeviceptr *pointer, size_t size, CUmemoryPool pool,
+     CUstream stream)
+{
+	return noted_from_pool(real, caller, outer, pointer, size, pool, stream);
+}
+
+HOOK(cuMemAllocFromPoolAsync_ptsz, (pointer, size, pool, stream), CUdeviceptr *pointer, size_t size, CUmemoryPool pool,
+     CUstream stream)
+{
+	return noted_from_pool(real, caller, outer, pointer, size, pool, stream);
+}
+
+HOOK(cuMemFreeAsync, (pointer, stream), CUdeviceptr pointer, CUstream stream)
+{
+	(void)caller, (void)outer;
+	return noted_free(real, pointer, stream);
+}
+
+HOOK(cuMemFreeAsync_ptsz, (pointer, stream), CUdeviceptr pointer, CUstream stream)
+{
+	(void)caller, (void)outer;
+	return noted_free(real, pointer, stream);
+}

@@ -1,0 +1,181 @@
+/*
+ * The memory pools that the program has made, and which one its allocations
+ * come from. What is in them the driver tells (report.c), and it must not be
+ * asked about a pool that is being destroyed: whoever asks holds the pool, and
+ * its destruction waits for that.
+ */
+#include "shim.h"
+
+enum { HELD_AT_ONCE = 2 }; /* by the thread that serves, and the one that flushes */
+
+static struct {
+	pthread_mutex_t lock;
+	pthread_cond_t free;
+	struct pool list[POOLS];
+	uint64_t current[DEVICES]; /* 0: the default one */
+	uint64_t held[HELD_AT_ONCE];
+} pools = { .lock = PTHREAD_MUTEX_INITIALIZER, .free = PTHREAD_COND_INITIALIZER };
+
+/* Under the lock, as is all that is static here. */
+static struct pool *find(uint64_t handle)
+{
+	for (int i = 0; handle && i < POOLS; i++)
+		if (pools.list[i].handle == handle)
+			return &pools.list[i];
+	return NULL;
+}
+
+static struct pool *find_or_add(uint64_t handle, int device)
+{
+	struct pool *pool = find(handle);
+	for (int i = 0; !pool && i < POOLS; i++)
+		if (!pools.list[i].handle)
+			pool = &pools.list[i];
+	if (pool && !pool->handle)
+		*pool = (struct pool){ .handle = handle, .device = (uint8_t)device };
+	return pool;
+}
+
+static uint64_t number(CUmemoryPool pool)
+{
+	return (uint64_t)(uintptr_t)pool;
+}
+
+void pool_made(CUmemoryPool pool, int device)
+{
+	if (device < 0 || device >= DEVICES)
+		return;
+	pthread_mutex_lock(&pools.lock);
+	(void)find_or_add(number(pool), device); /* beyond so many pools the rest is not told of */
+	pthread_mutex_unlock(&pools.lock);
+}
+
+void pool_set(int device, CUmemoryPool pool)
+{
+	if (device < 0 || device >= DEVICES)
+		return;
+	pthread_mutex_lock(&pools.lock);
+	pools.current[device] = number(pool);
+	pthread_mutex_unlock(&pools.lock);
+}
+
+static int is_held(uint64_t handle)
+{
+	for (int i = 0; i < HELD_AT_ONCE; i++)
+		if (pools.held[i] == handle)
+			return 1;
+	return 0;
+}
+
+int pool_ending(CUmemoryPool handle, struct pool *was)
+{
+	pthread_mutex_lock(&pools.lock);
+	struct pool *pool = find(number(handle));
+	if (pool) {
+		*was = *pool;
+		pool->handle = 0;
+		while (is_held(was->handle))
+			pthread_cond_wait(&pools.free, &pools.lock);
+	}
+	for (int i = 0; i < DEVICES; i++)
+		if (pools.current[i] == number(handle))
+			pools.current[i] = 0;
+	pthread_mutex_unlock(&pools.lock);
+	return pool != NULL;
+}
+
+void pool_end_failed(const struct pool *was)
+{
+	pthread_mutex_lock(&pools.lock);
+	struct pool *pool = find_or_add(was->handle, was->device);
+	if (pool)
+		*pool = *was;
+	pthread_mutex_unlock(&pools.lock);
+}
+
+uint64_t pool_current(int device)
+{
+	return device < DEVICES ? __atomic_load_n(&pools.current[device], __ATOMIC_RELAXED) : 0;
+}
+
+void pool_out_of_memory(uint64_t handle, int device)
+{
+	pthread_mutex_lock(&pools.lock);
+	struct pool *pool = find(handle ? handle : device < DEVICES ? pools.current[device] : 0);
+	for (int i = 0; !pool && i < POOLS; i++)
+		if (pools.list[i].handle && pools.list[i].is_default && pools.list[i].device == device)
+			pool = &pools.list[i];
+	if (pool)
+		pool->out_of_memory++;
+	pthread_mutex_unlock(&pools.lock);
+	if (!pool)
+		count_out_of_memory((uint8_t)device);
+}
+
+int pools_of(int device, CUmemoryPool default_pool, struct pool list[POOLS])
+{
+	int found = 0;
+	pthread_mutex_lock(&pools.lock);
+	struct pool *usual = default_pool ? find_or_add(number(default_pool), device) : NULL;
+	if (usual)
+		usual->is_default = 1;
+	for (int i = 0; i < POOLS; i++)
+		if (pools.list[i].handle && pools.list[i].device == device)
+			list[found++] = pools.list[i];
+	pthread_mutex_unlock(&pools.lock);
+	return found;
+}
+
+int pools_default(uint64_t handles[DEVICES])
+{
+	int found = 0;
+	pthread_mutex_lock(&pools.lock);
+	for (int i = 0; i < POOLS && found < DEVICES; i++)
+		if (pools.list[i].handle && pools.list[i].is_default)
+			handles[found++] = pools.list[i].handle;
+	pthread_mutex_unlock(&pools.lock);
+	return found;
+}
+
+int pool_hold(uint64_t handle)
+{
+	int held = 0;
+	pthread_mutex_lock(&pools.lock);
+	for (int i = 0; find(handle) && !held && i < HELD_AT_ONCE; i++)
+		if (!pools.held[i]) {
+			pools.held[i] = handle;
+			held = 1;
+		}
+	pthread_mutex_unlock(&pools.lock);
+	return held;
+}
+
+void pool_let_go(uint64_t handle)
+{
+	pthread_mutex_lock(&pools.lock);
+	for (int i = 0; i < HELD_AT_ONCE; i++)
+		if (pools.held[i] == handle) {
+			pools.held[i] = 0;
+			break;
+		}
+	pthread_cond_broadcast(&pools.free);
+	pthread_mutex_unlock(&pools.lock);
+}
+
+void pool_note_residue(uint64_t handle, uint64_t residue)
+{
+	pthread_mutex_lock(&pools.lock);
+	struct pool *pool = find(handle);
+	if (pool) {
+		pool->residue = residue;
+		pool->residue_known = 1;
+	}
+	pthread_mutex_unlock(&pools.lock);
+}
+
+void pools_forget(void)
+{
+	memset(&pools, 0, sizeof pools);
+	pthread_mutex_init(&pools.lock, NULL);
+	pthread_cond_init(&pools.free, NULL);
+}

@@ -1,0 +1,267 @@
+/*
+ * Who is behind whom. There are three ways to a function of libcuda, and the
+ * hook stands in each of them:
+ *
+ *   linked with libcuda       the exported symbol comes first, since this library is preloaded;
+ *                             it goes on to the next one in the program's search order
+ *   dlopen, dlsym             dlsym below hands out the hook where libcuda's own would have been the answer
+ *   cuGetProcAddress          the same (this is how NVIDIA's runtime library asks)
+ *
+ * dlsym answers by who asks (RTLD_NEXT, RTLD_DEFAULT), which it reads off the
+ * return address: so everything that is not about a hook is jumped to, not
+ * called, with the stack as the caller left it.
+ */
+#define _GNU_SOURCE
+#include "hooks.h"
+
+#include <dlfcn.h>
+
+typedef void *(*dlsym_call)(void *handle, const char *name);
+
+struct call {
+	const char *symbol, *name;
+	int version, until, twin;
+	void *hook;
+};
+
+static const struct call calls[SLOTS] = {
+#define CALL(symbol, name, version, until, twin) { #symbol, name, version, until, twin, (void *)handed_out_##symbol },
+#include "calls.h"
+#undef CALL
+};
+
+/* Versions of the API up to which a name's meaning is known; later ones are known by their address alone. */
+enum { LATEST_KNOWN = 14000 };
+
+static void *next_calls[SLOTS], *driver_calls[SLOTS];
+
+static void *load(void **pointer)
+{
+	return __atomic_load_n(pointer, __ATOMIC_ACQUIRE);
+}
+
+static void store(void **pointer, void *value)
+{
+	__atomic_store_n(pointer, value, __ATOMIC_RELEASE);
+}
+
+#if defined(__x86_64__)
+#define BASE_VERSION "GLIBC_2.2.5"
+#else
+#define BASE_VERSION "GLIBC_2.17"
+#endif
+
+/* libc's own, or whichever has a version behind this library. */
+static dlsym_call real_dlsym(void)
+{
+	static void *real;
+	if (!load(&real)) {
+		void *found = dlvsym(RTLD_NEXT, "dlsym", "GLIBC_2.34");
+		store(&real, found ? found : dlvsym(RTLD_NEXT, "dlsym", BASE_VERSION));
+	}
+	return (dlsym_call)load(&real);
+}
+
+/* The next one in the program's search order: another preloaded library's, where there is one. */
+static dlsym_call next_dlsym(void)
+{
+	static void *next;
+	if (!load(&next)) {
+		void *found = real_dlsym()(RTLD_NEXT, "dlsym");
+		store(&next, found ? found : (void *)real_dlsym());
+	}
+	return (dlsym_call)load(&next);
+}
+
+/* libcuda's function of a name; NULL where libcuda is not loaded, or has none. */
+static void *in_driver(const char *symbol, int pin)
+{
+	void *driver = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD | (pin ? RTLD_NODELETE : 0));
+	void *found = driver ? real_dlsym()(driver, symbol) : NULL;
+	if (driver)
+		dlclose(driver); /* it stays as loaded as it was */
+	if (!found)
+		(void)dlerror(); /* not the program's */
+	return found;
+}
+
+void *resolve_driver(const char *symbol)
+{
+	return in_driver(symbol, 1);
+}
+
+void *resolve_next(enum slot slot)
+{
+	void *next = load(&next_calls[slot]);
+	if (next)
+		return next;
+	next = real_dlsym()(RTLD_NEXT, calls[slot].symbol);
+	if (!next) {
+		(void)dlerror();
+		next = in_driver(calls[slot].symbol, 1); /* loaded out of the global scope */
+	}
+	store(&next_calls[slot], next);
+	return next;
+}
+
+void *resolve_handed_out(enum slot slot)
+{
+	return load(&driver_calls[slot]);
+}
+
+static int slot_of(const char *symbol)
+{
+	for (int i = 0; i < SLOTS; i++)
+		if (strcmp(calls[i].symbol, symbol) == 0)
+			return i;
+	return -1;
+}
+
+/* Whether a call that was asked for by its name, for a version of the API, is this one. */
+static int is_meant(const struct call *call, const char *name, int version, cuuint64_t flags)
+{
+	return strcmp(call->name, name) == 0 && version >= call->version && (!call->until || version < call->until) &&
+	       version < LATEST_KNOWN && call->twin == ((flags & PER_THREAD_DEFAULT_STREAM) != 0);
+}
+
+static int has_twin(const char *name)
+{
+	for (int i = 0; i < SLOTS; i++)
+		if (calls[i].twin && strcmp(calls[i].name, name) == 0)
+			return 1;
+	return 0;
+}
+
+void resolve_wrap(const char *name, int version, cuuint64_t flags, void **function)
+{
+	int found = -1;
+	if (!has_twin(name))
+		flags &= ~(cuuint64_t)PER_THREAD_DEFAULT_STREAM;
+	for (int i = 0; i < SLOTS && found < 0; i++)
+		if (strcmp(calls[i].name, name) == 0 && in_driver(calls[i].symbol, 0) == *function)
+			found = i;
+	for (int i = 0; i < SLOTS && found < 0; i++) {
+		void *before = load(&driver_calls[i]);
+		if (is_meant(&calls[i], name, version, flags) && (!before || before == *function))
+			found = i;
+	}
+	if (found < 0 || *function == calls[found].hook)
+		return;
+	store(&driver_calls[found], *function);
+	*function = calls[found].hook;
+}
+
+/* What dlsym answers: done, or who answers in our place. */
+struct verdict {
+	void *target;
+	long done;
+};
+
+static int is_ours(const void *address)
+{
+	Dl_info theirs, ours;
+	return dladdr(address, &theirs) && dladdr((const void *)calls, &ours) && theirs.dli_fbase == ours.dli_fbase;
+}
+
+struct verdict vramscope_choose(void *handle, const char *name);
+__attribute__((visibility("hidden"), used)) struct verdict vramscope_choose(void *handle, const char *name)
+{
+	struct verdict natural = { (void *)next_dlsym(), 0 };
+	int slot;
+	/* What stands behind the asker cannot be this library, or is it rightly. */
+	if (!name || name[0] != 'c' || name[1] != 'u' || handle == RTLD_NEXT || (slot = slot_of(name)) < 0)
+		return natural;
+	void *driver = in_driver(name, 0);
+	if (handle == RTLD_DEFAULT && driver)
+		return natural;
+	void *found = next_dlsym()(handle, name);
+	if (found && !driver && is_ours(found)) /* without us there would be none: dlerror shall say so */
+		return (struct verdict){ real_dlsym()(RTLD_NEXT, name), 1 };
+	if (!found || found != driver)
+		return (struct verdict){ found, 1 };
+	store(&driver_calls[slot], driver);
+	return (struct verdict){ calls[slot].hook, 1 };
+}
+
+#if defined(__x86_64__)
+__asm__(".text\n"
+	".globl vramscope_dlsym_base, vramscope_dlsym_new\n"
+	".type vramscope_dlsym_base, @function\n"
+	".type vramscope_dlsym_new, @function\n"
+	".p2align 4\n"
+	"vramscope_dlsym_base:\n"
+	"vramscope_dlsym_new:\n"
+	"	.cfi_startproc\n"
+	"	endbr64\n"
+	"	pushq %rdi\n"
+	"	.cfi_adjust_cfa_offset 8\n"
+	"	pushq %rsi\n"
+	"	.cfi_adjust_cfa_offset 8\n"
+	"	subq $8, %rsp\n"
+	"	.cfi_adjust_cfa_offset 8\n"
+	"	call vramscope_choose\n"
+	"	addq $8, %rsp\n"
+	"	.cfi_adjust_cfa_offset -8\n"
+	"	popq %rsi\n"
+	"	.cfi_adjust_cfa_offset -8\n"
+	"	popq %rdi\n"
+	"	.cfi_adjust_cfa_offset -8\n"
+	"	testq %rdx, %rdx\n"
+	"	jne 1f\n"
+	"	jmp *%rax\n"
+	"1:	ret\n"
+	"	.cfi_endproc\n"
+	".size vramscope_dlsym_base, .-vramscope_dlsym_base\n"
+	".size vramscope_dlsym_new, .-vramscope_dlsym_new\n"
+	".symver vramscope_dlsym_base, dlsym@GLIBC_2.2.5\n"
+	".symver vramscope_dlsym_new, dlsym@@GLIBC_2.34\n");
+#elif defined(__aarch64__)
+__asm__(".text\n"
+	".globl vramscope_dlsym_base, vramscope_dlsym_new\n"
+	".type vramscope_dlsym_base, %function\n"
+	".type vramscope_dlsym_new, %function\n"
+	".p2align 4\n"
+	"vramscope_dlsym_base:\n"
+	"vramscope_dlsym_new:\n"
+	"	.cfi_startproc\n"
+	"	hint #34\n" /* bti c, where there is that */
+	"	stp x29, x30, [sp, #-32]!\n"
+	"	.cfi_adjust_cfa_offset 32\n"
+	"	stp x0, x1, [sp, #16]\n"
+	"	bl vramscope_choose\n"
+	"	mov x16, x0\n"
+	"	mov x17, x1\n"
+	"	ldp x0, x1, [sp, #16]\n"
+	"	ldp x29, x30, [sp], #32\n"
+	"	.cfi_adjust_cfa_offset -32\n"
+	"	cbnz x17, 1f\n"
+	"	br x16\n"
+	"1:	mov x0, x16\n"
+	"	ret\n"
+	"	.cfi_endproc\n"
+	".size vramscope_dlsym_base, .-vramscope_dlsym_base\n"
+	".size vramscope_dlsym_new, .-vramscope_dlsym_new\n"
+	".symver vramscope_dlsym_base, dlsym@GLIBC_2.17\n"
+	".symver vramscope_dlsym_new, dlsym@@GLIBC_2.34\n");
+#else
+#error "which version has dlsym in glibc here, and how is it jumped to?"
+#endif
+
+HOOK(cuGetProcAddress, (symbol, function, version, flags), const char *symbol, void **function, int version, cuuint64_t flags)
+{
+	(void)caller, (void)outer;
+	CUresult answer = real(symbol, function, version, flags);
+	if (answer == CUDA_SUCCESS && *function)
+		resolve_wrap(symbol, version, flags, function);
+	return answer;
+}
+
+HOOK(cuGetProcAddress_v2, (symbol, function, version, flags, status), const char *symbol, void **function, int version,
+     cuuint64_t flags, CUdriverProcAddressQueryResult *status)
+{
+	(void)caller, (void)outer;
+	CUresult answer = real(symbol, function, version, flags, status);
+	if (answer == CUDA_SUCCESS && *function)
+		resolve_wrap(symbol, version, flags, function);
+	return answer;
+}

@@ -1,0 +1,67 @@
+/* Where captures begin and end. */
+#include "hooks.h"
+
+static CUresult begun(CUresult answer, CUstream stream, int outer)
+{
+	if (answer == CUDA_SUCCESS && outer)
+		capture_begun(stream);
+	return answer;
+}
+
+/* A capture that was spoilt has ended too: those errors stand together, but for the wrong thread's. */
+static CUresult ended(CUresult answer, CUstream stream, int outer)
+{
+	int spoilt = answer >= CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED && answer <= CUDA_ERROR_CAPTURED_EVENT;
+	if ((answer == CUDA_SUCCESS || spoilt) && outer)
+		capture_ended(stream);
+	return answer;
+}
+
+HOOK(cuStreamBeginCapture_v2, (stream, mode), CUstream stream, CUstreamCaptureMode mode)
+{
+	(void)caller;
+	return begun(real(stream, mode), stream, outer);
+}
+
+HOOK(cuStreamBeginCapture_v2_ptsz, (stream, mode), CUstream stream, CUstreamCaptureMode mode)
+{
+	(void)caller;
+	return begun(real(stream, mode), stream, outer);
+}
+
+#ifndef WITHOUT_CAPTURE_TO_GRAPH
+HOOK(cuStreamBeginCaptureToGraph, (stream, graph, dependencies, edges, count, mode), CUstream stream, CUgraph graph,
+     const CUgraphNode *dependencies, const CUgraphEdgeData *edges, size_t count, CUstreamCaptureMode mode)
+{
+	(void)caller;
+	return begun(real(stream, graph, dependencies, edges, count, mode), stream, outer);
+}
+
+HOOK(cuStreamBeginCaptureToGraph_ptsz, (stream, graph, dependencies, edges, count, mode), CUstream stream, CUgraph graph,
+     const CUgraphNode *dependencies, const CUgraphEdgeData *edges, size_t count, CUstreamCaptureMode mode)
+{
+	(void)caller;
+	return begun(real(stream, graph, dependencies, edges, count, mode), stream, outer);
+}
+#endif
+
+HOOK(cuStreamEndCapture, (stream, graph), CUstream stream, CUgraph *graph)
+{
+	(void)caller;
+	return ended(real(stream, graph), stream, outer);
+}
+
+HOOK(cuStreamEndCapture_ptsz, (stream, graph), CUstream stream, CUgraph *graph)
+{
+	(void)caller;
+	return ended(real(stream, graph), stream, outer);
+}
+
+HOOK(cuStreamDestroy_v2, (stream), CUstream stream)
+{
+	(void)caller;
+	CUresult answer = real(stream);
+	if (answer == CUDA_SUCCESS && outer)
+		capture_ended(stream);
+	return answer;
+}

@@ -1,0 +1,197 @@
+/*
+ * Virtual memory management. The driver takes memory when it is created, and
+ * gives it back when neither a handle nor a mapping is left of it, whichever
+ * goes last:
+ *
+ *   handles: handle → number of a physical allocation ←── mappings: address → size, number
+ *                              ↓
+ *            physicals: number → size, device, handles, mappings
+ *
+ * A handle that is not in the books is imported or of the host's memory:
+ * neither is counted. Once its last handle is released, an allocation is not
+ * found by that handle any more: the driver may give it to another one.
+ */
+#include "shim.h"
+
+struct handle {
+	uint64_t handle, number;
+};
+
+struct mapping {
+	uint64_t address, size, number;
+};
+
+static struct {
+	pthread_mutex_t lock;
+	struct table handles, mappings, physicals;
+	uint64_t last;
+	struct sum sums[DEVICES];
+} vmm = { .lock = PTHREAD_MUTEX_INITIALIZER };
+
+static struct physical *physical_numbered(uint64_t number)
+{
+	return table_find(&vmm.physicals, sizeof(struct physical), number);
+}
+
+static struct physical *physical_of(CUmemGenericAllocationHandle handle)
+{
+	const struct handle *found = table_find(&vmm.handles, sizeof *found, handle);
+	return found ? physical_numbered(found->number) : NULL;
+}
+
+void vmm_created(CUmemGenericAllocationHandle handle, size_t size, int device, uint64_t caller)
+{
+	if (device < 0 || device >= DEVICES)
+		return;
+	pthread_mutex_lock(&vmm.lock);
+	struct physical *physical = table_put(&vmm.physicals, sizeof *physical, ++vmm.last);
+	struct handle *place = physical ? table_put(&vmm.handles, sizeof *place, handle) : NULL;
+	if (place) {
+		place->number = physical->number;
+		physical->size = size;
+		physical->handle = handle;
+		physical->handles = 1;
+		physical->device = (uint8_t)device;
+		physical->since = deciseconds();
+		physical->caller = caller;
+		vmm.sums[device].bytes += size;
+		vmm.sums[device].count++;
+	} else if (physical) {
+		table_remove(&vmm.physicals, sizeof *physical, physical);
+	}
+	pthread_mutex_unlock(&vmm.lock);
+}
+
+/* Under the lock. */
+static void let_go(struct physical *physical)
+{
+	if (physical->handles > 0 || physical->mappings > 0)
+		return;
+	vmm.sums[physical->device].bytes -= physical->size;
+	vmm.sums[physical->device].count--;
+	table_remove(&vmm.physicals, sizeof *physical, physical);
+}
+
+void vmm_retained(CUmemGenericAllocationHandle handle, CUdeviceptr address)
+{
+	pthread_mutex_lock(&vmm.lock);
+	struct physical *physical = physical_of(handle);
+	/* After its last release an allocation that is mapped is found by where it is. */
+	const struct mapping *mapping = physical ? NULL : table_find(&vmm.mappings, sizeof *mapping, address);
+	struct handle *place = NULL;
+	if (mapping && (physical = physical_numbered(mapping->number)))
+		place = table_put(&vmm.handles, sizeof *place, handle);
+	if (place)
+		place->number = physical->number;
+	if (physical) {
+		physical->handle = handle;
+		physical->handles++;
+	}
+	pthread_mutex_unlock(&vmm.lock);
+}
+
+struct physical vmm_releasing(CUmemGenericAllocationHandle handle)
+{
+	struct physical was = { 0 };
+	pthread_mutex_lock(&vmm.lock);
+	struct physical *physical = physical_of(handle);
+	if (physical) {
+		was = *physical;
+		if (--physical->handles == 0) {
+			void *place = table_find(&vmm.handles, sizeof(struct handle), handle);
+			table_remove(&vmm.handles, sizeof(struct handle), place);
+			let_go(physical);
+		}
+	}
+	pthread_mutex_unlock(&vmm.lock);
+	return was;
+}
+
+void vmm_release_failed(const struct physical *was)
+{
+	if (!was->number)
+		return;
+	pthread_mutex_lock(&vmm.lock);
+	struct physical *physical = table_put(&vmm.physicals, sizeof *physical, was->number);
+	struct handle *place = table_put(&vmm.handles, sizeof *place, was->handle);
+	if (place)
+		place->number = was->number;
+	if (physical && !physical->size) {
+		*physical = *was;
+		physical->handles = 0;
+		vmm.sums[was->device].bytes += was->size;
+		vmm.sums[was->device].count++;
+	}
+	if (physical)
+		physical->handles++;
+	pthread_mutex_unlock(&vmm.lock);
+}
+
+void vmm_mapped(CUdeviceptr address, size_t size, CUmemGenericAllocationHandle handle)
+{
+	pthread_mutex_lock(&vmm.lock);
+	struct physical *physical = physical_of(handle);
+	struct mapping *mapping = physical ? table_put(&vmm.mappings, sizeof *mapping, address) : NULL;
+	if (mapping) {
+		mapping->size = size;
+		mapping->number = physical->number;
+		physical->mappings++;
+	}
+	pthread_mutex_unlock(&vmm.lock);
+}
+
+/*
+ * After the real call: nobody can be given these addresses but by the program
+ * itself, which has not been told yet that they are free.
+ */
+void vmm_unmapped(CUdeviceptr address, size_t size)
+{
+	pthread_mutex_lock(&vmm.lock);
+	/* The range is made of whole mappings; those that are not in the books are skipped by the smallest that there are. */
+	const uint64_t smallest = 64 << 10;
+	for (uint64_t at = address, end = address + size; at < end && vmm.mappings.count > 0;) {
+		struct mapping *mapping = table_find(&vmm.mappings, sizeof *mapping, at);
+		if (!mapping) {
+			at += smallest;
+			continue;
+		}
+		at += mapping->size ? mapping->size : smallest;
+		struct physical *physical = physical_numbered(mapping->number);
+		table_remove(&vmm.mappings, sizeof *mapping, mapping);
+		if (physical) {
+			physical->mappings--;
+			let_go(physical);
+		}
+	}
+	pthread_mutex_unlock(&vmm.lock);
+}
+
+void vmm_sum(struct sum sums[DEVICES])
+{
+	pthread_mutex_lock(&vmm.lock);
+	memcpy(sums, vmm.sums, sizeof vmm.sums);
+	pthread_mutex_unlock(&vmm.lock);
+}
+
+void vmm_walk(void (*see)(const struct entry *entry, void *argument), void *argument)
+{
+	pthread_mutex_lock(&vmm.lock);
+	for (size_t i = 0; i < vmm.physicals.capacity; i++) {
+		const struct physical *physical = (const struct physical *)(void *)table_at(&vmm.physicals, sizeof *physical, i);
+		if (!physical->number)
+			continue;
+		struct entry entry = {
+			.address = physical->number, .size = physical->size, .caller = physical->caller,
+			.since = physical->since, .device = physical->device, .kind = RAW, .api = API_CREATE,
+		};
+		see(&entry, argument);
+	}
+	pthread_mutex_unlock(&vmm.lock);
+}
+
+void vmm_forget(void)
+{
+	/* What the tables were in the middle of is not known: they are left behind. */
+	memset(&vmm, 0, sizeof vmm);
+	pthread_mutex_init(&vmm.lock, NULL);
+}

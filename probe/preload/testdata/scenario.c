@@ -1,0 +1,308 @@
+#include "program.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static CUcontext contexts[4];
+
+static void use(int device)
+{
+	if (!contexts[device])
+		said("retain", CU(cuDevicePrimaryCtxRetain)(&contexts[device], device));
+	said("set", CU(cuCtxSetCurrent)(contexts[device]));
+}
+
+static void begin(void)
+{
+	said("init", CU(cuInit)(0));
+	use(0);
+}
+
+static CUdeviceptr allocate(size_t size)
+{
+	CUdeviceptr pointer = 0;
+	said("alloc", CU(cuMemAlloc_v2)(&pointer, size));
+	return pointer;
+}
+
+static CUmemAllocationProp shared(int device)
+{
+	return (CUmemAllocationProp){ .type = CU_MEM_ALLOCATION_TYPE_PINNED,
+		                      .requestedHandleTypes = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR,
+		                      .location = { .type = CU_MEM_LOCATION_TYPE_DEVICE, .id = device } };
+}
+
+static void linear(void)
+{
+	CUdeviceptr pointers[40], pitched, managed;
+	size_t pitch;
+	for (int i = 0; i < 40; i++) {
+		use(i % 2);
+		pointers[i] = allocate((size_t)(i * i + 1) * 12345);
+	}
+	for (int i = 0; i < 40; i += 3)
+		said("free", CU(cuMemFree_v2)(pointers[i]));
+	said("free", CU(cuMemFree_v2)(pointers[0]));
+	said("free", CU(cuMemFree_v2)(0));
+	said("free", CU(cuMemFree_v2)(12345));
+	said("pitch", CU(cuMemAllocPitch_v2)(&pitched, &pitch, 1000, 3000, 16));
+	said("managed", CU(cuMemAllocManaged)(&managed, 3 * MIB, 1));
+	allocate((size_t)1 << 45);
+	allocate(0);
+	errno = 1234;
+	allocate(5 * MIB);
+	said("errno", errno);
+}
+
+static void pooled(void)
+{
+	CUmemPoolProps properties = { .allocType = CU_MEM_ALLOCATION_TYPE_PINNED, .location = { CU_MEM_LOCATION_TYPE_DEVICE, 0 } };
+	CUdeviceptr pointers[30];
+	CUmemoryPool pool, gone;
+	CUstream stream;
+	cuuint64_t all = UINT64_MAX;
+	said("stream", CU(cuStreamCreate)(&stream, 0));
+	said("pool", CU(cuMemPoolCreate)(&pool, &properties));
+	said("pool", CU(cuMemPoolCreate)(&gone, &properties));
+	said("threshold", CU(cuMemPoolSetAttribute)(pool, CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, &all));
+	for (int i = 0; i < 30; i++)
+		said("async", i % 3 == 0 ? CU(cuMemAllocFromPoolAsync)(&pointers[i], (size_t)(i + 1) * MIB, pool, stream)
+		                         : CU(cuMemAllocAsync)(&pointers[i], (size_t)(i + 1) * MIB, i % 2 ? stream : NULL));
+	for (int i = 0; i < 30; i += 4)
+		said("free", CU(cuMemFreeAsync)(pointers[i], stream));
+	said("free", CU(cuMemFree_v2)(pointers[1]));
+	CUdeviceptr plain = allocate(7 * MIB);
+	said("free", CU(cuMemFreeAsync)(plain, stream));
+	said("set", CU(cuDeviceSetMemPool)(0, pool));
+	said("async", CU(cuMemAllocAsync)(&plain, 11 * MIB, stream));
+	said("async", CU(cuMemAllocFromPoolAsync)(&plain, (size_t)1 << 44, pool, stream));
+	said("destroy", CU(cuMemPoolDestroy)(gone));
+	said("destroy", CU(cuMemPoolDestroy)(gone));
+}
+
+/* Captures, and ends or leaves the capture running. */
+static void capturing(int leave)
+{
+	CUstream stream;
+	CUgraph graph;
+	CUdeviceptr pointer;
+	said("stream", CU(cuStreamCreate)(&stream, 1));
+	said("begin", CU(cuStreamBeginCapture_v2)(stream, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL));
+	said("async", CU(cuMemAllocAsync)(&pointer, 9 * MIB, stream));
+	if (leave)
+		return;
+	said("end", CU(cuStreamEndCapture)(stream, &graph));
+	said("begin", CU(cuStreamBeginCapture_v2)(stream, CU_STREAM_CAPTURE_MODE_RELAXED));
+	said("destroy", CU(cuStreamDestroy_v2)(stream));
+}
+
+static void virtual_memory(void)
+{
+	CUmemAllocationProp properties = shared(1), host = properties;
+	CUmemGenericAllocationHandle handles[6], again, imported;
+	CUdeviceptr place;
+	int file = -1;
+	host.location.type = CU_MEM_LOCATION_TYPE_HOST;
+	said("reserve", CU(cuMemAddressReserve)(&place, 64 * MIB, 0, 0, 0));
+	for (int i = 0; i < 6; i++)
+		said("create", CU(cuMemCreate)(&handles[i], (size_t)(i + 1) * 2 * MIB, i == 5 ? &host : &properties, 0));
+	said("create", CU(cuMemCreate)(&again, (size_t)1 << 44, &properties, 0));
+	said("map", CU(cuMemMap)(place, 2 * MIB, 0, handles[0], 0));
+	said("map", CU(cuMemMap)(place + 2 * MIB, 4 * MIB, 0, handles[1], 0));
+	said("map", CU(cuMemMap)(place + 6 * MIB, 6 * MIB, 0, handles[2], 0));
+	said("release", CU(cuMemRelease)(handles[0])); /* stays: it is mapped */
+	said("release", CU(cuMemRelease)(handles[1])); /* goes with its mapping */
+	said("retain", CU(cuMemRetainAllocationHandle)(&again, (void *)(uintptr_t)(place + 6 * MIB)));
+	said("release", CU(cuMemRelease)(again));
+	said("retain", CU(cuMemRetainAllocationHandle)(&again, (void *)(uintptr_t)place)); /* and has a handle again */
+	said("unmap", CU(cuMemUnmap)(place, 6 * MIB));
+	said("unmap", CU(cuMemUnmap)(place, 2 * MIB));
+	said("release", CU(cuMemRelease)(handles[3]));
+	said("release", CU(cuMemRelease)((CUmemGenericAllocationHandle)(uintptr_t)&file));
+	said("export", CU(cuMemExportToShareableHandle)(&file, handles[4], CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0));
+	said("import", CU(cuMemImportFromShareableHandle)(&imported, (void *)(intptr_t)file, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR));
+	said("map", CU(cuMemMap)(place + 20 * MIB, 10 * MIB, 0, imported, 0));
+}
+
+static void teardown(void)
+{
+	CUcontext own, popped;
+	allocate(3 * MIB);
+	said("create", CU(cuCtxCreate_v2)(&own, 0, 1));
+	allocate(20 * MIB);
+	said("pop", CU(cuCtxPopCurrent_v2)(&popped));
+	allocate(MIB);
+	said("push", CU(cuCtxPushCurrent_v2)(own));
+	allocate(2 * MIB);
+	said("destroy", CU(cuCtxDestroy_v2)(own));
+	said("destroy", CU(cuCtxDestroy_v2)(own));
+	use(2);
+	allocate(30 * MIB);
+	said("reset", CU(cuDevicePrimaryCtxReset_v2)(2));
+	contexts[2] = NULL;
+	use(2);
+	allocate(31 * MIB);
+	use(3);
+	allocate(32 * MIB);
+	contexts[3] = NULL;
+	use(3);
+	said("release", CU(cuDevicePrimaryCtxRelease_v2)(3));
+	allocate(33 * MIB);
+	use(0);
+	said("release", CU(cuDevicePrimaryCtxRelease_v2)(3));
+	said("create", CU(cuCtxCreate_v2)(&own, 0, 1));
+	allocate(4 * MIB);
+}
+
+enum { THREADS = 8, ROUNDS = 20000, KEPT = 37 };
+
+static void *churn(void *argument)
+{
+	unsigned int seed = (unsigned int)(uintptr_t)argument;
+	CUdeviceptr kept[KEPT] = { 0 };
+	long failures = CU(cuCtxSetCurrent)(contexts[seed % 2]) != CUDA_SUCCESS;
+	for (int i = 0; i < ROUNDS; i++) {
+		int place = rand_r(&seed) % KEPT;
+		if (kept[place])
+			failures += CU(cuMemFree_v2)(kept[place]) != CUDA_SUCCESS;
+		kept[place] = 0;
+		if (rand_r(&seed) % 3)
+			failures += CU(cuMemAlloc_v2)(&kept[place], (size_t)rand_r(&seed) % 300000 + 1) != CUDA_SUCCESS;
+	}
+	return (void *)failures;
+}
+
+static void threads(void)
+{
+	pthread_t all[THREADS];
+	long failures = 0;
+	use(1);
+	use(0);
+	for (uintptr_t i = 0; i < THREADS; i++)
+		failures += pthread_create(&all[i], NULL, churn, (void *)i) != 0;
+	for (int i = 0; i < THREADS; i++) {
+		void *failed;
+		pthread_join(all[i], &failed);
+		failures += (long)failed;
+	}
+	said("failures", (int)failures);
+}
+
+static void wait_for(pid_t child)
+{
+	int status = -1;
+	said("waited", waitpid(child, &status, 0) == child);
+	said("status", status);
+}
+
+/* A child made before CUDA is there initialises it for itself; one made afterwards must not use it. */
+static void fork_before(void)
+{
+	pid_t child = fork();
+	if (child == 0) {
+		begin();
+		allocate(100 * MIB);
+		_exit(5);
+	}
+	wait_for(child);
+	begin();
+	allocate(50 * MIB);
+}
+
+static void fork_after(void)
+{
+	begin();
+	CUdeviceptr pointer = allocate(50 * MIB);
+	fflush(stdout);
+	pid_t child = fork();
+	if (child == 0) {
+		allocate(100 * MIB);
+		said("free", CU(cuMemFree_v2)(pointer));
+		exit(6);
+	}
+	wait_for(child);
+}
+
+static void become_another(void)
+{
+	begin();
+	allocate(50 * MIB);
+	fflush(stdout);
+	execl(program_path, program_path, program_way, "linear", NULL);
+	exit(9);
+}
+
+/* Hands an allocation to another process, which is told here what was printed there. */
+static void share(void)
+{
+	CUipcMemHandle handle;
+	int to[2], from[2];
+	char line[4096];
+	CUdeviceptr pointer = allocate(40 * MIB);
+	said("handle", CU(cuIpcGetMemHandle)(&handle, pointer));
+	if (pipe(to) || pipe(from))
+		exit(9);
+	fflush(stdout);
+	pid_t child = fork();
+	if (child == 0) {
+		dup2(to[0], 0);
+		dup2(from[1], 1);
+		close(to[1]);
+		close(from[0]);
+		execl(program_path, program_path, program_way, "import", NULL);
+		_exit(9);
+	}
+	close(to[0]);
+	close(from[1]);
+	said("sent", write(to[1], &handle, sizeof handle) == sizeof handle);
+	FILE *answers = fdopen(from[0], "r");
+	while (fgets(line, sizeof line, answers) && strcmp(line, "ready\n") != 0)
+		printf("there: %s", line);
+	close(to[1]);
+	wait_for(child);
+}
+
+static void import(void)
+{
+	CUipcMemHandle handle;
+	CUdeviceptr pointer, again;
+	if (read(0, &handle, sizeof handle) != sizeof handle)
+		exit(9);
+	said("open", CU(cuIpcOpenMemHandle_v2)(&pointer, handle, 1));
+	said("open", CU(cuIpcOpenMemHandle_v2)(&again, handle, 1));
+	said("close", CU(cuIpcCloseMemHandle)(again));
+	said("close", CU(cuIpcCloseMemHandle)(again));
+	allocate(6 * MIB);
+}
+
+int play(const char *scenario)
+{
+	static const struct {
+		const char *name;
+		void (*play)(void);
+		int begun;
+	} scenarios[] = {
+		{ "linear", linear, 1 },   { "pooled", pooled, 1 },   { "virtual", virtual_memory, 1 },    { "teardown", teardown, 1 },
+		{ "threads", threads, 1 }, { "share", share, 1 },     { "import", import, 1 },
+		{ "fork-before", fork_before, 0 }, { "fork-after", fork_after, 0 }, { "exec", become_another, 0 },
+	};
+	for (size_t i = 0; i < sizeof scenarios / sizeof *scenarios; i++) {
+		if (strcmp(scenarios[i].name, scenario) != 0)
+			continue;
+		if (scenarios[i].begun)
+			begin();
+		scenarios[i].play();
+		return 1;
+	}
+	if (strncmp(scenario, "captur", 6) != 0)
+		return 0;
+	begin();
+	pooled();
+	capturing(strcmp(scenario, "capturing") == 0);
+	return 1;
+}
