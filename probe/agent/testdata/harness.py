@@ -21,10 +21,13 @@ DRIVER = bool(os.environ.get("VRAMSCOPE_FAKE_STATE"))
 
 
 def until(what, condition):
-    """Waits until a condition gives something, and returns it."""
+    """Waits until a condition gives something, and returns it. What it looks at may go meanwhile."""
     end = time.monotonic() + PATIENCE
     while time.monotonic() < end:
-        found = condition()
+        try:
+            found = condition()
+        except (FileNotFoundError, ProcessLookupError):
+            found = None
         if found:
             return found
         time.sleep(0.02)
@@ -45,7 +48,7 @@ class Monitor:
         try:
             sock.connect(path)
             return sock
-        except ConnectionRefusedError:  # bound, and not yet listened on
+        except (ConnectionRefusedError, FileNotFoundError):  # not yet listened on, or just made anew
             sock.close()
 
     def send(self, **request):
@@ -155,8 +158,11 @@ class Job:
         base = "/proc/%d/task" % self.process.pid
         names = {}
         for tid in os.listdir(base):
-            with open(os.path.join(base, tid, "comm")) as file:
-                names.setdefault(file.read().strip(), []).append(tid)
+            try:
+                with open(os.path.join(base, tid, "comm")) as file:
+                    names.setdefault(file.read().strip(), []).append(tid)
+            except (FileNotFoundError, ProcessLookupError):
+                pass  # it has ended
         return names
 
     def end(self):

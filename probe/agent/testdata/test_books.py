@@ -50,9 +50,9 @@ def stranded(snapshot):
 
 class Books(Case):
     def settled(self, *setup, **options):
-        """A job whose books are read anew at each question."""
-        return self.job("import vramscope_probe; vramscope_probe._STATS_TIME = vramscope_probe._SNAPSHOT_SHARE = 1e9",
-                        "vramscope_probe._STATS_TIME = -1e9", *setup, **options)
+        """A job whose books are read anew at each question, however slow the machine."""
+        return self.job("import vramscope_probe as v; v._SNAPSHOT_MOST = v._SNAPSHOT_SHARE = 1e9",
+                        "v._STATS_TIME = -1e9", *setup, **options)
 
     def test_every_release(self):
         for release in ("1.13.1", "2.0.1", "2.1.0", "2.3.1", "2.6.0", "2.11.0"):
