@@ -72,7 +72,7 @@ func bindingTable() []binding {
 		{id: keyMap, scope: inDetail, needs: canMap, Binding: on("", "", "v"),
 			hints: []hint{{inDetail, 5, 5, "v", "map"}}},
 		{id: keyMapAgain, scope: inDetail, needs: canMap, Binding: on("", "", "r"),
-			hints: []hint{{inDetail, 5, 5, "r", "again"}}},
+			hints: []hint{{inDetail, 5, 9, "r", "again"}}},
 		{id: keyTag, scope: inTable, group: groupAct, acts: true, Binding: on("Space U", "tag, untag", "space"),
 			hints: []hint{{inMain, 12, 12, "Space", "tag"}}},
 		{id: keyUntag, scope: inTable, acts: true, Binding: on("", "", "U")},

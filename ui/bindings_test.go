@@ -104,7 +104,18 @@ func TestHintsAsDrawn(t *testing.T) {
 }
 
 func TestAWiderLineNeverLosesAHint(t *testing.T) {
-	all := newBindings(everyAbility, false).hints(inMain, false, 16)
+	for _, where := range []scope{inMain, inDetail, inOverlay, inNoDriver} {
+		hints := newBindings(everyAbility, false).hints(where, false, 16)
+		if where == inDetail {
+			widerLines(t, screenOf(toldInFull(), 80, 24).at(snapshottest.Leaking, 1).detailHints(hints))
+			hints = screenOf(toldInFull(), 80, 24).at(snapshottest.Probeme, 1).detailHints(hints)
+		}
+		widerLines(t, hints)
+	}
+}
+
+func widerLines(t *testing.T, all []hint) {
+	t.Helper()
 	before := 0
 	for room := range 250 {
 		fitted := fitHints(all, room, 2)

@@ -105,12 +105,12 @@ func (p segmentPanel) title(width int, part string) string {
 			text += ", now"
 		}
 	}
-	right := []span{{s.Key, "v"}, {s.Dim, ": graph"}}
-	if part != "" {
+	right := []span{{s.Key, "r"}, {s.Dim, ": again   "}, {s.Key, "v"}, {s.Dim, ": graph"}}
+	if part != "" && !p.segments.asking {
 		right = append([]span{{s.Key, "PgDn"}, {s.Dim, " " + part + "   "}}, right...)
 	}
 	if p.segments.asking {
-		right = append([]span{{s.Dim, "asking   "}}, right...)
+		right = append([]span{{s.Dim, "asking   "}}, right[2:]...)
 	}
 	return titledRule(p.look, width, text, s.Title, right)
 }
@@ -196,7 +196,7 @@ func stays(m *segmentMap, stuck *segmentBand) (strong, text string) {
 	if count == 1 {
 		live = " also has live blocks"
 	}
-	text = ": " + counted(int64(count), "segment") + live + ", " + held.String() + " in all."
+	text = ": " + counted(int64(count), "segment") + live + " (" + held.String() + ")."
 	if m.keepers < count && m.keptFor < m.kept {
 		text += " " + m.kept.String() + " of it is in " + strconv.Itoa(m.keepers) + ", kept there by just " + m.keptFor.String() + "."
 	}

@@ -133,7 +133,7 @@ func TestSegmentMapAnswers(t *testing.T) {
 			"F returns ", "40 segments have no live block.", "more is free and stays: 212 segments also have live blocks", "kept there by just ",
 		}},
 		"expandable": {mapped(expandable(), nil), []string{
-			"F returns 6.00G: whole pages of expandable segments.", "1.00G more is free and stays: 1 segment also has live blocks, 33.0G in all.",
+			"F returns 6.00G: whole pages of expandable segments.", "1.00G more is free and stays: 1 segment also has live blocks (33.0G).",
 			"3.00G is kept for CUDA graphs", "The 7 smallest segments were not told.", "2 segments of 9, 1m15s ago",
 		}},
 		"calm": {mapped(snapshot.SegmentMap{Segments: []snapshot.Segment{{Blocks: []snapshot.Block{{Size: 1 << 30}}}}}, nil), []string{

@@ -60,7 +60,7 @@ func TestVShowsTheMapAndVTheGraph(t *testing.T) {
 	m.key("v")
 	m.until("more is free and stays")
 	m.shows("v graph")
-	m.shows("r again")
+	m.shows("r: again")
 	m.hides("── used, ")
 	m.shows(" stuck     ×212")
 	if s.times() != 1 || s.pids[0] != snapshottest.Leaking || s.asked[0] != m.st.live.GPUs[3].UUID {
@@ -76,7 +76,7 @@ func TestVShowsTheMapAndVTheGraph(t *testing.T) {
 	}
 	m.key("r")
 	m.shows("asking")
-	m.until("v: graph ──")
+	m.until("r: again")
 	for s.times() < 2 {
 		time.Sleep(time.Millisecond)
 	}

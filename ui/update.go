@@ -42,7 +42,9 @@ func (m *model) update(msg tea.Msg) (changed bool, cmd tea.Cmd) {
 	case flushStepMsg:
 		return m.takeStep(msg)
 	case flushedMsg:
-		return m.takeFlushed(msg), nil
+		changed := m.takeFlushed(msg)
+		_, cmd := m.askSegments() // what it has done is seen on the map
+		return changed, cmd
 	case attachPlanMsg:
 		return m.takeAttachPlan(msg), nil
 	case attachedMsg:
