@@ -36,6 +36,7 @@ type gpu struct {
 	idleSince time.Time
 	xids      []snapshot.XID
 	outlook   outlook                                  // of used
+	full      *snapshot.FullIn                         // what was last said of it
 	instances map[snapshot.InstanceID]*instanceOutlook // of its MIG instances, as far as it has any
 }
 

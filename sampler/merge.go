@@ -23,11 +23,13 @@ type identified struct {
 type row struct {
 	latest     *snapshot.Process // in the newest snapshot that has it
 	seen       uint64            // the tick that last listed it
+	came       time.Time         // where that was seen; zero where it was there before
 	peak       quantity.Bytes
 	peakKnown  bool
 	mismatches int     // ticks in a row in which the parts exceeded used
 	outlook    outlook // of used
 	allocated  outlook // of what a probe says of it
+	load       load
 	oom        int64
 	oomKnown   bool
 }
@@ -205,6 +207,7 @@ func (s *Sampler) finish(now time.Time, p *snapshot.Process) {
 		r = &row{}
 		s.rows[p.ID] = r
 		if s.arrived(p) {
+			r.came = now
 			s.history.log.Append(startedEvent(now, p))
 		}
 	}

@@ -14,8 +14,9 @@ import (
 func (s *Sampler) gpus(now time.Time, gpus []*gpu, m merged) []snapshot.GPU {
 	out := make([]snapshot.GPU, 0, len(gpus))
 	for _, g := range gpus {
-		out = append(out, s.gpu(g, rowsOf(m.rows, g.device.Index)))
-		g.predict(now, &out[len(out)-1])
+		rows := rowsOf(m.rows, g.device.Index)
+		out = append(out, s.gpu(g, rows))
+		s.predictGPU(now, g, &out[len(out)-1], rows)
 	}
 	return s.addToldDevices(out, m.rows)
 }

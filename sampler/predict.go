@@ -72,6 +72,9 @@ func (o *outlook) fullIn(m *snapshot.Memory) *snapshot.FullIn {
 func (r *row) predict(now time.Time, p *snapshot.Process) {
 	allocated := freshlyAllocated(p)
 	if r.latest != nil {
+		if used, ok := p.Used.Value(); ok {
+			r.watchLoad(now, p.Started, used)
+		}
 		r.outlook.observe(now, p.Used)
 		r.allocated.observe(now, allocated)
 	}
@@ -113,15 +116,19 @@ func (r *row) trend(probed bool) (snapshot.Trend, snapshot.Bytes) {
 	}
 }
 
-// predict puts what the forecasters of the GPU and of its MIG instances expect
-// into the snapshot's GPU.
-func (g *gpu) predict(now time.Time, out *snapshot.GPU) {
+// predictGPU puts what the forecasters of the GPU and of its MIG instances
+// expect into the snapshot's GPU.
+func (s *Sampler) predictGPU(now time.Time, g *gpu, out *snapshot.GPU, rows []snapshot.Process) {
 	g.outlook.observe(now, out.Memory.Used)
 	if out.Memory.Used.Known() {
 		out.Predicted = g.outlook.predicted
-		if !out.MIG { // there a process can have only what is free in its instance
-			out.FullIn = g.outlook.fullIn(&out.Memory)
+		if g.outlook.at.Equal(now) {
+			g.full = nil
+			if !out.MIG { // there a process can have only what is free in its instance
+				g.full = s.fullIn(now, g, out, rows)
+			}
 		}
+		out.FullIn = g.full
 	}
 	g.predictInstances(now, out)
 }

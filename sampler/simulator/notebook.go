@@ -1,14 +1,17 @@
 package simulator
 
 import (
+	"slices"
 	"time"
 
 	"vramscope/internal/quantity"
 	"vramscope/sampler/simulator/allocator"
 )
 
-// notebook is somebody who runs cells: most leave something behind, so memory
-// climbs in steps until the notebook is cleaned up.
+// notebook is somebody who runs cells, each of which leaves a result behind: at
+// first memory climbs in steps, and once every cell has been run each result
+// replaces the one before. What does not fit into the holes makes it larger,
+// until the notebook is cleaned up.
 type notebook struct {
 	weights
 	workspace []quantity.Bytes // what a cell needs while it runs
@@ -34,10 +37,8 @@ func (p *notebook) resume(t *task, now time.Duration) error {
 		}
 		p.scrap = append(p.scrap, b)
 	}
-	const climb = 10 * mib // a second, about what the cells below leave behind
-	full := p.holds + climb*quantity.Bytes(now/time.Second)
-	for t.used() < full {
-		if err := p.keep(t, c); err != nil {
+	for t.used() < p.holds {
+		if err := p.leave(t, c); err != nil {
 			return err
 		}
 	}
@@ -95,9 +96,30 @@ func (p *notebook) compute(t *task, c *allocator.Caching) error {
 	return nil
 }
 
-// keep is what a cell leaves behind. The workspace takes all of the cache
-// meanwhile, so it is new memory.
+// cells is how many a notebook has.
+const cells = 18
+
+// keep is what a cell leaves behind, in place of what it left the last time.
 func (p *notebook) keep(t *task, c *allocator.Caching) error {
+	n := len(p.kept)
+	if n < cells {
+		return p.leave(t, c)
+	}
+	again := t.random.IntN(n)
+	size := p.kept[again].Size()
+	c.Free(p.kept[again])
+	b, err := c.Allocate(size)
+	if err != nil {
+		p.kept = slices.Delete(p.kept, again, again+1)
+		return err
+	}
+	p.kept[again] = b
+	return nil
+}
+
+// leave is the result of a cell that has not run before. The workspace takes
+// all of the cache meanwhile, so it is new memory.
+func (p *notebook) leave(t *task, c *allocator.Caching) error {
 	b, err := c.Allocate(quantity.Bytes(220+t.random.IntN(400)) * mib)
 	if err == nil {
 		p.kept = append(p.kept, b)

@@ -112,16 +112,6 @@ func TestPreludeIsAnOrdinaryTime(t *testing.T) {
 	})
 }
 
-func TestPreludeLetsTheNotebookClimb(t *testing.T) {
-	everyPrelude(t, tenMinutes, func(t *testing.T, b *box) {
-		before, _ := b.look(-tenMinutes).owned(5, "frank", "ipykernel_launcher")
-		after, _ := b.look(0).owned(5, "frank", "ipykernel_launcher")
-		if grown := after.Used.Or(0) - before.Used.Or(0); grown < 2*quantity.GiB {
-			t.Errorf("grew by %s", grown)
-		}
-	})
-}
-
 // Who comes and goes comes on time in the story, whatever went on before.
 func TestPreludeKeepsTheStorysArrivals(t *testing.T) {
 	everyPrelude(t, tenMinutes, func(t *testing.T, b *box) {

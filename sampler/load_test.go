@@ -1,0 +1,122 @@
+package sampler
+
+import (
+	"testing"
+	"time"
+
+	"vramscope/internal/quantity"
+	"vramscope/nvml"
+	"vramscope/sampler/snapshot"
+)
+
+// A job that reads its weights for a minute and leaks from then on. The claims
+// that were made while it loaded would otherwise silence its alarm for as long
+// as it lives.
+func TestALeakAfterALoadIsAnnounced(t *testing.T) {
+	b := newBox(1)
+	s := b.sampler(patient)
+	b.tick(s)
+	b.processes[100] = info(100, 2000) // started just now
+	used := quantity.Bytes(0)
+	const rate = 48 * mib
+	var warned time.Time
+	for second := 0; used < 79*gib; second++ {
+		if second < 60 {
+			used += 700 * mib
+		} else {
+			used += rate
+		}
+		b.use("GPU-0", min(used, 79*gib))
+		snap := b.tick(s)
+		a := hasAlert(snap, snapshot.AlertFullIn)
+		switch {
+		case a != nil && second < 120:
+			t.Fatalf("after %d s, a load is called %q", second, a.Message)
+		case a != nil && warned.IsZero():
+			warned = snap.Time
+		}
+	}
+	if lead := b.now.Sub(warned); warned.IsZero() || lead < 5*time.Minute {
+		t.Errorf("the end was announced %v before it came (at %v)", lead, warned)
+	}
+}
+
+// An evaluation beside a leak comes and goes: it is a step in what the GPU uses,
+// and no reason to say anything else of the leak.
+func TestAProcessThatComesDoesNotBlurALeak(t *testing.T) {
+	b := newBox(1)
+	s := b.sampler(patient)
+	eval := quantity.Bytes(0)
+	grow := func(seconds int, leaked quantity.Bytes) (*snapshot.Snapshot, quantity.Bytes) {
+		var snap *snapshot.Snapshot
+		for range seconds {
+			leaked += 32 * mib
+			r := b.readings["GPU-0"]
+			r.Memory.Used = measured(40*gib + leaked + eval)
+			r.Processes = []nvml.Process{{PID: 100, Type: nvml.Compute, Used: measured(40*gib + leaked)}}
+			if eval > 0 {
+				r.Processes = append(r.Processes, nvml.Process{PID: 200, Type: nvml.Compute, Used: measured(eval)})
+			}
+			b.readings["GPU-0"] = r
+			snap = b.tick(s)
+		}
+		return snap, leaked
+	}
+	_, leaked := grow(600, 0)
+	b.processes[200] = info(200, 3000)
+	eval = 3 * gib
+	for range 6 {
+		var snap *snapshot.Snapshot
+		snap, leaked = grow(20, leaked)
+		left := time.Duration((39*gib-leaked-eval)/(32*mib)) * time.Second
+		fullIn(t, snap.GPUs[0].FullIn, left, left/20)
+	}
+	// It goes again, and there is more time.
+	delete(b.processes, 200)
+	eval = 0
+	for range 4 {
+		var snap *snapshot.Snapshot
+		snap, leaked = grow(20, leaked)
+		left := time.Duration((39*gib-leaked)/(32*mib)) * time.Second
+		fullIn(t, snap.GPUs[0].FullIn, left, left/20)
+	}
+}
+
+func TestALoadIsOverOnce(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		rate func(second int) quantity.Bytes
+		want int
+	}{
+		{"a load", func(i int) quantity.Bytes { return map[bool]quantity.Bytes{true: 500 * mib}[i < 60] }, 1},
+		{"a leak", func(int) quantity.Bytes { return 40 * mib }, 0},
+		{"a load that does not end", func(int) quantity.Bytes { return 100 * mib }, 0},
+		{"two loads, the second much faster", func(i int) quantity.Bytes {
+			switch {
+			case i < 60:
+				return 100 * mib
+			case i >= 120 && i < 150:
+				return 900 * mib
+			}
+			return 0
+		}, 2},
+		{"teeth", func(i int) quantity.Bytes {
+			if i/30%2 == 0 {
+				return 300 * mib
+			}
+			return -300 * mib
+		}, 1},
+	} {
+		var l load
+		used, over := 10*gib, 0
+		for i := range 600 {
+			used += c.rate(i)
+			if l.over(start.Add(time.Duration(i)*time.Second), used) {
+				over++
+			}
+		}
+		if over != c.want {
+			t.Errorf("%s: over %d times, want %d", c.name, over, c.want)
+		}
+	}
+}
