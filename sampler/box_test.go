@@ -162,8 +162,16 @@ func (b *box) answer(pid int, uuid string, allocated, cached, fragmented, return
 	}}
 }
 
+// patience is how long a test waits for what must come. It is generous: a
+// loaded machine is no failure. Where something hangs on purpose, hasty is how
+// long that is waited for.
+const (
+	patience = time.Minute
+	hasty    = 50 * time.Millisecond
+)
+
 func (b *box) sampler(change ...func(*Options)) *Sampler {
-	o := Options{Devices: b, Probes: b, Processes: b, Deadline: 50 * time.Millisecond}
+	o := Options{Devices: b, Probes: b, Processes: b, Deadline: patience}
 	for _, f := range change {
 		f(&o)
 	}

@@ -38,12 +38,12 @@ func expectLog(t *testing.T, s *Sampler, prefixes ...string) {
 func TestWhatWasThereBeforeTheDriverAnsweredHasNotStarted(t *testing.T) {
 	b := newBox(2)
 	b.openHang = make(chan struct{})
-	s := b.sampler()
+	s := b.sampler(func(o *Options) { o.Deadline = hasty })
 	if snap := b.tick(s); snap.Driver.State != snapshot.DriverStarting {
 		t.Fatalf("driver %s, want one that has not answered yet", snap.Driver.State)
 	}
 	close(b.openHang)
-	for deadline := time.Now().Add(10 * time.Second); len(s.Latest().Rows) < 2; b.tick(s) {
+	for deadline := time.Now().Add(patience); len(s.Latest().Rows) < 2; b.tick(s) {
 		if time.Now().After(deadline) {
 			t.Fatal("the driver never answered")
 		}
@@ -114,7 +114,7 @@ func TestAZombieOnALostGPUHasEnded(t *testing.T) {
 // lost nor back each time.
 func TestASlowGPUIsNoNews(t *testing.T) {
 	b := newBox(2)
-	s := b.sampler(func(o *Options) { o.Deadline = 5 * time.Millisecond })
+	s := b.sampler(func(o *Options) { o.Deadline = 2 * hasty })
 	b.tick(s)
 	hang := func(ticks int) {
 		gate := make(chan struct{})
@@ -132,7 +132,7 @@ func TestASlowGPUIsNoNews(t *testing.T) {
 		delete(b.hang, "GPU-1")
 		b.mu.Unlock()
 		close(gate)
-		for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(time.Millisecond) {
+		for deadline := time.Now().Add(patience); ; time.Sleep(time.Millisecond) {
 			// The clock stands still until the answer has come.
 			if s.Tick(b.now).GPUs[1].State == snapshot.GPUOK {
 				return

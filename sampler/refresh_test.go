@@ -17,7 +17,7 @@ func TestARefreshSamplesAtOnce(t *testing.T) {
 	<-s.Updates()
 	before := s.Latest()
 
-	within, done := context.WithTimeout(ctx, 10*time.Second)
+	within, done := context.WithTimeout(ctx, patience)
 	defer done()
 	snap := s.Refresh(within)
 	if snap.Sequence != before.Sequence+1 || s.Latest() != snap {
@@ -65,7 +65,7 @@ func TestNamesThatComeLateAreNotWaitedForAWholeInterval(t *testing.T) {
 	}
 	select {
 	case <-s.Updates():
-	case <-time.After(20 * time.Second):
+	case <-time.After(patience):
 		t.Fatal("the second snapshot did not come")
 	}
 	if command := s.Latest().Rows[0].Command; len(command) == 0 {

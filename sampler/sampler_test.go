@@ -251,7 +251,7 @@ func TestRunEndsWithItsContextAndLetsTheDriverGo(t *testing.T) {
 	b.mu.Unlock()
 	before := s.Latest().Sequence
 	s.Resume()
-	for deadline := time.Now().Add(5 * time.Second); s.Latest().Sequence == before && time.Now().Before(deadline); {
+	for deadline := time.Now().Add(patience); s.Latest().Sequence == before && time.Now().Before(deadline); {
 		time.Sleep(time.Millisecond)
 	}
 	if s.Latest().Sequence == before {

@@ -23,7 +23,7 @@ func newSimulated(t testing.TB) *simulated {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d.sampler = New(Options{Devices: b, Probes: b, Processes: b, Clock: clock, Simulated: true, Deadline: 5 * time.Second})
+	d.sampler = New(Options{Devices: b, Probes: b, Processes: b, Clock: clock, Simulated: true, Deadline: patience})
 	return d
 }
 

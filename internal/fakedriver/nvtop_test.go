@@ -94,7 +94,7 @@ func (s *screen) waitWithout(text string) {
 // until waits until nothing is wrong with what is shown.
 func (s *screen) until(wrong func(shown string) string) {
 	s.t.Helper()
-	deadline := time.Now().Add(20 * time.Second)
+	deadline := time.Now().Add(time.Minute)
 	for {
 		shown := s.String()
 		what := wrong(shown)

@@ -127,7 +127,7 @@ func hasCommand(script string) func(Info) bool {
 // is read anew comes when it comes.
 func eventually(t *testing.T, table *Table, now time.Time, pid int, is func(Info) bool) Info {
 	t.Helper()
-	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) {
 		got := table.Processes(now, []int{pid})[pid]
 		if is(got) {
 			return got
@@ -207,7 +207,7 @@ func TestHangingReadsDelayNobody(t *testing.T) {
 		}
 		return plain(root, pid, hostname)
 	}
-	table.Patience = 50 * time.Millisecond
+	table.Patience = 500 * time.Millisecond
 	got := table.Processes(at(0), []int{600, 500})
 	if got[500].Name != "stuck" || len(got[500].Command) != 0 || len(got[600].Command) != 4 {
 		t.Fatalf("beside one that hangs: %+v", got)
@@ -216,10 +216,10 @@ func TestHangingReadsDelayNobody(t *testing.T) {
 	for i := range 100 {
 		table.Processes(at(1+float64(i)), []int{500, 600})
 	}
-	if took := time.Since(begin); took > 2*time.Second {
+	if took := time.Since(begin); took > 50*table.Patience {
 		t.Errorf("100 calls took %v: each waited for what hangs", took)
 	}
-	for deadline := time.Now().Add(10 * time.Second); len(table.slots) != 1; time.Sleep(time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); len(table.slots) != 1; time.Sleep(time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatalf("%d readers, want the one that hangs", len(table.slots))
 		}
@@ -299,7 +299,7 @@ func TestSlowDirectoryService(t *testing.T) {
 	tree := newTree(t)
 	tree.add(500, "python3", 7000)
 	table := tree.table()
-	table.Patience = 50 * time.Millisecond
+	table.Patience = 500 * time.Millisecond
 	release := make(chan struct{})
 	table.users.lookup = func(string) (*user.User, error) {
 		<-release
