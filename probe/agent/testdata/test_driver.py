@@ -33,6 +33,9 @@ class Driver(Case):
         self.assertEqual((a["kind"], a["basis"], a["allocated_bytes"]), ("cuda_pool", "post_flush", 80 * MIB))
         self.assertNotIn("fragmented_bytes", a)
         self.assertGreaterEqual(a["returnable_bytes"], 120 * MIB)
+        self.assertEqual((a["peak_allocated_bytes"], a["peak_reserved_bytes"]), (200 * MIB, a["reserved_bytes"]))
+        self.assertEqual(a["config"], "backend:cudaMallocAsync")
+        self.assertEqual(monitor.ask("hello")["capabilities"], ["flush"], "its blocks are told by nobody")
         # In steps: a part goes, as much as is asked for stays.
         part = monitor.ask("flush", level="gradual", keep_bytes=70 * MIB)["devices"][0]
         self.assertGreaterEqual(part["after_bytes"], 150 * MIB)
@@ -79,6 +82,7 @@ class Driver(Case):
         self.assertEqual(list(self.allocators(monitor)), [self.uuid(1)])
         self.assertEqual((a["kind"], a["basis"], a["cached_bytes"], a["fragmented_bytes"], a["returnable_bytes"]),
                          ("jax", "largest_free", 45 * GIB, 5 * GIB, 0))
+        self.assertEqual((a["peak_reserved_bytes"], a["peak_allocated_bytes"]), (60 * GIB, 12 * GIB))
         self.assertEqual(monitor.ask("hello")["capabilities"], [])
         answer = monitor.ask("flush", level="urgent")
         self.assertEqual(answer["error"], {"code": "unsupported", "message": "JAX cannot give memory back"})
@@ -91,6 +95,7 @@ class Driver(Case):
         job.do("tensorflow.context.ensure_initialized()")
         a = self.one(self.monitor(job))
         self.assertEqual((a["kind"], a["allocated_bytes"], a["returnable_bytes"]), ("tensorflow", 3 * GIB, 0))
+        self.assertEqual(a["peak_allocated_bytes"], 5 * GIB)
         self.assertNotIn("reserved_bytes", a)
 
     def test_rmm(self):

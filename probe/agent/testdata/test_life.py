@@ -33,6 +33,15 @@ class Start(Case):
                        path=[os.path.dirname(os.path.dirname(os.path.abspath(__file__)))])
         self.assertTrue(self.monitor(job).ask("stats")["devices"])
 
+    def test_how_it_came(self):
+        job = self.job("import torch; t = torch.empty(1)")
+        self.assertEqual(self.monitor(job).ask("hello")["started_by"], "run")
+        job = self.job("import torch, vramscope_probe; t = torch.empty(1)", probe=False,
+                       path=[os.path.dirname(os.path.dirname(os.path.abspath(__file__)))], flags=["-S"])
+        self.assertEqual(self.monitor(job).ask("hello")["started_by"], "import")
+        job = self.job("import vramscope_probe as v; v._start(at_once=True, started_by='attach')")
+        self.assertEqual(self.monitor(job).ask("hello")["started_by"], "attach")
+
     def test_it_is_no_thread_of_the_program(self):
         job = self.job("import torch, threading, signal; t = torch.empty(1)")
         job.socket()
@@ -230,14 +239,19 @@ class End(Case):
 
 
 def sockets_of(pid):
-    """The process's descriptors that are sockets. One may be closed while we look."""
+    """The process's descriptors that are sockets."""
+    return [link for link in files_of(pid) if link.startswith("socket:")]
+
+
+def files_of(pid):
+    """What the process's descriptors lead to. One may be closed while we look."""
     links = []
     for name in os.listdir("/proc/%d/fd" % pid):
         try:
             links.append(os.readlink("/proc/%d/fd/%s" % (pid, name)))
         except FileNotFoundError:
             pass
-    return [link for link in links if link.startswith("socket:")]
+    return links
 
 
 class Fork(Case):
@@ -256,6 +270,21 @@ class Fork(Case):
         job.process.kill()
         self.assertIsNone(monitor.receive(), "the connection ends with the parent")
         self.assertTrue(os.path.exists(path))
+
+    def test_a_child_closes_what_its_parent_was_lent(self):
+        job = self.job("import torch, time, threading; t = torch.empty(1); gate = threading.Event()",
+                       "import vramscope_probe as v; v._Lent.write = lambda lent, content: gate.wait() and len(content)")
+        monitor, path = self.monitor(job), os.path.join(self.directory, "snapshot")
+        with open(path, "wb") as file:
+            monitor.send_file(file, cmd="snapshot", format="pytorch")
+        until("it to be taken", lambda: path in files_of(job.process.pid))
+        self.assertIsNone(job.do(self.FORK % "time.sleep(3600)"))
+        child = job.do("pid")
+        self.addCleanup(os.kill, child, signal.SIGKILL)
+        until("the child to close it", lambda: path not in files_of(child))
+        self.assertIn(path, files_of(job.process.pid))
+        job.do("gate.set()")
+        self.assertTrue(monitor.receive()["ok"])
 
     def test_a_childs_end_leaves_the_parents_socket(self):
         job = self.job("import torch, sys; t = torch.empty(1)")
