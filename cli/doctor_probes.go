@@ -37,6 +37,7 @@ func (e *examination) probes() []finding {
 	if n := len(silent); n > 0 {
 		found = append(found, finding{verdict: fails, what: "silent", text: fmt.Sprintf("%d with a probe that does not answer: stopped, or hanging", n)})
 	}
+	found = append(found, e.native()...)
 	if e.sources.probes == nil {
 		return found
 	}

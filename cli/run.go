@@ -24,25 +24,33 @@ const (
 // run starts a command with a probe in the Python programs that come of it.
 func (p *program) runCommand() *cobra.Command {
 	verbose := false
+	var preloading preloading
 	cmd := &cobra.Command{
 		Use:   "run [--verbose] -- CMD…",
 		Short: "start a command with a probe in it",
-		Long: `Becomes CMD, with a probe in every Python program that CMD is or starts: as soon
-as such a program uses a GPU through PyTorch, CuPy, JAX, TensorFlow or RMM,
-vramscope shows what its memory is and can flush what is cached.
+		Long: `Becomes CMD, with a probe in every program that CMD is or starts: as soon as such
+a program uses a GPU, vramscope shows what its memory is and can flush what is
+cached.
 
 CMD runs as it would without it. There is no process in between: the terminal,
-signals and the exit status are CMD's own. All that changes is PYTHONPATH; a
-sitecustomize that there was is run as before. Until a program imports one of
-those libraries nothing else happens in it.
+signals and the exit status are CMD's own. What changes is its environment:
 
-Python does not look at PYTHONPATH under its flags -I, -E and -S; this is said,
-and CMD is started nevertheless. A program that is not Python runs unchanged.
+A Python program finds the probe through PYTHONPATH; a sitecustomize that there
+was is run as before. Until it imports PyTorch, CuPy, JAX, TensorFlow or RMM
+nothing else happens in it. Python does not look at PYTHONPATH under its flags
+-I, -E and -S; this is said, and CMD is started nevertheless.
+
+Where CMD is not Python, LD_PRELOAD has a library come in front of libcuda, in
+CMD and in what it starts, behind what is preloaded already. In a program that
+does not use CUDA it does nothing. With --preload Python gets it, too; with
+--no-preload nobody does. Programs that are statically linked, setuid, built with
+a sanitizer or against musl run unchanged: --verbose says so, and vramscope doctor.
 
 The exit code is CMD's; 127 where CMD was not found, 126 where it cannot be run,
 1 where the probe's files could not be written.`,
 		Example: `  vramscope run -- python3 train.py --epochs 3
-  vramscope run -- torchrun --nproc-per-node 8 train.py`,
+  vramscope run -- torchrun --nproc-per-node 8 train.py
+  vramscope run -- ./simulation --steps 1000`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				f := usage("run needs a command")
@@ -51,16 +59,23 @@ The exit code is CMD's; 127 where CMD was not found, 126 where it cannot be run,
 			}
 			return nil
 		},
-		RunE: func(_ *cobra.Command, args []string) error { return p.become(args, verbose) },
+		RunE: func(_ *cobra.Command, args []string) error {
+			if preloading.wanted && preloading.unwanted {
+				return usage("--preload and --no-preload contradict each other")
+			}
+			return p.become(args, preloading, verbose)
+		},
 	}
 	// What follows the command is the command's, with -- and without.
 	cmd.Flags().SetInterspersed(false)
 	cmd.Flags().BoolVar(&verbose, "verbose", false, "say what is done")
+	cmd.Flags().BoolVar(&preloading.wanted, "preload", false, "the native probe in Python programs, too")
+	cmd.Flags().BoolVar(&preloading.unwanted, "no-preload", false, "no native probe")
 	return cmd
 }
 
 // become replaces this process by the command.
-func (p *program) become(command []string, verbose bool) error {
+func (p *program) become(command []string, f preloading, verbose bool) error {
 	if err := p.noGlobalFlags("run"); err != nil {
 		return err
 	}
@@ -79,7 +94,10 @@ func (p *program) become(command []string, verbose bool) error {
 	} else if verbose {
 		_, _ = fmt.Fprintf(p.stderr, "vramscope: %s\n", how.describe(directory)) // likewise
 	}
-	environ := withPythonPath(os.Environ(), directory)
+	environ, err := p.withPreload(withPythonPath(os.Environ(), directory), path, &how, f, verbose)
+	if err != nil {
+		return err
+	}
 	ignoreAsBefore()
 	err = syscall.Exec(path, command, environ)
 	if errors.Is(err, syscall.ENOEXEC) {
@@ -126,18 +144,27 @@ func (p *program) noGlobalFlags(command string) error {
 	return usage("--%s means nothing to vramscope %s", given, command)
 }
 
-// installAgent puts the Python probe where this user's programs find it.
-func (p *program) installAgent() (string, error) {
+// probeCache is the directory below which the probes' files are kept.
+func (p *program) probeCache() (string, error) {
 	cache := p.getenv("XDG_CACHE_HOME")
 	if !filepath.IsAbs(cache) {
 		home := p.getenv("HOME")
 		if !filepath.IsAbs(home) {
-			return "", &failure{code: exitFailure, message: "there is no place for the Python probe: neither HOME nor XDG_CACHE_HOME is set",
-				advice: []string{"  XDG_CACHE_HOME=/tmp/mine vramscope run -- …   puts it there"}}
+			return "", &failure{code: exitFailure, message: "there is no place for the probe's files: neither HOME nor XDG_CACHE_HOME is set",
+				advice: []string{"  XDG_CACHE_HOME=/tmp/mine vramscope run -- …   puts them there"}}
 		}
 		cache = filepath.Join(home, ".cache")
 	}
-	directory, err := agent.Install(filepath.Join(cache, "vramscope"))
+	return filepath.Join(cache, "vramscope"), nil
+}
+
+// installAgent puts the Python probe where this user's programs find it.
+func (p *program) installAgent() (string, error) {
+	cache, err := p.probeCache()
+	if err != nil {
+		return "", err
+	}
+	directory, err := agent.Install(cache)
 	if err == nil && strings.Contains(directory, ":") {
 		err = fmt.Errorf("%s has a colon in it, which PYTHONPATH cannot hold", directory)
 	}

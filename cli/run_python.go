@@ -149,5 +149,5 @@ func (s *started) describe(directory string) string {
 	if s.python {
 		return "the probe is in " + cleanText(directory) + "; it serves as soon as a GPU is used"
 	}
-	return cleanText(s.name) + " is not Python and runs unchanged; a Python program that it starts has the probe"
+	return cleanText(s.name) + " is not Python; a Python program that it starts has the probe"
 }

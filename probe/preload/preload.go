@@ -61,18 +61,53 @@ func Install(cache string) (string, error) {
 // in the image of a container, and returns its path.
 func InstallShared(directory string) (string, error) { return install(directory, 0o755, 0o644) }
 
-func install(directory string, mode, fileMode fs.FileMode) (string, error) {
-	path := filepath.Join(directory, FileName)
+// Usable says what would keep Install from working below a directory. It changes
+// nothing.
+func Usable(cache string) error {
+	if err := holdable(filepath.Join(cache, Name(), FileName)); err != nil {
+		return err
+	}
+	for !exists(cache) && cache != filepath.Dir(cache) {
+		cache = filepath.Dir(cache)
+	}
+	return runnable(cache)
+}
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
+}
+
+// holdable checks a path for what LD_PRELOAD cannot hold: the loader splits
+// it there, and knows no quotes.
+// Source: https://man7.org/linux/man-pages/man8/ld.so.8.html
+func holdable(path string) error {
 	switch {
 	case library == nil:
-		return "", ErrNoLibrary
+		return ErrNoLibrary
 	case strings.ContainsAny(path, ": \t\n"):
-		// The loader splits the variable there, and knows no quotes.
-		// Source: https://man7.org/linux/man-pages/man8/ld.so.8.html
-		return "", fmt.Errorf("%s has a colon or a blank in it, which LD_PRELOAD cannot hold", path)
+		return fmt.Errorf("%s has a colon or a blank in it, which LD_PRELOAD cannot hold", path)
+	}
+	return nil
+}
+
+func runnable(directory string) error {
+	if !executable(directory) {
+		return fmt.Errorf("%s is on a filesystem that is mounted noexec: nothing can be preloaded from there", directory)
+	}
+	return nil
+}
+
+func install(directory string, mode, fileMode fs.FileMode) (string, error) {
+	path := filepath.Join(directory, FileName)
+	if err := holdable(path); err != nil {
+		return "", err
 	}
 	if err := makePrivate(directory, mode); err != nil {
 		return "", fmt.Errorf("make the directory of the native probe: %w", err)
+	}
+	if err := runnable(directory); err != nil {
+		return "", err
 	}
 	if there, err := os.ReadFile(path); err == nil && bytes.Equal(there, library) {
 		return path, nil

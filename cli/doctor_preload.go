@@ -1,0 +1,49 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+
+	"vramscope/probe/preload"
+)
+
+// native is whether CUDA programs that are not Python can be given a probe
+// here, and which of those that run now could not have been.
+func (e *examination) native() []finding {
+	if e.snap.Simulated {
+		return nil
+	}
+	cache, err := e.program.probeCache()
+	if err == nil {
+		err = preload.Usable(cache)
+	}
+	switch {
+	case errors.Is(err, preload.ErrNoLibrary):
+		return []finding{{verdict: neither, what: "native", text: err.Error()}}
+	case err != nil:
+		return []finding{{verdict: fails, what: "native", text: "no probe for native programs: " + cleanText(err.Error()),
+			next: []string{"XDG_CACHE_HOME=DIR vramscope run … has its files written below another directory"}}}
+	}
+	found := []finding{{verdict: works, what: "native", text: "CUDA programs started with vramscope run have a probe"}}
+	told := map[int]bool{}
+	for i := range e.snap.Rows {
+		p := &e.snap.Rows[i]
+		pid := p.ID.Process.PID
+		if p.Probe != nil || told[pid] || p.ID.Process.Foreign() {
+			continue
+		}
+		told[pid] = true
+		why := nativeObstacle(pid)
+		if why == "" {
+			continue
+		}
+		if len(found) > mostProblems {
+			found = append(found, finding{verdict: neither, what: "more", text: "others cannot have one either"})
+			break
+		}
+		found = append(found, finding{verdict: neither, what: "PID " + strconv.Itoa(pid),
+			text: fmt.Sprintf("no probe can be preloaded into %s: %s", oneWord(p.Name), why)})
+	}
+	return found
+}

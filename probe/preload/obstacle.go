@@ -1,0 +1,121 @@
+package preload
+
+import (
+	"bytes"
+	"debug/elf"
+	"errors"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"syscall"
+)
+
+// Obstacle says why a library cannot be preloaded into a program, or should
+// not be; "" where there is no such reason, which is also said of what is no
+// program at all: a script's interpreter is one. The program's file is looked
+// at, nothing is run.
+func Obstacle(path string) string {
+	if why := secure(path); why != "" {
+		return why
+	}
+	file, err := elf.Open(path)
+	if err != nil {
+		// Something that calls itself an ELF file and is for nobody's processor
+		// is the kernel's business.
+		return ""
+	}
+	defer func() { _ = file.Close() }() // nothing was written
+	if file.Machine != machine() || file.Class != elf.ELFCLASS64 {
+		return "it is for another processor (" + strings.TrimPrefix(file.Machine.String(), "EM_") + ")"
+	}
+	loader := interpreter(file)
+	switch {
+	case loader == "":
+		return "it is statically linked: there is no loader that would preload anything"
+	case strings.Contains(filepath.Base(loader), "musl"):
+		return "its C library is musl, and the probe is made for glibc"
+	}
+	if name := sanitizer(file); name != "" {
+		return "it was built with " + name + ", which wants to come first"
+	}
+	return ""
+}
+
+// secure says what has the loader ignore LD_PRELOAD.
+// Source: https://man7.org/linux/man-pages/man8/ld.so.8.html, secure-execution mode
+func secure(path string) string {
+	info, err := os.Stat(path)
+	if err != nil {
+		return ""
+	}
+	owner, ok := info.Sys().(*syscall.Stat_t)
+	switch mode := info.Mode(); {
+	case !ok:
+	case mode&os.ModeSetuid != 0 && int(owner.Uid) != os.Geteuid():
+		return "it is setuid: the loader ignores LD_PRELOAD there"
+	case mode&os.ModeSetgid != 0 && int(owner.Gid) != os.Getegid():
+		return "it is setgid: the loader ignores LD_PRELOAD there"
+	}
+	if os.Geteuid() != 0 && hasCapabilities(path) {
+		return "it has capabilities: the loader ignores LD_PRELOAD there"
+	}
+	return ""
+}
+
+// machine is the processor that this program was built for.
+func machine() elf.Machine {
+	if runtime.GOARCH == "arm64" {
+		return elf.EM_AARCH64
+	}
+	return elf.EM_X86_64
+}
+
+// interpreter is the loader that a program asks for, "" where it is linked
+// statically.
+func interpreter(file *elf.File) string {
+	for _, p := range file.Progs {
+		if p.Type != elf.PT_INTERP || p.Filesz > 4096 {
+			continue
+		}
+		name := make([]byte, p.Filesz)
+		if _, err := p.ReadAt(name, 0); err != nil {
+			return ""
+		}
+		return string(bytes.TrimRight(name, "\x00"))
+	}
+	return ""
+}
+
+// sanitizers are what a program built with one has as a library, or has itself.
+var sanitizers = []struct{ name, library, symbol string }{
+	{"AddressSanitizer", "asan", "__asan_init"},
+	{"ThreadSanitizer", "tsan", "__tsan_init"},
+	{"MemorySanitizer", "msan", "__msan_init"},
+}
+
+func sanitizer(file *elf.File) string {
+	libraries, err := file.ImportedLibraries()
+	if err != nil {
+		return ""
+	}
+	for _, s := range sanitizers {
+		for _, library := range libraries {
+			if strings.HasPrefix(library, "lib"+s.library+".") || strings.HasPrefix(library, "libclang_rt."+s.library) {
+				return s.name
+			}
+		}
+	}
+	symbols, err := file.DynamicSymbols()
+	if err != nil && !errors.Is(err, elf.ErrNoSymbols) {
+		return ""
+	}
+	for _, symbol := range symbols {
+		for _, s := range sanitizers {
+			if symbol.Name == s.symbol {
+				return s.name
+			}
+		}
+	}
+	return ""
+}
