@@ -143,7 +143,8 @@ func (a *Attacher) await(ctx context.Context, plan *Plan, load *payload) (probe.
 		if reason := load.failure(); reason != "" {
 			return probe.Hello{}, fmt.Errorf("the probe does not start in it: %s", reason)
 		}
-		if hello, err := a.greet(ctx, plan.Process); err == nil {
+		hello, unheard := a.greet(ctx, plan.Process)
+		if unheard == nil {
 			return hello, nil
 		}
 		switch now, err := a.options.Table.Identify(plan.Process.PID); {
@@ -152,18 +153,18 @@ func (a *Attacher) await(ctx context.Context, plan *Plan, load *payload) (probe.
 		case ctx.Err() != nil:
 			return probe.Hello{}, fmt.Errorf("given up: %w", ctx.Err())
 		case a.now().After(deadline):
-			return probe.Hello{}, notCome(plan, load)
+			return probe.Hello{}, notCome(plan, load, unheard)
 		}
 		a.pause(ctx, 10*time.Millisecond)
 	}
 }
 
 // notCome says how far it has come.
-func notCome(plan *Plan, load *payload) error {
+func notCome(plan *Plan, load *payload, unheard error) error {
 	seconds := int(patience / time.Second)
 	switch {
 	case load.started():
-		return fmt.Errorf("the probe runs in it, and its socket did not appear within %d s: is its directory writable?", seconds)
+		return fmt.Errorf("the probe runs in it, but did not answer within %d s: %w", seconds, unheard)
 	case plan.Method == RemoteExec:
 		return fmt.Errorf("its main thread did not come back to Python within %d s: it waits or computes in C code; nothing will happen later, try again when it is busy", seconds)
 	default:

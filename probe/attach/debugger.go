@@ -1,24 +1,26 @@
 package attach
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"syscall"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // debugger is a gdb that is driven through its standard input.
 //
-// It is in a session of its own, so that a Ctrl-C meant for vramscope cannot
-// reach it, and it writes to a file, so that it cannot die of a pipe that nobody
-// reads any more. It is never killed: a gdb that dies while it calls something
-// takes the process along.
+// It is in a session of its own and deaf to signals, so that neither a Ctrl-C
+// meant for vramscope nor anything else can reach it, and it writes to a file,
+// so that it cannot die of a pipe that nobody reads any more. It is never
+// killed: a gdb that dies while it calls something takes the process along.
 type debugger struct {
 	cmd   *exec.Cmd
 	input io.WriteCloser
@@ -52,7 +54,7 @@ func startDebugger(program, directory string) (*debugger, error) {
 	if d.input, err = d.cmd.StdinPipe(); err != nil {
 		return nil, err
 	}
-	if err := d.cmd.Start(); err != nil {
+	if err := startDeaf(d.cmd); err != nil {
 		return nil, err
 	}
 	go func() {
@@ -60,6 +62,29 @@ func startDebugger(program, directory string) (*debugger, error) {
 		_ = d.cmd.Wait() // how it ends tells nothing: the process is looked at
 	}()
 	return d, nil
+}
+
+// deaf are the signals that gdb does not hear, for as long as it runs: they are
+// blocked in it from the start. One of them while it calls a function in the
+// process would leave a thread there with nowhere to return to: that was the
+// end of every other process when it was tried, with SIGINT as with SIGTERM.
+var deaf = []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGTSTP, syscall.SIGPIPE, syscall.SIGALRM, syscall.SIGUSR1, syscall.SIGUSR2}
+
+// startDeaf starts a program with those signals blocked: it inherits the mask
+// of the thread that starts it.
+func startDeaf(cmd *exec.Cmd) error {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	var set, old unix.Sigset_t
+	for _, signal := range deaf {
+		bit := uint(signal) - 1
+		set.Val[bit/64] |= 1 << (bit % 64)
+	}
+	if err := unix.PthreadSigmask(unix.SIG_BLOCK, &set, &old); err != nil {
+		return err
+	}
+	err := cmd.Start()
+	return errors.Join(err, unix.PthreadSigmask(unix.SIG_SETMASK, &old, nil))
 }
 
 // say gives commands and returns what gdb writes until it has done them all.
@@ -99,23 +124,17 @@ func (d *debugger) dead() error {
 	if err != nil {
 		return errors.Join(errors.New("gdb has ended"), err)
 	}
-	const most = 400
-	text := string(content[max(len(content)-most, 0):])
-	return errors.New("gdb has ended: " + firstLines(strings.ToValidUTF8(text, "")))
+	return errors.New("gdb has ended: " + complaint(strings.ToValidUTF8(string(content[min(d.taken, len(content)):]), "")))
 }
 
-// leave has gdb let go of whatever it holds, and end. At the end of its input
-// it does both by itself. One that hangs is interrupted once; one that still
-// hangs is left alone, and said.
-func (d *debugger) leave(ctx context.Context) error {
+// leave has gdb let go of whatever it holds, and end: at the end of its input it
+// does both by itself. One that hangs is left alone, and said.
+func (d *debugger) leave() error {
 	_ = d.input.Close() // the end of the input is what it is told
-	for range 2 {
-		select {
-		case <-d.ended:
-			return nil
-		case <-time.After(leaveTime):
-			_ = d.cmd.Process.Signal(syscall.SIGINT) // it has ended, or takes it
-		}
+	select {
+	case <-d.ended:
+		return nil
+	case <-time.After(leaveTime):
+		return fmt.Errorf("gdb (PID %d) does not end: it may still hold the process; do not kill it", d.cmd.Process.Pid)
 	}
-	return fmt.Errorf("gdb (PID %d) does not end: it may still hold the process", d.cmd.Process.Pid)
 }

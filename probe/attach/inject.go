@@ -11,6 +11,7 @@ import (
 	"runtime"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 )
 
@@ -45,10 +46,11 @@ func (a *Attacher) inject(ctx context.Context, plan *Plan, load *payload) (stood
 	}
 	in := &injection{debugger: d, attacher: a, plan: plan, dir: dir, load: load}
 	defer func() {
-		if failed := d.leave(ctx); failed != nil {
+		failed := d.leave()
+		if failed != nil {
 			load.keep = true // gdb may still read from there
-			err = errors.Join(err, failed)
 		}
+		err = errors.Join(err, failed, a.resume(plan))
 	}()
 	if _, err := d.say(settings...); err != nil {
 		return 0, err
@@ -63,6 +65,27 @@ func (a *Attacher) inject(ctx context.Context, plan *Plan, load *payload) (stood
 	watch := watchStandstill(a.options.Proc, plan.Process.PID)
 	defer func() { stood = watch.end() }()
 	return 0, in.untilStarted(ctx)
+}
+
+// resume has a process go on that a gdb has left stopped which was ended from
+// outside while it attached. Where gdb has let go by itself there is nothing to
+// do.
+func (a *Attacher) resume(plan *Plan) error {
+	// The stop that gdb has asked for may still be on its way.
+	for range 5 {
+		state, err := readStatus(context.Background(), a.options.Proc, strconv.Itoa(plan.Process.PID))
+		if err != nil || state.tracer != 0 {
+			return nil // it has ended; or somebody has it, and that has been said
+		}
+		if state.state == 'T' {
+			if err := a.options.Table.Signal(context.Background(), plan.Process, syscall.SIGCONT); err != nil {
+				return fmt.Errorf("gdb has left it stopped, and it could not be resumed (kill -CONT %d): %w", plan.Process.PID, err)
+			}
+			return nil
+		}
+		time.Sleep(2 * time.Millisecond)
+	}
+	return nil
 }
 
 // How long the process runs between two looks: long enough that looking does

@@ -1,0 +1,245 @@
+//go:build linux
+
+package attach
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"vramscope/internal/process"
+)
+
+// busy are the targets that gdb must get into.
+var busy = []string{
+	"churn", "compute", "sleeping", "selecting", "reading", "threads", "joined", "locked", "forks", "children", "loop", "signals",
+}
+
+// rounds is set to have every target of every Python attached to so many
+// times: what docs/attach.md tells was measured like that.
+//
+//	VRAMSCOPE_ATTACH_ROUNDS=20 go test -run Busy -v -timeout 2h ./probe/attach
+const rounds = "VRAMSCOPE_ATTACH_ROUNDS"
+
+// needGdb skips where gdb cannot be used.
+func needGdb(t *testing.T) map[string]string {
+	t.Helper()
+	if _, err := exec.LookPath("gdb"); err != nil {
+		t.Skip("there is no gdb")
+	}
+	if stubs[runtime.GOARCH] == nil {
+		t.Skip("there is no way in on " + runtime.GOARCH)
+	}
+	found := pythons(t, 13)
+	if len(found) == 0 {
+		t.Skip("there is no Python from 3.8 to 3.13")
+	}
+	// A sandbox may forbid what the kernel's settings allow.
+	cmd := exec.Command("sleep", "3600")
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		_ = cmd.Process.Kill() // it has ended, or takes it
+		_ = cmd.Wait()         // likewise
+	}()
+	if _, err := readMemory(fmt.Sprintf("/proc/%d", cmd.Process.Pid), 0, 1); errors.Is(err, os.ErrPermission) {
+		t.Skipf("this machine lets nobody trace: %v", err)
+	}
+	return found
+}
+
+// TestBusyProgramsGoOn attaches to programs in the middle of all kinds of
+// things. None may die, stop, stay traced or compute anything wrong.
+func TestBusyProgramsGoOn(t *testing.T) {
+	found := needGdb(t)
+	versions := slices.Sorted(func(yield func(string) bool) {
+		for version := range found {
+			if !yield(version) {
+				return
+			}
+		}
+	})
+	times, _ := strconv.Atoi(os.Getenv(rounds)) // 0 where it is not set
+	var stood []time.Duration
+	for i, name := range busy {
+		for j, version := range versions {
+			if times == 0 && i%len(versions) != j {
+				continue // each target once, and each Python at least once
+			}
+			for range max(times, 1) {
+				t.Run(version+"/"+name, func(t *testing.T) {
+					stood = append(stood, attachOnce(t, found[version], name))
+				})
+			}
+		}
+	}
+	slices.Sort(stood)
+	if n := len(stood); n > 0 {
+		t.Logf("%d attached; standstill median %v, 95 %% within %v, longest %v", n, stood[n/2], stood[n*95/100], stood[n-1])
+	}
+}
+
+func attachOnce(t *testing.T, python, name string) time.Duration {
+	p := runTarget(t, python, name)
+	a, log := attaching(t)
+	result, err := a.Attach(t.Context(), identify(t, p.pid()))
+	if err != nil {
+		t.Errorf("%v", err)
+	}
+	p.mustBeWell()
+	if result.Hello.StartedBy != "attach" || result.Hello.PID != p.pid() {
+		t.Errorf("the probe says %+v", result.Hello)
+	}
+	content, err := os.ReadFile(log)
+	if lines := strings.Split(string(content), "\n"); err != nil || len(lines) != 3 ||
+		!strings.Contains(lines[0], `"outcome":"begin"`) || !strings.Contains(lines[1], `"outcome":"attached"`) {
+		t.Errorf("the log says %q, %v", content, err)
+	}
+	p.mustEndWell()
+	return result.Standstill
+}
+
+// TestASecondProbeIsRefused also when the first was attached.
+func TestASecondProbeIsRefused(t *testing.T) {
+	t.Parallel()
+	for _, python := range needGdb(t) {
+		p := runTarget(t, python, "sleeping")
+		a, log := attaching(t)
+		if _, err := a.Attach(t.Context(), identify(t, p.pid())); err != nil {
+			t.Fatal(err)
+		}
+		_, err := a.Attach(t.Context(), identify(t, p.pid()))
+		var refusal *process.Refusal
+		if !errors.As(err, &refusal) || refusal.Reason != "it has a probe already" {
+			t.Errorf("the second time: %v", err)
+		}
+		if content, err := os.ReadFile(log); err != nil || !strings.Contains(string(content), `"outcome":"refused"`) {
+			t.Errorf("the log says %q, %v", content, err)
+		}
+		p.mustEndWell()
+		return
+	}
+}
+
+// TestNothingHappensToWhoIsBlocked: where no thread can be used, or none comes
+// to run Python, it says so, and nothing happens later either.
+func TestNothingHappensToWhoIsBlocked(t *testing.T) {
+	for name, says := range map[string]string{
+		"derive": "blocked in C: for ",
+		"power":  "no other thread could run Python in it for ",
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			for _, python := range needGdb(t) {
+				p := runTarget(t, python, name)
+				a, log := attaching(t)
+				_, err := a.Attach(t.Context(), identify(t, p.pid()))
+				if err == nil || !strings.Contains(err.Error(), says) {
+					t.Errorf("it says %v", err)
+				}
+				p.mustBeWell()
+				if content, err := os.ReadFile(log); err != nil || !strings.Contains(string(content), `"outcome":"failed"`) {
+					t.Errorf("the log says %q, %v", content, err)
+				}
+				return
+			}
+		})
+	}
+}
+
+// TestGdbHearsNoSignal: somebody sends gdb what would end it, again and again
+// while it holds the process. It finishes what it does, and the program goes on.
+func TestGdbHearsNoSignal(t *testing.T) {
+	t.Parallel()
+	for _, python := range needGdb(t) {
+		for i, name := range []string{"churn", "threads", "forks", "sleeping"} {
+			signal := []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT}[i]
+			p := runTarget(t, python, name)
+			a, _ := attaching(t)
+			ctx, cancel := context.WithCancel(t.Context())
+			sent := make(chan int)
+			go func() {
+				n := 0
+				for ctx.Err() == nil {
+					state, err := readStatus(ctx, "/proc", strconv.Itoa(p.pid()))
+					if err == nil && state.tracer != 0 && syscall.Kill(state.tracer, signal) == nil {
+						n++
+					}
+				}
+				sent <- n
+			}()
+			_, err := a.Attach(t.Context(), identify(t, p.pid()))
+			cancel()
+			if n := <-sent; err != nil || n == 0 {
+				t.Errorf("%s, %v sent %d times: %v", name, signal, n, err)
+			}
+			p.mustBeWell()
+			p.mustEndWell()
+		}
+		return
+	}
+}
+
+// TestGdbIsKilled: after SIGKILL in a moment in which gdb calls nothing, the
+// process is let go by the kernel, and goes on.
+func TestGdbIsKilled(t *testing.T) {
+	t.Parallel()
+	for _, python := range needGdb(t) {
+		p := runTarget(t, python, "churn")
+		a, _ := attaching(t)
+		plan := a.Examine(t.Context(), identify(t, p.pid()))
+		if !plan.Possible() {
+			t.Fatal(plan.Refusal())
+		}
+		d, err := startDebugger(plan.gdb, t.TempDir())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := d.say("attach " + strconv.Itoa(p.pid())); err != nil {
+			t.Fatal(err)
+		}
+		if err := d.cmd.Process.Kill(); err != nil {
+			t.Fatal(err)
+		}
+		if err := errors.Join(d.leave(), a.resume(&plan)); err != nil {
+			t.Fatal(err)
+		}
+		p.mustBeWell()
+		p.mustEndWell()
+		return
+	}
+}
+
+// TestWhoGivesUpLeavesNothing behind in the process.
+func TestWhoGivesUpLeavesNothing(t *testing.T) {
+	t.Parallel()
+	for _, python := range needGdb(t) {
+		p := runTarget(t, python, "derive")
+		a, _ := attaching(t)
+		ctx, cancel := context.WithCancel(t.Context())
+		go func() {
+			for ctx.Err() == nil {
+				if state, err := readStatus(ctx, "/proc", strconv.Itoa(p.pid())); err == nil && state.tracer != 0 {
+					cancel()
+				}
+			}
+		}()
+		_, err := a.Attach(ctx, identify(t, p.pid()))
+		cancel()
+		if !errors.Is(err, context.Canceled) {
+			t.Errorf("it says %v", err)
+		}
+		p.mustBeWell()
+		return
+	}
+}

@@ -1,0 +1,63 @@
+//go:build linux
+
+package attach
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"strconv"
+	"testing"
+
+	"vramscope/internal/process"
+	"vramscope/probe"
+)
+
+// asAttacher has this test binary attach to the process that it names, with a
+// log in the directory that comes with it.
+const asAttacher = "VRAMSCOPE_TEST_ATTACH_TO"
+
+func TestMain(m *testing.M) {
+	if pid, err := strconv.Atoi(os.Getenv(asAttacher)); err == nil {
+		table := process.NewTable("/proc")
+		id, err := table.Identify(pid)
+		if err == nil {
+			a := New(Options{Table: table, Finder: probe.NewFinder(table), Log: NewLog(os.Getenv("XDG_STATE_HOME")), By: "test"})
+			_, err = a.Attach(context.Background(), id)
+		}
+		fmt.Println(err)
+		os.Exit(0)
+	}
+	os.Exit(m.Run())
+}
+
+// TestWhoAttachesIsKilled: SIGKILL to vramscope while gdb holds the process.
+// gdb lets go of it by itself.
+func TestWhoAttachesIsKilled(t *testing.T) {
+	t.Parallel()
+	for _, python := range needGdb(t) {
+		for _, name := range []string{"churn", "threads", "forks", "sleeping", "reading", "loop"} {
+			p := runTarget(t, python, name)
+			cmd := exec.Command(os.Args[0])
+			scratch := t.TempDir()
+			cmd.Env = append(os.Environ(), asAttacher+"="+strconv.Itoa(p.pid()), "XDG_STATE_HOME="+scratch, "TMPDIR="+scratch)
+			if err := cmd.Start(); err != nil {
+				t.Fatal(err)
+			}
+			held := func() bool {
+				state, err := readStatus(t.Context(), "/proc", strconv.Itoa(p.pid()))
+				return err == nil && state.tracer != 0
+			}
+			until(t, "gdb to hold it", held)
+			if err := cmd.Process.Kill(); err != nil {
+				t.Fatal(err)
+			}
+			_ = cmd.Wait() // killed
+			until(t, "gdb to let go", func() bool { return !held() })
+			p.mustBeWell()
+			p.mustEndWell()
+		}
+		return
+	}
+}

@@ -1,0 +1,177 @@
+//go:build linux
+
+package attach
+
+import (
+	"bufio"
+	"encoding/binary"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"vramscope/internal/process"
+	"vramscope/probe"
+)
+
+// waitTime is how long a test waits for what must come: long, because the
+// machine may have a lot else to do.
+const waitTime = 60 * time.Second
+
+// target is a program of testdata/targets.py that runs.
+type target struct {
+	*testing.T
+	name    string
+	cmd     *exec.Cmd
+	count   string // file
+	tells   io.WriteCloser
+	says    *bufio.Reader
+	runtime string // its XDG_RUNTIME_DIR
+}
+
+// runTarget starts a target and waits until it has begun.
+func runTarget(t *testing.T, python, name string, environ ...string) *target {
+	t.Helper()
+	// A socket's path is short; a test's name is not.
+	runtime, err := os.MkdirTemp("", "vramscope-test-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(runtime) }) // what is left is in the temporary directory
+	p := &target{T: t, name: name, count: filepath.Join(t.TempDir(), "count"), runtime: runtime}
+	p.cmd = exec.Command(python, "-u", filepath.Join("testdata", "targets.py"), name, p.count)
+	p.cmd.Env = append(os.Environ(), "XDG_RUNTIME_DIR="+runtime, "PYTHONDONTWRITEBYTECODE=1", "PYTHONPATH=", "VRAMSCOPE_PROBE_DEBUG=1")
+	p.cmd.Env = append(p.cmd.Env, environ...)
+	p.cmd.Stderr = os.Stderr
+	if p.tells, err = p.cmd.StdinPipe(); err != nil {
+		t.Fatal(err)
+	}
+	output, err := p.cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.says = bufio.NewReader(output)
+	if err := p.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = p.cmd.Process.Kill() // it has ended, or takes it
+		_ = p.cmd.Wait()         // likewise
+	})
+	until(t, name+" to begin", func() bool { return p.done() > 0 })
+	return p
+}
+
+func until(t *testing.T, what string, is func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(waitTime); !is(); time.Sleep(2 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("waited in vain for %s", what)
+		}
+	}
+}
+
+// pid is the process's.
+func (p *target) pid() int { return p.cmd.Process.Pid }
+
+// done is how much it has got done.
+func (p *target) done() uint64 {
+	content, err := os.ReadFile(p.count)
+	if err != nil || len(content) < 8 {
+		return 0
+	}
+	return binary.LittleEndian.Uint64(content)
+}
+
+// counts reports whether the target goes on counting while nobody asks it to end.
+func (p *target) counts() bool {
+	switch p.name {
+	case "reading", "locked", "derive", "power":
+		return false
+	}
+	return true
+}
+
+// mustBeWell checks that it is neither stopped nor traced, and goes on.
+func (p *target) mustBeWell() {
+	p.Helper()
+	state, err := readStatus(p.Context(), "/proc", strconv.Itoa(p.pid()))
+	if err != nil {
+		p.Fatalf("%s is gone: %v", p.name, err)
+	}
+	if state.tracer != 0 || strings.ContainsRune("tTZX", rune(state.state)) {
+		p.Fatalf("%s is in state %c, traced by %d", p.name, state.state, state.tracer)
+	}
+	if p.counts() {
+		before := p.done()
+		until(p.T, p.name+" to go on", func() bool { return p.done() > before })
+	}
+}
+
+// mustEndWell has it end by itself, which checks what it has computed.
+func (p *target) mustEndWell() {
+	p.Helper()
+	if p.name == "locked" {
+		if err := p.cmd.Process.Signal(syscall.SIGUSR1); err != nil {
+			p.Fatal(err)
+		}
+	} else if _, err := io.WriteString(p.tells, "\n"); err != nil {
+		p.Fatal(err)
+	}
+	line, err := p.says.ReadString('\n')
+	if line != "done\n" {
+		p.Fatalf("%s ends with %q, %v", p.name, line, err)
+	}
+	if err := p.cmd.Wait(); err != nil {
+		p.Fatalf("%s ends with %v", p.name, err)
+	}
+}
+
+// pythons are the interpreters of this machine that gdb is the way into, by
+// version.
+func pythons(t *testing.T, newest int) map[string]string {
+	t.Helper()
+	found := make(map[string]string)
+	names := []string{"python3"}
+	for minor := 8; minor <= newest; minor++ {
+		names = append(names, fmt.Sprintf("python3.%d", minor))
+	}
+	for _, name := range names {
+		out, err := exec.Command(name, "-c", "import sys; print(sys.version_info[0], sys.version_info[1], sys.executable)").Output()
+		var major, minor int
+		var path string
+		if err != nil {
+			continue
+		}
+		if _, err := fmt.Sscan(string(out), &major, &minor, &path); err != nil || major != 3 || minor < 8 || minor > newest {
+			continue
+		}
+		if version := fmt.Sprintf("%d.%d", major, minor); found[version] == "" {
+			found[version] = path
+		}
+	}
+	return found
+}
+
+// attaching is an Attacher with a log of its own.
+func attaching(t *testing.T) (*Attacher, string) {
+	t.Helper()
+	directory := filepath.Join(t.TempDir(), "log")
+	table := process.NewTable("/proc")
+	return New(Options{Table: table, Finder: probe.NewFinder(table), Log: NewLog(directory), By: "test"}), filepath.Join(directory, LogName)
+}
+
+func identify(t *testing.T, pid int) process.Identity {
+	t.Helper()
+	id, err := process.NewTable("/proc").Identify(pid)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return id
+}
