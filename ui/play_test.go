@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/signal"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -55,10 +56,16 @@ func perform(play string) int {
 		}
 		return noon().Add(time.Since(began))
 	}
+	found := make(chan os.Signal, 1)
+	signal.Notify(found, syscall.SIGUSR1)
 	go func() {
 		for second := 1; ; second++ {
 			time.Sleep(tick)
-			source.publish(boxAt(play, second))
+			box := boxAt(play, second)
+			if play == "lost" && second >= 10 && len(found) == 0 {
+				lose(box)
+			}
+			source.publish(box)
 			if play == "failure" && second == 5 {
 				cancel(errors.New("sampler: it broke"))
 			}
@@ -99,6 +106,14 @@ func (s *playSource) Latest() *snapshot.Snapshot {
 	return latest
 }
 
+// lose takes a GPU away, until SIGUSR1 says that it has been found.
+func lose(s *snapshot.Snapshot) {
+	g := &s.GPUs[2]
+	g.State, g.Since, g.Message = snapshot.GPULost, s.Time, "ERROR_GPU_IS_LOST"
+	g.LastUsed, g.Memory.Used = g.Memory.Used, snapshot.Bytes{}
+	s.Alerts = []snapshot.Alert{{Kind: snapshot.AlertLost, GPU: 2, GPUUUID: g.UUID, Message: "GPU 2 is lost"}}
+}
+
 // boxAt is what the play's box shows at a second of its life.
 func boxAt(play string, second int) *snapshot.Snapshot {
 	s := smallBox(4, 3, second)
@@ -112,13 +127,6 @@ func boxAt(play string, second int) *snapshot.Snapshot {
 		at := s.Time
 		s = smallBox(16, 2, second)
 		s.Time = at
-	case "lost":
-		if second >= 10 && second < 30 {
-			g := &s.GPUs[2]
-			g.State, g.Since, g.Message = snapshot.GPULost, s.Time, "ERROR_GPU_IS_LOST"
-			g.LastUsed, g.Memory.Used = g.Memory.Used, snapshot.Bytes{}
-			s.Alerts = []snapshot.Alert{{Kind: snapshot.AlertLost, GPU: 2, GPUUUID: g.UUID, Message: "GPU 2 is lost"}}
-		}
 	case "alarm":
 		if second >= 10 {
 			g := &s.GPUs[1]
