@@ -117,7 +117,7 @@ func (d detail) allocatorFacts(a *snapshot.Allocator) []string {
 	for i := range a.Pools {
 		pool := &a.Pools[i]
 		v, ok := pool.Reserved.Value()
-		if !ok {
+		if !ok || v <= 0 {
 			continue
 		}
 		text := clean(limited(pool.Name)) + " " + v.String()

@@ -181,16 +181,17 @@ func (d detail) cachedNote() string {
 	if d.gone != nil {
 		return note
 	}
-	stays, _, _, ok := lasting(d.history, time.Time(d.now), p)
-	switch {
-	case !ok:
+	switch l := lasting(d.history, time.Time(d.now), p); {
+	case !l.known:
 		return note
-	case stays >= returnable:
-		return note + "; all of it would stay away"
-	case stays <= 0:
+	case l.most <= 0:
 		return note + "; its peak needs all of it again"
+	case l.least < l.most:
+		return note + "; at most " + about(l.most) + " would stay away"
+	case l.most >= returnable:
+		return note + "; all of it would stay away"
 	default:
-		return note + "; about " + about(stays) + " would stay away"
+		return note + "; about " + about(l.most) + " would stay away"
 	}
 }
 
@@ -230,6 +231,9 @@ func (d detail) fragmentedNote() string {
 	}
 	switch basis {
 	case "stranded":
+		if where := d.strandedIn(); where != "" && !d.full {
+			return "stranded: inactive split" + where
+		}
 		return "stranded: inactive split blocks" + d.strandedIn()
 	case "largest_free":
 		return "free, but not in the largest block"

@@ -147,6 +147,9 @@ func TestFlushSaysHowMuchLasts(t *testing.T) {
 		{"a sawtooth", "lasts   none of it: its peak in the last 10 min needs 55.1G again", nil, func(p *snapshot.Process) {
 			p.Allocated = amountIn(.1)
 		}},
+		{"a peak between two looks", "lasts   at most 9.5G of it: its highest peak ever was 63.0G", nil, func(p *snapshot.Process) {
+			p.Allocators[0].PeakAllocated = amountIn(63)
+		}},
 		{"nothing watched", "lasts   not known", func(snapshot.History) snapshot.History { return nil }, nil},
 	} {
 		lk := drawnLook(t)

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"vramscope/internal/quantity"
-	"vramscope/sampler/snapshot"
 )
 
 // dialog lays the question, or the refusal, out.
@@ -114,31 +113,6 @@ func (d flushDialog) amount(t *flushTarget) string {
 	return text
 }
 
-// lasts is how much of what comes back will stay away. A sawtooth takes its
-// cache again in seconds: then a flush is for show.
-func (d flushDialog) lasts(t *flushTarget) span {
-	s := &d.look.styles
-	lasting, needs, seen, ok := lasting(d.history, time.Time(d.now), &t.row)
-	switch {
-	case !ok || seen < 20*time.Second:
-		return span{s.Dim, "not known: it has not been watched for long enough"}
-	case needs <= 0:
-		return span{s.Text, "all of it, if it goes on as in the last " + minutes(seen)}
-	case lasting <= 0:
-		return span{s.Warning, "none of it: its peak in the last " + minutes(seen) + " needs " + needs.String() + " again"}
-	default:
-		return span{s.Text, "about " + about(lasting) + " of it: its peak in the last " + minutes(seen) + " needs " + needs.String() + " again"}
-	}
-}
-
-// minutes is a time as a person says it: "10 min".
-func minutes(d time.Duration) string {
-	if d < time.Minute {
-		return strconv.Itoa(int(d/time.Second)) + " s"
-	}
-	return strconv.Itoa(int(d/time.Minute)) + " min"
-}
-
 // cost is what the program pays.
 func (d flushDialog) cost(t *flushTarget) string {
 	switch {
@@ -210,7 +184,7 @@ func (d flushDialog) list() [][]span {
 	s, g := &d.look.styles, &d.look.glyphs
 	var lines [][]span
 	var sum, stays quantity.Bytes
-	known := true
+	known, atMost := true, false
 	for i := range d.targets {
 		t := &d.targets[i]
 		after, back, last, text, style := g.dash, g.dash, g.dash, shortCommand(&t.row), s.Text
@@ -222,10 +196,13 @@ func (d flushDialog) list() [][]span {
 			if used, ok := t.row.Used.Value(); ok {
 				after = (used - returnableOf(&t.row)).String()
 			}
-			if amount, _, _, ok := lasting(d.history, time.Time(d.now), &t.row); ok {
-				stays, last = stays+amount, amount.String()
-			} else {
+			switch l := lasting(d.history, time.Time(d.now), &t.row); {
+			case !l.known:
 				known = false
+			case l.least < l.most:
+				stays, last, atMost = stays+l.most, "<"+about(l.most), true
+			default:
+				stays, last = stays+l.most, l.most.String()
 			}
 		}
 		line := flushLine(d.look, strconv.Itoa(t.row.ID.Process.PID), userOf(&t.row), strconv.Itoa(t.row.GPU),
@@ -237,7 +214,10 @@ func (d flushDialog) list() [][]span {
 	}
 	head := []span{{s.Header, flushLine(d.look, "PID", "USER", "GPU", "USED", "AFTER", "BACK", "STAYS") + "COMMAND"}}
 	lasts := g.dash
-	if known {
+	switch {
+	case known && atMost:
+		lasts = "<" + about(stays)
+	case known:
 		lasts = stays.String()
 	}
 	total := flushLine(d.look, "", "sum", "", "", "", sum.String(), lasts)
@@ -250,17 +230,4 @@ func flushLine(lk *look, pid, user, gpu, used, after, back, stays string) string
 	right := func(text string, cells int) string { return strings.Repeat(" ", max(cells-cellsOf(text), 0)) + text }
 	return right(pid, 7) + " " + padded(cut(user, 8, lk.glyphs.ellipsis), 8) + " " + right(gpu, 3) + " " +
 		right(used, 5) + " " + right(after, 5) + " " + right(back, 5) + " " + right(stays, 5) + "  "
-}
-
-// lasting is how much of what a flush returns would stay away, because the
-// process has not needed it lately: what it caches, less what its peak of the
-// last minutes needs again. Seen is how much of these minutes is known.
-func lasting(history snapshot.History, now time.Time, p *snapshot.Process) (amount, needs quantity.Bytes, seen time.Duration, ok bool) {
-	allocated, told := p.Allocated.Value()
-	peak, seen, ok := allocatedPeak(history, now, p.ID)
-	if !ok || !told {
-		return 0, 0, seen, false
-	}
-	needs = max(peak-allocated, 0)
-	return min(max(p.Cached.Or(0)-needs, 0), returnableOf(p)), needs, seen, true
 }

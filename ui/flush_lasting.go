@@ -1,0 +1,71 @@
+package ui
+
+import (
+	"strconv"
+	"time"
+
+	"vramscope/internal/quantity"
+	"vramscope/sampler/snapshot"
+)
+
+// stay is how much of what a flush returns would stay away.
+type stay struct {
+	most  quantity.Bytes // because the process has not needed it lately
+	least quantity.Bytes // if it comes to need what it ever did
+	needs quantity.Bytes // what its peak of the last minutes needs again
+	ever  quantity.Bytes // its highest peak, as its allocator tells; 0 where it does not
+	seen  time.Duration  // how much of these minutes is known
+	known bool
+}
+
+// lasting is how much of what a flush returns would stay away: what is cached,
+// less what the peak of the last minutes needs again. A peak between two looks
+// is not seen, but the allocator knows that there was one.
+func lasting(history snapshot.History, now time.Time, p *snapshot.Process) stay {
+	allocated, told := p.Allocated.Value()
+	peak, seen, ok := allocatedPeak(history, now, p.ID)
+	s := stay{seen: seen, known: ok && told}
+	if !s.known {
+		return s
+	}
+	left := func(needs quantity.Bytes) quantity.Bytes {
+		return min(max(p.Cached.Or(0)-needs, 0), returnableOf(p))
+	}
+	s.needs = max(peak-allocated, 0)
+	s.most = left(s.needs)
+	s.least = s.most
+	if len(p.Allocators) == 1 { // peaks of several allocators are of several moments
+		if s.ever = p.Allocators[0].PeakAllocated.Or(0); s.ever > peak {
+			s.least = left(s.ever - allocated)
+		}
+	}
+	return s
+}
+
+// lasts is how much of what comes back will stay away. A sawtooth takes its
+// cache again in seconds: then a flush is for show.
+func (d flushDialog) lasts(t *flushTarget) span {
+	s := &d.look.styles
+	l := lasting(d.history, time.Time(d.now), &t.row)
+	peak := ": its peak in the last " + minutes(l.seen) + " needs " + l.needs.String() + " again"
+	switch {
+	case !l.known || l.seen < 20*time.Second:
+		return span{s.Dim, "not known: it has not been watched for long enough"}
+	case l.most <= 0:
+		return span{s.Warning, "none of it" + peak}
+	case l.least < l.most:
+		return span{s.Text, "at most " + about(l.most) + " of it: its highest peak ever was " + l.ever.String()}
+	case l.needs <= 0:
+		return span{s.Text, "all of it, if it goes on as in the last " + minutes(l.seen)}
+	default:
+		return span{s.Text, "about " + about(l.most) + " of it" + peak}
+	}
+}
+
+// minutes is a time as a person says it: "10 min".
+func minutes(d time.Duration) string {
+	if d < time.Minute {
+		return strconv.Itoa(int(d/time.Second)) + " s"
+	}
+	return strconv.Itoa(int(d/time.Minute)) + " min"
+}
