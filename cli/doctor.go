@@ -43,8 +43,8 @@ func (p *program) doctor() *cobra.Command {
 		Use:   "doctor",
 		Short: "what works on this box, what does not, and why",
 		Long: `Looks at all that vramscope depends on (the driver, its GPUs, the processes
-on them and their probes, the terminal, the configuration) and says of each whether it works,
-and if not, why and what to do.
+on them and their probes, Python processes that could get one, the terminal, the
+configuration) and says of each whether it works, and if not, why and what to do.
 
 The exit code is 0 where the monitor would work, else the one it would end in.`,
 		Args: noArguments,
@@ -96,6 +96,7 @@ func (p *program) report(src *sources, s *settings, snap *snapshot.Snapshot, ref
 		{"GPUs", look.gpus()},
 		{"processes", look.processes()},
 		{"probes", look.probes()},
+		{"Python processes: could a probe be attached?", look.pythons()},
 		{"terminal", look.terminal()},
 		{"configuration", look.configuration()},
 	})

@@ -162,7 +162,7 @@ func (src *sources) actions(sampling *sampler.Sampler, s *settings) ui.Actions {
 	if s.readOnly {
 		return ui.Actions{Segments: src.segmentsAction(sampling.Latest)} // which only reads
 	}
-	return ui.Actions{
+	actions := ui.Actions{
 		Segments: src.segmentsAction(sampling.Latest),
 		Flush:    src.flushAction(sampling),
 		Signal: func(ctx context.Context, id process.Identity, signal syscall.Signal) error {
@@ -173,6 +173,8 @@ func (src *sources) actions(sampling *sampler.Sampler, s *settings) ui.Actions {
 			return err
 		},
 	}
+	src.bindAttach(&actions, sampling)
+	return actions
 }
 
 // signalled is the event of a signal that was sent.

@@ -43,7 +43,7 @@ it prints one table, as vramscope once does, and ends.`,
 	p.completeGlobalFlags(root)
 	root.Flags().BoolP("help", "h", false, "help for a command")
 	root.Flags().BoolP("version", "v", false, "the version")
-	root.AddCommand(p.once(), p.headroom(), p.flush(), p.snapshotCommand(), p.runCommand(), p.env(), p.probe(), p.backtest(), p.doctor(), p.config(), p.completion(), p.man())
+	root.AddCommand(p.once(), p.headroom(), p.flush(), p.attach(), p.snapshotCommand(), p.runCommand(), p.env(), p.probe(), p.backtest(), p.doctor(), p.config(), p.completion(), p.man())
 	for _, command := range root.Commands() {
 		command.Flags().BoolP("help", "h", false, "help for "+command.Name())
 	}
@@ -85,7 +85,7 @@ func noCommand(cmd *cobra.Command, args []string) error {
 const exitCodes = `  0  all went well
   1  something failed: the error says what
   2  the command line or the configuration file cannot be meant
-  3  refused: nothing was done to the process (flush, snapshot); it does not fit (headroom)
+  3  refused: nothing was done to the process (flush, attach, snapshot); it does not fit (headroom)
   4  it fits only after a flush (headroom)
   9  there is a driver library, but no driver or no GPU
  12  there is no driver library`

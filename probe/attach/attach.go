@@ -33,6 +33,7 @@ import (
 	"fmt"
 	"os"
 	"strings"
+	"sync"
 	"time"
 
 	"vramscope/internal/process"
@@ -69,6 +70,9 @@ type Attacher struct {
 	uid     uint32
 	now     func() time.Time
 	pause   func(context.Context, time.Duration)
+
+	mu      sync.Mutex
+	foundBy map[string]Check // what each gdb has said of itself
 }
 
 // New returns an Attacher for the user that runs this program.
@@ -76,7 +80,7 @@ func New(options Options) *Attacher {
 	if options.Proc == "" {
 		options.Proc = "/proc"
 	}
-	return &Attacher{options: options, uid: uint32(os.Geteuid()), now: time.Now, pause: sleep}
+	return &Attacher{options: options, uid: uint32(os.Geteuid()), now: time.Now, pause: sleep, foundBy: make(map[string]Check)}
 }
 
 // Result is what came of attaching.

@@ -243,6 +243,7 @@ func (a *Attacher) checkState(ctx context.Context, plan *Plan, state *status) {
 		return
 	}
 	if _, err := a.greet(ctx, plan.Process); err == nil {
+		plan.HasProbe = true
 		plan.fail("it has a probe already")
 	}
 }

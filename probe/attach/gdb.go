@@ -9,7 +9,7 @@ import (
 )
 
 // checkGdb finds gdb and has it tell its version: one that does not start is of
-// no use.
+// no use. It is asked once.
 func (a *Attacher) checkGdb(ctx context.Context, plan *Plan) {
 	name := a.options.Gdb
 	if name == "" {
@@ -20,18 +20,30 @@ func (a *Attacher) checkGdb(ctx context.Context, plan *Plan) {
 		plan.fail("no gdb on PATH, which Python " + plan.Version + " needs: apt install gdb (or dnf)")
 		return
 	}
-	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	check, asked := a.foundBy[path]
+	if !asked {
+		check = askGdb(ctx, path)
+		if ctx.Err() == nil {
+			a.foundBy[path] = check
+		}
+	}
+	plan.gdb = path
+	plan.Checks = append(plan.Checks, check)
+}
+
+func askGdb(ctx context.Context, path string) Check {
+	ctx, cancel := context.WithTimeout(ctx, answerTime)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, path, "-nx", "--version")
 	cmd.Env = cleanEnvironment()
 	cmd.WaitDelay = time.Second
 	out, err := cmd.CombinedOutput()
 	if err != nil {
-		plan.fail(path + " does not start: " + firstLines(err.Error()+": "+string(out)))
-		return
+		return Check{false, path + " does not start: " + firstLines(err.Error()+": "+string(out))}
 	}
-	plan.gdb = path
-	plan.pass(strings.TrimSpace("gdb "+gdbVersion(string(out))) + " at " + path)
+	return Check{true, strings.TrimSpace("gdb "+gdbVersion(string(out))) + " at " + path}
 }
 
 // gdbVersion is the last word of "GNU gdb (Debian 13.1-3) 13.1".

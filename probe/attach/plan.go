@@ -16,6 +16,7 @@ type Plan struct {
 	Method      Method
 	Checks      []Check
 	Instead     string // the command line that would have needed no attaching
+	HasProbe    bool   // which is why there is no way: none is needed
 
 	gdb    string  // the program
 	python *python // nil where there is none, or it cannot be read

@@ -1,0 +1,236 @@
+package cli
+
+import (
+	"bufio"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os/signal"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"vramscope/internal/process"
+	"vramscope/probe"
+	"vramscope/probe/attach"
+)
+
+// attachFlags are what attach takes.
+type attachFlags struct{ dryRun, yes bool }
+
+// attach puts a probe into a running Python process.
+func (p *program) attach() *cobra.Command {
+	f := attachFlags{}
+	cmd := &cobra.Command{
+		Use:   "attach PID",
+		Short: "put a probe into a Python process that runs already",
+		Long: `Brings the Python probe into one of your own processes, so that vramscope shows
+what its GPU memory is and can flush what is cached. The process goes on; the
+probe stays until it ends. Starting a program with vramscope run needs none of
+this.
+
+  Python 3.8-3.13   gdb stops it for a moment (milliseconds) and starts one
+                    thread there, which then runs as every other one does
+  Python 3.14       Python itself runs the probe's code at its next safe point
+                    (sys.remote_exec)
+
+It asks before it does anything, unless --yes says that it need not, and says
+every reason where it cannot be done. Each attempt is a line in
+$XDG_STATE_HOME/vramscope/audit.log, before and after.
+
+The exit code is 0 where the probe answers, 1 where it does not come, and 3 where
+nothing was done: it cannot be, or you said no.`,
+		Example: `  vramscope attach 3011876 --dry-run
+  vramscope attach 3011876 --yes`,
+		Args: func(_ *cobra.Command, args []string) error {
+			switch {
+			case len(args) == 0:
+				return &failure{code: exitUsage, message: "attach needs the PID of a process",
+					advice: []string{"  vramscope doctor   says which Python processes could get a probe"}}
+			case len(args) > 1:
+				return usage("attach takes one PID, not %d: one process at a time", len(args))
+			}
+			return nil
+		},
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			pid, err := parsePID(args[0])
+			if err != nil {
+				return err
+			}
+			return p.runAttach(cmd.Context(), pid, f)
+		},
+	}
+	cmd.Flags().BoolVarP(&f.dryRun, "dry-run", "n", false, "find out whether it could be done, and do nothing")
+	cmd.Flags().BoolVarP(&f.yes, "yes", "y", false, "do not ask")
+	return cmd
+}
+
+// attacher puts probes into processes; by is who wants it, for the log.
+func attacher(table *process.Table, by string) *attach.Attacher {
+	return attach.New(attach.Options{Table: table, Finder: probe.NewFinder(table), Log: attach.NewLog(stateHome()), By: by})
+}
+
+// runAttach looks, asks, attaches and says what came of it.
+func (p *program) runAttach(ctx context.Context, pid int, f attachFlags) error {
+	s, err := p.settings()
+	switch {
+	case err != nil:
+		return err
+	case s.readOnly && !f.dryRun:
+		return usage("read-only is set, and attaching changes something: leave out --read-only, or read_only in the configuration")
+	case p.flags.demo:
+		return usage("a simulated process has no inside: leave out --demo")
+	case !f.dryRun && !f.yes && !p.canAsk():
+		return &failure{code: exitUsage, message: "there is no terminal to ask on",
+			advice: []string{
+				fmt.Sprintf("  vramscope attach %d --dry-run   says whether it could be done", pid),
+				fmt.Sprintf("  vramscope attach %d --yes       does it without asking", pid),
+			}}
+	}
+	table := process.NewTable("/proc")
+	id, err := table.Identify(pid)
+	if err != nil {
+		return refused(err, "there is no process %d", pid)
+	}
+	// The first Ctrl-C ends the waiting, in good order; the second is not caught.
+	ctx, stop := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM)
+	context.AfterFunc(ctx, stop)
+	defer stop()
+	a := attacher(table, "attach")
+	plan := a.Examine(ctx, id)
+	switch {
+	case f.dryRun:
+		return p.writePlan(table, &plan)
+	case plan.Possible() && !f.yes:
+		if err := p.confirmAttach(table, &plan); err != nil {
+			return err
+		}
+	}
+	// It examines anew: between the question and the answer anything may have
+	// happened. What is refused is logged there, too.
+	result, err := a.Attach(ctx, id)
+	if err != nil {
+		return attachFailure(&plan, err)
+	}
+	return p.print([]byte(attachedText(pid, &result)))
+}
+
+// writePlan is what --dry-run says.
+func (p *program) writePlan(table *process.Table, plan *attach.Plan) error {
+	if !plan.Possible() {
+		return attachFailure(plan, plan.Refusal())
+	}
+	return p.print([]byte(p.planText(table, plan)))
+}
+
+// planText is what the monitor's dialog says, in lines.
+func (p *program) planText(table *process.Table, plan *attach.Plan) string {
+	var b strings.Builder
+	who, started := "?", ""
+	name := ""
+	if info, err := table.Look(plan.Process.PID); err == nil {
+		who, name = cmp.Or(info.User, "?"), process.ShortCommand(info.Command, info.Name)
+		started = ", started " + info.Started.Format("2006-01-02 15:04:05")
+	}
+	fmt.Fprintf(&b, "PID %d  %s  %s\n", plan.Process.PID, cleanText(who), cutLine(cleanText(name), 100, "…"))
+	fmt.Fprintf(&b, "%s (%s)%s\n\n", cleanText(plan.Interpreter), plan.Version, started)
+	if plan.Method == attach.RemoteExec {
+		b.WriteString("This runs vramscope's code inside your process: Python itself runs it at its next\n" +
+			"safe point (sys.remote_exec), and it starts one thread there. No standstill.\n")
+	} else {
+		b.WriteString("This runs vramscope's code inside your process: gdb stops it for a moment and\n" +
+			"starts one thread there. Standstill usually under 0.1 s.\n")
+	}
+	fmt.Fprintf(&b, "It takes 20 s at most. The probe stays until the process ends. Logged in %s.\n", cleanText(stateHome()))
+	for _, check := range plan.Checks {
+		fmt.Fprintf(&b, "  ok  %s\n", cleanText(check.Text))
+	}
+	if plan.Instead != "" {
+		fmt.Fprintf(&b, "No attaching next time:  %s\n", cleanText(plan.Instead))
+	}
+	return b.String()
+}
+
+// confirmAttach asks. Only y and yes are a yes.
+func (p *program) confirmAttach(table *process.Table, plan *attach.Plan) error {
+	if _, err := io.WriteString(p.stderr, p.planText(table, plan)+"Attach? [y/N] "); err != nil {
+		return fmt.Errorf("ask: %w", err)
+	}
+	answer, err := bufio.NewReader(p.stdin).ReadString('\n')
+	if err != nil && !errors.Is(err, io.EOF) {
+		return fmt.Errorf("read the answer: %w", err)
+	}
+	switch strings.ToLower(strings.TrimSpace(answer)) {
+	case "y", "yes":
+		return nil
+	default:
+		return refused(nil, "you did not say yes; nothing was done")
+	}
+}
+
+// attachFailure words why there is no probe: every reason on a line of its own
+// where there are several.
+func attachFailure(plan *attach.Plan, err error) error {
+	var refusal *process.Refusal
+	if !errors.As(err, &refusal) {
+		return &failure{code: exitFailure, err: err, message: cleanText(err.Error())}
+	}
+	var reasons []string
+	for _, check := range plan.Checks {
+		if !check.OK {
+			reasons = append(reasons, cleanText(check.Text))
+		}
+	}
+	if len(reasons) < 2 {
+		f := refused(err, "PID %d: %s", plan.Process.PID, cleanText(refusal.Reason))
+		f.advice = insteadOf(plan)
+		return f
+	}
+	f := refused(err, "PID %d can get no probe", plan.Process.PID)
+	for _, reason := range reasons {
+		f.advice = append(f.advice, "  no  "+reason)
+	}
+	f.advice = append(f.advice, insteadOf(plan)...)
+	return f
+}
+
+func insteadOf(plan *attach.Plan) []string {
+	if plan.Instead == "" || plan.HasProbe {
+		return nil
+	}
+	return []string{"  instead: start it with  " + cleanText(plan.Instead)}
+}
+
+// attachedText is what came of it.
+func attachedText(pid int, result *attach.Result) string {
+	text := fmt.Sprintf("attached %d: its probe answers after %.1f s", pid, result.Took.Seconds())
+	if result.Method == attach.GDB {
+		text += fmt.Sprintf("; it stood still for %s", milliseconds(result.Standstill))
+	}
+	if names := runtimesOf(result.Hello.Runtimes); names != "" {
+		text += "; " + names
+	} else {
+		text += "; it uses no GPU so far"
+	}
+	return text + "\n"
+}
+
+func milliseconds(d time.Duration) string {
+	if d < time.Millisecond {
+		return "less than 1 ms"
+	}
+	return fmt.Sprintf("%d ms", d.Round(time.Millisecond).Milliseconds())
+}
+
+func runtimesOf(runtimes []probe.Runtime) string {
+	names := make([]string, len(runtimes))
+	for i, r := range runtimes {
+		names[i] = strings.TrimSpace(cleanText(r.Name) + " " + cleanText(r.Version))
+	}
+	return strings.Join(names, ", ")
+}

@@ -1,0 +1,86 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"vramscope/internal/process"
+	"vramscope/probe/attach"
+)
+
+const (
+	mostPythons  = 8               // that doctor looks at one by one
+	pythonsTime  = 5 * time.Second // for all of them
+	commandCells = 40
+)
+
+// pythons is whether the Python processes of this /proc could get a probe. Those
+// on a GPU come first, then the newest: an old daemon is nobody's concern.
+func (e *examination) pythons() []finding {
+	table := e.sources.table
+	if table == nil {
+		return nil // a simulated box
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), pythonsTime)
+	defer cancel()
+	a := attacher(table, "doctor")
+	onGPU := make(map[int]bool)
+	for i := range e.snap.Rows {
+		onGPU[e.snap.Rows[i].ID.Process.PID] = true
+	}
+	all := a.Pythons(ctx)
+	if len(all) == 0 {
+		return []finding{{verdict: neither, what: "running", text: "none in this /proc"}}
+	}
+	slices.SortStableFunc(all, func(x, y process.Identity) int {
+		if onGPU[x.PID] != onGPU[y.PID] {
+			if onGPU[x.PID] {
+				return -1
+			}
+			return 1
+		}
+		return cmp.Compare(y.StartTime, x.StartTime)
+	})
+	var found []finding
+	for i, id := range all {
+		if i == mostPythons || ctx.Err() != nil {
+			found = append(found, finding{verdict: neither, what: "more", text: fmt.Sprintf("%d others: vramscope attach PID --dry-run", len(all)-i)})
+			break
+		}
+		plan := a.Examine(ctx, id)
+		if ctx.Err() == nil {
+			found = append(found, pythonFinding(&plan))
+		}
+	}
+	return found
+}
+
+// pythonFinding is one process in a line.
+func pythonFinding(plan *attach.Plan) finding {
+	f := finding{verdict: works, what: fmt.Sprintf("PID %d", plan.Process.PID)}
+	name := cutLine(cleanText(process.ShortCommand(plan.Command, "")), commandCells, "…")
+	if name != "" {
+		name = "  " + name
+	}
+	var reasons []string
+	for _, check := range plan.Checks {
+		if !check.OK {
+			reasons = append(reasons, cleanText(check.Text))
+		}
+	}
+	switch {
+	case plan.HasProbe:
+		f.text = "has a probe" + name
+	case plan.Possible():
+		f.text = fmt.Sprintf("can get one (%s, %s)%s", plan.Version, plan.Method, name)
+	default:
+		f.verdict = neither
+		f.text = "cannot get one" + name
+		f.next = []string{strings.Join(reasons, "; ")}
+	}
+	return f
+}

@@ -1,0 +1,46 @@
+package attach
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"vramscope/internal/process"
+)
+
+// Pythons are the processes in /proc that look like Python by the names of
+// their program and their command, lowest pid first. An embedded Python does
+// not; and what looks like one may be none: Examine tells.
+func (a *Attacher) Pythons(ctx context.Context) []process.Identity {
+	entries, err := os.ReadDir(a.options.Proc)
+	if err != nil {
+		return nil
+	}
+	var found []process.Identity
+	for _, entry := range entries {
+		pid, err := strconv.Atoi(entry.Name())
+		if err != nil || ctx.Err() != nil {
+			continue
+		}
+		if !a.looksLikePython(ctx, entry.Name()) {
+			continue
+		}
+		if id, err := a.options.Table.Identify(pid); err == nil {
+			found = append(found, id)
+		}
+	}
+	slices.SortFunc(found, func(a, b process.Identity) int { return a.PID - b.PID })
+	return found
+}
+
+func (a *Attacher) looksLikePython(ctx context.Context, pid string) bool {
+	if executable, err := os.Readlink(filepath.Join(a.options.Proc, pid, "exe")); err == nil {
+		return isPythonName(base(strings.TrimSuffix(executable, " (deleted)")))
+	}
+	command, err := readProc(ctx, 4<<10, a.options.Proc, pid, "cmdline")
+	first, _, _ := strings.Cut(command, "\x00")
+	return err == nil && isPythonName(base(first))
+}
