@@ -10,8 +10,8 @@ It needs nothing but the standard library, of Python 3.8 or newer, on Linux.
     import hook ── torch, cupy, jax … is being imported ──→ thread, watching
                    (only looks)                                │ a library uses a GPU
     monitor ←── one JSON object a line, Unix socket ──── thread, serving
-                                                               │ flush
-                                                         a second thread, while it lasts
+                                                               │ flush, snapshot
+                                                         a thread for each, while it lasts
 
 It must be a good guest. It never imports or initialises a library, never
 makes a CUDA context, and makes no CUDA call that waits for the GPU except in a flush, which
@@ -1209,6 +1209,19 @@ class _Memory:
         out.add("]}")
 
 
+def _reserved(device):
+    return sum(a.get("reserved_bytes", 0) for a in device["allocators"])
+
+
+def _returnable(device):
+    return sum(a.get("returnable_bytes", a.get("cached_bytes", 0)) for a in device["allocators"])
+
+
+# --- Snapshots -------------------------------------------------------------
+#
+# What a map holds, what maps may cost, and the file that they are written into.
+
+
 def _within_bounds(chosen):
     """Cuts what does not fit a map: (uuid, [(segment, pieces), …, how many were left out])."""
     every = []
@@ -1306,14 +1319,6 @@ class _Lent:
             rest = rest[written:]
             self.at += written
         return len(content)
-
-
-def _reserved(device):
-    return sum(a.get("reserved_bytes", 0) for a in device["allocators"])
-
-
-def _returnable(device):
-    return sum(a.get("returnable_bytes", a.get("cached_bytes", 0)) for a in device["allocators"])
 
 
 # --- The program's own caches ----------------------------------------------

@@ -11,6 +11,8 @@ type books struct {
 	// residue is what the last full release had to leave idle: it lay between
 	// live blocks. Unknown before the first.
 	residue quantity.Optional[quantity.Bytes]
+	// The highest since the pool was made; 0 where that is not told.
+	peakReserved, peakUsed quantity.Bytes
 }
 
 func (b books) idle() quantity.Bytes { return max(b.reserved-b.used, 0) }
@@ -39,6 +41,9 @@ func (b books) report(handle uint64) probe.Allocator {
 	if fragmented, known := b.fragmented().Value(); known {
 		a.FragmentedBytes = &fragmented
 	}
+	if b.peakReserved > 0 {
+		a.PeakReservedBytes, a.PeakAllocatedBytes = &b.peakReserved, &b.peakUsed
+	}
 	return a
 }
 
@@ -48,6 +53,6 @@ func reportRaw(bytes quantity.Bytes, allocations int) probe.Allocator {
 		Kind:          "raw",
 		ReservedBytes: &bytes, AllocatedBytes: &bytes,
 		CachedBytes: new(quantity.Bytes), FragmentedBytes: new(quantity.Bytes), ReturnableBytes: new(quantity.Bytes),
-		Segments: new(int64(allocations)),
+		Segments: new(int64(allocations)), Blocks: new(int64(allocations)),
 	}
 }

@@ -39,3 +39,14 @@ func TestBooksKnowWhatIsFragmentedAfterAFlush(t *testing.T) {
 		}
 	}
 }
+
+func TestPeaksAreToldWhereTheyAreKnown(t *testing.T) {
+	a := books{reserved: 70, used: 60, peakReserved: 90, peakUsed: 85}.report(5)
+	if a.PeakReservedBytes == nil || *a.PeakReservedBytes != 90 || a.PeakAllocatedBytes == nil || *a.PeakAllocatedBytes != 85 {
+		t.Errorf("told as %v, %v", a.PeakReservedBytes, a.PeakAllocatedBytes)
+	}
+	// A CUDA graph's memory tells none.
+	if a := (books{reserved: 70, used: 60}).report(0); a.PeakReservedBytes != nil || a.PeakAllocatedBytes != nil {
+		t.Errorf("made up as %v, %v", a.PeakReservedBytes, a.PeakAllocatedBytes)
+	}
+}

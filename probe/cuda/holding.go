@@ -35,7 +35,10 @@ type ownedPool struct {
 
 func (p *ownedPool) books() (books, error) {
 	f, err := p.figures()
-	return books{reserved: f.reserved, used: f.used, residue: p.residue}, err
+	return books{
+		reserved: f.reserved, used: f.used, residue: p.residue,
+		peakReserved: f.reservedHigh, peakUsed: f.usedHigh,
+	}, err
 }
 
 // hold makes the pool on a device and takes what is permanent. When it fails,
