@@ -77,7 +77,8 @@ func Compile(variant Variant) (string, error) {
 		link: "libcuda.so",
 		flags: []string{
 			"-shared", "-fPIC", "-fvisibility=hidden", "-pthread", "-Wmissing-prototypes",
-			"-Wl,-soname,libcuda.so.1", "-Wl,--no-undefined",
+			// What cuGetProcAddress hands out is the library's own, whatever is preloaded.
+			"-Wl,-soname,libcuda.so.1", "-Wl,--no-undefined", "-Wl,-Bsymbolic",
 		},
 		sources: []string{"state/*", "cuda/*"},
 	}

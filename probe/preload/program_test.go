@@ -102,14 +102,15 @@ func compiler() string {
 
 var programSources = []string{"testdata/program.c", "testdata/find.c", "testdata/scenario.c"}
 
-// program is the test program, as one that is linked with libcuda or finds it itself.
+// program is the test program: linked with libcuda, or finding it itself.
 func program(t testing.TB, way string, flags ...string) string {
 	t.Helper()
-	if way != "linked" {
-		return build(t, "program"+strings.Join(flags, ""), programSources, flags...)
+	name := "program-" + strings.NewReplacer(",", "", "=", "", "-", "").Replace(strings.Join(flags, ""))
+	if way == "linked" {
+		name = "linked" + name
+		flags = append(flags, "-DLINKED", "-L", filepath.Dir(workshop(t).driver), "-lcuda")
 	}
-	flags = append(flags, "-DLINKED", "-L", filepath.Dir(workshop(t).driver), "-lcuda")
-	return build(t, "linked"+strings.Join(flags[:len(flags)-4], ""), programSources, flags...)
+	return build(t, name, programSources, flags...)
 }
 
 // box is a machine with four GPUs, and where its programs serve.
@@ -142,6 +143,7 @@ type run struct {
 	*box
 	cmd    *exec.Cmd
 	in     io.WriteCloser
+	lines  *bufio.Scanner
 	out    []string // the lines before it waited
 	said   *strings.Builder
 	exited bool
@@ -182,17 +184,32 @@ func (b *box) startIn(environ []string, command ...string) *run {
 			_ = r.cmd.Wait()
 		}
 	})
-	for lines := bufio.NewScanner(out); ; {
-		if !lines.Scan() {
-			_ = r.cmd.Wait() // the reason is on its stderr
-			r.exited = true
-			b.Fatalf("%q ended before it was ready: %v\n%s\n%s", command, r.cmd.ProcessState, strings.Join(r.out, "\n"), r.said)
-		}
-		if lines.Text() == "ready" {
-			return r
-		}
-		r.out = append(r.out, lines.Text())
+	r.lines = bufio.NewScanner(out)
+	r.untilReady()
+	return r
+}
+
+// again has the program print the driver's books once more.
+func (r *run) again() []books {
+	r.Helper()
+	if _, err := io.WriteString(r.in, "b"); err != nil {
+		r.Fatal(err)
 	}
+	r.untilReady()
+	return r.books()
+}
+
+// untilReady reads what it prints before it waits.
+func (r *run) untilReady() {
+	r.Helper()
+	for r.out = nil; r.lines.Scan(); r.out = append(r.out, r.lines.Text()) {
+		if r.lines.Text() == "ready" {
+			return
+		}
+	}
+	_ = r.cmd.Wait() // the reason is on its stderr
+	r.exited = true
+	r.Fatalf("%q ended before it was ready: %v\n%s\n%s", r.cmd.Args, r.cmd.ProcessState, strings.Join(r.out, "\n"), r.said)
 }
 
 // end lets it end, and checks that it does as it would by itself.

@@ -163,23 +163,37 @@ static int is_ours(const void *address)
 	return dladdr(address, &theirs) && dladdr((const void *)calls, &ours) && theirs.dli_fbase == ours.dli_fbase;
 }
 
-struct verdict vramscope_choose(void *handle, const char *name);
-__attribute__((visibility("hidden"), used)) struct verdict vramscope_choose(void *handle, const char *name)
+/* What the object that asks would find among those that it was itself linked with. */
+static void *in_own_scope(const void *caller, const char *name)
+{
+	Dl_info info;
+	void *map = NULL;
+	if (!dladdr1(caller, &info, &map, RTLD_DL_LINKMAP) || !map)
+		return NULL;
+	void *found = real_dlsym()(map, name); /* glibc's handles are link maps */
+	return found && is_ours(found) ? NULL : found;
+}
+
+struct verdict vramscope_choose(void *handle, const char *name, const void *caller);
+__attribute__((visibility("hidden"), used)) struct verdict vramscope_choose(void *handle, const char *name, const void *caller)
 {
 	struct verdict natural = { (void *)next_dlsym(), 0 };
 	int slot;
 	/* What stands behind the asker cannot be this library, or is it rightly. */
 	if (!name || name[0] != 'c' || name[1] != 'u' || handle == RTLD_NEXT || (slot = slot_of(name)) < 0)
 		return natural;
-	void *driver = in_driver(name, 0);
-	if (handle == RTLD_DEFAULT && driver)
-		return natural;
-	void *found = next_dlsym()(handle, name);
-	if (found && !driver && is_ours(found)) /* without us there would be none: dlerror shall say so */
-		return (struct verdict){ real_dlsym()(RTLD_NEXT, name), 1 };
-	if (!found || found != driver)
+	void *found = handle == RTLD_DEFAULT ? real_dlsym()(handle, name) : next_dlsym()(handle, name);
+	if (found && is_ours(found)) {
+		/* Rightly, where there is a libcuda behind this library in the program's search order. */
+		if (real_dlsym()(RTLD_NEXT, name))
+			return handle == RTLD_DEFAULT ? natural : (struct verdict){ found, 1 };
+		found = handle == RTLD_DEFAULT ? in_own_scope(caller, name) : NULL;
+		if (!found) /* there would be none without us: dlerror shall say so */
+			return (struct verdict){ real_dlsym()(RTLD_NEXT, name), 1 };
+	}
+	if (!found || found != in_driver(name, 0))
 		return (struct verdict){ found, 1 };
-	store(&driver_calls[slot], driver);
+	store(&driver_calls[slot], found);
 	return (struct verdict){ calls[slot].hook, 1 };
 }
 
@@ -199,6 +213,7 @@ __asm__(".text\n"
 	"	.cfi_adjust_cfa_offset 8\n"
 	"	subq $8, %rsp\n"
 	"	.cfi_adjust_cfa_offset 8\n"
+	"	movq 24(%rsp), %rdx\n" /* who asks */
 	"	call vramscope_choose\n"
 	"	addq $8, %rsp\n"
 	"	.cfi_adjust_cfa_offset -8\n"
@@ -228,6 +243,7 @@ __asm__(".text\n"
 	"	stp x29, x30, [sp, #-32]!\n"
 	"	.cfi_adjust_cfa_offset 32\n"
 	"	stp x0, x1, [sp, #16]\n"
+	"	mov x2, x30\n" /* who asks */
 	"	bl vramscope_choose\n"
 	"	mov x16, x0\n"
 	"	mov x17, x1\n"

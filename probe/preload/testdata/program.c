@@ -1,7 +1,8 @@
 /*
  * A CUDA program for the tests: finds the driver's calls in one of the ways
  * that there are, plays a scenario, prints what the driver's own books say
- * then, and waits for the end of its input.
+ * then, and waits for the end of its input. A byte of input has it print the
+ * books again.
  *
  *   program WAY SCENARIO
  */
@@ -30,7 +31,9 @@ int main(int count, char **arguments)
 		return 2;
 	print_books();
 	printf("ready\n");
-	while (read(0, &byte, 1) > 0)
-		;
+	while (read(0, &byte, 1) > 0) {
+		print_books();
+		printf("ready\n");
+	}
 	exit(7);
 }

@@ -62,6 +62,8 @@ extern struct calls calls;
 
 /* find.c: exits where something is missing. */
 void find_calls(const char *way);
+/* A call of libcuda's that nobody who is preloaded can see. */
+void *find_unseen(const char *name);
 /* Prints what the driver itself has in its books of each device that it has something on. */
 void print_books(void);
 

@@ -228,6 +228,65 @@ static void fork_after(void)
 	wait_for(child);
 }
 
+/* Contexts that come to be current unseen: where the memory is has to be asked for. */
+static void unseen(void)
+{
+	CUresult (*retain)(CUcontext *, CUdevice) = (CUresult(*)(CUcontext *, CUdevice))find_unseen("cuDevicePrimaryCtxRetain");
+	CUresult (*set)(CUcontext) = (CUresult(*)(CUcontext))find_unseen("cuCtxSetCurrent");
+	said("init", CU(cuInit)(0));
+	for (int device = 0; device < 3; device++) {
+		said("retain", retain(&contexts[device], device));
+		said("set", set(contexts[device]));
+		for (int i = 1; i < 100; i++) {
+			CUdeviceptr pointer = allocate((size_t)i * 100000);
+			if (i % 2)
+				said("free", CU(cuMemFree_v2)(pointer));
+		}
+	}
+}
+
+static volatile int stopping;
+
+static void *churn_on(void *argument)
+{
+	(void)argument;
+	long failures = CU(cuCtxSetCurrent)(contexts[0]) != CUDA_SUCCESS;
+	while (!stopping) {
+		CUdeviceptr pointers[8];
+		for (int i = 0; i < 8; i++)
+			failures += CU(cuMemAlloc_v2)(&pointers[i], MIB) != CUDA_SUCCESS;
+		for (int i = 0; i < 8; i++)
+			failures += CU(cuMemFree_v2)(pointers[i]) != CUDA_SUCCESS;
+	}
+	return (void *)failures;
+}
+
+/* Children are made while other threads are in the middle of everything. */
+static void fork_storm(void)
+{
+	pthread_t all[4];
+	int failures = 0;
+	for (int i = 0; i < 4; i++)
+		failures += pthread_create(&all[i], NULL, churn_on, NULL) != 0;
+	for (int i = 0; i < 60; i++) {
+		int status = -1;
+		pid_t child = fork();
+		if (child == 0) {
+			CUdeviceptr pointer;
+			int refused = CU(cuMemAlloc_v2)(&pointer, MIB) != CUDA_SUCCESS && CU(cuMemFree_v2)(0) != CUDA_SUCCESS;
+			_exit(refused ? 0 : 1);
+		}
+		failures += child < 0 || waitpid(child, &status, 0) != child || status != 0;
+	}
+	stopping = 1;
+	for (int i = 0; i < 4; i++) {
+		void *failed;
+		pthread_join(all[i], &failed);
+		failures += failed != NULL;
+	}
+	said("failures", failures);
+}
+
 static void become_another(void)
 {
 	begin();
@@ -290,6 +349,7 @@ int play(const char *scenario)
 		{ "linear", linear, 1 },   { "pooled", pooled, 1 },   { "virtual", virtual_memory, 1 },    { "teardown", teardown, 1 },
 		{ "threads", threads, 1 }, { "share", share, 1 },     { "import", import, 1 },
 		{ "fork-before", fork_before, 0 }, { "fork-after", fork_after, 0 }, { "exec", become_another, 0 },
+		{ "unseen", unseen, 0 },   { "fork-storm", fork_storm, 1 },
 	};
 	for (size_t i = 0; i < sizeof scenarios / sizeof *scenarios; i++) {
 		if (strcmp(scenarios[i].name, scenario) != 0)

@@ -1,0 +1,20 @@
+//go:build linux
+
+package preload_test
+
+import (
+	"testing"
+
+	"vramscope/probe/conformance"
+)
+
+// TestConformance: with pools there is something to flush, and without none.
+func TestConformance(t *testing.T) {
+	for _, scenario := range []string{"pooled", "linear"} {
+		t.Run(scenario, func(t *testing.T) {
+			r := newBox(t).start(true, program(t, "dlsym"), "dlsym", scenario)
+			conformance.Run(t, "../testdata/conformance", r.socket())
+			r.end()
+		})
+	}
+}
