@@ -25,6 +25,7 @@ type detail struct {
 	now     moment
 	viewer  string // who looks
 
+	scratch  *line             // what its lines are written on, one after the other
 	process  *snapshot.Process // nil: no process to show
 	gone     *snapshot.Gone    // when and how it ended, nil while it lives
 	index    string            // of its GPU, "5:1" for an instance
@@ -39,7 +40,7 @@ type detail struct {
 // newDetail is the detail of the process under the cursor. On the full screen
 // it has its own graph.
 func newDetail(st *state, lk *look, rows []row, whole bool) detail {
-	d := detail{look: lk, history: st.history, now: moment(st.moment()), full: whole}
+	d := detail{look: lk, history: st.history, now: moment(st.moment()), full: whole, scratch: newLine(st.width)}
 	s := st.shown
 	if s == nil {
 		return d
@@ -183,9 +184,15 @@ func (d detail) beside(width, height int) []string {
 	return append(lines, books...)
 }
 
+// line is the one that every line of the panel is written on.
+func (d detail) line(width int) *line {
+	d.scratch.reset(width)
+	return d.scratch
+}
+
 // text is a line of spans, indented by a cell.
 func (d detail) text(width int, spans ...span) string {
-	l := newLine(width)
+	l := d.line(width)
 	l.skip(1)
 	put(l, spans, width-1, d.look.glyphs.ellipsis)
 	return l.String()

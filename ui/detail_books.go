@@ -105,7 +105,7 @@ func (d detail) outlook(width int) []string {
 	if trend == "" && ahead == "" || d.gone != nil {
 		return nil
 	}
-	l := newLine(width)
+	l := d.line(width)
 	l.skip(1)
 	put(l, []span{{style, trend}}, width-1, d.look.glyphs.ellipsis)
 	if ahead != "" {

@@ -49,7 +49,7 @@ func (d detail) parts(width int) []string {
 // usedLine is the total with its bar, to the scale of used.
 func (d detail) usedLine(width int) string {
 	p := d.process
-	l := newLine(width)
+	l := d.line(width)
 	d.figures(l, "used", d.look.styles.Strong, p.Used)
 	parts := processParts(p)
 	scale := p.Used.Or(0)
@@ -66,7 +66,7 @@ func (d detail) usedLine(width int) string {
 
 // part is "allocated  52.9G   75%  note".
 func (d detail) part(width int, name string, style themes.Style, amount snapshot.Bytes, note string) string {
-	l := newLine(width)
+	l := d.line(width)
 	d.figures(l, name, style, amount)
 	put(l, []span{{d.look.styles.Text, note}}, width, d.look.glyphs.ellipsis)
 	return l.String()

@@ -85,9 +85,10 @@ func (a timeAxis) label(seconds float64) string {
 // asciigraph rounds bounds of its own and would change the number of rows.
 func plot(lk *look, c curves, scale graphScale, axis timeAxis, width int) []string {
 	g := &lk.glyphs
-	var series [][]float64
-	var marks []asciigraph.AnsiColor
-	var chars []asciigraph.CharSet
+	const most = 5 // capacity, bounds, median, history
+	series := make([][]float64, 0, most)
+	marks := make([]asciigraph.AnsiColor, 0, most)
+	chars := make([]asciigraph.CharSet, 0, most)
 	add := func(values []float64, mark asciigraph.AnsiColor, set asciigraph.CharSet) {
 		rows := make([]float64, len(values))
 		for i, v := range values {
@@ -120,8 +121,10 @@ func plot(lk *look, c curves, scale graphScale, axis timeAxis, width int) []stri
 		asciigraph.XAxisTickCount(axis.ticks), asciigraph.XAxisValueFormatter(axis.label),
 	)
 	lines := make([]string, 0, scale.rows+2)
+	l := newLine(width)
 	for row := range strings.SplitSeq(text, "\n") {
-		lines = append(lines, restyled(lk, row, width))
+		l.reset(width)
+		lines = append(lines, restyled(lk, l, row))
 	}
 	return lines
 }
@@ -144,10 +147,9 @@ func (g *glyphs) historyChars() asciigraph.CharSet {
 // historyMark stands for the history in the legend.
 func (g *glyphs) historyMark() string { return g.historyChars().Horizontal }
 
-// restyled replaces asciigraph's colours by the theme's and, in the ASCII
-// set, the characters of the axis by their twins.
-func restyled(lk *look, row string, width int) string {
-	l := newLine(width)
+// restyled writes a row on a line, with the theme's colours in the place of
+// asciigraph's and, in the ASCII set, the twins of the axis's characters.
+func restyled(lk *look, l *line, row string) string {
 	mark := asciigraph.Default
 	for row != "" {
 		run, rest, coloured := strings.Cut(row, "\x1b[")

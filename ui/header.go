@@ -84,7 +84,8 @@ func headerItems(st *state, lk *look) []span {
 	if !pane && shown.Host.User != "" {
 		host = clean(shown.Host.User) + "@" + host
 	}
-	items := []span{{s.Text, host}}
+	items := make([]span, 0, 8)
+	items = append(items, span{s.Text, host})
 	if words := driverWords(shown, st.now); words != "" {
 		return append(items, span{s.Warning, words})
 	}

@@ -9,7 +9,7 @@ import (
 // they stand there, on a box whose last GPU has this index. Actions are left
 // out while the screen shows the past.
 func (b *bindings) hints(where scope, past bool, last int) []hint {
-	var found []hint
+	found := make([]hint, 0, 24)
 	for i := range b.all {
 		if past && b.all[i].acts {
 			continue

@@ -73,8 +73,10 @@ func beside(st *state, lk *look, lay *layout, rows []row) []string {
 		return lines
 	}
 	detail := newDetail(st, lk, rows, false).Render(lay.detail.cells, lay.detail.rows)
+	l := newLine(lay.width)
 	for i := range lines {
-		lines[i] += " " + detail[i]
+		l.buf = append(append(append(l.buf[:0], lines[i]...), ' '), detail[i]...)
+		lines[i] = string(l.buf)
 	}
 	return lines
 }
