@@ -147,10 +147,11 @@ func (d detail) allocatedNote() string {
 		ever = d.process.Allocators[0].PeakAllocated
 	}
 	if v, ok := ever.Value(); ok && v > 0 {
-		if len(facts) == 0 {
-			facts = append(facts, "peak "+v.String()+" ever")
-		} else {
-			facts = append(facts, v.String()+" ever")
+		switch text := v.String() + " ever"; {
+		case len(facts) == 0:
+			facts = append(facts, "peak "+text)
+		case !strings.HasPrefix(facts[0], "peak "+v.String()+" "):
+			facts = append(facts, text)
 		}
 	}
 	if v, ok := pending.Value(); ok && v > 0 {

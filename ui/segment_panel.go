@@ -226,9 +226,14 @@ func (p segmentPanel) strips(width, body int) ([]string, quantity.Bytes) {
 	unit := unitFor(bands, strip, max(body, 1), p.segments.zoom)
 	top := p.top(rowsOf(bands, unit, strip), body)
 	var rows []string
+	spare := body - rowsOf(bands, unit, strip)
+	apart := spare >= len(m.byFate)-1
 	for i := range bands {
 		b := &bands[i]
 		cells := b.cells(unit, strip)
+		if apart && i > 0 && bands[i-1].fate != b.fate {
+			rows = append(rows, strings.Repeat(" ", width))
+		}
 		for at := 0; at == 0 || at < len(cells); at += strip {
 			l := newLine(width)
 			first := len(rows) == top // what is in view says what it is
