@@ -38,7 +38,7 @@ static uint16_t number_for(CUcontext handle, CUdevice device)
 {
 	uint16_t number = number_of(handle);
 	for (int i = 1; !number && i < contexts.count; i++)
-		if (!contexts.list[i].alive && !contexts.list[i].primary)
+		if (!contexts.list[i].alive && !contexts.list[i].primary && !contexts.list[i].handle)
 			number = (uint16_t)i;
 	if (!number && contexts.count < CONTEXTS)
 		number = (uint16_t)contexts.count;
@@ -130,10 +130,11 @@ struct teardown context_ending(CUcontext handle)
 {
 	pthread_mutex_lock(&contexts.lock);
 	uint16_t number = number_of(handle);
+	struct teardown teardown = { .context = number, .epoch = contexts.list[number].epoch };
 	if (number)
 		end(&contexts.list[number]);
 	pthread_mutex_unlock(&contexts.lock);
-	return (struct teardown){ .context = number };
+	return teardown;
 }
 
 struct teardown primary_ending(CUdevice device, int all)
@@ -148,9 +149,11 @@ struct teardown primary_ending(CUdevice device, int all)
 			context->retained--;
 			continue;
 		}
+		teardown.retained = context->retained;
+		teardown.context = (uint16_t)i;
+		teardown.epoch = context->epoch;
 		context->retained = 0;
 		end(context);
-		teardown.context = (uint16_t)i;
 	}
 	pthread_mutex_unlock(&contexts.lock);
 	return teardown;
@@ -159,7 +162,7 @@ struct teardown primary_ending(CUdevice device, int all)
 static int is_of_the_past(const struct entry *entry, const void *argument)
 {
 	const struct teardown *teardown = argument;
-	return entry->context == teardown->context && entry->epoch != contexts.list[teardown->context].epoch;
+	return entry->context == teardown->context && entry->epoch == teardown->epoch;
 }
 
 static int is_pooled_there(const struct entry *entry, const void *argument)
@@ -175,14 +178,17 @@ void context_ended(struct teardown teardown, int succeeded)
 	struct context *context = &contexts.list[teardown.context];
 	if (!succeeded) {
 		pthread_mutex_lock(&contexts.lock);
+		__atomic_store_n(&context->epoch, teardown.epoch, __ATOMIC_RELAXED);
 		__atomic_store_n(&context->alive, 1, __ATOMIC_RELAXED);
-		context->retained += teardown.primary != 0;
+		context->retained += teardown.retained;
 		pthread_mutex_unlock(&contexts.lock);
 		return;
 	}
 	uint8_t device = context->device;
+	ledger_drop(&books.ledger, is_of_the_past, &teardown);
+	captures_of_context_ended(teardown.context);
 	if (!teardown.primary) {
-		/* Another context may get this handle. A primary one comes back under its own. */
+		/* Another context may get this handle and this number. A primary one comes back under its own. */
 		pthread_mutex_lock(&contexts.lock);
 		if (!context->alive)
 			__atomic_store_n(&context->handle, 0, __ATOMIC_RELAXED);
@@ -190,8 +196,6 @@ void context_ended(struct teardown teardown, int succeeded)
 		if (top() == teardown.context)
 			context_pop();
 	}
-	ledger_drop(&books.ledger, is_of_the_past, &teardown);
-	captures_of_context_ended(teardown.context);
 	/* Pools give everything back with the last context of their device. */
 	if (!device_in_use(device))
 		ledger_drop(&books.ledger, is_pooled_there, &device);

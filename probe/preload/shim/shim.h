@@ -52,7 +52,8 @@ void context_set(CUcontext handle);
 void context_pop(void);
 /* Before the real call, and after it. What the context had is forgotten if it succeeded. */
 struct teardown {
-	uint16_t context;
+	uint16_t context, epoch; /* as it was */
+	uint32_t retained;
 	int primary;
 };
 struct teardown context_ending(CUcontext handle);

@@ -85,6 +85,27 @@ static void pooled(void)
 	said("destroy", CU(cuMemPoolDestroy)(gone));
 }
 
+/* Two pools that keep what is freed, which is most of what they have. */
+static void idle_pools(void)
+{
+	CUmemPoolProps properties = { .allocType = CU_MEM_ALLOCATION_TYPE_PINNED, .location = { CU_MEM_LOCATION_TYPE_DEVICE, 0 } };
+	CUdeviceptr pointers[64];
+	CUmemoryPool pools[2];
+	cuuint64_t all = UINT64_MAX;
+	for (int i = 0; i < 2; i++) {
+		said("pool", CU(cuMemPoolCreate)(&pools[i], &properties));
+		said("threshold", CU(cuMemPoolSetAttribute)(pools[i], CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, &all));
+	}
+	for (int i = 0; i < 64; i++)
+		said("async", CU(cuMemAllocFromPoolAsync)(&pointers[i], 8 * MIB, pools[i % 2], NULL));
+	for (int i = 16; i < 64; i++)
+		said("free", CU(cuMemFreeAsync)(pointers[i], NULL));
+	said("wait", CU(cuCtxSynchronize)());
+	/* What is freed from now on counts as used until somebody waits for it. */
+	for (int i = 0; i < 8; i++)
+		said("free", CU(cuMemFreeAsync)(pointers[i], NULL));
+}
+
 /* Captures, and ends or leaves the capture running. */
 static void capturing(int leave)
 {
@@ -349,6 +370,7 @@ int play(const char *scenario)
 		{ "linear", linear, 1 },   { "pooled", pooled, 1 },   { "virtual", virtual_memory, 1 },    { "teardown", teardown, 1 },
 		{ "threads", threads, 1 }, { "share", share, 1 },     { "import", import, 1 },
 		{ "fork-before", fork_before, 0 }, { "fork-after", fork_after, 0 }, { "exec", become_another, 0 },
+		{ "idle-pools", idle_pools, 1 },
 		{ "unseen", unseen, 0 },   { "fork-storm", fork_storm, 1 },
 	};
 	for (size_t i = 0; i < sizeof scenarios / sizeof *scenarios; i++) {

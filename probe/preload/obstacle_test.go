@@ -1,0 +1,180 @@
+//go:build linux
+
+package preload_test
+
+import (
+	"bytes"
+	"context"
+	"debug/elf"
+	"encoding/binary"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"vramscope/probe/preload"
+)
+
+const nothingSource = "int main(void) { return 0; }\n"
+
+// compiled makes a program of one line; the test is skipped where the compiler
+// cannot.
+func compiled(t *testing.T, source string, flags ...string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "program")
+	if err := os.WriteFile(path+".c", []byte(source), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := exec.Command(compiler(), append([]string{path + ".c", "-o", path}, flags...)...).CombinedOutput(); err != nil {
+		t.Skipf("the compiler cannot: %v\n%s", err, out)
+	}
+	return path
+}
+
+func TestObstacle(t *testing.T) {
+	workshop(t)
+	for _, c := range []struct {
+		name  string
+		flags []string
+		want  string
+	}{
+		{"an ordinary program", nil, ""},
+		{"not PIE", []string{"-no-pie"}, ""},
+		{"static", []string{"-static"}, "statically linked"},
+		{"static PIE", []string{"-static-pie"}, "statically linked"},
+		{"AddressSanitizer", []string{"-fsanitize=address"}, "AddressSanitizer"},
+		{"ThreadSanitizer", []string{"-fsanitize=thread"}, "ThreadSanitizer"},
+		{"musl", []string{"-Wl,--dynamic-linker=/lib/ld-musl-x86_64.so.1"}, "musl"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			got := preload.Obstacle(compiled(t, nothingSource, c.flags...))
+			if (c.want == "") != (got == "") || !strings.Contains(got, c.want) {
+				t.Errorf("it says %q, want %q", got, c.want)
+			}
+		})
+	}
+}
+
+func TestObstacleOfWhatIsNoProgramOfThisMachine(t *testing.T) {
+	workshop(t)
+	directory := t.TempDir()
+	write := func(name string, content []byte) string {
+		path := filepath.Join(directory, name)
+		if err := os.WriteFile(path, content, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	var foreign bytes.Buffer
+	header := elf.Header64{Type: uint16(elf.ET_DYN), Machine: uint16(elf.EM_S390), Version: 1, Ehsize: 64, Phentsize: 56, Shentsize: 64}
+	copy(header.Ident[:], "\x7fELF\x02\x01\x01")
+	if err := binary.Write(&foreign, binary.LittleEndian, header); err != nil {
+		t.Fatal(err)
+	}
+	for path, want := range map[string]string{
+		write("script", []byte("#!/bin/sh\necho\n")):            "",
+		write("empty", nil):                                     "",
+		write("cut", []byte("\x7fELF\x02\x01\x01")):             "",
+		write("foreign", foreign.Bytes()):                       "another processor (S390)",
+		filepath.Join(directory, "none"):                        "",
+		directory:                                               "",
+		write("noise", bytes.Repeat([]byte("\x7fELF\xff"), 99)): "",
+	} {
+		if got := preload.Obstacle(path); (want == "") != (got == "") || !strings.Contains(got, want) {
+			t.Errorf("of %s it says %q, want %q", filepath.Base(path), got, want)
+		}
+	}
+	if os.Geteuid() == 0 {
+		path := compiled(t, nothingSource)
+		for mode, want := range map[os.FileMode]string{os.ModeSetuid: "setuid", os.ModeSetgid: "setgid"} {
+			if err := os.Chown(path, 65534, 65534); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.Chmod(path, mode|0o755); err != nil {
+				t.Fatal(err)
+			}
+			if got := preload.Obstacle(path); !strings.Contains(got, want) {
+				t.Errorf("of a program of mode %v it says %q", mode, got)
+			}
+		}
+	}
+}
+
+// TestASanitizedChild: of a shell that has the library, with what vramscope run
+// puts into its environment. It runs, and finds its own mistakes as before.
+func TestASanitizedChild(t *testing.T) {
+	w := workshop(t)
+	for source, want := range map[string]int{
+		nothingSource: 0,
+		"#include <stdlib.h>\nint main(int n, char **a) { char *p = malloc(3); p[3 + (n > 9)] = *a[0]; return p[0] == 1; }\n": 1,
+	} {
+		path := compiled(t, source, "-fsanitize=address", "-g")
+		ctx, cancel := context.WithTimeout(context.Background(), patience)
+		defer cancel()
+		cmd := exec.CommandContext(ctx, "sh", "-c", path+"; exit $?")
+		cmd.Env = append(slices.Clone(os.Environ()), "LD_PRELOAD="+w.library, "ASAN_OPTIONS=verify_asan_link_order=0")
+		out, _ := cmd.CombinedOutput() // the code is checked next
+		if code := cmd.ProcessState.ExitCode(); code != want || (want == 1) != strings.Contains(string(out), "heap-buffer-overflow") {
+			t.Errorf("it ended with %d, want %d: %s", code, want, out)
+		}
+	}
+}
+
+// TestInstall: for this user alone, whole, and once.
+func TestInstall(t *testing.T) {
+	if preload.Library() == nil {
+		t.Skip(preload.ErrNoLibrary)
+	}
+	cache := filepath.Join(t.TempDir(), "new", "vramscope")
+	path, err := preload.Install(cache)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		path string
+		mode os.FileMode
+	}{{cache, os.ModeDir | 0o700}, {filepath.Dir(path), os.ModeDir | 0o700}, {path, 0o600}} {
+		if info, err := os.Stat(c.path); err != nil || info.Mode() != c.mode {
+			t.Errorf("%s is %v, want %v: %v", c.path, info.Mode(), c.mode, err)
+		}
+	}
+	first, err := os.Stat(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if again, err := preload.Install(cache); err != nil || again != path {
+		t.Errorf("again it is %q: %v", again, err)
+	}
+	if second, err := os.Stat(path); err != nil || !os.SameFile(first, second) {
+		t.Errorf("it was written again: %v", err)
+	}
+	// What somebody has damaged is replaced.
+	if err := os.WriteFile(path, []byte("damaged"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := preload.Install(cache); err != nil {
+		t.Error(err)
+	}
+	if content, err := os.ReadFile(path); err != nil || !bytes.Equal(content, preload.Library()) {
+		t.Errorf("it has %d bytes: %v", len(content), err)
+	}
+	if left, err := filepath.Glob(filepath.Join(filepath.Dir(path), ".new-*")); err != nil || len(left) > 0 {
+		t.Errorf("%q were left", left)
+	}
+	// Others could put something else there.
+	if err := os.Chmod(filepath.Dir(path), 0o777); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := preload.Install(cache); err == nil || !strings.Contains(err.Error(), "can be written by others") {
+		t.Errorf("into a directory that is open to all it installs: %v", err)
+	}
+	shared, err := preload.InstallShared(filepath.Join(t.TempDir(), "opt"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if info, err := os.Stat(shared); err != nil || info.Mode() != 0o644 {
+		t.Errorf("what is for all is %v: %v", info.Mode(), err)
+	}
+}

@@ -1,0 +1,101 @@
+//go:build linux
+
+package preload_test
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// unitSources are the parts that need neither a driver nor a socket.
+var unitSources = []string{
+	"testdata/units.c", "shim/ledger.c", "shim/json.c", "shim/text.c", "shim/vmm.c", "shim/pools.c", "shim/capture.c",
+	"shim/contexts.c", "shim/state.c",
+}
+
+// TestUnitsUnderSanitizers compares the library's books with a plain model and
+// has threads change them at once, under the compiler's sanitizers.
+func TestUnitsUnderSanitizers(t *testing.T) {
+	for _, sanitizer := range []string{"address,undefined", "thread"} {
+		t.Run(sanitizer, func(t *testing.T) {
+			program := buildSanitized(t, sanitizer)
+			ctx, cancel := context.WithTimeout(context.Background(), 10*patience)
+			defer cancel()
+			out, err := exec.CommandContext(ctx, program).CombinedOutput()
+			if strings.Contains(string(out), "unexpected memory mapping") {
+				t.Skip("ThreadSanitizer of this compiler does not run on this kernel")
+			}
+			if err != nil || string(out) != "ready\n" {
+				t.Errorf("%v\n%s", err, out)
+			}
+		})
+	}
+}
+
+// buildSanitized skips the test where the compiler has no such sanitizer.
+func buildSanitized(t *testing.T, sanitizer string) string {
+	t.Helper()
+	workshop(t)
+	empty := filepath.Join(t.TempDir(), "empty.c")
+	if err := os.WriteFile(empty, []byte("int main(void) { return 0; }\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := exec.Command(compiler(), "-fsanitize="+sanitizer, empty, "-o", empty+".out").CombinedOutput(); err != nil {
+		t.Skipf("the compiler has no -fsanitize=%s: %v\n%s", sanitizer, err, out)
+	}
+	name := "units-" + strings.ReplaceAll(sanitizer, ",", "-")
+	return build(t, name, unitSources, "-I", "shim", "-fsanitize="+sanitizer, "-fno-sanitize-recover=all")
+}
+
+// TestUnderValgrind has the built library itself run there, with its serving
+// thread, in a program that does a bit of everything.
+func TestUnderValgrind(t *testing.T) {
+	valgrind, err := exec.LookPath("valgrind")
+	if err != nil {
+		t.Skip("valgrind is not installed")
+	}
+	for _, scenario := range []string{"linear", "pooled", "virtual", "teardown"} {
+		t.Run(scenario, func(t *testing.T) {
+			b := newBox(t)
+			r := b.start(true, valgrind, "-q", "--error-exitcode=9", "--child-silent-after-fork=yes", "--fair-sched=yes",
+				program(t, "dlsym"), "dlsym", scenario)
+			checkBooks(t, r)
+			r.end()
+		})
+	}
+}
+
+// TestPrototypesAreCUDAs has the compiler hold every hook against NVIDIA's own
+// header. VRAMSCOPE_CUDA_INCLUDE or CUDA_HOME says where it is.
+func TestPrototypesAreCUDAs(t *testing.T) {
+	include := ""
+	for _, directory := range []string{os.Getenv("VRAMSCOPE_CUDA_INCLUDE"), filepath.Join(os.Getenv("CUDA_HOME"), "include"), "/usr/local/cuda/include"} {
+		if _, err := os.Stat(filepath.Join(directory, "cuda.h")); err == nil && filepath.IsAbs(directory) {
+			include = directory
+			break
+		}
+	}
+	if include == "" {
+		t.Skip("no cuda.h: set VRAMSCOPE_CUDA_INCLUDE to its directory")
+	}
+	sources, err := filepath.Glob("shim/*.c")
+	if err != nil || len(sources) == 0 {
+		t.Fatal(err)
+	}
+	workshop(t)
+	flags := []string{"-std=gnu11", "-O1", "-Wall", "-Wextra", "-Werror", "-fsyntax-only", "-DREAL_CUDA_HEADER", "-isystem", include}
+	header, err := os.ReadFile(filepath.Join(include, "cuda.h"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(string(header), "cuStreamBeginCaptureToGraph") {
+		flags = append(flags, "-DWITHOUT_CAPTURE_TO_GRAPH")
+	}
+	if out, err := exec.Command(compiler(), append(flags, sources...)...).CombinedOutput(); err != nil {
+		t.Errorf("%v\n%s", err, out)
+	}
+}
