@@ -42,6 +42,9 @@ func (s *Sampler) addProbes(now time.Time, m *merged, answers []probe.Answer) in
 		if a.At.IsZero() && a.Err != nil {
 			noteSilence(m, a, now)
 		}
+		if len(a.Report.Devices) == 0 && !a.At.IsZero() {
+			noteNothing(m, a, age)
+		}
 		for j := range a.Report.Devices {
 			s.addDevice(m, place, a, &a.Report.Devices[j], age)
 		}
@@ -55,6 +58,16 @@ func noteSilence(m *merged, a *probe.Answer, now time.Time) {
 	for i := range m.rows {
 		if p := &m.rows[i]; p.ID.Process == a.Process {
 			p.Probe = &snapshot.Probe{State: snapshot.ProbeSilent, Age: max(now.Sub(a.Since), 0)}
+		}
+	}
+}
+
+// noteNothing tells of a probe that answers and knows no allocator: none of the
+// libraries that it reads is in use, or not yet. That is not having no probe.
+func noteNothing(m *merged, a *probe.Answer, age time.Duration) {
+	for i := range m.rows {
+		if p := &m.rows[i]; p.ID.Process == a.Process {
+			p.Probe = &snapshot.Probe{State: freshness(age), Age: age, StartedBy: a.Hello.StartedBy, Capabilities: a.Hello.Capabilities}
 		}
 	}
 }

@@ -71,3 +71,24 @@ func TestAProbeTellsHowItCame(t *testing.T) {
 	}
 	t.Error("no row has a probe")
 }
+
+// TestAProbeThatKnowsNoAllocator: a Python program without any of the libraries
+// has a probe all the same, and its memory stays unknown.
+func TestAProbeThatKnowsNoAllocator(t *testing.T) {
+	b := newBox(1)
+	b.tell(100, "GPU-0", 80*gib)
+	b.answers[0].Hello = probe.Hello{StartedBy: "attach"}
+	b.answers[0].Report.Devices = nil
+	snap := b.tick(b.sampler())
+	for i := range snap.Rows {
+		p := &snap.Rows[i]
+		if p.ID.Process.PID != 100 {
+			continue
+		}
+		if p.Probe == nil || p.Probe.State != snapshot.ProbeLive || p.Probe.StartedBy != "attach" || p.Allocated.Known() || !p.Used.Known() {
+			t.Errorf("the row is %+v with the probe %+v", p, p.Probe)
+		}
+		return
+	}
+	t.Error("the process has no row")
+}

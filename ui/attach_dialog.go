@@ -127,14 +127,27 @@ func (d attachDialog) who() []span {
 	return []span{{s.Strong, "PID " + strconv.Itoa(p.ID.Process.PID)}, {s.Text, "  " + userOf(p) + "  " + shortCommand(p)}}
 }
 
-// where is what else it is known by.
-func (d attachDialog) where() []span {
+// where is what else it is known by, with as much of its interpreter's path as
+// there is room for.
+func (d attachDialog) where(inner int) []span {
+	path := clean(limited(d.plan.Interpreter))
+	text := ""
+	for _, shown := range []string{path, d.homely(path), path[strings.LastIndexByte(path, '/')+1:]} {
+		if text = d.facts(shown); cellsOf(text) <= inner {
+			break
+		}
+	}
+	return []span{{d.look.styles.Text, text}}
+}
+
+// facts are GPU, memory, interpreter and start of the process.
+func (d attachDialog) facts(path string) string {
 	p := &d.target
 	facts := []string{"GPU " + strconv.Itoa(p.GPU)}
 	if used, ok := p.Used.Value(); ok {
 		facts = append(facts, used.String()+" used")
 	}
-	if path := clean(limited(d.plan.Interpreter)); path != "" {
+	if path != "" {
 		if version := clean(limited(d.plan.Version)); version != "" {
 			path += " (" + version + ")"
 		}
@@ -143,7 +156,7 @@ func (d attachDialog) where() []span {
 	if !p.Started.IsZero() {
 		facts = append(facts, "started "+d.now.clock(p.Started))
 	}
-	return []span{{d.look.styles.Text, strings.Join(facts, ", ")}}
+	return strings.Join(facts, ", ")
 }
 
 // wait is the dialog while the process is being looked at, as high as it will
@@ -152,7 +165,7 @@ func (d attachDialog) wait(out *dialog, inner int) {
 	ready := dialog{look: d.look}
 	d.ask(&ready, inner)
 	const toCome = 4 // lines of checks, and what to do next time
-	out.lines = [][]span{d.who(), d.where(), nil, {{d.look.styles.Dim, "looking whether a probe can get in; nothing is changed by that"}}}
+	out.lines = [][]span{d.who(), d.where(inner), nil, {{d.look.styles.Dim, "looking whether a probe can get in; nothing is changed by that"}}}
 	for len(out.lines) < len(ready.lines)+toCome {
 		out.lines = append(out.lines, nil)
 	}
@@ -161,7 +174,7 @@ func (d attachDialog) wait(out *dialog, inner int) {
 
 // ask says what will be done, and what has been made sure of.
 func (d attachDialog) ask(out *dialog, inner int) {
-	out.lines = [][]span{d.who(), d.where(), nil}
+	out.lines = [][]span{d.who(), d.where(inner), nil}
 	out.add(d.what(inner), inner)
 	last := len(out.lines)
 	out.add("The probe stays until the process ends."+d.logged(), inner)
@@ -211,10 +224,15 @@ func (d attachDialog) logged() string {
 	if directory == "" {
 		return ""
 	}
-	if rest, ok := strings.CutPrefix(directory, d.home); ok && d.home != "" && strings.HasPrefix(rest, "/") {
-		directory = "~" + rest
+	return " Logged in " + d.homely(directory) + "."
+}
+
+// homely writes a path below the home of whoever looks as a shell would.
+func (d attachDialog) homely(path string) string {
+	if rest, ok := strings.CutPrefix(path, d.home); ok && d.home != "" && strings.HasPrefix(rest, "/") {
+		return "~" + rest
 	}
-	return " Logged in " + directory + "."
+	return path
 }
 
 // A check is "  ok  your own process"; two stand side by side where they fit.

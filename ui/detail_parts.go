@@ -26,6 +26,8 @@ func (d detail) parts(width int) []string {
 	if !p.Allocated.Known() && !p.Cached.Known() && !p.Fragmented.Known() {
 		note := "all of it: only a probe could tell what it is"
 		switch {
+		case p.Probe != nil && p.Probe.State != snapshot.ProbeSilent && len(p.Allocators) == 0:
+			note = "all of it: its probe knows no allocator in use"
 		case p.Probe != nil:
 			note = "all of it, until its probe answers again"
 		case !p.Used.Known():

@@ -50,3 +50,20 @@ func TestAnEstimateHasTwoDigits(t *testing.T) {
 		}
 	}
 }
+
+// TestAProbeThatKnowsNoAllocator: a program has been attached to, and uses none
+// of the libraries that a probe can read.
+func TestAProbeThatKnowsNoAllocator(t *testing.T) {
+	m := newFlushModel(t, func(box *snapshot.Snapshot, _ *Options) {
+		for i := range box.Rows {
+			if p := &box.Rows[i]; p.ID.Process.PID == snapshottest.Probeme {
+				p.Probe = &snapshot.Probe{State: snapshot.ProbeLive, StartedBy: "attach"}
+			}
+		}
+	})
+	m.onto(snapshottest.Probeme).draw()
+	m.shows("2.31G no allocator yet")
+	m.key("enter")
+	m.shows("probe live, 0.0s old, attached while it ran")
+	m.shows("all of it: its probe knows no allocator in use")
+}

@@ -239,6 +239,9 @@ func (t *tablePanel) partsWords(p *snapshot.Process, atCursor bool) string {
 		if p.Probe.State == snapshot.ProbeSilent {
 			return "probe silent " + duration(p.Probe.Age)
 		}
+		if atCursor && p.Probe.State == snapshot.ProbeLive && len(p.Allocators) == 0 && !p.Allocated.Known() && t.state.past.IsZero() {
+			return "no allocator yet"
+		}
 		return ""
 	}
 	if !atCursor || p.Allocated.Known() || p.ID.Process.Foreign() || !t.state.shownOwn(p) {
@@ -251,7 +254,7 @@ func (t *tablePanel) partsWords(p *snapshot.Process, atCursor bool) string {
 }
 
 func (t *tablePanel) wordStyle(p *snapshot.Process) themes.Style {
-	if p.Probe != nil {
+	if p.Probe != nil && p.Probe.State == snapshot.ProbeSilent {
 		return t.look.styles.Warning
 	}
 	return t.look.styles.Dim
