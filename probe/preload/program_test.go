@@ -215,12 +215,17 @@ func (r *run) untilReady() {
 // end lets it end, and checks that it does as it would by itself.
 func (r *run) end() {
 	r.Helper()
-	_ = r.in.Close()
-	_ = r.cmd.Wait() // its status is checked next
-	r.exited = true
-	if code := r.cmd.ProcessState.ExitCode(); code != 7 || r.said.Len() > 0 {
-		r.Errorf("it ended with %v, said %q", r.cmd.ProcessState, r.said)
+	if code, said := r.wait(); code != 7 || said != "" {
+		r.Errorf("it ended with %d, said %q", code, said)
 	}
+}
+
+// wait lets it end, and tells its code and what it said on stderr.
+func (r *run) wait() (code int, said string) {
+	_ = r.in.Close()
+	_ = r.cmd.Wait() // the code tells
+	r.exited = true
+	return r.cmd.ProcessState.ExitCode(), r.said.String()
 }
 
 // await waits for something.

@@ -1,0 +1,191 @@
+//go:build linux && cgo
+
+package cli
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"vramscope/internal/fakedriver"
+	"vramscope/internal/quantity"
+	"vramscope/probe/preload"
+)
+
+// nativeJob is a program in C: 96 MiB in a pool, a third of them live, 40 MiB
+// outside of it, and an allocation that cannot be had.
+const nativeJob = `
+#include "api.h"
+#include <stdio.h>
+#include <unistd.h>
+
+int main(void)
+{
+	CUmemPoolProps properties = { .allocType = CU_MEM_ALLOCATION_TYPE_PINNED, .location = { CU_MEM_LOCATION_TYPE_DEVICE, 1 } };
+	CUdeviceptr blocks[3], plain, none;
+	CUmemoryPool pool;
+	CUcontext context;
+	cuuint64_t all = UINT64_MAX;
+	char byte;
+	int failed = cuInit(0) | cuDevicePrimaryCtxRetain(&context, 1) | cuCtxSetCurrent(context);
+	failed |= cuMemPoolCreate(&pool, &properties) | cuMemPoolSetAttribute(pool, CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, &all);
+	for (int i = 0; i < 3; i++)
+		failed |= cuMemAllocFromPoolAsync(&blocks[i], 32 << 20, pool, NULL);
+	failed |= cuMemFreeAsync(blocks[0], NULL) | cuMemFreeAsync(blocks[1], NULL) | cuCtxSynchronize();
+	failed |= cuMemAlloc_v2(&plain, 40 << 20);
+	failed |= cuMemAlloc_v2(&none, (size_t)1 << 45) != CUDA_ERROR_OUT_OF_MEMORY;
+	if (failed)
+		return 1;
+	printf("ready\n");
+	fflush(stdout);
+	while (read(0, &byte, 1) > 0)
+		;
+	return 5;
+}
+`
+
+// buildNative compiles a program against the fake driver.
+func (b *probeBox) buildNative(source string) string {
+	b.Helper()
+	path := filepath.Join(b.TempDir(), "native-job")
+	if err := os.WriteFile(path+".c", []byte(source), 0o600); err != nil {
+		b.Fatal(err)
+	}
+	libraries := filepath.Dir(fakedriver.Build(b, fakedriver.Current))
+	cmd := exec.Command("cc", "-I", "../internal/fakedriver/cuda", path+".c", "-o", path, "-L", libraries, "-lcuda")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		b.Fatalf("%v\n%s", err, out)
+	}
+	return path
+}
+
+// toldAllocation is what the JSON says of one of an allocator's largest allocations.
+type toldAllocation struct {
+	Bytes        quantity.Bytes
+	API, Library string
+}
+
+// toldAllocator is what it says of an allocator.
+type toldAllocator struct {
+	Kind     string
+	Reserved quantity.Bytes `json:"reserved_bytes"`
+	Largest  []toldAllocation
+}
+
+// TestRunShowsAndFlushesANativeProgram: the whole loop, as in the README, with
+// a shell in between.
+func TestRunShowsAndFlushesANativeProgram(t *testing.T) {
+	if preload.Library() == nil {
+		t.Skip(preload.ErrNoLibrary)
+	}
+	b := newProbeBox(t, 2)
+	program := b.buildNative(nativeJob)
+	cmd := b.command("run", "--", "sh", "-c", `"$0"; exit $?`, program)
+	cmd.Env = append(slices.Clone(b.environ), "XDG_CACHE_HOME="+t.TempDir(), "LD_PRELOAD=", "ASAN_OPTIONS=")
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var said bytes.Buffer
+	cmd.Stderr = &said
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = cmd.Process.Kill() }() // where it has not ended by itself
+	if text := readUntil(t, out, "ready"); !strings.Contains(text, "ready") {
+		_ = cmd.Wait() // it has ended
+		t.Fatalf("the program: %s", said.String())
+	}
+	pid := childOf(t, cmd.Process.Pid)
+	row := awaitRow(t, b, pid)
+	const live, cached = (40 + 32) * quantity.MiB, 64 * quantity.MiB
+	if row.Runtime != "CUDA" || row.Allocated != live || row.Returnable != cached || row.Used-row.Other != live+cached {
+		t.Errorf("the row is %+v, want %d live, %d returnable, and a context", row, live, cached)
+	}
+	var probed struct {
+		StartedBy   string `json:"started_by"`
+		OutOfMemory int64  `json:"out_of_memory_count"`
+	}
+	if err := json.Unmarshal(row.Probe, &probed); err != nil || probed.StartedBy != "preload" || probed.OutOfMemory != 1 {
+		t.Errorf("the probe is %s: %v", row.Probe, err)
+	}
+	raw := b.allocatorOf(pid, "raw")
+	if raw.Reserved != 40*quantity.MiB || len(raw.Largest) != 1 || raw.Largest[0].API != "cuMemAlloc" || raw.Largest[0].Library != "native-job" {
+		t.Errorf("outside of pools it says %+v", raw)
+	}
+	flushed, err := b.command("flush", strconv.Itoa(pid), "--level", "urgent", "--yes", "--format", "json").Output()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, flushed)
+	}
+	if after := awaitRow(t, b, pid); row.Used-after.Used != cached || after.Returnable != 0 || after.Allocated != live {
+		t.Errorf("used fell by %d, by the probe %d were cached; now %+v\n%s", row.Used-after.Used, cached, after, flushed)
+	}
+	if err := in.Close(); err != nil {
+		t.Fatal(err)
+	}
+	_, _ = io.Copy(io.Discard, out) // until its end
+	_ = cmd.Wait()                  // its code is checked next
+	if code := cmd.ProcessState.ExitCode(); code != 5 || said.Len() > 0 {
+		t.Errorf("the program ended with %d\n%s", code, said.String())
+	}
+}
+
+// childOf is a process's only child; a shell may have become it.
+func childOf(t *testing.T, pid int) int {
+	t.Helper()
+	text, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/task/" + strconv.Itoa(pid) + "/children")
+	if err != nil {
+		t.Skipf("this kernel does not tell a process's children: %v", err)
+	}
+	children := strings.Fields(string(text))
+	if len(children) == 0 {
+		return pid
+	}
+	child, err := strconv.Atoi(children[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	return child
+}
+
+// allocatorOf is what the JSON says of one of a process's allocators.
+func (b *probeBox) allocatorOf(pid int, kind string) toldAllocator {
+	b.Helper()
+	out, err := b.command("once", "--format", "json").Output()
+	if err != nil {
+		b.Fatal(err)
+	}
+	var document struct {
+		GPUs []struct {
+			Processes []struct {
+				PID        int
+				Allocators []toldAllocator
+			}
+		}
+	}
+	if err := json.Unmarshal(out, &document); err != nil {
+		b.Fatal(err)
+	}
+	for _, gpu := range document.GPUs {
+		for _, process := range gpu.Processes {
+			for _, a := range process.Allocators {
+				if process.PID == pid && a.Kind == kind {
+					return a
+				}
+			}
+		}
+	}
+	b.Fatalf("process %d has no allocator %s: %s", pid, kind, out)
+	return toldAllocator{}
+}
