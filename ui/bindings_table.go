@@ -58,6 +58,10 @@ func bindingTable() []binding {
 		{id: keyCopy, scope: inTable | inDetail, group: groupLook, needs: canCopy, Binding: on("y", "copy PID", "y"),
 			hints: []hint{{inDetail, 7, 7, "y", "copy"}}},
 		{id: keySave, scope: inMain, group: groupLook, needs: canSave, Binding: on("w", "save snapshot", "w")},
+		{id: keyMap, scope: inDetail, group: groupLook, needs: canMap, Binding: on("v", "map (detail)", "v"),
+			hints: []hint{{inDetail, 5, 5, "v", "map"}}},
+		{id: keyMapAgain, scope: inDetail, needs: canMap, Binding: on("", "", "r"),
+			hints: []hint{{inDetail, 5, 9, "r", "again"}}},
 
 		// ACT
 		{id: keyFlush, scope: inTable | inDetail, group: groupAct, needs: canFlush, acts: true,
@@ -69,10 +73,6 @@ func bindingTable() []binding {
 		{id: keySignal, scope: inTable | inDetail, group: groupAct, needs: canSignal, acts: true,
 			Binding: on("x F9", "signal", "x", "f9"),
 			hints:   []hint{{inMain, 6, 7, "x", "signal"}, {inDetail, 4, 4, "x", "signal"}}},
-		{id: keyMap, scope: inDetail, needs: canMap, Binding: on("", "", "v"),
-			hints: []hint{{inDetail, 5, 5, "v", "map"}}},
-		{id: keyMapAgain, scope: inDetail, needs: canMap, Binding: on("", "", "r"),
-			hints: []hint{{inDetail, 5, 9, "r", "again"}}},
 		{id: keyTag, scope: inTable, group: groupAct, acts: true, Binding: on("Space U", "tag, untag", "space"),
 			hints: []hint{{inMain, 12, 12, "Space", "tag"}}},
 		{id: keyUntag, scope: inTable, acts: true, Binding: on("", "", "U")},

@@ -39,7 +39,7 @@ func TestHelpAsDrawn(t *testing.T) {
 		"│   T  m      theme, mouse    E         events                                 │",
 		"│   Ctrl+L    redraw          y         copy PID      (F a x are off in        │",
 		"│   Ctrl+Z    suspend         w         save snapshot the past and with        │",
-		"│   q F10     quit                                    --read-only)             │",
+		"│   q F10     quit            v         map (detail)  --read-only)             │",
 		"│ BAR   ▓ other: context, libraries   ▄ unknown: no probe   █ allocated: live  │",
 		"│       ▒ stuck: fragmented, or held by JAX   ░ cached: F returns it   · free  │",
 		"│ ROW   L leak   ↑ growing   ↓ shrinking   ~ up and down   (33G) not returnable│",
