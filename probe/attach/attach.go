@@ -71,6 +71,9 @@ type Attacher struct {
 	now     func() time.Time
 	pause   func(context.Context, time.Duration)
 
+	patience   time.Duration
+	answerTime time.Duration // of gdb, and of the process's own interpreter
+
 	mu      sync.Mutex
 	foundBy map[string]Check // what each gdb has said of itself
 }
@@ -80,7 +83,10 @@ func New(options Options) *Attacher {
 	if options.Proc == "" {
 		options.Proc = "/proc"
 	}
-	return &Attacher{options: options, uid: uint32(os.Geteuid()), now: time.Now, pause: sleep, foundBy: make(map[string]Check)}
+	return &Attacher{
+		options: options, uid: uint32(os.Geteuid()), now: time.Now, pause: sleep,
+		patience: patience, answerTime: answerTime, foundBy: make(map[string]Check),
+	}
 }
 
 // Result is what came of attaching.
@@ -142,7 +148,7 @@ func (a *Attacher) enter(ctx context.Context, plan *Plan) (Result, error) {
 
 // await waits until the probe answers, or says why it does not.
 func (a *Attacher) await(ctx context.Context, plan *Plan, load *payload) (probe.Hello, error) {
-	deadline := a.now().Add(patience)
+	deadline := a.now().Add(a.patience)
 	for {
 		if reason := load.failure(); reason != "" {
 			return probe.Hello{}, fmt.Errorf("the probe does not start in it: %s", reason)
@@ -157,15 +163,15 @@ func (a *Attacher) await(ctx context.Context, plan *Plan, load *payload) (probe.
 		case ctx.Err() != nil:
 			return probe.Hello{}, fmt.Errorf("given up: %w", ctx.Err())
 		case a.now().After(deadline):
-			return probe.Hello{}, notCome(plan, load, unheard)
+			return probe.Hello{}, a.notCome(plan, load, unheard)
 		}
 		a.pause(ctx, 10*time.Millisecond)
 	}
 }
 
 // notCome says how far it has come.
-func notCome(plan *Plan, load *payload, unheard error) error {
-	seconds := int(patience / time.Second)
+func (a *Attacher) notCome(plan *Plan, load *payload, unheard error) error {
+	seconds := int(a.patience / time.Second)
 	switch {
 	case load.started():
 		return fmt.Errorf("the probe runs in it, but did not answer within %d s: %w", seconds, unheard)

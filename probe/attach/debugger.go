@@ -28,6 +28,8 @@ type debugger struct {
 	taken int    // how much of that has been taken
 	turn  int
 	ended chan struct{}
+
+	patience time.Duration // for an answer
 }
 
 // How long gdb may take: to answer, and to let go and end.
@@ -39,9 +41,9 @@ const (
 var errNoAnswer = errors.New("gdb does not answer")
 
 // startDebugger starts gdb in a directory, whose files its commands can name
-// without a path.
-func startDebugger(program, directory string) (*debugger, error) {
-	d := &debugger{path: filepath.Join(directory, "gdb"), ended: make(chan struct{})}
+// without a path. It has so long for each answer.
+func startDebugger(program, directory string, patience time.Duration) (*debugger, error) {
+	d := &debugger{patience: patience, path: filepath.Join(directory, "gdb"), ended: make(chan struct{})}
 	output, err := os.OpenFile(d.path, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
 	if err != nil {
 		return nil, err
@@ -96,7 +98,7 @@ func (d *debugger) say(commands ...string) (string, error) {
 	if _, err := io.WriteString(d.input, text); err != nil {
 		return "", d.dead()
 	}
-	deadline := time.Now().Add(answerTime)
+	deadline := time.Now().Add(d.patience)
 	for pause := 500 * time.Microsecond; ; pause = min(pause*2, 5*time.Millisecond) {
 		content, err := os.ReadFile(d.path)
 		if err != nil {

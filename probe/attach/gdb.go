@@ -24,7 +24,7 @@ func (a *Attacher) checkGdb(ctx context.Context, plan *Plan) {
 	defer a.mu.Unlock()
 	check, asked := a.foundBy[path]
 	if !asked {
-		check = askGdb(ctx, path)
+		check = askGdb(ctx, path, a.answerTime)
 		if ctx.Err() == nil {
 			a.foundBy[path] = check
 		}
@@ -33,8 +33,8 @@ func (a *Attacher) checkGdb(ctx context.Context, plan *Plan) {
 	plan.Checks = append(plan.Checks, check)
 }
 
-func askGdb(ctx context.Context, path string) Check {
-	ctx, cancel := context.WithTimeout(ctx, answerTime)
+func askGdb(ctx context.Context, path string, patience time.Duration) Check {
+	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, path, "-nx", "--version")
 	cmd.Env = cleanEnvironment()

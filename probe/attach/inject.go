@@ -40,7 +40,7 @@ func (a *Attacher) inject(ctx context.Context, plan *Plan, load *payload) (stood
 	if err := plan.python.verify(dir); err != nil {
 		return 0, err
 	}
-	d, err := startDebugger(plan.gdb, load.directory)
+	d, err := startDebugger(plan.gdb, load.directory, a.answerTime)
 	if err != nil {
 		return 0, fmt.Errorf("start gdb: %w", err)
 	}
@@ -98,7 +98,7 @@ const (
 // untilStarted stops the process, looks for a thread that can be used, and lets
 // it go again, until there was one.
 func (in *injection) untilStarted(ctx context.Context) error {
-	deadline := in.attacher.now().Add(patience)
+	deadline := in.attacher.now().Add(in.attacher.patience)
 	for pause := firstPause; ; pause = min(pause*3/2, lastPause) {
 		done, doing, err := in.visit()
 		if done || err != nil {
@@ -109,7 +109,7 @@ func (in *injection) untilStarted(ctx context.Context) error {
 		}
 		if in.attacher.now().After(deadline) {
 			return fmt.Errorf("blocked in C: for %d s none of its threads waited or was in Python's own code, where another could be started (%s); nothing was done",
-				int(patience/time.Second), doing)
+				int(in.attacher.patience/time.Second), doing)
 		}
 		in.attacher.pause(ctx, pause)
 	}

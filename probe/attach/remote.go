@@ -79,7 +79,7 @@ func (a *Attacher) askInterpreter(ctx context.Context, plan *Plan, line string, 
 	if program == "" {
 		return "", errors.New("it may not be run")
 	}
-	ctx, cancel := context.WithTimeout(ctx, answerTime)
+	ctx, cancel := context.WithTimeout(ctx, a.answerTime)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, program, append([]string{"-I", "-S", "-c", line}, args...)...)
 	cmd.Env = append(cleanEnvironment(), a.libraryPath(ctx, plan.Process.PID)...)

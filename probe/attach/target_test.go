@@ -164,7 +164,9 @@ func attaching(t *testing.T) (*Attacher, string) {
 	t.Helper()
 	directory := filepath.Join(t.TempDir(), "log")
 	table := process.NewTable("/proc")
-	return New(Options{Table: table, Finder: probe.NewFinder(table), Log: NewLog(directory), By: "test"}), filepath.Join(directory, LogName)
+	a := New(Options{Table: table, Finder: probe.NewFinder(table), Log: NewLog(directory), By: "test"})
+	a.patience, a.answerTime = waitTime, waitTime
+	return a, filepath.Join(directory, LogName)
 }
 
 func identify(t *testing.T, pid int) process.Identity {
