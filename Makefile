@@ -43,6 +43,10 @@ pictures: build ## draw the pictures in docs anew, from the real screen
 	dist/screenshot -size 80x24 -after 17s -o docs/screen-ascii.svg -- ./vramscope --demo --theme dark --ascii
 	dist/screenshot -size 80x24 -after 6s -o docs/screen-no-probes.svg -- scripts/fake-gpu --gpus 16 --processes 2 --live -- ./vramscope --theme dark
 
+.PHONY: preload
+preload: ## build the library that vramscope run preloads (PYTHON=…: one with ziglang)
+	scripts/build-preload
+
 .PHONY: golden
 golden: ## rewrite the golden files from what the code draws now
 	UPDATE_GOLDEN=1 $(GO) test ./ui/... ./cli/...

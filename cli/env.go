@@ -12,7 +12,7 @@ import (
 
 // env prints what puts a probe into programs that somebody else starts.
 func (p *program) env() *cobra.Command {
-	directory := ""
+	directory, native := "", false
 	cmd := &cobra.Command{
 		Use:   "env",
 		Short: "exports that put a probe into a job started elsewhere",
@@ -21,19 +21,27 @@ programs find them, as vramscope run does for a command. For jobs that something
 else starts: in a batch script, an image, a service.
 
 The files are for this user alone, in the cache directory. With --directory they
-are put where every user can read them, as an image of a container needs it.`,
+are put where every user can read them, as an image of a container needs it.
+
+With --preload there is the native probe, too: LD_PRELOAD has its library come in
+front of libcuda in every program that is started from there on, behind what is
+preloaded already; "unset LD_PRELOAD", or taking the entry that ends in
+libvramscope.so out of it, ends that. ASAN_OPTIONS has programs built with
+AddressSanitizer accept it.`,
 		Example: `  eval "$(vramscope env)"                            in an sbatch script, before srun
   RUN vramscope env --directory /opt/vramscope       in a Dockerfile, and then
   ENV PYTHONPATH=/opt/vramscope`,
 		Args: noArguments,
-		RunE: func(cmd *cobra.Command, _ []string) error { return p.printEnvironment(directory) },
+		RunE: func(cmd *cobra.Command, _ []string) error { return p.printEnvironment(directory, native) },
 	}
+	cmd.Flags().BoolVar(&native, "preload", false, "the native probe as well")
 	cmd.Flags().StringVar(&directory, "directory", "", "put the files here, for every user")
 	cmd.Flags().Lookup("directory").Value = &holder{cmd.Flags().Lookup("directory").Value, "DIR"}
 	return cmd
 }
 
-func (p *program) printEnvironment(directory string) error {
+func (p *program) printEnvironment(directory string, native bool) error {
+	shared := directory != ""
 	if err := p.noGlobalFlags("env"); err != nil {
 		return err
 	}
@@ -56,7 +64,15 @@ func (p *program) printEnvironment(directory string) error {
 			return &failure{code: exitFailure, err: err, message: cleanText(err.Error())}
 		}
 	}
-	return p.print(fmt.Appendf(nil, "export PYTHONPATH=%s${PYTHONPATH:+:$PYTHONPATH}\n", shellQuote(directory)))
+	text := fmt.Appendf(nil, "export PYTHONPATH=%s${PYTHONPATH:+:$PYTHONPATH}\n", shellQuote(directory))
+	if native {
+		exports, err := p.preloadExports(directory, shared)
+		if err != nil {
+			return err
+		}
+		text = append(text, exports...)
+	}
+	return p.print(text)
 }
 
 // shellQuote quotes a word for sh.

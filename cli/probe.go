@@ -14,6 +14,7 @@ import (
 	"vramscope/internal/quantity"
 	"vramscope/probe"
 	"vramscope/probe/cuda"
+	"vramscope/probe/preload"
 )
 
 // probeFlags are what probe takes.
@@ -106,6 +107,10 @@ func (p *program) runProbe(ctx context.Context, f probeFlags) error {
 	o, length, err := f.options()
 	if err != nil {
 		return err
+	}
+	if environ, preloaded := withoutPreload(os.Environ()); preloaded {
+		// This process is its own probe: another one in it would be in its way.
+		return fmt.Errorf("start again without %s: %w", preload.FileName, syscall.Exec("/proc/self/exe", os.Args, environ))
 	}
 	box, err := p.boxOf(&s)
 	if err != nil {

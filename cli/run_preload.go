@@ -113,6 +113,24 @@ func others(value string) []string {
 	return kept
 }
 
+// preloadExports are the lines of shell that do as preloaded does. The library
+// is put into a directory for every user, or with the probe's other files.
+func (p *program) preloadExports(directory string, shared bool) (string, error) {
+	install := func() (string, error) { return preload.InstallShared(directory) }
+	if !shared {
+		install = p.installPreload
+	}
+	library, err := install()
+	if failed := (*failure)(nil); err != nil && !errors.As(err, &failed) {
+		err = &failure{code: exitFailure, err: err, message: cleanText(err.Error())}
+	}
+	if err != nil {
+		return "", err
+	}
+	return fmt.Sprintf("export LD_PRELOAD=${LD_PRELOAD:+$LD_PRELOAD:}%s\n", shellQuote(library)) +
+		"export ASAN_OPTIONS=${ASAN_OPTIONS:+$ASAN_OPTIONS:}verify_asan_link_order=0\n", nil
+}
+
 // withoutPreload is an environment without this library; false where it was
 // not in it.
 func withoutPreload(environ []string) ([]string, bool) {
