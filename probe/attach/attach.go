@@ -174,7 +174,7 @@ func (a *Attacher) notCome(plan *Plan, load *payload, unheard error) error {
 	seconds := int(a.patience / time.Second)
 	switch {
 	case load.started():
-		return fmt.Errorf("the probe runs in it, but did not answer within %d s: %w", seconds, unheard)
+		return fmt.Errorf("the probe was started in it, and has not answered within %d s; it may come yet: %w", seconds, unheard)
 	case plan.Method == RemoteExec:
 		return fmt.Errorf("its main thread did not come back to Python within %d s: it waits or computes in C code; nothing will happen later, try again when it is busy", seconds)
 	default:

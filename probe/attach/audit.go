@@ -58,7 +58,7 @@ func entryOf(plan *Plan, by string) entry {
 
 func (e entry) with(outcome, reason string, stood time.Duration) entry {
 	e.Outcome, e.Reason = outcome, reason
-	if outcome == "attached" || outcome == "failed" {
+	if e.Method == GDB && (outcome == "attached" || outcome == "failed") {
 		ms := float64(stood.Round(100*time.Microsecond)) / float64(time.Millisecond)
 		e.StandstillMS = &ms
 	}

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 )
 
 // program is an ELF file that is mapped into a process: where its functions
@@ -121,9 +120,4 @@ func (p *program) number(name string) (uint64, bool) {
 		return 0, false
 	}
 	return binary.LittleEndian.Uint64(content), true
-}
-
-// executes reports whether an address is in its code.
-func (p *program) executes(address uint64) bool {
-	return slices.ContainsFunc(p.text, func(m mapping) bool { return m.start <= address && address < m.end })
 }

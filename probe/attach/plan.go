@@ -52,33 +52,40 @@ func (p *Plan) pass(text string) { p.Checks = append(p.Checks, Check{true, text}
 func (p *Plan) fail(text string) { p.Checks = append(p.Checks, Check{false, text}) }
 
 // instead is the command line that starts a program with its probe: its name
-// and its script.
+// and its script, "" where they are not plain words.
 func instead(command []string) string {
 	if len(command) == 0 {
 		return ""
 	}
 	words := []string{base(command[0])}
-	for i, word := range command[1:] {
-		if word == "-m" && i+2 < len(command) {
-			words = append(words, word, command[i+2])
-			break
-		}
-		if word == "-c" || word == "-" {
-			break
-		}
-		if !strings.HasPrefix(word, "-") {
-			if isPythonName(words[0]) {
-				words = append(words, base(word))
-			}
-			break
-		}
+	if isPythonName(words[0]) {
+		words = append(words, script(command[1:])...)
 	}
 	for _, word := range words {
-		if strings.Trim(word, plainWord) != "" {
+		if word == "" || strings.Trim(word, plainWord) != "" {
 			return ""
 		}
 	}
 	return "vramscope run -- " + strings.Join(words, " ")
+}
+
+// script is what a Python runs: a file, or a module with its flag; nothing
+// where it was given on the command line, or is typed.
+// Source: https://docs.python.org/3/using/cmdline.html
+func script(args []string) []string {
+	for i := 0; i < len(args); i++ {
+		switch word := args[i]; {
+		case word == "-m" && i+1 < len(args):
+			return []string{"-m", args[i+1]}
+		case word == "-X" || word == "-W" || word == "--check-hash-based-pycs":
+			i++ // its value
+		case word == "-c" || word == "-":
+			return nil
+		case !strings.HasPrefix(word, "-"):
+			return []string{base(word)}
+		}
+	}
+	return nil
 }
 
 // plainWord is what a word may be made of that a shell takes as it stands.

@@ -183,7 +183,10 @@ func versionInName(name string) (version, bool) {
 	}
 	first, err1 := strconv.Atoi(major)
 	second, err2 := strconv.Atoi(minor)
-	return version{first, second, -1}, err1 == nil && err2 == nil
+	if err1 != nil || err2 != nil {
+		return version{}, false
+	}
+	return version{first, second, -1}, true
 }
 
 // askVersion has the program itself tell its version: "Python 3.9.18". Python

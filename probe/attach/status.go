@@ -14,7 +14,7 @@ import (
 // lookTime is how long one file of /proc may take: the kernel takes the
 // process's memory lock for some, which a process stuck in a driver call may
 // hold for ever.
-const lookTime = 2 * time.Second
+const lookTime = 5 * time.Second
 
 var errStuck = errors.New("it does not answer: stuck in a system call")
 

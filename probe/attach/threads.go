@@ -62,7 +62,7 @@ func parseSyscall(line string) (thread, bool) {
 		return thread{}, false
 	}
 	call, err := strconv.Atoi(fields[0])
-	if err != nil || (call < 0) != (len(fields) == 3) {
+	if err != nil || call < -1 || (call < 0) != (len(fields) == 3) {
 		return thread{}, false
 	}
 	t := thread{call: call}

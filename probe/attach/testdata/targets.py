@@ -90,7 +90,7 @@ def threads(step):
         while not end.is_set():
             good.append(work(100))
 
-    every = [threading.Thread(target=run) for _ in range(12)]
+    every = [threading.Thread(target=run) for _ in range(6)]
     for t in every:
         t.start()
     while not asked():

@@ -1,0 +1,185 @@
+//go:build linux
+
+package cli
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"vramscope/internal/process"
+	"vramscope/probe"
+	"vramscope/probe/attach"
+	"vramscope/sampler/snapshot"
+)
+
+// attachBox is a Python that runs, and vramscope beside it.
+type attachBox struct {
+	*testing.T
+	python *exec.Cmd
+	tells  *bufio.Writer
+	says   *bufio.Reader
+	env    []string
+	state  string
+}
+
+// newAttachBox starts the Python, which answers what it is told with "still here".
+func newAttachBox(t *testing.T) *attachBox {
+	t.Helper()
+	python, err := exec.LookPath("python3")
+	if err != nil {
+		t.Skip("there is no python3")
+	}
+	runtime, err := os.MkdirTemp("", "vramscope-test-") // a socket's path is short
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(runtime) }) // what is left is in the temporary directory
+	b := &attachBox{T: t, state: filepath.Join(t.TempDir(), "state")}
+	b.env = append(os.Environ(), asVramscope+"=1", "XDG_RUNTIME_DIR="+runtime, "XDG_STATE_HOME="+b.state, "LC_ALL=C.UTF-8", "PYTHONPATH=")
+	b.python = exec.Command(python, "-c", "import sys\nprint('ready', flush=True)\nfor line in sys.stdin: print('still here', flush=True)")
+	b.python.Env = b.env
+	input, err := b.python.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	output, err := b.python.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.tells, b.says = bufio.NewWriter(input), bufio.NewReader(output)
+	if err := b.python.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = b.python.Process.Kill() // it has ended, or takes it
+		_ = b.python.Wait()         // likewise
+	})
+	b.hears("ready")
+	return b
+}
+
+func (b *attachBox) hears(want string) {
+	b.Helper()
+	line, err := b.says.ReadString('\n')
+	if strings.TrimSpace(line) != want {
+		b.Fatalf("Python says %q, %v, want %q", line, err, want)
+	}
+}
+
+// vramscope runs a command, with the Python's PID for the word PID.
+func (b *attachBox) vramscope(args ...string) (output string, code int) {
+	b.Helper()
+	for i := range args {
+		if args[i] == "PID" {
+			args[i] = strconv.Itoa(b.python.Process.Pid)
+		}
+	}
+	cmd := exec.Command(os.Args[0], args...)
+	cmd.Env = b.env
+	out, err := cmd.CombinedOutput()
+	if err != nil && cmd.ProcessState == nil {
+		b.Fatal(err)
+	}
+	return string(out), cmd.ProcessState.ExitCode()
+}
+
+// TestAttachFromTheCommandLine: looked at, attached, refused the second time;
+// the program goes on, and the log tells it all.
+func TestAttachFromTheCommandLine(t *testing.T) {
+	t.Parallel()
+	b := newAttachBox(t)
+	out, code := b.vramscope("attach", "PID", "--dry-run")
+	if code != exitOK {
+		t.Skipf("this machine's Python can get no probe: %s", out)
+	}
+	for _, want := range []string{"This runs vramscope's code inside your process", "\n  ok  your own process\n", "Logged in " + b.state} {
+		if !strings.Contains(out, want) {
+			t.Errorf("no %q in\n%s", want, out)
+		}
+	}
+	if _, err := os.Stat(b.state); err == nil {
+		t.Error("a dry run writes a log")
+	}
+	out, code = b.vramscope("attach", "PID", "--yes")
+	if strings.Contains(out, "Operation not permitted") {
+		t.Skipf("this machine lets nobody trace: %s", out)
+	}
+	if want := fmt.Sprintf(`^attached %d: its probe answers after \d+\.\d s(; it stood still for (\d+|less than 1) ms)?; it uses no GPU so far\n$`, b.python.Process.Pid); code != exitOK || !regexp.MustCompile(want).MatchString(out) {
+		t.Errorf("exit code %d: %s", code, out)
+	}
+	if out, code = b.vramscope("attach", "PID", "--yes"); code != exitRefused || !strings.HasSuffix(out, ": it has a probe already\n") {
+		t.Errorf("the second time: exit code %d: %s", code, out)
+	}
+	if out, _ = b.vramscope("doctor"); !strings.Contains(out, fmt.Sprintf("PID %d", b.python.Process.Pid)) || !strings.Contains(out, "has a probe") ||
+		!strings.Contains(out, "\nPython processes: could a probe be attached?\n") {
+		t.Errorf("doctor does not know of it:\n%s", out)
+	}
+	if _, err := b.tells.WriteString("\n"); err != nil {
+		t.Fatal(err)
+	}
+	if err := b.tells.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	b.hears("still here")
+
+	content, err := os.ReadFile(filepath.Join(b.state, "vramscope", attach.LogName))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var outcomes []string
+	for line := range strings.Lines(string(content)) {
+		var entry struct {
+			Outcome string
+			PID     int
+			By      string
+		}
+		if err := json.Unmarshal([]byte(line), &entry); err != nil || entry.PID != b.python.Process.Pid || entry.By != "attach" {
+			t.Errorf("%+v, %v", entry, err)
+		}
+		outcomes = append(outcomes, entry.Outcome)
+	}
+	if got := strings.Join(outcomes, " "); got != "begin attached refused" {
+		t.Errorf("the log says %s", got)
+	}
+}
+
+// TestEveryReasonIsALine of its own where there are several.
+func TestEveryReasonIsALine(t *testing.T) {
+	plan := &attach.Plan{
+		Process: process.Identity{PID: 7, StartTime: 8}, Instead: "vramscope run -- tritonserver",
+		Checks: []attach.Check{{OK: false, Text: "not Python: /x\x1b[2J is native code"}, {OK: true, Text: "same container"}, {OK: false, Text: "another user's process (frank); you are bob"}},
+	}
+	var f *failure
+	if err := attachFailure(plan, plan.Refusal()); !errors.As(err, &f) {
+		t.Fatalf("it is no failure: %v", err)
+	}
+	want := []string{
+		"  no  not Python: /x?[2J is native code", "  no  another user's process (frank); you are bob",
+		"  instead: start it with  vramscope run -- tritonserver",
+	}
+	if f.code != exitRefused || f.message != "refused: PID 7 can get no probe" || strings.Join(f.advice, "\n") != strings.Join(want, "\n") {
+		t.Errorf("%d %q %q", f.code, f.message, f.advice)
+	}
+}
+
+// TestAttachingIsAnEvent in the monitor's log.
+func TestAttachingIsAnEvent(t *testing.T) {
+	now := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
+	id := process.Identity{PID: 7, StartTime: 8}
+	snap := &snapshot.Snapshot{Rows: []snapshot.Process{{ID: snapshot.RowID{Process: id, GPUUUID: "GPU-1"}, GPU: 3, User: "bob", Command: []string{"python3", "eval.py"}}}}
+	got := attachedEvent(now, snap, id, &attach.Result{Method: attach.GDB, Standstill: 12 * time.Millisecond, Hello: probe.Hello{}})
+	if got.Kind != snapshot.EventAttach || got.GPU != 3 || got.User != "bob" || got.Name != "eval.py" ||
+		got.Message != "attached a probe to 7 by gdb: it stood still for 12 ms" {
+		t.Errorf("%+v", got)
+	}
+}

@@ -1,0 +1,249 @@
+//go:build linux
+
+package attach
+
+import (
+	"path/filepath"
+	"reflect"
+	"runtime"
+	"strings"
+	"testing"
+
+	"vramscope/internal/process"
+)
+
+func texts(plan *Plan, ok bool) []string {
+	found := []string{}
+	for _, check := range plan.Checks {
+		if check.OK == ok {
+			found = append(found, check.Text)
+		}
+	}
+	return found
+}
+
+func TestAPythonThatCanGetAProbe(t *testing.T) {
+	if stubs[runtime.GOARCH] == nil {
+		t.Skip("there is no way in on " + runtime.GOARCH)
+	}
+	f := newFixture(t)
+	plan := f.examined()
+	want := []string{
+		"your own process", "ptrace allowed (scope 0)", "gdb 14.2 at " + f.gdb,
+		"nobody else traces it", "same container", "glibc",
+	}
+	if got := texts(&plan, true); !reflect.DeepEqual(got, want) {
+		t.Errorf("checks\n%q, want\n%q", got, want)
+	}
+	if !plan.Possible() || plan.Method != GDB || plan.Version != "3.11.9" || !strings.HasSuffix(plan.Interpreter, "/opt/python3.11") {
+		t.Errorf("%+v, %v", plan, plan.Refusal())
+	}
+	if plan.Instead != "vramscope run -- python3.11 eval.py" {
+		t.Errorf("instead: %q", plan.Instead)
+	}
+	// Where the functions are in the process: the file's own address and the base.
+	start := plan.python.functions["PyThread_start_new_thread"]
+	if start.address < 0x7f0000000000 || len(start.head) != headSize || len(plan.python.functions) != len(pythonNames)+len(libraryNames) {
+		t.Errorf("functions %+v", plan.python.functions)
+	}
+	inside := false
+	for _, m := range plan.python.text {
+		inside = inside || m.start <= start.address && start.address < m.end
+	}
+	if !inside {
+		t.Errorf("%#x is not in the code %+v", start.address, plan.python.text)
+	}
+}
+
+// TestEveryReason: what stands against it, each and all of them.
+func TestEveryReason(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(*fixture)
+		want   []string
+	}{
+		"native": {func(f *fixture) {
+			f.maps = ""
+			f.compiled("/opt/tritonserver", 0, "main")
+			f.runs("/opt/tritonserver", "tritonserver", "--model-repository=/models")
+		}, []string{"not Python: ROOT/opt/tritonserver is native code"}},
+		"another user's": {func(f *fixture) { f.status["Uid"] = "4242\t4242\t4242\t4242" }, []string{"another user's process (4242); you are SELF"}},
+		"setuid":         {func(f *fixture) { f.status["Uid"] = "0\t1000\t1000\t1000" }, []string{"it has changed its user: the kernel lets nobody trace it"}},
+		"scope 1":        {func(f *fixture) { f.write("1\n", f.proc, "sys/kernel/yama/ptrace_scope") }, []string{"ptrace is restricted (ptrace_scope 1): sudo sysctl kernel.yama.ptrace_scope=0"}},
+		"scope 3":        {func(f *fixture) { f.write("3\n", f.proc, "sys/kernel/yama/ptrace_scope") }, []string{"ptrace is off on this machine until it restarts (ptrace_scope 3)"}},
+		"no gdb":         {func(f *fixture) { f.gdb += "-not-there" }, []string{"no gdb on PATH, which Python 3.11.9 needs: apt install gdb (or dnf)"}},
+		"broken gdb":     {func(f *fixture) { f.write("#!/bin/sh\necho no libpython >&2; exit 127\n", f.gdb) }, []string{"GDB does not start: exit status 127: no libpython"}},
+		"traced": {func(f *fixture) {
+			f.status["TracerPid"] = "77"
+			f.write("strace\n", f.proc, "77", "comm")
+		}, []string{"it is traced by strace (PID 77)"}},
+		"stopped":   {func(f *fixture) { f.status["State"] = "T (stopped)" }, []string{"it is stopped, and nothing runs in it: kill -CONT 500"}},
+		"zombie":    {func(f *fixture) { f.status["State"] = "Z (zombie)" }, []string{"it has ended: only its parent has not taken notice yet"}},
+		"container": {func(f *fixture) { f.link("mnt:[2]", f.of("ns/mnt")) }, []string{"another container's process: run vramscope inside of it"}},
+		"pid namespace": {func(f *fixture) {
+			f.link("pid:[2]", f.of("ns/pid"))
+			f.write("0::/system.slice/docker-"+strings.Repeat("4f", 32)+".scope\n", f.of("cgroup"))
+		}, []string{"another container's process (docker 4f4f4f4f4f4f): run vramscope inside of it"}},
+		"chroot": {func(f *fixture) { f.link("/", f.proc, "self/root") }, []string{"it has a root directory of its own (chroot): run vramscope inside of it"}},
+		"musl": {func(f *fixture) {
+			f.maps = f.maps[:strings.Index(f.maps, "/lib/libc.so.6")]
+			f.maps = f.maps[:strings.LastIndexByte(f.maps, '\n')+1]
+			f.mapped("/lib/ld-musl-x86_64.so.1")
+		}, []string{"musl: a way in is known with glibc only"}},
+		"no libc": {func(f *fixture) {
+			f.maps = f.maps[:strings.Index(f.maps, "/lib/libc.so.6")]
+			f.maps = f.maps[:strings.LastIndexByte(f.maps, '\n')+1]
+		}, []string{"no glibc: a way in is known with glibc only"}},
+		"too old": {func(f *fixture) {
+			f.maps = ""
+			f.compiled("/opt/python3.7", 0, everything...)
+			f.runs("/opt/python3.7", "python3.7", "x.py")
+			f.mapped("/lib/libc.so.6")
+		}, []string{"Python 3.7: the probe needs 3.8 or newer"}},
+		"free-threaded": {func(f *fixture) {
+			f.maps = ""
+			f.compiled("/opt/python3.13t", 0x030d00f0, append([]string{"_Py_MergeZeroLocalRefcount"}, everything...)...)
+			f.runs("/opt/python3.13t", "python3.13t", "x.py")
+			f.mapped("/lib/libc.so.6")
+		}, []string{"a free-threaded Python 3.13.0: there is a way in from 3.14 on"}},
+		"no names": {func(f *fixture) {
+			f.maps = ""
+			f.compiled("/opt/python3.11", 0x030b09f0, "Py_BytesMain", "PyRun_SimpleString", "PyGILState_Ensure")
+			f.runs("/opt/python3.11", "python3.11", "x.py")
+			f.mapped("/lib/libc.so.6")
+		}, []string{"its Python does not export PyThread_start_new_thread, PyGILState_Release"}},
+		"no version": {func(f *fixture) {
+			f.maps = ""
+			f.compiled("/opt/blender", 0, everything...)
+			f.runs("/opt/blender", "blender")
+			f.mapped("/lib/libc.so.6")
+		}, []string{"which Python it is cannot be told"}},
+		"embedded 3.14": {func(f *fixture) {
+			f.maps = ""
+			f.compiled("/opt/blender", 0x030e02f0, everything...)
+			f.runs("/opt/blender", "blender")
+		}, []string{"Python 3.14.2 is embedded in blender: sys.remote_exec takes an interpreter of its own build to call it"}},
+		"3.14 without": {func(f *fixture) {
+			f.maps = ""
+			f.compiled("/opt/python3.14", 0x030e02f0, everything...)
+			f.runs("/opt/python3.14", "python3.14", "-X", "disable_remote_debug", "x.py")
+		}, []string{"it was started with -X disable_remote_debug"}},
+		"3.14 by its environment": {func(f *fixture) {
+			f.maps = ""
+			f.compiled("/opt/python3.14", 0x030e02f0, everything...)
+			f.runs("/opt/python3.14", "python3.14", "x.py", "-X", "disable_remote_debug")
+			f.write("A=1\x00PYTHON_DISABLE_REMOTE_DEBUG=yes\x00", f.of("environ"))
+		}, []string{"it was started with PYTHON_DISABLE_REMOTE_DEBUG"}},
+		"PyPy": {func(f *fixture) {
+			f.maps = ""
+			f.compiled("/opt/pypy3.10", 0, "pypy_main")
+			f.runs("/opt/pypy3.10", "pypy3.10", "x.py")
+		}, []string{"PyPy: there is no way into it, only into CPython"}},
+		"several": {func(f *fixture) {
+			f.maps = ""
+			f.compiled("/opt/tritonserver", 0, "main")
+			f.runs("/opt/tritonserver", "tritonserver")
+			f.status["Uid"] = "4242\t4242\t4242\t4242"
+			f.status["TracerPid"] = "77"
+			f.write("2\n", f.proc, "sys/kernel/yama/ptrace_scope")
+			f.link("mnt:[2]", f.of("ns/mnt"))
+		}, []string{
+			"not Python: ROOT/opt/tritonserver is native code", "another user's process (4242); you are SELF",
+			"ptrace is restricted (ptrace_scope 2): sudo sysctl kernel.yama.ptrace_scope=0", "it is traced by a process (PID 77)",
+			"another container's process: run vramscope inside of it",
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := newFixture(t)
+			c.change(f)
+			a := f.attacher()
+			plan := a.Examine(t.Context(), process.Identity{PID: fixturePID, StartTime: fixtureStart})
+			self := a.options.Table.Host(a.now()).User
+			for i := range c.want {
+				c.want[i] = strings.NewReplacer("ROOT", f.root, "GDB", f.gdb, "SELF", self).Replace(c.want[i])
+			}
+			if got := texts(&plan, false); !reflect.DeepEqual(got, c.want) {
+				t.Errorf("reasons\n%q, want\n%q", got, c.want)
+			}
+			if plan.Possible() || plan.Method != None {
+				t.Errorf("it is possible nevertheless: %+v", plan)
+			}
+			if refusal := plan.Refusal(); refusal == nil || refusal.Reason != strings.Join(c.want, "; ") {
+				t.Errorf("refusal %v", refusal)
+			}
+		})
+	}
+}
+
+// TestAnEmbeddedPython is found by the library that it is in.
+func TestAnEmbeddedPython(t *testing.T) {
+	if stubs[runtime.GOARCH] == nil {
+		t.Skip("there is no way in on " + runtime.GOARCH)
+	}
+	f := bareFixture(t)
+	f.compiled("/opt/uwsgi", 0, "main")
+	f.runs("/opt/uwsgi", "uwsgi", "--ini", "app.ini")
+	f.compiled("/usr/lib/libpython3.9.so.1.0", 0, everything...)
+	f.mapped("/usr/lib/libpython3.9.so.1.0")
+	f.compiled("/lib/libc-2.31.so", 0, libraryNames[:]...)
+	f.mapped("/lib/libc-2.31.so")
+	plan := f.examined()
+	if !plan.Possible() || plan.Version != "3.9" || plan.Instead != "vramscope run -- uwsgi" {
+		t.Errorf("%+v, %v", plan, plan.Refusal())
+	}
+}
+
+func TestWhoIsNotThere(t *testing.T) {
+	f := newFixture(t)
+	a := f.attacher()
+	for _, c := range []struct {
+		id   process.Identity
+		want string
+	}{
+		{process.Identity{PID: fixturePID, StartTime: 49999}, "PID 500 is another process now"},
+		{process.Identity{PID: 501, StartTime: 1}, "it has ended"},
+		{process.Identity{PID: fixturePID}, "another container's process: it is not in this /proc"},
+	} {
+		plan := a.Examine(t.Context(), c.id)
+		if refusal := plan.Refusal(); refusal == nil || refusal.Reason != c.want {
+			t.Errorf("%+v: %v, want %q", c.id, refusal, c.want)
+		}
+	}
+}
+
+// TestAReplacedFileIsNoticed: the functions in the process are compared with
+// those that were read.
+func TestAReplacedFileIsNoticed(t *testing.T) {
+	if stubs[runtime.GOARCH] == nil {
+		t.Skip("there is no way in on " + runtime.GOARCH)
+	}
+	f := newFixture(t)
+	plan := f.examined()
+	dir := t.TempDir()
+	f.write(strings.Repeat("\x90", 64), dir, "mem")
+	for name, function := range plan.python.functions {
+		function.address = 8
+		plan.python.functions[name] = function
+	}
+	if err := plan.python.verify(dir); err == nil || !strings.Contains(err.Error(), "replaced since it was started, or patched") {
+		t.Errorf("it says %v", err)
+	}
+	if err := plan.python.verify(filepath.Join(dir, "none")); err == nil {
+		t.Error("memory that cannot be read is as it should be")
+	}
+}
+
+func TestPythonsAreFoundByTheirNames(t *testing.T) {
+	f := newFixture(t)
+	for pid, name := range map[string]string{"30": "/usr/bin/python3 (deleted)", "40": "/usr/bin/bash", "50": "/x/python3.13t", "60": "/usr/bin/pythonic"} {
+		f.write(pid+" (x) S 1 1 1 0 -1 4194304 0 0 0 0 0 0 0 0 20 0 1 0 7 0 0 0", f.proc, pid, "stat")
+		f.link(name, f.proc, pid, "exe")
+	}
+	var pids []int
+	for _, id := range f.attacher().Pythons(t.Context()) {
+		pids = append(pids, id.PID)
+	}
+	if want := []int{30, 50, fixturePID}; !reflect.DeepEqual(pids, want) {
+		t.Errorf("%v, want %v", pids, want)
+	}
+}

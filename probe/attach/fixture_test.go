@@ -1,0 +1,185 @@
+//go:build linux
+
+package attach
+
+import (
+	"debug/elf"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"vramscope/internal/process"
+)
+
+// fixture is a /proc with one process in it, 500 of user 1000, whose root
+// directory is files of the fixture's own.
+type fixture struct {
+	*testing.T
+	proc, root string
+	status     map[string]string
+	maps       string
+	gdb        string
+}
+
+const (
+	fixturePID   = 500
+	fixtureStart = 50000
+	fixtureUser  = 1000
+)
+
+func (f *fixture) write(content string, path ...string) {
+	f.Helper()
+	name := filepath.Join(path...)
+	if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+		f.Fatal(err)
+	}
+	if err := os.WriteFile(name, []byte(content), 0o755); err != nil {
+		f.Fatal(err)
+	}
+}
+
+func (f *fixture) link(target string, path ...string) {
+	f.Helper()
+	name := filepath.Join(path...)
+	if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+		f.Fatal(err)
+	}
+	_ = os.Remove(name) // it may be there
+	if err := os.Symlink(target, name); err != nil {
+		f.Fatal(err)
+	}
+}
+
+// of is a path below the process's directory.
+func (f *fixture) of(names ...string) string {
+	return filepath.Join(append([]string{f.proc, "500"}, names...)...)
+}
+
+// compiled builds a library that exports functions and, where it is not 0,
+// Py_Version.
+func (f *fixture) compiled(path string, version uint32, functions ...string) {
+	f.Helper()
+	compiler, err := exec.LookPath("cc")
+	if err != nil {
+		f.Skip("there is no C compiler")
+	}
+	var code strings.Builder
+	for _, name := range functions {
+		fmt.Fprintf(&code, "int %s(void) { return %d; }\n", name, len(name))
+	}
+	if version != 0 {
+		fmt.Fprintf(&code, "const unsigned long Py_Version = %#x;\n", version)
+	}
+	// So that no function lies at the end of what is in the file.
+	code.WriteString(`__asm__(".text\n.globl padding\npadding: .space 64");`)
+	source := filepath.Join(f.TempDir(), "library.c")
+	f.write(code.String(), source)
+	f.write("", f.root, path)
+	out, err := exec.Command(compiler, "-shared", "-fPIC", "-nostdlib", "-o", filepath.Join(f.root, path), source).CombinedOutput()
+	if err != nil {
+		f.Fatalf("%v: %s", err, out)
+	}
+}
+
+// mapped adds a compiled file to the memory map, at a base of its own.
+func (f *fixture) mapped(path string) {
+	f.Helper()
+	base := 0x7f0000000000 + uint64(strings.Count(f.maps, "\n"))<<24
+	file, err := elf.Open(filepath.Join(f.root, path))
+	if err != nil {
+		f.maps += fmt.Sprintf("%x-%x r-xp 00000000 fe:01 1   %s\n", base, base+pageSize, path)
+		return
+	}
+	defer func() { _ = file.Close() }() // only read
+	for _, segment := range file.Progs {
+		if segment.Type != elf.PT_LOAD {
+			continue
+		}
+		start := base + segment.Vaddr&^(pageSize-1)
+		end := (base + segment.Vaddr + segment.Memsz + pageSize - 1) &^ (pageSize - 1)
+		mode := "r--p"
+		if segment.Flags&elf.PF_X != 0 {
+			mode = "r-xp"
+		}
+		f.maps += fmt.Sprintf("%x-%x %s %08x fe:01 1234    %s\n", start, end, mode, segment.Off&^(pageSize-1), path)
+	}
+}
+
+// runs is which program the process runs, with its command line.
+func (f *fixture) runs(path string, command ...string) {
+	f.link(path, f.of("exe"))
+	f.write(strings.Join(command, "\x00")+"\x00", f.of("cmdline"))
+	f.mapped(path)
+}
+
+// everything are the functions that starting a thread takes.
+var everything = append([]string{"Py_BytesMain", "main"}, pythonNames[:]...)
+
+// newFixture is a Python 3.11.9 that can get a probe by gdb.
+func newFixture(t *testing.T) *fixture {
+	f := bareFixture(t)
+	f.compiled("/opt/python3.11", 0x030b09f0, everything...)
+	f.runs("/opt/python3.11", "/opt/python3.11", "-u", "/home/bob/eval.py", "--suite", "mmlu")
+	f.compiled("/lib/libc.so.6", 0, libraryNames[:]...)
+	f.mapped("/lib/libc.so.6")
+	return f
+}
+
+// bareFixture is a process that runs nothing yet.
+func bareFixture(t *testing.T) *fixture {
+	f := &fixture{T: t, proc: filepath.Join(t.TempDir(), "proc"), root: filepath.Join(t.TempDir(), "root")}
+	f.status = map[string]string{
+		"State": "S (sleeping)", "TracerPid": "0", "Uid": "1000\t1000\t1000\t1000",
+		"CapEff": "0000000000000000", "SigBlk": "0000000000000000", "SigCgt": "0000000000000002",
+	}
+	f.write("btime 0\n", f.proc, "stat")
+	f.write("0\n", f.proc, "sys/kernel/yama/ptrace_scope")
+	f.write(fmt.Sprintf("500 (python3) S 1 1 1 0 -1 4194304 0 0 0 0 0 0 0 0 20 0 1 0 %d 0 0 0", fixtureStart), f.of("stat"))
+	for _, who := range []string{"500", "self"} {
+		for _, namespace := range []string{"mnt", "pid", "user"} {
+			f.link(namespace+":[1]", f.proc, who, "ns", namespace)
+		}
+		f.link(f.root, f.proc, who, "root")
+	}
+	f.write("", f.root, "empty")
+	f.gdb = filepath.Join(t.TempDir(), "gdb")
+	f.write("#!/bin/sh\necho 'GNU gdb (Debian 14.2-1) 14.2'\n", f.gdb)
+	return f
+}
+
+// attacher writes what is still to be written, and returns who looks at it.
+func (f *fixture) attacher() *Attacher {
+	f.Helper()
+	for _, who := range []string{"500", "self"} {
+		var text strings.Builder
+		for key, value := range f.status {
+			if who == "self" && (key == "Uid" || key == "TracerPid" || key == "State") {
+				value = map[string]string{"Uid": "1000\t1000\t1000\t1000", "TracerPid": "0", "State": "R (running)"}[key]
+			}
+			fmt.Fprintf(&text, "%s:\t%s\n", key, value)
+		}
+		f.write("Name:\tpython3\n"+text.String(), f.proc, who, "status")
+	}
+	f.write(f.maps, f.of("maps"))
+	table := process.NewTable(f.proc)
+	table.Patience = time.Minute
+	// The program is found where the process sees it, which here is not where
+	// we do: "exe" leads there.
+	if link, err := os.Readlink(f.of("exe")); err == nil && !strings.HasPrefix(link, f.root) && strings.HasPrefix(link, "/opt") {
+		f.link(filepath.Join(f.root, link), f.of("exe"))
+		f.write(strings.ReplaceAll(f.maps, " "+link+"\n", " "+filepath.Join(f.root, link)+"\n"), f.of("maps"))
+	}
+	a := New(Options{Proc: f.proc, Table: table, Gdb: f.gdb, Log: NewLog(f.TempDir()), By: "test"})
+	a.uid, a.answerTime = fixtureUser, waitTime
+	return a
+}
+
+// examined is the plan for the fixture's process.
+func (f *fixture) examined() Plan {
+	f.Helper()
+	return f.attacher().Examine(f.Context(), process.Identity{PID: fixturePID, StartTime: fixtureStart})
+}
