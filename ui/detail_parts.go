@@ -190,7 +190,7 @@ func (d detail) cachedNote() string {
 	case l.most <= 0:
 		return note + "; its peak needs all of it again"
 	case l.least < l.most:
-		return note + "; at most " + about(l.most) + " would stay away"
+		return note + "; at most " + l.atMost(returnable) + " would stay away"
 	case l.most >= returnable:
 		return note + "; all of it would stay away"
 	default:

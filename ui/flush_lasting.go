@@ -54,12 +54,20 @@ func (d flushDialog) lasts(t *flushTarget) span {
 	case l.most <= 0:
 		return span{s.Warning, "none of it" + peak}
 	case l.least < l.most:
-		return span{s.Text, "at most " + about(l.most) + " of it: its highest peak ever was " + l.ever.String()}
+		return span{s.Text, "at most " + l.atMost(d.returns(t)) + " of it: its highest peak ever was " + l.ever.String()}
 	case l.needs <= 0:
 		return span{s.Text, "all of it, if it goes on as in the last " + minutes(l.seen)}
 	default:
 		return span{s.Text, "about " + about(l.most) + " of it" + peak}
 	}
+}
+
+// atMost is most for an estimate, never more than what is returned.
+func (s stay) atMost(returned quantity.Bytes) string {
+	if s.most >= returned {
+		return s.most.String()
+	}
+	return about(s.most)
 }
 
 // minutes is a time as a person says it: "10 min".

@@ -187,10 +187,10 @@ func (m *segmentMap) band(f fate) *segmentBand {
 
 // bands are the bands to draw in so many rows: by size too where each of them
 // can have a row, and a few rows are left for the larger ones.
-func (m *segmentMap) bands(rows int) []segmentBand {
+func (m *segmentMap) bands(rows int) (bands []segmentBand, sized bool) {
 	const spare = 3
 	if len(m.bySize)+spare <= rows {
-		return m.bySize
+		return m.bySize, true
 	}
-	return m.byFate
+	return m.byFate, false
 }

@@ -212,8 +212,10 @@ const (
 // strips draws the bands, so that they fill so many rows or, zoomed in, more.
 func (p segmentPanel) strips(width, body int) ([]string, quantity.Bytes) {
 	m := p.segments.found
-	bands := m.bands(body)
-	sized := len(bands) > 0 && len(bands) == len(m.bySize) && width >= fullWidth
+	bands, sized := m.bands(body)
+	if width < fullWidth { // no room to say which sizes they are
+		bands, sized = m.byFate, false
+	}
 	left := 1 + fateCells + 1 + countCells + 1 + partBytes + 2
 	if sized {
 		left += partBytes + 1
@@ -349,7 +351,7 @@ func (p segmentPanel) legend(width int, unit quantity.Bytes) string {
 		if i > 0 {
 			l.skip(2)
 		}
-		if l.used+1+cellsOf(text) > width-1 {
+		if l.used+1+cellsOf(text) > width {
 			break
 		}
 		l.put(style, glyph)
