@@ -55,7 +55,7 @@ _FLUSH_BURST = 8  # flushes at once
 _FLUSH_EVERY = 2.0  # and one more each such time
 _STATS_TIME = 0.9  # books younger than that are not read again
 _LEAVE_TIME = 0.5  # that the end of the program waits for the thread
-_SNAPSHOT_SHARE = 0.0005  # of the time may be spent in PyTorch's snapshots …
+_SNAPSHOT_SHARE = 0.0003  # of the time may be spent in PyTorch's snapshots …
 _SNAPSHOT_MOST = 0.02  # … and no longer than this at a stretch, in seconds
 _MAP_MOST = 0.5  # seconds that a map which somebody asks for may take at a stretch …
 _MAP_SHARE = 0.02  # … and the share of the time that maps may take in the long run
@@ -516,10 +516,10 @@ class _PyTorch:
         segments = self._whole(cuda)["segments"]
         maps = {}
         for segment in segments:
-            for block in segment.get("blocks", ()):
-                if block.get("history") or block.get("frames"):
-                    self._history = recorded is None  # nobody else tells when it ends
             _add_segment(maps, segment)
+        if recorded is None:
+            # Nobody else tells that there is history, nor when it ends.
+            self._history = any(b.get("history") or b.get("frames") for s in segments for b in s.get("blocks", ()))
         self._maps = maps
         took = max(_monotonic() - now, 1e-5)
         self._map_cost = max(self._map_cost / 2, took / max(blocks, 100))
@@ -967,6 +967,78 @@ class _TensorFlow:
             }
 
 
+class _Preloaded:
+    """The library that `vramscope run` preloads into native programs, where it
+    is in this one, too: it has the books of every allocation that goes through
+    libcuda. It leaves the serving to us.
+    Source: probe/preload/shim/owner.c
+    """
+
+    _SIZE = 256 << 10
+
+    def __init__(self):
+        self._library = None
+
+    def _open(self):
+        if self._library is None and "libvramscope.so" in os.environ.get("LD_PRELOAD", ""):
+            import ctypes
+
+            library = ctypes.CDLL(None)
+            if hasattr(library, "vramscope_preload_yield"):
+                library.vramscope_preload_report.restype = ctypes.c_long
+                library.vramscope_preload_report.argtypes = [ctypes.c_char_p, ctypes.c_size_t]
+                self._library, self._buffer = library, ctypes.create_string_buffer(self._SIZE)
+        return self._library
+
+    def take_over(self):
+        """From now on we serve for this process, and it no more."""
+        try:
+            library = self._open()
+            if library is not None:
+                library.vramscope_preload_yield()
+        except Exception:
+            _complain("taking over from the preloaded library")
+
+    def add_to(self, report):
+        """Adds what only it knows: memory outside of all that is told of already, and further pools."""
+        if self._open() is None:
+            return
+        import json
+
+        length = self._library.vramscope_preload_report(self._buffer, self._SIZE)
+        told = json.loads(self._buffer.raw[:length].decode()) if length > 0 else {"devices": []}
+        known = {device["uuid"]: device for device in report["devices"]}
+        for theirs in told.get("devices", ()):
+            ours = known.get(theirs["uuid"])
+            if ours is None:
+                continue  # no library is known to use it: who asks for ordinals would not find it
+            handles = {a.get("handle") for a in ours["allocators"]}
+            rest = self._rest(theirs["allocators"], ours["allocators"])
+            for allocator in theirs["allocators"]:
+                if allocator.get("handle") and allocator["handle"] not in handles:
+                    ours["allocators"].append(allocator)
+            if rest is not None:
+                ours["allocators"].append(rest)
+
+    @staticmethod
+    def _rest(theirs, ours):
+        """Native allocations outside of the allocators that are told of, whose segments are among them."""
+        raw = next((a for a in theirs if a["kind"] == "raw"), None)
+        # What has a handle is a pool of the driver's, whose memory is no allocation of the process's.
+        held = [a.get("reserved_bytes") for a in ours if not a.get("handle")]
+        if raw is None or None in held:
+            return None
+        rest = raw["reserved_bytes"] - sum(held)
+        if rest < 0:
+            return None  # the two were read while something moved
+        told = {"kind": "raw", "reserved_bytes": rest, "allocated_bytes": rest}
+        for name in ("cached_bytes", "fragmented_bytes", "returnable_bytes"):
+            told[name] = 0
+        for name in raw if not any(held) else ("out_of_memory_count",):
+            told.setdefault(name, raw[name])
+        return told
+
+
 class _Memory:
     """All libraries' memory: the report and the flush."""
 
@@ -977,6 +1049,7 @@ class _Memory:
         self._libraries = [
             self._torch, _JAX(self._driver), _TensorFlow(self._driver), _CuPy(self._driver), _RMM(self._driver),
         ]
+        self.preloaded = _Preloaded()
         self._lock = _thread.allocate_lock()
         self._report = None
         self._due = 0.0
@@ -1044,6 +1117,10 @@ class _Memory:
                     continue  # two libraries on one CUDA pool are one allocator
                 handles.add(handle)
                 device["allocators"].append(allocator)
+        try:
+            self.preloaded.add_to(report)
+        except Exception:
+            _complain("asking the preloaded library")
         return report
 
     def _device(self, ordinal):
@@ -1879,6 +1956,7 @@ class _Agent:
     def _serve(self):
         self.uid = os.geteuid()  # it may have changed since the start
         self._place = _Place(self.uid, self.pid, self.start_time)
+        self.memory.preloaded.take_over()
         wait = _PLACE_TIME
         while not self._place.bind():
             # A full disk, a directory of another's: both may be mended.
