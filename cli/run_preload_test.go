@@ -13,6 +13,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"vramscope/internal/fakedriver"
 	"vramscope/internal/quantity"
@@ -188,4 +189,86 @@ func (b *probeBox) allocatorOf(pid int, kind string) toldAllocator {
 	}
 	b.Fatalf("process %d has no allocator %s: %s", pid, kind, out)
 	return toldAllocator{}
+}
+
+// mixedJob is a training job on the stand-in for PyTorch, which allocates
+// 40 MiB by itself as well.
+const mixedJob = `
+import ctypes, sys, torch
+torch.cuda.set_device(1)
+live = [torch.empty(64 << 20, 1) for _ in range(9)]
+del live[3:]
+plain = ctypes.c_ulonglong()
+if ctypes.CDLL("libcuda.so.1").cuMemAlloc_v2(ctypes.byref(plain), ctypes.c_size_t(40 << 20)):
+    sys.exit(1)
+print("ready", flush=True)
+sys.stdin.read()
+live.clear()
+`
+
+// TestRunWithBothProbesInOneProcess: a shell that starts Python has the native
+// probe, and so has Python. One of the two serves, and nothing is told twice.
+func TestRunWithBothProbesInOneProcess(t *testing.T) {
+	python, err := exec.LookPath("python3")
+	if err == nil {
+		err = exec.Command(python, "-c", "import sys, ctypes; sys.exit(sys.version_info < (3, 8))").Run()
+	}
+	if err != nil || preload.Library() == nil {
+		t.Skip("there is no Python 3.8 or newer with ctypes, or no library to preload")
+	}
+	b := newProbeBox(t, 2)
+	fake, err := filepath.Abs("../probe/agent/testdata/fake")
+	if err != nil {
+		t.Fatal(err)
+	}
+	script := filepath.Join(t.TempDir(), "job.py")
+	if err := os.WriteFile(script, []byte(mixedJob), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	cmd := b.command("run", "--", "sh", "-c", `exec "$0" "$1"`, python, script)
+	cmd.Env = append(slices.Clone(b.environ), "XDG_CACHE_HOME="+t.TempDir(), "PYTHONPATH="+fake, "FAKE_TORCH_DRIVER=1",
+		"PYTHONDONTWRITEBYTECODE=1", "LD_PRELOAD=", "ASAN_OPTIONS=")
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var said bytes.Buffer
+	cmd.Stderr = &said
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = cmd.Process.Kill() }() // where it has not ended by itself
+	if text := readUntil(t, out, "ready"); !strings.Contains(text, "ready") {
+		_ = cmd.Wait() // it has ended
+		t.Fatalf("the job: %s", said.String())
+	}
+	// The native probe sees the first allocation before the other looks whether there is one.
+	const live, cached, raw = 3 * 64 * quantity.MiB, 6 * 64 * quantity.MiB, 40 * quantity.MiB
+	var row jobRow
+	for range 600 {
+		if row = awaitRow(t, b, cmd.Process.Pid); row.Runtime == "PyTorch" {
+			break
+		}
+		time.Sleep(100 * time.Millisecond)
+	}
+	if row.Runtime != "PyTorch" || row.Allocated != live+raw || row.Returnable != cached || row.Other <= 0 {
+		t.Errorf("the row is %+v, want PyTorch with %d live, %d returnable, and a context", row, live+raw, cached)
+	}
+	if a := b.allocatorOf(cmd.Process.Pid, "raw"); a.Reserved != raw {
+		t.Errorf("outside of PyTorch it says %+v, want %d", a, raw)
+	}
+	if a := b.allocatorOf(cmd.Process.Pid, "pytorch"); a.Reserved != live+cached {
+		t.Errorf("of PyTorch it says %+v, want %d", a, live+cached)
+	}
+	if err := in.Close(); err != nil {
+		t.Fatal(err)
+	}
+	_, _ = io.Copy(io.Discard, out) // until its end
+	if err := cmd.Wait(); err != nil || said.Len() > 0 {
+		t.Errorf("the job ended with %v\n%s", err, said.String())
+	}
 }
