@@ -23,6 +23,7 @@ type History struct {
 	drivers []driverSpan
 	gpus    map[string]*gpuRecord
 	rows    map[snapshot.RowID]*rowRecord // living
+	order   []*rowRecord                  // those of the latest snapshot, in its order
 	ended   []*rowRecord                  // in order of their end
 	alerts  []*alertSpan                  // in order of their raising
 	pruned  time.Time
@@ -72,17 +73,35 @@ func (h *History) record(now time.Time, snap *snapshot.Snapshot) {
 	}
 	for i := range snap.Rows {
 		p := &snap.Rows[i]
-		r := h.rows[p.ID]
+		r := h.row(i, p.ID)
 		if r == nil {
 			r = &rowRecord{first: now}
 			h.rows[p.ID] = r
 		}
+		if i < len(h.order) {
+			h.order[i] = r
+		} else {
+			h.order = append(h.order, r)
+		}
 		r.append(h.store, p)
 		r.tick = snap.Sequence
 	}
+	clear(h.order[len(snap.Rows):])
+	h.order = h.order[:len(snap.Rows)]
 	h.store.Commit()
 	h.retire(now, snap.Sequence)
 	h.noteAlerts(now, snap.Alerts)
+}
+
+// row finds a living row: nearly always where it was in the snapshot before,
+// which is quicker than looking a thousand up ten times a second.
+func (h *History) row(i int, id snapshot.RowID) *rowRecord {
+	if i < len(h.order) {
+		if r := h.order[i]; r.ended.IsZero() && r.process.ID == id {
+			return r
+		}
+	}
+	return h.rows[id]
 }
 
 // retire moves the rows that were not in this tick to the ended ones, and

@@ -1,9 +1,12 @@
 package sampler
 
 import (
+	"math"
+	"math/rand/v2"
 	"testing"
 	"time"
 
+	"vramscope/internal/quantity"
 	"vramscope/nvml"
 	"vramscope/sampler/snapshot"
 )
@@ -148,5 +151,37 @@ func TestThePastHasTheGPUsOfItsTime(t *testing.T) {
 		if !ok || len(then.GPUs) != tc.want {
 			t.Errorf("at %s there were %d GPUs, want %d", tc.at.Format(time.TimeOnly), len(then.GPUs), tc.want)
 		}
+	}
+}
+
+// The past keeps as many digits of host memory and CPU as the screen shows, and
+// all of everything on a GPU.
+func TestThePastRoundsOnlyWhatTrembles(t *testing.T) {
+	random := rand.New(rand.NewPCG(3, 5))
+	for range 5000 {
+		v := random.Int64N(1 << random.IntN(50))
+		for _, digits := range []int{cpuDigits, hostDigits} {
+			got := rounded(v, digits)
+			if off := max(got-v, v-got); off > v>>digits || v < 1<<digits && off > 0 || rounded(got, digits) != got {
+				t.Fatalf("%d to %d digits is %d", v, digits, got)
+			}
+		}
+	}
+	b := newBox(1)
+	s := b.sampler(patient)
+	p := b.processes[100]
+	p.CPU, p.Memory = quantity.From(103.4, quantity.System), measured(23456789012)
+	b.processes[100] = p
+	b.use("GPU-0", 12345678901)
+	b.tick(s)
+	at := b.tick(s).Time
+	b.tick(s)
+	past, ok := s.History().At(at)
+	if !ok || bytesOf(t, past.Rows[0].Used) != 12345678901 {
+		t.Fatalf("then: %+v", past.Rows)
+	}
+	host, cpu := float64(bytesOf(t, past.Rows[0].Host)), past.Rows[0].CPU.Or(0)
+	if math.Abs(host/23456789012-1) > 0.002 || math.Abs(cpu/103.4-1) > 0.016 {
+		t.Errorf("host memory %v, CPU %v", host, cpu)
 	}
 }

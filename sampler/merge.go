@@ -218,7 +218,7 @@ func (s *Sampler) finish(now time.Time, p *snapshot.Process) {
 		p.Peak = quantity.From(r.peak, quantity.Computed)
 	}
 	s.noteOutOfMemory(now, p, r)
-	r.predict(now, p)
+	r.predict(now, p, paceOf(len(s.rows)))
 	r.latest = p
 	r.seen = s.sequence
 }

@@ -12,23 +12,39 @@ import (
 // outlook is a forecaster with what it said last.
 type outlook struct {
 	forecaster *forecast.Forecaster // nil before the first sample
-	at         time.Time            // when it was last given a sample
+	given      int                  // samples
+	figure     quantity.Bytes       // the newest sample
+	at         time.Time            // when it was given
+	still      time.Time            // when it was last seen since, and not given; zero where it was not
 
 	predicted []snapshot.Prediction
 	trend     forecast.Trend
 	growth    snapshot.Bytes // a second
 }
 
-// outlookEvery is how often a forecaster is given a sample, and asked, where
-// the sampler ticks faster: its nearest horizon is ten seconds away, and a
-// thousand forecasters asked ten times a second would cost more than all the
-// rest of the tick.
-const outlookEvery = 900 * time.Millisecond
+// pace is how often a forecaster is given a sample, and asked, where the sampler
+// ticks faster: the nearest horizon is ten seconds away, and a thousand
+// forecasters asked ten times a second would cost more than all the rest of the
+// tick. Most memory does not move most of the time, and then it is enough less
+// often.
+type pace struct{ moving, still time.Duration }
+
+// quickPace is that of a common box, and of the first samples of any series.
+var quickPace = pace{900 * time.Millisecond, 2700 * time.Millisecond}
+
+// paceOf is how often each of so many series is looked at.
+func paceOf(series int) pace {
+	const many = 256
+	if series <= many {
+		return quickPace
+	}
+	return pace{1900 * time.Millisecond, 5700 * time.Millisecond}
+}
 
 // observe gives the forecaster a tick's figure, or the gap where there is
 // none. A pause, of vramscope's or the machine's, needs no word: forecasts that
 // have come due meanwhile find their sample too late, and are not judged by it.
-func (o *outlook) observe(now time.Time, figure snapshot.Bytes) {
+func (o *outlook) observe(now time.Time, figure snapshot.Bytes, p pace) {
 	v, ok := figure.Value()
 	switch {
 	case o.forecaster == nil && !ok:
@@ -37,13 +53,26 @@ func (o *outlook) observe(now time.Time, figure snapshot.Bytes) {
 		o.forecaster = forecast.New()
 	case !ok:
 		o.forecaster.Gap(now)
+		o.still = time.Time{}
 		return
 	}
-	if since := now.Sub(o.at); since >= 0 && since < outlookEvery {
-		return // between two samples what it said last stands
+	if o.given <= forecast.MinSamples {
+		p = pace{quickPace.moving, quickPace.moving}
 	}
-	o.at = now
+	since := now.Sub(o.at)
+	moved := v != o.figure
+	switch {
+	case since >= 0 && since < p.moving:
+		return // between two samples what it said last stands
+	case since >= 0 && since < p.still && !moved:
+		o.still = now
+		return
+	case moved && !o.still.IsZero():
+		o.forecaster.Observe(o.still, int64(o.figure)) // until then it has not moved
+	}
 	o.forecaster.Observe(now, int64(v))
+	o.given++
+	o.figure, o.at, o.still = v, now, time.Time{}
 	o.predicted = predictions(o.forecaster)
 	o.trend, o.growth = o.forecaster.Trend(), snapshot.Bytes{}
 	if growth, ok := o.forecaster.GrowthPerSecond(); ok {
@@ -69,14 +98,14 @@ func (o *outlook) fullIn(m *snapshot.Memory) *snapshot.FullIn {
 // figure is not there: then nothing can be said of it. Forecasters begin with
 // the row's second tick: a thousand take their time, and who looks once has no
 // use for them.
-func (r *row) predict(now time.Time, p *snapshot.Process) {
+func (r *row) predict(now time.Time, p *snapshot.Process, every pace) {
 	allocated := freshlyAllocated(p)
 	if r.latest != nil {
 		if used, ok := p.Used.Value(); ok {
 			r.watchLoad(now, p.Started, used)
 		}
-		r.outlook.observe(now, p.Used)
-		r.allocated.observe(now, allocated)
+		r.outlook.observe(now, p.Used, every)
+		r.allocated.observe(now, allocated, every)
 	}
 	if allocated.Known() {
 		p.PredictedAllocated = r.allocated.predicted
@@ -119,7 +148,7 @@ func (r *row) trend(probed bool) (snapshot.Trend, snapshot.Bytes) {
 // predictGPU puts what the forecasters of the GPU and of its MIG instances
 // expect into the snapshot's GPU.
 func (s *Sampler) predictGPU(now time.Time, g *gpu, out *snapshot.GPU, rows []snapshot.Process) {
-	g.outlook.observe(now, out.Memory.Used)
+	g.outlook.observe(now, out.Memory.Used, quickPace)
 	if out.Memory.Used.Known() {
 		out.Predicted = g.outlook.predicted
 		if g.outlook.at.Equal(now) {
@@ -150,7 +179,7 @@ func (g *gpu) predictInstances(now time.Time, out *snapshot.GPU) {
 	}
 	for _, o := range g.instances {
 		if len(out.Instances) == 0 {
-			o.observe(now, snapshot.Bytes{})
+			o.observe(now, snapshot.Bytes{}, quickPace)
 		}
 	}
 	for i := range out.Instances {
@@ -163,7 +192,7 @@ func (g *gpu) predictInstances(now time.Time, out *snapshot.GPU) {
 			}
 			g.instances[in.ID] = o
 		}
-		o.observe(now, in.Memory.Used)
+		o.observe(now, in.Memory.Used, quickPace)
 		if in.Memory.Used.Known() {
 			in.Predicted, in.FullIn = o.predicted, o.fullIn(&in.Memory)
 		}

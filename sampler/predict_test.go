@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"vramscope/forecast"
 	"vramscope/internal/quantity"
 	"vramscope/nvml"
 	"vramscope/sampler/snapshot"
@@ -234,5 +235,31 @@ func TestOnlyFreshFiguresAreForecast(t *testing.T) {
 	}
 	if p := s.Latest().Rows[0]; p.PredictedAllocated != nil || p.Probe.State == snapshot.ProbeLive {
 		t.Errorf("a probe that is %s: %v", p.Probe.State, p.PredictedAllocated)
+	}
+}
+
+// Memory that does not move is looked at less often, and nothing is lost by it:
+// when it moves the forecaster hears of the last moment at which it had not.
+func TestStillMemoryIsForecastAsWell(t *testing.T) {
+	for still := 100; still < 112; still++ {
+		var thinned outlook
+		every := forecast.New()
+		now, used := start, 10*gib
+		for second := range still + 60 {
+			now = now.Add(time.Second)
+			if second >= still {
+				used += 64 * mib
+			}
+			thinned.observe(now, measured(used), quickPace)
+			every.Observe(now, int64(used))
+		}
+		if thinned.given > still/2+60 {
+			t.Errorf("%d samples of %d were given", thinned.given, still+60)
+		}
+		for i, want := range predictions(every) {
+			if off := thinned.predicted[i].Median - want.Median; max(off, -off) > (want.Median-used)/10+mib {
+				t.Errorf("still for %d s: %v in %v, want %v", still, thinned.predicted[i].Median-used, want.Horizon, want.Median-used)
+			}
+		}
 	}
 }

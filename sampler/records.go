@@ -2,6 +2,7 @@ package sampler
 
 import (
 	"math"
+	"math/bits"
 	"slices"
 	"time"
 
@@ -40,6 +41,24 @@ func (m *metrics) appendInt(s *store.Store, metric snapshot.Metric, value snapsh
 func (m *metrics) appendFloat(s *store.Store, metric snapshot.Metric, value snapshot.Float) {
 	v, ok := value.Value()
 	m.append(s, metric, int64(math.Round(v)), ok)
+}
+
+// Of what trembles all the time and is looked at in passing the past keeps as
+// many digits as the screen shows: a day of the others would take more room than
+// all of the memory that this is about. A GPU's figures, and everything on it,
+// are kept to the byte.
+const (
+	cpuDigits  = 6 // binary: 1.6 % and better
+	hostDigits = 9 // 0.2 % and better: three decimal digits
+)
+
+// rounded keeps so many binary digits of a figure.
+func rounded(v int64, digits int) int64 {
+	drop := bits.Len64(uint64(max(v, 0))) - digits
+	if drop <= 0 {
+		return v
+	}
+	return (v + 1<<(drop-1)) >> drop << drop
 }
 
 func (m *metrics) close() {
@@ -99,9 +118,12 @@ func (r *rowRecord) append(s *store.Store, p *snapshot.Process) {
 	r.metrics.appendBytes(s, snapshot.MetricCached, p.Cached)
 	r.metrics.appendBytes(s, snapshot.MetricFragmented, p.Fragmented)
 	r.metrics.appendBytes(s, snapshot.MetricReturnable, p.Returnable)
-	r.metrics.appendBytes(s, snapshot.MetricHost, p.Host)
-	r.metrics.appendFloat(s, snapshot.MetricCPU, p.CPU)
-	r.metrics.appendInt(s, snapshot.MetricUtilization, p.SMUtilization)
+	host, known := p.Host.Value()
+	r.metrics.append(s, snapshot.MetricHost, rounded(int64(host), hostDigits), known)
+	cpu, known := p.CPU.Value()
+	r.metrics.append(s, snapshot.MetricCPU, rounded(int64(math.Round(cpu)), cpuDigits), known)
+	busy, known := p.SMUtilization.Value()
+	r.metrics.append(s, snapshot.MetricUtilization, rounded(int64(busy), cpuDigits), known)
 }
 
 // at rebuilds the row as it was. Its names are those it was last seen with.

@@ -2,6 +2,7 @@ package store
 
 import (
 	"fmt"
+	"math/bits"
 	"math/rand/v2"
 	"runtime"
 	"slices"
@@ -24,8 +25,7 @@ func stepping(random *rand.Rand) source {
 	}
 }
 
-// noisy never repeats: the CPU time of a busy process in hundredths of a per
-// cent, or a GPU's power.
+// noisy hardly ever repeats: the worst there is for a store.
 func noisy(random *rand.Rand) source {
 	return func() int64 { return 10_000 + random.Int64N(300) - 150 }
 }
@@ -41,9 +41,16 @@ func constant(random *rand.Rand) source {
 	return func() int64 { return v }
 }
 
-// mixed is the eight series of a row on a common box: used, allocated, cached,
-// fragmented and returnable step, host memory creeps, the CPU is noise in one
-// process of two, and utilisation is in one of two between 0 and 100.
+// rounded keeps so many binary digits, as the sampler does of what trembles:
+// 9 of host memory, 6 of the CPU and utilisation of a process.
+func rounded(v int64, digits int) int64 {
+	drop := max(bits.Len64(uint64(v))-digits, 0)
+	return (v + 1<<drop>>1) >> drop << drop
+}
+
+// mixed is the eight series of a row on a common box, as the sampler keeps them:
+// used, allocated, cached, fragmented and returnable step, host memory creeps,
+// the CPU is noise in one process of two, and so is utilisation.
 func mixed(random *rand.Rand, i int) source {
 	busy := i/8%2 == 0
 	switch i % 8 {
@@ -55,16 +62,16 @@ func mixed(random *rand.Rand, i int) source {
 			if random.IntN(20) == 0 {
 				v += random.Int64N(64) << 12
 			}
-			return v
+			return rounded(v, 9)
 		}
 	case 6:
 		if busy {
-			return noisy(random)
+			return func() int64 { return rounded(100+random.Int64N(30)-15, 6) }
 		}
 		return constant(random)
 	default:
 		if busy {
-			return func() int64 { return 90 + random.Int64N(10) }
+			return func() int64 { return rounded(90+random.Int64N(10), 6) }
 		}
 		return constant(random)
 	}

@@ -4,7 +4,7 @@
 // (docs/performance.md): on the fake driver, under a real pseudo-terminal that
 // is read all the time, beside nvtop where it is installed.
 //
-//	go run ./scripts/bench [-for 20s] [-runs 20] [-with "nvitop --interval 1"]…
+//	go run ./scripts/bench [-for 20s] [-runs 20] [-only "16x64 10 Hz"] [-with "nvitop --interval 1"]…
 //
 // For each program: share of a core, resident memory, bytes a second to the
 // terminal, time to the first frame; then how long `vramscope once` takes.
@@ -33,14 +33,15 @@ func main() {
 		others = append(others, command)
 		return nil
 	})
+	only := flag.String("only", "", `only the programs whose "name box rate" contains this, and no one-shot commands`)
 	flag.Parse()
-	if err := bench(*length, *runs, others); err != nil {
+	if err := bench(*length, *runs, *only, others); err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)
 	}
 }
 
-func bench(length time.Duration, runs int, others []string) error {
+func bench(length time.Duration, runs int, only string, others []string) error {
 	dir, err := os.MkdirTemp("", "vramscope-bench")
 	if err != nil {
 		return err
@@ -61,6 +62,9 @@ func bench(length time.Duration, runs int, others []string) error {
 	table := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(table, "program\tbox\tscreen\trate\tCPU\tRSS\tto terminal\tfirst frame\t")
 	watch := func(s *stage, name, rate string, command ...string) error {
+		if !strings.Contains(name+" "+s.name+" "+rate, only) {
+			return nil
+		}
 		m, err := s.watch(length, command)
 		if err != nil {
 			return fmt.Errorf("%s: %w", name, err)
@@ -88,6 +92,9 @@ func bench(length time.Duration, runs int, others []string) error {
 	if err := watch(small, "vramscope --demo", "1 Hz", program, "--demo"); err != nil {
 		return err
 	}
+	if only != "" {
+		runs = 0
+	}
 	once, err := small.times(runs, program, "once", "--format", "json")
 	if err != nil {
 		return err
@@ -113,12 +120,18 @@ func bench(length time.Duration, runs int, others []string) error {
 	if err != nil {
 		return err
 	}
+	if runs == 0 {
+		return nil
+	}
 	fmt.Printf("\nonce --format json   8x8 %s   16x64 %s\n--version            %s\n", spread(once), spread(onceLarge), spread(version))
 	return nil
 }
 
 // times runs a command so often, after one run that does not count.
 func (s *stage) times(runs int, command ...string) ([]time.Duration, error) {
+	if runs == 0 {
+		return nil, nil
+	}
 	took := make([]time.Duration, 0, runs)
 	for i := range runs + 1 {
 		cmd := exec.Command(command[0], command[1:]...)
