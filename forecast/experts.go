@@ -9,21 +9,30 @@ const (
 	driftShort // goes on as in the last minute
 	driftLong  // goes on as in the last five minutes
 	lineLong   // returns to the line of the last five minutes
-	meanShort  // returns to the mean of the last minute
-	meanLong   // returns to the mean of the last five minutes, or of the last samples
+	meanLong   // returns to the mean of the last half hour
+	medianLong // returns to the median of the last ten minutes
 	seasonal   // does as in the last tooth
 	experts
 )
 
-// The regressions' time constants, in seconds.
-const (
-	shortTau = 60
-	longTau  = 300
-)
+// follows reports whether an expert follows a trend, and does not come back to
+// something.
+func follows(expert int) bool { return expert <= lineLong }
 
-// meanSamples is over how many samples the long mean is taken where they are
-// so rare that five minutes have only a few.
-const meanSamples = 20
+// levels reports whether an expert comes back to a level.
+func levels(expert int) bool { return expert == meanLong || expert == medianLong }
+
+// The time constants of regressions and mean, and how far back the median
+// looks, in seconds; and of how many samples mean and median are at least,
+// however rare these are.
+const (
+	shortTau      = 60
+	longTau       = 300
+	meanTau       = 1800
+	meanSamples   = 100
+	medianSpan    = 600
+	medianSamples = 20
+)
 
 // claims are the experts' at one horizon, in bytes.
 type claims [experts]float64
@@ -36,8 +45,8 @@ type panel struct {
 	hasLong     bool
 	rhythm      rhythm
 	hasRhythm   bool
-	mean        float64 // of the last minute, above the newest sample
-	meanLong    float64
+	mean        float64 // above the newest sample
+	median      float64
 	last        float64
 	age         float64 // seconds since the first sample
 }
@@ -53,13 +62,12 @@ func (p *panel) claim(horizon int) claims {
 	seconds := min(Horizons[horizon].Seconds(), foresight*p.age)
 	if p.hasShort {
 		c[driftShort] = p.short.ahead(seconds / shortTau)
-		c[meanShort] = p.mean
 	}
 	if p.hasLong {
 		c[driftLong] = p.long.ahead(seconds / longTau)
 		c[lineLong] = p.long.height + c[driftLong]
-		c[meanLong] = p.meanLong
 	}
+	c[meanLong], c[medianLong] = p.mean, p.median
 	if p.hasRhythm {
 		c[seasonal] = p.rhythm.claim(Horizons[horizon].Seconds(), p.last)
 	}

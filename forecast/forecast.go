@@ -4,6 +4,7 @@
 //
 //	sample ─┬→ track records: forecasts that are due meet what came ──┐
 //	        ├→ damped Holt, regressions over 60 s and 300 s → claims ─┼→ trust → Interval, FullIn
+//	        ├→ mean and median of the past ────────────────→ claims ─┤
 //	        ├→ peaks, and the past in bins → rhythm ─────────→ claim ─┘
 //	        └→ minima of windows, turning points ─────────────────────────────→ Trend
 //
@@ -17,26 +18,31 @@
 // Experts make the claims. One is the damped Holt, ETS(A,Ad,N), in
 // error-correction form (α .8, β* .1, φ .98 per second): Hyndman, Koehler, Ord,
 // Snyder, Forecasting with Exponential Smoothing (2008); Hyndman &
-// Athanasopoulos, Forecasting: Principles and Practice, 3rd ed., chapter 8. The
-// others read discounted least squares (Brown, Smoothing, Forecasting and
+// Athanasopoulos, Forecasting: Principles and Practice, 3rd ed., chapter 8.
+// Three read discounted least squares (Brown, Smoothing, Forecasting and
 // Prediction, 1963): the slope of the last minute and of the last five, both
-// from the newest sample on; the long line itself; the means of the last minute
-// and of the last five. Where a parabola shows that growth slows down, slopes fade as fast as
-// they do now. All count elapsed time, not samples, so that late, missing and
+// from the newest sample on, and the long line itself; where a parabola shows
+// that growth slows down, slopes fade as fast as they do now. Two return to a
+// level: simple exponential smoothing over half an hour, and the median of ten
+// minutes. All count elapsed time, not samples, so that late, missing and
 // irregular ones need no special case, and cost O(1).
 //
 // The last expert is the seasonal naive one with drift (FPP3 5.2), in step with
-// peaks instead of with the clock: the present tooth goes on as the last one
-// did at this distance from its peak, those after it stand higher by what peaks
-// rise, and the more unevenly long teeth are, the more of their shape gives way
-// to their mean.
+// teeth instead of with the clock: where the present tooth stands in the last
+// one is told by its height, so that one that goes faster ends sooner; those
+// after it stand higher by what peaks rise, and the more unevenly long teeth
+// are, the more of their shape gives way to their median. Noise has peaks too:
+// teeth are told from it by going much further than chance would in as many
+// steps of their size.
 //
 // At each horizon forecasts wait until they are due and are then compared with
 // the first sample since. From that every expert has a discounted loss in
 // proportion to the naive one's, and the share of its claims that came true,
 // in which a forecast counts as far as the expert then claimed anything: a
 // plateau teaches nothing about leaks, and a leak that follows is believed as
-// soon as a few claims of its size have come true. Until a horizon has such
+// soon as a few claims of its size have come true. Trends are judged by their
+// whole claim, what returns to a level by the share of it that is believed, and
+// more slowly, as it takes several horizons to see. Until a horizon has such
 // experience it borrows from the next shorter one; the shortest borrows from
 // naive. Where memory all but goes, or comes out of nothing, one job has ended
 // or another begun: claims are forgotten, errors are not. The median is
@@ -46,24 +52,29 @@
 // Intervals are quantiles of the errors that the published forecasts made at
 // that horizon, with conformal ranks (Vovk, Gammerman, Shafer, Algorithmic
 // Learning in a Random World, 2005); while they are few, those of the next
-// shorter horizon, widened.
+// shorter horizon, widened as intervals have been seen to widen up to there.
+// They reach to what the expert says whom a shorter horizon follows, as far as
+// this one has no experience of its own with such claims: right after a change
+// nobody knows how long it lasts.
 //
 // FullIn is where the median path crosses the free memory for good; of teeth
-// that rise, where their peaks do. A leak is told by the minima of windows of a
-// minute: they rise (Mann 1945, Kendall 1975), by more than they tremble around
-// the slope of Theil (1950) and Sen (1968), not in one step, and not more and
-// more slowly, which Mann and Kendall's test tells of their steps too.
+// that rise, where their peaks do; and no further ahead than one and a half
+// times as long as the series is known. A leak is told by the minima of windows
+// of a minute: they rise (Mann 1945, Kendall 1975), by more than they tremble
+// around the slope of Theil (1950) and Sen (1968), not in one step, above where
+// they were ever given back, and not more and more slowly, which the parabola
+// tells, and Mann and Kendall's test of their steps.
 //
 // # Known limits
 //
 // Figures are in docs/forecast.md. The first tooth of a series looks like a
 // leak, and growth that takes longer to level off than it has been watched is
 // called one. Ten minutes ahead uneven teeth are forecast no better than by
-// naive. After a change of regime intervals are too narrow until the horizon has
-// gone by a few times: of a leak that starts out of a plateau, of steps. A burst
-// of growth within a leak makes the time to full too short. Where several jobs
-// share a GPU, one that ends is a step, and what was learnt of it stays.
-// Before it has seen a horizon, a borrowed interval of noise is too wide.
+// naive. After a change of regime no forecast made before it is right, and for
+// a minute or two intervals are too narrow: of a leak that starts out of a
+// plateau, of steps. A burst of growth within a leak makes the time to full too
+// short. Where several jobs share a GPU, one that ends is a step, and what was
+// learnt of it stays.
 package forecast
 
 import "time"

@@ -36,13 +36,6 @@ type state struct {
 	Seasons   seasons
 }
 
-// outlook is the forecast at a horizon, relative to the newest sample.
-type outlook struct {
-	Change float64
-	Crest  float64 // by how much teeth stand out above it
-	Spread spread
-}
-
 // New makes a Forecaster that has seen nothing yet.
 func New() *Forecaster { return new(Forecaster) }
 
@@ -110,7 +103,7 @@ func (s *state) observe(now int64, y float64) {
 	for i := range s.Records {
 		h := Horizons[i].Seconds()
 		// Long enough for a handful of forecasts to count, however rare.
-		halfLife := max(60, 1.5*h, MinSamples*s.Step)
+		halfLife := max(120, 1.5*h, 60*s.Step)
 		s.Records[i].settle(now, y, h, halfLife, s.Gap)
 	}
 	if restarted(s.Last, y) {
@@ -119,7 +112,7 @@ func (s *state) observe(now int64, y float64) {
 	s.Holt.observe(seconds, y)
 	s.Short.observe(seconds/shortTau, change)
 	s.Long.observe(seconds/longTau, change)
-	s.Mean.observe(seconds/max(longTau, meanSamples*s.Step), change)
+	s.Mean.observe(seconds/max(meanTau, meanSamples*s.Step), change)
 	if !s.Gap { // a gap says nothing of how far samples usually lie apart
 		s.Step += share * (min(seconds, 4*s.Step) - s.Step)
 	}
@@ -127,7 +120,7 @@ func (s *state) observe(now int64, y float64) {
 		s.Seasons.peaked(top)
 	}
 	s.Seasons.observe(now, y, s.Step)
-	s.Minima.observe(now, y, s.Step, &s.Teeth)
+	s.Minima.observe(now, y, s.Step, &s.Teeth, &s.Long)
 
 	s.Count++
 	s.Now, s.Last, s.Gap = now, y, false
@@ -147,49 +140,10 @@ func restarted(before, y float64) bool {
 func (s *state) forget(now int64, y float64) {
 	s.Holt, s.Short, s.Long, s.Mean, s.Crest = holt{}, regression{}, regression{}, mean{}, 0
 	s.Teeth = teeth{Extreme: y, ExtremeAt: now}
-	s.Seasons.Size = 0
+	s.Seasons = seasons{}
 	s.Minima = minima{Lowest: y, WindowEnd: now + int64(windowLength)}
 	for i := range s.Records {
 		s.Records[i].forget()
-	}
-}
-
-// look makes the forecasts of this sample, from the shortest horizon to the
-// longest, because each lends its experience to the next.
-func (s *state) look(seconds float64) {
-	p := panel{holt: &s.Holt, last: s.Last, mean: s.Short.mean(), meanLong: s.Mean.height(), age: float64(s.Now) / 1e9}
-	p.short, p.hasShort = s.Short.line()
-	p.long, p.hasLong = s.Long.line()
-	p.rhythm, p.hasRhythm = s.Seasons.rhythm(s.Now)
-	s.Crest = max(s.Crest*math.Exp(-seconds/longTau), -p.long.height, 0)
-
-	toothed := s.Teeth.recur(s.Now, s.Step)
-	trusted := distrust()
-	var shorter spread
-	for i := range s.Records {
-		r, h := &s.Records[i], Horizons[i].Seconds()
-		c := p.claim(i)
-		trusted = r.trust(&c, &trusted)
-		expert, share := r.choose(&trusted)
-		o := &s.Outlook[i]
-		o.Change = max(share*c[expert], -s.Last)
-		o.Crest = 0
-		switch {
-		case toothed && expert == lineLong && p.long.slope > 0:
-			o.Crest = share * s.Crest
-		case p.hasRhythm && expert == seasonal:
-			o.Crest = share * p.rhythm.crest(h, s.Last, o.Change)
-		}
-		switch {
-		case r.Errors.Size >= enoughResiduals:
-			o.Spread = r.Errors.spread()
-		case i == 0:
-			o.Spread = normalSpread(s.Roughness * math.Sqrt(h))
-		default:
-			o.Spread = shorter.times(widened(expert, share, h/Horizons[i-1].Seconds()))
-		}
-		shorter = o.Spread
-		r.promise(s.Now, s.Last, h, o.Change, &c)
 	}
 }
 
@@ -226,15 +180,6 @@ func (f *Forecaster) Forecasts(dst []Interval) []Interval {
 		dst = append(dst, f.state.interval(h, f.state.Outlook[i]))
 	}
 	return dst
-}
-
-// toward is the way from o to next, of which share has been gone.
-func (o outlook) toward(next outlook, share float64) outlook {
-	mix := func(a, b float64) float64 { return a + share*(b-a) }
-	return outlook{mix(o.Change, next.Change), mix(o.Crest, next.Crest), spread{
-		mix(o.Spread.Lower80, next.Spread.Lower80), mix(o.Spread.Upper80, next.Spread.Upper80),
-		mix(o.Spread.Lower95, next.Spread.Lower95), mix(o.Spread.Upper95, next.Spread.Upper95),
-	}}
 }
 
 func (s *state) interval(h time.Duration, o outlook) Interval {

@@ -12,6 +12,10 @@ type FullIn struct {
 // into the future: two or three make any line.
 const fewTeeth = 4
 
+// watched is how many times as far ahead as the series has been watched its
+// end is announced: most rises that have just begun are a tooth's.
+const watched = 1.5
+
 // FullIn is when the series will have grown by free bytes: the first time at
 // which the median path reaches that and stays there up to the last horizon.
 // A passing peak is not the end; sawtooth memory close to the limit would
@@ -26,7 +30,7 @@ func (f *Forecaster) FullIn(free int64) (FullIn, bool) {
 	}
 	room := float64(max(free, 0))
 	median, ok := s.crossing(room, func(o *outlook) float64 { return o.Change + o.Crest })
-	if !ok {
+	if !ok || median.Seconds() > watched*float64(s.Now)/1e9 {
 		return FullIn{}, false
 	}
 	earliest, _ := s.crossing(room, func(o *outlook) float64 { return o.Change + max(o.Crest, o.Spread.Upper80) })

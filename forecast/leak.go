@@ -20,6 +20,11 @@ type minima struct {
 	Lowest    float64 // of the open window
 	WindowEnd int64   // of the open window, ns
 
+	// Highest is the highest of the minima, forgotten over hours: up to where
+	// it was once given back, growth is no leak.
+	Highest float64
+	Joined  uint8 // windows in each of those
+
 	Leaking  bool
 	LeakRate float64 // bytes per second
 }
@@ -30,7 +35,7 @@ func (m *minima) begin(y float64) {
 
 // observe takes a sample, and judges anew whether the series leaks when that
 // ends a window.
-func (m *minima) observe(now int64, y, step float64, teeth *teeth) {
+func (m *minima) observe(now int64, y, step float64, teeth *teeth, long *regression) {
 	if now < m.WindowEnd {
 		m.Lowest = min(m.Lowest, y)
 		return
@@ -50,6 +55,9 @@ func (m *minima) observe(now int64, y, step float64, teeth *teeth) {
 	joined := max(1, int(math.Ceil(1.5*float64(teeth.period(now, step))/length)))
 	var perWindow float64
 	perWindow, m.Leaking = m.leak(joined)
+	if l, ok := long.line(); ok && l.slowing {
+		m.Leaking = false
+	}
 	m.LeakRate = perWindow / (float64(joined) * length / 1e9)
 }
 
@@ -58,6 +66,9 @@ func (m *minima) observe(now int64, y, step float64, teeth *teeth) {
 func (m *minima) leak(joined int) (slope float64, leaks bool) {
 	var room [windowCap]float64
 	lows := m.joined(room[:0], joined)
+	if !m.highest(lows, joined) {
+		return 0, false
+	}
 	for _, n := range [...]int{6, 8, 12, 20, windowCap} {
 		if n > len(lows) {
 			break
@@ -67,6 +78,21 @@ func (m *minima) leak(joined int) (slope float64, leaks bool) {
 		}
 	}
 	return 0, false
+}
+
+// highest keeps the highest of the minima, and reports whether the newest are
+// as high.
+func (m *minima) highest(lows []float64, joined int) bool {
+	const recent, memory = 3, 240 // minima
+	if len(lows) < recent {
+		return false
+	}
+	if joined != int(m.Joined) {
+		m.Joined, m.Highest = uint8(min(joined, windowCap+1)), slices.Max(lows)
+	}
+	newest := slices.Max(lows[len(lows)-recent:])
+	m.Highest = max(m.Highest-(m.Highest-newest)/memory, newest)
+	return newest == m.Highest
 }
 
 // joined appends the minima of so many windows each, oldest first; what is left

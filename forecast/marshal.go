@@ -10,7 +10,7 @@ import (
 
 // format is the version of what MarshalBinary writes: it changes with the
 // layout of state.
-const format = 3
+const format = 4
 
 // The parts of a marshalled Forecaster, in bytes, little-endian: the format,
 // the state's checksum, the epoch's seconds and nanoseconds, the state.
@@ -73,7 +73,7 @@ func (s *state) sound() bool {
 		s.Teeth.Next < turnCap && s.Teeth.Size <= turnCap && s.Seasons.sound()
 	for i := range s.Records {
 		r := &s.Records[i]
-		ok = ok && r.First < pendingCap && r.Size <= pendingCap && r.Chosen < experts &&
+		ok = ok && r.First < pendingCap && r.Size <= pendingCap &&
 			r.Errors.Next < residualCap && r.Errors.Size <= residualCap
 	}
 	return ok

@@ -3,7 +3,7 @@ package forecast
 import "math"
 
 const (
-	pendingCap = 34
+	pendingCap = 33
 	// A horizon keeps a forecast in mind every 32nd part of its length, so
 	// that the pending ones have room at any sampling interval.
 	pendingPerHorizon = 32
@@ -14,6 +14,11 @@ const (
 	// record, which is what keeps the trend that a single step leaves behind
 	// from being believed.
 	priorSamples = 4
+
+	// samplesPerLevel is how many forecasts within one horizon's length count
+	// as that prior's where an expert returns to a level. What is back once
+	// proves little, however many samples have seen it.
+	samplesPerLevel = 8
 
 	// fresher is how much more the shorter horizon has to say on whom to
 	// follow than on how far: it has heard sooner of what has changed.
@@ -26,7 +31,7 @@ const (
 type promise struct {
 	Due       int64 // nanoseconds
 	Origin    float64
-	Published float32 // the change that was published
+	Published float32 // the change that was published; +Inf: none was
 	Claims    [experts]float32
 }
 
@@ -34,7 +39,7 @@ type promise struct {
 // forecasts that came due, of which each counts as far as the expert then
 // claimed anything. d is its claim, e what happened.
 type credit struct {
-	Loss, Naive   float64 // Σ ω|e−d|, Σ ω|e| with ω = |d|/(|d|+|e|)
+	Loss, Naive   float64 // Σ ω|e−sd|, Σ ω|e| with ω = |d|/(|d|+|e|); s is the share then believed, and 1 of trends, which are true as a whole or not at all
 	Came, Claimed float64 // Σ e in the direction of d, Σ |d|; e cut to ±1.5|d|, so that one step cannot pay for a hundred claims
 }
 
@@ -45,7 +50,7 @@ type record struct {
 	Kept        int64 // when the newest pending forecast was made, ns
 	Scored      int64 // when the last one came due, ns
 	Credits     [experts]credit
-	Chosen      uint8
+	Shares      [experts]float32 // of claims, as last believed
 	Errors      residuals
 }
 
@@ -79,13 +84,19 @@ func (r *record) score(p *promise, now int64, y float64, horizon, halfLife float
 		if size == 0 {
 			continue
 		}
+		believed := claim
+		if !follows(i) {
+			believed *= float64(r.Shares[i])
+		}
 		weight := size / (size + math.Abs(happened))
-		c.Loss += weight * math.Abs(happened-claim)
+		c.Loss += weight * math.Abs(happened-believed)
 		c.Naive += weight * math.Abs(happened)
 		c.Came += math.Copysign(1, claim) * min(max(happened, -1.5*size), 1.5*size)
 		c.Claimed += size
 	}
-	r.Errors.add(now, happened-float64(p.Published), horizon)
+	if err := happened - float64(p.Published); !math.IsInf(err, 0) {
+		r.Errors.add(now, err, horizon)
+	}
 }
 
 // promise keeps a forecast in mind until it is due.
@@ -122,42 +133,42 @@ func distrust() trust {
 // forget leaves no trace of who was right. What is pending still shows how
 // large errors are.
 func (r *record) forget() {
-	r.Credits, r.Chosen = [experts]credit{}, 0
+	r.Credits, r.Shares = [experts]credit{}, [experts]float32{}
 	for i := range r.Pending {
 		r.Pending[i].Claims = [experts]float32{}
 	}
 }
 
-// trust weighs a horizon's own record against the next shorter horizon's.
-// Borrowed trust wanes where the lender had to borrow too: growth that has
-// lasted a minute says less of the next quarter of an hour.
-func (r *record) trust(c *claims, shorter *trust) trust {
+// trust weighs a horizon's own record, of so many forecasts within its length,
+// against the next shorter horizon's. Borrowed trust wanes where the lender
+// had to borrow too: growth that has lasted a minute says less of the next
+// quarter of an hour.
+func (r *record) trust(c *claims, perHorizon float64, shorter *trust) trust {
 	var t trust
 	for i := range c {
 		k := &r.Credits[i]
 		mass := priorSamples * max(math.Abs(c[i]), mebibyte)
+		if levels(i) {
+			mass *= perHorizon / samplesPerLevel
+		}
 		t.ratio[i] = (k.Loss + fresher*mass*shorter.ratio[i]) / (k.Naive + fresher*mass)
 		borrowed := shorter.share[i] * (0.85 + 0.15*shorter.own[i])
 		t.share[i] = min(max((k.Came+mass*borrowed)/(k.Claimed+mass), 0), 1)
 		t.own[i] = k.Claimed / (k.Claimed + mass)
+		r.Shares[i] = float32(t.share[i])
 	}
 	return t
 }
 
 // choose names the expert to follow and how much of its claim to believe: one
-// who has been no better than naive is not followed at all. Another is chosen
-// only when it is clearly better than the one of the last sample.
-func (r *record) choose(t *trust) (expert int, share float64) {
-	best := int(r.Chosen)
+// who has been no better than naive is not followed at all.
+func (t *trust) choose() (expert int, share float64) {
+	best := 0
 	for i, ratio := range t.ratio {
 		if ratio < t.ratio[best] {
 			best = i
 		}
 	}
-	const clearly = 0.85
-	if t.ratio[best] > clearly*t.ratio[r.Chosen] {
-		best = int(r.Chosen)
-	}
-	r.Chosen = uint8(best)
-	return best, t.share[best] * min(max(8*(1-t.ratio[best]), 0), 1)
+	const believed = 12 // all of its share from an advantage of a twelfth on
+	return best, t.share[best] * min(max(believed*(1-t.ratio[best]), 0), 1)
 }

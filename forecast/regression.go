@@ -40,8 +40,11 @@ func (r *regression) observe(dx, dy float64) {
 	x[0]++
 }
 
-// mean is of the samples within τ, above the newest.
-func (r *regression) mean() float64 { return r.Y[0] / r.X[0] }
+// deviation is the standard deviation of the samples within τ.
+func (r *regression) deviation() float64 {
+	mean := r.Y[0] / r.X[0]
+	return math.Sqrt(max(r.YY/r.X[0]-mean*mean, 0))
+}
 
 // mean is of samples of which one that is τ old counts 1/e, measured from the
 // newest as in a regression.

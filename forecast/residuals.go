@@ -16,12 +16,16 @@ type residuals struct {
 	Next   uint8
 	Size   uint8
 	Last   int64 // when the newest was added, ns
+	Spread spread
 }
 
 // add takes an error in, unless the last was added a moment ago: neighbours
-// say the same, and the ring should reach back over a dozen horizons.
+// say the same, and the ring should reach back over a dozen horizons, or of an
+// old series over two dozen, but hardly over more than two hours.
 func (r *residuals) add(now int64, err, horizon float64) {
-	if r.Size > 0 && float64(now-r.Last)/1e9 < max(4, horizon/11) {
+	age := float64(now) / 1e9
+	apart := max(4, horizon/11, min(horizon/4, age/150, 82))
+	if r.Size > 0 && float64(now-r.Last)/1e9 < apart {
 		return
 	}
 	r.Last = now
@@ -37,6 +41,7 @@ func (r *residuals) add(now int64, err, horizon float64) {
 	copy(r.Sorted[i+1:r.Size+1], r.Sorted[i:r.Size])
 	r.Sorted[i] = v
 	r.Size++
+	r.Spread = r.spread()
 }
 
 // find is the place of the first that is not less than v.
@@ -95,13 +100,41 @@ func normalSpread(size float64) spread {
 	return spread{-z80 * perMean * size, z80 * perMean * size, -z95 * perMean * size, z95 * perMean * size}
 }
 
-// widened is how much wider than a shorter horizon's an interval is that has no
-// errors of its own yet, so many times as far ahead. It grows like a random
-// walk's where the forecast is naive; by share, like time where it follows a
-// trend, and not at all where it returns to a mean.
-func widened(expert int, share, farther float64) float64 {
-	if expert == meanShort || expert == meanLong {
+// wide is how far the bounds of 80 % lie apart.
+func (s spread) wide() float64 { return s.Upper80 - s.Lower80 }
+
+// reaching makes room for one more change.
+func (s spread) reaching(change float64) spread {
+	return spread{min(s.Lower80, change), max(s.Upper80, change), min(s.Lower95, change), max(s.Upper95, change)}
+}
+
+// widening is how intervals grow with the distance, as the last two own ones
+// of so many errors show.
+type widening struct {
+	wide, horizon [2]float64
+	errors        float64
+}
+
+// measure takes a horizon's own interval in.
+func (w *widening) measure(wide, horizon float64, errors uint8) {
+	w.wide[0], w.horizon[0] = w.wide[1], w.horizon[1]
+	w.wide[1], w.horizon[1] = wide, horizon
+	w.errors = float64(errors)
+}
+
+// over is how much wider than a shorter horizon's an interval is that has no
+// errors of its own yet, so many times as far ahead: a power of that. Before
+// the shorter ones show which, it is a random walk's; by share, time's where
+// the forecast follows a trend, and none where it returns to a level.
+func (w *widening) over(expert int, share, farther float64) float64 {
+	const prior = 4 // errors
+	if levels(expert) {
 		share = -share
 	}
-	return math.Pow(farther, 0.5+0.5*share)
+	power := 0.5 + 0.5*share
+	if w.wide[0] > 0 && w.wide[1] > 0 {
+		seen := math.Log(w.wide[1]/w.wide[0]) / math.Log(w.horizon[1]/w.horizon[0])
+		power = (w.errors*min(max(seen, 0), 1) + prior*power) / (w.errors + prior)
+	}
+	return math.Pow(farther, power)
 }

@@ -7,14 +7,10 @@ const (
 	// half as long, the last whole one is among them.
 	pastCap = 960
 
-	peakCap  = 5
-	fewPeaks = 2
-	// risingPeaks is how many must stand each above the last before the next is
-	// held to.
-	risingPeaks = 4
+	peakCap = 5
 )
 
-// seasons is the memory of teeth: what the series was, and where it peaked.
+// seasons is the memory of the past: what the series was, and where it peaked.
 type seasons struct {
 	Bins   [pastCap]float32 // a ring over time, bytes
 	Bin    int64            // the length of a bin, ns; 0: not known yet
@@ -24,7 +20,10 @@ type seasons struct {
 	Peaks [peakCap]peak // a ring
 	Next  uint8
 	Size  uint8
-	Mean  float64 // of the last whole tooth, bytes
+
+	// Of the last whole tooth:
+	Middle, Lowest float64 // its median and minimum, bytes
+	Clarity        float64 // by how much it stands out above chance
 }
 
 // peak is where a rise ended.
@@ -54,19 +53,33 @@ func (s *seasons) observe(now int64, y, step float64) {
 	s.Bins[bin%pastCap] = float32(y)
 }
 
-// peaked takes a peak down, and the mean since the one before.
+// peaked takes a peak down, and what the tooth was like that it ends.
 func (s *seasons) peaked(p peak) {
 	if s.Size > 0 && s.Bin > 0 {
-		from, to := max(s.peak(0).At/s.Bin+1, s.Oldest), min(p.At/s.Bin, s.Newest)
-		sum := 0.0
-		for bin := from; bin <= to; bin++ {
-			sum += float64(s.Bins[bin%pastCap])
-		}
-		s.Mean = sum / float64(max(to-from+1, 1))
+		s.measure(max(s.peak(0).At/s.Bin+1, s.Oldest), min(p.At/s.Bin, s.Newest), p.Height)
 	}
 	s.Peaks[s.Next] = p
 	s.Next = (s.Next + 1) % peakCap
 	s.Size = min(s.Size+1, peakCap)
+}
+
+// measure looks at the tooth of the bins from … to. What wanders at random
+// comes about √n steps far in n: a tooth goes further, because its steps agree.
+func (s *seasons) measure(from, to int64, height float64) {
+	s.Middle, s.Lowest, s.Clarity = s.median(to*s.Bin, (to-from)*s.Bin), height, 0
+	way, before := 0.0, math.NaN()
+	for bin := from; bin <= to; bin++ {
+		y := float64(s.Bins[bin%pastCap])
+		s.Lowest = min(s.Lowest, y)
+		if bin > from {
+			way += math.Abs(y - before)
+		}
+		before = y
+	}
+	n := float64(max(to-from+1, 1))
+	if way > 0 {
+		s.Clarity = (height - s.Lowest) * math.Sqrt(n) / way
+	}
 }
 
 // peak is the newest but so many.
@@ -78,101 +91,25 @@ func (s *seasons) at(t int64) float64 {
 	return float64(s.Bins[bin%pastCap])
 }
 
-// rhythm is what the last teeth say of the present one.
-type rhythm struct {
-	seasons *seasons
-	length  float64 // of a tooth, seconds
-	phase   float64 // how long ago the last one peaked
-	whole   float64 // how long the present one will have been
-	before  int64   // when the last but one peaked, ns
-	last    float64 // how long the last one was
-	same    float64 // what the last one was at this phase
-	growth  float64 // from one peak to the next, bytes
-	spread  float64 // the standard deviation of a tooth's length, as a share of it
-	rises   bool    // each peak was above the one before
-	height  float64 // of the last peak
-}
-
-// rhythm is that of the teeth now. false: they are too few or too uneven, the
-// next is long overdue, or they are longer than what is remembered.
-func (s *seasons) rhythm(now int64) (rhythm, bool) {
-	if s.Size < fewPeaks || s.Bin == 0 {
-		return rhythm{}, false
+// median is that of a few samples spread over the time of that length, in ns,
+// up to a moment.
+func (s *seasons) median(end, length int64) float64 {
+	const few = 15
+	var sorted [few]float32
+	n := 0
+	for i := range int64(few) {
+		bin := (end - i*length/few) / s.Bin
+		if bin < s.Oldest {
+			break
+		}
+		v, at := s.Bins[bin%pastCap], n
+		for ; at > 0 && sorted[at-1] > v; at-- {
+			sorted[at] = sorted[at-1]
+		}
+		sorted[at] = v
+		n++
 	}
-	n := int(s.Size) - 1
-	shortest, longest := math.Inf(1), 0.0
-	rises, squares := true, 0.0
-	for i := range n {
-		length := float64(s.peak(i).At-s.peak(i+1).At) / 1e9
-		shortest, longest = min(shortest, length), max(longest, length)
-		squares += length * length
-		rises = rises && s.peak(i).Height > s.peak(i+1).Height
-	}
-	newest, before, first := s.peak(0), s.peak(1), s.peak(n)
-	r := rhythm{
-		seasons: s, before: before.At, rises: rises, height: newest.Height,
-		length: float64(newest.At-first.At) / float64(n) / 1e9,
-		phase:  float64(now-newest.At) / 1e9,
-		last:   float64(newest.At-before.At) / 1e9,
-		growth: (newest.Height - first.Height) / float64(n),
-	}
-	r.spread = math.Sqrt(max(squares/float64(n)/(r.length*r.length)-1, 0))
-	const uneven, overdue, coarse = 1.6, 1.4, 4
-	bin := float64(s.Bin) / 1e9
-	if longest > uneven*shortest || r.phase > overdue*r.length || r.length < coarse*bin || before.At < s.Oldest*s.Bin {
-		return rhythm{}, false
-	}
-	r.whole = max(r.length, r.phase+bin)
-	r.same = r.at(r.phase)
-	return r, true
-}
-
-// at is what the last tooth was so many seconds after the peak before it.
-func (r *rhythm) at(phase float64) float64 {
-	return r.seasons.at(r.before + int64(min(phase, r.last)*1e9))
-}
-
-// ahead is where in its tooth the series will be, and how many peaks will have
-// gone by.
-func (r *rhythm) ahead(seconds float64) (phase, peaks float64) {
-	phase = r.phase + seconds
-	if phase < r.whole {
-		return phase, 0
-	}
-	peaks = 1 + math.Floor((phase-r.whole)/r.length)
-	return phase - r.whole - (peaks-1)*r.length, peaks
-}
-
-// astray is the share of a tooth's height by which the series may differ from
-// the last tooth and still be in the same place of its own.
-const astray = 0.25
-
-// claim is by how much the series will have changed. The present tooth goes on
-// as the last one did from here. Those after it are as the last one was, higher
-// by what teeth grow; the further away, the less is known of where in its tooth
-// the series will be, so that less of its shape is left and more of its mean:
-// what a wave has left whose phase is a normal deviate.
-func (r *rhythm) claim(seconds, last float64) float64 {
-	phase, peaks := r.ahead(seconds)
-	if peaks == 0 {
-		return min(r.at(phase)-r.same, max(r.height+r.growth-last, 0))
-	}
-	shape := math.Exp(-2 * math.Pi * math.Pi * r.spread * r.spread * peaks)
-	higher := r.growth
-	if off := last - r.same; math.Abs(off) < astray*2*math.Abs(r.height-r.seasons.Mean) {
-		higher = off
-	}
-	return r.seasons.Mean + shape*(r.at(phase)-r.seasons.Mean) + higher + peaks*r.growth - last
-}
-
-// crest is by how much the highest peak until then stands above a change. It
-// is 0 unless peaks rise: a passing one is not the end.
-func (r *rhythm) crest(seconds, last, change float64) float64 {
-	_, peaks := r.ahead(seconds)
-	if !r.rises || peaks == 0 || r.seasons.Size < risingPeaks {
-		return 0
-	}
-	return max(r.height+peaks*r.growth-last-change, 0)
+	return float64(sorted[n/2])
 }
 
 // sound reports whether every index lies within its ring.

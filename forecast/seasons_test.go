@@ -46,13 +46,19 @@ func TestTeethAreForecastInTheirPlace(t *testing.T) {
 func TestThereIsARhythmOnlyWhereTeethAreEven(t *testing.T) {
 	at := func(peaks []float64, now float64) bool {
 		var s seasons
+		began, next := 0.0, peaks
 		for i := range int(now) {
-			s.observe(int64(i)*1e9, 20*gib, 1)
+			up := 0.5
+			if len(next) > 0 {
+				up = (float64(i) - began) / (next[0] - began)
+			}
+			s.observe(int64(i)*1e9, (16+4*up)*gib, 1)
+			if len(next) > 0 && float64(i) == next[0] {
+				s.peaked(peak{At: int64(i) * 1e9, Height: 20 * gib})
+				began, next = next[0], next[1:]
+			}
 		}
-		for _, p := range peaks {
-			s.peaked(peak{At: int64(p * 1e9), Height: 20 * gib})
-		}
-		_, ok := s.rhythm(int64(now * 1e9))
+		_, ok := s.rhythm(int64(now*1e9), 18*gib)
 		return ok
 	}
 	for _, tc := range []struct {
@@ -106,5 +112,48 @@ func TestFullInCountsPeaks(t *testing.T) {
 	full, ok := f.FullIn(int64(room))
 	if !ok || math.Abs(full.Median.Seconds()-float64(left)) > 0.15*float64(left) {
 		t.Errorf("full in %v (%t), it is in %d s", full.Median, ok, left)
+	}
+}
+
+// What trembles has peaks too, at distances that may look even for a while.
+func TestNoiseHasNoRhythm(t *testing.T) {
+	for seed := range uint64(20) {
+		for _, g := range []string{"noise", "mean reversion"} {
+			g, _ := regime.Named(g)
+			y := g.Make(regime.Seeded(seed))
+			f := New()
+			n := 0
+			for i, v := range y {
+				f.Observe(after(float64(i)), int64(v))
+				if _, ok := f.state.Seasons.rhythm(f.state.Now, v); ok {
+					n++
+				}
+			}
+			if n > len(y)/20 {
+				t.Errorf("%s, seed %d: a rhythm at %d of %d samples", g.Name, seed, n, len(y))
+			}
+		}
+	}
+}
+
+// A tooth that goes faster than the last ends sooner: its height tells.
+func TestATeethsPaceIsSeenInItsHeight(t *testing.T) {
+	tooth := func(f *Forecaster, from, length, until int) int {
+		for i := range until {
+			f.Observe(after(float64(from+i)), int64(20*gib+6*gib*float64(i)/float64(length)))
+		}
+		return from + until
+	}
+	for _, length := range []int{80, 90, 110, 120} {
+		f := New()
+		now := 0
+		for range 4 {
+			now = tooth(f, now, 100, 100)
+		}
+		now = tooth(f, now, length, 60)
+		r, ok := f.state.Seasons.rhythm(f.state.Now, f.state.Last)
+		if ends := r.whole - r.phase; !ok || math.Abs(ends-float64(length-60)) > 8 {
+			t.Errorf("a tooth of %d s after 60 s: %t, ends in %.0f s", length, ok, ends)
+		}
 	}
 }

@@ -33,6 +33,7 @@ func All() []Regime {
 		{"leak after a plateau", LeakAfterPlateau}, {"leak with restarts", LeakWithRestarts},
 		{"warm-up, then leak", WarmUpThenLeak}, {"alternation over a leak", AlternationOverLeak},
 		{"noise over steps", NoiseOverSteps}, {"sawtooth, then leak", SawtoothThenLeak}, {"leak that ends", LeakThatEnds},
+		{"medley", Medley}, {"leak under a medley", LeakUnderMedley},
 	}
 }
 

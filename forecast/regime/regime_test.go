@@ -32,7 +32,7 @@ func TestMemoryIsWithinTheCapacity(t *testing.T) {
 // be counted wrongly.
 func TestTheRightOnesFillTheGPU(t *testing.T) {
 	fill := []string{"leak", "bursts", "staircase", "leak under a sawtooth", "leak after a plateau", "leak with restarts",
-		"warm-up, then leak", "alternation over a leak", "sawtooth, then leak"}
+		"warm-up, then leak", "alternation over a leak", "sawtooth, then leak", "leak under a medley"}
 	for _, g := range All() {
 		for seed := range uint64(10) {
 			if full := slices.Max(g.Make(Seeded(seed))) == Capacity; full != slices.Contains(fill, g.Name) {

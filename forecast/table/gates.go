@@ -23,9 +23,9 @@ var (
 	climbing   = []string{"staircase"}
 	stationary = []string{"noise", "mean reversion"}
 	filling    = []string{"leak", "bursts", "staircase", "leak under a sawtooth", "leak after a plateau", "leak with restarts",
-		"warm-up, then leak", "alternation over a leak", "sawtooth, then leak"}
+		"warm-up, then leak", "alternation over a leak", "sawtooth, then leak", "leak under a medley"}
 	harmless = []string{"noise", "mean reversion", "warm-up", "slow saturation", "steps", "alternation", "sawtooth",
-		"noise over steps", "leak that ends"}
+		"noise over steps", "leak that ends", "medley"}
 )
 
 func (m *measured) gateList() []gate {

@@ -1,0 +1,81 @@
+package regime
+
+import (
+	"math"
+	"math/rand/v2"
+)
+
+// Medley is two or three of everything that does not fill a GPU, on top of each
+// other: which ones, and how large, is drawn anew for each series.
+func Medley(r *rand.Rand) []float64 {
+	base, size, layers := between(r, 8, 30)*GiB, between(r, 2, 40)*MiB, layered(r)
+	return series(7200, func(t float64) float64 { return base + layers(t) + size*r.NormFloat64() })
+}
+
+// LeakUnderMedley is that with a leak below it, from the start or later.
+func LeakUnderMedley(r *rand.Rand) []float64 {
+	base, size, layers := between(r, 5, 20)*GiB, between(r, 2, 40)*MiB, layered(r)
+	rate, begins := between(r, 15, 60)*MiB, max(between(r, -1800, 1800), 0)
+	return series(9000, func(t float64) float64 {
+		return base + layers(t) + rate*max(t-begins, 0) + size*r.NormFloat64()
+	})
+}
+
+// layered draws two or three layers, no kind twice.
+func layered(r *rand.Rand) func(t float64) float64 {
+	kinds := []func(*rand.Rand) func(float64) float64{sawing, alternating, stepping, warming, wandering}
+	r.Shuffle(len(kinds), func(i, j int) { kinds[i], kinds[j] = kinds[j], kinds[i] })
+	var layers []func(float64) float64
+	for _, begin := range kinds[:2+r.IntN(2)] {
+		layers = append(layers, begin(r))
+	}
+	return func(t float64) float64 {
+		sum := 0.0
+		for _, layer := range layers {
+			sum += layer(t)
+		}
+		return sum
+	}
+}
+
+// alternating goes up and down by its size after phases of uneven length.
+func alternating(r *rand.Rand) func(t float64) float64 {
+	size, period, until, up := between(r, 1, 10)*GiB, between(r, 60, 400), 0.0, false
+	return func(t float64) float64 {
+		if t >= until {
+			up, until = !up, t+period*between(r, 0.35, 0.65)
+		}
+		if up {
+			return size
+		}
+		return 0
+	}
+}
+
+// stepping stays where it is until it jumps.
+func stepping(r *rand.Rand) func(t float64) float64 {
+	most, every := between(r, 1, 10)*GiB, between(r, 200, 1500)
+	level := most * r.Float64()
+	return func(float64) float64 {
+		if r.Float64() < 1/every {
+			level = most * r.Float64()
+		}
+		return level
+	}
+}
+
+// warming grows up to its size ever more slowly.
+func warming(r *rand.Rand) func(t float64) float64 {
+	size, fade := between(r, 2, 12)*GiB, between(r, 40, 600)
+	return func(t float64) float64 { return size * (1 - math.Exp(-t/fade)) }
+}
+
+// wandering is drawn back to its mean.
+func wandering(r *rand.Rand) func(t float64) float64 {
+	size, keep := between(r, 0.1, 1)*GiB, math.Exp(-1/between(r, 2, 120))
+	off := size * r.NormFloat64()
+	return func(float64) float64 {
+		off = keep*off + math.Sqrt(1-keep*keep)*size*r.NormFloat64()
+		return off
+	}
+}
