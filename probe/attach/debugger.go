@@ -140,3 +140,13 @@ func (d *debugger) leave() error {
 		return fmt.Errorf("gdb (PID %d) does not end: it may still hold the process; do not kill it", d.cmd.Process.Pid)
 	}
 }
+
+// endedWell reports whether gdb has ended by itself, in good order.
+func (d *debugger) endedWell() bool {
+	select {
+	case <-d.ended:
+		return d.cmd.ProcessState != nil && d.cmd.ProcessState.Success()
+	default:
+		return false
+	}
+}

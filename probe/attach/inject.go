@@ -50,7 +50,10 @@ func (a *Attacher) inject(ctx context.Context, plan *Plan, load *payload) (stood
 		if failed != nil {
 			load.keep = true // gdb may still read from there
 		}
-		err = errors.Join(err, failed, a.resume(plan))
+		if !d.endedWell() {
+			failed = errors.Join(failed, a.resume(plan))
+		}
+		err = errors.Join(err, failed)
 	}()
 	if _, err := d.say(settings...); err != nil {
 		return 0, err
@@ -68,11 +71,11 @@ func (a *Attacher) inject(ctx context.Context, plan *Plan, load *payload) (stood
 }
 
 // resume has a process go on that a gdb has left stopped which was ended from
-// outside while it attached. Where gdb has let go by itself there is nothing to
-// do.
+// outside: the stop that it has asked for may come after its end. Where gdb has
+// let go by itself there is nothing to do.
 func (a *Attacher) resume(plan *Plan) error {
-	// The stop that gdb has asked for may still be on its way.
-	for range 5 {
+	const looks, between = 100, 20 * time.Millisecond
+	for range looks {
 		state, err := readStatus(context.Background(), a.options.Proc, strconv.Itoa(plan.Process.PID))
 		if err != nil || state.tracer != 0 {
 			return nil // it has ended; or somebody has it, and that has been said
@@ -83,7 +86,7 @@ func (a *Attacher) resume(plan *Plan) error {
 			}
 			return nil
 		}
-		time.Sleep(2 * time.Millisecond)
+		a.pause(context.Background(), between)
 	}
 	return nil
 }
