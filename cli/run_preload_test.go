@@ -125,10 +125,7 @@ func TestRunShowsAndFlushesANativeProgram(t *testing.T) {
 	if raw.Reserved != 40*quantity.MiB || len(raw.Largest) != 1 || raw.Largest[0].API != "cuMemAlloc" || raw.Largest[0].Library != "native-job" {
 		t.Errorf("outside of pools it says %+v", raw)
 	}
-	flushed, err := b.command("flush", strconv.Itoa(pid), "--level", "urgent", "--yes", "--format", "json").Output()
-	if err != nil {
-		t.Fatalf("%v\n%s", err, flushed)
-	}
+	flushed := b.flush(pid)
 	if after := awaitRow(t, b, pid); row.Used-after.Used != cached || after.Returnable != 0 || after.Allocated != live {
 		t.Errorf("used fell by %d, by the probe %d were cached; now %+v\n%s", row.Used-after.Used, cached, after, flushed)
 	}
@@ -160,8 +157,22 @@ func childOf(t *testing.T, pid int) int {
 	return child
 }
 
-// allocatorOf is what the JSON says of one of a process's allocators.
+// allocatorOf is what the JSON says of one of a process's allocators, once its
+// probe has answered in time.
 func (b *probeBox) allocatorOf(pid int, kind string) toldAllocator {
+	b.Helper()
+	for deadline := time.Now().Add(patience); ; {
+		found, out := b.allocatorNow(pid, kind)
+		if found != nil {
+			return *found
+		}
+		if time.Now().After(deadline) {
+			b.Fatalf("process %d has no allocator %s: %s", pid, kind, out)
+		}
+	}
+}
+
+func (b *probeBox) allocatorNow(pid int, kind string) (*toldAllocator, []byte) {
 	b.Helper()
 	out, err := b.command("once", "--format", "json").Output()
 	if err != nil {
@@ -182,13 +193,12 @@ func (b *probeBox) allocatorOf(pid int, kind string) toldAllocator {
 		for _, process := range gpu.Processes {
 			for _, a := range process.Allocators {
 				if process.PID == pid && a.Kind == kind {
-					return a
+					return &a, out
 				}
 			}
 		}
 	}
-	b.Fatalf("process %d has no allocator %s: %s", pid, kind, out)
-	return toldAllocator{}
+	return nil, out
 }
 
 // mixedJob is a training job on the stand-in for PyTorch, which allocates
@@ -249,11 +259,8 @@ func TestRunWithBothProbesInOneProcess(t *testing.T) {
 	// The native probe sees the first allocation before the other looks whether there is one.
 	const live, cached, raw = 3 * 64 * quantity.MiB, 6 * 64 * quantity.MiB, 40 * quantity.MiB
 	var row jobRow
-	for range 600 {
-		if row = awaitRow(t, b, cmd.Process.Pid); row.Runtime == "PyTorch" {
-			break
-		}
-		time.Sleep(100 * time.Millisecond)
+	for deadline := time.Now().Add(patience); row.Runtime != "PyTorch" && time.Now().Before(deadline); {
+		row = awaitRow(t, b, cmd.Process.Pid)
 	}
 	if row.Runtime != "PyTorch" || row.Allocated != live+raw || row.Returnable != cached || row.Other <= 0 {
 		t.Errorf("the row is %+v, want PyTorch with %d live, %d returnable, and a context", row, live+raw, cached)
