@@ -101,6 +101,7 @@ func subjectOf(s *snapshot.Snapshot, key snapshot.SeriesKey) graphSubject {
 		number, memory = instanceNumber(gpu, key.Instance), snapshot.Memory{}
 		if instance := instanceOf(gpu, key.Instance); instance != nil {
 			memory = instance.Memory
+			subject.predicted, subject.fullIn = instance.Predicted, instance.FullIn
 		}
 	} else {
 		subject.predicted, subject.fullIn = gpu.Predicted, gpu.FullIn
