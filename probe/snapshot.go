@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"slices"
 	"time"
@@ -26,6 +27,11 @@ const (
 // MaxSnapshotFile is the largest snapshot that is taken into a file: PyTorch's
 // own grows with the history that the program records.
 const MaxSnapshotFile = 8 << 30
+
+// maxForeignSnapshot is the largest that root takes from another user. It goes
+// through memory: whoever is lent a file can write to it as long as it likes,
+// and fill the disk that it is on.
+const maxForeignSnapshot = 1 << 30
 
 // How long a snapshot may take. A map that comes later shows nothing that is
 // still true; a pickle of a long history is waited for.
@@ -85,6 +91,9 @@ func (r *SnapshotResult) check(most int64) error {
 // regular one, open for writing and empty. The probe may go on writing after
 // an error: the file is then of no more use.
 func (c *Client) Snapshot(ctx context.Context, wanted SnapshotRequest, file *os.File) (SnapshotResult, error) {
+	if c.Foreign() {
+		return c.foreignSnapshot(ctx, wanted, file, maxForeignSnapshot)
+	}
 	result, err := c.snapshot(ctx, snapshotDeadline, wanted, file, MaxSnapshotFile)
 	if err != nil {
 		return result, err
@@ -95,6 +104,24 @@ func (c *Client) Snapshot(ctx context.Context, wanted SnapshotRequest, file *os.
 		return result, c.wrap(cmdSnapshot, err)
 	case info.Size() != result.Bytes:
 		return result, c.broken(cmdSnapshot, fmt.Errorf("it says %d bytes and has written %d", result.Bytes, info.Size()))
+	}
+	return result, nil
+}
+
+// foreignSnapshot lends another user's process a file in memory, which cannot
+// grow, and copies what has been written there.
+func (c *Client) foreignSnapshot(ctx context.Context, wanted SnapshotRequest, file *os.File, most int64) (SnapshotResult, error) {
+	lent, err := newSnapshotFile(most)
+	if err != nil {
+		return SnapshotResult{}, c.wrap(cmdSnapshot, err)
+	}
+	defer func() { _ = lent.Close() }() // only read
+	result, err := c.snapshot(ctx, snapshotDeadline, wanted, lent, most)
+	if err != nil {
+		return result, err
+	}
+	if _, err := io.Copy(file, io.NewSectionReader(lent, 0, result.Bytes)); err != nil {
+		return result, c.wrap(cmdSnapshot, err)
 	}
 	return result, nil
 }
@@ -116,7 +143,7 @@ func (c *Client) snapshot(ctx context.Context, patience time.Duration, wanted Sn
 
 // Segments asks where the process's memory lies, on some devices or on all.
 func (c *Client) Segments(ctx context.Context, devices ...string) (Segments, error) {
-	file, err := newSnapshotFile()
+	file, err := newSnapshotFile(SnapshotSize)
 	if err != nil {
 		return Segments{}, c.wrap(cmdSnapshot, err)
 	}

@@ -11,14 +11,14 @@ import (
 const SnapshotSize = 16 << 20
 
 // newSnapshotFile is a file in memory that a probe can write, and cannot make
-// larger than SnapshotSize: what it does not use costs nothing.
-func newSnapshotFile() (*os.File, error) {
+// larger: what it does not use costs nothing.
+func newSnapshotFile(size int64) (*os.File, error) {
 	fd, err := unix.MemfdCreate("vramscope-snapshot", unix.MFD_CLOEXEC|unix.MFD_ALLOW_SEALING)
 	if err != nil {
 		return nil, fmt.Errorf("make a file in memory: %w", err)
 	}
 	file := os.NewFile(uintptr(fd), "vramscope-snapshot")
-	err = file.Truncate(SnapshotSize)
+	err = file.Truncate(size)
 	if err == nil {
 		_, err = unix.FcntlInt(file.Fd(), unix.F_ADD_SEALS, unix.F_SEAL_GROW|unix.F_SEAL_SHRINK|unix.F_SEAL_SEAL)
 	}

@@ -54,6 +54,25 @@ func TestASnapshotGoesIntoAFile(t *testing.T) {
 	}
 }
 
+// TestAnotherUsersProcessIsLentNoFile: it writes into memory that cannot grow.
+func TestAnotherUsersProcessIsLentNoFile(t *testing.T) {
+	p := newPool()
+	client := dial(t, start(t, p))
+	client.uid++ // as root sees somebody else's
+	file := scratch(t)
+	result, err := client.Snapshot(soon(t), SnapshotRequest{Format: "test"}, file)
+	if err != nil || result.Bytes != int64(len(p.snapshot)) {
+		t.Fatalf("%+v, %v", result, err)
+	}
+	if content, err := os.ReadFile(file.Name()); err != nil || string(content) != p.snapshot {
+		t.Errorf("%q is in the file, %v", content, err)
+	}
+	refusal := new(Error)
+	if _, err := client.foreignSnapshot(soon(t), SnapshotRequest{Format: "test"}, scratch(t), 10); !errors.As(err, &refusal) || refusal.Code != Internal {
+		t.Errorf("more than it has room for: %v", err)
+	}
+}
+
 func TestWhatCannotBeWrittenToIsRefused(t *testing.T) {
 	client := dial(t, start(t, newPool()))
 	read, write, err := os.Pipe()

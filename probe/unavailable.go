@@ -41,5 +41,5 @@ func receive(conn *net.UnixConn, buffer []byte) (int, []*os.File, error) {
 }
 
 func send(*net.UnixConn, []byte, *os.File) error { return errNoLinux }
-func newSnapshotFile() (*os.File, error)         { return nil, errNoLinux }
+func newSnapshotFile(int64) (*os.File, error)    { return nil, errNoLinux }
 func writable(*os.File) error                    { return errNoLinux }
