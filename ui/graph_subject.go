@@ -38,7 +38,7 @@ func followed(st *state, rows []row) snapshot.SeriesKey {
 		return snapshot.SeriesKey{}
 	}
 	if a := alarmed(s, st.alert); a != nil {
-		return snapshot.SeriesKey{Metric: snapshot.MetricUsed, GPUUUID: a.GPUUUID}
+		return snapshot.SeriesKey{Metric: snapshot.MetricUsed, GPUUUID: a.GPUUUID, Instance: a.Instance}
 	}
 	switch {
 	case st.cursor.active:
