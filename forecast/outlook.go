@@ -30,7 +30,7 @@ func (s *state) look(seconds float64) {
 		r, h := &s.Records[i], Horizons[i].Seconds()
 		c := p.claim(i)
 		trusted = r.trust(&c, min(max(h/s.Step, 1), pendingPerHorizon), &trusted)
-		expert, share := trusted.choose()
+		expert, share := trusted.choose(&c)
 		followed[i].expert, followed[i].share = expert, share
 
 		o := &s.Outlook[i]

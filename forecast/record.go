@@ -160,12 +160,13 @@ func (r *record) trust(c *claims, perHorizon float64, shorter *trust) trust {
 	return t
 }
 
-// choose names the expert to follow and how much of its claim to believe: one
-// who has been no better than naive is not followed at all.
-func (t *trust) choose() (expert int, share float64) {
+// choose names the expert to follow, of those that claim anything now, and how
+// much of its claim to believe: one who has been no better than naive is not
+// followed at all.
+func (t *trust) choose(c *claims) (expert int, share float64) {
 	best := 0
 	for i, ratio := range t.ratio {
-		if ratio < t.ratio[best] {
+		if c[i] != 0 && (c[best] == 0 || ratio < t.ratio[best]) {
 			best = i
 		}
 	}

@@ -18,7 +18,7 @@ type gate struct {
 	alarmed   bool   // every series that fills is alarmed, and no other
 	lead      Figure // median, seconds, at least
 	fullError Figure // median, at most
-	covered   bool   // intervals from 10 s to 2 min hold what they promise
+	covered   bool   // intervals from 10 s to 5 min hold what they promise
 	leaks     Figure // share of samples at least that are called a leak
 	calm      Figure // share of samples at most that are
 }
@@ -29,21 +29,23 @@ func TestRegimesMeetTheirGates(t *testing.T) {
 	gates := map[string]gate{
 		"steps":                 {anywhere: 1.02, calm: 0.005},
 		"alternation":           {minute: 0.90, anywhere: 1.04, silent: true, calm: 0.005},
-		"noise":                 {minute: 0.85, anywhere: 0.85, silent: true, covered: true, calm: 0.005},
-		"mean reversion":        {minute: 1, silent: true, calm: 0.01},
+		"noise":                 {minute: 0.80, anywhere: 0.80, silent: true, covered: true, calm: 0.005},
+		"mean reversion":        {minute: 0.90, anywhere: 1, silent: true, calm: 0.01},
 		"warm-up":               {anywhere: 1, silent: true, calm: 0.005},
-		"sawtooth":              {minute: 0.40, calm: 0.005},
+		"sawtooth":              {minute: 0.30, calm: 0.005},
 		"leak":                  {minute: 0.10, alarmed: true, lead: 280, fullError: 0.05, leaks: 0.60},
-		"bursts":                {minute: 0.60, alarmed: true, lead: 240, leaks: 0.50},
+		"bursts":                {minute: 0.50, alarmed: true, lead: 240, leaks: 0.50},
 		"staircase":             {minute: 0.30, alarmed: true, lead: 250, fullError: 0.10, leaks: 0.60},
-		"leak under a sawtooth": {minute: 0.40, alarmed: true, lead: 250, fullError: 0.20},
+		"leak under a sawtooth": {minute: 0.30, alarmed: true, lead: 250, fullError: 0.20},
 		"leak after a plateau":  {minute: 0.30, alarmed: true, lead: 250, fullError: 0.05},
 		"leak with restarts":    {alarmed: true, lead: 250, fullError: 0.05},
 		"warm-up, then leak":    {minute: 0.30, alarmed: true, lead: 250, fullError: 0.05},
 		"sawtooth, then leak":   {alarmed: true, lead: 250, fullError: 0.30},
-		"slow saturation":       {anywhere: 1, silent: true, calm: 0.02},
+		"slow saturation":       {anywhere: 1, silent: true, calm: 0.01},
 		"noise over steps":      {anywhere: 1.02, silent: true, calm: 0.01},
 		"leak that ends":        {minute: 0.30, anywhere: 1, silent: true},
+		"medley":                {anywhere: 1, silent: true, calm: 0.01},
+		"leak under a medley":   {minute: 0.75, anywhere: 0.85, lead: 250},
 	}
 	for _, g := range regime.All() {
 		t.Run(g.Name, func(t *testing.T) {
@@ -79,7 +81,7 @@ func (g gate) check(t *testing.T, sum *Summary) {
 		if g.anywhere > 0 && !(h.Relative <= g.anywhere) {
 			t.Errorf("relative error at %.0f s: %.3f, at most %.2f", h.Seconds, h.Relative, g.anywhere)
 		}
-		if g.covered && h.Seconds <= 120 && (math.Abs(float64(h.In80.Coverage-0.80)) > 0.03 || math.Abs(float64(h.In95.Coverage-0.95)) > 0.02) {
+		if g.covered && h.Seconds <= 300 && (math.Abs(float64(h.In80.Coverage-0.80)) > 0.03 || math.Abs(float64(h.In95.Coverage-0.95)) > 0.02) {
 			t.Errorf("at %.0f s %.3f within 80 %%, %.3f within 95 %%", h.Seconds, h.In80.Coverage, h.In95.Coverage)
 		}
 	}
