@@ -170,9 +170,7 @@ func (m *model) segmentKey(id keyID) (changed bool, cmd tea.Cmd, done bool) {
 		changed, cmd := m.askSegments()
 		return changed, cmd, true
 	case keyZoom:
-		next := *m.st.segments
-		next.zoom, next.top = (next.zoom+1)%(segmentsZooms+1), 0
-		m.st.segments = &next
+		m.zoomSegments()
 		return true, nil, true
 	case keyPageUp, keyPageDown, keyHome, keyEnd:
 		by = map[keyID]int{keyPageUp: -1, keyPageDown: 1, keyHome: -1 << 20, keyEnd: 1 << 20}[id]
@@ -182,10 +180,7 @@ func (m *model) segmentKey(id keyID) (changed bool, cmd tea.Cmd, done bool) {
 	if m.st.segments.found == nil {
 		return false, nil, true
 	}
-	lay := m.layout()
-	d := newDetail(&m.st, &m.look, nil, true)
-	width, height := m.st.width, d.mapHeight(m.st.width, lay.above().rows)
-	panel := d.segmentPanel()
+	panel, width, height := m.segmentPanel()
 	if by == 1 || by == -1 {
 		by *= max(panel.body(width, height)-1, 1)
 	}
@@ -194,6 +189,26 @@ func (m *model) segmentKey(id keyID) (changed bool, cmd tea.Cmd, done bool) {
 	changed = next.top != m.st.segments.top
 	m.st.segments = &next
 	return changed, nil, true
+}
+
+// zoomSegments goes nearer to what is stuck, or back to all of the map.
+func (m *model) zoomSegments() {
+	next := *m.st.segments
+	next.zoom, next.top = (next.zoom+1)%(segmentsZooms+1), 0
+	m.st.segments = &next
+	if next.found != nil && next.zoom > 0 {
+		panel, width, height := m.segmentPanel()
+		nearer := next
+		nearer.top = panel.stuckAt(width, height)
+		m.st.segments = &nearer
+	}
+}
+
+// segmentPanel is the map as it is drawn, and how large that is.
+func (m *model) segmentPanel() (panel segmentPanel, width, height int) {
+	lay := m.layout()
+	d := newDetail(&m.st, &m.look, nil, true)
+	return d.segmentPanel(), m.st.width, d.mapHeight(m.st.width, lay.above().rows)
 }
 
 // deviceOf is the UUID of what a row is on: a GPU, or an instance of one.

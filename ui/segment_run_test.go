@@ -168,6 +168,8 @@ func TestTheMapZoomsAndScrolls(t *testing.T) {
 	m.hides("PgDn")
 	m.key("z")
 	m.shows("a cell is 64M")
+	m.shows(" stuck     ×212")
+	m.send(keyNamed("home"))
 	m.shows("PgDn 1-")
 	before := m.screen()
 	m.send(keyNamed("pgdown"))

@@ -1,0 +1,96 @@
+package ui
+
+import (
+	"strconv"
+	"strings"
+
+	"vramscope/sampler/snapshot"
+)
+
+// waiting is what stands where there is no map.
+func (p segmentPanel) waiting(cells int) []span {
+	s := &p.look.styles
+	style, text := s.Dim, "asking its probe where its memory lies"
+	if p.segments.refusal != "" {
+		style, text = s.Warning, p.segments.refusal
+	}
+	var lines []span
+	const most = 6
+	for _, part := range wrapped(text, cells, most, p.look.glyphs.ellipsis) {
+		lines = append(lines, span{style, part})
+	}
+	return lines
+}
+
+// answer says what a flush returns, and why not more.
+func (p segmentPanel) answer(m *segmentMap, cells int) [][]span {
+	s := &p.look.styles
+	var lines [][]span
+	say := func(strong, text string) {
+		const most = 3
+		for i, part := range wrapped(strong+text, cells, most, p.look.glyphs.ellipsis) {
+			if rest, ok := strings.CutPrefix(part, strong); ok && i == 0 {
+				lines = append(lines, []span{{s.Strong, strong}, {s.Text, rest}})
+				continue
+			}
+			lines = append(lines, []span{{s.Text, part}})
+		}
+	}
+	if m.count == 0 {
+		say("", "its allocators hold no segments on this GPU")
+		return lines
+	}
+	say(p.gives(m))
+	if stuck := m.band(fateStuck); stuck != nil {
+		say(stays(m, stuck))
+	}
+	if private := m.band(fatePrivate); private != nil {
+		free := private.sums[snapshot.BlockCached] + private.sums[snapshot.BlockStuck]
+		say(free.String()+" is kept for CUDA graphs", ": private pools give nothing back while their graphs live.")
+	}
+	if m.left > 0 {
+		say("", "The "+strconv.Itoa(m.left)+" smallest segments were not told.")
+	}
+	return lines
+}
+
+// gives is what a flush returns.
+func (p segmentPanel) gives(m *segmentMap) (strong, text string) {
+	cached := m.sums[snapshot.BlockCached]
+	if private := m.band(fatePrivate); private != nil {
+		cached -= private.sums[snapshot.BlockCached]
+	}
+	verb := "A flush returns "
+	if p.flushes {
+		verb = "F returns "
+	}
+	count := int64(0)
+	if free := m.band(fateCached); free != nil {
+		count = int64(len(free.segments))
+	}
+	switch {
+	case cached <= 0:
+		return verb + "nothing", ": each segment has a live block."
+	case m.whole >= cached:
+		return verb + cached.String(), ": " + counted(count, "segment") + map[bool]string{true: " has", false: " have"}[count == 1] + " no live block."
+	case count == 0:
+		return verb + cached.String(), ": whole pages of expandable segments."
+	default:
+		return verb + cached.String(), ": " + counted(count, "segment") + " without a live block, and whole pages of expandable ones."
+	}
+}
+
+// stays is what no flush returns, and what it is that keeps it.
+func stays(m *segmentMap, stuck *segmentBand) (strong, text string) {
+	free, held := stuck.sums[snapshot.BlockStuck], stuck.sums.held()
+	count := len(stuck.segments)
+	live := " also have live blocks"
+	if count == 1 {
+		live = " also has live blocks"
+	}
+	text = ": " + counted(int64(count), "segment") + live + " (" + held.String() + ")."
+	if m.keepers < count && m.keptFor < m.kept {
+		text += " " + m.kept.String() + " of it is in " + strconv.Itoa(m.keepers) + ", kept there by just " + m.keptFor.String() + "."
+	}
+	return free.String() + " more is free and stays", text
+}

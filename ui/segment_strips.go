@@ -1,0 +1,162 @@
+package ui
+
+import (
+	"strconv"
+	"strings"
+
+	"vramscope/internal/quantity"
+	"vramscope/sampler/snapshot"
+	"vramscope/themes"
+)
+
+// The cells before a strip: fate, sizes, how many, how much.
+const (
+	fateCells  = 7
+	countCells = 6
+)
+
+// mapScale is how the bands are drawn in a rectangle.
+type mapScale struct {
+	bands        []segmentBand
+	sized, named bool // labels say the sizes; there are labels at all
+	left, strip  int  // cells before a strip, and of it
+	unit         quantity.Bytes
+}
+
+// scale makes the bands fill so many rows or, zoomed in, more.
+func (p segmentPanel) scale(width, body int) mapScale {
+	m := p.segments.found
+	s := mapScale{left: 1 + fateCells + 1 + countCells + 1 + partBytes + 2}
+	s.bands, s.sized = m.bands(body)
+	if width < fullWidth { // no room to say which sizes they are
+		s.bands, s.sized = m.byFate, false
+	}
+	if s.sized {
+		s.left += partBytes + 1
+	}
+	if s.named = width-s.left-1 >= 2*s.left/3; !s.named {
+		s.left = 1
+	}
+	s.strip = max(width-s.left-1, 1)
+	s.unit = unitFor(s.bands, s.strip, max(body, 1), p.segments.zoom)
+	return s
+}
+
+// stuckAt is the first row of what is stuck: who goes nearer wants to see that.
+func (p segmentPanel) stuckAt(width, height int) int {
+	s := p.scale(width, p.body(width, height))
+	before := 0
+	for before < len(s.bands) && s.bands[before].fate < fateStuck {
+		before++
+	}
+	return rowsOf(s.bands[:before], s.unit, s.strip)
+}
+
+// strips draws the bands.
+func (p segmentPanel) strips(width, body int) ([]string, quantity.Bytes) {
+	scale := p.scale(width, body)
+	bands, unit, strip := scale.bands, scale.unit, scale.strip
+	top := p.top(rowsOf(bands, unit, strip), body)
+	var rows []string
+	spare := body - rowsOf(bands, unit, strip)
+	apart := spare >= len(p.segments.found.byFate)-1
+	for i := range bands {
+		b := &bands[i]
+		cells := b.cells(unit, strip)
+		if apart && i > 0 && bands[i-1].fate != b.fate {
+			rows = append(rows, strings.Repeat(" ", width))
+		}
+		for at := 0; at == 0 || at < len(cells); at += strip {
+			l := newLine(width)
+			first := len(rows) == top // what is in view says what it is
+			if scale.named && (at == 0 || first) {
+				p.label(l, b, first || i == 0 || bands[i-1].fate != b.fate, scale.sized)
+			}
+			l.to(scale.left)
+			p.strip(l, cells[min(at, len(cells)):min(at+strip, len(cells))])
+			rows = append(rows, l.String())
+		}
+	}
+	return rows, unit
+}
+
+// label is " stuck    20.0M  ×212  7.40G  ".
+func (p segmentPanel) label(l *line, b *segmentBand, first, sized bool) {
+	s := &p.look.styles
+	l.skip(1)
+	name := ""
+	if first {
+		name = b.fate.String()
+	}
+	l.left(p.fateStyle(b.fate), name, fateCells, "")
+	l.skip(1)
+	if sized {
+		size := b.least.String()
+		if b.least != b.most {
+			size = sizeClass(b.least)
+		}
+		l.right(s.Dim, size, partBytes)
+		l.skip(1)
+	}
+	l.right(s.Dim, p.look.glyphs.times+strconv.Itoa(len(b.segments)), countCells)
+	l.skip(1)
+	l.right(s.Text, b.sums.total().String(), partBytes)
+	l.skip(2)
+}
+
+// sizeClass is the lower bound of sizes of one power of two: "64M+".
+func sizeClass(size quantity.Bytes) string {
+	class := leastUnit
+	for class*2 <= size {
+		class *= 2
+	}
+	text := class.String()
+	if i := strings.IndexByte(text, '.'); i > 0 {
+		text = text[:i] + text[len(text)-1:]
+	}
+	return text + "+"
+}
+
+func (p segmentPanel) fateStyle(f fate) themes.Style {
+	s := &p.look.styles
+	switch f {
+	case fateStuck, fatePrivate:
+		return s.Stuck
+	case fateCached:
+		return s.Returnable
+	default:
+		return s.Allocated
+	}
+}
+
+// strip writes cells.
+func (p segmentPanel) strip(l *line, cells []cell) {
+	for i := 0; i < len(cells); {
+		end := i + 1
+		for end < len(cells) && cells[end] == cells[i] {
+			end++
+		}
+		if cells[i] == cellGap {
+			l.skip(end - i)
+		} else {
+			style, glyph := p.ink(snapshot.BlockState(cells[i]))
+			l.repeat(style, glyph, end-i)
+		}
+		i = end
+	}
+}
+
+// ink is how a state is drawn.
+func (p segmentPanel) ink(state snapshot.BlockState) (themes.Style, string) {
+	s, g := &p.look.styles, &p.look.glyphs
+	switch state {
+	case snapshot.BlockPending:
+		return s.Allocated, g.pending
+	case snapshot.BlockCached:
+		return s.Returnable, g.returnable
+	case snapshot.BlockStuck:
+		return s.Stuck, g.stuck
+	default:
+		return s.Allocated, g.allocated
+	}
+}
