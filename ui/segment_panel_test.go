@@ -170,3 +170,18 @@ func TestSegmentMapSurvivesNonsense(t *testing.T) {
 		}
 	}
 }
+
+// BenchmarkSegmentMap is a frame of the map of a process with very many
+// segments.
+func BenchmarkSegmentMap(b *testing.B) {
+	told := carolsSegments()
+	one := told.Segments
+	for range 19 {
+		told.Segments = append(told.Segments, one...)
+	}
+	st, lk := mapped(told, nil), testLook(b, "dark", false)
+	b.ReportAllocs()
+	for b.Loop() {
+		newDetail(st, lk, nil, true).Render(200, 48)
+	}
+}

@@ -117,6 +117,14 @@ func TestVSaysWhyThereIsNoMap(t *testing.T) {
 			t.Error("it is asked")
 		}
 	})
+	t.Run("back in time", func(t *testing.T) {
+		m, _ := newMapModel(t)
+		m.key("v")
+		m.until("more is free and stays")
+		m.key(",")
+		m.shows("── used, ")
+		m.hides("more is free and stays")
+	})
 	t.Run("refused", func(t *testing.T) {
 		m, s := newMapModel(t)
 		s.err = errors.New("probe: snapshot: \x1b[2Jbusy")

@@ -39,7 +39,7 @@ func (m *model) scrub(step time.Duration) (bool, tea.Cmd) {
 		return m.live(), nil
 	}
 	m.st.past = to
-	m.st.frozen = false
+	m.st.frozen, m.st.segments = false, nil // the map is of now
 	m.past++
 	request, history := m.past, m.options.History
 	return true, func() tea.Msg {
