@@ -34,7 +34,7 @@ type debugger struct {
 
 // How long gdb may take: to answer, and to let go and end.
 const (
-	answerTime = 10 * time.Second
+	answerTime = 30 * time.Second
 	leaveTime  = 15 * time.Second
 )
 
