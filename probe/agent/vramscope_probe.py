@@ -2264,7 +2264,9 @@ class _Looker:
 
 
 _evictable = _Evictable()
-_agent = _Agent(_evictable)
+# Whoever attaches says so in the module before it is executed: where a library
+# is there already, that starts the thread.
+_agent = _Agent(_evictable, globals().get("_started_by", "import"))
 
 
 def _start(at_once=False, started_by=None):

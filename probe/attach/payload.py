@@ -47,6 +47,7 @@ def start(sys):
         code = compile(source, "<vramscope_probe>", "exec")
         probe = type(sys)("vramscope_probe")
         probe.__file__ = "<vramscope_probe>"
+        probe._started_by = "attach"
         sys.modules["vramscope_probe"] = probe
         try:
             exec(code, probe.__dict__)

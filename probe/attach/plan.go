@@ -52,14 +52,18 @@ func (p *Plan) pass(text string) { p.Checks = append(p.Checks, Check{true, text}
 func (p *Plan) fail(text string) { p.Checks = append(p.Checks, Check{false, text}) }
 
 // instead is the command line that starts a program with its probe: its name
-// and its script, "" where they are not plain words.
+// and its script, "" where there is none, or they are not plain words.
 func instead(command []string) string {
 	if len(command) == 0 {
 		return ""
 	}
 	words := []string{base(command[0])}
 	if isPythonName(words[0]) {
-		words = append(words, script(command[1:])...)
+		what := script(command[1:])
+		if len(what) == 0 {
+			return ""
+		}
+		words = append(words, what...)
 	}
 	for _, word := range words {
 		if word == "" || strings.Trim(word, plainWord) != "" {

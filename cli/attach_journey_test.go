@@ -1,0 +1,80 @@
+//go:build linux && cgo
+
+package cli
+
+import (
+	"bytes"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"vramscope/internal/quantity"
+)
+
+// TestAttachShowsAndFlushesAPythonProgram: a job that was started without a
+// probe gets one, and from then on is like any other.
+func TestAttachShowsAndFlushesAPythonProgram(t *testing.T) {
+	python, err := exec.LookPath("python3")
+	if err != nil {
+		t.Skip("there is no python3")
+	}
+	b := newProbeBox(t, 2)
+	b.environ = append(b.environ, "XDG_STATE_HOME="+t.TempDir())
+	fake, err := filepath.Abs("../probe/agent/testdata/fake")
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(python, "-c", job)
+	cmd.Env = append(slices.Clone(b.environ), "PYTHONPATH="+fake, "FAKE_TORCH_DRIVER=1", "PYTHONDONTWRITEBYTECODE=1")
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var said bytes.Buffer
+	cmd.Stderr = &said
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = cmd.Process.Kill() }) // where it has not ended by itself
+	if text := readUntil(t, out, "ready"); !strings.Contains(text, "ready") {
+		_ = cmd.Wait() // it has ended
+		t.Fatalf("the job: %s", said.String())
+	}
+	pid := strconv.Itoa(cmd.Process.Pid)
+	if out, err := b.command("attach", pid, "--dry-run").CombinedOutput(); err != nil {
+		t.Skipf("this machine's Python can get no probe: %s", out)
+	}
+	attached, err := b.command("attach", pid, "--yes").CombinedOutput()
+	switch {
+	case bytes.Contains(attached, []byte("Operation not permitted")):
+		t.Skipf("this machine lets nobody trace: %s", attached)
+	case err != nil || !bytes.Contains(attached, []byte("; PyTorch 2.6.0\n")):
+		t.Fatalf("%v\n%s", err, attached)
+	}
+	row := awaitRow(t, b, cmd.Process.Pid)
+	const live, cached = 3 * 64 * quantity.MiB, 6 * 64 * quantity.MiB
+	if row.Runtime != "PyTorch" || row.Allocated != live || row.Returnable != cached || row.Other <= 0 ||
+		!bytes.Contains(row.Probe, []byte(`"started_by": "attach"`)) {
+		t.Errorf("the row is %+v, %s", row, row.Probe)
+	}
+	flushed, err := b.command("flush", pid, "--yes").CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, flushed)
+	}
+	if after := awaitRow(t, b, cmd.Process.Pid); row.Used-after.Used != cached {
+		t.Errorf("used fell by %d, by the probe %d were cached\n%s", row.Used-after.Used, cached, flushed)
+	}
+	if err := in.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Wait(); err != nil || said.Len() > 0 {
+		t.Errorf("the job ended with %v\n%s", err, said.String())
+	}
+}
