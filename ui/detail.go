@@ -110,7 +110,7 @@ func (d detail) Render(width, height int) []string {
 // What is told besides the most important gives way to it until it is higher.
 const (
 	detailGraphLeast = graphAround + 4
-	detailGraphGood  = graphAround + 9
+	detailGraphGood  = graphAround + 7
 )
 
 // whole fills the screen above the alert line: the facts, then the graph with
