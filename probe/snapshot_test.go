@@ -48,8 +48,9 @@ func TestASnapshotGoesIntoAFile(t *testing.T) {
 	if _, err := client.Snapshot(soon(t), SnapshotRequest{Format: PyTorchFormat}, scratch(t)); !errors.As(err, &refusal) || refusal.Code != Unsupported {
 		t.Errorf("a format that it has not: %v", err)
 	}
-	p.snapshot = testMap + strings.Repeat(" ", SnapshotSize)
-	if _, err := client.Segments(soon(t)); !errors.As(err, &refusal) || refusal.Code != Internal {
+	large := newPool()
+	large.snapshot = testMap + strings.Repeat(" ", SnapshotSize)
+	if _, err := dial(t, start(t, large)).Segments(soon(t)); !errors.As(err, &refusal) || refusal.Code != Internal {
 		t.Errorf("a map that does not fit: %v", err)
 	}
 }
