@@ -41,7 +41,7 @@ func BenchmarkHook(b *testing.B) {
 		}
 		return ns
 	}
-	for _, c := range []struct{ threads, live int }{{1, 0}, {1, 10_000}, {1, 1_000_000}, {2, 10_000}, {8, 10_000}} {
+	for _, c := range []struct{ threads, live int }{{1, 0}, {1, 10_000}, {1, 100_000}, {1, 1_000_000}, {2, 10_000}, {8, 10_000}} {
 		b.Run(fmt.Sprintf("threads=%d,live=%d", c.threads, c.live), func(b *testing.B) {
 			calls := max(b.N, 1<<20)
 			plain, watched := measure(false, calls, c.threads, c.live), measure(true, calls, c.threads, c.live)

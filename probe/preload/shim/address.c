@@ -157,7 +157,7 @@ static int bind_in(struct address *address, const char *parent, const char *name
 	}
 	snprintf(address->parent, sizeof address->parent, "%s", parent);
 	snprintf(address->child, sizeof address->child, "%s", name);
-	address->listener = listener;
+	address->listener = descriptor_of(listener);
 	address->inode = info.st_ino;
 	close(directory);
 	return 1;
@@ -210,6 +210,5 @@ void address_leave(struct address *address)
 		(void)unlinkat(directory, address->name, 0); /* if that fails somebody will tidy up */
 		close(directory);
 	}
-	close(address->listener);
-	address->listener = -1;
+	descriptor_close(&address->listener);
 }

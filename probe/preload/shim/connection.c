@@ -15,31 +15,31 @@ enum {
 void connection_open(struct connection *connection, int file)
 {
 	uint64_t serial = connection->serial + 1;
-	*connection = (struct connection){ .file = file, .serial = serial, .heard = milliseconds() };
+	*connection = (struct connection){ .file = descriptor_of(file), .serial = serial, .heard = milliseconds() };
 }
 
 void connection_close(struct connection *connection)
 {
-	if (connection->file < 0)
+	if (connection->file.number < 0)
 		return;
-	close(connection->file);
+	descriptor_close(&connection->file);
 	if (connection->in)
 		pages_give(connection->in, connection->capacity);
 	if (connection->out)
 		pages_give(connection->out, connection->size);
 	uint64_t serial = connection->serial;
-	*connection = (struct connection){ .file = -1, .serial = serial };
+	*connection = (struct connection){ .file = { .number = -1 }, .serial = serial };
 }
 
 struct pollfd connection_wants(const struct connection *connection)
 {
 	short events = connection->out ? POLLOUT : connection->waiting || connection->closing ? 0 : POLLIN;
-	return (struct pollfd){ .fd = connection->file, .events = events };
+	return (struct pollfd){ .fd = connection->file.number, .events = events };
 }
 
 int connection_is_pressed(const struct connection *connection)
 {
-	return connection->file >= 0 && (connection->out || connection->closing || connection->have > connection->from);
+	return connection->file.number >= 0 && (connection->out || connection->closing || connection->have > connection->from);
 }
 
 /* Room for more at the end, up to the longest line. */
@@ -92,7 +92,7 @@ static void receive(struct connection *connection)
 		return;
 	struct iovec into = { connection->in + connection->have, connection->capacity - connection->have };
 	struct msghdr message = { .msg_iov = &into, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof control };
-	ssize_t length = recvmsg(connection->file, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+	ssize_t length = recvmsg(connection->file.number, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
 	if (length < 0 && (errno == EAGAIN || errno == EINTR))
 		return;
 	if (length <= 0) {
@@ -108,7 +108,7 @@ static void receive(struct connection *connection)
 
 static void transmit(struct connection *connection)
 {
-	ssize_t sent = send(connection->file, connection->out + connection->sent, connection->size - connection->sent,
+	ssize_t sent = send(connection->file.number, connection->out + connection->sent, connection->size - connection->sent,
 	                    MSG_NOSIGNAL | MSG_DONTWAIT);
 	if (sent < 0 && (errno == EAGAIN || errno == EINTR))
 		return;
@@ -125,7 +125,9 @@ static void transmit(struct connection *connection)
 
 void connection_move(struct connection *connection, short ready)
 {
-	if (connection->out && ready & POLLOUT)
+	if (!descriptor_is(&connection->file))
+		connection_close(connection);
+	else if (connection->out && ready & POLLOUT)
 		transmit(connection);
 	else if (ready & POLLIN)
 		receive(connection);
@@ -175,9 +177,9 @@ int connection_line(struct connection *connection, const char **line, size_t *le
 
 void connection_send(struct connection *connection, const struct text *text)
 {
-	if (connection->file < 0)
+	if (!descriptor_is(&connection->file))
 		return;
-	ssize_t sent = send(connection->file, text->at, text->used, MSG_NOSIGNAL | MSG_DONTWAIT);
+	ssize_t sent = send(connection->file.number, text->at, text->used, MSG_NOSIGNAL | MSG_DONTWAIT);
 	if (sent < 0 && errno != EAGAIN && errno != EINTR) {
 		connection_close(connection);
 		return;
@@ -199,7 +201,7 @@ void connection_send(struct connection *connection, const struct text *text)
 void connection_expire(struct connection *connection)
 {
 	uint64_t now = milliseconds();
-	if (connection->file < 0)
+	if (connection->file.number < 0)
 		return;
 	int partial = connection->have > connection->from && !connection->waiting && !connection->out;
 	if ((connection->closing && !connection->out) || (connection->out && now - connection->stuck > WRITE_TIME) ||

@@ -7,7 +7,7 @@
 #include <poll.h>
 
 struct connection {
-	int file;        /* -1: there is none */
+	struct descriptor file;
 	int closing;     /* once what is to be sent has been */
 	int waiting;     /* for a flush: no further line is answered before it */
 	uint64_t serial; /* tells one from the next in the same place */

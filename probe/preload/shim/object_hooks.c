@@ -123,8 +123,9 @@ HOOK(cuMemPoolCreate, (pool, properties), CUmemoryPool *pool, const CUmemPoolPro
 {
 	(void)caller;
 	CUresult answer = real(pool, properties);
-	/* One that is to be shared is this process's own all the same. */
-	if (answer == CUDA_SUCCESS && outer && properties->location.type == CU_MEM_LOCATION_TYPE_DEVICE) {
+	/* One that is to be shared is this process's own all the same; one of managed memory is on no device. */
+	if (answer == CUDA_SUCCESS && outer && properties->allocType == CU_MEM_ALLOCATION_TYPE_PINNED &&
+	    properties->location.type == CU_MEM_LOCATION_TYPE_DEVICE) {
 		pool_made(*pool, properties->location.id);
 		serve_wanted();
 	}

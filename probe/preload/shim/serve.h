@@ -74,9 +74,22 @@ enum verdict_of { ANSWERED, GOODBYE, FLUSHING };
 enum verdict_of answer_line(const char *line, size_t length, int busy, struct text *text, struct flush *flush, uint64_t *id);
 void answer_refusal(struct text *text, const uint64_t *id, const char *code, const char *message);
 
+/*
+ * descriptor.c: a program may close descriptors that are not its own (closefrom
+ * in a daemon) and have their numbers for something else afterwards. So who one
+ * is is noted, and looked at before each use.
+ */
+struct descriptor {
+	int number; /* -1: there is none */
+	uint64_t device, inode;
+};
+struct descriptor descriptor_of(int number);
+int descriptor_is(const struct descriptor *descriptor); /* still what it was */
+void descriptor_close(struct descriptor *descriptor);   /* if it is */
+
 /* address.c: the socket's place. */
 struct address {
-	int listener;
+	struct descriptor listener;
 	uint64_t inode;
 	char name[64], runtime[4096], parent[4096], child[48];
 };
@@ -88,5 +101,8 @@ void address_leave(struct address *address); /* closes the listener, and removes
 unsigned long long process_start(void);
 
 uint64_t milliseconds(void);
+
+/* alone.c: whether nothing of the program runs any more but this library's threads. */
+int program_has_ended(int own_threads);
 
 #endif

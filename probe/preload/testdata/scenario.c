@@ -360,6 +360,47 @@ static void import(void)
 	allocate(6 * MIB);
 }
 
+/* Closes whatever is open, as a daemon does, and has the numbers for something else: a byte in each of many pipes. */
+static void close_all(void)
+{
+	int pipes[40][2], kept = 0;
+	allocate(12 * MIB);
+	for (int file = 3; file < 256; file++)
+		close(file);
+	for (int i = 0; i < 40; i++)
+		if (pipe(pipes[i]) || write(pipes[i][1], "x", 1) != 1)
+			exit(9);
+	print_books();
+	printf("ready\n");
+	char byte;
+	if (read(0, &byte, 1) != 1)
+		exit(9);
+	for (int i = 0; i < 40; i++)
+		kept += read(pipes[i][0], &byte, 1) == 1 && byte == 'x' && write(pipes[i][1], "y", 1) == 1;
+	said("kept", kept);
+}
+
+static void *outlive(void *unused)
+{
+	char byte;
+	(void)unused;
+	print_books();
+	printf("ready\n");
+	while (read(0, &byte, 1) > 0)
+		;
+	return NULL;
+}
+
+/* The process ends with the last of its other threads. */
+static void leave_main(void)
+{
+	pthread_t other;
+	allocate(12 * MIB);
+	if (pthread_create(&other, NULL, outlive, NULL))
+		exit(9);
+	pthread_exit(NULL);
+}
+
 int play(const char *scenario)
 {
 	static const struct {
@@ -371,6 +412,8 @@ int play(const char *scenario)
 		{ "threads", threads, 1 }, { "share", share, 1 },     { "import", import, 1 },
 		{ "fork-before", fork_before, 0 }, { "fork-after", fork_after, 0 }, { "exec", become_another, 0 },
 		{ "idle-pools", idle_pools, 1 },
+		{ "close-all", close_all, 1 },
+		{ "leave-main", leave_main, 1 },
 		{ "unseen", unseen, 0 },   { "fork-storm", fork_storm, 1 },
 	};
 	for (size_t i = 0; i < sizeof scenarios / sizeof *scenarios; i++) {

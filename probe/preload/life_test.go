@@ -1,0 +1,67 @@
+//go:build linux
+
+package preload_test
+
+import (
+	"fmt"
+	"io"
+	"net"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+)
+
+// TestClosedDescriptors: a program that closes all descriptors closes the
+// library's, too, and gets their numbers for its own files. Nobody touches
+// those, and the probe serves on.
+func TestClosedDescriptors(t *testing.T) {
+	b := newBox(t)
+	r := b.start(true, program(t, "dlsym"), "dlsym", "close-all")
+	await(t, "an answer", func() bool {
+		found, err := filepath.Glob(filepath.Join(r.runtime, "vramscope", fmt.Sprintf("%d-*.sock", r.cmd.Process.Pid)))
+		if err != nil || len(found) == 0 {
+			return false
+		}
+		conn, err := net.Dial("unix", found[0])
+		if err != nil {
+			return false
+		}
+		defer func() { _ = conn.Close() }() // one question is all
+		if conn.SetDeadline(time.Now().Add(time.Second)) != nil {
+			return false
+		}
+		answer := make([]byte, 64<<10)
+		_, err = io.WriteString(conn, "{\"id\":1,\"cmd\":\"stats\"}\n")
+		if err == nil {
+			_, err = conn.Read(answer)
+		}
+		return err == nil
+	})
+	checkBooks(t, r)
+	if _, err := io.WriteString(r.in, "b"); err != nil {
+		t.Fatal(err)
+	}
+	r.untilReady()
+	if !slices.Contains(r.out, "kept 40") {
+		t.Errorf("of 40 bytes in pipes some are gone: %q", r.out)
+	}
+	r.end()
+}
+
+// TestTheLastThread: a program whose main thread leaves ends when its other
+// threads have; the library's does not keep it alive.
+func TestTheLastThread(t *testing.T) {
+	b := newBox(t)
+	plain := b.start(false, program(t, "dlsym"), "dlsym", "leave-main")
+	before, _ := plain.wait()
+	r := b.start(true, program(t, "dlsym"), "dlsym", "leave-main")
+	checkBooks(t, r)
+	socket := r.socket()
+	if code, said := r.wait(); code != before || said != "" || before != 0 {
+		t.Errorf("it ended with %d, said %q; without the library with %d", code, said, before)
+	}
+	if exists(socket) {
+		t.Errorf("%s is still there", socket)
+	}
+}
