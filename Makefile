@@ -40,6 +40,7 @@ pictures: build ## draw the pictures in docs anew, from the real screen
 	dist/screenshot -size 80x24 -after 17s -light -o docs/screen-light.svg -- ./vramscope --demo --theme light
 	dist/screenshot -size 80x24 -after 17s -keys 'j j F' -o docs/screen-flush.svg -- ./vramscope --demo --theme dark
 	dist/screenshot -size 80x24 -after 17s -keys 'j j Enter' -o docs/screen-detail.svg -- ./vramscope --demo --theme dark
+	dist/screenshot -size 100x30 -after 17s -keys 'j j j j j j Enter v' -o docs/screen-map.svg -- ./vramscope --demo --theme dark
 	dist/screenshot -size 80x24 -after 17s -o docs/screen-ascii.svg -- ./vramscope --demo --theme dark --ascii
 	dist/screenshot -size 80x24 -after 6s -o docs/screen-no-probes.svg -- scripts/fake-gpu --gpus 16 --processes 2 --live -- ./vramscope --theme dark
 
