@@ -35,8 +35,9 @@ type gpu struct {
 	last      *nvml.Reading // the newest reading there was
 	idleSince time.Time
 	xids      []snapshot.XID
-	outlook   outlook                                  // of used
-	full      *snapshot.FullIn                         // what was last said of it
+	outlook   outlook          // of used
+	full      *snapshot.FullIn // what was last said of it, also below
+	predicted []snapshot.Prediction
 	instances map[snapshot.InstanceID]*instanceOutlook // of its MIG instances, as far as it has any
 }
 

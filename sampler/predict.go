@@ -150,14 +150,13 @@ func (r *row) trend(probed bool) (snapshot.Trend, snapshot.Bytes) {
 func (s *Sampler) predictGPU(now time.Time, g *gpu, out *snapshot.GPU, rows []snapshot.Process) {
 	g.outlook.observe(now, out.Memory.Used, quickPace)
 	if out.Memory.Used.Known() {
-		out.Predicted = g.outlook.predicted
 		if g.outlook.at.Equal(now) {
-			g.full = nil
-			if !out.MIG { // there a process can have only what is free in its instance
-				g.full = s.fullIn(now, g, out, rows)
-			}
+			g.predicted, g.full = s.predict(now, g, out, rows)
 		}
-		out.FullIn = g.full
+		out.Predicted = g.predicted
+		if !out.MIG { // there a process can have only what is free in its instance
+			out.FullIn = g.full
+		}
 	}
 	g.predictInstances(now, out)
 }

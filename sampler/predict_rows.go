@@ -15,27 +15,30 @@ import (
 // late. So as long as such a step is fresh the GPU is forecast from the bottom
 // up (Hyndman & Athanasopoulos, FPP3, section 11.2): what its processes are
 // expected to grow by is added up, where one that is young or still loading is
-// expected to stay as it is. Their errors are taken for independent.
+// expected to stay as it is. Their errors are taken for independent, and for no
+// smaller than those of the GPU's own forecaster: it has seen what steps there
+// are, and more will come.
 
 // stepRemembered is how long a step counts as fresh: two half-lives of what the
 // farthest horizon has learnt.
 const stepRemembered = 45 * time.Minute
 
-// fullIn is when a GPU will be full: by its own forecaster, or by its processes'
-// where those know better.
-func (s *Sampler) fullIn(now time.Time, g *gpu, out *snapshot.GPU, rows []snapshot.Process) *snapshot.FullIn {
-	loading := false
-	if s.disturbed(now, out, rows) {
-		var path []pathPoint
-		path, loading = s.growthOf(now, out.UUID, rows)
-		if full := fullOn(path, &out.Memory); full != nil {
-			return full
-		}
+// predict says what is expected of a GPU, and when it will be full: by its own
+// forecaster, or by its processes' where those know better.
+func (s *Sampler) predict(now time.Time, g *gpu, out *snapshot.GPU, rows []snapshot.Process) ([]snapshot.Prediction, *snapshot.FullIn) {
+	own := g.outlook.predicted
+	if !s.disturbed(now, out, rows) {
+		return own, g.outlook.fullIn(&out.Memory)
 	}
-	if loading {
-		return nil // how far a load goes nobody knows, and it is no alarm
+	sum := s.sumOf(now, own, out, rows)
+	full := fullOn(sum.path, &out.Memory)
+	if full == nil && !sum.loaded {
+		full = g.outlook.fullIn(&out.Memory)
 	}
-	return g.outlook.fullIn(&out.Memory)
+	if sum.loading || len(sum.path) == 0 {
+		return own, full // a load goes on, and it is no alarm: how far nobody knows
+	}
+	return sum.path, full
 }
 
 // disturbed reports whether a process that matters has come to the GPU or gone
@@ -69,87 +72,93 @@ func (s *Sampler) disturbed(now time.Time, g *snapshot.GPU, rows []snapshot.Proc
 	return fresh && explained >= g.Memory.Used.Or(0)*9/10
 }
 
-// growth is by how much a GPU is expected to grow until a horizon, with the ends
-// of an 80 % interval.
-type growth struct{ median, lower, upper float64 }
+// sum is what the processes of a GPU are expected to use, taken together.
+type sum struct {
+	path    []snapshot.Prediction
+	loading bool // some of them load what they need
+	loaded  bool // or have done so just before
+}
+
+func (s *Sampler) sumOf(now time.Time, own []snapshot.Prediction, g *snapshot.GPU, rows []snapshot.Process) (out sum) {
+	var spreads [4]float64 // squares, at one horizon
+	longest := 0
+	for i := range rows {
+		if rows[i].ID.GPUUUID == g.UUID {
+			l := &s.rows[rows[i].ID].load
+			out.loading, out.loaded = out.loading || l.running, out.loaded || l.fresh(now)
+			longest = max(longest, len(rows[i].Predicted))
+		}
+	}
+	for h := range longest {
+		at := snapshot.Prediction{Median: g.Memory.Used.Or(0)}
+		clear(spreads[:])
+		var least [4]quantity.Bytes
+		if h < len(own) {
+			least = spreadOf(&own[h])
+		}
+		for i := range rows {
+			p := &rows[i]
+			if p.ID.GPUUUID != g.UUID || h >= len(p.Predicted) || s.rows[p.ID].load.running {
+				continue
+			}
+			of := &p.Predicted[h]
+			at.Horizon = of.Horizon
+			at.Median += of.Median - p.Used.Or(0)
+			for j, off := range spreadOf(of) {
+				spreads[j] += float64(off) * float64(off)
+			}
+		}
+		if at.Horizon == 0 {
+			return out
+		}
+		off := func(j int) quantity.Bytes { return max(quantity.Bytes(math.Sqrt(spreads[j])), least[j]) }
+		at.Median = max(at.Median, 0)
+		at.Lower95, at.Lower80 = max(at.Median-off(0), 0), max(at.Median-off(1), 0)
+		at.Upper80, at.Upper95 = at.Median+off(2), at.Median+off(3)
+		out.path = append(out.path, at)
+	}
+	return out
+}
+
+// spreadOf is how far the ends of the intervals lie from the median.
+func spreadOf(p *snapshot.Prediction) [4]quantity.Bytes {
+	return [4]quantity.Bytes{p.Median - p.Lower95, p.Median - p.Lower80, p.Upper80 - p.Median, p.Upper95 - p.Median}
+}
 
 // fullOn is when the path will have taken what is free.
-func fullOn(path []pathPoint, m *snapshot.Memory) *snapshot.FullIn {
+func fullOn(path []snapshot.Prediction, m *snapshot.Memory) *snapshot.FullIn {
 	used, known := m.Used.Value()
 	capacity, limited := m.Capacity().Value()
 	if !known || !limited {
 		return nil
 	}
-	room := float64(max(capacity-used, 0))
-	median, ok := reaches(path, room, func(e *growth) float64 { return e.median })
+	reach := func(of func(*snapshot.Prediction) quantity.Bytes) (time.Duration, bool) {
+		return reaches(path, used, max(capacity, used), of)
+	}
+	median, ok := reach(func(p *snapshot.Prediction) quantity.Bytes { return p.Median })
 	if !ok {
 		return nil
 	}
-	earliest, _ := reaches(path, room, func(e *growth) float64 { return e.upper })
-	latest, _ := reaches(path, room, func(e *growth) float64 { return e.lower })
-	return &snapshot.FullIn{Median: median, Earliest: min(earliest, median), Latest: latest}
+	earliest, _ := reach(func(p *snapshot.Prediction) quantity.Bytes { return p.Upper80 })
+	latest, _ := reach(func(p *snapshot.Prediction) quantity.Bytes { return p.Lower80 })
+	return &snapshot.FullIn{Median: median, Earliest: earliest, Latest: latest}
 }
 
-// pathPoint is growth at a horizon.
-type pathPoint struct {
-	horizon time.Duration
-	growth
-}
-
-// growthOf adds up what the processes of a GPU are expected to grow by, and
-// says whether some of them load what they need, or have just done so.
-func (s *Sampler) growthOf(now time.Time, uuid string, rows []snapshot.Process) (path []pathPoint, loading bool) {
-	for i := range rows {
-		p := &rows[i]
-		if p.ID.GPUUUID != uuid {
-			continue
-		}
-		l := &s.rows[p.ID].load
-		loading = loading || l.fresh(now)
-		if l.running || len(p.Predicted) == 0 {
-			continue
-		}
-		if path == nil {
-			path = make([]pathPoint, len(p.Predicted))
-		}
-		used := p.Used.Or(0)
-		for j := range min(len(path), len(p.Predicted)) {
-			at, to := &p.Predicted[j], &path[j]
-			to.horizon = at.Horizon
-			to.median += float64(at.Median - used)
-			to.lower += square(at.Median - at.Lower80)
-			to.upper += square(at.Upper80 - at.Median)
-		}
-	}
-	for i := range path {
-		e := &path[i]
-		e.lower, e.upper = e.median-math.Sqrt(e.lower), e.median+math.Sqrt(e.upper)
-	}
-	return path, loading
-}
-
-func square(b quantity.Bytes) float64 { return float64(b) * float64(b) }
-
-// reaches is from when on the path, straight from now to its first point and
-// between its points, is above room up to its end.
-func reaches(path []pathPoint, room float64, of func(*growth) float64) (time.Duration, bool) {
-	if len(path) == 0 || of(&path[len(path)-1].growth) < room {
+// reaches is from when on the path, straight from what is used now to its first
+// point and between its points, is at the capacity or above up to its end.
+func reaches(path []snapshot.Prediction, used, capacity quantity.Bytes, of func(*snapshot.Prediction) quantity.Bytes) (time.Duration, bool) {
+	if len(path) == 0 || of(&path[len(path)-1]) < capacity {
 		return 0, false
 	}
-	for i := len(path) - 1; ; i-- {
-		var from pathPoint // now
-		below := 0.0
+	for i := len(path) - 1; i >= 0; i-- {
+		below, since := used, time.Duration(0)
 		if i > 0 {
-			from = path[i-1]
-			below = of(&from.growth)
+			below, since = of(&path[i-1]), path[i-1].Horizon
 		}
-		if below < room {
-			above := of(&path[i].growth)
-			share := (room - below) / (above - below)
-			return from.horizon + time.Duration(share*float64(path[i].horizon-from.horizon)), true
-		}
-		if i == 0 {
-			return 0, true
+		if below < capacity {
+			share := float64(capacity-below) / float64(of(&path[i])-below)
+			return since + time.Duration(share*float64(path[i].Horizon-since)), true
 		}
 	}
+	return 0, true
 }
