@@ -140,10 +140,11 @@ func (r *record) forget() {
 }
 
 // trust weighs a horizon's own record, of so many forecasts within its length,
-// against the next shorter horizon's. Borrowed trust wanes where the lender
-// had to borrow too: growth that has lasted a minute says less of the next
-// quarter of an hour.
+// against the next shorter horizon's. Borrowed trust in a trend wanes where the
+// lender had to borrow too: growth that has lasted a minute says less of the
+// next quarter of an hour.
 func (r *record) trust(c *claims, perHorizon float64, shorter *trust) trust {
+	const lent = 0.9
 	var t trust
 	for i := range c {
 		k := &r.Credits[i]
@@ -152,7 +153,10 @@ func (r *record) trust(c *claims, perHorizon float64, shorter *trust) trust {
 			mass *= perHorizon / samplesPerLevel
 		}
 		t.ratio[i] = (k.Loss + fresher*mass*shorter.ratio[i]) / (k.Naive + fresher*mass)
-		borrowed := shorter.share[i] * (0.85 + 0.15*shorter.own[i])
+		borrowed := shorter.share[i]
+		if follows(i) {
+			borrowed *= lent + (1-lent)*shorter.own[i]
+		}
 		t.share[i] = min(max((k.Came+mass*borrowed)/(k.Claimed+mass), 0), 1)
 		t.own[i] = k.Claimed / (k.Claimed + mass)
 		r.Shares[i] = float32(t.share[i])
