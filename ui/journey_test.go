@@ -186,7 +186,7 @@ func TestRandomKeys(t *testing.T) {
 		"\x1b[200~pasted\x1b[201~", "\x1b[<64;10;12M", "\x1b[<65;10;12M", "\x1b[<0;10;14M", "\x1b[<0;30;10M", "é", "名",
 		"\x7f", "\x15", "v", "d", "n", "t", "i", "\x1b[13~", "\x1b[14~", "\x1b[15~", "\x1b[17~", "\x1b[20~",
 	}
-	for _, play := range []string{"moving", "lost", "sixteen", "hostile", "ends"} {
+	for _, play := range []string{"moving", "lost", "sixteen", "hostile", "ends", "probed"} {
 		t.Run(play, func(t *testing.T) {
 			t.Parallel()
 			m := launch(t, play, 80, 24)

@@ -45,6 +45,9 @@ func perform(play string) int {
 			return []string{"CUDA_VISIBLE_DEVICES=0,1"}, nil
 		},
 	}
+	if play == "probed" {
+		bindProbes(&options.Actions)
+	}
 	var calls atomic.Int64
 	began := time.Now()
 	options.Now = func() time.Time { // called by every Update
@@ -87,6 +90,32 @@ func perform(play string) int {
 	return 0
 }
 
+// bindProbes binds what needs probes: each answers, some of them with a no.
+func bindProbes(actions *Actions) {
+	var calls atomic.Int64
+	refused := func() error {
+		if calls.Add(1)%3 == 0 {
+			return errors.New("probe: busy")
+		}
+		return nil
+	}
+	actions.Flush = func(_ context.Context, _ process.Identity, r FlushRequest) (FlushResult, error) {
+		return drawnResult(r), refused()
+	}
+	actions.Attachable = func(context.Context, process.Identity) AttachPlan {
+		if refused() != nil {
+			return refusedPlan()
+		}
+		return drawnPlan()
+	}
+	actions.Attach = func(context.Context, process.Identity) (AttachResult, error) {
+		return AttachResult{Standstill: time.Millisecond}, refused()
+	}
+	actions.Segments = func(context.Context, process.Identity, string) (snapshot.SegmentMap, error) {
+		return carolsSegments(), refused()
+	}
+}
+
 // playSource breaks in the way that its play asks for.
 type playSource struct {
 	*fakeSource
@@ -123,6 +152,15 @@ func boxAt(play string, second int) *snapshot.Snapshot {
 		at := s.Time
 		s = smallBox(4, 3, 0) // nothing moves
 		s.Time = at
+	case "probed":
+		for i := range s.Rows {
+			if p := &s.Rows[i]; i%3 > 0 {
+				told := carol()
+				p.Runtime, p.Probe, p.Allocators, p.Evictable = told.Runtime, told.Probe, told.Allocators, told.Evictable
+				p.Allocated, p.Cached, p.Fragmented, p.Returnable, p.Other = told.Allocated, told.Cached, told.Fragmented, told.Returnable, told.Other
+			}
+		}
+		s.ProbeSeen = true
 	case "sixteen":
 		at := s.Time
 		s = smallBox(16, 2, second)
