@@ -48,7 +48,7 @@ func FuzzAnyBytesToTheServer(f *testing.F) {
 	for _, seed := range []string{
 		`{"id":1,"cmd":"hello","proto":"vramscope/1"}` + "\n" + `{"id":2,"cmd":"stats"}` + "\n",
 		`{"id":3,"cmd":"flush","level":"gradual","keep_bytes":5,"dry_run":true,"devices":["GPU-1"]}` + "\n",
-		`{"id":4,"cmd":"snapshot"}` + "\n" + `{"id":5,"cmd":"bye"}` + "\n" + "more\n",
+		`{"id":4,"cmd":"snapshot","format":"pytorch","devices":["GPU-1"]}` + "\n" + `{"id":5,"cmd":"bye"}` + "\n" + "more\n",
 		"[]\n\n\r\nnull\n", strings.Repeat("[", 5000) + "\n", "\xff\n", `{"id":1e2,"cmd":"stats"}` + "\n" + `{"id`,
 	} {
 		f.Add([]byte(seed))

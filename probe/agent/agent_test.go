@@ -3,6 +3,7 @@
 package agent
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"errors"
@@ -121,14 +122,60 @@ func TestThePythonServerConforms(t *testing.T) {
 			"without":      "import vramscope_probe; vramscope_probe._start(at_once=True)",
 		} {
 			t.Run(version+"/"+name, func(t *testing.T) {
-				conformance.Run(t, filepath.Join("..", "testdata", "conformance"), serve(t, python, program))
+				conformance.Run(t, filepath.Join("..", "testdata", "conformance"), serve(t, python, program, standIns(t)))
 			})
 		}
 	}
 }
 
-// serve starts a Python program and returns its probe's socket.
-func serve(t *testing.T, python, program string) string {
+// TestWithTheRealPyTorch, which without a GPU is never initialised: the probe
+// serves, has nothing to tell, and leaves it at that.
+func TestWithTheRealPyTorch(t *testing.T) {
+	found := false
+	for _, python := range []string{"python3", "/usr/bin/python3"} {
+		if exec.Command(python, "-c", "import torch; torch.cuda.is_initialized() and exit(1)").Run() != nil {
+			continue
+		}
+		found = true
+		t.Run(python, func(t *testing.T) {
+			const program = `
+import atexit, sys, torch, vramscope_probe
+atexit.register(lambda: torch.cuda.is_initialized() and print("it was initialised", file=sys.stderr))
+vramscope_probe._start(at_once=True)`
+			socket := serve(t, python, program, "")
+			conformance.Run(t, filepath.Join("..", "testdata", "conformance"), socket)
+			conn, err := net.Dial("unix", socket)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer func() { _ = conn.Close() }() // all has been said
+			if _, err := conn.Write([]byte(`{"id":1,"cmd":"snapshot","format":"pytorch"}` + "\n")); err != nil {
+				t.Fatal(err)
+			}
+			line, err := bufio.NewReader(conn).ReadString('\n')
+			if err != nil || !strings.Contains(line, "PyTorch has not begun to use a GPU in this process") {
+				t.Errorf("it answers %q, %v", line, err)
+			}
+		})
+	}
+	if !found {
+		t.Skip("there is no PyTorch here")
+	}
+}
+
+// standIns is the directory of the stand-ins for PyTorch and the others.
+func standIns(t *testing.T) string {
+	t.Helper()
+	path, err := filepath.Abs("testdata/fake")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// serve starts a Python program, which finds modules in path too, and returns
+// its probe's socket. The program must end without a word.
+func serve(t *testing.T, python, program, path string) string {
 	t.Helper()
 	// A path short enough for a socket of whoever does not know better.
 	runtime, err := os.MkdirTemp("", "vramscope-run-")
@@ -136,12 +183,8 @@ func serve(t *testing.T, python, program string) string {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = os.RemoveAll(runtime) }) // left in the temporary directory otherwise
-	fake, err := filepath.Abs("testdata/fake")
-	if err != nil {
-		t.Fatal(err)
-	}
 	cmd := exec.Command(python, "-c", program+"\nimport sys; sys.stdin.read()")
-	cmd.Env = append(os.Environ(), "XDG_RUNTIME_DIR="+runtime, "PYTHONDONTWRITEBYTECODE=1", "PYTHONPATH="+install(t)+":"+fake)
+	cmd.Env = append(os.Environ(), "XDG_RUNTIME_DIR="+runtime, "PYTHONDONTWRITEBYTECODE=1", "PYTHONPATH="+strings.TrimSuffix(install(t)+":"+path, ":"))
 	var said bytes.Buffer
 	cmd.Stderr = &said
 	in, err := cmd.StdinPipe()
@@ -153,7 +196,7 @@ func serve(t *testing.T, python, program string) string {
 	}
 	t.Cleanup(func() {
 		_ = in.Close() // its end
-		if err := cmd.Wait(); err != nil {
+		if err := cmd.Wait(); err != nil || said.Len() > 0 {
 			t.Errorf("the program: %v\n%s", err, said.String())
 		}
 	})

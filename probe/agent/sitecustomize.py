@@ -21,10 +21,13 @@ def _other():
     """The sitecustomize that ours hides, loaded as if it had been found first."""
     import importlib.util
 
-    here = os.path.dirname(os.path.realpath(__file__))
+    # Ours may be there twice: from an image's environment and from `vramscope
+    # run`, say. Each passes over itself and those before it.
+    passed = sys.__dict__.setdefault("_vramscope_passed", [])
+    passed.append(os.path.dirname(os.path.realpath(__file__)))
     shown = list(sys.path)
     try:
-        sys.path[:] = [entry for entry in shown if os.path.realpath(entry) != here]
+        sys.path[:] = [entry for entry in shown if os.path.realpath(entry) not in passed]
         for finder in list(sys.meta_path):
             find = getattr(finder, "find_spec", None)
             spec = find("sitecustomize", None) if find is not None else None
@@ -39,4 +42,7 @@ def _other():
     spec.loader.exec_module(module)
 
 
-_other()
+try:
+    _other()
+finally:
+    sys.__dict__.pop("_vramscope_passed", None)

@@ -1,13 +1,14 @@
 """How the probe comes, lives beside the program, and goes."""
 
 import os
+import shutil
 import signal
 import socket
 import stat
 import sys
 import unittest
 
-from harness import PATIENCE, Case, Monitor, until
+from harness import AGENT, PATIENCE, Case, Monitor, until
 
 
 class Start(Case):
@@ -361,6 +362,19 @@ class Chain(Case):
         self.assertEqual(job.do("sitecustomize.__file__"), os.path.join(other, "sitecustomize.py"))
         job.do("import torch; t = torch.empty(1)")
         self.assertTrue(self.monitor(job).ask("hello")["ok"])
+
+    def test_ours_twice(self):
+        # From an image's environment, and from another vramscope's run.
+        other = self.site("import sys\nsys.mark = getattr(sys, 'mark', 0) + 1\n")
+        second = os.path.join(self.directory, "second")
+        os.mkdir(second)
+        for name in ("sitecustomize.py", "vramscope_probe.py"):
+            shutil.copy(os.path.join(AGENT, name), second)
+        job = self.job("import sys, torch; t = torch.empty(1)", path=[second, other])
+        self.assertEqual(job.do("sys.mark, hasattr(sys, '_vramscope_passed')"), (1, False))
+        self.assertEqual(self.monitor(job).ask("hello")["started_by"], "run")
+        self.assertEqual(job.end(), 0)
+        self.assertEqual(job.said(), "")
 
     def test_its_failure_is_what_it_would_be(self):
         for content in ("1/0", "import not_there", "raise SystemExit(3)"):
