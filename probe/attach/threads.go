@@ -20,23 +20,28 @@ type thread struct {
 	inside  bool   // perhaps inside of a signal's handler
 }
 
-// readThreads reads /proc/PID/task. The process must stand still.
+// readThreads reads /proc/PID/task. The process must stand still; so that it
+// does not for long where there are a thousand threads, no more are read once
+// there is one that nobody would be preferred to.
 func readThreads(dir string) ([]thread, error) {
 	entries, err := os.ReadDir(filepath.Join(dir, "task"))
 	if err != nil {
 		return nil, err
 	}
-	var all []thread
+	var ids []int
 	for _, entry := range entries {
-		id, err := strconv.Atoi(entry.Name())
-		if err != nil {
-			continue
+		if id, err := strconv.Atoi(entry.Name()); err == nil {
+			ids = append(ids, id)
 		}
-		call, err := os.ReadFile(filepath.Join(dir, "task", entry.Name(), "syscall"))
+	}
+	slices.Sort(ids) // the first thread comes first
+	var all []thread
+	for _, id := range ids {
+		call, err := os.ReadFile(filepath.Join(dir, "task", strconv.Itoa(id), "syscall"))
 		if errors.Is(err, os.ErrPermission) {
 			return nil, err
 		}
-		state, failed := os.ReadFile(filepath.Join(dir, "task", entry.Name(), "status"))
+		state, failed := os.ReadFile(filepath.Join(dir, "task", strconv.Itoa(id), "status"))
 		if err != nil || failed != nil {
 			continue // a thread that is just ending
 		}
@@ -49,6 +54,9 @@ func readThreads(dir string) ([]thread, error) {
 		// The kernel blocks a signal while its handler runs.
 		t.inside = s.blocked&s.caught != 0
 		all = append(all, t)
+		if t.waits() && !t.inside {
+			break
+		}
 	}
 	return all, nil
 }
