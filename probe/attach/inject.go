@@ -182,8 +182,12 @@ func (in *injection) start(chosen thread) error {
 		return err
 	}
 	const protection, flags = 0x1 | 0x4, 0x02 | 0x20 // PROT_READ|PROT_EXEC, MAP_PRIVATE|MAP_ANONYMOUS
+	// The first two calls wait for nobody: only the one thread moves, which is
+	// much less to do where there are many. The last may wait for the heap, which
+	// another thread may have been stopped with: there all move.
 	said, err := in.say(
 		"thread "+number,
+		"set scheduler-locking on",
 		fmt.Sprintf("set $errno_at = ((int*(*)(void))%#x)()", in.address("__errno_location")),
 		"set $errno_was = *$errno_at",
 		fmt.Sprintf(`printf "page %%#lx\n", ((unsigned long(*)(unsigned long,unsigned long,int,int,int,long))%#x)(0,%d,%d,%d,-1,0)`,
@@ -200,6 +204,7 @@ func (in *injection) start(chosen thread) error {
 		return err
 	}
 	said, err = in.say(
+		"set scheduler-locking off",
 		fmt.Sprintf(`printf "thread %%#lx\n", ((unsigned long(*)(unsigned long,unsigned long))%#x)(%#x,%#x)`,
 			in.address("PyThread_start_new_thread"), page, page+wordsAt),
 		"set *$errno_at = $errno_was",
