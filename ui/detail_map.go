@@ -37,7 +37,13 @@ func withoutBlank(lines []string) []string {
 
 // segmentPanel is the map itself.
 func (d detail) segmentPanel() segmentPanel {
-	return segmentPanel{look: d.look, now: d.now, flushes: d.look.keys.has(keyFlush), segments: d.segments}
+	p := segmentPanel{look: d.look, now: d.now, flushes: d.look.keys.has(keyFlush), segments: d.segments}
+	if d.process != nil {
+		for i := range d.process.Allocators {
+			p.pytorch = p.pytorch || d.process.Allocators[i].Kind == "pytorch"
+		}
+	}
+	return p
 }
 
 // mapHeight is how many lines the map has on the full screen.

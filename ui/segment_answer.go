@@ -23,7 +23,7 @@ func (p segmentPanel) waiting(cells int) []span {
 }
 
 // answer says what a flush returns, and why not more.
-func (p segmentPanel) answer(m *segmentMap, cells int) [][]span {
+func (p segmentPanel) answer(m *segmentMap, cells, height int) [][]span {
 	s := &p.look.styles
 	var lines [][]span
 	say := func(strong, text string) {
@@ -48,10 +48,23 @@ func (p segmentPanel) answer(m *segmentMap, cells int) [][]span {
 		free := private.sums[snapshot.BlockCached] + private.sums[snapshot.BlockStuck]
 		say(free.String()+" is kept for CUDA graphs", ": private pools give nothing back while their graphs live.")
 	}
+	if height >= adviceHeight && p.pytorch && m.wouldExpand() {
+		say("", "Started with PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True, it could give whole free pages back.")
+	}
 	if m.left > 0 {
 		say("", "The "+strconv.Itoa(m.left)+" smallest segments were not told.")
 	}
 	return lines
+}
+
+// adviceHeight is from where on there is room to say what could be done.
+const adviceHeight = 16
+
+// wouldExpand reports whether segments of which single pages can go back would
+// make a difference: a tenth of all is stuck.
+// Source: https://pytorch.org/docs/stable/notes/cuda.html#optimizing-memory-usage-with-pytorch-cuda-alloc-conf
+func (m *segmentMap) wouldExpand() bool {
+	return !m.expanded && m.sums[snapshot.BlockStuck] >= m.sums.total()/10
 }
 
 // gives is what a flush returns.

@@ -20,6 +20,7 @@ type segmentPanel struct {
 	look     *look
 	now      moment
 	flushes  bool // F is there to be named
+	pytorch  bool // its allocator is PyTorch's own
 	segments *segments
 }
 
@@ -36,7 +37,7 @@ func (p segmentPanel) Render(width, height int) []string {
 		}
 		return filled(lines, width, height)
 	}
-	answer := p.answer(m, max(width-2, 1))
+	answer := p.answer(m, max(width-2, 1), height)
 	body := p.body(width, height)
 	if room := height - 2 - body; len(answer) > room {
 		answer = answer[:max(room, 0)]
@@ -67,7 +68,7 @@ func (p segmentPanel) body(width, height int) int {
 	if p.segments.found == nil {
 		return max(rows, 0)
 	}
-	return max(rows-len(p.answer(p.segments.found, max(width-2, 1))), min(rows, least), 0)
+	return max(rows-len(p.answer(p.segments.found, max(width-2, 1), height)), min(rows, least), 0)
 }
 
 // scrolled is where the strips stand after moving by so many rows.

@@ -136,6 +136,9 @@ func TestSegmentMapAnswers(t *testing.T) {
 			"F returns 6.00G: whole pages of expandable segments.", "1.00G more is free and stays: 1 segment also has live blocks (33.0G).",
 			"3.00G is kept for CUDA graphs", "The 7 smallest segments were not told.", "2 segments of 9, 1m15s ago",
 		}},
+		"much is stuck": {mapped(snapshot.SegmentMap{Segments: []snapshot.Segment{{Blocks: []snapshot.Block{
+			{Size: 1 << 30}, {Size: 1 << 29, State: snapshot.BlockStuck},
+		}}}}, nil), []string{"PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True"}},
 		"calm": {mapped(snapshot.SegmentMap{Segments: []snapshot.Segment{{Blocks: []snapshot.Block{{Size: 1 << 30}}}}}, nil), []string{
 			"F returns nothing: each segment has a live block.", "1 segment, ",
 		}},
