@@ -2,8 +2,10 @@ package cli
 
 import (
 	"bytes"
+	"compress/gzip"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -32,7 +34,7 @@ intervals held and how wide they were, alarms with their lead, times to full,
 leaks, and what a sample costs. It reads no GPU.
 
 The file has the columns t_seconds,series_id,used_bytes,total_bytes, and may be
-compressed with gzip. A total of 0 or none is unknown: then nothing is said of
+compressed with gzip; - is standard input. A total of 0 or none is unknown: then nothing is said of
 becoming full. Rows that cannot be used are named with their line and skipped.
 
 --dump writes what was said at every sample: forecasts.csv, full.csv (a row for
@@ -80,7 +82,7 @@ func oneTrace(_ *cobra.Command, args []string) error {
 
 // runBacktest reads the trace, replays it and writes the scores.
 func (p *program) runBacktest(path string, f backtestFlags) error {
-	trace, err := readTrace(path)
+	trace, name, err := p.openTrace(path)
 	if trace != nil {
 		p.reportBadRows(trace.Bad)
 	}
@@ -92,7 +94,7 @@ func (p *program) runBacktest(path string, f backtestFlags) error {
 		return fmt.Errorf("backtest: %w", err)
 	}
 	var out bytes.Buffer
-	r := backtestReport{name: filepath.Base(path), trace: trace, scores: scores}
+	r := backtestReport{name: name, trace: trace, scores: scores}
 	if f.format == "json" {
 		err = r.writeJSON(&out)
 	} else {
@@ -109,6 +111,17 @@ func (p *program) runBacktest(path string, f backtestFlags) error {
 	return p.print(out.Bytes())
 }
 
+// openTrace reads a file, or standard input where it is called -, and says what
+// to call it.
+func (p *program) openTrace(path string) (trace *backtest.Trace, name string, err error) {
+	if path == "-" {
+		trace, err = parseTrace(p.stdin, "standard input")
+		return trace, "standard input", err
+	}
+	trace, err = readTrace(path)
+	return trace, filepath.Base(path), err
+}
+
 func readTrace(path string) (*backtest.Trace, error) {
 	file, err := os.Open(path)
 	if err != nil {
@@ -119,12 +132,24 @@ func readTrace(path string) (*backtest.Trace, error) {
 		return nil, err
 	}
 	defer func() { _ = file.Close() }() // nothing was written
-	trace, err := backtest.Read(file)
-	if err != nil {
-		return trace, &failure{code: exitFailure, err: err, message: fmt.Sprintf("%s: %v", cleanText(path), err),
-			advice: []string{"  columns: t_seconds,series_id,used_bytes,total_bytes"}}
+	return parseTrace(file, path)
+}
+
+func parseTrace(r io.Reader, path string) (*backtest.Trace, error) {
+	trace, err := backtest.Read(r)
+	if err == nil {
+		return trace, nil
 	}
-	return trace, nil
+	f := &failure{code: exitFailure, err: err, message: fmt.Sprintf("%s: %v", cleanText(path), err)}
+	cause := (*fs.PathError)(nil)
+	switch {
+	case errors.As(err, &cause): // it cannot be read at all
+	case errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, gzip.ErrHeader), errors.Is(err, gzip.ErrChecksum):
+		f.advice = []string{"  it is cut short or damaged; what can be unpacked:  zcat FILE | vramscope backtest -"}
+	default:
+		f.advice = []string{"  columns: t_seconds,series_id,used_bytes,total_bytes"}
+	}
+	return trace, f
 }
 
 // namedRows is how many bad rows standard error names. JSON has them all.
