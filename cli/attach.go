@@ -97,10 +97,6 @@ func (p *program) runAttach(ctx context.Context, pid int, f attachFlags) error {
 	if err != nil {
 		return refused(err, "there is no process %d", pid)
 	}
-	// The first Ctrl-C ends the waiting, in good order; the second is not caught.
-	ctx, stop := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM)
-	context.AfterFunc(ctx, stop)
-	defer stop()
 	a := attacher(table, "attach")
 	plan := a.Examine(ctx, id)
 	switch {
@@ -111,6 +107,10 @@ func (p *program) runAttach(ctx context.Context, pid int, f attachFlags) error {
 			return err
 		}
 	}
+	// The first Ctrl-C ends the waiting, in good order; the second is not caught.
+	ctx, stop := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM)
+	context.AfterFunc(ctx, stop)
+	defer stop()
 	// It examines anew: between the question and the answer anything may have
 	// happened. What is refused is logged there, too.
 	result, err := a.Attach(ctx, id)
