@@ -142,6 +142,7 @@ func TestNothingHappensToWhoIsBlocked(t *testing.T) {
 			t.Parallel()
 			for _, python := range needGdb(t) {
 				p := runTarget(t, python, name)
+				p.mustComputeElsewhere()
 				a, log := attaching(t)
 				a.patience = 3 * time.Second
 				_, err := a.Attach(t.Context(), identify(t, p.pid()))
@@ -236,6 +237,7 @@ func TestWhoGivesUpLeavesNothing(t *testing.T) {
 	t.Parallel()
 	for _, python := range needGdb(t) {
 		p := runTarget(t, python, "derive")
+		p.mustComputeElsewhere()
 		a, _ := attaching(t)
 		ctx, cancel := context.WithCancel(t.Context())
 		go func() {
