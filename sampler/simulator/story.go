@@ -17,7 +17,7 @@ func sawtoothScene(rank int) scene {
 	train.pause = span{20 * time.Second, time.Minute}
 	train.program = func() program {
 		return &training{
-			weights: weights{size: quantity.Bytes(320-2*rank) * mib, hole: 25 * mib, count: 128},
+			weights: weights{size: quantity.Bytes(320-2*rank) * mib, hole: 25 * mib, count: 128, small: true},
 			ladder:  ladder{first: 560 * mib, ratio: 1.06, rungs: 14},
 			loading: 40 * time.Second,
 			epoch:   170 * time.Second, begins: 80 * time.Second, buckets: 7, every: 2,
@@ -75,7 +75,7 @@ func leakScene() scene {
 	tune.pause = span{35 * time.Second, 70 * time.Second}
 	tune.program = func() program {
 		return &leaking{
-			weights: weights{size: 154 * mib, hole: 20 * mib, count: 236},
+			weights: weights{size: 154 * mib, hole: 20 * mib, count: 236, small: true},
 			ladder:  ladder{first: 600 * mib, ratio: 1.09, rungs: 12},
 			loading: 45 * time.Second,
 			holds:   gibibytes(68.54),
@@ -93,7 +93,7 @@ func fragmentedScene() scene {
 	shard.pause = span{20 * time.Second, time.Minute}
 	shard.program = func() program {
 		return &sharding{
-			weights: weights{size: 250 * mib, hole: 206 * mib, count: 88},
+			weights: weights{size: 250 * mib, hole: 206 * mib, count: 88, small: true},
 			spare:   14,
 			loading: time.Minute,
 			swap:    6 * time.Second,
@@ -119,7 +119,7 @@ func migScene() scene {
 	book.pause = span{20 * time.Second, time.Minute}
 	book.program = func() program {
 		return &notebook{
-			weights:   weights{size: 174 * mib, hole: 24 * mib, count: 50},
+			weights:   weights{size: 174 * mib, hole: 24 * mib, count: 50, small: true},
 			workspace: []quantity.Bytes{2200 * mib, 1800 * mib, 1500 * mib},
 			holds:     gibibytes(22.1),
 			most:      34 * gib,
@@ -152,7 +152,7 @@ func lostScene() scene {
 	train.pause = span{4 * time.Second, 8 * time.Second}
 	train.program = func() program {
 		return &training{
-			weights: weights{size: 200 * mib, hole: 12 * mib, count: 128},
+			weights: weights{size: 200 * mib, hole: 12 * mib, count: 128, small: true},
 			ladder:  ladder{first: 670 * mib, ratio: 1.09, rungs: 12},
 			loading: 25 * time.Second,
 			every:   2,

@@ -24,7 +24,7 @@ func shardedScene(rank int) scene {
 	train.pause = span{20 * time.Second, time.Minute}
 	train.program = func() program {
 		return &training{
-			weights: weights{size: quantity.Bytes(192+rank) * mib, hole: 10 * mib, count: 128},
+			weights: weights{size: quantity.Bytes(192+rank) * mib, hole: 10 * mib, count: 128, small: true},
 			ladder:  ladder{first: 480 * mib, ratio: 1.05, rungs: 10},
 			loading: 40 * time.Second,
 			epoch:   300 * time.Second, begins: 130 * time.Second, buckets: 4, every: 4,

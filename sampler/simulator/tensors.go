@@ -23,7 +23,8 @@ type weights struct {
 	size  quantity.Bytes // of one tensor
 	hole  quantity.Bytes // behind each of them; smaller than a tensor, or tensors would fill the holes
 	count int
-	holes int // a hole behind the first so many tensors only; 0: behind all
+	small bool // biases and norms come with each of them, and go to the small pool
+	holes int  // a hole behind the first so many tensors only; 0: behind all
 
 	blocks []*allocator.Block // what is there
 }
@@ -49,7 +50,31 @@ func (w *weights) load(m memory, count int) error {
 			return err
 		}
 		w.blocks = append(w.blocks, b)
+		if err := w.loadSmall(m); err != nil {
+			return err
+		}
 	}
+	return nil
+}
+
+// loadSmall allocates what comes with the newest tensor: a norm, and a bias
+// that is converted first, which leaves a hole of its own.
+func (w *weights) loadSmall(m memory) error {
+	if !w.small {
+		return nil
+	}
+	const least = 8 << 10
+	size := quantity.Bytes(least * (1 + len(w.blocks)%5))
+	original, err := m.Allocate(2 * size)
+	if err != nil {
+		return err
+	}
+	for range 2 {
+		if _, err := m.Allocate(size); err != nil {
+			return err
+		}
+	}
+	m.Free(original)
 	return nil
 }
 
