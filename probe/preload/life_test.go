@@ -18,6 +18,8 @@ import (
 func TestClosedDescriptors(t *testing.T) {
 	b := newBox(t)
 	r := b.start(true, program(t, "dlsym"), "dlsym", "close-all")
+	r.socket()
+	r.again()
 	await(t, "an answer", func() bool {
 		found, err := filepath.Glob(filepath.Join(r.runtime, "vramscope", fmt.Sprintf("%d-*.sock", r.cmd.Process.Pid)))
 		if err != nil || len(found) == 0 {

@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/un.h>
 #include <time.h>
 #include <unistd.h>
@@ -74,7 +75,8 @@ static int open_directory(const char *parent_path, const char *name, int make)
 static void reach(struct sockaddr_un *address, int directory, const char *name)
 {
 	*address = (struct sockaddr_un){ .sun_family = AF_UNIX };
-	snprintf(address->sun_path, sizeof address->sun_path, "/proc/self/fd/%d/%.60s", directory, name);
+	/* This thread's own: /proc/self/fd is the main thread's, which may have left. */
+	snprintf(address->sun_path, sizeof address->sun_path, "/proc/self/task/%ld/fd/%d/%.48s", syscall(SYS_gettid), directory, name);
 }
 
 /* Whether nobody listens on a socket of ours any more. */

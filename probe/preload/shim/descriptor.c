@@ -1,6 +1,7 @@
 #include "serve.h"
 
 #include <errno.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -20,6 +21,15 @@ int descriptor_is(const struct descriptor *descriptor)
 	           info.st_ino == descriptor->inode;
 	errno = before;
 	return same;
+}
+
+int descriptor_listens(const struct descriptor *descriptor)
+{
+	int listens = 0, before = errno;
+	socklen_t size = sizeof listens;
+	int is_socket = descriptor->number >= 0 && getsockopt(descriptor->number, SOL_SOCKET, SO_ACCEPTCONN, &listens, &size) == 0;
+	errno = before;
+	return is_socket && listens && descriptor_is(descriptor);
 }
 
 void descriptor_close(struct descriptor *descriptor)

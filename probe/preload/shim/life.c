@@ -7,17 +7,17 @@
 #include "server.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
-#include <sys/eventfd.h>
 #include <time.h>
 #include <unistd.h>
 
 enum { STACK = 512 << 10 };
 
 int serving; /* 0 not yet; 1 a thread has been started; 2 no more: another probe serves, or the end has come */
-struct server server = { .wakeup = { .number = -1 } };
+struct server server = { .wakeup = { .number = -1 }, .waker = { .number = -1 } };
 pthread_mutex_t server_loop = PTHREAD_MUTEX_INITIALIZER;
 
 int serves(void)
@@ -82,7 +82,11 @@ static int prepare(void)
 		server.answer = (struct text){ .at = pages_take(LONGEST_LINE), .size = LONGEST_LINE };
 	if (!server.flushed.at)
 		server.flushed = (struct text){ .at = pages_take(LONGEST_LINE / 2), .size = LONGEST_LINE / 2 };
-	server.wakeup = descriptor_of(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+	int ends[2];
+	if (pipe2(ends, O_CLOEXEC | O_NONBLOCK) == 0) {
+		server.wakeup = descriptor_of(ends[0]);
+		server.waker = descriptor_of(ends[1]);
+	}
 	server.pid = getpid();
 	address_environment(&server.address);
 	return server.answer.at && server.flushed.at && server.wakeup.number >= 0;
@@ -111,6 +115,7 @@ void serve_forget(void)
 		if (server.bound)
 			descriptor_close(&server.address.listener);
 		descriptor_close(&server.wakeup);
+		descriptor_close(&server.waker);
 		for (int i = 0; i < MONITORS; i++)
 			descriptor_close(&server.connections[i].file);
 	}
@@ -118,7 +123,7 @@ void serve_forget(void)
 	memset(&server, 0, sizeof server);
 	server.answer = answer;
 	server.flushed = flushed;
-	server.wakeup.number = -1;
+	server.wakeup.number = server.waker.number = -1;
 	__atomic_store_n(&serving, 0, __ATOMIC_RELEASE);
 }
 

@@ -30,9 +30,8 @@ static void *run_flush(void *unused)
 		driver_leave();
 	}
 	__atomic_store_n(&server.flush_done, 1, __ATOMIC_RELEASE);
-	uint64_t one = 1;
-	if (descriptor_is(&server.wakeup))
-		(void)!write(server.wakeup.number, &one, sizeof one); /* the loop looks by itself, too */
+	if (descriptor_is(&server.waker))
+		(void)!write(server.waker.number, "", 1); /* the loop looks by itself, too */
 	return NULL;
 }
 
@@ -98,7 +97,7 @@ static void answer_all(struct connection *connection)
 static void admit(void)
 {
 	int file;
-	if (!descriptor_is(&server.address.listener)) {
+	if (!descriptor_listens(&server.address.listener)) {
 		server.looked = 0; /* the program has closed it: to be made anew at once */
 		return;
 	}
@@ -130,7 +129,7 @@ static void look_at_place(void)
 	if (server.looked && now - server.looked < PLACE_TIME)
 		return;
 	server.looked = now;
-	if (server.bound && descriptor_is(&server.address.listener) && address_stands(&server.address))
+	if (server.bound && descriptor_listens(&server.address.listener) && address_stands(&server.address))
 		return;
 	if (server.bound)
 		descriptor_close(&server.address.listener);
@@ -174,11 +173,11 @@ void *serve_run(void *unused)
 		pthread_mutex_unlock(&server_loop);
 		int ready = poll(wanted, MONITORS + 2, busy ? TICK : PLACE_TIME);
 		pthread_mutex_lock(&server_loop);
-		uint64_t count;
+		char woken[16];
 		if (ready > 0 && wanted[1].revents && !descriptor_is(&server.wakeup))
 			server.wakeup.number = -1; /* the program has closed it: the loop looks by itself */
-		else if (ready > 0 && wanted[1].revents)
-			(void)!read(server.wakeup.number, &count, sizeof count); /* it was only to wake this thread */
+		else if (ready > 0 && wanted[1].revents && read(server.wakeup.number, woken, sizeof woken) == 0)
+			descriptor_close(&server.wakeup); /* the program has closed the other end: likewise */
 		if (ready > 0 && wanted[0].revents && server.bound && serves())
 			admit();
 		end_flush();

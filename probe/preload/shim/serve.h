@@ -85,6 +85,7 @@ struct descriptor {
 };
 struct descriptor descriptor_of(int number);
 int descriptor_is(const struct descriptor *descriptor); /* still what it was */
+int descriptor_listens(const struct descriptor *descriptor); /* that, and it is a socket that others can connect to */
 void descriptor_close(struct descriptor *descriptor);   /* if it is */
 
 /* address.c: the socket's place. */

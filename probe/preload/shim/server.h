@@ -10,7 +10,7 @@ enum { MONITORS = 16 };
 struct server {
 	struct address address;
 	int bound;
-	struct descriptor wakeup;
+	struct descriptor wakeup, waker; /* a pipe: what the kernel has for such things (eventfd) has no inode of its own */
 	uint64_t looked, seen_alive;
 	pid_t pid; /* who made the address */
 	struct connection connections[MONITORS];

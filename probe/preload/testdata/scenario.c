@@ -364,7 +364,12 @@ static void import(void)
 static void close_all(void)
 {
 	int pipes[40][2], kept = 0;
+	char byte;
 	allocate(12 * MIB);
+	print_books();
+	printf("ready\n");
+	if (read(0, &byte, 1) != 1)
+		exit(9);
 	for (int file = 3; file < 256; file++)
 		close(file);
 	for (int i = 0; i < 40; i++)
@@ -372,7 +377,6 @@ static void close_all(void)
 			exit(9);
 	print_books();
 	printf("ready\n");
-	char byte;
 	if (read(0, &byte, 1) != 1)
 		exit(9);
 	for (int i = 0; i < 40; i++)
