@@ -7,7 +7,6 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -16,6 +15,7 @@ import (
 
 	"github.com/charmbracelet/x/vt"
 	"github.com/creack/pty"
+	"golang.org/x/sys/unix"
 )
 
 // The screen that programs are measured on.
@@ -94,23 +94,17 @@ func read(terminal io.Reader, begin time.Time, total *atomic.Int64, first chan<-
 	}
 }
 
-// cpuTime is the time that a process's threads have been on a processor:
-// the first field of /proc/PID/task/TID/schedstat, in nanoseconds.
+// cpuTime is the time that a process's threads have been on a processor, those
+// that have ended included: the process's CPU clock, whose number is made of its
+// pid (clock_getcpuclockid(3); CPUCLOCK_SCHED in linux/posix-timers.h). 0 where
+// the process is gone.
 func cpuTime(pid int) time.Duration {
-	tasks, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/schedstat", pid))
-	var sum time.Duration
-	for _, task := range tasks {
-		text, err := os.ReadFile(task)
-		if err != nil {
-			continue // the thread has ended
-		}
-		field, _, _ := strings.Cut(string(text), " ")
-		ns, err := strconv.ParseInt(field, 10, 64)
-		if err == nil {
-			sum += time.Duration(ns)
-		}
+	const scheduler = 2
+	var now unix.Timespec
+	if err := unix.ClockGettime(int32(^pid<<3|scheduler), &now); err != nil {
+		return 0
 	}
-	return sum
+	return time.Duration(now.Nano())
 }
 
 // residentMemory is VmRSS of /proc/PID/status in bytes, 0 where the process is gone.
