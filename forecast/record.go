@@ -73,11 +73,18 @@ func (r *record) settle(now int64, y float64, horizon, halfLife float64, gap boo
 }
 
 func (r *record) score(p *promise, now int64, y float64, horizon, halfLife float64) {
-	keep := math.Exp2(-float64(now-r.Scored) / 1e9 / halfLife)
+	const shortestOfLevels = 600 // seconds: whether there is a level takes several of its swings to see
+	since := float64(now-r.Scored) / 1e9
 	r.Scored = now
+	ofTrends := math.Exp2(-since / halfLife)
+	ofLevels := math.Exp2(-since / max(halfLife, shortestOfLevels))
 	happened := y - p.Origin
 	for i := range r.Credits {
 		c := &r.Credits[i]
+		keep := ofTrends
+		if levels(i) {
+			keep = ofLevels
+		}
 		c.Loss, c.Naive, c.Came, c.Claimed = c.Loss*keep, c.Naive*keep, c.Came*keep, c.Claimed*keep
 		claim := float64(p.Claims[i])
 		size := math.Abs(claim)
