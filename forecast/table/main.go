@@ -4,7 +4,7 @@
 //	regime.All × seeds → backtest.Replay of each method → tables → between the marks in the document
 //
 // Figures of a real recording are written where one is named; else those in
-// the document stay.
+// the document stay. So do those of the LSTM: scripts/lstm/run writes them.
 package main
 
 import (
@@ -22,11 +22,15 @@ func main() {
 	first := flag.Uint64("first", 5000, "the first seed")
 	recording := flag.String("recording", "", "a real recording")
 	traces := flag.String("traces", "", "write the series as traces into this directory, and no tables")
+	lstm := flag.String("lstm", "", "write the tables of the LSTM alone, from what scripts/lstm/train.py left in this directory")
 	flag.Parse()
 	var err error
-	if *traces != "" {
+	switch {
+	case *traces != "":
 		err = writeTraces(*traces, *seeds, *first)
-	} else {
+	case *lstm != "":
+		err = runHalves(*out, *lstm, *recording, *seeds, *first)
+	default:
 		err = run(*out, *seeds, *first, *recording)
 	}
 	if err != nil {
@@ -36,21 +40,34 @@ func main() {
 }
 
 func run(path string, seeds, first uint64, recording string) error {
-	document, err := os.ReadFile(path)
-	if err != nil {
-		return fmt.Errorf("read the document: %w", err)
-	}
 	m, err := measure(seeds, first, time.Now)
 	if err != nil {
 		return err
 	}
-	text := string(document)
 	sections := map[string]string{"gates": m.gates(), "regimes": m.regimes(), "baselines": m.baselines(), "alarms": m.alarms()}
 	if recording != "" {
 		if sections["real"], err = realTables(recording); err != nil {
 			return err
 		}
 	}
+	return rewrite(path, sections)
+}
+
+func runHalves(path, dir, recording string, seeds, first uint64) error {
+	h, err := measureHalves(dir, recording, seeds, first, time.Now)
+	if err != nil {
+		return err
+	}
+	return rewrite(path, map[string]string{"lstm": h.tables()})
+}
+
+// rewrite puts tables into the document, by the names of their marks.
+func rewrite(path string, sections map[string]string) error {
+	document, err := os.ReadFile(path)
+	if err != nil {
+		return fmt.Errorf("read the document: %w", err)
+	}
+	text := string(document)
 	for name, table := range sections {
 		if text, err = replace(text, name, table); err != nil {
 			return err

@@ -79,12 +79,7 @@ func (m *measured) of(name string) *backtest.Summary {
 
 // recorded scores every method on a recording.
 func recorded(path string) ([]backtest.Summary, error) {
-	file, err := os.Open(path)
-	if err != nil {
-		return nil, fmt.Errorf("open the recording: %w", err)
-	}
-	defer func() { _ = file.Close() }() // nothing was written
-	trace, err := backtest.Read(file)
+	trace, err := readRecording(path)
 	if err != nil {
 		return nil, err
 	}
@@ -101,4 +96,13 @@ func recorded(path string) ([]backtest.Summary, error) {
 		all = append(all, backtest.Summarise(scores...))
 	}
 	return all, nil
+}
+
+func readRecording(path string) (*backtest.Trace, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("open the recording: %w", err)
+	}
+	defer func() { _ = file.Close() }() // nothing was written
+	return backtest.Read(file)
 }

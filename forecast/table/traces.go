@@ -17,12 +17,12 @@ func writeTraces(dir string, seeds, first uint64) error {
 		return fmt.Errorf("make the directory of the traces: %w", err)
 	}
 	for _, g := range regime.All() {
-		name := strings.NewReplacer(" ", "-", ",", "").Replace(g.Name)
+		name := fileName(g.Name)
 		var b bytes.Buffer
 		b.WriteString("t_seconds,series_id,used_bytes,total_bytes\n")
 		for seed := first; seed < first+seeds; seed++ {
 			for t, used := range g.Make(regime.Seeded(seed)) {
-				fmt.Fprintf(&b, "%d,%s/%d,%d,%d\n", t, name, seed, int64(used), int64(regime.Capacity))
+				fmt.Fprintf(&b, "%d,%s,%d,%d\n", t, seriesName(g.Name, seed), int64(used), int64(regime.Capacity))
 			}
 		}
 		if err := os.WriteFile(filepath.Join(dir, name+".csv"), b.Bytes(), 0o644); err != nil {
@@ -30,4 +30,10 @@ func writeTraces(dir string, seeds, first uint64) error {
 		}
 	}
 	return nil
+}
+
+func fileName(regime string) string { return strings.NewReplacer(" ", "-", ",", "").Replace(regime) }
+
+func seriesName(regime string, seed uint64) string {
+	return fmt.Sprintf("%s/%d", fileName(regime), seed)
 }
