@@ -1,4 +1,7 @@
-//go:build linux
+//go:build linux && cgo && !race
+
+// What C code does is the same in each of the runs that CI makes of the Go
+// tests: these take long, and are for one of them.
 
 package preload_test
 

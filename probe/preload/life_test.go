@@ -6,8 +6,11 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
+	"strings"
 	"testing"
 	"time"
 )
@@ -66,4 +69,37 @@ func TestTheLastThread(t *testing.T) {
 	if exists(socket) {
 		t.Errorf("%s is still there", socket)
 	}
+}
+
+// TestTheThread: it has a name to be told apart by, and none of the program's
+// signals reach it.
+func TestTheThread(t *testing.T) {
+	r := newBox(t).start(true, program(t, "dlsym"), "dlsym", "linear")
+	r.socket()
+	tasks, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/status", r.cmd.Process.Pid))
+	if err != nil || len(tasks) != 2 {
+		t.Fatalf("it has the threads %q: %v", tasks, err)
+	}
+	found := false
+	for _, task := range tasks {
+		text, err := os.ReadFile(task)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !strings.HasPrefix(string(text), "Name:\tvramscope\n") {
+			continue
+		}
+		found = true
+		_, mask, _ := strings.Cut(string(text), "SigBlk:\t")
+		mask, _, _ = strings.Cut(mask, "\n")
+		blocked, err := strconv.ParseUint(mask, 16, 64)
+		// All but KILL, STOP, and the two that libc keeps for itself.
+		if all := ^uint64(1<<8 | 1<<18 | 1<<31 | 1<<32); err != nil || blocked&all != all {
+			t.Errorf("it blocks %x: %v", blocked, err)
+		}
+	}
+	if !found {
+		t.Error("no thread is called vramscope")
+	}
+	r.end()
 }

@@ -113,6 +113,16 @@ void ledger_sum(struct ledger *ledger, struct sums *sums)
 	}
 }
 
+static int has_any(const struct table *table, int (*picks)(const struct entry *entry, const void *argument), const void *argument)
+{
+	for (size_t at = 0; at < table->capacity; at++) {
+		const struct entry *entry = (const struct entry *)(void *)table_at(table, WIDTH, at);
+		if (entry->address && picks(entry, argument))
+			return 1;
+	}
+	return 0;
+}
+
 void ledger_drop(struct ledger *ledger, int (*picks)(const struct entry *entry, const void *argument), const void *argument)
 {
 	for (int i = 0; i < SHARDS; i++) {
@@ -120,7 +130,7 @@ void ledger_drop(struct ledger *ledger, int (*picks)(const struct entry *entry, 
 		pthread_mutex_lock(&shard->lock);
 		struct table kept = { 0 };
 		/* Into a table anew: removing one by one would move others to where the loop has been. */
-		int moved = shard->table.count > 0 && table_resize(&kept, WIDTH, shard->table.capacity);
+		int moved = has_any(&shard->table, picks, argument) && table_resize(&kept, WIDTH, shard->table.capacity);
 		for (size_t at = 0; moved && at < shard->table.capacity; at++) {
 			const struct entry *entry = (const struct entry *)(void *)table_at(&shard->table, WIDTH, at);
 			if (entry->address == 0)

@@ -56,8 +56,9 @@ static dlsym_call real_dlsym(void)
 {
 	static void *real;
 	if (!load(&real)) {
-		void *found = dlvsym(RTLD_NEXT, "dlsym", "GLIBC_2.34");
-		store(&real, found ? found : dlvsym(RTLD_NEXT, "dlsym", BASE_VERSION));
+		/* Every glibc has the old version: a look that fails would allocate, and malloc itself may be who asks. */
+		void *found = dlvsym(RTLD_NEXT, "dlsym", BASE_VERSION);
+		store(&real, found ? found : dlvsym(RTLD_NEXT, "dlsym", "GLIBC_2.34"));
 	}
 	return (dlsym_call)load(&real);
 }
