@@ -122,12 +122,15 @@ func (in *injection) untilStarted(ctx context.Context) error {
 // returns, whatever happened.
 func (in *injection) visit() (done bool, doing string, err error) {
 	pid := strconv.Itoa(in.plan.Process.PID)
-	said, err := in.say("attach " + pid)
+	said, err := in.say("attach "+pid, "thread find .")
 	if err != nil {
 		return false, "", err
 	}
 	defer func() {
-		if _, failed := in.say("detach"); failed != nil && err == nil && !done {
+		if done && err == nil {
+			return // it has been let go
+		}
+		if _, failed := in.say("detach"); failed != nil && err == nil {
 			err = failed
 		}
 	}()
@@ -153,14 +156,22 @@ func (in *injection) visit() (done bool, doing string, err error) {
 		}
 		return false, doing, nil
 	}
-	return true, "", in.start(chosen)
+	number := numberOf(chosen, said)
+	if number == "" {
+		return true, "", fmt.Errorf("gdb does not know thread %d", chosen.id)
+	}
+	return true, "", in.start(number)
 }
 
-// complaint is the last thing that gdb said.
+// complaint is what gdb says went wrong: what the kernel has answered, or else
+// the last thing that it said.
 func complaint(said string) string {
 	last := "it does not say why"
 	for line := range strings.Lines(said) {
 		line = strings.TrimSpace(strings.ReplaceAll(line, "(gdb)", ""))
+		if strings.HasPrefix(line, "ptrace: ") {
+			return firstLines(line)
+		}
 		if line != "" {
 			last = line
 		}
@@ -169,18 +180,15 @@ func complaint(said string) string {
 }
 
 var (
-	foundThread   = regexp.MustCompile(`Thread (\d+) has target id '(?:process |LWP |.*\(LWP )(\d+)\)?'`)
+	foundThread   = regexp.MustCompile(`(?m)^(?:\(gdb\) )*Thread (\d+) has target id '(?:process |LWP |.*\(LWP )(\d+)\)?'`)
 	mappedPage    = regexp.MustCompile(`page (0x[0-9a-f]+)`)
 	startedThread = regexp.MustCompile(`thread (0x[0-9a-f]+|0)\b`)
 )
 
-// start has the process start the thread: memory for it, its code, the thread.
-// What the functions called here leave in errno is undone.
-func (in *injection) start(chosen thread) error {
-	number, err := in.find(chosen)
-	if err != nil {
-		return err
-	}
+// start has the process start the thread, from the one that gdb has chosen:
+// memory for it, its code, the thread; and lets go of it. What the functions
+// called here leave in errno is undone.
+func (in *injection) start(number string) error {
 	const protection, flags = 0x1 | 0x4, 0x02 | 0x20 // PROT_READ|PROT_EXEC, MAP_PRIVATE|MAP_ANONYMOUS
 	// The first two calls wait for nobody: only the one thread moves, which is
 	// much less to do where there are many. The last may wait for the heap, which
@@ -192,6 +200,7 @@ func (in *injection) start(chosen thread) error {
 		"set $errno_was = *$errno_at",
 		fmt.Sprintf(`printf "page %%#lx\n", ((unsigned long(*)(unsigned long,unsigned long,int,int,int,long))%#x)(0,%d,%d,%d,-1,0)`,
 			in.address("mmap"), imageSize, protection, flags),
+		"set *$errno_at = $errno_was",
 	)
 	if err != nil {
 		return err
@@ -208,6 +217,7 @@ func (in *injection) start(chosen thread) error {
 		fmt.Sprintf(`printf "thread %%#lx\n", ((unsigned long(*)(unsigned long,unsigned long))%#x)(%#x,%#x)`,
 			in.address("PyThread_start_new_thread"), page, page+wordsAt),
 		"set *$errno_at = $errno_was",
+		"detach",
 	)
 	if err != nil {
 		return err
@@ -221,18 +231,14 @@ func (in *injection) start(chosen thread) error {
 
 func (in *injection) address(name string) uint64 { return in.plan.python.functions[name].address }
 
-// find is gdb's own number for a thread.
-func (in *injection) find(chosen thread) (string, error) {
-	said, err := in.say("thread find " + strconv.Itoa(chosen.id))
-	if err != nil {
-		return "", err
-	}
+// numberOf is gdb's own number for a thread, in what it says of all of them.
+func numberOf(chosen thread, said string) string {
 	for _, match := range foundThread.FindAllStringSubmatch(said, -1) {
 		if match[2] == strconv.Itoa(chosen.id) {
-			return match[1], nil
+			return match[1]
 		}
 	}
-	return "", fmt.Errorf("gdb does not know thread %d", chosen.id)
+	return ""
 }
 
 // write puts the payload's first step into the process and makes sure of it.

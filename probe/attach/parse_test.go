@@ -85,6 +85,36 @@ func TestTheThreadIsChosenWithCare(t *testing.T) {
 	}
 }
 
+// TestTheThreadIsNamedToGdb: by gdb's own number, whatever threads call themselves.
+func TestTheThreadIsNamedToGdb(t *testing.T) {
+	const said = `Attaching to process 123
+[New LWP 124]
+(gdb) Thread 1 has target id 'LWP 123'
+Thread 1 has name 'python3'
+Thread 2 has name 'Thread 7 has target id 'LWP 125''
+Thread 2 has target id 'Thread 0x7f11 (LWP 124)'
+Thread 3 has target id 'LWP 125'
+(gdb) (gdb) Thread 4 has target id 'process 126'
+`
+	for id, want := range map[int]string{123: "1", 124: "2", 125: "3", 126: "4", 12: "", 127: ""} {
+		if got := numberOf(thread{id: id}, said); got != want {
+			t.Errorf("%d: %q, want %q", id, got, want)
+		}
+	}
+}
+
+func TestTheComplaintIsFound(t *testing.T) {
+	for said, want := range map[string]string{
+		"(gdb) Attaching to process 1\nwarning: x\nptrace: Operation not permitted.\n(gdb) No threads match '.'\n": "ptrace: Operation not permitted.",
+		"(gdb) (gdb) Cannot access memory at address 0x0\n(gdb) \n":                                                "Cannot access memory at address 0x0",
+		"": "it does not say why",
+	} {
+		if got := complaint(said); got != want {
+			t.Errorf("%q: %q, want %q", said, got, want)
+		}
+	}
+}
+
 func TestStatusIsRead(t *testing.T) {
 	const content = "Name:\tState:\tx\nState:\tt (tracing stop)\nTracerPid:\t12\nUid:\t1\t2\t3\t4\nSigBlk:\t0000000000000001\nSigCgt:\tffffffffffffffff\nCapEff:\t0000000000080000\n"
 	got, err := parseStatus(content)
