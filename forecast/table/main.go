@@ -13,7 +13,6 @@ import (
 	"fmt"
 	"os"
 	"strings"
-	"time"
 )
 
 func main() {
@@ -40,7 +39,7 @@ func main() {
 }
 
 func run(path string, seeds, first uint64, recording string) error {
-	m, err := measure(seeds, first, time.Now)
+	m, err := measure(seeds, first, processorTime)
 	if err != nil {
 		return err
 	}
@@ -54,7 +53,7 @@ func run(path string, seeds, first uint64, recording string) error {
 }
 
 func runHalves(path, dir, recording string, seeds, first uint64) error {
-	h, err := measureHalves(dir, recording, seeds, first, time.Now)
+	h, err := measureHalves(dir, recording, seeds, first, processorTime)
 	if err != nil {
 		return err
 	}
