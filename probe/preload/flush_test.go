@@ -4,12 +4,15 @@ package preload_test
 
 import (
 	"fmt"
+	"io"
 	"net"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
+	"vramscope/internal/fakedriver"
 	"vramscope/internal/quantity"
 	"vramscope/probe"
 )
@@ -135,4 +138,36 @@ func TestExitWhileServing(t *testing.T) {
 			t.Errorf("%s is still there", socket)
 		}
 	}
+}
+
+// TestAFlushThatHangs: in the driver. Others are told that there is one, books
+// are read all the same, and the program ends as it would.
+func TestAFlushThatHangs(t *testing.T) {
+	b := newBox(t)
+	r := b.start(true, program(t, "proc2"), "proc2", idleProgram)
+	state := fakedriver.Box(4, 0)
+	state.GPUs[0].Hang("cuCtxSynchronize", time.Hour)
+	state.MustWrite(t, b.state)
+	conn, err := net.Dial("unix", r.socket())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = conn.Close() }() // nothing is expected on it
+	if _, err := io.WriteString(conn, `{"id":1,"cmd":"flush","level":"urgent"}`+"\n"); err != nil {
+		t.Fatal(err)
+	}
+	var second struct {
+		OK    bool
+		Error struct{ Code string }
+	}
+	await(t, "the first flush to be under way", func() bool {
+		second.OK, second.Error.Code = false, ""
+		r.ask(`{"id":2,"cmd":"flush","level":"gradual","dry_run":true}`, &second)
+		return !second.OK
+	})
+	if second.Error.Code != "busy" {
+		t.Errorf("a second flush is answered %+v", second)
+	}
+	checkBooks(t, r)
+	r.end()
 }

@@ -119,6 +119,7 @@ type box struct {
 	tools
 	environ []string
 	runtime string
+	state   string // file
 }
 
 func newBox(t testing.TB) *box {
@@ -131,9 +132,9 @@ func newBox(t testing.TB) *box {
 	}
 	t.Cleanup(func() { _ = os.RemoveAll(runtime) }) // a socket more or less
 	b.runtime = runtime
-	state := filepath.Join(t.TempDir(), "state")
-	fakedriver.Box(4, 0).MustWrite(t, state)
-	b.environ = append(os.Environ(), fakedriver.Environment(b.driver, state)...)
+	b.state = filepath.Join(t.TempDir(), "state")
+	fakedriver.Box(4, 0).MustWrite(t, b.state)
+	b.environ = append(os.Environ(), fakedriver.Environment(b.driver, b.state)...)
 	b.environ = append(b.environ, "XDG_RUNTIME_DIR="+b.runtime, "LD_PRELOAD=")
 	return b
 }
