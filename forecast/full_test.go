@@ -67,14 +67,15 @@ func TestTeethCloseToTheLimitAreNotTheEnd(t *testing.T) {
 	}
 }
 
-func TestTheEndIsSoughtNoFurtherThanFourTimesThePast(t *testing.T) {
+func TestTheEndIsSoughtNoFurtherThanThePastAndAHalf(t *testing.T) {
 	const rate = 50 * mib
 	f := New()
 	for i := range 120 {
 		f.Observe(after(float64(i)), int64(10*gib+rate*float64(i)))
-		full, ok := f.FullIn(int64(14 * 60 * rate))
-		if ok {
-			t.Fatalf("after %d s: full in %v", i, full.Median)
+		for _, left := range []float64{60, 120, 240, 14 * 60} {
+			if full, ok := f.FullIn(int64(left * rate)); ok && full.Median.Seconds() > 1.5*float64(i) {
+				t.Fatalf("after %d s: full in %v", i, full.Median)
+			}
 		}
 	}
 	if full, ok := f.FullIn(int64(100 * rate)); !ok || math.Abs(full.Median.Seconds()-100) > 15 {

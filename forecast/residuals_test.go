@@ -58,3 +58,28 @@ func TestSpreadHoldsWhatItPromises(t *testing.T) {
 		t.Errorf("%.3f within 80 %%, %.3f within 95 %%", in80/n, in95/n)
 	}
 }
+
+// A horizon without errors of its own borrows an interval that grows as those
+// of the shorter ones have.
+func TestALentIntervalGrowsAsTheShorterOnesDo(t *testing.T) {
+	for _, tc := range []struct {
+		name        string
+		wide        [2]float64 // at 10 s and 30 s
+		at60, least float64    // what 60 s may have beside 30 s
+	}{
+		{"noise", [2]float64{5, 5}, 1.1, 1},
+		{"a random walk", [2]float64{5, 8.66}, 1.5, 1.35},
+		{"a trend", [2]float64{5, 15}, 2, 1.8},
+	} {
+		var w widening
+		w.measure(tc.wide[0], 10, residualCap)
+		w.measure(tc.wide[1], 30, residualCap)
+		if got := w.over(driftShort, 0, 2); got > tc.at60 || got < tc.least {
+			t.Errorf("%s: %.2f times as wide at twice the distance", tc.name, got)
+		}
+	}
+	var none widening
+	if walk, level, trend := none.over(driftShort, 0, 4), none.over(meanLong, 1, 4), none.over(driftShort, 1, 4); walk != 2 || level != 1 || trend != 4 {
+		t.Errorf("without experience: %v, %v, %v", walk, level, trend)
+	}
+}

@@ -57,6 +57,35 @@ func TestTrends(t *testing.T) {
 	}
 }
 
+// What was given back once is no leak before it is more than that.
+func TestGrowthUpToWhereItWasGivenBackIsNoLeak(t *testing.T) {
+	const rate = 12 * mib
+	f := New()
+	now := 0
+	climb := func(from, to float64, see func(level float64, trend Trend)) {
+		for level := from; level < to; level += rate {
+			f.Observe(after(float64(now)), int64(level))
+			now++
+			see(level, f.Trend())
+		}
+	}
+	leaked := false
+	climb(10*gib, 34*gib, func(_ float64, trend Trend) { leaked = leaked || trend == Leak })
+	if !leaked {
+		t.Error("the first climb is not called a leak")
+	}
+	leaked = false
+	climb(10*gib, 45*gib, func(level float64, trend Trend) {
+		if trend == Leak && level < 30*gib && level > 12*gib {
+			t.Fatalf("a leak at %.1f GiB, after 34 GiB were given back", level/gib)
+		}
+		leaked = leaked || trend == Leak
+	})
+	if !leaked {
+		t.Error("growth beyond what was given back is not called a leak")
+	}
+}
+
 func TestALeaksRateIsWhatItKeeps(t *testing.T) {
 	r := regime.Seeded(11)
 	y := ramp(1500, 20*gib, 12*mib)
