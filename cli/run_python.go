@@ -8,6 +8,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+
+	"vramscope/probe/preload"
 )
 
 // started is what is known of a command before it is started.
@@ -22,8 +24,8 @@ type started struct {
 // first line tells which), or another program.
 func inspect(path string, command []string) started {
 	s := started{name: filepath.Base(path)}
-	if info, err := os.Stat(path); err == nil && info.Mode()&(os.ModeSetuid|os.ModeSetgid) != 0 {
-		s.special = "it is setuid: PYTHONPATH would be ignored there"
+	if why := preload.Setuid(path); why != "" {
+		s.special = why + ": PYTHONPATH would be ignored there"
 	}
 	arguments := command[1:]
 	for range 3 { // a script's interpreter may be env, and that one's a script again

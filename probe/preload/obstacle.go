@@ -45,6 +45,19 @@ func Obstacle(path string) string {
 // secure says what has the loader ignore LD_PRELOAD.
 // Source: https://man7.org/linux/man-pages/man8/ld.so.8.html, secure-execution mode
 func secure(path string) string {
+	why := Setuid(path)
+	if why == "" && os.Geteuid() != 0 && hasCapabilities(path) {
+		why = "it has capabilities"
+	}
+	if why == "" {
+		return ""
+	}
+	return why + ": the loader ignores LD_PRELOAD there"
+}
+
+// Setuid says that a program would run as somebody else than who starts it, and
+// what makes it; "" where it would not, as root's own in root's hands.
+func Setuid(path string) string {
 	info, err := os.Stat(path)
 	if err != nil {
 		return ""
@@ -53,12 +66,9 @@ func secure(path string) string {
 	switch mode := info.Mode(); {
 	case !ok:
 	case mode&os.ModeSetuid != 0 && int(owner.Uid) != os.Geteuid():
-		return "it is setuid: the loader ignores LD_PRELOAD there"
+		return "it is setuid"
 	case mode&os.ModeSetgid != 0 && int(owner.Gid) != os.Getegid():
-		return "it is setgid: the loader ignores LD_PRELOAD there"
-	}
-	if os.Geteuid() != 0 && hasCapabilities(path) {
-		return "it has capabilities: the loader ignores LD_PRELOAD there"
+		return "it is setgid"
 	}
 	return ""
 }

@@ -99,6 +99,16 @@ func TestObstacleOfWhatIsNoProgramOfThisMachine(t *testing.T) {
 				t.Errorf("of a program of mode %v it says %q", mode, got)
 			}
 		}
+		// Its owner's rights are those of who starts it: the loader preloads.
+		if err := os.Chown(path, 0, 0); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Chmod(path, os.ModeSetuid|0o755); err != nil {
+			t.Fatal(err)
+		}
+		if got := preload.Obstacle(path) + preload.Setuid(path); got != "" {
+			t.Errorf("of root's own program it says %q to root", got)
+		}
 	}
 }
 
