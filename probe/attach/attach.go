@@ -161,13 +161,25 @@ func (a *Attacher) await(ctx context.Context, plan *Plan, load *payload) (probe.
 		case err != nil || now.StartTime != plan.Process.StartTime:
 			return probe.Hello{}, errors.New("it has ended meanwhile")
 		case ctx.Err() != nil:
-			return probe.Hello{}, fmt.Errorf("given up: %w", ctx.Err())
+			return probe.Hello{}, &givenUp{"before its probe answered; it may come yet", ctx.Err()}
 		case a.now().After(deadline):
 			return probe.Hello{}, a.notCome(plan, load, unheard)
 		}
 		a.pause(ctx, 10*time.Millisecond)
 	}
 }
+
+// givenUp is the error of who was told to stop waiting.
+type givenUp struct {
+	when string
+	err  error // the context's
+}
+
+// Error implements error. That a context was cancelled says nothing to a person.
+func (g *givenUp) Error() string { return "given up " + g.when }
+
+// Unwrap gives the context's error.
+func (g *givenUp) Unwrap() error { return g.err }
 
 // notCome says how far it has come.
 func (a *Attacher) notCome(plan *Plan, load *payload, unheard error) error {

@@ -108,7 +108,7 @@ func (in *injection) untilStarted(ctx context.Context) error {
 			return err
 		}
 		if ctx.Err() != nil {
-			return fmt.Errorf("given up, nothing was done: %w", ctx.Err())
+			return &givenUp{"before anything was done", ctx.Err()}
 		}
 		if in.attacher.now().After(deadline) {
 			return fmt.Errorf("blocked in C: for %d s none of its threads waited or was in Python's own code, where another could be started (%s); nothing was done",
