@@ -96,6 +96,13 @@ func (t *backtestTable) percent(f backtest.Figure) string {
 	return strconv.FormatFloat(100*float64(f), 'f', 1, 64) + "%"
 }
 
+func (t *backtestTable) seconds(f backtest.Figure) string {
+	if !f.Known() {
+		return t.signs.dash
+	}
+	return t.number(f, 0) + " s"
+}
+
 func (t *backtestTable) bytes(f backtest.Figure) string {
 	if !f.Known() {
 		return t.signs.dash
@@ -128,9 +135,9 @@ func (t *backtestTable) alarms(sum *backtest.Summary) string {
 	if !a.Raised.Known() {
 		return "alarms        " + t.signs.dash + " (no series has a total)"
 	}
-	return fmt.Sprintf("alarms        %s raised, %s wrong, %s undecided; %s fills; precision %s, recall %s, lead %s s",
+	return fmt.Sprintf("alarms        %s raised, %s wrong, %s undecided; %s fills; precision %s, recall %s, lead %s",
 		t.number(a.Raised, 0), t.number(a.Wrong, 0), t.number(a.Undecided, 0), t.number(a.Fills, 0),
-		t.number(a.Precision, 2), t.number(a.Recall, 2), t.number(a.Lead, 0))
+		t.number(a.Precision, 2), t.number(a.Recall, 2), t.seconds(a.Lead))
 }
 
 func (t *backtestTable) full(f *backtest.FullSummary) string {

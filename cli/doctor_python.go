@@ -52,6 +52,9 @@ func (e *examination) pythons() []finding {
 			break
 		}
 		plan := a.Examine(ctx, id)
+		if now, err := table.Identify(id.PID); err != nil || now.StartTime != id.StartTime {
+			continue // it has ended meanwhile: nobody wants to know
+		}
 		if ctx.Err() == nil {
 			found = append(found, pythonFinding(&plan))
 		}
