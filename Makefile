@@ -50,7 +50,8 @@ preload: ## build the library that vramscope run preloads (PYTHON=…: one with 
 
 .PHONY: golden
 golden: ## rewrite the golden files from what the code draws now
-	UPDATE_GOLDEN=1 $(GO) test ./ui/... ./cli/...
+	$(GO) test ./ui -update
+	UPDATE_GOLDEN=1 $(GO) test ./cli
 
 .PHONY: forecast-table
 forecast-table: ## measure the forecaster beside baselines and write docs/forecast.md (RECORDING=FILE: a real one too)

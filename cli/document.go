@@ -120,9 +120,12 @@ func processOf(p *snapshot.Process) processJSON {
 		UsedBytes: p.Used, AllocatedBytes: p.Allocated, CachedBytes: p.Cached,
 		FragmentedBytes: p.Fragmented, OtherBytes: p.Other, ReturnableBytes: p.Returnable,
 		Allocators:     []allocatorJSON{},
-		RuntimeVersion: text(p.RuntimeVersion), Evictable: texts(p.Evictable),
+		RuntimeVersion: text(p.RuntimeVersion), Evictable: []evictableJSON{},
 		SMUtilizationPercent: p.SMUtilization, CPUPercent: tenths(p.CPU), HostBytes: p.Host,
 		Predicted: predictedOf(p.Predicted), PredictedAllocated: predictedOf(p.PredictedAllocated),
+	}
+	for _, cache := range p.Evictable {
+		out.Evictable = append(out.Evictable, evictableJSON{text(cache.Name), cache.Priority})
 	}
 	if instance := p.ID.Instance; instance.MIG {
 		out.GPUInstance, out.ComputeInstance = &instance.GPU, &instance.Compute

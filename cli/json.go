@@ -108,6 +108,12 @@ type fullInJSON struct {
 	LatestSeconds   *float64 `json:"latest_seconds"`
 }
 
+// evictableJSON is a cache that a program has registered.
+type evictableJSON struct {
+	Name     text    `json:"name"`
+	Priority float64 `json:"priority"`
+}
+
 type processJSON struct {
 	PID             int       `json:"pid"`
 	StartTime       timestamp `json:"start_time"`
@@ -129,7 +135,7 @@ type processJSON struct {
 
 	Allocators     []allocatorJSON `json:"allocators"`
 	RuntimeVersion text            `json:"runtime_version"`
-	Evictable      []text          `json:"evictable"`
+	Evictable      []evictableJSON `json:"evictable"`
 	Probe          *probeJSON      `json:"probe"`
 
 	SMUtilizationPercent snapshot.Int    `json:"sm_utilization_percent"`

@@ -230,8 +230,8 @@ func (h *Hello) check(pid int, start uint64) error {
 		h.Capabilities[i] = clip(c)
 	}
 	h.Evictable = h.Evictable[:min(len(h.Evictable), maxEvictable)]
-	for i, name := range h.Evictable {
-		h.Evictable[i] = clip(name)
+	for i := range h.Evictable {
+		h.Evictable[i].Name = clip(h.Evictable[i].Name)
 	}
 	h.StartedBy = clip(h.StartedBy)
 	return nil

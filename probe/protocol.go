@@ -104,10 +104,17 @@ type Hello struct {
 	Capabilities []string  `json:"capabilities"` // "flush", "snapshot", …
 	// Evictable names the caches that the program has registered, the first to
 	// go first. What they hold is not told: a selective flush evicts them.
-	Evictable []string `json:"evictable,omitempty"`
+	Evictable []Evictable `json:"evictable,omitempty"`
 	// StartedBy is how the probe got into the process: "run", "import",
 	// "attach", "preload"; empty where it cannot tell.
 	StartedBy string `json:"started_by,omitempty"`
+}
+
+// Evictable is a cache of the program's own that a flush may empty. The highest
+// priority goes first.
+type Evictable struct {
+	Name     string  `json:"name"`
+	Priority float64 `json:"priority"`
 }
 
 // Runtime is a library that owns allocators: PyTorch 2.6.0, JAX 0.11.2.

@@ -87,11 +87,11 @@ func (d detail) evictable() string {
 	if len(d.process.Evictable) == 0 {
 		return ""
 	}
-	names := make([]string, len(d.process.Evictable))
-	for i, name := range d.process.Evictable {
-		names[i] = clean(limited(name))
+	caches := make([]string, len(d.process.Evictable))
+	for i, cache := range d.process.Evictable {
+		caches[i] = clean(limited(cache.Name)) + " (prio " + strconv.FormatFloat(cache.Priority, 'g', 6, 64) + ")"
 	}
-	return "evictable: " + strings.Join(names, ", then ") + "; sizes not told"
+	return "evictable: " + strings.Join(caches, ", ") + "; sizes not told"
 }
 
 // The forecast stands in this column of the trend's line.

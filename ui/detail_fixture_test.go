@@ -31,7 +31,7 @@ func carol() snapshot.Process {
 				{Name: "large", Reserved: known(68.1), Allocated: known(51.9), Fragmented: known(4.4), Segments: quantity.From(int64(412), quantity.Probe)},
 			},
 		}},
-		Evictable: []string{"kv_cache", "loader"},
+		Evictable: []snapshot.Evictable{{Name: "kv_cache", Priority: 10}, {Name: "loader", Priority: 1}},
 		Probe: &snapshot.Probe{
 			State: snapshot.ProbeLive, Age: 400 * time.Millisecond, StartedBy: "run", Capabilities: []string{"flush", "snapshot"},
 			OutOfMemoryCount: quantity.From(int64(0), quantity.Probe), AllocRetries: quantity.From(int64(3), quantity.Probe),

@@ -19,7 +19,7 @@ func toldInFull() *snapshot.Snapshot {
 		if p.ID.Process.PID != snapshottest.Leaking {
 			continue
 		}
-		p.Evictable = []string{"kv_cache", "loader"}
+		p.Evictable = []snapshot.Evictable{{Name: "kv_cache", Priority: 10}, {Name: "loader", Priority: 1}}
 		p.Probe.StartedBy, p.Probe.Capabilities = "run", []string{"flush", "snapshot"}
 		p.Allocators[0].Blocks = quantity.From(int64(10233), quantity.Probe)
 		p.Allocators[0].StrandedSegments = quantity.From(int64(212), quantity.Probe)

@@ -34,7 +34,7 @@ func askedToFlush(lk *look, change func(*snapshot.Process), pids ...int) (*state
 		switch p.ID.Process.PID {
 		case snapshottest.Leaking:
 			p.Command = []string{"python", "finetune.py", "--cfg", "sft.yaml"}
-			p.Evictable = []string{"kv_cache", "loader"}
+			p.Evictable = []snapshot.Evictable{{Name: "kv_cache", Priority: 10}, {Name: "loader", Priority: 1}}
 		}
 		if change != nil {
 			change(p)
@@ -272,7 +272,7 @@ func TestFlushSurvivesHostileNames(t *testing.T) {
 		bad := "\x1b[2J\x07\u202e" + strings.Repeat("名", 200)
 		p.User, p.Name, p.Command, p.Runtime, p.RuntimeVersion = bad, bad, []string{bad, bad}, bad, bad
 		p.Job = process.Job{Kind: "pod", ID: bad}
-		p.Evictable = []string{bad, bad}
+		p.Evictable = []snapshot.Evictable{{Name: bad}, {Name: bad}}
 		p.Used, p.Returnable = quantity.From(quantity.Bytes(-1<<62), quantity.Driver), quantity.From(quantity.Bytes(1<<62), quantity.Probe)
 	}, snapshottest.Leaking, 2701455)
 	single := d

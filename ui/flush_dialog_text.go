@@ -145,8 +145,8 @@ func (d flushDialog) choices() []choice {
 		if !t.row.FlushesInParts() {
 			runtime = clean(t.row.Runtime)
 		}
-		for _, name := range t.row.Evictable {
-			if name = clean(name); !slices.Contains(evictable, name) {
+		for _, cache := range t.row.Evictable {
+			if name := clean(cache.Name); !slices.Contains(evictable, name) {
 				evictable = append(evictable, name)
 			}
 		}

@@ -1410,17 +1410,20 @@ class _Evictable:
     def register(self, name, priority, evict, size):
         if not callable(evict):
             raise TypeError("vramscope_probe: the third argument empties the cache: a callable, not %r" % (evict,))
-        self._entries[str(name)] = float(priority), evict, size
+        priority = float(priority)
+        if not -1e9 <= priority <= 1e9:
+            raise ValueError("vramscope_probe: no priority: %r" % priority)
+        self._entries[str(name)] = priority, evict, size
 
     def unregister(self, name):
         return self._entries.pop(str(name), None) is not None
 
     def _ordered(self):
         # list() of a dict's items is one step for the GIL: no lock is needed.
-        return sorted(list(self._entries.items()), key=lambda item: (item[1][0], item[0]))
+        return sorted(list(self._entries.items()), key=lambda item: (-item[1][0], item[0]))
 
-    def names(self):
-        return [_clip(name) for name, _ in self._ordered()[:32]]
+    def told(self):
+        return [{"name": _clip(name), "priority": entry[0]} for name, entry in self._ordered()[:32]]
 
     def foretell(self):
         if not self._entries:
@@ -2153,7 +2156,7 @@ class _Agent:
         raise _Refusal("unknown_command", "%s has no command %s" % (_PROTOCOL, _clip(ascii(command))))
 
     def _hello(self):
-        evictable = self.evictable.names()
+        evictable = self.evictable.told()
         able = ["flush"] if self.memory.can_flush() or evictable else []
         if self.memory.can_snapshot():
             able.append("snapshot")
@@ -2172,7 +2175,7 @@ class _Agent:
 
     def _flush(self, connection, request, number):
         """Has a thread of its own flush: books can be read meanwhile."""
-        if not self.memory.can_flush() and not self.evictable.names():
+        if not self.memory.can_flush() and not self.evictable.told():
             names = " and ".join(r["name"] for r in self.memory.runtimes())
             message = names + " cannot give memory back" if names else "no library here holds GPU memory"
             raise _Refusal("unsupported", message)
@@ -2316,7 +2319,7 @@ def register_evictable(name, priority, evict, size=None):
     """Registers a cache of the program that a flush may empty.
 
     A selective or urgent flush calls evict(), on a thread of the probe, and
-    then gives back what that has freed. The lowest priority goes first. size
+    then gives back what that has freed. The highest priority goes first. size
     is how many bytes of GPU memory it holds, or a callable that tells; it is
     shown before a flush. A name that is registered already is replaced.
     """

@@ -69,7 +69,7 @@ func TestFlushRefusal(t *testing.T) {
 			p.Returnable, p.Cached, p.Allocators[0].Cached = books(0), books(0), books(0)
 		}, "nothing to give back"},
 		{"empty, but evictable", leaking, "root", func(p *Process) {
-			p.Returnable, p.Evictable = books(0), []string{"kv_cache"}
+			p.Returnable, p.Evictable = books(0), []Evictable{{Name: "kv_cache"}}
 		}, ""},
 		{"only a cache is told", leaking, "root", func(p *Process) { p.Returnable = Bytes{} }, ""},
 	} {

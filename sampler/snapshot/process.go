@@ -59,8 +59,8 @@ type Process struct {
 	Returnable     Bytes // the part of Cached that a flush gives back
 	Other          Bytes // used − Σ reserved; negative is a mismatch and is shown as one
 	Allocators     []Allocator
-	Evictable      []string // caches of the program's own that a selective flush evicts; hostile input
-	Probe          *Probe   // nil where there is none
+	Evictable      []Evictable // caches of the program's own that a selective flush evicts, the first to go first
+	Probe          *Probe      // nil where there is none
 
 	Peak            Bytes // highest used since vramscope saw it
 	Trend           Trend
@@ -125,6 +125,13 @@ type Allocator struct {
 	Config           string                   // in the allocator's own words; hostile input
 	Pools            []Pool
 	Largest          []Allocation // largest first
+}
+
+// Evictable is a cache that a program has registered to be emptied in a flush.
+// Its name is hostile input.
+type Evictable struct {
+	Name     string
+	Priority float64
 }
 
 // Pool is a part of an allocator, "small" or "large".

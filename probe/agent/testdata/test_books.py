@@ -217,11 +217,12 @@ class Flush(Case):
     def test_by_levels(self):
         job = self.job("import torch, vramscope_probe as v; cache = torch.empty(40 << 20); order = []",
                        "def evict():\n    global cache\n    cache = None; order.append('big')",
-                       "v.register_evictable('big', 2, evict, lambda: 40 << 20) and None",
+                       "v.register_evictable('big', 0, evict, lambda: 40 << 20) and None",
                        "v.register_evictable('broken', 1, lambda: 1 / 0) and None",
-                       "v.register_evictable('first', 0, lambda: order.append('first'), 3) and None")
+                       "v.register_evictable('first', 10, lambda: order.append('first'), 3) and None")
         monitor = self.monitor(job)
-        self.assertEqual(monitor.ask("hello")["evictable"], ["first", "broken", "big"])
+        self.assertEqual(monitor.ask("hello")["evictable"], [
+            {"name": "first", "priority": 10}, {"name": "broken", "priority": 1}, {"name": "big", "priority": 0}])
         answer = monitor.ask("flush", level="gradual")
         self.assertEqual(answer["devices"][0]["freed_bytes"], 0)
         self.assertIn("nothing", answer["skipped_reason"])
@@ -235,6 +236,7 @@ class Flush(Case):
         self.assertEqual(job.do("order"), ["first", "big"])
         self.assertEqual(job.do("v.unregister_evictable('big'), v.unregister_evictable('big')"), (True, False))
         self.assertIn("TypeError", job.do("v.register_evictable('x', 1, 5)"))
+        self.assertIn("ValueError", job.do("v.register_evictable('x', float('nan'), print)"))
 
     def test_urgent_collects(self):
         job = self.job("import gc, torch, vramscope_probe as v; gc.disable(); stood = []", "class Node: pass",
