@@ -47,8 +47,8 @@ SIZE is all that the job will use, its CUDA context included (some hundred
 MiB). A letter is a binary unit: 20G is 20GiB.
 
 --for asks whether it will also go on fitting beside what is there already. One
-sample knows no future: --watch says how long to look on first. The forecast
-is the monitor's; yes means that the lower end of the 80 % interval of what will
+sample knows no future: it looks on first, for a minute, or for as long as
+--watch says. The forecast is the monitor's; yes means that the lower end of the 80 % interval of what will
 be free never falls below SIZE. docs/headroom.md has the rules and the JSON.`,
 		Example: `  vramscope headroom --need 20GiB && sbatch job.sh
   vramscope headroom --need 20GiB --for 10m --watch 60s
@@ -59,8 +59,8 @@ be free never falls below SIZE. docs/headroom.md has the rules and the JSON.`,
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&f.need, "need", "", "how much the job will use: 20GiB, 512MiB")
-	flags.StringVar(&f.length, "for", "", "it must fit for so long, up to 15m; takes --watch")
-	flags.StringVar(&f.watch, "watch", "", "look on for so long first, up to 30m")
+	flags.StringVar(&f.length, "for", "", "it must fit for so long, up to 15m")
+	flags.StringVar(&f.watch, "watch", "", "look on for so long first, up to 30m (1m where --for is given)")
 	flags.IntVar(&f.count, "count", 1, "on so many GPUs or MIG instances, so much on each")
 	flags.StringVarP(&f.format, "format", "f", "table", "table or json")
 	for name, word := range map[string]string{
@@ -75,8 +75,14 @@ be free never falls below SIZE. docs/headroom.md has the rules and the JSON.`,
 	return cmd
 }
 
-// longestWatch is how long headroom looks on at most.
-const longestWatch = 30 * time.Minute
+// How long headroom looks on: where nobody says how long, and at most.
+const (
+	usualWatch   = time.Minute
+	longestWatch = 30 * time.Minute
+)
+
+// leastNeed is the least that a job can be said to use.
+const leastNeed = quantity.MiB
 
 // question reads the flags.
 func (f *headroomFlags) question(interval time.Duration) (q headroomQuestion, err error) {
@@ -93,14 +99,11 @@ func (f *headroomFlags) question(interval time.Duration) (q headroomQuestion, er
 	switch {
 	case q.need == 0:
 		return q, usage("--need: nothing always fits")
+	case q.need < leastNeed:
+		// Who writes 20 means 20 GiB, and a yes to 20 bytes would start the job.
+		return q, usage("--need: %q is less than 1MiB, which no job gets by with: write 20GiB, 512MiB", cleanText(f.need))
 	case f.count < 1:
 		return q, usage("--count: %d is out of range: from 1", f.count)
-	case f.length != "" && f.watch == "":
-		return q, &failure{code: exitUsage, message: "--for needs --watch: one sample knows no future",
-			advice: []string{
-				fmt.Sprintf("  vramscope headroom --need %s --for %s --watch 60s   looks on first", cleanText(f.need), cleanText(f.length)),
-				fmt.Sprintf("  vramscope headroom --need %s                    is it free now?", cleanText(f.need)),
-			}}
 	case f.length == "" && f.watch != "":
 		return q, usage("--watch is for --for: without that the answer is of this moment")
 	}
@@ -113,6 +116,10 @@ func (f *headroomFlags) question(interval time.Duration) (q headroomQuestion, er
 		return q, usage("--for: %v; a forecast reaches no further", err)
 	}
 	least := leastWatch(interval)
+	if f.watch == "" {
+		q.watch = max(usualWatch, least)
+		return q, nil
+	}
 	if q.watch, err = duration(f.watch, least, max(longestWatch, least)); err != nil {
 		return q, usage("--watch: %v; a forecast takes %d samples", err, forecaster.MinSamples)
 	}
