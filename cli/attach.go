@@ -1,12 +1,10 @@
 package cli
 
 import (
-	"bufio"
 	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os/signal"
 	"strings"
 	"syscall"
@@ -103,7 +101,7 @@ func (p *program) runAttach(ctx context.Context, pid int, f attachFlags) error {
 	case f.dryRun:
 		return p.writePlan(table, &plan)
 	case plan.Possible() && !f.yes:
-		if err := p.confirmAttach(table, &plan); err != nil {
+		if err := p.confirm(p.planText(table, &plan) + "Attach?"); err != nil {
 			return err
 		}
 	}
@@ -144,9 +142,9 @@ func (p *program) planText(table *process.Table, plan *attach.Plan) string {
 			"safe point (sys.remote_exec), and it starts one thread there. No standstill.\n")
 	} else {
 		b.WriteString("This runs vramscope's code inside your process: gdb stops it for a moment and\n" +
-			"starts one thread there. Standstill usually under 0.1 s.\n")
+			"starts one thread there. Standstill usually under 0.1 s, 1 s with 1000 threads.\n")
 	}
-	fmt.Fprintf(&b, "It takes 20 s at most. The probe stays until the process ends. Logged in %s.\n", cleanText(stateHome()))
+	fmt.Fprintf(&b, "It usually takes a second. The probe stays until the process ends. Logged in %s.\n", cleanText(stateHome()))
 	for _, check := range plan.Checks {
 		fmt.Fprintf(&b, "  ok  %s\n", cleanText(check.Text))
 	}
@@ -154,23 +152,6 @@ func (p *program) planText(table *process.Table, plan *attach.Plan) string {
 		fmt.Fprintf(&b, "No attaching next time:  %s\n", cleanText(plan.Instead))
 	}
 	return b.String()
-}
-
-// confirmAttach asks. Only y and yes are a yes.
-func (p *program) confirmAttach(table *process.Table, plan *attach.Plan) error {
-	if _, err := io.WriteString(p.stderr, p.planText(table, plan)+"Attach? [y/N] "); err != nil {
-		return fmt.Errorf("ask: %w", err)
-	}
-	answer, err := bufio.NewReader(p.stdin).ReadString('\n')
-	if err != nil && !errors.Is(err, io.EOF) {
-		return fmt.Errorf("read the answer: %w", err)
-	}
-	switch strings.ToLower(strings.TrimSpace(answer)) {
-	case "y", "yes":
-		return nil
-	default:
-		return refused(nil, "you did not say yes; nothing was done")
-	}
 }
 
 // attachFailure words why there is no probe: every reason on a line of its own

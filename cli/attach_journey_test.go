@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
-	"strings"
 	"testing"
 
 	"vramscope/internal/quantity"
@@ -29,24 +28,7 @@ func TestAttachShowsAndFlushesAPythonProgram(t *testing.T) {
 	}
 	cmd := exec.Command(python, "-c", job)
 	cmd.Env = append(slices.Clone(b.environ), "PYTHONPATH="+fake, "FAKE_TORCH_DRIVER=1", "PYTHONDONTWRITEBYTECODE=1")
-	in, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	var said bytes.Buffer
-	cmd.Stderr = &said
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = cmd.Process.Kill() }) // where it has not ended by itself
-	if text := readUntil(t, out, "ready"); !strings.Contains(text, "ready") {
-		_ = cmd.Wait() // it has ended
-		t.Fatalf("the job: %s", said.String())
-	}
+	job := begin(t, cmd)
 	pid := strconv.Itoa(cmd.Process.Pid)
 	if out, err := b.command("attach", pid, "--dry-run").CombinedOutput(); err != nil {
 		t.Skipf("this machine's Python can get no probe: %s", out)
@@ -71,10 +53,7 @@ func TestAttachShowsAndFlushesAPythonProgram(t *testing.T) {
 	if after := awaitRow(t, b, cmd.Process.Pid); row.Used-after.Used != cached {
 		t.Errorf("used fell by %d, by the probe %d were cached\n%s", row.Used-after.Used, cached, flushed)
 	}
-	if err := in.Close(); err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Wait(); err != nil || said.Len() > 0 {
-		t.Errorf("the job ended with %v\n%s", err, said.String())
+	if err := job.end(); err != nil || job.said.Len() > 0 {
+		t.Errorf("the job ended with %v\n%s", err, job.said.String())
 	}
 }

@@ -1,12 +1,10 @@
 package cli
 
 import (
-	"bufio"
 	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os/signal"
 	"slices"
 	"strconv"
@@ -161,7 +159,7 @@ func (p *program) flushProcess(ctx context.Context, src *sources, s *settings,
 		}
 	}
 	if !f.dryRun && !f.yes {
-		if err := p.confirm(before, target, wish); err != nil {
+		if err := p.confirm(flushQuestion(before, target, wish)); err != nil {
 			return err
 		}
 	}
@@ -230,11 +228,8 @@ func (p *program) notThere(snap *snapshot.Snapshot, src *sources, s *settings, p
 	return refused(nil, "PID %d is on no GPU", pid)
 }
 
-// canAsk reports whether a question can be read and answered.
-func (p *program) canAsk() bool { return isTerminal(p.stdin) && isTerminal(p.stderr) }
-
-// confirm asks. Only y and yes are a yes.
-func (p *program) confirm(snap *snapshot.Snapshot, target *snapshot.Process, wish flushWish) error {
+// flushQuestion says what a flush would do, and asks.
+func flushQuestion(snap *snapshot.Snapshot, target *snapshot.Process, wish flushWish) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "PID %d  %s  %s", target.ID.Process.PID, cmp.Or(cleanText(target.User), "?"), commandOf(target))
 	if target.Runtime != "" {
@@ -249,20 +244,8 @@ func (p *program) confirm(snap *snapshot.Snapshot, target *snapshot.Process, wis
 		fmt.Fprintf(&b, "GPU %s  used %s, a flush returns %s%s\n", placeOfDevice(snap, deviceOf(snap, row), "–"),
 			orDash(row.Used), most, max(row.Returnable.Or(row.Cached.Or(0)), 0))
 	}
-	fmt.Fprintf(&b, "Flush it (%s)? [y/N] ", wish.level)
-	if _, err := io.WriteString(p.stderr, b.String()); err != nil {
-		return fmt.Errorf("ask: %w", err)
-	}
-	answer, err := bufio.NewReader(p.stdin).ReadString('\n')
-	if err != nil && !errors.Is(err, io.EOF) {
-		return fmt.Errorf("read the answer: %w", err)
-	}
-	switch strings.ToLower(strings.TrimSpace(answer)) {
-	case "y", "yes":
-		return nil
-	default:
-		return refused(nil, "you did not say yes; nothing was done")
-	}
+	fmt.Fprintf(&b, "Flush it (%s)?", wish.level)
+	return b.String()
 }
 
 // flushFailure words why nothing was flushed.

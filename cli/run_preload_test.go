@@ -3,9 +3,7 @@
 package cli
 
 import (
-	"bytes"
 	"encoding/json"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -90,24 +88,7 @@ func TestRunShowsAndFlushesANativeProgram(t *testing.T) {
 	program := b.buildNative(nativeJob)
 	cmd := b.command("run", "--", "sh", "-c", `"$0"; exit $?`, program)
 	cmd.Env = append(slices.Clone(b.environ), "XDG_CACHE_HOME="+t.TempDir(), "LD_PRELOAD=", "ASAN_OPTIONS=")
-	in, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	var said bytes.Buffer
-	cmd.Stderr = &said
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = cmd.Process.Kill() }() // where it has not ended by itself
-	if text := readUntil(t, out, "ready"); !strings.Contains(text, "ready") {
-		_ = cmd.Wait() // it has ended
-		t.Fatalf("the program: %s", said.String())
-	}
+	job := begin(t, cmd)
 	pid := childOf(t, cmd.Process.Pid)
 	row := awaitRow(t, b, pid)
 	const live, cached = (40 + 32) * quantity.MiB, 64 * quantity.MiB
@@ -129,13 +110,9 @@ func TestRunShowsAndFlushesANativeProgram(t *testing.T) {
 	if after := awaitRow(t, b, pid); row.Used-after.Used != cached || after.Returnable != 0 || after.Allocated != live {
 		t.Errorf("used fell by %d, by the probe %d were cached; now %+v\n%s", row.Used-after.Used, cached, after, flushed)
 	}
-	if err := in.Close(); err != nil {
-		t.Fatal(err)
-	}
-	_, _ = io.Copy(io.Discard, out) // until its end
-	_ = cmd.Wait()                  // its code is checked next
-	if code := cmd.ProcessState.ExitCode(); code != 5 || said.Len() > 0 {
-		t.Errorf("the program ended with %d\n%s", code, said.String())
+	_ = job.end() // its code is checked next
+	if code := cmd.ProcessState.ExitCode(); code != 5 || job.said.Len() > 0 {
+		t.Errorf("the program ended with %d\n%s", code, job.said.String())
 	}
 }
 
@@ -238,24 +215,7 @@ func TestRunWithBothProbesInOneProcess(t *testing.T) {
 	cmd := b.command("run", "--", "sh", "-c", `exec "$0" "$1"`, python, script)
 	cmd.Env = append(slices.Clone(b.environ), "XDG_CACHE_HOME="+t.TempDir(), "PYTHONPATH="+fake, "FAKE_TORCH_DRIVER=1",
 		"PYTHONDONTWRITEBYTECODE=1", "LD_PRELOAD=", "ASAN_OPTIONS=")
-	in, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	var said bytes.Buffer
-	cmd.Stderr = &said
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = cmd.Process.Kill() }() // where it has not ended by itself
-	if text := readUntil(t, out, "ready"); !strings.Contains(text, "ready") {
-		_ = cmd.Wait() // it has ended
-		t.Fatalf("the job: %s", said.String())
-	}
+	job := begin(t, cmd)
 	// The native probe sees the first allocation before the other looks whether there is one.
 	const live, cached, raw = 3 * 64 * quantity.MiB, 6 * 64 * quantity.MiB, 40 * quantity.MiB
 	var row jobRow
@@ -271,11 +231,7 @@ func TestRunWithBothProbesInOneProcess(t *testing.T) {
 	if a := b.allocatorOf(cmd.Process.Pid, "pytorch"); a.Reserved != live+cached {
 		t.Errorf("of PyTorch it says %+v, want %d", a, live+cached)
 	}
-	if err := in.Close(); err != nil {
-		t.Fatal(err)
-	}
-	_, _ = io.Copy(io.Discard, out) // until its end
-	if err := cmd.Wait(); err != nil || said.Len() > 0 {
-		t.Errorf("the job ended with %v\n%s", err, said.String())
+	if err := job.end(); err != nil || job.said.Len() > 0 {
+		t.Errorf("the job ended with %v\n%s", err, job.said.String())
 	}
 }

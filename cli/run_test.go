@@ -94,6 +94,45 @@ func readUntil(t *testing.T, r io.Reader, word string) string {
 	return string(all)
 }
 
+// runningJob is a program that runs until its standard input ends.
+type runningJob struct {
+	cmd  *exec.Cmd
+	in   io.Closer
+	out  io.Reader
+	said bytes.Buffer // to standard error
+}
+
+// begin starts a program and waits until it says that it is ready.
+func begin(t *testing.T, cmd *exec.Cmd) *runningJob {
+	t.Helper()
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	job := &runningJob{cmd: cmd, in: in, out: out}
+	cmd.Stderr = &job.said
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = cmd.Process.Kill() }) // where it has not ended by itself
+	if text := readUntil(t, out, "ready"); !strings.Contains(text, "ready") {
+		_ = cmd.Wait() // it has ended
+		t.Fatalf("it is not ready: %q, %s", text, job.said.String())
+	}
+	return job
+}
+
+// end has the program end, and returns what Wait says.
+func (b *runningJob) end() error {
+	_ = b.in.Close()                  // it may have ended by itself
+	_, _ = io.Copy(io.Discard, b.out) // until its end
+	return b.cmd.Wait()
+}
+
 // job is a training job on the stand-in for PyTorch, whose memory is the fake
 // driver's: two thirds of it are cached when it waits.
 const job = `
@@ -127,24 +166,7 @@ func TestRunShowsAndFlushesAPythonProgram(t *testing.T) {
 	cache := t.TempDir()
 	cmd := b.command("run", "--", python, script)
 	cmd.Env = append(slices.Clone(b.environ), "XDG_CACHE_HOME="+cache, "PYTHONPATH="+fake, "FAKE_TORCH_DRIVER=1", "PYTHONDONTWRITEBYTECODE=1")
-	in, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	var said bytes.Buffer
-	cmd.Stderr = &said
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = cmd.Process.Kill() }) // where it has not ended by itself
-	if text := readUntil(t, out, "ready"); !strings.Contains(text, "ready") {
-		_ = cmd.Wait() // it has ended
-		t.Fatalf("the job: %s", said.String())
-	}
+	job := begin(t, cmd)
 	// The program itself runs from the directory that the command made.
 	if _, err := os.Stat(filepath.Join(cache, "vramscope", agent.Name(), "vramscope_probe.py")); err != nil {
 		t.Error(err)
@@ -159,11 +181,8 @@ func TestRunShowsAndFlushesAPythonProgram(t *testing.T) {
 	if after := awaitRow(t, b, cmd.Process.Pid); row.Used-after.Used != cached || after.Returnable != 0 || after.Allocated != live {
 		t.Errorf("used fell by %d, by the probe %d were cached; now %+v\n%s", row.Used-after.Used, cached, after, flushed)
 	}
-	if err := in.Close(); err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Wait(); err != nil || said.Len() > 0 {
-		t.Errorf("the job ended with %v\n%s", err, said.String())
+	if err := job.end(); err != nil || job.said.Len() > 0 {
+		t.Errorf("the job ended with %v\n%s", err, job.said.String())
 	}
 	if _, listed := b.used(cmd.Process.Pid); listed {
 		t.Error("the driver lists it after its end")

@@ -13,12 +13,12 @@ import (
 	"crypto/sha256"
 	_ "embed"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
-	"syscall"
+
+	"vramscope/internal/install"
 )
 
 //go:embed vramscope_probe.py
@@ -58,7 +58,7 @@ func Install(cache string) (string, error) {
 		return "", fmt.Errorf("make the directory of the Python probe: %w", err)
 	}
 	for _, path := range []string{cache, directory} {
-		if err := makePrivate(path, 0o700, 0o022); err != nil {
+		if err := install.Directory(path, 0o700); err != nil {
 			return "", fmt.Errorf("make the directory of the Python probe: %w", err)
 		}
 	}
@@ -68,63 +68,19 @@ func Install(cache string) (string, error) {
 // InstallShared puts the agent into a directory that every user can read, as in
 // the image of a container.
 func InstallShared(directory string) error {
-	if err := makePrivate(directory, 0o755, 0o022); err != nil {
+	if err := install.Directory(directory, 0o755); err != nil {
 		return fmt.Errorf("make the directory of the Python probe: %w", err)
 	}
 	return write(directory, 0o644)
 }
 
-// makePrivate makes a directory if it is not there, and refuses one that is
-// another user's, a link, or has one of the bits of refused.
-func makePrivate(path string, mode, refused fs.FileMode) error {
-	if err := os.Mkdir(path, mode); err != nil && !errors.Is(err, fs.ErrExist) {
-		return err
-	}
-	info, err := os.Lstat(path)
-	if err != nil {
-		return err
-	}
-	owner, ok := info.Sys().(*syscall.Stat_t)
-	switch {
-	case !info.IsDir():
-		return fmt.Errorf("%s is a symbolic link or no directory", path)
-	case !ok || int(owner.Uid) != os.Geteuid():
-		return fmt.Errorf("%s is another user's", path)
-	case info.Mode().Perm()&refused != 0:
-		return fmt.Errorf("%s can be written by others (mode %04o); chmod go-w it", path, info.Mode().Perm())
-	}
-	return nil
-}
-
-// write writes the files that are not there as they should be. Each appears
-// whole: several programs may be started at once.
 func write(directory string, mode fs.FileMode) error {
 	for _, f := range files() {
-		path := filepath.Join(directory, f.name)
-		if there, err := os.ReadFile(path); err == nil && bytes.Equal(there, f.content) {
-			continue
-		}
-		if err := replace(directory, path, f.content, mode); err != nil {
+		if err := install.File(filepath.Join(directory, f.name), f.content, mode); err != nil {
 			return fmt.Errorf("write the Python probe: %w", err)
 		}
 	}
 	return nil
-}
-
-func replace(directory, path string, content []byte, mode fs.FileMode) error {
-	scratch, err := os.CreateTemp(directory, ".new-")
-	if err != nil {
-		return err
-	}
-	_, err = scratch.Write(content)
-	err = errors.Join(err, scratch.Chmod(mode), scratch.Close())
-	if err == nil {
-		err = os.Rename(scratch.Name(), path)
-	}
-	if err != nil {
-		_ = os.Remove(scratch.Name()) // it is of no use
-	}
-	return err
 }
 
 // Source is the Python probe, for whoever brings it into a program in another

@@ -184,7 +184,7 @@ func serve(t *testing.T, python, program, path string) string {
 	}
 	t.Cleanup(func() { _ = os.RemoveAll(runtime) }) // left in the temporary directory otherwise
 	cmd := exec.Command(python, "-c", program+"\nimport sys; sys.stdin.read()")
-	cmd.Env = append(os.Environ(), "XDG_RUNTIME_DIR="+runtime, "PYTHONDONTWRITEBYTECODE=1", "PYTHONPATH="+strings.TrimSuffix(install(t)+":"+path, ":"))
+	cmd.Env = append(os.Environ(), "XDG_RUNTIME_DIR="+runtime, "PYTHONDONTWRITEBYTECODE=1", "PYTHONPATH="+strings.TrimSuffix(installed(t)+":"+path, ":"))
 	var said bytes.Buffer
 	cmd.Stderr = &said
 	in, err := cmd.StdinPipe()
@@ -214,7 +214,7 @@ func serve(t *testing.T, python, program, path string) string {
 	return ""
 }
 
-func install(t *testing.T) string {
+func installed(t *testing.T) string {
 	t.Helper()
 	directory, err := Install(filepath.Join(t.TempDir(), "cache", "vramscope"))
 	if err != nil {

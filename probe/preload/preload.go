@@ -13,7 +13,6 @@
 package preload
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -22,7 +21,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"syscall"
+
+	"vramscope/internal/install"
 )
 
 // FileName is what the library is called where it is installed.
@@ -51,15 +51,15 @@ func Install(cache string) (string, error) {
 	if err := os.MkdirAll(filepath.Dir(cache), 0o700); err != nil {
 		return "", fmt.Errorf("make the directory of the native probe: %w", err)
 	}
-	if err := makePrivate(cache, 0o700); err != nil {
+	if err := install.Directory(cache, 0o700); err != nil {
 		return "", fmt.Errorf("make the directory of the native probe: %w", err)
 	}
-	return install(directory, 0o700, 0o600)
+	return put(directory, 0o700, 0o600)
 }
 
 // InstallShared puts the library into a directory that every user can read, as
 // in the image of a container, and returns its path.
-func InstallShared(directory string) (string, error) { return install(directory, 0o755, 0o644) }
+func InstallShared(directory string) (string, error) { return put(directory, 0o755, 0o644) }
 
 // Usable says what would keep Install from working below a directory. It changes
 // nothing.
@@ -98,61 +98,19 @@ func runnable(directory string) error {
 	return nil
 }
 
-func install(directory string, mode, fileMode fs.FileMode) (string, error) {
+func put(directory string, mode, fileMode fs.FileMode) (string, error) {
 	path := filepath.Join(directory, FileName)
 	if err := holdable(path); err != nil {
 		return "", err
 	}
-	if err := makePrivate(directory, mode); err != nil {
+	if err := install.Directory(directory, mode); err != nil {
 		return "", fmt.Errorf("make the directory of the native probe: %w", err)
 	}
 	if err := runnable(directory); err != nil {
 		return "", err
 	}
-	if there, err := os.ReadFile(path); err == nil && bytes.Equal(there, library) {
-		return path, nil
-	}
-	if err := replace(directory, path, fileMode); err != nil {
+	if err := install.File(path, library, fileMode); err != nil {
 		return "", fmt.Errorf("write the native probe: %w", err)
 	}
 	return path, nil
-}
-
-// makePrivate makes a directory if it is not there, and refuses one that is
-// another user's, a link, or can be written by others.
-func makePrivate(path string, mode fs.FileMode) error {
-	if err := os.Mkdir(path, mode); err != nil && !errors.Is(err, fs.ErrExist) {
-		return err
-	}
-	info, err := os.Lstat(path)
-	if err != nil {
-		return err
-	}
-	owner, ok := info.Sys().(*syscall.Stat_t)
-	switch {
-	case !info.IsDir():
-		return fmt.Errorf("%s is a symbolic link or no directory", path)
-	case !ok || int(owner.Uid) != os.Geteuid():
-		return fmt.Errorf("%s is another user's", path)
-	case info.Mode().Perm()&0o022 != 0:
-		return fmt.Errorf("%s can be written by others (mode %04o); chmod go-w it", path, info.Mode().Perm())
-	}
-	return nil
-}
-
-// replace has the library appear whole: several programs may be started at once.
-func replace(directory, path string, mode fs.FileMode) error {
-	scratch, err := os.CreateTemp(directory, ".new-")
-	if err != nil {
-		return err
-	}
-	_, err = scratch.Write(library)
-	err = errors.Join(err, scratch.Chmod(mode), scratch.Close())
-	if err == nil {
-		err = os.Rename(scratch.Name(), path)
-	}
-	if err != nil {
-		_ = os.Remove(scratch.Name()) // it is of no use
-	}
-	return err
 }

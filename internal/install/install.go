@@ -1,0 +1,56 @@
+// Package install puts files that programs will load where only their owner can
+// change them: whoever can write there runs code in those programs.
+package install
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"syscall"
+)
+
+// Directory makes a directory if it is not there, and refuses one that is
+// another user's, a link, or can be written by others.
+func Directory(path string, mode fs.FileMode) error {
+	if err := os.Mkdir(path, mode); err != nil && !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	info, err := os.Lstat(path)
+	if err != nil {
+		return err
+	}
+	owner, ok := info.Sys().(*syscall.Stat_t)
+	switch {
+	case !info.IsDir():
+		return fmt.Errorf("%s is a symbolic link or no directory", path)
+	case !ok || int(owner.Uid) != os.Geteuid():
+		return fmt.Errorf("%s is another user's", path)
+	case info.Mode().Perm()&0o022 != 0:
+		return fmt.Errorf("%s can be written by others (mode %04o); chmod go-w it", path, info.Mode().Perm())
+	}
+	return nil
+}
+
+// File writes a file unless it is there with the same content. It appears whole:
+// several programs may be started at once.
+func File(path string, content []byte, mode fs.FileMode) error {
+	if there, err := os.ReadFile(path); err == nil && bytes.Equal(there, content) {
+		return nil
+	}
+	draft, err := os.CreateTemp(filepath.Dir(path), ".new-")
+	if err != nil {
+		return err
+	}
+	_, err = draft.Write(content)
+	err = errors.Join(err, draft.Chmod(mode), draft.Close())
+	if err == nil {
+		err = os.Rename(draft.Name(), path)
+	}
+	if err != nil {
+		_ = os.Remove(draft.Name()) // it is of no use
+	}
+	return err
+}
