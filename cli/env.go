@@ -14,8 +14,9 @@ import (
 func (p *program) env() *cobra.Command {
 	directory, native := "", false
 	cmd := &cobra.Command{
-		Use:   "env",
-		Short: "exports that put a probe into a job started elsewhere",
+		Use:         "env",
+		Annotations: map[string]string{looksAtNoBox: ""},
+		Short:       "exports that put a probe into a job started elsewhere",
 		Long: `Writes the Python probe's files and prints the line of shell that has Python
 programs find them, as vramscope run does for a command. For jobs that something
 else starts: in a batch script, an image, a service.

@@ -58,6 +58,16 @@ func manPage(root *cobra.Command) string {
 	r.line(".TP")
 	r.line(".B NO_COLOR")
 	r.text("Turns colours off, whatever its value.")
+	r.section("Files")
+	for _, f := range [][2]string{
+		{"$XDG_STATE_HOME/vramscope", "the log of attaches (audit.log) and the snapshots that the key w writes; by default in ~/.local/state"},
+		{"$XDG_CACHE_HOME/vramscope", "the probes that run and env hand to programs; by default in ~/.cache"},
+		{"$XDG_RUNTIME_DIR/vramscope, /tmp/vramscope-UID", "the sockets on which probes answer"},
+	} {
+		r.line(".TP")
+		r.line(".I " + escaped(f[0]))
+		r.text(f[1])
+	}
 	r.section("Exit status")
 	r.literal(exitCodes)
 	r.section("Examples")
@@ -131,7 +141,11 @@ func (r *roff) flags(flags *pflag.FlagSet) {
 		} else {
 			r.line(`.BI "` + escaped(name) + ` " "` + escaped(holder) + `"`)
 		}
-		r.text(strings.ToUpper(usage[:1]) + usage[1:] + ".")
+		// What stands there may begin with a value, which is written small.
+		if flag.DefValue != "" && flag.DefValue != "false" {
+			usage += " (default " + flag.DefValue + ")"
+		}
+		r.text(usage)
 	})
 }
 

@@ -90,6 +90,10 @@ const exitCodes = `  0  all went well
   9  there is a driver library, but no driver or no GPU
  12  there is no driver library`
 
+// looksAtNoBox marks a command to which the flags of all commands, which are
+// about looking at a box, mean nothing.
+const looksAtNoBox = "looks at no box"
+
 const usageTemplate = `{{if not .HasParent}}Usage
   vramscope [flags]
   vramscope COMMAND [flags]
@@ -104,7 +108,7 @@ Examples
 {{end}}{{if .HasAvailableLocalFlags}}
 Flags
 {{.LocalFlags.FlagUsages | trimTrailingWhitespaces}}
-{{end}}{{if .HasAvailableInheritedFlags}}
+{{end}}{{if and .HasAvailableInheritedFlags (not .Annotations)}}
 Flags of all commands
 {{.InheritedFlags.FlagUsages | trimTrailingWhitespaces}}
 {{end}}{{if not .HasParent}}

@@ -26,8 +26,11 @@ func (p *program) runCommand() *cobra.Command {
 	verbose := false
 	var preloading preloading
 	cmd := &cobra.Command{
-		Use:   "run [--verbose] -- CMD…",
-		Short: "start a command with a probe in it",
+		Use: "run [flags] -- CMD…",
+		// Flags behind CMD are CMD's own.
+		DisableFlagsInUseLine: true,
+		Annotations:           map[string]string{looksAtNoBox: ""},
+		Short:                 "start a command with a probe in it",
 		Long: `Becomes CMD, with a probe in every program that CMD is or starts: as soon as such
 a program uses a GPU, vramscope shows what its memory is and can flush what is
 cached.
