@@ -114,9 +114,10 @@ func TestExitWhileServing(t *testing.T) {
 			asking.Add(1)
 			go func() {
 				defer monitors.Done()
+				begun := sync.OnceFunc(asking.Done)
+				defer begun() // also where nobody answers
 				conn, err := net.Dial("unix", socket)
 				if err != nil {
-					asking.Done()
 					return
 				}
 				defer func() { _ = conn.Close() }() // the other end has closed it
@@ -126,7 +127,7 @@ func TestExitWhileServing(t *testing.T) {
 						_, err = conn.Read(answer)
 					}
 					if i == 3 {
-						asking.Done()
+						begun()
 					}
 				}
 			}()

@@ -33,7 +33,7 @@ func TestClosedDescriptors(t *testing.T) {
 			return false
 		}
 		defer func() { _ = conn.Close() }() // one question is all
-		if conn.SetDeadline(time.Now().Add(time.Second)) != nil {
+		if conn.SetDeadline(time.Now().Add(10*time.Second)) != nil {
 			return false
 		}
 		answer := make([]byte, 64<<10)
