@@ -204,7 +204,7 @@ const narrowDialog = 50
 // what is done to the process, by the way there is.
 func (d attachDialog) what(inner int) string {
 	if inner < narrowDialog {
-		return "This runs vramscope's code inside it (" + map[bool]string{true: "Python's own way", false: "by gdb"}[d.plan.Method == "remote_exec"] + "), at most 10 s."
+		return "This runs vramscope's code inside it (" + map[bool]string{true: "Python's own way", false: "by gdb, a moment's standstill"}[d.plan.Method == "remote_exec"] + ")."
 	}
 	whose := "your process"
 	if owner := d.target.User; owner != d.viewer && owner != "" {
@@ -214,8 +214,8 @@ func (d attachDialog) what(inner int) string {
 		return "This runs vramscope's code inside " + whose + ": Python itself runs it at its next safe point" +
 			" (sys.remote_exec), and it starts one thread there. No standstill; a wait of at most 10 s."
 	}
-	return "This runs vramscope's code inside " + whose + ": gdb stops it at an allocation" +
-		" and starts one thread there. Standstill usually 0.3 s, at most 10 s."
+	return "This runs vramscope's code inside " + whose + ": gdb stops it for a moment" +
+		" and starts one thread there. Standstill usually under 0.1 s."
 }
 
 // logged is where the attempt is written down.
