@@ -2,6 +2,7 @@ package ui
 
 import (
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -39,6 +40,28 @@ func TestDetailAsDrawn(t *testing.T) {
 		}
 		if got[i] != want[i] {
 			t.Errorf("line %d\n got %s|\nwant %s|", i+1, got[i], want[i])
+		}
+	}
+}
+
+// justStarted is the history of a process that has been there for five seconds.
+func justStarted(snapshot.History) snapshot.History {
+	return curveHistory{curve: leak, now: drawnAt, every: time.Second, since: 5 * time.Second}
+}
+
+// TestADetailOfSecondsForeseesNothing: the flush's dialog says that it is not
+// known, and so does the detail behind it, by its silence.
+func TestADetailOfSecondsForeseesNothing(t *testing.T) {
+	st := screenOf(toldInFull(), 80, 24).at(snapshottest.Leaking, 1)
+	st.detail = true
+	for name, c := range map[string]struct {
+		history snapshot.History
+		says    bool
+	}{"seconds": {justStarted(nil), false}, "minutes": {st.history, true}} {
+		st.history = c.history
+		got := strings.Join(frame(st, drawnLook(t)), "\n")
+		if !strings.Contains(got, "F returns 11.8G") || strings.Contains(got, "would stay away") != c.says {
+			t.Errorf("after %s it says\n%s", name, got)
 		}
 	}
 }

@@ -151,6 +151,7 @@ func TestFlushSaysHowMuchLasts(t *testing.T) {
 			p.Allocators[0].PeakAllocated = amountIn(63)
 		}},
 		{"nothing watched", "lasts   not known", func(snapshot.History) snapshot.History { return nil }, nil},
+		{"a few seconds", "lasts   not known", justStarted, nil},
 	} {
 		lk := drawnLook(t)
 		st, _ := askedToFlush(lk, func(p *snapshot.Process) {

@@ -8,6 +8,10 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
+// watchedLeast is for how long a process must have been seen before anything
+// is said of what it will need.
+const watchedLeast = 20 * time.Second
+
 // stay is how much of what a flush returns would stay away.
 type stay struct {
 	most  quantity.Bytes // because the process has not needed it lately
@@ -24,7 +28,7 @@ type stay struct {
 func lasting(history snapshot.History, now time.Time, p *snapshot.Process) stay {
 	allocated, told := p.Allocated.Value()
 	peak, seen, ok := allocatedPeak(history, now, p.ID)
-	s := stay{seen: seen, known: ok && told}
+	s := stay{seen: seen, known: ok && told && seen >= watchedLeast}
 	if !s.known {
 		return s
 	}
@@ -49,7 +53,7 @@ func (d flushDialog) lasts(t *flushTarget) span {
 	l := lasting(d.history, time.Time(d.now), &t.row)
 	peak := ": its peak in the last " + minutes(l.seen) + " needs " + l.needs.String() + " again"
 	switch {
-	case !l.known || l.seen < 20*time.Second:
+	case !l.known:
 		return span{s.Dim, "not known: it has not been watched for long enough"}
 	case l.most <= 0:
 		return span{s.Warning, "none of it" + peak}
