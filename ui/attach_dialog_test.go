@@ -198,7 +198,7 @@ func TestAttachSaysWhatItDoesAtEverySize(t *testing.T) {
 			st.overlay = d.filled(drawnPlan())
 			screen := strings.Join(frame(st, lk), "\n")
 			words := strings.Join(strings.Fields(strings.ReplaceAll(screen, "│", " ")), " ")
-			for _, want := range []string{"PID 3011876", "This runs vramscope's code", "at most 10 s", "y attach", "Esc cancel"} {
+			for _, want := range []string{"PID 3011876", "This runs vramscope's code", "moment", "y attach", "Esc cancel"} {
 				if !strings.Contains(words, want) {
 					t.Fatalf("%d×%d: no %q in\n%s", width, height, want, screen)
 				}
