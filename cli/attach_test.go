@@ -116,6 +116,9 @@ func TestAttachFromTheCommandLine(t *testing.T) {
 		if strings.Contains(out, "Operation not permitted") {
 			t.Skipf("this machine lets nobody trace: %s", out)
 		}
+		if strings.HasSuffix(out, ": it has a probe already\n") {
+			t.Skip("the probe came after attaching had given up: the machine is too busy to tell more")
+		}
 		if code != exitFailure || time.Now().After(deadline) {
 			break
 		}
