@@ -54,6 +54,7 @@ _PLACE_TIME = 5.0  # between two looks at the socket's name
 _FLUSH_BURST = 8  # flushes at once
 _FLUSH_EVERY = 2.0  # and one more each such time
 _STATS_TIME = 0.9  # books younger than that are not read again
+_FORK_TIME = 5.0  # that a fork waits for an import of ours
 _LEAVE_TIME = 0.5  # that the end of the program waits for the thread
 _SNAPSHOT_SHARE = 0.0003  # of the time may be spent in PyTorch's snapshots …
 _SNAPSHOT_MOST = 0.02  # … and no longer than this at a stretch, in seconds
@@ -113,6 +114,23 @@ def _first_line(error):
     return "%s: %s" % (type(error).__name__, lines[0]) if lines else type(error).__name__
 
 
+# Held while we import, and while the program forks. A child that was forked in
+# the middle of an import of ours would wait for that module for ever: it has the
+# module's lock, but not the thread that holds it.
+_imports = _thread.RLock()
+
+
+def _before_fork():
+    _imports.acquire(True, _FORK_TIME)
+
+
+def _after_fork_in_parent():
+    try:
+        _imports.release()
+    except RuntimeError:
+        pass  # it was not had in time
+
+
 class _Refusal(Exception):
     """What a monitor is told instead of an answer."""
 
@@ -144,7 +162,8 @@ class _Driver:
 
     def _open(self):
         if self._library is None:
-            import ctypes
+            with _imports:
+                import ctypes
 
             self._ctypes = ctypes
             try:
@@ -981,7 +1000,8 @@ class _Preloaded:
 
     def _open(self):
         if self._library is None and "libvramscope.so" in os.environ.get("LD_PRELOAD", ""):
-            import ctypes
+            with _imports:
+                import ctypes
 
             library = ctypes.CDLL(None)
             if hasattr(library, "vramscope_preload_yield"):
@@ -1245,7 +1265,8 @@ class _Memory:
             self._write_map(whole["segments"], wanted["devices"], out)
             self._maps_cost.add(_monotonic() - started)
         else:
-            import pickle
+            with _imports:
+                import pickle
 
             name = "pytorch"
             # What _dump_snapshot does: the C code hands over some 64 KiB at a time,
@@ -1853,13 +1874,18 @@ class _Agent:
             self._rouse()
             return
         self.started = True
-        import atexit
-        import fcntl  # noqa: F401  here rather than in the thread: the import lock is the program's
-        import json  # noqa: F401
-        import select  # noqa: F401
-        import signal
-        import socket
-        import struct  # noqa: F401
+        with _imports:
+            # All that the thread needs, here rather than there: it is the program that imports.
+            import atexit
+            import errno  # noqa: F401
+            import fcntl  # noqa: F401
+            import gc  # noqa: F401
+            import json  # noqa: F401
+            import select  # noqa: F401
+            import signal
+            import socket
+            import stat  # noqa: F401
+            import struct  # noqa: F401
 
         global _monotonic, _time_ns
         from time import monotonic as _monotonic, time_ns as _time_ns
@@ -2291,8 +2317,9 @@ def _start(at_once=False, started_by=None):
 def _after_fork():
     """In a forked child. It serves for itself only once it uses a GPU itself, which
     it cannot where its parent did: CUDA does not survive a fork."""
-    global _agent
+    global _agent, _imports
     try:
+        _imports = _thread.RLock()
         old, _agent = _agent, _Agent(_evictable, _agent.started_by)
         old.forget()
         if old.serving:
@@ -2307,7 +2334,9 @@ def _install():
     if not sys.platform.startswith("linux") or sys.version_info < (3, 8):
         return
     try:
-        os.register_at_fork(after_in_child=_after_fork)
+        os.register_at_fork(
+            before=_before_fork, after_in_parent=_after_fork_in_parent, after_in_child=_after_fork
+        )
         sys.meta_path.insert(0, _Looker)
         if any(library in sys.modules for library in _LIBRARIES):
             _start()

@@ -287,6 +287,38 @@ class Fork(Case):
         job.do("gate.set()")
         self.assertTrue(monitor.receive()["ok"])
 
+    def test_a_fork_waits_for_an_import_of_the_probes(self):
+        # An import of fcntl, which the probe needs, takes its time; the child imports it, too.
+        job = self.job("import sys, threading, time, importlib; entered = threading.Event(); sys.modules.pop('fcntl', None)",
+                       "class Slow:\n"
+                       "    @staticmethod\n"
+                       "    def find_spec(name, path=None, target=None):\n"
+                       "        if name == 'fcntl' and not entered.is_set():\n"
+                       "            entered.set()\n"
+                       "            time.sleep(1)\n",
+                       "sys.meta_path.insert(0, Slow)",
+                       "other = threading.Thread(target=importlib.import_module, args=('torch',)); other.start()",
+                       "assert entered.wait(%d)" % PATIENCE)
+        self.assertIsNone(job.do(self.FORK % "import fcntl; os._exit(7)"))
+        child = job.do("pid")
+        try:
+            status = until("the child to import it", lambda: job.do("os.waitpid(pid, os.WNOHANG)[1]"))
+        except AssertionError:
+            os.kill(child, signal.SIGKILL)
+            raise
+        self.assertEqual(status, 7 << 8)
+        job.do("other.join()")
+        job.do("t = __import__('torch').empty(1)")
+        self.assertTrue(self.monitor(job).ask("hello")["ok"])
+
+    def test_a_fork_does_not_wait_for_ever(self):
+        job = self.job("import vramscope_probe as v, threading; v._FORK_TIME = 0.1; held = threading.Event()",
+                       "def hold():\n    v._imports.acquire()\n    held.set()\n    threading.Event().wait()",
+                       "threading.Thread(target=hold, daemon=True).start()", "assert held.wait(%d)" % PATIENCE)
+        for _ in range(2):
+            self.assertIsNone(job.do(self.FORK % "free = v._imports.acquire(False); os._exit(7 if free else 8)"))
+            self.assertEqual(job.do("os.waitpid(pid, 0)[1]"), 7 << 8)
+
     def test_a_childs_end_leaves_the_parents_socket(self):
         job = self.job("import torch, sys; t = torch.empty(1)")
         path = job.socket()
