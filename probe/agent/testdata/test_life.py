@@ -288,17 +288,22 @@ class Fork(Case):
         self.assertTrue(monitor.receive()["ok"])
 
     def test_a_fork_waits_for_an_import_of_the_probes(self):
-        # An import of fcntl, which the probe needs, takes its time; the child imports it, too.
-        job = self.job("import sys, threading, time, importlib; entered = threading.Event(); sys.modules.pop('fcntl', None)",
+        # fcntl, which the probe needs, takes its time; the child imports it, too.
+        job = self.job("import sys, threading, time, importlib.machinery, torch; entered = threading.Event()",
                        "class Slow:\n"
+                       "    @classmethod\n"
+                       "    def find_spec(cls, name, path=None, target=None):\n"
+                       "        return importlib.machinery.ModuleSpec(name, cls) if name == 'fcntl' else None\n"
                        "    @staticmethod\n"
-                       "    def find_spec(name, path=None, target=None):\n"
-                       "        if name == 'fcntl' and not entered.is_set():\n"
-                       "            entered.set()\n"
-                       "            time.sleep(1)\n",
-                       "sys.meta_path.insert(0, Slow)",
-                       "other = threading.Thread(target=importlib.import_module, args=('torch',)); other.start()",
-                       "assert entered.wait(%d)" % PATIENCE)
+                       "    def create_module(spec):\n"
+                       "        return None\n"
+                       "    @staticmethod\n"
+                       "    def exec_module(module):\n"
+                       "        entered.set()\n"
+                       "        time.sleep(1)\n",
+                       "sys.modules.pop('fcntl', None); sys.meta_path.insert(0, Slow)",
+                       "other = threading.Thread(target=__import__, args=('vramscope_probe',)); other.start()",
+                       "assert entered.wait(%d)" % PATIENCE, probe=False, path=[AGENT], flags=["-S"])
         self.assertIsNone(job.do(self.FORK % "import fcntl; os._exit(7)"))
         child = job.do("pid")
         try:
@@ -307,8 +312,7 @@ class Fork(Case):
             os.kill(child, signal.SIGKILL)
             raise
         self.assertEqual(status, 7 << 8)
-        job.do("other.join()")
-        job.do("t = __import__('torch').empty(1)")
+        job.do("other.join(); t = torch.empty(1)")
         self.assertTrue(self.monitor(job).ask("hello")["ok"])
 
     def test_a_fork_does_not_wait_for_ever(self):
