@@ -4,11 +4,14 @@ package preload_test
 
 import (
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
+
+	"vramscope/probe/preload"
 )
 
 // TestLinkedAndOpenedInEveryWay: how a program is bound to libcuda is the
@@ -60,6 +63,29 @@ func TestBesideAnotherPreloadedLibrary(t *testing.T) {
 				watched.end()
 			})
 		}
+	}
+}
+
+// TestAnotherCLibrary: a program for musl has the library where it is started
+// by a shell that has it. It shall find what it looks for, and end as it would.
+func TestAnotherCLibrary(t *testing.T) {
+	compiler, err := exec.LookPath("musl-gcc")
+	if err != nil {
+		t.Skip("there is no musl-gcc (Debian's musl-tools)")
+	}
+	program := filepath.Join(t.TempDir(), "program")
+	if out, err := exec.Command(compiler, "-o", program, "testdata/other_libc.c").CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	library, err := preload.Install(t.TempDir())
+	if err != nil {
+		t.Skip(err)
+	}
+	cmd := exec.Command(program)
+	cmd.Env = append(os.Environ(), "LD_PRELOAD="+library)
+	out, _ := cmd.CombinedOutput() // its code is checked
+	if code := cmd.ProcessState.ExitCode(); code != 3 || string(out) != "1 1 1 loaded\n" {
+		t.Errorf("it ended with %d: %s", code, out)
 	}
 }
 

@@ -45,7 +45,7 @@ static uint16_t number_for(CUcontext handle, CUdevice device)
 	if (!number || device < 0 || device >= DEVICES)
 		return 0;
 	struct context *context = &contexts.list[number];
-	context->device = (uint8_t)device;
+	__atomic_store_n(&context->device, (uint8_t)device, __ATOMIC_RELAXED);
 	__atomic_store_n(&context->alive, 1, __ATOMIC_RELAXED);
 	__atomic_store_n(&context->handle, (uint64_t)(uintptr_t)handle, __ATOMIC_RELAXED);
 	if (number == contexts.count)
@@ -77,7 +77,7 @@ struct place place_now(void)
 	if (!number || !__atomic_load_n(&context->alive, __ATOMIC_RELAXED))
 		return (struct place){ .device = NOWHERE };
 	uint16_t epoch = __atomic_load_n(&context->epoch, __ATOMIC_RELAXED);
-	return (struct place){ .context = number, .epoch = epoch, .device = context->device };
+	return (struct place){ .context = number, .epoch = epoch, .device = __atomic_load_n(&context->device, __ATOMIC_RELAXED) };
 }
 
 void context_made(CUcontext handle, CUdevice device)

@@ -51,13 +51,17 @@ static void store(void **pointer, void *value)
 #define BASE_VERSION "GLIBC_2.17"
 #endif
 
+/* What glibc alone has: without them a program of another C library could not even start. */
+extern __typeof(dlvsym) dlvsym __attribute__((weak));
+extern __typeof(dladdr1) dladdr1 __attribute__((weak));
+
 /* libc's own, or whichever has a version behind this library. */
 static dlsym_call real_dlsym(void)
 {
 	static void *real;
 	if (!load(&real)) {
 		/* Every glibc has the old version: a look that fails would allocate, and malloc itself may be who asks. */
-		void *found = dlvsym(RTLD_NEXT, "dlsym", BASE_VERSION);
+		void *found = dlvsym ? dlvsym(RTLD_NEXT, "dlsym", BASE_VERSION) : dlsym_without_versions();
 		store(&real, found ? found : dlvsym(RTLD_NEXT, "dlsym", "GLIBC_2.34"));
 	}
 	return (dlsym_call)load(&real);
@@ -169,7 +173,7 @@ static void *in_own_scope(const void *caller, const char *name)
 {
 	Dl_info info;
 	void *map = NULL;
-	if (!dladdr1(caller, &info, &map, RTLD_DL_LINKMAP) || !map)
+	if (!dladdr1 || !dladdr1(caller, &info, &map, RTLD_DL_LINKMAP) || !map)
 		return NULL;
 	void *found = real_dlsym()(map, name); /* glibc's handles are link maps */
 	return found && is_ours(found) ? NULL : found;

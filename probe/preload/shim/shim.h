@@ -129,6 +129,8 @@ void *resolve_next(enum slot slot);
 void *resolve_handed_out(enum slot slot);
 /* A call of libcuda's that we make ourselves; NULL: it has none of that name. */
 void *resolve_driver(const char *symbol);
+/* dlsym of a C library that has no versions of symbols (musl.c). */
+void *dlsym_without_versions(void);
 /* The same function in place of an answer of cuGetProcAddress. */
 void resolve_wrap(const char *symbol, int version, cuuint64_t flags, void **function);
 /* hooks of each slot, to be handed out. */
