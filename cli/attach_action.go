@@ -26,7 +26,11 @@ func (src *sources) bindAttach(actions *ui.Actions, sampling *sampler.Sampler) {
 		return planForScreen(&plan)
 	}
 	actions.Attach = func(ctx context.Context, id process.Identity) (ui.AttachResult, error) {
-		result, err := a.Attach(ctx, id)
+		var result attach.Result
+		var err error
+		if ended := src.attaching.do(ctx, func(ctx context.Context) { result, err = a.Attach(ctx, id) }); ended != nil {
+			return ui.AttachResult{}, ended
+		}
 		if err != nil {
 			return ui.AttachResult{}, err
 		}

@@ -91,6 +91,7 @@ func (p *program) watch(ctx context.Context, src *sources, s *settings, input *o
 
 	err := p.show(ctx, sampling, src, s, input, previous != nil)
 	cancel(nil)
+	src.attaching.end(attachEnd)
 	upgraded := errors.Is(err, errUpgraded)
 	// A driver call that hangs holds the sampler; the program ends anyway.
 	patience := 500 * time.Millisecond

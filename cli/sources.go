@@ -28,12 +28,14 @@ type sources struct {
 	flush flusher
 	// segments asks a probe where its memory lies on some devices, or on all.
 	segments mapper
+	// attaching is what the monitor does not end in the middle of.
+	attaching *underWay
 }
 
 // sources wires the sources that the settings ask for. A simulated box gets
 // as much past as is asked for; a real one has what it has.
 func (p *program) sources(s *settings, past time.Duration) (*sources, error) {
-	out := &sources{options: sampler.Options{
+	out := &sources{attaching: newUnderWay(), options: sampler.Options{
 		Interval:   s.interval,
 		Only:       s.gpus,
 		Thresholds: s.thresholds(),
