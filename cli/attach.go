@@ -144,7 +144,7 @@ func (p *program) planText(table *process.Table, plan *attach.Plan) string {
 		b.WriteString("This runs vramscope's code inside your process: gdb stops it for a moment and\n" +
 			"starts one thread there. Standstill usually under 0.1 s, 1 s with 1000 threads.\n")
 	}
-	fmt.Fprintf(&b, "It usually takes a second. The probe stays until the process ends. Logged in %s.\n", cleanText(stateHome()))
+	fmt.Fprintf(&b, "It usually takes a second. The probe stays until the process ends.\nLogged in %s\n", cleanText(stateHome()))
 	for _, check := range plan.Checks {
 		fmt.Fprintf(&b, "  ok  %s\n", cleanText(check.Text))
 	}
