@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bytes"
+	"cmp"
 	"compress/gzip"
 	"errors"
 	"fmt"
@@ -175,7 +176,8 @@ func (p *program) replay(trace *backtest.Trace, dir string) (scores []*backtest.
 		if dump, err = backtest.NewDump(dir); err != nil {
 			return nil, err
 		}
-		defer func() { err = errors.Join(err, dump.Close()) }()
+		// What fails at the end has failed before, mostly: a disk is full once.
+		defer func() { err = cmp.Or(err, dump.Close()) }()
 	}
 	begin := func() backtest.Method { return forecaster.New() }
 	for _, series := range trace.Series {

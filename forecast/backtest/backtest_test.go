@@ -233,6 +233,26 @@ func TestUnknownIsNull(t *testing.T) {
 	}
 }
 
+// TestAFullDiskIsSaidOnce, not for each file and each try.
+func TestAFullDiskIsSaidOnce(t *testing.T) {
+	if _, err := os.Stat("/dev/full"); err != nil {
+		t.Skip(err)
+	}
+	dir := t.TempDir()
+	for _, name := range []string{"forecasts.csv", "full.csv", "leaks.csv"} {
+		if err := os.Symlink("/dev/full", filepath.Join(dir, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	d, err := NewDump(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := d.Close(); err == nil || strings.Count(err.Error(), "no space") != 1 {
+		t.Errorf("it says %v", err)
+	}
+}
+
 func TestTheDumpHasEverySampleAndHorizon(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "new")
 	d, err := NewDump(dir)

@@ -2,6 +2,7 @@ package backtest
 
 import (
 	"bufio"
+	"cmp"
 	"encoding/csv"
 	"errors"
 	"fmt"
@@ -105,7 +106,8 @@ func stateOf(trend forecast.Trend) string {
 
 func decimal(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) }
 
-// Close writes out what is left.
+// Close writes out what is left. Its error is the first one: a full disk is the
+// same for all files.
 func (d *Dump) Close() error {
 	var failed error
 	for _, t := range []*table{&d.forecasts, &d.full, &d.leaks} {
@@ -113,7 +115,7 @@ func (d *Dump) Close() error {
 			continue
 		}
 		t.csv.Flush()
-		failed = errors.Join(failed, t.csv.Error(), t.buf.Flush(), t.file.Close())
+		failed = cmp.Or(failed, t.csv.Error(), t.buf.Flush(), t.file.Close())
 		t.file = nil
 	}
 	if failed != nil {
