@@ -101,7 +101,13 @@ static void admit(void)
 		server.looked = 0; /* the program has closed it: to be made anew at once */
 		return;
 	}
-	while ((file = accept4(server.address.listener.number, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK)) >= 0) {
+	for (;;) {
+		file = accept4(server.address.listener.number, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+		if (file < 0) {
+			/* Whoever waits goes on waiting, and poll would say so at once, again and again. */
+			server.out_of_files = errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM;
+			return;
+		}
 		struct ucred peer = { .uid = (uid_t)-1 };
 		socklen_t size = sizeof peer;
 		struct connection *place = NULL;
@@ -163,8 +169,9 @@ void *serve_run(void *unused)
 			pthread_mutex_unlock(&server_loop);
 			return NULL; /* and with it the program's last thread */
 		}
-		int busy = server.flushing;
-		wanted[0] = (struct pollfd){ .fd = server.bound ? server.address.listener.number : -1, .events = POLLIN };
+		int busy = server.flushing || server.out_of_files, admits = server.bound && !server.out_of_files;
+		server.out_of_files = 0;
+		wanted[0] = (struct pollfd){ .fd = admits ? server.address.listener.number : -1, .events = POLLIN };
 		wanted[1] = (struct pollfd){ .fd = server.wakeup.number, .events = POLLIN };
 		for (int i = 0; i < MONITORS; i++) {
 			wanted[i + 2] = connection_wants(&server.connections[i]);
@@ -172,6 +179,8 @@ void *serve_run(void *unused)
 		}
 		pthread_mutex_unlock(&server_loop);
 		int ready = poll(wanted, MONITORS + 2, busy ? TICK : PLACE_TIME);
+		if (ready < 0)
+			(void)poll(NULL, 0, TICK); /* the program may have fewer descriptors than are looked at here */
 		pthread_mutex_lock(&server_loop);
 		char woken[16];
 		if (ready > 0 && wanted[1].revents && !descriptor_is(&server.wakeup))

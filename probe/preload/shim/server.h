@@ -10,6 +10,7 @@ enum { MONITORS = 16 };
 struct server {
 	struct address address;
 	int bound;
+	int out_of_files; /* the program has all descriptors it may have: nobody can be let in for a while */
 	struct descriptor wakeup, waker; /* a pipe: what the kernel has for such things (eventfd) has no inode of its own */
 	uint64_t looked, seen_alive;
 	pid_t pid; /* who made the address */

@@ -1,0 +1,40 @@
+//go:build linux
+
+package preload_test
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+)
+
+// TestAProgramNewerThanItsDriver: a driver that does not know the version a
+// program asks for hands out an older function, which takes other arguments.
+// Nothing is put in front of it that would pass on fewer.
+func TestAProgramNewerThanItsDriver(t *testing.T) {
+	older := build(t, "older-libcuda.so.1", []string{"testdata/older.c"}, "-shared", "-fPIC", "-Wl,-soname,libcuda.so.1")
+	newer := build(t, "newer", []string{"testdata/newer.c"})
+	b := newBox(t)
+	for _, preloaded := range []bool{false, true} {
+		environ := append(slices.Clone(b.environ), "LD_LIBRARY_PATH="+linked(t, older))
+		if preloaded {
+			environ = append(environ, "LD_PRELOAD="+b.library)
+		}
+		r := b.startIn(environ, newer)
+		if !slices.Equal(r.out, []string{"create 0 by libcuda.so.1"}) {
+			t.Errorf("preloaded %v: %q", preloaded, r.out)
+		}
+		r.end()
+	}
+}
+
+// linked is a directory in which a library is libcuda.
+func linked(t *testing.T, library string) string {
+	t.Helper()
+	directory := t.TempDir()
+	if err := os.Symlink(library, filepath.Join(directory, "libcuda.so.1")); err != nil {
+		t.Fatal(err)
+	}
+	return directory
+}
