@@ -184,7 +184,7 @@ void context_ended(struct teardown teardown, int succeeded)
 		pthread_mutex_unlock(&contexts.lock);
 		return;
 	}
-	uint8_t device = context->device;
+	uint8_t device = __atomic_load_n(&context->device, __ATOMIC_RELAXED);
 	ledger_drop(&books.ledger, is_of_the_past, &teardown);
 	captures_of_context_ended(teardown.context);
 	if (!teardown.primary) {
@@ -201,24 +201,14 @@ void context_ended(struct teardown teardown, int succeeded)
 		ledger_drop(&books.ledger, is_pooled_there, &device);
 }
 
-static int in_use(int device, int primary)
+int device_in_use(int device)
 {
 	int found = 0;
 	pthread_mutex_lock(&contexts.lock);
 	for (int i = 1; i < contexts.count && !found; i++)
-		found = contexts.list[i].alive && contexts.list[i].device == device && (!primary || contexts.list[i].primary);
+		found = contexts.list[i].alive && contexts.list[i].device == device;
 	pthread_mutex_unlock(&contexts.lock);
 	return found;
-}
-
-int device_in_use(int device)
-{
-	return in_use(device, 0);
-}
-
-int primary_in_use(int device)
-{
-	return in_use(device, 1);
 }
 
 void contexts_forget(void)

@@ -59,6 +59,8 @@ const struct driver *driver_calls_of_ours(void)
 {
 #define FIND(name) driver.calls.name = (__typeof__(driver.calls.name))resolve_driver(#name)
 	if (!driver.calls.cuDriverGetVersion) {
+		FIND(cuDeviceGetCount);
+		FIND(cuDevicePrimaryCtxGetState);
 		FIND(cuDeviceGetUuid);
 		FIND(cuDeviceGetUuid_v2);
 		FIND(cuDeviceTotalMem_v2);
@@ -70,6 +72,17 @@ const struct driver *driver_calls_of_ours(void)
 	}
 #undef FIND
 	return &driver.calls;
+}
+
+int device_is_used(int device)
+{
+	const struct driver *calls = driver_calls_of_ours();
+	unsigned int flags;
+	int count = 0, active = 0;
+	if (device_in_use(device))
+		return 1;
+	return calls->cuDeviceGetCount && calls->cuDevicePrimaryCtxGetState && calls->cuDeviceGetCount(&count) == CUDA_SUCCESS &&
+	       device < count && calls->cuDevicePrimaryCtxGetState(device, &flags, &active) == CUDA_SUCCESS && active;
 }
 
 /* NVML's form. The second version of the call differs for MIG instances alone. */
@@ -117,7 +130,7 @@ int device_pools(int device, struct pool list[POOLS])
 	CUmemoryPool usual = NULL;
 	if (!calls->cuDeviceGetDefaultMemPool || !calls->cuMemPoolGetAttribute)
 		return 0;
-	if (!device_in_use(device) || calls->cuDeviceGetDefaultMemPool(&usual, device) != CUDA_SUCCESS)
+	if (!device_is_used(device) || calls->cuDeviceGetDefaultMemPool(&usual, device) != CUDA_SUCCESS)
 		usual = NULL;
 	return pools_of(device, usual, list);
 }
@@ -158,7 +171,7 @@ int graph_memory(int device, uint64_t *used, uint64_t *reserved)
 {
 	const struct driver *calls = driver_calls_of_ours();
 	cuuint64_t in_use = 0, held = 0;
-	if (!calls->cuDeviceGetGraphMemAttribute || !device_in_use(device) ||
+	if (!calls->cuDeviceGetGraphMemAttribute || !device_is_used(device) ||
 	    calls->cuDeviceGetGraphMemAttribute(device, CU_GRAPH_MEM_ATTR_USED_MEM_CURRENT, &in_use) != CUDA_SUCCESS ||
 	    calls->cuDeviceGetGraphMemAttribute(device, CU_GRAPH_MEM_ATTR_RESERVED_MEM_CURRENT, &held) != CUDA_SUCCESS)
 		return 0;

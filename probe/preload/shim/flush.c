@@ -71,7 +71,7 @@ static int synchronise(int device)
 	CUresult (*wait)(void) = (__typeof__(wait))resolve_driver("cuCtxSynchronize");
 	unsigned int flags;
 	int active = 0;
-	if (!retain || !release || !state || !set || !wait || !primary_in_use(device))
+	if (!retain || !release || !state || !set || !wait)
 		return 0;
 	if (state(device, &flags, &active) != CUDA_SUCCESS || !active || retain(&context, device) != CUDA_SUCCESS)
 		return 0;
@@ -147,7 +147,7 @@ void flush_run(const struct flush *flush, struct text *text)
 		(void)exchange(&relaxed); /* a capture that begins now is not spoilt by what this thread does */
 	text_add(text, "\"level\":\"%s\",\"dry_run\":%s,\"devices\":[", levels[flush->level], flush->dry_run ? "true" : "false");
 	for (int device = 0; device < DEVICES; device++) {
-		const struct seen *seen = device_in_use(device) ? device_seen(device) : NULL;
+		const struct seen *seen = device_is_used(device) ? device_seen(device) : NULL;
 		if (!seen || !is_wanted(flush, seen))
 			continue;
 		struct moment before = measure(device), after = before;

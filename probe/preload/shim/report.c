@@ -64,7 +64,7 @@ uint64_t device_raw_bytes(int device)
 
 int device_has_anything(int device, const struct sums *sums, const struct sum vmm[DEVICES])
 {
-	return device_in_use(device) || sums->of[RAW][device].count || sums->of[POOLED][device].count || vmm[device].count ||
+	return device_is_used(device) || sums->of[RAW][device].count || sums->of[POOLED][device].count || vmm[device].count ||
 	       pool_current(device);
 }
 
@@ -165,7 +165,7 @@ int report_can_flush(void)
 	struct pool pools[POOLS];
 	for (int device = 0; device < DEVICES; device++) {
 		uint64_t used, reserved;
-		int count = device_in_use(device) ? device_pools(device, pools) : 0;
+		int count = device_is_used(device) ? device_pools(device, pools) : 0;
 		for (int i = 0; i < count; i++) {
 			struct pool_books of = { 0 };
 			if (!pools[i].is_default || (pool_read(pools[i].handle, &of) && of.reserved_high))

@@ -12,6 +12,8 @@ enum {
 
 /* report.c: the calls that these threads make; none of them needs a current context or makes one. */
 struct driver {
+	CUresult (*cuDeviceGetCount)(int *count);
+	CUresult (*cuDevicePrimaryCtxGetState)(CUdevice device, unsigned int *flags, int *active);
 	CUresult (*cuDeviceGetUuid)(CUuuid *uuid, CUdevice device);
 	CUresult (*cuDeviceGetUuid_v2)(CUuuid *uuid, CUdevice device);
 	CUresult (*cuDeviceTotalMem_v2)(size_t *bytes, CUdevice device);
@@ -27,6 +29,8 @@ void driver_leave(void);
 void driver_close(void); /* waits for those who are in it, a second at most */
 void driver_reopen(void); /* in a forked child */
 const struct driver *driver_calls_of_ours(void);
+/* Whether the program has a context on a device, though its making may not have been seen. */
+int device_is_used(int device);
 
 /* A device that the program uses, and the books of one of its pools. */
 struct seen {

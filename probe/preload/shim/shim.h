@@ -59,10 +59,8 @@ struct teardown {
 struct teardown context_ending(CUcontext handle);
 struct teardown primary_ending(CUdevice device, int all);
 void context_ended(struct teardown teardown, int succeeded);
-/* Whether the program has a context on a device. */
+/* Whether the program has a context on a device, as far as that was seen. */
 int device_in_use(int device);
-/* Whether that is the primary one, which can be kept alive for the time of a call. */
-int primary_in_use(int device);
 void contexts_forget(void);
 
 /* vmm.c: memory without an address, and where it is mapped. */

@@ -263,6 +263,8 @@ static void unseen(void)
 			if (i % 2)
 				said("free", CU(cuMemFree_v2)(pointer));
 		}
+		CUdeviceptr pooled;
+		said("async", CU(cuMemAllocAsync)(&pooled, 3 * MIB, NULL));
 	}
 }
 
