@@ -55,7 +55,7 @@ void pool_set(int device, CUmemoryPool pool)
 	if (device < 0 || device >= DEVICES)
 		return;
 	pthread_mutex_lock(&pools.lock);
-	pools.current[device] = number(pool);
+	__atomic_store_n(&pools.current[device], number(pool), __ATOMIC_RELAXED);
 	pthread_mutex_unlock(&pools.lock);
 }
 
@@ -79,7 +79,7 @@ int pool_ending(CUmemoryPool handle, struct pool *was)
 	}
 	for (int i = 0; i < DEVICES; i++)
 		if (pools.current[i] == number(handle))
-			pools.current[i] = 0;
+			__atomic_store_n(&pools.current[i], 0, __ATOMIC_RELAXED);
 	pthread_mutex_unlock(&pools.lock);
 	return pool != NULL;
 }

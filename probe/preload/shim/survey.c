@@ -5,7 +5,9 @@
 #define _GNU_SOURCE
 #include "serve.h"
 
-#include <dlfcn.h>
+#include <errno.h>
+#include <link.h>
+#include <stdio.h>
 
 enum {
 	LARGEST = 8,
@@ -82,14 +84,38 @@ void survey_refresh(uint64_t live)
 	vmm_walk(see, NULL);
 }
 
-/* The file whose code made a call: its name alone. */
-static const char *library_of(uint64_t caller)
+/* Code, and the file that it is in. */
+struct origin {
+	uint64_t caller;
+	char name[256];
+};
+
+static int see_object(struct dl_phdr_info *object, size_t size, void *argument)
 {
-	Dl_info info;
-	if (!caller || !dladdr((const void *)(uintptr_t)caller, &info) || !info.dli_fname)
-		return NULL;
-	const char *slash = strrchr(info.dli_fname, '/');
-	return slash ? slash + 1 : info.dli_fname;
+	struct origin *origin = argument;
+	(void)size;
+	for (int i = 0; i < object->dlpi_phnum; i++) {
+		const ElfW(Phdr) *part = &object->dlpi_phdr[i];
+		if (part->p_type != PT_LOAD || origin->caller - (object->dlpi_addr + part->p_vaddr) >= part->p_memsz)
+			continue;
+		const char *path = object->dlpi_name && *object->dlpi_name ? object->dlpi_name : program_invocation_short_name;
+		const char *slash = strrchr(path, '/');
+		snprintf(origin->name, sizeof origin->name, "%s", slash ? slash + 1 : path);
+		return 1;
+	}
+	return 0;
+}
+
+/*
+ * The name of the file whose code made a call. It is copied while the loader
+ * holds on to what is loaded: dladdr's answer goes as soon as the program
+ * closes that library.
+ */
+static void find_origin(struct origin *origin)
+{
+	origin->name[0] = 0;
+	if (origin->caller)
+		(void)dl_iterate_phdr(see_object, origin); /* code that is in no file has no name */
 }
 
 void survey_report(struct text *text, int device, int pooled, uint64_t pool)
@@ -102,12 +128,13 @@ void survey_report(struct text *text, int device, int pooled, uint64_t pool)
 	for (int i = 0; i < allocator->listed; i++) {
 		const struct entry *entry = &allocator->largest[i];
 		uint32_t age = now - entry->since;
-		const char *library = library_of(entry->caller);
+		struct origin origin = { .caller = entry->caller };
+		find_origin(&origin);
 		text_add(text, "%s{\"bytes\":%llu,\"age_seconds\":%u.%u,\"api\":\"%s\"", i ? "," : "",
 		         (unsigned long long)entry->size, age / 10, age % 10, api_name(entry->api));
-		if (library && *library) {
+		if (*origin.name) {
 			text_add(text, ",\"library\":");
-			text_quote(text, library);
+			text_quote(text, origin.name);
 		}
 		text_add(text, "}");
 	}
