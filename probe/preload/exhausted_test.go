@@ -56,9 +56,9 @@ func takeDescriptors(t *testing.T, limit uint64) {
 	}
 	defer func() { _ = conn.Close() }() // one question is all
 	before := ticks(t, r)
-	time.Sleep(2 * time.Second) // on a machine that is slow it takes even less of it
-	if used := ticks(t, r) - before; used > 50 {
-		t.Errorf("the thread has taken %d0 ms of the processor in two seconds in which it had nothing to do", used)
+	time.Sleep(time.Second) // a machine that is busy gives it even less
+	if used := ticks(t, r) - before; used > 25 {
+		t.Errorf("the thread has taken %d0 ms of the processor in a second in which it had nothing to do", used)
 	}
 	if err := unix.Prlimit(r.cmd.Process.Pid, unix.RLIMIT_NOFILE, &room, nil); err != nil {
 		t.Skipf("its limit cannot be raised again: %v", err)
