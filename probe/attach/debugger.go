@@ -1,6 +1,7 @@
 package attach
 
 import (
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
@@ -28,6 +29,7 @@ type debugger struct {
 	taken int    // how much of that has been taken
 	turn  int
 	ended chan struct{}
+	nonce string // in the marks, which nothing that gdb writes of the process can hold
 
 	patience time.Duration // for an answer
 }
@@ -43,7 +45,7 @@ var errNoAnswer = errors.New("gdb does not answer")
 // startDebugger starts gdb in a directory, whose files its commands can name
 // without a path. It has so long for each answer.
 func startDebugger(program, directory string, patience time.Duration) (*debugger, error) {
-	d := &debugger{patience: patience, path: filepath.Join(directory, "gdb"), ended: make(chan struct{})}
+	d := &debugger{patience: patience, path: filepath.Join(directory, "gdb"), ended: make(chan struct{}), nonce: rand.Text()}
 	output, err := os.OpenFile(d.path, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
 	if err != nil {
 		return nil, err
@@ -93,7 +95,7 @@ func startDeaf(cmd *exec.Cmd) error {
 // Where one fails the next is done nevertheless.
 func (d *debugger) say(commands ...string) (string, error) {
 	d.turn++
-	mark := fmt.Sprintf("vramscope:%d:", d.turn)
+	mark := fmt.Sprintf("%s:%d:", d.nonce, d.turn)
 	text := strings.Join(commands, "\n") + "\necho \\n" + mark + "\\n\n"
 	if _, err := io.WriteString(d.input, text); err != nil {
 		return "", d.dead()

@@ -110,7 +110,7 @@ func TestEveryReason(t *testing.T) {
 			f.compiled("/opt/python3.11", 0x030b09f0, "Py_BytesMain", "PyRun_SimpleString", "PyGILState_Ensure")
 			f.runs("/opt/python3.11", "python3.11", "x.py")
 			f.mapped("/lib/libc.so.6")
-		}, []string{"its Python does not export PyThread_start_new_thread, PyGILState_Release"}},
+		}, []string{"its Python does not export PyThread_start_new_thread, Py_IsInitialized, PyGILState_Release"}},
 		"no version": {func(f *fixture) {
 			f.maps = ""
 			f.compiled("/opt/blender", 0, everything...)

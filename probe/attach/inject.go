@@ -103,6 +103,9 @@ const (
 func (in *injection) untilStarted(ctx context.Context) error {
 	deadline := in.attacher.now().Add(in.attacher.patience)
 	for pause := firstPause; ; pause = min(pause*3/2, lastPause) {
+		if err := in.attacher.mustStop(ctx, in.dir); err != nil {
+			return err
+		}
 		done, doing, err := in.visit()
 		if done || err != nil {
 			return err
@@ -145,11 +148,16 @@ func (in *injection) visit() (done bool, doing string, err error) {
 	if now, err := in.attacher.options.Table.Identify(in.plan.Process.PID); err != nil || now.StartTime != in.plan.Process.StartTime {
 		return false, "", errors.New("it is another process now")
 	}
-	threads, err := readThreads(in.dir)
+	// Nor can it become another program: what it was when it was looked at may
+	// have called exec since.
+	if err := in.plan.python.verify(in.dir); err != nil {
+		return false, "", err
+	}
+	threads, err := readThreads(in.dir, in.plan.python)
 	if err != nil {
 		return false, "", err
 	}
-	chosen, ok := choose(threads, in.plan.python.text)
+	chosen, ok := choose(threads, in.plan.python)
 	if !ok {
 		if len(threads) > 0 {
 			doing = threads[0].String()
@@ -183,11 +191,13 @@ var (
 	foundThread   = regexp.MustCompile(`(?m)^(?:\(gdb\) )*Thread (\d+) has target id '(?:process |LWP |.*\(LWP )(\d+)\)?'`)
 	mappedPage    = regexp.MustCompile(`page (0x[0-9a-f]+)`)
 	startedThread = regexp.MustCompile(`thread (0x[0-9a-f]+|0)\b`)
+	pythonRuns    = regexp.MustCompile(`runs ([0-9]+)\b`)
 )
 
 // start has the process start the thread, from the one that gdb has chosen:
 // memory for it, its code, the thread; and lets go of it. What the functions
-// called here leave in errno is undone.
+// called here leave in errno is undone. A Python that is not initialised, or not
+// any more, would die of a thread that asks for the GIL.
 func (in *injection) start(number string) error {
 	const protection, flags = 0x1 | 0x4, 0x02 | 0x20 // PROT_READ|PROT_EXEC, MAP_PRIVATE|MAP_ANONYMOUS
 	// The first two calls wait for nobody: only the one thread moves, which is
@@ -196,6 +206,15 @@ func (in *injection) start(number string) error {
 	said, err := in.say(
 		"thread "+number,
 		"set scheduler-locking on",
+		fmt.Sprintf(`printf "runs %%d\n", ((int(*)(void))%#x)()`, in.address("Py_IsInitialized")),
+	)
+	if err != nil {
+		return err
+	}
+	if match := pythonRuns.FindStringSubmatch(said); match == nil || match[1] == "0" {
+		return errors.New("its Python does not run: it has not begun yet, or is ending; nothing was done")
+	}
+	said, err = in.say(
 		fmt.Sprintf("set $errno_at = ((int*(*)(void))%#x)()", in.address("__errno_location")),
 		"set $errno_was = *$errno_at",
 		fmt.Sprintf(`printf "page %%#lx\n", ((unsigned long(*)(unsigned long,unsigned long,int,int,int,long))%#x)(0,%d,%d,%d,-1,0)`,

@@ -1,6 +1,7 @@
 package attach
 
 import (
+	"context"
 	"slices"
 	"strconv"
 	"strings"
@@ -48,6 +49,44 @@ func parseMaps(content string) []mapping {
 		all = append(all, m)
 	}
 	return all
+}
+
+// span is a stretch of a process's memory.
+type span struct{ start, end uint64 }
+
+// readSpans reads all that is mapped, files or not, as it is now.
+func readSpans(dir string) ([]span, error) {
+	content, err := readProc(context.Background(), mapsSize, dir, "maps")
+	if err != nil {
+		return nil, err
+	}
+	return parseSpans(content), nil
+}
+
+func parseSpans(content string) []span {
+	var all []span
+	for line := range strings.Lines(content) {
+		var s span
+		var err1, err2 error
+		at, _, _ := strings.Cut(line, " ")
+		from, to, _ := strings.Cut(at, "-")
+		s.start, err1 = strconv.ParseUint(from, 16, 64)
+		s.end, err2 = strconv.ParseUint(to, 16, 64)
+		if err1 == nil && err2 == nil {
+			all = append(all, s)
+		}
+	}
+	return all
+}
+
+// roomBelow is how far down a stack can grow.
+func roomBelow(all []span, pointer uint64) uint64 {
+	for _, s := range all {
+		if s.start <= pointer && pointer < s.end {
+			return pointer - s.start
+		}
+	}
+	return 0
 }
 
 // files are the distinct files, in the order of their addresses.

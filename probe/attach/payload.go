@@ -81,11 +81,19 @@ func (p *payload) failure() string {
 	return firstLines(strings.ToValidUTF8(string(content), "?"))
 }
 
+// withdraw takes away what the process would run, and leaves gdb its files.
+func (p *payload) withdraw() {
+	for _, name := range []string{payloadName, agentName, scriptName} {
+		_ = os.Remove(filepath.Join(p.directory, name)) // as remove does
+	}
+}
+
 // remove takes everything away. What comes to it late finds nothing, and does
 // nothing.
 func (p *payload) remove() {
 	switch {
 	case p.keep:
+		p.withdraw()
 	case p.late != "" && !p.started() && p.failure() == "":
 		p.empty()
 	default:

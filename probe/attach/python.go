@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -18,7 +19,8 @@ import (
 type python struct {
 	version      version
 	freeThreaded bool
-	text         []mapping // CPython's own code
+	text         []mapping // CPython's own code; none where an allocator is part of it
+	library      []mapping // the C library's code
 	functions    map[string]function
 	missing      []string // what is needed and not exported
 }
@@ -36,7 +38,7 @@ const headSize = 16
 // What starting a thread takes. All of it is the public API, which every
 // build exports for its extension modules.
 var (
-	pythonNames  = [...]string{"PyThread_start_new_thread", "PyGILState_Ensure", "PyGILState_Release", "PyRun_SimpleString"}
+	pythonNames  = [...]string{"PyThread_start_new_thread", "Py_IsInitialized", "PyGILState_Ensure", "PyGILState_Release", "PyRun_SimpleString"}
 	libraryNames = [...]string{"mmap", "__errno_location"}
 )
 
@@ -104,10 +106,13 @@ func (a *Attacher) findPython(pid int, executable string, maps []mapping) (*pyth
 
 func (a *Attacher) readPython(pid int, p *program, executable string, maps []mapping) (*python, error) {
 	found := &python{
-		text: p.text, functions: make(map[string]function),
+		text: p.text, library: libraryText(maps), functions: make(map[string]function),
 		version: versionOf(p, executable),
 		// Exported by free-threaded builds alone.
-		freeThreaded: p.has("_Py_MergeZeroLocalRefcount") || strings.Contains(base(p.path), "t.so") || strings.HasSuffix(base(executable), "t"),
+		freeThreaded: p.has("_Py_MergeZeroLocalRefcount") || strings.Contains(base(p.path), "t.so") || isPythonName(base(executable)) && strings.HasSuffix(executable, "t"),
+	}
+	if p.has("malloc") {
+		found.text = nil // who computes in it may be in the heap
 	}
 	if err := found.take(p, pythonNames[:]); err != nil {
 		return nil, err
@@ -147,6 +152,14 @@ func (p *python) take(from *program, names []string) error {
 func isGlibc(path string) bool {
 	name := base(path)
 	return name == "libc.so.6" || strings.HasPrefix(name, "libc-2.") && strings.HasSuffix(name, ".so")
+}
+
+// libraryText is the code of the C library, of which threads were a part of
+// their own before 2.34.
+func libraryText(maps []mapping) []mapping {
+	return slices.DeleteFunc(slices.Clone(maps), func(m mapping) bool {
+		return !m.code || !isGlibc(m.path) && !strings.HasPrefix(base(m.path), "libpthread")
+	})
 }
 
 // isMusl recognises musl, which is loader and library in one.

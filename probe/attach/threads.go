@@ -17,13 +17,15 @@ type thread struct {
 	call    int // the system call that it is in; −1: none, it was computing
 	args    [6]uint64
 	counter uint64 // program counter
+	stack   uint64 // stack pointer
 	inside  bool   // perhaps inside of a signal's handler
+	small   bool   // its stack has little room left
 }
 
 // readThreads reads /proc/PID/task. The process must stand still; so that it
 // does not for long where there are a thousand threads, no more are read once
 // there is one that nobody would be preferred to.
-func readThreads(dir string) ([]thread, error) {
+func readThreads(dir string, python *python) ([]thread, error) {
 	entries, err := os.ReadDir(filepath.Join(dir, "task"))
 	if err != nil {
 		return nil, err
@@ -36,7 +38,8 @@ func readThreads(dir string) ([]thread, error) {
 	}
 	slices.Sort(ids) // the first thread comes first
 	var all []thread
-	for _, id := range ids {
+	var stacks []span
+	for i, id := range ids {
 		call, err := os.ReadFile(filepath.Join(dir, "task", strconv.Itoa(id), "syscall"))
 		if errors.Is(err, os.ErrPermission) {
 			return nil, err
@@ -53,8 +56,16 @@ func readThreads(dir string) ([]thread, error) {
 		t.id = id
 		// The kernel blocks a signal while its handler runs.
 		t.inside = s.blocked&s.caught != 0
+		if i > 0 { // the first thread's grows by itself
+			if stacks == nil {
+				if stacks, err = readSpans(dir); err != nil {
+					return nil, err
+				}
+			}
+			t.small = roomBelow(stacks, t.stack) < leastRoom
+		}
 		all = append(all, t)
-		if t.waits() && !t.inside {
+		if t.waits(python.library) && !t.inside && !t.small {
 			break
 		}
 	}
@@ -82,6 +93,8 @@ func parseSyscall(line string) (thread, bool) {
 		switch {
 		case i == len(fields)-2:
 			t.counter = n
+		case i == len(fields)-3:
+			t.stack = n
 		case i < len(fields)-3:
 			t.args[i] = n
 		}
@@ -89,22 +102,24 @@ func parseSyscall(line string) (thread, bool) {
 	return t, true
 }
 
+// leastRoom is what a stack must have left: starting a thread takes some KiB of
+// it, and so does binding a function's name on its first call, which saves the
+// registers of vectors and matrices.
+const leastRoom = 64 << 10
+
 // choose picks the thread in which another can be started, if there is one. A
 // thread that waits is better than one that computes, and the first better
-// than the others, which a library may have given little stack.
-func choose(threads []thread, text []mapping) (thread, bool) {
-	executes := func(t *thread) bool {
-		return slices.ContainsFunc(text, func(m mapping) bool { return m.start <= t.counter && t.counter < m.end })
-	}
+// than the others.
+func choose(threads []thread, python *python) (thread, bool) {
 	for _, fits := range []func(*thread) bool{
-		func(t *thread) bool { return t.waits() && !t.inside },
-		func(t *thread) bool { return t.waits() },
+		func(t *thread) bool { return t.waits(python.library) && !t.inside },
+		func(t *thread) bool { return t.waits(python.library) },
 		// In CPython's own code, and so in no lock of the C library's, unless as
 		// the handler of a signal that came while there was one.
-		func(t *thread) bool { return t.call < 0 && !t.inside && executes(t) },
+		func(t *thread) bool { return t.call < 0 && !t.inside && t.in(python.text) },
 	} {
 		for i := range threads {
-			if fits(&threads[i]) {
+			if !threads[i].small && fits(&threads[i]) {
 				return threads[i], true
 			}
 		}
@@ -116,10 +131,14 @@ func choose(threads []thread, text []mapping) (thread, bool) {
 // library's heap is held across. Its locks wait in futex too, with FUTEX_WAIT;
 // semaphores and conditions (Python's own locks, and the GIL) wait with
 // FUTEX_WAIT_BITSET.
+//
+// It is the C library that must have made the call. Who makes it by itself is
+// another runtime's thread, on a stack as small as that likes (a goroutine's has
+// 2 KiB), or a lock of another allocator's.
 // Source: sysdeps/nptl/futex-internal.h and lowlevellock.h of glibc
-func (t *thread) waits() bool {
+func (t *thread) waits(library []mapping) bool {
 	calls := waiting[runtime.GOARCH]
-	if calls == nil || t.call < 0 {
+	if calls == nil || t.call < 0 || !t.in(library) {
 		return false
 	}
 	if t.call == calls.futex {
@@ -127,6 +146,11 @@ func (t *thread) waits() bool {
 		return t.args[1]&commandMask == waitBitset
 	}
 	return slices.Contains(calls.others, t.call)
+}
+
+// in reports whether it executes something there.
+func (t *thread) in(text []mapping) bool {
+	return slices.ContainsFunc(text, func(m mapping) bool { return m.start <= t.counter && t.counter < m.end })
 }
 
 // calls are numbers of system calls.
