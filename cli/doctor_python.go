@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 	"time"
@@ -19,7 +20,8 @@ const (
 )
 
 // pythons is whether the Python processes of this /proc could get a probe. Those
-// on a GPU come first, then the newest: an old daemon is nobody's concern.
+// on a GPU come first, then the newest: an old daemon is nobody's concern. On a
+// box that many share the others' are counted, so that one's own are seen.
 func (e *examination) pythons() []finding {
 	table := e.sources.table
 	if table == nil {
@@ -36,6 +38,11 @@ func (e *examination) pythons() []finding {
 	if len(all) == 0 {
 		return []finding{{verdict: neither, what: "running", text: "none in this /proc"}}
 	}
+	all, others := ownersOf(all, os.Geteuid(), func(id process.Identity) (uint32, bool) {
+		info, err := table.Look(id.PID)
+		uid, known := info.UID.Value()
+		return uid, known && err == nil
+	})
 	slices.SortStableFunc(all, func(x, y process.Identity) int {
 		if onGPU[x.PID] != onGPU[y.PID] {
 			if onGPU[x.PID] {
@@ -59,7 +66,23 @@ func (e *examination) pythons() []finding {
 			found = append(found, pythonFinding(&plan))
 		}
 	}
+	if others > 0 {
+		found = append(found, finding{verdict: neither, what: "other users", text: fmt.Sprintf("%d: each can attach to their own only", others)})
+	}
 	return found
+}
+
+// ownersOf leaves out the processes that are certainly another user's, and
+// counts them.
+func ownersOf(all []process.Identity, uid int, owner func(process.Identity) (uint32, bool)) (own []process.Identity, others int) {
+	for _, id := range all {
+		if of, known := owner(id); known && int(of) != uid {
+			others++
+			continue
+		}
+		own = append(own, id)
+	}
+	return own, others
 }
 
 // pythonFinding is one process in a line.
