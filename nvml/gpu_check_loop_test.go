@@ -57,12 +57,20 @@ func TestGPUCheckClosedLoop(t *testing.T) {
 		})
 	})
 	t.Run("differs", func(t *testing.T) {
-		caught := func(printed string, exit int) bool { return exit == 1 && missing(printed, "differs", liedAbout) == nil }
+		// What moves while a loaded machine looks may hide a lie in one run; all
+		// of them come out in a few.
+		left := liedAbout
+		caught := func(printed string, exit int) bool {
+			left = missing(printed, "differs", left)
+			return exit == 1 && len(left) == 0
+		}
 		_, printed, exit := patiently(lying, caught, startLying)
 		if exit != 1 {
 			t.Errorf("exit code %d", exit)
 		}
-		expectRows(t, printed, "differs", liedAbout)
+		for _, row := range missing(printed, "differs", left) {
+			t.Errorf("no row %q, %q differs", row[0], row[1])
+		}
 		if t.Failed() {
 			t.Log(printed)
 		}
@@ -83,7 +91,7 @@ var checkedRows = [][2]string{
 var liedAbout = [][2]string{
 	{"allocation of 1024 MiB", "grows by, MiB"},
 	{"pattern sawtooth", "reserved, MiB"}, {"pattern leak", "allocated, MiB"}, {"pattern leak", "cached, MiB"},
-	{"pattern staircase", "used, MiB"}, {"pattern sawtooth", "used, by nvidia-smi, MiB"},
+	{"pattern steady", "used, MiB"}, {"pattern sawtooth", "used, by nvidia-smi, MiB"},
 	{"pattern fragment", "allocated, MiB"},
 	{"flush gradual", "freed, by the driver, MiB"}, {"flush urgent", "freed, by reserved, MiB"},
 	{"flush urgent", "freed, by nvidia-smi, MiB"}, {"flush urgent", "freed, by the driver in flush, MiB"},
