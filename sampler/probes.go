@@ -96,9 +96,8 @@ func (s *Sampler) addDevice(m *merged, place map[snapshot.RowID]int, a *probe.An
 	if len(a.Hello.Runtimes) > 0 {
 		p.Runtime, p.RuntimeVersion = a.Hello.Runtimes[0].Name, a.Hello.Runtimes[0].Version
 	}
-	p.Evictable = make([]snapshot.Evictable, len(a.Hello.Evictable))
-	for i, cache := range a.Hello.Evictable {
-		p.Evictable[i] = snapshot.Evictable(cache)
+	for _, cache := range a.Hello.Evictable {
+		p.Evictable = append(p.Evictable, snapshot.Evictable(cache))
 	}
 	for i := range d.Allocators {
 		al := allocator(&d.Allocators[i])
