@@ -71,6 +71,7 @@ type Attacher struct {
 	now     func() time.Time
 	pause   func(context.Context, time.Duration)
 
+	cgroups    string // where the kernel's groups of processes are
 	patience   time.Duration
 	answerTime time.Duration // of gdb, and of the process's own interpreter
 
@@ -84,7 +85,7 @@ func New(options Options) *Attacher {
 		options.Proc = "/proc"
 	}
 	return &Attacher{
-		options: options, uid: uint32(os.Geteuid()), now: time.Now, pause: sleep,
+		options: options, uid: uint32(os.Geteuid()), now: time.Now, pause: sleep, cgroups: "/sys/fs/cgroup",
 		patience: patience, answerTime: answerTime, foundBy: make(map[string]Check),
 	}
 }

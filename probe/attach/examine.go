@@ -17,7 +17,9 @@ import (
 
 // Examine finds out how a probe would get into a process, and everything that
 // stands against it, not the first reason alone. It changes nothing, and runs
-// at most gdb and the process's own interpreter, to be told their versions.
+// at most gdb and the process's own interpreter, to be told their versions: of
+// a process that is not the user's own, or in another container, nothing is run
+// and no file is opened, so that root may look at everybody's.
 func (a *Attacher) Examine(ctx context.Context, id process.Identity) Plan {
 	plan := Plan{Process: id}
 	info, err := a.options.Table.Look(id.PID)
@@ -43,7 +45,8 @@ func (a *Attacher) Examine(ctx context.Context, id process.Identity) Plan {
 		plan.fail("it has ended: only its parent has not taken notice yet")
 		return plan
 	}
-	found, maps := a.checkPython(ctx, &plan, &info)
+	ours := state.uids[0] == a.uid && state.uids[1] == a.uid && state.uids[2] == a.uid && a.apart(&info) == ""
+	found, maps := a.checkPython(ctx, &plan, &info, ours)
 	a.checkOwner(&plan, &info, &state)
 	a.checkTracing(ctx, &plan)
 	if found != nil {
@@ -72,7 +75,7 @@ func (p *Plan) allows() bool {
 }
 
 // checkPython finds the interpreter. That there is one is no line of its own.
-func (a *Attacher) checkPython(ctx context.Context, plan *Plan, info *process.Info) (*python, []mapping) {
+func (a *Attacher) checkPython(ctx context.Context, plan *Plan, info *process.Info, ours bool) (*python, []mapping) {
 	pid := strconv.Itoa(info.Identity.PID)
 	executable, err := os.Readlink(filepath.Join(a.options.Proc, pid, "exe"))
 	executable = strings.TrimSuffix(executable, " (deleted)")
@@ -94,6 +97,11 @@ func (a *Attacher) checkPython(ctx context.Context, plan *Plan, info *process.In
 	case err != nil:
 		plan.fail("its memory map cannot be read: " + firstLines(err.Error()))
 		return nil, nil
+	case !ours:
+		if !isPythonName(base(executable)) && !mapsHave(maps, "libpython") {
+			plan.fail("not Python: " + executable + " is native code")
+		}
+		return nil, maps
 	}
 	found, err := a.findPython(info.Identity.PID, executable, maps)
 	switch {
@@ -186,36 +194,43 @@ func (a *Attacher) checkTracer(ctx context.Context, plan *Plan, state *status) {
 	plan.fail(fmt.Sprintf("it is traced by %s (PID %d)", strings.TrimSpace(name), state.tracer))
 }
 
-// checkContainer compares what the process sees with what we see. A debugger
-// across that border would look for files that are not there.
+// checkContainer says where it is.
 func (a *Attacher) checkContainer(plan *Plan, info *process.Info) {
+	switch reason := a.apart(info); {
+	case reason == "":
+		plan.pass("same container")
+	case reason != cannotTell || plan.allows(): // another user's, usually: that has been said
+		plan.fail(reason)
+	}
+}
+
+const cannotTell = "whether it is in this container cannot be told"
+
+// apart compares what the process sees with what we see, and says where that is
+// not the same. A debugger across that border would look for files that are not
+// there.
+func (a *Attacher) apart(info *process.Info) string {
 	its, ours := filepath.Join(a.options.Proc, strconv.Itoa(info.Identity.PID)), filepath.Join(a.options.Proc, "self")
 	for _, namespace := range []string{"mnt", "pid", "user"} {
 		a, err := os.Readlink(filepath.Join(its, "ns", namespace))
 		b, failed := os.Readlink(filepath.Join(ours, "ns", namespace))
 		if err != nil || failed != nil {
-			// Another user's, usually: that has been said.
-			if plan.allows() {
-				plan.fail("whether it is in this container cannot be told")
-			}
-			return
+			return cannotTell
 		}
 		if a != b {
 			text := "another container's process"
 			if job := info.Job.String(); job != "" {
 				text += " (" + job + ")"
 			}
-			plan.fail(text + ": run vramscope inside of it")
-			return
+			return text + ": run vramscope inside of it"
 		}
 	}
 	a1, err1 := os.Stat(filepath.Join(its, "root") + "/")
 	a2, err2 := os.Stat(filepath.Join(ours, "root") + "/")
 	if err1 == nil && err2 == nil && os.SameFile(a1, a2) {
-		plan.pass("same container")
-		return
+		return ""
 	}
-	plan.fail("it has a root directory of its own (chroot): run vramscope inside of it")
+	return "it has a root directory of its own (chroot): run vramscope inside of it"
 }
 
 // checkLibrary accepts the one C library whose ways are known.
@@ -238,6 +253,15 @@ func (a *Attacher) checkState(ctx context.Context, plan *Plan, state *status) {
 	if state.state == 'T' {
 		plan.fail(fmt.Sprintf("it is stopped, and nothing runs in it: kill -CONT %d", plan.Process.PID))
 		return
+	}
+	if state.dumping {
+		plan.fail("it has crashed: its core is being written")
+	}
+	if a.frozen(ctx, plan.Process.PID) {
+		plan.fail("it is frozen with its container, and nothing runs in it")
+	}
+	if plan.Method == GDB {
+		checkThreads(plan, state)
 	}
 	if a.options.Finder == nil || !plan.allows() {
 		return

@@ -3,6 +3,8 @@
 package attach
 
 import (
+	"os"
+	"os/exec"
 	"path/filepath"
 	"reflect"
 	"runtime"
@@ -83,7 +85,19 @@ func TestEveryReason(t *testing.T) {
 			f.link("pid:[2]", f.of("ns/pid"))
 			f.write("0::/system.slice/docker-"+strings.Repeat("4f", 32)+".scope\n", f.of("cgroup"))
 		}, []string{"another container's process (docker 4f4f4f4f4f4f): run vramscope inside of it"}},
-		"chroot": {func(f *fixture) { f.link("/", f.proc, "self/root") }, []string{"it has a root directory of its own (chroot): run vramscope inside of it"}},
+		"chroot":               {func(f *fixture) { f.link("/", f.proc, "self/root") }, []string{"it has a root directory of its own (chroot): run vramscope inside of it"}},
+		"a core being written": {func(f *fixture) { f.status["CoreDumping"] = "1" }, []string{"it has crashed: its core is being written"}},
+		"shadow stacks":        {func(f *fixture) { f.status["x86_Thread_features"] = "shstk wrss" }, []string{"it has shadow stacks, which a debugger's calls break"}},
+		"confined":             {func(f *fixture) { f.status["Seccomp"] = "1" }, []string{"it is confined (seccomp) to what it does: another thread would be its end"}},
+		"crowded":              {func(f *fixture) { f.status["Threads"] = "5001" }, []string{"it has 5001 threads: it would stand still for seconds"}},
+		"paused": {func(f *fixture) {
+			f.write("4:memory:/x\n0::/pod/a:b\n", f.of("cgroup"))
+			f.write("populated 1\nfrozen 1\n", f.root, "cgroup/pod/a:b/cgroup.events")
+		}, []string{"it is frozen with its container, and nothing runs in it"}},
+		"paused by the older kind": {func(f *fixture) {
+			f.write("6:freezer:/pod\n0::/\n", f.of("cgroup"))
+			f.write("FROZEN\n", f.root, "cgroup/freezer/pod/freezer.state")
+		}, []string{"it is frozen with its container, and nothing runs in it"}},
 		"musl": {func(f *fixture) {
 			f.maps = f.maps[:strings.Index(f.maps, "/lib/libc.so.6")]
 			f.maps = f.maps[:strings.LastIndexByte(f.maps, '\n')+1]
@@ -245,5 +259,44 @@ func TestPythonsAreFoundByTheirNames(t *testing.T) {
 	}
 	if want := []int{30, 50, fixturePID}; !reflect.DeepEqual(pids, want) {
 		t.Errorf("%v, want %v", pids, want)
+	}
+}
+
+// TestNothingOfAnotherUsersIsRun, nor of another container's: root looks at
+// everybody's processes, and what they call python3.9 may be anything.
+func TestNothingOfAnotherUsersIsRun(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(*fixture)
+		runs   bool
+	}{
+		"one's own":     {func(*fixture) {}, true},
+		"another's":     {func(f *fixture) { f.status["Uid"] = "4242\t4242\t4242\t4242" }, false},
+		"setuid":        {func(f *fixture) { f.status["Uid"] = "1000\t1000\t4242\t1000" }, false},
+		"a container's": {func(f *fixture) { f.link("mnt:[2]", f.of("ns/mnt")) }, false},
+		"a chroot's":    {func(f *fixture) { f.link("/", f.proc, "self/root") }, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := bareFixture(t)
+			compiler, err := exec.LookPath("cc")
+			if err != nil {
+				t.Skip("there is no C compiler")
+			}
+			mark, program := filepath.Join(t.TempDir(), "was-here"), filepath.Join(f.root, "opt/python3.9")
+			f.write("", program)
+			source := filepath.Join(t.TempDir(), "python.c")
+			f.write("#include <stdio.h>\nint Py_BytesMain(void) { return 0; }\n"+
+				"int main(void) { fopen(\""+mark+"\", \"w\"); puts(\"Python 3.9.18\"); return 0; }\n"+
+				"__asm__(\".text\\n.globl padding\\npadding: .space 64\");\n", source)
+			if out, err := exec.Command(compiler, "-rdynamic", "-o", program, source).CombinedOutput(); err != nil {
+				t.Fatalf("%v: %s", err, out)
+			}
+			f.runs("/opt/python3.9", "python3.9", "x.py")
+			c.change(f)
+			plan := f.examined()
+			_, err = os.Stat(mark)
+			if ran := err == nil; ran != c.runs {
+				t.Errorf("it was run: %v; %+v", ran, plan.Checks)
+			}
+		})
 	}
 }

@@ -174,7 +174,7 @@ func (f *fixture) attacher() *Attacher {
 		f.write(strings.ReplaceAll(f.maps, " "+link+"\n", " "+filepath.Join(f.root, link)+"\n"), f.of("maps"))
 	}
 	a := New(Options{Proc: f.proc, Table: table, Gdb: f.gdb, Log: NewLog(f.TempDir()), By: "test"})
-	a.uid, a.answerTime = fixtureUser, waitTime
+	a.uid, a.answerTime, a.cgroups = fixtureUser, waitTime, filepath.Join(f.root, "cgroup")
 	return a
 }
 

@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -57,6 +58,12 @@ type status struct {
 	caps    uint64    // effective capabilities
 	blocked uint64    // signals
 	caught  uint64
+
+	// What not every kernel tells; where it does not, it is not so.
+	dumping     bool // its core is being written
+	strict      bool // seccomp: read, write and exit alone
+	shadowStack bool
+	threads     int
 }
 
 func readStatus(ctx context.Context, elements ...string) (status, error) {
@@ -103,6 +110,20 @@ func parseStatus(content string) (status, error) {
 			s.blocked = number(value, 16)
 		case "SigCgt":
 			s.caught = number(value, 16)
+		case "CoreDumping":
+			s.dumping = value == "1"
+			continue
+		case "Seccomp":
+			s.strict = value == "1"
+			continue
+		case "x86_Thread_features":
+			s.shadowStack = slices.Contains(strings.Fields(value), "shstk")
+			continue
+		case "Threads":
+			if n, err := strconv.Atoi(value); err == nil {
+				s.threads = n
+			}
+			continue
 		default:
 			continue
 		}
