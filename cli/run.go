@@ -38,10 +38,11 @@ cached.
 CMD runs as it would without it. There is no process in between: the terminal,
 signals and the exit status are CMD's own. What changes is its environment:
 
-A Python program finds the probe through PYTHONPATH; a sitecustomize that there
-was is run as before. Until it imports PyTorch, CuPy, JAX, TensorFlow or RMM
-nothing else happens in it. Python does not look at PYTHONPATH under its flags
--I, -E and -S; this is said, and CMD is started nevertheless.
+A Python program (3.8 or newer) finds the probe through PYTHONPATH; a
+sitecustomize that there was is run as before. Until it imports PyTorch, CuPy,
+JAX, TensorFlow or RMM nothing else happens in it. Python does not look at
+PYTHONPATH under its flags -I, -E and -S; this is said, and CMD is started
+nevertheless.
 
 Where CMD is not Python, LD_PRELOAD has a library come in front of libcuda, in
 CMD and in what it starts, behind what is preloaded already. In a program that

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 
 	"vramscope/probe/preload"
@@ -31,6 +32,9 @@ func inspect(path string, command []string) started {
 	for range 3 { // a script's interpreter may be env, and that one's a script again
 		if isPython(path) {
 			s.python = true
+			if old := oldPython(path); old != "" && s.special == "" {
+				s.special = "Python " + old + ": the probe needs 3.8 or newer"
+			}
 			s.flags = append(s.flags, pythonFlags(arguments)...)
 			return s
 		}
@@ -60,6 +64,21 @@ func isPython(path string) bool {
 		}
 	}
 	return false
+}
+
+// oldPython is the version of an interpreter that the probe does not know, where
+// its file's name tells: python3.6, or python that leads to it.
+func oldPython(path string) string {
+	if file, err := filepath.EvalSymlinks(path); err == nil {
+		path = file
+	}
+	version := strings.TrimRight(strings.TrimPrefix(filepath.Base(path), "python"), "dm")
+	major, minor, _ := strings.Cut(version, ".")
+	n, err := strconv.Atoi(minor)
+	if major == "2" || major == "3" && err == nil && n < 8 {
+		return version
+	}
+	return ""
 }
 
 // shebang splits the first line of a script as Linux and env -S do; nil for

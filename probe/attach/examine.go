@@ -278,6 +278,7 @@ func (a *Attacher) checkWay(ctx context.Context, plan *Plan, info *process.Info)
 	switch {
 	case found.version.known() && !found.version.atLeast(3, 8):
 		plan.fail("Python " + plan.Version + ": the probe needs 3.8 or newer")
+		plan.Instead = "" // it would not get one there either
 	case !found.version.known():
 		plan.fail("which Python it is cannot be told")
 	case found.version.atLeast(3, 14):

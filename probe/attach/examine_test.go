@@ -179,6 +179,9 @@ func TestEveryReason(t *testing.T) {
 			if got := texts(&plan, false); !reflect.DeepEqual(got, c.want) {
 				t.Errorf("reasons\n%q, want\n%q", got, c.want)
 			}
+			if name == "too old" && plan.Instead != "" {
+				t.Errorf("it advises %q, where there would be no probe either", plan.Instead)
+			}
 			if plan.Possible() || plan.Method != None {
 				t.Errorf("it is possible nevertheless: %+v", plan)
 			}
