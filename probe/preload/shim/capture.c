@@ -49,13 +49,13 @@ void capture_begun(CUstream stream)
 {
 	struct capture begun = named(stream);
 	begun.context = place_now().context;
-	pthread_mutex_lock(&captures.lock);
+	books_lock(&captures.lock);
 	for (int i = 0; !find(&begun) && i < CAPTURES; i++)
 		if (!captures.list[i].running) {
 			captures.list[i] = begun;
 			__atomic_add_fetch(&captures.running, 1, __ATOMIC_RELAXED);
 		}
-	pthread_mutex_unlock(&captures.lock);
+	books_unlock(&captures.lock);
 }
 
 void capture_ended(CUstream stream)
@@ -63,20 +63,20 @@ void capture_ended(CUstream stream)
 	if (!captures_running())
 		return;
 	struct capture ended = named(stream);
-	pthread_mutex_lock(&captures.lock);
+	books_lock(&captures.lock);
 	struct capture *capture = find(&ended);
 	if (capture)
 		end(capture);
-	pthread_mutex_unlock(&captures.lock);
+	books_unlock(&captures.lock);
 }
 
 void captures_of_context_ended(uint16_t context)
 {
-	pthread_mutex_lock(&captures.lock);
+	books_lock(&captures.lock);
 	for (int i = 0; i < CAPTURES; i++)
 		if (captures.list[i].running && captures.list[i].context == context)
 			end(&captures.list[i]);
-	pthread_mutex_unlock(&captures.lock);
+	books_unlock(&captures.lock);
 }
 
 int captures_running(void)
@@ -89,9 +89,9 @@ int capture_of(CUstream stream)
 	if (!captures_running())
 		return 0;
 	struct capture wanted = named(stream);
-	pthread_mutex_lock(&captures.lock);
+	books_lock(&captures.lock);
 	int found = find(&wanted) != NULL;
-	pthread_mutex_unlock(&captures.lock);
+	books_unlock(&captures.lock);
 	return found;
 }
 

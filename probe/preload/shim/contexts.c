@@ -82,22 +82,22 @@ struct place place_now(void)
 
 void context_made(CUcontext handle, CUdevice device)
 {
-	pthread_mutex_lock(&contexts.lock);
+	books_lock(&contexts.lock);
 	uint16_t number = number_for(handle, device);
-	pthread_mutex_unlock(&contexts.lock);
+	books_unlock(&contexts.lock);
 	push(number);
 	serve_wanted();
 }
 
 void context_retained(CUcontext handle, CUdevice device)
 {
-	pthread_mutex_lock(&contexts.lock);
+	books_lock(&contexts.lock);
 	uint16_t number = number_for(handle, device);
 	if (number) {
 		contexts.list[number].primary = 1;
 		contexts.list[number].retained++;
 	}
-	pthread_mutex_unlock(&contexts.lock);
+	books_unlock(&contexts.lock);
 	serve_wanted();
 }
 
@@ -128,19 +128,19 @@ static void end(struct context *context)
 
 struct teardown context_ending(CUcontext handle)
 {
-	pthread_mutex_lock(&contexts.lock);
+	books_lock(&contexts.lock);
 	uint16_t number = number_of(handle);
 	struct teardown teardown = { .context = number, .epoch = contexts.list[number].epoch };
 	if (number)
 		end(&contexts.list[number]);
-	pthread_mutex_unlock(&contexts.lock);
+	books_unlock(&contexts.lock);
 	return teardown;
 }
 
 struct teardown primary_ending(CUdevice device, int all)
 {
 	struct teardown teardown = { .primary = 1 };
-	pthread_mutex_lock(&contexts.lock);
+	books_lock(&contexts.lock);
 	for (int i = 1; i < contexts.count; i++) {
 		struct context *context = &contexts.list[i];
 		if (!context->primary || context->device != device || !context->alive)
@@ -155,7 +155,7 @@ struct teardown primary_ending(CUdevice device, int all)
 		context->retained = 0;
 		end(context);
 	}
-	pthread_mutex_unlock(&contexts.lock);
+	books_unlock(&contexts.lock);
 	return teardown;
 }
 
@@ -177,11 +177,11 @@ void context_ended(struct teardown teardown, int succeeded)
 		return;
 	struct context *context = &contexts.list[teardown.context];
 	if (!succeeded) {
-		pthread_mutex_lock(&contexts.lock);
+		books_lock(&contexts.lock);
 		__atomic_store_n(&context->epoch, teardown.epoch, __ATOMIC_RELAXED);
 		__atomic_store_n(&context->alive, 1, __ATOMIC_RELAXED);
 		context->retained += teardown.retained;
-		pthread_mutex_unlock(&contexts.lock);
+		books_unlock(&contexts.lock);
 		return;
 	}
 	uint8_t device = __atomic_load_n(&context->device, __ATOMIC_RELAXED);
@@ -189,10 +189,10 @@ void context_ended(struct teardown teardown, int succeeded)
 	captures_of_context_ended(teardown.context);
 	if (!teardown.primary) {
 		/* Another context may get this handle and this number. A primary one comes back under its own. */
-		pthread_mutex_lock(&contexts.lock);
+		books_lock(&contexts.lock);
 		if (!context->alive)
 			__atomic_store_n(&context->handle, 0, __ATOMIC_RELAXED);
-		pthread_mutex_unlock(&contexts.lock);
+		books_unlock(&contexts.lock);
 		if (top() == teardown.context)
 			context_pop();
 	}
@@ -204,10 +204,10 @@ void context_ended(struct teardown teardown, int succeeded)
 int device_in_use(int device)
 {
 	int found = 0;
-	pthread_mutex_lock(&contexts.lock);
+	books_lock(&contexts.lock);
 	for (int i = 1; i < contexts.count && !found; i++)
 		found = contexts.list[i].alive && contexts.list[i].device == device;
-	pthread_mutex_unlock(&contexts.lock);
+	books_unlock(&contexts.lock);
 	return found;
 }
 

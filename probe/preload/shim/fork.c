@@ -8,6 +8,9 @@
 
 void forget_everything(void)
 {
+	/* In a signal's handler, which has interrupted a change of the books: that goes on afterwards. */
+	if (own_locks)
+		return;
 	serve_forget();
 	driver_reopen();
 	ledger_forget(&books.ledger);

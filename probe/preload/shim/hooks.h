@@ -79,6 +79,8 @@ HOOKED(cuStreamDestroy_v2, CUstream stream)
 	{                                                                                                     \
 		if (!real)                                                                                    \
 			return CUDA_ERROR_SHARED_OBJECT_INIT_FAILED;                                          \
+		if (own_locks) /* in a signal's handler, which has interrupted a look into the books */       \
+			return real(UNWRAP arguments);                                                        \
 		int outer = own_thread.depth++ == 0;                                                          \
 		CUresult answer = noted_##symbol(real, caller, outer, UNWRAP arguments);                      \
 		own_thread.depth--;                                                                           \

@@ -60,7 +60,7 @@ static void uncount(struct shard *shard, const struct entry *entry)
 void ledger_add(struct ledger *ledger, const struct entry *entry)
 {
 	struct shard *shard = shard_of(ledger, entry->address);
-	pthread_mutex_lock(&shard->lock);
+	books_lock(&shard->lock);
 	struct entry *place = table_put(&shard->table, WIDTH, entry->address);
 	if (place) {
 		if (place->kind)
@@ -68,34 +68,34 @@ void ledger_add(struct ledger *ledger, const struct entry *entry)
 		*place = *entry;
 		count(shard, place);
 	}
-	pthread_mutex_unlock(&shard->lock);
+	books_unlock(&shard->lock);
 }
 
 int ledger_take(struct ledger *ledger, uint64_t address, struct entry *taken)
 {
 	struct shard *shard = shard_of(ledger, address);
-	pthread_mutex_lock(&shard->lock);
+	books_lock(&shard->lock);
 	struct entry *found = table_find(&shard->table, WIDTH, address);
 	if (found) {
 		*taken = *found;
 		uncount(shard, found);
 		table_remove(&shard->table, WIDTH, found);
 	}
-	pthread_mutex_unlock(&shard->lock);
+	books_unlock(&shard->lock);
 	return found != NULL;
 }
 
 void ledger_place(struct ledger *ledger, const struct entry *entry, uint8_t device)
 {
 	struct shard *shard = shard_of(ledger, entry->address);
-	pthread_mutex_lock(&shard->lock);
+	books_lock(&shard->lock);
 	struct entry *found = table_find(&shard->table, WIDTH, entry->address);
 	if (found && found->size == entry->size && found->caller == entry->caller && found->since == entry->since) {
 		uncount(shard, found);
 		found->device = device;
 		count(shard, found);
 	}
-	pthread_mutex_unlock(&shard->lock);
+	books_unlock(&shard->lock);
 }
 
 void ledger_sum(struct ledger *ledger, struct sums *sums)
@@ -103,13 +103,13 @@ void ledger_sum(struct ledger *ledger, struct sums *sums)
 	memset(sums, 0, sizeof *sums);
 	for (int i = 0; i < SHARDS; i++) {
 		struct shard *shard = &ledger->shards[i];
-		pthread_mutex_lock(&shard->lock);
+		books_lock(&shard->lock);
 		for (int kind = 0; kind < KINDS; kind++)
 			for (int device = 0; device <= DEVICES; device++) {
 				sums->of[kind][device].bytes += shard->sums.of[kind][device].bytes;
 				sums->of[kind][device].count += shard->sums.of[kind][device].count;
 			}
-		pthread_mutex_unlock(&shard->lock);
+		books_unlock(&shard->lock);
 	}
 }
 
@@ -127,7 +127,7 @@ void ledger_drop(struct ledger *ledger, int (*picks)(const struct entry *entry, 
 {
 	for (int i = 0; i < SHARDS; i++) {
 		struct shard *shard = &ledger->shards[i];
-		pthread_mutex_lock(&shard->lock);
+		books_lock(&shard->lock);
 		struct table kept = { 0 };
 		/* Into a table anew: removing one by one would move others to where the loop has been. */
 		int moved = has_any(&shard->table, picks, argument) && table_resize(&kept, WIDTH, shard->table.capacity);
@@ -144,7 +144,7 @@ void ledger_drop(struct ledger *ledger, int (*picks)(const struct entry *entry, 
 			table_empty(&shard->table, WIDTH);
 			shard->table = kept;
 		}
-		pthread_mutex_unlock(&shard->lock);
+		books_unlock(&shard->lock);
 	}
 }
 
@@ -152,12 +152,12 @@ void ledger_walk(struct ledger *ledger, void (*see)(const struct entry *entry, v
 {
 	for (int i = 0; i < SHARDS; i++) {
 		struct shard *shard = &ledger->shards[i];
-		pthread_mutex_lock(&shard->lock);
+		books_lock(&shard->lock);
 		for (size_t at = 0; at < shard->table.capacity; at++) {
 			const struct entry *entry = (const struct entry *)(void *)table_at(&shard->table, WIDTH, at);
 			if (entry->address)
 				see(entry, argument);
 		}
-		pthread_mutex_unlock(&shard->lock);
+		books_unlock(&shard->lock);
 	}
 }

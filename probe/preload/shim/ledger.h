@@ -9,9 +9,8 @@
 #ifndef VRAMSCOPE_PRELOAD_LEDGER_H
 #define VRAMSCOPE_PRELOAD_LEDGER_H
 
+#include "lock.h"
 #include "table.h"
-
-#include <pthread.h>
 
 enum {
 	DEVICES = 64,

@@ -45,18 +45,18 @@ void pool_made(CUmemoryPool pool, int device)
 {
 	if (device < 0 || device >= DEVICES)
 		return;
-	pthread_mutex_lock(&pools.lock);
+	books_lock(&pools.lock);
 	(void)find_or_add(number(pool), device); /* beyond so many pools the rest is not told of */
-	pthread_mutex_unlock(&pools.lock);
+	books_unlock(&pools.lock);
 }
 
 void pool_set(int device, CUmemoryPool pool)
 {
 	if (device < 0 || device >= DEVICES)
 		return;
-	pthread_mutex_lock(&pools.lock);
+	books_lock(&pools.lock);
 	__atomic_store_n(&pools.current[device], number(pool), __ATOMIC_RELAXED);
-	pthread_mutex_unlock(&pools.lock);
+	books_unlock(&pools.lock);
 }
 
 static int is_held(uint64_t handle)
@@ -69,28 +69,32 @@ static int is_held(uint64_t handle)
 
 int pool_ending(CUmemoryPool handle, struct pool *was)
 {
-	pthread_mutex_lock(&pools.lock);
+	books_lock(&pools.lock);
 	struct pool *pool = find(number(handle));
 	if (pool) {
 		*was = *pool;
 		pool->handle = 0;
+		/* A thread of the program's that is cancelled while it waits here would leave with the lock. */
+		int cancellable;
+		pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancellable);
 		while (is_held(was->handle))
 			pthread_cond_wait(&pools.free, &pools.lock);
+		pthread_setcancelstate(cancellable, NULL);
 	}
 	for (int i = 0; i < DEVICES; i++)
 		if (pools.current[i] == number(handle))
 			__atomic_store_n(&pools.current[i], 0, __ATOMIC_RELAXED);
-	pthread_mutex_unlock(&pools.lock);
+	books_unlock(&pools.lock);
 	return pool != NULL;
 }
 
 void pool_end_failed(const struct pool *was)
 {
-	pthread_mutex_lock(&pools.lock);
+	books_lock(&pools.lock);
 	struct pool *pool = find_or_add(was->handle, was->device);
 	if (pool)
 		*pool = *was;
-	pthread_mutex_unlock(&pools.lock);
+	books_unlock(&pools.lock);
 }
 
 uint64_t pool_current(int device)
@@ -100,14 +104,14 @@ uint64_t pool_current(int device)
 
 void pool_out_of_memory(uint64_t handle, int device)
 {
-	pthread_mutex_lock(&pools.lock);
+	books_lock(&pools.lock);
 	struct pool *pool = find(handle ? handle : device < DEVICES ? pools.current[device] : 0);
 	for (int i = 0; !pool && i < POOLS; i++)
 		if (pools.list[i].handle && pools.list[i].is_default && pools.list[i].device == device)
 			pool = &pools.list[i];
 	if (pool)
 		pool->out_of_memory++;
-	pthread_mutex_unlock(&pools.lock);
+	books_unlock(&pools.lock);
 	if (!pool)
 		count_out_of_memory((uint8_t)device);
 }
@@ -115,62 +119,62 @@ void pool_out_of_memory(uint64_t handle, int device)
 int pools_of(int device, CUmemoryPool default_pool, struct pool list[POOLS])
 {
 	int found = 0;
-	pthread_mutex_lock(&pools.lock);
+	books_lock(&pools.lock);
 	struct pool *usual = default_pool ? find_or_add(number(default_pool), device) : NULL;
 	if (usual)
 		usual->is_default = 1;
 	for (int i = 0; i < POOLS; i++)
 		if (pools.list[i].handle && pools.list[i].device == device)
 			list[found++] = pools.list[i];
-	pthread_mutex_unlock(&pools.lock);
+	books_unlock(&pools.lock);
 	return found;
 }
 
 int pools_default(uint64_t handles[DEVICES])
 {
 	int found = 0;
-	pthread_mutex_lock(&pools.lock);
+	books_lock(&pools.lock);
 	for (int i = 0; i < POOLS && found < DEVICES; i++)
 		if (pools.list[i].handle && pools.list[i].is_default)
 			handles[found++] = pools.list[i].handle;
-	pthread_mutex_unlock(&pools.lock);
+	books_unlock(&pools.lock);
 	return found;
 }
 
 int pool_hold(uint64_t handle)
 {
 	int held = 0;
-	pthread_mutex_lock(&pools.lock);
+	books_lock(&pools.lock);
 	for (int i = 0; find(handle) && !held && i < HELD_AT_ONCE; i++)
 		if (!pools.held[i]) {
 			pools.held[i] = handle;
 			held = 1;
 		}
-	pthread_mutex_unlock(&pools.lock);
+	books_unlock(&pools.lock);
 	return held;
 }
 
 void pool_let_go(uint64_t handle)
 {
-	pthread_mutex_lock(&pools.lock);
+	books_lock(&pools.lock);
 	for (int i = 0; i < HELD_AT_ONCE; i++)
 		if (pools.held[i] == handle) {
 			pools.held[i] = 0;
 			break;
 		}
 	pthread_cond_broadcast(&pools.free);
-	pthread_mutex_unlock(&pools.lock);
+	books_unlock(&pools.lock);
 }
 
 void pool_note_residue(uint64_t handle, uint64_t residue)
 {
-	pthread_mutex_lock(&pools.lock);
+	books_lock(&pools.lock);
 	struct pool *pool = find(handle);
 	if (pool) {
 		pool->residue = residue;
 		pool->residue_known = 1;
 	}
-	pthread_mutex_unlock(&pools.lock);
+	books_unlock(&pools.lock);
 }
 
 void pools_forget(void)

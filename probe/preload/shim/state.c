@@ -4,6 +4,7 @@
 #include <time.h>
 
 struct books books;
+__thread volatile int own_locks __attribute__((tls_model("initial-exec")));
 __thread struct thread own_thread __attribute__((tls_model("initial-exec")));
 
 uint32_t deciseconds(void)

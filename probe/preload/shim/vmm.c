@@ -43,7 +43,7 @@ void vmm_created(CUmemGenericAllocationHandle handle, size_t size, int device, u
 {
 	if (device < 0 || device >= DEVICES)
 		return;
-	pthread_mutex_lock(&vmm.lock);
+	books_lock(&vmm.lock);
 	struct physical *physical = table_put(&vmm.physicals, sizeof *physical, ++vmm.last);
 	struct handle *place = physical ? table_put(&vmm.handles, sizeof *place, handle) : NULL;
 	if (place) {
@@ -59,7 +59,7 @@ void vmm_created(CUmemGenericAllocationHandle handle, size_t size, int device, u
 	} else if (physical) {
 		table_remove(&vmm.physicals, sizeof *physical, physical);
 	}
-	pthread_mutex_unlock(&vmm.lock);
+	books_unlock(&vmm.lock);
 }
 
 /* Under the lock. */
@@ -74,7 +74,7 @@ static void let_go(struct physical *physical)
 
 void vmm_retained(CUmemGenericAllocationHandle handle, CUdeviceptr address)
 {
-	pthread_mutex_lock(&vmm.lock);
+	books_lock(&vmm.lock);
 	struct physical *physical = physical_of(handle);
 	/* After its last release an allocation that is mapped is found by where it is. */
 	const struct mapping *mapping = physical ? NULL : table_find(&vmm.mappings, sizeof *mapping, address);
@@ -87,13 +87,13 @@ void vmm_retained(CUmemGenericAllocationHandle handle, CUdeviceptr address)
 		physical->handle = handle;
 		physical->handles++;
 	}
-	pthread_mutex_unlock(&vmm.lock);
+	books_unlock(&vmm.lock);
 }
 
 struct physical vmm_releasing(CUmemGenericAllocationHandle handle)
 {
 	struct physical was = { 0 };
-	pthread_mutex_lock(&vmm.lock);
+	books_lock(&vmm.lock);
 	struct physical *physical = physical_of(handle);
 	if (physical) {
 		was = *physical;
@@ -103,7 +103,7 @@ struct physical vmm_releasing(CUmemGenericAllocationHandle handle)
 			let_go(physical);
 		}
 	}
-	pthread_mutex_unlock(&vmm.lock);
+	books_unlock(&vmm.lock);
 	return was;
 }
 
@@ -111,7 +111,7 @@ void vmm_release_failed(const struct physical *was)
 {
 	if (!was->number)
 		return;
-	pthread_mutex_lock(&vmm.lock);
+	books_lock(&vmm.lock);
 	struct physical *physical = table_put(&vmm.physicals, sizeof *physical, was->number);
 	struct handle *place = table_put(&vmm.handles, sizeof *place, was->handle);
 	if (place)
@@ -124,12 +124,12 @@ void vmm_release_failed(const struct physical *was)
 	}
 	if (physical)
 		physical->handles++;
-	pthread_mutex_unlock(&vmm.lock);
+	books_unlock(&vmm.lock);
 }
 
 void vmm_mapped(CUdeviceptr address, size_t size, CUmemGenericAllocationHandle handle)
 {
-	pthread_mutex_lock(&vmm.lock);
+	books_lock(&vmm.lock);
 	struct physical *physical = physical_of(handle);
 	struct mapping *mapping = physical ? table_put(&vmm.mappings, sizeof *mapping, address) : NULL;
 	if (mapping) {
@@ -137,7 +137,7 @@ void vmm_mapped(CUdeviceptr address, size_t size, CUmemGenericAllocationHandle h
 		mapping->number = physical->number;
 		physical->mappings++;
 	}
-	pthread_mutex_unlock(&vmm.lock);
+	books_unlock(&vmm.lock);
 }
 
 /*
@@ -146,7 +146,7 @@ void vmm_mapped(CUdeviceptr address, size_t size, CUmemGenericAllocationHandle h
  */
 void vmm_unmapped(CUdeviceptr address, size_t size)
 {
-	pthread_mutex_lock(&vmm.lock);
+	books_lock(&vmm.lock);
 	/* The range is made of whole mappings; those that are not in the books are skipped by the smallest that there are. */
 	const uint64_t smallest = 64 << 10;
 	for (uint64_t at = address, end = address + size; at < end && vmm.mappings.count > 0;) {
@@ -163,19 +163,19 @@ void vmm_unmapped(CUdeviceptr address, size_t size)
 			let_go(physical);
 		}
 	}
-	pthread_mutex_unlock(&vmm.lock);
+	books_unlock(&vmm.lock);
 }
 
 void vmm_sum(struct sum sums[DEVICES])
 {
-	pthread_mutex_lock(&vmm.lock);
+	books_lock(&vmm.lock);
 	memcpy(sums, vmm.sums, sizeof vmm.sums);
-	pthread_mutex_unlock(&vmm.lock);
+	books_unlock(&vmm.lock);
 }
 
 void vmm_walk(void (*see)(const struct entry *entry, void *argument), void *argument)
 {
-	pthread_mutex_lock(&vmm.lock);
+	books_lock(&vmm.lock);
 	for (size_t i = 0; i < vmm.physicals.capacity; i++) {
 		const struct physical *physical = (const struct physical *)(void *)table_at(&vmm.physicals, sizeof *physical, i);
 		if (!physical->number)
@@ -186,7 +186,7 @@ void vmm_walk(void (*see)(const struct entry *entry, void *argument), void *argu
 		};
 		see(&entry, argument);
 	}
-	pthread_mutex_unlock(&vmm.lock);
+	books_unlock(&vmm.lock);
 }
 
 void vmm_forget(void)
