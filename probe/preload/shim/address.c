@@ -199,10 +199,12 @@ static int open_standing(const struct address *address)
 
 int address_stands(const struct address *address)
 {
+	errno = 0;
 	int directory = open_standing(address);
 	if (directory >= 0)
 		close(directory);
-	return directory >= 0;
+	/* Where there is no descriptor left to look with, nothing is known against it. */
+	return directory >= 0 || errno == EMFILE || errno == ENFILE || errno == ENOMEM;
 }
 
 void address_leave(struct address *address)
