@@ -179,6 +179,9 @@ func (src *sources) snapshotInto(ctx context.Context, pid int, format probe.Snap
 	}
 	defer func() { _ = client.Close() }() // all has been said
 	hello, err := client.Hello(ctx)
+	if errors.Is(err, probe.ErrLate) {
+		return writtenSnapshot{}, &process.Refusal{Reason: fmt.Sprintf("the probe of PID %d does not answer: a stopped process cannot", pid)}
+	}
 	if err != nil {
 		return writtenSnapshot{}, err
 	}

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -229,6 +230,28 @@ func TestASnapshotThatIsGivenUpLeavesNothing(t *testing.T) {
 	}
 	j.do("gate.set()")
 	j.await("-o", filepath.Join(directory, "third"))
+}
+
+// TestASnapshotOfAStoppedProcessIsRefused, in the words that a flush has for it.
+func TestASnapshotOfAStoppedProcessIsRefused(t *testing.T) {
+	j := startJob(t)
+	file := filepath.Join(t.TempDir(), "snapshot")
+	j.await("-o", file)
+	if err := syscall.Kill(j.pid, syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = syscall.Kill(j.pid, syscall.SIGCONT) }) // its end waits for that
+	// A thread of it may run on for a moment.
+	for deadline := time.Now().Add(patience); ; time.Sleep(10 * time.Millisecond) {
+		cmd := j.snapshot("--force", "-o", file)
+		said, err := cmd.CombinedOutput()
+		if cmd.ProcessState.ExitCode() == exitRefused && strings.Contains(string(said), "does not answer: a stopped process cannot") {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("it ended with %v: %s", err, said)
+		}
+	}
 }
 
 func names(t *testing.T, directory string) []string {
