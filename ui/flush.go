@@ -151,8 +151,11 @@ func signed(amount quantity.Bytes) string {
 
 // spent is a short time: "84 ms", "1.2 s".
 func spent(d time.Duration) string {
-	if d < time.Second {
-		return strconv.FormatInt(max(d, 0).Milliseconds(), 10) + " ms"
+	switch {
+	case d < time.Millisecond:
+		return "<1 ms"
+	case d < time.Second:
+		return strconv.FormatInt(d.Milliseconds(), 10) + " ms"
 	}
 	return strconv.FormatFloat(d.Seconds(), 'f', 1, 64) + " s"
 }

@@ -45,6 +45,9 @@ func TestFlushSentence(t *testing.T) {
 		{"the whole GPU's figure", "flushed 2963112: 69.3G to 57.6G, freed 11.7G in 84 ms; driver says -11.7G  ok", func(r *FlushResult) {
 			r.UsedBefore, r.UsedAfter = snapshot.Bytes{}, snapshot.Bytes{}
 		}},
+		{"at once", "flushed 2963112: 70.6G to 58.9G, freed 11.7G in <1 ms; driver says -11.7G  ok", func(r *FlushResult) {
+			r.Took = 300 * time.Microsecond
+		}},
 		{"a part", "flushed 2963112: 70.6G to 58.9G, freed 11.7G of 11.8G: it took too long; driver says -11.7G  ok", func(r *FlushResult) {
 			r.Reason = "it took too long"
 		}},
