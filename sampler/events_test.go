@@ -21,6 +21,18 @@ func logged(s *Sampler) []string {
 	return lines
 }
 
+// TestAnEndedAlarmSaysWhose it was, where its process has ended with it.
+func TestAnEndedAlarmSaysWhose(t *testing.T) {
+	row := snapshot.RowID{Process: process.Identity{PID: 7, StartTime: 3}, GPUUUID: "GPU-3"}
+	gone := snapshot.Process{ID: row, User: "carol", Command: []string{"python3", "finetune.py"}, Name: "python3"}
+	other := snapshot.Process{ID: snapshot.RowID{Process: process.Identity{PID: 7, StartTime: 4}, GPUUUID: "GPU-3"}, User: "dave"}
+	snap := &snapshot.Snapshot{Gone: []snapshot.Gone{{Last: other}, {Last: gone}, {Last: other}}}
+	e := (&Sampler{}).alertEvent(snap, time.Now(), snapshot.EventCleared, &snapshot.Alert{Row: row}, "over")
+	if e.User != "carol" || e.Name != "finetune.py" {
+		t.Errorf("it is of %q by %q", e.Name, e.User)
+	}
+}
+
 func expectLog(t *testing.T, s *Sampler, prefixes ...string) {
 	t.Helper()
 	lines := logged(s)

@@ -40,12 +40,12 @@ func (s *Sampler) judge(now time.Time, snap *snapshot.Snapshot) []snapshot.Alert
 		key := keyOf(&alerts[i])
 		standing[key] = alerts[i]
 		if _, stood := s.raised[key]; !stood && hasNoEvent(alerts[i].Kind) {
-			s.history.log.Append(s.alertEvent(now, snapshot.EventAlarm, &alerts[i], alerts[i].Message))
+			s.history.log.Append(s.alertEvent(snap, now, snapshot.EventAlarm, &alerts[i], alerts[i].Message))
 		}
 	}
 	for key, a := range s.raised {
 		if _, stands := standing[key]; !stands && hasNoEvent(key.kind) {
-			s.history.log.Append(s.alertEvent(now, snapshot.EventCleared, &a, over(now, &a)))
+			s.history.log.Append(s.alertEvent(snap, now, snapshot.EventCleared, &a, over(now, &a)))
 		}
 	}
 	s.raised = standing
@@ -69,13 +69,21 @@ func hasNoEvent(kind snapshot.AlertKind) bool {
 	}
 }
 
-func (s *Sampler) alertEvent(now time.Time, kind snapshot.EventKind, a *snapshot.Alert, message string) snapshot.Event {
+// alertEvent is what an alert's rise or end is in the log. It is over, mostly,
+// because its process is gone: whose that was is known for a while.
+func (s *Sampler) alertEvent(snap *snapshot.Snapshot, now time.Time, kind snapshot.EventKind, a *snapshot.Alert, message string) snapshot.Event {
 	e := snapshot.Event{Time: now, Kind: kind, GPU: a.GPU, GPUUUID: a.GPUUUID, Row: a.Row, Message: message}
 	if kind == snapshot.EventAlarm {
 		e.Severity = a.Severity
 	}
 	if r := s.rows[a.Row]; r != nil {
 		e.User, e.Name = r.latest.User, programName(r.latest)
+		return e
+	}
+	for i := range snap.Gone {
+		if last := &snap.Gone[i].Last; last.ID == a.Row {
+			e.User, e.Name = last.User, programName(last)
+		}
 	}
 	return e
 }
