@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <link.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -37,6 +38,23 @@ uint64_t milliseconds(void)
 	return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
 }
 
+static int add_variables(struct dl_phdr_info *object, size_t size, void *sum)
+{
+	(void)size;
+	for (int i = 0; i < object->dlpi_phnum; i++)
+		if (object->dlpi_phdr[i].p_type == PT_TLS)
+			*(size_t *)sum += (size_t)(object->dlpi_phdr[i].p_memsz + object->dlpi_phdr[i].p_align);
+	return 0;
+}
+
+/* glibc takes the room for thread-local variables, of which a program may have many, off a thread's stack. */
+static size_t stack_size(void)
+{
+	size_t variables = 0;
+	(void)dl_iterate_phdr(add_variables, &variables);
+	return (STACK + variables + 0xffff) & ~(size_t)0xffff; /* whole pages, however large these are */
+}
+
 int start_thread(void *(*run)(void *))
 {
 	sigset_t all, before;
@@ -46,11 +64,8 @@ int start_thread(void *(*run)(void *))
 	pthread_sigmask(SIG_SETMASK, &all, &before);
 	pthread_attr_init(&attributes);
 	pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
-	pthread_attr_setstacksize(&attributes, STACK);
+	pthread_attr_setstacksize(&attributes, stack_size());
 	int failed = pthread_create(&thread, &attributes, run, NULL);
-	/* A program with large thread-local variables needs more. */
-	if (failed && pthread_attr_setstacksize(&attributes, 16 * STACK) == 0)
-		failed = pthread_create(&thread, &attributes, run, NULL);
 	pthread_attr_destroy(&attributes);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	return !failed;
