@@ -76,7 +76,7 @@ func (l *Log) write(now time.Time, e entry) error {
 		return fmt.Errorf("log: %w", err)
 	}
 	path := filepath.Join(l.directory, LogName)
-	file, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND|os.O_CREATE|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0o600)
+	file, err := os.OpenFile(path, os.O_RDWR|os.O_APPEND|os.O_CREATE|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0o600)
 	if err != nil {
 		return fmt.Errorf("log: %w", err)
 	}
@@ -84,11 +84,32 @@ func (l *Log) write(now time.Time, e entry) error {
 	if err == nil && (info.Mode()&fs.ModeType != 0 || info.Mode().Perm()&0o077 != 0) {
 		err = fmt.Errorf("%s is no file for its owner alone (mode %04o): chmod 600 it", path, info.Mode().Perm())
 	}
+	if err == nil && !ownedBy(info, uint32(os.Geteuid())) {
+		err = fmt.Errorf("%s is another user's", path)
+	}
 	if err == nil {
+		if torn(file, info.Size()) {
+			line = append([]byte{'\n'}, line...)
+		}
 		_, err = file.Write(append(line, '\n')) // in one piece: others may write too
 	}
 	if err = errors.Join(err, file.Close()); err != nil {
 		return fmt.Errorf("log: %w", err)
 	}
 	return nil
+}
+
+// torn reports whether the last line has no end: the disk was full.
+func torn(file *os.File, size int64) bool {
+	if size == 0 {
+		return false
+	}
+	last := []byte{'\n'}
+	_, err := file.ReadAt(last, size-1)
+	return err == nil && last[0] != '\n'
+}
+
+func ownedBy(info fs.FileInfo, uid uint32) bool {
+	stat, ok := info.Sys().(*syscall.Stat_t)
+	return ok && stat.Uid == uid
 }

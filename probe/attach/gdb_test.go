@@ -109,6 +109,23 @@ func attachOnce(t *testing.T, python, name string) time.Duration {
 	return result.Standstill
 }
 
+// TestWhoTracesAllocationsGoesOn: Python's own allocators wait for the GIL then,
+// which who computes may have half taken.
+func TestWhoTracesAllocationsGoesOn(t *testing.T) {
+	for version, python := range needGdb(t) {
+		t.Run(version, func(t *testing.T) {
+			t.Parallel()
+			p := runTarget(t, python, "compute", "PYTHONTRACEMALLOC=5")
+			a, _ := attaching(t)
+			if _, err := a.Attach(t.Context(), identify(t, p.pid())); err != nil {
+				t.Error(err)
+			}
+			p.mustBeWell()
+			p.mustEndWell()
+		})
+	}
+}
+
 // TestASecondProbeIsRefused also when the first was attached.
 func TestASecondProbeIsRefused(t *testing.T) {
 	t.Parallel()

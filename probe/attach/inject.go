@@ -190,7 +190,7 @@ func complaint(said string) string {
 var (
 	foundThread   = regexp.MustCompile(`(?m)^(?:\(gdb\) )*Thread (\d+) has target id '(?:process |LWP |.*\(LWP )(\d+)\)?'`)
 	mappedPage    = regexp.MustCompile(`page (0x[0-9a-f]+)`)
-	startedThread = regexp.MustCompile(`thread (0x[0-9a-f]+|0)\b`)
+	startedThread = regexp.MustCompile(`started ([0-9]+)\b`)
 	pythonRuns    = regexp.MustCompile(`runs ([0-9]+)\b`)
 )
 
@@ -233,17 +233,19 @@ func (in *injection) start(number string) error {
 	}
 	said, err = in.say(
 		"set scheduler-locking off",
-		fmt.Sprintf(`printf "thread %%#lx\n", ((unsigned long(*)(unsigned long,unsigned long))%#x)(%#x,%#x)`,
-			in.address("PyThread_start_new_thread"), page, page+wordsAt),
+		fmt.Sprintf(`printf "started %%d\n", ((int(*)(unsigned long))%#x)(%#x)`, page+starterAt, page+wordsAt),
 		"set *$errno_at = $errno_was",
 		"detach",
 	)
 	if err != nil {
 		return err
 	}
-	id, err := hexIn(startedThread, said)
-	if err != nil || id == 1<<64-1 {
+	match := startedThread.FindStringSubmatch(said)
+	if match == nil {
 		return errors.New("it cannot start another thread: " + complaint(said))
+	}
+	if number, err := strconv.Atoi(match[1]); err != nil || number != 0 {
+		return fmt.Errorf("it cannot start another thread: %w", syscall.Errno(number))
 	}
 	return nil
 }
@@ -262,7 +264,7 @@ func numberOf(chosen thread, said string) string {
 
 // write puts the payload's first step into the process and makes sure of it.
 func (in *injection) write(page uint64) error {
-	content, err := image(stubs[runtime.GOARCH], in.plan.python.functions, page, in.load.text())
+	content, err := image(runtime.GOARCH, in.plan.python.functions, page, in.load.text())
 	if err != nil {
 		return err
 	}

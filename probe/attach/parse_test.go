@@ -182,21 +182,22 @@ func TestInsteadIsALineToType(t *testing.T) {
 func TestTheImage(t *testing.T) {
 	functions := map[string]function{
 		"PyGILState_Ensure": {address: 1}, "PyGILState_Release": {address: 2}, "PyRun_SimpleString": {address: 3},
+		"pthread_create": {address: 5}, "pthread_detach": {address: 6},
 	}
 	for architecture, code := range stubs {
-		content, err := image(code, functions, 0x7000, "text")
+		content, err := image(architecture, functions, 0x7000, "text")
 		if err != nil {
 			t.Fatal(err)
 		}
-		if !bytes.HasPrefix(content, code) || !bytes.HasSuffix(content, []byte("text\x00")) {
+		if !bytes.HasPrefix(content, code) || !bytes.HasPrefix(content[starterAt:], starters[architecture]) || !bytes.HasSuffix(content, []byte("text\x00")) {
 			t.Errorf("%s: %q", architecture, content)
 		}
-		for i, want := range []uint64{1, 2, 3, 0x7000 + textAt} {
+		for i, want := range []uint64{1, 2, 3, 0x7000 + textAt, 0x7000, 5, 6} {
 			if got := binary.LittleEndian.Uint64(content[wordsAt+8*i:]); got != want {
 				t.Errorf("%s: word %d is %#x, want %#x", architecture, i, got, want)
 			}
 		}
-		if _, err := image(code, functions, 0, strings.Repeat("x", imageSize-textAt)); err == nil {
+		if _, err := image(architecture, functions, 0, strings.Repeat("x", imageSize-textAt)); err == nil {
 			t.Errorf("%s: a text that is too long fits", architecture)
 		}
 	}
@@ -299,6 +300,49 @@ func TestTheLog(t *testing.T) {
 	}
 	if err := log.write(now, e); err == nil {
 		t.Error("it follows a link")
+	}
+}
+
+// TestATornLineStaysALine: after a full disk the next entry begins a line.
+func TestATornLineStaysALine(t *testing.T) {
+	directory := t.TempDir()
+	path := filepath.Join(directory, LogName)
+	if err := os.WriteFile(path, []byte(`{"time":"2026`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if err := NewLog(directory).write(time.Now(), entry{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	content, err := os.ReadFile(path)
+	if lines := strings.Split(string(content), "\n"); err != nil || len(lines) != 4 || !json.Valid([]byte(lines[1])) || !json.Valid([]byte(lines[2])) {
+		t.Errorf("%q, %v", content, err)
+	}
+}
+
+// TestAPayloadThatOthersCouldReplace is not made.
+func TestAPayloadThatOthersCouldReplace(t *testing.T) {
+	open := filepath.Join(t.TempDir(), "open")
+	inside, link := filepath.Join(open, "inside"), filepath.Join(t.TempDir(), "link")
+	if err := errors.Join(os.MkdirAll(inside, 0o700), os.Symlink(inside, link)); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("TMPDIR", link)
+	for mode, allowed := range map[os.FileMode]bool{0o777: false, 0o770: false, 0o755: true, 0o777 | os.ModeSticky: true} {
+		if err := os.Chmod(open, mode); err != nil {
+			t.Fatal(err)
+		}
+		p, err := newPayload()
+		if (err == nil) != allowed {
+			t.Errorf("%v: %v", mode, err)
+		}
+		if err == nil {
+			p.remove()
+		}
+	}
+	if _, err := trusted(open, uint32(os.Geteuid())+1); os.Geteuid() != 0 && err == nil {
+		t.Error("another user's directory is trusted")
 	}
 }
 

@@ -32,18 +32,20 @@ type payload struct {
 }
 
 func newPayload() (*payload, error) {
-	directory, err := os.MkdirTemp("", "vramscope-attach-") // mode 0700
+	temporary, err := trusted(os.TempDir(), uint32(os.Geteuid()))
+	if err != nil {
+		return nil, err
+	}
+	directory, err := os.MkdirTemp(temporary, "vramscope-attach-") // mode 0700
 	if err != nil {
 		return nil, err
 	}
 	p := &payload{directory: directory}
-	if p.directory, err = filepath.Abs(directory); err == nil {
-		err = errors.Join(
-			os.WriteFile(filepath.Join(p.directory, payloadName), payloadSource, 0o600),
-			os.WriteFile(filepath.Join(p.directory, agentName), agent.Source(), 0o600),
-			os.WriteFile(filepath.Join(p.directory, scriptName), []byte(p.text()), 0o600),
-		)
-	}
+	err = errors.Join(
+		os.WriteFile(filepath.Join(p.directory, payloadName), payloadSource, 0o600),
+		os.WriteFile(filepath.Join(p.directory, agentName), agent.Source(), 0o600),
+		os.WriteFile(filepath.Join(p.directory, scriptName), []byte(p.text()), 0o600),
+	)
 	if err != nil {
 		p.remove()
 		return nil, err

@@ -38,8 +38,8 @@ const headSize = 16
 // What starting a thread takes. All of it is the public API, which every
 // build exports for its extension modules.
 var (
-	pythonNames  = [...]string{"PyThread_start_new_thread", "Py_IsInitialized", "PyGILState_Ensure", "PyGILState_Release", "PyRun_SimpleString"}
-	libraryNames = [...]string{"mmap", "__errno_location"}
+	pythonNames  = [...]string{"Py_IsInitialized", "PyGILState_Ensure", "PyGILState_Release", "PyRun_SimpleString"}
+	libraryNames = [...]string{"mmap", "__errno_location", "pthread_create", "pthread_detach"}
 )
 
 // version is a version of Python; micro is -1 where it is not known.
@@ -117,16 +117,23 @@ func (a *Attacher) readPython(pid int, p *program, executable string, maps []map
 	if err := found.take(p, pythonNames[:]); err != nil {
 		return nil, err
 	}
+	wanted := libraryNames[:]
 	for _, path := range files(maps) {
-		if !isGlibc(path) {
+		if !isGlibc(path) && !isThreads(path) {
 			continue
 		}
 		library, err := openProgram(a.reachable(pid, path, executable), path, maps)
 		if err != nil {
 			return nil, err
 		}
-		err = found.take(library, libraryNames[:])
-		return found, errors.Join(err, library.close())
+		here := slices.DeleteFunc(slices.Clone(wanted), func(name string) bool { return library.function(name) == 0 })
+		wanted = slices.DeleteFunc(slices.Clone(wanted), func(name string) bool { return slices.Contains(here, name) })
+		if err := errors.Join(found.take(library, here), library.close()); err != nil {
+			return nil, err
+		}
+	}
+	if len(found.library) > 0 { // another C library is a reason of its own
+		found.missing = append(found.missing, wanted...)
 	}
 	return found, nil
 }
@@ -154,11 +161,15 @@ func isGlibc(path string) bool {
 	return name == "libc.so.6" || strings.HasPrefix(name, "libc-2.") && strings.HasSuffix(name, ".so")
 }
 
-// libraryText is the code of the C library, of which threads were a part of
-// their own before 2.34.
+// isThreads recognises libpthread-2.31.so, where threads were before glibc 2.34.
+func isThreads(path string) bool {
+	return strings.HasPrefix(base(path), "libpthread-2.") || base(path) == "libpthread.so.0"
+}
+
+// libraryText is the code of the C library.
 func libraryText(maps []mapping) []mapping {
 	return slices.DeleteFunc(slices.Clone(maps), func(m mapping) bool {
-		return !m.code || !isGlibc(m.path) && !strings.HasPrefix(base(m.path), "libpthread")
+		return !m.code || !isGlibc(m.path) && !isThreads(m.path)
 	})
 }
 

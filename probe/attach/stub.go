@@ -6,23 +6,77 @@ import (
 )
 
 // What is written into the page that the process gets: machine code that a new
-// thread begins in, the four words that it takes its functions and its text
-// from, and the text.
+// thread begins in, that which starts the thread, the words that both take their
+// functions and the text from, and the text.
 //
 //	void stub(struct { int (*ensure)(void); void (*release)(int); int (*run)(const char *); const char *text; } *a) {
 //	    int state = a->ensure();   // waits for the GIL, as every thread does
 //	    a->run(a->text);
 //	    a->release(state);
 //	}
+//	int start(struct { …; void *(*stub)(void *); int (*create)(pthread_t *, …); int (*detach)(pthread_t); } *a) {
+//	    pthread_t thread;
+//	    int error = a->create(&thread, NULL, a->stub, a);
+//	    if (!error) a->detach(thread);
+//	    return error;
+//	}
+//
+// Python's own function for it asks Python's allocators for memory, and with
+// tracemalloc those wait for the GIL.
 //
 // The page can be read and executed by the process, never written: gdb writes it.
 const (
+	starterAt = 128
 	wordsAt   = 256
 	textAt    = 320
 	imageSize = 8 << 10 // two pages
 )
 
-// stubs is the function in machine code.
+// starters is the second function in machine code.
+var starters = map[string][]byte{
+	"amd64": {
+		0xf3, 0x0f, 0x1e, 0xfa, // endbr64
+		0x53,                   // push rbx
+		0x48, 0x83, 0xec, 0x10, // sub rsp, 16: aligned to 16 for the calls
+		0x48, 0x89, 0xfb, // mov rbx, rdi
+		0x48, 0x89, 0xe7, // mov rdi, rsp
+		0x31, 0xf6, // xor esi, esi
+		0x48, 0x8b, 0x53, 0x20, // mov rdx, [rbx+32]
+		0x48, 0x89, 0xd9, // mov rcx, rbx
+		0xff, 0x53, 0x28, // call [rbx+40]
+		0x85, 0xc0, // test eax, eax
+		0x75, 0x09, // jnz over the next three
+		0x48, 0x8b, 0x3c, 0x24, // mov rdi, [rsp]
+		0xff, 0x53, 0x30, // call [rbx+48]
+		0x31, 0xc0, // xor eax, eax
+		0x48, 0x83, 0xc4, 0x10, // add rsp, 16
+		0x5b, // pop rbx
+		0xc3, // ret
+	},
+	"arm64": instructions(
+		0xd503245f, // bti c
+		0xa9bd7bfd, // stp x29, x30, [sp, #-48]!
+		0x910003fd, // mov x29, sp
+		0xf9000bf3, // str x19, [sp, #16]
+		0xaa0003f3, // mov x19, x0
+		0x910083e0, // add x0, sp, #32
+		0xd2800001, // mov x1, #0
+		0xf9401262, // ldr x2, [x19, #32]
+		0xaa1303e3, // mov x3, x19
+		0xf9401668, // ldr x8, [x19, #40]
+		0xd63f0100, // blr x8
+		0x350000a0, // cbnz w0, over the next four
+		0xf94013e0, // ldr x0, [sp, #32]
+		0xf9401a68, // ldr x8, [x19, #48]
+		0xd63f0100, // blr x8
+		0xd2800000, // mov x0, #0
+		0xf9400bf3, // ldr x19, [sp, #16]
+		0xa8c37bfd, // ldp x29, x30, [sp], #48
+		0xd65f03c0, // ret
+	),
+}
+
+// stubs is the first function in machine code.
 var stubs = map[string][]byte{
 	"amd64": {
 		0xf3, 0x0f, 0x1e, 0xfa, // endbr64
@@ -73,15 +127,18 @@ func instructions(words ...uint32) []byte {
 }
 
 // image is the content of the page at an address.
-func image(code []byte, functions map[string]function, page uint64, text string) ([]byte, error) {
-	if len(code) > wordsAt || textAt+len(text)+1 > imageSize {
+func image(architecture string, functions map[string]function, page uint64, text string) ([]byte, error) {
+	code, starter := stubs[architecture], starters[architecture]
+	if len(code) > starterAt || len(starter) > wordsAt-starterAt || textAt+len(text)+1 > imageSize {
 		return nil, fmt.Errorf("the payload takes %d bytes", len(text))
 	}
 	out := make([]byte, textAt, textAt+len(text)+1)
 	copy(out, code)
+	copy(out[starterAt:], starter)
 	for i, word := range []uint64{
 		functions["PyGILState_Ensure"].address, functions["PyGILState_Release"].address,
 		functions["PyRun_SimpleString"].address, page + textAt,
+		page, functions["pthread_create"].address, functions["pthread_detach"].address,
 	} {
 		binary.LittleEndian.PutUint64(out[wordsAt+8*i:], word)
 	}
