@@ -26,6 +26,12 @@ type check struct {
 // none for 0.
 func startCheck(t *testing.T, binary string, state fakedriver.State, seconds string, environment ...string) *check {
 	t.Helper()
+	return startSections(t, binary, "figures,loop", state, seconds, environment...)
+}
+
+// startSections starts a run of these sections.
+func startSections(t *testing.T, binary, sections string, state fakedriver.State, seconds string, environment ...string) *check {
+	t.Helper()
 	path := filepath.Join(t.TempDir(), "state")
 	state.MustWrite(t, path)
 	tools, err := filepath.Abs("testdata")
@@ -43,7 +49,7 @@ func startCheck(t *testing.T, binary string, state fakedriver.State, seconds str
 		}
 	})
 	c := &check{output: filepath.Join(t.TempDir(), "recorded"), own: own}
-	c.Cmd = exec.Command("python3", "../scripts/gpu-check", binary, "--output", c.output, "--seconds", seconds)
+	c.Cmd = exec.Command("python3", "../scripts/gpu-check", binary, "--output", c.output, "--seconds", seconds, "--only", sections)
 	c.Env = append(os.Environ(), fakedriver.Environment(fakedriver.Build(t, fakedriver.Current), path)...)
 	c.Env = append(c.Env, "PATH="+tools+":"+os.Getenv("PATH"), "TMPDIR="+own)
 	c.Env = append(c.Env, environment...)

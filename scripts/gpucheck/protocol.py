@@ -35,14 +35,15 @@ class Books:
 class Probe:
     """A connection to the probe in a process."""
 
-    def __init__(self, pid, uuid):
+    def __init__(self, pid, uuid, seconds=SOCKET_SECONDS):
         self.pid, self.uuid, self.number, self.unread = pid, uuid, 0, b""
-        self.connection = self.connect(time.monotonic() + SOCKET_SECONDS)
+        self.connection = self.connect(seconds)
         self.hello = self.ask("hello", proto="vramscope/1")
         if self.hello["pid"] != pid or not self.hello["proto"].startswith("vramscope/1"):
             raise CannotCheck(f"the probe of {pid} says that it is {self.hello['pid']} with {self.hello['proto']}")
 
-    def connect(self, deadline):
+    def connect(self, seconds):
+        deadline = time.monotonic() + seconds
         directory = os.path.join(os.environ["XDG_RUNTIME_DIR"], "vramscope")
         while True:
             for path in glob.glob(os.path.join(directory, f"{self.pid}-*.sock")):
@@ -59,7 +60,7 @@ class Probe:
                     raise CannotCheck(f"the socket of {self.pid} belongs to {peer}")
                 return connection
             if time.monotonic() > deadline:
-                raise CannotCheck(f"no socket of {self.pid} in {directory} after {SOCKET_SECONDS} s")
+                raise CannotCheck(f"no socket of {self.pid} in {directory} after {seconds} s")
             time.sleep(0.01)
 
     def ask(self, command, **fields):

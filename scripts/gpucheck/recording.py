@@ -64,7 +64,7 @@ def median_ms(times, *command):
     return round(statistics.median(taken), 1)
 
 
-def keep(directory, vramscope, rows, loop, snapshot, log, command):
+def keep(directory, vramscope, rows, loop, found, snapshot, log, command):
     """Writes the files and gives what result.json says."""
     os.makedirs(directory, exist_ok=True)
     library, symbols = nvml_symbols()
@@ -83,6 +83,7 @@ def keep(directory, vramscope, rows, loop, snapshot, log, command):
             "nvidia-smi": median_ms(5, "nvidia-smi"),
         },
         "closed_loop": closed_loop(loop),
+        "sections": {name: {**findings.figures, "flushes": findings.flushes} for name, findings in found.items()},
         "rows": [vars(row) for row in rows],
     }
     for name, content in (("result.json", result), ("once.json", snapshot),
@@ -92,11 +93,22 @@ def keep(directory, vramscope, rows, loop, snapshot, log, command):
             file.write("\n")
     with open(os.path.join(directory, "nvidia-smi.xml"), "w", encoding="utf-8") as file:
         file.write(log)
+    keep_fixtures(directory, found)
     if loop.samples:
         keep_samples(os.path.join(directory, "samples.csv"), loop)
     with open(os.path.join(directory, f"{result['date']}-{slug(result['gpus'])}.md"), "w", encoding="utf-8") as file:
         file.write(report(result))
     return result
+
+
+def keep_fixtures(directory, found):
+    """What libraries said of themselves, as fixtures for tests: figures and addresses of our own programs only."""
+    for findings in found.values():
+        for name, content in findings.fixtures.items():
+            os.makedirs(os.path.join(directory, "fixtures"), exist_ok=True)
+            with open(os.path.join(directory, "fixtures", name + ".json"), "w", encoding="utf-8") as file:
+                json.dump(content, file, ensure_ascii=False)
+                file.write("\n")
 
 
 def slug(names):

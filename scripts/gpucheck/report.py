@@ -16,6 +16,7 @@ def report(result):
         *((f"`{program}`", f"{taken} ms, median") for program, taken in result["milliseconds"].items()),
     ])
     lines += closed_loop(result["closed_loop"])
+    lines += programs(result["sections"])
     verdicts = [row["verdict"] for row in result["rows"]]
     lines += ["## Every comparison", "",
               f"{verdicts.count('ok')} agree, {verdicts.count('differs')} differ. "
@@ -50,6 +51,25 @@ def closed_loop(loop):
          show(round(done["ms"], 2)), show(done["driver_shows_ms"]), show(done["answered_ms"]),
          show(done["looked_every_ms"]))
         for done in loop["flushes"]])
+    return lines
+
+
+def programs(sections):
+    """What was seen of PyTorch, CuPy, JAX and native programs."""
+    if not sections:
+        return []
+    lines = ["## Programs", ""]
+    lines += table(("section", "figure", "value"), [
+        (section, name.removesuffix("_bytes") + ", MiB" * name.endswith("_bytes"),
+         mib(value) if name.endswith("_bytes") else show(value))
+        for section, seen in sections.items() for name, value in seen.items() if name != "flushes"])
+    flushes = [done for seen in sections.values() for done in seen["flushes"]]
+    if flushes:
+        lines += ["Their flushes, in MiB and ms:", ""]
+        lines += table(("flush", "before", "after", "freed", "driver's drop", "took", "notes"), [
+            (done["where"], *(mib(done[name + "_bytes"]) for name in ("before", "after", "freed", "driver_freed")),
+             show(done["ms"]), "; ".join(done["notes"] or ()))
+            for done in flushes])
     return lines
 
 

@@ -1,0 +1,118 @@
+//go:build linux && cgo
+
+package nvml
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"vramscope/internal/fakedriver"
+)
+
+// scripts/gpu-check compares what a probe says of PyTorch's allocators with
+// what PyTorch and the driver say. Here PyTorch is a stand-in of the probe's
+// tests, whose memory is the fake driver's.
+func TestGPUCheckPrograms(t *testing.T) {
+	if testing.Short() {
+		t.Skip("programs take their time")
+	}
+	t.Parallel()
+	binary := buildVramscope(t)
+	stand, err := filepath.Abs("../probe/agent/testdata/fake")
+	if err != nil {
+		t.Fatal(err)
+	}
+	liar, err := filepath.Abs("testdata/liar")
+	if err != nil {
+		t.Fatal(err)
+	}
+	environment := []string{"PYTHONPATH=" + stand, "FAKE_TORCH_DRIVER=1"}
+	startHonest := func() *check {
+		return startSections(t, binary, "pytorch,expandable,async", fakedriver.Box(2, 0), "0", environment...)
+	}
+	startLying := func() *check {
+		return startSections(t, liar, "pytorch", fakedriver.Box(1, 0), "0", append(environment, "LIAR_REAL="+binary)...)
+	}
+	honest, lying := startHonest(), startLying()
+
+	t.Run("agrees", func(t *testing.T) {
+		honest, printed, exit := patiently(honest, agreed, startHonest)
+		if exit != 0 || !strings.Contains(printed, ", 0 differ;") {
+			t.Fatalf("exit code %d\n%s", exit, printed)
+		}
+		expectRows(t, printed, "ok", programRows)
+		expectPrograms(t, honest.output)
+	})
+	t.Run("differs", func(t *testing.T) {
+		left := programLies
+		caught := func(printed string, exit int) bool {
+			left = missing(printed, "differs", left)
+			return exit == 1 && len(left) == 0
+		}
+		_, printed, exit := patiently(lying, caught, startLying)
+		if exit != 1 || len(left) != 0 {
+			t.Errorf("exit code %d, no row of %q differs in\n%s", exit, left, printed)
+		}
+	})
+}
+
+// programRows are some of what each program is looked at for.
+var programRows = [][2]string{
+	{"pytorch", "reserved, by memory_stats, MiB"}, {"pytorch", "stuck, by the blocks, MiB"},
+	{"pytorch", "other, by the context alone, MiB"}, {"pytorch, snapshot", "cached in the map, by returnable, MiB"},
+	{"pytorch, flush gradual", "freed, by the driver, MiB"}, {"pytorch, flush urgent", "freed, by memory_stats, MiB"},
+	{"pytorch", "stuck, by what a flush left, MiB"}, {"expandable", "stuck, by what a flush left, MiB"},
+	{"expandable", "config"}, {"async", "stuck, by what a flush left, MiB"}, {"async", "a snapshot"},
+}
+
+// programLies are what testdata/liar says other than it is.
+var programLies = [][2]string{
+	{"pytorch", "allocated, in once, MiB"}, {"pytorch", "used, in once, MiB"},
+	{"pytorch, flush gradual", "freed, by memory_stats, MiB"}, {"pytorch, flush urgent", "freed, by the driver, MiB"},
+	{"pytorch, snapshot", "stuck in the map, MiB"},
+}
+
+// expectPrograms looks at what is recorded of programs.
+func expectPrograms(t *testing.T, directory string) {
+	t.Helper()
+	var result struct {
+		Sections map[string]struct {
+			Context int64 `json:"context_bytes"`
+			Flushes []struct {
+				Freed  int64 `json:"freed_bytes"`
+				Driver int64 `json:"driver_freed_bytes"`
+			}
+		}
+	}
+	content, err := os.ReadFile(filepath.Join(directory, "result.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal(content, &result); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"pytorch", "expandable", "async"} {
+		seen := result.Sections[name]
+		if seen.Context != contextBytes || len(seen.Flushes) != 3 {
+			t.Errorf("result.json of %s: %+v", name, seen)
+		}
+		for _, f := range seen.Flushes {
+			if f.Freed == 0 || f.Freed != f.Driver {
+				t.Errorf("a flush of %s: %+v", name, f)
+			}
+		}
+	}
+	var segments []struct {
+		Size int64 `json:"total_size"`
+	}
+	fixture, err := os.ReadFile(filepath.Join(directory, "fixtures", "pytorch-segments.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal(fixture, &segments); err != nil || len(segments) == 0 {
+		t.Errorf("pytorch-segments.json: %v: %d segments", err, len(segments))
+	}
+}

@@ -1,0 +1,90 @@
+"""Our end of a program of the directory jobs: started with a probe or without one, sent one step after another."""
+
+import contextlib
+import json
+import os
+import time
+
+from gpucheck.children import started
+from gpucheck.driver import Holding
+from gpucheck.programs import CannotCheck
+from gpucheck.protocol import Probe
+
+JOBS = os.path.join(os.path.dirname(os.path.realpath(__file__)), "jobs")
+PROBE_SECONDS = 40       # until a program's probe serves: libraries are large, machines busy
+
+
+class Missing(Exception):
+    """What a section needs is not there; the text says what."""
+
+
+class Bench:
+    """All that the sections share."""
+
+    def __init__(self, vramscope, python, gpu, driver, scratch):
+        self.vramscope, self.python, self.driver, self.scratch = vramscope, python, driver, scratch
+        self.uuid = gpu["uuid"]
+
+
+class Job:
+    """A program at its work, and what the driver says that it holds."""
+
+    def __init__(self, bench, process, holding, version):
+        self.bench, self.process, self.holding, self.version = bench, process, holding, version
+        self.pid, self.changed_ns = process.pid, time.time_ns()
+
+    def ask(self, step, **arguments):
+        try:
+            self.process.stdin.write(json.dumps({"step": step, **arguments}) + "\n")
+            self.process.stdin.flush()
+        except OSError as problem:
+            raise CannotCheck(f"the program ended before {step}: {problem.strerror}") from problem
+        line = self.process.stdout.readline()
+        if not line:
+            raise CannotCheck(f"the program ended in {step}")
+        answer = json.loads(line)
+        if "error" in answer:
+            raise CannotCheck(f"{step}: {answer['error']}")
+        return answer["ok"]
+
+    def find_in_driver(self):
+        """Whether the driver tells this process's memory; the whole GPU's is taken where not."""
+        self.holding.pid = self.pid
+        self.holding.whole_gpu = self.holding.driver.used_by(self.pid) is None
+        return self.holding.bytes()
+
+    def probe(self):
+        return Probe(self.pid, self.bench.uuid, PROBE_SECONDS)
+
+
+@contextlib.contextmanager
+def running(bench, *command, probed=True, settings=None):
+    """A program that is ended where the block is left. It sees one GPU only."""
+    variables = {"CUDA_VISIBLE_DEVICES": bench.uuid, **(settings or {})}
+    around = ["env", *(f"{name}={value}" for name, value in variables.items())]
+    around += [bench.vramscope, "run", "--"] if probed else []
+    holding = Holding(bench.driver, False)
+    with started(*around, *command) as process:
+        first = json.loads(process.first_line)
+        if "missing" in first:
+            raise Missing(first["missing"])
+        yield Job(bench, process, holding, first["version"])
+
+
+def python_job(bench, script):
+    return bench.python, os.path.join(JOBS, script)
+
+
+def settled_rows(compare, seconds=6.0, least=4):
+    """Rows that compare() gives, looked at again while one differs.
+
+    Nothing moves meanwhile, but books may be a second old and the map of an
+    allocator's blocks two, and more on a busy machine.
+    """
+    until, looks = time.monotonic() + seconds, 0
+    while True:
+        looks += 1
+        rows = compare()
+        if all(row.verdict != "differs" for row in rows) or (looks >= least and time.monotonic() > until):
+            return rows
+        time.sleep(0.4)

@@ -1,0 +1,43 @@
+"""A program of ours that uses the GPU, one step for each line that it is sent.
+
+    {"step": "take", "name": "a", "sizes": [1024]}  →  {"ok": …} or {"error": "…"}
+
+Its first line says which library it has met, or why there is none. What a
+library prints goes to standard error, so that nothing comes in between.
+"""
+
+import json
+import os
+import sys
+
+
+def serve(meet):
+    """meet() imports the library and gives its version and the steps, by name."""
+    answers = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)
+
+    def answer(content):
+        answers.write(json.dumps(content) + "\n")
+        answers.flush()
+
+    try:
+        version, steps = meet()
+    except Exception as problem:  # whatever a library that is broken raises
+        answer({"missing": first_line(problem)})
+        return
+    answer({"version": version})
+    for line in sys.stdin:
+        request = json.loads(line)
+        try:
+            answer({"ok": steps[request.pop("step")](**request)})
+        except Exception as problem:
+            answer({"error": first_line(problem)})
+
+
+def first_line(problem):
+    text = str(problem).strip().splitlines()
+    return f"{type(problem).__name__}: {text[0] if text else ''}"
+
+
+class Missing(Exception):
+    """The library is there and cannot be used here."""

@@ -1,0 +1,127 @@
+"""A PyTorch program that allocates, trains and captures as it is told."""
+
+import sys
+import threading
+import time
+
+from serving import Missing, serve
+
+sys.path.pop(0)  # nothing that PyTorch imports is to be found among ours
+
+
+class Training:
+    """Steps on a thread of their own: [when one began, when it ended], in seconds of the monotonic clock."""
+
+    def __init__(self, step):
+        self.step, self.times, self.failed = step, [], None
+        self.ended = threading.Event()
+        self.thread = threading.Thread(target=self.work, daemon=True)
+        self.thread.start()
+
+    def work(self):
+        try:
+            while not self.ended.is_set():
+                began = time.monotonic()
+                self.step()
+                self.times.append([began, time.monotonic()])
+        except Exception as problem:
+            self.failed = f"{type(problem).__name__}: {problem}"
+
+    def told(self):
+        return {"times": list(self.times), "failed": self.failed}
+
+
+def meet():
+    import torch
+
+    if not torch.cuda.is_available():
+        raise Missing("PyTorch is there and sees no GPU")
+    held, capture = {}, {}
+    training = []
+
+    def context():
+        """A context and nothing else."""
+        torch.cuda.init()
+        torch.cuda.set_device(0)
+        torch.cuda.synchronize(0)
+
+    def take(name, sizes):
+        held[name] = [torch.empty(size, dtype=torch.uint8, device=0) for size in sizes]
+        torch.cuda.synchronize(0)
+
+    def give(name, each=1):
+        """Every so manieth of what has that name."""
+        held[name] = [tensor for number, tensor in enumerate(held[name]) if number % each]
+        torch.cuda.synchronize(0)
+
+    def stats():
+        return {key: value for key, value in torch.cuda.memory_stats(0).items() if isinstance(value, int)}
+
+    def segments():
+        told = [segment for segment in torch.cuda.memory_snapshot() if segment["device"] == 0]
+        for segment in told:
+            for part in (segment, *segment["blocks"]):
+                for key in ("frames", "history"):
+                    part.pop(key, None)
+        return told
+
+    def train():
+        training.append(Training(step_of(torch)))
+
+    def trained():
+        return training[-1].told()
+
+    def rest():
+        training[-1].ended.set()
+        training[-1].thread.join()
+        torch.cuda.synchronize(0)
+        return training[-1].told()
+
+    def begin_capture():
+        """A graph that makes y = 2x + 1, captured half."""
+        x = torch.ones(1 << 20, device=0)
+        x * 2 + 1  # kernels are loaded before
+        torch.cuda.synchronize(0)
+        graph = torch.cuda.CUDAGraph()
+        capture.update(x=x, graph=graph, within=torch.cuda.graph(graph))
+        capture["within"].__enter__()
+        capture["half"] = x * 2
+
+    def end_capture():
+        capture["y"] = capture["half"] + 1
+        capture["within"].__exit__(None, None, None)
+
+    def replay(value):
+        """What the graph makes of a value: the least and the most of its many results."""
+        capture["x"].fill_(value)
+        capture["graph"].replay()
+        torch.cuda.synchronize(0)
+        return [capture["y"].min().item(), capture["y"].max().item()]
+
+    steps = (context, take, give, stats, segments, train, trained, rest, begin_capture, end_capture, replay)
+    return torch.__version__, {step.__name__: step for step in steps}
+
+
+def step_of(torch):
+    """A step of a small training; of the allocations of one, where there is no torch.nn."""
+    if not hasattr(torch, "nn"):
+        def churn():
+            tensors = [torch.empty(size << 20, dtype=torch.uint8, device=0) for size in (24, 12, 3)]
+            torch.cuda.synchronize(0)
+            del tensors
+            time.sleep(0.005)
+        return churn
+    layers = [torch.nn.Linear(2048, 2048, device=0) for _ in range(4)]
+    network = torch.nn.Sequential(*(part for layer in layers for part in (layer, torch.nn.GELU())))
+    optimiser = torch.optim.Adam(network.parameters())
+    batch = torch.randn(4096, 2048, device=0)
+
+    def train():
+        optimiser.zero_grad()
+        network(batch).square().mean().backward()
+        optimiser.step()
+        torch.cuda.synchronize(0)
+    return train
+
+
+serve(meet)

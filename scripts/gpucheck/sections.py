@@ -1,0 +1,64 @@
+"""The sections on programs of different kinds: what each compares, and how long it may take.
+
+    the rest of the ten minutes ──→ section ──→ rows, figures, flushes, fixtures
+"""
+
+import time
+
+from gpucheck import pytorch
+from gpucheck.children import OutOfTime, time_limit
+from gpucheck.driver import Driver
+from gpucheck.figures import Row, noted
+from gpucheck.job import Bench, Missing
+from gpucheck.programs import CannotCheck
+
+SECTIONS = {             # name → seconds that it may take, what it does
+    "pytorch": (70, pytorch.check_native),
+    "expandable": (50, pytorch.check_expandable),
+    "async": (45, pytorch.check_async),
+}
+LEAST_SECONDS = 5        # with fewer left a section is not begun
+
+
+class Findings:
+    """What a section found."""
+
+    def __init__(self):
+        self.rows, self.figures, self.flushes, self.fixtures = [], {}, [], {}
+
+
+def check(vramscope, python, gpu, names, scratch, until):
+    """Findings by section. None of them outlasts `until`, a moment of the monotonic clock."""
+    found = {}
+    if not names:
+        return found
+    bench, problem = None, None
+    try:
+        bench = Bench(vramscope, python, gpu, Driver(gpu["uuid"]), scratch)
+    except CannotCheck as refused:
+        problem = refused
+    for name in names:
+        found[name] = findings = Findings()
+        if bench is None:
+            findings.rows.append(noted(name, "not made", "–", str(problem)))
+            continue
+        began = time.monotonic()
+        check_one(bench, name, findings, until - began)
+        findings.figures["seconds"] = round(time.monotonic() - began, 1)
+    return found
+
+
+def check_one(bench, name, findings, left):
+    seconds, section = SECTIONS[name]
+    if left < LEAST_SECONDS:
+        findings.rows.append(noted(name, "not made", "–", "the ten minutes are over"))
+        return
+    try:
+        with time_limit(min(seconds, left)):
+            section(bench, findings)
+    except Missing as reason:
+        findings.rows.append(noted(name, "not made", "–", str(reason)))
+    except (CannotCheck, OutOfTime) as problem:
+        findings.rows.append(Row(name, "can be checked", "True", str(problem), "", "differs"))
+    except (ArithmeticError, LookupError, TypeError, ValueError, AttributeError, OSError) as problem:
+        findings.rows.append(Row(name, "is understood", "True", f"{type(problem).__name__}: {problem}", "", "differs"))
