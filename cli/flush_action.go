@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -56,10 +57,15 @@ func (src *sources) flushAction(sampling *sampler.Sampler) func(context.Context,
 	}
 }
 
+// isOwnCache tells the note of a dry run about a cache that the program has
+// registered: it names it, with its size where the program tells that.
+func isOwnCache(note string) bool { return strings.HasPrefix(note, "would empty ") }
+
 // result is the report as the screen takes it.
 func (r *flushReport) result() ui.FlushResult {
 	out := ui.FlushResult{
-		DryRun: r.wish.dryRun, Returnable: r.returnable, Took: r.took, Reason: r.reason,
+		DryRun: r.wish.dryRun, More: r.wish.dryRun && slices.ContainsFunc(r.notes, isOwnCache),
+		Returnable: r.returnable, Took: r.took, Reason: r.reason,
 		Step: r.step, Steps: r.steps, Stopped: r.stopped,
 	}
 	told, own := len(r.devices) > 0, true

@@ -363,3 +363,21 @@ func TestFlushesAreInTheLogForGood(t *testing.T) {
 		t.Errorf("another process with that pid: %v", err)
 	}
 }
+
+// TestADryRunOfOwnCaches: what these give back no figure of the probe has in it.
+func TestADryRunOfOwnCaches(t *testing.T) {
+	for _, c := range []struct {
+		dry  bool
+		note string
+		want bool
+	}{
+		{true, "would empty KV cache (200.0 MiB)", true},
+		{true, "nothing evictable is registered here: the ordinary flush", false},
+		{false, "emptied KV cache", false},
+	} {
+		r := flushReport{wish: flushWish{dryRun: c.dry}, notes: []string{c.note}}
+		if got := r.result().More; got != c.want {
+			t.Errorf("%q: more is %v", c.note, got)
+		}
+	}
+}

@@ -32,6 +32,9 @@ type FlushRequest struct {
 // FlushResult is what a flush did, as it was measured.
 type FlushResult struct {
 	DryRun bool
+	// More is set by a dry run that would also empty caches of the program's
+	// own: what these give back is known afterwards.
+	More bool
 
 	Returnable    quantity.Bytes // what was expected of it
 	Before, After quantity.Bytes // what the process's allocators hold, by its probe
@@ -65,6 +68,10 @@ func (r FlushResult) Sentence(subject string) string {
 	}
 	from, to := r.fromTo()
 	switch freed := r.Freed(); {
+	case r.DryRun && r.More && freed <= 0:
+		return "dry run" + subject + ": would free what the program's own caches hold, and nothing else" + r.because()
+	case r.DryRun && r.More:
+		return fmt.Sprintf("dry run%s: would free %s, and what the program's own caches hold%s", subject, freed, r.because())
 	case r.DryRun && freed <= 0:
 		return "dry run" + subject + ": nothing would be freed" + r.because()
 	case r.DryRun:

@@ -58,6 +58,12 @@ func TestFlushSentence(t *testing.T) {
 			r.DryRun, r.UsedAfter = true, r.UsedBefore
 		}},
 		{"dry run of nothing", "dry run 2963112: nothing would be freed", func(r *FlushResult) { r.DryRun, r.After = true, r.Before }},
+		{"dry run of caches", "dry run 2963112: would free what the program's own caches hold, and nothing else", func(r *FlushResult) {
+			r.DryRun, r.More, r.After = true, true, r.Before
+		}},
+		{"dry run with caches", "dry run 2963112: would free 11.7G, and what the program's own caches hold", func(r *FlushResult) {
+			r.DryRun, r.More = true, true
+		}},
 		{"hostile reason", "flush 2963112: nothing freed of 11.8G: ?[2J?, try again", func(r *FlushResult) {
 			r.After, r.Reason = r.Before, "\x1b[2J\x07"
 		}},
