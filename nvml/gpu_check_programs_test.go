@@ -29,14 +29,22 @@ func TestGPUCheckPrograms(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	environment := []string{"PYTHONPATH=" + stand, "FAKE_TORCH_DRIVER=1"}
-	startHonest := func() *check {
-		return startSections(t, binary, "pytorch,expandable,async", fakedriver.Box(2, 0), "0", environment...)
+	environment := []string{"PYTHONPATH=" + stand, "FAKE_TORCH_DRIVER=1", "FAKE_JAX_DRIVER=1"}
+	start := func(sections string) func() *check {
+		return func() *check {
+			return startSections(t, binary, sections, fakedriver.Box(1, 0), "0", environment...)
+		}
 	}
+	startHonest, startOthers := start("pytorch,expandable,async"), start("training,graph,cupy,jax,native")
 	startLying := func() *check {
 		return startSections(t, liar, "pytorch", fakedriver.Box(1, 0), "0", append(environment, "LIAR_REAL="+binary)...)
 	}
-	honest, lying := startHonest(), startLying()
+	unlisted := fakedriver.Box(1, 0)
+	unlisted.GPUs[0].Fail("nvmlDeviceGetComputeRunningProcesses*", fakedriver.NotSupported)
+	startWhole := func() *check {
+		return startSections(t, binary, "pytorch,native", unlisted, "0", environment...)
+	}
+	honest, others, whole, lying := startHonest(), startOthers(), startWhole(), startLying()
 
 	t.Run("agrees", func(t *testing.T) {
 		honest, printed, exit := patiently(honest, agreed, startHonest)
@@ -45,6 +53,22 @@ func TestGPUCheckPrograms(t *testing.T) {
 		}
 		expectRows(t, printed, "ok", programRows)
 		expectPrograms(t, honest.output)
+	})
+	t.Run("agrees about others", func(t *testing.T) {
+		_, printed, exit := patiently(others, agreed, startOthers)
+		if exit != 0 || !strings.Contains(printed, ", 0 differ;") {
+			t.Fatalf("exit code %d\n%s", exit, printed)
+		}
+		expectRows(t, printed, "ok", otherRows)
+	})
+	t.Run("agrees where the driver lists no processes", func(t *testing.T) {
+		_, printed, exit := patiently(whole, agreed, startWhole)
+		if exit != 0 || !strings.Contains(printed, ", 0 differ;") || !strings.Contains(printed, "whole-GPU figures") {
+			t.Fatalf("exit code %d\n%s", exit, printed)
+		}
+		expectRows(t, printed, "ok", [][2]string{
+			{"pytorch", "other, by a context alone, MiB"}, {"native, flush", "freed, by the driver, MiB"},
+		})
 	})
 	t.Run("differs", func(t *testing.T) {
 		left := programLies
@@ -62,10 +86,18 @@ func TestGPUCheckPrograms(t *testing.T) {
 // programRows are some of what each program is looked at for.
 var programRows = [][2]string{
 	{"pytorch", "reserved, by memory_stats, MiB"}, {"pytorch", "stuck, by the blocks, MiB"},
-	{"pytorch", "other, by the context alone, MiB"}, {"pytorch, snapshot", "cached in the map, by returnable, MiB"},
+	{"pytorch", "other, by a context alone, MiB"}, {"pytorch, snapshot", "cached in the map, by returnable, MiB"},
 	{"pytorch, flush gradual", "freed, by the driver, MiB"}, {"pytorch, flush urgent", "freed, by memory_stats, MiB"},
 	{"pytorch", "stuck, by what a flush left, MiB"}, {"expandable", "stuck, by what a flush left, MiB"},
 	{"expandable", "config"}, {"async", "stuck, by what a flush left, MiB"}, {"async", "a snapshot"},
+}
+
+// otherRows are some of what is looked at of trainings, graphs, other libraries and native programs.
+var otherRows = [][2]string{
+	{"training", "goes on"}, {"graph", "a flush afterwards"}, {"graph", "the captured graph makes"},
+	{"cupy", "allocated, by used_bytes, MiB"}, {"cupy", "freed, by the driver, MiB"}, {"jax", "reserved, by pool_bytes, MiB"},
+	{"native", "raw, by its own sums, MiB"}, {"native", "other, by a context alone, MiB"},
+	{"native, flush", "freed, by cuMemGetInfo, MiB"},
 }
 
 // programLies are what testdata/liar says other than it is.

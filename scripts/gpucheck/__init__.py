@@ -6,5 +6,10 @@
                       ├─ NVML ─────────┼→ patterns, release
                       └─ vramscope once ┘
 
+    jobs/ ── vramscope run ──┬─ the library's own books ─┐
+    (PyTorch, CuPy, JAX, C)  ├─ the probe's protocol ────┼→ sections: pytorch, training, attaching,
+                             ├─ NVML ────────────────────┤  libraries, native ──→ rows, fixtures
+                             └─ vramscope once, flush, … ┘
+
 Only what Python brings along is used. Figures are bytes until they are shown.
 """

@@ -98,11 +98,11 @@ def compare_left(where, job, stuck):
 
 
 def compare_outside(where, job, probe, bare):
-    """What of the driver's figure no allocator holds: the context, as it was before the first tensor."""
+    """What of the driver's figure no allocator holds: the context, as it was before the first tensor, and what came since."""
     held, books = job.holding.bytes(), probe.books()
     if held is None or bare is None:
         return [noted(where, "other, MiB", "–", "the driver does not tell this process's memory")]
-    row = compare_bytes(where, "other, by the context alone", [bare], [held - books.reserved], OTHER_SLACK)
+    row = compare_bytes(where, "other, by a context alone", [bare], [held - books.reserved], OTHER_SLACK)
     return [row]
 
 
@@ -110,8 +110,10 @@ def compare_once(where, job, probe):
     """vramscope once beside the probe and NVML."""
     books, held = probe.books(), job.holding.bytes()
     shown = row_of(once(job.bench.vramscope), job.bench.uuid, job.pid)
+    if shown is None and job.holding.whole_gpu:
+        return [noted(where, "is listed by once", "False", "the driver does not list it here")]
     if shown is None:
-        return [judged(where, "is listed by once", "True", "False", job.holding.whole_gpu, "exact")]
+        return [judged(where, "is listed by once", "True", "False", False, "exact")]
     rows = [compare_bytes(where, part + ", in once", [getattr(books, part)], [shown[part + "_bytes"]], 0)
             for part in ("allocated", "cached", "fragmented")]
     if not job.holding.whole_gpu:

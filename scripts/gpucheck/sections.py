@@ -5,7 +5,7 @@
 
 import time
 
-from gpucheck import pytorch
+from gpucheck import attaching, libraries, native, pytorch, training
 from gpucheck.children import OutOfTime, time_limit
 from gpucheck.driver import Driver
 from gpucheck.figures import Row, noted
@@ -16,6 +16,12 @@ SECTIONS = {             # name → seconds that it may take, what it does
     "pytorch": (70, pytorch.check_native),
     "expandable": (50, pytorch.check_expandable),
     "async": (45, pytorch.check_async),
+    "training": (60, training.check_training),
+    "graph": (45, training.check_graph),
+    "attach": (75, attaching.check_attach),
+    "cupy": (40, libraries.check_cupy),
+    "jax": (50, libraries.check_jax),
+    "native": (60, native.check_native),
 }
 LEAST_SECONDS = 5        # with fewer left a section is not begun
 

@@ -77,6 +77,9 @@ def meet():
         torch.cuda.synchronize(0)
         return training[-1].told()
 
+    def captures():
+        return hasattr(torch.cuda, "CUDAGraph")
+
     def begin_capture():
         """A graph that makes y = 2x + 1, captured half."""
         x = torch.ones(1 << 20, device=0)
@@ -98,7 +101,7 @@ def meet():
         torch.cuda.synchronize(0)
         return [capture["y"].min().item(), capture["y"].max().item()]
 
-    steps = (context, take, give, stats, segments, train, trained, rest, begin_capture, end_capture, replay)
+    steps = (context, take, give, stats, segments, train, trained, rest, captures, begin_capture, end_capture, replay)
     return torch.__version__, {step.__name__: step for step in steps}
 
 

@@ -12,6 +12,10 @@ class Device:
     def __init__(self, ordinal):
         self.id = ordinal
 
+    def synchronize(self):
+        self.use()
+        assert _driver.cuCtxSynchronize() == 0
+
     def use(self):
         """cudaSetDevice: makes the context, if there is none."""
         global _driver
@@ -28,12 +32,19 @@ class Device:
 class MemoryPool:
     def __init__(self):
         self.chunks = {}  # device → [(size, live)]; a chunk with a live block stays
+        self.idle = {}  # device → addresses of the driver's memory below chunks without one
 
     def _here(self):
         return self.chunks.setdefault(getattr(_here, "device", 0), [])
 
     def malloc(self, size, live):
         self._here().append((size, live))
+
+    def give(self, chunk, address):
+        """What an array held is the pool's."""
+        chunks = self._here()
+        chunks[chunks.index(chunk)] = (chunk[0], 0)
+        self.idle.setdefault(getattr(_here, "device", 0), []).append(address)
 
     def used_bytes(self):
         return sum(live for _, live in self._here())
@@ -46,6 +57,8 @@ class MemoryPool:
 
     def free_all_blocks(self):
         self._here()[:] = [c for c in self._here() if c[1]]
+        for address in self.idle.pop(getattr(_here, "device", 0), ()):
+            assert _driver.cuMemFree_v2(address) == 0
 
 
 default_pool = MemoryPool()
