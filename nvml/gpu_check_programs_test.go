@@ -29,6 +29,7 @@ func TestGPUCheckPrograms(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	lies := []string{"PYTHONPATH=" + filepath.Join(filepath.Dir(liar), "lying") + ":" + stand, "FAKE_TORCH_DRIVER=1", "LIAR_REAL=" + binary}
 	environment := []string{"PYTHONPATH=" + stand, "FAKE_TORCH_DRIVER=1", "FAKE_JAX_DRIVER=1"}
 	start := func(sections string) func() *check {
 		return func() *check {
@@ -37,7 +38,7 @@ func TestGPUCheckPrograms(t *testing.T) {
 	}
 	startHonest, startOthers := start("pytorch,expandable,async"), start("training,graph,cupy,jax,native")
 	startLying := func() *check {
-		return startSections(t, liar, "pytorch", fakedriver.Box(1, 0), "0", append(environment, "LIAR_REAL="+binary)...)
+		return startSections(t, liar, "pytorch", fakedriver.Box(1, 0), "0", lies...)
 	}
 	unlisted := fakedriver.Box(1, 0)
 	unlisted.GPUs[0].Fail("nvmlDeviceGetComputeRunningProcesses*", fakedriver.NotSupported)
@@ -100,8 +101,9 @@ var otherRows = [][2]string{
 	{"native, flush", "freed, by cuMemGetInfo, MiB"},
 }
 
-// programLies are what testdata/liar says other than it is.
+// programLies are what testdata/liar, and the probe with testdata/lying, say other than it is.
 var programLies = [][2]string{
+	{"pytorch", "reserved, by memory_stats, MiB"}, {"pytorch", "live blocks"}, {"pytorch", "cached, by the blocks, MiB"},
 	{"pytorch", "allocated, in once, MiB"}, {"pytorch", "used, in once, MiB"},
 	{"pytorch, flush gradual", "freed, by memory_stats, MiB"}, {"pytorch, flush urgent", "freed, by the driver, MiB"},
 	{"pytorch, snapshot", "stuck in the map, MiB"},

@@ -60,7 +60,7 @@ class Job:
 @contextlib.contextmanager
 def running(bench, *command, probed=True, settings=None):
     """A program that is ended where the block is left. It sees one GPU only."""
-    variables = {"CUDA_VISIBLE_DEVICES": bench.uuid, **(settings or {})}
+    variables = {"CUDA_VISIBLE_DEVICES": bench.uuid, "PYTHONDONTWRITEBYTECODE": "1", **(settings or {})}
     around = ["env", *(f"{name}={value}" for name, value in variables.items())]
     around += [bench.vramscope, "run", "--"] if probed else []
     holding = Holding(bench.driver, False)

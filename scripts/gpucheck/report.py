@@ -29,7 +29,7 @@ def report(result):
 
 def closed_loop(loop):
     if loop is None:
-        return ["The closed loop was not made: the comparisons say why.", ""]
+        return ["The closed loop was not made: the comparisons or the command say why.", ""]
     lines = ["## What a context costs", "",
              f"{mib(loop['context_bytes'])} MiB bare, {mib(loop['context_after_work_bytes'])} MiB after its first stream "
              f"and fill. The driver's figures on this page are {loop['driver_figures']}.", ""]
