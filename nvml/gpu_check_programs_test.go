@@ -36,7 +36,7 @@ func TestGPUCheckPrograms(t *testing.T) {
 			return startSections(t, binary, sections, fakedriver.Box(1, 0), "0", environment...)
 		}
 	}
-	startHonest, startOthers := start("pytorch,expandable,async"), start("training,graph,cupy,jax,native")
+	startHonest, startOthers := start("pytorch,expandable,async"), start("preloaded,training,graph,cupy,jax,native")
 	startLying := func() *check {
 		return startSections(t, liar, "pytorch", fakedriver.Box(1, 0), "0", lies...)
 	}
@@ -95,6 +95,7 @@ var programRows = [][2]string{
 
 // otherRows are some of what is looked at of trainings, graphs, other libraries and native programs.
 var otherRows = [][2]string{
+	{"preloaded", "allocated, by memory_stats, MiB"}, {"preloaded", "other, MiB"},
 	{"training", "goes on"}, {"graph", "a flush afterwards"}, {"graph", "the captured graph makes"},
 	{"cupy", "allocated, by used_bytes, MiB"}, {"cupy", "freed, by the driver, MiB"}, {"jax", "reserved, by pool_bytes, MiB"},
 	{"native", "raw, by its own sums, MiB"}, {"native", "other, by a context alone, MiB"},

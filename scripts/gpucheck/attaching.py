@@ -17,7 +17,7 @@ from gpucheck.training import steps_around
 
 def check_attach(bench, findings):
     where = "attach"
-    with torch_job(bench, findings, probed=False) as job:
+    with torch_job(bench, probed=False) as job:
         fill(job, findings, where)
         job.ask("train")
         refused = refusal(bench.vramscope, job.pid)

@@ -31,7 +31,7 @@ class Job:
 
     def __init__(self, bench, process, holding, version):
         self.bench, self.process, self.holding, self.version = bench, process, holding, version
-        self.pid, self.changed_ns = process.pid, time.time_ns()
+        self.pid = process.pid
 
     def ask(self, step, **arguments):
         try:
@@ -53,16 +53,29 @@ class Job:
         self.holding.whole_gpu = self.holding.driver.used_by(self.pid) is None
         return self.holding.bytes()
 
-    def probe(self):
-        return Probe(self.pid, self.bench.uuid, PROBE_SECONDS)
+    def probe(self, runtime=None):
+        """A connection to the probe; where there are two, and one hands over to the other, to the one that knows a runtime."""
+        deadline = time.monotonic() + PROBE_SECONDS
+        while True:
+            try:
+                probe = Probe(self.pid, self.bench.uuid, PROBE_SECONDS)
+                if runtime is None or runtime in [told["name"] for told in probe.hello["runtimes"]]:
+                    return probe
+                probe.connection.close()
+            except CannotCheck:
+                if runtime is None or time.monotonic() > deadline:
+                    raise
+            if time.monotonic() > deadline:
+                raise CannotCheck(f"no probe of {self.pid} tells of {runtime} after {PROBE_SECONDS} s")
+            time.sleep(0.1)
 
 
 @contextlib.contextmanager
-def running(bench, *command, probed=True, settings=None):
+def running(bench, *command, probed=True, flags=(), settings=None):
     """A program that is ended where the block is left. It sees one GPU only."""
     variables = {"CUDA_VISIBLE_DEVICES": bench.uuid, "PYTHONDONTWRITEBYTECODE": "1", **(settings or {})}
     around = ["env", *(f"{name}={value}" for name, value in variables.items())]
-    around += [bench.vramscope, "run", "--"] if probed else []
+    around += [bench.vramscope, "run", *flags, "--"] if probed else []
     holding = Holding(bench.driver, False)
     with started(*around, *command) as process:
         first = json.loads(process.first_line)

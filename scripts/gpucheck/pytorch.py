@@ -20,19 +20,19 @@ SPARE = [48 * MIB] * 4       # all of it is given back: a flush returns it
 
 
 def check_native(bench, findings):
-    with torch_job(bench, findings) as job:
+    with torch_job(bench) as job:
         check_allocator(job, findings, "pytorch")
 
 
 def check_expandable(bench, findings):
-    with torch_job(bench, findings, PYTORCH_CUDA_ALLOC_CONF="expandable_segments:True") as job:
+    with torch_job(bench, PYTORCH_CUDA_ALLOC_CONF="expandable_segments:True") as job:
         check_allocator(job, findings, "expandable", expandable=True)
 
 
 def check_async(bench, findings):
     """The driver's pool in the allocator's place: what is stuck shows in a flush, and nobody tells of blocks."""
     where = "async"
-    with torch_job(bench, findings, PYTORCH_CUDA_ALLOC_CONF="backend:cudaMallocAsync") as job:
+    with torch_job(bench, PYTORCH_CUDA_ALLOC_CONF="backend:cudaMallocAsync") as job:
         bare = fill(job, findings, where)
         with job.probe() as probe:
             findings.rows += settled_rows(lambda: torchbooks.compare_pool(where, job, probe, "backend:cudaMallocAsync"))
@@ -44,8 +44,34 @@ def check_async(bench, findings):
         findings.fixtures["async-stats"] = job.ask("stats")
 
 
-def torch_job(bench, findings, probed=True, **settings):
-    return running(bench, *python_job(bench, "torch_job.py"), probed=probed, settings=settings)
+def check_preloaded(bench, findings):
+    """With the native library, too: its ledger has PyTorch's segments in it, which must not be counted twice."""
+    where = "preloaded"
+    with torch_job(bench, flags=("--preload",)) as job:
+        fill(job, findings, where)
+        job.ask("train")
+        job.ask("rest")
+        with job.probe("PyTorch") as probe:
+            findings.rows += settled_rows(lambda: torchbooks.compare_native(where, job, probe, False))
+            held, books = job.holding.bytes(), probe.books()
+            raw = [allocator for allocator in books.allocators if allocator["kind"] == "raw"]
+            beside = sum(allocator["allocated_bytes"] for allocator in raw)
+            other = None if held is None else held - books.reserved
+            findings.figures.update(raw_bytes=beside, raw_blocks=sum(allocator.get("blocks", 0) for allocator in raw),
+                                    driver_bytes=held, other_bytes=other)
+            findings.fixtures[where + "-report"] = probe.ask("stats")
+            findings.rows.append(noted(where, "raw beside PyTorch's, MiB", show(in_mib(beside)), libraries_of(raw)))
+            if other is not None:
+                findings.rows.append(judged(where, "other, MiB", "0 or more: nothing twice", show(in_mib(other)), other >= 0))
+
+
+def libraries_of(raw):
+    """Whose code made the largest allocations."""
+    return ", ".join(sorted({entry.get("library", "") for allocator in raw for entry in allocator.get("largest", ())} - {""}))
+
+
+def torch_job(bench, probed=True, flags=(), **settings):
+    return running(bench, *python_job(bench, "torch_job.py"), probed=probed, flags=flags, settings=settings)
 
 
 def fill(job, findings, where):

@@ -16,6 +16,7 @@ SECTIONS = {             # name → seconds that it may take, what it does
     "pytorch": (70, pytorch.check_native),
     "expandable": (50, pytorch.check_expandable),
     "async": (45, pytorch.check_async),
+    "preloaded": (50, pytorch.check_preloaded),
     "training": (60, training.check_training),
     "graph": (45, training.check_graph),
     "attach": (75, attaching.check_attach),

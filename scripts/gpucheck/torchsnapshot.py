@@ -13,6 +13,7 @@ STATES = {"live": ("live", "pending"), "cached": ("cached",), "stuck": ("stuck",
 
 
 def check_snapshot(where, job, probe, findings):
+    seen = findings.fixtures[where + "-map"] = mapped(job)
     where += ", snapshot"
     blocks, told = Blocks(job.ask("segments")), native(probe)
     whole = pickled(job)
@@ -23,7 +24,6 @@ def check_snapshot(where, job, probe, findings):
         compare_bytes(where, "their sum", [blocks.reserved], [own.reserved], 0),
         compare_bytes(where, "their live blocks", [blocks.live], [own.live], 0),
     ]
-    seen = mapped(job, findings)
     sums = {name: sum(size for segment in seen["segments"] for size, state in segment["blocks"] if state in states)
             for name, states in STATES.items()}
     findings.rows += [
@@ -43,7 +43,7 @@ def pickled(job):
         return pickle.load(file)
 
 
-def mapped(job, findings):
+def mapped(job):
     path = os.path.join(job.bench.scratch, f"{job.pid}.map")
     run(job.bench.vramscope, "snapshot", str(job.pid), "--format", "segments", "-o", path)
     with open(path, encoding="utf-8") as file:
@@ -51,7 +51,6 @@ def mapped(job, findings):
     found = [device for device in content["devices"] if device["uuid"] == job.bench.uuid]
     if content["schema"] != "vramscope/segments/1" or len(found) != 1:
         raise CannotCheck(f"a map of {content['schema']} with {len(found)} devices of that UUID")
-    findings.fixtures["map"] = found[0]
     return found[0]
 
 

@@ -20,7 +20,7 @@ VALUE = 3.0              # that the graph is given: it makes 2x + 1 of it
 
 def check_training(bench, findings):
     where = "training"
-    with torch_job(bench, findings) as job:
+    with torch_job(bench) as job:
         job.ask("context")
         job.ask("train")
         with job.probe() as probe:
@@ -74,7 +74,7 @@ def wait_for_steps(job, seen):
 def check_graph(bench, findings):
     """A flush while a graph is captured may be refused; it must do no harm. (To begin a capture empties PyTorch's cache.)"""
     where = "graph"
-    with torch_job(bench, findings) as job:
+    with torch_job(bench) as job:
         if not job.ask("captures"):
             raise Missing("this PyTorch captures no graphs")
         job.ask("context")
