@@ -70,10 +70,10 @@ func checkRead(t *testing.T, s *Store, a, b *Series, begin time.Time, random *ra
 	// resolution by now: the last sample of a bucket, and the bucket's end.
 	full := newest.Unix()%5 != 0 // no bucket ends there
 	v, at, ok := a.At(newest)
-	if age := at.Sub(begin.Add(time.Duration(v) * time.Second)); ok && age != 0 && (age < 0 || age > 5*time.Second || at == newest && full) {
+	if age := at.Sub(begin.Add(time.Duration(v) * time.Second)); ok && age != 0 && (age < 0 || age > 5*time.Second || full && at.Equal(newest)) {
 		t.Errorf("At(%v) gives %d of %v", newest, v, at)
 	}
-	if w, then, both := b.At(newest); ok && both && full && at == newest && then == newest && v != w {
+	if w, then, both := b.At(newest); ok && both && full && at.Equal(newest) && then.Equal(newest) && v != w {
 		t.Errorf("a tick was published by halves: %d and %d", v, w)
 	}
 	if s.Bytes() <= 0 {
