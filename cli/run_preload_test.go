@@ -196,12 +196,9 @@ live.clear()
 // TestRunWithBothProbesInOneProcess: a shell that starts Python has the native
 // probe, and so has Python. One of the two serves, and nothing is told twice.
 func TestRunWithBothProbesInOneProcess(t *testing.T) {
-	python, err := exec.LookPath("python3")
-	if err == nil {
-		err = exec.Command(python, "-c", "import sys, ctypes; sys.exit(sys.version_info < (3, 8))").Run()
-	}
-	if err != nil || preload.Library() == nil {
-		t.Skip("there is no Python 3.8 or newer with ctypes, or no library to preload")
+	python := pythonWith(t, "ctypes")
+	if preload.Library() == nil {
+		t.Skip(preload.ErrNoLibrary)
 	}
 	b := newProbeBox(t, 2)
 	fake, err := filepath.Abs("../probe/agent/testdata/fake")

@@ -145,15 +145,22 @@ sys.stdin.read()
 live.clear()
 `
 
-// TestRunShowsAndFlushesAPythonProgram: the whole loop, as in the README.
-func TestRunShowsAndFlushesAPythonProgram(t *testing.T) {
+// pythonWith is a Python that the probe is for and that has these modules.
+func pythonWith(t *testing.T, modules string) string {
+	t.Helper()
 	python, err := exec.LookPath("python3")
 	if err == nil {
-		err = exec.Command(python, "-c", "import sys; sys.exit(sys.version_info < (3, 8))").Run()
+		err = exec.Command(python, "-c", "import "+modules+", sys; sys.exit(sys.version_info < (3, 8))").Run()
 	}
 	if err != nil {
-		t.Skip("there is no Python 3.8 or newer")
+		t.Skipf("there is no Python 3.8 or newer with %s", modules)
 	}
+	return python
+}
+
+// TestRunShowsAndFlushesAPythonProgram: the whole loop, as in the README.
+func TestRunShowsAndFlushesAPythonProgram(t *testing.T) {
+	python := pythonWith(t, "sys")
 	b := newProbeBox(t, 2)
 	fake, err := filepath.Abs("../probe/agent/testdata/fake")
 	if err != nil {
