@@ -125,7 +125,7 @@ func processOf(p *snapshot.Process) processJSON {
 		Predicted: predictedOf(p.Predicted), PredictedAllocated: predictedOf(p.PredictedAllocated),
 	}
 	for _, cache := range p.Evictable {
-		out.Evictable = append(out.Evictable, evictableJSON{text(cache.Name), cache.Priority})
+		out.Evictable = append(out.Evictable, evictableJSON{text(cache.Name), cache.Priority, cache.Bytes})
 	}
 	if instance := p.ID.Instance; instance.MIG {
 		out.GPUInstance, out.ComputeInstance = &instance.GPU, &instance.Compute

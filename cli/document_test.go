@@ -17,7 +17,7 @@ func TestWhatAnAllocatorTells(t *testing.T) {
 	snap := &snapshot.Snapshot{
 		GPUs: []snapshot.GPU{{UUID: "GPU-1"}},
 		Rows: []snapshot.Process{{
-			ID: snapshot.RowID{GPUUUID: "GPU-1"}, RuntimeVersion: "2.6.0", Evictable: []snapshot.Evictable{{Name: "cache\x1b[2J", Priority: 2.5}},
+			ID: snapshot.RowID{GPUUUID: "GPU-1"}, RuntimeVersion: "2.6.0", Evictable: []snapshot.Evictable{{Name: "cache\x1b[2J", Priority: 2.5}, {Name: "kv", Bytes: quantity.From(3*quantity.GiB, quantity.Probe)}},
 			Probe: &snapshot.Probe{State: snapshot.ProbeLive, StartedBy: "run", Capabilities: []string{"flush"}},
 			Allocators: []snapshot.Allocator{{
 				Kind: "raw", PeakAllocated: size(11), PeakReserved: size(12), Blocks: count(13), StrandedSegments: count(14), Config: "a:b",
@@ -36,7 +36,7 @@ func TestWhatAnAllocatorTells(t *testing.T) {
 		`{ "name": "small", "reserved_bytes": 15, "allocated_bytes": 16, "fragmented_bytes": null, "segments": 18 }`,
 		`{ "bytes": 19, "age_seconds": 1.5, "api": "cuMemAlloc", "library": null }`,
 		`"started_by": "run", "capabilities": [ "flush" ]`,
-		`"runtime_version": "2.6.0", "evictable": [ { "name": "cache\u001b[2J", "priority": 2.5 } ]`,
+		`"runtime_version": "2.6.0", "evictable": [ { "name": "cache\u001b[2J", "priority": 2.5, "bytes": null }, { "name": "kv", "priority": 0, "bytes": 3221225472 } ]`,
 	} {
 		if !strings.Contains(said, want) {
 			t.Errorf("no %s in %s", want, said)

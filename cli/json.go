@@ -110,8 +110,9 @@ type fullInJSON struct {
 
 // evictableJSON is a cache that a program has registered.
 type evictableJSON struct {
-	Name     text    `json:"name"`
-	Priority float64 `json:"priority"`
+	Name     text           `json:"name"`
+	Priority float64        `json:"priority"`
+	Bytes    snapshot.Bytes `json:"bytes"`
 }
 
 type processJSON struct {

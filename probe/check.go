@@ -231,7 +231,11 @@ func (h *Hello) check(pid int, start uint64) error {
 	}
 	h.Evictable = h.Evictable[:min(len(h.Evictable), maxEvictable)]
 	for i := range h.Evictable {
-		h.Evictable[i].Name = clip(h.Evictable[i].Name)
+		cache := &h.Evictable[i]
+		cache.Name = clip(cache.Name)
+		if cache.Bytes != nil && !plausible(*cache.Bytes) {
+			cache.Bytes = nil // the program's word, not the probe's: the rest is believed
+		}
 	}
 	h.StartedBy = clip(h.StartedBy)
 	return nil

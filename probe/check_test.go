@@ -32,3 +32,18 @@ func TestTextsAndListsAreCut(t *testing.T) {
 		t.Errorf("started by %d bytes, %v", len(h.StartedBy), err)
 	}
 }
+
+// TestAnImpossibleSizeOfACacheIsUnknown: it is the program's word, and no reason
+// to disbelieve the probe.
+func TestAnImpossibleSizeOfACacheIsUnknown(t *testing.T) {
+	below, most, beyond := quantity.Bytes(-1), maxBytes, maxBytes+1
+	h := Hello{Proto: Version, PID: 1, StartTime: 2, Evictable: []Evictable{{Bytes: &below}, {Bytes: &most}, {Bytes: &beyond}, {}}}
+	if err := h.check(1, 2); err != nil {
+		t.Fatal(err)
+	}
+	for i, told := range []bool{false, true, false, false} {
+		if got := h.Evictable[i].Bytes; (got != nil) != told {
+			t.Errorf("cache %d: %v", i, got)
+		}
+	}
+}

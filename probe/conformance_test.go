@@ -22,7 +22,9 @@ func (s speaker) Hello() probe.Hello {
 	if !s.able {
 		return probe.Hello{}
 	}
-	return probe.Hello{Runtimes: []probe.Runtime{{Name: "Test"}}, Capabilities: []string{"flush", "snapshot"}}
+	held := 2 * quantity.GiB
+	return probe.Hello{Runtimes: []probe.Runtime{{Name: "Test"}}, Capabilities: []string{"flush", "snapshot"},
+		Evictable: []probe.Evictable{{Name: "told", Priority: 2, Bytes: &held}, {Name: "not", Priority: 1}}}
 }
 
 func (s speaker) Stats(context.Context) (probe.Report, error) {

@@ -37,7 +37,13 @@ const testMap = `{"schema":"vramscope/segments/1","time_ns":5,"devices":[{"uuid"
 	{"address":139637976727552,"size":20971520,"pool":"large","stream":7,"private":true,"blocks":[[2097152,"live"],[1048576,"pending"], [17825792, "stuck"]]}]}]}`
 
 func (p *pool) Hello() Hello {
-	return Hello{Runtimes: []Runtime{{Name: "Pool", Version: "1.0"}}, Capabilities: []string{"flush", "snapshot"}}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	held := p.reserved
+	return Hello{
+		Runtimes: []Runtime{{Name: "Pool", Version: "1.0"}}, Capabilities: []string{"flush", "snapshot"},
+		Evictable: []Evictable{{Name: "told", Priority: 1, Bytes: &held}, {Name: "not"}},
+	}
 }
 
 func (p *pool) Stats(context.Context) (Report, error) {

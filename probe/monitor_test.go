@@ -112,6 +112,10 @@ func TestTheMonitorFindsReadsAndFlushesAProbe(t *testing.T) {
 	eventually(t, "the flush shows in the books", func() bool {
 		return *answerOf(m, c.pid()).Report.Devices[0].Allocators[0].CachedBytes == 0
 	})
+	eventually(t, "the flush shows in the size of its own cache", func() bool {
+		caches := answerOf(m, c.pid()).Hello.Evictable
+		return len(caches) == 2 && *caches[0].Bytes == 6*quantity.GiB && caches[1].Bytes == nil
+	})
 	before := answerOf(m, c.pid()).At
 	eventually(t, "it is asked again", func() bool { return answerOf(m, c.pid()).At.After(before) })
 }

@@ -103,7 +103,7 @@ type Hello struct {
 	Runtimes     []Runtime `json:"runtimes"`
 	Capabilities []string  `json:"capabilities"` // "flush", "snapshot", …
 	// Evictable names the caches that the program has registered, the first to
-	// go first. What they hold is not told: a selective flush evicts them.
+	// go first: a selective flush evicts them.
 	Evictable []Evictable `json:"evictable,omitempty"`
 	// StartedBy is how the probe got into the process: "run", "import",
 	// "attach", "preload"; empty where it cannot tell.
@@ -115,6 +115,9 @@ type Hello struct {
 type Evictable struct {
 	Name     string  `json:"name"`
 	Priority float64 `json:"priority"`
+	// Bytes is how large it is, by the program's own word; nil where it does
+	// not say.
+	Bytes *quantity.Bytes `json:"bytes,omitempty"`
 }
 
 // Runtime is a library that owns allocators: PyTorch 2.6.0, JAX 0.11.2.

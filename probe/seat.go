@@ -46,6 +46,8 @@ const (
 	reconnectTime = time.Minute
 	// A program imports another library when it likes.
 	helloEvery = 30 * time.Second
+	// The sizes of its own caches change all the time.
+	cachesEvery = 5 * time.Second
 )
 
 // session is the life of one connection. Only its own goroutine touches it.
@@ -94,7 +96,11 @@ func (s *session) exchange(ctx context.Context) error {
 }
 
 func (s *session) ask(ctx context.Context, next *Answer) error {
-	if time.Since(s.helloAt) > helloEvery {
+	every := helloEvery
+	if len(next.Hello.Evictable) > 0 {
+		every = cachesEvery
+	}
+	if time.Since(s.helloAt) > every {
 		hello, err := s.client.Hello(ctx)
 		if err != nil {
 			return err
@@ -139,6 +145,7 @@ func (s *session) rest(ctx context.Context) error {
 		case j := <-s.seat.jobs:
 			result, err := s.client.Flush(j.ctx, j.request)
 			j.done <- flushed{result, err}
+			s.helloAt = time.Time{} // its own caches may have been emptied
 			if err == nil || isRefusal(err) || errors.Is(err, ErrLate) || j.ctx.Err() != nil {
 				return nil // and ask at once what it has changed
 			}

@@ -97,7 +97,7 @@ func (s *Sampler) addDevice(m *merged, place map[snapshot.RowID]int, a *probe.An
 		p.Runtime, p.RuntimeVersion = a.Hello.Runtimes[0].Name, a.Hello.Runtimes[0].Version
 	}
 	for _, cache := range a.Hello.Evictable {
-		p.Evictable = append(p.Evictable, snapshot.Evictable(cache))
+		p.Evictable = append(p.Evictable, snapshot.Evictable{Name: cache.Name, Priority: cache.Priority, Bytes: told(cache.Bytes)})
 	}
 	for i := range d.Allocators {
 		al := allocator(&d.Allocators[i])

@@ -1,6 +1,7 @@
 package ui
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -87,11 +88,34 @@ func (d detail) evictable() string {
 	if len(d.process.Evictable) == 0 {
 		return ""
 	}
+	told := sizesTold(d.process.Evictable)
 	caches := make([]string, len(d.process.Evictable))
-	for i, cache := range d.process.Evictable {
-		caches[i] = clean(limited(cache.Name)) + " (prio " + strconv.FormatFloat(cache.Priority, 'g', 6, 64) + ")"
+	for i := range d.process.Evictable {
+		cache := &d.process.Evictable[i]
+		caches[i] = clean(limited(cache.Name))
+		if told {
+			caches[i] += " " + sizeOf(cache.Bytes, d.look.glyphs.dash)
+		}
+		caches[i] += " (prio " + strconv.FormatFloat(cache.Priority, 'g', 6, 64) + ")"
 	}
-	return "evictable: " + strings.Join(caches, ", ") + "; sizes not told"
+	text := "evictable: " + strings.Join(caches, ", ")
+	if !told {
+		text += "; sizes not told"
+	}
+	return text
+}
+
+// sizesTold reports whether a program tells the size of any of its caches.
+func sizesTold(caches []snapshot.Evictable) bool {
+	return slices.ContainsFunc(caches, func(c snapshot.Evictable) bool { return c.Bytes.Known() })
+}
+
+// sizeOf is a size in running text.
+func sizeOf(size snapshot.Bytes, unknown string) string {
+	if v, ok := size.Value(); ok {
+		return v.String()
+	}
+	return unknown
 }
 
 // The forecast stands in this column of the trend's line.

@@ -44,6 +44,22 @@ func TestDetailAsDrawn(t *testing.T) {
 	}
 }
 
+// TestDetailTellsTheSizesOfCaches as far as the program does.
+func TestDetailTellsTheSizesOfCaches(t *testing.T) {
+	box := toldInFull()
+	for i := range box.Rows {
+		if caches := box.Rows[i].Evictable; len(caches) > 0 {
+			caches[0].Bytes = known(2.5)
+		}
+	}
+	st := screenOf(box, 80, 24).at(snapshottest.Leaking, 1)
+	st.detail = true
+	const want = "evictable: kv_cache 2.50G (prio 10), loader – (prio 1)   "
+	if got := strings.Join(frame(st, drawnLook(t)), "\n"); !strings.Contains(got, want) {
+		t.Errorf("no %q in\n%s", want, got)
+	}
+}
+
 // justStarted is the history of a process that has been there for five seconds.
 func justStarted(snapshot.History) snapshot.History {
 	return curveHistory{curve: leak, now: drawnAt, every: time.Second, since: 5 * time.Second}

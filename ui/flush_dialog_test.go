@@ -187,6 +187,37 @@ func TestFlushOfAPoolThatWasNeverFlushed(t *testing.T) {
 	}
 }
 
+// TestFlushTellsTheSizesOfCaches: as far as the program tells them, and each
+// process's once.
+func TestFlushTellsTheSizesOfCaches(t *testing.T) {
+	cache := func(name string, gigabytes float64) snapshot.Evictable {
+		return snapshot.Evictable{Name: name, Bytes: known(gigabytes)}
+	}
+	const leaking, other = snapshottest.Leaking, 2701455
+	for name, c := range map[string]struct {
+		caches map[int][]snapshot.Evictable
+		want   string
+	}{
+		"all told":           {map[int][]snapshot.Evictable{leaking: {cache("kv_cache", 2.5), cache("loader", 1)}}, "evicts kv_cache 2.50G, loader 1.00G "},
+		"one not told":       {map[int][]snapshot.Evictable{leaking: {cache("kv_cache", 2.5), {Name: "loader"}}}, "evicts kv_cache 2.50G, loader – "},
+		"measured and empty": {map[int][]snapshot.Evictable{leaking: {cache("kv_cache", 0)}}, "evicts kv_cache 0 "},
+		"of two programs":    {map[int][]snapshot.Evictable{leaking: {cache("kv", 2.5)}, other: {cache("kv", 1)}}, "evicts kv 3.50G "},
+		"of one of two":      {map[int][]snapshot.Evictable{leaking: {{Name: "kv"}, cache("b", 1)}, other: {cache("kv", 1)}}, "evicts kv –, b 1.00G "},
+	} {
+		_, d := askedToFlush(drawnLook(t), func(p *snapshot.Process) {
+			p.Evictable = c.caches[p.ID.Process.PID]
+		}, leaking, other)
+		if got := text(d); !strings.Contains(got, c.want) {
+			t.Errorf("%s: no %q in\n%s", name, c.want, got)
+		}
+		// Two rows of one process tell of the same caches.
+		d.targets = append(d.targets, d.targets...)
+		if got := text(d); !strings.Contains(got, c.want) {
+			t.Errorf("%s, on two GPUs: no %q in\n%s", name, c.want, got)
+		}
+	}
+}
+
 func TestFlushWarnsWhereOthersWait(t *testing.T) {
 	_, d := askedToFlush(drawnLook(t), nil, 2963101) // one of two ranks
 	if got := text(d); !strings.Contains(got, "its job's other GPUs may wait") {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"vramscope/internal/quantity"
+	"vramscope/sampler/snapshot"
 )
 
 // dialog lays the question, or the refusal, out.
@@ -131,7 +132,7 @@ func (d flushDialog) cost(t *flushTarget) string {
 func (d flushDialog) choices() []choice {
 	var sum quantity.Bytes
 	var runtime string
-	var evictable []string
+	var evictable []snapshot.Evictable
 	exact, parts, pytorch := true, true, true
 	for i := range d.targets {
 		t := &d.targets[i]
@@ -145,10 +146,8 @@ func (d flushDialog) choices() []choice {
 		if !t.row.FlushesInParts() {
 			runtime = clean(t.row.Runtime)
 		}
-		for _, cache := range t.row.Evictable {
-			if name := clean(cache.Name); !slices.Contains(evictable, name) {
-				evictable = append(evictable, name)
-			}
+		if !slices.ContainsFunc(d.targets[:i], t.sameProcess) { // its other rows tell the same caches
+			evictable = addCaches(evictable, t.row.Evictable)
 		}
 	}
 	returns := sum.String()
@@ -165,7 +164,7 @@ func (d flushDialog) choices() []choice {
 	}
 	selective := returns + " at once; no caches are registered to evict"
 	if len(evictable) > 0 {
-		selective = returns + " or more: evicts " + strings.Join(evictable, ", ") + " (size not told)"
+		selective = returns + " or more: evicts " + cachesInWords(evictable, d.look.glyphs.dash)
 	}
 	urgent := "as s, and whatever else it can collect, on all its GPUs"
 	if pytorch {
@@ -174,6 +173,46 @@ func (d flushDialog) choices() []choice {
 	return []choice{
 		{"g", string(FlushGradual), gradual}, {"s", string(FlushSelective), selective}, {"u", string(FlushUrgent), urgent},
 	}
+}
+
+// sameProcess reports whether another target is a row of the same process.
+func (t *flushTarget) sameProcess(other flushTarget) bool {
+	return t.row.ID.Process == other.row.ID.Process
+}
+
+// addCaches adds a program's caches to others'. Those of one name are one, of
+// which no size is known unless all are.
+func addCaches(sum, caches []snapshot.Evictable) []snapshot.Evictable {
+	for _, cache := range caches {
+		cache.Name = clean(cache.Name)
+		at := slices.IndexFunc(sum, func(c snapshot.Evictable) bool { return c.Name == cache.Name })
+		switch {
+		case at < 0:
+			sum = append(sum, cache)
+		case !cache.Bytes.Known():
+			sum[at].Bytes = cache.Bytes
+		case sum[at].Bytes.Known():
+			sum[at].Bytes = quantity.Sum(sum[at].Bytes, cache.Bytes)
+		}
+	}
+	return sum
+}
+
+// cachesInWords is "kv_cache 2.31G, loader –".
+func cachesInWords(caches []snapshot.Evictable, unknown string) string {
+	told := sizesTold(caches)
+	words := make([]string, len(caches))
+	for i := range caches {
+		words[i] = caches[i].Name
+		if told {
+			words[i] += " " + sizeOf(caches[i].Bytes, unknown)
+		}
+	}
+	text := strings.Join(words, ", ")
+	if !told {
+		text += " (size not told)"
+	}
+	return text
 }
 
 // listedAtMost is how many of the tagged processes are listed one by one.

@@ -45,6 +45,7 @@ _MAX_COUNT = 1 << 53
 _MAX_TEXT = 256
 _MAX_DEVICES = 64
 _MAX_NOTES = 8
+_MAX_EVICTABLE = 32
 
 _CONNECTIONS = 16
 _IDLE_TIME = 120.0  # then a connection is closed
@@ -54,6 +55,11 @@ _PLACE_TIME = 5.0  # between two looks at the socket's name
 _FLUSH_BURST = 8  # flushes at once
 _FLUSH_EVERY = 2.0  # and one more each such time
 _STATS_TIME = 0.9  # books younger than that are not read again
+_SIZES_TIME = 4.0  # between two questions to the program how large its caches are …
+_SIZES_SHARE = 200  # … and so many times as long as it took to answer …
+_SIZES_MOST = 120.0  # … but no longer than that
+_SIZES_OLD = 30.0  # a size that was told before that is not told any more
+_SIZES_WAIT = 0.05  # that the thread waits for the program to tell them
 _FORK_TIME = 5.0  # that a fork waits for an import of ours
 _LEAVE_TIME = 0.5  # that the end of the program waits for the thread
 _SNAPSHOT_SHARE = 0.0003  # of the time may be spent in PyTorch's snapshots …
@@ -1194,6 +1200,11 @@ class _Memory:
     def _chosen(self, report, uuids):
         return [d for d in report["devices"] if not uuids or d["uuid"] in uuids]
 
+    def stand(self):
+        """Puts this thread where the program's own code may use a GPU: in no capture's way, on a device in use."""
+        self._driver.relax()
+        self._torch.stand()
+
     def _foretell(self, before, after, keep, level, evictable, notes):
         for device in before:
             returns = _returnable(device)
@@ -1206,13 +1217,13 @@ class _Memory:
         if any("fragmented_bytes" not in a and a.get("cached_bytes") for d in before for a in d["allocators"]):
             notes.append("at most: how much is stuck between live blocks shows in the flush itself")
         if level != "gradual":
+            self.stand()
             notes.extend(evictable.foretell())
         if level == "urgent":
             notes.append("garbage that the program has not collected is not counted")
 
     def _release(self, before, keep, level, evictable, notes, reasons):
-        self._driver.relax()
-        self._torch.stand()
+        self.stand()
         if level == "gradual" and keep and all(_returnable(d) <= keep for d in before):
             reasons.append("it holds no more than it may keep")
             return
@@ -1443,8 +1454,20 @@ class _Evictable:
         # list() of a dict's items is one step for the GIL: no lock is needed.
         return sorted(list(self._entries.items()), key=lambda item: (-item[1][0], item[0]))
 
-    def told(self):
-        return [{"name": _clip(name), "priority": entry[0]} for name, entry in self._ordered()[:32]]
+    def told(self, sizes=None):
+        """What hello tells of them, with their sizes as far as those are known."""
+        every = []
+        for name, (priority, _, size) in self._ordered()[:_MAX_EVICTABLE]:
+            one = {"name": _clip(name), "priority": priority}
+            held = sizes.told(name, size) if sizes is not None else None
+            if held is not None:
+                one["bytes"] = held
+            every.append(one)
+        return every
+
+    def sizes(self):
+        """(name, size) of each, as they were registered."""
+        return [(name, size) for name, (_, _, size) in self._ordered()[:_MAX_EVICTABLE]]
 
     def foretell(self):
         if not self._entries:
@@ -1452,7 +1475,7 @@ class _Evictable:
         lines = []
         for name, (_, _, size) in self._ordered():
             try:
-                held = size() if callable(size) else size
+                held = _held(size)
                 lines.append("would empty %s" % name + (" (%s)" % _size(held) if held is not None else ""))
             except Exception as error:
                 lines.append("would empty %s (its size: %s)" % (name, _first_line(error)))
@@ -1468,6 +1491,82 @@ class _Evictable:
             except Exception as error:
                 _complain("emptying " + name)
                 notes.append("%s was not emptied: %s" % (name, _first_line(error)))
+
+
+def _held(size):
+    """How many bytes a cache holds, by the program's own code; None where it does not tell."""
+    held = size() if callable(size) else size
+    if held is None:
+        return None
+    held = int(held)
+    if not 0 <= held <= _MAX_BYTES:
+        raise ValueError("no size: %d" % held)
+    return held
+
+
+class _Sizes:
+    """How large the program's caches are, as it told last.
+
+    Only the program's own code knows, and that may take its time, wait for a
+    lock for ever, or raise: a thread of its own asks it, at most one, now and
+    then, and only where a monitor wants to know. Whoever tells is not waited
+    for again until that thread is back.
+    """
+
+    def __init__(self, stand):
+        self._stand = stand  # puts a thread where the program's code may use a GPU
+        self._known = {}  # name → (as registered, bytes or None, when)
+        self._asking = False
+        self._due = 0.0
+
+    def told(self, name, size):
+        if type(size) is int:
+            return size if 0 <= size <= _MAX_BYTES else None
+        whose, held, at = self._known.get(name, (None, None, 0.0))
+        return held if whose is size and _monotonic() - at < _SIZES_OLD else None
+
+    def forget(self):
+        """A flush has emptied some."""
+        self._known = {}
+        self._due = 0.0
+
+    def ask(self, every):
+        """Has the program asked, if it is time, and waits for it a moment."""
+        every = [(name, size) for name, size in every if size is not None and type(size) is not int]
+        if not every or self._asking or _monotonic() < self._due:
+            return
+        back = _thread.allocate_lock()
+        back.acquire()
+        self._asking = True
+        try:
+            _thread.start_new_thread(self._ask, (every, self._known, back))
+        except RuntimeError:  # no thread is to be had, or the program ends
+            self._asking = False
+            self._due = _monotonic() + _SIZES_TIME
+            return
+        back.acquire(True, _SIZES_WAIT)
+
+    def _ask(self, every, known, back):
+        # It writes into what was current when it began: what a flush has made
+        # old meanwhile is not told.
+        began = _monotonic()
+        try:
+            self._stand()
+            for name, size in every:
+                held = None
+                try:
+                    held = _held(size)
+                except Exception:
+                    _complain("asking for the size of " + name)
+                known[name] = size, held, _monotonic()
+        except BaseException:
+            _complain("asking for sizes")
+        finally:
+            now = _monotonic()
+            if known is self._known:
+                self._due = now + min(max(_SIZES_TIME, (now - began) * _SIZES_SHARE), _SIZES_MOST)
+            self._asking = False
+            back.release()
 
 
 # --- The socket's place ----------------------------------------------------
@@ -1892,6 +1991,7 @@ class _Agent:
 
         self.start_time = _start_time("self")
         self.memory = _Memory()
+        self._sizes = _Sizes(self.memory.stand)
         self._wake = socket.socketpair()
         for end in self._wake:
             end.setblocking(False)
@@ -2033,6 +2133,8 @@ class _Agent:
         while self._finished:
             what, connection, answer = self._finished.pop(0)
             self._under_way.discard(what)
+            if what == "flush":
+                self._sizes.forget()
             connection.waiting = False
             if connection.sock.fileno() >= 0:
                 self._send(connection, answer)
@@ -2182,7 +2284,8 @@ class _Agent:
         raise _Refusal("unknown_command", "%s has no command %s" % (_PROTOCOL, _clip(ascii(command))))
 
     def _hello(self):
-        evictable = self.evictable.told()
+        self._sizes.ask(self.evictable.sizes())
+        evictable = self.evictable.told(self._sizes)
         able = ["flush"] if self.memory.can_flush() or evictable else []
         if self.memory.can_snapshot():
             able.append("snapshot")
@@ -2349,8 +2452,9 @@ def register_evictable(name, priority, evict, size=None):
 
     A selective or urgent flush calls evict(), on a thread of the probe, and
     then gives back what that has freed. The highest priority goes first. size
-    is how many bytes of GPU memory it holds, or a callable that tells; it is
-    shown before a flush. A name that is registered already is replaced.
+    is how many bytes of GPU memory it holds, or a callable that tells: while a
+    monitor looks on it is called every few seconds, on a thread of the probe,
+    so it should be quick. A name that is registered already is replaced.
     """
     _evictable.register(name, priority, evict, size)
     return evict

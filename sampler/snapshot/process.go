@@ -132,6 +132,7 @@ type Allocator struct {
 type Evictable struct {
 	Name     string
 	Priority float64
+	Bytes    Bytes // by the program's own word
 }
 
 // Pool is a part of an allocator, "small" or "large".

@@ -2,7 +2,7 @@
 
 import unittest
 
-from harness import MIB, Case
+from harness import MIB, Case, until
 
 GPU1 = "GPU-8f1c0000-0000-0000-0000-000000000001"
 
@@ -222,7 +222,8 @@ class Flush(Case):
                        "v.register_evictable('first', 10, lambda: order.append('first'), 3) and None")
         monitor = self.monitor(job)
         self.assertEqual(monitor.ask("hello")["evictable"], [
-            {"name": "first", "priority": 10}, {"name": "broken", "priority": 1}, {"name": "big", "priority": 0}])
+            {"name": "first", "priority": 10, "bytes": 3}, {"name": "broken", "priority": 1},
+            {"name": "big", "priority": 0, "bytes": 40 * MIB}])
         answer = monitor.ask("flush", level="gradual")
         self.assertEqual(answer["devices"][0]["freed_bytes"], 0)
         self.assertIn("nothing", answer["skipped_reason"])
@@ -237,6 +238,52 @@ class Flush(Case):
         self.assertEqual(job.do("v.unregister_evictable('big'), v.unregister_evictable('big')"), (True, False))
         self.assertIn("TypeError", job.do("v.register_evictable('x', 1, 5)"))
         self.assertIn("ValueError", job.do("v.register_evictable('x', float('nan'), print)"))
+
+    def sizes(self, monitor):
+        """What hello tells of caches, by their names."""
+        return {one["name"]: one.get("bytes") for one in monitor.ask("hello")["evictable"]}
+
+    def test_sizes(self):
+        job = self.job("import torch, vramscope_probe as v; t = torch.empty(1, 1); asked = []; v._SIZES_TIME = v._SIZES_OLD = 3600.0",
+                       "def register(name, size):\n    v.register_evictable(name, 0, lambda: None, size)",
+                       "register('grows', lambda: asked.append(torch.cuda.current_device()) or len(asked))",
+                       "register('none', None); register('told', 7); register('unknown', lambda: None)",
+                       "register('raises', lambda: 1 / 0); register('exits', lambda: int('a'))",
+                       "register('below', -1); register('beyond', 1 << 60); register('negative', lambda: -1)",
+                       "register('real', lambda: 2.5); register('words', lambda: 'many')")
+        monitor = self.monitor(job)
+        told = dict.fromkeys(("none", "unknown", "raises", "exits", "below", "beyond", "negative", "words"))
+        told.update(told=7, real=2, grows=1)
+        until("the sizes", lambda: self.sizes(monitor) == told)
+        self.assertEqual(self.sizes(self.monitor(job)), told)
+        self.assertEqual(job.do("asked"), [1], "asked once, and not on GPU 0, where it could make a context")
+        self.assertEqual(job.do("torch.cuda.contexts()"), [1])
+        # What a flush has emptied is asked for again.
+        self.assertTrue(monitor.ask("flush", level="selective")["ok"])
+        until("the new size", lambda: self.sizes(monitor)["grows"] == 2)
+        # So is what has been registered anew: the old one's size is nobody's.
+        self.assertIsNone(job.do("register('grows', lambda: 3)"))
+        self.assertIsNone(self.sizes(monitor)["grows"])
+        self.assertIsNone(job.do("v._agent._sizes._due = 0.0"))
+        until("the other's size", lambda: self.sizes(monitor)["grows"] == 3)
+        # And what was told too long ago is not told.
+        self.assertIsNone(job.do("v._SIZES_OLD = 0.0"))
+        self.assertEqual(self.sizes(monitor), dict(told, grows=None, real=None))
+
+    def test_a_size_that_is_never_told(self):
+        job = self.job("import torch, time, vramscope_probe as v; t = torch.empty(1); asked = []; v._SIZES_TIME, v._SIZES_OLD = 0.0, 3600.0",
+                       "def hang():\n    asked.append(1); time.sleep(3600)",
+                       "v.register_evictable('ready', 2, lambda: None, lambda: 5) and None",
+                       "v.register_evictable('hangs', 1, lambda: None, hang) and None",
+                       "v.register_evictable('behind', 0, lambda: None, lambda: 5) and None")
+        monitor, other = self.monitor(job), self.monitor(job)
+        until("the size before it", lambda: self.sizes(monitor)["ready"] == 5)
+        for _ in range(20):
+            self.assertEqual(self.sizes(other), {"ready": 5, "hangs": None, "behind": None})
+            self.assertTrue(monitor.ask("stats")["ok"])
+        self.assertEqual(job.do("asked"), [1], "nobody is asked again who has not answered")
+        self.assertTrue(monitor.ask("flush", level="gradual")["ok"])
+        self.assertEqual(job.end(), 0)
 
     def test_urgent_collects(self):
         job = self.job("import gc, torch, vramscope_probe as v; gc.disable(); stood = []", "class Node: pass",
