@@ -108,6 +108,24 @@ func TestANewProcessUnderAFamiliarCommandLineStartsFresh(t *testing.T) {
 	}
 }
 
+// The seconds after a crash are not those to say that memory runs out in.
+func TestACrashEndsTheForecastAtOnce(t *testing.T) {
+	b := newBox(1)
+	s := b.sampler(patient)
+	if hasAlert(leaks(b, s, 1100), snapshot.AlertFullIn) == nil {
+		t.Fatal("the leak is not announced")
+	}
+	b.use("GPU-0", 0)
+	delete(b.processes, 100)
+	r := b.readings["GPU-0"]
+	r.Processes = nil
+	b.readings["GPU-0"] = r
+	snap := b.tick(s)
+	if a := hasAlert(snap, snapshot.AlertFullIn); a != nil || snap.GPUs[0].FullIn != nil {
+		t.Errorf("an empty GPU will be full: %+v, %+v", a, snap.GPUs[0].FullIn)
+	}
+}
+
 // While vramscope is suspended memory goes on growing; afterwards what had been
 // learnt still holds.
 func TestForecastsSurviveAPause(t *testing.T) {

@@ -18,6 +18,7 @@ import (
 	"slices"
 	"time"
 
+	"vramscope/internal/quantity"
 	"vramscope/sampler/snapshot"
 )
 
@@ -84,6 +85,9 @@ type candidate struct {
 	hysteresis hysteresis
 	alert      snapshot.Alert
 	soon       time.Duration // orders alerts of one kind: the soonest first
+	// refuted is what the place has to use less than for a miss to end the
+	// alert at once: no hysteresis is for what has become untrue.
+	refuted quantity.Bytes
 }
 
 // Evaluate looks at the next snapshot and returns the alerts that stand,

@@ -286,6 +286,68 @@ func TestAGPUThatStopsAnsweringHasNoForecast(t *testing.T) {
 	}
 }
 
+// TestMemoryThatIsGoneEndsAForecastAtOnce: what trembles is held for a few
+// samples, what has become untrue is not.
+func TestMemoryThatIsGoneEndsAForecastAtOnce(t *testing.T) {
+	const used, gib = 70 * quantity.GiB, quantity.GiB
+	interval := func(lower quantity.Bytes) []snapshot.Prediction {
+		return []snapshot.Prediction{{Horizon: 10 * time.Second, Median: used + gib, Lower95: lower}}
+	}
+	for name, c := range map[string]struct {
+		predicted []snapshot.Prediction
+		then      quantity.Bytes
+		ends      bool
+	}{
+		"a crash":                      {interval(used), 3 * gib, true},
+		"a crash of one of two":        {interval(used), 60 * gib, true},
+		"all it allows for":            {interval(64 * gib), 64 * gib, false},
+		"more":                         {interval(64 * gib), 63 * gib, true},
+		"an interval that says little": {interval(0), 60 * gib, false},
+		"a crash after it":             {interval(0), 50 * gib, true},
+		"no interval":                  {nil, 50 * gib, true},
+		"less than a hundredth":        {interval(used), used - 700*quantity.MiB, false},
+		"nothing":                      {interval(used), used, false},
+	} {
+		s := newScene(Thresholds{})
+		s.use(0, used)
+		s.gpu(0).FullIn, s.gpu(0).Predicted = &snapshot.FullIn{Median: 4 * time.Minute}, c.predicted
+		s.ticks(4)
+		s.use(0, c.then)
+		s.gpu(0).FullIn, s.gpu(0).Predicted = nil, interval(0)
+		s.tick()
+		if s.has(snapshot.AlertFullIn) == c.ends {
+			t.Errorf("%s: %+v", name, s.standing)
+		}
+		// It may come again as any other.
+		s.gpu(0).FullIn = &snapshot.FullIn{Median: 4 * time.Minute}
+		s.ticks(2)
+		if s.has(snapshot.AlertFullIn) == c.ends {
+			t.Errorf("%s, two samples of another later: %+v", name, s.standing)
+		}
+	}
+}
+
+// TestMemoryThatIsGoneFromAnInstanceEndsItsForecast, and not its neighbour's.
+func TestMemoryThatIsGoneFromAnInstanceEndsItsForecast(t *testing.T) {
+	s := newScene(Thresholds{})
+	g := s.gpu(0)
+	g.MIG = true
+	for i := range 2 {
+		g.Instances = append(g.Instances, snapshot.Instance{
+			ID:     snapshot.InstanceID{MIG: true, GPU: uint32(i + 1)},
+			Memory: snapshot.Memory{Total: bytes(40 * quantity.GiB), Used: bytes(30 * quantity.GiB)},
+			FullIn: &snapshot.FullIn{Median: time.Minute}, Predicted: []snapshot.Prediction{{Lower95: 30 * quantity.GiB}},
+		})
+	}
+	s.ticks(3)
+	g.Instances = slices.Clone(g.Instances)
+	g.Instances[0].Memory.Used, g.Instances[0].FullIn, g.Instances[1].FullIn = bytes(quantity.GiB), nil, nil
+	s.tick()
+	if len(s.standing) != 1 || s.standing[0].Instance != g.Instances[1].ID {
+		t.Errorf("got %+v", s.standing)
+	}
+}
+
 func TestALeakIsANoticeAndFullInSaysMore(t *testing.T) {
 	s := newScene(Thresholds{})
 	p := s.row(1)

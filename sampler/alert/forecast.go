@@ -13,18 +13,18 @@ func forecasted() hysteresis { return hysteresis{samples: 3, misses: 5} }
 // silent while nothing forecasts.
 func (e *Evaluator) fullIn(found []candidate, g *snapshot.GPU) []candidate {
 	if g.FullIn != nil {
-		found = e.fullPlace(found, g, place{gpuUUID: g.UUID}, *g.FullIn, number(g.Index))
+		found = e.fullPlace(found, g, place{gpuUUID: g.UUID}, *g.FullIn, number(g.Index), refutedBelow(&g.Memory, g.Predicted))
 	}
 	for i := range g.Instances {
 		if in := &g.Instances[i]; in.FullIn != nil {
 			where := place{gpuUUID: g.UUID, instance: in.ID}
-			found = e.fullPlace(found, g, where, *in.FullIn, number(g.Index)+":"+number(i+1))
+			found = e.fullPlace(found, g, where, *in.FullIn, number(g.Index)+":"+number(i+1), refutedBelow(&in.Memory, in.Predicted))
 		}
 	}
 	return found
 }
 
-func (e *Evaluator) fullPlace(found []candidate, g *snapshot.GPU, where place, full snapshot.FullIn, label string) []candidate {
+func (e *Evaluator) fullPlace(found []candidate, g *snapshot.GPU, where place, full snapshot.FullIn, label string, refuted quantity.Bytes) []candidate {
 	if full.Median >= e.thresholds.FullWithin {
 		return found
 	}
@@ -38,12 +38,26 @@ func (e *Evaluator) fullPlace(found []candidate, g *snapshot.GPU, where place, f
 		key:        k,
 		hysteresis: forecasted(),
 		soon:       full.Median,
+		refuted:    refuted,
 		alert: snapshot.Alert{
 			Kind: snapshot.AlertFullIn, Severity: snapshot.Urgent,
 			GPU: g.Index, GPUUUID: g.UUID, Instance: where.instance, Row: e.grower(where, k),
 			Note: note(words), Message: "GPU " + label + " " + text, Advice: flushAdvice(e.mostReturnable(where)),
 		},
 	})
+}
+
+// refutedBelow is what must be used, at the least, for a forecast to go on
+// standing that memory will be full: a process that has crashed or let go of
+// what it had takes more away than the forecast's interval allows for or, where
+// that says little, than was left to be taken, and a tenth of all there is.
+func refutedBelow(m *snapshot.Memory, predicted []snapshot.Prediction) quantity.Bytes {
+	used, capacity := m.Used.Or(0), m.Capacity().Or(0)
+	allowed := max(capacity-used, 0) + capacity/10
+	if len(predicted) > 0 {
+		allowed = min(allowed, used-predicted[0].Lower95)
+	}
+	return used - max(allowed, capacity/100)
 }
 
 // grower is the process to name when a GPU fills up: the one that the alert

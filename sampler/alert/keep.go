@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"vramscope/internal/quantity"
 	"vramscope/sampler/snapshot"
 )
 
@@ -31,6 +32,7 @@ type keptLatch struct {
 	// Of the newest candidate.
 	Alert         snapshot.Alert
 	Soon          time.Duration
+	Refuted       quantity.Bytes
 	Samples, Gone int // hysteresis, in samples
 	After, Hold   time.Duration
 }
@@ -57,7 +59,7 @@ func (e *Evaluator) MarshalBinary() ([]byte, error) {
 		k.Latches = append(k.Latches, keptLatch{
 			Kind: key.kind, GPUUUID: key.gpuUUID, Instance: key.instance, Row: key.row,
 			Standing: l.standing, Hits: l.hits, Misses: l.misses, First: l.first, Last: l.last,
-			Alert: c.alert, Soon: c.soon,
+			Alert: c.alert, Soon: c.soon, Refuted: c.refuted,
 			Samples: c.hysteresis.samples, Gone: c.hysteresis.misses, After: c.hysteresis.after, Hold: c.hysteresis.hold,
 		})
 	}
@@ -87,7 +89,7 @@ func (e *Evaluator) Restore(data []byte, last *snapshot.Snapshot) error {
 		e.latches[key] = &latch{
 			standing: was.Standing, hits: was.Hits, misses: was.Misses, first: was.First, last: was.Last,
 			newest: candidate{
-				key: key, alert: was.Alert, soon: was.Soon,
+				key: key, alert: was.Alert, soon: was.Soon, refuted: was.Refuted,
 				hysteresis: hysteresis{samples: was.Samples, misses: was.Gone, after: was.After, hold: was.Hold},
 			},
 		}

@@ -1,8 +1,10 @@
 package alert
 
 import (
+	"math"
 	"time"
 
+	"vramscope/internal/quantity"
 	"vramscope/sampler/snapshot"
 )
 
@@ -41,15 +43,15 @@ func (e *Evaluator) latch(snap *snapshot.Snapshot, found []candidate) []candidat
 		}
 		l.hit(snap.Time, e.tick, *c)
 	}
-	states := make(map[string]snapshot.GPUState, len(snap.GPUs))
+	gpus := make(map[string]*snapshot.GPU, len(snap.GPUs))
 	for i := range snap.GPUs {
-		states[snap.GPUs[i].UUID] = snap.GPUs[i].State
+		gpus[snap.GPUs[i].UUID] = &snap.GPUs[i]
 	}
 	var standing []candidate
 	for k, l := range e.latches {
 		if l.tick != e.tick {
 			l.miss(snap.Time)
-			if !l.standing || e.unfounded(k, states) {
+			if !l.standing || e.unfounded(k, l, gpus[k.gpuUUID]) {
 				delete(e.latches, k)
 				continue
 			}
@@ -90,14 +92,33 @@ func (l *latch) miss(now time.Time) {
 }
 
 // unfounded reports that an alert has lost what it was about: it speaks of
-// figures of a GPU that does not answer, or of a process that has ended.
-func (e *Evaluator) unfounded(k key, states map[string]snapshot.GPUState) bool {
+// figures of a GPU that does not answer, of a process that has ended, or of
+// memory that has been given back. The GPU is nil where there is none any more.
+func (e *Evaluator) unfounded(k key, l *latch, g *snapshot.GPU) bool {
+	answers := g != nil && g.State == snapshot.GPUOK
 	switch k.kind {
-	case snapshot.AlertFullIn, snapshot.AlertLowMemory, snapshot.AlertThrottled:
-		return states[k.gpuUUID] != snapshot.GPUOK
+	case snapshot.AlertFullIn:
+		return !answers || usedOn(g, k.instance) < l.newest.refuted
+	case snapshot.AlertLowMemory, snapshot.AlertThrottled:
+		return !answers
 	case snapshot.AlertLeak:
-		return states[k.gpuUUID] != snapshot.GPUOK || !e.present(k.row)
+		return !answers || !e.present(k.row)
 	default:
 		return false
 	}
+}
+
+// usedOn is what a GPU or an instance of it uses: endlessly much where nobody
+// tells, which refutes nothing.
+func usedOn(g *snapshot.GPU, instance snapshot.InstanceID) quantity.Bytes {
+	used := g.Memory.Used
+	if instance.MIG {
+		used = snapshot.Bytes{}
+		for i := range g.Instances {
+			if g.Instances[i].ID == instance {
+				used = g.Instances[i].Memory.Used
+			}
+		}
+	}
+	return used.Or(math.MaxInt64)
 }
