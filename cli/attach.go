@@ -25,35 +25,26 @@ func (p *program) attach() *cobra.Command {
 	f := attachFlags{}
 	cmd := &cobra.Command{
 		Use:   "attach PID",
-		Short: "put a probe into a Python process that runs already",
-		Long: `Brings the Python probe into one of your own processes, so that vramscope shows
+		Short: "put a probe into a running Python process",
+		Long: `Puts the Python probe into one of your own processes, so that vramscope shows
 what its GPU memory is and can flush what is cached. The process goes on; the
-probe stays until it ends. Starting a program with vramscope run needs none of
-this.
+probe stays until it ends. A program started with vramscope run has the probe
+from the beginning.
 
-  Python 3.8-3.13   gdb stops it for a moment (milliseconds) and starts one
-                    thread there, which then runs as every other one does
+  Python 3.8-3.13   gdb stops it for some milliseconds and starts one thread
+                    in it
   Python 3.14       Python itself runs the probe's code at its next safe point
                     (sys.remote_exec)
 
-It asks before it does anything, unless --yes says that it need not, and says
-every reason where it cannot be done. Each attempt is a line in
-$XDG_STATE_HOME/vramscope/audit.log, before and after.
+It asks first, unless --yes is given. If it cannot be done, it says every
+reason. Each attempt is logged in $XDG_STATE_HOME/vramscope/audit.log, before
+and after.
 
-The exit code is 0 where the probe answers, 1 where it does not come, and 3 where
-nothing was done: it cannot be, or you said no.`,
+The exit code is 0 if the probe answers, 1 if it does not, and 3 if nothing was
+done: it cannot be, or you said no.`,
 		Example: `  vramscope attach 3011876 --dry-run
   vramscope attach 3011876 --yes`,
-		Args: func(_ *cobra.Command, args []string) error {
-			switch {
-			case len(args) == 0:
-				return &failure{code: exitUsage, message: "attach needs the PID of a process",
-					advice: []string{"  vramscope doctor   says which Python processes could get a probe"}}
-			case len(args) > 1:
-				return usage("attach takes one PID, not %d: one process at a time", len(args))
-			}
-			return nil
-		},
+		Args:              onePID("  vramscope doctor   says which Python processes could get a probe"),
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			pid, err := parsePID(args[0])
@@ -63,7 +54,7 @@ nothing was done: it cannot be, or you said no.`,
 			return p.runAttach(cmd.Context(), pid, f)
 		},
 	}
-	cmd.Flags().BoolVarP(&f.dryRun, "dry-run", "n", false, "find out whether it could be done, and do nothing")
+	cmd.Flags().BoolVarP(&f.dryRun, "dry-run", "n", false, "say whether it could be done, and do nothing")
 	cmd.Flags().BoolVarP(&f.yes, "yes", "y", false, "do not ask")
 	return cmd
 }
@@ -84,11 +75,7 @@ func (p *program) runAttach(ctx context.Context, pid int, f attachFlags) error {
 	case p.flags.demo:
 		return usage("a simulated process has no inside: leave out --demo")
 	case !f.dryRun && !f.yes && !p.canAsk():
-		return &failure{code: exitUsage, message: "there is no terminal to ask on",
-			advice: []string{
-				fmt.Sprintf("  vramscope attach %d --dry-run   says whether it could be done", pid),
-				fmt.Sprintf("  vramscope attach %d --yes       does it without asking", pid),
-			}}
+		return cannotAsk("attach", pid, "says whether it could be done")
 	}
 	table := process.NewTable("/proc")
 	id, err := table.Identify(pid)

@@ -35,34 +35,26 @@ intervals held and how wide they were, alarms with their lead, times to full,
 leaks, and what a sample costs. It reads no GPU.
 
 The file has the columns t_seconds,series_id,used_bytes,total_bytes, and may be
-compressed with gzip; - is standard input. A total of 0 or none is unknown: then nothing is said of
-becoming full. Rows that cannot be used are named with their line and skipped.
+compressed with gzip; - is standard input. A total that is 0 or missing is
+unknown: then there are no times to full. Rows that cannot be used are skipped,
+and named with their line.
 
---dump writes what was said at every sample: forecasts.csv, full.csv (a row for
-each sample that expects the capacity to be reached within 15 minutes; an empty
-latest_seconds is later than that) and leaks.csv (a row for each change between
-steady, growing and leak). docs/forecast.md explains the scoring.`,
+--dump writes what was forecast at every sample: forecasts.csv, full.csv (a row
+for each sample that expects the capacity to be reached within 15 minutes; an
+empty latest_seconds is later than that) and leaks.csv (a row for each change
+between steady, growing and leak). docs/forecast.md explains the scoring.`,
 		Example: `  vramscope backtest trace.csv.gz
   vramscope backtest trace.csv --format json | jq '.pooled.horizons[] | {horizon_seconds, relative_mae}'
   vramscope backtest trace.csv --dump out`,
 		Args: oneTrace,
 		RunE: func(_ *cobra.Command, args []string) error {
-			if f.format != "table" && f.format != "json" {
-				return usage("--format: %q is none of table and json", cleanText(f.format))
-			}
 			return p.runBacktest(args[0], f)
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringVarP(&f.format, "format", "f", "table", "table or json")
-	flags.StringVar(&f.dump, "dump", "", "write all that was said into files in this directory")
-	for name, word := range map[string]string{"format": "FORMAT", "dump": "DIR"} {
-		flags.Lookup(name).Value = &holder{flags.Lookup(name).Value, word}
-	}
-	complete := cobra.FixedCompletions([]string{"table", "json"}, cobra.ShellCompDirectiveNoFileComp)
-	if err := cmd.RegisterFlagCompletionFunc("format", complete); err != nil {
-		panic(err) // the flag is registered above
-	}
+	choiceFlag(cmd, &f.format, "format", "f", "table", "json")
+	flags.StringVar(&f.dump, "dump", "", "write every forecast into files in this directory")
+	nameValues(flags, map[string]string{"dump": "DIR"})
 	if err := cmd.MarkFlagDirname("dump"); err != nil {
 		panic(err) // the flag is registered above
 	}
@@ -99,12 +91,7 @@ func (p *program) runBacktest(path string, f backtestFlags) error {
 	if f.format == "json" {
 		err = r.writeJSON(&out)
 	} else {
-		width := 0
-		if isTerminal(p.stdout) {
-			width = widthOf(p.stdout)
-		}
-		ascii := !speaksUTF8(p.getenv)
-		err = r.writeTable(&out, width, glyphsFor(ascii))
+		err = r.writeTable(&out, p.outputWidth(), glyphsFor(!speaksUTF8(p.getenv)))
 	}
 	if err != nil {
 		return fmt.Errorf("backtest: %w", err)

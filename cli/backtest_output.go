@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"strconv"
@@ -49,10 +48,12 @@ func (r *backtestReport) writeJSON(w io.Writer) error {
 	for _, score := range r.scores {
 		out.Series = append(out.Series, backtest.Summarise(score))
 	}
-	e := json.NewEncoder(w)
-	e.SetIndent("", "  ")
-	e.SetEscapeHTML(false)
-	return e.Encode(out)
+	text, err := encodeJSON(out)
+	if err != nil {
+		return err
+	}
+	_, err = w.Write(text)
+	return err
 }
 
 // writeTable writes the figures of all series, then a line for each.

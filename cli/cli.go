@@ -8,18 +8,14 @@
 //
 // Errors are written as "vramscope: …" on standard error, with what to do
 // next; the exit code is 0, 1 for a failure, 2 for a command line or
-// configuration that cannot be meant, and 9 and 12 where there is no driver
+// configuration that is not valid, and 9 and 12 where there is no driver
 // or no driver library, as nvidia-smi has them.
 package cli
 
 import (
-	"errors"
-	"fmt"
 	"os"
-	"strconv"
 	"time"
 
-	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 	"golang.org/x/term"
 )
@@ -110,90 +106,22 @@ func (p *program) addGlobalFlags(flags *pflag.FlagSet) {
 		p.flags.given = append(p.flags.given, given{o, value})
 	}
 	flags.StringVar(&p.flags.config, "config", "", "configuration file (vramscope config --path: the default)")
-	flags.Lookup("config").Value = &holder{flags.Lookup("config").Value, "FILE"}
-	flags.Lookup("seed").Value = &holder{flags.Lookup("seed").Value, "NUMBER"}
+	nameValues(flags, map[string]string{"config": "FILE", "seed": "NUMBER"})
 }
 
-// optionValue is an option's flag. It checks its value when it is parsed, so
-// that pflag's message names the flag.
-type optionValue struct {
-	option option
-	raw    *string
-}
-
-// Set implements pflag.Value. A list given twice is one list.
-func (v *optionValue) Set(value string) error {
-	if v.option.kind == listKind && v.raw != nil {
-		value = *v.raw + "," + value
-	}
-	var scratch settings
-	if err := v.option.set(&scratch)(value); err != nil {
-		return err
-	}
-	v.raw = &value
-	return nil
-}
-
-// String implements pflag.Value: the default is in the configuration's
-// documentation, not in every line of help.
-func (v *optionValue) String() string { return "" }
-
-// Type implements pflag.Value: it is what stands for the value in help.
-func (v *optionValue) Type() string {
-	if v.option.kind == truthKind {
-		return "bool"
-	}
-	return v.option.holder
-}
-
-// holder gives a flag's value a name in help.
-type holder struct {
-	pflag.Value
-	name string
-}
-
-// Type implements pflag.Value.
-func (h *holder) Type() string { return h.name }
-
-// flagError words pflag's errors as the others are worded.
-func flagError(cmd *cobra.Command, err error) error {
-	var invalid *pflag.InvalidValueError
-	if errors.As(err, &invalid) {
-		reason := errors.Unwrap(invalid)
-		if bad := (*strconv.NumError)(nil); errors.As(reason, &bad) {
-			return usage("--%s: %q is no whole number from 0", invalid.GetFlag().Name, invalid.GetValue())
-		}
-		return usage("--%s: %v", invalid.GetFlag().Name, reason)
-	}
-	// "vramscope flsh 12 --dry-run" is a wrong command, not a wrong flag.
-	if words := cmd.Flags().Args(); !cmd.HasParent() && len(words) > 0 {
-		return noCommand(cmd, words)
-	}
-	f := usage("%s", err.Error())
-	f.advice = []string{"  " + cmd.CommandPath() + " --help   lists the flags"}
-	var unknown *pflag.NotExistError
-	if errors.As(err, &unknown) && unknown.GetSpecifiedShortnames() == "" {
-		var names []string
-		cmd.Flags().VisitAll(func(flag *pflag.Flag) { names = append(names, flag.Name) })
-		if near := nearest(unknown.GetSpecifiedName(), names); near != "" {
-			f.message += fmt.Sprintf("; did you mean --%s?", near)
-		}
-	}
-	return f
-}
-
-// noArguments refuses arguments in the words of the other errors.
-func noArguments(cmd *cobra.Command, args []string) error {
-	if len(args) == 0 {
-		return nil
-	}
-	return usage("%s takes no argument: %q", cmd.CommandPath(), cleanText(args[0]))
-}
-
-// isTerminal reports whether a file is one; the width of a terminal that
-// does not tell it is 80.
+// isTerminal reports whether a file is one.
 func isTerminal(f *os.File) bool { return f != nil && term.IsTerminal(int(f.Fd())) }
 
+// outputWidth is the width to which text is cut: the terminal's, or 0, which
+// is not at all, where standard output is none.
+func (p *program) outputWidth() int {
+	if !isTerminal(p.stdout) {
+		return 0
+	}
+	return widthOf(p.stdout)
+}
+
+// widthOf is a terminal's width, 80 where it does not tell it.
 func widthOf(f *os.File) int {
 	width, _, err := term.GetSize(int(f.Fd()))
 	if err != nil || width <= 0 {

@@ -38,7 +38,7 @@ func (p *program) completion() *cobra.Command {
 			case "fish":
 				err = cmd.Root().GenFishCompletion(&script, true)
 			default:
-				return usage("completion: %q is none of bash, zsh and fish", cleanText(args[0]))
+				return usage("completion: %q is not bash, zsh or fish", cleanText(args[0]))
 			}
 			if err != nil {
 				return fmt.Errorf("completion for %s: %w", args[0], err)

@@ -15,8 +15,8 @@ func (p *program) config() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "config",
 		Short: "what can be configured, where, and what is in force",
-		Long: `Shows the settings in force: the defaults, changed by the configuration file,
-changed by flags.`,
+		Long: `Shows the settings in force: the defaults, overridden by the configuration file,
+overridden by flags.`,
 		Example: `  vramscope config                  the settings in force
   vramscope config --path           where the configuration file is, or would be
   vramscope config --print          every key with its default, explained
@@ -58,7 +58,7 @@ func defaultConfig() string {
 	s := defaults()
 	var b strings.Builder
 	b.WriteString("# The configuration of vramscope, with every key at its default.\n")
-	b.WriteString("# Flags of the command line win over it.\n")
+	b.WriteString("# Flags on the command line override it.\n")
 	for _, o := range options() {
 		b.WriteString("\n")
 		for line := range strings.SplitSeq(o.comment, "\n") {

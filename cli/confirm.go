@@ -11,6 +11,15 @@ import (
 // canAsk reports whether a question can be read and answered.
 func (p *program) canAsk() bool { return isTerminal(p.stdin) && isTerminal(p.stderr) }
 
+// cannotAsk is the failure of a command that has to ask and has nobody to; dry
+// is what its --dry-run does.
+func cannotAsk(command string, pid int, dry string) *failure {
+	return &failure{code: exitUsage, message: "there is no terminal to ask on", advice: []string{
+		fmt.Sprintf("  vramscope %s %d --dry-run   %s", command, pid, dry),
+		fmt.Sprintf("  vramscope %s %d --yes       does it without asking", command, pid),
+	}}
+}
+
 // confirm asks, and fails unless the answer is y or yes.
 func (p *program) confirm(question string) error {
 	if _, err := io.WriteString(p.stderr, question+" [y/N] "); err != nil {

@@ -42,11 +42,12 @@ func (p *program) doctor() *cobra.Command {
 	return &cobra.Command{
 		Use:   "doctor",
 		Short: "what works on this box, what does not, and why",
-		Long: `Looks at all that vramscope depends on (the driver, its GPUs, the processes
-on them and their probes, Python processes that could get one, the terminal, the
-configuration) and says of each whether it works, and if not, why and what to do.
+		Long: `Looks at everything that vramscope depends on (the driver, its GPUs, the
+processes on them and their probes, Python processes that could get one, the
+terminal, the configuration) and says of each whether it works, and if not, why
+and what to do.
 
-The exit code is 0 where the monitor would work, else the one it would end in.`,
+The exit code is 0 if the monitor would work, otherwise the monitor's.`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error { return p.examine(cmd.Context()) },
 	}
@@ -64,12 +65,7 @@ func (p *program) examine(ctx context.Context) error {
 		return err
 	}
 	src.lookOnce()
-	listening, cancel := context.WithCancelCause(ctx)
-	unheard := src.listen(listening, cancel)
-	defer func() {
-		cancel(nil)
-		unheard()
-	}()
+	defer src.listenFor(ctx)()
 	snap := sampler.New(src.options).Tick(p.now())
 	text := strings.Join(p.report(src, &s, snap, refused), "\n") + "\n"
 	if err := p.print([]byte(text)); err != nil {

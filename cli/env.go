@@ -17,18 +17,17 @@ func (p *program) env() *cobra.Command {
 		Use:         "env",
 		Annotations: map[string]string{looksAtNoBox: ""},
 		Short:       "exports that put a probe into a job started elsewhere",
-		Long: `Writes the Python probe's files and prints the line of shell that has Python
-programs find them, as vramscope run does for a command. For jobs that something
-else starts: in a batch script, an image, a service.
+		Long: `Installs the Python probe and prints the export that lets Python programs find
+it, as vramscope run does for one command. For jobs that something else starts:
+a batch script, a container image, a service.
 
-The files are for this user alone, in the cache directory. With --directory they
-are put where every user can read them, as an image of a container needs it.
+The files go into this user's cache directory. With --directory they go where
+every user can read them, as a container image needs it.
 
-With --preload there is the native probe, too: LD_PRELOAD has its library come in
-front of libcuda in every program that is started from there on, behind what is
-preloaded already; "unset LD_PRELOAD", or taking the entry that ends in
-libvramscope.so out of it, ends that. ASAN_OPTIONS has programs built with
-AddressSanitizer accept it.`,
+With --preload it also exports the native probe: LD_PRELOAD loads its library in
+front of libcuda in every program started from there on, after what is preloaded
+already. "unset LD_PRELOAD", or removing the entry that ends in libvramscope.so,
+undoes that. ASAN_OPTIONS makes programs built with AddressSanitizer accept it.`,
 		Example: `  eval "$(vramscope env)"                            in an sbatch script, before srun
   RUN vramscope env --directory /opt/vramscope       in a Dockerfile, and then
   ENV PYTHONPATH=/opt/vramscope`,
@@ -36,8 +35,8 @@ AddressSanitizer accept it.`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return p.printEnvironment(directory, native) },
 	}
 	cmd.Flags().BoolVar(&native, "preload", false, "the native probe as well")
-	cmd.Flags().StringVar(&directory, "directory", "", "put the files here, for every user")
-	cmd.Flags().Lookup("directory").Value = &holder{cmd.Flags().Lookup("directory").Value, "DIR"}
+	cmd.Flags().StringVar(&directory, "directory", "", "install the files here, for every user")
+	nameValues(cmd.Flags(), map[string]string{"directory": "DIR"})
 	return cmd
 }
 

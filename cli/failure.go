@@ -32,7 +32,7 @@ func (f *failure) Error() string { return f.message }
 // Unwrap gives the cause.
 func (f *failure) Unwrap() error { return f.err }
 
-// usage is the failure of a command line that cannot be meant.
+// usage is the failure of a command line that is not valid.
 func usage(format string, args ...any) *failure {
 	return &failure{code: exitUsage, message: fmt.Sprintf(format, args...)}
 }

@@ -13,13 +13,7 @@ import (
 
 func (t *table) word(s string) string { return cmp.Or(oneWord(s), t.signs.dash) }
 
-func (t *table) bytes(b snapshot.Bytes) string {
-	v, ok := b.Value()
-	if !ok {
-		return t.signs.dash
-	}
-	return v.String()
-}
+func (t *table) bytes(b snapshot.Bytes) string { return t.signs.bytes(b) }
 
 func (t *table) figure(i snapshot.Int, unit string) string {
 	v, ok := i.Value()

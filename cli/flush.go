@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"os/signal"
-	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -33,32 +32,26 @@ func (p *program) flush() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "flush PID",
 		Short: "have a process give cached memory back to its GPU",
-		Long: `Asks the probe in a process to give memory back that its allocators hold and
+		Long: `Asks the probe in a process to give back memory that its allocators hold but
 do not use, and says what came of it: by the probe, and by the driver's own
 figure before and after. The process goes on; its next allocations go to the
 driver, which takes a moment.
 
-  gradual     what is cached; in steps, where the allocator can give parts
-  selective   and the caches that the program has registered to be evicted
+  gradual     what is cached; in steps, if the allocator can give parts
+  selective   and the caches that the program has registered as evictable
   urgent      and whatever else can be collected, on all its GPUs
 
-It asks before it does anything, unless --yes says that it need not. Ctrl-C
-ends a gradual flush after the step that it is at.
+It asks first, unless --yes is given. Ctrl-C stops a gradual flush after the
+current step.
 
-The exit code is 0 where memory was given back, or there was none to give; 1
-where there was some and it was not; 3 where nothing was asked of the process:
+The exit code is 0 if memory was given back, or there was none to give; 1 if
+there was some and it was not given back; 3 if nothing was asked of the process:
 it has no probe, is another user's, has ended, refuses, or you said no.`,
 		Example: `  vramscope flush 2963112 --dry-run
   vramscope flush 2963112 --level gradual --yes
   vramscope flush 2963112 --yes --format json | jq .flush.freed_bytes`,
-		Args: onePID,
+		Args: onePID("  vramscope once     lists them, with what each would give back in FLUSH"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if !slices.Contains(levels(), f.level) {
-				return usage("--level: %q is none of %s", cleanText(f.level), strings.Join(levels(), ", "))
-			}
-			if f.format != "text" && f.format != "json" {
-				return usage("--format: %q is none of text and json", cleanText(f.format))
-			}
 			pid, err := parsePID(args[0])
 			if err != nil {
 				return err
@@ -67,45 +60,11 @@ it has no probe, is another user's, has ended, refuses, or you said no.`,
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&f.level, "level", levels()[0], "gradual, selective or urgent")
-	flags.BoolVarP(&f.dryRun, "dry-run", "n", false, "find out what would happen, and do nothing")
+	choiceFlag(cmd, &f.level, "level", "", string(probe.Gradual), string(probe.Selective), string(probe.Urgent))
+	flags.BoolVarP(&f.dryRun, "dry-run", "n", false, "say what would happen, and do nothing")
 	flags.BoolVarP(&f.yes, "yes", "y", false, "do not ask")
-	flags.StringVarP(&f.format, "format", "f", "text", "text or json")
-	for name, word := range map[string]string{"level": "LEVEL", "format": "FORMAT"} {
-		flags.Lookup(name).Value = &holder{flags.Lookup(name).Value, word}
-	}
-	for name, values := range map[string][]string{"level": levels(), "format": {"text", "json"}} {
-		complete := cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp)
-		if err := cmd.RegisterFlagCompletionFunc(name, complete); err != nil {
-			panic(err) // the flag is registered above
-		}
-	}
+	choiceFlag(cmd, &f.format, "format", "f", "text", "json")
 	return cmd
-}
-
-// levels are the words for how much a flush may cost.
-func levels() []string {
-	return []string{string(probe.Gradual), string(probe.Selective), string(probe.Urgent)}
-}
-
-// onePID refuses all but one argument.
-func onePID(_ *cobra.Command, args []string) error {
-	switch {
-	case len(args) == 0:
-		return &failure{code: exitUsage, message: "flush needs the PID of a process",
-			advice: []string{"  vramscope once     lists them, with what each would give back in FLUSH"}}
-	case len(args) > 1:
-		return usage("flush takes one PID, not %d: one process at a time", len(args))
-	}
-	return nil
-}
-
-func parsePID(text string) (int, error) {
-	pid, err := strconv.Atoi(text)
-	if err != nil || pid <= 0 {
-		return 0, usage("%q is no PID", cleanText(text))
-	}
-	return pid, nil
 }
 
 // refused is the failure of a flush that nobody was asked for.
@@ -123,23 +82,14 @@ func (p *program) runFlush(ctx context.Context, pid int, f flushFlags) error {
 		return usage("read-only is set, and a flush changes something: leave out --read-only, or read_only in the configuration")
 	}
 	if !f.dryRun && !f.yes && !p.canAsk() {
-		return &failure{code: exitUsage, message: "there is no terminal to ask on",
-			advice: []string{
-				fmt.Sprintf("  vramscope flush %d --dry-run   says what would happen", pid),
-				fmt.Sprintf("  vramscope flush %d --yes       does it without asking", pid),
-			}}
+		return cannotAsk("flush", pid, "says what would happen")
 	}
 	src, err := p.sources(&s, 0)
 	if err != nil {
 		return err
 	}
 	src.lookOnce()
-	listening, cancel := context.WithCancelCause(ctx)
-	unheard := src.listen(listening, cancel)
-	defer func() {
-		cancel(nil)
-		unheard()
-	}()
+	defer src.listenFor(ctx)()
 	sampling := sampler.New(src.options)
 	look := func(context.Context) *snapshot.Snapshot { return sampling.Tick(src.options.Clock()) }
 	return p.flushProcess(ctx, src, &s, look, pid, f)
@@ -159,7 +109,7 @@ func (p *program) flushProcess(ctx context.Context, src *sources, s *settings,
 		}
 	}
 	if !f.dryRun && !f.yes {
-		if err := p.confirm(flushQuestion(before, target, wish)); err != nil {
+		if err := p.confirm(flushQuestion(before, target, wish, p.glyphs(s))); err != nil {
 			return err
 		}
 	}
@@ -229,7 +179,7 @@ func (p *program) notThere(snap *snapshot.Snapshot, src *sources, s *settings, p
 }
 
 // flushQuestion says what a flush would do, and asks.
-func flushQuestion(snap *snapshot.Snapshot, target *snapshot.Process, wish flushWish) string {
+func flushQuestion(snap *snapshot.Snapshot, target *snapshot.Process, wish flushWish, signs glyphs) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "PID %d  %s  %s", target.ID.Process.PID, cmp.Or(cleanText(target.User), "?"), commandOf(target))
 	if target.Runtime != "" {
@@ -241,8 +191,8 @@ func flushQuestion(snap *snapshot.Snapshot, target *snapshot.Process, wish flush
 		if !row.ReturnableIsExact() {
 			most = "up to "
 		}
-		fmt.Fprintf(&b, "GPU %s  used %s, a flush returns %s%s\n", placeOfDevice(snap, deviceOf(snap, row), "–"),
-			orDash(row.Used), most, max(row.Returnable.Or(row.Cached.Or(0)), 0))
+		fmt.Fprintf(&b, "GPU %s  used %s, a flush returns %s%s\n", placeOfDevice(snap, deviceOf(snap, row), signs.dash),
+			signs.bytes(row.Used), most, max(row.Returnable.Or(row.Cached.Or(0)), 0))
 	}
 	fmt.Fprintf(&b, "Flush it (%s)?", wish.level)
 	return b.String()

@@ -1,8 +1,6 @@
 package cli
 
 import (
-	"bytes"
-	"encoding/json"
 	"fmt"
 	"strconv"
 	"strings"
@@ -23,7 +21,7 @@ func (p *program) writeFlush(before *snapshot.Snapshot, target *snapshot.Process
 			return err
 		}
 	} else {
-		text = flushText(before, target, r, &result, glyphsFor(s.ascii || !speaksUTF8(p.getenv)))
+		text = flushText(before, target, r, &result, p.glyphs(s))
 	}
 	if err := p.print(text); err != nil {
 		return err
@@ -40,18 +38,12 @@ func flushText(before *snapshot.Snapshot, target *snapshot.Process, r *flushRepo
 		{"GPU", true, 0}, {"BEFORE", true, 0}, {"AFTER", true, 0}, {"FREED", true, 0},
 		{"DRIVER-BEFORE", true, 0}, {"DRIVER-AFTER", true, 0}, {"DRIVER-FREED", true, 0},
 	}}
-	dashed := func(b snapshot.Bytes) string {
-		if v, ok := b.Value(); ok {
-			return v.String()
-		}
-		return signs.dash
-	}
 	var notes []string
 	for i := range r.devices {
 		d := &r.devices[i]
 		g.rows = append(g.rows, []string{
 			placeOfDevice(before, d.uuid, signs.dash), d.before.String(), d.after.String(), (d.before - d.after).String(),
-			dashed(d.driverBefore), dashed(d.driverAfter), dashed(d.driverFreed()),
+			signs.bytes(d.driverBefore), signs.bytes(d.driverAfter), signs.bytes(d.driverFreed()),
 		})
 		if d.whole && d.driverBefore.Known() {
 			notes = append(notes, "the driver does not tell what the process uses: its figures are the whole GPU's")
@@ -96,13 +88,6 @@ func placeOfDevice(snap *snapshot.Snapshot, uuid, dash string) string {
 		}
 	}
 	return dash
-}
-
-func orDash(b snapshot.Bytes) string {
-	if v, ok := b.Value(); ok {
-		return v.String()
-	}
-	return "–"
 }
 
 // flushDocument is the JSON of vramscope flush, documented in docs/json.md.
@@ -199,12 +184,5 @@ func flushJSON(before *snapshot.Snapshot, target *snapshot.Process, r *flushRepo
 		}
 		doc.Flush.Devices = append(doc.Flush.Devices, done)
 	}
-	var buf bytes.Buffer
-	encoder := json.NewEncoder(&buf)
-	encoder.SetEscapeHTML(false)
-	encoder.SetIndent("", "  ")
-	if err := encoder.Encode(doc); err != nil {
-		return nil, fmt.Errorf("encode JSON: %w", err)
-	}
-	return escapeControls(buf.Bytes()), nil
+	return encodeJSON(doc)
 }

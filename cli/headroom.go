@@ -29,27 +29,28 @@ type headroomFlags struct {
 	format string
 }
 
-// headroom says whether so much memory is free, and will be.
+// headroom says whether a job fits, and will go on fitting.
 func (p *program) headroom() *cobra.Command {
 	f := headroomFlags{}
 	cmd := &cobra.Command{
 		Use:   "headroom --need SIZE",
 		Short: "will it fit: now, and for a while (exit code)",
-		Long: `Answers whether a job that needs so much memory fits on a GPU, for scripts and
+		Long: `Answers whether a job that needs SIZE of memory fits on a GPU, for scripts and
 schedulers: by its exit code, and by a line for each GPU or MIG instance with
 what is free, what flushes would give back, and whether the job fits there.
 
-  0  yes: on one of the GPUs at least (--count N: on N of them)
+  0  yes: on at least one of the GPUs (--count N: on N of them)
   3  no
   4  only after a flush of the processes that are named
 
-SIZE is all that the job will use, its CUDA context included (some hundred
+SIZE is all that the job will use, including its CUDA context (some hundred
 MiB). A letter is a binary unit: 20G is 20GiB.
 
---for asks whether it will also go on fitting beside what is there already. One
-sample knows no future: it looks on first, for a minute, or for as long as
---watch says. The forecast is the monitor's; yes means that the lower end of the 80 % interval of what will
-be free never falls below SIZE. docs/headroom.md has the rules and the JSON.`,
+--for asks whether it will also go on fitting beside the processes that are
+there. One sample knows no future, so it observes first: for a minute, or for
+as long as --watch says. The forecast is the monitor's; yes means that the lower
+end of the 80 % interval of what will be free never falls below SIZE.
+docs/headroom.md has the rules and the JSON.`,
 		Example: `  vramscope headroom --need 20GiB && sbatch job.sh
   vramscope headroom --need 20GiB --for 10m --watch 60s
   vramscope headroom --need 38GiB --count 4 --gpu 0,1,2,3
@@ -59,23 +60,15 @@ be free never falls below SIZE. docs/headroom.md has the rules and the JSON.`,
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&f.need, "need", "", "how much the job will use: 20GiB, 512MiB")
-	flags.StringVar(&f.length, "for", "", "it must fit for so long, up to 15m")
-	flags.StringVar(&f.watch, "watch", "", "look on for so long first, up to 30m (1m where --for is given)")
-	flags.IntVar(&f.count, "count", 1, "on so many GPUs or MIG instances, so much on each")
-	flags.StringVarP(&f.format, "format", "f", "table", "table or json")
-	for name, word := range map[string]string{
-		"need": "SIZE", "for": "DURATION", "watch": "DURATION", "count": "NUMBER", "format": "FORMAT",
-	} {
-		flags.Lookup(name).Value = &holder{flags.Lookup(name).Value, word}
-	}
-	complete := cobra.FixedCompletions([]string{"table", "json"}, cobra.ShellCompDirectiveNoFileComp)
-	if err := cmd.RegisterFlagCompletionFunc("format", complete); err != nil {
-		panic(err) // the flag is registered above
-	}
+	flags.StringVar(&f.length, "for", "", "it must go on fitting for this long, up to 15m")
+	flags.StringVar(&f.watch, "watch", "", "observe for this long first, up to 30m (default 1m with --for)")
+	flags.IntVar(&f.count, "count", 1, "it must fit on this many GPUs or MIG instances, SIZE on each")
+	choiceFlag(cmd, &f.format, "format", "f", "table", "json")
+	nameValues(flags, map[string]string{"need": "SIZE", "for": "DURATION", "watch": "DURATION", "count": "NUMBER"})
 	return cmd
 }
 
-// How long headroom looks on: where nobody says how long, and at most.
+// How long headroom observes: where nobody says how long, and at most.
 const (
 	usualWatch   = time.Minute
 	longestWatch = 30 * time.Minute
@@ -86,9 +79,6 @@ const leastNeed = quantity.MiB
 
 // question reads the flags.
 func (f *headroomFlags) question(interval time.Duration) (q headroomQuestion, err error) {
-	if f.format != "table" && f.format != "json" {
-		return q, usage("--format: %q is none of table and json", cleanText(f.format))
-	}
 	if f.need == "" {
 		return q, &failure{code: exitUsage, message: "headroom needs --need: how much memory the job will use",
 			advice: []string{"  vramscope headroom --need 20GiB"}}
@@ -98,14 +88,14 @@ func (f *headroomFlags) question(interval time.Duration) (q headroomQuestion, er
 	}
 	switch {
 	case q.need == 0:
-		return q, usage("--need: nothing always fits")
+		return q, usage("--need: 0 always fits: give what the job will use, 20GiB, 512MiB")
 	case q.need < leastNeed:
 		// Who writes 20 means 20 GiB, and a yes to 20 bytes would start the job.
-		return q, usage("--need: %q is less than 1MiB, which no job gets by with: write 20GiB, 512MiB", cleanText(f.need))
+		return q, usage("--need: %q is less than 1MiB, too little for any job: write 20GiB, 512MiB", cleanText(f.need))
 	case f.count < 1:
 		return q, usage("--count: %d is out of range: from 1", f.count)
 	case f.length == "" && f.watch != "":
-		return q, usage("--watch is for --for: without that the answer is of this moment")
+		return q, usage("--watch goes with --for: without it the answer is about now")
 	}
 	q.count = f.count
 	if f.length == "" {
@@ -126,8 +116,8 @@ func (f *headroomFlags) question(interval time.Duration) (q headroomQuestion, er
 	return q, nil
 }
 
-// leastWatch is how long so many samples take as a forecast needs, and two more
-// in case one comes late. Forecasters take one a second at most.
+// leastWatch is how long the samples take that a forecast needs, and two more in
+// case one comes late. Forecasters take one a second at most.
 func leastWatch(interval time.Duration) time.Duration {
 	return (forecaster.MinSamples + 2) * max(interval, time.Second)
 }
@@ -149,7 +139,7 @@ func (p *program) runHeadroom(ctx context.Context, f headroomFlags) error {
 	}
 	src.lookOnce()
 	sampling := sampler.New(src.options)
-	snap, err := p.lookOn(ctx, src, &s, sampling, q.watch)
+	snap, err := p.observeFirst(ctx, src, &s, sampling, q.watch)
 	if err != nil {
 		return err
 	}
@@ -161,9 +151,9 @@ func (p *program) runHeadroom(ctx context.Context, f headroomFlags) error {
 	return p.writeHeadroom(&report, f.format, &s)
 }
 
-// lookOn takes the snapshot to be judged, after watching for as long as was
+// observeFirst takes the snapshot to be judged, after watching for as long as was
 // asked for.
-func (p *program) lookOn(ctx context.Context, src *sources, s *settings, sampling *sampler.Sampler, watch time.Duration) (*snapshot.Snapshot, error) {
+func (p *program) observeFirst(ctx context.Context, src *sources, s *settings, sampling *sampler.Sampler, watch time.Duration) (*snapshot.Snapshot, error) {
 	if src.replay != nil {
 		for at, past := src.replay.advance(0); past; at, past = src.replay.advance(s.interval) {
 			sampling.Tick(at)
@@ -172,7 +162,7 @@ func (p *program) lookOn(ctx context.Context, src *sources, s *settings, samplin
 		return snap, p.unusable(snap, src, s)
 	}
 	if watch > 0 && isTerminal(p.stderr) {
-		_, _ = fmt.Fprintf(p.stderr, "vramscope: looking on for %s; Ctrl-C ends it\n", brief(watch)) // only so that nobody wonders
+		_, _ = fmt.Fprintf(p.stderr, "vramscope: observing for %s; Ctrl-C ends it\n", brief(watch)) // only so that nobody wonders
 	}
 	return p.observe(ctx, src, s, sampling, watch)
 }

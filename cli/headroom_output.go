@@ -1,8 +1,6 @@
 package cli
 
 import (
-	"bytes"
-	"encoding/json"
 	"fmt"
 	"strings"
 
@@ -19,11 +17,7 @@ func (p *program) writeHeadroom(r *headroomReport, format string, s *settings) e
 			return err
 		}
 	} else {
-		width := 0
-		if isTerminal(p.stdout) {
-			width = widthOf(p.stdout)
-		}
-		text = r.text(glyphsFor(s.ascii || !speaksUTF8(p.getenv)), width)
+		text = r.text(p.glyphs(s), p.outputWidth())
 	}
 	if err := p.print(text); err != nil {
 		return err
@@ -53,15 +47,9 @@ func (r *headroomReport) text(signs glyphs, width int) []byte {
 		g.columns = append(g.columns, column{"LOW", true, 5}, column{"LOW_80%", false, 11})
 	}
 	g.columns = append(g.columns, column{"FITS", false, 5}, column{"WHY", false, 0})
-	dashed := func(b snapshot.Bytes) string {
-		if v, ok := b.Value(); ok {
-			return v.String()
-		}
-		return signs.dash
-	}
 	for i := range r.places {
 		h := &r.places[i]
-		row := []string{h.label, dashed(h.free), dashed(h.returnable)}
+		row := []string{h.label, signs.bytes(h.free), signs.bytes(h.returnable)}
 		if predicted {
 			low, interval := signs.dash, signs.dash
 			if h.low != nil {
@@ -191,14 +179,7 @@ func (r *headroomReport) json() ([]byte, error) {
 	for i := range r.places {
 		doc.Headroom.Places = append(doc.Headroom.Places, r.places[i].json())
 	}
-	var buf bytes.Buffer
-	encoder := json.NewEncoder(&buf)
-	encoder.SetEscapeHTML(false)
-	encoder.SetIndent("", "  ")
-	if err := encoder.Encode(doc); err != nil {
-		return nil, fmt.Errorf("encode JSON: %w", err)
-	}
-	return escapeControls(buf.Bytes()), nil
+	return encodeJSON(doc)
 }
 
 func (h *headroomPlace) json() placeJSON {

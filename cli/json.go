@@ -240,15 +240,25 @@ func (t timestamp) MarshalJSON() ([]byte, error) {
 
 // writeJSON writes a snapshot as one indented document.
 func writeJSON(w io.Writer, snap *snapshot.Snapshot) error {
+	text, err := encodeJSON(documentOf(snap))
+	if err != nil {
+		return err
+	}
+	_, err = w.Write(text)
+	return err
+}
+
+// encodeJSON is how every command writes JSON: indented, for people too, and
+// safe to show in a terminal.
+func encodeJSON(value any) ([]byte, error) {
 	var buf bytes.Buffer
 	encoder := json.NewEncoder(&buf)
 	encoder.SetEscapeHTML(false)
 	encoder.SetIndent("", "  ")
-	if err := encoder.Encode(documentOf(snap)); err != nil {
-		return fmt.Errorf("encode JSON: %w", err)
+	if err := encoder.Encode(value); err != nil {
+		return nil, fmt.Errorf("encode JSON: %w", err)
 	}
-	_, err := w.Write(escapeControls(buf.Bytes()))
-	return err
+	return escapeControls(buf.Bytes()), nil
 }
 
 // escapeControls writes DEL and the C1 controls, which JSON leaves as they

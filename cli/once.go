@@ -28,22 +28,19 @@ func (p *program) once() *cobra.Command {
 		Short: "one snapshot: a table, JSON, CSV or one line",
 		Long: `Writes one snapshot of every GPU and every process on it, and ends.
 
-The table is cut to the terminal's width; into a pipe or a file it is whole.
-No cell but the last has a blank in it, so that awk can count columns. JSON and
-CSV have exact bytes; their fields are documented in docs/json.md.
+The table is cut to the terminal's width, but not when piped or redirected. No
+cell but the last contains a blank, so that awk can count columns. JSON and CSV
+have exact bytes; their fields are documented in docs/json.md.
 
-One sample cannot know where memory is going. --watch looks on for a while
-first: what only time can tell (alerts, rates) is then in the snapshot.`,
+One sample cannot tell where memory is heading. With --watch it observes for a
+while first, so that forecasts, rates and alerts are in the snapshot.`,
 		Example: `  vramscope once
   vramscope once | awk '$1 == 3'
   vramscope once --format json | jq '.gpus[] | {index, used: .memory.used_bytes}'
   vramscope once --line             for a status bar`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			switch {
-			case f.format != "table" && f.format != "json" && f.format != "csv":
-				return usage("--format: %q is none of table, json and csv", cleanText(f.format))
-			case f.line && cmd.Flags().Changed("format"):
+			if f.line && cmd.Flags().Changed("format") {
 				return usage("--line or --format, not both")
 			}
 			if watch != "" {
@@ -55,16 +52,10 @@ first: what only time can tell (alerts, rates) is then in the snapshot.`,
 			return p.runOnce(cmd.Context(), f)
 		},
 	}
-	cmd.Flags().StringVarP(&f.format, "format", "f", "table", "")
-	cmd.Flags().Lookup("format").Usage = "table, json or csv"
-	cmd.Flags().Lookup("format").Value = &holder{cmd.Flags().Lookup("format").Value, "FORMAT"}
+	choiceFlag(cmd, &f.format, "format", "f", "table", "json", "csv")
 	cmd.Flags().BoolVar(&f.line, "line", false, "one line, for a status bar")
-	cmd.Flags().StringVar(&watch, "watch", "", "look on for so long first, 1s to 1h")
-	cmd.Flags().Lookup("watch").Value = &holder{cmd.Flags().Lookup("watch").Value, "DURATION"}
-	complete := cobra.FixedCompletions([]string{"table", "json", "csv"}, cobra.ShellCompDirectiveNoFileComp)
-	if err := cmd.RegisterFlagCompletionFunc("format", complete); err != nil {
-		panic(err) // the flag is registered four lines above
-	}
+	cmd.Flags().StringVar(&watch, "watch", "", "observe for this long first, 1s to 1h")
+	nameValues(cmd.Flags(), map[string]string{"watch": "DURATION"})
 	return cmd
 }
 
@@ -107,11 +98,7 @@ func (p *program) format(snap *snapshot.Snapshot, s *settings, f onceFlags) ([]b
 	case f.format == "csv":
 		err = writeCSV(&out, snap)
 	default:
-		width := 0
-		if isTerminal(p.stdout) {
-			width = widthOf(p.stdout)
-		}
-		err = writeTable(&out, snap, width, ascii)
+		err = writeTable(&out, snap, p.outputWidth(), ascii)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("once: %w", err)
@@ -119,8 +106,8 @@ func (p *program) format(snap *snapshot.Snapshot, s *settings, f onceFlags) ([]b
 	return out.Bytes(), nil
 }
 
-// observe takes the snapshot, after looking on for watch. The driver is not
-// let go: the program ends, and that takes less time.
+// observe takes the snapshot, after watching for as long as was asked for. The
+// driver is not released: the program ends, and that takes less time.
 func (p *program) observe(ctx context.Context, src *sources, s *settings, sampling *sampler.Sampler, watch time.Duration) (*snapshot.Snapshot, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	unheard := src.listen(ctx, cancel)

@@ -78,7 +78,7 @@ func options() []option {
 		},
 		{
 			key: "mouse", kind: truthKind,
-			comment: "Take the mouse from the start (key m does it later). Text can then be selected only with Shift held.",
+			comment: "Capture the mouse from the start (key m toggles it). Text can then be selected only with Shift held.",
 			set:     func(s *settings) func(string) error { return setTruth(&s.mouse) },
 			literal: func(s *settings) string { return strconv.FormatBool(s.mouse) },
 		},
@@ -95,13 +95,13 @@ func options() []option {
 		},
 		{
 			key: "sort", kind: textKind,
-			comment: "The column that processes are sorted by at the start:\n" + strings.Join(sortColumns(), ", ") + ".",
+			comment: "The column by which processes are sorted at the start:\n" + strings.Join(sortColumns(), ", ") + ".",
 			set:     func(s *settings) func(string) error { return s.setSort },
 			literal: func(s *settings) string { return tomlString(s.sort) },
 		},
 		{
 			key: "idle_minutes", kind: numberKind,
-			comment: "A GPU on which more than 1 GiB is held and nothing has run for longer than so many\nminutes is said to be idle: 1 to 1440.",
+			comment: "A GPU is called idle when more than 1 GiB is held on it and nothing has run there for\nmore than this many minutes: 1 to 1440.",
 			set:     func(s *settings) func(string) error { return s.setIdle },
 			literal: func(s *settings) string { return strconv.Itoa(int(s.idleAfter / time.Minute)) },
 		},

@@ -32,20 +32,20 @@ func (p *program) probe() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "probe",
 		Short: "a small CUDA process with a pool, to try vramscope on",
-		Long: `Takes memory of one GPU, moves it in a pattern, and answers as any process
+		Long: `Allocates memory on one GPU, moves it in a pattern, and answers as any process
 with a probe does: what is allocated, cached and fragmented, and a flush. It is
 the quickest way to see vramscope at work on a box without PyTorch, and a load
 for testing.
 
-  steady      nine tenths of the size live
+  steady      nine tenths of the size are live
   sawtooth    up, and back to a third, every 12 seconds: what falls stays cached
-  leak        up without end, until the size is reached (5m, or --for)
+  leak        up, until the size is reached (after 5m, or --for)
   staircase   the same in eight steps
   fragment    every other block freed: idle, and no flush returns it
 
-It never takes more than --size, what its pool reserves counted in (its CUDA
-context, some hundred MiB, is not), and never the GPU's last 512 MiB. It gives
-everything back when it ends: after --for, or on a signal (Ctrl-C).`,
+Its pool never reserves more than --size (its CUDA context, some hundred MiB,
+comes on top), and it leaves the GPU's last 512 MiB alone. It gives everything
+back when it ends: after --for, or on a signal (Ctrl-C).`,
 		Example: `  vramscope probe --pattern sawtooth --size 4GiB
   vramscope probe --pattern leak --size 20GiB --gpu 3 --for 10m --verbose`,
 		Args: noArguments,
@@ -56,11 +56,9 @@ everything back when it ends: after --for, or on a signal (Ctrl-C).`,
 	flags.Lookup("pattern").Usage = "steady, sawtooth, leak, staircase or fragment"
 	flags.StringVar(&f.size, "size", "1GiB", "the most it takes, 128MiB or more")
 	flags.Uint64Var(&f.seed, "seed", 0, "the same seed, the same pattern")
-	flags.StringVar(&f.length, "for", "", "end after so long; without it, on a signal")
-	flags.BoolVar(&f.verbose, "verbose", false, "a line a second")
-	for name, word := range map[string]string{"pattern": "PATTERN", "size": "SIZE", "seed": "NUMBER", "for": "DURATION"} {
-		flags.Lookup(name).Value = &holder{flags.Lookup(name).Value, word}
-	}
+	flags.StringVar(&f.length, "for", "", "end after this long (default: on a signal)")
+	flags.BoolVar(&f.verbose, "verbose", false, "write a line a second")
+	nameValues(flags, map[string]string{"pattern": "PATTERN", "size": "SIZE", "seed": "NUMBER", "for": "DURATION"})
 	var names []string
 	for _, pattern := range cuda.Patterns() {
 		names = append(names, string(pattern))

@@ -53,6 +53,17 @@ func (src *sources) listen(ctx context.Context, failed func(error)) (wait func()
 	return func() { <-ended }
 }
 
+// listenFor has the probes read for a command that looks once, and returns a
+// function that ends it and waits until it has ended.
+func (src *sources) listenFor(ctx context.Context) (end func()) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	unheard := src.listen(ctx, cancel)
+	return func() {
+		cancel(nil)
+		unheard()
+	}
+}
+
 // onceProbing is how long a command that looks once waits for its probes: a
 // little more than one has for its first answer.
 const onceProbing = 500 * time.Millisecond

@@ -18,14 +18,16 @@ func (p *program) root() *cobra.Command {
 		Use:   "vramscope",
 		Short: "a microscope for GPU memory",
 		Long: `vramscope is a microscope for GPU memory that runs in a terminal: for every
-process not only how much GPU memory it holds, but what that memory is.
+process not only how much GPU memory it holds, but what that memory is and
+where it is heading.
 
-Without a command it is the live monitor. Where its output is not a terminal
-it prints one table, as vramscope once does, and ends.`,
+Without a command it is the live monitor. If its output is not a terminal it
+prints one table, as vramscope once does, and ends.`,
 		Example: `  vramscope                         the live monitor; ? shows its keys
   vramscope --demo                  the same, on a simulated box
   vramscope --gpu 0,2               only these GPUs
   vramscope run -- python3 job.py   start a program with a probe in it
+  vramscope attach 3011876          put a probe into a running Python process
   vramscope once --format json      one snapshot for a script
   vramscope doctor                  what works on this box, and what does not`,
 		Version:       versionLine(),
@@ -84,7 +86,7 @@ func noCommand(cmd *cobra.Command, args []string) error {
 // exitCodes is the section of help and man page.
 const exitCodes = `  0  all went well
   1  something failed: the error says what
-  2  the command line or the configuration file cannot be meant
+  2  the command line or the configuration file is not valid
   3  refused: nothing was done to the process (flush, attach, snapshot); it does not fit (headroom)
   4  it fits only after a flush (headroom)
   9  there is a driver library, but no driver or no GPU

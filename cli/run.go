@@ -31,27 +31,28 @@ func (p *program) runCommand() *cobra.Command {
 		DisableFlagsInUseLine: true,
 		Annotations:           map[string]string{looksAtNoBox: ""},
 		Short:                 "start a command with a probe in it",
-		Long: `Becomes CMD, with a probe in every program that CMD is or starts: as soon as such
-a program uses a GPU, vramscope shows what its memory is and can flush what is
+		Long: `Becomes CMD, with a probe in CMD and every program that it starts: as soon as
+one of them uses a GPU, vramscope shows what its memory is and can flush what is
 cached.
 
-CMD runs as it would without it. There is no process in between: the terminal,
-signals and the exit status are CMD's own. What changes is its environment:
+CMD runs as it would by itself. There is no process in between: the terminal,
+signals and the exit status are CMD's own. Only its environment changes:
 
-A Python program (3.8 or newer) finds the probe through PYTHONPATH; a
-sitecustomize that there was is run as before. Until it imports PyTorch, CuPy,
-JAX, TensorFlow or RMM nothing else happens in it. Python does not look at
-PYTHONPATH under its flags -I, -E and -S; this is said, and CMD is started
-nevertheless.
+Python programs (3.8 or newer) find the probe through PYTHONPATH; an existing
+sitecustomize still runs. Nothing else happens in them until they import
+PyTorch, CuPy, JAX, TensorFlow or RMM. With its flags -I, -E and -S Python
+ignores PYTHONPATH or sitecustomize; then a warning says so, and CMD is started
+without a probe.
 
-Where CMD is not Python, LD_PRELOAD has a library come in front of libcuda, in
-CMD and in what it starts, behind what is preloaded already. In a program that
-does not use CUDA it does nothing. With --preload Python gets it, too; with
---no-preload nobody does. Programs that are statically linked, setuid, built with
-a sanitizer or against musl run unchanged: --verbose says so, and vramscope doctor.
+If CMD is not Python, LD_PRELOAD loads a library in front of libcuda, in CMD and
+in what it starts, after what is preloaded already. In a program that does not
+use CUDA it does nothing. With --preload it goes into Python as well, with
+--no-preload into no program. Programs that are statically linked, setuid, built
+with a sanitizer or against musl run unchanged, without a probe: --verbose and
+vramscope doctor say why.
 
-The exit code is CMD's; 127 where CMD was not found, 126 where it cannot be run,
-1 where the probe's files could not be written.`,
+The exit code is CMD's; 127 if CMD was not found, 126 if it cannot be run, 1 if
+the probe's files could not be written.`,
 		Example: `  vramscope run -- python3 train.py --epochs 3
   vramscope run -- torchrun --nproc-per-node 8 train.py
   vramscope run -- ./simulation --steps 1000`,
@@ -73,7 +74,7 @@ The exit code is CMD's; 127 where CMD was not found, 126 where it cannot be run,
 	// What follows the command is the command's, with -- and without.
 	cmd.Flags().SetInterspersed(false)
 	cmd.Flags().BoolVar(&verbose, "verbose", false, "say what is done")
-	cmd.Flags().BoolVar(&preloading.wanted, "preload", false, "the native probe in Python programs, too")
+	cmd.Flags().BoolVar(&preloading.wanted, "preload", false, "the native probe in Python programs as well")
 	cmd.Flags().BoolVar(&preloading.unwanted, "no-preload", false, "no native probe")
 	return cmd
 }
@@ -145,7 +146,7 @@ func (p *program) noGlobalFlags(command string) error {
 	if given == "" {
 		return nil
 	}
-	return usage("--%s means nothing to vramscope %s", given, command)
+	return usage("--%s does not apply to vramscope %s: leave it out", given, command)
 }
 
 // probeCache is the directory below which the probes' files are kept.

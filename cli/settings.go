@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"vramscope/sampler"
 	"vramscope/themes"
 )
 
@@ -37,12 +38,6 @@ func defaults() settings {
 	}
 }
 
-// The bounds of the interval between samples.
-const (
-	shortestInterval = 100 * time.Millisecond
-	longestInterval  = time.Minute
-)
-
 // duration reads "1s", "500ms" or, as watch -n takes it, a bare number of
 // seconds.
 func duration(value string, least, most time.Duration) (time.Duration, error) {
@@ -51,7 +46,7 @@ func duration(value string, least, most time.Duration) (time.Duration, error) {
 		d, err = time.Duration(seconds*float64(time.Second)), nil
 	}
 	if err != nil {
-		return 0, fmt.Errorf("%q is no duration: write 1s, 500ms or 2m", value)
+		return 0, fmt.Errorf("%q is not a duration: write 1s, 500ms or 2m", value)
 	}
 	if d < least || d > most {
 		return 0, fmt.Errorf("%s is out of range: %s to %s", value, brief(least), brief(most))
@@ -72,7 +67,7 @@ func brief(d time.Duration) string {
 }
 
 func (s *settings) setInterval(value string) (err error) {
-	s.interval, err = duration(value, shortestInterval, longestInterval)
+	s.interval, err = duration(value, sampler.MinInterval, sampler.MaxInterval)
 	return err
 }
 

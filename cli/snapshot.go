@@ -24,39 +24,30 @@ type snapshotFlags struct {
 	force  bool
 }
 
-// snapshotCommand has a process write down where its memory lies.
+// snapshotCommand has a process save where its memory lies.
 func (p *program) snapshotCommand() *cobra.Command {
 	f := snapshotFlags{}
 	cmd := &cobra.Command{
 		Use:   "snapshot PID -o FILE",
-		Short: "write down where a PyTorch process's memory lies",
+		Short: "save where a PyTorch process's memory lies",
 		Long: `Has the probe in a process write a snapshot of PyTorch's allocator into a file:
 every segment that it has from the driver, and every block in it. The program
-goes on; it stands still while PyTorch puts the snapshot together, some
-microseconds for each block, longer where it records its history.
+stands still while PyTorch puts the snapshot together: some microseconds a
+block, longer if it records its history.
 
-  pytorch    PyTorch's own: a pickle, as torch.cuda.memory._dump_snapshot
-             writes it. https://pytorch.org/memory_viz shows it in a browser
+  pytorch    PyTorch's own pickle, as torch.cuda.memory._dump_snapshot writes
+             it. https://pytorch.org/memory_viz shows it in a browser
   segments   the map that the key v shows: JSON, ` + probe.SegmentsSchema + `,
              described in docs/protocol.md
 
-Where the program records its history (torch.cuda.memory._record_memory_history),
-PyTorch's own has that as well.
+If the program records its history (torch.cuda.memory._record_memory_history),
+PyTorch's pickle has that as well.
 
-The file is yours alone (0600) and stands there only once it is whole. A file
-that is there already stays, unless --force.`,
+The file is readable by you alone (0600) and appears only once it is complete.
+An existing file is not replaced, unless --force is given.`,
 		Example: `  vramscope snapshot 2963112 -o carol.pickle
   vramscope snapshot 2963112 --format segments -o - | jq '.devices[].segments | length'`,
-		Args: func(_ *cobra.Command, args []string) error {
-			switch {
-			case len(args) == 0:
-				return &failure{code: exitUsage, message: "snapshot needs the PID of a process",
-					advice: []string{"  vramscope once     lists them"}}
-			case len(args) > 1:
-				return usage("snapshot takes one PID, not %d: one process at a time", len(args))
-			}
-			return nil
-		},
+		Args: onePID("  vramscope once     lists them"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			pid, err := parsePID(args[0])
 			if err != nil {
@@ -67,28 +58,21 @@ that is there already stays, unless --force.`,
 	}
 	flags := cmd.Flags()
 	flags.StringVarP(&f.output, "output", "o", "", "where to write it; - is standard output")
-	flags.StringVarP(&f.format, "format", "f", string(probe.PyTorchFormat), "pytorch or segments")
-	flags.BoolVar(&f.force, "force", false, "put it in the place of a file that is there")
-	flags.Lookup("output").Value = &holder{flags.Lookup("output").Value, "FILE"}
-	flags.Lookup("format").Value = &holder{flags.Lookup("format").Value, "FORMAT"}
-	complete := cobra.FixedCompletions([]string{string(probe.PyTorchFormat), string(probe.SegmentsFormat)}, cobra.ShellCompDirectiveNoFileComp)
-	if err := cmd.RegisterFlagCompletionFunc("format", complete); err != nil {
-		panic(err) // the flag is registered above
-	}
+	choiceFlag(cmd, &f.format, "format", "f", string(probe.PyTorchFormat), string(probe.SegmentsFormat))
+	flags.BoolVar(&f.force, "force", false, "replace an existing file")
+	nameValues(flags, map[string]string{"output": "FILE"})
 	return cmd
 }
 
-// check refuses what cannot be meant.
+// check refuses flags that do not go together.
 func (f *snapshotFlags) check(p *program, s *settings) error {
 	switch {
-	case f.format != string(probe.PyTorchFormat) && f.format != string(probe.SegmentsFormat):
-		return usage("--format: %q is none of pytorch and segments", cleanText(f.format))
 	case f.output == "":
-		return &failure{code: exitUsage, message: "snapshot needs a file to write to", advice: []string{"  -o FILE"}}
+		return &failure{code: exitUsage, message: "snapshot needs a file to write to", advice: []string{"  vramscope snapshot PID -o FILE"}}
 	case f.output == "-" && f.format == string(probe.PyTorchFormat) && isTerminal(p.stdout):
-		return usage("a pickle is nothing for a terminal: name a file, -o FILE")
+		return usage("a pickle cannot be shown in a terminal: name a file with -o FILE")
 	case len(s.gpus) > 0:
-		return usage("--gpu: a snapshot is of all that the process has")
+		return usage("--gpu: a snapshot covers all GPUs that the process uses: leave it out")
 	}
 	return nil
 }
@@ -268,7 +252,7 @@ func (p *program) snapshotFailure(err error, pid int) error {
 	case errors.As(err, &answer) && !errors.Is(err, probe.ErrBroken):
 		return &failure{code: exitFailure, err: err, message: "its probe could not write it: " + cleanText(answer.Message)}
 	case errors.Is(err, probe.ErrNoProbe):
-		f := refused(err, "PID %d has no probe, which would write the snapshot", pid)
+		f := refused(err, "PID %d has no probe to write the snapshot", pid)
 		f.advice = []string{
 			"  vramscope run -- CMD…    starts a program with one",
 			"  vramscope attach PID     puts one into a running Python program",

@@ -47,10 +47,10 @@ func (d *draft) free() error {
 	case info.IsDir():
 		return usage("%s is a directory: name a file in it", cleanText(d.target))
 	case !info.Mode().IsRegular() && info.Mode()&fs.ModeSymlink == 0:
-		return usage("%s is no regular file", cleanText(d.target))
+		return usage("%s is not a regular file", cleanText(d.target))
 	case !d.force:
-		f := usage("%s is there already", cleanText(d.target))
-		f.advice = []string{"  --force   puts the snapshot in its place"}
+		f := usage("%s exists already", cleanText(d.target))
+		f.advice = []string{"  --force   replaces it"}
 		return f
 	}
 	return nil

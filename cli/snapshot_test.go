@@ -152,7 +152,7 @@ print(sorted(whole)[:3], sum(s["total_size"] for s in whole["segments"]) >> 20)`
 		t.Fatal(err)
 	}
 	out, err = j.snapshot("-o", path, "--format", "segments").CombinedOutput()
-	if err == nil || !strings.Contains(string(out), "is there already") {
+	if err == nil || !strings.Contains(string(out), "exists already") {
 		t.Errorf("another was written over it: %v\n%s", err, out)
 	}
 	if after, err := os.ReadFile(path); err != nil || !bytes.Equal(before, after) {

@@ -5,6 +5,8 @@ import (
 	"unicode"
 
 	"github.com/charmbracelet/x/ansi"
+
+	"vramscope/sampler/snapshot"
 )
 
 // cleanText makes text from outside fit for a terminal: control and escape
@@ -44,6 +46,19 @@ func glyphsFor(ascii bool) glyphs {
 		return glyphs{dash: "-", ellipsis: "+", enDash: "-"}
 	}
 	return glyphs{dash: "–", ellipsis: "…", enDash: "–"}
+}
+
+// glyphs are the signs for this run's output.
+func (p *program) glyphs(s *settings) glyphs {
+	return glyphsFor(s.ascii || !speaksUTF8(p.getenv))
+}
+
+// bytes is a size, or the dash.
+func (g glyphs) bytes(b snapshot.Bytes) string {
+	if v, ok := b.Value(); ok {
+		return v.String()
+	}
+	return g.dash
 }
 
 // speaksUTF8 reports whether the locale can show signs outside ASCII, by the

@@ -16,7 +16,7 @@ func ParseBytes(text string) (Bytes, error) {
 	unit, known := unitOf(strings.ToLower(strings.TrimSpace(text[len(number):])))
 	value, err := strconv.ParseFloat(number, 64)
 	if err != nil || !known || strings.ContainsAny(number, "eExX_") {
-		return 0, fmt.Errorf("%q is no amount of memory: write 4GiB, 512MiB or a number of bytes", text)
+		return 0, fmt.Errorf("%q is not an amount of memory: write 4GiB, 512MiB or a number of bytes", text)
 	}
 	bytes := value * unit
 	if !(bytes >= 0 && bytes < math.MaxInt64) {

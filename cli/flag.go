@@ -1,0 +1,127 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+// optionValue is an option's flag. It checks its value when it is parsed, so
+// that pflag's message names the flag.
+type optionValue struct {
+	option option
+	raw    *string
+}
+
+// Set implements pflag.Value. A list given twice is one list.
+func (v *optionValue) Set(value string) error {
+	if v.option.kind == listKind && v.raw != nil {
+		value = *v.raw + "," + value
+	}
+	var scratch settings
+	if err := v.option.set(&scratch)(value); err != nil {
+		return err
+	}
+	v.raw = &value
+	return nil
+}
+
+// String implements pflag.Value: the default is in the configuration's
+// documentation, not in every line of help.
+func (v *optionValue) String() string { return "" }
+
+// Type implements pflag.Value: it is what stands for the value in help.
+func (v *optionValue) Type() string {
+	if v.option.kind == truthKind {
+		return "bool"
+	}
+	return v.option.holder
+}
+
+// choiceFlag adds a flag that takes one of a few words, completes them, and
+// refuses every other word when it is parsed. The first is the default.
+func choiceFlag(cmd *cobra.Command, to *string, flag, shorthand string, words ...string) {
+	*to = words[0]
+	value := &choice{to: to, words: words, holder: strings.ToUpper(flag)}
+	cmd.Flags().VarP(value, flag, shorthand, orList(words))
+	complete := cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp)
+	if err := cmd.RegisterFlagCompletionFunc(flag, complete); err != nil {
+		panic(err) // the flag is registered two lines above
+	}
+}
+
+// choice is the value of such a flag.
+type choice struct {
+	to     *string
+	words  []string
+	holder string
+}
+
+// Set implements pflag.Value.
+func (c *choice) Set(value string) error {
+	if !slices.Contains(c.words, value) {
+		return fmt.Errorf("%q is not %s", cleanText(value), orList(c.words))
+	}
+	*c.to = value
+	return nil
+}
+
+// String implements pflag.Value: it is the default in help.
+func (c *choice) String() string { return *c.to }
+
+// Type implements pflag.Value.
+func (c *choice) Type() string { return c.holder }
+
+// orList is "table, json or csv".
+func orList(words []string) string {
+	last := len(words) - 1
+	return strings.Join(words[:last], ", ") + " or " + words[last]
+}
+
+// holder gives a flag's value a name in help.
+type holder struct {
+	pflag.Value
+	name string
+}
+
+// Type implements pflag.Value.
+func (h *holder) Type() string { return h.name }
+
+// nameValues gives the values of flags their names in help.
+func nameValues(flags *pflag.FlagSet, names map[string]string) {
+	for flag, name := range names {
+		flags.Lookup(flag).Value = &holder{flags.Lookup(flag).Value, name}
+	}
+}
+
+// flagError words pflag's errors as the others are worded.
+func flagError(cmd *cobra.Command, err error) error {
+	var invalid *pflag.InvalidValueError
+	if errors.As(err, &invalid) {
+		reason := errors.Unwrap(invalid)
+		if bad := (*strconv.NumError)(nil); errors.As(reason, &bad) {
+			return usage("--%s: %q is not a whole number from 0", invalid.GetFlag().Name, invalid.GetValue())
+		}
+		return usage("--%s: %v", invalid.GetFlag().Name, reason)
+	}
+	// "vramscope flsh 12 --dry-run" is a wrong command, not a wrong flag.
+	if words := cmd.Flags().Args(); !cmd.HasParent() && len(words) > 0 {
+		return noCommand(cmd, words)
+	}
+	f := usage("%s", err.Error())
+	f.advice = []string{"  " + cmd.CommandPath() + " --help   lists the flags"}
+	var unknown *pflag.NotExistError
+	if errors.As(err, &unknown) && unknown.GetSpecifiedShortnames() == "" {
+		var names []string
+		cmd.Flags().VisitAll(func(flag *pflag.Flag) { names = append(names, flag.Name) })
+		if near := nearest(unknown.GetSpecifiedName(), names); near != "" {
+			f.message += fmt.Sprintf("; did you mean --%s?", near)
+		}
+	}
+	return f
+}

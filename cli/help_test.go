@@ -1,0 +1,25 @@
+package cli
+
+import (
+	"os"
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestHelpFitsATerminal: what a command says of itself is readable in 80
+// columns. Commands in it may be longer: they are copied, not read.
+func TestHelpFitsATerminal(t *testing.T) {
+	p := &program{getenv: os.Getenv, now: time.Now}
+	root := p.root()
+	for _, command := range append(root.Commands(), root) {
+		if command.Short == "" {
+			t.Errorf("%s says nothing of itself in the list of commands", command.Name())
+		}
+		for line := range strings.SplitSeq(command.Long, "\n") {
+			if cells(line) > 80 && !strings.HasPrefix(line, "  ") {
+				t.Errorf("help of %s is %d cells wide: %s", command.Name(), cells(line), line)
+			}
+		}
+	}
+}
