@@ -23,9 +23,9 @@ func (e *examination) native() []finding {
 		return []finding{{verdict: neither, what: "native", text: err.Error()}}
 	case err != nil:
 		return []finding{{verdict: fails, what: "native", text: "no probe for native programs: " + cleanText(err.Error()),
-			next: []string{"XDG_CACHE_HOME=DIR vramscope run … has its files written below another directory"}}}
+			next: []string{"XDG_CACHE_HOME=DIR vramscope run …   puts its files into another directory"}}}
 	}
-	found := []finding{{verdict: works, what: "native", text: "CUDA programs started with vramscope run have a probe"}}
+	found := []finding{{verdict: works, what: "native", text: "CUDA programs started with vramscope run get a probe"}}
 	told := map[int]bool{}
 	for i := range e.snap.Rows {
 		p := &e.snap.Rows[i]
@@ -39,7 +39,7 @@ func (e *examination) native() []finding {
 			continue
 		}
 		if len(found) > mostProblems {
-			found = append(found, finding{verdict: neither, what: "more", text: "others cannot have one either"})
+			found = append(found, finding{verdict: neither, what: "more", text: "others cannot get one either"})
 			break
 		}
 		found = append(found, finding{verdict: neither, what: "PID " + strconv.Itoa(pid),

@@ -27,7 +27,7 @@ func (e *examination) probes() []finding {
 	var found []finding
 	switch n := len(live); n {
 	case 0:
-		found = append(found, finding{verdict: neither, what: "probes", text: "none answers: what processes' memory is stays unknown",
+		found = append(found, finding{verdict: neither, what: "probes", text: "none answers: what processes' memory is remains unknown",
 			next: []string{"to try one: vramscope probe"}})
 	case 1:
 		found = append(found, finding{verdict: works, what: "probes", text: "1 process answers"})

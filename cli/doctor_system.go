@@ -89,7 +89,7 @@ func (e *examination) container() finding {
 	case self.Identity.Namespace == initPIDNamespace:
 		f.text = "no: this is the machine's own pid namespace"
 	case self.Identity.Namespace == 0:
-		f.text = "cannot be told: /proc/self/ns/pid may not be read"
+		f.text = "unknown: /proc/self/ns/pid may not be read"
 	default:
 		f.text = "yes: a pid namespace of its own; processes outside it have no name here"
 	}
@@ -120,16 +120,16 @@ func procRights() finding {
 // signals is whether a process can be signalled safely.
 func signals() finding {
 	if err := process.CanSignal(); err != nil {
-		return finding{verdict: fails, what: "signals", text: "no pidfds (Linux 5.3, or a sandbox forbids them): the x key is refused"}
+		return finding{verdict: fails, what: "signals", text: "no pidfds (they take Linux 5.3 and no sandbox that forbids them): the key x is refused"}
 	}
-	return finding{verdict: works, what: "signals", text: "through pidfds, so that they cannot reach a stranger"}
+	return finding{verdict: works, what: "signals", text: "through pidfds, so that they cannot reach another process"}
 }
 
 // terminal is what the screen can be drawn with.
 func (e *examination) terminal() []finding {
 	p := e.program
 	if !isTerminal(p.stdout) {
-		return []finding{{verdict: neither, what: "terminal", text: "standard output is none: the monitor would write one table and end"}}
+		return []finding{{verdict: neither, what: "terminal", text: "standard output is not a terminal: the monitor would write one table and end"}}
 	}
 	var found []finding
 	kind := p.getenv("TERM")

@@ -80,7 +80,7 @@ func (p *program) watch(ctx context.Context, src *sources, s *settings, input *o
 		previous.close()
 	}
 	src.catchUp(sampling)
-	unheard := src.listen(ctx, cancel)
+	waitForProbes := src.listen(ctx, cancel)
 	finished := make(chan struct{})
 	go func() {
 		defer close(finished)
@@ -103,7 +103,7 @@ func (p *program) watch(ctx context.Context, src *sources, s *settings, input *o
 	case <-time.After(patience):
 		sampling = nil
 	}
-	unheard()
+	waitForProbes()
 	if upgraded {
 		return p.restart(sampling)
 	}

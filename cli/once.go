@@ -110,10 +110,10 @@ func (p *program) format(snap *snapshot.Snapshot, s *settings, f onceFlags) ([]b
 // driver is not released: the program ends, and that takes less time.
 func (p *program) observe(ctx context.Context, src *sources, s *settings, sampling *sampler.Sampler, watch time.Duration) (*snapshot.Snapshot, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
-	unheard := src.listen(ctx, cancel)
+	waitForProbes := src.listen(ctx, cancel)
 	defer func() {
 		cancel(nil)
-		unheard()
+		waitForProbes()
 	}()
 	if watch == 0 {
 		snap := sampling.Tick(p.now())

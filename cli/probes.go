@@ -57,10 +57,10 @@ func (src *sources) listen(ctx context.Context, failed func(error)) (wait func()
 // function that ends it and waits until it has ended.
 func (src *sources) listenFor(ctx context.Context) (end func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
-	unheard := src.listen(ctx, cancel)
+	waitForProbes := src.listen(ctx, cancel)
 	return func() {
 		cancel(nil)
-		unheard()
+		waitForProbes()
 	}
 }
 

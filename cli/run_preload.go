@@ -44,7 +44,7 @@ func (p *program) installPreload() (string, error) {
 	}
 	if err != nil {
 		return "", &failure{code: exitFailure, err: err, message: cleanText(err.Error()),
-			advice: []string{"  XDG_CACHE_HOME=DIR vramscope …   has the probe's files written below another directory"}}
+			advice: []string{"  XDG_CACHE_HOME=DIR vramscope …   puts the probe's files into another directory"}}
 	}
 	return path, nil
 }

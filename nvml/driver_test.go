@@ -296,7 +296,7 @@ func TestXIDs(t *testing.T) {
 	if again := b.read(library, devices[0]).XIDs; len(again) != 0 {
 		t.Errorf("told twice: %+v", again)
 	}
-	if deaf := b.read(library, devices[1]).XIDs; len(deaf) != 0 {
-		t.Errorf("a GPU without events tells %+v", deaf)
+	if without := b.read(library, devices[1]).XIDs; len(without) != 0 {
+		t.Errorf("a GPU without events tells %+v", without)
 	}
 }

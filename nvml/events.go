@@ -16,7 +16,7 @@ const mostEvents = 32
 // which the second reading makes: a program that reads once has no use for it.
 func (r *reading) readEvents() {
 	if r.events == nil {
-		if r.readings > 0 && !r.deaf {
+		if r.readings > 0 && !r.eventless {
 			r.subscribe()
 		}
 		return
@@ -38,7 +38,7 @@ func (r *reading) readEvents() {
 // subscribe asks the driver to queue the GPU's critical errors. Where it has
 // none to offer, that is not asked again.
 func (r *reading) subscribe() {
-	r.deaf = true
+	r.eventless = true
 	if !r.can(symEventSetCreate) || !r.can(symEventSetFree) || !r.can(symRegisterEvents) || !r.can(symSupportedEvents) {
 		return
 	}
@@ -54,7 +54,7 @@ func (r *reading) subscribe() {
 		_ = set.Free() // an empty set that cannot be freed is nothing to act on
 		return
 	}
-	r.events, r.deaf = set, false
+	r.events, r.eventless = set, false
 }
 
 // unsubscribe gives the queue back.

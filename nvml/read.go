@@ -31,7 +31,7 @@ type gpu struct {
 	instances   []instance
 	utilization utilization
 	events      gonvml.EventSet // nil until subscribed
-	deaf        bool            // the GPU has no critical error events
+	eventless   bool            // the GPU has no critical error events
 }
 
 // reading is one Read under way.

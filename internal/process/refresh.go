@@ -8,27 +8,27 @@ import (
 
 // Facts are read behind the calls that want them:
 //
-//	Processes ── errands ── readers, at most 16 ── each entry's channel ──→ this call, or a later one
+//	Processes ── queue ── readers, at most 16 ── each entry's channel ──→ this call, or a later one
 //
 // A call waits for the facts of processes that it sees for the first time, as
 // long as its patience lasts. What is only read anew is taken in when it has
 // come.
 
-// errand asks for the facts of one process. Its channel has room for them, so
+// request asks for the facts of one process. Its channel has room for them, so
 // that a reader waits for nobody.
-type errand struct {
+type request struct {
 	pid    int
 	answer chan<- facts
 }
 
-// errands are what no reader has taken up yet, oldest first.
-type errands struct {
+// requests are a queue: what no reader has taken up yet, oldest first.
+type requests struct {
 	mu      sync.Mutex
-	waiting []errand
+	waiting []request
 }
 
-// mostErrands bounds what piles up while all readers hang.
-const mostErrands = 4096
+// mostRequests bounds what piles up while all readers hang.
+const mostRequests = 4096
 
 // newReaders is how many readers one call adds at most. A caller with little
 // patience has something else to do, and a processor is left to it. Where they
@@ -41,36 +41,36 @@ func (t *Table) newReaders() int {
 	return min(processors, 4)
 }
 
-// send has the facts of a process read; nil where too much is waiting.
-func (t *Table) send(pid int) chan facts {
-	t.errands.mu.Lock()
-	defer t.errands.mu.Unlock()
-	if len(t.errands.waiting) >= mostErrands {
+// enqueue has the facts of a process read; nil where too much is waiting.
+func (t *Table) enqueue(pid int) chan facts {
+	t.queue.mu.Lock()
+	defer t.queue.mu.Unlock()
+	if len(t.queue.waiting) >= mostRequests {
 		return nil
 	}
 	answer := make(chan facts, 1)
-	t.errands.waiting = append(t.errands.waiting, errand{pid, answer})
+	t.queue.waiting = append(t.queue.waiting, request{pid, answer})
 	return answer
 }
 
-// employ sees to it that somebody reads what is waiting.
-func (t *Table) employ() {
-	t.errands.mu.Lock()
-	defer t.errands.mu.Unlock()
-	for range min(len(t.errands.waiting), t.newReaders()) {
+// startReaders sees to it that somebody reads what is waiting.
+func (t *Table) startReaders() {
+	t.queue.mu.Lock()
+	defer t.queue.mu.Unlock()
+	for range min(len(t.queue.waiting), t.newReaders()) {
 		select {
 		case t.slots <- struct{}{}:
-			go t.runErrands()
+			go t.readQueued()
 		default:
 			return
 		}
 	}
 }
 
-// runErrands reads until nothing is waiting.
-func (t *Table) runErrands() {
+// readQueued reads until nothing is waiting.
+func (t *Table) readQueued() {
 	for {
-		next, ok := t.nextErrand()
+		next, ok := t.nextRequest()
 		if !ok {
 			return
 		}
@@ -78,18 +78,18 @@ func (t *Table) runErrands() {
 	}
 }
 
-// nextErrand takes the oldest errand. Where there is none the reader's slot is
+// nextRequest takes the oldest request. Where there is none the reader's slot is
 // given back, under the same lock: whoever sends the next finds it free.
-func (t *Table) nextErrand() (errand, bool) {
-	t.errands.mu.Lock()
-	defer t.errands.mu.Unlock()
-	if len(t.errands.waiting) == 0 {
-		t.errands.waiting = nil
+func (t *Table) nextRequest() (request, bool) {
+	t.queue.mu.Lock()
+	defer t.queue.mu.Unlock()
+	if len(t.queue.waiting) == 0 {
+		t.queue.waiting = nil
 		<-t.slots
-		return errand{}, false
+		return request{}, false
 	}
-	next := t.errands.waiting[0]
-	t.errands.waiting = t.errands.waiting[1:]
+	next := t.queue.waiting[0]
+	t.queue.waiting = t.queue.waiting[1:]
 	return next, true
 }
 
@@ -104,7 +104,7 @@ func (t *Table) refresh(now time.Time, entries []*entry, patience time.Duration)
 			continue
 		}
 		pid := e.info.Identity.PID
-		if e.pending = t.send(pid); e.pending == nil {
+		if e.pending = t.enqueue(pid); e.pending == nil {
 			continue
 		}
 		e.refreshed = now
@@ -113,7 +113,7 @@ func (t *Table) refresh(now time.Time, entries []*entry, patience time.Duration)
 			e.refreshed = now.Add(-time.Duration(pid) * time.Second % refreshEvery)
 		}
 	}
-	t.employ()
+	t.startReaders()
 	deadline := time.NewTimer(patience)
 	defer deadline.Stop()
 	late := false

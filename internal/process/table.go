@@ -33,8 +33,8 @@ type Table struct {
 	// slots bounds the readers of facts. One that hangs keeps its slot: when
 	// all hang, names and jobs of new processes stay unknown, and nothing else
 	// suffers.
-	slots   chan struct{}
-	errands errands
+	slots chan struct{}
+	queue requests
 
 	mu      sync.Mutex
 	buf     [statSize]byte

@@ -56,9 +56,6 @@ type poolFigures struct {
 	reservedHigh, usedHigh quantity.Bytes // the highest since the pool was made
 }
 
-// idle is what the pool holds and has not given out.
-func (f poolFigures) idle() quantity.Bytes { return f.reserved - f.used }
-
 func (p *pool) figures() (poolFigures, error) {
 	var f poolFigures
 	for _, figure := range []struct {
