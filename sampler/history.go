@@ -83,7 +83,7 @@ func (h *History) record(now time.Time, snap *snapshot.Snapshot) {
 		} else {
 			h.order = append(h.order, r)
 		}
-		r.append(h.store, p)
+		r.append(h.store, now, p)
 		r.tick = snap.Sequence
 	}
 	clear(h.order[len(snap.Rows):])

@@ -5,6 +5,7 @@ import (
 	"encoding/gob"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -57,6 +58,7 @@ type keptRow struct {
 	First, Ended time.Time // zero: it lives
 	Tick         uint64
 	Series       keptSeries
+	Torn         []span
 }
 
 type keptAlert struct {
@@ -133,7 +135,7 @@ func (s *Sampler) roster() (*roster, []*store.Series) {
 		r.GPUs = append(r.GPUs, kept)
 	}
 	keep := func(row *rowRecord) {
-		r.Rows = append(r.Rows, keptRow{*row.process, row.first, row.ended, row.tick, number(&row.metrics)})
+		r.Rows = append(r.Rows, keptRow{*row.process, row.first, row.ended, row.tick, number(&row.metrics), slices.Clone(row.torn)})
 	}
 	for _, row := range h.ended {
 		keep(row)
@@ -187,7 +189,7 @@ func (r *roster) history(samples *store.Store, series []*store.Series) (*History
 	for i := range r.Rows {
 		kept := &r.Rows[i]
 		process := kept.Process
-		row := &rowRecord{process: &process, first: kept.First, ended: kept.Ended, tick: kept.Tick, metrics: find(kept.Series)}
+		row := &rowRecord{process: &process, first: kept.First, ended: kept.Ended, tick: kept.Tick, metrics: find(kept.Series), torn: kept.Torn}
 		if row.ended.IsZero() {
 			h.rows[row.process.ID] = row
 		} else {

@@ -30,6 +30,7 @@ type row struct {
 	outlook    outlook // of used
 	allocated  outlook // of what a probe says of it
 	load       load
+	settling   settling
 	oom        int64
 	oomKnown   bool
 }

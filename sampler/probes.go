@@ -133,6 +133,8 @@ func (s *Sampler) locate(a *probe.Answer, d *probe.Device) snapshot.RowID {
 // sumParts makes the process's parts the sums over its allocators:
 //
 //	used = Σ (allocated + cached + fragmented) + other
+//
+// as long as both sides are of one moment; where they are not, other is unknown.
 func (s *Sampler) sumParts(p *snapshot.Process, a *probe.Answer) {
 	var reserved snapshot.Bytes
 	for i := range p.Allocators {
@@ -150,9 +152,7 @@ func (s *Sampler) sumParts(p *snapshot.Process, a *probe.Answer) {
 	if !told {
 		return
 	}
-	if used, ok := p.Used.Value(); ok {
-		p.Other = quantity.From(used-held, quantity.Computed)
-	}
+	p.Other = s.otherOf(p, held, a.At)
 	s.noteMismatch(p, a, held)
 }
 

@@ -109,9 +109,11 @@ type rowRecord struct {
 	ended   time.Time // zero while it lives
 	tick    uint64    // the snapshot that last had it
 	metrics metrics
+	torn    []span // when its figures were known, and not of one moment
 }
 
-func (r *rowRecord) append(s *store.Store, p *snapshot.Process) {
+func (r *rowRecord) append(s *store.Store, now time.Time, p *snapshot.Process) {
+	r.noteTorn(now, p)
 	r.process = p
 	r.metrics.appendBytes(s, snapshot.MetricUsed, p.Used)
 	r.metrics.appendBytes(s, snapshot.MetricAllocated, p.Allocated)
@@ -140,7 +142,7 @@ func (r *rowRecord) at(t time.Time) snapshot.Process {
 	p.SMUtilization = m.int(snapshot.MetricUtilization, t)
 	if reserved := quantity.Sum(p.Allocated, p.Cached, p.Fragmented); reserved.Known() {
 		p.Probe = &snapshot.Probe{State: snapshot.ProbeLive}
-		if used, ok := p.Used.Value(); ok {
+		if used, ok := p.Used.Value(); ok && !r.tornAt(t) {
 			p.Other = quantity.From(used-reserved.Or(0), quantity.Computed)
 		}
 	}

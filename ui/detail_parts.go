@@ -39,6 +39,8 @@ func (d detail) parts(width int) []string {
 	otherStyle := s.Other
 	if v, ok := p.Other.Value(); ok && v < 0 {
 		other, otherStyle = "parts exceed used by "+(-v).String()+": probe and driver disagree", s.Warning
+	} else if !ok && p.Used.Known() {
+		other = "memory has moved between the driver's word and the probe's"
 	}
 	return append(lines,
 		d.part(width, "allocated", s.Allocated, p.Allocated, d.allocatedNote()),
