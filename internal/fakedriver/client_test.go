@@ -18,7 +18,7 @@ type client struct {
 	t       *testing.T
 	state   string
 	stderr  string
-	input   io.Writer
+	input   io.WriteCloser
 	answers *bufio.Scanner
 }
 
@@ -26,19 +26,26 @@ func startClient(t *testing.T, box fakedriver.State) *client {
 	t.Helper()
 	library := fakedriver.Build(t, fakedriver.Current)
 	program := fakedriver.BuildClient(t)
-	c := &client{t: t, state: filepath.Join(t.TempDir(), "state")}
-	box.MustWrite(t, c.state)
+	state := filepath.Join(t.TempDir(), "state")
+	box.MustWrite(t, state)
 	cmd := exec.Command(program, library)
-	cmd.Env = append(os.Environ(), "VRAMSCOPE_FAKE_STATE="+c.state)
-	c.stderr = filepath.Join(t.TempDir(), "stderr")
+	cmd.Env = append(os.Environ(), "VRAMSCOPE_FAKE_STATE="+state)
+	c := begin(t, cmd, state)
+	t.Cleanup(func() { c.end(cmd) })
+	return c
+}
+
+// begin starts a program that answers lines with lines.
+func begin(t *testing.T, cmd *exec.Cmd, state string) *client {
+	t.Helper()
+	c := &client{t: t, state: state, stderr: filepath.Join(t.TempDir(), "stderr")}
 	stderr, err := os.Create(c.stderr)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer stderr.Close() // the client has its own
+	defer stderr.Close() // the program has its own
 	cmd.Stderr = stderr
-	input, err := cmd.StdinPipe()
-	if err != nil {
+	if c.input, err = cmd.StdinPipe(); err != nil {
 		t.Fatal(err)
 	}
 	output, err := cmd.StdoutPipe()
@@ -48,15 +55,17 @@ func startClient(t *testing.T, box fakedriver.State) *client {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() {
-		_ = input.Close() // its end of input is its end
-		if err := cmd.Wait(); err != nil {
-			said, _ := os.ReadFile(c.stderr) // only to explain
-			t.Errorf("client: %v\n%s", err, said)
-		}
-	})
-	c.input, c.answers = input, bufio.NewScanner(output)
+	c.answers = bufio.NewScanner(output)
 	return c
+}
+
+// end closes the program's input, which is its end.
+func (c *client) end(cmd *exec.Cmd) {
+	_ = c.input.Close() // it may have ended before
+	if err := cmd.Wait(); err != nil {
+		said, _ := os.ReadFile(c.stderr) // only to explain
+		c.t.Errorf("%s: %v\n%s", filepath.Base(cmd.Path), err, said)
+	}
 }
 
 // ask sends a command and gives its answer.

@@ -1,12 +1,10 @@
 package fakedriver_test
 
 import (
-	"bufio"
 	"fmt"
 	"maps"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"syscall"
@@ -40,7 +38,7 @@ const (
 
 // cudaProgram is testdata/cuda_client.c: a process that allocates.
 type cudaProgram struct {
-	client
+	*client
 	cmd  *exec.Cmd
 	done bool
 }
@@ -57,33 +55,10 @@ func startCUDA(t *testing.T, state string, environment ...string) *cudaProgram {
 
 func startProgram(t *testing.T, cmd *exec.Cmd, state string) *cudaProgram {
 	t.Helper()
-	p := &cudaProgram{client: client{t: t, state: state, stderr: filepath.Join(t.TempDir(), "stderr")}, cmd: cmd}
-	stderr, err := os.Create(p.stderr)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer stderr.Close() // the program has its own
-	cmd.Stderr = stderr
-	input, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	output, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	p.input, p.answers = input, bufio.NewScanner(output)
+	p := &cudaProgram{client: begin(t, cmd, state), cmd: cmd}
 	t.Cleanup(func() {
-		if p.done {
-			return
-		}
-		_ = input.Close() // its end of input is its end
-		if err := cmd.Wait(); err != nil {
-			said, _ := os.ReadFile(p.stderr) // only to explain
-			t.Errorf("program: %v\n%s", err, said)
+		if !p.done {
+			p.end(cmd)
 		}
 	})
 	return p

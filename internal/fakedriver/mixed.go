@@ -13,7 +13,7 @@ func MIG() State {
 	return state
 }
 
-// Mixed is the box that SCREENS.md draws: a leak on GPU 3, a lost GPU 6, MIG
+// Mixed is the box of ui/testdata/drawings: a leak on GPU 3, a lost GPU 6, MIG
 // on GPU 5, an idle holder on 2, several on one, a foreign pid on 7, a
 // graphics process on 0. Before GPU 6 is lost: set Lost to false.
 func Mixed() State {

@@ -19,7 +19,6 @@ import (
 	"runtime"
 	"slices"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"vramscope/internal/fakedriver"
@@ -54,80 +53,102 @@ func bench(length time.Duration, runs int, only string, others []string) error {
 		return fmt.Errorf("go build: %w", err)
 	}
 	fmt.Printf("%s, %d cores; %s a program, medians of %d runs for one-shot commands\n\n", runtime.GOARCH, runtime.NumCPU(), length, runs)
-
-	small, err := newStage(dir, 8, 8)
+	if only != "" {
+		runs = 0
+	}
+	fmt.Printf(lineFormat, "program", "box", "screen", "rate", "CPU", "RSS", "to terminal", "first frame")
+	r := &report{program: program, length: length, runs: runs, only: only}
+	small, err := r.smallBox(dir, others)
 	if err != nil {
 		return err
 	}
-	table := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(table, "program\tbox\tscreen\trate\tCPU\tRSS\tto terminal\tfirst frame\t")
-	watch := func(s *stage, name, rate string, command ...string) error {
-		if !strings.Contains(name+" "+s.name+" "+rate, only) {
-			return nil
-		}
-		m, err := s.watch(length, command)
-		if err != nil {
-			return fmt.Errorf("%s: %w", name, err)
-		}
-		fmt.Fprintf(table, "%s\t%s\t200x50\t%s\t%.2f%%\t%.1f MiB\t%.2f kB/s\t%d ms\t\n",
-			name, s.name, rate, m.cpu*100, float64(m.rss)/(1<<20), m.bytesPerSecond/1000, m.firstFrame.Milliseconds())
-		return table.Flush()
-	}
-	if err := watch(small, "vramscope", "1 Hz", program); err != nil {
+	large, version, err := r.largeBox(dir)
+	if err != nil || runs == 0 {
 		return err
 	}
+	fmt.Printf("\nonce --format json   8x8 %s   16x64 %s\n--version            %s\n", spread(small), spread(large), spread(version))
+	return nil
+}
+
+// lineFormat is a line of the table. Its widths are fixed: each line is written
+// as soon as its program has been measured.
+const lineFormat = "%-18s %6s %7s %6s %7s %10s %12s %12s\n"
+
+// report is the table that is written while programs are measured.
+type report struct {
+	program string
+	length  time.Duration
+	runs    int
+	only    string
+}
+
+// smallBox measures everything that is compared on 8 GPUs, and gives how long
+// once takes there.
+func (r *report) smallBox(dir string, others []string) (once []time.Duration, err error) {
+	s, err := newStage(dir, 8, 8)
+	if err != nil {
+		return nil, err
+	}
+	defer s.close()
+	if err := r.watch(s, "vramscope", "1 Hz", r.program); err != nil {
+		return nil, err
+	}
 	if nvtop, err := exec.LookPath("nvtop"); err == nil {
-		if err := watch(small, "nvtop", "1 Hz", nvtop, "-d", "10"); err != nil {
-			return err
+		if err := r.watch(s, "nvtop", "1 Hz", nvtop, "-d", "10"); err != nil {
+			return nil, err
 		}
 	} else {
 		fmt.Fprintln(os.Stderr, "bench: nvtop is not installed: not compared")
 	}
 	for _, other := range others {
 		command := strings.Fields(other)
-		if err := watch(small, command[0], "own", command...); err != nil {
-			return err
+		if err := r.watch(s, command[0], "own", command...); err != nil {
+			return nil, err
 		}
 	}
-	if err := watch(small, "vramscope --demo", "1 Hz", program, "--demo"); err != nil {
-		return err
+	if err := r.watch(s, "vramscope --demo", "1 Hz", r.program, "--demo"); err != nil {
+		return nil, err
 	}
-	if only != "" {
-		runs = 0
-	}
-	once, err := small.times(runs, program, "once", "--format", "json")
-	if err != nil {
-		return err
-	}
-	small.close()
+	return s.times(r.runs, r.program, "once", "--format", "json")
+}
 
-	large, err := newStage(dir, 16, 64)
+// largeBox measures vramscope alone on 16 GPUs, and gives how long its one-shot
+// commands take there.
+func (r *report) largeBox(dir string) (once, version []time.Duration, err error) {
+	s, err := newStage(dir, 16, 64)
 	if err != nil {
-		return err
+		return nil, nil, err
 	}
-	defer large.close()
-	if err := watch(large, "vramscope", "1 Hz", program); err != nil {
-		return err
+	defer s.close()
+	if err := r.watch(s, "vramscope", "1 Hz", r.program); err != nil {
+		return nil, nil, err
 	}
-	if err := watch(large, "vramscope", "10 Hz", program, "--interval", "100ms"); err != nil {
-		return err
+	if err := r.watch(s, "vramscope", "10 Hz", r.program, "--interval", "100ms"); err != nil {
+		return nil, nil, err
 	}
-	onceLarge, err := large.times(runs, program, "once", "--format", "json")
-	if err != nil {
-		return err
+	if once, err = s.times(r.runs, r.program, "once", "--format", "json"); err != nil {
+		return nil, nil, err
 	}
-	version, err := large.times(runs, program, "--version")
-	if err != nil {
-		return err
-	}
-	if runs == 0 {
+	version, err = s.times(r.runs, r.program, "--version")
+	return once, version, err
+}
+
+// watch measures one program and writes its line, unless others are wanted.
+func (r *report) watch(s *stage, name, rate string, command ...string) error {
+	if !strings.Contains(name+" "+s.name+" "+rate, r.only) {
 		return nil
 	}
-	fmt.Printf("\nonce --format json   8x8 %s   16x64 %s\n--version            %s\n", spread(once), spread(onceLarge), spread(version))
+	m, err := s.watch(r.length, command)
+	if err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	fmt.Printf(lineFormat, name, s.name, fmt.Sprintf("%dx%d", columns, rows), rate, fmt.Sprintf("%.2f%%", m.cpu*100),
+		fmt.Sprintf("%.1f MiB", float64(m.rss)/(1<<20)), fmt.Sprintf("%.2f kB/s", m.bytesPerSecond/1000),
+		fmt.Sprintf("%d ms", m.firstFrame.Milliseconds()))
 	return nil
 }
 
-// times runs a command so often, after one run that does not count.
+// times runs a command that many times, after one run that does not count.
 func (s *stage) times(runs int, command ...string) ([]time.Duration, error) {
 	if runs == 0 {
 		return nil, nil
