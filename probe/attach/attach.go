@@ -128,7 +128,11 @@ func (a *Attacher) Attach(ctx context.Context, id process.Identity) (Result, err
 // enter takes the way of the plan and waits for the probe.
 func (a *Attacher) enter(ctx context.Context, plan *Plan) (Result, error) {
 	var result Result
-	load, err := newPayload()
+	var target born
+	if plan.Method == RemoteExec {
+		target = born{plan.Process.PID, plan.Process.StartTime}
+	}
+	load, err := newPayload(target)
 	if err != nil {
 		return result, fmt.Errorf("attach to PID %d: %w", plan.Process.PID, err)
 	}

@@ -45,12 +45,14 @@ var errNoAnswer = errors.New("gdb does not answer")
 // startDebugger starts gdb in a directory, whose files its commands can name
 // without a path. It has so long for each answer.
 func startDebugger(program, directory string, patience time.Duration) (*debugger, error) {
-	d := &debugger{patience: patience, path: filepath.Join(directory, "gdb"), ended: make(chan struct{}), nonce: rand.Text()}
+	d := &debugger{patience: patience, path: filepath.Join(directory, debuggerName), ended: make(chan struct{}), nonce: rand.Text()}
 	output, err := os.OpenFile(d.path, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { _ = output.Close() }() // gdb has it
+	// gdb shares the lock with its output, and holds it when this program is no more.
+	_ = unix.Flock(int(output.Fd()), unix.LOCK_EX|unix.LOCK_NB) // some file systems have none
 	d.cmd = exec.Command(program, "-nx", "-nh", "-q", "-iex", "set auto-load no", "-iex", "set debuginfod enabled off")
 	d.cmd.Dir, d.cmd.Env = directory, cleanEnvironment()
 	d.cmd.Stdout, d.cmd.Stderr = output, output

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strconv"
 	"testing"
 
@@ -78,6 +79,11 @@ func killAttacher(t *testing.T, p *target) bool {
 	<-ended
 	until(t, "gdb to let go", func() bool { return !held() })
 	p.mustBeWell()
+	until(t, "what it has left to be cleared", func() bool {
+		clearLeftovers(scratch, uint32(os.Geteuid()))
+		left, err := filepath.Glob(filepath.Join(scratch, payloadPrefix+"*"))
+		return err == nil && len(left) == 0
+	})
 	p.mustEndWell()
 	return caught
 }

@@ -215,7 +215,7 @@ func TestThePayloadInHostilePlaces(t *testing.T) {
 		t.Skipf("this file system takes no such name: %v", err)
 	}
 	t.Setenv("TMPDIR", scratch)
-	p, err := newPayload()
+	p, err := newPayload(born{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -333,7 +333,7 @@ func TestAPayloadThatOthersCouldReplace(t *testing.T) {
 		if err := os.Chmod(open, mode); err != nil {
 			t.Fatal(err)
 		}
-		p, err := newPayload()
+		p, err := newPayload(born{})
 		if (err == nil) != allowed {
 			t.Errorf("%v: %v", mode, err)
 		}

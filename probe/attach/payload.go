@@ -20,8 +20,10 @@ const (
 	agentName   = "vramscope_probe.py"
 	scriptName  = "start.py"
 	imageName   = "image"
-	startedName = "started"
-	failedName  = "failed"
+	// debuggerName is what gdb writes.
+	debuggerName = "gdb"
+	startedName  = "started"
+	failedName   = "failed"
 )
 
 // payload is a directory, for this user alone, with what the process is to run.
@@ -31,12 +33,10 @@ type payload struct {
 	late      string // the script, where Python may come to it later
 }
 
-func newPayload() (*payload, error) {
-	temporary, err := trusted(os.TempDir(), uint32(os.Geteuid()))
-	if err != nil {
-		return nil, err
-	}
-	directory, err := os.MkdirTemp(temporary, "vramscope-attach-") // mode 0700
+// newPayload writes a payload. The target is the process that may come to the
+// script by its name, where there is one.
+func newPayload(target born) (*payload, error) {
+	directory, err := makeDirectory(target)
 	if err != nil {
 		return nil, err
 	}
