@@ -1,6 +1,7 @@
 package ui
 
 import (
+	"slices"
 	"strings"
 
 	"vramscope/internal/quantity"
@@ -137,12 +138,13 @@ func (l *line) instanceBar(lk *look, gpu *snapshot.GPU, instance *snapshot.Insta
 }
 
 // barWords is the bar of a GPU that has nothing to measure: a rule with
-// words, as many of them as leave some of the rule. An empty bar would mean
-// that all of it is free.
-func (l *line) barWords(lk *look, words string, cells int) {
+// words, the first of the wordings that leaves enough of the rule. An empty
+// bar would mean that all of it is free.
+func (l *line) barWords(lk *look, wordings []string, cells int) {
 	const leastRule = 5
-	for cells-len(words)-2 < leastRule && strings.Contains(words, " ") {
-		words = words[:strings.LastIndexByte(words, ' ')]
+	words := wordings[len(wordings)-1]
+	if i := slices.IndexFunc(wordings, func(w string) bool { return cells-len(w)-2 >= leastRule }); i >= 0 {
+		words = wordings[i]
 	}
 	words = cut(words, cells-2, lk.glyphs.ellipsis)
 	rule := max(cells-len(words)-2, 0)

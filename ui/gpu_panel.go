@@ -129,15 +129,14 @@ func (p *gpuPanel) write(l *line, line gpuLine, c gpuColumns, width int) {
 		l.instanceBar(p.look, line.gpu, line.instance, cells)
 	case line.gpu.State != snapshot.GPUOK:
 		p.writeName(l, line, c)
-		words := stateWords(line.gpu, p.now)
-		l.barWords(p.look, words, c.bar)
+		l.barWords(p.look, stateWords(line.gpu, p.now), c.bar)
 		used = snapshot.Bytes{}
 	case len(line.gpu.Instances) > 0:
 		p.writeName(l, line, c)
 		l.migBar(p.look, line.gpu, c.bar)
 	case !line.gpu.Memory.Used.Known():
 		p.writeName(l, line, c)
-		l.barWords(p.look, "used not known", c.bar)
+		l.barWords(p.look, usedUnknownWords(), c.bar)
 	default:
 		p.writeName(l, line, c)
 		l.bar(p.look, partsOf(line.gpu.Parts, line.gpu.Memory.Used), line.gpu.Memory.Capacity().Or(0), c.bar)

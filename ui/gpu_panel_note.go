@@ -125,21 +125,29 @@ func lostNote(gpu *snapshot.GPU, now time.Time, brief bool) string {
 	return text
 }
 
-// stateWords stand in the bar of a GPU that does not answer.
-func stateWords(gpu *snapshot.GPU, now time.Time) string {
-	since := ""
-	if !gpu.Since.IsZero() {
-		since = " " + duration(now.Sub(gpu.Since))
-	}
+// stateWords stand in the bar of a GPU that does not answer: wordings, the
+// fullest first. Each says by itself what is the matter.
+func stateWords(gpu *snapshot.GPU, now time.Time) []string {
+	word := "error"
 	switch gpu.State {
 	case snapshot.GPUHanging:
-		return "no answer" + since
+		word = "no answer"
 	case snapshot.GPULost:
-		return "lost" + since + " ago"
-	default:
-		return "error" + since + " ago"
+		word = "lost"
 	}
+	if gpu.Since.IsZero() {
+		return []string{word}
+	}
+	since := word + " " + duration(now.Sub(gpu.Since))
+	if gpu.State == snapshot.GPUHanging {
+		return []string{since, word, "silent"}
+	}
+	return []string{since + " ago", since, word}
 }
+
+// usedUnknownWords stand in the bar of a GPU that tells its size and not how
+// much of it is used.
+func usedUnknownWords() []string { return []string{"used not known", "not known", "unknown"} }
 
 // calmNote is for a GPU with nothing wrong: why it is slow, that it is held
 // without being used, or whose it is.
