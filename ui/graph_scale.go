@@ -61,13 +61,11 @@ func (s graphScale) row(amount float64) float64 {
 }
 
 // roundFloor chooses a round step and floor so that top is in the top row and
-// low is not below the bottom one. With floor 0 the step need not be round:
-// the top row is then the capacity exactly.
+// low is not below the bottom one.
 func roundFloor(low, top float64, rows int) (floor, step float64) {
 	intervals := float64(rows - 1)
-	fromZero := top / intervals
 	if rows >= rowsFromZero {
-		return 0, fromZero
+		return 0, stepFromZero(top, intervals)
 	}
 	// A flat line is not magnified without end: the panel spans at least a
 	// twentieth of the capacity.
@@ -83,7 +81,7 @@ func roundFloor(low, top float64, rows int) (floor, step float64) {
 			ceiling := math.Floor((top-step/2)/step+1+1e-9) * step
 			floor = ceiling - step*intervals
 			if floor <= 0 {
-				return 0, fromZero
+				return 0, stepFromZero(top, intervals)
 			}
 			if floor <= low+1e-9 {
 				return floor, step
@@ -91,7 +89,27 @@ func roundFloor(low, top float64, rows int) (floor, step float64) {
 		}
 		decade *= 10
 	}
-	return 0, fromZero
+	return 0, stepFromZero(top, intervals)
+}
+
+// stepFromZero is a step whose last row top is rounded to, and whose labels,
+// one in every second row, are as round as can be: 0, 8, 16 is read where 0,
+// 7.2, 14.4 must be deciphered.
+func stepFromZero(top, intervals float64) float64 {
+	exact := 2 * top / intervals
+	decade := math.Pow(10, math.Floor(math.Log10(exact)))
+	fits := func(label float64) bool { return math.Round(2*top/label) == intervals }
+	for _, factor := range [...]float64{1, 2, 5, 10, 2.5, 4, 3, 6, 8, 1.5} {
+		if label := factor * decade; fits(label) {
+			return label / 2
+		}
+	}
+	for _, digits := range [...]float64{1, 10} { // whole numbers of the decade, then tenths of it
+		if label := math.Round(exact/decade*digits) / digits * decade; fits(label) {
+			return label / 2
+		}
+	}
+	return exact / 2
 }
 
 // label writes the top row's amount, and a figure in every second row from
