@@ -120,11 +120,31 @@ func (d detail) whole(width, height int) []string {
 	if p == nil {
 		return []string{d.text(width, span{d.look.styles.Dim, "no process to show: it is gone and forgotten, or has not come yet"})}
 	}
-	lines := d.above(width, height)
 	if d.segments != nil {
+		lines := d.above(width, height)
 		return append(d.besideMap(lines, width, height), d.segmentPanel().Render(width, d.mapHeight(width, height))...)
 	}
-	lines = append(lines, "")
+	lines := d.told(width, height)
+	if room := height - len(lines); room >= detailGraphLeast {
+		lines = append(lines, d.graph.Render(width, room)...)
+	}
+	return lines
+}
+
+// graphRows is how high the graph of the full screen is, 0 where it has none.
+func (d detail) graphRows(width, height int) int {
+	if d.process == nil || d.segments != nil {
+		return 0
+	}
+	if room := height - len(d.told(width, height)); room >= detailGraphLeast {
+		return room
+	}
+	return 0
+}
+
+// told is everything that stands above the graph.
+func (d detail) told(width, height int) []string {
+	lines := append(d.above(width, height), "")
 	lines = append(lines, d.books(width)...)
 	outlook := d.outlook(width)
 	// What the allocators say one by one comes where the graph stays as it is.
@@ -138,9 +158,6 @@ func (d detail) whole(width, height int) []string {
 		if lines[i] == "" {
 			lines[i] = strings.Repeat(" ", width)
 		}
-	}
-	if room := height - len(lines); room >= detailGraphLeast {
-		lines = append(lines, d.graph.Render(width, room)...)
 	}
 	return lines
 }

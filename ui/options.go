@@ -102,7 +102,7 @@ type Options struct {
 	ASCII       bool          // draw with ASCII glyphs whatever the terminal can do
 	ReadOnly    bool          // no action, whatever is bound
 	Mouse       bool          // take the mouse from the start
-	GraphWindow time.Duration // how far back graphs reach; 0 is five minutes
+	GraphWindow time.Duration // how far back graphs reach; 0 goes by their height: 5 or 10 minutes
 	Sort        string        // the column to sort by; "" is USED
 	IdleAfter   time.Duration // a GPU that holds memory and does nothing for longer is said to be idle; 0 is ten minutes
 	Version     string        // of vramscope
@@ -124,9 +124,6 @@ func (o Options) withDefaults() Options {
 	}
 	if o.Now == nil {
 		o.Now = time.Now
-	}
-	if o.GraphWindow <= 0 {
-		o.GraphWindow = 5 * time.Minute
 	}
 	if o.IdleAfter <= 0 {
 		o.IdleAfter = idleAfter

@@ -54,9 +54,28 @@ func (m *model) nextTheme() bool {
 	return true
 }
 
-// zoom walks through the graph's windows.
+// zoom takes the graph to the next longer window than the one that it shows,
+// or back to the shortest.
 func (m *model) zoom() bool {
 	windows := []time.Duration{5 * time.Minute, 10 * time.Minute, 30 * time.Minute, 2 * time.Hour, 24 * time.Hour}
-	m.st.window = windows[(slices.Index(windows, m.st.window)+1)%len(windows)]
+	rows := m.graphRows()
+	now := graph{window: m.st.window}.windowFor(rows)
+	m.st.window = windows[0]
+	if i := slices.IndexFunc(windows, func(w time.Duration) bool { return w > now }); i >= 0 {
+		m.st.window = windows[i]
+	}
+	if rows == 0 {
+		m.say("graph window " + shortSpan(m.st.window) + "; Enter shows a process's graph")
+	}
 	return true
+}
+
+// graphRows is how high the graph on the screen is, 0 where none is.
+func (m *model) graphRows() int {
+	lay := m.layout()
+	if !m.st.detail {
+		return lay.graph.rows
+	}
+	room := lay.above().rows
+	return newDetail(&m.st, &m.look, visibleRows(&m.st), true).graphRows(m.st.width, room)
 }
