@@ -109,7 +109,11 @@ func writeAlertSentence(l *line, st *state, lk *look) {
 	if counter != "" {
 		room -= 3 + len(counter)
 	}
-	if left := room - cellsOf(head); cellsOf(tail) > left {
+	left := room - cellsOf(head)
+	for cellsOf(tail) > left && strings.Contains(tail, "; ") {
+		tail = tail[:strings.LastIndex(tail, "; ")] // whole clauses, where that is enough
+	}
+	if cellsOf(tail) > left {
 		const worthCutting = 24
 		if left < worthCutting {
 			left = 0

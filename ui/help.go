@@ -46,8 +46,8 @@ func (h helpPanel) Render(width, height int) []string {
 	}
 	wide := min(width, helpWidth)
 	title := "keys and signs"
-	if h.look.version != "" {
-		title = "vramscope " + clean(h.look.version) + ": " + title
+	if named := "vramscope " + clean(h.look.version) + ": " + title; h.look.version != "" && titleFits(named, right, wide) {
+		title = named
 	}
 	lines := boxed(h.look, title, right, inner, int(h.top), wide, min(height, len(inner)+2))
 	return filled(centred(lines, wide, width), width, height)

@@ -88,24 +88,46 @@ func boxed(lk *look, title, right string, inner [][]span, skip, width, height in
 	return append(out, l.String())
 }
 
-// boxTop is "┌ title ───── right ┐".
+// boxTop is "┌ title ───── right ┐". What stands at the right says how to get
+// on and out: in a narrow box its clauses go one by one, and the title is cut
+// for the last of them.
 func boxTop(lk *look, title, right string, width int) string {
 	s, g := &lk.styles, &lk.glyphs
+	for !titleFits(title, right, width) {
+		i := strings.Index(right, ", ")
+		if i < 0 {
+			break
+		}
+		right = right[i+len(", "):]
+	}
+	room := width - 4
+	if right != "" && !titleFits(title, right, width) {
+		const titleLeast = 12
+		if room -= cellsOf(right) + 3; room < titleLeast {
+			right, room = "", width-4
+		}
+	}
 	l := newLine(width)
 	l.put(s.Rule, g.corners[0])
 	l.put(s.Text, " ")
-	l.put(s.Title, cut(title, width-4, g.ellipsis))
+	l.put(s.Title, cut(title, room, g.ellipsis))
 	l.put(s.Text, " ")
-	tail := cellsOf(right) + 3
-	if right == "" || l.used+tail+1 > width {
-		tail = 1
+	tail := 1
+	if right != "" {
+		tail += cellsOf(right) + 2
 	}
 	l.put(s.Rule, strings.Repeat(g.rule, max(width-l.used-tail, 0)))
-	if tail > 1 {
+	if right != "" {
 		l.put(s.Dim, " "+right+" ")
 	}
 	l.put(s.Rule, g.corners[1])
 	return l.String()
+}
+
+// titleFits reports whether both stand in the edge of a box, with a piece of
+// it between them.
+func titleFits(title, right string, width int) bool {
+	return right == "" || 3+cellsOf(title)+1+cellsOf(right)+3 <= width
 }
 
 // put writes spans up to a column, cut with the ellipsis where they go past it.

@@ -100,6 +100,8 @@ func (t tablePanel) Render(width, height int) []string {
 // nothing says why there is no row.
 func (t *tablePanel) nothing() string {
 	switch {
+	case t.state.filter != "" && t.state.mine:
+		return "no process of " + clean(t.shown.Host.User) + " matches " + clean(t.state.filter) + "   Esc: all"
 	case t.state.filter != "":
 		return "no process matches " + clean(t.state.filter) + "   Esc: all"
 	case t.state.mine:
