@@ -99,6 +99,7 @@ func (r *run) run(parent context.Context) error {
 		tea.WithOutput(r.terminal.output),
 		tea.WithEnvironment(r.options.Environ),
 		tea.WithFPS(framesPerSecond),
+		tea.WithFilter(r.measured),
 		// The themes are resolved for the terminal's colours already: the
 		// renderer need not convert each cell again.
 		tea.WithColorProfile(colorprofile.TrueColor),
@@ -122,6 +123,19 @@ func (r *run) run(parent context.Context) error {
 	close(finished)
 	joined.Wait()
 	return reason(err, cause)
+}
+
+// measured replaces a size that Bubble Tea has found among the keys with the
+// one that the kernel knows: what is typed or pasted, or garbled by the line,
+// can look like a terminal's report of it, and nothing would put that right.
+func (r *run) measured(_ tea.Model, msg tea.Msg) tea.Msg {
+	if _, ok := msg.(tea.WindowSizeMsg); !ok {
+		return msg
+	}
+	if width, height, ok := r.terminal.known(); ok {
+		return tea.WindowSizeMsg{Width: width, Height: height}
+	}
+	return msg
 }
 
 // reason is what the caller of Run should hear of an end.

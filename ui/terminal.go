@@ -94,11 +94,16 @@ func (t *terminal) cooked() {
 // size asks the kernel, and assumes the size of a VT100 where it does not
 // know, as on a serial line.
 func (t *terminal) size() (width, height int) {
-	width, height, err := term.GetSize(t.output.Fd())
-	if err != nil || width <= 0 || height <= 0 {
-		return 80, 24
+	if width, height, ok := t.known(); ok {
+		return width, height
 	}
-	return width, height
+	return 80, 24
+}
+
+// known is the size that the kernel has been told, false where it has not.
+func (t *terminal) known() (width, height int, ok bool) {
+	width, height, err := term.GetSize(t.output.Fd())
+	return width, height, err == nil && width > 0 && height > 0
 }
 
 // enter saves the title, switches to the alternate screen, asks the questions
