@@ -113,14 +113,17 @@ func okabeIto(dark bool) palette {
 // sixteen is the terminal's own colours, and what any theme becomes where
 // there are no others. Other, unknown and free keep the terminal's own text
 // colour, texture tells them; bright black is never used: in Solarized it is
-// the ground.
+// the ground. No text is blue, which on black is hardly read in xterm's and
+// PuTTY's own colours, nor, on a light ground, yellow.
 func sixteen(dark bool) palette {
 	p := plain(dark)
-	p.key = ink{color: ansi.Blue, bold: true}
 	p.alarm, p.leak = ink{color: ansi.Red, bold: true, reverse: true}, ink{color: ansi.Red, bold: true}
-	p.warning = ink{color: ansi.Yellow}
+	p.warning = ink{bold: true}
 	p.allocated, p.stuck, p.returnable = ink{color: ansi.Blue}, ink{color: ansi.Magenta}, ink{color: ansi.Cyan}
-	p.history, p.median, p.capacity = ink{color: ansi.Blue}, ink{color: ansi.Yellow}, ink{color: ansi.Red}
+	p.history, p.capacity = ink{color: ansi.Blue}, ink{color: ansi.Red}
+	if dark {
+		p.warning, p.median = ink{color: ansi.Yellow}, ink{color: ansi.Yellow}
+	}
 	return p
 }
 

@@ -118,6 +118,26 @@ func TestSixteenColours(t *testing.T) {
 	}
 }
 
+// TestSixteenColoursAreLegible: no text in a colour that the common palettes
+// of terminals make unreadable on its ground.
+func TestSixteenColoursAreLegible(t *testing.T) {
+	for dark, bad := range map[bool]string{true: "34", false: "33"} {
+		styles, err := New("terminal", dark, colorprofile.TrueColor)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for what, style := range map[string]Style{
+			"text": styles.Text, "dim": styles.Dim, "header": styles.Header, "key": styles.Key, "leak": styles.Leak, "warning": styles.Warning,
+		} {
+			for _, match := range sgr.FindAllStringSubmatch(style.open, -1) {
+				if slices.Contains(strings.Split(match[1], ";"), bad) {
+					t.Errorf("dark %v: %s is %q", dark, what, style.open)
+				}
+			}
+		}
+	}
+}
+
 // TestNoBackground is rule 14's last sentence, for every theme and profile.
 func TestNoBackground(t *testing.T) {
 	background := regexp.MustCompile(`(^|;)(4[0-8]|10[0-7])(;|$)`)
