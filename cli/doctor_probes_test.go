@@ -11,7 +11,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 )
 
 // doctorSays is doctor's report; its exit code is not looked at.
@@ -38,15 +37,17 @@ func TestDoctorTellsOfProbes(t *testing.T) {
 	p := b.start()
 	// On a loaded machine it may be late for one look.
 	report := ""
-	for deadline := time.Now().Add(patience); !strings.Contains(report, "1 process answers") && time.Now().Before(deadline); {
+	eventually(func() bool {
 		report = b.doctorSays()
-	}
+		return strings.Contains(report, "1 process answers")
+	})
 	wants(report, "1 process answers")
 	// Without a driver what a probe tells is there, and the monitor would work.
 	alone := ""
-	for deadline := time.Now().Add(patience); !strings.Contains(alone, "1 process answers") && time.Now().Before(deadline); {
+	eventually(func() bool {
 		alone = b.doctorSays("LD_LIBRARY_PATH=")
-	}
+		return strings.Contains(alone, "1 process answers")
+	})
 	wants(alone, "told by probes alone, 79.6G")
 	wants(alone, "1 process answers")
 	if strings.Contains(alone, "gpu-reset") {
@@ -66,7 +67,7 @@ func TestDoctorTellsOfProbes(t *testing.T) {
 // is sent before it has stopped them all, and one that still runs may answer.
 func waitUntilStopped(t *testing.T, pid int) {
 	t.Helper()
-	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(time.Millisecond) {
+	if !eventually(func() bool {
 		running := false
 		threads, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", pid))
 		if err != nil {
@@ -78,9 +79,8 @@ func waitUntilStopped(t *testing.T, pid int) {
 			after := stat[bytes.LastIndexByte(stat, ')')+1:]
 			running = running || err == nil && !bytes.HasPrefix(after, []byte(" T"))
 		}
-		if len(threads) > 0 && !running {
-			return
-		}
+		return len(threads) > 0 && !running
+	}) {
+		t.Fatal("the process has not stopped")
 	}
-	t.Fatal("the process has not stopped")
 }

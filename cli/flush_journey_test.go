@@ -19,12 +19,9 @@ import (
 // would return, and it holds still.
 func (b *probeBox) cached(pid int, least quantity.Bytes) {
 	b.Helper()
-	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(25 * time.Millisecond) {
-		if returns, ok := b.returnable(pid); ok && returns >= least {
-			return
-		}
+	if !eventually(func() bool { returns, ok := b.returnable(pid); return ok && returns >= least }) {
+		b.Fatalf("PID %d never caches %s", pid, least)
 	}
-	b.Fatalf("PID %d never caches %s", pid, least)
 }
 
 // returnable is what vramscope once says that a flush of a process returns.
@@ -59,16 +56,17 @@ func (b *probeBox) returnable(pid int) (quantity.Bytes, bool) {
 // not answer in time, as happens on a loaded machine, is asked again.
 func (b *probeBox) flush(pid int) []byte {
 	b.Helper()
-	for deadline := time.Now().Add(patience); ; {
+	var out []byte
+	var err error
+	eventually(func() bool {
 		cmd := b.command("flush", strconv.Itoa(pid), "--level", "urgent", "--yes", "--format", "json")
-		out, err := cmd.Output()
-		if err == nil {
-			return out
-		}
-		if cmd.ProcessState.ExitCode() != exitRefused || time.Now().After(deadline) {
-			b.Fatalf("flush: %v\n%s", err, out)
-		}
+		out, err = cmd.Output()
+		return cmd.ProcessState.ExitCode() != exitRefused
+	})
+	if err != nil {
+		b.Fatalf("flush: %v\n%s", err, out)
 	}
+	return out
 }
 
 // withTerminal is the box's environment on a terminal.

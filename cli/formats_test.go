@@ -44,8 +44,8 @@ func TestFormats(t *testing.T) {
 	}
 }
 
-// TestDesignsFieldsAreThere names every field that the schema promises.
-func TestDesignsFieldsAreThere(t *testing.T) {
+// TestJSONHasItsStableFields names every field that the schema promises.
+func TestJSONHasItsStableFields(t *testing.T) {
 	var out bytes.Buffer
 	if err := writeJSON(&out, forecast()); err != nil {
 		t.Fatal(err)

@@ -173,27 +173,29 @@ func reserved(t testing.TB, report probe.Report) (sum quantity.Bytes) {
 // stats asks a probe, patiently: the test machine may be busy.
 func (p *probing) stats(client *probe.Client) probe.Report {
 	p.box.Helper()
-	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
-		if report, err := client.Stats(p.box.Context()); err == nil {
-			return report
-		}
+	var report probe.Report
+	var err error
+	if !eventually(func() bool {
+		report, err = client.Stats(p.box.Context())
+		return err == nil
+	}) {
+		p.box.Fatalf("the probe does not answer: %v", err)
 	}
-	p.box.Fatal("the probe does not answer")
-	return probe.Report{}
+	return report
 }
 
 // still reads both sides at a moment at which nothing moves.
 func (p *probing) still(client *probe.Client) (used quantity.Bytes, report probe.Report) {
 	p.box.Helper()
-	for deadline := time.Now().Add(patience); time.Now().Before(deadline); {
+	if !eventually(func() bool {
 		before := reserved(p.box, p.stats(client))
 		used, _ = p.box.used(p.cmd.Process.Pid)
-		if report = p.stats(client); reserved(p.box, report) == before {
-			return used, report
-		}
+		report = p.stats(client)
+		return reserved(p.box, report) == before
+	}) {
+		p.box.Fatal("its memory never holds still")
 	}
-	p.box.Fatal("its memory never holds still")
-	return 0, report
+	return used, report
 }
 
 // TestProbeProcess is the whole loop between processes: what the driver says
@@ -208,19 +210,21 @@ func TestProbeProcess(t *testing.T) {
 		t.Errorf("it says %q, want %q", p.first, want)
 	}
 	client := p.open()
-	hello, err := client.Hello(t.Context())
-	for deadline := time.Now().Add(patience); errors.Is(err, probe.ErrLate) && time.Now().Before(deadline); {
+	var hello probe.Hello
+	var err error
+	eventually(func() bool {
 		hello, err = client.Hello(t.Context())
-	}
+		return !errors.Is(err, probe.ErrLate)
+	})
 	if err != nil || len(hello.Runtimes) != 1 || hello.Runtimes[0].Name != "CUDA" || hello.Runtimes[0].Version != "12.4" || !slices.Contains(hello.Capabilities, "flush") {
 		t.Errorf("hello: %+v, %v", hello, err)
 	}
-	for {
-		pool := p.stats(client).Devices[0].Allocators[0]
-		if *pool.ReservedBytes == 896*quantity.MiB && *pool.CachedBytes > 32*quantity.MiB {
-			break
-		}
-		time.Sleep(20 * time.Millisecond)
+	var pool probe.Allocator
+	if !eventually(func() bool {
+		pool = p.stats(client).Devices[0].Allocators[0]
+		return *pool.ReservedBytes == 896*quantity.MiB && *pool.CachedBytes > 32*quantity.MiB
+	}) {
+		t.Fatalf("its pool never reserves 896 MiB and caches some of it: %d, %d", *pool.ReservedBytes, *pool.CachedBytes)
 	}
 	used, report := p.still(client)
 	if used != reserved(t, report)+context || report.Devices[0].UUID != b.state.GPUs[1].UUID {
@@ -395,20 +399,18 @@ func TestProbeOnAHangingDriver(t *testing.T) {
 	b.state.GPUs[0].Hang("cuStreamSynchronize", time.Hour)
 	b.state.MustWrite(t, b.path)
 	client := p.open()
-	for { // until the pattern's next step hangs
+	if !eventually(func() bool {
 		_, err := client.Stats(t.Context())
-		if err != nil && strings.Contains(err.Error(), "busy") {
-			break
-		}
+		return err != nil && strings.Contains(err.Error(), "busy")
+	}) {
+		t.Fatal("the pattern's next step does not hang")
 	}
 	if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}
-	for { // the first signal has been heard when the socket goes
-		if _, err := os.Stat(p.socket); err != nil {
-			break
-		}
-		time.Sleep(5 * time.Millisecond)
+	// The first signal has been heard when the socket goes.
+	if !eventually(func() bool { _, err := os.Stat(p.socket); return err != nil }) {
+		t.Fatal("it does not hear the first signal")
 	}
 	p.end(syscall.SIGTERM, exitFailure)
 	if !strings.Contains(p.stderr.String(), "the driver has not answered yet") {
@@ -433,12 +435,11 @@ func TestProbeWhoseDriverNeverStarts(t *testing.T) {
 		t.Fatal(err)
 	}
 	// The library is mapped just before the call that hangs.
-	for ctx.Err() == nil {
+	if !eventually(func() bool {
 		maps, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(cmd.Process.Pid), "maps"))
-		if err == nil && bytes.Contains(maps, []byte("libcuda.so.1")) {
-			break
-		}
-		time.Sleep(5 * time.Millisecond)
+		return err == nil && bytes.Contains(maps, []byte("libcuda.so.1"))
+	}) {
+		t.Fatal("it does not load the library")
 	}
 	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)

@@ -106,29 +106,20 @@ func (s *screen) press(keys string) {
 	}
 }
 
-// patience is how long a test waits for what must come. It is generous: a
-// loaded machine is no failure.
-const patience = time.Minute
-
 // until waits for the screen to show all of the texts.
 func (s *screen) until(texts ...string) {
 	s.Helper()
-	deadline := time.Now().Add(patience)
-	for {
-		missing := ""
-		shown := s.text()
+	missing, shown := "", ""
+	if !eventually(func() bool {
+		missing, shown = "", s.text()
 		for _, text := range texts {
 			if !strings.Contains(shown, text) {
 				missing = text
 			}
 		}
-		if missing == "" {
-			return
-		}
-		if time.Now().After(deadline) {
-			s.Fatalf("%q never came; the screen is\n%s", missing, shown)
-		}
-		time.Sleep(10 * time.Millisecond)
+		return missing == ""
+	}) {
+		s.Fatalf("%q never came; the screen is\n%s", missing, shown)
 	}
 }
 
@@ -150,15 +141,14 @@ func (s *screen) ended() {
 		s.Errorf("the terminal's modes are %+v, were %+v: %v", after, s.before, err)
 	}
 	// The last of it may still be on its way to the screen.
-	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
+	if !eventually(func() bool {
 		s.mu.Lock()
 		left := !s.vt.IsAltScreen()
 		s.mu.Unlock()
-		if left && s.sent(begun) == s.sent("\x1b[23;2t") {
-			return
-		}
+		return left && s.sent(begun) == s.sent("\x1b[23;2t")
+	}) {
+		s.Error("the alternate screen or a title is left behind")
 	}
-	s.Error("the alternate screen or a title is left behind")
 }
 
 // upgrade is a box on which a driver is upgraded.

@@ -11,7 +11,6 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"vramscope/internal/fakedriver"
 	"vramscope/internal/quantity"
@@ -138,15 +137,15 @@ func childOf(t *testing.T, pid int) int {
 // probe has answered in time.
 func (b *probeBox) allocatorOf(pid int, kind string) toldAllocator {
 	b.Helper()
-	for deadline := time.Now().Add(patience); ; {
-		found, out := b.allocatorNow(pid, kind)
-		if found != nil {
-			return *found
-		}
-		if time.Now().After(deadline) {
-			b.Fatalf("process %d has no allocator %s: %s", pid, kind, out)
-		}
+	var found *toldAllocator
+	var out []byte
+	if !eventually(func() bool {
+		found, out = b.allocatorNow(pid, kind)
+		return found != nil
+	}) {
+		b.Fatalf("process %d has no allocator %s: %s", pid, kind, out)
 	}
+	return *found
 }
 
 func (b *probeBox) allocatorNow(pid int, kind string) (*toldAllocator, []byte) {
@@ -216,9 +215,10 @@ func TestRunWithBothProbesInOneProcess(t *testing.T) {
 	// The native probe sees the first allocation before the other looks whether there is one.
 	const live, cached, raw = 3 * 64 * quantity.MiB, 6 * 64 * quantity.MiB, 40 * quantity.MiB
 	var row jobRow
-	for deadline := time.Now().Add(patience); row.Runtime != "PyTorch" && time.Now().Before(deadline); {
+	eventually(func() bool {
 		row = awaitRow(t, b, cmd.Process.Pid)
-	}
+		return row.Runtime == "PyTorch"
+	})
 	if row.Runtime != "PyTorch" || row.Allocated != live+raw || row.Returnable != cached || row.Other <= 0 {
 		t.Errorf("the row is %+v, want PyTorch with %d live, %d returnable, and a context", row, live+raw, cached)
 	}

@@ -14,7 +14,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/creack/pty"
 
@@ -212,7 +211,8 @@ type jobRow struct {
 func awaitRow(t *testing.T, b *probeBox, pid int) jobRow {
 	t.Helper()
 	var out []byte
-	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
+	var found jobRow
+	if !eventually(func() bool {
 		var err error
 		if out, err = b.command("once", "--format", "json").Output(); err != nil {
 			t.Fatal(err)
@@ -226,11 +226,13 @@ func awaitRow(t *testing.T, b *probeBox, pid int) jobRow {
 		for _, gpu := range document.GPUs {
 			for _, row := range gpu.Processes {
 				if row.PID == pid && bytes.Contains(row.Probe, []byte(`"live"`)) {
-					return row
+					found = row
 				}
 			}
 		}
+		return found.PID == pid
+	}) {
+		t.Fatalf("process %d never had a probe:\n%s", pid, out)
 	}
-	t.Fatalf("process %d never had a probe:\n%s", pid, out)
-	return jobRow{}
+	return found
 }

@@ -13,7 +13,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"vramscope/probe"
 	"vramscope/probe/agent"
@@ -93,13 +92,8 @@ func (j *pythonJob) do(line string) {
 	if _, err := fmt.Fprintf(j.in, "%s\nopen(%q, 'w').close()\n", line, done); err != nil {
 		j.Fatal(err)
 	}
-	for deadline := time.Now().Add(patience); ; time.Sleep(5 * time.Millisecond) {
-		if _, err := os.Stat(done); err == nil {
-			return
-		}
-		if time.Now().After(deadline) {
-			j.Fatalf("the job does not get to %s", line)
-		}
+	if !eventually(func() bool { _, err := os.Stat(done); return err == nil }) {
+		j.Fatalf("the job does not get to %s", line)
 	}
 }
 
@@ -114,14 +108,14 @@ func (j *pythonJob) snapshot(args ...string) *exec.Cmd {
 func (j *pythonJob) await(args ...string) string {
 	j.Helper()
 	var out []byte
-	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
-		var err error
-		if out, err = j.snapshot(args...).CombinedOutput(); err == nil {
-			return string(out)
-		}
+	var err error
+	if !eventually(func() bool {
+		out, err = j.snapshot(args...).CombinedOutput()
+		return err == nil
+	}) {
+		j.Fatalf("no snapshot: %s", out)
 	}
-	j.Fatalf("no snapshot: %s", out)
-	return ""
+	return string(out)
 }
 
 func TestSnapshotOfAPythonProgram(t *testing.T) {
@@ -166,14 +160,13 @@ print(sorted(whole)[:3], sum(s["total_size"] for s in whole["segments"]) >> 20)`
 	checkSegments(t, content)
 
 	var aside bytes.Buffer
-	for deadline := time.Now().Add(patience); ; {
+	eventually(func() bool { // the probe of a busy machine may be late
 		aside.Reset()
 		piped := j.snapshot("-o", "-", "--format", "segments")
 		piped.Stderr = &aside
-		if content, err = piped.Output(); err == nil || time.Now().After(deadline) {
-			break // else the probe was late: the machine is busy
-		}
-	}
+		content, err = piped.Output()
+		return err == nil
+	})
 	if err != nil || !strings.HasPrefix(aside.String(), "wrote standard output: ") {
 		t.Errorf("%v\n%s", err, &aside)
 	}
@@ -215,8 +208,8 @@ func TestASnapshotThatIsGivenUpLeavesNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	// Its draft is there once it has begun; the signal may come at any moment of it.
-	for deadline := time.Now().Add(patience); len(names(t, directory)) < 2 && time.Now().Before(deadline); {
-		time.Sleep(10 * time.Millisecond)
+	if !eventually(func() bool { return len(names(t, directory)) == 2 }) {
+		t.Fatal("it does not begin")
 	}
 	if err := cmd.Process.Signal(os.Interrupt); err != nil {
 		t.Fatal(err)
@@ -242,15 +235,14 @@ func TestASnapshotOfAStoppedProcessIsRefused(t *testing.T) {
 	}
 	t.Cleanup(func() { _ = syscall.Kill(j.pid, syscall.SIGCONT) }) // its end waits for that
 	// A thread of it may run on for a moment.
-	for deadline := time.Now().Add(patience); ; time.Sleep(10 * time.Millisecond) {
+	var said []byte
+	var err error
+	if !eventually(func() bool {
 		cmd := j.snapshot("--force", "-o", file)
-		said, err := cmd.CombinedOutput()
-		if cmd.ProcessState.ExitCode() == exitRefused && strings.Contains(string(said), "does not answer: a stopped process cannot") {
-			return
-		}
-		if time.Now().After(deadline) {
-			t.Fatalf("it ended with %v: %s", err, said)
-		}
+		said, err = cmd.CombinedOutput()
+		return cmd.ProcessState.ExitCode() == exitRefused && strings.Contains(string(said), "does not answer: a stopped process cannot")
+	}) {
+		t.Fatalf("it ended with %v: %s", err, said)
 	}
 }
 
