@@ -27,8 +27,9 @@ type backtestFlags struct {
 func (p *program) backtest() *cobra.Command {
 	var f backtestFlags
 	cmd := &cobra.Command{
-		Use:   "backtest FILE.csv",
-		Short: "score the forecaster on a recording",
+		Use:         "backtest FILE.csv",
+		Annotations: map[string]string{looksAtNoBox: ""},
+		Short:       "score the forecaster on a recording",
 		Long: `Replays a recording through the forecaster that the monitor runs, and says how
 good its forecasts were: errors beside those of "it stays as it is", what the
 intervals held and how wide they were, alarms with their lead, times to full,
@@ -75,6 +76,13 @@ func oneTrace(_ *cobra.Command, args []string) error {
 
 // runBacktest reads the trace, replays it and writes the scores.
 func (p *program) runBacktest(path string, f backtestFlags) error {
+	if err := p.noGlobalFlags("backtest", "ascii", "config"); err != nil {
+		return err
+	}
+	s, err := p.settings()
+	if err != nil {
+		return err
+	}
 	trace, name, err := p.openTrace(path)
 	if trace != nil {
 		p.reportBadRows(trace.Bad)
@@ -91,7 +99,7 @@ func (p *program) runBacktest(path string, f backtestFlags) error {
 	if f.format == "json" {
 		err = r.writeJSON(&out)
 	} else {
-		err = r.writeTable(&out, p.outputWidth(), glyphsFor(!speaksUTF8(p.getenv)))
+		err = r.writeTable(&out, p.outputWidth(), p.glyphs(&s))
 	}
 	if err != nil {
 		return fmt.Errorf("backtest: %w", err)

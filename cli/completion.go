@@ -12,8 +12,9 @@ import (
 // completion writes a shell's completion script, generated from the commands.
 func (p *program) completion() *cobra.Command {
 	return &cobra.Command{
-		Use:   "completion bash|zsh|fish",
-		Short: "a completion script for a shell",
+		Use:         "completion bash|zsh|fish",
+		Annotations: map[string]string{looksAtNoBox: ""},
+		Short:       "a completion script for a shell",
 		Long: `Writes a script that completes vramscope's commands, flags and values.
 
   bash   vramscope completion bash > ~/.local/share/bash-completion/completions/vramscope
@@ -28,6 +29,9 @@ func (p *program) completion() *cobra.Command {
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := p.noGlobalFlags(cmd.Name()); err != nil {
+				return err
+			}
 			var script bytes.Buffer
 			var err error
 			switch args[0] {

@@ -10,8 +10,9 @@ import (
 // man writes the man page, generated from the commands and the options.
 func (p *program) man() *cobra.Command {
 	return &cobra.Command{
-		Use:   "man",
-		Short: "the man page, in roff",
+		Use:         "man",
+		Annotations: map[string]string{looksAtNoBox: ""},
+		Short:       "the man page, in roff",
 		Long: `Writes the man page. To read it, or to install it:
 
   vramscope man | man -l -
@@ -19,6 +20,9 @@ func (p *program) man() *cobra.Command {
 		DisableFlagsInUseLine: true,
 		Args:                  noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := p.noGlobalFlags(cmd.Name()); err != nil {
+				return err
+			}
 			return p.print([]byte(manPage(cmd.Root())))
 		},
 	}

@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -127,19 +128,20 @@ func notStarted(name string, err error) error {
 	return &failure{code: code, err: err, message: cleanText(fmt.Sprintf("run %s: %v", name, reason))}
 }
 
-// noGlobalFlags refuses the flags that are about looking at a box.
-func (p *program) noGlobalFlags(command string) error {
+// noGlobalFlags refuses the flags that are about looking at a box, but for
+// those that the command takes.
+func (p *program) noGlobalFlags(command string, taken ...string) error {
 	given := ""
 	if p.flags.demo {
 		given = "demo"
 	}
 	for _, g := range p.flags.given {
-		if g.value.raw != nil {
+		if g.value.raw != nil && !slices.Contains(taken, g.option.flag) {
 			given = g.option.flag
 		}
 	}
 	for _, name := range []string{"seed", "config"} {
-		if p.flags.all.Changed(name) {
+		if p.flags.all.Changed(name) && !slices.Contains(taken, name) {
 			given = name
 		}
 	}
