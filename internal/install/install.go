@@ -1,5 +1,7 @@
 // Package install puts files that programs will load where only their owner can
 // change them: whoever can write there runs code in those programs.
+//
+//	cache (0700) ─ Below ─→ cache/NAME (0700) ─ File ─→ cache/NAME/FILE, whole or not at all
 package install
 
 import (
@@ -32,6 +34,22 @@ func Directory(path string, mode fs.FileMode) error {
 		return fmt.Errorf("%s can be written by others (mode %04o); chmod go-w it", path, info.Mode().Perm())
 	}
 	return nil
+}
+
+// Below makes a directory of a name in a cache, and the cache and what it lies
+// in where they are not there, and returns its path. Cache and directory are
+// for their owner alone.
+func Below(cache, name string) (string, error) {
+	if err := os.MkdirAll(filepath.Dir(cache), 0o700); err != nil {
+		return "", err
+	}
+	directory := filepath.Join(cache, name)
+	for _, path := range []string{cache, directory} {
+		if err := Directory(path, 0o700); err != nil {
+			return "", err
+		}
+	}
+	return directory, nil
 }
 
 // File writes a file unless it is there with the same content. It appears whole:

@@ -15,7 +15,6 @@ import (
 	"encoding/hex"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 
 	"vramscope/internal/install"
@@ -53,14 +52,9 @@ func Name() string {
 // can write to a directory on PYTHONPATH runs code in the program. What is there
 // already is not written again.
 func Install(cache string) (string, error) {
-	directory := filepath.Join(cache, Name())
-	if err := os.MkdirAll(filepath.Dir(cache), 0o700); err != nil {
+	directory, err := install.Below(cache, Name())
+	if err != nil {
 		return "", fmt.Errorf("make the directory of the Python probe: %w", err)
-	}
-	for _, path := range []string{cache, directory} {
-		if err := install.Directory(path, 0o700); err != nil {
-			return "", fmt.Errorf("make the directory of the Python probe: %w", err)
-		}
 	}
 	return directory, write(directory, 0o600)
 }

@@ -35,9 +35,9 @@ var ErrNoLibrary = errors.New("there is no library to preload for this system: i
 // where there is none. It must not be changed.
 func Library() []byte { return library }
 
-// Name is the name of the library's directory. It tells its content: programs
-// that run with an older one keep it.
-func Name() string {
+// directoryName is the name of the library's directory. It tells its content:
+// programs that run with an older one keep it.
+func directoryName() string {
 	sum := sha256.Sum256(library)
 	return "preload-" + hex.EncodeToString(sum[:])[:12]
 }
@@ -47,24 +47,32 @@ func Name() string {
 // whoever can write there runs code in the programs. What is there already is
 // not written again.
 func Install(cache string) (string, error) {
-	directory := filepath.Join(cache, Name())
-	if err := os.MkdirAll(filepath.Dir(cache), 0o700); err != nil {
+	if err := holdable(filepath.Join(cache, directoryName(), FileName)); err != nil {
+		return "", err
+	}
+	directory, err := install.Below(cache, directoryName())
+	if err != nil {
 		return "", fmt.Errorf("make the directory of the native probe: %w", err)
 	}
-	if err := install.Directory(cache, 0o700); err != nil {
-		return "", fmt.Errorf("make the directory of the native probe: %w", err)
-	}
-	return put(directory, 0o700, 0o600)
+	return put(directory, 0o600)
 }
 
 // InstallShared puts the library into a directory that every user can read, as
 // in the image of a container, and returns its path.
-func InstallShared(directory string) (string, error) { return put(directory, 0o755, 0o644) }
+func InstallShared(directory string) (string, error) {
+	if err := holdable(filepath.Join(directory, FileName)); err != nil {
+		return "", err
+	}
+	if err := install.Directory(directory, 0o755); err != nil {
+		return "", fmt.Errorf("make the directory of the native probe: %w", err)
+	}
+	return put(directory, 0o644)
+}
 
 // Usable says what would keep Install from working below a directory. It changes
 // nothing.
 func Usable(cache string) error {
-	if err := holdable(filepath.Join(cache, Name(), FileName)); err != nil {
+	if err := holdable(filepath.Join(cache, directoryName(), FileName)); err != nil {
 		return err
 	}
 	for !exists(cache) && cache != filepath.Dir(cache) {
@@ -98,18 +106,12 @@ func runnable(directory string) error {
 	return nil
 }
 
-func put(directory string, mode, fileMode fs.FileMode) (string, error) {
-	path := filepath.Join(directory, FileName)
-	if err := holdable(path); err != nil {
-		return "", err
-	}
-	if err := install.Directory(directory, mode); err != nil {
-		return "", fmt.Errorf("make the directory of the native probe: %w", err)
-	}
+func put(directory string, mode fs.FileMode) (string, error) {
 	if err := runnable(directory); err != nil {
 		return "", err
 	}
-	if err := install.File(path, library, fileMode); err != nil {
+	path := filepath.Join(directory, FileName)
+	if err := install.File(path, library, mode); err != nil {
 		return "", fmt.Errorf("write the native probe: %w", err)
 	}
 	return path, nil

@@ -1,0 +1,81 @@
+package install_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"vramscope/internal/install"
+)
+
+func TestBelowMakesDirectoriesForTheirOwnerAlone(t *testing.T) {
+	cache := filepath.Join(t.TempDir(), "home", "cache")
+	directory, err := install.Below(cache, "python-1")
+	if err != nil || directory != filepath.Join(cache, "python-1") {
+		t.Fatalf("%s, %v", directory, err)
+	}
+	for _, path := range []string{cache, directory} {
+		if info, err := os.Stat(path); err != nil || info.Mode() != os.ModeDir|0o700 {
+			t.Errorf("%s: %v, %v", path, info, err)
+		}
+	}
+	if _, err := install.Below(cache, "python-1"); err != nil {
+		t.Errorf("the second time: %v", err)
+	}
+}
+
+func TestDirectoriesThatOthersCouldChangeAreRefused(t *testing.T) {
+	outside := t.TempDir()
+	for name, test := range map[string]struct {
+		make func(path string) error
+		says string
+	}{
+		"a link": {func(path string) error { return os.Symlink(outside, path) }, "symbolic link"},
+		"a file": {func(path string) error { return os.WriteFile(path, nil, 0o600) }, "no directory"},
+		"writable by others": {func(path string) error {
+			if err := os.Mkdir(path, 0o700); err != nil {
+				return err
+			}
+			return os.Chmod(path, 0o777) // whatever the umask is
+		}, "can be written by others"},
+	} {
+		path := filepath.Join(t.TempDir(), "directory")
+		if err := test.make(path); err != nil {
+			t.Fatal(err)
+		}
+		if err := install.Directory(path, 0o700); err == nil || !strings.Contains(err.Error(), test.says) {
+			t.Errorf("%s: %v, want %q", name, err, test.says)
+		}
+	}
+}
+
+// TestAFileIsReplacedWholeOrNotTouched: programs may have it mapped.
+func TestAFileIsReplacedWholeOrNotTouched(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "library")
+	put := func(content string) os.FileInfo {
+		t.Helper()
+		if err := install.File(path, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		info, err := os.Stat(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return info
+	}
+	first := put("one")
+	if same := put("one"); !os.SameFile(first, same) {
+		t.Error("the same content is written again")
+	}
+	if other := put("two"); os.SameFile(first, other) {
+		t.Error("a file is changed that a program may have mapped")
+	}
+	if content, err := os.ReadFile(path); err != nil || string(content) != "two" {
+		t.Errorf("it holds %q, %v", content, err)
+	}
+	left, err := os.ReadDir(filepath.Dir(path))
+	if err != nil || len(left) != 1 {
+		t.Errorf("%v are there, %v", left, err)
+	}
+}
