@@ -2,7 +2,10 @@ package ui
 
 import (
 	"strconv"
+	"strings"
 	"time"
+
+	"github.com/charmbracelet/x/ansi"
 
 	"vramscope/sampler/snapshot"
 	"vramscope/themes"
@@ -16,6 +19,9 @@ type eventsPanel struct {
 	now   moment
 	until time.Time // zero: up to now
 	top   scroll
+	left  int // cells of the messages that are scrolled out of sight
+
+	longest int // cells of the longest message
 }
 
 func newEvents(lk *look, st *state) eventsPanel { return eventsPanel{look: lk}.follow(st) }
@@ -35,6 +41,10 @@ func (e eventsPanel) follow(st *state) eventsPanel {
 	if e.top > 0 && before > 0 && len(e.log) > before {
 		e.top += scroll(len(e.log) - before)
 	}
+	e.longest = 0
+	for i := range e.log {
+		e.longest = max(e.longest, cellsOf(e.message(&e.log[i])))
+	}
 	return e
 }
 
@@ -46,10 +56,13 @@ func (e eventsPanel) refreshed(st *state) overlay { return e.follow(st) }
 func (e eventsPanel) wants(int) (extent, int) { return overTable, allLines }
 
 // press implements overlay.
-func (e eventsPanel) press(name string, _, height int) (overlay, outcome) {
+func (e eventsPanel) press(name string, width, height int) (overlay, outcome) {
 	id := e.look.keys.match(name, inOverlay, false)
 	if id == keyBack || name == "E" || name == "q" || name == "enter" {
 		return e, closed
+	}
+	if name == "left" || name == "right" {
+		return e.sideways(name == "right", width), handled
 	}
 	top, moved := e.top.moved(id, e.rows(), height-3)
 	e.top = top
@@ -57,6 +70,22 @@ func (e eventsPanel) press(name string, _, height int) (overlay, outcome) {
 		return e, handled
 	}
 	return e, ignored
+}
+
+// sideways moves the messages under what stands before them, as far as the
+// longest goes.
+func (e eventsPanel) sideways(right bool, width int) eventsPanel {
+	e.left = max(e.left-scrollStep, 0)
+	if right {
+		e.left = min(e.left+2*scrollStep, e.beyond(width))
+	}
+	return e
+}
+
+// beyond is how many cells the longest message has too many.
+func (e eventsPanel) beyond(width int) int {
+	room := width - 3 - cellsOf(eventCells(width).write(e.look, "", "", "", ""))
+	return max(e.longest-room, 0)
 }
 
 // rows counts the lines: one for each event, one for each day that ends.
@@ -103,6 +132,13 @@ func (e eventsPanel) Render(width, height int) []string {
 	right := "Esc closes"
 	if e.rows() > height-3 {
 		right = strconv.Itoa(min(int(e.top)+1, len(e.log))) + "/" + strconv.Itoa(len(e.log)) + ", j k scroll, Esc closes"
+	}
+	if e.left > 0 || e.beyond(width) > 0 {
+		keys := "← → more, "
+		if e.look.glyphs.ascii {
+			keys = "Lt Rt more, "
+		}
+		right = keys + right
 	}
 	title := "Events"
 	if !e.until.IsZero() {
@@ -188,15 +224,35 @@ func (e eventsPanel) line(cells eventColumns, event *snapshot.Event) []span {
 		user = clean(event.User)
 	}
 	clock := event.Time.In(time.Time(e.now).Location()).Format(time.TimeOnly)
-	style, marker := e.style(event)
-	text := clean(event.Message)
-	if name := clean(event.Name); name != "" {
-		text = name + ": " + text
+	style, _ := e.style(event)
+	text := e.message(event)
+	if e.left > 0 {
+		// Of one that is shorter than that, the mark is left.
+		text = e.look.glyphs.ellipsis + ansi.TruncateLeft(text, e.left+1, "")
 	}
 	return []span{
 		{e.look.styles.Dim, cells.write(e.look, clock, gpu, pid, user)},
-		{style, marker + text},
+		{style, text},
 	}
+}
+
+// message is what stands in the last column. The alert line's sentence names
+// its GPU and its process, which the columns do here.
+func (e eventsPanel) message(event *snapshot.Event) string {
+	_, marker := e.style(event)
+	text := clean(event.Message)
+	if event.GPUUUID != "" && (event.Kind == snapshot.EventAlarm || event.Kind == snapshot.EventCleared) {
+		for _, sep := range [...]string{" ", ", "} {
+			text = strings.TrimPrefix(text, "GPU "+strconv.Itoa(event.GPU)+sep)
+		}
+		if rest, named := strings.CutPrefix(text, "PID "+strconv.Itoa(event.Row.Process.PID)+" "); named {
+			text = strings.TrimPrefix(rest, clean(event.User)+" ")
+		}
+	}
+	if name := clean(event.Name); name != "" {
+		text = name + ": " + text
+	}
+	return marker + text
 }
 
 // style is an event's colour. Nothing is reversed: what is in the log needs no

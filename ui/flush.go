@@ -93,6 +93,21 @@ func (r FlushResult) Sentence(subject string) string {
 	}
 }
 
+// wordings are Sentence and, where something was freed, shorter ones: on a
+// narrow screen the driver's word must not be what is cut off.
+func (r FlushResult) wordings(subject string) []string {
+	full := r.Sentence(subject)
+	if r.DryRun || r.Stopped || r.Reason != "" || r.Freed() <= 0 {
+		return []string{full}
+	}
+	from, to := r.fromTo()
+	return []string{
+		full,
+		fmt.Sprintf("flushed %s: %s to %s, freed %s; %s", subject, from, to, r.Freed(), r.agreement()),
+		fmt.Sprintf("flushed %s: freed %s; %s", subject, r.Freed(), r.agreement()),
+	}
+}
+
 // fromTo is what the process held before and after: by the driver where it
 // tells, as everywhere on the screen.
 func (r FlushResult) fromTo() (from, to quantity.Bytes) {

@@ -2,6 +2,7 @@ package ui
 
 import (
 	"context"
+	"slices"
 	"strconv"
 
 	tea "charm.land/bubbletea/v2"
@@ -33,8 +34,8 @@ type flushAction = func(context.Context, process.Identity, FlushRequest) (FlushR
 type (
 	// flushStepMsg is how far the flush is.
 	flushStepMsg struct{ text string }
-	// flushedMsg is what came of it.
-	flushedMsg struct{ text string }
+	// flushedMsg is what came of it, in wordings, the fullest first.
+	flushedMsg struct{ wordings []string }
 )
 
 // openFlush asks about the process under the cursor, or the tagged ones; or it
@@ -125,7 +126,7 @@ func (m *model) startFlush(d flushDialog, dryRun bool) tea.Cmd {
 }
 
 // flushAll makes the requests one after the other and says what came of them.
-func flushAll(ctx context.Context, act flushAction, jobs []flushJob, run *flushRun) string {
+func flushAll(ctx context.Context, act flushAction, jobs []flushJob, run *flushRun) []string {
 	var done []FlushResult
 	var failure string
 	for i, job := range jobs {
@@ -148,16 +149,16 @@ func flushAll(ctx context.Context, act flushAction, jobs []flushJob, run *flushR
 	case len(jobs) > 1:
 		return together(done, len(jobs), failure)
 	case failure != "":
-		return failure
+		return []string{failure}
 	default:
-		return done[0].Sentence(strconv.Itoa(jobs[0].id.PID))
+		return done[0].wordings(strconv.Itoa(jobs[0].id.PID))
 	}
 }
 
-// together is one sentence about several flushes.
-func together(done []FlushResult, asked int, failure string) string {
+// together is one sentence about several flushes, in wordings.
+func together(done []FlushResult, asked int, failure string) []string {
 	if len(done) == 0 {
-		return failure
+		return []string{failure}
 	}
 	sum := done[0]
 	sum.Reason, sum.Stopped = "", false
@@ -169,11 +170,11 @@ func together(done []FlushResult, asked int, failure string) string {
 	}
 	switch some := strconv.Itoa(len(done)) + " of " + strconv.Itoa(asked); {
 	case failure != "":
-		return "flushed " + some + ", freed " + max(sum.Freed(), 0).String() + "; " + failure
+		return []string{"flushed " + some + ", freed " + max(sum.Freed(), 0).String() + "; " + failure}
 	case len(done) < asked:
-		return sum.Sentence(some)
+		return sum.wordings(some)
 	default:
-		return sum.Sentence(strconv.Itoa(asked) + " processes")
+		return sum.wordings(strconv.Itoa(asked) + " processes")
 	}
 }
 
@@ -247,8 +248,16 @@ func (m *model) takeFlushed(msg flushedMsg) bool {
 		m.st.overlay = d
 	}
 	m.flush, m.st.progress = nil, ""
-	m.say(msg.text)
+	m.say(fitting(msg.wordings, m.st.width-2))
 	return true
+}
+
+// fitting is the first wording that has room, the last where none has.
+func fitting(wordings []string, cells int) string {
+	if i := slices.IndexFunc(wordings, func(w string) bool { return cellsOf(w) <= cells }); i >= 0 {
+		return wordings[i]
+	}
+	return wordings[len(wordings)-1]
 }
 
 // stopFlush ends a flush after the step that it is at.

@@ -1,6 +1,7 @@
 package ui
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -86,3 +87,20 @@ func TestFlushSentence(t *testing.T) {
 
 // gib is an amount in GiB.
 func gib(amount float64) quantity.Bytes { return quantity.Bytes(amount * float64(quantity.GiB)) }
+
+// TestFlushSentenceFits: on 80 columns the driver's word is never cut off.
+func TestFlushSentenceFits(t *testing.T) {
+	const gb, cells = quantity.GiB, 78
+	for _, took := range []time.Duration{84 * time.Millisecond, 840 * time.Millisecond, 12 * time.Second} {
+		r := FlushResult{Before: 70 * gb, After: 58 * gb, Returnable: 12 * gb, Took: took}
+		r.UsedBefore, r.UsedAfter = quantity.From(132*gb, quantity.Driver), quantity.From(120*gb, quantity.Driver)
+		r.Driver = quantity.From(-10*gb, quantity.Driver)
+		r.Since = quantity.From(2*gb, quantity.Probe)
+		for _, subject := range []string{"2963112", "4194304", "12 processes"} {
+			text := fitting(r.wordings(subject), cells)
+			if cellsOf(text) > cells || !strings.HasSuffix(text, "driver says -10.0G, 2.00G taken since  ok") {
+				t.Errorf("%d cells: %s", cellsOf(text), text)
+			}
+		}
+	}
+}
