@@ -76,6 +76,7 @@ func (p *program) watch(ctx context.Context, src *sources, s *settings, input *o
 	}
 	p.watchUpgrades(src, previous, cancel)
 	sampling := sampler.New(src.options)
+	screen := handedScreen{goesOn: previous != nil, view: previous.viewpoint()}
 	if previous != nil {
 		previous.close()
 	}
@@ -89,7 +90,7 @@ func (p *program) watch(ctx context.Context, src *sources, s *settings, input *o
 		}
 	}()
 
-	err := p.show(ctx, sampling, src, s, input, previous != nil)
+	err := p.show(ctx, sampling, src, s, input, &screen)
 	cancel(nil)
 	src.attaching.end(attachEnd)
 	upgraded := errors.Is(err, errUpgraded)
@@ -105,14 +106,20 @@ func (p *program) watch(ctx context.Context, src *sources, s *settings, input *o
 	}
 	waitForProbes()
 	if upgraded {
-		return p.restart(sampling)
+		return p.restart(sampling, screen.view)
 	}
 	return err
 }
 
+// handedScreen is what a screen goes on from, and then what it leaves.
+type handedScreen struct {
+	goesOn bool // from another process's
+	view   *ui.Viewpoint
+}
+
 // show is the screen. One that goes on from another process shows what that
 // one knew, also where there is no driver at the moment.
-func (p *program) show(ctx context.Context, sampling *sampler.Sampler, src *sources, s *settings, input *os.File, goesOn bool) error {
+func (p *program) show(ctx context.Context, sampling *sampler.Sampler, src *sources, s *settings, input *os.File, screen *handedScreen) error {
 	// The first sample decides whether there is a screen at all.
 	select {
 	case <-sampling.Updates():
@@ -130,7 +137,7 @@ func (p *program) show(ctx context.Context, sampling *sampler.Sampler, src *sour
 		first = sampling.Refresh(refreshing)
 		cancel()
 	}
-	if first.Driver.State != snapshot.DriverStarting && !goesOn {
+	if first.Driver.State != snapshot.DriverStarting && !screen.goesOn {
 		if err := p.unusable(first, src, s); err != nil {
 			return err
 		}
@@ -144,6 +151,8 @@ func (p *program) show(ctx context.Context, sampling *sampler.Sampler, src *sour
 		Save:        func(snap *snapshot.Snapshot) (string, error) { return saveSnapshot(stateHome(), snap) },
 		LookNow:     sampling.LookNow,
 		Doctor:      func() []string { return p.report(src, s, sampling.Latest(), nil) },
+		Resume:      screen.view,
+		Leave:       func(v ui.Viewpoint) { screen.view = &v },
 		Theme:       s.theme,
 		ASCII:       s.ascii,
 		ReadOnly:    s.readOnly,

@@ -12,6 +12,7 @@ import (
 
 	"vramscope/nvml"
 	"vramscope/sampler"
+	"vramscope/ui"
 )
 
 // A driver that is upgraded under a running monitor. A process keeps the
@@ -20,11 +21,11 @@ import (
 // and takes its history along:
 //
 //	Open fails, and the library on disk is another ─→ ctx ends in errUpgraded
-//	  ─→ the screen ends, the terminal is as it was ─→ history into memory ─→ exec, same arguments
-//	  ─→ handover ─→ sampler.Options.Restore ─→ the screen begins again
+//	  ─→ the screen ends, the terminal is as it was ─→ history and viewpoint into memory ─→ exec, same arguments
+//	  ─→ handover ─→ sampler.Options.Restore, ui.Options.Resume ─→ the screen goes on
 //
-// What was being looked at (cursor, filter, sorting, a moment of the past)
-// begins anew; it belongs to the old screen.
+// A dialog or a moment of the past is not taken along: there is another driver
+// now, and what they were about has to be looked at anew.
 
 // errUpgraded ends a monitor whose driver only a new process can read.
 var errUpgraded = errors.New("the driver was upgraded")
@@ -79,10 +80,10 @@ func (w *upgradeWatch) mayRestart() bool {
 
 // restart replaces this process; it returns only where that was not possible.
 // The sampler is nil where it could not be brought to rest.
-func (p *program) restart(sampling *sampler.Sampler) error {
+func (p *program) restart(sampling *sampler.Sampler, view *ui.Viewpoint) error {
 	number := "-"
 	if sampling != nil {
-		if fd, err := keepHistory(sampling); err == nil {
+		if fd, err := keepHistory(sampling, view); err == nil {
 			number = strconv.Itoa(fd)
 		}
 	}

@@ -1,6 +1,8 @@
 package cli
 
 import (
+	"bytes"
+	"encoding/gob"
 	"errors"
 	"fmt"
 	"io"
@@ -13,6 +15,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"vramscope/sampler"
+	"vramscope/sampler/store"
+	"vramscope/ui"
 )
 
 // handover is what a process has left to the one that took its place.
@@ -52,6 +56,39 @@ func (p *program) handover() *handover {
 	return h
 }
 
+// The section of the viewpoint, which comes after the history. Fields may come
+// and go without a new version, as gob matches them by name.
+const (
+	viewKind    = "view"
+	viewVersion = 1
+)
+
+// viewpoint is what was being looked at; nil where that cannot be told. The
+// history has been read by then, which it lies behind.
+func (h *handover) viewpoint() *ui.Viewpoint {
+	if h == nil || h.file == nil {
+		return nil
+	}
+	content, err := store.ReadSection(h.file, viewKind, viewVersion)
+	if err != nil {
+		return nil // another version's, or the history was not read to its end: the screen begins anew
+	}
+	view := new(ui.Viewpoint)
+	if err := gob.NewDecoder(strings.NewReader(content)).Decode(view); err != nil {
+		return nil
+	}
+	return view
+}
+
+// saveView writes the viewpoint after the history.
+func saveView(w io.Writer, view *ui.Viewpoint) error {
+	var b bytes.Buffer
+	if err := gob.NewEncoder(&b).Encode(view); err != nil {
+		return fmt.Errorf("viewpoint: %w", err)
+	}
+	return store.WriteSection(w, viewKind, viewVersion, b.Bytes())
+}
+
 // close gives the memory of the history back.
 func (h *handover) close() {
 	if h.file != nil {
@@ -70,9 +107,10 @@ func (nothingKept) Read([]byte) (int, error) {
 // historySeals say that a file in memory is complete.
 const historySeals = unix.F_SEAL_SEAL | unix.F_SEAL_SHRINK | unix.F_SEAL_GROW | unix.F_SEAL_WRITE
 
-// keepHistory saves the history into a file that exists in memory alone, so
-// that a full disk is no obstacle, and that the next program inherits.
-func keepHistory(sampling *sampler.Sampler) (fd int, err error) {
+// keepHistory saves the history, and what was being looked at where that is
+// known, into a file that exists in memory alone, so that a full disk is no
+// obstacle, and that the next program inherits.
+func keepHistory(sampling *sampler.Sampler, view *ui.Viewpoint) (fd int, err error) {
 	fd, err = unix.MemfdCreate("vramscope-history", unix.MFD_CLOEXEC|unix.MFD_ALLOW_SEALING)
 	if err != nil {
 		return 0, fmt.Errorf("a file in memory: %w", err)
@@ -80,6 +118,9 @@ func keepHistory(sampling *sampler.Sampler) (fd int, err error) {
 	if err := sampling.Save(descriptor(fd)); err != nil {
 		_ = unix.Close(fd) // nothing in it is wanted
 		return 0, err
+	}
+	if view != nil {
+		_ = saveView(descriptor(fd), view) // a screen that begins anew is no reason to lose the history
 	}
 	_, err = unix.FcntlInt(uintptr(fd), unix.F_ADD_SEALS, historySeals)
 	if err == nil {

@@ -21,6 +21,7 @@ import (
 	"vramscope/internal/fakedriver"
 	"vramscope/nvml"
 	"vramscope/sampler"
+	"vramscope/ui"
 )
 
 // screen is this test binary as vramscope, on a terminal with an emulated
@@ -225,8 +226,14 @@ func TestADriverUpgradeUnderARunningMonitor(t *testing.T) {
 	second := strconv.FormatUint(u.before.GPUs[1].Processes[1].PID, 10)
 	s.until("550.163.01", second, "7.00G")
 	pid := s.cmd.Process.Pid
+	// What is being looked at: the second row, of a process that the new driver lists as well.
+	cursor := ">  0 " + strconv.FormatUint(u.before.GPUs[0].Processes[0].PID, 10)
+	s.press("jj")
+	s.until(cursor)
+	s.press("f42000\r")
+	s.until(cursor, "~42000")
 	u.happen()
-	s.until("560.35.03", "58.9G")
+	s.until("560.35.03", "58.9G", cursor, "~42000")
 	if n := s.sent(begun); n != 2 {
 		t.Errorf("the screen was begun %d times", n)
 	}
@@ -328,7 +335,7 @@ func TestARestartIsNotRepeatedAtOnce(t *testing.T) {
 
 func TestOnlyACompleteHistoryIsTakenOver(t *testing.T) {
 	_, _, sampling := demo(t, defaults())
-	fd, err := keepHistory(sampling)
+	fd, err := keepHistory(sampling, &ui.Viewpoint{Filter: "train", Line: 3})
 	if err != nil {
 		t.Skipf("no file in memory to be had here: %v", err)
 	}
@@ -366,6 +373,12 @@ func TestOnlyACompleteHistoryIsTakenOver(t *testing.T) {
 	}
 	if _, newest := again.History().Span(); newest.IsZero() {
 		t.Error("the history is empty")
+	}
+	if v := h.viewpoint(); v == nil || v.Filter != "train" || v.Line != 3 {
+		t.Errorf("what was looked at: %+v", v)
+	}
+	if v := h.viewpoint(); v != nil {
+		t.Errorf("there is a second: %+v", v)
 	}
 }
 

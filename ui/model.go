@@ -84,6 +84,9 @@ func newModel(options Options, t traits) (*model, error) {
 		sort:      sortOrder{column: column},
 		window:    options.GraphWindow,
 	}
+	if options.Resume != nil {
+		m.resume(options.Resume)
+	}
 	return m, nil
 }
 
@@ -102,6 +105,9 @@ func (m *model) begin(width, height int, first *snapshot.Snapshot) {
 	}
 	if first != nil {
 		m.takeSnapshot(first)
+		if m.options.Resume != nil {
+			m.seeFocus()
+		}
 	}
 	m.draw()
 }

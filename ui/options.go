@@ -98,6 +98,9 @@ type Options struct {
 	// Nil: not there.
 	Doctor func() []string
 
+	Resume *Viewpoint      // of another screen, to begin with; nil: what the options say
+	Leave  func(Viewpoint) // is told the last one, in the end. Nil: nobody asks
+
 	Theme       string        // "" is themes.Default
 	ASCII       bool          // draw with ASCII glyphs whatever the terminal can do
 	ReadOnly    bool          // no action, whatever is bound

@@ -122,6 +122,9 @@ func (r *run) run(parent context.Context) error {
 	r.terminal.close(aborted)
 	close(finished)
 	joined.Wait()
+	if r.options.Leave != nil && !aborted {
+		r.options.Leave(m.viewpoint())
+	}
 	return reason(err, cause)
 }
 
