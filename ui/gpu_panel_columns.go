@@ -102,6 +102,9 @@ func (c *gpuColumns) narrow(width int) {
 // halfColumns is for two lines side by side, each of so many cells.
 func halfColumns(width int, percent bool) gpuColumns {
 	c := gpuColumns{index: 3, used: 5, util: 4, temp: 3, halves: true, percent: percent}
+	if width >= (legendWidth-2)/2 {
+		c.temp = len("TEMP") // there is a header
+	}
 	if width >= 64 {
 		c.note = noteLeast
 	}

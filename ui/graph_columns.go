@@ -164,22 +164,28 @@ func between(predicted []snapshot.Prediction, used quantity.Bytes, distance time
 	return math.NaN()
 }
 
-// extremes are the lowest and highest values of all curves but the capacity;
-// NaN where there is no value.
+// extremes are the lowest value of history and median and the highest of all
+// curves but the capacity; NaN where there is no value.
 func (c *curves) extremes() (low, high float64) {
-	low, high = math.NaN(), math.NaN()
-	for _, series := range [...][]float64{c.history, c.median, c.lower, c.upper} {
+	low = lowest(append(slices.Clone(c.history), c.median...))
+	high = math.NaN()
+	for _, series := range [...][]float64{c.history, c.median, c.upper} {
 		for _, v := range series {
-			if math.IsNaN(v) {
-				continue
-			}
-			if math.IsNaN(low) || v < low {
-				low = v
-			}
-			if math.IsNaN(high) || v > high {
+			if !math.IsNaN(v) && !(high >= v) {
 				high = v
 			}
 		}
 	}
 	return low, high
+}
+
+// lowest is the least of the values that are known, NaN where none is.
+func lowest(values []float64) float64 {
+	low := math.NaN()
+	for _, v := range values {
+		if !math.IsNaN(v) && !(low <= v) {
+			low = v
+		}
+	}
+	return low
 }

@@ -2,6 +2,7 @@ package ui
 
 import (
 	"math"
+	"slices"
 	"strings"
 	"time"
 
@@ -103,7 +104,13 @@ func plot(lk *look, c curves, scale graphScale, axis timeAxis, width int) []stri
 	}
 	add(capacity, markCapacity, asciigraph.CreateCharSet(g.capacity))
 	if len(c.median) > 0 {
-		add(c.lower, markBounds, asciigraph.CreateCharSet(g.bound))
+		lower := slices.Clone(c.lower)
+		for i, v := range lower {
+			if scale.below(v) {
+				lower[i] = math.NaN()
+			}
+		}
+		add(lower, markBounds, asciigraph.CreateCharSet(g.bound))
 		add(c.upper, markBounds, asciigraph.CreateCharSet(g.bound))
 		add(c.median, markMedian, asciigraph.CreateCharSet(g.median))
 	}

@@ -11,7 +11,9 @@ import (
 // graphScale maps bytes to rows. The top row is the capacity (or, where the
 // data is above it or no capacity is known, the data's top); the bottom row is
 // 0 in a tall panel and else a round number below the data, so that the
-// change fills the panel.
+// change fills the panel. The lower bound of a forecast, which for a job that
+// may end soon is nothing, takes at most half of the rows and then leaves the
+// panel at the bottom: what was and what is likely would else be one line.
 type graphScale struct {
 	unit   quantity.Bytes // of the labels: GiB, MiB, …
 	floor  float64        // of the bottom row, in units
@@ -44,6 +46,9 @@ func scaleOf(c curves, rows int) graphScale {
 		low = c.capacity // figures over the capacity are nonsense, and the line shows it
 	}
 	top = min(top, maxGraphed)
+	if bound := lowest(c.lower); bound < low {
+		low = max(bound, low-max(top-low, top/10))
+	}
 	unit := unitOf(quantity.Bytes(top))
 	s := graphScale{unit: unit, rows: rows}
 	s.floor, s.step = roundFloor(low/float64(unit), top/float64(unit), rows)
@@ -58,6 +63,11 @@ func (s graphScale) row(amount float64) float64 {
 	}
 	r := (amount/float64(s.unit) - s.floor) / s.step
 	return min(max(r, 0), float64(s.rows-1))
+}
+
+// below reports whether an amount is under the bottom row.
+func (s graphScale) below(amount float64) bool {
+	return amount/float64(s.unit) < s.floor-s.step/2
 }
 
 // roundFloor chooses a round step and floor so that top is in the top row and

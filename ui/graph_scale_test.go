@@ -3,7 +3,11 @@ package ui
 import (
 	"math"
 	"strconv"
+	"strings"
 	"testing"
+	"time"
+
+	"github.com/charmbracelet/x/ansi"
 
 	"vramscope/internal/quantity"
 )
@@ -38,5 +42,34 @@ func TestScaleFromZeroIsRound(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// TestUncertaintyLeavesTheCurveReadable: a job that may end at any moment has a
+// lower bound of nothing. What it used and where it is going keep half of the
+// rows, and no bound is drawn that is not in its row.
+func TestUncertaintyLeavesTheCurveReadable(t *testing.T) {
+	const gb = float64(quantity.GiB)
+	c := curves{
+		capacity: 79 * gb, history: []float64{60 * gb, 61 * gb, 62 * gb, math.NaN(), math.NaN(), math.NaN()},
+		median: []float64{math.NaN(), math.NaN(), 62 * gb, 66 * gb, 70 * gb, 74 * gb},
+		upper:  []float64{math.NaN(), math.NaN(), 62 * gb, 68 * gb, 74 * gb, 79 * gb},
+		lower:  []float64{math.NaN(), math.NaN(), 62 * gb, 50 * gb, 20 * gb, 0},
+		ahead:  time.Minute, any: true,
+	}
+	s := scaleOf(c, 9)
+	if s.floor < 35 || s.floor > 60 {
+		t.Errorf("the axis starts at %v", s.floor)
+	}
+	lines := plot(testLook(t, "", false), c, s, timeAxis{from: -time.Minute, to: time.Minute, ticks: 3, moment: "now"}, 80)
+	if bottom := ansi.Strip(lines[8]); strings.Contains(bottom, "·") {
+		t.Errorf("a bound of nothing is drawn at %v: %q", s.floor, bottom)
+	}
+	if !strings.Contains(ansi.Strip(strings.Join(lines, "\n")), "·") {
+		t.Error("no bound is drawn at all")
+	}
+	c.lower = []float64{math.NaN(), math.NaN(), 62 * gb, 60 * gb, 58 * gb, 57 * gb}
+	if s := scaleOf(c, 9); s.floor > 57 {
+		t.Errorf("a bound that is near is out of sight: the axis starts at %v", s.floor)
 	}
 }
