@@ -60,7 +60,7 @@ func (p *program) keyboard() (*os.File, error) {
 	}
 	terminal, err := os.OpenFile("/dev/tty", os.O_RDWR, 0)
 	if err != nil {
-		return nil, usage("standard input is no terminal, so no key could be read; vramscope once writes a table")
+		return nil, usage("standard input is not a terminal, so that no key can be read; vramscope once writes a table")
 	}
 	return terminal, nil
 }

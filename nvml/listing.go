@@ -26,7 +26,7 @@ func (l *Library) list(lib *loaded) ([]Device, error) {
 		return nil, newError(symbols[symCount].name, code(ret))
 	}
 	if total > mostGPUs {
-		return nil, fmt.Errorf("%s: %d GPUs cannot be", symbols[symCount].name, total)
+		return nil, fmt.Errorf("%s: %d GPUs, which no machine has", symbols[symCount].name, total)
 	}
 	gpus := make(map[string]*gpu, total)
 	devices := make([]Device, 0, total)

@@ -76,7 +76,7 @@ func TestAMonitorInAContainerRefusesAProbeOutsideOfIt(t *testing.T) {
 	cmd.SysProcAttr = unshare()
 	out, err := cmd.CombinedOutput()
 	permitted(t, err)
-	if !bytes.Contains(out, []byte("outside of this container's pid namespace")) {
+	if !bytes.Contains(out, []byte("outside this container's pid namespace")) {
 		t.Errorf("it says %s", out)
 	}
 }
@@ -351,7 +351,7 @@ func TestADirectoryThatIsNotOursIsRefused(t *testing.T) {
 		if err := os.WriteFile(path, nil, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		refuses(t, path, self, "no directory")
+		refuses(t, path, self, "not a directory")
 	})
 	t.Run("in a directory of somebody else", func(t *testing.T) {
 		if _, err := makeDirectory(filepath.Join(base, "new"), self+1); err == nil || !strings.Contains(err.Error(), "no place") {

@@ -109,7 +109,7 @@ func openStepwise(rootfd int, path string) (int, error) {
 // notDirectory words the two errors that a symbolic link gives.
 func notDirectory(path string, err error) error {
 	if errors.Is(err, unix.ELOOP) || errors.Is(err, unix.ENOTDIR) {
-		return fmt.Errorf("%s is a symbolic link or no directory: refused", path)
+		return fmt.Errorf("%s is a symbolic link, or not a directory: refused", path)
 	}
 	return fmt.Errorf("open %s: %w", path, err)
 }

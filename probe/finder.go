@@ -33,7 +33,7 @@ func NewFinder(table *process.Table) *Finder {
 var ErrNoProbe = errors.New("it has no probe")
 
 // errOutside is the answer to a peer whose pid is 0.
-var errOutside = errors.New("its process is outside of this container's pid namespace, so that it cannot be told who it is; run vramscope on the host")
+var errOutside = errors.New("its process is outside this container's pid namespace and cannot be identified; run vramscope on the host")
 
 // errInherited is the answer to a peer who is no more: a child that it forked
 // has its sockets.

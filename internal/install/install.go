@@ -27,7 +27,7 @@ func Directory(path string, mode fs.FileMode) error {
 	owner, ok := info.Sys().(*syscall.Stat_t)
 	switch {
 	case !info.IsDir():
-		return fmt.Errorf("%s is a symbolic link or no directory", path)
+		return fmt.Errorf("%s is a symbolic link, or not a directory", path)
 	case !ok || int(owner.Uid) != os.Geteuid():
 		return fmt.Errorf("%s is another user's", path)
 	case info.Mode().Perm()&0o022 != 0:

@@ -32,7 +32,7 @@ func TestDirectoriesThatOthersCouldChangeAreRefused(t *testing.T) {
 		says string
 	}{
 		"a link": {func(path string) error { return os.Symlink(outside, path) }, "symbolic link"},
-		"a file": {func(path string) error { return os.WriteFile(path, nil, 0o600) }, "no directory"},
+		"a file": {func(path string) error { return os.WriteFile(path, nil, 0o600) }, "not a directory"},
 		"writable by others": {func(path string) error {
 			if err := os.Mkdir(path, 0o700); err != nil {
 				return err

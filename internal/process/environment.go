@@ -35,7 +35,7 @@ func (t *Table) Environment(id Identity) ([]Variable, error) {
 	}
 	content, err := t.readEnvironment(id.PID)
 	if errors.Is(err, fs.ErrPermission) {
-		return nil, refuse("the environment of PID %d may not be read: it belongs to somebody else", id.PID)
+		return nil, refuse("the environment of PID %d may not be read: it is another user's process", id.PID)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("process: environment of PID %d: %w", id.PID, err)

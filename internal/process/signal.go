@@ -87,7 +87,7 @@ func (t *Table) permit(id Identity, self uint32) error {
 	case self == 0, known && owner == self:
 		return nil
 	case !known:
-		return refuse("whose process PID %d is cannot be told", id.PID)
+		return refuse("who owns PID %d is unknown", id.PID)
 	}
 	return refuse("PID %d belongs to %s; you are %s", id.PID, info.User, t.ownName())
 }

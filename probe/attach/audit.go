@@ -82,7 +82,7 @@ func (l *Log) write(now time.Time, e entry) error {
 	}
 	info, err := file.Stat()
 	if err == nil && (info.Mode()&fs.ModeType != 0 || info.Mode().Perm()&0o077 != 0) {
-		err = fmt.Errorf("%s is no file for its owner alone (mode %04o): chmod 600 it", path, info.Mode().Perm())
+		err = fmt.Errorf("%s can be read by others, or is not a regular file (mode %04o): chmod 600 it", path, info.Mode().Perm())
 	}
 	if err == nil && !ownedBy(info, uint32(os.Geteuid())) {
 		err = fmt.Errorf("%s is another user's", path)

@@ -204,7 +204,7 @@ func (a *Attacher) checkContainer(plan *Plan, info *process.Info) {
 	}
 }
 
-const cannotTell = "whether it is in this container cannot be told"
+const cannotTell = "whether it is in this container is unknown"
 
 // apart compares what the process sees with what we see, and says where that is
 // not the same. A debugger across that border would look for files that are not
@@ -280,7 +280,7 @@ func (a *Attacher) checkWay(ctx context.Context, plan *Plan, info *process.Info)
 		plan.fail("Python " + plan.Version + ": the probe needs 3.8 or newer")
 		plan.Instead = "" // it would not get one there either
 	case !found.version.known():
-		plan.fail("which Python it is cannot be told")
+		plan.fail("its Python version is unknown")
 	case found.version.atLeast(3, 14):
 		a.checkRemoteExec(ctx, plan, info)
 	case found.freeThreaded:

@@ -130,7 +130,7 @@ func TestEveryReason(t *testing.T) {
 			f.compiled("/opt/blender", 0, everything...)
 			f.runs("/opt/blender", "blender")
 			f.mapped("/lib/libc.so.6")
-		}, []string{"which Python it is cannot be told"}},
+		}, []string{"its Python version is unknown"}},
 		"embedded 3.14": {func(f *fixture) {
 			f.maps = ""
 			f.compiled("/opt/blender", 0x030e02f0, everything...)
