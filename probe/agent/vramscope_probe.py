@@ -120,6 +120,22 @@ def _first_line(error):
     return "%s: %s" % (type(error).__name__, lines[0]) if lines else type(error).__name__
 
 
+def _no_thread(error, instead=""):
+    """Why no thread could be started, in words that help.
+
+    Python 3.12 took the end of the first thread for that of the program, until
+    3.12.3: https://github.com/python/cpython/issues/113964
+    """
+    if "interpreter shutdown" not in str(error):
+        return _first_line(error)
+    if sys.version_info[:2] != (3, 12) or sys.version_info >= (3, 12, 3):
+        return "the program is ending"
+    return (
+        "the program's first thread has ended, and Python 3.12.0 to 3.12.2 start no other one then; "
+        "have the first thread wait for the others (join), use a newer Python" + instead
+    )
+
+
 # Held while we import, and while the program forks. A child that was forked in
 # the middle of an import of ours would wait for that module for ever: it has the
 # module's lock, but not the thread that holds it.
@@ -2003,6 +2019,14 @@ class _Agent:
         old = signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals() - faults)
         try:
             _thread.start_new_thread(self._run, ())
+        except BaseException:
+            # Whoever asks again hears the reason again. The import hook does
+            # not: to it, this has been tried.
+            for end in self._wake:
+                end.close()
+            self._wake = self._ended = None
+            self._once.release()
+            raise
         finally:
             signal.pthread_sigmask(signal.SIG_SETMASK, old)
         atexit.register(self.leave)
@@ -2349,7 +2373,7 @@ class _Agent:
         except RuntimeError as error:
             self._under_way.discard(what)
             connection.waiting = False
-            raise _Refusal("internal", _first_line(error))
+            raise _Refusal("internal", "a %s needs a thread: %s" % (what, _no_thread(error)))
 
     def _work(self, what, connection, number, work):
         try:
@@ -2413,7 +2437,7 @@ def _start(at_once=False, started_by=None):
         _agent.start(at_once)
     except Exception as error:
         _complain("starting")
-        return _first_line(error)
+        return _no_thread(error, ", or start the program with vramscope run")
     return None
 
 

@@ -126,6 +126,43 @@ func TestWhoTracesAllocationsGoesOn(t *testing.T) {
 	}
 }
 
+// TestAPythonWhoseFirstThreadHasEnded starts no thread any more if it is 3.12.0
+// to 3.12.2. It goes on, and what it says helps, also a second time.
+func TestAPythonWhoseFirstThreadHasEnded(t *testing.T) {
+	t.Parallel()
+	for version, python := range needGdb(t) {
+		t.Run(version, func(t *testing.T) {
+			t.Parallel()
+			p := runTarget(t, python, "orphaned")
+			a, log := attaching(t)
+			id := identify(t, p.pid())
+			plan := a.Examine(t.Context(), id)
+			if minor, refuses := strings.CutPrefix(plan.Version, "3.12."); refuses && slices.Contains([]string{"0", "1", "2"}, minor) {
+				mustRefuseThreads(t, p, a, log)
+			} else if _, err := a.Attach(t.Context(), id); err != nil {
+				t.Errorf("Python %s: %v", plan.Version, err)
+			}
+			p.mustBeWell()
+			p.mustEndWell()
+		})
+	}
+}
+
+func mustRefuseThreads(t *testing.T, p *target, a *Attacher, log string) {
+	t.Helper()
+	const want = ": the probe does not start in it: the program's first thread has ended, and Python 3.12.0 to 3.12.2 start no other one then; " +
+		"have the first thread wait for the others (join), use a newer Python, or start the program with vramscope run"
+	for range 2 {
+		if _, err := a.Attach(t.Context(), identify(t, p.pid())); err == nil || !strings.HasSuffix(err.Error(), want) {
+			t.Errorf("it says %v", err)
+		}
+		p.mustBeWell()
+	}
+	if content, err := os.ReadFile(log); err != nil || strings.Count(string(content), "use a newer Python") != 2 {
+		t.Errorf("the log says %s, %v", content, err)
+	}
+}
+
 // TestASecondProbeIsRefused also when the first was attached.
 func TestASecondProbeIsRefused(t *testing.T) {
 	t.Parallel()

@@ -230,6 +230,22 @@ class End(Case):
         self.assertTrue(other.ask("stats")["ok"])
         self.assertEqual(job.end(), 0)
 
+    def test_a_first_thread_that_has_ended(self):
+        job = self.job("import torch, threading; t = torch.empty(1)",
+                       "def work():\n    threading.main_thread().join(); print('alone', flush=True); threading.Event().wait(3600)",
+                       "threading.Thread(target=work).start()")
+        monitor = self.monitor(job)
+        job.process.stdin.close()
+        self.assertEqual(job.process.stdout.readline(), "alone\n")
+        answer = monitor.ask("flush", level="gradual", dry_run=True)
+        if (3, 12) <= sys.version_info < (3, 12, 3):
+            self.assertEqual(answer["error"], {"code": "internal", "message":
+                "a flush needs a thread: the program's first thread has ended, and Python 3.12.0 to 3.12.2 start no other one then; "
+                "have the first thread wait for the others (join), use a newer Python"})
+        else:
+            self.assertTrue(answer["ok"], answer)
+        self.assertTrue(monitor.ask("stats")["ok"])
+
     def test_exec_takes_the_name_over(self):
         job = self.job("import torch; t = torch.empty(1)")
         old = os.stat(job.socket()).st_ctime_ns

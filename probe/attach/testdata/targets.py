@@ -117,6 +117,21 @@ def joined(step):
     return all(good)
 
 
+def orphaned(step):
+    """The first thread ends; another one works on, which Python waits for."""
+
+    def run():
+        threading.main_thread().join()
+        good = True
+        while not asked():
+            good &= work(200)
+            step()
+        print("done" if good else "wrong", flush=True)
+
+    threading.Thread(target=run).start()
+    return None
+
+
 def locked(step):
     """Waits for a lock and does nothing else; a signal ends it."""
     end = threading.Event()
@@ -186,4 +201,5 @@ def power(step):
 
 if __name__ == "__main__":
     fine = globals()[sys.argv[1]](counting(sys.argv[2]))
-    print("done" if fine else "wrong", flush=True)
+    if fine is not None:
+        print("done" if fine else "wrong", flush=True)
