@@ -18,7 +18,7 @@ func bindingTable() []binding {
 		{id: keyPageDown, scope: everywhere, Binding: on("", "", "pgdown", "ctrl+f")},
 		{id: keyHome, scope: everywhere, group: groupMove, Binding: on("Home End", "ends (g G)", "home", "g")},
 		{id: keyEnd, scope: everywhere, Binding: on("", "", "end", "G")},
-		{id: keyLeft, scope: inTable, group: groupMove, Binding: on("← →", "columns", "left"), asciiKeys: "Lt Rt"},
+		{id: keyLeft, scope: inTable, group: groupMove, Binding: on("← →", "scroll text", "left"), asciiKeys: "Lt Rt"},
 		{id: keyRight, scope: inTable, Binding: on("", "", "right")},
 		{id: keyTab, scope: inMain, group: groupMove, Binding: on("Tab", "next panel", "tab")},
 		{id: keyGPU, scope: inMain, group: groupMove,

@@ -29,7 +29,7 @@ func TestHelpAsDrawn(t *testing.T) {
 		"│   ↑ ↓  j k  row             Enter     detail          F         flush cache  │",
 		"│   PgUp PgDn page            / F3      find (n N)      a         attach probe │",
 		"│   Home End  ends (g G)      \\ F4 f    filter          x F9      signal       │",
-		"│   ← →       columns         u         only mine       Space U   tag, untag   │",
+		"│   ← →       scroll text     u         only mine       Space U   tag, untag   │",
 		"│   Tab       next panel      s F6      sort column                            │",
 		"│   0-9       that GPU        r         reverse       BACK IN TIME             │",
 		"│   !         next alert      t F5      tree            p         freeze screen│",

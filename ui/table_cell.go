@@ -278,8 +278,8 @@ func (t *tablePanel) writeCommand(l *line, r *row, cells int) {
 		l.put(s.Dim, " | ")
 	}
 	text := t.look.shortCommand(p)
-	if t.state.scrollX > 0 {
-		text = scrolled(text, t.state.scrollX)
+	if t.state.scrollX > 0 && text != "" {
+		text = g.ellipsis + scrolled(text, t.state.scrollX+1)
 	}
 	l.left(style, text, start+cells-l.used, g.ellipsis)
 }

@@ -26,7 +26,7 @@ type Viewpoint struct {
 
 	Detail bool
 	Pinned *snapshot.SeriesKey // nil: the graph follows
-	Window time.Duration
+	Window time.Duration       // of the graph; 0 goes by its height
 
 	Theme   string
 	Mouse   bool
