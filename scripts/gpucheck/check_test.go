@@ -1,6 +1,6 @@
 //go:build linux && cgo
 
-package nvml
+package gpucheck
 
 import (
 	"encoding/json"
@@ -49,7 +49,7 @@ func startSections(t *testing.T, binary, sections string, state fakedriver.State
 		}
 	})
 	c := &check{output: filepath.Join(t.TempDir(), "recorded"), own: own}
-	c.Cmd = exec.Command("python3", "../scripts/gpu-check", binary, "--output", c.output, "--seconds", seconds, "--only", sections)
+	c.Cmd = exec.Command("python3", "../gpu-check", binary, "--output", c.output, "--seconds", seconds, "--only", sections)
 	c.Env = append(os.Environ(), fakedriver.Environment(fakedriver.Build(t, fakedriver.Current), path)...)
 	c.Env = append(c.Env, "PATH="+tools+":"+os.Getenv("PATH"), "TMPDIR="+own)
 	c.Env = append(c.Env, environment...)

@@ -1,6 +1,6 @@
 //go:build linux && cgo
 
-package nvml
+package gpucheck
 
 import (
 	"encoding/json"
@@ -21,7 +21,7 @@ func TestGPUCheckPrograms(t *testing.T) {
 	}
 	t.Parallel()
 	binary := buildVramscope(t)
-	stand, err := filepath.Abs("../probe/agent/testdata/fake")
+	stand, err := filepath.Abs("../../probe/agent/testdata/fake")
 	if err != nil {
 		t.Fatal(err)
 	}

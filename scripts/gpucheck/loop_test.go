@@ -1,6 +1,6 @@
 //go:build linux && cgo
 
-package nvml
+package gpucheck
 
 import (
 	"encoding/json"
