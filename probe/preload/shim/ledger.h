@@ -45,7 +45,7 @@ struct entry {
 	uint64_t caller; /* an address inside of the code that called */
 	uint64_t pool;   /* handle of a pooled one's; 0: not known */
 	uint32_t since;  /* deciseconds of the monotonic clock */
-	uint16_t context, epoch; /* in which it was allocated: contexts.h */
+	uint16_t context, epoch; /* in which it was allocated: contexts.c */
 	uint8_t kind, api, device;
 };
 

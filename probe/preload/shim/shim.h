@@ -2,15 +2,15 @@
  * A library that is loaded in front of a CUDA program (LD_PRELOAD) and keeps
  * the books of its GPU memory. The program notices nothing of it.
  *
- *   program ── cuMemAlloc, dlsym, cuGetProcAddress ──→ hooks.c, vmm_hooks.c, context_hooks.c, resolve.c
+ *   program ── cuMemAlloc, dlsym, cuGetProcAddress ──→ memory_hooks.c, object_hooks.c, stream_hooks.c, resolve.c
  *                                                │  the real call first, with the caller's own arguments
  *                                                ├─→ libcuda
  *                                                └─→ ledger.c  pools.c  vmm.c  contexts.c  capture.c
  *                                                              ↓
  *   monitor ── socket ── serve.c ── answer.c ── report.c, flush.c ──→ libcuda: attributes, trims
  *
- * Rules: no call of CUDA's in a hook beside the one that the program makes; no
- * lock of ours held across a call of CUDA's; errno as the real call left it;
+ * Rules: a hook makes no CUDA call but the program's own; none of our locks is
+ * held across a CUDA call; errno stays as the real call left it;
  * nothing at all in a program that does not use a GPU: the thread that serves
  * is started by the first hook that sees a context or an allocation.
  */
