@@ -39,6 +39,7 @@ type model struct {
 	asked         time.Time     // when the question that is open was put
 	current       alarm         // what the alert line has been turned to
 	interval      time.Duration // last asked for; 0: not yet
+	wish          intervalWish  // the same, for the commands that tell the sampler
 
 	content string // the frame
 	title   string

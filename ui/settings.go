@@ -2,6 +2,8 @@ package ui
 
 import (
 	"slices"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	tea "charm.land/bubbletea/v2"
@@ -36,13 +38,28 @@ func (m *model) changeInterval(longer bool) (changed bool, cmd tea.Cmd, done boo
 	if at < 0 || at >= len(steps) {
 		return false, nil, true
 	}
-	next, sampling := steps[at], m.options.Sampling
+	next := steps[at]
 	m.interval = next
+	m.wish.newest.Store(int64(next))
 	m.say("interval " + next.String())
 	return true, func() tea.Msg {
-		sampling.SetInterval(next)
+		m.wish.grant(m.options.Sampling)
 		return nil
 	}, true
+}
+
+// intervalWish is the interval that was asked for last. Commands run each on a
+// goroutine of its own, in any order: whichever is last to come through asks
+// for the newest.
+type intervalWish struct {
+	newest atomic.Int64
+	mu     sync.Mutex // held while the sampler is told, which may take its time
+}
+
+func (w *intervalWish) grant(sampling Sampling) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	sampling.SetInterval(time.Duration(w.newest.Load()))
 }
 
 // nextTheme walks through the themes.

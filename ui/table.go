@@ -99,11 +99,12 @@ func (t tablePanel) Render(width, height int) []string {
 
 // nothing says why there is no row.
 func (t *tablePanel) nothing() string {
+	filter := cut(clean(t.state.filter), 24, t.look.glyphs.ellipsis) // the way out must have room beside it
 	switch {
-	case t.state.filter != "" && t.state.mine:
-		return "no process of " + clean(t.shown.Host.User) + " matches " + clean(t.state.filter) + "   Esc: all"
-	case t.state.filter != "":
-		return "no process matches " + clean(t.state.filter) + "   Esc: all"
+	case filter != "" && t.state.mine:
+		return "no process of " + clean(t.shown.Host.User) + " matches " + filter + "   Esc: all"
+	case filter != "":
+		return "no process matches " + filter + "   Esc: all"
 	case t.state.mine:
 		return "no process of " + clean(t.shown.Host.User) + "   u: everybody's"
 	case t.state.focus != nil:

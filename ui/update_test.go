@@ -23,6 +23,22 @@ func TestResizeKeepsEverything(t *testing.T) {
 	}
 }
 
+// TestLastIntervalStays: of two presses in one burst the second counts, in
+// whichever order their commands come to run.
+func TestLastIntervalStays(t *testing.T) {
+	m := newTestModel(t, smallBox(4, 3, 0), nil)
+	_, first := m.Update(tea.KeyPressMsg{Code: '+', Text: "+"})
+	_, second := m.Update(tea.KeyPressMsg{Code: '+', Text: "+"})
+	if first == nil || second == nil {
+		t.Fatal("a press asks for nothing")
+	}
+	second()
+	first()
+	if got := m.options.Sampling.(*fakeSource).interval; got != 5*time.Second {
+		t.Errorf("the interval is %v", got)
+	}
+}
+
 func TestIntervalSteps(t *testing.T) {
 	m := newTestModel(t, smallBox(4, 3, 0), nil)
 	source := m.options.Sampling.(*fakeSource)
