@@ -38,8 +38,8 @@ figure before and after. The process goes on; its next allocations go to the
 driver, which takes a moment.
 
   gradual     what is cached; in steps, if the allocator can give parts
-  selective   and the caches that the program has registered as evictable
-  urgent      and whatever else can be collected, on all its GPUs
+  selective   also the caches that the program has registered as evictable
+  urgent      also whatever else can be collected, on all its GPUs
 
 It asks first, unless --yes is given. Ctrl-C stops a gradual flush after the
 current step.

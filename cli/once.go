@@ -37,7 +37,8 @@ while first, so that forecasts, rates and alerts are in the snapshot.`,
 		Example: `  vramscope once
   vramscope once | awk '$1 == 3'
   vramscope once --format json | jq '.gpus[] | {index, used: .memory.used_bytes}'
-  vramscope once --line             for a status bar`,
+  vramscope once --line             for a status bar
+  vramscope once --watch 60s        with forecasts`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if f.line && cmd.Flags().Changed("format") {

@@ -43,9 +43,9 @@ for testing.
   staircase   the same in eight steps
   fragment    every other block freed: idle, and no flush returns it
 
-Its pool never reserves more than --size (its CUDA context, some hundred MiB,
-comes on top), and it leaves the GPU's last 512 MiB alone. It gives everything
-back when it ends: after --for, or on a signal (Ctrl-C).`,
+It never takes more than --size, counting what its pool reserves (its CUDA
+context, some hundred MiB, comes on top), and never the GPU's last 512 MiB. It
+gives everything back when it ends: after --for, or on a signal (Ctrl-C).`,
 		Example: `  vramscope probe --pattern sawtooth --size 4GiB
   vramscope probe --pattern leak --size 20GiB --gpu 3 --for 10m --verbose`,
 		Args: noArguments,
