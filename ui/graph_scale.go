@@ -71,11 +71,14 @@ func (s graphScale) below(amount float64) bool {
 }
 
 // roundFloor chooses a round step and floor so that top is in the top row and
-// low is not below the bottom one.
+// low is not below the bottom one. With floor 0 the step need not be round:
+// the top row is then the capacity exactly, and label finds rows for round
+// figures.
 func roundFloor(low, top float64, rows int) (floor, step float64) {
 	intervals := float64(rows - 1)
+	fromZero := top / intervals
 	if rows >= rowsFromZero {
-		return 0, stepFromZero(top, intervals)
+		return 0, fromZero
 	}
 	// A flat line is not magnified without end: the panel spans at least a
 	// twentieth of the capacity.
@@ -91,7 +94,7 @@ func roundFloor(low, top float64, rows int) (floor, step float64) {
 			ceiling := math.Floor((top-step/2)/step+1+1e-9) * step
 			floor = ceiling - step*intervals
 			if floor <= 0 {
-				return 0, stepFromZero(top, intervals)
+				return 0, fromZero
 			}
 			if floor <= low+1e-9 {
 				return floor, step
@@ -99,36 +102,30 @@ func roundFloor(low, top float64, rows int) (floor, step float64) {
 		}
 		decade *= 10
 	}
-	return 0, stepFromZero(top, intervals)
+	return 0, fromZero
 }
 
-// stepFromZero is a step whose last row top is rounded to, and whose labels,
-// one in every second row, are as round as can be: 0, 8, 16 is read where 0,
-// 7.2, 14.4 must be deciphered.
-func stepFromZero(top, intervals float64) float64 {
-	exact := 2 * top / intervals
-	decade := math.Pow(10, math.Floor(math.Log10(exact)))
-	fits := func(label float64) bool { return math.Round(2*top/label) == intervals }
-	for _, factor := range [...]float64{1, 2, 5, 10, 2.5, 4, 3, 6, 8, 1.5} {
-		if label := factor * decade; fits(label) {
-			return label / 2
-		}
-	}
-	for _, digits := range [...]float64{1, 10} { // whole numbers of the decade, then tenths of it
-		if label := math.Round(exact/decade*digits) / digits * decade; fits(label) {
-			return label / 2
-		}
-	}
-	return exact / 2
-}
-
-// label writes the top row's amount, and a figure in every second row from
-// the bottom.
+// label writes the top row's amount and, where the bottom row is 0, round
+// figures in the rows that their amounts are drawn in; else a figure in every
+// second row from the bottom, which the step has made round.
 func (s graphScale) label(top float64) []string {
 	labels := make([]string, s.rows)
-	decimals := s.decimals()
-	for i := 0; i < s.rows-1; i += 2 {
-		labels[i] = fixed(s.floor+float64(i)*s.step, decimals)
+	apart := 2 * s.step
+	switch {
+	case s.floor == 0 && s.rows < 7: // one figure has room
+		apart = roundStep(1.5 * s.step)
+	case s.floor == 0:
+		apart = roundStep(apart)
+	}
+	decimals := s.decimals(apart)
+	for v := s.floor; ; v += apart {
+		row := int(math.Round((v - s.floor) / s.step))
+		if row >= s.rows-1 {
+			break
+		}
+		if row == 0 || labels[row-1] == "" {
+			labels[row] = fixed(v, decimals)
+		}
 	}
 	if s.rows > 2 {
 		labels[s.rows-2] = "" // not right under the top one
@@ -138,14 +135,25 @@ func (s graphScale) label(top float64) []string {
 	return labels
 }
 
-// decimals is how many the labels need to tell their rows apart.
-func (s graphScale) decimals() int {
+// roundStep is the least step of a kind that people count in, not below least.
+func roundStep(least float64) float64 {
+	decade := math.Pow(10, math.Floor(math.Log10(least)))
+	for _, factor := range [...]float64{1, 2, 2.5, 4, 5, 8} {
+		if step := factor * decade; step >= least {
+			return step
+		}
+	}
+	return 10 * decade
+}
+
+// decimals is how many the labels need to tell their rows apart, where there
+// is one in so many units.
+func (s graphScale) decimals(apart float64) int {
 	for decimals := range 2 {
 		scale := math.Pow(10, float64(decimals))
 		exact := true
-		for i := 0; i < s.rows; i += 2 {
-			v := (s.floor + float64(i)*s.step) * scale
-			if math.Abs(v-math.Round(v)) > 1e-6 {
+		for v := s.floor; v <= s.floor+s.step*float64(s.rows); v += apart {
+			if at := v * scale; math.Abs(at-math.Round(at)) > 1e-6 {
 				exact = false
 				break
 			}
@@ -154,7 +162,7 @@ func (s graphScale) decimals() int {
 			return decimals
 		}
 	}
-	if s.step >= .25 {
+	if apart >= .5 {
 		return 1
 	}
 	return 2

@@ -2,6 +2,7 @@ package ui
 
 import (
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -13,33 +14,36 @@ import (
 )
 
 // TestScaleFromZeroIsRound: where the axis starts at 0, on every card that
-// there is, the capacity is in the top row, each figure is of the row it
-// stands in, and from 47 GiB on the panels that an 80×24, a 120×40 and a
-// 200×50 screen have are labelled with whole numbers.
+// there is and in panels of every height, the capacity is the top row, the
+// figures are such as people count in, each stands in the row that its amount
+// is drawn in, and none right beside another.
 func TestScaleFromZeroIsRound(t *testing.T) {
-	whole := map[int]bool{6: true, 7: true, 9: true, 13: true}
-	for _, gib := range []float64{5.9, 7.8, 11.8, 15.7, 22.3, 23.5, 31.4, 47.5, 63.6, 79, 79.6, 93, 95, 119.2, 139.7, 178.4, 190, 286} {
-		for rows := 5; rows <= 16; rows++ {
+	for _, gib := range []float64{5.9, 7.8, 11.8, 15.7, 22.3, 23.5, 31.4, 44.4, 47.5, 63.6, 79, 79.6, 93, 95, 119.2, 139.7, 178.4, 190, 286} {
+		for rows := 5; rows <= 40; rows++ {
 			c := curves{capacity: gib * float64(quantity.GiB), history: []float64{0, gib / 9 * float64(quantity.GiB)}}
 			s := scaleOf(c, rows)
-			if s.floor != 0 {
-				t.Errorf("%v GiB in %d rows: the axis starts at %v", gib, rows, s.floor)
-				continue
+			if at := s.row(c.capacity); s.floor != 0 || math.Abs(at-float64(rows-1)) > 1e-6 {
+				t.Errorf("%v GiB in %d rows: from %v, the capacity is at row %v", gib, rows, s.floor, at)
 			}
-			if at := gib / s.step; math.Round(at) != float64(rows-1) {
-				t.Errorf("%v GiB in %d rows: the capacity is at row %.2f", gib, rows, at)
-			}
-			for i, label := range s.labels[:rows-1] {
+			apart, last := 0.0, 0
+			for i, label := range s.labels[1 : rows-1] {
 				if label == "" {
 					continue
 				}
 				v, err := strconv.ParseFloat(label, 64)
-				if err != nil || math.Abs(v-float64(i)*s.step) > .051 {
-					t.Errorf("%v GiB in %d rows: row %d, which is %v, is labelled %q", gib, rows, i, float64(i)*s.step, label)
+				if err != nil || int(math.Round(s.row(v*float64(quantity.GiB)))) != i+1 || i+1-last < 2 {
+					t.Errorf("%v GiB in %d rows: %q is in row %d, after one in %d", gib, rows, label, i+1, last)
 				}
-				if gib > 40 && whole[rows] && v != math.Trunc(v) {
-					t.Errorf("%v GiB in %d rows: %q is not round", gib, rows, label)
+				if last = i + 1; apart == 0 || rows < 7 {
+					apart = v
 				}
+				digits := strings.TrimRight(strings.Trim(strings.ReplaceAll(strconv.FormatFloat(apart, 'f', 3, 64), ".", ""), "0"), "0")
+				if !slices.Contains([]string{"1", "2", "25", "4", "5", "8"}, digits) || math.Abs(math.Remainder(v, apart)) > 1e-6 {
+					t.Errorf("%v GiB in %d rows: %v among steps of %v", gib, rows, v, apart)
+				}
+			}
+			if apart == 0 && rows > 5 {
+				t.Errorf("%v GiB in %d rows: no figure between bottom and top", gib, rows)
 			}
 		}
 	}
