@@ -15,10 +15,10 @@ import (
 	"vramscope/internal/quantity"
 )
 
-// cached waits until a process's probe tells of at least so much that a flush
-// would return, and it holds still.
-func (b *probeBox) cached(pid int, least quantity.Bytes) {
+// cached waits until a process's probe tells of something that is worth a flush.
+func (b *probeBox) cached(pid int) {
 	b.Helper()
+	const least = 32 * quantity.MiB
 	if !eventually(func() bool { returns, ok := b.returnable(pid); return ok && returns >= least }) {
 		b.Fatalf("PID %d never caches %s", pid, least)
 	}
@@ -85,7 +85,7 @@ func TestFFlushesAProbeProcess(t *testing.T) {
 	b := newProbeBox(t, 1)
 	p := b.start("--pattern", "steady", "--size", "1GiB")
 	pid := p.cmd.Process.Pid
-	b.cached(pid, 32*quantity.MiB)
+	b.cached(pid)
 	s := onScreen(t, b.withTerminal(), os.Args[0], "--interval", "200ms")
 	s.until(" C   CUDA ", strconv.Itoa(pid))
 	s.press("jF")
@@ -113,7 +113,7 @@ func TestAProbeProcessThatDiesUnderTheQuestion(t *testing.T) {
 	t.Parallel()
 	b := newProbeBox(t, 1)
 	p := b.start("--pattern", "steady", "--size", "1GiB")
-	b.cached(p.cmd.Process.Pid, 32*quantity.MiB)
+	b.cached(p.cmd.Process.Pid)
 	s := onScreen(t, b.withTerminal(), os.Args[0], "--interval", "200ms")
 	s.until(" C   CUDA ", strconv.Itoa(p.cmd.Process.Pid))
 	s.press("jF")
@@ -134,7 +134,7 @@ func TestFlushAsksOnATerminal(t *testing.T) {
 	b := newProbeBox(t, 1)
 	p := b.start("--pattern", "steady", "--size", "1GiB")
 	pid := strconv.Itoa(p.cmd.Process.Pid)
-	b.cached(p.cmd.Process.Pid, 32*quantity.MiB)
+	b.cached(p.cmd.Process.Pid)
 	for answer, want := range map[string]struct {
 		text string
 		code int
@@ -145,7 +145,7 @@ func TestFlushAsksOnATerminal(t *testing.T) {
 		"yes\n": {"flushed " + pid + ": ", exitOK},
 	} {
 		if want.code == exitOK {
-			b.cached(p.cmd.Process.Pid, 32*quantity.MiB)
+			b.cached(p.cmd.Process.Pid)
 		}
 		s := b.asked(t, pid)
 		s.until("PID "+pid, "CUDA", "a flush returns")
@@ -183,7 +183,7 @@ func TestFlushSaysWhatTheDriverSees(t *testing.T) {
 	b := newProbeBox(t, 2)
 	p := b.start("--pattern", "steady", "--size", "1GiB", "--gpu", "1")
 	pid := p.cmd.Process.Pid
-	b.cached(pid, 32*quantity.MiB)
+	b.cached(pid)
 	out := b.flush(pid)
 	var doc struct {
 		Flush struct {
