@@ -196,7 +196,7 @@ const sparkWindow = 10 * time.Minute
 // writeSpark draws used memory over the last ten minutes from its lowest to
 // its highest, each cell the highest of its minute: a spike must not vanish.
 // What moved by less than a tenth is drawn on a scale of a tenth, so that
-// noise stays flat.
+// noise stays flat: a line at the bottom, which draws no eye.
 func (t *tablePanel) writeSpark(l *line, p *snapshot.Process, cells int) {
 	g := &t.look.glyphs
 	if t.state.history == nil || len(g.spark) == 0 {
@@ -220,7 +220,6 @@ func (t *tablePanel) writeSpark(l *line, p *snapshot.Process, cells int) {
 		found = true
 	}
 	span := max(high-low, high/10, 1)
-	low -= (span - (high - low)) / 2
 	for i := range cells {
 		if i >= len(points) || !points[i].Known {
 			l.skip(1)
