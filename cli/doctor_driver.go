@@ -15,7 +15,7 @@ import (
 
 // driver is the library, the driver behind it, and the calls it lacks.
 func (e *examination) driver() []finding {
-	said, devices := e.sources.heard.said()
+	said, devices := e.sources.driver.said()
 	if e.snap.Driver.State != snapshot.DriverOK {
 		return e.noDriver(said)
 	}

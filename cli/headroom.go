@@ -144,7 +144,7 @@ func (p *program) runHeadroom(ctx context.Context, f headroomFlags) error {
 		return err
 	}
 	if snap.Driver.State != snapshot.DriverOK {
-		driver, _ := src.heard.said()
+		driver, _ := src.driver.said()
 		return p.driverFailure(snap, driver, &s) // whatever probes say: what is free only the driver knows
 	}
 	report := judgeHeadroom(snap, sampling.History(), q)

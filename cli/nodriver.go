@@ -17,7 +17,7 @@ import (
 // was asked for. It is nil where there is something, which may be a probe's
 // answer alone.
 func (p *program) unusable(snap *snapshot.Snapshot, src *sources, s *settings) error {
-	driver, devices := src.heard.said()
+	driver, devices := src.driver.said()
 	if snap.Driver.State == snapshot.DriverOK {
 		if err := unmatched(s.gpus, devices); err != nil {
 			return err

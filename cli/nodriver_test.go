@@ -30,7 +30,7 @@ func TestTextsAsDrawn(t *testing.T) {
 		{"nogpu_here.err", exitNoDriver, snapshot.Driver{State: snapshot.DriverOK}, nvml.Driver{Version: "550.163.01"}, ""},
 	} {
 		snap := &snapshot.Snapshot{Host: snapshot.Host{Name: "h100-03"}, Driver: tc.snap}
-		src := &sources{heard: &heard{driver: tc.said}}
+		src := &sources{driver: &driverSource{driver: tc.said}}
 		p := &program{getenv: func(name string) string { return map[string]string{"NVIDIA_VISIBLE_DEVICES": tc.visible}[name] }}
 		err := p.unusable(snap, src, &settings{})
 		var out bytes.Buffer
@@ -64,7 +64,7 @@ func TestEveryFailureSaysWhatToDo(t *testing.T) {
 			if kind != nil {
 				snap.Driver.Err = fmt.Errorf("nvml: open: %w", kind)
 			}
-			err := (&program{}).unusable(snap, &sources{heard: &heard{}}, &settings{})
+			err := (&program{}).unusable(snap, &sources{driver: &driverSource{}}, &settings{})
 			var f *failure
 			if !errors.As(err, &f) || f.message == "" || len(f.advice) == 0 || f.code != exitNoDriver && f.code != exitNoLibrary {
 				t.Errorf("%s, %v: %+v", state, kind, err)

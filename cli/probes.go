@@ -4,34 +4,12 @@ import (
 	"context"
 	"fmt"
 	"runtime/debug"
-	"slices"
 	"sync"
 	"time"
 
-	"vramscope/nvml"
 	"vramscope/probe"
 	"vramscope/sampler"
 )
-
-// Read implements sampler.DeviceReader. The probes are asked at the moment that
-// the driver is read, so that the two can be compared, and are told which
-// processes it lists: a probe in a container is found by its pid.
-func (h *heard) Read(device nvml.Device) (nvml.Reading, error) {
-	if h.probes == nil {
-		return h.DeviceReader.Read(device)
-	}
-	h.probes.Ask()
-	reading, err := h.DeviceReader.Read(device)
-	if err == nil && reading.ProcessesError == nil {
-		pids := make([]int, 0, len(reading.Processes))
-		for i := range reading.Processes {
-			pids = append(pids, reading.Processes[i].PID)
-		}
-		slices.Sort(pids)
-		h.probes.Listed(device.UUID, slices.Compact(pids))
-	}
-	return reading, err
-}
 
 // listen has the probes of a real box read until the context ends, and returns
 // a function that waits until they no longer are. A panic there comes back as

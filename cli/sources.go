@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"sync"
 	"syscall"
 	"time"
 
@@ -17,7 +16,7 @@ import (
 // them there is no difference.
 type sources struct {
 	options sampler.Options
-	heard   *heard         // the driver, with what it last said of itself
+	driver  *driverSource  // with what it last said of itself
 	library *nvml.Library  // nil in a demo
 	table   *process.Table // nil in a demo, whose pids are somebody else's on this machine
 	probes  *probe.Monitor // nil in a demo; read only while somebody listens
@@ -47,7 +46,7 @@ func (p *program) sources(s *settings, past time.Duration) (*sources, error) {
 			return nil, err
 		}
 		out.options.Clock, out.replay = clock.Now, clock
-		out.heard = &heard{DeviceReader: box}
+		out.driver = &driverSource{DeviceReader: box}
 		out.signal = func(_ context.Context, id process.Identity, signal syscall.Signal) error {
 			return box.Signal(id, signal)
 		}
@@ -57,83 +56,14 @@ func (p *program) sources(s *settings, past time.Duration) (*sources, error) {
 		out.library = nvml.New(nvml.Options{LibraryPath: s.library})
 		out.table = process.NewTable("/proc")
 		out.probes = probe.NewMonitor(probe.NewFinder(out.table), probe.MonitorOptions{Clock: p.now, Directories: p.probeDirectories})
-		out.heard = &heard{DeviceReader: out.library, probes: out.probes}
+		out.driver = &driverSource{DeviceReader: out.library, probes: out.probes}
 		out.options.Processes, out.options.Clock = out.table, p.now
 		out.options.Probes = out.probes
 		out.signal, out.flush = out.table.Signal, out.probes.Flush
 		out.segments = segmentsFrom(probe.NewFinder(out.table))
 	}
-	out.options.Devices = out.heard
+	out.options.Devices = out.driver
 	return out, nil
-}
-
-// replay is the clock of a simulated box that has a past: it says what the
-// past says until the sampler has caught up, and the time from then on.
-type replay struct {
-	mu     sync.Mutex
-	at     time.Time
-	behind bool
-	now    func() time.Time
-}
-
-// Now is the box's time.
-func (r *replay) Now() time.Time {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.behind {
-		return r.at
-	}
-	return r.now()
-}
-
-// advance moves a past moment on, and reports whether it is still past.
-func (r *replay) advance(step time.Duration) (time.Time, bool) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.behind {
-		r.at = r.at.Add(step)
-		r.behind = r.at.Before(r.now())
-	}
-	return r.at, r.behind
-}
-
-// catchUp has the sampler live through a simulated box's past, so that the
-// first screen has a history: the same pipeline, ahead of time.
-func (src *sources) catchUp(sampling *sampler.Sampler) {
-	if src.replay == nil {
-		return
-	}
-	const step = 5 * time.Second
-	for at, past := src.replay.advance(0); past; at, past = src.replay.advance(step) {
-		sampling.Tick(at)
-	}
-}
-
-// heard passes the driver on and remembers what its last Open said, also one
-// that failed: which library was found, and every GPU before the filter.
-type heard struct {
-	sampler.DeviceReader
-	probes *probe.Monitor // nil where there are none to ask
-
-	mu      sync.Mutex
-	driver  nvml.Driver
-	devices []nvml.Device
-}
-
-// Open implements sampler.DeviceReader.
-func (h *heard) Open() (nvml.Driver, []nvml.Device, error) {
-	driver, devices, err := h.DeviceReader.Open()
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.driver, h.devices = driver, devices
-	return driver, devices, err
-}
-
-// said is what the last Open said.
-func (h *heard) said() (nvml.Driver, []nvml.Device) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return h.driver, h.devices
 }
 
 // How long the first look waits. A driver that nobody keeps open (no
