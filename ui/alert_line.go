@@ -233,17 +233,26 @@ func (st *state) dayOne(lk *look) bool {
 	return !st.hintOff && !st.partsShown() && len(st.shown.Rows) > 0 && lk.keys != nil && lk.keys.can(canRun)
 }
 
+// writeDayOne says how to learn more, in as many words as have room.
 func writeDayOne(l *line, lk *look) {
 	s := &lk.styles
-	parts := []span{
-		{s.Text, "what is in it? "}, {s.Dim, "start jobs with  "}, {s.Key, "vramscope run -- CMD"},
-	}
+	ask, how, run := span{s.Text, "what is in it? "}, span{s.Dim, "start jobs with  "}, span{s.Key, "vramscope run -- CMD"}
+	parts := []span{ask, how, run}
 	if lk.keys.has(keyAttach) {
 		parts = append(parts, span{s.Dim, ",  or "}, span{s.Key, "a"}, span{s.Dim, " on a running Python"})
 	}
 	l.skip(1)
-	for _, part := range parts {
-		l.put(part.style, part.text)
+	for _, wording := range [...][]span{parts, {ask, how, run}, {ask, run}, {run}} {
+		cells := 0
+		for _, part := range wording {
+			cells += cellsOf(part.text)
+		}
+		if cells <= l.width-1 {
+			for _, part := range wording {
+				l.put(part.style, part.text)
+			}
+			return
+		}
 	}
 }
 

@@ -89,3 +89,16 @@ func TestNumbersOfAlertsThatAreGone(t *testing.T) {
 		}
 	}
 }
+
+// TestDayOneHintIsWhole: in a pane the hint loses words, never half of one.
+func TestDayOneHintIsWhole(t *testing.T) {
+	lk := testLook(t, "", false)
+	for width := 30; width <= 120; width++ {
+		l := newLine(width)
+		writeDayOne(l, lk)
+		text := strings.TrimRight(l.String(), " ")
+		if !strings.HasSuffix(text, "vramscope run -- CMD") && !strings.HasSuffix(text, ",  or a on a running Python") {
+			t.Errorf("%d cells: %q", width, text)
+		}
+	}
+}
