@@ -110,8 +110,10 @@ func writeAlertSentence(l *line, st *state, lk *look) {
 		room -= 3 + len(counter)
 	}
 	left := room - cellsOf(head)
-	for cellsOf(tail) > left && strings.Contains(tail, "; ") {
-		tail = tail[:strings.LastIndex(tail, "; ")] // whole clauses, where that is enough
+	// Where not all of an advice has room, its last clause is what to do, the
+	// first why.
+	if clauses := strings.Split(tail, "; "); cellsOf(tail) > left && len(clauses) > 1 {
+		tail = fitting([]string{": " + clauses[len(clauses)-1], clauses[0]}, left)
 	}
 	if cellsOf(tail) > left {
 		const worthCutting = 24

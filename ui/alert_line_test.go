@@ -102,3 +102,24 @@ func TestDayOneHintIsWhole(t *testing.T) {
 		}
 	}
 }
+
+// TestAdviceKeepsItsVerb: of an advice that is too long for the line what to do
+// stays, as a whole clause.
+func TestAdviceKeepsItsVerb(t *testing.T) {
+	s := snapshottest.DrawnBox()
+	s.Alerts = []snapshot.Alert{{
+		Kind: snapshot.AlertLost, Severity: snapshot.Notice, GPU: 6, GPUUUID: s.GPUs[6].UUID,
+		Message: "GPU 6 lost since 12:02:03", Advice: "it is asked again; dmesg | grep -i NVRM",
+	}, {
+		Kind: snapshot.AlertXID, Severity: snapshot.Notice, GPU: 6, GPUUUID: s.GPUs[6].UUID, Message: "GPU 6 reported Xid 79",
+	}}
+	for width, want := range map[int]string{
+		120: "GPU 6 lost since 12:02:03: it is asked again; dmesg | grep -i NVRM  ",
+		80:  "GPU 6 lost since 12:02:03: dmesg | grep -i NVRM  ",
+		50:  "GPU 6 lost since 12:02:03  ",
+	} {
+		if got := alertLine(screenOf(s, width, 24), testLook(t, "", false)); !strings.Contains(got, want) {
+			t.Errorf("%d cells: %q", width, got)
+		}
+	}
+}
