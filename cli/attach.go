@@ -148,6 +148,9 @@ func attachFailure(plan *attach.Plan, err error) error {
 	if !errors.As(err, &refusal) {
 		return &failure{code: exitFailure, err: err, message: cleanText(err.Error())}
 	}
+	if plan.HasProbe {
+		return refused(err, "PID %d: it has a probe already", plan.Process.PID) // whatever else there is, nothing is to be done
+	}
 	var reasons []string
 	for _, check := range plan.Checks {
 		if !check.OK {
@@ -168,7 +171,7 @@ func attachFailure(plan *attach.Plan, err error) error {
 }
 
 func insteadOf(plan *attach.Plan) []string {
-	if plan.Instead == "" || plan.HasProbe {
+	if plan.Instead == "" {
 		return nil
 	}
 	return []string{"  instead: start it with  " + cleanText(plan.Instead)}

@@ -14,6 +14,21 @@ import (
 	"vramscope/internal/quantity"
 )
 
+// TestANativeProgramThatHasAProbeNeedsNoAdvice: vramscope run, which would be the
+// advice, may be what it was started with.
+func TestANativeProgramThatHasAProbeNeedsNoAdvice(t *testing.T) {
+	b := newProbeBox(t, 1)
+	p := b.start()
+	pid := strconv.Itoa(p.cmd.Process.Pid)
+	var said []byte
+	if !eventually(func() bool { // its probe may be late on a loaded machine
+		said, _ = b.command("attach", pid, "--dry-run").CombinedOutput() // the code is the script's to check
+		return string(said) == "vramscope: refused: PID "+pid+": it has a probe already\n"
+	}) {
+		t.Errorf("it says %s", said)
+	}
+}
+
 // TestAttachShowsAndFlushesAPythonProgram: a job that was started without a
 // probe gets one, and from then on is like any other.
 func TestAttachShowsAndFlushesAPythonProgram(t *testing.T) {

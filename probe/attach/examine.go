@@ -58,6 +58,9 @@ func (a *Attacher) Examine(ctx context.Context, id process.Identity) Plan {
 		checkLibrary(&plan, maps)
 	}
 	a.checkState(ctx, &plan, &state)
+	if plan.allows() || ours && found == nil {
+		a.checkProbe(ctx, &plan) // a native program may have one as well: then there is nothing to be advised
+	}
 	if !plan.allows() {
 		plan.Method = None
 	}
@@ -248,7 +251,7 @@ func checkLibrary(plan *Plan, maps []mapping) {
 	plan.fail("no glibc: a way in is known with glibc only")
 }
 
-// checkState asks whether code could run in it at all, and for a probe.
+// checkState asks whether code could run in it at all.
 func (a *Attacher) checkState(ctx context.Context, plan *Plan, state *status) {
 	if state.state == 'T' {
 		plan.fail(fmt.Sprintf("it is stopped, and nothing runs in it: kill -CONT %d", plan.Process.PID))
@@ -263,7 +266,11 @@ func (a *Attacher) checkState(ctx context.Context, plan *Plan, state *status) {
 	if plan.Method == GDB {
 		checkThreads(plan, state)
 	}
-	if a.options.Finder == nil || !plan.allows() {
+}
+
+// checkProbe asks whether a probe answers already.
+func (a *Attacher) checkProbe(ctx context.Context, plan *Plan) {
+	if a.options.Finder == nil {
 		return
 	}
 	if _, err := a.greet(ctx, plan.Process); err == nil {
