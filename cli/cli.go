@@ -112,18 +112,13 @@ func (p *program) addGlobalFlags(flags *pflag.FlagSet) {
 // isTerminal reports whether a file is one.
 func isTerminal(f *os.File) bool { return f != nil && term.IsTerminal(int(f.Fd())) }
 
-// outputWidth is the width to which text is cut: the terminal's, or 0, which
-// is not at all, where standard output is none.
+// outputWidth is the width to which text is cut: the terminal's, 80 where it
+// does not tell it, and 0, which is not at all, where there is no terminal.
 func (p *program) outputWidth() int {
 	if !isTerminal(p.stdout) {
 		return 0
 	}
-	return widthOf(p.stdout)
-}
-
-// widthOf is a terminal's width, 80 where it does not tell it.
-func widthOf(f *os.File) int {
-	width, _, err := term.GetSize(int(f.Fd()))
+	width, _, err := term.GetSize(int(p.stdout.Fd()))
 	if err != nil || width <= 0 {
 		return 80
 	}
