@@ -114,3 +114,25 @@ func TestDialogThatNoLongerFitsClosesAsNo(t *testing.T) {
 	}
 	m.press("y")
 }
+
+// TestEscapeMergedWithTheNextKey: on a slow line Esc and the key after it come
+// at once and look like Alt and that key. Both count where there is something
+// that Esc leaves; elsewhere Alt means nothing.
+func TestEscapeMergedWithTheNextKey(t *testing.T) {
+	m := newTestModel(t, smallBox(4, 3, 0), nil)
+	m.press("?")
+	m.send(tea.KeyPressMsg{Code: 'e', ShiftedCode: 'E', Mod: tea.ModAlt | tea.ModShift})
+	m.hides("keys and signs")
+	m.shows("┌ Events")
+	m.send(tea.KeyPressMsg{Code: 'j', Mod: tea.ModAlt})
+	m.hides("┌ Events")
+	if !m.st.cursor.active {
+		t.Error("j after Esc moves nothing")
+	}
+	m.press("f", "x", "enter")
+	m.send(tea.KeyPressMsg{Code: '?', Mod: tea.ModAlt})
+	m.hides("keys and signs")
+	if m.st.filter != "x" {
+		t.Error("Alt with a key does what Esc does")
+	}
+}

@@ -3,6 +3,7 @@ package ui
 import (
 	"strconv"
 	"time"
+	"unicode"
 
 	tea "charm.land/bubbletea/v2"
 )
@@ -22,6 +23,11 @@ func (m *model) press(msg tea.KeyPressMsg) (bool, tea.Cmd) {
 		return false, nil
 	case m.typing != nil:
 		return m.typed(msg)
+	}
+	if key, merged := afterEscape(msg); merged && (m.st.overlay != nil || m.st.detail) {
+		m.back()
+		_, cmd := m.press(key)
+		return true, cmd
 	}
 	if m.st.overlay != nil {
 		if changed, cmd, taken := m.pressOverlay(name); taken {
@@ -52,6 +58,20 @@ func (m *model) press(msg tea.KeyPressMsg) (bool, tea.Cmd) {
 		return changed, m.followSegments()
 	}
 	return m.lookKey(id)
+}
+
+// afterEscape is the key that was pressed after Esc, where a line so slow that
+// both came at once has made it look like that key with Alt. No binding has Alt.
+func afterEscape(msg tea.KeyPressMsg) (key tea.KeyPressMsg, merged bool) {
+	if msg.Mod&^tea.ModShift != tea.ModAlt || msg.Code <= ' ' || msg.Code >= 0x7f {
+		return msg, false
+	}
+	msg.Mod &^= tea.ModAlt
+	msg.Text = string(msg.Code)
+	if msg.Mod.Contains(tea.ModShift) {
+		msg.Text = string(unicode.ToUpper(msg.Code))
+	}
+	return msg, true
 }
 
 // noKey explains a key that would do something elsewhere or with other
