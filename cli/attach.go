@@ -44,8 +44,7 @@ The exit code is 0 if the probe answers, 1 if it does not, and 3 if nothing was
 done: it cannot be, or you said no.`,
 		Example: `  vramscope attach 3011876 --dry-run
   vramscope attach 3011876 --yes`,
-		Args:              onePID("  vramscope doctor   says which Python processes could get a probe"),
-		ValidArgsFunction: cobra.NoFileCompletions,
+		Args: onePID("  vramscope doctor   says which Python processes could get a probe"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			pid, err := parsePID(args[0])
 			if err != nil {

@@ -47,7 +47,8 @@ between steady, growing and leak). docs/forecast.md explains the scoring.`,
 		Example: `  vramscope backtest trace.csv.gz
   vramscope backtest trace.csv --format json | jq '.pooled.horizons[] | {horizon_seconds, relative_mae}'
   vramscope backtest trace.csv --dump out`,
-		Args: oneTrace,
+		Args:              oneTrace,
+		ValidArgsFunction: cobra.FixedCompletions([]string{"csv", "gz"}, cobra.ShellCompDirectiveFilterFileExt),
 		RunE: func(_ *cobra.Command, args []string) error {
 			return p.runBacktest(args[0], f)
 		},
@@ -55,10 +56,7 @@ between steady, growing and leak). docs/forecast.md explains the scoring.`,
 	flags := cmd.Flags()
 	choiceFlag(cmd, &f.format, "format", "f", "table", "json")
 	flags.StringVar(&f.dump, "dump", "", "write every forecast into files in this directory")
-	nameValues(flags, map[string]string{"dump": "DIR"})
-	if err := cmd.MarkFlagDirname("dump"); err != nil {
-		panic(err) // the flag is registered above
-	}
+	nameValues(cmd, map[string]string{"dump": "DIR"})
 	return cmd
 }
 

@@ -106,7 +106,8 @@ func (p *program) addGlobalFlags(flags *pflag.FlagSet) {
 		p.flags.given = append(p.flags.given, given{o, value})
 	}
 	flags.StringVar(&p.flags.config, "config", "", "configuration file (vramscope config --path: the default)")
-	nameValues(flags, map[string]string{"config": "FILE", "seed": "NUMBER"})
+	flags.Lookup("config").Value = &holder{flags.Lookup("config").Value, "FILE"}
+	flags.Lookup("seed").Value = &holder{flags.Lookup("seed").Value, "NUMBER"}
 }
 
 // isTerminal reports whether a file is one.

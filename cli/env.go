@@ -36,7 +36,7 @@ undoes that. ASAN_OPTIONS makes programs built with AddressSanitizer accept it.`
 	}
 	cmd.Flags().BoolVar(&native, "preload", false, "the native probe as well")
 	cmd.Flags().StringVar(&directory, "directory", "", "install the files here, for every user")
-	nameValues(cmd.Flags(), map[string]string{"directory": "DIR"})
+	nameValues(cmd, map[string]string{"directory": "DIR"})
 	return cmd
 }
 

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -44,9 +45,10 @@ func (v *optionValue) Type() string {
 }
 
 // choiceFlag adds a flag that takes one of a few words, completes them, and
-// refuses every other word when it is parsed. The first is the default.
+// refuses every other word when it is parsed. The default is the word that is
+// there already, or else the first.
 func choiceFlag(cmd *cobra.Command, to *string, flag, shorthand string, words ...string) {
-	*to = words[0]
+	*to = cmp.Or(*to, words[0])
 	value := &choice{to: to, words: words, holder: strings.ToUpper(flag)}
 	cmd.Flags().VarP(value, flag, shorthand, orList(words))
 	complete := cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp)
@@ -92,10 +94,23 @@ type holder struct {
 // Type implements pflag.Value.
 func (h *holder) Type() string { return h.name }
 
-// nameValues gives the values of flags their names in help.
-func nameValues(flags *pflag.FlagSet, names map[string]string) {
+// nameValues gives the values of a command's flags their names in help, by which
+// they are completed, too: FILE with files, DIR with directories, all others
+// with nothing.
+func nameValues(cmd *cobra.Command, names map[string]string) {
 	for flag, name := range names {
-		flags.Lookup(flag).Value = &holder{flags.Lookup(flag).Value, name}
+		cmd.Flags().Lookup(flag).Value = &holder{cmd.Flags().Lookup(flag).Value, name}
+		var err error
+		switch name {
+		case "FILE":
+		case "DIR":
+			err = cmd.MarkFlagDirname(flag)
+		default:
+			err = cmd.RegisterFlagCompletionFunc(flag, cobra.NoFileCompletions)
+		}
+		if err != nil {
+			panic(err) // the flag is there: it was looked up above
+		}
 	}
 }
 

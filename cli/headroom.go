@@ -64,7 +64,7 @@ docs/headroom.md has the rules and the JSON.`,
 	flags.StringVar(&f.watch, "watch", "", "observe for this long first, up to 30m (default 1m with --for)")
 	flags.IntVar(&f.count, "count", 1, "it must fit on this many GPUs or MIG instances, SIZE on each")
 	choiceFlag(cmd, &f.format, "format", "f", "table", "json")
-	nameValues(flags, map[string]string{"need": "SIZE", "for": "DURATION", "watch": "DURATION", "count": "NUMBER"})
+	nameValues(cmd, map[string]string{"need": "SIZE", "for": "DURATION", "watch": "DURATION", "count": "NUMBER"})
 	return cmd
 }
 

@@ -56,7 +56,7 @@ while first, so that forecasts, rates and alerts are in the snapshot.`,
 	choiceFlag(cmd, &f.format, "format", "f", "table", "json", "csv")
 	cmd.Flags().BoolVar(&f.line, "line", false, "one line, for a status bar")
 	cmd.Flags().StringVar(&watch, "watch", "", "observe for this long first, 1s to 1h")
-	nameValues(cmd.Flags(), map[string]string{"watch": "DURATION"})
+	nameValues(cmd, map[string]string{"watch": "DURATION"})
 	return cmd
 }
 

@@ -28,7 +28,7 @@ type probeFlags struct {
 
 // probe is a probe process.
 func (p *program) probe() *cobra.Command {
-	f := probeFlags{}
+	f := probeFlags{pattern: string(cuda.Sawtooth)}
 	cmd := &cobra.Command{
 		Use:   "probe",
 		Short: "a small CUDA process with a pool, to try vramscope on",
@@ -52,21 +52,16 @@ gives everything back when it ends: after --for, or on a signal (Ctrl-C).`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return p.runProbe(cmd.Context(), f) },
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&f.pattern, "pattern", string(cuda.Sawtooth), "")
-	flags.Lookup("pattern").Usage = "steady, sawtooth, leak, staircase or fragment"
+	var patterns []string
+	for _, pattern := range cuda.Patterns() {
+		patterns = append(patterns, string(pattern))
+	}
+	choiceFlag(cmd, &f.pattern, "pattern", "", patterns...)
 	flags.StringVar(&f.size, "size", "1GiB", "the most it takes, 128MiB or more")
 	flags.Uint64Var(&f.seed, "seed", 0, "the same seed, the same pattern")
 	flags.StringVar(&f.length, "for", "", "end after this long (default: on a signal)")
 	flags.BoolVar(&f.verbose, "verbose", false, "write a line a second")
-	nameValues(flags, map[string]string{"pattern": "PATTERN", "size": "SIZE", "seed": "NUMBER", "for": "DURATION"})
-	var names []string
-	for _, pattern := range cuda.Patterns() {
-		names = append(names, string(pattern))
-	}
-	if err := cmd.RegisterFlagCompletionFunc("pattern",
-		cobra.FixedCompletions(names, cobra.ShellCompDirectiveNoFileComp)); err != nil {
-		panic(err) // the flag is registered above
-	}
+	nameValues(cmd, map[string]string{"size": "SIZE", "seed": "NUMBER", "for": "DURATION"})
 	return cmd
 }
 

@@ -48,6 +48,9 @@ prints one table, as vramscope once does, and ends.`,
 	root.AddCommand(p.once(), p.headroom(), p.flush(), p.attach(), p.snapshotCommand(), p.runCommand(), p.env(), p.probe(), p.backtest(), p.doctor(), p.config(), p.completion(), p.man())
 	for _, command := range root.Commands() {
 		command.Flags().BoolP("help", "h", false, "help for "+command.Name())
+		if command.ValidArgs == nil && command.ValidArgsFunction == nil {
+			command.ValidArgsFunction = cobra.NoFileCompletions
+		}
 	}
 	root.SetHelpCommand(&cobra.Command{
 		Use: "help [COMMAND]", Short: "help for a command", Hidden: true,

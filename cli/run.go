@@ -57,6 +57,7 @@ the probe's files could not be written.`,
 		Example: `  vramscope run -- python3 train.py --epochs 3
   vramscope run -- torchrun --nproc-per-node 8 train.py
   vramscope run -- ./simulation --steps 1000`,
+		ValidArgsFunction: cobra.FixedCompletions(nil, cobra.ShellCompDirectiveDefault), // any program
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				f := usage("run needs a command")

@@ -60,7 +60,7 @@ An existing file is not replaced, unless --force is given.`,
 	flags.StringVarP(&f.output, "output", "o", "", "where to write it; - is standard output")
 	choiceFlag(cmd, &f.format, "format", "f", string(probe.PyTorchFormat), string(probe.SegmentsFormat))
 	flags.BoolVar(&f.force, "force", false, "replace an existing file")
-	nameValues(flags, map[string]string{"output": "FILE"})
+	nameValues(cmd, map[string]string{"output": "FILE"})
 	return cmd
 }
 
