@@ -32,9 +32,11 @@ type detail struct {
 	also     []string          // its other GPUs
 	leak     *snapshot.Alert   // its leak's alarm
 	gpuFull  quantity.Bytes    // used memory at which its GPU is full; 0 where not known
-	full     bool              // it has the screen; else it stands beside the main graph
-	graph    graph             // of the full screen
-	segments *segments         // the map in the place of the graph, nil where there is none
+	away     bool              // its GPU does not answer
+	noDriver bool
+	full     bool      // it has the screen; else it stands beside the main graph
+	graph    graph     // of the full screen
+	segments *segments // the map in the place of the graph, nil where there is none
 }
 
 // newDetail is the detail of the process under the cursor. On the full screen
@@ -68,7 +70,9 @@ func newDetail(st *state, lk *look, rows []row, whole bool) detail {
 	if gpu := gpuOf(s, id.GPUUUID); gpu != nil {
 		d.index = string(appendIndex(nil, gpu.Index, instanceNumber(gpu, id.Instance)))
 		d.gpuFull = reachable(gpu, d.process).Or(0)
+		d.away = gpu.State != snapshot.GPUOK && gpu.State != ""
 	}
+	d.noDriver = st.noDriver()
 	if whole {
 		d.graph = graphAbout(st, lk, usedBy(id))
 		d.graph.subject.name = "used"

@@ -30,6 +30,10 @@ func (d detail) parts(width int) []string {
 			note = "all of it: its probe knows no allocator in use"
 		case p.Probe != nil:
 			note = "all of it, until its probe answers again"
+		case !p.Used.Known() && d.noDriver:
+			note = "there is no driver to tell how much it uses"
+		case !p.Used.Known() && d.away:
+			note = "its GPU does not answer"
 		case !p.Used.Known():
 			note = "the driver does not tell how much it uses"
 		}

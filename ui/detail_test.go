@@ -106,3 +106,19 @@ func TestAProbeThatKnowsNoAllocator(t *testing.T) {
 	m.shows("probe live, 0.0s old, attached while it ran")
 	m.shows("all of it: its probe knows no allocator in use")
 }
+
+// TestDetailSaysWhyNothingIsKnown: whether the driver hides a process's memory,
+// its GPU does not answer or there is no driver are three different things.
+func TestDetailSaysWhyNothingIsKnown(t *testing.T) {
+	for want, change := range map[string]func(*snapshot.Snapshot){
+		"the driver does not tell how much it uses":   func(*snapshot.Snapshot) {},
+		"its GPU does not answer":                     func(s *snapshot.Snapshot) { s.GPUs[0].State = snapshot.GPULost },
+		"there is no driver to tell how much it uses": func(s *snapshot.Snapshot) { s.Driver.State = snapshot.DriverGone },
+	} {
+		st := changed(func(p *snapshot.Process) { withoutProbe(p); p.Used = snapshot.Bytes{} })
+		change(st.shown)
+		if text := rendered(newDetail(st, testLook(t, "", false), nil, true), 80, 22); !strings.Contains(text, want) {
+			t.Errorf("not %q but\n%s", want, text)
+		}
+	}
+}
