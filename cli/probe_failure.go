@@ -42,7 +42,7 @@ func (p *program) probeFailure(err error, b *box) error {
 		}}
 	case errors.Is(err, cuda.ErrUnavailable):
 		return &failure{code: exitFailure, err: err, message: cleanText(err.Error()), advice: []string{
-			"  somebody's alone? nvidia-smi -q -d COMPUTE says which mode it is in",
+			"  exclusive mode?   nvidia-smi -q -d COMPUTE says which mode it is in",
 			"  another GPU       vramscope probe --gpu INDEX",
 		}}
 	}

@@ -40,7 +40,7 @@ func (t *table) warnings() []string {
 	for i := range t.snap.GPUs {
 		g := &t.snap.GPUs[i]
 		if v := g.Unattributed.Or(0); v >= quantity.GiB {
-			lines = append(lines, fmt.Sprintf("note   gpu %d  %v is used by processes that the driver does not tell", g.Index, v))
+			lines = append(lines, fmt.Sprintf("note   gpu %d  %v is used by processes that the driver does not list", g.Index, v))
 		}
 	}
 	return lines
