@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"vramscope/internal/quantity"
 	"vramscope/sampler/snapshot"
 	"vramscope/sampler/snapshot/snapshottest"
 )
@@ -78,5 +79,23 @@ func TestTableAsDrawn(t *testing.T) {
 			}
 			golden(t, tc.name, out.Bytes())
 		})
+	}
+}
+
+// TestMemoryThatNoListedProcessHoldsIsNoted: as in containers, where the driver
+// lists no process. A driver's rounding is not worth a line.
+func TestMemoryThatNoListedProcessHoldsIsNoted(t *testing.T) {
+	snap := oneSample()
+	snap.GPUs[0].Unattributed = bytesOf(3 * quantity.GiB)
+	snap.GPUs[1].Unattributed = bytesOf(300 * quantity.MiB)
+	var out bytes.Buffer
+	if err := writeTable(&out, snap, 0, false); err != nil {
+		t.Fatal(err)
+	}
+	if want := "\nnote   gpu 0  3.00G is used by processes that the driver does not list\n"; !strings.Contains(out.String(), want) {
+		t.Errorf("no %q in\n%s", want, &out)
+	}
+	if strings.Contains(out.String(), "note   gpu 1") {
+		t.Errorf("300 MiB are noted:\n%s", &out)
 	}
 }
