@@ -189,7 +189,7 @@ func fullInSentence(alert *snapshot.Alert, gpu *snapshot.GPU, st *state, lk *loo
 	}
 	wide := width >= 120
 	if wide {
-		head += ", at " + st.moment().Add(gpu.FullIn.Median).Format(time.TimeOnly)
+		head += ", at " + st.shown.Time.Add(gpu.FullIn.Median).Format(time.TimeOnly)
 	}
 	p := rowOf(st.shown, alert.Row)
 	if p == nil {

@@ -123,3 +123,14 @@ func TestAdviceKeepsItsVerb(t *testing.T) {
 		}
 	}
 }
+
+// TestOneMomentOfFull: the alert line and the graph name the same second, also
+// where the clock has gone on since the snapshot.
+func TestOneMomentOfFull(t *testing.T) {
+	st := screenOf(snapshottest.DrawnBox(), 120, 40)
+	st.now = st.now.Add(900 * time.Millisecond)
+	const want = " at 12:08:27"
+	if text := strings.Join(frame(st, testLook(t, "", false)), "\n"); strings.Count(text, want) != 2 {
+		t.Errorf("not twice %q in\n%s", want, text)
+	}
+}
