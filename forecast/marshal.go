@@ -10,7 +10,7 @@ import (
 
 // format is the version of what MarshalBinary writes: it changes with the
 // layout of state.
-const format = 4
+const format = 5
 
 // The parts of a marshalled Forecaster, in bytes, little-endian: the format,
 // the state's checksum, the epoch's seconds and nanoseconds, the state.
@@ -69,7 +69,7 @@ func (f *Forecaster) UnmarshalBinary(data []byte) error {
 
 // sound reports whether every index lies within its ring.
 func (s *state) sound() bool {
-	ok := s.Count >= 0 && s.Now >= 0 && s.Minima.Next < windowCap && s.Minima.Size <= windowCap &&
+	ok := s.Count >= 0 && s.Now >= 0 && s.Minima.sound() &&
 		s.Teeth.Next < turnCap && s.Teeth.Size <= turnCap && s.Seasons.sound()
 	for i := range s.Records {
 		r := &s.Records[i]

@@ -107,33 +107,3 @@ func TestATrendIsToldFromRareSamples(t *testing.T) {
 		t.Errorf("a leak seen once a minute is %v", got)
 	}
 }
-
-func TestTheTestsOfALeak(t *testing.T) {
-	for _, tc := range []struct {
-		name   string
-		minima []float64
-		rises  bool
-		slows  bool
-	}{
-		{"a line", []float64{10, 11, 12, 13, 14, 15}, true, false},
-		{"one step", []float64{10, 10, 10, 15, 15, 15, 15, 15}, false, false},
-		{"one large step", []float64{10, 10.1, 10.2, 20, 20.1, 20.2}, false, false},
-		{"up and down", []float64{10, 12, 11, 13, 10, 12, 11, 13}, false, false},
-		{"falling", []float64{15, 14, 13, 12, 11, 10}, false, false},
-		{"slowing", []float64{10, 14, 17, 19.2, 20.8, 21.9, 22.6, 23.1, 23.4, 23.6}, true, true},
-	} {
-		minima := make([]float64, len(tc.minima))
-		for i, v := range tc.minima {
-			minima[i] = v * gib
-		}
-		if _, rises := rising(minima); rises != tc.rises {
-			t.Errorf("%s: rises %v", tc.name, rises)
-		}
-		if slows := slowsDown(minima); tc.rises && slows != tc.slows {
-			t.Errorf("%s: slows down %v", tc.name, slows)
-		}
-	}
-	if got := theilSen([]float64{0, 1, 2, 300, 4, 5, 6}); got != 1 {
-		t.Errorf("one outlier makes the slope %v", got)
-	}
-}
