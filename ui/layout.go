@@ -40,6 +40,10 @@ const (
 	tableGood  = 1 + 12
 	graphLeast = 12
 	graphMost  = 16
+
+	// On a box with so few GPUs the graph comes before the table's sixth row.
+	fewGPUs  = 2
+	tableFew = 1 + 5
 )
 
 // box is what the layout depends on besides the size.
@@ -95,6 +99,11 @@ func twoColumns(width, height int, b box) bool {
 // worth: table, graph, MIG lines, a higher graph, then the table again.
 func (lay *layout) withTable(gpuRows, free int, b box) {
 	table := min(free, tableGood)
+	if rest := free - max(b.instances-b.opened, 0) - graphLeast; b.gpus <= fewGPUs && rest >= tableFew {
+		// A workstation has few processes that count, and the graph where a
+		// server has GPU lines.
+		table = min(table, rest)
+	}
 	free -= table
 	graph := 0
 	if free >= graphLeast && !b.noDriver {
