@@ -11,6 +11,7 @@ const (
 	lineLong   // returns to the line of the last five minutes
 	meanLong   // returns to the mean of the last half hour
 	medianLong // returns to the median of the last ten minutes
+	reverting  // approaches a level as fast as it has been seen to
 	seasonal   // does as in the last tooth
 	experts
 )
@@ -19,8 +20,11 @@ const (
 // something.
 func follows(expert int) bool { return expert <= lineLong }
 
-// levels reports whether an expert comes back to a level.
-func levels(expert int) bool { return expert == meanLong || expert == medianLong }
+// returns reports whether an expert comes back to a level.
+func returns(expert int) bool { return resting(expert) || expert == reverting }
+
+// resting reports whether an expert comes back to a level at once.
+func resting(expert int) bool { return expert == meanLong || expert == medianLong }
 
 // The time constants of regressions and mean, and how far back the median
 // looks, in seconds; and of how many samples mean and median are at least,
@@ -47,6 +51,7 @@ type panel struct {
 	hasRhythm   bool
 	mean        float64 // above the newest sample
 	median      float64
+	reversion   reversion
 	last        float64
 	age         float64 // seconds since the first sample
 }
@@ -68,6 +73,7 @@ func (p *panel) claim(horizon int) claims {
 		c[lineLong] = p.long.height + c[driftLong]
 	}
 	c[meanLong], c[medianLong] = p.mean, p.median
+	c[reverting] = p.reversion.ahead(Horizons[horizon].Seconds())
 	if p.hasRhythm {
 		c[seasonal] = p.rhythm.claim(Horizons[horizon].Seconds(), p.last)
 	}

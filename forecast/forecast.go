@@ -4,8 +4,9 @@
 //
 //	sample ─┬→ track records: forecasts that are due meet what came ──┐
 //	        ├→ damped Holt, regressions over 60 s and 300 s → claims ─┼→ trust → Interval, FullIn
-//	        ├→ mean and median of the past ────────────────→ claims ─┤
-//	        ├→ peaks, and the past in bins → rhythm ─────────→ claim ─┘
+//	        ├→ mean, median, autoregression of the past ────→ claims ─┤            ↑
+//	        ├→ peaks, and the past in bins → rhythm ─────────→ claim ─┘            │
+//	        ├→ a line of the last seconds, away from what was forecast → onset ────┘
 //	        └→ minima of windows, turning points ─────────────────────────────→ Trend
 //
 // # Method
@@ -22,10 +23,13 @@
 // Three read discounted least squares (Brown, Smoothing, Forecasting and
 // Prediction, 1963): the slope of the last minute and of the last five, both
 // from the newest sample on, and the long line itself; where a parabola shows
-// that growth slows down, slopes fade as fast as they do now. Two return to a
+// that growth slows down, slopes fade as fast as they do now. Two rest on a
 // level: simple exponential smoothing over half an hour, and the median of ten
-// minutes. All count elapsed time, not samples, so that late, missing and
-// irregular ones need no special case, and cost O(1).
+// minutes. One approaches a level as fast as it has been seen to: the
+// first-order autoregression of the last half hour (Box, Jenkins, Reinsel,
+// Ljung, Time Series Analysis, 5th ed., chapter 3), which is at home in noise
+// that forgets slowly and in warm-ups. All count elapsed time, not samples, so
+// that late, missing and irregular ones need no special case, and cost O(1).
 //
 // The last expert is the seasonal naive one with drift (FPP3 5.2), in step with
 // teeth instead of with the clock: where the present tooth stands in the last
@@ -41,21 +45,31 @@
 // in which a forecast counts as far as the expert then claimed anything: a
 // plateau teaches nothing about leaks, and a leak that follows is believed as
 // soon as a few claims of its size have come true. Trends are judged by their
-// whole claim, what returns to a level by the share of it that is believed, and
-// more slowly, as it takes several horizons to see. Until a horizon has such
-// experience it borrows from the next shorter one; the shortest borrows from
-// naive. Where memory all but goes, or comes out of nothing, one job has ended
-// or another begun: claims are forgotten, errors are not. The median is
-// y + w·claim of the best expert, w being its share, and zero unless it beats
-// naive.
+// whole claim, what returns to a level by the share of it that is believed.
+// Whether there is a level to rest on takes several horizons to see and is
+// remembered for longer, and apart for a series that stands still at the moment
+// and one that moves: real memory does both in turn, and comes back only from
+// where it does not stay. Until a horizon has such experience it borrows from
+// the next shorter one; the shortest borrows from naive. Where memory all but
+// goes, or comes out of nothing, one job has ended or another begun: claims are
+// forgotten, errors are not. The median is y + w·claim, w being the share, and
+// zero unless the expert beats naive; of the best one, and of those that are
+// hardly worse.
 //
 // Intervals are quantiles of the errors that the published forecasts made at
 // that horizon, with conformal ranks (Vovk, Gammerman, Shafer, Algorithmic
-// Learning in a Random World, 2005); while they are few, those of the next
-// shorter horizon, widened as intervals have been seen to widen up to there.
-// They reach to what the expert says whom a shorter horizon follows, as far as
-// this one has no experience of its own with such claims: right after a change
-// nobody knows how long it lasts.
+// Learning in a Random World, 2005); of a young series, in part of the errors
+// that they would have made if experts had been known as well as now; while
+// they are few, those of the next shorter horizon, widened as intervals have
+// been seen to widen up to there. They reach to what the expert says whom a
+// shorter horizon follows, as far as this one has no experience of its own with
+// such claims.
+//
+// After a change of regime errors say nothing: the change is seen first where a
+// forecast of half a minute ago misses far beyond the usual, while the last
+// seconds lie on a line that leads further away. Until errors have been made
+// since, intervals reach along that line, as far as a course goes that has
+// lasted so long already (Gott, Nature 363, 1993).
 //
 // FullIn is where the median path crosses the free memory for good; of teeth
 // that rise, where their peaks do; and no further ahead than one and a half
@@ -70,9 +84,9 @@
 // Figures are in docs/forecast.md. The first tooth of a series looks like a
 // leak, and growth that takes longer to level off than it has been watched is
 // called one. Ten minutes ahead uneven teeth are forecast no better than by
-// naive. After a change of regime no forecast made before it is right, and for
-// a minute or two intervals are too narrow: of a leak that starts out of a
-// plateau, of steps. A burst of growth within a leak makes the time to full too
+// naive. After a change of regime no forecast made before it is right; it takes
+// some twenty seconds to be seen, under teeth minutes, and until then intervals
+// are too narrow. A burst of growth within a leak makes the time to full too
 // short. Where several jobs share a GPU, one that ends is a step, and what was
 // learnt of it stays.
 package forecast

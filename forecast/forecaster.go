@@ -24,10 +24,13 @@ type state struct {
 	Step      float64 // the usual distance of samples, seconds
 	Roughness float64 // the usual change, bytes per √second
 	Gap       bool
+	Still     bool // the newest sample is as the one before
 	Holt      holt
 	Short     regression
 	Long      regression
 	Mean      mean
+	Auto      autoregression
+	Onset     onset
 	Crest     float64 // by how much teeth stand out above the long line, bytes
 	Records   [len(Horizons)]record
 	Outlook   [len(Horizons)]outlook
@@ -87,6 +90,7 @@ func (s *state) begin(y float64) {
 	s.Short.observe(0, 0)
 	s.Long.observe(0, 0)
 	s.Mean.observe(0, 0)
+	s.Onset.Line.observe(0, 0)
 	s.Minima.begin(y)
 	s.Teeth.Extreme = y
 }
@@ -112,7 +116,10 @@ func (s *state) observe(now int64, y float64) {
 	s.Holt.observe(seconds, y)
 	s.Short.observe(seconds/shortTau, change)
 	s.Long.observe(seconds/longTau, change)
-	s.Mean.observe(seconds/max(meanTau, meanSamples*s.Step), change)
+	long := max(meanTau, meanSamples*s.Step)
+	s.Mean.observe(seconds/long, change)
+	s.Auto.observe(seconds/long, change)
+	s.Onset.Line.observe(seconds/s.Onset.tau(s.Step), change)
 	if !s.Gap { // a gap says nothing of how far samples usually lie apart
 		s.Step += share * (min(seconds, 4*s.Step) - s.Step)
 	}
@@ -123,7 +130,7 @@ func (s *state) observe(now int64, y float64) {
 	s.Minima.observe(now, y, s.Step, &s.Teeth, &s.Long)
 
 	s.Count++
-	s.Now, s.Last, s.Gap = now, y, false
+	s.Now, s.Last, s.Gap, s.Still = now, y, false, math.Abs(change) < mebibyte
 	s.look(seconds)
 }
 
@@ -139,6 +146,7 @@ func restarted(before, y float64) bool {
 // that end and begin are among the things that happen.
 func (s *state) forget(now int64, y float64) {
 	s.Holt, s.Short, s.Long, s.Mean, s.Crest = holt{}, regression{}, regression{}, mean{}, 0
+	s.Auto, s.Onset = autoregression{}, onset{}
 	s.Teeth = teeth{Extreme: y, ExtremeAt: now}
 	s.Seasons = seasons{}
 	s.Minima = minima{Lowest: y, WindowEnd: now + int64(windowLength)}

@@ -248,19 +248,3 @@ func TestADamagedStateIsRefused(t *testing.T) {
 		t.Error("a refused state has changed the forecaster")
 	}
 }
-
-// Who knew best so far is not followed while he says nothing: teeth that have
-// become too uneven for a rhythm are not held to stand still.
-func TestASilentExpertIsNotFollowed(t *testing.T) {
-	trusted := distrust()
-	trusted.ratio[seasonal], trusted.share[seasonal] = 0.1, 1
-	trusted.ratio[lineLong], trusted.share[lineLong] = 0.6, 0.9
-	c := claims{lineLong: gib}
-	if expert, share := trusted.choose(&c); expert != lineLong || share != 0.9 {
-		t.Errorf("follows %d by %v", expert, share)
-	}
-	c[seasonal] = -gib
-	if expert, share := trusted.choose(&c); expert != seasonal || share != 1 {
-		t.Errorf("follows %d by %v", expert, share)
-	}
-}

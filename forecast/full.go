@@ -21,8 +21,9 @@ const watched = 1.5
 // A passing peak is not the end; sawtooth memory close to the limit would
 // otherwise announce it with every tooth. Earliest is the same for the path of
 // the upper 80 % bound, Latest for the lower one's. Of teeth it is the peaks
-// that count. Free below zero counts as zero. false: not within the last
-// horizon, or nothing can be said.
+// that count. A sample may see it as late as the usual distance of samples
+// allows: Latest is later by that. Free below zero counts as zero. false: not
+// within the last horizon, or nothing can be said.
 func (f *Forecaster) FullIn(free int64) (FullIn, bool) {
 	s := &f.state
 	if s.Count < MinSamples || s.Now < fewTeeth*s.Teeth.period(s.Now, s.Step) {
@@ -35,6 +36,9 @@ func (f *Forecaster) FullIn(free int64) (FullIn, bool) {
 	}
 	earliest, _ := s.crossing(room, func(o *outlook) float64 { return o.Change + max(o.Crest, o.Spread.Upper80) })
 	latest, _ := s.crossing(room, func(o *outlook) float64 { return o.Change + o.Crest + o.Spread.Lower80 })
+	if latest > 0 {
+		latest += time.Duration(s.Step * 1e9)
+	}
 	return FullIn{Median: median, Earliest: earliest, Latest: latest}, true
 }
 

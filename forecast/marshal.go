@@ -10,7 +10,7 @@ import (
 
 // format is the version of what MarshalBinary writes: it changes with the
 // layout of state.
-const format = 5
+const format = 6
 
 // The parts of a marshalled Forecaster, in bytes, little-endian: the format,
 // the state's checksum, the epoch's seconds and nanoseconds, the state.

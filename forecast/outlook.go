@@ -19,22 +19,26 @@ func (s *state) look(seconds float64) {
 	p := s.panel()
 	s.Crest = max(s.Crest*math.Exp(-seconds/longTau), -p.long.height, 0)
 	toothed := s.Teeth.recur(s.Now, s.Step)
-	trusted := distrust()
+	trusted := trust{verdict: distrust()}
 	var wider widening
 	var shorter spread
 	var followed [len(Horizons)]struct {
 		expert int
 		share  float64
 	}
+	nearest := s.nearest()
+	heading := s.Onset.watch(s.Now, s.Step, &s.Records[nearest], Horizons[nearest].Seconds())
 	for i := range s.Records {
 		r, h := &s.Records[i], Horizons[i].Seconds()
 		c := p.claim(i)
-		trusted = r.trust(&c, min(max(h/s.Step, 1), pendingPerHorizon), &trusted)
-		expert, share := trusted.choose(&c)
+		trusted = r.trust(&c, s.Still, min(max(h/s.Step, 1), pendingPerHorizon), &trusted)
+		r.Trust = trusted.verdict
+		expert := trusted.best(&c)
+		share := trusted.believed(expert)
 		followed[i].expert, followed[i].share = expert, share
 
 		o := &s.Outlook[i]
-		o.Change = max(share*c[expert], -s.Last)
+		o.Change = max(trusted.opinion(&c, expert), -s.Last)
 		o.Crest = 0
 		switch {
 		case toothed && expert == lineLong && p.long.slope > 0:
@@ -58,19 +62,30 @@ func (s *state) look(seconds float64) {
 		for _, f := range followed[:i] {
 			o.Spread = o.Spread.reaching((1 - trusted.own[f.expert]) * (f.share*c[f.expert] - o.Change))
 		}
+		o.Spread = heading.reach(o.Spread, s.Records[nearest].Errors.Spread, o.Change, h)
 
 		published := o.Change
 		if s.Count < clueless {
 			published = math.Inf(1)
 		}
-		r.promise(s.Now, s.Last, h, published, &c)
+		r.promise(s.Now, s.Last, s.Still, h, published, &c)
 	}
+}
+
+// nearest is the horizon on which a new course is seen first: of half a minute,
+// or the first that samples are not too rare for.
+func (s *state) nearest() int {
+	i := 1
+	for i < len(Horizons)-1 && Horizons[i].Seconds() < s.Step {
+		i++
+	}
+	return i
 }
 
 // panel is what the experts know.
 func (s *state) panel() panel {
 	median := s.Seasons.median(s.Now, int64(1e9*min(max(medianSpan, medianSamples*s.Step), 1e8)))
-	p := panel{holt: &s.Holt, last: s.Last, mean: s.Mean.height(), median: median - s.Last, age: float64(s.Now) / 1e9}
+	p := panel{holt: &s.Holt, last: s.Last, reversion: s.Auto.reversion(s.Step), mean: s.Mean.height(), median: median - s.Last, age: float64(s.Now) / 1e9}
 	p.short, p.hasShort = s.Short.line()
 	p.long, p.hasLong = s.Long.line()
 	p.rhythm, p.hasRhythm = s.Seasons.rhythm(s.Now, s.Last)

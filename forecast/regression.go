@@ -46,6 +46,17 @@ func (r *regression) deviation() float64 {
 	return math.Sqrt(max(r.YY/r.X[0]-mean*mean, 0))
 }
 
+// scatter is the standard deviation of the samples around their line, in bytes.
+func (r *regression) scatter(l *line) float64 {
+	return math.Sqrt(max(r.YY-l.height*r.Y[0]-l.slope*r.Y[1], 0) / r.X[0])
+}
+
+// slopeError is the standard error of a line's slope, per τ, of samples that
+// scatter so.
+func (r *regression) slopeError(scatter float64) float64 {
+	return scatter * math.Sqrt(r.X[0]/(r.X[0]*r.X[2]-r.X[1]*r.X[1]))
+}
+
 // mean is of samples of which one that is τ old counts 1/e, measured from the
 // newest as in a regression.
 type mean struct{ Weight, Sum float64 }

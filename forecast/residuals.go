@@ -19,15 +19,18 @@ type residuals struct {
 	Spread spread
 }
 
-// add takes an error in, unless the last was added a moment ago: neighbours
-// say the same, and the ring should reach back over a dozen horizons, or of an
-// old series over two dozen, but hardly over more than two hours.
-func (r *residuals) add(now int64, err, horizon float64) {
+// due reports whether the last error was added so long ago that another one is
+// worth it: neighbours say the same, and the ring should reach back over a
+// dozen horizons, or of an old series over two dozen, but hardly over more than
+// two hours.
+func (r *residuals) due(now int64, horizon float64) bool {
 	age := float64(now) / 1e9
 	apart := max(4, horizon/11, min(horizon/4, age/150, 82))
-	if r.Size > 0 && float64(now-r.Last)/1e9 < apart {
-		return
-	}
+	return r.Size == 0 || float64(now-r.Last)/1e9 >= apart
+}
+
+// add takes an error in, in the oldest one's place where there is no room.
+func (r *residuals) add(now int64, err float64) {
 	r.Last = now
 	v := float32(err)
 	if r.Size == residualCap {
@@ -94,9 +97,12 @@ func (s spread) times(k float64) spread {
 	return spread{s.Lower80 * k, s.Upper80 * k, s.Lower95 * k, s.Upper95 * k}
 }
 
+// The bounds of normal errors, in standard deviations.
+const z80, z95 = 1.2816, 1.9600
+
 // normalSpread is that of a normal error with the mean absolute size given.
 func normalSpread(size float64) spread {
-	const z80, z95, perMean = 1.2816, 1.9600, 1.2533 // σ = mean·√(π/2)
+	const perMean = 1.2533 // σ = mean·√(π/2)
 	return spread{-z80 * perMean * size, z80 * perMean * size, -z95 * perMean * size, z95 * perMean * size}
 }
 
@@ -108,17 +114,23 @@ func (s spread) reaching(change float64) spread {
 	return spread{min(s.Lower80, change), max(s.Upper80, change), min(s.Lower95, change), max(s.Upper95, change)}
 }
 
-// widening is how intervals grow with the distance, as the last two own ones
-// of so many errors show.
+// widening is how intervals grow with the distance, as a horizon's own one
+// shows beside the one two horizons before, or beside the next shorter one.
 type widening struct {
-	wide, horizon [2]float64
-	errors        float64
+	wide, horizon [3]float64 // of the last own ones
+	known         int
+	errors        float64 // of the newest
 }
 
 // measure takes a horizon's own interval in.
 func (w *widening) measure(wide, horizon float64, errors uint8) {
-	w.wide[0], w.horizon[0] = w.wide[1], w.horizon[1]
-	w.wide[1], w.horizon[1] = wide, horizon
+	if w.known == len(w.wide) {
+		copy(w.wide[:], w.wide[1:])
+		copy(w.horizon[:], w.horizon[1:])
+		w.known--
+	}
+	w.wide[w.known], w.horizon[w.known] = wide, horizon
+	w.known++
 	w.errors = float64(errors)
 }
 
@@ -128,12 +140,12 @@ func (w *widening) measure(wide, horizon float64, errors uint8) {
 // the forecast follows a trend, and none where it returns to a level.
 func (w *widening) over(expert int, share, farther float64) float64 {
 	const prior = 4 // errors
-	if levels(expert) {
+	if returns(expert) {
 		share = -share
 	}
 	power := 0.5 + 0.5*share
-	if w.wide[0] > 0 && w.wide[1] > 0 {
-		seen := math.Log(w.wide[1]/w.wide[0]) / math.Log(w.horizon[1]/w.horizon[0])
+	if last := w.known - 1; last > 0 && w.wide[0] > 0 && w.wide[last] > 0 {
+		seen := math.Log(w.wide[last]/w.wide[0]) / math.Log(w.horizon[last]/w.horizon[0])
 		power = (w.errors*min(max(seen, 0), 1) + prior*power) / (w.errors + prior)
 	}
 	return math.Pow(farther, power)

@@ -15,7 +15,7 @@ func TestResidualsKeepTheNewestInOrder(t *testing.T) {
 	var all []float32
 	for i := range 1000 {
 		v := float64(r.IntN(50) - 25) // with many equal ones
-		kept.add(int64(i)*5e9, v, 10)
+		kept.add(int64(i), v)
 		all = append(all, float32(v))
 		want := slices.Sorted(slices.Values(all[max(0, len(all)-residualCap):]))
 		if got := kept.Sorted[:kept.Size]; !slices.Equal(got, want) {
@@ -27,7 +27,9 @@ func TestResidualsKeepTheNewestInOrder(t *testing.T) {
 func TestResidualsThatComeTooCloseAreLeftOut(t *testing.T) {
 	var kept residuals
 	for i := range 100 {
-		kept.add(int64(i)*1e9, 1, 110) // one every ten seconds
+		if now := int64(i) * 1e9; kept.due(now, 110) { // every ten seconds
+			kept.add(now, 1)
+		}
 	}
 	if kept.Size != 10 {
 		t.Errorf("%d of 100 kept", kept.Size)
@@ -40,7 +42,7 @@ func TestSpreadHoldsWhatItPromises(t *testing.T) {
 	for range 400 {
 		var kept residuals
 		for i := range residualCap {
-			kept.add(int64(i)*5e9, r.NormFloat64(), 10)
+			kept.add(int64(i), r.NormFloat64())
 		}
 		s := kept.spread()
 		for range 20 {

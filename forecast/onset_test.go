@@ -1,0 +1,98 @@
+package forecast
+
+import (
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"vramscope/forecast/regime"
+)
+
+// noisy is a path with a normal tremble of so many bytes.
+func noisy(seed uint64, size float64, seconds int, path func(t float64) float64) []float64 {
+	r := rand.New(rand.NewPCG(seed, 3))
+	y := make([]float64, seconds)
+	for t := range y {
+		y[t] = path(float64(t)) + size*r.NormFloat64()
+	}
+	return y
+}
+
+// Half a minute after growth has begun out of a long plateau, or has ended
+// after a long rise, nothing has been learnt of that yet. Intervals hold what
+// comes all the same.
+func TestIntervalsReachAlongANewCourse(t *testing.T) {
+	const changes = 1800
+	for name, path := range map[string]func(t float64) float64{
+		"a leak begins": func(t float64) float64 { return 30*gib + 30*mebibyte*max(t-changes, 0) },
+		"a leak ends":   func(t float64) float64 { return 10*gib + 20*mebibyte*min(t, changes) },
+		"a fall begins": func(t float64) float64 { return 60*gib - 25*mebibyte*max(t-changes, 0) },
+	} {
+		y := noisy(1, 20*mebibyte, changes+700, path)
+		f := fed(y[:changes+30], 1)
+		held, all := 0, 0
+		for now := changes + 30; now < changes+300; now++ {
+			f.Observe(after(float64(now)), int64(y[now]))
+			for _, h := range []time.Duration{time.Minute, 5 * time.Minute} {
+				in, _ := f.At(h)
+				came := int64(y[now+int(h.Seconds())])
+				all++
+				if in.Lower95 <= came && came <= in.Upper95 {
+					held++
+				}
+			}
+		}
+		if held < all*9/10 {
+			t.Errorf("%s: from half a minute to five minutes later %d of %d lie within the interval of 95 %%", name, held, all)
+		}
+	}
+}
+
+// Steps miss what was forecast as far as any new course does, and teeth lead
+// away from it again and again; but a step leads nowhere, and teeth are known.
+func TestStepsAndTeethAreNoNewCourse(t *testing.T) {
+	step := noisy(2, 20*mebibyte, 2400, func(t float64) float64 {
+		if t >= 1800 {
+			return 50 * gib
+		}
+		return 30 * gib
+	})
+	f := fed(step[:1800], 1)
+	for i, v := range step[1800:] {
+		f.Observe(after(float64(1800+i)), int64(v))
+		if f.state.Onset.On {
+			t.Fatalf("%d s after a step it is a course", i)
+		}
+	}
+	teeth := regime.Sawtooth(regime.Seeded(1))
+	f = New()
+	on := 0
+	for i, v := range teeth {
+		f.Observe(after(float64(i)), int64(v))
+		if f.state.Onset.On && i > len(teeth)/2 {
+			on++
+		}
+	}
+	if share := float64(on) / float64(len(teeth)/2); share > 0.05 {
+		t.Errorf("teeth are a new course at %.0f %% of the samples", 100*share)
+	}
+}
+
+// How far a course is followed depends on how long it has lasted.
+func TestAYoungCourseDoesNotReachFar(t *testing.T) {
+	c := course{on: true, up: true, age: 20, slope: mebibyte}
+	narrow := spread{-1, 1, -2, 2}
+	for _, test := range []struct {
+		age, horizon     float64
+		upper80, upper95 float64 // seconds of slope
+	}{
+		{20, 60, 60, 60}, {20, 300, 180, 300}, {20, 900, 180, 780}, {100, 900, 900, 900}, {151, 60, 0, 0},
+	} {
+		c.age = test.age
+		got := c.reach(narrow, narrow, 0, test.horizon)
+		want := spread{-1, 1 + test.upper80*mebibyte, -2, 2 + test.upper95*mebibyte}
+		if got != want {
+			t.Errorf("%v s old, %v s ahead: %+v, want %+v", test.age, test.horizon, got, want)
+		}
+	}
+}

@@ -1,0 +1,53 @@
+package forecast
+
+import (
+	"math"
+	"testing"
+)
+
+// What approaches a level without noise shows level and speed exactly, at any
+// distance of samples, from above and from below.
+func TestAnApproachShowsItsLevelAndItsSpeed(t *testing.T) {
+	const level, start, speed = 10 * gib, 3 * gib, 1.0 / 90
+	for _, step := range []float64{0.1, 1, 7} {
+		for _, from := range []float64{start, 2*level - start} {
+			var a autoregression
+			at := func(t float64) float64 { return level + (from-level)*math.Exp(-speed*t) }
+			now := 0.0
+			for range 60 {
+				a.observe(step/meanTau, at(now+step)-at(now))
+				now += step
+			}
+			r := a.reversion(step)
+			if got := r.level + at(now); math.Abs(got-level) > 1e-6*level || math.Abs(r.speed-speed) > 1e-6*speed {
+				t.Errorf("every %v s: to %.6f GiB at %.6f a second, want %v and %.6f", step, got/gib, r.speed, level/gib, speed)
+			}
+			if got, want := r.ahead(300), at(now+300)-at(now); math.Abs(got-want) > 1e-6*level {
+				t.Errorf("every %v s: %.3f GiB in five minutes, want %.3f", step, got/gib, want/gib)
+			}
+		}
+	}
+}
+
+// A line, a constant and a handful of samples approach nothing.
+func TestWhatReturnsNowhereIsNotSaidTo(t *testing.T) {
+	for name, y := range map[string]func(i int) float64{
+		"line":     func(i int) float64 { return float64(i) * 30 * mebibyte },
+		"constant": func(int) float64 { return 7 * gib },
+		"runaway":  func(i int) float64 { return gib * math.Exp(float64(i)/200) },
+	} {
+		var a autoregression
+		for i := range 600 {
+			a.observe(1.0/meanTau, y(i+1)-y(i))
+		}
+		if got := a.reversion(1).ahead(600); got != 0 {
+			t.Errorf("a %s is said to move by %.3f GiB", name, got/gib)
+		}
+	}
+	var few autoregression
+	few.observe(1.0/meanTau, gib)
+	few.observe(1.0/meanTau, -gib)
+	if got := few.reversion(1); got != (reversion{}) {
+		t.Errorf("three samples approach something: %+v", got)
+	}
+}

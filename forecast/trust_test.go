@@ -1,0 +1,81 @@
+package forecast
+
+import (
+	"math"
+	"testing"
+
+	"vramscope/forecast/regime"
+)
+
+// Who knew best so far is not followed while he says nothing: teeth that have
+// become too uneven for a rhythm are not held to stand still.
+func TestASilentExpertIsNotFollowed(t *testing.T) {
+	trusted := distrust()
+	trusted.Ratio[seasonal], trusted.Share[seasonal] = 0.1, 1
+	trusted.Ratio[lineLong], trusted.Share[lineLong] = 0.6, 0.9
+	c := claims{lineLong: gib}
+	if expert := trusted.best(&c); expert != lineLong {
+		t.Errorf("follows %d", expert)
+	}
+	c[seasonal] = -gib
+	if expert := trusted.best(&c); expert != seasonal {
+		t.Errorf("follows %d", expert)
+	}
+}
+
+// Experts of the same record have the same say, one that is far worse has none,
+// and one that is no better than naive claims nothing.
+func TestOpinionIsSharedAmongEquals(t *testing.T) {
+	v := distrust()
+	v.Ratio[meanLong], v.Share[meanLong] = 0.7, 1
+	v.Ratio[reverting], v.Share[reverting] = 0.7, 1
+	v.Ratio[driftLong], v.Share[driftLong] = 0.9, 1
+	c := claims{meanLong: 2 * gib, reverting: gib, driftLong: 100 * gib}
+	if got := v.opinion(&c, v.best(&c)); math.Abs(got-1.5*gib) > 1 {
+		t.Errorf("equals say %.2f GiB", got/gib)
+	}
+	c[reverting] = 0
+	if got := v.opinion(&c, v.best(&c)); got != 2*gib {
+		t.Errorf("one alone says %.2f GiB", got/gib)
+	}
+	naive := distrust()
+	naive.Share[driftShort] = 1
+	c = claims{driftShort: gib}
+	if got := naive.opinion(&c, naive.best(&c)); got != 0 {
+		t.Errorf("one no better than naive says %.2f GiB", got/gib)
+	}
+}
+
+// What trembles around a level and in between stands still away from it comes
+// back while it trembles, and stays while it stands.
+func TestStandingStillIsAnotherMatter(t *testing.T) {
+	r := regime.Seeded(16)
+	stays, moves, left := 0.0, false, 0
+	var still, moving, stills, movings float64
+	f := New()
+	for i := range 20_000 {
+		if left == 0 {
+			moves, left = !moves, 100+r.IntN(200)
+			stays = 20*gib + gib*r.NormFloat64()
+		}
+		left--
+		y := stays
+		if moves {
+			y = 20*gib + gib*r.NormFloat64()
+		}
+		f.Observe(after(float64(i)), int64(y))
+		if i < 2000 {
+			continue
+		}
+		in, _ := f.At(Horizons[0])
+		c := f.state.panel().mean
+		if claimed := math.Abs(float64(in.Median) - y); f.state.Still {
+			still, stills = still+claimed, stills+math.Abs(c)
+		} else {
+			moving, movings = moving+claimed, movings+math.Abs(c)
+		}
+	}
+	if still > 0.1*stills || moving < 0.6*movings {
+		t.Errorf("of the way back to the mean %.0f %% are forecast when it stands still, %.0f %% when it moves", 100*still/stills, 100*moving/movings)
+	}
+}
