@@ -107,7 +107,7 @@ func roundFloor(low, top float64, rows int) (floor, step float64) {
 
 // label writes the top row's amount and, where the bottom row is 0, round
 // figures in the rows that their amounts are drawn in; else a figure in every
-// second row from the bottom, which the step has made round.
+// second row, of the two kinds of rows the rounder: 60, 66, 72 and not 57, 63.
 func (s graphScale) label(top float64) []string {
 	labels := make([]string, s.rows)
 	apart := 2 * s.step
@@ -117,8 +117,12 @@ func (s graphScale) label(top float64) []string {
 	case s.floor == 0:
 		apart = roundStep(apart)
 	}
-	decimals := s.decimals(apart)
-	for v := s.floor; ; v += apart {
+	first := s.floor
+	if s.rows >= 7 { // a lower panel has no row to give away
+		first = math.Ceil(s.floor/apart-1e-9) * apart
+	}
+	decimals := s.decimals(first, apart)
+	for v := first; ; v += apart {
 		row := int(math.Round((v - s.floor) / s.step))
 		if row >= s.rows-1 {
 			break
@@ -148,11 +152,11 @@ func roundStep(least float64) float64 {
 
 // decimals is how many the labels need to tell their rows apart, where there
 // is one in so many units.
-func (s graphScale) decimals(apart float64) int {
+func (s graphScale) decimals(first, apart float64) int {
 	for decimals := range 2 {
 		scale := math.Pow(10, float64(decimals))
 		exact := true
-		for v := s.floor; v <= s.floor+s.step*float64(s.rows); v += apart {
+		for v := first; v <= s.floor+s.step*float64(s.rows); v += apart {
 			if at := v * scale; math.Abs(at-math.Round(at)) > 1e-6 {
 				exact = false
 				break

@@ -77,3 +77,26 @@ func TestUncertaintyLeavesTheCurveReadable(t *testing.T) {
 		t.Errorf("a bound that is near is out of sight: the axis starts at %v", s.floor)
 	}
 }
+
+// TestLabelsAreMultiplesOfTheirStep: 60, 66, 72, and not 57, 63, 69, whatever
+// the data begin with.
+func TestLabelsAreMultiplesOfTheirStep(t *testing.T) {
+	for low := 20.0; low < 76; low += .7 {
+		for _, rows := range []int{7, 9, 13} {
+			s := scaleOf(curves{capacity: 79.6 * float64(quantity.GiB), history: []float64{low * float64(quantity.GiB)}}, rows)
+			figures := 0
+			for i, label := range s.labels[:rows-1] {
+				v, err := strconv.ParseFloat(label, 64)
+				if label == "" {
+					continue
+				}
+				if figures++; err != nil || s.floor > 0 && math.Abs(math.Remainder(v, 2*s.step)) > 1e-6 || math.Abs(v-s.floor-float64(i)*s.step) > s.step/2 {
+					t.Errorf("from %v in %d rows: row %d from %v by %v is labelled %q", low, rows, i, s.floor, s.step, label)
+				}
+			}
+			if figures < 2 {
+				t.Errorf("from %v in %d rows: %d figures below the top", low, rows, figures)
+			}
+		}
+	}
+}
