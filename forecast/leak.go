@@ -23,9 +23,9 @@ import (
 //
 // A line of steps over time says how much smaller they have become. Its error
 // is that of a local level (Harvey, Forecasting, Structural Time Series Models
-// and the Kalman Filter, 1989, 2.4): of steps of which a part is undone by the
+// and the Kalman Filter, 1989, chapter 2): of steps of which a part is undone by the
 // next, as noise around a level is, and a part stays, as a burst does. So it is
-// right for both without being told which.
+// right for both, and need not be told which.
 
 // judge says anew whether the series leaks. A window is of so many minutes and
 // samples; toothed is a series that goes up and down, and not only trembles.
