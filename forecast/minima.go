@@ -86,7 +86,7 @@ func (m *minima) observe(now int64, y, step float64, teeth *teeth, long *regress
 
 	// Where samples are rare the window is longer: its minimum has to be one
 	// of several. Under teeth, windows are joined until each holds a whole one.
-	length := max(float64(windowLength), 4e9*step)
+	length := max(float64(windowLength), 3e9*step)
 	m.WindowEnd = now + int64(length)
 	const more = 1.1 // teeth are not all of one length
 	period := float64(teeth.period(now, step))
