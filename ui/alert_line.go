@@ -5,9 +5,7 @@ import (
 	"strings"
 	"time"
 
-	"vramscope/internal/quantity"
 	"vramscope/sampler/snapshot"
-	"vramscope/themes"
 )
 
 // writeAlert writes the line above the keys. It is always there, so that
@@ -228,82 +226,4 @@ func (st *state) flushReturns(p *snapshot.Process, lk *look) (string, bool) {
 		return "up to " + amount.String(), true
 	}
 	return amount.String(), true
-}
-
-// dayOne reports whether nobody has a probe yet and there is a way to get one.
-func (st *state) dayOne(lk *look) bool {
-	return !st.hintOff && !st.partsShown() && len(st.shown.Rows) > 0 && lk.keys != nil && lk.keys.can(canRun)
-}
-
-// writeDayOne says how to learn more, in as many words as have room.
-func writeDayOne(l *line, lk *look) {
-	s := &lk.styles
-	ask, how, run := span{s.Text, "what is in it? "}, span{s.Dim, "start jobs with  "}, span{s.Key, "vramscope run -- CMD"}
-	parts := []span{ask, how, run}
-	if lk.keys.has(keyAttach) {
-		parts = append(parts, span{s.Dim, ",  or "}, span{s.Key, "a"}, span{s.Dim, " on a running Python"})
-	}
-	l.skip(1)
-	for _, wording := range [...][]span{parts, {ask, how, run}, {ask, run}, {run}} {
-		cells := 0
-		for _, part := range wording {
-			cells += cellsOf(part.text)
-		}
-		if cells <= l.width-1 {
-			for _, part := range wording {
-				l.put(part.style, part.text)
-			}
-			return
-		}
-	}
-}
-
-// writeCalm is the line of a box with nothing to say: what the textures of
-// the bar mean, or where the GPU lines' header says that, the sums.
-func writeCalm(l *line, st *state, lk *look) {
-	l.skip(1)
-	if l.width < legendWidth {
-		writeLegend(l, lk, l.width-2)
-		return
-	}
-	for _, part := range boxSums(st.shown, &lk.styles) {
-		l.put(part.style, part.text)
-	}
-}
-
-// boxSums is the whole box in one sentence.
-func boxSums(shown *snapshot.Snapshot, s *themes.Styles) []span {
-	var used, capacity, free, returnable quantity.Bytes
-	idle := 0
-	returnableKnown := false
-	for i := range shown.GPUs {
-		gpu := &shown.GPUs[i]
-		if gpu.State != snapshot.GPUOK {
-			continue
-		}
-		used += gpu.Memory.Used.Or(0)
-		capacity += gpu.Memory.Capacity().Or(0)
-		free += gpu.Memory.Free.Or(0)
-		if v, ok := gpu.Parts.Returnable.Value(); ok {
-			returnable, returnableKnown = returnable+v, true
-		}
-		if u, ok := gpu.Utilization.Value(); ok && u == 0 && gpu.Memory.Used.Or(0) > quantity.GiB {
-			idle++
-		}
-	}
-	parts := []span{
-		{s.Text, used.String()}, {s.Dim, " of "}, {s.Text, capacity.String()}, {s.Dim, " used   "},
-		{s.Text, free.String()}, {s.Dim, " free"},
-	}
-	if returnableKnown {
-		parts = append(parts, span{s.Dim, "   flushes would return "}, span{s.Text, returnable.String()})
-	}
-	if idle > 0 {
-		text := " GPU holds memory and does nothing"
-		if idle > 1 {
-			text = " GPUs hold memory and do nothing"
-		}
-		parts = append(parts, span{s.Dim, "   "}, span{s.Text, strconv.Itoa(idle)}, span{s.Dim, text})
-	}
-	return parts
 }
