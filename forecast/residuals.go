@@ -146,7 +146,7 @@ func (w *widening) over(expert int, share, farther float64) float64 {
 	power := 0.5 + 0.5*share
 	if last := w.known - 1; last > 0 && w.wide[0] > 0 && w.wide[last] > 0 {
 		seen := math.Log(w.wide[last]/w.wide[0]) / math.Log(w.horizon[last]/w.horizon[0])
-		power = (w.errors*min(max(seen, 0), 1) + prior*power) / (w.errors + prior)
+		power = (w.errors*min(max(seen, -0.1), 1) + prior*power) / (w.errors + prior)
 	}
 	return math.Pow(farther, power)
 }
