@@ -12,10 +12,6 @@ type FullIn struct {
 // into the future: two or three make any line.
 const fewTeeth = 4
 
-// watched is how many times as far ahead as the series has been watched its
-// end is announced: most rises that have just begun are a tooth's.
-const watched = 1.5
-
 // FullIn is when the series will have grown by free bytes: the first time at
 // which the median path reaches that and stays there up to the last horizon.
 // A passing peak is not the end; sawtooth memory close to the limit would
@@ -23,7 +19,8 @@ const watched = 1.5
 // the upper 80 % bound, Latest for the lower one's. Of teeth it is the peaks
 // that count. A sample may see it as late as the usual distance of samples
 // allows: Latest is later by that. Free below zero counts as zero. false: not
-// within the last horizon, or nothing can be said.
+// within the last horizon, or further ahead than the series has been watched,
+// which is how long a rise lasts at even odds; or nothing can be said.
 func (f *Forecaster) FullIn(free int64) (FullIn, bool) {
 	s := &f.state
 	if s.Count < MinSamples || s.Now < fewTeeth*s.Teeth.period(s.Now, s.Step) {
@@ -31,7 +28,7 @@ func (f *Forecaster) FullIn(free int64) (FullIn, bool) {
 	}
 	room := float64(max(free, 0))
 	median, ok := s.crossing(room, func(o *outlook) float64 { return o.Change + o.Crest })
-	if !ok || median.Seconds() > watched*float64(s.Now)/1e9 {
+	if !ok || median > time.Duration(s.Now) {
 		return FullIn{}, false
 	}
 	earliest, _ := s.crossing(room, func(o *outlook) float64 { return o.Change + max(o.Crest, o.Spread.Upper80) })

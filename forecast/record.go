@@ -156,7 +156,7 @@ func (r *record) hindsight(p *promise, now int64, err, happened, horizon float64
 	for i, claimed := range p.Claims {
 		c[i] = float64(claimed)
 	}
-	share := horizon / (horizon + float64(now)/1e9)
+	share := horizon / (horizon/2 + float64(now)/1e9)
 	return err + share*(happened-r.Trust.opinion(&c, r.Trust.best(&c))-err)
 }
 

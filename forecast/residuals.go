@@ -65,20 +65,52 @@ func (r *residuals) find(v float32) int {
 type spread struct{ Lower80, Upper80, Lower95, Upper95 float64 }
 
 // spread reads the bounds off the errors, with conformal ranks: the k-th of n
-// has k/(n+1) below it.
+// independent ones has k/(n+1) below it. Errors of forecasts that overlap hang
+// together; then ranks are those of fewer, and lie a little further out, since
+// each of the few is smeared over its neighbours.
 func (r *residuals) spread() spread {
-	return spread{
-		Lower80: min(r.quantile(0.10), 0), Upper80: max(r.quantile(0.90), 0),
-		Lower95: min(r.quantile(0.025), 0), Upper95: max(r.quantile(0.975), 0),
+	const smeared = 0.15
+	n, independent := float64(r.Size), r.independent()
+	rank := func(p float64) float64 {
+		return (p*(independent+1) - smeared*(1-independent/n)) * n / independent
 	}
+	low80, low95 := rank(0.10), rank(0.025)
+	return spread{
+		Lower80: min(r.ranked(low80), 0), Upper80: max(r.ranked(n+1-low80), 0),
+		Lower95: min(r.ranked(low95), 0), Upper95: max(r.ranked(n+1-low95), 0),
+	}
+}
+
+// independent is how many independent errors the ring's are worth: the
+// effective sample size n(1−ρ)/(1+ρ) of a first-order autoregression, ρ being
+// the correlation of neighbours (Bayley, Hammersley 1946).
+func (r *residuals) independent() float64 {
+	const closest, fewest = 0.95, 2
+	n := float64(r.Size)
+	var sum, squares, products, before float64
+	for i := range int(r.Size) {
+		e := float64(r.Ring[(int(r.Next)+residualCap-int(r.Size)+i)%residualCap])
+		sum += e
+		squares += e * e
+		products += e * before // the first has none before it: 0
+		before = e
+	}
+	variance := squares - sum*sum/n
+	if !(variance > 0) {
+		return n
+	}
+	correlation := (products - sum*sum*(n-1)/(n*n)) / variance
+	correlation = min(max(correlation, 0), closest)
+	return max(n*(1-correlation)/(1+correlation), min(n, fewest))
 }
 
 // beyond is by how much the worst error so far is exceeded where too few are
 // known for the rank asked for.
 const beyond = 1.3
 
-func (r *residuals) quantile(p float64) float64 {
-	rank := p*float64(r.Size+1) - 1
+// ranked is the error of a rank, counted from 1, straight between two.
+func (r *residuals) ranked(rank float64) float64 {
+	rank--
 	last := float64(r.Size - 1)
 	switch {
 	case rank < 0:

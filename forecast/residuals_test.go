@@ -85,3 +85,31 @@ func TestALentIntervalGrowsAsTheShorterOnesDo(t *testing.T) {
 		t.Errorf("without experience: %v, %v, %v", walk, level, trend)
 	}
 }
+
+// White errors count one by one; of errors that come eight times each, one in
+// eight counts, more or less; without any spread there is nothing to tell.
+func TestErrorsThatHangTogetherCountForFewer(t *testing.T) {
+	r := regime.Seeded(17)
+	var white, eightfold, same residuals
+	v := 0.0
+	for i := range 2 * residualCap {
+		if i%8 == 0 {
+			v = r.NormFloat64()
+		}
+		white.add(int64(i), r.NormFloat64())
+		eightfold.add(int64(i), v)
+		same.add(int64(i), 5)
+	}
+	if got := white.independent(); got < 0.7*residualCap {
+		t.Errorf("%d white errors count for %.1f", residualCap, got)
+	}
+	if got := eightfold.independent(); got < residualCap/24 || got > residualCap/4 {
+		t.Errorf("%d errors, eight times each, count for %.1f", residualCap, got)
+	}
+	if got := same.independent(); got != residualCap {
+		t.Errorf("%d equal errors count for %.1f", residualCap, got)
+	}
+	if a, b := white.spread().wide(), eightfold.spread().wide(); b <= a*0.8 {
+		t.Errorf("an interval of few errors is %.2f wide, of many %.2f", b, a)
+	}
+}
