@@ -72,23 +72,34 @@
 // lasted so long already (Gott, Nature 363, 1993).
 //
 // FullIn is where the median path crosses the free memory for good; of teeth
-// that rise, where their peaks do; and no further ahead than one and a half
-// times as long as the series is known. A leak is told by the minima of windows
-// of a minute: they rise (Mann 1945, Kendall 1975), by more than they tremble
-// around the slope of Theil (1950) and Sen (1968), not in one step, above where
-// they were ever given back, and not more and more slowly, which the parabola
-// tells, and Mann and Kendall's test of their steps.
+// that rise, where their peaks do; and no further ahead than the series is
+// known.
+//
+// A leak is told from two rows: minima and means of windows of a minute for
+// half an hour, and of ever longer slots for the whole life. A stretch up to now
+// leaks if it rises (Mann 1945, Kendall 1975) by more than 1 %, with no step
+// above 30 % of it, further than such steps would wander by chance, and above
+// where the series was before and came back from; and if the most by which its
+// steps can have become smaller is less than growth that fades within an hour,
+// or within twice the time watched, would have lost. The error of that is a
+// local level's (Harvey, Forecasting, Structural Time Series Models and the
+// Kalman Filter, 1989, chapter 2), right for noise as for bursts. Under teeth
+// the minima of whole teeth must not have lost all speed. A series is watched
+// for seven minutes first. The rate is that of Theil (1950) and Sen (1968).
 //
 // # Known limits
 //
-// Figures are in docs/forecast.md. The first tooth of a series looks like a
-// leak, and growth that takes longer to level off than it has been watched is
-// called one. Ten minutes ahead uneven teeth are forecast no better than by
-// naive. After a change of regime no forecast made before it is right; it takes
-// some twenty seconds to be seen, under teeth minutes, and until then intervals
-// are too narrow. A burst of growth within a leak makes the time to full too
-// short. Where several jobs share a GPU, one that ends is a step, and what was
-// learnt of it stays.
+// Figures are in docs/forecast.md. The first tooth or swing of a series that
+// lasts longer than seven minutes looks like a leak, and so does a warm-up in
+// large random steps, for some minutes; growth that fades more slowly than in
+// an hour and twice the time watched is called one. A leak whose rate wanders
+// is at times only growing, and large steps on top of one can hide it. Ten
+// minutes ahead uneven teeth are forecast no better than by naive. After a
+// change of regime no forecast made before it is right; it takes some twenty
+// seconds to be seen, under teeth minutes, and until then intervals are too
+// narrow. A burst of growth within a leak makes the time to full too short.
+// Where several jobs share a GPU, one that ends is a step, and what was learnt
+// of it stays.
 package forecast
 
 import "time"

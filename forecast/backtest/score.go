@@ -46,7 +46,7 @@ func (a *Accuracy) add(in forecast.Interval, was, came int64) {
 
 func (b *Bounds) add(lower, upper, came int64, alpha float64) {
 	width := float64(upper) - float64(lower)
-	outside := max(float64(lower)-float64(came), float64(came)-float64(upper), 0)
+	outside := outside(lower, upper, came)
 	b.Width += width
 	b.Winkler += width
 	if outside <= tolerance {
@@ -55,6 +55,15 @@ func (b *Bounds) add(lower, upper, came int64, alpha float64) {
 		b.Winkler += 2 / alpha * outside
 	}
 }
+
+// outside is how far a value lies outside an interval, in bytes.
+func outside(lower, upper, came int64) float64 {
+	return max(float64(lower)-float64(came), float64(came)-float64(upper), 0)
+}
+
+// Holds reports whether an interval counts as having held a value: it holds
+// what lies within 1 MiB of it.
+func Holds(lower, upper, came int64) bool { return outside(lower, upper, came) <= tolerance }
 
 // relative is the mean error over the naive one's.
 func (a *Accuracy) relative() float64 {

@@ -21,7 +21,7 @@ func MeanReversion(r *rand.Rand) []float64 {
 func SlowSaturation(r *rand.Rand) []float64 {
 	base, fade, size := between(r, 5, 30)*GiB, between(r, 400, 1800), between(r, 2, 100)*MiB
 	grows := between(r, 10, 0.9*(Capacity-base)/GiB) * GiB
-	return series(7200, func(t float64) float64 { return base + grows*(1-math.Exp(-t/fade)) + size*r.NormFloat64() })
+	return series(7200, func(t float64) float64 { return base + grows*saturation(t/fade) + size*r.NormFloat64() })
 }
 
 // LeakWithRestarts is a plateau, a leak out of it until the GPU is full, and
@@ -54,7 +54,7 @@ func WarmUpThenLeak(r *rand.Rand) []float64 {
 	base, grows, fade := between(r, 2, 15)*GiB, between(r, 10, 30)*GiB, between(r, 30, 200)
 	rate, begins, size := between(r, 15, 60)*MiB, between(r, 900, 2400), between(r, 2, 50)*MiB
 	return series(9000, func(t float64) float64 {
-		return base + grows*(1-math.Exp(-t/fade)) + rate*max(t-begins, 0) + size*r.NormFloat64()
+		return base + grows*saturation(t/fade) + rate*max(t-begins, 0) + size*r.NormFloat64()
 	})
 }
 

@@ -47,9 +47,12 @@ func Noise(r *rand.Rand) []float64 {
 func WarmUp(r *rand.Rand) []float64 {
 	base, grows, fade, size := between(r, 2, 20)*GiB, between(r, 10, 45)*GiB, between(r, 40, 500), between(r, 2, 60)*MiB
 	return series(3600, func(t float64) float64 {
-		return base + grows*(1-math.Exp(-t/fade)) + size*r.NormFloat64()
+		return base + grows*saturation(t/fade) + size*r.NormFloat64()
 	})
 }
+
+// saturation is how much of a warm-up is over after so many of its time constants.
+func saturation(t float64) float64 { return 1 - math.Exp(-t) }
 
 // sawing makes teeth: from 0 up to their size, and back at once.
 func sawing(r *rand.Rand) func(t float64) float64 {

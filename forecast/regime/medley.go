@@ -67,7 +67,7 @@ func stepping(r *rand.Rand) func(t float64) float64 {
 // warming grows up to its size ever more slowly.
 func warming(r *rand.Rand) func(t float64) float64 {
 	size, fade := between(r, 2, 12)*GiB, between(r, 40, 600)
-	return func(t float64) float64 { return size * (1 - math.Exp(-t/fade)) }
+	return func(t float64) float64 { return size * saturation(t/fade) }
 }
 
 // wandering is drawn back to its mean.

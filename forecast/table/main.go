@@ -17,7 +17,7 @@ import (
 
 func main() {
 	out := flag.String("out", "docs/forecast.md", "the document")
-	seeds := flag.Uint64("seeds", 24, "series of each regime")
+	seeds := flag.Uint64("seeds", 100, "series of each regime")
 	first := flag.Uint64("first", 5000, "the first seed")
 	recording := flag.String("recording", "", "a real recording")
 	traces := flag.String("traces", "", "write the series as traces into this directory, and no tables")
@@ -43,7 +43,7 @@ func run(path string, seeds, first uint64, recording string) error {
 	if err != nil {
 		return err
 	}
-	sections := map[string]string{"gates": m.gates(), "regimes": m.regimes(), "baselines": m.baselines(), "alarms": m.alarms()}
+	sections := map[string]string{"gates": m.gates(), "changes": changes(seeds, first), "regimes": m.regimes(), "baselines": m.baselines(), "alarms": m.alarms()}
 	if recording != "" {
 		if sections["real"], err = realTables(recording); err != nil {
 			return err
