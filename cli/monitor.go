@@ -43,8 +43,9 @@ func (p *program) monitor(ctx context.Context) error {
 }
 
 // demoPast is how much past the monitor's simulated box has: the graph's window
-// and the sparklines' ten minutes are full from the first frame.
-const demoPast = 10 * time.Minute
+// and the sparklines' ten minutes are full from the first frame, and its leak
+// has been watched for long enough to be called one.
+const demoPast = 12 * time.Minute
 
 // hasScreen reports whether standard output can be drawn on.
 func (p *program) hasScreen() bool {

@@ -80,9 +80,9 @@
 // leaks if it rises (Mann 1945, Kendall 1975) by more than 1 %, with no step
 // above 30 % of it, further than such steps would wander by chance, and above
 // where the series was before and came back from; and if the most by which its
-// steps can have become smaller is less than growth that fades within an hour,
-// or within twice the time watched, would have lost. The error of that is a
-// local level's (Harvey, Forecasting, Structural Time Series Models and the
+// steps can have become smaller is less than growth that fades within half an
+// hour, or within twice the time watched, would have lost. The error of that is
+// a local level's (Harvey, Forecasting, Structural Time Series Models and the
 // Kalman Filter, 1989, chapter 2), right for noise as for bursts. Under teeth
 // the minima of whole teeth must not have lost all speed. A series is watched
 // for seven minutes first. The rate is that of Theil (1950) and Sen (1968).
@@ -92,7 +92,7 @@
 // Figures are in docs/forecast.md. The first tooth or swing of a series that
 // lasts longer than seven minutes looks like a leak, and so does a warm-up in
 // large random steps, for some minutes; growth that fades more slowly than in
-// an hour and twice the time watched is called one. A leak whose rate wanders
+// half an hour and twice the time watched is called one. A leak whose rate wanders
 // is at times only growing, and large steps on top of one can hide it. Ten
 // minutes ahead uneven teeth are forecast no better than by naive. After a
 // change of regime no forecast made before it is right; it takes some twenty

@@ -18,7 +18,7 @@ import (
 //     times what goes up and comes down within a window;
 //   - its steps do not become smaller, and it has been watched long enough to
 //     say so: the most that they may have become smaller is less than they would
-//     have if growth faded within an hour, or within twice the time watched;
+//     have if growth faded within half an hour, or within twice the time watched;
 //   - nor do those of any stretch up to three times as long.
 //
 // A line of steps over time says how much smaller they have become. Its error
@@ -117,8 +117,8 @@ func (m *minima) rises(r *row, n int, toothed bool) bool {
 // answer may have to be rougher: not all speed is lost.
 func (m *minima) lasts(r *row, n int, toothed bool) bool {
 	const (
-		sure, likely = 2, 1 // standard errors
-		long         = 10   // minutes
+		sure, likely = 1, 1
+		long         = 10 // minutes
 	)
 	s := stepsOf(newest(r.levels, n-1))
 	if s.mean <= 0 {
@@ -138,10 +138,10 @@ func (m *minima) lasts(r *row, n int, toothed bool) bool {
 }
 
 // fading is what steps have lost after so many minutes of growth that fades
-// within an hour, or within twice as long as it is watched.
+// within half an hour, or within twice as long as it is watched.
 func fading(minutes float64) float64 {
-	const hour, asLong = 60, 2
-	return 1 - math.Exp(-minutes/max(hour, asLong*minutes))
+	const half, asLong = 30, 2
+	return 1 - math.Exp(-minutes/max(half, asLong*minutes))
 }
 
 // slows reports whether the steps of any stretch of so many minutes at most

@@ -40,12 +40,12 @@ func endingOf(since []said, end time.Time) (e ending) {
 	return e
 }
 
-// endings lives the demo as the monitor does: ten minutes of the past in steps
+// endings lives the demo as the monitor does: twelve minutes of the past in steps
 // of five seconds before the first screen, then a sample a second. It returns
 // what was said of the leak on GPU 3 up to each time at which memory ran out.
 func endings(t *testing.T, seed uint64, how int) []ending {
 	t.Helper()
-	const past = 10 * time.Minute
+	const past = 12 * time.Minute
 	now := start
 	clock := func() time.Time { return now }
 	b, err := simulator.New(simulator.Options{Seed: seed, Clock: clock, Prelude: past})

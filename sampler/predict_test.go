@@ -163,13 +163,13 @@ func TestWhatWasLearntOutlivesTheProcess(t *testing.T) {
 		}
 		return last
 	}
-	learn(0, 400)
+	learn(0, 500)
 	kept, at := saved(t, s), b.now
-	want := learn(400, 1)
+	want := learn(500, 1)
 
 	b.now = at
 	s = b.successor(kept)
-	got := learn(400, 1)
+	got := learn(500, 1)
 	for i := range want.GPUs {
 		w, g := &want.GPUs[i], &got.GPUs[i]
 		if w.Predicted == nil || !reflect.DeepEqual(g.Predicted, w.Predicted) || !reflect.DeepEqual(g.FullIn, w.FullIn) {

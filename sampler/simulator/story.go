@@ -75,7 +75,7 @@ func leakScene() scene {
 	tune.pause = span{35 * time.Second, 70 * time.Second}
 	tune.program = func() program {
 		return &leaking{
-			weights: weights{size: 154 * mib, hole: 20 * mib, count: 236, small: true},
+			weights: weights{size: 154 * mib, hole: 20 * mib, count: 216, small: true},
 			ladder:  ladder{first: 600 * mib, ratio: 1.09, rungs: 12},
 			loading: 45 * time.Second,
 			holds:   gibibytes(68.54),
