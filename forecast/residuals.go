@@ -169,16 +169,21 @@ func (w *widening) measure(wide, horizon float64, errors uint8) {
 // over is how much wider than a shorter horizon's an interval is that has no
 // errors of its own yet, so many times as far ahead: a power of that. Before
 // the shorter ones show which, it is a random walk's; by share, time's where
-// the forecast follows a trend, and none where it returns to a level.
+// the forecast follows a trend, and none where most of it returns to a level.
+// What they show is partly chance, which must not only widen.
 func (w *widening) over(expert int, share, farther float64) float64 {
-	const prior = 4 // errors
-	if returns(expert) {
-		share = -share
-	}
+	const (
+		prior    = 4    // errors
+		most     = 0.83 // of a claim
+		narrower = -0.3 // a power
+	)
 	power := 0.5 + 0.5*share
+	if returns(expert) {
+		power = max(0.5-0.5*share/most, 0)
+	}
 	if last := w.known - 1; last > 0 && w.wide[0] > 0 && w.wide[last] > 0 {
 		seen := math.Log(w.wide[last]/w.wide[0]) / math.Log(w.horizon[last]/w.horizon[0])
-		power = (w.errors*min(max(seen, -0.1), 1) + prior*power) / (w.errors + prior)
+		power = (w.errors*min(max(seen, narrower), 1) + prior*power) / (w.errors + prior)
 	}
 	return math.Pow(farther, power)
 }

@@ -18,7 +18,7 @@ import (
 func main() {
 	out := flag.String("out", "docs/forecast.md", "the document")
 	seeds := flag.Uint64("seeds", 100, "series of each regime")
-	first := flag.Uint64("first", 5000, "the first seed")
+	first := flag.Uint64("first", 8000, "the first seed")
 	recording := flag.String("recording", "", "a real recording")
 	traces := flag.String("traces", "", "write the series as traces into this directory, and no tables")
 	lstm := flag.String("lstm", "", "write the tables of the LSTM alone, from what scripts/lstm/train.py left in this directory")
