@@ -18,7 +18,7 @@ const fewTeeth = 4
 // otherwise announce it with every tooth. Earliest is the same for the path of
 // the upper 80 % bound, Latest for the lower one's. Of teeth it is the peaks
 // that count. A sample may see it as late as the usual distance of samples
-// allows: Latest is later by that. Free below zero counts as zero. false: not
+// allows: Latest is later by that, if need be than the last horizon. Free below zero counts as zero. false: not
 // within the last horizon, or further ahead than the series has been watched,
 // which is how long a rise lasts at even odds; or nothing can be said.
 func (f *Forecaster) FullIn(free int64) (FullIn, bool) {
@@ -32,8 +32,8 @@ func (f *Forecaster) FullIn(free int64) (FullIn, bool) {
 		return FullIn{}, false
 	}
 	earliest, _ := s.crossing(room, func(o *outlook) float64 { return o.Change + max(o.Crest, o.Spread.Upper80) })
-	latest, _ := s.crossing(room, func(o *outlook) float64 { return o.Change + o.Crest + o.Spread.Lower80 })
-	if latest > 0 {
+	latest, certain := s.crossing(room, func(o *outlook) float64 { return o.Change + o.Crest + o.Spread.Lower80 })
+	if certain {
 		latest += time.Duration(s.Step * 1e9)
 	}
 	return FullIn{Median: median, Earliest: earliest, Latest: latest}, true

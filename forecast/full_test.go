@@ -33,6 +33,15 @@ func TestFullInOfALeakIsWhenItIsFull(t *testing.T) {
 	}
 }
 
+// A leak without noise has taken what is free by the next sample at the
+// latest: not "perhaps never".
+func TestWhatIsSurelyFullIsNotPerhapsNeverFull(t *testing.T) {
+	f := fed(ramp(1200, 10*gib, 25*mib), 1)
+	if full, ok := f.FullIn(0); !ok || full.Latest <= 0 || full.Latest > 2*time.Second {
+		t.Errorf("%+v %v", full, ok)
+	}
+}
+
 func TestShrinkingMemoryIsNeverFull(t *testing.T) {
 	f := fed(ramp(600, 60*gib, -20*mib), 1)
 	for _, free := range []int64{0, 1 << 20, 1 << 34} {
