@@ -187,6 +187,25 @@ func TestTheMarkEndsWithTheLeak(t *testing.T) {
 	}
 }
 
+// What was there before the machine slept for an hour says nothing of a leak
+// that is found when it wakes: neither rises it above that, nor from it.
+func TestALongGapBeginsTheRowsAnew(t *testing.T) {
+	f := New()
+	for i := range 900 {
+		f.Observe(after(float64(i)), int64(60*gib))
+	}
+	first := -1
+	for i, v := range ramp(900, 20*gib, 20*mib) {
+		f.Observe(after(4500+float64(i)), int64(v))
+		if first < 0 && f.Trend() == Leak {
+			first = i
+		}
+	}
+	if first < 0 || first > 600 {
+		t.Errorf("called a leak %d s after the gap", first)
+	}
+}
+
 // The whole life is kept in slots that grow with it, and levels stay where
 // they were in time.
 func TestALifeIsKeptInSlotsThatGrow(t *testing.T) {

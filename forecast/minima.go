@@ -78,10 +78,11 @@ func (m *minima) observe(now int64, y, step float64, teeth *teeth, long *regress
 		return
 	}
 	if now-m.WindowEnd > 5*int64(windowLength)+int64(10e9*step) {
-		// What was before a long gap is no row with what comes.
+		// What was before a long gap, the open window too, is no row with what comes.
 		m.Size, m.LifeSize, m.LifeScale, m.Windows = 0, 0, 0, 0
+	} else {
+		m.close()
 	}
-	m.close()
 	m.Lowest, m.Sum, m.Samples, m.Peak, m.Fall = y, y, 1, float32(y), 0
 
 	// Where samples are rare the window is longer: its minimum has to be one
