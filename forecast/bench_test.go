@@ -1,6 +1,7 @@
 package forecast
 
 import (
+	"math"
 	"testing"
 	"time"
 	"unsafe"
@@ -25,6 +26,27 @@ func TestASeriesFitsItsBudget(t *testing.T) {
 	})
 	if allocations != 0 {
 		t.Errorf("a sample allocates %v times", allocations)
+	}
+}
+
+// A series that stands still for months leaves no numbers behind which are so
+// small that processors take many times as long over them.
+func TestAStillSeriesCostsNoMore(t *testing.T) {
+	f := fed(regime.LeakUnderSawtooth(regime.Seeded(12))[:900], 1)
+	const samples, step = 40_000, 120
+	for i := range samples {
+		f.Observe(after(900+step*float64(i)), 7<<30)
+	}
+	s := &f.state
+	numbers := []float64{s.Holt.Trend, s.Mean.Sum, s.Crest, s.Auto.From, s.Auto.Change, s.Auto.FromSquared, s.Auto.FromChange}
+	for _, r := range []*regression{&s.Short, &s.Long, &s.Onset.Line} {
+		numbers = append(append(numbers, r.Y[:]...), r.YY)
+	}
+	const smallest = 0x1p-1022 // that is not
+	for i, v := range numbers {
+		if v != 0 && math.Abs(v) < smallest {
+			t.Errorf("number %d is %v", i, v)
+		}
 	}
 }
 

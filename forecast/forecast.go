@@ -28,8 +28,9 @@
 // minutes. One approaches a level as fast as it has been seen to: the
 // first-order autoregression of the last half hour (Box, Jenkins, Reinsel,
 // Ljung, Time Series Analysis, 5th ed., chapter 3), which is at home in noise
-// that forgets slowly and in warm-ups. All count elapsed time, not samples, so
-// that late, missing and irregular ones need no special case, and cost O(1).
+// that forgets slowly and in warm-ups; it goes from sample to sample, and leaves
+// gaps out. All others count elapsed time, so that late, missing and irregular
+// samples need no special case. Each costs O(1).
 //
 // The last expert is the seasonal naive one with drift (FPP3 5.2), in step with
 // teeth instead of with the clock: where the present tooth stands in the last

@@ -110,7 +110,8 @@ func (s *state) observe(now int64, y float64) {
 		halfLife := max(120, 1.5*h, 60*s.Step)
 		s.Records[i].settle(now, y, h, halfLife, s.Gap)
 	}
-	if restarted(s.Last, y) {
+	anew := restarted(s.Last, y)
+	if anew {
 		s.forget(now, y)
 	}
 	s.Holt.observe(seconds, y)
@@ -118,7 +119,11 @@ func (s *state) observe(now int64, y float64) {
 	s.Long.observe(seconds/longTau, change)
 	long := max(meanTau, meanSamples*s.Step)
 	s.Mean.observe(seconds/long, change)
-	s.Auto.observe(seconds/long, change)
+	if anew || s.Gap {
+		s.Auto.move(seconds/long, change)
+	} else {
+		s.Auto.observe(seconds/long, change)
+	}
 	s.Onset.Line.observe(seconds/s.Onset.tau(s.Step), change)
 	if !s.Gap { // a gap says nothing of how far samples usually lie apart
 		s.Step += share * (min(seconds, 4*s.Step) - s.Step)

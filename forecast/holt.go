@@ -30,7 +30,7 @@ func (s *holt) observe(seconds, y float64) {
 	alpha := 1 - math.Pow(1-holtAlpha, seconds)
 	beta := 1 - math.Pow(1-holtBeta, seconds)
 	s.Level = predicted + alpha*failed
-	s.Trend = decay*s.Trend + alpha*beta*failed/seconds
+	s.Trend = settled(decay*s.Trend + alpha*beta*failed/seconds)
 }
 
 // at is the forecast at a horizon.

@@ -17,7 +17,7 @@ const clueless = 5
 // longest, because each lends its experience to the next.
 func (s *state) look(seconds float64) {
 	p := s.panel()
-	s.Crest = max(s.Crest*math.Exp(-seconds/longTau), -p.long.height, 0)
+	s.Crest = settled(max(s.Crest*math.Exp(-seconds/longTau), -p.long.height, 0))
 	toothed := s.Teeth.recur(s.Now, s.Step)
 	trusted := trust{verdict: distrust()}
 	var wider widening

@@ -38,6 +38,22 @@ func (r *regression) observe(dx, dy float64) {
 	y[1] -= dx * y[0]
 
 	x[0]++
+	if r.YY < vanishing {
+		r.Y, r.YY = [3]float64{}, 0
+	}
+}
+
+// vanishing is below what any sum of bytes, or of their squares, can mean. What
+// a series that stands still for hours leaves of its past would shrink on to
+// numbers so small that processors take many times as long over them.
+const vanishing = 1e-200
+
+// settled is v, or 0 where that is vanishing.
+func settled(v float64) float64 {
+	if math.Abs(v) < vanishing {
+		return 0
+	}
+	return v
 }
 
 // deviation is the standard deviation of the samples within τ.
@@ -65,7 +81,7 @@ type mean struct{ Weight, Sum float64 }
 func (m *mean) observe(dx, dy float64) {
 	decay := math.Exp(-dx)
 	m.Weight *= decay
-	m.Sum = m.Sum*decay - dy*m.Weight
+	m.Sum = settled(m.Sum*decay - dy*m.Weight)
 	m.Weight++
 }
 

@@ -8,8 +8,19 @@ import "math"
 // regression, in bytes above the newest sample.
 type autoregression struct{ Weight, From, Change, FromSquared, FromChange float64 }
 
-// observe moves the origin by dx (in τ) and dy to a new sample.
+// observe takes the change dy to a new sample in, dx (in τ) after the last one.
 func (a *autoregression) observe(dx, dy float64) {
+	a.move(dx, dy)
+	a.Weight++
+	a.From -= dy // where this change started, seen from where it has ended
+	a.Change += dy
+	a.FromSquared += dy * dy
+	a.FromChange -= dy * dy
+}
+
+// move moves the origin by dx and dy to a new sample without learning from the
+// change: one over a gap, or to another job, is no step of an approach.
+func (a *autoregression) move(dx, dy float64) {
 	decay := math.Exp(-dx)
 	a.Weight *= decay
 	a.From *= decay
@@ -21,11 +32,9 @@ func (a *autoregression) observe(dx, dy float64) {
 	a.FromChange -= dy * a.Change
 	a.From -= dy * a.Weight
 
-	a.Weight++
-	a.From -= dy // where this change started, seen from where it has ended
-	a.Change += dy
-	a.FromSquared += dy * dy
-	a.FromChange -= dy * dy
+	if a.FromSquared < vanishing {
+		a.From, a.Change, a.FromSquared, a.FromChange = 0, 0, 0, 0
+	}
 }
 
 // reversion is the approach to a level: how far that lies above the newest

@@ -51,3 +51,19 @@ func TestWhatReturnsNowhereIsNotSaidTo(t *testing.T) {
 		t.Errorf("three samples approach something: %+v", got)
 	}
 }
+
+// A change to another job, or over a gap, is no step of an approach.
+func TestOnlyTheStepsOfOneJobAreLearntFrom(t *testing.T) {
+	for name, held := range map[string]float64{"another job": 300 * mib, "after a gap": 20 * gib} {
+		f := fed(flat(400, 70*gib), 1)
+		if held > gib {
+			f.Gap(after(400))
+		}
+		for i := range 60 {
+			f.Observe(after(401+float64(i)), int64(held))
+		}
+		if got := f.state.Auto.reversion(1); got != (reversion{}) {
+			t.Errorf("%s: what stands still approaches %.3f GiB at %.4f a second", name, got.level/gib, got.speed)
+		}
+	}
+}
