@@ -26,7 +26,7 @@ func distrust() verdict {
 // lender had to borrow too: growth that has lasted a minute says less of the
 // next quarter of an hour.
 func (r *record) trust(c *claims, still bool, perHorizon float64, shorter *trust) trust {
-	const lent = 0.9
+	const lent = 0.95
 	var t trust
 	for i := range c {
 		k := &r.Credits[account(i, still)]
