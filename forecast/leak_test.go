@@ -271,6 +271,7 @@ func TestTheTestsOfALeak(t *testing.T) {
 		{"slowing", []float64{10, 14, 17.5, 20.6, 23.3, 25.7, 27.8, 29.7, 31.4, 33}, true, true},
 		{"faster and faster", []float64{10, 10.5, 11.2, 12, 13, 14.1, 15.4}, true, false},
 		{"up to where it was", []float64{16, 10, 11, 12, 13, 14, 15}, false, false},
+		{"hardly above where it was", []float64{30, 10, 14.2, 18.4, 22.6, 26.8, 31}, false, false},
 	} {
 		levels := make([]float64, len(tc.levels))
 		for i, v := range tc.levels {

@@ -1,6 +1,7 @@
 package forecast
 
 import (
+	"math"
 	"math/rand/v2"
 	"testing"
 	"time"
@@ -94,5 +95,57 @@ func TestAYoungCourseDoesNotReachFar(t *testing.T) {
 		if got != want {
 			t.Errorf("%v s old, %v s ahead: %+v, want %+v", test.age, test.horizon, got, want)
 		}
+	}
+}
+
+// What is not known of a course's slope is room too, on the side where it leads.
+func TestACourseReachesAsFarAsItsSlopeMayBe(t *testing.T) {
+	narrow := spread{-1, 1, -2, 2}
+	to80, to95 := (1+z80)*60*mib, (1+z95)*60*mib
+	for _, test := range []struct {
+		c    course
+		want spread
+	}{
+		{course{on: true, up: true, age: 100, slope: mib, unsure: mib}, spread{-1, 1 + to80, -2, 2 + to95}},
+		{course{on: true, age: 100, slope: -mib, unsure: mib}, spread{-1 - to80, 1, -2 - to95, 2}},
+	} {
+		got := test.c.reach(narrow, narrow, 0, 60)
+		for i, off := range []float64{
+			got.Lower80 - test.want.Lower80, got.Upper80 - test.want.Upper80,
+			got.Lower95 - test.want.Lower95, got.Upper95 - test.want.Upper95,
+		} {
+			if math.Abs(off) > 0.5 {
+				t.Errorf("up %v: bound %d is off by %v bytes", test.c.up, i, off)
+			}
+		}
+	}
+}
+
+// A course began where the miss began, and is one only as long as it leads
+// away from what was forecast, and to the same side.
+func TestACourseLeadsToWhereItMissed(t *testing.T) {
+	const rate, missed, now = 10 * mebibyte, 200 * mebibyte, int64(100e9)
+	climbing := func() *onset {
+		o := new(onset)
+		for range 60 {
+			o.Line.observe(1.0/onsetTau, rate)
+		}
+		return o
+	}
+	r := record{Scored: now, Missed: missed, Errors: residuals{Size: residualCap, Spread: spread{-mebibyte, mebibyte, -mebibyte, mebibyte}}}
+	o := climbing()
+	c := o.watch(now, 1, &r, 30)
+	if !c.on || !c.up || math.Abs(c.age-missed/rate) > 0.1 || math.Abs(c.slope-rate) > 0.01*rate {
+		t.Errorf("%v MiB missed at %v MiB a second: %+v", missed/mebibyte, rate/mebibyte, c)
+	}
+	for range 60 {
+		o.Line.observe(1.0/onsetTau, -rate)
+	}
+	if c := o.watch(now+60e9, 1, &r, 30); c.on {
+		t.Errorf("it has turned: %+v", c)
+	}
+	r.Missed = -missed
+	if c := climbing().watch(now, 1, &r, 30); c.on {
+		t.Errorf("it leads back to what was forecast: %+v", c)
 	}
 }

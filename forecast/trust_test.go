@@ -79,3 +79,47 @@ func TestStandingStillIsAnotherMatter(t *testing.T) {
 		t.Errorf("of the way back to the mean %.0f %% are forecast when it stands still, %.0f %% when it moves", 100*still/stills, 100*moving/movings)
 	}
 }
+
+// So many forecasts of the present claim's size weigh as much as what is
+// borrowed: of trends a fixed number, of returns as many as fill the horizon.
+func TestOwnExperienceIsWeighedByItsSize(t *testing.T) {
+	const size, perHorizon = 3.0 * gib, 12
+	for expert, claimed := range map[int]float64{
+		driftShort: priorSamples * size,
+		meanLong:   priorSamples * perHorizon / samplesPerReturn * size * size,
+	} {
+		for _, times := range []float64{1, 3} {
+			var r record
+			r.Credits[expert] = credit{Came: times * claimed, Claimed: times * claimed}
+			c := claims{}
+			c[expert] = -size
+			shorter := trust{verdict: distrust()}
+			got := r.trust(&c, false, perHorizon, &shorter)
+			if want := times / (times + 1); math.Abs(got.own[expert]-want) > 1e-9 || math.Abs(got.Share[expert]-want) > 1e-9 {
+				t.Errorf("expert %d, %v times the prior: %v its own, %v believed; want %v", expert, times, got.own[expert], got.Share[expert], want)
+			}
+		}
+	}
+}
+
+// A trend is judged by its whole claim, what returns by what was believed of
+// it; and one step pays for no more than one and a half claims.
+func TestClaimsAreJudgedByWhatTheyAre(t *testing.T) {
+	var r record
+	r.Trust = distrust()
+	r.Trust.Share[driftShort], r.Trust.Share[meanLong] = 0.5, 0.5
+	p := promise{Published: float32(math.Inf(1))}
+	p.Claims[driftShort], p.Claims[meanLong] = 2<<30, 2<<30
+	r.score(&p, false, 1e9, gib, 10, 120)
+	if k := r.Credits[driftShort]; k.Loss != k.Naive || k.Naive <= 0 {
+		t.Errorf("a trend that claimed twice too much: %+v", k)
+	}
+	if k := r.Credits[meanLong]; k.Loss != 0 || k.Naive <= 0 {
+		t.Errorf("a return that was half believed, and was half true: %+v", k)
+	}
+	before := r.Credits[driftShort].Came
+	r.score(&p, false, 1e9, 50*gib, 10, 120)
+	if got := r.Credits[driftShort].Came - before; got != 3*gib {
+		t.Errorf("a step of 50 GiB pays for %.1f GiB of a claim of two", got/gib)
+	}
+}
