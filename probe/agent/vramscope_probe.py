@@ -1454,6 +1454,7 @@ class _Evictable:
 
     def __init__(self):
         self._entries = {}
+        self._count = 0
 
     def register(self, name, priority, evict, size):
         if not callable(evict):
@@ -1461,7 +1462,10 @@ class _Evictable:
         priority = float(priority)
         if not -1e9 <= priority <= 1e9:
             raise ValueError("vramscope_probe: no priority: %r" % priority)
-        self._entries[str(name)] = priority, evict, size
+        # What makes this one another than what had its name before: whoever
+        # remembers that keeps nothing of the program's alive.
+        self._count += 1
+        self._entries[str(name)] = priority, evict, size, self._count
 
     def unregister(self, name):
         return self._entries.pop(str(name), None) is not None
@@ -1473,23 +1477,23 @@ class _Evictable:
     def told(self, sizes=None):
         """What hello tells of them, with their sizes as far as those are known."""
         every = []
-        for name, (priority, _, size) in self._ordered()[:_MAX_EVICTABLE]:
+        for name, (priority, _, size, which) in self._ordered()[:_MAX_EVICTABLE]:
             one = {"name": _clip(name), "priority": priority}
-            held = sizes.told(name, size) if sizes is not None else None
+            held = sizes.told(name, size, which) if sizes is not None else None
             if held is not None:
                 one["bytes"] = held
             every.append(one)
         return every
 
     def sizes(self):
-        """(name, size) of each, as they were registered."""
-        return [(name, size) for name, (_, _, size) in self._ordered()[:_MAX_EVICTABLE]]
+        """(name, size, which) of each, as they were registered."""
+        return [(name, size, which) for name, (_, _, size, which) in self._ordered()[:_MAX_EVICTABLE]]
 
     def foretell(self):
         if not self._entries:
             return ["nothing evictable is registered here: the ordinary flush"]
         lines = []
-        for name, (_, _, size) in self._ordered():
+        for name, (_, _, size, _) in self._ordered():
             try:
                 held = _held(size)
                 lines.append("would empty %s" % name + (" (%s)" % _size(held) if held is not None else ""))
@@ -1500,7 +1504,7 @@ class _Evictable:
     def evict(self, notes):
         if not self._entries:
             notes.append("nothing evictable is registered here: the ordinary flush")
-        for name, (_, evict, _) in self._ordered():
+        for name, (_, evict, _, _) in self._ordered():
             try:
                 evict()
                 notes.append("emptied %s" % name)
@@ -1531,15 +1535,24 @@ class _Sizes:
 
     def __init__(self, stand):
         self._stand = stand  # puts a thread where the program's code may use a GPU
-        self._known = {}  # name → (as registered, bytes or None, when)
+        self._known = {}  # name → (which registration, bytes or None, when); nothing of the program's
         self._asking = False
+        self._back = None  # released when the thread is back
+        self._leaving = False
         self._due = 0.0
 
-    def told(self, name, size):
+    def told(self, name, size, which):
         if type(size) is int:
             return size if 0 <= size <= _MAX_BYTES else None
         whose, held, at = self._known.get(name, (None, None, 0.0))
-        return held if whose is size and _monotonic() - at < _SIZES_OLD else None
+        # What is asked for rarely, because it takes long, is not old before it is asked for again.
+        return held if whose == which and _monotonic() - max(at, self._due) < _SIZES_OLD else None
+
+    def leave(self, seconds):
+        """The program ends: a thread that is still in its code then could take it down."""
+        self._leaving = True
+        if self._asking:
+            self._back.acquire(True, seconds)
 
     def forget(self):
         """A flush has emptied some."""
@@ -1548,10 +1561,10 @@ class _Sizes:
 
     def ask(self, every):
         """Has the program asked, if it is time, and waits for it a moment."""
-        every = [(name, size) for name, size in every if size is not None and type(size) is not int]
-        if not every or self._asking or _monotonic() < self._due:
+        every = [one for one in every if one[1] is not None and type(one[1]) is not int]
+        if not every or self._asking or self._leaving or _monotonic() < self._due:
             return
-        back = _thread.allocate_lock()
+        back = self._back = _thread.allocate_lock()
         back.acquire()
         self._asking = True
         try:
@@ -1568,13 +1581,14 @@ class _Sizes:
         began = _monotonic()
         try:
             self._stand()
-            for name, size in every:
+            while every and not self._leaving:
+                name, size, which = every.pop(0)
                 held = None
                 try:
                     held = _held(size)
                 except Exception:
                     _complain("asking for the size of " + name)
-                known[name] = size, held, _monotonic()
+                known[name] = which, held, _monotonic()
         except BaseException:
             _complain("asking for sizes")
         finally:
@@ -2047,7 +2061,9 @@ class _Agent:
             return
         self._leaving = True
         self._rouse()
+        until = _monotonic() + _LEAVE_TIME
         self._ended.acquire(True, _LEAVE_TIME)
+        self._sizes.leave(max(until - _monotonic(), 0))
         if self._place is not None:
             self._place.leave()
 

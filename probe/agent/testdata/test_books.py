@@ -266,9 +266,37 @@ class Flush(Case):
         self.assertIsNone(self.sizes(monitor)["grows"])
         self.assertIsNone(job.do("v._agent._sizes._due = 0.0"))
         until("the other's size", lambda: self.sizes(monitor)["grows"] == 3)
-        # And what was told too long ago is not told.
+        # What is not due to be asked again is told; what should have been asked
+        # again long ago, and was not, is not.
         self.assertIsNone(job.do("v._SIZES_OLD = 0.0"))
+        self.assertEqual(self.sizes(monitor)["grows"], 3)
+        self.assertIsNone(job.do("v._agent._sizes._asking, v._agent._sizes._due = True, 0.0"))
         self.assertEqual(self.sizes(monitor), dict(told, grows=None, real=None))
+
+    def test_sizes_keep_nothing_alive(self):
+        job = self.job("import gc, torch, weakref, vramscope_probe as v; t = torch.empty(1); v._SIZES_TIME = 3600.0",
+                       "class Cache:\n    def clear(self): pass\n    def size(self): return 5",
+                       "gc.disable(); cache = Cache(); kept = weakref.ref(cache)",
+                       "v.register_evictable('cache', 0, cache.clear, cache.size) and None")
+        monitor = self.monitor(job)
+        until("the size", lambda: self.sizes(monitor)["cache"] == 5)
+        until("its thread to be back", lambda: job.do("v._agent._sizes._asking") is False)
+        # It would be the GPU's memory that stays.
+        self.assertIsNone(job.do("cache = None; v.register_evictable('cache', 0, print) and None"))
+        until("the cache to go", lambda: job.do("kept() is None"))
+
+    def test_the_end_waits_for_a_size(self):
+        # A thread that comes back from C code when the interpreter is gone takes the program down.
+        job = self.job("import torch, time, vramscope_probe as v; t = torch.empty(1); v._LEAVE_TIME = 60.0; asked, told = [], []",
+                       "def slow():\n    asked.append(1)\n    while not v._agent._sizes._leaving: time.sleep(.01)\n    time.sleep(.3); told.append(1); return 5",
+                       "v.register_evictable('slow', 1, lambda: None, slow) and None",
+                       "v.register_evictable('next', 0, lambda: None, lambda: told.append(2)) and None")
+        self.sizes(self.monitor(job))
+        until("the question", lambda: job.do("asked") == [1])
+        self.assertIsNone(job.do("v._agent.leave()"))
+        self.assertIsNone(job.do("v._LEAVE_TIME = 0.0"))  # it has left
+        self.assertEqual(job.do("told"), [1], "what is asked is waited for, and nothing else is asked")
+        self.assertEqual(job.end(), 0)
 
     def test_a_size_that_is_never_told(self):
         job = self.job("import torch, time, vramscope_probe as v; t = torch.empty(1); asked = []; v._SIZES_TIME, v._SIZES_OLD = 0.0, 3600.0",
