@@ -114,7 +114,7 @@ func (e *examination) gpus() []finding {
 	mig, seen := 0, false
 	for i := range e.snap.GPUs {
 		g := &e.snap.GPUs[i]
-		if g.Message == snapshot.ToldByProbes {
+		if g.Message == snapshot.ProbeDataOnly {
 			f := finding{verdict: neither, what: "GPU " + strconv.Itoa(g.Index), text: cleanText(g.Message)}
 			if total, ok := g.Memory.Total.Value(); ok {
 				f.text += ", " + total.String()

@@ -25,14 +25,14 @@ func (src *sources) flushing(look func(context.Context) *snapshot.Snapshot) *flu
 	return f
 }
 
-// refreshPatience is how long a flush waits for a sample: a GPU that hangs must
+// refreshTimeout is how long a flush waits for a sample: a GPU that hangs must
 // not hold it.
-const refreshPatience = 2 * time.Second
+const refreshTimeout = 2 * time.Second
 
 // flushAction binds the key F.
 func (src *sources) flushAction(sampling *sampler.Sampler) func(context.Context, process.Identity, ui.FlushRequest) (ui.FlushResult, error) {
 	f := src.flushing(func(ctx context.Context) *snapshot.Snapshot {
-		ctx, cancel := context.WithTimeout(ctx, refreshPatience)
+		ctx, cancel := context.WithTimeout(ctx, refreshTimeout)
 		defer cancel()
 		return sampling.Refresh(ctx)
 	})

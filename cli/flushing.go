@@ -37,10 +37,10 @@ const (
 	flushSteps = 4
 	// A probe that has flushed is asked for its books at once; they may take
 	// as long as all statistics.
-	booksPatience = 300 * time.Millisecond
+	booksTimeout = 300 * time.Millisecond
 	// A driver shows what was given back at once, or a moment later.
-	driverPatience = time.Second
-	driverPause    = 100 * time.Millisecond
+	driverTimeout = time.Second
+	driverPause   = 100 * time.Millisecond
 )
 
 // flushWish is what is to be flushed.
@@ -210,7 +210,7 @@ func (f *flushing) compare(ctx context.Context, r *flushReport, id process.Ident
 			known = known && d.driverBefore.Known() && d.driverAfter.Known()
 			dropped += d.driverBefore.Or(0) - d.driverAfter.Or(0) + d.since.Or(0)
 		}
-		if !known || dropped >= r.freed()/10*9 || waited >= driverPatience {
+		if !known || dropped >= r.freed()/10*9 || waited >= driverTimeout {
 			return
 		}
 		f.sleep(ctx, driverPause)
@@ -226,7 +226,7 @@ func (f *flushing) awaitBooks(ctx context.Context, id process.Identity, asked ti
 	if f.heard == nil {
 		return true
 	}
-	for waited := time.Duration(0); waited < booksPatience; waited += pause {
+	for waited := time.Duration(0); waited < booksTimeout; waited += pause {
 		for _, a := range f.heard() {
 			if a.Process == id && !a.At.Before(asked) {
 				return true

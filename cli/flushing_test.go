@@ -236,7 +236,7 @@ func TestTheDriversWord(t *testing.T) {
 		if got := report.result().Sentence("7"); !strings.HasSuffix(got, "driver says 0  differs") {
 			t.Errorf("it says %s", got)
 		}
-		if b.slept < driverPatience || b.slept > driverPatience+driverPause {
+		if b.slept < driverTimeout || b.slept > driverTimeout+driverPause {
 			t.Errorf("it waited for %v", b.slept)
 		}
 	})
@@ -316,14 +316,14 @@ func TestTheBooksAreAwaited(t *testing.T) {
 	if _, err := f.run(t.Context(), b.id, flushWish{level: probe.Urgent}, nil); err != nil {
 		t.Fatal(err)
 	}
-	if b.slept < 50*time.Millisecond || b.slept >= booksPatience {
+	if b.slept < 50*time.Millisecond || b.slept >= booksTimeout {
 		t.Errorf("it waited for %v", b.slept)
 	}
 	b.onSleep, b.slept, answer.At = nil, 0, time.Time{}
 	if _, err := f.run(t.Context(), b.id, flushWish{level: probe.Urgent}, nil); err != nil {
 		t.Fatal(err)
 	}
-	if b.slept < booksPatience {
+	if b.slept < booksTimeout {
 		t.Errorf("a silent probe was waited for %v", b.slept)
 	}
 }

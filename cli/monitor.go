@@ -38,7 +38,7 @@ func (p *program) monitor(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	src.options.OpenDeadline = monitorPatience
+	src.options.OpenDeadline = monitorTimeout
 	return p.watch(ctx, src, &s, input)
 }
 
@@ -134,7 +134,7 @@ func (p *program) show(ctx context.Context, sampling *sampler.Sampler, src *sour
 		settling, cancel := context.WithTimeout(ctx, onceProbing)
 		src.probes.Settle(settling)
 		cancel()
-		refreshing, cancel := context.WithTimeout(ctx, refreshPatience)
+		refreshing, cancel := context.WithTimeout(ctx, refreshTimeout)
 		first = sampling.Refresh(refreshing)
 		cancel()
 	}

@@ -125,8 +125,8 @@ func blockState(state probe.BlockState) snapshot.BlockState {
 		return snapshot.BlockPending
 	case probe.BlockCached:
 		return snapshot.BlockCached
-	case probe.BlockStuck:
-		return snapshot.BlockStuck
+	case probe.BlockFragmented:
+		return snapshot.BlockFragmented
 	default:
 		return snapshot.BlockLive
 	}

@@ -45,14 +45,14 @@ func TestTheMapIsOfTheRow(t *testing.T) {
 			t.Errorf("PID %d: %v", row.ID.Process.PID, err)
 			continue
 		}
-		var sums [snapshot.BlockStuck + 1]quantity.Bytes
+		var sums [snapshot.BlockFragmented + 1]quantity.Bytes
 		for i := range found.Segments {
 			for _, b := range found.Segments[i].Blocks {
 				sums[b.State] += b.Size
 			}
 		}
 		if sums[snapshot.BlockLive]+sums[snapshot.BlockPending] != row.Allocated.Or(-1) || sums[snapshot.BlockCached] != row.Returnable.Or(-1) ||
-			sums[snapshot.BlockStuck] != row.Stuck().Or(-1) || !found.Time.Equal(sampling.Latest().Time) {
+			sums[snapshot.BlockFragmented] != row.Unreturnable().Or(-1) || !found.Time.Equal(sampling.Latest().Time) {
 			t.Errorf("PID %d: %v, the row has %+v", row.ID.Process.PID, sums, row)
 		}
 		maps++

@@ -190,7 +190,7 @@ func checkSegments(t *testing.T, content []byte) {
 			sums[b.State] += int64(b.Size >> 20)
 		}
 	}
-	if len(found.Devices) != 1 || sums[probe.BlockLive] != 84 || sums[probe.BlockStuck] != 18 || len(sums) != 2 {
+	if len(found.Devices) != 1 || sums[probe.BlockLive] != 84 || sums[probe.BlockFragmented] != 18 || len(sums) != 2 {
 		t.Errorf("the map has %v MiB on %d devices", sums, len(found.Devices))
 	}
 }

@@ -70,17 +70,17 @@ func (p *program) sources(s *settings, past time.Duration) (*sources, error) {
 // persistence mode) takes seconds to wake its GPUs; the monitor shows its
 // screen meanwhile, a one-shot command has nothing else to do.
 const (
-	monitorPatience = 400 * time.Millisecond
-	onceOpening     = 15 * time.Second
-	onceReading     = 2 * time.Second
-	onceNaming      = 500 * time.Millisecond // of users, by a directory service
+	monitorTimeout = 400 * time.Millisecond
+	onceOpening    = 15 * time.Second
+	onceReading    = 2 * time.Second
+	onceNaming     = 500 * time.Millisecond // of users, by a directory service
 )
 
-// lookOnce sets the patience of a command that looks only once.
+// lookOnce sets the timeout of a command that looks only once.
 func (src *sources) lookOnce() {
 	src.options.OpenDeadline, src.options.Deadline = onceOpening, onceReading
 	if src.table != nil {
-		src.table.Patience = onceNaming
+		src.table.Timeout = onceNaming
 	}
 	if src.probes != nil {
 		src.options.Probes = &settled{ProbeReader: src.probes, settle: src.probes.Settle}

@@ -64,7 +64,7 @@ const (
 	BlockLive    BlockState = "live"
 	BlockPending BlockState = "pending" // freed by the program, not yet by the GPU's streams
 	BlockCached  BlockState = "cached"
-	BlockStuck   BlockState = "stuck"
+	BlockFragmented   BlockState = "stuck"
 )
 
 // MarshalJSON implements json.Marshaler.
@@ -91,7 +91,7 @@ func (b *Block) UnmarshalJSON(data []byte) error {
 		return errNoBlock
 	}
 	switch s := BlockState(state[1 : len(state)-1]); s {
-	case BlockLive, BlockPending, BlockCached, BlockStuck:
+	case BlockLive, BlockPending, BlockCached, BlockFragmented:
 		b.State = s
 	default:
 		return fmt.Errorf("a block is %q", clip(string(s)))

@@ -22,7 +22,7 @@ func TestAMonitorReadsWhereMemoryLies(t *testing.T) {
 	}
 	want := DeviceSegments{UUID: testUUID, Left: 3, Segments: []Segment{{
 		Address: 139637976727552, Size: 20 * quantity.MiB, Pool: "large", Stream: 7, Private: true,
-		Blocks: []Block{{2 * quantity.MiB, BlockLive}, {quantity.MiB, BlockPending}, {17 * quantity.MiB, BlockStuck}},
+		Blocks: []Block{{2 * quantity.MiB, BlockLive}, {quantity.MiB, BlockPending}, {17 * quantity.MiB, BlockFragmented}},
 	}}}
 	if len(found.Devices) != 1 || !reflect.DeepEqual(found.Devices[0], want) {
 		t.Errorf("the map is %+v", found)

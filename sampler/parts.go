@@ -100,7 +100,7 @@ func partsOf(used snapshot.Bytes, rows []snapshot.Process, belongs func(*snapsho
 			explained += other
 		}
 		parts.Allocated = quantity.Sum(parts.Allocated, p.Allocated)
-		parts.Stuck = quantity.Sum(parts.Stuck, p.Stuck())
+		parts.Fragmented = quantity.Sum(parts.Fragmented, p.Unreturnable())
 		parts.Returnable = quantity.Sum(parts.Returnable, p.Returnable)
 		explained += heldBy(p)
 	}

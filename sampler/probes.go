@@ -145,7 +145,7 @@ func (s *Sampler) sumParts(p *snapshot.Process, a *probe.Answer) {
 		p.Fragmented = quantity.Sum(p.Fragmented, al.Fragmented)
 		p.Returnable = quantity.Sum(p.Returnable, al.Returnable)
 	}
-	if !p.FragmentedIsTold() {
+	if !p.FragmentedKnown() {
 		p.Fragmented = snapshot.Bytes{} // an allocator that does not know it yet has some, or not
 	}
 	held, told := reserved.Value()

@@ -43,11 +43,11 @@ func TestPartsAddUpToUsed(t *testing.T) {
 	if got := bytesOf(t, p.Other); got != gib {
 		t.Errorf("other %v, want 1 GiB", got)
 	}
-	if got := bytesOf(t, p.Stuck()); got != 2*gib {
+	if got := bytesOf(t, p.Unreturnable()); got != 2*gib {
 		t.Errorf("stuck %v, want fragmented 1 + kept 1 GiB", got)
 	}
 	parts := snap.GPUs[0].Parts
-	sum := bytesOf(t, quantity.Sum(parts.Other, parts.Unknown, parts.Allocated, parts.Stuck, parts.Returnable))
+	sum := bytesOf(t, quantity.Sum(parts.Other, parts.Unknown, parts.Allocated, parts.Fragmented, parts.Returnable))
 	if used := bytesOf(t, snap.GPUs[0].Memory.Used); sum != used {
 		t.Errorf("parts add up to %v of %v used", sum, used)
 	}

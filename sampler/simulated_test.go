@@ -74,7 +74,7 @@ func TestEverySimulatedSnapshotAddsUp(t *testing.T) {
 				continue
 			}
 			p := g.Parts
-			sum := p.Other.Or(0) + p.Unknown.Or(0) + p.Allocated.Or(0) + p.Stuck.Or(0) + p.Returnable.Or(0)
+			sum := p.Other.Or(0) + p.Unknown.Or(0) + p.Allocated.Or(0) + p.Fragmented.Or(0) + p.Returnable.Or(0)
 			if sum < used || used > g.Memory.Capacity().Or(0) {
 				t.Fatalf("%v: GPU %d: parts %v of %v used, capacity %v", d.now, g.Index, sum, used, g.Memory.Capacity())
 			}

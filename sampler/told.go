@@ -89,7 +89,7 @@ func (s *Sampler) addToldDevices(gpus []snapshot.GPU, rows []snapshot.Process) [
 			continue
 		}
 		gpus = append(gpus, snapshot.GPU{
-			Index: rows[i].GPU, UUID: uuid, State: snapshot.GPUError, Message: snapshot.ToldByProbes,
+			Index: rows[i].GPU, UUID: uuid, State: snapshot.GPUError, Message: snapshot.ProbeDataOnly,
 			Memory: snapshot.Memory{Total: s.totalTold(uuid)},
 			Parts:  partsOf(snapshot.Bytes{}, rows, func(p *snapshot.Process) bool { return p.ID.GPUUUID == uuid }),
 		})

@@ -143,7 +143,7 @@ func TestABarShowsNoMoreThanTheDriverSaysIsUsed(t *testing.T) {
 			if got := bytesOf(t, parts.Returnable); got != c.returnable {
 				t.Errorf("a flush returns %s, want %s", got, c.returnable)
 			}
-			if sum := quantity.Sum(parts.Unknown, parts.Other, parts.Allocated, parts.Stuck, parts.Returnable).Or(0); sum > 17*gib {
+			if sum := quantity.Sum(parts.Unknown, parts.Other, parts.Allocated, parts.Fragmented, parts.Returnable).Or(0); sum > 17*gib {
 				t.Errorf("the parts make %s of 16 GiB", sum)
 			}
 			for i := range snap.Rows {

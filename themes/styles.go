@@ -60,7 +60,7 @@ type Styles struct {
 	Leak    Style // red, not reversed
 	Warning Style // know it: yellow
 
-	Other, Unknown, Allocated, Stuck, Returnable, Free Style // parts of a bar
+	Other, Unknown, Allocated, Fragmented, Returnable, Free Style // parts of a bar
 
 	History, Median, Bounds, Capacity Style // curves of the graph
 }

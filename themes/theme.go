@@ -63,7 +63,7 @@ func resolve(name string, p palette, profile colorprofile.Profile) Styles {
 		Cursor: style(p.cursor), Badge: style(p.badge),
 		Alarm: style(p.alarm), Leak: style(p.leak), Warning: style(p.warning),
 		Other: style(p.other), Unknown: style(p.unknown), Allocated: style(p.allocated),
-		Stuck: style(p.stuck), Returnable: style(p.returnable), Free: style(p.free),
+		Fragmented: style(p.stuck), Returnable: style(p.returnable), Free: style(p.free),
 		History: style(p.history), Median: style(p.median), Bounds: style(p.bounds), Capacity: style(p.capacity),
 	}
 }

@@ -215,7 +215,7 @@ func all(s Styles) map[string]Style {
 	return map[string]Style{
 		"text": s.Text, "dim": s.Dim, "strong": s.Strong, "header": s.Header, "key": s.Key, "title": s.Title, "rule": s.Rule,
 		"cursor": s.Cursor, "badge": s.Badge, "alarm": s.Alarm, "leak": s.Leak, "warning": s.Warning,
-		"other": s.Other, "unknown": s.Unknown, "allocated": s.Allocated, "stuck": s.Stuck, "returnable": s.Returnable, "free": s.Free,
+		"other": s.Other, "unknown": s.Unknown, "allocated": s.Allocated, "stuck": s.Fragmented, "returnable": s.Returnable, "free": s.Free,
 		"history": s.History, "median": s.Median, "bounds": s.Bounds, "capacity": s.Capacity,
 	}
 }

@@ -19,11 +19,11 @@ import (
 //	y ─→ startAttach ── cmd: Attach ─────→ attachedMsg ───→ message line
 
 const (
-	// examinePatience is how long finding out may take.
-	examinePatience = 10 * time.Second
-	// attachPatience is how long attaching may take. Who attaches has shorter
+	// examineTimeout is how long finding out may take.
+	examineTimeout = 10 * time.Second
+	// attachTimeout is how long attaching may take. Who attaches has shorter
 	// deadlines of its own and ends in good order; this one is for when it does not.
-	attachPatience = time.Minute
+	attachTimeout = time.Minute
 )
 
 // openAttach asks about the process under the cursor, or says why there is
@@ -53,7 +53,7 @@ func (m *model) openAttach() (bool, tea.Cmd) {
 		return changed, nil // the window is too small to be asked in
 	}
 	return changed, func() tea.Msg {
-		ctx, cancel := context.WithTimeout(context.Background(), examinePatience)
+		ctx, cancel := context.WithTimeout(context.Background(), examineTimeout)
 		defer cancel()
 		return attachPlanMsg{id, examine(ctx, id)}
 	}
@@ -109,11 +109,11 @@ func (m *model) startAttach(d attachDialog) tea.Cmd {
 	m.attaching = true
 	m.st.message, m.st.progress = "", "attaching a probe to "+pid+": it takes a moment, at most 10 s"
 	return func() tea.Msg {
-		ctx, cancel := context.WithTimeout(context.Background(), attachPatience)
+		ctx, cancel := context.WithTimeout(context.Background(), attachTimeout)
 		defer cancel()
 		switch result, err := attach(ctx, id); {
 		case errors.Is(err, context.DeadlineExceeded):
-			return attachedMsg{"attach " + pid + ": no answer within " + duration(attachPatience)}
+			return attachedMsg{"attach " + pid + ": no answer within " + duration(attachTimeout)}
 		case err != nil:
 			return attachedMsg{err.Error()}
 		default:

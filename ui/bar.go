@@ -25,7 +25,7 @@ type barParts [5]quantity.Bytes
 // all of it is unknown.
 func partsOf(parts snapshot.Parts, used snapshot.Bytes) barParts {
 	b := barParts{
-		parts.Other.Or(0), parts.Unknown.Or(0), parts.Allocated.Or(0), parts.Stuck.Or(0), parts.Returnable.Or(0),
+		parts.Other.Or(0), parts.Unknown.Or(0), parts.Allocated.Or(0), parts.Fragmented.Or(0), parts.Returnable.Or(0),
 	}
 	var known quantity.Bytes
 	for _, part := range b {
@@ -45,7 +45,7 @@ func processParts(p *snapshot.Process) barParts {
 		return barParts{1: p.Used.Or(0)}
 	}
 	return partsOf(snapshot.Parts{
-		Other: p.Other, Allocated: p.Allocated, Stuck: p.Stuck(), Returnable: p.Returnable,
+		Other: p.Other, Allocated: p.Allocated, Fragmented: p.Unreturnable(), Returnable: p.Returnable,
 	}, p.Used)
 }
 
@@ -70,7 +70,7 @@ func (b barParts) draw(lk *look, capacity quantity.Bytes, cells int, run func(st
 		style *themes.Style
 		glyph string
 	}{
-		{&s.Other, g.other}, {&s.Unknown, g.unknown}, {&s.Allocated, g.allocated}, {&s.Stuck, g.stuck}, {&s.Returnable, g.returnable},
+		{&s.Other, g.other}, {&s.Unknown, g.unknown}, {&s.Allocated, g.allocated}, {&s.Fragmented, g.stuck}, {&s.Returnable, g.returnable},
 	}
 	drawn, sum := 0, 0.0
 	for i, part := range b {

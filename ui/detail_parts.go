@@ -49,7 +49,7 @@ func (d detail) parts(width int) []string {
 	return append(lines,
 		d.part(width, "allocated", s.Allocated, p.Allocated, d.allocatedNote()),
 		d.part(width, "cached", s.Returnable, p.Cached, d.cachedNote()),
-		d.part(width, "fragmented", s.Stuck, p.Fragmented, d.fragmentedNote()),
+		d.part(width, "fragmented", s.Fragmented, p.Fragmented, d.fragmentedNote()),
 		d.part(width, "other", otherStyle, p.Other, other),
 	)
 }

@@ -16,8 +16,8 @@ type digits struct {
 	wait  int  // number of the wait, so that an old timer ends no new one
 }
 
-// digitPatience is how long a second digit may take.
-const digitPatience = 400 * time.Millisecond
+// digitTimeout is how long a second digit may take.
+const digitTimeout = 400 * time.Millisecond
 
 // digit takes a number key.
 func (m *model) digit(d int) (bool, tea.Cmd) {
@@ -36,7 +36,7 @@ func (m *model) digit(d int) (bool, tea.Cmd) {
 	if d > 0 && d*10 <= last {
 		m.digits = digits{first: d, open: true, wait: m.digits.wait + 1}
 		wait := m.digits.wait
-		return true, tea.Tick(digitPatience, func(time.Time) tea.Msg { return digitMsg{wait} })
+		return true, tea.Tick(digitTimeout, func(time.Time) tea.Msg { return digitMsg{wait} })
 	}
 	return m.focusGPU(d), nil
 }

@@ -108,7 +108,7 @@ func (d driverScreen) next() string {
 func (d driverScreen) lastSeen() string {
 	seen := *d.shown
 	seen.GPUs = slices.DeleteFunc(slices.Clone(seen.GPUs), func(g snapshot.GPU) bool {
-		return g.Message == snapshot.ToldByProbes
+		return g.Message == snapshot.ProbeDataOnly
 	})
 	if len(seen.GPUs) == 0 {
 		return ""

@@ -17,7 +17,7 @@ func neverADriver(s *snapshot.Snapshot) {
 	s.GPUs = nil
 	for i, uuid := range []string{"GPU-a", "GPU-b"} {
 		s.GPUs = append(s.GPUs, snapshot.GPU{
-			Index: i, UUID: uuid, State: snapshot.GPUError, Message: snapshot.ToldByProbes,
+			Index: i, UUID: uuid, State: snapshot.GPUError, Message: snapshot.ProbeDataOnly,
 			Memory: snapshot.Memory{Total: quantity.From(80*quantity.GiB, quantity.Probe)},
 		})
 	}

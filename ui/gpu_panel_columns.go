@@ -203,7 +203,7 @@ func writeLegend(l *line, lk *look, cells int) {
 		if need > cells {
 			continue
 		}
-		styles := [...]*themes.Style{&s.Other, &s.Unknown, &s.Allocated, &s.Stuck, &s.Returnable, &s.Free}
+		styles := [...]*themes.Style{&s.Other, &s.Unknown, &s.Allocated, &s.Fragmented, &s.Returnable, &s.Free}
 		for i, name := range form.names {
 			if i > 0 {
 				l.skip(len(form.gap))

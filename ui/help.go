@@ -209,7 +209,7 @@ func (h helpPanel) signs() [][]span {
 	return [][]span{
 		{head("BAR"), {s.Other, g.other}, text(" other: context, libraries   "), {s.Unknown, g.unknown},
 			text(" unknown: no probe   "), {s.Allocated, g.allocated}, text(" allocated: live")},
-		{head(""), {s.Stuck, g.stuck}, text(" stuck: fragmented, or held by JAX   "), {s.Returnable, g.returnable},
+		{head(""), {s.Fragmented, g.stuck}, text(" stuck: fragmented, or held by JAX   "), {s.Returnable, g.returnable},
 			text(" cached" + cached + "   "), {s.Free, g.free}, text(" free")},
 		{head("ROW"), {s.Leak, g.leak}, text(" leak   " + g.up + " growing   " + g.down + " shrinking   " + g.sawtooth +
 			" up and down   (33G) not returnable")},

@@ -116,8 +116,8 @@ func (m *model) openSignal() bool {
 	return m.openOverlay(newSignalDialog(&m.look, &m.st, p.ID))
 }
 
-// signalPatience is how long sending a signal may take.
-const signalPatience = 5 * time.Second
+// signalTimeout is how long sending a signal may take.
+const signalTimeout = 5 * time.Second
 
 // sendSignal does what the dialog's y confirmed. The identity travels with it:
 // it is compared again where the signal is sent.
@@ -128,14 +128,14 @@ func (m *model) sendSignal(d signalDialog) tea.Cmd {
 	}
 
 	return func() tea.Msg {
-		ctx, cancel := context.WithTimeout(context.Background(), signalPatience)
+		ctx, cancel := context.WithTimeout(context.Background(), signalTimeout)
 		defer cancel()
 		who := strconv.Itoa(id.PID)
 		switch err := send(ctx, id, sig); {
 		case err == nil:
 			return actedMsg{"sent " + unix.SignalName(sig) + " to " + who}
 		case errors.Is(err, context.DeadlineExceeded):
-			return actedMsg{unix.SignalName(sig) + " to " + who + ": no answer within " + signalPatience.String()}
+			return actedMsg{unix.SignalName(sig) + " to " + who + ": no answer within " + signalTimeout.String()}
 		default:
 			return actedMsg{err.Error()}
 		}

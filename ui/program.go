@@ -20,14 +20,14 @@ import (
 // still feels instant.
 const framesPerSecond = 10
 
-// firstSnapshotPatience is how long the first frame waits for something to
+// firstSnapshotTimeout is how long the first frame waits for something to
 // show. The sampler needs a few milliseconds; a driver that hangs, seconds.
-const firstSnapshotPatience = 25 * time.Millisecond
+const firstSnapshotTimeout = 25 * time.Millisecond
 
-// endPatience is how long an orderly end may take. After it the watchdog
+// endTimeout is how long an orderly end may take. After it the watchdog
 // restores the terminal itself and exits: nothing in here may keep a program
 // alive that was told to end.
-const endPatience = 800 * time.Millisecond
+const endTimeout = 800 * time.Millisecond
 
 // Run shows the monitor until it is quit, a signal ends it, the terminal goes
 // away, or ctx is done; then the cause of ctx is returned where it is more
@@ -70,7 +70,7 @@ func (r *run) run(parent context.Context) error {
 		drained: r.noteDrained,
 		ended:   func(error) { cancel(errQuit) }, // a terminal that is gone needs no message
 		// Ctrl-C quits through the event loop like any key, unless that hangs.
-		interrupted: func() { time.AfterFunc(endPatience, func() { cancel(errQuit) }) },
+		interrupted: func() { time.AfterFunc(endTimeout, func() { cancel(errQuit) }) },
 	})
 	if err != nil {
 		return err
@@ -163,7 +163,7 @@ func (r *run) firstFrame(ctx context.Context, m *model, caught *crashes) {
 	if r.options.Source.Latest() == nil {
 		select {
 		case <-r.options.Source.Updates():
-		case <-time.After(firstSnapshotPatience):
+		case <-time.After(firstSnapshotTimeout):
 		case <-ctx.Done():
 		}
 	}
@@ -239,7 +239,7 @@ func (r *run) watch(ctx context.Context, finished <-chan struct{}) {
 		return
 	case <-ctx.Done():
 	}
-	timer := time.NewTimer(endPatience)
+	timer := time.NewTimer(endTimeout)
 	defer timer.Stop()
 	select {
 	case <-finished:

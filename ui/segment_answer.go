@@ -45,7 +45,7 @@ func (p segmentPanel) answer(m *segmentMap, cells, height int) [][]span {
 		say(stays(m, stuck))
 	}
 	if private := m.band(fatePrivate); private != nil {
-		free := private.sums[snapshot.BlockCached] + private.sums[snapshot.BlockStuck]
+		free := private.sums[snapshot.BlockCached] + private.sums[snapshot.BlockFragmented]
 		say(free.String()+" is kept for CUDA graphs", ": private pools give nothing back while their graphs live.")
 	}
 	if height >= adviceHeight && p.pytorch && m.wouldExpand() {
@@ -64,7 +64,7 @@ const adviceHeight = 16
 // make a difference: a tenth of all is stuck.
 // Source: https://pytorch.org/docs/stable/notes/cuda.html#optimizing-memory-usage-with-pytorch-cuda-alloc-conf
 func (m *segmentMap) wouldExpand() bool {
-	return !m.expanded && m.sums[snapshot.BlockStuck] >= m.sums.total()/10
+	return !m.expanded && m.sums[snapshot.BlockFragmented] >= m.sums.total()/10
 }
 
 // gives is what a flush returns.
@@ -95,7 +95,7 @@ func (p segmentPanel) gives(m *segmentMap) (strong, text string) {
 
 // stays is what no flush returns, and what it is that keeps it.
 func stays(m *segmentMap, stuck *segmentBand) (strong, text string) {
-	free, held := stuck.sums[snapshot.BlockStuck], stuck.sums.held()
+	free, held := stuck.sums[snapshot.BlockFragmented], stuck.sums.held()
 	count := len(stuck.segments)
 	live := " also have live blocks"
 	if count == 1 {

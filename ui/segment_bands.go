@@ -43,7 +43,7 @@ func (b *blockSums) add(other blockSums) {
 }
 
 func (b blockSums) total() quantity.Bytes {
-	return b[snapshot.BlockLive] + b[snapshot.BlockPending] + b[snapshot.BlockCached] + b[snapshot.BlockStuck]
+	return b[snapshot.BlockLive] + b[snapshot.BlockPending] + b[snapshot.BlockCached] + b[snapshot.BlockFragmented]
 }
 
 // held is what is not free.
@@ -117,7 +117,7 @@ func newSegmentMap(told snapshot.SegmentMap) *segmentMap {
 const mapMost = 1 << 46
 
 func fateOf(s *segment) fate {
-	stuck, cached := s.sums[snapshot.BlockStuck], s.sums[snapshot.BlockCached]
+	stuck, cached := s.sums[snapshot.BlockFragmented], s.sums[snapshot.BlockCached]
 	switch {
 	case s.Private && stuck+cached > 0:
 		return fatePrivate
@@ -164,13 +164,13 @@ func (m *segmentMap) blame() {
 	if stuck == nil {
 		return
 	}
-	half := stuck.sums[snapshot.BlockStuck] / 2
+	half := stuck.sums[snapshot.BlockFragmented] / 2
 	for _, s := range stuck.segments { // those that hold least come first
 		if m.kept >= half {
 			return
 		}
 		m.keepers++
-		m.kept += s.sums[snapshot.BlockStuck]
+		m.kept += s.sums[snapshot.BlockFragmented]
 		m.keptFor += s.sums.held()
 	}
 }

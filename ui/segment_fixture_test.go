@@ -25,7 +25,7 @@ func carolsSegments() snapshot.SegmentMap {
 	block := func(state snapshot.BlockState, mib int) snapshot.Block {
 		return snapshot.Block{Size: quantity.Bytes(mib) * quantity.MiB, State: state}
 	}
-	const live, pending, cached, stuck = snapshot.BlockLive, snapshot.BlockPending, snapshot.BlockCached, snapshot.BlockStuck
+	const live, pending, cached, stuck = snapshot.BlockLive, snapshot.BlockPending, snapshot.BlockCached, snapshot.BlockFragmented
 	for range 340 {
 		add("small", block(live, 2))
 	}

@@ -124,7 +124,7 @@ func (p segmentPanel) legend(width int, unit quantity.Bytes) string {
 	for i, state := range []struct {
 		state snapshot.BlockState
 		name  string
-	}{{snapshot.BlockLive, "live"}, {snapshot.BlockPending, "pending"}, {snapshot.BlockStuck, "stuck"}, {snapshot.BlockCached, "cached"}} {
+	}{{snapshot.BlockLive, "live"}, {snapshot.BlockPending, "pending"}, {snapshot.BlockFragmented, "stuck"}, {snapshot.BlockCached, "cached"}} {
 		sum := m.sums[state.state]
 		if sum == 0 && state.state == snapshot.BlockPending {
 			continue

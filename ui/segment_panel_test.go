@@ -30,10 +30,10 @@ func expandable() snapshot.SegmentMap {
 	return snapshot.SegmentMap{Time: drawnAt.Add(-75 * time.Second), Left: 7, Segments: []snapshot.Segment{
 		{Size: 40 * gib, Pool: "large", Expandable: true, Blocks: []snapshot.Block{
 			{Size: 20 * gib, State: snapshot.BlockLive}, {Size: 6 * gib, State: snapshot.BlockCached}, {Size: 10 * gib, State: snapshot.BlockLive},
-			{Size: gib, State: snapshot.BlockStuck}, {Size: 3 * gib, State: snapshot.BlockLive},
+			{Size: gib, State: snapshot.BlockFragmented}, {Size: 3 * gib, State: snapshot.BlockLive},
 		}},
 		{Size: 12 * gib, Pool: "large", Private: true, Blocks: []snapshot.Block{
-			{Size: 9 * gib, State: snapshot.BlockLive}, {Size: 3 * gib, State: snapshot.BlockStuck},
+			{Size: 9 * gib, State: snapshot.BlockLive}, {Size: 3 * gib, State: snapshot.BlockFragmented},
 		}},
 	}}
 }
@@ -115,7 +115,7 @@ func TestTheMapFitsUnlessZoomed(t *testing.T) {
 // must not look free.
 func TestWhatKeepsASegmentIsSeen(t *testing.T) {
 	m := newSegmentMap(snapshot.SegmentMap{Segments: []snapshot.Segment{{Blocks: []snapshot.Block{
-		{Size: 3 * quantity.GiB, State: snapshot.BlockStuck}, {Size: quantity.MiB, State: snapshot.BlockLive}, {Size: 3 * quantity.GiB, State: snapshot.BlockStuck},
+		{Size: 3 * quantity.GiB, State: snapshot.BlockFragmented}, {Size: quantity.MiB, State: snapshot.BlockLive}, {Size: 3 * quantity.GiB, State: snapshot.BlockFragmented},
 	}}}})
 	cells := m.byFate[0].cells(128*quantity.MiB, 60)
 	if !slices.Contains(cells, cell(snapshot.BlockLive)) {
@@ -137,7 +137,7 @@ func TestSegmentMapAnswers(t *testing.T) {
 			"3.00G is kept for CUDA graphs", "The 7 smallest segments were not told.", "2 segments of 9, 1m15s ago",
 		}},
 		"much is stuck": {mapped(snapshot.SegmentMap{Segments: []snapshot.Segment{{Blocks: []snapshot.Block{
-			{Size: 1 << 30}, {Size: 1 << 29, State: snapshot.BlockStuck},
+			{Size: 1 << 30}, {Size: 1 << 29, State: snapshot.BlockFragmented},
 		}}}}, nil), []string{"PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True"}},
 		"calm": {mapped(snapshot.SegmentMap{Segments: []snapshot.Segment{{Blocks: []snapshot.Block{{Size: 1 << 30}}}}}, nil), []string{
 			"F returns nothing: each segment has a live block.", "1 segment, ",

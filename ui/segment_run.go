@@ -40,8 +40,8 @@ type (
 )
 
 const (
-	// segmentsPatience is how long a probe has to tell.
-	segmentsPatience = 15 * time.Second
+	// segmentsTimeout is how long a probe has to tell.
+	segmentsTimeout = 15 * time.Second
 	// segmentsPause is how long the cursor must stay before the next probe is
 	// asked: j held down asks none of those that it passes.
 	segmentsPause = 300 * time.Millisecond
@@ -110,11 +110,11 @@ func (m *model) askSegments() (bool, tea.Cmd) {
 	m.st.segments = &next
 	request, id, device := next.request, next.row.Process, deviceOf(m.st.live, next.row)
 	return true, func() tea.Msg {
-		ctx, cancel := context.WithTimeout(context.Background(), segmentsPatience)
+		ctx, cancel := context.WithTimeout(context.Background(), segmentsTimeout)
 		defer cancel()
 		told, err := ask(ctx, id, device)
 		if errors.Is(err, context.DeadlineExceeded) {
-			err = errors.New("its probe did not tell within " + duration(segmentsPatience))
+			err = errors.New("its probe did not tell within " + duration(segmentsTimeout))
 		}
 		return segmentsMsg{request, told, err}
 	}

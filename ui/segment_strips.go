@@ -121,7 +121,7 @@ func (p segmentPanel) fateStyle(f fate) themes.Style {
 	s := &p.look.styles
 	switch f {
 	case fateStuck, fatePrivate:
-		return s.Stuck
+		return s.Fragmented
 	case fateCached:
 		return s.Returnable
 	default:
@@ -154,8 +154,8 @@ func (p segmentPanel) ink(state snapshot.BlockState) (themes.Style, string) {
 		return s.Allocated, g.pending
 	case snapshot.BlockCached:
 		return s.Returnable, g.returnable
-	case snapshot.BlockStuck:
-		return s.Stuck, g.stuck
+	case snapshot.BlockFragmented:
+		return s.Fragmented, g.stuck
 	default:
 		return s.Allocated, g.allocated
 	}

@@ -32,19 +32,19 @@ type suspension struct {
 // errNotStopped is why a program is not stopped: nobody could continue it.
 var errNotStopped = errors.New("no shell to go back to")
 
-// releasePatience is how long Ctrl+Z waits for the driver, whose calls can hang.
-const releasePatience = 300 * time.Millisecond
+// releaseTimeout is how long Ctrl+Z waits for the driver, whose calls can hang.
+const releaseTimeout = 300 * time.Millisecond
 
-// rendererPatience lets the renderer that Bubble Tea has told to end do so. It
+// rendererTimeout lets the renderer that Bubble Tea has told to end do so. It
 // stops a ticker as its last act, and would stop the one of its successor if
 // that was started first: the screen would stand still from then on.
-const rendererPatience = 50 * time.Millisecond
+const rendererTimeout = 50 * time.Millisecond
 
 // Run implements tea.ExecCommand.
 func (s *suspension) Run() error {
-	time.Sleep(rendererPatience)
+	time.Sleep(rendererTimeout)
 	s.terminal.leave(false)
-	s.terminal.output.Flush(flushPatience)
+	s.terminal.output.Flush(flushTimeout)
 	s.terminal.cooked()
 	if s.sampling != nil {
 		released := make(chan struct{})
@@ -54,7 +54,7 @@ func (s *suspension) Run() error {
 		}()
 		select {
 		case <-released:
-		case <-time.After(releasePatience):
+		case <-time.After(releaseTimeout):
 		}
 	}
 
@@ -92,14 +92,14 @@ func stopGroup() error {
 	// The stop reaches this thread a moment after the call has returned.
 	select {
 	case <-continued:
-	case <-time.After(stopPatience):
+	case <-time.After(stopTimeout):
 	}
 	return nil
 }
 
-// stopPatience is how long a stop may take to arrive. A process that has been
+// stopTimeout is how long a stop may take to arrive. A process that has been
 // stopped finds it over when it is continued.
-const stopPatience = time.Second
+const stopTimeout = time.Second
 
 // orphaned reports whether no shell waits for the program: whether among its
 // ancestors, as far as they are in its process group, none has a parent in the

@@ -175,7 +175,7 @@ func (t *terminal) leave(aborted bool) {
 // abandoned.
 func (t *terminal) close(aborted bool) {
 	t.leave(aborted)
-	if !t.output.Flush(flushPatience) {
+	if !t.output.Flush(flushTimeout) {
 		t.abandon()
 	}
 	t.cooked()
@@ -186,8 +186,8 @@ func (t *terminal) close(aborted bool) {
 	}
 }
 
-// flushPatience is how long the end of the program waits for the terminal.
-const flushPatience = 250 * time.Millisecond
+// flushTimeout is how long the end of the program waits for the terminal.
+const flushTimeout = 250 * time.Millisecond
 
 // abandon restores a terminal that is not being read, as far as that can be
 // done: what is queued is thrown away to make room for the sequences that
@@ -197,6 +197,6 @@ func (t *terminal) abandon() {
 	// TCFLSH with TCOFLUSH is tcflush(3); it fails only on what is no terminal.
 	_ = unix.IoctlSetInt(int(t.output.Fd()), unix.TCFLSH, unix.TCOFLUSH)
 	t.leave(true)
-	t.output.Flush(flushPatience)
+	t.output.Flush(flushTimeout)
 	t.cooked()
 }

@@ -44,8 +44,8 @@ type terminalOutput struct {
 }
 
 const (
-	// outputPatience is how long a Write waits for a terminal that is slow.
-	outputPatience = 20 * time.Millisecond
+	// outputTimeout is how long a Write waits for a terminal that is slow.
+	outputTimeout = 20 * time.Millisecond
 	// pendingLimit is more than a whole frame of the largest screen.
 	pendingLimit = 1 << 20
 )
@@ -54,7 +54,7 @@ func newTerminalOutput(file *os.File, drained func(lost bool), failed func(error
 	o := &terminalOutput{
 		file:     file,
 		device:   reopened(file, unix.O_WRONLY),
-		patience: outputPatience,
+		patience: outputTimeout,
 		drained:  drained,
 		failed:   failed,
 		wake:     make(chan struct{}, 1),
@@ -126,7 +126,7 @@ func (o *terminalOutput) Interrupt() bool {
 	if err := o.device.SetWriteDeadline(time.Now()); err != nil {
 		return false
 	}
-	given := o.Flush(flushPatience)
+	given := o.Flush(flushTimeout)
 	return o.device.SetWriteDeadline(time.Time{}) == nil && given
 }
 

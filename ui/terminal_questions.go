@@ -43,12 +43,12 @@ type answers struct {
 }
 
 // Answers that have not come after so long are not waited for at the end.
-const answerPatience = time.Second
+const answerTimeout = time.Second
 
 // expected reports whether answers may still be on their way. A program that
 // ended now would leave them to the shell, as if they had been typed.
 func (a answers) expected(now time.Time) bool {
-	return !a.pending.IsZero() && now.Sub(a.pending) < answerPatience
+	return !a.pending.IsZero() && now.Sub(a.pending) < answerTimeout
 }
 
 // takeAnswer looks whether a message is an answer of the terminal, and

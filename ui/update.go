@@ -155,11 +155,11 @@ func (m *model) quit() tea.Cmd {
 		return nil
 	}
 	m.ending = true
-	return tea.Tick(quitPatience, func(time.Time) tea.Msg { return endMsg{} })
+	return tea.Tick(quitTimeout, func(time.Time) tea.Msg { return endMsg{} })
 }
 
-// quitPatience is how long quitting waits for the terminal's answers.
-const quitPatience = 300 * time.Millisecond
+// quitTimeout is how long quitting waits for the terminal's answers.
+const quitTimeout = 300 * time.Millisecond
 
 // suspend hands the terminal back until the program is continued.
 func (m *model) suspend() tea.Cmd {

@@ -60,7 +60,7 @@ func (t *Table) readEnvironment(pid int) ([]byte, error) {
 		content []byte
 		err     error
 	}
-	deadline := time.NewTimer(lookPatience)
+	deadline := time.NewTimer(lookTimeout)
 	defer deadline.Stop()
 	select {
 	case t.slots <- struct{}{}:

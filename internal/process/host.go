@@ -34,7 +34,7 @@ func (t *Table) ownName() string {
 	}
 	select {
 	case <-t.users.ask(uid):
-	case <-time.After(patience):
+	case <-time.After(timeout):
 	}
 	return t.users.name(uid)
 }

@@ -11,15 +11,15 @@ import (
 // ErrGone says that there is no such process, or not the same one any more.
 var ErrGone = errors.New("no such process")
 
-// lookPatience is how long a look at one process waits for what the kernel and
+// lookTimeout is how long a look at one process waits for what the kernel and
 // the directory service say of it.
-const lookPatience = 500 * time.Millisecond
+const lookTimeout = 500 * time.Millisecond
 
 // Look reads one process afresh, past everything that the table remembers.
 // CPU is unknown: it takes two looks.
 func (t *Table) Look(pid int) (Info, error) {
 	fresh := &Table{
-		Patience: max(t.Patience, lookPatience),
+		Timeout: max(t.Timeout, lookTimeout),
 		root:     t.root, hostname: t.hostname, boot: t.boot, users: t.users, read: t.read,
 		slots:   make(chan struct{}, 1),
 		entries: make(map[int]*entry, 1),

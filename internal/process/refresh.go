@@ -11,7 +11,7 @@ import (
 //	Processes ── queue ── readers, at most 16 ── each entry's channel ──→ this call, or a later one
 //
 // A call waits for the facts of processes that it sees for the first time, as
-// long as its patience lasts. What is only read anew is taken in when it has
+// long as its timeout lasts. What is only read anew is taken in when it has
 // come.
 
 // request asks for the facts of one process. Its channel has room for them, so
@@ -31,11 +31,11 @@ type requests struct {
 const mostRequests = 4096
 
 // newReaders is how many readers one call adds at most. A caller with little
-// patience has something else to do, and a processor is left to it. Where they
+// timeout has something else to do, and a processor is left to it. Where they
 // all hang, the next call adds others.
 func (t *Table) newReaders() int {
 	processors := runtime.GOMAXPROCS(0)
-	if t.Patience <= patience {
+	if t.Timeout <= timeout {
 		processors = max(processors-1, 1)
 	}
 	return min(processors, 4)
@@ -95,7 +95,7 @@ func (t *Table) nextRequest() (request, bool) {
 
 // refresh has the facts of entries read, and waits so long for those that
 // nothing is known of yet, and for their users' names.
-func (t *Table) refresh(now time.Time, entries []*entry, patience time.Duration) {
+func (t *Table) refresh(now time.Time, entries []*entry, timeout time.Duration) {
 	if len(entries) == 0 {
 		return
 	}
@@ -114,7 +114,7 @@ func (t *Table) refresh(now time.Time, entries []*entry, patience time.Duration)
 		}
 	}
 	t.startReaders()
-	deadline := time.NewTimer(patience)
+	deadline := time.NewTimer(timeout)
 	defer deadline.Stop()
 	late := false
 	var asked []<-chan struct{}

@@ -18,11 +18,11 @@ import (
 // when a process is first seen, when its name changes (an exec), and every
 // refreshEvery.
 type Table struct {
-	// Patience is how long a call may take that waits for the facts of new
+	// Timeout is how long a call may take that waits for the facts of new
 	// processes: 20 ms, so that a box with a thousand of them has its first
 	// screen soon. What has not come by then comes with a later call; a caller
 	// that makes only one should wait longer. Set it before the first.
-	Patience time.Duration
+	Timeout time.Duration
 
 	root     string
 	hostname string
@@ -48,7 +48,7 @@ const (
 	cpuWindow    = 900 * time.Millisecond // clock ticks are too coarse for less
 	statWindow   = 900 * time.Millisecond // at ten samples a second, reading stat anew would cost more than all the rest
 	statsASecond = 256                    // so many files are read; where there are more processes, each more rarely
-	patience     = 20 * time.Millisecond
+	timeout     = 20 * time.Millisecond
 	mostReaders  = 16
 )
 
@@ -78,7 +78,7 @@ func NewTable(root string) *Table {
 		hostname = ""
 	}
 	return &Table{
-		Patience: patience,
+		Timeout: timeout,
 		root:     root,
 		hostname: hostname,
 		boot:     bootTime,
@@ -91,7 +91,7 @@ func NewTable(root string) *Table {
 
 // Processes looks pids up. One that is not there (it has ended, or is of a
 // namespace that this /proc does not show) is absent from the result. What
-// hangs delays it by Patience; what had not come by then comes with a later
+// hangs delays it by Timeout; what had not come by then comes with a later
 // call.
 func (t *Table) Processes(now time.Time, pids []int) map[int]Info {
 	t.mu.Lock()
@@ -113,7 +113,7 @@ func (t *Table) Processes(now time.Time, pids []int) map[int]Info {
 			stale = append(stale, e)
 		}
 	}
-	t.refresh(now, stale, max(t.Patience-time.Since(began), t.Patience/4))
+	t.refresh(now, stale, max(t.Timeout-time.Since(began), t.Timeout/4))
 	found := make(map[int]Info, len(seen))
 	for _, e := range seen {
 		e.nameUser(t.users)

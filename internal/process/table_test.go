@@ -207,7 +207,7 @@ func TestHangingReadsDelayNobody(t *testing.T) {
 		}
 		return plain(root, pid, hostname)
 	}
-	table.Patience = 500 * time.Millisecond
+	table.Timeout = 500 * time.Millisecond
 	got := table.Processes(at(0), []int{600, 500})
 	if got[500].Name != "stuck" || len(got[500].Command) != 0 || len(got[600].Command) != 4 {
 		t.Fatalf("beside one that hangs: %+v", got)
@@ -216,7 +216,7 @@ func TestHangingReadsDelayNobody(t *testing.T) {
 	for i := range 100 {
 		table.Processes(at(1+float64(i)), []int{500, 600})
 	}
-	if took := time.Since(begin); took > 50*table.Patience {
+	if took := time.Since(begin); took > 50*table.Timeout {
 		t.Errorf("100 calls took %v: each waited for what hangs", took)
 	}
 	for deadline := time.Now().Add(time.Minute); len(table.slots) != 1; time.Sleep(time.Millisecond) {
@@ -238,7 +238,7 @@ func TestManyNewProcessesDoNotHoldUpTheFirstCall(t *testing.T) {
 		tree.add(pids[i], "python3", 1000)
 	}
 	table := tree.table()
-	table.Patience = 20 * time.Millisecond
+	table.Timeout = 20 * time.Millisecond
 	release := make(chan struct{})
 	plain := table.read
 	table.read = func(root string, pid int, hostname string) facts {
@@ -299,7 +299,7 @@ func TestSlowDirectoryService(t *testing.T) {
 	tree := newTree(t)
 	tree.add(500, "python3", 7000)
 	table := tree.table()
-	table.Patience = 500 * time.Millisecond
+	table.Timeout = 500 * time.Millisecond
 	release := make(chan struct{})
 	table.users.lookup = func(string) (*user.User, error) {
 		<-release

@@ -28,7 +28,7 @@ func newTree(t testing.TB) *tree {
 func (tr *tree) table() *Table {
 	table := NewTable(tr.root)
 	table.hostname = "this-machine"
-	table.Patience = 10 * time.Second // what a loaded machine needs is no test's business
+	table.Timeout = 10 * time.Second // what a loaded machine needs is no test's business
 	table.boot = func(time.Time) time.Time { return time.Unix(0, 0) }
 	table.users = newUsers(filepath.Join(tr.root, "passwd"))
 	table.users.lookup = nobody

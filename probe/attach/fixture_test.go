@@ -166,7 +166,7 @@ func (f *fixture) attacher() *Attacher {
 	}
 	f.write(f.maps, f.of("maps"))
 	table := process.NewTable(f.proc)
-	table.Patience = time.Minute
+	table.Timeout = time.Minute
 	// The program is found where the process sees it, which here is not where
 	// we do: "exe" leads there.
 	if link, err := os.Readlink(f.of("exe")); err == nil && !strings.HasPrefix(link, f.root) && strings.HasPrefix(link, "/opt") {

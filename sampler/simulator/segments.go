@@ -43,7 +43,7 @@ func segmentOf(s *allocator.Segment) probe.Segment {
 		case piece.Free && len(s.Pieces) == 1:
 			state = probe.BlockCached
 		case piece.Free:
-			state = probe.BlockStuck
+			state = probe.BlockFragmented
 		}
 		out.Blocks[i] = probe.Block{Size: piece.Size, State: state}
 	}

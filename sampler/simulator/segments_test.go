@@ -56,7 +56,7 @@ func checkMap(t *testing.T, d *probe.DeviceSegments, books *probe.Allocator) {
 		}
 	}
 	if sums[probe.BlockLive]+sums[probe.BlockPending] != *books.AllocatedBytes || sums[probe.BlockPending] != *books.PendingBytes ||
-		sums[probe.BlockCached] != *books.ReturnableBytes || sums[probe.BlockStuck] != *books.FragmentedBytes ||
+		sums[probe.BlockCached] != *books.ReturnableBytes || sums[probe.BlockFragmented] != *books.FragmentedBytes ||
 		live != *books.Blocks || int64(len(d.Segments)) != *books.Segments {
 		t.Errorf("%v in %d segments and %d blocks, but the books are %+v", sums, len(d.Segments), live, books)
 	}

@@ -48,9 +48,9 @@ func (p *Process) ReturnableIsExact() bool {
 	})
 }
 
-// FragmentedIsTold reports whether every allocator knows how much of its memory
+// FragmentedKnown reports whether every allocator knows how much of its memory
 // is stuck: a pool that was never flushed does not.
-func (p *Process) FragmentedIsTold() bool {
+func (p *Process) FragmentedKnown() bool {
 	return !slices.ContainsFunc(p.Allocators, func(a Allocator) bool {
 		return a.Basis == postFlush && !a.Fragmented.Known() && a.Cached.Or(0) > 0
 	})

@@ -95,11 +95,11 @@ func TestWhatAFlushCanDo(t *testing.T) {
 	p.Allocators[0].Kind, p.Allocators[0].Basis, p.Allocators[0].Fragmented = "cuda_pool", "post_flush", Bytes{}
 	raw := Allocator{Kind: "raw", Cached: quantity.From(quantity.Bytes(0), quantity.Probe)}
 	p.Allocators = append(p.Allocators, raw)
-	if !p.FlushesInParts() || p.ReturnableIsExact() || p.FragmentedIsTold() {
+	if !p.FlushesInParts() || p.ReturnableIsExact() || p.FragmentedKnown() {
 		t.Error("a pool that was never flushed gives parts, and does not know how much in all")
 	}
 	p.Allocators[0].Fragmented = quantity.From(quantity.GiB, quantity.Probe)
-	if !p.FragmentedIsTold() || p.ReturnableIsExact() {
+	if !p.FragmentedKnown() || p.ReturnableIsExact() {
 		t.Error("a pool that has been flushed knows what was stuck then, not what would be now")
 	}
 	p.Allocators[0].Cached = quantity.From(quantity.Bytes(0), quantity.Probe)

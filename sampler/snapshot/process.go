@@ -70,9 +70,9 @@ type Process struct {
 	PredictedAllocated []Prediction
 }
 
-// Stuck is what no flush returns though it is free inside the process:
-// fragmented memory plus cached memory that its allocator never gives back.
-func (p *Process) Stuck() Bytes {
+// Unreturnable is free inside the process, but no flush frees it:
+// fragmented memory plus cached memory that its allocator never frees.
+func (p *Process) Unreturnable() Bytes {
 	cached, ok := p.Cached.Value()
 	if !ok {
 		return p.Fragmented

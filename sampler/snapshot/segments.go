@@ -37,11 +37,11 @@ type Block struct {
 // BlockState is what a block's memory is.
 type BlockState uint8
 
-// The states. Stuck is free, but in a segment with live blocks; Cached is free
+// The states. Fragmented is free, but in a segment with live blocks; Cached is free
 // and would go back with a flush.
 const (
 	BlockLive BlockState = iota
 	BlockPending
 	BlockCached
-	BlockStuck
+	BlockFragmented
 )

@@ -91,8 +91,8 @@ const (
 	GPUError   GPUState = "error"   // it answers with another error
 )
 
-// ToldByProbes is the message of a GPU that no driver has told of, only probes.
-const ToldByProbes = "told by probes alone"
+// ProbeDataOnly is the message of a GPU that no driver has told of, only probes.
+const ProbeDataOnly = "told by probes alone"
 
 // GPU is one GPU, or what was last known of it.
 type GPU struct {
@@ -152,12 +152,12 @@ func (m Memory) Capacity() Bytes {
 
 // Parts is what memory is made of, in the order in which bars draw it.
 //
-//	used  = Other + Unknown + Allocated + Stuck + Returnable
-//	Stuck = fragmented + cached − returnable
+//	used  = Other + Unknown + Allocated + Fragmented + Returnable
+//	Fragmented = fragmented + cached − returnable
 //
 // Each part is unknown where nothing tells it.
 type Parts struct {
-	Other, Unknown, Allocated, Stuck, Returnable Bytes
+	Other, Unknown, Allocated, Fragmented, Returnable Bytes
 }
 
 // ECC is the state of error correction; counts are since the driver's load.

@@ -133,7 +133,7 @@ func partsOf(rows []snapshot.Process, gpu string, instance snapshot.InstanceID, 
 		probed = true
 		parts.Other = quantity.Sum(parts.Other, p.Other)
 		parts.Allocated = quantity.Sum(parts.Allocated, p.Allocated)
-		parts.Stuck = quantity.Sum(parts.Stuck, p.Stuck())
+		parts.Fragmented = quantity.Sum(parts.Fragmented, p.Unreturnable())
 		parts.Returnable = quantity.Sum(parts.Returnable, p.Returnable)
 		explained += p.Used.Or(0)
 	}
