@@ -48,6 +48,10 @@ pictures: build ## draw the pictures in docs anew, from the real screen
 preload: ## build the library that vramscope run preloads (PYTHON=…: one with ziglang)
 	scripts/build-preload
 
+.PHONY: agent
+agent: ## join the Python probe's source files into the file that ships
+	$(GO) generate ./probe/agent/source
+
 .PHONY: golden
 golden: ## rewrite the golden files from what the code draws now
 	$(GO) test ./ui -update

@@ -1,0 +1,50 @@
+class _JAX:
+    """Source: https://docs.jax.dev/en/latest/gpu_memory_allocation.html"""
+
+    name, package, flushes = "JAX", "jax", False
+
+    def __init__(self, driver):
+        self._driver = driver
+
+    def version(self):
+        return str(getattr(_module("jax"), "__version__", ""))
+
+    def _devices(self):
+        """Its GPUs. Asking before its backends exist would make them, and have them
+        take three quarters of the memory."""
+        bridge = _module("jax._src.xla_bridge")
+        ready = _attribute(bridge, "backends_are_initialized")
+        local = _attribute(_module("jax"), "local_devices")
+        if ready is None or local is None or not ready():
+            return []
+        try:
+            return local(backend="gpu")
+        except RuntimeError:
+            return []  # it has none
+
+    def active(self):
+        return bool(self._devices())
+
+    def books(self):
+        for device in self._devices():
+            ordinal = getattr(device, "local_hardware_id", None)
+            if ordinal is None:
+                ordinal = device.id
+            yield ordinal, self._allocator(device.memory_stats() or {})
+
+    def _allocator(self, stats):
+        a = {"kind": "jax", "basis": "largest_free", "returnable_bytes": 0}
+        used, reserved = stats.get("bytes_in_use"), stats.get("pool_bytes")
+        largest = stats.get("largest_free_block_bytes")
+        if used is not None:
+            a["allocated_bytes"] = used
+        for name, key in (("peak_allocated_bytes", "peak_bytes_in_use"), ("peak_reserved_bytes", "peak_pool_bytes")):
+            if stats.get(key) is not None:
+                a[name] = stats[key]
+        if reserved is None or used is None or used > reserved:
+            return a
+        a["reserved_bytes"] = reserved
+        if largest is not None:
+            a["largest_free_bytes"] = a["cached_bytes"] = min(largest, reserved - used)
+            a["fragmented_bytes"] = reserved - used - a["cached_bytes"]
+        return a

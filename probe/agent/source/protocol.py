@@ -1,0 +1,123 @@
+def _integer(text):
+    # int() of a quarter of a million digits would hold the GIL for a second.
+    return int(text) if len(text) <= 20 and text != "-0" else float("inf")
+
+
+def _real(text):
+    return float(text) if len(text) <= 64 else 0.5  # no field takes it, whatever it is
+
+
+def _no_number(text):
+    raise ValueError("%s is not JSON" % text)
+
+
+def _decode(line):
+    """A request as a dict. What would make much of little is refused first."""
+    import json
+
+    if line.count(b",") > _MAX_MEMBERS or line.count(b"[") + line.count(b"{") > _MAX_DEPTH:
+        raise _Refusal("bad_request", "too many members in one line")
+    try:
+        request = json.loads(
+            line.decode("utf-8"), parse_int=_integer, parse_float=_real, parse_constant=_no_number
+        )
+    except (ValueError, RecursionError) as error:
+        raise _Refusal("bad_request", _clip(error))
+    if not isinstance(request, dict):
+        raise _Refusal("bad_request", "not a JSON object")
+    return request
+
+
+def _is_count(value, most):
+    return type(value) is int and 0 <= value <= most
+
+
+def _flush_request(request):
+    level = request.get("level")
+    if level not in ("gradual", "selective", "urgent"):
+        raise _Refusal("bad_request", "level can be gradual, selective or urgent")
+    keep, dry = request.get("keep_bytes", 0), request.get("dry_run", False)
+    if not _is_count(keep, _MAX_BYTES):
+        raise _Refusal("bad_request", "keep_bytes is not an amount of memory")
+    if not isinstance(dry, bool):
+        raise _Refusal("bad_request", "dry_run is true or false")
+    return {"level": level, "keep_bytes": keep, "dry_run": dry, "devices": _chosen_devices(request)}
+
+
+def _snapshot_request(request):
+    name = request.get("format", "segments")
+    if not isinstance(name, str):
+        raise _Refusal("bad_request", "format is not a word")
+    devices = _chosen_devices(request)
+    if name not in ("segments", "pytorch"):
+        raise _Refusal("unsupported", "a snapshot here is segments or pytorch, not %s" % _clip(ascii(name)))
+    return {"format": name, "devices": devices}
+
+
+def _chosen_devices(request):
+    devices = request.get("devices")
+    devices = [] if devices is None else devices
+    if not isinstance(devices, list) or len(devices) > _MAX_DEVICES or not all(map(_is_uuid, devices)):
+        raise _Refusal("bad_request", "devices are at most 64 UUIDs in NVML's form, as in stats")
+    return devices
+
+
+def _check_lent(fd):
+    """Refuses a descriptor that a snapshot cannot be written into: a pipe that
+    nobody reads would hold its thread."""
+    import fcntl
+    import stat
+
+    if fd is None:
+        raise _Refusal("bad_request", "a snapshot needs a descriptor to write to (SCM_RIGHTS)")
+    if not stat.S_ISREG(os.fstat(fd).st_mode):
+        raise _Refusal("bad_request", "the descriptor is not a regular file or memfd")
+    if fcntl.fcntl(fd, fcntl.F_GETFL) & os.O_ACCMODE == os.O_RDONLY:
+        raise _Refusal("bad_request", "the descriptor is not open for writing")
+
+
+def _is_uuid(text):
+    return (
+        isinstance(text, str)
+        and text[:4] in ("GPU-", "MIG-")
+        and 4 < len(text) <= 96
+        and all(c.isalnum() or c in "-/" for c in text)
+        and text.isascii()
+    )
+
+
+class _Bucket:
+    """Limits how often something may happen."""
+
+    def __init__(self):
+        self._spent, self._at = 0.0, 0.0
+
+    def take(self):
+        """0, or how many seconds it is until it may."""
+        now = _monotonic()
+        self._spent = max(0.0, self._spent - (now - self._at) / _FLUSH_EVERY)
+        self._at = now
+        over = self._spent + 1 - _FLUSH_BURST
+        if over > 0:
+            return over * _FLUSH_EVERY
+        self._spent += 1
+        return 0
+
+
+def _public(report):
+    """A report without what is only ours."""
+    devices = [{key: d[key] for key in d if key != "ordinal"} for d in report["devices"]]
+    return {"time_ns": report["time_ns"], "devices": devices}
+
+
+def _failure(number, refusal):
+    return {"id": number, "ok": False, "error": {"code": refusal.code, "message": _clip(refusal)}}
+
+
+def _encode(answer):
+    import json
+
+    line = json.dumps(answer, separators=(",", ":"), allow_nan=False).encode("ascii") + b"\n"
+    if len(line) > _MAX_LINE:
+        line = _encode(_failure(answer.get("id"), _Refusal("internal", "the answer does not fit a line")))
+    return line

@@ -1,0 +1,330 @@
+class _PyTorch:
+    """torch.cuda's caching allocator, or what stands in its place.
+
+    Sources: https://pytorch.org/docs/stable/notes/cuda.html#memory-management
+    https://pytorch.org/docs/stable/generated/torch.cuda.memory_stats.html
+    """
+
+    name, package, flushes = "PyTorch", "torch", True
+
+    def __init__(self, driver):
+        self._driver = driver
+        self._residue = _Residue()
+        self._count = 0
+        self._devices = {}
+        self._maps = {}  # ordinal → what its snapshot told
+        self._next_map = 0.0
+        self._map_cost = 2e-6  # seconds a block, measured as we go
+        self._history = False
+        self._conf = None  # the allocator's settings, as a snapshot told them
+
+    def _cuda(self):
+        torch = _module("torch")
+        if torch is None or _attribute(torch, "version", "hip"):
+            return None
+        cuda = _attribute(torch, "cuda")
+        ready = _attribute(cuda, "is_initialized")
+        return cuda if ready is not None and ready() else None
+
+    def version(self):
+        return str(getattr(_module("torch"), "__version__", "")).partition("+")[0]
+
+    def active(self):
+        return self._cuda() is not None
+
+    def describe(self, ordinal):
+        """As the driver's, for a box where libcuda cannot be asked."""
+        if ordinal not in self._devices:
+            properties = self._cuda().get_device_properties(ordinal)
+            uuid = str(getattr(properties, "uuid", "") or "")
+            if uuid and not uuid.startswith(("GPU-", "MIG-")):
+                uuid = "GPU-" + uuid
+            self._devices[ordinal] = uuid or None, getattr(properties, "total_memory", None)
+        return self._devices[ordinal]
+
+    def _ordinals(self, cuda):
+        """Devices that have a context. Asking others could give them one."""
+        if not self._count:
+            self._count = cuda.device_count()
+        used = self._driver.in_use()
+        if used is None:
+            has = _attribute(_module("torch"), "_C", "_cuda_hasPrimaryContext")
+            return [d for d in range(self._count) if has is None or has(d)]
+        return [d for d in used if d < self._count]
+
+    def _backend(self, cuda):
+        asked = getattr(cuda, "get_allocator_backend", None)  # since 2.0
+        return asked() if asked is not None else "native"
+
+    def books(self):
+        cuda = self._cuda()
+        if cuda is None:
+            return
+        backend = self._backend(cuda)
+        if backend == "native":
+            yield from self._native(cuda)
+        elif backend == "cudaMallocAsync":
+            for ordinal in self._ordinals(cuda):
+                figures = self._pool(cuda, ordinal)
+                if figures is not None:
+                    yield ordinal, figures
+        # A pluggable allocator keeps books of its own, if any.
+
+    def _pool(self, cuda, ordinal):
+        """cudaMallocAsync: torch's keys are all 0 but two; the driver's pool tells."""
+        handle = self._driver.default_pool(ordinal)
+        pair = self._driver.pool(handle) if handle else None
+        if pair is None:
+            stats = self._stats(cuda, ordinal)
+            pair = [_figure(stats, "allocated_bytes"), _figure(stats, "reserved_bytes")]
+            if None in pair:
+                return None
+        if pair[1] == 0:
+            return None
+        figures = {"kind": "cuda_pool"}
+        if handle:
+            figures["handle"] = handle
+            figures.update(self._driver.pool_peaks(handle))
+        if self._settings():
+            figures["config"] = self._settings()
+        figures.update(self._residue.books(ordinal, pair[1], pair[0]))
+        return figures
+
+    def _stats(self, cuda, ordinal):
+        nested = getattr(cuda, "memory_stats_as_nested_dict", None)
+        # The flat form costs three times as much: it is made from this one.
+        return nested(ordinal) if nested is not None else cuda.memory_stats(ordinal)
+
+    def _native(self, cuda):
+        every = [(d, self._stats(cuda, d)) for d in self._ordinals(cuda)]
+        every = [(d, s) for d, s in every if _figure(s, "reserved_bytes", "peak") or _figure(s, "num_ooms", None)]
+        try:
+            self._survey(cuda, [s for _, s in every])
+        except Exception:
+            _complain("looking at PyTorch's blocks")
+            self._maps, self._next_map = {}, _monotonic() + 60
+        for ordinal, stats in every:
+            yield ordinal, self._allocator(ordinal, stats)
+
+    def _allocator(self, ordinal, stats):
+        a = {"kind": "pytorch", "basis": "stranded"}
+        seen = self._maps.get(ordinal)
+        a.update(self._counts(stats, seen))
+        reserved, active = _figure(stats, "reserved_bytes"), _figure(stats, "active_bytes")
+        if reserved is None or active is None:
+            return a
+        active = min(active, reserved)
+        a["allocated_bytes"] = active
+        allocated, split = _figure(stats, "allocated_bytes"), _figure(stats, "inactive_split_bytes")
+        if allocated is not None:
+            a["pending_bytes"] = max(active - allocated, 0)
+        if seen is not None:
+            a["largest_free_bytes"] = min(seen["largest"], reserved - active)
+        if split is None or (seen is None and self._expandable()):
+            return a  # how much is stuck in expandable segments only a snapshot tells
+        stuck = min(split + (sum(seen["stuck"].values()) if seen else 0), reserved - active)
+        a["fragmented_bytes"] = stuck
+        a["cached_bytes"] = reserved - active - stuck
+        a["returnable_bytes"] = max(a["cached_bytes"] - (seen["private"] if seen else 0), 0)
+        return a
+
+    def _counts(self, stats, seen):
+        """What an allocator tells besides its parts."""
+        segments = _figure(stats, "segment")
+        told = {
+            "reserved_bytes": _figure(stats, "reserved_bytes"),
+            "peak_allocated_bytes": _figure(stats, "active_bytes", "peak"),
+            "peak_reserved_bytes": _figure(stats, "reserved_bytes", "peak"),
+            "segments": segments,
+            "blocks": _figure(stats, "active"),
+            "out_of_memory_count": _figure(stats, "num_ooms", None),
+            "alloc_retries": _figure(stats, "num_alloc_retries", None),
+            "config": self._settings() or None,
+        }
+        if seen is not None and segments is not None:
+            told["stranded_segments"] = min(seen["stranded"], segments)
+        pools = [self._part(stats, seen, name) for name in ("small", "large")]
+        if None not in pools:
+            told["pools"] = pools
+        return {name: value for name, value in told.items() if value is not None}
+
+    def _part(self, stats, seen, name):
+        """The small or the large pool: blocks of up to 1 MiB are kept apart."""
+        own = name + "_pool"
+        reserved, active = _figure(stats, "reserved_bytes", part=own), _figure(stats, "active_bytes", part=own)
+        if reserved is None or active is None:
+            return None
+        told = {"name": name, "reserved_bytes": reserved, "allocated_bytes": active}
+        split, segments = _figure(stats, "inactive_split_bytes", part=own), _figure(stats, "segment", part=own)
+        if split is not None and not (seen is None and self._expandable()):
+            told["fragmented_bytes"] = split + (seen["stuck"].get(name, 0) if seen else 0)
+        if segments is not None:
+            told["segments"] = segments
+        return told
+
+    def _settings(self):
+        """How the allocator is set up, in its own words; "" where by nothing."""
+        if self._conf:
+            return self._conf
+        return _clip(os.environ.get("PYTORCH_ALLOC_CONF") or os.environ.get("PYTORCH_CUDA_ALLOC_CONF") or "")
+
+    def _expandable(self):
+        return "expandable_segments:true" in self._settings().lower().replace(" ", "")
+
+    # -- Snapshots
+
+    def _recorded(self):
+        """Whether the history of its memory is recorded; None where that is not told."""
+        asked = _attribute(_module("torch"), "_C", "_cuda_isHistoryEnabled")  # since 2.1
+        return asked() if asked is not None else None
+
+    def _whole(self, cuda):
+        """torch.cuda.memory._snapshot(), which has a dict since 1.13."""
+        take = _attribute(cuda, "memory", "_snapshot")
+        whole = take() if take is not None else cuda.memory_snapshot()
+        if not isinstance(whole, dict):
+            whole = {"segments": whole, "device_traces": []}
+        settings = whole.get("allocator_settings") or {}
+        for name in ("PYTORCH_ALLOC_CONF", "PYTORCH_CUDA_ALLOC_CONF"):
+            if settings.get(name):
+                self._conf = _clip(settings[name])
+                break
+        return whole
+
+    def _survey(self, cuda, every):
+        """Looks at where the blocks lie, now and then.
+
+        A snapshot holds the GIL while it makes an object of every block, and of
+        every stack trace where history is recorded: those are left alone.
+        """
+        now = _monotonic()
+        if now < self._next_map or self._history or not every:
+            return
+        blocks = _blocks(every)
+        recorded = self._recorded()
+        if blocks * self._map_cost > _SNAPSHOT_MOST or recorded:
+            self._maps, self._next_map = {}, now + 10
+            return
+        segments = self._whole(cuda)["segments"]
+        maps = {}
+        for segment in segments:
+            _add_segment(maps, segment)
+        if recorded is None:
+            # Nobody else tells that there is history, nor when it ends.
+            self._history = any(b.get("history") or b.get("frames") for s in segments for b in s.get("blocks", ()))
+        self._maps = maps
+        took = max(_monotonic() - now, 1e-5)
+        self._map_cost = max(self._map_cost / 2, took / max(blocks, 100))
+        self._next_map = now + max(took / _SNAPSHOT_SHARE, 2.0)
+
+    def no_snapshot(self):
+        """Why it has none; None where it has."""
+        if _module("torch") is None:
+            return "only PyTorch tells where its blocks lie, and this program has not imported it"
+        cuda = self._cuda()
+        if cuda is None:
+            return "PyTorch has not begun to use a GPU in this process"
+        backend = self._backend(cuda)
+        return None if backend == "native" else "PyTorch's allocator is %s, which does not tell where its blocks lie" % backend
+
+    def no_map(self):
+        """Why a map would cost the program too much; None where it would not."""
+        if self._history or self._recorded():
+            return "memory history is recorded, and a snapshot would hold the program up; vramscope snapshot takes one all the same"
+        cuda = self._cuda()
+        blocks = _blocks([self._stats(cuda, d) for d in self._ordinals(cuda)])
+        if blocks * self._map_cost > _MAP_MOST:
+            return "its %d blocks would hold the program up for %.1f s" % (blocks, blocks * self._map_cost)
+        return None
+
+    def take(self):
+        """(a whole snapshot, seconds for which no other thread of the program ran)"""
+        self._driver.relax()
+        self.stand()
+        began = _monotonic()
+        whole = self._whole(self._cuda())
+        return whole, _monotonic() - began
+
+    def recording(self):
+        return bool(self._history or self._recorded())
+
+    # -- Flush
+
+    def clear(self):
+        """What only an urgent flush gives back."""
+        cuda = self._cuda()
+        if cuda is None:
+            return
+        plans = _attribute(_module("torch"), "backends", "cuda", "cufft_plan_cache")
+        for ordinal in self._ordinals(cuda):
+            try:
+                plans[ordinal].clear()
+            except Exception:
+                _complain("clearing cuFFT plans")  # absent from some builds
+        collect = getattr(cuda, "ipc_collect", None)
+        if collect is not None:
+            collect()
+
+    def stand(self):
+        """Puts this thread on a device that is in use.
+
+        A new thread is on GPU 0, and the first call that needs a context would
+        make one there, of some 500 MiB. torch.cuda.device() would go back
+        there at its end, so the thread stays where it is put.
+        """
+        cuda = self._cuda()
+        ordinals = self._ordinals(cuda) if cuda is not None else ()
+        if ordinals:
+            cuda.set_device(ordinals[0])
+
+    def flush(self, ordinals, keep, notes):
+        cuda = self._cuda()
+        if cuda is None:
+            return None
+        backend = self._backend(cuda)
+        if backend not in ("native", "cudaMallocAsync"):
+            notes.append("PyTorch uses an allocator of its own (%s), which cannot be flushed" % backend)
+            return None
+        distributed = _module("torch.distributed")
+        ready = _attribute(distributed, "is_initialized")
+        if ready is not None and ready():
+            notes.append("torch.distributed is running: other ranks may have waited")
+        try:
+            if backend == "native":
+                self._empty(cuda, ordinals, keep, notes)
+            else:
+                self._trim(cuda, ordinals, keep)
+        except RuntimeError as error:
+            if "captur" in str(error):
+                return "a graph capture was running: PyTorch refused"
+            return "PyTorch refused: " + _first_line(error)
+        self._next_map, self._maps = 0.0, {}
+        return None
+
+    def _empty(self, cuda, ordinals, keep, notes):
+        if set(self._ordinals(cuda)) - set(ordinals):
+            notes.append("PyTorch flushes all its devices at once")
+        if keep:
+            notes.append("PyTorch cannot give back a part: all of its cache went")
+        cuda.empty_cache()
+
+    def _trim(self, cuda, ordinals, keep):
+        """As empty_cache does with cudaMallocAsync, device by device, and in parts."""
+        for ordinal in self._ordinals(cuda):
+            handle = self._driver.default_pool(ordinal) if ordinal in ordinals else None
+            if handle:
+                cuda.synchronize(ordinal)
+                self._residue.trim(self._driver, ordinal, handle, keep)
+
+
+def _figure(stats, key, which="current", part="all"):
+    """A figure of memory_stats, flat or nested; None where this release lacks it."""
+    value = stats.get(key)
+    if which is not None:
+        value = stats.get("%s.%s.%s" % (key, part, which)) if value is None else value.get(part, {}).get(which)
+    return value if isinstance(value, int) and value >= 0 else None
+
+
+def _blocks(every):
+    """How many blocks and segments a snapshot would tell of, about."""
+    return sum(_figure(s, key) or 0 for s in every for key in ("active", "inactive_split", "segment"))

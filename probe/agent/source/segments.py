@@ -1,0 +1,82 @@
+# What PyTorch maps at a time in an expandable segment (kSmallBuffer and
+# kLargeBuffer of c10/cuda/CUDACachingAllocator.cpp).
+_PAGES = {"small": 2 << 20, "large": 20 << 20}
+
+
+def _whole_pages(at, size, page):
+    """(where the first whole page in [at, at + size) begins, bytes of whole pages)"""
+    first = -(-at // page) * page
+    return first, max((at + size) // page * page - first, 0)
+
+
+def _add_segment(maps, segment):
+    """Adds a segment of torch.cuda.memory_snapshot() to its device's figures.
+
+    largest: the largest free block; private: free, and held by the private
+    pool of a CUDA graph; stuck: free in an expandable segment, and part of no
+    whole page, so that no flush returns it; stranded: how many segments have
+    free memory between live blocks.
+    """
+    m = maps.setdefault(
+        segment.get("device", 0), {"largest": 0, "private": 0, "stranded": 0, "stuck": {"small": 0, "large": 0}}
+    )
+    expandable = bool(segment.get("is_expandable"))
+    kind = "small" if segment.get("segment_type") == "small" else "large"
+    at = returns = stuck = 0
+    free = live = False
+    for block in segment.get("blocks", ()):
+        size = block.get("size", 0)
+        if block.get("state") == "inactive":
+            free = True
+            m["largest"] = max(m["largest"], size)
+            if expandable:
+                whole = _whole_pages(at, size, _PAGES[kind])[1]
+                stuck += size - whole
+                returns += whole
+        else:
+            live = True
+        at += size
+    m["stuck"][kind] += stuck
+    m["stranded"] += 1 if (stuck if expandable else free and live) else 0
+    if not expandable and not live:
+        returns = segment.get("total_size", 0)
+    if _is_private(segment):
+        m["private"] += returns
+
+
+def _is_private(segment):
+    return tuple(segment.get("segment_pool_id") or (0, 0)) != (0, 0)
+
+
+def _pieces(segment):
+    """A segment as [[size, state], …]: what a flush gives back is cached, what else is free is stuck."""
+    blocks = [(b.get("size", 0), b.get("state", "")) for b in segment.get("blocks", ())]
+    expandable, private = segment.get("is_expandable"), _is_private(segment)
+    page = _PAGES["small" if segment.get("segment_type") == "small" else "large"]
+    idle = all(state == "inactive" for _, state in blocks)
+    pieces, at = [], 0
+    for size, state in blocks:
+        if state != "inactive":
+            parts = ((size, "live" if state == "active_allocated" else "pending"),)
+        elif private or not (expandable or idle):
+            parts = ((size, "stuck"),)
+        elif not expandable:
+            parts = ((size, "cached"),)
+        else:
+            first, whole = _whole_pages(at, size, page)
+            head = first - at if whole else size
+            parts = ((head, "stuck"), (whole, "cached"), (size - head - whole, "stuck"))
+        pieces.extend([part, word] for part, word in parts if part > 0)
+        at += size
+    return pieces
+
+
+def _joined(pieces):
+    """The same with neighbours of one state made one."""
+    joined = []
+    for size, state in pieces:
+        if joined and joined[-1][1] == state:
+            joined[-1][0] += size
+        else:
+            joined.append([size, state])
+    return joined
