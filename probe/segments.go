@@ -61,10 +61,10 @@ type BlockState string
 // The states. The cached blocks of a device make up what a flush gives back:
 // what is free and would not is stuck, whatever the reason.
 const (
-	BlockLive    BlockState = "live"
-	BlockPending BlockState = "pending" // freed by the program, not yet by the GPU's streams
-	BlockCached  BlockState = "cached"
-	BlockFragmented   BlockState = "stuck"
+	BlockLive       BlockState = "live"
+	BlockPending    BlockState = "pending" // freed by the program, not yet by the GPU's streams
+	BlockCached     BlockState = "cached"
+	BlockFragmented BlockState = "stuck"
 )
 
 // MarshalJSON implements json.Marshaler.

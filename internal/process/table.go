@@ -48,7 +48,7 @@ const (
 	cpuWindow    = 900 * time.Millisecond // clock ticks are too coarse for less
 	statWindow   = 900 * time.Millisecond // at ten samples a second, reading stat anew would cost more than all the rest
 	statsASecond = 256                    // so many files are read; where there are more processes, each more rarely
-	timeout     = 20 * time.Millisecond
+	timeout      = 20 * time.Millisecond
 	mostReaders  = 16
 )
 
@@ -78,7 +78,7 @@ func NewTable(root string) *Table {
 		hostname = ""
 	}
 	return &Table{
-		Timeout: timeout,
+		Timeout:  timeout,
 		root:     root,
 		hostname: hostname,
 		boot:     bootTime,
