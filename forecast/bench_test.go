@@ -6,7 +6,7 @@ import (
 	"time"
 	"unsafe"
 
-	"vramscope/forecast/regime"
+	"vramscope/internal/forecastlab/regime"
 )
 
 // A series costs at most 24 KB, and a sample no allocation.

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"vramscope/forecast/regime"
+	"vramscope/internal/forecastlab/regime"
 )
 
 // fed is a forecaster that has seen y, a sample every step seconds from noon.

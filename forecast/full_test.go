@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"vramscope/forecast/regime"
+	"vramscope/internal/forecastlab/regime"
 )
 
 func TestFullInOfALeakIsWhenItIsFull(t *testing.T) {

@@ -4,7 +4,7 @@ import (
 	"math"
 	"testing"
 
-	"vramscope/forecast/regime"
+	"vramscope/internal/forecastlab/regime"
 )
 
 // leaking is how many samples, a second apart, stand marked as a leak, and

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"vramscope/forecast/regime"
+	"vramscope/internal/forecastlab/regime"
 )
 
 // noisy is a path with a normal tremble of so many bytes.

@@ -3,7 +3,7 @@ package forecast
 import (
 	"time"
 
-	"vramscope/forecast/regime"
+	"vramscope/internal/forecastlab/regime"
 )
 
 const (

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"testing"
 
-	"vramscope/forecast/regime"
+	"vramscope/internal/forecastlab/regime"
 )
 
 // The ring's order of size against sorting what it should hold.

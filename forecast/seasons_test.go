@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"vramscope/forecast/regime"
+	"vramscope/internal/forecastlab/regime"
 )
 
 // sawn is n seconds of teeth of that many seconds on a rise, with noise.

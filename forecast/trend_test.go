@@ -4,7 +4,7 @@ import (
 	"math"
 	"testing"
 
-	"vramscope/forecast/regime"
+	"vramscope/internal/forecastlab/regime"
 )
 
 func TestTrends(t *testing.T) {

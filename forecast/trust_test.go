@@ -4,7 +4,7 @@ import (
 	"math"
 	"testing"
 
-	"vramscope/forecast/regime"
+	"vramscope/internal/forecastlab/regime"
 )
 
 // Who knew best so far is not followed while he says nothing: teeth that have

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"vramscope/forecast"
-	"vramscope/forecast/regime"
+	"vramscope/internal/forecastlab/regime"
 )
 
 // gate is what a regime's forecasts must reach; a zero asks nothing. What is

@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"vramscope/forecast"
-	"vramscope/forecast/regime"
+	"vramscope/internal/forecastlab/regime"
 )
 
 // Three hours after a series has changed its ways, intervals hold what they

@@ -27,7 +27,7 @@ func TestTablesGoBetweenTheirMarks(t *testing.T) {
 
 // The document has room for every table, and none of them is empty.
 func TestTheDocumentHasEveryTable(t *testing.T) {
-	text, err := os.ReadFile(filepath.Join("..", "..", "docs", "forecast.md"))
+	text, err := os.ReadFile(filepath.Join("..", "..", "..", "docs", "forecast.md"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,7 +13,7 @@ import (
 
 	"vramscope/forecast"
 	"vramscope/forecast/backtest"
-	"vramscope/forecast/regime"
+	"vramscope/internal/forecastlab/regime"
 )
 
 // halves are the figures on second halves: every method has seen the first

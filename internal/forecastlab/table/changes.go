@@ -7,7 +7,7 @@ import (
 
 	"vramscope/forecast"
 	"vramscope/forecast/backtest"
-	"vramscope/forecast/regime"
+	"vramscope/internal/forecastlab/regime"
 )
 
 // The times since a change, in seconds, by which its forecasts are put

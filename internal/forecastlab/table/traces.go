@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"vramscope/forecast/regime"
+	"vramscope/internal/forecastlab/regime"
 )
 
 // writeTraces writes the series of each regime into a file of its name, as

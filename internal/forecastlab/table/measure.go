@@ -7,8 +7,8 @@ import (
 
 	"vramscope/forecast"
 	"vramscope/forecast/backtest"
-	"vramscope/forecast/baseline"
-	"vramscope/forecast/regime"
+	"vramscope/internal/forecastlab/baseline"
+	"vramscope/internal/forecastlab/regime"
 )
 
 // method is what is measured.
