@@ -39,7 +39,7 @@ func TestAStillSeriesCostsNoMore(t *testing.T) {
 	}
 	s := &f.state
 	numbers := []float64{s.Holt.Trend, s.Mean.Sum, s.Crest, s.Auto.From, s.Auto.Change, s.Auto.FromSquared, s.Auto.FromChange}
-	for _, r := range []*regression{&s.Short, &s.Long, &s.Onset.Line} {
+	for _, r := range []*regression{&s.Short, &s.Long, &s.Changepoint.Line} {
 		numbers = append(append(numbers, r.Y[:]...), r.YY)
 	}
 	const smallest = 0x1p-1022 // that is not

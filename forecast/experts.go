@@ -47,8 +47,8 @@ type panel struct {
 	short, long line
 	hasShort    bool
 	hasLong     bool
-	rhythm      rhythm
-	hasRhythm   bool
+	phase       seasonalPhase
+	hasPhase    bool
 	mean        float64 // above the newest sample
 	median      float64
 	reversion   reversion
@@ -74,8 +74,8 @@ func (p *panel) claim(horizon int) claims {
 	}
 	c[meanLong], c[medianLong] = p.mean, p.median
 	c[reverting] = p.reversion.ahead(Horizons[horizon].Seconds())
-	if p.hasRhythm {
-		c[seasonal] = p.rhythm.claim(Horizons[horizon].Seconds(), p.last)
+	if p.hasPhase {
+		c[seasonal] = p.phase.claim(Horizons[horizon].Seconds(), p.last)
 	}
 	for i := range c {
 		if math.IsNaN(c[i]) || math.IsInf(c[i], 0) {

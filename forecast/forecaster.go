@@ -18,25 +18,25 @@ type Forecaster struct {
 // state is all that is remembered, in fields of fixed size, so that it can be
 // written out and read back as it is.
 type state struct {
-	Count     int64
-	Now       int64   // the newest sample's time, ns since the epoch
-	Last      float64 // the newest sample, bytes
-	Step      float64 // the usual distance of samples, seconds
-	Roughness float64 // the usual change, bytes per √second
-	Gap       bool
-	Still     bool // the newest sample is as the one before
-	Holt      holt
-	Short     regression
-	Long      regression
-	Mean      mean
-	Auto      autoregression
-	Onset     onset
-	Crest     float64 // by how much teeth stand out above the long line, bytes
-	Records   [len(Horizons)]record
-	Outlook   [len(Horizons)]outlook
-	Minima    minima
-	Teeth     teeth
-	Seasons   seasons
+	Count       int64
+	Now         int64   // the newest sample's time, ns since the epoch
+	Last        float64 // the newest sample, bytes
+	Step        float64 // the usual distance of samples, seconds
+	Roughness   float64 // the usual change, bytes per √second
+	Gap         bool
+	Still       bool // the newest sample is as the one before
+	Holt        holt
+	Short       regression
+	Long        regression
+	Mean        mean
+	Auto        autoregression
+	Changepoint changepoint
+	Crest       float64 // by how much teeth stand out above the long line, bytes
+	Records     [len(Horizons)]record
+	Outlook     [len(Horizons)]outlook
+	Minima      minima
+	Sawtooth    sawtooth
+	Seasons     seasons
 }
 
 // New makes a Forecaster that has seen nothing yet.
@@ -90,9 +90,9 @@ func (s *state) begin(y float64) {
 	s.Short.observe(0, 0)
 	s.Long.observe(0, 0)
 	s.Mean.observe(0, 0)
-	s.Onset.Line.observe(0, 0)
+	s.Changepoint.Line.observe(0, 0)
 	s.Minima.begin(y)
-	s.Teeth.Extreme = y
+	s.Sawtooth.Extreme = y
 }
 
 func (s *state) observe(now int64, y float64) {
@@ -124,15 +124,15 @@ func (s *state) observe(now int64, y float64) {
 	} else {
 		s.Auto.observe(seconds/long, change)
 	}
-	s.Onset.Line.observe(seconds/s.Onset.tau(s.Step), change)
+	s.Changepoint.Line.observe(seconds/s.Changepoint.tau(s.Step), change)
 	if !s.Gap { // a gap says nothing of how far samples usually lie apart
 		s.Step += share * (min(seconds, 4*s.Step) - s.Step)
 	}
-	if top, ok := s.Teeth.observe(now, y); ok {
+	if top, ok := s.Sawtooth.observe(now, y); ok {
 		s.Seasons.peaked(top)
 	}
 	s.Seasons.observe(now, y, s.Step)
-	s.Minima.observe(now, y, s.Step, &s.Teeth, &s.Long)
+	s.Minima.observe(now, y, s.Step, &s.Sawtooth, &s.Long)
 
 	s.Count++
 	s.Now, s.Last, s.Gap, s.Still = now, y, false, math.Abs(change) < mebibyte
@@ -151,8 +151,8 @@ func restarted(before, y float64) bool {
 // that end and begin are among the things that happen.
 func (s *state) forget(now int64, y float64) {
 	s.Holt, s.Short, s.Long, s.Mean, s.Crest = holt{}, regression{}, regression{}, mean{}, 0
-	s.Auto, s.Onset = autoregression{}, onset{}
-	s.Teeth = teeth{Extreme: y, ExtremeAt: now}
+	s.Auto, s.Changepoint = autoregression{}, changepoint{}
+	s.Sawtooth = sawtooth{Extreme: y, ExtremeAt: now}
 	s.Seasons = seasons{}
 	s.Minima = minima{Lowest: y, WindowEnd: now + int64(windowLength)}
 	for i := range s.Records {

@@ -10,7 +10,7 @@ type FullIn struct {
 
 // fewTeeth is how many teeth must have gone by before their peaks are drawn
 // into the future: two or three make any line.
-const fewTeeth = 4
+const fewCycles = 4
 
 // FullIn is when the series will have grown by free bytes: the first time at
 // which the median path reaches that and stays there up to the last horizon.
@@ -23,7 +23,7 @@ const fewTeeth = 4
 // which is how long a rise lasts at even odds; or nothing can be said.
 func (f *Forecaster) FullIn(free int64) (FullIn, bool) {
 	s := &f.state
-	if s.Count < MinSamples || s.Now < fewTeeth*s.Teeth.period(s.Now, s.Step) {
+	if s.Count < MinSamples || s.Now < fewCycles*s.Sawtooth.period(s.Now, s.Step) {
 		return FullIn{}, false
 	}
 	room := float64(max(free, 0))

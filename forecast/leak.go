@@ -29,10 +29,10 @@ import (
 
 // judge says anew whether the series leaks. A window is of so many minutes and
 // samples; toothed is a series that goes up and down, and not only trembles.
-func (m *minima) judge(minutes float64, toothed bool, samples float64, long *regression) {
+func (m *minima) judge(minutes float64, swings bool, samples float64, long *regression) {
 	// Where noise decides it, the mark must not flicker.
 	const patience, lately = 2, 5 // windows
-	rate, leaks := m.leak(minutes, toothed, samples)
+	rate, leaks := m.leak(minutes, swings, samples)
 	if l, ok := long.line(); ok && l.slowing {
 		leaks = false
 	}
@@ -46,7 +46,7 @@ func (m *minima) judge(minutes float64, toothed bool, samples float64, long *reg
 }
 
 // leak is what the series leaks, in bytes per second.
-func (m *minima) leak(minutes float64, toothed bool, samples float64) (rate float64, leaks bool) {
+func (m *minima) leak(minutes float64, swings bool, samples float64) (rate float64, leaks bool) {
 	const fewest, young = 6, 7 // windows, minutes
 	var room [4][windowCap]float64
 	means := row{levels: m.means(room[1][:0]), minutes: minutes}
@@ -64,7 +64,7 @@ func (m *minima) leak(minutes float64, toothed bool, samples float64) (rate floa
 			if n < shortest || n > len(r.lows) {
 				continue
 			}
-			if !m.rises(&r, n, toothed) || !m.lasts(&r, n, toothed) {
+			if !m.rises(&r, n, swings) || !m.lasts(&r, n, swings) {
 				continue
 			}
 			const longer = 3
@@ -79,7 +79,7 @@ func (m *minima) leak(minutes float64, toothed bool, samples float64) (rate floa
 
 // rises reports whether the newest n lows of a row go up, and above where they
 // were before.
-func (m *minima) rises(r *row, n int, toothed bool) bool {
+func (m *minima) rises(r *row, n int, swings bool) bool {
 	const (
 		dominates = 0.3 // a step's share
 		chance    = 3.5 // standard deviations
@@ -95,7 +95,7 @@ func (m *minima) rises(r *row, n int, toothed bool) bool {
 		before = max(before, m.Highest)
 	}
 	fresh := to - max(before, from)
-	if fresh < max(notable*to, least, givenBack*(before-from)) || toothed && grown < within*float64(m.Falls) {
+	if fresh < max(notable*to, least, givenBack*(before-from)) || swings && grown < within*float64(m.Falls) {
 		return false
 	}
 	largest := 0.0
@@ -115,7 +115,7 @@ func (m *minima) rises(r *row, n int, toothed bool) bool {
 // lasts reports whether the steps of the newest n levels cannot have become
 // much smaller. The first level may be half of what was before. Under teeth the
 // answer may have to be rougher: not all speed is lost.
-func (m *minima) lasts(r *row, n int, toothed bool) bool {
+func (m *minima) lasts(r *row, n int, swings bool) bool {
 	const (
 		sure, likely = 1, 1
 		long         = 10 // minutes
@@ -130,11 +130,11 @@ func (m *minima) lasts(r *row, n int, toothed bool) bool {
 	err = min(err, trembling(s.count, float64(m.Falls))/s.mean)
 	err = max(err, trembling(s.count, r.tremble)/s.mean)
 	fades := fading(s.count * r.minutes)
-	if toothed && float64(n)*r.minutes >= long && sure*err > fades {
+	if swings && float64(n)*r.minutes >= long && sure*err > fades {
 		return lost+likely*rough < 1
 	}
-	const onset = -1 // twice as fast as at first, and more: it began in here
-	return lost > onset && max(lost, 0)+sure*err <= fades
+	const accelerated = -1 // twice as fast as at first, and more: it began in here
+	return lost > accelerated && max(lost, 0)+sure*err <= fades
 }
 
 // fading is what steps have lost after so many minutes of growth that fades

@@ -70,7 +70,7 @@ func (f *Forecaster) UnmarshalBinary(data []byte) error {
 // sound reports whether every index lies within its ring.
 func (s *state) sound() bool {
 	ok := s.Count >= 0 && s.Now >= 0 && s.Minima.sound() &&
-		s.Teeth.Next < turnCap && s.Teeth.Size <= turnCap && s.Seasons.sound()
+		s.Sawtooth.Next < turnCap && s.Sawtooth.Size <= turnCap && s.Seasons.sound()
 	for i := range s.Records {
 		r := &s.Records[i]
 		ok = ok && r.First < pendingCap && r.Size <= pendingCap &&

@@ -68,7 +68,7 @@ func (m *minima) sound() bool {
 
 // observe takes a sample, and judges anew whether the series leaks when that
 // ends a window.
-func (m *minima) observe(now int64, y, step float64, teeth *teeth, long *regression) {
+func (m *minima) observe(now int64, y, step float64, saw *sawtooth, long *regression) {
 	if now < m.WindowEnd {
 		m.Lowest = min(m.Lowest, y)
 		m.Sum += y
@@ -90,7 +90,7 @@ func (m *minima) observe(now int64, y, step float64, teeth *teeth, long *regress
 	length := max(float64(windowLength), 3e9*step)
 	m.WindowEnd = now + int64(length)
 	const more = 1.1 // teeth are not all of one length
-	period := float64(teeth.period(now, step))
+	period := float64(saw.period(now, step))
 	m.join(max(1, int(math.Ceil(more*period/length))))
 	const quick, few = 20e9, 6 // what turns within that, or so few samples, is noise
 	m.judge(length/60e9, period > max(quick, few*1e9*step), length/1e9/step, long)

@@ -18,8 +18,8 @@ const clueless = 5
 func (s *state) look(seconds float64) {
 	p := s.panel()
 	s.Crest = settled(max(s.Crest*math.Exp(-seconds/longTau), -p.long.height, 0))
-	toothed := s.Teeth.recur(s.Now, s.Step)
-	trusted := trust{verdict: distrust()}
+	swings := s.Sawtooth.recur(s.Now, s.Step)
+	weighed := weights{verdict: naiveVerdict()}
 	var wider widening
 	var shorter spread
 	var followed [len(Horizons)]struct {
@@ -27,24 +27,24 @@ func (s *state) look(seconds float64) {
 		share  float64
 	}
 	nearest := s.nearest()
-	heading := s.Onset.watch(s.Now, s.Step, &s.Records[nearest], Horizons[nearest].Seconds())
+	heading := s.Changepoint.watch(s.Now, s.Step, &s.Records[nearest], Horizons[nearest].Seconds())
 	for i := range s.Records {
 		r, h := &s.Records[i], Horizons[i].Seconds()
 		c := p.claim(i)
-		trusted = r.trust(&c, s.Still, min(max(h/s.Step, 1), pendingPerHorizon), &trusted)
-		r.Trust = trusted.verdict
-		expert := trusted.best(&c)
-		share := trusted.believed(expert)
+		weighed = r.weigh(&c, s.Still, min(max(h/s.Step, 1), pendingPerHorizon), &weighed)
+		r.Verdict = weighed.verdict
+		expert := weighed.best(&c)
+		share := weighed.believed(expert)
 		followed[i].expert, followed[i].share = expert, share
 
 		o := &s.Outlook[i]
-		o.Change = max(trusted.opinion(&c, expert), -s.Last)
+		o.Change = max(weighed.opinion(&c, expert), -s.Last)
 		o.Crest = 0
 		switch {
-		case toothed && expert == lineLong && p.long.slope > 0:
+		case swings && expert == lineLong && p.long.slope > 0:
 			o.Crest = share * s.Crest
-		case p.hasRhythm && expert == seasonal:
-			o.Crest = share * p.rhythm.crest(h, s.Last, o.Change)
+		case p.hasPhase && expert == seasonal:
+			o.Crest = share * p.phase.crest(h, s.Last, o.Change)
 		}
 
 		switch {
@@ -60,7 +60,7 @@ func (s *state) look(seconds float64) {
 		// Shorter horizons have heard sooner of what has changed. Where this one
 		// has no experience with what they follow, they may be right.
 		for _, f := range followed[:i] {
-			o.Spread = o.Spread.reaching((1 - trusted.own[f.expert]) * (f.share*c[f.expert] - o.Change))
+			o.Spread = o.Spread.reaching((1 - weighed.own[f.expert]) * (f.share*c[f.expert] - o.Change))
 		}
 		o.Spread = heading.reach(o.Spread, s.Records[nearest].Errors.Spread, o.Change, h)
 
@@ -88,7 +88,7 @@ func (s *state) panel() panel {
 	p := panel{holt: &s.Holt, last: s.Last, reversion: s.Auto.reversion(s.Step), mean: s.Mean.height(), median: median - s.Last, age: float64(s.Now) / 1e9}
 	p.short, p.hasShort = s.Short.line()
 	p.long, p.hasLong = s.Long.line()
-	p.rhythm, p.hasRhythm = s.Seasons.rhythm(s.Now, s.Last)
+	p.phase, p.hasPhase = s.Seasons.phase(s.Now, s.Last)
 	return p
 }
 

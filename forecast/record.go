@@ -73,7 +73,7 @@ type record struct {
 	Said        float64 // what that had said, bytes
 	Missed      float64 // and by how much it was wrong
 	Credits     [accounts]credit
-	Trust       verdict // the newest
+	Verdict     verdict // the newest
 	Errors      residuals
 }
 
@@ -107,7 +107,7 @@ func (r *record) score(p *promise, still bool, now int64, y float64, horizon, ha
 		}
 		believed := claim
 		if !follows(i) {
-			believed *= r.Trust.Share[i]
+			believed *= r.Verdict.Share[i]
 		}
 		c := &r.Credits[account(i, still)]
 		weight := size / (size + math.Abs(happened))
@@ -157,7 +157,7 @@ func (r *record) hindsight(p *promise, now int64, err, happened, horizon float64
 		c[i] = float64(claimed)
 	}
 	share := horizon / (horizon/2 + float64(now)/1e9)
-	return err + share*(happened-r.Trust.opinion(&c, r.Trust.best(&c))-err)
+	return err + share*(happened-r.Verdict.opinion(&c, r.Verdict.best(&c))-err)
 }
 
 // promise keeps a forecast in mind until it is due.
@@ -180,7 +180,7 @@ func (r *record) promise(now int64, y float64, still bool, horizon, published fl
 // forget leaves no trace of who was right. What is pending still shows how
 // large errors are.
 func (r *record) forget() {
-	r.Credits, r.Trust = [accounts]credit{}, distrust()
+	r.Credits, r.Verdict = [accounts]credit{}, naiveVerdict()
 	for i := range r.Pending {
 		r.Pending[i].Claims = [experts]float32{}
 	}

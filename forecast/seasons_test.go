@@ -58,7 +58,7 @@ func TestThereIsARhythmOnlyWhereTeethAreEven(t *testing.T) {
 				began, next = next[0], next[1:]
 			}
 		}
-		_, ok := s.rhythm(int64(now*1e9), 18*gib)
+		_, ok := s.phase(int64(now*1e9), 18*gib)
 		return ok
 	}
 	for _, tc := range []struct {
@@ -125,7 +125,7 @@ func TestNoiseHasNoRhythm(t *testing.T) {
 			n := 0
 			for i, v := range y {
 				f.Observe(after(float64(i)), int64(v))
-				if _, ok := f.state.Seasons.rhythm(f.state.Now, v); ok {
+				if _, ok := f.state.Seasons.phase(f.state.Now, v); ok {
 					n++
 				}
 			}
@@ -151,7 +151,7 @@ func TestATeethsPaceIsSeenInItsHeight(t *testing.T) {
 			now = tooth(f, now, 100, 100)
 		}
 		tooth(f, now, length, 60)
-		r, ok := f.state.Seasons.rhythm(f.state.Now, f.state.Last)
+		r, ok := f.state.Seasons.phase(f.state.Now, f.state.Last)
 		if ends := r.whole - r.phase; !ok || math.Abs(ends-float64(length-60)) > 8 {
 			t.Errorf("a tooth of %d s after 60 s: %t, ends in %.0f s", length, ok, ends)
 		}

@@ -47,7 +47,7 @@ func (s *state) trend() (Trend, float64) {
 		return Young, 0
 	case s.Minima.Leaking:
 		return Leak, s.Minima.LeakRate
-	case s.Teeth.recur(s.Now, s.Step):
+	case s.Sawtooth.recur(s.Now, s.Step):
 		return Sawtooth, 0
 	}
 	rate := slope(&s.Short, shortTau, s.Last)

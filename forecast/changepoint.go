@@ -5,14 +5,14 @@ import "math"
 // onsetTau and onsetSamples are how far back the line reaches that shows a new
 // course, in seconds and at least in samples.
 const (
-	onsetTau     = 8
-	onsetSamples = 6
+	changeTau     = 8
+	changeSamples = 6
 )
 
 // onset is a course that the series has taken up: it has followed a line for
 // some moments, away from what was forecast. What was learnt before says
 // nothing of it, and nobody knows how long it lasts.
-type onset struct {
+type changepoint struct {
 	Line   regression
 	Since  int64 // ns
 	On     bool
@@ -28,31 +28,31 @@ type course struct {
 }
 
 // tau is the line's, of samples so many seconds apart.
-func (*onset) tau(step float64) float64 { return max(onsetTau, onsetSamples*step) }
+func (*changepoint) tau(step float64) float64 { return max(changeTau, changeSamples*step) }
 
 // watch looks whether a new course has begun, or the present one has ended. It
 // begins with a miss far beyond the usual ones, while the newest samples lie on
 // a line that leads further away. A step misses as far, but is no line.
-func (o *onset) watch(now int64, step float64, r *record, horizon float64) course {
+func (c *changepoint) watch(now int64, step float64, r *record, horizon float64) course {
 	const begins, ends = 0.45, 0.6 // how far samples may scatter, as a share of how far the line leads away within τ
 	missed := r.Scored == now && r.Errors.Size >= enoughResiduals && r.Errors.Spread.misses(r.Missed)
-	if !o.On && !missed {
+	if !c.On && !missed {
 		return course{}
 	}
-	l, ok := o.Line.line()
-	tau := o.tau(step)
-	slope, scatter := l.slope/tau, o.Line.scatter(&l)
-	if o.On {
-		away := slope - o.Before
-		o.On = ok && (away > 0) == o.Up && scatter <= ends*math.Abs(away)*tau
+	l, ok := c.Line.line()
+	tau := c.tau(step)
+	slope, scatter := l.slope/tau, c.Line.scatter(&l)
+	if c.On {
+		away := slope - c.Before
+		c.On = ok && (away > 0) == c.Up && scatter <= ends*math.Abs(away)*tau
 	} else {
 		before := r.Said / horizon
 		away := slope - before
-		o.On = ok && away*r.Missed > 0 && scatter < begins*math.Abs(away)*tau
-		o.Up, o.Before = away > 0, before
-		o.Since = now - int64(1e9*min(r.Missed/away, horizon))
+		c.On = ok && away*r.Missed > 0 && scatter < begins*math.Abs(away)*tau
+		c.Up, c.Before = away > 0, before
+		c.Since = now - int64(1e9*min(r.Missed/away, horizon))
 	}
-	return course{on: o.On, up: o.Up, age: float64(now-o.Since) / 1e9, slope: slope, unsure: o.Line.slopeError(scatter) / tau}
+	return course{on: c.On, up: c.Up, age: float64(now-c.Since) / 1e9, slope: slope, unsure: c.Line.slopeError(scatter) / tau}
 }
 
 // misses reports whether an error lies far beyond those that are usual.

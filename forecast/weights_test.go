@@ -10,15 +10,15 @@ import (
 // Who knew best so far is not followed while he says nothing: teeth that have
 // become too uneven for a rhythm are not held to stand still.
 func TestASilentExpertIsNotFollowed(t *testing.T) {
-	trusted := distrust()
-	trusted.Ratio[seasonal], trusted.Share[seasonal] = 0.1, 1
-	trusted.Ratio[lineLong], trusted.Share[lineLong] = 0.6, 0.9
+	weighed := naiveVerdict()
+	weighed.Ratio[seasonal], weighed.Share[seasonal] = 0.1, 1
+	weighed.Ratio[lineLong], weighed.Share[lineLong] = 0.6, 0.9
 	c := claims{lineLong: gib}
-	if expert := trusted.best(&c); expert != lineLong {
+	if expert := weighed.best(&c); expert != lineLong {
 		t.Errorf("follows %d", expert)
 	}
 	c[seasonal] = -gib
-	if expert := trusted.best(&c); expert != seasonal {
+	if expert := weighed.best(&c); expert != seasonal {
 		t.Errorf("follows %d", expert)
 	}
 }
@@ -26,7 +26,7 @@ func TestASilentExpertIsNotFollowed(t *testing.T) {
 // Experts of the same record have the same say, one that is far worse has none,
 // and one that is no better than naive claims nothing.
 func TestOpinionIsSharedAmongEquals(t *testing.T) {
-	v := distrust()
+	v := naiveVerdict()
 	v.Ratio[meanLong], v.Share[meanLong] = 0.7, 1
 	v.Ratio[reverting], v.Share[reverting] = 0.7, 1
 	v.Ratio[driftLong], v.Share[driftLong] = 0.9, 1
@@ -38,7 +38,7 @@ func TestOpinionIsSharedAmongEquals(t *testing.T) {
 	if got := v.opinion(&c, v.best(&c)); got != 2*gib {
 		t.Errorf("one alone says %.2f GiB", got/gib)
 	}
-	naive := distrust()
+	naive := naiveVerdict()
 	naive.Share[driftShort] = 1
 	c = claims{driftShort: gib}
 	if got := naive.opinion(&c, naive.best(&c)); got != 0 {
@@ -93,8 +93,8 @@ func TestOwnExperienceIsWeighedByItsSize(t *testing.T) {
 			r.Credits[expert] = credit{Came: times * claimed, Claimed: times * claimed}
 			c := claims{}
 			c[expert] = -size
-			shorter := trust{verdict: distrust()}
-			got := r.trust(&c, false, perHorizon, &shorter)
+			shorter := weights{verdict: naiveVerdict()}
+			got := r.weigh(&c, false, perHorizon, &shorter)
 			if want := times / (times + 1); math.Abs(got.own[expert]-want) > 1e-9 || math.Abs(got.Share[expert]-want) > 1e-9 {
 				t.Errorf("expert %d, %v times the prior: %v its own, %v believed; want %v", expert, times, got.own[expert], got.Share[expert], want)
 			}
@@ -106,8 +106,8 @@ func TestOwnExperienceIsWeighedByItsSize(t *testing.T) {
 // it; and one step pays for no more than one and a half claims.
 func TestClaimsAreJudgedByWhatTheyAre(t *testing.T) {
 	var r record
-	r.Trust = distrust()
-	r.Trust.Share[driftShort], r.Trust.Share[meanLong] = 0.5, 0.5
+	r.Verdict = naiveVerdict()
+	r.Verdict.Share[driftShort], r.Verdict.Share[meanLong] = 0.5, 0.5
 	p := promise{Published: float32(math.Inf(1))}
 	p.Claims[driftShort], p.Claims[meanLong] = 2<<30, 2<<30
 	r.score(&p, false, 1e9, gib, 10, 120)

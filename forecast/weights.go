@@ -7,13 +7,13 @@ import "math"
 type verdict struct{ Ratio, Share [experts]float64 }
 
 // trust is a verdict with what longer horizons have to know of it.
-type trust struct {
+type weights struct {
 	verdict
 	own [experts]float64 // how much of each share is this horizon's own experience, 0…1
 }
 
 // distrust is what holds before there is any record: naive.
-func distrust() verdict {
+func naiveVerdict() verdict {
 	var v verdict
 	for i := range v.Ratio {
 		v.Ratio[i] = 1
@@ -25,9 +25,9 @@ func distrust() verdict {
 // against the next shorter horizon's. Borrowed trust in a trend wanes where the
 // lender had to borrow too: growth that has lasted a minute says less of the
 // next quarter of an hour.
-func (r *record) trust(c *claims, still bool, perHorizon float64, shorter *trust) trust {
+func (r *record) weigh(c *claims, still bool, perHorizon float64, shorter *weights) weights {
 	const lent = 0.95
-	var t trust
+	var t weights
 	for i := range c {
 		k := &r.Credits[account(i, still)]
 		size := max(math.Abs(c[i]), mebibyte)
@@ -73,7 +73,7 @@ func (v *verdict) believed(expert int) float64 {
 // good ones is the best is mostly chance, and their errors cancel out in part.
 func (v *verdict) opinion(c *claims, best int) float64 {
 	const hardly = 0.1
-	var sum, weights float64
+	var sum, total float64
 	for i, ratio := range v.Ratio {
 		near := 1 - (ratio-v.Ratio[best])/hardly
 		if near <= 0 || (c[i] == 0 && i != best) {
@@ -81,7 +81,7 @@ func (v *verdict) opinion(c *claims, best int) float64 {
 		}
 		weight := near * near
 		sum += weight * v.believed(i) * c[i]
-		weights += weight
+		total += weight
 	}
-	return sum / weights
+	return sum / total
 }

@@ -11,7 +11,7 @@ const (
 
 // rhythm is what the last teeth say of the present one. Times are in seconds,
 // a phase is counted from the peak before.
-type rhythm struct {
+type seasonalPhase struct {
 	seasons *seasons
 	before  int64   // when the last but one peaked, ns
 	length  float64 // of a tooth, on average
@@ -31,10 +31,10 @@ type rhythm struct {
 // rhythm is that of the teeth now. false: they are too few or too uneven, no
 // more than chance would make, or longer than what is remembered, or the next
 // is long overdue.
-func (s *seasons) rhythm(now int64, y float64) (rhythm, bool) {
+func (s *seasons) phase(now int64, y float64) (seasonalPhase, bool) {
 	const clear = 2.8
 	if s.Size < fewPeaks || s.Bin == 0 || s.Clarity < clear {
-		return rhythm{}, false
+		return seasonalPhase{}, false
 	}
 	n := int(s.Size) - 1
 	shortest, longest := math.Inf(1), 0.0
@@ -46,7 +46,7 @@ func (s *seasons) rhythm(now int64, y float64) (rhythm, bool) {
 		rises = rises && s.peak(i).Height > s.peak(i+1).Height
 	}
 	newest, before, first := s.peak(0), s.peak(1), s.peak(n)
-	r := rhythm{
+	r := seasonalPhase{
 		seasons: s, before: before.At, rises: rises, height: newest.Height,
 		length: float64(newest.At-first.At) / float64(n) / 1e9,
 		phase:  float64(now-newest.At) / 1e9,
@@ -57,7 +57,7 @@ func (s *seasons) rhythm(now int64, y float64) (rhythm, bool) {
 	const uneven, overdue, coarse = 1.6, 1.4, 4
 	bin := float64(s.Bin) / 1e9
 	if longest > uneven*shortest || r.phase > overdue*r.length || r.length < coarse*bin || before.At < s.Oldest*s.Bin {
-		return rhythm{}, false
+		return seasonalPhase{}, false
 	}
 	r.follow(y, bin)
 	return r, true
@@ -66,7 +66,7 @@ func (s *seasons) rhythm(now int64, y float64) (rhythm, bool) {
 // follow finds the present tooth's place in the last one: where that was as
 // high, if it went up or down there evenly, else where it was as old. A tooth
 // that has come further than its age says goes faster, and ends sooner.
-func (r *rhythm) follow(y, bin float64) {
+func (r *seasonalPhase) follow(y, bin float64) {
 	const faster, changes, evenly, slack = 1.6, 0.1, 0.3, 0.1
 	r.place, r.pace, r.unsure = r.phase, 1, 1
 	r.whole = max(r.length, r.phase+bin)
@@ -91,13 +91,13 @@ func (r *rhythm) follow(y, bin float64) {
 }
 
 // at is what the last tooth was at a phase.
-func (r *rhythm) at(phase float64) float64 {
+func (r *seasonalPhase) at(phase float64) float64 {
 	return r.seasons.at(r.before + int64(min(phase, r.last)*1e9))
 }
 
 // ahead is at which phase of the last tooth the series will be, and how many
 // peaks will have gone by.
-func (r *rhythm) ahead(seconds float64) (phase, peaks float64) {
+func (r *seasonalPhase) ahead(seconds float64) (phase, peaks float64) {
 	rest := r.phase + seconds - r.whole
 	if rest < 0 {
 		return r.place + seconds*r.pace, 0
@@ -115,7 +115,7 @@ const astray = 0.25
 // by what teeth grow; the further away, the less is known of where in its tooth
 // the series will be, so that less of its shape is left and more of its
 // median: what a wave has left whose phase is a normal deviate.
-func (r *rhythm) claim(seconds, last float64) float64 {
+func (r *seasonalPhase) claim(seconds, last float64) float64 {
 	phase, peaks := r.ahead(seconds)
 	if peaks == 0 {
 		return min(r.at(phase)-r.same, max(r.height+r.growth-last, 0))
@@ -132,7 +132,7 @@ func (r *rhythm) claim(seconds, last float64) float64 {
 
 // crest is by how much the highest peak until then stands above a change. It
 // is 0 unless peaks rise: a passing one is not the end.
-func (r *rhythm) crest(seconds, last, change float64) float64 {
+func (r *seasonalPhase) crest(seconds, last, change float64) float64 {
 	_, peaks := r.ahead(seconds)
 	if !r.rises || peaks == 0 || r.seasons.Size < risingPeaks {
 		return 0

@@ -2,14 +2,14 @@ package forecast
 
 const (
 	// tooth is the share of the level from which a rise or fall is a tooth.
-	tooth = 0.02
+	minSwing = 0.02
 
 	// turnCap is how many turning points are remembered.
 	turnCap = 8
 )
 
 // teeth are rises and falls, told by where they turn.
-type teeth struct {
+type sawtooth struct {
 	Turns     [turnCap]int64 // a ring: when the series turned, ns
 	Next      uint8
 	Size      uint8
@@ -20,8 +20,8 @@ type teeth struct {
 
 // observe takes a turning point down when the series has come back from it by
 // a tooth. true: it was a peak.
-func (t *teeth) observe(now int64, y float64) (top peak, ok bool) {
-	size := max(tooth*max(y, t.Extreme), least)
+func (t *sawtooth) observe(now int64, y float64) (top peak, ok bool) {
+	size := max(minSwing*max(y, t.Extreme), least)
 	ahead := y - t.Extreme
 	if !t.Up {
 		ahead = -ahead
@@ -41,7 +41,7 @@ func (t *teeth) observe(now int64, y float64) (top peak, ok bool) {
 }
 
 // last is when the newest n turns began and ended.
-func (t *teeth) last(n int) (from, to int64) {
+func (t *sawtooth) last(n int) (from, to int64) {
 	at := func(back int) int64 { return t.Turns[(int(t.Next)+turnCap-back)%turnCap] }
 	return at(n), at(1)
 }
@@ -49,7 +49,7 @@ func (t *teeth) last(n int) (from, to int64) {
 // recur reports whether the series goes up and down: four turns at least,
 // within a quarter of an hour or, of rare samples, within forty, and the next
 // not long overdue.
-func (t *teeth) recur(now int64, step float64) bool {
+func (t *sawtooth) recur(now int64, step float64) bool {
 	const turns = 4
 	if t.Size < turns+1 { // the first is where the series began
 		return false
@@ -61,7 +61,7 @@ func (t *teeth) recur(now int64, step float64) bool {
 }
 
 // period is the teeth's, in nanoseconds; 0 where there are none.
-func (t *teeth) period(now int64, step float64) int64 {
+func (t *sawtooth) period(now int64, step float64) int64 {
 	if !t.recur(now, step) {
 		return 0
 	}

@@ -61,7 +61,7 @@ func TestStepsAndTeethAreNoNewCourse(t *testing.T) {
 	f := fed(step[:1800], 1)
 	for i, v := range step[1800:] {
 		f.Observe(after(float64(1800+i)), int64(v))
-		if f.state.Onset.On {
+		if f.state.Changepoint.On {
 			t.Fatalf("%d s after a step it is a course", i)
 		}
 	}
@@ -70,7 +70,7 @@ func TestStepsAndTeethAreNoNewCourse(t *testing.T) {
 	on := 0
 	for i, v := range teeth {
 		f.Observe(after(float64(i)), int64(v))
-		if f.state.Onset.On && i > len(teeth)/2 {
+		if f.state.Changepoint.On && i > len(teeth)/2 {
 			on++
 		}
 	}
@@ -125,10 +125,10 @@ func TestACourseReachesAsFarAsItsSlopeMayBe(t *testing.T) {
 // away from what was forecast, and to the same side.
 func TestACourseLeadsToWhereItMissed(t *testing.T) {
 	const rate, missed, now = 10 * mebibyte, 200 * mebibyte, int64(100e9)
-	climbing := func() *onset {
-		o := new(onset)
+	climbing := func() *changepoint {
+		o := new(changepoint)
 		for range 60 {
-			o.Line.observe(1.0/onsetTau, rate)
+			o.Line.observe(1.0/changeTau, rate)
 		}
 		return o
 	}
@@ -139,7 +139,7 @@ func TestACourseLeadsToWhereItMissed(t *testing.T) {
 		t.Errorf("%v MiB missed at %v MiB a second: %+v", missed/mebibyte, rate/mebibyte, c)
 	}
 	for range 60 {
-		o.Line.observe(1.0/onsetTau, -rate)
+		o.Line.observe(1.0/changeTau, -rate)
 	}
 	if c := o.watch(now+60e9, 1, &r, 30); c.on {
 		t.Errorf("it has turned: %+v", c)
