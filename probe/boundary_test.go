@@ -367,7 +367,7 @@ func TestADirectoryThatIsNotOursIsRefused(t *testing.T) {
 		if filepath.Dir(server.Path()) != second {
 			t.Errorf("it serves at %s", server.Path())
 		}
-		if err := server.place.leave(self, os.Getpid()); err != nil {
+		if err := server.socket.leave(self, os.Getpid()); err != nil {
 			t.Error(err)
 		}
 	})

@@ -77,7 +77,7 @@ func forkedChild(options ServerOptions) error {
 	if err != nil {
 		return err
 	}
-	listener, err := server.place.listener.File()
+	listener, err := server.socket.listener.File()
 	if err != nil {
 		return err
 	}

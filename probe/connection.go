@@ -28,11 +28,11 @@ func (c *connection) serve(ctx context.Context) {
 	for {
 		// A request may be long in coming, but not in the middle.
 		c.begun = in.partial()
-		patience := idleTime
+		timeout := idleTime
 		if c.begun {
-			patience = lineTime
+			timeout = lineTime
 		}
-		if err := c.conn.SetReadDeadline(time.Now().Add(patience)); err != nil {
+		if err := c.conn.SetReadDeadline(time.Now().Add(timeout)); err != nil {
 			return
 		}
 		line, err := in.next()

@@ -43,11 +43,11 @@ func (q *question) line() ([]byte, error) {
 // At most one request is outstanding. So a probe that is stopped or hangs
 // finds one request when it goes on, not one for each second; and its answer,
 // late as it is, is the newest there is.
-func (c *Client) ask(ctx context.Context, patience time.Duration, q question, into any, head *reply) error {
+func (c *Client) ask(ctx context.Context, timeout time.Duration, q question, into any, head *reply) error {
 	if err := ctx.Err(); err != nil {
 		return c.wrap(q.Cmd, err)
 	}
-	deadline := time.Now().Add(patience)
+	deadline := time.Now().Add(timeout)
 	if end, ok := ctx.Deadline(); ok && end.Before(deadline) {
 		deadline = end
 	}

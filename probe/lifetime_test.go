@@ -25,7 +25,7 @@ func TestAServerMovesWhenItsDirectoryVanishes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	server.placeTime = 5 * time.Millisecond
+	server.socketCheckTime = 5 * time.Millisecond
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() { ended <- server.Serve(ctx, newPool()) }()

@@ -130,9 +130,9 @@ type (
 )
 
 var (
-	errNotUTF8  = errors.New("not UTF-8")
-	errCrowded  = fmt.Errorf("more than %d members in one line", maxMembers)
-	errNoObject = errors.New("not a JSON object")
+	errNotUTF8        = errors.New("not UTF-8")
+	errTooManyMembers = fmt.Errorf("more than %d members in one line", maxMembers)
+	errNoObject       = errors.New("not a JSON object")
 )
 
 // decode parses one line. More than maxMembers commas are refused before
@@ -143,7 +143,7 @@ func decode(line []byte, into any) error {
 		return errNotUTF8
 	}
 	if bytes.Count(line, []byte{','}) > maxMembers {
-		return errCrowded
+		return errTooManyMembers
 	}
 	if !bytes.HasPrefix(bytes.TrimLeft(line, " \t\r"), []byte{'{'}) {
 		return errNoObject

@@ -30,16 +30,16 @@ type Monitor struct {
 	own      []string      // the asking user's directories
 	everyone bool          // root looks into everybody's
 
-	wake    chan struct{}
-	running sync.WaitGroup
-	seats   atomic.Pointer[[]*seat] // a copy for who must not wait
+	wake      chan struct{}
+	running   sync.WaitGroup
+	published atomic.Pointer[[]*probeProcess] // a copy for who must not wait
 
 	mu        sync.Mutex
 	changed   *sync.Cond
 	dirty     bool // something to look at has come that no look has seen
 	pending   int  // errands and first exchanges under way
 	searching int  // errands of pids among them
-	byProcess map[seatKey]*seat
+	byProcess map[processKey]*probeProcess
 	listed    map[string][]int // the driver's pids, by GPU
 	attempts  map[target]*attempt
 	others    map[string]uint32 // other users' directories, when root asks
@@ -54,25 +54,25 @@ type MonitorOptions struct {
 }
 
 const (
-	defaultInterval = time.Second
-	maxSeats        = 2048
-	maxSeatsOfUser  = 1024 // so that no user keeps the others' probes from root
-	maxSearches     = 48
-	maxNames        = 512 // sockets looked at in one directory
-	lookEvery       = time.Second
+	defaultInterval  = time.Second
+	maxProbes        = 2048
+	maxProbesPerUser = 1024 // so that no user keeps the others' probes from root
+	maxSearches      = 48
+	maxNames         = 512 // sockets looked at in one directory
+	lookEvery        = time.Second
 	// A probe whose socket is gone while its process lives is forgotten then.
 	forgetTime = time.Minute
 	// What a goroutine that hangs in the kernel is given at the end.
 	joinTime = 500 * time.Millisecond
 )
 
-// seatKey recognises a process; its pid namespace may be unknown to one side.
-type seatKey struct {
+// processKey recognises a process; its pid namespace may be unknown to one side.
+type processKey struct {
 	pid   int
 	start uint64
 }
 
-func keyOf(id process.Identity) seatKey { return seatKey{id.PID, id.StartTime} }
+func keyOf(id process.Identity) processKey { return processKey{id.PID, id.StartTime} }
 
 // NewMonitor makes a Monitor; Run starts it.
 func NewMonitor(finder *Finder, options MonitorOptions) *Monitor {
@@ -84,7 +84,7 @@ func NewMonitor(finder *Finder, options MonitorOptions) *Monitor {
 		own:       options.Directories,
 		wake:      make(chan struct{}, 1),
 		dirty:     true,
-		byProcess: make(map[seatKey]*seat),
+		byProcess: make(map[processKey]*probeProcess),
 		listed:    make(map[string][]int),
 		attempts:  make(map[target]*attempt),
 		others:    make(map[string]uint32),
@@ -102,7 +102,7 @@ func NewMonitor(finder *Finder, options MonitorOptions) *Monitor {
 		}
 		m.everyone = finder.uid == 0
 	}
-	m.seats.Store(&[]*seat{})
+	m.published.Store(&[]*probeProcess{})
 	return m
 }
 
@@ -141,9 +141,9 @@ func (m *Monitor) join() {
 // Answers hands over the newest answer of every probe, by pid. A probe that
 // has not answered yet has an Answer without a report. It never waits.
 func (m *Monitor) Answers() []Answer {
-	seats := *m.seats.Load()
-	answers := make([]Answer, len(seats))
-	for i, s := range seats {
+	probes := *m.published.Load()
+	answers := make([]Answer, len(probes))
+	for i, s := range probes {
 		answers[i] = *s.answer.Load()
 	}
 	return answers
@@ -154,7 +154,7 @@ func (m *Monitor) Answers() []Answer {
 // readings can be compared. Without it a probe is asked every 1.5 intervals.
 // It never waits.
 func (m *Monitor) Ask() {
-	for _, s := range *m.seats.Load() {
+	for _, s := range *m.published.Load() {
 		select {
 		case s.asked <- struct{}{}:
 		default:

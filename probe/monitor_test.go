@@ -226,14 +226,14 @@ func TestASocketHeldByAForkedChildIsNotItsParent(t *testing.T) {
 	}
 }
 
-func TestNoUserTakesAllSeats(t *testing.T) {
+func TestOneUserCannotUseUpTheProbeLimit(t *testing.T) {
 	m := newMonitor(t.TempDir())
-	for pid := range maxSeatsOfUser {
+	for pid := range maxProbesPerUser {
 		id := process.Identity{PID: pid + 1, StartTime: 1}
-		m.byProcess[keyOf(id)] = newSeat(id, 1000, time.Now())
+		m.byProcess[keyOf(id)] = newProbeProcess(id, 1000, time.Now())
 	}
-	if m.hasSeat(1000) || !m.hasSeat(1001) {
+	if m.hasCapacity(1000) || !m.hasCapacity(1001) {
 		t.Errorf("with %d probes of user 1000: another of his %v, one of user 1001 %v",
-			maxSeatsOfUser, m.hasSeat(1000), m.hasSeat(1001))
+			maxProbesPerUser, m.hasCapacity(1000), m.hasCapacity(1001))
 	}
 }

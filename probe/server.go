@@ -38,25 +38,25 @@ type ServerOptions struct {
 
 // What a server grants its monitors.
 const (
-	maxConnections = 16
-	idleTime       = 2 * time.Minute // then a connection is closed
-	lineTime       = 5 * time.Second // for the rest of a line that has begun
-	writeTime      = 2 * time.Second // for a monitor to take an answer
-	placeTime      = 5 * time.Second // between two looks at the socket's name
-	leaveTime      = time.Second     // for what is under way, at the end
-	flushBurst     = 8               // flushes at once: two gradual ones in four steps
-	flushEvery     = 2 * time.Second // and one more each such time
+	maxConnections  = 16
+	idleTime        = 2 * time.Minute // then a connection is closed
+	lineTime        = 5 * time.Second // for the rest of a line that has begun
+	writeTime       = 2 * time.Second // for a monitor to take an answer
+	socketCheckTime = 5 * time.Second // between two looks at the socket's name
+	leaveTime       = time.Second     // for what is under way, at the end
+	flushBurst      = 8               // flushes at once: two gradual ones in four steps
+	flushEvery      = 2 * time.Second // and one more each such time
 )
 
 // Server is the probe's end of the protocol.
 type Server struct {
-	directories []string
-	clock       func() time.Time
-	uid         uint32
-	pid         int
-	start       uint64
-	getpid      func() int // a forked child's is another
-	placeTime   time.Duration
+	directories     []string
+	clock           func() time.Time
+	uid             uint32
+	pid             int
+	start           uint64
+	getpid          func() int // a forked child's is another
+	socketCheckTime time.Duration
 
 	handler  Handler
 	stats    sync.Mutex
@@ -66,9 +66,9 @@ type Server struct {
 
 	connections sync.WaitGroup
 
-	mu    sync.Mutex
-	place *place
-	open  map[*net.UnixConn]struct{}
+	mu     sync.Mutex
+	socket *boundSocket
+	open   map[*net.UnixConn]struct{}
 }
 
 // Listen makes the socket, so that monitors find it; Serve answers.
@@ -78,14 +78,14 @@ func Listen(options ServerOptions) (*Server, error) {
 		return nil, fmt.Errorf("probe: this process's start time: %w", err)
 	}
 	s := &Server{
-		directories: options.Directories,
-		clock:       options.Clock,
-		uid:         uint32(os.Geteuid()),
-		pid:         os.Getpid(),
-		start:       start,
-		getpid:      os.Getpid,
-		placeTime:   placeTime,
-		open:        make(map[*net.UnixConn]struct{}),
+		directories:     options.Directories,
+		clock:           options.Clock,
+		uid:             uint32(os.Geteuid()),
+		pid:             os.Getpid(),
+		start:           start,
+		getpid:          os.Getpid,
+		socketCheckTime: socketCheckTime,
+		open:            make(map[*net.UnixConn]struct{}),
 	}
 	if s.directories == nil {
 		s.directories = Directories(os.Geteuid(), os.Getenv("XDG_RUNTIME_DIR"))
@@ -94,7 +94,7 @@ func Listen(options ServerOptions) (*Server, error) {
 		s.clock = time.Now
 	}
 	s.rate = &bucket{clock: s.clock, burst: flushBurst, period: flushEvery}
-	s.place, err = bind(s.directories, s.uid, s.pid, s.start, time.Now())
+	s.socket, err = bind(s.directories, s.uid, s.pid, s.start, time.Now())
 	if err != nil {
 		return nil, err
 	}
@@ -106,7 +106,7 @@ func Listen(options ServerOptions) (*Server, error) {
 func (s *Server) Path() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.place.path()
+	return s.socket.path()
 }
 
 // Serve answers until the context ends, and then removes the socket. It may
@@ -115,7 +115,7 @@ func (s *Server) Serve(ctx context.Context, handler Handler) error {
 	s.handler = handler
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	looks := time.NewTicker(s.placeTime)
+	looks := time.NewTicker(s.socketCheckTime)
 	defer looks.Stop()
 	accepting := s.accept(ctx)
 	for {
@@ -135,7 +135,7 @@ func (s *Server) Serve(ctx context.Context, handler Handler) error {
 // closed; then the channel is.
 func (s *Server) accept(ctx context.Context) <-chan struct{} {
 	s.mu.Lock()
-	listener := s.place.listener
+	listener := s.socket.listener
 	s.mu.Unlock()
 	done := make(chan struct{})
 	go func() {
@@ -199,8 +199,8 @@ func (s *Server) admit(ctx context.Context, conn *net.UnixConn) {
 // move listens anew if the socket's name does not lead here any more. It
 // returns nil if it does, or if there is nowhere to go: then the next look
 // tries again.
-func (s *Server) move() *place {
-	if s.place.standing(s.uid) {
+func (s *Server) move() *boundSocket {
+	if s.socket.standing(s.uid) {
 		return nil
 	}
 	next, err := bind(s.directories, s.uid, s.pid, s.start, time.Now())
@@ -208,8 +208,8 @@ func (s *Server) move() *place {
 		return nil
 	}
 	s.mu.Lock()
-	old := s.place
-	s.place = next
+	old := s.socket
+	s.socket = next
 	s.mu.Unlock()
 	_ = old.listener.Close() // its name is gone already
 	return next
@@ -217,7 +217,7 @@ func (s *Server) move() *place {
 
 // leave ends everything.
 func (s *Server) leave(accepting <-chan struct{}) error {
-	err := s.place.leave(s.uid, s.getpid())
+	err := s.socket.leave(s.uid, s.getpid())
 	<-accepting
 	s.mu.Lock()
 	for conn := range s.open {

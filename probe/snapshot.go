@@ -126,13 +126,13 @@ func (c *Client) foreignSnapshot(ctx context.Context, wanted SnapshotRequest, fi
 	return result, nil
 }
 
-func (c *Client) snapshot(ctx context.Context, patience time.Duration, wanted SnapshotRequest, file *os.File, most int64) (SnapshotResult, error) {
+func (c *Client) snapshot(ctx context.Context, timeout time.Duration, wanted SnapshotRequest, file *os.File, most int64) (SnapshotResult, error) {
 	if err := wanted.check(); err != nil {
 		return SnapshotResult{}, c.wrap(cmdSnapshot, err)
 	}
 	var line snapshotLine
 	q := question{request: request{Cmd: cmdSnapshot}, snapshot: &wanted, file: file}
-	if err := c.ask(ctx, patience, q, &line, &line.reply); err != nil {
+	if err := c.ask(ctx, timeout, q, &line, &line.reply); err != nil {
 		return SnapshotResult{}, err
 	}
 	if err := line.check(most); err != nil {

@@ -54,8 +54,8 @@ type step struct {
 }
 
 const (
-	maxLine  = 256 << 10
-	patience = 10 * time.Second
+	maxLine = 256 << 10
+	timeout = 10 * time.Second
 )
 
 // Run runs all vectors of a directory against the server at socket.
@@ -218,7 +218,7 @@ func (p *peer) send(t *testing.T, s *step, file *os.File) {
 // it has read all of a line that is too long.
 func (p *peer) write(t *testing.T, line []byte, file *os.File) {
 	t.Helper()
-	if err := p.conn.SetDeadline(time.Now().Add(patience)); err != nil {
+	if err := p.conn.SetDeadline(time.Now().Add(timeout)); err != nil {
 		t.Fatal(err)
 	}
 	var err error

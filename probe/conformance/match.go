@@ -89,7 +89,7 @@ func matchNested(rule string, argument, got any) error {
 		}
 		return fmt.Errorf("%v is none of %v", got, choices)
 	case "$books":
-		return matchBooks(got)
+		return matchTotals(got)
 	}
 	return fmt.Errorf("there is no rule %s", rule)
 }
@@ -144,8 +144,8 @@ func isInteger(got any, least, most int64) bool {
 	return err == nil && n >= least && n <= most
 }
 
-// matchBooks checks what every allocator's report obeys.
-func matchBooks(got any) error {
+// matchTotals checks what every allocator's report obeys.
+func matchTotals(got any) error {
 	object, ok := got.(map[string]any)
 	if !ok {
 		return fmt.Errorf("%v is no allocator", got)

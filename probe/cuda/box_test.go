@@ -171,7 +171,7 @@ func (g *gpu) free() quantity.Bytes {
 // context is what a context costs on the fake driver.
 func (g *gpu) context() quantity.Bytes { return quantity.Bytes(g.state.GPUs[g.index].Context) }
 
-// stats are the process's books: of the pool, and of the raw allocations.
+// stats are the process's stats: of the pool, and of the raw allocations.
 func (g *gpu) stats(p *Process) (pool, raw probe.Allocator) {
 	g.Helper()
 	report, err := p.Stats(g.Context())

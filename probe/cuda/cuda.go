@@ -11,7 +11,7 @@
 // else hands it work and waits as long as he likes: a hanging driver is
 // answered with "busy", never waited for.
 //
-// A pool's books, in bytes, all of them the driver's own:
+// A pool's stats, in bytes, all of them the driver's own:
 //
 //	reserved   what the pool holds of the GPU
 //	allocated  what is in live blocks of it (the driver: "used")

@@ -84,7 +84,7 @@ func (p *Process) measure(ctx context.Context) (moment, error) {
 		}
 		m := moment{reserved: reserved}
 		for _, pool := range p.holding.pools {
-			b, err := pool.books()
+			b, err := pool.poolStats()
 			if err != nil {
 				return moment{}, err
 			}
@@ -111,7 +111,7 @@ func (h *holding) trim(keep quantity.Bytes) error {
 		return err
 	}
 	for _, p := range h.pools {
-		b, err := p.books()
+		b, err := p.poolStats()
 		if err != nil {
 			return err
 		}
@@ -125,7 +125,7 @@ func (h *holding) trim(keep quantity.Bytes) error {
 		if err := p.trim(0); err != nil {
 			return err
 		}
-		if b, err = p.books(); err != nil {
+		if b, err = p.poolStats(); err != nil {
 			return err
 		}
 		p.residue = quantity.From(b.idle(), quantity.Computed)

@@ -79,7 +79,7 @@ func TestFlushGivesBackWhatItSays(t *testing.T) {
 }
 
 // TestFragmentedPoolReturnsNothing: every chunk has a live block. The flush
-// says so, and so do the books from then on.
+// says so, and so do the stats from then on.
 func TestFragmentedPoolReturnsNothing(t *testing.T) {
 	g := newGPU(t)
 	p := g.start(Fragment, quantity.GiB)

@@ -12,9 +12,9 @@ import (
 	"vramscope/probe"
 )
 
-// patience is how long the thread is waited for: with what else there is to
+// timeout is how long the thread is waited for: with what else there is to
 // do, less than a monitor waits for statistics.
-const patience = 150 * time.Millisecond
+const timeout = 150 * time.Millisecond
 
 var _ probe.Handler = (*Process)(nil)
 
@@ -28,9 +28,9 @@ func (p *Process) Hello() probe.Hello {
 
 // Stats implements probe.Handler.
 func (p *Process) Stats(ctx context.Context) (probe.Report, error) {
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	report, err := on(ctx, p.thread, "read the books", func() (probe.Report, error) {
+	report, err := on(ctx, p.thread, "read the poolStats", func() (probe.Report, error) {
 		allocators, err := p.holding.report()
 		return probe.Report{
 			TimeNS:  p.clock().UnixNano(),
@@ -58,7 +58,7 @@ func refusal(err error) error {
 func (h *holding) report() ([]probe.Allocator, error) {
 	var allocators []probe.Allocator
 	for i, p := range h.pools {
-		b, err := p.books()
+		b, err := p.poolStats()
 		if err != nil {
 			return nil, err
 		}
@@ -71,7 +71,7 @@ func (h *holding) report() ([]probe.Allocator, error) {
 		}
 		allocators = append(allocators, a)
 	}
-	if b, err := h.graphBooks(); err != nil {
+	if b, err := h.graphStats(); err != nil {
 		return nil, err
 	} else if b.reserved > 0 {
 		graphs := b.report(0)
@@ -81,21 +81,21 @@ func (h *holding) report() ([]probe.Allocator, error) {
 	return append(allocators, reportRaw(h.rawBytes, len(h.raw))), nil
 }
 
-// graphBooks are those of CUDA graphs' memory.
-func (h *holding) graphBooks() (books, error) {
+// graphStats are those of CUDA graphs' memory.
+func (h *holding) graphStats() (poolStats, error) {
 	reserved, used, err := h.device.graphMemory()
-	return books{reserved: reserved, used: used}, err
+	return poolStats{reserved: reserved, used: used}, err
 }
 
 // reserved is what all the allocators hold, on the thread.
 func (h *holding) reserved() (quantity.Bytes, error) {
-	graphs, err := h.graphBooks()
+	graphs, err := h.graphStats()
 	if err != nil {
 		return 0, err
 	}
 	total := h.rawBytes + graphs.reserved
 	for _, p := range h.pools {
-		b, err := p.books()
+		b, err := p.poolStats()
 		if err != nil {
 			return 0, err
 		}

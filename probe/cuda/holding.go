@@ -33,9 +33,9 @@ type ownedPool struct {
 	residue quantity.Optional[quantity.Bytes]
 }
 
-func (p *ownedPool) books() (books, error) {
+func (p *ownedPool) poolStats() (poolStats, error) {
 	f, err := p.figures()
-	return books{
+	return poolStats{
 		reserved: f.reserved, used: f.used, residue: p.residue,
 		peakReserved: f.reservedHigh, peakUsed: f.usedHigh,
 	}, err
@@ -138,7 +138,7 @@ func (h *holding) step(s *story, at time.Duration, most int) error {
 // gives 0, as with an error.
 func (h *holding) take(size quantity.Bytes) (address, error) {
 	own := h.pools[0]
-	before, err := own.books()
+	before, err := own.poolStats()
 	if err != nil {
 		return 0, err
 	}
@@ -156,7 +156,7 @@ func (h *holding) take(size quantity.Bytes) (address, error) {
 		return 0, err
 	}
 	h.figures.Allocations++
-	after, err := own.books()
+	after, err := own.poolStats()
 	if err != nil {
 		return at, err
 	}

@@ -50,7 +50,7 @@ func (p *pool) destroy() error {
 // identity is the same for all who use one pool in a process.
 func (p *pool) identity() uint64 { return uint64(uintptr(unsafe.Pointer(p.pool))) }
 
-// poolFigures are the driver's books of a pool.
+// poolFigures are the driver's stats of a pool.
 type poolFigures struct {
 	reserved, used         quantity.Bytes
 	reservedHigh, usedHigh quantity.Bytes // the highest since the pool was made

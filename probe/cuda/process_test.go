@@ -17,7 +17,7 @@ import (
 )
 
 // TestPatternsReachTheirSizeAndNeverExceedIt plays every pattern, and holds
-// its books against the driver's at each step: NVML's figure is the sum of
+// its stats against the driver's at each step: NVML's figure is the sum of
 // what is reserved and the context, to the byte.
 func TestPatternsReachTheirSizeAndNeverExceedIt(t *testing.T) {
 	const size = 768*quantity.MiB + 12345
@@ -34,7 +34,7 @@ func TestPatternsReachTheirSizeAndNeverExceedIt(t *testing.T) {
 					t.Fatalf("at %s %d bytes are reserved of %d", at, reserved, size)
 				}
 				if used := g.used(); used != reserved+g.context() {
-					t.Fatalf("at %s NVML says %d bytes, the books %d and a context of %d", at, used, reserved, g.context())
+					t.Fatalf("at %s NVML says %d bytes, the poolStats %d and a context of %d", at, used, reserved, g.context())
 				}
 				most = max(most, reserved)
 			}
@@ -48,7 +48,7 @@ func TestPatternsReachTheirSizeAndNeverExceedIt(t *testing.T) {
 	}
 }
 
-// TestAllocatedIsWhatIsLive: the driver's books are the blocks that the
+// TestAllocatedIsWhatIsLive: the driver's stats are the blocks that the
 // pattern wants live, to the byte.
 func TestAllocatedIsWhatIsLive(t *testing.T) {
 	g := newGPU(t)
@@ -165,7 +165,7 @@ func TestOutOfMemoryIsCounted(t *testing.T) {
 		t.Error("no refusal is told")
 	}
 	if got := g.used() - g.context(); got != *pool.ReservedBytes+*raw.ReservedBytes {
-		t.Errorf("after refusals NVML says %d, the books %d", got, *pool.ReservedBytes+*raw.ReservedBytes)
+		t.Errorf("after refusals NVML says %d, the poolStats %d", got, *pool.ReservedBytes+*raw.ReservedBytes)
 	}
 	g.change(func(gpu *fakedriver.GPU) { gpu.End(4_200_000) })
 	refused := *pool.OutOfMemoryCount
@@ -181,7 +181,7 @@ func TestGrowthBeyondThePlanIsTakenBack(t *testing.T) {
 	g := newGPU(t)
 	p := g.start(Steady, quantity.GiB)
 	g.onThread(p, func(h *holding) error {
-		b, err := h.pools[0].books()
+		b, err := h.pools[0].poolStats()
 		if err != nil {
 			return err
 		}
@@ -197,7 +197,7 @@ func TestGrowthBeyondThePlanIsTakenBack(t *testing.T) {
 				t.Errorf("took %d, %v: the pool is larger than planned", at, err)
 			}
 		}
-		after, err := h.pools[0].books()
+		after, err := h.pools[0].poolStats()
 		if after.reserved != b.reserved || after.used != b.used {
 			t.Errorf("the pool was %+v and is %+v", b, after)
 		}
@@ -245,7 +245,7 @@ func TestHangingDriverIsAnsweredWithBusy(t *testing.T) {
 	}
 	for deadline := time.Now().Add(time.Minute); !busy(); time.Sleep(time.Millisecond) {
 		if time.Now().After(deadline) {
-			t.Fatal("the driver hangs, and there are books all the same")
+			t.Fatal("the driver hangs, and there are poolStats all the same")
 		}
 	}
 	cancel()

@@ -6,29 +6,29 @@ import (
 	"vramscope/internal/quantity"
 )
 
-// TestBooksKnowWhatIsFragmentedAfterAFlush follows one pool through its life.
-func TestBooksKnowWhatIsFragmentedAfterAFlush(t *testing.T) {
+// TestPoolFragmentedAfterFlush follows one pool through its life.
+func TestPoolFragmentedAfterFlush(t *testing.T) {
 	residue := func(b quantity.Bytes) quantity.Optional[quantity.Bytes] { return quantity.From(b, quantity.Computed) }
 	for _, tc := range []struct {
 		name       string
-		books      books
+		poolStats  poolStats
 		cached     quantity.Bytes
 		fragmented quantity.Optional[quantity.Bytes]
 	}{
-		{"never flushed", books{reserved: 100, used: 60}, 40, quantity.Unknown[quantity.Bytes]()},
-		{"just flushed", books{reserved: 70, used: 60, residue: residue(10)}, 0, residue(10)},
-		{"nothing stuck", books{reserved: 60, used: 60, residue: residue(0)}, 0, residue(0)},
-		{"grown since, and freed", books{reserved: 100, used: 60, residue: residue(10)}, 30, residue(10)},
-		{"the residue taken again in part", books{reserved: 70, used: 66, residue: residue(10)}, 0, residue(4)},
-		{"read while the program freed", books{reserved: 50, used: 60}, 0, quantity.Unknown[quantity.Bytes]()},
+		{"never flushed", poolStats{reserved: 100, used: 60}, 40, quantity.Unknown[quantity.Bytes]()},
+		{"just flushed", poolStats{reserved: 70, used: 60, residue: residue(10)}, 0, residue(10)},
+		{"nothing stuck", poolStats{reserved: 60, used: 60, residue: residue(0)}, 0, residue(0)},
+		{"grown since, and freed", poolStats{reserved: 100, used: 60, residue: residue(10)}, 30, residue(10)},
+		{"the residue taken again in part", poolStats{reserved: 70, used: 66, residue: residue(10)}, 0, residue(4)},
+		{"read while the program freed", poolStats{reserved: 50, used: 60}, 0, quantity.Unknown[quantity.Bytes]()},
 	} {
-		if got := tc.books.cached(); got != tc.cached {
+		if got := tc.poolStats.cached(); got != tc.cached {
 			t.Errorf("%s: cached %d, want %d", tc.name, got, tc.cached)
 		}
-		if got := tc.books.fragmented(); got != tc.fragmented {
+		if got := tc.poolStats.fragmented(); got != tc.fragmented {
 			t.Errorf("%s: fragmented %v, want %v", tc.name, got, tc.fragmented)
 		}
-		a := tc.books.report(5)
+		a := tc.poolStats.report(5)
 		sum := *a.AllocatedBytes + *a.CachedBytes
 		if a.FragmentedBytes != nil {
 			sum += *a.FragmentedBytes
@@ -40,13 +40,13 @@ func TestBooksKnowWhatIsFragmentedAfterAFlush(t *testing.T) {
 	}
 }
 
-func TestPeaksAreToldWhereTheyAreKnown(t *testing.T) {
-	a := books{reserved: 70, used: 60, peakReserved: 90, peakUsed: 85}.report(5)
+func TestPeaksReportedWhereKnown(t *testing.T) {
+	a := poolStats{reserved: 70, used: 60, peakReserved: 90, peakUsed: 85}.report(5)
 	if a.PeakReservedBytes == nil || *a.PeakReservedBytes != 90 || a.PeakAllocatedBytes == nil || *a.PeakAllocatedBytes != 85 {
 		t.Errorf("told as %v, %v", a.PeakReservedBytes, a.PeakAllocatedBytes)
 	}
 	// A CUDA graph's memory tells none.
-	if a := (books{reserved: 70, used: 60}).report(0); a.PeakReservedBytes != nil || a.PeakAllocatedBytes != nil {
+	if a := (poolStats{reserved: 70, used: 60}).report(0); a.PeakReservedBytes != nil || a.PeakAllocatedBytes != nil {
 		t.Errorf("made up as %v, %v", a.PeakReservedBytes, a.PeakAllocatedBytes)
 	}
 }

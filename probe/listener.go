@@ -13,7 +13,7 @@ import (
 )
 
 // place is where a server listens.
-type place struct {
+type boundSocket struct {
 	directory string
 	name      string
 	inode     uint64
@@ -21,10 +21,10 @@ type place struct {
 	pid       int // who bound it: a forked child has the listener, but not the name
 }
 
-func (p *place) path() string { return filepath.Join(p.directory, p.name) }
+func (p *boundSocket) path() string { return filepath.Join(p.directory, p.name) }
 
 // bind listens in the first directory that can be used, and tidies it up.
-func bind(directories []string, uid uint32, pid int, start uint64, now time.Time) (*place, error) {
+func bind(directories []string, uid uint32, pid int, start uint64, now time.Time) (*boundSocket, error) {
 	var refusals []error
 	for _, path := range directories {
 		p, err := bindIn(path, uid, pid, start, now)
@@ -41,7 +41,7 @@ func bind(directories []string, uid uint32, pid int, start uint64, now time.Time
 
 var errServed = errors.New("this process serves a probe already")
 
-func bindIn(path string, uid uint32, pid int, start uint64, now time.Time) (*place, error) {
+func bindIn(path string, uid uint32, pid int, start uint64, now time.Time) (*boundSocket, error) {
 	dir, err := makeDirectory(path, uid)
 	if err != nil {
 		return nil, err
@@ -70,7 +70,7 @@ func bindIn(path string, uid uint32, pid int, start uint64, now time.Time) (*pla
 		_ = listener.Close()
 		return nil, err
 	}
-	return &place{directory: path, name: name, inode: inode, listener: listener, pid: pid}, nil
+	return &boundSocket{directory: path, name: name, inode: inode, listener: listener, pid: pid}, nil
 }
 
 const (
@@ -119,7 +119,7 @@ func alive(pid int, start uint64) bool {
 }
 
 // standing reports whether the name still leads to this listener.
-func (p *place) standing(uid uint32) bool {
+func (p *boundSocket) standing(uid uint32) bool {
 	dir, err := openDirectory("/", p.directory, uid)
 	if err != nil {
 		return false
@@ -131,7 +131,7 @@ func (p *place) standing(uid uint32) bool {
 
 // leave stops listening and removes the name, if it is still this listener's
 // and this process is the one that made it.
-func (p *place) leave(uid uint32, self int) error {
+func (p *boundSocket) leave(uid uint32, self int) error {
 	closed := p.listener.Close()
 	if self != p.pid {
 		return closed

@@ -24,8 +24,8 @@ func (t target) path() string { return filepath.Join(t.directory, t.name) }
 type attempt struct {
 	busy      bool
 	failures  int
-	notBefore time.Time // on the real clock
-	seat      *seat     // that it led to
+	notBefore time.Time     // on the real clock
+	probe     *probeProcess // that it led to
 	err       error
 }
 
@@ -37,8 +37,8 @@ func (a *attempt) fail(err error, most time.Duration) {
 
 // How seldom a target that failed is tried again in the end.
 const (
-	patientSearch = 5 * time.Second  // a process in a container, which may get a probe yet
-	patientVisit  = 30 * time.Second // a socket that nobody listens on, a probe that breaks the protocol
+	searchRetryLimit  = 5 * time.Second  // a process in a container, which may get a probe yet
+	connectRetryLimit = 30 * time.Second // a socket that nobody listens on, a probe that breaks the protocol
 )
 
 // look starts whatever is due, and waits for nothing.
@@ -48,7 +48,7 @@ func (m *Monitor) look(ctx context.Context) {
 	m.reap()
 	if m.everyone && time.Since(m.othersAt) >= othersEvery {
 		m.othersAt = time.Now()
-		m.errand(target{directory: "/run/user"}, func(*attempt) { m.findOthers() })
+		m.startTask(target{directory: "/run/user"}, func(*attempt) { m.findOthers() })
 	}
 	for _, path := range m.own {
 		m.list(ctx, path, func() uint32 {
@@ -69,7 +69,7 @@ func (m *Monitor) look(ctx context.Context) {
 
 // errand runs act on a goroutine of its own, unless it still runs from the
 // last time. The lock is held; act is called without it.
-func (m *Monitor) errand(t target, act func(*attempt)) {
+func (m *Monitor) startTask(t target, act func(*attempt)) {
 	a := m.attempts[t]
 	if a == nil {
 		a = &attempt{}
@@ -104,7 +104,7 @@ func (m *Monitor) done() {
 // list looks into a directory, which must be of the user that whose tells, and
 // connects to what is new there.
 func (m *Monitor) list(ctx context.Context, path string, whose func() uint32) {
-	m.errand(target{directory: path}, func(a *attempt) {
+	m.startTask(target{directory: path}, func(a *attempt) {
 		dir, err := openDirectory("/", path, whose())
 		var names []string
 		if err == nil {
@@ -145,13 +145,13 @@ func (m *Monitor) visit(ctx context.Context, dir *directory, t target) {
 		a = &attempt{}
 		m.attempts[t] = a
 	}
-	due := (a.seat == nil || a.seat.ended == nil) && !time.Now().Before(a.notBefore)
+	due := (a.probe == nil || a.probe.ended == nil) && !time.Now().Before(a.notBefore)
 	m.mu.Unlock()
 	if !due {
 		return
 	}
 	client, err := m.finder.visit(dir, t.name)
-	m.arrive(ctx, a, client, err, patientVisit)
+	m.arrive(ctx, a, client, err, connectRetryLimit)
 }
 
 // searchListed looks for the probes of the driver's processes where they
@@ -181,11 +181,11 @@ func (m *Monitor) searchListed(ctx context.Context) {
 		if m.searching >= maxSearches {
 			return
 		}
-		m.errand(t, func(a *attempt) {
+		m.startTask(t, func(a *attempt) {
 			client, err := m.finder.Open(pid)
-			patience := patientSearch
+			patience := searchRetryLimit
 			if m.finder.sharesMounts(pid) {
-				patience = patientVisit // where it would be found, list looks anyway
+				patience = connectRetryLimit // where it would be found, list looks anyway
 			}
 			m.arrive(ctx, a, client, err, patience)
 		})
@@ -197,23 +197,23 @@ func (m *Monitor) arrive(ctx context.Context, a *attempt, client *Client, err er
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if err != nil {
-		a.seat = nil
+		a.probe = nil
 		a.fail(err, patience)
 		return
 	}
 	s := m.byProcess[keyOf(client.process)]
-	if s == nil && m.hasSeat(client.uid) {
-		s = newSeat(client.process, client.uid, m.clock())
+	if s == nil && m.hasCapacity(client.uid) {
+		s = newProbeProcess(client.process, client.uid, m.clock())
 		m.byProcess[keyOf(client.process)] = s
 		m.publish()
 	}
 	switch {
 	case s == nil:
-		a.fail(errCrowd, patientVisit)
+		a.fail(errTooManyProbes, connectRetryLimit)
 	case s.ended != nil || ctx.Err() != nil:
-		a.seat = s // it has a connection: this one led there too
+		a.probe = s // it has a connection: this one led there too
 	default:
-		a.seat, a.err = s, nil
+		a.probe, a.err = s, nil
 		s.ended = make(chan struct{})
 		m.pending++
 		m.running.Go(func() { m.attend(ctx, a, s, client) })
@@ -222,22 +222,22 @@ func (m *Monitor) arrive(ctx context.Context, a *attempt, client *Client, err er
 	_ = client.Close() // nothing was said on it
 }
 
-var errCrowd = errors.New("too many probes: " + strconv.Itoa(maxSeats) + " are read, " + strconv.Itoa(maxSeatsOfUser) + " of one user")
+var errTooManyProbes = errors.New("too many probes: " + strconv.Itoa(maxProbes) + " are read, " + strconv.Itoa(maxProbesPerUser) + " of one user")
 
-// hasSeat reports whether another probe of that user can be read. The lock is
+// hasCapacity reports whether another probe of that user can be read. The lock is
 // held.
-func (m *Monitor) hasSeat(uid uint32) bool {
+func (m *Monitor) hasCapacity(uid uint32) bool {
 	taken := 0
 	for _, s := range m.byProcess {
 		if s.uid == uid {
 			taken++
 		}
 	}
-	return len(m.byProcess) < maxSeats && taken < maxSeatsOfUser
+	return len(m.byProcess) < maxProbes && taken < maxProbesPerUser
 }
 
 // attend runs a connection and tidies up after it.
-func (m *Monitor) attend(ctx context.Context, a *attempt, s *seat, client *Client) {
+func (m *Monitor) attend(ctx context.Context, a *attempt, s *probeProcess, client *Client) {
 	begun := false
 	first := func() {
 		if begun {
@@ -251,7 +251,7 @@ func (m *Monitor) attend(ctx context.Context, a *attempt, s *seat, client *Clien
 		}
 		m.done()
 	}
-	talk := session{seat: s, client: client, clock: m.clock, interval: m.interval}
+	talk := session{probe: s, client: client, clock: m.clock, interval: m.interval}
 	err := talk.run(ctx, first)
 	first()
 
@@ -260,7 +260,7 @@ func (m *Monitor) attend(ctx context.Context, a *attempt, s *seat, client *Clien
 	close(s.ended)
 	s.ended, s.lostAt = nil, time.Now()
 	if err != nil {
-		a.fail(err, patientVisit)
+		a.fail(err, connectRetryLimit)
 	}
 	if !m.lives(s) {
 		m.leave(s)
@@ -268,18 +268,18 @@ func (m *Monitor) attend(ctx context.Context, a *attempt, s *seat, client *Clien
 }
 
 // lives reports whether the seat's process is still there.
-func (m *Monitor) lives(s *seat) bool {
+func (m *Monitor) lives(s *probeProcess) bool {
 	now, err := m.finder.table.Identify(s.process.PID)
 	return err == nil && keyOf(now) == keyOf(s.process)
 }
 
 // leave forgets a seat. The lock is held.
-func (m *Monitor) leave(s *seat) {
+func (m *Monitor) leave(s *probeProcess) {
 	delete(m.byProcess, keyOf(s.process))
 	m.publish()
 }
 
-// reap forgets the seats whose processes have ended. A probe's forked child
+// reap forgets the probes whose processes have ended. A probe's forked child
 // may hold the connection open when the probe has died: it is the answers
 // that tell. The lock is held.
 func (m *Monitor) reap() {
@@ -294,12 +294,12 @@ func (m *Monitor) reap() {
 	}
 }
 
-// publish makes the seats visible to who must not wait. The lock is held.
+// publish makes the probes visible to who must not wait. The lock is held.
 func (m *Monitor) publish() {
-	seats := make([]*seat, 0, len(m.byProcess))
+	probes := make([]*probeProcess, 0, len(m.byProcess))
 	for _, s := range m.byProcess {
-		seats = append(seats, s)
+		probes = append(probes, s)
 	}
-	slices.SortFunc(seats, func(a, b *seat) int { return a.process.PID - b.process.PID })
-	m.seats.Store(&seats)
+	slices.SortFunc(probes, func(a, b *probeProcess) int { return a.process.PID - b.process.PID })
+	m.published.Store(&probes)
 }

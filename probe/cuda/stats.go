@@ -5,8 +5,8 @@ import (
 	"vramscope/probe"
 )
 
-// books are what is known of a pool.
-type books struct {
+// poolStats are what is known of a pool.
+type poolStats struct {
 	reserved, used quantity.Bytes
 	// residue is what the last full release had to leave idle: it lay between
 	// live blocks. Unknown before the first.
@@ -15,11 +15,11 @@ type books struct {
 	peakReserved, peakUsed quantity.Bytes
 }
 
-func (b books) idle() quantity.Bytes { return max(b.reserved-b.used, 0) }
+func (b poolStats) idle() quantity.Bytes { return max(b.reserved-b.used, 0) }
 
 // fragmented is how much of the residue is idle still. What has been taken
 // and freed again since lies where it lay.
-func (b books) fragmented() quantity.Optional[quantity.Bytes] {
+func (b poolStats) fragmented() quantity.Optional[quantity.Bytes] {
 	residue, known := b.residue.Value()
 	if !known {
 		return b.residue
@@ -29,10 +29,10 @@ func (b books) fragmented() quantity.Optional[quantity.Bytes] {
 
 // cached is what a flush gives back at most. What has been freed since the last
 // one may lie between live blocks as well, which only the next will show.
-func (b books) cached() quantity.Bytes { return b.idle() - b.fragmented().Or(0) }
+func (b poolStats) cached() quantity.Bytes { return b.idle() - b.fragmented().Or(0) }
 
-// report puts the books into the protocol's words.
-func (b books) report(handle uint64) probe.Allocator {
+// report puts the stats into the protocol's words.
+func (b poolStats) report(handle uint64) probe.Allocator {
 	a := probe.Allocator{
 		Kind: "cuda_pool", Handle: handle, Basis: probe.PostFlush,
 		ReservedBytes: &b.reserved, AllocatedBytes: new(b.reserved - b.idle()),

@@ -11,7 +11,7 @@ import (
 
 // seat is one probe process at the monitor's table. It outlives its
 // connection: what was said last stays, with its age.
-type seat struct {
+type probeProcess struct {
 	process process.Identity
 	uid     uint32
 	answer  atomic.Pointer[Answer] // never nil
@@ -35,8 +35,8 @@ type flushed struct {
 	err    error
 }
 
-func newSeat(id process.Identity, uid uint32, now time.Time) *seat {
-	s := &seat{process: id, uid: uid, asked: make(chan struct{}, 1), jobs: make(chan job)}
+func newProbeProcess(id process.Identity, uid uint32, now time.Time) *probeProcess {
+	s := &probeProcess{process: id, uid: uid, asked: make(chan struct{}, 1), jobs: make(chan job)}
 	s.answer.Store(&Answer{Process: id, Since: now})
 	return s
 }
@@ -52,7 +52,7 @@ const (
 
 // session is the life of one connection. Only its own goroutine touches it.
 type session struct {
-	seat     *seat
+	probe    *probeProcess
 	client   *Client
 	clock    func() time.Time
 	interval time.Duration
@@ -86,12 +86,12 @@ func (s *session) run(ctx context.Context, first func()) error {
 
 // exchange asks once and publishes what comes of it.
 func (s *session) exchange(ctx context.Context) error {
-	next := *s.seat.answer.Load()
+	next := *s.probe.answer.Load()
 	next.Err = s.ask(ctx, &next)
 	if ctx.Err() != nil {
 		return next.Err // nobody's failure
 	}
-	s.seat.answer.Store(&next)
+	s.probe.answer.Store(&next)
 	return next.Err
 }
 
@@ -135,14 +135,14 @@ func (s *session) rest(ctx context.Context) error {
 			return nil
 		case <-idle.C:
 			return nil
-		case <-s.seat.asked:
+		case <-s.probe.asked:
 			// Asks a little early are in time: who asks once a second does not
 			// do it to the millisecond.
 			if now := time.Now(); now.Sub(s.lastAsk) >= s.interval-s.interval/20 {
 				s.lastAsk = now
 				return nil
 			}
-		case j := <-s.seat.jobs:
+		case j := <-s.probe.jobs:
 			result, err := s.client.Flush(j.ctx, j.request)
 			j.done <- flushed{result, err}
 			s.helloAt = time.Time{} // its own caches may have been emptied
