@@ -87,10 +87,7 @@ func (o *terminalOutput) Write(p []byte) (int, error) {
 	taken, wait := o.taken, !o.stalled
 	o.mu.Unlock()
 
-	select {
-	case o.wake <- struct{}{}:
-	default: // it is awake
-	}
+	o.signal()
 	if wait && !o.await(taken, o.patience) {
 		o.mu.Lock()
 		o.stalled = o.taken != nil // it may have been taken just now
@@ -134,12 +131,10 @@ func (o *terminalOutput) Interrupt() bool {
 // not take and that cannot be given up.
 func (o *terminalOutput) Stop() {
 	o.mu.Lock()
-	if !o.closed {
-		o.closed = true
-		close(o.wake)
-	}
+	o.closed = true
 	idle := o.taken == nil
 	o.mu.Unlock()
+	o.signal()
 	if idle {
 		<-o.finished
 		if o.device != o.file {
@@ -159,23 +154,33 @@ func (o *terminalOutput) await(taken <-chan struct{}, patience time.Duration) bo
 	}
 }
 
-func (o *terminalOutput) run() {
-	defer close(o.finished)
-	for range o.wake {
-		o.drain()
+// signal wakes the writing goroutine. The channel is never closed: a Write may
+// come to it after Stop.
+func (o *terminalOutput) signal() {
+	select {
+	case o.wake <- struct{}{}:
+	default: // it is awake
 	}
-	o.drain()
 }
 
-// drain writes until nothing is pending, or the terminal is gone.
-func (o *terminalOutput) drain() {
+func (o *terminalOutput) run() {
+	defer close(o.finished)
+	for !o.drain() {
+		<-o.wake
+	}
+}
+
+// drain writes until nothing is pending or the terminal is gone, and reports
+// whether the output was stopped by then: nothing is added after that.
+func (o *terminalOutput) drain() (stopped bool) {
 	for {
 		o.mu.Lock()
 		batch := o.pending
 		o.pending = nil
 		if len(batch) == 0 || o.err != nil {
+			stopped = o.closed
 			o.settle()
-			return
+			return stopped
 		}
 		o.mu.Unlock()
 
@@ -188,9 +193,10 @@ func (o *terminalOutput) drain() {
 		}
 		if err != nil && o.err == nil {
 			o.err = err
+			stopped = o.closed
 			o.settle()
 			o.failed(err)
-			return
+			return stopped
 		}
 		o.mu.Unlock()
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"io"
 	"os"
+	"sync"
 	"testing"
 	"time"
 
@@ -216,5 +217,32 @@ func TestTitle(t *testing.T) {
 	box.Host.Name = "evil\x07\x1b]0;owned"
 	if got := titleOf(box); bytes.ContainsAny([]byte(got), "\x07\x1b") {
 		t.Errorf("a hostile host name: %q", got)
+	}
+}
+
+// The watchdog leaves the terminal while the ordinary end closes it.
+func TestOutputMayBeStoppedWhileItIsWrittenTo(t *testing.T) {
+	defer goleak.VerifyNone(t)
+	for range 2000 {
+		w, err := os.OpenFile(os.DevNull, os.O_WRONLY, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		o := newTerminalOutput(w, func(bool) {}, func(error) {})
+		var writers sync.WaitGroup
+		for range 4 {
+			writers.Go(func() {
+				for err := error(nil); err == nil; {
+					_, err = o.Write([]byte("x"))
+				}
+			})
+		}
+		time.Sleep(100 * time.Microsecond)
+		o.Stop()
+		writers.Wait()
+		if !o.Flush(patience) {
+			t.Fatal("accepted bytes are still pending after the end")
+		}
+		_ = w.Close() // nothing is left to write
 	}
 }
