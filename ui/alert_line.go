@@ -6,31 +6,32 @@ import (
 	"time"
 
 	"vramscope/sampler/snapshot"
+	"vramscope/ui/cell"
 )
 
 // writeAlert writes the line above the keys. It is always there, so that
 // nothing moves when an alarm comes: what the last action said, else how far
 // one is, else that the screen shows the past, else the alert, else a hint or
 // the bar's legend.
-func writeAlert(l *line, st *state, lk *look) {
-	s := &lk.styles
+func writeAlert(l *cell.Line, st *state, lk *look) {
+	s := &lk.Styles
 	switch {
 	case st.speaking():
-		l.skip(1)
-		l.put(s.Text, cut(clean(st.message), l.width-2, lk.glyphs.ellipsis))
+		l.Skip(1)
+		l.Put(s.Text, cell.Cut(cell.Clean(st.message), l.Width()-2, lk.Glyphs.Ellipsis))
 	case st.progress != "":
-		l.skip(1)
-		l.put(s.Strong, cut(clean(st.progress), l.width-2, lk.glyphs.ellipsis))
+		l.Skip(1)
+		l.Put(s.Strong, cell.Cut(cell.Clean(st.progress), l.Width()-2, lk.Glyphs.Ellipsis))
 	case st.standstill() != "":
-		l.put(s.Badge, st.standstill())
+		l.Put(s.Badge, st.standstill())
 	case st.shown == nil:
-		l.skip(1)
-		l.put(s.Dim, "waiting for the first figures")
+		l.Skip(1)
+		l.Put(s.Dim, "waiting for the first figures")
 	case st.shown.Driver.State != snapshot.DriverOK && st.shown.Driver.State != "":
-		l.skip(1)
-		l.put(s.Warning, "!")
-		l.skip(1)
-		l.put(s.Text, cut(noDriverWords(st.shown), l.width-4, lk.glyphs.ellipsis))
+		l.Skip(1)
+		l.Put(s.Warning, "!")
+		l.Skip(1)
+		l.Put(s.Text, cell.Cut(noDriverWords(st.shown), l.Width()-4, lk.Glyphs.Ellipsis))
 	case len(st.shown.Alerts) > 0:
 		writeAlertSentence(l, st, lk)
 	case st.dayOne(lk):
@@ -66,7 +67,7 @@ func pastWords(st *state) string {
 		if ago >= 12*time.Hour {
 			text = at.Format("Jan 2 15:04:05")
 		}
-		text += ", " + duration(ago) + " ago"
+		text += ", " + cell.Duration(ago) + " ago"
 	}
 	return text + "   L live"
 }
@@ -83,8 +84,8 @@ func noDriverWords(shown *snapshot.Snapshot) string {
 
 // writeAlertSentence writes the alert that is chosen: the worst, or with "!"
 // the next one.
-func writeAlertSentence(l *line, st *state, lk *look) {
-	s, g := &lk.styles, &lk.glyphs
+func writeAlertSentence(l *cell.Line, st *state, lk *look) {
+	s, g := &lk.Styles, &lk.Glyphs
 	alerts := st.shown.Alerts
 	n := ((st.alert % len(alerts)) + len(alerts)) % len(alerts)
 	alert := &alerts[n]
@@ -92,40 +93,40 @@ func writeAlertSentence(l *line, st *state, lk *look) {
 	if alert.Severity == snapshot.Urgent {
 		style = s.Leak
 	}
-	l.skip(1)
-	l.put(style, "!")
-	l.skip(1)
+	l.Skip(1)
+	l.Put(style, "!")
+	l.Skip(1)
 	counter := ""
-	if len(alerts) > 1 && l.width >= 40 {
+	if len(alerts) > 1 && l.Width() >= 40 {
 		counter = strconv.Itoa(n+1) + " of " + strconv.Itoa(len(alerts))
-		if l.width >= fullWidth {
+		if l.Width() >= fullWidth {
 			counter += ", ! next"
 		}
 	}
-	head, tail := alertSentence(alert, st, lk, l.width)
-	room := l.width - l.used - 1
+	head, tail := alertSentence(alert, st, lk, l.Width())
+	room := l.Width() - l.Used() - 1
 	if counter != "" {
 		room -= 3 + len(counter)
 	}
-	left := room - cellsOf(head)
+	left := room - cell.Width(head)
 	// Where not all of an advice has room, its last clause is what to do, the
 	// first why.
-	if clauses := strings.Split(tail, "; "); cellsOf(tail) > left && len(clauses) > 1 {
+	if clauses := strings.Split(tail, "; "); cell.Width(tail) > left && len(clauses) > 1 {
 		tail = fitting([]string{": " + clauses[len(clauses)-1], clauses[0]}, left)
 	}
-	if cellsOf(tail) > left {
+	if cell.Width(tail) > left {
 		const worthCutting = 24
 		if left < worthCutting {
 			left = 0
 		}
-		tail = cut(tail, left, g.ellipsis)
+		tail = cell.Cut(tail, left, g.Ellipsis)
 	}
-	head = cut(head, room, g.ellipsis)
-	l.put(style, head)
-	l.put(s.Text, tail)
+	head = cell.Cut(head, room, g.Ellipsis)
+	l.Put(style, head)
+	l.Put(s.Text, tail)
 	if counter != "" {
-		l.to(max(min(counterAt(l.width), l.width-1-len(counter)), l.used+3))
-		l.put(s.Dim, counter)
+		l.To(max(min(counterAt(l.Width()), l.Width()-1-len(counter)), l.Used()+3))
+		l.Put(s.Dim, counter)
 	}
 }
 
@@ -148,7 +149,7 @@ func alertSentence(alert *snapshot.Alert, st *state, lk *look, width int) (head,
 	if alert.Kind == snapshot.AlertFullIn && gpu != nil && gpu.FullIn != nil {
 		return fullInSentence(alert, gpu, st, lk, width)
 	}
-	head = clean(alert.Message)
+	head = cell.Clean(alert.Message)
 	if gpu != nil && !strings.Contains(head, "GPU") {
 		head = "GPU " + strconv.Itoa(gpu.Index) + " " + head
 	}
@@ -173,7 +174,7 @@ func (st *state) advice(alert *snapshot.Alert, lk *look) string {
 			return ""
 		}
 	}
-	return ": " + clean(alert.Advice)
+	return ": " + cell.Clean(alert.Advice)
 }
 
 // fullInSentence is the alarm that matters most, with the wall clock and the
@@ -181,9 +182,9 @@ func (st *state) advice(alert *snapshot.Alert, lk *look) string {
 func fullInSentence(alert *snapshot.Alert, gpu *snapshot.GPU, st *state, lk *look, width int) (head, tail string) {
 	head = "GPU " + strconv.Itoa(gpu.Index) + " "
 	if width < 66 {
-		head += "full in " + untilFull(*gpu.FullIn)
+		head += "full in " + cell.UntilFull(*gpu.FullIn)
 	} else {
-		head += fullIn(*gpu.FullIn, &lk.glyphs)
+		head += cell.FullIn(*gpu.FullIn, &lk.Glyphs)
 	}
 	wide := width >= 120
 	if wide {
@@ -196,9 +197,9 @@ func fullInSentence(alert *snapshot.Alert, gpu *snapshot.GPU, st *state, lk *loo
 	pid := strconv.Itoa(p.ID.Process.PID)
 	grows := pid
 	if rate, ok := p.GrowthPerSecond.Value(); ok && rate > 0 {
-		grows += " " + userName(p) + " grows " + perSecond(rate)
+		grows += " " + cell.UserName(p) + " grows " + cell.PerSecond(rate)
 		if !wide {
-			grows = userName(p) + " " + pid + " grows " + perSecond(rate)
+			grows = cell.UserName(p) + " " + pid + " grows " + cell.PerSecond(rate)
 		}
 	}
 	returns, flushable := st.flushReturns(p, lk)

@@ -7,10 +7,11 @@ import (
 
 	"vramscope/sampler/snapshot"
 	"vramscope/sampler/snapshot/snapshottest"
+	"vramscope/ui/cell"
 )
 
 func alertLine(st *state, lk *look) string {
-	l := newLine(st.width)
+	l := cell.NewLine(st.width)
 	writeAlert(l, st, lk)
 	return strings.TrimRight(l.String(), " ")
 }
@@ -94,7 +95,7 @@ func TestNumbersOfAlertsThatAreGone(t *testing.T) {
 func TestDayOneHintIsWhole(t *testing.T) {
 	lk := testLook(t, "", false)
 	for width := 30; width <= 120; width++ {
-		l := newLine(width)
+		l := cell.NewLine(width)
 		writeDayOne(l, lk)
 		text := strings.TrimRight(l.String(), " ")
 		if !strings.HasSuffix(text, "vramscope run -- CMD") && !strings.HasSuffix(text, ",  or a on a running Python") {

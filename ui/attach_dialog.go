@@ -6,6 +6,7 @@ import (
 
 	"vramscope/internal/process"
 	"vramscope/sampler/snapshot"
+	"vramscope/ui/cell"
 )
 
 // attachDialog asks before a probe is put into a running process: that runs
@@ -14,7 +15,7 @@ import (
 // cannot be, not the first alone.
 type attachDialog struct {
 	look   *look
-	now    moment
+	now    cell.Moment
 	viewer string           // who looks
 	home   string           // of whoever looks
 	target snapshot.Process // as it was last seen
@@ -33,7 +34,7 @@ func (d attachDialog) follow(st *state) attachDialog {
 	if st.live == nil {
 		return d
 	}
-	d.now, d.viewer = moment(st.now), st.live.Host.User
+	d.now, d.viewer = cell.Moment(st.now), st.live.Host.User
 	d.ended = true
 	for i := range st.live.Rows {
 		p := &st.live.Rows[i]
@@ -96,7 +97,7 @@ func (d attachDialog) refusals() []string {
 	}
 	for _, check := range d.plan.Checks {
 		if !check.OK {
-			reasons = append(reasons, clean(check.Text))
+			reasons = append(reasons, cell.Clean(check.Text))
 		}
 	}
 	if len(reasons) == 0 && d.plan.Method == "" {
@@ -122,22 +123,22 @@ func (d attachDialog) dialog(width int) dialog {
 }
 
 // who names the process.
-func (d attachDialog) who() []span {
-	s, p := &d.look.styles, &d.target
-	return []span{{s.Strong, "PID " + strconv.Itoa(p.ID.Process.PID)}, {s.Text, "  " + userOf(p) + "  " + shortCommand(p)}}
+func (d attachDialog) who() []cell.Span {
+	s, p := &d.look.Styles, &d.target
+	return []cell.Span{{s.Strong, "PID " + strconv.Itoa(p.ID.Process.PID)}, {s.Text, "  " + cell.UserName(p) + "  " + cell.ShortCommand(p)}}
 }
 
 // where is what else it is known by, with as much of its interpreter's path as
 // there is room for.
-func (d attachDialog) where(inner int) []span {
-	path := clean(limited(d.plan.Interpreter))
+func (d attachDialog) where(inner int) []cell.Span {
+	path := cell.Clean(cell.Limit(d.plan.Interpreter))
 	text := ""
 	for _, shown := range []string{path, d.homely(path), path[strings.LastIndexByte(path, '/')+1:]} {
-		if text = d.facts(shown); cellsOf(text) <= inner {
+		if text = d.facts(shown); cell.Width(text) <= inner {
 			break
 		}
 	}
-	return []span{{d.look.styles.Text, text}}
+	return []cell.Span{{d.look.Styles.Text, text}}
 }
 
 // facts are GPU, memory, interpreter and start of the process.
@@ -148,13 +149,13 @@ func (d attachDialog) facts(path string) string {
 		facts = append(facts, used.String()+" used")
 	}
 	if path != "" {
-		if version := clean(limited(d.plan.Version)); version != "" {
+		if version := cell.Clean(cell.Limit(d.plan.Version)); version != "" {
 			path += " (" + version + ")"
 		}
 		facts = append(facts, path)
 	}
 	if !p.Started.IsZero() {
-		facts = append(facts, "started "+d.now.clock(p.Started))
+		facts = append(facts, "started "+d.now.Clock(p.Started))
 	}
 	return strings.Join(facts, ", ")
 }
@@ -165,7 +166,7 @@ func (d attachDialog) wait(out *dialog, inner int) {
 	ready := dialog{look: d.look}
 	d.ask(&ready, inner)
 	const toCome = 4 // lines of checks, and what to do next time
-	out.lines = [][]span{d.who(), d.where(inner), nil, {{d.look.styles.Dim, "looking whether a probe can get in; nothing is changed by that"}}}
+	out.lines = [][]cell.Span{d.who(), d.where(inner), nil, {{d.look.Styles.Dim, "looking whether a probe can get in; nothing is changed by that"}}}
 	for len(out.lines) < len(ready.lines)+toCome {
 		out.lines = append(out.lines, nil)
 	}
@@ -174,7 +175,7 @@ func (d attachDialog) wait(out *dialog, inner int) {
 
 // ask says what will be done, and what has been made sure of.
 func (d attachDialog) ask(out *dialog, inner int) {
-	out.lines = [][]span{d.who(), d.where(inner), nil}
+	out.lines = [][]cell.Span{d.who(), d.where(inner), nil}
 	out.add(d.what(inner), inner)
 	last := len(out.lines)
 	out.add("The probe stays until the process ends."+d.logged(), inner)
@@ -185,7 +186,7 @@ func (d attachDialog) ask(out *dialog, inner int) {
 		if d.plan.Method == "gdb" {
 			next = "No debugger next time:"
 		}
-		out.lines = append(out.lines, []span{{d.look.styles.Dim, next + "  "}, {d.look.styles.Key, clean(limited(d.plan.Instead))}})
+		out.lines = append(out.lines, []cell.Span{{d.look.Styles.Dim, next + "  "}, {d.look.Styles.Key, cell.Clean(cell.Limit(d.plan.Instead))}})
 	}
 	// What will be done stays in sight however small the pane is.
 	for i := len(out.lines) - 1; i >= first; i-- {
@@ -208,7 +209,7 @@ func (d attachDialog) what(inner int) string {
 	}
 	whose := "your process"
 	if owner := d.target.User; owner != d.viewer && owner != "" {
-		whose = clean(owner) + "'s process"
+		whose = cell.Clean(owner) + "'s process"
 	}
 	if d.plan.Method == "remote_exec" {
 		return "This runs vramscope's code inside " + whose + ": Python itself runs it at its next safe point" +
@@ -220,7 +221,7 @@ func (d attachDialog) what(inner int) string {
 
 // logged is where the attempt is written down.
 func (d attachDialog) logged() string {
-	directory := clean(limited(d.plan.AuditLog))
+	directory := cell.Clean(cell.Limit(d.plan.AuditLog))
 	if directory == "" {
 		return ""
 	}
@@ -242,46 +243,46 @@ const (
 )
 
 // checks lists what has been made sure of.
-func (d attachDialog) checks(inner int) [][]span {
-	s := &d.look.styles
+func (d attachDialog) checks(inner int) [][]cell.Span {
+	s := &d.look.Styles
 	columns := 2
 	for i, check := range d.plan.Checks {
 		room := inner - checkColumn
 		if i%2 == 0 {
 			room = checkColumn
 		}
-		if checkIndent+cellsOf(clean(check.Text)) > room {
+		if checkIndent+cell.Width(cell.Clean(check.Text)) > room {
 			columns = 1
 		}
 	}
-	var lines [][]span
+	var lines [][]cell.Span
 	for i, check := range d.plan.Checks {
-		text := clean(limited(check.Text))
+		text := cell.Clean(cell.Limit(check.Text))
 		if i%columns == 0 {
 			lines = append(lines, nil)
 			if columns > 1 && i+1 < len(d.plan.Checks) {
-				text = padded(text, checkColumn-checkIndent)
+				text = cell.Pad(text, checkColumn-checkIndent)
 			}
 		}
 		last := &lines[len(lines)-1]
-		*last = append(*last, span{s.Dim, "  ok  "}, span{s.Text, text})
+		*last = append(*last, cell.Span{s.Dim, "  ok  "}, cell.Span{s.Text, text})
 	}
 	return lines
 }
 
 // refuse says why not, all of it, and what could be done instead.
 func (d attachDialog) refuse(out *dialog, reasons []string, inner int) {
-	s := &d.look.styles
+	s := &d.look.Styles
 	out.title = "Cannot attach"
-	out.lines = [][]span{d.who(), nil}
+	out.lines = [][]cell.Span{d.who(), nil}
 	const mostLines = 3
 	for _, reason := range reasons {
-		for i, text := range wrapped(limited(reason), max(inner-checkIndent, 1), mostLines, d.look.glyphs.ellipsis) {
-			mark := span{s.Warning, "  no  "}
+		for i, text := range cell.Wrap(cell.Limit(reason), max(inner-checkIndent, 1), mostLines, d.look.Glyphs.Ellipsis) {
+			mark := cell.Span{s.Warning, "  no  "}
 			if i > 0 {
-				mark = span{s.Text, "      "}
+				mark = cell.Span{s.Text, "      "}
 			}
-			out.lines = append(out.lines, []span{mark, {s.Text, text}})
+			out.lines = append(out.lines, []cell.Span{mark, {s.Text, text}})
 		}
 	}
 	out.buttons = []button{{"Esc", "close"}}
@@ -289,9 +290,9 @@ func (d attachDialog) refuse(out *dialog, reasons []string, inner int) {
 		return
 	}
 	out.lines = append(out.lines, nil)
-	out.aside = []span{{s.Dim, "Instead: start it with  "}, {s.Key, clean(limited(d.plan.Instead))}}
+	out.aside = []cell.Span{{s.Dim, "Instead: start it with  "}, {s.Key, cell.Clean(cell.Limit(d.plan.Instead))}}
 	// The keys stand at the end of that line where it leaves room for them.
-	if inner < dialogWidth-3 || spanCells(out.aside)+2+spanCells(out.buttonSpans(buttonsApart)) > inner {
+	if inner < dialogWidth-3 || cell.SpansWidth(out.aside)+2+cell.SpansWidth(out.buttonSpans(buttonsApart)) > inner {
 		out.lines = append(out.lines, out.aside)
 		out.drop = append(out.drop, len(out.lines)-1)
 		out.aside = nil

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"time"
 
+	"vramscope/ui/cell"
+
 	tea "charm.land/bubbletea/v2"
 
 	"vramscope/sampler/snapshot"
@@ -113,7 +115,7 @@ func (m *model) startAttach(d attachDialog) tea.Cmd {
 		defer cancel()
 		switch result, err := attach(ctx, id); {
 		case errors.Is(err, context.DeadlineExceeded):
-			return attachedMsg{"attach " + pid + ": no answer within " + duration(attachTimeout)}
+			return attachedMsg{"attach " + pid + ": no answer within " + cell.Duration(attachTimeout)}
 		case err != nil:
 			return attachedMsg{err.Error()}
 		default:

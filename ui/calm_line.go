@@ -6,6 +6,7 @@ import (
 	"vramscope/internal/quantity"
 	"vramscope/sampler/snapshot"
 	"vramscope/themes"
+	"vramscope/ui/cell"
 )
 
 // The alert line where there is no alert: how to get to know more, while
@@ -17,22 +18,22 @@ func (st *state) dayOne(lk *look) bool {
 }
 
 // writeDayOne says how to learn more, in as many words as have room.
-func writeDayOne(l *line, lk *look) {
-	s := &lk.styles
-	ask, how, run := span{s.Text, "what is in it? "}, span{s.Dim, "start jobs with  "}, span{s.Key, "vramscope run -- CMD"}
-	parts := []span{ask, how, run}
+func writeDayOne(l *cell.Line, lk *look) {
+	s := &lk.Styles
+	ask, how, run := cell.Span{s.Text, "what is in it? "}, cell.Span{s.Dim, "start jobs with  "}, cell.Span{s.Key, "vramscope run -- CMD"}
+	parts := []cell.Span{ask, how, run}
 	if lk.keys.has(keyAttach) {
-		parts = append(parts, span{s.Dim, ",  or "}, span{s.Key, "a"}, span{s.Dim, " on a running Python"})
+		parts = append(parts, cell.Span{s.Dim, ",  or "}, cell.Span{s.Key, "a"}, cell.Span{s.Dim, " on a running Python"})
 	}
-	l.skip(1)
-	for _, wording := range [...][]span{parts, {ask, how, run}, {ask, run}, {run}} {
+	l.Skip(1)
+	for _, wording := range [...][]cell.Span{parts, {ask, how, run}, {ask, run}, {run}} {
 		cells := 0
 		for _, part := range wording {
-			cells += cellsOf(part.text)
+			cells += cell.Width(part.Text)
 		}
-		if cells <= l.width-1 {
+		if cells <= l.Width()-1 {
 			for _, part := range wording {
-				l.put(part.style, part.text)
+				l.Put(part.Style, part.Text)
 			}
 			return
 		}
@@ -41,19 +42,19 @@ func writeDayOne(l *line, lk *look) {
 
 // writeCalm is the line of a box with nothing to say: what the textures of
 // the bar mean, or where the GPU lines' header says that, the sums.
-func writeCalm(l *line, st *state, lk *look) {
-	l.skip(1)
-	if l.width < legendWidth {
-		writeLegend(l, lk, l.width-2)
+func writeCalm(l *cell.Line, st *state, lk *look) {
+	l.Skip(1)
+	if l.Width() < legendWidth {
+		writeLegend(l, lk, l.Width()-2)
 		return
 	}
-	for _, part := range boxSums(st.shown, &lk.styles) {
-		l.put(part.style, part.text)
+	for _, part := range boxSums(st.shown, &lk.Styles) {
+		l.Put(part.Style, part.Text)
 	}
 }
 
 // boxSums is the whole box in one sentence.
-func boxSums(shown *snapshot.Snapshot, s *themes.Styles) []span {
+func boxSums(shown *snapshot.Snapshot, s *themes.Styles) []cell.Span {
 	var used, capacity, free, returnable quantity.Bytes
 	idle := 0
 	returnableKnown := false
@@ -72,19 +73,19 @@ func boxSums(shown *snapshot.Snapshot, s *themes.Styles) []span {
 			idle++
 		}
 	}
-	parts := []span{
+	parts := []cell.Span{
 		{s.Text, used.String()}, {s.Dim, " of "}, {s.Text, capacity.String()}, {s.Dim, " used   "},
 		{s.Text, free.String()}, {s.Dim, " free"},
 	}
 	if returnableKnown {
-		parts = append(parts, span{s.Dim, "   flushes would return "}, span{s.Text, returnable.String()})
+		parts = append(parts, cell.Span{s.Dim, "   flushes would return "}, cell.Span{s.Text, returnable.String()})
 	}
 	if idle > 0 {
 		text := " GPU holds memory and does nothing"
 		if idle > 1 {
 			text = " GPUs hold memory and do nothing"
 		}
-		parts = append(parts, span{s.Dim, "   "}, span{s.Text, strconv.Itoa(idle)}, span{s.Dim, text})
+		parts = append(parts, cell.Span{s.Dim, "   "}, cell.Span{s.Text, strconv.Itoa(idle)}, cell.Span{s.Dim, text})
 	}
 	return parts
 }

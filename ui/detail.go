@@ -7,6 +7,7 @@ import (
 
 	"vramscope/internal/quantity"
 	"vramscope/sampler/snapshot"
+	"vramscope/ui/cell"
 )
 
 // detail is everything known about one process: who it is, what its memory
@@ -22,10 +23,10 @@ import (
 type detail struct {
 	look    *look
 	history snapshot.History
-	now     moment
+	now     cell.Moment
 	viewer  string // who looks
 
-	scratch  *line             // what its lines are written on, one after the other
+	scratch  *cell.Line        // what its lines are written on, one after the other
 	process  *snapshot.Process // nil: no process to show
 	gone     *snapshot.Gone    // when and how it ended, nil while it lives
 	index    string            // of its GPU, "5:1" for an instance
@@ -42,7 +43,7 @@ type detail struct {
 // newDetail is the detail of the process under the cursor. On the full screen
 // it has its own graph.
 func newDetail(st *state, lk *look, rows []row, whole bool) detail {
-	d := detail{look: lk, history: st.history, now: moment(st.moment()), full: whole, scratch: newLine(st.width)}
+	d := detail{look: lk, history: st.history, now: cell.Moment(st.moment()), full: whole, scratch: cell.NewLine(st.width)}
 	s := st.shown
 	if s == nil {
 		return d
@@ -102,11 +103,11 @@ func detailed(st *state, rows []row) snapshot.RowID {
 func (d detail) Render(width, height int) []string {
 	switch {
 	case width <= 0 || height <= 0:
-		return blankLines(max(width, 0), height)
+		return cell.Blank(max(width, 0), height)
 	case d.full:
-		return filled(d.whole(width, height), width, height)
+		return cell.Fill(d.whole(width, height), width, height)
 	default:
-		return filled(d.beside(width, height), width, height)
+		return cell.Fill(d.beside(width, height), width, height)
 	}
 }
 
@@ -122,7 +123,7 @@ const (
 func (d detail) whole(width, height int) []string {
 	p := d.process
 	if p == nil {
-		return []string{d.text(width, span{d.look.styles.Dim, "no process to show: it is gone and forgotten, or has not come yet"})}
+		return []string{d.text(width, cell.Span{d.look.Styles.Dim, "no process to show: it is gone and forgotten, or has not come yet"})}
 	}
 	if d.segments != nil {
 		lines := d.above(width, height)
@@ -168,25 +169,25 @@ func (d detail) told(width, height int) []string {
 
 // above is who the process is and what its memory is.
 func (d detail) above(width, height int) []string {
-	s, p := &d.look.styles, d.process
+	s, p := &d.look.Styles, d.process
 	lines := []string{d.text(width,
-		span{s.Strong, "GPU " + d.index}, span{s.Strong, "  PID " + strconv.Itoa(p.ID.Process.PID)},
-		span{s.Text, "  " + userOf(p) + "  " + shortCommand(p)})}
+		cell.Span{s.Strong, "GPU " + d.index}, cell.Span{s.Strong, "  PID " + strconv.Itoa(p.ID.Process.PID)},
+		cell.Span{s.Text, "  " + cell.UserName(p) + "  " + cell.ShortCommand(p)})}
 	lines = append(lines, d.command(width, d.commandLines(height))...)
-	lines = append(lines, d.text(width, span{s.Text, strings.Join(d.facts(true), ", ")}), d.text(width, d.state()...), "")
+	lines = append(lines, d.text(width, cell.Span{s.Text, strings.Join(d.facts(true), ", ")}), d.text(width, d.state()...), "")
 	return append(lines, d.parts(width)...)
 }
 
 // beside stands at the right of the main graph.
 func (d detail) beside(width, height int) []string {
-	s, p := &d.look.styles, d.process
+	s, p := &d.look.Styles, d.process
 	if p == nil {
-		return []string{titledRule(d.look, width, "no process", s.Title, nil)}
+		return []string{cell.TitledRule(&d.look.Appearance, width, "no process", s.Title, nil)}
 	}
 	lines := []string{
-		titledRule(d.look, width, "PID "+strconv.Itoa(p.ID.Process.PID), s.Title, []span{{s.Key, "Enter"}, {s.Dim, ": full screen"}}),
-		d.text(width, span{s.Strong, userOf(p)}, span{s.Text, "  " + shortCommand(p)}),
-		d.text(width, span{s.Text, strings.Join(append([]string{"GPU " + d.index}, d.facts(false)...), ", ")}),
+		cell.TitledRule(&d.look.Appearance, width, "PID "+strconv.Itoa(p.ID.Process.PID), s.Title, []cell.Span{{s.Key, "Enter"}, {s.Dim, ": full screen"}}),
+		d.text(width, cell.Span{s.Strong, cell.UserName(p)}, cell.Span{s.Text, "  " + cell.ShortCommand(p)}),
+		d.text(width, cell.Span{s.Text, strings.Join(append([]string{"GPU " + d.index}, d.facts(false)...), ", ")}),
 		d.text(width, d.state()...),
 	}
 	lines = append(lines, d.parts(width)...)
@@ -206,16 +207,16 @@ func (d detail) beside(width, height int) []string {
 }
 
 // line is the one that every line of the panel is written on.
-func (d detail) line(width int) *line {
-	d.scratch.reset(width)
+func (d detail) line(width int) *cell.Line {
+	d.scratch.Reset(width)
 	return d.scratch
 }
 
 // text is a line of spans, indented by a cell.
-func (d detail) text(width int, spans ...span) string {
+func (d detail) text(width int, spans ...cell.Span) string {
 	l := d.line(width)
-	l.skip(1)
-	put(l, spans, width-1, d.look.glyphs.ellipsis)
+	l.Skip(1)
+	l.PutSpans(spans, width-1, d.look.Glyphs.Ellipsis)
 	return l.String()
 }
 
@@ -225,15 +226,15 @@ func (d detail) facts(all bool) []string {
 	p := d.process
 	var facts []string
 	if p.Runtime != "" {
-		facts = append(facts, clean(strings.TrimRight(p.Runtime+" "+p.RuntimeVersion, " ")+allocatorName(p)))
+		facts = append(facts, cell.Clean(strings.TrimRight(p.Runtime+" "+p.RuntimeVersion, " ")+allocatorName(p)))
 	}
 	if p.Type != "" && all {
-		facts = append(facts, clean(p.Type))
+		facts = append(facts, cell.Clean(p.Type))
 	}
 	if !p.Started.IsZero() && d.gone == nil {
-		facts = append(facts, "up "+duration(d.now.since(p.Started)))
+		facts = append(facts, "up "+cell.Duration(d.now.Since(p.Started)))
 	}
-	if job := clean(p.Job.String()); job != "" {
+	if job := cell.Clean(p.Job.String()); job != "" {
 		facts = append(facts, job)
 	}
 	if v, ok := p.SMUtilization.Value(); ok {
@@ -267,24 +268,24 @@ func allocatorName(p *snapshot.Process) string {
 }
 
 // state is how the process and its probe are doing.
-func (d detail) state() []span {
-	s, p := &d.look.styles, d.process
+func (d detail) state() []cell.Span {
+	s, p := &d.look.Styles, d.process
 	switch {
 	case d.gone != nil:
-		return []span{{s.Warning, d.ending()}}
+		return []cell.Span{{s.Warning, d.ending()}}
 	case p.ID.Process.Foreign():
-		return []span{{s.Dim, "another container's pid, not in our /proc: nothing more can be known here"}}
+		return []cell.Span{{s.Dim, "another container's pid, not in our /proc: nothing more can be known here"}}
 	case p.Probe == nil:
-		return []span{{s.Dim, "no probe: " + d.advice()}}
+		return []cell.Span{{s.Dim, "no probe: " + d.advice()}}
 	}
 	age := ageOf(p.Probe.Age)
 	switch p.Probe.State {
 	case snapshot.ProbeStale:
-		return []span{{s.Warning, "probe stale: the parts are as of " + age + " ago"}}
+		return []cell.Span{{s.Warning, "probe stale: the parts are as of " + age + " ago"}}
 	case snapshot.ProbeSilent:
-		return []span{{s.Warning, "probe silent " + age + ": its figures are too old to show"}}
+		return []cell.Span{{s.Warning, "probe silent " + age + ": its figures are too old to show"}}
 	default:
-		return []span{{s.Text, "probe live, " + age + " old" + startedBy(p.Probe.StartedBy)}}
+		return []cell.Span{{s.Text, "probe live, " + age + " old" + startedBy(p.Probe.StartedBy)}}
 	}
 }
 
@@ -301,19 +302,19 @@ func startedBy(way string) string {
 	case "preload":
 		return ", preloaded"
 	default:
-		return ", started by " + clean(limited(way))
+		return ", started by " + cell.Clean(cell.Limit(way))
 	}
 }
 
 // ending is when and how the process ended.
 func (d detail) ending() string {
 	g := d.gone
-	text := "gone " + duration(d.now.since(g.Ended)) + ", at " + d.now.clock(g.Ended)
+	text := "gone " + cell.Duration(d.now.Since(g.Ended)) + ", at " + d.now.Clock(g.Ended)
 	if peak, ok := g.Last.Peak.Value(); ok {
 		text += ", peak " + peak.String()
 	}
 	if count, ok := g.OutOfMemoryCount.Value(); ok && count > 0 {
-		text += ", out of memory " + d.look.glyphs.times + strconv.FormatInt(count, 10)
+		text += ", out of memory " + d.look.Glyphs.Times + strconv.FormatInt(count, 10)
 	}
 	if status, ok := g.ExitStatus.Value(); ok {
 		text += ", exit " + strconv.Itoa(status)
@@ -343,5 +344,5 @@ func ageOf(age time.Duration) string {
 	if age < 10*time.Second {
 		return strconv.FormatFloat(max(age, 0).Seconds(), 'f', 1, 64) + "s"
 	}
-	return duration(age)
+	return cell.Duration(age)
 }

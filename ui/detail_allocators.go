@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"vramscope/sampler/snapshot"
+	"vramscope/ui/cell"
 )
 
 // kindRaw is the allocator of what a process has taken from the driver by
@@ -39,16 +40,16 @@ func (d detail) allocators(width, most int) []string {
 // inShort is one line about several allocators, none where there is one that
 // has no list of its own.
 func (d detail) inShort(width int) []string {
-	s, p := &d.look.styles, d.process
+	s, p := &d.look.Styles, d.process
 	var parts []string
 	var largest *snapshot.Allocation
 	for i := range p.Allocators {
 		a := &p.Allocators[i]
-		reserved := d.look.glyphs.dash
+		reserved := d.look.Glyphs.Dash
 		if v, ok := a.Reserved.Value(); ok {
 			reserved = v.String()
 		}
-		text := clean(limited(a.Kind)) + " " + reserved
+		text := cell.Clean(cell.Limit(a.Kind)) + " " + reserved
 		if n, ok := a.Blocks.Value(); ok && a.Kind == kindRaw {
 			text += " in " + strconv.FormatInt(n, 10)
 		}
@@ -63,29 +64,29 @@ func (d detail) inShort(width int) []string {
 	text := strings.Join(parts, ", ")
 	if largest != nil {
 		text += ": the largest " + largest.Bytes.String()
-		if whose := clean(limited(cmp.Or(largest.Library, largest.API))); whose != "" {
+		if whose := cell.Clean(cell.Limit(cmp.Or(largest.Library, largest.API))); whose != "" {
 			text += " by " + whose
 		}
 		if age, ok := largest.Age.Value(); ok {
-			text += ", " + duration(age.Truncate(time.Second)) + " old"
+			text += ", " + cell.Duration(age.Truncate(time.Second)) + " old"
 		}
 	}
-	return []string{d.text(width, span{s.Text, text})}
+	return []string{d.text(width, cell.Span{s.Text, text})}
 }
 
 // allocator is the lines of one: nothing where it is the only one and has
 // nothing to say that has not been said.
 func (d detail) allocator(width int, a *snapshot.Allocator, among bool) []string {
-	s := &d.look.styles
+	s := &d.look.Styles
 	facts := d.allocatorFacts(a)
 	if len(facts) == 0 && !among && a.Config == "" && len(a.Largest) == 0 {
 		return nil
 	}
 	const nameCells = partName
 	line := func(name, text string) string {
-		return d.text(width, span{s.Dim, padded(cut(name, nameCells-1, d.look.glyphs.ellipsis), nameCells)}, span{s.Text, text})
+		return d.text(width, cell.Span{s.Dim, cell.Pad(cell.Cut(name, nameCells-1, d.look.Glyphs.Ellipsis), nameCells)}, cell.Span{s.Text, text})
 	}
-	reserved := d.look.glyphs.dash
+	reserved := d.look.Glyphs.Dash
 	if v, ok := a.Reserved.Value(); ok {
 		reserved = v.String()
 	}
@@ -96,8 +97,8 @@ func (d detail) allocator(width int, a *snapshot.Allocator, among bool) []string
 			head += " in " + counted(n, "allocation") + " of its own"
 		}
 	}
-	lines := []string{line(clean(limited(a.Kind)), strings.Join(append([]string{head}, facts...), "   "))}
-	if config := clean(limited(a.Config)); config != "" {
+	lines := []string{line(cell.Clean(cell.Limit(a.Kind)), strings.Join(append([]string{head}, facts...), "   "))}
+	if config := cell.Clean(cell.Limit(a.Config)); config != "" {
 		lines = append(lines, line("", config))
 	}
 	const largestMost = 5
@@ -120,7 +121,7 @@ func (d detail) allocatorFacts(a *snapshot.Allocator) []string {
 		if !ok || v <= 0 {
 			continue
 		}
-		text := clean(limited(pool.Name)) + " " + v.String()
+		text := cell.Clean(cell.Limit(pool.Name)) + " " + v.String()
 		if stuck, ok := pool.Fragmented.Value(); ok && stuck > 0 {
 			text += " (" + stuck.String() + " stuck)"
 		}
@@ -138,16 +139,16 @@ func (d detail) allocatorFacts(a *snapshot.Allocator) []string {
 // allocation is "4.00G  2h03m old  cuMemAlloc by libcublas.so.12".
 func (d detail) allocation(a *snapshot.Allocation) string {
 	size := a.Bytes.String()
-	text := strings.Repeat(" ", max(partBytes-cellsOf(size), 0)) + size
+	text := strings.Repeat(" ", max(partBytes-cell.Width(size), 0)) + size
 	if age, ok := a.Age.Value(); ok {
 		const ageCells = 6
-		old := duration(age.Truncate(time.Second))
-		text += "  " + strings.Repeat(" ", max(ageCells-cellsOf(old), 0)) + old + " old"
+		old := cell.Duration(age.Truncate(time.Second))
+		text += "  " + strings.Repeat(" ", max(ageCells-cell.Width(old), 0)) + old + " old"
 	}
-	if api := clean(limited(a.API)); api != "" {
+	if api := cell.Clean(cell.Limit(a.API)); api != "" {
 		text += "  " + api
 	}
-	if library := clean(limited(a.Library)); library != "" {
+	if library := cell.Clean(cell.Limit(a.Library)); library != "" {
 		text += " by " + library
 	}
 	return text

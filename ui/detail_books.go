@@ -9,6 +9,7 @@ import (
 	"vramscope/internal/quantity"
 	"vramscope/sampler/snapshot"
 	"vramscope/themes"
+	"vramscope/ui/cell"
 )
 
 // books is what the allocators say of themselves, all of them together, and
@@ -16,10 +17,10 @@ import (
 func (d detail) books(width int) []string {
 	var lines []string
 	if facts := d.figuresOfAll(width - 2); facts != "" {
-		lines = append(lines, d.text(width, span{d.look.styles.Text, facts}))
+		lines = append(lines, d.text(width, cell.Span{d.look.Styles.Text, facts}))
 	}
 	if names := d.evictable(); names != "" {
-		lines = append(lines, d.text(width, span{d.look.styles.Text, names}))
+		lines = append(lines, d.text(width, cell.Span{d.look.Styles.Text, names}))
 	}
 	return lines
 }
@@ -65,7 +66,7 @@ func (d detail) figuresOfAll(cells int) string {
 		if text != "" {
 			fact = "   " + fact
 		}
-		if cellsOf(text)+cellsOf(fact) > cells {
+		if cell.Width(text)+cell.Width(fact) > cells {
 			break
 		}
 		text += fact
@@ -92,9 +93,9 @@ func (d detail) evictable() string {
 	caches := make([]string, len(d.process.Evictable))
 	for i := range d.process.Evictable {
 		cache := &d.process.Evictable[i]
-		caches[i] = clean(limited(cache.Name))
+		caches[i] = cell.Clean(cell.Limit(cache.Name))
 		if told {
-			caches[i] += " " + sizeOf(cache.Bytes, d.look.glyphs.dash)
+			caches[i] += " " + sizeOf(cache.Bytes, d.look.Glyphs.Dash)
 		}
 		caches[i] += " (prio " + strconv.FormatFloat(cache.Priority, 'g', 6, 64) + ")"
 	}
@@ -130,32 +131,32 @@ func (d detail) outlook(width int) []string {
 		return nil
 	}
 	l := d.line(width)
-	l.skip(1)
-	put(l, []span{{style, trend}}, width-1, d.look.glyphs.ellipsis)
+	l.Skip(1)
+	l.PutSpans([]cell.Span{{style, trend}}, width-1, d.look.Glyphs.Ellipsis)
 	if ahead != "" {
 		if trend != "" {
-			l.skip(2)
-			l.to(min(outlookColumn, max(width-1-cellsOf(ahead), l.used)))
+			l.Skip(2)
+			l.To(min(outlookColumn, max(width-1-cell.Width(ahead), l.Used())))
 		}
-		put(l, []span{{d.look.styles.Text, ahead}}, width-1, d.look.glyphs.ellipsis)
+		l.PutSpans([]cell.Span{{d.look.Styles.Text, ahead}}, width-1, d.look.Glyphs.Ellipsis)
 	}
 	return []string{l.String()}
 }
 
 func (d detail) trend() (string, themes.Style) {
-	s, p := &d.look.styles, d.process
+	s, p := &d.look.Styles, d.process
 	rate := ""
 	if v, ok := p.GrowthPerSecond.Value(); ok && v != 0 {
-		rate = " " + perSecond(v)
+		rate = " " + cell.PerSecond(v)
 		if v > 0 {
-			rate = " +" + perSecond(v)
+			rate = " +" + cell.PerSecond(v)
 		}
 	}
 	switch p.Trend {
 	case snapshot.TrendLeak:
 		text := "LEAK" + rate
 		if d.leak != nil && !d.leak.Since.IsZero() {
-			since := d.now.clock(d.leak.Since)
+			since := d.now.Clock(d.leak.Since)
 			text += " since " + strings.TrimSuffix(since, since[len(since)-3:])
 		}
 		return text, s.Leak
@@ -209,5 +210,5 @@ func (d detail) bounds(f *snapshot.Prediction) string {
 	if low != "full" && high != "full" && low[len(low)-1] == high[len(high)-1] && low != "0" {
 		low, high = low[:len(low)-1], high[:len(high)-1]
 	}
-	return " (" + low + d.look.glyphs.enDash + high + ")"
+	return " (" + low + d.look.Glyphs.EnDash + high + ")"
 }

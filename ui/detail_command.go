@@ -1,6 +1,10 @@
 package ui
 
-import "strings"
+import (
+	"strings"
+
+	"vramscope/ui/cell"
+)
 
 // commandLines is how many lines the whole command may take.
 func (d detail) commandLines(height int) int {
@@ -31,16 +35,16 @@ func (d detail) command(width, most int) []string {
 		}
 		whole.WriteString(quoted(argument))
 	}
-	text := clean(whole.String())
-	head := cellsOf("GPU " + d.index + "  PID  " + userOf(p) + "  ")
-	short := shortCommand(p)
+	text := cell.Clean(whole.String())
+	head := cell.Width("GPU " + d.index + "  PID  " + cell.UserName(p) + "  ")
+	short := cell.ShortCommand(p)
 	said := text == short || isInterpreter(p.Command) && strings.HasSuffix(text, " "+short) && strings.IndexByte(text, ' ') == len(text)-len(short)-1
-	if text == "" || said && head+8+cellsOf(short) < width {
+	if text == "" || said && head+8+cell.Width(short) < width {
 		return nil
 	}
 	var lines []string
-	for _, l := range wrapped(text, room, most, d.look.glyphs.ellipsis) {
-		lines = append(lines, d.text(width, span{d.look.styles.Dim, l}))
+	for _, l := range cell.Wrap(text, room, most, d.look.Glyphs.Ellipsis) {
+		lines = append(lines, d.text(width, cell.Span{d.look.Styles.Dim, l}))
 	}
 	return lines
 }

@@ -9,6 +9,7 @@ import (
 	"vramscope/internal/quantity"
 	"vramscope/sampler/snapshot"
 	"vramscope/themes"
+	"vramscope/ui/cell"
 )
 
 // The cells of a part's line: its name, its amount, its share.
@@ -21,7 +22,7 @@ const (
 // parts is used memory and what it is made of, each part with its share of
 // used and a note.
 func (d detail) parts(width int) []string {
-	s, p := &d.look.styles, d.process
+	s, p := &d.look.Styles, d.process
 	lines := []string{d.usedLine(width)}
 	if !p.Allocated.Known() && !p.Cached.Known() && !p.Fragmented.Known() {
 		note := "all of it: only a probe could tell what it is"
@@ -58,16 +59,16 @@ func (d detail) parts(width int) []string {
 func (d detail) usedLine(width int) string {
 	p := d.process
 	l := d.line(width)
-	d.figures(l, "used", d.look.styles.Strong, p.Used)
-	parts := processParts(p)
+	d.figures(l, "used", d.look.Styles.Strong, p.Used)
+	parts := cell.ProcessParts(p)
 	scale := p.Used.Or(0)
 	if scale <= 0 {
 		for _, part := range parts {
 			scale += max(part, 0)
 		}
 	}
-	if cells := width - l.used - 1; scale > 0 && cells >= 8 {
-		l.bar(d.look, parts, scale, cells)
+	if cells := width - l.Used() - 1; scale > 0 && cells >= 8 {
+		l.Bar(&d.look.Appearance, parts, scale, cells)
 	}
 	return l.String()
 }
@@ -76,26 +77,26 @@ func (d detail) usedLine(width int) string {
 func (d detail) part(width int, name string, style themes.Style, amount snapshot.Bytes, note string) string {
 	l := d.line(width)
 	d.figures(l, name, style, amount)
-	put(l, []span{{d.look.styles.Text, note}}, width, d.look.glyphs.ellipsis)
+	l.PutSpans([]cell.Span{{d.look.Styles.Text, note}}, width, d.look.Glyphs.Ellipsis)
 	return l.String()
 }
 
-func (d detail) figures(l *line, name string, style themes.Style, amount snapshot.Bytes) {
-	s, g := &d.look.styles, &d.look.glyphs
-	l.skip(1)
-	l.left(style, name, partName, "")
+func (d detail) figures(l *cell.Line, name string, style themes.Style, amount snapshot.Bytes) {
+	s, g := &d.look.Styles, &d.look.Glyphs
+	l.Skip(1)
+	l.Left(style, name, partName, "")
 	if !amount.Known() {
-		l.right(s.Dim, g.dash, partBytes)
-		l.skip(partShare + 2)
+		l.Right(s.Dim, g.Dash, partBytes)
+		l.Skip(partShare + 2)
 		return
 	}
 	figure := s.Text
 	if p := d.process.Probe; p != nil && p.State != snapshot.ProbeLive && amount.Source() == quantity.Probe {
 		figure = s.Dim
 	}
-	l.right(figure, amount.Or(0).String(), partBytes)
-	l.right(s.Dim, d.share(amount.Or(0)), partShare)
-	l.skip(2)
+	l.Right(figure, amount.Or(0).String(), partBytes)
+	l.Right(s.Dim, d.share(amount.Or(0)), partShare)
+	l.Skip(2)
 }
 
 // share is an amount in per cent of used; nothing where used is not known,
@@ -144,7 +145,7 @@ func allocatedPeak(history snapshot.History, now time.Time, id snapshot.RowID) (
 func (d detail) allocatedNote() string {
 	var facts []string
 	if peak, seen, ok := d.peak(); ok && seen >= 20*time.Second {
-		facts = append(facts, "peak "+peak.String()+" in "+coarse(seen))
+		facts = append(facts, "peak "+peak.String()+" in "+cell.CoarseDuration(seen))
 	}
 	var pending, ever snapshot.Bytes
 	for i := range d.process.Allocators {

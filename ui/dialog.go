@@ -1,6 +1,10 @@
 package ui
 
-import "strings"
+import (
+	"strings"
+
+	"vramscope/ui/cell"
+)
 
 // dialog is the frame of every question before an action: whom it is about,
 // what to choose from, what will happen, and the keys. It is drawn over the
@@ -17,13 +21,13 @@ import "strings"
 type dialog struct {
 	look    *look
 	title   string
-	lines   [][]span
+	lines   [][]cell.Span
 	drop    []int // lines that go first where there is no room, in this order
 	choices []choice
 	chosen  int
 	buttons []button
-	apart   int    // blanks between two buttons; 0 is as many as the drawings have
-	aside   []span // what stands before the buttons, which then go to the right
+	apart   int         // blanks between two buttons; 0 is as many as the drawings have
+	aside   []cell.Span // what stands before the buttons, which then go to the right
 }
 
 // choice is one of several ways to act.
@@ -51,8 +55,8 @@ func (d dialog) height() int {
 // add wraps a paragraph into lines of so many cells.
 func (d *dialog) add(text string, inner int) {
 	const mostLines = 6
-	for _, part := range wrapped(text, inner, mostLines, d.look.glyphs.ellipsis) {
-		d.lines = append(d.lines, []span{{d.look.styles.Text, part}})
+	for _, part := range cell.Wrap(text, inner, mostLines, d.look.Glyphs.Ellipsis) {
+		d.lines = append(d.lines, []cell.Span{{d.look.Styles.Text, part}})
 	}
 }
 
@@ -61,21 +65,21 @@ func (d *dialog) add(text string, inner int) {
 // one, then text from the end; the choice and the keys stay.
 func (d dialog) Render(width, height int) []string {
 	if width <= 0 || height <= 0 {
-		return blankLines(max(width, 0), height)
+		return cell.Blank(max(width, 0), height)
 	}
 	wide := min(width, dialogWidth)
 	inner := d.fit(height-2, wide-3)
 	box := boxed(d.look, d.title, "", inner, 0, wide, min(height, len(inner)+2))
 	left := (width - wide) / 2
 	for i, text := range box {
-		l := newLine(left)
-		box[i] = l.String() + text + newLine(width-wide-left).String()
+		l := cell.NewLine(left)
+		box[i] = l.String() + text + cell.NewLine(width-wide-left).String()
 	}
-	return filled(box, width, height)
+	return cell.Fill(box, width, height)
 }
 
 // fit lays the parts out in so many lines of so many cells.
-func (d dialog) fit(rows, cells int) [][]span {
+func (d dialog) fit(rows, cells int) [][]cell.Span {
 	choices, keys := d.choiceLines(), d.buttonLine(cells)
 	needed := len(choices)
 	if keys != nil {
@@ -95,7 +99,7 @@ func (d dialog) fit(rows, cells int) [][]span {
 	if len(lines)+needed > rows {
 		lines = lines[:max(rows-needed, 0)]
 	}
-	inner := append(append([][]span{}, lines...), choices...)
+	inner := append(append([][]cell.Span{}, lines...), choices...)
 	if keys != nil {
 		if len(inner)+2 <= rows && d.aside == nil {
 			inner = append(inner, nil)
@@ -107,7 +111,7 @@ func (d dialog) fit(rows, cells int) [][]span {
 
 // shortened is the lines without blank ones, from the last on, and then without
 // those that matter least, as far as that is needed for so many.
-func (d dialog) shortened(most int) [][]span {
+func (d dialog) shortened(most int) [][]cell.Span {
 	var order []int
 	for i := len(d.lines) - 1; i >= 0; i-- {
 		if len(d.lines[i]) == 0 {
@@ -125,7 +129,7 @@ func (d dialog) shortened(most int) [][]span {
 	if len(gone) == 0 {
 		return d.lines
 	}
-	kept := make([][]span, 0, len(d.lines))
+	kept := make([][]cell.Span, 0, len(d.lines))
 	for i, l := range d.lines {
 		if !gone[i] {
 			kept = append(kept, l)
@@ -135,20 +139,20 @@ func (d dialog) shortened(most int) [][]span {
 }
 
 // choiceLines are "> g     gradual    what it does".
-func (d dialog) choiceLines() [][]span {
-	s := &d.look.styles
-	lines := make([][]span, 0, len(d.choices))
+func (d dialog) choiceLines() [][]cell.Span {
+	s := &d.look.Styles
+	lines := make([][]cell.Span, 0, len(d.choices))
 	names := 0
 	for _, c := range d.choices {
-		names = max(names, cellsOf(c.name)+2)
+		names = max(names, cell.Width(c.name)+2)
 	}
 	for i, c := range d.choices {
 		marker, name := "  ", s.Text
 		if i == d.chosen {
 			marker, name = "> ", s.Strong
 		}
-		lines = append(lines, []span{
-			{s.Strong, marker}, {s.Key, padded(c.key, 6)}, {name, padded(c.name, names)}, {s.Text, c.text},
+		lines = append(lines, []cell.Span{
+			{s.Strong, marker}, {s.Key, cell.Pad(c.key, 6)}, {name, cell.Pad(c.name, names)}, {s.Text, c.text},
 		})
 	}
 	return lines
@@ -156,20 +160,20 @@ func (d dialog) choiceLines() [][]span {
 
 // buttonLine is "y  flush        Esc  cancel", indented as the drawings have
 // it; nearer to each other where they would not fit.
-func (d dialog) buttonLine(cells int) []span {
+func (d dialog) buttonLine(cells int) []cell.Span {
 	if len(d.buttons) == 0 {
 		return nil
 	}
-	s := &d.look.styles
+	s := &d.look.Styles
 	if d.aside != nil {
 		const margin = 4
 		keys := d.buttonSpans(buttonsApart)
-		gap := max(cells-margin-spanCells(d.aside)-spanCells(keys), 2)
-		return append(append(d.aside[:len(d.aside):len(d.aside)], span{s.Text, strings.Repeat(" ", gap)}), keys...)
+		gap := max(cells-margin-cell.SpansWidth(d.aside)-cell.SpansWidth(keys), 2)
+		return append(append(d.aside[:len(d.aside):len(d.aside)], cell.Span{s.Text, strings.Repeat(" ", gap)}), keys...)
 	}
 	indent, apart := buttonsApart, max(d.apart, buttonsApart)
 	keys := d.buttonSpans(apart)
-	for indent+spanCells(keys) > cells && indent+apart > 2 {
+	for indent+cell.SpansWidth(keys) > cells && indent+apart > 2 {
 		if apart > 2 {
 			apart--
 		} else {
@@ -177,21 +181,21 @@ func (d dialog) buttonLine(cells int) []span {
 		}
 		keys = d.buttonSpans(apart)
 	}
-	return append([]span{{s.Text, strings.Repeat(" ", indent)}}, keys...)
+	return append([]cell.Span{{s.Text, strings.Repeat(" ", indent)}}, keys...)
 }
 
 // buttonsApart is how many blanks stand between two buttons, and before them.
 const buttonsApart = 8
 
 // buttonSpans are the keys and what they do.
-func (d dialog) buttonSpans(apart int) []span {
-	s := &d.look.styles
-	var line []span
+func (d dialog) buttonSpans(apart int) []cell.Span {
+	s := &d.look.Styles
+	var line []cell.Span
 	for i, b := range d.buttons {
 		if i > 0 {
-			line = append(line, span{s.Text, strings.Repeat(" ", apart)})
+			line = append(line, cell.Span{s.Text, strings.Repeat(" ", apart)})
 		}
-		line = append(line, span{s.Key, b.key}, span{s.Text, "  " + b.does})
+		line = append(line, cell.Span{s.Key, b.key}, cell.Span{s.Text, "  " + b.does})
 	}
 	return line
 }
@@ -246,9 +250,4 @@ func refuses(name string) bool {
 	default:
 		return false
 	}
-}
-
-// padded is text with blanks to a width.
-func padded(text string, cells int) string {
-	return text + strings.Repeat(" ", max(cells-cellsOf(text), 0))
 }

@@ -12,6 +12,7 @@ import (
 	"vramscope/internal/quantity"
 	"vramscope/sampler/snapshot"
 	"vramscope/sampler/snapshot/snapshottest"
+	"vramscope/ui/cell"
 )
 
 // TestDrawings lays what is rendered beside the drawings of the screen, line
@@ -20,7 +21,7 @@ import (
 func TestDrawings(t *testing.T) {
 	story := snapshottest.DrawnBox()
 	ascii := drawnLook(t)
-	ascii.glyphs = asciiGlyphs
+	ascii.Glyphs = cell.ASCIIGlyphs()
 	for _, drawing := range []struct {
 		name  string
 		state *state

@@ -8,6 +8,7 @@ import (
 	"vramscope/internal/quantity"
 	"vramscope/sampler/snapshot"
 	"vramscope/themes"
+	"vramscope/ui/cell"
 )
 
 // driverRows is what the driver's screen takes: the text with a blank line
@@ -24,33 +25,33 @@ type driverScreen struct {
 
 // Render implements panel. A narrow screen breaks the sentences.
 func (d driverScreen) Render(width, height int) []string {
-	s := &d.look.styles
+	s := &d.look.Styles
 	const indent = 3
 	out := make([]string, 0, height)
 	write := func(style themes.Style, name, text string) {
-		for i, part := range wrapped(text, width-indent-1-len(name), 3, d.look.glyphs.ellipsis) {
-			l := newLine(width)
-			l.skip(indent)
+		for i, part := range cell.Wrap(text, width-indent-1-len(name), 3, d.look.Glyphs.Ellipsis) {
+			l := cell.NewLine(width)
+			l.Skip(indent)
 			if i == 0 {
-				l.put(s.Dim, name)
+				l.Put(s.Dim, name)
 			}
-			l.to(indent + len(name))
-			l.put(style, part)
+			l.To(indent + len(name))
+			l.Put(style, part)
 			out = append(out, l.String())
 		}
 	}
 	if height >= 6 {
-		out = append(out, blankLines(width, 1)...)
+		out = append(out, cell.Blank(width, 1)...)
 	}
 	write(s.Warning, "", d.happened())
 	write(s.Text, "", d.next())
 	if len(out) < height-1 {
-		out = append(out, blankLines(width, 1)...)
+		out = append(out, cell.Blank(width, 1)...)
 	}
 	write(s.Text, "Last seen   ", d.lastSeen())
 	write(s.Text, "By probes   ", d.told())
 	write(s.Text, "Still here  ", d.answering())
-	return filled(out, width, height)
+	return cell.Fill(out, width, height)
 }
 
 // answering is what the probes still tell.
@@ -70,7 +71,7 @@ func (d driverScreen) happened() string {
 	driver := &d.shown.Driver
 	reason := ""
 	if driver.Message != "" {
-		reason = " (" + clean(driver.Message) + ")"
+		reason = " (" + cell.Clean(driver.Message) + ")"
 	}
 	switch driver.State {
 	case snapshot.DriverGone:
@@ -131,7 +132,7 @@ func (d driverScreen) lastSeen() string {
 		text += ", " + wholeGiB(used) + " of " + wholeGiB(total) + "G used"
 	}
 	if d.shown.Driver.Version != "" {
-		text += ", driver " + clean(d.shown.Driver.Version)
+		text += ", driver " + cell.Clean(d.shown.Driver.Version)
 	}
 	return text
 }

@@ -7,6 +7,7 @@ import (
 
 	"vramscope/internal/process"
 	"vramscope/sampler/snapshot"
+	"vramscope/ui/cell"
 )
 
 // environmentPanel is what of a process's environment matters to its use of a
@@ -59,7 +60,7 @@ func (e environmentPanel) press(name string, width, height int) (overlay, outcom
 // Render implements panel.
 func (e environmentPanel) Render(width, height int) []string {
 	if width <= 0 || height <= 0 {
-		return blankLines(max(width, 0), height)
+		return cell.Blank(max(width, 0), height)
 	}
 	lines := e.content(width)
 	right := "Esc closes"
@@ -74,36 +75,36 @@ func (e environmentPanel) Render(width, height int) []string {
 const maxVariable = 8
 
 // content is what stands in the frame.
-func (e environmentPanel) content(width int) [][]span {
-	s, g := &e.look.styles, &e.look.glyphs
+func (e environmentPanel) content(width int) [][]cell.Span {
+	s, g := &e.look.Styles, &e.look.Glyphs
 	cells := max(width-3, 1)
-	lines := [][]span{
-		{{s.Strong, userOf(&e.target)}, {s.Text, "  " + shortCommand(&e.target)}},
+	lines := [][]cell.Span{
+		{{s.Strong, cell.UserName(&e.target)}, {s.Text, "  " + cell.ShortCommand(&e.target)}},
 		{{s.Dim, "as it was when the process started; only what concerns the GPU"}},
 		nil,
 	}
 	say := func(text string) {
-		for _, l := range wrapped(text, cells, maxVariable, g.ellipsis) {
-			lines = append(lines, []span{{s.Text, l}})
+		for _, l := range cell.Wrap(text, cells, maxVariable, g.Ellipsis) {
+			lines = append(lines, []cell.Span{{s.Text, l}})
 		}
 	}
 	switch {
 	case !e.read:
 		say("reading it")
 	case e.err != nil:
-		say("not to be had: " + clean(e.err.Error()))
+		say("not to be had: " + cell.Clean(e.err.Error()))
 	case len(e.lines) == 0:
 		say("none of the variables that concern the GPU is set")
 	}
 	for _, variable := range e.lines {
-		name, value, _ := strings.Cut(clean(variable), "=")
+		name, value, _ := strings.Cut(cell.Clean(variable), "=")
 		first := name + "="
-		for i, l := range wrapped(first+value, cells, maxVariable, g.ellipsis) {
+		for i, l := range cell.Wrap(first+value, cells, maxVariable, g.Ellipsis) {
 			if i == 0 && strings.HasPrefix(l, first) {
-				lines = append(lines, []span{{s.Key, name}, {s.Dim, "="}, {s.Text, l[len(first):]}})
+				lines = append(lines, []cell.Span{{s.Key, name}, {s.Dim, "="}, {s.Text, l[len(first):]}})
 				continue
 			}
-			lines = append(lines, []span{{s.Text, l}})
+			lines = append(lines, []cell.Span{{s.Text, l}})
 		}
 	}
 	return lines

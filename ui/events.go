@@ -9,6 +9,7 @@ import (
 
 	"vramscope/sampler/snapshot"
 	"vramscope/themes"
+	"vramscope/ui/cell"
 )
 
 // eventsPanel is the event log, newest first: who started, who died of what,
@@ -16,7 +17,7 @@ import (
 type eventsPanel struct {
 	look  *look
 	log   []snapshot.Event // newest first
-	now   moment
+	now   cell.Moment
 	until time.Time // zero: up to now
 	top   scroll
 	left  int // cells of the messages that are scrolled out of sight
@@ -29,7 +30,7 @@ func newEvents(lk *look, st *state) eventsPanel { return eventsPanel{look: lk}.f
 // follow takes the log as it is now. A list that was scrolled stays on the
 // events it shows while new ones come in above.
 func (e eventsPanel) follow(st *state) eventsPanel {
-	e.now, e.until = moment(st.now), st.past
+	e.now, e.until = cell.Moment(st.now), st.past
 	before := len(e.log)
 	e.log = nil
 	if st.history != nil {
@@ -43,7 +44,7 @@ func (e eventsPanel) follow(st *state) eventsPanel {
 	}
 	e.longest = 0
 	for i := range e.log {
-		e.longest = max(e.longest, cellsOf(e.message(&e.log[i])))
+		e.longest = max(e.longest, cell.Width(e.message(&e.log[i])))
 	}
 	return e
 }
@@ -84,7 +85,7 @@ func (e eventsPanel) sideways(right bool, width int) eventsPanel {
 
 // beyond is how many cells the longest message has too many.
 func (e eventsPanel) beyond(width int) int {
-	room := width - 3 - cellsOf(eventCells(width).write(e.look, "", "", "", ""))
+	room := width - 3 - cell.Width(eventCells(width).write(e.look, "", "", "", ""))
 	return max(e.longest-room, 0)
 }
 
@@ -115,18 +116,18 @@ func (e eventsPanel) startsDay(i int) bool {
 // Render implements panel.
 func (e eventsPanel) Render(width, height int) []string {
 	if width <= 0 || height <= 0 {
-		return blankLines(max(width, 0), height)
+		return cell.Blank(max(width, 0), height)
 	}
-	s := &e.look.styles
-	var lines [][]span
+	s := &e.look.Styles
+	var lines [][]cell.Span
 	cells := eventCells(width)
 	if len(e.log) == 0 {
-		for _, text := range wrapped("nothing has happened since vramscope was started. Listed here: processes that start and end, "+
-			"alarms, lost GPUs, out-of-memory errors, signals.", width-3, 4, e.look.glyphs.ellipsis) {
-			lines = append(lines, []span{{s.Dim, text}})
+		for _, text := range cell.Wrap("nothing has happened since vramscope was started. Listed here: processes that start and end, "+
+			"alarms, lost GPUs, out-of-memory errors, signals.", width-3, 4, e.look.Glyphs.Ellipsis) {
+			lines = append(lines, []cell.Span{{s.Dim, text}})
 		}
 	} else {
-		lines = append(lines, []span{{s.Header, cells.write(e.look, "TIME", "GPU", "PID", "USER") + "EVENT"}})
+		lines = append(lines, []cell.Span{{s.Header, cells.write(e.look, "TIME", "GPU", "PID", "USER") + "EVENT"}})
 		lines = append(lines, e.visible(cells, height-3)...)
 	}
 	right := "Esc closes"
@@ -135,14 +136,14 @@ func (e eventsPanel) Render(width, height int) []string {
 	}
 	if e.left > 0 || e.beyond(width) > 0 {
 		keys := "← → more, "
-		if e.look.glyphs.ascii {
+		if e.look.Glyphs.ASCII {
 			keys = "Lt Rt more, "
 		}
 		right = keys + right
 	}
 	title := "Events"
 	if !e.until.IsZero() {
-		title = "Events until " + e.now.clock(e.until)
+		title = "Events until " + e.now.Clock(e.until)
 	}
 	return boxed(e.look, title, right, lines, 0, width, height)
 }
@@ -165,29 +166,29 @@ func eventCells(width int) eventColumns {
 // write lays the cells before the message out.
 func (c eventColumns) write(lk *look, clock, gpu, pid, user string) string {
 	const clockCells, gpuCells = 8, 3
-	l := newLine(clockCells + 1 + gpuCells + 1 + c.pid + 1 + c.user + 2)
+	l := cell.NewLine(clockCells + 1 + gpuCells + 1 + c.pid + 1 + c.user + 2)
 	plain := themes.Style{}
-	l.left(plain, clock, clockCells, "")
-	l.skip(1)
-	l.right(plain, gpu, gpuCells)
-	l.skip(1)
+	l.Left(plain, clock, clockCells, "")
+	l.Skip(1)
+	l.Right(plain, gpu, gpuCells)
+	l.Skip(1)
 	if c.pid > 0 {
-		l.right(plain, pid, c.pid)
-		l.skip(1)
+		l.Right(plain, pid, c.pid)
+		l.Skip(1)
 	}
 	if c.user > 0 {
-		l.left(plain, user, c.user, lk.glyphs.ellipsis)
-		l.skip(1)
+		l.Left(plain, user, c.user, lk.Glyphs.Ellipsis)
+		l.Skip(1)
 	}
-	return string(l.buf)
+	return l.Unpadded()
 }
 
 // visible are the lines in view.
-func (e eventsPanel) visible(cells eventColumns, rows int) [][]span {
-	s, g := &e.look.styles, &e.look.glyphs
-	lines := make([][]span, 0, max(rows, 0))
+func (e eventsPanel) visible(cells eventColumns, rows int) [][]cell.Span {
+	s, g := &e.look.Styles, &e.look.Glyphs
+	lines := make([][]cell.Span, 0, max(rows, 0))
 	row := -int(min(e.top, scroll(max(e.rows()-rows, 0))))
-	add := func(line ...span) {
+	add := func(line ...cell.Span) {
 		if row >= 0 && len(lines) < rows {
 			lines = append(lines, line)
 		}
@@ -200,7 +201,7 @@ func (e eventsPanel) visible(cells eventColumns, rows int) [][]span {
 		event := &e.log[i]
 		if e.startsDay(i) {
 			day := event.Time.In(time.Time(e.now).Location()).Format("Monday, January 2")
-			add(span{s.Rule, g.rule + g.rule + " "}, span{s.Dim, day}, span{s.Rule, " " + g.rule + g.rule})
+			add(cell.Span{s.Rule, g.Rule + g.Rule + " "}, cell.Span{s.Dim, day}, cell.Span{s.Rule, " " + g.Rule + g.Rule})
 		}
 		if row < 0 {
 			row++
@@ -212,7 +213,7 @@ func (e eventsPanel) visible(cells eventColumns, rows int) [][]span {
 }
 
 // line is one event.
-func (e eventsPanel) line(cells eventColumns, event *snapshot.Event) []span {
+func (e eventsPanel) line(cells eventColumns, event *snapshot.Event) []cell.Span {
 	gpu, pid, user := "", "", ""
 	if event.GPUUUID != "" {
 		gpu = strconv.Itoa(event.GPU)
@@ -221,17 +222,17 @@ func (e eventsPanel) line(cells eventColumns, event *snapshot.Event) []span {
 		pid, user = strconv.Itoa(event.Row.Process.PID), "?"
 	}
 	if event.User != "" {
-		user = clean(event.User)
+		user = cell.Clean(event.User)
 	}
 	clock := event.Time.In(time.Time(e.now).Location()).Format(time.TimeOnly)
 	style, _ := e.style(event)
 	text := e.message(event)
 	if e.left > 0 {
 		// Of one that is shorter than that, the mark is left.
-		text = e.look.glyphs.ellipsis + ansi.TruncateLeft(text, e.left+1, "")
+		text = e.look.Glyphs.Ellipsis + ansi.TruncateLeft(text, e.left+1, "")
 	}
-	return []span{
-		{e.look.styles.Dim, cells.write(e.look, clock, gpu, pid, user)},
+	return []cell.Span{
+		{e.look.Styles.Dim, cells.write(e.look, clock, gpu, pid, user)},
 		{style, text},
 	}
 }
@@ -240,16 +241,16 @@ func (e eventsPanel) line(cells eventColumns, event *snapshot.Event) []span {
 // its GPU and its process, which the columns do here.
 func (e eventsPanel) message(event *snapshot.Event) string {
 	_, marker := e.style(event)
-	text := clean(event.Message)
+	text := cell.Clean(event.Message)
 	if event.GPUUUID != "" && (event.Kind == snapshot.EventAlarm || event.Kind == snapshot.EventCleared) {
 		for _, sep := range [...]string{" ", ", "} {
 			text = strings.TrimPrefix(text, "GPU "+strconv.Itoa(event.GPU)+sep)
 		}
 		if rest, named := strings.CutPrefix(text, "PID "+strconv.Itoa(event.Row.Process.PID)+" "); named {
-			text = strings.TrimPrefix(rest, clean(event.User)+" ")
+			text = strings.TrimPrefix(rest, cell.Clean(event.User)+" ")
 		}
 	}
-	if name := clean(event.Name); name != "" {
+	if name := cell.Clean(event.Name); name != "" {
 		text = name + ": " + text
 	}
 	return marker + text
@@ -258,7 +259,7 @@ func (e eventsPanel) message(event *snapshot.Event) string {
 // style is an event's colour. Nothing is reversed: what is in the log needs no
 // hurry any more, the alert line has what does.
 func (e eventsPanel) style(event *snapshot.Event) (themes.Style, string) {
-	s := &e.look.styles
+	s := &e.look.Styles
 	switch {
 	case event.Severity == snapshot.Urgent:
 		return s.Leak, "! "

@@ -7,6 +7,7 @@ import (
 
 	"vramscope/internal/quantity"
 	"vramscope/sampler/snapshot"
+	"vramscope/ui/cell"
 )
 
 // FlushLevel is how much a flush may cost the program.
@@ -127,7 +128,7 @@ func (r FlushResult) because() string {
 	if r.Reason == "" {
 		return ""
 	}
-	return ": " + clean(r.Reason)
+	return ": " + cell.Clean(r.Reason)
 }
 
 // agreement is the driver's word beside the probe's. The driver counts in

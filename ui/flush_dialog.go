@@ -7,6 +7,7 @@ import (
 	"vramscope/internal/process"
 	"vramscope/internal/quantity"
 	"vramscope/sampler/snapshot"
+	"vramscope/ui/cell"
 )
 
 // flushDialog asks before processes are made to give cached memory back. It
@@ -16,7 +17,7 @@ import (
 type flushDialog struct {
 	look    *look
 	history snapshot.History
-	now     moment
+	now     cell.Moment
 	viewer  string
 	targets []flushTarget
 	chosen  int
@@ -63,7 +64,7 @@ func (d flushDialog) follow(st *state) flushDialog {
 	if st.live == nil {
 		return d
 	}
-	d.now, d.viewer = moment(st.now), st.live.Host.User
+	d.now, d.viewer = cell.Moment(st.now), st.live.Host.User
 	targets := make([]flushTarget, len(d.targets))
 	for i := range d.targets {
 		targets[i] = d.targets[i].follow(st.live)
@@ -110,7 +111,7 @@ func (d flushDialog) refusal(t *flushTarget) string {
 	if t.ended {
 		return "it has ended"
 	}
-	return clean(flushRefusal(&t.row, d.viewer))
+	return cell.Clean(flushRefusal(&t.row, d.viewer))
 }
 
 // flushRefusal is why F only says why not.

@@ -11,6 +11,7 @@ import (
 	"vramscope/internal/quantity"
 	"vramscope/sampler/snapshot"
 	"vramscope/sampler/snapshot/snapshottest"
+	"vramscope/ui/cell"
 )
 
 // peaked is a history in which the leaking process once had 2.3 GiB more
@@ -296,7 +297,7 @@ func TestFlushGoldens(t *testing.T) {
 }
 
 func size2(size [2]int) string {
-	return strings.TrimSpace(strings.Join([]string{string(appendInt(nil, size[0])), string(appendInt(nil, size[1]))}, "x"))
+	return strings.TrimSpace(strings.Join([]string{string(cell.AppendInt(nil, size[0])), string(cell.AppendInt(nil, size[1]))}, "x"))
 }
 
 func TestFlushSurvivesHostileNames(t *testing.T) {

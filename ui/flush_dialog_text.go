@@ -8,23 +8,24 @@ import (
 
 	"vramscope/internal/quantity"
 	"vramscope/sampler/snapshot"
+	"vramscope/ui/cell"
 )
 
 // dialog lays the question, or the refusal, out.
 func (d flushDialog) dialog(width int) dialog {
-	s := &d.look.styles
+	s := &d.look.Styles
 	out := dialog{look: d.look, title: "Flush: give cached memory back"}
 	if len(d.targets) == 1 {
 		t := &d.targets[0]
 		out.lines = d.who(t)
 		if reason := d.refusal(t); reason != "" {
 			out.title = "Cannot flush"
-			out.lines = append(out.lines, nil, []span{{s.Warning, "  no  "}, {s.Text, reason}})
+			out.lines = append(out.lines, nil, []cell.Span{{s.Warning, "  no  "}, {s.Text, reason}})
 			out.buttons = []button{{"Esc", "close"}}
 			return out
 		}
 		out.lines = append(out.lines, d.nowAndAfter(t, min(width, dialogWidth)-4)...)
-		out.lines = append(out.lines, d.labelled("lasts", d.lasts(t)), d.labelled("cost", span{s.Text, d.cost(t)}))
+		out.lines = append(out.lines, d.labelled("lasts", d.lasts(t)), d.labelled("cost", cell.Span{s.Text, d.cost(t)}))
 		// In a small pane the choice matters more than who it is about in full.
 		const factsLine, nowLine, lastsLine, costLine = 1, 2, 4, 5
 		out.drop = []int{factsLine, nowLine, costLine, lastsLine}
@@ -46,34 +47,34 @@ func (d flushDialog) dialog(width int) dialog {
 }
 
 // labelled is "lasts   …".
-func (d flushDialog) labelled(label string, text span) []span {
-	return []span{{d.look.styles.Dim, padded(label, flushLabel)}, text}
+func (d flushDialog) labelled(label string, text cell.Span) []cell.Span {
+	return []cell.Span{{d.look.Styles.Dim, cell.Pad(label, flushLabel)}, text}
 }
 
 // The labels before the lines of the dialog have this many cells.
 const flushLabel = 8
 
 // who names the process.
-func (d flushDialog) who(t *flushTarget) [][]span {
-	s, p := &d.look.styles, &t.row
-	first := []span{{s.Strong, "PID " + strconv.Itoa(p.ID.Process.PID)}, {s.Text, "  " + userOf(p) + "  " + shortCommand(p)}}
+func (d flushDialog) who(t *flushTarget) [][]cell.Span {
+	s, p := &d.look.Styles, &t.row
+	first := []cell.Span{{s.Strong, "PID " + strconv.Itoa(p.ID.Process.PID)}, {s.Text, "  " + cell.UserName(p) + "  " + cell.ShortCommand(p)}}
 	if p.Runtime != "" {
-		first = append(first, span{s.Dim, "  " + clean(strings.TrimRight(p.Runtime+" "+p.RuntimeVersion, " "))})
+		first = append(first, cell.Span{s.Dim, "  " + cell.Clean(strings.TrimRight(p.Runtime+" "+p.RuntimeVersion, " "))})
 	}
 	facts := []string{"GPU " + strconv.Itoa(p.GPU)}
 	if !p.Started.IsZero() {
-		facts = append(facts, "started "+d.now.clock(p.Started), duration(d.now.since(p.Started))+" ago")
+		facts = append(facts, "started "+d.now.Clock(p.Started), cell.Duration(d.now.Since(p.Started))+" ago")
 	}
-	if job := clean(p.Job.String()); job != "" {
+	if job := cell.Clean(p.Job.String()); job != "" {
 		facts = append(facts, job)
 	}
-	return [][]span{first, {{s.Text, strings.Join(facts, ", ")}}}
+	return [][]cell.Span{first, {{s.Text, strings.Join(facts, ", ")}}}
 }
 
 // nowAndAfter are the two bars, to the scale of what is used now.
-func (d flushDialog) nowAndAfter(t *flushTarget, inner int) [][]span {
-	s, p := &d.look.styles, &t.row
-	parts := processParts(p)
+func (d flushDialog) nowAndAfter(t *flushTarget, inner int) [][]cell.Span {
+	s, p := &d.look.Styles, &t.row
+	parts := cell.ProcessParts(p)
 	scale, word := p.Used.Or(0), "used "
 	if scale <= 0 {
 		word = "holds "
@@ -88,15 +89,15 @@ func (d flushDialog) nowAndAfter(t *flushTarget, inner int) [][]span {
 
 	texts := [2]string{word + scale.String(), word + (scale - back).String() + ", returns " + d.amount(t)}
 	const mostCells, leastCells = 38, 8
-	cells := min(inner-flushLabel-2-max(cellsOf(texts[0]), cellsOf(texts[1])), mostCells)
-	lines := make([][]span, 2)
+	cells := min(inner-flushLabel-2-max(cell.Width(texts[0]), cell.Width(texts[1])), mostCells)
+	lines := make([][]cell.Span, 2)
 	for i, label := range []string{"now", "after"} {
-		lines[i] = []span{{s.Dim, padded(label, flushLabel)}}
+		lines[i] = []cell.Span{{s.Dim, cell.Pad(label, flushLabel)}}
 		if cells >= leastCells {
-			bar := [...]barParts{parts, after}[i]
-			lines[i] = append(append(lines[i], bar.spans(d.look, scale, cells)...), span{s.Text, "  "})
+			bar := [...]cell.Parts{parts, after}[i]
+			lines[i] = append(append(lines[i], bar.Spans(&d.look.Appearance, scale, cells)...), cell.Span{s.Text, "  "})
 		}
-		lines[i] = append(lines[i], span{s.Text, texts[i]})
+		lines[i] = append(lines[i], cell.Span{s.Text, texts[i]})
 	}
 	return lines
 }
@@ -144,7 +145,7 @@ func (d flushDialog) choices() []choice {
 		parts = parts && t.row.FlushesInParts()
 		pytorch = pytorch && t.row.Runtime == "PyTorch"
 		if !t.row.FlushesInParts() {
-			runtime = clean(t.row.Runtime)
+			runtime = cell.Clean(t.row.Runtime)
 		}
 		if !slices.ContainsFunc(d.targets[:i], t.sameProcess) { // its other rows tell the same caches
 			evictable = addCaches(evictable, t.row.Evictable)
@@ -164,7 +165,7 @@ func (d flushDialog) choices() []choice {
 	}
 	selective := returns + " at once; no caches are registered to evict"
 	if len(evictable) > 0 {
-		selective = returns + " or more: evicts " + cachesInWords(evictable, d.look.glyphs.dash)
+		selective = returns + " or more: evicts " + cachesInWords(evictable, d.look.Glyphs.Dash)
 	}
 	urgent := "as s, and whatever else it can collect, on all its GPUs"
 	if pytorch {
@@ -184,7 +185,7 @@ func (t *flushTarget) sameProcess(other flushTarget) bool {
 // which no size is known unless all are.
 func addCaches(sum, caches []snapshot.Evictable) []snapshot.Evictable {
 	for _, cache := range caches {
-		cache.Name = clean(cache.Name)
+		cache.Name = cell.Clean(cache.Name)
 		at := slices.IndexFunc(sum, func(c snapshot.Evictable) bool { return c.Name == cache.Name })
 		switch {
 		case at < 0:
@@ -219,14 +220,14 @@ func cachesInWords(caches []snapshot.Evictable, unknown string) string {
 const listedAtMost = 4
 
 // list is one line for each of several processes, and their sum.
-func (d flushDialog) list() [][]span {
-	s, g := &d.look.styles, &d.look.glyphs
-	var lines [][]span
+func (d flushDialog) list() [][]cell.Span {
+	s, g := &d.look.Styles, &d.look.Glyphs
+	var lines [][]cell.Span
 	var sum, stays quantity.Bytes
 	known, atMost := true, false
 	for i := range d.targets {
 		t := &d.targets[i]
-		after, back, last, text, style := g.dash, g.dash, g.dash, shortCommand(&t.row), s.Text
+		after, back, last, text, style := g.Dash, g.Dash, g.Dash, cell.ShortCommand(&t.row), s.Text
 		if reason := d.refusal(t); reason != "" {
 			text, style = "no: "+reason, s.Warning
 		} else {
@@ -244,15 +245,15 @@ func (d flushDialog) list() [][]span {
 				stays, last = stays+l.most, l.most.String()
 			}
 		}
-		line := flushLine(d.look, strconv.Itoa(t.row.ID.Process.PID), userOf(&t.row), strconv.Itoa(t.row.GPU),
-			string(appendBytes(nil, t.row.Used, g.dash)), after, back, last)
-		lines = append(lines, []span{{s.Text, line}, {style, text}})
+		line := flushLine(d.look, strconv.Itoa(t.row.ID.Process.PID), cell.UserName(&t.row), strconv.Itoa(t.row.GPU),
+			string(cell.AppendBytes(nil, t.row.Used, g.Dash)), after, back, last)
+		lines = append(lines, []cell.Span{{s.Text, line}, {style, text}})
 	}
 	if more := len(lines) - listedAtMost; more > 1 {
-		lines = append(lines[:listedAtMost], []span{{s.Dim, flushLine(d.look, "", "", "", "", "", "", "") + "and " + strconv.Itoa(more) + " more"}})
+		lines = append(lines[:listedAtMost], []cell.Span{{s.Dim, flushLine(d.look, "", "", "", "", "", "", "") + "and " + strconv.Itoa(more) + " more"}})
 	}
-	head := []span{{s.Header, flushLine(d.look, "PID", "USER", "GPU", "USED", "AFTER", "BACK", "STAYS") + "COMMAND"}}
-	lasts := g.dash
+	head := []cell.Span{{s.Header, flushLine(d.look, "PID", "USER", "GPU", "USED", "AFTER", "BACK", "STAYS") + "COMMAND"}}
+	lasts := g.Dash
 	switch {
 	case known && atMost:
 		lasts = "<" + about(stays)
@@ -260,13 +261,13 @@ func (d flushDialog) list() [][]span {
 		lasts = stays.String()
 	}
 	total := flushLine(d.look, "", "sum", "", "", "", sum.String(), lasts)
-	lines = append(append([][]span{head}, lines...), []span{{s.Strong, total}})
+	lines = append(append([][]cell.Span{head}, lines...), []cell.Span{{s.Strong, total}})
 	return append(lines, nil)
 }
 
 // flushLine lays the cells of the list out.
 func flushLine(lk *look, pid, user, gpu, used, after, back, stays string) string {
-	right := func(text string, cells int) string { return strings.Repeat(" ", max(cells-cellsOf(text), 0)) + text }
-	return right(pid, 7) + " " + padded(cut(user, 8, lk.glyphs.ellipsis), 8) + " " + right(gpu, 3) + " " +
+	right := func(text string, cells int) string { return strings.Repeat(" ", max(cells-cell.Width(text), 0)) + text }
+	return right(pid, 7) + " " + cell.Pad(cell.Cut(user, 8, lk.Glyphs.Ellipsis), 8) + " " + right(gpu, 3) + " " +
 		right(used, 5) + " " + right(after, 5) + " " + right(back, 5) + " " + right(stays, 5) + "  "
 }

@@ -6,6 +6,7 @@ import (
 
 	"vramscope/internal/quantity"
 	"vramscope/sampler/snapshot"
+	"vramscope/ui/cell"
 )
 
 // watchedLeast is for how long a process must have been seen before anything
@@ -48,21 +49,21 @@ func lasting(history snapshot.History, now time.Time, p *snapshot.Process) stay 
 
 // lasts is how much of what comes back will stay away. A sawtooth takes its
 // cache again in seconds: then a flush is for show.
-func (d flushDialog) lasts(t *flushTarget) span {
-	s := &d.look.styles
+func (d flushDialog) lasts(t *flushTarget) cell.Span {
+	s := &d.look.Styles
 	l := lasting(d.history, time.Time(d.now), &t.row)
 	peak := ": its peak in the last " + minutes(l.seen) + " needs " + l.needs.String() + " again"
 	switch {
 	case !l.known:
-		return span{s.Dim, "not known: it has not been watched for long enough"}
+		return cell.Span{s.Dim, "not known: it has not been watched for long enough"}
 	case l.most <= 0:
-		return span{s.Warning, "none of it" + peak}
+		return cell.Span{s.Warning, "none of it" + peak}
 	case l.least < l.most:
-		return span{s.Text, "at most " + l.atMost(d.returns(t)) + " of it: its highest peak ever was " + l.ever.String()}
+		return cell.Span{s.Text, "at most " + l.atMost(d.returns(t)) + " of it: its highest peak ever was " + l.ever.String()}
 	case l.needs <= 0:
-		return span{s.Text, "all of it, if it goes on as in the last " + minutes(l.seen)}
+		return cell.Span{s.Text, "all of it, if it goes on as in the last " + minutes(l.seen)}
 	default:
-		return span{s.Text, "about " + about(l.most) + " of it" + peak}
+		return cell.Span{s.Text, "about " + about(l.most) + " of it" + peak}
 	}
 }
 

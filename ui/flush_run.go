@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strconv"
 
+	"vramscope/ui/cell"
+
 	tea "charm.land/bubbletea/v2"
 
 	"vramscope/internal/process"
@@ -142,7 +144,7 @@ func flushAll(ctx context.Context, act flushAction, jobs []flushJob, run *flushR
 		case err == nil:
 			done = append(done, result)
 		case failure == "":
-			failure = clean(err.Error())
+			failure = cell.Clean(err.Error())
 		}
 	}
 	switch {
@@ -254,7 +256,7 @@ func (m *model) takeFlushed(msg flushedMsg) bool {
 
 // fitting is the first wording that has room, the last where none has.
 func fitting(wordings []string, cells int) string {
-	if i := slices.IndexFunc(wordings, func(w string) bool { return cellsOf(w) <= cells }); i >= 0 {
+	if i := slices.IndexFunc(wordings, func(w string) bool { return cell.Width(w) <= cells }); i >= 0 {
 		return wordings[i]
 	}
 	return wordings[len(wordings)-1]

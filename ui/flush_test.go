@@ -7,6 +7,7 @@ import (
 
 	"vramscope/internal/quantity"
 	"vramscope/sampler/snapshot"
+	"vramscope/ui/cell"
 )
 
 func TestFlushSentence(t *testing.T) {
@@ -98,8 +99,8 @@ func TestFlushSentenceFits(t *testing.T) {
 		r.Since = quantity.From(2*gb, quantity.Probe)
 		for _, subject := range []string{"2963112", "4194304", "12 processes"} {
 			text := fitting(r.wordings(subject), cells)
-			if cellsOf(text) > cells || !strings.HasSuffix(text, "driver says -10.0G, 2.00G taken since  ok") {
-				t.Errorf("%d cells: %s", cellsOf(text), text)
+			if cell.Width(text) > cells || !strings.HasSuffix(text, "driver says -10.0G, 2.00G taken since  ok") {
+				t.Errorf("%d cells: %s", cell.Width(text), text)
 			}
 		}
 	}

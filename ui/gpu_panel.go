@@ -7,6 +7,7 @@ import (
 	"vramscope/internal/quantity"
 	"vramscope/sampler/snapshot"
 	"vramscope/themes"
+	"vramscope/ui/cell"
 )
 
 // gpuPanel is the lines of the GPUs: index, bar, figures, note. MIG instances
@@ -54,7 +55,7 @@ func (st *state) opens(gpu *snapshot.GPU) bool {
 // Render implements panel.
 func (p gpuPanel) Render(width, height int) []string {
 	out := make([]string, 0, height)
-	l := newLine(width)
+	l := cell.NewLine(width)
 	half := width
 	if p.halves == 2 {
 		half = (width - 2) / 2
@@ -68,10 +69,10 @@ func (p gpuPanel) Render(width, height int) []string {
 	lines := p.visible(rows * p.halves)
 	down := min((len(lines)+p.halves-1)/p.halves, rows)
 	for row := range rows {
-		l.reset(width)
+		l.Reset(width)
 		for h := range p.halves {
 			if i := row + h*down; row < down && i < len(lines) && (h == 0 || i >= down) {
-				l.to(h * (half + 2))
+				l.To(h * (half + 2))
 				p.write(l, lines[i], columns, half)
 			}
 		}
@@ -116,39 +117,39 @@ func (p *gpuPanel) alarmed(gpu *snapshot.GPU) bool {
 }
 
 // write writes one line into the next width cells of l.
-func (p *gpuPanel) write(l *line, line gpuLine, c gpuColumns, width int) {
-	s, g := &p.look.styles, &p.look.glyphs
-	start := l.used
+func (p *gpuPanel) write(l *cell.Line, line gpuLine, c gpuColumns, width int) {
+	s, g := &p.look.Styles, &p.look.Glyphs
+	start := l.Used()
 	p.writeIndex(l, line, c)
 	used, total := line.memory().Used, line.memory().Total
 	switch {
 	case line.instance != nil:
-		l.left(s.Dim, clean(line.instance.Profile), max(c.name, 7), g.ellipsis)
-		l.skip(1)
+		l.Left(s.Dim, cell.Clean(line.instance.Profile), max(c.name, 7), g.Ellipsis)
+		l.Skip(1)
 		cells := c.name + c.nameGap() + c.bar - max(c.name, 7) - 1
-		l.instanceBar(p.look, line.gpu, line.instance, cells)
+		l.InstanceBar(&p.look.Appearance, line.gpu, line.instance, cells)
 	case line.gpu.State != snapshot.GPUOK:
 		p.writeName(l, line, c)
-		l.barWords(p.look, stateWords(line.gpu, p.now), c.bar)
+		l.BarWords(&p.look.Appearance, stateWords(line.gpu, p.now), c.bar)
 		used = snapshot.Bytes{}
 	case len(line.gpu.Instances) > 0:
 		p.writeName(l, line, c)
-		l.migBar(p.look, line.gpu, c.bar)
+		l.MIGBar(&p.look.Appearance, line.gpu, c.bar)
 	case !line.gpu.Memory.Used.Known():
 		p.writeName(l, line, c)
-		l.barWords(p.look, usedUnknownWords(), c.bar)
+		l.BarWords(&p.look.Appearance, usedUnknownWords(), c.bar)
 	default:
 		p.writeName(l, line, c)
-		l.bar(p.look, partsOf(line.gpu.Parts, line.gpu.Memory.Used), line.gpu.Memory.Capacity().Or(0), c.bar)
+		l.Bar(&p.look.Appearance, cell.PartsOf(line.gpu.Parts, line.gpu.Memory.Used), line.gpu.Memory.Capacity().Or(0), c.bar)
 	}
-	l.skip(1)
+	l.Skip(1)
 	p.writeUsed(l, used, total, c)
 	note := p.note(line, c)
 	if !c.halves || !note.alarm {
 		p.writeFigures(l, line, c)
 	}
 	if c.note > 0 || note.alarm {
-		p.writeNote(l, note, start+width-l.used)
+		p.writeNote(l, note, start+width-l.Used())
 	}
 }
 
@@ -167,17 +168,17 @@ func (line gpuLine) parts() *snapshot.Parts {
 }
 
 // writeIndex writes "   3 ", " 5:1 ", and ">" before what is in focus.
-func (p *gpuPanel) writeIndex(l *line, line gpuLine, c gpuColumns) {
+func (p *gpuPanel) writeIndex(l *cell.Line, line gpuLine, c gpuColumns) {
 	mark := ""
 	if f := p.state.focus; f != nil && f.gpuUUID == line.gpu.UUID {
 		if line.instance == nil && !f.instance.MIG || line.instance != nil && f.instance == line.instance.ID {
 			mark = ">"
 		}
 	}
-	index := appendIndex(l.scratch[:0], line.gpu.Index, line.number)
-	l.put(p.look.styles.Strong, mark)
-	l.rightFigure(p.look.styles.Text, index, c.index-len(mark))
-	l.skip(1)
+	index := appendIndex(l.Scratch(), line.gpu.Index, line.number)
+	l.Put(p.look.Styles.Strong, mark)
+	l.RightFigure(p.look.Styles.Text, index, c.index-len(mark))
+	l.Skip(1)
 }
 
 // appendIndex writes "3", or "5:1" for an instance.
@@ -190,23 +191,23 @@ func appendIndex(dst []byte, gpu, instance int) []byte {
 	return dst
 }
 
-func (p *gpuPanel) writeName(l *line, line gpuLine, c gpuColumns) {
+func (p *gpuPanel) writeName(l *cell.Line, line gpuLine, c gpuColumns) {
 	if c.name > 0 {
-		l.left(p.look.styles.Dim, tinyName(line.gpu.Name), c.name, "")
-		l.skip(1)
+		l.Left(p.look.Styles.Dim, tinyName(line.gpu.Name), c.name, "")
+		l.Skip(1)
 	}
 }
 
-func (p *gpuPanel) writeUsed(l *line, used, total snapshot.Bytes, c gpuColumns) {
-	g := &p.look.glyphs
+func (p *gpuPanel) writeUsed(l *cell.Line, used, total snapshot.Bytes, c gpuColumns) {
+	g := &p.look.Glyphs
 	style := p.known(used.Known())
 	switch {
 	case c.percent:
-		l.rightFigure(style, appendPercent(l.scratch[:0], share(used, total), g.dash), c.used)
+		l.RightFigure(style, cell.AppendPercent(l.Scratch(), share(used, total), g.Dash), c.used)
 	case c.used >= 10:
-		l.rightFigure(style, appendUsedTotal(l.scratch[:0], used, total, g.dash), c.used)
+		l.RightFigure(style, cell.AppendUsedTotal(l.Scratch(), used, total, g.Dash), c.used)
 	default:
-		l.rightFigure(style, appendBytes(l.scratch[:0], used, g.dash), c.used)
+		l.RightFigure(style, cell.AppendBytes(l.Scratch(), used, g.Dash), c.used)
 	}
 }
 
@@ -223,57 +224,57 @@ func share(used, total snapshot.Bytes) snapshot.Int {
 // known is the style of a figure: what is not known is dim.
 func (p *gpuPanel) known(known bool) themes.Style {
 	if known {
-		return p.look.styles.Text
+		return p.look.Styles.Text
 	}
-	return p.look.styles.Dim
+	return p.look.Styles.Dim
 }
 
 // writeFigures writes what the driver measures. Of an instance it measures
 // little, of a lost GPU nothing.
-func (p *gpuPanel) writeFigures(l *line, line gpuLine, c gpuColumns) {
-	s, g := &p.look.styles, &p.look.glyphs
+func (p *gpuPanel) writeFigures(l *cell.Line, line gpuLine, c gpuColumns) {
+	s, g := &p.look.Styles, &p.look.Glyphs
 	var r snapshot.GPU // nothing known
 	if line.instance == nil && line.gpu.State == snapshot.GPUOK {
 		r = *line.gpu
 	}
 	figure := func(cells int, style themes.Style, text []byte) {
 		if cells > 0 {
-			l.skip(1)
-			l.rightFigure(style, text, cells)
+			l.Skip(1)
+			l.RightFigure(style, text, cells)
 		}
 	}
 	if c.free > 0 {
 		free := line.free()
-		figure(c.free, p.known(free.Known()), appendBytes(l.scratch[:0], free, g.dash))
+		figure(c.free, p.known(free.Known()), cell.AppendBytes(l.Scratch(), free, g.Dash))
 	}
 	if c.flush > 0 {
 		flush := line.flush()
-		figure(c.flush, p.known(flush.Known()), appendBytes(l.scratch[:0], flush, g.dash))
+		figure(c.flush, p.known(flush.Known()), cell.AppendBytes(l.Scratch(), flush, g.Dash))
 	}
-	figure(c.util, p.known(r.Utilization.Known()), appendPercent(l.scratch[:0], r.Utilization, g.dash))
-	figure(c.mem, p.known(r.MemoryUtilization.Known()), appendPercent(l.scratch[:0], r.MemoryUtilization, g.dash))
+	figure(c.util, p.known(r.Utilization.Known()), cell.AppendPercent(l.Scratch(), r.Utilization, g.Dash))
+	figure(c.mem, p.known(r.MemoryUtilization.Known()), cell.AppendPercent(l.Scratch(), r.MemoryUtilization, g.Dash))
 	if c.temp > 0 {
 		style := p.known(r.Temperature.Known())
 		if slow, ok := r.TemperatureSlowdown.Value(); ok && r.Temperature.Or(0) >= slow-5 {
 			style = s.Warning
 		}
-		figure(c.temp, style, appendTemperature(l.scratch[:0], r.Temperature, g.dash))
+		figure(c.temp, style, cell.AppendTemperature(l.Scratch(), r.Temperature, g.Dash))
 	}
 	if c.power > 0 {
 		style := p.known(r.Power.Known())
 		if limit, ok := r.PowerLimit.Value(); ok && limit > 0 && r.Power.Or(0) >= limit {
 			style = s.Warning
 		}
-		text := l.scratch[:0]
+		text := l.Scratch()
 		if c.power > 4 {
-			text = appendPower(text, r.Power, r.PowerLimit, g.dash)
+			text = cell.AppendPower(text, r.Power, r.PowerLimit, g.Dash)
 		} else {
-			text = appendWatts(text, r.Power, g.dash)
+			text = cell.AppendWatts(text, r.Power, g.Dash)
 		}
 		figure(c.power, style, text)
 	}
 	if c.clock > 0 {
-		figure(c.clock, p.known(r.SMClock.Known()), appendClock(l.scratch[:0], r.SMClock, g.dash))
+		figure(c.clock, p.known(r.SMClock.Known()), cell.AppendClock(l.Scratch(), r.SMClock, g.Dash))
 	}
 	if c.ecc > 0 {
 		p.writeECC(l, &r, figure, c.ecc)
@@ -283,22 +284,22 @@ func (p *gpuPanel) writeFigures(l *line, line gpuLine, c gpuColumns) {
 		if line.instance != nil {
 			count = line.instance.ProcessCount
 		}
-		figure(c.processes, p.known(count.Known()), appendCount(l.scratch[:0], count, g.dash))
+		figure(c.processes, p.known(count.Known()), cell.AppendCount(l.Scratch(), count, g.Dash))
 	}
 }
 
 // writeECC writes the uncorrectable errors; without ECC there is nothing to
 // count.
-func (p *gpuPanel) writeECC(l *line, r *snapshot.GPU, figure func(int, themes.Style, []byte), cells int) {
+func (p *gpuPanel) writeECC(l *cell.Line, r *snapshot.GPU, figure func(int, themes.Style, []byte), cells int) {
 	var count snapshot.Int
 	if n, ok := r.ECC.Uncorrected.Value(); ok {
 		count = quantity.From(int(min(n, 999)), quantity.Driver)
 	}
 	style := p.known(count.Known())
 	if count.Or(0) > 0 {
-		style = p.look.styles.Leak
+		style = p.look.Styles.Leak
 	}
-	figure(cells, style, appendCount(l.scratch[:0], count, p.look.glyphs.dash))
+	figure(cells, style, cell.AppendCount(l.Scratch(), count, p.look.Glyphs.Dash))
 }
 
 // free is what a process could still have. On a GPU cut into instances that

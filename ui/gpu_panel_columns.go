@@ -4,8 +4,8 @@ import (
 	"strings"
 
 	"vramscope/internal/quantity"
-	"vramscope/sampler/snapshot"
 	"vramscope/themes"
+	"vramscope/ui/cell"
 )
 
 // gpuColumns is how many cells each figure of a GPU line has, without the
@@ -139,27 +139,27 @@ func (p *gpuPanel) kinds() int {
 }
 
 // writeHeader writes the line over the GPUs, which is also the bar's legend.
-func (p *gpuPanel) writeHeader(l *line, c gpuColumns, half int) {
+func (p *gpuPanel) writeHeader(l *cell.Line, c gpuColumns, half int) {
 	for h := range p.halves {
-		l.to(h * (half + 2))
+		l.To(h * (half + 2))
 		p.writeTitles(l, c, h == 0)
 	}
 }
 
-func (p *gpuPanel) writeTitles(l *line, c gpuColumns, legend bool) {
-	s := &p.look.styles
-	l.right(s.Header, "GPU", c.index)
-	l.skip(1)
-	bar := l.used + c.name + c.nameGap() + c.bar
+func (p *gpuPanel) writeTitles(l *cell.Line, c gpuColumns, legend bool) {
+	s := &p.look.Styles
+	l.Right(s.Header, "GPU", c.index)
+	l.Skip(1)
+	bar := l.Used() + c.name + c.nameGap() + c.bar
 	if legend {
-		writeLegend(l, p.look, bar-l.used)
+		writeLegend(l, p.look, bar-l.Used())
 	}
-	l.to(bar + 1)
+	l.To(bar + 1)
 	used := "USED/TOTAL"
 	if c.used < len(used) {
 		used = "USED"
 	}
-	l.right(s.Header, used, c.used)
+	l.Right(s.Header, used, c.used)
 	for _, column := range [...]struct {
 		text  string
 		cells int
@@ -168,25 +168,25 @@ func (p *gpuPanel) writeTitles(l *line, c gpuColumns, legend bool) {
 		{"CLOCK", c.clock}, {"ECC", c.ecc}, {"PR", c.processes},
 	} {
 		if column.cells > 0 {
-			l.skip(1)
-			l.right(s.Header, cut(column.text, column.cells, ""), column.cells)
+			l.Skip(1)
+			l.Right(s.Header, cell.Cut(column.text, column.cells, ""), column.cells)
 		}
 	}
 	if c.note > 0 {
-		l.skip(3)
-		l.put(s.Header, "NOTE")
+		l.Skip(3)
+		l.Put(s.Header, "NOTE")
 	}
 }
 
 // writeLegend names the textures of the bar in at most so many cells, as
 // fully as they allow.
-func writeLegend(l *line, lk *look, cells int) {
-	s, g := &lk.styles, &lk.glyphs
+func writeLegend(l *cell.Line, lk *look, cells int) {
+	s, g := &lk.Styles, &lk.Glyphs
 	cached := "cached: returnable"
 	if lk.keys != nil && lk.keys.has(keyFlush) {
 		cached = "cached: F returns it"
 	}
-	glyphs := [...]string{g.other, g.unknown, g.allocated, g.stuck, g.returnable, g.free}
+	glyphs := [...]string{g.Other, g.Unknown, g.Allocated, g.Fragmented, g.Returnable, g.Free}
 	for _, form := range [...]struct {
 		gap   string
 		names [6]string
@@ -206,10 +206,10 @@ func writeLegend(l *line, lk *look, cells int) {
 		styles := [...]*themes.Style{&s.Other, &s.Unknown, &s.Allocated, &s.Fragmented, &s.Returnable, &s.Free}
 		for i, name := range form.names {
 			if i > 0 {
-				l.skip(len(form.gap))
+				l.Skip(len(form.gap))
 			}
-			l.put(*styles[i], glyphs[i])
-			l.put(s.Header, name)
+			l.Put(*styles[i], glyphs[i])
+			l.Put(s.Header, name)
 		}
 		return
 	}
@@ -224,12 +224,12 @@ func tinyName(name string) string {
 	if len(name) > 8 {
 		name = strings.ReplaceAll(name, "GB", "G")
 	}
-	return cut(name, 8, "")
+	return cell.Cut(name, 8, "")
 }
 
 // fullName is a GPU's name without its vendor: "A100-SXM4-40GB".
 func fullName(name string) string {
-	name = clean(strings.TrimPrefix(name, "NVIDIA "))
+	name = cell.Clean(strings.TrimPrefix(name, "NVIDIA "))
 	return strings.TrimPrefix(name, "GeForce ")
 }
 
@@ -240,20 +240,4 @@ func shortName(name string) string {
 		name = strings.Replace(name, factor, " ", 1)
 	}
 	return strings.Replace(name, " PCIe", "", 1)
-}
-
-func appendClock(dst []byte, mhz snapshot.Int, dash string) []byte {
-	v, ok := mhz.Value()
-	if !ok {
-		return append(dst, dash...)
-	}
-	return append(appendInt(dst, min(max(v, 0), 99999)), 'M')
-}
-
-func appendCount(dst []byte, count snapshot.Int, dash string) []byte {
-	v, ok := count.Value()
-	if !ok {
-		return append(dst, dash...)
-	}
-	return appendInt(dst, min(max(v, 0), 999))
 }

@@ -7,6 +7,7 @@ import (
 	"vramscope/internal/quantity"
 	"vramscope/sampler/snapshot"
 	"vramscope/themes"
+	"vramscope/ui/cell"
 )
 
 // The note at the end of a GPU line is one thing, the worst there is to say:
@@ -37,7 +38,7 @@ func (p *gpuPanel) note(line gpuLine, c gpuColumns) note {
 	}
 	brief := c.note < noteLeast-6 // an alarm in its shortest form, or nothing
 	if text := lostNote(line.gpu, p.now, brief); text != "" {
-		return note{text: text, alarm: true, style: p.look.styles.Warning}
+		return note{text: text, alarm: true, style: p.look.Styles.Warning}
 	}
 	for _, kind := range noteOrder {
 		if alert := p.alert(line.gpu, kind); alert != nil {
@@ -64,16 +65,16 @@ func (p *gpuPanel) alert(gpu *snapshot.GPU, kind snapshot.AlertKind) *snapshot.A
 }
 
 func (p *gpuPanel) alarmNote(gpu *snapshot.GPU, alert *snapshot.Alert, brief bool) note {
-	n := note{text: clean(alert.Note), alarm: true, style: p.look.styles.Warning}
+	n := note{text: cell.Clean(alert.Note), alarm: true, style: p.look.Styles.Warning}
 	if alert.Severity == snapshot.Urgent {
-		n.style = p.look.styles.Alarm
+		n.style = p.look.Styles.Alarm
 	}
 	fills := alert.Kind == snapshot.AlertFullIn && gpu.FullIn != nil
 	switch {
 	case fills && brief:
-		n.text = untilFull(*gpu.FullIn)
+		n.text = cell.UntilFull(*gpu.FullIn)
 	case fills:
-		n.text = fullIn(*gpu.FullIn, &p.look.glyphs)
+		n.text = cell.FullIn(*gpu.FullIn, &p.look.Glyphs)
 	case brief:
 		n.text = briefAlert(alert.Kind)
 	}
@@ -98,7 +99,7 @@ func briefAlert(kind snapshot.AlertKind) string {
 	case snapshot.AlertThrottled:
 		return "slow"
 	default:
-		return clean(string(kind))
+		return cell.Clean(string(kind))
 	}
 }
 
@@ -107,14 +108,14 @@ func lostNote(gpu *snapshot.GPU, now time.Time, brief bool) string {
 	if gpu.State == snapshot.GPUOK || gpu.State == "" {
 		return ""
 	}
-	text := clean(gpu.Message)
+	text := cell.Clean(gpu.Message)
 	switch {
 	case gpu.State == snapshot.GPUHanging:
 		text = "no answer"
 	case !gpu.RetryAt.IsZero():
 		text = "retry"
 		if !brief {
-			text += " " + duration(gpu.RetryAt.Sub(now))
+			text += " " + cell.Duration(gpu.RetryAt.Sub(now))
 		}
 	case gpu.State == snapshot.GPULost:
 		text = "lost"
@@ -138,7 +139,7 @@ func stateWords(gpu *snapshot.GPU, now time.Time) []string {
 	if gpu.Since.IsZero() {
 		return []string{word}
 	}
-	since := word + " " + duration(now.Sub(gpu.Since))
+	since := word + " " + cell.Duration(now.Sub(gpu.Since))
 	if gpu.State == snapshot.GPUHanging {
 		return []string{since, word, "silent"}
 	}
@@ -159,9 +160,9 @@ func (p *gpuPanel) calmNote(line gpuLine, c gpuColumns) string {
 	owner := p.owner(gpu.UUID, snapshot.InstanceID{}, true, c.note >= noteMost || !p.idle(gpu))
 	switch {
 	case len(gpu.Throttled) > 0:
-		return "throttled: " + clean(gpu.Throttled[0])
+		return "throttled: " + cell.Clean(gpu.Throttled[0])
 	case p.idle(gpu):
-		text := "idle " + coarse(p.now.Sub(gpu.IdleSince))
+		text := "idle " + cell.CoarseDuration(p.now.Sub(gpu.IdleSince))
 		if owner != "" {
 			text += ", " + owner
 		}
@@ -183,7 +184,7 @@ func withUnattributed(owner string, gpu *snapshot.GPU, cells int) string {
 	switch {
 	case owner == "":
 		return text
-	case cellsOf(owner)+2+len(text) <= cells:
+	case cell.Width(owner)+2+len(text) <= cells:
 		return owner + ", " + text
 	case rest > gpu.Memory.Used.Or(0)/2:
 		return text
@@ -247,33 +248,33 @@ func (p *gpuPanel) owner(gpuUUID string, instance snapshot.InstanceID, program, 
 	}
 	name, more := "", ""
 	if program && !biggest.ID.Process.Foreign() {
-		if name = p.look.programName(biggest); name != "" {
+		if name = p.look.ProgramName(biggest); name != "" {
 			name = " " + name
 		}
 	}
 	if count && others > 0 {
 		more = " +" + strconv.Itoa(others)
 	}
-	return userName(biggest) + name + more
+	return cell.UserName(biggest) + name + more
 }
 
 // writeNote writes the note into the last cells of a line: after an alarm's
 // mark, or where that would be.
-func (p *gpuPanel) writeNote(l *line, n note, cells int) {
-	s, g := &p.look.styles, &p.look.glyphs
-	end := l.used + cells
-	l.skip(1)
+func (p *gpuPanel) writeNote(l *cell.Line, n note, cells int) {
+	s, g := &p.look.Styles, &p.look.Glyphs
+	end := l.Used() + cells
+	l.Skip(1)
 	cells = min(cells, noteMost) - 1
 	if !n.alarm {
-		l.skip(2)
-		l.put(s.Dim, cut(n.text, cells-3, g.ellipsis))
-		l.to(end)
+		l.Skip(2)
+		l.Put(s.Dim, cell.Cut(n.text, cells-3, g.Ellipsis))
+		l.To(end)
 		return
 	}
-	l.put(n.style, cut("! "+n.text, cells, g.ellipsis))
-	if room := end - l.used - 4; n.owner != "" && room >= cellsOf(n.owner) {
-		l.skip(3)
-		l.put(s.Dim, n.owner)
+	l.Put(n.style, cell.Cut("! "+n.text, cells, g.Ellipsis))
+	if room := end - l.Used() - 4; n.owner != "" && room >= cell.Width(n.owner) {
+		l.Skip(3)
+		l.Put(s.Dim, n.owner)
 	}
-	l.to(end)
+	l.To(end)
 }

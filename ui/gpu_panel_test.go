@@ -1,15 +1,18 @@
 package ui
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/charmbracelet/colorprofile"
+	"github.com/charmbracelet/x/ansi"
 
 	"vramscope/internal/quantity"
 	"vramscope/sampler/snapshot"
 	"vramscope/sampler/snapshot/snapshottest"
+	"vramscope/ui/cell"
 )
 
 func lineOf(t *testing.T, lines []string, prefix string) string {
@@ -150,7 +153,7 @@ func TestTwoKinds(t *testing.T) {
 func TestThresholdsColourTheDigits(t *testing.T) {
 	s := snapshottest.DrawnBox()
 	s.GPUs[0].Temperature = quantity.From(84, quantity.Driver)
-	lk := lookOf(t, "terminal", true, colorprofile.ANSI, unicodeGlyphs)
+	lk := lookOf(t, "terminal", true, colorprofile.ANSI, cell.UnicodeGlyphs())
 	line := frame(screenOf(s, 80, 24), lk)[1]
 	if !strings.Contains(line, "\x1b[33m84C") || strings.Count(line, "\x1b[33m") != 1 {
 		t.Errorf("%q", line)
@@ -282,6 +285,40 @@ func TestDomainsLeaveRoom(t *testing.T) {
 		s.Host.Name = name
 		if header := frame(screenOf(s, 80, 24), drawnLook(t))[0]; !strings.HasPrefix(header, want) {
 			t.Errorf("%q, want %q", header, want)
+		}
+	}
+}
+
+// TestBarWordsAreWhole: however short the bar, what stands in it says by
+// itself what is the matter: "no" and "used" alone would say something else.
+func TestBarWordsAreWhole(t *testing.T) {
+	now := time.Unix(10_000, 0)
+	for _, c := range []struct {
+		state snapshot.GPUState
+		words []string // what may stand there, the fullest first
+	}{
+		{snapshot.GPULost, []string{"lost 2m14s ago", "lost 2m14s", "lost"}},
+		{snapshot.GPUHanging, []string{"no answer 2m14s", "no answer", "silent"}},
+		{snapshot.GPUError, []string{"error 2m14s ago", "error 2m14s", "error"}},
+		{"", []string{"used not known", "not known", "unknown"}},
+	} {
+		wordings := usedUnknownWords()
+		if c.state != "" {
+			wordings = stateWords(&snapshot.GPU{State: c.state, Since: now.Add(-134 * time.Second)}, now)
+		}
+		seen := 0
+		for cells := 80; cells >= 11; cells-- {
+			l := cell.NewLine(cells)
+			l.BarWords(&drawnLook(t).Appearance, wordings, cells)
+			text := strings.Trim(ansi.Strip(l.String()), "─ ")
+			at := slices.Index(c.words, text)
+			if at < seen {
+				t.Errorf("%q in %d cells, after %q in more", text, cells, c.words[seen])
+			}
+			seen = max(seen, at)
+		}
+		if seen != len(c.words)-1 {
+			t.Errorf("%q was never shortened to %q", c.words[0], c.words[len(c.words)-1])
 		}
 	}
 }

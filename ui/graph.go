@@ -6,7 +6,7 @@ import (
 
 	"vramscope/internal/quantity"
 	"vramscope/sampler/snapshot"
-	"vramscope/themes"
+	"vramscope/ui/cell"
 )
 
 // graph is used memory over time: what was, and where a forecaster has
@@ -50,13 +50,13 @@ const (
 // Render implements panel.
 func (g graph) Render(width, height int) []string {
 	if width <= 0 || height <= 0 {
-		return blankLines(max(width, 0), height)
+		return cell.Blank(max(width, 0), height)
 	}
 	g.window = g.windowFor(height)
 	rows := height - graphAround
 	columns := width - graphLeft - graphRight
 	if rows < 2 || columns < 8 {
-		return filled([]string{g.title(width, false, quantity.GiB)}, width, height)
+		return cell.Fill([]string{g.title(width, false, quantity.GiB)}, width, height)
 	}
 	g.ahead = g.horizon(columns)
 	curves := g.curves(columns)
@@ -67,7 +67,7 @@ func (g graph) Render(width, height int) []string {
 	if !curves.any {
 		lines[1+rows/2] = g.nothing(width)
 	}
-	return filled(lines, width, height)
+	return cell.Fill(lines, width, height)
 }
 
 // windowFor is the time that the history takes. A bigger panel has room for
@@ -103,8 +103,8 @@ func (g graph) horizon(columns int) time.Duration {
 // title is "── GPU 3 used, 5m back and 5m ahead ──── ─ used  - median … ──".
 // The legend is shortened until it fits, and gone where nothing of it does.
 func (g graph) title(width int, forecast bool, unit quantity.Bytes) string {
-	s, glyphs := &g.look.styles, &g.look.glyphs
-	name := clean(g.subject.name)
+	s, glyphs := &g.look.Styles, &g.look.Glyphs
+	name := cell.Clean(g.subject.name)
 	if letter := unitLetter(unit); letter != "G" {
 		name += " in " + letter
 	}
@@ -112,40 +112,40 @@ func (g graph) title(width int, forecast bool, unit quantity.Bytes) string {
 	if forecast {
 		name += " and " + shortSpan(g.ahead) + " ahead"
 	}
-	return titledRule(g.look, width, name, s.Title, g.legend(width-cellsOf(name)-10, forecast, glyphs))
+	return cell.TitledRule(&g.look.Appearance, width, name, s.Title, g.legend(width-cell.Width(name)-10, forecast, glyphs))
 }
 
 // legend is the right end of the title, at most room cells wide.
-func (g graph) legend(room int, forecast bool, glyphs *glyphs) []span {
-	s := &g.look.styles
-	var used []span
+func (g graph) legend(room int, forecast bool, glyphs *cell.Glyphs) []cell.Span {
+	s := &g.look.Styles
+	var used []cell.Span
 	if g.subject.name != "used" { // the title has said it
-		used = []span{{s.History, glyphs.historyMark()}, {s.Dim, " used"}}
+		used = []cell.Span{{s.History, historyMark(glyphs)}, {s.Dim, " used"}}
 	}
-	var curves []span
+	var curves []cell.Span
 	if forecast {
-		curves = []span{{s.Median, glyphs.median}, {s.Dim, " median  "}, {s.Bounds, glyphs.bound}, {s.Dim, " 80 %"}}
+		curves = []cell.Span{{s.Median, glyphs.Median}, {s.Dim, " median  "}, {s.Bounds, glyphs.Bound}, {s.Dim, " 80 %"}}
 	}
-	var capacity, until []span
+	var capacity, until []cell.Span
 	if g.subject.capacity.Known() {
-		capacity = []span{{s.Capacity, glyphs.capacity}, {s.Dim, " " + g.subject.full}}
+		capacity = []cell.Span{{s.Capacity, glyphs.Capacity}, {s.Dim, " " + g.subject.full}}
 		until = capacity
 		if clock := g.fullAt(); clock != "" {
-			until = append(capacity[:2:2], span{s.Text, clock})
+			until = append(capacity[:2:2], cell.Span{s.Text, clock})
 		}
 	}
-	for _, candidate := range [][][]span{{used, curves, until}, {used, curves, capacity}, {curves, capacity}, {capacity}} {
-		var parts []span
+	for _, candidate := range [][][]cell.Span{{used, curves, until}, {used, curves, capacity}, {curves, capacity}, {capacity}} {
+		var parts []cell.Span
 		for _, part := range candidate {
 			if len(part) == 0 {
 				continue
 			}
 			if len(parts) > 0 {
-				parts = append(parts, span{s.Dim, "  "})
+				parts = append(parts, cell.Span{s.Dim, "  "})
 			}
 			parts = append(parts, part...)
 		}
-		if cells := spanCells(parts); cells > 0 && cells <= room {
+		if cells := cell.SpansWidth(parts); cells > 0 && cells <= room {
 			return parts
 		}
 	}
@@ -167,7 +167,7 @@ func (g graph) fullAt() string {
 	if whole := latest.Truncate(time.Minute); whole.Before(latest) {
 		latest = whole.Add(time.Minute)
 	}
-	return text + g.look.glyphs.enDash + latest.Format("15:04") + ")"
+	return text + g.look.Glyphs.EnDash + latest.Format("15:04") + ")"
 }
 
 // nothing is the line across a graph without a single sample.
@@ -176,9 +176,9 @@ func (g graph) nothing(width int) string {
 	if g.history == nil {
 		text = "no history yet"
 	}
-	l := newLine(width)
-	l.skip((width - cellsOf(text)) / 2)
-	l.put(g.look.styles.Dim, text)
+	l := cell.NewLine(width)
+	l.Skip((width - cell.Width(text)) / 2)
+	l.Put(g.look.Styles.Dim, text)
 	return l.String()
 }
 
@@ -192,18 +192,4 @@ func shortSpan(d time.Duration) string {
 		text = strings.TrimSuffix(text, "0m")
 	}
 	return text
-}
-
-// span is a piece of a line in one style.
-type span struct {
-	style themes.Style
-	text  string
-}
-
-func spanCells(spans []span) int {
-	n := 0
-	for _, s := range spans {
-		n += cellsOf(s.text)
-	}
-	return n
 }

@@ -11,6 +11,7 @@ import (
 	"vramscope/internal/quantity"
 	"vramscope/sampler/snapshot"
 	"vramscope/themes"
+	"vramscope/ui/cell"
 )
 
 // drawnAt is the moment of the drawings.
@@ -97,9 +98,9 @@ func testLook(t testing.TB, theme string, ascii bool) *look {
 	if err != nil {
 		t.Fatal(err)
 	}
-	lk := &look{styles: styles, glyphs: unicodeGlyphs, keys: newBindings(everyAbility, false), version: "1.0.0"}
+	lk := &look{Appearance: cell.Appearance{Styles: styles, Glyphs: cell.UnicodeGlyphs()}, keys: newBindings(everyAbility, false), version: "1.0.0"}
 	if ascii {
-		lk.glyphs = asciiGlyphs
+		lk.Glyphs = cell.ASCIIGlyphs()
 	}
 	return lk
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/guptarohit/asciigraph"
 
 	"vramscope/themes"
+	"vramscope/ui/cell"
 )
 
 // asciigraph draws the curves; its colours are only marks here, one for each
@@ -85,7 +86,7 @@ func (a timeAxis) label(seconds float64) string {
 // axis, its labels. Series are drawn in row units with fixed bounds, because
 // asciigraph rounds bounds of its own and would change the number of rows.
 func plot(lk *look, c curves, scale graphScale, axis timeAxis, width int) []string {
-	g := &lk.glyphs
+	g := &lk.Glyphs
 	const most = 5 // capacity, bounds, median, history
 	series := make([][]float64, 0, most)
 	marks := make([]asciigraph.AnsiColor, 0, most)
@@ -102,7 +103,7 @@ func plot(lk *look, c curves, scale graphScale, axis timeAxis, width int) []stri
 	for i := range capacity {
 		capacity[i] = c.capacity
 	}
-	add(capacity, markCapacity, asciigraph.CreateCharSet(g.capacity))
+	add(capacity, markCapacity, asciigraph.CreateCharSet(g.Capacity))
 	if len(c.median) > 0 {
 		lower := slices.Clone(c.lower)
 		for i, v := range lower {
@@ -110,11 +111,11 @@ func plot(lk *look, c curves, scale graphScale, axis timeAxis, width int) []stri
 				lower[i] = math.NaN()
 			}
 		}
-		add(lower, markBounds, asciigraph.CreateCharSet(g.bound))
-		add(c.upper, markBounds, asciigraph.CreateCharSet(g.bound))
-		add(c.median, markMedian, asciigraph.CreateCharSet(g.median))
+		add(lower, markBounds, asciigraph.CreateCharSet(g.Bound))
+		add(c.upper, markBounds, asciigraph.CreateCharSet(g.Bound))
+		add(c.median, markMedian, asciigraph.CreateCharSet(g.Median))
 	}
-	add(c.history, markHistory, g.historyChars())
+	add(c.history, markHistory, historyChars(g))
 
 	text := asciigraph.PlotMany(series,
 		asciigraph.Height(scale.rows-1), asciigraph.LowerBound(0), asciigraph.UpperBound(float64(scale.rows-1)),
@@ -128,9 +129,9 @@ func plot(lk *look, c curves, scale graphScale, axis timeAxis, width int) []stri
 		asciigraph.XAxisTickCount(axis.ticks), asciigraph.XAxisValueFormatter(axis.label),
 	)
 	lines := make([]string, 0, scale.rows+2)
-	l := newLine(width)
+	l := cell.NewLine(width)
 	for row := range strings.SplitSeq(text, "\n") {
-		l.reset(width)
+		l.Reset(width)
 		lines = append(lines, restyled(lk, l, row))
 	}
 	return lines
@@ -138,8 +139,8 @@ func plot(lk *look, c curves, scale graphScale, axis timeAxis, width int) []stri
 
 // historyChars are the characters of the history's curve. asciigraph's own
 // default has round corners and half lines, which many fonts lack.
-func (g *glyphs) historyChars() asciigraph.CharSet {
-	if g.ascii {
+func historyChars(g *cell.Glyphs) asciigraph.CharSet {
+	if g.ASCII {
 		return asciigraph.CharSet{
 			Horizontal: "_", VerticalLine: "|", ArcDownRight: "_", ArcDownLeft: "_", ArcUpRight: "|", ArcUpLeft: "|",
 			EndCap: "_", StartCap: "_",
@@ -152,19 +153,19 @@ func (g *glyphs) historyChars() asciigraph.CharSet {
 }
 
 // historyMark stands for the history in the legend.
-func (g *glyphs) historyMark() string { return g.historyChars().Horizontal }
+func historyMark(g *cell.Glyphs) string { return historyChars(g).Horizontal }
 
 // restyled writes a row on a line, with the theme's colours in the place of
 // asciigraph's and, in the ASCII set, the twins of the axis's characters.
-func restyled(lk *look, l *line, row string) string {
+func restyled(lk *look, l *cell.Line, row string) string {
 	mark := asciigraph.Default
 	for row != "" {
 		run, rest, coloured := strings.Cut(row, "\x1b[")
 		if run != "" {
-			if lk.glyphs.ascii {
+			if lk.Glyphs.ASCII {
 				run = asciiAxis.Replace(run)
 			}
-			l.put(lk.curve(mark), run)
+			l.Put(lk.curve(mark), run)
 		}
 		if !coloured {
 			break
@@ -186,18 +187,18 @@ var asciiAxis = strings.NewReplacer("┤", "|", "┼", "+", "└", "+", "┬", "
 func (lk *look) curve(mark asciigraph.AnsiColor) themes.Style {
 	switch mark {
 	case markCapacity:
-		return lk.styles.Capacity
+		return lk.Styles.Capacity
 	case markBounds:
-		return lk.styles.Bounds
+		return lk.Styles.Bounds
 	case markMedian:
-		return lk.styles.Median
+		return lk.Styles.Median
 	case markHistory:
-		return lk.styles.History
+		return lk.Styles.History
 	case markAxis:
-		return lk.styles.Rule
+		return lk.Styles.Rule
 	case markLabel:
-		return lk.styles.Dim
+		return lk.Styles.Dim
 	default:
-		return lk.styles.Text
+		return lk.Styles.Text
 	}
 }

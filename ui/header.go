@@ -8,14 +8,15 @@ import (
 
 	"vramscope/internal/quantity"
 	"vramscope/sampler/snapshot"
+	"vramscope/ui/cell"
 )
 
 // writeHeader writes the first line: what this is, which box, and the time.
 // SIMULATED, READ-ONLY and PAST stand right after the name and never go.
 //
 //	vramscope  root@h100-03  8×H100 80GB HBM3  drv 550.163  CUDA 12.4     12:04:17
-func writeHeader(l *line, st *state, lk *look) {
-	s := &lk.styles
+func writeHeader(l *cell.Line, st *state, lk *look) {
+	s := &lk.Styles
 	clock := st.now.Format(time.TimeOnly)
 	if st.now.IsZero() {
 		clock = ""
@@ -24,33 +25,33 @@ func writeHeader(l *line, st *state, lk *look) {
 	for _, badge := range badges {
 		need += 2 + len(badge)
 	}
-	l.skip(1)
-	if need <= l.width {
-		l.put(s.Strong, "vramscope")
+	l.Skip(1)
+	if need <= l.Width() {
+		l.Put(s.Strong, "vramscope")
 	}
 	for _, badge := range badges {
-		l.skip(min(2, l.used-1))
-		l.put(s.Badge, badge)
+		l.Skip(min(2, l.Used()-1))
+		l.Put(s.Badge, badge)
 	}
 	if st.shown != nil {
 		gap := 2
 		for i, item := range headerItems(st, lk) {
-			if item.text == "" {
+			if item.Text == "" {
 				continue
 			}
-			if l.width >= legendWidth && i > 1 {
+			if l.Width() >= legendWidth && i > 1 {
 				gap = 3
 			}
-			if l.used+gap+cellsOf(item.text)+2+len(clock)+1 > l.width {
+			if l.Used()+gap+cell.Width(item.Text)+2+len(clock)+1 > l.Width() {
 				break
 			}
-			l.skip(gap)
-			l.put(item.style, item.text)
+			l.Skip(gap)
+			l.Put(item.Style, item.Text)
 		}
 	}
-	if l.used+2+len(clock)+1 <= l.width {
-		l.to(l.width - len(clock) - 1)
-		l.put(s.Text, clock)
+	if l.Used()+2+len(clock)+1 <= l.Width() {
+		l.To(l.Width() - len(clock) - 1)
+		l.Put(s.Text, clock)
 	}
 }
 
@@ -77,19 +78,19 @@ func (st *state) badges() []string {
 
 // headerItems are what the header says, the most important first; what does
 // not fit ends it. A pane says less of each.
-func headerItems(st *state, lk *look) []span {
-	s, shown := &lk.styles, st.shown
+func headerItems(st *state, lk *look) []cell.Span {
+	s, shown := &lk.Styles, st.shown
 	pane, wide := st.width < fullWidth, st.width >= legendWidth
 	host := shortHost(shown.Host.Name, lk)
 	if !pane && shown.Host.User != "" {
-		host = clean(shown.Host.User) + "@" + host
+		host = cell.Clean(shown.Host.User) + "@" + host
 	}
-	items := make([]span, 0, 8)
-	items = append(items, span{s.Text, host})
+	items := make([]cell.Span, 0, 8)
+	items = append(items, cell.Span{s.Text, host})
 	if words := driverWords(shown, st.now); words != "" {
-		return append(items, span{s.Warning, words})
+		return append(items, cell.Span{s.Warning, words})
 	}
-	items = append(items, span{s.Text, boxName(shown, lk, pane, wide)})
+	items = append(items, cell.Span{s.Text, boxName(shown, lk, pane, wide)})
 	if pane {
 		return items
 	}
@@ -100,18 +101,18 @@ func headerItems(st *state, lk *look) []span {
 		version = parts[0] + "." + parts[1]
 	}
 	if version != "" {
-		items = append(items, span{s.Dim, driver + clean(version)})
+		items = append(items, cell.Span{s.Dim, driver + cell.Clean(version)})
 	}
 	if shown.Driver.CUDAVersion != "" {
-		items = append(items, span{s.Dim, "CUDA " + clean(shown.Driver.CUDAVersion)})
+		items = append(items, cell.Span{s.Dim, "CUDA " + cell.Clean(shown.Driver.CUDAVersion)})
 	}
 	if total, ok := shown.Host.MemoryTotal.Value(); ok && st.width >= 160 {
 		if used, ok := shown.Host.MemoryUsed.Value(); ok {
-			items = append(items, span{s.Dim, "host RAM " + wholeGiB(used) + "/" + wholeGiB(total) + "G"})
+			items = append(items, cell.Span{s.Dim, "host RAM " + wholeGiB(used) + "/" + wholeGiB(total) + "G"})
 		}
 	}
 	if load, ok := shown.Host.Load.Value(); ok && st.width >= 160 {
-		items = append(items, span{s.Dim, "load " + strconv.FormatFloat(load, 'f', 1, 64)})
+		items = append(items, cell.Span{s.Dim, "load " + strconv.FormatFloat(load, 'f', 1, 64)})
 	}
 	return items
 }
@@ -120,11 +121,11 @@ func headerItems(st *state, lk *look) []span {
 // the rest of the line is worth more.
 func shortHost(name string, lk *look) string {
 	const most = 28
-	name = clean(name)
+	name = cell.Clean(name)
 	if own, _, found := strings.Cut(name, "."); found && net.ParseIP(name) == nil && own != "" {
 		name = own
 	}
-	return cut(name, most, lk.glyphs.ellipsis)
+	return cell.Cut(name, most, lk.Glyphs.Ellipsis)
 }
 
 // driverWords replace the GPUs where there is no driver to tell them.
@@ -133,7 +134,7 @@ func driverWords(shown *snapshot.Snapshot, now time.Time) string {
 	case snapshot.DriverOK, "":
 		return ""
 	case snapshot.DriverGone:
-		return "driver gone " + duration(now.Sub(shown.Driver.Since)) + " ago"
+		return "driver gone " + cell.Duration(now.Sub(shown.Driver.Since)) + " ago"
 	case snapshot.DriverNotLoaded:
 		return "no driver loaded"
 	case snapshot.DriverNoCgo:
@@ -175,7 +176,7 @@ func boxName(shown *snapshot.Snapshot, lk *look, pane, wide bool) string {
 		if i > 0 {
 			text += ", "
 		}
-		text += strconv.Itoa(counts[name]) + lk.glyphs.times + headerName(name, pane || len(names) > 1, wide)
+		text += strconv.Itoa(counts[name]) + lk.Glyphs.Times + headerName(name, pane || len(names) > 1, wide)
 	}
 	const most = 48
 	switch {
@@ -183,7 +184,7 @@ func boxName(shown *snapshot.Snapshot, lk *look, pane, wide bool) string {
 		return "no GPU"
 	case len(names) == 1 && shown.GPUs[0].Memory.Total.Source() == quantity.System:
 		return text + ", system memory"
-	case len(names) > 1 && cellsOf(text) > most:
+	case len(names) > 1 && cell.Width(text) > most:
 		return strconv.Itoa(len(shown.GPUs)) + " GPUs of " + strconv.Itoa(len(names)) + " kinds"
 	default:
 		return text

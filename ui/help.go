@@ -1,6 +1,10 @@
 package ui
 
-import "strings"
+import (
+	"strings"
+
+	"vramscope/ui/cell"
+)
 
 // helpPanel is the screen of keys and signs. Its keys are the table of
 // bindings, so what this run has not bound, or forbids, is not on it.
@@ -37,7 +41,7 @@ func (h helpPanel) press(name string, width, height int) (overlay, outcome) {
 // Render implements panel.
 func (h helpPanel) Render(width, height int) []string {
 	if width <= 0 || height <= 0 {
-		return blankLines(max(width, 0), height)
+		return cell.Blank(max(width, 0), height)
 	}
 	inner := h.content(width)
 	right := "Esc closes"
@@ -46,11 +50,11 @@ func (h helpPanel) Render(width, height int) []string {
 	}
 	wide := min(width, helpWidth)
 	title := "keys and signs"
-	if named := "vramscope " + clean(h.look.version) + ": " + title; h.look.version != "" && titleFits(named, right, wide) {
+	if named := "vramscope " + cell.Clean(h.look.version) + ": " + title; h.look.version != "" && titleFits(named, right, wide) {
 		title = named
 	}
 	lines := boxed(h.look, title, right, inner, int(h.top), wide, min(height, len(inner)+2))
-	return filled(centred(lines, wide, width), width, height)
+	return cell.Fill(centred(lines, wide, width), width, height)
 }
 
 // centred puts lines into the middle of a wider rectangle.
@@ -67,7 +71,7 @@ func centred(lines []string, wide, width int) []string {
 }
 
 // content is what stands in the frame.
-func (h helpPanel) content(width int) [][]span {
+func (h helpPanel) content(width int) [][]cell.Span {
 	lines := h.columns(min(width, helpWidth) - 3)
 	return append(lines, h.signs()...)
 }
@@ -88,12 +92,12 @@ const (
 
 // columns lays the keys out: three columns where they fit, else one below
 // the other.
-func (h helpPanel) columns(width int) [][]span {
+func (h helpPanel) columns(width int) [][]cell.Span {
 	left := append(h.entries(groupMove), h.entries(groupSet)...)
 	middle := h.entries(groupLook)
 	act, past, note := h.entries(groupAct), h.entries(groupPast), h.note()
 	if width < 3*entryCells-1 {
-		var lines [][]span
+		var lines [][]cell.Span
 		for _, column := range [][]entry{left, middle, act, past, note} {
 			for _, e := range column {
 				lines = append(lines, h.entryLine(nil, e, width))
@@ -103,7 +107,7 @@ func (h helpPanel) columns(width int) [][]span {
 	}
 	rows := max(len(left), len(middle), len(act)+len(past)+len(note))
 	right := h.spread(rows, act, past, note)
-	lines := make([][]span, rows)
+	lines := make([][]cell.Span, rows)
 	for i := range lines {
 		for column, list := range [][]entry{left, middle, right} {
 			var e entry
@@ -148,17 +152,17 @@ func (h helpPanel) spread(rows int, blocks ...[]entry) []entry {
 }
 
 // entryLine adds an entry to a line, filled to so many cells.
-func (h helpPanel) entryLine(line []span, e entry, cells int) []span {
-	s := &h.look.styles
+func (h helpPanel) entryLine(line []cell.Span, e entry, cells int) []cell.Span {
+	s := &h.look.Styles
 	switch {
 	case e.heading:
-		return append(line, span{s.Header, padded(e.keys, cells)})
+		return append(line, cell.Span{s.Header, cell.Pad(e.keys, cells)})
 	case e.keys == "":
-		return append(line, span{s.Dim, padded(cut(e.does, cells, ""), cells)})
+		return append(line, cell.Span{s.Dim, cell.Pad(cell.Cut(e.does, cells, ""), cells)})
 	}
-	keys := padded(e.keys, entryKeys)
-	does := padded(cut(e.does, max(cells-entryIndent-cellsOf(keys), 0), ""), cells-entryIndent-cellsOf(keys))
-	return append(line, span{s.Text, "  "}, span{s.Key, keys}, span{s.Text, does})
+	keys := cell.Pad(e.keys, entryKeys)
+	does := cell.Pad(cell.Cut(e.does, max(cells-entryIndent-cell.Width(keys), 0), ""), cells-entryIndent-cell.Width(keys))
+	return append(line, cell.Span{s.Text, "  "}, cell.Span{s.Key, keys}, cell.Span{s.Text, does})
 }
 
 // entries are a group's lines under its heading, none where it is empty.
@@ -174,7 +178,7 @@ func (h helpPanel) entries(of group) []entry {
 			list = append(list, entry{heading: true, keys: string(of)})
 		}
 		keys := text.Key
-		if h.look.glyphs.ascii && b.asciiKeys != "" {
+		if h.look.Glyphs.ASCII && b.asciiKeys != "" {
 			keys = b.asciiKeys
 		}
 		list = append(list, entry{keys: keys, does: text.Desc})
@@ -198,22 +202,22 @@ func (h helpPanel) note() []entry {
 }
 
 // signs explain bars, rows and figures.
-func (h helpPanel) signs() [][]span {
-	s, g := &h.look.styles, &h.look.glyphs
-	head := func(text string) span { return span{s.Header, padded(text, 6)} }
-	text := func(text string) span { return span{s.Text, text} }
+func (h helpPanel) signs() [][]cell.Span {
+	s, g := &h.look.Styles, &h.look.Glyphs
+	head := func(text string) cell.Span { return cell.Span{s.Header, cell.Pad(text, 6)} }
+	text := func(text string) cell.Span { return cell.Span{s.Text, text} }
 	cached := ": F returns it"
 	if !h.look.keys.has(keyFlush) {
 		cached = ": unused now"
 	}
-	return [][]span{
-		{head("BAR"), {s.Other, g.other}, text(" other: context, libraries   "), {s.Unknown, g.unknown},
-			text(" unknown: no probe   "), {s.Allocated, g.allocated}, text(" allocated: live")},
-		{head(""), {s.Fragmented, g.stuck}, text(" stuck: fragmented, or held by JAX   "), {s.Returnable, g.returnable},
-			text(" cached" + cached + "   "), {s.Free, g.free}, text(" free")},
-		{head("ROW"), {s.Leak, g.leak}, text(" leak   " + g.up + " growing   " + g.down + " shrinking   " + g.sawtooth +
+	return [][]cell.Span{
+		{head("BAR"), {s.Other, g.Other}, text(" other: context, libraries   "), {s.Unknown, g.Unknown},
+			text(" unknown: no probe   "), {s.Allocated, g.Allocated}, text(" allocated: live")},
+		{head(""), {s.Fragmented, g.Fragmented}, text(" stuck: fragmented, or held by JAX   "), {s.Returnable, g.Returnable},
+			text(" cached" + cached + "   "), {s.Free, g.Free}, text(" free")},
+		{head("ROW"), {s.Leak, g.Leak}, text(" leak   " + g.Up + " growing   " + g.Down + " shrinking   " + g.Sawtooth +
 			" up and down   (33G) not returnable")},
-		{head(""), {s.Dim, g.dash}, text(" not known   5:1 GPU 5, MIG instance 1   ? another container's process")},
-		{text("G is GiB.  +60s: median forecast.  full in: median (earliest" + g.enDash + "latest, 80 %)")},
+		{head(""), {s.Dim, g.Dash}, text(" not known   5:1 GPU 5, MIG instance 1   ? another container's process")},
+		{text("G is GiB.  +60s: median forecast.  full in: median (earliest" + g.EnDash + "latest, 80 %)")},
 	}
 }

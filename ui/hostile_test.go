@@ -8,6 +8,7 @@ import (
 	"github.com/charmbracelet/colorprofile"
 
 	"vramscope/sampler/snapshot/snapshottest"
+	"vramscope/ui/cell"
 )
 
 // hostileTexts are what a process may call itself.
@@ -32,7 +33,7 @@ func TestHostileNames(t *testing.T) {
 
 func hostileScreen(t *testing.T, what, text string, width, height int) {
 	t.Helper()
-	lk := lookOf(t, "dark", true, colorprofile.TrueColor, unicodeGlyphs)
+	lk := lookOf(t, "dark", true, colorprofile.TrueColor, cell.UnicodeGlyphs())
 	for _, change := range []func(st *state){
 		func(*state) {},
 		func(st *state) { st.at(snapshottest.Probeme, 3); st.scrollX = 3; st.tree = true },
@@ -65,18 +66,18 @@ func FuzzClean(f *testing.F) {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		cleaned := clean(text)
+		cleaned := cell.Clean(text)
 		sum := 0
 		for _, r := range cleaned {
-			sum += cellsOf(string(r))
+			sum += cell.Width(string(r))
 		}
-		if got := cellsOf(cleaned); got != sum {
+		if got := cell.Width(cleaned); got != sum {
 			t.Errorf("%q becomes %q: %d cells, its runes have %d", text, cleaned, got, sum)
 		}
 		if strings.ContainsFunc(cleaned, func(r rune) bool { return r < 0x20 || r == 0x7f || r >= 0x80 && r < 0xa0 }) {
 			t.Errorf("%q becomes %q", text, cleaned)
 		}
-		if again := clean(cleaned); again != cleaned {
+		if again := cell.Clean(cleaned); again != cleaned {
 			t.Errorf("%q is not clean after once: %q", cleaned, again)
 		}
 	})

@@ -50,11 +50,3 @@ func instanceOf(gpu *snapshot.GPU, id snapshot.InstanceID) *snapshot.Instance {
 	}
 	return nil
 }
-
-// userOf is who owns the process, fit to be shown; "?" where nobody knows.
-func userOf(p *snapshot.Process) string {
-	if p.User == "" {
-		return "?"
-	}
-	return clean(p.User)
-}

@@ -6,24 +6,25 @@ import (
 
 	"vramscope/sampler/snapshot"
 	"vramscope/themes"
+	"vramscope/ui/cell"
 )
 
 // writeKeys writes the last line: the keys that mean something now, as many
 // as fit, and at the right what narrows the table, which rows are in view,
 // the interval, and whether the screen is live.
-func writeKeys(l *line, st *state, lk *look, view view) {
+func writeKeys(l *cell.Line, st *state, lk *look, view view) {
 	status := keysStatus(st, lk, view)
-	cells := spanCells(status)
+	cells := cell.SpansWidth(status)
 	gap := 2
-	if l.width >= legendWidth {
+	if l.Width() >= legendWidth {
 		gap = 3
 	}
 	if lk.keys != nil {
-		writeHints(l, st, lk, st.hints(lk, view), gap, l.width-cells-4)
+		writeHints(l, st, lk, st.hints(lk, view), gap, l.Width()-cells-4)
 	}
-	l.to(l.width - cells - 1)
+	l.To(l.Width() - cells - 1)
 	for _, part := range status {
-		l.put(part.style, part.text)
+		l.Put(part.Style, part.Text)
 	}
 }
 
@@ -102,35 +103,35 @@ func (st *state) scope() scope {
 	}
 }
 
-func writeHints(l *line, st *state, lk *look, hints []hint, gap, room int) {
-	s := &lk.styles
-	l.skip(1)
+func writeHints(l *cell.Line, st *state, lk *look, hints []hint, gap, room int) {
+	s := &lk.Styles
+	l.Skip(1)
 	for i, h := range fitHints(hints, room, gap) {
 		if i > 0 {
-			l.skip(gap)
+			l.Skip(gap)
 		}
 		if st.greyed(h.key) {
-			l.put(s.Dim, h.key)
+			l.Put(s.Dim, h.key)
 		} else {
-			l.put(s.Key, h.key)
+			l.Put(s.Key, h.key)
 		}
-		l.skip(1)
-		l.put(s.Dim, h.text)
+		l.Skip(1)
+		l.Put(s.Dim, h.text)
 	}
 }
 
 // keysStatus is the right end of the line.
-func keysStatus(st *state, lk *look, view view) []span {
-	s := &lk.styles
-	var parts []span
+func keysStatus(st *state, lk *look, view view) []cell.Span {
+	s := &lk.Styles
+	var parts []cell.Span
 	add := func(style *themes.Style, text string) {
 		if text == "" {
 			return
 		}
 		if len(parts) > 0 {
-			parts = append(parts, span{s.Text, "  "})
+			parts = append(parts, cell.Span{s.Text, "  "})
 		}
-		parts = append(parts, span{*style, text})
+		parts = append(parts, cell.Span{*style, text})
 	}
 	if view.layout.header.rows == 0 || st.detail { // the detail takes the header's place
 		for _, badge := range st.badges() {
@@ -193,7 +194,7 @@ func (st *state) narrowed() string {
 		text = joinedWords(text, "mine")
 	}
 	if st.filter != "" {
-		text = joinedWords(text, "~"+cut(clean(st.filter), 12, ""))
+		text = joinedWords(text, "~"+cell.Cut(cell.Clean(st.filter), 12, ""))
 	}
 	return text
 }
@@ -207,7 +208,7 @@ func joinedWords(a, b string) string {
 
 // liveness says whether the figures are of now.
 func (st *state) liveness(lk *look) (*themes.Style, string) {
-	s := &lk.styles
+	s := &lk.Styles
 	switch {
 	case st.shown == nil:
 		return &s.Dim, "STARTING"
@@ -220,7 +221,7 @@ func (st *state) liveness(lk *look) (*themes.Style, string) {
 	case st.scope() == inNoDriver, st.shown.Driver.State != snapshot.DriverOK && st.shown.Driver.State != "":
 		return &s.Warning, "NO DRIVER"
 	case st.behind():
-		return &s.Warning, "LATE " + duration(st.now.Sub(st.shown.Time))
+		return &s.Warning, "LATE " + cell.Duration(st.now.Sub(st.shown.Time))
 	default:
 		return &s.Text, "LIVE"
 	}
@@ -238,7 +239,7 @@ func interval(d time.Duration) string {
 	case d <= 0:
 		return ""
 	case d%time.Second == 0:
-		return duration(d)
+		return cell.Duration(d)
 	case d < time.Second:
 		return strconv.FormatInt(int64(d/time.Millisecond), 10) + "ms"
 	default:

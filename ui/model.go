@@ -4,6 +4,8 @@ import (
 	"strings"
 	"time"
 
+	"vramscope/ui/cell"
+
 	tea "charm.land/bubbletea/v2"
 
 	"vramscope/sampler/snapshot"
@@ -57,12 +59,12 @@ func newModel(options Options, t traits) (*model, error) {
 		traits:  t,
 	}
 	m.look = look{
-		glyphs:  unicodeGlyphs,
-		keys:    newBindings(options.abilities(t), options.ReadOnly),
-		version: options.Version,
+		Appearance: cell.Appearance{Glyphs: cell.UnicodeGlyphs()},
+		keys:       newBindings(options.abilities(t), options.ReadOnly),
+		version:    options.Version,
 	}
 	if options.ASCII || t.ascii {
-		m.look.glyphs = asciiGlyphs
+		m.look.Glyphs = cell.ASCIIGlyphs()
 	}
 	if m.theme == "" {
 		m.theme = themes.Default
@@ -94,7 +96,7 @@ func newModel(options Options, t traits) (*model, error) {
 // restyle resolves the theme anew: another theme, or another ground.
 func (m *model) restyle() {
 	if styles, err := themes.New(m.theme, m.dark, m.traits.profile); err == nil {
-		m.look.styles = styles
+		m.look.Styles = styles
 	}
 }
 
@@ -102,7 +104,7 @@ func (m *model) restyle() {
 func (m *model) begin(width, height int, first *snapshot.Snapshot) {
 	m.st.width, m.st.height = width, height
 	if !m.traits.console {
-		m.answers = answers{pending: m.options.Now(), width: !m.look.glyphs.ascii}
+		m.answers = answers{pending: m.options.Now(), width: !m.look.Glyphs.ASCII}
 	}
 	if first != nil {
 		m.takeSnapshot(first)

@@ -9,6 +9,7 @@ import (
 
 	"vramscope/internal/quantity"
 	"vramscope/sampler/snapshot"
+	"vramscope/ui/cell"
 )
 
 // row is one line of the table: a process, or one that has ended.
@@ -234,7 +235,7 @@ func keyOf(p *snapshot.Process, column columnID) sortKey {
 	case columnJob:
 		return textKey(p.Job.String())
 	case columnCommand:
-		return textKey(strings.ToLower(shortCommand(p)))
+		return textKey(strings.ToLower(cell.ShortCommand(p)))
 	case columnTime:
 		// The longest first: the earliest start.
 		return sortKey{known: !p.Started.IsZero(), number: -float64(p.Started.UnixNano())}
@@ -246,10 +247,10 @@ func keyOf(p *snapshot.Process, column columnID) sortKey {
 		return sortKey{known: ok, number: float64(int64(v))}
 	case columnPredicted:
 		v, ok := predictedIn(p, predictionShown)
-		return sortKey{known: ok, number: float64(shown(v))}
+		return sortKey{known: ok, number: float64(cell.Rounded(v))}
 	default:
 		v, ok := amountOf(p, column).Value()
-		return sortKey{known: ok, number: float64(shown(v))}
+		return sortKey{known: ok, number: float64(cell.Rounded(v))}
 	}
 }
 

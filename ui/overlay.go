@@ -1,6 +1,10 @@
 package ui
 
-import "strings"
+import (
+	"strings"
+
+	"vramscope/ui/cell"
+)
 
 // overlay is a panel that lies over the screen and has the keys: help, events,
 // environment, a dialog. Like every panel it is a value; press and refreshed
@@ -64,27 +68,27 @@ func overlaid(lines []string, o overlay, width int) []string {
 // boxed draws a frame around lines of spans, exactly width × height. Title and
 // right stand in the upper edge. Lines that are too many are left out from
 // the first on by skip, and at the end.
-func boxed(lk *look, title, right string, inner [][]span, skip, width, height int) []string {
+func boxed(lk *look, title, right string, inner [][]cell.Span, skip, width, height int) []string {
 	if width < 4 || height < 2 {
-		return blankLines(max(width, 0), height)
+		return cell.Blank(max(width, 0), height)
 	}
-	s, g := &lk.styles, &lk.glyphs
+	s, g := &lk.Styles, &lk.Glyphs
 	out := make([]string, 0, height)
 	out = append(out, boxTop(lk, title, right, width))
 	skip = min(max(skip, 0), max(len(inner)-(height-2), 0))
 	for i := range height - 2 {
-		l := newLine(width)
-		l.put(s.Rule, g.side)
-		l.put(s.Text, " ")
+		l := cell.NewLine(width)
+		l.Put(s.Rule, g.Side)
+		l.Put(s.Text, " ")
 		if skip+i < len(inner) {
-			put(l, inner[skip+i], width-1, g.ellipsis)
+			l.PutSpans(inner[skip+i], width-1, g.Ellipsis)
 		}
-		l.skip(width - 1 - l.used)
-		l.put(s.Rule, g.side)
+		l.Skip(width - 1 - l.Used())
+		l.Put(s.Rule, g.Side)
 		out = append(out, l.String())
 	}
-	l := newLine(width)
-	l.put(s.Rule, g.corners[2]+strings.Repeat(g.rule, width-2)+g.corners[3])
+	l := cell.NewLine(width)
+	l.Put(s.Rule, g.Corners[2]+strings.Repeat(g.Rule, width-2)+g.Corners[3])
 	return append(out, l.String())
 }
 
@@ -92,7 +96,7 @@ func boxed(lk *look, title, right string, inner [][]span, skip, width, height in
 // on and out: in a narrow box its clauses go one by one, and the title is cut
 // for the last of them.
 func boxTop(lk *look, title, right string, width int) string {
-	s, g := &lk.styles, &lk.glyphs
+	s, g := &lk.Styles, &lk.Glyphs
 	for !titleFits(title, right, width) {
 		i := strings.Index(right, ", ")
 		if i < 0 {
@@ -103,46 +107,31 @@ func boxTop(lk *look, title, right string, width int) string {
 	room := width - 4
 	if right != "" && !titleFits(title, right, width) {
 		const titleLeast = 12
-		if room -= cellsOf(right) + 3; room < titleLeast {
+		if room -= cell.Width(right) + 3; room < titleLeast {
 			right, room = "", width-4
 		}
 	}
-	l := newLine(width)
-	l.put(s.Rule, g.corners[0])
-	l.put(s.Text, " ")
-	l.put(s.Title, cut(title, room, g.ellipsis))
-	l.put(s.Text, " ")
+	l := cell.NewLine(width)
+	l.Put(s.Rule, g.Corners[0])
+	l.Put(s.Text, " ")
+	l.Put(s.Title, cell.Cut(title, room, g.Ellipsis))
+	l.Put(s.Text, " ")
 	tail := 1
 	if right != "" {
-		tail += cellsOf(right) + 2
+		tail += cell.Width(right) + 2
 	}
-	l.put(s.Rule, strings.Repeat(g.rule, max(width-l.used-tail, 0)))
+	l.Put(s.Rule, strings.Repeat(g.Rule, max(width-l.Used()-tail, 0)))
 	if right != "" {
-		l.put(s.Dim, " "+right+" ")
+		l.Put(s.Dim, " "+right+" ")
 	}
-	l.put(s.Rule, g.corners[1])
+	l.Put(s.Rule, g.Corners[1])
 	return l.String()
 }
 
 // titleFits reports whether both stand in the edge of a box, with a piece of
 // it between them.
 func titleFits(title, right string, width int) bool {
-	return right == "" || 3+cellsOf(title)+1+cellsOf(right)+3 <= width
-}
-
-// put writes spans up to a column, cut with the ellipsis where they go past it.
-func put(l *line, spans []span, column int, ellipsis string) {
-	for _, part := range spans {
-		left := column - l.used
-		if left <= 0 {
-			return
-		}
-		if cellsOf(part.text) > left {
-			l.put(part.style, cut(part.text, left, ellipsis))
-			return
-		}
-		l.put(part.style, part.text)
-	}
+	return right == "" || 3+cell.Width(title)+1+cell.Width(right)+3 <= width
 }
 
 // scroll is where a list stands: the first line in view.

@@ -6,6 +6,7 @@ import (
 	"unicode"
 
 	"vramscope/themes"
+	"vramscope/ui/cell"
 )
 
 // prompt is one line of input in the place of the keys line: what to find, or
@@ -34,7 +35,7 @@ func (p prompt) insert(text string) prompt {
 	text, _, _ = strings.Cut(text, "\n")
 	var fresh []rune
 	for _, r := range text {
-		if printable(r) && len(p.text)+len(fresh) < maxPrompt {
+		if cell.Printable(r) && len(p.text)+len(fresh) < maxPrompt {
 			fresh = append(fresh, r)
 		}
 	}
@@ -101,43 +102,43 @@ func (p prompt) without(from, to int) prompt {
 // Render implements panel. The insertion point is always in sight.
 func (p prompt) Render(width, height int) []string {
 	if width <= 0 || height <= 0 {
-		return blankLines(max(width, 0), height)
+		return cell.Blank(max(width, 0), height)
 	}
-	s := &p.look.styles
-	l := newLine(width)
-	l.put(s.Text, " ")
-	l.put(s.Key, p.label)
-	l.put(s.Text, " ")
-	hints := []span{{s.Key, "Enter"}, {s.Dim, " keep  "}, {s.Key, "Esc"}, {s.Dim, " cancel "}}
-	room := width - l.used - 1
-	if room-spanCells(hints)-2 >= 20 {
-		room -= spanCells(hints) + 2
+	s := &p.look.Styles
+	l := cell.NewLine(width)
+	l.Put(s.Text, " ")
+	l.Put(s.Key, p.label)
+	l.Put(s.Text, " ")
+	hints := []cell.Span{{s.Key, "Enter"}, {s.Dim, " keep  "}, {s.Key, "Esc"}, {s.Dim, " cancel "}}
+	room := width - l.Used() - 1
+	if room-cell.SpansWidth(hints)-2 >= 20 {
+		room -= cell.SpansWidth(hints) + 2
 	} else {
 		hints = nil
 	}
 	p.field(l, s, room)
 	if hints != nil {
-		l.skip(width - spanCells(hints) - l.used)
-		put(l, hints, width, "")
+		l.Skip(width - cell.SpansWidth(hints) - l.Used())
+		l.PutSpans(hints, width, "")
 	}
-	return filled([]string{l.String()}, width, height)
+	return cell.Fill([]string{l.String()}, width, height)
 }
 
 // field writes the text, the rune at the insertion point reversed, moved so
 // far to the left that this rune is in sight.
-func (p prompt) field(l *line, s *themes.Styles, room int) {
+func (p prompt) field(l *cell.Line, s *themes.Styles, room int) {
 	room = max(room, 1)
 	before := p.text[:p.at]
-	for len(before) > 0 && cellsOf(string(before)) > room-1 {
+	for len(before) > 0 && cell.Width(string(before)) > room-1 {
 		before = before[1:]
 	}
-	l.put(s.Text, string(before))
-	left := room - cellsOf(string(before))
+	l.Put(s.Text, string(before))
+	left := room - cell.Width(string(before))
 	if p.at == len(p.text) {
-		l.put(s.Cursor, " ")
+		l.Put(s.Cursor, " ")
 		return
 	}
 	here := string(p.text[p.at])
-	l.put(s.Cursor, cut(here, left, ""))
-	l.put(s.Text, cut(string(p.text[p.at+1:]), left-cellsOf(here), p.look.glyphs.ellipsis))
+	l.Put(s.Cursor, cell.Cut(here, left, ""))
+	l.Put(s.Text, cell.Cut(string(p.text[p.at+1:]), left-cell.Width(here), p.look.Glyphs.Ellipsis))
 }

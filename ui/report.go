@@ -3,6 +3,8 @@ package ui
 import (
 	"strings"
 
+	"vramscope/ui/cell"
+
 	tea "charm.land/bubbletea/v2"
 
 	"vramscope/themes"
@@ -74,7 +76,7 @@ func (r reportPanel) press(name string, width, height int) (overlay, outcome) {
 // Render implements panel.
 func (r reportPanel) Render(width, height int) []string {
 	if width <= 0 || height <= 0 {
-		return blankLines(max(width, 0), height)
+		return cell.Blank(max(width, 0), height)
 	}
 	lines := r.content(width)
 	right := "Esc closes"
@@ -85,15 +87,15 @@ func (r reportPanel) Render(width, height int) []string {
 }
 
 // content is what stands in the frame: long lines go on below, further in.
-func (r reportPanel) content(width int) [][]span {
-	s, g := &r.look.styles, &r.look.glyphs
+func (r reportPanel) content(width int) [][]cell.Span {
+	s, g := &r.look.Styles, &r.look.Glyphs
 	if !r.read {
-		return [][]span{{{s.Dim, "looking at this box"}}}
+		return [][]cell.Span{{{s.Dim, "looking at this box"}}}
 	}
 	const most, further = 4, 4
-	var lines [][]span
+	var lines [][]cell.Span
 	for _, text := range r.lines {
-		text = clean(text)
+		text = cell.Clean(text)
 		told := strings.TrimLeft(text, " ")
 		indent := len(text) - len(told)
 		if told == "" {
@@ -101,11 +103,11 @@ func (r reportPanel) content(width int) [][]span {
 			continue
 		}
 		style := r.style(told, indent)
-		for i, part := range wrapped(told, max(width-3-indent-further, 1), most, g.ellipsis) {
+		for i, part := range cell.Wrap(told, max(width-3-indent-further, 1), most, g.Ellipsis) {
 			if i == 1 {
 				indent += further
 			}
-			lines = append(lines, []span{{style, strings.Repeat(" ", indent) + part}})
+			lines = append(lines, []cell.Span{{style, strings.Repeat(" ", indent) + part}})
 		}
 	}
 	return lines
@@ -115,10 +117,10 @@ func (r reportPanel) content(width int) [][]span {
 func (r reportPanel) style(text string, indent int) themes.Style {
 	switch {
 	case indent == 0:
-		return r.look.styles.Title
+		return r.look.Styles.Title
 	case strings.HasPrefix(text, "no "):
-		return r.look.styles.Warning
+		return r.look.Styles.Warning
 	default:
-		return r.look.styles.Text
+		return r.look.Styles.Text
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"vramscope/sampler/snapshot"
+	"vramscope/ui/cell"
 )
 
 // What the model needs to know of the frame that frame draws: which rows it
@@ -31,7 +32,7 @@ func (m *model) tableHeight() int {
 func (m *model) widestCommand() int {
 	widest := 0
 	for _, r := range visibleRows(&m.st) {
-		widest = max(widest, cellsOf(shortCommand(r.process)))
+		widest = max(widest, cell.Width(cell.ShortCommand(r.process)))
 	}
 	return max(widest-scrollStep, 0)
 }

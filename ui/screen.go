@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"vramscope/sampler/snapshot"
+	"vramscope/ui/cell"
 )
 
 // frame draws the whole screen: exactly height lines of exactly width cells.
@@ -24,27 +25,27 @@ func frame(st *state, lk *look) []string {
 	out := make([]string, 0, st.height)
 	switch {
 	case st.shown == nil:
-		out = append(out, drawn(st.width, func(l *line) { writeHeader(l, st, lk) })...)
-		out = filled(out, st.width, st.height-lay.alert.rows-lay.keys.rows)
+		out = append(out, drawn(st.width, func(l *cell.Line) { writeHeader(l, st, lk) })...)
+		out = cell.Fill(out, st.width, st.height-lay.alert.rows-lay.keys.rows)
 	case st.detail:
 		out = append(out, newDetail(st, lk, rows, true).Render(st.width, lay.above().rows)...)
 	default:
 		out = drawMain(out, st, lk, &lay, rows)
 	}
 	if lay.alert.rows > 0 {
-		out = append(out, drawn(st.width, func(l *line) { writeAlert(l, st, lk) })...)
+		out = append(out, drawn(st.width, func(l *cell.Line) { writeAlert(l, st, lk) })...)
 	}
 	out = append(out, bottom(st, lk, &lay, view)...)
 	if st.overlay != nil {
 		out = covered(out, st, &lay)
 	}
-	return filled(out, st.width, st.height)
+	return cell.Fill(out, st.width, st.height)
 }
 
 // drawMain draws what is above the alert line.
 func drawMain(out []string, st *state, lk *look, lay *layout, rows []row) []string {
 	if lay.header.rows > 0 {
-		out = append(out, drawn(st.width, func(l *line) { writeHeader(l, st, lk) })...)
+		out = append(out, drawn(st.width, func(l *cell.Line) { writeHeader(l, st, lk) })...)
 	}
 	switch {
 	case lay.gpus.rows == 0:
@@ -54,8 +55,8 @@ func drawMain(out []string, st *state, lk *look, lay *layout, rows []row) []stri
 		out = append(out, newGPUPanel(st, lk, lay).Render(st.width, lay.gpus.rows)...)
 	}
 	if lay.spare.rows > 0 {
-		out = append(out, drawn(st.width, func(l *line) { writeCalm(l, st, lk) })...)
-		out = filled(out, st.width, lay.spare.top+lay.spare.rows)
+		out = append(out, drawn(st.width, func(l *cell.Line) { writeCalm(l, st, lk) })...)
+		out = cell.Fill(out, st.width, lay.spare.top+lay.spare.rows)
 	}
 	if lay.table.rows > 0 {
 		out = append(out, newTablePanel(st, lk, rows).Render(st.width, lay.table.rows)...)
@@ -73,10 +74,8 @@ func beside(st *state, lk *look, lay *layout, rows []row) []string {
 		return lines
 	}
 	detail := newDetail(st, lk, rows, false).Render(lay.detail.cells, lay.detail.rows)
-	l := newLine(lay.width)
 	for i := range lines {
-		l.buf = append(append(append(l.buf[:0], lines[i]...), ' '), detail[i]...)
-		lines[i] = string(l.buf)
+		lines[i] += " " + detail[i]
 	}
 	return lines
 }
@@ -90,7 +89,7 @@ func bottom(st *state, lk *look, lay *layout, view view) []string {
 	case lay.alert.rows == 0 && st.speaks():
 		return []string{alertAndBadges(st, lk, lay)}
 	default:
-		return drawn(st.width, func(l *line) { writeKeys(l, st, lk, view) })
+		return drawn(st.width, func(l *cell.Line) { writeKeys(l, st, lk, view) })
 	}
 }
 
@@ -109,7 +108,7 @@ func alertAndBadges(st *state, lk *look, lay *layout) string {
 	// Words that say when it is reversed are as good as the badge.
 	if words := st.standstill(); words != "" && cells > 0 {
 		last := len(badges[len(badges)-1]) + 2
-		if st.width-cells+last >= cellsOf(words) {
+		if st.width-cells+last >= cell.Width(words) {
 			badges, cells = badges[:len(badges)-1], cells-last
 		}
 	}
@@ -118,13 +117,13 @@ func alertAndBadges(st *state, lk *look, lay *layout) string {
 	if cells > 0 && room < worthSaying {
 		room = 0
 	}
-	text := newLine(room)
+	text := cell.NewLine(room)
 	writeAlert(text, st, lk)
-	marks := newLine(st.width - room)
-	marks.to(st.width - room - cells)
+	marks := cell.NewLine(st.width - room)
+	marks.To(st.width - room - cells)
 	for i, badge := range badges {
-		marks.skip(min(i+1, 2))
-		marks.put(lk.styles.Badge, badge)
+		marks.Skip(min(i+1, 2))
+		marks.Put(lk.Styles.Badge, badge)
 	}
 	return text.String() + marks.String()
 }
@@ -189,8 +188,8 @@ func viewOf(st *state, lay layout, rows []row) view {
 }
 
 // drawn is one line.
-func drawn(width int, write func(l *line)) []string {
-	l := newLine(width)
+func drawn(width int, write func(l *cell.Line)) []string {
+	l := cell.NewLine(width)
 	write(l)
 	return []string{l.String()}
 }
@@ -200,7 +199,7 @@ func tooSmall(width, height int, lk *look) []string {
 	if width <= 0 || height <= 0 {
 		return nil
 	}
-	text := "vramscope needs " + strconv.Itoa(leastWidth) + lk.glyphs.times + strconv.Itoa(leastHeight)
-	out := drawn(width, func(l *line) { l.put(lk.styles.Text, cut(text, width, "")) })
-	return filled(out, width, height)
+	text := "vramscope needs " + strconv.Itoa(leastWidth) + lk.Glyphs.Times + strconv.Itoa(leastHeight)
+	out := drawn(width, func(l *cell.Line) { l.Put(lk.Styles.Text, cell.Cut(text, width, "")) })
+	return cell.Fill(out, width, height)
 }

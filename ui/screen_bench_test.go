@@ -6,6 +6,7 @@ import (
 	"github.com/charmbracelet/colorprofile"
 
 	"vramscope/sampler/snapshot/snapshottest"
+	"vramscope/ui/cell"
 )
 
 // The budget of a frame at 200×50 is 0.3 ms and 400 allocations.
@@ -16,7 +17,7 @@ func BenchmarkView200x60(b *testing.B) { benchmarkFrame(b, 200, 60) }
 
 func benchmarkFrame(b *testing.B, width, height int) {
 	st := screenOf(snapshottest.Crowded(8, 8), width, height)
-	lk := lookOf(b, "dark", true, colorprofile.TrueColor, unicodeGlyphs)
+	lk := lookOf(b, "dark", true, colorprofile.TrueColor, cell.UnicodeGlyphs())
 	b.ReportAllocs()
 	for b.Loop() {
 		if lines := frame(st, lk); len(lines) != height {
@@ -28,7 +29,7 @@ func benchmarkFrame(b *testing.B, width, height int) {
 // BenchmarkViewCrowded is 1024 processes: the cost of sorting.
 func BenchmarkViewCrowded(b *testing.B) {
 	st := screenOf(snapshottest.Crowded(16, 64), 200, 60)
-	lk := lookOf(b, "dark", true, colorprofile.TrueColor, unicodeGlyphs)
+	lk := lookOf(b, "dark", true, colorprofile.TrueColor, cell.UnicodeGlyphs())
 	b.ReportAllocs()
 	for b.Loop() {
 		frame(st, lk)
@@ -37,7 +38,7 @@ func BenchmarkViewCrowded(b *testing.B) {
 
 func BenchmarkTable200x50(b *testing.B) {
 	st := screenOf(snapshottest.Crowded(8, 8), 200, 50)
-	lk := lookOf(b, "dark", true, colorprofile.TrueColor, unicodeGlyphs)
+	lk := lookOf(b, "dark", true, colorprofile.TrueColor, cell.UnicodeGlyphs())
 	rows := visibleRows(st)
 	b.ReportAllocs()
 	for b.Loop() {
@@ -47,7 +48,7 @@ func BenchmarkTable200x50(b *testing.B) {
 
 func BenchmarkGPUPanel200x50(b *testing.B) {
 	st := screenOf(snapshottest.Crowded(8, 8), 200, 50)
-	lk := lookOf(b, "dark", true, colorprofile.TrueColor, unicodeGlyphs)
+	lk := lookOf(b, "dark", true, colorprofile.TrueColor, cell.UnicodeGlyphs())
 	lay := arrange(200, 50, st.box())
 	b.ReportAllocs()
 	for b.Loop() {

@@ -5,24 +5,32 @@ import (
 
 	"github.com/charmbracelet/colorprofile"
 
+	"vramscope/internal/quantity"
 	"vramscope/sampler/snapshot"
 	"vramscope/sampler/snapshot/snapshottest"
 	"vramscope/themes"
+	"vramscope/ui/cell"
+)
+
+const (
+	kib = quantity.KiB
+	mib = quantity.MiB
+	gb  = quantity.GiB
 )
 
 // lookOf is a theme with every action bound, as in the drawings.
-func lookOf(t testing.TB, theme string, dark bool, profile colorprofile.Profile, g glyphs) *look {
+func lookOf(t testing.TB, theme string, dark bool, profile colorprofile.Profile, g cell.Glyphs) *look {
 	t.Helper()
 	styles, err := themes.New(theme, dark, profile)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &look{styles: styles, glyphs: g, keys: newBindings(everyAbility, false), version: "1.0.0"}
+	return &look{Appearance: cell.Appearance{Styles: styles, Glyphs: g}, keys: newBindings(everyAbility, false), version: "1.0.0"}
 }
 
 // drawnLook is plain text with the drawings' glyphs.
 func drawnLook(t testing.TB) *look {
-	return lookOf(t, "mono", true, colorprofile.NoTTY, unicodeGlyphs)
+	return lookOf(t, "mono", true, colorprofile.NoTTY, cell.UnicodeGlyphs())
 }
 
 // stateOf shows a box on a screen of this size.

@@ -7,6 +7,8 @@ import (
 
 	"github.com/charmbracelet/colorprofile"
 	"github.com/charmbracelet/x/exp/golden"
+
+	"vramscope/ui/cell"
 )
 
 // TestScreens is whole screens over size × glyphs × state, as text. Run with
@@ -16,13 +18,13 @@ func TestScreens(t *testing.T) {
 	states := boxes()
 	for _, name := range []string{"drawn", "day-one", "sixteen", "driver", "past"} {
 		for _, size := range sizes {
-			for set, g := range map[string]glyphs{"unicode": unicodeGlyphs, "ascii": asciiGlyphs} {
+			for set, g := range map[string]cell.Glyphs{"unicode": cell.UnicodeGlyphs(), "ascii": cell.ASCIIGlyphs()} {
 				if set == "ascii" && size[0] != 80 && size[0] != 60 {
 					continue
 				}
 				t.Run(fmt.Sprintf("%s-%dx%d-%s", name, size[0], size[1], set), func(t *testing.T) {
 					lk := drawnLook(t)
-					lk.glyphs = g
+					lk.Glyphs = g
 					compareScreen(t, states[name](size[0], size[1]), lk)
 				})
 			}
@@ -47,7 +49,7 @@ func TestThemedScreens(t *testing.T) {
 		for _, size := range [][2]int{{80, 24}, {40, 8}} {
 			ground := map[bool]string{true: "dark", false: "light"}[c.dark]
 			t.Run(fmt.Sprintf("%s-%s-%s-%dx%d", c.theme, ground, c.profile, size[0], size[1]), func(t *testing.T) {
-				compareScreen(t, boxes()["drawn"](size[0], size[1]), lookOf(t, c.theme, c.dark, c.profile, unicodeGlyphs))
+				compareScreen(t, boxes()["drawn"](size[0], size[1]), lookOf(t, c.theme, c.dark, c.profile, cell.UnicodeGlyphs()))
 			})
 		}
 	}

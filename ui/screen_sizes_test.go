@@ -11,6 +11,7 @@ import (
 
 	"vramscope/sampler/snapshot"
 	"vramscope/sampler/snapshot/snapshottest"
+	"vramscope/ui/cell"
 )
 
 // boxes are states in which the screen has different things on it.
@@ -55,8 +56,8 @@ func boxes() map[string]func(width, height int) *state {
 // exactly as large as the screen, whatever is on it.
 func TestEverySize(t *testing.T) {
 	looks := map[string]*look{
-		"dark":  lookOf(t, "dark", true, colorprofile.TrueColor, unicodeGlyphs),
-		"ascii": lookOf(t, "mono", true, colorprofile.ASCII, asciiGlyphs),
+		"dark":  lookOf(t, "dark", true, colorprofile.TrueColor, cell.UnicodeGlyphs()),
+		"ascii": lookOf(t, "mono", true, colorprofile.ASCII, cell.ASCIIGlyphs()),
 	}
 	widths := []int{30, 31, 36, 39, 40, 49, 50, 59, 60, 61, 65, 66, 73, 74, 79, 80, 81, 99, 100, 101, 119, 120, 121, 159, 160, 179, 180, 199, 200, 240, 300}
 	heights := []int{3, 4, 5, 8, 9, 10, 11, 12, 13, 14, 17, 18, 23, 24, 25, 36, 39, 40, 41, 45, 46, 50, 80}

@@ -5,35 +5,36 @@ import (
 	"strings"
 
 	"vramscope/sampler/snapshot"
+	"vramscope/ui/cell"
 )
 
 // waiting is what stands where there is no map.
-func (p segmentPanel) waiting(cells int) []span {
-	s := &p.look.styles
+func (p segmentPanel) waiting(cells int) []cell.Span {
+	s := &p.look.Styles
 	style, text := s.Dim, "asking its probe where its memory lies"
 	if p.segments.refusal != "" {
 		style, text = s.Warning, p.segments.refusal
 	}
-	var lines []span
+	var lines []cell.Span
 	const most = 6
-	for _, part := range wrapped(text, cells, most, p.look.glyphs.ellipsis) {
-		lines = append(lines, span{style, part})
+	for _, part := range cell.Wrap(text, cells, most, p.look.Glyphs.Ellipsis) {
+		lines = append(lines, cell.Span{style, part})
 	}
 	return lines
 }
 
 // answer says what a flush returns, and why not more.
-func (p segmentPanel) answer(m *segmentMap, cells, height int) [][]span {
-	s := &p.look.styles
-	var lines [][]span
+func (p segmentPanel) answer(m *segmentMap, cells, height int) [][]cell.Span {
+	s := &p.look.Styles
+	var lines [][]cell.Span
 	say := func(strong, text string) {
 		const most = 3
-		for i, part := range wrapped(strong+text, cells, most, p.look.glyphs.ellipsis) {
+		for i, part := range cell.Wrap(strong+text, cells, most, p.look.Glyphs.Ellipsis) {
 			if rest, ok := strings.CutPrefix(part, strong); ok && i == 0 {
-				lines = append(lines, []span{{s.Strong, strong}, {s.Text, rest}})
+				lines = append(lines, []cell.Span{{s.Strong, strong}, {s.Text, rest}})
 				continue
 			}
-			lines = append(lines, []span{{s.Text, part}})
+			lines = append(lines, []cell.Span{{s.Text, part}})
 		}
 	}
 	if m.count == 0 {

@@ -12,11 +12,11 @@ import (
 // has memory. Segments of several cells stand apart, each drawn for itself, and
 // what holds them is shown however small it is.
 
-// cell is what a cell shows: a snapshot.BlockState, or the gap between two
+// mapCell is what a cell shows: a snapshot.BlockState, or the gap between two
 // segments.
-type cell uint8
+type mapCell uint8
 
-const cellGap cell = 255
+const cellGap mapCell = 255
 
 // apartFrom is how many cells the segments of a band have on average where
 // they stand apart.
@@ -29,7 +29,7 @@ func (b *segmentBand) apart(unit quantity.Bytes) bool {
 
 // cells draws a band at so many bytes a cell, in rows of so many cells: a
 // segment that stands apart is not broken between two rows if it fits into one.
-func (b *segmentBand) cells(unit quantity.Bytes, strip int) []cell {
+func (b *segmentBand) cells(unit quantity.Bytes, strip int) []mapCell {
 	if !b.apart(unit) {
 		var d drawing
 		for _, s := range b.segments {
@@ -37,7 +37,7 @@ func (b *segmentBand) cells(unit quantity.Bytes, strip int) []cell {
 		}
 		return d.end(unit)
 	}
-	var out []cell
+	var out []mapCell
 	for _, s := range b.segments {
 		var d drawing
 		d.blocks(s.Blocks, unit)
@@ -89,7 +89,7 @@ func cellsFor(size, unit quantity.Bytes) int {
 
 // drawing is cells in the making.
 type drawing struct {
-	cells  []cell
+	cells  []mapCell
 	filled quantity.Bytes // of the cell that is being filled
 	owed   [4]quantity.Bytes
 	seen   [4]quantity.Bytes // in this cell
@@ -120,12 +120,12 @@ func (d *drawing) put(unit quantity.Bytes) {
 		}
 	}
 	d.owed[most] -= unit
-	d.cells = append(d.cells, cell(most))
+	d.cells = append(d.cells, mapCell(most))
 	d.filled, d.seen = 0, [4]quantity.Bytes{}
 }
 
 // end draws the last cell where half of it is filled, and at least one.
-func (d *drawing) end(unit quantity.Bytes) []cell {
+func (d *drawing) end(unit quantity.Bytes) []mapCell {
 	if d.filled*2 >= unit || len(d.cells) == 0 && d.filled > 0 {
 		d.put(unit)
 	}
@@ -133,19 +133,19 @@ func (d *drawing) end(unit quantity.Bytes) []cell {
 }
 
 // holderSeen makes what keeps a segment from the driver be seen in it.
-func holderSeen(cells []cell, s *segment, unit quantity.Bytes) []cell {
+func holderSeen(cells []mapCell, s *segment, unit quantity.Bytes) []mapCell {
 	if s.fate != fateStuck || len(cells) < 2 {
 		return cells
 	}
 	for _, c := range cells {
-		if c == cell(snapshot.BlockLive) || c == cell(snapshot.BlockPending) {
+		if c == mapCell(snapshot.BlockLive) || c == mapCell(snapshot.BlockPending) {
 			return cells
 		}
 	}
 	var at quantity.Bytes
 	for _, b := range s.Blocks {
 		if b.State == snapshot.BlockLive || b.State == snapshot.BlockPending {
-			cells[min(int(at/unit), len(cells)-1)] = cell(b.State)
+			cells[min(int(at/unit), len(cells)-1)] = mapCell(b.State)
 			break
 		}
 		at += b.Size

@@ -5,6 +5,7 @@ import (
 
 	"vramscope/internal/quantity"
 	"vramscope/sampler/snapshot"
+	"vramscope/ui/cell"
 )
 
 // segmentPanel is the map of a process's segments:
@@ -18,7 +19,7 @@ import (
 //	 █ live 52.7G  ▅ pending 215M  ▒ stuck 4.60G  ░ cached 11.8G    a cell is 128M
 type segmentPanel struct {
 	look     *look
-	now      moment
+	now      cell.Moment
 	flushes  bool // F is there to be named
 	pytorch  bool // its allocator is PyTorch's own
 	segments *segments
@@ -27,7 +28,7 @@ type segmentPanel struct {
 // Render implements panel.
 func (p segmentPanel) Render(width, height int) []string {
 	if width <= 0 || height <= 0 {
-		return blankLines(max(width, 0), height)
+		return cell.Blank(max(width, 0), height)
 	}
 	m := p.segments.found
 	if m == nil {
@@ -35,7 +36,7 @@ func (p segmentPanel) Render(width, height int) []string {
 		for _, text := range p.waiting(max(width-2, 1)) {
 			lines = append(lines, p.text(width, text))
 		}
-		return filled(lines, width, height)
+		return cell.Fill(lines, width, height)
 	}
 	answer := p.answer(m, max(width-2, 1), height)
 	body := p.body(width, height)
@@ -53,11 +54,11 @@ func (p segmentPanel) Render(width, height int) []string {
 	for _, text := range answer {
 		lines = append(lines, p.text(width, text...))
 	}
-	lines = filled(append(lines, rows[top:last]...), width, max(height-1, 1))
+	lines = cell.Fill(append(lines, rows[top:last]...), width, max(height-1, 1))
 	if height > 1 && m.count > 0 {
 		lines = append(lines, p.legend(width, unit))
 	}
-	return filled(lines, width, height)
+	return cell.Fill(lines, width, height)
 }
 
 // body is how many rows the strips have: what the answer leaves, but it is
@@ -81,45 +82,45 @@ func (p segmentPanel) scrolled(by, width, height int) int {
 // top is the first of so many rows in view.
 func (p segmentPanel) top(rows, body int) int { return min(max(p.segments.top, 0), max(rows-body, 0)) }
 
-func (p segmentPanel) text(width int, spans ...span) string {
-	l := newLine(width)
-	l.skip(1)
-	put(l, spans, width, p.look.glyphs.ellipsis)
+func (p segmentPanel) text(width int, spans ...cell.Span) string {
+	l := cell.NewLine(width)
+	l.Skip(1)
+	l.PutSpans(spans, width, p.look.Glyphs.Ellipsis)
 	return l.String()
 }
 
 // title says how many segments there are and how old the map is; part is which
 // of its rows are in view, where not all are.
 func (p segmentPanel) title(width int, part string) string {
-	s := &p.look.styles
+	s := &p.look.Styles
 	text := "segments"
 	if m := p.segments.found; m != nil {
 		text = counted(int64(m.count), "segment")
 		if m.left > 0 {
 			text += " of " + strconv.Itoa(m.count+m.left)
 		}
-		if ago := p.now.since(m.taken); ago > 0 {
-			text += ", " + duration(ago) + " ago"
+		if ago := p.now.Since(m.taken); ago > 0 {
+			text += ", " + cell.Duration(ago) + " ago"
 		} else {
 			text += ", now"
 		}
 	}
-	right := []span{{s.Key, "r"}, {s.Dim, ": again   "}, {s.Key, "v"}, {s.Dim, ": graph"}}
+	right := []cell.Span{{s.Key, "r"}, {s.Dim, ": again   "}, {s.Key, "v"}, {s.Dim, ": graph"}}
 	if part != "" && !p.segments.asking {
-		right = append([]span{{s.Key, "PgDn"}, {s.Dim, " " + part + "   "}}, right...)
+		right = append([]cell.Span{{s.Key, "PgDn"}, {s.Dim, " " + part + "   "}}, right...)
 	}
 	if p.segments.asking {
-		right = append([]span{{s.Dim, "asking   "}}, right[2:]...)
+		right = append([]cell.Span{{s.Dim, "asking   "}}, right[2:]...)
 	}
-	return titledRule(p.look, width, text, s.Title, right)
+	return cell.TitledRule(&p.look.Appearance, width, text, s.Title, right)
 }
 
 // legend is the last line: the states with their sums, and the scale.
 func (p segmentPanel) legend(width int, unit quantity.Bytes) string {
-	s := &p.look.styles
+	s := &p.look.Styles
 	m := p.segments.found
-	l := newLine(width)
-	l.skip(1)
+	l := cell.NewLine(width)
+	l.Skip(1)
 	scale := "a cell is " + unit.String()
 	for i, state := range []struct {
 		state snapshot.BlockState
@@ -132,17 +133,17 @@ func (p segmentPanel) legend(width int, unit quantity.Bytes) string {
 		style, glyph := p.ink(state.state)
 		text := " " + state.name + " " + sum.String()
 		if i > 0 {
-			l.skip(2)
+			l.Skip(2)
 		}
-		if l.used+1+cellsOf(text) > width {
+		if l.Used()+1+cell.Width(text) > width {
 			break
 		}
-		l.put(style, glyph)
-		l.put(s.Text, text)
+		l.Put(style, glyph)
+		l.Put(s.Text, text)
 	}
-	if left := width - 1 - cellsOf(scale); left >= l.used+2 && unit > 0 {
-		l.to(left)
-		l.put(s.Dim, scale)
+	if left := width - 1 - cell.Width(scale); left >= l.Used()+2 && unit > 0 {
+		l.To(left)
+		l.Put(s.Dim, scale)
 	}
 	return l.String()
 }

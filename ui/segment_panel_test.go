@@ -118,7 +118,7 @@ func TestWhatKeepsASegmentIsSeen(t *testing.T) {
 		{Size: 3 * quantity.GiB, State: snapshot.BlockFragmented}, {Size: quantity.MiB, State: snapshot.BlockLive}, {Size: 3 * quantity.GiB, State: snapshot.BlockFragmented},
 	}}}})
 	cells := m.byFate[0].cells(128*quantity.MiB, 60)
-	if !slices.Contains(cells, cell(snapshot.BlockLive)) {
+	if !slices.Contains(cells, mapCell(snapshot.BlockLive)) {
 		t.Errorf("no live cell in %v", cells)
 	}
 }

@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"time"
 
+	"vramscope/ui/cell"
+
 	tea "charm.land/bubbletea/v2"
 
 	"vramscope/sampler/snapshot"
@@ -114,7 +116,7 @@ func (m *model) askSegments() (bool, tea.Cmd) {
 		defer cancel()
 		told, err := ask(ctx, id, device)
 		if errors.Is(err, context.DeadlineExceeded) {
-			err = errors.New("its probe did not tell within " + duration(segmentsTimeout))
+			err = errors.New("its probe did not tell within " + cell.Duration(segmentsTimeout))
 		}
 		return segmentsMsg{request, told, err}
 	}
@@ -132,7 +134,7 @@ func (m *model) takeSegments(msg segmentsMsg) bool {
 	case msg.err != nil && next.found != nil:
 		m.say(msg.err.Error()) // the old map stays, with its age
 	case msg.err != nil:
-		next.refusal = clean(msg.err.Error())
+		next.refusal = cell.Clean(msg.err.Error())
 	default:
 		next.found = newSegmentMap(msg.told)
 	}

@@ -7,6 +7,7 @@ import (
 	"vramscope/internal/quantity"
 	"vramscope/sampler/snapshot"
 	"vramscope/themes"
+	"vramscope/ui/cell"
 )
 
 // The cells before a strip: fate, sizes, how many, how much.
@@ -67,12 +68,12 @@ func (p segmentPanel) strips(width, body int) ([]string, quantity.Bytes) {
 			rows = append(rows, strings.Repeat(" ", width))
 		}
 		for at := 0; at == 0 || at < len(cells); at += strip {
-			l := newLine(width)
+			l := cell.NewLine(width)
 			first := len(rows) == top // what is in view says what it is
 			if scale.named && (at == 0 || first) {
 				p.label(l, b, first || i == 0 || bands[i-1].fate != b.fate, scale.sized)
 			}
-			l.to(scale.left)
+			l.To(scale.left)
 			p.strip(l, cells[min(at, len(cells)):min(at+strip, len(cells))])
 			rows = append(rows, l.String())
 		}
@@ -81,27 +82,27 @@ func (p segmentPanel) strips(width, body int) ([]string, quantity.Bytes) {
 }
 
 // label is " stuck    20.0M  ×212  7.40G  ".
-func (p segmentPanel) label(l *line, b *segmentBand, first, sized bool) {
-	s := &p.look.styles
-	l.skip(1)
+func (p segmentPanel) label(l *cell.Line, b *segmentBand, first, sized bool) {
+	s := &p.look.Styles
+	l.Skip(1)
 	name := ""
 	if first {
 		name = b.fate.String()
 	}
-	l.left(p.fateStyle(b.fate), name, fateCells, "")
-	l.skip(1)
+	l.Left(p.fateStyle(b.fate), name, fateCells, "")
+	l.Skip(1)
 	if sized {
 		size := b.least.String()
 		if b.least != b.most {
 			size = sizeClass(b.least)
 		}
-		l.right(s.Dim, size, partBytes)
-		l.skip(1)
+		l.Right(s.Dim, size, partBytes)
+		l.Skip(1)
 	}
-	l.right(s.Dim, p.look.glyphs.times+strconv.Itoa(len(b.segments)), countCells)
-	l.skip(1)
-	l.right(s.Text, b.sums.total().String(), partBytes)
-	l.skip(2)
+	l.Right(s.Dim, p.look.Glyphs.Times+strconv.Itoa(len(b.segments)), countCells)
+	l.Skip(1)
+	l.Right(s.Text, b.sums.total().String(), partBytes)
+	l.Skip(2)
 }
 
 // sizeClass is the lower bound of sizes of one power of two: "64M+".
@@ -118,7 +119,7 @@ func sizeClass(size quantity.Bytes) string {
 }
 
 func (p segmentPanel) fateStyle(f fate) themes.Style {
-	s := &p.look.styles
+	s := &p.look.Styles
 	switch f {
 	case fateStuck, fatePrivate:
 		return s.Fragmented
@@ -130,17 +131,17 @@ func (p segmentPanel) fateStyle(f fate) themes.Style {
 }
 
 // strip writes cells.
-func (p segmentPanel) strip(l *line, cells []cell) {
+func (p segmentPanel) strip(l *cell.Line, cells []mapCell) {
 	for i := 0; i < len(cells); {
 		end := i + 1
 		for end < len(cells) && cells[end] == cells[i] {
 			end++
 		}
 		if cells[i] == cellGap {
-			l.skip(end - i)
+			l.Skip(end - i)
 		} else {
 			style, glyph := p.ink(snapshot.BlockState(cells[i]))
-			l.repeat(style, glyph, end-i)
+			l.Repeat(style, glyph, end-i)
 		}
 		i = end
 	}
@@ -148,15 +149,15 @@ func (p segmentPanel) strip(l *line, cells []cell) {
 
 // ink is how a state is drawn.
 func (p segmentPanel) ink(state snapshot.BlockState) (themes.Style, string) {
-	s, g := &p.look.styles, &p.look.glyphs
+	s, g := &p.look.Styles, &p.look.Glyphs
 	switch state {
 	case snapshot.BlockPending:
-		return s.Allocated, g.pending
+		return s.Allocated, g.Pending
 	case snapshot.BlockCached:
-		return s.Returnable, g.returnable
+		return s.Returnable, g.Returnable
 	case snapshot.BlockFragmented:
-		return s.Fragmented, g.stuck
+		return s.Fragmented, g.Fragmented
 	default:
-		return s.Allocated, g.allocated
+		return s.Allocated, g.Allocated
 	}
 }

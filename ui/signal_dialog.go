@@ -8,6 +8,7 @@ import (
 	"vramscope/internal/process"
 	"vramscope/internal/quantity"
 	"vramscope/sampler/snapshot"
+	"vramscope/ui/cell"
 )
 
 // signalDialog asks before a signal goes to a process. It names one identity
@@ -19,7 +20,7 @@ type signalDialog struct {
 	all    []snapshot.Process
 	ended  bool
 	viewer string // who looks
-	now    moment
+	now    cell.Moment
 	chosen int
 }
 
@@ -56,7 +57,7 @@ func (d signalDialog) follow(st *state) signalDialog {
 	if st.live == nil {
 		return d
 	}
-	d.now, d.viewer = moment(st.now), st.live.Host.User
+	d.now, d.viewer = cell.Moment(st.now), st.live.Host.User
 	d.all, d.ended = nil, true
 	for i := range st.live.Rows {
 		p := &st.live.Rows[i]
@@ -118,19 +119,19 @@ func (d signalDialog) refusals() []string {
 
 // dialog lays the question, or the refusal, out.
 func (d signalDialog) dialog() dialog {
-	s := &d.look.styles
+	s := &d.look.Styles
 	out := dialog{look: d.look, title: "Send a signal", lines: d.who()}
 	if reasons := d.refusals(); len(reasons) > 0 {
 		out.title = "Cannot send a signal"
 		out.lines = append(out.lines, nil)
 		for _, reason := range reasons {
-			out.lines = append(out.lines, []span{{s.Warning, "  no  "}, {s.Text, reason}})
+			out.lines = append(out.lines, []cell.Span{{s.Warning, "  no  "}, {s.Text, reason}})
 		}
 		out.buttons = []button{{"Esc", "close"}}
 		return out
 	}
 	if warning := d.warning(); warning != "" {
-		out.lines = append(out.lines, []span{{s.Warning, warning}})
+		out.lines = append(out.lines, []cell.Span{{s.Warning, warning}})
 	}
 	out.lines = append(out.lines, nil)
 	for _, c := range signalChoices() {
@@ -142,17 +143,17 @@ func (d signalDialog) dialog() dialog {
 }
 
 // who names the process: the same facts that the drawings give.
-func (d signalDialog) who() [][]span {
-	s, p := &d.look.styles, &d.target
-	first := []span{{s.Strong, "PID " + strconv.Itoa(p.ID.Process.PID)}, {s.Text, "  " + userOf(p) + "  "}, {s.Text, shortCommand(p)}}
+func (d signalDialog) who() [][]cell.Span {
+	s, p := &d.look.Styles, &d.target
+	first := []cell.Span{{s.Strong, "PID " + strconv.Itoa(p.ID.Process.PID)}, {s.Text, "  " + cell.UserName(p) + "  "}, {s.Text, cell.ShortCommand(p)}}
 	second := d.where()
 	if !p.Started.IsZero() {
-		second = append(second, "started "+d.now.clock(p.Started), duration(d.now.since(p.Started))+" ago")
+		second = append(second, "started "+d.now.Clock(p.Started), cell.Duration(d.now.Since(p.Started))+" ago")
 	}
-	if job := clean(p.Job.String()); job != "" {
+	if job := cell.Clean(p.Job.String()); job != "" {
 		second = append(second, job)
 	}
-	return [][]span{first, {{s.Text, strings.Join(second, ", ")}}}
+	return [][]cell.Span{first, {{s.Text, strings.Join(second, ", ")}}}
 }
 
 // where lists the GPUs that the process is on, and what it uses on them all.
@@ -182,8 +183,8 @@ func (d signalDialog) warning() string {
 	case owner == "" || d.viewer == "" || owner == d.viewer:
 		return ""
 	case d.viewer == "root":
-		return "not yours: it is " + clean(owner) + "'s, and root may"
+		return "not yours: it is " + cell.Clean(owner) + "'s, and root may"
 	default:
-		return "not yours: it is " + clean(owner) + "'s, you are " + clean(d.viewer) + "; the kernel will most likely refuse"
+		return "not yours: it is " + cell.Clean(owner) + "'s, you are " + cell.Clean(d.viewer) + "; the kernel will most likely refuse"
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"vramscope/internal/quantity"
 	"vramscope/sampler/snapshot"
 	"vramscope/themes"
+	"vramscope/ui/cell"
 )
 
 // tablePanel is the processes: column titles, then as many rows as fit,
@@ -30,7 +31,7 @@ func newTablePanel(st *state, lk *look, rows []row) tablePanel {
 // tableBox is what this box makes of the columns.
 func (st *state) tableBox(lk *look) tableBox {
 	b := tableBox{
-		parts: st.partsShown(), ascii: lk.glyphs.spark == nil,
+		parts: st.partsShown(), ascii: lk.Glyphs.Spark == nil,
 		ahead: st.shown != nil && st.shown.Forecasting || st.live != nil && st.live.Forecasting,
 	}
 	if st.shown != nil {
@@ -75,7 +76,7 @@ func indexOfRow(rows []row, id snapshot.RowID) int {
 // Render implements panel.
 func (t tablePanel) Render(width, height int) []string {
 	out := make([]string, 0, height)
-	l := newLine(width)
+	l := cell.NewLine(width)
 	if height > 0 {
 		t.writeTitles(l)
 		out = append(out, l.String())
@@ -83,14 +84,14 @@ func (t tablePanel) Render(width, height int) []string {
 	room := height - len(out)
 	first := firstRow(t.state, t.rows, room)
 	for i := range room {
-		l.reset(width)
+		l.Reset(width)
 		if first+i < len(t.rows) {
 			out = append(out, t.render(l, &t.rows[first+i]))
 			continue
 		}
 		if i == 0 {
-			l.skip(1)
-			l.put(t.look.styles.Dim, t.nothing())
+			l.Skip(1)
+			l.Put(t.look.Styles.Dim, t.nothing())
 		}
 		out = append(out, l.String())
 	}
@@ -99,14 +100,14 @@ func (t tablePanel) Render(width, height int) []string {
 
 // nothing says why there is no row.
 func (t *tablePanel) nothing() string {
-	filter := cut(clean(t.state.filter), 24, t.look.glyphs.ellipsis) // the way out must have room beside it
+	filter := cell.Cut(cell.Clean(t.state.filter), 24, t.look.Glyphs.Ellipsis) // the way out must have room beside it
 	switch {
 	case filter != "" && t.state.mine:
-		return "no process of " + clean(t.shown.Host.User) + " matches " + filter + "   Esc: all"
+		return "no process of " + cell.Clean(t.shown.Host.User) + " matches " + filter + "   Esc: all"
 	case filter != "":
 		return "no process matches " + filter + "   Esc: all"
 	case t.state.mine:
-		return "no process of " + clean(t.shown.Host.User) + "   u: everybody's"
+		return "no process of " + cell.Clean(t.shown.Host.User) + "   u: everybody's"
 	case t.state.focus != nil:
 		return "no process here   Esc: all GPUs"
 	case t.shown.Driver.State != snapshot.DriverOK:
@@ -131,35 +132,35 @@ func (t *tablePanel) unattributed() bool {
 // writeTitles writes the column titles. The sort marker stands right before
 // the title that the table is sorted by, in the gap where the title fills its
 // cell.
-func (t *tablePanel) writeTitles(l *line) {
-	s, g := &t.look.styles, &t.look.glyphs
+func (t *tablePanel) writeTitles(l *cell.Line) {
+	s, g := &t.look.Styles, &t.look.Glyphs
 	sorted := columnNamed(t.order.column)
-	marker := g.sortDown
+	marker := g.SortDown
 	if t.order.reversed {
-		marker = g.sortUp
+		marker = g.SortUp
 	}
 	for _, c := range t.columns {
-		start := l.used + 1
+		start := l.Used() + 1
 		at := start
 		if !c.left {
 			at = start + c.cells - len(c.title)
 		}
 		if c.id == sorted && c.title != "" {
-			l.to(at - 1)
-			l.put(s.Strong, marker)
-			l.put(s.Strong, c.title)
+			l.To(at - 1)
+			l.Put(s.Strong, marker)
+			l.Put(s.Strong, c.title)
 		} else {
-			l.to(at)
-			l.put(s.Header, c.title)
+			l.To(at)
+			l.Put(s.Header, c.title)
 		}
-		l.to(start + c.cells)
+		l.To(start + c.cells)
 	}
 }
 
 // render draws one row: the cursor's reversed from edge to edge, one that has
 // ended dim, others figure by figure.
-func (t *tablePanel) render(l *line, r *row) string {
-	s := &t.look.styles
+func (t *tablePanel) render(l *cell.Line, r *row) string {
+	s := &t.look.Styles
 	at := t.state.cursor.active && r.process.ID == t.state.cursor.id
 	mark := " "
 	switch {
@@ -170,16 +171,16 @@ func (t *tablePanel) render(l *line, r *row) string {
 	}
 	if at || r.gone != nil {
 		plain := *t.look
-		plain.styles = themes.Styles{}
+		plain.Styles = themes.Styles{}
 		reversed := t.withLook(&plain)
-		l.put(themes.Style{}, mark)
+		l.Put(themes.Style{}, mark)
 		reversed.writeRow(l, r, at)
 		if at {
-			return l.wholly(s.Cursor)
+			return l.In(s.Cursor)
 		}
-		return l.wholly(s.Dim)
+		return l.In(s.Dim)
 	}
-	l.put(s.Strong, mark)
+	l.Put(s.Strong, mark)
 	t.writeRow(l, r, false)
 	return l.String()
 }
@@ -191,7 +192,7 @@ func (t *tablePanel) withLook(lk *look) *tablePanel {
 }
 
 // writeRow writes the columns after the mark.
-func (t *tablePanel) writeRow(l *line, r *row, atCursor bool) {
+func (t *tablePanel) writeRow(l *cell.Line, r *row, atCursor bool) {
 	if r.gone != nil {
 		t.writeGone(l, r)
 		return
@@ -200,12 +201,12 @@ func (t *tablePanel) writeRow(l *line, r *row, atCursor bool) {
 	for i := 0; i < len(t.columns); i++ {
 		c := &t.columns[i]
 		if i > 0 {
-			l.skip(1)
+			l.Skip(1)
 		}
 		if words != "" && c.id == columnAllocated {
 			last := t.lastPart(i)
 			if cells := t.span(i, last); cells >= len("no probe") {
-				l.left(t.wordStyle(r.process), words, cells, t.look.glyphs.ellipsis)
+				l.Left(t.wordStyle(r.process), words, cells, t.look.Glyphs.Ellipsis)
 				i = last
 				continue
 			}
@@ -240,7 +241,7 @@ func (t *tablePanel) span(from, to int) int {
 func (t *tablePanel) partsWords(p *snapshot.Process, atCursor bool) string {
 	if p.Probe != nil {
 		if p.Probe.State == snapshot.ProbeSilent {
-			return "probe silent " + duration(p.Probe.Age)
+			return "probe silent " + cell.Duration(p.Probe.Age)
 		}
 		if atCursor && p.Probe.State == snapshot.ProbeLive && len(p.Allocators) == 0 && !p.Allocated.Known() && t.state.past.IsZero() {
 			return "no allocator yet"
@@ -258,9 +259,9 @@ func (t *tablePanel) partsWords(p *snapshot.Process, atCursor bool) string {
 
 func (t *tablePanel) wordStyle(p *snapshot.Process) themes.Style {
 	if p.Probe != nil && p.Probe.State == snapshot.ProbeSilent {
-		return t.look.styles.Warning
+		return t.look.Styles.Warning
 	}
-	return t.look.styles.Dim
+	return t.look.Styles.Dim
 }
 
 // shownOwn reports whether whoever looks may act on the process: it is theirs,
@@ -272,18 +273,18 @@ func (st *state) shownOwn(p *snapshot.Process) bool {
 
 // writeGone writes what is left of an ended process, from the column after
 // the user to the command.
-func (t *tablePanel) writeGone(l *line, r *row) {
-	g := &t.look.glyphs
+func (t *tablePanel) writeGone(l *cell.Line, r *row) {
+	g := &t.look.Glyphs
 	for i := range t.columns {
 		c := &t.columns[i]
 		if i > 0 {
-			l.skip(1)
+			l.Skip(1)
 		}
 		if c.id != columnGPU && c.id != columnPID && c.id != columnUser {
 			last := len(t.columns) - 2 // all but the command
 			cells := t.span(i, last)
-			l.left(t.look.styles.Dim, goneText(r.gone, t.now, cells), cells, g.ellipsis)
-			l.skip(1)
+			l.Left(t.look.Styles.Dim, goneText(r.gone, t.now, cells), cells, g.Ellipsis)
+			l.Skip(1)
 			t.writeCell(l, &t.columns[last+1], r)
 			return
 		}
@@ -294,7 +295,7 @@ func (t *tablePanel) writeGone(l *line, r *row) {
 // goneText says how a process ended, as fully as so many cells allow. The peak
 // goes first, then what it had; out of memory is why one looks.
 func goneText(gone *snapshot.Gone, now time.Time, cells int) string {
-	ended := "gone " + duration(now.Sub(gone.Ended))
+	ended := "gone " + cell.Duration(now.Sub(gone.Ended))
 	had, peak, short, long := "", "", "", ""
 	if v, ok := gone.Last.Used.Value(); ok {
 		had = v.String()
@@ -303,11 +304,11 @@ func goneText(gone *snapshot.Gone, now time.Time, cells int) string {
 		peak = ", peak " + v.String()
 	}
 	if n := gone.OutOfMemoryCount.Or(0); n > 0 {
-		count := string(appendInt(nil, int(min(n, 999))))
+		count := string(cell.AppendInt(nil, int(min(n, 999))))
 		short, long = ", OOM x"+count, ", out of memory x"+count+" (allocator)"
 	}
 	if status, ok := gone.ExitStatus.Value(); ok {
-		exit := ", exit " + string(appendInt(nil, status))
+		exit := ", exit " + string(cell.AppendInt(nil, status))
 		short, long = short+exit, long+exit
 	}
 	was, colon := "", ""

@@ -3,7 +3,10 @@ package ui
 import (
 	"time"
 
+	"vramscope/ui/cell"
+
 	tea "charm.land/bubbletea/v2"
+
 	uv "github.com/charmbracelet/ultraviolet"
 	"github.com/charmbracelet/x/ansi"
 )
@@ -68,7 +71,7 @@ func (m *model) takeAnswer(msg tea.Msg) (changed, taken bool) {
 		}
 		m.answers.width = false
 		if msg.Y == widthProbeLine-1 && msg.X == 2 { // counted from 0: two cells to the right
-			m.look.glyphs = asciiGlyphs
+			m.look.Glyphs = cell.ASCIIGlyphs()
 			return true, true
 		}
 		return false, true

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"vramscope/sampler/snapshot"
+	"vramscope/ui/cell"
 )
 
 // titleOf is the terminal's title: "vramscope host", and in alarm what the
@@ -15,7 +16,7 @@ func titleOf(s *snapshot.Snapshot) string {
 	}
 	title := "vramscope"
 	if s.Host.Name != "" {
-		title += " " + clean(s.Host.Name)
+		title += " " + cell.Clean(s.Host.Name)
 	}
 	for i := range s.Alerts {
 		if a := &s.Alerts[i]; a.Severity == snapshot.Urgent {

@@ -58,15 +58,15 @@ func TestIntervalSteps(t *testing.T) {
 
 func TestGroundChoosesTheTheme(t *testing.T) {
 	m := newTestModel(t, smallBox(4, 3, 0), nil)
-	if !m.look.styles.Dark {
+	if !m.look.Styles.Dark {
 		t.Fatal("not dark before the terminal has said anything")
 	}
 	m.send(tea.BackgroundColorMsg{Color: color.White})
-	if m.look.styles.Dark {
+	if m.look.Styles.Dark {
 		t.Error("still dark on white")
 	}
 	m.press("T")
-	if m.look.styles.Name == "vramscope" || m.theme == "" {
+	if m.look.Styles.Name == "vramscope" || m.theme == "" {
 		t.Errorf("T gives %q", m.theme)
 	}
 }
@@ -83,8 +83,8 @@ func TestWideGlyphsAreReplaced(t *testing.T) {
 		m := newTestModel(t, smallBox(4, 3, 0), nil)
 		m.answers = answers{pending: m.now, width: true}
 		m.send(tc.at)
-		if m.look.glyphs.ascii != tc.ascii {
-			t.Errorf("%+v: ASCII is %v", tc.at, m.look.glyphs.ascii)
+		if m.look.Glyphs.ASCII != tc.ascii {
+			t.Errorf("%+v: ASCII is %v", tc.at, m.look.Glyphs.ASCII)
 		}
 	}
 }

@@ -1,4 +1,4 @@
-package ui
+package cell
 
 import (
 	"testing"
@@ -12,13 +12,13 @@ func TestAgesTurnOverTogether(t *testing.T) {
 	for _, start := range []time.Duration{0, 100 * time.Millisecond, 500 * time.Millisecond, 990 * time.Millisecond} {
 		started := second.Add(start - 5*time.Second)
 		for tenth := range 10 {
-			now := moment(second.Add(time.Duration(tenth) * 100 * time.Millisecond))
-			if age := now.since(started); age != 5*time.Second {
+			now := Moment(second.Add(time.Duration(tenth) * 100 * time.Millisecond))
+			if age := now.Since(started); age != 5*time.Second {
 				t.Errorf("started %v into a second, looked at %d tenths into one: %v, want 5s", start, tenth, age)
 			}
 		}
 	}
-	if age := moment(second).since(second.Add(time.Hour)); age != 0 {
+	if age := Moment(second).Since(second.Add(time.Hour)); age != 0 {
 		t.Errorf("of a clock that is ahead: %v", age)
 	}
 }

@@ -1,22 +1,22 @@
-package ui
+package cell
 
 import "github.com/charmbracelet/x/ansi"
 
-// wrapped breaks clean text into lines of at most so many cells, at blanks
+// Wrap breaks clean text into lines of at most so many cells, at blanks
 // where there are any, and at most so many lines: the last one then ends in
 // the ellipsis.
-func wrapped(text string, cells, most int, ellipsis string) []string {
+func Wrap(text string, cells, most int, ellipsis string) []string {
 	var lines []string
 	for text != "" && cells > 0 && len(lines) < most {
-		if cellsOf(text) <= cells {
+		if Width(text) <= cells {
 			return append(lines, text)
 		}
 		if len(lines) == most-1 {
-			return append(lines, cut(text, cells, ellipsis))
+			return append(lines, Cut(text, cells, ellipsis))
 		}
 		head := ansi.Truncate(text, cells, "")
 		if head == "" {
-			return append(lines, cut(text, cells, ellipsis)) // a rune wider than the line
+			return append(lines, Cut(text, cells, ellipsis)) // a rune wider than the line
 		}
 		rest := text[len(head):]
 		if at := lastBlank(head); rest[0] != ' ' && at > len(head)/2 {

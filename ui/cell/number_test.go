@@ -1,4 +1,4 @@
-package ui
+package cell
 
 import (
 	"math/rand/v2"
@@ -9,24 +9,18 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-const (
-	kib = quantity.KiB
-	mib = quantity.MiB
-	gb  = quantity.GiB
-)
-
 func TestKept(t *testing.T) {
 	for amount, want := range map[quantity.Bytes]string{
 		33*gb + 100*mib: "(33G)", 614 * mib: "(.6G)", 9 * gb: "(9G)", 140 * gb: "(.1T)", 40 * mib: "(40M)",
 		99*gb + 900*mib: "(.1T)", 12 * kib: "(12K)", 0: "(0K)",
 	} {
-		if got := string(appendKept(nil, amount)); got != want {
+		if got := string(AppendUnreturnable(nil, amount)); got != want {
 			t.Errorf("%d: %s, want %s", amount, got, want)
 		}
 	}
 	for range 100000 {
 		amount := quantity.Bytes(rand.Int64() >> rand.IntN(63))
-		if got := appendKept(nil, amount); len(got) > 5 {
+		if got := AppendUnreturnable(nil, amount); len(got) > 5 {
 			t.Fatalf("%d takes %d cells: %s", amount, len(got), got)
 		}
 	}
@@ -38,7 +32,7 @@ func TestDurations(t *testing.T) {
 		30 * time.Hour: "1d06h", 41 * 24 * time.Hour: "41d", 19*time.Hour + 40*time.Minute: "19h40m", 8*time.Hour + 2*time.Minute: "8h02m",
 		-time.Second: "0s", 999999 * time.Hour: "41666d", 1<<63 - 1: "99999d",
 	} {
-		if got := duration(d); got != want || len(got) > 6 {
+		if got := Duration(d); got != want || len(got) > 6 {
 			t.Errorf("%v: %s, want %s", d, got, want)
 		}
 	}
@@ -59,7 +53,8 @@ func TestFullIn(t *testing.T) {
 		{minutes(12.4, 9.5, 13.1), "full in 12m (9m–14m)"},
 		{minutes(0.5, 0.2, 0.9), "full in 30s (0m–1m)"},
 	} {
-		if got := fullIn(c.in, &unicodeGlyphs); got != c.want || cellsOf(got) > 22 {
+		g := UnicodeGlyphs()
+		if got := FullIn(c.in, &g); got != c.want || Width(got) > 22 {
 			t.Errorf("%v: %q, want %q", c.in, got, c.want)
 		}
 	}
@@ -79,19 +74,19 @@ func TestFiguresKeepTheirCells(t *testing.T) {
 		number := quantity.From(int(rand.Int64()>>rand.IntN(63))*(1-2*rand.IntN(2)), quantity.Driver)
 		power := quantity.From(rand.NormFloat64()*1000, quantity.Driver)
 		limit := quantity.From(rand.Float64()*2000, quantity.Driver)
-		check("bytes", appendBytes(nil, amount, "–"), 5)
-		check("used/total", appendUsedTotal(nil, total, total, "–"), 12)
-		check("percent", appendPercent(nil, number, "–"), 4)
-		check("temperature", appendTemperature(nil, number, "–"), 4)
-		check("watts", appendWatts(nil, power, "–"), 4)
-		check("power", appendPower(nil, power, limit, "–"), 8)
-		check("clock", appendClock(nil, number, "–"), 6)
-		check("count", appendCount(nil, number, "–"), 3)
-		check("cpu", appendPercentOf(nil, number, "–"), 4)
+		check("bytes", AppendBytes(nil, amount, "–"), 5)
+		check("used/total", AppendUsedTotal(nil, total, total, "–"), 12)
+		check("percent", AppendPercent(nil, number, "–"), 4)
+		check("temperature", AppendTemperature(nil, number, "–"), 4)
+		check("watts", AppendWatts(nil, power, "–"), 4)
+		check("power", AppendPower(nil, power, limit, "–"), 8)
+		check("clock", AppendClock(nil, number, "–"), 6)
+		check("count", AppendCount(nil, number, "–"), 3)
+		check("cpu", AppendPercentOf(nil, number, "–"), 4)
 	}
 	for what, text := range map[string][]byte{
-		"bytes": appendBytes(nil, snapshot.Bytes{}, "–"), "percent": appendPercent(nil, snapshot.Int{}, "–"),
-		"watts": appendWatts(nil, snapshot.Float{}, "–"), "power": appendPower(nil, snapshot.Float{}, snapshot.Float{}, "–"),
+		"bytes": AppendBytes(nil, snapshot.Bytes{}, "–"), "percent": AppendPercent(nil, snapshot.Int{}, "–"),
+		"watts": AppendWatts(nil, snapshot.Float{}, "–"), "power": AppendPower(nil, snapshot.Float{}, snapshot.Float{}, "–"),
 	} {
 		if string(text) != "–" {
 			t.Errorf("unknown %s is written %q", what, text)
@@ -102,7 +97,7 @@ func TestFiguresKeepTheirCells(t *testing.T) {
 // TestShown: amounts that look alike sort alike, and the order of the others
 // is that of the amounts.
 func TestShown(t *testing.T) {
-	if !sameFigure(1010017, 1010176) { // 986.3K, and 986.5K, which is written 986K
+	if Rounded(1010017) != Rounded(1010176) { // 986.3K, and 986.5K, which is written 986K
 		t.Error("half a unit is rounded otherwise than it is written")
 	}
 	last := quantity.Bytes(0)
@@ -113,11 +108,11 @@ func TestShown(t *testing.T) {
 		}
 		b := last
 		last = a
-		if (a.String() == b.String()) != sameFigure(a, b) {
-			t.Fatalf("%d (%v) and %d (%v): same figure is %v", a, a, b, b, sameFigure(a, b))
+		if same := Rounded(a) == Rounded(b); (a.String() == b.String()) != same {
+			t.Fatalf("%d (%v) and %d (%v): the same when rounded: %v", a, a, b, b, same)
 		}
-		if a < b && shown(a) > shown(b) {
-			t.Fatalf("%d < %d, but %d > %d", a, b, shown(a), shown(b))
+		if a < b && Rounded(a) > Rounded(b) {
+			t.Fatalf("%d < %d, but %d > %d", a, b, Rounded(a), Rounded(b))
 		}
 	}
 }

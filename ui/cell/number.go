@@ -1,4 +1,4 @@
-package ui
+package cell
 
 import (
 	"math"
@@ -13,8 +13,8 @@ import (
 // of them never shifts. The append functions write into a buffer, because a
 // frame has hundreds of them.
 
-// appendBytes writes at most 5 cells, the dash for an unknown amount.
-func appendBytes(dst []byte, amount snapshot.Bytes, dash string) []byte {
+// AppendBytes writes at most 5 cells, the dash for an unknown amount.
+func AppendBytes(dst []byte, amount snapshot.Bytes, dash string) []byte {
 	v, ok := amount.Value()
 	if !ok {
 		return append(dst, dash...)
@@ -22,9 +22,9 @@ func appendBytes(dst []byte, amount snapshot.Bytes, dash string) []byte {
 	return v.Append(dst)
 }
 
-// appendKept writes cached memory that no flush returns, at most 5 cells with
+// AppendUnreturnable writes cached memory that no flush returns, at most 5 cells with
 // its brackets: "(33G)", "(.6G)".
-func appendKept(dst []byte, amount quantity.Bytes) []byte {
+func AppendUnreturnable(dst []byte, amount quantity.Bytes) []byte {
 	v, unit := float64(amount)/float64(quantity.KiB), byte('K')
 	for _, u := range []byte("MGTPE") {
 		if v < 99.5 {
@@ -41,8 +41,8 @@ func appendKept(dst []byte, amount quantity.Bytes) []byte {
 	return append(dst, unit, ')')
 }
 
-// appendUsedTotal writes "60.8/79.6G", at most 10 cells, and 12 from 100 GiB on.
-func appendUsedTotal(dst []byte, used, total snapshot.Bytes, dash string) []byte {
+// AppendUsedTotal writes "60.8/79.6G", at most 10 cells, and 12 from 100 GiB on.
+func AppendUsedTotal(dst []byte, used, total snapshot.Bytes, dash string) []byte {
 	dst = appendGiB(dst, used, dash)
 	dst = append(dst, '/')
 	if dst = appendGiB(dst, total, dash); total.Known() {
@@ -63,8 +63,8 @@ func appendGiB(dst []byte, amount snapshot.Bytes, dash string) []byte {
 	return strconv.AppendFloat(dst, gib, 'f', 1, 64)
 }
 
-// appendPercent writes at most 4 cells: "97%".
-func appendPercent(dst []byte, value snapshot.Int, dash string) []byte {
+// AppendPercent writes at most 4 cells: "97%".
+func AppendPercent(dst []byte, value snapshot.Int, dash string) []byte {
 	v, ok := value.Value()
 	if !ok {
 		return append(dst, dash...)
@@ -72,8 +72,8 @@ func appendPercent(dst []byte, value snapshot.Int, dash string) []byte {
 	return append(strconv.AppendInt(dst, int64(min(max(v, 0), 999)), 10), '%')
 }
 
-// appendTemperature writes at most 4 cells, without a degree sign: "68C".
-func appendTemperature(dst []byte, value snapshot.Int, dash string) []byte {
+// AppendTemperature writes at most 4 cells, without a degree sign: "68C".
+func AppendTemperature(dst []byte, value snapshot.Int, dash string) []byte {
 	v, ok := value.Value()
 	if !ok {
 		return append(dst, dash...)
@@ -81,8 +81,8 @@ func appendTemperature(dst []byte, value snapshot.Int, dash string) []byte {
 	return append(strconv.AppendInt(dst, int64(min(max(v, -99), 999)), 10), 'C')
 }
 
-// appendWatts writes at most 4 cells: "612W", and "1.2k" from 1000 W on.
-func appendWatts(dst []byte, power snapshot.Float, dash string) []byte {
+// AppendWatts writes at most 4 cells: "612W", and "1.2k" from 1000 W on.
+func AppendWatts(dst []byte, power snapshot.Float, dash string) []byte {
 	v, ok := power.Value()
 	if !ok {
 		return append(dst, dash...)
@@ -93,11 +93,11 @@ func appendWatts(dst []byte, power snapshot.Float, dash string) []byte {
 	return append(strconv.AppendFloat(dst, max(v, 0), 'f', 0, 64), 'W')
 }
 
-// appendPower writes at most 8 cells: "612/700W", and "1.0/1.2k" from 1000 W on.
-func appendPower(dst []byte, power, limit snapshot.Float, dash string) []byte {
+// AppendPower writes at most 8 cells: "612/700W", and "1.0/1.2k" from 1000 W on.
+func AppendPower(dst []byte, power, limit snapshot.Float, dash string) []byte {
 	most, ok := limit.Value()
 	if !ok {
-		return appendWatts(dst, power, dash)
+		return AppendWatts(dst, power, dash)
 	}
 	v, ok := power.Value()
 	if !ok {
@@ -113,11 +113,40 @@ func appendPower(dst []byte, power, limit snapshot.Float, dash string) []byte {
 	return append(strconv.AppendFloat(dst, min(most/1000, 9.9), 'f', 1, 64), 'k')
 }
 
-func appendInt(dst []byte, v int) []byte { return strconv.AppendInt(dst, int64(v), 10) }
+// AppendInt writes a plain number.
+func AppendInt(dst []byte, v int) []byte { return strconv.AppendInt(dst, int64(v), 10) }
 
-// appendDuration writes two units in at most 6 cells: "58s", "4m10s",
+func AppendClock(dst []byte, mhz snapshot.Int, dash string) []byte {
+	v, ok := mhz.Value()
+	if !ok {
+		return append(dst, dash...)
+	}
+	return append(AppendInt(dst, min(max(v, 0), 99999)), 'M')
+}
+
+func AppendCount(dst []byte, count snapshot.Int, dash string) []byte {
+	v, ok := count.Value()
+	if !ok {
+		return append(dst, dash...)
+	}
+	return AppendInt(dst, min(max(v, 0), 999))
+}
+
+// AppendPercentOf writes per cent that may go past 999: of one core.
+func AppendPercentOf(dst []byte, value snapshot.Int, dash string) []byte {
+	v, ok := value.Value()
+	if !ok {
+		return append(dst, dash...)
+	}
+	if v = max(v, 0); v > 999 {
+		return append(AppendInt(dst, min(v/100, 999)), 'x') // 1600 % of one core is 16 cores
+	}
+	return append(AppendInt(dst, v), '%')
+}
+
+// AppendDuration writes two units in at most 6 cells: "58s", "4m10s",
 // "2h23m", "1d06h", "41d".
-func appendDuration(dst []byte, d time.Duration) []byte {
+func AppendDuration(dst []byte, d time.Duration) []byte {
 	s := int64(max(d, 0) / time.Second)
 	pair := func(big, small int64, bigUnit, smallUnit byte) []byte {
 		dst = append(strconv.AppendInt(dst, big, 10), bigUnit)
@@ -141,11 +170,11 @@ func appendDuration(dst []byte, d time.Duration) []byte {
 	}
 }
 
-// duration is appendDuration as text.
-func duration(d time.Duration) string { return string(appendDuration(nil, d)) }
+// Duration is appendDuration as text.
+func Duration(d time.Duration) string { return string(AppendDuration(nil, d)) }
 
-// coarse is a duration in its largest unit: "42m".
-func coarse(d time.Duration) string {
+// CoarseDuration is a duration in its largest unit: "42m".
+func CoarseDuration(d time.Duration) string {
 	d = max(d, 0)
 	switch {
 	case d < time.Minute:
@@ -159,41 +188,37 @@ func coarse(d time.Duration) string {
 	}
 }
 
-// fullIn is "full in 4m10s (3m–6m)": the median with its 80 % interval, whose
+// FullIn is "full in 4m10s (3m–6m)": the median with its 80 % interval, whose
 // bounds are rounded outward to minutes.
-func fullIn(f snapshot.FullIn, g *glyphs) string {
-	return "full in " + untilFull(f) + " (" + fullBounds(f, g) + ")"
+func FullIn(f snapshot.FullIn, g *Glyphs) string {
+	return "full in " + UntilFull(f) + " (" + fullBounds(f, g) + ")"
 }
 
-// untilFull is the median alone: two units below ten minutes, one from there.
-func untilFull(f snapshot.FullIn) string {
+// UntilFull is the median alone: two units below ten minutes, one from there.
+func UntilFull(f snapshot.FullIn) string {
 	if f.Median >= 10*time.Minute {
-		return coarse(f.Median)
+		return CoarseDuration(f.Median)
 	}
-	return duration(f.Median)
+	return Duration(f.Median)
 }
 
-func fullBounds(f snapshot.FullIn, g *glyphs) string {
+func fullBounds(f snapshot.FullIn, g *Glyphs) string {
 	earliest := int64(max(f.Earliest, 0) / time.Minute)
 	text := strconv.FormatInt(earliest, 10) + "m"
 	if f.Latest <= 0 {
 		return text + "+"
 	}
 	latest := int64((f.Latest + time.Minute - 1) / time.Minute)
-	return text + g.enDash + strconv.FormatInt(latest, 10) + "m"
+	return text + g.EnDash + strconv.FormatInt(latest, 10) + "m"
 }
 
-// perSecond is a rate of growth: "25M/s".
-func perSecond(rate quantity.Bytes) string { return rate.String() + "/s" }
+// PerSecond is a rate of growth: "25M/s".
+func PerSecond(rate quantity.Bytes) string { return rate.String() + "/s" }
 
-// sameFigure reports whether two amounts look the same on the screen.
-// Numeric columns sort by what is shown, so that noise in the fourth digit
-// does not swap rows.
-func sameFigure(a, b quantity.Bytes) bool { return shown(a) == shown(b) }
-
-// shown rounds an amount to the digits that the screen has for it: three
-// significant ones from 1 GiB on, whole units below.
-func shown(amount quantity.Bytes) quantity.Bytes {
+// Rounded rounds an amount to the digits that the screen has for it: three
+// significant ones from 1 GiB on, whole units below. Numeric columns sort by it,
+// so that noise in the fourth digit does not swap rows.
+func Rounded(amount quantity.Bytes) quantity.Bytes {
 	sign := quantity.Bytes(1)
 	if amount < 0 {
 		if amount == math.MinInt64 {

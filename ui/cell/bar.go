@@ -1,4 +1,4 @@
-package ui
+package cell
 
 import (
 	"slices"
@@ -18,13 +18,13 @@ import (
 // part is as long as used alone would be. A part under half a cell is left to
 // the numbers.
 
-// barParts are the amounts of a bar, zero where a part is not known.
-type barParts [5]quantity.Bytes
+// Parts are the amounts of a bar, zero where a part is not known.
+type Parts [5]quantity.Bytes
 
-// partsOf takes a GPU's parts; where nothing tells them but used is known,
+// PartsOf takes a GPU's parts; where nothing tells them but used is known,
 // all of it is unknown.
-func partsOf(parts snapshot.Parts, used snapshot.Bytes) barParts {
-	b := barParts{
+func PartsOf(parts snapshot.Parts, used snapshot.Bytes) Parts {
+	b := Parts{
 		parts.Other.Or(0), parts.Unknown.Or(0), parts.Allocated.Or(0), parts.Fragmented.Or(0), parts.Returnable.Or(0),
 	}
 	var known quantity.Bytes
@@ -39,38 +39,38 @@ func partsOf(parts snapshot.Parts, used snapshot.Bytes) barParts {
 	return b
 }
 
-// processParts are the parts of one process.
-func processParts(p *snapshot.Process) barParts {
+// ProcessParts are the parts of one process.
+func ProcessParts(p *snapshot.Process) Parts {
 	if !p.Allocated.Known() {
-		return barParts{1: p.Used.Or(0)}
+		return Parts{1: p.Used.Or(0)}
 	}
-	return partsOf(snapshot.Parts{
+	return PartsOf(snapshot.Parts{
 		Other: p.Other, Allocated: p.Allocated, Fragmented: p.Unreturnable(), Returnable: p.Returnable,
 	}, p.Used)
 }
 
-// bar writes the parts on a scale of capacity into so many cells.
-func (l *line) bar(lk *look, parts barParts, capacity quantity.Bytes, cells int) {
-	parts.draw(lk, capacity, cells, func(style themes.Style, glyph string, n int) { l.repeat(style, glyph, n) })
+// Bar writes the parts on a scale of capacity into so many cells.
+func (l *Line) Bar(lk *Appearance, parts Parts, capacity quantity.Bytes, cells int) {
+	parts.draw(lk, capacity, cells, func(style themes.Style, glyph string, n int) { l.Repeat(style, glyph, n) })
 }
 
-// spans is the bar as text, for a dialog's lines.
-func (b barParts) spans(lk *look, capacity quantity.Bytes, cells int) []span {
-	var out []span
+// Spans is the bar as text, for a dialog's lines.
+func (b Parts) Spans(lk *Appearance, capacity quantity.Bytes, cells int) []Span {
+	var out []Span
 	b.draw(lk, capacity, cells, func(style themes.Style, glyph string, n int) {
-		out = append(out, span{style, strings.Repeat(glyph, n)})
+		out = append(out, Span{style, strings.Repeat(glyph, n)})
 	})
 	return out
 }
 
 // draw hands out the runs of one glyph that make the bar.
-func (b barParts) draw(lk *look, capacity quantity.Bytes, cells int, run func(style themes.Style, glyph string, n int)) {
-	s, g := &lk.styles, &lk.glyphs
+func (b Parts) draw(lk *Appearance, capacity quantity.Bytes, cells int, run func(style themes.Style, glyph string, n int)) {
+	s, g := &lk.Styles, &lk.Glyphs
 	inks := [...]struct {
 		style *themes.Style
 		glyph string
 	}{
-		{&s.Other, g.other}, {&s.Unknown, g.unknown}, {&s.Allocated, g.allocated}, {&s.Fragmented, g.stuck}, {&s.Returnable, g.returnable},
+		{&s.Other, g.Other}, {&s.Unknown, g.Unknown}, {&s.Allocated, g.Allocated}, {&s.Fragmented, g.Fragmented}, {&s.Returnable, g.Returnable},
 	}
 	drawn, sum := 0, 0.0
 	for i, part := range b {
@@ -82,7 +82,7 @@ func (b barParts) draw(lk *look, capacity quantity.Bytes, cells int, run func(st
 		}
 	}
 	if drawn < cells {
-		run(s.Free, g.free, cells-drawn)
+		run(s.Free, g.Free, cells-drawn)
 	}
 }
 
@@ -95,15 +95,15 @@ func boundary(bytes float64, capacity quantity.Bytes, cells int) int {
 	return int(min(max(at+0.5, 0), float64(cells)))
 }
 
-// migBar cuts the bar into its instances, each as long as it is big, with a
+// MIGBar cuts the bar into its instances, each as long as it is big, with a
 // border after each. What follows the last is memory no instance owns: it is
 // blank, because no process can have it.
-func (l *line) migBar(lk *look, gpu *snapshot.GPU, cells int) {
+func (l *Line) MIGBar(lk *Appearance, gpu *snapshot.GPU, cells int) {
 	start := l.used
 	inner := cells - len(gpu.Instances)
 	capacity := gpu.Memory.Capacity().Or(0)
 	if inner < len(gpu.Instances) {
-		l.bar(lk, partsOf(gpu.Parts, gpu.Memory.Used), capacity, cells)
+		l.Bar(lk, PartsOf(gpu.Parts, gpu.Memory.Used), capacity, cells)
 		return
 	}
 	drawn, sum := 0, 0.0
@@ -113,44 +113,44 @@ func (l *line) migBar(lk *look, gpu *snapshot.GPU, cells int) {
 		sum += float64(size)
 		end := boundary(sum, capacity, inner)
 		if instance.Memory.Used.Known() {
-			l.bar(lk, partsOf(instance.Parts, instance.Memory.Used), size, end-drawn)
+			l.Bar(lk, PartsOf(instance.Parts, instance.Memory.Used), size, end-drawn)
 		} else {
-			l.repeat(lk.styles.Rule, lk.glyphs.rule, end-drawn)
+			l.Repeat(lk.Styles.Rule, lk.Glyphs.Rule, end-drawn)
 		}
-		l.repeat(lk.styles.Rule, lk.glyphs.migBorder, 1)
+		l.Repeat(lk.Styles.Rule, lk.Glyphs.MIGBorder, 1)
 		drawn = end
 	}
-	l.to(start + cells)
+	l.To(start + cells)
 }
 
-// instanceBar is a bar as long as its instance is big, beside the others of
+// InstanceBar is a bar as long as its instance is big, beside the others of
 // its GPU.
-func (l *line) instanceBar(lk *look, gpu *snapshot.GPU, instance *snapshot.Instance, cells int) {
+func (l *Line) InstanceBar(lk *Appearance, gpu *snapshot.GPU, instance *snapshot.Instance, cells int) {
 	start := l.used
 	size := instance.Memory.Capacity().Or(0)
 	own := max(boundary(float64(size), gpu.Memory.Capacity().Or(size), cells), 1)
 	if instance.Memory.Used.Known() {
-		l.bar(lk, partsOf(instance.Parts, instance.Memory.Used), size, own)
+		l.Bar(lk, PartsOf(instance.Parts, instance.Memory.Used), size, own)
 	} else {
-		l.repeat(lk.styles.Rule, lk.glyphs.rule, own)
+		l.Repeat(lk.Styles.Rule, lk.Glyphs.Rule, own)
 	}
-	l.to(start + cells)
+	l.To(start + cells)
 }
 
-// barWords is the bar of a GPU that has nothing to measure: a rule with
+// BarWords is the bar of a GPU that has nothing to measure: a rule with
 // words, the first of the wordings that leaves enough of the rule. An empty
 // bar would mean that all of it is free.
-func (l *line) barWords(lk *look, wordings []string, cells int) {
+func (l *Line) BarWords(lk *Appearance, wordings []string, cells int) {
 	const leastRule = 5
 	words := wordings[len(wordings)-1]
 	if i := slices.IndexFunc(wordings, func(w string) bool { return cells-len(w)-2 >= leastRule }); i >= 0 {
 		words = wordings[i]
 	}
-	words = cut(words, cells-2, lk.glyphs.ellipsis)
+	words = Cut(words, cells-2, lk.Glyphs.Ellipsis)
 	rule := max(cells-len(words)-2, 0)
-	l.repeat(lk.styles.Rule, lk.glyphs.rule, rule/2)
-	l.skip(1)
-	l.put(lk.styles.Warning, words)
-	l.skip(1)
-	l.repeat(lk.styles.Rule, lk.glyphs.rule, rule-rule/2)
+	l.Repeat(lk.Styles.Rule, lk.Glyphs.Rule, rule/2)
+	l.Skip(1)
+	l.Put(lk.Styles.Warning, words)
+	l.Skip(1)
+	l.Repeat(lk.Styles.Rule, lk.Glyphs.Rule, rule-rule/2)
 }

@@ -1,4 +1,4 @@
-package ui
+package cell
 
 import (
 	"strings"
@@ -8,9 +8,9 @@ import (
 	"github.com/charmbracelet/x/ansi"
 )
 
-// cellsOf measures text in terminal cells. All of the screen's own glyphs are
+// Width measures text in terminal cells. All of the screen's own glyphs are
 // single cells; only text from outside can be wider.
-func cellsOf(text string) int {
+func Width(text string) int {
 	for i := range len(text) {
 		if text[i] >= 0x80 {
 			return ansi.StringWidth(text)
@@ -19,21 +19,26 @@ func cellsOf(text string) int {
 	return len(text)
 }
 
-// cut shortens text to so many cells, ending in the ellipsis where it had to.
-func cut(text string, cells int, ellipsis string) string {
+// Cut shortens text to so many cells, ending in the ellipsis where it had to.
+func Cut(text string, cells int, ellipsis string) string {
 	if cells <= 0 {
 		return ""
 	}
-	if cellsOf(text) <= cells {
+	if Width(text) <= cells {
 		return text
 	}
 	return ansi.Truncate(text, cells, ellipsis)
 }
 
-// clean makes text from outside fit to be shown: what is not printable
+// Pad is text with blanks to a width.
+func Pad(text string, cells int) string {
+	return text + strings.Repeat(" ", max(cells-Width(text), 0))
+}
+
+// Clean makes text from outside fit to be shown: what is not printable
 // becomes '?', line ends and tabs become blanks. It returns the text itself
 // where there is nothing to clean.
-func clean(text string) string {
+func Clean(text string) string {
 	for i := range len(text) {
 		if c := text[i]; c < 0x20 || c >= 0x7f {
 			return cleaned(text)
@@ -47,7 +52,7 @@ func cleaned(text string) string {
 		switch {
 		case r == '\t' || r == '\n' || r == '\r':
 			return ' '
-		case !printable(r):
+		case !Printable(r):
 			return '?'
 		default:
 			return r
@@ -55,11 +60,11 @@ func cleaned(text string) string {
 	}, text)
 }
 
-// printable reports whether a rune from outside may be shown: no control
+// Printable reports whether a rune from outside may be shown: no control
 // characters, no joiners, no marks that change direction, and nothing that
 // changes its width beside a neighbour, because terminals disagree about
 // those and every cell after it would stand wrong.
-func printable(r rune) bool {
+func Printable(r rune) bool {
 	switch {
 	case r < utf8.RuneSelf:
 		return r >= 0x20 && r < 0x7f

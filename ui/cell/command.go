@@ -1,4 +1,4 @@
-package ui
+package cell
 
 import (
 	"strings"
@@ -11,13 +11,13 @@ import (
 // has megabytes. All of it is in the detail.
 const commandLimit = 2048
 
-// shortCommand is a process's command for a row: without interpreter, flags
+// ShortCommand is a process's command for a row: without interpreter, flags
 // and directories, fit to be shown.
-func shortCommand(p *snapshot.Process) string {
+func ShortCommand(p *snapshot.Process) string {
 	if p.ID.Process.Foreign() {
 		return "pid of another container"
 	}
-	return clean(limited(process.ShortCommand(limitedArguments(p.Command), limited(p.Name))))
+	return Clean(Limit(process.ShortCommand(limitedArguments(p.Command), Limit(p.Name))))
 }
 
 // commandCache remembers short commands by the argument list they were made
@@ -29,19 +29,19 @@ type commandCache map[*string]string
 // commandsKept is more than any screen shows; beyond it the cache starts anew.
 const commandsKept = 4096
 
-// shortCommand is shortCommand out of the cache.
-func (lk *look) shortCommand(p *snapshot.Process) string {
+// ShortCommand is shortCommand out of the cache.
+func (a *Appearance) ShortCommand(p *snapshot.Process) string {
 	if len(p.Command) == 0 || p.ID.Process.Foreign() {
-		return shortCommand(p)
+		return ShortCommand(p)
 	}
-	if text, ok := lk.commands[&p.Command[0]]; ok {
+	if text, ok := a.commands[&p.Command[0]]; ok {
 		return text
 	}
-	if lk.commands == nil || len(lk.commands) >= commandsKept {
-		lk.commands = make(commandCache)
+	if a.commands == nil || len(a.commands) >= commandsKept {
+		a.commands = make(commandCache)
 	}
-	text := shortCommand(p)
-	lk.commands[&p.Command[0]] = text
+	text := ShortCommand(p)
+	a.commands[&p.Command[0]] = text
 	return text
 }
 
@@ -54,35 +54,35 @@ func limitedArguments(arguments []string) []string {
 		}
 		short := make([]string, i+1)
 		copy(short, arguments)
-		short[i] = limited(argument)
+		short[i] = Limit(argument)
 		return short
 	}
 	return arguments
 }
 
-// limited cuts what no screen can show. The cut may split a rune; clean
+// Limit cuts what no screen can show. The cut may split a rune; clean
 // takes the remains.
-func limited(text string) string {
+func Limit(text string) string {
 	if len(text) > commandLimit {
 		return text[:commandLimit]
 	}
 	return text
 }
 
-// programName is a process's program in one word, without what only says that
+// ProgramName is a process's program in one word, without what only says that
 // it was launched.
-func (lk *look) programName(p *snapshot.Process) string {
-	command, _, _ := strings.Cut(lk.shortCommand(p), " ")
+func (a *Appearance) ProgramName(p *snapshot.Process) string {
+	command, _, _ := strings.Cut(a.ShortCommand(p), " ")
 	if i := strings.LastIndexByte(command, '/'); i >= 0 {
 		command = command[i+1:]
 	}
 	return strings.TrimSuffix(command, "_launcher")
 }
 
-// userName is a process's user, "?" where nobody knows.
-func userName(p *snapshot.Process) string {
+// UserName is a process's user, "?" where nobody knows.
+func UserName(p *snapshot.Process) string {
 	if p.User == "" {
 		return "?"
 	}
-	return clean(limited(p.User))
+	return Clean(Limit(p.User))
 }

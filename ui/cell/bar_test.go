@@ -1,22 +1,18 @@
-package ui
+package cell
 
 import (
 	"math/rand/v2"
-	"slices"
 	"strings"
 	"testing"
-	"time"
-
-	"github.com/charmbracelet/x/ansi"
 
 	"vramscope/internal/quantity"
 	"vramscope/sampler/snapshot"
 	"vramscope/sampler/snapshot/snapshottest"
 )
 
-func barOf(t testing.TB, parts barParts, capacity quantity.Bytes, cells int) string {
-	l := newLine(cells + 4)
-	l.bar(drawnLook(t), parts, capacity, cells)
+func barOf(t testing.TB, parts Parts, capacity quantity.Bytes, cells int) string {
+	l := NewLine(cells + 4)
+	l.Bar(drawn(t), parts, capacity, cells)
 	return strings.TrimRight(l.String(), " ")
 }
 
@@ -24,12 +20,12 @@ func barOf(t testing.TB, parts barParts, capacity quantity.Bytes, cells int) str
 // bar's cells.
 func TestBarIsWhole(t *testing.T) {
 	for range 5000 {
-		var parts barParts
+		var parts Parts
 		for i := range parts {
 			parts[i] = quantity.Bytes(rand.Int64()>>rand.IntN(63)) * quantity.Bytes(1-2*rand.IntN(2))
 		}
 		cells := rand.IntN(120)
-		if got := cellsOf(barOf(t, parts, quantity.Bytes(rand.Int64()>>rand.IntN(63)), cells)); got != cells {
+		if got := Width(barOf(t, parts, quantity.Bytes(rand.Int64()>>rand.IntN(63)), cells)); got != cells {
 			t.Fatalf("%v in %d cells: %d", parts, cells, got)
 		}
 	}
@@ -40,7 +36,7 @@ func TestBarIsWhole(t *testing.T) {
 func TestBarMovesOneCell(t *testing.T) {
 	const cells = 25
 	capacity := 79 * quantity.GiB
-	grown := barParts{gb, 2 * gb, 10 * gb, 5 * gb, 5 * gb}
+	grown := Parts{gb, 2 * gb, 10 * gb, 5 * gb, 5 * gb}
 	before := ends(barOf(t, grown, capacity, cells))
 	for range 400 {
 		grown[2] += capacity / cells / 9
@@ -73,7 +69,7 @@ func TestUsedIsNeverDrawnFree(t *testing.T) {
 		"nobody tells": {},
 		"some is told": {Allocated: quantity.From(10*gb, quantity.Probe)},
 	} {
-		if got := ends(barOf(t, partsOf(parts, used), 80*gb, 20))[4]; got != 10 {
+		if got := ends(barOf(t, PartsOf(parts, used), 80*gb, 20))[4]; got != 10 {
 			t.Errorf("%s: 40 of 80 GiB used is drawn in %d of 20 cells", name, got)
 		}
 	}
@@ -87,44 +83,10 @@ func TestManyInstances(t *testing.T) {
 		gpu.Instances = append(gpu.Instances, gpu.Instances[2])
 	}
 	for cells := 8; cells < 90; cells++ {
-		l := newLine(100)
-		l.migBar(drawnLook(t), &gpu, cells)
-		if l.used != cells {
-			t.Errorf("%d cells are %d", cells, l.used)
-		}
-	}
-}
-
-// TestBarWordsAreWhole: however short the bar, what stands in it says by
-// itself what is the matter: "no" and "used" alone would say something else.
-func TestBarWordsAreWhole(t *testing.T) {
-	now := time.Unix(10_000, 0)
-	for _, c := range []struct {
-		state snapshot.GPUState
-		words []string // what may stand there, the fullest first
-	}{
-		{snapshot.GPULost, []string{"lost 2m14s ago", "lost 2m14s", "lost"}},
-		{snapshot.GPUHanging, []string{"no answer 2m14s", "no answer", "silent"}},
-		{snapshot.GPUError, []string{"error 2m14s ago", "error 2m14s", "error"}},
-		{"", []string{"used not known", "not known", "unknown"}},
-	} {
-		wordings := usedUnknownWords()
-		if c.state != "" {
-			wordings = stateWords(&snapshot.GPU{State: c.state, Since: now.Add(-134 * time.Second)}, now)
-		}
-		seen := 0
-		for cells := 80; cells >= 11; cells-- {
-			l := newLine(cells)
-			l.barWords(drawnLook(t), wordings, cells)
-			text := strings.Trim(ansi.Strip(l.String()), "─ ")
-			at := slices.Index(c.words, text)
-			if at < seen {
-				t.Errorf("%q in %d cells, after %q in more", text, cells, c.words[seen])
-			}
-			seen = max(seen, at)
-		}
-		if seen != len(c.words)-1 {
-			t.Errorf("%q was never shortened to %q", c.words[0], c.words[len(c.words)-1])
+		l := NewLine(100)
+		l.MIGBar(drawn(t), &gpu, cells)
+		if l.Used() != cells {
+			t.Errorf("%d cells are %d", cells, l.Used())
 		}
 	}
 }

@@ -1,0 +1,45 @@
+package cell
+
+// Glyphs is one of the two sets the screen is drawn with.
+type Glyphs struct {
+	Other, Unknown, Allocated, Fragmented, Returnable, Free string
+	Pending                                                 string // freed, but a stream may still use it: only on the map of segments
+	MIGBorder                                               string
+	Dash                                                    string // a value that is not known
+	Up, Down                                                string // growing, shrinking
+	Sawtooth, Leak                                          string
+	SortDown, SortUp                                        string
+	Rule                                                    string
+	Corners                                                 [4]string // ┌ ┐ └ ┘
+	Side                                                    string
+	Ellipsis                                                string
+	EnDash                                                  string   // between the bounds of an interval
+	Times                                                   string   // 8×H100
+	Spark                                                   []string // lowest first; nil drops the column
+	Capacity, Median, Bound                                 string
+	ASCII                                                   bool
+}
+
+// UnicodeGlyphs are those of a terminal with UTF-8.
+func UnicodeGlyphs() Glyphs {
+	return Glyphs{
+		Other: "▓", Unknown: "▄", Allocated: "█", Fragmented: "▒", Returnable: "░", Free: "·", Pending: "▅",
+		MIGBorder: "│", Dash: "–", Up: "↑", Down: "↓", Sawtooth: "~", Leak: "L",
+		SortDown: "▼", SortUp: "▲", Rule: "─", Corners: [4]string{"┌", "┐", "└", "┘"}, Side: "│",
+		Ellipsis: "…", EnDash: "–", Times: "×",
+		Spark:    []string{"▁", "▂", "▃", "▄", "▅", "▆", "▇"},
+		Capacity: "═", Median: "-", Bound: "·",
+	}
+}
+
+// ASCIIGlyphs are those of a terminal without.
+func ASCIIGlyphs() Glyphs {
+	return Glyphs{
+		Other: "x", Unknown: "o", Allocated: "#", Fragmented: "=", Returnable: "-", Free: ".", Pending: "%",
+		MIGBorder: "|", Dash: "-", Up: "^", Down: "v", Sawtooth: "~", Leak: "L",
+		SortDown: "v", SortUp: "^", Rule: "-", Corners: [4]string{"+", "+", "+", "+"}, Side: "|",
+		Ellipsis: "+", EnDash: "-", Times: "x",
+		Capacity: "=", Median: "-", Bound: ".",
+		ASCII: true,
+	}
+}

@@ -1,0 +1,52 @@
+package cell
+
+import (
+	"strings"
+
+	"vramscope/themes"
+)
+
+// TitledRule is the line above a panel: "── title ──────── right ──". The
+// right part is left out where both do not fit, the title is cut last.
+func TitledRule(lk *Appearance, width int, title string, style themes.Style, right []Span) string {
+	s, rule := &lk.Styles, lk.Glyphs.Rule
+	l := NewLine(width)
+	l.Put(s.Rule, strings.Repeat(rule, 2))
+	l.Put(s.Text, " ")
+	l.Put(style, Cut(title, width-6, lk.Glyphs.Ellipsis))
+	l.Put(s.Text, " ")
+	tail := 0
+	if len(right) > 0 {
+		tail = SpansWidth(right) + 4
+		if l.used+tail+1 > width {
+			tail = 0
+		}
+	}
+	l.Put(s.Rule, strings.Repeat(rule, max(width-l.used-tail, 0)))
+	if tail > 0 {
+		l.Put(s.Text, " ")
+		for _, part := range right {
+			l.Put(part.Style, part.Text)
+		}
+		l.Put(s.Text, " ")
+		l.Put(s.Rule, strings.Repeat(rule, 2))
+	}
+	return l.String()
+}
+
+// Fill makes lines exactly height long: the surplus goes, blanks come.
+func Fill(lines []string, width, height int) []string {
+	if height <= 0 {
+		return nil
+	}
+	if len(lines) > height {
+		return lines[:height]
+	}
+	for len(lines) < height {
+		lines = append(lines, strings.Repeat(" ", width))
+	}
+	return lines
+}
+
+// Blank is an empty rectangle.
+func Blank(width, height int) []string { return Fill(nil, width, height) }

@@ -1,0 +1,34 @@
+package cell
+
+import "vramscope/themes"
+
+// Span is a piece of a line in one style. It is an alias of a struct type, so
+// that spans are written without field names.
+type Span = struct {
+	Style themes.Style
+	Text  string
+}
+
+// SpansWidth is the width of the spans one after another.
+func SpansWidth(spans []Span) int {
+	n := 0
+	for _, s := range spans {
+		n += Width(s.Text)
+	}
+	return n
+}
+
+// PutSpans writes spans up to a column, cut with the ellipsis where they go past it.
+func (l *Line) PutSpans(spans []Span, column int, ellipsis string) {
+	for _, part := range spans {
+		left := column - l.used
+		if left <= 0 {
+			return
+		}
+		if Width(part.Text) > left {
+			l.Put(part.Style, Cut(part.Text, left, ellipsis))
+			return
+		}
+		l.Put(part.Style, part.Text)
+	}
+}
