@@ -4,6 +4,8 @@ import (
 	"strconv"
 
 	"github.com/spf13/cobra"
+
+	"vramscope/internal/text"
 )
 
 // noArguments refuses arguments in the words of the other errors.
@@ -11,7 +13,7 @@ func noArguments(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
 	}
-	f := usage("%s takes no argument: %q", cmd.Name(), cleanText(args[0]))
+	f := usage("%s takes no argument: %q", cmd.Name(), text.Clean(args[0]))
 	f.advice = []string{"  " + cmd.CommandPath() + " --help   says what it takes"}
 	return f
 }
@@ -30,10 +32,10 @@ func onePID(advice string) cobra.PositionalArgs {
 }
 
 // parsePID reads a PID.
-func parsePID(text string) (int, error) {
-	pid, err := strconv.Atoi(text)
+func parsePID(s string) (int, error) {
+	pid, err := strconv.Atoi(s)
 	if err != nil || pid <= 0 {
-		return 0, usage("%q is not a PID", cleanText(text))
+		return 0, usage("%q is not a PID", text.Clean(s))
 	}
 	return pid, nil
 }

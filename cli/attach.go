@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"vramscope/internal/process"
+	"vramscope/internal/text"
 	"vramscope/probe"
 	"vramscope/probe/attach"
 )
@@ -121,8 +122,8 @@ func (p *program) planText(table *process.Table, plan *attach.Plan) string {
 		who, name = cmp.Or(info.User, "?"), process.ShortCommand(info.Command, info.Name)
 		started = ", started " + info.Started.Format("2006-01-02 15:04:05")
 	}
-	fmt.Fprintf(&b, "PID %d  %s  %s\n", plan.Process.PID, cleanText(who), cutLine(cleanText(name), 100, "…"))
-	fmt.Fprintf(&b, "%s (%s)%s\n\n", cleanText(plan.Interpreter), plan.Version, started)
+	fmt.Fprintf(&b, "PID %d  %s  %s\n", plan.Process.PID, text.Clean(who), cutLine(text.Clean(name), 100, "…"))
+	fmt.Fprintf(&b, "%s (%s)%s\n\n", text.Clean(plan.Interpreter), plan.Version, started)
 	if plan.Method == attach.RemoteExec {
 		b.WriteString("This runs vramscope's code inside your process: Python itself runs it at its next\n" +
 			"safe point (sys.remote_exec), and it starts one thread there. No standstill.\n")
@@ -130,12 +131,12 @@ func (p *program) planText(table *process.Table, plan *attach.Plan) string {
 		b.WriteString("This runs vramscope's code inside your process: gdb stops it for a moment and\n" +
 			"starts one thread there. Standstill usually under 0.1 s, 1 s with 1000 threads.\n")
 	}
-	fmt.Fprintf(&b, "It usually takes a second. The probe stays until the process ends.\nLogged in %s\n", cleanText(stateHome()))
+	fmt.Fprintf(&b, "It usually takes a second. The probe stays until the process ends.\nLogged in %s\n", text.Clean(stateHome()))
 	for _, check := range plan.Checks {
-		fmt.Fprintf(&b, "  ok  %s\n", cleanText(check.Text))
+		fmt.Fprintf(&b, "  ok  %s\n", text.Clean(check.Text))
 	}
 	if plan.Instead != "" {
-		fmt.Fprintf(&b, "No attaching next time:  %s\n", cleanText(plan.Instead))
+		fmt.Fprintf(&b, "No attaching next time:  %s\n", text.Clean(plan.Instead))
 	}
 	return b.String()
 }
@@ -145,7 +146,7 @@ func (p *program) planText(table *process.Table, plan *attach.Plan) string {
 func attachFailure(plan *attach.Plan, err error) error {
 	var refusal *process.Refusal
 	if !errors.As(err, &refusal) {
-		return &failure{code: exitFailure, err: err, message: cleanText(err.Error())}
+		return &failure{code: exitFailure, err: err, message: text.Clean(err.Error())}
 	}
 	if plan.HasProbe {
 		return refused(err, "PID %d: it has a probe already", plan.Process.PID) // whatever else there is, nothing is to be done
@@ -153,11 +154,11 @@ func attachFailure(plan *attach.Plan, err error) error {
 	var reasons []string
 	for _, check := range plan.Checks {
 		if !check.OK {
-			reasons = append(reasons, cleanText(check.Text))
+			reasons = append(reasons, text.Clean(check.Text))
 		}
 	}
 	if len(reasons) < 2 {
-		f := refused(err, "PID %d: %s", plan.Process.PID, cleanText(refusal.Reason))
+		f := refused(err, "PID %d: %s", plan.Process.PID, text.Clean(refusal.Reason))
 		f.advice = insteadOf(plan)
 		return f
 	}
@@ -173,7 +174,7 @@ func insteadOf(plan *attach.Plan) []string {
 	if plan.Instead == "" {
 		return nil
 	}
-	return []string{"  instead: start it with  " + cleanText(plan.Instead)}
+	return []string{"  instead: start it with  " + text.Clean(plan.Instead)}
 }
 
 // attachedText is what came of it.
@@ -200,7 +201,7 @@ func milliseconds(d time.Duration) string {
 func runtimesOf(runtimes []probe.Runtime) string {
 	names := make([]string, len(runtimes))
 	for i, r := range runtimes {
-		names[i] = strings.TrimSpace(cleanText(r.Name) + " " + cleanText(r.Version))
+		names[i] = strings.TrimSpace(text.Clean(r.Name) + " " + text.Clean(r.Version))
 	}
 	return strings.Join(names, ", ")
 }

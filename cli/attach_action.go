@@ -8,6 +8,7 @@ import (
 
 	"vramscope/internal/process"
 	"vramscope/internal/quantity"
+	"vramscope/internal/text"
 	"vramscope/probe/attach"
 	"vramscope/sampler"
 	"vramscope/sampler/snapshot"
@@ -63,7 +64,7 @@ func attachedEvent(now time.Time, snap *snapshot.Snapshot, id process.Identity, 
 	if rows := rowsOf(snap, id, nil); len(rows) > 0 {
 		p := rows[0]
 		event.GPU, event.GPUUUID, event.Row = p.GPU, p.ID.GPUUUID, p.ID
-		event.User, event.Name, event.Bytes = cleanText(p.User), programOf(p), p.Used
+		event.User, event.Name, event.Bytes = text.Clean(p.User), programOf(p), p.Used
 	} else {
 		event.Bytes = quantity.Unknown[quantity.Bytes]()
 	}

@@ -15,6 +15,7 @@ import (
 
 	forecaster "vramscope/forecast"
 	"vramscope/forecast/backtest"
+	"vramscope/internal/text"
 )
 
 // backtestFlags are what backtest takes.
@@ -121,7 +122,7 @@ func readTrace(path string) (*backtest.Trace, error) {
 	if err != nil {
 		cause := (*fs.PathError)(nil)
 		if errors.As(err, &cause) {
-			return nil, &failure{code: exitFailure, err: err, message: fmt.Sprintf("open %s: %v", cleanText(path), cause.Err)}
+			return nil, &failure{code: exitFailure, err: err, message: fmt.Sprintf("open %s: %v", text.Clean(path), cause.Err)}
 		}
 		return nil, err
 	}
@@ -134,7 +135,7 @@ func parseTrace(r io.Reader, path string) (*backtest.Trace, error) {
 	if err == nil {
 		return trace, nil
 	}
-	f := &failure{code: exitFailure, err: err, message: fmt.Sprintf("%s: %v", cleanText(path), err)}
+	f := &failure{code: exitFailure, err: err, message: fmt.Sprintf("%s: %v", text.Clean(path), err)}
 	cause := (*fs.PathError)(nil)
 	switch {
 	case errors.As(err, &cause): // it cannot be read at all
@@ -156,7 +157,7 @@ func (p *program) reportBadRows(bad []backtest.BadRow) {
 			fmt.Fprintf(&b, "vramscope: %d more rows skipped\n", len(bad)-i)
 			break
 		}
-		fmt.Fprintf(&b, "vramscope: line %d skipped: %s\n", row.Line, cleanText(row.Reason))
+		fmt.Fprintf(&b, "vramscope: line %d skipped: %s\n", row.Line, text.Clean(row.Reason))
 	}
 	_, _ = p.stderr.Write(b.Bytes()) // there is no other place to complain
 }

@@ -9,6 +9,7 @@ import (
 
 	"vramscope/forecast/backtest"
 	"vramscope/internal/quantity"
+	"vramscope/internal/text"
 )
 
 // backtestReport is what a backtest found.
@@ -43,16 +44,16 @@ func (r *backtestReport) pooled() backtest.Summary {
 func (r *backtestReport) writeJSON(w io.Writer) error {
 	out := backtestJSON{Schema: "vramscope/backtest/1", File: r.name, Pooled: r.pooled(), Skipped: []skippedJSON{}}
 	for _, row := range r.trace.Bad {
-		out.Skipped = append(out.Skipped, skippedJSON{row.Line, cleanText(row.Reason)})
+		out.Skipped = append(out.Skipped, skippedJSON{row.Line, text.Clean(row.Reason)})
 	}
 	for _, score := range r.scores {
 		out.Series = append(out.Series, backtest.Summarise(score))
 	}
-	text, err := encodeJSON(out)
+	s, err := encodeJSON(out)
 	if err != nil {
 		return err
 	}
-	_, err = w.Write(text)
+	_, err = w.Write(s)
 	return err
 }
 
@@ -62,7 +63,7 @@ func (r *backtestReport) writeTable(w io.Writer, width int, signs glyphs) error 
 	sum := r.pooled()
 	lines := []string{
 		fmt.Sprintf("%s  %d series, %d samples, %s of recording; %d rows skipped",
-			cleanText(r.name), sum.Series, sum.Samples, shortDuration(time.Duration(sum.Seconds*1e9)), len(r.trace.Bad)), "",
+			text.Clean(r.name), sum.Series, sum.Samples, shortDuration(time.Duration(sum.Seconds*1e9)), len(r.trace.Bad)), "",
 	}
 	lines = append(lines, t.horizons(&sum).lines(0, "")...)
 	lines = append(lines, "", t.alarms(&sum))
@@ -159,7 +160,7 @@ func (t *backtestTable) series(scores []*backtest.Score) *grid {
 			}
 			row = append(row, t.number(sum.Horizons[k].Relative, 3))
 		}
-		g.rows = append(g.rows, append(row, t.number(sum.Alarms.Raised, 0), strconv.Itoa(sum.Leak.Flags), cleanText(sum.ID)))
+		g.rows = append(g.rows, append(row, t.number(sum.Alarms.Raised, 0), strconv.Itoa(sum.Leak.Flags), text.Clean(sum.ID)))
 	}
 	g.columns = append(g.columns, column{title: "ALARMS", right: true}, column{title: "LEAKS", right: true}, column{title: "SERIES"})
 	return g

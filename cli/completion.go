@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"vramscope/internal/text"
 	"vramscope/themes"
 )
 
@@ -42,7 +43,7 @@ func (p *program) completion() *cobra.Command {
 			case "fish":
 				err = cmd.Root().GenFishCompletion(&script, true)
 			default:
-				return usage("completion: %q is not bash, zsh or fish", cleanText(args[0]))
+				return usage("completion: %q is not bash, zsh or fish", text.Clean(args[0]))
 			}
 			if err != nil {
 				return fmt.Errorf("completion for %s: %w", args[0], err)

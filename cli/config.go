@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+
+	"vramscope/internal/text"
 )
 
 // config shows the configuration: where it is, what there is to configure,
@@ -79,7 +81,7 @@ func (p *program) inForce(s *settings) string {
 	if _, err := os.Stat(path); err != nil {
 		path += " (not there)"
 	}
-	b.WriteString("# " + cleanText(path) + "\n")
+	b.WriteString("# " + text.Clean(path) + "\n")
 	for _, o := range options() {
 		fmt.Fprintf(&b, "%s = %s\n", o.key, o.literal(s))
 	}

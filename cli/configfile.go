@@ -13,6 +13,8 @@ import (
 
 	"github.com/adrg/xdg"
 	"github.com/pelletier/go-toml/v2"
+
+	"vramscope/internal/text"
 )
 
 // configName is the file's place below a configuration directory.
@@ -83,7 +85,7 @@ func (s *settings) parseConfig(path string, content []byte) error {
 }
 
 func unknownKey(path string, line int, key string, keys []string) error {
-	f := usage("%s:%d: there is no key %q", path, line, cleanText(key))
+	f := usage("%s:%d: there is no key %q", path, line, text.Clean(key))
 	if near := nearest(key, keys); near != "" {
 		f.message += fmt.Sprintf("; did you mean %q?", near)
 	}

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"vramscope/internal/text"
 	"vramscope/sampler/snapshot"
 )
 
@@ -93,7 +94,7 @@ func writeCSV(w io.Writer, snap *snapshot.Snapshot) error {
 	}
 	for _, pair := range gpusWithRows(snap) {
 		for i, field := range fields {
-			record[i] = cleanText(field.of(snap, pair.gpu, pair.process))
+			record[i] = text.Clean(field.of(snap, pair.gpu, pair.process))
 		}
 		if pair.unlisted {
 			record[3] = "" // no driver has given it an index

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"vramscope/internal/text"
 	"vramscope/sampler"
 	"vramscope/sampler/snapshot"
 )
@@ -87,7 +88,7 @@ func (p *program) report(src *sources, s *settings, snap *snapshot.Snapshot, ref
 	if snap.Simulated {
 		title += "  SIMULATED"
 	}
-	text := reportText(title, []section{
+	words := reportText(title, []section{
 		{"driver", look.driver()},
 		{"GPUs", look.gpus()},
 		{"processes", look.processes()},
@@ -96,10 +97,10 @@ func (p *program) report(src *sources, s *settings, snap *snapshot.Snapshot, ref
 		{"terminal", look.terminal()},
 		{"configuration", look.configuration()},
 	})
-	if s.ascii || !speaksUTF8(p.getenv) {
-		text = strings.NewReplacer("×", "x", "–", "-", "…", "...").Replace(text)
+	if s.ascii || !text.UTF8(p.getenv) {
+		words = strings.NewReplacer("×", "x", "–", "-", "…", "...").Replace(words)
 	}
-	return strings.Split(strings.TrimRight(text, "\n"), "\n")
+	return strings.Split(strings.TrimRight(words, "\n"), "\n")
 }
 
 // examination is what the findings are drawn from.
@@ -118,7 +119,7 @@ func reportText(title string, sections []section) string {
 	width := 0
 	for _, s := range sections {
 		for _, f := range s.findings {
-			width = max(width, cells(f.what))
+			width = max(width, text.Width(f.what))
 		}
 	}
 	var b strings.Builder
@@ -129,7 +130,7 @@ func reportText(title string, sections []section) string {
 		}
 		b.WriteString("\n" + s.title + "\n")
 		for _, f := range s.findings {
-			fmt.Fprintf(&b, "  %s  %s%s  %s\n", f.verdict, f.what, strings.Repeat(" ", width-cells(f.what)), f.text)
+			fmt.Fprintf(&b, "  %s  %s%s  %s\n", f.verdict, f.what, strings.Repeat(" ", width-text.Width(f.what)), f.text)
 			for _, next := range f.next {
 				fmt.Fprintf(&b, "      %s  %s\n", strings.Repeat(" ", width), next)
 			}
@@ -143,16 +144,16 @@ func (e *examination) configuration() []finding {
 	path := e.program.configPath()
 	switch _, err := os.Stat(path); {
 	case e.refused != nil:
-		f := finding{verdict: fails, what: "settings", text: cleanText(e.refused.Error())}
+		f := finding{verdict: fails, what: "settings", text: text.Clean(e.refused.Error())}
 		var fail *failure
 		if errors.As(e.refused, &fail) {
 			f.next = trimmed(fail.advice)
 		}
 		return []finding{f}
 	case err != nil:
-		return []finding{{verdict: neither, what: "file", text: cleanText(path) + " is not there: defaults"}}
+		return []finding{{verdict: neither, what: "file", text: text.Clean(path) + " is not there: defaults"}}
 	}
-	return []finding{{verdict: works, what: "file", text: cleanText(path)}}
+	return []finding{{verdict: works, what: "file", text: text.Clean(path)}}
 }
 
 // trimmed is advice without its indentation and blank lines.

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"vramscope/internal/quantity"
+	"vramscope/internal/text"
 	"vramscope/nvml"
 	"vramscope/sampler/snapshot"
 )
@@ -20,8 +21,8 @@ func (e *examination) driver() []finding {
 		return e.noDriver(said)
 	}
 	found := []finding{
-		{verdict: works, what: "library", text: cleanText(cmp.Or(said.LibraryPath, "loaded")) + parenthesis(said.LibraryVersion)},
-		{verdict: works, what: "driver", text: cleanText(cmp.Or(said.Version, "version unknown")) + cudaText(said.CUDAVersion)},
+		{verdict: works, what: "library", text: text.Clean(cmp.Or(said.LibraryPath, "loaded")) + parenthesis(said.LibraryVersion)},
+		{verdict: works, what: "driver", text: text.Clean(cmp.Or(said.Version, "version unknown")) + cudaText(said.CUDAVersion)},
 	}
 	if e.unusable != nil {
 		found = append(found, e.why("GPUs"))
@@ -46,12 +47,12 @@ func (e *examination) noDriver(said nvml.Driver) []finding {
 	default:
 		path := cmp.Or(said.LibraryPath, e.settings.library, "libnvidia-ml.so.1")
 		found = append(found,
-			finding{verdict: works, what: "library", text: cleanText(path) + parenthesis(said.LibraryVersion)},
+			finding{verdict: works, what: "library", text: text.Clean(path) + parenthesis(said.LibraryVersion)},
 			e.why("driver"))
 	}
 	if version, err := os.ReadFile("/proc/driver/nvidia/version"); err == nil {
 		first, _, _ := strings.Cut(string(version), "\n")
-		found = append(found, finding{verdict: works, what: "kernel module", text: cleanText(strings.Join(strings.Fields(first), " "))})
+		found = append(found, finding{verdict: works, what: "kernel module", text: text.Clean(strings.Join(strings.Fields(first), " "))})
 	} else {
 		found = append(found, finding{verdict: fails, what: "kernel module", text: "/proc/driver/nvidia is not there: none is loaded"})
 	}
@@ -71,10 +72,10 @@ func (e *examination) why(what string) finding {
 	f := finding{verdict: fails, what: what, text: "not usable"}
 	if e.unusable == nil {
 		// A probe answers, so that the monitor works without a driver.
-		f.text = cleanText(cmp.Or(e.snap.Driver.Message, string(e.snap.Driver.State)))
+		f.text = text.Clean(cmp.Or(e.snap.Driver.Message, string(e.snap.Driver.State)))
 		return f
 	}
-	f.text = cleanText(e.unusable.Error())
+	f.text = text.Clean(e.unusable.Error())
 	var fail *failure
 	if errors.As(e.unusable, &fail) {
 		f.next = trimmed(fail.advice)
@@ -115,7 +116,7 @@ func (e *examination) gpus() []finding {
 	for i := range e.snap.GPUs {
 		g := &e.snap.GPUs[i]
 		if g.Message == snapshot.ProbeDataOnly {
-			f := finding{verdict: neither, what: "GPU " + strconv.Itoa(g.Index), text: cleanText(g.Message)}
+			f := finding{verdict: neither, what: "GPU " + strconv.Itoa(g.Index), text: text.Clean(g.Message)}
 			if total, ok := g.Memory.Total.Value(); ok {
 				f.text += ", " + total.String()
 			}
@@ -123,10 +124,10 @@ func (e *examination) gpus() []finding {
 			continue
 		}
 		seen = true
-		f := finding{verdict: works, what: "GPU " + strconv.Itoa(g.Index), text: cleanText(g.Name)}
+		f := finding{verdict: works, what: "GPU " + strconv.Itoa(g.Index), text: text.Clean(g.Name)}
 		if g.State != snapshot.GPUOK {
 			f.verdict = fails
-			f.text += ", " + cleanText(string(g.State)) + parenthesis(g.Message)
+			f.text += ", " + text.Clean(string(g.State)) + parenthesis(g.Message)
 			f.next = []string{"kernel says       dmesg | grep -i NVRM", "other programs    stop them before a reset: nvidia-smi --gpu-reset -i " + strconv.Itoa(g.Index)}
 		} else if total, ok := g.Memory.Total.Value(); ok {
 			f.text += ", " + total.String()
@@ -204,14 +205,14 @@ func parenthesis(s string) string {
 	if s == "" {
 		return ""
 	}
-	return " (" + cleanText(s) + ")"
+	return " (" + text.Clean(s) + ")"
 }
 
 func cudaText(version string) string {
 	if version == "" {
 		return ""
 	}
-	return ", CUDA up to " + cleanText(version)
+	return ", CUDA up to " + text.Clean(version)
 }
 
 // wsl reports whether this is the Windows Subsystem for Linux.

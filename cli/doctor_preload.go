@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strconv"
 
+	"vramscope/internal/text"
 	"vramscope/probe/preload"
 )
 
@@ -22,7 +23,7 @@ func (e *examination) native() []finding {
 	case errors.Is(err, preload.ErrNoLibrary):
 		return []finding{{verdict: neither, what: "native", text: err.Error()}}
 	case err != nil:
-		return []finding{{verdict: fails, what: "native", text: "no probe for native programs: " + cleanText(err.Error()),
+		return []finding{{verdict: fails, what: "native", text: "no probe for native programs: " + text.Clean(err.Error()),
 			next: []string{"XDG_CACHE_HOME=DIR vramscope run …   puts its files into another directory"}}}
 	}
 	found := []finding{{verdict: works, what: "native", text: "CUDA programs started with vramscope run get a probe"}}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strconv"
 
+	"vramscope/internal/text"
 	"vramscope/sampler/snapshot"
 )
 
@@ -47,7 +48,7 @@ func (e *examination) probes() []finding {
 			found = append(found, finding{verdict: fails, what: "more", text: strconv.Itoa(len(problems)-i) + " others cannot be read"})
 			break
 		}
-		found = append(found, finding{verdict: fails, what: "refused", text: cleanText(problem.Err.Error())})
+		found = append(found, finding{verdict: fails, what: "refused", text: text.Clean(problem.Err.Error())})
 	}
 	return found
 }

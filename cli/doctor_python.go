@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"vramscope/internal/process"
+	"vramscope/internal/text"
 	"vramscope/probe/attach"
 )
 
@@ -88,14 +89,14 @@ func ownersOf(all []process.Identity, uid int, owner func(process.Identity) (uin
 // pythonFinding is one process in a line.
 func pythonFinding(plan *attach.Plan) finding {
 	f := finding{verdict: works, what: fmt.Sprintf("PID %d", plan.Process.PID)}
-	name := cutLine(cleanText(process.ShortCommand(plan.Command, "")), commandCells, "…")
+	name := cutLine(text.Clean(process.ShortCommand(plan.Command, "")), commandCells, "…")
 	if name != "" {
 		name = "  " + name
 	}
 	var reasons []string
 	for _, check := range plan.Checks {
 		if !check.OK {
-			reasons = append(reasons, cleanText(check.Text))
+			reasons = append(reasons, text.Clean(check.Text))
 		}
 	}
 	switch {

@@ -9,6 +9,7 @@ import (
 	"golang.org/x/term"
 
 	"vramscope/internal/process"
+	"vramscope/internal/text"
 	"vramscope/sampler/snapshot"
 )
 
@@ -94,7 +95,7 @@ func (e *examination) container() finding {
 		f.text = "yes: a pid namespace of its own; processes outside it have no name here"
 	}
 	if f.verdict != fails && self.Job.String() != "" {
-		f.text += " (" + cleanText(self.Job.String()) + ")"
+		f.text += " (" + text.Clean(self.Job.String()) + ")"
 	}
 	return f
 }
@@ -135,16 +136,16 @@ func (e *examination) terminal() []finding {
 	kind := p.getenv("TERM")
 	switch width, height, err := term.GetSize(int(p.stdout.Fd())); {
 	case !p.hasScreen():
-		found = append(found, finding{verdict: neither, what: "terminal", text: fmt.Sprintf("TERM=%q cannot move its cursor: the monitor would write one table and end", cleanText(kind))})
+		found = append(found, finding{verdict: neither, what: "terminal", text: fmt.Sprintf("TERM=%q cannot move its cursor: the monitor would write one table and end", text.Clean(kind))})
 	case err != nil:
-		found = append(found, finding{verdict: fails, what: "terminal", text: cleanText(kind) + ", of unknown size"})
+		found = append(found, finding{verdict: fails, what: "terminal", text: text.Clean(kind) + ", of unknown size"})
 	case width < 30 || height < 3:
-		found = append(found, finding{verdict: fails, what: "terminal", text: fmt.Sprintf("%s, %d×%d: vramscope needs 30×3", cleanText(kind), width, height)})
+		found = append(found, finding{verdict: fails, what: "terminal", text: fmt.Sprintf("%s, %d×%d: vramscope needs 30×3", text.Clean(kind), width, height)})
 	default:
-		found = append(found, finding{verdict: works, what: "terminal", text: fmt.Sprintf("%s, %d×%d", cleanText(kind), width, height)})
+		found = append(found, finding{verdict: works, what: "terminal", text: fmt.Sprintf("%s, %d×%d", text.Clean(kind), width, height)})
 	}
 	found = append(found, e.colours())
-	if speaksUTF8(p.getenv) {
+	if text.UTF8(p.getenv) {
 		return append(found, finding{verdict: works, what: "characters", text: "UTF-8"})
 	}
 	return append(found, finding{verdict: neither, what: "characters", text: "the locale is not UTF-8: ASCII only",

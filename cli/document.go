@@ -16,11 +16,11 @@ func documentOf(snap *snapshot.Snapshot) document {
 		Host:      snap.Host.Name,
 		Simulated: snap.Simulated,
 		Driver: driverJSON{
-			Version:     text(snap.Driver.Version),
-			CUDAVersion: text(snap.Driver.CUDAVersion),
+			Version:     jsonText(snap.Driver.Version),
+			CUDAVersion: jsonText(snap.Driver.CUDAVersion),
 			State:       string(snap.Driver.State),
-			Message:     text(snap.Driver.Message),
-			MemoryCall:  text(snap.Driver.MemoryCall),
+			Message:     jsonText(snap.Driver.Message),
+			MemoryCall:  jsonText(snap.Driver.MemoryCall),
 		},
 		GPUs:       make([]gpuJSON, 0, len(snap.GPUs)),
 		HostMemory: hostMemory{snap.Host.MemoryTotal, snap.Host.MemoryUsed},
@@ -52,8 +52,8 @@ func documentOf(snap *snapshot.Snapshot) document {
 
 func gpuOf(g *snapshot.GPU) gpuJSON {
 	out := gpuJSON{
-		Index: &g.Index, UUID: g.UUID, Name: text(g.Name), PCIBusID: text(g.PCIBusID),
-		State: string(g.State), Since: timestamp(g.Since), Message: text(g.Message),
+		Index: &g.Index, UUID: g.UUID, Name: jsonText(g.Name), PCIBusID: jsonText(g.PCIBusID),
+		State: string(g.State), Since: timestamp(g.Since), Message: jsonText(g.Message),
 		Memory:                     memoryOf(g.Memory),
 		UnattributedBytes:          g.Unattributed,
 		ReturnableBytes:            g.Parts.Returnable,
@@ -81,7 +81,7 @@ func gpuOf(g *snapshot.GPU) gpuJSON {
 		instance := &g.Instances[i]
 		out.Instances = append(out.Instances, instanceJSON{
 			GPUInstance: instance.ID.GPU, ComputeInstance: instance.ID.Compute,
-			UUID: instance.UUID, Profile: text(instance.Profile),
+			UUID: instance.UUID, Profile: jsonText(instance.Profile),
 			Memory: memoryOf(instance.Memory), ReturnableBytes: instance.Parts.Returnable,
 			FullIn: fullInOf(instance.FullIn), Predicted: predictedOf(instance.Predicted),
 		})
@@ -105,9 +105,9 @@ func memoryOf(m snapshot.Memory) memoryJSON {
 	out := memoryJSON{TotalBytes: m.Total, UsedBytes: m.Used, FreeBytes: m.Free, ReservedBytes: m.Reserved}
 	switch {
 	case m.Used.Known():
-		out.Source = text(m.Used.Source().String())
+		out.Source = jsonText(m.Used.Source().String())
 	case m.Total.Source() == quantity.Probe:
-		out.Source = text(quantity.Probe.String()) // there is no driver: its process knows the card
+		out.Source = jsonText(quantity.Probe.String()) // there is no driver: its process knows the card
 	}
 	return out
 }
@@ -115,17 +115,17 @@ func memoryOf(m snapshot.Memory) memoryJSON {
 func processOf(p *snapshot.Process) processJSON {
 	out := processJSON{
 		PID: p.ID.Process.PID, StartTime: timestamp(p.Started),
-		User: text(p.User), Type: text(p.Type), Runtime: text(p.Runtime),
-		Name: text(p.Name), Command: text(strings.Join(p.Command, " ")), Job: text(p.Job.String()),
+		User: jsonText(p.User), Type: jsonText(p.Type), Runtime: jsonText(p.Runtime),
+		Name: jsonText(p.Name), Command: jsonText(strings.Join(p.Command, " ")), Job: jsonText(p.Job.String()),
 		UsedBytes: p.Used, AllocatedBytes: p.Allocated, CachedBytes: p.Cached,
 		FragmentedBytes: p.Fragmented, OtherBytes: p.Other, ReturnableBytes: p.Returnable,
 		Allocators:     []allocatorJSON{},
-		RuntimeVersion: text(p.RuntimeVersion), Evictable: []evictableJSON{},
+		RuntimeVersion: jsonText(p.RuntimeVersion), Evictable: []evictableJSON{},
 		SMUtilizationPercent: p.SMUtilization, CPUPercent: tenths(p.CPU), HostBytes: p.Host,
 		Predicted: predictedOf(p.Predicted), PredictedAllocated: predictedOf(p.PredictedAllocated),
 	}
 	for _, cache := range p.Evictable {
-		out.Evictable = append(out.Evictable, evictableJSON{text(cache.Name), cache.Priority, cache.Bytes})
+		out.Evictable = append(out.Evictable, evictableJSON{jsonText(cache.Name), cache.Priority, cache.Bytes})
 	}
 	if instance := p.ID.Instance; instance.MIG {
 		out.GPUInstance, out.ComputeInstance = &instance.GPU, &instance.Compute
@@ -137,40 +137,40 @@ func processOf(p *snapshot.Process) processJSON {
 		out.Probe = &probeJSON{
 			State: string(p.Probe.State), AgeSeconds: p.Probe.Age.Seconds(),
 			OutOfMemoryCount: p.Probe.OutOfMemoryCount, AllocRetries: p.Probe.AllocRetries,
-			StartedBy: text(p.Probe.StartedBy), Capabilities: texts(p.Probe.Capabilities),
+			StartedBy: jsonText(p.Probe.StartedBy), Capabilities: texts(p.Probe.Capabilities),
 		}
 	}
 	return out
 }
 
 // texts is a list that is never null.
-func texts(words []string) []text {
-	out := make([]text, len(words))
+func texts(words []string) []jsonText {
+	out := make([]jsonText, len(words))
 	for i, word := range words {
-		out[i] = text(word)
+		out[i] = jsonText(word)
 	}
 	return out
 }
 
 func allocatorOf(a *snapshot.Allocator) allocatorJSON {
 	out := allocatorJSON{
-		Kind: a.Kind, Basis: text(a.Basis),
+		Kind: a.Kind, Basis: jsonText(a.Basis),
 		ReservedBytes: a.Reserved, AllocatedBytes: a.Allocated, CachedBytes: a.Cached, FragmentedBytes: a.Fragmented,
 		ReturnableBytes: a.Returnable, PendingBytes: a.Pending, LargestFreeBytes: a.LargestFree,
 		Segments: a.Segments, OutOfMemoryCount: a.OutOfMemoryCount, AllocRetries: a.AllocRetries,
 		PeakAllocatedBytes: a.PeakAllocated, PeakReservedBytes: a.PeakReserved,
-		Blocks: a.Blocks, StrandedSegments: a.StrandedSegments, Config: text(a.Config),
+		Blocks: a.Blocks, StrandedSegments: a.StrandedSegments, Config: jsonText(a.Config),
 		Pools: []poolJSON{}, Largest: []allocationJSON{},
 	}
 	for _, p := range a.Pools {
-		out.Pools = append(out.Pools, poolJSON{text(p.Name), p.Reserved, p.Allocated, p.Fragmented, p.Segments})
+		out.Pools = append(out.Pools, poolJSON{jsonText(p.Name), p.Reserved, p.Allocated, p.Fragmented, p.Segments})
 	}
 	for _, l := range a.Largest {
 		age := snapshot.Float{}
 		if held, ok := l.Age.Value(); ok {
 			age = quantity.From(held.Seconds(), l.Age.Source())
 		}
-		out.Largest = append(out.Largest, allocationJSON{l.Bytes, age, text(l.API), text(l.Library)})
+		out.Largest = append(out.Largest, allocationJSON{l.Bytes, age, jsonText(l.API), jsonText(l.Library)})
 	}
 	return out
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"vramscope/internal/text"
 	"vramscope/probe/agent"
 )
 
@@ -54,25 +55,25 @@ func (p *program) printEnvironment(directory string, native bool) error {
 	} else {
 		absolute, err := filepath.Abs(directory)
 		if err == nil && strings.Contains(absolute, ":") {
-			return usage("--directory: %q has a colon in it, which PYTHONPATH cannot hold", cleanText(absolute))
+			return usage("--directory: %q has a colon in it, which PYTHONPATH cannot hold", text.Clean(absolute))
 		}
 		if err == nil {
 			directory = absolute
 			err = agent.InstallShared(directory)
 		}
 		if err != nil {
-			return &failure{code: exitFailure, err: err, message: cleanText(err.Error())}
+			return &failure{code: exitFailure, err: err, message: text.Clean(err.Error())}
 		}
 	}
-	text := fmt.Appendf(nil, "export PYTHONPATH=%s${PYTHONPATH:+:$PYTHONPATH}\n", shellQuote(directory))
+	s := fmt.Appendf(nil, "export PYTHONPATH=%s${PYTHONPATH:+:$PYTHONPATH}\n", shellQuote(directory))
 	if native {
 		exports, err := p.preloadExports(directory, shared)
 		if err != nil {
 			return err
 		}
-		text = append(text, exports...)
+		s = append(s, exports...)
 	}
-	return p.print(text)
+	return p.print(s)
 }
 
 // shellQuote quotes a word for sh.

@@ -10,6 +10,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"vramscope/internal/text"
 )
 
 // optionValue is an option's flag. It checks its value when it is parsed, so
@@ -67,7 +69,7 @@ type choice struct {
 // Set implements pflag.Value.
 func (c *choice) Set(value string) error {
 	if !slices.Contains(c.words, value) {
-		return fmt.Errorf("%q is not %s", cleanText(value), orList(c.words))
+		return fmt.Errorf("%q is not %s", text.Clean(value), orList(c.words))
 	}
 	*c.to = value
 	return nil

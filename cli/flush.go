@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"vramscope/internal/process"
+	"vramscope/internal/text"
 	"vramscope/probe"
 	"vramscope/sampler"
 	"vramscope/sampler/snapshot"
@@ -144,11 +145,11 @@ func (p *program) flushTarget(snap *snapshot.Snapshot, src *sources, s *settings
 	case reason == "":
 		return best, nil
 	}
-	f := refused(nil, "%s", cleanText(reason))
+	f := refused(nil, "%s", text.Clean(reason))
 	if src.probes != nil {
 		for _, problem := range src.probes.Problems() {
 			if problem.PID == pid || strings.Contains(problem.Path, "/"+strconv.Itoa(pid)+"-") {
-				f.advice = append(f.advice, "  its probe          "+cleanText(problem.Err.Error()))
+				f.advice = append(f.advice, "  its probe          "+text.Clean(problem.Err.Error()))
 			}
 		}
 	}
@@ -173,7 +174,7 @@ func (p *program) notThere(snap *snapshot.Snapshot, src *sources, s *settings, p
 		return err
 	}
 	if len(s.gpus) > 0 {
-		return refused(nil, "PID %d is not on GPU %s", pid, cleanText(strings.Join(s.gpus, ", ")))
+		return refused(nil, "PID %d is not on GPU %s", pid, text.Clean(strings.Join(s.gpus, ", ")))
 	}
 	return refused(nil, "PID %d is on no GPU", pid)
 }
@@ -181,9 +182,9 @@ func (p *program) notThere(snap *snapshot.Snapshot, src *sources, s *settings, p
 // flushQuestion says what a flush would do, and asks.
 func flushQuestion(snap *snapshot.Snapshot, target *snapshot.Process, wish flushWish, signs glyphs) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "PID %d  %s  %s", target.ID.Process.PID, cmp.Or(cleanText(target.User), "?"), commandOf(target))
+	fmt.Fprintf(&b, "PID %d  %s  %s", target.ID.Process.PID, cmp.Or(text.Clean(target.User), "?"), commandOf(target))
 	if target.Runtime != "" {
-		b.WriteString("  " + cleanText(strings.TrimSpace(target.Runtime+" "+target.RuntimeVersion)))
+		b.WriteString("  " + text.Clean(strings.TrimSpace(target.Runtime+" "+target.RuntimeVersion)))
 	}
 	b.WriteByte('\n')
 	for _, row := range rowsOf(snap, target.ID.Process, wish.devices) {
@@ -204,14 +205,14 @@ func flushFailure(err error) error {
 	var answer *probe.Error
 	switch {
 	case errors.As(err, &refusal):
-		return refused(err, "%s", cleanText(refusal.Reason))
+		return refused(err, "%s", text.Clean(refusal.Reason))
 	case errors.As(err, &answer) && !errors.Is(err, probe.ErrBroken):
-		return refused(err, "its probe says %s: %s", cleanText(string(answer.Code)), cleanText(answer.Message))
+		return refused(err, "its probe says %s: %s", text.Clean(string(answer.Code)), text.Clean(answer.Message))
 	case errors.Is(err, probe.ErrNoProbe):
-		return refused(err, "%s", cleanText(err.Error()))
+		return refused(err, "%s", text.Clean(err.Error()))
 	case errors.Is(err, probe.ErrLate):
-		return &failure{code: exitFailure, err: err, message: cleanText(err.Error()) + ": it may still happen"}
+		return &failure{code: exitFailure, err: err, message: text.Clean(err.Error()) + ": it may still happen"}
 	default:
-		return &failure{code: exitFailure, err: err, message: cleanText(err.Error())}
+		return &failure{code: exitFailure, err: err, message: text.Clean(err.Error())}
 	}
 }

@@ -10,6 +10,7 @@ import (
 
 	"vramscope/internal/process"
 	"vramscope/internal/quantity"
+	"vramscope/internal/text"
 	"vramscope/probe"
 	"vramscope/sampler"
 	"vramscope/sampler/snapshot"
@@ -107,7 +108,7 @@ func flushedEvent(now time.Time, snap *snapshot.Snapshot, id process.Identity, r
 	if len(rows) > 0 {
 		p := rows[0]
 		event.GPU, event.GPUUUID, event.Row = p.GPU, p.ID.GPUUUID, p.ID
-		event.User, event.Name = cleanText(p.User), programOf(p)
+		event.User, event.Name = text.Clean(p.User), programOf(p)
 	}
 	return event
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"vramscope/internal/quantity"
+	"vramscope/internal/text"
 	"vramscope/sampler/snapshot"
 	"vramscope/ui"
 )
@@ -56,9 +57,9 @@ func flushText(before *snapshot.Snapshot, target *snapshot.Process, r *flushRepo
 	if len(g.rows) > 0 {
 		b.WriteString(strings.Join(g.lines(0, signs.ellipsis), "\n") + "\n")
 	}
-	b.WriteString(cleanText(result.Sentence(strconv.Itoa(target.ID.Process.PID))) + "\n")
+	b.WriteString(text.Clean(result.Sentence(strconv.Itoa(target.ID.Process.PID))) + "\n")
 	for _, note := range append(notes, r.notes...) {
-		b.WriteString("note  " + cleanText(note) + "\n")
+		b.WriteString("note  " + text.Clean(note) + "\n")
 	}
 	return []byte(b.String())
 }
@@ -102,19 +103,19 @@ type flushDocument struct {
 type flushDone struct {
 	PID       int       `json:"pid"`
 	StartTime timestamp `json:"start_time"`
-	User      text      `json:"user"`
-	Name      text      `json:"name"`
-	Command   text      `json:"command"`
-	Runtime   text      `json:"runtime"`
+	User      jsonText  `json:"user"`
+	Name      jsonText  `json:"name"`
+	Command   jsonText  `json:"command"`
+	Runtime   jsonText  `json:"runtime"`
 
-	Level     string  `json:"level"`
-	DryRun    bool    `json:"dry_run"`
-	Outcome   string  `json:"outcome"`
-	Reason    text    `json:"reason"`
-	Notes     []text  `json:"notes"`
-	StepsDone int     `json:"steps_done"`
-	Steps     int     `json:"steps"`
-	TookMS    float64 `json:"ms"`
+	Level     string     `json:"level"`
+	DryRun    bool       `json:"dry_run"`
+	Outcome   string     `json:"outcome"`
+	Reason    jsonText   `json:"reason"`
+	Notes     []jsonText `json:"notes"`
+	StepsDone int        `json:"steps_done"`
+	Steps     int        `json:"steps"`
+	TookMS    float64    `json:"ms"`
 
 	ReturnableBytes quantity.Bytes    `json:"returnable_bytes"`
 	BeforeBytes     quantity.Bytes    `json:"before_bytes"`
@@ -129,7 +130,7 @@ type flushDeviceDone struct {
 	BeforeBytes       quantity.Bytes `json:"before_bytes"`
 	AfterBytes        quantity.Bytes `json:"after_bytes"`
 	FreedBytes        quantity.Bytes `json:"freed_bytes"`
-	DriverOf          text           `json:"driver_of"`
+	DriverOf          jsonText       `json:"driver_of"`
 	DriverBeforeBytes snapshot.Bytes `json:"driver_before_bytes"`
 	DriverAfterBytes  snapshot.Bytes `json:"driver_after_bytes"`
 	DriverFreedBytes  snapshot.Bytes `json:"driver_freed_bytes"`
@@ -158,16 +159,16 @@ func flushJSON(before *snapshot.Snapshot, target *snapshot.Process, r *flushRepo
 	doc := flushDocument{
 		Schema: schema, Time: timestamp(before.Time), Host: before.Host.Name, Simulated: before.Simulated,
 		Flush: flushDone{
-			PID: target.ID.Process.PID, StartTime: timestamp(target.Started), User: text(target.User),
-			Name: text(target.Name), Command: text(strings.Join(target.Command, " ")), Runtime: text(target.Runtime),
-			Level: string(r.wish.level), DryRun: r.wish.dryRun, Outcome: outcome(r, result), Reason: text(r.reason),
-			Notes: []text{}, StepsDone: r.step, Steps: r.steps, TookMS: r.took.Seconds() * 1000,
+			PID: target.ID.Process.PID, StartTime: timestamp(target.Started), User: jsonText(target.User),
+			Name: jsonText(target.Name), Command: jsonText(strings.Join(target.Command, " ")), Runtime: jsonText(target.Runtime),
+			Level: string(r.wish.level), DryRun: r.wish.dryRun, Outcome: outcome(r, result), Reason: jsonText(r.reason),
+			Notes: []jsonText{}, StepsDone: r.step, Steps: r.steps, TookMS: r.took.Seconds() * 1000,
 			ReturnableBytes: r.returnable, BeforeBytes: result.Before, AfterBytes: result.After, FreedBytes: result.Freed(),
 			Devices: []flushDeviceDone{},
 		},
 	}
 	for _, note := range r.notes {
-		doc.Flush.Notes = append(doc.Flush.Notes, text(note))
+		doc.Flush.Notes = append(doc.Flush.Notes, jsonText(note))
 	}
 	for i := range r.devices {
 		d := &r.devices[i]

@@ -11,6 +11,7 @@ import (
 
 	"vramscope/internal/process"
 	"vramscope/internal/quantity"
+	"vramscope/internal/text"
 	"vramscope/sampler/snapshot"
 	"vramscope/sampler/snapshot/snapshottest"
 )
@@ -135,8 +136,8 @@ func TestHostileTextCannotReachTheTerminal(t *testing.T) {
 		}
 		if name == "narrow table" {
 			for line := range strings.Lines(out.String()) {
-				if cells(strings.TrimSuffix(line, "\n")) > 80 {
-					t.Errorf("%d cells: %q", cells(line), line)
+				if text.Width(strings.TrimSuffix(line, "\n")) > 80 {
+					t.Errorf("%d cells: %q", text.Width(line), line)
 				}
 			}
 		}

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/charmbracelet/x/ansi"
+	"vramscope/internal/text"
 )
 
 // column is one column of a block of text output.
@@ -50,9 +50,9 @@ func (g *grid) start() int {
 func (g *grid) widths() []int {
 	widths := make([]int, len(g.columns))
 	for i, c := range g.columns {
-		widths[i] = max(c.least, cells(c.title))
+		widths[i] = max(c.least, text.Width(c.title))
 		for _, row := range g.rows {
-			widths[i] = max(widths[i], cells(row[i]))
+			widths[i] = max(widths[i], text.Width(row[i]))
 		}
 	}
 	return widths
@@ -80,7 +80,7 @@ func (g *grid) line(row []string, widths []int, width int, ellipsis string) stri
 		if i > 0 {
 			b.WriteString("  ")
 		}
-		pad := strings.Repeat(" ", max(widths[i]-cells(cell), 0))
+		pad := strings.Repeat(" ", max(widths[i]-text.Width(cell), 0))
 		switch {
 		case g.columns[i].right:
 			b.WriteString(pad)
@@ -97,8 +97,8 @@ func (g *grid) line(row []string, widths []int, width int, ellipsis string) stri
 
 // cutLine cuts a line to so many cells; 0 leaves it whole.
 func cutLine(line string, width int, ellipsis string) string {
-	if width > 0 && cells(line) > width {
-		return ansi.Truncate(line, width, ellipsis)
+	if width > 0 && text.Width(line) > width {
+		return text.Cut(line, width, ellipsis)
 	}
 	return line
 }

@@ -9,6 +9,7 @@ import (
 
 	forecaster "vramscope/forecast"
 	"vramscope/internal/quantity"
+	"vramscope/internal/text"
 	"vramscope/sampler"
 	"vramscope/sampler/snapshot"
 )
@@ -91,7 +92,7 @@ func (f *headroomFlags) question(interval time.Duration) (q headroomQuestion, er
 		return q, usage("--need: 0 always fits: give what the job will use, 20GiB, 512MiB")
 	case q.need < leastNeed:
 		// Who writes 20 means 20 GiB, and a yes to 20 bytes would start the job.
-		return q, usage("--need: %q is less than 1MiB, too little for any job: write 20GiB, 512MiB", cleanText(f.need))
+		return q, usage("--need: %q is less than 1MiB, too little for any job: write 20GiB, 512MiB", text.Clean(f.need))
 	case f.count < 1:
 		return q, usage("--count: %d is out of range: from 1", f.count)
 	case f.length == "" && f.watch != "":

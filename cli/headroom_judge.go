@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"vramscope/internal/quantity"
+	"vramscope/internal/text"
 	"vramscope/sampler/snapshot"
 )
 
@@ -261,24 +262,24 @@ func (h *headroomPlace) why() string {
 // all of them where they do not suffice.
 func (h *headroomPlace) flushList() string {
 	const most = 3
-	text := ""
+	s := ""
 	missing := h.short
 	for i := range h.flushable {
 		f := &h.flushable[i]
 		if i == most {
-			return text + fmt.Sprintf(" and %d more", len(h.flushable)-i)
+			return s + fmt.Sprintf(" and %d more", len(h.flushable)-i)
 		}
 		if i > 0 {
-			text += ", "
+			s += ", "
 		}
 		upTo := ""
 		if !f.process.ReturnableIsExact() {
 			upTo = "up to "
 		}
-		text += fmt.Sprintf("%d (%s, %s%s)", f.process.ID.Process.PID, cmp.Or(cleanText(f.process.User), "?"), upTo, f.returns)
+		s += fmt.Sprintf("%d (%s, %s%s)", f.process.ID.Process.PID, cmp.Or(text.Clean(f.process.User), "?"), upTo, f.returns)
 		if missing -= f.stays; missing <= 0 {
-			return text
+			return s
 		}
 	}
-	return text
+	return s
 }

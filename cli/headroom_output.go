@@ -131,15 +131,15 @@ type headroomJSON struct {
 }
 
 type placeJSON struct {
-	GPU             int     `json:"gpu"`
-	GPUInstance     *uint32 `json:"gpu_instance"`
-	ComputeInstance *uint32 `json:"compute_instance"`
-	UUID            string  `json:"uuid"`
-	Name            text    `json:"name"`
-	Profile         text    `json:"profile"`
-	State           string  `json:"state"`
-	Verdict         fit     `json:"verdict"`
-	Reason          text    `json:"reason"`
+	GPU             int      `json:"gpu"`
+	GPUInstance     *uint32  `json:"gpu_instance"`
+	ComputeInstance *uint32  `json:"compute_instance"`
+	UUID            string   `json:"uuid"`
+	Name            jsonText `json:"name"`
+	Profile         jsonText `json:"profile"`
+	State           string   `json:"state"`
+	Verdict         fit      `json:"verdict"`
+	Reason          jsonText `json:"reason"`
 
 	FreeBytes         snapshot.Bytes  `json:"free_bytes"`
 	ReturnableBytes   snapshot.Bytes  `json:"returnable_bytes"`
@@ -160,8 +160,8 @@ type lowJSON struct {
 type flushableJSON struct {
 	PID             int            `json:"pid"`
 	StartTime       timestamp      `json:"start_time"`
-	User            text           `json:"user"`
-	Name            text           `json:"name"`
+	User            jsonText       `json:"user"`
+	Name            jsonText       `json:"name"`
 	ReturnableBytes quantity.Bytes `json:"returnable_bytes"`
 	StayingBytes    quantity.Bytes `json:"staying_bytes"`
 }
@@ -184,13 +184,13 @@ func (r *headroomReport) json() ([]byte, error) {
 
 func (h *headroomPlace) json() placeJSON {
 	out := placeJSON{
-		GPU: h.gpu.Index, UUID: h.uuid, Name: text(h.gpu.Name), State: string(h.gpu.State), Verdict: h.verdict, Reason: text(h.why()),
+		GPU: h.gpu.Index, UUID: h.uuid, Name: jsonText(h.gpu.Name), State: string(h.gpu.State), Verdict: h.verdict, Reason: jsonText(h.why()),
 		FreeBytes: h.free, ReturnableBytes: h.returnable, ReturnableIsExact: h.exact, StayingBytes: h.staying,
 		FullIn: fullInOf(h.fullIn), Flushable: []flushableJSON{},
 	}
 	if h.instance != nil {
 		out.GPUInstance, out.ComputeInstance = &h.instance.ID.GPU, &h.instance.ID.Compute
-		out.Profile = text(h.instance.Profile)
+		out.Profile = jsonText(h.instance.Profile)
 	}
 	if h.verdict != fitUnknown {
 		out.ShortBytes = quantity.From(h.short, quantity.Computed)
@@ -202,7 +202,7 @@ func (h *headroomPlace) json() placeJSON {
 	for i := range h.flushable {
 		f := &h.flushable[i]
 		out.Flushable = append(out.Flushable, flushableJSON{
-			PID: f.process.ID.Process.PID, StartTime: timestamp(f.process.Started), User: text(f.process.User), Name: text(f.process.Name),
+			PID: f.process.ID.Process.PID, StartTime: timestamp(f.process.Started), User: jsonText(f.process.User), Name: jsonText(f.process.Name),
 			ReturnableBytes: f.returns, StayingBytes: f.stays,
 		})
 	}

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"vramscope/internal/text"
 )
 
 // TestHelpFitsATerminal: what a command says of itself is readable in 80
@@ -17,8 +19,8 @@ func TestHelpFitsATerminal(t *testing.T) {
 			t.Errorf("%s says nothing of itself in the list of commands", command.Name())
 		}
 		for line := range strings.SplitSeq(command.Long, "\n") {
-			if cells(line) > 80 && !strings.HasPrefix(line, "  ") {
-				t.Errorf("help of %s is %d cells wide: %s", command.Name(), cells(line), line)
+			if text.Width(line) > 80 && !strings.HasPrefix(line, "  ") {
+				t.Errorf("help of %s is %d cells wide: %s", command.Name(), text.Width(line), line)
 			}
 		}
 	}

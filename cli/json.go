@@ -32,21 +32,21 @@ type document struct {
 }
 
 type driverJSON struct {
-	Version     text   `json:"version"`
-	CUDAVersion text   `json:"cuda_version"`
-	State       string `json:"state"`
-	Message     text   `json:"message"`
-	MemoryCall  text   `json:"memory_call"`
+	Version     jsonText `json:"version"`
+	CUDAVersion jsonText `json:"cuda_version"`
+	State       string   `json:"state"`
+	Message     jsonText `json:"message"`
+	MemoryCall  jsonText `json:"memory_call"`
 }
 
 type gpuJSON struct {
 	Index    *int      `json:"index"`
 	UUID     string    `json:"uuid"`
-	Name     text      `json:"name"`
-	PCIBusID text      `json:"pci_bus_id"`
+	Name     jsonText  `json:"name"`
+	PCIBusID jsonText  `json:"pci_bus_id"`
 	State    string    `json:"state"`
 	Since    timestamp `json:"state_since"`
-	Message  text      `json:"message"`
+	Message  jsonText  `json:"message"`
 
 	Memory            memoryJSON     `json:"memory"`
 	UnattributedBytes snapshot.Bytes `json:"unattributed_bytes"`
@@ -76,7 +76,7 @@ type memoryJSON struct {
 	UsedBytes     snapshot.Bytes `json:"used_bytes"`
 	FreeBytes     snapshot.Bytes `json:"free_bytes"`
 	ReservedBytes snapshot.Bytes `json:"reserved_bytes"`
-	Source        text           `json:"source"`
+	Source        jsonText       `json:"source"`
 }
 
 type eccJSON struct {
@@ -94,7 +94,7 @@ type instanceJSON struct {
 	GPUInstance     uint32         `json:"gpu_instance"`
 	ComputeInstance uint32         `json:"compute_instance"`
 	UUID            string         `json:"uuid"`
-	Profile         text           `json:"profile"`
+	Profile         jsonText       `json:"profile"`
 	Memory          memoryJSON     `json:"memory"`
 	ReturnableBytes snapshot.Bytes `json:"returnable_bytes"`
 
@@ -110,7 +110,7 @@ type fullInJSON struct {
 
 // evictableJSON is a cache that a program has registered.
 type evictableJSON struct {
-	Name     text           `json:"name"`
+	Name     jsonText       `json:"name"`
 	Priority float64        `json:"priority"`
 	Bytes    snapshot.Bytes `json:"bytes"`
 }
@@ -118,12 +118,12 @@ type evictableJSON struct {
 type processJSON struct {
 	PID             int       `json:"pid"`
 	StartTime       timestamp `json:"start_time"`
-	User            text      `json:"user"`
-	Type            text      `json:"type"`
-	Runtime         text      `json:"runtime"`
-	Name            text      `json:"name"`
-	Command         text      `json:"command"`
-	Job             text      `json:"job"`
+	User            jsonText  `json:"user"`
+	Type            jsonText  `json:"type"`
+	Runtime         jsonText  `json:"runtime"`
+	Name            jsonText  `json:"name"`
+	Command         jsonText  `json:"command"`
+	Job             jsonText  `json:"job"`
 	GPUInstance     *uint32   `json:"gpu_instance"`
 	ComputeInstance *uint32   `json:"compute_instance"`
 
@@ -135,7 +135,7 @@ type processJSON struct {
 	ReturnableBytes snapshot.Bytes `json:"returnable_bytes"`
 
 	Allocators     []allocatorJSON `json:"allocators"`
-	RuntimeVersion text            `json:"runtime_version"`
+	RuntimeVersion jsonText        `json:"runtime_version"`
 	Evictable      []evictableJSON `json:"evictable"`
 	Probe          *probeJSON      `json:"probe"`
 
@@ -148,7 +148,7 @@ type processJSON struct {
 
 type allocatorJSON struct {
 	Kind             string                   `json:"kind"`
-	Basis            text                     `json:"basis"`
+	Basis            jsonText                 `json:"basis"`
 	ReservedBytes    snapshot.Bytes           `json:"reserved_bytes"`
 	AllocatedBytes   snapshot.Bytes           `json:"allocated_bytes"`
 	CachedBytes      snapshot.Bytes           `json:"cached_bytes"`
@@ -164,13 +164,13 @@ type allocatorJSON struct {
 	PeakReservedBytes  snapshot.Bytes           `json:"peak_reserved_bytes"`
 	Blocks             quantity.Optional[int64] `json:"blocks"`
 	StrandedSegments   quantity.Optional[int64] `json:"stranded_segments"`
-	Config             text                     `json:"config"`
+	Config             jsonText                 `json:"config"`
 	Pools              []poolJSON               `json:"pools"`
 	Largest            []allocationJSON         `json:"largest"`
 }
 
 type poolJSON struct {
-	Name            text                     `json:"name"`
+	Name            jsonText                 `json:"name"`
 	ReservedBytes   snapshot.Bytes           `json:"reserved_bytes"`
 	AllocatedBytes  snapshot.Bytes           `json:"allocated_bytes"`
 	FragmentedBytes snapshot.Bytes           `json:"fragmented_bytes"`
@@ -180,8 +180,8 @@ type poolJSON struct {
 type allocationJSON struct {
 	Bytes      quantity.Bytes `json:"bytes"`
 	AgeSeconds snapshot.Float `json:"age_seconds"`
-	API        text           `json:"api"`
-	Library    text           `json:"library"`
+	API        jsonText       `json:"api"`
+	Library    jsonText       `json:"library"`
 }
 
 type probeJSON struct {
@@ -189,8 +189,8 @@ type probeJSON struct {
 	AgeSeconds       float64                  `json:"age_seconds"`
 	OutOfMemoryCount quantity.Optional[int64] `json:"out_of_memory_count"`
 	AllocRetries     quantity.Optional[int64] `json:"alloc_retries"`
-	StartedBy        text                     `json:"started_by"`
-	Capabilities     []text                   `json:"capabilities"`
+	StartedBy        jsonText                 `json:"started_by"`
+	Capabilities     []jsonText               `json:"capabilities"`
 }
 
 type predictedJSON struct {
@@ -215,11 +215,11 @@ type alertJSON struct {
 	Message  string `json:"message"`
 }
 
-// text is a string of which "" means unknown.
-type text string
+// jsonText is a string of which "" means unknown.
+type jsonText string
 
 // MarshalJSON writes null for an empty text.
-func (t text) MarshalJSON() ([]byte, error) {
+func (t jsonText) MarshalJSON() ([]byte, error) {
 	if t == "" {
 		return []byte("null"), nil
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"vramscope/internal/process"
+	"vramscope/internal/text"
 	"vramscope/sampler"
 	"vramscope/sampler/snapshot"
 	"vramscope/ui"
@@ -198,7 +199,7 @@ func signalled(now time.Time, snap *snapshot.Snapshot, id process.Identity, sign
 	for i := range snap.Rows {
 		if p := &snap.Rows[i]; p.ID.Process == id {
 			event.GPU, event.GPUUUID, event.Row = p.GPU, p.ID.GPUUUID, p.ID
-			event.User, event.Name, event.Bytes = cleanText(p.User), cleanText(p.Name), p.Used
+			event.User, event.Name, event.Bytes = text.Clean(p.User), text.Clean(p.Name), p.Used
 			break
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"vramscope/internal/text"
 	"vramscope/nvml"
 	"vramscope/sampler/snapshot"
 )
@@ -46,9 +47,9 @@ func unmatched(wanted []string, devices []nvml.Device) error {
 		if found || len(devices) == 0 {
 			continue
 		}
-		f := usage("there is no GPU %s here", cleanText(want))
+		f := usage("there is no GPU %s here", text.Clean(want))
 		for _, device := range devices {
-			f.advice = append(f.advice, fmt.Sprintf("  %2d  %s  %s", device.Index, device.UUID, cleanText(device.Name)))
+			f.advice = append(f.advice, fmt.Sprintf("  %2d  %s  %s", device.Index, device.UUID, text.Clean(device.Name)))
 		}
 		return f
 	}
@@ -110,7 +111,7 @@ func (p *program) driverFailure(snap *snapshot.Snapshot, driver nvml.Driver, s *
 			}}
 	}
 	return &failure{code: exitNoDriver, err: err,
-		message: fmt.Sprintf("the driver cannot be read: %s", cmp.Or(cleanText(snap.Driver.Message), string(snap.Driver.State))),
+		message: fmt.Sprintf("the driver cannot be read: %s", cmp.Or(text.Clean(snap.Driver.Message), string(snap.Driver.State))),
 		advice: []string{
 			"  kernel says       dmesg | grep -i NVRM",
 			"  not sure          vramscope doctor",
@@ -138,7 +139,7 @@ func noLibrary(host, path string, err error) error {
 	if _, missing := os.Stat(where); path != "" && !errors.Is(missing, fs.ErrNotExist) {
 		reason = where + " cannot be used"
 		if e := (*nvml.Error)(nil); errors.As(err, &e) && e.Detail != "" {
-			reason = cleanText(e.Detail)
+			reason = text.Clean(e.Detail)
 		}
 	}
 	return &failure{code: exitNoLibrary, err: err,

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"vramscope/internal/text"
 	"vramscope/sampler"
 	"vramscope/sampler/snapshot"
 )
@@ -89,7 +90,7 @@ func (p *program) runOnce(ctx context.Context, f onceFlags) error {
 // format is the snapshot as text.
 func (p *program) format(snap *snapshot.Snapshot, s *settings, f onceFlags) ([]byte, error) {
 	var out bytes.Buffer
-	ascii := s.ascii || !speaksUTF8(p.getenv)
+	ascii := s.ascii || !text.UTF8(p.getenv)
 	var err error
 	switch {
 	case f.line:

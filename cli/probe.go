@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"vramscope/internal/quantity"
+	"vramscope/internal/text"
 	"vramscope/probe"
 	"vramscope/probe/cuda"
 	"vramscope/probe/preload"
@@ -132,7 +133,7 @@ func (p *program) runProbe(ctx context.Context, f probeFlags) error {
 	}
 	_ = p.say("%s\n", probeSummary(process.Figures(), p.now().Sub(began), o.Size, err == nil))
 	if err != nil {
-		return &failure{code: exitFailure, err: err, message: cleanText(err.Error())}
+		return &failure{code: exitFailure, err: err, message: text.Clean(err.Error())}
 	}
 	return nil
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"vramscope/internal/quantity"
+	"vramscope/internal/text"
 	"vramscope/nvml"
 	"vramscope/probe/cuda"
 )
@@ -109,9 +110,9 @@ func (b *box) choose(devices []cuda.Device) (cuda.Device, error) {
 	if err := unmatched([]string{b.wanted}, b.devices); err != nil {
 		return cuda.Device{}, err
 	}
-	f := usage("CUDA does not show GPU %s to this process", cleanText(b.wanted))
+	f := usage("CUDA does not show GPU %s to this process", text.Clean(b.wanted))
 	if b.visible != "" {
-		f.message += fmt.Sprintf(": CUDA_VISIBLE_DEVICES is %q", cleanText(b.visible))
+		f.message += fmt.Sprintf(": CUDA_VISIBLE_DEVICES is %q", text.Clean(b.visible))
 	}
 	for _, d := range devices {
 		f.advice = append(f.advice, "  shown  "+b.describe(d))
@@ -139,15 +140,15 @@ func (b *box) wantedUUID(devices []cuda.Device) (string, error) {
 			return d.UUID, nil
 		}
 	}
-	return "", usage("there is no GPU %s here: CUDA shows %d", cleanText(b.wanted), len(devices))
+	return "", usage("there is no GPU %s here: CUDA shows %d", text.Clean(b.wanted), len(devices))
 }
 
 // describe names a device as the rest of vramscope does: by NVML's index.
 func (b *box) describe(d cuda.Device) string {
 	for _, known := range b.devices {
 		if known.UUID == d.GPU {
-			return fmt.Sprintf("GPU %d (%s)", known.Index, cleanText(cmp.Or(d.Name, known.Name)))
+			return fmt.Sprintf("GPU %d (%s)", known.Index, text.Clean(cmp.Or(d.Name, known.Name)))
 		}
 	}
-	return fmt.Sprintf("%s (%s)", d.UUID, cleanText(d.Name))
+	return fmt.Sprintf("%s (%s)", d.UUID, text.Clean(d.Name))
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 
+	"vramscope/internal/text"
 	"vramscope/probe/cuda"
 )
 
@@ -29,24 +30,24 @@ func (p *program) probeFailure(err error, b *box) error {
 	case errors.Is(err, cuda.ErrNoDevice):
 		f := &failure{code: exitNoDriver, err: err, message: "CUDA shows no GPU to this process"}
 		if b.visible != "" {
-			f.advice = append(f.advice, fmt.Sprintf("  hidden?           CUDA_VISIBLE_DEVICES is %q", cleanText(b.visible)))
+			f.advice = append(f.advice, fmt.Sprintf("  hidden?           CUDA_VISIBLE_DEVICES is %q", text.Clean(b.visible)))
 		}
 		f.advice = append(f.advice,
 			"  kernel says       dmesg | grep -i NVRM            (exit 9)",
 			"  just looking      vramscope --demo     a simulated box, marked as such")
 		return f
 	case errors.Is(err, cuda.ErrNoDriver), errors.Is(err, cuda.ErrTooOld):
-		return &failure{code: exitNoDriver, err: err, message: cleanText(err.Error()), advice: []string{
+		return &failure{code: exitNoDriver, err: err, message: text.Clean(err.Error()), advice: []string{
 			"  after an upgrade  reboot, or reload the nvidia modules",
 			"  not sure          vramscope doctor",
 		}}
 	case errors.Is(err, cuda.ErrUnavailable):
-		return &failure{code: exitFailure, err: err, message: cleanText(err.Error()), advice: []string{
+		return &failure{code: exitFailure, err: err, message: text.Clean(err.Error()), advice: []string{
 			"  exclusive mode?   nvidia-smi -q -d COMPUTE says which mode it is in",
 			"  another GPU       vramscope probe --gpu INDEX",
 		}}
 	}
-	return &failure{code: exitFailure, err: err, message: cleanText(err.Error())}
+	return &failure{code: exitFailure, err: err, message: text.Clean(err.Error())}
 }
 
 // tooLarge refuses a size: one that the card can never have, as a mistake; one
@@ -69,7 +70,7 @@ func tooLarge(e *cuda.SizeError, b *box) error {
 func noCUDALibrary(err error, b *box) error {
 	host, _ := os.Hostname() // without it the message says "this machine"
 	f := &failure{code: exitNoLibrary, err: err,
-		message: fmt.Sprintf("no CUDA driver library on %s: libcuda.so.1 not found", cmp.Or(cleanText(host), "this machine"))}
+		message: fmt.Sprintf("no CUDA driver library on %s: libcuda.so.1 not found", cmp.Or(text.Clean(host), "this machine"))}
 	if len(b.devices) > 0 {
 		// The driver is there, only not this part of it.
 		f.advice = append(f.advice, "  in a container    NVIDIA_DRIVER_CAPABILITIES lacks compute: set it to compute,utility")

@@ -4,6 +4,8 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+
+	"vramscope/internal/text"
 )
 
 // root is the command without a name: the live monitor, with the others below
@@ -78,7 +80,7 @@ func noCommand(cmd *cobra.Command, args []string) error {
 			names = append(names, command.Name())
 		}
 	}
-	f := usage("there is no command %q", cleanText(args[0]))
+	f := usage("there is no command %q", text.Clean(args[0]))
 	if near := nearest(args[0], names); near != "" {
 		f.message += "; did you mean " + near + "?"
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"vramscope/internal/text"
 	"vramscope/probe/agent"
 )
 
@@ -126,7 +127,7 @@ func notStarted(name string, err error) error {
 		code = exitNotFound
 		reason = errors.New("not found")
 	}
-	return &failure{code: code, err: err, message: cleanText(fmt.Sprintf("run %s: %v", name, reason))}
+	return &failure{code: code, err: err, message: text.Clean(fmt.Sprintf("run %s: %v", name, reason))}
 }
 
 // noGlobalFlags refuses the flags that are about looking at a box, but for
@@ -177,7 +178,7 @@ func (p *program) installAgent() (string, error) {
 		err = fmt.Errorf("%s has a colon in it, which PYTHONPATH cannot hold", directory)
 	}
 	if err != nil {
-		return "", &failure{code: exitFailure, err: err, message: cleanText(err.Error()),
+		return "", &failure{code: exitFailure, err: err, message: text.Clean(err.Error()),
 			advice: []string{"  XDG_CACHE_HOME=DIR vramscope …   puts the probe's files into another directory"}}
 	}
 	return directory, nil

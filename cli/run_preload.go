@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"vramscope/internal/text"
 	"vramscope/probe/preload"
 )
 
@@ -43,7 +44,7 @@ func (p *program) installPreload() (string, error) {
 		return "", &failure{code: exitFailure, err: err, message: err.Error()}
 	}
 	if err != nil {
-		return "", &failure{code: exitFailure, err: err, message: cleanText(err.Error()),
+		return "", &failure{code: exitFailure, err: err, message: text.Clean(err.Error()),
 			advice: []string{"  XDG_CACHE_HOME=DIR vramscope …   puts the probe's files into another directory"}}
 	}
 	return path, nil
@@ -65,9 +66,9 @@ func (p *program) withPreload(environ []string, path string, s *started, f prelo
 	}
 	switch {
 	case yes && verbose:
-		_, _ = fmt.Fprintf(p.stderr, "vramscope: %s is preloaded; it serves as soon as a GPU is used\n", cleanText(library)) // if nobody reads it, the command is started all the same
+		_, _ = fmt.Fprintf(p.stderr, "vramscope: %s is preloaded; it serves as soon as a GPU is used\n", text.Clean(library)) // if nobody reads it, the command is started all the same
 	case !yes && (verbose || f.wanted):
-		_, _ = fmt.Fprintf(p.stderr, "vramscope: no native probe in %s: %s\n", cleanText(s.name), cleanText(why)) // likewise
+		_, _ = fmt.Fprintf(p.stderr, "vramscope: no native probe in %s: %s\n", text.Clean(s.name), text.Clean(why)) // likewise
 	}
 	if !yes {
 		return environ, nil
@@ -122,7 +123,7 @@ func (p *program) preloadExports(directory string, shared bool) (string, error) 
 	}
 	library, err := install()
 	if failed := (*failure)(nil); err != nil && !errors.As(err, &failed) {
-		err = &failure{code: exitFailure, err: err, message: cleanText(err.Error())}
+		err = &failure{code: exitFailure, err: err, message: text.Clean(err.Error())}
 	}
 	if err != nil {
 		return "", err

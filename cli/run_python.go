@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 
+	"vramscope/internal/text"
 	"vramscope/probe/preload"
 )
 
@@ -152,7 +153,7 @@ func pythonFlags(arguments []string) []string {
 // refusal says why there will be no probe, "" where there is no such reason.
 func (s *started) refusal() string {
 	if s.special != "" {
-		return cleanText(s.name) + ": " + s.special
+		return text.Clean(s.name) + ": " + s.special
 	}
 	for _, flag := range s.flags {
 		switch flag {
@@ -168,7 +169,7 @@ func (s *started) refusal() string {
 // describe says what will happen.
 func (s *started) describe(directory string) string {
 	if s.python {
-		return "the probe is in " + cleanText(directory) + "; it serves as soon as a GPU is used"
+		return "the probe is in " + text.Clean(directory) + "; it serves as soon as a GPU is used"
 	}
-	return cleanText(s.name) + " is not Python; a Python program that it starts has the probe"
+	return text.Clean(s.name) + " is not Python; a Python program that it starts has the probe"
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"vramscope/internal/process"
+	"vramscope/internal/text"
 	"vramscope/probe"
 )
 
@@ -119,14 +120,14 @@ func (p *program) takeSnapshot(ctx context.Context, src *sources, pid int, f sna
 	if name == "-" {
 		name = "standard output"
 	}
-	fmt.Fprintf(&b, "wrote %s: %s in %s, of PID %d", cleanText(name), sizeOf(written.Bytes),
+	fmt.Fprintf(&b, "wrote %s: %s in %s, of PID %d", text.Clean(name), sizeOf(written.Bytes),
 		shortly(time.Duration(written.Milliseconds*float64(time.Millisecond))), pid)
 	if runtime := strings.TrimSpace(written.runtime.Name + " " + written.runtime.Version); runtime != "" {
-		b.WriteString(", " + cleanText(runtime))
+		b.WriteString(", " + text.Clean(runtime))
 	}
 	b.WriteByte('\n')
 	for _, note := range written.Notes {
-		b.WriteString("note: " + cleanText(note) + "\n")
+		b.WriteString("note: " + text.Clean(note) + "\n")
 	}
 	if f.format == string(probe.PyTorchFormat) {
 		b.WriteString("open it at https://pytorch.org/memory_viz\n")
@@ -246,11 +247,11 @@ func (p *program) snapshotFailure(err error, pid int) error {
 	case errors.Is(err, errOldProbe):
 		return refused(err, "%s", err.Error())
 	case errors.As(err, &refusal):
-		return refused(err, "%s", cleanText(refusal.Reason))
+		return refused(err, "%s", text.Clean(refusal.Reason))
 	case errors.As(err, &answer) && !errors.Is(err, probe.ErrBroken) && answer.Code != probe.Internal:
-		return refused(err, "%s", cleanText(answer.Message))
+		return refused(err, "%s", text.Clean(answer.Message))
 	case errors.As(err, &answer) && !errors.Is(err, probe.ErrBroken):
-		return &failure{code: exitFailure, err: err, message: "its probe could not write it: " + cleanText(answer.Message)}
+		return &failure{code: exitFailure, err: err, message: "its probe could not write it: " + text.Clean(answer.Message)}
 	case errors.Is(err, probe.ErrNoProbe):
 		f := refused(err, "PID %d has no probe to write the snapshot", pid)
 		f.advice = []string{
@@ -259,9 +260,9 @@ func (p *program) snapshotFailure(err error, pid int) error {
 		}
 		return f
 	case errors.Is(err, probe.ErrLate):
-		return &failure{code: exitFailure, err: err, message: cleanText(err.Error()) + ": is the process stopped?"}
+		return &failure{code: exitFailure, err: err, message: text.Clean(err.Error()) + ": is the process stopped?"}
 	}
-	return &failure{code: exitFailure, err: err, message: cleanText(err.Error())}
+	return &failure{code: exitFailure, err: err, message: text.Clean(err.Error())}
 }
 
 // shortly is a duration with as many digits as matter.

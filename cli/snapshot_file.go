@@ -8,6 +8,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+
+	"vramscope/internal/text"
 )
 
 // draft is a file that stands under its name only once it is whole.
@@ -45,11 +47,11 @@ func (d *draft) free() error {
 	case err != nil:
 		return cannotWrite(d.target, err)
 	case info.IsDir():
-		return usage("%s is a directory: name a file in it", cleanText(d.target))
+		return usage("%s is a directory: name a file in it", text.Clean(d.target))
 	case !info.Mode().IsRegular() && info.Mode()&fs.ModeSymlink == 0:
-		return usage("%s is not a regular file", cleanText(d.target))
+		return usage("%s is not a regular file", text.Clean(d.target))
 	case !d.force:
-		f := usage("%s exists already", cleanText(d.target))
+		f := usage("%s exists already", text.Clean(d.target))
 		f.advice = []string{"  --force   replaces it"}
 		return f
 	}
@@ -111,5 +113,5 @@ func cannotWrite(target string, err error) error {
 	case errors.As(err, &link):
 		err = link.Err
 	}
-	return fmt.Errorf("cannot write %s: %w", cleanText(target), err)
+	return fmt.Errorf("cannot write %s: %w", text.Clean(target), err)
 }

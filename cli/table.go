@@ -11,6 +11,7 @@ import (
 
 	"vramscope/internal/process"
 	"vramscope/internal/quantity"
+	"vramscope/internal/text"
 	"vramscope/sampler/snapshot"
 )
 
@@ -84,10 +85,10 @@ func (t *table) box() string {
 	parts = append(parts, s.Time.Format("2006-01-02 15:04:05"))
 	if s.Driver.State == snapshot.DriverOK {
 		if s.Driver.Version != "" {
-			parts = append(parts, "driver "+cleanText(s.Driver.Version))
+			parts = append(parts, "driver "+text.Clean(s.Driver.Version))
 		}
 		if s.Driver.CUDAVersion != "" {
-			parts = append(parts, "CUDA "+cleanText(s.Driver.CUDAVersion))
+			parts = append(parts, "CUDA "+text.Clean(s.Driver.CUDAVersion))
 		}
 	} else {
 		parts = append(parts, "no driver ("+string(s.Driver.State)+")")
@@ -141,14 +142,14 @@ func (t *table) gpus() grid {
 		add(t.fullIn(gpu.FullIn),
 			strconv.Itoa(gpu.Index), t.bytes(gpu.Memory.Used), t.bytes(gpu.Memory.Total), free, t.bytes(gpu.Parts.Returnable),
 			t.figure(gpu.Utilization, "%"), t.figure(gpu.Temperature, "C"), t.power(gpu.Power, gpu.PowerLimit),
-			oneWord(string(gpu.State)), t.users(gpu.UUID, nil), cleanText(strings.TrimPrefix(gpu.Name, "NVIDIA ")))
+			oneWord(string(gpu.State)), t.users(gpu.UUID, nil), text.Clean(strings.TrimPrefix(gpu.Name, "NVIDIA ")))
 		for j := range gpu.Instances {
 			instance := &gpu.Instances[j]
 			add(t.fullIn(instance.FullIn),
 				instanceName(gpu.Index, j+1), t.bytes(instance.Memory.Used), t.bytes(instance.Memory.Total),
 				t.bytes(instance.Memory.Free), t.bytes(instance.Parts.Returnable),
 				t.signs.dash, t.signs.dash, t.signs.dash, oneWord(string(gpu.State)), t.users(gpu.UUID, &instance.ID),
-				"MIG "+cleanText(instance.Profile))
+				"MIG "+text.Clean(instance.Profile))
 		}
 	}
 	return g
@@ -215,7 +216,7 @@ func commandOf(p *snapshot.Process) string {
 	if p.ID.Process.Foreign() {
 		return "pid of another container"
 	}
-	return cleanText(process.ShortCommand(p.Command, p.Name))
+	return text.Clean(process.ShortCommand(p.Command, p.Name))
 }
 
 // placeOf is "5", or "5:1" for the first MIG instance of GPU 5.

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"vramscope/internal/quantity"
+	"vramscope/internal/text"
 	"vramscope/sampler/snapshot"
 	"vramscope/sampler/snapshot/snapshottest"
 )
@@ -70,8 +71,8 @@ func TestTableAsDrawn(t *testing.T) {
 			}
 			for line := range strings.Lines(out.String()) {
 				line = strings.TrimSuffix(line, "\n")
-				if tc.width > 0 && cells(line) > tc.width {
-					t.Errorf("%d cells: %s", cells(line), line)
+				if tc.width > 0 && text.Width(line) > tc.width {
+					t.Errorf("%d cells: %s", text.Width(line), line)
 				}
 				if tc.ascii && strings.ContainsFunc(line, func(r rune) bool { return r > 0x7e }) {
 					t.Errorf("not ASCII: %s", line)

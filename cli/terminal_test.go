@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/creack/pty"
+
+	"vramscope/internal/text"
 )
 
 // onTerminal runs this test binary as vramscope on a terminal of its own and
@@ -54,7 +56,7 @@ func TestTerminals(t *testing.T) {
 				t.Errorf("an escape sequence: %q", out)
 			}
 			for line := range strings.Lines(out) {
-				if n := cells(strings.TrimSuffix(line, "\n")); n > 72 {
+				if n := text.Width(strings.TrimSuffix(line, "\n")); n > 72 {
 					t.Errorf("%d cells in 72: %q", n, line)
 				}
 			}

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"vramscope/internal/quantity"
+	"vramscope/internal/text"
 	"vramscope/sampler/snapshot"
 )
 
@@ -26,9 +27,9 @@ func (t *table) warnings() []string {
 		case a.Kind == snapshot.AlertLost, a.Kind == snapshot.AlertHanging, a.Kind == snapshot.AlertLowMemory:
 			// Said by the lines above and below, from the same figures.
 		case a.GPUUUID == "":
-			lines = append(lines, "alert  "+cleanText(a.Message))
+			lines = append(lines, "alert  "+text.Clean(a.Message))
 		default:
-			message := strings.TrimPrefix(cleanText(a.Message), fmt.Sprintf("GPU %d ", a.GPU))
+			message := strings.TrimPrefix(text.Clean(a.Message), fmt.Sprintf("GPU %d ", a.GPU))
 			lines = append(lines, fmt.Sprintf("alert  gpu %d  %s", a.GPU, message))
 		}
 	}
@@ -49,18 +50,18 @@ func (t *table) warnings() []string {
 // driverless says how the driver is and since when.
 func (t *table) driverless() string {
 	d := &t.snap.Driver
-	text := cleanText(string(d.State))
+	s := text.Clean(string(d.State))
 	if !d.Since.IsZero() {
-		text += " since " + d.Since.Format("15:04:05")
+		s += " since " + d.Since.Format("15:04:05")
 	}
-	return text + parenthesis(d.Message) + ": what is known comes from probes alone"
+	return s + parenthesis(d.Message) + ": what is known comes from probes alone"
 }
 
 // unwell says what is wrong with a GPU and since when.
 func (t *table) unwell(g *snapshot.GPU) string {
-	what := cleanText(string(g.State))
+	what := text.Clean(string(g.State))
 	if g.State == snapshot.GPUError && g.Message != "" {
-		what = cleanText(g.Message)
+		what = text.Clean(g.Message)
 	}
 	if !g.Since.IsZero() {
 		what += " since " + g.Since.Format("15:04:05")

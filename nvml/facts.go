@@ -3,10 +3,9 @@ package nvml
 import (
 	"fmt"
 	"strings"
-	"unicode"
-	"unicode/utf8"
 
 	"vramscope/internal/quantity"
+	"vramscope/internal/text"
 )
 
 // What the limits below exclude is no reading of any GPU but a mark or an
@@ -49,24 +48,11 @@ func cudaVersion(number int) string {
 	return fmt.Sprintf("%d.%d", number/1000, number%1000/10)
 }
 
-// cleanText makes a string out of what the driver left in a name buffer: no
-// control characters, no broken UTF-8, no space around it. The names end up
-// on terminals.
-func cleanText(raw string) string {
-	clean := func(r rune) rune {
-		if unicode.IsControl(r) || r == utf8.RuneError || !unicode.IsPrint(r) {
-			return -1
-		}
-		return r
-	}
-	return strings.TrimSpace(strings.Map(clean, raw))
-}
-
 // pciBusID is the bus ID as nvidia-smi prints it, from the string that newer
 // calls give, or from the numbers that all of them give.
-func pciBusID(text string, domain, bus, device uint32) string {
-	if text = cleanText(text); text != "" {
-		return text
+func pciBusID(s string, domain, bus, device uint32) string {
+	if s = text.Strip(s); s != "" {
+		return s
 	}
 	return fmt.Sprintf("%08X:%02X:%02X.0", domain, bus, device)
 }

@@ -13,20 +13,6 @@ func TestCUDAVersion(t *testing.T) {
 	}
 }
 
-func TestCleanText(t *testing.T) {
-	for raw, want := range map[string]string{
-		"NVIDIA H100 80GB HBM3":       "NVIDIA H100 80GB HBM3",
-		"  NVIDIA\x1b[31m H100\r\n\t": "NVIDIA[31m H100",
-		"bad \xff\xfe bytes":          "bad  bytes",
-		"left\u202eright\u200b":       "leftright",
-		"\x00\x01":                    "",
-	} {
-		if got := cleanText(raw); got != want {
-			t.Errorf("%q: %q, want %q", raw, got, want)
-		}
-	}
-}
-
 func TestPCIBusID(t *testing.T) {
 	if got := pciBusID("0000000F:01:00.0", 15, 1, 0); got != "0000000F:01:00.0" {
 		t.Error(got)

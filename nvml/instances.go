@@ -6,6 +6,8 @@ import (
 	"unsafe"
 
 	gonvml "github.com/NVIDIA/go-nvml/pkg/nvml"
+
+	"vramscope/internal/text"
 )
 
 // instance is a MIG device of the reading under way.
@@ -64,7 +66,7 @@ func (r *reading) readInstance(handle gonvml.Device) bool {
 	}
 	result := Instance{ID: instanceID(uint32(gpu), uint32(compute))}
 	if uuid, ret := handle.GetUUID(); r.ok(symUUID, code(ret)) {
-		result.UUID = cleanText(uuid)
+		result.UUID = text.Strip(uuid)
 	}
 	var memoryMiB uint64
 	if r.can(symAttributes, symAttributesV1) {
@@ -77,7 +79,7 @@ func (r *reading) readInstance(handle gonvml.Device) bool {
 	if !r.ok(symName, code(ret)) {
 		name = ""
 	}
-	result.Profile = profile(cleanText(name), result.Slices, memoryMiB)
+	result.Profile = profile(text.Strip(name), result.Slices, memoryMiB)
 	memory, call, answered := r.askMemory(handle, pointer)
 	if r.ok(call, answered) {
 		result.Memory = memory

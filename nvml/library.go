@@ -9,6 +9,8 @@ import (
 	"unsafe"
 
 	gonvml "github.com/NVIDIA/go-nvml/pkg/nvml"
+
+	"vramscope/internal/text"
 )
 
 // Library is the driver's library. Its methods may be called from any
@@ -182,12 +184,12 @@ func (l *Library) start() (Driver, []Device, error) {
 func (l *Library) describe(lib *loaded, driver *Driver) {
 	if lib.symbols[symDriverVersion] {
 		if version, ret := l.api.SystemGetDriverVersion(); ret == gonvml.SUCCESS {
-			driver.Version = cleanText(version)
+			driver.Version = text.Strip(version)
 		}
 	}
 	if lib.symbols[symNVMLVersion] {
 		if version, ret := l.api.SystemGetNVMLVersion(); ret == gonvml.SUCCESS {
-			driver.NVMLVersion = cleanText(version)
+			driver.NVMLVersion = text.Strip(version)
 		}
 	}
 	cuda, ret := 0, gonvml.ERROR_FUNCTION_NOT_FOUND

@@ -9,6 +9,7 @@ import (
 	gonvml "github.com/NVIDIA/go-nvml/pkg/nvml"
 
 	"vramscope/internal/quantity"
+	"vramscope/internal/text"
 )
 
 // mostGPUs is more than any machine has; a driver that counts more counts nonsense.
@@ -83,11 +84,11 @@ func (l *Library) identify(lib *loaded, index int) (*gpu, error) {
 	if ret != gonvml.SUCCESS {
 		return nil, newError(symbols[symUUID].name, code(ret))
 	}
-	if device.UUID = cleanText(uuid); device.UUID == "" {
+	if device.UUID = text.Strip(uuid); device.UUID == "" {
 		device.UUID = unknownUUID(index)
 	}
 	if name, ret := handle.GetName(); ret == gonvml.SUCCESS {
-		device.Name = cleanText(name)
+		device.Name = text.Strip(name)
 	}
 	if lib.symbols.any(symPCIv3, symPCIv2, symPCIv1) {
 		if pci, ret := handle.GetPciInfo(); ret == gonvml.SUCCESS {

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"vramscope/internal/text"
 	"vramscope/sampler/snapshot"
 	"vramscope/ui/cell"
 )
@@ -18,10 +19,10 @@ func writeAlert(l *cell.Line, st *state, lk *look) {
 	switch {
 	case st.speaking():
 		l.Skip(1)
-		l.Put(s.Text, cell.Cut(cell.Clean(st.message), l.Width()-2, lk.Glyphs.Ellipsis))
+		l.Put(s.Text, text.Cut(text.Clean(st.message), l.Width()-2, lk.Glyphs.Ellipsis))
 	case st.progress != "":
 		l.Skip(1)
-		l.Put(s.Strong, cell.Cut(cell.Clean(st.progress), l.Width()-2, lk.Glyphs.Ellipsis))
+		l.Put(s.Strong, text.Cut(text.Clean(st.progress), l.Width()-2, lk.Glyphs.Ellipsis))
 	case st.standstill() != "":
 		l.Put(s.Badge, st.standstill())
 	case st.shown == nil:
@@ -31,7 +32,7 @@ func writeAlert(l *cell.Line, st *state, lk *look) {
 		l.Skip(1)
 		l.Put(s.Warning, "!")
 		l.Skip(1)
-		l.Put(s.Text, cell.Cut(noDriverWords(st.shown), l.Width()-4, lk.Glyphs.Ellipsis))
+		l.Put(s.Text, text.Cut(noDriverWords(st.shown), l.Width()-4, lk.Glyphs.Ellipsis))
 	case len(st.shown.Alerts) > 0:
 		writeAlertSentence(l, st, lk)
 	case st.dayOne(lk):
@@ -108,20 +109,20 @@ func writeAlertSentence(l *cell.Line, st *state, lk *look) {
 	if counter != "" {
 		room -= 3 + len(counter)
 	}
-	left := room - cell.Width(head)
+	left := room - text.Width(head)
 	// Where not all of an advice has room, its last clause is what to do, the
 	// first why.
-	if clauses := strings.Split(tail, "; "); cell.Width(tail) > left && len(clauses) > 1 {
+	if clauses := strings.Split(tail, "; "); text.Width(tail) > left && len(clauses) > 1 {
 		tail = fitting([]string{": " + clauses[len(clauses)-1], clauses[0]}, left)
 	}
-	if cell.Width(tail) > left {
+	if text.Width(tail) > left {
 		const worthCutting = 24
 		if left < worthCutting {
 			left = 0
 		}
-		tail = cell.Cut(tail, left, g.Ellipsis)
+		tail = text.Cut(tail, left, g.Ellipsis)
 	}
-	head = cell.Cut(head, room, g.Ellipsis)
+	head = text.Cut(head, room, g.Ellipsis)
 	l.Put(style, head)
 	l.Put(s.Text, tail)
 	if counter != "" {
@@ -149,7 +150,7 @@ func alertSentence(alert *snapshot.Alert, st *state, lk *look, width int) (head,
 	if alert.Kind == snapshot.AlertFullIn && gpu != nil && gpu.FullIn != nil {
 		return fullInSentence(alert, gpu, st, lk, width)
 	}
-	head = cell.Clean(alert.Message)
+	head = text.Clean(alert.Message)
 	if gpu != nil && !strings.Contains(head, "GPU") {
 		head = "GPU " + strconv.Itoa(gpu.Index) + " " + head
 	}
@@ -174,7 +175,7 @@ func (st *state) advice(alert *snapshot.Alert, lk *look) string {
 			return ""
 		}
 	}
-	return ": " + cell.Clean(alert.Advice)
+	return ": " + text.Clean(alert.Advice)
 }
 
 // fullInSentence is the alarm that matters most, with the wall clock and the

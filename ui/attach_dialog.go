@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"vramscope/internal/process"
+	"vramscope/internal/text"
 	"vramscope/sampler/snapshot"
 	"vramscope/ui/cell"
 )
@@ -97,7 +98,7 @@ func (d attachDialog) refusals() []string {
 	}
 	for _, check := range d.plan.Checks {
 		if !check.OK {
-			reasons = append(reasons, cell.Clean(check.Text))
+			reasons = append(reasons, text.Clean(check.Text))
 		}
 	}
 	if len(reasons) == 0 && d.plan.Method == "" {
@@ -131,14 +132,14 @@ func (d attachDialog) who() []cell.Span {
 // where is what else it is known by, with as much of its interpreter's path as
 // there is room for.
 func (d attachDialog) where(inner int) []cell.Span {
-	path := cell.Clean(cell.Limit(d.plan.Interpreter))
-	text := ""
+	path := text.Clean(cell.Limit(d.plan.Interpreter))
+	s := ""
 	for _, shown := range []string{path, d.homely(path), path[strings.LastIndexByte(path, '/')+1:]} {
-		if text = d.facts(shown); cell.Width(text) <= inner {
+		if s = d.facts(shown); text.Width(s) <= inner {
 			break
 		}
 	}
-	return []cell.Span{{d.look.Styles.Text, text}}
+	return []cell.Span{{d.look.Styles.Text, s}}
 }
 
 // facts are GPU, memory, interpreter and start of the process.
@@ -149,7 +150,7 @@ func (d attachDialog) facts(path string) string {
 		facts = append(facts, used.String()+" used")
 	}
 	if path != "" {
-		if version := cell.Clean(cell.Limit(d.plan.Version)); version != "" {
+		if version := text.Clean(cell.Limit(d.plan.Version)); version != "" {
 			path += " (" + version + ")"
 		}
 		facts = append(facts, path)
@@ -186,7 +187,7 @@ func (d attachDialog) ask(out *dialog, inner int) {
 		if d.plan.Method == "gdb" {
 			next = "No debugger next time:"
 		}
-		out.lines = append(out.lines, []cell.Span{{d.look.Styles.Dim, next + "  "}, {d.look.Styles.Key, cell.Clean(cell.Limit(d.plan.Instead))}})
+		out.lines = append(out.lines, []cell.Span{{d.look.Styles.Dim, next + "  "}, {d.look.Styles.Key, text.Clean(cell.Limit(d.plan.Instead))}})
 	}
 	// What will be done stays in sight however small the pane is.
 	for i := len(out.lines) - 1; i >= first; i-- {
@@ -209,7 +210,7 @@ func (d attachDialog) what(inner int) string {
 	}
 	whose := "your process"
 	if owner := d.target.User; owner != d.viewer && owner != "" {
-		whose = cell.Clean(owner) + "'s process"
+		whose = text.Clean(owner) + "'s process"
 	}
 	if d.plan.Method == "remote_exec" {
 		return "This runs vramscope's code inside " + whose + ": Python itself runs it at its next safe point" +
@@ -221,7 +222,7 @@ func (d attachDialog) what(inner int) string {
 
 // logged is where the attempt is written down.
 func (d attachDialog) logged() string {
-	directory := cell.Clean(cell.Limit(d.plan.AuditLog))
+	directory := text.Clean(cell.Limit(d.plan.AuditLog))
 	if directory == "" {
 		return ""
 	}
@@ -251,21 +252,21 @@ func (d attachDialog) checks(inner int) [][]cell.Span {
 		if i%2 == 0 {
 			room = checkColumn
 		}
-		if checkIndent+cell.Width(cell.Clean(check.Text)) > room {
+		if checkIndent+text.Width(text.Clean(check.Text)) > room {
 			columns = 1
 		}
 	}
 	var lines [][]cell.Span
 	for i, check := range d.plan.Checks {
-		text := cell.Clean(cell.Limit(check.Text))
+		words := text.Clean(cell.Limit(check.Text))
 		if i%columns == 0 {
 			lines = append(lines, nil)
 			if columns > 1 && i+1 < len(d.plan.Checks) {
-				text = cell.Pad(text, checkColumn-checkIndent)
+				words = text.Pad(words, checkColumn-checkIndent)
 			}
 		}
 		last := &lines[len(lines)-1]
-		*last = append(*last, cell.Span{s.Dim, "  ok  "}, cell.Span{s.Text, text})
+		*last = append(*last, cell.Span{s.Dim, "  ok  "}, cell.Span{s.Text, words})
 	}
 	return lines
 }
@@ -277,12 +278,12 @@ func (d attachDialog) refuse(out *dialog, reasons []string, inner int) {
 	out.lines = [][]cell.Span{d.who(), nil}
 	const mostLines = 3
 	for _, reason := range reasons {
-		for i, text := range cell.Wrap(cell.Limit(reason), max(inner-checkIndent, 1), mostLines, d.look.Glyphs.Ellipsis) {
+		for i, words := range cell.Wrap(cell.Limit(reason), max(inner-checkIndent, 1), mostLines, d.look.Glyphs.Ellipsis) {
 			mark := cell.Span{s.Warning, "  no  "}
 			if i > 0 {
 				mark = cell.Span{s.Text, "      "}
 			}
-			out.lines = append(out.lines, []cell.Span{mark, {s.Text, text}})
+			out.lines = append(out.lines, []cell.Span{mark, {s.Text, words}})
 		}
 	}
 	out.buttons = []button{{"Esc", "close"}}
@@ -290,7 +291,7 @@ func (d attachDialog) refuse(out *dialog, reasons []string, inner int) {
 		return
 	}
 	out.lines = append(out.lines, nil)
-	out.aside = []cell.Span{{s.Dim, "Instead: start it with  "}, {s.Key, cell.Clean(cell.Limit(d.plan.Instead))}}
+	out.aside = []cell.Span{{s.Dim, "Instead: start it with  "}, {s.Key, text.Clean(cell.Limit(d.plan.Instead))}}
 	// The keys stand at the end of that line where it leaves room for them.
 	if inner < dialogWidth-3 || cell.SpansWidth(out.aside)+2+cell.SpansWidth(out.buttonSpans(buttonsApart)) > inner {
 		out.lines = append(out.lines, out.aside)

@@ -100,7 +100,7 @@ func TestAttachDialogDoesNotJump(t *testing.T) {
 	if before != after {
 		t.Errorf("it grows from %d lines to %d", before, after)
 	}
-	if got := text(d); !strings.Contains(got, "looking whether a probe can get in") || strings.Contains(got, "y  attach") {
+	if got := shownText(d); !strings.Contains(got, "looking whether a probe can get in") || strings.Contains(got, "y  attach") {
 		t.Errorf("before anything is known it says\n%s", got)
 	}
 }
@@ -144,7 +144,7 @@ func TestAttachDialogFollowsItsProcess(t *testing.T) {
 		then := *st
 		then.live = &next
 		o := d.refreshed(&then)
-		if got := text(o); !strings.Contains(got, "Cannot attach") || !strings.Contains(got, c.want) {
+		if got := shownText(o); !strings.Contains(got, "Cannot attach") || !strings.Contains(got, c.want) {
 			t.Errorf("%s: it says\n%s", name, got)
 		}
 		if _, out := o.press("y", 80, 14); out != handled {
@@ -157,7 +157,7 @@ func TestAttachSaysWhoseProcessItIsAndHow(t *testing.T) {
 	_, d := askedToAttach(drawnLook(t), snapshottest.Leaking, 80, 24)
 	plan := drawnPlan()
 	plan.Method, plan.Version = "remote_exec", "3.14.0"
-	got := text(d.filled(plan))
+	got := shownText(d.filled(plan))
 	for _, want := range []string{"inside carol's process", "sys.remote_exec", "No attaching next time"} {
 		if !strings.Contains(got, want) {
 			t.Errorf("no %q in\n%s", want, got)

@@ -5,8 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"vramscope/internal/text"
 	"vramscope/sampler/snapshot/snapshottest"
-	"vramscope/ui/cell"
 )
 
 func TestAKeyMeansOneThingInAScope(t *testing.T) {
@@ -120,7 +120,7 @@ func widerLines(t *testing.T, all []hint) {
 	before := 0
 	for room := range 250 {
 		fitted := fitHints(all, room, 2)
-		if got := cell.Width(joined(fitted, 2)); got > room {
+		if got := text.Width(joined(fitted, 2)); got > room {
 			t.Fatalf("room %d: %d cells", room, got)
 		}
 		if len(fitted) < before {

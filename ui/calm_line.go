@@ -4,6 +4,7 @@ import (
 	"strconv"
 
 	"vramscope/internal/quantity"
+	"vramscope/internal/text"
 	"vramscope/sampler/snapshot"
 	"vramscope/themes"
 	"vramscope/ui/cell"
@@ -29,7 +30,7 @@ func writeDayOne(l *cell.Line, lk *look) {
 	for _, wording := range [...][]cell.Span{parts, {ask, how, run}, {ask, run}, {run}} {
 		cells := 0
 		for _, part := range wording {
-			cells += cell.Width(part.Text)
+			cells += text.Width(part.Text)
 		}
 		if cells <= l.Width()-1 {
 			for _, part := range wording {

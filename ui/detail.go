@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"vramscope/internal/quantity"
+	"vramscope/internal/text"
 	"vramscope/sampler/snapshot"
 	"vramscope/ui/cell"
 )
@@ -226,15 +227,15 @@ func (d detail) facts(all bool) []string {
 	p := d.process
 	var facts []string
 	if p.Runtime != "" {
-		facts = append(facts, cell.Clean(strings.TrimRight(p.Runtime+" "+p.RuntimeVersion, " ")+allocatorName(p)))
+		facts = append(facts, text.Clean(strings.TrimRight(p.Runtime+" "+p.RuntimeVersion, " ")+allocatorName(p)))
 	}
 	if p.Type != "" && all {
-		facts = append(facts, cell.Clean(p.Type))
+		facts = append(facts, text.Clean(p.Type))
 	}
 	if !p.Started.IsZero() && d.gone == nil {
 		facts = append(facts, "up "+cell.Duration(d.now.Since(p.Started)))
 	}
-	if job := cell.Clean(p.Job.String()); job != "" {
+	if job := text.Clean(p.Job.String()); job != "" {
 		facts = append(facts, job)
 	}
 	if v, ok := p.SMUtilization.Value(); ok {
@@ -302,7 +303,7 @@ func startedBy(way string) string {
 	case "preload":
 		return ", preloaded"
 	default:
-		return ", started by " + cell.Clean(cell.Limit(way))
+		return ", started by " + text.Clean(cell.Limit(way))
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"vramscope/internal/text"
 	"vramscope/sampler/snapshot"
 	"vramscope/ui/cell"
 )
@@ -49,11 +50,11 @@ func (d detail) inShort(width int) []string {
 		if v, ok := a.Reserved.Value(); ok {
 			reserved = v.String()
 		}
-		text := cell.Clean(cell.Limit(a.Kind)) + " " + reserved
+		words := text.Clean(cell.Limit(a.Kind)) + " " + reserved
 		if n, ok := a.Blocks.Value(); ok && a.Kind == kindRaw {
-			text += " in " + strconv.FormatInt(n, 10)
+			words += " in " + strconv.FormatInt(n, 10)
 		}
-		parts = append(parts, text)
+		parts = append(parts, words)
 		if len(a.Largest) > 0 {
 			largest = &a.Largest[0]
 		}
@@ -61,17 +62,17 @@ func (d detail) inShort(width int) []string {
 	if len(parts) < 2 && largest == nil {
 		return nil
 	}
-	text := strings.Join(parts, ", ")
+	words := strings.Join(parts, ", ")
 	if largest != nil {
-		text += ": the largest " + largest.Bytes.String()
-		if whose := cell.Clean(cell.Limit(cmp.Or(largest.Library, largest.API))); whose != "" {
-			text += " by " + whose
+		words += ": the largest " + largest.Bytes.String()
+		if whose := text.Clean(cell.Limit(cmp.Or(largest.Library, largest.API))); whose != "" {
+			words += " by " + whose
 		}
 		if age, ok := largest.Age.Value(); ok {
-			text += ", " + cell.Duration(age.Truncate(time.Second)) + " old"
+			words += ", " + cell.Duration(age.Truncate(time.Second)) + " old"
 		}
 	}
-	return []string{d.text(width, cell.Span{s.Text, text})}
+	return []string{d.text(width, cell.Span{s.Text, words})}
 }
 
 // allocator is the lines of one: nothing where it is the only one and has
@@ -83,8 +84,8 @@ func (d detail) allocator(width int, a *snapshot.Allocator, among bool) []string
 		return nil
 	}
 	const nameCells = partName
-	line := func(name, text string) string {
-		return d.text(width, cell.Span{s.Dim, cell.Pad(cell.Cut(name, nameCells-1, d.look.Glyphs.Ellipsis), nameCells)}, cell.Span{s.Text, text})
+	line := func(name, words string) string {
+		return d.text(width, cell.Span{s.Dim, text.Pad(text.Cut(name, nameCells-1, d.look.Glyphs.Ellipsis), nameCells)}, cell.Span{s.Text, words})
 	}
 	reserved := d.look.Glyphs.Dash
 	if v, ok := a.Reserved.Value(); ok {
@@ -97,8 +98,8 @@ func (d detail) allocator(width int, a *snapshot.Allocator, among bool) []string
 			head += " in " + counted(n, "allocation") + " of its own"
 		}
 	}
-	lines := []string{line(cell.Clean(cell.Limit(a.Kind)), strings.Join(append([]string{head}, facts...), "   "))}
-	if config := cell.Clean(cell.Limit(a.Config)); config != "" {
+	lines := []string{line(text.Clean(cell.Limit(a.Kind)), strings.Join(append([]string{head}, facts...), "   "))}
+	if config := text.Clean(cell.Limit(a.Config)); config != "" {
 		lines = append(lines, line("", config))
 	}
 	const largestMost = 5
@@ -121,14 +122,14 @@ func (d detail) allocatorFacts(a *snapshot.Allocator) []string {
 		if !ok || v <= 0 {
 			continue
 		}
-		text := cell.Clean(cell.Limit(pool.Name)) + " " + v.String()
+		s := text.Clean(cell.Limit(pool.Name)) + " " + v.String()
 		if stuck, ok := pool.Fragmented.Value(); ok && stuck > 0 {
-			text += " (" + stuck.String() + " stuck)"
+			s += " (" + stuck.String() + " stuck)"
 		}
 		if n, ok := pool.Segments.Value(); ok {
-			text += " in " + strconv.FormatInt(n, 10)
+			s += " in " + strconv.FormatInt(n, 10)
 		}
-		pools = append(pools, text)
+		pools = append(pools, s)
 	}
 	if len(pools) > 0 {
 		facts = append(facts, strings.Join(pools, ", "))
@@ -139,19 +140,19 @@ func (d detail) allocatorFacts(a *snapshot.Allocator) []string {
 // allocation is "4.00G  2h03m old  cuMemAlloc by libcublas.so.12".
 func (d detail) allocation(a *snapshot.Allocation) string {
 	size := a.Bytes.String()
-	text := strings.Repeat(" ", max(partBytes-cell.Width(size), 0)) + size
+	s := strings.Repeat(" ", max(partBytes-text.Width(size), 0)) + size
 	if age, ok := a.Age.Value(); ok {
 		const ageCells = 6
 		old := cell.Duration(age.Truncate(time.Second))
-		text += "  " + strings.Repeat(" ", max(ageCells-cell.Width(old), 0)) + old + " old"
+		s += "  " + strings.Repeat(" ", max(ageCells-text.Width(old), 0)) + old + " old"
 	}
-	if api := cell.Clean(cell.Limit(a.API)); api != "" {
-		text += "  " + api
+	if api := text.Clean(cell.Limit(a.API)); api != "" {
+		s += "  " + api
 	}
-	if library := cell.Clean(cell.Limit(a.Library)); library != "" {
-		text += " by " + library
+	if library := text.Clean(cell.Limit(a.Library)); library != "" {
+		s += " by " + library
 	}
-	return text
+	return s
 }
 
 // counted is "1 allocation", "213 allocations".

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"vramscope/internal/quantity"
+	"vramscope/internal/text"
 	"vramscope/sampler/snapshot"
 	"vramscope/themes"
 	"vramscope/ui/cell"
@@ -61,17 +62,17 @@ func (d detail) figuresOfAll(cells int) string {
 	if d.gone == nil {
 		amount("peak used", p.Peak)
 	}
-	text := ""
+	s := ""
 	for _, fact := range facts {
-		if text != "" {
+		if s != "" {
 			fact = "   " + fact
 		}
-		if cell.Width(text)+cell.Width(fact) > cells {
+		if text.Width(s)+text.Width(fact) > cells {
 			break
 		}
-		text += fact
+		s += fact
 	}
-	return text
+	return s
 }
 
 // plus adds a count that may be unknown to a sum.
@@ -93,17 +94,17 @@ func (d detail) evictable() string {
 	caches := make([]string, len(d.process.Evictable))
 	for i := range d.process.Evictable {
 		cache := &d.process.Evictable[i]
-		caches[i] = cell.Clean(cell.Limit(cache.Name))
+		caches[i] = text.Clean(cell.Limit(cache.Name))
 		if told {
 			caches[i] += " " + sizeOf(cache.Bytes, d.look.Glyphs.Dash)
 		}
 		caches[i] += " (prio " + strconv.FormatFloat(cache.Priority, 'g', 6, 64) + ")"
 	}
-	text := "evictable: " + strings.Join(caches, ", ")
+	s := "evictable: " + strings.Join(caches, ", ")
 	if !told {
-		text += "; sizes not told"
+		s += "; sizes not told"
 	}
-	return text
+	return s
 }
 
 // sizesTold reports whether a program tells the size of any of its caches.
@@ -136,7 +137,7 @@ func (d detail) outlook(width int) []string {
 	if ahead != "" {
 		if trend != "" {
 			l.Skip(2)
-			l.To(min(outlookColumn, max(width-1-cell.Width(ahead), l.Used())))
+			l.To(min(outlookColumn, max(width-1-text.Width(ahead), l.Used())))
 		}
 		l.PutSpans([]cell.Span{{d.look.Styles.Text, ahead}}, width-1, d.look.Glyphs.Ellipsis)
 	}

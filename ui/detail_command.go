@@ -3,6 +3,7 @@ package ui
 import (
 	"strings"
 
+	"vramscope/internal/text"
 	"vramscope/ui/cell"
 )
 
@@ -35,15 +36,15 @@ func (d detail) command(width, most int) []string {
 		}
 		whole.WriteString(quoted(argument))
 	}
-	text := cell.Clean(whole.String())
-	head := cell.Width("GPU " + d.index + "  PID  " + cell.UserName(p) + "  ")
+	s := text.Clean(whole.String())
+	head := text.Width("GPU " + d.index + "  PID  " + cell.UserName(p) + "  ")
 	short := cell.ShortCommand(p)
-	said := text == short || isInterpreter(p.Command) && strings.HasSuffix(text, " "+short) && strings.IndexByte(text, ' ') == len(text)-len(short)-1
-	if text == "" || said && head+8+cell.Width(short) < width {
+	said := s == short || isInterpreter(p.Command) && strings.HasSuffix(s, " "+short) && strings.IndexByte(s, ' ') == len(s)-len(short)-1
+	if s == "" || said && head+8+text.Width(short) < width {
 		return nil
 	}
 	var lines []string
-	for _, l := range cell.Wrap(text, room, most, d.look.Glyphs.Ellipsis) {
+	for _, l := range cell.Wrap(s, room, most, d.look.Glyphs.Ellipsis) {
 		lines = append(lines, d.text(width, cell.Span{d.look.Styles.Dim, l}))
 	}
 	return lines

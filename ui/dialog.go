@@ -3,6 +3,7 @@ package ui
 import (
 	"strings"
 
+	"vramscope/internal/text"
 	"vramscope/ui/cell"
 )
 
@@ -144,7 +145,7 @@ func (d dialog) choiceLines() [][]cell.Span {
 	lines := make([][]cell.Span, 0, len(d.choices))
 	names := 0
 	for _, c := range d.choices {
-		names = max(names, cell.Width(c.name)+2)
+		names = max(names, text.Width(c.name)+2)
 	}
 	for i, c := range d.choices {
 		marker, name := "  ", s.Text
@@ -152,7 +153,7 @@ func (d dialog) choiceLines() [][]cell.Span {
 			marker, name = "> ", s.Strong
 		}
 		lines = append(lines, []cell.Span{
-			{s.Strong, marker}, {s.Key, cell.Pad(c.key, 6)}, {name, cell.Pad(c.name, names)}, {s.Text, c.text},
+			{s.Strong, marker}, {s.Key, text.Pad(c.key, 6)}, {name, text.Pad(c.name, names)}, {s.Text, c.text},
 		})
 	}
 	return lines

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"vramscope/internal/quantity"
+	"vramscope/internal/text"
 	"vramscope/sampler/snapshot"
 	"vramscope/themes"
 	"vramscope/ui/cell"
@@ -71,7 +72,7 @@ func (d driverScreen) happened() string {
 	driver := &d.shown.Driver
 	reason := ""
 	if driver.Message != "" {
-		reason = " (" + cell.Clean(driver.Message) + ")"
+		reason = " (" + text.Clean(driver.Message) + ")"
 	}
 	switch driver.State {
 	case snapshot.DriverGone:
@@ -124,17 +125,17 @@ func (d driverScreen) lastSeen() string {
 		}
 		total += gpu.Memory.Total.Or(0)
 	}
-	text := boxName(&seen, d.look, true, false)
-	if i := firstBlank(text); i > 0 {
-		text = text[:i]
+	s := boxName(&seen, d.look, true, false)
+	if i := firstBlank(s); i > 0 {
+		s = s[:i]
 	}
 	if total > 0 {
-		text += ", " + wholeGiB(used) + " of " + wholeGiB(total) + "G used"
+		s += ", " + wholeGiB(used) + " of " + wholeGiB(total) + "G used"
 	}
 	if d.shown.Driver.Version != "" {
-		text += ", driver " + cell.Clean(d.shown.Driver.Version)
+		s += ", driver " + text.Clean(d.shown.Driver.Version)
 	}
-	return text
+	return s
 }
 
 // told is the box by its probes, where no driver has ever told of it.

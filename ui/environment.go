@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"vramscope/internal/process"
+	"vramscope/internal/text"
 	"vramscope/sampler/snapshot"
 	"vramscope/ui/cell"
 )
@@ -83,8 +84,8 @@ func (e environmentPanel) content(width int) [][]cell.Span {
 		{{s.Dim, "as it was when the process started; only what concerns the GPU"}},
 		nil,
 	}
-	say := func(text string) {
-		for _, l := range cell.Wrap(text, cells, maxVariable, g.Ellipsis) {
+	say := func(words string) {
+		for _, l := range cell.Wrap(words, cells, maxVariable, g.Ellipsis) {
 			lines = append(lines, []cell.Span{{s.Text, l}})
 		}
 	}
@@ -92,12 +93,12 @@ func (e environmentPanel) content(width int) [][]cell.Span {
 	case !e.read:
 		say("reading it")
 	case e.err != nil:
-		say("not to be had: " + cell.Clean(e.err.Error()))
+		say("not to be had: " + text.Clean(e.err.Error()))
 	case len(e.lines) == 0:
 		say("none of the variables that concern the GPU is set")
 	}
 	for _, variable := range e.lines {
-		name, value, _ := strings.Cut(cell.Clean(variable), "=")
+		name, value, _ := strings.Cut(text.Clean(variable), "=")
 		first := name + "="
 		for i, l := range cell.Wrap(first+value, cells, maxVariable, g.Ellipsis) {
 			if i == 0 && strings.HasPrefix(l, first) {

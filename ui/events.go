@@ -7,6 +7,7 @@ import (
 
 	"github.com/charmbracelet/x/ansi"
 
+	"vramscope/internal/text"
 	"vramscope/sampler/snapshot"
 	"vramscope/themes"
 	"vramscope/ui/cell"
@@ -44,7 +45,7 @@ func (e eventsPanel) follow(st *state) eventsPanel {
 	}
 	e.longest = 0
 	for i := range e.log {
-		e.longest = max(e.longest, cell.Width(e.message(&e.log[i])))
+		e.longest = max(e.longest, text.Width(e.message(&e.log[i])))
 	}
 	return e
 }
@@ -85,7 +86,7 @@ func (e eventsPanel) sideways(right bool, width int) eventsPanel {
 
 // beyond is how many cells the longest message has too many.
 func (e eventsPanel) beyond(width int) int {
-	room := width - 3 - cell.Width(eventCells(width).write(e.look, "", "", "", ""))
+	room := width - 3 - text.Width(eventCells(width).write(e.look, "", "", "", ""))
 	return max(e.longest-room, 0)
 }
 
@@ -222,18 +223,18 @@ func (e eventsPanel) line(cells eventColumns, event *snapshot.Event) []cell.Span
 		pid, user = strconv.Itoa(event.Row.Process.PID), "?"
 	}
 	if event.User != "" {
-		user = cell.Clean(event.User)
+		user = text.Clean(event.User)
 	}
 	clock := event.Time.In(time.Time(e.now).Location()).Format(time.TimeOnly)
 	style, _ := e.style(event)
-	text := e.message(event)
+	s := e.message(event)
 	if e.left > 0 {
 		// Of one that is shorter than that, the mark is left.
-		text = e.look.Glyphs.Ellipsis + ansi.TruncateLeft(text, e.left+1, "")
+		s = e.look.Glyphs.Ellipsis + ansi.TruncateLeft(s, e.left+1, "")
 	}
 	return []cell.Span{
 		{e.look.Styles.Dim, cells.write(e.look, clock, gpu, pid, user)},
-		{style, text},
+		{style, s},
 	}
 }
 
@@ -241,19 +242,19 @@ func (e eventsPanel) line(cells eventColumns, event *snapshot.Event) []cell.Span
 // its GPU and its process, which the columns do here.
 func (e eventsPanel) message(event *snapshot.Event) string {
 	_, marker := e.style(event)
-	text := cell.Clean(event.Message)
+	s := text.Clean(event.Message)
 	if event.GPUUUID != "" && (event.Kind == snapshot.EventAlarm || event.Kind == snapshot.EventCleared) {
 		for _, sep := range [...]string{" ", ", "} {
-			text = strings.TrimPrefix(text, "GPU "+strconv.Itoa(event.GPU)+sep)
+			s = strings.TrimPrefix(s, "GPU "+strconv.Itoa(event.GPU)+sep)
 		}
-		if rest, named := strings.CutPrefix(text, "PID "+strconv.Itoa(event.Row.Process.PID)+" "); named {
-			text = strings.TrimPrefix(rest, cell.Clean(event.User)+" ")
+		if rest, named := strings.CutPrefix(s, "PID "+strconv.Itoa(event.Row.Process.PID)+" "); named {
+			s = strings.TrimPrefix(rest, text.Clean(event.User)+" ")
 		}
 	}
-	if name := cell.Clean(event.Name); name != "" {
-		text = name + ": " + text
+	if name := text.Clean(event.Name); name != "" {
+		s = name + ": " + s
 	}
-	return marker + text
+	return marker + s
 }
 
 // style is an event's colour. Nothing is reversed: what is in the log needs no

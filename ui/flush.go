@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"vramscope/internal/quantity"
+	"vramscope/internal/text"
 	"vramscope/sampler/snapshot"
-	"vramscope/ui/cell"
 )
 
 // FlushLevel is how much a flush may cost the program.
@@ -128,7 +128,7 @@ func (r FlushResult) because() string {
 	if r.Reason == "" {
 		return ""
 	}
-	return ": " + cell.Clean(r.Reason)
+	return ": " + text.Clean(r.Reason)
 }
 
 // agreement is the driver's word beside the probe's. The driver counts in

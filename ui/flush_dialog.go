@@ -6,6 +6,7 @@ import (
 
 	"vramscope/internal/process"
 	"vramscope/internal/quantity"
+	"vramscope/internal/text"
 	"vramscope/sampler/snapshot"
 	"vramscope/ui/cell"
 )
@@ -111,7 +112,7 @@ func (d flushDialog) refusal(t *flushTarget) string {
 	if t.ended {
 		return "it has ended"
 	}
-	return cell.Clean(flushRefusal(&t.row, d.viewer))
+	return text.Clean(flushRefusal(&t.row, d.viewer))
 }
 
 // flushRefusal is why F only says why not.

@@ -64,8 +64,8 @@ func TestFlushAsDrawn(t *testing.T) {
 	}
 }
 
-// text is the dialog as a person reads it.
-func text(d overlay) string { return strings.Join(d.Render(80, 20), "\n") }
+// shownText is the dialog as a person reads it.
+func shownText(d overlay) string { return strings.Join(d.Render(80, 20), "\n") }
 
 func TestFlushLevels(t *testing.T) {
 	_, d := askedToFlush(drawnLook(t), nil, snapshottest.Leaking)
@@ -82,8 +82,8 @@ func TestFlushLevels(t *testing.T) {
 	} {
 		o, _ := pressed(d, c.keys...)
 		at := o.(flushDialog)
-		if at.level() != c.level || !strings.Contains(text(at), c.cost) {
-			t.Errorf("%v: level %s, want %s and %q\n%s", c.keys, at.level(), c.level, c.cost, text(at))
+		if at.level() != c.level || !strings.Contains(shownText(at), c.cost) {
+			t.Errorf("%v: level %s, want %s and %q\n%s", c.keys, at.level(), c.level, c.cost, shownText(at))
 		}
 		jobs := at.jobs(false)
 		wantDevices := []string{at.targets[0].device}
@@ -123,13 +123,13 @@ func TestFlushDialogFollowsItsProcess(t *testing.T) {
 	at := slices.IndexFunc(next.Rows, func(p snapshot.Process) bool { return p.ID.Process.PID == snapshottest.Leaking })
 	next.Rows[at].Returnable, next.Rows[at].Cached = amountIn(3), amountIn(3)
 	st.live = &next
-	if got := text(d.refreshed(st)); !strings.Contains(got, "returns 3.00G") {
+	if got := shownText(d.refreshed(st)); !strings.Contains(got, "returns 3.00G") {
 		t.Errorf("the dialog does not follow:\n%s", got)
 	}
 	// The pid goes to another process.
 	next.Rows[at].ID.Process.StartTime++
 	gone := d.refreshed(st)
-	if got := text(gone); !strings.Contains(got, "Cannot flush") || !strings.Contains(got, "it has ended") {
+	if got := shownText(gone); !strings.Contains(got, "Cannot flush") || !strings.Contains(got, "it has ended") {
 		t.Errorf("the dialog is about another process now:\n%s", got)
 	}
 	if _, out := gone.press("y", 80, 14); out != handled {
@@ -163,7 +163,7 @@ func TestFlushSaysHowMuchLasts(t *testing.T) {
 		if c.history != nil {
 			st.history = c.history(st.history)
 		}
-		if got := text(newFlushDialog(lk, st, []snapshot.RowID{snapshottest.RowID(st.live, snapshottest.Leaking)})); !strings.Contains(got, c.want) {
+		if got := shownText(newFlushDialog(lk, st, []snapshot.RowID{snapshottest.RowID(st.live, snapshottest.Leaking)})); !strings.Contains(got, c.want) {
 			t.Errorf("%s: no %q in\n%s", c.name, c.want, got)
 		}
 	}
@@ -177,7 +177,7 @@ func TestFlushOfAPoolThatWasNeverFlushed(t *testing.T) {
 			p.Runtime, p.Evictable = "CUDA", nil
 		}
 	}, snapshottest.Leaking)
-	got := text(d)
+	got := shownText(d)
 	for _, want := range []string{
 		"returns up to 11.8G", "gradual    up to 11.8G in steps; Esc stops between two of them",
 		"selective  up to 11.8G at once; no caches are registered to evict", "whatever else it can collect",
@@ -208,12 +208,12 @@ func TestFlushTellsTheSizesOfCaches(t *testing.T) {
 		_, d := askedToFlush(drawnLook(t), func(p *snapshot.Process) {
 			p.Evictable = c.caches[p.ID.Process.PID]
 		}, leaking, other)
-		if got := text(d); !strings.Contains(got, c.want) {
+		if got := shownText(d); !strings.Contains(got, c.want) {
 			t.Errorf("%s: no %q in\n%s", name, c.want, got)
 		}
 		// Two rows of one process tell of the same caches.
 		d.targets = append(d.targets, d.targets...)
-		if got := text(d); !strings.Contains(got, c.want) {
+		if got := shownText(d); !strings.Contains(got, c.want) {
 			t.Errorf("%s, on two GPUs: no %q in\n%s", name, c.want, got)
 		}
 	}
@@ -221,14 +221,14 @@ func TestFlushTellsTheSizesOfCaches(t *testing.T) {
 
 func TestFlushWarnsWhereOthersWait(t *testing.T) {
 	_, d := askedToFlush(drawnLook(t), nil, 2963101) // one of two ranks
-	if got := text(d); !strings.Contains(got, "its job's other GPUs may wait") {
+	if got := shownText(d); !strings.Contains(got, "its job's other GPUs may wait") {
 		t.Errorf("nobody is told that a job may stall:\n%s", got)
 	}
 }
 
 func TestFlushOfTaggedProcesses(t *testing.T) {
 	_, d := askedToFlush(drawnLook(t), nil, snapshottest.Leaking, 2701455, 2955020)
-	got := text(d)
+	got := shownText(d)
 	for _, want := range []string{
 		"Flush: give cached memory back, 2 of 3 tagged",
 		"    PID USER     GPU  USED AFTER  BACK STAYS  COMMAND",
@@ -267,7 +267,7 @@ func TestUrgentFlushAsksAProcessOnce(t *testing.T) {
 	}
 	one := newFlushDialog(lk, st, []snapshot.RowID{second.ID})
 	o, _ = one.press("u", 80, 14)
-	if got := text(o); !strings.Contains(got, "returns 23.6G on 2 GPUs") {
+	if got := shownText(o); !strings.Contains(got, "returns 23.6G on 2 GPUs") {
 		t.Errorf("urgent does not count the other GPU:\n%s", got)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"vramscope/internal/quantity"
+	"vramscope/internal/text"
 	"vramscope/sampler/snapshot"
 	"vramscope/ui/cell"
 )
@@ -47,8 +48,8 @@ func (d flushDialog) dialog(width int) dialog {
 }
 
 // labelled is "lasts   …".
-func (d flushDialog) labelled(label string, text cell.Span) []cell.Span {
-	return []cell.Span{{d.look.Styles.Dim, cell.Pad(label, flushLabel)}, text}
+func (d flushDialog) labelled(label string, s cell.Span) []cell.Span {
+	return []cell.Span{{d.look.Styles.Dim, text.Pad(label, flushLabel)}, s}
 }
 
 // The labels before the lines of the dialog have this many cells.
@@ -59,13 +60,13 @@ func (d flushDialog) who(t *flushTarget) [][]cell.Span {
 	s, p := &d.look.Styles, &t.row
 	first := []cell.Span{{s.Strong, "PID " + strconv.Itoa(p.ID.Process.PID)}, {s.Text, "  " + cell.UserName(p) + "  " + cell.ShortCommand(p)}}
 	if p.Runtime != "" {
-		first = append(first, cell.Span{s.Dim, "  " + cell.Clean(strings.TrimRight(p.Runtime+" "+p.RuntimeVersion, " "))})
+		first = append(first, cell.Span{s.Dim, "  " + text.Clean(strings.TrimRight(p.Runtime+" "+p.RuntimeVersion, " "))})
 	}
 	facts := []string{"GPU " + strconv.Itoa(p.GPU)}
 	if !p.Started.IsZero() {
 		facts = append(facts, "started "+d.now.Clock(p.Started), cell.Duration(d.now.Since(p.Started))+" ago")
 	}
-	if job := cell.Clean(p.Job.String()); job != "" {
+	if job := text.Clean(p.Job.String()); job != "" {
 		facts = append(facts, job)
 	}
 	return [][]cell.Span{first, {{s.Text, strings.Join(facts, ", ")}}}
@@ -89,10 +90,10 @@ func (d flushDialog) nowAndAfter(t *flushTarget, inner int) [][]cell.Span {
 
 	texts := [2]string{word + scale.String(), word + (scale - back).String() + ", returns " + d.amount(t)}
 	const mostCells, leastCells = 38, 8
-	cells := min(inner-flushLabel-2-max(cell.Width(texts[0]), cell.Width(texts[1])), mostCells)
+	cells := min(inner-flushLabel-2-max(text.Width(texts[0]), text.Width(texts[1])), mostCells)
 	lines := make([][]cell.Span, 2)
 	for i, label := range []string{"now", "after"} {
-		lines[i] = []cell.Span{{s.Dim, cell.Pad(label, flushLabel)}}
+		lines[i] = []cell.Span{{s.Dim, text.Pad(label, flushLabel)}}
 		if cells >= leastCells {
 			bar := [...]cell.Parts{parts, after}[i]
 			lines[i] = append(append(lines[i], bar.Spans(&d.look.Appearance, scale, cells)...), cell.Span{s.Text, "  "})
@@ -145,7 +146,7 @@ func (d flushDialog) choices() []choice {
 		parts = parts && t.row.FlushesInParts()
 		pytorch = pytorch && t.row.Runtime == "PyTorch"
 		if !t.row.FlushesInParts() {
-			runtime = cell.Clean(t.row.Runtime)
+			runtime = text.Clean(t.row.Runtime)
 		}
 		if !slices.ContainsFunc(d.targets[:i], t.sameProcess) { // its other rows tell the same caches
 			evictable = addCaches(evictable, t.row.Evictable)
@@ -185,7 +186,7 @@ func (t *flushTarget) sameProcess(other flushTarget) bool {
 // which no size is known unless all are.
 func addCaches(sum, caches []snapshot.Evictable) []snapshot.Evictable {
 	for _, cache := range caches {
-		cache.Name = cell.Clean(cache.Name)
+		cache.Name = text.Clean(cache.Name)
 		at := slices.IndexFunc(sum, func(c snapshot.Evictable) bool { return c.Name == cache.Name })
 		switch {
 		case at < 0:
@@ -267,7 +268,7 @@ func (d flushDialog) list() [][]cell.Span {
 
 // flushLine lays the cells of the list out.
 func flushLine(lk *look, pid, user, gpu, used, after, back, stays string) string {
-	right := func(text string, cells int) string { return strings.Repeat(" ", max(cells-cell.Width(text), 0)) + text }
-	return right(pid, 7) + " " + cell.Pad(cell.Cut(user, 8, lk.Glyphs.Ellipsis), 8) + " " + right(gpu, 3) + " " +
+	right := func(s string, cells int) string { return strings.Repeat(" ", max(cells-text.Width(s), 0)) + s }
+	return right(pid, 7) + " " + text.Pad(text.Cut(user, 8, lk.Glyphs.Ellipsis), 8) + " " + right(gpu, 3) + " " +
 		right(used, 5) + " " + right(after, 5) + " " + right(back, 5) + " " + right(stays, 5) + "  "
 }

@@ -5,13 +5,12 @@ import (
 	"slices"
 	"strconv"
 
-	"vramscope/ui/cell"
-
-	tea "charm.land/bubbletea/v2"
-
 	"vramscope/internal/process"
 	"vramscope/internal/quantity"
+	"vramscope/internal/text"
 	"vramscope/sampler/snapshot"
+
+	tea "charm.land/bubbletea/v2"
 )
 
 // A flush takes its time, in steps even seconds, and the screen lives on
@@ -144,7 +143,7 @@ func flushAll(ctx context.Context, act flushAction, jobs []flushJob, run *flushR
 		case err == nil:
 			done = append(done, result)
 		case failure == "":
-			failure = cell.Clean(err.Error())
+			failure = text.Clean(err.Error())
 		}
 	}
 	switch {
@@ -256,7 +255,7 @@ func (m *model) takeFlushed(msg flushedMsg) bool {
 
 // fitting is the first wording that has room, the last where none has.
 func fitting(wordings []string, cells int) string {
-	if i := slices.IndexFunc(wordings, func(w string) bool { return cell.Width(w) <= cells }); i >= 0 {
+	if i := slices.IndexFunc(wordings, func(w string) bool { return text.Width(w) <= cells }); i >= 0 {
 		return wordings[i]
 	}
 	return wordings[len(wordings)-1]

@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"vramscope/internal/quantity"
+	"vramscope/internal/text"
 	"vramscope/sampler/snapshot"
-	"vramscope/ui/cell"
 )
 
 func TestFlushSentence(t *testing.T) {
@@ -98,9 +98,9 @@ func TestFlushSentenceFits(t *testing.T) {
 		r.Driver = quantity.From(-10*gb, quantity.Driver)
 		r.Since = quantity.From(2*gb, quantity.Probe)
 		for _, subject := range []string{"2963112", "4194304", "12 processes"} {
-			text := fitting(r.wordings(subject), cells)
-			if cell.Width(text) > cells || !strings.HasSuffix(text, "driver says -10.0G, 2.00G taken since  ok") {
-				t.Errorf("%d cells: %s", cell.Width(text), text)
+			s := fitting(r.wordings(subject), cells)
+			if text.Width(s) > cells || !strings.HasSuffix(s, "driver says -10.0G, 2.00G taken since  ok") {
+				t.Errorf("%d cells: %s", text.Width(s), s)
 			}
 		}
 	}

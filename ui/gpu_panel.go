@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"vramscope/internal/quantity"
+	"vramscope/internal/text"
 	"vramscope/sampler/snapshot"
 	"vramscope/themes"
 	"vramscope/ui/cell"
@@ -124,7 +125,7 @@ func (p *gpuPanel) write(l *cell.Line, line gpuLine, c gpuColumns, width int) {
 	used, total := line.memory().Used, line.memory().Total
 	switch {
 	case line.instance != nil:
-		l.Left(s.Dim, cell.Clean(line.instance.Profile), max(c.name, 7), g.Ellipsis)
+		l.Left(s.Dim, text.Clean(line.instance.Profile), max(c.name, 7), g.Ellipsis)
 		l.Skip(1)
 		cells := c.name + c.nameGap() + c.bar - max(c.name, 7) - 1
 		l.InstanceBar(&p.look.Appearance, line.gpu, line.instance, cells)

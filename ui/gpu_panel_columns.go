@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"vramscope/internal/quantity"
+	"vramscope/internal/text"
 	"vramscope/themes"
 	"vramscope/ui/cell"
 )
@@ -161,7 +162,7 @@ func (p *gpuPanel) writeTitles(l *cell.Line, c gpuColumns, legend bool) {
 	}
 	l.Right(s.Header, used, c.used)
 	for _, column := range [...]struct {
-		text  string
+		title string
 		cells int
 	}{
 		{"FREE", c.free}, {"FLUSH", c.flush}, {"UTIL", c.util}, {"MEM", c.mem}, {"TEMP", c.temp}, {"POWER", c.power},
@@ -169,7 +170,7 @@ func (p *gpuPanel) writeTitles(l *cell.Line, c gpuColumns, legend bool) {
 	} {
 		if column.cells > 0 {
 			l.Skip(1)
-			l.Right(s.Header, cell.Cut(column.text, column.cells, ""), column.cells)
+			l.Right(s.Header, text.Cut(column.title, column.cells, ""), column.cells)
 		}
 	}
 	if c.note > 0 {
@@ -224,12 +225,12 @@ func tinyName(name string) string {
 	if len(name) > 8 {
 		name = strings.ReplaceAll(name, "GB", "G")
 	}
-	return cell.Cut(name, 8, "")
+	return text.Cut(name, 8, "")
 }
 
 // fullName is a GPU's name without its vendor: "A100-SXM4-40GB".
 func fullName(name string) string {
-	name = cell.Clean(strings.TrimPrefix(name, "NVIDIA "))
+	name = text.Clean(strings.TrimPrefix(name, "NVIDIA "))
 	return strings.TrimPrefix(name, "GeForce ")
 }
 

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"vramscope/internal/quantity"
+	"vramscope/internal/text"
 	"vramscope/sampler/snapshot"
 	"vramscope/themes"
 	"vramscope/ui/cell"
@@ -65,7 +66,7 @@ func (p *gpuPanel) alert(gpu *snapshot.GPU, kind snapshot.AlertKind) *snapshot.A
 }
 
 func (p *gpuPanel) alarmNote(gpu *snapshot.GPU, alert *snapshot.Alert, brief bool) note {
-	n := note{text: cell.Clean(alert.Note), alarm: true, style: p.look.Styles.Warning}
+	n := note{text: text.Clean(alert.Note), alarm: true, style: p.look.Styles.Warning}
 	if alert.Severity == snapshot.Urgent {
 		n.style = p.look.Styles.Alarm
 	}
@@ -99,7 +100,7 @@ func briefAlert(kind snapshot.AlertKind) string {
 	case snapshot.AlertThrottled:
 		return "slow"
 	default:
-		return cell.Clean(string(kind))
+		return text.Clean(string(kind))
 	}
 }
 
@@ -108,22 +109,22 @@ func lostNote(gpu *snapshot.GPU, now time.Time, brief bool) string {
 	if gpu.State == snapshot.GPUOK || gpu.State == "" {
 		return ""
 	}
-	text := cell.Clean(gpu.Message)
+	s := text.Clean(gpu.Message)
 	switch {
 	case gpu.State == snapshot.GPUHanging:
-		text = "no answer"
+		s = "no answer"
 	case !gpu.RetryAt.IsZero():
-		text = "retry"
+		s = "retry"
 		if !brief {
-			text += " " + cell.Duration(gpu.RetryAt.Sub(now))
+			s += " " + cell.Duration(gpu.RetryAt.Sub(now))
 		}
 	case gpu.State == snapshot.GPULost:
-		text = "lost"
+		s = "lost"
 	}
 	if used, ok := gpu.LastUsed.Value(); ok && !brief {
-		text += ", had " + used.String()
+		s += ", had " + used.String()
 	}
-	return text
+	return s
 }
 
 // stateWords stand in the bar of a GPU that does not answer: wordings, the
@@ -160,13 +161,13 @@ func (p *gpuPanel) calmNote(line gpuLine, c gpuColumns) string {
 	owner := p.owner(gpu.UUID, snapshot.InstanceID{}, true, c.note >= noteMost || !p.idle(gpu))
 	switch {
 	case len(gpu.Throttled) > 0:
-		return "throttled: " + cell.Clean(gpu.Throttled[0])
+		return "throttled: " + text.Clean(gpu.Throttled[0])
 	case p.idle(gpu):
-		text := "idle " + cell.CoarseDuration(p.now.Sub(gpu.IdleSince))
+		s := "idle " + cell.CoarseDuration(p.now.Sub(gpu.IdleSince))
 		if owner != "" {
-			text += ", " + owner
+			s += ", " + owner
 		}
-		return text
+		return s
 	default:
 		return withUnattributed(owner, gpu, c.note-4)
 	}
@@ -180,14 +181,14 @@ func withUnattributed(owner string, gpu *snapshot.GPU, cells int) string {
 	if !ok || rest < quantity.GiB {
 		return owner
 	}
-	text := rest.String() + " unattributed"
+	s := rest.String() + " unattributed"
 	switch {
 	case owner == "":
-		return text
-	case cell.Width(owner)+2+len(text) <= cells:
-		return owner + ", " + text
+		return s
+	case text.Width(owner)+2+len(s) <= cells:
+		return owner + ", " + s
 	case rest > gpu.Memory.Used.Or(0)/2:
-		return text
+		return s
 	default:
 		return owner
 	}
@@ -267,12 +268,12 @@ func (p *gpuPanel) writeNote(l *cell.Line, n note, cells int) {
 	cells = min(cells, noteMost) - 1
 	if !n.alarm {
 		l.Skip(2)
-		l.Put(s.Dim, cell.Cut(n.text, cells-3, g.Ellipsis))
+		l.Put(s.Dim, text.Cut(n.text, cells-3, g.Ellipsis))
 		l.To(end)
 		return
 	}
-	l.Put(n.style, cell.Cut("! "+n.text, cells, g.Ellipsis))
-	if room := end - l.Used() - 4; n.owner != "" && room >= cell.Width(n.owner) {
+	l.Put(n.style, text.Cut("! "+n.text, cells, g.Ellipsis))
+	if room := end - l.Used() - 4; n.owner != "" && room >= text.Width(n.owner) {
 		l.Skip(3)
 		l.Put(s.Dim, n.owner)
 	}

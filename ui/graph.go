@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"vramscope/internal/quantity"
+	"vramscope/internal/text"
 	"vramscope/sampler/snapshot"
 	"vramscope/ui/cell"
 )
@@ -104,7 +105,7 @@ func (g graph) horizon(columns int) time.Duration {
 // The legend is shortened until it fits, and gone where nothing of it does.
 func (g graph) title(width int, forecast bool, unit quantity.Bytes) string {
 	s, glyphs := &g.look.Styles, &g.look.Glyphs
-	name := cell.Clean(g.subject.name)
+	name := text.Clean(g.subject.name)
 	if letter := unitLetter(unit); letter != "G" {
 		name += " in " + letter
 	}
@@ -112,7 +113,7 @@ func (g graph) title(width int, forecast bool, unit quantity.Bytes) string {
 	if forecast {
 		name += " and " + shortSpan(g.ahead) + " ahead"
 	}
-	return cell.TitledRule(&g.look.Appearance, width, name, s.Title, g.legend(width-cell.Width(name)-10, forecast, glyphs))
+	return cell.TitledRule(&g.look.Appearance, width, name, s.Title, g.legend(width-text.Width(name)-10, forecast, glyphs))
 }
 
 // legend is the right end of the title, at most room cells wide.
@@ -172,13 +173,13 @@ func (g graph) fullAt() string {
 
 // nothing is the line across a graph without a single sample.
 func (g graph) nothing(width int) string {
-	text := "nothing was measured in this time"
+	s := "nothing was measured in this time"
 	if g.history == nil {
-		text = "no history yet"
+		s = "no history yet"
 	}
 	l := cell.NewLine(width)
-	l.Skip((width - cell.Width(text)) / 2)
-	l.Put(g.look.Styles.Dim, text)
+	l.Skip((width - text.Width(s)) / 2)
+	l.Put(g.look.Styles.Dim, s)
 	return l.String()
 }
 

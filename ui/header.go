@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"vramscope/internal/quantity"
+	"vramscope/internal/text"
 	"vramscope/sampler/snapshot"
 	"vramscope/ui/cell"
 )
@@ -42,7 +43,7 @@ func writeHeader(l *cell.Line, st *state, lk *look) {
 			if l.Width() >= legendWidth && i > 1 {
 				gap = 3
 			}
-			if l.Used()+gap+cell.Width(item.Text)+2+len(clock)+1 > l.Width() {
+			if l.Used()+gap+text.Width(item.Text)+2+len(clock)+1 > l.Width() {
 				break
 			}
 			l.Skip(gap)
@@ -83,7 +84,7 @@ func headerItems(st *state, lk *look) []cell.Span {
 	pane, wide := st.width < fullWidth, st.width >= legendWidth
 	host := shortHost(shown.Host.Name, lk)
 	if !pane && shown.Host.User != "" {
-		host = cell.Clean(shown.Host.User) + "@" + host
+		host = text.Clean(shown.Host.User) + "@" + host
 	}
 	items := make([]cell.Span, 0, 8)
 	items = append(items, cell.Span{s.Text, host})
@@ -101,10 +102,10 @@ func headerItems(st *state, lk *look) []cell.Span {
 		version = parts[0] + "." + parts[1]
 	}
 	if version != "" {
-		items = append(items, cell.Span{s.Dim, driver + cell.Clean(version)})
+		items = append(items, cell.Span{s.Dim, driver + text.Clean(version)})
 	}
 	if shown.Driver.CUDAVersion != "" {
-		items = append(items, cell.Span{s.Dim, "CUDA " + cell.Clean(shown.Driver.CUDAVersion)})
+		items = append(items, cell.Span{s.Dim, "CUDA " + text.Clean(shown.Driver.CUDAVersion)})
 	}
 	if total, ok := shown.Host.MemoryTotal.Value(); ok && st.width >= 160 {
 		if used, ok := shown.Host.MemoryUsed.Value(); ok {
@@ -121,11 +122,11 @@ func headerItems(st *state, lk *look) []cell.Span {
 // the rest of the line is worth more.
 func shortHost(name string, lk *look) string {
 	const most = 28
-	name = cell.Clean(name)
+	name = text.Clean(name)
 	if own, _, found := strings.Cut(name, "."); found && net.ParseIP(name) == nil && own != "" {
 		name = own
 	}
-	return cell.Cut(name, most, lk.Glyphs.Ellipsis)
+	return text.Cut(name, most, lk.Glyphs.Ellipsis)
 }
 
 // driverWords replace the GPUs where there is no driver to tell them.
@@ -171,23 +172,23 @@ func boxName(shown *snapshot.Snapshot, lk *look, pane, wide bool) string {
 		names = append(names, "GPU")
 		counts["GPU"] = nameless
 	}
-	text := ""
+	s := ""
 	for i, name := range names {
 		if i > 0 {
-			text += ", "
+			s += ", "
 		}
-		text += strconv.Itoa(counts[name]) + lk.Glyphs.Times + headerName(name, pane || len(names) > 1, wide)
+		s += strconv.Itoa(counts[name]) + lk.Glyphs.Times + headerName(name, pane || len(names) > 1, wide)
 	}
 	const most = 48
 	switch {
 	case len(names) == 0:
 		return "no GPU"
 	case len(names) == 1 && shown.GPUs[0].Memory.Total.Source() == quantity.System:
-		return text + ", system memory"
-	case len(names) > 1 && cell.Width(text) > most:
+		return s + ", system memory"
+	case len(names) > 1 && text.Width(s) > most:
 		return strconv.Itoa(len(shown.GPUs)) + " GPUs of " + strconv.Itoa(len(names)) + " kinds"
 	default:
-		return text
+		return s
 	}
 }
 

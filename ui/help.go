@@ -3,6 +3,7 @@ package ui
 import (
 	"strings"
 
+	"vramscope/internal/text"
 	"vramscope/ui/cell"
 )
 
@@ -50,7 +51,7 @@ func (h helpPanel) Render(width, height int) []string {
 	}
 	wide := min(width, helpWidth)
 	title := "keys and signs"
-	if named := "vramscope " + cell.Clean(h.look.version) + ": " + title; h.look.version != "" && titleFits(named, right, wide) {
+	if named := "vramscope " + text.Clean(h.look.version) + ": " + title; h.look.version != "" && titleFits(named, right, wide) {
 		title = named
 	}
 	lines := boxed(h.look, title, right, inner, int(h.top), wide, min(height, len(inner)+2))
@@ -156,12 +157,12 @@ func (h helpPanel) entryLine(line []cell.Span, e entry, cells int) []cell.Span {
 	s := &h.look.Styles
 	switch {
 	case e.heading:
-		return append(line, cell.Span{s.Header, cell.Pad(e.keys, cells)})
+		return append(line, cell.Span{s.Header, text.Pad(e.keys, cells)})
 	case e.keys == "":
-		return append(line, cell.Span{s.Dim, cell.Pad(cell.Cut(e.does, cells, ""), cells)})
+		return append(line, cell.Span{s.Dim, text.Pad(text.Cut(e.does, cells, ""), cells)})
 	}
-	keys := cell.Pad(e.keys, entryKeys)
-	does := cell.Pad(cell.Cut(e.does, max(cells-entryIndent-cell.Width(keys), 0), ""), cells-entryIndent-cell.Width(keys))
+	keys := text.Pad(e.keys, entryKeys)
+	does := text.Pad(text.Cut(e.does, max(cells-entryIndent-text.Width(keys), 0), ""), cells-entryIndent-text.Width(keys))
 	return append(line, cell.Span{s.Text, "  "}, cell.Span{s.Key, keys}, cell.Span{s.Text, does})
 }
 
@@ -204,20 +205,20 @@ func (h helpPanel) note() []entry {
 // signs explain bars, rows and figures.
 func (h helpPanel) signs() [][]cell.Span {
 	s, g := &h.look.Styles, &h.look.Glyphs
-	head := func(text string) cell.Span { return cell.Span{s.Header, cell.Pad(text, 6)} }
-	text := func(text string) cell.Span { return cell.Span{s.Text, text} }
+	head := func(words string) cell.Span { return cell.Span{s.Header, text.Pad(words, 6)} }
+	words := func(words string) cell.Span { return cell.Span{s.Text, words} }
 	cached := ": F returns it"
 	if !h.look.keys.has(keyFlush) {
 		cached = ": unused now"
 	}
 	return [][]cell.Span{
-		{head("BAR"), {s.Other, g.Other}, text(" other: context, libraries   "), {s.Unknown, g.Unknown},
-			text(" unknown: no probe   "), {s.Allocated, g.Allocated}, text(" allocated: live")},
-		{head(""), {s.Fragmented, g.Fragmented}, text(" stuck: fragmented, or held by JAX   "), {s.Returnable, g.Returnable},
-			text(" cached" + cached + "   "), {s.Free, g.Free}, text(" free")},
-		{head("ROW"), {s.Leak, g.Leak}, text(" leak   " + g.Up + " growing   " + g.Down + " shrinking   " + g.Sawtooth +
+		{head("BAR"), {s.Other, g.Other}, words(" other: context, libraries   "), {s.Unknown, g.Unknown},
+			words(" unknown: no probe   "), {s.Allocated, g.Allocated}, words(" allocated: live")},
+		{head(""), {s.Fragmented, g.Fragmented}, words(" stuck: fragmented, or held by JAX   "), {s.Returnable, g.Returnable},
+			words(" cached" + cached + "   "), {s.Free, g.Free}, words(" free")},
+		{head("ROW"), {s.Leak, g.Leak}, words(" leak   " + g.Up + " growing   " + g.Down + " shrinking   " + g.Sawtooth +
 			" up and down   (33G) not returnable")},
-		{head(""), {s.Dim, g.Dash}, text(" not known   5:1 GPU 5, MIG instance 1   ? another container's process")},
-		{text("G is GiB.  +60s: median forecast.  full in: median (earliest" + g.EnDash + "latest, 80 %)")},
+		{head(""), {s.Dim, g.Dash}, words(" not known   5:1 GPU 5, MIG instance 1   ? another container's process")},
+		{words("G is GiB.  +60s: median forecast.  full in: median (earliest" + g.EnDash + "latest, 80 %)")},
 	}
 }

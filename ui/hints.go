@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strconv"
 
-	"vramscope/ui/cell"
+	"vramscope/internal/text"
 )
 
 // hints are the keys for the bottom line in this scope, in the order in which
@@ -43,7 +43,7 @@ func gpuDigits(last int) string {
 }
 
 // cells is how wide the hint is: key, a blank, text.
-func (h hint) cells() int { return cell.Width(h.key) + 1 + cell.Width(h.text) }
+func (h hint) cells() int { return text.Width(h.key) + 1 + text.Width(h.text) }
 
 // fitHints keeps the hints that fit into room cells with gap blanks between
 // them: by rank, and none after the first that does not fit, so that a wider

@@ -58,27 +58,3 @@ func FuzzNames(f *testing.F) {
 		hostileScreen(t, "fuzz", text, max(int(width), leastWidth), max(int(height), leastHeight))
 	})
 }
-
-// FuzzClean: what clean lets through is as wide as it is measured to be, alone
-// and beside anything else.
-func FuzzClean(f *testing.F) {
-	for _, text := range hostileTexts() {
-		f.Add(text)
-	}
-	f.Fuzz(func(t *testing.T, text string) {
-		cleaned := cell.Clean(text)
-		sum := 0
-		for _, r := range cleaned {
-			sum += cell.Width(string(r))
-		}
-		if got := cell.Width(cleaned); got != sum {
-			t.Errorf("%q becomes %q: %d cells, its runes have %d", text, cleaned, got, sum)
-		}
-		if strings.ContainsFunc(cleaned, func(r rune) bool { return r < 0x20 || r == 0x7f || r >= 0x80 && r < 0xa0 }) {
-			t.Errorf("%q becomes %q", text, cleaned)
-		}
-		if again := cell.Clean(cleaned); again != cleaned {
-			t.Errorf("%q is not clean after once: %q", cleaned, again)
-		}
-	})
-}

@@ -4,6 +4,7 @@ import (
 	"strconv"
 	"time"
 
+	"vramscope/internal/text"
 	"vramscope/sampler/snapshot"
 	"vramscope/themes"
 	"vramscope/ui/cell"
@@ -184,19 +185,19 @@ func (st *state) gpusInView(lk *look, lay *layout) string {
 // narrowed says what keeps rows out of the table: a list that is not whole
 // must not look so.
 func (st *state) narrowed() string {
-	text := ""
+	s := ""
 	if f := st.focus; f != nil {
 		if gpu := gpuOf(st.shown, f.gpuUUID); gpu != nil {
-			text = "GPU " + string(appendIndex(nil, gpu.Index, instanceNumber(gpu, f.instance)))
+			s = "GPU " + string(appendIndex(nil, gpu.Index, instanceNumber(gpu, f.instance)))
 		}
 	}
 	if st.mine {
-		text = joinedWords(text, "mine")
+		s = joinedWords(s, "mine")
 	}
 	if st.filter != "" {
-		text = joinedWords(text, "~"+cell.Cut(cell.Clean(st.filter), 12, ""))
+		s = joinedWords(s, "~"+text.Cut(text.Clean(st.filter), 12, ""))
 	}
-	return text
+	return s
 }
 
 func joinedWords(a, b string) string {

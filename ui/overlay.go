@@ -3,6 +3,7 @@ package ui
 import (
 	"strings"
 
+	"vramscope/internal/text"
 	"vramscope/ui/cell"
 )
 
@@ -107,18 +108,18 @@ func boxTop(lk *look, title, right string, width int) string {
 	room := width - 4
 	if right != "" && !titleFits(title, right, width) {
 		const titleLeast = 12
-		if room -= cell.Width(right) + 3; room < titleLeast {
+		if room -= text.Width(right) + 3; room < titleLeast {
 			right, room = "", width-4
 		}
 	}
 	l := cell.NewLine(width)
 	l.Put(s.Rule, g.Corners[0])
 	l.Put(s.Text, " ")
-	l.Put(s.Title, cell.Cut(title, room, g.Ellipsis))
+	l.Put(s.Title, text.Cut(title, room, g.Ellipsis))
 	l.Put(s.Text, " ")
 	tail := 1
 	if right != "" {
-		tail += cell.Width(right) + 2
+		tail += text.Width(right) + 2
 	}
 	l.Put(s.Rule, strings.Repeat(g.Rule, max(width-l.Used()-tail, 0)))
 	if right != "" {
@@ -131,7 +132,7 @@ func boxTop(lk *look, title, right string, width int) string {
 // titleFits reports whether both stand in the edge of a box, with a piece of
 // it between them.
 func titleFits(title, right string, width int) bool {
-	return right == "" || 3+cell.Width(title)+1+cell.Width(right)+3 <= width
+	return right == "" || 3+text.Width(title)+1+text.Width(right)+3 <= width
 }
 
 // scroll is where a list stands: the first line in view.

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"unicode"
 
+	"vramscope/internal/text"
 	"vramscope/themes"
 	"vramscope/ui/cell"
 )
@@ -31,11 +32,11 @@ func (p prompt) value() string { return string(p.text) }
 
 // insert puts typed or pasted text at the insertion point; what cannot be
 // shown is dropped, the first line's end ends it.
-func (p prompt) insert(text string) prompt {
-	text, _, _ = strings.Cut(text, "\n")
+func (p prompt) insert(s string) prompt {
+	s, _, _ = strings.Cut(s, "\n")
 	var fresh []rune
-	for _, r := range text {
-		if cell.Printable(r) && len(p.text)+len(fresh) < maxPrompt {
+	for _, r := range s {
+		if text.Printable(r) && len(p.text)+len(fresh) < maxPrompt {
 			fresh = append(fresh, r)
 		}
 	}
@@ -129,16 +130,16 @@ func (p prompt) Render(width, height int) []string {
 func (p prompt) field(l *cell.Line, s *themes.Styles, room int) {
 	room = max(room, 1)
 	before := p.text[:p.at]
-	for len(before) > 0 && cell.Width(string(before)) > room-1 {
+	for len(before) > 0 && text.Width(string(before)) > room-1 {
 		before = before[1:]
 	}
 	l.Put(s.Text, string(before))
-	left := room - cell.Width(string(before))
+	left := room - text.Width(string(before))
 	if p.at == len(p.text) {
 		l.Put(s.Cursor, " ")
 		return
 	}
 	here := string(p.text[p.at])
-	l.Put(s.Cursor, cell.Cut(here, left, ""))
-	l.Put(s.Text, cell.Cut(string(p.text[p.at+1:]), left-cell.Width(here), p.look.Glyphs.Ellipsis))
+	l.Put(s.Cursor, text.Cut(here, left, ""))
+	l.Put(s.Text, text.Cut(string(p.text[p.at+1:]), left-text.Width(here), p.look.Glyphs.Ellipsis))
 }

@@ -3,11 +3,11 @@ package ui
 import (
 	"strings"
 
+	"vramscope/internal/text"
+	"vramscope/themes"
 	"vramscope/ui/cell"
 
 	tea "charm.land/bubbletea/v2"
-
-	"vramscope/themes"
 )
 
 // reportPanel is what doctor has found, for whoever sits before a screen
@@ -94,10 +94,10 @@ func (r reportPanel) content(width int) [][]cell.Span {
 	}
 	const most, further = 4, 4
 	var lines [][]cell.Span
-	for _, text := range r.lines {
-		text = cell.Clean(text)
-		told := strings.TrimLeft(text, " ")
-		indent := len(text) - len(told)
+	for _, words := range r.lines {
+		words = text.Clean(words)
+		told := strings.TrimLeft(words, " ")
+		indent := len(words) - len(told)
 		if told == "" {
 			lines = append(lines, nil)
 			continue

@@ -3,6 +3,7 @@ package ui
 import (
 	"slices"
 
+	"vramscope/internal/text"
 	"vramscope/sampler/snapshot"
 	"vramscope/ui/cell"
 )
@@ -32,7 +33,7 @@ func (m *model) tableHeight() int {
 func (m *model) widestCommand() int {
 	widest := 0
 	for _, r := range visibleRows(&m.st) {
-		widest = max(widest, cell.Width(cell.ShortCommand(r.process)))
+		widest = max(widest, text.Width(cell.ShortCommand(r.process)))
 	}
 	return max(widest-scrollStep, 0)
 }

@@ -4,6 +4,7 @@ import (
 	"strconv"
 	"time"
 
+	"vramscope/internal/text"
 	"vramscope/sampler/snapshot"
 	"vramscope/ui/cell"
 )
@@ -108,7 +109,7 @@ func alertAndBadges(st *state, lk *look, lay *layout) string {
 	// Words that say when it is reversed are as good as the badge.
 	if words := st.standstill(); words != "" && cells > 0 {
 		last := len(badges[len(badges)-1]) + 2
-		if st.width-cells+last >= cell.Width(words) {
+		if st.width-cells+last >= text.Width(words) {
 			badges, cells = badges[:len(badges)-1], cells-last
 		}
 	}
@@ -117,15 +118,15 @@ func alertAndBadges(st *state, lk *look, lay *layout) string {
 	if cells > 0 && room < worthSaying {
 		room = 0
 	}
-	text := cell.NewLine(room)
-	writeAlert(text, st, lk)
+	s := cell.NewLine(room)
+	writeAlert(s, st, lk)
 	marks := cell.NewLine(st.width - room)
 	marks.To(st.width - room - cells)
 	for i, badge := range badges {
 		marks.Skip(min(i+1, 2))
 		marks.Put(lk.Styles.Badge, badge)
 	}
-	return text.String() + marks.String()
+	return s.String() + marks.String()
 }
 
 // speaks reports whether the alert line has more to say than a legend.
@@ -199,7 +200,7 @@ func tooSmall(width, height int, lk *look) []string {
 	if width <= 0 || height <= 0 {
 		return nil
 	}
-	text := "vramscope needs " + strconv.Itoa(leastWidth) + lk.Glyphs.Times + strconv.Itoa(leastHeight)
-	out := drawn(width, func(l *cell.Line) { l.Put(lk.Styles.Text, cell.Cut(text, width, "")) })
+	s := "vramscope needs " + strconv.Itoa(leastWidth) + lk.Glyphs.Times + strconv.Itoa(leastHeight)
+	out := drawn(width, func(l *cell.Line) { l.Put(lk.Styles.Text, text.Cut(s, width, "")) })
 	return cell.Fill(out, width, height)
 }

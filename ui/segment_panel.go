@@ -4,6 +4,7 @@ import (
 	"strconv"
 
 	"vramscope/internal/quantity"
+	"vramscope/internal/text"
 	"vramscope/sampler/snapshot"
 	"vramscope/ui/cell"
 )
@@ -131,17 +132,17 @@ func (p segmentPanel) legend(width int, unit quantity.Bytes) string {
 			continue
 		}
 		style, glyph := p.ink(state.state)
-		text := " " + state.name + " " + sum.String()
+		words := " " + state.name + " " + sum.String()
 		if i > 0 {
 			l.Skip(2)
 		}
-		if l.Used()+1+cell.Width(text) > width {
+		if l.Used()+1+text.Width(words) > width {
 			break
 		}
 		l.Put(style, glyph)
-		l.Put(s.Text, text)
+		l.Put(s.Text, words)
 	}
-	if left := width - 1 - cell.Width(scale); left >= l.Used()+2 && unit > 0 {
+	if left := width - 1 - text.Width(scale); left >= l.Used()+2 && unit > 0 {
 		l.To(left)
 		l.Put(s.Dim, scale)
 	}

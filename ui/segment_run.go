@@ -7,11 +7,11 @@ import (
 	"strconv"
 	"time"
 
+	"vramscope/internal/text"
+	"vramscope/sampler/snapshot"
 	"vramscope/ui/cell"
 
 	tea "charm.land/bubbletea/v2"
-
-	"vramscope/sampler/snapshot"
 )
 
 // v shows the map of segments in the place of the detail's graph. Its probe is
@@ -134,7 +134,7 @@ func (m *model) takeSegments(msg segmentsMsg) bool {
 	case msg.err != nil && next.found != nil:
 		m.say(msg.err.Error()) // the old map stays, with its age
 	case msg.err != nil:
-		next.refusal = cell.Clean(msg.err.Error())
+		next.refusal = text.Clean(msg.err.Error())
 	default:
 		next.found = newSegmentMap(msg.told)
 	}

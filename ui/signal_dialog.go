@@ -7,6 +7,7 @@ import (
 
 	"vramscope/internal/process"
 	"vramscope/internal/quantity"
+	"vramscope/internal/text"
 	"vramscope/sampler/snapshot"
 	"vramscope/ui/cell"
 )
@@ -150,7 +151,7 @@ func (d signalDialog) who() [][]cell.Span {
 	if !p.Started.IsZero() {
 		second = append(second, "started "+d.now.Clock(p.Started), cell.Duration(d.now.Since(p.Started))+" ago")
 	}
-	if job := cell.Clean(p.Job.String()); job != "" {
+	if job := text.Clean(p.Job.String()); job != "" {
 		second = append(second, job)
 	}
 	return [][]cell.Span{first, {{s.Text, strings.Join(second, ", ")}}}
@@ -183,8 +184,8 @@ func (d signalDialog) warning() string {
 	case owner == "" || d.viewer == "" || owner == d.viewer:
 		return ""
 	case d.viewer == "root":
-		return "not yours: it is " + cell.Clean(owner) + "'s, and root may"
+		return "not yours: it is " + text.Clean(owner) + "'s, and root may"
 	default:
-		return "not yours: it is " + cell.Clean(owner) + "'s, you are " + cell.Clean(d.viewer) + "; the kernel will most likely refuse"
+		return "not yours: it is " + text.Clean(owner) + "'s, you are " + text.Clean(d.viewer) + "; the kernel will most likely refuse"
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"vramscope/internal/quantity"
+	"vramscope/internal/text"
 	"vramscope/sampler/snapshot"
 	"vramscope/themes"
 	"vramscope/ui/cell"
@@ -100,14 +101,14 @@ func (t tablePanel) Render(width, height int) []string {
 
 // nothing says why there is no row.
 func (t *tablePanel) nothing() string {
-	filter := cell.Cut(cell.Clean(t.state.filter), 24, t.look.Glyphs.Ellipsis) // the way out must have room beside it
+	filter := text.Cut(text.Clean(t.state.filter), 24, t.look.Glyphs.Ellipsis) // the way out must have room beside it
 	switch {
 	case filter != "" && t.state.mine:
-		return "no process of " + cell.Clean(t.shown.Host.User) + " matches " + filter + "   Esc: all"
+		return "no process of " + text.Clean(t.shown.Host.User) + " matches " + filter + "   Esc: all"
 	case filter != "":
 		return "no process matches " + filter + "   Esc: all"
 	case t.state.mine:
-		return "no process of " + cell.Clean(t.shown.Host.User) + "   u: everybody's"
+		return "no process of " + text.Clean(t.shown.Host.User) + "   u: everybody's"
 	case t.state.focus != nil:
 		return "no process here   Esc: all GPUs"
 	case t.shown.Driver.State != snapshot.DriverOK:

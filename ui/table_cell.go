@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"vramscope/internal/quantity"
+	"vramscope/internal/text"
 	"vramscope/sampler/snapshot"
 	"vramscope/themes"
 	"vramscope/ui/cell"
@@ -68,12 +69,12 @@ func (t *tablePanel) known(known bool) themes.Style {
 	return t.look.Styles.Dim
 }
 
-func (t *tablePanel) writeText(l *cell.Line, text string, cells int) {
-	if text == "" {
+func (t *tablePanel) writeText(l *cell.Line, s string, cells int) {
+	if s == "" {
 		l.Left(t.look.Styles.Dim, t.look.Glyphs.Dash, cells, "")
 		return
 	}
-	l.Left(t.look.Styles.Text, cell.Clean(text), cells, t.look.Glyphs.Ellipsis)
+	l.Left(t.look.Styles.Text, text.Clean(s), cells, t.look.Glyphs.Ellipsis)
 }
 
 // writeJob writes kind and number apart, to spare a string for each row.
@@ -83,9 +84,9 @@ func (t *tablePanel) writeJob(l *cell.Line, p *snapshot.Process, cells int) {
 		return
 	}
 	start := l.Used()
-	l.Put(t.look.Styles.Text, cell.Cut(cell.Clean(p.Job.Kind), cells, t.look.Glyphs.Ellipsis))
-	l.Put(t.look.Styles.Text, cell.Cut(" ", start+cells-l.Used(), ""))
-	l.Left(t.look.Styles.Text, cell.Clean(cell.Limit(p.Job.ID)), start+cells-l.Used(), t.look.Glyphs.Ellipsis)
+	l.Put(t.look.Styles.Text, text.Cut(text.Clean(p.Job.Kind), cells, t.look.Glyphs.Ellipsis))
+	l.Put(t.look.Styles.Text, text.Cut(" ", start+cells-l.Used(), ""))
+	l.Left(t.look.Styles.Text, text.Clean(cell.Limit(p.Job.ID)), start+cells-l.Used(), t.look.Glyphs.Ellipsis)
 }
 
 // instanceOf is which of its GPU's instances the process is on, from 1; 0 is
@@ -274,13 +275,13 @@ func (t *tablePanel) writeCommand(l *cell.Line, r *row, cells int) {
 
 // scrolled is text without its first cells. A wide rune that is cut in two
 // leaves a blank.
-func scrolled(text string, cells int) string {
+func scrolled(s string, cells int) string {
 	at := 0
-	for i, r := range text {
+	for i, r := range s {
 		if at >= cells {
-			return strings.Repeat(" ", at-cells) + text[i:]
+			return strings.Repeat(" ", at-cells) + s[i:]
 		}
-		at += cell.Width(string(r))
+		at += text.Width(string(r))
 	}
 	return ""
 }

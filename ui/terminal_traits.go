@@ -4,6 +4,8 @@ import (
 	"strings"
 
 	"github.com/charmbracelet/colorprofile"
+
+	"vramscope/internal/text"
 )
 
 // environment is how the program was started, as os.Environ gives it.
@@ -35,7 +37,7 @@ func traitsOf(env environment) traits {
 		console: name == "linux",
 		profile: colorsOf(env),
 	}
-	t.ascii = t.dumb || t.console || !speaksUTF8(env)
+	t.ascii = t.dumb || t.console || !text.UTF8(env.lookup)
 	return t
 }
 
@@ -52,25 +54,4 @@ func colorsOf(env environment) colorprofile.Profile {
 		return colorprofile.ASCII
 	}
 	return colorprofile.Env(env)
-}
-
-// speaksUTF8 reports whether the locale's character set is UTF-8, by the
-// rules of setlocale(3): LC_ALL, else LC_CTYPE, else LANG. A locale that is
-// not set at all is "C", but over SSH and in containers it often only was not
-// passed on; there the terminals of today are UTF-8, and a terminal that is
-// asked can still say otherwise.
-func speaksUTF8(env environment) bool {
-	for _, name := range []string{"LC_ALL", "LC_CTYPE", "LANG"} {
-		if value := env.lookup(name); value != "" {
-			_, charset, named := strings.Cut(value, ".")
-			if !named {
-				// "C" and "POSIX" are ASCII by definition; "de_DE" is Latin-1.
-				return strings.Contains(strings.ToLower(value), "utf")
-			}
-			charset, _, _ = strings.Cut(charset, "@")
-			charset = strings.ToLower(strings.ReplaceAll(charset, "-", ""))
-			return charset == "utf8"
-		}
-	}
-	return true
 }

@@ -4,8 +4,8 @@ import (
 	"strconv"
 	"time"
 
+	"vramscope/internal/text"
 	"vramscope/sampler/snapshot"
-	"vramscope/ui/cell"
 )
 
 // titleOf is the terminal's title: "vramscope host", and in alarm what the
@@ -16,7 +16,7 @@ func titleOf(s *snapshot.Snapshot) string {
 	}
 	title := "vramscope"
 	if s.Host.Name != "" {
-		title += " " + cell.Clean(s.Host.Name)
+		title += " " + text.Clean(s.Host.Name)
 	}
 	for i := range s.Alerts {
 		if a := &s.Alerts[i]; a.Severity == snapshot.Urgent {

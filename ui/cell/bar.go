@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"vramscope/internal/quantity"
+	"vramscope/internal/text"
 	"vramscope/sampler/snapshot"
 	"vramscope/themes"
 )
@@ -146,7 +147,7 @@ func (l *Line) BarWords(lk *Appearance, wordings []string, cells int) {
 	if i := slices.IndexFunc(wordings, func(w string) bool { return cells-len(w)-2 >= leastRule }); i >= 0 {
 		words = wordings[i]
 	}
-	words = Cut(words, cells-2, lk.Glyphs.Ellipsis)
+	words = text.Cut(words, cells-2, lk.Glyphs.Ellipsis)
 	rule := max(cells-len(words)-2, 0)
 	l.Repeat(lk.Styles.Rule, lk.Glyphs.Rule, rule/2)
 	l.Skip(1)

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"vramscope/internal/quantity"
+	"vramscope/internal/text"
 	"vramscope/sampler/snapshot"
 	"vramscope/sampler/snapshot/snapshottest"
 )
@@ -25,7 +26,7 @@ func TestBarIsWhole(t *testing.T) {
 			parts[i] = quantity.Bytes(rand.Int64()>>rand.IntN(63)) * quantity.Bytes(1-2*rand.IntN(2))
 		}
 		cells := rand.IntN(120)
-		if got := Width(barOf(t, parts, quantity.Bytes(rand.Int64()>>rand.IntN(63)), cells)); got != cells {
+		if got := text.Width(barOf(t, parts, quantity.Bytes(rand.Int64()>>rand.IntN(63)), cells)); got != cells {
 			t.Fatalf("%v in %d cells: %d", parts, cells, got)
 		}
 	}

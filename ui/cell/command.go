@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"vramscope/internal/process"
+	"vramscope/internal/text"
 	"vramscope/sampler/snapshot"
 )
 
@@ -17,7 +18,7 @@ func ShortCommand(p *snapshot.Process) string {
 	if p.ID.Process.Foreign() {
 		return "pid of another container"
 	}
-	return Clean(Limit(process.ShortCommand(limitedArguments(p.Command), Limit(p.Name))))
+	return text.Clean(Limit(process.ShortCommand(limitedArguments(p.Command), Limit(p.Name))))
 }
 
 // commandCache remembers short commands by the argument list they were made
@@ -84,5 +85,5 @@ func UserName(p *snapshot.Process) string {
 	if p.User == "" {
 		return "?"
 	}
-	return Clean(Limit(p.User))
+	return text.Clean(Limit(p.User))
 }

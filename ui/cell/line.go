@@ -1,6 +1,7 @@
 package cell
 
 import (
+	"vramscope/internal/text"
 	"vramscope/themes"
 )
 
@@ -37,17 +38,17 @@ func (l *Line) Reset(width int) {
 }
 
 // Put writes text in a style, cut hard where the line ends.
-func (l *Line) Put(style themes.Style, text string) {
-	cells := Width(text)
+func (l *Line) Put(style themes.Style, s string) {
+	cells := text.Width(s)
 	if left := l.width - l.used; cells > left {
-		text = Cut(text, left, "")
-		cells = Width(text)
+		s = text.Cut(s, left, "")
+		cells = text.Width(s)
 	}
-	if text == "" {
+	if s == "" {
 		return
 	}
 	l.turn(style)
-	l.buf = append(l.buf, text...)
+	l.buf = append(l.buf, s...)
 	l.used += cells
 }
 
@@ -65,9 +66,9 @@ func (l *Line) putFigure(style themes.Style, figure []byte) {
 }
 
 // Right writes text at the right edge of a cell of the given width.
-func (l *Line) Right(style themes.Style, text string, cells int) {
-	l.Skip(cells - Width(text))
-	l.Put(style, text)
+func (l *Line) Right(style themes.Style, s string, cells int) {
+	l.Skip(cells - text.Width(s))
+	l.Put(style, s)
 }
 
 // RightFigure is right for what one of the append functions gave.
@@ -78,10 +79,10 @@ func (l *Line) RightFigure(style themes.Style, figure []byte, cells int) {
 
 // Left writes text at the left edge of a cell of the given width, cut with
 // the ellipsis where it is longer.
-func (l *Line) Left(style themes.Style, text string, cells int, ellipsis string) {
-	text = Cut(text, min(cells, l.width-l.used), ellipsis)
+func (l *Line) Left(style themes.Style, s string, cells int, ellipsis string) {
+	s = text.Cut(s, min(cells, l.width-l.used), ellipsis)
 	start := l.used
-	l.Put(style, text)
+	l.Put(style, s)
 	l.Skip(cells - (l.used - start))
 }
 

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"vramscope/internal/quantity"
+	"vramscope/internal/text"
 	"vramscope/sampler/snapshot"
 )
 
@@ -54,7 +55,7 @@ func TestFullIn(t *testing.T) {
 		{minutes(0.5, 0.2, 0.9), "full in 30s (0m–1m)"},
 	} {
 		g := UnicodeGlyphs()
-		if got := FullIn(c.in, &g); got != c.want || Width(got) > 22 {
+		if got := FullIn(c.in, &g); got != c.want || text.Width(got) > 22 {
 			t.Errorf("%v: %q, want %q", c.in, got, c.want)
 		}
 	}

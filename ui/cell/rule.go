@@ -3,6 +3,7 @@ package cell
 import (
 	"strings"
 
+	"vramscope/internal/text"
 	"vramscope/themes"
 )
 
@@ -13,7 +14,7 @@ func TitledRule(lk *Appearance, width int, title string, style themes.Style, rig
 	l := NewLine(width)
 	l.Put(s.Rule, strings.Repeat(rule, 2))
 	l.Put(s.Text, " ")
-	l.Put(style, Cut(title, width-6, lk.Glyphs.Ellipsis))
+	l.Put(style, text.Cut(title, width-6, lk.Glyphs.Ellipsis))
 	l.Put(s.Text, " ")
 	tail := 0
 	if len(right) > 0 {

@@ -1,6 +1,9 @@
 package cell
 
-import "vramscope/themes"
+import (
+	"vramscope/internal/text"
+	"vramscope/themes"
+)
 
 // Span is a piece of a line in one style. It is an alias of a struct type, so
 // that spans are written without field names.
@@ -13,7 +16,7 @@ type Span = struct {
 func SpansWidth(spans []Span) int {
 	n := 0
 	for _, s := range spans {
-		n += Width(s.Text)
+		n += text.Width(s.Text)
 	}
 	return n
 }
@@ -25,8 +28,8 @@ func (l *Line) PutSpans(spans []Span, column int, ellipsis string) {
 		if left <= 0 {
 			return
 		}
-		if Width(part.Text) > left {
-			l.Put(part.Style, Cut(part.Text, left, ellipsis))
+		if text.Width(part.Text) > left {
+			l.Put(part.Style, text.Cut(part.Text, left, ellipsis))
 			return
 		}
 		l.Put(part.Style, part.Text)

@@ -1,32 +1,32 @@
 package cell
 
-import "github.com/charmbracelet/x/ansi"
+import "vramscope/internal/text"
 
 // Wrap breaks clean text into lines of at most so many cells, at blanks
 // where there are any, and at most so many lines: the last one then ends in
 // the ellipsis.
-func Wrap(text string, cells, most int, ellipsis string) []string {
+func Wrap(s string, cells, most int, ellipsis string) []string {
 	var lines []string
-	for text != "" && cells > 0 && len(lines) < most {
-		if Width(text) <= cells {
-			return append(lines, text)
+	for s != "" && cells > 0 && len(lines) < most {
+		if text.Width(s) <= cells {
+			return append(lines, s)
 		}
 		if len(lines) == most-1 {
-			return append(lines, Cut(text, cells, ellipsis))
+			return append(lines, text.Cut(s, cells, ellipsis))
 		}
-		head := ansi.Truncate(text, cells, "")
+		head := text.Cut(s, cells, "")
 		if head == "" {
-			return append(lines, Cut(text, cells, ellipsis)) // a rune wider than the line
+			return append(lines, text.Cut(s, cells, ellipsis)) // a rune wider than the line
 		}
-		rest := text[len(head):]
+		rest := s[len(head):]
 		if at := lastBlank(head); rest[0] != ' ' && at > len(head)/2 {
-			head, rest = text[:at], text[at:]
+			head, rest = s[:at], s[at:]
 		}
 		lines = append(lines, head)
 		for rest != "" && rest[0] == ' ' {
 			rest = rest[1:]
 		}
-		text = rest
+		s = rest
 	}
 	return lines
 }

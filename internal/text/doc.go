@@ -1,0 +1,9 @@
+// Package text makes text from outside (command lines, user names, what
+// drivers and probes answer) safe to show, and measures it in terminal cells.
+//
+//	hostile bytes ── Clean ──→ Printable text ── Width, Cut ──→ a cell of a table
+//	locale ── UTF8 ──→ which glyphs to draw with
+//
+// Start with Clean: everything from outside passes through it once before it
+// reaches a terminal.
+package text

@@ -1,0 +1,22 @@
+package text
+
+import "strings"
+
+// UTF8 reports whether the locale's character set is UTF-8, by the rules of
+// setlocale(3): LC_ALL, else LC_CTYPE, else LANG. Over SSH and in containers a
+// locale that is not set usually was only not passed on: it counts as UTF-8.
+func UTF8(getenv func(string) string) bool {
+	for _, name := range []string{"LC_ALL", "LC_CTYPE", "LANG"} {
+		value := strings.ToLower(getenv(name))
+		if value == "" {
+			continue
+		}
+		_, charset, named := strings.Cut(value, ".")
+		if !named {
+			return strings.Contains(value, "utf") // "C", "POSIX" and "de_DE" are not
+		}
+		charset, _, _ = strings.Cut(charset, "@")
+		return strings.ReplaceAll(charset, "-", "") == "utf8"
+	}
+	return true
+}
