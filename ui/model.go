@@ -10,6 +10,7 @@ import (
 
 	"vramscope/sampler/snapshot"
 	"vramscope/themes"
+	"vramscope/ui/terminal"
 )
 
 // model is the one tea.Model. Update changes the state and, where anything
@@ -18,17 +19,17 @@ import (
 type model struct {
 	options    Options
 	crashes    *crashes
-	end        func()      // ends the program
-	stalled    func() bool // the terminal is not taking what is written
-	suspension *suspension // nil where there is no terminal to hand back
+	end        func()               // ends the program
+	stalled    func() bool          // the terminal is not taking what is written
+	suspension *terminal.Suspension // nil where there is no terminal to hand back
 
 	st    state
 	look  look
 	theme string
 	dark  bool // the terminal's ground
 
-	traits    traits
-	answers   answers
+	traits    terminal.Traits
+	answers   terminal.Answers
 	ending    bool      // quit was pressed; only the terminal's answers are waited for
 	flush     *flushRun // nil while none is under way
 	attaching bool      // a probe is being put into a process
@@ -48,7 +49,7 @@ type model struct {
 	stale   bool // the frame is not what the state says, because the terminal stalled
 }
 
-func newModel(options Options, t traits) (*model, error) {
+func newModel(options Options, t terminal.Traits) (*model, error) {
 	m := &model{
 		options: options,
 		crashes: &crashes{end: func(error) {}},
@@ -63,13 +64,13 @@ func newModel(options Options, t traits) (*model, error) {
 		keys:       newBindings(options.abilities(t), options.ReadOnly),
 		version:    options.Version,
 	}
-	if options.ASCII || t.ascii {
+	if options.ASCII || t.ASCII {
 		m.look.Glyphs = cell.ASCIIGlyphs()
 	}
 	if m.theme == "" {
 		m.theme = themes.Default
 	}
-	if _, err := themes.New(m.theme, m.dark, t.profile); err != nil {
+	if _, err := themes.New(m.theme, m.dark, t.Profile); err != nil {
 		return nil, err
 	}
 	m.restyle()
@@ -95,7 +96,7 @@ func newModel(options Options, t traits) (*model, error) {
 
 // restyle resolves the theme anew: another theme, or another ground.
 func (m *model) restyle() {
-	if styles, err := themes.New(m.theme, m.dark, m.traits.profile); err == nil {
+	if styles, err := themes.New(m.theme, m.dark, m.traits.Profile); err == nil {
 		m.look.Styles = styles
 	}
 }
@@ -103,9 +104,7 @@ func (m *model) restyle() {
 // begin draws the first frame, before there is a program.
 func (m *model) begin(width, height int, first *snapshot.Snapshot) {
 	m.st.width, m.st.height = width, height
-	if !m.traits.console {
-		m.answers = answers{pending: m.options.Now(), width: !m.look.Glyphs.ASCII}
-	}
+	m.answers = m.traits.Asked(m.options.Now(), m.look.Glyphs.ASCII)
 	if first != nil {
 		m.takeSnapshot(first)
 		if m.options.Resume != nil {
@@ -136,7 +135,7 @@ func (m *model) take(msg tea.Msg) tea.Cmd {
 func (m *model) View() tea.View {
 	view := tea.NewView(m.content)
 	view.AltScreen = true
-	if !m.traits.console {
+	if !m.traits.Console {
 		view.WindowTitle = m.title
 	}
 	if m.st.mouse {

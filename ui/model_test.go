@@ -10,6 +10,7 @@ import (
 	"github.com/charmbracelet/x/ansi"
 
 	"vramscope/sampler/snapshot"
+	"vramscope/ui/terminal"
 )
 
 // testModel is a model without a terminal, and what its commands have answered.
@@ -31,13 +32,13 @@ func newTestModel(t *testing.T, first *snapshot.Snapshot, change func(*Options))
 		change(&options)
 	}
 	var err error
-	m.model, err = newModel(options.withDefaults(), traits{profile: colorprofile.TrueColor})
+	m.model, err = newModel(options.withDefaults(), terminal.Traits{Profile: colorprofile.TrueColor})
 	if err != nil {
 		t.Fatal(err)
 	}
 	m.end = func() { m.ended = true }
 	m.begin(80, 24, first)
-	m.answers = answers{}
+	m.answers = terminal.Answers{}
 	return m
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"vramscope/internal/process"
 	"vramscope/sampler/snapshot"
+	"vramscope/ui/terminal"
 )
 
 // Source hands over what the sampler publishes: one slot, newest wins.
@@ -139,9 +140,9 @@ func (o Options) withDefaults() Options {
 const idleAfter = 10 * time.Minute
 
 // abilities is what the options bind, as the key table asks for it.
-func (o Options) abilities(t traits) ability {
+func (o Options) abilities(t terminal.Traits) ability {
 	can := canSuspend | canRun
-	if !t.console {
+	if !t.Console {
 		can |= canCopy // the Linux console has no clipboard
 	}
 	if o.Actions.Flush != nil {

@@ -13,6 +13,7 @@ import (
 	"github.com/charmbracelet/colorprofile"
 
 	"vramscope/sampler/snapshot"
+	"vramscope/ui/terminal"
 )
 
 // framesPerSecond is the renderer's clock. It runs whether or not there is
@@ -48,12 +49,12 @@ func Run(ctx context.Context, options Options) error {
 type run struct {
 	options  Options
 	exit     func(int)
-	terminal *terminal
+	terminal *terminal.Terminal
 	program  *tea.Program
 	cancel   context.CancelCauseFunc
 	drained  chan struct{} // the output was stalled and is no longer
 	lost     atomic.Bool   // bytes were dropped meanwhile
-	signals  *signals
+	signals  *terminal.Signals
 }
 
 // errQuit ends a run that was asked to end: a signal, a closed terminal.
@@ -66,37 +67,34 @@ func (r *run) run(parent context.Context) error {
 	caught := &crashes{end: func(err error) { cancel(err) }}
 
 	var err error
-	r.terminal, err = openTerminal(r.options.Input, r.options.Output, r.options.Environ, listeners{
-		drained: r.noteDrained,
-		ended:   func(error) { cancel(errQuit) }, // a terminal that is gone needs no message
+	r.terminal, err = terminal.Open(r.options.Input, r.options.Output, r.options.Environ, terminal.Listeners{
+		Drained: r.noteDrained,
+		Ended:   func(error) { cancel(errQuit) }, // a terminal that is gone needs no message
 		// Ctrl-C quits through the event loop like any key, unless that hangs.
-		interrupted: func() { time.AfterFunc(endTimeout, func() { cancel(errQuit) }) },
+		Interrupted: func() { time.AfterFunc(endTimeout, func() { cancel(errQuit) }) },
 	})
 	if err != nil {
 		return err
 	}
-	r.signals = catchSignals()
-	defer r.signals.release()
-	m, err := newModel(r.options, r.terminal.traits)
+	r.signals = terminal.CatchSignals()
+	defer r.signals.Release()
+	m, err := newModel(r.options, r.terminal.Traits)
 	if err != nil {
 		return err
 	}
 	m.crashes = caught
 	m.end = func() { cancel(errQuit) }
-	m.stalled = r.terminal.output.Stalled
-	m.suspension = &suspension{
-		terminal: r.terminal, sampling: r.options.Sampling,
-		continuable: func() bool { return !orphaned() }, stop: stopGroup,
-	}
-	if err := r.terminal.raw(); err != nil {
+	m.stalled = r.terminal.Output.Stalled
+	m.suspension = terminal.NewSuspension(r.terminal, r.options.Sampling)
+	if err := r.terminal.Raw(); err != nil {
 		return err
 	}
 	r.firstFrame(ctx, m, caught)
 
 	r.program = tea.NewProgram(m,
 		tea.WithContext(ctx),
-		tea.WithInput(r.terminal.input),
-		tea.WithOutput(r.terminal.output),
+		tea.WithInput(r.terminal.Input),
+		tea.WithOutput(r.terminal.Output),
 		tea.WithEnvironment(r.options.Environ),
 		tea.WithFPS(framesPerSecond),
 		tea.WithFilter(r.measured),
@@ -119,7 +117,7 @@ func (r *run) run(parent context.Context) error {
 	aborted := errors.Is(err, tea.ErrProgramPanic)
 	cause := context.Cause(ctx)
 	cancel(nil)
-	r.terminal.close(aborted)
+	r.terminal.Close(aborted)
 	close(finished)
 	joined.Wait()
 	if r.options.Leave != nil && !aborted {
@@ -135,7 +133,7 @@ func (r *run) measured(_ tea.Model, msg tea.Msg) tea.Msg {
 	if _, ok := msg.(tea.WindowSizeMsg); !ok {
 		return msg
 	}
-	if width, height, ok := r.terminal.known(); ok {
+	if width, height, ok := r.terminal.KernelSize(); ok {
 		return tea.WindowSizeMsg{Width: width, Height: height}
 	}
 	return msg
@@ -167,9 +165,9 @@ func (r *run) firstFrame(ctx context.Context, m *model, caught *crashes) {
 		case <-ctx.Done():
 		}
 	}
-	width, height := r.terminal.size()
+	width, height := r.terminal.Size()
 	m.begin(width, height, r.options.Source.Latest())
-	r.terminal.enter(m.content)
+	r.terminal.Enter(m.content)
 }
 
 // feed takes snapshots out of the one slot and hands them to the event loop.
@@ -220,12 +218,12 @@ func (r *run) obey(ctx context.Context) {
 		select {
 		case <-ctx.Done():
 			return
-		case <-r.signals.ends:
+		case <-r.signals.Ends:
 			r.cancel(errQuit)
 			return
-		case <-r.signals.stops:
+		case <-r.signals.Stops:
 			r.program.Send(suspendMsg{})
-		case <-r.signals.continues:
+		case <-r.signals.Continues:
 			r.program.Send(continuedMsg{})
 		}
 	}
@@ -246,7 +244,7 @@ func (r *run) watch(ctx context.Context, finished <-chan struct{}) {
 		return
 	case <-timer.C:
 	}
-	r.terminal.abandon()
+	r.terminal.Abandon()
 	code := 0
 	if err := reason(nil, context.Cause(ctx)); err != nil {
 		fmt.Fprintln(os.Stderr, "vramscope:", err)

@@ -7,12 +7,14 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"vramscope/sampler/snapshot"
+	"vramscope/ui/cell"
+	"vramscope/ui/terminal"
 )
 
 // update takes one message and reports whether what the screen shows changed.
 func (m *model) update(msg tea.Msg) (changed bool, cmd tea.Cmd) {
 	if changed, taken := m.takeAnswer(msg); taken {
-		if m.ending && !m.answers.expected(m.options.Now()) {
+		if m.ending && !m.answers.Expected(m.options.Now()) {
 			m.end()
 		}
 		return changed, nil
@@ -66,7 +68,7 @@ func (m *model) update(msg tea.Msg) (changed bool, cmd tea.Cmd) {
 	case suspendMsg:
 		return false, m.suspend()
 	case resumedMsg:
-		if errors.Is(msg.err, errNotStopped) {
+		if errors.Is(msg.err, terminal.ErrNotStopped) {
 			m.say("cannot suspend: there is " + msg.err.Error())
 		}
 		return true, nil
@@ -147,10 +149,28 @@ func (m *model) resize(width, height int) bool {
 	return true
 }
 
+// takeAnswer takes the answers of the terminal to the questions before the
+// first frame, and reports whether the screen must change for one.
+func (m *model) takeAnswer(msg tea.Msg) (changed, taken bool) {
+	if msg, ok := msg.(tea.BackgroundColorMsg); ok {
+		changed = m.dark != msg.IsDark()
+		m.dark = msg.IsDark()
+		if changed {
+			m.restyle()
+		}
+		return changed, true
+	}
+	wide, taken := m.answers.Take(msg)
+	if wide {
+		m.look.Glyphs = cell.ASCIIGlyphs()
+	}
+	return wide, taken
+}
+
 // quit ends the program, but lets the terminal finish answering first: what
 // arrived after the end would stand on the shell's command line.
 func (m *model) quit() tea.Cmd {
-	if !m.answers.expected(m.options.Now()) {
+	if !m.answers.Expected(m.options.Now()) {
 		m.end()
 		return nil
 	}
@@ -166,13 +186,12 @@ func (m *model) suspend() tea.Cmd {
 	if m.suspension == nil {
 		return nil
 	}
-	input, continuable := m.suspension.terminal.input, m.suspension.continuable
-	release := tea.Exec(m.suspension, func(err error) tea.Msg { return resumedMsg{err} })
+	suspension := m.suspension
+	release := tea.Exec(suspension, func(err error) tea.Msg { return resumedMsg{err} })
 	return func() tea.Msg {
-		if !continuable() {
-			return resumedMsg{errNotStopped}
+		if err := suspension.Prepare(); err != nil {
+			return resumedMsg{err}
 		}
-		input.Pause() // Bubble Tea waits for its reader to end
 		return release()
 	}
 }
@@ -183,10 +202,9 @@ func (m *model) retake() tea.Cmd {
 	if m.suspension == nil {
 		return nil
 	}
-	terminal := m.suspension.terminal
+	suspension := m.suspension
 	return func() tea.Msg {
-		// A terminal that is gone is noticed by its output.
-		_ = terminal.raw()
+		suspension.Retake()
 		return tea.ClearScreen()
 	}
 }

@@ -81,7 +81,7 @@ func TestWideGlyphsAreReplaced(t *testing.T) {
 		{tea.CursorPositionMsg{X: 2, Y: 7}, false}, // not the answer to our question
 	} {
 		m := newTestModel(t, smallBox(4, 3, 0), nil)
-		m.answers = answers{pending: m.now, width: true}
+		m.answers = m.traits.Asked(m.now, false)
 		m.send(tc.at)
 		if m.look.Glyphs.ASCII != tc.ascii {
 			t.Errorf("%+v: ASCII is %v", tc.at, m.look.Glyphs.ASCII)
@@ -109,7 +109,7 @@ func TestStalledTerminalIsNotDrawnOn(t *testing.T) {
 
 func TestQuitWaitsForTheTerminalsAnswers(t *testing.T) {
 	m := newTestModel(t, smallBox(4, 3, 0), nil)
-	m.answers = answers{pending: m.now}
+	m.answers = m.traits.Asked(m.now, true)
 	m.press("q")
 	if m.ended {
 		t.Fatal("it ended while the terminal was answering")

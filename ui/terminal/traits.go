@@ -1,4 +1,4 @@
-package ui
+package terminal
 
 import (
 	"strings"
@@ -8,7 +8,7 @@ import (
 	"vramscope/internal/text"
 )
 
-// environment is how the program was started, as os.Environ gives it.
+// environment is what os.Environ returns.
 type environment []string
 
 // lookup returns the last value of a variable, "" where it is not set.
@@ -21,23 +21,24 @@ func (e environment) lookup(name string) string {
 	return ""
 }
 
-// traits is what the environment says of a terminal before it has been asked
-// anything.
-type traits struct {
-	dumb    bool // cannot move its cursor
-	console bool // the Linux console: its fonts lack ▓ and ▄, and it has no title
-	ascii   bool // the ASCII glyphs are the safe choice
-	profile colorprofile.Profile
+// Traits are what the environment says about a terminal before it is asked.
+type Traits struct {
+	Dumb    bool // cannot move its cursor
+	Console bool // the Linux console: its fonts lack ▓ and ▄, and older ones print the sequence that sets a title
+	ASCII   bool // the ASCII glyphs are the safe choice
+	Profile colorprofile.Profile
 }
 
-func traitsOf(env environment) traits {
+// TraitsOf reads the traits from an environment as os.Environ returns it.
+func TraitsOf(environ []string) Traits {
+	env := environment(environ)
 	name := env.lookup("TERM")
-	t := traits{
-		dumb:    name == "" || name == "dumb",
-		console: name == "linux",
-		profile: colorsOf(env),
+	t := Traits{
+		Dumb:    name == "" || name == "dumb",
+		Console: name == "linux",
+		Profile: colorsOf(env),
 	}
-	t.ascii = t.dumb || t.console || !text.UTF8(env.lookup)
+	t.ASCII = t.Dumb || t.Console || !text.UTF8(env.lookup)
 	return t
 }
 

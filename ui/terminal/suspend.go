@@ -1,4 +1,4 @@
-package ui
+package terminal
 
 import (
 	"bytes"
@@ -15,73 +15,94 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// suspension is Ctrl+Z: the terminal is handed back as it was found, the driver
-// is let go, and the process group stops until the shell continues it.
+// Suspension is Ctrl+Z: the terminal is handed back as it was found, the driver
+// is closed, and the process group stops until the shell continues it.
 //
 // Bubble Tea runs it with its own hold on the terminal released. Its built-in
 // suspension waits for SIGCONT without end, but where no shell could continue
 // the program (it leads its session, as under `docker run` or `tmux new`) the
 // kernel ignores the stop, and the program would wait for ever.
-type suspension struct {
-	terminal    *terminal
-	sampling    Sampling    // may be nil
-	continuable func() bool // whether somebody could continue the program
-	stop        func() error
+type Suspension struct {
+	terminal *Terminal
+	driver   Driver
 }
 
-// errNotStopped is why a program is not stopped: nobody could continue it.
-var errNotStopped = errors.New("no shell to go back to")
+// Driver is what is closed while the program is stopped. Its methods may block.
+type Driver interface {
+	Suspend()
+	Resume()
+}
+
+// NewSuspension returns the suspension of a terminal. A nil driver is left out.
+func NewSuspension(t *Terminal, driver Driver) *Suspension {
+	return &Suspension{terminal: t, driver: driver}
+}
+
+// ErrNotStopped is returned where no shell could continue the program.
+var ErrNotStopped = errors.New("no shell to go back to")
+
+// Prepare ends the read of the keyboard, for whose end Bubble Tea waits before
+// it calls Run.
+func (s *Suspension) Prepare() error {
+	if orphaned() {
+		return ErrNotStopped
+	}
+	s.terminal.Input.pause()
+	return nil
+}
+
+// Retake sets raw mode again after a stop that came without warning.
+func (s *Suspension) Retake() {
+	_ = s.terminal.Raw() // a closed terminal is noticed by its output
+}
 
 // releaseTimeout is how long Ctrl+Z waits for the driver, whose calls can hang.
 const releaseTimeout = 300 * time.Millisecond
 
-// rendererTimeout lets the renderer that Bubble Tea has told to end do so. It
-// stops a ticker as its last act, and would stop the one of its successor if
-// that was started first: the screen would stand still from then on.
+// rendererTimeout lets Bubble Tea's renderer end. It stops a ticker as its last
+// act, and would stop the one of its successor if that was started first: the
+// screen would never change again.
 const rendererTimeout = 50 * time.Millisecond
 
 // Run implements tea.ExecCommand.
-func (s *suspension) Run() error {
+func (s *Suspension) Run() error {
 	time.Sleep(rendererTimeout)
 	s.terminal.leave(false)
-	s.terminal.output.Flush(flushTimeout)
+	s.terminal.Output.Flush(flushTimeout)
 	s.terminal.cooked()
-	if s.sampling != nil {
+	if s.driver != nil {
 		released := make(chan struct{})
 		go func() {
 			defer close(released)
-			s.sampling.Suspend()
+			s.driver.Suspend()
 		}()
-		select {
-		case <-released:
-		case <-time.After(releaseTimeout):
-		}
+		await(released, releaseTimeout)
 	}
 
-	err := s.stop()
+	err := stopGroup()
 
-	if s.sampling != nil {
-		go s.sampling.Resume() // opening the driver takes its time; the screen does not wait
+	if s.driver != nil {
+		go s.driver.Resume() // opening the driver takes its time; the screen does not wait
 	}
-	if rawErr := s.terminal.raw(); rawErr != nil {
+	if rawErr := s.terminal.Raw(); rawErr != nil {
 		return rawErr
 	}
-	s.terminal.input.Resume()
-	_, _ = s.terminal.output.Write([]byte(s.terminal.saveTitle())) // an output that failed reports it itself
+	s.terminal.Input.resume()
+	_, _ = s.terminal.Output.Write([]byte(s.terminal.saveTitle())) // an output that failed reports it itself
 	return err
 }
 
 // SetStdin, SetStdout and SetStderr implement tea.ExecCommand: nothing is run
 // that needs them.
-func (s *suspension) SetStdin(io.Reader)  {}
-func (s *suspension) SetStdout(io.Writer) {}
-func (s *suspension) SetStderr(io.Writer) {}
+func (s *Suspension) SetStdin(io.Reader)  {}
+func (s *Suspension) SetStdout(io.Writer) {}
+func (s *Suspension) SetStderr(io.Writer) {}
 
 // stopGroup stops the whole process group, so that a wrapper script stops with
 // the program, and returns when it has been continued.
 //
 // It sends SIGSTOP: once a Go program has caught SIGTSTP, as this one has, the
-// runtime keeps its handler, and the signal's own effect is not to be had.
+// runtime keeps its handler, and the signal no longer stops the process.
 func stopGroup() error {
 	continued := make(chan os.Signal, 1)
 	signal.Notify(continued, syscall.SIGCONT)
@@ -97,8 +118,8 @@ func stopGroup() error {
 	return nil
 }
 
-// stopTimeout is how long a stop may take to arrive. A process that has been
-// stopped finds it over when it is continued.
+// stopTimeout is how long a stop may take to arrive. It passes while the
+// process is stopped, too.
 const stopTimeout = time.Second
 
 // orphaned reports whether no shell waits for the program: whether among its
@@ -117,7 +138,7 @@ func orphaned() bool {
 	for parent := os.Getppid(); parent > 0; parent = parentOf(parent) {
 		parentGroup, err := unix.Getpgid(parent)
 		if err != nil {
-			return true // outside our pid namespace, or gone
+			return true // outside our pid namespace, or exited
 		}
 		if parentGroup != group {
 			parentSession, err := unix.Getsid(parent)
@@ -127,7 +148,7 @@ func orphaned() bool {
 	return true
 }
 
-// parentOf is the parent of a process, 0 where /proc does not tell.
+// parentOf is the parent of a process, 0 where /proc does not show it.
 func parentOf(pid int) int {
 	stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
 	if err != nil {

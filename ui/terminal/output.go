@@ -1,4 +1,4 @@
-package ui
+package terminal
 
 import (
 	"errors"
@@ -10,26 +10,25 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// terminalOutput writes to the terminal from a goroutine of its own, so that
-// a terminal that nobody reads (a stopped SSH client, a full pipe of a
-// multiplexer) never holds up the event loop.
+// Output writes to the terminal from a goroutine of its own, so that a terminal
+// that is not being read (a stopped SSH client, a full pipe of a multiplexer)
+// never holds up the event loop.
 //
 //	renderer ── Write ──→ pending ──→ goroutine ── write(2), may block ──→ terminal
 //
-// A Write waits a moment for its bytes to be taken, so that in ordinary times
-// output is as ordered as if it had been written directly. Once that moment
-// has passed without progress the terminal counts as stalled: the model stops
-// drawing (Stalled) until Drained is told that everything has been taken.
-// What is written in between is bounded by pendingLimit; past it bytes are
-// dropped, and the screen has to be drawn anew.
+// A Write waits up to outputTimeout for its bytes to be taken, so that output
+// is usually as ordered as if it had been written directly. After that the
+// terminal counts as stalled: the model stops drawing (Stalled) until drained
+// reports that everything has been taken. What is written in between is
+// bounded by pendingLimit; past it bytes are dropped, and the screen has to be
+// drawn anew.
 //
 // It is a term.File, which is how Bubble Tea recognises a terminal.
-type terminalOutput struct {
-	file     *os.File // whose descriptor is asked for size and modes
-	device   *os.File // the same terminal, opened anew so that a write can be given up
-	patience time.Duration
-	drained  func(lost bool) // called without the lock, from the writing goroutine
-	failed   func(error)     // as drained; once
+type Output struct {
+	file    *os.File        // whose descriptor is asked for size and modes
+	device  *os.File        // the same terminal, opened again so that a write can be ended
+	drained func(lost bool) // called without the lock, from the writing goroutine
+	failed  func(error)     // as drained; once
 
 	mu      sync.Mutex
 	pending []byte
@@ -50,11 +49,10 @@ const (
 	pendingLimit = 1 << 20
 )
 
-func newTerminalOutput(file *os.File, drained func(lost bool), failed func(error)) *terminalOutput {
-	o := &terminalOutput{
+func newOutput(file *os.File, drained func(lost bool), failed func(error)) *Output {
+	o := &Output{
 		file:     file,
 		device:   reopened(file, unix.O_WRONLY),
-		patience: outputTimeout,
 		drained:  drained,
 		failed:   failed,
 		wake:     make(chan struct{}, 1),
@@ -64,8 +62,9 @@ func newTerminalOutput(file *os.File, drained func(lost bool), failed func(error
 	return o
 }
 
-// Write implements io.Writer. It fails only when the terminal is gone.
-func (o *terminalOutput) Write(p []byte) (int, error) {
+// Write implements io.Writer. It fails once the terminal is
+// closed or the output stopped.
+func (o *Output) Write(p []byte) (int, error) {
 	o.mu.Lock()
 	if o.err != nil || o.closed {
 		err := o.err
@@ -88,7 +87,7 @@ func (o *terminalOutput) Write(p []byte) (int, error) {
 	o.mu.Unlock()
 
 	o.signal()
-	if wait && !o.await(taken, o.patience) {
+	if wait && !await(taken, outputTimeout) {
 		o.mu.Lock()
 		o.stalled = o.taken != nil // it may have been taken just now
 		o.mu.Unlock()
@@ -97,23 +96,24 @@ func (o *terminalOutput) Write(p []byte) (int, error) {
 }
 
 // Stalled reports whether the terminal is not taking what is written to it.
-func (o *terminalOutput) Stalled() bool {
+func (o *Output) Stalled() bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.stalled
 }
 
-// Flush waits until everything has been written, at most so long.
-func (o *terminalOutput) Flush(patience time.Duration) bool {
+// Flush waits until everything has been written, and reports false after the
+// timeout.
+func (o *Output) Flush(timeout time.Duration) bool {
 	o.mu.Lock()
 	taken := o.taken
 	o.mu.Unlock()
-	return taken == nil || o.await(taken, patience)
+	return taken == nil || await(taken, timeout)
 }
 
-// Interrupt gives up what is being written and forgets what is pending. It
-// reports false where a write that the terminal does not take cannot be given up.
-func (o *terminalOutput) Interrupt() bool {
+// Interrupt ends the write under way and drops what is pending. It reports
+// false where a blocked write cannot be ended.
+func (o *Output) Interrupt() bool {
 	o.mu.Lock()
 	o.pending = nil
 	o.mu.Unlock()
@@ -123,13 +123,12 @@ func (o *terminalOutput) Interrupt() bool {
 	if err := o.device.SetWriteDeadline(time.Now()); err != nil {
 		return false
 	}
-	given := o.Flush(flushTimeout)
-	return o.device.SetWriteDeadline(time.Time{}) == nil && given
+	ended := o.Flush(flushTimeout)
+	return o.device.SetWriteDeadline(time.Time{}) == nil && ended
 }
 
-// Stop ends the goroutine. It does not wait for a write that the terminal does
-// not take and that cannot be given up.
-func (o *terminalOutput) Stop() {
+// Stop ends the goroutine. It does not wait for a write that is still blocked.
+func (o *Output) Stop() {
 	o.mu.Lock()
 	o.closed = true
 	idle := o.taken == nil
@@ -143,8 +142,9 @@ func (o *terminalOutput) Stop() {
 	}
 }
 
-func (o *terminalOutput) await(taken <-chan struct{}, patience time.Duration) bool {
-	timer := time.NewTimer(patience)
+// await reports whether the channel is closed within the timeout.
+func await(taken <-chan struct{}, timeout time.Duration) bool {
+	timer := time.NewTimer(timeout)
 	defer timer.Stop()
 	select {
 	case <-taken:
@@ -156,23 +156,23 @@ func (o *terminalOutput) await(taken <-chan struct{}, patience time.Duration) bo
 
 // signal wakes the writing goroutine. The channel is never closed: a Write may
 // come to it after Stop.
-func (o *terminalOutput) signal() {
+func (o *Output) signal() {
 	select {
 	case o.wake <- struct{}{}:
 	default: // it is awake
 	}
 }
 
-func (o *terminalOutput) run() {
+func (o *Output) run() {
 	defer close(o.finished)
 	for !o.drain() {
 		<-o.wake
 	}
 }
 
-// drain writes until nothing is pending or the terminal is gone, and reports
+// drain writes until nothing is pending or the terminal is closed, and reports
 // whether the output was stopped by then: nothing is added after that.
-func (o *terminalOutput) drain() (stopped bool) {
+func (o *Output) drain() (stopped bool) {
 	for {
 		o.mu.Lock()
 		batch := o.pending
@@ -203,7 +203,7 @@ func (o *terminalOutput) drain() (stopped bool) {
 }
 
 // settle ends a round of writing; it is called with the lock and releases it.
-func (o *terminalOutput) settle() {
+func (o *Output) settle() {
 	wasStalled, lost := o.stalled, o.lost
 	o.stalled, o.lost = false, false
 	if o.taken != nil {
@@ -217,10 +217,10 @@ func (o *terminalOutput) settle() {
 }
 
 // Fd implements term.File.
-func (o *terminalOutput) Fd() uintptr { return o.file.Fd() }
+func (o *Output) Fd() uintptr { return o.file.Fd() }
 
 // Read implements term.File; nothing is read from the output.
-func (o *terminalOutput) Read([]byte) (int, error) { return 0, io.EOF }
+func (o *Output) Read([]byte) (int, error) { return 0, io.EOF }
 
-// Close implements term.File; the file belongs to the caller of Run.
-func (o *terminalOutput) Close() error { return nil }
+// Close implements term.File; the file belongs to the caller of Open.
+func (o *Output) Close() error { return nil }

@@ -1,4 +1,4 @@
-package ui
+package terminal
 
 import (
 	"os"
@@ -9,7 +9,7 @@ import (
 )
 
 // reopened opens a terminal a second time, without blocking, so that reads and
-// writes can be given up. The descriptor that the program was started with is
+// writes can be ended. The descriptor that the program was started with is
 // shared with the shell: making that one non-blocking would break the shell.
 // Where the terminal cannot be opened (after su it may belong to another user)
 // the first descriptor has to do.

@@ -1,9 +1,7 @@
-package ui
+package terminal
 
 import (
 	"time"
-
-	"vramscope/ui/cell"
 
 	tea "charm.land/bubbletea/v2"
 
@@ -27,56 +25,52 @@ const widthProbeLine = 2
 
 // questions are written before the first frame, which covers what the probe
 // (or a terminal that does not know a question) leaves on the screen.
-func (t *terminal) questions() string {
-	if t.traits.console {
+func (t Traits) questions() string {
+	if t.Console {
 		return "" // ASCII, dark and unsynchronized are known already
 	}
 	// Bubble Tea asks for mode 2026 by itself except over SSH.
 	ask := ansi.RequestBackgroundColor + ansi.RequestModeSynchronizedOutput
-	if !t.traits.ascii {
+	if !t.ASCII {
 		ask += ansi.CursorPosition(1, widthProbeLine) + "█" + ansi.RequestCursorPositionReport
 	}
 	return ask + ansi.RequestPrimaryDeviceAttributes
 }
 
-// answers is what the terminal has said so far.
-type answers struct {
-	pending time.Time // when it was asked; zero: nothing is expected (any more)
-	width   bool      // the width of █ is still open
+// Answers keeps track of what the terminal has yet to answer.
+type Answers struct {
+	asked time.Time // zero: nothing is expected (any more)
+	width bool      // the width of █ is still open
 }
 
-// Answers that have not come after so long are not waited for at the end.
+// answerTimeout is how long the end of the program waits for answers.
 const answerTimeout = time.Second
 
-// expected reports whether answers may still be on their way. A program that
-// ended now would leave them to the shell, as if they had been typed.
-func (a answers) expected(now time.Time) bool {
-	return !a.pending.IsZero() && now.Sub(a.pending) < answerTimeout
+// Asked returns what is open once the questions are written. The width of █
+// is asked for but does not matter where the screen is ASCII.
+func (t Traits) Asked(now time.Time, ascii bool) Answers {
+	if t.Console {
+		return Answers{}
+	}
+	return Answers{asked: now, width: !ascii}
 }
 
-// takeAnswer looks whether a message is an answer of the terminal, and
-// reports whether the screen must change for it.
-func (m *model) takeAnswer(msg tea.Msg) (changed, taken bool) {
+// Expected reports whether answers may still be on their way. A program that
+// ended now would leave them to the shell, as if they had been typed.
+func (a *Answers) Expected(now time.Time) bool {
+	return !a.asked.IsZero() && now.Sub(a.asked) < answerTimeout
+}
+
+// Take reports whether a message is an answer of the terminal, and whether it
+// shows that the terminal draws █ two cells wide.
+func (a *Answers) Take(msg tea.Msg) (wide, taken bool) {
 	switch msg := msg.(type) {
-	case tea.BackgroundColorMsg:
-		if m.dark == msg.IsDark() {
-			return false, true
-		}
-		m.dark = msg.IsDark()
-		m.restyle()
-		return true, true
 	case tea.CursorPositionMsg:
-		if !m.answers.width {
-			return false, true
-		}
-		m.answers.width = false
-		if msg.Y == widthProbeLine-1 && msg.X == 2 { // counted from 0: two cells to the right
-			m.look.Glyphs = cell.ASCIIGlyphs()
-			return true, true
-		}
-		return false, true
+		wide = a.width && msg.Y == widthProbeLine-1 && msg.X == 2 // counted from 0
+		a.width = false
+		return wide, true
 	case uv.PrimaryDeviceAttributesEvent:
-		m.answers = answers{}
+		*a = Answers{}
 		return false, true
 	case tea.ModeReportMsg, tea.KeyboardEnhancementsMsg, tea.ColorProfileMsg, tea.EnvMsg, tea.CapabilityMsg:
 		return false, true

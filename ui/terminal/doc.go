@@ -1,0 +1,12 @@
+// Package terminal owns the device that the screen is drawn on. It puts the
+// terminal into raw mode, asks it what it can do, and leaves it as it was
+// found, whichever way the program ends.
+//
+//	Open ─ Raw ─ Enter: title saved, alternate screen, questions, first frame
+//	  Bubble Tea reads Input and writes Output
+//	Close: modes off, main screen, title back ─ termios restored
+//	Abandon: the same, without waiting for a terminal that takes nothing
+//
+// Start reading at terminal.go; output.go keeps a slow terminal from holding
+// up the event loop, suspend.go is Ctrl+Z.
+package terminal

@@ -1,0 +1,36 @@
+package terminal
+
+import (
+	"os"
+	"os/signal"
+	"syscall"
+)
+
+// Signals are those that a program with a terminal in raw mode must answer
+// itself. A closed SSH session sends SIGHUP, one of Ends. SIGTSTP from outside
+// does what Ctrl+Z does; SIGCONT after a SIGSTOP, which cannot be caught, takes
+// the terminal back.
+type Signals struct {
+	Ends, Stops, Continues chan os.Signal
+}
+
+// CatchSignals must be called before the terminal is changed: a signal that
+// came in between would leave it changed.
+func CatchSignals() *Signals {
+	s := &Signals{
+		Ends:      make(chan os.Signal, 1),
+		Stops:     make(chan os.Signal, 1),
+		Continues: make(chan os.Signal, 1),
+	}
+	signal.Notify(s.Ends, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT)
+	signal.Notify(s.Stops, syscall.SIGTSTP)
+	signal.Notify(s.Continues, syscall.SIGCONT)
+	return s
+}
+
+// Release restores the signals' defaults.
+func (s *Signals) Release() {
+	signal.Stop(s.Ends)
+	signal.Stop(s.Stops)
+	signal.Stop(s.Continues)
+}

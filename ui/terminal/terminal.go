@@ -1,0 +1,186 @@
+package terminal
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"sync/atomic"
+	"time"
+
+	"github.com/charmbracelet/x/ansi"
+	"github.com/charmbracelet/x/term"
+	"golang.org/x/sys/unix"
+)
+
+// ErrNoTerminal is returned by Open for a device that no screen can be drawn on.
+var ErrNoTerminal = errors.New("not a terminal")
+
+// errHungUp is the end of a terminal: its window was closed, its line dropped.
+var errHungUp = errors.New("the terminal was closed")
+
+// Terminal is the device the screen is on.
+type Terminal struct {
+	Input  *Input
+	Output *Output
+	Traits Traits
+
+	before *term.State // the modes as they were found
+	opened *os.File    // /dev/tty where the standard input is something else
+	saved  atomic.Bool // the title is on the terminal's stack
+}
+
+// Listeners are called, on any goroutine, for what happens to the terminal.
+// They must not block.
+type Listeners struct {
+	Drained     func(lost bool) // it takes output again
+	Ended       func(error)     // it was closed
+	Interrupted func()          // Ctrl-C was typed
+}
+
+// Open looks at the terminal without changing it. The environment is what
+// os.Environ returns.
+func Open(input, output *os.File, environ []string, listeners Listeners) (*Terminal, error) {
+	env := environment(environ)
+	t := &Terminal{Traits: TraitsOf(environ)}
+	if !term.IsTerminal(output.Fd()) {
+		return nil, fmt.Errorf("standard output is %w", ErrNoTerminal)
+	}
+	if t.Traits.Dumb {
+		return nil, fmt.Errorf("TERM=%s is %w that can be drawn on", env.lookup("TERM"), ErrNoTerminal)
+	}
+	if !term.IsTerminal(input.Fd()) {
+		tty, err := os.OpenFile("/dev/tty", os.O_RDONLY, 0)
+		if err != nil {
+			return nil, fmt.Errorf("standard input is %w, and there is no other keyboard: %w", ErrNoTerminal, err)
+		}
+		input, t.opened = tty, tty
+	}
+	before, err := term.GetState(input.Fd())
+	if err != nil {
+		return nil, fmt.Errorf("reading the modes of the terminal: %w", err)
+	}
+	t.before = before
+	t.Input = newInput(input, listeners.Ended, listeners.Interrupted)
+	t.Output = newOutput(output, listeners.Drained, listeners.Ended)
+	return t, nil
+}
+
+// Raw takes keys one by one and unechoed.
+func (t *Terminal) Raw() error {
+	if _, err := term.MakeRaw(t.Input.Fd()); err != nil {
+		return fmt.Errorf("setting the terminal to raw mode: %w", err)
+	}
+	return nil
+}
+
+// cooked restores the modes that the terminal was found with.
+func (t *Terminal) cooked() {
+	_ = term.Restore(t.Input.Fd(), t.before) // a closed terminal has no modes to restore
+}
+
+// Size returns the terminal's size in cells, 80×24 where the kernel does not
+// know it, as on a serial line.
+func (t *Terminal) Size() (width, height int) {
+	if width, height, ok := t.KernelSize(); ok {
+		return width, height
+	}
+	return 80, 24
+}
+
+// KernelSize returns the size that the kernel knows, false where it knows none.
+func (t *Terminal) KernelSize() (width, height int, ok bool) {
+	width, height, err := term.GetSize(t.Output.Fd())
+	return width, height, err == nil && width > 0 && height > 0
+}
+
+// Enter saves the title, switches to the alternate screen, asks the questions
+// and draws the first frame, all in one write. The renderer would draw it only
+// at its first tick, a tenth of a second later.
+func (t *Terminal) Enter(frame string) {
+	var out []byte
+	out = append(out, t.saveTitle()...)
+	out = append(out, ansi.SetModeAltScreenSaveCursor+ansi.ResetModeTextCursorEnable+ansi.EraseEntireScreen...)
+	out = append(out, t.Traits.questions()...)
+	out = append(out, ansi.CursorHomePosition...)
+	for i := range len(frame) {
+		if frame[i] == '\n' {
+			out = append(out, '\r') // raw mode does not do it
+		}
+		out = append(out, frame[i])
+	}
+	_, _ = t.Output.Write(out) // a closed terminal is noticed by the output itself
+}
+
+// The title is kept on the terminal's own stack: XTWINOPS 22 and 23, see
+// https://invisible-island.net/xterm/ctlseqs/ctlseqs.html.
+const (
+	pushTitle = "\x1b[22;2t"
+	popTitle  = "\x1b[23;2t"
+)
+
+// saveTitle is what puts the title on the stack.
+func (t *Terminal) saveTitle() string {
+	if t.Traits.Console {
+		return ""
+	}
+	t.saved.Store(true)
+	return pushTitle
+}
+
+// leave goes back to the main screen and the title that was there. Bubble Tea
+// has left the alternate screen already if it ever drew on it; leaving it
+// twice does no harm. The modes that only Bubble Tea switches on are its to
+// switch off, but where it could not (aborted) that is done here, and before
+// the screen changes: the keyboard protocol of the main screen is the shell's.
+func (t *Terminal) leave(aborted bool) {
+	out := ""
+	if aborted {
+		out = ansi.ResetModeSynchronizedOutput +
+			ansi.ResetStyle +
+			ansi.ResetModifyOtherKeys +
+			ansi.PopKittyKeyboard(1) +
+			ansi.ResetModeMouseNormal + ansi.ResetModeMouseButtonEvent + ansi.ResetModeMouseAnyEvent + ansi.ResetModeMouseExtSgr +
+			ansi.ResetModeFocusEvent +
+			ansi.ResetModeBracketedPaste +
+			ansi.ResetModeUnicodeCore
+		if !t.Traits.Console {
+			out += ansi.SetWindowTitle("")
+		}
+	}
+	out += ansi.ResetModeAltScreenSaveCursor + ansi.SetModeTextCursorEnable
+	if t.saved.Load() {
+		out += popTitle
+	}
+	_, _ = t.Output.Write([]byte(out)) // as in Enter
+}
+
+// flushTimeout is how long the end of the program waits for the terminal.
+const flushTimeout = 250 * time.Millisecond
+
+// Close leaves the terminal after an orderly end. One that takes no output is
+// abandoned. Aborted means that Bubble Tea could not switch its modes off.
+func (t *Terminal) Close(aborted bool) {
+	t.leave(aborted)
+	if !t.Output.Flush(flushTimeout) {
+		t.Abandon()
+	}
+	t.cooked()
+	t.Output.Stop()
+	t.Input.release()
+	if t.opened != nil {
+		_ = t.opened.Close() // it was only read from
+	}
+}
+
+// Abandon restores a terminal that takes no output, as far as that can be
+// done: what is queued is thrown away to make room for the sequences that
+// switch the modes off, so that whoever reads on finds an ordinary screen. It
+// may be called while Close is running.
+func (t *Terminal) Abandon() {
+	t.Output.Interrupt()
+	// TCFLSH with TCOFLUSH is tcflush(3); it fails only on what is no terminal.
+	_ = unix.IoctlSetInt(int(t.Output.Fd()), unix.TCFLSH, unix.TCOFLUSH)
+	t.leave(true)
+	t.Output.Flush(flushTimeout)
+	t.cooked()
+}
