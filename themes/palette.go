@@ -1,142 +1,165 @@
 package themes
 
 import (
-	"image/color"
+	"strings"
 
-	"github.com/charmbracelet/x/ansi"
+	"charm.land/lipgloss/v2"
+	"github.com/charmbracelet/colorprofile"
 )
 
-// ink is how one meaning is drawn: a colour, nil for the terminal's own, and
-// attributes. Where there is no colour (NO_COLOR, a terminal without any) the
-// attributes of mono are what is left: texture, "!" and ">" carry the rest.
-type ink struct {
-	color   color.Color
-	bold    bool
-	reverse bool
+// palette makes the styles of a theme for a terminal with so many colours.
+// Without colours (NO_COLOR, a terminal that has none) the attributes remain,
+// and texture, "!" and ">" carry the rest.
+type palette struct {
+	profile colorprofile.Profile
+	made    map[string]Style // by escape sequence, so that styles that look alike are equal
 }
 
-// palette is a theme before it meets a terminal.
-type palette struct {
-	dark bool
+func newPalette(profile colorprofile.Profile) palette {
+	return palette{profile: profile, made: map[string]Style{}}
+}
 
-	text, dim, strong, header, key, title, rule, cursor, badge ink
-	alarm, leak, warning                                       ink
-	other, unknown, allocated, stuck, returnable, free         ink
-	history, median, bounds, capacity                          ink
+// style resolves a style. A terminal that is none (NoTTY) gets no sequences.
+func (p palette) style(s lipgloss.Style) Style {
+	if p.profile <= colorprofile.NoTTY {
+		return Style{}
+	}
+	if c := s.GetForeground(); c != (lipgloss.NoColor{}) {
+		s = s.Foreground(p.profile.Convert(c))
+	}
+	open, _, _ := strings.Cut(s.Render("x"), "x")
+	if open == "" {
+		return Style{}
+	}
+	if _, ok := p.made[open]; !ok {
+		p.made[open] = Style{&drawn{style: s, open: open}}
+	}
+	return p.made[open]
+}
+
+// color is text in a colour.
+func (p palette) color(hex string) Style { return p.style(ink(hex)) }
+
+// bold is bold text in a colour.
+func (p palette) bold(hex string) Style { return p.style(ink(hex).Bold(true)) }
+
+// alarm is bold text on the colour.
+func (p palette) alarm(hex string) Style { return p.style(ink(hex).Bold(true).Reverse(true)) }
+
+func ink(hex string) lipgloss.Style { return lipgloss.NewStyle().Foreground(lipgloss.Color(hex)) }
+
+// theme is a theme by its name.
+func (p palette) theme(name string, dark bool) Styles {
+	switch {
+	case name == "mono" || p.profile <= colorprofile.ASCII:
+		return p.plain(dark)
+	case name == "terminal" || p.profile == colorprofile.ANSI:
+		return p.sixteen(dark)
+	case name == "high-contrast":
+		return p.contrast(dark)
+	case name == "colorblind":
+		return p.okabeIto(dark)
+	case dark:
+		return p.night()
+	default:
+		return p.day()
+	}
 }
 
 // The hues are the same in every theme: slate other, grey unknown, blue
-// allocated, magenta stuck, cyan returnable. They differ in lightness too, so
-// that a reader who sees no hue, and a photocopy, still tell them apart.
+// allocated, magenta fragmented, cyan returnable. They differ in lightness too,
+// so that readers who see no hue, and photocopies, distinguish them.
 
 // night is for dark grounds, from black to Solarized's base03.
-func night() palette {
-	p := plain(true)
-	dim := hex(0x93a1b0)
-	p.dim, p.header, p.rule = ink{color: dim}, ink{color: dim}, ink{color: hex(0x7d8b9a)}
-	p.key, p.title = ink{color: hex(0x8fc1ff), bold: true}, ink{bold: true}
-	p.alarm, p.leak = ink{color: hex(0xff6b6b), bold: true, reverse: true}, ink{color: hex(0xff7b72), bold: true}
-	p.warning = ink{color: hex(0xe3b341)}
-	p.other = ink{color: hex(0x6f7ea3)}
-	p.unknown = ink{color: hex(0xb9bfc8)}
-	p.allocated = ink{color: hex(0x4292f5)}
-	p.stuck = ink{color: hex(0xd88aec)}
-	p.returnable = ink{color: hex(0x7ee8df)}
-	p.free = ink{color: hex(0x66717e)}
-	p.history, p.median = ink{color: hex(0x4292f5)}, ink{color: hex(0xf0c674)}
-	p.bounds, p.capacity = ink{color: hex(0xa3a8b0)}, ink{color: hex(0xff7b72)}
-	return p
+func (p palette) night() Styles {
+	s := p.plain(true)
+	s.Dim, s.Header, s.Rule = p.color("#93a1b0"), p.color("#93a1b0"), p.color("#7d8b9a")
+	s.Key = p.bold("#8fc1ff")
+	s.Alarm, s.Leak, s.Warning = p.alarm("#ff6b6b"), p.bold("#ff7b72"), p.color("#e3b341")
+	s.Other, s.Unknown = p.color("#6f7ea3"), p.color("#b9bfc8")
+	s.Allocated, s.Fragmented = p.color("#4292f5"), p.color("#d88aec")
+	s.Returnable, s.Free = p.color("#7ee8df"), p.color("#66717e")
+	s.History, s.Median = p.color("#4292f5"), p.color("#f0c674")
+	s.Bounds, s.Capacity = p.color("#a3a8b0"), p.color("#ff7b72")
+	return s
 }
 
 // day is for light grounds, from white to Solarized's base3.
-func day() palette {
-	p := plain(false)
-	dim := hex(0x57606a)
-	p.dim, p.header, p.rule = ink{color: dim}, ink{color: dim}, ink{color: hex(0x67707a)}
-	p.key, p.title = ink{color: hex(0x0b4fa8), bold: true}, ink{bold: true}
-	p.alarm, p.leak = ink{color: hex(0xb3141d), bold: true, reverse: true}, ink{color: hex(0xb3141d), bold: true}
-	p.warning = ink{color: hex(0x7d5300)}
-	p.other = ink{color: hex(0x2f3e5c)}
-	p.unknown = ink{color: hex(0x747a82)}
-	p.allocated = ink{color: hex(0x1f66d0)}
-	p.stuck = ink{color: hex(0x80218f)}
-	p.returnable = ink{color: hex(0x0e97a0)}
-	p.free = ink{color: hex(0x8a929b)}
-	p.history, p.median = ink{color: hex(0x1f66d0)}, ink{color: hex(0x7d5300)}
-	p.bounds, p.capacity = ink{color: hex(0x646b74)}, ink{color: hex(0xb3141d)}
-	return p
+func (p palette) day() Styles {
+	s := p.plain(false)
+	s.Dim, s.Header, s.Rule = p.color("#57606a"), p.color("#57606a"), p.color("#67707a")
+	s.Key = p.bold("#0b4fa8")
+	s.Alarm, s.Leak, s.Warning = p.alarm("#b3141d"), p.bold("#b3141d"), p.color("#7d5300")
+	s.Other, s.Unknown = p.color("#2f3e5c"), p.color("#747a82")
+	s.Allocated, s.Fragmented = p.color("#1f66d0"), p.color("#80218f")
+	s.Returnable, s.Free = p.color("#0e97a0"), p.color("#8a929b")
+	s.History, s.Median = p.color("#1f66d0"), p.color("#7d5300")
+	s.Bounds, s.Capacity = p.color("#646b74"), p.color("#b3141d")
+	return s
 }
 
 // contrast keeps the hues of high lightness (or, on a light ground, of low)
 // and dims nothing: for projectors, sunlight and tired eyes.
-func contrast(dark bool) palette {
-	p := plain(dark)
-	p.header, p.key = ink{bold: true}, ink{bold: true}
+func (p palette) contrast(dark bool) Styles {
+	s := p.plain(dark)
+	s.Header = s.Strong
 	if dark {
-		p.alarm, p.leak = ink{color: hex(0xff8080), bold: true, reverse: true}, ink{color: hex(0xff8080), bold: true}
-		p.warning = ink{color: hex(0xffe14d), bold: true}
-		p.other, p.unknown = ink{color: hex(0x8c96c4)}, ink{color: hex(0xd5d9de)}
-		p.allocated, p.stuck = ink{color: hex(0x70b1ff)}, ink{color: hex(0xff9dff)}
-		p.returnable, p.free = ink{color: hex(0xa0fff4)}, ink{color: hex(0xa0a6ad)}
-		p.history, p.median = ink{color: hex(0x70b1ff)}, ink{color: hex(0xffe14d)}
-		p.bounds, p.capacity = ink{color: hex(0xc8ccd2)}, ink{color: hex(0xff8080)}
-		return p
+		s.Alarm, s.Leak, s.Warning = p.alarm("#ff8080"), p.bold("#ff8080"), p.bold("#ffe14d")
+		s.Other, s.Unknown = p.color("#8c96c4"), p.color("#d5d9de")
+		s.Allocated, s.Fragmented = p.color("#70b1ff"), p.color("#ff9dff")
+		s.Returnable, s.Free = p.color("#a0fff4"), p.color("#a0a6ad")
+		s.History, s.Median = p.color("#70b1ff"), p.color("#ffe14d")
+		s.Bounds, s.Capacity = p.color("#c8ccd2"), p.color("#ff8080")
+		return s
 	}
-	p.alarm, p.leak = ink{color: hex(0x8f0000), bold: true, reverse: true}, ink{color: hex(0x8f0000), bold: true}
-	p.warning = ink{color: hex(0x5c3d00), bold: true}
-	p.other, p.unknown = ink{color: hex(0x1d2438)}, ink{color: hex(0x565c64)}
-	p.allocated, p.stuck = ink{color: hex(0x0c3fae)}, ink{color: hex(0x6a0068)}
-	p.returnable, p.free = ink{color: hex(0x007f7a)}, ink{color: hex(0x5f666e)}
-	p.history, p.median = ink{color: hex(0x0c3fae)}, ink{color: hex(0x5c3d00)}
-	p.bounds, p.capacity = ink{color: hex(0x565c64)}, ink{color: hex(0x8f0000)}
-	return p
+	s.Alarm, s.Leak, s.Warning = p.alarm("#8f0000"), p.bold("#8f0000"), p.bold("#5c3d00")
+	s.Other, s.Unknown = p.color("#1d2438"), p.color("#565c64")
+	s.Allocated, s.Fragmented = p.color("#0c3fae"), p.color("#6a0068")
+	s.Returnable, s.Free = p.color("#007f7a"), p.color("#5f666e")
+	s.History, s.Median = p.color("#0c3fae"), p.color("#5c3d00")
+	s.Bounds, s.Capacity = p.color("#565c64"), p.color("#8f0000")
+	return s
 }
 
 // okabeIto uses the colours of Okabe and Ito, which readers with any of the
-// common colour deficiencies tell apart.
+// common colour deficiencies distinguish.
 // Source: https://jfly.uni-koeln.de/color/
-func okabeIto(dark bool) palette {
-	p := day()
+func (p palette) okabeIto(dark bool) Styles {
 	if dark {
-		p = night()
-		p.other, p.unknown = ink{color: hex(0x7d828c)}, ink{color: hex(0xb8bcc4)}
-		p.allocated, p.stuck = ink{color: hex(0x3a9bdc)}, ink{color: hex(0xe69f00)}
-		p.returnable = ink{color: hex(0xf0e442)}
-		p.warning, p.median = ink{color: hex(0xf0e442)}, ink{color: hex(0xe69f00)}
-		return p
+		s := p.night()
+		s.Other, s.Unknown = p.color("#7d828c"), p.color("#b8bcc4")
+		s.Allocated, s.Fragmented, s.Returnable = p.color("#3a9bdc"), p.color("#e69f00"), p.color("#f0e442")
+		s.Warning, s.Median = p.color("#f0e442"), p.color("#e69f00")
+		return s
 	}
-	p.allocated, p.stuck = ink{color: hex(0x0072b2)}, ink{color: hex(0xa04300)}
-	p.returnable = ink{color: hex(0x009e73)}
-	return p
+	s := p.day()
+	s.Allocated, s.Fragmented, s.Returnable = p.color("#0072b2"), p.color("#a04300"), p.color("#009e73")
+	return s
 }
 
 // sixteen is the terminal's own colours, and what any theme becomes where
 // there are no others. Other, unknown and free keep the terminal's own text
-// colour, texture tells them; bright black is never used: in Solarized it is
-// the ground. No text is blue, which on black is hardly read in xterm's and
+// colour and differ in texture; bright black is never used: in Solarized it is
+// the ground. No text is blue, which on black is hardly readable in xterm's and
 // PuTTY's own colours, nor, on a light ground, yellow.
-func sixteen(dark bool) palette {
-	p := plain(dark)
-	p.alarm, p.leak = ink{color: ansi.Red, bold: true, reverse: true}, ink{color: ansi.Red, bold: true}
-	p.warning = ink{bold: true}
-	p.allocated, p.stuck, p.returnable = ink{color: ansi.Blue}, ink{color: ansi.Magenta}, ink{color: ansi.Cyan}
-	p.history, p.capacity = ink{color: ansi.Blue}, ink{color: ansi.Red}
+func (p palette) sixteen(dark bool) Styles {
+	s := p.plain(dark)
+	const red, yellow, blue, magenta, cyan = "1", "3", "4", "5", "6"
+	s.Alarm, s.Leak, s.Warning = p.alarm(red), p.bold(red), s.Strong
+	s.Allocated, s.Fragmented, s.Returnable = p.color(blue), p.color(magenta), p.color(cyan)
+	s.History, s.Capacity = p.color(blue), p.color(red)
 	if dark {
-		p.warning, p.median = ink{color: ansi.Yellow}, ink{color: ansi.Yellow}
+		s.Warning, s.Median = p.color(yellow), p.color(yellow)
 	}
-	return p
+	return s
 }
 
-// plain is a palette without any colour: bold and reverse only.
-func plain(dark bool) palette {
-	return palette{
-		dark:   dark,
-		strong: ink{bold: true}, title: ink{bold: true}, key: ink{bold: true},
-		cursor: ink{reverse: true}, badge: ink{bold: true, reverse: true},
-		alarm: ink{bold: true, reverse: true}, leak: ink{bold: true},
+// plain has no colour: bold and reverse only.
+func (p palette) plain(dark bool) Styles {
+	bold := lipgloss.NewStyle().Bold(true)
+	strong, reverse := p.style(bold), p.style(bold.Reverse(true))
+	return Styles{
+		Dark: dark, Strong: strong, Title: strong, Key: strong, Leak: strong,
+		Cursor: p.style(lipgloss.NewStyle().Reverse(true)), Badge: reverse, Alarm: reverse,
 	}
-}
-
-func hex(rgb uint32) color.Color {
-	return color.RGBA{R: uint8(rgb >> 16), G: uint8(rgb >> 8), B: uint8(rgb), A: 0xff}
 }

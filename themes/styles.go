@@ -1,28 +1,37 @@
-// Package themes turns a palette into the one Styles value that the screen is
-// drawn with. Colours exist only here; ui names meanings.
-//
-//	palette (hex or ANSI) ── terminal's colour profile ── Styles (ready escape sequences)
 package themes
 
-// Style is a ready escape sequence. It is computed once per theme, because
+import (
+	"charm.land/lipgloss/v2"
+	"github.com/charmbracelet/x/ansi"
+)
+
+// Style is how one meaning is drawn. The zero value is plain text. Styles of one
+// theme that look alike are equal.
+type Style struct{ *drawn }
+
+// drawn is a style with its escape sequence, computed once per theme, because
 // rendering a style anew for each cell is what costs time in a frame.
-// Styles are comparable: two that look alike are equal.
-type Style struct {
-	open    string // the SGR sequence that starts it; "" is plain text
-	reverse bool   // it is seen on blanks too
+type drawn struct {
+	style lipgloss.Style
+	open  string // the sequence that starts it
 }
 
-// reset ends every style.
-const reset = "\x1b[m"
+// Lipgloss is the style for what lipgloss lays out.
+func (s Style) Lipgloss() lipgloss.Style {
+	if s.drawn == nil {
+		return lipgloss.NewStyle()
+	}
+	return s.style
+}
 
 // Append writes text in this style to dst.
 func (s Style) Append(dst []byte, text string) []byte {
-	if s.open == "" || text == "" {
+	if s.drawn == nil || text == "" {
 		return append(dst, text...)
 	}
 	dst = append(dst, s.open...)
 	dst = append(dst, text...)
-	return append(dst, reset...)
+	return append(dst, ansi.ResetStyle...)
 }
 
 // Switch writes to dst what turns text in the style from into text in this
@@ -32,14 +41,17 @@ func (s Style) Switch(dst []byte, from Style) []byte {
 	if s == from {
 		return dst
 	}
-	if from.open != "" {
-		dst = append(dst, reset...)
+	if from.drawn != nil {
+		dst = append(dst, ansi.ResetStyle...)
 	}
-	return append(dst, s.open...)
+	if s.drawn != nil {
+		dst = append(dst, s.open...)
+	}
+	return dst
 }
 
 // Reversed reports whether the style is seen on blanks too.
-func (s Style) Reversed() bool { return s.reverse }
+func (s Style) Reversed() bool { return s.drawn != nil && s.style.GetReverse() }
 
 // Styles is a theme, resolved for a terminal. Every field is a meaning.
 type Styles struct {
@@ -47,7 +59,7 @@ type Styles struct {
 	Dark bool
 
 	Text   Style // figures and commands: the terminal's own colour
-	Dim    Style // unknown figures, owners, hints, what is over
+	Dim    Style // unknown figures, owners, hints, ended rows
 	Strong Style // bold
 	Header Style // column titles
 	Key    Style // a key's name in hints and help

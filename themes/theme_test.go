@@ -8,41 +8,54 @@ import (
 	"strings"
 	"testing"
 
+	"charm.land/lipgloss/v2"
 	"github.com/charmbracelet/colorprofile"
+	"github.com/charmbracelet/x/ansi"
 )
 
 // grounds are the backgrounds that people really have: the extremes and the
 // two halves of Solarized, the least contrasty in wide use.
 var grounds = map[bool][]color.Color{
-	true:  {hex(0x000000), hex(0x1e1e1e), hex(0x002b36), hex(0x282c34)},
-	false: {hex(0xffffff), hex(0xfdf6e3), hex(0xf6f8fa)},
+	true:  {hex("#000000"), hex("#1e1e1e"), hex("#002b36"), hex("#282c34")},
+	false: {hex("#ffffff"), hex("#fdf6e3"), hex("#f6f8fa")},
 }
 
-func coloured() []palette {
-	return []palette{night(), day(), contrast(true), contrast(false), okabeIto(true), okabeIto(false)}
+func coloured() []Styles {
+	p := newPalette(colorprofile.TrueColor)
+	return []Styles{p.night(), p.day(), p.contrast(true), p.contrast(false), p.okabeIto(true), p.okabeIto(false)}
 }
+
+// colorOf is a style's own colour, nil where it has none.
+func colorOf(s Style) color.Color {
+	if c := s.Lipgloss().GetForeground(); c != (lipgloss.NoColor{}) {
+		return c
+	}
+	return nil
+}
+
+func hex(rgb string) color.Color { return lipgloss.Color(rgb) }
 
 // TestTextIsReadable holds every colour that text is written in to a contrast
 // of 4.5:1 (WCAG 2.1, 1.4.3), and bars to the 3:1 of graphics.
 func TestTextIsReadable(t *testing.T) {
 	for i, p := range coloured() {
-		for _, ground := range grounds[p.dark] {
-			text := map[string]ink{"dim": p.dim, "header": p.header, "key": p.key, "alarm": p.alarm, "leak": p.leak, "warning": p.warning}
-			for what, ink := range text {
-				if ink.color == nil {
-					continue // the terminal's own
-				}
-				if c := contrastOf(ink.color, ground); c < 4.5 {
-					t.Errorf("palette %d (dark %v): %s on %v has contrast %.2f, want 4.5", i, p.dark, what, ground, c)
-				}
-			}
-			graphics := map[string]ink{"other": p.other, "unknown": p.unknown, "allocated": p.allocated, "stuck": p.stuck,
-				"returnable": p.returnable, "rule": p.rule, "history": p.history, "median": p.median, "capacity": p.capacity}
-			for what, ink := range graphics {
-				if c := contrastOf(colorOr(ink.color, ground), ground); ink.color != nil && c < 3 {
-					t.Errorf("palette %d (dark %v): %s on %v has contrast %.2f, want 3", i, p.dark, what, ground, c)
+		for _, ground := range grounds[p.Dark] {
+			text := map[string]Style{"dim": p.Dim, "header": p.Header, "key": p.Key, "alarm": p.Alarm, "leak": p.Leak, "warning": p.Warning}
+			graphics := map[string]Style{"other": p.Other, "unknown": p.Unknown, "allocated": p.Allocated, "fragmented": p.Fragmented,
+				"returnable": p.Returnable, "rule": p.Rule, "history": p.History, "median": p.Median, "capacity": p.Capacity}
+			check := func(styles map[string]Style, least float64) {
+				for what, style := range styles {
+					c := colorOf(style)
+					if c == nil {
+						continue // the terminal's own
+					}
+					if got := contrastOf(c, ground); got < least {
+						t.Errorf("theme %d (dark %v): %s on %v has contrast %.2f, want %.1f", i, p.Dark, what, ground, got, least)
+					}
 				}
 			}
+			check(text, 4.5)
+			check(graphics, 3)
 		}
 	}
 }
@@ -51,15 +64,15 @@ func TestTextIsReadable(t *testing.T) {
 // parts of a bar still differ.
 func TestPartsDifferInLightness(t *testing.T) {
 	for i, p := range coloured() {
-		parts := []ink{p.other, p.unknown, p.allocated, p.stuck, p.returnable}
+		parts := []Style{p.Other, p.Unknown, p.Allocated, p.Fragmented, p.Returnable}
 		lightness := make([]float64, len(parts))
 		for j, part := range parts {
-			lightness[j] = lightnessOf(part.color)
+			lightness[j] = lightnessOf(colorOf(part))
 		}
 		slices.Sort(lightness)
 		for j := 1; j < len(lightness); j++ {
 			if lightness[j]-lightness[j-1] < 3.5 {
-				t.Errorf("palette %d (dark %v): parts have lightness %.1f, two of them too close", i, p.dark, lightness)
+				t.Errorf("theme %d (dark %v): parts have lightness %.1f, two of them too close", i, p.Dark, lightness)
 				break
 			}
 		}
@@ -78,17 +91,17 @@ func TestNoColour(t *testing.T) {
 				t.Fatal(err)
 			}
 			for what, style := range all(styles) {
-				for _, match := range sgr.FindAllStringSubmatch(style.open, -1) {
+				for _, match := range sgr.FindAllStringSubmatch(open(style), -1) {
 					for code := range strings.SplitSeq(match[1], ";") {
 						if code != "1" && code != "7" {
-							t.Errorf("%s without colour: %s is %q", name, what, style.open)
+							t.Errorf("%s without colour: %s is %q", name, what, open(style))
 						}
 					}
 				}
 			}
 			for what, style := range map[string]Style{"alarm": styles.Alarm, "cursor": styles.Cursor, "badge": styles.Badge} {
-				if !style.Reversed() || !strings.Contains(style.open, "7") {
-					t.Errorf("%s without colour: %s is not reversed: %q", name, what, style.open)
+				if !style.Reversed() || !strings.Contains(open(style), "7") {
+					t.Errorf("%s without colour: %s is not reversed: %q", name, what, open(style))
 				}
 			}
 		}
@@ -104,10 +117,10 @@ func TestSixteenColours(t *testing.T) {
 			t.Fatal(err)
 		}
 		for what, style := range all(styles) {
-			for _, match := range sgr.FindAllStringSubmatch(style.open, -1) {
+			for _, match := range sgr.FindAllStringSubmatch(open(style), -1) {
 				for code := range strings.SplitSeq(match[1], ";") {
 					if !slices.Contains([]string{"1", "7", "31", "33", "34", "35", "36"}, code) {
-						t.Errorf("%s in 16 colours: %s is %q", name, what, style.open)
+						t.Errorf("%s in 16 colours: %s is %q", name, what, open(style))
 					}
 				}
 			}
@@ -129,9 +142,9 @@ func TestSixteenColoursAreLegible(t *testing.T) {
 		for what, style := range map[string]Style{
 			"text": styles.Text, "dim": styles.Dim, "header": styles.Header, "key": styles.Key, "leak": styles.Leak, "warning": styles.Warning,
 		} {
-			for _, match := range sgr.FindAllStringSubmatch(style.open, -1) {
+			for _, match := range sgr.FindAllStringSubmatch(open(style), -1) {
 				if slices.Contains(strings.Split(match[1], ";"), bad) {
-					t.Errorf("dark %v: %s is %q", dark, what, style.open)
+					t.Errorf("dark %v: %s is %q", dark, what, open(style))
 				}
 			}
 		}
@@ -151,9 +164,9 @@ func TestNoBackground(t *testing.T) {
 					t.Fatal(err)
 				}
 				for what, style := range all(styles) {
-					for _, match := range sgr.FindAllStringSubmatch(style.open, -1) {
+					for _, match := range sgr.FindAllStringSubmatch(open(style), -1) {
 						if codes := foreground.ReplaceAllString(match[1], ""); background.MatchString(codes) {
-							t.Errorf("%s, %v: %s has a background: %q", name, profile, what, style.open)
+							t.Errorf("%s, %v: %s has a background: %q", name, profile, what, open(style))
 						}
 					}
 				}
@@ -168,8 +181,8 @@ func TestNotATerminal(t *testing.T) {
 		t.Fatal(err)
 	}
 	for what, style := range all(styles) {
-		if style.open != "" {
-			t.Errorf("%s writes %q to what is no terminal", what, style.open)
+		if open(style) != "" {
+			t.Errorf("%s writes %q to what is no terminal", what, open(style))
 		}
 	}
 }
@@ -203,10 +216,10 @@ func TestSwitch(t *testing.T) {
 	if got := styles.Dim.Switch(nil, styles.Dim); len(got) != 0 {
 		t.Errorf("switching to the same style writes %q", got)
 	}
-	if got := string(styles.Text.Switch(nil, styles.Cursor)); got != reset {
+	if got := string(styles.Text.Switch(nil, styles.Cursor)); got != ansi.ResetStyle {
 		t.Errorf("back to plain text: %q", got)
 	}
-	if got := string(styles.Dim.Switch(nil, styles.Cursor)); got != reset+styles.Dim.open {
+	if got := string(styles.Dim.Switch(nil, styles.Cursor)); got != ansi.ResetStyle+open(styles.Dim) {
 		t.Errorf("from reverse to dim: %q", got)
 	}
 }
@@ -215,16 +228,17 @@ func all(s Styles) map[string]Style {
 	return map[string]Style{
 		"text": s.Text, "dim": s.Dim, "strong": s.Strong, "header": s.Header, "key": s.Key, "title": s.Title, "rule": s.Rule,
 		"cursor": s.Cursor, "badge": s.Badge, "alarm": s.Alarm, "leak": s.Leak, "warning": s.Warning,
-		"other": s.Other, "unknown": s.Unknown, "allocated": s.Allocated, "stuck": s.Fragmented, "returnable": s.Returnable, "free": s.Free,
+		"other": s.Other, "unknown": s.Unknown, "allocated": s.Allocated, "fragmented": s.Fragmented, "returnable": s.Returnable, "free": s.Free,
 		"history": s.History, "median": s.Median, "bounds": s.Bounds, "capacity": s.Capacity,
 	}
 }
 
-func colorOr(c, fallback color.Color) color.Color {
-	if c == nil {
-		return fallback
+// open is the sequence that starts a style.
+func open(s Style) string {
+	if s.drawn == nil {
+		return ""
 	}
-	return c
+	return s.drawn.open
 }
 
 // luminance is WCAG's relative luminance.
