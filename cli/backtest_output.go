@@ -10,6 +10,7 @@ import (
 	"vramscope/forecast/backtest"
 	"vramscope/internal/quantity"
 	"vramscope/internal/text"
+	"vramscope/schema"
 )
 
 // backtestReport is what a backtest found.
@@ -17,21 +18,6 @@ type backtestReport struct {
 	name   string
 	trace  *backtest.Trace
 	scores []*backtest.Score
-}
-
-// backtestJSON is the schema "vramscope/backtest/1", documented in
-// docs/forecast.md.
-type backtestJSON struct {
-	Schema  string             `json:"schema"`
-	File    string             `json:"file"`
-	Skipped []skippedJSON      `json:"skipped_rows"`
-	Pooled  backtest.Summary   `json:"pooled"`
-	Series  []backtest.Summary `json:"series"`
-}
-
-type skippedJSON struct {
-	Line   int    `json:"line"`
-	Reason string `json:"reason"`
 }
 
 // pooled are the figures of all series together.
@@ -42,14 +28,14 @@ func (r *backtestReport) pooled() backtest.Summary {
 }
 
 func (r *backtestReport) writeJSON(w io.Writer) error {
-	out := backtestJSON{Schema: "vramscope/backtest/1", File: r.name, Pooled: r.pooled(), Skipped: []skippedJSON{}}
+	out := schema.Backtest{Schema: schema.BacktestVersion, File: r.name, Pooled: r.pooled(), Skipped: []schema.SkippedRow{}}
 	for _, row := range r.trace.Bad {
-		out.Skipped = append(out.Skipped, skippedJSON{row.Line, text.Clean(row.Reason)})
+		out.Skipped = append(out.Skipped, schema.SkippedRow{Line: row.Line, Reason: text.Clean(row.Reason)})
 	}
 	for _, score := range r.scores {
 		out.Series = append(out.Series, backtest.Summarise(score))
 	}
-	s, err := encodeJSON(out)
+	s, err := schema.Encode(out)
 	if err != nil {
 		return err
 	}

@@ -11,6 +11,7 @@ import (
 
 	"vramscope/internal/text"
 	"vramscope/sampler/snapshot"
+	"vramscope/schema"
 )
 
 // csvField is one column of the CSV output, of a GPU and, where there is one,
@@ -49,8 +50,8 @@ func csvFields() []csvField {
 		gpu("gpu_reserved_bytes", func(g *snapshot.GPU) string { return csvBytes(g.Memory.Reserved) }),
 		gpu("gpu_utilization_percent", func(g *snapshot.GPU) string { return csvInt(g.Utilization) }),
 		gpu("gpu_temperature_celsius", func(g *snapshot.GPU) string { return csvInt(g.Temperature) }),
-		gpu("gpu_power_watts", func(g *snapshot.GPU) string { return csvFloat(finite(g.Power)) }),
-		gpu("gpu_power_limit_watts", func(g *snapshot.GPU) string { return csvFloat(finite(g.PowerLimit)) }),
+		gpu("gpu_power_watts", func(g *snapshot.GPU) string { return csvFloat(schema.Finite(g.Power)) }),
+		gpu("gpu_power_limit_watts", func(g *snapshot.GPU) string { return csvFloat(schema.Finite(g.PowerLimit)) }),
 		process("pid", func(p *snapshot.Process) string { return strconv.Itoa(p.ID.Process.PID) }),
 		process("start_time", func(p *snapshot.Process) string { return csvTime(p.Started) }),
 		process("gpu_instance", func(p *snapshot.Process) string { return csvInstance(p, p.ID.Instance.GPU) }),
@@ -65,7 +66,7 @@ func csvFields() []csvField {
 		process("other_bytes", func(p *snapshot.Process) string { return csvBytes(p.Other) }),
 		process("returnable_bytes", func(p *snapshot.Process) string { return csvBytes(p.Returnable) }),
 		process("sm_utilization_percent", func(p *snapshot.Process) string { return csvInt(p.SMUtilization) }),
-		process("cpu_percent", func(p *snapshot.Process) string { return csvFloat(tenths(p.CPU)) }),
+		process("cpu_percent", func(p *snapshot.Process) string { return csvFloat(schema.Tenths(p.CPU)) }),
 		process("host_bytes", func(p *snapshot.Process) string { return csvBytes(p.Host) }),
 		process("job", func(p *snapshot.Process) string { return p.Job.String() }),
 		process("name", func(p *snapshot.Process) string { return p.Name }),
@@ -137,15 +138,12 @@ func gpusWithRows(snap *snapshot.Snapshot) []gpuRow {
 	}
 	for j := range snap.Rows {
 		if uuid := snap.Rows[j].ID.GPUUUID; !listed[uuid] {
-			g := &snapshot.GPU{UUID: uuid, State: unlisted}
+			g := &snapshot.GPU{UUID: uuid, State: schema.Unlisted}
 			rows = append(rows, gpuRow{gpu: g, process: &snap.Rows[j], unlisted: true})
 		}
 	}
 	return rows
 }
-
-// unlisted is the state of a GPU that only a probe knows of.
-const unlisted snapshot.GPUState = "unlisted"
 
 func csvBytes(b snapshot.Bytes) string {
 	v, ok := b.Value()

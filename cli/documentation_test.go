@@ -6,6 +6,8 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+
+	"vramscope/schema"
 )
 
 // TestDocumentationNamesEveryField: docs/json.md cannot forget a field of the
@@ -16,7 +18,7 @@ func TestDocumentationNamesEveryField(t *testing.T) {
 		t.Fatal(err)
 	}
 	doc := string(content)
-	for _, field := range fieldsOf(reflect.TypeFor[flushDocument](), fieldsOf(reflect.TypeFor[document](), nil)) {
+	for _, field := range fieldsOf(reflect.TypeFor[schema.FlushDocument](), fieldsOf(reflect.TypeFor[schema.Document](), nil)) {
 		if !strings.Contains(doc, "`"+field+"`") {
 			t.Errorf("docs/json.md does not document %q", field)
 		}

@@ -8,6 +8,7 @@ import (
 	"vramscope/internal/quantity"
 	"vramscope/internal/text"
 	"vramscope/sampler/snapshot"
+	"vramscope/schema"
 	"vramscope/ui"
 )
 
@@ -91,52 +92,6 @@ func placeOfDevice(snap *snapshot.Snapshot, uuid, dash string) string {
 	return dash
 }
 
-// flushDocument is the JSON of vramscope flush, documented in docs/json.md.
-type flushDocument struct {
-	Schema    string    `json:"schema"`
-	Time      timestamp `json:"time"`
-	Host      string    `json:"host"`
-	Simulated bool      `json:"simulated"`
-	Flush     flushDone `json:"flush"`
-}
-
-type flushDone struct {
-	PID       int       `json:"pid"`
-	StartTime timestamp `json:"start_time"`
-	User      jsonText  `json:"user"`
-	Name      jsonText  `json:"name"`
-	Command   jsonText  `json:"command"`
-	Runtime   jsonText  `json:"runtime"`
-
-	Level     string     `json:"level"`
-	DryRun    bool       `json:"dry_run"`
-	Outcome   string     `json:"outcome"`
-	Reason    jsonText   `json:"reason"`
-	Notes     []jsonText `json:"notes"`
-	StepsDone int        `json:"steps_done"`
-	Steps     int        `json:"steps"`
-	TookMS    float64    `json:"ms"`
-
-	ReturnableBytes quantity.Bytes    `json:"returnable_bytes"`
-	BeforeBytes     quantity.Bytes    `json:"before_bytes"`
-	AfterBytes      quantity.Bytes    `json:"after_bytes"`
-	FreedBytes      quantity.Bytes    `json:"freed_bytes"`
-	Devices         []flushDeviceDone `json:"devices"`
-}
-
-type flushDeviceDone struct {
-	GPU               snapshot.Int   `json:"gpu"`
-	UUID              string         `json:"uuid"`
-	BeforeBytes       quantity.Bytes `json:"before_bytes"`
-	AfterBytes        quantity.Bytes `json:"after_bytes"`
-	FreedBytes        quantity.Bytes `json:"freed_bytes"`
-	DriverOf          jsonText       `json:"driver_of"`
-	DriverBeforeBytes snapshot.Bytes `json:"driver_before_bytes"`
-	DriverAfterBytes  snapshot.Bytes `json:"driver_after_bytes"`
-	DriverFreedBytes  snapshot.Bytes `json:"driver_freed_bytes"`
-	TakenSinceBytes   snapshot.Bytes `json:"taken_since_bytes"`
-}
-
 // outcome is a flush in one word.
 func outcome(r *flushReport, result *ui.FlushResult) string {
 	switch {
@@ -156,23 +111,20 @@ func outcome(r *flushReport, result *ui.FlushResult) string {
 }
 
 func flushJSON(before *snapshot.Snapshot, target *snapshot.Process, r *flushReport, result *ui.FlushResult) ([]byte, error) {
-	doc := flushDocument{
-		Schema: schema, Time: timestamp(before.Time), Host: before.Host.Name, Simulated: before.Simulated,
-		Flush: flushDone{
-			PID: target.ID.Process.PID, StartTime: timestamp(target.Started), User: jsonText(target.User),
-			Name: jsonText(target.Name), Command: jsonText(strings.Join(target.Command, " ")), Runtime: jsonText(target.Runtime),
-			Level: string(r.wish.level), DryRun: r.wish.dryRun, Outcome: outcome(r, result), Reason: jsonText(r.reason),
-			Notes: []jsonText{}, StepsDone: r.step, Steps: r.steps, TookMS: r.took.Seconds() * 1000,
+	doc := schema.FlushDocument{
+		Schema: schema.Version, Time: schema.Time(before.Time), Host: before.Host.Name, Simulated: before.Simulated,
+		Flush: schema.Flush{
+			PID: target.ID.Process.PID, StartTime: schema.Time(target.Started), User: schema.Text(target.User),
+			Name: schema.Text(target.Name), Command: schema.Text(strings.Join(target.Command, " ")), Runtime: schema.Text(target.Runtime),
+			Level: string(r.wish.level), DryRun: r.wish.dryRun, Outcome: outcome(r, result), Reason: schema.Text(r.reason),
+			Notes: schema.Texts(r.notes), StepsDone: r.step, Steps: r.steps, TookMS: r.took.Seconds() * 1000,
 			ReturnableBytes: r.returnable, BeforeBytes: result.Before, AfterBytes: result.After, FreedBytes: result.Freed(),
-			Devices: []flushDeviceDone{},
+			Devices: []schema.FlushDevice{},
 		},
-	}
-	for _, note := range r.notes {
-		doc.Flush.Notes = append(doc.Flush.Notes, jsonText(note))
 	}
 	for i := range r.devices {
 		d := &r.devices[i]
-		done := flushDeviceDone{
+		done := schema.FlushDevice{
 			GPU: d.index, UUID: d.uuid, BeforeBytes: d.before, AfterBytes: d.after, FreedBytes: d.before - d.after,
 			DriverBeforeBytes: d.driverBefore, DriverAfterBytes: d.driverAfter, DriverFreedBytes: d.driverFreed(),
 			TakenSinceBytes: d.since,
@@ -185,5 +137,5 @@ func flushJSON(before *snapshot.Snapshot, target *snapshot.Process, r *flushRepo
 		}
 		doc.Flush.Devices = append(doc.Flush.Devices, done)
 	}
-	return encodeJSON(doc)
+	return schema.Encode(doc)
 }

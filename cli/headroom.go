@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	forecaster "vramscope/forecast"
+	"vramscope/headroom"
 	"vramscope/internal/quantity"
 	"vramscope/internal/text"
 	"vramscope/sampler"
@@ -79,18 +80,18 @@ const (
 const leastNeed = quantity.MiB
 
 // question reads the flags.
-func (f *headroomFlags) question(interval time.Duration) (q headroomQuestion, err error) {
+func (f *headroomFlags) question(interval time.Duration) (q headroom.Question, err error) {
 	if f.need == "" {
 		return q, &failure{code: exitUsage, message: "headroom needs --need: how much memory the job will use",
 			advice: []string{"  vramscope headroom --need 20GiB"}}
 	}
-	if q.need, err = quantity.ParseBytes(f.need); err != nil {
+	if q.Need, err = quantity.ParseBytes(f.need); err != nil {
 		return q, usage("--need: %v", err)
 	}
 	switch {
-	case q.need == 0:
+	case q.Need == 0:
 		return q, usage("--need: 0 always fits: give what the job will use, 20GiB, 512MiB")
-	case q.need < leastNeed:
+	case q.Need < leastNeed:
 		// Who writes 20 means 20 GiB, and a yes to 20 bytes would start the job.
 		return q, usage("--need: %q is less than 1MiB, too little for any job: write 20GiB, 512MiB", text.Clean(f.need))
 	case f.count < 1:
@@ -98,20 +99,20 @@ func (f *headroomFlags) question(interval time.Duration) (q headroomQuestion, er
 	case f.length == "" && f.watch != "":
 		return q, usage("--watch goes with --for: without it the answer is about now")
 	}
-	q.count = f.count
+	q.Count = f.count
 	if f.length == "" {
 		return q, nil
 	}
 	farthest := forecaster.Horizons[len(forecaster.Horizons)-1]
-	if q.length, err = duration(f.length, time.Second, farthest); err != nil {
+	if q.Length, err = duration(f.length, time.Second, farthest); err != nil {
 		return q, usage("--for: %v; a forecast reaches no further", err)
 	}
 	least := leastWatch(interval)
 	if f.watch == "" {
-		q.watch = max(usualWatch, least)
+		q.Watched = max(usualWatch, least)
 		return q, nil
 	}
-	if q.watch, err = duration(f.watch, least, max(longestWatch, least)); err != nil {
+	if q.Watched, err = duration(f.watch, least, max(longestWatch, least)); err != nil {
 		return q, usage("--watch: %v; a forecast takes %d samples", err, forecaster.MinSamples)
 	}
 	return q, nil
@@ -134,13 +135,13 @@ func (p *program) runHeadroom(ctx context.Context, f headroomFlags) error {
 	}
 	// A simulated box is asked for the time before: what it shows is the same
 	// as if it had been watched, and nobody has to wait for it.
-	src, err := p.sources(&s, q.watch)
+	src, err := p.sources(&s, q.Watched)
 	if err != nil {
 		return err
 	}
 	src.lookOnce()
 	sampling := sampler.New(src.options)
-	snap, err := p.observeFirst(ctx, src, &s, sampling, q.watch)
+	snap, err := p.observeFirst(ctx, src, &s, sampling, q.Watched)
 	if err != nil {
 		return err
 	}
@@ -148,7 +149,7 @@ func (p *program) runHeadroom(ctx context.Context, f headroomFlags) error {
 		driver, _ := src.driver.said()
 		return p.driverFailure(snap, driver, &s) // whatever probes say: what is free only the driver knows
 	}
-	report := judgeHeadroom(snap, sampling.History(), q)
+	report := headroom.Judge(snap, sampling.History(), q)
 	return p.writeHeadroom(&report, f.format, &s)
 }
 

@@ -1,71 +1,75 @@
 package cli
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
+	"vramscope/headroom"
 	"vramscope/internal/quantity"
+	"vramscope/internal/text"
 	"vramscope/sampler/snapshot"
+	"vramscope/schema"
 )
 
 // writeHeadroom writes the answer, and ends in its exit code.
-func (p *program) writeHeadroom(r *headroomReport, format string, s *settings) error {
+func (p *program) writeHeadroom(r *headroom.Report, format string, s *settings) error {
 	var text []byte
 	if format == "json" {
 		var err error
-		if text, err = r.json(); err != nil {
+		if text, err = headroomJSON(r); err != nil {
 			return err
 		}
 	} else {
-		text = r.text(p.glyphs(s), p.outputWidth())
+		text = headroomText(r, p.glyphs(s), p.outputWidth())
 	}
 	if err := p.print(text); err != nil {
 		return err
 	}
-	switch r.answer {
-	case fits:
+	switch r.Answer {
+	case headroom.Yes:
 		return nil
-	case fitsAfter:
+	case headroom.AfterFlush:
 		return &silent{exitAfterFlush}
-	case fitsNot:
+	case headroom.No:
 		return &silent{exitNoRoom}
 	default:
 		return &failure{code: exitFailure, message: "no GPU could be judged"}
 	}
 }
 
-// text is the answer in a line, and a line for each place:
+// headroomText is the answer in a line, and a line for each place:
 //
 //	yes: 20.0G for 10m fits on GPU 0, 6; after a flush on GPU 4
 //
 //	GPU   FREE  FLUSH    LOW  LOW_80%      FITS   WHY
 //	  0  40.4G  5.51G  35.1G  30.2G–38.0G  yes
-func (r *headroomReport) text(signs glyphs, width int) []byte {
+func headroomText(r *headroom.Report, signs glyphs, width int) []byte {
 	g := grid{columns: []column{{"GPU", true, 3}, {"FREE", true, 5}, {"FLUSH", true, 5}}}
-	predicted := r.question.length > 0
+	predicted := r.Question.Length > 0
 	if predicted {
 		g.columns = append(g.columns, column{"LOW", true, 5}, column{"LOW_80%", false, 11})
 	}
 	g.columns = append(g.columns, column{"FITS", false, 5}, column{"WHY", false, 0})
-	for i := range r.places {
-		h := &r.places[i]
-		row := []string{h.label, signs.bytes(h.free), signs.bytes(h.returnable)}
+	for i := range r.Places {
+		h := &r.Places[i]
+		row := []string{h.Label, signs.bytes(h.Free), signs.bytes(h.Returnable)}
 		if predicted {
 			low, interval := signs.dash, signs.dash
-			if h.low != nil {
-				shown := h.low.shown()
-				low, interval = shown.median.String(), shown.lower.String()+signs.enDash+shown.upper.String()
+			if h.Low != nil {
+				shown := h.Low.Shown()
+				low, interval = shown.Median.String(), shown.Lower.String()+signs.enDash+shown.Upper.String()
 			}
 			row = append(row, low, interval)
 		}
-		word := map[fit]string{fits: "yes", fitsAfter: "flush", fitsNot: "no", fitUnknown: signs.dash}[h.verdict]
-		g.rows = append(g.rows, append(row, word, h.why()))
+		word := map[headroom.Verdict]string{headroom.Yes: "yes", headroom.AfterFlush: "flush", headroom.No: "no", headroom.Unknown: signs.dash}[h.Verdict]
+		g.rows = append(g.rows, append(row, word, headroomWhy(h)))
 	}
 	var b strings.Builder
-	if r.snap.Simulated {
+	if r.Snapshot.Simulated {
 		b.WriteString("SIMULATED\n")
 	}
-	b.WriteString(cutLine(r.sentence(), width, signs.ellipsis) + "\n")
+	b.WriteString(cutLine(headroomSentence(r), width, signs.ellipsis) + "\n")
 	if len(g.rows) > 0 {
 		b.WriteByte('\n')
 		for _, line := range g.lines(width, signs.ellipsis) {
@@ -75,135 +79,120 @@ func (r *headroomReport) text(signs glyphs, width int) []byte {
 	return []byte(b.String())
 }
 
-// shown is the low point as a figure of free memory.
-func (l lowPoint) shown() lowPoint {
-	return lowPoint{max(l.median, 0), max(l.lower, 0), max(l.upper, 0)}
-}
-
-// sentence is the answer in words.
-func (r *headroomReport) sentence() string {
-	what := r.question.need.String()
-	if r.question.count > 1 {
-		what = fmt.Sprintf("%d times %s", r.question.count, what)
+// headroomSentence is the answer in words.
+func headroomSentence(r *headroom.Report) string {
+	what := r.Question.Need.String()
+	if r.Question.Count > 1 {
+		what = fmt.Sprintf("%d times %s", r.Question.Count, what)
 	}
-	if r.question.length > 0 {
-		what += " for " + brief(r.question.length)
+	if r.Question.Length > 0 {
+		what += " for " + brief(r.Question.Length)
 	}
-	list := func(v fit) string { return "GPU " + strings.Join(r.on(v), ", ") }
-	now, after := r.on(fits), r.on(fitsAfter)
+	list := func(v headroom.Verdict) string { return "GPU " + strings.Join(r.On(v), ", ") }
+	now, after := r.On(headroom.Yes), r.On(headroom.AfterFlush)
 	switch {
-	case r.answer == fits:
-		return "yes: " + what + " fits on " + list(fits)
-	case r.answer == fitsAfter && len(now) == 0:
-		return "after a flush: " + what + " fits on " + list(fitsAfter)
-	case r.answer == fitsAfter:
-		return "after a flush: " + what + " fits on " + list(fits) + ", and then on " + list(fitsAfter)
-	case r.answer == fitUnknown:
+	case r.Answer == headroom.Yes:
+		return "yes: " + what + " fits on " + list(headroom.Yes)
+	case r.Answer == headroom.AfterFlush && len(now) == 0:
+		return "after a flush: " + what + " fits on " + list(headroom.AfterFlush)
+	case r.Answer == headroom.AfterFlush:
+		return "after a flush: " + what + " fits on " + list(headroom.Yes) + ", and then on " + list(headroom.AfterFlush)
+	case r.Answer == headroom.Unknown:
 		return "unknown: no GPU could be judged"
 	case len(now) > 0 && len(after) > 0:
-		return "no: " + what + " does not fit; only on " + list(fits) + ", and after a flush on " + list(fitsAfter)
+		return "no: " + what + " does not fit; only on " + list(headroom.Yes) + ", and after a flush on " + list(headroom.AfterFlush)
 	case len(now) > 0:
-		return "no: " + what + " does not fit; only on " + list(fits)
+		return "no: " + what + " does not fit; only on " + list(headroom.Yes)
 	case len(after) > 0:
-		return "no: " + what + " does not fit; only on " + list(fitsAfter) + ", and there after a flush"
+		return "no: " + what + " does not fit; only on " + list(headroom.AfterFlush) + ", and there after a flush"
 	default:
 		return "no: " + what + " fits nowhere"
 	}
 }
 
-// headroomDocument is the JSON of vramscope headroom, documented in
-// docs/headroom.md.
-type headroomDocument struct {
-	Schema    string       `json:"schema"`
-	Time      timestamp    `json:"time"`
-	Host      string       `json:"host"`
-	Simulated bool         `json:"simulated"`
-	Headroom  headroomJSON `json:"headroom"`
-}
-
-type headroomJSON struct {
-	NeedBytes      quantity.Bytes `json:"need_bytes"`
-	Count          int            `json:"count"`
-	ForSeconds     *float64       `json:"for_seconds"`
-	WatchedSeconds *float64       `json:"watched_seconds"`
-	Answer         fit            `json:"answer"`
-	Places         []placeJSON    `json:"places"`
-}
-
-type placeJSON struct {
-	GPU             int      `json:"gpu"`
-	GPUInstance     *uint32  `json:"gpu_instance"`
-	ComputeInstance *uint32  `json:"compute_instance"`
-	UUID            string   `json:"uuid"`
-	Name            jsonText `json:"name"`
-	Profile         jsonText `json:"profile"`
-	State           string   `json:"state"`
-	Verdict         fit      `json:"verdict"`
-	Reason          jsonText `json:"reason"`
-
-	FreeBytes         snapshot.Bytes  `json:"free_bytes"`
-	ReturnableBytes   snapshot.Bytes  `json:"returnable_bytes"`
-	ReturnableIsExact bool            `json:"returnable_is_exact"`
-	StayingBytes      snapshot.Bytes  `json:"staying_bytes"`
-	ShortBytes        snapshot.Bytes  `json:"short_bytes"`
-	LowPoint          *lowJSON        `json:"low_point"`
-	FullIn            *fullInJSON     `json:"full_in"`
-	Flushable         []flushableJSON `json:"flushable"`
-}
-
-type lowJSON struct {
-	MedianBytes  quantity.Bytes `json:"median_bytes"`
-	Lower80Bytes quantity.Bytes `json:"lower80_bytes"`
-	Upper80Bytes quantity.Bytes `json:"upper80_bytes"`
-}
-
-type flushableJSON struct {
-	PID             int            `json:"pid"`
-	StartTime       timestamp      `json:"start_time"`
-	User            jsonText       `json:"user"`
-	Name            jsonText       `json:"name"`
-	ReturnableBytes quantity.Bytes `json:"returnable_bytes"`
-	StayingBytes    quantity.Bytes `json:"staying_bytes"`
-}
-
-func (r *headroomReport) json() ([]byte, error) {
-	q := &r.question
-	doc := headroomDocument{
-		Schema: schema, Time: timestamp(r.snap.Time), Host: r.snap.Host.Name, Simulated: r.snap.Simulated,
-		Headroom: headroomJSON{NeedBytes: q.need, Count: q.count, Answer: r.answer, Places: []placeJSON{}},
+// headroomWhy is the text under WHY: what the figures do not say.
+func headroomWhy(h *headroom.Place) string {
+	switch {
+	case h.GPU.State != snapshot.GPUOK:
+		return (&table{}).unwell(h.GPU)
+	case h.Reason != "":
+		return h.Reason
+	case h.Verdict == headroom.Yes:
+		return ""
+	case h.Verdict == headroom.AfterFlush:
+		return "flush " + flushList(h)
 	}
-	if q.length > 0 {
-		length, watched := q.length.Seconds(), q.watch.Seconds()
+	s := h.Short.String() + " short"
+	if len(h.Flushable) > 0 {
+		s += ", also after a flush of " + flushList(h)
+	}
+	return s
+}
+
+// flushList names the processes to flush, the largest first: as many as it
+// takes, or all of them where they do not suffice.
+func flushList(h *headroom.Place) string {
+	const most = 3
+	s := ""
+	missing := h.Short
+	for i := range h.Flushable {
+		f := &h.Flushable[i]
+		if i == most {
+			return s + fmt.Sprintf(" and %d more", len(h.Flushable)-i)
+		}
+		if i > 0 {
+			s += ", "
+		}
+		upTo := ""
+		if !f.Process.ReturnableIsExact() {
+			upTo = "up to "
+		}
+		s += fmt.Sprintf("%d (%s, %s%s)", f.Process.ID.Process.PID, cmp.Or(text.Clean(f.Process.User), "?"), upTo, f.Returns)
+		if missing -= f.Stays; missing <= 0 {
+			return s
+		}
+	}
+	return s
+}
+
+func headroomJSON(r *headroom.Report) ([]byte, error) {
+	q := &r.Question
+	doc := schema.HeadroomDocument{
+		Schema: schema.Version, Time: schema.Time(r.Snapshot.Time), Host: r.Snapshot.Host.Name, Simulated: r.Snapshot.Simulated,
+		Headroom: schema.Headroom{NeedBytes: q.Need, Count: q.Count, Answer: string(r.Answer), Places: []schema.Place{}},
+	}
+	if q.Length > 0 {
+		length, watched := q.Length.Seconds(), q.Watched.Seconds()
 		doc.Headroom.ForSeconds, doc.Headroom.WatchedSeconds = &length, &watched
 	}
-	for i := range r.places {
-		doc.Headroom.Places = append(doc.Headroom.Places, r.places[i].json())
+	for i := range r.Places {
+		doc.Headroom.Places = append(doc.Headroom.Places, placeOf(&r.Places[i]))
 	}
-	return encodeJSON(doc)
+	return schema.Encode(doc)
 }
 
-func (h *headroomPlace) json() placeJSON {
-	out := placeJSON{
-		GPU: h.gpu.Index, UUID: h.uuid, Name: jsonText(h.gpu.Name), State: string(h.gpu.State), Verdict: h.verdict, Reason: jsonText(h.why()),
-		FreeBytes: h.free, ReturnableBytes: h.returnable, ReturnableIsExact: h.exact, StayingBytes: h.staying,
-		FullIn: fullInOf(h.fullIn), Flushable: []flushableJSON{},
+func placeOf(h *headroom.Place) schema.Place {
+	out := schema.Place{
+		GPU: h.GPU.Index, UUID: h.UUID(), Name: schema.Text(h.GPU.Name), State: string(h.GPU.State), Verdict: string(h.Verdict), Reason: schema.Text(headroomWhy(h)),
+		FreeBytes: h.Free, ReturnableBytes: h.Returnable, ReturnableIsExact: h.Exact, StayingBytes: h.Staying,
+		FullIn: schema.FullInOf(h.FullIn()), Flushable: []schema.Flushable{},
 	}
-	if h.instance != nil {
-		out.GPUInstance, out.ComputeInstance = &h.instance.ID.GPU, &h.instance.ID.Compute
-		out.Profile = jsonText(h.instance.Profile)
+	if h.Instance != nil {
+		out.GPUInstance, out.ComputeInstance = &h.Instance.ID.GPU, &h.Instance.ID.Compute
+		out.Profile = schema.Text(h.Instance.Profile)
 	}
-	if h.verdict != fitUnknown {
-		out.ShortBytes = quantity.From(h.short, quantity.Computed)
+	if h.Verdict != headroom.Unknown {
+		out.ShortBytes = quantity.From(h.Short, quantity.Computed)
 	}
-	if h.low != nil {
-		low := h.low.shown()
-		out.LowPoint = &lowJSON{MedianBytes: low.median, Lower80Bytes: low.lower, Upper80Bytes: low.upper}
+	if h.Low != nil {
+		low := h.Low.Shown()
+		out.LowPoint = &schema.LowPoint{MedianBytes: low.Median, Lower80Bytes: low.Lower, Upper80Bytes: low.Upper}
 	}
-	for i := range h.flushable {
-		f := &h.flushable[i]
-		out.Flushable = append(out.Flushable, flushableJSON{
-			PID: f.process.ID.Process.PID, StartTime: timestamp(f.process.Started), User: jsonText(f.process.User), Name: jsonText(f.process.Name),
-			ReturnableBytes: f.returns, StayingBytes: f.stays,
+	for i := range h.Flushable {
+		f := &h.Flushable[i]
+		out.Flushable = append(out.Flushable, schema.Flushable{
+			PID: f.Process.ID.Process.PID, StartTime: schema.Time(f.Process.Started), User: schema.Text(f.Process.User), Name: schema.Text(f.Process.Name),
+			ReturnableBytes: f.Returns, StayingBytes: f.Stays,
 		})
 	}
 	return out

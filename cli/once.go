@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"io"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -11,6 +12,7 @@ import (
 	"vramscope/internal/text"
 	"vramscope/sampler"
 	"vramscope/sampler/snapshot"
+	"vramscope/schema"
 )
 
 // onceFlags are what once takes.
@@ -106,6 +108,15 @@ func (p *program) format(snap *snapshot.Snapshot, s *settings, f onceFlags) ([]b
 		return nil, fmt.Errorf("once: %w", err)
 	}
 	return out.Bytes(), nil
+}
+
+// writeJSON writes a snapshot as one indented document.
+func writeJSON(w io.Writer, snap *snapshot.Snapshot) error {
+	encoded, err := schema.Encode(schema.Of(snap))
+	if err == nil {
+		_, err = w.Write(encoded)
+	}
+	return err
 }
 
 // observe takes the snapshot, after watching for as long as was asked for. The

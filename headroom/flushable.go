@@ -1,0 +1,65 @@
+package headroom
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"vramscope/internal/quantity"
+	"vramscope/sampler/snapshot"
+)
+
+// Flushable is a process that a flush would make free memory.
+type Flushable struct {
+	Process *snapshot.Process
+	Returns quantity.Bytes // what the flush frees
+	Stays   quantity.Bytes // the part of it that stays free for as long as is asked
+}
+
+// findReturnable adds up what flushes of the place's processes would free,
+// requested by root or by each process's own user.
+func (p *Place) findReturnable(snap *snapshot.Snapshot, history snapshot.History, q Question) {
+	p.Exact = true
+	var all, staying quantity.Bytes
+	probed := false
+	for i := range snap.Rows {
+		row := &snap.Rows[i]
+		if row.ID.GPUUUID != p.GPU.UUID || p.Instance != nil && row.ID.Instance != p.Instance.ID || row.Probe == nil {
+			continue
+		}
+		probed = true
+		returns, ok := row.Returnable.Value()
+		if !ok || returns <= 0 || row.Probe.Mismatch || row.FlushRefusal("root") != "" {
+			continue
+		}
+		p.Exact = p.Exact && row.ReturnableIsExact()
+		stays := lasting(snap, history, row, returns, q.Length)
+		p.Flushable = append(p.Flushable, Flushable{row, returns, stays})
+		all += returns
+		staying += stays
+	}
+	slices.SortStableFunc(p.Flushable, func(a, b Flushable) int { return cmp.Compare(b.Stays, a.Stays) })
+	if probed {
+		p.Returnable = quantity.From(all, quantity.Computed)
+		p.Staying = quantity.From(staying, quantity.Computed)
+	}
+}
+
+// lasting is how much of what a flush frees stays free for a while: a process
+// that had allocated more than now in the time observed takes the difference
+// again.
+func lasting(snap *snapshot.Snapshot, history snapshot.History, p *snapshot.Process, returns quantity.Bytes, length time.Duration) quantity.Bytes {
+	allocated, known := p.Allocated.Value()
+	if length == 0 || !known {
+		return returns
+	}
+	oldest, _ := history.Span()
+	key := snapshot.SeriesKey{Metric: snapshot.MetricAllocated, GPUUUID: p.ID.GPUUUID, Instance: p.ID.Instance, Row: p.ID}
+	peak := allocated
+	for _, point := range history.Series(key, oldest.Add(-time.Second), snap.Time, 1) {
+		if point.Known {
+			peak = max(peak, quantity.Bytes(point.Max))
+		}
+	}
+	return min(max(p.Cached.Or(returns)-(peak-allocated), 0), returns)
+}

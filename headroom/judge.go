@@ -1,0 +1,166 @@
+package headroom
+
+import (
+	"fmt"
+	"strconv"
+	"time"
+
+	"vramscope/internal/quantity"
+	"vramscope/sampler/snapshot"
+)
+
+// Question is what is asked.
+type Question struct {
+	Need    quantity.Bytes
+	Count   int           // of places on which the job must fit
+	Length  time.Duration // for how long; 0: now
+	Watched time.Duration // before that
+}
+
+// Verdict is the answer for a place, or for all of them.
+type Verdict string
+
+// The verdicts.
+const (
+	Yes        Verdict = "yes"
+	AfterFlush Verdict = "after_flush"
+	No         Verdict = "no"
+	Unknown    Verdict = "unknown"
+)
+
+// Report is the answer.
+type Report struct {
+	Question Question
+	Snapshot *snapshot.Snapshot
+	Places   []Place // by GPU and instance
+	Answer   Verdict
+}
+
+// Place is where a job can run: a GPU, or a MIG instance.
+type Place struct {
+	GPU      *snapshot.GPU
+	Instance *snapshot.Instance // nil: the whole GPU
+	Label    string             // "3", "5:1"
+
+	Free       snapshot.Bytes
+	Returnable snapshot.Bytes // what flushes would free now
+	Staying    snapshot.Bytes // the part of Returnable that stays free for as long as is asked
+	Exact      bool           // Returnable is what flushes free; otherwise the most that they can free
+	Flushable  []Flushable    // the largest first
+	Low        *LowPoint      // nil where nothing is predicted
+
+	Verdict Verdict
+	Short   quantity.Bytes // what is missing without a flush
+	Reason  string         // why there is no better verdict; "" where the figures or the GPU's state say so
+}
+
+// UUID is that of the MIG instance, or of the GPU.
+func (p *Place) UUID() string {
+	if p.Instance != nil {
+		return p.Instance.UUID
+	}
+	return p.GPU.UUID
+}
+
+// FullIn is when the place will be full.
+func (p *Place) FullIn() *snapshot.FullIn {
+	if p.Instance != nil {
+		return p.Instance.FullIn
+	}
+	return p.GPU.FullIn
+}
+
+// Judge looks at every place that a job could run on.
+func Judge(snap *snapshot.Snapshot, history snapshot.History, q Question) Report {
+	r := Report{Question: q, Snapshot: snap}
+	for i := range snap.GPUs {
+		g := &snap.GPUs[i]
+		if len(g.Instances) == 0 {
+			p := Place{GPU: g, Label: strconv.Itoa(g.Index)}
+			p.judge(snap, history, q, &g.Memory, g.Predicted)
+			r.Places = append(r.Places, p)
+		}
+		for j := range g.Instances {
+			in := &g.Instances[j]
+			p := Place{GPU: g, Instance: in, Label: fmt.Sprintf("%d:%d", g.Index, j+1)}
+			p.judge(snap, history, q, &in.Memory, in.Predicted)
+			r.Places = append(r.Places, p)
+		}
+	}
+	r.Answer = r.conclude()
+	return r
+}
+
+// conclude is the answer for all places: the job must fit on enough of them.
+func (r *Report) conclude() Verdict {
+	now, after, not := len(r.On(Yes)), len(r.On(AfterFlush)), len(r.On(No))
+	switch {
+	case now >= r.Question.Count:
+		return Yes
+	case now+after >= r.Question.Count:
+		return AfterFlush
+	case now+after+not > 0:
+		return No
+	default:
+		return Unknown
+	}
+}
+
+// On lists the labels of the places with a verdict.
+func (r *Report) On(v Verdict) (labels []string) {
+	for i := range r.Places {
+		if r.Places[i].Verdict == v {
+			labels = append(labels, r.Places[i].Label)
+		}
+	}
+	return labels
+}
+
+func (p *Place) judge(snap *snapshot.Snapshot, history snapshot.History, q Question, m *snapshot.Memory, predicted []snapshot.Prediction) {
+	p.Free = freeOf(m)
+	p.findReturnable(snap, history, q)
+	free, known := p.Free.Value()
+	switch {
+	case p.GPU.State != snapshot.GPUOK:
+		p.Verdict = Unknown
+		return
+	case p.GPU.MIG && p.Instance == nil:
+		p.Verdict, p.Short, p.Reason = No, q.Need, "it is cut for MIG, and has no instance"
+		p.Free = snapshot.Bytes{} // no process can use any of it
+		return
+	case !known:
+		p.Verdict, p.Reason = Unknown, "the driver does not report what is free"
+		return
+	}
+	room := free
+	if q.Length > 0 {
+		used, _ := m.Used.Value()
+		if p.Low = lowest(free, used, predicted, q.Length); p.Low == nil {
+			p.Verdict, p.Reason = Unknown, "not predicted: too few samples of it"
+			return
+		}
+		room = p.Low.Lower
+	}
+	p.Short = max(q.Need-room, 0)
+	switch {
+	case p.Short == 0:
+		p.Verdict = Yes
+	case room+p.Staying.Or(0) >= q.Need:
+		p.Verdict = AfterFlush
+	default:
+		p.Verdict = No
+	}
+}
+
+// freeOf is what processes can still allocate.
+func freeOf(m *snapshot.Memory) snapshot.Bytes {
+	if m.Free.Known() {
+		return m.Free
+	}
+	used, known := m.Used.Value()
+	capacity, limited := m.Capacity().Value()
+	if !known || !limited {
+		return snapshot.Bytes{}
+	}
+	return quantity.From(max(capacity-used, 0), quantity.Computed)
+}

@@ -1,0 +1,162 @@
+package schema
+
+import (
+	"vramscope/internal/quantity"
+	"vramscope/sampler/snapshot"
+)
+
+// GPU is a GPU with its processes.
+type GPU struct {
+	Index    *int   `json:"index"`
+	UUID     string `json:"uuid"`
+	Name     Text   `json:"name"`
+	PCIBusID Text   `json:"pci_bus_id"`
+	State    string `json:"state"`
+	Since    Time   `json:"state_since"`
+	Message  Text   `json:"message"`
+
+	Memory            Memory         `json:"memory"`
+	UnattributedBytes snapshot.Bytes `json:"unattributed_bytes"`
+	ReturnableBytes   snapshot.Bytes `json:"returnable_bytes"`
+
+	UtilizationPercent         snapshot.Int   `json:"utilization_percent"`
+	MemoryUtilizationPercent   snapshot.Int   `json:"memory_utilization_percent"`
+	TemperatureCelsius         snapshot.Int   `json:"temperature_celsius"`
+	TemperatureSlowdownCelsius snapshot.Int   `json:"temperature_slowdown_celsius"`
+	PowerWatts                 snapshot.Float `json:"power_watts"`
+	PowerLimitWatts            snapshot.Float `json:"power_limit_watts"`
+	SMClockMHz                 snapshot.Int   `json:"sm_clock_mhz"`
+	MemoryClockMHz             snapshot.Int   `json:"memory_clock_mhz"`
+	Throttled                  []string       `json:"throttled"`
+	ECC                        ECC            `json:"ecc"`
+	XIDs                       []XID          `json:"xids"`
+
+	MIG       bool         `json:"mig"`
+	Instances []Instance   `json:"instances"`
+	FullIn    *FullIn      `json:"full_in"`
+	Processes []Process    `json:"processes"`
+	Predicted []Prediction `json:"predicted"`
+}
+
+// Memory is the frame buffer of a GPU or a MIG instance.
+type Memory struct {
+	TotalBytes    snapshot.Bytes `json:"total_bytes"`
+	UsedBytes     snapshot.Bytes `json:"used_bytes"`
+	FreeBytes     snapshot.Bytes `json:"free_bytes"`
+	ReservedBytes snapshot.Bytes `json:"reserved_bytes"`
+	Source        Text           `json:"source"`
+}
+
+// ECC is the state of error correction.
+type ECC struct {
+	Enabled     quantity.Optional[bool]   `json:"enabled"`
+	Corrected   quantity.Optional[uint64] `json:"corrected"`
+	Uncorrected quantity.Optional[uint64] `json:"uncorrected"`
+}
+
+// XID is a critical error that the driver reported.
+type XID struct {
+	Code uint64 `json:"code"`
+	Time Time   `json:"time"`
+}
+
+// Instance is a MIG instance.
+type Instance struct {
+	GPUInstance     uint32         `json:"gpu_instance"`
+	ComputeInstance uint32         `json:"compute_instance"`
+	UUID            string         `json:"uuid"`
+	Profile         Text           `json:"profile"`
+	Memory          Memory         `json:"memory"`
+	ReturnableBytes snapshot.Bytes `json:"returnable_bytes"`
+
+	FullIn    *FullIn      `json:"full_in"`
+	Predicted []Prediction `json:"predicted"`
+}
+
+// FullIn is when memory will be full: the median and an 80 % interval.
+type FullIn struct {
+	MedianSeconds   float64  `json:"median_seconds"`
+	EarliestSeconds float64  `json:"earliest_seconds"`
+	LatestSeconds   *float64 `json:"latest_seconds"`
+}
+
+// Prediction is a forecast at one horizon.
+type Prediction struct {
+	HorizonSeconds float64        `json:"horizon_seconds"`
+	MedianBytes    quantity.Bytes `json:"median_bytes"`
+	Lower80Bytes   quantity.Bytes `json:"lower80_bytes"`
+	Upper80Bytes   quantity.Bytes `json:"upper80_bytes"`
+	Lower95Bytes   quantity.Bytes `json:"lower95_bytes"`
+	Upper95Bytes   quantity.Bytes `json:"upper95_bytes"`
+}
+
+func gpuOf(g *snapshot.GPU) GPU {
+	out := GPU{
+		Index: &g.Index, UUID: g.UUID, Name: Text(g.Name), PCIBusID: Text(g.PCIBusID),
+		State: string(g.State), Since: Time(g.Since), Message: Text(g.Message),
+		Memory:                     memoryOf(g.Memory),
+		UnattributedBytes:          g.Unattributed,
+		ReturnableBytes:            g.Parts.Returnable,
+		UtilizationPercent:         g.Utilization,
+		MemoryUtilizationPercent:   g.MemoryUtilization,
+		TemperatureCelsius:         g.Temperature,
+		TemperatureSlowdownCelsius: g.TemperatureSlowdown,
+		PowerWatts:                 Finite(g.Power),
+		PowerLimitWatts:            Finite(g.PowerLimit),
+		SMClockMHz:                 g.SMClock,
+		MemoryClockMHz:             g.MemoryClock,
+		Throttled:                  append([]string{}, g.Throttled...),
+		ECC:                        ECC(g.ECC),
+		XIDs:                       []XID{},
+		MIG:                        g.MIG,
+		Instances:                  []Instance{},
+		Processes:                  []Process{},
+		FullIn:                     FullInOf(g.FullIn),
+		Predicted:                  predictedOf(g.Predicted),
+	}
+	for _, xid := range g.XIDs {
+		out.XIDs = append(out.XIDs, XID{xid.Code, Time(xid.Time)})
+	}
+	for i := range g.Instances {
+		instance := &g.Instances[i]
+		out.Instances = append(out.Instances, Instance{
+			GPUInstance: instance.ID.GPU, ComputeInstance: instance.ID.Compute,
+			UUID: instance.UUID, Profile: Text(instance.Profile),
+			Memory: memoryOf(instance.Memory), ReturnableBytes: instance.Parts.Returnable,
+			FullIn: FullInOf(instance.FullIn), Predicted: predictedOf(instance.Predicted),
+		})
+	}
+	return out
+}
+
+func memoryOf(m snapshot.Memory) Memory {
+	out := Memory{TotalBytes: m.Total, UsedBytes: m.Used, FreeBytes: m.Free, ReservedBytes: m.Reserved}
+	switch {
+	case m.Used.Known():
+		out.Source = Text(m.Used.Source().String())
+	case m.Total.Source() == quantity.Probe:
+		out.Source = Text(quantity.Probe.String()) // there is no driver: its process knows the card
+	}
+	return out
+}
+
+// FullInOf converts a time to full, nil where there is none.
+func FullInOf(full *snapshot.FullIn) *FullIn {
+	if full == nil {
+		return nil
+	}
+	out := &FullIn{MedianSeconds: full.Median.Seconds(), EarliestSeconds: full.Earliest.Seconds()}
+	if full.Latest > 0 {
+		latest := full.Latest.Seconds()
+		out.LatestSeconds = &latest
+	}
+	return out
+}
+
+func predictedOf(predictions []snapshot.Prediction) []Prediction {
+	out := make([]Prediction, 0, len(predictions))
+	for _, p := range predictions {
+		out = append(out, Prediction{p.Horizon.Seconds(), p.Median, p.Lower80, p.Upper80, p.Lower95, p.Upper95})
+	}
+	return out
+}

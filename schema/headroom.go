@@ -1,0 +1,65 @@
+package schema
+
+import (
+	"vramscope/internal/quantity"
+	"vramscope/sampler/snapshot"
+)
+
+// HeadroomDocument is what `vramscope headroom --format json` writes
+// (docs/headroom.md).
+type HeadroomDocument struct {
+	Schema    string   `json:"schema"`
+	Time      Time     `json:"time"`
+	Host      string   `json:"host"`
+	Simulated bool     `json:"simulated"`
+	Headroom  Headroom `json:"headroom"`
+}
+
+// Headroom is the question and its answer.
+type Headroom struct {
+	NeedBytes      quantity.Bytes `json:"need_bytes"`
+	Count          int            `json:"count"`
+	ForSeconds     *float64       `json:"for_seconds"`
+	WatchedSeconds *float64       `json:"watched_seconds"`
+	Answer         string         `json:"answer"`
+	Places         []Place        `json:"places"`
+}
+
+// Place is a GPU or MIG instance on which the job could run.
+type Place struct {
+	GPU             int     `json:"gpu"`
+	GPUInstance     *uint32 `json:"gpu_instance"`
+	ComputeInstance *uint32 `json:"compute_instance"`
+	UUID            string  `json:"uuid"`
+	Name            Text    `json:"name"`
+	Profile         Text    `json:"profile"`
+	State           string  `json:"state"`
+	Verdict         string  `json:"verdict"`
+	Reason          Text    `json:"reason"`
+
+	FreeBytes         snapshot.Bytes `json:"free_bytes"`
+	ReturnableBytes   snapshot.Bytes `json:"returnable_bytes"`
+	ReturnableIsExact bool           `json:"returnable_is_exact"`
+	StayingBytes      snapshot.Bytes `json:"staying_bytes"`
+	ShortBytes        snapshot.Bytes `json:"short_bytes"`
+	LowPoint          *LowPoint      `json:"low_point"`
+	FullIn            *FullIn        `json:"full_in"`
+	Flushable         []Flushable    `json:"flushable"`
+}
+
+// LowPoint is the least that will be free.
+type LowPoint struct {
+	MedianBytes  quantity.Bytes `json:"median_bytes"`
+	Lower80Bytes quantity.Bytes `json:"lower80_bytes"`
+	Upper80Bytes quantity.Bytes `json:"upper80_bytes"`
+}
+
+// Flushable is a process that a flush would make free memory.
+type Flushable struct {
+	PID             int            `json:"pid"`
+	StartTime       Time           `json:"start_time"`
+	User            Text           `json:"user"`
+	Name            Text           `json:"name"`
+	ReturnableBytes quantity.Bytes `json:"returnable_bytes"`
+	StayingBytes    quantity.Bytes `json:"staying_bytes"`
+}

@@ -1,0 +1,101 @@
+package schema
+
+import "vramscope/sampler/snapshot"
+
+// Unlisted is the state of a GPU that only a probe names.
+const Unlisted snapshot.GPUState = "unlisted"
+
+// Document is what `vramscope once --format json` writes.
+type Document struct {
+	Schema     string     `json:"schema"`
+	Time       Time       `json:"time"`
+	Host       string     `json:"host"`
+	Simulated  bool       `json:"simulated"`
+	Driver     Driver     `json:"driver"`
+	GPUs       []GPU      `json:"gpus"`
+	HostMemory HostMemory `json:"host_memory"`
+	Alerts     []Alert    `json:"alerts"`
+}
+
+// Driver is the driver as a whole.
+type Driver struct {
+	Version     Text   `json:"version"`
+	CUDAVersion Text   `json:"cuda_version"`
+	State       string `json:"state"`
+	Message     Text   `json:"message"`
+	MemoryCall  Text   `json:"memory_call"`
+}
+
+// HostMemory is the memory of the machine.
+type HostMemory struct {
+	TotalBytes snapshot.Bytes `json:"total_bytes"`
+	UsedBytes  snapshot.Bytes `json:"used_bytes"`
+}
+
+// Alert is a warning that stands.
+type Alert struct {
+	Kind     string `json:"kind"`
+	Severity string `json:"severity"`
+	GPU      *int   `json:"gpu"`
+	PID      *int   `json:"pid"`
+	Message  string `json:"message"`
+}
+
+// Of converts a snapshot.
+func Of(snap *snapshot.Snapshot) Document {
+	doc := Document{
+		Schema:    Version,
+		Time:      Time(snap.Time),
+		Host:      snap.Host.Name,
+		Simulated: snap.Simulated,
+		Driver: Driver{
+			Version:     Text(snap.Driver.Version),
+			CUDAVersion: Text(snap.Driver.CUDAVersion),
+			State:       string(snap.Driver.State),
+			Message:     Text(snap.Driver.Message),
+			MemoryCall:  Text(snap.Driver.MemoryCall),
+		},
+		GPUs:       make([]GPU, 0, len(snap.GPUs)),
+		HostMemory: HostMemory{snap.Host.MemoryTotal, snap.Host.MemoryUsed},
+		Alerts:     make([]Alert, 0, len(snap.Alerts)),
+	}
+	place := make(map[string]int, len(snap.GPUs))
+	for i := range snap.GPUs {
+		place[snap.GPUs[i].UUID] = i
+		doc.GPUs = append(doc.GPUs, gpuOf(&snap.GPUs[i]))
+	}
+	for i := range snap.Rows {
+		uuid := snap.Rows[i].ID.GPUUUID
+		at, ok := place[uuid]
+		if !ok {
+			// Only a probe names this GPU; the driver does not list it.
+			at = len(doc.GPUs)
+			place[uuid] = at
+			extra := gpuOf(&snapshot.GPU{UUID: uuid, State: Unlisted})
+			extra.Index = nil
+			doc.GPUs = append(doc.GPUs, extra)
+		}
+		doc.GPUs[at].Processes = append(doc.GPUs[at].Processes, processOf(&snap.Rows[i]))
+	}
+	for i := range snap.Alerts {
+		doc.Alerts = append(doc.Alerts, alertOf(&snap.Alerts[i]))
+	}
+	return doc
+}
+
+func alertOf(a *snapshot.Alert) Alert {
+	out := Alert{Kind: string(a.Kind), Severity: "notice", Message: a.Message}
+	if a.Severity == snapshot.Urgent {
+		out.Severity = "urgent"
+	}
+	if a.Advice != "" {
+		out.Message += ": " + a.Advice
+	}
+	if a.GPUUUID != "" {
+		out.GPU = &a.GPU
+	}
+	if pid := a.Row.Process.PID; pid != 0 {
+		out.PID = &pid
+	}
+	return out
+}

@@ -1,0 +1,152 @@
+package schema
+
+import (
+	"strings"
+
+	"vramscope/internal/quantity"
+	"vramscope/sampler/snapshot"
+)
+
+// Process is a process on a GPU or MIG instance.
+type Process struct {
+	PID             int     `json:"pid"`
+	StartTime       Time    `json:"start_time"`
+	User            Text    `json:"user"`
+	Type            Text    `json:"type"`
+	Runtime         Text    `json:"runtime"`
+	Name            Text    `json:"name"`
+	Command         Text    `json:"command"`
+	Job             Text    `json:"job"`
+	GPUInstance     *uint32 `json:"gpu_instance"`
+	ComputeInstance *uint32 `json:"compute_instance"`
+
+	UsedBytes       snapshot.Bytes `json:"used_bytes"`
+	AllocatedBytes  snapshot.Bytes `json:"allocated_bytes"`
+	CachedBytes     snapshot.Bytes `json:"cached_bytes"`
+	FragmentedBytes snapshot.Bytes `json:"fragmented_bytes"`
+	OtherBytes      snapshot.Bytes `json:"other_bytes"`
+	ReturnableBytes snapshot.Bytes `json:"returnable_bytes"`
+
+	Allocators     []Allocator `json:"allocators"`
+	RuntimeVersion Text        `json:"runtime_version"`
+	Evictable      []Evictable `json:"evictable"`
+	Probe          *Probe      `json:"probe"`
+
+	SMUtilizationPercent snapshot.Int   `json:"sm_utilization_percent"`
+	CPUPercent           snapshot.Float `json:"cpu_percent"`
+	HostBytes            snapshot.Bytes `json:"host_bytes"`
+	Predicted            []Prediction   `json:"predicted"`
+	PredictedAllocated   []Prediction   `json:"predicted_allocated"`
+}
+
+// Evictable is a cache that a program has registered for flushing.
+type Evictable struct {
+	Name     Text           `json:"name"`
+	Priority float64        `json:"priority"`
+	Bytes    snapshot.Bytes `json:"bytes"`
+}
+
+// Allocator is what one allocator of a process reports.
+type Allocator struct {
+	Kind             string                   `json:"kind"`
+	Basis            Text                     `json:"basis"`
+	ReservedBytes    snapshot.Bytes           `json:"reserved_bytes"`
+	AllocatedBytes   snapshot.Bytes           `json:"allocated_bytes"`
+	CachedBytes      snapshot.Bytes           `json:"cached_bytes"`
+	FragmentedBytes  snapshot.Bytes           `json:"fragmented_bytes"`
+	ReturnableBytes  snapshot.Bytes           `json:"returnable_bytes"`
+	PendingBytes     snapshot.Bytes           `json:"pending_bytes"`
+	LargestFreeBytes snapshot.Bytes           `json:"largest_free_bytes"`
+	Segments         quantity.Optional[int64] `json:"segments"`
+	OutOfMemoryCount quantity.Optional[int64] `json:"out_of_memory_count"`
+	AllocRetries     quantity.Optional[int64] `json:"alloc_retries"`
+
+	PeakAllocatedBytes snapshot.Bytes           `json:"peak_allocated_bytes"`
+	PeakReservedBytes  snapshot.Bytes           `json:"peak_reserved_bytes"`
+	Blocks             quantity.Optional[int64] `json:"blocks"`
+	StrandedSegments   quantity.Optional[int64] `json:"stranded_segments"`
+	Config             Text                     `json:"config"`
+	Pools              []Pool                   `json:"pools"`
+	Largest            []Allocation             `json:"largest"`
+}
+
+// Pool is a part of an allocator.
+type Pool struct {
+	Name            Text                     `json:"name"`
+	ReservedBytes   snapshot.Bytes           `json:"reserved_bytes"`
+	AllocatedBytes  snapshot.Bytes           `json:"allocated_bytes"`
+	FragmentedBytes snapshot.Bytes           `json:"fragmented_bytes"`
+	Segments        quantity.Optional[int64] `json:"segments"`
+}
+
+// Allocation is a live allocation.
+type Allocation struct {
+	Bytes      quantity.Bytes `json:"bytes"`
+	AgeSeconds snapshot.Float `json:"age_seconds"`
+	API        Text           `json:"api"`
+	Library    Text           `json:"library"`
+}
+
+// Probe is the state of the probe in a process.
+type Probe struct {
+	State            string                   `json:"state"`
+	AgeSeconds       float64                  `json:"age_seconds"`
+	OutOfMemoryCount quantity.Optional[int64] `json:"out_of_memory_count"`
+	AllocRetries     quantity.Optional[int64] `json:"alloc_retries"`
+	StartedBy        Text                     `json:"started_by"`
+	Capabilities     []Text                   `json:"capabilities"`
+}
+
+func processOf(p *snapshot.Process) Process {
+	out := Process{
+		PID: p.ID.Process.PID, StartTime: Time(p.Started),
+		User: Text(p.User), Type: Text(p.Type), Runtime: Text(p.Runtime),
+		Name: Text(p.Name), Command: Text(strings.Join(p.Command, " ")), Job: Text(p.Job.String()),
+		UsedBytes: p.Used, AllocatedBytes: p.Allocated, CachedBytes: p.Cached,
+		FragmentedBytes: p.Fragmented, OtherBytes: p.Other, ReturnableBytes: p.Returnable,
+		Allocators:     []Allocator{},
+		RuntimeVersion: Text(p.RuntimeVersion), Evictable: []Evictable{},
+		SMUtilizationPercent: p.SMUtilization, CPUPercent: Tenths(p.CPU), HostBytes: p.Host,
+		Predicted: predictedOf(p.Predicted), PredictedAllocated: predictedOf(p.PredictedAllocated),
+	}
+	for _, cache := range p.Evictable {
+		out.Evictable = append(out.Evictable, Evictable{Text(cache.Name), cache.Priority, cache.Bytes})
+	}
+	if instance := p.ID.Instance; instance.MIG {
+		out.GPUInstance, out.ComputeInstance = &instance.GPU, &instance.Compute
+	}
+	for i := range p.Allocators {
+		out.Allocators = append(out.Allocators, allocatorOf(&p.Allocators[i]))
+	}
+	if p.Probe != nil {
+		out.Probe = &Probe{
+			State: string(p.Probe.State), AgeSeconds: p.Probe.Age.Seconds(),
+			OutOfMemoryCount: p.Probe.OutOfMemoryCount, AllocRetries: p.Probe.AllocRetries,
+			StartedBy: Text(p.Probe.StartedBy), Capabilities: Texts(p.Probe.Capabilities),
+		}
+	}
+	return out
+}
+
+func allocatorOf(a *snapshot.Allocator) Allocator {
+	out := Allocator{
+		Kind: a.Kind, Basis: Text(a.Basis),
+		ReservedBytes: a.Reserved, AllocatedBytes: a.Allocated, CachedBytes: a.Cached, FragmentedBytes: a.Fragmented,
+		ReturnableBytes: a.Returnable, PendingBytes: a.Pending, LargestFreeBytes: a.LargestFree,
+		Segments: a.Segments, OutOfMemoryCount: a.OutOfMemoryCount, AllocRetries: a.AllocRetries,
+		PeakAllocatedBytes: a.PeakAllocated, PeakReservedBytes: a.PeakReserved,
+		Blocks: a.Blocks, StrandedSegments: a.StrandedSegments, Config: Text(a.Config),
+		Pools: []Pool{}, Largest: []Allocation{},
+	}
+	for _, p := range a.Pools {
+		out.Pools = append(out.Pools, Pool{Text(p.Name), p.Reserved, p.Allocated, p.Fragmented, p.Segments})
+	}
+	for _, l := range a.Largest {
+		age := snapshot.Float{}
+		if held, ok := l.Age.Value(); ok {
+			age = quantity.From(held.Seconds(), l.Age.Source())
+		}
+		out.Largest = append(out.Largest, Allocation{l.Bytes, age, Text(l.API), Text(l.Library)})
+	}
+	return out
+}

@@ -1,0 +1,96 @@
+package schema
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"math"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"vramscope/internal/quantity"
+	"vramscope/sampler/snapshot"
+)
+
+// Text is a string of which "" means unknown.
+type Text string
+
+// MarshalJSON writes null for an empty text.
+func (t Text) MarshalJSON() ([]byte, error) {
+	if t == "" {
+		return []byte("null"), nil
+	}
+	// A command line may be any bytes; JSON must be UTF-8.
+	return json.Marshal(strings.ToValidUTF8(string(t), "\uFFFD"))
+}
+
+// Time is RFC 3339 with milliseconds; the zero time is unknown.
+type Time time.Time
+
+// MarshalJSON writes null for the zero time.
+func (t Time) MarshalJSON() ([]byte, error) {
+	if time.Time(t).IsZero() {
+		return []byte("null"), nil
+	}
+	return time.Time(t).AppendFormat(nil, `"2006-01-02T15:04:05.000Z07:00"`), nil
+}
+
+// Encode writes a document as indented JSON that is safe to show in a terminal.
+func Encode(value any) ([]byte, error) {
+	var buf bytes.Buffer
+	encoder := json.NewEncoder(&buf)
+	encoder.SetEscapeHTML(false)
+	encoder.SetIndent("", "  ")
+	if err := encoder.Encode(value); err != nil {
+		return nil, fmt.Errorf("encode JSON: %w", err)
+	}
+	return escapeControls(buf.Bytes()), nil
+}
+
+// escapeControls writes DEL and the C1 controls as \u escapes: JSON allows them
+// unescaped in strings, and a terminal may obey them.
+func escapeControls(encoded []byte) []byte {
+	if !bytes.ContainsFunc(encoded, isC1) {
+		return encoded
+	}
+	escaped := make([]byte, 0, len(encoded)+64)
+	for len(encoded) > 0 {
+		r, size := utf8.DecodeRune(encoded)
+		if isC1(r) {
+			escaped = fmt.Appendf(escaped, `\u%04x`, r)
+		} else {
+			escaped = append(escaped, encoded[:size]...)
+		}
+		encoded = encoded[size:]
+	}
+	return escaped
+}
+
+func isC1(r rune) bool { return r >= 0x7f && r <= 0x9f }
+
+// Texts converts a list; the result is never null.
+func Texts(words []string) []Text {
+	out := make([]Text, len(words))
+	for i, word := range words {
+		out[i] = Text(word)
+	}
+	return out
+}
+
+// Finite is the value, unknown where it is NaN or infinite: JSON has no such number.
+func Finite(value snapshot.Float) snapshot.Float {
+	if v := value.Or(0); math.IsNaN(v) || math.IsInf(v, 0) {
+		return snapshot.Float{}
+	}
+	return value
+}
+
+// Tenths rounds to one decimal, the precision of the kernel's clock ticks.
+func Tenths(value snapshot.Float) snapshot.Float {
+	v, ok := Finite(value).Value()
+	if !ok {
+		return snapshot.Float{}
+	}
+	return quantity.From(math.Round(v*10)/10, value.Source())
+}
