@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -30,8 +31,41 @@ var busy = []string{
 //	VRAMSCOPE_ATTACH_ROUNDS=20 go test -run Busy -v -timeout 2h ./probe/attach
 const rounds = "VRAMSCOPE_ATTACH_ROUNDS"
 
-// needGdb skips where gdb cannot be used.
+// needGdb skips where gdb cannot call functions in a process.
 func needGdb(t *testing.T) map[string]string {
+	t.Helper()
+	found := needPythonAndGdb(t)
+	if err := gdbCalls(); err != nil {
+		t.Skip(err)
+	}
+	return found
+}
+
+// gdbCalls tries whether this machine's gdb can write a process's registers.
+var gdbCalls = sync.OnceValue(func() error {
+	directory, err := os.MkdirTemp("", "vramscope-gdb-")
+	if err != nil {
+		return err
+	}
+	defer func() { _ = os.RemoveAll(directory) }() // what is left is in the temporary directory
+	cmd := exec.Command("sleep", "3600")
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+	defer func() {
+		_ = cmd.Process.Kill() // it has ended, or takes it
+		_ = cmd.Wait()         // likewise
+	}()
+	d, err := startDebugger("gdb", directory, waitTime)
+	if err != nil {
+		return err
+	}
+	_, err = d.say(append(slices.Clone(settings), "attach "+strconv.Itoa(cmd.Process.Pid))...)
+	return errors.Join(err, d.checkRegisters(), d.leave())
+})
+
+// needPythonAndGdb skips where one of them is missing, or tracing is forbidden.
+func needPythonAndGdb(t *testing.T) map[string]string {
 	t.Helper()
 	if _, err := exec.LookPath("gdb"); err != nil {
 		t.Skip("there is no gdb")

@@ -203,6 +203,9 @@ func (in *injection) start(number string) error {
 	// The first two calls wait for nobody: only the one thread moves, which is
 	// much less to do where there are many. The last may wait for the heap, which
 	// another thread may have been stopped with: there all move.
+	if err := in.checkRegisters(); err != nil {
+		return err
+	}
 	said, err := in.say(
 		"thread "+number,
 		"set scheduler-locking on",
