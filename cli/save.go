@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strconv"
 
 	"github.com/adrg/xdg"
 
@@ -20,14 +21,15 @@ func stateHome() string {
 	return filepath.Join(xdg.StateHome, "vramscope")
 }
 
-// saveSnapshot writes a snapshot as once --format json does, under the time at
-// which it was taken. A file that could not be written whole is not there.
+// saveSnapshot writes a snapshot as once --format json does, to a file that is
+// named for the time of the snapshot. It replaces no file, and leaves none that
+// is not whole.
 func saveSnapshot(directory string, snap *snapshot.Snapshot) (path string, err error) {
 	var text bytes.Buffer
 	if err := writeJSON(&text, snap); err != nil {
 		return "", err
 	}
-	// Command lines are in it: nobody else's business.
+	// Command lines are private.
 	if err := os.MkdirAll(directory, 0o700); err != nil {
 		return "", notSaved(directory, err)
 	}
@@ -47,11 +49,30 @@ func saveSnapshot(directory string, snap *snapshot.Snapshot) (path string, err e
 	if err != nil {
 		return "", notSaved(directory, err)
 	}
-	path = filepath.Join(directory, "snapshot-"+snap.Time.Format("20060102-150405")+".json")
+	if path, err = reserve(filepath.Join(directory, "snapshot-"+snap.Time.Format("20060102-150405"))); err != nil {
+		return "", notSaved(directory, err)
+	}
 	if err = os.Rename(draft.Name(), path); err != nil {
+		_ = os.Remove(path) // empty as yet
 		return "", notSaved(directory, err)
 	}
 	return path, nil
+}
+
+// reserve makes an empty file: NAME.json or, where there is one, NAME-2.json
+// and so on.
+func reserve(name string) (path string, err error) {
+	path = name + ".json"
+	for i := 2; ; i++ {
+		file, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+		if err == nil {
+			return path, file.Close()
+		}
+		if !errors.Is(err, fs.ErrExist) {
+			return "", err
+		}
+		path = name + "-" + strconv.Itoa(i) + ".json"
+	}
 }
 
 // notSaved puts the reason before the path: on a narrow screen the end is cut.
