@@ -45,6 +45,7 @@ func (a *Attacher) inject(ctx context.Context, plan *Plan, load *payload) (stood
 		return 0, fmt.Errorf("start gdb: %w", err)
 	}
 	in := &injection{debugger: d, attacher: a, plan: plan, dir: dir, load: load}
+	watch := watchStandstill(a.options.Proc, plan.Process.PID)
 	defer func() {
 		failed := d.leave()
 		if failed != nil {
@@ -53,7 +54,7 @@ func (a *Attacher) inject(ctx context.Context, plan *Plan, load *payload) (stood
 		if !d.endedWell() {
 			failed = errors.Join(failed, a.resume(plan))
 		}
-		err = errors.Join(err, failed)
+		stood, err = watch.end(), errors.Join(err, failed)
 	}()
 	if _, err := d.say(settings...); err != nil {
 		return 0, err
@@ -65,8 +66,6 @@ func (a *Attacher) inject(ctx context.Context, plan *Plan, load *payload) (stood
 			return 0, err
 		}
 	}
-	watch := watchStandstill(a.options.Proc, plan.Process.PID)
-	defer func() { stood = watch.end() }()
 	return 0, in.untilStarted(ctx)
 }
 

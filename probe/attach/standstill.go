@@ -8,15 +8,15 @@ import (
 	"time"
 )
 
-// standstill measures, from outside, for how long a process is stopped by its
-// tracer: gdb's own view would leave out what gdb does not see.
+// standstill measures how long a debugger stops a process, by reading the
+// process's state: gdb's own record would miss what happens while gdb hangs.
 type standstill struct {
 	stop chan struct{}
 	sum  chan time.Duration
 }
 
-// watchStandstill looks at a process's first thread about a thousand times a
-// second. So it is told to about a millisecond for each stop.
+// watchStandstill reads the state of a process's first thread every
+// millisecond, which is the precision for each stop.
 func watchStandstill(proc string, pid int) *standstill {
 	s := &standstill{stop: make(chan struct{}), sum: make(chan time.Duration, 1)}
 	path := filepath.Join(proc, strconv.Itoa(pid), "stat")
@@ -25,34 +25,41 @@ func watchStandstill(proc string, pid int) *standstill {
 		last, stopped := time.Now(), false
 		tick := time.NewTicker(time.Millisecond)
 		defer tick.Stop()
-		for {
+		for ended := false; !ended; {
+			select {
+			case <-s.stop:
+				ended = true
+			case <-tick.C:
+			}
 			now := time.Now()
 			if stopped {
 				sum += now.Sub(last)
 			}
-			last, stopped = now, isTracedStopped(path)
-			select {
-			case <-s.stop:
-				s.sum <- sum
-				return
-			case <-tick.C:
-			}
+			state := stateOf(path)
+			// 'T' after 't': the debugger died, and nobody has resumed the process.
+			last, stopped = now, state == 't' || state == 'T' && stopped
 		}
+		s.sum <- sum
 	}()
 	return s
 }
 
-// end ends the measuring.
+// end returns the time measured.
 func (s *standstill) end() time.Duration {
 	close(s.stop)
 	return <-s.sum
 }
 
-func isTracedStopped(path string) bool {
+// stateOf reads the state in a process's stat file, 0 if it cannot.
+func stateOf(path string) byte {
 	content, err := os.ReadFile(path)
 	if err != nil {
-		return false
+		return 0
 	}
-	// The name may hold anything, so that only the last parenthesis ends it.
-	return bytes.HasPrefix(content[bytes.LastIndexByte(content, ')')+1:], []byte(" t"))
+	// The program's name may contain parentheses: the last one ends it.
+	rest := content[bytes.LastIndexByte(content, ')')+1:]
+	if len(rest) < 2 || rest[0] != ' ' {
+		return 0
+	}
+	return rest[1]
 }
