@@ -83,15 +83,17 @@ func (m *Monitor) startTask(t target, act func(*attempt)) {
 	if t.pid != 0 {
 		m.searching++
 	}
-	m.running.Go(func() {
+	m.start(func() {
+		defer func() {
+			m.mu.Lock()
+			defer m.mu.Unlock()
+			a.busy = false
+			if t.pid != 0 {
+				m.searching--
+			}
+			m.done()
+		}()
 		act(a)
-		m.mu.Lock()
-		defer m.mu.Unlock()
-		a.busy = false
-		if t.pid != 0 {
-			m.searching--
-		}
-		m.done()
 	})
 }
 
@@ -216,7 +218,7 @@ func (m *Monitor) arrive(ctx context.Context, a *attempt, client *Client, err er
 		a.probe, a.err = s, nil
 		s.ended = make(chan struct{})
 		m.pending++
-		m.running.Go(func() { m.attend(ctx, a, s, client) })
+		m.start(func() { m.attend(ctx, a, s, client) })
 		return
 	}
 	_ = client.Close() // nothing was said on it

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime/debug"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -31,6 +32,7 @@ type Monitor struct {
 	everyone bool          // root looks into everybody's
 
 	wake      chan struct{}
+	panics    chan error // the first panic of a goroutine, with its stack
 	running   sync.WaitGroup
 	published atomic.Pointer[[]*probeProcess] // a copy for who must not wait
 
@@ -83,6 +85,7 @@ func NewMonitor(finder *Finder, options MonitorOptions) *Monitor {
 		every:     lookEvery,
 		own:       options.Directories,
 		wake:      make(chan struct{}, 1),
+		panics:    make(chan error, 1),
 		dirty:     true,
 		byProcess: make(map[processKey]*probeProcess),
 		listed:    make(map[string][]int),
@@ -107,7 +110,8 @@ func NewMonitor(finder *Finder, options MonitorOptions) *Monitor {
 }
 
 // Run looks for probes and asks them until the context ends. It is called
-// once.
+// once. A panic on one of its goroutines becomes a panic of Run, whose caller
+// restores the terminal.
 func (m *Monitor) Run(ctx context.Context) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -118,11 +122,33 @@ func (m *Monitor) Run(ctx context.Context) {
 		select {
 		case <-ctx.Done():
 			m.join()
-			return
+			select {
+			case err := <-m.panics:
+				panic(err)
+			default:
+				return
+			}
+		case err := <-m.panics:
+			panic(err)
 		case <-looks.C:
 		case <-m.wake:
 		}
 	}
+}
+
+// start runs a goroutine of the monitor, and hands its panic to Run.
+func (m *Monitor) start(act func()) {
+	m.running.Go(func() {
+		defer func() {
+			if value := recover(); value != nil {
+				select {
+				case m.panics <- fmt.Errorf("%v\n%s", value, debug.Stack()):
+				default: // another one is on its way
+				}
+			}
+		}()
+		act()
+	})
 }
 
 // join waits for the goroutines, but not for one that hangs in the kernel.

@@ -5,10 +5,12 @@ package probe
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -235,5 +237,41 @@ func TestOneUserCannotUseUpTheProbeLimit(t *testing.T) {
 	if m.hasCapacity(1000) || !m.hasCapacity(1001) {
 		t.Errorf("with %d probes of user 1000: another of his %v, one of user 1001 %v",
 			maxProbesPerUser, m.hasCapacity(1000), m.hasCapacity(1001))
+	}
+}
+
+// panicOf is what a monitor's Run panics with, nil if it does not.
+func panicOf(t *testing.T, m *Monitor) any {
+	t.Helper()
+	panicked := make(chan any, 1)
+	go func() {
+		defer func() { panicked <- recover() }()
+		m.Run(soon(t))
+	}()
+	return <-panicked
+}
+
+func TestRunPanicsWhenASearchPanics(t *testing.T) {
+	m := newMonitor(t.TempDir())
+	m.finder.table = nil
+	m.Listed("GPU-1", []int{os.Getpid()})
+	if value := panicOf(t, m); value == nil || !strings.Contains(fmt.Sprint(value), "(*Finder).Open") {
+		t.Errorf("Run panicked with %v, want the stack of the search", value)
+	}
+}
+
+func TestRunPanicsWhenASessionPanics(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "vramscope")
+	spawn(t, "serve", dir)
+	m := newMonitor(dir)
+	var calls atomic.Int32
+	m.clock = func() time.Time {
+		if calls.Add(1) > 1 {
+			panic("no time")
+		}
+		return time.Now()
+	}
+	if value := panicOf(t, m); value == nil || !strings.Contains(fmt.Sprint(value), "no time") || !strings.Contains(fmt.Sprint(value), "(*session).ask") {
+		t.Errorf("Run panicked with %v, want the stack of the session", value)
 	}
 }
