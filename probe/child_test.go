@@ -120,7 +120,7 @@ func lookingChild(path string) error {
 		return err
 	}
 	defer dir.close()
-	names, err := dir.sockets(maxNames)
+	names, _, err := dir.sockets(maxNames)
 	if err != nil {
 		return err
 	}

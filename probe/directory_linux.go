@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -16,10 +17,11 @@ import (
 // checked. What happens to the path afterwards does not matter: everything
 // goes through the descriptor.
 type directory struct {
-	path string
-	file *os.File
-	uid  uint32
-	gid  uint32
+	path  string
+	file  *os.File
+	uid   uint32
+	gid   uint32
+	stamp stamp
 }
 
 func (d *directory) close() { _ = d.file.Close() } // nothing was written
@@ -128,30 +130,37 @@ func checked(fd int, path string, owner uint32) (*directory, error) {
 		err = fmt.Errorf("%s is open to others (mode %04o): refused; chmod 700 it", path, st.Mode&0o7777)
 	default:
 		d.uid, d.gid = st.Uid, st.Gid
+		d.stamp = stamp{st.Dev, st.Ino, time.Unix(st.Ctim.Unix()), time.Unix(st.Mtim.Unix())}
 		return d, nil
 	}
 	d.close()
 	return nil, err
 }
 
-// sockets lists the names of sockets, at most limit.
-func (d *directory) sockets(limit int) ([]string, error) {
-	var found []string
-	for len(found) < limit {
-		names, err := d.file.Readdirnames(limit)
+// sockets lists the names of sockets, at most limit. It reads maxNamesRead
+// names of any kind, and reports whether the directory has more.
+func (d *directory) sockets(limit int) (found []string, more bool, err error) {
+	const batch = 1024
+	for read := 0; read < maxNamesRead; {
+		names, err := d.file.Readdirnames(batch)
+		read += len(names)
 		for _, name := range names {
-			if _, _, ok := parseSocketName(name); ok && len(found) < limit {
-				found = append(found, name)
+			if _, _, ok := parseSocketName(name); !ok {
+				continue
 			}
+			if len(found) == limit {
+				return found, true, nil
+			}
+			found = append(found, name)
 		}
 		if errors.Is(err, io.EOF) {
-			break
+			return found, false, nil
 		}
 		if err != nil {
-			return found, fmt.Errorf("list %s: %w", d.path, err)
+			return found, false, fmt.Errorf("list %s: %w", d.path, err)
 		}
 	}
-	return found, nil
+	return found, true, nil
 }
 
 // inode tells two sockets of one name apart. It is an error for anything but

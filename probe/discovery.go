@@ -27,6 +27,7 @@ type attempt struct {
 	notBefore time.Time     // on the real clock
 	probe     *probeProcess // that it led to
 	err       error
+	listing   listing // of a directory
 }
 
 func (a *attempt) fail(err error, most time.Duration) {
@@ -108,19 +109,19 @@ func (m *Monitor) done() {
 func (m *Monitor) list(ctx context.Context, path string, whose func() uint32) {
 	m.startTask(target{directory: path}, func(a *attempt) {
 		dir, err := openDirectory("/", path, whose())
-		var names []string
+		var found listing
 		if err == nil {
 			defer dir.close()
-			names, err = dir.sockets(maxNames)
+			found, err = a.listing.refresh(dir)
 		}
 		if errors.Is(err, fs.ErrNotExist) {
 			err = nil // nobody serves there
 		}
 		m.mu.Lock()
-		a.err = err
-		m.forget(path, names)
+		a.err, a.listing = err, found
+		m.forget(path, found.names)
 		m.mu.Unlock()
-		for _, name := range names {
+		for _, name := range found.names {
 			if ctx.Err() != nil {
 				return
 			}
@@ -165,7 +166,9 @@ func (m *Monitor) searchListed(ctx context.Context) {
 			wanted[pid] = true
 		}
 	}
+	truncated := false
 	for t, a := range m.attempts {
+		truncated = truncated || a.listing.truncated
 		if t.pid != 0 && !wanted[t.pid] && !a.busy {
 			delete(m.attempts, t)
 		}
@@ -185,22 +188,22 @@ func (m *Monitor) searchListed(ctx context.Context) {
 		}
 		m.startTask(t, func(a *attempt) {
 			client, err := m.finder.Open(pid)
-			patience := searchRetryLimit
-			if m.finder.sharesMounts(pid) {
-				patience = connectRetryLimit // where it would be found, list looks anyway
+			longest := searchRetryLimit
+			if !truncated && m.finder.sharesMounts(pid) {
+				longest = connectRetryLimit // where it would be found, list looks anyway
 			}
-			m.arrive(ctx, a, client, err, patience)
+			m.arrive(ctx, a, client, err, longest)
 		})
 	}
 }
 
 // arrive gives a connection to its seat, or remembers why there is none.
-func (m *Monitor) arrive(ctx context.Context, a *attempt, client *Client, err error, patience time.Duration) {
+func (m *Monitor) arrive(ctx context.Context, a *attempt, client *Client, err error, longest time.Duration) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if err != nil {
 		a.probe = nil
-		a.fail(err, patience)
+		a.fail(err, longest)
 		return
 	}
 	s := m.byProcess[keyOf(client.process)]

@@ -4,8 +4,10 @@ package probe
 
 import (
 	"context"
+	"os"
 	"path/filepath"
 	"runtime"
+	"strconv"
 	"sync"
 	"testing"
 	"time"
@@ -127,5 +129,28 @@ func BenchmarkASearch(b *testing.B) {
 		if client, err := finder.Open(1); err == nil {
 			_ = client.Close()
 		}
+	}
+}
+
+// BenchmarkScanLargeDirectory measures one scan of a directory that contains
+// only names of other files.
+func BenchmarkScanLargeDirectory(b *testing.B) {
+	for _, names := range []int{1e5, 1e6} {
+		dir := privateDirectory(b)
+		fillDirectory(b, dir, "file", names)
+		m := newMonitor(dir)
+		scan := func(b *testing.B) {
+			from := spent()
+			for b.Loop() {
+				m.mu.Lock()
+				m.list(b.Context(), dir, func() uint32 { return uint32(os.Geteuid()) })
+				m.mu.Unlock()
+				m.running.Wait()
+			}
+			b.ReportMetric(float64((spent()-from).Microseconds())/1000/float64(b.N), "cpu-ms/scan")
+		}
+		b.Run("changing/"+strconv.Itoa(names), scan)
+		time.Sleep(stampPrecision + 100*time.Millisecond)
+		b.Run("unchanged/"+strconv.Itoa(names), scan)
 	}
 }

@@ -82,7 +82,7 @@ const (
 // tidy removes the sockets of processes that have died. What goes wrong with
 // that is nobody's problem.
 func (d *directory) tidy(now time.Time) {
-	names, err := d.sockets(mostTidied)
+	names, _, err := d.sockets(mostTidied)
 	if err != nil {
 		return
 	}

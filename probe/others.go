@@ -12,8 +12,11 @@ import (
 const (
 	othersEvery = 10 * time.Second
 	maxOthers   = 512
-	// /tmp may hold millions of files: so many names of it are read.
-	maxNamesRead = 64 << 10
+	// A directory may contain millions of names: no more than this are read of
+	// it at a time. A probe whose socket comes after them is found if the driver
+	// lists its process.
+	maxNamesRead      = 16 << 10
+	maxTemporaryNames = 64 << 10 // read of /tmp, to find users' directories
 )
 
 // findOthers finds other users' directories, for root. In /tmp anybody may
@@ -57,7 +60,7 @@ func namesIn(path, prefix string) []string {
 	defer func() { _ = dir.Close() }()
 	const batch = 1024
 	var found []string
-	for range maxNamesRead / batch {
+	for range maxTemporaryNames / batch {
 		names, err := dir.Readdirnames(batch)
 		for _, name := range names {
 			if strings.HasPrefix(name, prefix) {

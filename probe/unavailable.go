@@ -16,8 +16,9 @@ const SnapshotSize = 16 << 20
 var errNoLinux = errors.New("probes need Linux")
 
 type directory struct {
-	path string
-	uid  uint32
+	path  string
+	uid   uint32
+	stamp stamp
 }
 
 func makeDirectory(string, uint32) (*directory, error)         { return nil, errNoLinux }
@@ -26,7 +27,7 @@ func openDirectory(string, string, uint32) (*directory, error) { return nil, err
 func ownerAt(string) (uint32, bool) { return 0, false }
 
 func (d *directory) close()                                   {}
-func (d *directory) sockets(int) ([]string, error)            { return nil, errNoLinux }
+func (d *directory) sockets(int) ([]string, bool, error)      { return nil, false, errNoLinux }
 func (d *directory) inode(string) (uint64, error)             { return 0, errNoLinux }
 func (d *directory) remove(string) error                      { return errNoLinux }
 func (d *directory) reach(name string) string                 { return name }
