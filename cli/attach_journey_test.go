@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"vramscope/internal/needs"
 	"vramscope/internal/quantity"
 )
 
@@ -32,10 +33,7 @@ func TestANativeProgramThatHasAProbeNeedsNoAdvice(t *testing.T) {
 // TestAttachShowsAndFlushesAPythonProgram: a job that was started without a
 // probe gets one, and from then on is like any other.
 func TestAttachShowsAndFlushesAPythonProgram(t *testing.T) {
-	python, err := exec.LookPath("python3")
-	if err != nil {
-		t.Skip("there is no python3")
-	}
+	python := needs.Tool(t, "python3")
 	b := newProbeBox(t, 2)
 	b.environ = append(b.environ, "XDG_STATE_HOME="+t.TempDir())
 	fake, err := filepath.Abs("../probe/agent/testdata/fake")

@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"vramscope/internal/needs"
 	"vramscope/internal/process"
 	"vramscope/probe"
 	"vramscope/probe/attach"
@@ -35,10 +36,7 @@ type attachBox struct {
 // newAttachBox starts the Python, which answers what it is told with "still here".
 func newAttachBox(t *testing.T) *attachBox {
 	t.Helper()
-	python, err := exec.LookPath("python3")
-	if err != nil {
-		t.Skip("there is no python3")
-	}
+	python := needs.Tool(t, "python3")
 	runtime, err := os.MkdirTemp("", "vramscope-test-") // a socket's path is short
 	if err != nil {
 		t.Fatal(err)

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"vramscope/internal/needs"
 	"vramscope/internal/process"
 	"vramscope/probe/preload"
 	"vramscope/sampler/snapshot"
@@ -27,7 +28,7 @@ func TestDoctorSaysWhoCannotHaveANativeProbe(t *testing.T) {
 		t.Fatal(err)
 	}
 	if out, err := exec.Command("cc", "-static", source, "-o", path).CombinedOutput(); err != nil {
-		t.Skipf("no static program can be built: %v\n%s", err, out)
+		needs.Missing(t, "no static program can be built: %v\n%s", err, out)
 	}
 	cmd := exec.Command(path)
 	in, err := cmd.StdinPipe()

@@ -15,6 +15,8 @@ import (
 	"syscall"
 	"testing"
 
+	"vramscope/internal/needs"
+
 	"github.com/creack/pty"
 
 	"vramscope/internal/quantity"
@@ -152,7 +154,7 @@ func pythonWith(t *testing.T, modules string) string {
 		err = exec.Command(python, "-c", "import "+modules+", sys; sys.exit(sys.version_info < (3, 8))").Run()
 	}
 	if err != nil {
-		t.Skipf("there is no Python 3.8 or newer with %s", modules)
+		needs.Missing(t, "there is no Python 3.8 or newer with %s", modules)
 	}
 	return python
 }

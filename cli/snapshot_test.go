@@ -14,6 +14,7 @@ import (
 	"syscall"
 	"testing"
 
+	"vramscope/internal/needs"
 	"vramscope/probe"
 	"vramscope/probe/agent"
 )
@@ -37,7 +38,7 @@ func startJob(t *testing.T) *pythonJob {
 		err = exec.Command(python, "-c", "import sys; sys.exit(sys.version_info < (3, 8))").Run()
 	}
 	if err != nil {
-		t.Skip("there is no Python 3.8 or newer")
+		needs.Missing(t, "there is no Python 3.8 or newer")
 	}
 	directory, err := agent.Install(filepath.Join(t.TempDir(), "vramscope"))
 	if err != nil {

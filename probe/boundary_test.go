@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"vramscope/internal/needs"
 	"vramscope/internal/process"
 )
 
@@ -89,9 +90,7 @@ func contained(t *testing.T) *child {
 		t.Skip("mounting over /tmp in a new namespace is tried as root only")
 	}
 	for _, tool := range []string{"unshare", "sh", "mount"} {
-		if _, err := exec.LookPath(tool); err != nil {
-			t.Skip(err)
-		}
+		needs.Tool(t, tool)
 	}
 	if out, err := exec.Command("unshare", "-m", "mount", "-t", "tmpfs", "none", "/mnt").CombinedOutput(); err != nil {
 		t.Skipf("this machine does not permit mounting: %s", out)

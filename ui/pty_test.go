@@ -13,6 +13,8 @@ import (
 	"testing"
 	"time"
 
+	"vramscope/internal/needs"
+
 	"github.com/charmbracelet/x/ansi"
 	"github.com/charmbracelet/x/term"
 	"github.com/charmbracelet/x/vt"
@@ -56,9 +58,7 @@ func launch(t *testing.T, play string, width, height int, env ...string) *monito
 // the program stops and then continues it.
 func launchFromShell(t *testing.T, play string, width, height int) *monitor {
 	t.Helper()
-	if _, err := exec.LookPath("sh"); err != nil {
-		t.Skip("there is no shell")
-	}
+	needs.Tool(t, "sh")
 	const script = `"$0"; s=$?; while [ $s -gt 128 ]; do read x; fg >/dev/null; s=$?; done; exit $s`
 	return start(t, exec.Command("sh", "-mc", script, os.Args[0]), play, width, height)
 }

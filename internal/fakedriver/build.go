@@ -17,6 +17,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"vramscope/internal/needs"
 )
 
 // Variant is a driver as it was at some time: which symbols there are.
@@ -43,7 +45,7 @@ func Build(tb TB, variant Variant) string {
 	tb.Helper()
 	library, err := Compile(variant)
 	if errors.Is(err, ErrNoCompiler) {
-		tb.Skipf("fake driver: %v", err)
+		needs.Missing(tb, "fake driver: %v", err)
 	}
 	if err != nil {
 		tb.Fatalf("%v", err)

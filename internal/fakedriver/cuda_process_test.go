@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"vramscope/internal/fakedriver"
+	"vramscope/internal/needs"
 )
 
 const contextBytes = 500 * mib // as H100 has it
@@ -333,10 +334,7 @@ func TestProcessesOfSeveralUsers(t *testing.T) {
 // NVML and CUDA in one process: what the one opens must not end what the other has.
 func TestBothLibrariesInOneProcess(t *testing.T) {
 	t.Parallel()
-	python, err := exec.LookPath("python3")
-	if err != nil {
-		t.Skip("no python3")
-	}
+	python := needs.Tool(t, "python3")
 	box := fakedriver.Box(1, 0)
 	view := startView(t, box)
 	cmd := exec.Command(python, "testdata/cuda.py")

@@ -13,6 +13,8 @@ import (
 	"testing"
 	"time"
 
+	"vramscope/internal/needs"
+
 	"github.com/charmbracelet/x/vt"
 	"github.com/creack/pty"
 
@@ -110,10 +112,7 @@ func (s *screen) until(wrong func(shown string) string) {
 
 func TestNvtopShowsTheBox(t *testing.T) {
 	t.Parallel()
-	nvtop, err := exec.LookPath("nvtop")
-	if err != nil {
-		t.Skip("nvtop is not installed")
-	}
+	nvtop := needs.Tool(t, "nvtop")
 	library := fakedriver.Build(t, fakedriver.Current)
 	box := fakedriver.Box(8, 1)
 	second := fakedriver.NewProcess(0, 3<<30)

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"vramscope/internal/fakedriver"
+	"vramscope/internal/needs"
 )
 
 // What testdata/describe.py, an ordinary program over nvidia-ml-py, says of a box.
@@ -75,7 +76,7 @@ func findPython(t *testing.T) string {
 			return python
 		}
 	}
-	t.Skip("no nvidia-ml-py: pip install it, or name a Python that has it in VRAMSCOPE_PYTHON")
+	needs.Missing(t, "no nvidia-ml-py: pip install it, or name a Python that has it in VRAMSCOPE_PYTHON")
 	return ""
 }
 

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"vramscope/internal/fakedriver"
+	"vramscope/internal/needs"
 	"vramscope/probe/conformance"
 )
 
@@ -41,7 +42,7 @@ func pythons(t *testing.T) map[string]string {
 		}
 	}
 	if len(found) == 0 {
-		t.Skip("there is no Python 3.8 or newer")
+		needs.Missing(t, "there is no Python 3.8 or newer")
 	}
 	return found
 }

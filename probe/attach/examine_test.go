@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"vramscope/internal/needs"
 	"vramscope/internal/process"
 )
 
@@ -280,10 +281,7 @@ func TestNothingOfAnotherUsersIsRun(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := bareFixture(t)
-			compiler, err := exec.LookPath("cc")
-			if err != nil {
-				t.Skip("there is no C compiler")
-			}
+			compiler := needs.Tool(t, "cc")
 			mark, program := filepath.Join(t.TempDir(), "was-here"), filepath.Join(f.root, "opt/python3.9")
 			f.write("", program)
 			source := filepath.Join(t.TempDir(), "python.c")
@@ -296,7 +294,7 @@ func TestNothingOfAnotherUsersIsRun(t *testing.T) {
 			f.runs("/opt/python3.9", "python3.9", "x.py")
 			c.change(f)
 			plan := f.examined()
-			_, err = os.Stat(mark)
+			_, err := os.Stat(mark)
 			if ran := err == nil; ran != c.runs {
 				t.Errorf("it was run: %v; %+v", ran, plan.Checks)
 			}

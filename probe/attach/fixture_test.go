@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"vramscope/internal/needs"
 	"vramscope/internal/process"
 )
 
@@ -63,10 +64,7 @@ func (f *fixture) of(names ...string) string {
 // Py_Version.
 func (f *fixture) compiled(path string, version uint32, functions ...string) {
 	f.Helper()
-	compiler, err := exec.LookPath("cc")
-	if err != nil {
-		f.Skip("there is no C compiler")
-	}
+	compiler := needs.Tool(f, "cc")
 	var code strings.Builder
 	for _, name := range functions {
 		fmt.Fprintf(&code, "int %s(void) { return %d; }\n", name, len(name))

@@ -17,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"vramscope/internal/needs"
 	"vramscope/internal/process"
 )
 
@@ -67,9 +68,7 @@ var gdbCalls = sync.OnceValue(func() error {
 // needPythonAndGdb skips where one of them is missing, or tracing is forbidden.
 func needPythonAndGdb(t *testing.T) map[string]string {
 	t.Helper()
-	if _, err := exec.LookPath("gdb"); err != nil {
-		t.Skip("there is no gdb")
-	}
+	needs.Tool(t, "gdb")
 	if stubs[runtime.GOARCH] == nil {
 		t.Skip("there is no way in on " + runtime.GOARCH)
 	}

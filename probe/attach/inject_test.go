@@ -12,6 +12,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"vramscope/internal/needs"
 )
 
 // startProgram starts a program that says "ready", and what it is told by.
@@ -57,10 +59,7 @@ func mustBeLeft(t *testing.T, pid int) {
 // called exec since. Its pid and its start time are what they were.
 func TestAnotherProgramIsLeftAlone(t *testing.T) {
 	t.Parallel()
-	sleep, err := exec.LookPath("sleep")
-	if err != nil {
-		t.Skip("there is no sleep")
-	}
+	sleep := needs.Tool(t, "sleep")
 	for _, python := range needGdb(t) {
 		cmd, tell := startProgram(t, python, "-c",
 			"import os, sys; os.write(1, b'ready'); sys.stdin.readline(); os.execv(sys.argv[1], ['sleep', '3600'])", sleep)
@@ -99,10 +98,7 @@ func TestAnotherProgramIsLeftAlone(t *testing.T) {
 // not begun to use it. To ask for the GIL would be its end.
 func TestAPythonThatDoesNotRunIsLeftAlone(t *testing.T) {
 	t.Parallel()
-	compiler, err := exec.LookPath("cc")
-	if err != nil {
-		t.Skip("there is no C compiler")
-	}
+	compiler := needs.Tool(t, "cc")
 	const code = `#include <dlfcn.h>
 #include <poll.h>
 #include <unistd.h>

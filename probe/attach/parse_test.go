@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"vramscope/internal/needs"
 	"vramscope/internal/process"
 )
 
@@ -206,10 +207,7 @@ func TestTheImage(t *testing.T) {
 // TestThePayloadInHostilePlaces: the path of the temporary directory is nobody's
 // code, and the program's own names do not matter.
 func TestThePayloadInHostilePlaces(t *testing.T) {
-	python, err := exec.LookPath("python3")
-	if err != nil {
-		t.Skip("there is no python3")
-	}
+	python := needs.Tool(t, "python3")
 	scratch := filepath.Join(t.TempDir(), "a'); print(\"b\\\n\xff é {x} % ")
 	if err := os.Mkdir(scratch, 0o700); err != nil {
 		t.Skipf("this file system takes no such name: %v", err)

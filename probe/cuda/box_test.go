@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"vramscope/internal/fakedriver"
+	"vramscope/internal/needs"
 	"vramscope/internal/quantity"
 	"vramscope/nvml"
 	"vramscope/probe"
@@ -79,7 +80,7 @@ func newGPU(t testing.TB) *gpu {
 	t.Helper()
 	f := theFake()
 	if f.failed != nil {
-		t.Skipf("fake driver: %v", f.failed)
+		needs.Missing(t, "fake driver: %v", f.failed)
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -6,6 +6,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"testing"
+
+	"vramscope/internal/needs"
 )
 
 // TestPrototypesAreCUDAs has the compiler hold driver.h against the real
@@ -15,12 +17,9 @@ import (
 func TestPrototypesAreCUDAs(t *testing.T) {
 	include, err := cudaInclude()
 	if err != nil {
-		t.Skipf("no cuda.h: %v (set VRAMSCOPE_CUDA_INCLUDE to its directory)", err)
+		needs.Missing(t, "no cuda.h: %v (set VRAMSCOPE_CUDA_INCLUDE to its directory)", err)
 	}
-	compiler, err := exec.LookPath("cc")
-	if err != nil {
-		t.Skip("no C compiler")
-	}
+	compiler := needs.Tool(t, "cc")
 	cmd := exec.Command(compiler, "-std=gnu11", "-Wall", "-Wextra", "-Werror", "-fsyntax-only",
 		"-isystem", include, filepath.Join("testdata", "header_check.c"))
 	if out, err := cmd.CombinedOutput(); err != nil {

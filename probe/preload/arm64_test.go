@@ -12,6 +12,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"vramscope/internal/needs"
 )
 
 // crossRoot is where Debian's libc6-arm64-cross puts its libraries.
@@ -23,7 +25,7 @@ func TestMatrixOnArm64(t *testing.T) {
 	w := workshop(t)
 	emulator, err := exec.LookPath("qemu-aarch64")
 	if err != nil || !exists(filepath.Join(crossRoot, "lib", "libc.so.6")) {
-		t.Skip("no qemu-aarch64 with an arm64 libc: install qemu-user and libc6-arm64-cross")
+		needs.Missing(t, "no qemu-aarch64 with an arm64 libc: install qemu-user and libc6-arm64-cross")
 	}
 	compile := crossCompiler(t)
 	directory := filepath.Join(w.directory, "arm64")
@@ -73,7 +75,7 @@ func crossCompiler(t *testing.T) func(arguments ...string) {
 			python = "python3"
 		}
 		if err := exec.Command(python, "-m", "ziglang", "version").Run(); err != nil {
-			t.Skip("no compiler for arm64: gcc-aarch64-linux-gnu, or ziglang in $VRAMSCOPE_PYTHON")
+			needs.Missing(t, "no compiler for arm64: gcc-aarch64-linux-gnu, or ziglang in $VRAMSCOPE_PYTHON")
 		}
 		command = []string{python, "-m", "ziglang", "cc", "-target", "aarch64-linux-gnu.2.31", "-fno-sanitize=undefined"}
 	}

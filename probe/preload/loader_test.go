@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"vramscope/internal/needs"
 	"vramscope/probe/preload"
 )
 
@@ -69,10 +70,7 @@ func TestBesideAnotherPreloadedLibrary(t *testing.T) {
 // TestAnotherCLibrary: a program for musl has the library where it is started
 // by a shell that has it. It shall find what it looks for, and end as it would.
 func TestAnotherCLibrary(t *testing.T) {
-	compiler, err := exec.LookPath("musl-gcc")
-	if err != nil {
-		t.Skip("there is no musl-gcc (Debian's musl-tools)")
-	}
+	compiler := needs.Tool(t, "musl-gcc")
 	program := filepath.Join(t.TempDir(), "program")
 	if out, err := exec.Command(compiler, "-o", program, "testdata/other_libc.c").CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)

@@ -14,6 +14,7 @@ import (
 	"strings"
 	"testing"
 
+	"vramscope/internal/needs"
 	"vramscope/probe/preload"
 )
 
@@ -28,7 +29,7 @@ func compiled(t *testing.T, source string, flags ...string) string {
 		t.Fatal(err)
 	}
 	if out, err := exec.Command(compiler(), append([]string{path + ".c", "-o", path}, flags...)...).CombinedOutput(); err != nil {
-		t.Skipf("the compiler cannot: %v\n%s", err, out)
+		needs.Missing(t, "the compiler cannot: %v\n%s", err, out)
 	}
 	return path
 }

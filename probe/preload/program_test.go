@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"vramscope/internal/fakedriver"
+	"vramscope/internal/needs"
 	"vramscope/probe"
 	"vramscope/probe/preload"
 )
@@ -62,7 +63,7 @@ func workshop(t testing.TB) tools {
 	w := made()
 	switch {
 	case errors.Is(w.err, fakedriver.ErrNoCompiler), errors.Is(w.err, preload.ErrNoLibrary):
-		t.Skip(w.err)
+		needs.Missing(t, "%v", w.err)
 	case w.err != nil:
 		t.Fatal(w.err)
 	}

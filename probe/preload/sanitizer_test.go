@@ -12,6 +12,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"vramscope/internal/needs"
 )
 
 // unitSources are the parts that need neither a driver nor a socket.
@@ -77,7 +79,7 @@ func buildSanitized(t *testing.T, name, sanitizer string, sources []string) stri
 		t.Fatal(err)
 	}
 	if out, err := exec.Command(compiler(), "-fsanitize="+sanitizer, empty, "-o", empty+".out").CombinedOutput(); err != nil {
-		t.Skipf("the compiler has no -fsanitize=%s: %v\n%s", sanitizer, err, out)
+		needs.Missing(t, "the compiler has no -fsanitize=%s: %v\n%s", sanitizer, err, out)
 	}
 	name += "-" + strings.ReplaceAll(sanitizer, ",", "-")
 	return build(t, name, sources, "-I", "shim", "-fsanitize="+sanitizer, "-fno-sanitize-recover=all")
@@ -86,10 +88,7 @@ func buildSanitized(t *testing.T, name, sanitizer string, sources []string) stri
 // TestUnderValgrind has the built library itself run there, with its serving
 // thread, in a program that does a bit of everything.
 func TestUnderValgrind(t *testing.T) {
-	valgrind, err := exec.LookPath("valgrind")
-	if err != nil {
-		t.Skip("valgrind is not installed")
-	}
+	valgrind := needs.Tool(t, "valgrind")
 	for _, scenario := range []string{"linear", "pooled", "virtual", "teardown"} {
 		t.Run(scenario, func(t *testing.T) {
 			b := newBox(t)
@@ -112,7 +111,7 @@ func TestPrototypesAreCUDAs(t *testing.T) {
 		}
 	}
 	if include == "" {
-		t.Skip("no cuda.h: set VRAMSCOPE_CUDA_INCLUDE to its directory")
+		needs.Missing(t, "no cuda.h: set VRAMSCOPE_CUDA_INCLUDE to its directory")
 	}
 	sources, err := filepath.Glob("shim/*.c")
 	if err != nil || len(sources) == 0 {

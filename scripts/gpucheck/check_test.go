@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"vramscope/internal/fakedriver"
+	"vramscope/internal/needs"
 )
 
 // check is a run of scripts/gpu-check on a fake driver of its own, with a
@@ -103,12 +104,8 @@ func checkRun(t *testing.T, binary string, found verdict, state fakedriver.State
 // buildVramscope builds the program that scripts/gpu-check compares.
 func buildVramscope(t *testing.T) string {
 	t.Helper()
-	if _, err := exec.LookPath("python3"); err != nil {
-		t.Skip("no python3, which scripts/gpu-check is written in")
-	}
-	if _, err := exec.LookPath("go"); err != nil {
-		t.Skip("no go command to build vramscope with")
-	}
+	needs.Tool(t, "python3")
+	needs.Tool(t, "go")
 	binary := filepath.Join(t.TempDir(), "vramscope")
 	if out, err := exec.Command("go", "build", "-o", binary, "vramscope").CombinedOutput(); err != nil {
 		t.Fatalf("go build: %v\n%s", err, out)

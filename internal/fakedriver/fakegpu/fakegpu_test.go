@@ -16,6 +16,8 @@ import (
 	"testing"
 	"time"
 
+	"vramscope/internal/needs"
+
 	"github.com/creack/pty"
 
 	"vramscope/internal/fakedriver"
@@ -226,10 +228,7 @@ func TestLiveMoves(t *testing.T) {
 // A CUDA program is run as it is: it allocates, and NVML's list has it.
 func TestCUDAProgramsRunOnTheBox(t *testing.T) {
 	t.Parallel()
-	python, err := exec.LookPath("python3")
-	if err != nil {
-		t.Skip("no python3")
-	}
+	python := needs.Tool(t, "python3")
 	program, err := filepath.Abs("../testdata/cuda.py")
 	if err != nil {
 		t.Fatal(err)

@@ -1,0 +1,39 @@
+// Package needs is for tests that need a program, a library or a header which
+// not every machine has. Without it the test is skipped; where .ci/run has
+// installed everything (VRAMSCOPE_CI is set) it fails.
+//
+//	needs.Tool(t, "gdb") → its path
+//	needs.Missing(t, "there is no cuda.h")
+package needs
+
+import (
+	"os"
+	"os/exec"
+)
+
+// TB is what is used of a testing.TB.
+type TB interface {
+	Helper()
+	Skipf(format string, args ...any)
+	Fatalf(format string, args ...any)
+}
+
+// Tool is the path of a program.
+func Tool(t TB, name string) string {
+	t.Helper()
+	path, err := exec.LookPath(name)
+	if err != nil {
+		Missing(t, "there is no %s", name)
+	}
+	return path
+}
+
+// Missing ends the test because something is missing that .ci/run installs.
+func Missing(t TB, format string, args ...any) {
+	t.Helper()
+	if os.Getenv("VRAMSCOPE_CI") != "" {
+		t.Fatalf("missing, though .ci/run installs it: "+format, args...)
+	} else {
+		t.Skipf(format, args...)
+	}
+}
