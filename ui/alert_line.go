@@ -8,6 +8,7 @@ import (
 	"vramscope/internal/text"
 	"vramscope/sampler/snapshot"
 	"vramscope/ui/cell"
+	"vramscope/ui/keys"
 )
 
 // writeAlert writes the line above the keys. It is always there, so that
@@ -160,18 +161,18 @@ func alertSentence(alert *snapshot.Alert, st *state, lk *look, width int) (head,
 // advice is what to do about an alert, nothing where it names a key that this
 // run does not have, or a process that is somebody else's.
 func (st *state) advice(alert *snapshot.Alert, lk *look) string {
-	needs := keyNone
+	needs := keys.None
 	switch {
 	case alert.Advice == "":
 		return ""
 	case strings.HasPrefix(alert.Advice, "F "):
-		needs = keyFlush
+		needs = keys.Flush
 	case strings.HasPrefix(alert.Advice, "a "):
-		needs = keyAttach
+		needs = keys.Attach
 	}
-	if needs != keyNone {
+	if needs != keys.None {
 		p := rowOf(st.shown, alert.Row)
-		if lk.keys == nil || !lk.keys.has(needs) || p != nil && !st.shownOwn(p) {
+		if lk.keys == nil || !lk.keys.Has(needs) || p != nil && !st.shownOwn(p) {
 			return ""
 		}
 	}
@@ -221,7 +222,7 @@ func fullInSentence(alert *snapshot.Alert, gpu *snapshot.GPU, st *state, lk *loo
 // to be had: not bound, not allowed, or nothing to give.
 func (st *state) flushReturns(p *snapshot.Process, lk *look) (string, bool) {
 	amount, ok := p.Returnable.Value()
-	if !ok || amount <= 0 || p.Probe != nil && p.Probe.Mismatch || lk.keys == nil || !lk.keys.has(keyFlush) || !st.shownOwn(p) {
+	if !ok || amount <= 0 || p.Probe != nil && p.Probe.Mismatch || lk.keys == nil || !lk.keys.Has(keys.Flush) || !st.shownOwn(p) {
 		return "", false
 	}
 	if !p.ReturnableIsExact() {

@@ -8,6 +8,7 @@ import (
 	"vramscope/sampler/snapshot"
 	"vramscope/sampler/snapshot/snapshottest"
 	"vramscope/ui/cell"
+	"vramscope/ui/keys"
 )
 
 func alertLine(st *state, lk *look) string {
@@ -21,9 +22,9 @@ func alertLine(st *state, lk *look) string {
 func TestAdviceIsPossible(t *testing.T) {
 	all := drawnLook(t)
 	none := drawnLook(t)
-	none.keys = newBindings(canSignal, false)
+	none.keys = keys.New(keys.CanSignal, false)
 	readOnly := drawnLook(t)
-	readOnly.keys = newBindings(everyAbility, true)
+	readOnly.keys = keys.New(keys.AllAbilities, true)
 	for name, c := range map[string]struct {
 		look *look
 		user string

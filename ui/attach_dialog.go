@@ -8,6 +8,7 @@ import (
 	"vramscope/internal/text"
 	"vramscope/sampler/snapshot"
 	"vramscope/ui/cell"
+	"vramscope/ui/keys"
 )
 
 // attachDialog asks before a probe is put into a running process: that runs
@@ -70,7 +71,7 @@ func (d attachDialog) Render(width, height int) []string {
 }
 
 // hints implements asking.
-func (d attachDialog) hints() []hint { return d.dialog(dialogWidth).hints() }
+func (d attachDialog) hints() []keys.Hint { return d.dialog(dialogWidth).hints() }
 
 // press implements overlay.
 func (d attachDialog) press(name string, _, height int) (overlay, outcome) {

@@ -3,6 +3,7 @@ package ui
 import (
 	"testing"
 	"time"
+
 	"vramscope/sampler/snapshot"
 )
 

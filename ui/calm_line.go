@@ -8,6 +8,7 @@ import (
 	"vramscope/sampler/snapshot"
 	"vramscope/themes"
 	"vramscope/ui/cell"
+	"vramscope/ui/keys"
 )
 
 // The alert line where there is no alert: how to get to know more, while
@@ -15,7 +16,7 @@ import (
 
 // dayOne reports whether nobody has a probe yet and there is a way to get one.
 func (st *state) dayOne(lk *look) bool {
-	return !st.hintOff && !st.partsShown() && len(st.shown.Rows) > 0 && lk.keys != nil && lk.keys.can(canRun)
+	return !st.hintOff && !st.partsShown() && len(st.shown.Rows) > 0 && lk.keys != nil && lk.keys.Can(keys.CanRun)
 }
 
 // writeDayOne says how to learn more, in as many words as have room.
@@ -23,7 +24,7 @@ func writeDayOne(l *cell.Line, lk *look) {
 	s := &lk.Styles
 	ask, how, run := cell.Span{s.Text, "what is in it? "}, cell.Span{s.Dim, "start jobs with  "}, cell.Span{s.Key, "vramscope run -- CMD"}
 	parts := []cell.Span{ask, how, run}
-	if lk.keys.has(keyAttach) {
+	if lk.keys.Has(keys.Attach) {
 		parts = append(parts, cell.Span{s.Dim, ",  or "}, cell.Span{s.Key, "a"}, cell.Span{s.Dim, " on a running Python"})
 	}
 	l.Skip(1)

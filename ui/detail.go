@@ -9,6 +9,7 @@ import (
 	"vramscope/internal/text"
 	"vramscope/sampler/snapshot"
 	"vramscope/ui/cell"
+	"vramscope/ui/keys"
 )
 
 // detail is everything known about one process: who it is, what its memory
@@ -325,13 +326,13 @@ func (d detail) ending() string {
 
 // advice is how to get to know more; only ways that this build has.
 func (d detail) advice() string {
-	keys := d.look.keys
+	bound := d.look.keys
 	own := d.viewer != "" && (d.viewer == d.process.User || d.viewer == "root")
 	var ways []string
-	if keys.has(keyAttach) && own {
+	if bound.Has(keys.Attach) && own {
 		ways = append(ways, "a attaches one")
 	}
-	if keys.can(canRun) {
+	if bound.Can(keys.CanRun) {
 		ways = append(ways, "next time start it with  vramscope run")
 	}
 	if len(ways) == 0 {

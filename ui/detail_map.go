@@ -1,6 +1,10 @@
 package ui
 
-import "strings"
+import (
+	"strings"
+
+	"vramscope/ui/keys"
+)
 
 // The map of segments has the place of the graph, and of what the allocators
 // say of themselves: it says that better.
@@ -37,7 +41,7 @@ func withoutBlank(lines []string) []string {
 
 // segmentPanel is the map itself.
 func (d detail) segmentPanel() segmentPanel {
-	p := segmentPanel{look: d.look, now: d.now, flushes: d.look.keys.has(keyFlush), segments: d.segments}
+	p := segmentPanel{look: d.look, now: d.now, flushes: d.look.keys.Has(keys.Flush), segments: d.segments}
 	if d.process != nil {
 		for i := range d.process.Allocators {
 			p.pytorch = p.pytorch || d.process.Allocators[i].Kind == "pytorch"

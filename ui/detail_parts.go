@@ -10,6 +10,7 @@ import (
 	"vramscope/sampler/snapshot"
 	"vramscope/themes"
 	"vramscope/ui/cell"
+	"vramscope/ui/keys"
 )
 
 // The cells of a part's line: its name, its amount, its share.
@@ -181,7 +182,7 @@ func (d detail) cachedNote() string {
 		return "none of it goes back while the process runs"
 	}
 	note := "returnable "
-	if d.look.keys.has(keyFlush) {
+	if d.look.keys.Has(keys.Flush) {
 		note = "F returns "
 	}
 	if !p.ReturnableIsExact() {

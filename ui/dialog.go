@@ -5,6 +5,7 @@ import (
 
 	"vramscope/internal/text"
 	"vramscope/ui/cell"
+	"vramscope/ui/keys"
 )
 
 // dialog is the frame of every question before an action: whom it is about,
@@ -203,17 +204,17 @@ func (d dialog) buttonSpans(apart int) []cell.Span {
 
 // hints are the keys of the question for the bottom line: its buttons, then how
 // to choose. No other key does anything meanwhile.
-func (d dialog) hints() []hint {
-	hints := make([]hint, 0, len(d.buttons)+1)
+func (d dialog) hints() []keys.Hint {
+	hints := make([]keys.Hint, 0, len(d.buttons)+1)
 	for _, b := range d.buttons {
-		hints = append(hints, hint{position: len(hints), rank: len(hints), key: b.key, text: b.does})
+		hints = append(hints, keys.Hint{Position: len(hints), Rank: len(hints), Key: b.key, Text: b.does})
 	}
 	if len(d.choices) > 0 {
-		keys := make([]string, len(d.choices))
+		names := make([]string, len(d.choices))
 		for i, c := range d.choices {
-			keys[i] = c.key
+			names[i] = c.key
 		}
-		hints = append(hints, hint{position: len(hints), rank: len(hints), key: strings.Join(keys, " "), text: "choose"})
+		hints = append(hints, keys.Hint{Position: len(hints), Rank: len(hints), Key: strings.Join(names, " "), Text: "choose"})
 	}
 	return hints
 }
@@ -222,7 +223,7 @@ func (d dialog) hints() []hint {
 // which they are.
 type asking interface {
 	overlay
-	hints() []hint
+	hints() []keys.Hint
 }
 
 // choose is which choice a key makes the chosen one: its own key, or ↑ and ↓.

@@ -9,6 +9,7 @@ import (
 	"vramscope/internal/text"
 	"vramscope/sampler/snapshot"
 	"vramscope/ui/cell"
+	"vramscope/ui/keys"
 )
 
 // environmentPanel is what of a process's environment matters to its use of a
@@ -46,8 +47,8 @@ func (e environmentPanel) wants(width int) (extent, int) {
 
 // press implements overlay.
 func (e environmentPanel) press(name string, width, height int) (overlay, outcome) {
-	id := e.look.keys.match(name, inOverlay, false)
-	if id == keyBack || name == "e" || name == "q" || name == "enter" {
+	id := e.look.keys.Match(name, keys.InOverlay, false)
+	if id == keys.Back || name == "e" || name == "q" || name == "enter" {
 		return e, closed
 	}
 	top, moved := e.top.moved(id, len(e.content(width)), height-2)

@@ -11,6 +11,7 @@ import (
 	"vramscope/sampler/snapshot"
 	"vramscope/themes"
 	"vramscope/ui/cell"
+	"vramscope/ui/keys"
 )
 
 // eventsPanel is the event log, newest first: who started, who died of what,
@@ -59,8 +60,8 @@ func (e eventsPanel) wants(int) (extent, int) { return overTable, allLines }
 
 // press implements overlay.
 func (e eventsPanel) press(name string, width, height int) (overlay, outcome) {
-	id := e.look.keys.match(name, inOverlay, false)
-	if id == keyBack || name == "E" || name == "q" || name == "enter" {
+	id := e.look.keys.Match(name, keys.InOverlay, false)
+	if id == keys.Back || name == "E" || name == "q" || name == "enter" {
 		return e, closed
 	}
 	if name == "left" || name == "right" {

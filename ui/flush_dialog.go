@@ -9,6 +9,7 @@ import (
 	"vramscope/internal/text"
 	"vramscope/sampler/snapshot"
 	"vramscope/ui/cell"
+	"vramscope/ui/keys"
 )
 
 // flushDialog asks before processes are made to give cached memory back. It
@@ -187,7 +188,7 @@ func (d flushDialog) wants(width int) (extent, int) { return overTable, d.dialog
 func (d flushDialog) Render(width, height int) []string { return d.dialog(width).Render(width, height) }
 
 // hints implements asking.
-func (d flushDialog) hints() []hint { return d.dialog(dialogWidth).hints() }
+func (d flushDialog) hints() []keys.Hint { return d.dialog(dialogWidth).hints() }
 
 // press implements overlay.
 func (d flushDialog) press(name string, _, height int) (overlay, outcome) {

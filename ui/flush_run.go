@@ -9,6 +9,7 @@ import (
 	"vramscope/internal/quantity"
 	"vramscope/internal/text"
 	"vramscope/sampler/snapshot"
+	"vramscope/ui/keys"
 
 	tea "charm.land/bubbletea/v2"
 )
@@ -77,7 +78,7 @@ func (m *model) withAdvice(t *flushTarget, refusal string) string {
 	switch {
 	case t.ended:
 		return "refused: PID " + strconv.Itoa(p.ID.Process.PID) + " has ended"
-	case p.Probe == nil && m.look.keys.has(keyAttach) && !p.ID.Process.Foreign() && m.st.shownOwn(p):
+	case p.Probe == nil && m.look.keys.Has(keys.Attach) && !p.ID.Process.Foreign() && m.st.shownOwn(p):
 		return refusal + "; a attaches one"
 	default:
 		return refusal

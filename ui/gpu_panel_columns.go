@@ -7,6 +7,7 @@ import (
 	"vramscope/internal/text"
 	"vramscope/themes"
 	"vramscope/ui/cell"
+	"vramscope/ui/keys"
 )
 
 // gpuColumns is how many cells each figure of a GPU line has, without the
@@ -184,7 +185,7 @@ func (p *gpuPanel) writeTitles(l *cell.Line, c gpuColumns, legend bool) {
 func writeLegend(l *cell.Line, lk *look, cells int) {
 	s, g := &lk.Styles, &lk.Glyphs
 	cached := "cached: returnable"
-	if lk.keys != nil && lk.keys.has(keyFlush) {
+	if lk.keys != nil && lk.keys.Has(keys.Flush) {
 		cached = "cached: F returns it"
 	}
 	glyphs := [...]string{g.Other, g.Unknown, g.Allocated, g.Fragmented, g.Returnable, g.Free}

@@ -12,6 +12,7 @@ import (
 	"vramscope/sampler/snapshot"
 	"vramscope/themes"
 	"vramscope/ui/cell"
+	"vramscope/ui/keys"
 )
 
 // drawnAt is the moment of the drawings.
@@ -98,7 +99,7 @@ func testLook(t testing.TB, theme string, ascii bool) *look {
 	if err != nil {
 		t.Fatal(err)
 	}
-	lk := &look{Appearance: cell.Appearance{Styles: styles, Glyphs: cell.UnicodeGlyphs()}, keys: newBindings(everyAbility, false), version: "1.0.0"}
+	lk := &look{Appearance: cell.Appearance{Styles: styles, Glyphs: cell.UnicodeGlyphs()}, keys: keys.New(keys.AllAbilities, false), version: "1.0.0"}
 	if ascii {
 		lk.Glyphs = cell.ASCIIGlyphs()
 	}

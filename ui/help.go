@@ -5,6 +5,7 @@ import (
 
 	"vramscope/internal/text"
 	"vramscope/ui/cell"
+	"vramscope/ui/keys"
 )
 
 // helpPanel is the screen of keys and signs. Its keys are the table of
@@ -27,8 +28,8 @@ func (h helpPanel) refreshed(*state) overlay { return h }
 
 // press implements overlay.
 func (h helpPanel) press(name string, width, height int) (overlay, outcome) {
-	id := h.look.keys.match(name, inOverlay, false)
-	if id == keyBack || id == keyHelp || name == "q" || name == "enter" {
+	id := h.look.keys.Match(name, keys.InOverlay, false)
+	if id == keys.Back || id == keys.Help || name == "q" || name == "enter" {
 		return h, closed
 	}
 	top, moved := h.top.moved(id, len(h.content(width)), height-2)
@@ -94,9 +95,9 @@ const (
 // columns lays the keys out: three columns where they fit, else one below
 // the other.
 func (h helpPanel) columns(width int) [][]cell.Span {
-	left := append(h.entries(groupMove), h.entries(groupSet)...)
-	middle := h.entries(groupLook)
-	act, past, note := h.entries(groupAct), h.entries(groupPast), h.note()
+	left := append(h.entries(keys.GroupMove), h.entries(keys.GroupSet)...)
+	middle := h.entries(keys.GroupLook)
+	act, past, note := h.entries(keys.GroupAct), h.entries(keys.GroupPast), h.note()
 	if width < 3*entryCells-1 {
 		var lines [][]cell.Span
 		for _, column := range [][]entry{left, middle, act, past, note} {
@@ -167,20 +168,20 @@ func (h helpPanel) entryLine(line []cell.Span, e entry, cells int) []cell.Span {
 }
 
 // entries are a group's lines under its heading, none where it is empty.
-func (h helpPanel) entries(of group) []entry {
+func (h helpPanel) entries(of keys.Group) []entry {
 	var list []entry
-	for i := range h.look.keys.all {
-		b := &h.look.keys.all[i]
+	for i := range h.look.keys.All {
+		b := &h.look.keys.All[i]
 		text := b.Help()
-		if b.group != of || text.Key == "" {
+		if b.Group != of || text.Key == "" {
 			continue
 		}
 		if list == nil {
 			list = append(list, entry{heading: true, keys: string(of)})
 		}
 		keys := text.Key
-		if h.look.Glyphs.ASCII && b.asciiKeys != "" {
-			keys = b.asciiKeys
+		if h.look.Glyphs.ASCII && b.ASCIIKeys != "" {
+			keys = b.ASCIIKeys
 		}
 		list = append(list, entry{keys: keys, does: text.Desc})
 	}
@@ -189,7 +190,7 @@ func (h helpPanel) entries(of group) []entry {
 
 // note says when the keys that act are off.
 func (h helpPanel) note() []entry {
-	letters := h.look.keys.letter
+	letters := h.look.keys.Letter
 	if letters == "" {
 		return nil
 	}
@@ -208,7 +209,7 @@ func (h helpPanel) signs() [][]cell.Span {
 	head := func(words string) cell.Span { return cell.Span{s.Header, text.Pad(words, 6)} }
 	words := func(words string) cell.Span { return cell.Span{s.Text, words} }
 	cached := ": F returns it"
-	if !h.look.keys.has(keyFlush) {
+	if !h.look.keys.Has(keys.Flush) {
 		cached = ": unused now"
 	}
 	return [][]cell.Span{

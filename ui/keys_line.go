@@ -8,6 +8,7 @@ import (
 	"vramscope/sampler/snapshot"
 	"vramscope/themes"
 	"vramscope/ui/cell"
+	"vramscope/ui/keys"
 )
 
 // writeKeys writes the last line: the keys that mean something now, as many
@@ -31,7 +32,7 @@ func writeKeys(l *cell.Line, st *state, lk *look, view view) {
 
 // hints are the keys of the part of the screen that has them. In a pane
 // without a table there are two: help, and how to see the processes.
-func (st *state) hints(lk *look, view view) []hint {
+func (st *state) hints(lk *look, view view) []keys.Hint {
 	if question, ok := st.overlay.(asking); ok {
 		return question.hints()
 	}
@@ -39,18 +40,18 @@ func (st *state) hints(lk *look, view view) []hint {
 	if st.shown != nil {
 		last = lastIndex(st.shown)
 	}
-	hints := lk.keys.hints(st.scope(), !st.past.IsZero(), last)
-	if st.scope() == inDetail {
+	hints := lk.keys.Hints(st.scope(), !st.past.IsZero(), last)
+	if st.scope() == keys.InDetail {
 		return st.detailHints(hints)
 	}
-	if st.detail || st.overlay != nil || view.layout.table.rows > 0 || st.scope() != inMain {
+	if st.detail || st.overlay != nil || view.layout.table.rows > 0 || st.scope() != keys.InMain {
 		return hints
 	}
-	few := make([]hint, 0, 2)
+	few := make([]keys.Hint, 0, 2)
 	for _, h := range hints {
-		switch h.key {
+		switch h.Key {
 		case "Enter":
-			h.text = "processes"
+			h.Text = "processes"
 			few = append(few, h)
 		case "?":
 			few = append(few, h)
@@ -61,14 +62,14 @@ func (st *state) hints(lk *look, view view) []hint {
 
 // detailHints keeps the keys that mean something for this process: a map where
 // its probe can tell one, else attaching where it has no probe.
-func (st *state) detailHints(hints []hint) []hint {
+func (st *state) detailHints(hints []keys.Hint) []keys.Hint {
 	p := rowOf(st.live, st.cursor.id)
-	kept := make([]hint, 0, len(hints))
+	kept := make([]keys.Hint, 0, len(hints))
 	for _, h := range hints {
-		switch h.key {
+		switch h.Key {
 		case "v":
 			if st.segments != nil {
-				h.text = "graph"
+				h.Text = "graph"
 			} else if !mapsSegments(p) || !st.past.IsZero() {
 				continue
 			}
@@ -78,7 +79,7 @@ func (st *state) detailHints(hints []hint) []hint {
 			}
 		case "z":
 			if st.segments != nil {
-				h.text = "zoom"
+				h.Text = "zoom"
 			}
 		case "a":
 			if p == nil || p.Probe != nil || st.greyed("a") {
@@ -91,33 +92,33 @@ func (st *state) detailHints(hints []hint) []hint {
 }
 
 // scope is the part of the screen that has the keys.
-func (st *state) scope() scope {
+func (st *state) scope() keys.Scope {
 	switch {
 	case st.overlay != nil:
-		return inOverlay
+		return keys.InOverlay
 	case st.detail:
-		return inDetail
+		return keys.InDetail
 	case st.shown != nil && st.shown.Driver.State != snapshot.DriverOK && st.shown.Driver.State != "":
-		return inNoDriver
+		return keys.InNoDriver
 	default:
-		return inMain
+		return keys.InMain
 	}
 }
 
-func writeHints(l *cell.Line, st *state, lk *look, hints []hint, gap, room int) {
+func writeHints(l *cell.Line, st *state, lk *look, hints []keys.Hint, gap, room int) {
 	s := &lk.Styles
 	l.Skip(1)
-	for i, h := range fitHints(hints, room, gap) {
+	for i, h := range keys.FitHints(hints, room, gap) {
 		if i > 0 {
 			l.Skip(gap)
 		}
-		if st.greyed(h.key) {
-			l.Put(s.Dim, h.key)
+		if st.greyed(h.Key) {
+			l.Put(s.Dim, h.Key)
 		} else {
-			l.Put(s.Key, h.key)
+			l.Put(s.Key, h.Key)
 		}
 		l.Skip(1)
-		l.Put(s.Dim, h.text)
+		l.Put(s.Dim, h.Text)
 	}
 }
 
@@ -219,7 +220,7 @@ func (st *state) liveness(lk *look) (*themes.Style, string) {
 		return &s.Badge, badgeFrozen
 	case st.shown.Driver.State == snapshot.DriverStarting:
 		return &s.Warning, "WAITING"
-	case st.scope() == inNoDriver, st.shown.Driver.State != snapshot.DriverOK && st.shown.Driver.State != "":
+	case st.scope() == keys.InNoDriver, st.shown.Driver.State != snapshot.DriverOK && st.shown.Driver.State != "":
 		return &s.Warning, "NO DRIVER"
 	case st.behind():
 		return &s.Warning, "LATE " + cell.Duration(st.now.Sub(st.shown.Time))

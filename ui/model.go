@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"vramscope/ui/cell"
+	"vramscope/ui/keys"
 
 	tea "charm.land/bubbletea/v2"
 
@@ -61,7 +62,7 @@ func newModel(options Options, t terminal.Traits) (*model, error) {
 	}
 	m.look = look{
 		Appearance: cell.Appearance{Glyphs: cell.UnicodeGlyphs()},
-		keys:       newBindings(options.abilities(t), options.ReadOnly),
+		keys:       keys.New(options.abilities(t), options.ReadOnly),
 		version:    options.Version,
 	}
 	if options.ASCII || t.ASCII {

@@ -8,6 +8,7 @@ import (
 
 	"vramscope/internal/process"
 	"vramscope/sampler/snapshot"
+	"vramscope/ui/keys"
 	"vramscope/ui/terminal"
 )
 
@@ -140,34 +141,34 @@ func (o Options) withDefaults() Options {
 const idleAfter = 10 * time.Minute
 
 // abilities is what the options bind, as the key table asks for it.
-func (o Options) abilities(t terminal.Traits) ability {
-	can := canSuspend | canRun
+func (o Options) abilities(t terminal.Traits) keys.Ability {
+	can := keys.CanSuspend | keys.CanRun
 	if !t.Console {
-		can |= canCopy // the Linux console has no clipboard
+		can |= keys.CanCopy // the Linux console has no clipboard
 	}
 	if o.Actions.Flush != nil {
-		can |= canFlush
+		can |= keys.CanFlush
 	}
 	if o.Actions.Signal != nil {
-		can |= canSignal
+		can |= keys.CanSignal
 	}
 	if o.Actions.Attach != nil && o.Actions.Attachable != nil {
-		can |= canAttach
+		can |= keys.CanAttach
 	}
 	if o.Actions.Segments != nil {
-		can |= canMap
+		can |= keys.CanMap
 	}
 	if o.Environment != nil {
-		can |= canEnvironment
+		can |= keys.CanEnvironment
 	}
 	if o.Save != nil {
-		can |= canSave
+		can |= keys.CanSave
 	}
 	if o.LookNow != nil {
-		can |= canLookNow
+		can |= keys.CanLookNow
 	}
 	if o.Doctor != nil {
-		can |= canDoctor
+		can |= keys.CanDoctor
 	}
 	return can
 }

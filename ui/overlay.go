@@ -5,6 +5,7 @@ import (
 
 	"vramscope/internal/text"
 	"vramscope/ui/cell"
+	"vramscope/ui/keys"
 )
 
 // overlay is a panel that lies over the screen and has the keys: help, events,
@@ -140,19 +141,19 @@ type scroll int
 
 // moved is the scroll after a key that moves, clamped so that the last line
 // stays in view; false for any other key.
-func (s scroll) moved(id keyID, total, rows int) (scroll, bool) {
+func (s scroll) moved(id keys.ID, total, rows int) (scroll, bool) {
 	switch id {
-	case keyUp:
+	case keys.Up:
 		s--
-	case keyDown:
+	case keys.Down:
 		s++
-	case keyPageUp:
+	case keys.PageUp:
 		s -= scroll(max(rows-1, 1))
-	case keyPageDown:
+	case keys.PageDown:
 		s += scroll(max(rows-1, 1))
-	case keyHome:
+	case keys.Home:
 		s = 0
-	case keyEnd:
+	case keys.End:
 		s = scroll(total)
 	default:
 		return s, false

@@ -8,6 +8,7 @@ import (
 	"vramscope/internal/process"
 	"vramscope/internal/quantity"
 	"vramscope/sampler/snapshot"
+	"vramscope/ui/keys"
 )
 
 func rendered(p panel, width, height int) string { return strings.Join(p.Render(width, height), "\n") }
@@ -55,15 +56,15 @@ func TestHelpAsDrawn(t *testing.T) {
 
 func TestHelpLeavesOutWhatIsNotThere(t *testing.T) {
 	lk := testLook(t, "", false)
-	lk.keys = newBindings(canSignal, true)
+	lk.keys = keys.New(keys.CanSignal, true)
 	text := rendered(newHelp(lk), 80, 40)
 	for _, gone := range []string{"flush", "F returns", "attach", "signal", "ACT", "read-only", "snapshot", "copy", "tag"} {
 		if strings.Contains(text, gone) {
 			t.Errorf("help speaks of %q:\n%s", gone, text)
 		}
 	}
-	for i := range lk.keys.all {
-		if b := &lk.keys.all[i]; b.Help().Desc != "" && !strings.Contains(text, b.Help().Desc) {
+	for i := range lk.keys.All {
+		if b := &lk.keys.All[i]; b.Help().Desc != "" && !strings.Contains(text, b.Help().Desc) {
 			t.Errorf("help leaves %q out", b.Help().Desc)
 		}
 	}
@@ -275,7 +276,7 @@ func TestDetailPromisesNothingThatIsNotThere(t *testing.T) {
 	if text := rendered(newDetail(st, lk, nil, true), 80, 22); strings.Contains(text, "attaches") {
 		t.Error("bob is offered to attach to carol's process:\n" + text)
 	}
-	lk.keys = newBindings(canSignal, false)
+	lk.keys = keys.New(keys.CanSignal, false)
 	text := rendered(newDetail(st, lk, nil, true), 80, 22)
 	for _, absent := range []string{"attach", "vramscope run", "F returns", "allocated", "cached", "LEAK", "+1m"} {
 		if strings.Contains(text, absent) {

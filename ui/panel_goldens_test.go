@@ -13,6 +13,7 @@ import (
 	"vramscope/internal/process"
 	"vramscope/internal/quantity"
 	"vramscope/sampler/snapshot"
+	"vramscope/ui/keys"
 )
 
 // The panels in several sizes, both glyph sets and the states that matter.
@@ -123,10 +124,10 @@ func TestHelpGoldens(t *testing.T) {
 		}
 	}
 	lk := testLook(t, "", false)
-	lk.keys = newBindings(canSignal|canEnvironment|canCopy|canSuspend, false)
+	lk.keys = keys.New(keys.CanSignal|keys.CanEnvironment|keys.CanCopy|keys.CanSuspend, false)
 	t.Run("no flush, no attach", func(t *testing.T) { matches(t, newHelp(lk), 80, 22) })
 	readOnly := testLook(t, "", false)
-	readOnly.keys = newBindings(everyAbility, true)
+	readOnly.keys = keys.New(keys.AllAbilities, true)
 	t.Run("read-only", func(t *testing.T) { matches(t, newHelp(readOnly), 80, 22) })
 }
 

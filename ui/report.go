@@ -6,6 +6,7 @@ import (
 	"vramscope/internal/text"
 	"vramscope/themes"
 	"vramscope/ui/cell"
+	"vramscope/ui/keys"
 
 	tea "charm.land/bubbletea/v2"
 )
@@ -61,8 +62,8 @@ func (r reportPanel) wants(int) (extent, int) { return belowHeader, allLines }
 
 // press implements overlay.
 func (r reportPanel) press(name string, width, height int) (overlay, outcome) {
-	id := r.look.keys.match(name, inOverlay, false)
-	if id == keyBack || name == "d" || name == "q" || name == "enter" {
+	id := r.look.keys.Match(name, keys.InOverlay, false)
+	if id == keys.Back || name == "d" || name == "q" || name == "enter" {
 		return r, closed
 	}
 	top, moved := r.top.moved(id, len(r.content(width)), height-2)

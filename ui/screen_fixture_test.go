@@ -10,6 +10,7 @@ import (
 	"vramscope/sampler/snapshot/snapshottest"
 	"vramscope/themes"
 	"vramscope/ui/cell"
+	"vramscope/ui/keys"
 )
 
 const (
@@ -25,7 +26,7 @@ func lookOf(t testing.TB, theme string, dark bool, profile colorprofile.Profile,
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &look{Appearance: cell.Appearance{Styles: styles, Glyphs: g}, keys: newBindings(everyAbility, false), version: "1.0.0"}
+	return &look{Appearance: cell.Appearance{Styles: styles, Glyphs: g}, keys: keys.New(keys.AllAbilities, false), version: "1.0.0"}
 }
 
 // drawnLook is plain text with the drawings' glyphs.

@@ -10,6 +10,7 @@ import (
 	"vramscope/internal/text"
 	"vramscope/sampler/snapshot"
 	"vramscope/ui/cell"
+	"vramscope/ui/keys"
 
 	tea "charm.land/bubbletea/v2"
 )
@@ -162,20 +163,20 @@ func (m *model) segmentsDue(msg segmentsDueMsg) (bool, tea.Cmd) {
 }
 
 // segmentKey does the keys that mean something else while the map is there.
-func (m *model) segmentKey(id keyID) (changed bool, cmd tea.Cmd, done bool) {
+func (m *model) segmentKey(id keys.ID) (changed bool, cmd tea.Cmd, done bool) {
 	if m.st.segments == nil || !m.st.detail {
 		return false, nil, false
 	}
 	var by int
 	switch id {
-	case keyMapAgain:
+	case keys.MapAgain:
 		changed, cmd := m.askSegments()
 		return changed, cmd, true
-	case keyZoom:
+	case keys.Zoom:
 		m.zoomSegments()
 		return true, nil, true
-	case keyPageUp, keyPageDown, keyHome, keyEnd:
-		by = map[keyID]int{keyPageUp: -1, keyPageDown: 1, keyHome: -1 << 20, keyEnd: 1 << 20}[id]
+	case keys.PageUp, keys.PageDown, keys.Home, keys.End:
+		by = map[keys.ID]int{keys.PageUp: -1, keys.PageDown: 1, keys.Home: -1 << 20, keys.End: 1 << 20}[id]
 	default:
 		return false, nil, false
 	}

@@ -10,6 +10,7 @@ import (
 	"vramscope/internal/text"
 	"vramscope/sampler/snapshot"
 	"vramscope/ui/cell"
+	"vramscope/ui/keys"
 )
 
 // signalDialog asks before a signal goes to a process. It names one identity
@@ -89,7 +90,7 @@ func (d signalDialog) wants(int) (extent, int) { return overTable, d.dialog().he
 func (d signalDialog) Render(width, height int) []string { return d.dialog().Render(width, height) }
 
 // hints implements asking.
-func (d signalDialog) hints() []hint { return d.dialog().hints() }
+func (d signalDialog) hints() []keys.Hint { return d.dialog().hints() }
 
 // press implements overlay.
 func (d signalDialog) press(name string, _, height int) (overlay, outcome) {

@@ -8,6 +8,7 @@ import (
 	"vramscope/sampler/snapshot"
 	"vramscope/themes"
 	"vramscope/ui/cell"
+	"vramscope/ui/keys"
 )
 
 // tablePanel is the processes: column titles, then as many rows as fit,
@@ -252,7 +253,7 @@ func (t *tablePanel) partsWords(p *snapshot.Process, atCursor bool) string {
 	if !atCursor || p.Allocated.Known() || p.ID.Process.Foreign() || !t.state.shownOwn(p) {
 		return ""
 	}
-	if t.look.keys != nil && t.look.keys.has(keyAttach) && t.state.past.IsZero() {
+	if t.look.keys != nil && t.look.keys.Has(keys.Attach) && t.state.past.IsZero() {
 		return "no probe a:attach"
 	}
 	return "no probe"

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"testing"
 	"time"
+
 	"vramscope/sampler/snapshot"
 )
 

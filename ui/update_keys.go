@@ -5,6 +5,8 @@ import (
 	"time"
 	"unicode"
 
+	"vramscope/ui/keys"
+
 	tea "charm.land/bubbletea/v2"
 )
 
@@ -34,15 +36,15 @@ func (m *model) press(msg tea.KeyPressMsg) (bool, tea.Cmd) {
 			return changed, cmd
 		}
 	}
-	id := m.look.keys.match(name, m.st.scope(), !m.st.past.IsZero())
-	if m.digits.open && id != keyGPU {
+	id := m.look.keys.Match(name, m.st.scope(), !m.st.past.IsZero())
+	if m.digits.open && id != keys.GPU {
 		m.digits.open = false
 		m.focusGPU(m.digits.first)
 	}
-	if id == keyNone {
+	if id == keys.None {
 		return m.noKey(name), nil
 	}
-	if m.st.message != "" && id != keyInterrupt {
+	if m.st.message != "" && id != keys.Interrupt {
 		m.st.message = "" // it has been read
 	}
 	if changed, cmd, done := m.everywhereKey(id, name); done {
@@ -78,10 +80,10 @@ func afterEscape(msg tea.KeyPressMsg) (key tea.KeyPressMsg, merged bool) {
 // options; silence would look like a hang.
 func (m *model) noKey(name string) bool {
 	switch {
-	case m.st.readOnly && newBindings(canFlush|canSignal|canAttach, false).match(name, m.st.scope(), false) != keyNone:
+	case m.st.readOnly && keys.New(keys.CanFlush|keys.CanSignal|keys.CanAttach, false).Match(name, m.st.scope(), false) != keys.None:
 		m.say("--read-only: nothing on the box is changed")
 		return true
-	case m.st.past.IsZero() || m.look.keys.match(name, m.st.scope(), false) == keyNone:
+	case m.st.past.IsZero() || m.look.keys.Match(name, m.st.scope(), false) == keys.None:
 		return false
 	default:
 		m.say("not in the past: L goes back to now")
@@ -90,41 +92,41 @@ func (m *model) noKey(name string) bool {
 }
 
 // everywhereKey does the keys that mean the same in every part of the screen.
-func (m *model) everywhereKey(id keyID, name string) (changed bool, cmd tea.Cmd, done bool) {
+func (m *model) everywhereKey(id keys.ID, name string) (changed bool, cmd tea.Cmd, done bool) {
 	switch id {
-	case keyQuit:
+	case keys.Quit:
 		if m.st.overlay != nil || m.st.detail {
 			return m.back(), nil, true
 		}
 		return true, m.quit(), true
-	case keyInterrupt:
+	case keys.Interrupt:
 		return true, m.quit(), true
-	case keyBack:
+	case keys.Back:
 		return m.back(), nil, true
-	case keyHelp:
+	case keys.Help:
 		return m.openOverlay(newHelp(&m.look)), nil, true
-	case keyEvents:
+	case keys.Events:
 		return m.openOverlay(newEvents(&m.look, &m.st)), nil, true
-	case keyLive:
+	case keys.Live:
 		return m.live(), nil, true
-	case keyLookNow:
+	case keys.LookNow:
 		return true, m.lookNow(), true
-	case keyDoctor:
+	case keys.Doctor:
 		changed, cmd := m.askDoctor()
 		return changed, cmd, true
-	case keySlower, keyFaster:
-		return m.changeInterval(id == keySlower)
-	case keyTheme:
+	case keys.Slower, keys.Faster:
+		return m.changeInterval(id == keys.Slower)
+	case keys.Theme:
 		return m.nextTheme(), nil, true
-	case keyMouse:
+	case keys.Mouse:
 		m.st.mouse = !m.st.mouse
 		m.say(onOff("mouse", m.st.mouse) + map[bool]string{true: ": to select text hold Shift"}[m.st.mouse])
 		return true, nil, true
-	case keyRedraw:
+	case keys.Redraw:
 		return true, tea.ClearScreen, true
-	case keySuspend:
+	case keys.Suspend:
 		return false, m.suspend(), true
-	case keyGPU:
+	case keys.GPU:
 		d, err := strconv.Atoi(name)
 		if err != nil {
 			return false, nil, true
@@ -143,37 +145,37 @@ func onOff(what string, on bool) string {
 }
 
 // moveKey does the keys that move the cursor.
-func (m *model) moveKey(id keyID) (changed, done bool) {
+func (m *model) moveKey(id keys.ID) (changed, done bool) {
 	if m.gpuKeys() {
 		switch id {
-		case keyUp:
+		case keys.Up:
 			return m.walkGPUs(-1), true
-		case keyDown:
+		case keys.Down:
 			return m.walkGPUs(1), true
 		}
 	}
 	page := max(m.tableHeight()-1, 1)
 	switch id {
-	case keyUp:
+	case keys.Up:
 		return m.move(-1), true
-	case keyDown:
+	case keys.Down:
 		return m.move(1), true
-	case keyPageUp:
+	case keys.PageUp:
 		return m.move(-page), true
-	case keyPageDown:
+	case keys.PageDown:
 		return m.move(page), true
-	case keyHome, keyEnd:
+	case keys.Home, keys.End:
 		ids := m.rowIDs()
 		if len(ids) == 0 {
 			return false, true
 		}
-		if id == keyHome {
+		if id == keys.Home {
 			return m.moveTo(ids, 0), true
 		}
 		return m.moveTo(ids, len(ids)-1), true
-	case keyLeft:
+	case keys.Left:
 		return m.scrollColumns(-scrollStep), true
-	case keyRight:
+	case keys.Right:
 		return m.scrollColumns(scrollStep), true
 	}
 	return false, false
@@ -190,69 +192,69 @@ func (m *model) scrollColumns(by int) bool {
 }
 
 // lookKey does the keys that change what is shown, and those that act.
-func (m *model) lookKey(id keyID) (bool, tea.Cmd) {
+func (m *model) lookKey(id keys.ID) (bool, tea.Cmd) {
 	switch id {
-	case keyTab:
+	case keys.Tab:
 		return m.nextPanel(), nil
-	case keyNextAlert:
+	case keys.NextAlert:
 		return m.nextAlert(), nil
-	case keyDetail:
+	case keys.Detail:
 		if lay := m.layout(); lay.table.rows == 0 && !m.st.onTable {
 			m.st.onTable = true
 			return true, nil
 		}
 		return m.openDetail(), nil
-	case keyFind:
+	case keys.Find:
 		return m.openTyping(typingFind), nil
-	case keyFindNext:
+	case keys.FindNext:
 		return m.findNext(1), nil
-	case keyFindPrevious:
+	case keys.FindPrevious:
 		return m.findNext(-1), nil
-	case keyFilter:
+	case keys.Filter:
 		return m.openTyping(typingFilter), nil
-	case keyMine:
+	case keys.Mine:
 		m.st.mine = !m.st.mine
 		m.keepCursor()
 		return true, nil
-	case keySort:
+	case keys.Sort:
 		return m.nextSort(), nil
-	case keyReverse:
+	case keys.Reverse:
 		m.st.sort.reversed = !m.st.sort.reversed
 		m.keepCursor()
 		return true, nil
-	case keyTree:
+	case keys.Tree:
 		m.st.tree = !m.st.tree
 		m.keepCursor()
 		return true, nil
-	case keyPin:
+	case keys.Pin:
 		return m.pin(), nil
-	case keyZoom:
+	case keys.Zoom:
 		return m.zoom(), nil
-	case keyEnvironment:
+	case keys.Environment:
 		return m.askEnvironment()
-	case keyCopy:
+	case keys.Copy:
 		return m.copyPID()
-	case keySave:
+	case keys.Save:
 		return false, m.save()
-	case keyMap:
+	case keys.Map:
 		return m.toggleSegments()
-	case keyFlush:
+	case keys.Flush:
 		return m.openFlush(), nil
-	case keyAttach:
+	case keys.Attach:
 		return m.openAttach()
-	case keySignal:
+	case keys.Signal:
 		return m.openSignal(), nil
-	case keyTag, keyUntag:
-		return m.tag(id == keyTag), nil
-	case keyFreeze:
+	case keys.Tag, keys.Untag:
+		return m.tag(id == keys.Tag), nil
+	case keys.Freeze:
 		return m.freeze(), nil
-	case keyBack10s:
+	case keys.Back10s:
 		return m.scrub(-10 * time.Second)
-	case keyForward10s:
+	case keys.Forward10s:
 		return m.scrub(10 * time.Second)
-	case keyBack1m:
+	case keys.Back1m:
 		return m.scrub(-time.Minute)
-	case keyForward1m:
+	case keys.Forward1m:
 		return m.scrub(time.Minute)
 	}
 	return false, nil

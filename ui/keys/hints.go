@@ -1,4 +1,4 @@
-package ui
+package keys
 
 import (
 	"slices"
@@ -7,26 +7,26 @@ import (
 	"vramscope/internal/text"
 )
 
-// hints are the keys for the bottom line in this scope, in the order in which
+// Hints are the keys for the bottom line in this scope, in the order in which
 // they stand there, on a box whose last GPU has this index. Actions are left
 // out while the screen shows the past.
-func (b *bindings) hints(where scope, past bool, last int) []hint {
-	found := make([]hint, 0, 24)
-	for i := range b.all {
-		if past && b.all[i].acts {
+func (b *Bindings) Hints(where Scope, past bool, last int) []Hint {
+	found := make([]Hint, 0, 24)
+	for i := range b.All {
+		if past && b.All[i].acts {
 			continue
 		}
-		for _, h := range b.all[i].hints {
+		for _, h := range b.All[i].hints {
 			if h.scope&where == 0 {
 				continue
 			}
-			if b.all[i].id == keyGPU {
-				h.key = gpuDigits(last)
+			if b.All[i].ID == GPU {
+				h.Key = gpuDigits(last)
 			}
 			found = append(found, h)
 		}
 	}
-	slices.SortFunc(found, func(a, b hint) int { return a.position - b.position })
+	slices.SortFunc(found, func(a, b Hint) int { return a.Position - b.Position })
 	return found
 }
 
@@ -43,25 +43,25 @@ func gpuDigits(last int) string {
 }
 
 // cells is how wide the hint is: key, a blank, text.
-func (h hint) cells() int { return text.Width(h.key) + 1 + text.Width(h.text) }
+func (h Hint) cells() int { return text.Width(h.Key) + 1 + text.Width(h.Text) }
 
-// fitHints keeps the hints that fit into room cells with gap blanks between
+// FitHints keeps the hints that fit into room cells with gap blanks between
 // them: by rank, and none after the first that does not fit, so that a wider
 // screen never loses one.
-func fitHints(hints []hint, room, gap int) []hint {
+func FitHints(hints []Hint, room, gap int) []Hint {
 	ranked := slices.Clone(hints)
-	slices.SortFunc(ranked, func(a, b hint) int { return a.rank - b.rank })
+	slices.SortFunc(ranked, func(a, b Hint) int { return a.Rank - b.Rank })
 	last, used := 0, -gap
 	for _, h := range ranked {
 		used += gap + h.cells()
 		if used > room {
 			break
 		}
-		last = h.rank
+		last = h.Rank
 	}
-	kept := make([]hint, 0, len(hints))
+	kept := make([]Hint, 0, len(hints))
 	for _, h := range hints {
-		if h.rank <= last {
+		if h.Rank <= last {
 			kept = append(kept, h)
 		}
 	}

@@ -1,0 +1,9 @@
+// Package keys is the one table of keys. Update asks it what a key means, and
+// the help screen and the bottom line are written from it, so that they agree.
+//
+//	New(abilities, readOnly) ─┬─ Match(key, scope, past) ─→ Update
+//	                          ├─ Hints(scope, past) ──────→ bottom line
+//	                          └─ All ─────────────────────→ help
+//
+// Start reading at table.go, which has every key.
+package keys
