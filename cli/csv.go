@@ -126,11 +126,9 @@ func gpusWithRows(snap *snapshot.Snapshot) []gpuRow {
 		g := &snap.GPUs[i]
 		listed[g.UUID] = true
 		alone := true
-		for j := range snap.Rows {
-			if snap.Rows[j].ID.GPUUUID == g.UUID {
-				rows = append(rows, gpuRow{gpu: g, process: &snap.Rows[j]})
-				alone = false
-			}
+		for p := range snap.GPURows(g.UUID) {
+			rows = append(rows, gpuRow{gpu: g, process: p})
+			alone = false
 		}
 		if alone {
 			rows = append(rows, gpuRow{gpu: g})

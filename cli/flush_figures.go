@@ -1,6 +1,8 @@
 package cli
 
 import (
+	"slices"
+
 	"vramscope/internal/process"
 	"vramscope/internal/quantity"
 	"vramscope/sampler/snapshot"
@@ -9,13 +11,8 @@ import (
 // rowsOf are a process's rows on some devices, on all where none is named.
 func rowsOf(snap *snapshot.Snapshot, id process.Identity, devices []string) []*snapshot.Process {
 	var rows []*snapshot.Process
-	for i := range snap.Rows {
-		p := &snap.Rows[i]
-		wanted := len(devices) == 0
-		for _, uuid := range devices {
-			wanted = wanted || uuid == deviceOf(snap, p)
-		}
-		if p.ID.Process == id && wanted {
+	for p := range snap.ProcessRows(id) {
+		if len(devices) == 0 || slices.Contains(devices, deviceOf(snap, p)) {
 			rows = append(rows, p)
 		}
 	}
@@ -34,18 +31,7 @@ func returnable(snap *snapshot.Snapshot, id process.Identity, wish flushWish) qu
 // deviceOf is the UUID by which a probe knows a row's device: the GPU's, or
 // the MIG instance's.
 func deviceOf(snap *snapshot.Snapshot, p *snapshot.Process) string {
-	if !p.ID.Instance.MIG {
-		return p.ID.GPUUUID
-	}
-	for i := range snap.GPUs {
-		for j := range snap.GPUs[i].Instances {
-			instance := &snap.GPUs[i].Instances[j]
-			if snap.GPUs[i].UUID == p.ID.GPUUUID && instance.ID == p.ID.Instance {
-				return instance.UUID
-			}
-		}
-	}
-	return p.ID.GPUUUID
+	return snap.DeviceUUID(p.ID)
 }
 
 // driverFigure is what the driver says a process uses of a device; where it
@@ -56,16 +42,11 @@ func driverFigure(snap *snapshot.Snapshot, id process.Identity, uuid string) (us
 			return p.Used, false
 		}
 	}
-	for i := range snap.GPUs {
-		g := &snap.GPUs[i]
-		if g.UUID == uuid {
-			return g.Memory.Used, true
-		}
-		for j := range g.Instances {
-			if g.Instances[j].UUID == uuid {
-				return g.Instances[j].Memory.Used, true
-			}
-		}
+	switch g, instance := snap.Device(uuid); {
+	case instance != nil:
+		return instance.Memory.Used, true
+	case g != nil:
+		return g.Memory.Used, true
 	}
 	return snapshot.Bytes{}, true
 }
@@ -95,15 +76,8 @@ func heldFigure(snap *snapshot.Snapshot, id process.Identity, uuid string) snaps
 
 // indexOf is the index of the GPU that a device is, or is a part of.
 func indexOf(snap *snapshot.Snapshot, uuid string) snapshot.Int {
-	for i := range snap.GPUs {
-		g := &snap.GPUs[i]
-		here := g.UUID == uuid && g.Name != ""
-		for j := range g.Instances {
-			here = here || g.Instances[j].UUID == uuid
-		}
-		if here {
-			return quantity.From(g.Index, quantity.Driver)
-		}
+	if g, instance := snap.Device(uuid); g != nil && (instance != nil || g.Name != "") {
+		return quantity.From(g.Index, quantity.Driver)
 	}
 	return snapshot.Int{}
 }

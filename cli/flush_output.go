@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"fmt"
 	"strconv"
 	"strings"
 
@@ -78,16 +77,11 @@ func (d *flushedDevice) driverFreed() snapshot.Bytes {
 // placeOfDevice is "3", "5:1" for the first MIG instance of GPU 5, and the
 // dash where the driver knows no such device.
 func placeOfDevice(snap *snapshot.Snapshot, uuid, dash string) string {
-	for i := range snap.GPUs {
-		g := &snap.GPUs[i]
-		if g.UUID == uuid && g.Name != "" {
-			return strconv.Itoa(g.Index)
-		}
-		for j := range g.Instances {
-			if g.Instances[j].UUID == uuid {
-				return fmt.Sprintf("%d:%d", g.Index, j+1)
-			}
-		}
+	switch g, instance := snap.Device(uuid); {
+	case instance != nil:
+		return instanceName(g.Index, g.InstanceNumber(instance.ID))
+	case g != nil && g.Name != "":
+		return strconv.Itoa(g.Index)
 	}
 	return dash
 }

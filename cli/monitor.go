@@ -196,12 +196,10 @@ func signalled(now time.Time, snap *snapshot.Snapshot, id process.Identity, sign
 		Row:     snapshot.RowID{Process: id},
 		Message: "sent " + signalName(signal),
 	}
-	for i := range snap.Rows {
-		if p := &snap.Rows[i]; p.ID.Process == id {
-			event.GPU, event.GPUUUID, event.Row = p.GPU, p.ID.GPUUUID, p.ID
-			event.User, event.Name, event.Bytes = text.Clean(p.User), text.Clean(p.Name), p.Used
-			break
-		}
+	for p := range snap.ProcessRows(id) {
+		event.GPU, event.GPUUUID, event.Row = p.GPU, p.ID.GPUUUID, p.ID
+		event.User, event.Name, event.Bytes = text.Clean(p.User), text.Clean(p.Name), p.Used
+		break
 	}
 	return event
 }

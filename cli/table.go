@@ -222,14 +222,8 @@ func commandOf(p *snapshot.Process) string {
 // placeOf is "5", or "5:1" for the first MIG instance of GPU 5.
 func (t *table) placeOf(p *snapshot.Process) string {
 	if p.ID.Instance.MIG {
-		for i := range t.snap.GPUs {
-			if g := &t.snap.GPUs[i]; g.UUID == p.ID.GPUUUID {
-				for j := range g.Instances {
-					if g.Instances[j].ID == p.ID.Instance {
-						return instanceName(p.GPU, j+1)
-					}
-				}
-			}
+		if g := t.snap.GPU(p.ID.GPUUUID); g != nil && g.Instance(p.ID.Instance) != nil {
+			return instanceName(p.GPU, g.InstanceNumber(p.ID.Instance))
 		}
 		return instanceName(p.GPU, int(p.ID.Instance.GPU)) // of an instance that is not there any more
 	}
@@ -241,9 +235,8 @@ func instanceName(gpu, number int) string { return fmt.Sprintf("%d:%d", gpu, num
 // users lists who is on a GPU, or on one of its instances, the biggest first.
 func (t *table) users(uuid string, instance *snapshot.InstanceID) string {
 	var rows []*snapshot.Process
-	for i := range t.snap.Rows {
-		p := &t.snap.Rows[i]
-		if p.ID.GPUUUID == uuid && (instance == nil || p.ID.Instance == *instance) {
+	for p := range t.snap.GPURows(uuid) {
+		if instance == nil || p.ID.Instance == *instance {
 			rows = append(rows, p)
 		}
 	}

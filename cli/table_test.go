@@ -17,7 +17,7 @@ import (
 // time to know.
 func oneSample() *snapshot.Snapshot {
 	snap := snapshottest.DrawnBox()
-	snap.Alerts, snap.Gone = nil, nil
+	snap.Alerts, snap.Ended = nil, nil
 	for i := range snap.GPUs {
 		snap.GPUs[i].FullIn, snap.GPUs[i].Predicted = nil, nil
 	}

@@ -78,9 +78,8 @@ func (t *table) short(g *snapshot.GPU) string {
 		return ""
 	}
 	var best *snapshot.Process
-	for i := range t.snap.Rows {
-		p := &t.snap.Rows[i]
-		if p.ID.GPUUUID == g.UUID && p.Returnable.Or(0) >= max(free, 1) && (best == nil || p.Returnable.Or(0) > best.Returnable.Or(0)) {
+	for p := range t.snap.GPURows(g.UUID) {
+		if p.Returnable.Or(0) >= max(free, 1) && (best == nil || p.Returnable.Or(0) > best.Returnable.Or(0)) {
 			best = p
 		}
 	}

@@ -22,9 +22,8 @@ func (p *Place) findReturnable(snap *snapshot.Snapshot, history snapshot.History
 	p.Exact = true
 	var all, staying quantity.Bytes
 	probed := false
-	for i := range snap.Rows {
-		row := &snap.Rows[i]
-		if row.ID.GPUUUID != p.GPU.UUID || p.Instance != nil && row.ID.Instance != p.Instance.ID || row.Probe == nil {
+	for row := range snap.GPURows(p.GPU.UUID) {
+		if p.Instance != nil && row.ID.Instance != p.Instance.ID || row.Probe == nil {
 			continue
 		}
 		probed = true

@@ -38,7 +38,7 @@ func outOfMemoryEvent(now time.Time, p *snapshot.Process, count int64) snapshot.
 // endedEvent says what a process left behind. A process that only gave its
 // context back has left the GPU; it has not ended, and of another container's
 // nobody here can tell.
-func endedEvent(now time.Time, g *snapshot.Gone, left bool) snapshot.Event {
+func endedEvent(now time.Time, g *snapshot.EndedProcess, left bool) snapshot.Event {
 	var b strings.Builder
 	b.WriteString("ended")
 	if left {
@@ -76,11 +76,9 @@ func (s *Sampler) noteChanges(now time.Time, snap *snapshot.Snapshot) {
 	s.noteDriver(now, before, snap)
 	for i := range snap.GPUs {
 		g := &snap.GPUs[i]
-		for j := range before.GPUs {
-			if before.GPUs[j].UUID == g.UUID {
-				s.noteXIDs(&before.GPUs[j], g)
-				s.noteGPU(now, before.Time, &before.GPUs[j], g)
-			}
+		if was := before.GPU(g.UUID); was != nil {
+			s.noteXIDs(was, g)
+			s.noteGPU(now, before.Time, was, g)
 		}
 	}
 }

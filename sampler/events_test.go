@@ -26,7 +26,7 @@ func TestAnEndedAlarmSaysWhose(t *testing.T) {
 	row := snapshot.RowID{Process: process.Identity{PID: 7, StartTime: 3}, GPUUUID: "GPU-3"}
 	gone := snapshot.Process{ID: row, User: "carol", Command: []string{"python3", "finetune.py"}, Name: "python3"}
 	other := snapshot.Process{ID: snapshot.RowID{Process: process.Identity{PID: 7, StartTime: 4}, GPUUUID: "GPU-3"}, User: "dave"}
-	snap := &snapshot.Snapshot{Gone: []snapshot.Gone{{Last: other}, {Last: gone}, {Last: other}}}
+	snap := &snapshot.Snapshot{Ended: []snapshot.EndedProcess{{Last: other}, {Last: gone}, {Last: other}}}
 	e := (&Sampler{}).alertEvent(snap, time.Now(), snapshot.EventCleared, &snapshot.Alert{Row: row}, "over")
 	if e.User != "carol" || e.Name != "finetune.py" {
 		t.Errorf("it is of %q by %q", e.Name, e.User)
@@ -116,8 +116,8 @@ func TestAZombieOnALostGPUHasEnded(t *testing.T) {
 	zombie := b.processes[100]
 	zombie.Ended = true
 	b.processes[100] = zombie
-	if snap := b.tick(s); len(snap.Rows) != 0 || len(snap.Gone) != 1 {
-		t.Errorf("%d rows, %d gone", len(snap.Rows), len(snap.Gone))
+	if snap := b.tick(s); len(snap.Rows) != 0 || len(snap.Ended) != 1 {
+		t.Errorf("%d rows, %d gone", len(snap.Rows), len(snap.Ended))
 	}
 	expectLog(t, s, "gpu_lost lost: GPU_IS_LOST", "ended ended")
 }

@@ -217,7 +217,7 @@ func (h *History) At(t time.Time) (*snapshot.Snapshot, bool) {
 	then.Time, then.Past = t, true
 	then.Host.MemoryUsed, then.Host.Load = snapshot.Bytes{}, snapshot.Float{}
 	then.Driver = h.driverAt(t)
-	then.Rows, then.GPUs, then.Gone, then.Alerts = nil, nil, nil, nil
+	then.Rows, then.GPUs, then.Ended, then.Alerts = nil, nil, nil, nil
 	for _, r := range h.rows {
 		if !r.first.After(t) {
 			then.Rows = append(then.Rows, r.at(t))
@@ -235,9 +235,9 @@ func (h *History) At(t time.Time) (*snapshot.Snapshot, bool) {
 		}
 	}
 	slices.SortFunc(then.GPUs, func(a, b snapshot.GPU) int { return cmp.Compare(a.Index, b.Index) })
-	for _, g := range h.latest.Gone {
+	for _, g := range h.latest.Ended {
 		if !g.Ended.After(t) {
-			then.Gone = append(then.Gone, g)
+			then.Ended = append(then.Ended, g)
 		}
 	}
 	for _, span := range h.alerts {

@@ -80,10 +80,8 @@ func (s *Sampler) alertEvent(snap *snapshot.Snapshot, now time.Time, kind snapsh
 		e.User, e.Name = r.latest.User, programName(r.latest)
 		return e
 	}
-	for i := range snap.Gone {
-		if last := &snap.Gone[i].Last; last.ID == a.Row {
-			e.User, e.Name = last.User, programName(last)
-		}
+	if ended := snap.EndedRow(a.Row); ended != nil {
+		e.User, e.Name = ended.Last.User, programName(&ended.Last)
 	}
 	return e
 }

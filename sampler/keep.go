@@ -85,7 +85,7 @@ func (s *Sampler) takeOver(in io.Reader) error {
 	s.before, s.restarted = latest, true
 	s.sequence = latest.Sequence + 1
 	s.first = false
-	s.gone = latest.Gone
+	s.gone = latest.Ended
 	s.probeSeen = latest.ProbeSeen
 	if latest.Interval > 0 {
 		s.interval.Store(int64(min(max(latest.Interval, MinInterval), MaxInterval)))

@@ -122,8 +122,8 @@ func TestARestoredSamplerGoesOn(t *testing.T) {
 	b.readings["GPU-2"] = r
 	b.tick(s)
 	last := b.tick(s)
-	if len(last.Gone) != 1 {
-		t.Fatalf("gone: %+v", last.Gone)
+	if len(last.Ended) != 1 {
+		t.Fatalf("gone: %+v", last.Ended)
 	}
 
 	again := b.successor(saved(t, s))
@@ -144,8 +144,8 @@ func TestARestoredSamplerGoesOn(t *testing.T) {
 	if p := snap.Rows[0]; p.ID != last.Rows[0].ID || bytesOf(t, p.Peak) != 70*gib || bytesOf(t, p.Used) != 20*gib {
 		t.Errorf("row %+v, peak %v, used %v", p.ID, p.Peak, p.Used)
 	}
-	if len(snap.Gone) != 2 || snap.Gone[0].Last.ID.Process.PID != 101 || !reflect.DeepEqual(snap.Gone[1], last.Gone[0]) {
-		t.Errorf("gone: %+v", snap.Gone)
+	if len(snap.Ended) != 2 || snap.Ended[0].Last.ID.Process.PID != 101 || !reflect.DeepEqual(snap.Ended[1], last.Ended[0]) {
+		t.Errorf("gone: %+v", snap.Ended)
 	}
 	kinds := map[snapshot.EventKind]int{}
 	fresh := again.History().Events(0)

@@ -38,7 +38,7 @@ type row struct {
 // merged is one tick's processes.
 type merged struct {
 	rows            []snapshot.Process
-	ended           []snapshot.Gone
+	ended           []snapshot.EndedProcess
 	probesAnswering int
 }
 
@@ -251,14 +251,14 @@ func (s *Sampler) noteOutOfMemory(now time.Time, p *snapshot.Process, r *row) {
 }
 
 // sweep takes out the rows that nobody listed in this tick.
-func (s *Sampler) sweep(now time.Time) []snapshot.Gone {
-	var ended []snapshot.Gone
+func (s *Sampler) sweep(now time.Time) []snapshot.EndedProcess {
+	var ended []snapshot.EndedProcess
 	for id, r := range s.rows {
 		if r.seen == s.sequence {
 			continue
 		}
 		delete(s.rows, id)
-		g := snapshot.Gone{Last: *r.latest, Ended: now}
+		g := snapshot.EndedProcess{Last: *r.latest, Ended: now}
 		if r.oomKnown {
 			g.OutOfMemoryCount = quantity.From(r.oom, quantity.Probe)
 		}
@@ -267,7 +267,7 @@ func (s *Sampler) sweep(now time.Time) []snapshot.Gone {
 		left := id.Process.Foreign() || s.options.Processes.Alive(id.Process)
 		s.history.log.Append(endedEvent(now, &g, left))
 	}
-	slices.SortFunc(ended, func(a, b snapshot.Gone) int {
+	slices.SortFunc(ended, func(a, b snapshot.EndedProcess) int {
 		return cmp.Or(cmp.Compare(a.Last.GPU, b.Last.GPU), cmp.Compare(a.Last.ID.Process.PID, b.Last.ID.Process.PID))
 	})
 	return ended
@@ -276,12 +276,12 @@ func (s *Sampler) sweep(now time.Time) []snapshot.Gone {
 // goneSince keeps the ended processes of the last three hours, newest first. A
 // process that comes back to its GPU is not gone, and one that leaves it again
 // and again is gone once.
-func (s *Sampler) goneSince(now time.Time, ended []snapshot.Gone) []snapshot.Gone {
+func (s *Sampler) goneSince(now time.Time, ended []snapshot.EndedProcess) []snapshot.EndedProcess {
 	const keep, most = 3 * time.Hour, 200
-	over := func(g snapshot.Gone) bool {
+	over := func(g snapshot.EndedProcess) bool {
 		_, back := s.rows[g.Last.ID]
 		return back || now.Sub(g.Ended) >= keep ||
-			slices.ContainsFunc(ended, func(e snapshot.Gone) bool { return e.Last.ID == g.Last.ID })
+			slices.ContainsFunc(ended, func(e snapshot.EndedProcess) bool { return e.Last.ID == g.Last.ID })
 	}
 	if len(ended) == 0 && !slices.ContainsFunc(s.gone, over) {
 		return s.gone

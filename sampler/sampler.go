@@ -24,7 +24,7 @@ type Sampler struct {
 	driver    *driver
 	rows      map[snapshot.RowID]*row
 	byPID     map[int]*identified
-	gone      []snapshot.Gone
+	gone      []snapshot.EndedProcess
 	alerts    *alert.Evaluator
 	judged    time.Time        // when the rules were last applied
 	standing  []snapshot.Alert // what they said
@@ -204,7 +204,7 @@ func (s *Sampler) Tick(now time.Time) *snapshot.Snapshot {
 		Host:      hostOf(s.options.Processes.Host(now)),
 		Driver:    s.driver.state,
 		Rows:      merged.rows,
-		Gone:      s.goneSince(now, merged.ended),
+		Ended:     s.goneSince(now, merged.ended),
 		ProbeSeen: s.probeSeen,
 
 		Forecasting: true,

@@ -124,8 +124,8 @@ func TestAReusedPIDIsAnotherRow(t *testing.T) {
 	if snap.Rows[0].ID == before {
 		t.Error("the new process took over the old one's row")
 	}
-	if len(snap.Gone) != 1 || snap.Gone[0].Last.ID != before {
-		t.Errorf("gone %+v, want the first process", snap.Gone)
+	if len(snap.Ended) != 1 || snap.Ended[0].Last.ID != before {
+		t.Errorf("gone %+v, want the first process", snap.Ended)
 	}
 }
 
@@ -142,8 +142,8 @@ func TestAProcessThatLeavesProcFirstKeepsItsIdentity(t *testing.T) {
 	r.Processes = nil
 	b.readings["GPU-0"] = r
 	snap = b.tick(s)
-	if len(snap.Rows) != 0 || len(snap.Gone) != 1 {
-		t.Fatalf("rows %d gone %d, want 0 and 1", len(snap.Rows), len(snap.Gone))
+	if len(snap.Rows) != 0 || len(snap.Ended) != 1 {
+		t.Fatalf("rows %d gone %d, want 0 and 1", len(snap.Rows), len(snap.Ended))
 	}
 	if e := s.History().Events(1)[0]; e.Kind != snapshot.EventEnded || !strings.HasPrefix(e.Message, "ended: was 10.0G, peak 10.0G") {
 		t.Errorf("event %q", e.Message)
@@ -158,12 +158,12 @@ func TestAProcessThatLeavesAndReturnsIsGoneOnceAndNotWhileItIsThere(t *testing.T
 	left.Processes = nil
 	for range 3 {
 		b.readings["GPU-0"] = there
-		if snap := b.tick(s); len(snap.Rows) != 1 || len(snap.Gone) != 0 {
-			t.Fatalf("back on its GPU: %d rows, %d gone", len(snap.Rows), len(snap.Gone))
+		if snap := b.tick(s); len(snap.Rows) != 1 || len(snap.Ended) != 0 {
+			t.Fatalf("back on its GPU: %d rows, %d gone", len(snap.Rows), len(snap.Ended))
 		}
 		b.readings["GPU-0"] = left
-		if snap := b.tick(s); len(snap.Rows) != 0 || len(snap.Gone) != 1 {
-			t.Fatalf("off its GPU: %d rows, %d gone", len(snap.Rows), len(snap.Gone))
+		if snap := b.tick(s); len(snap.Rows) != 0 || len(snap.Ended) != 1 {
+			t.Fatalf("off its GPU: %d rows, %d gone", len(snap.Rows), len(snap.Ended))
 		}
 	}
 }
@@ -200,7 +200,7 @@ func deepCopy(s *snapshot.Snapshot) snapshot.Snapshot {
 	c := *s
 	c.GPUs = append([]snapshot.GPU(nil), s.GPUs...)
 	c.Rows = append([]snapshot.Process(nil), s.Rows...)
-	c.Gone = append([]snapshot.Gone(nil), s.Gone...)
+	c.Ended = append([]snapshot.EndedProcess(nil), s.Ended...)
 	c.Alerts = append([]snapshot.Alert(nil), s.Alerts...)
 	for i := range c.Rows {
 		if c.Rows[i].Probe != nil {
@@ -213,8 +213,8 @@ func deepCopy(s *snapshot.Snapshot) snapshot.Snapshot {
 		c.GPUs[i].XIDs = append([]snapshot.XID(nil), c.GPUs[i].XIDs...)
 		c.GPUs[i].Instances = append([]snapshot.Instance(nil), c.GPUs[i].Instances...)
 	}
-	if s.Gone == nil {
-		c.Gone = nil
+	if s.Ended == nil {
+		c.Ended = nil
 	}
 	return c
 }

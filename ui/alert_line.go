@@ -147,7 +147,7 @@ func counterAt(width int) int {
 
 // alertSentence says what is wrong, and after it what to do about it.
 func alertSentence(alert *snapshot.Alert, st *state, lk *look, width int) (head, tail string) {
-	gpu := gpuOf(st.shown, alert.GPUUUID)
+	gpu := st.shown.GPU(alert.GPUUUID)
 	if alert.Kind == snapshot.AlertFullIn && gpu != nil && gpu.FullIn != nil {
 		return fullInSentence(alert, gpu, st, lk, width)
 	}
@@ -171,7 +171,7 @@ func (st *state) advice(alert *snapshot.Alert, lk *look) string {
 		needs = keys.Attach
 	}
 	if needs != keys.None {
-		p := rowOf(st.shown, alert.Row)
+		p := st.shown.Row(alert.Row)
 		if lk.keys == nil || !lk.keys.Has(needs) || p != nil && !st.shownOwn(p) {
 			return ""
 		}
@@ -192,7 +192,7 @@ func fullInSentence(alert *snapshot.Alert, gpu *snapshot.GPU, st *state, lk *loo
 	if wide {
 		head += ", at " + st.shown.Time.Add(gpu.FullIn.Median).Format(time.TimeOnly)
 	}
-	p := rowOf(st.shown, alert.Row)
+	p := st.shown.Row(alert.Row)
 	if p == nil {
 		return head, st.advice(alert, lk)
 	}

@@ -38,13 +38,10 @@ func (d attachDialog) follow(st *state) attachDialog {
 	}
 	d.now, d.viewer = cell.Moment(st.now), st.live.Host.User
 	d.ended = true
-	for i := range st.live.Rows {
-		p := &st.live.Rows[i]
-		if p.ID.Process == d.target.ID.Process {
-			d.ended = false
-			if p.ID == d.target.ID {
-				d.target = *p
-			}
+	for p := range st.live.ProcessRows(d.target.ID.Process) {
+		d.ended = false
+		if p.ID == d.target.ID {
+			d.target = *p
 		}
 	}
 	return d

@@ -40,7 +40,7 @@ func (m *model) openAttach() (bool, tea.Cmd) {
 		m.say("one thing at a time: another is under way")
 		return true, nil
 	}
-	p = rowOf(m.st.live, p.ID)
+	p = m.st.live.Row(p.ID)
 	if p == nil {
 		m.say("refused: PID " + strconv.Itoa(m.st.cursor.id.Process.PID) + " has ended")
 		return true, nil

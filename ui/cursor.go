@@ -80,18 +80,11 @@ func (m *model) atCursor() *snapshot.Process {
 
 // findProcess looks a row up among the living and the ended.
 func findProcess(s *snapshot.Snapshot, id snapshot.RowID) *snapshot.Process {
-	if s == nil {
-		return nil
+	if p := s.Row(id); p != nil {
+		return p
 	}
-	for i := range s.Rows {
-		if s.Rows[i].ID == id {
-			return &s.Rows[i]
-		}
-	}
-	for i := range s.Gone {
-		if s.Gone[i].Last.ID == id {
-			return &s.Gone[i].Last
-		}
+	if ended := s.EndedRow(id); ended != nil {
+		return &ended.Last
 	}
 	return nil
 }

@@ -67,7 +67,7 @@ func TestEndedProcessStaysUnderTheCursor(t *testing.T) {
 			break
 		}
 	}
-	after.Gone = []snapshot.Gone{{Last: last, Ended: after.Time}}
+	after.Ended = []snapshot.EndedProcess{{Last: last, Ended: after.Time}}
 	for range 300 { // long past the time that others see it
 		after.Time = after.Time.Add(time.Second)
 		again := *after

@@ -28,14 +28,14 @@ type detail struct {
 	now     cell.Moment
 	viewer  string // who looks
 
-	scratch  *cell.Line        // what its lines are written on, one after the other
-	process  *snapshot.Process // nil: no process to show
-	gone     *snapshot.Gone    // when and how it ended, nil while it lives
-	index    string            // of its GPU, "5:1" for an instance
-	also     []string          // its other GPUs
-	leak     *snapshot.Alert   // its leak's alarm
-	gpuFull  quantity.Bytes    // used memory at which its GPU is full; 0 where not known
-	away     bool              // its GPU does not answer
+	scratch  *cell.Line             // what its lines are written on, one after the other
+	process  *snapshot.Process      // nil: no process to show
+	gone     *snapshot.EndedProcess // when and how it ended, nil while it lives
+	index    string                 // of its GPU, "5:1" for an instance
+	also     []string               // its other GPUs
+	leak     *snapshot.Alert        // its leak's alarm
+	gpuFull  quantity.Bytes         // used memory at which its GPU is full; 0 where not known
+	away     bool                   // its GPU does not answer
 	noDriver bool
 	full     bool      // it has the screen; else it stands beside the main graph
 	graph    graph     // of the full screen
@@ -52,15 +52,15 @@ func newDetail(st *state, lk *look, rows []row, whole bool) detail {
 	}
 	d.viewer = s.Host.User
 	id := detailed(st, rows)
-	d.process = rowOf(s, id)
+	d.process = s.Row(id)
 	if d.process == nil {
-		if d.gone = goneOf(s, id); d.gone == nil {
+		if d.gone = s.EndedRow(id); d.gone == nil {
 			return d
 		}
 		d.process = &d.gone.Last
 	}
-	for i := range s.Rows {
-		if other := &s.Rows[i]; other.ID.Process == id.Process && other.ID != id {
+	for other := range s.ProcessRows(id.Process) {
+		if other.ID != id {
 			d.also = append(d.also, strconv.Itoa(other.GPU))
 		}
 	}
@@ -70,8 +70,8 @@ func newDetail(st *state, lk *look, rows []row, whole bool) detail {
 		}
 	}
 	d.index = strconv.Itoa(d.process.GPU)
-	if gpu := gpuOf(s, id.GPUUUID); gpu != nil {
-		d.index = string(appendIndex(nil, gpu.Index, instanceNumber(gpu, id.Instance)))
+	if gpu := s.GPU(id.GPUUUID); gpu != nil {
+		d.index = string(appendIndex(nil, gpu.Index, gpu.InstanceNumber(id.Instance)))
 		d.gpuFull = reachable(gpu, d.process).Or(0)
 		d.away = gpu.State != snapshot.GPUOK && gpu.State != ""
 	}
@@ -92,7 +92,7 @@ func detailed(st *state, rows []row) snapshot.RowID {
 	if st.cursor.active {
 		return st.cursor.id
 	}
-	if a := alarmed(st.shown, st.alert); a != nil && rowOf(st.shown, a.Row) != nil {
+	if a := alarmed(st.shown, st.alert); a != nil && st.shown.Row(a.Row) != nil {
 		return a.Row
 	}
 	if len(rows) > 0 {

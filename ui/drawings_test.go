@@ -98,7 +98,7 @@ func TestRowStates(t *testing.T) {
 		st := screenOf(s, 80, 24)
 		if c.gone {
 			i := slices.IndexFunc(s.Rows, func(p snapshot.Process) bool { return p.ID.Process.PID == c.pid })
-			s.Gone = []snapshot.Gone{{Last: s.Rows[i], Ended: s.Time.Add(-12 * time.Second)}}
+			s.Ended = []snapshot.EndedProcess{{Last: s.Rows[i], Ended: s.Time.Add(-12 * time.Second)}}
 			s.Rows = slices.Delete(s.Rows, i, i+1)
 		}
 		if c.cursor {

@@ -45,7 +45,7 @@ func newFlushDialog(lk *look, st *state, ids []snapshot.RowID) flushDialog {
 	d := flushDialog{look: lk, targets: make([]flushTarget, len(ids))}
 	for i, id := range ids {
 		d.targets[i] = flushTarget{row: snapshot.Process{ID: id}, ended: true}
-		if g := goneOf(st.shown, id); g != nil {
+		if g := st.shown.EndedRow(id); g != nil {
 			d.targets[i].row = g.Last
 		}
 	}
@@ -78,15 +78,12 @@ func (d flushDialog) follow(st *state) flushDialog {
 func (t flushTarget) follow(s *snapshot.Snapshot) flushTarget {
 	id := t.row.ID
 	t.ended, t.gpus, t.all, t.ranks = true, 0, 0, false
-	for i := range s.Rows {
-		p := &s.Rows[i]
-		if p.ID == id {
-			t.row, t.ended = *p, false
-		}
-		if p.ID.Process == id.Process {
-			t.gpus++
-			t.all += returnableOf(p)
-		}
+	if p := s.Row(id); p != nil {
+		t.row, t.ended = *p, false
+	}
+	for p := range s.ProcessRows(id.Process) {
+		t.gpus++
+		t.all += returnableOf(p)
 	}
 	for i := range s.Rows {
 		p := &s.Rows[i]
@@ -95,7 +92,7 @@ func (t flushTarget) follow(s *snapshot.Snapshot) flushTarget {
 			t.ranks = true
 		}
 	}
-	t.device = deviceOf(s, id)
+	t.device = s.DeviceUUID(id)
 	return t
 }
 

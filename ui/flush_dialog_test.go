@@ -254,7 +254,7 @@ func TestFlushOfTaggedProcesses(t *testing.T) {
 func TestUrgentFlushAsksAProcessOnce(t *testing.T) {
 	lk := drawnLook(t)
 	st, _ := askedToFlush(lk, nil, snapshottest.Leaking)
-	second := *rowOf(st.live, snapshottest.RowID(st.live, snapshottest.Leaking))
+	second := *st.live.Row(snapshottest.RowID(st.live, snapshottest.Leaking))
 	second.ID.GPUUUID, second.GPU = st.live.GPUs[4].UUID, 4
 	st.live.Rows = append(st.live.Rows, second)
 	d := newFlushDialog(lk, st, []snapshot.RowID{snapshottest.RowID(st.live, snapshottest.Leaking), second.ID})

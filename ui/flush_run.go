@@ -91,7 +91,7 @@ func (st *state) greyed(key string) bool {
 	if !st.cursor.active || st.live == nil || st.overlay != nil {
 		return false
 	}
-	p := rowOf(st.live, st.cursor.id)
+	p := st.live.Row(st.cursor.id)
 	switch key {
 	case "F":
 		return len(st.tags) == 0 && (p == nil || flushRefusal(p, st.live.Host.User) != "")

@@ -238,7 +238,7 @@ func TestFSaysWhyNot(t *testing.T) {
 	}
 	t.Run("ended", func(t *testing.T) {
 		m := newFlushModel(t, nil).onto(2963112)
-		m.st.cursor.id = m.st.live.Gone[0].Last.ID
+		m.st.cursor.id = m.st.live.Ended[0].Last.ID
 		m.key("F")
 		if !strings.Contains(m.content, "refused: PID 2961877 has ended") {
 			t.Errorf("it says\n%s", m.content)

@@ -12,7 +12,7 @@ import (
 // of it, and what it died of last of all.
 func TestGoneIsNeverCutMidway(t *testing.T) {
 	ended := noon()
-	gone := snapshot.Gone{
+	gone := snapshot.EndedProcess{
 		Last: snapshot.Process{
 			Used: quantity.From(59*quantity.GiB, quantity.Driver),
 			Peak: quantity.From(71*quantity.GiB, quantity.Driver),

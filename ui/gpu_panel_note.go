@@ -232,9 +232,8 @@ func (p *gpuPanel) instanceOwner(line gpuLine) string {
 func (p *gpuPanel) owner(gpuUUID string, instance snapshot.InstanceID, program, count bool) string {
 	var biggest *snapshot.Process
 	others := -1
-	for i := range p.shown.Rows {
-		row := &p.shown.Rows[i]
-		if row.ID.GPUUUID != gpuUUID || instance.MIG && row.ID.Instance != instance {
+	for row := range p.shown.GPURows(gpuUUID) {
+		if instance.MIG && row.ID.Instance != instance {
 			continue
 		}
 		if row.Type != "G" {

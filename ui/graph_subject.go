@@ -78,10 +78,10 @@ func usedBy(id snapshot.RowID) snapshot.SeriesKey {
 // forecast. What has gone keeps its curve.
 func subjectOf(s *snapshot.Snapshot, key snapshot.SeriesKey) graphSubject {
 	subject := graphSubject{key: key, name: "used", full: "full"}
-	gpu := gpuOf(s, key.GPUUUID)
+	gpu := s.GPU(key.GPUUUID)
 	if key.Row != (snapshot.RowID{}) {
 		subject.name = "PID " + strconv.Itoa(key.Row.Process.PID) + " used"
-		p := rowOf(s, key.Row)
+		p := s.Row(key.Row)
 		if p == nil {
 			return subject
 		}
@@ -98,8 +98,8 @@ func subjectOf(s *snapshot.Snapshot, key snapshot.SeriesKey) graphSubject {
 	memory, number := gpu.Memory, 0
 	if key.Instance.MIG {
 		subject.full = "instance full"
-		number, memory = instanceNumber(gpu, key.Instance), snapshot.Memory{}
-		if instance := instanceOf(gpu, key.Instance); instance != nil {
+		number, memory = gpu.InstanceNumber(key.Instance), snapshot.Memory{}
+		if instance := gpu.Instance(key.Instance); instance != nil {
 			memory = instance.Memory
 			subject.predicted, subject.fullIn = instance.Predicted, instance.FullIn
 		}
@@ -111,22 +111,11 @@ func subjectOf(s *snapshot.Snapshot, key snapshot.SeriesKey) graphSubject {
 	return subject
 }
 
-// instanceNumber is an instance's number on the screen, from 1; 0 where the
-// GPU has it no more.
-func instanceNumber(gpu *snapshot.GPU, id snapshot.InstanceID) int {
-	for i := range gpu.Instances {
-		if gpu.Instances[i].ID == id {
-			return i + 1
-		}
-	}
-	return 0
-}
-
 // reachable is what a process could use at most: the capacity of its GPU or
 // instance, less what everybody else has. There its GPU is full.
 func reachable(gpu *snapshot.GPU, p *snapshot.Process) snapshot.Bytes {
 	memory := gpu.Memory
-	if instance := instanceOf(gpu, p.ID.Instance); instance != nil {
+	if instance := gpu.Instance(p.ID.Instance); instance != nil {
 		memory = instance.Memory
 	}
 	capacity, ok := memory.Capacity().Value()

@@ -63,7 +63,7 @@ func (st *state) hints(lk *look, view view) []keys.Hint {
 // detailHints keeps the keys that mean something for this process: a map where
 // its probe can tell one, else attaching where it has no probe.
 func (st *state) detailHints(hints []keys.Hint) []keys.Hint {
-	p := rowOf(st.live, st.cursor.id)
+	p := st.live.Row(st.cursor.id)
 	kept := make([]keys.Hint, 0, len(hints))
 	for _, h := range hints {
 		switch h.Key {
@@ -188,8 +188,8 @@ func (st *state) gpusInView(lk *look, lay *layout) string {
 func (st *state) narrowed() string {
 	s := ""
 	if f := st.focus; f != nil {
-		if gpu := gpuOf(st.shown, f.gpuUUID); gpu != nil {
-			s = "GPU " + string(appendIndex(nil, gpu.Index, instanceNumber(gpu, f.instance)))
+		if gpu := st.shown.GPU(f.gpuUUID); gpu != nil {
+			s = "GPU " + string(appendIndex(nil, gpu.Index, gpu.InstanceNumber(f.instance)))
 		}
 	}
 	if st.mine {

@@ -15,10 +15,10 @@ import (
 // row is one line of the table: a process, or one that has ended.
 type row struct {
 	process *snapshot.Process
-	gone    *snapshot.Gone // nil while it lives
-	depth   int            // generations under a parent, in the tree
-	bracket bracket        // of the rows that one launcher started, in the tree
-	old     bool           // ended long ago: only there while lines are free
+	gone    *snapshot.EndedProcess // nil while it lives
+	depth   int                    // generations under a parent, in the tree
+	bracket bracket                // of the rows that one launcher started, in the tree
+	old     bool                   // ended long ago: only there while lines are free
 }
 
 // goneFresh is how long an ended process keeps its place among the living;
@@ -33,15 +33,15 @@ func visibleRows(st *state) []row {
 		return nil
 	}
 	now := st.moment()
-	rows := make([]row, 0, len(s.Rows)+len(s.Gone))
+	rows := make([]row, 0, len(s.Rows)+len(s.Ended))
 	for i := range s.Rows {
 		if st.lists(&s.Rows[i]) {
 			rows = append(rows, row{process: &s.Rows[i]})
 		}
 	}
 	old := 0
-	for i := range s.Gone {
-		gone := &s.Gone[i]
+	for i := range s.Ended {
+		gone := &s.Ended[i]
 		if !st.lists(&gone.Last) {
 			continue
 		}

@@ -34,7 +34,7 @@ func TestOrderIsTotal(t *testing.T) {
 	for id := range columnCount {
 		for _, reversed := range []bool{false, true} {
 			s := snapshottest.DrawnBox()
-			s.Gone = nil
+			s.Ended = nil
 			want := pidsOf(sortedBy(s, columnOf(id).title, reversed))
 			for range 20 {
 				rand.Shuffle(len(s.Rows), func(i, j int) { s.Rows[i], s.Rows[j] = s.Rows[j], s.Rows[i] })
@@ -117,7 +117,7 @@ func TestEndedKeepItsPlace(t *testing.T) {
 		atEnd  bool
 		inList int
 	}{{10 * time.Second, false, false, 13}, {2 * time.Minute, false, true, 12}, {2 * time.Minute, true, false, 13}} {
-		s.Gone = []snapshot.Gone{{Last: ended, Ended: s.Time.Add(-c.ago)}}
+		s.Ended = []snapshot.EndedProcess{{Last: ended, Ended: s.Time.Add(-c.ago)}}
 		st := screenOf(s, 80, 24)
 		if c.held {
 			st.at(snapshottest.Leaking, 1)
@@ -134,7 +134,7 @@ func TestEndedKeepItsPlace(t *testing.T) {
 
 func TestTree(t *testing.T) {
 	s := snapshottest.DrawnBox()
-	s.Gone = nil
+	s.Ended = nil
 	parents := map[int]int{2963102: 2963101, 3011876: 2963102, 1907: 2963101, 184: 2990210, 2990210: 184}
 	for i := range s.Rows {
 		if parent, ok := parents[s.Rows[i].ID.Process.PID]; ok {

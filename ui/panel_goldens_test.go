@@ -36,7 +36,7 @@ func withoutProbe(p *snapshot.Process) {
 // goneState is carol's process ended.
 func goneState() *state {
 	st := drawnState()
-	st.shown.Gone = []snapshot.Gone{{
+	st.shown.Ended = []snapshot.EndedProcess{{
 		Last: st.shown.Rows[0], Ended: drawnAt.Add(-12 * time.Second), OutOfMemoryCount: quantity.From(int64(1), quantity.Probe),
 		ExitStatus: quantity.From(1, quantity.System),
 	}}
@@ -195,8 +195,8 @@ func TestSignalDialogGoldens(t *testing.T) {
 	})
 	t.Run("every reason at once", func(t *testing.T) {
 		st := goneState()
-		st.shown.Gone[0].Last.ID.Process = process.Identity{PID: 184}
-		matches(t, newSignalDialog(testLook(t, "", false), st, st.shown.Gone[0].Last.ID), 80, 9)
+		st.shown.Ended[0].Last.ID.Process = process.Identity{PID: 184}
+		matches(t, newSignalDialog(testLook(t, "", false), st, st.shown.Ended[0].Last.ID), 80, 9)
 	})
 }
 

@@ -181,7 +181,7 @@ func boxAt(play string, second int) *snapshot.Snapshot {
 		if second >= 10 {
 			last := s.Rows[0]
 			s.Rows = s.Rows[1:]
-			s.Gone = []snapshot.Gone{{Last: last, Ended: s.Time}}
+			s.Ended = []snapshot.EndedProcess{{Last: last, Ended: s.Time}}
 		}
 	case "hostile":
 		for i := range s.Rows {

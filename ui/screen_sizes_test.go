@@ -27,7 +27,7 @@ func boxes() map[string]func(width, height int) *state {
 	}
 	nothing := func() *snapshot.Snapshot {
 		s := snapshottest.DrawnBox()
-		s.Rows, s.GPUs, s.Gone, s.Alerts = nil, nil, nil, nil
+		s.Rows, s.GPUs, s.Ended, s.Alerts = nil, nil, nil, nil
 		return s
 	}
 	return map[string]func(width, height int) *state{

@@ -86,7 +86,7 @@ func (m *model) toggleSegments() (bool, tea.Cmd) {
 		m.say("the map is of now: L goes back to it")
 		return true, nil
 	}
-	if live := rowOf(m.st.live, p.ID); !mapsSegments(live) {
+	if live := m.st.live.Row(p.ID); !mapsSegments(live) {
 		m.say(mapRefusal(live))
 		return true, nil
 	}
@@ -103,7 +103,7 @@ func (m *model) askSegments() (bool, tea.Cmd) {
 	next := *now
 	m.segmentsAsked++
 	next.request = m.segmentsAsked
-	live := rowOf(m.st.live, next.row)
+	live := m.st.live.Row(next.row)
 	if !mapsSegments(live) {
 		next.asking, next.refusal = false, mapRefusal(live)
 		m.st.segments = &next
@@ -111,7 +111,7 @@ func (m *model) askSegments() (bool, tea.Cmd) {
 	}
 	next.asking, next.refusal = true, ""
 	m.st.segments = &next
-	request, id, device := next.request, next.row.Process, deviceOf(m.st.live, next.row)
+	request, id, device := next.request, next.row.Process, m.st.live.DeviceUUID(next.row)
 	return true, func() tea.Msg {
 		ctx, cancel := context.WithTimeout(context.Background(), segmentsTimeout)
 		defer cancel()
@@ -212,14 +212,4 @@ func (m *model) segmentPanel() (panel segmentPanel, width, height int) {
 	lay := m.layout()
 	d := newDetail(&m.st, &m.look, nil, true)
 	return d.segmentPanel(), m.st.width, d.mapHeight(m.st.width, lay.above().rows)
-}
-
-// deviceOf is the UUID of what a row is on: a GPU, or an instance of one.
-func deviceOf(s *snapshot.Snapshot, id snapshot.RowID) string {
-	if gpu := gpuOf(s, id.GPUUUID); gpu != nil && id.Instance.MIG {
-		if instance := instanceOf(gpu, id.Instance); instance != nil {
-			return instance.UUID
-		}
-	}
-	return id.GPUUUID
 }

@@ -48,7 +48,7 @@ func signalChoices() []signalChoice {
 // newSignalDialog asks about the process of a row.
 func newSignalDialog(lk *look, st *state, id snapshot.RowID) signalDialog {
 	d := signalDialog{look: lk, target: snapshot.Process{ID: id}, ended: true}
-	if g := goneOf(st.shown, id); g != nil {
+	if g := st.shown.EndedRow(id); g != nil {
 		d.target = g.Last
 	}
 	return d.follow(st)
@@ -61,11 +61,7 @@ func (d signalDialog) follow(st *state) signalDialog {
 	}
 	d.now, d.viewer = cell.Moment(st.now), st.live.Host.User
 	d.all, d.ended = nil, true
-	for i := range st.live.Rows {
-		p := &st.live.Rows[i]
-		if p.ID.Process != d.target.ID.Process {
-			continue
-		}
+	for p := range st.live.ProcessRows(d.target.ID.Process) {
 		d.all, d.ended = append(d.all, *p), false
 		if p.ID == d.target.ID {
 			d.target = *p

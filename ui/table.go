@@ -296,7 +296,7 @@ func (t *tablePanel) writeGone(l *cell.Line, r *row) {
 
 // goneText says how a process ended, as fully as so many cells allow. The peak
 // goes first, then what it had; out of memory is why one looks.
-func goneText(gone *snapshot.Gone, now time.Time, cells int) string {
+func goneText(gone *snapshot.EndedProcess, now time.Time, cells int) string {
 	ended := "gone " + cell.Duration(now.Sub(gone.Ended))
 	had, peak, short, long := "", "", "", ""
 	if v, ok := gone.Last.Used.Value(); ok {

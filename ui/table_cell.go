@@ -92,8 +92,8 @@ func (t *tablePanel) writeJob(l *cell.Line, p *snapshot.Process, cells int) {
 // instanceOf is which of its GPU's instances the process is on, from 1; 0 is
 // none.
 func (t *tablePanel) instanceOf(p *snapshot.Process) int {
-	if gpu := gpuOf(t.shown, p.ID.GPUUUID); gpu != nil && p.ID.Instance.MIG {
-		return instanceNumber(gpu, p.ID.Instance)
+	if gpu := t.shown.GPU(p.ID.GPUUUID); gpu != nil && p.ID.Instance.MIG {
+		return gpu.InstanceNumber(p.ID.Instance)
 	}
 	return 0
 }
@@ -124,7 +124,7 @@ func (t *tablePanel) writeAmount(l *cell.Line, c *column, p *snapshot.Process) {
 // writeBar writes the process on the scale of its GPU. What is not known has
 // no bar: an empty one would mean free.
 func (t *tablePanel) writeBar(l *cell.Line, p *snapshot.Process, cells int) {
-	gpu := gpuOf(t.shown, p.ID.GPUUUID)
+	gpu := t.shown.GPU(p.ID.GPUUUID)
 	if gpu == nil || !p.Used.Known() || gpu.Memory.Capacity().Or(0) <= 0 {
 		l.Skip(cells)
 		return
@@ -154,12 +154,12 @@ func (t *tablePanel) writePrediction(l *cell.Line, p *snapshot.Process, cells in
 
 // capacityFor is the most that the process could ever use.
 func (t *tablePanel) capacityFor(p *snapshot.Process) (quantity.Bytes, bool) {
-	gpu := gpuOf(t.shown, p.ID.GPUUUID)
+	gpu := t.shown.GPU(p.ID.GPUUUID)
 	if gpu == nil {
 		return 0, false
 	}
 	if p.ID.Instance.MIG {
-		if instance := instanceOf(gpu, p.ID.Instance); instance != nil {
+		if instance := gpu.Instance(p.ID.Instance); instance != nil {
 			return instance.Memory.Capacity().Value()
 		}
 	}

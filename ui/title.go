@@ -38,11 +38,9 @@ func alertTitle(s *snapshot.Snapshot, a *snapshot.Alert) string {
 	}
 	title := strconv.Itoa(a.GPU) + " " + what
 	if a.Kind == snapshot.AlertFullIn {
-		for i := range s.GPUs {
-			if s.GPUs[i].UUID == a.GPUUUID && s.GPUs[i].FullIn != nil {
-				// Whole minutes: a title that changes each second flickers in a window list.
-				title += " " + strconv.Itoa(int(s.GPUs[i].FullIn.Median/time.Minute)) + "m"
-			}
+		if g := s.GPU(a.GPUUUID); g != nil && g.FullIn != nil {
+			// Whole minutes: a title that changes each second flickers in a window list.
+			title += " " + strconv.Itoa(int(g.FullIn.Median/time.Minute)) + "m"
 		}
 	}
 	return title

@@ -13,7 +13,7 @@ import (
 func TestLaunchersRowsStandTogether(t *testing.T) {
 	const torchrun, shell = 2962000, 2700001
 	s := snapshottest.DrawnBox()
-	s.Gone = nil
+	s.Ended = nil
 	parents := map[int]int{2963101: torchrun, 2963102: torchrun, 2955020: torchrun, 1288410: shell, 3011876: 2955020}
 	for i := range s.Rows {
 		s.Rows[i].Parent = 1

@@ -215,7 +215,7 @@ func TestOutOfMemoryOutlivesItsProcess(t *testing.T) {
 	s.ticks(3)
 	dead := *s.row(0)
 	s.snap.Rows = s.snap.Rows[1:]
-	s.snap.Gone = []snapshot.Gone{{Last: dead, Ended: s.now, OutOfMemoryCount: count(1)}}
+	s.snap.Ended = []snapshot.EndedProcess{{Last: dead, Ended: s.now, OutOfMemoryCount: count(1)}}
 	s.tick()
 	if a := s.alert(snapshot.AlertOutOfMemory); a == nil || a.Message != "GPU 0 out of memory x1, PID 100 alice, which has ended" {
 		t.Fatalf("got %+v", s.standing)

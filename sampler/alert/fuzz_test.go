@@ -111,7 +111,7 @@ func (n *nonsense) snapshot(now time.Time) snapshot.Snapshot {
 		s.Rows = append(s.Rows, n.process())
 	}
 	if n.next()%2 == 0 {
-		s.Gone = append(s.Gone, snapshot.Gone{Last: n.process(), OutOfMemoryCount: n.count()})
+		s.Ended = append(s.Ended, snapshot.EndedProcess{Last: n.process(), OutOfMemoryCount: n.count()})
 	}
 	return s
 }

@@ -121,9 +121,9 @@ type known struct {
 
 // everybody is the living of a snapshot and those that have ended.
 func everybody(snap *snapshot.Snapshot) map[snapshot.RowID]known {
-	all := make(map[snapshot.RowID]known, len(snap.Rows)+len(snap.Gone))
-	for i := range snap.Gone {
-		all[snap.Gone[i].Last.ID] = known{&snap.Gone[i].Last, true}
+	all := make(map[snapshot.RowID]known, len(snap.Rows)+len(snap.Ended))
+	for i := range snap.Ended {
+		all[snap.Ended[i].Last.ID] = known{&snap.Ended[i].Last, true}
 	}
 	for i := range snap.Rows {
 		all[snap.Rows[i].ID] = known{&snap.Rows[i], false}

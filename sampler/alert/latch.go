@@ -114,10 +114,8 @@ func usedOn(g *snapshot.GPU, instance snapshot.InstanceID) quantity.Bytes {
 	used := g.Memory.Used
 	if instance.MIG {
 		used = snapshot.Bytes{}
-		for i := range g.Instances {
-			if g.Instances[i].ID == instance {
-				used = g.Instances[i].Memory.Used
-			}
+		if in := g.Instance(instance); in != nil {
+			used = in.Memory.Used
 		}
 	}
 	return used.Or(math.MaxInt64)

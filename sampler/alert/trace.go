@@ -122,11 +122,8 @@ func (e *Evaluator) traceEnded(snap *snapshot.Snapshot) {
 		}
 		if !t.gone {
 			t.gone = true
-			for i := range snap.Gone {
-				if g := &snap.Gone[i]; g.Last.ID == id {
-					t.outOfMemory.add(snap.Time, g.OutOfMemoryCount)
-					break
-				}
+			if ended := snap.EndedRow(id); ended != nil {
+				t.outOfMemory.add(snap.Time, ended.OutOfMemoryCount)
 			}
 		}
 		if !within(snap.Time, t.outOfMemory.Risen, e.thresholds.OutOfMemoryFor) {

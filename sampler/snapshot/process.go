@@ -153,8 +153,8 @@ type Allocation struct {
 	Library string
 }
 
-// Gone is a process that has ended.
-type Gone struct {
+// EndedProcess is a process that has ended.
+type EndedProcess struct {
 	Last             Process // as it was last seen
 	Ended            time.Time
 	OutOfMemoryCount quantity.Optional[int64]

@@ -29,10 +29,10 @@ type Snapshot struct {
 
 	Host   Host
 	Driver Driver
-	GPUs   []GPU     // by index
-	Rows   []Process // live processes, by GPU, pid, start time
-	Gone   []Gone    // ended processes, newest first
-	Alerts []Alert   // worst first
+	GPUs   []GPU          // by index
+	Rows   []Process      // live processes, by GPU, pid, start time
+	Ended  []EndedProcess // ended processes, newest first
+	Alerts []Alert        // worst first
 
 	// ProbeSeen reports that some probe has answered at least once since the
 	// start: from then on the columns of parts stay.

@@ -13,7 +13,7 @@ import (
 // nothing is forecast yet.
 func DayOne() *snapshot.Snapshot {
 	s := DrawnBox()
-	s.ProbeSeen, s.Alerts, s.Gone, s.Driver.ProbesAnswering = false, nil, nil, 0
+	s.ProbeSeen, s.Alerts, s.Ended, s.Driver.ProbesAnswering = false, nil, nil, 0
 	six := hopper(6, 41.2)
 	six.Utilization, six.MemoryUtilization, six.Temperature = whole(88), whole(51), whole(62)
 	six.Power, six.SMClock, six.ProcessCount, six.ECC.Uncorrected = float(540), whole(1980), whole(1), count(uint64(0))
@@ -44,7 +44,7 @@ func NoDriver() *snapshot.Snapshot {
 	s := DrawnBox()
 	s.Driver.State, s.Driver.Since = snapshot.DriverGone, Now().Add(-12*time.Second)
 	s.Driver.Message, s.Driver.RetryAt = "DRIVER_NOT_LOADED", Now().Add(8*time.Second)
-	s.Alerts, s.Gone = nil, nil
+	s.Alerts, s.Ended = nil, nil
 	rows := s.Rows[:0]
 	for _, p := range s.Rows {
 		if p.Probe == nil {
@@ -150,7 +150,7 @@ func ampere(index int, used float64) snapshot.GPU {
 // benchmarks and for scrolling.
 func Crowded(gpus, processes int) *snapshot.Snapshot {
 	s := DrawnBox()
-	s.GPUs, s.Rows, s.Gone, s.Alerts = nil, nil, nil, nil
+	s.GPUs, s.Rows, s.Ended, s.Alerts = nil, nil, nil, nil
 	for i := range gpus {
 		gpu := hopper(i, 70)
 		gpu.UUID = "GPU-c0c0c0c0-0000-4000-8000-0000000" + strconv.Itoa(10000+i)
@@ -179,8 +179,8 @@ func Hostile(s *snapshot.Snapshot, text string) *snapshot.Snapshot {
 		p.User, p.Name, p.Runtime, p.Type = text, text, text, text
 		p.Command, p.Job = []string{text, text}, process.Job{Kind: text, ID: text}
 	}
-	for i := range s.Gone {
-		s.Gone[i].Last.User, s.Gone[i].Last.Command = text, []string{text}
+	for i := range s.Ended {
+		s.Ended[i].Last.User, s.Ended[i].Last.Command = text, []string{text}
 	}
 	for i := range s.GPUs {
 		gpu := &s.GPUs[i]

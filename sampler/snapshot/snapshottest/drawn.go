@@ -34,7 +34,7 @@ func DrawnBox() *snapshot.Snapshot {
 		GPUs: drawnGPUs(),
 	}
 	s.Rows = drawnRows(s.GPUs)
-	s.Gone = drawnGone(s.GPUs)
+	s.Ended = drawnGone(s.GPUs)
 	instances := s.GPUs[5].Instances
 	for i := range instances {
 		instances[i].Parts = partsOf(s.Rows, s.GPUs[5].UUID, instances[i].ID, instances[i].Memory.Used)
@@ -64,9 +64,9 @@ func RowID(s *snapshot.Snapshot, pid int) snapshot.RowID {
 			return s.Rows[i].ID
 		}
 	}
-	for i := range s.Gone {
-		if s.Gone[i].Last.ID.Process.PID == pid {
-			return s.Gone[i].Last.ID
+	for i := range s.Ended {
+		if s.Ended[i].Last.ID.Process.PID == pid {
+			return s.Ended[i].Last.ID
 		}
 	}
 	return snapshot.RowID{}
@@ -206,12 +206,12 @@ func carol(r row) row {
 	return r
 }
 
-func drawnGone(gpus []snapshot.GPU) []snapshot.Gone {
+func drawnGone(gpus []snapshot.GPU) []snapshot.EndedProcess {
 	alice := rowOf(&gpus[1], 2961877, "alice", "C", 60.1, "python", "/home/alice/train.py", "--cfg", "llama-7b.yaml", "--rank", "1")
 	alice.Peak = gib(71.3)
 	carol := rowOf(&gpus[3], 2959310, "carol", "C", 74.4, "python", "finetune.py", "--cfg", "sft.yaml", "--lr", "1e-4")
 	carol.Peak = gib(78.9)
-	return []snapshot.Gone{
+	return []snapshot.EndedProcess{
 		{Last: alice, Ended: Now().Add(-3*time.Minute - 41*time.Second), OutOfMemoryCount: count[int64](1)},
 		{Last: carol, Ended: Now().Add(-2*time.Hour - 25*time.Minute), OutOfMemoryCount: count[int64](1), ExitStatus: whole(1)},
 	}

@@ -32,8 +32,8 @@ func (h past) At(t time.Time) (*snapshot.Snapshot, bool) {
 // Events implements snapshot.History, newest first.
 func (h past) Events(limit int) []snapshot.Event {
 	var events []snapshot.Event
-	for i := range h.s.Gone {
-		gone := &h.s.Gone[i]
+	for i := range h.s.Ended {
+		gone := &h.s.Ended[i]
 		events = append(events, snapshot.Event{
 			Time: gone.Ended, Kind: snapshot.EventEnded, GPU: gone.Last.GPU, GPUUUID: gone.Last.ID.GPUUUID, Row: gone.Last.ID,
 			User: gone.Last.User, Name: gone.Last.Name, Message: "ended: was " + gone.Last.Used.Or(0).String(), Bytes: gone.Last.Used,

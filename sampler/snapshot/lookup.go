@@ -1,0 +1,122 @@
+package snapshot
+
+import (
+	"iter"
+
+	"vramscope/internal/process"
+)
+
+// GPU finds a GPU by its UUID; nil where there is none. Like the other lookups
+// it may be asked of a nil snapshot, which holds nothing.
+func (s *Snapshot) GPU(uuid string) *GPU {
+	if s == nil {
+		return nil
+	}
+	for i := range s.GPUs {
+		if s.GPUs[i].UUID == uuid {
+			return &s.GPUs[i]
+		}
+	}
+	return nil
+}
+
+// Device finds a GPU or a MIG instance by the UUID that probes and the driver
+// name it by. The instance is nil where the device is a whole GPU, both are
+// where there is no such device.
+func (s *Snapshot) Device(uuid string) (*GPU, *Instance) {
+	if s == nil {
+		return nil, nil
+	}
+	for i := range s.GPUs {
+		g := &s.GPUs[i]
+		if g.UUID == uuid {
+			return g, nil
+		}
+		for j := range g.Instances {
+			if g.Instances[j].UUID == uuid {
+				return g, &g.Instances[j]
+			}
+		}
+	}
+	return nil, nil
+}
+
+// DeviceUUID is the UUID of the device that a row is on: the GPU's or, where
+// that is known, the MIG instance's.
+func (s *Snapshot) DeviceUUID(id RowID) string {
+	if g := s.GPU(id.GPUUUID); g != nil && id.Instance.MIG {
+		if in := g.Instance(id.Instance); in != nil {
+			return in.UUID
+		}
+	}
+	return id.GPUUUID
+}
+
+// Instance finds a MIG instance; nil where the GPU has none of that ID.
+func (g *GPU) Instance(id InstanceID) *Instance {
+	if n := g.InstanceNumber(id); n > 0 {
+		return &g.Instances[n-1]
+	}
+	return nil
+}
+
+// InstanceNumber is the place of a MIG instance among its GPU's, from 1; 0
+// where the GPU has none of that ID.
+func (g *GPU) InstanceNumber(id InstanceID) int {
+	for i := range g.Instances {
+		if g.Instances[i].ID == id {
+			return i + 1
+		}
+	}
+	return 0
+}
+
+// Row finds a live row; nil where there is none.
+func (s *Snapshot) Row(id RowID) *Process {
+	if s == nil {
+		return nil
+	}
+	for i := range s.Rows {
+		if s.Rows[i].ID == id {
+			return &s.Rows[i]
+		}
+	}
+	return nil
+}
+
+// EndedRow finds the row of a process that has exited; nil where it is not
+// remembered.
+func (s *Snapshot) EndedRow(id RowID) *EndedProcess {
+	if s == nil {
+		return nil
+	}
+	for i := range s.Ended {
+		if s.Ended[i].Last.ID == id {
+			return &s.Ended[i]
+		}
+	}
+	return nil
+}
+
+// ProcessRows are the live rows of a process: one for each device it is on.
+func (s *Snapshot) ProcessRows(id process.Identity) iter.Seq[*Process] {
+	return s.rows(func(p *Process) bool { return p.ID.Process == id })
+}
+
+// GPURows are the live rows of a GPU, those of its MIG instances among them.
+func (s *Snapshot) GPURows(uuid string) iter.Seq[*Process] {
+	return s.rows(func(p *Process) bool { return p.ID.GPUUUID == uuid })
+}
+
+func (s *Snapshot) rows(wanted func(*Process) bool) iter.Seq[*Process] {
+	return func(yield func(*Process) bool) {
+		if s == nil {
+			return
+		}
+		for i := range s.Rows {
+			if p := &s.Rows[i]; wanted(p) && !yield(p) {
+				return
+			}
+		}
+	}
+}
