@@ -12,10 +12,11 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"vramscope/action"
+	"vramscope/action/attach"
 	"vramscope/internal/process"
 	"vramscope/internal/text"
 	"vramscope/probe"
-	"vramscope/probe/attach"
 )
 
 // attachFlags are what attach takes.
@@ -59,11 +60,6 @@ done: it cannot be, or you said no.`,
 	return cmd
 }
 
-// attacher puts probes into processes; by is who wants it, for the log.
-func attacher(table *process.Table, by string) *attach.Attacher {
-	return attach.New(attach.Options{Table: table, Finder: probe.NewFinder(table), Log: attach.NewLog(stateHome()), By: by})
-}
-
 // runAttach looks, asks, attaches and says what came of it.
 func (p *program) runAttach(ctx context.Context, pid int, f attachFlags) error {
 	s, err := p.settings()
@@ -82,7 +78,7 @@ func (p *program) runAttach(ctx context.Context, pid int, f attachFlags) error {
 	if err != nil {
 		return refused(err, "there is no process %d", pid)
 	}
-	a := attacher(table, "attach")
+	a := attacher(table, auditLog(table, time.Now))
 	plan := a.Examine(ctx, id)
 	switch {
 	case f.dryRun:
@@ -98,7 +94,7 @@ func (p *program) runAttach(ctx context.Context, pid int, f attachFlags) error {
 	defer stop()
 	// It examines anew: between the question and the answer anything may have
 	// happened. What is refused is logged there, too.
-	result, err := a.Attach(ctx, id)
+	result, err := a.Run(ctx, attach.Request{Process: id, Origin: action.Command("attach")})
 	if err != nil {
 		return attachFailure(&plan, err)
 	}
@@ -179,23 +175,13 @@ func insteadOf(plan *attach.Plan) []string {
 
 // attachedText is what came of it.
 func attachedText(pid int, result *attach.Result) string {
-	text := fmt.Sprintf("attached %d: its probe answers after %.1f s", pid, result.Took.Seconds())
-	if result.Method == attach.GDB {
-		text += fmt.Sprintf("; it stood still for %s", milliseconds(result.Standstill))
-	}
+	text := fmt.Sprintf("%s; its probe answered after %.1f s", attach.Sentence(pid, *result), result.Took.Seconds())
 	if names := runtimesOf(result.Hello.Runtimes); names != "" {
 		text += "; " + names
 	} else {
 		text += "; it uses no GPU so far"
 	}
 	return text + "\n"
-}
-
-func milliseconds(d time.Duration) string {
-	if d < time.Millisecond {
-		return "less than 1 ms"
-	}
-	return fmt.Sprintf("%d ms", d.Round(time.Millisecond).Milliseconds())
 }
 
 func runtimesOf(runtimes []probe.Runtime) string {

@@ -16,11 +16,10 @@ import (
 	"testing"
 	"time"
 
+	"vramscope/action"
+	"vramscope/action/attach"
 	"vramscope/internal/needs"
 	"vramscope/internal/process"
-	"vramscope/probe"
-	"vramscope/probe/attach"
-	"vramscope/sampler/snapshot"
 )
 
 // attachBox is a Python that runs, and vramscope beside it.
@@ -126,7 +125,7 @@ func TestAttachFromTheCommandLine(t *testing.T) {
 			break
 		}
 	}
-	if want := fmt.Sprintf(`^attached %d: its probe answers after \d+\.\d s(; it stood still for (\d+|less than 1) ms)?; it uses no GPU so far\n$`, b.python.Process.Pid); code != exitOK || !regexp.MustCompile(want).MatchString(out) {
+	if want := fmt.Sprintf(`^attached to %d( \(paused (\d+|less than 1) ms\))?; its probe answered after \d+\.\d s; it uses no GPU so far\n$`, b.python.Process.Pid); code != exitOK || !regexp.MustCompile(want).MatchString(out) {
 		t.Errorf("exit code %d: %s", code, out)
 	}
 	if out, code = b.vramscope("attach", "PID", "--yes"); code != exitRefused || !strings.HasSuffix(out, ": it has a probe already\n") {
@@ -148,7 +147,7 @@ func TestAttachFromTheCommandLine(t *testing.T) {
 	}
 	b.hears("still here")
 
-	content, err := os.ReadFile(filepath.Join(b.state, "vramscope", attach.LogName))
+	content, err := os.ReadFile(filepath.Join(b.state, "vramscope", action.LogName))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -157,9 +156,9 @@ func TestAttachFromTheCommandLine(t *testing.T) {
 		var entry struct {
 			Outcome string
 			PID     int
-			By      string
+			By, Why string
 		}
-		if err := json.Unmarshal([]byte(line), &entry); err != nil || entry.PID != b.python.Process.Pid || entry.By != "attach" {
+		if err := json.Unmarshal([]byte(line), &entry); err != nil || entry.PID != b.python.Process.Pid || entry.By != "command" || entry.Why != "vramscope attach" {
 			t.Errorf("%+v, %v", entry, err)
 		}
 		outcomes = append(outcomes, entry.Outcome)
@@ -185,17 +184,5 @@ func TestEveryReasonIsALine(t *testing.T) {
 	}
 	if f.code != exitRefused || f.message != "refused: PID 7 can get no probe" || strings.Join(f.advice, "\n") != strings.Join(want, "\n") {
 		t.Errorf("%d %q %q", f.code, f.message, f.advice)
-	}
-}
-
-// TestAttachingIsAnEvent in the monitor's log.
-func TestAttachingIsAnEvent(t *testing.T) {
-	now := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
-	id := process.Identity{PID: 7, StartTime: 8}
-	snap := &snapshot.Snapshot{Rows: []snapshot.Process{{ID: snapshot.RowID{Process: id, GPUUUID: "GPU-1"}, GPU: 3, User: "bob", Command: []string{"python3", "eval.py"}}}}
-	got := attachedEvent(now, snap, id, &attach.Result{Method: attach.GDB, Standstill: 12 * time.Millisecond, Hello: probe.Hello{}})
-	if got.Kind != snapshot.EventAttach || got.GPU != 3 || got.User != "bob" || got.Name != "eval.py" ||
-		got.Message != "attached a probe to 7 by gdb: it stood still for 12 ms" {
-		t.Errorf("%+v", got)
 	}
 }

@@ -30,7 +30,7 @@ func (e *examination) pythons() []finding {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), pythonsTime)
 	defer cancel()
-	a := attacher(table, "doctor")
+	a := waysInto(table)
 	onGPU := make(map[int]bool)
 	for i := range e.snap.Rows {
 		onGPU[e.snap.Rows[i].ID.Process.PID] = true

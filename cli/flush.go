@@ -12,6 +12,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"vramscope/action"
+	"vramscope/action/flush"
 	"vramscope/internal/process"
 	"vramscope/internal/text"
 	"vramscope/probe"
@@ -99,18 +101,20 @@ func (p *program) runFlush(ctx context.Context, pid int, f flushFlags) error {
 func (p *program) flushProcess(ctx context.Context, src *sources, s *settings,
 	look func(context.Context) *snapshot.Snapshot, pid int, f flushFlags) error {
 	before := look(ctx)
-	target, err := p.flushTarget(before, src, s, pid)
-	if err != nil {
-		return err
+	target := flushTarget(before, pid)
+	if target == nil {
+		return p.notThere(before, src, s, pid)
 	}
-	wish := flushWish{level: probe.Level(f.level), dryRun: f.dryRun}
+	request := flush.Request{
+		Process: target.ID.Process, Level: flush.Level(f.level), DryRun: f.dryRun, Origin: action.Command("flush"),
+	}
 	if len(s.gpus) > 0 {
-		for _, row := range rowsOf(before, target.ID.Process, nil) {
-			wish.devices = append(wish.devices, deviceOf(before, row))
+		for _, row := range action.Rows(before, request.Process) {
+			request.Devices = append(request.Devices, before.DeviceUUID(row.ID))
 		}
 	}
-	if !f.dryRun && !f.yes {
-		if err := p.confirm(flushQuestion(before, target, wish, p.glyphs(s))); err != nil {
+	if !f.dryRun && !f.yes && flush.Refusal(before, request) == nil {
+		if err := p.confirm(flushQuestion(before, target, request, p.glyphs(s))); err != nil {
 			return err
 		}
 	}
@@ -118,45 +122,40 @@ func (p *program) flushProcess(ctx context.Context, src *sources, s *settings,
 	steps, stop := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM)
 	context.AfterFunc(steps, stop)
 	defer stop()
-	report, err := src.flushing(look).run(steps, target.ID.Process, wish, nil)
+	result, err := src.flusher(look).Run(steps, request)
 	if err != nil {
-		return flushFailure(err)
+		return flushFailure(err, target, src)
 	}
-	return p.writeFlush(before, target, &report, f.format, s)
+	return p.writeFlush(before, target, &result, f.format, s)
 }
 
-// flushTarget finds the process, and refuses where it cannot be asked.
-func (p *program) flushTarget(snap *snapshot.Snapshot, src *sources, s *settings, pid int) (*snapshot.Process, error) {
-	var best *snapshot.Process
-	reason := ""
+// flushTarget is a row of the process, one that can be flushed where there is
+// one; nil where the process is on no GPU.
+func flushTarget(snap *snapshot.Snapshot, pid int) *snapshot.Process {
+	var target *snapshot.Process
 	for i := range snap.Rows {
 		row := &snap.Rows[i]
-		if row.ID.Process.PID != pid {
-			continue
-		}
-		why := row.FlushRefusal(snap.Host.User)
-		if best == nil || why == "" && reason != "" {
-			best, reason = row, why
+		if row.ID.Process.PID == pid && (target == nil || row.FlushRefusal(snap.Host.User) == "") {
+			target = row
 		}
 	}
-	switch {
-	case best == nil:
-		return nil, p.notThere(snap, src, s, pid)
-	case reason == "":
-		return best, nil
-	}
-	f := refused(nil, "%s", text.Clean(reason))
+	return target
+}
+
+// probeAdvice is what is known of the probe of a process that cannot be flushed.
+func probeAdvice(target *snapshot.Process, src *sources) (advice []string) {
+	pid := target.ID.Process.PID
 	if src.probes != nil {
 		for _, problem := range src.probes.Problems() {
 			if problem.PID == pid || strings.Contains(problem.Path, "/"+strconv.Itoa(pid)+"-") {
-				f.advice = append(f.advice, "  its probe          "+text.Clean(problem.Err.Error()))
+				advice = append(advice, "  its probe          "+text.Clean(problem.Err.Error()))
 			}
 		}
 	}
-	if best.Probe == nil {
-		f.advice = append(f.advice, "  who has one        vramscope once   (FLUSH is what each would give back)")
+	if target.Probe == nil {
+		advice = append(advice, "  who has one        vramscope once   (FLUSH is what each would give back)")
 	}
-	return nil, f
+	return advice
 }
 
 // notThere says why a pid is on no GPU.
@@ -180,38 +179,38 @@ func (p *program) notThere(snap *snapshot.Snapshot, src *sources, s *settings, p
 }
 
 // flushQuestion says what a flush would do, and asks.
-func flushQuestion(snap *snapshot.Snapshot, target *snapshot.Process, wish flushWish, signs glyphs) string {
+func flushQuestion(snap *snapshot.Snapshot, target *snapshot.Process, request flush.Request, signs glyphs) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "PID %d  %s  %s", target.ID.Process.PID, cmp.Or(text.Clean(target.User), "?"), commandOf(target))
 	if target.Runtime != "" {
 		b.WriteString("  " + text.Clean(strings.TrimSpace(target.Runtime+" "+target.RuntimeVersion)))
 	}
 	b.WriteByte('\n')
-	for _, row := range rowsOf(snap, target.ID.Process, wish.devices) {
+	for _, row := range action.Rows(snap, request.Process, request.Devices...) {
 		most := ""
 		if !row.ReturnableIsExact() {
 			most = "up to "
 		}
-		fmt.Fprintf(&b, "GPU %s  used %s, a flush returns %s%s\n", placeOfDevice(snap, deviceOf(snap, row), signs.dash),
+		fmt.Fprintf(&b, "GPU %s  used %s, a flush returns %s%s\n", placeOfDevice(snap, snap.DeviceUUID(row.ID), signs.dash),
 			signs.bytes(row.Used), most, max(row.Returnable.Or(row.Cached.Or(0)), 0))
 	}
-	fmt.Fprintf(&b, "Flush it (%s)?", wish.level)
+	fmt.Fprintf(&b, "Flush it (%s)?", request.Level)
 	return b.String()
 }
 
 // flushFailure words why nothing was flushed.
-func flushFailure(err error) error {
+func flushFailure(err error, target *snapshot.Process, src *sources) error {
 	var refusal *process.Refusal
 	var answer *probe.Error
 	switch {
 	case errors.As(err, &refusal):
-		return refused(err, "%s", text.Clean(refusal.Reason))
+		f := refused(err, "%s", text.Clean(refusal.Reason))
+		f.advice = probeAdvice(target, src)
+		return f
 	case errors.As(err, &answer) && !errors.Is(err, probe.ErrBroken):
 		return refused(err, "its probe says %s: %s", text.Clean(string(answer.Code)), text.Clean(answer.Message))
 	case errors.Is(err, probe.ErrNoProbe):
 		return refused(err, "%s", text.Clean(err.Error()))
-	case errors.Is(err, probe.ErrLate):
-		return &failure{code: exitFailure, err: err, message: text.Clean(err.Error()) + ": it may still happen"}
 	default:
 		return &failure{code: exitFailure, err: err, message: text.Clean(err.Error())}
 	}

@@ -4,49 +4,47 @@ import (
 	"strconv"
 	"strings"
 
-	"vramscope/internal/quantity"
+	"vramscope/action/flush"
 	"vramscope/internal/text"
 	"vramscope/sampler/snapshot"
 	"vramscope/schema"
-	"vramscope/ui"
 )
 
 // writeFlush writes what came of a flush. Where there was something to give
 // back and nothing was, or somebody stopped it, the exit code says so.
-func (p *program) writeFlush(before *snapshot.Snapshot, target *snapshot.Process, r *flushReport, format string, s *settings) error {
-	result := r.result()
+func (p *program) writeFlush(before *snapshot.Snapshot, target *snapshot.Process, r *flush.Result, format string, s *settings) error {
 	var text []byte
 	if format == "json" {
 		var err error
-		if text, err = flushJSON(before, target, r, &result); err != nil {
+		if text, err = flushJSON(before, target, r); err != nil {
 			return err
 		}
 	} else {
-		text = flushText(before, target, r, &result, p.glyphs(s))
+		text = flushText(before, target, r, p.glyphs(s))
 	}
 	if err := p.print(text); err != nil {
 		return err
 	}
-	if result.Failed() || r.stopped {
+	if r.Failed() || r.Stopped {
 		return &silent{exitFailure}
 	}
 	return nil
 }
 
 // flushText is a line for each GPU, and the sentence that the monitor shows.
-func flushText(before *snapshot.Snapshot, target *snapshot.Process, r *flushReport, result *ui.FlushResult, signs glyphs) []byte {
+func flushText(before *snapshot.Snapshot, target *snapshot.Process, r *flush.Result, signs glyphs) []byte {
 	g := grid{columns: []column{
 		{"GPU", true, 0}, {"BEFORE", true, 0}, {"AFTER", true, 0}, {"FREED", true, 0},
 		{"DRIVER-BEFORE", true, 0}, {"DRIVER-AFTER", true, 0}, {"DRIVER-FREED", true, 0},
 	}}
 	var notes []string
-	for i := range r.devices {
-		d := &r.devices[i]
+	for i := range r.Devices {
+		d := &r.Devices[i]
 		g.rows = append(g.rows, []string{
-			placeOfDevice(before, d.uuid, signs.dash), d.before.String(), d.after.String(), (d.before - d.after).String(),
-			signs.bytes(d.driverBefore), signs.bytes(d.driverAfter), signs.bytes(d.driverFreed()),
+			placeOfDevice(before, d.UUID, signs.dash), d.Before.String(), d.After.String(), d.Freed().String(),
+			signs.bytes(d.DriverBefore), signs.bytes(d.DriverAfter), signs.bytes(d.DriverFreed()),
 		})
-		if d.whole && d.driverBefore.Known() {
+		if d.Whole && d.DriverBefore.Known() {
 			notes = append(notes, "the driver does not tell what the process uses: its figures are the whole GPU's")
 		}
 	}
@@ -57,21 +55,11 @@ func flushText(before *snapshot.Snapshot, target *snapshot.Process, r *flushRepo
 	if len(g.rows) > 0 {
 		b.WriteString(strings.Join(g.lines(0, signs.ellipsis), "\n") + "\n")
 	}
-	b.WriteString(text.Clean(result.Sentence(strconv.Itoa(target.ID.Process.PID))) + "\n")
-	for _, note := range append(notes, r.notes...) {
+	b.WriteString(text.Clean(r.Sentence(strconv.Itoa(target.ID.Process.PID))) + "\n")
+	for _, note := range append(notes, r.Notes...) {
 		b.WriteString("note  " + text.Clean(note) + "\n")
 	}
 	return []byte(b.String())
-}
-
-// driverFreed is by how much the driver's figure fell.
-func (d *flushedDevice) driverFreed() snapshot.Bytes {
-	before, ok := d.driverBefore.Value()
-	after, also := d.driverAfter.Value()
-	if !ok || !also {
-		return snapshot.Bytes{}
-	}
-	return quantity.From(before-after, quantity.Driver)
 }
 
 // placeOfDevice is "3", "5:1" for the first MIG instance of GPU 5, and the
@@ -86,46 +74,28 @@ func placeOfDevice(snap *snapshot.Snapshot, uuid, dash string) string {
 	return dash
 }
 
-// outcome is a flush in one word.
-func outcome(r *flushReport, result *ui.FlushResult) string {
-	switch {
-	case r.wish.dryRun:
-		return "dry_run"
-	case r.stopped:
-		return "stopped"
-	case result.Failed():
-		return "nothing_freed"
-	case result.Freed() <= 0:
-		return "nothing_to_free"
-	case r.reason != "":
-		return "partly"
-	default:
-		return "flushed"
-	}
-}
-
-func flushJSON(before *snapshot.Snapshot, target *snapshot.Process, r *flushReport, result *ui.FlushResult) ([]byte, error) {
+func flushJSON(before *snapshot.Snapshot, target *snapshot.Process, r *flush.Result) ([]byte, error) {
 	doc := schema.FlushDocument{
 		Schema: schema.Version, Time: schema.Time(before.Time), Host: before.Host.Name, Simulated: before.Simulated,
 		Flush: schema.Flush{
 			PID: target.ID.Process.PID, StartTime: schema.Time(target.Started), User: schema.Text(target.User),
 			Name: schema.Text(target.Name), Command: schema.Text(strings.Join(target.Command, " ")), Runtime: schema.Text(target.Runtime),
-			Level: string(r.wish.level), DryRun: r.wish.dryRun, Outcome: outcome(r, result), Reason: schema.Text(r.reason),
-			Notes: schema.Texts(r.notes), StepsDone: r.step, Steps: r.steps, TookMS: r.took.Seconds() * 1000,
-			ReturnableBytes: r.returnable, BeforeBytes: result.Before, AfterBytes: result.After, FreedBytes: result.Freed(),
+			Level: string(r.Level), DryRun: r.DryRun, Outcome: r.Outcome(), Reason: schema.Text(r.Reason),
+			Notes: schema.Texts(r.Notes), StepsDone: r.Step, Steps: r.Steps, TookMS: r.Took.Seconds() * 1000,
+			ReturnableBytes: r.Returnable, BeforeBytes: r.Before(), AfterBytes: r.After(), FreedBytes: r.Freed(),
 			Devices: []schema.FlushDevice{},
 		},
 	}
-	for i := range r.devices {
-		d := &r.devices[i]
+	for i := range r.Devices {
+		d := &r.Devices[i]
 		done := schema.FlushDevice{
-			GPU: d.index, UUID: d.uuid, BeforeBytes: d.before, AfterBytes: d.after, FreedBytes: d.before - d.after,
-			DriverBeforeBytes: d.driverBefore, DriverAfterBytes: d.driverAfter, DriverFreedBytes: d.driverFreed(),
-			TakenSinceBytes: d.since,
+			GPU: d.Index, UUID: d.UUID, BeforeBytes: d.Before, AfterBytes: d.After, FreedBytes: d.Freed(),
+			DriverBeforeBytes: d.DriverBefore, DriverAfterBytes: d.DriverAfter, DriverFreedBytes: d.DriverFreed(),
+			TakenSinceBytes: d.Since,
 		}
-		if d.driverBefore.Known() {
+		if d.DriverBefore.Known() {
 			done.DriverOf = "process"
-			if d.whole {
+			if d.Whole {
 				done.DriverOf = "gpu"
 			}
 		}

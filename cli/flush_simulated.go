@@ -11,41 +11,44 @@ import (
 	"vramscope/sampler/simulator"
 )
 
-// What a simulated flush takes: giving memory back to a driver costs about as
-// much for each GiB.
+// What a simulated flush takes: a driver takes about as long for each GiB.
 const (
 	simulatedFlushTime = 4 * time.Millisecond
 	simulatedGiBTime   = 6 * time.Millisecond
 )
 
-// simulatedFlush is the flush of a simulated box. Its programs are PyTorch's:
-// they know no parts, and have registered nothing that could be evicted.
-func simulatedFlush(box *simulator.Box) flusher {
-	return func(ctx context.Context, id process.Identity, request probe.FlushRequest) (probe.FlushResult, error) {
-		result := probe.FlushResult{Level: request.Level, DryRun: request.DryRun}
-		device, err := simulatedDevice(box, id)
-		if err != nil {
+// simulatedProbes flush the processes of a simulated box. Its programs are
+// PyTorch's: they know no parts, and have registered nothing to evict.
+type simulatedProbes struct{ *simulator.Box }
+
+// Flush implements flush.Prober.
+func (b *simulatedProbes) Flush(ctx context.Context, id process.Identity, request probe.FlushRequest) (probe.FlushResult, error) {
+	result := probe.FlushResult{Level: request.Level, DryRun: request.DryRun}
+	device, err := simulatedDevice(b.Box, id)
+	if err != nil {
+		return result, err
+	}
+	flushed := probe.Flushed{UUID: device.UUID}
+	if request.DryRun {
+		for i := range device.Allocators {
+			a := &device.Allocators[i]
+			flushed.BeforeBytes += *a.ReservedBytes
+			flushed.AfterBytes += *a.ReservedBytes - *a.ReturnableBytes
+		}
+	} else {
+		if flushed.BeforeBytes, flushed.AfterBytes, err = b.Box.Flush(id); err != nil {
 			return result, err
 		}
-		flushed := probe.Flushed{UUID: device.UUID}
-		if request.DryRun {
-			for i := range device.Allocators {
-				a := &device.Allocators[i]
-				flushed.BeforeBytes += *a.ReservedBytes
-				flushed.AfterBytes += *a.ReservedBytes - *a.ReturnableBytes
-			}
-		} else {
-			if flushed.BeforeBytes, flushed.AfterBytes, err = box.Flush(id); err != nil {
-				return result, err
-			}
-		}
-		flushed.FreedBytes = flushed.BeforeBytes - flushed.AfterBytes
-		took := simulatedFlushTime + simulatedGiBTime*time.Duration(flushed.FreedBytes/quantity.MiB)/1024
-		sleep(ctx, took)
-		result.Milliseconds = float64(took) / float64(time.Millisecond)
-		result.Devices = []probe.Flushed{flushed}
-		return result, nil
 	}
+	flushed.FreedBytes = flushed.BeforeBytes - flushed.AfterBytes
+	took := simulatedFlushTime + simulatedGiBTime*time.Duration(flushed.FreedBytes/quantity.MiB)/1024
+	select {
+	case <-time.After(took):
+	case <-ctx.Done():
+	}
+	result.Milliseconds = float64(took) / float64(time.Millisecond)
+	result.Devices = []probe.Flushed{flushed}
+	return result, nil
 }
 
 // simulatedDevice is what the probe of a simulated process says.

@@ -18,6 +18,8 @@ import (
 	"vramscope/schema"
 )
 
+const gib = quantity.GiB
+
 func bytesOf(b quantity.Bytes) snapshot.Bytes { return quantity.From(b, quantity.Driver) }
 
 // remembers is a history that knows one thing of every row.

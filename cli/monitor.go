@@ -5,11 +5,9 @@ import (
 	"errors"
 	"os"
 	"runtime/debug"
-	"syscall"
 	"time"
 
 	"vramscope/internal/process"
-	"vramscope/internal/text"
 	"vramscope/sampler"
 	"vramscope/sampler/snapshot"
 	"vramscope/ui"
@@ -135,7 +133,7 @@ func (p *program) show(ctx context.Context, sampling *sampler.Sampler, src *sour
 		settling, cancel := context.WithTimeout(ctx, onceProbing)
 		src.probes.Settle(settling)
 		cancel()
-		refreshing, cancel := context.WithTimeout(ctx, refreshTimeout)
+		refreshing, cancel := context.WithTimeout(ctx, sampleTimeout)
 		first = sampling.Refresh(refreshing)
 		cancel()
 	}
@@ -167,55 +165,6 @@ func (p *program) show(ctx context.Context, sampling *sampler.Sampler, src *sour
 		Output:      p.stdout,
 		Now:         p.now,
 	})
-}
-
-// actions binds what the screen may do to the box.
-func (src *sources) actions(sampling *sampler.Sampler, s *settings) ui.Actions {
-	if s.readOnly {
-		return ui.Actions{Segments: src.segmentsAction(sampling.Latest)} // which only reads
-	}
-	actions := ui.Actions{
-		Segments: src.segmentsAction(sampling.Latest),
-		Flush:    src.flushAction(sampling),
-		Signal: func(ctx context.Context, id process.Identity, signal syscall.Signal) error {
-			err := src.signal(ctx, id, signal)
-			if err == nil {
-				sampling.Note(signalled(src.options.Clock(), sampling.Latest(), id, signal))
-			}
-			return err
-		},
-	}
-	src.bindAttach(&actions, sampling)
-	return actions
-}
-
-// signalled is the event of a signal that was sent.
-func signalled(now time.Time, snap *snapshot.Snapshot, id process.Identity, signal syscall.Signal) snapshot.Event {
-	event := snapshot.Event{
-		Time: now, Kind: snapshot.EventSignal, Severity: snapshot.Notice,
-		Row:     snapshot.RowID{Process: id},
-		Message: "sent " + signalName(signal),
-	}
-	for p := range snap.ProcessRows(id) {
-		event.GPU, event.GPUUUID, event.Row = p.GPU, p.ID.GPUUUID, p.ID
-		event.User, event.Name, event.Bytes = text.Clean(p.User), text.Clean(p.Name), p.Used
-		break
-	}
-	return event
-}
-
-// signalName is "SIGTERM" and the like.
-func signalName(signal syscall.Signal) string {
-	for name, number := range map[string]syscall.Signal{
-		"SIGHUP": syscall.SIGHUP, "SIGINT": syscall.SIGINT, "SIGQUIT": syscall.SIGQUIT, "SIGKILL": syscall.SIGKILL,
-		"SIGUSR1": syscall.SIGUSR1, "SIGUSR2": syscall.SIGUSR2, "SIGTERM": syscall.SIGTERM,
-		"SIGCONT": syscall.SIGCONT, "SIGSTOP": syscall.SIGSTOP,
-	} {
-		if number == signal {
-			return name
-		}
-	}
-	return signal.String()
 }
 
 // environment binds the reading of a process's environment.

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"vramscope/action/signal"
 	"vramscope/internal/process"
 	"vramscope/internal/quantity"
 	"vramscope/sampler"
@@ -38,7 +39,7 @@ func TestSignalOfTheDemoStaysInTheDemo(t *testing.T) {
 			target = p
 		}
 	}
-	if err := src.actions(sampling, &settings{}).Signal(t.Context(), target.ID.Process, syscall.SIGTERM); err != nil {
+	if _, err := src.actions(sampling, &settings{}).Signal(t.Context(), signal.Request{Process: target.ID.Process, Signal: syscall.SIGTERM}); err != nil {
 		t.Fatal(err)
 	}
 	events := sampling.History().Events(1)
@@ -47,7 +48,7 @@ func TestSignalOfTheDemoStaysInTheDemo(t *testing.T) {
 	}
 	// A pid that only this machine has is nothing to the simulated box.
 	own := process.Identity{PID: os.Getpid(), StartTime: 1}
-	if err := src.actions(sampling, &settings{}).Signal(t.Context(), own, syscall.SIGKILL); err == nil {
+	if _, err := src.actions(sampling, &settings{}).Signal(t.Context(), signal.Request{Process: own, Signal: syscall.SIGKILL}); err == nil {
 		t.Error("a real process was signalled from a demo")
 	}
 	if after := sampling.History().Events(0); len(after) != len(events) {

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"vramscope/action"
 	"vramscope/internal/process"
 	"vramscope/internal/quantity"
 	"vramscope/probe"
@@ -48,9 +49,9 @@ func (src *sources) segmentsAction(latest func() *snapshot.Snapshot) func(contex
 	return func(ctx context.Context, id process.Identity, uuid string) (snapshot.SegmentMap, error) {
 		snap := latest()
 		devices := []string{uuid}
-		for _, row := range rowsOf(snap, id, nil) {
+		for _, row := range action.Rows(snap, id) {
 			if row.ID.GPUUUID == uuid {
-				devices = append(devices, deviceOf(snap, row))
+				devices = append(devices, snap.DeviceUUID(row.ID))
 			}
 		}
 		slices.Sort(devices)
@@ -67,7 +68,7 @@ func segmentsFailure(err error) error {
 	if errors.Is(err, probe.ErrLate) {
 		return errNoMapInTime
 	}
-	return &worded{words: inWords(err), err: err}
+	return &worded{words: action.Reason(err), err: err}
 }
 
 var errNoMapInTime = errors.New("it did not come in time")

@@ -5,6 +5,8 @@ import (
 	"syscall"
 	"time"
 
+	"vramscope/action"
+	"vramscope/action/flush"
 	"vramscope/internal/process"
 	"vramscope/nvml"
 	"vramscope/probe"
@@ -23,8 +25,9 @@ type sources struct {
 	replay  *replay        // a demo's clock, nil for a real box
 	// signal is the box's own: a simulated one signals simulated processes.
 	signal func(context.Context, process.Identity, syscall.Signal) error
-	// flush asks a probe to give memory back: a real one, or a simulated one.
-	flush flusher
+	// flushes asks a probe to free memory: a real one, or a simulated one.
+	flushes flush.Prober
+	log     *action.Log // nil in a demo: what is simulated is not logged
 	// segments asks a probe where its memory lies on some devices, or on all.
 	segments mapper
 	// attaching is what the monitor does not end in the middle of.
@@ -50,7 +53,7 @@ func (p *program) sources(s *settings, past time.Duration) (*sources, error) {
 		out.signal = func(_ context.Context, id process.Identity, signal syscall.Signal) error {
 			return box.Signal(id, signal)
 		}
-		out.flush, out.segments = simulatedFlush(box), simulatedSegments(box)
+		out.flushes, out.segments = &simulatedProbes{box}, simulatedSegments(box)
 		out.options.Probes, out.options.Processes, out.options.Simulated = box, box, true
 	} else {
 		out.library = nvml.New(nvml.Options{LibraryPath: s.library})
@@ -59,7 +62,8 @@ func (p *program) sources(s *settings, past time.Duration) (*sources, error) {
 		out.driver = &driverSource{DeviceReader: out.library, probes: out.probes}
 		out.options.Processes, out.options.Clock = out.table, p.now
 		out.options.Probes = out.probes
-		out.signal, out.flush = out.table.Signal, out.probes.Flush
+		out.signal, out.flushes = out.table.Signal, out.probes
+		out.log = auditLog(out.table, p.now)
 		out.segments = segmentsFrom(probe.NewFinder(out.table))
 	}
 	out.options.Devices = out.driver

@@ -4,6 +4,7 @@ import (
 	"strconv"
 	"strings"
 
+	"vramscope/action/attach"
 	"vramscope/internal/process"
 	"vramscope/internal/text"
 	"vramscope/sampler/snapshot"
@@ -20,15 +21,16 @@ type attachDialog struct {
 	now    cell.Moment
 	viewer string           // who looks
 	home   string           // of whoever looks
+	log    string           // the directory that the attempt is logged in
 	target snapshot.Process // as it was last seen
 	ended  bool
 	looked bool // the plan is there
-	plan   AttachPlan
+	plan   attach.Plan
 }
 
 // newAttachDialog asks about the process of a row; filled brings the plan.
-func newAttachDialog(lk *look, st *state, id snapshot.RowID, home string) attachDialog {
-	return attachDialog{look: lk, home: home, target: snapshot.Process{ID: id}, ended: true}.follow(st)
+func newAttachDialog(lk *look, st *state, id snapshot.RowID, home, log string) attachDialog {
+	return attachDialog{look: lk, home: home, log: log, target: snapshot.Process{ID: id}, ended: true}.follow(st)
 }
 
 // follow takes the process's newest figures from the state.
@@ -48,7 +50,7 @@ func (d attachDialog) follow(st *state) attachDialog {
 }
 
 // filled is the dialog with what the examination found.
-func (d attachDialog) filled(plan AttachPlan) attachDialog {
+func (d attachDialog) filled(plan attach.Plan) attachDialog {
 	d.plan, d.looked = plan, true
 	return d
 }
@@ -182,7 +184,7 @@ func (d attachDialog) ask(out *dialog, inner int) {
 	out.lines = append(out.lines, d.checks(inner)...)
 	if d.plan.Instead != "" {
 		next := "No attaching next time:"
-		if d.plan.Method == "gdb" {
+		if d.plan.Method == attach.GDB {
 			next = "No debugger next time:"
 		}
 		out.lines = append(out.lines, []cell.Span{{d.look.Styles.Dim, next + "  "}, {d.look.Styles.Key, text.Clean(cell.Limit(d.plan.Instead))}})
@@ -204,13 +206,13 @@ const narrowDialog = 50
 // what is done to the process, by the way there is.
 func (d attachDialog) what(inner int) string {
 	if inner < narrowDialog {
-		return "This runs vramscope's code inside it (" + map[bool]string{true: "Python's own way", false: "by gdb, a moment's standstill"}[d.plan.Method == "remote_exec"] + ")."
+		return "This runs vramscope's code inside it (" + map[bool]string{true: "Python's own way", false: "by gdb, a moment's standstill"}[d.plan.Method == attach.RemoteExec] + ")."
 	}
 	whose := "your process"
 	if owner := d.target.User; owner != d.viewer && owner != "" {
 		whose = text.Clean(owner) + "'s process"
 	}
-	if d.plan.Method == "remote_exec" {
+	if d.plan.Method == attach.RemoteExec {
 		return "This runs vramscope's code inside " + whose + ": Python itself runs it at its next safe point" +
 			" (sys.remote_exec), and it starts one thread there. No standstill; a wait of at most 10 s."
 	}
@@ -220,7 +222,7 @@ func (d attachDialog) what(inner int) string {
 
 // logged is where the attempt is written down.
 func (d attachDialog) logged() string {
-	directory := text.Clean(cell.Limit(d.plan.AuditLog))
+	directory := text.Clean(cell.Limit(d.log))
 	if directory == "" {
 		return ""
 	}

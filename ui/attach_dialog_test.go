@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"vramscope/probe/attach"
 	"vramscope/sampler/snapshot"
 	"vramscope/sampler/snapshot/snapshottest"
 )
@@ -35,36 +36,38 @@ func seenBy(user string) *snapshot.Snapshot {
 	return box
 }
 
+const drawnLog = "/home/bob/.local/state/vramscope"
+
 // drawnPlan is what is found out about bob's process in the drawing.
-func drawnPlan() AttachPlan {
-	plan := AttachPlan{
-		Interpreter: "/opt/conda/bin/python3.11", Version: "3.11.9", Method: "gdb",
-		Instead: "vramscope run -- python eval.py", AuditLog: "/home/bob/.local/state/vramscope",
+func drawnPlan() attach.Plan {
+	plan := attach.Plan{
+		Interpreter: "/opt/conda/bin/python3.11", Version: "3.11.9", Method: attach.GDB,
+		Instead: "vramscope run -- python eval.py",
 	}
 	for _, text := range []string{
 		"your own process", "ptrace allowed (scope 0)", "gdb 14.2 at /usr/bin/gdb", "nobody else traces it", "same container", "glibc",
 	} {
-		plan.Checks = append(plan.Checks, AttachCheck{OK: true, Text: text})
+		plan.Checks = append(plan.Checks, attach.Check{OK: true, Text: text})
 	}
 	return plan
 }
 
 // refusedPlan is the one of the other drawing.
-func refusedPlan() AttachPlan {
-	return AttachPlan{
-		Checks: []AttachCheck{
+func refusedPlan() attach.Plan {
+	return attach.Plan{
+		Checks: []attach.Check{
 			{OK: true, Text: "same container"},
 			{Text: "not Python: /opt/tritonserver/bin/tritonserver is native code"},
 			{Text: "another user's process (frank); you are bob"},
 		},
-		Instead: "vramscope run -- tritonserver", AuditLog: "/home/bob/.local/state/vramscope",
+		Instead: "vramscope run -- tritonserver",
 	}
 }
 
 // askedToAttach is the drawn box with the dialog about a process open.
 func askedToAttach(lk *look, pid, width, height int) (*state, attachDialog) {
 	st := screenOf(seenBy("bob"), width, height)
-	d := newAttachDialog(lk, st, snapshottest.RowID(st.live, pid), "/home/bob")
+	d := newAttachDialog(lk, st, snapshottest.RowID(st.live, pid), "/home/bob", drawnLog)
 	st.overlay = d
 	return st, d
 }
@@ -119,7 +122,7 @@ func TestAttachAnswersAreNoUnlessY(t *testing.T) {
 	if _, out := ready.press("y", 80, minDialogLines-1); out == confirmed {
 		t.Error("y attaches from a dialog too small to read")
 	}
-	for name, d := range map[string]attachDialog{"not looked yet": asked, "refused": asked.filled(refusedPlan()), "no way": asked.filled(AttachPlan{})} {
+	for name, d := range map[string]attachDialog{"not looked yet": asked, "refused": asked.filled(refusedPlan()), "no way": asked.filled(attach.Plan{})} {
 		if _, out := d.press("y", 80, 14); out != handled {
 			t.Errorf("%s: y comes out as %v", name, out)
 		}
@@ -171,7 +174,7 @@ func TestAttachSaysWhoseProcessItIsAndHow(t *testing.T) {
 func TestAttachGoldens(t *testing.T) {
 	for _, size := range [][2]int{{80, 13}, {120, 20}, {60, 9}, {40, 8}, {30, 6}} {
 		for _, ascii := range []bool{false, true} {
-			for name, plan := range map[string]AttachPlan{"ready": drawnPlan(), "refused": refusedPlan()} {
+			for name, plan := range map[string]attach.Plan{"ready": drawnPlan(), "refused": refusedPlan()} {
 				t.Run(name+" "+size2(size)+map[bool]string{true: " ascii"}[ascii], func(t *testing.T) {
 					_, d := askedToAttach(testLook(t, "", ascii), snapshottest.Probeme, 80, 24)
 					matches(t, d.filled(plan), size[0], size[1])
@@ -215,13 +218,13 @@ func TestAttachSurvivesHostileNames(t *testing.T) {
 		p.User, p.Name, p.Command = bad, bad, []string{bad, bad}
 	}
 	st := screenOf(box, 80, 24)
-	d := newAttachDialog(drawnLook(t), st, snapshottest.RowID(box, snapshottest.Probeme), "/home/bob")
-	plan := AttachPlan{Interpreter: bad, Version: bad, Method: "gdb", Instead: bad, AuditLog: bad}
+	d := newAttachDialog(drawnLook(t), st, snapshottest.RowID(box, snapshottest.Probeme), "/home/bob", bad)
+	plan := attach.Plan{Interpreter: bad, Version: bad, Method: attach.GDB, Instead: bad}
 	for range 7 {
-		plan.Checks = append(plan.Checks, AttachCheck{OK: true, Text: bad})
+		plan.Checks = append(plan.Checks, attach.Check{OK: true, Text: bad})
 	}
 	refused := plan
-	refused.Checks = append([]AttachCheck{{Text: bad}}, plan.Checks...)
+	refused.Checks = append([]attach.Check{{Text: bad}}, plan.Checks...)
 	for _, dialog := range []attachDialog{d, d.filled(plan), d.filled(refused)} {
 		for width := 30; width <= 120; width += 15 {
 			lines := dialog.Render(width, 14)

@@ -12,6 +12,8 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
+	"vramscope/action"
+	"vramscope/action/attach"
 	"vramscope/sampler/snapshot"
 )
 
@@ -50,7 +52,7 @@ func (m *model) openAttach() (bool, tea.Cmd) {
 		return true, nil
 	}
 	id := p.ID.Process
-	changed := m.openOverlay(newAttachDialog(&m.look, &m.st, p.ID, m.home()))
+	changed := m.openOverlay(newAttachDialog(&m.look, &m.st, p.ID, m.home(), m.options.Actions.AuditLog))
 	if m.st.overlay == nil {
 		return changed, nil // the window is too small to be asked in
 	}
@@ -103,8 +105,8 @@ func (m *model) takeAttachPlan(msg attachPlanMsg) bool {
 // startAttach does what the dialog's y confirmed. The identity travels with
 // it: it is compared again where the attaching is done.
 func (m *model) startAttach(d attachDialog) tea.Cmd {
-	attach, id := m.options.Actions.Attach, d.process()
-	if attach == nil || m.st.readOnly {
+	act, id := m.options.Actions.Attach, d.process()
+	if act == nil || m.st.readOnly {
 		return nil
 	}
 	pid := strconv.Itoa(id.PID)
@@ -113,25 +115,15 @@ func (m *model) startAttach(d attachDialog) tea.Cmd {
 	return func() tea.Msg {
 		ctx, cancel := context.WithTimeout(context.Background(), attachTimeout)
 		defer cancel()
-		switch result, err := attach(ctx, id); {
+		switch result, err := act(ctx, attach.Request{Process: id, Origin: action.Key("a")}); {
 		case errors.Is(err, context.DeadlineExceeded):
 			return attachedMsg{"attach " + pid + ": no answer within " + cell.Duration(attachTimeout)}
 		case err != nil:
 			return attachedMsg{err.Error()}
 		default:
-			return attachedMsg{result.Sentence(pid)}
+			return attachedMsg{attach.Sentence(id.PID, result)}
 		}
 	}
-}
-
-// Sentence says what came of attaching: "attached to 3011876: its probe
-// answers; it stood still for 280 ms".
-func (r AttachResult) Sentence(subject string) string {
-	text := "attached to " + subject + ": its probe answers"
-	if r.Standstill > 0 {
-		text += "; it stood still for " + spent(r.Standstill)
-	}
-	return text
 }
 
 // takeAttached shows what came of attaching.

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"vramscope/action/attach"
 	"vramscope/internal/process"
 	"vramscope/sampler/snapshot"
 	"vramscope/sampler/snapshot/snapshottest"
@@ -18,12 +19,12 @@ type attaches struct {
 	mu       sync.Mutex
 	examined []process.Identity
 	attached []process.Identity
-	plan     AttachPlan
+	plan     attach.Plan
 	wait     chan struct{} // closed: answers come at once
 	err      error
 }
 
-func (a *attaches) examine(_ context.Context, id process.Identity) AttachPlan {
+func (a *attaches) examine(_ context.Context, id process.Identity) attach.Plan {
 	<-a.wait
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -31,12 +32,12 @@ func (a *attaches) examine(_ context.Context, id process.Identity) AttachPlan {
 	return a.plan
 }
 
-func (a *attaches) attach(_ context.Context, id process.Identity) (AttachResult, error) {
+func (a *attaches) attach(_ context.Context, r attach.Request) (attach.Result, error) {
 	<-a.wait
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.attached = append(a.attached, id)
-	return AttachResult{Standstill: 280 * time.Millisecond}, a.err
+	a.attached = append(a.attached, r.Process)
+	return attach.Result{Method: attach.GDB, Standstill: 280 * time.Millisecond}, a.err
 }
 
 // times is how often a probe was asked for.
@@ -53,6 +54,7 @@ func newAttachModel(t *testing.T, change func(*snapshot.Snapshot, *Options)) (*f
 	m := newFlushModel(t, func(box *snapshot.Snapshot, o *Options) {
 		*box = *seenBy("bob")
 		o.Actions.Attachable, o.Actions.Attach = a.examine, a.attach
+		o.Actions.AuditLog = drawnLog
 		o.Environ = []string{"HOME=/home/bob"}
 		if change != nil {
 			change(box, o)
@@ -83,7 +85,7 @@ func TestAAsksAndYAttaches(t *testing.T) {
 	m.shows("one thing at a time")
 	m.key("j") // the screen lives on
 	close(a.wait)
-	m.until("attached to 3011876: its probe answers; it stood still for 280 ms")
+	m.until("attached to 3011876 (paused 280 ms)")
 	want := snapshottest.RowID(m.st.live, snapshottest.Probeme).Process
 	if a.times() != 1 || a.attached[0] != want || a.examined[0] != want {
 		t.Errorf("it asked for %+v, want %+v once", a.attached, want)

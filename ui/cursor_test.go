@@ -3,13 +3,12 @@ package ui
 import (
 	"context"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
 	tea "charm.land/bubbletea/v2"
 
-	"vramscope/internal/process"
+	"vramscope/action/signal"
 	"vramscope/sampler/snapshot"
 )
 
@@ -156,7 +155,7 @@ func TestSecondDigitIsWaitedForWhereThereAreMoreThanTen(t *testing.T) {
 
 func TestRowsDoNotMoveUnderADialog(t *testing.T) {
 	m := newTestModel(t, smallBox(4, 6, 0), func(o *Options) {
-		o.Actions.Signal = func(context.Context, process.Identity, syscall.Signal) error { return nil }
+		o.Actions.Signal = func(context.Context, signal.Request) (signal.Result, error) { return signal.Result{}, nil }
 	})
 	m.press("j", "x")
 	before := m.rowIDs()

@@ -46,7 +46,7 @@ func TestFFlushesAlsoWithoutADriver(t *testing.T) {
 	}
 	m.key("y")
 	m.until("freed 11.7G")
-	if len(m.pids) != 1 || m.pids[0] != snapshottest.Leaking {
-		t.Errorf("it asked %v", m.pids)
+	if len(m.asked) != 1 || m.asked[0].Process.PID != snapshottest.Leaking {
+		t.Errorf("it asked %v", m.asked)
 	}
 }

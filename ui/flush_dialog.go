@@ -4,7 +4,8 @@ import (
 	"cmp"
 	"slices"
 
-	"vramscope/internal/process"
+	"vramscope/action"
+	"vramscope/action/flush"
 	"vramscope/internal/quantity"
 	"vramscope/internal/text"
 	"vramscope/sampler/snapshot"
@@ -37,7 +38,7 @@ type flushTarget struct {
 }
 
 // flushLevels are the choices, in their order.
-func flushLevels() []FlushLevel { return []FlushLevel{FlushGradual, FlushSelective, FlushUrgent} }
+func flushLevels() []flush.Level { return []flush.Level{flush.Gradual, flush.Selective, flush.Urgent} }
 
 // newFlushDialog asks about rows. The gentlest level that frees something is
 // the chosen one.
@@ -53,9 +54,9 @@ func newFlushDialog(lk *look, st *state, ids []snapshot.RowID) flushDialog {
 	switch returns, evictable := d.sums(); {
 	case returns > 0:
 	case evictable:
-		d.chosen = slices.Index(flushLevels(), FlushSelective)
+		d.chosen = slices.Index(flushLevels(), flush.Selective)
 	default:
-		d.chosen = slices.Index(flushLevels(), FlushUrgent)
+		d.chosen = slices.Index(flushLevels(), flush.Urgent)
 	}
 	return d
 }
@@ -103,7 +104,7 @@ func returnableOf(p *snapshot.Process) quantity.Bytes {
 }
 
 // level is the one that is chosen.
-func (d flushDialog) level() FlushLevel { return flushLevels()[d.chosen] }
+func (d flushDialog) level() flush.Level { return flushLevels()[d.chosen] }
 
 // refusal says why a target cannot be flushed, "" where it can.
 func (d flushDialog) refusal(t *flushTarget) string {
@@ -120,7 +121,7 @@ func flushRefusal(p *snapshot.Process, viewer string) string {
 
 // returns is what the chosen level gives back of a target, at least.
 func (d flushDialog) returns(t *flushTarget) quantity.Bytes {
-	if d.level() == FlushUrgent {
+	if d.level() == flush.Urgent {
 		return t.all
 	}
 	return returnableOf(&t.row)
@@ -149,30 +150,24 @@ func (d flushDialog) willing() int {
 	return n
 }
 
-// flushJob is one request to one process.
-type flushJob struct {
-	id      process.Identity
-	request FlushRequest
-}
-
-// jobs are the requests that y makes. An urgent flush is of the whole process,
-// however many rows it has.
-func (d flushDialog) jobs(dryRun bool) []flushJob {
-	var jobs []flushJob
+// requests are what y asks for. An urgent flush is of the whole process, however
+// many rows it has.
+func (d flushDialog) requests(dryRun bool) []flush.Request {
+	var requests []flush.Request
 	for i := range d.targets {
 		t := &d.targets[i]
 		if d.refusal(t) != "" {
 			continue
 		}
-		job := flushJob{t.row.ID.Process, FlushRequest{Level: d.level(), DryRun: dryRun}}
-		if d.level() != FlushUrgent {
-			job.request.Devices = []string{t.device}
-		} else if slices.ContainsFunc(jobs, func(j flushJob) bool { return j.id == job.id }) {
+		request := flush.Request{Process: t.row.ID.Process, Level: d.level(), DryRun: dryRun, Origin: action.Key("F")}
+		if d.level() != flush.Urgent {
+			request.Devices = []string{t.device}
+		} else if slices.ContainsFunc(requests, func(r flush.Request) bool { return r.Process == request.Process }) {
 			continue
 		}
-		jobs = append(jobs, job)
+		requests = append(requests, request)
 	}
-	return jobs
+	return requests
 }
 
 // refreshed implements overlay.

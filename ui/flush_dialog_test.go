@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"vramscope/action/flush"
 	"vramscope/internal/process"
 	"vramscope/internal/quantity"
 	"vramscope/sampler/snapshot"
@@ -71,27 +72,27 @@ func TestFlushLevels(t *testing.T) {
 	_, d := askedToFlush(drawnLook(t), nil, snapshottest.Leaking)
 	for _, c := range []struct {
 		keys  []string
-		level FlushLevel
+		level flush.Level
 		cost  string
 	}{
-		{nil, FlushGradual, "a slow step or two"},
-		{[]string{"s"}, FlushSelective, "what it evicts must be filled again"},
-		{[]string{"u"}, FlushUrgent, "it waits for all its streams"},
-		{[]string{"down"}, FlushSelective, ""},
-		{[]string{"u", "up", "up", "up"}, FlushGradual, ""},
+		{nil, flush.Gradual, "a slow step or two"},
+		{[]string{"s"}, flush.Selective, "what it evicts must be filled again"},
+		{[]string{"u"}, flush.Urgent, "it waits for all its streams"},
+		{[]string{"down"}, flush.Selective, ""},
+		{[]string{"u", "up", "up", "up"}, flush.Gradual, ""},
 	} {
 		o, _ := pressed(d, c.keys...)
 		at := o.(flushDialog)
 		if at.level() != c.level || !strings.Contains(shownText(at), c.cost) {
 			t.Errorf("%v: level %s, want %s and %q\n%s", c.keys, at.level(), c.level, c.cost, shownText(at))
 		}
-		jobs := at.jobs(false)
+		requests := at.requests(false)
 		wantDevices := []string{at.targets[0].device}
-		if c.level == FlushUrgent {
+		if c.level == flush.Urgent {
 			wantDevices = nil
 		}
-		if len(jobs) != 1 || jobs[0].request.Level != c.level || !slices.Equal(jobs[0].request.Devices, wantDevices) {
-			t.Errorf("%v: it would ask for %+v", c.keys, jobs)
+		if len(requests) != 1 || requests[0].Level != c.level || !slices.Equal(requests[0].Devices, wantDevices) {
+			t.Errorf("%v: it would ask for %+v", c.keys, requests)
 		}
 	}
 }
@@ -242,11 +243,11 @@ func TestFlushOfTaggedProcesses(t *testing.T) {
 			t.Errorf("no %q in\n%s", want, got)
 		}
 	}
-	if jobs := d.jobs(false); len(jobs) != 2 || jobs[0].id.PID != snapshottest.Leaking || jobs[1].id.PID != 2701455 {
-		t.Errorf("it would ask %+v", jobs)
+	if requests := d.requests(false); len(requests) != 2 || requests[0].Process.PID != snapshottest.Leaking || requests[1].Process.PID != 2701455 {
+		t.Errorf("it would ask %+v", requests)
 	}
 	_, all := askedToFlush(drawnLook(t), nil, 2955020, 184)
-	if _, out := all.press("y", 80, 14); out != handled || len(all.jobs(false)) != 0 {
+	if _, out := all.press("y", 80, 14); out != handled || len(all.requests(false)) != 0 {
 		t.Errorf("nobody can be asked, and y comes out as %v", out)
 	}
 }
@@ -258,12 +259,12 @@ func TestUrgentFlushAsksAProcessOnce(t *testing.T) {
 	second.ID.GPUUUID, second.GPU = st.live.GPUs[4].UUID, 4
 	st.live.Rows = append(st.live.Rows, second)
 	d := newFlushDialog(lk, st, []snapshot.RowID{snapshottest.RowID(st.live, snapshottest.Leaking), second.ID})
-	if jobs := d.jobs(false); len(jobs) != 2 {
-		t.Errorf("gradual asks %+v", jobs)
+	if requests := d.requests(false); len(requests) != 2 {
+		t.Errorf("gradual asks %+v", requests)
 	}
 	o, _ := d.press("u", 80, 14)
-	if jobs := o.(flushDialog).jobs(false); len(jobs) != 1 {
-		t.Errorf("urgent asks %+v", jobs)
+	if requests := o.(flushDialog).requests(false); len(requests) != 1 {
+		t.Errorf("urgent asks %+v", requests)
 	}
 	one := newFlushDialog(lk, st, []snapshot.RowID{second.ID})
 	o, _ = one.press("u", 80, 14)
@@ -274,7 +275,7 @@ func TestUrgentFlushAsksAProcessOnce(t *testing.T) {
 
 func TestFlushOfAMIGInstanceNamesTheInstance(t *testing.T) {
 	st, d := askedToFlush(drawnLook(t), nil, 3000417)
-	if got, want := d.jobs(false)[0].request.Devices, st.live.GPUs[5].Instances[0].UUID; len(got) != 1 || got[0] != want || want == "" {
+	if got, want := d.requests(false)[0].Devices, st.live.GPUs[5].Instances[0].UUID; len(got) != 1 || got[0] != want || want == "" {
 		t.Errorf("it would flush %v, the instance is %q", got, want)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"vramscope/action/flush"
 	"vramscope/internal/quantity"
 	"vramscope/internal/text"
 	"vramscope/sampler/snapshot"
@@ -110,7 +111,7 @@ func (d flushDialog) amount(t *flushTarget) string {
 	if !t.row.ReturnableIsExact() {
 		text = "up to " + text
 	}
-	if d.level() == FlushUrgent && t.gpus > 1 {
+	if d.level() == flush.Urgent && t.gpus > 1 {
 		text += " on " + strconv.Itoa(t.gpus) + " GPUs"
 	}
 	return text
@@ -121,9 +122,9 @@ func (d flushDialog) cost(t *flushTarget) string {
 	switch {
 	case t.gpus > 1 || t.ranks:
 		return "it waits for its streams, and its job's other GPUs may wait for it"
-	case d.level() == FlushUrgent:
+	case d.level() == flush.Urgent:
 		return "it waits for all its streams, then as s"
-	case d.level() == FlushSelective && len(t.row.Evictable) > 0:
+	case d.level() == flush.Selective && len(t.row.Evictable) > 0:
 		return "what it evicts must be filled again; a slow step or two"
 	default:
 		return "its next allocations go to the driver: a slow step or two"
@@ -173,7 +174,7 @@ func (d flushDialog) choices() []choice {
 		urgent = "as s, and gc, cuFFT plans, IPC handles, on all its GPUs"
 	}
 	return []choice{
-		{"g", string(FlushGradual), gradual}, {"s", string(FlushSelective), selective}, {"u", string(FlushUrgent), urgent},
+		{"g", string(flush.Gradual), gradual}, {"s", string(flush.Selective), selective}, {"u", string(flush.Urgent), urgent},
 	}
 }
 

@@ -5,8 +5,7 @@ import (
 	"slices"
 	"strconv"
 
-	"vramscope/internal/process"
-	"vramscope/internal/quantity"
+	"vramscope/action/flush"
 	"vramscope/internal/text"
 	"vramscope/sampler/snapshot"
 	"vramscope/ui/keys"
@@ -31,7 +30,7 @@ type flushRun struct {
 }
 
 // flushAction is Actions.Flush.
-type flushAction = func(context.Context, process.Identity, FlushRequest) (FlushResult, error)
+type flushAction = func(context.Context, flush.Request) (flush.Result, error)
 
 type (
 	// flushStepMsg is how far the flush is.
@@ -106,40 +105,40 @@ func (st *state) greyed(key string) bool {
 // identities travel with the requests: they are compared again where the
 // flushing is done.
 func (m *model) startFlush(d flushDialog, dryRun bool) tea.Cmd {
-	act, jobs := m.options.Actions.Flush, d.jobs(dryRun)
-	if act == nil || m.st.readOnly || len(jobs) == 0 {
+	act, requests := m.options.Actions.Flush, d.requests(dryRun)
+	if act == nil || m.st.readOnly || len(requests) == 0 {
 		return nil
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	run := &flushRun{stop: cancel, steps: make(chan string, 1), dryRun: dryRun}
-	run.stoppable = len(jobs) > 1
+	run.stoppable = len(requests) > 1
 	for i := range d.targets {
-		run.stoppable = run.stoppable || d.level() == FlushGradual && d.targets[i].row.FlushesInParts()
+		run.stoppable = run.stoppable || d.level() == flush.Gradual && d.targets[i].row.FlushesInParts()
 	}
 	run.stoppable = run.stoppable && !dryRun
 	m.flush = run
-	m.st.progress = flushing(jobs, 0, FlushResult{}) + run.escape()
-	flush := func() tea.Msg {
+	m.st.progress = flushing(requests, 0, flush.Result{}) + run.escape()
+	work := func() tea.Msg {
 		defer cancel()
 		defer close(run.steps)
-		return flushedMsg{flushAll(ctx, act, jobs, run)}
+		return flushedMsg{flushAll(ctx, act, requests, run)}
 	}
-	return tea.Batch(flush, run.await)
+	return tea.Batch(work, run.await)
 }
 
 // flushAll makes the requests one after the other and says what came of them.
-func flushAll(ctx context.Context, act flushAction, jobs []flushJob, run *flushRun) []string {
-	var done []FlushResult
+func flushAll(ctx context.Context, act flushAction, requests []flush.Request, run *flushRun) []string {
+	var done []flush.Result
 	var failure string
-	for i, job := range jobs {
+	for i, request := range requests {
 		if i > 0 && ctx.Err() != nil {
 			break
 		}
-		job.request.Progress = func(r FlushResult) { run.tell(flushing(jobs, i, r) + run.escape()) }
+		request.Progress = func(r flush.Result) { run.tell(flushing(requests, i, r) + run.escape()) }
 		if i > 0 {
-			job.request.Progress(FlushResult{})
+			request.Progress(flush.Result{})
 		}
-		result, err := act(ctx, job.id, job.request)
+		result, err := act(ctx, request)
 		switch {
 		case err == nil:
 			done = append(done, result)
@@ -148,55 +147,40 @@ func flushAll(ctx context.Context, act flushAction, jobs []flushJob, run *flushR
 		}
 	}
 	switch {
-	case len(jobs) > 1:
-		return together(done, len(jobs), failure)
+	case len(requests) > 1:
+		return together(done, len(requests), failure)
 	case failure != "":
 		return []string{failure}
 	default:
-		return done[0].wordings(strconv.Itoa(jobs[0].id.PID))
+		return done[0].Sentences(strconv.Itoa(requests[0].Process.PID))
 	}
 }
 
 // together is one sentence about several flushes, in wordings.
-func together(done []FlushResult, asked int, failure string) []string {
+func together(done []flush.Result, asked int, failure string) []string {
 	if len(done) == 0 {
 		return []string{failure}
 	}
-	sum := done[0]
-	sum.Reason, sum.Stopped = "", false
-	for _, r := range done[1:] {
-		sum.Returnable += r.Returnable
-		sum.Before, sum.After, sum.Took = sum.Before+r.Before, sum.After+r.After, sum.Took+r.Took
-		sum.UsedBefore, sum.UsedAfter = bothOf(sum.UsedBefore, r.UsedBefore), bothOf(sum.UsedAfter, r.UsedAfter)
-		sum.Driver, sum.Since = bothOf(sum.Driver, r.Driver), bothOf(sum.Since, r.Since)
-	}
+	sum := flush.Sum(done)
 	switch some := strconv.Itoa(len(done)) + " of " + strconv.Itoa(asked); {
 	case failure != "":
 		return []string{"flushed " + some + ", freed " + max(sum.Freed(), 0).String() + "; " + failure}
 	case len(done) < asked:
-		return sum.wordings(some)
+		return sum.Sentences(some)
 	default:
-		return sum.wordings(strconv.Itoa(asked) + " processes")
+		return sum.Sentences(strconv.Itoa(asked) + " processes")
 	}
-}
-
-// bothOf is a sum that is known only if both are.
-func bothOf(a, b snapshot.Bytes) snapshot.Bytes {
-	if !a.Known() || !b.Known() {
-		return snapshot.Bytes{}
-	}
-	return quantity.Sum(a, b)
 }
 
 // flushing says how far a flush is.
-func flushing(jobs []flushJob, at int, r FlushResult) string {
+func flushing(requests []flush.Request, at int, r flush.Result) string {
 	verb := "flushing "
-	if jobs[at].request.DryRun {
+	if requests[at].DryRun {
 		verb = "dry run of "
 	}
-	text := verb + strconv.Itoa(jobs[at].id.PID)
-	if len(jobs) > 1 {
-		text += ", " + strconv.Itoa(at+1) + " of " + strconv.Itoa(len(jobs))
+	text := verb + strconv.Itoa(requests[at].Process.PID)
+	if len(requests) > 1 {
+		text += ", " + strconv.Itoa(at+1) + " of " + strconv.Itoa(len(requests))
 	}
 	if r.Step > 0 {
 		text += ": step " + strconv.Itoa(r.Step) + " of " + strconv.Itoa(r.Steps) + ", freed " + max(r.Freed(), 0).String() + " of " + r.Returnable.String()

@@ -10,7 +10,10 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
+	"vramscope/action/flush"
 	"vramscope/internal/process"
+	"vramscope/internal/quantity"
+	"vramscope/internal/text"
 	"vramscope/sampler/snapshot"
 	"vramscope/sampler/snapshot/snapshottest"
 )
@@ -18,23 +21,22 @@ import (
 // flushes is a box's Flush that a test holds in its hand.
 type flushes struct {
 	mu     sync.Mutex
-	asked  []FlushRequest
-	pids   []int
-	answer func(ctx context.Context, id process.Identity, r FlushRequest) (FlushResult, error)
+	asked  []flush.Request
+	answer func(context.Context, flush.Request) (flush.Result, error)
 }
 
-func (f *flushes) flush(ctx context.Context, id process.Identity, r FlushRequest) (FlushResult, error) {
+func (f *flushes) flush(ctx context.Context, r flush.Request) (flush.Result, error) {
 	f.mu.Lock()
-	f.asked, f.pids = append(f.asked, r), append(f.pids, id.PID)
+	f.asked = append(f.asked, r)
 	f.mu.Unlock()
-	return f.answer(ctx, id, r)
+	return f.answer(ctx, r)
 }
 
 // drawnResult is the flush of the drawings.
-func drawnResult(r FlushRequest) FlushResult {
-	return FlushResult{
-		DryRun: r.DryRun, Returnable: gib(11.8), Before: gib(69.3), After: gib(57.6),
-		UsedBefore: known(70.6), UsedAfter: known(58.9), Driver: known(-11.7), Took: 84 * time.Millisecond, Step: 1, Steps: 1,
+func drawnResult(r flush.Request) flush.Result {
+	return flush.Result{
+		DryRun: r.DryRun, Returnable: gib(11.8), Took: 84 * time.Millisecond, Step: 1, Steps: 1,
+		Devices: []flush.Device{{Before: gib(69.3), After: gib(57.6), DriverBefore: known(70.6), DriverAfter: known(58.9)}},
 	}
 }
 
@@ -50,7 +52,7 @@ func newFlushModel(t *testing.T, change func(*snapshot.Snapshot, *Options)) *flu
 	t.Helper()
 	box := snapshottest.DrawnBox()
 	m := &flushModel{flushes: &flushes{}, answers: make(chan tea.Msg, 64)}
-	m.answer = func(_ context.Context, _ process.Identity, r FlushRequest) (FlushResult, error) {
+	m.answer = func(_ context.Context, r flush.Request) (flush.Result, error) {
 		return drawnResult(r), nil
 	}
 	m.testModel = newTestModel(t, box, func(o *Options) {
@@ -136,8 +138,8 @@ func TestFAsksAndYFlushes(t *testing.T) {
 	}
 	m.key("s", "y")
 	m.until("flushed 2963112: 70.6G to 58.9G, freed 11.7G in 84 ms; driver says -11.7G  ok")
-	if len(m.asked) != 1 || m.asked[0].Level != FlushSelective || m.asked[0].DryRun || m.pids[0] != snapshottest.Leaking {
-		t.Errorf("it asked %v for %+v", m.pids, m.asked)
+	if len(m.asked) != 1 || m.asked[0].Level != flush.Selective || m.asked[0].DryRun || m.asked[0].Process.PID != snapshottest.Leaking {
+		t.Errorf("it asked for %+v", m.asked)
 	}
 	if m.flush0() || m.st.overlay != nil {
 		t.Error("the flush is still under way, or the dialog still open")
@@ -182,12 +184,12 @@ func TestGradualFlushIsStoppedByEsc(t *testing.T) {
 			}
 		}
 	}).onto(snapshottest.Leaking)
-	m.answer = func(ctx context.Context, _ process.Identity, r FlushRequest) (FlushResult, error) {
+	m.answer = func(ctx context.Context, r flush.Request) (flush.Result, error) {
 		result := drawnResult(r)
-		result.After, result.Step, result.Steps = gib(66.4), 1, 4
+		result.Devices[0].After, result.Step, result.Steps = gib(66.4), 1, 4
 		r.Progress(result)
 		<-ctx.Done() // between two steps
-		result.Stopped, result.UsedAfter, result.Driver = true, known(67.7), known(-2.9)
+		result.Stopped, result.Devices[0].DriverAfter = true, known(67.7)
 		return result, nil
 	}
 	m.key("F", "y")
@@ -207,7 +209,7 @@ func TestGradualFlushIsStoppedByEsc(t *testing.T) {
 func TestOneStepIsNotStoppedByEsc(t *testing.T) {
 	m := newFlushModel(t, nil).onto(snapshottest.Leaking)
 	release := make(chan struct{})
-	m.answer = func(_ context.Context, _ process.Identity, r FlushRequest) (FlushResult, error) {
+	m.answer = func(_ context.Context, r flush.Request) (flush.Result, error) {
 		<-release
 		return drawnResult(r), nil
 	}
@@ -261,8 +263,8 @@ func TestFSaysWhyNot(t *testing.T) {
 	})
 	t.Run("refused by the box", func(t *testing.T) {
 		m := newFlushModel(t, nil).onto(snapshottest.Leaking)
-		m.answer = func(_ context.Context, id process.Identity, _ FlushRequest) (FlushResult, error) {
-			return FlushResult{}, &process.Refusal{Reason: "PID 2963112 is another process now"}
+		m.answer = func(context.Context, flush.Request) (flush.Result, error) {
+			return flush.Result{}, &process.Refusal{Reason: "PID 2963112 is another process now"}
 		}
 		m.key("F", "y")
 		m.until("refused: PID 2963112 is another process now")
@@ -283,9 +285,9 @@ func TestFlushHintIsGreyWhereItOnlySaysWhyNot(t *testing.T) {
 
 func TestFOnTaggedProcesses(t *testing.T) {
 	m := newFlushModel(t, nil).onto(snapshottest.Leaking)
-	m.answer = func(_ context.Context, id process.Identity, r FlushRequest) (FlushResult, error) {
-		if id.PID == 2701455 {
-			return FlushResult{}, errors.New("probe: flush of PID 2701455: no answer in time")
+	m.answer = func(_ context.Context, r flush.Request) (flush.Result, error) {
+		if r.Process.PID == 2701455 {
+			return flush.Result{}, errors.New("probe: flush of PID 2701455: no answer in time")
 		}
 		return drawnResult(r), nil
 	}
@@ -299,7 +301,7 @@ func TestFOnTaggedProcesses(t *testing.T) {
 	m.key("y")
 	m.until("flushed 2 of 3, freed 23.4G; probe: flush of PID 2701455: no answer in time")
 	if len(m.asked) != 3 {
-		t.Errorf("it asked %v", m.pids)
+		t.Errorf("it asked %v", m.asked)
 	}
 }
 
@@ -314,6 +316,24 @@ func TestFlushOfAProcessThatEndsMeanwhile(t *testing.T) {
 	}
 	m.key("y")
 	if len(m.asked) != 0 {
-		t.Errorf("it flushed %v", m.pids)
+		t.Errorf("it flushed %v", m.asked)
+	}
+}
+
+// gib is an amount in GiB.
+func gib(amount float64) quantity.Bytes { return quantity.Bytes(amount * float64(quantity.GiB)) }
+
+func TestFlushMessageFitsTheScreen(t *testing.T) {
+	const cells = 78
+	for _, took := range []time.Duration{84 * time.Millisecond, 840 * time.Millisecond, 12 * time.Second} {
+		r := flush.Result{Returnable: gib(12), Took: took, Devices: []flush.Device{{
+			Before: gib(70), After: gib(58), DriverBefore: known(132), DriverAfter: known(122), Since: known(2),
+		}}}
+		for _, subject := range []string{"2963112", "4194304", "12 processes"} {
+			sentence := fitting(r.Sentences(subject), cells)
+			if text.Width(sentence) > cells || !strings.HasSuffix(sentence, "driver says -10.0G, 2.00G taken since  ok") {
+				t.Errorf("%d cells: %s", text.Width(sentence), sentence)
+			}
+		}
 	}
 }

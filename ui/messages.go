@@ -1,6 +1,7 @@
 package ui
 
 import (
+	"vramscope/action/attach"
 	"vramscope/internal/process"
 	"vramscope/sampler/snapshot"
 )
@@ -38,7 +39,7 @@ type (
 	// attachPlanMsg is how a probe would get into a process.
 	attachPlanMsg struct {
 		id   process.Identity
-		plan AttachPlan
+		plan attach.Plan
 	}
 	// attachedMsg is what came of putting it in, in words.
 	attachedMsg struct{ text string }

@@ -3,9 +3,11 @@ package ui
 import (
 	"context"
 	"os"
-	"syscall"
 	"time"
 
+	"vramscope/action/attach"
+	"vramscope/action/flush"
+	"vramscope/action/signal"
 	"vramscope/internal/process"
 	"vramscope/sampler/snapshot"
 	"vramscope/ui/keys"
@@ -33,51 +35,21 @@ type Sampling interface {
 // Actions is what the screen may do to the box. A nil one is not there: its
 // key, its hint and its help are left out.
 type Actions struct {
-	// Flush has a process give cached memory back, only if the identity still
-	// holds. A context that ends keeps it from beginning another step.
-	Flush func(context.Context, process.Identity, FlushRequest) (FlushResult, error)
+	// Flush has a process free cached memory, only if the identity still holds.
+	// If the context ends no further step is begun.
+	Flush func(context.Context, flush.Request) (flush.Result, error)
 	// Signal sends a signal, only if the identity still holds.
-	Signal func(context.Context, process.Identity, syscall.Signal) error
+	Signal func(context.Context, signal.Request) (signal.Result, error)
 	// Attachable finds out whether a probe can be put into a running process,
 	// and every reason why not. It changes nothing and may take a second.
-	Attachable func(context.Context, process.Identity) AttachPlan
+	Attachable func(context.Context, process.Identity) attach.Plan
 	// Attach puts a probe into a running process, only if the identity still
 	// holds, and returns once the probe answers.
-	Attach func(context.Context, process.Identity) (AttachResult, error)
+	Attach func(context.Context, attach.Request) (attach.Result, error)
+	// AuditLog is the directory in which these are logged; "" where they are not.
+	AuditLog string
 	// Segments asks a process's probe where its memory on a GPU lies.
 	Segments func(context.Context, process.Identity, string) (snapshot.SegmentMap, error)
-}
-
-// AttachPlan is how a probe would get into a process, or why it cannot.
-type AttachPlan struct {
-	Interpreter string // "/opt/conda/bin/python3.11"; "" where it is not Python
-	Version     string // "3.11.9"; "" where unknown
-	Method      string // "gdb", "remote_exec"; "" where there is none
-	Checks      []AttachCheck
-	Instead     string // a command line that would need no attaching; "" where none is known
-	AuditLog    string // the directory that the attempt is logged in
-}
-
-// AttachCheck is one condition for attaching, in a few words: "ptrace allowed
-// (scope 0)".
-type AttachCheck struct {
-	OK   bool
-	Text string
-}
-
-// Possible tells that nothing stands against attaching.
-func (p AttachPlan) Possible() bool {
-	for _, check := range p.Checks {
-		if !check.OK {
-			return false
-		}
-	}
-	return p.Method != ""
-}
-
-// AttachResult is what attaching cost the process.
-type AttachResult struct {
-	Standstill time.Duration // for how long the process stood still
 }
 
 // Options is all that Run needs to know.

@@ -7,8 +7,9 @@ import (
 	"time"
 
 	tea "charm.land/bubbletea/v2"
-	"golang.org/x/sys/unix"
 
+	"vramscope/action"
+	"vramscope/action/signal"
 	"vramscope/sampler/snapshot"
 )
 
@@ -130,12 +131,11 @@ func (m *model) sendSignal(d signalDialog) tea.Cmd {
 	return func() tea.Msg {
 		ctx, cancel := context.WithTimeout(context.Background(), signalTimeout)
 		defer cancel()
-		who := strconv.Itoa(id.PID)
-		switch err := send(ctx, id, sig); {
+		switch result, err := send(ctx, signal.Request{Process: id, Signal: sig, Origin: action.Key("x")}); {
 		case err == nil:
-			return actedMsg{"sent " + unix.SignalName(sig) + " to " + who}
+			return actedMsg{result.Sentence(id.PID)}
 		case errors.Is(err, context.DeadlineExceeded):
-			return actedMsg{unix.SignalName(sig) + " to " + who + ": no answer within " + signalTimeout.String()}
+			return actedMsg{signal.Name(sig) + " to " + strconv.Itoa(id.PID) + ": no answer within " + signalTimeout.String()}
 		default:
 			return actedMsg{err.Error()}
 		}

@@ -9,6 +9,7 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
+	"vramscope/action/signal"
 	"vramscope/internal/process"
 )
 
@@ -17,9 +18,9 @@ func TestSignalNeedsYAndTheIdentity(t *testing.T) {
 	var signals []syscall.Signal
 	answer := error(nil)
 	m := newTestModel(t, smallBox(4, 3, 0), func(o *Options) {
-		o.Actions.Signal = func(_ context.Context, id process.Identity, sig syscall.Signal) error {
-			sent, signals = append(sent, id), append(signals, sig)
-			return answer
+		o.Actions.Signal = func(_ context.Context, r signal.Request) (signal.Result, error) {
+			sent, signals = append(sent, r.Process), append(signals, r.Signal)
+			return signal.Result{Signal: r.Signal}, answer
 		}
 	})
 	m.press("j", "j")
@@ -51,7 +52,7 @@ func TestSignalNeedsYAndTheIdentity(t *testing.T) {
 // anything, so the bottom line names those that do.
 func TestQuestionNamesItsKeys(t *testing.T) {
 	m := newTestModel(t, smallBox(4, 3, 0), func(o *Options) {
-		o.Actions.Signal = func(context.Context, process.Identity, syscall.Signal) error { return nil }
+		o.Actions.Signal = func(context.Context, signal.Request) (signal.Result, error) { return signal.Result{}, nil }
 	})
 	m.press("x", "i")
 	lines := strings.Split(m.screen(), "\n")
@@ -67,7 +68,10 @@ func TestQuestionNamesItsKeys(t *testing.T) {
 func TestReadOnlyHasNoActions(t *testing.T) {
 	m := newTestModel(t, smallBox(4, 3, 0), func(o *Options) {
 		o.ReadOnly = true
-		o.Actions.Signal = func(context.Context, process.Identity, syscall.Signal) error { t.Error("it acted"); return nil }
+		o.Actions.Signal = func(context.Context, signal.Request) (signal.Result, error) {
+			t.Error("it acted")
+			return signal.Result{}, nil
+		}
 	})
 	m.press("j", "x", "y")
 	if m.st.overlay != nil {
@@ -98,7 +102,10 @@ func TestQClosesWhatLiesOnTopFirst(t *testing.T) {
 
 func TestDialogThatNoLongerFitsClosesAsNo(t *testing.T) {
 	m := newTestModel(t, smallBox(4, 3, 0), func(o *Options) {
-		o.Actions.Signal = func(context.Context, process.Identity, syscall.Signal) error { t.Error("it acted"); return nil }
+		o.Actions.Signal = func(context.Context, signal.Request) (signal.Result, error) {
+			t.Error("it acted")
+			return signal.Result{}, nil
+		}
 	})
 	m.press("j", "x")
 	if m.st.overlay == nil {

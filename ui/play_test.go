@@ -5,12 +5,15 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/signal"
+	ossignal "os/signal"
 	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
 
+	"vramscope/action/attach"
+	"vramscope/action/flush"
+	"vramscope/action/signal"
 	"vramscope/internal/process"
 	"vramscope/sampler/snapshot"
 )
@@ -35,8 +38,8 @@ func perform(play string) int {
 	options := Options{
 		Source: source, Sampling: source, Version: "1.0.0",
 		History: fakeHistory{moments: []*snapshot.Snapshot{smallBox(4, 3, -600), smallBox(4, 3, -60), smallBox(4, 3, 0)}},
-		Actions: Actions{Signal: func(_ context.Context, id process.Identity, sig syscall.Signal) error {
-			return fmt.Errorf("refused: PID %d is another process now", id.PID)
+		Actions: Actions{Signal: func(_ context.Context, r signal.Request) (signal.Result, error) {
+			return signal.Result{}, fmt.Errorf("refused: PID %d is another process now", r.Process.PID)
 		}},
 		Environment: func(id process.Identity) ([]string, error) {
 			if play == "panic in a command" {
@@ -60,7 +63,7 @@ func perform(play string) int {
 		return noon().Add(time.Since(began))
 	}
 	found := make(chan os.Signal, 1)
-	signal.Notify(found, syscall.SIGUSR1)
+	ossignal.Notify(found, syscall.SIGUSR1)
 	go func() {
 		for {
 			time.Sleep(tick)
@@ -102,17 +105,17 @@ func bindProbes(actions *Actions) {
 		}
 		return nil
 	}
-	actions.Flush = func(_ context.Context, _ process.Identity, r FlushRequest) (FlushResult, error) {
+	actions.Flush = func(_ context.Context, r flush.Request) (flush.Result, error) {
 		return drawnResult(r), refused()
 	}
-	actions.Attachable = func(context.Context, process.Identity) AttachPlan {
+	actions.Attachable = func(context.Context, process.Identity) attach.Plan {
 		if refused() != nil {
 			return refusedPlan()
 		}
 		return drawnPlan()
 	}
-	actions.Attach = func(context.Context, process.Identity) (AttachResult, error) {
-		return AttachResult{Standstill: time.Millisecond}, refused()
+	actions.Attach = func(context.Context, attach.Request) (attach.Result, error) {
+		return attach.Result{Standstill: time.Millisecond}, refused()
 	}
 	actions.Segments = func(context.Context, process.Identity, string) (snapshot.SegmentMap, error) {
 		return carolsSegments(), refused()

@@ -3,11 +3,10 @@ package ui
 import (
 	"context"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
-	"vramscope/internal/process"
+	"vramscope/action/signal"
 	"vramscope/sampler/snapshot"
 )
 
@@ -16,7 +15,10 @@ func TestScrubbingAndBack(t *testing.T) {
 	acted := false
 	m := newTestModel(t, smallBox(4, 3, 0), func(o *Options) {
 		o.History = history
-		o.Actions.Signal = func(context.Context, process.Identity, syscall.Signal) error { acted = true; return nil }
+		o.Actions.Signal = func(context.Context, signal.Request) (signal.Result, error) {
+			acted = true
+			return signal.Result{}, nil
+		}
 	})
 	m.press(",")
 	if got := m.st.shown.Time; !got.Equal(noon().Add(-10 * time.Second)) {

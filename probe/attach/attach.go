@@ -2,7 +2,7 @@
 //
 //	Examine ── /proc, ELF files, gdb ──→ Plan: every reason for and against
 //	   ↓ somebody has said yes
-//	Attach ─┬ 3.8–3.13  gdb ── stop ── one thread is started ── detach ─┐
+//	Enter ──┬ 3.8–3.13  gdb ── stop ── one thread is started ── detach ─┐
 //	        └ 3.14      sys.remote_exec by the target's own interpreter ┤
 //	                                                                    ↓
 //	      probe ←── socket ←── vramscope_probe._start ←── payload in the process
@@ -59,9 +59,7 @@ type Options struct {
 	Proc   string // "/proc" where it is left out
 	Table  *process.Table
 	Finder *probe.Finder // finds the probe that there is, or that has come
-	Log    *Log
-	Gdb    string // the program; looked for on PATH where it is left out
-	By     string // on whose wish, for the log: "attach", "monitor"
+	Gdb    string        // the program; looked for on PATH where it is left out
 }
 
 // Attacher puts probes into processes of its own user.
@@ -98,36 +96,12 @@ type Result struct {
 	Hello      probe.Hello
 }
 
-// Attach puts the probe into a process, and returns once the probe answers.
-// Where nothing was done the error is a *process.Refusal with every reason.
-//
-// It writes to the log before it does anything and after. If it fails,
-// whatever it had brought into the process finds nothing to run.
-func (a *Attacher) Attach(ctx context.Context, id process.Identity) (Result, error) {
-	plan := a.Examine(ctx, id)
-	entry := entryOf(&plan, a.options.By)
-	if refusal := plan.Refusal(); refusal != nil {
-		return Result{}, errors.Join(refusal, a.options.Log.write(a.now(), entry.with("refused", refusal.Reason, 0)))
-	}
-	if err := a.options.Log.write(a.now(), entry.with("begin", "", 0)); err != nil {
-		return Result{}, &process.Refusal{Reason: "what is not logged is not done: " + err.Error()}
-	}
+// Enter puts the probe into a process by the way of a plan that has no refusal,
+// and returns once the probe answers. If it fails, whatever it had brought into
+// the process finds nothing to run.
+func (a *Attacher) Enter(ctx context.Context, plan *Plan) (Result, error) {
 	began := a.now()
-	result, err := a.enter(ctx, &plan)
-	result.Method, result.Took = plan.Method, a.now().Sub(began)
-	outcome, reason := "attached", ""
-	if err != nil {
-		outcome, reason = "failed", err.Error()
-	}
-	if logged := a.options.Log.write(a.now(), entry.with(outcome, reason, result.Standstill)); logged != nil {
-		err = errors.Join(err, logged)
-	}
-	return result, err
-}
-
-// enter takes the way of the plan and waits for the probe.
-func (a *Attacher) enter(ctx context.Context, plan *Plan) (Result, error) {
-	var result Result
+	result := Result{Method: plan.Method}
 	var target born
 	if plan.Method == RemoteExec {
 		target = born{plan.Process.PID, plan.Process.StartTime}
@@ -145,6 +119,7 @@ func (a *Attacher) enter(ctx context.Context, plan *Plan) (Result, error) {
 	if err == nil {
 		result.Hello, err = a.await(ctx, plan, load)
 	}
+	result.Took = a.now().Sub(began)
 	if err != nil {
 		return result, fmt.Errorf("attach to PID %d: %w", plan.Process.PID, err)
 	}

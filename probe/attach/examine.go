@@ -34,7 +34,7 @@ func (a *Attacher) Examine(ctx context.Context, id process.Identity) Plan {
 		plan.fail(fmt.Sprintf("PID %d is another process now", id.PID))
 		return plan
 	}
-	plan.Process, plan.Command, plan.Instead = info.Identity, info.Command, instead(info.Command)
+	plan.Process, plan.User, plan.Command, plan.Instead = info.Identity, info.User, info.Command, instead(info.Command)
 	pid := strconv.Itoa(id.PID)
 	state, err := readStatus(ctx, a.options.Proc, pid)
 	if err != nil {

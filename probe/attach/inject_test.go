@@ -63,7 +63,7 @@ func TestAnotherProgramIsLeftAlone(t *testing.T) {
 	for _, python := range needGdb(t) {
 		cmd, tell := startProgram(t, python, "-c",
 			"import os, sys; os.write(1, b'ready'); sys.stdin.readline(); os.execv(sys.argv[1], ['sleep', '3600'])", sleep)
-		a, _ := attaching(t)
+		a := testAttacher()
 		pid := strconv.Itoa(cmd.Process.Pid)
 		plan := a.Examine(t.Context(), identify(t, cmd.Process.Pid))
 		if !plan.Possible() {
@@ -119,8 +119,8 @@ int main(int argc, char **argv) {
 			t.Fatalf("%v: %s", err, out)
 		}
 		cmd, _ := startProgram(t, program, library)
-		a, _ := attaching(t)
-		_, err := a.Attach(t.Context(), identify(t, cmd.Process.Pid))
+		a := testAttacher()
+		_, err := examineAndEnter(t.Context(), a, identify(t, cmd.Process.Pid))
 		if err == nil || !strings.Contains(err.Error(), "its Python does not run") {
 			t.Errorf("it says %v", err)
 		}

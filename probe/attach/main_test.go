@@ -12,11 +12,9 @@ import (
 	"testing"
 
 	"vramscope/internal/process"
-	"vramscope/probe"
 )
 
-// asAttacher has this test binary attach to the process that it names, with a
-// log in the directory that comes with it.
+// asAttacher has this test binary attach to the process that it names.
 const asAttacher = "VRAMSCOPE_TEST_ATTACH_TO"
 
 func TestMain(m *testing.M) {
@@ -24,9 +22,7 @@ func TestMain(m *testing.M) {
 		table := process.NewTable("/proc")
 		id, err := table.Identify(pid)
 		if err == nil {
-			a := New(Options{Table: table, Finder: probe.NewFinder(table), Log: NewLog(os.Getenv("XDG_STATE_HOME")), By: "test"})
-			a.patience, a.answerTime = waitTime, waitTime
-			_, err = a.Attach(context.Background(), id)
+			_, err = examineAndEnter(context.Background(), testAttacher(), id)
 		}
 		fmt.Println(err)
 		os.Exit(0)
@@ -52,7 +48,7 @@ func killAttacher(t *testing.T, p *target) bool {
 	t.Helper()
 	cmd := exec.Command(os.Args[0])
 	scratch := t.TempDir()
-	cmd.Env = append(os.Environ(), asAttacher+"="+strconv.Itoa(p.pid()), "XDG_STATE_HOME="+scratch, "TMPDIR="+scratch)
+	cmd.Env = append(os.Environ(), asAttacher+"="+strconv.Itoa(p.pid()), "TMPDIR="+scratch)
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}

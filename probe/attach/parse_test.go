@@ -5,7 +5,6 @@ package attach
 import (
 	"bytes"
 	"encoding/binary"
-	"encoding/json"
 	"errors"
 	"os"
 	"os/exec"
@@ -14,10 +13,8 @@ import (
 	"runtime"
 	"strings"
 	"testing"
-	"time"
 
 	"vramscope/internal/needs"
-	"vramscope/internal/process"
 )
 
 func TestMapsAreRead(t *testing.T) {
@@ -255,70 +252,6 @@ func TestThePayloadInHostilePlaces(t *testing.T) {
 	}
 }
 
-func TestTheLog(t *testing.T) {
-	directory := filepath.Join(t.TempDir(), "state", "vramscope")
-	log := NewLog(directory)
-	plan := &Plan{
-		Process: process.Identity{PID: 7, StartTime: 8}, Method: GDB, Interpreter: "/usr/bin/python3\n\"x",
-		Command: []string{"python3", "a\nb.py", strings.Repeat("x", 1000), "\xff", "--token", "secret"},
-	}
-	now := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
-	e := entryOf(plan, "attach")
-	for _, err := range []error{log.write(now, e.with("begin", "", 0)), log.write(now, e.with("attached", "", 1500*time.Microsecond))} {
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	path := filepath.Join(directory, LogName)
-	content, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	lines := strings.Split(string(content), "\n")
-	if len(lines) != 3 || strings.Contains(string(content), "secret") {
-		t.Errorf("the log says %q", content)
-	}
-	var read entry
-	if err := json.Unmarshal([]byte(lines[1]), &read); err != nil || read.Outcome != "attached" || read.Interpreter != plan.Interpreter ||
-		read.StandstillMS == nil || *read.StandstillMS != 1.5 || read.Time != "2026-11-20T12:00:00.000Z" {
-		t.Errorf("%+v, %v", read, err)
-	}
-	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 {
-		t.Errorf("%v, %v", info, err)
-	}
-	// What others could read, or have arranged, is not written to.
-	if err := os.Chmod(path, 0o644); err != nil {
-		t.Fatal(err)
-	}
-	if err := log.write(now, e); err == nil {
-		t.Error("it writes where others can read")
-	}
-	if err := errors.Join(os.Rename(path, path+"1"), os.Symlink(path+"1", path)); err != nil {
-		t.Fatal(err)
-	}
-	if err := log.write(now, e); err == nil {
-		t.Error("it follows a link")
-	}
-}
-
-// TestATornLineStaysALine: after a full disk the next entry begins a line.
-func TestATornLineStaysALine(t *testing.T) {
-	directory := t.TempDir()
-	path := filepath.Join(directory, LogName)
-	if err := os.WriteFile(path, []byte(`{"time":"2026`), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	for range 2 {
-		if err := NewLog(directory).write(time.Now(), entry{}); err != nil {
-			t.Fatal(err)
-		}
-	}
-	content, err := os.ReadFile(path)
-	if lines := strings.Split(string(content), "\n"); err != nil || len(lines) != 4 || !json.Valid([]byte(lines[1])) || !json.Valid([]byte(lines[2])) {
-		t.Errorf("%q, %v", content, err)
-	}
-}
-
 // TestAPayloadThatOthersCouldReplace is not made.
 func TestAPayloadThatOthersCouldReplace(t *testing.T) {
 	open := filepath.Join(t.TempDir(), "open")
@@ -341,22 +274,6 @@ func TestAPayloadThatOthersCouldReplace(t *testing.T) {
 	}
 	if _, err := trusted(open, uint32(os.Geteuid())+1); os.Geteuid() != 0 && err == nil {
 		t.Error("another user's directory is trusted")
-	}
-}
-
-// TestNothingIsDoneThatIsNotLogged.
-func TestNothingIsDoneThatIsNotLogged(t *testing.T) {
-	if stubs[runtime.GOARCH] == nil {
-		t.Skip("there is no way in on " + runtime.GOARCH)
-	}
-	f := newFixture(t)
-	a := f.attacher()
-	f.write("", filepath.Join(a.options.Log.directory, "file"))
-	a.options.Log = NewLog(filepath.Join(a.options.Log.directory, "file"))
-	_, err := a.Attach(t.Context(), process.Identity{PID: fixturePID, StartTime: fixtureStart})
-	var refusal *process.Refusal
-	if !errors.As(err, &refusal) || !strings.HasPrefix(refusal.Reason, "what is not logged is not done: ") {
-		t.Errorf("it says %v", err)
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 // and Command are hostile input.
 type Plan struct {
 	Process     process.Identity
+	User        string
 	Command     []string
 	Interpreter string // path of the program: "/opt/conda/bin/python3.11"; "" where it is not Python
 	Version     string // "3.11.9", "3.9" where no more is known

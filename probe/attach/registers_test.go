@@ -13,8 +13,8 @@ func TestGdbThatCannotWriteRegistersHarmsNothing(t *testing.T) {
 	for _, python := range needPythonAndGdb(t) {
 		for _, name := range []string{"sleeping", "reading", "selecting"} {
 			p := runTarget(t, python, name)
-			a, _ := attaching(t)
-			if _, err := a.Attach(t.Context(), identify(t, p.pid())); err != nil && !errors.Is(err, errRegisters) {
+			a := testAttacher()
+			if _, err := examineAndEnter(t.Context(), a, identify(t, p.pid())); err != nil && !errors.Is(err, errRegisters) {
 				t.Errorf("%s: %v", name, err)
 			}
 			p.mustBeWell()

@@ -30,8 +30,8 @@ func TestPythonRunsTheProbeItself(t *testing.T) {
 		}
 		t.Run(name, func(t *testing.T) {
 			p := runTarget(t, python, name)
-			a, _ := attaching(t)
-			result, err := a.Attach(t.Context(), identify(t, p.pid()))
+			a := testAttacher()
+			result, err := examineAndEnter(t.Context(), a, identify(t, p.pid()))
 			if err != nil || result.Method != RemoteExec || result.Hello.StartedBy != "attach" {
 				t.Errorf("%+v, %v", result, err)
 			}
@@ -45,9 +45,9 @@ func TestPythonRunsTheProbeItself(t *testing.T) {
 func TestRemoteExecThatNobodyRuns(t *testing.T) {
 	t.Parallel()
 	p := runTarget(t, needRemoteExec(t), "locked")
-	a, _ := attaching(t)
+	a := testAttacher()
 	a.patience = 3 * time.Second
-	_, err := a.Attach(t.Context(), identify(t, p.pid()))
+	_, err := examineAndEnter(t.Context(), a, identify(t, p.pid()))
 	if err == nil || !strings.Contains(err.Error(), "its main thread did not come back to Python") {
 		t.Errorf("it says %v", err)
 	}
@@ -60,8 +60,8 @@ func TestRemoteExecThatNobodyRuns(t *testing.T) {
 func TestRemoteExecIsTurnedOff(t *testing.T) {
 	t.Parallel()
 	p := runTarget(t, needRemoteExec(t), "sleeping", "PYTHON_DISABLE_REMOTE_DEBUG=1")
-	a, _ := attaching(t)
-	_, err := a.Attach(t.Context(), identify(t, p.pid()))
+	a := testAttacher()
+	_, err := examineAndEnter(t.Context(), a, identify(t, p.pid()))
 	var refusal *process.Refusal
 	if !errors.As(err, &refusal) || refusal.Reason != "it was started with PYTHON_DISABLE_REMOTE_DEBUG" {
 		t.Errorf("it says %v", err)

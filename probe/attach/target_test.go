@@ -4,6 +4,7 @@ package attach
 
 import (
 	"bufio"
+	"context"
 	"encoding/binary"
 	"fmt"
 	"io"
@@ -172,14 +173,21 @@ func pythons(t *testing.T, newest int) map[string]string {
 	return found
 }
 
-// attaching is an Attacher with a log of its own.
-func attaching(t *testing.T) (*Attacher, string) {
-	t.Helper()
-	directory := filepath.Join(t.TempDir(), "log")
+// testAttacher is an Attacher that waits for a loaded machine.
+func testAttacher() *Attacher {
 	table := process.NewTable("/proc")
-	a := New(Options{Table: table, Finder: probe.NewFinder(table), Log: NewLog(directory), By: "test"})
+	a := New(Options{Table: table, Finder: probe.NewFinder(table)})
 	a.patience, a.answerTime = waitTime, waitTime
-	return a, filepath.Join(directory, LogName)
+	return a
+}
+
+// examineAndEnter attaches as action/attach does, without the log.
+func examineAndEnter(ctx context.Context, a *Attacher, id process.Identity) (Result, error) {
+	plan := a.Examine(ctx, id)
+	if refusal := plan.Refusal(); refusal != nil {
+		return Result{}, refusal
+	}
+	return a.Enter(ctx, &plan)
 }
 
 func identify(t *testing.T, pid int) process.Identity {

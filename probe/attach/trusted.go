@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 )
 
 // trusted is a directory's path without links, where nobody but root and the user
@@ -47,4 +48,9 @@ func unmapped(info fs.FileInfo) bool {
 	content, err := os.ReadFile("/proc/self/uid_map")
 	fields := strings.Fields(string(content))
 	return ownedBy(info, overflow) && err == nil && (len(fields) != 3 || fields[2] != everybody)
+}
+
+func ownedBy(info fs.FileInfo, uid uint32) bool {
+	stat, ok := info.Sys().(*syscall.Stat_t)
+	return ok && stat.Uid == uid
 }

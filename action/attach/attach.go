@@ -1,0 +1,105 @@
+// Package attach puts a probe into a running process: vramscope's part of it is
+// the question, the audit log and the event; the ways in are probe/attach's.
+//
+//	Examine ─→ Plan: every reason for and against
+//	Run     ─→ examines anew ─→ log ─ enter ─ log ─→ Result, event
+package attach
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"vramscope/action"
+	"vramscope/internal/process"
+	"vramscope/probe/attach"
+	"vramscope/sampler/snapshot"
+)
+
+type (
+	// Plan is how a probe would get into a process, or why it cannot.
+	Plan = attach.Plan
+	// Check is one condition for attaching, in a few words.
+	Check = attach.Check
+)
+
+// The ways into a process.
+const (
+	GDB        = attach.GDB
+	RemoteExec = attach.RemoteExec
+)
+
+// Request asks for a probe in a process.
+type Request struct {
+	Process process.Identity
+	Origin  action.Origin
+}
+
+// Result is what came of attaching.
+type Result = attach.Result
+
+// Way gets a probe into a process: probe/attach's Attacher.
+type Way interface {
+	// Examine finds every reason for and against. It changes nothing.
+	Examine(context.Context, process.Identity) Plan
+	// Enter takes the way of a plan without refusal.
+	Enter(context.Context, *Plan) (Result, error)
+}
+
+// Attacher puts probes into processes of its own user.
+type Attacher struct {
+	Way
+	Latest func() *snapshot.Snapshot // the newest, which has the GPUs of the process; may be nil
+	Log    *action.Log
+	Note   func(snapshot.Event) // takes the event of a probe that was attached; may be nil
+	Clock  func() time.Time
+}
+
+// Run puts a probe into a process, and returns once the probe answers. Where
+// nothing was done the error is a *process.Refusal with every reason.
+func (a *Attacher) Run(ctx context.Context, r Request) (Result, error) {
+	plan := a.Examine(ctx, r.Process)
+	var snap *snapshot.Snapshot
+	if a.Latest != nil {
+		snap = a.Latest()
+	}
+	entry := action.NewEntry("attach", r.Process, r.Origin)
+	entry.About(snap, r.Process)
+	if len(plan.Command) > 0 {
+		entry.Runs(plan.User, plan.Command)
+	}
+	entry.Method, entry.Interpreter, entry.Version = string(plan.Method), plan.Interpreter, plan.Version
+	if refusal := plan.Refusal(); refusal != nil {
+		return Result{}, a.Log.Refuse(entry, refusal)
+	}
+	var result Result
+	err := a.Log.Do(entry, func(e *action.Entry) (err error) {
+		result, err = a.Enter(ctx, &plan)
+		e.Outcome = "attached"
+		if plan.Method == attach.GDB {
+			e.StandstillMS = action.Milliseconds(result.Standstill)
+		}
+		return err
+	})
+	if err == nil && a.Note != nil {
+		event := action.NewEvent(a.Clock(), snap, snapshot.EventAttach, r.Process)
+		event.Message = fmt.Sprintf("attached a probe to %d by %s%s", r.Process.PID, result.Method, paused(result))
+		a.Note(event)
+	}
+	return result, err
+}
+
+// Sentence is "attached to 2963112 (paused 59 ms)".
+func Sentence(pid int, r Result) string { return fmt.Sprintf("attached to %d%s", pid, paused(r)) }
+
+// paused is for how long the process stood still, by gdb.
+func paused(r Result) string {
+	switch {
+	case r.Method != attach.GDB:
+		return ""
+	case r.Standstill < time.Millisecond:
+		return " (paused less than 1 ms)"
+	default:
+		return fmt.Sprintf(" (paused %d ms)", r.Standstill.Round(time.Millisecond).Milliseconds())
+	}
+}

@@ -1,0 +1,131 @@
+package action
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// appendLine appends a line to the log in a directory, in one write: other
+// vramscopes may append too. The log is a regular file of ours that nobody else
+// can read and that has no other name, in a directory of ours that nobody else
+// can write: no link and no FIFO can take its place.
+func appendLine(directory string, line []byte) error {
+	dir, err := openDirectory(directory)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = unix.Close(dir) }()
+	path := filepath.Join(directory, LogName)
+	fd, err := unix.Openat(dir, LogName, unix.O_RDWR|unix.O_APPEND|unix.O_CREAT|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC, 0o600)
+	if err != nil {
+		return openError(path, err)
+	}
+	file := os.NewFile(uintptr(fd), path)
+	var stat unix.Stat_t
+	if err := unix.Fstat(fd, &stat); err != nil {
+		return errors.Join(fmt.Errorf("%s: %w", path, err), file.Close())
+	}
+	if err := checkFile(path, &stat); err != nil {
+		return errors.Join(err, file.Close())
+	}
+	if endsInside(file, stat.Size) {
+		line = append([]byte{'\n'}, line...)
+	}
+	_, err = file.Write(append(line, '\n'))
+	return errors.Join(err, file.Close())
+}
+
+// openDirectory opens a directory for its names, and makes it where it is not
+// there. It follows no symbolic link, but for one right below /: only root can
+// have put that there (/home → /export/home).
+func openDirectory(path string) (int, error) {
+	path = filepath.Clean(path)
+	if !filepath.IsAbs(path) {
+		return -1, fmt.Errorf("%s is not an absolute path", path)
+	}
+	first, rest, _ := strings.Cut(path[1:], "/")
+	top, err := filepath.EvalSymlinks("/" + first)
+	if err != nil {
+		return -1, err
+	}
+	names := strings.FieldsFunc(top+"/"+rest, func(r rune) bool { return r == '/' })
+	dir, err := unix.Open("/", openFlags, 0)
+	walked := "/"
+	for _, name := range names {
+		if err != nil {
+			break
+		}
+		walked = filepath.Join(walked, name)
+		next, failed := unix.Openat(dir, name, openFlags, 0)
+		if errors.Is(failed, unix.ENOENT) {
+			if failed = unix.Mkdirat(dir, name, 0o700); failed == nil || errors.Is(failed, unix.EEXIST) {
+				next, failed = unix.Openat(dir, name, openFlags, 0)
+			}
+		}
+		_ = unix.Close(dir)
+		dir, err = next, failed
+	}
+	if err != nil {
+		return -1, openError(walked, err)
+	}
+	var stat unix.Stat_t
+	if err = unix.Fstat(dir, &stat); err == nil {
+		err = checkDirectory(path, &stat)
+	}
+	if err != nil {
+		_ = unix.Close(dir)
+		return -1, err
+	}
+	return dir, nil
+}
+
+const openFlags = unix.O_PATH | unix.O_DIRECTORY | unix.O_NOFOLLOW | unix.O_CLOEXEC
+
+// openError says what ELOOP and ENOTDIR mean where links are not followed.
+func openError(path string, err error) error {
+	if errors.Is(err, unix.ELOOP) || errors.Is(err, unix.ENOTDIR) {
+		var stat unix.Stat_t
+		if unix.Lstat(path, &stat) == nil && stat.Mode&unix.S_IFMT == unix.S_IFLNK {
+			return fmt.Errorf("%s is a symbolic link, which could lead anywhere", path)
+		}
+	}
+	return fmt.Errorf("%s: %w", path, err)
+}
+
+func checkDirectory(path string, stat *unix.Stat_t) error {
+	switch mode := stat.Mode & 0o7777; {
+	case stat.Uid != uint32(os.Geteuid()):
+		return fmt.Errorf("%s is another user's directory", path)
+	case mode&0o022 != 0:
+		return fmt.Errorf("%s can be written by others (mode %04o): chmod go-w it", path, mode)
+	default:
+		return nil
+	}
+}
+
+func checkFile(path string, stat *unix.Stat_t) error {
+	switch mode := stat.Mode & 0o7777; {
+	case stat.Mode&unix.S_IFMT != unix.S_IFREG:
+		return fmt.Errorf("%s is not a regular file", path)
+	case stat.Uid != uint32(os.Geteuid()):
+		return fmt.Errorf("%s is another user's file", path)
+	case mode&0o077 != 0:
+		return fmt.Errorf("%s can be read by others (mode %04o): chmod 600 it", path, mode)
+	case stat.Nlink != 1:
+		return fmt.Errorf("%s has %d names: it could be another file, too", path, stat.Nlink)
+	default:
+		return nil
+	}
+}
+
+// endsInside reports whether the last line has no end: the disk was full.
+func endsInside(file *os.File, size int64) bool {
+	last := []byte{'\n'}
+	_, err := file.ReadAt(last, max(size-1, 0))
+	return size > 0 && err == nil && last[0] != '\n'
+}

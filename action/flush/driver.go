@@ -1,0 +1,114 @@
+package flush
+
+import (
+	"context"
+	"time"
+
+	"vramscope/action"
+	"vramscope/internal/process"
+	"vramscope/internal/quantity"
+	"vramscope/sampler/snapshot"
+)
+
+// compare adds the driver's figures, before and after. A driver may need a
+// moment to show what was freed.
+func (f *Flusher) compare(ctx context.Context, r *Result, id process.Identity, before *snapshot.Snapshot, asked time.Time) {
+	for i := range r.Devices {
+		d := &r.Devices[i]
+		d.DriverBefore, d.Whole = driverFigure(before, id, d.UUID)
+		d.Index = indexOf(before, d.UUID)
+	}
+	if r.DryRun {
+		return
+	}
+	newer := f.awaitStats(ctx, id, asked)
+	for waited := time.Duration(0); ; waited += driverPause {
+		after := f.Sample(ctx)
+		var dropped quantity.Bytes
+		known := true
+		for i := range r.Devices {
+			d := &r.Devices[i]
+			var whole bool
+			if d.DriverAfter, whole = driverFigure(after, id, d.UUID); whole != d.Whole {
+				d.DriverAfter = snapshot.Bytes{} // not the same figure as before
+			}
+			// Stats that look as before the flush may have been on their way
+			// when it was asked for: they explain nothing.
+			reserved, ok := reservedFigure(after, id, d.UUID).Value()
+			if ok && newer && reserved <= d.Before-d.Freed()/8 {
+				d.Since = quantity.From(reserved-d.After, quantity.Probe)
+			}
+			known = known && d.DriverBefore.Known() && d.DriverAfter.Known()
+			dropped += d.DriverFreed().Or(0) + d.Since.Or(0)
+		}
+		if !known || dropped >= r.Freed()/10*9 || waited >= driverTimeout {
+			return
+		}
+		f.pause(ctx, driverPause)
+	}
+}
+
+// awaitStats waits until the process's probe has reported new stats, so that
+// the screen does not show the driver's new figure beside the probe's old ones.
+// It reports whether it has: a probe is asked one thing at a time, so that
+// stats younger than the last step's request are stats after it, or just before.
+func (f *Flusher) awaitStats(ctx context.Context, id process.Identity, asked time.Time) bool {
+	const pause = 5 * time.Millisecond
+	for waited := time.Duration(0); waited < statsTimeout; waited += pause {
+		for _, a := range f.Probes.Answers() {
+			if a.Process == id && !a.At.Before(asked) {
+				return true
+			}
+		}
+		f.pause(ctx, pause)
+	}
+	return false
+}
+
+// driverFigure is what the driver reports that a process uses of a device;
+// where it does not report that, what is used of the whole device.
+func driverFigure(snap *snapshot.Snapshot, id process.Identity, uuid string) (used snapshot.Bytes, whole bool) {
+	for _, p := range action.Rows(snap, id, uuid) {
+		if p.Used.Known() {
+			return p.Used, false
+		}
+	}
+	switch g, instance := snap.Device(uuid); {
+	case instance != nil:
+		return instance.Memory.Used, true
+	case g != nil:
+		return g.Memory.Used, true
+	}
+	return snapshot.Bytes{}, true
+}
+
+// reservedFigure is what a process's allocators reserve of a device by its
+// probe's newest stats; unknown where these are old, or one does not report it.
+func reservedFigure(snap *snapshot.Snapshot, id process.Identity, uuid string) snapshot.Bytes {
+	rows := action.Rows(snap, id, uuid)
+	if len(rows) == 0 {
+		return snapshot.Bytes{}
+	}
+	var sum quantity.Bytes
+	for _, p := range rows {
+		if p.Probe == nil || p.Probe.State != snapshot.ProbeLive || len(p.Allocators) == 0 {
+			return snapshot.Bytes{}
+		}
+		for i := range p.Allocators {
+			reserved, ok := p.Allocators[i].Reserved.Value()
+			if !ok {
+				return snapshot.Bytes{}
+			}
+			sum += reserved
+		}
+	}
+	return quantity.From(sum, quantity.Probe)
+}
+
+// indexOf is the index of the GPU that a device is, or is a part of.
+func indexOf(snap *snapshot.Snapshot, uuid string) snapshot.Int {
+	if g, instance := snap.Device(uuid); g != nil && (instance != nil || g.Name != "") {
+		return quantity.From(g.Index, quantity.Driver)
+	}
+	return snapshot.Int{}
+}

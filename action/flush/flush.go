@@ -1,0 +1,216 @@
+package flush
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"vramscope/action"
+	"vramscope/internal/process"
+	"vramscope/internal/quantity"
+	"vramscope/probe"
+	"vramscope/sampler/snapshot"
+)
+
+// Prober asks a process's probe to flush: the probes' monitor, or a simulated
+// box.
+type Prober interface {
+	Flush(context.Context, process.Identity, probe.FlushRequest) (probe.FlushResult, error)
+	// Answers are the probes' newest stats.
+	Answers() []probe.Answer
+}
+
+// Flusher flushes.
+type Flusher struct {
+	Probes Prober
+	Sample func(context.Context) *snapshot.Snapshot // takes a fresh one
+	Log    *action.Log                              // nil: nothing is logged
+	Note   func(snapshot.Event)                     // takes the event of a flush; may be nil
+	Clock  func() time.Time
+
+	sleep func(context.Context, time.Duration) // in tests; nil: Sleep
+}
+
+const (
+	stepPause = 400 * time.Millisecond // the program goes on, and the flush can be stopped
+	steps     = 4
+	// A probe that has flushed is asked for new stats at once.
+	statsTimeout = 300 * time.Millisecond
+	// A driver shows what was freed at once, or a moment later.
+	driverTimeout = time.Second
+	driverPause   = 100 * time.Millisecond
+)
+
+// Run flushes. If the context ends meanwhile no further step is begun, but the
+// step under way is waited for and reported. Where nothing was done the error
+// is a *process.Refusal, or the probe's.
+func (f *Flusher) Run(ctx context.Context, r Request) (Result, error) {
+	before := f.Sample(context.WithoutCancel(ctx))
+	entry := f.entry(before, r)
+	if refusal := Refusal(before, r); refusal != nil {
+		if r.DryRun {
+			return Result{}, refusal
+		}
+		return Result{}, f.Log.Refuse(entry, refusal)
+	}
+	if r.DryRun {
+		return f.flush(ctx, r, before)
+	}
+	var result Result
+	err := f.Log.Do(entry, func(e *action.Entry) (err error) {
+		if result, err = f.flush(ctx, r, before); err == nil {
+			describe(e, &result)
+		}
+		return err
+	})
+	if err == nil && f.Note != nil {
+		f.Note(f.event(r, &result, before))
+	}
+	return result, err
+}
+
+// Refusal is why the process cannot be flushed, nil where it can be tried: one
+// of its rows on the devices can be. A process that is on no GPU is tried: its
+// probe decides.
+func Refusal(snap *snapshot.Snapshot, r Request) *process.Refusal {
+	reason := ""
+	for _, row := range action.Rows(snap, r.Process, r.Devices...) {
+		if reason = row.FlushRefusal(snap.Host.User); reason == "" {
+			return nil
+		}
+	}
+	if reason == "" {
+		return nil
+	}
+	return &process.Refusal{Reason: reason}
+}
+
+// entry is the flush in the audit log, before anything was done.
+func (f *Flusher) entry(snap *snapshot.Snapshot, r Request) action.Entry {
+	e := action.NewEntry("flush", r.Process, r.Origin)
+	e.About(snap, r.Process)
+	e.Level, e.Devices = string(r.Level), r.Devices
+	return e
+}
+
+// describe adds what came of the flush to its entry.
+func describe(e *action.Entry, result *Result) {
+	freed := result.Freed()
+	e.Outcome, e.Reason, e.FreedBytes = result.Outcome(), result.Reason, &freed
+	if dropped, ok := result.DriverFreed().Value(); ok {
+		e.DriverBytes = &dropped
+	}
+}
+
+// event is the flush in the screen's events.
+func (f *Flusher) event(r Request, result *Result, snap *snapshot.Snapshot) snapshot.Event {
+	event := action.NewEvent(f.Clock(), snap, snapshot.EventFlush, r.Process, r.Devices...)
+	event.Message, event.Bytes = result.Sentence(""), quantity.From(result.Freed(), quantity.Probe)
+	if result.Failed() {
+		event.Severity = snapshot.Notice
+	}
+	return event
+}
+
+// flush makes the steps and compares with the driver.
+func (f *Flusher) flush(ctx context.Context, r Request, before *snapshot.Snapshot) (Result, error) {
+	finish := context.WithoutCancel(ctx)
+	result := Result{Level: r.Level, DryRun: r.DryRun, Returnable: Returnable(before, r)}
+	keeps := keeps(before, r)
+	result.Steps = len(keeps)
+	asked := f.Clock()
+	for i, keep := range keeps {
+		if i > 0 {
+			f.pause(ctx, stepPause)
+			if ctx.Err() != nil {
+				result.Stopped = true
+				break
+			}
+		}
+		asked = f.Clock()
+		answer, err := f.Probes.Flush(finish, r.Process, probe.FlushRequest{
+			Level: r.Level, KeepBytes: keep, DryRun: r.DryRun, Devices: r.Devices,
+		})
+		if errors.Is(err, probe.ErrLate) {
+			err = fmt.Errorf("%w: it may still happen", err)
+		}
+		if err != nil && i == 0 {
+			return Result{}, err
+		}
+		if err != nil {
+			result.Reason = "after step " + strconv.Itoa(result.Step) + " of " + strconv.Itoa(result.Steps) + ": " + action.Reason(err)
+			break
+		}
+		result.Step = i + 1
+		result.add(&answer)
+		if answer.SkippedReason != "" {
+			break
+		}
+		if r.Progress != nil && i+1 < len(keeps) {
+			r.Progress(result)
+		}
+	}
+	f.compare(finish, &result, r.Process, before, asked)
+	return result, nil
+}
+
+// Returnable is what a flush of the process should free, by its probe; of an
+// allocator that does not report that, at most what it caches.
+func Returnable(snap *snapshot.Snapshot, r Request) quantity.Bytes {
+	var sum quantity.Bytes
+	for _, p := range action.Rows(snap, r.Process, r.Devices...) {
+		sum += max(p.Returnable.Or(p.Cached.Or(0)), 0)
+	}
+	return sum
+}
+
+// keeps is what the process may keep after each step.
+func keeps(snap *snapshot.Snapshot, r Request) []quantity.Bytes {
+	var most quantity.Bytes
+	parts := r.Level == Gradual && !r.DryRun
+	for _, p := range action.Rows(snap, r.Process, r.Devices...) {
+		most = max(most, p.Returnable.Or(p.Cached.Or(0)))
+		parts = parts && p.FlushesInParts()
+	}
+	if !parts || most <= 0 {
+		return []quantity.Bytes{0}
+	}
+	var keeps []quantity.Bytes
+	for left := steps - 1; left >= 0; left-- {
+		keeps = append(keeps, most/steps*quantity.Bytes(left))
+	}
+	return keeps
+}
+
+// add joins another step to the result.
+func (r *Result) add(answer *probe.FlushResult) {
+	r.Took += time.Duration(answer.Milliseconds * float64(time.Millisecond))
+	r.Reason, r.Notes = answer.SkippedReason, answer.Notes
+	for i := range answer.Devices {
+		d := &answer.Devices[i]
+		known := false
+		for j := range r.Devices {
+			if r.Devices[j].UUID == d.UUID {
+				r.Devices[j].After, known = d.AfterBytes, true
+			}
+		}
+		if !known {
+			r.Devices = append(r.Devices, Device{UUID: d.UUID, Before: d.BeforeBytes, After: d.AfterBytes})
+		}
+	}
+}
+
+func (f *Flusher) pause(ctx context.Context, d time.Duration) {
+	if f.sleep != nil {
+		f.sleep(ctx, d)
+		return
+	}
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+}

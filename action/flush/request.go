@@ -1,0 +1,29 @@
+package flush
+
+import (
+	"vramscope/action"
+	"vramscope/internal/process"
+	"vramscope/probe"
+)
+
+// Level is how much a flush may cost the program.
+type Level = probe.Level
+
+// The levels, gentlest first.
+const (
+	Gradual   = probe.Gradual   // what allocators cache, in steps where that is possible
+	Selective = probe.Selective // also the caches that the program has registered
+	Urgent    = probe.Urgent    // also whatever else can be collected, on all GPUs
+)
+
+// Request asks a process to free cached memory.
+type Request struct {
+	Process process.Identity
+	Level   Level
+	Devices []string // UUIDs of GPUs and MIG instances; none: all that the process uses
+	DryRun  bool     // report what would happen, and do nothing
+	Origin  action.Origin
+	// Progress gets the result so far after each step but the last. It must not
+	// wait; may be nil.
+	Progress func(Result)
+}

@@ -1,0 +1,148 @@
+package flush
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"vramscope/internal/quantity"
+	"vramscope/sampler/snapshot"
+)
+
+// Result is what a flush did, as it was measured.
+type Result struct {
+	Level      Level
+	DryRun     bool
+	Returnable quantity.Bytes // what was expected of it
+	Devices    []Device
+
+	Took        time.Duration // of the program's time, without the pauses between steps
+	Step, Steps int           // the last step that was done, of how many
+	Stopped     bool          // the context ended before the last step
+	Reason      string        // why nothing, or less than asked, was freed
+	Notes       []string      // of the probe
+}
+
+// Device is one GPU's or MIG instance's part of a Result.
+type Device struct {
+	UUID          string
+	Index         snapshot.Int   // of the GPU; unknown where the driver does not list it
+	Before, After quantity.Bytes // reserved by the process's allocators, by its probe
+
+	// What the driver reports as used: by the process or, where it does not
+	// report that, on the whole GPU. Unknown where it reports neither.
+	DriverBefore, DriverAfter snapshot.Bytes
+	Whole                     bool
+	// Since is what the allocators have reserved between the flush and
+	// DriverAfter; negative what they have freed. Unknown without newer stats.
+	Since snapshot.Bytes
+}
+
+// Freed is what the flush freed on the device, by the probe.
+func (d *Device) Freed() quantity.Bytes { return d.Before - d.After }
+
+// DriverFreed is by how much the driver's figure fell.
+func (d *Device) DriverFreed() snapshot.Bytes {
+	before, ok := d.DriverBefore.Value()
+	after, also := d.DriverAfter.Value()
+	if !ok || !also {
+		return snapshot.Bytes{}
+	}
+	return quantity.From(before-after, quantity.Driver)
+}
+
+// Before is what the process's allocators reserved before the flush.
+func (r *Result) Before() quantity.Bytes {
+	return r.sum(func(d *Device) quantity.Bytes { return d.Before })
+}
+
+// After is what the process's allocators reserved after the flush.
+func (r *Result) After() quantity.Bytes {
+	return r.sum(func(d *Device) quantity.Bytes { return d.After })
+}
+
+// Freed is what was freed; negative where the program took more meanwhile.
+func (r *Result) Freed() quantity.Bytes { return r.Before() - r.After() }
+
+// DriverFreed is by how much the driver's figures fell; unknown unless all are
+// known.
+func (r *Result) DriverFreed() snapshot.Bytes { return r.known(quantity.Driver, (*Device).DriverFreed) }
+
+// Since is what the allocators have reserved since the flush; unknown unless
+// it is known of all devices.
+func (r *Result) Since() snapshot.Bytes {
+	return r.known(quantity.Probe, func(d *Device) snapshot.Bytes { return d.Since })
+}
+
+// Used is what the process uses before and after the flush, by the driver;
+// unknown where the driver does not report processes.
+func (r *Result) Used() (before, after snapshot.Bytes) {
+	if slices.ContainsFunc(r.Devices, func(d Device) bool { return d.Whole }) {
+		return snapshot.Bytes{}, snapshot.Bytes{}
+	}
+	before = r.known(quantity.Driver, func(d *Device) snapshot.Bytes { return d.DriverBefore })
+	after = r.known(quantity.Driver, func(d *Device) snapshot.Bytes { return d.DriverAfter })
+	return before, after
+}
+
+// Failed reports whether there was something to free and nothing was.
+func (r *Result) Failed() bool { return !r.DryRun && r.Freed() <= 0 && r.Returnable > 0 }
+
+// Outcome is the result in one word, for documents and the audit log.
+func (r *Result) Outcome() string {
+	switch {
+	case r.DryRun:
+		return "dry_run"
+	case r.Stopped:
+		return "stopped"
+	case r.Failed():
+		return "nothing_freed"
+	case r.Freed() <= 0:
+		return "nothing_to_free"
+	case r.Reason != "":
+		return "partly"
+	default:
+		return "flushed"
+	}
+}
+
+// ownCaches reports whether a dry run would also empty caches that the program
+// has registered: what these free is known afterwards.
+func (r *Result) ownCaches() bool {
+	return r.DryRun && slices.ContainsFunc(r.Notes, func(note string) bool { return strings.HasPrefix(note, "would empty ") })
+}
+
+// Sum is the result of several flushes together.
+func Sum(results []Result) Result {
+	sum := results[0]
+	sum.Reason, sum.Stopped, sum.Devices = "", false, slices.Clone(sum.Devices)
+	for _, r := range results[1:] {
+		sum.Returnable, sum.Took = sum.Returnable+r.Returnable, sum.Took+r.Took
+		sum.Devices, sum.Notes = append(sum.Devices, r.Devices...), append(slices.Clip(sum.Notes), r.Notes...)
+	}
+	return sum
+}
+
+func (r *Result) sum(figure func(*Device) quantity.Bytes) quantity.Bytes {
+	var sum quantity.Bytes
+	for i := range r.Devices {
+		sum += figure(&r.Devices[i])
+	}
+	return sum
+}
+
+// known is a sum that is unknown unless all of its parts are known.
+func (r *Result) known(source quantity.Source, figure func(*Device) snapshot.Bytes) snapshot.Bytes {
+	var sum quantity.Bytes
+	for i := range r.Devices {
+		value, ok := figure(&r.Devices[i]).Value()
+		if !ok {
+			return snapshot.Bytes{}
+		}
+		sum += value
+	}
+	if len(r.Devices) == 0 {
+		return snapshot.Bytes{}
+	}
+	return quantity.From(sum, source)
+}

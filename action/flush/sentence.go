@@ -1,0 +1,135 @@
+package flush
+
+import (
+	"fmt"
+	"strconv"
+	"time"
+
+	"vramscope/internal/quantity"
+)
+
+// Sentence says what came of it: "flushed 2963112: 70.6G to 58.9G, freed 11.7G
+// in 84 ms; driver says -11.7G  ok". The subject is left out where it is "". A
+// probe's reason in it stands as it came: who shows the sentence cleans it.
+func (r *Result) Sentence(subject string) string {
+	if subject != "" {
+		subject = " " + subject
+	}
+	from, to := r.fromTo()
+	own := r.ownCaches()
+	switch freed := r.Freed(); {
+	case own && freed <= 0:
+		return "dry run" + subject + ": would free what the program's own caches hold, and nothing else" + r.because()
+	case own:
+		return fmt.Sprintf("dry run%s: would free %s, and what the program's own caches hold%s", subject, freed, r.because())
+	case r.DryRun && freed <= 0:
+		return "dry run" + subject + ": nothing would be freed" + r.because()
+	case r.DryRun:
+		return fmt.Sprintf("dry run%s: %s to %s, would free %s%s", subject, from, to, freed, r.because())
+	case freed <= 0 && r.Returnable <= 0:
+		return "flush" + subject + ": there was nothing to free" + r.because()
+	case freed <= 0:
+		text := fmt.Sprintf("flush%s: nothing freed of %s%s", subject, r.Returnable, r.because())
+		if r.Reason != "" {
+			text += ", try again"
+		}
+		return text
+	case r.Stopped:
+		return fmt.Sprintf("stopped%s: %s to %s, freed %s of %s; %s", subject, from, to, freed, r.Returnable, r.agreement())
+	case r.Reason != "":
+		return fmt.Sprintf("flushed%s: %s to %s, freed %s of %s%s; %s", subject, from, to, freed, r.Returnable, r.because(), r.agreement())
+	default:
+		return fmt.Sprintf("flushed%s: %s to %s, freed %s in %s; %s", subject, from, to, freed, spent(r.Took), r.agreement())
+	}
+}
+
+// Sentences are Sentence and, where something was freed, shorter ones: on a
+// narrow screen the driver's figure must not be what is cut off.
+func (r *Result) Sentences(subject string) []string {
+	full := r.Sentence(subject)
+	if r.DryRun || r.Stopped || r.Reason != "" || r.Freed() <= 0 {
+		return []string{full}
+	}
+	from, to := r.fromTo()
+	return []string{
+		full,
+		fmt.Sprintf("flushed %s: %s to %s, freed %s; %s", subject, from, to, r.Freed(), r.agreement()),
+		fmt.Sprintf("flushed %s: freed %s; %s", subject, r.Freed(), r.agreement()),
+	}
+}
+
+// fromTo is the process's memory before and after: the driver's figure where
+// there is one, as everywhere on the screen.
+func (r *Result) fromTo() (from, to quantity.Bytes) {
+	used, usedAfter := r.Used()
+	before, ok := used.Value()
+	after, also := usedAfter.Value()
+	switch {
+	case r.DryRun && ok:
+		return before, before - r.Freed()
+	case ok && also:
+		return before, after
+	default:
+		return r.Before(), r.After()
+	}
+}
+
+func (r *Result) because() string {
+	if r.Reason == "" {
+		return ""
+	}
+	return ": " + r.Reason
+}
+
+// agreement compares the driver's figure with the probe's. The driver counts in
+// pages of 2 MiB and is read a moment later: a small difference is none, and
+// so is what a busy program has reserved since, by its probe.
+func (r *Result) agreement() string {
+	dropped, ok := r.DriverFreed().Value()
+	if !ok || r.DryRun {
+		return "not reported by the driver"
+	}
+	used, _ := r.Used()
+	text, off, since := "driver says "+signed(-dropped), r.Freed()-dropped, r.Since().Or(0)
+	switch {
+	case r.near(off):
+		return text + "  ok"
+	case r.near(off-since) && since > 0:
+		return text + ", " + since.String() + " taken since  ok"
+	case r.near(off - since):
+		return text + ", " + (-since).String() + " freed since  ok"
+	case !used.Known():
+		return text + "  differs: on the whole GPU, where others allocate too"
+	default:
+		return text + "  differs"
+	}
+}
+
+// near reports whether a difference is negligible: 2 % of what was freed, or a
+// few pages.
+func (r *Result) near(off quantity.Bytes) bool {
+	return max(off, -off) <= max(r.Freed()/50, 32*quantity.MiB)
+}
+
+// signed is an amount with its sign.
+func signed(amount quantity.Bytes) string {
+	switch {
+	case amount < 0:
+		return "-" + (-amount).String()
+	case amount > 0:
+		return "+" + amount.String()
+	default:
+		return "0"
+	}
+}
+
+// spent is a short time: "84 ms", "1.2 s".
+func spent(d time.Duration) string {
+	switch {
+	case d < time.Millisecond:
+		return "<1 ms"
+	case d < time.Second:
+		return strconv.FormatInt(d.Milliseconds(), 10) + " ms"
+	}
+	return strconv.FormatFloat(d.Seconds(), 'f', 1, 64) + " s"
+}

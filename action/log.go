@@ -1,0 +1,170 @@
+package action
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf16"
+
+	"vramscope/internal/process"
+	"vramscope/internal/quantity"
+	"vramscope/probe"
+)
+
+// LogName is the log's name in its directory.
+const LogName = "audit.log"
+
+// Log is the audit log: one JSON object a line, only ever appended to. A nil
+// Log writes nothing: the actions of a simulated box are not logged.
+type Log struct {
+	Directory string           // made when the first line is written
+	User      func() string    // name of who runs vramscope; may be nil
+	Clock     func() time.Time // nil: time.Now
+}
+
+// Outcomes of an action that are not its own.
+const (
+	begun   = "begin"   // the line before
+	refused = "refused" // nothing was done
+	failed  = "failed"
+)
+
+// Entry is a line of the log. Whoever fills it takes text as it stands: the log
+// escapes it.
+type Entry struct {
+	Time    string `json:"time"`
+	Action  string `json:"action"`  // "flush", "attach", "signal"
+	Outcome string `json:"outcome"` // "begin" before; after, "refused", "failed", or what was done
+
+	// Who wants it, and why.
+	UID  int    `json:"uid"`
+	User string `json:"user,omitempty"`
+	Origin
+
+	// The process.
+	PID       int      `json:"pid"`
+	StartTime uint64   `json:"start_time_ticks"`
+	Target    string   `json:"target_user,omitempty"`
+	Command   []string `json:"command"`
+	GPUs      []int    `json:"gpus,omitempty"`
+
+	// What is done to it.
+	Level       string   `json:"level,omitempty"`   // of a flush
+	Devices     []string `json:"devices,omitempty"` // of a flush; none: all that the process uses
+	Signal      string   `json:"signal,omitempty"`
+	Method      string   `json:"method,omitempty"` // of attaching, as the rest
+	Interpreter string   `json:"interpreter,omitempty"`
+	Version     string   `json:"version,omitempty"`
+
+	// What came of it.
+	FreedBytes   *quantity.Bytes `json:"freed_bytes,omitempty"`        // by the probe
+	DriverBytes  *quantity.Bytes `json:"driver_freed_bytes,omitempty"` // by how much the driver's figure fell
+	StandstillMS *float64        `json:"standstill_ms,omitempty"`
+	DurationMS   *float64        `json:"duration_ms,omitempty"`
+	Reason       string          `json:"reason,omitempty"`
+}
+
+// Milliseconds is a duration as the log has it.
+func Milliseconds(d time.Duration) *float64 {
+	ms := float64(d.Round(100*time.Microsecond)) / float64(time.Millisecond)
+	return &ms
+}
+
+// Do acts between two lines of the log: one before, without which nothing is
+// done, and one after, with the outcome that act leaves in the entry. An error
+// of act is the outcome "failed", a *process.Refusal is "refused". An action
+// that was done but whose outcome could not be logged is an error too.
+func (l *Log) Do(e Entry, act func(*Entry) error) error {
+	if l == nil {
+		return act(&e)
+	}
+	e.Outcome = begun
+	if err := l.write(&e); err != nil {
+		return &process.Refusal{Reason: err.Error()}
+	}
+	began := l.now()
+	err := act(&e)
+	e.DurationMS = Milliseconds(l.now().Sub(began))
+	if err != nil {
+		e.Outcome, e.Reason = failed, Reason(err)
+		if isRefusal(err) {
+			e.Outcome = refused
+		}
+	}
+	return errors.Join(err, l.write(&e))
+}
+
+// Refuse logs that an action was refused, and returns the refusal.
+func (l *Log) Refuse(e Entry, refusal *process.Refusal) error {
+	if l == nil {
+		return refusal
+	}
+	e.Outcome, e.Reason = refused, refusal.Reason
+	return errors.Join(refusal, l.write(&e))
+}
+
+// Reason is why an action failed, in words for people: a refusal's reason, or
+// the probe's own message.
+func Reason(err error) string {
+	var answer *probe.Error
+	var refusal *process.Refusal
+	switch {
+	case errors.As(err, &answer) && !errors.Is(err, probe.ErrBroken):
+		return answer.Message
+	case errors.As(err, &refusal):
+		return refusal.Reason
+	default:
+		return err.Error()
+	}
+}
+
+func isRefusal(err error) bool {
+	var refusal *process.Refusal
+	return errors.As(err, &refusal)
+}
+
+func (l *Log) now() time.Time {
+	if l.Clock != nil {
+		return l.Clock()
+	}
+	return time.Now()
+}
+
+// write appends a line.
+func (l *Log) write(e *Entry) error {
+	e.Time, e.UID = l.now().Format("2006-01-02T15:04:05.000Z07:00"), os.Geteuid()
+	if l.User != nil {
+		e.User = l.User()
+	}
+	line, err := json.Marshal(e)
+	if err != nil {
+		return fmt.Errorf("the audit log cannot be written: %w", err)
+	}
+	if err := appendLine(l.Directory, escaped(line)); err != nil {
+		return fmt.Errorf("the audit log cannot be written: %w; mend that, or set XDG_STATE_HOME to a directory that only you can write", err)
+	}
+	return nil
+}
+
+// escaped is JSON without anything that a terminal could act on: encoding/json
+// escapes line ends and other control characters below 0x20, but neither C1
+// controls nor marks that change direction.
+func escaped(line []byte) []byte {
+	var b strings.Builder
+	for _, r := range string(line) {
+		switch {
+		case unicode.IsPrint(r):
+			b.WriteRune(r)
+		case r > 0xffff:
+			high, low := utf16.EncodeRune(r)
+			fmt.Fprintf(&b, `\u%04x\u%04x`, high, low)
+		default:
+			fmt.Fprintf(&b, `\u%04x`, r)
+		}
+	}
+	return []byte(b.String())
+}

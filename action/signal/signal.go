@@ -1,0 +1,68 @@
+// Package signal sends signals to processes: only to the process that the
+// request names, and only to one's own unless one is root (internal/process
+// checks both through a pidfd).
+package signal
+
+import (
+	"context"
+	"strconv"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"vramscope/action"
+	"vramscope/internal/process"
+	"vramscope/sampler/snapshot"
+)
+
+// Request asks for a signal to a process.
+type Request struct {
+	Process process.Identity
+	Signal  syscall.Signal
+	Origin  action.Origin
+}
+
+// Result is a signal that was sent.
+type Result struct{ Signal syscall.Signal }
+
+// Sentence is "sent SIGTERM to 2963112".
+func (r Result) Sentence(pid int) string {
+	return "sent " + Name(r.Signal) + " to " + strconv.Itoa(pid)
+}
+
+// Name is "SIGTERM" and the like.
+func Name(signal syscall.Signal) string { return unix.SignalName(signal) }
+
+// Sender sends signals.
+type Sender struct {
+	// Send sends one if the identity still holds: to a real process, or to a
+	// simulated one.
+	Send   func(context.Context, process.Identity, syscall.Signal) error
+	Latest func() *snapshot.Snapshot // what is known of the process
+	Log    *action.Log
+	Note   func(snapshot.Event) // takes the event of a signal; may be nil
+	Clock  func() time.Time
+}
+
+// Run sends a signal. Where that is not permitted, or the process has ended,
+// the error is a *process.Refusal.
+func (s *Sender) Run(ctx context.Context, r Request) (Result, error) {
+	snap := s.Latest()
+	entry := action.NewEntry("signal", r.Process, r.Origin)
+	entry.About(snap, r.Process)
+	entry.Signal = Name(r.Signal)
+	err := s.Log.Do(entry, func(e *action.Entry) error {
+		e.Outcome = "sent"
+		return s.Send(ctx, r.Process, r.Signal)
+	})
+	if err != nil {
+		return Result{}, err
+	}
+	if s.Note != nil {
+		event := action.NewEvent(s.Clock(), snap, snapshot.EventSignal, r.Process)
+		event.Severity, event.Message = snapshot.Notice, "sent "+Name(r.Signal)
+		s.Note(event)
+	}
+	return Result{r.Signal}, nil
+}

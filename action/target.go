@@ -1,0 +1,82 @@
+package action
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"vramscope/internal/process"
+	"vramscope/sampler/snapshot"
+)
+
+// Origin is how somebody came to want an action.
+type Origin struct {
+	By  string `json:"by"`  // "key", "command", "policy"
+	Why string `json:"why"` // "key F", "vramscope flush", a rule's name
+}
+
+// Key is the origin of what is done on the screen.
+func Key(name string) Origin { return Origin{By: "key", Why: "key " + name} }
+
+// Command is the origin of what a command of vramscope does.
+func Command(name string) Origin { return Origin{By: "command", Why: "vramscope " + name} }
+
+// A command line may be long, and may hold secrets further on.
+const (
+	maxWords = 4
+	maxWord  = 256
+)
+
+// NewEntry begins an entry about a process.
+func NewEntry(action string, id process.Identity, origin Origin) Entry {
+	return Entry{Action: action, Origin: origin, PID: id.PID, StartTime: id.StartTime, Command: []string{}}
+}
+
+// About adds what a snapshot knows of the process: whose it is, what it runs,
+// and the GPUs that it is on.
+func (e *Entry) About(snap *snapshot.Snapshot, id process.Identity) {
+	for _, p := range Rows(snap, id) {
+		e.Runs(p.User, p.Command)
+		if !slices.Contains(e.GPUs, p.GPU) {
+			e.GPUs = append(e.GPUs, p.GPU)
+		}
+	}
+}
+
+// Runs adds whose the process is, and the start of its command line.
+func (e *Entry) Runs(user string, command []string) {
+	e.Target, e.Command = user, []string{}
+	for _, word := range command[:min(len(command), maxWords)] {
+		e.Command = append(e.Command, strings.ToValidUTF8(word[:min(len(word), maxWord)], "?"))
+	}
+}
+
+// Rows are a process's rows on some devices, on all where none is named. A
+// device is the UUID of a GPU or a MIG instance.
+func Rows(snap *snapshot.Snapshot, id process.Identity, devices ...string) []*snapshot.Process {
+	var rows []*snapshot.Process
+	if snap == nil {
+		return nil
+	}
+	for p := range snap.ProcessRows(id) {
+		if len(devices) == 0 || slices.Contains(devices, snap.DeviceUUID(p.ID)) {
+			rows = append(rows, p)
+		}
+	}
+	return rows
+}
+
+// NewEvent is an action in the screen's events, about the process's row on one
+// of the devices.
+func NewEvent(now time.Time, snap *snapshot.Snapshot, kind snapshot.EventKind, id process.Identity, devices ...string) snapshot.Event {
+	event := snapshot.Event{Time: now, Kind: kind, Row: snapshot.RowID{Process: id}}
+	rows := append(Rows(snap, id, devices...), Rows(snap, id)...)
+	if len(rows) == 0 {
+		return event
+	}
+	p := rows[0]
+	event.GPU, event.GPUUUID, event.Row = p.GPU, p.ID.GPUUUID, p.ID
+	event.User, event.Bytes = p.User, p.Used
+	event.Name, _, _ = strings.Cut(process.ShortCommand(p.Command, p.Name), " ")
+	return event
+}
