@@ -81,6 +81,11 @@ func (s *Sampler) noteChanges(now time.Time, snap *snapshot.Snapshot) {
 			s.noteGPU(now, before.Time, was, g)
 		}
 	}
+	for uuid := range s.down {
+		if snap.GPU(uuid) == nil { // only probes named it, and none does now
+			delete(s.down, uuid)
+		}
+	}
 }
 
 func (s *Sampler) noteDriver(now time.Time, before, after *snapshot.Snapshot) {

@@ -42,6 +42,7 @@ type alertSpan struct {
 const (
 	mostEnded  = 5000
 	mostAlerts = 2000
+	mostGPUs   = 256 // that are there no more: probes can invent some
 )
 
 func newHistory() *History {
@@ -127,6 +128,22 @@ func (h *History) retire(now time.Time, sequence uint64) {
 		first++
 	}
 	h.ended = slices.Delete(h.ended, 0, first)
+	h.forgetGPUs(now)
+}
+
+// forgetGPUs drops the records of GPUs that have not been seen for the longest.
+func (h *History) forgetGPUs(now time.Time) {
+	var away []string
+	for uuid, r := range h.gpus {
+		if r.last.Before(now) {
+			away = append(away, uuid)
+		}
+	}
+	slices.SortFunc(away, func(a, b string) int { return h.gpus[b].last.Compare(h.gpus[a].last) })
+	for _, uuid := range away[min(mostGPUs, len(away)):] {
+		h.gpus[uuid].close()
+		delete(h.gpus, uuid)
+	}
 }
 
 // noteAlerts keeps from when to when each alert stood.

@@ -18,7 +18,7 @@ func (s *Sampler) gpus(now time.Time, gpus []*gpu, m merged) []snapshot.GPU {
 		out = append(out, s.gpu(g, rows))
 		s.predictGPU(now, g, &out[len(out)-1], rows)
 	}
-	return s.addToldDevices(out, m.rows)
+	return s.addProbeOnlyGPUs(out, m.rows)
 }
 
 // rowsOf is the rows of the GPUs of an index, of which there is one except
@@ -43,7 +43,7 @@ func (s *Sampler) gpu(g *gpu, rows []snapshot.Process) snapshot.GPU {
 		// What the card can hold does not change when it falls silent.
 		out.Memory.Total, out.Memory.Reserved = g.last.Memory.Total, g.last.Memory.Reserved
 	} else {
-		out.Memory.Total = s.totalTold(g.device.UUID)
+		out.Memory.Total = s.totalByProbes(g.device.UUID)
 	}
 	r := g.fresh
 	if r == nil {
@@ -110,10 +110,10 @@ func partsOf(used snapshot.Bytes, rows []snapshot.Process, belongs func(*snapsho
 		if !belongs(p) {
 			continue
 		}
-		own, told := p.Used.Value()
+		own, known := p.Used.Value()
 		room -= own
-		unlisted = unlisted || !told
-		if told && p.Allocated.Known() && credible(heldBy(p), own) {
+		unlisted = unlisted || !known
+		if known && p.Allocated.Known() && credible(heldBy(p), own) {
 			take(p)
 		}
 	}

@@ -23,6 +23,7 @@ const (
 // addProbes puts the probes' figures into the rows and adds rows for what the
 // driver does not list. It returns how many probes are not silent.
 func (s *Sampler) addProbes(now time.Time, m *merged, answers []probe.Answer) int {
+	defer s.forgetProbeOnly(now)
 	answering := 0
 	if len(answers) == 0 {
 		return 0
@@ -46,7 +47,7 @@ func (s *Sampler) addProbes(now time.Time, m *merged, answers []probe.Answer) in
 			noteNothing(m, a, age)
 		}
 		for j := range a.Report.Devices {
-			s.addDevice(m, place, a, &a.Report.Devices[j], age)
+			s.addDevice(now, m, place, a, &a.Report.Devices[j], age)
 		}
 	}
 	return answering
@@ -75,11 +76,11 @@ func noteNothing(m *merged, a *probe.Answer, age time.Duration) {
 // addDevice puts one device's report into its row, whose place in m is known.
 // What a probe that has died said last makes no new row: its number may be
 // somebody else's by now.
-func (s *Sampler) addDevice(m *merged, place map[snapshot.RowID]int, a *probe.Answer, d *probe.Device, age time.Duration) {
+func (s *Sampler) addDevice(now time.Time, m *merged, place map[snapshot.RowID]int, a *probe.Answer, d *probe.Device, age time.Duration) {
 	id := s.locate(a, d)
 	at, listed := place[id]
 	if !listed {
-		if age >= silentAfter || len(d.Allocators) == 0 || !s.driver.admits(id.GPUUUID) || !s.mayLive(id) || !s.hear(id.GPUUUID, d) {
+		if age >= silentAfter || len(d.Allocators) == 0 || !s.driver.admits(id.GPUUUID) || !s.mayLive(id) || !s.nameDevice(now, id.GPUUUID, d) {
 			return
 		}
 		p := s.describe(a.Process.PID)
@@ -97,7 +98,7 @@ func (s *Sampler) addDevice(m *merged, place map[snapshot.RowID]int, a *probe.An
 		p.Runtime, p.RuntimeVersion = a.Hello.Runtimes[0].Name, a.Hello.Runtimes[0].Version
 	}
 	for _, cache := range a.Hello.Evictable {
-		p.Evictable = append(p.Evictable, snapshot.Evictable{Name: cache.Name, Priority: cache.Priority, Bytes: told(cache.Bytes)})
+		p.Evictable = append(p.Evictable, snapshot.Evictable{Name: cache.Name, Priority: cache.Priority, Bytes: optionalOf(cache.Bytes)})
 	}
 	for i := range d.Allocators {
 		al := allocator(&d.Allocators[i])
@@ -148,8 +149,8 @@ func (s *Sampler) sumParts(p *snapshot.Process, a *probe.Answer) {
 	if !p.FragmentedKnown() {
 		p.Fragmented = snapshot.Bytes{} // an allocator that does not know it yet has some, or not
 	}
-	held, told := reserved.Value()
-	if !told {
+	held, known := reserved.Value()
+	if !known {
 		return
 	}
 	p.Other = s.otherOf(p, held, a.At)
@@ -200,49 +201,49 @@ func clearParts(p *snapshot.Process) {
 func allocator(a *probe.Allocator) snapshot.Allocator {
 	return snapshot.Allocator{
 		Kind: a.Kind, Basis: string(a.Basis),
-		Reserved: told(a.ReservedBytes), Allocated: told(a.AllocatedBytes), Cached: told(a.CachedBytes),
-		Fragmented: told(a.FragmentedBytes), Returnable: told(a.ReturnableBytes), Pending: told(a.PendingBytes),
-		LargestFree: told(a.LargestFreeBytes), Segments: told(a.Segments),
-		OutOfMemoryCount: told(a.OutOfMemoryCount), AllocRetries: told(a.AllocRetries),
-		PeakAllocated: told(a.PeakAllocatedBytes), PeakReserved: told(a.PeakReservedBytes),
-		Blocks: told(a.Blocks), StrandedSegments: told(a.StrandedSegments), Config: a.Config,
+		Reserved: optionalOf(a.ReservedBytes), Allocated: optionalOf(a.AllocatedBytes), Cached: optionalOf(a.CachedBytes),
+		Fragmented: optionalOf(a.FragmentedBytes), Returnable: optionalOf(a.ReturnableBytes), Pending: optionalOf(a.PendingBytes),
+		LargestFree: optionalOf(a.LargestFreeBytes), Segments: optionalOf(a.Segments),
+		OutOfMemoryCount: optionalOf(a.OutOfMemoryCount), AllocRetries: optionalOf(a.AllocRetries),
+		PeakAllocated: optionalOf(a.PeakAllocatedBytes), PeakReserved: optionalOf(a.PeakReservedBytes),
+		Blocks: optionalOf(a.Blocks), StrandedSegments: optionalOf(a.StrandedSegments), Config: a.Config,
 		Pools: pools(a.Pools), Largest: largest(a.Largest),
 	}
 }
 
-func pools(told []probe.Pool) []snapshot.Pool {
-	if len(told) == 0 {
+func pools(reported []probe.Pool) []snapshot.Pool {
+	if len(reported) == 0 {
 		return nil
 	}
-	out := make([]snapshot.Pool, len(told))
-	for i := range told {
-		out[i] = pool(&told[i])
+	out := make([]snapshot.Pool, len(reported))
+	for i := range reported {
+		out[i] = pool(&reported[i])
 	}
 	return out
 }
 
 func pool(p *probe.Pool) snapshot.Pool {
 	return snapshot.Pool{
-		Name: p.Name, Reserved: told(p.ReservedBytes), Allocated: told(p.AllocatedBytes),
-		Fragmented: told(p.FragmentedBytes), Segments: told(p.Segments),
+		Name: p.Name, Reserved: optionalOf(p.ReservedBytes), Allocated: optionalOf(p.AllocatedBytes),
+		Fragmented: optionalOf(p.FragmentedBytes), Segments: optionalOf(p.Segments),
 	}
 }
 
-func largest(told []probe.Allocation) []snapshot.Allocation {
-	if len(told) == 0 {
+func largest(reported []probe.Allocation) []snapshot.Allocation {
+	if len(reported) == 0 {
 		return nil
 	}
-	out := make([]snapshot.Allocation, len(told))
-	for i := range told {
-		out[i] = snapshot.Allocation{Bytes: told[i].Bytes, API: told[i].API, Library: told[i].Library}
-		if age := told[i].AgeSeconds; age != nil {
+	out := make([]snapshot.Allocation, len(reported))
+	for i := range reported {
+		out[i] = snapshot.Allocation{Bytes: reported[i].Bytes, API: reported[i].API, Library: reported[i].Library}
+		if age := reported[i].AgeSeconds; age != nil {
 			out[i].Age = quantity.From(time.Duration(*age*float64(time.Second)), quantity.Probe)
 		}
 	}
 	return out
 }
 
-func told[T cmp.Ordered](v *T) quantity.Optional[T] {
+func optionalOf[T cmp.Ordered](v *T) quantity.Optional[T] {
 	if v == nil {
 		return quantity.Optional[T]{}
 	}

@@ -206,6 +206,14 @@ type stateSpan struct {
 	message string
 }
 
+// close ends its series.
+func (r *gpuRecord) close() {
+	r.metrics.close()
+	for _, in := range r.instances {
+		in.metrics.close()
+	}
+}
+
 type instanceRecord struct {
 	instance snapshot.Instance
 	metrics  metrics

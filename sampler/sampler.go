@@ -31,7 +31,7 @@ type Sampler struct {
 	raised    map[alertKey]snapshot.Alert
 	down      map[string]time.Time // GPUs of which the log has said that they do not answer, and since when
 	probeSeen bool
-	told      []toldDevice // in the order in which probes first told them
+	probeOnly []probeOnlyGPU
 	sequence  uint64
 	first     bool               // no tick has been made yet
 	began     time.Time          // the first tick; zero where this process goes on from another

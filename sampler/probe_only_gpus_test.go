@@ -65,11 +65,48 @@ func TestAGPUThatOnlyProbesTellOfComesAfterTheDrivers(t *testing.T) {
 
 func TestProbesCannotInventGPUsWithoutEnd(t *testing.T) {
 	b := newBox(1)
-	for i := range 3 * maxTold {
+	for i := range 3 * maxProbeOnlyGPUs {
 		b.tell(1000+i, fmt.Sprintf("GPU-%x", 0xabc000+i), 80*gib)
 	}
-	if snap := b.tick(b.sampler()); len(snap.GPUs) != 1+maxTold || len(snap.Rows) != 1+maxTold {
+	if snap := b.tick(b.sampler()); len(snap.GPUs) != 1+maxProbeOnlyGPUs || len(snap.Rows) != 1+maxProbeOnlyGPUs {
 		t.Errorf("%d GPUs and %d rows", len(snap.GPUs), len(snap.Rows))
+	}
+}
+
+func TestProbeOnlyGPUsAreForgotten(t *testing.T) {
+	b := newBox(1)
+	for i := range maxProbeOnlyGPUs {
+		b.tell(1000+i, fmt.Sprintf("GPU-%x", 0xabc000+i), 80*gib)
+	}
+	s := b.sampler()
+	b.tick(s)
+	b.answers = nil
+	b.now = b.now.Add(probeOnlyKept)
+	b.tick(s)
+	b.tell(31, "GPU-x", 80*gib)
+	snap := b.tick(s)
+	if g := snap.GPU("GPU-x"); g == nil || g.Index != 1 || len(snap.GPUs) != 2 {
+		t.Errorf("%d GPUs, GPU-x is %+v, want it as the second of two", len(snap.GPUs), g)
+	}
+}
+
+func TestProbeOnlyGPUsKeepTheirIndex(t *testing.T) {
+	b := newBox(1)
+	b.tell(31, "GPU-x", 80*gib)
+	b.tell(32, "GPU-y", 80*gib)
+	s := b.sampler()
+	b.tick(s)
+	for range 2 {
+		b.now = b.now.Add(probeOnlyKept)
+		b.answers = nil
+		b.tell(32, "GPU-y", 80*gib)
+		if snap := b.tick(s); len(snap.GPUs) != 2 || snap.GPU("GPU-y").Index != 2 {
+			t.Fatalf("%d GPUs, GPU-y is GPU %d, want 2 still", len(snap.GPUs), snap.GPU("GPU-y").Index)
+		}
+	}
+	b.tell(33, "GPU-z", 80*gib)
+	if snap := b.tick(s); snap.GPU("GPU-z").Index != 1 || snap.GPU("GPU-y").Index != 2 {
+		t.Errorf("GPU-z is GPU %d and GPU-y is GPU %d, want 1 and 2", snap.GPU("GPU-z").Index, snap.GPU("GPU-y").Index)
 	}
 }
 
@@ -154,5 +191,23 @@ func TestABarShowsNoMoreThanTheDriverSaysIsUsed(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+func TestHistoryForgetsGPUsThatAreGoneForLong(t *testing.T) {
+	b := newBox(1)
+	s := b.sampler()
+	for i := range 2 * mostGPUs {
+		b.answers = nil
+		b.tell(31, fmt.Sprintf("GPU-%x", 0xabc000+i), 80*gib)
+		b.tick(s)
+		b.now = b.now.Add(probeOnlyKept)
+	}
+	h := s.History()
+	if n := len(h.gpus); n > mostGPUs+2 || h.gpus["GPU-0"] == nil {
+		t.Errorf("%d GPUs are remembered, want at most %d, the driver's among them", n, mostGPUs+2)
+	}
+	if n := len(s.down); n > 2 {
+		t.Errorf("%d GPUs are remembered as down", n)
 	}
 }

@@ -1,0 +1,126 @@
+package sampler
+
+import (
+	"slices"
+	"time"
+
+	"vramscope/probe"
+	"vramscope/sampler/snapshot"
+)
+
+// probeOnlyGPU is a GPU that a probe names and the driver does not: there is
+// no driver, or it no longer lists the GPU. Its place in the list decides its
+// index; a place whose uuid is "" is free.
+type probeOnlyGPU struct {
+	uuid  string
+	total snapshot.Bytes
+	named time.Time // when a probe last named it
+}
+
+const (
+	// maxProbeOnlyGPUs is how many there can be: any process may name some.
+	maxProbeOnlyGPUs = 64
+	// probeOnlyKept is how long one that no probe names keeps its index: a
+	// program that restarts finds its GPU where it was.
+	probeOnlyKept = time.Minute
+)
+
+// nameDevice notes that a probe names a device, and its size. It reports
+// whether the device can have a row: false where there are too many GPUs.
+func (s *Sampler) nameDevice(now time.Time, uuid string, d *probe.Device) bool {
+	at := slices.IndexFunc(s.probeOnly, func(g probeOnlyGPU) bool { return g.uuid == uuid })
+	if at < 0 {
+		listed := s.driver.seen(uuid)
+		if listed != nil && listed.last != nil {
+			return true // the driver has measured it
+		}
+		if at = slices.IndexFunc(s.probeOnly, func(g probeOnlyGPU) bool { return g.uuid == "" }); at < 0 {
+			if len(s.probeOnly) == maxProbeOnlyGPUs {
+				return listed != nil
+			}
+			at = len(s.probeOnly)
+			s.probeOnly = append(s.probeOnly, probeOnlyGPU{})
+		}
+		s.probeOnly[at] = probeOnlyGPU{uuid: uuid}
+	}
+	g := &s.probeOnly[at]
+	g.named = now
+	// The size of a MIG instance is not that of its GPU.
+	if d.UUID == uuid && d.TotalBytes != nil {
+		g.total = optionalOf(d.TotalBytes)
+	}
+	return true
+}
+
+// forgetProbeOnly frees the places of GPUs that no probe has named for long.
+func (s *Sampler) forgetProbeOnly(now time.Time) {
+	used := 0
+	for i := range s.probeOnly {
+		if now.Sub(s.probeOnly[i].named) >= probeOnlyKept {
+			s.probeOnly[i] = probeOnlyGPU{}
+		} else {
+			used = i + 1
+		}
+	}
+	s.probeOnly = s.probeOnly[:used]
+}
+
+// totalByProbes is a device's size as a probe reports it.
+func (s *Sampler) totalByProbes(uuid string) snapshot.Bytes {
+	for i := range s.probeOnly {
+		if s.probeOnly[i].uuid == uuid {
+			return s.probeOnly[i].total
+		}
+	}
+	return snapshot.Bytes{}
+}
+
+// indexOf is the index of a GPU: the driver's, or for one that only probes
+// name the next after all of the driver's, in the order of their places.
+func (s *Sampler) indexOf(uuid string) int {
+	past := 0
+	for _, g := range s.driver.gpus {
+		if g.device.UUID == uuid {
+			return g.device.Index
+		}
+		past = max(past, g.device.Index+1)
+	}
+	for i := range s.probeOnly {
+		if s.probeOnly[i].uuid == uuid {
+			break
+		}
+		if s.driver.seen(s.probeOnly[i].uuid) == nil {
+			past++
+		}
+	}
+	return past
+}
+
+// seen is the GPU that the driver has listed under a UUID, or nil.
+func (d *driver) seen(uuid string) *gpu {
+	for _, g := range d.gpus {
+		if g.device.UUID == uuid {
+			return g
+		}
+	}
+	return nil
+}
+
+// addProbeOnlyGPUs adds a GPU for the rows that are on none of the driver's.
+// How much of it is used is unknown.
+func (s *Sampler) addProbeOnlyGPUs(gpus []snapshot.GPU, rows []snapshot.Process) []snapshot.GPU {
+	listed := len(gpus)
+	for i := range rows {
+		uuid := rows[i].ID.GPUUUID
+		if i > 0 && uuid == rows[i-1].ID.GPUUUID || slices.ContainsFunc(gpus, func(g snapshot.GPU) bool { return g.UUID == uuid }) {
+			continue
+		}
+		gpus = append(gpus, snapshot.GPU{
+			Index: rows[i].GPU, UUID: uuid, State: snapshot.GPUError, Message: snapshot.ProbeDataOnly,
+			Memory: snapshot.Memory{Total: s.totalByProbes(uuid)},
+			Parts:  partsOf(snapshot.Bytes{}, rows, func(p *snapshot.Process) bool { return p.ID.GPUUUID == uuid }),
+		})
+	}
+	slices.SortFunc(gpus[listed:], func(a, b snapshot.GPU) int { return a.Index - b.Index })
+	return gpus
+}
