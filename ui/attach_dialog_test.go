@@ -9,6 +9,7 @@ import (
 	"vramscope/probe/attach"
 	"vramscope/sampler/snapshot"
 	"vramscope/sampler/snapshot/snapshottest"
+	"vramscope/ui/uitest"
 )
 
 // seenBy is the drawn box as an ordinary user sees it: a probe answers its own
@@ -228,7 +229,7 @@ func TestAttachSurvivesHostileNames(t *testing.T) {
 	for _, dialog := range []attachDialog{d, d.filled(plan), d.filled(refused)} {
 		for width := 30; width <= 120; width += 15 {
 			lines := dialog.Render(width, 14)
-			checkCells(t, lines, width, 14)
+			uitest.CheckCells(t, lines, width, 14)
 			if strings.ContainsAny(strings.Join(lines, ""), "\x1b\x07\u202e") {
 				t.Errorf("hostile text reaches the screen:\n%s", strings.Join(lines, "\n"))
 			}

@@ -9,6 +9,7 @@ import (
 	"vramscope/internal/text"
 	"vramscope/sampler/snapshot"
 	"vramscope/ui/cell"
+	"vramscope/ui/graph"
 	"vramscope/ui/keys"
 )
 
@@ -37,9 +38,9 @@ type detail struct {
 	gpuFull  quantity.Bytes         // used memory at which its GPU is full; 0 where not known
 	away     bool                   // its GPU does not answer
 	noDriver bool
-	full     bool      // it has the screen; else it stands beside the main graph
-	graph    graph     // of the full screen
-	segments *segments // the map in the place of the graph, nil where there is none
+	full     bool        // it has the screen; else it stands beside the main graph
+	graph    graph.Graph // of the full screen
+	segments *segments   // the map in the place of the graph, nil where there is none
 }
 
 // newDetail is the detail of the process under the cursor. On the full screen
@@ -71,14 +72,14 @@ func newDetail(st *state, lk *look, rows []row, whole bool) detail {
 	}
 	d.index = strconv.Itoa(d.process.GPU)
 	if gpu := s.GPU(id.GPUUUID); gpu != nil {
-		d.index = string(appendIndex(nil, gpu.Index, gpu.InstanceNumber(id.Instance)))
-		d.gpuFull = reachable(gpu, d.process).Or(0)
+		d.index = string(cell.AppendIndex(nil, gpu.Index, gpu.InstanceNumber(id.Instance)))
+		d.gpuFull = graph.Reachable(gpu, d.process).Or(0)
 		d.away = gpu.State != snapshot.GPUOK && gpu.State != ""
 	}
 	d.noDriver = st.noDriver()
 	if whole {
-		d.graph = graphAbout(st, lk, usedBy(id))
-		d.graph.subject.name = "used"
+		d.graph = graphAbout(st, lk, graph.UsedBy(id))
+		d.graph.Subject.Name = "used"
 		if st.segments != nil && st.segments.row == id {
 			d.segments = st.segments
 		}
@@ -113,13 +114,6 @@ func (d detail) Render(width, height int) []string {
 	}
 }
 
-// The graph of the full screen has at least a title, four rows and its axis.
-// What is told besides the most important gives way to it until it is higher.
-const (
-	detailGraphLeast = graphAround + 4
-	detailGraphGood  = graphAround + 7
-)
-
 // whole fills the screen above the alert line: the facts, then the graph with
 // what is left.
 func (d detail) whole(width, height int) []string {
@@ -132,7 +126,7 @@ func (d detail) whole(width, height int) []string {
 		return append(d.besideMap(lines, width, height), d.segmentPanel().Render(width, d.mapHeight(width, height))...)
 	}
 	lines := d.told(width, height)
-	if room := height - len(lines); room >= detailGraphLeast {
+	if room := height - len(lines); room >= graph.LeastHeight {
 		lines = append(lines, d.graph.Render(width, room)...)
 	}
 	return lines
@@ -143,7 +137,7 @@ func (d detail) graphRows(width, height int) int {
 	if d.process == nil || d.segments != nil {
 		return 0
 	}
-	if room := height - len(d.told(width, height)); room >= detailGraphLeast {
+	if room := height - len(d.told(width, height)); room >= graph.LeastHeight {
 		return room
 	}
 	return 0
@@ -155,7 +149,7 @@ func (d detail) told(width, height int) []string {
 	lines = append(lines, d.books(width)...)
 	outlook := d.outlook(width)
 	// What the allocators say one by one comes where the graph stays as it is.
-	if room := height - len(lines) - len(outlook) - detailGraphGood; room > 2 {
+	if room := height - len(lines) - len(outlook) - graph.GoodHeight; room > 2 {
 		lines = append(lines, d.allocators(width, min(room, allocatorLinesMost))...)
 	} else {
 		lines = append(lines, d.inShort(width)...)

@@ -10,6 +10,7 @@ import (
 	"vramscope/sampler/snapshot"
 	"vramscope/themes"
 	"vramscope/ui/cell"
+	"vramscope/ui/graph"
 	"vramscope/ui/keys"
 )
 
@@ -129,7 +130,7 @@ func allocatedPeak(history snapshot.History, now time.Time, id snapshot.RowID) (
 	if history == nil {
 		return 0, 0, false
 	}
-	key := usedBy(id)
+	key := graph.UsedBy(id)
 	key.Metric = snapshot.MetricAllocated
 	for _, point := range history.Series(key, now.Add(-peakWindow), now, int(peakWindow/(10*time.Second))) {
 		if !point.Known {

@@ -9,6 +9,7 @@ import (
 	"vramscope/internal/quantity"
 	"vramscope/sampler/snapshot"
 	"vramscope/sampler/snapshot/snapshottest"
+	"vramscope/ui/uitest"
 )
 
 // toldInFull is the drawn box with all that the probe of the leaking process
@@ -49,7 +50,7 @@ func TestDetailTellsTheSizesOfCaches(t *testing.T) {
 	box := toldInFull()
 	for i := range box.Rows {
 		if caches := box.Rows[i].Evictable; len(caches) > 0 {
-			caches[0].Bytes = known(2.5)
+			caches[0].Bytes = uitest.Known(2.5)
 		}
 	}
 	st := screenOf(box, 80, 24).at(snapshottest.Leaking, 1)
@@ -62,7 +63,7 @@ func TestDetailTellsTheSizesOfCaches(t *testing.T) {
 
 // justStarted is the history of a process that has been there for five seconds.
 func justStarted(snapshot.History) snapshot.History {
-	return curveHistory{curve: leak, now: drawnAt, every: time.Second, since: 5 * time.Second}
+	return uitest.CurveHistory{Curve: uitest.Leak, Now: uitest.DrawnAt, Every: time.Second, Since: 5 * time.Second}
 }
 
 // TestADetailOfSecondsForeseesNothing: the flush's dialog says that it is not

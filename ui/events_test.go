@@ -7,6 +7,7 @@ import (
 
 	"vramscope/internal/process"
 	"vramscope/sampler/snapshot"
+	"vramscope/ui/uitest"
 )
 
 // TestEventsSayWhatTheColumnsDoNot: an alarm's sentence names its GPU and its
@@ -14,7 +15,7 @@ import (
 // are left have room.
 func TestEventsSayWhatTheColumnsDoNot(t *testing.T) {
 	row := snapshot.RowID{Process: process.Identity{PID: 2701455, StartTime: 1}}
-	leak := snapshot.Event{Time: drawnAt, Kind: snapshot.EventAlarm, GPU: 4, GPUUUID: "GPU-4", Row: row, User: "dave", Name: "dlrm.py"}
+	leak := snapshot.Event{Time: uitest.DrawnAt, Kind: snapshot.EventAlarm, GPU: 4, GPUUUID: "GPU-4", Row: row, User: "dave", Name: "dlrm.py"}
 	for message, want := range map[string]string{
 		"GPU 4, PID 2701455 dave leaks 1M/s": "dlrm.py: leaks 1M/s",
 		"GPU 4 full in 14m (6m–14m)":         "dlrm.py: full in 14m (6m–14m)",
@@ -22,7 +23,7 @@ func TestEventsSayWhatTheColumnsDoNot(t *testing.T) {
 		"GPU 41 is none of this":             "dlrm.py: GPU 41 is none of this",
 	} {
 		leak.Message = message
-		e := newEvents(testLook(t, "", false), &state{now: drawnAt, history: curveHistory{log: []snapshot.Event{leak}}})
+		e := newEvents(testLook(t, "", false), &state{now: uitest.DrawnAt, history: uitest.CurveHistory{Log: []snapshot.Event{leak}}})
 		if text := rendered(e, 120, 6); !strings.Contains(text, "dave       "+want+" ") {
 			t.Errorf("%q is\n%s", message, text)
 		}
@@ -33,10 +34,10 @@ func TestEventsSayWhatTheColumnsDoNot(t *testing.T) {
 // further, and the box says how.
 func TestEventsScrollSideways(t *testing.T) {
 	end := "driver says -11.7G  ok"
-	var o overlay = newEvents(testLook(t, "", false), &state{now: drawnAt, history: curveHistory{log: []snapshot.Event{
-		{Time: drawnAt, Kind: snapshot.EventFlush, GPU: 3, GPUUUID: "GPU-3", User: "carol", Name: "finetune.py",
+	var o overlay = newEvents(testLook(t, "", false), &state{now: uitest.DrawnAt, history: uitest.CurveHistory{Log: []snapshot.Event{
+		{Time: uitest.DrawnAt, Kind: snapshot.EventFlush, GPU: 3, GPUUUID: "GPU-3", User: "carol", Name: "finetune.py",
 			Message: "flushed: 70.6G to 58.9G, freed 11.7G in 84 ms; " + end},
-		{Time: drawnAt.Add(-time.Minute), Kind: snapshot.EventDriverBack, Message: "short"},
+		{Time: uitest.DrawnAt.Add(-time.Minute), Kind: snapshot.EventDriverBack, Message: "short"},
 	}}})
 	if text := rendered(o, 80, 8); strings.Contains(text, end) || !strings.Contains(text, "← → more, Esc closes ┐") {
 		t.Errorf("at first\n%s", text)

@@ -13,6 +13,7 @@ import (
 	"vramscope/sampler/snapshot"
 	"vramscope/sampler/snapshot/snapshottest"
 	"vramscope/ui/cell"
+	"vramscope/ui/uitest"
 )
 
 // peaked is a history in which the leaking process once had 2.3 GiB more
@@ -193,7 +194,7 @@ func TestFlushOfAPoolThatWasNeverFlushed(t *testing.T) {
 // process's once.
 func TestFlushTellsTheSizesOfCaches(t *testing.T) {
 	cache := func(name string, gigabytes float64) snapshot.Evictable {
-		return snapshot.Evictable{Name: name, Bytes: known(gigabytes)}
+		return snapshot.Evictable{Name: name, Bytes: uitest.Known(gigabytes)}
 	}
 	const leaking, other = snapshottest.Leaking, 2701455
 	for name, c := range map[string]struct {
@@ -314,7 +315,7 @@ func TestFlushSurvivesHostileNames(t *testing.T) {
 	for _, dialog := range []flushDialog{d, single} {
 		for width := 30; width <= 120; width += 15 {
 			lines := dialog.Render(width, 14)
-			checkCells(t, lines, width, 14)
+			uitest.CheckCells(t, lines, width, 14)
 			if strings.ContainsAny(strings.Join(lines, ""), "\x1b\x07\u202e") {
 				t.Errorf("hostile text reaches the screen:\n%s", strings.Join(lines, "\n"))
 			}

@@ -16,6 +16,7 @@ import (
 	"vramscope/internal/text"
 	"vramscope/sampler/snapshot"
 	"vramscope/sampler/snapshot/snapshottest"
+	"vramscope/ui/uitest"
 )
 
 // flushes is a box's Flush that a test holds in its hand.
@@ -36,7 +37,7 @@ func (f *flushes) flush(ctx context.Context, r flush.Request) (flush.Result, err
 func drawnResult(r flush.Request) flush.Result {
 	return flush.Result{
 		DryRun: r.DryRun, Returnable: gib(11.8), Took: 84 * time.Millisecond, Step: 1, Steps: 1,
-		Devices: []flush.Device{{Before: gib(69.3), After: gib(57.6), DriverBefore: known(70.6), DriverAfter: known(58.9)}},
+		Devices: []flush.Device{{Before: gib(69.3), After: gib(57.6), DriverBefore: uitest.Known(70.6), DriverAfter: uitest.Known(58.9)}},
 	}
 }
 
@@ -189,7 +190,7 @@ func TestGradualFlushIsStoppedByEsc(t *testing.T) {
 		result.Devices[0].After, result.Step, result.Steps = gib(66.4), 1, 4
 		r.Progress(result)
 		<-ctx.Done() // between two steps
-		result.Stopped, result.Devices[0].DriverAfter = true, known(67.7)
+		result.Stopped, result.Devices[0].DriverAfter = true, uitest.Known(67.7)
 		return result, nil
 	}
 	m.key("F", "y")
@@ -327,7 +328,7 @@ func TestFlushMessageFitsTheScreen(t *testing.T) {
 	const cells = 78
 	for _, took := range []time.Duration{84 * time.Millisecond, 840 * time.Millisecond, 12 * time.Second} {
 		r := flush.Result{Returnable: gib(12), Took: took, Devices: []flush.Device{{
-			Before: gib(70), After: gib(58), DriverBefore: known(132), DriverAfter: known(122), Since: known(2),
+			Before: gib(70), After: gib(58), DriverBefore: uitest.Known(132), DriverAfter: uitest.Known(122), Since: uitest.Known(2),
 		}}}
 		for _, subject := range []string{"2963112", "4194304", "12 processes"} {
 			sentence := fitting(r.Sentences(subject), cells)

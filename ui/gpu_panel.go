@@ -1,7 +1,6 @@
 package ui
 
 import (
-	"strconv"
 	"time"
 
 	"vramscope/internal/quantity"
@@ -176,20 +175,10 @@ func (p *gpuPanel) writeIndex(l *cell.Line, line gpuLine, c gpuColumns) {
 			mark = ">"
 		}
 	}
-	index := appendIndex(l.Scratch(), line.gpu.Index, line.number)
+	index := cell.AppendIndex(l.Scratch(), line.gpu.Index, line.number)
 	l.Put(p.look.Styles.Strong, mark)
 	l.RightFigure(p.look.Styles.Text, index, c.index-len(mark))
 	l.Skip(1)
-}
-
-// appendIndex writes "3", or "5:1" for an instance.
-func appendIndex(dst []byte, gpu, instance int) []byte {
-	dst = strconv.AppendInt(dst, int64(gpu), 10)
-	if instance > 0 {
-		dst = append(dst, ':')
-		dst = strconv.AppendInt(dst, int64(instance), 10)
-	}
-	return dst
 }
 
 func (p *gpuPanel) writeName(l *cell.Line, line gpuLine, c gpuColumns) {

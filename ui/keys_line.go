@@ -189,7 +189,7 @@ func (st *state) narrowed() string {
 	s := ""
 	if f := st.focus; f != nil {
 		if gpu := st.shown.GPU(f.gpuUUID); gpu != nil {
-			s = "GPU " + string(appendIndex(nil, gpu.Index, gpu.InstanceNumber(f.instance)))
+			s = "GPU " + string(cell.AppendIndex(nil, gpu.Index, gpu.InstanceNumber(f.instance)))
 		}
 	}
 	if st.mine {

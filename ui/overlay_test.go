@@ -9,6 +9,7 @@ import (
 	"vramscope/internal/quantity"
 	"vramscope/sampler/snapshot"
 	"vramscope/ui/keys"
+	"vramscope/ui/uitest"
 )
 
 func rendered(p panel, width, height int) string { return strings.Join(p.Render(width, height), "\n") }
@@ -172,7 +173,7 @@ func TestSignalDialogSaysWhoseItIs(t *testing.T) {
 func TestSignalDialogNamesAllGPUsOfTheProcess(t *testing.T) {
 	st := drawnState()
 	second := carol()
-	second.GPU, second.ID.GPUUUID, second.Used = 4, "GPU-4", known(10)
+	second.GPU, second.ID.GPUUUID, second.Used = 4, "GPU-4", uitest.Known(10)
 	st.live.Rows = append(st.live.Rows, second)
 	text := rendered(newSignalDialog(testLook(t, "", false), st, st.cursor.id), 80, 14)
 	if !strings.Contains(text, "GPU 3,4, 80.6G used") {
@@ -208,13 +209,13 @@ func TestOverlayStaysInItsRectangle(t *testing.T) {
 func TestEventsStayInPlaceWhileNewOnesCome(t *testing.T) {
 	log := eventLog()
 	for i := range 40 {
-		log = append(log, snapshot.Event{Time: drawnAt.Add(-20*time.Hour - time.Duration(i)*time.Minute), Kind: snapshot.EventXID, Message: "old"})
+		log = append(log, snapshot.Event{Time: uitest.DrawnAt.Add(-20*time.Hour - time.Duration(i)*time.Minute), Kind: snapshot.EventXID, Message: "old"})
 	}
-	st := &state{now: drawnAt, history: curveHistory{log: log}}
+	st := &state{now: uitest.DrawnAt, history: uitest.CurveHistory{Log: log}}
 	var o overlay = newEvents(testLook(t, "", false), st)
 	o, _ = pressed(o, "down", "down", "down")
 	before := o.Render(80, 14)[2]
-	st.history = curveHistory{log: append([]snapshot.Event{{Time: drawnAt, Kind: snapshot.EventXID, Message: "new"}}, log...)}
+	st.history = uitest.CurveHistory{Log: append([]snapshot.Event{{Time: uitest.DrawnAt, Kind: snapshot.EventXID, Message: "new"}}, log...)}
 	if got := o.refreshed(st).Render(80, 14)[2]; got != before {
 		t.Errorf("the first line moved from\n%s to\n%s", before, got)
 	}
@@ -229,7 +230,7 @@ func TestEventsStayInPlaceWhileNewOnesCome(t *testing.T) {
 }
 
 func TestEventsOfThePastEndThere(t *testing.T) {
-	st := &state{now: drawnAt, past: drawnAt.Add(-30 * time.Minute), history: curveHistory{log: eventLog()}}
+	st := &state{now: uitest.DrawnAt, past: uitest.DrawnAt.Add(-30 * time.Minute), history: uitest.CurveHistory{Log: eventLog()}}
 	text := rendered(newEvents(testLook(t, "", false), st), 80, 14)
 	if strings.Contains(text, "full in") || !strings.Contains(text, "sent TERM") {
 		t.Error("events after the moment that is looked at:\n" + text)
@@ -308,7 +309,7 @@ func TestDetailSurvivesHostileCommands(t *testing.T) {
 		})
 		for _, size := range [][2]int{{80, 22}, {31, 12}, {200, 48}} {
 			lines := newDetail(st, testLook(t, "", false), nil, true).Render(size[0], size[1])
-			checkCells(t, lines, size[0], size[1])
+			uitest.CheckCells(t, lines, size[0], size[1])
 			if strings.ContainsAny(strings.Join(lines, ""), "\x1b\x07\n\r\u202e") {
 				t.Errorf("control characters of %.20q reach the screen", command)
 			}

@@ -14,6 +14,7 @@ import (
 	"vramscope/internal/quantity"
 	"vramscope/sampler/snapshot"
 	"vramscope/ui/keys"
+	"vramscope/ui/uitest"
 )
 
 // The panels in several sizes, both glyph sets and the states that matter.
@@ -37,7 +38,7 @@ func withoutProbe(p *snapshot.Process) {
 func goneState() *state {
 	st := drawnState()
 	st.shown.Ended = []snapshot.EndedProcess{{
-		Last: st.shown.Rows[0], Ended: drawnAt.Add(-12 * time.Second), OutOfMemoryCount: quantity.From(int64(1), quantity.Probe),
+		Last: st.shown.Rows[0], Ended: uitest.DrawnAt.Add(-12 * time.Second), OutOfMemoryCount: quantity.From(int64(1), quantity.Probe),
 		ExitStatus: quantity.From(1, quantity.System),
 	}}
 	st.shown.Rows = nil
@@ -50,10 +51,10 @@ func native(p *snapshot.Process) {
 	old := func(d time.Duration) quantity.Optional[time.Duration] { return quantity.From(d, quantity.Probe) }
 	p.Command, p.Runtime, p.RuntimeVersion, p.Evictable = []string{"/opt/triton/bin/tritonserver", "--model-repository=/models"}, "CUDA", "12.4", nil
 	p.Probe.StartedBy, p.Probe.Capabilities = "preload", []string{"flush"}
-	p.Allocated, p.Cached, p.Returnable, p.Fragmented, p.Other = known(60.1), known(9.2), known(9.2), snapshot.Bytes{}, known(1.3)
+	p.Allocated, p.Cached, p.Returnable, p.Fragmented, p.Other = uitest.Known(60.1), uitest.Known(9.2), uitest.Known(9.2), snapshot.Bytes{}, uitest.Known(1.3)
 	p.Allocators = []snapshot.Allocator{
-		{Kind: "cuda_pool", Basis: "post_flush", Reserved: known(18), Allocated: known(8.8), Cached: known(9.2), Returnable: known(9.2), PeakReserved: known(18)},
-		{Kind: "raw", Reserved: known(51.3), Allocated: known(51.3), Cached: known(0), Returnable: known(0), Blocks: count(213),
+		{Kind: "cuda_pool", Basis: "post_flush", Reserved: uitest.Known(18), Allocated: uitest.Known(8.8), Cached: uitest.Known(9.2), Returnable: uitest.Known(9.2), PeakReserved: uitest.Known(18)},
+		{Kind: "raw", Reserved: uitest.Known(51.3), Allocated: uitest.Known(51.3), Cached: uitest.Known(0), Returnable: uitest.Known(0), Blocks: count(213),
 			Largest: []snapshot.Allocation{
 				{Bytes: gib(40), Age: old(2*time.Hour + 3*time.Minute), API: "cuMemAlloc", Library: "libtriton_core.so"},
 				{Bytes: gib(8), Age: old(61 * time.Minute), API: "cuMemCreate", Library: "libnccl.so.2"},
@@ -75,14 +76,14 @@ func detailStates() map[string]*state {
 			withoutProbe(p)
 			p.Probe = &snapshot.Probe{State: snapshot.ProbeSilent, Age: 14 * time.Second}
 		}),
-		"mismatch": changed(func(p *snapshot.Process) { p.Other = known(-.09375) }),
+		"mismatch": changed(func(p *snapshot.Process) { p.Other = uitest.Known(-.09375) }),
 		"foreign": changed(func(p *snapshot.Process) {
 			withoutProbe(p)
-			*p = snapshot.Process{ID: p.ID, GPU: 3, Used: known(9.2), Type: "C"}
+			*p = snapshot.Process{ID: p.ID, GPU: 3, Used: uitest.Known(9.2), Type: "C"}
 			p.ID.Process = process.Identity{PID: 184}
 		}),
 		"native":  changed(native),
-		"nothing": {now: drawnAt, shown: &snapshot.Snapshot{Time: drawnAt}},
+		"nothing": {now: uitest.DrawnAt, shown: &snapshot.Snapshot{Time: uitest.DrawnAt}},
 	}
 }
 
@@ -111,7 +112,7 @@ func TestDetailGoldens(t *testing.T) {
 func matches(t *testing.T, p panel, width, height int) {
 	t.Helper()
 	lines := p.Render(width, height)
-	checkCells(t, lines, width, height)
+	uitest.CheckCells(t, lines, width, height)
 	golden.RequireEqual(t, []byte(strings.Join(lines, "\n")+"\n"))
 }
 
@@ -135,20 +136,20 @@ func TestHelpGoldens(t *testing.T) {
 func eventLog() []snapshot.Event {
 	id := func(pid int) snapshot.RowID { return snapshot.RowID{Process: process.Identity{PID: pid, StartTime: 1}} }
 	return []snapshot.Event{
-		{Time: drawnAt.Add(-8 * time.Second), Kind: snapshot.EventAlarm, GPU: 3, GPUUUID: "GPU-3", Row: id(2963112), User: "carol",
+		{Time: uitest.DrawnAt.Add(-8 * time.Second), Kind: snapshot.EventAlarm, GPU: 3, GPUUUID: "GPU-3", Row: id(2963112), User: "carol",
 			Name: "finetune.py", Severity: snapshot.Urgent, Message: "full in 4m10s (3m–6m)"},
-		{Time: drawnAt.Add(-134 * time.Second), Kind: snapshot.EventGPULost, GPU: 6, GPUUUID: "GPU-6", Message: "lost, had 41.2G in use"},
-		{Time: drawnAt.Add(-time.Hour), Kind: snapshot.EventSignal, GPU: 0, GPUUUID: "GPU-0", Row: id(7), User: "bob", Name: "x", Message: "sent TERM"},
-		{Time: drawnAt.Add(-2 * time.Hour), Kind: snapshot.EventDriverBack, Message: "driver reloaded: 550.163.01"},
-		{Time: drawnAt.Add(-13 * time.Hour), Kind: snapshot.EventEnded, GPU: 1, GPUUUID: "GPU-1", Row: id(2961877), User: "alice-of-research",
+		{Time: uitest.DrawnAt.Add(-134 * time.Second), Kind: snapshot.EventGPULost, GPU: 6, GPUUUID: "GPU-6", Message: "lost, had 41.2G in use"},
+		{Time: uitest.DrawnAt.Add(-time.Hour), Kind: snapshot.EventSignal, GPU: 0, GPUUUID: "GPU-0", Row: id(7), User: "bob", Name: "x", Message: "sent TERM"},
+		{Time: uitest.DrawnAt.Add(-2 * time.Hour), Kind: snapshot.EventDriverBack, Message: "driver reloaded: 550.163.01"},
+		{Time: uitest.DrawnAt.Add(-13 * time.Hour), Kind: snapshot.EventEnded, GPU: 1, GPUUUID: "GPU-1", Row: id(2961877), User: "alice-of-research",
 			Name: "train.py", Message: "ended: was 60.1G, peak 71.3G, out of memory x1"},
-		{Time: drawnAt.Add(-14 * time.Hour), Kind: snapshot.EventStarted, GPU: 1, GPUUUID: "GPU-1", Row: id(2961877),
+		{Time: uitest.DrawnAt.Add(-14 * time.Hour), Kind: snapshot.EventStarted, GPU: 1, GPUUUID: "GPU-1", Row: id(2961877),
 			Name: "tr\x1b[31main.py", Message: "started\r\n"},
 	}
 }
 
 func TestEventsGoldens(t *testing.T) {
-	st := &state{now: drawnAt, history: curveHistory{log: eventLog()}}
+	st := &state{now: uitest.DrawnAt, history: uitest.CurveHistory{Log: eventLog()}}
 	for _, size := range [][2]int{{80, 14}, {120, 27}, {60, 5}, {30, 4}} {
 		for _, ascii := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%dx%d ascii=%v", size[0], size[1], ascii), func(t *testing.T) {
@@ -156,9 +157,9 @@ func TestEventsGoldens(t *testing.T) {
 			})
 		}
 	}
-	t.Run("empty", func(t *testing.T) { matches(t, newEvents(testLook(t, "", false), &state{now: drawnAt}), 80, 7) })
+	t.Run("empty", func(t *testing.T) { matches(t, newEvents(testLook(t, "", false), &state{now: uitest.DrawnAt}), 80, 7) })
 	t.Run("colours", func(t *testing.T) { matches(t, newEvents(testLook(t, "dark", false), st), 80, 14) })
-	past := &state{now: drawnAt, past: drawnAt.Add(-30 * time.Minute), history: st.history}
+	past := &state{now: uitest.DrawnAt, past: uitest.DrawnAt.Add(-30 * time.Minute), history: st.history}
 	t.Run("past", func(t *testing.T) { matches(t, newEvents(testLook(t, "", false), past), 80, 10) })
 }
 
@@ -213,13 +214,13 @@ func TestPromptGoldens(t *testing.T) {
 func TestPanelsFillEverySize(t *testing.T) {
 	lk := testLook(t, "dark", false)
 	st := drawnState()
-	st.history = memoryHistory{curveHistory{now: drawnAt, every: time.Second, since: time.Hour, curve: leak, log: eventLog()}}
+	st.history = memoryHistory{uitest.CurveHistory{Now: uitest.DrawnAt, Every: time.Second, Since: time.Hour, Curve: uitest.Leak, Log: eventLog()}}
 	p := st.shown.Rows[0]
 	panels := map[string]panel{
 		"graph": newGraph(st, lk, nil), "detail": newDetail(st, lk, nil, true), "beside": newDetail(st, lk, nil, false),
 		"help": newHelp(lk), "events": newEvents(lk, st), "signal": newSignalDialog(lk, st, p.ID),
 		"environment": newEnvironment(lk, &p).filled([]string{"A=b"}, nil), "prompt": newPrompt(lk, "find", "日本語"),
-		"no detail": newDetail(&state{now: drawnAt}, lk, nil, true),
+		"no detail": newDetail(&state{now: uitest.DrawnAt}, lk, nil, true),
 	}
 	for name, panel := range panels {
 		for _, width := range []int{0, 1, 2, 3, 5, 9, 17, 30, 47, 79, 80, 81, 199, 300} {
@@ -240,7 +241,7 @@ func TestPanelsFillEverySize(t *testing.T) {
 
 func BenchmarkDetail80x22(b *testing.B) {
 	st, lk := drawnState(), testLook(b, "dark", false)
-	st.history = pointsHistory{amounts: []int64{60 << 30, 61 << 30}}
+	st.history = uitest.PointsHistory{Amounts: []int64{60 << 30, 61 << 30}}
 	b.ReportAllocs()
 	for b.Loop() {
 		newDetail(st, lk, nil, true).Render(80, 22)

@@ -11,6 +11,7 @@ import (
 	"vramscope/themes"
 	"vramscope/ui/cell"
 	"vramscope/ui/keys"
+	"vramscope/ui/uitest"
 )
 
 const (
@@ -27,6 +28,11 @@ func lookOf(t testing.TB, theme string, dark bool, profile colorprofile.Profile,
 		t.Fatal(err)
 	}
 	return &look{Appearance: cell.Appearance{Styles: styles, Glyphs: g}, keys: keys.New(keys.AllAbilities, false), version: "1.0.0"}
+}
+
+// testLook is a look in a theme, without colours where none is named.
+func testLook(t testing.TB, theme string, ascii bool) *look {
+	return &look{Appearance: *uitest.Appearance(t, theme, ascii), keys: keys.New(keys.AllAbilities, false), version: "1.0.0"}
 }
 
 // drawnLook is plain text with the drawings' glyphs.

@@ -5,6 +5,7 @@ import (
 
 	"vramscope/internal/quantity"
 	"vramscope/sampler/snapshot"
+	"vramscope/ui/uitest"
 )
 
 // carolsSegments is a map of the process of the drawings, made as PyTorch's
@@ -12,7 +13,7 @@ import (
 // each large block's own size. Its sums are those of the detail, nearly.
 func carolsSegments() snapshot.SegmentMap {
 	random := rand.New(rand.NewPCG(1, 2))
-	told := snapshot.SegmentMap{Time: drawnAt}
+	told := snapshot.SegmentMap{Time: uitest.DrawnAt}
 	address := uint64(0x7f0000000000)
 	add := func(pool string, blocks ...snapshot.Block) {
 		var size quantity.Bytes

@@ -11,6 +11,7 @@ import (
 
 	"vramscope/internal/quantity"
 	"vramscope/sampler/snapshot"
+	"vramscope/ui/uitest"
 )
 
 // mapped is the drawn state with the map of segments in the place of the
@@ -27,7 +28,7 @@ func mapped(told snapshot.SegmentMap, change func(*segments)) *state {
 // expandable is a process whose memory is two segments that grow.
 func expandable() snapshot.SegmentMap {
 	const gib = quantity.GiB
-	return snapshot.SegmentMap{Time: drawnAt.Add(-75 * time.Second), Left: 7, Segments: []snapshot.Segment{
+	return snapshot.SegmentMap{Time: uitest.DrawnAt.Add(-75 * time.Second), Left: 7, Segments: []snapshot.Segment{
 		{Size: 40 * gib, Pool: "large", Expandable: true, Blocks: []snapshot.Block{
 			{Size: 20 * gib, State: snapshot.BlockLive}, {Size: 6 * gib, State: snapshot.BlockCached}, {Size: 10 * gib, State: snapshot.BlockLive},
 			{Size: gib, State: snapshot.BlockFragmented}, {Size: 3 * gib, State: snapshot.BlockLive},
@@ -48,8 +49,8 @@ func TestSegmentGoldens(t *testing.T) {
 		"refused": mapped(snapshot.SegmentMap{}, func(s *segments) {
 			s.found, s.refusal = nil, "the program records its allocations' history: a snapshot would stop it for seconds"
 		}),
-		"nothing": mapped(snapshot.SegmentMap{Time: drawnAt}, nil),
-		"calm": mapped(snapshot.SegmentMap{Time: drawnAt, Segments: []snapshot.Segment{
+		"nothing": mapped(snapshot.SegmentMap{Time: uitest.DrawnAt}, nil),
+		"calm": mapped(snapshot.SegmentMap{Time: uitest.DrawnAt, Segments: []snapshot.Segment{
 			{Size: 20 * quantity.MiB, Blocks: []snapshot.Block{{Size: 20 * quantity.MiB, State: snapshot.BlockLive}}},
 		}}, nil),
 	}
@@ -159,7 +160,7 @@ func TestSegmentMapSurvivesNonsense(t *testing.T) {
 	random := rand.New(rand.NewPCG(7, 7))
 	sizes := []quantity.Bytes{0, 1, -1, 512, quantity.MiB, quantity.GiB, 1 << 45, 1 << 46, 1 << 62, -1 << 63, 1<<63 - 1}
 	for range 300 {
-		told := snapshot.SegmentMap{Time: drawnAt.Add(time.Duration(random.Int64N(1e12) - 5e11)), Left: random.IntN(5) - 2}
+		told := snapshot.SegmentMap{Time: uitest.DrawnAt.Add(time.Duration(random.Int64N(1e12) - 5e11)), Left: random.IntN(5) - 2}
 		for range random.IntN(40) {
 			s := snapshot.Segment{Private: random.IntN(4) == 0, Expandable: random.IntN(4) == 0, Size: sizes[random.IntN(len(sizes))]}
 			for range random.IntN(6) {
@@ -169,7 +170,7 @@ func TestSegmentMapSurvivesNonsense(t *testing.T) {
 		}
 		st := mapped(told, func(s *segments) { s.zoom, s.top = random.IntN(4), random.IntN(50)-10 })
 		for _, size := range [][2]int{{80, 22}, {30, 3}, {200, 40}} {
-			checkCells(t, newDetail(st, lk, nil, true).Render(size[0], size[1]), size[0], size[1])
+			uitest.CheckCells(t, newDetail(st, lk, nil, true).Render(size[0], size[1]), size[0], size[1])
 		}
 	}
 }

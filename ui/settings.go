@@ -9,6 +9,8 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"vramscope/themes"
+	"vramscope/ui/cell"
+	"vramscope/ui/graph"
 )
 
 // intervals are the steps of + and -.
@@ -76,13 +78,13 @@ func (m *model) nextTheme() bool {
 func (m *model) zoom() bool {
 	windows := []time.Duration{5 * time.Minute, 10 * time.Minute, 30 * time.Minute, 2 * time.Hour, 24 * time.Hour}
 	rows := m.graphRows()
-	now := graph{window: m.st.window}.windowFor(rows)
+	now := graph.Graph{Window: m.st.window}.WindowFor(rows)
 	m.st.window = windows[0]
 	if i := slices.IndexFunc(windows, func(w time.Duration) bool { return w > now }); i >= 0 {
 		m.st.window = windows[i]
 	}
 	if rows == 0 {
-		m.say("graph window " + shortSpan(m.st.window) + "; Enter shows a process's graph")
+		m.say("graph window " + cell.ShortDuration(m.st.window) + "; Enter shows a process's graph")
 	}
 	return true
 }

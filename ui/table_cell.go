@@ -17,7 +17,7 @@ func (t *tablePanel) writeCell(l *cell.Line, c *column, r *row) {
 	figure := l.Scratch()
 	switch c.id {
 	case columnGPU:
-		l.RightFigure(s.Text, appendIndex(figure, p.GPU, t.instanceOf(p)), c.cells)
+		l.RightFigure(s.Text, cell.AppendIndex(figure, p.GPU, t.instanceOf(p)), c.cells)
 	case columnPID:
 		l.RightFigure(s.Text, cell.AppendInt(figure, p.ID.Process.PID), c.cells)
 	case columnUser:

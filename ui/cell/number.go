@@ -3,6 +3,7 @@ package cell
 import (
 	"math"
 	"strconv"
+	"strings"
 	"time"
 
 	"vramscope/internal/quantity"
@@ -245,4 +246,26 @@ func Rounded(amount quantity.Bytes) quantity.Bytes {
 		return sign * math.MaxInt64
 	}
 	return sign * quantity.Bytes(rounded)
+}
+
+// AppendIndex writes a GPU's index, "3", or "5:1" for an instance of it.
+func AppendIndex(dst []byte, gpu, instance int) []byte {
+	dst = strconv.AppendInt(dst, int64(gpu), 10)
+	if instance > 0 {
+		dst = append(dst, ':')
+		dst = strconv.AppendInt(dst, int64(instance), 10)
+	}
+	return dst
+}
+
+// ShortDuration writes a window or horizon without zero units: "5m", "2h".
+func ShortDuration(d time.Duration) string {
+	s := d.Round(time.Second).String()
+	if strings.HasSuffix(s, "m0s") {
+		s = strings.TrimSuffix(s, "0s")
+	}
+	if strings.HasSuffix(s, "h0m") {
+		s = strings.TrimSuffix(s, "0m")
+	}
+	return s
 }

@@ -1,4 +1,4 @@
-package ui
+package graph
 
 import (
 	"math"
@@ -20,15 +20,15 @@ type curves struct {
 
 // curves reads the history and spreads the forecast over so many columns.
 // Without a forecast the history has the whole width.
-func (g graph) curves(columns int) curves {
+func (g Graph) curves(columns int) curves {
 	c := curves{capacity: math.NaN(), ahead: g.ahead}
-	if capacity, ok := g.subject.capacity.Value(); ok && capacity > 0 {
+	if capacity, ok := g.Subject.Capacity.Value(); ok && capacity > 0 {
 		c.capacity = float64(capacity)
 	}
 	// The curve's last point stands in the column of "now".
 	now := columns - 1
 	if c.ahead > 0 {
-		now = int(math.Round(float64(columns-1) * float64(g.window) / float64(g.window+c.ahead)))
+		now = int(math.Round(float64(columns-1) * float64(g.Window) / float64(g.Window+c.ahead)))
 	}
 	c.history = g.past(now + 1)
 	c.any = slices.ContainsFunc(c.history, func(v float64) bool { return !math.IsNaN(v) })
@@ -36,23 +36,23 @@ func (g graph) curves(columns int) curves {
 		c.history = append(c.history, math.NaN())
 	}
 	if c.ahead > 0 {
-		c.forecast(g.subject, now, columns)
+		c.forecast(g.Subject, now, columns)
 	}
 	return c
 }
 
 // past is the maximum of each column's time: a spike must not vanish. Column
-// i ends i column-times after the window's begin, the last one at g.at.
-func (g graph) past(columns int) []float64 {
+// i ends i column-times after the window's begin, the last one at g.At.
+func (g Graph) past(columns int) []float64 {
 	values := make([]float64, columns)
 	for i := range values {
 		values[i] = math.NaN()
 	}
-	if g.history == nil || columns < 2 {
+	if g.History == nil || columns < 2 {
 		return values
 	}
-	each := g.window / time.Duration(columns-1)
-	points := g.history.Series(g.subject.key, g.at.Add(-g.window-each), g.at, columns)
+	each := g.Window / time.Duration(columns-1)
+	points := g.History.Series(g.Subject.Key, g.At.Add(-g.Window-each), g.At, columns)
 	for i := range min(len(points), columns) {
 		if points[i].Known {
 			values[i] = max(float64(points[i].Max), 0)
@@ -64,11 +64,11 @@ func (g graph) past(columns int) []float64 {
 
 // tolerance is how many columns may be empty between two samples that follow
 // each other: where the columns are finer than the samples, most are.
-func (g graph) tolerance(each time.Duration) int {
-	apart := g.interval
-	if oldest := g.at.Add(-g.window); g.interval > 0 && g.history != nil {
+func (g Graph) tolerance(each time.Duration) int {
+	apart := g.Interval
+	if oldest := g.At.Add(-g.Window); g.Interval > 0 && g.History != nil {
 		// Beyond the newest 3,600 samples the store keeps buckets of 15 s.
-		if _, newest := g.history.Span(); newest.Sub(oldest) > 3600*g.interval {
+		if _, newest := g.History.Span(); newest.Sub(oldest) > 3600*g.Interval {
 			apart = max(apart, 15*time.Second)
 		}
 	}
@@ -124,9 +124,9 @@ func bridge(values []float64, columns int) {
 
 // forecast fills the columns after now, straight from horizon to horizon.
 // A forecast over the capacity is drawn at the capacity: the card has no more.
-func (c *curves) forecast(subject graphSubject, now, columns int) {
+func (c *curves) forecast(subject Subject, now, columns int) {
 	c.median, c.lower, c.upper = make([]float64, columns), make([]float64, columns), make([]float64, columns)
-	used, _ := subject.used.Value()
+	used, _ := subject.Used.Value()
 	each := float64(c.ahead) / float64(columns-1-now)
 	for i := range columns {
 		c.median[i], c.lower[i], c.upper[i] = math.NaN(), math.NaN(), math.NaN()
@@ -134,9 +134,9 @@ func (c *curves) forecast(subject graphSubject, now, columns int) {
 			continue
 		}
 		distance := time.Duration(float64(i-now) * each)
-		c.median[i] = c.limited(between(subject.predicted, used, distance, func(p snapshot.Prediction) quantity.Bytes { return p.Median }))
-		c.lower[i] = c.limited(between(subject.predicted, used, distance, func(p snapshot.Prediction) quantity.Bytes { return p.Lower80 }))
-		c.upper[i] = c.limited(between(subject.predicted, used, distance, func(p snapshot.Prediction) quantity.Bytes { return p.Upper80 }))
+		c.median[i] = c.limited(between(subject.Predicted, used, distance, func(p snapshot.Prediction) quantity.Bytes { return p.Median }))
+		c.lower[i] = c.limited(between(subject.Predicted, used, distance, func(p snapshot.Prediction) quantity.Bytes { return p.Lower80 }))
+		c.upper[i] = c.limited(between(subject.Predicted, used, distance, func(p snapshot.Prediction) quantity.Bytes { return p.Upper80 }))
 	}
 }
 

@@ -1,4 +1,4 @@
-package ui
+package graph
 
 import (
 	"math"
@@ -61,9 +61,9 @@ func ticksFor(window, ahead time.Duration, columns int) int {
 }
 
 // axis is the time axis of so many columns.
-func (g graph) axis(columns int) timeAxis {
-	a := timeAxis{from: -g.window, to: g.ahead, ticks: max(ticksFor(g.window, g.ahead, columns), 2), moment: "now"}
-	if !g.running {
+func (g Graph) axis(columns int) timeAxis {
+	a := timeAxis{from: -g.Window, to: g.ahead, ticks: max(ticksFor(g.Window, g.ahead, columns), 2), moment: "now"}
+	if !g.Running {
 		a.moment = "then"
 	}
 	return a
@@ -76,16 +76,16 @@ func (a timeAxis) label(seconds float64) string {
 	case d == 0:
 		return a.moment
 	case d > 0:
-		return "+" + shortSpan(d)
+		return "+" + cell.ShortDuration(d)
 	default:
-		return shortSpan(d)
+		return cell.ShortDuration(d)
 	}
 }
 
 // plot draws the curves as lines of exactly width cells: the rows, the time
 // axis, its labels. Series are drawn in row units with fixed bounds, because
 // asciigraph rounds bounds of its own and would change the number of rows.
-func plot(lk *look, c curves, scale graphScale, axis timeAxis, width int) []string {
+func plot(lk *cell.Appearance, c curves, scale graphScale, axis timeAxis, width int) []string {
 	g := &lk.Glyphs
 	const most = 5 // capacity, bounds, median, history
 	series := make([][]float64, 0, most)
@@ -123,7 +123,7 @@ func plot(lk *look, c curves, scale graphScale, axis timeAxis, width int) []stri
 		asciigraph.AxisColor(markAxis), asciigraph.LabelColor(markLabel),
 		asciigraph.YAxisValueFormatter(func(row float64) string {
 			label := scale.labels[min(max(int(math.Round(row)), 0), scale.rows-1)]
-			return strings.Repeat(" ", max(graphLabelCells-len(label), 0)) + label
+			return strings.Repeat(" ", max(labelCells-len(label), 0)) + label
 		}),
 		asciigraph.XAxisRange(axis.from.Seconds(), axis.to.Seconds()),
 		asciigraph.XAxisTickCount(axis.ticks), asciigraph.XAxisValueFormatter(axis.label),
@@ -157,7 +157,7 @@ func historyMark(g *cell.Glyphs) string { return historyChars(g).Horizontal }
 
 // restyled writes a row on a line, with the theme's colours in the place of
 // asciigraph's and, in the ASCII set, the twins of the axis's characters.
-func restyled(lk *look, l *cell.Line, row string) string {
+func restyled(lk *cell.Appearance, l *cell.Line, row string) string {
 	mark := asciigraph.Default
 	for row != "" {
 		run, rest, coloured := strings.Cut(row, "\x1b[")
@@ -165,7 +165,7 @@ func restyled(lk *look, l *cell.Line, row string) string {
 			if lk.Glyphs.ASCII {
 				run = asciiAxis.Replace(run)
 			}
-			l.Put(lk.curve(mark), run)
+			l.Put(inkOf(mark, &lk.Styles), run)
 		}
 		if !coloured {
 			break
@@ -183,22 +183,22 @@ func restyled(lk *look, l *cell.Line, row string) string {
 // asciiAxis maps what asciigraph draws its axes with. It never changes.
 var asciiAxis = strings.NewReplacer("┤", "|", "┼", "+", "└", "+", "┬", "+", "─", "-")
 
-// curve is the style of a marked cell.
-func (lk *look) curve(mark asciigraph.AnsiColor) themes.Style {
+// inkOf is the style of a marked cell.
+func inkOf(mark asciigraph.AnsiColor, s *themes.Styles) themes.Style {
 	switch mark {
 	case markCapacity:
-		return lk.Styles.Capacity
+		return s.Capacity
 	case markBounds:
-		return lk.Styles.Bounds
+		return s.Bounds
 	case markMedian:
-		return lk.Styles.Median
+		return s.Median
 	case markHistory:
-		return lk.Styles.History
+		return s.History
 	case markAxis:
-		return lk.Styles.Rule
+		return s.Rule
 	case markLabel:
-		return lk.Styles.Dim
+		return s.Dim
 	default:
-		return lk.Styles.Text
+		return s.Text
 	}
 }

@@ -1,4 +1,4 @@
-package ui
+package graph
 
 import (
 	"math"
@@ -19,7 +19,7 @@ type graphScale struct {
 	floor  float64        // of the bottom row, in units
 	step   float64        // from row to row, in units
 	rows   int
-	labels []string // by row from the bottom, graphLabelCells wide, "" where none
+	labels []string // by row from the bottom, labelCells wide, "" where none
 }
 
 // The rows from which the y axis starts at 0, and the most that is drawn: a
@@ -172,14 +172,14 @@ func (s graphScale) decimals(first, apart float64) int {
 	return 2
 }
 
-// fixed writes a label's figure in at most graphLabelCells cells.
+// fixed writes a label's figure in at most labelCells cells.
 func fixed(v float64, decimals int) string {
 	if v == 0 {
 		return "0"
 	}
 	for ; ; decimals-- {
 		text := strconv.FormatFloat(v, 'f', max(decimals, 0), 64)
-		if len(text) <= graphLabelCells || decimals <= 0 {
+		if len(text) <= labelCells || decimals <= 0 {
 			return text
 		}
 	}

@@ -1,4 +1,4 @@
-package ui
+package graph
 
 import (
 	"fmt"
@@ -12,6 +12,8 @@ import (
 
 	"vramscope/internal/quantity"
 	"vramscope/sampler/snapshot"
+	"vramscope/ui/cell"
+	"vramscope/ui/uitest"
 )
 
 func TestGraphGoldens(t *testing.T) {
@@ -20,16 +22,16 @@ func TestGraphGoldens(t *testing.T) {
 			for _, forecast := range []bool{false, true} {
 				name := fmt.Sprintf("%dx%d ascii=%v forecast=%v", size[0], size[1], ascii, forecast)
 				t.Run(name, func(t *testing.T) {
-					lines := leakGraph(testLook(t, "", ascii), 3*time.Hour, forecast).Render(size[0], size[1])
-					checkCells(t, lines, size[0], size[1])
+					lines := leakGraph(uitest.Appearance(t, "", ascii), 3*time.Hour, forecast).Render(size[0], size[1])
+					uitest.CheckCells(t, lines, size[0], size[1])
 					golden.RequireEqual(t, []byte(strings.Join(lines, "\n")+"\n"))
 				})
 			}
 		}
 	}
 	t.Run("colours", func(t *testing.T) {
-		lines := leakGraph(testLook(t, "dark", false), 3*time.Hour, true).Render(80, 12)
-		checkCells(t, lines, 80, 12)
+		lines := leakGraph(uitest.Appearance(t, "dark", false), 3*time.Hour, true).Render(80, 12)
+		uitest.CheckCells(t, lines, 80, 12)
 		golden.RequireEqual(t, []byte(strings.Join(lines, "\n")+"\n"))
 	})
 }
@@ -38,7 +40,7 @@ func TestGraphGoldens(t *testing.T) {
 func body(lines []string) []string {
 	var rows []string
 	for _, l := range lines[1 : len(lines)-2] {
-		rows = append(rows, string([]rune(ansi.Strip(l))[graphLeft:]))
+		rows = append(rows, string([]rune(ansi.Strip(l))[leftCells:]))
 	}
 	return rows
 }
@@ -57,21 +59,21 @@ func curveSpan(rows []string) (first, last int) {
 }
 
 func TestGraphTopRowIsTheCapacityAndFloorIsRound(t *testing.T) {
-	lk := testLook(t, "", false)
+	lk := uitest.Appearance(t, "", false)
 	lines := leakGraph(lk, time.Hour, true).Render(120, 12)
 	for i, want := range map[int]string{1: " 79.0┼", 3: "   76┤", 5: "   72┤", 7: "   68┤", 9: "   64┤"} {
 		if !strings.HasPrefix(lines[i], want) {
 			t.Errorf("row %d is %q, want %q", i, lines[i][:12], want)
 		}
 	}
-	tall := leakGraph(lk, time.Hour, false).Render(120, 16+graphAround)
+	tall := leakGraph(lk, time.Hour, false).Render(120, 16+around)
 	if got := tall[16]; !strings.HasPrefix(got, "    0┤") {
 		t.Errorf("with 16 rows the axis starts at 0, not %q", got[:12])
 	}
 }
 
 func TestGraphShowsAYoungHistoryWhereItBegan(t *testing.T) {
-	g := leakGraph(testLook(t, "", false), 75*time.Second, false)
+	g := leakGraph(uitest.Appearance(t, "", false), 75*time.Second, false)
 	first, last := curveSpan(body(g.Render(120, 12)))
 	// 113 columns for 5 minutes: 75 s ago is a quarter before the end.
 	if first < 82 || first > 85 {
@@ -83,8 +85,8 @@ func TestGraphShowsAYoungHistoryWhereItBegan(t *testing.T) {
 }
 
 func TestGraphLeavesGapsOpen(t *testing.T) {
-	g := leakGraph(testLook(t, "", false), time.Hour, false)
-	g.history = curveHistory{now: drawnAt, every: time.Second, since: time.Hour, curve: func(age time.Duration) float64 {
+	g := leakGraph(uitest.Appearance(t, "", false), time.Hour, false)
+	g.History = uitest.CurveHistory{Now: uitest.DrawnAt, Every: time.Second, Since: time.Hour, Curve: func(age time.Duration) float64 {
 		if age > 100*time.Second && age < 200*time.Second {
 			return math.NaN() // the GPU was lost
 		}
@@ -110,9 +112,9 @@ func TestGraphLeavesGapsOpen(t *testing.T) {
 }
 
 func TestGraphBridgesSamplesThatAreRarerThanColumns(t *testing.T) {
-	g := leakGraph(testLook(t, "", false), time.Hour, false)
-	g.interval = 10 * time.Second
-	g.history = curveHistory{now: drawnAt, every: 10 * time.Second, since: time.Hour, curve: func(time.Duration) float64 { return 40 }}
+	g := leakGraph(uitest.Appearance(t, "", false), time.Hour, false)
+	g.Interval = 10 * time.Second
+	g.History = uitest.CurveHistory{Now: uitest.DrawnAt, Every: 10 * time.Second, Since: time.Hour, Curve: func(time.Duration) float64 { return 40 }}
 	rows := body(g.Render(120, 12))
 	count := 0
 	for _, row := range rows {
@@ -124,9 +126,9 @@ func TestGraphBridgesSamplesThatAreRarerThanColumns(t *testing.T) {
 }
 
 func TestGraphKeepsASpike(t *testing.T) {
-	g := leakGraph(testLook(t, "", false), 24*time.Hour, false)
-	g.window = 24 * time.Hour
-	g.history = curveHistory{now: drawnAt, every: 15 * time.Second, since: 24 * time.Hour, curve: func(age time.Duration) float64 {
+	g := leakGraph(uitest.Appearance(t, "", false), 24*time.Hour, false)
+	g.Window = 24 * time.Hour
+	g.History = uitest.CurveHistory{Now: uitest.DrawnAt, Every: 15 * time.Second, Since: 24 * time.Hour, Curve: func(age time.Duration) float64 {
 		if age == 6*time.Hour {
 			return 78.9
 		}
@@ -138,7 +140,7 @@ func TestGraphKeepsASpike(t *testing.T) {
 }
 
 func TestGraphGivesTheWholeWidthToThePastWithoutAForecast(t *testing.T) {
-	lines := leakGraph(testLook(t, "", false), time.Hour, false).Render(80, 12)
+	lines := leakGraph(uitest.Appearance(t, "", false), time.Hour, false).Render(80, 12)
 	labels := lines[len(lines)-1]
 	if strings.Contains(labels, "+") || !strings.HasSuffix(strings.TrimRight(labels, " "), "now") {
 		t.Errorf("labels are %q", labels)
@@ -149,8 +151,8 @@ func TestGraphGivesTheWholeWidthToThePastWithoutAForecast(t *testing.T) {
 }
 
 func TestGraphInThePastDoesNotSayNow(t *testing.T) {
-	g := leakGraph(testLook(t, "", false), time.Hour, false)
-	g.running = false
+	g := leakGraph(uitest.Appearance(t, "", false), time.Hour, false)
+	g.Running = false
 	if all := strings.Join(g.Render(80, 12), "\n"); strings.Contains(all, "now") {
 		t.Error("a graph of the past says now:\n" + all)
 	}
@@ -161,12 +163,12 @@ func TestGraphLabelsNowAtEveryWindow(t *testing.T) {
 		30 * time.Second, time.Minute, 2 * time.Minute, 5 * time.Minute, 10 * time.Minute, 30 * time.Minute, 2 * time.Hour, 24 * time.Hour,
 	} {
 		for _, width := range []int{60, 80, 120, 200} {
-			g := leakGraph(testLook(t, "", false), time.Hour, true)
-			g.window = window
+			g := leakGraph(uitest.Appearance(t, "", false), time.Hour, true)
+			g.Window = window
 			lines := g.Render(width, 12)
-			checkCells(t, lines, width, 12)
+			uitest.CheckCells(t, lines, width, 12)
 			labels := lines[len(lines)-1]
-			if !strings.Contains(labels, "now") || !strings.Contains(labels, "-"+shortSpan(window)) {
+			if !strings.Contains(labels, "now") || !strings.Contains(labels, "-"+cell.ShortDuration(window)) {
 				t.Errorf("%s at %d: %q", window, width, labels)
 			}
 		}
@@ -174,30 +176,13 @@ func TestGraphLabelsNowAtEveryWindow(t *testing.T) {
 }
 
 func TestGraphSaysWhenThereIsNothing(t *testing.T) {
-	g := leakGraph(testLook(t, "", false), 0, false)
-	g.history = nil
+	g := leakGraph(uitest.Appearance(t, "", false), 0, false)
+	g.History = nil
 	lines := g.Render(80, 12)
-	checkCells(t, lines, 80, 12)
+	uitest.CheckCells(t, lines, 80, 12)
 	if !strings.Contains(strings.Join(lines, "\n"), "no history yet") {
 		t.Error("an empty graph does not say why")
 	}
-}
-
-// pointsHistory answers with given amounts, whatever is asked.
-type pointsHistory struct {
-	curveHistory
-	amounts []int64
-}
-
-func (h pointsHistory) Series(_ snapshot.SeriesKey, from, to time.Time, buckets int) []snapshot.Point {
-	points := make([]snapshot.Point, buckets)
-	for i := range points {
-		if len(h.amounts) > 0 {
-			a := h.amounts[i%len(h.amounts)]
-			points[i] = snapshot.Point{Min: a, Max: a, Last: a, Known: a != math.MinInt64+1}
-		}
-	}
-	return points
 }
 
 func FuzzGraphNeverPanics(f *testing.F) {
@@ -206,15 +191,15 @@ func FuzzGraphNeverPanics(f *testing.F) {
 	f.Add(int64(math.MinInt64+1), int64(math.MinInt64+1), int64(math.MinInt64+1), int64(-1), 17, 19, int64(86400), false)
 	f.Add(int64(1)<<30, int64(1)<<30, int64(1)<<30, int64(1)<<30, 15, 30, int64(0), true)
 	f.Add(int64(5), int64(math.MinInt64+1), int64(7), int64(math.MaxInt64), 60, 24, int64(-5), true)
-	lk := testLook(f, "", false)
+	lk := uitest.Appearance(f, "", false)
 	f.Fuzz(func(t *testing.T, a, b, c, capacity int64, width, height int, seconds int64, forecast bool) {
 		width, height = width%300, height%100
 		g := leakGraph(lk, time.Hour, forecast)
-		g.history = pointsHistory{amounts: []int64{a, b, c, a, a}}
-		g.window = time.Duration(seconds%(48*3600)) * time.Second
-		g.subject.capacity = quantity.From(quantity.Bytes(capacity), quantity.Driver)
-		for i := range g.subject.predicted {
-			p := &g.subject.predicted[i]
+		g.History = uitest.PointsHistory{Amounts: []int64{a, b, c, a, a}}
+		g.Window = time.Duration(seconds%(48*3600)) * time.Second
+		g.Subject.Capacity = quantity.From(quantity.Bytes(capacity), quantity.Driver)
+		for i := range g.Subject.Predicted {
+			p := &g.Subject.Predicted[i]
 			p.Median, p.Lower80, p.Upper80 = quantity.Bytes(b), quantity.Bytes(c), quantity.Bytes(a)
 		}
 		lines := g.Render(width, height)
@@ -230,9 +215,9 @@ func FuzzGraphNeverPanics(f *testing.F) {
 }
 
 func BenchmarkGraph120x12(b *testing.B) {
-	g := leakGraph(testLook(b, "dark", false), time.Hour, true)
+	g := leakGraph(uitest.Appearance(b, "dark", false), time.Hour, true)
 	// The history's own cost is the store's; here it answers at once.
-	g.history = pointsHistory{amounts: []int64{60 << 30, 61 << 30, 62 << 30, 63 << 30}}
+	g.History = uitest.PointsHistory{Amounts: []int64{60 << 30, 61 << 30, 62 << 30, 63 << 30}}
 	b.ReportAllocs()
 	for b.Loop() {
 		g.Render(120, 12)
@@ -274,4 +259,21 @@ func TestSamplesHardlyRarerThanColumnsMakeALine(t *testing.T) {
 			t.Errorf("column %d is %v", i, v)
 		}
 	}
+}
+
+// leakGraph is the graph of the drawings.
+func leakGraph(lk *cell.Appearance, since time.Duration, forecast bool) Graph {
+	g := Graph{
+		Appearance: lk, At: uitest.DrawnAt, Running: true, Interval: time.Second,
+		History: uitest.CurveHistory{Curve: uitest.Leak, Now: uitest.DrawnAt, Every: time.Second, Since: since},
+		Subject: Subject{
+			Key: snapshot.SeriesKey{GPUUUID: "GPU-3"}, Name: "GPU 3 used", Full: "full",
+			Used: uitest.Known(72.9), Capacity: uitest.Known(79.0),
+		},
+	}
+	if forecast {
+		g.Subject.Predicted = uitest.Predictions(72.9, 25.0/1024, 0.008)
+		g.Subject.FullIn = &snapshot.FullIn{Median: 250 * time.Second, Earliest: 184 * time.Second, Latest: 330 * time.Second}
+	}
+	return g
 }

@@ -1,0 +1,67 @@
+package ui
+
+import (
+	"vramscope/sampler/snapshot"
+	"vramscope/ui/graph"
+)
+
+// newGraph is the graph of the main screen.
+func newGraph(st *state, lk *look, rows []row) graph.Graph {
+	return graphAbout(st, lk, followed(st, rows))
+}
+
+// graphAbout is a graph of one series at the moment that the screen shows.
+func graphAbout(st *state, lk *look, key snapshot.SeriesKey) graph.Graph {
+	g := graph.Graph{
+		Appearance: &lk.Appearance, History: st.history, Window: st.window,
+		At: st.now, Running: !st.frozen && st.past.IsZero(),
+		Subject: graph.SubjectOf(st.shown, key),
+	}
+	if st.shown != nil {
+		g.At, g.Interval = st.shown.Time, st.shown.Interval
+	}
+	return g
+}
+
+// followed is the series that the graph shows: of the pinned row, else of the
+// alarm, else of the process under the cursor, else of the GPU in focus, else of
+// the GPU of the table's first row.
+func followed(st *state, rows []row) snapshot.SeriesKey {
+	if st.pinned != nil {
+		return *st.pinned
+	}
+	s := st.shown
+	if s == nil {
+		return snapshot.SeriesKey{}
+	}
+	if a := alarmed(s, st.alert); a != nil {
+		return snapshot.SeriesKey{Metric: snapshot.MetricUsed, GPUUUID: a.GPUUUID, Instance: a.Instance}
+	}
+	switch {
+	case st.cursor.active:
+		return graph.UsedBy(st.cursor.id)
+	case st.focus != nil:
+		return snapshot.SeriesKey{Metric: snapshot.MetricUsed, GPUUUID: st.focus.gpuUUID, Instance: st.focus.instance}
+	case len(rows) > 0:
+		return snapshot.SeriesKey{Metric: snapshot.MetricUsed, GPUUUID: rows[0].process.ID.GPUUUID}
+	case len(s.GPUs) > 0:
+		return snapshot.SeriesKey{Metric: snapshot.MetricUsed, GPUUUID: s.GPUs[0].UUID}
+	default:
+		return snapshot.SeriesKey{}
+	}
+}
+
+// alarmed is the alarm that the graph follows: the one on the alert line
+// where that is urgent, else the worst urgent one; nil where none is.
+func alarmed(s *snapshot.Snapshot, current int) *snapshot.Alert {
+	urgent := func(a *snapshot.Alert) bool { return a.Severity == snapshot.Urgent && a.GPUUUID != "" }
+	if current >= 0 && current < len(s.Alerts) && urgent(&s.Alerts[current]) {
+		return &s.Alerts[current]
+	}
+	for i := range s.Alerts {
+		if urgent(&s.Alerts[i]) {
+			return &s.Alerts[i]
+		}
+	}
+	return nil
+}

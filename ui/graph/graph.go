@@ -1,0 +1,173 @@
+package graph
+
+import (
+	"time"
+
+	"vramscope/internal/quantity"
+	"vramscope/internal/text"
+	"vramscope/sampler/snapshot"
+	"vramscope/ui/cell"
+)
+
+// Graph is used memory over time, with the forecast where there is one.
+type Graph struct {
+	Appearance *cell.Appearance
+	History    snapshot.History // nil while there is none
+	Subject    Subject
+	Window     time.Duration // back from At; 0: as WindowFor says
+	At         time.Time     // the right end of what is known
+	Running    bool          // At is now; else the screen is frozen or in the past
+	Interval   time.Duration // between samples: a pause up to this long is no gap
+
+	ahead time.Duration // of the width, what the forecast takes; set by Render
+}
+
+// The cells that are not curve: labels and axis to the left, one blank to the
+// right; title above, axis and its labels below.
+const (
+	labelCells = 4
+	leftCells  = 1 + labelCells + 1
+	rightCells = 1
+	around     = 3
+)
+
+// The least and a good height.
+const (
+	LeastHeight = around + 4
+	GoodHeight  = around + 7
+)
+
+// Render returns exactly height lines of exactly width cells.
+func (g Graph) Render(width, height int) []string {
+	if width <= 0 || height <= 0 {
+		return cell.Blank(max(width, 0), height)
+	}
+	g.Window = g.WindowFor(height)
+	rows := height - around
+	columns := width - leftCells - rightCells
+	if rows < 2 || columns < 8 {
+		return cell.Fill([]string{g.title(width, false, quantity.GiB)}, width, height)
+	}
+	g.ahead = g.horizon(columns)
+	curves := g.curves(columns)
+	scale := scaleOf(curves, rows)
+	lines := make([]string, 0, height)
+	lines = append(lines, g.title(width, len(curves.median) > 0, scale.unit))
+	lines = append(lines, plot(g.Appearance, curves, scale, g.axis(columns), width)...)
+	if !curves.any {
+		lines[1+rows/2] = g.nothing(width)
+	}
+	return cell.Fill(lines, width, height)
+}
+
+// WindowFor returns the window at a height: the one that is set, else 5
+// minutes, 10 in a tall panel.
+func (g Graph) WindowFor(height int) time.Duration {
+	switch {
+	case g.Window > 0:
+		return g.Window
+	case height >= 16:
+		return 10 * time.Minute
+	default:
+		return 5 * time.Minute
+	}
+}
+
+// horizon is how far ahead a forecast is drawn: as far as the window goes
+// back, but not past the last horizon worth drawing at that scale. Without a
+// forecast, or where "now" could not be labelled, the past has the whole width.
+func (g Graph) horizon(columns int) time.Duration {
+	ahead := 15 * time.Minute
+	switch {
+	case len(g.Subject.Predicted) == 0 || !g.Subject.Used.Known() || g.Window > 2*time.Hour:
+		return 0
+	case g.Window <= 10*time.Minute:
+		ahead = min(g.Window, 5*time.Minute)
+	}
+	if ticksFor(g.Window, ahead, columns) == 0 {
+		return 0
+	}
+	return ahead
+}
+
+// title is "── GPU 3 used, 5m back and 5m ahead ──── ─ used  - median … ──".
+// The legend is shortened until it fits, and gone where nothing of it does.
+func (g Graph) title(width int, forecast bool, unit quantity.Bytes) string {
+	s, glyphs := &g.Appearance.Styles, &g.Appearance.Glyphs
+	name := text.Clean(g.Subject.Name)
+	if letter := unitLetter(unit); letter != "G" {
+		name += " in " + letter
+	}
+	name += ", " + cell.ShortDuration(g.Window) + " back"
+	if forecast {
+		name += " and " + cell.ShortDuration(g.ahead) + " ahead"
+	}
+	return cell.TitledRule(g.Appearance, width, name, s.Title, g.legend(width-text.Width(name)-10, forecast, glyphs))
+}
+
+// legend is the right end of the title, at most room cells wide.
+func (g Graph) legend(room int, forecast bool, glyphs *cell.Glyphs) []cell.Span {
+	s := &g.Appearance.Styles
+	var used []cell.Span
+	if g.Subject.Name != "used" { // the title has said it
+		used = []cell.Span{{s.History, historyMark(glyphs)}, {s.Dim, " used"}}
+	}
+	var curves []cell.Span
+	if forecast {
+		curves = []cell.Span{{s.Median, glyphs.Median}, {s.Dim, " median  "}, {s.Bounds, glyphs.Bound}, {s.Dim, " 80 %"}}
+	}
+	var capacity, until []cell.Span
+	if g.Subject.Capacity.Known() {
+		capacity = []cell.Span{{s.Capacity, glyphs.Capacity}, {s.Dim, " " + g.Subject.Full}}
+		until = capacity
+		if clock := g.fullAt(); clock != "" {
+			until = append(capacity[:2:2], cell.Span{s.Text, clock})
+		}
+	}
+	for _, candidate := range [][][]cell.Span{{used, curves, until}, {used, curves, capacity}, {curves, capacity}, {capacity}} {
+		var parts []cell.Span
+		for _, part := range candidate {
+			if len(part) == 0 {
+				continue
+			}
+			if len(parts) > 0 {
+				parts = append(parts, cell.Span{s.Dim, "  "})
+			}
+			parts = append(parts, part...)
+		}
+		if cells := cell.SpansWidth(parts); cells > 0 && cells <= room {
+			return parts
+		}
+	}
+	return nil
+}
+
+// fullAt is " at 12:08:27 (12:07–12:10)", the bounds rounded outward, or
+// nothing where no time can be said.
+func (g Graph) fullAt() string {
+	in := g.Subject.FullIn
+	if in == nil {
+		return ""
+	}
+	text := " at " + g.At.Add(in.Median).Format(time.TimeOnly) + " (" + g.At.Add(in.Earliest).Format("15:04")
+	if in.Latest <= 0 {
+		return text + "+)"
+	}
+	latest := g.At.Add(in.Latest)
+	if whole := latest.Truncate(time.Minute); whole.Before(latest) {
+		latest = whole.Add(time.Minute)
+	}
+	return text + g.Appearance.Glyphs.EnDash + latest.Format("15:04") + ")"
+}
+
+// nothing is the line across a graph without a single sample.
+func (g Graph) nothing(width int) string {
+	s := "nothing was measured in this time"
+	if g.History == nil {
+		s = "no history yet"
+	}
+	l := cell.NewLine(width)
+	l.Skip((width - text.Width(s)) / 2)
+	l.Put(g.Appearance.Styles.Dim, s)
+	return l.String()
+}

@@ -1,0 +1,81 @@
+package graph
+
+import (
+	"strconv"
+
+	"vramscope/internal/quantity"
+	"vramscope/sampler/snapshot"
+	"vramscope/ui/cell"
+)
+
+// Subject is what a graph is about.
+type Subject struct {
+	Key       snapshot.SeriesKey
+	Name      string // "GPU 3 used"
+	Full      string // what the capacity line is called: "full", "GPU full"
+	Used      snapshot.Bytes
+	Capacity  snapshot.Bytes
+	Predicted []snapshot.Prediction
+	FullIn    *snapshot.FullIn
+}
+
+// UsedBy is the series of a row's used memory.
+func UsedBy(id snapshot.RowID) snapshot.SeriesKey {
+	return snapshot.SeriesKey{Metric: snapshot.MetricUsed, GPUUUID: id.GPUUUID, Instance: id.Instance, Row: id}
+}
+
+// SubjectOf gathers what a snapshot knows of a series: its name, capacity and
+// forecast. A process that has exited keeps its curve.
+func SubjectOf(s *snapshot.Snapshot, key snapshot.SeriesKey) Subject {
+	subject := Subject{Key: key, Name: "used", Full: "full"}
+	gpu := s.GPU(key.GPUUUID)
+	if key.Row != (snapshot.RowID{}) {
+		subject.Name = "PID " + strconv.Itoa(key.Row.Process.PID) + " used"
+		p := s.Row(key.Row)
+		if p == nil {
+			return subject
+		}
+		subject.Used, subject.Predicted = p.Used, p.Predicted
+		if gpu != nil {
+			subject.Full = "GPU full"
+			subject.Capacity = Reachable(gpu, p)
+		}
+		return subject
+	}
+	if gpu == nil {
+		return subject
+	}
+	memory, number := gpu.Memory, 0
+	if key.Instance.MIG {
+		subject.Full = "instance full"
+		number, memory = gpu.InstanceNumber(key.Instance), snapshot.Memory{}
+		if instance := gpu.Instance(key.Instance); instance != nil {
+			memory = instance.Memory
+			subject.Predicted, subject.FullIn = instance.Predicted, instance.FullIn
+		}
+	} else {
+		subject.Predicted, subject.FullIn = gpu.Predicted, gpu.FullIn
+	}
+	subject.Name = "GPU " + string(cell.AppendIndex(nil, gpu.Index, number)) + " used"
+	subject.Used, subject.Capacity = memory.Used, memory.Capacity()
+	return subject
+}
+
+// Reachable is the most that a process could use: the capacity of its GPU or
+// instance, less what other processes use. There its GPU is full.
+func Reachable(gpu *snapshot.GPU, p *snapshot.Process) snapshot.Bytes {
+	memory := gpu.Memory
+	if instance := gpu.Instance(p.ID.Instance); instance != nil {
+		memory = instance.Memory
+	}
+	capacity, ok := memory.Capacity().Value()
+	if !ok {
+		return snapshot.Bytes{}
+	}
+	all, known := memory.Used.Value()
+	own, ownKnown := p.Used.Value()
+	if others := all - own; known && ownKnown && others > 0 && capacity-others >= own {
+		capacity -= others
+	}
+	return quantity.From(capacity, quantity.Computed)
+}

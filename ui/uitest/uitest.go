@@ -1,0 +1,137 @@
+// Package uitest has what the tests of ui and of its rooms share.
+package uitest
+
+import (
+	"math"
+	"testing"
+	"time"
+
+	"github.com/charmbracelet/colorprofile"
+	"github.com/charmbracelet/x/ansi"
+
+	"vramscope/internal/quantity"
+	"vramscope/sampler/snapshot"
+	"vramscope/themes"
+	"vramscope/ui/cell"
+)
+
+// DrawnAt is the moment of the drawings.
+var DrawnAt = time.Date(2026, 11, 20, 12, 4, 17, 0, time.UTC)
+
+// CurveHistory is a history of one curve, sampled once a second from a moment
+// on; NaN is a missing sample.
+type CurveHistory struct {
+	Curve func(age time.Duration) float64 // GiB, by the time before now
+	Now   time.Time
+	Every time.Duration
+	Since time.Duration // how long it has been measured
+	Log   []snapshot.Event
+}
+
+func (h CurveHistory) At(time.Time) (*snapshot.Snapshot, bool) { return nil, false }
+
+func (h CurveHistory) Span() (oldest, newest time.Time) { return h.Now.Add(-h.Since), h.Now }
+
+func (h CurveHistory) Events(limit int) []snapshot.Event {
+	if limit > 0 && limit < len(h.Log) {
+		return h.Log[:limit]
+	}
+	return h.Log
+}
+
+func (h CurveHistory) Series(_ snapshot.SeriesKey, from, to time.Time, buckets int) []snapshot.Point {
+	points := make([]snapshot.Point, buckets)
+	width := to.Sub(from) / time.Duration(buckets)
+	for i := range points {
+		points[i].Time = from.Add(time.Duration(i+1) * width)
+	}
+	for age := h.Since - h.Since%h.Every; age >= 0; age -= h.Every {
+		at := h.Now.Add(-age)
+		i := int(at.Sub(from)-1) / int(width)
+		value := h.Curve(age)
+		if at.Before(from) || at.After(to) || i < 0 || i >= buckets || math.IsNaN(value) {
+			continue
+		}
+		amount := int64(value * float64(quantity.GiB))
+		p := &points[i]
+		if !p.Known || amount > p.Max {
+			p.Max = amount
+		}
+		if !p.Known || amount < p.Min {
+			p.Min = amount
+		}
+		p.Last, p.Known = amount, true
+	}
+	return points
+}
+
+// Leak is the used memory of carol's: 25 MiB a second, in steps, up to 72.9 GiB now.
+func Leak(age time.Duration) float64 {
+	grown := 25.0 / 1024 * age.Seconds()
+	return 72.9 - math.Floor(grown/1.5)*1.5
+}
+
+func Known(amount float64) snapshot.Bytes {
+	return quantity.From(quantity.Bytes(amount*float64(quantity.GiB)), quantity.Driver)
+}
+
+func Predictions(from, perSecond, spread float64) []snapshot.Prediction {
+	var list []snapshot.Prediction
+	for _, seconds := range []float64{10, 30, 60, 120, 300, 600, 900} {
+		gib := func(v float64) quantity.Bytes { return quantity.Bytes(v * float64(quantity.GiB)) }
+		median := from + perSecond*seconds
+		list = append(list, snapshot.Prediction{
+			Horizon: time.Duration(seconds) * time.Second, Median: gib(median),
+			Lower80: gib(median - spread*seconds), Upper80: gib(median + spread*seconds),
+		})
+	}
+	return list
+}
+
+// Appearance is a theme's, without colours where none is named.
+func Appearance(t testing.TB, theme string, ascii bool) *cell.Appearance {
+	t.Helper()
+	profile := colorprofile.TrueColor
+	if theme == "" {
+		profile = colorprofile.NoTTY
+	}
+	styles, err := themes.New(theme, true, profile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := &cell.Appearance{Styles: styles, Glyphs: cell.UnicodeGlyphs()}
+	if ascii {
+		a.Glyphs = cell.ASCIIGlyphs()
+	}
+	return a
+}
+
+// CheckCells fails where a panel is not exactly as big as asked.
+func CheckCells(t *testing.T, lines []string, width, height int) {
+	t.Helper()
+	if len(lines) != height {
+		t.Errorf("%d×%d: %d lines", width, height, len(lines))
+	}
+	for i, l := range lines {
+		if got := ansi.StringWidth(l); got != width {
+			t.Errorf("%d×%d: line %d is %d cells: %q", width, height, i, got, ansi.Strip(l))
+		}
+	}
+}
+
+// PointsHistory answers with given amounts, whatever is asked.
+type PointsHistory struct {
+	CurveHistory
+	Amounts []int64
+}
+
+func (h PointsHistory) Series(_ snapshot.SeriesKey, from, to time.Time, buckets int) []snapshot.Point {
+	points := make([]snapshot.Point, buckets)
+	for i := range points {
+		if len(h.Amounts) > 0 {
+			a := h.Amounts[i%len(h.Amounts)]
+			points[i] = snapshot.Point{Min: a, Max: a, Last: a, Known: a != math.MinInt64+1}
+		}
+	}
+	return points
+}
