@@ -15,7 +15,7 @@ import (
 // nothing moves when an alarm comes: what the last action said, else how far
 // one is, else that the screen shows the past, else the alert, else a hint or
 // the bar's legend.
-func writeAlert(l *cell.Line, st *state, lk *look) {
+func writeAlert(l *cell.Line, st *state, lk *cell.Appearance) {
 	s := &lk.Styles
 	switch {
 	case st.speaking():
@@ -86,7 +86,7 @@ func noDriverWords(shown *snapshot.Snapshot) string {
 
 // writeAlertSentence writes the alert that is chosen: the worst, or with "!"
 // the next one.
-func writeAlertSentence(l *cell.Line, st *state, lk *look) {
+func writeAlertSentence(l *cell.Line, st *state, lk *cell.Appearance) {
 	s, g := &lk.Styles, &lk.Glyphs
 	alerts := st.shown.Alerts
 	n := ((st.alert % len(alerts)) + len(alerts)) % len(alerts)
@@ -146,7 +146,7 @@ func counterAt(width int) int {
 }
 
 // alertSentence says what is wrong, and after it what to do about it.
-func alertSentence(alert *snapshot.Alert, st *state, lk *look, width int) (head, tail string) {
+func alertSentence(alert *snapshot.Alert, st *state, lk *cell.Appearance, width int) (head, tail string) {
 	gpu := st.shown.GPU(alert.GPUUUID)
 	if alert.Kind == snapshot.AlertFullIn && gpu != nil && gpu.FullIn != nil {
 		return fullInSentence(alert, gpu, st, lk, width)
@@ -160,7 +160,7 @@ func alertSentence(alert *snapshot.Alert, st *state, lk *look, width int) (head,
 
 // advice is what to do about an alert, nothing where it names a key that this
 // run does not have, or a process that is somebody else's.
-func (st *state) advice(alert *snapshot.Alert, lk *look) string {
+func (st *state) advice(alert *snapshot.Alert, lk *cell.Appearance) string {
 	needs := keys.None
 	switch {
 	case alert.Advice == "":
@@ -172,7 +172,7 @@ func (st *state) advice(alert *snapshot.Alert, lk *look) string {
 	}
 	if needs != keys.None {
 		p := st.shown.Row(alert.Row)
-		if lk.keys == nil || !lk.keys.Has(needs) || p != nil && !st.shownOwn(p) {
+		if lk.Keys == nil || !lk.Keys.Has(needs) || p != nil && !st.shownOwn(p) {
 			return ""
 		}
 	}
@@ -181,7 +181,7 @@ func (st *state) advice(alert *snapshot.Alert, lk *look) string {
 
 // fullInSentence is the alarm that matters most, with the wall clock and the
 // process that grows where there is room.
-func fullInSentence(alert *snapshot.Alert, gpu *snapshot.GPU, st *state, lk *look, width int) (head, tail string) {
+func fullInSentence(alert *snapshot.Alert, gpu *snapshot.GPU, st *state, lk *cell.Appearance, width int) (head, tail string) {
 	head = "GPU " + strconv.Itoa(gpu.Index) + " "
 	if width < 66 {
 		head += "full in " + cell.UntilFull(*gpu.FullIn)
@@ -220,9 +220,9 @@ func fullInSentence(alert *snapshot.Alert, gpu *snapshot.GPU, st *state, lk *loo
 
 // flushReturns is what F on a process would give back, false where F is not
 // to be had: not bound, not allowed, or nothing to give.
-func (st *state) flushReturns(p *snapshot.Process, lk *look) (string, bool) {
+func (st *state) flushReturns(p *snapshot.Process, lk *cell.Appearance) (string, bool) {
 	amount, ok := p.Returnable.Value()
-	if !ok || amount <= 0 || p.Probe != nil && p.Probe.Mismatch || lk.keys == nil || !lk.keys.Has(keys.Flush) || !st.shownOwn(p) {
+	if !ok || amount <= 0 || p.Probe != nil && p.Probe.Mismatch || lk.Keys == nil || !lk.Keys.Has(keys.Flush) || !st.shownOwn(p) {
 		return "", false
 	}
 	if !p.ReturnableIsExact() {

@@ -11,7 +11,7 @@ import (
 	"vramscope/ui/keys"
 )
 
-func alertLine(st *state, lk *look) string {
+func alertLine(st *state, lk *cell.Appearance) string {
 	l := cell.NewLine(st.width)
 	writeAlert(l, st, lk)
 	return strings.TrimRight(l.String(), " ")
@@ -22,11 +22,11 @@ func alertLine(st *state, lk *look) string {
 func TestAdviceIsPossible(t *testing.T) {
 	all := drawnLook(t)
 	none := drawnLook(t)
-	none.keys = keys.New(keys.CanSignal, false)
+	none.Keys = keys.New(keys.CanSignal, false)
 	readOnly := drawnLook(t)
-	readOnly.keys = keys.New(keys.AllAbilities, true)
+	readOnly.Keys = keys.New(keys.AllAbilities, true)
 	for name, c := range map[string]struct {
-		look *look
+		look *cell.Appearance
 		user string
 		kind snapshot.AlertKind
 		want string

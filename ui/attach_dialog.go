@@ -17,7 +17,7 @@ import (
 // being looked at, and then says how it would be done, or every reason why it
 // cannot be, not the first alone.
 type attachDialog struct {
-	look   *look
+	look   *cell.Appearance
 	now    cell.Moment
 	viewer string           // who looks
 	home   string           // of whoever looks
@@ -29,7 +29,7 @@ type attachDialog struct {
 }
 
 // newAttachDialog asks about the process of a row; filled brings the plan.
-func newAttachDialog(lk *look, st *state, id snapshot.RowID, home, log string) attachDialog {
+func newAttachDialog(lk *cell.Appearance, st *state, id snapshot.RowID, home, log string) attachDialog {
 	return attachDialog{look: lk, home: home, log: log, target: snapshot.Process{ID: id}, ended: true}.follow(st)
 }
 

@@ -9,6 +9,7 @@ import (
 	"vramscope/probe/attach"
 	"vramscope/sampler/snapshot"
 	"vramscope/sampler/snapshot/snapshottest"
+	"vramscope/ui/cell"
 	"vramscope/ui/uitest"
 )
 
@@ -66,7 +67,7 @@ func refusedPlan() attach.Plan {
 }
 
 // askedToAttach is the drawn box with the dialog about a process open.
-func askedToAttach(lk *look, pid, width, height int) (*state, attachDialog) {
+func askedToAttach(lk *cell.Appearance, pid, width, height int) (*state, attachDialog) {
 	st := screenOf(seenBy("bob"), width, height)
 	d := newAttachDialog(lk, st, snapshottest.RowID(st.live, pid), "/home/bob", drawnLog)
 	st.overlay = d

@@ -15,16 +15,16 @@ import (
 // nobody has a probe, else what the textures mean or the sums of the box.
 
 // dayOne reports whether nobody has a probe yet and there is a way to get one.
-func (st *state) dayOne(lk *look) bool {
-	return !st.hintOff && !st.partsShown() && len(st.shown.Rows) > 0 && lk.keys != nil && lk.keys.Can(keys.CanRun)
+func (st *state) dayOne(lk *cell.Appearance) bool {
+	return !st.hintOff && !st.partsShown() && len(st.shown.Rows) > 0 && lk.Keys != nil && lk.Keys.Can(keys.CanRun)
 }
 
 // writeDayOne says how to learn more, in as many words as have room.
-func writeDayOne(l *cell.Line, lk *look) {
+func writeDayOne(l *cell.Line, lk *cell.Appearance) {
 	s := &lk.Styles
 	ask, how, run := cell.Span{s.Text, "what is in it? "}, cell.Span{s.Dim, "start jobs with  "}, cell.Span{s.Key, "vramscope run -- CMD"}
 	parts := []cell.Span{ask, how, run}
-	if lk.keys.Has(keys.Attach) {
+	if lk.Keys.Has(keys.Attach) {
 		parts = append(parts, cell.Span{s.Dim, ",  or "}, cell.Span{s.Key, "a"}, cell.Span{s.Dim, " on a running Python"})
 	}
 	l.Skip(1)
@@ -44,7 +44,7 @@ func writeDayOne(l *cell.Line, lk *look) {
 
 // writeCalm is the line of a box with nothing to say: what the textures of
 // the bar mean, or where the GPU lines' header says that, the sums.
-func writeCalm(l *cell.Line, st *state, lk *look) {
+func writeCalm(l *cell.Line, st *state, lk *cell.Appearance) {
 	l.Skip(1)
 	if l.Width() < legendWidth {
 		writeLegend(l, lk, l.Width()-2)

@@ -24,7 +24,7 @@ import (
 //
 // A line that has nothing to say is not there.
 type detail struct {
-	look    *look
+	look    *cell.Appearance
 	history snapshot.History
 	now     cell.Moment
 	viewer  string // who looks
@@ -45,7 +45,7 @@ type detail struct {
 
 // newDetail is the detail of the process under the cursor. On the full screen
 // it has its own graph.
-func newDetail(st *state, lk *look, rows []row, whole bool) detail {
+func newDetail(st *state, lk *cell.Appearance, rows []row, whole bool) detail {
 	d := detail{look: lk, history: st.history, now: cell.Moment(st.moment()), full: whole, scratch: cell.NewLine(st.width)}
 	s := st.shown
 	if s == nil {
@@ -178,10 +178,10 @@ func (d detail) above(width, height int) []string {
 func (d detail) beside(width, height int) []string {
 	s, p := &d.look.Styles, d.process
 	if p == nil {
-		return []string{cell.TitledRule(&d.look.Appearance, width, "no process", s.Title, nil)}
+		return []string{cell.TitledRule(d.look, width, "no process", s.Title, nil)}
 	}
 	lines := []string{
-		cell.TitledRule(&d.look.Appearance, width, "PID "+strconv.Itoa(p.ID.Process.PID), s.Title, []cell.Span{{s.Key, "Enter"}, {s.Dim, ": full screen"}}),
+		cell.TitledRule(d.look, width, "PID "+strconv.Itoa(p.ID.Process.PID), s.Title, []cell.Span{{s.Key, "Enter"}, {s.Dim, ": full screen"}}),
 		d.text(width, cell.Span{s.Strong, cell.UserName(p)}, cell.Span{s.Text, "  " + cell.ShortCommand(p)}),
 		d.text(width, cell.Span{s.Text, strings.Join(append([]string{"GPU " + d.index}, d.facts(false)...), ", ")}),
 		d.text(width, d.state()...),
@@ -320,7 +320,7 @@ func (d detail) ending() string {
 
 // advice is how to get to know more; only ways that this build has.
 func (d detail) advice() string {
-	bound := d.look.keys
+	bound := d.look.Keys
 	own := d.viewer != "" && (d.viewer == d.process.User || d.viewer == "root")
 	var ways []string
 	if bound.Has(keys.Attach) && own {

@@ -41,7 +41,7 @@ func withoutBlank(lines []string) []string {
 
 // segmentPanel is the map itself.
 func (d detail) segmentPanel() segmentPanel {
-	p := segmentPanel{look: d.look, now: d.now, flushes: d.look.keys.Has(keys.Flush), segments: d.segments}
+	p := segmentPanel{look: d.look, now: d.now, flushes: d.look.Keys.Has(keys.Flush), segments: d.segments}
 	if d.process != nil {
 		for i := range d.process.Allocators {
 			p.pytorch = p.pytorch || d.process.Allocators[i].Kind == "pytorch"

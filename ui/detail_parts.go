@@ -70,7 +70,7 @@ func (d detail) usedLine(width int) string {
 		}
 	}
 	if cells := width - l.Used() - 1; scale > 0 && cells >= 8 {
-		l.Bar(&d.look.Appearance, parts, scale, cells)
+		l.Bar(d.look, parts, scale, cells)
 	}
 	return l.String()
 }
@@ -183,7 +183,7 @@ func (d detail) cachedNote() string {
 		return "none of it goes back while the process runs"
 	}
 	note := "returnable "
-	if d.look.keys.Has(keys.Flush) {
+	if d.look.Keys.Has(keys.Flush) {
 		note = "F returns "
 	}
 	if !p.ReturnableIsExact() {

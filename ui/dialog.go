@@ -21,7 +21,7 @@ import (
 //
 // The default is always no: y acts, Enter never does.
 type dialog struct {
-	look    *look
+	look    *cell.Appearance
 	title   string
 	lines   [][]cell.Span
 	drop    []int // lines that go first where there is no room, in this order

@@ -25,7 +25,7 @@ func TestDrawings(t *testing.T) {
 	for _, drawing := range []struct {
 		name  string
 		state *state
-		look  *look
+		look  *cell.Appearance
 		rows  [2]int // of the screen, that the drawing shows
 	}{
 		{"1-story-80x24", screenOf(story, 80, 24).at(snapshottest.Probeme, 10), drawnLook(t), [2]int{0, 24}},

@@ -19,7 +19,7 @@ const driverRows = 8
 // driverScreen stands in place of the GPU lines while no driver answers: what
 // happened, what is being done about it, and what is still known.
 type driverScreen struct {
-	look  *look
+	look  *cell.Appearance
 	shown *snapshot.Snapshot
 	now   time.Time
 }

@@ -15,7 +15,7 @@ import (
 // environmentPanel is what of a process's environment matters to its use of a
 // GPU: CUDA_VISIBLE_DEVICES, PYTORCH_CUDA_ALLOC_CONF and friends.
 type environmentPanel struct {
-	look   *look
+	look   *cell.Appearance
 	target snapshot.Process
 	lines  []string // NAME=value, as hostile as all that comes from a process
 	err    error
@@ -24,7 +24,7 @@ type environmentPanel struct {
 }
 
 // newEnvironment waits for the answer; filled brings it.
-func newEnvironment(lk *look, p *snapshot.Process) environmentPanel {
+func newEnvironment(lk *cell.Appearance, p *snapshot.Process) environmentPanel {
 	return environmentPanel{look: lk, target: *p}
 }
 
@@ -47,7 +47,7 @@ func (e environmentPanel) wants(width int) (extent, int) {
 
 // press implements overlay.
 func (e environmentPanel) press(name string, width, height int) (overlay, outcome) {
-	id := e.look.keys.Match(name, keys.InOverlay, false)
+	id := e.look.Keys.Match(name, keys.InOverlay, false)
 	if id == keys.Back || name == "e" || name == "q" || name == "enter" {
 		return e, closed
 	}

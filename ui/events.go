@@ -17,7 +17,7 @@ import (
 // eventsPanel is the event log, newest first: who started, who died of what,
 // which GPU was lost. Where the screen shows the past it ends there too.
 type eventsPanel struct {
-	look  *look
+	look  *cell.Appearance
 	log   []snapshot.Event // newest first
 	now   cell.Moment
 	until time.Time // zero: up to now
@@ -27,7 +27,7 @@ type eventsPanel struct {
 	longest int // cells of the longest message
 }
 
-func newEvents(lk *look, st *state) eventsPanel { return eventsPanel{look: lk}.follow(st) }
+func newEvents(lk *cell.Appearance, st *state) eventsPanel { return eventsPanel{look: lk}.follow(st) }
 
 // follow takes the log as it is now. A list that was scrolled stays on the
 // events it shows while new ones come in above.
@@ -60,7 +60,7 @@ func (e eventsPanel) wants(int) (extent, int) { return overTable, allLines }
 
 // press implements overlay.
 func (e eventsPanel) press(name string, width, height int) (overlay, outcome) {
-	id := e.look.keys.Match(name, keys.InOverlay, false)
+	id := e.look.Keys.Match(name, keys.InOverlay, false)
 	if id == keys.Back || name == "E" || name == "q" || name == "enter" {
 		return e, closed
 	}
@@ -166,7 +166,7 @@ func eventCells(width int) eventColumns {
 }
 
 // write lays the cells before the message out.
-func (c eventColumns) write(lk *look, clock, gpu, pid, user string) string {
+func (c eventColumns) write(lk *cell.Appearance, clock, gpu, pid, user string) string {
 	const clockCells, gpuCells = 8, 3
 	l := cell.NewLine(clockCells + 1 + gpuCells + 1 + c.pid + 1 + c.user + 2)
 	plain := themes.Style{}

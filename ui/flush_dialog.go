@@ -18,7 +18,7 @@ import (
 // soon be needed again, and what that costs. Like every dialog it names
 // identities, and follows what becomes of them while it is open.
 type flushDialog struct {
-	look    *look
+	look    *cell.Appearance
 	history snapshot.History
 	now     cell.Moment
 	viewer  string
@@ -42,7 +42,7 @@ func flushLevels() []flush.Level { return []flush.Level{flush.Gradual, flush.Sel
 
 // newFlushDialog asks about rows. The gentlest level that frees something is
 // the chosen one.
-func newFlushDialog(lk *look, st *state, ids []snapshot.RowID) flushDialog {
+func newFlushDialog(lk *cell.Appearance, st *state, ids []snapshot.RowID) flushDialog {
 	d := flushDialog{look: lk, targets: make([]flushTarget, len(ids))}
 	for i, id := range ids {
 		d.targets[i] = flushTarget{row: snapshot.Process{ID: id}, ended: true}

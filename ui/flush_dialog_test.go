@@ -30,7 +30,7 @@ func (h peaked) Series(key snapshot.SeriesKey, from, to time.Time, buckets int) 
 
 // askedToFlush is the drawn box with the dialog about some of its processes
 // open.
-func askedToFlush(lk *look, change func(*snapshot.Process), pids ...int) (*state, flushDialog) {
+func askedToFlush(lk *cell.Appearance, change func(*snapshot.Process), pids ...int) (*state, flushDialog) {
 	box := snapshottest.DrawnBox()
 	for i := range box.Rows {
 		p := &box.Rows[i]

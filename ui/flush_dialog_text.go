@@ -97,7 +97,7 @@ func (d flushDialog) nowAndAfter(t *flushTarget, inner int) [][]cell.Span {
 		lines[i] = []cell.Span{{s.Dim, text.Pad(label, flushLabel)}}
 		if cells >= leastCells {
 			bar := [...]cell.Parts{parts, after}[i]
-			lines[i] = append(append(lines[i], bar.Spans(&d.look.Appearance, scale, cells)...), cell.Span{s.Text, "  "})
+			lines[i] = append(append(lines[i], bar.Spans(d.look, scale, cells)...), cell.Span{s.Text, "  "})
 		}
 		lines[i] = append(lines[i], cell.Span{s.Text, texts[i]})
 	}
@@ -268,7 +268,7 @@ func (d flushDialog) list() [][]cell.Span {
 }
 
 // flushLine lays the cells of the list out.
-func flushLine(lk *look, pid, user, gpu, used, after, back, stays string) string {
+func flushLine(lk *cell.Appearance, pid, user, gpu, used, after, back, stays string) string {
 	right := func(s string, cells int) string { return strings.Repeat(" ", max(cells-text.Width(s), 0)) + s }
 	return right(pid, 7) + " " + text.Pad(text.Cut(user, 8, lk.Glyphs.Ellipsis), 8) + " " + right(gpu, 3) + " " +
 		right(used, 5) + " " + right(after, 5) + " " + right(back, 5) + " " + right(stays, 5) + "  "

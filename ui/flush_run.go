@@ -77,7 +77,7 @@ func (m *model) withAdvice(t *flushTarget, refusal string) string {
 	switch {
 	case t.ended:
 		return "refused: PID " + strconv.Itoa(p.ID.Process.PID) + " has ended"
-	case p.Probe == nil && m.look.keys.Has(keys.Attach) && !p.ID.Process.Foreign() && m.st.shownOwn(p):
+	case p.Probe == nil && m.look.Keys.Has(keys.Attach) && !p.ID.Process.Foreign() && m.st.shownOwn(p):
 		return refusal + "; a attaches one"
 	default:
 		return refusal

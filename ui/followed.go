@@ -2,18 +2,19 @@ package ui
 
 import (
 	"vramscope/sampler/snapshot"
+	"vramscope/ui/cell"
 	"vramscope/ui/graph"
 )
 
 // newGraph is the graph of the main screen.
-func newGraph(st *state, lk *look, rows []row) graph.Graph {
+func newGraph(st *state, lk *cell.Appearance, rows []row) graph.Graph {
 	return graphAbout(st, lk, followed(st, rows))
 }
 
 // graphAbout is a graph of one series at the moment that the screen shows.
-func graphAbout(st *state, lk *look, key snapshot.SeriesKey) graph.Graph {
+func graphAbout(st *state, lk *cell.Appearance, key snapshot.SeriesKey) graph.Graph {
 	g := graph.Graph{
-		Appearance: &lk.Appearance, History: st.history, Window: st.window,
+		Appearance: lk, History: st.history, Window: st.window,
 		At: st.now, Running: !st.frozen && st.past.IsZero(),
 		Subject: graph.SubjectOf(st.shown, key),
 	}

@@ -14,7 +14,7 @@ import (
 // stand under their GPU, and where all lines do not fit, those with an alarm
 // are pinned on top and the rest scrolls.
 type gpuPanel struct {
-	look   *look
+	look   *cell.Appearance
 	state  *state
 	shown  *snapshot.Snapshot
 	now    time.Time
@@ -31,7 +31,7 @@ type gpuLine struct {
 }
 
 // newGPUPanel lists the lines that this layout has room for.
-func newGPUPanel(st *state, lk *look, lay *layout) gpuPanel {
+func newGPUPanel(st *state, lk *cell.Appearance, lay *layout) gpuPanel {
 	p := gpuPanel{look: lk, state: st, shown: st.shown, now: st.moment(), halves: lay.gpuColumns, header: lay.gpuHeader}
 	p.lines = make([]gpuLine, 0, len(p.shown.GPUs)+8)
 	for i := range p.shown.GPUs {
@@ -127,20 +127,20 @@ func (p *gpuPanel) write(l *cell.Line, line gpuLine, c gpuColumns, width int) {
 		l.Left(s.Dim, text.Clean(line.instance.Profile), max(c.name, 7), g.Ellipsis)
 		l.Skip(1)
 		cells := c.name + c.nameGap() + c.bar - max(c.name, 7) - 1
-		l.InstanceBar(&p.look.Appearance, line.gpu, line.instance, cells)
+		l.InstanceBar(p.look, line.gpu, line.instance, cells)
 	case line.gpu.State != snapshot.GPUOK:
 		p.writeName(l, line, c)
-		l.BarWords(&p.look.Appearance, stateWords(line.gpu, p.now), c.bar)
+		l.BarWords(p.look, stateWords(line.gpu, p.now), c.bar)
 		used = snapshot.Bytes{}
 	case len(line.gpu.Instances) > 0:
 		p.writeName(l, line, c)
-		l.MIGBar(&p.look.Appearance, line.gpu, c.bar)
+		l.MIGBar(p.look, line.gpu, c.bar)
 	case !line.gpu.Memory.Used.Known():
 		p.writeName(l, line, c)
-		l.BarWords(&p.look.Appearance, usedUnknownWords(), c.bar)
+		l.BarWords(p.look, usedUnknownWords(), c.bar)
 	default:
 		p.writeName(l, line, c)
-		l.Bar(&p.look.Appearance, cell.PartsOf(line.gpu.Parts, line.gpu.Memory.Used), line.gpu.Memory.Capacity().Or(0), c.bar)
+		l.Bar(p.look, cell.PartsOf(line.gpu.Parts, line.gpu.Memory.Used), line.gpu.Memory.Capacity().Or(0), c.bar)
 	}
 	l.Skip(1)
 	p.writeUsed(l, used, total, c)

@@ -182,10 +182,10 @@ func (p *gpuPanel) writeTitles(l *cell.Line, c gpuColumns, legend bool) {
 
 // writeLegend names the textures of the bar in at most so many cells, as
 // fully as they allow.
-func writeLegend(l *cell.Line, lk *look, cells int) {
+func writeLegend(l *cell.Line, lk *cell.Appearance, cells int) {
 	s, g := &lk.Styles, &lk.Glyphs
 	cached := "cached: returnable"
-	if lk.keys != nil && lk.keys.Has(keys.Flush) {
+	if lk.Keys != nil && lk.Keys.Has(keys.Flush) {
 		cached = "cached: F returns it"
 	}
 	glyphs := [...]string{g.Other, g.Unknown, g.Allocated, g.Fragmented, g.Returnable, g.Free}

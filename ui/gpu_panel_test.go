@@ -309,7 +309,7 @@ func TestBarWordsAreWhole(t *testing.T) {
 		seen := 0
 		for cells := 80; cells >= 11; cells-- {
 			l := cell.NewLine(cells)
-			l.BarWords(&drawnLook(t).Appearance, wordings, cells)
+			l.BarWords(drawnLook(t), wordings, cells)
 			text := strings.Trim(ansi.Strip(l.String()), "─ ")
 			at := slices.Index(c.words, text)
 			if at < seen {

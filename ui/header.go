@@ -16,7 +16,7 @@ import (
 // SIMULATED, READ-ONLY and PAST stand right after the name and never go.
 //
 //	vramscope  root@h100-03  8×H100 80GB HBM3  drv 550.163  CUDA 12.4     12:04:17
-func writeHeader(l *cell.Line, st *state, lk *look) {
+func writeHeader(l *cell.Line, st *state, lk *cell.Appearance) {
 	s := &lk.Styles
 	clock := st.now.Format(time.TimeOnly)
 	if st.now.IsZero() {
@@ -79,7 +79,7 @@ func (st *state) badges() []string {
 
 // headerItems are what the header says, the most important first; what does
 // not fit ends it. A pane says less of each.
-func headerItems(st *state, lk *look) []cell.Span {
+func headerItems(st *state, lk *cell.Appearance) []cell.Span {
 	s, shown := &lk.Styles, st.shown
 	pane, wide := st.width < fullWidth, st.width >= legendWidth
 	host := shortHost(shown.Host.Name, lk)
@@ -120,7 +120,7 @@ func headerItems(st *state, lk *look) []cell.Span {
 
 // shortHost is a host's own name without its domain: who looks knows that, and
 // the rest of the line is worth more.
-func shortHost(name string, lk *look) string {
+func shortHost(name string, lk *cell.Appearance) string {
 	const most = 28
 	name = text.Clean(name)
 	if own, _, found := strings.Cut(name, "."); found && net.ParseIP(name) == nil && own != "" {
@@ -150,7 +150,7 @@ func driverWords(shown *snapshot.Snapshot, now time.Time) string {
 // boxName is "8×H100 80GB HBM3", or the kinds where there are several. A GPU
 // whose name nobody could read is counted with the one kind that there is;
 // where there are more it is a GPU of its own.
-func boxName(shown *snapshot.Snapshot, lk *look, pane, wide bool) string {
+func boxName(shown *snapshot.Snapshot, lk *cell.Appearance, pane, wide bool) string {
 	var names []string
 	counts := make(map[string]int, 1)
 	nameless := 0

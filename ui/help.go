@@ -11,11 +11,11 @@ import (
 // helpPanel is the screen of keys and signs. Its keys are the table of
 // bindings, so what this run has not bound, or forbids, is not on it.
 type helpPanel struct {
-	look *look
+	look *cell.Appearance
 	top  scroll
 }
 
-func newHelp(lk *look) helpPanel { return helpPanel{look: lk} }
+func newHelp(lk *cell.Appearance) helpPanel { return helpPanel{look: lk} }
 
 // helpWidth is what three columns of keys need; under it there is one.
 const helpWidth = 80
@@ -28,7 +28,7 @@ func (h helpPanel) refreshed(*state) overlay { return h }
 
 // press implements overlay.
 func (h helpPanel) press(name string, width, height int) (overlay, outcome) {
-	id := h.look.keys.Match(name, keys.InOverlay, false)
+	id := h.look.Keys.Match(name, keys.InOverlay, false)
 	if id == keys.Back || id == keys.Help || name == "q" || name == "enter" {
 		return h, closed
 	}
@@ -52,7 +52,7 @@ func (h helpPanel) Render(width, height int) []string {
 	}
 	wide := min(width, helpWidth)
 	title := "keys and signs"
-	if named := "vramscope " + text.Clean(h.look.version) + ": " + title; h.look.version != "" && titleFits(named, right, wide) {
+	if named := "vramscope " + text.Clean(h.look.Version) + ": " + title; h.look.Version != "" && titleFits(named, right, wide) {
 		title = named
 	}
 	lines := boxed(h.look, title, right, inner, int(h.top), wide, min(height, len(inner)+2))
@@ -170,8 +170,8 @@ func (h helpPanel) entryLine(line []cell.Span, e entry, cells int) []cell.Span {
 // entries are a group's lines under its heading, none where it is empty.
 func (h helpPanel) entries(of keys.Group) []entry {
 	var list []entry
-	for i := range h.look.keys.All {
-		b := &h.look.keys.All[i]
+	for i := range h.look.Keys.All {
+		b := &h.look.Keys.All[i]
 		text := b.Help()
 		if b.Group != of || text.Key == "" {
 			continue
@@ -190,7 +190,7 @@ func (h helpPanel) entries(of keys.Group) []entry {
 
 // note says when the keys that act are off.
 func (h helpPanel) note() []entry {
-	letters := h.look.keys.Letter
+	letters := h.look.Keys.Letter
 	if letters == "" {
 		return nil
 	}
@@ -209,7 +209,7 @@ func (h helpPanel) signs() [][]cell.Span {
 	head := func(words string) cell.Span { return cell.Span{s.Header, text.Pad(words, 6)} }
 	words := func(words string) cell.Span { return cell.Span{s.Text, words} }
 	cached := ": F returns it"
-	if !h.look.keys.Has(keys.Flush) {
+	if !h.look.Keys.Has(keys.Flush) {
 		cached = ": unused now"
 	}
 	return [][]cell.Span{

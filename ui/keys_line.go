@@ -14,14 +14,14 @@ import (
 // writeKeys writes the last line: the keys that mean something now, as many
 // as fit, and at the right what narrows the table, which rows are in view,
 // the interval, and whether the screen is live.
-func writeKeys(l *cell.Line, st *state, lk *look, view view) {
+func writeKeys(l *cell.Line, st *state, lk *cell.Appearance, view view) {
 	status := keysStatus(st, lk, view)
 	cells := cell.SpansWidth(status)
 	gap := 2
 	if l.Width() >= legendWidth {
 		gap = 3
 	}
-	if lk.keys != nil {
+	if lk.Keys != nil {
 		writeHints(l, st, lk, st.hints(lk, view), gap, l.Width()-cells-4)
 	}
 	l.To(l.Width() - cells - 1)
@@ -32,7 +32,7 @@ func writeKeys(l *cell.Line, st *state, lk *look, view view) {
 
 // hints are the keys of the part of the screen that has them. In a pane
 // without a table there are two: help, and how to see the processes.
-func (st *state) hints(lk *look, view view) []keys.Hint {
+func (st *state) hints(lk *cell.Appearance, view view) []keys.Hint {
 	if question, ok := st.overlay.(asking); ok {
 		return question.hints()
 	}
@@ -40,7 +40,7 @@ func (st *state) hints(lk *look, view view) []keys.Hint {
 	if st.shown != nil {
 		last = lastIndex(st.shown)
 	}
-	hints := lk.keys.Hints(st.scope(), !st.past.IsZero(), last)
+	hints := lk.Keys.Hints(st.scope(), !st.past.IsZero(), last)
 	if st.scope() == keys.InDetail {
 		return st.detailHints(hints)
 	}
@@ -105,7 +105,7 @@ func (st *state) scope() keys.Scope {
 	}
 }
 
-func writeHints(l *cell.Line, st *state, lk *look, hints []keys.Hint, gap, room int) {
+func writeHints(l *cell.Line, st *state, lk *cell.Appearance, hints []keys.Hint, gap, room int) {
 	s := &lk.Styles
 	l.Skip(1)
 	for i, h := range keys.FitHints(hints, room, gap) {
@@ -123,7 +123,7 @@ func writeHints(l *cell.Line, st *state, lk *look, hints []keys.Hint, gap, room 
 }
 
 // keysStatus is the right end of the line.
-func keysStatus(st *state, lk *look, view view) []cell.Span {
+func keysStatus(st *state, lk *cell.Appearance, view view) []cell.Span {
 	s := &lk.Styles
 	var parts []cell.Span
 	add := func(style *themes.Style, text string) {
@@ -160,7 +160,7 @@ func keysStatus(st *state, lk *look, view view) []cell.Span {
 
 // gpusInView is "28/32 GPU" where not all GPU lines are in view: lines that
 // are only scrolled away must not look as if they were not there.
-func (st *state) gpusInView(lk *look, lay *layout) string {
+func (st *state) gpusInView(lk *cell.Appearance, lay *layout) string {
 	rows := lay.gpus.rows
 	if lay.gpuHeader {
 		rows--
@@ -209,7 +209,7 @@ func joinedWords(a, b string) string {
 }
 
 // liveness says whether the figures are of now.
-func (st *state) liveness(lk *look) (*themes.Style, string) {
+func (st *state) liveness(lk *cell.Appearance) (*themes.Style, string) {
 	s := &lk.Styles
 	switch {
 	case st.shown == nil:

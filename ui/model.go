@@ -25,7 +25,7 @@ type model struct {
 	suspension *terminal.Suspension // nil where there is no terminal to hand back
 
 	st    state
-	look  look
+	look  cell.Appearance
 	theme string
 	dark  bool // the terminal's ground
 
@@ -60,10 +60,10 @@ func newModel(options Options, t terminal.Traits) (*model, error) {
 		dark:    true,
 		traits:  t,
 	}
-	m.look = look{
-		Appearance: cell.Appearance{Glyphs: cell.UnicodeGlyphs()},
-		keys:       keys.New(options.abilities(t), options.ReadOnly),
-		version:    options.Version,
+	m.look = cell.Appearance{
+		Glyphs:  cell.UnicodeGlyphs(),
+		Keys:    keys.New(options.abilities(t), options.ReadOnly),
+		Version: options.Version,
 	}
 	if options.ASCII || t.ASCII {
 		m.look.Glyphs = cell.ASCIIGlyphs()

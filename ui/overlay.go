@@ -70,7 +70,7 @@ func overlaid(lines []string, o overlay, width int) []string {
 // boxed draws a frame around lines of spans, exactly width × height. Title and
 // right stand in the upper edge. Lines that are too many are left out from
 // the first on by skip, and at the end.
-func boxed(lk *look, title, right string, inner [][]cell.Span, skip, width, height int) []string {
+func boxed(lk *cell.Appearance, title, right string, inner [][]cell.Span, skip, width, height int) []string {
 	if width < 4 || height < 2 {
 		return cell.Blank(max(width, 0), height)
 	}
@@ -97,7 +97,7 @@ func boxed(lk *look, title, right string, inner [][]cell.Span, skip, width, heig
 // boxTop is "┌ title ───── right ┐". What stands at the right says how to get
 // on and out: in a narrow box its clauses go one by one, and the title is cut
 // for the last of them.
-func boxTop(lk *look, title, right string, width int) string {
+func boxTop(lk *cell.Appearance, title, right string, width int) string {
 	s, g := &lk.Styles, &lk.Glyphs
 	for !titleFits(title, right, width) {
 		i := strings.Index(right, ", ")

@@ -57,15 +57,15 @@ func TestHelpAsDrawn(t *testing.T) {
 
 func TestHelpLeavesOutWhatIsNotThere(t *testing.T) {
 	lk := testLook(t, "", false)
-	lk.keys = keys.New(keys.CanSignal, true)
+	lk.Keys = keys.New(keys.CanSignal, true)
 	text := rendered(newHelp(lk), 80, 40)
 	for _, gone := range []string{"flush", "F returns", "attach", "signal", "ACT", "read-only", "snapshot", "copy", "tag"} {
 		if strings.Contains(text, gone) {
 			t.Errorf("help speaks of %q:\n%s", gone, text)
 		}
 	}
-	for i := range lk.keys.All {
-		if b := &lk.keys.All[i]; b.Help().Desc != "" && !strings.Contains(text, b.Help().Desc) {
+	for i := range lk.Keys.All {
+		if b := &lk.Keys.All[i]; b.Help().Desc != "" && !strings.Contains(text, b.Help().Desc) {
 			t.Errorf("help leaves %q out", b.Help().Desc)
 		}
 	}
@@ -277,7 +277,7 @@ func TestDetailPromisesNothingThatIsNotThere(t *testing.T) {
 	if text := rendered(newDetail(st, lk, nil, true), 80, 22); strings.Contains(text, "attaches") {
 		t.Error("bob is offered to attach to carol's process:\n" + text)
 	}
-	lk.keys = keys.New(keys.CanSignal, false)
+	lk.Keys = keys.New(keys.CanSignal, false)
 	text := rendered(newDetail(st, lk, nil, true), 80, 22)
 	for _, absent := range []string{"attach", "vramscope run", "F returns", "allocated", "cached", "LEAK", "+1m"} {
 		if strings.Contains(text, absent) {

@@ -125,10 +125,10 @@ func TestHelpGoldens(t *testing.T) {
 		}
 	}
 	lk := testLook(t, "", false)
-	lk.keys = keys.New(keys.CanSignal|keys.CanEnvironment|keys.CanCopy|keys.CanSuspend, false)
+	lk.Keys = keys.New(keys.CanSignal|keys.CanEnvironment|keys.CanCopy|keys.CanSuspend, false)
 	t.Run("no flush, no attach", func(t *testing.T) { matches(t, newHelp(lk), 80, 22) })
 	readOnly := testLook(t, "", false)
-	readOnly.keys = keys.New(keys.AllAbilities, true)
+	readOnly.Keys = keys.New(keys.AllAbilities, true)
 	t.Run("read-only", func(t *testing.T) { matches(t, newHelp(readOnly), 80, 22) })
 }
 

@@ -13,7 +13,7 @@ import (
 // prompt is one line of input in the place of the keys line: what to find, or
 // what to filter by. Both take effect while they are typed.
 type prompt struct {
-	look  *look
+	look  *cell.Appearance
 	label string // "find", "filter"
 	text  []rune
 	at    int // the insertion point, in runes
@@ -22,7 +22,7 @@ type prompt struct {
 // maxPrompt is more than anybody types; pasting a file must not slow the screen.
 const maxPrompt = 200
 
-func newPrompt(lk *look, label, text string) prompt {
+func newPrompt(lk *cell.Appearance, label, text string) prompt {
 	p := prompt{look: lk, label: label}
 	return p.insert(text)
 }

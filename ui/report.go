@@ -14,7 +14,7 @@ import (
 // reportPanel is what doctor has found, for whoever sits before a screen
 // without a driver.
 type reportPanel struct {
-	look  *look
+	look  *cell.Appearance
 	lines []string // as doctor writes them, indented
 	read  bool     // the report is there
 	top   scroll
@@ -62,7 +62,7 @@ func (r reportPanel) wants(int) (extent, int) { return belowHeader, allLines }
 
 // press implements overlay.
 func (r reportPanel) press(name string, width, height int) (overlay, outcome) {
-	id := r.look.keys.Match(name, keys.InOverlay, false)
+	id := r.look.Keys.Match(name, keys.InOverlay, false)
 	if id == keys.Back || name == "d" || name == "q" || name == "enter" {
 		return r, closed
 	}

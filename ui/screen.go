@@ -16,7 +16,7 @@ import (
 //	visibleRows ───────┼─ table
 //	                   ├─ graph, detail
 //	                   └─ alert, keys        ←─ overlay over some of it
-func frame(st *state, lk *look) []string {
+func frame(st *state, lk *cell.Appearance) []string {
 	if st.width < leastWidth || st.height < leastHeight {
 		return tooSmall(st.width, st.height, lk)
 	}
@@ -44,7 +44,7 @@ func frame(st *state, lk *look) []string {
 }
 
 // drawMain draws what is above the alert line.
-func drawMain(out []string, st *state, lk *look, lay *layout, rows []row) []string {
+func drawMain(out []string, st *state, lk *cell.Appearance, lay *layout, rows []row) []string {
 	if lay.header.rows > 0 {
 		out = append(out, drawn(st.width, func(l *cell.Line) { writeHeader(l, st, lk) })...)
 	}
@@ -69,7 +69,7 @@ func drawMain(out []string, st *state, lk *look, lay *layout, rows []row) []stri
 }
 
 // beside draws the graph and, where there is room, the detail to its right.
-func beside(st *state, lk *look, lay *layout, rows []row) []string {
+func beside(st *state, lk *cell.Appearance, lay *layout, rows []row) []string {
 	lines := newGraph(st, lk, rows).Render(lay.graph.cells, lay.graph.rows)
 	if lay.detail.rows == 0 {
 		return lines
@@ -83,7 +83,7 @@ func beside(st *state, lk *look, lay *layout, rows []row) []string {
 
 // bottom is the last line: what is being typed, else the keys. Where nothing
 // else has a line it says the worst, because that is what must be seen.
-func bottom(st *state, lk *look, lay *layout, view view) []string {
+func bottom(st *state, lk *cell.Appearance, lay *layout, view view) []string {
 	switch {
 	case st.prompt != nil:
 		return st.prompt.Render(st.width, lay.keys.rows)
@@ -97,7 +97,7 @@ func bottom(st *state, lk *look, lay *layout, view view) []string {
 // alertAndBadges is the last line where it has to say the worst: what the
 // alert line says, and at the right what no size may drop, where there is no
 // header for it.
-func alertAndBadges(st *state, lk *look, lay *layout) string {
+func alertAndBadges(st *state, lk *cell.Appearance, lay *layout) string {
 	var badges []string
 	if lay.header.rows == 0 || st.detail {
 		badges = st.badges()
@@ -196,7 +196,7 @@ func drawn(width int, write func(l *cell.Line)) []string {
 }
 
 // tooSmall is the only screen that refuses.
-func tooSmall(width, height int, lk *look) []string {
+func tooSmall(width, height int, lk *cell.Appearance) []string {
 	if width <= 0 || height <= 0 {
 		return nil
 	}

@@ -21,22 +21,24 @@ const (
 )
 
 // lookOf is a theme with every action bound, as in the drawings.
-func lookOf(t testing.TB, theme string, dark bool, profile colorprofile.Profile, g cell.Glyphs) *look {
+func lookOf(t testing.TB, theme string, dark bool, profile colorprofile.Profile, g cell.Glyphs) *cell.Appearance {
 	t.Helper()
 	styles, err := themes.New(theme, dark, profile)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &look{Appearance: cell.Appearance{Styles: styles, Glyphs: g}, keys: keys.New(keys.AllAbilities, false), version: "1.0.0"}
+	return &cell.Appearance{Styles: styles, Glyphs: g, Keys: keys.New(keys.AllAbilities, false), Version: "1.0.0"}
 }
 
 // testLook is a look in a theme, without colours where none is named.
-func testLook(t testing.TB, theme string, ascii bool) *look {
-	return &look{Appearance: *uitest.Appearance(t, theme, ascii), keys: keys.New(keys.AllAbilities, false), version: "1.0.0"}
+func testLook(t testing.TB, theme string, ascii bool) *cell.Appearance {
+	lk := uitest.Appearance(t, theme, ascii)
+	lk.Keys, lk.Version = keys.New(keys.AllAbilities, false), "1.0.0"
+	return lk
 }
 
 // drawnLook is plain text with the drawings' glyphs.
-func drawnLook(t testing.TB) *look {
+func drawnLook(t testing.TB) *cell.Appearance {
 	return lookOf(t, "mono", true, colorprofile.NoTTY, cell.UnicodeGlyphs())
 }
 

@@ -55,7 +55,7 @@ func TestThemedScreens(t *testing.T) {
 	}
 }
 
-func compareScreen(t *testing.T, st *state, lk *look) {
+func compareScreen(t *testing.T, st *state, lk *cell.Appearance) {
 	t.Helper()
 	lines := frame(st, lk)
 	checkFrame(t, t.Name(), lines, st.width, st.height)

@@ -55,7 +55,7 @@ func boxes() map[string]func(width, height int) *state {
 // TestEverySize walks the sizes from the least to the largest: each frame is
 // exactly as large as the screen, whatever is on it.
 func TestEverySize(t *testing.T) {
-	looks := map[string]*look{
+	looks := map[string]*cell.Appearance{
 		"dark":  lookOf(t, "dark", true, colorprofile.TrueColor, cell.UnicodeGlyphs()),
 		"ascii": lookOf(t, "mono", true, colorprofile.ASCII, cell.ASCIIGlyphs()),
 	}

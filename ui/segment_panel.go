@@ -19,7 +19,7 @@ import (
 //	 cached     41  11.8G  ░░░░░░░░░░░░░░░
 //	 █ live 52.7G  ▅ pending 215M  ▒ stuck 4.60G  ░ cached 11.8G    a cell is 128M
 type segmentPanel struct {
-	look     *look
+	look     *cell.Appearance
 	now      cell.Moment
 	flushes  bool // F is there to be named
 	pytorch  bool // its allocator is PyTorch's own
@@ -113,7 +113,7 @@ func (p segmentPanel) title(width int, part string) string {
 	if p.segments.asking {
 		right = append([]cell.Span{{s.Dim, "asking   "}}, right[2:]...)
 	}
-	return cell.TitledRule(&p.look.Appearance, width, text, s.Title, right)
+	return cell.TitledRule(p.look, width, text, s.Title, right)
 }
 
 // legend is the last line: the states with their sums, and the scale.

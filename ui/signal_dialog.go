@@ -17,7 +17,7 @@ import (
 // and follows what becomes of it: when the process ends while the dialog is
 // open, the dialog says so and y does nothing any more.
 type signalDialog struct {
-	look   *look
+	look   *cell.Appearance
 	target snapshot.Process // as it was last seen
 	all    []snapshot.Process
 	ended  bool
@@ -46,7 +46,7 @@ func signalChoices() []signalChoice {
 }
 
 // newSignalDialog asks about the process of a row.
-func newSignalDialog(lk *look, st *state, id snapshot.RowID) signalDialog {
+func newSignalDialog(lk *cell.Appearance, st *state, id snapshot.RowID) signalDialog {
 	d := signalDialog{look: lk, target: snapshot.Process{ID: id}, ended: true}
 	if g := st.shown.EndedRow(id); g != nil {
 		d.target = g.Last

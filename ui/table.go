@@ -14,7 +14,7 @@ import (
 // tablePanel is the processes: column titles, then as many rows as fit,
 // around the cursor.
 type tablePanel struct {
-	look    *look
+	look    *cell.Appearance
 	state   *state
 	shown   *snapshot.Snapshot
 	now     time.Time
@@ -23,7 +23,7 @@ type tablePanel struct {
 	order   sortOrder
 }
 
-func newTablePanel(st *state, lk *look, rows []row) tablePanel {
+func newTablePanel(st *state, lk *cell.Appearance, rows []row) tablePanel {
 	return tablePanel{
 		look: lk, state: st, shown: st.shown, now: st.moment(), rows: rows, order: st.order(),
 		columns: columnsAt(st.width, st.tableBox(lk)),
@@ -31,7 +31,7 @@ func newTablePanel(st *state, lk *look, rows []row) tablePanel {
 }
 
 // tableBox is what this box makes of the columns.
-func (st *state) tableBox(lk *look) tableBox {
+func (st *state) tableBox(lk *cell.Appearance) tableBox {
 	b := tableBox{
 		parts: st.partsShown(), ascii: lk.Glyphs.Spark == nil,
 		ahead: st.shown != nil && st.shown.Forecasting || st.live != nil && st.live.Forecasting,
@@ -187,7 +187,7 @@ func (t *tablePanel) render(l *cell.Line, r *row) string {
 	return l.String()
 }
 
-func (t *tablePanel) withLook(lk *look) *tablePanel {
+func (t *tablePanel) withLook(lk *cell.Appearance) *tablePanel {
 	other := *t
 	other.look = lk
 	return &other
@@ -253,7 +253,7 @@ func (t *tablePanel) partsWords(p *snapshot.Process, atCursor bool) string {
 	if !atCursor || p.Allocated.Known() || p.ID.Process.Foreign() || !t.state.shownOwn(p) {
 		return ""
 	}
-	if t.look.keys != nil && t.look.keys.Has(keys.Attach) && t.state.past.IsZero() {
+	if t.look.Keys != nil && t.look.Keys.Has(keys.Attach) && t.state.past.IsZero() {
 		return "no probe a:attach"
 	}
 	return "no probe"

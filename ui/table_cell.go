@@ -129,7 +129,7 @@ func (t *tablePanel) writeBar(l *cell.Line, p *snapshot.Process, cells int) {
 		l.Skip(cells)
 		return
 	}
-	l.Bar(&t.look.Appearance, cell.ProcessParts(p), gpu.Memory.Capacity().Or(0), cells)
+	l.Bar(t.look, cell.ProcessParts(p), gpu.Memory.Capacity().Or(0), cells)
 }
 
 // writePrediction writes the median forecast: dim while it says that nothing

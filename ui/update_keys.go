@@ -36,7 +36,7 @@ func (m *model) press(msg tea.KeyPressMsg) (bool, tea.Cmd) {
 			return changed, cmd
 		}
 	}
-	id := m.look.keys.Match(name, m.st.scope(), !m.st.past.IsZero())
+	id := m.look.Keys.Match(name, m.st.scope(), !m.st.past.IsZero())
 	if m.digits.open && id != keys.GPU {
 		m.digits.open = false
 		m.focusGPU(m.digits.first)
@@ -83,7 +83,7 @@ func (m *model) noKey(name string) bool {
 	case m.st.readOnly && keys.New(keys.CanFlush|keys.CanSignal|keys.CanAttach, false).Match(name, m.st.scope(), false) != keys.None:
 		m.say("--read-only: nothing on the box is changed")
 		return true
-	case m.st.past.IsZero() || m.look.keys.Match(name, m.st.scope(), false) == keys.None:
+	case m.st.past.IsZero() || m.look.Keys.Match(name, m.st.scope(), false) == keys.None:
 		return false
 	default:
 		m.say("not in the past: L goes back to now")

@@ -1,16 +1,6 @@
 package keys
 
-import (
-	"charm.land/bubbles/v2/key"
-)
-
-// This file is the one table of keys. Update asks it what a key means, the
-// help screen and the hint line are written from it, so the three cannot
-// disagree.
-//
-//	newBindings(abilities, readOnly) ─┬─ match(key, scope, past) ─→ Update
-//	                                  ├─ hints(scope, past) ──────→ keys line
-//	                                  └─ help() ──────────────────→ help screen
+import "charm.land/bubbles/v2/key"
 
 // ID names what a key does.
 type ID uint8
