@@ -2,33 +2,31 @@ package forecast
 
 import "math"
 
-// The experts. Each says by how much the series will have changed at a
-// horizon; the naive forecast, that it stays as it is, is the claim of none.
+// The experts. Each claims by how much the series will have changed at a
+// horizon. The naive forecast, no change, is the claim of none.
 const (
 	dampedHolt = iota
-	driftShort // goes on as in the last minute
-	driftLong  // goes on as in the last five minutes
+	driftShort // continues as in the last minute
+	driftLong  // continues as in the last five minutes
 	lineLong   // returns to the line of the last five minutes
 	meanLong   // returns to the mean of the last half hour
 	medianLong // returns to the median of the last ten minutes
-	reverting  // approaches a level as fast as it has been seen to
-	seasonal   // does as in the last tooth
+	reverting  // approaches a level as fast as the series has done so
+	seasonal   // repeats the last cycle of a sawtooth
 	experts
 )
 
-// follows reports whether an expert follows a trend, and does not come back to
-// something.
+// follows reports whether an expert follows a trend.
 func follows(expert int) bool { return expert <= lineLong }
 
-// returns reports whether an expert comes back to a level.
+// returns reports whether an expert returns to a level.
 func returns(expert int) bool { return resting(expert) || expert == reverting }
 
-// resting reports whether an expert comes back to a level at once.
+// resting reports whether an expert returns to a level at once.
 func resting(expert int) bool { return expert == meanLong || expert == medianLong }
 
-// The time constants of regressions and mean, and how far back the median
-// looks, in seconds; and of how many samples mean and median are at least,
-// however rare these are.
+// The time constants of the regressions and the mean, and the span of the median,
+// in seconds; mean and median cover at least so many samples, however rare.
 const (
 	shortTau      = 60
 	longTau       = 300
@@ -38,10 +36,10 @@ const (
 	medianSamples = 20
 )
 
-// claims are the experts' at one horizon, in bytes.
+// claims are the experts' claims at one horizon, in bytes.
 type claims [experts]float64
 
-// panel is the experts with what they know of the series now.
+// panel is what the experts know of the series now.
 type panel struct {
 	holt        *holt
 	short, long line
@@ -56,11 +54,11 @@ type panel struct {
 	age         float64 // seconds since the first sample
 }
 
-// foresight is how many times as far as the past is known a drift is drawn
-// into the future. What has been seen for a moment has no say in minutes.
+// foresight limits a drift: it is extended to at most so many times the age of
+// the series, so that a moment's slope claims nothing minutes ahead.
 const foresight = 4
 
-// claim is what each expert says of a horizon.
+// claim is what each expert claims at a horizon.
 func (p *panel) claim(horizon int) claims {
 	var c claims
 	c[dampedHolt] = p.holt.at(horizon) - p.last

@@ -5,33 +5,33 @@ import (
 	"time"
 )
 
-// MinSamples is how many samples a series needs before anything is said.
+// MinSamples is how many samples a series needs before it is forecast.
 const MinSamples = 20
 
-// Forecaster follows one series of bytes. The zero value has seen nothing and
-// is ready. It is not safe for concurrent use.
+// Forecaster follows one series of bytes. The zero value is ready for use. It is
+// not safe for concurrent use.
 type Forecaster struct {
 	epoch time.Time // the first sample's; the state's times count from here
 	state state
 }
 
-// state is all that is remembered, in fields of fixed size, so that it can be
-// written out and read back as it is.
+// state is all that a Forecaster remembers, in fields of fixed size, so that it can
+// be written out and read back as it is.
 type state struct {
 	Count       int64
 	Now         int64   // the newest sample's time, ns since the epoch
 	Last        float64 // the newest sample, bytes
-	Step        float64 // the usual distance of samples, seconds
+	Step        float64 // the usual time between samples, seconds
 	Roughness   float64 // the usual change, bytes per √second
 	Gap         bool
-	Still       bool // the newest sample is as the one before
+	Still       bool // the newest sample equals the one before
 	Holt        holt
 	Short       regression
 	Long        regression
 	Mean        mean
 	Auto        autoregression
 	Changepoint changepoint
-	Crest       float64 // by how much teeth stand out above the long line, bytes
+	Crest       float64 // how far peaks of a sawtooth rise above the long line, bytes
 	Records     [len(Horizons)]record
 	Outlook     [len(Horizons)]outlook
 	Minima      minima
@@ -39,21 +39,21 @@ type state struct {
 	Seasons     seasons
 }
 
-// New makes a Forecaster that has seen nothing yet.
+// New returns a Forecaster without samples.
 func New() *Forecaster { return new(Forecaster) }
 
-// clockSetBack is how far back a sample must lie to mean that the clock was
-// set back. What lies back less came twice or out of order.
+// clockSetBack is how much earlier than the last a sample must be to mean that the
+// clock was set back. One that is less early came twice or out of order.
 const clockSetBack = time.Minute
 
-// farAway, in nanoseconds since the first sample, is 146 years: a time that no
-// clock shows, and beyond which sums of times would overflow.
+// farAway, in nanoseconds since the first sample, is 146 years. Beyond it sums of
+// times would overflow.
 const farAway = 1 << 62
 
-// Observe takes the next sample, in bytes; memory below zero counts as zero.
-// Samples may come at any distance. One that is not later than the last is
-// ignored, unless it lies a minute back or more, so that the clock must have
-// been set back: then it follows the last one, after a gap.
+// Observe takes the next sample, in bytes; below zero counts as zero. Samples may
+// come at any interval. One that is not later than the last is ignored, unless it
+// is a minute earlier or more: then the clock was set back, and the sample follows
+// the last one after a gap.
 func (f *Forecaster) Observe(t time.Time, y int64) {
 	s := &f.state
 	value := float64(max(y, 0))
@@ -76,8 +76,8 @@ func (f *Forecaster) Observe(t time.Time, y int64) {
 	s.observe(now, value)
 }
 
-// Gap says that nothing is known from t until the next sample: forecasts that
-// come due in between are not held against that sample.
+// Gap says that nothing is known from t until the next sample: forecasts that come
+// due in between are not compared with that sample.
 func (f *Forecaster) Gap(t time.Time) {
 	if s := &f.state; s.Count > 0 && int64(t.Sub(f.epoch)) >= s.Now {
 		s.Gap = true
@@ -106,7 +106,7 @@ func (s *state) observe(now int64, y float64) {
 
 	for i := range s.Records {
 		h := Horizons[i].Seconds()
-		// Long enough for a handful of forecasts to count, however rare.
+		// Long enough for several forecasts to count, however rare they are.
 		halfLife := max(120, 1.5*h, 60*s.Step)
 		s.Records[i].settle(now, y, h, halfLife, s.Gap)
 	}
@@ -125,7 +125,7 @@ func (s *state) observe(now int64, y float64) {
 		s.Auto.observe(seconds/long, change)
 	}
 	s.Changepoint.Line.observe(seconds/s.Changepoint.tau(s.Step), change)
-	if !s.Gap { // a gap says nothing of how far samples usually lie apart
+	if !s.Gap { // a gap is not the usual time between samples
 		s.Step += share * (min(seconds, 4*s.Step) - s.Step)
 	}
 	if top, ok := s.Sawtooth.observe(now, y); ok {
@@ -139,16 +139,15 @@ func (s *state) observe(now int64, y float64) {
 	s.look(seconds)
 }
 
-// restarted reports whether memory has all but gone, or come out of nearly
-// nothing: one job has ended, or another has begun.
+// restarted reports whether memory has fallen to nearly nothing or risen from it:
+// one job has ended, or another has begun.
 func restarted(before, y float64) bool {
 	const nothing = 0.05
 	return max(before, y) >= 1024*mebibyte && min(before, y) < nothing*max(before, y)
 }
 
-// forget leaves behind what was known of the job before: its drift, its teeth,
-// and how far its claims came true. How large errors are is kept, since jobs
-// that end and begin are among the things that happen.
+// forget drops what was known of the job before: its drift, its sawtooth, and how
+// far claims came true. The sizes of errors are kept: jobs end and begin again.
 func (s *state) forget(now int64, y float64) {
 	s.Holt, s.Short, s.Long, s.Mean, s.Crest = holt{}, regression{}, regression{}, mean{}, 0
 	s.Auto, s.Changepoint = autoregression{}, changepoint{}
@@ -160,9 +159,9 @@ func (s *state) forget(now int64, y float64) {
 	}
 }
 
-// At is the forecast for h after the newest sample; between the Horizons it
-// runs straight. false: nothing can be said, because there are fewer than
-// MinSamples samples, or h is not in (0, 15 min].
+// At is the forecast for h after the newest sample, interpolated linearly between
+// the Horizons. It is false where there are fewer than MinSamples samples, or h is
+// not in (0, 15 min].
 func (f *Forecaster) At(h time.Duration) (Interval, bool) {
 	if f.state.Count < MinSamples || h <= 0 || h > Horizons[len(Horizons)-1] {
 		return Interval{}, false
@@ -183,8 +182,8 @@ func (f *Forecaster) At(h time.Duration) (Interval, bool) {
 	return f.state.interval(h, o), true
 }
 
-// Forecasts appends the forecasts at all Horizons to dst, or nothing while
-// nothing can be said.
+// Forecasts appends the forecasts at all Horizons to dst, or nothing while there are
+// fewer than MinSamples samples.
 func (f *Forecaster) Forecasts(dst []Interval) []Interval {
 	if f.state.Count < MinSamples {
 		return dst
@@ -204,7 +203,7 @@ func (s *state) interval(h time.Duration, o outlook) Interval {
 	}
 }
 
-// bytes is what memory can be.
+// bytes rounds to a possible amount of memory.
 func bytes(v float64) int64 {
 	switch {
 	case !(v > 0):

@@ -8,19 +8,19 @@ type FullIn struct {
 	Median, Earliest, Latest time.Duration
 }
 
-// fewTeeth is how many teeth must have gone by before their peaks are drawn
-// into the future: two or three make any line.
+// fewCycles is how many cycles of a sawtooth must have passed before its peaks are
+// extrapolated: any line fits two or three.
 const fewCycles = 4
 
 // FullIn is when the series will have grown by free bytes: the first time at
 // which the median path reaches that and stays there up to the last horizon.
-// A passing peak is not the end; sawtooth memory close to the limit would
-// otherwise announce it with every tooth. Earliest is the same for the path of
-// the upper 80 % bound, Latest for the lower one's. Of teeth it is the peaks
-// that count. A sample may see it as late as the usual distance of samples
-// allows: Latest is later by that, if need be than the last horizon. Free below zero counts as zero. false: not
-// within the last horizon, or further ahead than the series has been watched,
-// which is how long a rise lasts at even odds; or nothing can be said.
+// A passing peak does not count; otherwise a sawtooth close to the limit would
+// raise an alarm with every cycle. Of a rising sawtooth the peaks count. Earliest is
+// the same for the path of the upper 80 % bound, Latest for that of the lower one,
+// and later by the usual time between samples, because the next sample may come
+// that late. Free below zero counts as zero. FullIn is false where the time lies
+// beyond the last horizon or is longer than the series has been watched (a rise
+// lasts as long again at even odds), and where there are too few samples.
 func (f *Forecaster) FullIn(free int64) (FullIn, bool) {
 	s := &f.state
 	if s.Count < MinSamples || s.Now < fewCycles*s.Sawtooth.period(s.Now, s.Step) {
@@ -39,8 +39,8 @@ func (f *Forecaster) FullIn(free int64) (FullIn, bool) {
 	return FullIn{Median: median, Earliest: earliest, Latest: latest}, true
 }
 
-// crossing is from when on the path, straight between the horizons, is above
-// room.
+// crossing is the time from which the path, linear between the horizons, stays
+// above room.
 func (s *state) crossing(room float64, path func(*outlook) float64) (time.Duration, bool) {
 	last := len(Horizons) - 1
 	above := path(&s.Outlook[last])

@@ -5,13 +5,13 @@ import "math"
 // The damped Holt's parameters, per second.
 const (
 	holtAlpha = 0.8
-	holtBeta  = 0.1 // β*: what of the smoothed change goes into the trend
+	holtBeta  = 0.1 // β*: the share of the smoothed change that goes into the trend
 	holtPhi   = 0.98
 )
 
 // holt is a damped local trend, ETS(A,Ad,N), in error-correction form. At one
-// sample a second it is exactly the textbook's (FPP3 8.7); over another
-// distance Δ the parameters are those of Δ seconds.
+// sample a second it is exactly the textbook's (FPP3 8.7); over Δ seconds the
+// parameters are those of Δ seconds.
 type holt struct {
 	Level, Trend float64 // bytes; bytes per second
 	Started      bool
@@ -38,7 +38,7 @@ func (s *holt) at(horizon int) float64 {
 	return s.Level + s.Trend*holtReach[horizon]
 }
 
-// holtReach is what damped comes to at the Horizons, worked out once.
+// holtReach is damped at the Horizons, computed once.
 var holtReach = func() (reach [len(Horizons)]float64) {
 	for i, h := range Horizons {
 		reach[i] = damped(math.Pow(holtPhi, h.Seconds()))
@@ -46,8 +46,8 @@ var holtReach = func() (reach [len(Horizons)]float64) {
 	return reach
 }()
 
-// damped is φ + φ² + … + φ^Δ, given φ^Δ: for how many seconds of undamped
-// trend Δ seconds of it count.
+// damped is φ + φ² + … + φ^Δ, given φ^Δ: how many seconds of undamped trend equal
+// Δ seconds of damped trend.
 func damped(decay float64) float64 {
 	return holtPhi * (1 - decay) / (1 - holtPhi)
 }

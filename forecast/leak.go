@@ -5,33 +5,31 @@ import (
 	"slices"
 )
 
-// A leak is growth of what is never given back, which does not slow down. It is
-// told from two rows of levels: the last half hour's, minute by minute, and the
-// whole life's, in slots that become longer with it. A stretch of a row, from
-// some level up to the newest, is a leak's if
+// A leak is growth of memory that is never freed and that does not slow down. It is
+// found in two rows of levels: the last half hour's, minute by minute, and the
+// whole life's, in slots that become longer with it. A stretch of a row, from some
+// level to the newest, is a leak if
 //
-//   - it rises: by Mann and Kendall's test, notably, in many steps none of which
-//     is most of it, and further than steps that differ as much would go by
-//     chance;
-//   - it rises above where the series was before and came back from, by more
-//     than a little of what was given back, and under teeth or noise by a few
-//     times what goes up and comes down within a window;
-//   - its steps do not become smaller, and it has been watched long enough to
-//     say so: the most that they may have become smaller is less than they would
-//     have if growth faded within half an hour, or within twice the time watched;
-//   - nor do those of any stretch up to three times as long.
+//   - it rises: by Mann and Kendall's test, by a notable amount, in many steps none
+//     of which dominates, and further than such steps would wander by chance;
+//   - it rises above the highest level before it, by more than a tenth of what was
+//     freed there, and under a sawtooth or noise by a few times the fall within a
+//     window;
+//   - its steps do not become smaller, and it has been watched long enough to know:
+//     at most they have become smaller by less than they would if growth faded
+//     within half an hour, or within twice the time watched;
+//   - nor do the steps of any stretch up to three times as long.
 //
-// A line of steps over time says how much smaller they have become. Its error
-// is that of a local level (Harvey, Forecasting, Structural Time Series Models
-// and the Kalman Filter, 1989, chapter 2): of steps of which a part is undone by the
-// next, as noise around a level is, and a part stays, as a burst does. So it is
-// right for both, and need not be told which.
+// A line through the steps over time shows how much smaller they have become. Its
+// error is that of a local level (Harvey, Forecasting, Structural Time Series Models
+// and the Kalman Filter, 1989, chapter 2): a part of each step is undone by the
+// next, as noise is, and a part stays, as a burst does. So it fits both.
 
-// judge says anew whether the series leaks. A window is of so many minutes and
-// samples; toothed is a series that goes up and down, and not only trembles.
+// judge decides again whether the series leaks. A window has so many minutes and
+// samples; swings is true of a sawtooth.
 func (m *minima) judge(minutes float64, swings bool, samples float64, long *regression) {
-	// Where noise decides it, the mark must not flicker.
-	const patience, lately = 2, 5 // windows
+	// Noise must not make the mark flicker.
+	const tolerated, lately = 2, 5 // windows
 	rate, leaks := m.leak(minutes, swings, samples)
 	if l, ok := long.line(); ok && l.slowing {
 		leaks = false
@@ -40,12 +38,12 @@ func (m *minima) judge(minutes float64, swings bool, samples float64, long *regr
 		m.Leaking, m.LeakRate, m.Misses = true, rate, 0
 		return
 	}
-	m.Misses = min(m.Misses+1, patience)
-	givenBack := m.Size > lately && m.low(1, 1) < m.low(1+lately, lately)
-	m.Leaking = m.Leaking && m.Misses < patience && !givenBack
+	m.Misses = min(m.Misses+1, tolerated)
+	freed := m.Size > lately && m.low(1, 1) < m.low(1+lately, lately)
+	m.Leaking = m.Leaking && m.Misses < tolerated && !freed
 }
 
-// leak is what the series leaks, in bytes per second.
+// leak is the rate of the leak, in bytes per second.
 func (m *minima) leak(minutes float64, swings bool, samples float64) (rate float64, leaks bool) {
 	const fewest, young = 6, 7 // windows, minutes
 	var room [4][windowCap]float64
@@ -53,11 +51,11 @@ func (m *minima) leak(minutes float64, swings bool, samples float64) (rate float
 	lately := m.lately(room[0][:0], means.levels, minutes, samples)
 	ever := m.ever(room[2][:0], room[3][:0], minutes, samples)
 	if float64(m.Size)*minutes < young {
-		return 0, false // what loads its weights, or warms up
+		return 0, false // it may still load weights, or warm up
 	}
 	shortest := fewest
 	if m.Joined > 1 {
-		shortest = fewLows // there is much in each
+		shortest = fewLows // each covers a long time
 	}
 	for _, r := range [...]row{lately, ever} {
 		for _, n := range [...]int{fewLows, 6, 7, 8, 10, 12, 16, 20, 24, 28, windowCap} {
@@ -77,15 +75,14 @@ func (m *minima) leak(minutes float64, swings bool, samples float64) (rate float
 	return 0, false
 }
 
-// rises reports whether the newest n lows of a row go up, and above where they
-// were before.
+// rises reports whether the newest n lows of a row rise, and above all before.
 func (m *minima) rises(r *row, n int, swings bool) bool {
 	const (
-		dominates = 0.3 // a step's share
-		chance    = 3.5 // standard deviations
-		ofMany    = 6   // that, of a life: it has many stretches
-		givenBack = 0.1 // of what was given back, more than this must be new
-		within    = 2   // windows' falls
+		dominates    = 0.3 // a step's share
+		chance       = 3.5 // standard deviations
+		chanceOfLife = 6   // likewise, of a life: it has many stretches
+		freed        = 0.1 // more than this share of what was freed before must be new
+		within       = 2   // windows' falls
 	)
 	lows := newest(r.lows, n)
 	from, to := lows[0], lows[n-1]
@@ -95,7 +92,7 @@ func (m *minima) rises(r *row, n int, swings bool) bool {
 		before = max(before, m.Highest)
 	}
 	fresh := to - max(before, from)
-	if fresh < max(notable*to, least, givenBack*(before-from)) || swings && grown < within*float64(m.Falls) {
+	if fresh < max(notable*to, least, freed*(before-from)) || swings && grown < within*float64(m.Falls) {
 		return false
 	}
 	largest := 0.0
@@ -107,14 +104,14 @@ func (m *minima) rises(r *row, n int, swings bool) bool {
 	}
 	s := stepsOf(lows)
 	if r.life {
-		return grown > ofMany*s.wandering()
+		return grown > chanceOfLife*s.wandering()
 	}
 	return grown > chance*s.wandering()
 }
 
-// lasts reports whether the steps of the newest n levels cannot have become
-// much smaller. The first level may be half of what was before. Under teeth the
-// answer may have to be rougher: not all speed is lost.
+// lasts reports whether the steps of the newest n levels cannot have become much
+// smaller. The first level may partly be of the time before. Under a sawtooth a
+// rougher answer has to do: not all speed is lost.
 func (m *minima) lasts(r *row, n int, swings bool) bool {
 	const (
 		sure, likely = 1, 1
@@ -125,27 +122,27 @@ func (m *minima) lasts(r *row, n int, swings bool) bool {
 		return false
 	}
 	lost, rough := s.lost()
-	err := rough * (1 + 2/(s.count-2)) // few steps do not know their error
-	// What never falls by much is rough because it grows so.
-	err = min(err, trembling(s.count, float64(m.Falls))/s.mean)
-	err = max(err, trembling(s.count, r.tremble)/s.mean)
+	err := rough * (1 + 2/(s.count-2)) // few steps underestimate their error
+	// A series that hardly falls is rough because of how it grows.
+	err = min(err, noiseOfLoss(s.count, float64(m.Falls))/s.mean)
+	err = max(err, noiseOfLoss(s.count, r.noise)/s.mean)
 	fades := fading(s.count * r.minutes)
 	if swings && float64(n)*r.minutes >= long && sure*err > fades {
 		return lost+likely*rough < 1
 	}
-	const accelerated = -1 // twice as fast as at first, and more: it began in here
+	const accelerated = -1 // twice as fast as at first: growth began within the stretch
 	return lost > accelerated && max(lost, 0)+sure*err <= fades
 }
 
-// fading is what steps have lost after so many minutes of growth that fades
-// within half an hour, or within twice as long as it is watched.
+// fading is the share that steps lose in so many minutes of growth that fades
+// within half an hour, or within twice the time watched.
 func fading(minutes float64) float64 {
 	const half, asLong = 30, 2
 	return 1 - math.Exp(-minutes/max(half, asLong*minutes))
 }
 
-// slows reports whether the steps of any stretch of so many minutes at most
-// have become smaller, by more than chance and by something worth the name.
+// slows reports whether the steps of any stretch of at most so many minutes have
+// become notably smaller, and by more than chance.
 func (r *row) slows(minutes float64) bool {
 	const worth, significant, few = 0.5, 2.6, 3.5
 	for n := fewLows; n <= len(r.levels) && float64(n)*r.minutes <= minutes; n++ {
@@ -160,7 +157,7 @@ func (r *row) slows(minutes float64) bool {
 	return false
 }
 
-// steps are the differences of levels, as a line over time.
+// steps are the differences of neighbouring levels, and a line through them.
 type steps struct {
 	count    float64
 	mean     float64 // bytes
@@ -169,7 +166,7 @@ type steps struct {
 	undone   float64 // the covariance of neighbours: between −variance/2 and 0
 }
 
-// stepsOf is those of four levels at least.
+// stepsOf takes at least four levels.
 func stepsOf(levels []float64) steps {
 	n := len(levels) - 1
 	s := steps{count: float64(n)}
@@ -191,8 +188,8 @@ func stepsOf(levels []float64) steps {
 	return s
 }
 
-// wandering is the standard deviation of how far as many such steps would go
-// by chance. What is undone is not known from so few to be all of it.
+// wandering is the standard deviation of how far as many such steps would go by
+// chance. So few steps cannot show that all of the variance is undone.
 func (s *steps) wandering() float64 {
 	const known = 0.25
 	v := s.count*s.variance + 2*(s.count-1)*s.undone
@@ -202,22 +199,22 @@ func (s *steps) wandering() float64 {
 // lost is the share of the mean step by which steps have become smaller from
 // the first to the last, and its standard error.
 func (s *steps) lost() (share, err float64) {
-	const digits = 1e-3 // levels are kept to so many that no step is known better
+	const digits = 1e-3 // the precision of levels
 	v := s.variance/squares(s.count) + 2*s.undone*products(s.count)
 	return -s.bend * s.count / s.mean, math.Sqrt(max(v, 0))*s.count/s.mean + digits
 }
 
-// trembling is the standard error, in bytes, of what steps lose between levels
-// that lie so far from a line each, independently.
-func trembling(count, bytes float64) float64 {
+// noiseOfLoss is the standard error, in bytes, of what steps lose when each level has
+// independent noise of so many bytes.
+func noiseOfLoss(count, bytes float64) float64 {
 	return bytes * count * math.Sqrt(2/squares(count)-2*products(count))
 }
 
-// squares is Σ(i − middle)² over so many.
+// squares is Σ(i − middle)² for i in 0…n−1.
 func squares(n float64) float64 { return n * (n*n - 1) / 12 }
 
-// products is Σ(i − middle)(i + 1 − middle) over neighbours, over the square of
-// squares.
+// products is Σ(i − middle)(i + 1 − middle) over neighbours, divided by the square
+// of squares.
 func products(n float64) float64 {
 	sum := 0.0
 	for x := -(n - 1) / 2; x < (n-2)/2; x++ {
@@ -226,7 +223,7 @@ func products(n float64) float64 {
 	return sum / (squares(n) * squares(n))
 }
 
-// concordant reports whether levels rise by Mann and Kendall's test.
+// concordant reports whether levels rise, by Mann and Kendall's test.
 func concordant(levels []float64) bool {
 	const significant = 2.6 // standard deviations
 	pairs := 0.0

@@ -21,8 +21,8 @@ const (
 	stateAt = 20
 )
 
-// MarshalBinary writes the state, so that a forecaster can go on where it was
-// after a restart. Times lose what a clock's monotonic reading adds to them.
+// MarshalBinary writes the state, so that a forecaster can continue after a
+// restart. Times lose their monotonic clock reading.
 func (f *Forecaster) MarshalBinary() ([]byte, error) {
 	data := make([]byte, stateAt, stateAt+binary.Size(&f.state))
 	data, err := binary.Append(data, binary.LittleEndian, &f.state)
@@ -40,8 +40,8 @@ func (f *Forecaster) MarshalBinary() ([]byte, error) {
 	return data, nil
 }
 
-// UnmarshalBinary takes over a state that MarshalBinary wrote. What another
-// version wrote, or what has suffered, is refused and changes nothing.
+// UnmarshalBinary replaces the state by one that MarshalBinary wrote. Data of
+// another version, and damaged data, are an error and change nothing.
 func (f *Forecaster) UnmarshalBinary(data []byte) error {
 	var read state
 	switch {
@@ -56,7 +56,7 @@ func (f *Forecaster) UnmarshalBinary(data []byte) error {
 		return fmt.Errorf("read a forecaster's state: %w", err)
 	}
 	if !read.sound() {
-		return errors.New("read a forecaster's state: it points outside itself")
+		return errors.New("read a forecaster's state: an index is out of range")
 	}
 	f.state = read
 	f.epoch = time.Time{}

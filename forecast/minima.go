@@ -17,28 +17,28 @@ const (
 	fewLows = 5
 )
 
-// minima are the lowest samples of windows of time: of what goes up and down,
-// what is never given back.
+// minima are the lowest samples of windows of time: of memory that goes up and
+// down, the part that is never freed.
 //
 //	sample → open window → Lows, Means: the last half hour
 //	                    └→ open slot → LifeLows, LifeMeans: all of the series
 //
-// Levels are kept to seven digits, which is much less than any leak.
+// Levels are kept to seven digits: the error is much smaller than any leak.
 type minima struct {
 	Lows  [windowCap]float32 // a ring, bytes
 	Means [windowCap]float32
 	Next  uint8
 	Size  uint8
 
-	// The whole life in slots of 1<<LifeScale windows each: when they are all
-	// taken, two become one.
+	// The whole life in slots of 1<<LifeScale windows each: when all are taken, each
+	// two are joined into one.
 	LifeLows  [lifeCap]float32 // bytes, oldest first
 	LifeMeans [lifeCap]float32
 	LifeSize  uint8
 	LifeScale uint8
 
-	Joined  uint8 // as many windows hold a whole tooth
-	Misses  uint8 // windows in a row since the last that said leak
+	Joined  uint8 // so many windows hold a whole cycle of the sawtooth
+	Misses  uint8 // windows in a row since the last that found a leak
 	Leaking bool
 
 	Windows   uint32  // in the open slot
@@ -49,10 +49,10 @@ type minima struct {
 	Lowest    float64 // of the open window
 	Sum       float64 // of its samples
 	WindowEnd int64   // of the open window, ns
-	Fall      float32 // the deepest within the open window
-	Falls     float32 // that of windows, on average
+	Fall      float32 // the largest fall within the open window
+	Falls     float32 // the average of the windows' falls
 
-	Highest  float64 // of the lows that have left the ring, forgotten over hours
+	Highest  float64 // the highest low that has left the ring, forgotten over hours
 	LeakRate float64 // bytes per second
 }
 
@@ -66,8 +66,8 @@ func (m *minima) sound() bool {
 		(m.LifeScale == 0 || m.LifeScale < 32 && m.LifeSize >= lifeCap/2)
 }
 
-// observe takes a sample, and judges anew whether the series leaks when that
-// ends a window.
+// observe takes a sample. When that ends a window it judges again whether the
+// series leaks.
 func (m *minima) observe(now int64, y, step float64, saw *sawtooth, long *regression) {
 	if now < m.WindowEnd {
 		m.Lowest = min(m.Lowest, y)
@@ -78,25 +78,25 @@ func (m *minima) observe(now int64, y, step float64, saw *sawtooth, long *regres
 		return
 	}
 	if now-m.WindowEnd > 5*int64(windowLength)+int64(10e9*step) {
-		// What was before a long gap, the open window too, is no row with what comes.
+		// Levels before a long gap, the open window's too, do not continue after it.
 		m.Size, m.LifeSize, m.LifeScale, m.Windows = 0, 0, 0, 0
 	} else {
 		m.close()
 	}
 	m.Lowest, m.Sum, m.Samples, m.Peak, m.Fall = y, y, 1, float32(y), 0
 
-	// Where samples are rare the window is longer: its minimum has to be one
-	// of several. Under teeth, windows are joined until each holds a whole one.
+	// Where samples are rare the window is longer: its minimum has to be one of
+	// several. Under a sawtooth, windows are joined until each holds a whole cycle.
 	length := max(float64(windowLength), 3e9*step)
 	m.WindowEnd = now + int64(length)
-	const more = 1.1 // teeth are not all of one length
+	const more = 1.1 // cycles differ in length
 	period := float64(saw.period(now, step))
 	m.join(max(1, int(math.Ceil(more*period/length))))
-	const quick, few = 20e9, 6 // what turns within that, or so few samples, is noise
+	const quick, few = 20e9, 6 // a faster cycle, or one of so few samples, is noise
 	m.judge(length/60e9, period > max(quick, few*1e9*step), length/1e9/step, long)
 }
 
-// close takes the open window's figures over.
+// close adds the open window's figures to the rows.
 func (m *minima) close() {
 	mean := m.Lowest
 	if m.Samples > 0 {
@@ -133,13 +133,13 @@ func (m *minima) close() {
 	m.Windows = 0
 }
 
-// join says how many windows hold a whole tooth from now on, and lets what was
-// given back long ago be forgotten.
+// join sets how many windows hold a whole cycle from now on, and lets Highest
+// decay.
 func (m *minima) join(windows int) {
 	const memory = 240 // windows
 	windows = min(windows, windowCap)
 	if windows > int(m.Joined) {
-		m.Highest = 0 // it was that of shorter ones, in which no tooth ended
+		m.Highest = 0 // it was that of shorter windows, in which no cycle ended
 	}
 	m.Joined = uint8(windows)
 	top := 0.0
@@ -149,8 +149,8 @@ func (m *minima) join(windows int) {
 	m.Highest -= max(m.Highest-top, 0) / memory
 }
 
-// low is the lowest of so many windows, the first of which is that far back; 1
-// is the newest.
+// low is the lowest of so many windows, counted from the one that lies so far
+// back; 1 is the newest.
 func (m *minima) low(back, windows int) float64 {
 	lowest := float32(math.MaxFloat32)
 	for i := range windows {
@@ -159,31 +159,30 @@ func (m *minima) low(back, windows int) float64 {
 	return float64(lowest)
 }
 
-// row is levels of one series that lie evenly in time, oldest first.
+// row is levels of one series at equal intervals, oldest first.
 type row struct {
-	lows    []float64 // what was not given back, bytes
-	levels  []float64 // what tells best whether growth slows down, bytes
+	lows    []float64 // what was never freed, bytes
+	levels  []float64 // what shows best whether growth slows down, bytes
 	minutes float64   // from one to the next
-	tremble float64   // noise shifts levels at least so far, bytes
+	noise   float64   // shifts levels at least so far, bytes
 	life    bool
 }
 
-// lately is the last half hour's row. What is left over at its oldest end is
-// left out. Minima are all that teeth leave to tell by; else means tremble
-// less.
+// lately is the last half hour's row, without a remainder at its oldest end. Under
+// a sawtooth only minima show growth; otherwise means are less noisy.
 func (m *minima) lately(lows, means []float64, minutes, samples float64) row {
 	joined := int(m.Joined)
 	for back := int(m.Size) / joined * joined; back > 0; back -= joined {
 		lows = append(lows, m.low(back, joined))
 	}
-	r := row{lows: lows, levels: lows, minutes: minutes * float64(joined), tremble: m.tremble(samples)}
+	r := row{lows: lows, levels: lows, minutes: minutes * float64(joined), noise: m.noise(samples)}
 	if joined == 1 {
 		r.levels = means
 	}
 	return r
 }
 
-// means appends those of the last half hour's windows, oldest first.
+// means appends the means of the last half hour's windows, oldest first.
 func (m *minima) means(dst []float64) []float64 {
 	for back := int(m.Size); back > 0; back-- {
 		dst = append(dst, float64(m.Means[(int(m.Next)+windowCap-back)%windowCap]))
@@ -191,11 +190,11 @@ func (m *minima) means(dst []float64) []float64 {
 	return dst
 }
 
-// ever is that of the whole life. It is empty where the other one holds as
-// much, no slot holds a tooth, or it has been given back since the last slot.
+// ever is the whole life's row. It is empty where the last half hour's holds as
+// much, no slot holds a whole cycle, or memory was freed since the last slot.
 func (m *minima) ever(lows, levels []float64, minutes, samples float64) row {
 	windows := float64(int64(1) << m.LifeScale)
-	r := row{minutes: minutes * windows, tremble: m.tremble(samples * windows), life: true}
+	r := row{minutes: minutes * windows, noise: m.noise(samples * windows), life: true}
 	if m.LifeScale == 0 || windows < float64(m.Joined) || m.Windows > 0 && m.SlotLow < m.LifeLows[m.LifeSize-1] {
 		return r
 	}
@@ -210,16 +209,16 @@ func (m *minima) ever(lows, levels []float64, minutes, samples float64) row {
 	return r
 }
 
-// tremble is how far noise shifts the mean of so many samples, if it is another
-// one in each; five deviations is what it falls by within a window.
-func (m *minima) tremble(samples float64) float64 {
+// noise is how far independent noise shifts the mean of so many samples; within a
+// window it falls by five standard deviations.
+func (m *minima) noise(samples float64) float64 {
 	return float64(m.Falls) / 5 / math.Sqrt(samples)
 }
 
-// newest is the row's end, so many levels long.
+// newest is the last n levels.
 func newest(levels []float64, n int) []float64 { return levels[len(levels)-n:] }
 
-// highest is the highest of levels, 0 where there are none.
+// highest is the highest level, 0 without levels.
 func highest(levels []float64) float64 {
 	if len(levels) == 0 {
 		return 0

@@ -5,15 +5,15 @@ import "math"
 // outlook is the forecast at a horizon, relative to the newest sample.
 type outlook struct {
 	Change float64
-	Crest  float64 // by how much teeth stand out above it
+	Crest  float64 // how far peaks of a sawtooth rise above it
 	Spread spread
 }
 
-// clueless is how many samples it takes until a forecast's error says anything
-// of later ones' errors.
-const clueless = 5
+// unscored is how many first samples make forecasts whose errors are not kept: they
+// say nothing about later ones.
+const unscored = 5
 
-// look makes the forecasts of this sample, from the shortest horizon to the
+// look makes the forecasts from this sample, from the shortest horizon to the
 // longest, because each lends its experience to the next.
 func (s *state) look(seconds float64) {
 	p := s.panel()
@@ -57,23 +57,23 @@ func (s *state) look(seconds float64) {
 			o.Spread = shorter.times(wider.over(expert, share, h/Horizons[i-1].Seconds()))
 		}
 		shorter = o.Spread
-		// Shorter horizons have heard sooner of what has changed. Where this one
-		// has no experience with what they follow, they may be right.
+		// Shorter horizons learn sooner what has changed. Where this one has no
+		// experience with the expert that they follow, they may be right.
 		for _, f := range followed[:i] {
 			o.Spread = o.Spread.reaching((1 - weighed.own[f.expert]) * (f.share*c[f.expert] - o.Change))
 		}
 		o.Spread = heading.reach(o.Spread, s.Records[nearest].Errors.Spread, o.Change, h)
 
 		published := o.Change
-		if s.Count < clueless {
+		if s.Count < unscored {
 			published = math.Inf(1)
 		}
 		r.promise(s.Now, s.Last, s.Still, h, published, &c)
 	}
 }
 
-// nearest is the horizon on which a new course is seen first: of half a minute,
-// or the first that samples are not too rare for.
+// nearest is the horizon on which a new course is seen first: half a minute, or the
+// first that is longer than the time between samples.
 func (s *state) nearest() int {
 	i := 1
 	for i < len(Horizons)-1 && Horizons[i].Seconds() < s.Step {
@@ -82,7 +82,7 @@ func (s *state) nearest() int {
 	return i
 }
 
-// panel is what the experts know.
+// panel collects what the experts know.
 func (s *state) panel() panel {
 	median := s.Seasons.median(s.Now, int64(1e9*min(max(medianSpan, medianSamples*s.Step), 1e8)))
 	p := panel{holt: &s.Holt, last: s.Last, reversion: s.Auto.reversion(s.Step), mean: s.Mean.height(), median: median - s.Last, age: float64(s.Now) / 1e9}
@@ -92,14 +92,14 @@ func (s *state) panel() panel {
 	return p
 }
 
-// firstSpread is that of the naive forecast before any has come due: a random
-// walk's of such steps, and no more than samples differ that scatter as these.
+// firstSpread is the spread before any forecast has come due: a random walk's of
+// the usual steps, but at most the mean difference of samples that scatter so.
 func (s *state) firstSpread(seconds float64) spread {
 	const apart = 1.13 // mean difference of two normal deviates
 	return normalSpread(min(s.Roughness*math.Sqrt(seconds), apart*s.Short.deviation()))
 }
 
-// toward is the way from o to next, of which share has been gone.
+// toward interpolates: share 0 is o, 1 is next.
 func (o outlook) toward(next outlook, share float64) outlook {
 	mix := func(a, b float64) float64 { return a + share*(b-a) }
 	return outlook{mix(o.Change, next.Change), mix(o.Crest, next.Crest), spread{

@@ -3,31 +3,30 @@ package forecast
 import "math"
 
 const (
-	// A horizon keeps a forecast in mind every 22nd part of its length, so
-	// that the pending ones have room at any sampling interval.
+	// A horizon keeps one forecast every 22nd part of its length, so that those
+	// that are pending have room at any sampling interval.
 	pendingPerHorizon = 22
 	pendingCap        = pendingPerHorizon + 1
 
-	// priorSamples is how many forecasts of the present claim's size a
-	// horizon's own record must weigh up against what it is told by the next
-	// shorter horizon. A claim larger than all before finds itself without a
-	// record, which is what keeps the trend that a single step leaves behind
-	// from being believed.
+	// priorSamples is how much the next shorter horizon's experience counts: as
+	// much as so many forecasts of the present claim's size. A claim larger than
+	// all before has hardly any record of its own, so that the trend which a
+	// single step leaves behind is not believed.
 	priorSamples = 3
 
-	// samplesPerReturn is how many forecasts within one horizon's length count
-	// as that prior's where an expert returns to a level. What is back once
-	// proves little, however many samples have seen it.
+	// samplesPerReturn scales that prior for experts that return to a level: so
+	// many forecasts within one horizon's length count as one. One return proves
+	// little, however many samples show it.
 	samplesPerReturn = 6
 
-	// fresher is how much more the shorter horizon has to say on whom to
-	// follow than on how far: it has heard sooner of what has changed.
+	// fresher is how much more the shorter horizon counts for the choice of the
+	// expert than for the share: it learns sooner what has changed.
 	fresher = 2
 
 	mebibyte = 1 << 20
 )
 
-// promise is a forecast that waits for its time to come.
+// promise is a forecast that waits until it is due.
 type promise struct {
 	Due       int64 // nanoseconds
 	Origin    float64
@@ -35,21 +34,21 @@ type promise struct {
 	Claims    [experts]float32
 }
 
-// credit is an expert's track record at a horizon: discounted sums over
-// forecasts that came due, of which each counts as far as the expert then
-// claimed anything. d is its claim, e what happened.
+// credit is an expert's record at a horizon: discounted sums over forecasts that
+// came due, weighted by the size of the expert's claim then. d is the claim, e the
+// change that happened.
 type credit struct {
-	Loss, Naive float64 // Σ ω|e−sd|, Σ ω|e| with ω = |d|/(|d|+|e|); s is the share then believed, and 1 of trends, which are true as a whole or not at all
+	Loss, Naive float64 // Σ ω|e−sd|, Σ ω|e| with ω = |d|/(|d|+|e|); s is the share then believed; 1 for trends, which are judged as a whole
 
-	// Of trends Σ e in the direction of d and Σ |d|; e is cut to ±1.5|d|, so
-	// that one step cannot pay for a hundred claims. Of what returns to a
-	// level Σ de and Σ d²: least squares.
+	// For trends Σ e in the direction of d and Σ |d|; e is cut to ±1.5|d|, so that
+	// one step cannot outweigh a hundred claims. For returns to a level Σ de and
+	// Σ d²: least squares.
 	Came, Claimed float64
 }
 
-// accounts are the experts' credits. Those that rest on a level have another
-// one for the times when the series stands still: then it has often come to
-// stay, where it would come back if it were moving.
+// accounts is the number of credits: one for each expert, and a second one for
+// those that rest on a level, for the times when the series stands still. Then it
+// often stays where it is; while it moves it would return.
 const accounts = experts + 2
 
 func account(expert int, still bool) int {
@@ -63,23 +62,22 @@ func account(expert int, still bool) int {
 	}
 }
 
-// record is what is known of forecasts at one horizon.
+// record is the forecasts at one horizon: pending ones, credits and errors.
 type record struct {
 	Pending     [pendingCap]promise
 	Still       [pendingCap]bool // whether the series stood still then
 	First, Size uint8
 	Kept        int64   // when the newest pending forecast was made, ns
 	Scored      int64   // when the last one came due, ns
-	Said        float64 // what that had said, bytes
-	Missed      float64 // and by how much it was wrong
+	Said        float64 // the change that it had published, bytes
+	Missed      float64 // its error, bytes
 	Credits     [accounts]credit
 	Verdict     verdict // the newest
 	Errors      residuals
 }
 
-// settle scores the forecasts that are due at now. One that finds its sample
-// too late (more than half its horizon and a second), or none because the
-// time between was a gap, is dropped unscored.
+// settle scores the forecasts that are due at now. One whose sample comes too late
+// (by more than half its horizon and a second), or after a gap, is dropped.
 func (r *record) settle(now int64, y float64, horizon, halfLife float64, gap bool) {
 	late := int64(horizon*0.5e9) + 1e9
 	for r.Size > 0 {
@@ -130,8 +128,8 @@ func (r *record) score(p *promise, still bool, now int64, y float64, horizon, ha
 	}
 }
 
-// age discounts the past by the seconds that have gone by. Whether there is a
-// level takes several of its swings to see.
+// age discounts the past by the seconds that have passed. Levels are remembered
+// for longer, because it takes several swings to see one.
 func (r *record) age(seconds, halfLife float64) {
 	const shortestOfLevels = 1000 // seconds
 	trends := math.Exp(-math.Ln2 * seconds / halfLife)
@@ -146,11 +144,9 @@ func (r *record) age(seconds, halfLife float64) {
 	}
 }
 
-// hindsight is a forecast's error, between the one that it had and the one
-// that it would have had if experts had been trusted as they are now. Forecasts
-// of a young series come from those who knew it even less than is known now,
-// so that their errors say little of what is to come; those of an old one are
-// what they are.
+// hindsight is a mean of a forecast's own error and the one that it would have had
+// with the present weights. The younger the series was, the less its weights were
+// worth, and the more the second one counts.
 func (r *record) hindsight(p *promise, now int64, err, happened, horizon float64) float64 {
 	var c claims
 	for i, claimed := range p.Claims {
@@ -160,7 +156,7 @@ func (r *record) hindsight(p *promise, now int64, err, happened, horizon float64
 	return err + share*(happened-r.Verdict.opinion(&c, r.Verdict.best(&c))-err)
 }
 
-// promise keeps a forecast in mind until it is due.
+// promise keeps a forecast until it is due.
 func (r *record) promise(now int64, y float64, still bool, horizon, published float64, c *claims) {
 	length := int64(horizon * 1e9)
 	if r.Size == pendingCap || (r.Size > 0 && now-r.Kept < length/pendingPerHorizon) {
@@ -177,8 +173,8 @@ func (r *record) promise(now int64, y float64, still bool, horizon, published fl
 	r.Kept = now
 }
 
-// forget leaves no trace of who was right. What is pending still shows how
-// large errors are.
+// forget drops the credits and the pending claims. Pending forecasts still add
+// their errors.
 func (r *record) forget() {
 	r.Credits, r.Verdict = [accounts]credit{}, naiveVerdict()
 	for i := range r.Pending {

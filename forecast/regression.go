@@ -43,9 +43,9 @@ func (r *regression) observe(dx, dy float64) {
 	}
 }
 
-// vanishing is below what any sum of bytes, or of their squares, can mean. What
-// a series that stands still for hours leaves of its past would shrink on to
-// numbers so small that processors take many times as long over them.
+// vanishing is less than any meaningful sum of bytes or of their squares. The sums
+// of a series that stands still for hours would shrink to denormal numbers, which
+// processors compute with many times as slowly.
 const vanishing = 1e-200
 
 // settled is v, or 0 where that is vanishing.
@@ -67,14 +67,13 @@ func (r *regression) scatter(l *line) float64 {
 	return math.Sqrt(max(r.YY-l.height*r.Y[0]-l.slope*r.Y[1], 0) / r.X[0])
 }
 
-// slopeError is the standard error of a line's slope, per τ, of samples that
-// scatter so.
+// slopeError is the standard error of a line's slope, per τ, for that scatter.
 func (r *regression) slopeError(scatter float64) float64 {
 	return scatter * math.Sqrt(r.X[0]/(r.X[0]*r.X[2]-r.X[1]*r.X[1]))
 }
 
-// mean is of samples of which one that is τ old counts 1/e, measured from the
-// newest as in a regression.
+// mean is a discounted mean: a sample that is τ old counts 1/e. It is measured from
+// the newest sample, as in a regression.
 type mean struct{ Weight, Sum float64 }
 
 // observe moves the origin by dx (in τ) and dy to a new sample.
@@ -85,24 +84,24 @@ func (m *mean) observe(dx, dy float64) {
 	m.Weight++
 }
 
-// height is the mean's above the newest sample.
+// height is the mean's height above the newest sample.
 func (m *mean) height() float64 { return m.Sum / m.Weight }
 
-// line is what the sums say of the present: the line's height above the
-// newest sample, in bytes, and its slope in bytes per τ.
+// line is the fitted line now: its height above the newest sample, in bytes, and its
+// slope in bytes per τ.
 type line struct {
 	height, slope float64
 	explained     float64 // the share of the variance that the line explains
 
-	// slowing says that growth slows down so clearly that a parabola explains
-	// most of what the line does not; bend is then its slope now, per τ, and
-	// fade the time in τ in which that slope falls to 1/e.
+	// slowing: growth slows down so clearly that a parabola explains most of what
+	// the line does not. bend is the parabola's slope now, per τ, and fade the time
+	// in τ in which that slope falls to 1/e.
 	slowing    bool
 	bend, fade float64
 }
 
-// line fits a line, and a parabola to see whether it bends. false: there are
-// too few samples within τ.
+// line fits a line, and a parabola to see whether it bends. It is false where there
+// are too few samples within τ.
 func (r *regression) line() (line, bool) {
 	x, y := &r.X, &r.Y
 	det := x[0]*x[2] - x[1]*x[1]
@@ -122,9 +121,9 @@ func (r *regression) line() (line, bool) {
 	return l, true
 }
 
-// bends is what of the line's squared errors a parabola must take away for
-// growth to count as slowing. Noise and steps leave it far below, and the test
-// needs no assumption about how the errors hang together.
+// bends is the share of the line's squared errors that a parabola must remove for
+// growth to count as slowing. Noise and steps stay far below, and the test assumes
+// nothing about the correlation of errors.
 const bends = 0.6
 
 func (r *regression) parabola(l *line, rest float64) {

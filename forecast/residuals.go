@@ -4,12 +4,12 @@ import "math"
 
 const (
 	residualCap = 96
-	// enoughResiduals is from when on a horizon's intervals are its own.
+	// enoughResiduals is how many errors a horizon needs for intervals of its own.
 	enoughResiduals = 12
 )
 
-// residuals are the last signed errors of the published forecast at one
-// horizon, in bytes, oldest first in a ring and beside it in order of size.
+// residuals are the last signed errors of the published forecasts at one horizon, in
+// bytes: in a ring, oldest first, and sorted.
 type residuals struct {
 	Ring   [residualCap]float32
 	Sorted [residualCap]float32
@@ -19,17 +19,16 @@ type residuals struct {
 	Spread spread
 }
 
-// due reports whether the last error was added so long ago that another one is
-// worth it: neighbours say the same, and the ring should reach back over a
-// dozen horizons, or of an old series over two dozen, but hardly over more than
-// two hours.
+// due reports whether another error is worth adding. Neighbouring errors are nearly
+// equal, and the ring should cover a dozen horizons (two dozen of an old series),
+// but hardly more than two hours.
 func (r *residuals) due(now int64, horizon float64) bool {
 	age := float64(now) / 1e9
 	apart := max(4, horizon/11, min(horizon/4, age/150, 82))
 	return r.Size == 0 || float64(now-r.Last)/1e9 >= apart
 }
 
-// add takes an error in, in the oldest one's place where there is no room.
+// add adds an error; where the ring is full it replaces the oldest one.
 func (r *residuals) add(now int64, err float64) {
 	r.Last = now
 	v := float32(err)
@@ -64,9 +63,9 @@ func (r *residuals) find(v float32) int {
 // upper ≥ 0.
 type spread struct{ Lower80, Upper80, Lower95, Upper95 float64 }
 
-// spread reads the bounds off the errors, with conformal ranks: the k-th of n
-// independent ones has k/(n+1) below it. Errors of forecasts that overlap hang
-// together; then ranks are those of fewer, and lie a little further out, since
+// spread takes the bounds from the errors, with conformal ranks: of n independent
+// errors the k-th has k/(n+1) below it. Errors of overlapping forecasts are
+// correlated; then ranks are those of fewer errors, a little further out because
 // each of the few is smeared over its neighbours.
 func (r *residuals) spread() spread {
 	const smeared = 0.15
@@ -104,11 +103,10 @@ func (r *residuals) independent() float64 {
 	return max(n*(1-correlation)/(1+correlation), min(n, fewest))
 }
 
-// beyond is by how much the worst error so far is exceeded where too few are
-// known for the rank asked for.
+// beyond is the factor on the worst error where there are too few errors for a rank.
 const beyond = 1.3
 
-// ranked is the error of a rank, counted from 1, straight between two.
+// ranked is the error at a rank, counted from 1, interpolated between two.
 func (r *residuals) ranked(rank float64) float64 {
 	rank--
 	last := float64(r.Size - 1)
@@ -132,29 +130,29 @@ func (s spread) times(k float64) spread {
 // The bounds of normal errors, in standard deviations.
 const z80, z95 = 1.2816, 1.9600
 
-// normalSpread is that of a normal error with the mean absolute size given.
+// normalSpread is the spread of normal errors with the given mean absolute size.
 func normalSpread(size float64) spread {
 	const perMean = 1.2533 // σ = mean·√(π/2)
 	return spread{-z80 * perMean * size, z80 * perMean * size, -z95 * perMean * size, z95 * perMean * size}
 }
 
-// wide is how far the bounds of 80 % lie apart.
+// wide is the width of the 80 % interval.
 func (s spread) wide() float64 { return s.Upper80 - s.Lower80 }
 
-// reaching makes room for one more change.
+// reaching widens the spread to include a change.
 func (s spread) reaching(change float64) spread {
 	return spread{min(s.Lower80, change), max(s.Upper80, change), min(s.Lower95, change), max(s.Upper95, change)}
 }
 
-// widening is how intervals grow with the distance, as a horizon's own one
-// shows beside the one two horizons before, or beside the next shorter one.
+// widening is how intervals grow with the horizon, measured on the last three
+// horizons that have their own.
 type widening struct {
 	wide, horizon [3]float64 // of the last own ones
 	known         int
 	errors        float64 // of the newest
 }
 
-// measure takes a horizon's own interval in.
+// measure adds a horizon's own interval.
 func (w *widening) measure(wide, horizon float64, errors uint8) {
 	if w.known == len(w.wide) {
 		copy(w.wide[:], w.wide[1:])
@@ -166,11 +164,12 @@ func (w *widening) measure(wide, horizon float64, errors uint8) {
 	w.errors = float64(errors)
 }
 
-// over is how much wider than a shorter horizon's an interval is that has no
-// errors of its own yet, so many times as far ahead: a power of that. Before
-// the shorter ones show which, it is a random walk's; by share, time's where
-// the forecast follows a trend, and none where most of it returns to a level.
-// What they show is partly chance, which must not only widen.
+// over is how much wider an interval without errors of its own is than that of the
+// next shorter horizon, when it is so many times as far ahead: a power of that
+// factor. The power is a random walk's (½), nearer to 1 the more the forecast follows
+// a trend and nearer to 0 the more it returns to a level, and then what the shorter
+// horizons show, weighted by their number of errors. It may be negative, because
+// what they show is partly chance.
 func (w *widening) over(expert int, share, farther float64) float64 {
 	const (
 		prior    = 4    // errors

@@ -1,14 +1,14 @@
 package forecast
 
 const (
-	// tooth is the share of the level from which a rise or fall is a tooth.
+	// minSwing is the share of the level from which a rise or fall counts.
 	minSwing = 0.02
 
 	// turnCap is how many turning points are remembered.
 	turnCap = 8
 )
 
-// teeth are rises and falls, told by where they turn.
+// sawtooth finds rises and falls by their turning points.
 type sawtooth struct {
 	Turns     [turnCap]int64 // a ring: when the series turned, ns
 	Next      uint8
@@ -18,8 +18,8 @@ type sawtooth struct {
 	ExtremeAt int64   // ns
 }
 
-// observe takes a turning point down when the series has come back from it by
-// a tooth. true: it was a peak.
+// observe records a turning point when the series has come back from it by minSwing.
+// It is true for a peak.
 func (t *sawtooth) observe(now int64, y float64) (top peak, ok bool) {
 	size := max(minSwing*max(y, t.Extreme), least)
 	ahead := y - t.Extreme
@@ -40,15 +40,15 @@ func (t *sawtooth) observe(now int64, y float64) (top peak, ok bool) {
 	return top, ok
 }
 
-// last is when the newest n turns began and ended.
+// last is the times of the first and the last of the newest n turns.
 func (t *sawtooth) last(n int) (from, to int64) {
 	at := func(back int) int64 { return t.Turns[(int(t.Next)+turnCap-back)%turnCap] }
 	return at(n), at(1)
 }
 
-// recur reports whether the series goes up and down: four turns at least,
-// within a quarter of an hour or, of rare samples, within forty, and the next
-// not long overdue.
+// recur reports whether the series goes up and down: at least four turns within a
+// quarter of an hour (of rare samples, within forty samples), and the next one not
+// long overdue.
 func (t *sawtooth) recur(now int64, step float64) bool {
 	const turns = 4
 	if t.Size < turns+1 { // the first is where the series began
@@ -60,7 +60,7 @@ func (t *sawtooth) recur(now int64, step float64) bool {
 	return now-from < longest+2*usual && now-to < 3*usual+int64(10e9)
 }
 
-// period is the teeth's, in nanoseconds; 0 where there are none.
+// period is the length of a cycle in nanoseconds, 0 without a sawtooth.
 func (t *sawtooth) period(now int64, step float64) int64 {
 	if !t.recur(now, step) {
 		return 0

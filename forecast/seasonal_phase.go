@@ -4,33 +4,33 @@ import "math"
 
 const (
 	fewPeaks = 2
-	// risingPeaks is how many must stand each above the last before the next is
-	// held to.
+	// risingPeaks is how many peaks must each be above the last before the next is
+	// expected to be.
 	risingPeaks = 4
 )
 
-// rhythm is what the last teeth say of the present one. Times are in seconds,
-// a phase is counted from the peak before.
+// seasonalPhase places the present cycle of a sawtooth in the last one. Times are in
+// seconds; a phase counts from the peak before.
 type seasonalPhase struct {
 	seasons *seasons
-	before  int64   // when the last but one peaked, ns
-	length  float64 // of a tooth, on average
-	last    float64 // how long the last one was
-	phase   float64 // how long ago it peaked
-	place   float64 // the phase of the last tooth at which it was as the present one is now
-	pace    float64 // how much faster the present one goes
-	whole   float64 // how long the present one will have been
-	unsure  float64 // how little of its end is known, 0…1
-	same    float64 // what the last one was at this place
+	before  int64   // the time of the last peak but one, ns
+	length  float64 // of a cycle, on average
+	last    float64 // length of the last cycle
+	phase   float64 // time since the last peak
+	place   float64 // the phase of the last cycle that matches the present
+	pace    float64 // speed of the present cycle relative to the last
+	whole   float64 // expected length of the present cycle
+	unsure  float64 // of that length, 0…1
+	same    float64 // value of the last cycle at place
 	height  float64 // of the last peak
 	growth  float64 // from one peak to the next, bytes
-	spread  float64 // the standard deviation of a tooth's length, as a share of it
+	spread  float64 // standard deviation of the cycles' lengths, as a share
 	rises   bool    // each peak was above the one before
 }
 
-// rhythm is that of the teeth now. false: they are too few or too uneven, no
-// more than chance would make, or longer than what is remembered, or the next
-// is long overdue.
+// phase is the seasonal phase now. It is false where cycles are too few, too uneven,
+// no larger than chance would make them, or longer than the past that is kept, and
+// where the next peak is long overdue.
 func (s *seasons) phase(now int64, y float64) (seasonalPhase, bool) {
 	const clear = 2.8
 	if s.Size < fewPeaks || s.Bin == 0 || s.Clarity < clear {
@@ -63,9 +63,9 @@ func (s *seasons) phase(now int64, y float64) (seasonalPhase, bool) {
 	return r, true
 }
 
-// follow finds the present tooth's place in the last one: where that was as
-// high, if it went up or down there evenly, else where it was as old. A tooth
-// that has come further than its age says goes faster, and ends sooner.
+// follow finds the place of the present cycle in the last one: where the last one
+// was as high, if it rose or fell evenly there, else where it was as old. A cycle
+// that is further than its age runs faster, and ends sooner.
 func (r *seasonalPhase) follow(y, bin float64) {
 	const faster, changes, evenly, slack = 1.6, 0.1, 0.3, 0.1
 	r.place, r.pace, r.unsure = r.phase, 1, 1
@@ -90,13 +90,13 @@ func (r *seasonalPhase) follow(y, bin float64) {
 	r.same = r.at(r.place)
 }
 
-// at is what the last tooth was at a phase.
+// at is the value of the last cycle at a phase.
 func (r *seasonalPhase) at(phase float64) float64 {
 	return r.seasons.at(r.before + int64(min(phase, r.last)*1e9))
 }
 
-// ahead is at which phase of the last tooth the series will be, and how many
-// peaks will have gone by.
+// ahead is the phase of the last cycle that the series will have reached, and how
+// many peaks it will have passed.
 func (r *seasonalPhase) ahead(seconds float64) (phase, peaks float64) {
 	rest := r.phase + seconds - r.whole
 	if rest < 0 {
@@ -106,22 +106,21 @@ func (r *seasonalPhase) ahead(seconds float64) (phase, peaks float64) {
 	return (rest - (peaks-1)*r.length) * r.last / r.length, peaks
 }
 
-// astray is the share of a tooth's height by which the series may differ from
-// the last tooth and still be in the same place of its own.
+// astray is the share of a cycle's height by which the series may differ from the
+// last cycle and still be at the same place.
 const astray = 0.25
 
-// claim is by how much the series will have changed. The present tooth goes on
-// as the last one did from here. Those after it are as the last one was, higher
-// by what teeth grow; the further away, the less is known of where in its tooth
-// the series will be, so that less of its shape is left and more of its
-// median: what a wave has left whose phase is a normal deviate.
+// claim is the change of the series. The present cycle continues as the last one did
+// from this place. Later cycles are as the last one, higher by the growth; the
+// further ahead, the less certain the phase, so that less of the shape is left and
+// more of the median: the mean of a wave whose phase is a normal deviate.
 func (r *seasonalPhase) claim(seconds, last float64) float64 {
 	phase, peaks := r.ahead(seconds)
 	if peaks == 0 {
 		return min(r.at(phase)-r.same, max(r.height+r.growth-last, 0))
 	}
 	gone := phase / r.last
-	variance := r.spread * r.spread * (r.unsure*r.unsure + peaks - 1 + gone*gone) // of the phase, in teeth
+	variance := r.spread * r.spread * (r.unsure*r.unsure + peaks - 1 + gone*gone) // of the phase, in cycles
 	shape := math.Exp(-2 * math.Pi * math.Pi * variance)
 	higher := r.growth
 	if off := last - r.same; math.Abs(off) < astray*2*math.Abs(r.height-r.seasons.Middle) {
@@ -130,8 +129,8 @@ func (r *seasonalPhase) claim(seconds, last float64) float64 {
 	return r.seasons.Middle + shape*(r.at(phase)-r.seasons.Middle) + higher + peaks*r.growth - last
 }
 
-// crest is by how much the highest peak until then stands above a change. It
-// is 0 unless peaks rise: a passing one is not the end.
+// crest is how far the highest peak until then rises above a change. It is 0 unless
+// peaks rise: a peak as high as the last does not fill the GPU.
 func (r *seasonalPhase) crest(seconds, last, change float64) float64 {
 	_, peaks := r.ahead(seconds)
 	if !r.rises || peaks == 0 || r.seasons.Size < risingPeaks {

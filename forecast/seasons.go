@@ -3,14 +3,14 @@ package forecast
 import "math"
 
 const (
-	// pastCap is how many bins of the past are kept: of teeth that are up to
-	// half as long, the last whole one is among them.
+	// pastCap is how many bins of the past are kept: the last whole cycle is among
+	// them if it is at most half as long.
 	pastCap = 960
 
 	peakCap = 5
 )
 
-// seasons is the memory of the past: what the series was, and where it peaked.
+// seasons remembers the past: the series in bins, and its peaks.
 type seasons struct {
 	Bins   [pastCap]float32 // a ring over time, bytes
 	Bin    int64            // the length of a bin, ns; 0: not known yet
@@ -21,9 +21,9 @@ type seasons struct {
 	Next  uint8
 	Size  uint8
 
-	// Of the last whole tooth:
+	// Of the last whole cycle:
 	Middle, Lowest float64 // its median and minimum, bytes
-	Clarity        float64 // by how much it stands out above chance
+	Clarity        float64 // how far it stands out above chance
 }
 
 // peak is where a rise ended.
@@ -32,9 +32,8 @@ type peak struct {
 	Height float64 // bytes
 }
 
-// observe takes the next sample. Bins are as long as samples lie apart at
-// first, but a second at least; those between two samples have the earlier
-// one's value.
+// observe takes the next sample. Bins are as long as the first interval between
+// samples, at least a second; bins between two samples have the earlier value.
 func (s *seasons) observe(now int64, y, step float64) {
 	if s.Bin == 0 {
 		s.Bin = int64(max(step, 1) * 1e9)
@@ -53,7 +52,7 @@ func (s *seasons) observe(now int64, y, step float64) {
 	s.Bins[bin%pastCap] = float32(y)
 }
 
-// peaked takes a peak down, and what the tooth was like that it ends.
+// peaked records a peak, and measures the cycle that it ends.
 func (s *seasons) peaked(p peak) {
 	if s.Size > 0 && s.Bin > 0 {
 		s.measure(max(s.peak(0).At/s.Bin+1, s.Oldest), min(p.At/s.Bin, s.Newest), p.Height)
@@ -63,8 +62,8 @@ func (s *seasons) peaked(p peak) {
 	s.Size = min(s.Size+1, peakCap)
 }
 
-// measure looks at the tooth of the bins from … to. What wanders at random
-// comes about √n steps far in n: a tooth goes further, because its steps agree.
+// measure measures the cycle in the bins from … to. A random walk gets about √n
+// steps far in n; a sawtooth gets further, because its steps have one direction.
 func (s *seasons) measure(from, to int64, height float64) {
 	s.Middle, s.Lowest, s.Clarity = s.median(to*s.Bin, (to-from)*s.Bin), height, 0
 	way, before := 0.0, math.NaN()
@@ -82,17 +81,17 @@ func (s *seasons) measure(from, to int64, height float64) {
 	}
 }
 
-// peak is the newest but so many.
+// peak is the newest peak, or the one so many before it.
 func (s *seasons) peak(back int) peak { return s.Peaks[(int(s.Next)+2*peakCap-1-back)%peakCap] }
 
-// at is what the series was at a time.
+// at is the value of the series at a time.
 func (s *seasons) at(t int64) float64 {
 	bin := min(max((t+s.Bin/2)/s.Bin, s.Oldest), s.Newest)
 	return float64(s.Bins[bin%pastCap])
 }
 
-// median is that of a few samples spread over the time of that length, in ns,
-// up to a moment.
+// median is the median of a few bins spread over the given length, in ns, up to a
+// time.
 func (s *seasons) median(end, length int64) float64 {
 	const few = 15
 	var sorted [few]float32

@@ -12,7 +12,7 @@ const (
 	Growing                // goes up, but not (or not yet) as a leak does
 	Shrinking              // goes down
 	Sawtooth               // goes up and down again and again
-	Leak                   // what it never gives back grows, and does not slow down
+	Leak                   // what it never frees grows, and does not slow down
 )
 
 func (t Trend) String() string {
@@ -23,15 +23,15 @@ func (t Trend) String() string {
 	return names[t]
 }
 
-// Trend says what the series does now.
+// Trend is what the series does now.
 func (f *Forecaster) Trend() Trend {
 	trend, _ := f.state.trend()
 	return trend
 }
 
-// GrowthPerSecond is by how many bytes per second a series grows that is
-// Growing, Shrinking (then it is negative) or a Leak; false: it does none of
-// these. A leak's is that of what it never gives back.
+// GrowthPerSecond is the growth in bytes per second of a series that is Growing,
+// Shrinking (then it is negative) or a Leak, and false otherwise. For a leak it is
+// the growth of what is never freed.
 func (f *Forecaster) GrowthPerSecond() (bytes float64, ok bool) {
 	switch trend, rate := f.state.trend(); trend {
 	case Growing, Shrinking, Leak:
@@ -64,21 +64,21 @@ func (s *state) trend() (Trend, float64) {
 	}
 }
 
-// slope is in bytes per second, and 0 unless a line says most of what the
-// series does and makes more of it than 1 % within tau seconds.
+// slope is in bytes per second. It is 0 unless a line explains most of the series
+// and changes by more than 1 % of it within tau seconds.
 func slope(r *regression, tau, level float64) float64 {
 	l, ok := r.line()
 	if !ok || l.explained < 0.85 || math.Abs(l.slope) < max(notable*level, least) {
 		return 0
 	}
 	if l.slowing && math.Abs(l.ahead(1)) < max(notable*level, least) {
-		return 0 // it has come to rest
+		return 0 // it has levelled off
 	}
 	return l.slope / tau
 }
 
-// notable is the share of the level from which a change is one; below least
-// bytes nothing is.
+// notable is the share of the level from which a change counts, if it is at least
+// least bytes.
 const (
 	notable = 0.01
 	least   = 16 * mebibyte

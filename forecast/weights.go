@@ -2,17 +2,17 @@ package forecast
 
 import "math"
 
-// verdict is what a horizon thinks of each expert: its loss in proportion to
-// the naive forecast's, and what share of its claims comes true.
+// verdict rates each expert at a horizon: its loss in proportion to the naive
+// forecast's, and the share of its claims that comes true.
 type verdict struct{ Ratio, Share [experts]float64 }
 
-// trust is a verdict with what longer horizons have to know of it.
+// weights are a verdict with what the next longer horizon needs of it.
 type weights struct {
 	verdict
 	own [experts]float64 // how much of each share is this horizon's own experience, 0…1
 }
 
-// distrust is what holds before there is any record: naive.
+// naiveVerdict is the verdict without any record: no expert beats naive.
 func naiveVerdict() verdict {
 	var v verdict
 	for i := range v.Ratio {
@@ -21,10 +21,10 @@ func naiveVerdict() verdict {
 	return v
 }
 
-// trust weighs a horizon's own record, of so many forecasts within its length,
-// against the next shorter horizon's. Borrowed trust in a trend wanes where the
-// lender had to borrow too: growth that has lasted a minute says less of the
-// next quarter of an hour.
+// weigh combines a horizon's own record, of so many forecasts within its length,
+// with the next shorter horizon's. The share borrowed for a trend is smaller where
+// the lender borrowed too: growth that has lasted a minute says less about the next
+// quarter of an hour.
 func (r *record) weigh(c *claims, still bool, perHorizon float64, shorter *weights) weights {
 	const lent = 0.95
 	var t weights
@@ -50,7 +50,7 @@ func (r *record) weigh(c *claims, still bool, perHorizon float64, shorter *weigh
 	return t
 }
 
-// best is the expert to follow, of those that claim anything now.
+// best is the expert with the least loss, of those that claim anything now.
 func (v *verdict) best(c *claims) int {
 	best := 0
 	for i, ratio := range v.Ratio {
@@ -61,16 +61,16 @@ func (v *verdict) best(c *claims) int {
 	return best
 }
 
-// believed is how much of an expert's claims to believe: one who has been no
-// better than naive is not believed at all.
+// believed is the share of an expert's claims to use: none of one that has been no
+// better than naive.
 func (v *verdict) believed(expert int) float64 {
-	const wholly = 24 // from an advantage of one in so many on
+	const wholly = 24 // all of it from an advantage of 1/24 on
 	return v.Share[expert] * min(max(wholly*(1-v.Ratio[expert]), 0), 1)
 }
 
-// opinion is the change that the experts expect: the best one, and beside it
-// those that are hardly worse, the less the worse they are. Which of several
-// good ones is the best is mostly chance, and their errors cancel out in part.
+// opinion is the change that the experts expect: a mean of the best one and those
+// that are hardly worse, weighted by how close they are to it. Which of several good
+// ones is best is mostly chance, and their errors partly cancel.
 func (v *verdict) opinion(c *claims, best int) float64 {
 	const hardly = 0.1
 	var sum, total float64
