@@ -175,7 +175,7 @@ func (p *program) replay(trace *backtest.Trace, dir string) (scores []*backtest.
 	}
 	begin := func() backtest.Method { return forecaster.New() }
 	for _, series := range trace.Series {
-		var listen func(*backtest.Sample, *backtest.Said) error
+		var listen func(*backtest.Sample, *backtest.Answer) error
 		if dump != nil {
 			listen = dump.Begin(series)
 		}

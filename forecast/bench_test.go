@@ -10,7 +10,7 @@ import (
 )
 
 // A series costs at most 24 KB, and a sample no allocation.
-func TestASeriesFitsItsBudget(t *testing.T) {
+func TestSeriesFitsMemoryBudget(t *testing.T) {
 	if size := unsafe.Sizeof(Forecaster{}); size > 24_000 {
 		t.Errorf("a series takes %d bytes", size)
 	}
@@ -31,7 +31,7 @@ func TestASeriesFitsItsBudget(t *testing.T) {
 
 // A series that stands still for months leaves no numbers behind which are so
 // small that processors take many times as long over them.
-func TestAStillSeriesCostsNoMore(t *testing.T) {
+func TestConstantSeriesCostsNoMore(t *testing.T) {
 	f := fed(regime.LeakUnderSawtooth(regime.Seeded(12))[:900], 1)
 	const samples, step = 40_000, 120
 	for i := range samples {

@@ -46,7 +46,7 @@ func (c *changepoint) watch(now int64, step float64, r *record, horizon float64)
 		away := slope - c.Before
 		c.On = ok && (away > 0) == c.Up && scatter <= ends*math.Abs(away)*tau
 	} else {
-		before := r.Said / horizon
+		before := r.Published / horizon
 		away := slope - before
 		c.On = ok && away*r.Missed > 0 && scatter < begins*math.Abs(away)*tau
 		c.Up, c.Before = away > 0, before

@@ -22,7 +22,7 @@ func noisy(seed uint64, size float64, seconds int, path func(t float64) float64)
 // Half a minute after growth has begun out of a long plateau, or has ended
 // after a long rise, nothing has been learnt of that yet. Intervals hold what
 // comes all the same.
-func TestIntervalsReachAlongANewCourse(t *testing.T) {
+func TestIntervalsExtendAlongNewCourse(t *testing.T) {
 	const changes = 1800
 	for name, path := range map[string]func(t float64) float64{
 		"a leak begins": func(t float64) float64 { return 30*gib + 30*mebibyte*max(t-changes, 0) },
@@ -51,7 +51,7 @@ func TestIntervalsReachAlongANewCourse(t *testing.T) {
 
 // Steps miss what was forecast as far as any new course does, and teeth lead
 // away from it again and again; but a step leads nowhere, and teeth are known.
-func TestStepsAndTeethAreNoNewCourse(t *testing.T) {
+func TestStepsAndSawtoothAreNoNewCourse(t *testing.T) {
 	step := noisy(2, 20*mebibyte, 2400, func(t float64) float64 {
 		if t >= 1800 {
 			return 50 * gib
@@ -80,7 +80,7 @@ func TestStepsAndTeethAreNoNewCourse(t *testing.T) {
 }
 
 // How far a course is followed depends on how long it has lasted.
-func TestAYoungCourseDoesNotReachFar(t *testing.T) {
+func TestYoungCourseExtendsIntervalLittle(t *testing.T) {
 	c := course{on: true, up: true, age: 20, slope: mebibyte}
 	narrow := spread{-1, 1, -2, 2}
 	for _, test := range []struct {
@@ -99,7 +99,7 @@ func TestAYoungCourseDoesNotReachFar(t *testing.T) {
 }
 
 // What is not known of a course's slope is room too, on the side where it leads.
-func TestACourseReachesAsFarAsItsSlopeMayBe(t *testing.T) {
+func TestCourseExtendsIntervalByUncertainSlope(t *testing.T) {
 	narrow := spread{-1, 1, -2, 2}
 	to80, to95 := (1+z80)*60*mib, (1+z95)*60*mib
 	for _, test := range []struct {
@@ -123,7 +123,7 @@ func TestACourseReachesAsFarAsItsSlopeMayBe(t *testing.T) {
 
 // A course began where the miss began, and is one only as long as it leads
 // away from what was forecast, and to the same side.
-func TestACourseLeadsToWhereItMissed(t *testing.T) {
+func TestCourseStartsWhereForecastsMissed(t *testing.T) {
 	const rate, missed, now = 10 * mebibyte, 200 * mebibyte, int64(100e9)
 	climbing := func() *changepoint {
 		o := new(changepoint)

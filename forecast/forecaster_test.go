@@ -32,7 +32,7 @@ func ramp(n int, from, perSecond float64) []float64 {
 
 func flat(n int, level float64) []float64 { return ramp(n, level, 0) }
 
-func TestAYoungSeriesHasNoForecast(t *testing.T) {
+func TestYoungSeriesHasNoForecast(t *testing.T) {
 	f := New()
 	for i := range MinSamples {
 		if _, ok := f.At(time.Minute); ok || f.Trend() != Young || len(f.Forecasts(nil)) != 0 {
@@ -51,7 +51,7 @@ func TestAYoungSeriesHasNoForecast(t *testing.T) {
 	}
 }
 
-func TestWhatStandsStillIsForecastToStandStill(t *testing.T) {
+func TestConstantSeriesIsForecastConstant(t *testing.T) {
 	f := fed(flat(600, 41*gib), 1)
 	for _, in := range f.Forecasts(nil) {
 		want := Interval{in.Horizon, 41 << 30, 41 << 30, 41 << 30, 41 << 30, 41 << 30}
@@ -67,7 +67,7 @@ func TestWhatStandsStillIsForecastToStandStill(t *testing.T) {
 	}
 }
 
-func TestForecastsAreThoseAtTheHorizons(t *testing.T) {
+func TestForecastsMatchAt(t *testing.T) {
 	f := fed(regime.Leak(regime.Seeded(1))[:900], 1)
 	all := f.Forecasts(nil)
 	if len(all) != len(Horizons) {
@@ -85,7 +85,7 @@ func TestForecastsAreThoseAtTheHorizons(t *testing.T) {
 	}
 }
 
-func TestBetweenHorizonsTheForecastRunsStraight(t *testing.T) {
+func TestAtInterpolatesBetweenHorizons(t *testing.T) {
 	f := fed(ramp(900, 10*gib, 20*mib), 1)
 	last := 10*gib + 899*20*mib
 	for _, seconds := range []float64{1, 5, 20, 45, 90, 200, 450, 700} {
@@ -97,7 +97,7 @@ func TestBetweenHorizonsTheForecastRunsStraight(t *testing.T) {
 	}
 }
 
-func TestASampleThatIsNotLaterIsIgnored(t *testing.T) {
+func TestSampleNotLaterIsIgnored(t *testing.T) {
 	y := regime.Leak(regime.Seeded(2))[:300]
 	want := fed(y, 1)
 	f := New()
@@ -112,7 +112,7 @@ func TestASampleThatIsNotLaterIsIgnored(t *testing.T) {
 	}
 }
 
-func TestAClockSetBackIsFollowed(t *testing.T) {
+func TestClockSetBackIsFollowed(t *testing.T) {
 	f := fed(ramp(600, 10*gib, 20*mib), 1)
 	for i := 600; i < 700; i++ { // an hour back
 		f.Observe(after(float64(i)-3600), int64(10*gib+float64(i)*20*mib))
@@ -125,7 +125,7 @@ func TestAClockSetBackIsFollowed(t *testing.T) {
 
 // What happens while nobody looks must not be held against forecasts that came
 // due meanwhile.
-func TestForecastsThatComeDueInAGapAreNotScored(t *testing.T) {
+func TestForecastsDueInGapAreNotScored(t *testing.T) {
 	told, silent := fed(flat(80, 20*gib), 1), fed(flat(80, 20*gib), 1)
 	told.Gap(after(80))
 	for i := 92; i < 120; i++ {
@@ -143,7 +143,7 @@ func TestForecastsThatComeDueInAGapAreNotScored(t *testing.T) {
 
 // A job that fills the GPU ends, and the next one leaks too: the first one's
 // end says nothing of how far the second one's growth can be believed.
-func TestTheNextJobIsBelievedAsTheFirst(t *testing.T) {
+func TestNextJobStartsWithoutWeights(t *testing.T) {
 	job := append(flat(600, 30*gib), ramp(900, 30*gib, 40*mib)...)
 	once := fed(job, 1)
 	twice := fed(slices.Concat(job, flat(30, 0), job), 1)
@@ -163,7 +163,7 @@ func TestTheNextJobIsBelievedAsTheFirst(t *testing.T) {
 
 // Every third sample is missing, others come late or twice: a leak remains a
 // leak.
-func TestALeakIsForecastFromPoorSamplesToo(t *testing.T) {
+func TestLeakIsForecastFromIrregularSamples(t *testing.T) {
 	const rate = 25 * mib
 	r := regime.Seeded(4)
 	f := New()
@@ -190,7 +190,7 @@ func TestEqualSamplesGiveEqualForecasts(t *testing.T) {
 	}
 }
 
-func TestWhatIsReadBackGoesOnAlike(t *testing.T) {
+func TestUnmarshalledForecasterContinuesEqually(t *testing.T) {
 	y := regime.LeakUnderSawtooth(regime.Seeded(6))
 	half := len(y) / 2
 	f := fed(y[:half], 1)
@@ -211,7 +211,7 @@ func TestWhatIsReadBackGoesOnAlike(t *testing.T) {
 	}
 }
 
-func TestAnEmptyForecasterIsReadBackEmpty(t *testing.T) {
+func TestEmptyForecasterRoundTrips(t *testing.T) {
 	data, err := New().MarshalBinary()
 	if err != nil {
 		t.Fatal(err)
@@ -225,7 +225,7 @@ func TestAnEmptyForecasterIsReadBackEmpty(t *testing.T) {
 	}
 }
 
-func TestADamagedStateIsRefused(t *testing.T) {
+func TestUnmarshalRefusesDamagedState(t *testing.T) {
 	f := fed(regime.Leak(regime.Seeded(7))[:100], 1)
 	data, err := f.MarshalBinary()
 	if err != nil {

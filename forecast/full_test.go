@@ -8,7 +8,7 @@ import (
 	"vramscope/internal/forecastlab/regime"
 )
 
-func TestFullInOfALeakIsWhenItIsFull(t *testing.T) {
+func TestFullInOfLeak(t *testing.T) {
 	const rate = 25 * mib
 	r := regime.Seeded(8)
 	y := ramp(1200, 10*gib, rate)
@@ -35,14 +35,14 @@ func TestFullInOfALeakIsWhenItIsFull(t *testing.T) {
 
 // A leak without noise has taken what is free by the next sample at the
 // latest: not "perhaps never".
-func TestWhatIsSurelyFullIsNotPerhapsNeverFull(t *testing.T) {
+func TestFullInOfNoiselessLeakHasLatest(t *testing.T) {
 	f := fed(ramp(1200, 10*gib, 25*mib), 1)
 	if full, ok := f.FullIn(0); !ok || full.Latest <= 0 || full.Latest > 2*time.Second {
 		t.Errorf("%+v %v", full, ok)
 	}
 }
 
-func TestShrinkingMemoryIsNeverFull(t *testing.T) {
+func TestShrinkingMemoryNeverFills(t *testing.T) {
 	f := fed(ramp(600, 60*gib, -20*mib), 1)
 	for _, free := range []int64{0, 1 << 20, 1 << 34} {
 		if full, ok := f.FullIn(free); ok {
@@ -59,7 +59,7 @@ func TestShrinkingMemoryIsNeverFull(t *testing.T) {
 
 // Teeth that come close to the limit are known after the second one not to
 // pass it.
-func TestTeethCloseToTheLimitAreNotTheEnd(t *testing.T) {
+func TestSawtoothCloseToLimitDoesNotFill(t *testing.T) {
 	for _, period := range []int{20, 45, 90, 180} {
 		r := regime.Seeded(uint64(period))
 		f := New()
@@ -76,7 +76,7 @@ func TestTeethCloseToTheLimitAreNotTheEnd(t *testing.T) {
 	}
 }
 
-func TestTheEndIsSoughtNoFurtherThanThePastAndAHalf(t *testing.T) {
+func TestFullInIsLimitedByAge(t *testing.T) {
 	const rate = 50 * mib
 	f := New()
 	for i := range 120 {
@@ -92,7 +92,7 @@ func TestTheEndIsSoughtNoFurtherThanThePastAndAHalf(t *testing.T) {
 	}
 }
 
-func TestFullInComesCloserWithFreeMemory(t *testing.T) {
+func TestFullInDecreasesWithFreeMemory(t *testing.T) {
 	f := fed(regime.Leak(regime.Seeded(9))[:900], 1)
 	last := time.Duration(0)
 	for free := int64(0); free < 20<<30; free += 1 << 28 {

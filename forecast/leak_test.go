@@ -36,7 +36,7 @@ func saturating(n int, base, grows, fade, size float64, seed uint64) []float64 {
 
 // What levels off is not a leak at any time: not in its first minutes either,
 // when it has slowed down by less than it trembles.
-func TestGrowthThatFadesIsNeverALeak(t *testing.T) {
+func TestFadingGrowthIsNoLeak(t *testing.T) {
 	for _, fade := range []float64{200, 600, 1800} {
 		for _, size := range []float64{1, 30, 100} {
 			for seed := range uint64(3) {
@@ -49,7 +49,7 @@ func TestGrowthThatFadesIsNeverALeak(t *testing.T) {
 }
 
 // A leak as fast as that at its start is called one, if later under noise.
-func TestALeakIsCalledOneInTime(t *testing.T) {
+func TestLeakIsFoundInTime(t *testing.T) {
 	for _, c := range []struct{ rate, size, latest float64 }{
 		{20, 1, 480}, {20, 30, 480}, {20, 100, 600}, {60, 100, 480}, {4, 10, 600}, {1, 5, 1200},
 	} {
@@ -64,7 +64,7 @@ func TestALeakIsCalledOneInTime(t *testing.T) {
 	}
 }
 
-func TestASlowLeakIsFoundInTheEnd(t *testing.T) {
+func TestSlowLeakIsFound(t *testing.T) {
 	for _, c := range []struct{ base, perHour, size float64 }{
 		{6, 200, 3}, {6, 200, 20}, {40, 1800, 60},
 	} {
@@ -81,7 +81,7 @@ func TestASlowLeakIsFoundInTheEnd(t *testing.T) {
 
 // Out of a long plateau it needs no longer than a few minutes, and what was
 // loaded before the plateau says nothing about it.
-func TestALeakOutOfAPlateauIsCalledOneInMinutes(t *testing.T) {
+func TestLeakAfterPlateauIsFoundInMinutes(t *testing.T) {
 	r := regime.Seeded(22)
 	y := saturating(3000, 5*gib, 20*gib, 100, 0, 0)
 	y = append(y, ramp(1200, y[len(y)-1], 25*mib)...)
@@ -93,7 +93,7 @@ func TestALeakOutOfAPlateauIsCalledOneInMinutes(t *testing.T) {
 	}
 }
 
-func TestNoiseOfAnyMemoryIsNoLeak(t *testing.T) {
+func TestCorrelatedNoiseIsNoLeak(t *testing.T) {
 	for _, memory := range []float64{1, 10, 60, 120} {
 		for _, size := range []float64{24, 200, 2000} {
 			r := regime.Seeded(uint64(memory + size))
@@ -111,7 +111,7 @@ func TestNoiseOfAnyMemoryIsNoLeak(t *testing.T) {
 }
 
 // The first rise of a series may be anything; the next ones are known.
-func TestSwingsOfAnySizeAreNoLeak(t *testing.T) {
+func TestSwingsAreNoLeak(t *testing.T) {
 	for _, period := range []float64{120, 600, 1200, 2400} {
 		for _, size := range []float64{0.024, 0.1, 0.5, 2} {
 			r := regime.Seeded(uint64(period))
@@ -127,7 +127,7 @@ func TestSwingsOfAnySizeAreNoLeak(t *testing.T) {
 }
 
 // Weights that are loaded, and a cache to which every epoch adds less.
-func TestStepsThatEndAreNoLeak(t *testing.T) {
+func TestFadingStepsAreNoLeak(t *testing.T) {
 	weights, epochs := make([]float64, 3600), make([]float64, 3*3600)
 	for i := range weights {
 		weights[i] = gib + 0.8*gib*math.Min(math.Floor(float64(i)/9), 40)
@@ -149,7 +149,7 @@ func TestStepsThatEndAreNoLeak(t *testing.T) {
 
 // A leak under teeth that are as tall as it grows in minutes, and the same
 // teeth without it.
-func TestOnlyWhatTeethKeepIsALeak(t *testing.T) {
+func TestLeakUnderSawtoothIsGrowthOfMinima(t *testing.T) {
 	r := regime.Seeded(23)
 	with, without := make([]float64, 3600), make([]float64, 3600)
 	for i := range with {
@@ -165,7 +165,7 @@ func TestOnlyWhatTeethKeepIsALeak(t *testing.T) {
 }
 
 // The mark ends with the leak, soon, and does not flicker while it grows.
-func TestTheMarkEndsWithTheLeak(t *testing.T) {
+func TestLeakMarkEndsWithLeak(t *testing.T) {
 	r := regime.Seeded(24)
 	y := append(ramp(1800, 10*gib, 20*mib), flat(1800, 10*gib+1800*20*mib)...)
 	f := New()
@@ -189,7 +189,7 @@ func TestTheMarkEndsWithTheLeak(t *testing.T) {
 
 // What was there before the machine slept for an hour says nothing of a leak
 // that is found when it wakes: neither rises it above that, nor from it.
-func TestALongGapBeginsTheRowsAnew(t *testing.T) {
+func TestLongGapResetsRows(t *testing.T) {
 	f := New()
 	for i := range 900 {
 		f.Observe(after(float64(i)), int64(60*gib))
@@ -208,7 +208,7 @@ func TestALongGapBeginsTheRowsAnew(t *testing.T) {
 
 // The whole life is kept in slots that grow with it, and levels stay where
 // they were in time.
-func TestALifeIsKeptInSlotsThatGrow(t *testing.T) {
+func TestLifeIsKeptInGrowingSlots(t *testing.T) {
 	for _, windows := range []int{10, 24, 25, 100, 1000, 5000} {
 		m := minima{Joined: 1}
 		for i := range windows {
@@ -230,7 +230,7 @@ func TestALifeIsKeptInSlotsThatGrow(t *testing.T) {
 
 // The error that is stated is the one that is made: of noise around a line, of
 // a random walk, and of what lies between.
-func TestStepsKnowTheirError(t *testing.T) {
+func TestStandardErrorOfLostSteps(t *testing.T) {
 	for _, c := range []struct {
 		name         string
 		noise, walks float64
@@ -256,7 +256,7 @@ func TestStepsKnowTheirError(t *testing.T) {
 	}
 }
 
-func TestTheTestsOfALeak(t *testing.T) {
+func TestMannKendallAndTheilSen(t *testing.T) {
 	for _, tc := range []struct {
 		name   string
 		levels []float64

@@ -69,7 +69,7 @@ type record struct {
 	First, Size uint8
 	Kept        int64   // when the newest pending forecast was made, ns
 	Scored      int64   // when the last one came due, ns
-	Said        float64 // the change that it had published, bytes
+	Published   float64 // the change that it had published, bytes
 	Missed      float64 // its error, bytes
 	Credits     [accounts]credit
 	Verdict     verdict // the newest
@@ -119,7 +119,7 @@ func (r *record) score(p *promise, still bool, now int64, y float64, horizon, ha
 			c.Claimed += size
 		}
 	}
-	r.Said, r.Missed = float64(p.Published), 0
+	r.Published, r.Missed = float64(p.Published), 0
 	if err := happened - float64(p.Published); !math.IsInf(err, 0) {
 		r.Missed = err
 		if r.Errors.due(now, horizon) {

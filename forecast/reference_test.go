@@ -40,7 +40,7 @@ func near(t *testing.T, what string, got, want, scale float64) {
 	}
 }
 
-func TestDampedHoltIsTheTextbooks(t *testing.T) {
+func TestDampedHoltMatchesTextbook(t *testing.T) {
 	ref := readReference(t).Holt
 	var s holt
 	s.observe(0, ref.Y[0])
@@ -57,7 +57,7 @@ func TestDampedHoltIsTheTextbooks(t *testing.T) {
 
 // A sample that is missing must not change what the trend amounts to: ten
 // seconds in one step come to what ten steps of a second come to.
-func TestDampedHoltCountsSeconds(t *testing.T) {
+func TestDampedHoltScalesWithElapsedTime(t *testing.T) {
 	often := holt{Level: 1e10, Trend: 3e7, Started: true}
 	rarely := often
 	for range 10 {

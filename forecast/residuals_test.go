@@ -9,7 +9,7 @@ import (
 )
 
 // The ring's order of size against sorting what it should hold.
-func TestResidualsKeepTheNewestInOrder(t *testing.T) {
+func TestResidualsKeepNewestSorted(t *testing.T) {
 	r := regime.Seeded(14)
 	var kept residuals
 	var all []float32
@@ -24,7 +24,7 @@ func TestResidualsKeepTheNewestInOrder(t *testing.T) {
 	}
 }
 
-func TestResidualsThatComeTooCloseAreLeftOut(t *testing.T) {
+func TestResidualsSkipNeighbours(t *testing.T) {
 	var kept residuals
 	for i := range 100 {
 		if now := int64(i) * 1e9; kept.due(now, 110) { // every ten seconds
@@ -36,7 +36,7 @@ func TestResidualsThatComeTooCloseAreLeftOut(t *testing.T) {
 	}
 }
 
-func TestSpreadHoldsWhatItPromises(t *testing.T) {
+func TestSpreadCoversItsShare(t *testing.T) {
 	r := regime.Seeded(15)
 	var in80, in95, n float64
 	for range 400 {
@@ -63,7 +63,7 @@ func TestSpreadHoldsWhatItPromises(t *testing.T) {
 
 // A horizon without errors of its own borrows an interval that grows as those
 // of the shorter ones have.
-func TestALentIntervalGrowsAsTheShorterOnesDo(t *testing.T) {
+func TestBorrowedIntervalWidensLikeShorterOnes(t *testing.T) {
 	for _, tc := range []struct {
 		name        string
 		wide        [2]float64 // at 10 s and 30 s
@@ -88,7 +88,7 @@ func TestALentIntervalGrowsAsTheShorterOnesDo(t *testing.T) {
 
 // White errors count one by one; of errors that come eight times each, one in
 // eight counts, more or less; without any spread there is nothing to tell.
-func TestErrorsThatHangTogetherCountForFewer(t *testing.T) {
+func TestCorrelatedErrorsCountForFewer(t *testing.T) {
 	r := regime.Seeded(17)
 	var white, eightfold, same residuals
 	v := 0.0

@@ -7,7 +7,7 @@ import (
 
 // What approaches a level without noise shows level and speed exactly, at any
 // distance of samples, from above and from below.
-func TestAnApproachShowsItsLevelAndItsSpeed(t *testing.T) {
+func TestReversionFindsLevelAndSpeed(t *testing.T) {
 	const level, start, speed = 10 * gib, 3 * gib, 1.0 / 90
 	for _, step := range []float64{0.1, 1, 7} {
 		for _, from := range []float64{start, 2*level - start} {
@@ -30,7 +30,7 @@ func TestAnApproachShowsItsLevelAndItsSpeed(t *testing.T) {
 }
 
 // A line, a constant and a handful of samples approach nothing.
-func TestWhatReturnsNowhereIsNotSaidTo(t *testing.T) {
+func TestSeriesWithoutLevelHasNoReversion(t *testing.T) {
 	for name, y := range map[string]func(i int) float64{
 		"line":     func(i int) float64 { return float64(i) * 30 * mebibyte },
 		"constant": func(int) float64 { return 7 * gib },
@@ -53,7 +53,7 @@ func TestWhatReturnsNowhereIsNotSaidTo(t *testing.T) {
 }
 
 // A change to another job, or over a gap, is no step of an approach.
-func TestOnlyTheStepsOfOneJobAreLearntFrom(t *testing.T) {
+func TestReversionIgnoresGapsAndNewJobs(t *testing.T) {
 	for name, held := range map[string]float64{"another job": 300 * mib, "after a gap": 20 * gib} {
 		f := fed(flat(400, 70*gib), 1)
 		if held > gib {

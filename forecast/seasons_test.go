@@ -20,7 +20,7 @@ func sawn(n, period int, perTooth float64) []float64 {
 
 // Where in its tooth the series will be decides what is forecast, a minute and
 // several teeth ahead.
-func TestTeethAreForecastInTheirPlace(t *testing.T) {
+func TestSawtoothIsForecastInPhase(t *testing.T) {
 	for _, period := range []int{23, 47, 150, 400} {
 		for _, perTooth := range []float64{0, 0.3 * gib} {
 			y := sawn(4000, period, perTooth)
@@ -43,7 +43,7 @@ func TestTeethAreForecastInTheirPlace(t *testing.T) {
 	}
 }
 
-func TestThereIsARhythmOnlyWhereTeethAreEven(t *testing.T) {
+func TestPhaseNeedsEvenCycles(t *testing.T) {
 	at := func(peaks []float64, now float64) bool {
 		var s seasons
 		began, next := 0.0, peaks
@@ -82,7 +82,7 @@ func TestThereIsARhythmOnlyWhereTeethAreEven(t *testing.T) {
 }
 
 // Samples that are missing have the value before them.
-func TestThePastIsKeptInBins(t *testing.T) {
+func TestPastIsKeptInBins(t *testing.T) {
 	var s seasons
 	for i := range 3000 {
 		if i%5 != 3 && i%5 != 4 {
@@ -116,7 +116,7 @@ func TestFullInCountsPeaks(t *testing.T) {
 }
 
 // What trembles has peaks too, at distances that may look even for a while.
-func TestNoiseHasNoRhythm(t *testing.T) {
+func TestNoiseHasNoSeasonalPhase(t *testing.T) {
 	for seed := range uint64(20) {
 		for _, g := range []string{"noise", "mean reversion"} {
 			g, _ := regime.Named(g)
@@ -137,7 +137,7 @@ func TestNoiseHasNoRhythm(t *testing.T) {
 }
 
 // A tooth that goes faster than the last ends sooner: its height tells.
-func TestATeethsPaceIsSeenInItsHeight(t *testing.T) {
+func TestPhaseFollowsPaceOfCycle(t *testing.T) {
 	tooth := func(f *Forecaster, from, length, until int) int {
 		for i := range until {
 			f.Observe(after(float64(from+i)), int64(20*gib+6*gib*float64(i)/float64(length)))

@@ -58,7 +58,7 @@ func TestTrends(t *testing.T) {
 }
 
 // What was given back once is no leak before it is more than that.
-func TestGrowthUpToWhereItWasGivenBackIsNoLeak(t *testing.T) {
+func TestRegrowthAfterReleaseIsNoLeak(t *testing.T) {
 	const rate = 12 * mib
 	f := New()
 	now := 0
@@ -86,7 +86,7 @@ func TestGrowthUpToWhereItWasGivenBackIsNoLeak(t *testing.T) {
 	}
 }
 
-func TestALeaksRateIsWhatItKeeps(t *testing.T) {
+func TestLeakRateIsGrowthOfMinima(t *testing.T) {
 	r := regime.Seeded(11)
 	y := ramp(1500, 20*gib, 12*mib)
 	for i := range y {
@@ -98,7 +98,7 @@ func TestALeaksRateIsWhatItKeeps(t *testing.T) {
 	}
 }
 
-func TestATrendIsToldFromRareSamples(t *testing.T) {
+func TestTrendOfRareSamples(t *testing.T) {
 	y := make([]float64, 60)
 	for i := range y {
 		y[i] = 10*gib + 57*mib*float64(i)

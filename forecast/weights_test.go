@@ -9,7 +9,7 @@ import (
 
 // Who knew best so far is not followed while he says nothing: teeth that have
 // become too uneven for a rhythm are not held to stand still.
-func TestASilentExpertIsNotFollowed(t *testing.T) {
+func TestExpertWithoutClaimIsNotFollowed(t *testing.T) {
 	weighed := naiveVerdict()
 	weighed.Ratio[seasonal], weighed.Share[seasonal] = 0.1, 1
 	weighed.Ratio[lineLong], weighed.Share[lineLong] = 0.6, 0.9
@@ -25,7 +25,7 @@ func TestASilentExpertIsNotFollowed(t *testing.T) {
 
 // Experts of the same record have the same say, one that is far worse has none,
 // and one that is no better than naive claims nothing.
-func TestOpinionIsSharedAmongEquals(t *testing.T) {
+func TestOpinionAveragesEqualExperts(t *testing.T) {
 	v := naiveVerdict()
 	v.Ratio[meanLong], v.Share[meanLong] = 0.7, 1
 	v.Ratio[reverting], v.Share[reverting] = 0.7, 1
@@ -48,7 +48,7 @@ func TestOpinionIsSharedAmongEquals(t *testing.T) {
 
 // What trembles around a level and in between stands still away from it comes
 // back while it trembles, and stays while it stands.
-func TestStandingStillIsAnotherMatter(t *testing.T) {
+func TestStillSeriesHasOwnCredits(t *testing.T) {
 	r := regime.Seeded(16)
 	stays, moves, left := 0.0, false, 0
 	var still, moving, stills, movings float64
@@ -82,7 +82,7 @@ func TestStandingStillIsAnotherMatter(t *testing.T) {
 
 // So many forecasts of the present claim's size weigh as much as what is
 // borrowed: of trends a fixed number, of returns as many as fill the horizon.
-func TestOwnExperienceIsWeighedByItsSize(t *testing.T) {
+func TestWeightOfOwnExperienceGrowsWithClaims(t *testing.T) {
 	const size, perHorizon = 3.0 * gib, 12
 	for expert, claimed := range map[int]float64{
 		driftShort: priorSamples * size,
@@ -104,7 +104,7 @@ func TestOwnExperienceIsWeighedByItsSize(t *testing.T) {
 
 // A trend is judged by its whole claim, what returns by what was believed of
 // it; and one step pays for no more than one and a half claims.
-func TestClaimsAreJudgedByWhatTheyAre(t *testing.T) {
+func TestTrendsAreScoredWholeAndReturnsByShare(t *testing.T) {
 	var r record
 	r.Verdict = naiveVerdict()
 	r.Verdict.Share[driftShort], r.Verdict.Share[meanLong] = 0.5, 0.5

@@ -105,7 +105,7 @@ func TestErrorsIntervalsAndWinkler(t *testing.T) {
 
 // At 57 s a sample, 10 s, 30 s and a minute have none that is near enough;
 // in a gap nothing has.
-func TestForecastsMeetTheFirstSampleThatIsNotTooLate(t *testing.T) {
+func TestForecastsAreScoredAgainstFirstSampleInTime(t *testing.T) {
 	same := func(_ int, last int64, _ time.Duration) forecast.Interval {
 		return forecast.Interval{Median: last, Lower80: last, Upper80: last, Lower95: last, Upper95: last}
 	}
@@ -179,7 +179,7 @@ func TestAlarmsAndTimesToFull(t *testing.T) {
 	}
 }
 
-func TestAnAlarmAtTheEndOfATraceCountsForNothing(t *testing.T) {
+func TestAlarmAtEndOfTraceIsUndecided(t *testing.T) {
 	m := &stub{full: func(n int) (time.Duration, bool) { return 200 * time.Second, n >= 900 }}
 	a := Summarise(replayed(t, m, line(1000, 1, 80*gib, func(int) float64 { return gib }))).Alarms
 	if a.Raised != 1 || a.Undecided != 1 || a.Wrong != 0 || a.Precision.Known() || a.Recall.Known() {
@@ -212,7 +212,7 @@ func TestLeakFlags(t *testing.T) {
 	}
 }
 
-func TestTheFastestOfThreeReplaysIsTheCost(t *testing.T) {
+func TestCostIsFastestOfThreeReplays(t *testing.T) {
 	clock, steps := time.Unix(0, 0), []int{0, 9, 0, 4, 0, 7}
 	now := func() time.Time {
 		clock = clock.Add(time.Duration(steps[0]) * time.Second)
@@ -233,8 +233,8 @@ func TestUnknownIsNull(t *testing.T) {
 	}
 }
 
-// TestAFullDiskIsSaidOnce, not for each file and each try.
-func TestAFullDiskIsSaidOnce(t *testing.T) {
+// TestFullDiskIsReportedOnce, not for each file and each try.
+func TestFullDiskIsReportedOnce(t *testing.T) {
 	if _, err := os.Stat("/dev/full"); err != nil {
 		t.Skip(err)
 	}
@@ -253,7 +253,7 @@ func TestAFullDiskIsSaidOnce(t *testing.T) {
 	}
 }
 
-func TestTheDumpHasEverySampleAndHorizon(t *testing.T) {
+func TestDumpHasEverySampleAndHorizon(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "new")
 	d, err := NewDump(dir)
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 	"vramscope/forecast"
 )
 
-// Dump writes all that is said in a replay into three files of a directory.
+// Dump writes all answers of a replay into three files of a directory.
 type Dump struct {
 	forecasts, full, leaks table
 	state                  string
@@ -56,15 +56,15 @@ func NewDump(dir string) (*Dump, error) {
 	return d, nil
 }
 
-// Begin starts a series. What it returns listens to the series' replay.
-func (d *Dump) Begin(s *Series) func(*Sample, *Said) error {
+// Begin starts a series. The result is the listener for Replay.
+func (d *Dump) Begin(s *Series) func(*Sample, *Answer) error {
 	d.state = ""
-	return func(sample *Sample, said *Said) error { return d.write(s.ID, sample, said) }
+	return func(sample *Sample, answer *Answer) error { return d.write(s.ID, sample, answer) }
 }
 
-func (d *Dump) write(id string, sample *Sample, said *Said) error {
+func (d *Dump) write(id string, sample *Sample, answer *Answer) error {
 	t := decimal(sample.Seconds)
-	for _, in := range said.Forecasts {
+	for _, in := range answer.Forecasts {
 		d.row = append(d.row[:0], id, t, decimal(in.Horizon.Seconds()))
 		for _, v := range [...]int64{in.Median, in.Lower80, in.Upper80, in.Lower95, in.Upper95} {
 			d.row = append(d.row, strconv.FormatInt(v, 10))
@@ -73,17 +73,17 @@ func (d *Dump) write(id string, sample *Sample, said *Said) error {
 			return fmt.Errorf("dump forecasts: %w", err)
 		}
 	}
-	if said.Fills {
+	if answer.Fills {
 		latest := ""
-		if said.Full.Latest > 0 {
-			latest = decimal(said.Full.Latest.Seconds())
+		if answer.Full.Latest > 0 {
+			latest = decimal(answer.Full.Latest.Seconds())
 		}
-		d.row = append(d.row[:0], id, t, decimal(said.Full.Median.Seconds()), decimal(said.Full.Earliest.Seconds()), latest)
+		d.row = append(d.row[:0], id, t, decimal(answer.Full.Median.Seconds()), decimal(answer.Full.Earliest.Seconds()), latest)
 		if err := d.full.csv.Write(d.row); err != nil {
 			return fmt.Errorf("dump times to full: %w", err)
 		}
 	}
-	if state := stateOf(said.Trend); state != "" && state != d.state {
+	if state := stateOf(answer.Trend); state != "" && state != d.state {
 		d.state = state
 		if err := d.leaks.csv.Write([]string{id, t, state}); err != nil {
 			return fmt.Errorf("dump leaks: %w", err)
@@ -92,7 +92,7 @@ func (d *Dump) write(id string, sample *Sample, said *Said) error {
 	return nil
 }
 
-// stateOf is the state that leaks.csv knows; of too few samples none.
+// stateOf is the state as in leaks.csv, "" for too few samples.
 func stateOf(trend forecast.Trend) string {
 	switch trend {
 	case forecast.Young:
@@ -106,8 +106,8 @@ func stateOf(trend forecast.Trend) string {
 
 func decimal(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) }
 
-// Close writes out what is left. Its error is the first one: a full disk is the
-// same for all files.
+// Close flushes and closes the files. It returns the first error: a full disk is the
+// same for all.
 func (d *Dump) Close() error {
 	var failed error
 	for _, t := range []*table{&d.forecasts, &d.full, &d.leaks} {

@@ -8,26 +8,25 @@ import (
 	"vramscope/forecast"
 )
 
-// The alarm, and what it is held against.
+// The alarm, and how it is scored.
 const (
 	alarmWithin = 300 * time.Second // a median time to full below it is one
 	raiseAfter  = 3                 // samples in a row
 	lowerAfter  = 5
 	rightWithin = 600 // seconds
-	apart       = 60  // for how many seconds a series must not have been full to become so anew
+	apart       = 60  // seconds that a series must not be full before it becomes full again
 )
 
-// bands are the true times to full, in seconds, at which the forecast of it is
-// scored: when there is something to be done yet, and when there is time.
+// bands are the true times to full, in seconds, at which forecasts of it are scored.
 var bands = [...][2]float64{{60, 300}, {300, 900}}
 
-// Filling is what was said of a series becoming full.
+// Filling is the score of alarms and times to full.
 type Filling struct {
 	Known  bool // whether the total is known at all
 	Fills  int  // how often it became full
 	Alarms int  // raised before it was full
 	Right  int  // of them
-	Open   int  // of them: the trace ends before it can be told
+	Open   int  // of them: the trace ends before it is decided
 	Leads  []float64
 	Bands  [len(bands)]TimeToFull
 }
@@ -35,9 +34,9 @@ type Filling struct {
 // TimeToFull is what came of the times to full in one band.
 type TimeToFull struct {
 	Asked    int       // samples from which the series became full within the band
-	Answered int       // of them: something was said
+	Answered int       // of them: with an answer
 	Covered  int       // of the answers: the interval holds the truth
-	Errors   []float64 // by fill, the median relative error; silence is an error of 1
+	Errors   []float64 // by fill, the median relative error; no answer is an error of 1
 }
 
 // filling follows a replay.
@@ -77,17 +76,17 @@ func newFilling(s *Series) *filling {
 
 func isFull(s *Sample) bool { return s.Total > 0 && s.Used >= s.Total-tolerance }
 
-// hear takes in what was said at sample i.
-func (f *filling) hear(i int, said *Said) {
+// observe takes the answer at sample i.
+func (f *filling) observe(i int, answer *Answer) {
 	sample := &f.series.Samples[i]
 	for f.next < len(f.fills) && f.fills[f.next] <= i {
 		f.close()
 		f.next++
 	}
 	if f.next < len(f.fills) && !isFull(sample) {
-		f.compare(f.series.Samples[f.fills[f.next]].Seconds-sample.Seconds, said)
+		f.compare(f.series.Samples[f.fills[f.next]].Seconds-sample.Seconds, answer)
 	}
-	if said.Fills && said.Full.Median < alarmWithin {
+	if answer.Fills && answer.Full.Median < alarmWithin {
 		f.hits, f.misses = f.hits+1, 0
 	} else {
 		f.hits, f.misses = 0, f.misses+1
@@ -103,21 +102,21 @@ func (f *filling) hear(i int, said *Said) {
 	}
 }
 
-// compare holds a time to full against what is left.
-func (f *filling) compare(left float64, said *Said) {
+// compare scores a time to full against the true one.
+func (f *filling) compare(left float64, answer *Answer) {
 	for k, band := range bands {
 		if left < band[0] || left > band[1] {
 			continue
 		}
 		b := &f.Bands[k]
 		b.Asked++
-		if !said.Fills {
+		if !answer.Fills {
 			f.errors[k] = append(f.errors[k], 1)
 			continue
 		}
 		b.Answered++
-		f.errors[k] = append(f.errors[k], math.Abs(said.Full.Median.Seconds()-left)/left)
-		if holds(said.Full, left) {
+		f.errors[k] = append(f.errors[k], math.Abs(answer.Full.Median.Seconds()-left)/left)
+		if holds(answer.Full, left) {
 			b.Covered++
 		}
 	}
@@ -127,7 +126,7 @@ func holds(full forecast.FullIn, left float64) bool {
 	return full.Earliest.Seconds() <= left && (full.Latest == 0 || left <= full.Latest.Seconds())
 }
 
-// close ends what belongs to one fill.
+// close ends the score of one fill.
 func (f *filling) close() {
 	for k := range f.errors {
 		if len(f.errors[k]) > 0 {

@@ -10,7 +10,7 @@ import (
 )
 
 // gate is what a regime's forecasts must reach; a zero asks nothing. What is
-// missing where it asks less than the gates of docs/forecast.md is said there.
+// missing where it asks less than the gates of docs/forecast.md is given there.
 type gate struct {
 	minute    Figure // relative error at 60 s at most
 	anywhere  Figure // relative error at every horizon at most
@@ -103,7 +103,7 @@ func (g gate) check(t *testing.T, sum *Summary) {
 	}
 }
 
-func TestIntervalsHoldAtAnySamplingInterval(t *testing.T) {
+func TestCoverageAtAnySamplingInterval(t *testing.T) {
 	for _, step := range []float64{0.1, 0.5, 2, 5, 30} {
 		n := min(int(7200/step), 12000)
 		r := regime.Seeded(3)
@@ -126,7 +126,7 @@ func TestIntervalsHoldAtAnySamplingInterval(t *testing.T) {
 
 // The demo's leaking GPU, and any like it, is announced four minutes ahead
 // within 5 %.
-func TestALeakIsAnnouncedFourMinutesAhead(t *testing.T) {
+func TestLeakIsAnnouncedFourMinutesAhead(t *testing.T) {
 	g, ok := regime.Named("leak")
 	if !ok {
 		t.Fatal("there is no leak")
@@ -135,13 +135,13 @@ func TestALeakIsAnnouncedFourMinutesAhead(t *testing.T) {
 	end := float64(len(y) - 1)
 	f := forecast.New()
 	s := Evenly("leak", 1, int64(regime.Capacity), y)
-	_, err := Replay(f, s, func(sample *Sample, said *Said) error {
+	_, err := Replay(f, s, func(sample *Sample, answer *Answer) error {
 		left := end - sample.Seconds
 		if left != 240 {
 			return nil
 		}
-		if wrong := math.Abs(said.Full.Median.Seconds()-left) / left; !said.Fills || wrong > 0.05 {
-			t.Errorf("four minutes before the end: %v, by %.1f %% wrong", said.Full.Median.Round(time.Second), 100*wrong)
+		if wrong := math.Abs(answer.Full.Median.Seconds()-left) / left; !answer.Fills || wrong > 0.05 {
+			t.Errorf("four minutes before the end: %v, by %.1f %% wrong", answer.Full.Median.Round(time.Second), 100*wrong)
 		}
 		return nil
 	})

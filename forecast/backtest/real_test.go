@@ -10,7 +10,7 @@ import (
 
 // On real memory "it stays as it is" is nearly unbeatable; what must not
 // happen is that the forecaster makes it worse.
-func TestRealMemoryIsForecastNoWorseThanNaive(t *testing.T) {
+func TestRealTracesAreForecastNoWorseThanNaive(t *testing.T) {
 	dir := os.Getenv("VRAMSCOPE_TRACES")
 	if dir == "" {
 		dir = filepath.Join("..", "..", "..", "shared", "data")

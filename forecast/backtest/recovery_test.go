@@ -37,9 +37,9 @@ func TestCoverageRecoversAfterAChange(t *testing.T) {
 				used[i] = level + size*r.NormFloat64()
 			}
 			i := 0
-			_, err := Replay(forecast.New(), Evenly("a", 1, 0, used), func(_ *Sample, said *Said) error {
+			_, err := Replay(forecast.New(), Evenly("a", 1, 0, used), func(_ *Sample, answer *Answer) error {
 				if i >= change+recovers {
-					for k, in := range said.Forecasts {
+					for k, in := range answer.Forecasts {
 						j := i + int(in.Horizon.Seconds())
 						if j >= length {
 							continue

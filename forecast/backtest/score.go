@@ -71,7 +71,7 @@ func (a *Accuracy) relative() float64 {
 	return (a.Loss/n + tolerance) / (a.Naive/n + tolerance)
 }
 
-// Leak is what was said of a leak.
+// Leak counts how often and when a leak was reported.
 type Leak struct {
 	Flags   int     // how often it was raised
 	Samples int     // at how many it stood
@@ -79,7 +79,7 @@ type Leak struct {
 	stands  bool
 }
 
-func (l *Leak) hear(s *Sample, trend forecast.Trend) {
+func (l *Leak) observe(s *Sample, trend forecast.Trend) {
 	leaks := trend == forecast.Leak
 	if leaks {
 		l.Samples++

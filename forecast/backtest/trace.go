@@ -44,8 +44,8 @@ type BadRow struct {
 	Reason string
 }
 
-// Trace is a recording: its series in the order in which they appear, and what
-// of it could not be used.
+// Trace is a recording: its series in the order in which they appear, and the rows
+// that were skipped.
 type Trace struct {
 	Series []*Series
 	Bad    []BadRow
@@ -54,21 +54,20 @@ type Trace struct {
 // ErrNoUsableRow means that nothing in a trace could be read.
 var ErrNoUsableRow = errors.New("no usable row")
 
-// columns is the order in which a trace without a line of titles has them.
+// columns is the order of columns in a trace without a header.
 var columns = [...]string{"t_seconds", "series_id", "used_bytes", "total_bytes"}
 
-// farthest is the largest time, in seconds. As seconds since 1970 it is the
-// year 2096; what lies beyond is milliseconds, or nonsense.
+// farthest is the largest time, in seconds: the year 2096 as seconds since 1970.
+// Larger ones are milliseconds, or invalid.
 const farthest = 4e9
 
-// longestLine is what a line may have, in bytes.
+// longestLine is the limit of a line, in bytes.
 const longestLine = 64 << 10
 
 // Read reads a trace: lines of t_seconds, series_id, used_bytes, total_bytes,
-// compressed with gzip or not. The first line may name the columns, and then
-// they may stand in any order and among others; total_bytes may be missing.
-// Rows may stand in any order. Those that cannot be used, and those that give
-// a time of a series once more, are in Bad.
+// compressed with gzip or not. The first line may be a header; then columns may be
+// in any order, with others among them, and total_bytes may be missing. Rows may be
+// in any order. Invalid rows, and rows that repeat a time of a series, are in Bad.
 func Read(r io.Reader) (*Trace, error) {
 	in := bufio.NewReaderSize(r, longestLine)
 	if magic, _ := in.Peek(2); bytes.Equal(magic, []byte{0x1f, 0x8b}) { // too short a file fails below
@@ -110,8 +109,7 @@ func (t *trace) skip(line int, format string, args ...any) {
 	t.Bad = append(t.Bad, BadRow{Line: line, Reason: fmt.Sprintf(format, args...)})
 }
 
-// take takes a line in. It is an error only for the first to name columns
-// among which one is missing.
+// take adds a line. Only a header without a required column is an error.
 func (t *trace) take(number int, line string) error {
 	line = strings.TrimRight(line, "\r\n")
 	if number == 1 {
@@ -179,7 +177,7 @@ func (t *trace) sample(fields []string) (s Sample, id string, err error) {
 	seconds, err := strconv.ParseFloat(fields[t.at[0]], 64)
 	switch {
 	case err != nil || math.IsNaN(seconds):
-		return s, "", fmt.Errorf("t_seconds: %q is no number", fields[t.at[0]])
+		return s, "", fmt.Errorf("t_seconds: %q is not a number", fields[t.at[0]])
 	case math.Abs(seconds) > farthest:
 		return s, "", fmt.Errorf("t_seconds: %q is out of range", fields[t.at[0]])
 	}
@@ -198,8 +196,8 @@ func (t *trace) sample(fields []string) (s Sample, id string, err error) {
 	return s, id, nil
 }
 
-// amount reads bytes, also as "1.5e10" and "42.0", which is how tables with
-// gaps come out of other programs.
+// amount reads bytes, also as "1.5e10" and "42.0": other programs write columns with
+// gaps like that.
 func amount(text string) (int64, error) {
 	v, err := strconv.ParseInt(text, 10, 64)
 	if err != nil {
@@ -218,7 +216,7 @@ func amount(text string) (int64, error) {
 	return v, nil
 }
 
-// finish puts the samples in order and takes out those that come twice.
+// finish sorts the samples and removes repeated times.
 func (t *trace) finish() (*Trace, error) {
 	for _, s := range t.Series {
 		slices.SortStableFunc(s.Samples, func(a, b Sample) int { return cmp.Compare(a.Seconds, b.Seconds) })

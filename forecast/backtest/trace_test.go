@@ -28,7 +28,7 @@ func bare(s *Series) []Sample {
 	return out
 }
 
-func TestRowsAreReadInManyShapes(t *testing.T) {
+func TestReadAcceptsManyLayouts(t *testing.T) {
 	want := []Sample{{Seconds: 0, Used: 10, Total: 100}, {Seconds: 1.5, Used: 20}}
 	for name, text := range map[string]string{
 		"plain":            "t_seconds,series_id,used_bytes,total_bytes\n0,a,10,100\n1.5,a,20,0\n",
@@ -47,7 +47,7 @@ func TestRowsAreReadInManyShapes(t *testing.T) {
 	}
 }
 
-func TestATraceMayBeCompressed(t *testing.T) {
+func TestReadAcceptsGzip(t *testing.T) {
 	var packed bytes.Buffer
 	w := gzip.NewWriter(&packed)
 	if _, err := w.Write([]byte("0,a,10,100\n")); err != nil {
@@ -65,7 +65,7 @@ func TestATraceMayBeCompressed(t *testing.T) {
 	}
 }
 
-func TestBadRowsAreNamedWithTheirLine(t *testing.T) {
+func TestBadRowsHaveTheirLine(t *testing.T) {
 	text := "0,a,10,100\n" + "1,a\n" + "x,a,1,1\n" + "1e12,a,1,1\n" + "2,a,-5,1\n" + "3,a,NaN,1\n" + "4,a,1,x\n" +
 		"5,\"a,1,1\n" + strings.Repeat("9", longestLine+10) + "\n" + "0,a,11,100\n" + "6,a,12,100\n"
 	trace := read(t, text)
@@ -81,7 +81,7 @@ func TestBadRowsAreNamedWithTheirLine(t *testing.T) {
 	}
 }
 
-func TestNothingUsableIsAnError(t *testing.T) {
+func TestReadWithoutUsableRowFails(t *testing.T) {
 	for _, text := range []string{"", "\n\n", "t_seconds,series_id,used_bytes,total_bytes\n", "a,b,c,d\n"} {
 		if _, err := Read(strings.NewReader(text)); !errors.Is(err, ErrNoUsableRow) {
 			t.Errorf("%q: %v", text, err)

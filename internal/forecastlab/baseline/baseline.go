@@ -1,14 +1,3 @@
-// Package baseline is what the forecaster is held against: the textbook's
-// methods, and the one that other tools use. Each follows one series, sample by
-// sample, and gives a median alone.
-//
-//	All → New → Observe … → Forecasts, FullIn
-//
-// Where a method has parameters, those are followed at every sample whose
-// forecasts of the next one had the least squared errors so far, of a grid:
-// what a statistics package does by optimisation. Steps are the usual distance
-// of samples. Formulas: Hyndman & Athanasopoulos, Forecasting: Principles and
-// Practice, 3rd ed., chapters 5 and 8.
 package baseline
 
 import (

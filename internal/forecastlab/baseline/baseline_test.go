@@ -36,7 +36,7 @@ func made(n int, level func(i int) float64) []float64 {
 
 // On a line all but those without a trend go on with it; where it has just
 // bent, each does what it is known for.
-func TestEachGoesOnAsItIsKnownFor(t *testing.T) {
+func TestBaselinesFollowTheirDefinitions(t *testing.T) {
 	bent := made(200, func(i int) float64 { return 10*gib + float64(max(i-100, 0))*gib/100 })
 	last := bent[199]
 	for name, want := range map[string]float64{
@@ -56,7 +56,7 @@ func TestEachGoesOnAsItIsKnownFor(t *testing.T) {
 	}
 }
 
-func TestHoltWintersFindsTeeth(t *testing.T) {
+func TestHoltWintersFindsPeriod(t *testing.T) {
 	tooth := func(i int) float64 { return 20*gib + 4*gib*float64(i%47)/47 + float64(i)*gib/1000 }
 	for n := 900; n < 950; n += 9 {
 		want := tooth(n - 1 + 60)

@@ -13,17 +13,16 @@ func Changes() []Change {
 	return []Change{
 		{"a leak begins out of a plateau", leakBegins(0)},
 		{"a leak begins after a warm-up", leakBegins(1)},
-		{"a leak begins under teeth", leakBeginsUnderTeeth},
+		{"a leak begins under a sawtooth", leakBeginsUnderSawtooth},
 		{"a leak ends", leakEnds},
 		{"a level jumps", levelJumps},
 	}
 }
 
-// afterwards is for how long series go on, at least, where they do not fill the
-// GPU before.
+// afterwards is how long series continue, in seconds, unless they fill the GPU.
 const afterwards = 1800
 
-// leakBegins is a plateau out of which a leak begins, after a warm-up or none.
+// leakBegins is a plateau followed by a leak, after a warm-up or none.
 func leakBegins(warmUps float64) func(r *rand.Rand) ([]float64, int) {
 	return func(r *rand.Rand) ([]float64, int) {
 		base, size, at := between(r, 10, 40)*GiB, between(r, 5, 100)*MiB, int(between(r, 1200, 3000))
@@ -35,12 +34,12 @@ func leakBegins(warmUps float64) func(r *rand.Rand) ([]float64, int) {
 	}
 }
 
-// leakBeginsUnderTeeth is teeth that stand still until they rise.
-func leakBeginsUnderTeeth(r *rand.Rand) ([]float64, int) {
-	tooth := sawing(r)
+// leakBeginsUnderSawtooth is a level sawtooth that begins to rise.
+func leakBeginsUnderSawtooth(r *rand.Rand) ([]float64, int) {
+	saw := sawing(r)
 	base, rate, size, at := between(r, 10, 40)*GiB, between(r, 15, 60)*MiB, between(r, 5, 50)*MiB, int(between(r, 1200, 3000))
 	return series(at+afterwards, func(t float64) float64 {
-		return base + tooth(t) + rate*max(t-float64(at), 0) + size*r.NormFloat64()
+		return base + saw(t) + rate*max(t-float64(at), 0) + size*r.NormFloat64()
 	}), at
 }
 
@@ -51,7 +50,7 @@ func leakEnds(r *rand.Rand) ([]float64, int) {
 	return series(at+afterwards, func(t float64) float64 { return base + rate*min(t, float64(at)) + size*r.NormFloat64() }), at
 }
 
-// levelJumps trembles around a level, and then around another one.
+// levelJumps is noise around a level, and then around another one.
 func levelJumps(r *rand.Rand) ([]float64, int) {
 	before, after := between(r, 10, 40)*GiB, between(r, 10, 70)*GiB
 	size, at := between(r, 5, 300)*MiB, int(between(r, 1200, 3000))

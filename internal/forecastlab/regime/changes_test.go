@@ -6,7 +6,7 @@ import (
 )
 
 // Before a change nothing has changed yet, and after it something has.
-func TestAChangeIsWhereItIsSaidToBe(t *testing.T) {
+func TestChangeIsAtItsSample(t *testing.T) {
 	for _, c := range Changes() {
 		for seed := range uint64(10) {
 			y, at := c.Make(Seeded(seed))

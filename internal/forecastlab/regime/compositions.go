@@ -5,8 +5,7 @@ import (
 	"math/rand/v2"
 )
 
-// MeanReversion is a wandering that is drawn back to its mean, within seconds
-// or within minutes.
+// MeanReversion wanders and returns to its mean, within seconds or minutes.
 func MeanReversion(r *rand.Rand) []float64 {
 	mean, size, keep := between(r, 20, 65)*GiB, between(r, 0.2, 2)*GiB, math.Exp(-1/between(r, 2, 120))
 	off := size * r.NormFloat64()
@@ -17,7 +16,7 @@ func MeanReversion(r *rand.Rand) []float64 {
 }
 
 // SlowSaturation is a warm-up that takes up to an hour and levels off below
-// the capacity: what is most easily taken for a leak.
+// the capacity: the kind most easily taken for a leak.
 func SlowSaturation(r *rand.Rand) []float64 {
 	base, fade, size := between(r, 5, 30)*GiB, between(r, 400, 1800), between(r, 2, 100)*MiB
 	grows := between(r, 10, 0.9*(Capacity-base)/GiB) * GiB
@@ -73,7 +72,7 @@ func AlternationOverLeak(r *rand.Rand) []float64 {
 	})
 }
 
-// NoiseOverSteps is a level that jumps now and then, and trembles.
+// NoiseOverSteps is a level that jumps now and then, with noise.
 func NoiseOverSteps(r *rand.Rand) []float64 {
 	level, size, every := between(r, 10, 50)*GiB, between(r, 0.05, 0.6)*GiB, between(r, 300, 1200)
 	return series(7200, func(float64) float64 {
@@ -84,13 +83,13 @@ func NoiseOverSteps(r *rand.Rand) []float64 {
 	})
 }
 
-// SawtoothThenLeak is teeth under which a leak begins.
+// SawtoothThenLeak is a sawtooth under which a leak begins.
 func SawtoothThenLeak(r *rand.Rand) []float64 {
-	tooth := sawing(r)
+	saw := sawing(r)
 	base, rate, size := between(r, 10, 40)*GiB, between(r, 15, 60)*MiB, between(r, 5, 50)*MiB
 	begins := between(r, 900, 3000)
 	return series(9000, func(t float64) float64 {
-		return base + tooth(t) + rate*max(t-begins, 0) + size*r.NormFloat64()
+		return base + saw(t) + rate*max(t-begins, 0) + size*r.NormFloat64()
 	})
 }
 

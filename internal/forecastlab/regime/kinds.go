@@ -5,7 +5,7 @@ import (
 	"math/rand/v2"
 )
 
-// Steps stays where it is until it jumps, every few minutes.
+// Steps is constant between jumps, every few minutes.
 func Steps(r *rand.Rand) []float64 {
 	level := between(r, 10, 50) * GiB
 	return series(3600, func(float64) float64 {
@@ -32,7 +32,7 @@ func Alternation(r *rand.Rand) []float64 {
 	})
 }
 
-// Noise is around a mean, and keeps up to nine tenths of its offset from one
+// Noise is noise around a mean that keeps up to nine tenths of its offset from one
 // second to the next.
 func Noise(r *rand.Rand) []float64 {
 	mean, size, keep := between(r, 20, 70)*GiB, between(r, 0.1, 1.5)*GiB, between(r, 0, 0.9)
@@ -51,10 +51,10 @@ func WarmUp(r *rand.Rand) []float64 {
 	})
 }
 
-// saturation is how much of a warm-up is over after so many of its time constants.
+// saturation is the share of a warm-up that is done after t time constants.
 func saturation(t float64) float64 { return 1 - math.Exp(-t) }
 
-// sawing makes teeth: from 0 up to their size, and back at once.
+// sawing makes a sawtooth: from 0 up to its size, and back at once.
 func sawing(r *rand.Rand) func(t float64) float64 {
 	size, period := between(r, 2, 8)*GiB, between(r, 20, 200)
 	began := 0.0
@@ -67,11 +67,11 @@ func sawing(r *rand.Rand) func(t float64) float64 {
 	}
 }
 
-// Sawtooth rises and falls back, tooth after tooth of nearly the same length.
+// Sawtooth rises and falls back, in cycles of nearly the same length.
 func Sawtooth(r *rand.Rand) []float64 {
-	tooth := sawing(r)
+	saw := sawing(r)
 	base, size := between(r, 20, 71)*GiB, between(r, 5, 50)*MiB
-	return series(3600, func(t float64) float64 { return base + tooth(t) + size*r.NormFloat64() })
+	return series(3600, func(t float64) float64 { return base + saw(t) + size*r.NormFloat64() })
 }
 
 // Leak grows at a rate until the GPU is full.
@@ -101,14 +101,14 @@ func Staircase(r *rand.Rand) []float64 {
 	})
 }
 
-// LeakUnderSawtooth is teeth on top of a leak.
+// LeakUnderSawtooth is a sawtooth on top of a leak.
 func LeakUnderSawtooth(r *rand.Rand) []float64 {
-	tooth := sawing(r)
+	saw := sawing(r)
 	base, rate, size := between(r, 5, 40)*GiB, between(r, 15, 60)*MiB, between(r, 5, 50)*MiB
-	return series(7200, func(t float64) float64 { return base + rate*t + tooth(t) + size*r.NormFloat64() })
+	return series(7200, func(t float64) float64 { return base + rate*t + saw(t) + size*r.NormFloat64() })
 }
 
-// LeakAfterPlateau is a leak that begins after ten minutes to fifty of nothing.
+// LeakAfterPlateau is a plateau of ten to fifty minutes, then a leak.
 func LeakAfterPlateau(r *rand.Rand) []float64 {
 	base, rate, size := between(r, 20, 55)*GiB, between(r, 15, 60)*MiB, between(r, 5, 50)*MiB
 	begins := between(r, 600, 3000)

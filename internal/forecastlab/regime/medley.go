@@ -5,14 +5,14 @@ import (
 	"math/rand/v2"
 )
 
-// Medley is two or three of everything that does not fill a GPU, on top of each
-// other: which ones, and how large, is drawn anew for each series.
+// Medley is the sum of two or three kinds that do not fill a GPU; which ones, and
+// how large, is drawn for each series.
 func Medley(r *rand.Rand) []float64 {
 	base, size, layers := between(r, 8, 30)*GiB, between(r, 2, 40)*MiB, layered(r)
 	return series(7200, func(t float64) float64 { return base + layers(t) + size*r.NormFloat64() })
 }
 
-// LeakUnderMedley is that with a leak below it, from the start or later.
+// LeakUnderMedley is a medley with a leak below it, from the start or later.
 func LeakUnderMedley(r *rand.Rand) []float64 {
 	base, size, layers := between(r, 5, 20)*GiB, between(r, 2, 40)*MiB, layered(r)
 	rate, begins := between(r, 15, 60)*MiB, max(between(r, -1800, 1800), 0)
@@ -52,7 +52,7 @@ func alternating(r *rand.Rand) func(t float64) float64 {
 	}
 }
 
-// stepping stays where it is until it jumps.
+// stepping is constant between jumps.
 func stepping(r *rand.Rand) func(t float64) float64 {
 	most, every := between(r, 1, 10)*GiB, between(r, 200, 1500)
 	level := most * r.Float64()
@@ -70,7 +70,7 @@ func warming(r *rand.Rand) func(t float64) float64 {
 	return func(t float64) float64 { return size * saturation(t/fade) }
 }
 
-// wandering is drawn back to its mean.
+// wandering returns to its mean.
 func wandering(r *rand.Rand) func(t float64) float64 {
 	size, keep := between(r, 0.1, 1)*GiB, math.Exp(-1/between(r, 2, 120))
 	off := size * r.NormFloat64()

@@ -1,9 +1,3 @@
-// Package regime makes series of the kinds that GPU memory is known for, to
-// try forecasts on. Each is one sample a second of a GPU of 80 GiB, and each
-// generator draws its own parameters (heights, rates, periods, noise): two
-// seeds are two different jobs, and one seed is always the same.
-//
-//	All → Regime.Make(Seeded(n)) → bytes, second by second
 package regime
 
 import (

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-func TestASeedIsAlwaysTheSameSeries(t *testing.T) {
+func TestSeedDeterminesSeries(t *testing.T) {
 	for _, g := range All() {
 		one, again, other := g.Make(Seeded(1)), g.Make(Seeded(1)), g.Make(Seeded(2))
 		if !slices.Equal(one, again) {
@@ -30,7 +30,7 @@ func TestMemoryIsWithinTheCapacity(t *testing.T) {
 
 // What fills a GPU does so, and what does not must not, or alarms on it would
 // be counted wrongly.
-func TestTheRightOnesFillTheGPU(t *testing.T) {
+func TestOnlyFillingRegimesFillTheGPU(t *testing.T) {
 	fill := []string{"leak", "bursts", "staircase", "leak under a sawtooth", "leak after a plateau", "leak with restarts",
 		"warm-up, then leak", "alternation over a leak", "sawtooth, then leak", "leak under a medley"}
 	for _, g := range All() {

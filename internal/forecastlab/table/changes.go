@@ -17,8 +17,8 @@ var (
 	changedAt   = [...]time.Duration{time.Minute, 5 * time.Minute}
 )
 
-// recovery is what intervals held, by horizon and by the time since a change at
-// which they were said.
+// recovery counts what intervals held, by horizon and by the time since the change at
+// which they were made.
 type recovery [len(changedAt)][len(sinceChange) - 1]struct{ in80, in95, all int }
 
 // follow takes the forecaster through one change.
@@ -50,8 +50,7 @@ func (c *recovery) follow(y []float64, at int) {
 	}
 }
 
-// changes is what intervals hold right after a change, which no forecast made
-// before could know of.
+// changes is the coverage of intervals right after a change.
 func changes(seeds, first uint64) string {
 	var columns []string
 	for i := range len(sinceChange) - 1 {
@@ -62,7 +61,7 @@ func changes(seeds, first uint64) string {
 		if k > 0 {
 			b.WriteString("\n")
 		}
-		b.WriteString(head("within 80 % / 95 %, "+horizonName(h.Seconds())+" ahead, said after", columns...))
+		b.WriteString(head("within 80 % / 95 %, "+horizonName(h.Seconds())+" ahead, made after", columns...))
 		for _, kind := range regime.Changes() {
 			var c recovery
 			for seed := range seeds {

@@ -129,7 +129,7 @@ func secondHalves(series []*backtest.Series, path string) ([]backtest.Summary, e
 	for i, make := range makers {
 		var scores []*backtest.Score
 		for _, s := range series {
-			score, err := backtest.Replay(&late{Method: make(s), series: s}, s, nil)
+			score, err := backtest.Replay(&secondHalf{Method: make(s), series: s}, s, nil)
 			if err != nil {
 				return nil, fmt.Errorf("second half of %s: %w", s.ID, err)
 			}

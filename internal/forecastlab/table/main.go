@@ -1,10 +1,3 @@
-// Command table measures the forecaster and the baselines on every regime and
-// writes the tables of docs/forecast.md.
-//
-//	regime.All × seeds → backtest.Replay of each method → tables → between the marks in the document
-//
-// Figures of a real recording are written where one is named; else those in
-// the document stay. So do those of the LSTM: scripts/lstm/run writes them.
 package main
 
 import (

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// processorTime is a clock that runs while this process does: what else a
-// machine does says nothing of what a forecast costs.
+// processorTime is a clock of this process's CPU time, which other programs do not
+// make longer.
 func processorTime() time.Time {
 	var used syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &used); err != nil {

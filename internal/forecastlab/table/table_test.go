@@ -11,7 +11,7 @@ import (
 	"vramscope/forecast/backtest"
 )
 
-func TestTablesGoBetweenTheirMarks(t *testing.T) {
+func TestReplaceKeepsMarks(t *testing.T) {
 	document := "before\n<!-- a -->\nold\n<!-- /a -->\nafter\n"
 	got, err := replace(document, "a", "| new |\n")
 	if want := "before\n<!-- a -->\n\n| new |\n\n<!-- /a -->\nafter\n"; err != nil || got != want {
@@ -26,7 +26,7 @@ func TestTablesGoBetweenTheirMarks(t *testing.T) {
 }
 
 // The document has room for every table, and none of them is empty.
-func TestTheDocumentHasEveryTable(t *testing.T) {
+func TestDocumentHasEveryTable(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join("..", "..", "..", "docs", "forecast.md"))
 	if err != nil {
 		t.Fatal(err)
@@ -40,7 +40,7 @@ func TestTheDocumentHasEveryTable(t *testing.T) {
 	}
 }
 
-func TestEveryTableHasEveryRegimeAndMethod(t *testing.T) {
+func TestTablesHaveEveryRegimeAndMethod(t *testing.T) {
 	m, err := measure(1, 0, func() time.Time { return time.Unix(0, 0) })
 	if err != nil {
 		t.Fatal(err)

@@ -28,27 +28,27 @@ func rising() (*backtest.Series, string) {
 	return backtest.Evenly("leak", 1, total, used), b.String()
 }
 
-func TestForecastsOfAnotherProgramAreScoredOnTheSecondHalfAlone(t *testing.T) {
+func TestExternalForecastsAreScoredOnSecondHalf(t *testing.T) {
 	s, text := rising()
 	all, err := parseForecasts(strings.NewReader(text))
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, m := range map[string]backtest.Method{"heard": all.of(s), "ours": forecast.New()} {
-		score, err := backtest.Replay(&late{Method: m, series: s}, s, nil)
+	for name, m := range map[string]backtest.Method{"external": all.of(s), "ours": forecast.New()} {
+		score, err := backtest.Replay(&secondHalf{Method: m, series: s}, s, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
 		if got, want := score.At[2].Scored, 1200-600-60; got != want {
 			t.Errorf("%s: %d forecasts of a minute are scored, not %d", name, got, want)
 		}
-		if name == "heard" && (score.At[2].Loss != 0 || score.At[2].In95.Within != score.At[2].Scored) {
+		if name == "external" && (score.At[2].Loss != 0 || score.At[2].In95.Within != score.At[2].Scored) {
 			t.Errorf("exact forecasts are scored with %v", score.At[2])
 		}
 	}
 }
 
-func TestAForecastReachesTheCapacityBetweenTwoHorizons(t *testing.T) {
+func TestExternalFullInInterpolates(t *testing.T) {
 	s, text := rising()
 	all, err := parseForecasts(strings.NewReader(text))
 	if err != nil {
@@ -67,7 +67,7 @@ func TestAForecastReachesTheCapacityBetweenTwoHorizons(t *testing.T) {
 	}
 }
 
-func TestForecastsThatAreNoneAreRefused(t *testing.T) {
+func TestInvalidForecastFilesAreRefused(t *testing.T) {
 	const titles = "series_id,t_seconds,horizon_seconds,median,lower80,upper80,lower95,upper95\n"
 	for text, word := range map[string]string{
 		"":                            "titles",

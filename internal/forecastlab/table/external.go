@@ -16,12 +16,12 @@ import (
 // forecastTitles are the columns of forecasts.csv, as backtest.Dump writes it.
 const forecastTitles = 8
 
-// heard is what another program forecast: by series, then by t_seconds.
-type heard map[string]map[float64][]forecast.Interval
+// external is what another program forecast: by series, then by t_seconds.
+type external map[string]map[float64][]forecast.Interval
 
 // readForecasts reads a file of the layout of forecasts.csv. At each t_seconds
 // there must be all horizons, in order.
-func readForecasts(path string) (heard, error) {
+func readForecasts(path string) (external, error) {
 	file, err := os.Open(path)
 	if err != nil {
 		return nil, fmt.Errorf("open forecasts: %w", err)
@@ -34,14 +34,14 @@ func readForecasts(path string) (heard, error) {
 	return all, nil
 }
 
-func parseForecasts(r io.Reader) (heard, error) {
+func parseForecasts(r io.Reader) (external, error) {
 	rows := csv.NewReader(r)
 	rows.FieldsPerRecord = forecastTitles
 	rows.ReuseRecord = true
 	if _, err := rows.Read(); err != nil {
 		return nil, fmt.Errorf("read the titles: %w", err)
 	}
-	all := heard{}
+	all := external{}
 	for {
 		row, err := rows.Read()
 		if errors.Is(err, io.EOF) {
@@ -50,14 +50,14 @@ func parseForecasts(r io.Reader) (heard, error) {
 		if err != nil {
 			return nil, err
 		}
-		if err := all.take(row); err != nil {
+		if err := all.add(row); err != nil {
 			line, _ := rows.FieldPos(0)
 			return nil, fmt.Errorf("line %d: %w", line, err)
 		}
 	}
 }
 
-func (all heard) take(row []string) error {
+func (all external) add(row []string) error {
 	seconds, err := strconv.ParseFloat(row[1], 64)
 	if err != nil {
 		return fmt.Errorf("t_seconds: %w", err)
@@ -77,39 +77,43 @@ func (all heard) take(row []string) error {
 		series = map[float64][]forecast.Interval{}
 		all[row[0]] = series
 	}
-	said := series[seconds]
-	if len(said) == len(forecast.Horizons) || forecast.Horizons[len(said)].Seconds() != horizon {
+	earlier := series[seconds]
+	if len(earlier) == len(forecast.Horizons) || forecast.Horizons[len(earlier)].Seconds() != horizon {
 		return fmt.Errorf("horizon %s is not the next one", row[2])
 	}
-	series[seconds] = append(said, forecast.Interval{
-		Horizon: forecast.Horizons[len(said)], Median: v[0], Lower80: v[1], Upper80: v[2], Lower95: v[3], Upper95: v[4],
+	series[seconds] = append(earlier, forecast.Interval{
+		Horizon: forecast.Horizons[len(earlier)], Median: v[0], Lower80: v[1], Upper80: v[2], Lower95: v[3], Upper95: v[4],
 	})
 	return nil
 }
 
-// saying is a method that says what was heard of a series.
-type saying struct {
-	series *backtest.Series
-	said   map[float64][]forecast.Interval
-	next   int
-	used   int64
-	now    []forecast.Interval
+// replayed is a method that says what was external of a series.
+type replayed struct {
+	series    *backtest.Series
+	forecasts map[float64][]forecast.Interval
+	next      int
+	used      int64
+	now       []forecast.Interval
 }
 
-func (all heard) of(s *backtest.Series) *saying { return &saying{series: s, said: all[s.ID]} }
+func (all external) of(s *backtest.Series) *replayed {
+	return &replayed{series: s, forecasts: all[s.ID]}
+}
 
 // Observe takes the series' next sample.
-func (s *saying) Observe(_ time.Time, used int64) {
-	s.used, s.now = used, s.said[s.series.Samples[s.next].Seconds]
+func (s *replayed) Observe(_ time.Time, used int64) {
+	s.used, s.now = used, s.forecasts[s.series.Samples[s.next].Seconds]
 	s.next++
 }
 
-// Forecasts appends what was said at the newest sample.
-func (s *saying) Forecasts(dst []forecast.Interval) []forecast.Interval { return append(dst, s.now...) }
+// Forecasts appends the forecasts at the newest sample.
+func (s *replayed) Forecasts(dst []forecast.Interval) []forecast.Interval {
+	return append(dst, s.now...)
+}
 
 // FullIn is where the path of the medians, straight between the horizons,
 // first reaches the capacity. The bounds are those of the 80 % interval.
-func (s *saying) FullIn(free int64) (forecast.FullIn, bool) {
+func (s *replayed) FullIn(free int64) (forecast.FullIn, bool) {
 	median, fills := s.reaches(free, func(in *forecast.Interval) int64 { return in.Median })
 	if !fills {
 		return forecast.FullIn{}, false
@@ -119,7 +123,7 @@ func (s *saying) FullIn(free int64) (forecast.FullIn, bool) {
 	return forecast.FullIn{Median: median, Earliest: earliest, Latest: latest}, true
 }
 
-func (s *saying) reaches(free int64, of func(*forecast.Interval) int64) (time.Duration, bool) {
+func (s *replayed) reaches(free int64, of func(*forecast.Interval) int64) (time.Duration, bool) {
 	begin, below := 0.0, 0.0
 	for i := range s.now {
 		end, above := s.now[i].Horizon.Seconds(), float64(of(&s.now[i])-s.used)
@@ -131,36 +135,36 @@ func (s *saying) reaches(free int64, of func(*forecast.Interval) int64) (time.Du
 	return 0, false
 }
 
-// Trend is none: forecasts.csv tells no leaks.
-func (s *saying) Trend() forecast.Trend { return forecast.Steady }
+// Trend is none: forecasts.csv has no leaks.
+func (s *replayed) Trend() forecast.Trend { return forecast.Steady }
 
-// late is a method that says nothing of a series' first half in time, though
-// it sees it.
-type late struct {
+// secondHalf is a method that sees the first half of a series in time without
+// answering.
+type secondHalf struct {
 	backtest.Method
 	series *backtest.Series
 	seen   int
 }
 
-func (l *late) Observe(t time.Time, used int64) {
+func (l *secondHalf) Observe(t time.Time, used int64) {
 	l.Method.Observe(t, used)
 	l.seen++
 }
 
-func (l *late) speaks() bool {
+func (l *secondHalf) begun() bool {
 	all := l.series.Samples
 	return all[l.seen-1].Seconds >= (all[0].Seconds+all[len(all)-1].Seconds)/2
 }
 
-func (l *late) Forecasts(dst []forecast.Interval) []forecast.Interval {
-	if !l.speaks() {
+func (l *secondHalf) Forecasts(dst []forecast.Interval) []forecast.Interval {
+	if !l.begun() {
 		return dst
 	}
 	return l.Method.Forecasts(dst)
 }
 
-func (l *late) FullIn(free int64) (forecast.FullIn, bool) {
-	if !l.speaks() {
+func (l *secondHalf) FullIn(free int64) (forecast.FullIn, bool) {
+	if !l.begun() {
 		return forecast.FullIn{}, false
 	}
 	return l.Method.FullIn(free)
