@@ -10,8 +10,8 @@ import (
 // directoryName is the directory of sockets below $XDG_RUNTIME_DIR.
 const directoryName = "vramscope"
 
-// Directories are where a process of that user serves, in the order it tries
-// them. runtime is its XDG_RUNTIME_DIR, "" where it has none.
+// Directories are where a process of that user serves, in order of preference.
+// runtime is its XDG_RUNTIME_DIR, or "".
 func Directories(uid int, runtime string) []string {
 	var dirs []string
 	if filepath.IsAbs(runtime) {
@@ -20,8 +20,8 @@ func Directories(uid int, runtime string) []string {
 	return append(dirs, fmt.Sprintf("/tmp/%s-%d", directoryName, uid))
 }
 
-// usualDirectories are where a monitor looks for that user's sockets when it
-// does not know the process's environment.
+// usualDirectories are that user's directories if the process's environment is
+// unknown.
 func usualDirectories(uid int) []string {
 	return Directories(uid, fmt.Sprintf("/run/user/%d", uid))
 }
@@ -34,7 +34,7 @@ func socketName(pid int, start uint64) string {
 	return strconv.Itoa(pid) + "-" + strconv.FormatUint(start, 10) + socketSuffix
 }
 
-// parseSocketName is the inverse of socketName, and takes nothing else.
+// parseSocketName is the inverse of socketName, and accepts nothing else.
 func parseSocketName(name string) (pid int, start uint64, ok bool) {
 	before, after, ok := strings.Cut(strings.TrimSuffix(name, socketSuffix), "-")
 	if !ok {

@@ -5,8 +5,7 @@ import (
 	"time"
 )
 
-// bucket limits how often something may happen: burst times at once, and once
-// more in each period.
+// bucket is a rate limit: burst times at once, and once more in each period.
 type bucket struct {
 	clock  func() time.Time
 	burst  int
@@ -17,7 +16,7 @@ type bucket struct {
 	at    time.Time // when spent was true
 }
 
-// take takes one, or says how long it is until there is one.
+// take takes one, or returns how long to wait for one.
 func (b *bucket) take() (wait time.Duration) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

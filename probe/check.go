@@ -9,8 +9,8 @@ import (
 	"vramscope/internal/quantity"
 )
 
-// What one probe may tell of. A line within these bounds decodes to less
-// than a few MiB, whatever is in it.
+// The limits on what one probe may report. A line within them decodes to at most
+// a few MiB.
 const (
 	maxDevices      = 64
 	maxAllocators   = 64  // of one device
@@ -23,11 +23,10 @@ const (
 	maxLargest      = 8
 	maxText         = 256 // bytes of a message, a reason, a name
 	maxUUID         = 96
-	// More than any GPU has, and so little that no sum of them overflows.
+	// More than any GPU has, and small enough that no sum overflows.
 	maxBytes = quantity.PiB
-	maxCount = 1 << 53 // what JSON numbers carry exactly everywhere
-	// Seconds: older than any machine has been up, and no overflow of a
-	// time.Duration.
+	maxCount = 1 << 53 // JSON numbers up to this are exact everywhere
+	// Seconds, 31 years: it does not overflow a time.Duration.
 	maxAge = 1e9
 )
 
@@ -43,7 +42,7 @@ func wellFormedUUID(uuid string) bool {
 	})
 }
 
-// clip cuts a text from outside to what is worth keeping of it, at a rune.
+// clip cuts a text to at most maxText bytes, at a rune.
 func clip(text string) string {
 	if len(text) <= maxText {
 		return text
@@ -55,8 +54,8 @@ func clip(text string) string {
 	return strings.Clone(text[:cut])
 }
 
-// check says what is impossible about a report. A probe that is wrong in one
-// figure is not believed in the others.
+// check returns what is impossible in a report. One impossible figure discredits
+// all of them.
 func (r *Report) check() error {
 	if len(r.Devices) > maxDevices {
 		return fmt.Errorf("%d devices", len(r.Devices))
@@ -71,11 +70,11 @@ func (r *Report) check() error {
 			return fmt.Errorf("more than %d allocators", maxReported)
 		}
 		if !wellFormedUUID(d.UUID) {
-			return fmt.Errorf("device %q is no UUID in NVML's form", clip(d.UUID))
+			return fmt.Errorf("device %q is not a UUID in NVML's form", clip(d.UUID))
 		}
 		for j := range i {
 			if r.Devices[j].UUID == d.UUID {
-				return fmt.Errorf("device %s stands there twice", d.UUID)
+				return fmt.Errorf("device %s is listed twice", d.UUID)
 			}
 		}
 		if err := d.check(); err != nil {
@@ -99,14 +98,14 @@ func (d *Device) check() error {
 		}
 		for j := range i {
 			if a.Handle != 0 && d.Allocators[j].Handle == a.Handle {
-				return fmt.Errorf("allocators %q and %q are one pool, and would be counted twice", d.Allocators[j].Kind, a.Kind)
+				return fmt.Errorf("allocators %q and %q have the same handle", d.Allocators[j].Kind, a.Kind)
 			}
 		}
 	}
 	return nil
 }
 
-var errKind = errors.New("its kind is empty or long")
+var errKind = errors.New("its kind is empty or too long")
 
 func (a *Allocator) check() error {
 	if a.Kind == "" || len(a.Kind) > maxText {
@@ -115,8 +114,7 @@ func (a *Allocator) check() error {
 	switch a.Basis {
 	case "", Stranded, LargestFree, PostFlush:
 	default:
-		// A basis of a later minor version: its figures are as good, only the
-		// word is not known.
+		// A basis of a later minor version: its figures are still valid.
 		a.Basis = ""
 	}
 	if err := a.checkParts(); err != nil {
@@ -147,8 +145,7 @@ func (a *Allocator) check() error {
 
 func countable(count *int64) bool { return count == nil || *count >= 0 && *count <= maxCount }
 
-// checkPools bounds each pool. That they sum up to the allocator is not
-// counted on anywhere, and so not asked for.
+// checkPools bounds each pool. Their sum is not checked: nothing relies on it.
 func (a *Allocator) checkPools() error {
 	a.Pools = a.Pools[:min(len(a.Pools), maxPools)]
 	for i := range a.Pools {
@@ -156,11 +153,11 @@ func (a *Allocator) checkPools() error {
 		p.Name = clip(p.Name)
 		for _, figure := range []*quantity.Bytes{p.ReservedBytes, p.AllocatedBytes, p.FragmentedBytes} {
 			if figure != nil && !plausible(*figure) {
-				return fmt.Errorf("its pool %q has a figure of %d bytes", p.Name, *figure)
+				return fmt.Errorf("pool %q has a figure of %d bytes", p.Name, *figure)
 			}
 		}
 		if !countable(p.Segments) {
-			return fmt.Errorf("its pool %q has %d segments", p.Name, *p.Segments)
+			return fmt.Errorf("pool %q has %d segments", p.Name, *p.Segments)
 		}
 	}
 	return nil
@@ -181,8 +178,8 @@ func (a *Allocator) checkLargest() error {
 	return nil
 }
 
-// checkParts checks that no part exceeds the whole, and that the parts of an
-// allocator that knows them all make up the whole.
+// checkParts checks that no part exceeds reserved, and that the parts sum to
+// reserved if the allocator reports them all.
 func (a *Allocator) checkParts() error {
 	if a.ReservedBytes != nil && !plausible(*a.ReservedBytes) {
 		return fmt.Errorf("reserved_bytes is %d", *a.ReservedBytes)
@@ -204,22 +201,22 @@ func (a *Allocator) checkParts() error {
 	}
 	if a.ReservedBytes != nil && a.AllocatedBytes != nil && a.CachedBytes != nil && a.FragmentedBytes != nil {
 		if sum := *a.AllocatedBytes + *a.CachedBytes + *a.FragmentedBytes; sum != *a.ReservedBytes {
-			return fmt.Errorf("allocated, cached and fragmented make %d, reserved_bytes is %d", sum, *a.ReservedBytes)
+			return fmt.Errorf("allocated, cached and fragmented sum to %d, reserved_bytes is %d", sum, *a.ReservedBytes)
 		}
 	}
 	return nil
 }
 
-// check is what a monitor must know before it believes a probe. Long texts
-// are cut and long lists shortened: they are for people only.
+// check verifies that the probe speaks for its process. Texts and lists, which
+// only people read, are cut to their limits.
 func (h *Hello) check(pid int, start uint64) error {
 	switch {
 	case !sameMajor(h.Proto):
-		return fmt.Errorf("it speaks %q; this is %s: update the older of the two", clip(h.Proto), Version)
+		return fmt.Errorf("the probe speaks %q, this is %s: update the older of the two", clip(h.Proto), Version)
 	case h.PID != pid:
-		return fmt.Errorf("it says that it is PID %d of its namespace, and is %d", h.PID, pid)
+		return fmt.Errorf("the probe reports PID %d in its namespace, but is %d", h.PID, pid)
 	case h.StartTime != start:
-		return fmt.Errorf("it says that it started at tick %d, and it was %d", h.StartTime, start)
+		return fmt.Errorf("the probe reports start time %d, but has %d", h.StartTime, start)
 	}
 	h.Runtimes = h.Runtimes[:min(len(h.Runtimes), maxRuntimes)]
 	for i := range h.Runtimes {
@@ -234,7 +231,7 @@ func (h *Hello) check(pid int, start uint64) error {
 		cache := &h.Evictable[i]
 		cache.Name = clip(cache.Name)
 		if cache.Bytes != nil && !plausible(*cache.Bytes) {
-			cache.Bytes = nil // the program's word, not the probe's: the rest is believed
+			cache.Bytes = nil // the program's figure, not the probe's: the rest is kept
 		}
 	}
 	h.StartedBy = clip(h.StartedBy)

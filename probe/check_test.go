@@ -7,9 +7,7 @@ import (
 	"vramscope/internal/quantity"
 )
 
-// TestTextsAndListsAreCut: they are for people, and a long one is no reason to
-// disbelieve the figures.
-func TestTextsAndListsAreCut(t *testing.T) {
+func TestCheckCutsTextsAndLists(t *testing.T) {
 	long := strings.Repeat("ä", maxText)
 	a := Allocator{Kind: "raw", Config: long}
 	for range 100 {
@@ -20,11 +18,11 @@ func TestTextsAndListsAreCut(t *testing.T) {
 		t.Fatal(err)
 	}
 	if len(a.Pools) != maxPools || len(a.Largest) != maxLargest {
-		t.Errorf("%d pools and %d allocations are left", len(a.Pools), len(a.Largest))
+		t.Errorf("%d pools and %d allocations remain", len(a.Pools), len(a.Largest))
 	}
 	for _, text := range []string{a.Config, a.Pools[7].Name, a.Largest[7].API, a.Largest[7].Library} {
 		if text != strings.Repeat("ä", maxText/2) {
-			t.Errorf("it became %q", text)
+			t.Errorf("cut to %q", text)
 		}
 	}
 	h := Hello{Proto: Version, PID: 1, StartTime: 2, StartedBy: long}
@@ -33,17 +31,15 @@ func TestTextsAndListsAreCut(t *testing.T) {
 	}
 }
 
-// TestAnImpossibleSizeOfACacheIsUnknown: it is the program's word, and no reason
-// to disbelieve the probe.
-func TestAnImpossibleSizeOfACacheIsUnknown(t *testing.T) {
+func TestCheckDropsImpossibleCacheSize(t *testing.T) {
 	below, most, beyond := quantity.Bytes(-1), maxBytes, maxBytes+1
 	h := Hello{Proto: Version, PID: 1, StartTime: 2, Evictable: []Evictable{{Bytes: &below}, {Bytes: &most}, {Bytes: &beyond}, {}}}
 	if err := h.check(1, 2); err != nil {
 		t.Fatal(err)
 	}
-	for i, told := range []bool{false, true, false, false} {
-		if got := h.Evictable[i].Bytes; (got != nil) != told {
-			t.Errorf("cache %d: %v", i, got)
+	for i, kept := range []bool{false, true, false, false} {
+		if got := h.Evictable[i].Bytes; (got != nil) != kept {
+			t.Errorf("cache %d: size %v, want it kept: %v", i, got, kept)
 		}
 	}
 }

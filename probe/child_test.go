@@ -23,8 +23,7 @@ import (
 	"vramscope/internal/process"
 )
 
-// The test binary is also the probe processes that the tests start: the
-// variable says which kind.
+// childVariable makes the test binary a probe process of the named role.
 const childVariable = "VRAMSCOPE_TEST_CHILD"
 
 func TestMain(m *testing.M) {
@@ -38,8 +37,8 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// runChild is a probe process. It says "ready" and the path of its socket,
-// and ends with SIGTERM or when nobody reads its input any more.
+// runChild is a probe process. It prints "ready" and the path of its socket, and
+// ends with SIGTERM or at the end of its input.
 func runChild(role, directory string) error {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer stop()
@@ -62,16 +61,15 @@ func runChild(role, directory string) error {
 		return server.Serve(ctx, newPool())
 	case "fork":
 		return forkedChild(options)
-	case "look":
-		return lookingChild(directory)
+	case "visit":
+		return visitingChild(directory)
 	case "connect":
 		return connectChild(directory)
 	}
 	return fmt.Errorf("no role %q", role)
 }
 
-// forkedChild leaves its listening socket to a process that it starts, and
-// dies: as a program that forks does.
+// forkedChild starts a process that inherits its listening socket, and exits.
 func forkedChild(options ServerOptions) error {
 	server, err := Listen(options)
 	if err != nil {
@@ -87,12 +85,11 @@ func forkedChild(options ServerOptions) error {
 		return err
 	}
 	fmt.Println("ready", server.Path(), heir.Process.Pid)
-	os.Exit(0) // no goodbye
+	os.Exit(0) // without closing the socket
 	return nil
 }
 
-// connectChild connects to a socket, whose path is below directory, and
-// prints the first line that it is told.
+// connectChild connects to a socket and prints the first line that it receives.
 func connectChild(path string) error {
 	// The path may be longer than a socket address.
 	if err := os.Chdir(filepath.Dir(path)); err != nil {
@@ -109,12 +106,12 @@ func connectChild(path string) error {
 	if err != nil {
 		return err
 	}
-	fmt.Print("told ", line)
+	fmt.Print("received ", line)
 	return nil
 }
 
-// lookingChild is a monitor that says what it makes of each socket.
-func lookingChild(path string) error {
+// visitingChild visits each socket in a directory and prints the error.
+func visitingChild(path string) error {
 	dir, err := openDirectory("/", path, uint32(os.Geteuid()))
 	if err != nil {
 		return err
@@ -141,7 +138,7 @@ type child struct {
 	cmd    *exec.Cmd
 	stdin  io.Closer
 	socket string
-	rest   []string // what it said after its socket
+	rest   []string // what it printed after its socket
 	waited bool
 }
 
@@ -190,7 +187,7 @@ func launch(t testing.TB, cmd *exec.Cmd) (*child, error) {
 	line, err := bufio.NewReader(out).ReadString('\n')
 	words := strings.Fields(line)
 	if err != nil || len(words) < 2 || words[0] != "ready" {
-		return nil, fmt.Errorf("the child said %q: %w", line, errors.Join(err, errNotReady))
+		return nil, fmt.Errorf("the child printed %q: %w", line, errors.Join(err, errNotReady))
 	}
 	c.socket, c.rest = words[1], words[2:]
 	return c, nil
@@ -198,7 +195,7 @@ func launch(t testing.TB, cmd *exec.Cmd) (*child, error) {
 
 var errNotReady = errors.New("not ready")
 
-// end has the child go.
+// end ends the child.
 func (c *child) end() {
 	if c.waited {
 		return
@@ -220,7 +217,7 @@ func (c *child) end() {
 	}
 }
 
-// kill ends it without a goodbye.
+// kill kills the child.
 func (c *child) kill() {
 	c.waited = true
 	_ = c.cmd.Process.Kill()

@@ -16,27 +16,26 @@ const (
 	FlushDeadline = 10 * time.Second
 )
 
-// ErrLate says that an answer did not come in time. It may still come: until
-// it has, nothing else is sent on the connection.
+// ErrLate means that no answer came in time. It may still come: until then
+// nothing else is sent on the connection.
 var ErrLate = errors.New("no answer in time")
 
-// ErrBroken says that a probe broke the protocol. Its connection is of no
-// more use.
-var ErrBroken = errors.New("it breaks the protocol")
+// ErrBroken means that a probe broke the protocol. Its connection is closed.
+var ErrBroken = errors.New("the probe breaks the protocol")
 
 // Client is a monitor's connection to one probe. Its methods are for one
 // goroutine at a time; Close may be called by any.
 type Client struct {
 	process  process.Identity
-	uid      uint32 // whose it is
+	uid      uint32
 	nspid    int
-	start    uint64 // as the probe's own /proc has it
+	start    uint64 // in the probe's own /proc
 	path     string
 	conn     *net.UnixConn
 	in       lines
 	deadline time.Duration // for all but a flush
 	id       uint64
-	waiting  string // the command of request id, while its answer has not come
+	waiting  string // the command of request id, until its answer comes
 }
 
 func newClient(conn *net.UnixConn, path string, id process.Identity, who owner) *Client {
@@ -46,10 +45,10 @@ func newClient(conn *net.UnixConn, path string, id process.Identity, who owner) 
 	}
 }
 
-// Process is who is at the other end: checked when the connection was made.
+// Process is the process at the other end, verified when the connection was made.
 func (c *Client) Process() process.Identity { return c.process }
 
-// Close closes the connection, without a goodbye.
+// Close closes the connection without a bye.
 func (c *Client) Close() error { return c.conn.Close() }
 
 // Hello asks the probe for its version and what it can do.
@@ -65,8 +64,8 @@ func (c *Client) Hello(ctx context.Context) (Hello, error) {
 	return line.Hello, nil
 }
 
-// Stats asks for the allocators' books. After ErrLate, the next call waits
-// for the answer that is outstanding.
+// Stats asks for the allocators' stats. After ErrLate, the next call waits for
+// the outstanding answer.
 func (c *Client) Stats(ctx context.Context) (Report, error) {
 	var line statsLine
 	err := c.ask(ctx, c.deadline, question{request: request{Cmd: cmdStats}}, &line, &line.reply)
@@ -79,8 +78,8 @@ func (c *Client) Stats(ctx context.Context) (Report, error) {
 	return line.Report, nil
 }
 
-// Flush has the process give memory back. ErrLate does not mean that it will
-// not happen.
+// Flush makes the process free cached memory. After ErrLate the flush may still
+// happen.
 func (c *Client) Flush(ctx context.Context, wanted FlushRequest) (FlushResult, error) {
 	if err := wanted.check(); err != nil {
 		return FlushResult{}, c.wrap(cmdFlush, err)
@@ -96,13 +95,13 @@ func (c *Client) Flush(ctx context.Context, wanted FlushRequest) (FlushResult, e
 	return line.FlushResult, nil
 }
 
-// Bye ends the connection, politely.
+// Bye ends the connection with the command "bye".
 func (c *Client) Bye(ctx context.Context) error {
 	var line reply
 	err := c.ask(ctx, c.deadline, question{request: request{Cmd: cmdBye}}, &line, &line)
 	return errors.Join(err, c.Close())
 }
 
-// Foreign reports whether the probe is another user's than ours: root's view of
-// everybody else.
+// Foreign reports whether the probe belongs to another user, which only root
+// can connect to.
 func (c *Client) Foreign() bool { return c.uid != uint32(os.Geteuid()) }

@@ -6,7 +6,7 @@ import (
 	"os"
 )
 
-// hello completes what the handler says of itself.
+// hello completes the handler's hello.
 func (s *Server) hello() Hello {
 	h := s.handler.Hello()
 	h.Proto, h.PID, h.StartTime = Version, s.pid, s.start
@@ -19,14 +19,14 @@ func (s *Server) hello() Hello {
 	return h
 }
 
-// report reads the books, for one monitor at a time.
+// report reads the stats, for one monitor at a time.
 func (s *Server) report(ctx context.Context) (Report, error) {
 	s.stats.Lock()
 	defer s.stats.Unlock()
 	now := s.clock().UnixNano()
 	r, err := s.handler.Stats(ctx)
 	if r.TimeNS == 0 {
-		// Before the reading, not after: figures never look younger than they are.
+		// The time before the reading: figures never look younger than they are.
 		r.TimeNS = now
 	}
 	if r.Devices == nil {
@@ -40,8 +40,8 @@ func (s *Server) report(ctx context.Context) (Report, error) {
 	return r, err
 }
 
-// flushed has the handler flush, one at a time and not too often. A dry run
-// costs the program nothing and is not counted.
+// flushed makes the handler flush, one at a time and rate-limited. A dry run
+// costs the program nothing and is not limited.
 func (s *Server) flushed(ctx context.Context, request FlushRequest) (FlushResult, error) {
 	if err := request.check(); err != nil {
 		return FlushResult{}, err
@@ -69,7 +69,7 @@ func (s *Server) flushed(ctx context.Context, request FlushRequest) (FlushResult
 	return result, err
 }
 
-// written has the handler write a snapshot into the monitor's file.
+// written makes the handler write a snapshot to the monitor's file.
 func (s *Server) written(ctx context.Context, request SnapshotRequest, file *os.File) (SnapshotResult, error) {
 	if err := request.check(); err != nil {
 		return SnapshotResult{}, err
@@ -77,7 +77,7 @@ func (s *Server) written(ctx context.Context, request SnapshotRequest, file *os.
 	if file == nil {
 		return SnapshotResult{}, failure(BadRequest, "a snapshot needs a descriptor to write to (SCM_RIGHTS)")
 	}
-	// A pipe that nobody reads would hold the program's thread for ever.
+	// A pipe without a reader would block the program's thread for ever.
 	if info, err := file.Stat(); err != nil || !info.Mode().IsRegular() {
 		return SnapshotResult{}, failure(BadRequest, "the descriptor is not a regular file or memfd")
 	}
@@ -96,7 +96,7 @@ func (s *Server) written(ctx context.Context, request SnapshotRequest, file *os.
 	return result, err
 }
 
-// counter counts what goes through it.
+// counter counts the bytes written through it.
 type counter struct {
 	w     io.Writer
 	bytes int64

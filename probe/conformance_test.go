@@ -15,7 +15,7 @@ import (
 
 const vectors = "testdata/conformance"
 
-// speaker is a handler with or without anything to flush.
+// speaker is a handler that can flush, or cannot.
 type speaker struct{ able bool }
 
 func (s speaker) Hello() probe.Hello {
@@ -24,7 +24,7 @@ func (s speaker) Hello() probe.Hello {
 	}
 	held := 2 * quantity.GiB
 	return probe.Hello{Runtimes: []probe.Runtime{{Name: "Test"}}, Capabilities: []string{"flush", "snapshot"},
-		Evictable: []probe.Evictable{{Name: "told", Priority: 2, Bytes: &held}, {Name: "not", Priority: 1}}}
+		Evictable: []probe.Evictable{{Name: "sized", Priority: 2, Bytes: &held}, {Name: "unsized", Priority: 1}}}
 }
 
 func (s speaker) Stats(context.Context) (probe.Report, error) {
@@ -36,7 +36,7 @@ func (s speaker) Stats(context.Context) (probe.Report, error) {
 
 func (s speaker) Flush(context.Context, probe.FlushRequest) (probe.FlushResult, error) {
 	if !s.able {
-		return probe.FlushResult{}, &probe.Error{Code: probe.Unsupported, Message: "all of it is live"}
+		return probe.FlushResult{}, &probe.Error{Code: probe.Unsupported, Message: "nothing is cached"}
 	}
 	return probe.FlushResult{Devices: []probe.Flushed{{UUID: "GPU-1", BeforeBytes: 3, AfterBytes: 2}}}, nil
 }
@@ -49,8 +49,8 @@ func (s speaker) Snapshot(_ context.Context, r probe.SnapshotRequest, w io.Write
 	return probe.SnapshotResult{Format: probe.SegmentsSchema}, err
 }
 
-func TestTheGoServerConforms(t *testing.T) {
-	for name, able := range map[string]bool{"with a flush": true, "without": false} {
+func TestGoServerConforms(t *testing.T) {
+	for name, able := range map[string]bool{"with flush": true, "without": false} {
 		t.Run(name, func(t *testing.T) {
 			server, err := probe.Listen(probe.ServerOptions{Directories: []string{t.TempDir() + "/vramscope"}})
 			if err != nil {
@@ -68,13 +68,13 @@ func TestTheGoServerConforms(t *testing.T) {
 	}
 }
 
-// Another server is tried by its address:
+// TestServerAtAddressConforms tests any other server:
 //
 //	VRAMSCOPE_CONFORMANCE=/tmp/vramscope-1000/4711-190284.sock go test -run Address ./probe
-func TestTheServerAtAnAddressConforms(t *testing.T) {
+func TestServerAtAddressConforms(t *testing.T) {
 	socket := os.Getenv("VRAMSCOPE_CONFORMANCE")
 	if socket == "" {
-		t.Skip("VRAMSCOPE_CONFORMANCE names no socket")
+		t.Skip("VRAMSCOPE_CONFORMANCE is not set")
 	}
 	conformance.Run(t, vectors, socket)
 }

@@ -16,17 +16,17 @@ import (
 type connection struct {
 	server *Server
 	conn   *net.UnixConn
-	begun  bool     // the line that is being read
-	file   *os.File // came with the present request
+	begun  bool     // part of a line has been read
+	file   *os.File // received with the present request
 }
 
-// serve answers until the monitor leaves or breaks the framing.
+// serve answers until the monitor disconnects or breaks the framing.
 func (c *connection) serve(ctx context.Context) {
 	defer func() { _ = c.conn.Close() }()
 	defer c.drop()
 	in := &lines{source: c}
 	for {
-		// A request may be long in coming, but not in the middle.
+		// A connection may be idle for long, but not within a line.
 		c.begun = in.partial()
 		timeout := idleTime
 		if c.begun {
@@ -37,7 +37,7 @@ func (c *connection) serve(ctx context.Context) {
 		}
 		line, err := in.next()
 		if errors.Is(err, errLongLine) {
-			// Where the next request would begin is not known any more.
+			// The start of the next request is unknown.
 			_ = c.write(reply{Error: failure(BadRequest, "%v", err)})
 			return
 		}
@@ -52,7 +52,7 @@ func (c *connection) serve(ctx context.Context) {
 	}
 }
 
-// Read implements io.Reader for lines, and keeps the descriptor that came.
+// Read implements io.Reader for lines, and keeps a received descriptor.
 func (c *connection) Read(buffer []byte) (int, error) {
 	n, files, err := receive(c.conn, buffer)
 	for _, file := range files {
@@ -66,7 +66,7 @@ func (c *connection) Read(buffer []byte) (int, error) {
 	return n, err
 }
 
-// drop closes a descriptor that has been used, or that nobody asked for.
+// drop closes the received descriptor.
 func (c *connection) drop() {
 	if c.file != nil {
 		_ = c.file.Close() // each write to it has been checked
@@ -74,7 +74,7 @@ func (c *connection) drop() {
 	}
 }
 
-// write sends one answer. A monitor that does not take it is not waited for.
+// write sends one answer. A monitor that does not read it loses its connection.
 func (c *connection) write(answer any) error {
 	if err := c.conn.SetWriteDeadline(time.Now().Add(writeTime)); err != nil {
 		return err
@@ -104,7 +104,7 @@ func encode(value any) ([]byte, error) {
 	return line, nil
 }
 
-// answer does what one line asks. Last says that the monitor said goodbye.
+// answer executes one request. Last reports whether it was a bye.
 func (c *connection) answer(ctx context.Context, line []byte) (answer any, last bool) {
 	var asked fields
 	var cmd string
@@ -119,8 +119,8 @@ func (c *connection) answer(ctx context.Context, line []byte) (answer any, last 
 		answer, err = c.do(ctx, cmd, asked, reply{ID: done.ID, OK: true})
 	}
 	if err == nil {
-		// What does not fit a line is the handler's mistake, and must not
-		// look like a broken connection.
+		// An answer that does not fit a line is the handler's error, and must not
+		// break the connection.
 		if _, err = encode(answer); err == nil {
 			return answer, cmd == cmdBye
 		}
@@ -132,8 +132,7 @@ func (c *connection) answer(ctx context.Context, line []byte) (answer any, last 
 	return done, false
 }
 
-// do dispatches. A handler that panics does not take the program it sits in
-// along.
+// do dispatches. A panic of the handler must not end the program around it.
 func (c *connection) do(ctx context.Context, cmd string, asked fields, done reply) (answer any, err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -146,7 +145,7 @@ func (c *connection) do(ctx context.Context, cmd string, asked fields, done repl
 	}
 	switch {
 	case done.ID == nil:
-		return nil, failure(BadRequest, "id is missing, or no integer from 0 to 2^53")
+		return nil, failure(BadRequest, "id is missing, or not an integer from 0 to 2^53")
 	case proto != "" && !sameMajor(proto):
 		return nil, failure(WrongVersion, "this is %s", Version)
 	}

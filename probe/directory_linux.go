@@ -14,8 +14,8 @@ import (
 )
 
 // directory is an open directory of sockets whose owner and mode have been
-// checked. What happens to the path afterwards does not matter: everything
-// goes through the descriptor.
+// checked. All access goes through the descriptor, so that later changes of the
+// path do not matter.
 type directory struct {
 	path  string
 	file  *os.File
@@ -24,12 +24,11 @@ type directory struct {
 	stamp stamp
 }
 
-func (d *directory) close() { _ = d.file.Close() } // nothing was written
+func (d *directory) close() { _ = d.file.Close() } // only read
 
-// makeDirectory opens a process's own directory of sockets and makes it if it
-// is not there. Its parent must be the user's own or sticky: in any other,
-// somebody else could put another directory in its place. ($XDG_RUNTIME_DIR
-// under sudo is such another: what root made there the user could not use.)
+// makeDirectory opens a process's own directory of sockets, and creates it if
+// necessary. The parent must be the user's own or sticky: otherwise another user
+// could replace the directory. (Under sudo, $XDG_RUNTIME_DIR is such a parent.)
 func makeDirectory(path string, uid uint32) (*directory, error) {
 	dirfd, err := unix.Open(filepath.Dir(path), unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -41,7 +40,7 @@ func makeDirectory(path string, uid uint32) (*directory, error) {
 		return nil, fmt.Errorf("stat %s: %w", filepath.Dir(path), err)
 	}
 	if st.Uid != uid && st.Mode&unix.S_ISVTX == 0 {
-		return nil, fmt.Errorf("%s belongs to user %d: no place for sockets of user %d", filepath.Dir(path), st.Uid, uid)
+		return nil, fmt.Errorf("%s belongs to user %d: not safe for sockets of user %d", filepath.Dir(path), st.Uid, uid)
 	}
 	name := filepath.Base(path)
 	if err := unix.Mkdirat(dirfd, name, 0o700); err != nil && !errors.Is(err, unix.EEXIST) {
@@ -54,9 +53,8 @@ func makeDirectory(path string, uid uint32) (*directory, error) {
 	return checked(fd, path, uid)
 }
 
-// openDirectory opens another process's directory of sockets: path as that
-// process sees it, below root, which is its /proc/PID/root. No link leads out
-// of root.
+// openDirectory opens another process's directory of sockets: path below root,
+// which is its /proc/PID/root. No link leads out of root.
 func openDirectory(root, path string, owner uint32) (*directory, error) {
 	rootfd, err := unix.Open(root, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -67,7 +65,7 @@ func openDirectory(root, path string, owner uint32) (*directory, error) {
 		Flags:   directoryFlags,
 		Resolve: unix.RESOLVE_IN_ROOT | unix.RESOLVE_NO_MAGICLINKS,
 	})
-	// Linux before 5.6, or a container whose filter knows no openat2.
+	// Linux before 5.6, or a container whose seccomp filter does not allow openat2.
 	if errors.Is(err, unix.ENOSYS) || errors.Is(err, unix.EPERM) {
 		fd, err = openStepwise(rootfd, path)
 	}
@@ -77,8 +75,8 @@ func openDirectory(root, path string, owner uint32) (*directory, error) {
 	return checked(fd, filepath.Join(root, path), owner)
 }
 
-// ownerAt is whose a path is, without following a link, and false where there
-// is none. What it is, openDirectory looks at.
+// ownerAt is the owner of a path, without following a link; false if it does not
+// exist.
 func ownerAt(path string) (uint32, bool) {
 	var st unix.Stat_t
 	if unix.Lstat(path, &st) != nil {
@@ -89,7 +87,7 @@ func ownerAt(path string) (uint32, bool) {
 
 const directoryFlags = unix.O_RDONLY | unix.O_DIRECTORY | unix.O_NOFOLLOW | unix.O_NONBLOCK | unix.O_CLOEXEC
 
-// openStepwise opens path below rootfd and follows no link at all.
+// openStepwise opens path below rootfd without following any link.
 func openStepwise(rootfd int, path string) (int, error) {
 	fd := rootfd
 	for part := range strings.SplitSeq(strings.Trim(filepath.Clean(path), "/"), "/") {
@@ -108,7 +106,7 @@ func openStepwise(rootfd int, path string) (int, error) {
 	return fd, nil
 }
 
-// notDirectory words the two errors that a symbolic link gives.
+// notDirectory rewords the two errors that a symbolic link causes.
 func notDirectory(path string, err error) error {
 	if errors.Is(err, unix.ELOOP) || errors.Is(err, unix.ENOTDIR) {
 		return fmt.Errorf("%s is a symbolic link, or not a directory: refused", path)
@@ -116,7 +114,7 @@ func notDirectory(path string, err error) error {
 	return fmt.Errorf("open %s: %w", path, err)
 }
 
-// checked takes the descriptor over.
+// checked checks owner and mode. It owns the descriptor.
 func checked(fd int, path string, owner uint32) (*directory, error) {
 	d := &directory{path: path, file: os.NewFile(uintptr(fd), path)}
 	var st unix.Stat_t
@@ -163,8 +161,8 @@ func (d *directory) sockets(limit int) (found []string, more bool, err error) {
 	return found, true, nil
 }
 
-// inode tells two sockets of one name apart. It is an error for anything but
-// a socket of the directory's owner.
+// inode distinguishes two sockets of one name. It returns an error for anything
+// but a socket of the directory's owner.
 func (d *directory) inode(name string) (uint64, error) {
 	var st unix.Stat_t
 	if err := unix.Fstatat(int(d.file.Fd()), name, &st, unix.AT_SYMLINK_NOFOLLOW); err != nil {

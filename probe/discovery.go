@@ -3,10 +3,10 @@ package probe
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"time"
 )
 
@@ -19,7 +19,7 @@ type target struct {
 
 func (t target) path() string { return filepath.Join(t.directory, t.name) }
 
-// attempt is what came of a target. An errand that hangs stays busy: it is
+// attempt records what became of a target. A task that hangs stays busy, and is
 // never started a second time.
 type attempt struct {
 	busy      bool
@@ -30,24 +30,25 @@ type attempt struct {
 	listing   listing // of a directory
 }
 
-func (a *attempt) fail(err error, most time.Duration) {
+// fail records a failure. The time until the next attempt doubles up to longest.
+func (a *attempt) fail(err error, longest time.Duration) {
 	a.err = err
-	a.notBefore = time.Now().Add(min(time.Second<<min(a.failures, 10), most))
+	a.notBefore = time.Now().Add(min(time.Second<<min(a.failures, 10), longest))
 	a.failures++
 }
 
-// How seldom a target that failed is tried again in the end.
+// The longest time between two attempts on a target that keeps failing.
 const (
-	searchRetryLimit  = 5 * time.Second  // a process in a container, which may get a probe yet
-	connectRetryLimit = 30 * time.Second // a socket that nobody listens on, a probe that breaks the protocol
+	searchRetryLimit  = 5 * time.Second  // a process in a container, which may start a probe later
+	connectRetryLimit = 30 * time.Second // a socket without a listener, a probe that breaks the protocol
 )
 
-// look starts whatever is due, and waits for nothing.
-func (m *Monitor) look(ctx context.Context) {
+// scan starts every task that is due. It waits for none.
+func (m *Monitor) scan(ctx context.Context) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.reap()
-	if m.everyone && time.Since(m.othersAt) >= othersEvery {
+	if m.everyone && time.Since(m.othersAt) >= othersInterval {
 		m.othersAt = time.Now()
 		m.startTask(target{directory: "/run/user"}, func(*attempt) { m.findOthers() })
 	}
@@ -68,14 +69,10 @@ func (m *Monitor) look(ctx context.Context) {
 	m.changed.Broadcast()
 }
 
-// errand runs act on a goroutine of its own, unless it still runs from the
-// last time. The lock is held; act is called without it.
+// startTask runs act on a goroutine of its own, unless the last one for this
+// target still runs. The lock is held; act is called without it.
 func (m *Monitor) startTask(t target, act func(*attempt)) {
-	a := m.attempts[t]
-	if a == nil {
-		a = &attempt{}
-		m.attempts[t] = a
-	}
+	a := m.attemptOn(t)
 	if a.busy {
 		return
 	}
@@ -98,24 +95,34 @@ func (m *Monitor) startTask(t target, act func(*attempt)) {
 	})
 }
 
+// attemptOn returns the attempt on a target. The lock is held.
+func (m *Monitor) attemptOn(t target) *attempt {
+	a := m.attempts[t]
+	if a == nil {
+		a = &attempt{}
+		m.attempts[t] = a
+	}
+	return a
+}
+
 // done ends something that Settle waits for. The lock is held.
 func (m *Monitor) done() {
 	m.pending--
 	m.changed.Broadcast()
 }
 
-// list looks into a directory, which must be of the user that whose tells, and
-// connects to what is new there.
-func (m *Monitor) list(ctx context.Context, path string, whose func() uint32) {
+// list lists a directory, which must belong to the user that owner returns, and
+// connects to the sockets in it that are due.
+func (m *Monitor) list(ctx context.Context, path string, owner func() uint32) {
 	m.startTask(target{directory: path}, func(a *attempt) {
-		dir, err := openDirectory("/", path, whose())
+		dir, err := openDirectory("/", path, owner())
 		var found listing
 		if err == nil {
 			defer dir.close()
 			found, err = a.listing.refresh(dir)
 		}
 		if errors.Is(err, fs.ErrNotExist) {
-			err = nil // nobody serves there
+			err = nil // no probe serves there
 		}
 		m.mu.Lock()
 		a.err, a.listing = err, found
@@ -130,11 +137,11 @@ func (m *Monitor) list(ctx context.Context, path string, whose func() uint32) {
 	})
 }
 
-// forget drops the attempts on sockets that are gone from a directory, and
-// the one on the directory when all are, unless it hangs. The lock is held.
-func (m *Monitor) forget(path string, names []string) {
+// forget drops the attempts in a directory, except those on these names and
+// those that are busy. The lock is held.
+func (m *Monitor) forget(path string, except []string) {
 	for t, a := range m.attempts {
-		if t.directory == path && !a.busy && !slices.Contains(names, t.name) {
+		if t.directory == path && !a.busy && !slices.Contains(except, t.name) {
 			delete(m.attempts, t)
 		}
 	}
@@ -143,22 +150,18 @@ func (m *Monitor) forget(path string, names []string) {
 // visit connects to one socket if it is due.
 func (m *Monitor) visit(ctx context.Context, dir *directory, t target) {
 	m.mu.Lock()
-	a := m.attempts[t]
-	if a == nil {
-		a = &attempt{}
-		m.attempts[t] = a
-	}
+	a := m.attemptOn(t)
 	due := (a.probe == nil || a.probe.ended == nil) && !time.Now().Before(a.notBefore)
 	m.mu.Unlock()
 	if !due {
 		return
 	}
 	client, err := m.finder.visit(dir, t.name)
-	m.arrive(ctx, a, client, err, connectRetryLimit)
+	m.connected(ctx, a, client, err, connectRetryLimit)
 }
 
-// searchListed looks for the probes of the driver's processes where they
-// themselves would have put them. The lock is held.
+// searchListed starts the search for the probes of the driver's processes, in
+// the directories where each would serve. The lock is held.
 func (m *Monitor) searchListed(ctx context.Context) {
 	wanted := make(map[int]bool)
 	for _, pids := range m.listed {
@@ -173,9 +176,9 @@ func (m *Monitor) searchListed(ctx context.Context) {
 			delete(m.attempts, t)
 		}
 	}
-	for _, s := range m.byProcess {
-		if s.ended != nil {
-			delete(wanted, s.process.PID)
+	for _, p := range m.byProcess {
+		if p.ended != nil {
+			delete(wanted, p.process.PID)
 		}
 	}
 	for pid := range wanted {
@@ -190,15 +193,15 @@ func (m *Monitor) searchListed(ctx context.Context) {
 			client, err := m.finder.Open(pid)
 			longest := searchRetryLimit
 			if !truncated && m.finder.sharesMounts(pid) {
-				longest = connectRetryLimit // where it would be found, list looks anyway
+				longest = connectRetryLimit // list finds it as well
 			}
-			m.arrive(ctx, a, client, err, longest)
+			m.connected(ctx, a, client, err, longest)
 		})
 	}
 }
 
-// arrive gives a connection to its seat, or remembers why there is none.
-func (m *Monitor) arrive(ctx context.Context, a *attempt, client *Client, err error, longest time.Duration) {
+// connected starts the session of a new connection, or records why there is none.
+func (m *Monitor) connected(ctx context.Context, a *attempt, client *Client, err error, longest time.Duration) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if err != nil {
@@ -206,104 +209,104 @@ func (m *Monitor) arrive(ctx context.Context, a *attempt, client *Client, err er
 		a.fail(err, longest)
 		return
 	}
-	s := m.byProcess[keyOf(client.process)]
-	if s == nil && m.hasCapacity(client.uid) {
-		s = newProbeProcess(client.process, client.uid, m.clock())
-		m.byProcess[keyOf(client.process)] = s
+	p := m.byProcess[keyOf(client.process)]
+	if p == nil && m.hasCapacity(client.uid) {
+		p = newProbeProcess(client.process, client.uid, m.clock())
+		m.byProcess[keyOf(client.process)] = p
 		m.publish()
 	}
 	switch {
-	case s == nil:
+	case p == nil:
 		a.fail(errTooManyProbes, connectRetryLimit)
-	case s.ended != nil || ctx.Err() != nil:
-		a.probe = s // it has a connection: this one led there too
+	case p.ended != nil || ctx.Err() != nil:
+		a.probe = p // which has a connection: this target leads to it as well
 	default:
-		a.probe, a.err = s, nil
-		s.ended = make(chan struct{})
+		a.probe, a.err = p, nil
+		p.ended = make(chan struct{})
 		m.pending++
-		m.start(func() { m.attend(ctx, a, s, client) })
+		m.start(func() { m.attend(ctx, a, p, client) })
 		return
 	}
-	_ = client.Close() // nothing was said on it
+	_ = client.Close() // nothing was sent on it
 }
 
-var errTooManyProbes = errors.New("too many probes: " + strconv.Itoa(maxProbes) + " are read, " + strconv.Itoa(maxProbesPerUser) + " of one user")
+var errTooManyProbes = fmt.Errorf("too many probes: the limit is %d, %d of one user", maxProbes, maxProbesPerUser)
 
-// hasCapacity reports whether another probe of that user can be read. The lock is
-// held.
+// hasCapacity reports whether another probe of that user can be read. The lock
+// is held.
 func (m *Monitor) hasCapacity(uid uint32) bool {
-	taken := 0
-	for _, s := range m.byProcess {
-		if s.uid == uid {
-			taken++
+	ofUser := 0
+	for _, p := range m.byProcess {
+		if p.uid == uid {
+			ofUser++
 		}
 	}
-	return len(m.byProcess) < maxProbes && taken < maxProbesPerUser
+	return len(m.byProcess) < maxProbes && ofUser < maxProbesPerUser
 }
 
-// attend runs a connection and tidies up after it.
-func (m *Monitor) attend(ctx context.Context, a *attempt, s *probeProcess, client *Client) {
-	begun := false
+// attend runs the session of a connection.
+func (m *Monitor) attend(ctx context.Context, a *attempt, p *probeProcess, client *Client) {
+	answered := false
 	first := func() {
-		if begun {
+		if answered {
 			return
 		}
-		begun = true
+		answered = true
 		m.mu.Lock()
 		defer m.mu.Unlock()
-		if s.answer.Load().Err == nil {
+		if p.answer.Load().Err == nil {
 			a.failures = 0
 		}
 		m.done()
 	}
-	talk := session{probe: s, client: client, clock: m.clock, interval: m.interval}
-	err := talk.run(ctx, first)
+	s := session{probe: p, client: client, clock: m.clock, interval: m.interval}
+	err := s.run(ctx, first)
 	first()
 
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	close(s.ended)
-	s.ended, s.lostAt = nil, time.Now()
+	close(p.ended)
+	p.ended, p.lostAt = nil, time.Now()
 	if err != nil {
 		a.fail(err, connectRetryLimit)
 	}
-	if !m.lives(s) {
-		m.leave(s)
+	if !m.alive(p) {
+		m.remove(p)
 	}
 }
 
-// lives reports whether the seat's process is still there.
-func (m *Monitor) lives(s *probeProcess) bool {
-	now, err := m.finder.table.Identify(s.process.PID)
-	return err == nil && keyOf(now) == keyOf(s.process)
+// alive reports whether the process still runs.
+func (m *Monitor) alive(p *probeProcess) bool {
+	now, err := m.finder.table.Identify(p.process.PID)
+	return err == nil && keyOf(now) == keyOf(p.process)
 }
 
-// leave forgets a seat. The lock is held.
-func (m *Monitor) leave(s *probeProcess) {
-	delete(m.byProcess, keyOf(s.process))
+// remove forgets a probe process. The lock is held.
+func (m *Monitor) remove(p *probeProcess) {
+	delete(m.byProcess, keyOf(p.process))
 	m.publish()
 }
 
-// reap forgets the probes whose processes have ended. A probe's forked child
-// may hold the connection open when the probe has died: it is the answers
-// that tell. The lock is held.
+// reap forgets the processes that have ended. An open connection does not prove
+// that the process lives, since a forked child may hold it: only answers do. The
+// lock is held.
 func (m *Monitor) reap() {
-	for _, s := range m.byProcess {
-		connected := s.ended != nil
-		if connected && s.answer.Load().Err == nil {
+	for _, p := range m.byProcess {
+		connected := p.ended != nil
+		if connected && p.answer.Load().Err == nil {
 			continue
 		}
-		if !m.lives(s) || !connected && time.Since(s.lostAt) > forgetTime {
-			m.leave(s)
+		if !m.alive(p) || !connected && time.Since(p.lostAt) > forgetTime {
+			m.remove(p)
 		}
 	}
 }
 
-// publish makes the probes visible to who must not wait. The lock is held.
+// publish makes byProcess visible to readers without the lock. The lock is held.
 func (m *Monitor) publish() {
 	probes := make([]*probeProcess, 0, len(m.byProcess))
-	for _, s := range m.byProcess {
-		probes = append(probes, s)
+	for _, p := range m.byProcess {
+		probes = append(probes, p)
 	}
 	slices.SortFunc(probes, func(a, b *probeProcess) int { return a.process.PID - b.process.PID })
 	m.published.Store(&probes)

@@ -17,8 +17,8 @@ import (
 	"vramscope/internal/process"
 )
 
-// crowd starts so many probe processes.
-func crowd(t testing.TB, directory string, n int) []*child {
+// spawnMany starts n probe processes.
+func spawnMany(t testing.TB, directory string, n int) []*child {
 	t.Helper()
 	children := make([]*child, n)
 	gate := make(chan struct{}, runtime.NumCPU())
@@ -42,8 +42,8 @@ func crowd(t testing.TB, directory string, n int) []*child {
 	return children
 }
 
-// disperse kills them: a hundred goodbyes take longer than the test.
-func disperse(children []*child) {
+// killAll kills them: ending a hundred in order takes longer than the test.
+func killAll(children []*child) {
 	for _, c := range children {
 		if !c.waited {
 			c.kill()
@@ -51,19 +51,19 @@ func disperse(children []*child) {
 	}
 }
 
-func TestAHundredProbesOnOneBox(t *testing.T) {
+func TestMonitorReadsAHundredProbes(t *testing.T) {
 	n := 100
 	if testing.Short() {
 		n = 20
 	}
 	dir := filepath.Join(t.TempDir(), "vramscope")
-	children := crowd(t, dir, n)
-	defer disperse(children)
+	children := spawnMany(t, dir, n)
+	defer killAll(children)
 	m := watch(t, dir)
 	m.Settle(soon(t))
-	eventually(t, "all are heard", func() bool {
+	eventually(t, "all answer", func() bool {
 		for _, c := range children {
-			if !heard(m, c.pid()) {
+			if !answers(m, c.pid()) {
 				return false
 			}
 		}
@@ -72,9 +72,9 @@ func TestAHundredProbesOnOneBox(t *testing.T) {
 	for _, c := range children[:n/2] {
 		c.kill()
 	}
-	eventually(t, "half of them have gone, and the others are heard", func() bool {
+	eventually(t, "half of them are forgotten, and the others answer", func() bool {
 		for _, c := range children[n/2:] {
-			if !heard(m, c.pid()) {
+			if !answers(m, c.pid()) {
 				return false
 			}
 		}
@@ -82,6 +82,7 @@ func TestAHundredProbesOnOneBox(t *testing.T) {
 	})
 }
 
+// spent is the processor time of this process.
 func spent() time.Duration {
 	var usage unix.Rusage
 	if err := unix.Getrusage(unix.RUSAGE_SELF, &usage); err != nil {
@@ -90,11 +91,11 @@ func spent() time.Duration {
 	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
 }
 
-// BenchmarkAHundredProbes is the monitor's own processor time for a second of
-// a hundred probes at 1 Hz, looking for new ones included.
-func BenchmarkAHundredProbes(b *testing.B) {
+// BenchmarkMonitorOfAHundredProbes measures the monitor's processor time per second
+// for a hundred probes at 1 Hz, including the scans.
+func BenchmarkMonitorOfAHundredProbes(b *testing.B) {
 	dir := filepath.Join(b.TempDir(), "vramscope")
-	defer disperse(crowd(b, dir, 100))
+	defer killAll(spawnMany(b, dir, 100))
 	m := NewMonitor(NewFinder(process.NewTable("/proc")), MonitorOptions{Directories: []string{dir}})
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan struct{})
@@ -121,9 +122,8 @@ func BenchmarkAHundredProbes(b *testing.B) {
 	<-ended
 }
 
-// BenchmarkASearch is what a driver's process without a probe costs each time
-// that it is looked for.
-func BenchmarkASearch(b *testing.B) {
+// BenchmarkSearch measures one search for the probe of a process that has none.
+func BenchmarkSearch(b *testing.B) {
 	finder := NewFinder(process.NewTable("/proc"))
 	for b.Loop() {
 		if client, err := finder.Open(1); err == nil {

@@ -15,11 +15,11 @@ type question struct {
 	request
 	flush    *FlushRequest    // in a flush
 	snapshot *SnapshotRequest // in a snapshot
-	file     *os.File         // that goes along with it
+	file     *os.File         // sent with it
 }
 
-// line is the request as it goes over the wire. The fields of a command stand
-// beside the others, not below a key of their own.
+// line encodes the request. The fields of a command stand beside the others,
+// not below a key of their own.
 func (q *question) line() ([]byte, error) {
 	switch {
 	case q.flush != nil:
@@ -37,12 +37,10 @@ func (q *question) line() ([]byte, error) {
 	}
 }
 
-// ask sends a request and waits for its answer. One deadline holds for all of
-// it, however the answer dribbles in.
+// ask sends a request and waits for its answer, all within one deadline.
 //
-// At most one request is outstanding. So a probe that is stopped or hangs
-// finds one request when it goes on, not one for each second; and its answer,
-// late as it is, is the newest there is.
+// At most one request is outstanding: a probe that was stopped finds one request
+// when it continues, not one for each second, and its late answer is the newest.
 func (c *Client) ask(ctx context.Context, timeout time.Duration, q question, into any, head *reply) error {
 	if err := ctx.Err(); err != nil {
 		return c.wrap(q.Cmd, err)
@@ -54,7 +52,7 @@ func (c *Client) ask(ctx context.Context, timeout time.Duration, q question, int
 	if err := c.conn.SetDeadline(deadline); err != nil {
 		return c.wrap(q.Cmd, err)
 	}
-	// Who gives up does not wait for the deadline.
+	// A cancelled caller does not wait for the deadline.
 	stop := context.AfterFunc(ctx, func() { _ = c.conn.SetDeadline(time.Unix(1, 0)) })
 	defer stop()
 
@@ -85,7 +83,7 @@ func (c *Client) send(q question) error {
 	} else {
 		_, err = c.conn.Write(line)
 	}
-	// A server that hung up may have said why before: receive finds that.
+	// A server that closed the connection may have sent the reason: receive reads it.
 	if err != nil && !errors.Is(err, syscall.EPIPE) && !errors.Is(err, syscall.ECONNRESET) {
 		return c.broken(q.Cmd, err)
 	}
@@ -103,7 +101,7 @@ func (c *Client) receive(ctx context.Context, cmd string, into any, head *reply)
 		}
 		return c.wrap(cmd, ErrLate)
 	case errors.Is(err, io.EOF), errors.Is(err, syscall.ECONNRESET):
-		return c.wrap(cmd, errHungUp)
+		return c.wrap(cmd, errClosed)
 	case err != nil:
 		return c.broken(cmd, err)
 	}
@@ -115,7 +113,7 @@ func (c *Client) receive(ctx context.Context, cmd string, into any, head *reply)
 	}
 	switch {
 	case head.ID == nil && !head.OK && head.Error != nil:
-		// Not an answer: the server refuses the whole connection.
+		// The server refuses the whole connection.
 		return c.broken(cmd, head.Error)
 	case head.ID == nil || *head.ID != c.id:
 		return c.broken(cmd, errOtherID)
@@ -130,12 +128,12 @@ func (c *Client) receive(ctx context.Context, cmd string, into any, head *reply)
 }
 
 var (
-	errHungUp   = errors.New("it closed the connection")
-	errOtherID  = errors.New("an answer to another request")
-	errNoReason = errors.New("it fails without an error")
+	errClosed   = errors.New("the probe closed the connection")
+	errOtherID  = errors.New("the answer is to another request")
+	errNoReason = errors.New("the answer is neither ok nor an error")
 )
 
-// isRefusal reports whether the probe answered, and that it will not.
+// isRefusal reports whether the probe answered with an error.
 func isRefusal(err error) bool {
 	var refused *Error
 	return errors.As(err, &refused) && !errors.Is(err, ErrBroken)
@@ -145,7 +143,7 @@ func (c *Client) wrap(cmd string, err error) error {
 	return fmt.Errorf("probe: %s of PID %d: %w", cmd, c.process.PID, err)
 }
 
-// broken closes the connection: what comes next on it could be anything.
+// broken closes the connection, whose framing can no longer be trusted.
 func (c *Client) broken(cmd string, err error) error {
 	_ = c.conn.Close() // the reason is err
 	return c.wrap(cmd, fmt.Errorf("%w: %w", ErrBroken, err))

@@ -14,33 +14,31 @@ import (
 	"vramscope/internal/process"
 )
 
-// Finder connects to probes and makes sure of who they are.
+// Finder connects to probes and verifies their processes.
 type Finder struct {
 	proc     string
 	table    *process.Table
-	uid      uint32        // who asks
-	deadline time.Duration // of the connections' answers
-	runtime  string        // our own XDG_RUNTIME_DIR, which the probe of another shell may share
+	uid      uint32        // of this monitor
+	deadline time.Duration // for the connections' answers
+	runtime  string        // this process's XDG_RUNTIME_DIR, which probes of the same user may share
 }
 
-// NewFinder finds probes for the user that runs this program: that user's
-// own; everybody's for root.
+// NewFinder finds the probes of the user that runs this program, and for root
+// those of every user.
 func NewFinder(table *process.Table) *Finder {
 	return &Finder{proc: "/proc", table: table, uid: uint32(os.Geteuid()), deadline: StatsDeadline, runtime: os.Getenv("XDG_RUNTIME_DIR")}
 }
 
-// ErrNoProbe says that a process has no probe.
-var ErrNoProbe = errors.New("it has no probe")
+// ErrNoProbe means that a process has no probe.
+var ErrNoProbe = errors.New("no probe")
 
-// errOutside is the answer to a peer whose pid is 0.
-var errOutside = errors.New("its process is outside this container's pid namespace and cannot be identified; run vramscope on the host")
+// errOutside is for a peer whose pid is 0.
+var errOutside = errors.New("the process is outside this container's pid namespace and cannot be identified; run vramscope on the host")
 
-// errInherited is the answer to a peer who is no more: a child that it forked
-// has its sockets.
-var errInherited = errors.New("its process has ended, and another holds its socket: refused")
+// errInherited is for a peer that has exited: a forked child still has its sockets.
+var errInherited = errors.New("the process has exited, and a child holds its socket: refused")
 
-// Open connects to the probe of a process, in whatever mount and pid
-// namespace it is:
+// Open connects to the probe of a process, in any mount and pid namespace:
 //
 //	pid → last field of NSpid → /proc/PID/root + the process's directory → connect → is it that process?
 func (f *Finder) Open(pid int) (*Client, error) {
@@ -60,7 +58,7 @@ func (f *Finder) Open(pid int) (*Client, error) {
 	name := socketName(who.nspid, id.StartTime)
 	var failures []error
 	tried := map[string]bool{}
-	for _, source := range []func(pid int, who owner) []string{f.usual, f.told} {
+	for _, source := range []func(pid int, who owner) []string{f.usual, f.fromEnvironment} {
 		for _, path := range source(pid, who) {
 			if tried[path] {
 				continue
@@ -81,7 +79,7 @@ func (f *Finder) Open(pid int) (*Client, error) {
 	return nil, fmt.Errorf("probe: PID %d: %w", pid, errors.Join(failures...))
 }
 
-// usual are the directories that can be told without reading anything slow.
+// usual returns the directories that follow from the user, without slow reads.
 func (f *Finder) usual(pid int, who owner) []string {
 	inner := innerUID(f.proc, pid, who.uid)
 	dirs := usualDirectories(inner)
@@ -91,9 +89,9 @@ func (f *Finder) usual(pid int, who owner) []string {
 	return dirs
 }
 
-// told is the directory that the process's environment names. Reading it may
-// wait for a lock that a process stuck in the driver holds.
-func (f *Finder) told(pid int, who owner) []string {
+// fromEnvironment returns the directories that the process's environment names.
+// Reading it may wait for a lock held by a process that hangs in the driver.
+func (f *Finder) fromEnvironment(pid int, who owner) []string {
 	content, err := readLimited(filepath.Join(f.proc, strconv.Itoa(pid), "environ"), environmentSize)
 	if err != nil {
 		return nil
@@ -106,10 +104,10 @@ func (f *Finder) told(pid int, who owner) []string {
 	return nil
 }
 
-// environmentSize bounds what is read of an environment.
+// environmentSize is how much is read of an environment.
 const environmentSize = 256 << 10
 
-// sharesMounts reports whether a process sees the same files as we do.
+// sharesMounts reports whether a process is in this program's mount namespace.
 func (f *Finder) sharesMounts(pid int) bool {
 	theirs, err := os.Readlink(filepath.Join(f.proc, strconv.Itoa(pid), "ns/mnt"))
 	if err != nil {
@@ -119,8 +117,8 @@ func (f *Finder) sharesMounts(pid int) bool {
 	return err == nil && theirs == ours
 }
 
-// openIn looks for a name in one directory of a process, as the process sees
-// it, and as we do where its root may not be entered.
+// openIn connects to a socket in a directory as the process sees it, or as this
+// program sees it if the process's root may not be entered.
 func (f *Finder) openIn(pid int, path, name string, who owner) (*Client, error) {
 	dir, err := openDirectory(filepath.Join(f.proc, strconv.Itoa(pid), "root"), path, who.uid)
 	if errors.Is(err, fs.ErrPermission) {
@@ -136,12 +134,12 @@ func (f *Finder) openIn(pid int, path, name string, who owner) (*Client, error) 
 	}
 	if client.process.PID != pid {
 		_ = client.Close()
-		return nil, fmt.Errorf("%s: PID %d listens there, not PID %d: refused", client.path, client.process.PID, pid)
+		return nil, fmt.Errorf("%s: PID %d listens on it, not PID %d: refused", client.path, client.process.PID, pid)
 	}
 	return client, nil
 }
 
-// visit connects to a socket and finds out whose it is.
+// visit connects to a socket and verifies its process.
 func (f *Finder) visit(dir *directory, name string) (*Client, error) {
 	path := filepath.Join(dir.path, name)
 	if _, err := dir.inode(name); err != nil {
@@ -159,9 +157,8 @@ func (f *Finder) visit(dir *directory, name string) (*Client, error) {
 	return client, nil
 }
 
-// recognise makes sure that the peer is a process whose socket this is: the
-// kernel names the process that listens, /proc says who that is, and the
-// socket's name must be what such a process calls its socket.
+// recognise verifies the peer: the kernel names the process that listens, and the
+// socket must have that process's name and owner.
 func (f *Finder) recognise(conn *net.UnixConn, dir *directory, name string) (*Client, error) {
 	pid, uid, err := peerOf(conn)
 	if err != nil {
@@ -181,14 +178,14 @@ func (f *Finder) recognise(conn *net.UnixConn, dir *directory, name string) (*Cl
 	case uid != dir.uid || who.uid != dir.uid:
 		return nil, fmt.Errorf("PID %d of user %d listens in a directory of user %d: refused", pid, who.uid, dir.uid)
 	case name != socketName(who.nspid, id.StartTime):
-		return nil, fmt.Errorf("PID %d listens there, whose socket has another name: refused", pid)
+		return nil, fmt.Errorf("PID %d listens on it, whose socket has another name: refused", pid)
 	}
 	client := newClient(conn, filepath.Join(dir.path, name), id, who)
 	client.deadline = f.deadline
 	return client, nil
 }
 
-// innerUID is what a process in a user namespace of its own calls its user.
+// innerUID is the user's ID inside the process's user namespace.
 // Source: https://man7.org/linux/man-pages/man7/user_namespaces.7.html
 func innerUID(proc string, pid int, uid uint32) int {
 	content, err := readLimited(filepath.Join(proc, strconv.Itoa(pid), "uid_map"), 4<<10)

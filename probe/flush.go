@@ -7,34 +7,33 @@ import (
 	"vramscope/internal/quantity"
 )
 
-// Level is how much a flush may cost the program.
+// Level is how much a flush may slow the program down.
 type Level string
 
 // The levels, gentlest first.
 const (
-	Gradual   Level = "gradual"   // a part of the cache: as much as KeepBytes leaves
-	Selective Level = "selective" // the program's own evictable caches by priority, then its allocators' cache
-	Urgent    Level = "urgent"    // as selective, and whatever else can be collected, on all devices
+	Gradual   Level = "gradual"   // the cache down to KeepBytes
+	Selective Level = "selective" // the program's evictable caches by priority, then its allocators' cache
+	Urgent    Level = "urgent"    // as selective, and everything else that can be collected, on all devices
 )
 
-// FlushRequest asks a probe process to give cached memory back to the driver.
+// FlushRequest asks a probe process to free cached memory.
 //
-// A gradual release in steps is several requests with a falling KeepBytes,
-// made by the monitor: who wants to stop it sends no further one.
+// A gradual flush in steps is several requests with a falling KeepBytes: to stop
+// it, the monitor sends no further one.
 type FlushRequest struct {
 	Level Level `json:"level"`
-	// KeepBytes is how much of its returnable memory the process may keep, on
-	// each device. An allocator that can only give back everything (PyTorch)
-	// says so in Notes and does.
+	// KeepBytes is how much of its returnable memory the process may keep on each
+	// device. An allocator that can only free everything (PyTorch) does so, with
+	// a note.
 	KeepBytes quantity.Bytes `json:"keep_bytes"`
-	DryRun    bool           `json:"dry_run"` // tell what would happen, and do nothing
-	// Devices limits the flush to these UUIDs; empty means all that the
-	// process uses. An allocator that flushes all devices at once says so in
-	// Notes.
+	DryRun    bool           `json:"dry_run"` // report what would happen, and do nothing
+	// Devices limits the flush to these UUIDs; empty means all that the process
+	// uses. An allocator that flushes all devices at once does so, with a note.
 	Devices []string `json:"devices,omitempty"`
 }
 
-// check is what a server refuses before it asks its handler.
+// check returns the error of an invalid request.
 func (r *FlushRequest) check() *Error {
 	switch r.Level {
 	case Gradual, Selective, Urgent:
@@ -50,21 +49,21 @@ func (r *FlushRequest) check() *Error {
 	return nil
 }
 
-// FlushResult is what a flush did, measured: never what it was meant to do.
+// FlushResult is what a flush did, as measured.
 type FlushResult struct {
 	Level   Level     `json:"level"`
 	DryRun  bool      `json:"dry_run"`
 	Devices []Flushed `json:"devices"`
-	// SkippedReason says why nothing, or less than asked, was given back: "a
-	// graph capture was running". Empty when the flush ran as asked.
+	// SkippedReason says why nothing, or less than requested, was freed: "a graph
+	// capture was running". Empty if the flush ran as requested.
 	SkippedReason string   `json:"skipped_reason,omitempty"`
 	Notes         []string `json:"notes,omitempty"`
 	Milliseconds  float64  `json:"ms"`
 }
 
-// Flushed is one device's part of a flush. Before and After are the sums of
-// the allocators' reserved memory; in a dry run After is what it would be.
-// Freed is the difference, negative where the program allocated meanwhile.
+// Flushed is one device's part of a flush. Before and After are the sums of the
+// allocators' reserved memory; in a dry run After is an estimate. Freed is the
+// difference, negative if the program allocated in between.
 type Flushed struct {
 	UUID        string         `json:"uuid"`
 	BeforeBytes quantity.Bytes `json:"before_bytes"`
@@ -82,7 +81,7 @@ func (r *FlushResult) After() quantity.Bytes {
 	return r.sum(func(d *Flushed) quantity.Bytes { return d.AfterBytes })
 }
 
-// Freed is what the flush gave back, on all devices.
+// Freed is what the flush freed, on all devices.
 func (r *FlushResult) Freed() quantity.Bytes { return r.Before() - r.After() }
 
 func (r *FlushResult) sum(figure func(*Flushed) quantity.Bytes) quantity.Bytes {
@@ -93,7 +92,7 @@ func (r *FlushResult) sum(figure func(*Flushed) quantity.Bytes) quantity.Bytes {
 	return total
 }
 
-// check is what a monitor refuses to believe.
+// check returns what is impossible in a result.
 func (r *FlushResult) check() error {
 	if len(r.Devices) > maxDevices {
 		return fmt.Errorf("%d devices", len(r.Devices))
@@ -102,11 +101,11 @@ func (r *FlushResult) check() error {
 		d := &r.Devices[i]
 		switch {
 		case !wellFormedUUID(d.UUID):
-			return fmt.Errorf("device %q is no UUID in NVML's form", clip(d.UUID))
+			return fmt.Errorf("device %q is not a UUID in NVML's form", clip(d.UUID))
 		case !plausible(d.BeforeBytes) || !plausible(d.AfterBytes):
 			return fmt.Errorf("device %s went from %d to %d bytes", d.UUID, d.BeforeBytes, d.AfterBytes)
 		case d.FreedBytes != d.BeforeBytes-d.AfterBytes:
-			return fmt.Errorf("device %s freed %d bytes, which is not before less after", d.UUID, d.FreedBytes)
+			return fmt.Errorf("device %s freed %d bytes, which is not before minus after", d.UUID, d.FreedBytes)
 		}
 	}
 	if r.Milliseconds < 0 || r.Milliseconds > 1e9 {

@@ -19,7 +19,7 @@ import (
 	"vramscope/internal/process"
 )
 
-// pair is two ends of a connection.
+// pair returns the two ends of a connection.
 func pair(t testing.TB) (a, b *net.UnixConn) {
 	t.Helper()
 	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
@@ -44,7 +44,7 @@ func pair(t testing.TB) (a, b *net.UnixConn) {
 	return ends[0], ends[1]
 }
 
-func FuzzAnyBytesToTheServer(f *testing.F) {
+func FuzzServerInput(f *testing.F) {
 	for _, seed := range []string{
 		`{"id":1,"cmd":"hello","proto":"vramscope/1"}` + "\n" + `{"id":2,"cmd":"stats"}` + "\n",
 		`{"id":3,"cmd":"flush","level":"gradual","keep_bytes":5,"dry_run":true,"devices":["GPU-1"]}` + "\n",
@@ -76,13 +76,13 @@ func FuzzAnyBytesToTheServer(f *testing.F) {
 				t.Fatalf("%q: %v", line, err)
 			}
 			if answer.OK == (answer.Error != nil) {
-				t.Errorf("%q is neither one nor the other", line)
+				t.Errorf("%q is neither ok nor an error", line)
 			}
 		}
 	})
 }
 
-func FuzzAnyBytesToTheClient(f *testing.F) {
+func FuzzClientInput(f *testing.F) {
 	for _, seed := range []string{
 		`{"id":1,"ok":true,"proto":"vramscope/1","pid":1,"starttime":1,"runtimes":[{"name":"x"}]}` + "\n" +
 			`{"id":2,"ok":true,"time_ns":5,"devices":[{"uuid":"GPU-1","total_bytes":9,"allocators":[{"kind":"raw","handle":7,"reserved_bytes":5,"allocated_bytes":4,"cached_bytes":1,"fragmented_bytes":0,` +
@@ -105,16 +105,16 @@ func FuzzAnyBytesToTheClient(f *testing.F) {
 		client := newClient(ours, "fuzzed", process.Identity{PID: 1, StartTime: 1}, owner{nspid: 1})
 		ctx := context.Background()
 		if hello, err := client.Hello(ctx); err == nil && (!sameMajor(hello.Proto) || len(hello.Runtimes) > maxRuntimes) {
-			t.Errorf("believed: %+v", hello)
+			t.Errorf("accepted %+v", hello)
 		}
 		if report, err := client.Stats(ctx); err == nil {
 			if err := report.check(); err != nil {
-				t.Errorf("believed: %v", err)
+				t.Errorf("accepted although %v", err)
 			}
 		}
 		result, err := client.Flush(ctx, FlushRequest{Level: Gradual})
 		if err == nil && result.Freed() != result.Before()-result.After() {
-			t.Errorf("believed: %+v", result)
+			t.Errorf("accepted %+v", result)
 		}
 		if err != nil && len(err.Error()) > 4*maxText {
 			t.Errorf("an error of %d bytes", len(err.Error()))
@@ -122,8 +122,8 @@ func FuzzAnyBytesToTheClient(f *testing.F) {
 	})
 }
 
-// FuzzLinesAreTheSameHoweverTheyArrive compares with a plain splitting.
-func FuzzLinesAreTheSameHoweverTheyArrive(f *testing.F) {
+// FuzzLinesMatchPlainSplit reads the same input in pieces of any size.
+func FuzzLinesMatchPlainSplit(f *testing.F) {
 	f.Add([]byte("a\nb\n\n  \nccc"), 2)
 	f.Add([]byte(strings.Repeat("x", 5000)+"\ny\n"), 700)
 	f.Fuzz(func(t *testing.T, input []byte, size int) {
@@ -160,7 +160,7 @@ func FuzzLinesAreTheSameHoweverTheyArrive(f *testing.F) {
 				}
 				return
 			case err != nil || !bytes.Equal(line, plain[:len(plain)-1]):
-				t.Fatalf("%q, %v instead of %q", line, err, plain)
+				t.Fatalf("got %q, %v; want %q", line, err, plain)
 			}
 		}
 	})

@@ -16,13 +16,13 @@ import (
 
 const testUUID = "GPU-11111111-2222-3333-4444-555555555555"
 
-// pool is a Handler over one allocator that exists only as numbers.
+// pool is a Handler with one simulated allocator.
 type pool struct {
 	mu       sync.Mutex
 	reserved quantity.Bytes
 	used     quantity.Bytes
 
-	stats    func() (Report, error) // in place of the pool's own
+	stats    func() (Report, error) // replaces the pool's own
 	snapshot string                 // what a snapshot writes
 	hold     chan struct{}          // a flush waits until it is closed
 	flushing chan struct{}          // a flush has begun
@@ -42,7 +42,7 @@ func (p *pool) Hello() Hello {
 	held := p.reserved
 	return Hello{
 		Runtimes: []Runtime{{Name: "Pool", Version: "1.0"}}, Capabilities: []string{"flush", "snapshot"},
-		Evictable: []Evictable{{Name: "told", Priority: 1, Bytes: &held}, {Name: "not"}},
+		Evictable: []Evictable{{Name: "sized", Priority: 1, Bytes: &held}, {Name: "unsized"}},
 	}
 }
 
@@ -90,8 +90,7 @@ func (p *pool) Snapshot(_ context.Context, r SnapshotRequest, w io.Writer) (Snap
 	}
 }
 
-// start serves h in a directory of the test's own until the test ends, and
-// returns where.
+// start serves h in a new directory until the test ends.
 func start(t *testing.T, h Handler) *Server {
 	t.Helper()
 	server, err := Listen(ServerOptions{Directories: []string{t.TempDir() + "/vramscope"}})
@@ -107,7 +106,7 @@ func start(t *testing.T, h Handler) *Server {
 			t.Error(err)
 		}
 		if _, err := os.Lstat(server.Path()); !errors.Is(err, os.ErrNotExist) {
-			t.Errorf("the socket is still there: %v", err)
+			t.Errorf("the socket still exists: %v", err)
 		}
 	})
 	return server
@@ -121,7 +120,7 @@ func dial(t *testing.T, s *Server) *Client {
 		t.Fatal(err)
 	}
 	defer dir.close()
-	client, err := patientFinder().visit(dir, s.socket.name)
+	client, err := slowFinder().visit(dir, s.socket.name)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -131,7 +130,7 @@ func dial(t *testing.T, s *Server) *Client {
 
 func soon(t *testing.T) context.Context {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), patient)
+	ctx, cancel := context.WithTimeout(context.Background(), testTimeout)
 	t.Cleanup(cancel)
 	return ctx
 }

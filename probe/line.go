@@ -11,7 +11,7 @@ const MaxLine = 256 << 10
 
 const (
 	firstBuffer = 4 << 10
-	// A buffer that one long line made larger than this is given back after it.
+	// A buffer that a long line made larger than this is dropped after it.
 	keptBuffer = 16 << 10
 )
 
@@ -20,23 +20,22 @@ var (
 	errEmptyLines = errors.New("more than 256 KiB of empty lines")
 )
 
-// lines splits a stream into lines. It knows nothing of their content. What
-// has been read of a line stays when a read fails, so that after a deadline
-// the rest can be waited for.
+// lines splits a stream into lines. A partly read line is kept when a read fails,
+// so that the rest can be read after a deadline.
 type lines struct {
 	source io.Reader
 	buffer []byte
-	start  int // of what has not been handed out yet
+	start  int // of the bytes not yet returned
 	end    int
-	seen   int // up to here there is no newline
+	seen   int // there is no newline before it
 }
 
-// next returns the next line without its newline; empty lines are passed
-// over, a line's length of them at most: a flood of them would keep the reader
-// busy until its deadline. It is valid until the next call. A stream that ends
-// within a line gives io.ErrUnexpectedEOF.
+// next returns the next line without its newline, valid until the next call. It
+// skips empty lines, at most MaxLine bytes of them: a flood would keep the reader
+// busy until its deadline. A stream that ends within a line returns
+// io.ErrUnexpectedEOF.
 func (l *lines) next() ([]byte, error) {
-	for passed := 0; ; {
+	for skipped := 0; ; {
 		if at := bytes.IndexByte(l.buffer[l.seen:l.end], '\n'); at >= 0 {
 			line := l.buffer[l.start : l.seen+at]
 			l.start = l.seen + at + 1
@@ -45,7 +44,7 @@ func (l *lines) next() ([]byte, error) {
 				return nil, errLongLine
 			}
 			if len(bytes.TrimSpace(line)) == 0 {
-				if passed += len(line) + 1; passed >= MaxLine {
+				if skipped += len(line) + 1; skipped >= MaxLine {
 					return nil, errEmptyLines
 				}
 				continue
@@ -62,10 +61,10 @@ func (l *lines) next() ([]byte, error) {
 	}
 }
 
-// partial reports whether a line has begun and not ended.
+// partial reports whether part of a line has been read.
 func (l *lines) partial() bool { return l.end > l.start }
 
-// fill reads once, after making room.
+// fill makes room and reads once.
 func (l *lines) fill() error {
 	held := l.end - l.start
 	switch {
@@ -83,7 +82,7 @@ func (l *lines) fill() error {
 	l.end += n
 	switch {
 	case n > 0:
-		return nil // an error comes again with the next read
+		return nil // the next read returns the error again
 	case err == nil:
 		return io.ErrNoProgress
 	case errors.Is(err, io.EOF) && held > 0:

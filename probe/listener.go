@@ -12,18 +12,19 @@ import (
 	"time"
 )
 
-// place is where a server listens.
+// boundSocket is a socket that a server listens on.
 type boundSocket struct {
 	directory string
 	name      string
 	inode     uint64
 	listener  *net.UnixListener
-	pid       int // who bound it: a forked child has the listener, but not the name
+	pid       int // of the process that bound it: a forked child inherits the listener
 }
 
 func (p *boundSocket) path() string { return filepath.Join(p.directory, p.name) }
 
-// bind listens in the first directory that can be used, and tidies it up.
+// bind listens in the first directory that is usable, and removes dead sockets
+// from it.
 func bind(directories []string, uid uint32, pid int, start uint64, now time.Time) (*boundSocket, error) {
 	var refusals []error
 	for _, path := range directories {
@@ -36,10 +37,10 @@ func bind(directories []string, uid uint32, pid int, start uint64, now time.Time
 			break
 		}
 	}
-	return nil, fmt.Errorf("probe: nowhere to serve: %w", errors.Join(refusals...))
+	return nil, fmt.Errorf("probe: no usable directory for a socket: %w", errors.Join(refusals...))
 }
 
-var errServed = errors.New("this process serves a probe already")
+var errServed = errors.New("this process already has a probe")
 
 func bindIn(path string, uid uint32, pid int, start uint64, now time.Time) (*boundSocket, error) {
 	dir, err := makeDirectory(path, uid)
@@ -51,8 +52,8 @@ func bindIn(path string, uid uint32, pid int, start uint64, now time.Time) (*bou
 	name := socketName(pid, start)
 	listener, err := dir.listen(name)
 	if errors.Is(err, syscall.EADDRINUSE) {
-		// The name is ours alone: it is this process's other probe, or the
-		// program before an exec, which kept the pid and the start time.
+		// The name belongs to this process: to its other probe, or to the program
+		// before an exec, which keeps pid and start time.
 		if !dir.dead(name) {
 			return nil, errServed
 		}
@@ -76,13 +77,12 @@ func bindIn(path string, uid uint32, pid int, start uint64, now time.Time) (*bou
 const (
 	// A socket that is bound and not yet listened on looks dead.
 	bindingTime = 10 * time.Second
-	mostTidied  = 4096
+	maxTidied   = 4096
 )
 
-// tidy removes the sockets of processes that have died. What goes wrong with
-// that is nobody's problem.
+// tidy removes the sockets of processes that have exited. Errors do not matter.
 func (d *directory) tidy(now time.Time) {
-	names, _, err := d.sockets(mostTidied)
+	names, _, err := d.sockets(maxTidied)
 	if err != nil {
 		return
 	}
@@ -91,8 +91,8 @@ func (d *directory) tidy(now time.Time) {
 		if !ok || alive(pid, start) {
 			continue
 		}
-		// A directory may be shared with other pid namespaces: a name that
-		// means nobody here may be somebody there. The socket itself knows.
+		// The pid may be of another pid namespace that shares the directory:
+		// connecting shows whether it is alive.
 		info, err := os.Lstat(d.reach(name))
 		if err == nil && now.Sub(info.ModTime()) > bindingTime && d.dead(name) {
 			_ = d.remove(name)
@@ -100,10 +100,10 @@ func (d *directory) tidy(now time.Time) {
 	}
 }
 
-// dead reports whether nobody listens on a socket any more.
+// dead reports whether no process listens on a socket.
 func (d *directory) dead(name string) bool {
 	if _, err := d.inode(name); err != nil {
-		return false // not a socket, or not ours: left alone
+		return false // not a socket, or another user's: left alone
 	}
 	conn, err := d.connect(name)
 	if err == nil {
@@ -112,14 +112,14 @@ func (d *directory) dead(name string) bool {
 	return errors.Is(err, syscall.ECONNREFUSED)
 }
 
-// alive reports whether a process of this pid namespace is still there.
+// alive reports whether a process of this pid namespace still runs.
 func alive(pid int, start uint64) bool {
 	now, err := startTime("/proc/" + strconv.Itoa(pid))
 	return err == nil && now == start
 }
 
-// standing reports whether the name still leads to this listener.
-func (p *boundSocket) standing(uid uint32) bool {
+// reachable reports whether the name still leads to this listener.
+func (p *boundSocket) reachable(uid uint32) bool {
 	dir, err := openDirectory("/", p.directory, uid)
 	if err != nil {
 		return false
@@ -129,8 +129,8 @@ func (p *boundSocket) standing(uid uint32) bool {
 	return err == nil && inode == p.inode
 }
 
-// leave stops listening and removes the name, if it is still this listener's
-// and this process is the one that made it.
+// leave stops listening. It removes the name if that still leads to this listener
+// and this process created it.
 func (p *boundSocket) leave(uid uint32, self int) error {
 	closed := p.listener.Close()
 	if self != p.pid {
@@ -145,7 +145,7 @@ func (p *boundSocket) leave(uid uint32, self int) error {
 	}
 	defer dir.close()
 	if inode, err := dir.inode(p.name); err != nil || inode != p.inode {
-		return closed // gone, or another's by now
+		return closed // removed, or replaced by another socket
 	}
 	return errors.Join(closed, dir.remove(p.name))
 }

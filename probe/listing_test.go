@@ -115,5 +115,5 @@ func TestProbeBehindTooManyNamesIsFoundByPID(t *testing.T) {
 		t.Error("the listing is not truncated")
 	}
 	m.Listed("GPU-1", []int{c.pid()})
-	eventually(t, "the probe answers", func() bool { return heard(m, c.pid()) })
+	eventually(t, "the probe answers", func() bool { return answers(m, c.pid()) })
 }

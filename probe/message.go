@@ -20,23 +20,22 @@ const (
 	cmdBye      = "bye"
 )
 
-// Code says in one word why a request was not done. A code that a monitor
-// does not know is treated as Internal.
+// Code is why a request failed. A monitor treats an unknown code as Internal.
 type Code string
 
 // The codes.
 const (
 	BadRequest     Code = "bad_request"     // not a JSON object, or a field has an impossible value
 	UnknownCommand Code = "unknown_command" // this server has no such command
-	Unsupported    Code = "unsupported"     // it has the command, but nothing it could do for it
+	Unsupported    Code = "unsupported"     // this server has the command, but cannot execute it here
 	WrongVersion   Code = "wrong_version"   // the major versions differ
-	Forbidden      Code = "forbidden"       // another user's
-	Busy           Code = "busy"            // a flush or a snapshot is under way, or too many connections
+	Forbidden      Code = "forbidden"       // the process belongs to another user
+	Busy           Code = "busy"            // a flush or a snapshot is in progress, or there are too many connections
 	RateLimited    Code = "rate_limited"    // too many flushes
 	Internal       Code = "internal"        // the probe itself failed
 )
 
-// Error is a server's answer to a request that it did not fulfil.
+// Error is a server's answer to a request that failed.
 type Error struct {
 	Code    Code   `json:"code"`
 	Message string `json:"message"`
@@ -49,19 +48,19 @@ func failure(code Code, format string, args ...any) *Error {
 	return &Error{Code: code, Message: fmt.Sprintf(format, args...)}
 }
 
-// request is what every line from a monitor has. The fields of a flush stand
-// beside these, not below a key of their own.
+// request has the fields of every line from a monitor. A command's own fields
+// stand beside these.
 type request struct {
 	ID    *uint64 `json:"id"`
 	Cmd   string  `json:"cmd"`
 	Proto string  `json:"proto,omitempty"` // in hello: the monitor's version
 }
 
-// fields is a request as it comes. A map takes keys as they are written,
-// where a struct would take "CMD" for "cmd".
+// fields is a request as received. Keys of a map are case-sensitive; a struct
+// would accept "CMD" for "cmd".
 type fields map[string]json.RawMessage
 
-// take reads a field if it is there.
+// take reads a field if it exists.
 func (f fields) take(name string, into any) error {
 	value, ok := f[name]
 	if !ok {
@@ -73,7 +72,7 @@ func (f fields) take(name string, into any) error {
 	return nil
 }
 
-// id is nil where there is none that can be echoed.
+// id is nil if there is none that can be echoed.
 func (f fields) id() *uint64 {
 	id, err := strconv.ParseUint(string(f["id"]), 10, 64)
 	if err != nil || id > maxCount {
@@ -101,7 +100,7 @@ func (f fields) snapshot() (SnapshotRequest, error) {
 	return r, err
 }
 
-// reply is what every line from a probe has. ID is null where the request's
+// reply has the fields of every line from a probe. ID is null if the request's
 // could not be read.
 type reply struct {
 	ID    *uint64 `json:"id"`
@@ -109,7 +108,7 @@ type reply struct {
 	Error *Error  `json:"error,omitempty"`
 }
 
-// The lines with an answer of their own.
+// The answers that have fields of their own.
 type (
 	helloLine struct {
 		reply
@@ -135,9 +134,8 @@ var (
 	errNoObject       = errors.New("not a JSON object")
 )
 
-// decode parses one line. More than maxMembers commas are refused before
-// anything is built from them: two bytes of "[],[],[]" would become a hundred
-// in memory.
+// decode parses one line. It refuses more than maxMembers commas first: every two
+// bytes of "[],[],[]" would become a hundred in memory.
 func decode(line []byte, into any) error {
 	if !utf8.Valid(line) {
 		return errNotUTF8
@@ -153,8 +151,8 @@ func decode(line []byte, into any) error {
 
 const maxMembers = 16 << 10
 
-// sameMajor reports whether a peer of that version can be talked to:
-// "vramscope/1" and "vramscope/1.4" can.
+// sameMajor reports whether a version is compatible: "vramscope/1" and
+// "vramscope/1.4" are.
 func sameMajor(version string) bool {
 	return version == Version || strings.HasPrefix(version, Version+".")
 }

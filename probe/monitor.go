@@ -14,61 +14,64 @@ import (
 	"vramscope/internal/process"
 )
 
-// Monitor keeps a connection to every probe that it finds, asks each about
-// once a second, and hands over what each has said last.
+// Monitor keeps a connection to every probe that it finds, asks each for its
+// stats about once a second, and keeps the newest answer of each.
 //
-//	directories of sockets ─┐ look, each second         one goroutine each, own deadline
-//	the driver's pids ──────┴→ errands ── connected ──→ seat ── hello, stats, stats … ──→ Answers
-//	                            (bounded)                 ↑ Ask, Flush
+//	directories of sockets ─┐ scan, each second       one goroutine each, own deadline
+//	the driver's pids ──────┴→ tasks ── connected ──→ session ── hello, stats, stats … ──→ Answers
+//	                          (bounded)                  ↑ Ask, Flush
 //
-// Nothing that a probe does reaches further than its own seat: a seat holds
-// one connection, one outstanding request, one line and one report.
+// A slow or hostile probe affects its own session only: one connection, one
+// outstanding request, one line and one report.
 type Monitor struct {
-	finder   *Finder
-	clock    func() time.Time
-	interval time.Duration
-	every    time.Duration // between two looks
-	own      []string      // the asking user's directories
-	everyone bool          // root looks into everybody's
+	finder       *Finder
+	clock        func() time.Time
+	interval     time.Duration
+	scanInterval time.Duration
+	own          []string // this user's directories
+	everyone     bool     // root scans every user's
 
 	wake      chan struct{}
 	panics    chan error // the first panic of a goroutine, with its stack
 	running   sync.WaitGroup
-	published atomic.Pointer[[]*probeProcess] // a copy for who must not wait
+	published atomic.Pointer[[]*probeProcess] // byProcess, readable without the lock
 
 	mu        sync.Mutex
 	changed   *sync.Cond
-	dirty     bool // something to look at has come that no look has seen
-	pending   int  // errands and first exchanges under way
-	searching int  // errands of pids among them
+	dirty     bool // something has changed since the last scan
+	pending   int  // tasks and first exchanges in progress
+	searching int  // tasks for pids among them
 	byProcess map[processKey]*probeProcess
 	listed    map[string][]int // the driver's pids, by GPU
 	attempts  map[target]*attempt
-	others    map[string]uint32 // other users' directories, when root asks
+	others    map[string]uint32 // other users' directories, when root scans
 	othersAt  time.Time
 }
 
-// MonitorOptions configure a Monitor. The zero value is right.
+// MonitorOptions configure a Monitor. The zero value selects the defaults.
 type MonitorOptions struct {
 	Interval    time.Duration    // between two questions to one probe; 0: a second
 	Clock       func() time.Time // nil: time.Now
-	Directories []string         // looked into for sockets; nil: this user's, and everybody's for root
+	Directories []string         // scanned for sockets; nil: this user's, and for root everybody's
 }
 
 const (
-	defaultInterval  = time.Second
+	defaultInterval     = time.Second
+	defaultScanInterval = time.Second
+
 	maxProbes        = 2048
-	maxProbesPerUser = 1024 // so that no user keeps the others' probes from root
+	maxProbesPerUser = 1024 // so that no user takes all of root's
 	maxSearches      = 48
-	maxNames         = 512 // sockets looked at in one directory
-	lookEvery        = time.Second
-	// A probe whose socket is gone while its process lives is forgotten then.
+	maxNames         = 512 // sockets considered in one directory
+
+	// A process without a connection is forgotten after this time.
 	forgetTime = time.Minute
-	// What a goroutine that hangs in the kernel is given at the end.
+	// A goroutine that hangs in the kernel is left behind after this time.
 	joinTime = 500 * time.Millisecond
 )
 
-// processKey recognises a process; its pid namespace may be unknown to one side.
+// processKey identifies a process. It leaves out the pid namespace, which one
+// side may not know.
 type processKey struct {
 	pid   int
 	start uint64
@@ -79,18 +82,18 @@ func keyOf(id process.Identity) processKey { return processKey{id.PID, id.StartT
 // NewMonitor makes a Monitor; Run starts it.
 func NewMonitor(finder *Finder, options MonitorOptions) *Monitor {
 	m := &Monitor{
-		finder:    finder,
-		clock:     options.Clock,
-		interval:  cmp.Or(options.Interval, defaultInterval),
-		every:     lookEvery,
-		own:       options.Directories,
-		wake:      make(chan struct{}, 1),
-		panics:    make(chan error, 1),
-		dirty:     true,
-		byProcess: make(map[processKey]*probeProcess),
-		listed:    make(map[string][]int),
-		attempts:  make(map[target]*attempt),
-		others:    make(map[string]uint32),
+		finder:       finder,
+		clock:        options.Clock,
+		interval:     cmp.Or(options.Interval, defaultInterval),
+		scanInterval: defaultScanInterval,
+		own:          options.Directories,
+		wake:         make(chan struct{}, 1),
+		panics:       make(chan error, 1),
+		dirty:        true,
+		byProcess:    make(map[processKey]*probeProcess),
+		listed:       make(map[string][]int),
+		attempts:     make(map[target]*attempt),
+		others:       make(map[string]uint32),
 	}
 	m.changed = sync.NewCond(&m.mu)
 	if m.clock == nil {
@@ -109,16 +112,16 @@ func NewMonitor(finder *Finder, options MonitorOptions) *Monitor {
 	return m
 }
 
-// Run looks for probes and asks them until the context ends. It is called
-// once. A panic on one of its goroutines becomes a panic of Run, whose caller
-// restores the terminal.
+// Run finds and reads probes until the context ends. It is called once. A panic
+// on one of its goroutines becomes a panic of Run, whose caller restores the
+// terminal.
 func (m *Monitor) Run(ctx context.Context) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	looks := time.NewTicker(m.every)
-	defer looks.Stop()
+	scans := time.NewTicker(m.scanInterval)
+	defer scans.Stop()
 	for {
-		m.look(ctx)
+		m.scan(ctx)
 		select {
 		case <-ctx.Done():
 			m.join()
@@ -130,7 +133,7 @@ func (m *Monitor) Run(ctx context.Context) {
 			}
 		case err := <-m.panics:
 			panic(err)
-		case <-looks.C:
+		case <-scans.C:
 		case <-m.wake:
 		}
 	}
@@ -143,7 +146,7 @@ func (m *Monitor) start(act func()) {
 			if value := recover(); value != nil {
 				select {
 				case m.panics <- fmt.Errorf("%v\n%s", value, debug.Stack()):
-				default: // another one is on its way
+				default: // Run has one already
 				}
 			}
 		}()
@@ -151,7 +154,7 @@ func (m *Monitor) start(act func()) {
 	})
 }
 
-// join waits for the goroutines, but not for one that hangs in the kernel.
+// join waits for the goroutines, at most joinTime.
 func (m *Monitor) join() {
 	ended := make(chan struct{})
 	go func() {
@@ -164,32 +167,31 @@ func (m *Monitor) join() {
 	}
 }
 
-// Answers hands over the newest answer of every probe, by pid. A probe that
-// has not answered yet has an Answer without a report. It never waits.
+// Answers returns the newest answer of every probe, by pid. A probe that has
+// not answered yet has an Answer without a report. It never waits.
 func (m *Monitor) Answers() []Answer {
 	probes := *m.published.Load()
 	answers := make([]Answer, len(probes))
-	for i, s := range probes {
-		answers[i] = *s.answer.Load()
+	for i, p := range probes {
+		answers[i] = *p.answer.Load()
 	}
 	return answers
 }
 
-// Ask has every probe asked now, unless the last Ask was less than an
-// interval ago: whoever reads the driver asks at that moment, so that the two
-// readings can be compared. Without it a probe is asked every 1.5 intervals.
-// It never waits.
+// Ask asks every probe now, unless the last Ask was less than an interval ago.
+// Called together with a reading of the driver, it makes the two readings
+// comparable. Without it a probe is asked every 1.5 intervals. It never waits.
 func (m *Monitor) Ask() {
-	for _, s := range *m.published.Load() {
+	for _, p := range *m.published.Load() {
 		select {
-		case s.asked <- struct{}{}:
+		case p.asked <- struct{}{}:
 		default:
 		}
 	}
 }
 
-// Listed tells which processes the driver lists on a GPU. They are looked for
-// in their own mount namespaces. It never waits for a probe.
+// Listed sets the processes that the driver lists on a GPU. The monitor looks
+// for their probes in their own mount namespaces. It never waits for a probe.
 func (m *Monitor) Listed(gpu string, pids []int) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -197,12 +199,11 @@ func (m *Monitor) Listed(gpu string, pids []int) {
 		return
 	}
 	m.listed[gpu] = slices.Clone(pids)
-	m.lookAgain()
+	m.scanNow()
 }
 
-// lookAgain has the next look made at once: there is something that no look has
-// seen. The lock is held.
-func (m *Monitor) lookAgain() {
+// scanNow has the next scan run at once. The lock is held.
+func (m *Monitor) scanNow() {
 	m.dirty = true
 	select {
 	case m.wake <- struct{}{}:
@@ -226,17 +227,17 @@ func (m *Monitor) Settle(ctx context.Context) {
 	}
 }
 
-// Flush has a process give memory back, over the connection that its books
-// are read on. It is refused if the identity does not match any more.
+// Flush makes a process free cached memory, over the connection that its stats
+// are read from. It is refused if the identity no longer matches.
 func (m *Monitor) Flush(ctx context.Context, id process.Identity, request FlushRequest) (FlushResult, error) {
 	if err := stillThere(m.finder.table, id); err != nil {
 		return FlushResult{}, err
 	}
 	m.mu.Lock()
-	s := m.byProcess[keyOf(id)]
+	p := m.byProcess[keyOf(id)]
 	var ended <-chan struct{}
-	if s != nil {
-		ended = s.ended
+	if p != nil {
+		ended = p.ended
 	}
 	m.mu.Unlock()
 	if ended == nil {
@@ -246,29 +247,25 @@ func (m *Monitor) Flush(ctx context.Context, id process.Identity, request FlushR
 	defer cancel()
 	done := make(chan flushed, 1)
 	select {
-	case s.jobs <- job{ctx: ctx, request: request, done: done}:
+	case p.jobs <- job{ctx: ctx, request: request, done: done}:
 	case <-ended:
-		return FlushResult{}, fmt.Errorf("probe: flush PID %d: %w", id.PID, errHungUp)
+		return FlushResult{}, fmt.Errorf("probe: flush PID %d: %w", id.PID, errClosed)
 	case <-ctx.Done():
-		return FlushResult{}, fmt.Errorf("probe: flush PID %d: %w", id.PID, lateOr(ctx.Err()))
+		err := ctx.Err()
+		if errors.Is(err, context.DeadlineExceeded) {
+			err = ErrLate
+		}
+		return FlushResult{}, fmt.Errorf("probe: flush PID %d: %w", id.PID, err)
 	}
-	f := <-done // it has the same context
+	f := <-done // the job has the same context
 	return f.result, f.err
 }
 
-// lateOr tells a deadline from a user who gave up.
-func lateOr(err error) error {
-	if errors.Is(err, context.DeadlineExceeded) {
-		return ErrLate
-	}
-	return err
-}
-
-// Problem is a socket or a process that could not be connected to, with a
-// reason that is worth telling.
+// Problem is a socket or a process that could not be connected to, for a reason
+// that the user should know.
 type Problem struct {
-	PID  int    // 0 where only the socket is known
-	Path string // "" where only the process is known
+	PID  int    // 0 if only the socket is known
+	Path string // "" if only the process is known
 	Err  error
 }
 
@@ -288,7 +285,7 @@ func (m *Monitor) Problems() []Problem {
 	return found
 }
 
-// ordinary are the reasons that most processes have not to be read.
+// ordinary reports whether most processes fail with this error.
 func ordinary(err error) bool {
 	var refused *process.Refusal
 	return errors.Is(err, ErrNoProbe) || errors.Is(err, process.ErrGone) || errors.As(err, &refused)

@@ -19,12 +19,12 @@ import (
 	"vramscope/internal/quantity"
 )
 
-// patient is how long the tests wait for what must come. It is generous: a
-// loaded machine is no failure.
-const patient = time.Minute
+// testTimeout is how long tests wait for an event. It is generous, for loaded
+// machines.
+const testTimeout = time.Minute
 
-// watch runs a monitor on one directory until the test ends. It waits for the
-// answers as long as they take.
+// watch runs a monitor on one directory until the test ends. It waits for answers
+// up to testTimeout.
 func watch(t testing.TB, directory string) *Monitor {
 	t.Helper()
 	m := newMonitor(directory)
@@ -32,8 +32,8 @@ func watch(t testing.TB, directory string) *Monitor {
 	return m
 }
 
-// watchHastily is watch with the deadline of a real monitor.
-func watchHastily(t testing.TB, directory string) *Monitor {
+// watchWithDeadline is watch with a real monitor's deadline.
+func watchWithDeadline(t testing.TB, directory string) *Monitor {
 	t.Helper()
 	m := newMonitor(directory)
 	m.finder.deadline = StatsDeadline
@@ -41,18 +41,18 @@ func watchHastily(t testing.TB, directory string) *Monitor {
 	return m
 }
 
-// patientFinder waits for answers as long as they take.
-func patientFinder() *Finder {
+// slowFinder waits for answers up to testTimeout.
+func slowFinder() *Finder {
 	f := NewFinder(process.NewTable("/proc"))
-	f.deadline = patient
+	f.deadline = testTimeout
 	return f
 }
 
 func newMonitor(directory string) *Monitor {
-	m := NewMonitor(patientFinder(), MonitorOptions{
+	m := NewMonitor(slowFinder(), MonitorOptions{
 		Interval: 20 * time.Millisecond, Directories: []string{directory},
 	})
-	m.every = 20 * time.Millisecond
+	m.scanInterval = 20 * time.Millisecond
 	return m
 }
 
@@ -72,7 +72,7 @@ func run(t testing.TB, m *Monitor) {
 // eventually waits until a condition holds.
 func eventually(t testing.TB, what string, holds func() bool) {
 	t.Helper()
-	for end := time.Now().Add(patient); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
+	for end := time.Now().Add(testTimeout); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
 		if holds() {
 			return
 		}
@@ -80,7 +80,7 @@ func eventually(t testing.TB, what string, holds func() bool) {
 	t.Fatalf("never: %s", what)
 }
 
-// answerOf is what a monitor has of a pid, nil where it has nothing.
+// answerOf is a monitor's answer for a pid, or nil.
 func answerOf(m *Monitor, pid int) *Answer {
 	for _, a := range m.Answers() {
 		if a.Process.PID == pid {
@@ -90,19 +90,19 @@ func answerOf(m *Monitor, pid int) *Answer {
 	return nil
 }
 
-func heard(m *Monitor, pid int) bool {
+func answers(m *Monitor, pid int) bool {
 	a := answerOf(m, pid)
 	return a != nil && a.Err == nil && !a.At.IsZero()
 }
 
-func TestTheMonitorFindsReadsAndFlushesAProbe(t *testing.T) {
+func TestMonitorFindsReadsAndFlushes(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "vramscope")
 	c := spawn(t, "serve", dir)
 	m := watch(t, dir)
 	m.Settle(soon(t))
 	a := answerOf(m, c.pid())
 	if a == nil || a.Err != nil || a.Hello.PID != c.pid() || *a.Report.Devices[0].Allocators[0].CachedBytes != 4*quantity.GiB {
-		t.Fatalf("once settled there is %+v", a)
+		t.Fatalf("after Settle: %+v", a)
 	}
 	if age := time.Since(a.At); age < 0 || age > 10*time.Second {
 		t.Errorf("its age is %v", age)
@@ -111,10 +111,10 @@ func TestTheMonitorFindsReadsAndFlushesAProbe(t *testing.T) {
 	if err != nil || result.Freed() != 4*quantity.GiB {
 		t.Fatalf("flush: %+v, %v", result, err)
 	}
-	eventually(t, "the flush shows in the books", func() bool {
+	eventually(t, "the stats show the flush", func() bool {
 		return *answerOf(m, c.pid()).Report.Devices[0].Allocators[0].CachedBytes == 0
 	})
-	eventually(t, "the flush shows in the size of its own cache", func() bool {
+	eventually(t, "hello shows the new size of the cache", func() bool {
 		caches := answerOf(m, c.pid()).Hello.Evictable
 		return len(caches) == 2 && *caches[0].Bytes == 6*quantity.GiB && caches[1].Bytes == nil
 	})
@@ -122,7 +122,7 @@ func TestTheMonitorFindsReadsAndFlushesAProbe(t *testing.T) {
 	eventually(t, "it is asked again", func() bool { return answerOf(m, c.pid()).At.After(before) })
 }
 
-func TestAFlushOfAnotherProcessIsRefused(t *testing.T) {
+func TestFlushOfOtherProcessIsRefused(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "vramscope")
 	c := spawn(t, "serve", dir)
 	m := watch(t, dir)
@@ -130,7 +130,7 @@ func TestAFlushOfAnotherProcessIsRefused(t *testing.T) {
 	id := answerOf(m, c.pid()).Process
 	for name, other := range map[string]process.Identity{
 		"is another process now": {PID: id.PID, StartTime: id.StartTime - 1, Namespace: id.Namespace},
-		"has ended":              {PID: 1<<22 + 1, StartTime: 5},
+		"has exited":             {PID: 1<<22 + 1, StartTime: 5},
 	} {
 		var refused *process.Refusal
 		if _, err := m.Flush(soon(t), other, FlushRequest{Level: Urgent}); !errors.As(err, &refused) || !strings.Contains(err.Error(), name) {
@@ -138,7 +138,7 @@ func TestAFlushOfAnotherProcessIsRefused(t *testing.T) {
 		}
 	}
 	if _, err := m.Flush(soon(t), id, FlushRequest{Level: Urgent}); err != nil {
-		t.Errorf("the right one: %v", err)
+		t.Errorf("the right process: %v", err)
 	}
 	self, err := process.NewTable("/proc").Identify(os.Getpid())
 	if err != nil {
@@ -149,45 +149,44 @@ func TestAFlushOfAnotherProcessIsRefused(t *testing.T) {
 	}
 }
 
-func TestAKilledProbeLeavesNothingBehind(t *testing.T) {
+func TestKilledProbeIsForgotten(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "vramscope")
 	c := spawn(t, "serve", dir)
 	m := watch(t, dir)
-	eventually(t, "it is heard", func() bool { return heard(m, c.pid()) })
+	eventually(t, "the probe answers", func() bool { return answers(m, c.pid()) })
 	c.kill()
 	if _, err := os.Lstat(c.socket); err != nil {
 		t.Fatalf("its socket: %v", err)
 	}
 	eventually(t, "it is forgotten", func() bool { return answerOf(m, c.pid()) == nil })
 
-	// The socket of the dead is removed by the next of the same user, when it
-	// cannot be one that is just being made.
+	// The next probe of the user removes the dead socket once it is old enough.
 	old := time.Now().Add(-time.Minute)
 	if err := os.Chtimes(c.socket, old, old); err != nil {
 		t.Fatal(err)
 	}
 	next := spawn(t, "serve", dir)
 	if _, err := os.Lstat(c.socket); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("the dead one's socket is still there: %v", err)
+		t.Errorf("the dead socket still exists: %v", err)
 	}
-	eventually(t, "the next is heard", func() bool { return heard(m, next.pid()) })
+	eventually(t, "the next answers", func() bool { return answers(m, next.pid()) })
 }
 
-func TestAStoppedProbeKeepsItsLastAnswerAndComesBack(t *testing.T) {
+func TestStoppedProbeKeepsLastAnswer(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "vramscope")
 	stopped, other := spawn(t, "serve", dir), spawn(t, "serve", dir)
-	m := watchHastily(t, dir)
-	eventually(t, "both are heard", func() bool { return heard(m, stopped.pid()) && heard(m, other.pid()) })
+	m := watchWithDeadline(t, dir)
+	eventually(t, "both answer", func() bool { return answers(m, stopped.pid()) && answers(m, other.pid()) })
 	if err := stopped.cmd.Process.Signal(syscall.SIGSTOP); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "its silence is told", func() bool { return errors.Is(answerOf(m, stopped.pid()).Err, ErrLate) })
+	eventually(t, "its timeout is reported", func() bool { return errors.Is(answerOf(m, stopped.pid()).Err, ErrLate) })
 	last := answerOf(m, stopped.pid())
 	if len(last.Report.Devices) != 1 || last.At.IsZero() {
-		t.Errorf("its last answer is gone: %+v", last)
+		t.Errorf("its last answer was dropped: %+v", last)
 	}
 	before := answerOf(m, other.pid()).At
-	eventually(t, "the other goes on", func() bool { return answerOf(m, other.pid()).At.After(before.Add(100 * time.Millisecond)) })
+	eventually(t, "the other still answers", func() bool { return answerOf(m, other.pid()).At.After(before.Add(100 * time.Millisecond)) })
 	ctx, cancel := context.WithTimeout(context.Background(), 300*time.Millisecond)
 	defer cancel()
 	if _, err := m.Flush(ctx, last.Process, FlushRequest{Level: Urgent}); !errors.Is(err, ErrLate) {
@@ -199,13 +198,13 @@ func TestAStoppedProbeKeepsItsLastAnswerAndComesBack(t *testing.T) {
 	if err := stopped.cmd.Process.Signal(syscall.SIGCONT); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "it is heard again", func() bool {
+	eventually(t, "it answers again", func() bool {
 		a := answerOf(m, stopped.pid())
 		return a.Err == nil && a.At.After(last.At)
 	})
 }
 
-func TestASocketHeldByAForkedChildIsNotItsParent(t *testing.T) {
+func TestSocketHeldByForkedChildIsRefused(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "vramscope")
 	c := spawn(t, "fork", dir)
 	_ = c.cmd.Wait()
@@ -215,10 +214,10 @@ func TestASocketHeldByAForkedChildIsNotItsParent(t *testing.T) {
 		}
 	})
 	m := watch(t, dir)
-	eventually(t, "the refusal is told", func() bool {
+	eventually(t, "the refusal is reported", func() bool {
 		for _, p := range m.Problems() {
 			if p.Path == c.socket {
-				return strings.Contains(p.Err.Error(), "another holds its socket")
+				return strings.Contains(p.Err.Error(), "a child holds its socket")
 			}
 		}
 		return false
@@ -235,7 +234,7 @@ func TestOneUserCannotUseUpTheProbeLimit(t *testing.T) {
 		m.byProcess[keyOf(id)] = newProbeProcess(id, 1000, time.Now())
 	}
 	if m.hasCapacity(1000) || !m.hasCapacity(1001) {
-		t.Errorf("with %d probes of user 1000: another of his %v, one of user 1001 %v",
+		t.Errorf("with %d probes of user 1000: capacity for user 1000 %v, for user 1001 %v",
 			maxProbesPerUser, m.hasCapacity(1000), m.hasCapacity(1001))
 	}
 }

@@ -6,9 +6,8 @@ import (
 	"vramscope/internal/process"
 )
 
-// OpenProcess connects to the probe of a process that has been seen before, on
-// a connection of its own. It is refused if the identity does not match any
-// more.
+// OpenProcess makes a new connection to the probe of a process. It is refused if
+// the identity no longer matches.
 func (f *Finder) OpenProcess(id process.Identity) (*Client, error) {
 	if err := stillThere(f.table, id); err != nil {
 		return nil, err
@@ -18,17 +17,17 @@ func (f *Finder) OpenProcess(id process.Identity) (*Client, error) {
 		return nil, err
 	}
 	if !sameProcess(client.process, id) {
-		_ = client.Close() // nothing was said
+		_ = client.Close() // nothing was sent on it
 		return nil, &process.Refusal{Reason: fmt.Sprintf("PID %d is another process now", id.PID)}
 	}
 	return client, nil
 }
 
-// stillThere refuses a process that has ended, or whose pid is another's.
+// stillThere refuses a process that has exited, or whose pid is now another's.
 func stillThere(table *process.Table, id process.Identity) error {
 	now, err := table.Identify(id.PID)
 	if err != nil {
-		return &process.Refusal{Reason: fmt.Sprintf("PID %d has ended", id.PID)}
+		return &process.Refusal{Reason: fmt.Sprintf("PID %d has exited", id.PID)}
 	}
 	if !sameProcess(now, id) {
 		return &process.Refusal{Reason: fmt.Sprintf("PID %d is another process now", id.PID)}
@@ -36,7 +35,7 @@ func stillThere(table *process.Table, id process.Identity) error {
 	return nil
 }
 
-// sameProcess compares two identities, of which one may not know its namespace.
+// sameProcess compares two identities. Either may lack the namespace.
 func sameProcess(a, b process.Identity) bool {
 	return keyOf(a) == keyOf(b) && (a.Namespace == 0 || b.Namespace == 0 || a.Namespace == b.Namespace)
 }

@@ -11,8 +11,7 @@ import (
 	"vramscope/internal/process"
 )
 
-// TestAProcessIsOpenedByItsIdentity, of which the pid is only a part.
-func TestAProcessIsOpenedByItsIdentity(t *testing.T) {
+func TestOpenProcessChecksIdentity(t *testing.T) {
 	runtime := t.TempDir()
 	t.Setenv("XDG_RUNTIME_DIR", runtime)
 	c := spawn(t, "serve", filepath.Join(runtime, "vramscope"))

@@ -10,8 +10,8 @@ import (
 )
 
 const (
-	othersEvery = 10 * time.Second
-	maxOthers   = 512
+	othersInterval = 10 * time.Second
+	maxOthers      = 512
 	// A directory may contain millions of names: no more than this are read of
 	// it at a time. A probe whose socket comes after them is found if the driver
 	// lists its process.
@@ -19,20 +19,20 @@ const (
 	maxTemporaryNames = 64 << 10 // read of /tmp, to find users' directories
 )
 
-// findOthers finds other users' directories, for root. In /tmp anybody may
-// make any name: only what belongs to the user it is named for is counted, or
-// one user could fill the list with everybody else's.
+// findOthers finds other users' directories, for root. Anybody may create any
+// name in /tmp, so a directory must belong to the user that it is named for:
+// otherwise one user could fill the list.
 func (m *Monitor) findOthers() {
 	found := make(map[string]uint32)
-	for _, place := range []struct{ directory, prefix, below string }{
+	for _, parent := range []struct{ path, prefix, below string }{
 		{"/run/user", "", directoryName}, {"/tmp", directoryName + "-", ""},
 	} {
-		for _, name := range namesIn(place.directory, place.prefix) {
-			uid, err := strconv.ParseUint(strings.TrimPrefix(name, place.prefix), 10, 32)
+		for _, name := range namesIn(parent.path, parent.prefix) {
+			uid, err := strconv.ParseUint(strings.TrimPrefix(name, parent.prefix), 10, 32)
 			if err != nil || uint32(uid) == m.finder.uid || len(found) >= maxOthers {
 				continue
 			}
-			path := filepath.Join(place.directory, name, place.below)
+			path := filepath.Join(parent.path, name, parent.below)
 			if owner, ok := ownerAt(path); ok && owner == uint32(uid) {
 				found[path] = uint32(uid)
 			}
@@ -47,11 +47,11 @@ func (m *Monitor) findOthers() {
 	}
 	if !maps.Equal(m.others, found) {
 		m.others = found
-		m.lookAgain()
+		m.scanNow()
 	}
 }
 
-// namesIn lists names of a directory that may be very large.
+// namesIn lists the names in a directory that begin with prefix.
 func namesIn(path, prefix string) []string {
 	dir, err := os.Open(path)
 	if err != nil {

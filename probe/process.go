@@ -12,10 +12,10 @@ import (
 	"github.com/prometheus/procfs"
 )
 
-// owner is what a socket's place and name follow from.
+// owner determines a socket's directory and name.
 type owner struct {
 	uid   uint32 // effective
-	nspid int    // in the innermost pid namespace: what the process itself calls its pid
+	nspid int    // in the innermost pid namespace, the process's own
 }
 
 // ownerOf reads /proc/PID/status below root.
@@ -32,9 +32,9 @@ func ownerOf(root string, pid int) (owner, error) {
 	if err != nil {
 		return owner{}, fmt.Errorf("status of PID %d: %w", pid, err)
 	}
-	// A file cut short would leave every ID 0, and 0 is root's.
+	// A truncated file would leave every ID 0, which is root's.
 	if status.TGID == 0 || len(status.NSpids) == 0 {
-		return owner{}, fmt.Errorf("status of PID %d: %w", pid, errCutShort)
+		return owner{}, fmt.Errorf("status of PID %d: %w", pid, errTruncated)
 	}
 	return owner{
 		uid:   uint32(status.UIDs[1]),
@@ -42,10 +42,10 @@ func ownerOf(root string, pid int) (owner, error) {
 	}, nil
 }
 
-var errCutShort = errors.New("cut short")
+var errTruncated = errors.New("truncated")
 
-// startTime is field 22 of stat in a directory of /proc. The name of the
-// program may hold anything, so that only the last parenthesis ends it.
+// startTime is field 22 of stat in a directory of /proc. The program's name may
+// contain parentheses: the last one ends it.
 // Source: https://man7.org/linux/man-pages/man5/proc_pid_stat.5.html
 func startTime(dir string) (uint64, error) {
 	line, err := os.ReadFile(filepath.Join(dir, "stat"))
@@ -59,7 +59,7 @@ func parseStartTime(line string) (uint64, error) {
 	fields := strings.Fields(line[strings.LastIndexByte(line, ')')+1:])
 	const afterName = 22 - 3 // the first of them is field 3
 	if len(fields) <= afterName {
-		return 0, errCutShort
+		return 0, errTruncated
 	}
 	return strconv.ParseUint(fields[afterName], 10, 64)
 }

@@ -1,18 +1,3 @@
-// Package probe is what is known from inside a process: protocol vramscope/1,
-// one JSON object a line over a Unix stream socket, and both of its ends.
-//
-//	Handler ── Server ── socket ── Client ── Monitor ── Answers
-//	in the probe process  │         Finder: whose socket is it?
-//	                      └ lines → request → reply → lines
-//
-// docs/protocol.md describes it for implementers; testdata/conformance holds
-// what every server must pass. What comes over the socket is somebody else's
-// word on both sides: it is bounded where it is read (line.go, message.go) and
-// believed only after check.go.
-//
-// Every allocator's report obeys, in bytes,
-//
-//	reserved = allocated + cached + fragmented
 package probe
 
 import (
@@ -30,9 +15,9 @@ type Basis string
 
 // The three bases.
 const (
-	Stranded    Basis = "stranded"     // PyTorch: inactive split blocks
-	LargestFree Basis = "largest_free" // best fit with coalescing: cached is the largest free block, the rest is fragmented
-	PostFlush   Basis = "post_flush"   // pools: unknown until a flush, then what it left behind
+	Stranded    Basis = "stranded"     // PyTorch: inactive split blocks are fragmented
+	LargestFree Basis = "largest_free" // best fit with coalescing: the largest free block is cached, the rest fragmented
+	PostFlush   Basis = "post_flush"   // pools: unknown until a flush, then what the flush could not free
 )
 
 // Report is the answer to the command "stats".
@@ -49,7 +34,7 @@ type Device struct {
 	Allocators []Allocator     `json:"allocators"`
 }
 
-// Allocator is one allocator's books. A nil figure is one it does not keep.
+// Allocator is one allocator's stats. A nil figure is one it does not report.
 type Allocator struct {
 	Kind   string `json:"kind"`             // "pytorch", "cuda_pool", "cupy", "rmm", "jax", "tensorflow", "raw"
 	Handle uint64 `json:"handle,omitempty"` // pool handle: two libraries on one CUDA pool are one allocator
@@ -60,7 +45,7 @@ type Allocator struct {
 	CachedBytes      *quantity.Bytes `json:"cached_bytes,omitempty"`
 	FragmentedBytes  *quantity.Bytes `json:"fragmented_bytes,omitempty"`
 	ReturnableBytes  *quantity.Bytes `json:"returnable_bytes,omitempty"`
-	PendingBytes     *quantity.Bytes `json:"pending_bytes,omitempty"` // freed by the program, not yet by the GPU's streams
+	PendingBytes     *quantity.Bytes `json:"pending_bytes,omitempty"` // freed by the program, still in use by the GPU's streams
 	LargestFreeBytes *quantity.Bytes `json:"largest_free_bytes,omitempty"`
 	Segments         *int64          `json:"segments,omitempty"`
 	OutOfMemoryCount *int64          `json:"out_of_memory_count,omitempty"`
@@ -71,9 +56,9 @@ type Allocator struct {
 	PeakAllocatedBytes *quantity.Bytes `json:"peak_allocated_bytes,omitempty"`
 	PeakReservedBytes  *quantity.Bytes `json:"peak_reserved_bytes,omitempty"`
 	Blocks             *int64          `json:"blocks,omitempty"`            // live blocks; of "raw", live allocations
-	StrandedSegments   *int64          `json:"stranded_segments,omitempty"` // segments with free memory stuck between live blocks
-	Config             string          `json:"config,omitempty"`            // how the allocator is set up, in its own words
-	Pools              []Pool          `json:"pools,omitempty"`             // how its memory divides; they sum up to the allocator's figures
+	StrandedSegments   *int64          `json:"stranded_segments,omitempty"` // segments with fragmented memory
+	Config             string          `json:"config,omitempty"`            // its configuration, in its own syntax
+	Pools              []Pool          `json:"pools,omitempty"`             // their figures sum to the allocator's
 	Largest            []Allocation    `json:"largest,omitempty"`           // largest live allocations, largest first
 }
 
@@ -87,7 +72,7 @@ type Pool struct {
 	Segments        *int64          `json:"segments,omitempty"`
 }
 
-// Allocation is one live allocation of the process's own.
+// Allocation is one live allocation.
 type Allocation struct {
 	Bytes      quantity.Bytes `json:"bytes"`
 	AgeSeconds *float64       `json:"age_seconds,omitempty"`
@@ -102,21 +87,20 @@ type Hello struct {
 	StartTime    uint64    `json:"starttime"`
 	Runtimes     []Runtime `json:"runtimes"`
 	Capabilities []string  `json:"capabilities"` // "flush", "snapshot", …
-	// Evictable names the caches that the program has registered, the first to
-	// go first: a selective flush evicts them.
+	// Evictable names the caches that the program has registered, in the order in
+	// which a selective flush evicts them.
 	Evictable []Evictable `json:"evictable,omitempty"`
 	// StartedBy is how the probe got into the process: "run", "import",
-	// "attach", "preload"; empty where it cannot tell.
+	// "attach", "preload"; empty if unknown.
 	StartedBy string `json:"started_by,omitempty"`
 }
 
-// Evictable is a cache of the program's own that a flush may empty. The highest
-// priority goes first.
+// Evictable is a cache of the program itself that a flush may empty, highest
+// priority first.
 type Evictable struct {
 	Name     string  `json:"name"`
 	Priority float64 `json:"priority"`
-	// Bytes is how large it is, by the program's own word; nil where it does
-	// not say.
+	// Bytes is its size as the program reports it; nil if it does not.
 	Bytes *quantity.Bytes `json:"bytes,omitempty"`
 }
 
@@ -126,14 +110,14 @@ type Runtime struct {
 	Version string `json:"version,omitempty"`
 }
 
-// Answer is the newest a monitor has heard from one probe process.
+// Answer is the newest that a monitor has received from one probe process.
 type Answer struct {
 	Process process.Identity
 	Hello   Hello
 	Report  Report
 	Since   time.Time // when the monitor found it
-	// At is when the report's figures were true, on the monitor's clock: its
-	// own time_ns, never later than its arrival. Zero before the first report.
+	// At is when the report was read, on the monitor's clock: its own time_ns,
+	// never later than its arrival. Zero before the first report.
 	At  time.Time
 	Err error // why the last exchange failed, nil if it did not
 }

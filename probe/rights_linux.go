@@ -7,15 +7,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// withRightsOf acts with another user's rights when we are root, so that
-// root's cannot be lent by a path that this user arranges, and so that the
-// probe at the other end sees its own user. It does nothing else for the
-// others, who could not.
+// withRightsOf calls act, with another user's rights if this process is root: so
+// that the path, which that user controls, cannot abuse root's rights, and the
+// probe sees its own user.
 //
-// User and group IDs are a thread's own in Linux; only C libraries set them
-// for all threads at once. The thread that has taken them on is thrown away.
-// The real and saved IDs stay root's: as long as the thread lives, that user
-// can neither signal nor trace it.
+// In Linux a thread has its own user and group IDs; only C libraries set them for
+// all threads. The thread is not reused afterwards. Its real and saved IDs stay
+// root's, so that the user can neither signal nor trace it.
 func withRightsOf(uid, gid uint32, act func() error) error {
 	if uid == 0 || os.Geteuid() != 0 {
 		return act()
@@ -23,8 +21,8 @@ func withRightsOf(uid, gid uint32, act func() error) error {
 	result := make(chan error)
 	go onOwnThread(func() {
 		if takeRights(uid, gid) != nil {
-			// A container's root that may not change users, or a user that
-			// this user namespace does not have: a probe lets root in.
+			// A container's root without CAP_SETUID, or a user outside this user
+			// namespace: a probe accepts root as well.
 			result <- act()
 			return
 		}
@@ -33,13 +31,13 @@ func withRightsOf(uid, gid uint32, act func() error) error {
 	return <-result
 }
 
-// onOwnThread runs act on a thread that ends with it. The main thread cannot
-// end: were act on it, /proc/self would show the other user from then on.
+// onOwnThread runs act on a thread that ends with it. It must not be the main
+// thread, which cannot end: /proc/self would show the other user from then on.
 func onOwnThread(act func()) {
 	runtime.LockOSThread()
 	if unix.Gettid() != os.Getpid() {
 		act()
-		return // and, being locked, takes the thread along
+		return // and the locked thread ends
 	}
 	done := make(chan struct{})
 	go func() { // on another thread, since this goroutine holds the main one
@@ -52,8 +50,8 @@ func onOwnThread(act func()) {
 
 const unchanged = ^uintptr(0)
 
-// takeRights changes the effective IDs of this thread alone. The group goes
-// first, while there is still the right to change it.
+// takeRights changes the effective IDs of this thread. The group comes first:
+// after the user's change there is no right to change it.
 func takeRights(uid, gid uint32) error {
 	if _, _, errno := unix.RawSyscall(unix.SYS_SETGROUPS, 0, 0, 0); errno != 0 {
 		return errno

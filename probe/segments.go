@@ -23,7 +23,7 @@ const (
 	maxMapMembers = 2*MaxBlocks + 16*MaxSegments
 )
 
-// Segments is where the memory of a process lies.
+// Segments maps the memory of a process.
 type Segments struct {
 	Schema  string           `json:"schema"`
 	TimeNS  int64            `json:"time_ns"` // Unix time of the reading in the probe process
@@ -34,10 +34,10 @@ type Segments struct {
 type DeviceSegments struct {
 	UUID     string    `json:"uuid"`
 	Segments []Segment `json:"segments"` // by address
-	Left     int64     `json:"left"`     // segments that were left out, the smallest
+	Left     int64     `json:"left"`     // how many segments were left out, the smallest
 }
 
-// Segment is one piece of memory that an allocator has from the driver.
+// Segment is one piece of memory that an allocator has obtained from the driver.
 type Segment struct {
 	Address    uint64         `json:"address"`
 	Size       quantity.Bytes `json:"size"`
@@ -48,21 +48,20 @@ type Segment struct {
 	Blocks     []Block        `json:"blocks"` // in order; their sizes add up to Size
 }
 
-// Block is a stretch of a segment in one state. It is written as an array of
-// both: [2097152,"live"].
+// Block is a part of a segment in one state, encoded as [2097152,"live"].
 type Block struct {
 	Size  quantity.Bytes
 	State BlockState
 }
 
-// BlockState is what a block's memory is.
+// BlockState is the state of a block's memory.
 type BlockState string
 
-// The states. The cached blocks of a device make up what a flush gives back:
-// what is free and would not is stuck, whatever the reason.
+// The states. A flush frees the cached blocks; free blocks that it cannot free
+// are fragmented.
 const (
 	BlockLive       BlockState = "live"
-	BlockPending    BlockState = "pending" // freed by the program, not yet by the GPU's streams
+	BlockPending    BlockState = "pending" // freed by the program, still in use by the GPU's streams
 	BlockCached     BlockState = "cached"
 	BlockFragmented BlockState = "stuck"
 )
@@ -75,7 +74,7 @@ func (b Block) MarshalJSON() ([]byte, error) {
 var (
 	errNoBlock   = errors.New(`a block is not [size,"state"]`)
 	errTooMany   = errors.New("more segments or blocks than a map may hold")
-	errMapObject = errors.New("something else where an object belongs")
+	errMapObject = errors.New("an object is missing")
 )
 
 // UnmarshalJSON implements json.Unmarshaler.
@@ -99,15 +98,15 @@ func (b *Block) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// UnmarshalJSON implements json.Unmarshaler. It refuses what is no object at
+// UnmarshalJSON implements json.Unmarshaler. It refuses anything but an object at
 // once: an array of a million numbers would become a million empty segments
-// before the first complaint.
+// first.
 func (s *Segment) UnmarshalJSON(data []byte) error {
 	type plain Segment
 	return unmarshalObject(data, (*plain)(s))
 }
 
-// UnmarshalJSON implements json.Unmarshaler, as a segment's.
+// UnmarshalJSON implements json.Unmarshaler, as for a Segment.
 func (d *DeviceSegments) UnmarshalJSON(data []byte) error {
 	type plain DeviceSegments
 	return unmarshalObject(data, (*plain)(d))
@@ -120,9 +119,8 @@ func unmarshalObject(data []byte, into any) error {
 	return json.Unmarshal(data, into)
 }
 
-// decodeSegments reads a map that somebody else has written. What it could
-// become in memory is bounded before anything is built: each object is at most
-// one segment, each array at most one block.
+// decodeSegments reads an untrusted map. It bounds the memory before it builds
+// anything: an object is at most one segment, an array at most one block.
 func decodeSegments(content []byte) (Segments, error) {
 	var s Segments
 	switch {
@@ -140,7 +138,7 @@ func decodeSegments(content []byte) (Segments, error) {
 	return s, nil
 }
 
-// check says what is impossible about a map, and puts segments in order.
+// check returns what is impossible in a map, and sorts the segments by address.
 func (s *Segments) check() error {
 	if s.Schema != SegmentsSchema || s.TimeNS <= 0 || len(s.Devices) > maxDevices {
 		return fmt.Errorf("schema %q, time_ns %d, %d devices", clip(s.Schema), s.TimeNS, len(s.Devices))
@@ -149,10 +147,10 @@ func (s *Segments) check() error {
 	for i := range s.Devices {
 		d := &s.Devices[i]
 		if !wellFormedUUID(d.UUID) {
-			return fmt.Errorf("device %q is no UUID in NVML's form", clip(d.UUID))
+			return fmt.Errorf("device %q is not a UUID in NVML's form", clip(d.UUID))
 		}
 		if slices.ContainsFunc(s.Devices[:i], func(other DeviceSegments) bool { return other.UUID == d.UUID }) {
-			return fmt.Errorf("device %s stands there twice", d.UUID)
+			return fmt.Errorf("device %s is listed twice", d.UUID)
 		}
 		if d.Left < 0 || d.Left > maxCount {
 			return fmt.Errorf("device %s has left out %d segments", d.UUID, d.Left)
@@ -174,7 +172,7 @@ func (s *Segments) check() error {
 
 func (s *Segment) check() error {
 	if s.Size <= 0 || !plausible(s.Size) || s.Address+uint64(s.Size) < s.Address {
-		return fmt.Errorf("of %d bytes", s.Size)
+		return fmt.Errorf("size is %d bytes", s.Size)
 	}
 	var sum quantity.Bytes
 	for _, b := range s.Blocks {
@@ -186,7 +184,7 @@ func (s *Segment) check() error {
 		}
 	}
 	if sum != s.Size {
-		return fmt.Errorf("its blocks make %d of %d bytes", sum, s.Size)
+		return fmt.Errorf("its blocks sum to %d of %d bytes", sum, s.Size)
 	}
 	s.Pool = clip(s.Pool)
 	return nil

@@ -11,39 +11,38 @@ import (
 	"time"
 )
 
-// Handler is the process that a Server speaks for.
+// Handler is what a Server serves: the allocators of its process.
 //
 // Each method is called by one goroutine at a time, but Stats may be called
-// while a Flush or a Snapshot runs. An *Error goes to the monitor as it is,
+// while a Flush or a Snapshot runs. An *Error is sent to the monitor unchanged,
 // any other error as Internal. The context ends with Serve.
 type Handler interface {
 	// Hello names runtimes and capabilities; the server adds the rest.
 	Hello() Hello
-	// Stats reads the allocators' books. It should take far less than 200 ms.
+	// Stats reads the allocators' stats. It should take far less than 200 ms.
 	Stats(ctx context.Context) (Report, error)
-	// Flush gives memory back; the request has been checked. It tells Devices,
-	// each with what was measured before and after, SkippedReason and Notes.
+	// Flush frees cached memory; the request has been checked. It sets Devices,
+	// with the sizes measured before and after, SkippedReason and Notes.
 	Flush(ctx context.Context, request FlushRequest) (FlushResult, error)
-	// Snapshot writes where the allocators' memory lies, in the format that is
-	// wanted, and tells Format and Notes; a format that it has not is an *Error
-	// with Unsupported.
+	// Snapshot writes a snapshot in the requested format, and sets Format and
+	// Notes. For an unknown format it returns an *Error with Unsupported.
 	Snapshot(ctx context.Context, request SnapshotRequest, w io.Writer) (SnapshotResult, error)
 }
 
-// ServerOptions are for tests and unusual places. The zero value is right.
+// ServerOptions configure a Server. The zero value selects the defaults.
 type ServerOptions struct {
-	Directories []string         // where to serve: the first that can be used; nil: Directories of this process
+	Directories []string         // where to serve: in the first that is usable; nil: Directories of this process
 	Clock       func() time.Time // nil: time.Now
 }
 
-// What a server grants its monitors.
+// The limits on a server's monitors.
 const (
 	maxConnections  = 16
-	idleTime        = 2 * time.Minute // then a connection is closed
+	idleTime        = 2 * time.Minute // an idle connection is closed after it
 	lineTime        = 5 * time.Second // for the rest of a line that has begun
 	writeTime       = 2 * time.Second // for a monitor to take an answer
-	socketCheckTime = 5 * time.Second // between two looks at the socket's name
-	leaveTime       = time.Second     // for what is under way, at the end
+	socketCheckTime = 5 * time.Second // between two checks of the socket's name
+	leaveTime       = time.Second     // for requests in progress, at the end
 	flushBurst      = 8               // flushes at once: two gradual ones in four steps
 	flushEvery      = 2 * time.Second // and one more each such time
 )
@@ -71,7 +70,7 @@ type Server struct {
 	open   map[*net.UnixConn]struct{}
 }
 
-// Listen makes the socket, so that monitors find it; Serve answers.
+// Listen creates the socket, so that monitors find it; Serve answers.
 func Listen(options ServerOptions) (*Server, error) {
 	start, err := startTime("/proc/self")
 	if err != nil {
@@ -101,28 +100,28 @@ func Listen(options ServerOptions) (*Server, error) {
 	return s, nil
 }
 
-// Path is where the server listens. It changes when the directory vanishes,
-// as $XDG_RUNTIME_DIR does at the user's last logout.
+// Path is the path of the socket. It changes when the directory vanishes, as
+// $XDG_RUNTIME_DIR does at the user's last logout.
 func (s *Server) Path() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.socket.path()
 }
 
-// Serve answers until the context ends, and then removes the socket. It may
-// be called once. A handler that hangs is left behind after a second.
+// Serve answers until the context ends, and then removes the socket. It is
+// called once. It waits leaveTime for a handler that hangs.
 func (s *Server) Serve(ctx context.Context, handler Handler) error {
 	s.handler = handler
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	looks := time.NewTicker(s.socketCheckTime)
-	defer looks.Stop()
+	checks := time.NewTicker(s.socketCheckTime)
+	defer checks.Stop()
 	accepting := s.accept(ctx)
 	for {
 		select {
 		case <-ctx.Done():
 			return s.leave(accepting)
-		case <-looks.C:
+		case <-checks.C:
 			if next := s.move(); next != nil {
 				<-accepting // its listener is closed
 				accepting = s.accept(ctx)
@@ -131,8 +130,8 @@ func (s *Server) Serve(ctx context.Context, handler Handler) error {
 	}
 }
 
-// accept takes connections from the present place until its listener is
-// closed; then the channel is.
+// accept accepts connections until the present listener is closed, and then
+// closes the channel.
 func (s *Server) accept(ctx context.Context) <-chan struct{} {
 	s.mu.Lock()
 	listener := s.socket.listener
@@ -146,8 +145,7 @@ func (s *Server) accept(ctx context.Context) <-chan struct{} {
 			case errors.Is(err, net.ErrClosed):
 				return
 			case err != nil:
-				// Out of descriptors, most likely: the host program's own
-				// business. It is not made worse by trying at full speed.
+				// Most likely the program is out of descriptors.
 				select {
 				case <-ctx.Done():
 				case <-time.After(100 * time.Millisecond):
@@ -160,14 +158,14 @@ func (s *Server) accept(ctx context.Context) <-chan struct{} {
 	return done
 }
 
-// admit starts a connection, or says why it is closed.
+// admit starts a connection, or sends the reason and closes it.
 func (s *Server) admit(ctx context.Context, conn *net.UnixConn) {
 	_, uid, err := peerOf(conn)
 	var refusal *Error
 	s.mu.Lock()
 	switch {
 	case err != nil:
-		refusal = failure(Forbidden, "cannot tell whose you are: %v", err)
+		refusal = failure(Forbidden, "your user is unknown: %v", err)
 	case uid != s.uid && uid != 0:
 		refusal = failure(Forbidden, "this is user %d's process; you are user %d", s.uid, uid)
 	case len(s.open) >= maxConnections:
@@ -180,8 +178,8 @@ func (s *Server) admit(ctx context.Context, conn *net.UnixConn) {
 	}
 	s.mu.Unlock()
 	if refusal != nil {
-		// A new connection's buffer is empty: this does not wait. If it fails
-		// all the same, the closing says enough.
+		// A new connection's buffer is empty, so this does not block. Errors do not
+		// matter: the connection is closed anyway.
 		_ = conn.SetWriteDeadline(time.Now().Add(writeTime))
 		_ = writeLine(conn, reply{Error: refusal})
 		_ = conn.Close()
@@ -196,11 +194,10 @@ func (s *Server) admit(ctx context.Context, conn *net.UnixConn) {
 	}()
 }
 
-// move listens anew if the socket's name does not lead here any more. It
-// returns nil if it does, or if there is nowhere to go: then the next look
-// tries again.
+// move creates a new socket if the name no longer leads to the present one. It
+// returns nil if it does, or if no directory is usable: the next check tries again.
 func (s *Server) move() *boundSocket {
-	if s.socket.standing(s.uid) {
+	if s.socket.reachable(s.uid) {
 		return nil
 	}
 	next, err := bind(s.directories, s.uid, s.pid, s.start, time.Now())
@@ -211,17 +208,17 @@ func (s *Server) move() *boundSocket {
 	old := s.socket
 	s.socket = next
 	s.mu.Unlock()
-	_ = old.listener.Close() // its name is gone already
+	_ = old.listener.Close() // its name no longer exists
 	return next
 }
 
-// leave ends everything.
+// leave closes the socket and the connections.
 func (s *Server) leave(accepting <-chan struct{}) error {
 	err := s.socket.leave(s.uid, s.getpid())
 	<-accepting
 	s.mu.Lock()
 	for conn := range s.open {
-		_ = conn.Close() // what its goroutine was writing is lost, as is the probe
+		_ = conn.Close() // an answer in progress is lost
 	}
 	s.mu.Unlock()
 	ended := make(chan struct{})
@@ -232,7 +229,7 @@ func (s *Server) leave(accepting <-chan struct{}) error {
 	select {
 	case <-ended:
 	case <-time.After(leaveTime):
-		err = errors.Join(err, errors.New("a request is still under way: left behind"))
+		err = errors.Join(err, errors.New("a request is still in progress"))
 	}
 	if err != nil {
 		return fmt.Errorf("probe: stop serving: %w", err)

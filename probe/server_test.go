@@ -11,7 +11,7 @@ import (
 	"vramscope/internal/quantity"
 )
 
-func TestAMonitorReadsBooksAndGivesMemoryBack(t *testing.T) {
+func TestClientReadsStatsAndFlushes(t *testing.T) {
 	client := dial(t, start(t, newPool()))
 	if id := client.Process(); id.PID != os.Getpid() || id.Foreign() {
 		t.Errorf("the peer is %+v", id)
@@ -37,7 +37,7 @@ func TestAMonitorReadsBooksAndGivesMemoryBack(t *testing.T) {
 	}
 }
 
-func TestTwoFlushesAtOnceAreOne(t *testing.T) {
+func TestConcurrentFlushIsRefused(t *testing.T) {
 	p := newPool()
 	p.hold, p.flushing = make(chan struct{}), make(chan struct{})
 	server := start(t, p)
@@ -69,9 +69,9 @@ func TestFlushesAreRateLimited(t *testing.T) {
 			t.Fatalf("flush %d: %v", i, err)
 		}
 		if !strings.Contains(err.Error(), "again in") {
-			t.Errorf("it does not say when: %v", err)
+			t.Errorf("no waiting time in %v", err)
 		}
 		return
 	}
-	t.Errorf("%d flushes in a row were all done", 2*flushBurst)
+	t.Errorf("%d flushes in a row all succeeded", 2*flushBurst)
 }

@@ -9,8 +9,8 @@ import (
 	"vramscope/internal/process"
 )
 
-// seat is one probe process at the monitor's table. It outlives its
-// connection: what was said last stays, with its age.
+// probeProcess is one probe process that the monitor knows. It outlives its
+// connection: the last answer stays, with its age.
 type probeProcess struct {
 	process process.Identity
 	uid     uint32
@@ -19,11 +19,11 @@ type probeProcess struct {
 	jobs    chan job
 
 	// Under the monitor's lock.
-	ended  chan struct{} // closed when the connection has; nil without one
+	ended  chan struct{} // closed when the connection has ended; nil without one
 	lostAt time.Time
 }
 
-// job is a flush on its way to a seat.
+// job is a flush on its way to a session.
 type job struct {
 	ctx     context.Context
 	request FlushRequest
@@ -36,36 +36,36 @@ type flushed struct {
 }
 
 func newProbeProcess(id process.Identity, uid uint32, now time.Time) *probeProcess {
-	s := &probeProcess{process: id, uid: uid, asked: make(chan struct{}, 1), jobs: make(chan job)}
-	s.answer.Store(&Answer{Process: id, Since: now})
-	return s
+	p := &probeProcess{process: id, uid: uid, asked: make(chan struct{}, 1), jobs: make(chan job)}
+	p.answer.Store(&Answer{Process: id, Since: now})
+	return p
 }
 
 const (
-	// A probe that is silent for so long on one connection gets a new one.
+	// A probe that does not answer for this long gets a new connection.
 	reconnectTime = time.Minute
-	// A program imports another library when it likes.
-	helloEvery = 30 * time.Second
-	// The sizes of its own caches change all the time.
-	cachesEvery = 5 * time.Second
+	// Hello is repeated, since a program may import another library at any time.
+	helloInterval = 30 * time.Second
+	// It is repeated more often where the program has caches, whose sizes change.
+	cachesInterval = 5 * time.Second
 )
 
-// session is the life of one connection. Only its own goroutine touches it.
+// session is the life of one connection. Only its own goroutine uses it.
 type session struct {
 	probe    *probeProcess
 	client   *Client
 	clock    func() time.Time
 	interval time.Duration
 	helloAt  time.Time // zero before the first
-	heard    time.Time // last answer of any kind, at first the connecting
-	lastAsk  time.Time // last question that came of an Ask
+	lastSeen time.Time // of the last answer of any kind, at first of the connecting
+	lastAsk  time.Time // of the last question because of an Ask
 }
 
-// run talks until the connection breaks, which is what it returns, or the
-// context ends. First is called after the first exchange, if there is one.
+// run asks until the connection breaks, and returns why, or the context ends.
+// It calls first after every exchange.
 func (s *session) run(ctx context.Context, first func()) error {
 	defer func() { _ = s.client.Close() }()
-	s.heard = time.Now()
+	s.lastSeen = time.Now()
 	for {
 		err := s.exchange(ctx)
 		first()
@@ -74,33 +74,33 @@ func (s *session) run(ctx context.Context, first func()) error {
 		}
 		switch {
 		case err == nil, isRefusal(err):
-			s.heard = time.Now()
-		case !errors.Is(err, ErrLate) || time.Since(s.heard) > reconnectTime:
+			s.lastSeen = time.Now()
+		case !errors.Is(err, ErrLate) || time.Since(s.lastSeen) > reconnectTime:
 			return err
 		}
-		if err := s.rest(ctx); err != nil || ctx.Err() != nil {
+		if err := s.wait(ctx); err != nil || ctx.Err() != nil {
 			return err
 		}
 	}
 }
 
-// exchange asks once and publishes what comes of it.
+// exchange asks once and publishes the answer.
 func (s *session) exchange(ctx context.Context) error {
 	next := *s.probe.answer.Load()
 	next.Err = s.ask(ctx, &next)
 	if ctx.Err() != nil {
-		return next.Err // nobody's failure
+		return next.Err // not the probe's failure
 	}
 	s.probe.answer.Store(&next)
 	return next.Err
 }
 
 func (s *session) ask(ctx context.Context, next *Answer) error {
-	every := helloEvery
+	interval := helloInterval
 	if len(next.Hello.Evictable) > 0 {
-		every = cachesEvery
+		interval = cachesInterval
 	}
-	if time.Since(s.helloAt) > every {
+	if time.Since(s.helloAt) > interval {
 		hello, err := s.client.Hello(ctx)
 		if err != nil {
 			return err
@@ -115,9 +115,8 @@ func (s *session) ask(ctx context.Context, next *Answer) error {
 	return nil
 }
 
-// readAt is when a report's figures were true, by its own word, on the
-// monitor's clock. A probe may hand out a reading that it took a while ago;
-// it cannot have taken it after it arrived.
+// readAt converts a report's own time to the monitor's clock. A probe may
+// report a reading that it took a while ago, but none later than its arrival.
 func readAt(arrival time.Time, ns int64) time.Time {
 	if age := arrival.UnixNano() - ns; age > 0 {
 		return arrival.Add(-time.Duration(age))
@@ -125,8 +124,8 @@ func readAt(arrival time.Time, ns int64) time.Time {
 	return arrival
 }
 
-// rest waits until it is time for the next question, and flushes meanwhile.
-func (s *session) rest(ctx context.Context) error {
+// wait waits until the next question is due. Meanwhile it flushes on demand.
+func (s *session) wait(ctx context.Context) error {
 	idle := time.NewTimer(s.interval + s.interval/2)
 	defer idle.Stop()
 	for {
@@ -136,8 +135,7 @@ func (s *session) rest(ctx context.Context) error {
 		case <-idle.C:
 			return nil
 		case <-s.probe.asked:
-			// Asks a little early are in time: who asks once a second does not
-			// do it to the millisecond.
+			// A little early counts as in time: callers do not ask to the millisecond.
 			if now := time.Now(); now.Sub(s.lastAsk) >= s.interval-s.interval/20 {
 				s.lastAsk = now
 				return nil
@@ -145,9 +143,9 @@ func (s *session) rest(ctx context.Context) error {
 		case j := <-s.probe.jobs:
 			result, err := s.client.Flush(j.ctx, j.request)
 			j.done <- flushed{result, err}
-			s.helloAt = time.Time{} // its own caches may have been emptied
+			s.helloAt = time.Time{} // the sizes of the program's caches may have changed
 			if err == nil || isRefusal(err) || errors.Is(err, ErrLate) || j.ctx.Err() != nil {
-				return nil // and ask at once what it has changed
+				return nil // ask at once for the new stats
 			}
 			return err
 		}

@@ -10,11 +10,11 @@ import (
 	"time"
 )
 
-// SnapshotFormat is what a snapshot is wanted as.
+// SnapshotFormat is the format of a snapshot.
 type SnapshotFormat string
 
-// The formats that have a meaning to vramscope. A probe may have others, and
-// refuses what it has not.
+// The formats that vramscope knows. A probe may have others, and refuses those
+// that it does not have.
 const (
 	// SegmentsFormat is the map of segments and blocks, in JSON that names its
 	// own schema: SegmentsSchema.
@@ -24,24 +24,22 @@ const (
 	PyTorchFormat SnapshotFormat = "pytorch"
 )
 
-// MaxSnapshotFile is the largest snapshot that is taken into a file: PyTorch's
+// MaxSnapshotFile is the largest snapshot that is accepted in a file: PyTorch's
 // own grows with the history that the program records.
 const MaxSnapshotFile = 8 << 30
 
-// maxForeignSnapshot is the largest that root takes from another user. It goes
-// through memory: whoever is lent a file can write to it as long as it likes,
-// and fill the disk that it is on.
+// maxForeignSnapshot is the largest that root accepts from another user. It goes
+// through memory: with a file's descriptor that user could fill its disk.
 const maxForeignSnapshot = 1 << 30
 
-// How long a snapshot may take. A map that comes later shows nothing that is
-// still true; a pickle of a long history is waited for.
+// How long a snapshot may take. A later map would be outdated; a pickle of a
+// long history takes its time.
 const (
 	segmentsDeadline = 10 * time.Second
 	snapshotDeadline = 10 * time.Minute
 )
 
-// SnapshotRequest asks where a process's memory lies. The descriptor to write
-// to goes along with it.
+// SnapshotRequest asks for a snapshot. The descriptor to write to is sent with it.
 type SnapshotRequest struct {
 	Format SnapshotFormat `json:"format,omitempty"` // empty: SegmentsFormat
 	// Devices limits a map to these UUIDs; empty means all that the process
@@ -49,7 +47,7 @@ type SnapshotRequest struct {
 	Devices []string `json:"devices,omitempty"`
 }
 
-// check is what a server refuses before it asks its handler.
+// check returns the error of an invalid request.
 func (r *SnapshotRequest) check() *Error {
 	if r.Format == "" {
 		r.Format = SegmentsFormat
@@ -63,10 +61,9 @@ func (r *SnapshotRequest) check() *Error {
 	return nil
 }
 
-// SnapshotResult tells what a probe has written into the descriptor that came
-// with the request.
+// SnapshotResult describes what a probe has written to the descriptor.
 type SnapshotResult struct {
-	Format       string   `json:"format"` // names the layout of the content: SegmentsSchema, "pytorch"
+	Format       string   `json:"format"` // the layout of the content: SegmentsSchema, "pytorch"
 	Bytes        int64    `json:"bytes"`  // from the start of the file
 	Notes        []string `json:"notes,omitempty"`
 	Milliseconds float64  `json:"ms,omitempty"`
@@ -74,7 +71,7 @@ type SnapshotResult struct {
 
 func (r *SnapshotResult) check(most int64) error {
 	if r.Bytes < 0 || r.Bytes > most {
-		return fmt.Errorf("it has written %d bytes, of at most %d", r.Bytes, most)
+		return fmt.Errorf("it wrote %d bytes, the limit is %d", r.Bytes, most)
 	}
 	if r.Milliseconds < 0 || r.Milliseconds > 1e9 {
 		return fmt.Errorf("it took %g ms", r.Milliseconds)
@@ -87,9 +84,8 @@ func (r *SnapshotResult) check(most int64) error {
 	return nil
 }
 
-// Snapshot has the process write a snapshot into a file, which must be a
-// regular one, open for writing and empty. The probe may go on writing after
-// an error: the file is then of no more use.
+// Snapshot makes the process write a snapshot to a regular, empty file that is
+// open for writing. After an error the probe may still write to the file.
 func (c *Client) Snapshot(ctx context.Context, wanted SnapshotRequest, file *os.File) (SnapshotResult, error) {
 	if c.Foreign() {
 		return c.foreignSnapshot(ctx, wanted, file, maxForeignSnapshot)
@@ -103,13 +99,13 @@ func (c *Client) Snapshot(ctx context.Context, wanted SnapshotRequest, file *os.
 	case err != nil:
 		return result, c.wrap(cmdSnapshot, err)
 	case info.Size() != result.Bytes:
-		return result, c.broken(cmdSnapshot, fmt.Errorf("it says %d bytes and has written %d", result.Bytes, info.Size()))
+		return result, c.broken(cmdSnapshot, fmt.Errorf("it reports %d bytes and wrote %d", result.Bytes, info.Size()))
 	}
 	return result, nil
 }
 
-// foreignSnapshot lends another user's process a file in memory, which cannot
-// grow, and copies what has been written there.
+// foreignSnapshot passes another user's process a file in memory that cannot
+// grow, and copies its content.
 func (c *Client) foreignSnapshot(ctx context.Context, wanted SnapshotRequest, file *os.File, most int64) (SnapshotResult, error) {
 	lent, err := newSnapshotFile(most)
 	if err != nil {
@@ -141,7 +137,7 @@ func (c *Client) snapshot(ctx context.Context, timeout time.Duration, wanted Sna
 	return line.SnapshotResult, nil
 }
 
-// Segments asks where the process's memory lies, on some devices or on all.
+// Segments asks for the map of the process's memory, on some devices or all.
 func (c *Client) Segments(ctx context.Context, devices ...string) (Segments, error) {
 	file, err := newSnapshotFile(SnapshotSize)
 	if err != nil {
@@ -153,7 +149,7 @@ func (c *Client) Segments(ctx context.Context, devices ...string) (Segments, err
 		return Segments{}, err
 	}
 	if result.Format != SegmentsSchema {
-		return Segments{}, c.broken(cmdSnapshot, fmt.Errorf("its map is %q; this is %s: update the older of the two", result.Format, SegmentsSchema))
+		return Segments{}, c.broken(cmdSnapshot, fmt.Errorf("the map is %q, this is %s: update the older of the two", result.Format, SegmentsSchema))
 	}
 	content := make([]byte, result.Bytes)
 	if _, err := file.ReadAt(content, 0); err != nil {
@@ -161,7 +157,7 @@ func (c *Client) Segments(ctx context.Context, devices ...string) (Segments, err
 	}
 	found, err := decodeSegments(content)
 	if err != nil {
-		return Segments{}, c.broken(cmdSnapshot, fmt.Errorf("its map of segments: %w", err))
+		return Segments{}, c.broken(cmdSnapshot, fmt.Errorf("the map: %w", err))
 	}
 	return found, nil
 }

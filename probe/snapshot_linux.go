@@ -7,11 +7,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// SnapshotSize is the largest snapshot that a monitor takes into memory.
+// SnapshotSize is the largest snapshot that a monitor keeps in memory.
 const SnapshotSize = 16 << 20
 
-// newSnapshotFile is a file in memory that a probe can write, and cannot make
-// larger: what it does not use costs nothing.
+// newSnapshotFile makes a file in memory that a probe can write but not enlarge.
+// Unwritten pages cost nothing.
 func newSnapshotFile(size int64) (*os.File, error) {
 	fd, err := unix.MemfdCreate("vramscope-snapshot", unix.MFD_CLOEXEC|unix.MFD_ALLOW_SEALING)
 	if err != nil {
@@ -29,20 +29,19 @@ func newSnapshotFile(size int64) (*os.File, error) {
 	return file, nil
 }
 
-// writable refuses a descriptor that is open for reading only, or for nothing
-// (O_PATH).
+// writable refuses a descriptor that is open for reading only, or with O_PATH.
 func writable(file *os.File) error {
 	raw, err := file.SyscallConn()
 	if err != nil {
-		return fmt.Errorf("the descriptor: %w", err)
+		return fmt.Errorf("snapshot descriptor: %w", err)
 	}
 	var flags int
 	var asked error
 	if err := raw.Control(func(fd uintptr) { flags, asked = unix.FcntlInt(fd, unix.F_GETFL, 0) }); err != nil {
-		return fmt.Errorf("the descriptor: %w", err)
+		return fmt.Errorf("snapshot descriptor: %w", err)
 	}
 	if asked != nil {
-		return fmt.Errorf("the descriptor: %w", asked)
+		return fmt.Errorf("snapshot descriptor: %w", asked)
 	}
 	if flags&unix.O_ACCMODE == unix.O_RDONLY {
 		return errNotWritable

@@ -14,7 +14,7 @@ import (
 	"vramscope/internal/quantity"
 )
 
-func TestAMonitorReadsWhereMemoryLies(t *testing.T) {
+func TestSegmentsAreRead(t *testing.T) {
 	client := dial(t, start(t, newPool()))
 	found, err := client.Segments(soon(t), testUUID)
 	if err != nil {
@@ -28,13 +28,13 @@ func TestAMonitorReadsWhereMemoryLies(t *testing.T) {
 		t.Errorf("the map is %+v", found)
 	}
 	if _, err := client.Stats(soon(t)); err != nil {
-		t.Errorf("the connection is of no more use: %v", err)
+		t.Errorf("afterwards: %v", err)
 	}
 }
 
-func TestASnapshotGoesIntoAFile(t *testing.T) {
+func TestSnapshotIsWrittenToFile(t *testing.T) {
 	p := newPool()
-	p.snapshot = strings.Repeat("0123456789abcdef", SnapshotSize/16+1) // more than fits a monitor's memory
+	p.snapshot = strings.Repeat("0123456789abcdef", SnapshotSize/16+1) // more than a monitor keeps in memory
 	client := dial(t, start(t, p))
 	file := scratch(t)
 	result, err := client.Snapshot(soon(t), SnapshotRequest{Format: "test"}, file)
@@ -46,20 +46,19 @@ func TestASnapshotGoesIntoAFile(t *testing.T) {
 	}
 	refusal := new(Error)
 	if _, err := client.Snapshot(soon(t), SnapshotRequest{Format: PyTorchFormat}, scratch(t)); !errors.As(err, &refusal) || refusal.Code != Unsupported {
-		t.Errorf("a format that it has not: %v", err)
+		t.Errorf("an unknown format: %v", err)
 	}
 	large := newPool()
 	large.snapshot = testMap + strings.Repeat(" ", SnapshotSize)
 	if _, err := dial(t, start(t, large)).Segments(soon(t)); !errors.As(err, &refusal) || refusal.Code != Internal {
-		t.Errorf("a map that does not fit: %v", err)
+		t.Errorf("a map that is too large: %v", err)
 	}
 }
 
-// TestAnotherUsersProcessIsLentNoFile: it writes into memory that cannot grow.
-func TestAnotherUsersProcessIsLentNoFile(t *testing.T) {
+func TestForeignSnapshotIsBounded(t *testing.T) {
 	p := newPool()
 	client := dial(t, start(t, p))
-	client.uid++ // as root sees somebody else's
+	client.uid++ // as if root read another user's probe
 	file := scratch(t)
 	result, err := client.Snapshot(soon(t), SnapshotRequest{Format: "test"}, file)
 	if err != nil || result.Bytes != int64(len(p.snapshot)) {
@@ -70,11 +69,11 @@ func TestAnotherUsersProcessIsLentNoFile(t *testing.T) {
 	}
 	refusal := new(Error)
 	if _, err := client.foreignSnapshot(soon(t), SnapshotRequest{Format: "test"}, scratch(t), 10); !errors.As(err, &refusal) || refusal.Code != Internal {
-		t.Errorf("more than it has room for: %v", err)
+		t.Errorf("more than the limit: %v", err)
 	}
 }
 
-func TestWhatCannotBeWrittenToIsRefused(t *testing.T) {
+func TestUnwritableDescriptorIsRefused(t *testing.T) {
 	client := dial(t, start(t, newPool()))
 	read, write, err := os.Pipe()
 	if err != nil {
@@ -90,7 +89,7 @@ func TestWhatCannotBeWrittenToIsRefused(t *testing.T) {
 		refusal := new(Error)
 		_, err := client.Snapshot(soon(t), SnapshotRequest{Format: "test"}, file)
 		if !errors.As(err, &refusal) || refusal.Code != BadRequest || !strings.Contains(err.Error(), reason) {
-			t.Errorf("%v, which should say that it is %s", err, reason)
+			t.Errorf("got %v, want %q", err, reason)
 		}
 	}
 }
@@ -105,53 +104,52 @@ func scratch(t *testing.T) *os.File {
 	return file
 }
 
-// hostileMaps are maps that must not be believed, by what is wrong with them.
+// hostileMaps are maps that must be refused, by what is wrong with them.
 var hostileMaps = map[string]string{
-	"no object":              `[]`,
-	"another schema":         `{"schema":"vramscope/segments/2","time_ns":1,"devices":[]}`,
-	"no time":                `{"schema":"vramscope/segments/1","devices":[]}`,
-	"no UUID":                mapOf(`{"uuid":"0","segments":[]}`),
-	"a GPU twice":            mapOf(`{"uuid":"GPU-1"},{"uuid":"GPU-1"}`),
-	"less than none left":    mapOf(`{"uuid":"GPU-1","left":-1}`),
-	"numbers for segments":   mapOf(`{"uuid":"GPU-1","segments":[1,2,3]}`),
-	"nothing for segments":   mapOf(`{"uuid":"GPU-1","segments":[null,null]}`),
-	"nothing for a GPU":      mapOf(`null,null`),
-	"an empty segment":       mapOf(`{"uuid":"GPU-1","segments":[{"address":1,"size":0,"blocks":[]}]}`),
-	"blocks that are less":   mapOf(`{"uuid":"GPU-1","segments":[{"address":1,"size":9,"blocks":[[8,"live"]]}]}`),
-	"blocks that are more":   mapOf(`{"uuid":"GPU-1","segments":[{"address":1,"size":9,"blocks":[[8,"live"],[2,"live"]]}]}`),
-	"a negative block":       mapOf(`{"uuid":"GPU-1","segments":[{"address":1,"size":9,"blocks":[[10,"live"],[-1,"live"]]}]}`),
-	"an overflow":            mapOf(`{"uuid":"GPU-1","segments":[{"address":18446744073709551615,"size":9,"blocks":[[9,"live"]]}]}`),
-	"a segment of an EiB":    mapOf(`{"uuid":"GPU-1","segments":[{"address":1,"size":1152921504606846976,"blocks":[[1152921504606846976,"live"]]}]}`),
-	"a state of its own":     mapOf(`{"uuid":"GPU-1","segments":[{"address":1,"size":9,"blocks":[[9,"gone"]]}]}`),
-	"a block with a tail":    mapOf(`{"uuid":"GPU-1","segments":[{"address":1,"size":9,"blocks":[[9,"live",1]]}]}`),
-	"a block that is null":   mapOf(`{"uuid":"GPU-1","segments":[{"address":1,"size":9,"blocks":[null]}]}`),
-	"a size with a fraction": mapOf(`{"uuid":"GPU-1","segments":[{"address":1,"size":9,"blocks":[[9.5,"live"]]}]}`),
-	"very many GPUs":         mapOf(strings.Repeat(`{"uuid":"GPU-1"},`, 1<<16) + `{}`),
-	"very many blocks":       mapOf(`{"uuid":"GPU-1","segments":[{"size":1,"blocks":[` + strings.Repeat(`[1,"live"],`, MaxBlocks+MaxSegments) + `[]]}]}`),
-	"deep":                   strings.Repeat(`{"devices":[`, 4000),
+	"not an object":            `[]`,
+	"another schema":           `{"schema":"vramscope/segments/2","time_ns":1,"devices":[]}`,
+	"no time":                  `{"schema":"vramscope/segments/1","devices":[]}`,
+	"not a UUID":               mapOf(`{"uuid":"0","segments":[]}`),
+	"a GPU twice":              mapOf(`{"uuid":"GPU-1"},{"uuid":"GPU-1"}`),
+	"negative left":            mapOf(`{"uuid":"GPU-1","left":-1}`),
+	"numbers for segments":     mapOf(`{"uuid":"GPU-1","segments":[1,2,3]}`),
+	"nothing for segments":     mapOf(`{"uuid":"GPU-1","segments":[null,null]}`),
+	"nothing for a GPU":        mapOf(`null,null`),
+	"an empty segment":         mapOf(`{"uuid":"GPU-1","segments":[{"address":1,"size":0,"blocks":[]}]}`),
+	"blocks of too few bytes":  mapOf(`{"uuid":"GPU-1","segments":[{"address":1,"size":9,"blocks":[[8,"live"]]}]}`),
+	"blocks of too many bytes": mapOf(`{"uuid":"GPU-1","segments":[{"address":1,"size":9,"blocks":[[8,"live"],[2,"live"]]}]}`),
+	"a negative block":         mapOf(`{"uuid":"GPU-1","segments":[{"address":1,"size":9,"blocks":[[10,"live"],[-1,"live"]]}]}`),
+	"an overflow":              mapOf(`{"uuid":"GPU-1","segments":[{"address":18446744073709551615,"size":9,"blocks":[[9,"live"]]}]}`),
+	"a segment of an EiB":      mapOf(`{"uuid":"GPU-1","segments":[{"address":1,"size":1152921504606846976,"blocks":[[1152921504606846976,"live"]]}]}`),
+	"an unknown state":         mapOf(`{"uuid":"GPU-1","segments":[{"address":1,"size":9,"blocks":[[9,"gone"]]}]}`),
+	"a block of three fields":  mapOf(`{"uuid":"GPU-1","segments":[{"address":1,"size":9,"blocks":[[9,"live",1]]}]}`),
+	"a block that is null":     mapOf(`{"uuid":"GPU-1","segments":[{"address":1,"size":9,"blocks":[null]}]}`),
+	"a size with a fraction":   mapOf(`{"uuid":"GPU-1","segments":[{"address":1,"size":9,"blocks":[[9.5,"live"]]}]}`),
+	"very many GPUs":           mapOf(strings.Repeat(`{"uuid":"GPU-1"},`, 1<<16) + `{}`),
+	"very many blocks":         mapOf(`{"uuid":"GPU-1","segments":[{"size":1,"blocks":[` + strings.Repeat(`[1,"live"],`, MaxBlocks+MaxSegments) + `[]]}]}`),
+	"deeply nested":            strings.Repeat(`{"devices":[`, 4000),
 }
 
 func mapOf(devices string) string {
 	return `{"schema":"vramscope/segments/1","time_ns":1,"devices":[` + devices + `]}`
 }
 
-func TestAMapThatCannotBeIsNotBelieved(t *testing.T) {
+func TestImpossibleMapIsRefused(t *testing.T) {
 	for what, content := range hostileMaps {
 		if found, err := decodeSegments([]byte(content)); err == nil {
-			t.Errorf("%s: believed as %+v", what, found)
+			t.Errorf("%s: accepted as %+v", what, found)
 		} else if len(err.Error()) > 4*maxText {
 			t.Errorf("%s: an error of %d bytes", what, len(err.Error()))
 		}
 	}
 	p := newPool()
-	p.snapshot = hostileMaps["blocks that are more"]
+	p.snapshot = hostileMaps["blocks of too many bytes"]
 	if _, err := dial(t, start(t, p)).Segments(soon(t)); !errors.Is(err, ErrBroken) {
 		t.Errorf("over the socket: %v", err)
 	}
 }
 
-// TestTheLargestMapFits: what a probe may write a monitor takes.
-func TestTheLargestMapFits(t *testing.T) {
+func TestLargestMapFits(t *testing.T) {
 	d := DeviceSegments{UUID: testUUID}
 	for i := range MaxSegments {
 		s := Segment{Address: uint64(1<<47 - (i+1)<<20), Size: quantity.MiB, Pool: "small", Stream: 1 << 40, Private: true, Expandable: true}
@@ -169,11 +167,11 @@ func TestTheLargestMapFits(t *testing.T) {
 		t.Fatal(err)
 	}
 	if first := found.Devices[0].Segments[0].Address; first != 1<<47-MaxSegments<<20 {
-		t.Errorf("the first segment is at %#x: they are not in order", first)
+		t.Errorf("the first segment is at %#x: not sorted", first)
 	}
 }
 
-func FuzzAnyMapOfSegments(f *testing.F) {
+func FuzzSegments(f *testing.F) {
 	f.Add([]byte(testMap))
 	for _, content := range hostileMaps {
 		if len(content) < 1<<10 {
@@ -186,7 +184,7 @@ func FuzzAnyMapOfSegments(f *testing.F) {
 			return
 		}
 		if err := found.check(); err != nil {
-			t.Fatalf("believed: %v", err)
+			t.Fatalf("accepted although %v", err)
 		}
 		again, err := json.Marshal(found)
 		if err != nil {
@@ -194,7 +192,7 @@ func FuzzAnyMapOfSegments(f *testing.F) {
 		}
 		same, err := decodeSegments(again)
 		if err != nil {
-			t.Fatalf("what was written out again is refused: %v\n%s", err, again)
+			t.Fatalf("refused after encoding: %v\n%s", err, again)
 		}
 		if third, err := json.Marshal(same); err != nil || string(third) != string(again) {
 			t.Errorf("%s became %s, %v", again, third, err)

@@ -11,8 +11,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// reach is a path to a name in the directory that fits the 108 bytes of a
-// socket address, however long the directory's own path is.
+// reach is a path to a name in the directory that fits the 108 bytes of a socket
+// address, whatever the length of the directory's own path.
 // Source: https://man7.org/linux/man-pages/man7/unix.7.html
 func (d *directory) reach(name string) string {
 	return "/proc/self/fd/" + strconv.Itoa(int(d.file.Fd())) + "/" + name
@@ -54,8 +54,8 @@ const backlog = 16
 
 var errNoUnixSocket = errors.New("not a Unix socket")
 
-// connect never waits: a server that is stopped has a queue, and where that
-// is full connect fails. It is done with the rights of the directory's owner.
+// connect never waits: it fails if the queue of a stopped server is full. It has
+// the rights of the directory's owner.
 func (d *directory) connect(name string) (*net.UnixConn, error) {
 	path := filepath.Join(d.path, name)
 	fd, err := newSocket()
@@ -73,7 +73,7 @@ func (d *directory) connect(name string) (*net.UnixConn, error) {
 		}
 	})
 	if errors.Is(err, unix.EAGAIN) {
-		return nil, fmt.Errorf("connect to %s: nobody takes connections there, and its queue is full", path)
+		return nil, fmt.Errorf("connect to %s: the process does not accept connections, and its queue is full", path)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("connect to %s: %w", path, err)
@@ -98,30 +98,30 @@ func newSocket() (int, error) {
 	return fd, nil
 }
 
-// peerOf is who is at the other end: of a connection that was made, whoever
-// made it; of a socket connected to, whoever called listen. The pid is in
-// our pid namespace, and 0 for a process outside of it.
+// peerOf is the process at the other end: for a server the one that connected,
+// for a client the one that called listen. The pid is in this process's pid
+// namespace, and 0 for a process outside of it.
 func peerOf(conn *net.UnixConn) (pid int, uid uint32, err error) {
 	raw, err := conn.SyscallConn()
 	if err != nil {
-		return 0, 0, fmt.Errorf("ask who is at the other end: %w", err)
+		return 0, 0, fmt.Errorf("identify the peer: %w", err)
 	}
 	var cred *unix.Ucred
 	var asked error
 	if err := raw.Control(func(fd uintptr) {
 		cred, asked = unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED)
 	}); err != nil {
-		return 0, 0, fmt.Errorf("ask who is at the other end: %w", err)
+		return 0, 0, fmt.Errorf("identify the peer: %w", err)
 	}
 	if asked != nil {
-		return 0, 0, fmt.Errorf("ask who is at the other end: %w", asked)
+		return 0, 0, fmt.Errorf("identify the peer: %w", asked)
 	}
 	return int(cred.Pid), cred.Uid, nil
 }
 
-// receive reads and takes descriptors that came along.
+// receive reads data and descriptors.
 func receive(conn *net.UnixConn, buffer []byte) (int, []*os.File, error) {
-	var control [64]byte // room for the one descriptor of a snapshot, and a few that nobody asked for
+	var control [64]byte // space for the descriptor of a snapshot, and a few unwanted ones
 	n, controlled, _, _, err := conn.ReadMsgUnix(buffer, control[:])
 	if controlled == 0 {
 		return n, nil, err
@@ -143,7 +143,7 @@ func receive(conn *net.UnixConn, buffer []byte) (int, []*os.File, error) {
 	return n, files, err
 }
 
-// send writes a line and a descriptor with its first byte.
+// send writes a line, with a descriptor at its first byte.
 func send(conn *net.UnixConn, line []byte, file *os.File) error {
 	n, _, err := conn.WriteMsgUnix(line, unix.UnixRights(int(file.Fd())), nil)
 	if err == nil && n < len(line) {

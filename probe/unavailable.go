@@ -8,11 +8,11 @@ import (
 	"os"
 )
 
-// SnapshotSize is the largest snapshot that a monitor takes into memory.
+// SnapshotSize is the largest snapshot that a monitor keeps in memory.
 const SnapshotSize = 16 << 20
 
-// Probes are found through /proc and trusted through SO_PEERCRED: there are
-// none where there is no Linux.
+// Probes are found through /proc and verified with SO_PEERCRED, which only Linux
+// has.
 var errNoLinux = errors.New("probes need Linux")
 
 type directory struct {

@@ -16,7 +16,7 @@ import (
 	"time"
 )
 
-func TestAServerMovesWhenItsDirectoryVanishes(t *testing.T) {
+func TestServerMovesWhenDirectoryVanishes(t *testing.T) {
 	runtime, temporary := filepath.Join(t.TempDir(), "run"), filepath.Join(t.TempDir(), "tmp")
 	if err := os.Mkdir(runtime, 0o700); err != nil {
 		t.Fatal(err)
@@ -32,22 +32,22 @@ func TestAServerMovesWhenItsDirectoryVanishes(t *testing.T) {
 	before := dial(t, server)
 	first := server.Path()
 
-	// The last logout.
+	// As at the user's last logout.
 	if err := os.RemoveAll(runtime); err != nil {
 		t.Fatal(err)
 	}
 	eventually(t, "it has moved", func() bool { return server.Path() != first })
 	if _, err := dial(t, server).Stats(soon(t)); err != nil {
-		t.Errorf("at the new place: %v", err)
+		t.Errorf("on the new socket: %v", err)
 	}
 	if _, err := before.Stats(soon(t)); err != nil {
-		t.Errorf("a connection made before: %v", err)
+		t.Errorf("on the old connection: %v", err)
 	}
 	second := server.Path()
 	if err := os.Remove(second); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "a removed socket is made again", func() bool {
+	eventually(t, "a removed socket is created again", func() bool {
 		_, err := os.Lstat(second)
 		return err == nil
 	})
@@ -56,11 +56,11 @@ func TestAServerMovesWhenItsDirectoryVanishes(t *testing.T) {
 		t.Error(err)
 	}
 	if _, err := os.Lstat(server.Path()); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("the socket is still there: %v", err)
+		t.Errorf("the socket still exists: %v", err)
 	}
 }
 
-func TestAForkedChildLeavesItsParentsSocketAlone(t *testing.T) {
+func TestForkedChildKeepsParentsSocket(t *testing.T) {
 	server, err := Listen(ServerOptions{Directories: []string{filepath.Join(t.TempDir(), "vramscope")}})
 	if err != nil {
 		t.Fatal(err)
@@ -76,13 +76,13 @@ func TestAForkedChildLeavesItsParentsSocketAlone(t *testing.T) {
 	}
 }
 
-func TestAServerLeavesAnothersSocketAlone(t *testing.T) {
+func TestServerKeepsReplacedSocket(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "vramscope")
 	server, err := Listen(ServerOptions{Directories: []string{dir}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Its name has been taken meanwhile, as by the next program after an exec.
+	// Another socket takes the name, as after an exec.
 	if err := os.Remove(server.Path()); err != nil {
 		t.Fatal(err)
 	}
@@ -96,7 +96,7 @@ func TestAServerLeavesAnothersSocketAlone(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := os.Lstat(next.Path()); err != nil {
-		t.Errorf("the other's socket: %v", err)
+		t.Errorf("the other socket: %v", err)
 	}
 	if _, err := Listen(ServerOptions{Directories: []string{dir, dir + "2"}}); !errors.Is(err, errServed) {
 		t.Errorf("a second probe in one process: %v", err)
@@ -106,7 +106,7 @@ func TestAServerLeavesAnothersSocketAlone(t *testing.T) {
 	}
 }
 
-func TestStrangeFilesAreLeftAlone(t *testing.T) {
+func TestForeignFilesAreKept(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "vramscope")
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		t.Fatal(err)
@@ -129,7 +129,7 @@ func TestStrangeFilesAreLeftAlone(t *testing.T) {
 	}
 	c := spawn(t, "serve", dir)
 	m := watch(t, dir)
-	eventually(t, "the probe among them is heard", func() bool { return heard(m, c.pid()) })
+	eventually(t, "the probe among them answers", func() bool { return answers(m, c.pid()) })
 	for _, path := range append(files, link) {
 		if _, err := os.Lstat(path); err != nil {
 			t.Errorf("%s: %v", path, err)
@@ -137,7 +137,7 @@ func TestStrangeFilesAreLeftAlone(t *testing.T) {
 	}
 }
 
-func TestOneMonitorTooManyIsToldSo(t *testing.T) {
+func TestTooManyMonitorsAreRefused(t *testing.T) {
 	server := start(t, newPool())
 	for range maxConnections {
 		if _, err := dial(t, server).Hello(soon(t)); err != nil {
@@ -150,7 +150,7 @@ func TestOneMonitorTooManyIsToldSo(t *testing.T) {
 	}
 }
 
-func TestAHandlerThatFailsOrPanicsIsAnAnswer(t *testing.T) {
+func TestHandlerErrorAndPanicAreAnswered(t *testing.T) {
 	p := newPool()
 	var calls atomic.Int32
 	p.stats = func() (Report, error) {
@@ -171,7 +171,7 @@ func TestAHandlerThatFailsOrPanicsIsAnAnswer(t *testing.T) {
 	}
 }
 
-func TestAReportTooLongForALineIsAnError(t *testing.T) {
+func TestReportTooLongForALineIsAnError(t *testing.T) {
 	p := newPool()
 	p.stats = func() (Report, error) {
 		return Report{Devices: []Device{{UUID: strings.Repeat("x", MaxLine)}}}, nil
@@ -182,7 +182,7 @@ func TestAReportTooLongForALineIsAnError(t *testing.T) {
 	}
 }
 
-func TestALateAnswerIsTheNextOne(t *testing.T) {
+func TestLateAnswerIsReadNext(t *testing.T) {
 	p := newPool()
 	release := make(chan struct{})
 	var calls atomic.Int32
@@ -200,7 +200,7 @@ func TestALateAnswerIsTheNextOne(t *testing.T) {
 		}
 	}
 	close(release)
-	client.deadline = patient
+	client.deadline = testTimeout
 	if report, err := client.Stats(soon(t)); err != nil || report.TimeNS != 1 {
 		t.Errorf("the late answer: %+v, %v", report, err)
 	}
@@ -209,7 +209,7 @@ func TestALateAnswerIsTheNextOne(t *testing.T) {
 	}
 }
 
-func TestAHandlerThatHangsDoesNotKeepServeFromEnding(t *testing.T) {
+func TestServeEndsWhenHandlerHangs(t *testing.T) {
 	p := newPool()
 	p.hold, p.flushing = make(chan struct{}), make(chan struct{})
 	server, err := Listen(ServerOptions{Directories: []string{filepath.Join(t.TempDir(), "vramscope")}})
@@ -227,7 +227,7 @@ func TestAHandlerThatHangsDoesNotKeepServeFromEnding(t *testing.T) {
 	}()
 	<-p.flushing
 	cancel()
-	if err := <-ended; err == nil || !strings.Contains(err.Error(), "left behind") {
+	if err := <-ended; err == nil || !strings.Contains(err.Error(), "still in progress") {
 		t.Errorf("Serve: %v", err)
 	}
 	if err := <-asked; err == nil {
@@ -236,32 +236,32 @@ func TestAHandlerThatHangsDoesNotKeepServeFromEnding(t *testing.T) {
 	close(p.hold)
 }
 
-func TestAMonitorThatDoesNotReadIsLetGo(t *testing.T) {
+func TestMonitorThatDoesNotReadIsDisconnected(t *testing.T) {
 	server := start(t, newPool())
 	other := dial(t, server)
 	conn, err := net.Dial("unix", server.Path())
 	if err != nil {
-		t.Skipf("the test's directory is too deep: %v", err)
+		t.Skipf("the test's directory has too long a path: %v", err)
 	}
 	defer func() { _ = conn.Close() }()
-	// Requests without end, answers unread: the server must neither keep the
-	// answers nor wait for ever.
+	// Endless requests and unread answers: the server must neither keep the answers
+	// nor wait for ever.
 	flood := []byte(strings.Repeat(`{"id":1,"cmd":"stats"}`+"\n", 4096))
-	_ = conn.SetWriteDeadline(time.Now().Add(patient))
+	_ = conn.SetWriteDeadline(time.Now().Add(testTimeout))
 	for {
 		if _, err = conn.Write(flood); err != nil {
 			break
 		}
 	}
 	if errors.Is(err, os.ErrDeadlineExceeded) {
-		t.Error("it was never let go")
+		t.Error("it was not disconnected")
 	}
 	if _, err := other.Stats(soon(t)); err != nil {
 		t.Errorf("another monitor: %v", err)
 	}
 }
 
-func TestBytesThatEndInTheMiddleAreNoLine(t *testing.T) {
+func TestUnfinishedLineIsUnexpectedEOF(t *testing.T) {
 	in := lines{source: strings.NewReader("{\"id\":1}\n{\"id\":")}
 	if line, err := in.next(); err != nil || string(line) != `{"id":1}` {
 		t.Fatalf("%q, %v", line, err)

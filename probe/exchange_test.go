@@ -17,8 +17,8 @@ import (
 	"time"
 )
 
-// impostor listens where this test process's own probe would, and lets
-// behave have each connection.
+// impostor listens on the socket of this process's own probe, and calls behave for
+// each connection.
 func impostor(t testing.TB, path string, behave func(net.Conn)) {
 	t.Helper()
 	dir, err := makeDirectory(path, uint32(os.Geteuid()))
@@ -63,8 +63,7 @@ func impostor(t testing.TB, path string, behave func(net.Conn)) {
 	})
 }
 
-// liar answers hello truthfully and everything else with what lie makes of
-// the request's id.
+// liar answers hello correctly and everything else with lie(id).
 func liar(lie func(id uint64) string) func(net.Conn) {
 	return func(conn net.Conn) {
 		begin, err := startTime("/proc/self")
@@ -88,8 +87,8 @@ func liar(lie func(id uint64) string) func(net.Conn) {
 	}
 }
 
-// books is a lie about one allocator.
-func books(allocator string) func(net.Conn) {
+// oneAllocator is a liar whose report has one allocator.
+func oneAllocator(allocator string) func(net.Conn) {
 	return device(`"uuid":"` + testUUID + `","allocators":[{` + allocator + `}]`)
 }
 
@@ -101,7 +100,7 @@ func devices(list string) func(net.Conn) {
 	})
 }
 
-// manyDevices have as many allocators each as one may have.
+// manyDevices have maxAllocators allocators each.
 func manyDevices() string {
 	var list []string
 	for i := range maxReported/maxAllocators + 1 {
@@ -110,54 +109,54 @@ func manyDevices() string {
 	return strings.Join(list, ",")
 }
 
-func TestAProbeThatLiesIsNotBelieved(t *testing.T) {
+func TestImpossibleAnswerIsRefused(t *testing.T) {
 	for _, c := range []struct {
 		name   string
 		behave func(net.Conn)
 		reason string
 	}{
-		{"negative bytes", books(`"kind":"raw","reserved_bytes":-1`), "reserved_bytes is -1"},
-		{"the driver's not available", books(`"kind":"raw","reserved_bytes":18446744073709551615`), "cannot unmarshal"},
-		{"more than any GPU has", books(`"kind":"raw","reserved_bytes":1125899906842625`), "reserved_bytes is 1125899906842625"},
-		{"a part larger than the whole", books(`"kind":"raw","reserved_bytes":5,"allocated_bytes":6`), "allocated_bytes is 6"},
-		{"parts that do not add up", books(`"kind":"raw","reserved_bytes":9,"allocated_bytes":5,"cached_bytes":3,"fragmented_bytes":0`), "make 8"},
-		{"a negative count", books(`"kind":"raw","out_of_memory_count":-3`), "out_of_memory_count is -3"},
-		{"a negative number of blocks", books(`"kind":"raw","blocks":-1`), "blocks is -1"},
-		{"a peak of an EiB", books(`"kind":"raw","peak_reserved_bytes":1152921504606846976`), "a peak is 1152921504606846976"},
-		{"a pool of less than nothing", books(`"kind":"raw","pools":[{"name":"small","reserved_bytes":-1}]`), `pool "small" has a figure of -1`},
-		{"a pool's negative count", books(`"kind":"raw","pools":[{"name":"small","segments":-1}]`), "has -1 segments"},
-		{"an allocation of less than nothing", books(`"kind":"raw","largest":[{"bytes":-4}]`), "an allocation is -4"},
-		{"an allocation from the future", books(`"kind":"raw","largest":[{"bytes":4,"age_seconds":-0.5}]`), "is -0.5 s old"},
-		{"an allocation of the last century", books(`"kind":"raw","largest":[{"bytes":4,"age_seconds":1e300}]`), "is 1e+300 s old"},
-		{"no kind", books(`"reserved_bytes":5`), "kind"},
+		{"negative bytes", oneAllocator(`"kind":"raw","reserved_bytes":-1`), "reserved_bytes is -1"},
+		{"NVML's not available", oneAllocator(`"kind":"raw","reserved_bytes":18446744073709551615`), "cannot unmarshal"},
+		{"more than any GPU has", oneAllocator(`"kind":"raw","reserved_bytes":1125899906842625`), "reserved_bytes is 1125899906842625"},
+		{"a part larger than the whole", oneAllocator(`"kind":"raw","reserved_bytes":5,"allocated_bytes":6`), "allocated_bytes is 6"},
+		{"parts that do not add up", oneAllocator(`"kind":"raw","reserved_bytes":9,"allocated_bytes":5,"cached_bytes":3,"fragmented_bytes":0`), "sum to 8"},
+		{"a negative count", oneAllocator(`"kind":"raw","out_of_memory_count":-3`), "out_of_memory_count is -3"},
+		{"a negative number of blocks", oneAllocator(`"kind":"raw","blocks":-1`), "blocks is -1"},
+		{"a peak of an EiB", oneAllocator(`"kind":"raw","peak_reserved_bytes":1152921504606846976`), "a peak is 1152921504606846976"},
+		{"a negative pool", oneAllocator(`"kind":"raw","pools":[{"name":"small","reserved_bytes":-1}]`), `pool "small" has a figure of -1`},
+		{"a pool's negative count", oneAllocator(`"kind":"raw","pools":[{"name":"small","segments":-1}]`), "has -1 segments"},
+		{"a negative allocation", oneAllocator(`"kind":"raw","largest":[{"bytes":-4}]`), "an allocation is -4"},
+		{"an allocation from the future", oneAllocator(`"kind":"raw","largest":[{"bytes":4,"age_seconds":-0.5}]`), "is -0.5 s old"},
+		{"an allocation too old", oneAllocator(`"kind":"raw","largest":[{"bytes":4,"age_seconds":1e300}]`), "is 1e+300 s old"},
+		{"no kind", oneAllocator(`"reserved_bytes":5`), "kind"},
 		{"a negative total", device(`"uuid":"` + testUUID + `","total_bytes":-5`), "total_bytes is -5"},
-		{"no UUID", device(`"uuid":"0","allocators":[]`), "no UUID"},
-		{"an escape sequence as UUID", device(`"uuid":"GPU-\u001b[2J"`), "no UUID"},
-		{"a device twice", devices(`{"uuid":"GPU-1"},{"uuid":"GPU-1"}`), "twice"},
-		{"a pool twice", device(`"uuid":"GPU-1","allocators":[{"kind":"a","handle":3},{"kind":"b","handle":3}]`), "one pool"},
+		{"not a UUID", device(`"uuid":"0","allocators":[]`), "not a UUID"},
+		{"an escape sequence as UUID", device(`"uuid":"GPU-\u001b[2J"`), "not a UUID"},
+		{"a device twice", devices(`{"uuid":"GPU-1"},{"uuid":"GPU-1"}`), "listed twice"},
+		{"a pool twice", device(`"uuid":"GPU-1","allocators":[{"kind":"a","handle":3},{"kind":"b","handle":3}]`), "same handle"},
 		{"many devices", devices(`{"uuid":"GPU-1"}` + strings.Repeat(`,{"uuid":"GPU-1"}`, maxDevices)), "65 devices"},
 		{"many allocators", device(`"uuid":"GPU-1","allocators":[{}` + strings.Repeat(`,{}`, maxAllocators) + `]`), "65 allocators"},
 		{"many allocators in all", devices(manyDevices()), "more than 512 allocators"},
-		{"a crowd", devices(`[]` + strings.Repeat(`,[]`, 50000)), "members"},
+		{"too many members", devices(`[]` + strings.Repeat(`,[]`, 50000)), "members"},
 		{"no time", liar(func(id uint64) string { return fmt.Sprintf(`{"id":%d,"ok":true,"devices":[]}`, id) }), "time_ns"},
 		{"another's id", liar(func(id uint64) string { return fmt.Sprintf(`{"id":%d,"ok":true,"time_ns":1,"devices":[]}`, id+1) }), "another request"},
 		{"no id", liar(func(uint64) string { return `{"ok":true,"time_ns":1,"devices":[]}` }), "another request"},
-		{"a failure without a reason", liar(func(id uint64) string { return fmt.Sprintf(`{"id":%d,"ok":false}`, id) }), "without an error"},
+		{"a failure without a reason", liar(func(id uint64) string { return fmt.Sprintf(`{"id":%d,"ok":false}`, id) }), "neither ok nor an error"},
 		{"no JSON", liar(func(uint64) string { return "HTTP/1.1 400 Bad Request" }), "not a JSON object"},
 		{"not UTF-8", liar(func(id uint64) string { return fmt.Sprintf(`{"id":%d,"x":"%s"}`, id, "\xff") }), "UTF-8"},
-		{"an answer that nobody asked for", func(conn net.Conn) {
+		{"an unrequested answer", func(conn net.Conn) {
 			_, _ = fmt.Fprintln(conn, `{"id":7,"ok":true}`)
 			_, _ = conn.Read(make([]byte, 1))
 		}, "another request"},
 		{"another version", func(conn net.Conn) {
 			_, _ = bufio.NewReader(conn).ReadString('\n')
 			_, _ = fmt.Fprintln(conn, `{"id":1,"ok":true,"proto":"vramscope/2"}`)
-		}, `it speaks "vramscope/2"`},
+		}, `the probe speaks "vramscope/2"`},
 		{"another pid", func(conn net.Conn) {
 			_, _ = bufio.NewReader(conn).ReadString('\n')
 			_, _ = fmt.Fprintln(conn, `{"id":1,"ok":true,"proto":"vramscope/1","pid":1,"starttime":1}`)
-		}, "it says that it is PID 1"},
-		{"hanging up", func(net.Conn) {}, ""},
+		}, "the probe reports PID 1"},
+		{"closing", func(net.Conn) {}, ""},
 		{"a long line", func(conn net.Conn) {
 			_, _ = fmt.Fprintln(conn, strings.Repeat("x", MaxLine))
 			_, _ = conn.Read(make([]byte, 1))
@@ -194,13 +193,13 @@ func TestAProbeThatLiesIsNotBelieved(t *testing.T) {
 				t.Fatalf("the answer is %+v", a)
 			}
 			if len(a.Report.Devices) != 0 || !a.At.IsZero() {
-				t.Errorf("figures were taken from it: %+v", a.Report)
+				t.Errorf("its figures were accepted: %+v", a.Report)
 			}
 		})
 	}
 }
 
-func TestAFloodDelaysNobodyAndCostsNoMemory(t *testing.T) {
+func TestFloodAffectsOnlyItsSession(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "vramscope")
 	c := spawn(t, "serve", dir)
 	block := []byte(strings.Repeat(`{"id":9,"ok":true,"time_ns":1,"devices":[]}`+"\n", 1000))
@@ -212,8 +211,8 @@ func TestAFloodDelaysNobodyAndCostsNoMemory(t *testing.T) {
 		}
 	})
 	m := watch(t, dir)
-	eventually(t, "the honest one is heard", func() bool { return heard(m, c.pid()) })
-	eventually(t, "the flood is told", func() bool {
+	eventually(t, "the other probe answers", func() bool { return answers(m, c.pid()) })
+	eventually(t, "the flood is reported", func() bool {
 		a := answerOf(m, os.Getpid())
 		return a != nil && errors.Is(a.Err, ErrBroken)
 	})
@@ -221,9 +220,9 @@ func TestAFloodDelaysNobodyAndCostsNoMemory(t *testing.T) {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
 	from := answerOf(m, c.pid()).At
-	eventually(t, "the honest one is read on", func() bool { return answerOf(m, c.pid()).At.After(from.Add(500 * time.Millisecond)) })
+	eventually(t, "the other probe still answers", func() bool { return answerOf(m, c.pid()).At.After(from.Add(500 * time.Millisecond)) })
 	if a := answerOf(m, c.pid()); a.Err != nil {
-		t.Errorf("the honest one: %v", a.Err)
+		t.Errorf("the other probe: %v", a.Err)
 	}
 	runtime.GC()
 	runtime.ReadMemStats(&after)
@@ -232,7 +231,7 @@ func TestAFloodDelaysNobodyAndCostsNoMemory(t *testing.T) {
 	}
 }
 
-func TestAnEndlessLineIsBounded(t *testing.T) {
+func TestEndlessLineIsBounded(t *testing.T) {
 	var read int
 	in := lines{source: readerFunc(func(p []byte) (int, error) {
 		read += len(p)
