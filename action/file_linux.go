@@ -15,7 +15,7 @@ import (
 // can read and that has no other name, in a directory of ours that nobody else
 // can write: no link and no FIFO can take its place.
 func appendLine(directory string, line []byte) error {
-	dir, err := openDirectory(directory)
+	dir, err := openDirectory(directory, true)
 	if err != nil {
 		return err
 	}
@@ -40,16 +40,51 @@ func appendLine(directory string, line []byte) error {
 	return errors.Join(err, file.Close())
 }
 
-// openDirectory opens a directory for its names, and makes it where it is not
-// there. It follows no symbolic link, but for one right below /: only root can
+// checkLog is nil where appendLine would find, or could make, the log.
+func checkLog(directory string) error {
+	dir, err := openDirectory(directory, false)
+	if errors.Is(err, errCanBeMade) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer func() { _ = unix.Close(dir) }()
+	var stat unix.Stat_t
+	switch err := unix.Fstatat(dir, LogName, &stat, unix.AT_SYMLINK_NOFOLLOW); {
+	case errors.Is(err, unix.ENOENT):
+		return writable(dir, directory)
+	case err != nil:
+		return fmt.Errorf("%s: %w", filepath.Join(directory, LogName), err)
+	default:
+		return checkFile(filepath.Join(directory, LogName), &stat)
+	}
+}
+
+// errCanBeMade says that a directory is not there, and could be made.
+var errCanBeMade = errors.New("not there yet")
+
+// writable reports whether names can be made in a directory.
+func writable(dir int, path string) error {
+	if err := unix.Faccessat(unix.AT_FDCWD, fmt.Sprintf("/proc/self/fd/%d", dir), unix.W_OK|unix.X_OK, unix.AT_EACCESS); err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	return nil
+}
+
+// openDirectory opens a directory for its names; where it is not there it makes
+// it, or says that it could. It follows no symbolic link, but for one right below /: only root can
 // have put that there (/home → /export/home).
-func openDirectory(path string) (int, error) {
+func openDirectory(path string, make bool) (int, error) {
 	path = filepath.Clean(path)
 	if !filepath.IsAbs(path) {
 		return -1, fmt.Errorf("%s is not an absolute path", path)
 	}
 	first, rest, _ := strings.Cut(path[1:], "/")
 	top, err := filepath.EvalSymlinks("/" + first)
+	if errors.Is(err, unix.ENOENT) {
+		top, err = "/"+first, nil
+	}
 	if err != nil {
 		return -1, err
 	}
@@ -62,7 +97,11 @@ func openDirectory(path string) (int, error) {
 		}
 		walked = filepath.Join(walked, name)
 		next, failed := unix.Openat(dir, name, openFlags, 0)
-		if errors.Is(failed, unix.ENOENT) {
+		if errors.Is(failed, unix.ENOENT) && !make {
+			if failed = writable(dir, filepath.Dir(walked)); failed == nil {
+				failed = errCanBeMade
+			}
+		} else if errors.Is(failed, unix.ENOENT) {
 			if failed = unix.Mkdirat(dir, name, 0o700); failed == nil || errors.Is(failed, unix.EEXIST) {
 				next, failed = unix.Openat(dir, name, openFlags, 0)
 			}
@@ -91,10 +130,14 @@ func openError(path string, err error) error {
 	if errors.Is(err, unix.ELOOP) || errors.Is(err, unix.ENOTDIR) {
 		var stat unix.Stat_t
 		if unix.Lstat(path, &stat) == nil && stat.Mode&unix.S_IFMT == unix.S_IFLNK {
-			return fmt.Errorf("%s is a symbolic link, which could lead anywhere", path)
+			return errLink(path)
 		}
 	}
 	return fmt.Errorf("%s: %w", path, err)
+}
+
+func errLink(path string) error {
+	return fmt.Errorf("%s is a symbolic link, which could lead anywhere", path)
 }
 
 func checkDirectory(path string, stat *unix.Stat_t) error {
@@ -110,6 +153,8 @@ func checkDirectory(path string, stat *unix.Stat_t) error {
 
 func checkFile(path string, stat *unix.Stat_t) error {
 	switch mode := stat.Mode & 0o7777; {
+	case stat.Mode&unix.S_IFMT == unix.S_IFLNK:
+		return errLink(path)
 	case stat.Mode&unix.S_IFMT != unix.S_IFREG:
 		return fmt.Errorf("%s is not a regular file", path)
 	case stat.Uid != uint32(os.Geteuid()):

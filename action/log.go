@@ -95,8 +95,16 @@ func (l *Log) Do(e Entry, act func(*Entry) error) error {
 			e.Outcome = refused
 		}
 	}
-	return errors.Join(err, l.write(&e))
+	unlogged := l.write(&e)
+	if err == nil && unlogged != nil {
+		return fmt.Errorf("it is done, but %w", unlogged)
+	}
+	return errors.Join(err, unlogged)
 }
+
+// Check is nil where a line could be written, and else why not. It changes
+// nothing.
+func (l *Log) Check() error { return checkLog(l.Directory) }
 
 // Refuse logs that an action was refused, and returns the refusal.
 func (l *Log) Refuse(e Entry, refusal *process.Refusal) error {
@@ -142,12 +150,16 @@ func (l *Log) write(e *Entry) error {
 	}
 	line, err := json.Marshal(e)
 	if err != nil {
-		return fmt.Errorf("the audit log cannot be written: %w", err)
+		return unwritable(err)
 	}
 	if err := appendLine(l.Directory, escaped(line)); err != nil {
-		return fmt.Errorf("the audit log cannot be written: %w; mend that, or set XDG_STATE_HOME to a directory that only you can write", err)
+		return unwritable(err)
 	}
 	return nil
+}
+
+func unwritable(err error) error {
+	return fmt.Errorf("the audit log cannot be written: %w; mend that, or set XDG_STATE_HOME to a directory that only you can write", err)
 }
 
 // escaped is JSON without anything that a terminal could act on: encoding/json

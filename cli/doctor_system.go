@@ -3,11 +3,13 @@ package cli
 import (
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 
 	"github.com/charmbracelet/colorprofile"
 	"golang.org/x/term"
 
+	"vramscope/action"
 	"vramscope/internal/process"
 	"vramscope/internal/text"
 	"vramscope/sampler/snapshot"
@@ -22,15 +24,15 @@ func (e *examination) processes() []finding {
 	if e.sources.table == nil {
 		return found // a simulated box: this machine's /proc has nothing to do with it
 	}
-	return append(found, e.container(), procRights(), signals())
+	return append(found, e.container(), procRights(), signals(), e.auditLog())
 }
 
-// perProcess is whether the driver tells which process holds what.
+// perProcess is whether the driver reports the memory of each process.
 func (e *examination) perProcess() finding {
-	told := 0
+	reported := 0
 	for i := range e.snap.Rows {
 		if e.snap.Rows[i].Used.Known() {
-			told++
+			reported++
 		}
 	}
 	f := finding{verdict: works, what: "memory of each"}
@@ -44,12 +46,12 @@ func (e *examination) perProcess() finding {
 				break
 			}
 		}
-	case told == all:
-		f.text = fmt.Sprintf("told for all %s", plural(all, "process", "processes"))
+	case reported == all:
+		f.text = fmt.Sprintf("reported for all %d", all)
 	default:
 		f.verdict = fails
-		f.text = fmt.Sprintf("told for %d of %s", told, plural(all, "process", "processes"))
-		f.next = []string{"why               WSL, containers, and some drivers do not tell it of other users' processes", "what remains      a GPU's line shows what is unattributed"}
+		f.text = fmt.Sprintf("reported for %d of %d", reported, all)
+		f.next = []string{"why               WSL, containers, and some drivers do not report it for other users' processes", "what remains      a GPU's line shows what is unattributed"}
 	}
 	return f
 }
@@ -67,10 +69,14 @@ func (e *examination) visibility() finding {
 	case all == 0:
 		f.verdict, f.text = neither, "no process is on a GPU now"
 	case foreign == 0:
-		f.text = "every pid is in this /proc"
+		f.text = "all PIDs are in this /proc"
 	default:
 		f.verdict = fails
-		f.text = fmt.Sprintf("%d of %d pids are not in this /proc: processes of another container", foreign, all)
+		verb := "are"
+		if foreign == 1 {
+			verb = "is"
+		}
+		f.text = fmt.Sprintf("%d of %d PIDs %s outside this /proc: processes of another container", foreign, all, verb)
 		f.next = []string{"to see them       run vramscope on the host, or in a container with --pid=host"}
 	}
 	return f
@@ -88,11 +94,11 @@ func (e *examination) container() finding {
 	case err != nil:
 		f.verdict, f.text = fails, "/proc does not show this process: is it mounted?"
 	case self.Identity.Namespace == initPIDNamespace:
-		f.text = "no: this is the machine's own pid namespace"
+		f.text = "no: this is the machine's own PID namespace"
 	case self.Identity.Namespace == 0:
-		f.text = "unknown: /proc/self/ns/pid may not be read"
+		f.text = "unknown: /proc/self/ns/pid cannot be read"
 	default:
-		f.text = "yes: a pid namespace of its own; processes outside it have no name here"
+		f.text = "yes: it has its own PID namespace; processes outside it are not visible"
 	}
 	if f.verdict != fails && self.Job.String() != "" {
 		f.text += " (" + text.Clean(self.Job.String()) + ")"
@@ -111,9 +117,9 @@ func procRights() finding {
 		f.text = "other users' processes are hidden (hidepid)"
 		f.next = []string{"to see them       run as root, or in the group that /proc is mounted for (gid=)"}
 	case link != nil && os.Geteuid() != 0:
-		f.text = "command and user of every process; environment and signals only of one's own"
+		f.text = "command and user of all processes readable; environment and signals of your own only"
 	default:
-		f.text = "everything of every process"
+		f.text = "all processes readable"
 	}
 	return f
 }
@@ -121,9 +127,20 @@ func procRights() finding {
 // signals is whether a process can be signalled safely.
 func signals() finding {
 	if err := process.CanSignal(); err != nil {
-		return finding{verdict: fails, what: "signals", text: "no pidfds (they take Linux 5.3 and no sandbox that forbids them): the key x is refused"}
+		return finding{verdict: fails, what: "signals", text: "no pidfds (they need Linux 5.3 and a sandbox that permits them): the key x is refused"}
 	}
-	return finding{verdict: works, what: "signals", text: "through pidfds, so that they cannot reach another process"}
+	return finding{verdict: works, what: "signals", text: "through pidfds: they cannot reach another process"}
+}
+
+// auditLog is whether actions can be logged: what cannot be is not done.
+func (e *examination) auditLog() finding {
+	log := e.sources.log
+	if err := log.Check(); err != nil {
+		return finding{verdict: fails, what: "audit log", text: text.Clean(err.Error()), next: []string{
+			"to mend it        that, or set XDG_STATE_HOME to a directory that only you can write",
+			"until then        F, a and x are refused, and so are vramscope flush and attach"}}
+	}
+	return finding{verdict: works, what: "audit log", text: text.Clean(filepath.Join(log.Directory, action.LogName))}
 }
 
 // terminal is what the screen can be drawn with.

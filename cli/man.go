@@ -64,7 +64,7 @@ func manPage(root *cobra.Command) string {
 	r.text("Turns colours off, whatever its value.")
 	r.section("Files")
 	for _, f := range [][2]string{
-		{"$XDG_STATE_HOME/vramscope", "the log of attaches (audit.log) and the snapshots that the key w writes; by default in ~/.local/state"},
+		{"$XDG_STATE_HOME/vramscope", "the audit log of flushes, attaches and signals (audit.log), and the snapshots that the key w writes; by default in ~/.local/state"},
 		{"$XDG_CACHE_HOME/vramscope", "the probes that run and env hand to programs; by default in ~/.cache"},
 		{"$XDG_RUNTIME_DIR/vramscope, /tmp/vramscope-UID", "the sockets on which probes answer"},
 	} {

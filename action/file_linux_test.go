@@ -1,0 +1,173 @@
+package action
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// limited runs this test binary as a program that has no room for a second line.
+const limited = "VRAMSCOPE_TEST_FULL_DISK"
+
+func TestMain(m *testing.M) {
+	if directory := os.Getenv(limited); directory != "" {
+		os.Exit(fillDisk(directory))
+	}
+	os.Exit(m.Run())
+}
+
+// fillDisk logs two actions where files can only have 600 bytes, which the
+// kernel treats as a full disk. The status is how many of them were done.
+func fillDisk(directory string) (done int) {
+	signal.Ignore(syscall.SIGXFSZ)
+	limit := unix.Rlimit{Cur: 600, Max: 600}
+	if err := unix.Setrlimit(unix.RLIMIT_FSIZE, &limit); err != nil {
+		return 9
+	}
+	for range 2 {
+		_ = (&Log{Directory: directory}).Do(testEntry(), func(*Entry) error { done++; return nil }) // what is done counts
+	}
+	return done
+}
+
+func TestNothingIsDoneOnAFullDisk(t *testing.T) {
+	directory := filepath.Join(t.TempDir(), "state")
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), limited+"="+directory)
+	var exit *exec.ExitError
+	if err := cmd.Run(); !errors.As(err, &exit) || exit.ExitCode() != 1 {
+		t.Fatalf("the second action was not refused: %v", err)
+	}
+	if info, err := os.Stat(filepath.Join(directory, LogName)); err != nil || info.Size() != 600 {
+		t.Fatalf("the disk was not full: %v, %v", info, err)
+	}
+	// Once there is room again the next entry begins a line.
+	if err := (&Log{Directory: directory}).Do(testEntry(), func(*Entry) error { return nil }); err != nil {
+		t.Fatal(err)
+	}
+	lines := readLines(t, directory)
+	if n := len(lines); n != 5 || valid(lines[2]) || !valid(lines[3]) || !valid(lines[4]) {
+		t.Errorf("the log is %q", lines)
+	}
+}
+
+// TestLogIsNotRedirected: whatever stands in the place of the log or of its
+// directory, nothing is done, nothing is written elsewhere, and the refusal says
+// what to do.
+func TestLogIsNotRedirected(t *testing.T) {
+	for name, c := range map[string]struct {
+		arrange func(base, elsewhere string) error
+		want    string
+	}{
+		"symlinked file": {func(base, elsewhere string) error {
+			return errors.Join(os.MkdirAll(filepath.Join(base, "state"), 0o700),
+				os.WriteFile(filepath.Join(elsewhere, "target"), nil, 0o600),
+				os.Symlink(filepath.Join(elsewhere, "target"), filepath.Join(base, "state", LogName)))
+		}, "is a symbolic link"},
+		"dangling link": {func(base, elsewhere string) error {
+			return errors.Join(os.MkdirAll(filepath.Join(base, "state"), 0o700),
+				os.Symlink(filepath.Join(elsewhere, "none"), filepath.Join(base, "state", LogName)))
+		}, "is a symbolic link"},
+		"symlinked directory": {func(base, elsewhere string) error {
+			return os.Symlink(elsewhere, filepath.Join(base, "state"))
+		}, "is a symbolic link"},
+		"symlinked parent": {func(base, elsewhere string) error {
+			return errors.Join(os.Mkdir(filepath.Join(elsewhere, "state"), 0o700), os.Remove(base), os.Symlink(elsewhere, base))
+		}, "is a symbolic link"},
+		"hard link": {func(base, elsewhere string) error {
+			return errors.Join(os.MkdirAll(filepath.Join(base, "state"), 0o700),
+				os.WriteFile(filepath.Join(elsewhere, "target"), nil, 0o600),
+				os.Link(filepath.Join(elsewhere, "target"), filepath.Join(base, "state", LogName)))
+		}, "has 2 names"},
+		"FIFO": {func(base, _ string) error {
+			return errors.Join(os.MkdirAll(filepath.Join(base, "state"), 0o700), syscall.Mkfifo(filepath.Join(base, "state", LogName), 0o600))
+		}, "is not a regular file"},
+		"directory in its place": {func(base, _ string) error {
+			return os.MkdirAll(filepath.Join(base, "state", LogName), 0o700)
+		}, "is a directory"},
+		"world-writable directory": {func(base, _ string) error {
+			return errors.Join(os.Mkdir(filepath.Join(base, "state"), 0o700), os.Chmod(filepath.Join(base, "state"), 0o777))
+		}, "can be written by others (mode 0777): chmod go-w it"},
+		"readable by others": {func(base, _ string) error {
+			path := filepath.Join(base, "state", LogName)
+			return errors.Join(os.Mkdir(filepath.Join(base, "state"), 0o700), os.WriteFile(path, nil, 0o600), os.Chmod(path, 0o644))
+		}, "can be read by others (mode 0644): chmod 600 it"},
+		"file in the directory's place": {func(base, _ string) error {
+			return os.WriteFile(filepath.Join(base, "state"), nil, 0o600)
+		}, "not a directory"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			root := t.TempDir()
+			base, elsewhere := filepath.Join(root, "home"), filepath.Join(root, "elsewhere")
+			if err := errors.Join(os.Mkdir(base, 0o700), os.Mkdir(elsewhere, 0o700), c.arrange(base, elsewhere)); err != nil {
+				t.Fatal(err)
+			}
+			log := &Log{Directory: filepath.Join(base, "state")}
+			err := log.Do(testEntry(), func(*Entry) error { t.Error("it was done"); return nil })
+			if !isRefusal(err) || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), "XDG_STATE_HOME") {
+				t.Errorf("it says %v, want %q", err, c.want)
+			}
+			if checked := log.Check(); checked == nil || name != "directory in its place" && !strings.Contains(checked.Error(), c.want) {
+				t.Errorf("Check says %v", checked)
+			}
+			if failed := filepath.WalkDir(elsewhere, func(path string, entry fs.DirEntry, err error) error {
+				if info, e := entry.Info(); err != nil || e != nil || !entry.IsDir() && info.Size() > 0 || entry.Name() == "none" {
+					t.Errorf("%s was written, or %v", path, errors.Join(err, e))
+				}
+				return nil
+			}); failed != nil {
+				t.Error(failed)
+			}
+		})
+	}
+}
+
+func TestOthersFilesAreNotWritten(t *testing.T) {
+	var stat unix.Stat_t
+	if err := unix.Stat(t.TempDir(), &stat); err != nil {
+		t.Fatal(err)
+	}
+	stat.Uid++
+	if err := checkDirectory("/x", &stat); err == nil || !strings.Contains(err.Error(), "another user's") {
+		t.Errorf("another user's directory: %v", err)
+	}
+	stat.Mode = unix.S_IFREG | 0o600
+	if err := checkFile("/x", &stat); err == nil || !strings.Contains(err.Error(), "another user's") {
+		t.Errorf("another user's file: %v", err)
+	}
+}
+
+// A link right below / is root's: most Linuxes have /bin → /usr/bin.
+func TestLinkBelowTheRootDirectoryIsFollowed(t *testing.T) {
+	if info, err := os.Lstat("/bin"); err != nil || info.Mode()&fs.ModeSymlink == 0 {
+		t.Skip("/bin is no link here")
+	}
+	if _, err := openDirectory("/bin/vramscope-is-not-there", false); err == nil || strings.Contains(err.Error(), "link") {
+		t.Errorf("it says %v", err)
+	}
+}
+
+func TestCheckChangesNothing(t *testing.T) {
+	directory := filepath.Join(t.TempDir(), "state", "vramscope")
+	log := &Log{Directory: directory}
+	if err := log.Check(); err != nil {
+		t.Error(err)
+	}
+	if _, err := os.Stat(filepath.Dir(directory)); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the directory is there: %v", err)
+	}
+	if err := log.Do(testEntry(), func(*Entry) error { return nil }); err != nil {
+		t.Fatal(err)
+	}
+	if err := log.Check(); err != nil || len(readLines(t, directory)) != 2 {
+		t.Errorf("%v, %q", err, readLines(t, directory))
+	}
+}
