@@ -1,11 +1,3 @@
-// Package agent is the probe of Python programs: one Python file of the
-// standard library alone, and what brings it into a program that is started.
-//
-//	Install ── directory with vramscope_probe.py, sitecustomize.py
-//	   ↓ PYTHONPATH
-//	python ── site ── sitecustomize ── vramscope_probe ── import hook
-//	                        ↓                                 ↓ torch, cupy, jax … is imported
-//	         the sitecustomize that there was                 thread ── socket ── monitor
 package agent
 
 import (
@@ -26,7 +18,6 @@ var probeSource []byte
 //go:embed sitecustomize.py
 var siteSource []byte
 
-// file is one of the files of the agent.
 type file struct {
 	name    string
 	content []byte
@@ -36,8 +27,8 @@ func files() []file {
 	return []file{{"vramscope_probe.py", probeSource}, {"sitecustomize.py", siteSource}}
 }
 
-// Name is the name of the agent's directory. It tells its content: programs
-// that run with an older one keep it.
+// Name returns the name of the agent's directory. It contains a hash of the
+// files, so that running programs keep the version that they started with.
 func Name() string {
 	sum := sha256.New()
 	for _, f := range files() {
@@ -47,10 +38,9 @@ func Name() string {
 	return "python-" + hex.EncodeToString(sum.Sum(nil))[:12]
 }
 
-// Install puts the agent into a directory, which it makes, below cache, which
-// it makes too, and returns the directory. Both are for this user alone: whoever
-// can write to a directory on PYTHONPATH runs code in the program. What is there
-// already is not written again.
+// Install writes the agent to a directory below cache, making both if needed, and
+// returns the directory. Both are for this user alone: whoever can write to a
+// directory on PYTHONPATH runs code in the program.
 func Install(cache string) (string, error) {
 	directory, err := install.Below(cache, Name())
 	if err != nil {
@@ -59,8 +49,8 @@ func Install(cache string) (string, error) {
 	return directory, write(directory, 0o600)
 }
 
-// InstallShared puts the agent into a directory that every user can read, as in
-// the image of a container.
+// InstallShared writes the agent to a directory that every user can read, as in
+// a container image.
 func InstallShared(directory string) error {
 	if err := install.Directory(directory, 0o755); err != nil {
 		return fmt.Errorf("make the directory of the Python probe: %w", err)
@@ -77,6 +67,5 @@ func write(directory string, mode fs.FileMode) error {
 	return nil
 }
 
-// Source is the Python probe, for whoever brings it into a program in another
-// way than by PYTHONPATH.
+// Source returns the Python probe, to be loaded other than by PYTHONPATH.
 func Source() []byte { return bytes.Clone(probeSource) }

@@ -21,11 +21,10 @@ import (
 	"vramscope/probe/conformance"
 )
 
-// patience is for one interpreter's suite on a machine with a lot else to do.
-const patience = 10 * time.Minute
+// timeout limits one suite, on a busy machine too.
+const timeout = 10 * time.Minute
 
-// pythons are the interpreters of this machine that the agent is for, by
-// version.
+// pythons returns the supported interpreters of this machine, by version.
 func pythons(t *testing.T) map[string]string {
 	t.Helper()
 	found := make(map[string]string)
@@ -42,18 +41,18 @@ func pythons(t *testing.T) map[string]string {
 		}
 	}
 	if len(found) == 0 {
-		needs.Missing(t, "there is no Python 3.8 or newer")
+		needs.Missing(t, "no Python 3.8 or newer")
 	}
 	return found
 }
 
-// driver is the environment of a box with two fake GPUs; nil where there is no
-// C compiler to build it with.
+// driver returns the environment of a machine with two fake GPUs, or nil
+// without a C compiler.
 func driver(t *testing.T) []string {
 	t.Helper()
 	library, err := fakedriver.Compile(fakedriver.Current)
 	if errors.Is(err, fakedriver.ErrNoCompiler) {
-		t.Log("no C compiler: without the tests that need a driver")
+		t.Log("no C compiler: the tests that need a driver are skipped")
 		return nil
 	}
 	if err != nil {
@@ -65,8 +64,8 @@ func driver(t *testing.T) []string {
 	return fakedriver.Environment(library, path)
 }
 
-// TestPython runs testdata/test_*.py with each interpreter there is. They wait
-// more than they work.
+// TestPython runs testdata/test_*.py with each interpreter. The suites mostly
+// wait, so they run in parallel.
 func TestPython(t *testing.T) {
 	environ := append(os.Environ(), "PYTHONPATH=", "PYTHONDONTWRITEBYTECODE=1", "CUDA_VISIBLE_DEVICES=0,1")
 	environ = append(environ, driver(t)...)
@@ -80,7 +79,7 @@ func TestPython(t *testing.T) {
 	}
 }
 
-// suites are the names of testdata/test_*.py and of the test classes in them.
+// suites returns the test classes in testdata/test_*.py, as module.Class.
 func suites(t *testing.T) []string {
 	t.Helper()
 	files, err := filepath.Glob("testdata/test_*.py")
@@ -103,7 +102,7 @@ func suites(t *testing.T) []string {
 }
 
 func runSuite(t *testing.T, python, suite string, environ []string) {
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), timeout)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, python, "-B", "-m", "unittest", suite)
 	cmd.Dir = "testdata"
@@ -114,9 +113,9 @@ func runSuite(t *testing.T, python, suite string, environ []string) {
 	}
 }
 
-// TestThePythonServerConforms runs the protocol's vectors, with and without
-// anything to flush.
-func TestThePythonServerConforms(t *testing.T) {
+// TestServerConforms runs the protocol's vectors, with and without a runtime
+// that can be flushed.
+func TestServerConforms(t *testing.T) {
 	for version, python := range pythons(t) {
 		for name, program := range map[string]string{
 			"with a flush": "import torch; t = torch.empty(30 << 20)",
@@ -129,9 +128,9 @@ func TestThePythonServerConforms(t *testing.T) {
 	}
 }
 
-// TestWithTheRealPyTorch, which without a GPU is never initialised: the probe
-// serves, has nothing to tell, and leaves it at that.
-func TestWithTheRealPyTorch(t *testing.T) {
+// TestRealPyTorchStaysUninitialised serves from a program with the real PyTorch,
+// which has not used a GPU.
+func TestRealPyTorchStaysUninitialised(t *testing.T) {
 	found := false
 	for _, python := range []string{"python3", "/usr/bin/python3"} {
 		if exec.Command(python, "-c", "import torch; torch.cuda.is_initialized() and exit(1)").Run() != nil {
@@ -149,7 +148,7 @@ vramscope_probe._start(at_once=True)`
 			if err != nil {
 				t.Fatal(err)
 			}
-			defer func() { _ = conn.Close() }() // all has been said
+			defer func() { _ = conn.Close() }() // read and written already
 			if _, err := conn.Write([]byte(`{"id":1,"cmd":"snapshot","format":"pytorch"}` + "\n")); err != nil {
 				t.Fatal(err)
 			}
@@ -160,11 +159,11 @@ vramscope_probe._start(at_once=True)`
 		})
 	}
 	if !found {
-		t.Skip("there is no PyTorch here")
+		t.Skip("no PyTorch")
 	}
 }
 
-// standIns is the directory of the stand-ins for PyTorch and the others.
+// standIns returns the directory of the stand-ins for PyTorch and others.
 func standIns(t *testing.T) string {
 	t.Helper()
 	path, err := filepath.Abs("testdata/fake")
@@ -174,20 +173,20 @@ func standIns(t *testing.T) string {
 	return path
 }
 
-// serve starts a Python program, which finds modules in path too, and returns
-// its probe's socket. The program must end without a word.
+// serve starts a Python program, with path on its PYTHONPATH, and returns its
+// probe's socket. The program must write nothing to standard error.
 func serve(t *testing.T, python, program, path string) string {
 	t.Helper()
-	// A path short enough for a socket of whoever does not know better.
+	// t.TempDir() may be too long for a socket's address.
 	runtime, err := os.MkdirTemp("", "vramscope-run-")
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = os.RemoveAll(runtime) }) // left in the temporary directory otherwise
+	t.Cleanup(func() { _ = os.RemoveAll(runtime) }) // only temporary files
 	cmd := exec.Command(python, "-c", program+"\nimport sys; sys.stdin.read()")
 	cmd.Env = append(os.Environ(), "XDG_RUNTIME_DIR="+runtime, "PYTHONDONTWRITEBYTECODE=1", "PYTHONPATH="+strings.TrimSuffix(installed(t)+":"+path, ":"))
-	var said bytes.Buffer
-	cmd.Stderr = &said
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
 	in, err := cmd.StdinPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -196,16 +195,16 @@ func serve(t *testing.T, python, program, path string) string {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		_ = in.Close() // its end
-		if err := cmd.Wait(); err != nil || said.Len() > 0 {
-			t.Errorf("the program: %v\n%s", err, said.String())
+		_ = in.Close() // ends the program
+		if err := cmd.Wait(); err != nil || stderr.Len() > 0 {
+			t.Errorf("the program: %v\n%s", err, stderr.String())
 		}
 	})
 	for range 600 {
-		// It is bound before it is listened on.
+		// A socket exists before it is listened on.
 		if found, err := filepath.Glob(filepath.Join(runtime, "vramscope", "*.sock")); err == nil && len(found) == 1 {
 			if conn, err := net.Dial("unix", found[0]); err == nil {
-				_ = conn.Close() // nothing was said
+				_ = conn.Close() // nothing was sent
 				return found[0]
 			}
 		}
@@ -240,12 +239,12 @@ func TestInstall(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// What is there is left alone, what was changed is put right.
+	// An intact file is not rewritten, a changed one is.
 	if again, err := Install(cache); err != nil || again != directory {
 		t.Fatal(again, err)
 	}
 	if after, err := os.Stat(probe); err != nil || !os.SameFile(before, after) {
-		t.Errorf("it was written again: %v", err)
+		t.Errorf("an intact file was rewritten: %v", err)
 	}
 	if err := os.WriteFile(probe, []byte("1/0"), 0o600); err != nil {
 		t.Fatal(err)
@@ -254,14 +253,14 @@ func TestInstall(t *testing.T) {
 		t.Fatal(err)
 	}
 	if content, err := os.ReadFile(probe); err != nil || !bytes.Equal(content, probeSource) {
-		t.Errorf("it was not put right: %v", err)
+		t.Errorf("a changed file was not repaired: %v", err)
 	}
 	if left, err := filepath.Glob(filepath.Join(directory, ".new-*")); err != nil || len(left) > 0 {
 		t.Errorf("left over: %v, %v", left, err)
 	}
 }
 
-func TestInstallRefuses(t *testing.T) {
+func TestInstallRefusesUnsafeDirectories(t *testing.T) {
 	open := filepath.Join(t.TempDir(), "vramscope")
 	if err := os.Mkdir(open, 0o700); err != nil {
 		t.Fatal(err)
@@ -280,6 +279,6 @@ func TestInstallRefuses(t *testing.T) {
 		t.Errorf("a link: %v", err)
 	}
 	if _, err := Install("/dev/null/vramscope"); err == nil {
-		t.Error("a directory below a file was made")
+		t.Error("a directory below a file was accepted")
 	}
 }

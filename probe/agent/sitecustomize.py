@@ -1,8 +1,7 @@
 """Brings the vramscope probe into a Python program that `vramscope run` starts.
 
-Python imports the first sitecustomize that it finds, and only that one. So the
-one that would have been imported without us is found and run here, in our
-place: what it does and how it fails stays as it was.
+Python imports only the first sitecustomize that it finds. So this one finds and
+runs the one that it hides, which does and fails as it would have.
 """
 
 import os
@@ -11,23 +10,23 @@ import sys
 try:
     import vramscope_probe
 
-    # Importing it is all; it tells monitors how it came.
+    # The import is enough. Monitors see started_by in hello.
     vramscope_probe._agent.started_by = "run"
 except Exception:
-    pass  # the program must not notice
+    pass  # no failure of the probe reaches the program
 
 
 def _other():
-    """The sitecustomize that ours hides, loaded as if it had been found first."""
+    """Runs the sitecustomize that ours hides, as if it had been found first."""
     import importlib.util
 
-    # Ours may be there twice: from an image's environment and from `vramscope
-    # run`, say. Each passes over itself and those before it.
-    passed = sys.__dict__.setdefault("_vramscope_passed", [])
-    passed.append(os.path.dirname(os.path.realpath(__file__)))
+    # Ours may be on the path twice, say from a container image and from `vramscope
+    # run`. Each skips itself and those before it.
+    skipped = sys.__dict__.setdefault("_vramscope_passed", [])
+    skipped.append(os.path.dirname(os.path.realpath(__file__)))
     shown = list(sys.path)
     try:
-        sys.path[:] = [entry for entry in shown if os.path.realpath(entry) not in passed]
+        sys.path[:] = [entry for entry in shown if os.path.realpath(entry) not in skipped]
         for finder in list(sys.meta_path):
             find = getattr(finder, "find_spec", None)
             spec = find("sitecustomize", None) if find is not None else None

@@ -1,35 +1,35 @@
 class _Connection:
-    """One monitor's connection. Its requests are answered in their order."""
+    """A monitor's connection. Requests are answered in order."""
 
     def __init__(self, sock):
         self.sock = sock
         self.incoming = bytearray()
-        self.seen = 0  # up to here there is no newline
+        self.searched = 0  # no newline before this offset
         self.outgoing = b""
-        self.lent = None  # a descriptor that came with the present request
-        self.waiting = False  # for a flush or a snapshot
-        self.last = False  # nothing is read after what is to be written
+        self.fd = None  # a descriptor that came with the current request
+        self.waiting = False  # for its flush or snapshot
+        self.last = False  # close once outgoing is written
         self.deadline = _monotonic() + _IDLE_TIME
 
     def next_line(self):
-        """The next line that is not empty, or None. A line that is too long is a _Refusal."""
+        """The next line that is not blank, or None. Raises a _Refusal if a line is too long."""
         while True:
-            at = self.incoming.find(b"\n", self.seen)
+            at = self.incoming.find(b"\n", self.searched)
             if at < 0:
-                self.seen = len(self.incoming)
-                if self.seen >= _MAX_LINE:
+                self.searched = len(self.incoming)
+                if self.searched >= _MAX_LINE:
                     raise _Refusal("bad_request", "line of more than 256 KiB")
                 return None
             if at >= _MAX_LINE:
                 raise _Refusal("bad_request", "line of more than 256 KiB")
             line = bytes(self.incoming[:at])
             del self.incoming[: at + 1]
-            self.seen = 0
+            self.searched = 0
             if line.strip():
                 return line
 
     def read(self):
-        """Reads what there is, and keeps a descriptor that came along. False at the end."""
+        """Reads available bytes and keeps a passed descriptor. False at end of file."""
         import socket
         import struct
 
@@ -37,23 +37,22 @@ class _Connection:
         for level, kind, data in ancillary:
             if level == socket.SOL_SOCKET and kind == socket.SCM_RIGHTS:
                 for (fd,) in struct.iter_unpack("i", data[: len(data) // 4 * 4]):
-                    self.drop_lent()
-                    self.lent = fd
+                    self.close_fd()
+                    self.fd = fd
         self.incoming += content
         return bool(content)
 
-    def drop_lent(self):
-        """Closes a descriptor that has been used, or that nobody asked for."""
-        fd, self.lent = self.lent, None
+    def close_fd(self):
+        """Closes a passed descriptor that the request did not take over."""
+        fd, self.fd = self.fd, None
         if fd is not None:
             os.close(fd)
 
     def close(self):
         self.sock.close()
-        self.drop_lent()
+        self.close_fd()
 
-    def expect(self):
-        """Sets how long the monitor is waited for."""
+    def set_deadline(self):
         now = _monotonic()
         if self.outgoing:
             self.deadline = now + _WRITE_TIME

@@ -1,21 +1,13 @@
-class _CuPy:
-    """CuPy's memory pool. Source: https://docs.cupy.dev/en/stable/user_guide/memory.html"""
+class _CuPy(_Runtime):
+    """CuPy's memory pool. Source: https://docs.cupy.dev/en/stable/user_guide/memory.html
+
+    clear() does nothing: CuPy's plan caches belong to the threads that filled them.
+    """
 
     name, package, flushes = "CuPy", "cupy", True
 
-    def __init__(self, driver):
-        self._driver = driver
-        self._residue = _Residue()
-        self._held = False
-
-    def version(self):
-        return str(getattr(_module("cupy"), "__version__", ""))
-
-    def active(self):
-        return self._held or any(True for _ in self.books())
-
     def _pool(self):
-        """The pool in use, which need not be the default one."""
+        """The pool in use, not always the default one."""
         cupy = _module("cupy")
         current = _attribute(cupy, "cuda", "get_allocator")
         pool = getattr(current(), "__self__", None) if current is not None else None
@@ -25,7 +17,7 @@ class _CuPy:
         return pool
 
     def _each(self):
-        """Puts this thread on each device in use, in turn: pools tell of the current one."""
+        """Makes each device in use current in turn: a pool's figures are the current device's."""
         ordinals = self._driver.in_use() if _module("cupy") is not None else None
         device = _attribute(_module("cupy"), "cuda", "Device")
         pool = self._pool() if ordinals and device is not None else None
@@ -42,21 +34,18 @@ class _CuPy:
                 return pair[0], pair[1], handle
         return int(pool.used_bytes()), int(pool.total_bytes()), None
 
-    def books(self):
+    def stats(self):
         for ordinal, pool in self._each():
             used, reserved, handle = self._figures(ordinal, pool)
             if reserved <= 0:
                 continue
-            self._held = True
+            self._seen = True
             figures = {"kind": "cuda_pool" if handle else "cupy"}
             if handle:
                 figures["handle"] = handle
                 figures.update(self._driver.pool_peaks(handle))
-            figures.update(self._residue.books(ordinal, reserved, used))
+            figures.update(self._post_flush.figures(ordinal, reserved, used))
             yield ordinal, figures
-
-    def clear(self):
-        """Its plan caches are each thread's own: nothing can be done from here."""
 
     def flush(self, ordinals, keep, notes):
         for ordinal, pool in self._each():
@@ -65,11 +54,11 @@ class _CuPy:
             used, reserved, handle = self._figures(ordinal, pool)
             if handle:
                 _module("cupy").cuda.Device(ordinal).synchronize()
-                self._residue.trim(self._driver, ordinal, handle, keep)
+                self._post_flush.trim(self._driver, ordinal, handle, keep)
                 continue
             pool.free_all_blocks()
             used, reserved, _ = self._figures(ordinal, pool)
-            self._residue.note(ordinal, reserved, used)
+            self._post_flush.record(ordinal, reserved, used)
             if keep:
-                notes.append("CuPy gives back all of its cache or nothing")
+                notes.append("CuPy frees all of its cache or nothing: keep_bytes was ignored")
         return None

@@ -1,9 +1,9 @@
 class _Driver:
-    """libcuda, where the program has loaded it: never loaded by us.
+    """libcuda, if the program has loaded it.
 
-    Ordinals are those of CUDA in this process, which all libraries share.
-    Every call here reads and makes nothing: a device's primary context is
-    asked for (cuDevicePrimaryCtxGetState), never retained.
+    Ordinals are CUDA's in this process; all libraries share them. No call here
+    makes a context: the state of a primary context is read
+    (cuDevicePrimaryCtxGetState), the context never retained.
     Source: https://docs.nvidia.com/cuda/cuda-driver-api/
     """
 
@@ -23,14 +23,14 @@ class _Driver:
 
             self._ctypes = ctypes
             try:
-                # RTLD_NOLOAD: fails unless it is loaded already.
+                # RTLD_NOLOAD: fails unless it is already loaded.
                 self._library = ctypes.CDLL("libcuda.so.1", mode=os.RTLD_NOLOAD | os.RTLD_NOW)
             except OSError:
                 return False
         if not self._handles:
             count = self._ctypes.c_int()
             if not self._call("cuDeviceGetCount", self._ctypes.byref(count)):
-                return False  # not initialised yet, by whoever loaded it
+                return False  # the program has not initialised it yet
             handles = []
             for ordinal in range(min(count.value, _MAX_DEVICES)):
                 handle = self._ctypes.c_int()
@@ -48,7 +48,7 @@ class _Driver:
         return function(*arguments) == 0
 
     def in_use(self):
-        """The ordinals of devices with a context; None where that cannot be told."""
+        """The ordinals of devices with a context, or None if unknown."""
         if not self._open():
             return None
         used = []
@@ -63,17 +63,17 @@ class _Driver:
         return used
 
     def describe(self, ordinal):
-        """(UUID in NVML's form, total bytes), each None where it is not told."""
+        """(UUID in NVML's form, total bytes), each None if unknown."""
         if not self._open() or ordinal >= len(self._handles):
             return None, None
         if ordinal not in self._described:
             handle = self._handles[ordinal]
-            # The first version names the GPU, the second a MIG instance.
+            # On a MIG instance the first call returns the GPU's UUID, the second the instance's.
             gpu, own = self._uuid("cuDeviceGetUuid", handle), self._uuid("cuDeviceGetUuid_v2", handle)
             uuid = "MIG-" + own if gpu and own and gpu != own else "GPU-" + (gpu or own) if gpu or own else None
             total = self._ctypes.c_size_t()
-            told = self._call("cuDeviceTotalMem_v2", self._ctypes.byref(total), handle)
-            self._described[ordinal] = uuid, total.value if told else None
+            known = self._call("cuDeviceTotalMem_v2", self._ctypes.byref(total), handle)
+            self._described[ordinal] = uuid, total.value if known else None
         return self._described[ordinal]
 
     def _uuid(self, name, handle):
@@ -84,7 +84,7 @@ class _Driver:
         return "-".join((digits[:8], digits[8:12], digits[12:16], digits[16:20], digits[20:]))
 
     def default_pool(self, ordinal):
-        """The pool that cudaMallocAsync takes from, or None."""
+        """The handle of the pool that cudaMallocAsync uses, or None."""
         if not self._open() or ordinal >= len(self._handles):
             return None
         pool = self._ctypes.c_void_p()
@@ -94,12 +94,11 @@ class _Driver:
 
     def pool(self, handle):
         """(used, reserved) of a pool, or None."""
-        # Used is read first: what is taken between the two makes a little more
-        # idle, never a used above reserved.
+        # Used is read first, so that it is never above reserved.
         return self._pool_figures(handle, self._POOL_USED, self._POOL_RESERVED)
 
     def pool_peaks(self, handle):
-        """The highest that they have been, in the protocol's words."""
+        """The peaks of a pool, with the protocol's keys."""
         pair = self._pool_figures(handle, self._POOL_USED_HIGH, self._POOL_RESERVED_HIGH)
         return {"peak_allocated_bytes": pair[0], "peak_reserved_bytes": pair[1]} if pair else {}
 
@@ -120,16 +119,14 @@ class _Driver:
         return figures
 
     def trim(self, handle, keep):
-        """Has a pool give back all but keep bytes, which live blocks are counted in."""
+        """Frees all of a pool but keep bytes, live blocks included."""
         if not self._open():
             return False
         return self._call("cuMemPoolTrimTo", self._ctypes.c_void_p(handle), self._ctypes.c_size_t(keep))
 
     def relax(self):
-        """Keeps this thread's calls from breaking a graph capture of another.
-
-        Without it a cudaFree here would invalidate a capture that is under
-        way in the program's own threads.
+        """Keeps this thread's calls, such as cudaFree, from invalidating a graph
+        capture in another thread.
         """
         if self._open():
             mode = self._ctypes.c_int(self._CAPTURE_RELAXED)

@@ -1,5 +1,5 @@
 class _Evictable:
-    """Caches that the program has registered to be emptied in a flush."""
+    """The caches that the program has registered for flushes to empty."""
 
     def __init__(self):
         self._entries = {}
@@ -7,12 +7,12 @@ class _Evictable:
 
     def register(self, name, priority, evict, size):
         if not callable(evict):
-            raise TypeError("vramscope_probe: the third argument empties the cache: a callable, not %r" % (evict,))
+            raise TypeError("vramscope_probe: evict is not callable: %r" % (evict,))
         priority = float(priority)
         if not -1e9 <= priority <= 1e9:
-            raise ValueError("vramscope_probe: no priority: %r" % priority)
-        # What makes this one another than what had its name before: whoever
-        # remembers that keeps nothing of the program's alive.
+            raise ValueError("vramscope_probe: priority out of range: %r" % priority)
+        # The number tells registrations of one name apart without a reference to
+        # the program's objects, which would keep them alive.
         self._count += 1
         self._entries[str(name)] = priority, evict, size, self._count
 
@@ -20,129 +20,131 @@ class _Evictable:
         return self._entries.pop(str(name), None) is not None
 
     def _ordered(self):
-        # list() of a dict's items is one step for the GIL: no lock is needed.
+        # list() of a dict's items is atomic under the GIL: no lock is needed.
         return sorted(list(self._entries.items()), key=lambda item: (-item[1][0], item[0]))
 
-    def told(self, sizes=None):
-        """What hello tells of them, with their sizes as far as those are known."""
+    def describe(self, sizes=None):
+        """The caches as hello lists them, with the sizes that are known."""
         every = []
-        for name, (priority, _, size, which) in self._ordered()[:_MAX_EVICTABLE]:
+        for name, (priority, _, size, number) in self._ordered()[:_MAX_EVICTABLE]:
             one = {"name": _clip(name), "priority": priority}
-            held = sizes.told(name, size, which) if sizes is not None else None
-            if held is not None:
-                one["bytes"] = held
+            known = sizes.known(name, size, number) if sizes is not None else None
+            if known is not None:
+                one["bytes"] = known
             every.append(one)
         return every
 
     def sizes(self):
-        """(name, size, which) of each, as they were registered."""
-        return [(name, size, which) for name, (_, _, size, which) in self._ordered()[:_MAX_EVICTABLE]]
+        """(name, size, registration number) of each."""
+        return [(name, size, number) for name, (_, _, size, number) in self._ordered()[:_MAX_EVICTABLE]]
 
-    def foretell(self):
+    def preview(self):
+        """A dry run's notes. The monitor matches "would empty "."""
         if not self._entries:
-            return ["nothing evictable is registered here: the ordinary flush"]
-        lines = []
+            return [_NO_EVICTABLE]
+        notes = []
         for name, (_, _, size, _) in self._ordered():
             try:
-                held = _held(size)
-                lines.append("would empty %s" % name + (" (%s)" % _size(held) if held is not None else ""))
+                known = _cache_size(size)
+                notes.append("would empty %s" % name + (" (%s)" % _size(known) if known is not None else ""))
             except Exception as error:
-                lines.append("would empty %s (its size: %s)" % (name, _first_line(error)))
-        return lines
+                notes.append("would empty %s (size unknown: %s)" % (name, _first_line(error)))
+        return notes
 
     def evict(self, notes):
         if not self._entries:
-            notes.append("nothing evictable is registered here: the ordinary flush")
+            notes.append(_NO_EVICTABLE)
         for name, (_, evict, _, _) in self._ordered():
             try:
                 evict()
                 notes.append("emptied %s" % name)
             except Exception as error:
-                _complain("emptying " + name)
+                _log_failure("emptying " + name)
                 notes.append("%s was not emptied: %s" % (name, _first_line(error)))
 
 
-def _held(size):
-    """How many bytes a cache holds, by the program's own code; None where it does not tell."""
-    held = size() if callable(size) else size
-    if held is None:
+_NO_EVICTABLE = "no evictable caches are registered"
+
+
+def _cache_size(size):
+    """A cache's bytes, which may call the program's code; None if unknown."""
+    count = size() if callable(size) else size
+    if count is None:
         return None
-    held = int(held)
-    if not 0 <= held <= _MAX_BYTES:
-        raise ValueError("no size: %d" % held)
-    return held
+    count = int(count)
+    if not 0 <= count <= _MAX_BYTES:
+        raise ValueError("not a size: %d" % count)
+    return count
 
 
 class _Sizes:
-    """How large the program's caches are, as it told last.
+    """The last known sizes of the program's caches.
 
-    Only the program's own code knows, and that may take its time, wait for a
-    lock for ever, or raise: a thread of its own asks it, at most one, now and
-    then, and only where a monitor wants to know. Whoever tells is not waited
-    for again until that thread is back.
+    Only the program's own code knows them. It may be slow, wait for a lock for
+    ever, or raise; so one thread of the probe calls it, only while a monitor
+    asks, and is never started again before it has returned.
     """
 
-    def __init__(self, stand):
-        self._stand = stand  # puts a thread where the program's code may use a GPU
-        self._known = {}  # name → (which registration, bytes or None, when); nothing of the program's
+    def __init__(self, prepare_thread):
+        self._prepare_thread = prepare_thread
+        self._known = {}  # name → (registration number, bytes or None, when)
         self._asking = False
-        self._back = None  # released when the thread is back
-        self._leaving = False
+        self._done = None  # released when the thread returns
+        self._stopping = False
         self._due = 0.0
 
-    def told(self, name, size, which):
+    def known(self, name, size, number):
         if type(size) is int:
             return size if 0 <= size <= _MAX_BYTES else None
-        whose, held, at = self._known.get(name, (None, None, 0.0))
-        # What is asked for rarely, because it takes long, is not old before it is asked for again.
-        return held if whose == which and _monotonic() - max(at, self._due) < _SIZES_OLD else None
+        registration, count, at = self._known.get(name, (None, None, 0.0))
+        # Slow sizes are asked for rarely: one is not too old before the next call is due.
+        return count if registration == number and _monotonic() - max(at, self._due) < _SIZES_MAX_AGE else None
 
-    def leave(self, seconds):
-        """The program ends: a thread that is still in its code then could take it down."""
-        self._leaving = True
+    def stop(self, seconds):
+        """Waits for the thread: returning to a finalised interpreter could crash the program."""
+        self._stopping = True
         if self._asking:
-            self._back.acquire(True, seconds)
+            self._done.acquire(True, seconds)
 
-    def forget(self):
-        """A flush has emptied some."""
+    def invalidate(self):
+        """Drops all sizes, after a flush."""
         self._known = {}
         self._due = 0.0
 
-    def ask(self, every):
-        """Has the program asked, if it is time, and waits for it a moment."""
+    def refresh(self, every):
+        """Starts the thread if it is due, and waits for it up to _SIZES_WAIT."""
         every = [one for one in every if one[1] is not None and type(one[1]) is not int]
-        if not every or self._asking or self._leaving or _monotonic() < self._due:
+        if not every or self._asking or self._stopping or _monotonic() < self._due:
             return
-        back = self._back = _thread.allocate_lock()
-        back.acquire()
+        done = self._done = _thread.allocate_lock()
+        done.acquire()
         self._asking = True
         try:
-            _thread.start_new_thread(self._ask, (every, self._known, back))
-        except RuntimeError:  # no thread is to be had, or the program ends
+            _thread.start_new_thread(self._ask, (every, self._known, done))
+        except RuntimeError:  # out of threads, or the program is exiting
             self._asking = False
             self._due = _monotonic() + _SIZES_TIME
             return
-        back.acquire(True, _SIZES_WAIT)
+        done.acquire(True, _SIZES_WAIT)
 
-    def _ask(self, every, known, back):
-        # It writes into what was current when it began: what a flush has made
-        # old meanwhile is not told.
+    def _ask(self, every, known, done):
+        # known is the dict of the start: after invalidate() the results are unused.
         began = _monotonic()
         try:
-            self._stand()
-            while every and not self._leaving:
-                name, size, which = every.pop(0)
-                held = None
+            self._prepare_thread()
+            while every and not self._stopping:
+                name, size, number = every.pop(0)
+                count = None
                 try:
-                    held = _held(size)
+                    count = _cache_size(size)
                 except Exception:
-                    _complain("asking for the size of " + name)
-                known[name] = which, held, _monotonic()
+                    _log_failure("asking for the size of " + name)
+                known[name] = number, count, _monotonic()
         except BaseException:
-            _complain("asking for sizes")
+            _log_failure("asking for sizes")
         finally:
             now = _monotonic()
             if known is self._known:
-                self._due = now + min(max(_SIZES_TIME, (now - began) * _SIZES_SHARE), _SIZES_MOST)
+                self._due = now + min(max(_SIZES_TIME, (now - began) * _SIZES_FACTOR), _SIZES_MAX_TIME)
             self._asking = False
-            back.release()
+            done.release()

@@ -1,25 +1,24 @@
-"""The vramscope probe: what the GPU memory of this Python process is.
+"""The vramscope probe: reports the GPU memory of the Python process that it runs in.
 
 `vramscope run` puts it on PYTHONPATH; a program may also import it itself:
 
     import vramscope_probe
     vramscope_probe.register_evictable("tokenizer cache", 10, cache.clear)
 
-It needs nothing but the standard library, of Python 3.8 or newer, on Linux.
+It needs Linux and the standard library of Python 3.8 or newer.
 
-    import hook ── torch, cupy, jax … is being imported ──→ thread, watching
-                   (only looks)                                │ a library uses a GPU
-    monitor ←── one JSON object a line, Unix socket ──── thread, serving
-                                                               │ flush, snapshot
-                                                         a thread for each, while it lasts
+    import hook ── torch, cupy, jax … is imported ──→ thread: waits
+                                                         │ a library uses a GPU
+    monitor ←── Unix socket, one JSON object a line ── thread: serves
+                                                         │ flush, snapshot
+                                                     a thread for each
 
-It must be a good guest. It never imports or initialises a library, never
-makes a CUDA context, and makes no CUDA call that waits for the GPU except in a flush, which
-somebody has confirmed. Nothing that fails in it reaches the program. Its threads
-are no threads of the `threading` module and take no signals. A forked child
-drops what it inherited.
+The probe never imports or initialises a library and never makes a CUDA context.
+Only a flush, which a person has confirmed, makes CUDA calls that wait for the
+GPU. No failure of the probe reaches the program. Its threads are unknown to the
+`threading` module and block signals. A forked child closes what it inherited.
 
-docs/protocol.md of vramscope describes what it speaks.
+docs/protocol.md of vramscope describes the protocol.
 """
 
 import _thread
@@ -31,12 +30,7 @@ __version__ = "1.0.0"
 
 _PROTOCOL = "vramscope/1"
 
-# The packages whose import starts the thread. A package's name alone may be
-# looked for without being imported (importlib.util.find_spec); a submodule's
-# may not.
-_LIBRARIES = frozenset(["torch", "cupy", "jax", "tensorflow", "rmm"])
-
-_CMSG_CLOEXEC = 0x40000000  # MSG_CMSG_CLOEXEC, which the socket module of 3.8 has no name for
+_CMSG_CLOEXEC = 0x40000000  # MSG_CMSG_CLOEXEC, missing from the socket module of 3.8
 _MAX_LINE = 256 << 10
 _MAX_MEMBERS = 16 << 10
 _MAX_DEPTH = 512
@@ -46,50 +40,51 @@ _MAX_TEXT = 256
 _MAX_DEVICES = 64
 _MAX_NOTES = 8
 _MAX_EVICTABLE = 32
+_MAX_CONNECTIONS = 16
 
-_CONNECTIONS = 16
-_IDLE_TIME = 120.0  # then a connection is closed
-_LINE_TIME = 5.0  # for the rest of a line that has begun
-_WRITE_TIME = 2.0  # for a monitor to take an answer
-_PLACE_TIME = 5.0  # between two looks at the socket's name
-_FLUSH_BURST = 8  # flushes at once
-_FLUSH_EVERY = 2.0  # and one more each such time
-_STATS_TIME = 0.9  # books younger than that are not read again
-_SIZES_TIME = 4.0  # between two questions to the program how large its caches are …
-_SIZES_SHARE = 200  # … and so many times as long as it took to answer …
-_SIZES_MOST = 120.0  # … but no longer than that
-_SIZES_OLD = 30.0  # a size that was told before that is not told any more
-_SIZES_WAIT = 0.05  # that the thread waits for the program to tell them
-_FORK_TIME = 5.0  # that a fork waits for an import of ours
-_LEAVE_TIME = 0.5  # that the end of the program waits for the thread
-_SNAPSHOT_SHARE = 0.0003  # of the time may be spent in PyTorch's snapshots …
-_SNAPSHOT_MOST = 0.02  # … and no longer than this at a stretch, in seconds
-_MAP_MOST = 0.5  # seconds that a map which somebody asks for may take at a stretch …
-_MAP_SHARE = 0.02  # … and the share of the time that maps may take in the long run
+# Durations are in seconds.
+_IDLE_TIME = 120.0  # without a request; then the connection is closed
+_LINE_TIME = 5.0  # from the first to the last byte of a request
+_WRITE_TIME = 2.0  # for a monitor to accept an answer
+_CHECK_TIME = 5.0  # between checks that the socket's name still exists
+_FLUSH_BURST = 8  # flushes at once …
+_FLUSH_EVERY = 2.0  # … and one more per interval
+_STATS_TIME = 0.9  # maximum age of a report that is sent again
+_SIZES_TIME = 4.0  # minimum time between calls of the caches' size functions
+_SIZES_FACTOR = 200  # that time is at least so many times as long as the calls took …
+_SIZES_MAX_TIME = 120.0  # … up to this
+_SIZES_MAX_AGE = 30.0  # older sizes are not reported
+_SIZES_WAIT = 0.05  # hello waits so long for new sizes
+_FORK_TIME = 5.0  # a fork waits so long for an import by the probe
+_STOP_TIME = 0.5  # the program's exit waits so long for the probe's threads
+_SNAPSHOT_SHARE = 0.0003  # share of the time that PyTorch's snapshots may take …
+_SNAPSHOT_MOST = 0.02  # … and the longest one
+_MAP_MOST = 0.5  # longest pause that a requested map may cause …
+_MAP_SHARE = 0.02  # … and the share of the time that maps may take
 _MAP_SCHEMA = "vramscope/segments/1"
 _MAP_SEGMENTS = 8 << 10
 _MAP_BLOCKS = 128 << 10
 _FILE_MOST = 8 << 30  # bytes of PyTorch's own snapshot
 
 
-def _complain(doing):
-    """Writes the exception at hand where somebody asked for it; never raises."""
+def _log_failure(doing):
+    """Prints the current exception if VRAMSCOPE_PROBE_DEBUG is set; never raises."""
     try:
         if os.environ.get("VRAMSCOPE_PROBE_DEBUG"):
             import traceback
 
             sys.stderr.write("vramscope probe, %s:\n%s" % (doing, traceback.format_exc()))
     except Exception:
-        pass  # there is no other place to complain
+        pass  # standard error is unusable too
 
 
 def _module(name):
-    """A module that the program has imported, or is importing, or None."""
+    """A module that the program has imported or is importing, or None."""
     return sys.modules.get(name)
 
 
 def _attribute(value, *path):
-    """value.a.b.c, or None where one of them is not there (yet)."""
+    """value.a.b.c, or None if one of them is missing."""
     for name in path:
         value = getattr(value, name, None)
         if value is None:
@@ -105,7 +100,7 @@ def _clip(text):
 
 
 def _size(count):
-    """A size for people."""
+    """A byte count for people."""
     for unit in ("B", "KiB", "MiB"):
         if count < 1024:
             break
@@ -120,25 +115,25 @@ def _first_line(error):
     return "%s: %s" % (type(error).__name__, lines[0]) if lines else type(error).__name__
 
 
-def _no_thread(error, instead=""):
-    """Why no thread could be started, in words that help.
+def _thread_failure(error, instead=""):
+    """Explains why no thread could be started.
 
-    Python 3.12 took the end of the first thread for that of the program, until
-    3.12.3: https://github.com/python/cpython/issues/113964
+    Python before 3.12.3 treats the end of the main thread as interpreter
+    shutdown: https://github.com/python/cpython/issues/113964
     """
     if "interpreter shutdown" not in str(error):
         return _first_line(error)
     if sys.version_info[:2] != (3, 12) or sys.version_info >= (3, 12, 3):
-        return "the program is ending"
+        return "the program is exiting"
     return (
-        "the program's first thread has ended, and Python 3.12.0 to 3.12.2 start no other one then; "
-        "have the first thread wait for the others (join), use a newer Python" + instead
+        "the program's main thread has ended, and Python 3.12.0 to 3.12.2 then start no other thread; "
+        "have the main thread join the others, or use a newer Python" + instead
     )
 
 
-# Held while we import, and while the program forks. A child that was forked in
-# the middle of an import of ours would wait for that module for ever: it has the
-# module's lock, but not the thread that holds it.
+# Held during the probe's imports and during a fork. A child that was forked in
+# the middle of an import would wait for that module's lock for ever: the thread
+# that holds it does not exist in the child.
 _imports = _thread.RLock()
 
 
@@ -150,11 +145,11 @@ def _after_fork_in_parent():
     try:
         _imports.release()
     except RuntimeError:
-        pass  # it was not had in time
+        pass  # _before_fork timed out
 
 
 class _Refusal(Exception):
-    """What a monitor is told instead of an answer."""
+    """An error answer to a monitor."""
 
     def __init__(self, code, message):
         super().__init__(message)

@@ -1,17 +1,11 @@
-class _JAX:
+class _JAX(_Runtime):
     """Source: https://docs.jax.dev/en/latest/gpu_memory_allocation.html"""
 
-    name, package, flushes = "JAX", "jax", False
-
-    def __init__(self, driver):
-        self._driver = driver
-
-    def version(self):
-        return str(getattr(_module("jax"), "__version__", ""))
+    name, package = "JAX", "jax"
 
     def _devices(self):
-        """Its GPUs. Asking before its backends exist would make them, and have them
-        take three quarters of the memory."""
+        """Its GPUs, once its backends exist: the call would create them, and they
+        reserve three quarters of the memory."""
         bridge = _module("jax._src.xla_bridge")
         ready = _attribute(bridge, "backends_are_initialized")
         local = _attribute(_module("jax"), "local_devices")
@@ -20,12 +14,12 @@ class _JAX:
         try:
             return local(backend="gpu")
         except RuntimeError:
-            return []  # it has none
+            return []  # no GPU
 
     def active(self):
         return bool(self._devices())
 
-    def books(self):
+    def stats(self):
         for device in self._devices():
             ordinal = getattr(device, "local_hardware_id", None)
             if ordinal is None:

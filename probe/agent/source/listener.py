@@ -1,5 +1,5 @@
 def _start_time(pid):
-    """Field 22 of /proc/PID/stat: with the pid it names a process for good."""
+    """Field 22 of /proc/PID/stat: with the pid it identifies a process for good."""
     with open("/proc/%s/stat" % pid, "rb") as file:
         return int(file.read().rpartition(b")")[2].split()[19])
 
@@ -17,10 +17,10 @@ def _parse_name(name):
 
 
 class _Directory:
-    """An open directory of sockets, its owner and mode checked.
+    """An open directory of sockets whose owner and mode have been checked.
 
-    Everything goes through its descriptor: what happens to the path afterwards
-    does not matter, and its length neither (a socket's address has 108 bytes).
+    All access goes through its descriptor, so that a path that changes later
+    does no harm, and a long one fits a socket's address (108 bytes).
     """
 
     def __init__(self, path, uid, make):
@@ -50,7 +50,7 @@ class _Directory:
     def __exit__(self, *_):
         os.close(self.fd)
 
-    def reach(self, name):
+    def path(self, name):
         return "/proc/self/fd/%d/%s" % (self.fd, name)
 
     def inode(self, name):
@@ -66,7 +66,7 @@ class _Directory:
             pass
 
     def dead(self, name):
-        """Whether nobody listens on a socket of our user any more."""
+        """Whether this is a socket of our user on which no process listens."""
         import socket
 
         try:
@@ -76,7 +76,7 @@ class _Directory:
         client = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         try:
             client.setblocking(False)
-            client.connect(self.reach(name))
+            client.connect(self.path(name))
         except ConnectionRefusedError:
             return True
         except OSError:
@@ -86,7 +86,7 @@ class _Directory:
         return False
 
     def tidy(self):
-        """Removes the sockets of processes that have died."""
+        """Removes the sockets of processes that have exited."""
         import time
 
         for name in os.listdir(self.fd)[:4096]:
@@ -97,9 +97,9 @@ class _Directory:
                 if _start_time(named[0]) == named[1]:
                     continue
             except (OSError, ValueError, IndexError):
-                pass  # nobody here has that pid; somebody in another namespace may
+                pass  # no such process here, but perhaps in another pid namespace
             try:
-                # A socket that is bound and not yet listened on looks dead.
+                # Between bind and listen a new socket looks dead.
                 age = time.time() - os.stat(name, dir_fd=self.fd, follow_symlinks=False).st_mtime
                 if age > 10 and self.dead(name):
                     self.remove(name)
@@ -107,15 +107,15 @@ class _Directory:
                 pass
 
 
-class _Place:
-    """Where this process listens."""
+class _Listener:
+    """This process's listening socket."""
 
     def __init__(self, uid, pid, start):
         self._uid, self._pid = uid, pid
         self._name = _socket_name(pid, start)
         self._path = None
         self._inode = None
-        self.listener = None
+        self.sock = None
 
     def _directories(self):
         runtime = os.environ.get("XDG_RUNTIME_DIR", "")
@@ -124,51 +124,51 @@ class _Place:
         yield "/tmp/vramscope-%d" % self._uid
 
     def bind(self):
-        """Listens in the first directory that can be used. False: nowhere, or
-        another probe of this process does."""
+        """Listens in the first usable directory. False if there is none, or
+        another probe of this process listens."""
         for path in self._directories():
             try:
                 with _Directory(path, self._uid, make=True) as directory:
                     directory.tidy()
-                    listener = self._listen(directory)
-                    if listener is None:
+                    sock = self._listen(directory)
+                    if sock is None:
                         return False
                     self.close()
-                    self.listener, self._path = listener, path
+                    self.sock, self._path = sock, path
                     self._inode = directory.inode(self._name)
                     return True
             except OSError:
-                _complain("listening in " + path)
+                _log_failure("listening in " + path)
         return False
 
     def _listen(self, directory):
         import errno
         import socket
 
-        listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         try:
-            listener.setblocking(False)
+            sock.setblocking(False)
             try:
-                listener.bind(directory.reach(self._name))
+                sock.bind(directory.path(self._name))
             except OSError as error:
                 if error.errno != errno.EADDRINUSE:
                     raise
-                # This process's other probe, or the program before an exec,
-                # which kept the pid and the start time.
+                # Another probe of this process, or the dead socket of the program
+                # before an exec, which keeps the pid and the start time.
                 if not directory.dead(self._name):
-                    listener.close()
+                    sock.close()
                     return None
                 directory.remove(self._name)
-                listener.bind(directory.reach(self._name))
+                sock.bind(directory.path(self._name))
             os.chmod(self._name, 0o600, dir_fd=directory.fd)
-            listener.listen(16)
-            return listener
+            sock.listen(16)
+            return sock
         except BaseException:
-            listener.close()
+            sock.close()
             raise
 
-    def standing(self):
-        """Whether the name still leads here. $XDG_RUNTIME_DIR vanishes at the last logout."""
+    def reachable(self):
+        """Whether the name still leads to this socket. $XDG_RUNTIME_DIR is removed at the last logout."""
         try:
             with _Directory(self._path, self._uid, make=False) as directory:
                 return directory.inode(self._name) == self._inode
@@ -176,13 +176,13 @@ class _Place:
             return False
 
     def close(self):
-        if self.listener is not None:
-            self.listener.close()
-            self.listener = None
+        if self.sock is not None:
+            self.sock.close()
+            self.sock = None
 
-    def leave(self):
-        """Stops listening, and removes the name if it is still ours."""
-        if self.listener is None or os.getpid() != self._pid:
+    def remove(self):
+        """Stops listening and removes the name, if it is still this socket's."""
+        if self.sock is None or os.getpid() != self._pid:
             return
         self.close()
         try:
@@ -190,4 +190,4 @@ class _Place:
                 if directory.inode(self._name) == self._inode:
                     directory.remove(self._name)
         except OSError:
-            pass  # gone already
+            pass  # already removed

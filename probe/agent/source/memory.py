@@ -1,53 +1,50 @@
 class _Memory:
-    """All libraries' memory: the report and the flush."""
+    """The memory of all runtimes: reports, flushes and snapshots."""
 
     def __init__(self):
         self._driver = _Driver()
-        self._torch = _PyTorch(self._driver)
-        # The most important first.
-        self._libraries = [
-            self._torch, _JAX(self._driver), _TensorFlow(self._driver), _CuPy(self._driver), _RMM(self._driver),
-        ]
+        self._runtimes = [runtime(self._driver) for runtime in _RUNTIMES]
+        self._torch = next(r for r in self._runtimes if isinstance(r, _PyTorch))
         self.preloaded = _Preloaded()
         self._lock = _thread.allocate_lock()
         self._report = None
         self._due = 0.0
-        self._maps_cost = _Debt()
+        self._map_budget = _MapBudget()
 
     def _active(self):
-        for library in self._libraries:
-            if _module(library.package) is None:
+        for runtime in self._runtimes:
+            if _module(runtime.package) is None:
                 continue
             try:
-                if library.active():
-                    yield library
+                if runtime.active():
+                    yield runtime
             except Exception:
-                _complain("asking " + library.name)
+                _log_failure("checking " + runtime.name)
 
     def in_use(self):
         return any(True for _ in self._active())
 
     def runtimes(self):
-        told = []
-        for library in self._active():
-            runtime = {"name": library.name}
-            version = library.version()
+        found = []
+        for runtime in self._active():
+            described = {"name": runtime.name}
+            version = runtime.version()
             if version:
-                runtime["version"] = _clip(version)
-            told.append(runtime)
-        return told
+                described["version"] = _clip(version)
+            found.append(described)
+        return found
 
     def can_flush(self):
-        return any(library.flushes for library in self._active())
+        return any(runtime.flushes for runtime in self._active())
 
     def report(self):
-        """The books, at most so old as says _STATS_TIME."""
+        """The stats, at most _STATS_TIME old."""
         with self._lock:
             now = _monotonic()
             if self._report is None or now >= self._due:
                 self._report = self._read()
                 took = _monotonic() - now
-                # Slow books are read less often: at most half a per cent of the time.
+                # Slow stats are read less often: at most 0.5 % of the time.
                 self._due = now + max(_STATS_TIME, min(took * 200, 2.5))
             return self._report
 
@@ -59,13 +56,13 @@ class _Memory:
     def _read(self):
         report = {"time_ns": _time_ns(), "devices": []}
         devices, handles = {}, set()
-        for library in self._active():
+        for runtime in self._active():
             try:
-                books = list(library.books())
+                stats = list(runtime.stats())
             except Exception:
-                _complain("reading the books of " + library.name)
+                _log_failure("reading the stats of " + runtime.name)
                 continue
-            for ordinal, allocator in books:
+            for ordinal, allocator in stats:
                 device = devices.get(ordinal)
                 if device is None:
                     device = devices[ordinal] = self._device(ordinal)
@@ -79,7 +76,7 @@ class _Memory:
         try:
             self.preloaded.add_to(report)
         except Exception:
-            _complain("asking the preloaded library")
+            _log_failure("reading the preloaded library")
         return report
 
     def _device(self, ordinal):
@@ -96,7 +93,7 @@ class _Memory:
     # -- Flush
 
     def flush(self, request, evictable):
-        """Gives memory back, and tells what was measured before and after."""
+        """Frees memory, and returns what was measured before and after."""
         started = _monotonic()
         level, keep, dry = request["level"], request["keep_bytes"], request["dry_run"]
         notes, reasons = [], []
@@ -105,7 +102,7 @@ class _Memory:
         if not before:
             reasons.append("this process uses none of these devices")
         elif dry:
-            self._foretell(before, after, keep, level, evictable, notes)
+            self._predict(before, after, keep, level, evictable, notes)
         else:
             self._release(before, keep, level, evictable, notes, reasons)
             after = {d["uuid"]: _reserved(d) for d in self._chosen(self._fresh(), request["devices"])}
@@ -117,12 +114,12 @@ class _Memory:
                 {"uuid": device["uuid"], "before_bytes": held, "after_bytes": left, "freed_bytes": held - left}
             )
         answer = {"level": level, "dry_run": dry, "devices": devices}
-        wanted = sum(_returnable(d) for d in before)
+        returnable = sum(_returnable(d) for d in before)
         if not dry and not reasons and before and not any(d["freed_bytes"] > 0 for d in devices):
-            if wanted > keep:
-                reasons.append("the allocators gave nothing back: what is free lies between live blocks, or was taken again")
+            if returnable > keep:
+                reasons.append("the allocators freed nothing: the free memory is fragmented, or was allocated again")
             else:
-                reasons.append("nothing that a flush returns was cached")
+                reasons.append("nothing that a flush frees was cached")
         if reasons:
             answer["skipped_reason"] = _clip("; ".join(reasons))
         if notes:
@@ -133,32 +130,33 @@ class _Memory:
     def _chosen(self, report, uuids):
         return [d for d in report["devices"] if not uuids or d["uuid"] in uuids]
 
-    def stand(self):
-        """Puts this thread where the program's own code may use a GPU: in no capture's way, on a device in use."""
+    def prepare_thread(self):
+        """Prepares this thread for the program's code that may use a GPU: it
+        disturbs no graph capture, and a device in use is current."""
         self._driver.relax()
-        self._torch.stand()
+        self._torch.use_device()
 
-    def _foretell(self, before, after, keep, level, evictable, notes):
+    def _predict(self, before, after, keep, level, evictable, notes):
         for device in before:
-            returns = _returnable(device)
-            parts = all(a["kind"] == "cuda_pool" or not a.get("returnable_bytes") for a in device["allocators"])
-            if returns <= keep:
-                returns = 0
-            elif parts:
-                returns -= keep
-            after[device["uuid"]] = _reserved(device) - returns
+            returnable = _returnable(device)
+            partial = all(a["kind"] == "cuda_pool" or not a.get("returnable_bytes") for a in device["allocators"])
+            if returnable <= keep:
+                returnable = 0
+            elif partial:
+                returnable -= keep
+            after[device["uuid"]] = _reserved(device) - returnable
         if any("fragmented_bytes" not in a and a.get("cached_bytes") for d in before for a in d["allocators"]):
-            notes.append("at most: how much is stuck between live blocks shows in the flush itself")
+            notes.append("at most: only the flush shows how much is fragmented")
         if level != "gradual":
-            self.stand()
-            notes.extend(evictable.foretell())
+            self.prepare_thread()
+            notes.extend(evictable.preview())
         if level == "urgent":
-            notes.append("garbage that the program has not collected is not counted")
+            notes.append("uncollected Python garbage is not counted")
 
     def _release(self, before, keep, level, evictable, notes, reasons):
-        self.stand()
+        self.prepare_thread()
         if level == "gradual" and keep and all(_returnable(d) <= keep for d in before):
-            reasons.append("it holds no more than it may keep")
+            reasons.append("its cache is no larger than keep_bytes")
             return
         if level != "gradual":
             evictable.evict(notes)
@@ -167,20 +165,19 @@ class _Memory:
 
             gc.collect()
         ordinals = [d["ordinal"] for d in before]
-        for library in list(self._active()):
-            if not library.flushes:
-                notes.append("%s never gives back what it has reserved" % library.name)
+        for runtime in list(self._active()):
+            if not runtime.flushes:
+                notes.append("%s keeps what it has reserved" % runtime.name)
                 continue
             try:
                 if level == "urgent":
-                    library.clear()
-                reason = library.flush(ordinals, keep, notes)
+                    runtime.clear()
+                reason = runtime.flush(ordinals, keep, notes)
             except Exception as error:
-                _complain("flushing " + library.name)
-                reason = "%s: %s" % (library.name, _first_line(error))
+                _log_failure("flushing " + runtime.name)
+                reason = "%s: %s" % (runtime.name, _first_line(error))
             if reason:
                 reasons.append(reason)
-
 
     # -- Snapshots
 
@@ -188,40 +185,40 @@ class _Memory:
         return self._torch.no_snapshot() is None
 
     def refuse_snapshot(self, wanted):
-        """Says why a snapshot would not be taken, before anything is begun."""
+        """Raises a _Refusal if this snapshot cannot be taken now."""
         reason = self._torch.no_snapshot()
         if reason is None and wanted["format"] == "segments":
             reason = self._torch.no_map()
-            wait = self._maps_cost.wait()
+            wait = self._map_budget.wait()
             if reason is None and wait:
-                raise _Refusal("rate_limited", "a map of its many blocks was taken just now: again in %.0f s" % (wait + 1))
+                raise _Refusal("rate_limited", "a large map was made just now: again in %.0f s" % (wait + 1))
         if reason is not None:
             raise _Refusal("unsupported", reason)
 
     def snapshot(self, wanted, out):
-        """Writes a snapshot, and tells what it was and cost."""
+        """Writes a snapshot to out, and returns the answer about it."""
         started = _monotonic()
         recording = self._torch.recording()
-        whole, held = self._torch.take()
+        snapshot, paused = self._torch.snapshot()
         notes = []
         if wanted["format"] == "segments":
             name = _MAP_SCHEMA
-            self._write_map(whole["segments"], wanted["devices"], out)
-            self._maps_cost.add(_monotonic() - started)
+            self._write_map(snapshot["segments"], wanted["devices"], out)
+            self._map_budget.add(_monotonic() - started)
         else:
             with _imports:
                 import pickle
 
             name = "pytorch"
-            # What _dump_snapshot does: the C code hands over some 64 KiB at a time,
+            # As PyTorch's _dump_snapshot. The C code writes some 64 KiB at a time,
             # and other threads run in between.
-            pickle.Pickler(out).dump(whole)
+            pickle.Pickler(out).dump(snapshot)
             if recording:
-                notes.append("it holds the history that the program records")
-            if held > 0.1:
-                notes.append("the program stood still for %.1f s while PyTorch made it" % held)
-        out.end()
-        answer = {"format": name, "bytes": out.at, "ms": round((_monotonic() - started) * 1000, 3)}
+                notes.append("it includes the recorded memory history")
+            if paused > 0.1:
+                notes.append("PyTorch paused the program for %.1f s to make it" % paused)
+        out.flush()
+        answer = {"format": name, "bytes": out.offset, "ms": round((_monotonic() - started) * 1000, 3)}
         if notes:
             answer["notes"] = notes
         return answer
@@ -239,7 +236,7 @@ class _Memory:
 
         out.add(json.dumps({"schema": _MAP_SCHEMA, "time_ns": _time_ns()})[:-1] + ',"devices":[')
         comma = ""
-        for uuid, segments in _within_bounds(chosen):
+        for uuid, segments in _within_limits(chosen):
             left = segments.pop()
             out.add('%s{"uuid":%s,"left":%d,"segments":[' % (comma, json.dumps(uuid), left))
             comma = ""

@@ -1,7 +1,7 @@
 class _Preloaded:
-    """The library that `vramscope run` preloads into native programs, where it
-    is in this one, too: it has the books of every allocation that goes through
-    libcuda. It leaves the serving to us.
+    """The library that `vramscope run` preloads into native programs. If this
+    process has it too, it counts every allocation made through libcuda, and
+    stops serving in favour of this probe.
     Source: probe/preload/shim/owner.c
     """
 
@@ -23,27 +23,27 @@ class _Preloaded:
         return self._library
 
     def take_over(self):
-        """From now on we serve for this process, and it no more."""
+        """Makes the library stop serving."""
         try:
             library = self._open()
             if library is not None:
                 library.vramscope_preload_yield()
         except Exception:
-            _complain("taking over from the preloaded library")
+            _log_failure("taking over from the preloaded library")
 
     def add_to(self, report):
-        """Adds what only it knows: memory outside of all that is told of already, and further pools."""
+        """Adds what only the library knows: further pools, and memory outside of all other allocators."""
         if self._open() is None:
             return
         import json
 
         length = self._library.vramscope_preload_report(self._buffer, self._SIZE)
-        told = json.loads(self._buffer.raw[:length].decode()) if length > 0 else {"devices": []}
+        native = json.loads(self._buffer.raw[:length].decode()) if length > 0 else {"devices": []}
         known = {device["uuid"]: device for device in report["devices"]}
-        for theirs in told.get("devices", ()):
+        for theirs in native.get("devices", ()):
             ours = known.get(theirs["uuid"])
             if ours is None:
-                continue  # no library is known to use it: who asks for ordinals would not find it
+                continue  # no Python library uses this device, and a flush could not find its ordinal
             handles = {a.get("handle") for a in ours["allocators"]}
             rest = self._rest(theirs["allocators"], ours["allocators"])
             for allocator in theirs["allocators"]:
@@ -54,18 +54,18 @@ class _Preloaded:
 
     @staticmethod
     def _rest(theirs, ours):
-        """Native allocations outside of the allocators that are told of, whose segments are among them."""
+        """Native allocations less the segments of our allocators, which are among them."""
         raw = next((a for a in theirs if a["kind"] == "raw"), None)
-        # What has a handle is a pool of the driver's, whose memory is no allocation of the process's.
-        held = [a.get("reserved_bytes") for a in ours if not a.get("handle")]
-        if raw is None or None in held:
+        # An allocator with a handle is a pool in the driver: none of its memory is a raw allocation.
+        reserved = [a.get("reserved_bytes") for a in ours if not a.get("handle")]
+        if raw is None or None in reserved:
             return None
-        rest = raw["reserved_bytes"] - sum(held)
-        if rest < 0:
-            return None  # the two were read while something moved
-        told = {"kind": "raw", "reserved_bytes": rest, "allocated_bytes": rest}
+        bytes_left = raw["reserved_bytes"] - sum(reserved)
+        if bytes_left < 0:
+            return None  # skew: memory changed between the two readings
+        rest = {"kind": "raw", "reserved_bytes": bytes_left, "allocated_bytes": bytes_left}
         for name in ("cached_bytes", "fragmented_bytes", "returnable_bytes"):
-            told[name] = 0
-        for name in raw if not any(held) else ("out_of_memory_count",):
-            told.setdefault(name, raw[name])
-        return told
+            rest[name] = 0
+        for name in raw if not any(reserved) else ("out_of_memory_count",):
+            rest.setdefault(name, raw[name])
+        return rest

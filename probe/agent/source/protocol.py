@@ -4,7 +4,7 @@ def _integer(text):
 
 
 def _real(text):
-    return float(text) if len(text) <= 64 else 0.5  # no field takes it, whatever it is
+    return float(text) if len(text) <= 64 else 0.5  # no field accepts a fraction
 
 
 def _no_number(text):
@@ -12,7 +12,7 @@ def _no_number(text):
 
 
 def _decode(line):
-    """A request as a dict. What would make much of little is refused first."""
+    """A request as a dict. Lines that would expand to many objects are refused first."""
     import json
 
     if line.count(b",") > _MAX_MEMBERS or line.count(b"[") + line.count(b"{") > _MAX_DEPTH:
@@ -62,9 +62,9 @@ def _chosen_devices(request):
     return devices
 
 
-def _check_lent(fd):
-    """Refuses a descriptor that a snapshot cannot be written into: a pipe that
-    nobody reads would hold its thread."""
+def _check_snapshot_fd(fd):
+    """Refuses a descriptor other than a writable regular file: writing to a pipe
+    that is not read would block the thread."""
     import fcntl
     import stat
 
@@ -86,14 +86,14 @@ def _is_uuid(text):
     )
 
 
-class _Bucket:
-    """Limits how often something may happen."""
+class _FlushRate:
+    """A token bucket: _FLUSH_BURST flushes at once, then one every _FLUSH_EVERY."""
 
     def __init__(self):
         self._spent, self._at = 0.0, 0.0
 
     def take(self):
-        """0, or how many seconds it is until it may."""
+        """Counts a flush and returns 0, or returns the seconds until one is allowed."""
         now = _monotonic()
         self._spent = max(0.0, self._spent - (now - self._at) / _FLUSH_EVERY)
         self._at = now
@@ -105,7 +105,7 @@ class _Bucket:
 
 
 def _public(report):
-    """A report without what is only ours."""
+    """A report without the keys that are internal."""
     devices = [{key: d[key] for key in d if key != "ordinal"} for d in report["devices"]]
     return {"time_ns": report["time_ns"], "devices": devices}
 

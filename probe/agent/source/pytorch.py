@@ -1,5 +1,5 @@
-class _PyTorch:
-    """torch.cuda's caching allocator, or what stands in its place.
+class _PyTorch(_Runtime):
+    """torch.cuda's caching allocator, or cudaMallocAsync in its place.
 
     Sources: https://pytorch.org/docs/stable/notes/cuda.html#memory-management
     https://pytorch.org/docs/stable/generated/torch.cuda.memory_stats.html
@@ -8,15 +8,14 @@ class _PyTorch:
     name, package, flushes = "PyTorch", "torch", True
 
     def __init__(self, driver):
-        self._driver = driver
-        self._residue = _Residue()
+        super().__init__(driver)
         self._count = 0
         self._devices = {}
-        self._maps = {}  # ordinal → what its snapshot told
+        self._maps = {}  # ordinal → figures of the last snapshot (_add_segment)
         self._next_map = 0.0
-        self._map_cost = 2e-6  # seconds a block, measured as we go
+        self._map_cost = 2e-6  # seconds per block, updated by each snapshot
         self._history = False
-        self._conf = None  # the allocator's settings, as a snapshot told them
+        self._conf = None  # the allocator's settings, as in the last snapshot
 
     def _cuda(self):
         torch = _module("torch")
@@ -27,13 +26,13 @@ class _PyTorch:
         return cuda if ready is not None and ready() else None
 
     def version(self):
-        return str(getattr(_module("torch"), "__version__", "")).partition("+")[0]
+        return super().version().partition("+")[0]
 
     def active(self):
         return self._cuda() is not None
 
     def describe(self, ordinal):
-        """As the driver's, for a box where libcuda cannot be asked."""
+        """As _Driver.describe, for a machine where libcuda does not answer."""
         if ordinal not in self._devices:
             properties = self._cuda().get_device_properties(ordinal)
             uuid = str(getattr(properties, "uuid", "") or "")
@@ -43,7 +42,7 @@ class _PyTorch:
         return self._devices[ordinal]
 
     def _ordinals(self, cuda):
-        """Devices that have a context. Asking others could give them one."""
+        """Devices that have a context. A call for another could create one."""
         if not self._count:
             self._count = cuda.device_count()
         used = self._driver.in_use()
@@ -56,7 +55,7 @@ class _PyTorch:
         asked = getattr(cuda, "get_allocator_backend", None)  # since 2.0
         return asked() if asked is not None else "native"
 
-    def books(self):
+    def stats(self):
         cuda = self._cuda()
         if cuda is None:
             return
@@ -68,14 +67,14 @@ class _PyTorch:
                 figures = self._pool(cuda, ordinal)
                 if figures is not None:
                     yield ordinal, figures
-        # A pluggable allocator keeps books of its own, if any.
+        # A pluggable allocator has no statistics.
 
     def _pool(self, cuda, ordinal):
-        """cudaMallocAsync: torch's keys are all 0 but two; the driver's pool tells."""
+        """cudaMallocAsync: torch fills two keys; the driver's pool has the rest."""
         handle = self._driver.default_pool(ordinal)
         pair = self._driver.pool(handle) if handle else None
         if pair is None:
-            stats = self._stats(cuda, ordinal)
+            stats = self._memory_stats(cuda, ordinal)
             pair = [_figure(stats, "allocated_bytes"), _figure(stats, "reserved_bytes")]
             if None in pair:
                 return None
@@ -87,21 +86,21 @@ class _PyTorch:
             figures.update(self._driver.pool_peaks(handle))
         if self._settings():
             figures["config"] = self._settings()
-        figures.update(self._residue.books(ordinal, pair[1], pair[0]))
+        figures.update(self._post_flush.figures(ordinal, pair[1], pair[0]))
         return figures
 
-    def _stats(self, cuda, ordinal):
+    def _memory_stats(self, cuda, ordinal):
         nested = getattr(cuda, "memory_stats_as_nested_dict", None)
-        # The flat form costs three times as much: it is made from this one.
+        # memory_stats() is made from this one and costs three times as much.
         return nested(ordinal) if nested is not None else cuda.memory_stats(ordinal)
 
     def _native(self, cuda):
-        every = [(d, self._stats(cuda, d)) for d in self._ordinals(cuda)]
+        every = [(d, self._memory_stats(cuda, d)) for d in self._ordinals(cuda)]
         every = [(d, s) for d, s in every if _figure(s, "reserved_bytes", "peak") or _figure(s, "num_ooms", None)]
         try:
             self._survey(cuda, [s for _, s in every])
         except Exception:
-            _complain("looking at PyTorch's blocks")
+            _log_failure("taking PyTorch's snapshot")
             self._maps, self._next_map = {}, _monotonic() + 60
         for ordinal, stats in every:
             yield ordinal, self._allocator(ordinal, stats)
@@ -121,17 +120,17 @@ class _PyTorch:
         if seen is not None:
             a["largest_free_bytes"] = min(seen["largest"], reserved - active)
         if split is None or (seen is None and self._expandable()):
-            return a  # how much is stuck in expandable segments only a snapshot tells
-        stuck = min(split + (sum(seen["stuck"].values()) if seen else 0), reserved - active)
-        a["fragmented_bytes"] = stuck
-        a["cached_bytes"] = reserved - active - stuck
+            return a  # only a snapshot shows what is fragmented in expandable segments
+        fragmented = min(split + (sum(seen["fragmented"].values()) if seen else 0), reserved - active)
+        a["fragmented_bytes"] = fragmented
+        a["cached_bytes"] = reserved - active - fragmented
         a["returnable_bytes"] = max(a["cached_bytes"] - (seen["private"] if seen else 0), 0)
         return a
 
     def _counts(self, stats, seen):
-        """What an allocator tells besides its parts."""
+        """An allocator's figures besides allocated, cached and fragmented."""
         segments = _figure(stats, "segment")
-        told = {
+        counts = {
             "reserved_bytes": _figure(stats, "reserved_bytes"),
             "peak_allocated_bytes": _figure(stats, "active_bytes", "peak"),
             "peak_reserved_bytes": _figure(stats, "reserved_bytes", "peak"),
@@ -142,28 +141,28 @@ class _PyTorch:
             "config": self._settings() or None,
         }
         if seen is not None and segments is not None:
-            told["stranded_segments"] = min(seen["stranded"], segments)
+            counts["stranded_segments"] = min(seen["mixed"], segments)
         pools = [self._part(stats, seen, name) for name in ("small", "large")]
         if None not in pools:
-            told["pools"] = pools
-        return {name: value for name, value in told.items() if value is not None}
+            counts["pools"] = pools
+        return {name: value for name, value in counts.items() if value is not None}
 
     def _part(self, stats, seen, name):
-        """The small or the large pool: blocks of up to 1 MiB are kept apart."""
+        """The small pool, of blocks up to 1 MiB, or the large one."""
         own = name + "_pool"
         reserved, active = _figure(stats, "reserved_bytes", part=own), _figure(stats, "active_bytes", part=own)
         if reserved is None or active is None:
             return None
-        told = {"name": name, "reserved_bytes": reserved, "allocated_bytes": active}
+        pool = {"name": name, "reserved_bytes": reserved, "allocated_bytes": active}
         split, segments = _figure(stats, "inactive_split_bytes", part=own), _figure(stats, "segment", part=own)
         if split is not None and not (seen is None and self._expandable()):
-            told["fragmented_bytes"] = split + (seen["stuck"].get(name, 0) if seen else 0)
+            pool["fragmented_bytes"] = split + (seen["fragmented"].get(name, 0) if seen else 0)
         if segments is not None:
-            told["segments"] = segments
-        return told
+            pool["segments"] = segments
+        return pool
 
     def _settings(self):
-        """How the allocator is set up, in its own words; "" where by nothing."""
+        """The allocator's settings in PyTorch's syntax, or ""."""
         if self._conf:
             return self._conf
         return _clip(os.environ.get("PYTORCH_ALLOC_CONF") or os.environ.get("PYTORCH_CUDA_ALLOC_CONF") or "")
@@ -174,12 +173,12 @@ class _PyTorch:
     # -- Snapshots
 
     def _recorded(self):
-        """Whether the history of its memory is recorded; None where that is not told."""
+        """Whether memory history is recorded, or None if unknown."""
         asked = _attribute(_module("torch"), "_C", "_cuda_isHistoryEnabled")  # since 2.1
         return asked() if asked is not None else None
 
-    def _whole(self, cuda):
-        """torch.cuda.memory._snapshot(), which has a dict since 1.13."""
+    def _take_snapshot(self, cuda):
+        """torch.cuda.memory._snapshot(), a dict since 1.13."""
         take = _attribute(cuda, "memory", "_snapshot")
         whole = take() if take is not None else cuda.memory_snapshot()
         if not isinstance(whole, dict):
@@ -192,10 +191,10 @@ class _PyTorch:
         return whole
 
     def _survey(self, cuda, every):
-        """Looks at where the blocks lie, now and then.
+        """Takes a snapshot if one is due and affordable.
 
-        A snapshot holds the GIL while it makes an object of every block, and of
-        every stack trace where history is recorded: those are left alone.
+        A snapshot holds the GIL while it makes an object of every block. With
+        recorded history, of every stack trace too: then none is taken.
         """
         now = _monotonic()
         if now < self._next_map or self._history or not every:
@@ -205,12 +204,12 @@ class _PyTorch:
         if blocks * self._map_cost > _SNAPSHOT_MOST or recorded:
             self._maps, self._next_map = {}, now + 10
             return
-        segments = self._whole(cuda)["segments"]
+        segments = self._take_snapshot(cuda)["segments"]
         maps = {}
         for segment in segments:
             _add_segment(maps, segment)
         if recorded is None:
-            # Nobody else tells that there is history, nor when it ends.
+            # Before 2.1 only the snapshot shows that history is recorded, and not when that ends.
             self._history = any(b.get("history") or b.get("frames") for s in segments for b in s.get("blocks", ()))
         self._maps = maps
         took = max(_monotonic() - now, 1e-5)
@@ -218,32 +217,32 @@ class _PyTorch:
         self._next_map = now + max(took / _SNAPSHOT_SHARE, 2.0)
 
     def no_snapshot(self):
-        """Why it has none; None where it has."""
+        """Why no snapshot can be taken, or None."""
         if _module("torch") is None:
-            return "only PyTorch tells where its blocks lie, and this program has not imported it"
+            return "only PyTorch reports its blocks, and this program has not imported it"
         cuda = self._cuda()
         if cuda is None:
             return "PyTorch has not begun to use a GPU in this process"
         backend = self._backend(cuda)
-        return None if backend == "native" else "PyTorch's allocator is %s, which does not tell where its blocks lie" % backend
+        return None if backend == "native" else "PyTorch's allocator is %s, which does not report its blocks" % backend
 
     def no_map(self):
-        """Why a map would cost the program too much; None where it would not."""
+        """Why a map would cost the program too much, or None."""
         if self._history or self._recorded():
-            return "memory history is recorded, and a snapshot would hold the program up; vramscope snapshot takes one all the same"
+            return "memory history is recorded, so a map would pause the program; vramscope snapshot takes one anyway"
         cuda = self._cuda()
-        blocks = _blocks([self._stats(cuda, d) for d in self._ordinals(cuda)])
+        blocks = _blocks([self._memory_stats(cuda, d) for d in self._ordinals(cuda)])
         if blocks * self._map_cost > _MAP_MOST:
-            return "its %d blocks would hold the program up for %.1f s" % (blocks, blocks * self._map_cost)
+            return "a map of its %d blocks would pause the program for %.1f s" % (blocks, blocks * self._map_cost)
         return None
 
-    def take(self):
-        """(a whole snapshot, seconds for which no other thread of the program ran)"""
+    def snapshot(self):
+        """(PyTorch's snapshot, seconds for which it paused the program)"""
         self._driver.relax()
-        self.stand()
+        self.use_device()
         began = _monotonic()
-        whole = self._whole(self._cuda())
-        return whole, _monotonic() - began
+        snapshot = self._take_snapshot(self._cuda())
+        return snapshot, _monotonic() - began
 
     def recording(self):
         return bool(self._history or self._recorded())
@@ -251,7 +250,6 @@ class _PyTorch:
     # -- Flush
 
     def clear(self):
-        """What only an urgent flush gives back."""
         cuda = self._cuda()
         if cuda is None:
             return
@@ -260,17 +258,17 @@ class _PyTorch:
             try:
                 plans[ordinal].clear()
             except Exception:
-                _complain("clearing cuFFT plans")  # absent from some builds
+                _log_failure("clearing cuFFT plans")  # some builds have none
         collect = getattr(cuda, "ipc_collect", None)
         if collect is not None:
             collect()
 
-    def stand(self):
-        """Puts this thread on a device that is in use.
+    def use_device(self):
+        """Makes a device in use current in this thread.
 
-        A new thread is on GPU 0, and the first call that needs a context would
-        make one there, of some 500 MiB. torch.cuda.device() would go back
-        there at its end, so the thread stays where it is put.
+        In a new thread GPU 0 is current, and the first call that needs a context
+        would make one there, of some 500 MiB. torch.cuda.device() would return
+        to GPU 0 at its end, so the device stays current.
         """
         cuda = self._cuda()
         ordinals = self._ordinals(cuda) if cuda is not None else ()
@@ -283,7 +281,7 @@ class _PyTorch:
             return None
         backend = self._backend(cuda)
         if backend not in ("native", "cudaMallocAsync"):
-            notes.append("PyTorch uses an allocator of its own (%s), which cannot be flushed" % backend)
+            notes.append("PyTorch uses a custom allocator (%s), which cannot be flushed" % backend)
             return None
         distributed = _module("torch.distributed")
         ready = _attribute(distributed, "is_initialized")
@@ -305,20 +303,20 @@ class _PyTorch:
         if set(self._ordinals(cuda)) - set(ordinals):
             notes.append("PyTorch flushes all its devices at once")
         if keep:
-            notes.append("PyTorch cannot give back a part: all of its cache went")
+            notes.append("PyTorch frees all of its cache or nothing: keep_bytes was ignored")
         cuda.empty_cache()
 
     def _trim(self, cuda, ordinals, keep):
-        """As empty_cache does with cudaMallocAsync, device by device, and in parts."""
+        """As empty_cache does with cudaMallocAsync, but per device and up to keep bytes."""
         for ordinal in self._ordinals(cuda):
             handle = self._driver.default_pool(ordinal) if ordinal in ordinals else None
             if handle:
                 cuda.synchronize(ordinal)
-                self._residue.trim(self._driver, ordinal, handle, keep)
+                self._post_flush.trim(self._driver, ordinal, handle, keep)
 
 
 def _figure(stats, key, which="current", part="all"):
-    """A figure of memory_stats, flat or nested; None where this release lacks it."""
+    """A figure of memory_stats, flat or nested, or None if this release has none."""
     value = stats.get(key)
     if which is not None:
         value = stats.get("%s.%s.%s" % (key, part, which)) if value is None else value.get(part, {}).get(which)
@@ -326,5 +324,5 @@ def _figure(stats, key, which="current", part="all"):
 
 
 def _blocks(every):
-    """How many blocks and segments a snapshot would tell of, about."""
+    """Roughly how many blocks and segments a snapshot would hold."""
     return sum(_figure(s, key) or 0 for s in every for key in ("active", "inactive_split", "segment"))

@@ -1,21 +1,10 @@
-class _RMM:
+class _RMM(_Runtime):
     """RAPIDS' memory resources. Source: https://docs.rapids.ai/api/rmm/stable/"""
 
     name, package, flushes = "RMM", "rmm", True
 
-    def __init__(self, driver):
-        self._driver = driver
-        self._residue = _Residue()
-        self._held = False
-
-    def version(self):
-        return str(getattr(_module("rmm"), "__version__", ""))
-
-    def active(self):
-        return self._held or any(True for _ in self.books())
-
     def _each(self):
-        """(ordinal, allocated, size of the pool, handle of a CUDA pool), each None where not told."""
+        """Yields (ordinal, allocated, pool size, handle of a CUDA pool), each None if unknown."""
         resource = _attribute(_module("rmm"), "mr", "get_per_device_resource")
         if resource is None:
             return
@@ -25,7 +14,7 @@ class _RMM:
             except KeyError:
                 continue
             allocated = size = handle = None
-            for _ in range(16):  # adaptors upon adaptors upon the resource
+            for _ in range(16):  # adaptors may be nested
                 kind = type(layer).__name__
                 if kind == "StatisticsResourceAdaptor":
                     counts = layer.allocation_counts
@@ -42,14 +31,14 @@ class _RMM:
                     break
             yield ordinal, allocated, size, handle
 
-    def books(self):
+    def stats(self):
         for ordinal, allocated, size, handle in self._each():
             pair = self._driver.pool(handle) if handle else None
             if pair is not None and pair[1]:
                 figures = dict({"kind": "rmm", "handle": handle}, **self._driver.pool_peaks(handle))
-                figures.update(self._residue.books(ordinal, pair[1], pair[0]))
+                figures.update(self._post_flush.figures(ordinal, pair[1], pair[0]))
             elif size is not None:
-                # What it has pooled it keeps.
+                # RMM's own pool never shrinks.
                 figures = {"kind": "rmm", "reserved_bytes": int(size), "returnable_bytes": 0}
                 if allocated is not None and allocated <= size:
                     figures["allocated_bytes"] = int(allocated)
@@ -59,16 +48,13 @@ class _RMM:
                 figures.update({"cached_bytes": 0, "fragmented_bytes": 0, "returnable_bytes": 0})
             else:
                 continue
-            self._held = True
+            self._seen = True
             yield ordinal, figures
-
-    def clear(self):
-        """There is nothing else."""
 
     def flush(self, ordinals, keep, notes):
         for ordinal, _, size, handle in self._each():
             if handle and ordinal in ordinals:
-                self._residue.trim(self._driver, ordinal, handle, keep)
+                self._post_flush.trim(self._driver, ordinal, handle, keep)
             elif size is not None:
-                notes.append("RMM's pool never gives back")
+                notes.append("RMM's pool frees nothing")
         return None

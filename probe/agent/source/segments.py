@@ -1,10 +1,10 @@
-# What PyTorch maps at a time in an expandable segment (kSmallBuffer and
-# kLargeBuffer of c10/cuda/CUDACachingAllocator.cpp).
+# PyTorch's mapping unit in an expandable segment: kSmallBuffer and kLargeBuffer
+# of c10/cuda/CUDACachingAllocator.cpp.
 _PAGES = {"small": 2 << 20, "large": 20 << 20}
 
 
 def _whole_pages(at, size, page):
-    """(where the first whole page in [at, at + size) begins, bytes of whole pages)"""
+    """(offset of the first whole page in [at, at + size), bytes of whole pages)"""
     first = -(-at // page) * page
     return first, max((at + size) // page * page - first, 0)
 
@@ -12,17 +12,17 @@ def _whole_pages(at, size, page):
 def _add_segment(maps, segment):
     """Adds a segment of torch.cuda.memory_snapshot() to its device's figures.
 
-    largest: the largest free block; private: free, and held by the private
-    pool of a CUDA graph; stuck: free in an expandable segment, and part of no
-    whole page, so that no flush returns it; stranded: how many segments have
-    free memory between live blocks.
+    largest: the largest free block; private: free memory in the private pool of
+    a CUDA graph; fragmented: free memory of an expandable segment that is part
+    of no whole page, so that no flush frees it; mixed: the number of segments
+    with free memory between live blocks.
     """
     m = maps.setdefault(
-        segment.get("device", 0), {"largest": 0, "private": 0, "stranded": 0, "stuck": {"small": 0, "large": 0}}
+        segment.get("device", 0), {"largest": 0, "private": 0, "mixed": 0, "fragmented": {"small": 0, "large": 0}}
     )
     expandable = bool(segment.get("is_expandable"))
     kind = "small" if segment.get("segment_type") == "small" else "large"
-    at = returns = stuck = 0
+    at = returnable = fragmented = 0
     free = live = False
     for block in segment.get("blocks", ()):
         size = block.get("size", 0)
@@ -31,17 +31,17 @@ def _add_segment(maps, segment):
             m["largest"] = max(m["largest"], size)
             if expandable:
                 whole = _whole_pages(at, size, _PAGES[kind])[1]
-                stuck += size - whole
-                returns += whole
+                fragmented += size - whole
+                returnable += whole
         else:
             live = True
         at += size
-    m["stuck"][kind] += stuck
-    m["stranded"] += 1 if (stuck if expandable else free and live) else 0
+    m["fragmented"][kind] += fragmented
+    m["mixed"] += 1 if (fragmented if expandable else free and live) else 0
     if not expandable and not live:
-        returns = segment.get("total_size", 0)
+        returnable = segment.get("total_size", 0)
     if _is_private(segment):
-        m["private"] += returns
+        m["private"] += returnable
 
 
 def _is_private(segment):
@@ -49,7 +49,7 @@ def _is_private(segment):
 
 
 def _pieces(segment):
-    """A segment as [[size, state], …]: what a flush gives back is cached, what else is free is stuck."""
+    """A segment as [[size, state], …]. Free memory is "cached" if a flush frees it, else "stuck"."""
     blocks = [(b.get("size", 0), b.get("state", "")) for b in segment.get("blocks", ())]
     expandable, private = segment.get("is_expandable"), _is_private(segment)
     page = _PAGES["small" if segment.get("segment_type") == "small" else "large"]
@@ -72,7 +72,7 @@ def _pieces(segment):
 
 
 def _joined(pieces):
-    """The same with neighbours of one state made one."""
+    """The pieces with equal neighbours merged."""
     joined = []
     for size, state in pieces:
         if joined and joined[-1][1] == state:

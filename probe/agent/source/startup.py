@@ -1,49 +1,57 @@
-class _Looker:
-    """Sees each import, finds nothing, and starts the thread at the right one."""
+# The most important first.
+_RUNTIMES = (_PyTorch, _JAX, _TensorFlow, _CuPy, _RMM)
+_PACKAGES = frozenset(runtime.package for runtime in _RUNTIMES)
+
+
+class _ImportHook:
+    """Starts the probe when a runtime's package is imported; finds no module itself.
+
+    It acts on the import of a submodule, for which path is set: a package alone
+    may be looked up without being imported (importlib.util.find_spec).
+    """
 
     @staticmethod
     def find_spec(name, path=None, target=None):
-        if path is not None and not _agent.started and name.partition(".")[0] in _LIBRARIES:
+        if path is not None and not _agent.started and name.partition(".")[0] in _PACKAGES:
             _start()
         return None
 
 
 _evictable = _Evictable()
-# Whoever attaches says so in the module before it is executed: where a library
-# is there already, that starts the thread.
+# probe/attach sets _started_by in the module's namespace before it executes the module.
 _agent = _Agent(_evictable, globals().get("_started_by", "import"))
 
 
 def _start(at_once=False, started_by=None):
-    """Starts the probe; at once: it serves although nothing uses a GPU yet.
+    """Starts the probe. at_once: it serves even if no GPU is in use.
 
-    started_by is how it got into the program: "run", "attach"; otherwise the
-    program itself has imported it. Returns why it could not be, or None.
+    started_by, how the probe came into the program: "run" or "attach"; otherwise
+    the program imported it. Returns why it could not start, or None.
     """
     try:
         if started_by is not None and not _agent.started:
             _agent.started_by = started_by
         _agent.start(at_once)
     except Exception as error:
-        _complain("starting")
-        return _no_thread(error, ", or start the program with vramscope run")
+        _log_failure("starting")
+        return _thread_failure(error, ", or start the program with vramscope run")
     return None
 
 
 def _after_fork():
-    """In a forked child. It serves for itself only once it uses a GPU itself, which
-    it cannot where its parent did: CUDA does not survive a fork."""
+    """In a forked child: the child serves only if its parent had not used a GPU,
+    since CUDA does not survive a fork, and it uses one itself."""
     global _agent, _imports
     try:
         _imports = _thread.RLock()
         old, _agent = _agent, _Agent(_evictable, _agent.started_by)
-        old.forget()
+        old.close_inherited()
         if old.serving:
             _agent.retire()
         elif old.started:
             _agent.start()
     except Exception:
-        _complain("after a fork")
+        _log_failure("forking")
 
 
 def _install():
@@ -53,28 +61,28 @@ def _install():
         os.register_at_fork(
             before=_before_fork, after_in_parent=_after_fork_in_parent, after_in_child=_after_fork
         )
-        sys.meta_path.insert(0, _Looker)
-        if any(library in sys.modules for library in _LIBRARIES):
+        sys.meta_path.insert(0, _ImportHook)
+        if any(package in sys.modules for package in _PACKAGES):
             _start()
     except Exception:
-        _complain("getting in")
+        _log_failure("installing")
 
 
 def register_evictable(name, priority, evict, size=None):
     """Registers a cache of the program that a flush may empty.
 
-    A selective or urgent flush calls evict(), on a thread of the probe, and
-    then gives back what that has freed. The highest priority goes first. size
-    is how many bytes of GPU memory it holds, or a callable that tells: while a
-    monitor looks on it is called every few seconds, on a thread of the probe,
-    so it should be quick. A name that is registered already is replaced.
+    A selective or urgent flush calls evict() on a thread of the probe, then frees
+    the memory that this returned to the allocator. The highest priority goes
+    first. size is the cache's GPU memory in bytes, or a function that returns it;
+    while a monitor is connected, a thread of the probe calls it every few seconds,
+    so it should be fast. A cache registered before under this name is replaced.
     """
     _evictable.register(name, priority, evict, size)
     return evict
 
 
 def unregister_evictable(name):
-    """Takes a cache back. False where there was none of that name."""
+    """Unregisters a cache. Returns False if there was none of that name."""
     return _evictable.unregister(name)
 
 

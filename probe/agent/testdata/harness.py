@@ -1,4 +1,4 @@
-"""What the tests share: a job (a Python program with a probe) and a monitor of it."""
+"""Starts a job, a Python program with the probe, and a monitor that connects to it."""
 
 import array
 import ast
@@ -15,14 +15,14 @@ import unittest
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 AGENT = os.path.dirname(HERE)
-PATIENCE = 60  # seconds; a machine may be slow, a test that waits so long has failed
+TIMEOUT = 60  # seconds, enough for a slow machine
 MIB, GIB = 1 << 20, 1 << 30
 DRIVER = bool(os.environ.get("VRAMSCOPE_FAKE_STATE"))
 
 
 def until(what, condition):
-    """Waits until a condition gives something, and returns it. What it looks at may go meanwhile."""
-    end = time.monotonic() + PATIENCE
+    """Waits until condition() is true and returns its value. Files and processes that it reads may vanish."""
+    end = time.monotonic() + TIMEOUT
     while time.monotonic() < end:
         try:
             found = condition()
@@ -31,24 +31,24 @@ def until(what, condition):
         if found:
             return found
         time.sleep(0.02)
-    raise AssertionError("waited in vain for " + what)
+    raise AssertionError("timed out waiting for " + what)
 
 
 class Monitor:
     """One connection to a probe."""
 
     def __init__(self, path):
-        self.sock = until("somebody to listen", lambda: self.connect(path))
+        self.sock = until("a listener", lambda: self.connect(path))
         self.file = self.sock.makefile("rb")
 
     @staticmethod
     def connect(path):
         sock = socket.socket(socket.AF_UNIX)
-        sock.settimeout(PATIENCE)
+        sock.settimeout(TIMEOUT)
         try:
             sock.connect(path)
             return sock
-        except (ConnectionRefusedError, FileNotFoundError):  # not yet listened on, or just made anew
+        except (ConnectionRefusedError, FileNotFoundError):  # not listening yet, or being replaced
             sock.close()
 
     def send(self, **request):
@@ -79,7 +79,7 @@ class Case(unittest.TestCase):
         self.addCleanup(shutil.rmtree, self.directory, True)
 
     def job(self, *setup, **options):
-        """Starts a job, has it do what setup says, and ends it with the test."""
+        """Starts a job, runs setup in it, and kills it after the test."""
         job = Job(self.directory, **options)
         self.addCleanup(job.kill)
         for code in setup:
@@ -92,7 +92,7 @@ class Case(unittest.TestCase):
         return monitor
 
     def allocators(self, monitor):
-        """The newest books: {UUID: [allocator, …]}, each of which adds up."""
+        """The stats as {UUID: [allocator, …]}. The parts of each allocator must add up."""
         report = monitor.ask("stats")
         self.assertTrue(report["ok"], report)
         for device in report["devices"]:
@@ -110,7 +110,7 @@ class Case(unittest.TestCase):
 
 
 class Job:
-    """A Python program under a probe, which does what it is told."""
+    """A Python program with the probe that executes code sent to it."""
 
     def __init__(self, directory, flags=(), probe=True, path=(), **environ):
         self.runtime = os.path.join(directory, "run")
@@ -131,27 +131,27 @@ class Job:
     def do(self, code):
         self.process.stdin.write(repr(code) + "\n")
         self.process.stdin.flush()
-        if not select.select([self.process.stdout], [], [], PATIENCE)[0]:
-            raise AssertionError("the job does not answer: " + self.said())
+        if not select.select([self.process.stdout], [], [], TIMEOUT)[0]:
+            raise AssertionError("the job does not answer: " + self.errors())
         answer = self.process.stdout.readline()
         if not answer:
-            raise AssertionError("the job has ended: " + self.said())
+            raise AssertionError("the job has ended: " + self.errors())
         return ast.literal_eval(answer)
 
-    def said(self):
-        """What it wrote to standard error."""
+    def errors(self):
+        """Its standard error."""
         self.stderr.seek(0)
         return self.stderr.read()
 
     def sockets(self, pid=None):
-        """Its sockets, of which there is one at most."""
+        """The paths of its sockets, at most one."""
         directory = os.path.join(self.runtime, "vramscope")
         names = os.listdir(directory) if os.path.isdir(directory) else []
         wanted = "%d-" % (pid or self.process.pid)
         return [os.path.join(directory, n) for n in names if n.startswith(wanted)]
 
     def socket(self, pid=None):
-        return until("the probe to serve: " + self.said(), lambda: self.sockets(pid))[0]
+        return until("the probe to serve: " + self.errors(), lambda: self.sockets(pid))[0]
 
     def threads(self):
         """Its thread IDs by name."""
@@ -166,9 +166,9 @@ class Job:
         return names
 
     def end(self):
-        """Lets it run to its end, and returns its exit status."""
+        """Closes its input and returns its exit status."""
         self.process.stdin.close()
-        status = self.process.wait(PATIENCE)
+        status = self.process.wait(TIMEOUT)
         self.process.stdout.close()
         return status
 

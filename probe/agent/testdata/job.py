@@ -1,11 +1,11 @@
-"""A program with a probe, told what to do: each line of standard input is a Python
-string, which is executed; the value of a last expression comes back."""
+"""Executes Python code from standard input, one string literal per line. If the
+last statement is an expression, its value is printed."""
 
 import ast
 import sys
 
 space = {"__name__": "job"}
-# Without a buffer: after an exec the next program reads on.
+# Unbuffered: after an exec the next program reads the rest.
 for line in open(0, "rb", buffering=0, closefd=False):
     line = line.decode()
     tree = ast.parse(ast.literal_eval(line))

@@ -1,4 +1,4 @@
-"""What the probe writes of where PyTorch's blocks lie."""
+"""Maps and snapshots of PyTorch's blocks."""
 
 import array
 import json
@@ -9,7 +9,7 @@ import tempfile
 import unittest
 
 from harness import MIB, Case, until
-from test_books import CHURN
+from test_pytorch import CHURN
 
 
 class Snapshot(Case):
@@ -23,7 +23,7 @@ class Snapshot(Case):
         return file
 
     def map(self, monitor, **fields):
-        """The map as a monitor reads it, checked for what holds of every map."""
+        """The map as a monitor reads it, after the checks that apply to every map."""
         file = self.file()
         answer = self.ask(monitor, file, **fields)
         self.assertTrue(answer["ok"], answer)
@@ -52,7 +52,7 @@ class Snapshot(Case):
                         "v._MAP_MOST = v._MAP_SHARE = 1e9; v._STATS_TIME = -1e9",
                         *setup, **options)
 
-    def test_a_map_adds_up_to_the_books(self):
+    def test_a_map_adds_up_to_the_stats(self):
         for conf in ("", "expandable_segments:True"):
             with self.subTest(conf):
                 job = self.settled(CHURN % 5, "t = torch.empty(30 << 20, 1); t.record_stream(); del t",
@@ -73,7 +73,7 @@ class Snapshot(Case):
                 self.assertEqual(any(segment.get("expandable") for segment in device["segments"]), bool(conf))
                 self.assertEqual((device["left"], job.do("torch.cuda.contexts()")), (0, [1]))
 
-    def test_a_graphs_private_pool_is_stuck(self):
+    def test_a_graphs_private_pool_is_fragmented(self):
         job = self.settled("import torch; t = torch.empty(30 << 20)", "torch.cuda._allocators[0].private = (0, 1)",
                            "v = torch.empty(50 << 20); del t, v")
         monitor = self.monitor(job)
@@ -97,7 +97,7 @@ class Snapshot(Case):
         (device,) = self.map(monitor).values()
         self.assertEqual([s["size"] for s in device["segments"]], [40 * MIB] * 2)
         self.assertEqual(device["left"], 2)
-        # Too many blocks: neighbours of one state are told as one, first.
+        # With too many blocks, equal neighbours are merged first.
         job.do("v._MAP_SEGMENTS, v._MAP_BLOCKS = 8192, 5")
         (device,) = self.map(monitor).values()
         self.assertEqual((len(device["segments"]), device["left"]), (4, 0))
@@ -106,7 +106,7 @@ class Snapshot(Case):
         (device,) = self.map(monitor).values()
         self.assertEqual((len(device["segments"]), device["left"]), (3, 1))
 
-    def test_pytorchs_own(self):
+    def test_pytorchs_own_snapshot(self):
         for release in ("1.13.1", "2.6.0"):
             job = self.settled(CHURN % 9, FAKE_TORCH_VERSION=release)
             file = self.file()
@@ -117,7 +117,7 @@ class Snapshot(Case):
             self.assertEqual(whole, job.do("torch.cuda.memory._snapshot()"))
             self.assertTrue({"segments", "device_traces"} <= set(whole))
 
-    def test_with_history(self):
+    def test_snapshot_with_history(self):
         job = self.settled("import torch; torch.cuda.history = True; torch.cuda.traces = 50000", "t = torch.empty(30 << 20)")
         monitor = self.monitor(job)
         refused = self.ask(monitor, self.file())
@@ -125,22 +125,22 @@ class Snapshot(Case):
         self.assertIn("history", refused["error"]["message"])
         file = self.file()
         answer = self.ask(monitor, file, format="pytorch")
-        self.assertIn("it holds the history that the program records", answer["notes"])
+        self.assertIn("it includes the recorded memory history", answer["notes"])
         whole = pickle.loads(os.pread(file.fileno(), 1 << 30, 0))
         self.assertEqual(len(whole["device_traces"][0]), 50000)
 
-    def test_too_much_to_ask(self):
+    def test_a_map_that_costs_too_much_is_refused(self):
         job = self.settled("import torch; t = torch.empty(30 << 20)")
         monitor = self.monitor(job)
         job.do("v._MAP_MOST = 0")
-        self.assertIn("would hold the program up", self.ask(monitor, self.file())["error"]["message"])
+        self.assertIn("would pause the program", self.ask(monitor, self.file())["error"]["message"])
         job.do("v._MAP_MOST, v._MAP_SHARE = 1e-5, 1e-9")
         job.do("v._agent.memory._torch._map_cost = 0")
         self.assertTrue(self.ask(monitor, self.file())["ok"])
         self.assertEqual(self.ask(monitor, self.file())["error"]["code"], "rate_limited")
-        self.assertTrue(self.ask(monitor, self.file(), format="pytorch")["ok"], "who says snapshot gets one")
+        self.assertTrue(self.ask(monitor, self.file(), format="pytorch")["ok"], "a pytorch snapshot is not limited")
 
-    def test_where_there_is_none(self):
+    def test_why_there_is_no_snapshot(self):
         start = "import vramscope_probe as v; v._start(at_once=True)"
         for setup, reason in (
             ("1", "only PyTorch"), ("import torch", "has not begun to use a GPU"),
@@ -168,13 +168,13 @@ class Snapshot(Case):
             error = self.ask(monitor, fd)["error"]
             self.assertEqual(error["code"], "bad_request")
             self.assertIn(reason, error["message"])
-        # More than one, with a request that takes none, in the middle of a line.
+        # Several, with a request that takes none, and in the middle of a line.
         monitor.send_file(self.file(), self.file(), self.file(), cmd="stats")
         self.assertTrue(monitor.receive()["ok"])
         many = [self.file() for _ in range(100)]
         monitor.send_file(*many, cmd="stats")
         self.assertTrue(monitor.receive()["ok"])
-        self.assertEqual(monitor.ask("snapshot")["error"]["code"], "bad_request", "an earlier request's is not used")
+        self.assertEqual(monitor.ask("snapshot")["error"]["code"], "bad_request", "an earlier request's descriptor is not used")
         other = self.monitor(job)
         ancillary = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [self.file().fileno()]))]
         other.sock.sendmsg([b'{"id":1,'], ancillary)
@@ -186,46 +186,46 @@ class Snapshot(Case):
         readonly.close()
         also.close()
 
-    def test_a_file_that_takes_no_more(self):
+    def test_a_full_file(self):
         job = self.settled(CHURN % 2, "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (300, 1 << 40))")
         monitor = self.monitor(job)
         for name in ("pytorch", "segments"):
             error = self.ask(monitor, self.file(), format=name)["error"]
             self.assertEqual(error["code"], "internal")
-            self.assertIn("after 300 B the file takes no more: File too large", error["message"])
+            self.assertIn("file failed after 300 B: File too large", error["message"])
         self.assertTrue(monitor.ask("stats")["ok"])
-        if os.path.exists("/dev/full"):  # a full disk is no regular file here: the same words, from the same place
-            job.do("full = open('/dev/full', 'wb', 0); out = v._Lent(full.fileno(), lambda: True)")
-            said = job.do("import json\ntry:\n    out.write(b'x' * 9)\nexcept v._Refusal as r:\n    refused = str(r)")
-            self.assertIsNone(said)
+        if os.path.exists("/dev/full"):  # /dev/full is refused as a descriptor, so it is written to directly
+            job.do("full = open('/dev/full', 'wb', 0); out = v._SnapshotFile(full.fileno(), lambda: True)")
+            raised = job.do("import json\ntry:\n    out.write(b'x' * 9)\nexcept v._Refusal as r:\n    refused = str(r)")
+            self.assertIsNone(raised)
             self.assertIn("No space left on device", job.do("refused"))
 
-    def test_books_are_read_meanwhile_and_one_at_a_time(self):
+    def test_stats_during_a_snapshot_and_one_at_a_time(self):
         job = self.settled("import torch; t = torch.empty(30 << 20)")
         first, second = self.monitor(job), self.monitor(job)
-        job.do("v._Lent.write_through, v._Lent.write = v._Lent.write, lambda self, c: gate.wait() and self.write_through(c)")
+        job.do("v._SnapshotFile.write_through, v._SnapshotFile.write = v._SnapshotFile.write, lambda self, c: gate.wait() and self.write_through(c)")
         job.do("import threading; gate = threading.Event()")
         file = self.file()
         first.send_file(file, cmd="snapshot", format="pytorch")
-        until("the snapshot to begin", lambda: job.do("list(v._agent._under_way)") == ["snapshot"])
+        until("the snapshot to begin", lambda: job.do("list(v._agent.commands.running)") == ["snapshot"])
         self.assertTrue(second.ask("stats")["ok"])
         self.assertEqual(self.ask(second, self.file(), format="pytorch")["error"]["code"], "busy")
         self.assertTrue(second.ask("flush", level="gradual")["ok"])
         job.do("gate.set()")
         self.assertTrue(first.receive()["ok"])
 
-    def test_nobody_waits_any_more(self):
+    def test_a_monitor_disconnects_during_a_snapshot(self):
         job = self.settled("import torch; t = torch.empty(30 << 20)", "import threading; gate = threading.Event()")
         monitor = self.monitor(job)
-        job.do("v._Lent.write_through, v._Lent.write = v._Lent.write, lambda self, c: gate.wait() and self.write_through(c)")
+        job.do("v._SnapshotFile.write_through, v._SnapshotFile.write = v._SnapshotFile.write, lambda self, c: gate.wait() and self.write_through(c)")
         file = self.file()
         monitor.send_file(file, cmd="snapshot", format="pytorch")
-        until("the snapshot to begin", lambda: job.do("list(v._agent._under_way)") == ["snapshot"])
+        until("the snapshot to begin", lambda: job.do("list(v._agent.commands.running)") == ["snapshot"])
         monitor.close()
-        until("its end to be seen", lambda: job.do("len(v._agent._connections)") == 0)
+        until("the disconnection to be noticed", lambda: job.do("len(v._agent._connections)") == 0)
         job.do("gate.set()")
         again = self.monitor(job)
-        until("it to be over", lambda: not job.do("list(v._agent._under_way)"))
+        until("the snapshot to end", lambda: not job.do("list(v._agent.commands.running)"))
         self.assertEqual(os.fstat(file.fileno()).st_size, 0)
         self.assertTrue(self.ask(again, self.file(), format="pytorch")["ok"])
 

@@ -23,7 +23,7 @@ class ndarray:
         cuda.default_pool.malloc(*self._chunk)
 
     def __del__(self):
-        cuda.default_pool.give(self._chunk, self._address)
+        cuda.default_pool.release(self._chunk, self._address)
 
 
 def empty(size, dtype=uint8):

@@ -1,4 +1,4 @@
-"""A stand-in for JAX, for tests. Asking for its devices makes its backends, as in JAX."""
+"""A stand-in for JAX, for tests. Listing its devices creates its backends, as in JAX."""
 
 import types
 
@@ -8,7 +8,7 @@ from jax._src.xla_bridge import local_devices  # noqa: E402,F401
 
 
 class Array:
-    """Of no size: the pool's figures do not move."""
+    """An array of no size: the pool's figures are constant."""
 
     def block_until_ready(self):
         return self

@@ -1,4 +1,4 @@
-"""A stand-in for TensorFlow, for tests. Asking for its devices makes them, as in TensorFlow."""
+"""A stand-in for TensorFlow, for tests. Listing its devices initialises them, as in TensorFlow."""
 
 import types
 

@@ -1,9 +1,9 @@
 """A stand-in for PyTorch, for tests: torch.cuda's memory, and nothing else.
 
-FAKE_TORCH_VERSION says which release it is (2.6.0): what keys and functions
-there are follows from it. FAKE_TORCH_DRIVER=1 has it allocate through
-libcuda.so.1, so that what it holds is in the driver's list too.
-FAKE_TORCH_GPUS and FAKE_TORCH_TOTAL are the box where there is no driver.
+FAKE_TORCH_VERSION is the release to imitate (default 2.6.0), with its keys and
+functions. With FAKE_TORCH_DRIVER=1 it allocates through libcuda.so.1, so that
+its memory appears in the driver's lists. Without a driver, FAKE_TORCH_GPUS and
+FAKE_TORCH_TOTAL are the number of GPUs and their memory.
 """
 
 import os
@@ -33,7 +33,7 @@ class Tensor:
         self._block = self._allocator.take(size)
 
     def record_stream(self):
-        """Another stream uses it: what is freed waits for that stream."""
+        """Another stream uses it: once freed it is pending."""
         self._block.awaited = True
 
     def __del__(self):
@@ -41,7 +41,7 @@ class Tensor:
             self._allocator.give(self._block)
 
 
-uint8 = "uint8"  # what a stand-in's tensors are made of
+uint8 = "uint8"  # the only dtype
 
 
 def empty(size, device=0, dtype=uint8):

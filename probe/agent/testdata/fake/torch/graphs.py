@@ -1,4 +1,4 @@
-"""Numbers and CUDA graphs of the stand-in: what is computed during a capture is computed by each replay, and not before."""
+"""Numbers and CUDA graphs of the stand-in. A capture computes nothing; each replay does."""
 
 from . import cuda
 
@@ -6,7 +6,7 @@ _recorded = None
 
 
 class Numbers:
-    """A tensor all of whose numbers are the same."""
+    """A tensor whose elements are equal."""
 
     def __init__(self, value=None):
         self.value = value

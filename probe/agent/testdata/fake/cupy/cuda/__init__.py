@@ -1,4 +1,4 @@
-"""cupy.cuda of the stand-in: a pool tells of the thread's current device only."""
+"""cupy.cuda of the stand-in. A pool's figures are those of the thread's current device."""
 
 import ctypes
 import threading
@@ -31,8 +31,8 @@ class Device:
 
 class MemoryPool:
     def __init__(self):
-        self.chunks = {}  # device → [(size, live)]; a chunk with a live block stays
-        self.idle = {}  # device → addresses of the driver's memory below chunks without one
+        self.chunks = {}  # device → [(size, live bytes)]; a chunk is freed when it has none
+        self.idle = {}  # device → driver addresses of the chunks without live bytes
 
     def _here(self):
         return self.chunks.setdefault(getattr(_here, "device", 0), [])
@@ -40,8 +40,7 @@ class MemoryPool:
     def malloc(self, size, live):
         self._here().append((size, live))
 
-    def give(self, chunk, address):
-        """What an array held is the pool's."""
+    def release(self, chunk, address):
         chunks = self._here()
         chunks[chunks.index(chunk)] = (chunk[0], 0)
         self.idle.setdefault(getattr(_here, "device", 0), []).append(address)

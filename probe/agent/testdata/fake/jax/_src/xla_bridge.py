@@ -1,5 +1,5 @@
-"""Backends of the stand-in: three quarters of GPU 1 are taken when they are made;
-with FAKE_JAX_DRIVER=1 of the driver, too, and of the first GPU that it sees."""
+"""Backends of the stand-in. Their creation reserves three quarters of GPU 1; with
+FAKE_JAX_DRIVER=1 of the first visible GPU, through the driver."""
 
 import ctypes
 import os

@@ -1,4 +1,4 @@
-"""rmm.mr of the stand-in: resources, adaptors upon them, one for each device."""
+"""rmm.mr of the stand-in: resources and adaptors, one stack per device."""
 
 _per_device = {}
 

@@ -1,5 +1,5 @@
-"""torch.cuda of the stand-in. A thread has a current device, 0 at first; making one
-current, or a call that needs a context, makes that device's context, as CUDA 12 does."""
+"""torch.cuda of the stand-in. Each thread has a current device, initially 0. set_device,
+and any call that needs a context, creates that device's context, as in CUDA 12."""
 
 import os
 import threading
@@ -18,12 +18,12 @@ _initialised_in = None
 _here = threading.local()
 _devices = []
 _allocators = []
-capturing = False  # a test sets it: a CUDA graph is being captured
-history = False  # a test sets it: torch.cuda.memory._record_memory_history()
+capturing = False  # set by tests: a CUDA graph is being captured
+history = False  # set by tests: torch.cuda.memory._record_memory_history()
 snapshots = 0
-traces = 3  # a test sets it: how long that history is
-slowly = 0  # a test sets it: seconds that a snapshot takes
-settings = ""  # a test sets it: torch.cuda.memory._set_allocator_settings()
+traces = 3  # set by tests: the length of that history
+slowly = 0  # set by tests: seconds that a snapshot takes
+settings = ""  # set by tests: torch.cuda.memory._set_allocator_settings()
 
 
 def _conf():
@@ -68,7 +68,7 @@ def set_device(device):
 
 
 def contexts():
-    """Which devices have one, for tests to look at."""
+    """The devices with a context, for tests."""
     return [d.ordinal for d in _devices if d.entered()]
 
 

@@ -1,8 +1,8 @@
-"""The caching allocator's books: segments, blocks, splitting, best fit, coalescing.
+"""The caching allocator: segments, blocks, splitting, best fit, coalescing.
 
-Rules: https://pytorch.org/docs/stable/notes/cuda.html#memory-management. In an
-expandable segment memory is mapped in pages; inactive_split_bytes does not
-count what lies idle there, as in PyTorch.
+Rules: https://pytorch.org/docs/stable/notes/cuda.html#memory-management. An
+expandable segment is mapped in pages; as in PyTorch, inactive_split_bytes does
+not count its free memory.
 """
 
 MIB = 1 << 20
@@ -24,7 +24,7 @@ class Segment:
         self.kind, self.address, self.size, self.expandable = kind, address, size, expandable
         self.blocks = [Block(self, address, size)] if size else []
         self.private = (0, 0)
-        self.pages = []  # of an expandable one, wherever they are mapped
+        self.pages = []  # of an expandable segment
 
     def live(self):
         return sum(b.size for b in self.blocks if b.state != "inactive")
@@ -35,9 +35,9 @@ class CachingAllocator:
         self.device, self.release, self.expandable = device, release, expandable
         self.segments, self.peaks = [], {}
         self.ooms = self.retries = 0
-        self.private = (0, 0)  # a test sets it: the pool of a graph
+        self.private = (0, 0)  # set by tests: the pool of a graph
 
-    # -- Taking and giving
+    # -- Allocation
 
     def take(self, asked):
         size = max((asked + 511) // 512 * 512, 512)
@@ -82,7 +82,7 @@ class CachingAllocator:
         return segment.blocks[0]
 
     def _map(self, kind, size):
-        """Maps pages at the segment's end, joined to what is idle there."""
+        """Maps pages at the segment's end and merges them with a free last block."""
         page = SMALL_SEGMENT if kind == "small" else LARGE_SEGMENT
         segment = next((s for s in self.segments if s.kind == kind), None)
         if segment is None:
@@ -119,7 +119,7 @@ class CachingAllocator:
         segment.blocks = joined
 
     def empty(self):
-        """empty_cache: waits for what is pending, gives whole idle segments and pages back."""
+        """empty_cache: frees pending blocks, then whole free segments and pages."""
         for segment in list(self.segments):
             for block in segment.blocks:
                 if block.state == "active_awaiting_free":
@@ -150,7 +150,7 @@ class CachingAllocator:
                     kept.append(Block(segment, address, stop - address))
         segment.blocks = kept
 
-    # -- Books
+    # -- Statistics
 
     def _sums(self):
         blocks = [(s, b) for s in self.segments for b in s.blocks]
@@ -192,8 +192,8 @@ class CachingAllocator:
         return {"current": now, "peak": peak, "allocated": peak, "freed": peak - now}
 
     def snapshot(self, history):
-        """memory_snapshot(): a run of mapped memory is a segment of its own."""
-        told = []
+        """memory_snapshot(): each contiguous run of mapped memory is a segment."""
+        segments = []
         for s in self.segments:
             runs = []
             for b in s.blocks:
@@ -202,10 +202,10 @@ class CachingAllocator:
                 else:
                     runs.append([b])
             for run in runs:
-                told.append(self._told(s, run, history))
-        return told
+                segments.append(self._described(s, run, history))
+        return segments
 
-    def _told(self, segment, run, history):
+    def _described(self, segment, run, history):
         blocks = []
         for b in run:
             block = {"size": b.size, "state": b.state}
@@ -215,12 +215,12 @@ class CachingAllocator:
                 block["frames" if self.release >= (2, 1) else "history"] = [{"filename": "job.py"}]
             blocks.append(block)
         live = sum(b.size for b in run if b.state != "inactive")
-        told = {
+        described = {
             "device": self.device.ordinal, "address": run[0].address, "stream": 0, "segment_type": segment.kind,
             "total_size": sum(b.size for b in run), "active_size": live, "allocated_size": live, "blocks": blocks,
         }
         if self.release >= (2, 0):
-            told["segment_pool_id"] = segment.private
+            described["segment_pool_id"] = segment.private
         if self.release >= (2, 1):
-            told["is_expandable"] = segment.expandable
-        return told
+            described["is_expandable"] = segment.expandable
+        return described

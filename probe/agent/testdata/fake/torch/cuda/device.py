@@ -1,4 +1,4 @@
-"""A GPU of the stand-in: memory from libcuda.so.1, or from nowhere."""
+"""A GPU of the stand-in: memory from libcuda.so.1, or simulated."""
 
 import ctypes
 import os
@@ -29,7 +29,7 @@ class Device:
             self.properties.uuid = "8f1c0000-0000-0000-0000-%012d" % ordinal
 
     def enter(self):
-        """cudaSetDevice: the device's primary context, made if it is not there, on this thread."""
+        """cudaSetDevice: makes the device's primary context current in this thread, creating it if needed."""
         if self.cuda is None:
             self._context = True
             return
@@ -42,7 +42,7 @@ class Device:
         return self._context is not None
 
     def take(self, size):
-        """An address, or None where there is not so much."""
+        """An address, or None if out of memory."""
         if self.cuda is not None:
             self.enter()
             address = ctypes.c_ulonglong()

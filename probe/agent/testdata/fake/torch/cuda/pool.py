@@ -1,4 +1,4 @@
-"""PYTORCH_CUDA_ALLOC_CONF=backend:cudaMallocAsync: the driver's default pool, and hardly any books."""
+"""PYTORCH_CUDA_ALLOC_CONF=backend:cudaMallocAsync: the driver's default pool, with few statistics."""
 
 import ctypes
 
@@ -19,7 +19,7 @@ class PoolAllocator:
     def take(self, size):
         self.device.enter()
         cuda = self.device.cuda
-        if not self._kept:  # keep what is freed, as PyTorch has it
+        if not self._kept:  # keep freed memory, as PyTorch does
             most = ctypes.c_uint64(2**64 - 1)
             check(cuda.cuMemPoolSetAttribute(self._pool(), 4, ctypes.byref(most)))
             self._kept = True
@@ -38,7 +38,7 @@ class PoolAllocator:
             check(self.device.cuda.cuMemPoolTrimTo(self._pool(), ctypes.c_size_t(0)))
 
     def stats(self):
-        # CUDAGuard: asking makes the device's context.
+        # CUDAGuard makes the device's context.
         self.device.enter()
         figures = []
         for attribute in (7, 5):

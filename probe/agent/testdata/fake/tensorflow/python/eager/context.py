@@ -1,4 +1,4 @@
-"""The context of the stand-in: there is none until something asks for it."""
+"""The context of the stand-in, created on first use."""
 
 import ctypes
 import types

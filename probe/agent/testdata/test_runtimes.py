@@ -1,4 +1,4 @@
-"""With a driver: UUIDs are the driver's, and libraries without an allocator of PyTorch's."""
+"""Runtimes on the fake driver: UUIDs, cudaMallocAsync, CuPy, JAX, TensorFlow, RMM."""
 
 import os
 import unittest
@@ -6,20 +6,20 @@ import unittest
 from harness import DRIVER, GIB, MIB, Case, until
 
 
-@unittest.skipUnless(DRIVER, "there is no fake driver: VRAMSCOPE_FAKE_STATE is not set")
-class Driver(Case):
+@unittest.skipUnless(DRIVER, "no fake driver: VRAMSCOPE_FAKE_STATE is not set")
+class Runtimes(Case):
     def devices(self, monitor):
         return {d["uuid"]: d for d in monitor.ask("stats")["devices"]}
 
     def uuid(self, ordinal):
-        """As the state file has it."""
+        """The UUID in the fake driver's state file."""
         with open(os.environ["VRAMSCOPE_FAKE_STATE"]) as file:
             return [line.split()[1] for line in file if line.startswith("gpu ")][ordinal]
 
-    def test_devices_are_the_drivers(self):
+    def test_uuids_are_the_drivers(self):
         job = self.job("import torch; t = torch.empty(30 << 20, 1)", CUDA_VISIBLE_DEVICES="1,0")
         (device,) = self.monitor(job).ask("stats")["devices"]
-        self.assertEqual(device["uuid"], self.uuid(0), "CUDA_VISIBLE_DEVICES turns the order")
+        self.assertEqual(device["uuid"], self.uuid(0), "CUDA_VISIBLE_DEVICES reverses the order")
         self.assertGreater(device["total_bytes"], 79 * GIB)
         self.assertEqual(device["allocators"][0]["allocated_bytes"], 30 * MIB)
 
@@ -35,8 +35,8 @@ class Driver(Case):
         self.assertGreaterEqual(a["returnable_bytes"], 120 * MIB)
         self.assertEqual((a["peak_allocated_bytes"], a["peak_reserved_bytes"]), (200 * MIB, a["reserved_bytes"]))
         self.assertEqual(a["config"], "backend:cudaMallocAsync")
-        self.assertEqual(monitor.ask("hello")["capabilities"], ["flush"], "its blocks are told by nobody")
-        # In steps: a part goes, as much as is asked for stays.
+        self.assertEqual(monitor.ask("hello")["capabilities"], ["flush"], "its blocks are unknown")
+        # keep_bytes of the cache stay.
         part = monitor.ask("flush", level="gradual", keep_bytes=70 * MIB)["devices"][0]
         self.assertGreaterEqual(part["after_bytes"], 150 * MIB)
         self.assertGreater(part["freed_bytes"], 0)
@@ -63,7 +63,7 @@ class Driver(Case):
         self.assertEqual(monitor.ask("flush", level="gradual")["devices"][0]["freed_bytes"], 40 * MIB)
         a = self.one(monitor)
         self.assertEqual((a["fragmented_bytes"], a["cached_bytes"], a["returnable_bytes"]), (19 * MIB, 0, 0))
-        self.assertEqual(job.do("sorted(cupy.cuda.entered)"), [1], "a context on a GPU that the program does not use")
+        self.assertEqual(job.do("sorted(cupy.cuda.entered)"), [1], "a context was made on an unused GPU")
 
     def test_cupys_pool_in_use(self):
         job = self.job("import cupy.cuda; cupy.cuda.Device(0).use(); own = cupy.cuda.MemoryPool()",
@@ -74,7 +74,7 @@ class Driver(Case):
         job = self.job("import jax, time")
         until("the thread", lambda: "vramscope" in job.threads())
         job.do("time.sleep(1.5)")
-        self.assertFalse(job.do("jax._src.xla_bridge.backends_are_initialized()"), "asking would take the memory")
+        self.assertFalse(job.do("jax._src.xla_bridge.backends_are_initialized()"), "the probe must not initialise JAX")
         self.assertEqual(job.sockets(), [])
         self.assertIsNone(job.do("jax.local_devices() and None"))
         monitor = self.monitor(job)
@@ -85,7 +85,7 @@ class Driver(Case):
         self.assertEqual((a["peak_reserved_bytes"], a["peak_allocated_bytes"]), (60 * GIB, 12 * GIB))
         self.assertEqual(monitor.ask("hello")["capabilities"], [])
         answer = monitor.ask("flush", level="urgent")
-        self.assertEqual(answer["error"], {"code": "unsupported", "message": "JAX cannot give memory back"})
+        self.assertEqual(answer["error"], {"code": "unsupported", "message": "JAX cannot free cached memory"})
 
     def test_tensorflow(self):
         job = self.job("import tensorflow, time")
@@ -105,7 +105,7 @@ class Driver(Case):
         monitor = self.monitor(job)
         self.assertEqual(self.one(monitor), {"kind": "rmm", "reserved_bytes": 8 * GIB, "allocated_bytes": 3 * GIB,
                                              "returnable_bytes": 0})
-        self.assertIn("RMM's pool never gives back", monitor.ask("flush", level="gradual")["notes"])
+        self.assertIn("RMM's pool frees nothing", monitor.ask("flush", level="gradual")["notes"])
 
     def test_two_libraries_on_one_pool_are_one_allocator(self):
         job = self.job("import vramscope_probe as v; v._STATS_TIME = -1e9",

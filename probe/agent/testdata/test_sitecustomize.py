@@ -1,0 +1,83 @@
+"""The sitecustomize that the probe's own hides."""
+
+import os
+import shutil
+import sys
+import unittest
+
+from harness import AGENT, Case
+
+
+class Chain(Case):
+    """An existing sitecustomize runs as without the probe."""
+
+    def site(self, content):
+        directory = os.path.join(self.directory, "site")
+        os.makedirs(directory, exist_ok=True)
+        with open(os.path.join(directory, "sitecustomize.py"), "w") as file:
+            file.write(content)
+        return directory
+
+    def test_it_runs(self):
+        other = self.site("import sys\nsys.mark = __file__, __name__\n")
+        job = self.job("import sys, sitecustomize", path=[other])
+        self.assertEqual(job.do("sys.mark"), (os.path.join(other, "sitecustomize.py"), "sitecustomize"))
+        self.assertEqual(job.do("sitecustomize.__file__"), os.path.join(other, "sitecustomize.py"))
+        job.do("import torch; t = torch.empty(1)")
+        self.assertTrue(self.monitor(job).ask("hello")["ok"])
+
+    def test_ours_twice(self):
+        # From an image's environment, and from another vramscope's run.
+        other = self.site("import sys\nsys.mark = getattr(sys, 'mark', 0) + 1\n")
+        second = os.path.join(self.directory, "second")
+        os.mkdir(second)
+        for name in ("sitecustomize.py", "vramscope_probe.py"):
+            shutil.copy(os.path.join(AGENT, name), second)
+        job = self.job("import sys, torch; t = torch.empty(1)", path=[second, other])
+        self.assertEqual(job.do("sys.mark, hasattr(sys, '_vramscope_passed')"), (1, False))
+        self.assertEqual(self.monitor(job).ask("hello")["started_by"], "run")
+        self.assertEqual(job.end(), 0)
+        self.assertEqual(job.errors(), "")
+
+    def test_its_failure_is_the_same_without_the_probe(self):
+        for content in ("1/0", "import not_there", "raise SystemExit(3)"):
+            with self.subTest(content):
+                ends = []
+                for probe in (False, True):
+                    job = self.job(path=[self.site(content)], probe=probe)
+                    status = job.end()
+                    errors = [line for line in job.errors().splitlines() if line.strip()]
+                    ends.append((status, errors[-1:] if status else errors))
+                self.assertEqual(ends[0], ends[1])
+
+    def test_no_other_sitecustomize(self):
+        job = self.job("import sitecustomize, sys")
+        self.assertEqual(job.errors(), "")
+        self.assertTrue(job.do("'vramscope_probe' in sys.modules"))
+
+    def test_a_venv(self):
+        venv = os.path.join(self.directory, "venv")
+        import subprocess
+
+        made = subprocess.run([sys.executable, "-m", "venv", "--without-pip", venv],
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        if made.returncode:
+            self.skipTest("this Python makes no venv: %s" % made.stdout)
+        packages = os.path.join(venv, "lib", "python%d.%d" % sys.version_info[:2], "site-packages")
+        with open(os.path.join(packages, "sitecustomize.py"), "w") as file:
+            file.write("import sys; sys.mark = 'venv'\n")
+        python, sys.executable = sys.executable, os.path.join(venv, "bin", "python")
+        mark = "getattr(sys, 'mark', None), sys.prefix"
+        try:
+            # A distribution may have its own sitecustomize, which comes first.
+            alone = subprocess.check_output([sys.executable, "-c", "import sys; print((%s))" % mark], universal_newlines=True)
+            job = self.job("import sys, torch; t = torch.empty(1)")
+        finally:
+            sys.executable = python
+        self.assertEqual(repr(job.do(mark)), alone.strip())
+        self.assertIn(venv, alone)
+        self.assertTrue(self.monitor(job).ask("hello")["ok"])
+
+
+if __name__ == "__main__":
+    unittest.main()
