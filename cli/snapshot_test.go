@@ -201,7 +201,7 @@ func TestASnapshotThatIsGivenUpLeavesNothing(t *testing.T) {
 	j := startJob(t)
 	directory := t.TempDir()
 	j.await("-o", filepath.Join(directory, "first"))
-	j.do("write = v._Lent.write; gate.clear(); v._Lent.write = lambda lent, content: gate.wait() and write(lent, content)")
+	j.do("write = v._SnapshotFile.write; gate.clear(); v._SnapshotFile.write = lambda self, content: gate.wait() and write(self, content)")
 	cmd := j.snapshot("-o", filepath.Join(directory, "second"))
 	var said bytes.Buffer
 	cmd.Stderr = &said
