@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"vramscope/internal/panics"
 	"vramscope/nvml"
 	"vramscope/sampler/snapshot"
 )
@@ -38,7 +39,7 @@ type openResult struct {
 	driver  nvml.Driver
 	devices []nvml.Device
 	err     error
-	panic   *caught
+	panic   *panics.Caught
 }
 
 // backoff is how long to wait before the next try: 1, 2, 4, 8, 16, 30, 30… s.
@@ -175,7 +176,7 @@ func (d *driver) ensureOpen(now time.Time, interval time.Duration) {
 		d.opened = make(chan openResult, 1)
 		go func(out chan<- openResult, reader DeviceReader) {
 			var r openResult
-			defer func() { r.panic = catch(recover()); out <- r }()
+			defer func() { r.panic = panics.Catch(recover()); out <- r }()
 			r.driver, r.devices, r.err = reader.Open()
 		}(d.opened, d.reader)
 	}
@@ -194,7 +195,7 @@ func (d *driver) ensureOpen(now time.Time, interval time.Duration) {
 	select {
 	case r := <-d.opened:
 		d.opened = nil
-		r.panic.again()
+		r.panic.Again()
 		d.takeOpen(now, r)
 	case <-timer.C:
 	}
@@ -302,7 +303,7 @@ func (d *driver) closeReader() bool {
 	closed := make(chan error, 1)
 	go func() {
 		defer func() {
-			if c := catch(recover()); c != nil {
+			if c := panics.Catch(recover()); c != nil {
 				closed <- c
 			}
 		}()

@@ -2,10 +2,9 @@ package sampler
 
 import (
 	"errors"
-	"fmt"
-	"runtime/debug"
 	"time"
 
+	"vramscope/internal/panics"
 	"vramscope/nvml"
 	"vramscope/sampler/snapshot"
 )
@@ -46,7 +45,7 @@ type gpuResult struct {
 	asked   time.Time
 	reading nvml.Reading
 	err     error
-	panic   *caught
+	panic   *panics.Caught
 }
 
 // ask starts a Read, unless one is under way or the GPU is to be left alone
@@ -59,7 +58,7 @@ func (g *gpu) ask(now time.Time, results chan<- gpuResult, reader DeviceReader) 
 	r := gpuResult{gpu: g, asked: now}
 	device := g.device
 	go func() {
-		defer func() { r.panic = catch(recover()); results <- r }()
+		defer func() { r.panic = panics.Catch(recover()); results <- r }()
 		r.reading, r.err = reader.Read(device)
 	}()
 	return true
@@ -67,7 +66,7 @@ func (g *gpu) ask(now time.Time, results chan<- gpuResult, reader DeviceReader) 
 
 // take notes an answer and reports whether it was asked for in this tick.
 func (g *gpu) take(now time.Time, r gpuResult) bool {
-	r.panic.again()
+	r.panic.Again()
 	g.busy = false
 	inTime := r.asked.Equal(now)
 	expected := inTime && !g.late
@@ -162,30 +161,3 @@ func (g *gpu) noteXIDs(now time.Time, fresh []nvml.XID) {
 	}
 	g.xids = kept
 }
-
-// caught is a panic of a goroutine that reads a source, carried to the
-// goroutine that ticks, where it is one again. There it reaches the program,
-// which restores the terminal.
-type caught struct {
-	value any
-	stack []byte
-}
-
-func catch(value any) *caught {
-	if value == nil {
-		return nil
-	}
-	if c, ok := value.(*caught); ok {
-		return c
-	}
-	return &caught{value: value, stack: debug.Stack()}
-}
-
-func (c *caught) again() {
-	if c != nil {
-		panic(c)
-	}
-}
-
-// Error gives the panic with the stack it happened on.
-func (c *caught) Error() string { return fmt.Sprintf("%v\n%s", c.value, c.stack) }

@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"vramscope/internal/panics"
 	"vramscope/internal/process"
 	"vramscope/sampler/alert"
 	"vramscope/sampler/snapshot"
@@ -96,7 +97,7 @@ func (s *Sampler) SetInterval(interval time.Duration) {
 func (s *Sampler) Run(ctx context.Context) (err error) {
 	defer s.driver.close()
 	defer func() {
-		if c := catch(recover()); c != nil {
+		if c := panics.Catch(recover()); c != nil {
 			err = fmt.Errorf("sampler: panic: %w", c)
 		}
 	}()

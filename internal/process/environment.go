@@ -13,6 +13,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"vramscope/internal/panics"
 )
 
 // Variable is one variable of a process's environment, as it stands: hostile
@@ -59,6 +61,7 @@ func (t *Table) readEnvironment(pid int) ([]byte, error) {
 	type answer struct {
 		content []byte
 		err     error
+		panic   *panics.Caught
 	}
 	deadline := time.NewTimer(lookTimeout)
 	defer deadline.Stop()
@@ -69,12 +72,17 @@ func (t *Table) readEnvironment(pid int) ([]byte, error) {
 	}
 	answers := make(chan answer, 1)
 	go func() {
-		content, err := readLimited(filepath.Join(t.root, strconv.Itoa(pid), "environ"), environmentSize)
-		answers <- answer{content, err}
-		<-t.slots
+		var a answer
+		defer func() {
+			a.panic = panics.Catch(recover())
+			answers <- a
+			<-t.slots
+		}()
+		a.content, a.err = readLimited(filepath.Join(t.root, strconv.Itoa(pid), "environ"), environmentSize)
 	}()
 	select {
 	case a := <-answers:
+		a.panic.Again()
 		return a.content, a.err
 	case <-deadline.C:
 		return nil, errStuck

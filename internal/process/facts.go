@@ -11,6 +11,7 @@ import (
 
 	"github.com/prometheus/procfs"
 
+	"vramscope/internal/panics"
 	"vramscope/internal/quantity"
 )
 
@@ -21,6 +22,7 @@ type facts struct {
 	command    []string
 	executable string
 	job        Job
+	panic      *panics.Caught // of the reader
 }
 
 // commandSize is how much of a command line is kept. Some programs have

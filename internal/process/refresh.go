@@ -4,6 +4,8 @@ import (
 	"runtime"
 	"sync"
 	"time"
+
+	"vramscope/internal/panics"
 )
 
 // Facts are read behind the calls that want them:
@@ -74,8 +76,14 @@ func (t *Table) readQueued() {
 		if !ok {
 			return
 		}
-		next.answer <- t.read(t.root, next.pid, t.hostname)
+		next.answer <- t.readCaught(next.pid)
 	}
+}
+
+// readCaught reads the facts of a process. A panic is the caller's who takes them.
+func (t *Table) readCaught(pid int) (f facts) {
+	defer func() { f.panic = panics.Catch(recover()) }()
+	return t.read(t.root, pid, t.hostname)
 }
 
 // nextRequest takes the oldest request. Where there is none the reader's slot is
@@ -179,6 +187,7 @@ func (e *entry) collect() {
 
 func (e *entry) take(f facts) {
 	e.pending = nil
+	f.panic.Again()
 	e.info.UID, e.info.Job = f.uid, f.job
 	// A process that is exiting has no command line any more; what it was is
 	// still what it was.

@@ -1,6 +1,7 @@
 package process
 
 import (
+	"fmt"
 	"math"
 	"os"
 	"os/user"
@@ -328,6 +329,37 @@ func TestFailedDirectoryIsAskedAgain(t *testing.T) {
 	}
 	fail = false
 	eventually(t, table, at(60), 500, func(i Info) bool { return i.User == "frank" })
+}
+
+// panicOf is what act panics with, as text; "" if it does not.
+func panicOf(act func()) (text string) {
+	defer func() {
+		if value := recover(); value != nil {
+			text = fmt.Sprint(value)
+		}
+	}()
+	act()
+	return ""
+}
+
+func TestPanicsOfReadersReachTheCaller(t *testing.T) {
+	for what, plant := range map[string]func(*Table){
+		"facts": func(t *Table) { t.read = func(string, int, string) facts { panic("no facts") } },
+		"names": func(t *Table) { t.users.lookup = func(string) (*user.User, error) { panic("no names") } },
+	} {
+		tree := newTree(t)
+		tree.add(500, "python3", 7000)
+		table := tree.table()
+		table.Timeout = time.Minute
+		plant(table)
+		got := panicOf(func() { table.Processes(at(0), []int{500}) })
+		if !strings.HasPrefix(got, "no "+what) || !strings.Contains(got, "TestPanicsOfReadersReachTheCaller") {
+			t.Errorf("%s: the caller panics with %q, want the reader's panic and stack", what, got)
+		}
+		if len(table.slots) != 0 {
+			t.Errorf("%s: %d readers keep their slots", what, len(table.slots))
+		}
+	}
 }
 
 func TestHost(t *testing.T) {

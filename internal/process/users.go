@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+
+	"vramscope/internal/panics"
 )
 
 // users turns user IDs into names. The local password file answers at once;
@@ -23,6 +25,7 @@ type users struct {
 	names  map[uint32]string
 	unsure map[uint32]bool          // the name is a number that stands in: the directory failed
 	asked  map[uint32]chan struct{} // being asked; closed when the directory has answered
+	panic  *panics.Caught           // of an asking goroutine: the next caller's
 }
 
 func newUsers(passwd string) *users {
@@ -40,6 +43,7 @@ func newUsers(passwd string) *users {
 func (u *users) name(uid uint32) string {
 	u.mu.Lock()
 	defer u.mu.Unlock()
+	u.panic.Again()
 	return u.names[uid]
 }
 
@@ -69,17 +73,27 @@ func (u *users) ask(uid uint32) <-chan struct{} {
 // resolve asks the directory, for as long as it takes.
 func (u *users) resolve(uid uint32, answered chan struct{}) {
 	number := strconv.FormatUint(uint64(uid), 10)
-	found, err := u.lookup(number)
+	found, caught, err := u.find(number)
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	defer close(answered)
 	delete(u.asked, uid)
+	if caught != nil {
+		u.panic = caught
+		return
+	}
 	var none user.UnknownUserIdError
 	if err == nil && found.Username != "" {
 		u.names[uid], u.unsure[uid] = found.Username, false
 		return
 	}
 	u.names[uid], u.unsure[uid] = number, err != nil && !errors.As(err, &none)
+}
+
+func (u *users) find(number string) (found *user.User, caught *panics.Caught, err error) {
+	defer func() { caught = panics.Catch(recover()) }()
+	found, err = u.lookup(number)
+	return found, nil, err
 }
 
 // load reads the password file; without one the directory answers for all.

@@ -1,0 +1,34 @@
+package panics
+
+import (
+	"fmt"
+	"runtime/debug"
+)
+
+// Caught is a recovered panic with the stack that it happened on.
+type Caught struct {
+	value any
+	stack []byte
+}
+
+// Catch takes what recover returned; it is nil where there was no panic. One
+// that was caught before keeps its first stack.
+func Catch(value any) *Caught {
+	if value == nil {
+		return nil
+	}
+	if c, ok := value.(*Caught); ok {
+		return c
+	}
+	return &Caught{value: value, stack: debug.Stack()}
+}
+
+// Again panics where there was a panic. It may be called on nil.
+func (c *Caught) Again() {
+	if c != nil {
+		panic(c)
+	}
+}
+
+// Error gives the panic with its stack.
+func (c *Caught) Error() string { return fmt.Sprintf("%v\n%s", c.value, c.stack) }
