@@ -1,19 +1,25 @@
 package cli
 
 import (
+	"errors"
 	"slices"
 	"sync"
 
 	"vramscope/nvml"
-	"vramscope/probe"
 	"vramscope/sampler"
 )
+
+// probeAsker is what a driverSource needs of the monitor of probes.
+type probeAsker interface {
+	Ask()
+	Listed(gpu string, pids []int)
+}
 
 // driverSource is the driver, and remembers what its last Open said, also one
 // that failed: which library was found, and every GPU before the filter.
 type driverSource struct {
 	sampler.DeviceReader
-	probes *probe.Monitor // nil where there are none to ask
+	probes probeAsker // nil where there are none to ask
 
 	mu      sync.Mutex
 	driver  nvml.Driver
@@ -25,6 +31,11 @@ func (d *driverSource) Open() (nvml.Driver, []nvml.Device, error) {
 	driver, devices, err := d.DeviceReader.Open()
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	for _, was := range d.devices {
+		if d.probes != nil && !slices.ContainsFunc(devices, func(is nvml.Device) bool { return is.UUID == was.UUID }) {
+			d.probes.Listed(was.UUID, nil)
+		}
+	}
 	d.driver, d.devices = driver, devices
 	return driver, devices, err
 }
@@ -38,7 +49,10 @@ func (d *driverSource) Read(device nvml.Device) (nvml.Reading, error) {
 	}
 	d.probes.Ask()
 	reading, err := d.DeviceReader.Read(device)
-	if err == nil && reading.ProcessesError == nil {
+	switch {
+	case errors.Is(err, nvml.ErrGPULost):
+		d.probes.Listed(device.UUID, nil)
+	case err == nil && reading.ProcessesError == nil:
 		pids := make([]int, 0, len(reading.Processes))
 		for i := range reading.Processes {
 			pids = append(pids, reading.Processes[i].PID)

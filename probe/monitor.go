@@ -198,7 +198,9 @@ func (m *Monitor) Listed(gpu string, pids []int) {
 	if slices.Equal(m.listed[gpu], pids) {
 		return
 	}
-	m.listed[gpu] = slices.Clone(pids)
+	if m.listed[gpu] = slices.Clone(pids); len(pids) == 0 {
+		delete(m.listed, gpu)
+	}
 	m.scanNow()
 }
 
