@@ -29,18 +29,18 @@ type attachDialog struct {
 }
 
 // newAttachDialog asks about the process of a row; filled brings the plan.
-func newAttachDialog(lk *cell.Appearance, st *state, id snapshot.RowID, home, log string) attachDialog {
-	return attachDialog{look: lk, home: home, log: log, target: snapshot.Process{ID: id}, ended: true}.follow(st)
+func newAttachDialog(lk *cell.Appearance, now *scene, id snapshot.RowID, home, log string) attachDialog {
+	return attachDialog{look: lk, home: home, log: log, target: snapshot.Process{ID: id}, ended: true}.follow(now)
 }
 
 // follow takes the process's newest figures from the state.
-func (d attachDialog) follow(st *state) attachDialog {
-	if st.live == nil {
+func (d attachDialog) follow(now *scene) attachDialog {
+	if now.live == nil {
 		return d
 	}
-	d.now, d.viewer = cell.Moment(st.now), st.live.Host.User
+	d.now, d.viewer = cell.Moment(now.now), now.live.Host.User
 	d.ended = true
-	for p := range st.live.ProcessRows(d.target.ID.Process) {
+	for p := range now.live.ProcessRows(d.target.ID.Process) {
 		d.ended = false
 		if p.ID == d.target.ID {
 			d.target = *p
@@ -59,7 +59,7 @@ func (d attachDialog) filled(plan attach.Plan) attachDialog {
 func (d attachDialog) process() process.Identity { return d.target.ID.Process }
 
 // refreshed implements overlay.
-func (d attachDialog) refreshed(st *state) overlay { return d.follow(st) }
+func (d attachDialog) refreshed(now *scene) overlay { return d.follow(now) }
 
 // wants implements overlay.
 func (d attachDialog) wants(width int) (extent, int) { return overTable, d.dialog(width).height() }

@@ -52,7 +52,7 @@ func (m *model) openAttach() (bool, tea.Cmd) {
 		return true, nil
 	}
 	id := p.ID.Process
-	changed := m.openOverlay(newAttachDialog(&m.look, &m.st, p.ID, m.home(), m.options.Actions.AuditLog))
+	changed := m.openOverlay(newAttachDialog(&m.look, m.st.scene(), p.ID, m.home(), m.options.Actions.AuditLog))
 	if m.st.overlay == nil {
 		return changed, nil // the window is too small to be asked in
 	}

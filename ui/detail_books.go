@@ -1,7 +1,6 @@
 package ui
 
 import (
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -90,13 +89,13 @@ func (d detail) evictable() string {
 	if len(d.process.Evictable) == 0 {
 		return ""
 	}
-	told := sizesTold(d.process.Evictable)
+	told := cell.SizesTold(d.process.Evictable)
 	caches := make([]string, len(d.process.Evictable))
 	for i := range d.process.Evictable {
 		cache := &d.process.Evictable[i]
 		caches[i] = text.Clean(cell.Limit(cache.Name))
 		if told {
-			caches[i] += " " + sizeOf(cache.Bytes, d.look.Glyphs.Dash)
+			caches[i] += " " + cell.SizeOf(cache.Bytes, d.look.Glyphs.Dash)
 		}
 		caches[i] += " (prio " + strconv.FormatFloat(cache.Priority, 'g', 6, 64) + ")"
 	}
@@ -105,19 +104,6 @@ func (d detail) evictable() string {
 		s += "; sizes not told"
 	}
 	return s
-}
-
-// sizesTold reports whether a program tells the size of any of its caches.
-func sizesTold(caches []snapshot.Evictable) bool {
-	return slices.ContainsFunc(caches, func(c snapshot.Evictable) bool { return c.Bytes.Known() })
-}
-
-// sizeOf is a size in running text.
-func sizeOf(size snapshot.Bytes, unknown string) string {
-	if v, ok := size.Value(); ok {
-		return v.String()
-	}
-	return unknown
 }
 
 // The forecast stands in this column of the trend's line.

@@ -10,7 +10,6 @@ import (
 	"vramscope/sampler/snapshot"
 	"vramscope/themes"
 	"vramscope/ui/cell"
-	"vramscope/ui/graph"
 	"vramscope/ui/keys"
 )
 
@@ -112,36 +111,13 @@ func (d detail) share(amount quantity.Bytes) string {
 	return strconv.FormatFloat(min(percent, 999), 'f', 0, 64) + "%"
 }
 
-// peakWindow is how far back the peak of allocated memory counts: what was
-// needed in the last ten minutes will soon be needed again.
-const peakWindow = 10 * time.Minute
-
 // peak is the most that was allocated in the last ten minutes, and how much
 // of them has been seen. It is false where nothing was.
 func (d detail) peak() (amount quantity.Bytes, seen time.Duration, ok bool) {
 	if d.gone != nil {
 		return 0, 0, false
 	}
-	return allocatedPeak(d.history, time.Time(d.now), d.process.ID)
-}
-
-// allocatedPeak is the most that a row had allocated in the last ten minutes.
-func allocatedPeak(history snapshot.History, now time.Time, id snapshot.RowID) (amount quantity.Bytes, seen time.Duration, ok bool) {
-	if history == nil {
-		return 0, 0, false
-	}
-	key := graph.UsedBy(id)
-	key.Metric = snapshot.MetricAllocated
-	for _, point := range history.Series(key, now.Add(-peakWindow), now, int(peakWindow/(10*time.Second))) {
-		if !point.Known {
-			continue
-		}
-		if !ok {
-			seen = now.Sub(point.Time) + 10*time.Second
-		}
-		amount, ok = max(amount, quantity.Bytes(point.Max)), true
-	}
-	return amount, min(seen, peakWindow), ok
+	return cell.AllocatedPeak(d.history, time.Time(d.now), d.process.ID)
 }
 
 func (d detail) allocatedNote() string {
@@ -193,38 +169,18 @@ func (d detail) cachedNote() string {
 	if d.gone != nil {
 		return note
 	}
-	switch l := lasting(d.history, time.Time(d.now), p); {
-	case !l.known:
+	switch l := cell.LastingOf(d.history, time.Time(d.now), p); {
+	case !l.Known:
 		return note
-	case l.most <= 0:
+	case l.Most <= 0:
 		return note + "; its peak needs all of it again"
-	case l.least < l.most:
-		return note + "; at most " + l.atMost(returnable) + " would stay away"
-	case l.most >= returnable:
+	case l.Least < l.Most:
+		return note + "; at most " + l.AtMost(returnable) + " would stay away"
+	case l.Most >= returnable:
 		return note + "; all of it would stay away"
 	default:
-		return note + "; about " + about(l.most) + " would stay away"
+		return note + "; about " + cell.About(l.Most) + " would stay away"
 	}
-}
-
-// about is an amount in two digits, for an estimate.
-func about(amount quantity.Bytes) string {
-	step := quantity.Bytes(1)
-	for unit := quantity.KiB; unit <= amount; unit *= 1024 {
-		switch {
-		case amount < 10*unit:
-			step = unit / 10
-		case amount < 100*unit:
-			step = unit
-		default:
-			step = 10 * unit
-		}
-	}
-	text := ((amount + step/2) / step * step).String()
-	if i := len(text) - 2; strings.Contains(text, ".") && text[i] == '0' {
-		text = strings.TrimSuffix(text[:i], ".") + text[i+1:]
-	}
-	return text
 }
 
 // fragmentedNote says how fragmentation is determined, which depends on the

@@ -9,6 +9,7 @@ import (
 	"vramscope/internal/quantity"
 	"vramscope/sampler/snapshot"
 	"vramscope/sampler/snapshot/snapshottest"
+	"vramscope/ui/cell"
 	"vramscope/ui/uitest"
 )
 
@@ -85,7 +86,7 @@ func TestADetailOfSecondsForeseesNothing(t *testing.T) {
 
 func TestAnEstimateHasTwoDigits(t *testing.T) {
 	for amount, want := range map[float64]string{9.5: "9.5G", 9.89: "9.9G", 11.02: "11G", 123.4: "120G", 0.6: "610M", 0.05: "51M", 2: "2.0G", 0: "0"} {
-		if got := about(gib(amount)); got != want {
+		if got := cell.About(gib(amount)); got != want {
 			t.Errorf("about %v GiB is %q, want %q", amount, got, want)
 		}
 	}

@@ -38,7 +38,7 @@ func (e environmentPanel) filled(lines []string, err error) environmentPanel {
 }
 
 // refreshed implements overlay: an environment is read once.
-func (e environmentPanel) refreshed(*state) overlay { return e }
+func (e environmentPanel) refreshed(*scene) overlay { return e }
 
 // wants implements overlay.
 func (e environmentPanel) wants(width int) (extent, int) {

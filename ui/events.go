@@ -27,16 +27,16 @@ type eventsPanel struct {
 	longest int // cells of the longest message
 }
 
-func newEvents(lk *cell.Appearance, st *state) eventsPanel { return eventsPanel{look: lk}.follow(st) }
+func newEvents(lk *cell.Appearance, now *scene) eventsPanel { return eventsPanel{look: lk}.follow(now) }
 
 // follow takes the log as it is now. A list that was scrolled stays on the
 // events it shows while new ones come in above.
-func (e eventsPanel) follow(st *state) eventsPanel {
-	e.now, e.until = cell.Moment(st.now), st.past
+func (e eventsPanel) follow(now *scene) eventsPanel {
+	e.now, e.until = cell.Moment(now.now), now.past
 	before := len(e.log)
 	e.log = nil
-	if st.history != nil {
-		e.log = st.history.Events(0)
+	if now.history != nil {
+		e.log = now.history.Events(0)
 	}
 	for !e.until.IsZero() && len(e.log) > 0 && e.log[0].Time.After(e.until) {
 		e.log = e.log[1:]
@@ -52,7 +52,7 @@ func (e eventsPanel) follow(st *state) eventsPanel {
 }
 
 // refreshed implements overlay.
-func (e eventsPanel) refreshed(st *state) overlay { return e.follow(st) }
+func (e eventsPanel) refreshed(now *scene) overlay { return e.follow(now) }
 
 // wants implements overlay: all the lines there are, so that the list does
 // not grow under the reader.
@@ -75,12 +75,15 @@ func (e eventsPanel) press(name string, width, height int) (overlay, outcome) {
 	return e, ignored
 }
 
+// sideStep is how many cells an arrow key moves the messages.
+const sideStep = 8
+
 // sideways moves the messages under what stands before them, as far as the
 // longest goes.
 func (e eventsPanel) sideways(right bool, width int) eventsPanel {
-	e.left = max(e.left-scrollStep, 0)
+	e.left = max(e.left-sideStep, 0)
 	if right {
-		e.left = min(e.left+2*scrollStep, e.beyond(width))
+		e.left = min(e.left+2*sideStep, e.beyond(width))
 	}
 	return e
 }

@@ -42,15 +42,15 @@ func flushLevels() []flush.Level { return []flush.Level{flush.Gradual, flush.Sel
 
 // newFlushDialog asks about rows. The gentlest level that frees something is
 // the chosen one.
-func newFlushDialog(lk *cell.Appearance, st *state, ids []snapshot.RowID) flushDialog {
+func newFlushDialog(lk *cell.Appearance, now *scene, ids []snapshot.RowID) flushDialog {
 	d := flushDialog{look: lk, targets: make([]flushTarget, len(ids))}
 	for i, id := range ids {
 		d.targets[i] = flushTarget{row: snapshot.Process{ID: id}, ended: true}
-		if g := st.shown.EndedRow(id); g != nil {
+		if g := now.shown.EndedRow(id); g != nil {
 			d.targets[i].row = g.Last
 		}
 	}
-	d = d.follow(st)
+	d = d.follow(now)
 	switch returns, evictable := d.sums(); {
 	case returns > 0:
 	case evictable:
@@ -62,15 +62,15 @@ func newFlushDialog(lk *cell.Appearance, st *state, ids []snapshot.RowID) flushD
 }
 
 // follow takes the processes' newest figures from the state.
-func (d flushDialog) follow(st *state) flushDialog {
-	d.history = st.history
-	if st.live == nil {
+func (d flushDialog) follow(now *scene) flushDialog {
+	d.history = now.history
+	if now.live == nil {
 		return d
 	}
-	d.now, d.viewer = cell.Moment(st.now), st.live.Host.User
+	d.now, d.viewer = cell.Moment(now.now), now.live.Host.User
 	targets := make([]flushTarget, len(d.targets))
 	for i := range d.targets {
-		targets[i] = d.targets[i].follow(st.live)
+		targets[i] = d.targets[i].follow(now.live)
 	}
 	d.targets = targets
 	return d
@@ -84,7 +84,7 @@ func (t flushTarget) follow(s *snapshot.Snapshot) flushTarget {
 	}
 	for p := range s.ProcessRows(id.Process) {
 		t.gpus++
-		t.all += returnableOf(p)
+		t.all += cell.ReturnableOf(p)
 	}
 	for i := range s.Rows {
 		p := &s.Rows[i]
@@ -95,12 +95,6 @@ func (t flushTarget) follow(s *snapshot.Snapshot) flushTarget {
 	}
 	t.device = s.DeviceUUID(id)
 	return t
-}
-
-// returnableOf is what a flush gives back; of an allocator that does not say,
-// at most what it caches.
-func returnableOf(p *snapshot.Process) quantity.Bytes {
-	return max(p.Returnable.Or(p.Cached.Or(0)), 0)
 }
 
 // level is the one that is chosen.
@@ -124,7 +118,7 @@ func (d flushDialog) returns(t *flushTarget) quantity.Bytes {
 	if d.level() == flush.Urgent {
 		return t.all
 	}
-	return returnableOf(&t.row)
+	return cell.ReturnableOf(&t.row)
 }
 
 // sums is what all of them would give back at the gentlest level, and whether
@@ -132,7 +126,7 @@ func (d flushDialog) returns(t *flushTarget) quantity.Bytes {
 func (d flushDialog) sums() (returns quantity.Bytes, evictable bool) {
 	for i := range d.targets {
 		if d.refusal(&d.targets[i]) == "" {
-			returns += returnableOf(&d.targets[i].row)
+			returns += cell.ReturnableOf(&d.targets[i].row)
 			evictable = evictable || len(d.targets[i].row.Evictable) > 0
 		}
 	}
@@ -171,7 +165,7 @@ func (d flushDialog) requests(dryRun bool) []flush.Request {
 }
 
 // refreshed implements overlay.
-func (d flushDialog) refreshed(st *state) overlay { return d.follow(st) }
+func (d flushDialog) refreshed(now *scene) overlay { return d.follow(now) }
 
 // wants implements overlay.
 func (d flushDialog) wants(width int) (extent, int) { return overTable, d.dialog(width).height() }

@@ -84,7 +84,7 @@ func (d flushDialog) nowAndAfter(t *flushTarget, inner int) [][]cell.Span {
 			scale += max(part, 0)
 		}
 	}
-	back := min(returnableOf(p), scale)
+	back := min(cell.ReturnableOf(p), scale)
 	after := parts
 	const returnablePart = 4
 	after[returnablePart] = max(after[returnablePart]-back, 0)
@@ -142,7 +142,7 @@ func (d flushDialog) choices() []choice {
 		if d.refusal(t) != "" {
 			continue
 		}
-		sum += returnableOf(&t.row)
+		sum += cell.ReturnableOf(&t.row)
 		exact = exact && t.row.ReturnableIsExact()
 		parts = parts && t.row.FlushesInParts()
 		pytorch = pytorch && t.row.Runtime == "PyTorch"
@@ -203,12 +203,12 @@ func addCaches(sum, caches []snapshot.Evictable) []snapshot.Evictable {
 
 // cachesInWords is "kv_cache 2.31G, loader –".
 func cachesInWords(caches []snapshot.Evictable, unknown string) string {
-	told := sizesTold(caches)
+	told := cell.SizesTold(caches)
 	words := make([]string, len(caches))
 	for i := range caches {
 		words[i] = caches[i].Name
 		if told {
-			words[i] += " " + sizeOf(caches[i].Bytes, unknown)
+			words[i] += " " + cell.SizeOf(caches[i].Bytes, unknown)
 		}
 	}
 	text := strings.Join(words, ", ")
@@ -233,18 +233,18 @@ func (d flushDialog) list() [][]cell.Span {
 		if reason := d.refusal(t); reason != "" {
 			text, style = "no: "+reason, s.Warning
 		} else {
-			sum += returnableOf(&t.row)
-			back = returnableOf(&t.row).String()
+			sum += cell.ReturnableOf(&t.row)
+			back = cell.ReturnableOf(&t.row).String()
 			if used, ok := t.row.Used.Value(); ok {
-				after = (used - returnableOf(&t.row)).String()
+				after = (used - cell.ReturnableOf(&t.row)).String()
 			}
-			switch l := lasting(d.history, time.Time(d.now), &t.row); {
-			case !l.known:
+			switch l := cell.LastingOf(d.history, time.Time(d.now), &t.row); {
+			case !l.Known:
 				known = false
-			case l.least < l.most:
-				stays, last, atMost = stays+l.most, "<"+about(l.most), true
+			case l.Least < l.Most:
+				stays, last, atMost = stays+l.Most, "<"+cell.About(l.Most), true
 			default:
-				stays, last = stays+l.most, l.most.String()
+				stays, last = stays+l.Most, l.Most.String()
 			}
 		}
 		line := flushLine(d.look, strconv.Itoa(t.row.ID.Process.PID), cell.UserName(&t.row), strconv.Itoa(t.row.GPU),
@@ -258,7 +258,7 @@ func (d flushDialog) list() [][]cell.Span {
 	lasts := g.Dash
 	switch {
 	case known && atMost:
-		lasts = "<" + about(stays)
+		lasts = "<" + cell.About(stays)
 	case known:
 		lasts = stays.String()
 	}
@@ -272,4 +272,24 @@ func flushLine(lk *cell.Appearance, pid, user, gpu, used, after, back, stays str
 	right := func(s string, cells int) string { return strings.Repeat(" ", max(cells-text.Width(s), 0)) + s }
 	return right(pid, 7) + " " + text.Pad(text.Cut(user, 8, lk.Glyphs.Ellipsis), 8) + " " + right(gpu, 3) + " " +
 		right(used, 5) + " " + right(after, 5) + " " + right(back, 5) + " " + right(stays, 5) + "  "
+}
+
+// lasts is how much of what comes back will stay away. A sawtooth takes its
+// cache again in seconds: then a flush is for show.
+func (d flushDialog) lasts(t *flushTarget) cell.Span {
+	s := &d.look.Styles
+	l := cell.LastingOf(d.history, time.Time(d.now), &t.row)
+	peak := ": its peak in the last " + cell.Minutes(l.Seen) + " needs " + l.Needs.String() + " again"
+	switch {
+	case !l.Known:
+		return cell.Span{s.Dim, "not known: it has not been watched for long enough"}
+	case l.Most <= 0:
+		return cell.Span{s.Warning, "none of it" + peak}
+	case l.Least < l.Most:
+		return cell.Span{s.Text, "at most " + l.AtMost(d.returns(t)) + " of it: its highest peak ever was " + l.Ever.String()}
+	case l.Needs <= 0:
+		return cell.Span{s.Text, "all of it, if it goes on as in the last " + cell.Minutes(l.Seen)}
+	default:
+		return cell.Span{s.Text, "about " + cell.About(l.Most) + " of it" + peak}
+	}
 }

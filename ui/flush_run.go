@@ -63,7 +63,7 @@ func (m *model) openFlush() bool {
 		m.say("one thing at a time: a probe is being attached")
 		return true
 	}
-	d := newFlushDialog(&m.look, &m.st, ids)
+	d := newFlushDialog(&m.look, m.st.scene(), ids)
 	if len(ids) == 1 && d.willing() == 0 {
 		m.say(m.withAdvice(&d.targets[0], d.refusal(&d.targets[0])))
 		return true

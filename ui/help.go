@@ -24,7 +24,7 @@ const helpWidth = 80
 func (h helpPanel) wants(width int) (extent, int) { return belowHeader, len(h.content(width)) + 2 }
 
 // refreshed implements overlay: help does not depend on the box.
-func (h helpPanel) refreshed(*state) overlay { return h }
+func (h helpPanel) refreshed(*scene) overlay { return h }
 
 // press implements overlay.
 func (h helpPanel) press(name string, width, height int) (overlay, outcome) {

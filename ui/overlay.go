@@ -2,8 +2,10 @@ package ui
 
 import (
 	"strings"
+	"time"
 
 	"vramscope/internal/text"
+	"vramscope/sampler/snapshot"
 	"vramscope/ui/cell"
 	"vramscope/ui/keys"
 )
@@ -17,10 +19,19 @@ type overlay interface {
 	// many lines of so many cells.
 	press(name string, width, height int) (overlay, outcome)
 	// refreshed takes what the screen shows now: the box goes on living behind it.
-	refreshed(st *state) overlay
+	refreshed(now *scene) overlay
 	// wants is what it covers and how many lines it would fill at this width;
 	// it is drawn with fewer where there are no more.
 	wants(width int) (extent, int)
+}
+
+// scene is what an overlay sees of the screen it lies over.
+type scene struct {
+	live    *snapshot.Snapshot // the newest; nil until the first arrives
+	shown   *snapshot.Snapshot // what the screen shows: now, frozen, or of the past
+	history snapshot.History   // nil while there is none
+	now     time.Time
+	past    time.Time // not zero: the moment that the screen shows
 }
 
 // outcome is what came of a key.

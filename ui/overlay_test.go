@@ -103,7 +103,7 @@ func TestHelpScrollsToItsEndAndBack(t *testing.T) {
 
 func TestDialogEnterNeverConfirms(t *testing.T) {
 	st := drawnState()
-	d := newSignalDialog(testLook(t, "", false), st, st.cursor.id)
+	d := newSignalDialog(testLook(t, "", false), st.scene(), st.cursor.id)
 	for _, name := range []string{"enter", "space", "Y", "tab", "x", "F", "1", "ctrl+j", "ctrl+m"} {
 		if _, out := d.press(name, 80, 14); out != handled {
 			t.Errorf("%q: outcome %d, want it swallowed", name, out)
@@ -128,7 +128,7 @@ func TestSignalDialogChooses(t *testing.T) {
 		{nil, "terminated"}, {[]string{"9"}, "killed"}, {[]string{"i"}, "interrupt"}, {[]string{"s"}, "stopped (signal)"},
 		{[]string{"j", "j", "k"}, "interrupt"}, {[]string{"k", "k"}, "terminated"}, {[]string{"9", "t"}, "terminated"},
 	} {
-		o, _ := pressed(newSignalDialog(testLook(t, "", false), st, st.cursor.id), tc.keys...)
+		o, _ := pressed(newSignalDialog(testLook(t, "", false), st.scene(), st.cursor.id), tc.keys...)
 		d := o.(signalDialog)
 		if got := d.signal().String(); got != tc.want {
 			t.Errorf("%v chooses %q, want %q", tc.keys, got, tc.want)
@@ -137,7 +137,7 @@ func TestSignalDialogChooses(t *testing.T) {
 			t.Errorf("%v: another process", tc.keys)
 		}
 	}
-	o, _ := pressed(newSignalDialog(testLook(t, "", false), st, st.cursor.id), "9")
+	o, _ := pressed(newSignalDialog(testLook(t, "", false), st.scene(), st.cursor.id), "9")
 	if text := rendered(o, 80, 14); !strings.Contains(text, "send KILL") || !strings.Contains(text, "> 9") {
 		t.Error("the chosen signal is not what the dialog says:\n" + text)
 	}
@@ -145,12 +145,12 @@ func TestSignalDialogChooses(t *testing.T) {
 
 func TestSignalDialogFollowsItsProcess(t *testing.T) {
 	st := drawnState()
-	d := newSignalDialog(testLook(t, "", false), st, st.cursor.id)
+	d := newSignalDialog(testLook(t, "", false), st.scene(), st.cursor.id)
 	later := *st.live
 	later.Rows = []snapshot.Process{carol()}
 	later.Rows[0].ID.Process.StartTime = 99 // the pid was given to another process
 	st.live = &later
-	o := d.refreshed(st)
+	o := d.refreshed(st.scene())
 	if text := rendered(o, 80, 14); !strings.Contains(text, "it has ended") {
 		t.Error("another process with the same pid passes for the one that was asked about:\n" + text)
 	}
@@ -163,7 +163,7 @@ func TestSignalDialogSaysWhoseItIs(t *testing.T) {
 	st := drawnState()
 	for viewer, want := range map[string]string{"bob": "you are bob", "root": "not yours", "carol": ""} {
 		st.live.Host.User = viewer
-		text := rendered(newSignalDialog(testLook(t, "", false), st, st.cursor.id), 80, 14)
+		text := rendered(newSignalDialog(testLook(t, "", false), st.scene(), st.cursor.id), 80, 14)
 		if got := strings.Contains(text, "not yours"); got != (want != "") || !strings.Contains(text, want) {
 			t.Errorf("%s sees:\n%s", viewer, text)
 		}
@@ -175,7 +175,7 @@ func TestSignalDialogNamesAllGPUsOfTheProcess(t *testing.T) {
 	second := carol()
 	second.GPU, second.ID.GPUUUID, second.Used = 4, "GPU-4", uitest.Known(10)
 	st.live.Rows = append(st.live.Rows, second)
-	text := rendered(newSignalDialog(testLook(t, "", false), st, st.cursor.id), 80, 14)
+	text := rendered(newSignalDialog(testLook(t, "", false), st.scene(), st.cursor.id), 80, 14)
 	if !strings.Contains(text, "GPU 3,4, 80.6G used") {
 		t.Error("the other GPU is not named:\n" + text)
 	}
@@ -183,7 +183,7 @@ func TestSignalDialogNamesAllGPUsOfTheProcess(t *testing.T) {
 
 func TestDialogKeepsItsKeysWhenThereIsNoRoom(t *testing.T) {
 	st := drawnState()
-	d := newSignalDialog(testLook(t, "", false), st, st.cursor.id)
+	d := newSignalDialog(testLook(t, "", false), st.scene(), st.cursor.id)
 	for height := minDialogLines; height < 20; height++ {
 		text := rendered(d, 80, height)
 		for _, must := range []string{"PID 2963112", "> t", "y  send TERM", "Esc  cancel"} {
@@ -200,7 +200,7 @@ func TestDialogKeepsItsKeysWhenThereIsNoRoom(t *testing.T) {
 func TestOverlayStaysInItsRectangle(t *testing.T) {
 	lines := strings.Split(strings.Repeat("table\n", 19)+"table", "\n")
 	st := drawnState()
-	out := overlaid(lines, newSignalDialog(testLook(t, "", false), st, st.cursor.id), 80)
+	out := overlaid(lines, newSignalDialog(testLook(t, "", false), st.scene(), st.cursor.id), 80)
 	if len(out) != 20 || out[0] != "table" || out[19] != "table" || lines[8] != "table" {
 		t.Errorf("%d lines; first %q, last %q, source %q", len(out), out[0], out[19], lines[8])
 	}
@@ -212,15 +212,15 @@ func TestEventsStayInPlaceWhileNewOnesCome(t *testing.T) {
 		log = append(log, snapshot.Event{Time: uitest.DrawnAt.Add(-20*time.Hour - time.Duration(i)*time.Minute), Kind: snapshot.EventXID, Message: "old"})
 	}
 	st := &state{now: uitest.DrawnAt, history: uitest.CurveHistory{Log: log}}
-	var o overlay = newEvents(testLook(t, "", false), st)
+	var o overlay = newEvents(testLook(t, "", false), st.scene())
 	o, _ = pressed(o, "down", "down", "down")
 	before := o.Render(80, 14)[2]
 	st.history = uitest.CurveHistory{Log: append([]snapshot.Event{{Time: uitest.DrawnAt, Kind: snapshot.EventXID, Message: "new"}}, log...)}
-	if got := o.refreshed(st).Render(80, 14)[2]; got != before {
+	if got := o.refreshed(st.scene()).Render(80, 14)[2]; got != before {
 		t.Errorf("the first line moved from\n%s to\n%s", before, got)
 	}
 	o, _ = pressed(o, "home")
-	if text := rendered(o.refreshed(st), 80, 14); !strings.Contains(text, "new") {
+	if text := rendered(o.refreshed(st.scene()), 80, 14); !strings.Contains(text, "new") {
 		t.Error("at the top the new event is not seen:\n" + text)
 	}
 	o, _ = pressed(o, "G")
@@ -231,7 +231,7 @@ func TestEventsStayInPlaceWhileNewOnesCome(t *testing.T) {
 
 func TestEventsOfThePastEndThere(t *testing.T) {
 	st := &state{now: uitest.DrawnAt, past: uitest.DrawnAt.Add(-30 * time.Minute), history: uitest.CurveHistory{Log: eventLog()}}
-	text := rendered(newEvents(testLook(t, "", false), st), 80, 14)
+	text := rendered(newEvents(testLook(t, "", false), st.scene()), 80, 14)
 	if strings.Contains(text, "full in") || !strings.Contains(text, "sent TERM") {
 		t.Error("events after the moment that is looked at:\n" + text)
 	}

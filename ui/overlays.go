@@ -93,7 +93,7 @@ func (m *model) pressOverlay(name string) (changed bool, cmd tea.Cmd, taken bool
 // refreshOverlay lets what lies on top follow the box.
 func (m *model) refreshOverlay() {
 	if m.st.overlay != nil {
-		m.st.overlay = m.st.overlay.refreshed(&m.st)
+		m.st.overlay = m.st.overlay.refreshed(m.st.scene())
 	}
 }
 
@@ -114,7 +114,7 @@ func (m *model) openSignal() bool {
 	if p == nil {
 		return false
 	}
-	return m.openOverlay(newSignalDialog(&m.look, &m.st, p.ID))
+	return m.openOverlay(newSignalDialog(&m.look, m.st.scene(), p.ID))
 }
 
 // signalTimeout is how long sending a signal may take.
@@ -163,5 +163,38 @@ func (m *model) takeEnvironment(msg environmentMsg) bool {
 		return false
 	}
 	m.st.overlay = waiting.filled(msg.lines, msg.err)
+	return true
+}
+
+// lookNow has the driver asked for at once.
+func (m *model) lookNow() tea.Cmd {
+	look := m.options.LookNow
+	if look == nil {
+		return nil
+	}
+	m.say("looking for the driver")
+	return func() tea.Msg {
+		look()
+		return nil // whatever it found comes as a snapshot
+	}
+}
+
+// askDoctor shows doctor's report, once it has been made.
+func (m *model) askDoctor() (bool, tea.Cmd) {
+	examine := m.options.Doctor
+	if examine == nil {
+		return false, nil
+	}
+	return m.openOverlay(reportPanel{look: &m.look}), func() tea.Msg { return reportMsg{examine()} }
+}
+
+// takeReport fills the panel that waits for it, if it is still there.
+func (m *model) takeReport(msg reportMsg) bool {
+	waiting, ok := m.st.overlay.(reportPanel)
+	if !ok {
+		return false
+	}
+	waiting.lines, waiting.read = msg.lines, true
+	m.st.overlay = waiting
 	return true
 }

@@ -153,14 +153,14 @@ func TestEventsGoldens(t *testing.T) {
 	for _, size := range [][2]int{{80, 14}, {120, 27}, {60, 5}, {30, 4}} {
 		for _, ascii := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%dx%d ascii=%v", size[0], size[1], ascii), func(t *testing.T) {
-				matches(t, newEvents(testLook(t, "", ascii), st), size[0], size[1])
+				matches(t, newEvents(testLook(t, "", ascii), st.scene()), size[0], size[1])
 			})
 		}
 	}
-	t.Run("empty", func(t *testing.T) { matches(t, newEvents(testLook(t, "", false), &state{now: uitest.DrawnAt}), 80, 7) })
-	t.Run("colours", func(t *testing.T) { matches(t, newEvents(testLook(t, "dark", false), st), 80, 14) })
+	t.Run("empty", func(t *testing.T) { matches(t, newEvents(testLook(t, "", false), &scene{now: uitest.DrawnAt}), 80, 7) })
+	t.Run("colours", func(t *testing.T) { matches(t, newEvents(testLook(t, "dark", false), st.scene()), 80, 14) })
 	past := &state{now: uitest.DrawnAt, past: uitest.DrawnAt.Add(-30 * time.Minute), history: st.history}
-	t.Run("past", func(t *testing.T) { matches(t, newEvents(testLook(t, "", false), past), 80, 10) })
+	t.Run("past", func(t *testing.T) { matches(t, newEvents(testLook(t, "", false), past.scene()), 80, 10) })
 }
 
 func TestEnvironmentGoldens(t *testing.T) {
@@ -186,18 +186,18 @@ func TestSignalDialogGoldens(t *testing.T) {
 		for _, ascii := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%dx%d ascii=%v", size[0], size[1], ascii), func(t *testing.T) {
 				st := drawnState()
-				matches(t, newSignalDialog(testLook(t, "", ascii), st, st.cursor.id), size[0], size[1])
+				matches(t, newSignalDialog(testLook(t, "", ascii), st.scene(), st.cursor.id), size[0], size[1])
 			})
 		}
 	}
 	gone := goneState()
 	t.Run("gone", func(t *testing.T) {
-		matches(t, newSignalDialog(testLook(t, "", false), gone, gone.cursor.id), 80, 8)
+		matches(t, newSignalDialog(testLook(t, "", false), gone.scene(), gone.cursor.id), 80, 8)
 	})
 	t.Run("every reason at once", func(t *testing.T) {
 		st := goneState()
 		st.shown.Ended[0].Last.ID.Process = process.Identity{PID: 184}
-		matches(t, newSignalDialog(testLook(t, "", false), st, st.shown.Ended[0].Last.ID), 80, 9)
+		matches(t, newSignalDialog(testLook(t, "", false), st.scene(), st.shown.Ended[0].Last.ID), 80, 9)
 	})
 }
 
@@ -218,7 +218,7 @@ func TestPanelsFillEverySize(t *testing.T) {
 	p := st.shown.Rows[0]
 	panels := map[string]panel{
 		"graph": newGraph(st, lk, nil), "detail": newDetail(st, lk, nil, true), "beside": newDetail(st, lk, nil, false),
-		"help": newHelp(lk), "events": newEvents(lk, st), "signal": newSignalDialog(lk, st, p.ID),
+		"help": newHelp(lk), "events": newEvents(lk, st.scene()), "signal": newSignalDialog(lk, st.scene(), p.ID),
 		"environment": newEnvironment(lk, &p).filled([]string{"A=b"}, nil), "prompt": newPrompt(lk, "find", "日本語"),
 		"no detail": newDetail(&state{now: uitest.DrawnAt}, lk, nil, true),
 	}

@@ -7,8 +7,6 @@ import (
 	"vramscope/themes"
 	"vramscope/ui/cell"
 	"vramscope/ui/keys"
-
-	tea "charm.land/bubbletea/v2"
 )
 
 // reportPanel is what doctor has found, for whoever sits before a screen
@@ -20,41 +18,8 @@ type reportPanel struct {
 	top   scroll
 }
 
-// lookNow has the driver asked for at once.
-func (m *model) lookNow() tea.Cmd {
-	look := m.options.LookNow
-	if look == nil {
-		return nil
-	}
-	m.say("looking for the driver")
-	return func() tea.Msg {
-		look()
-		return nil // whatever it found comes as a snapshot
-	}
-}
-
-// askDoctor shows doctor's report, once it has been made.
-func (m *model) askDoctor() (bool, tea.Cmd) {
-	examine := m.options.Doctor
-	if examine == nil {
-		return false, nil
-	}
-	return m.openOverlay(reportPanel{look: &m.look}), func() tea.Msg { return reportMsg{examine()} }
-}
-
-// takeReport fills the panel that waits for it, if it is still there.
-func (m *model) takeReport(msg reportMsg) bool {
-	waiting, ok := m.st.overlay.(reportPanel)
-	if !ok {
-		return false
-	}
-	waiting.lines, waiting.read = msg.lines, true
-	m.st.overlay = waiting
-	return true
-}
-
 // refreshed implements overlay: an examination is of one moment.
-func (r reportPanel) refreshed(*state) overlay { return r }
+func (r reportPanel) refreshed(*scene) overlay { return r }
 
 // wants implements overlay: all the lines there are, so that it stays where it
 // is when the report comes.

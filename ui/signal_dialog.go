@@ -46,22 +46,22 @@ func signalChoices() []signalChoice {
 }
 
 // newSignalDialog asks about the process of a row.
-func newSignalDialog(lk *cell.Appearance, st *state, id snapshot.RowID) signalDialog {
+func newSignalDialog(lk *cell.Appearance, now *scene, id snapshot.RowID) signalDialog {
 	d := signalDialog{look: lk, target: snapshot.Process{ID: id}, ended: true}
-	if g := st.shown.EndedRow(id); g != nil {
+	if g := now.shown.EndedRow(id); g != nil {
 		d.target = g.Last
 	}
-	return d.follow(st)
+	return d.follow(now)
 }
 
 // follow takes the process's newest figures from the state.
-func (d signalDialog) follow(st *state) signalDialog {
-	if st.live == nil {
+func (d signalDialog) follow(now *scene) signalDialog {
+	if now.live == nil {
 		return d
 	}
-	d.now, d.viewer = cell.Moment(st.now), st.live.Host.User
+	d.now, d.viewer = cell.Moment(now.now), now.live.Host.User
 	d.all, d.ended = nil, true
-	for p := range st.live.ProcessRows(d.target.ID.Process) {
+	for p := range now.live.ProcessRows(d.target.ID.Process) {
 		d.all, d.ended = append(d.all, *p), false
 		if p.ID == d.target.ID {
 			d.target = *p
@@ -77,7 +77,7 @@ func (d signalDialog) process() process.Identity { return d.target.ID.Process }
 func (d signalDialog) signal() syscall.Signal { return signalChoices()[d.chosen].signal }
 
 // refreshed implements overlay.
-func (d signalDialog) refreshed(st *state) overlay { return d.follow(st) }
+func (d signalDialog) refreshed(now *scene) overlay { return d.follow(now) }
 
 // wants implements overlay.
 func (d signalDialog) wants(int) (extent, int) { return overTable, d.dialog().height() }

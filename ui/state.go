@@ -89,3 +89,8 @@ type sortOrder struct {
 	column   string // a column's title: "USED", "PID", …
 	reversed bool
 }
+
+// scene is what an overlay sees of the state.
+func (st *state) scene() *scene {
+	return &scene{live: st.live, shown: st.shown, history: st.history, now: st.now, past: st.past}
+}

@@ -106,7 +106,7 @@ func (m *model) everywhereKey(id keys.ID, name string) (changed bool, cmd tea.Cm
 	case keys.Help:
 		return m.openOverlay(newHelp(&m.look)), nil, true
 	case keys.Events:
-		return m.openOverlay(newEvents(&m.look, &m.st)), nil, true
+		return m.openOverlay(newEvents(&m.look, m.st.scene())), nil, true
 	case keys.Live:
 		return m.live(), nil, true
 	case keys.LookNow:
