@@ -26,7 +26,7 @@ import (
 
 func main() {
 	length := flag.Duration("for", 20*time.Second, "how long each program is watched")
-	runs := flag.Int("runs", 20, "how often one-shot commands are run; the median is told")
+	runs := flag.Int("runs", 20, "how often one-shot commands are run; the median is reported")
 	var others []string
 	flag.Func("with", "another program to watch on the 8x8 box; may be given more than once", func(command string) error {
 		others = append(others, command)
@@ -45,7 +45,7 @@ func bench(length time.Duration, runs int, only string, others []string) error {
 	if err != nil {
 		return err
 	}
-	defer func() { _ = os.RemoveAll(dir) }() // a left-over temporary folder harms nobody
+	defer func() { _ = os.RemoveAll(dir) }() // a left-over temporary folder is harmless
 	program := filepath.Join(dir, "vramscope")
 	build := exec.Command("go", "build", "-trimpath", "-ldflags", "-s -w", "-o", program, ".")
 	build.Stderr = os.Stderr

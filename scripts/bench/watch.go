@@ -46,7 +46,7 @@ func (s *stage) watch(length time.Duration, command []string) (measured, error) 
 	defer func() { _ = terminal.Close() }()
 	defer func() {
 		_ = cmd.Process.Signal(syscall.SIGKILL)
-		_ = cmd.Wait() // killed: its exit status says nothing
+		_ = cmd.Wait() // killed: its exit status is meaningless
 	}()
 
 	var total atomic.Int64
@@ -71,11 +71,11 @@ func (s *stage) watch(length time.Duration, command []string) (measured, error) 
 	return m, nil
 }
 
-// read takes in what the program writes, and tells when a GPU's name first
-// stands on the screen.
+// read reads the program's output, and sends the time at which a GPU's name first
+// is on the screen.
 func read(terminal io.Reader, begin time.Time, total *atomic.Int64, first chan<- time.Duration) {
 	screen := vt.NewEmulator(columns, rows)
-	go func() { _, _ = io.Copy(io.Discard, screen) }() // the emulator's answers to queries go nowhere, as over a slow line
+	go func() { _, _ = io.Copy(io.Discard, screen) }() // the emulator's answers to queries are dropped, as over a slow line
 	shown := false
 	buffer := make([]byte, 64<<10)
 	for {
@@ -97,7 +97,7 @@ func read(terminal io.Reader, begin time.Time, total *atomic.Int64, first chan<-
 // cpuTime is the time that a process's threads have been on a processor, those
 // that have ended included: the process's CPU clock, whose number is made of its
 // pid (clock_getcpuclockid(3); CPUCLOCK_SCHED in linux/posix-timers.h). 0 where
-// the process is gone.
+// the process has ended.
 func cpuTime(pid int) time.Duration {
 	const scheduler = 2
 	var now unix.Timespec
@@ -107,7 +107,7 @@ func cpuTime(pid int) time.Duration {
 	return time.Duration(now.Nano())
 }
 
-// residentMemory is VmRSS of /proc/PID/status in bytes, 0 where the process is gone.
+// residentMemory is VmRSS of /proc/PID/status in bytes, 0 where the process has ended.
 func residentMemory(pid int) int64 {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {

@@ -1,4 +1,4 @@
-"""Trains an LSTM on traces and writes what it forecasts, to hold the forecaster against.
+"""Trains an LSTM on traces and writes its forecasts, to compare the forecaster with.
 
     DIR/scored/*.csv, DIR/others/*.csv, a recording
         -> features, normalised by what has been seen so far -> LSTM -> quantiles at seven horizons
@@ -31,12 +31,12 @@ HORIZONS = (10, 30, 60, 120, 300, 600, 900)  # seconds
 QUANTILES = (0.5, 0.1, 0.9, 0.025, 0.975)  # the median first: the others are distances from it
 LAGS = (1, 2, 3, 5, 10, 20, 40, 60, 90, 120, 180, 240, 300, 420, 600, 900)  # samples
 MIB = float(1 << 20)
-YOUNG = 20  # samples of which nothing is said, as in the forecaster
+YOUNG = 20  # first samples without a forecast, as in the forecaster
 WIDTH, LAYERS = 64, 1
 BATCH = 32  # series
 CHUNK = 100  # samples through which an error is carried back
 PATIENCE = 6  # epochs without getting better
-FLOOR = 0.05  # a relative error below it is not pressed further
+FLOOR = 0.05  # a relative error below it is not reduced further
 
 
 class Series:
@@ -226,7 +226,7 @@ def train(learning, checking, minutes, rate, word):
 def quietest(network, checking):
     """By horizon, the threshold below which "it stays" is the better median, chosen on what was held back.
 
-    Much of real memory does not move at all, and a network never says exactly 0.
+    Much of real memory does not move at all, and a network never outputs exactly 0.
     """
     candidates = (0, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2)
     found = []

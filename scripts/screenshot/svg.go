@@ -102,7 +102,7 @@ func content(c *uv.Cell) string {
 	return c.Content
 }
 
-// block tells how a block element covers its cell.
+// block is how a block element covers its cell.
 func block(glyph string) (opacity float64, lowerHalf, ok bool) {
 	switch glyph {
 	case "█":
