@@ -5,6 +5,7 @@ package cli
 import (
 	"encoding/json"
 	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -12,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"vramscope/action"
 	"vramscope/internal/quantity"
 )
 
@@ -105,6 +107,68 @@ func TestFFlushesAProbeProcess(t *testing.T) {
 	s.ended()
 	if text := p.end(syscall.SIGTERM, exitOK); strings.Contains(text, "flushes 0") {
 		t.Errorf("the process was never flushed: %s", text)
+	}
+	b.logged(pid, "key F", "begin", "flushed")
+}
+
+// logged compares the outcomes in the audit log of one process.
+func (b *probeBox) logged(pid int, why string, want ...string) {
+	b.Helper()
+	content, err := os.ReadFile(filepath.Join(b.home, "vramscope", action.LogName))
+	if err != nil {
+		b.Fatal(err)
+	}
+	var got []string
+	for line := range strings.Lines(string(content)) {
+		var e action.Entry
+		if err := json.Unmarshal([]byte(line), &e); err != nil {
+			b.Fatal(err)
+		}
+		if e.PID == pid && e.Why == why && e.Target != "" && len(e.Command) > 0 {
+			got = append(got, e.Outcome)
+		}
+	}
+	if !slices.Equal(got, want) {
+		b.Errorf("the audit log has %v of PID %d by %s, want %v:\n%s", got, pid, why, want, content)
+	}
+}
+
+func TestSignalKeyIsLogged(t *testing.T) {
+	t.Parallel()
+	b := newProbeBox(t, 1)
+	p := b.start("--pattern", "steady", "--size", "256MiB")
+	pid := p.cmd.Process.Pid
+	s := onScreen(t, b.withTerminal(), os.Args[0], "--interval", "200ms")
+	s.until(" C   CUDA ", strconv.Itoa(pid))
+	s.press("jx")
+	s.until("Send a signal", "PID "+strconv.Itoa(pid))
+	time.Sleep(question)
+	s.press("y")
+	s.until("sent SIGTERM to " + strconv.Itoa(pid))
+	s.press("q")
+	s.ended()
+	b.logged(pid, "key x", "begin", "sent")
+}
+
+func TestFlushIsRefusedWithoutAuditLog(t *testing.T) {
+	t.Parallel()
+	b := newProbeBox(t, 1)
+	p := b.start("--pattern", "steady", "--size", "1GiB")
+	pid := p.cmd.Process.Pid
+	b.cached(pid)
+	if err := os.Symlink(t.TempDir(), filepath.Join(b.home, "vramscope")); err != nil {
+		t.Fatal(err)
+	}
+	cmd := b.command("flush", strconv.Itoa(pid), "--yes")
+	if out, _ := cmd.CombinedOutput(); cmd.ProcessState.ExitCode() != exitRefused ||
+		!strings.Contains(string(out), "is a symbolic link") || !strings.Contains(string(out), "set XDG_STATE_HOME") {
+		t.Errorf("exit code %d: %s", cmd.ProcessState.ExitCode(), out)
+	}
+	if out, _ := b.command("doctor").Output(); !strings.Contains(string(out), "  no  audit log  ") {
+		t.Errorf("doctor says\n%s", out)
+	}
+	if text := p.end(syscall.SIGTERM, exitOK); !strings.Contains(text, "flushes 0") {
+		t.Errorf("it was flushed: %s", text)
 	}
 }
 
@@ -217,6 +281,9 @@ func TestFlushSaysWhatTheDriverSees(t *testing.T) {
 		t.Errorf("freed %d, the driver's figure fell by %d", f.Freed, fell)
 	}
 	p.end(syscall.SIGTERM, exitOK)
+	if log, err := os.ReadFile(filepath.Join(b.home, "vramscope", action.LogName)); err != nil || !strings.Contains(string(log), `"why":"vramscope flush"`) {
+		t.Errorf("the audit log is %q, %v", log, err)
+	}
 }
 
 // TestFInTheDemo flushes a simulated process.

@@ -33,12 +33,13 @@ type probeBox struct {
 	state   fakedriver.State
 	path    string
 	environ []string
+	home    string // XDG_STATE_HOME
 }
 
 func newProbeBox(t testing.TB, gpus int) *probeBox {
 	t.Helper()
 	library := fakedriver.Build(t, fakedriver.Current)
-	b := &probeBox{TB: t, state: fakedriver.Box(gpus, 0), path: filepath.Join(t.TempDir(), "state")}
+	b := &probeBox{TB: t, state: fakedriver.Box(gpus, 0), path: filepath.Join(t.TempDir(), "state"), home: t.TempDir()}
 	b.state.MustWrite(t, b.path)
 	// A path short enough for a socket of whoever does not know better.
 	runtime, err := os.MkdirTemp("", "vramscope-run-")
@@ -47,7 +48,7 @@ func newProbeBox(t testing.TB, gpus int) *probeBox {
 	}
 	t.Cleanup(func() { _ = os.RemoveAll(runtime) }) // left in the temporary directory otherwise
 	b.environ = append(os.Environ(), asVramscope+"=1", "LC_ALL=C.UTF-8", "TERM=dumb",
-		"XDG_CONFIG_HOME="+t.TempDir(), "XDG_RUNTIME_DIR="+runtime, "CUDA_VISIBLE_DEVICES=")
+		"XDG_CONFIG_HOME="+t.TempDir(), "XDG_STATE_HOME="+b.home, "XDG_RUNTIME_DIR="+runtime, "CUDA_VISIBLE_DEVICES=")
 	b.environ = slices.DeleteFunc(b.environ, func(v string) bool { return v == "CUDA_VISIBLE_DEVICES=" })
 	b.environ = append(b.environ, fakedriver.Environment(library, b.path)...)
 	return b

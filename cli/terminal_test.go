@@ -22,7 +22,7 @@ func onTerminal(t *testing.T, width uint16, environ []string, args ...string) st
 		t.Fatal(err)
 	}
 	cmd := exec.CommandContext(t.Context(), self, args...)
-	cmd.Env = append(append(os.Environ(), asVramscope+"=1", "XDG_RUNTIME_DIR=", "LC_ALL=C.UTF-8", "XDG_CONFIG_HOME="+t.TempDir()), environ...)
+	cmd.Env = append(append(os.Environ(), asVramscope+"=1", "XDG_RUNTIME_DIR=", "LC_ALL=C.UTF-8", "XDG_CONFIG_HOME="+t.TempDir(), "XDG_STATE_HOME="+t.TempDir()), environ...)
 	terminal, err := pty.StartWithSize(cmd, &pty.Winsize{Rows: 24, Cols: width})
 	if err != nil {
 		t.Skipf("no terminal to be had here: %v", err)
