@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"vramscope/internal/text"
+	"vramscope/metric"
 	"vramscope/sampler/snapshot"
 	"vramscope/schema"
 )
@@ -22,9 +23,14 @@ type csvField struct {
 	of   func(snap *snapshot.Snapshot, g *snapshot.GPU, p *snapshot.Process) string
 }
 
+// csvFields lists the columns. New ones go to the end: metrics from
+// metric.Fan on get there by themselves.
 func csvFields() []csvField {
+	box := func(name string, of func(s *snapshot.Snapshot) string) csvField {
+		return csvField{name, func(s *snapshot.Snapshot, _ *snapshot.GPU, _ *snapshot.Process) string { return of(s) }}
+	}
 	gpu := func(name string, of func(g *snapshot.GPU) string) csvField {
-		return csvField{name, func(_ *snapshot.Snapshot, g *snapshot.GPU, _ *snapshot.Process) string { return of(g) }}
+		return csvField{"gpu_" + name, func(_ *snapshot.Snapshot, g *snapshot.GPU, _ *snapshot.Process) string { return of(g) }}
 	}
 	process := func(name string, of func(p *snapshot.Process) string) csvField {
 		return csvField{name, func(_ *snapshot.Snapshot, _ *snapshot.GPU, p *snapshot.Process) string {
@@ -34,44 +40,42 @@ func csvFields() []csvField {
 			return of(p)
 		}}
 	}
-	return []csvField{
-		{"time", func(s *snapshot.Snapshot, _ *snapshot.GPU, _ *snapshot.Process) string { return csvTime(s.Time) }},
-		{"host", func(s *snapshot.Snapshot, _ *snapshot.GPU, _ *snapshot.Process) string { return s.Host.Name }},
-		{"simulated", func(s *snapshot.Snapshot, _ *snapshot.GPU, _ *snapshot.Process) string {
-			return strconv.FormatBool(s.Simulated)
-		}},
-		gpu("gpu_index", func(g *snapshot.GPU) string { return strconv.Itoa(g.Index) }),
-		gpu("gpu_uuid", func(g *snapshot.GPU) string { return g.UUID }),
-		gpu("gpu_name", func(g *snapshot.GPU) string { return g.Name }),
-		gpu("gpu_state", func(g *snapshot.GPU) string { return string(g.State) }),
-		gpu("gpu_total_bytes", func(g *snapshot.GPU) string { return csvBytes(g.Memory.Total) }),
-		gpu("gpu_used_bytes", func(g *snapshot.GPU) string { return csvBytes(g.Memory.Used) }),
-		gpu("gpu_free_bytes", func(g *snapshot.GPU) string { return csvBytes(g.Memory.Free) }),
-		gpu("gpu_reserved_bytes", func(g *snapshot.GPU) string { return csvBytes(g.Memory.Reserved) }),
-		gpu("gpu_utilization_percent", func(g *snapshot.GPU) string { return csvInt(g.Utilization) }),
-		gpu("gpu_temperature_celsius", func(g *snapshot.GPU) string { return csvInt(g.Temperature) }),
-		gpu("gpu_power_watts", func(g *snapshot.GPU) string { return csvFloat(schema.Finite(g.Power)) }),
-		gpu("gpu_power_limit_watts", func(g *snapshot.GPU) string { return csvFloat(schema.Finite(g.PowerLimit)) }),
+	fields := []csvField{
+		box("time", func(s *snapshot.Snapshot) string { return csvTime(s.Time) }),
+		box("host", func(s *snapshot.Snapshot) string { return s.Host.Name }),
+		box("simulated", func(s *snapshot.Snapshot) string { return strconv.FormatBool(s.Simulated) }),
+		gpu("index", func(g *snapshot.GPU) string { return strconv.Itoa(g.Index) }),
+		gpu("uuid", func(g *snapshot.GPU) string { return g.UUID }),
+		gpu("name", func(g *snapshot.GPU) string { return g.Name }),
+		gpu("state", func(g *snapshot.GPU) string { return string(g.State) }),
+	}
+	gpuMetric := func(id metric.ID) {
+		fields = append(fields, gpu(metric.Table[id].Name, func(g *snapshot.GPU) string { return csvNumber(g.Value(id)) }))
+	}
+	for _, id := range []metric.ID{metric.Total, metric.Used, metric.Free, metric.Reserved,
+		metric.Utilization, metric.Temperature, metric.Power, metric.PowerLimit} {
+		gpuMetric(id)
+	}
+	fields = append(fields,
 		process("pid", func(p *snapshot.Process) string { return strconv.Itoa(p.ID.Process.PID) }),
 		process("start_time", func(p *snapshot.Process) string { return csvTime(p.Started) }),
 		process("gpu_instance", func(p *snapshot.Process) string { return csvInstance(p, p.ID.Instance.GPU) }),
 		process("compute_instance", func(p *snapshot.Process) string { return csvInstance(p, p.ID.Instance.Compute) }),
 		process("user", func(p *snapshot.Process) string { return p.User }),
 		process("type", func(p *snapshot.Process) string { return p.Type }),
-		process("runtime", func(p *snapshot.Process) string { return p.Runtime }),
-		process("used_bytes", func(p *snapshot.Process) string { return csvBytes(p.Used) }),
-		process("allocated_bytes", func(p *snapshot.Process) string { return csvBytes(p.Allocated) }),
-		process("cached_bytes", func(p *snapshot.Process) string { return csvBytes(p.Cached) }),
-		process("fragmented_bytes", func(p *snapshot.Process) string { return csvBytes(p.Fragmented) }),
-		process("other_bytes", func(p *snapshot.Process) string { return csvBytes(p.Other) }),
-		process("returnable_bytes", func(p *snapshot.Process) string { return csvBytes(p.Returnable) }),
-		process("sm_utilization_percent", func(p *snapshot.Process) string { return csvInt(p.SMUtilization) }),
-		process("cpu_percent", func(p *snapshot.Process) string { return csvFloat(schema.Tenths(p.CPU)) }),
-		process("host_bytes", func(p *snapshot.Process) string { return csvBytes(p.Host) }),
+		process("runtime", func(p *snapshot.Process) string { return p.Runtime }))
+	for _, id := range []metric.ID{metric.Used, metric.Allocated, metric.Cached, metric.Fragmented, metric.Other,
+		metric.Returnable, metric.SMUtilization, metric.CPU, metric.Host} {
+		fields = append(fields, process(metric.Table[id].Name, func(p *snapshot.Process) string { return csvNumber(p.Value(id)) }))
+	}
+	fields = append(fields,
 		process("job", func(p *snapshot.Process) string { return p.Job.String() }),
 		process("name", func(p *snapshot.Process) string { return p.Name }),
-		process("command", func(p *snapshot.Process) string { return strings.Join(p.Command, " ") }),
+		process("command", func(p *snapshot.Process) string { return strings.Join(p.Command, " ") }))
+	for id := metric.Fan; id < metric.Count; id++ {
+		gpuMetric(id)
 	}
+	return fields
 }
 
 // writeCSV writes one record for each process, and one for each GPU without
@@ -112,7 +116,7 @@ func writeCSV(w io.Writer, snap *snapshot.Snapshot) error {
 	return err
 }
 
-// gpuRow is one record: a process with its GPU, or a GPU with nobody on it.
+// gpuRow is one record: a process with its GPU, or a GPU without processes.
 type gpuRow struct {
 	gpu      *snapshot.GPU
 	process  *snapshot.Process
@@ -143,24 +147,8 @@ func gpusWithRows(snap *snapshot.Snapshot) []gpuRow {
 	return rows
 }
 
-func csvBytes(b snapshot.Bytes) string {
-	v, ok := b.Value()
-	if !ok {
-		return ""
-	}
-	return strconv.FormatInt(int64(v), 10)
-}
-
-func csvInt(i snapshot.Int) string {
-	v, ok := i.Value()
-	if !ok {
-		return ""
-	}
-	return strconv.Itoa(v)
-}
-
-func csvFloat(f snapshot.Float) string {
-	v, ok := f.Value()
+func csvNumber(value snapshot.Float) string {
+	v, ok := value.Value()
 	if !ok {
 		return ""
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"vramscope/metric"
 	"vramscope/schema"
 )
 
@@ -25,6 +26,9 @@ func TestDocumentationNamesEveryField(t *testing.T) {
 	}
 	_, list, _ := strings.Cut(doc, "    time, host, simulated,")
 	list, _, _ = strings.Cut("time, host, simulated,"+list, "\n\n")
+	for id := metric.Fan; id < metric.Count; id++ {
+		list += ", gpu_" + metric.Table[id].Name
+	}
 	documented := strings.FieldsFunc(list, func(r rune) bool { return r == ',' || r == ' ' || r == '\n' })
 	var written []string
 	for _, field := range csvFields() {
@@ -42,6 +46,9 @@ func fieldsOf(in reflect.Type, names []string) []string {
 		return fieldsOf(in.Elem(), names)
 	case reflect.Struct:
 		for i := range in.NumField() {
+			if in.Field(i).Anonymous {
+				names = fieldsOf(in.Field(i).Type, names)
+			}
 			name := in.Field(i).Tag.Get("json")
 			if name == "" {
 				continue // the inside of an optional value or a time

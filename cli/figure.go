@@ -6,8 +6,8 @@ import (
 	"strconv"
 	"time"
 
+	"vramscope/metric"
 	"vramscope/sampler/snapshot"
-	"vramscope/schema"
 )
 
 // How the table writes one cell: unknown is the dash.
@@ -26,11 +26,11 @@ func (t *table) figure(i snapshot.Int, unit string) string {
 
 // power is "612/700W", or "612W" where there is no limit.
 func (t *table) power(power, limit snapshot.Float) string {
-	v, ok := schema.Finite(power).Value()
+	v, ok := metric.Finite(power).Value()
 	if !ok {
 		return t.signs.dash
 	}
-	if most, ok := schema.Finite(limit).Value(); ok {
+	if most, ok := metric.Finite(limit).Value(); ok {
 		return fmt.Sprintf("%.0f/%.0fW", v, most)
 	}
 	return fmt.Sprintf("%.0fW", v)

@@ -86,6 +86,9 @@ func (src *sources) lookOnce() {
 	if src.table != nil {
 		src.table.Timeout = onceNaming
 	}
+	if src.library != nil {
+		src.library.Complete()
+	}
 	if src.probes != nil {
 		src.options.Probes = &settled{ProbeReader: src.probes, settle: src.probes.Settle}
 	}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"vramscope/internal/quantity"
+	"vramscope/metric"
 	"vramscope/sampler/snapshot"
 )
 
@@ -53,7 +54,7 @@ func lasting(snap *snapshot.Snapshot, history snapshot.History, p *snapshot.Proc
 		return returns
 	}
 	oldest, _ := history.Span()
-	key := snapshot.SeriesKey{Metric: snapshot.MetricAllocated, GPUUUID: p.ID.GPUUUID, Instance: p.ID.Instance, Row: p.ID}
+	key := snapshot.SeriesKey{Metric: metric.Allocated, GPUUUID: p.ID.GPUUUID, Instance: p.ID.Instance, Row: p.ID}
 	peak := allocated
 	for _, point := range history.Series(key, oldest.Add(-time.Second), snap.Time, 1) {
 		if point.Known {

@@ -66,6 +66,7 @@ func (b *box) write() {
 func (b *box) open() (*Library, []Device) {
 	b.Helper()
 	library := New(Options{LibraryPath: b.library})
+	library.Complete()
 	_, devices, err := library.Open()
 	if err != nil {
 		b.Fatal(err)
@@ -86,4 +87,11 @@ func (b *box) read(library *Library, device Device) Reading {
 		b.Fatal(err)
 	}
 	return reading
+}
+
+// boxWithFan is a box of one GPU on which every sensor has a value.
+func boxWithFan() fakedriver.State {
+	state := fakedriver.Box(1, 3)
+	state.GPUs[0].Fan, state.GPUs[0].PState = 42, 2
+	return state
 }

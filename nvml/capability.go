@@ -41,6 +41,9 @@ const (
 	symPower
 	symPowerLimit
 	symClock
+	symFan
+	symPerformanceState
+	symPCIeThroughput
 	symEventReasons
 	symThrottleReasons
 	symECCMode
@@ -100,6 +103,9 @@ var symbols = [symbolCount]struct{ name, words string }{
 	symPower:                {"nvmlDeviceGetPowerUsage", "power"},
 	symPowerLimit:           {"nvmlDeviceGetEnforcedPowerLimit", "power limit"},
 	symClock:                {"nvmlDeviceGetClockInfo", "clocks"},
+	symFan:                  {"nvmlDeviceGetFanSpeed", "fan speed"},
+	symPerformanceState:     {"nvmlDeviceGetPerformanceState", "performance state"},
+	symPCIeThroughput:       {"nvmlDeviceGetPcieThroughput", "PCIe throughput"},
 	symEventReasons:         {"nvmlDeviceGetCurrentClocksEventReasons", "why clocks are held down"},
 	symThrottleReasons:      {"nvmlDeviceGetCurrentClocksThrottleReasons", "why clocks are held down, older call"},
 	symECCMode:              {"nvmlDeviceGetEccMode", "ECC mode"},

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"vramscope/internal/quantity"
+	"vramscope/metric"
 )
 
 // Driver is what the loaded driver says of itself.
@@ -49,19 +50,14 @@ type Reading struct {
 	Time   time.Time     // when the memory figures were read
 	Took   time.Duration // how long all the calls for this GPU took
 
-	Memory            Memory
-	Utilization       quantity.Optional[int]     // per cent of time in which a kernel ran
-	MemoryUtilization quantity.Optional[int]     // per cent of time in which memory was read or written
-	Temperature       quantity.Optional[int]     // °C
-	Power             quantity.Optional[float64] // W
-	SMClock           quantity.Optional[int]     // MHz
-	MemoryClock       quantity.Optional[int]     // MHz
-	Throttle          quantity.Optional[Throttle]
-	ECC               ECC
-	XIDs              []XID      // critical errors since the last reading
-	MIGEnabled        bool       // current MIG mode
-	Instances         []Instance // MIG instances in NVML's order
-	Processes         []Process  // one entry per (pid, GPU instance, compute instance)
+	Memory         Memory
+	metric.Sensors // but for what Device has
+	Throttle       quantity.Optional[Throttle]
+	ECC            ECC
+	XIDs           []XID      // critical errors since the last reading
+	MIGEnabled     bool       // current MIG mode
+	Instances      []Instance // MIG instances in NVML's order
+	Processes      []Process  // one entry per (pid, GPU instance, compute instance)
 	// ProcessesError is why the process list is missing, nil where it is
 	// there. A list that could not be read is not an empty list.
 	ProcessesError error

@@ -17,7 +17,7 @@ import (
 
 // One refused field is unknown, and every other figure stays as it was.
 func TestOneRefusedFieldCostsThatFieldOnly(t *testing.T) {
-	b := alone(t, fakedriver.Current, fakedriver.Box(1, 3))
+	b := alone(t, fakedriver.Current, boxWithFan())
 	if b == nil {
 		return
 	}
@@ -32,6 +32,8 @@ func TestOneRefusedFieldCostsThatFieldOnly(t *testing.T) {
 		}},
 		{"nvmlDeviceGetTemperature", func(r *Reading) { r.Temperature = quantity.Unknown[int]() }},
 		{"nvmlDeviceGetPowerUsage", func(r *Reading) { r.Power = quantity.Unknown[float64]() }},
+		{"nvmlDeviceGetPerformanceState", func(r *Reading) { r.PerformanceState = quantity.Unknown[int]() }},
+		{"nvmlDeviceGetFanSpeed", func(r *Reading) { r.Fan = quantity.Unknown[int]() }},
 		{"nvmlDeviceGetClockInfo", func(r *Reading) {
 			r.SMClock, r.MemoryClock = quantity.Unknown[int](), quantity.Unknown[int]()
 		}},

@@ -1,6 +1,9 @@
 package nvml
 
-import "sync"
+import (
+	"sync"
+	"time"
+)
 
 // gate keeps initialisation and calls apart. NVML's init and shutdown are
 // process-wide, and a call that hangs in the driver can be neither joined nor
@@ -13,6 +16,29 @@ type gate struct {
 	open        bool
 	changing    bool
 	outstanding int
+	short       int // those of outstanding that soon end by themselves
+}
+
+// shortCalls is how long begin waits for short calls.
+const shortCalls = 200 * time.Millisecond
+
+// enterShort counts in a call that ends within shortCalls unless it hangs.
+func (g *gate) enterShort() error {
+	err := g.enter()
+	if err == nil {
+		g.mu.Lock()
+		g.short++
+		g.mu.Unlock()
+	}
+	return err
+}
+
+// leaveShort counts such a call out.
+func (g *gate) leaveShort() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.short--
+	g.outstanding--
 }
 
 // enter counts a call in. It fails while the library is not open.
@@ -37,11 +63,17 @@ func (g *gate) leave() {
 }
 
 // begin starts an open or a close and reports whether the library was open.
-// It fails with ErrBusy while a call is outstanding or another change is
-// under way. Every begin that succeeds is followed by one end.
+// It waits for short calls, and fails with ErrBusy while another call is
+// outstanding or another change is under way. Every begin that succeeds is
+// followed by one end.
 func (g *gate) begin() (wasOpen bool, err error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	for end := time.Now().Add(shortCalls); g.short > 0 && g.short == g.outstanding && time.Now().Before(end); {
+		g.mu.Unlock()
+		time.Sleep(time.Millisecond)
+		g.mu.Lock()
+	}
 	if g.changing || g.outstanding > 0 {
 		return g.open, ErrBusy
 	}

@@ -3,6 +3,7 @@ package nvml
 import (
 	"errors"
 	"testing"
+	"time"
 )
 
 func TestGate(t *testing.T) {
@@ -30,6 +31,10 @@ func TestGate(t *testing.T) {
 		t.Fatalf("closing while a call is outstanding: %v", err)
 	}
 	g.leave()
+	if err := g.enterShort(); err != nil {
+		t.Fatalf("a short call while open: %v", err)
+	}
+	time.AfterFunc(5*time.Millisecond, g.leaveShort)
 	if wasOpen, err := g.begin(); !wasOpen || err != nil {
 		t.Fatalf("closing when all calls are back: %v %v", wasOpen, err)
 	}

@@ -24,8 +24,10 @@ type Library struct {
 	gate    gate
 	loaded  atomic.Pointer[loaded] // set once, by the first Open that finds the library
 	api     gonvml.Interface       // touched only inside the gate
-	gpus    map[string]*gpu        // by UUID; written inside the gate, read by calls it counts
-	known   map[int]Device         // by index, from earlier Opens: the facts of a GPU that is lost at the next
+	// complete: see Complete.
+	complete atomic.Bool
+	gpus     map[string]*gpu // by UUID; written inside the gate, read by calls it counts
+	known    map[int]Device  // by index, from earlier Opens: the facts of a GPU that is lost at the next
 }
 
 // loaded is what the library offers.

@@ -30,6 +30,7 @@ type gpu struct {
 	processes   []Process
 	instances   []instance
 	utilization utilization
+	throughput  throughput
 	events      gonvml.EventSet // nil until subscribed
 	eventless   bool            // the GPU has no critical error events
 }
@@ -39,10 +40,13 @@ type reading struct {
 	*gpu
 	lib     *loaded
 	api     gonvml.Interface
+	gate    *gate
 	options Options
-	started time.Time
-	result  Reading
-	err     *Error // the first answer that ends the reading
+	// complete makes the reading wait for what is measured slowly.
+	complete bool
+	started  time.Time
+	result   Reading
+	err      *Error // the first answer that ends the reading
 }
 
 // Read takes one reading of a GPU. A field that the driver refuses is
@@ -75,7 +79,7 @@ func (l *Library) read(device Device) (Reading, error) {
 		return Reading{}, ErrBusy
 	}
 	defer g.busy.Store(false)
-	r := reading{gpu: g, lib: l.loaded.Load(), api: l.api, options: l.options}
+	r := reading{gpu: g, gate: &l.gate, lib: l.loaded.Load(), api: l.api, options: l.options, complete: l.complete.Load()}
 	return r.run()
 }
 
@@ -92,6 +96,7 @@ func (r *reading) run() (Reading, error) {
 	r.readPower()
 	r.readThrottle()
 	r.readECC()
+	r.readThroughput()
 	r.readInstances()
 	r.readProcesses()
 	r.readings++

@@ -29,6 +29,18 @@ func (r *reading) readLoad() {
 			r.result.Temperature = intFigure(uint32(answer.Temperature), highestTemperature)
 		}
 	}
+	if r.can(symFan) {
+		percent, ret := r.handle.GetFanSpeed()
+		if r.ok(symFan, code(ret)) {
+			r.result.Fan = intFigure(percent, 200) // of the intended speed, which a fan may exceed
+		}
+	}
+	if r.can(symPerformanceState) {
+		state, ret := r.handle.GetPerformanceState()
+		if r.ok(symPerformanceState, code(ret)) && state >= 0 { // PSTATE_UNKNOWN is 32
+			r.result.PerformanceState = intFigure(uint32(state), 15)
+		}
+	}
 	r.result.SMClock = r.clock(gonvml.CLOCK_SM)
 	r.result.MemoryClock = r.clock(gonvml.CLOCK_MEM)
 }

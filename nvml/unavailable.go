@@ -22,6 +22,9 @@ func (l *Library) Read(device Device) (Reading, error) {
 	return Reading{Device: device}, fmt.Errorf("nvml: read GPU %d: %w", device.Index, ErrNoCgo)
 }
 
+// Complete changes nothing.
+func (l *Library) Complete() {}
+
 // Close has nothing to let go.
 func (l *Library) Close() error { return nil }
 

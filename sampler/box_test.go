@@ -11,6 +11,7 @@ import (
 
 	"vramscope/internal/process"
 	"vramscope/internal/quantity"
+	"vramscope/metric"
 	"vramscope/nvml"
 	"vramscope/probe"
 	"vramscope/sampler/snapshot"
@@ -52,8 +53,8 @@ func newBox(gpus int) *box {
 				Total: measured(80 * quantity.GiB), Used: measured(10 * quantity.GiB),
 				Free: measured(69 * quantity.GiB), Reserved: measured(quantity.GiB),
 			},
-			Utilization: quantity.From(50, quantity.Driver),
-			Processes:   []nvml.Process{{PID: 100 + i, Type: nvml.Compute, Used: measured(10 * quantity.GiB)}},
+			Sensors:   metric.Sensors{Utilization: quantity.From(50, quantity.Driver)},
+			Processes: []nvml.Process{{PID: 100 + i, Type: nvml.Compute, Used: measured(10 * quantity.GiB)}},
 		}
 		b.processes[100+i] = info(100+i, 1000)
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"vramscope/internal/quantity"
+	"vramscope/metric"
 	"vramscope/nvml"
 	"vramscope/sampler/snapshot"
 )
@@ -154,13 +155,13 @@ func TestThePastHasTheGPUsOfItsTime(t *testing.T) {
 	}
 }
 
-// The past keeps as many digits of host memory and CPU as the screen shows, and
-// all of everything on a GPU.
-func TestThePastRoundsOnlyWhatTrembles(t *testing.T) {
+// The history rounds host memory and CPU to the digits that the screen shows, and
+// keeps what is on a GPU exactly.
+func TestHistoryRoundsHostMemoryAndCPUAlone(t *testing.T) {
 	random := rand.New(rand.NewPCG(3, 5))
 	for range 5000 {
 		v := random.Int64N(1 << random.IntN(50))
-		for _, digits := range []int{cpuDigits, hostDigits} {
+		for _, digits := range []int{metric.Table[metric.CPU].Digits, metric.Table[metric.Host].Digits} {
 			got := rounded(v, digits)
 			if off := max(got-v, v-got); off > v>>digits || v < 1<<digits && off > 0 || rounded(got, digits) != got {
 				t.Fatalf("%d to %d digits is %d", v, digits, got)

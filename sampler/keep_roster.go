@@ -70,7 +70,7 @@ type keptAlert struct {
 // matches them by name; the version is for changes of what a field means.
 const (
 	rosterKind    = "rost"
-	rosterVersion = 1
+	rosterVersion = 2
 )
 
 func (r *roster) save(w io.Writer) error {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"vramscope/internal/quantity"
+	"vramscope/metric"
 	"vramscope/nvml"
 	"vramscope/sampler/snapshot"
 	"vramscope/sampler/snapshot/snapshottest"
@@ -95,14 +96,14 @@ func TestARestoredHistoryAnswersAsTheSavedOne(t *testing.T) {
 }
 
 func collectKeys(keys map[snapshot.SeriesKey]bool, snap *snapshot.Snapshot) {
-	for metric := range snapshot.MetricMemoryUtilization + 1 {
+	for id := range metric.Count {
 		for i := range snap.Rows {
-			keys[snapshot.SeriesKey{Metric: metric, Row: snap.Rows[i].ID, GPUUUID: snap.Rows[i].ID.GPUUUID}] = true
+			keys[snapshot.SeriesKey{Metric: id, Row: snap.Rows[i].ID, GPUUUID: snap.Rows[i].ID.GPUUUID}] = true
 		}
 		for i := range snap.GPUs {
-			keys[snapshot.SeriesKey{Metric: metric, GPUUUID: snap.GPUs[i].UUID}] = true
+			keys[snapshot.SeriesKey{Metric: id, GPUUUID: snap.GPUs[i].UUID}] = true
 			for _, in := range snap.GPUs[i].Instances {
-				keys[snapshot.SeriesKey{Metric: metric, GPUUUID: snap.GPUs[i].UUID, Instance: in.ID}] = true
+				keys[snapshot.SeriesKey{Metric: id, GPUUUID: snap.GPUs[i].UUID, Instance: in.ID}] = true
 			}
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"vramscope/internal/quantity"
+	"vramscope/metric"
 	"vramscope/nvml"
 	"vramscope/sampler/snapshot"
 )
@@ -34,7 +35,7 @@ func (s *Sampler) gpu(g *gpu, rows []snapshot.Process) snapshot.GPU {
 	out := snapshot.GPU{
 		Index: g.device.Index, UUID: g.device.UUID, Name: g.device.Name, PCIBusID: g.device.PCIBusID,
 		State: g.state, Since: g.since, Message: g.message, RetryAt: g.retryAt,
-		TemperatureSlowdown: g.device.TemperatureSlowdown, PowerLimit: g.device.PowerLimit,
+		Sensors:   metric.Sensors{TemperatureSlowdown: g.device.TemperatureSlowdown, PowerLimit: g.device.PowerLimit},
 		IdleSince: g.idleSince, XIDs: g.xids,
 	}
 	if g.last != nil {
@@ -49,11 +50,8 @@ func (s *Sampler) gpu(g *gpu, rows []snapshot.Process) snapshot.GPU {
 	if r == nil {
 		return out
 	}
+	out.Memory, out.Sensors = snapshot.Memory(r.Memory), r.Sensors
 	out.TemperatureSlowdown, out.PowerLimit = r.Device.TemperatureSlowdown, r.Device.PowerLimit
-	out.Memory = snapshot.Memory(r.Memory)
-	out.Utilization, out.MemoryUtilization = r.Utilization, r.MemoryUtilization
-	out.Temperature, out.Power = r.Temperature, r.Power
-	out.SMClock, out.MemoryClock = r.SMClock, r.MemoryClock
 	out.Throttled = throttled(r.Throttle)
 	out.ECC = snapshot.ECC(r.ECC)
 	out.Parts = partsOf(out.Memory.Used, rows, func(p *snapshot.Process) bool { return p.ID.GPUUUID == g.device.UUID })

@@ -7,55 +7,41 @@ import (
 	"time"
 
 	"vramscope/internal/quantity"
+	"vramscope/metric"
 	"vramscope/sampler/snapshot"
 	"vramscope/sampler/store"
 )
 
-// metrics is one series for each metric that has ever been known. A metric
-// that nobody tells costs nothing.
-type metrics [snapshot.MetricMemoryUtilization + 1]*store.Series
+// metrics is one series for each metric that has ever been known; the others
+// cost nothing.
+type metrics [metric.Count]*store.Series
 
-// append writes a sample where there is one; a tick without is a gap.
-func (m *metrics) append(s *store.Store, metric snapshot.Metric, value int64, known bool) {
+// What is recorded of a process and of a GPU.
+var recordedOfProcess, recordedOfGPU = metric.RecordedOf(metric.Process), metric.RecordedOf(metric.GPU)
+
+// append writes a sample where there is one; a tick without is a gap. It keeps
+// whole numbers, and of noisy metrics the digits that the screen shows: a day
+// of the others would take more room than all memory figures, which are kept to
+// the byte.
+func (m *metrics) append(s *store.Store, id metric.ID, value snapshot.Float) {
+	v, known := value.Value()
 	if !known {
 		return
 	}
-	if m[metric] == nil {
-		m[metric] = s.Open()
+	if m[id] == nil {
+		m[id] = s.Open()
 	}
-	m[metric].Append(value)
+	m[id].Append(rounded(toWhole(v), metric.Table[id].Digits))
 }
 
-func (m *metrics) appendBytes(s *store.Store, metric snapshot.Metric, value snapshot.Bytes) {
-	v, ok := value.Value()
-	m.append(s, metric, int64(v), ok)
-}
+// toWhole rounds to an integer. Whoever reports more than 2^62 bytes reports
+// nonsense, of which no digits are kept.
+func toWhole(v float64) int64 { return int64(math.Round(min(max(v, -1<<62), 1<<62))) }
 
-func (m *metrics) appendInt(s *store.Store, metric snapshot.Metric, value snapshot.Int) {
-	v, ok := value.Value()
-	m.append(s, metric, int64(v), ok)
-}
-
-// appendFloat keeps whole watts and per cents: the digits behind would be noise
-// that no compression takes out.
-func (m *metrics) appendFloat(s *store.Store, metric snapshot.Metric, value snapshot.Float) {
-	v, ok := value.Value()
-	m.append(s, metric, int64(math.Round(v)), ok)
-}
-
-// Of what trembles all the time and is looked at in passing the past keeps as
-// many digits as the screen shows: a day of the others would take more room than
-// all of the memory that this is about. A GPU's figures, and everything on it,
-// are kept to the byte.
-const (
-	cpuDigits  = 6 // binary: 1.6 % and better
-	hostDigits = 9 // 0.2 % and better: three decimal digits
-)
-
-// rounded keeps so many binary digits of a figure.
+// rounded keeps so many binary digits, all of them where digits is 0.
 func rounded(v int64, digits int) int64 {
 	drop := bits.Len64(uint64(max(v, 0))) - digits
-	if drop <= 0 {
+	if digits == 0 || drop <= 0 {
 		return v
 	}
 	return (v + 1<<(drop-1)) >> drop << drop
@@ -69,37 +55,22 @@ func (m *metrics) close() {
 	}
 }
 
-// bytes reads a series of bytes at a moment.
-func (m *metrics) bytes(metric snapshot.Metric, t time.Time, source quantity.Source) snapshot.Bytes {
-	v, ok := m.at(metric, t)
-	if !ok {
-		return snapshot.Bytes{}
-	}
-	return quantity.From(quantity.Bytes(v), source)
+// bytes is a metric of memory at a moment.
+func (m *metrics) bytes(id metric.ID, t time.Time) snapshot.Bytes {
+	v := m.value(id, t)
+	return quantity.From(quantity.Bytes(v.Or(0)), v.Source())
 }
 
-func (m *metrics) int(metric snapshot.Metric, t time.Time) snapshot.Int {
-	v, ok := m.at(metric, t)
-	if !ok {
-		return snapshot.Int{}
+// value is a metric at a moment, unknown where it was not recorded.
+func (m *metrics) value(id metric.ID, t time.Time) snapshot.Float {
+	if m[id] == nil {
+		return snapshot.Float{}
 	}
-	return quantity.From(int(v), quantity.Driver)
-}
-
-func (m *metrics) float(metric snapshot.Metric, t time.Time, source quantity.Source) snapshot.Float {
-	v, ok := m.at(metric, t)
+	v, _, ok := m[id].At(t)
 	if !ok {
 		return snapshot.Float{}
 	}
-	return quantity.From(float64(v), source)
-}
-
-func (m *metrics) at(metric snapshot.Metric, t time.Time) (int64, bool) {
-	if m[metric] == nil {
-		return 0, false
-	}
-	v, _, ok := m[metric].At(t)
-	return v, ok
+	return quantity.From(float64(v), metric.Table[id].Source)
 }
 
 // rowRecord is a row for as long as the history remembers it.
@@ -115,31 +86,24 @@ type rowRecord struct {
 func (r *rowRecord) append(s *store.Store, now time.Time, p *snapshot.Process) {
 	r.noteTorn(now, p)
 	r.process = p
-	r.metrics.appendBytes(s, snapshot.MetricUsed, p.Used)
-	r.metrics.appendBytes(s, snapshot.MetricAllocated, p.Allocated)
-	r.metrics.appendBytes(s, snapshot.MetricCached, p.Cached)
-	r.metrics.appendBytes(s, snapshot.MetricFragmented, p.Fragmented)
-	r.metrics.appendBytes(s, snapshot.MetricReturnable, p.Returnable)
-	host, known := p.Host.Value()
-	r.metrics.append(s, snapshot.MetricHost, rounded(int64(host), hostDigits), known)
-	cpu, known := p.CPU.Value()
-	r.metrics.append(s, snapshot.MetricCPU, rounded(int64(math.Round(cpu)), cpuDigits), known)
-	busy, known := p.SMUtilization.Value()
-	r.metrics.append(s, snapshot.MetricUtilization, rounded(int64(busy), cpuDigits), known)
+	for _, id := range recordedOfProcess {
+		r.metrics.append(s, id, p.Value(id))
+	}
 }
 
 // at rebuilds the row as it was. Its names are those it was last seen with.
 func (r *rowRecord) at(t time.Time) snapshot.Process {
 	p := withoutFigures(*r.process)
 	m := &r.metrics
-	p.Used = m.bytes(snapshot.MetricUsed, t, quantity.Driver)
-	p.Allocated = m.bytes(snapshot.MetricAllocated, t, quantity.Probe)
-	p.Cached = m.bytes(snapshot.MetricCached, t, quantity.Probe)
-	p.Fragmented = m.bytes(snapshot.MetricFragmented, t, quantity.Probe)
-	p.Returnable = m.bytes(snapshot.MetricReturnable, t, quantity.Probe)
-	p.Host = m.bytes(snapshot.MetricHost, t, quantity.System)
-	p.CPU = m.float(snapshot.MetricCPU, t, quantity.System)
-	p.SMUtilization = m.int(snapshot.MetricUtilization, t)
+	p.Used = m.bytes(metric.Used, t)
+	p.Allocated = m.bytes(metric.Allocated, t)
+	p.Cached = m.bytes(metric.Cached, t)
+	p.Fragmented = m.bytes(metric.Fragmented, t)
+	p.Returnable = m.bytes(metric.Returnable, t)
+	p.Host = m.bytes(metric.Host, t)
+	p.CPU = m.value(metric.CPU, t)
+	busy := m.value(metric.SMUtilization, t)
+	p.SMUtilization = quantity.From(int(busy.Or(0)), busy.Source())
 	if reserved := quantity.Sum(p.Allocated, p.Cached, p.Fragmented); reserved.Known() {
 		p.Probe = &snapshot.Probe{State: snapshot.ProbeLive}
 		if used, ok := p.Used.Value(); ok && !r.tornAt(t) {
@@ -228,12 +192,9 @@ func (r *gpuRecord) append(s *store.Store, now time.Time, g *snapshot.GPU) {
 		}
 	}
 	r.gpu, r.last = *g, now
-	r.metrics.appendBytes(s, snapshot.MetricUsed, g.Memory.Used)
-	r.metrics.appendInt(s, snapshot.MetricUtilization, g.Utilization)
-	r.metrics.appendInt(s, snapshot.MetricMemoryUtilization, g.MemoryUtilization)
-	r.metrics.appendInt(s, snapshot.MetricTemperature, g.Temperature)
-	r.metrics.appendFloat(s, snapshot.MetricPower, g.Power)
-	r.metrics.appendInt(s, snapshot.MetricSMClock, g.SMClock)
+	for _, id := range recordedOfGPU {
+		r.metrics.append(s, id, g.Value(id))
+	}
 	for i := range g.Instances {
 		in := &g.Instances[i]
 		rec := r.instances[in.ID]
@@ -242,7 +203,7 @@ func (r *gpuRecord) append(s *store.Store, now time.Time, g *snapshot.GPU) {
 			r.instances[in.ID] = rec
 		}
 		rec.instance = *in
-		rec.metrics.appendBytes(s, snapshot.MetricUsed, in.Memory.Used)
+		rec.metrics.append(s, metric.Used, in.Memory.Value(metric.Used))
 	}
 }
 
@@ -262,19 +223,19 @@ func (r *gpuRecord) at(t time.Time, rows []snapshot.Process) snapshot.GPU {
 			break
 		}
 	}
-	g.Memory.Used = m.bytes(snapshot.MetricUsed, t, quantity.Driver)
+	g.Memory.Used = m.bytes(metric.Used, t)
 	g.Memory.Free = snapshot.Bytes{}
 	if used, ok := g.Memory.Used.Value(); ok {
 		if capacity, ok := g.Memory.Capacity().Value(); ok {
 			g.Memory.Free = quantity.From(max(capacity-used, 0), quantity.Computed)
 		}
 	}
-	g.Utilization = m.int(snapshot.MetricUtilization, t)
-	g.MemoryUtilization = m.int(snapshot.MetricMemoryUtilization, t)
-	g.Temperature = m.int(snapshot.MetricTemperature, t)
-	g.Power = m.float(snapshot.MetricPower, t, quantity.Driver)
-	g.SMClock = m.int(snapshot.MetricSMClock, t)
-	g.MemoryClock, g.Throttled, g.ECC = snapshot.Int{}, nil, snapshot.ECC{}
+	for id := metric.FirstSensor; id < metric.Count; id++ {
+		if metric.Table[id].History != metric.Constant {
+			g.Set(id, m.value(id, t))
+		}
+	}
+	g.Throttled, g.ECC = nil, snapshot.ECC{}
 	g.XIDs, g.IdleSince, g.FullIn, g.Predicted = nil, time.Time{}, nil, nil
 	g.Parts = partsOf(g.Memory.Used, rows, func(p *snapshot.Process) bool { return p.ID.GPUUUID == g.UUID })
 	g.ProcessCount, g.Unattributed = count(g.Memory.Used, rows, g.UUID)
@@ -290,7 +251,7 @@ func (r *gpuRecord) at(t time.Time, rows []snapshot.Process) snapshot.GPU {
 func (r *instanceRecord) at(t time.Time, gpuUUID string, rows []snapshot.Process) snapshot.Instance {
 	in := r.instance
 	in.FullIn, in.Predicted = nil, nil
-	in.Memory.Used = r.metrics.bytes(snapshot.MetricUsed, t, quantity.Driver)
+	in.Memory.Used = r.metrics.bytes(metric.Used, t)
 	in.Memory.Free = snapshot.Bytes{}
 	if used, ok := in.Memory.Used.Value(); ok && in.Memory.Total.Known() {
 		in.Memory.Free = quantity.From(max(in.Memory.Total.Or(0)-in.Memory.Reserved.Or(0)-used, 0), quantity.Computed)

@@ -2,6 +2,7 @@ package schema
 
 import (
 	"vramscope/internal/quantity"
+	"vramscope/metric"
 	"vramscope/sampler/snapshot"
 )
 
@@ -19,17 +20,10 @@ type GPU struct {
 	UnattributedBytes snapshot.Bytes `json:"unattributed_bytes"`
 	ReturnableBytes   snapshot.Bytes `json:"returnable_bytes"`
 
-	UtilizationPercent         snapshot.Int   `json:"utilization_percent"`
-	MemoryUtilizationPercent   snapshot.Int   `json:"memory_utilization_percent"`
-	TemperatureCelsius         snapshot.Int   `json:"temperature_celsius"`
-	TemperatureSlowdownCelsius snapshot.Int   `json:"temperature_slowdown_celsius"`
-	PowerWatts                 snapshot.Float `json:"power_watts"`
-	PowerLimitWatts            snapshot.Float `json:"power_limit_watts"`
-	SMClockMHz                 snapshot.Int   `json:"sm_clock_mhz"`
-	MemoryClockMHz             snapshot.Int   `json:"memory_clock_mhz"`
-	Throttled                  []string       `json:"throttled"`
-	ECC                        ECC            `json:"ecc"`
-	XIDs                       []XID          `json:"xids"`
+	metric.Sensors
+	Throttled []string `json:"throttled"`
+	ECC       ECC      `json:"ecc"`
+	XIDs      []XID    `json:"xids"`
 
 	MIG       bool         `json:"mig"`
 	Instances []Instance   `json:"instances"`
@@ -94,25 +88,18 @@ func gpuOf(g *snapshot.GPU) GPU {
 	out := GPU{
 		Index: &g.Index, UUID: g.UUID, Name: Text(g.Name), PCIBusID: Text(g.PCIBusID),
 		State: string(g.State), Since: Time(g.Since), Message: Text(g.Message),
-		Memory:                     memoryOf(g.Memory),
-		UnattributedBytes:          g.Unattributed,
-		ReturnableBytes:            g.Parts.Returnable,
-		UtilizationPercent:         g.Utilization,
-		MemoryUtilizationPercent:   g.MemoryUtilization,
-		TemperatureCelsius:         g.Temperature,
-		TemperatureSlowdownCelsius: g.TemperatureSlowdown,
-		PowerWatts:                 Finite(g.Power),
-		PowerLimitWatts:            Finite(g.PowerLimit),
-		SMClockMHz:                 g.SMClock,
-		MemoryClockMHz:             g.MemoryClock,
-		Throttled:                  append([]string{}, g.Throttled...),
-		ECC:                        ECC(g.ECC),
-		XIDs:                       []XID{},
-		MIG:                        g.MIG,
-		Instances:                  []Instance{},
-		Processes:                  []Process{},
-		FullIn:                     FullInOf(g.FullIn),
-		Predicted:                  predictedOf(g.Predicted),
+		Memory:            memoryOf(g.Memory),
+		UnattributedBytes: g.Unattributed,
+		ReturnableBytes:   g.Parts.Returnable,
+		Sensors:           g.Sensors.Finite(),
+		Throttled:         append([]string{}, g.Throttled...),
+		ECC:               ECC(g.ECC),
+		XIDs:              []XID{},
+		MIG:               g.MIG,
+		Instances:         []Instance{},
+		Processes:         []Process{},
+		FullIn:            FullInOf(g.FullIn),
+		Predicted:         predictedOf(g.Predicted),
 	}
 	for _, xid := range g.XIDs {
 		out.XIDs = append(out.XIDs, XID{xid.Code, Time(xid.Time)})

@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"vramscope/internal/quantity"
+	"vramscope/metric"
 	"vramscope/sampler/snapshot"
 )
 
@@ -106,7 +107,7 @@ func processOf(p *snapshot.Process) Process {
 		FragmentedBytes: p.Fragmented, OtherBytes: p.Other, ReturnableBytes: p.Returnable,
 		Allocators:     []Allocator{},
 		RuntimeVersion: Text(p.RuntimeVersion), Evictable: []Evictable{},
-		SMUtilizationPercent: p.SMUtilization, CPUPercent: Tenths(p.CPU), HostBytes: p.Host,
+		SMUtilizationPercent: p.SMUtilization, CPUPercent: p.Value(metric.CPU), HostBytes: p.Host,
 		Predicted: predictedOf(p.Predicted), PredictedAllocated: predictedOf(p.PredictedAllocated),
 	}
 	for _, cache := range p.Evictable {

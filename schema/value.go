@@ -4,13 +4,9 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"math"
 	"strings"
 	"time"
 	"unicode/utf8"
-
-	"vramscope/internal/quantity"
-	"vramscope/sampler/snapshot"
 )
 
 // Text is a string of which "" means unknown.
@@ -76,21 +72,4 @@ func Texts(words []string) []Text {
 		out[i] = Text(word)
 	}
 	return out
-}
-
-// Finite is the value, unknown where it is NaN or infinite: JSON has no such number.
-func Finite(value snapshot.Float) snapshot.Float {
-	if v := value.Or(0); math.IsNaN(v) || math.IsInf(v, 0) {
-		return snapshot.Float{}
-	}
-	return value
-}
-
-// Tenths rounds to one decimal, the precision of the kernel's clock ticks.
-func Tenths(value snapshot.Float) snapshot.Float {
-	v, ok := Finite(value).Value()
-	if !ok {
-		return snapshot.Float{}
-	}
-	return quantity.From(math.Round(v*10)/10, value.Source())
 }

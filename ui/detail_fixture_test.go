@@ -5,6 +5,7 @@ import (
 
 	"vramscope/internal/process"
 	"vramscope/internal/quantity"
+	"vramscope/metric"
 	"vramscope/sampler/snapshot"
 	"vramscope/ui/uitest"
 )
@@ -70,7 +71,7 @@ func drawnState() *state {
 type memoryHistory struct{ uitest.CurveHistory }
 
 func (h memoryHistory) Series(key snapshot.SeriesKey, from, to time.Time, buckets int) []snapshot.Point {
-	if key.Metric == snapshot.MetricAllocated {
+	if key.Metric == metric.Allocated {
 		h.Curve = func(age time.Duration) float64 {
 			if age == 4*time.Minute {
 				return 55.2

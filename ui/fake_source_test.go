@@ -6,6 +6,7 @@ import (
 
 	"vramscope/internal/process"
 	"vramscope/internal/quantity"
+	"vramscope/metric"
 	"vramscope/sampler/snapshot"
 )
 
@@ -131,7 +132,7 @@ func smallBox(gpus, processes, second int) *snapshot.Snapshot {
 				Free: known(79*quantity.GiB - used), Reserved: known(quantity.GiB),
 			},
 			Parts:        snapshot.Parts{Unknown: known(used)},
-			Utilization:  quantity.From((second*3+g)%100, quantity.Driver),
+			Sensors:      metric.Sensors{Utilization: quantity.From((second*3+g)%100, quantity.Driver)},
 			ProcessCount: quantity.From(processes, quantity.Driver),
 		})
 	}

@@ -10,6 +10,7 @@ import (
 	"vramscope/action/flush"
 	"vramscope/internal/process"
 	"vramscope/internal/quantity"
+	"vramscope/metric"
 	"vramscope/sampler/snapshot"
 	"vramscope/sampler/snapshot/snapshottest"
 	"vramscope/ui/cell"
@@ -22,7 +23,7 @@ type peaked struct{ snapshot.History }
 
 func (h peaked) Series(key snapshot.SeriesKey, from, to time.Time, buckets int) []snapshot.Point {
 	points := h.History.Series(key, from, to, buckets)
-	if key.Metric == snapshot.MetricAllocated && key.Row.Process.PID == snapshottest.Leaking {
+	if key.Metric == metric.Allocated && key.Row.Process.PID == snapshottest.Leaking {
 		points[buckets/2].Max = int64(gib(55.2))
 	}
 	return points

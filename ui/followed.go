@@ -1,6 +1,7 @@
 package ui
 
 import (
+	"vramscope/metric"
 	"vramscope/sampler/snapshot"
 	"vramscope/ui/cell"
 	"vramscope/ui/graph"
@@ -36,17 +37,17 @@ func followed(st *state, rows []row) snapshot.SeriesKey {
 		return snapshot.SeriesKey{}
 	}
 	if a := alarmed(s, st.alert); a != nil {
-		return snapshot.SeriesKey{Metric: snapshot.MetricUsed, GPUUUID: a.GPUUUID, Instance: a.Instance}
+		return snapshot.SeriesKey{Metric: metric.Used, GPUUUID: a.GPUUUID, Instance: a.Instance}
 	}
 	switch {
 	case st.cursor.active:
 		return graph.UsedBy(st.cursor.id)
 	case st.focus != nil:
-		return snapshot.SeriesKey{Metric: snapshot.MetricUsed, GPUUUID: st.focus.gpuUUID, Instance: st.focus.instance}
+		return snapshot.SeriesKey{Metric: metric.Used, GPUUUID: st.focus.gpuUUID, Instance: st.focus.instance}
 	case len(rows) > 0:
-		return snapshot.SeriesKey{Metric: snapshot.MetricUsed, GPUUUID: rows[0].process.ID.GPUUUID}
+		return snapshot.SeriesKey{Metric: metric.Used, GPUUUID: rows[0].process.ID.GPUUUID}
 	case len(s.GPUs) > 0:
-		return snapshot.SeriesKey{Metric: snapshot.MetricUsed, GPUUUID: s.GPUs[0].UUID}
+		return snapshot.SeriesKey{Metric: metric.Used, GPUUUID: s.GPUs[0].UUID}
 	default:
 		return snapshot.SeriesKey{}
 	}

@@ -5,6 +5,7 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
+	"vramscope/metric"
 	"vramscope/sampler/snapshot"
 )
 
@@ -16,10 +17,10 @@ func (m *model) pin() bool {
 		m.st.pinned = nil
 		m.say("graph follows")
 	case p != nil:
-		m.st.pinned = &snapshot.SeriesKey{Metric: snapshot.MetricUsed, GPUUUID: p.ID.GPUUUID, Instance: p.ID.Instance, Row: p.ID}
+		m.st.pinned = &snapshot.SeriesKey{Metric: metric.Used, GPUUUID: p.ID.GPUUUID, Instance: p.ID.Instance, Row: p.ID}
 		m.say("graph stays on PID " + strconv.Itoa(p.ID.Process.PID))
 	case m.st.focus != nil:
-		m.st.pinned = &snapshot.SeriesKey{Metric: snapshot.MetricUsed, GPUUUID: m.st.focus.gpuUUID, Instance: m.st.focus.instance}
+		m.st.pinned = &snapshot.SeriesKey{Metric: metric.Used, GPUUUID: m.st.focus.gpuUUID, Instance: m.st.focus.instance}
 		m.say("graph stays on this GPU")
 	default:
 		m.say("P pins the graph to the row of the cursor, or to the GPU in focus")

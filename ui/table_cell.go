@@ -6,6 +6,7 @@ import (
 
 	"vramscope/internal/quantity"
 	"vramscope/internal/text"
+	"vramscope/metric"
 	"vramscope/sampler/snapshot"
 	"vramscope/themes"
 	"vramscope/ui/cell"
@@ -205,7 +206,7 @@ func (t *tablePanel) writeSpark(l *cell.Line, p *snapshot.Process, cells int) {
 		l.Skip(cells)
 		return
 	}
-	key := snapshot.SeriesKey{Metric: snapshot.MetricUsed, GPUUUID: p.ID.GPUUUID, Instance: p.ID.Instance, Row: p.ID}
+	key := snapshot.SeriesKey{Metric: metric.Used, GPUUUID: p.ID.GPUUUID, Instance: p.ID.Instance, Row: p.ID}
 	points := t.state.history.Series(key, t.now.Add(-sparkWindow), t.now, cells)
 	var low, high int64
 	found := false

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"vramscope/metric"
 	"vramscope/sampler/snapshot"
 	"vramscope/sampler/snapshot/snapshottest"
 )
@@ -16,7 +17,7 @@ func aViewpoint(box *snapshot.Snapshot) Viewpoint {
 	return Viewpoint{
 		Cursor: &leaking, Line: 3, Tags: []snapshot.RowID{leaking}, Sort: "PID", Reversed: true, Filter: "carol", Find: "finetune",
 		Mine: true, Tree: true, FocusGPU: leaking.GPUUUID, Focus: snapshot.InstanceID{MIG: true, GPU: 1}, Detail: true,
-		Pinned: &snapshot.SeriesKey{Metric: snapshot.MetricAllocated, GPUUUID: leaking.GPUUUID, Row: leaking},
+		Pinned: &snapshot.SeriesKey{Metric: metric.Allocated, GPUUUID: leaking.GPUUUID, Row: leaking},
 		Window: 30 * time.Minute, Theme: "light", Mouse: true, HintOff: true,
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"vramscope/internal/quantity"
+	"vramscope/metric"
 	"vramscope/nvml"
 )
 
@@ -65,15 +66,18 @@ func (g *board) reading(seed uint64, now time.Time, at time.Duration) nvml.Readi
 		return noise(seed, uint64(g.device.Index)<<8|stream, uint64(at/step))
 	}
 	r := nvml.Reading{
-		Device:      g.device,
-		Time:        now,
-		Took:        time.Duration(900+300*wobble(2)) * time.Microsecond,
-		Memory:      g.frame.memory(),
-		Temperature: driver(int(math.Round(g.temperature))),
-		Power:       driver(math.Round(g.power*1000) / 1000),
-		SMClock:     driver(g.clock(wobble(3))),
-		MemoryClock: driver(memoryClock),
-		Throttle:    driver(nvml.Throttle(0)),
+		Device: g.device,
+		Time:   now,
+		Took:   time.Duration(900+300*wobble(2)) * time.Microsecond,
+		Memory: g.frame.memory(),
+		Sensors: metric.Sensors{
+			Temperature:      driver(int(math.Round(g.temperature))),
+			Power:            driver(math.Round(g.power*1000) / 1000),
+			SMClock:          driver(g.clock(wobble(3))),
+			MemoryClock:      driver(memoryClock),
+			PerformanceState: driver(0), // an H100 never leaves P0
+		},
+		Throttle: driver(nvml.Throttle(0)),
 		ECC: nvml.ECC{
 			Enabled:     driver(true),
 			Corrected:   driver(g.corrected),

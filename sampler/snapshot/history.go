@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"vramscope/internal/quantity"
+	"vramscope/metric"
 )
 
 // History is the past, safe for concurrent use while the sampler writes.
@@ -20,39 +21,17 @@ type History interface {
 	Events(limit int) []Event
 }
 
-// Metric is what a series measures.
-//
-// Values are bytes, except MetricUtilization and MetricMemoryUtilization (per
-// cent), MetricTemperature (°C), MetricPower (W), MetricSMClock (MHz) and
-// MetricCPU (per cent of one core).
-type Metric uint8
-
-// The metrics.
-const (
-	MetricUsed Metric = iota
-	MetricAllocated
-	MetricCached
-	MetricFragmented
-	MetricReturnable
-	MetricHost
-	MetricCPU
-	MetricUtilization // of a GPU or, in a process's series, of its SMs
-	MetricTemperature
-	MetricPower
-	MetricSMClock
-	MetricMemoryUtilization
-)
-
 // SeriesKey names one series. With a zero Row it is the GPU's (or, with
 // Instance.MIG, the MIG instance's), else the row's.
 type SeriesKey struct {
-	Metric   Metric
+	Metric   metric.ID
 	GPUUUID  string
 	Instance InstanceID
 	Row      RowID
 }
 
-// Point is one bucket of a series. Max is what a spike leaves behind.
+// Point is one bucket of a series: whole numbers in the metric's unit. Max is what
+// a spike leaves behind.
 type Point struct {
 	Time           time.Time // the bucket's end
 	Min, Max, Last int64

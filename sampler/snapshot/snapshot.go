@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"vramscope/internal/quantity"
+	"vramscope/metric"
 )
 
 // Shorthand for the optional values that fill a snapshot.
@@ -110,17 +111,10 @@ type GPU struct {
 	Memory Memory
 	Parts  Parts // of all its processes; Unknown holds what no probe explains
 
-	Utilization         Int      // per cent of time in which a kernel ran
-	MemoryUtilization   Int      // per cent of time in which memory was read or written
-	Temperature         Int      // °C
-	TemperatureSlowdown Int      // °C
-	Power               Float    // W
-	PowerLimit          Float    // W
-	SMClock             Int      // MHz
-	MemoryClock         Int      // MHz
-	Throttled           []string // why the clocks are held down: "thermal", "power", "hardware"; nil when they are not
-	ECC                 ECC
-	XIDs                []XID // of the last hour, newest first
+	metric.Sensors
+	Throttled []string // why the clocks are held down: "thermal", "power", "hardware"; nil when they are not
+	ECC       ECC
+	XIDs      []XID // of the last hour, newest first
 
 	MIG       bool
 	Instances []Instance // in the driver's order

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"vramscope/internal/quantity"
+	"vramscope/metric"
 	"vramscope/sampler/snapshot"
 )
 
@@ -93,7 +94,7 @@ func AllocatedPeak(history snapshot.History, now time.Time, id snapshot.RowID) (
 	if history == nil {
 		return 0, 0, false
 	}
-	key := snapshot.SeriesKey{Metric: snapshot.MetricAllocated, GPUUUID: id.GPUUUID, Instance: id.Instance, Row: id}
+	key := snapshot.SeriesKey{Metric: metric.Allocated, GPUUUID: id.GPUUUID, Instance: id.Instance, Row: id}
 	for _, point := range history.Series(key, now.Add(-peakWindow), now, int(peakWindow/(10*time.Second))) {
 		if !point.Known {
 			continue

@@ -4,6 +4,7 @@ import (
 	"strconv"
 
 	"vramscope/internal/quantity"
+	"vramscope/metric"
 	"vramscope/sampler/snapshot"
 	"vramscope/ui/cell"
 )
@@ -21,7 +22,7 @@ type Subject struct {
 
 // UsedBy is the series of a row's used memory.
 func UsedBy(id snapshot.RowID) snapshot.SeriesKey {
-	return snapshot.SeriesKey{Metric: snapshot.MetricUsed, GPUUUID: id.GPUUUID, Instance: id.Instance, Row: id}
+	return snapshot.SeriesKey{Metric: metric.Used, GPUUUID: id.GPUUUID, Instance: id.Instance, Row: id}
 }
 
 // SubjectOf gathers what a snapshot knows of a series: its name, capacity and

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"vramscope/internal/process"
+	"vramscope/metric"
 	"vramscope/sampler/snapshot"
 )
 
@@ -140,9 +141,9 @@ func ampere(index int, used float64) snapshot.GPU {
 	return snapshot.GPU{
 		Index: index, UUID: "GPU-a2a2a2a2-0000-4000-8000-0000000000" + strconv.Itoa(10+index), Name: "NVIDIA A100-SXM4-40GB",
 		State: snapshot.GPUOK, LastUsed: gib(used), ProcessCount: whole(1),
-		Memory:              snapshot.Memory{Total: gib(40), Used: gib(used), Free: gib(39.4 - used), Reserved: gib(0.6)},
-		TemperatureSlowdown: whole(92), PowerLimit: float(400),
-		ECC: snapshot.ECC{Enabled: count(true), Corrected: count(uint64(0)), Uncorrected: count(uint64(0))},
+		Memory:  snapshot.Memory{Total: gib(40), Used: gib(used), Free: gib(39.4 - used), Reserved: gib(0.6)},
+		Sensors: metric.Sensors{TemperatureSlowdown: whole(92), PowerLimit: float(400)},
+		ECC:     snapshot.ECC{Enabled: count(true), Corrected: count(uint64(0)), Uncorrected: count(uint64(0))},
 	}
 }
 

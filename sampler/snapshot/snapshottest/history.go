@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"vramscope/internal/quantity"
+	"vramscope/metric"
 	"vramscope/sampler/snapshot"
 )
 
@@ -86,7 +87,7 @@ func curveOf(trend snapshot.Trend, now quantity.Bytes, known bool) (curve, bool)
 
 // curve finds the curve of a series, false where there is none.
 func (h past) curve(key snapshot.SeriesKey) (curve, bool) {
-	if key.Metric != snapshot.MetricUsed && key.Metric != snapshot.MetricAllocated {
+	if key.Metric != metric.Used && key.Metric != metric.Allocated {
 		return curve{}, false
 	}
 	if key.Row == (snapshot.RowID{}) {
@@ -106,10 +107,10 @@ func (h past) curve(key snapshot.SeriesKey) (curve, bool) {
 	for i := range h.s.Rows {
 		if p := &h.s.Rows[i]; p.ID == key.Row {
 			amount := p.Used
-			if key.Metric == snapshot.MetricAllocated {
+			if key.Metric == metric.Allocated {
 				amount = p.Allocated
 			}
-			if !amount.Known() && key.Metric == snapshot.MetricAllocated {
+			if !amount.Known() && key.Metric == metric.Allocated {
 				return curve{}, false
 			}
 			return curveOf(p.Trend, amount.Or(41*quantity.GiB), amount.Known())

@@ -1,0 +1,103 @@
+package cli
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"vramscope/internal/fakedriver"
+	"vramscope/sampler/snapshot"
+	"vramscope/sampler/snapshot/snapshottest"
+)
+
+// conforms validates a document against one of the files in schema/.
+func conforms(t *testing.T, name, what string, document []byte) {
+	t.Helper()
+	compiler := jsonschema.NewCompiler()
+	compiler.AssertFormat()
+	schema, err := compiler.Compile(filepath.Join("..", "schema", name+".schema.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	value, err := jsonschema.UnmarshalJSON(bytes.NewReader(document))
+	if err != nil {
+		t.Fatalf("%s: %v: %s", what, err, document)
+	}
+	if err := schema.Validate(value); err != nil {
+		t.Errorf("%s: %v", what, err)
+	}
+}
+
+func TestSnapshotsConformToTheSchema(t *testing.T) {
+	for name, snap := range map[string]*snapshot.Snapshot{
+		"drawn": snapshottest.DrawnBox(), "day one": snapshottest.DayOne(), "no driver": snapshottest.NoDriver(),
+		"one sample": oneSample(), "empty": {Driver: snapshot.Driver{State: snapshot.DriverStarting}},
+	} {
+		var out bytes.Buffer
+		if err := writeJSON(&out, snap); err != nil {
+			t.Fatal(err)
+		}
+		conforms(t, "once", name, out.Bytes())
+	}
+}
+
+func TestTheSchemaRefusesOtherDocuments(t *testing.T) {
+	var out bytes.Buffer
+	if err := writeJSON(&out, snapshottest.DrawnBox()); err != nil {
+		t.Fatal(err)
+	}
+	schema, err := jsonschema.NewCompiler().Compile(filepath.Join("..", "schema", "once.schema.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for was, is := range map[string]string{
+		`"fan_percent": null,`: ``, `"host": "`: `"guest": "`, `"state": "ok"`: `"state": "fine"`, `"mig": false`: `"mig": 0`,
+	} {
+		other := strings.Replace(out.String(), was, is, 1)
+		value, err := jsonschema.UnmarshalJSON(strings.NewReader(other))
+		if err != nil || other == out.String() {
+			t.Fatalf("%q is not there: %v", was, err)
+		}
+		if schema.Validate(value) == nil {
+			t.Errorf("the schema accepts %q for %q", is, was)
+		}
+	}
+}
+
+func TestCommandsConformToTheSchemas(t *testing.T) {
+	trace := filepath.Join(t.TempDir(), "trace.csv")
+	if err := os.WriteFile(trace, []byte("series_id,t_seconds,used_bytes\n"+strings.Repeat("a,1,5\n", 3)+"b,1,x\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for command, name := range map[string]string{
+		"once --demo --format json": "once", "once --demo --watch 1s --format json": "once",
+		"flush 2963112 --demo --yes --format json": "flush", "flush 2963112 --demo --dry-run --format json": "flush",
+		"headroom --need 20GiB --demo --format json": "headroom", "headroom --need 20GiB --for 10m --demo --format json": "headroom",
+		"backtest " + trace + " --format json": "backtest",
+	} {
+		out, _ := vramscope(t, []string{"XDG_CONFIG_HOME=" + t.TempDir(), "XDG_STATE_HOME=" + t.TempDir()}, strings.Fields(command)...)
+		conforms(t, name, command, out)
+	}
+}
+
+func TestTheFakeDriverConformsToTheSchema(t *testing.T) {
+	if !haveCgo() {
+		t.Skip("built without cgo: no driver can be read")
+	}
+	library := fakedriver.Build(t, fakedriver.Current)
+	path := filepath.Join(t.TempDir(), "state")
+	state := fakedriver.Mixed()
+	state.GPUs[0].Fan, state.GPUs[0].PState = 42, 3
+	state.MustWrite(t, path)
+	out, _ := vramscope(t, append(fakedriver.Environment(library, path), "XDG_CONFIG_HOME="+t.TempDir()), "once", "--format", "json")
+	conforms(t, "once", "the fake driver", out)
+	for _, want := range []string{`"fan_percent": 42`, `"performance_state": 3`, `"pcie_rx_bytes_per_second": 340000000`, `"pcie_tx_bytes_per_second": 120000000`} {
+		if !bytes.Contains(out, []byte(want)) {
+			t.Errorf("no %s in %s", want, out)
+		}
+	}
+}

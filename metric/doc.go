@@ -1,0 +1,25 @@
+// Package metric is the table of what vramscope measures: the name, unit, help
+// and source of each metric of a GPU and of a process.
+//
+//	driver ─ nvml ─→ Sensors ─→ snapshot.GPU ──┬─→ JSON, CSV (schema, cli)
+//	                                           └─→ history (sampler)
+//	                 Table ── name, unit, help ──┘
+//
+// Sensors holds what the driver reports of a GPU beside its memory. It travels
+// whole from nvml into the snapshot, so that no layer copies single fields. The
+// other metrics are fields of a snapshot; snapshot.GPU.Value and
+// snapshot.Process.Value read any of them by ID.
+//
+// # Add a metric of a GPU
+//
+//  1. metric/table.go: an ID, a field of Sensors, and a row of Table. JSON, CSV,
+//     history and the JSON Schema follow from the row.
+//  2. nvml/capability.go: the NVML function's entry point, if it is a new one.
+//  3. nvml/sensors.go: the call.
+//  4. internal/fakedriver/state.go and nvml/sensors.c: a key of the state file
+//     and the function that answers with it, if the fake driver lacks them.
+//
+// Then `make golden` rewrites schema/sensors.schema.json, the list in
+// docs/json.md and the golden files. The tests of nvml and schema go through
+// Table, so that they hold a new row too.
+package metric

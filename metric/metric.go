@@ -1,0 +1,109 @@
+package metric
+
+import (
+	"math"
+
+	"vramscope/internal/quantity"
+)
+
+// Metric describes one metric.
+type Metric struct {
+	Name    string // the JSON key
+	Unit    Unit
+	Help    string
+	Of      Subject
+	Source  quantity.Source // who reports it; GPUs of unified memory and older drivers differ
+	History History
+	Digits  int // binary digits that the history keeps; 0: whole numbers exactly
+
+	whole    func(*Sensors) *Int // one of these for a sensor
+	fraction func(*Sensors) *Float
+}
+
+// Unit is what a metric is measured in.
+type Unit string
+
+// The units.
+const (
+	Bytes          Unit = "bytes"
+	BytesPerSecond Unit = "bytes_per_second"
+	Percent        Unit = "percent"
+	Celsius        Unit = "celsius"
+	Watts          Unit = "watts"
+	Megahertz      Unit = "megahertz"
+	State          Unit = "state" // a number that is no amount
+)
+
+// Subject is what a metric is measured of, as a set.
+type Subject uint8
+
+// The subjects.
+const (
+	GPU Subject = 1 << iota
+	Process
+)
+
+// History is what the history keeps of a metric.
+type History uint8
+
+// What is kept: nothing; a series; or, as it does not change, the last value.
+const (
+	Forgotten History = iota
+	Recorded
+	Constant
+)
+
+// FirstSensor is the first of the sensors; they reach up to Count.
+const FirstSensor = Utilization
+
+// RecordedOf lists the metrics of a subject that the history records.
+func RecordedOf(of Subject) []ID {
+	var ids []ID
+	for id := range Count {
+		if m := &Table[id]; m.Of&of != 0 && m.History == Recorded {
+			ids = append(ids, id)
+		}
+	}
+	return ids
+}
+
+// Value is a sensor's value, unknown also where it is not a finite number.
+func (s *Sensors) Value(id ID) Float {
+	switch m := &Table[id]; {
+	case m.whole != nil:
+		v, _ := m.whole(s).Value()
+		return quantity.From(float64(v), m.whole(s).Source())
+	case m.fraction != nil:
+		return Finite(*m.fraction(s))
+	default:
+		return Float{}
+	}
+}
+
+// Set replaces a sensor's value.
+func (s *Sensors) Set(id ID, value Float) {
+	switch m := &Table[id]; {
+	case m.whole != nil:
+		*m.whole(s) = quantity.From(int(value.Or(0)), value.Source())
+	case m.fraction != nil:
+		*m.fraction(s) = value
+	}
+}
+
+// Finite is the sensors, each unknown where it is not a finite number.
+func (s Sensors) Finite() Sensors {
+	for id := FirstSensor; id < Count; id++ {
+		if m := &Table[id]; m.fraction != nil {
+			*m.fraction(&s) = Finite(*m.fraction(&s))
+		}
+	}
+	return s
+}
+
+// Finite is a value, unknown where it is NaN or infinite.
+func Finite(value Float) Float {
+	if v := value.Or(0); math.IsNaN(v) || math.IsInf(v, 0) {
+		return Float{}
+	}
+	return value
+}

@@ -1,0 +1,98 @@
+//go:build linux && cgo
+
+package nvml
+
+import (
+	"testing"
+	"time"
+
+	"vramscope/internal/fakedriver"
+	"vramscope/metric"
+)
+
+// What the driver keeps as facts of the Device.
+var facts = map[metric.ID]bool{metric.TemperatureSlowdown: true, metric.PowerLimit: true}
+
+func TestReadFillsEverySensor(t *testing.T) {
+	b := alone(t, fakedriver.Current, boxWithFan())
+	if b == nil {
+		return
+	}
+	library, devices := b.open()
+	reading := b.read(library, devices[0])
+	for id := metric.FirstSensor; id < metric.Count; id++ {
+		if reading.Value(id).Known() == facts[id] {
+			t.Errorf("%s is %v", metric.Table[id].Name, reading.Value(id))
+		}
+	}
+	gpu := b.GPUs[0]
+	for id, want := range map[metric.ID]uint64{
+		metric.Fan: gpu.Fan, metric.PerformanceState: gpu.PState,
+		metric.PCIeReceived: gpu.PCIeRX * 1000, metric.PCIeSent: gpu.PCIeTX * 1000,
+	} {
+		if got := reading.Value(id).Or(-1); got != float64(want) {
+			t.Errorf("%s is %v, want %d", metric.Table[id].Name, got, want)
+		}
+	}
+	b.GPUs[0].PState = 32 // NVML_PSTATE_UNKNOWN
+	b.GPUs[0].Fan = fakedriver.Absent
+	b.write()
+	if reading = b.read(library, devices[0]); reading.PerformanceState.Known() || reading.Fan.Known() {
+		t.Errorf("an unknown P-state is %v, a fan that is not there turns at %v", reading.PerformanceState, reading.Fan)
+	}
+}
+
+func TestThroughputDoesNotDelayReadings(t *testing.T) {
+	b := alone(t, fakedriver.Current, fakedriver.Box(1, 1))
+	if b == nil {
+		return
+	}
+	now := time.Now()
+	library := New(Options{LibraryPath: b.library, Now: func() time.Time { return now }})
+	_, devices, err := library.Open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	// until reads until a reading has the throughput in KB/s, -1: none.
+	until := func(received int) {
+		t.Helper()
+		for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(time.Millisecond) {
+			reading := b.read(library, devices[0])
+			if got := reading.PCIeReceived.Or(-1000); got == received*1000 {
+				return
+			} else if time.Now().After(deadline) {
+				t.Fatalf("received %d bytes/s, want %d", got, received*1000)
+			}
+		}
+	}
+	until(int(b.GPUs[0].PCIeRX))
+
+	// A measurement that hangs holds no reading up, and its last result expires.
+	b.GPUs[0].Hang("nvmlDeviceGetPcieThroughput", time.Hour)
+	b.write()
+	now = now.Add(throughputInterval)
+	began := time.Now()
+	b.read(library, devices[0])
+	if took := time.Since(began); took > 5*time.Second {
+		t.Errorf("a reading took %v", took)
+	}
+	now = now.Add(throughputHold)
+	until(-1)
+	if err := library.Close(); err == nil {
+		t.Error("closed under a call that hangs")
+	}
+
+	b.GPUs[0].Heal()
+	b.GPUs[0].PCIeRX = 777
+	b.write()
+	now = now.Add(throughputInterval)
+	until(777)
+
+	b.GPUs[0].Fail("nvmlDeviceGetPcieThroughput", fakedriver.NotSupported)
+	b.write()
+	now = now.Add(throughputInterval)
+	until(-1)
+	if err := library.Close(); err != nil {
+		t.Error(err)
+	}
+}

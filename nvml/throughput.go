@@ -1,0 +1,95 @@
+//go:build linux && cgo
+
+package nvml
+
+import (
+	"math"
+	"sync"
+	"time"
+
+	gonvml "github.com/NVIDIA/go-nvml/pkg/nvml"
+
+	"vramscope/internal/quantity"
+	"vramscope/metric"
+)
+
+// throughputInterval is the time from one measurement of PCIe throughput to the
+// next. The driver counts for 20 ms in each of two calls
+// (https://docs.nvidia.com/deploy/nvml-api, nvmlDeviceGetPcieThroughput).
+const throughputInterval = 2 * time.Second
+
+// throughputHold is how long a measurement stands in for the present where the
+// next does not come.
+const throughputHold = 2*throughputInterval + time.Second
+
+// throughput measures a GPU's PCIe throughput beside the readings, which take
+// the latest result and do not wait.
+//
+//	Read ── start, at most every 2 s ──→ measure (40 ms, own goroutine)
+//	  ↑                                     │
+//	  └─────────── received, sent ──────────┘
+//
+// A measurement counts as a call at the library's gate, so that nothing is
+// closed under it. One that hangs in the driver is never started again.
+type throughput struct {
+	mu             sync.Mutex
+	pending        chan struct{} // closed at the end of the measurement under way; nil while there is none
+	started        time.Time
+	measured       time.Time
+	received, sent metric.Int
+	panicked       any // what the measurement panicked with: raised by the next reading
+}
+
+// Complete makes Read wait for each GPU's first PCIe throughput, which takes
+// some 40 ms, for a program that reads once.
+func (l *Library) Complete() { l.complete.Store(true) }
+
+// readThroughput takes the latest throughput and starts the next measurement
+// where it is due.
+func (r *reading) readThroughput() {
+	if !r.can(symPCIeThroughput) {
+		return
+	}
+	t := &r.throughput
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.panicked != nil {
+		panic(t.panicked)
+	}
+	if t.pending == nil && (t.started.IsZero() || r.started.Sub(t.started) >= throughputInterval) && r.gate.enterShort() == nil {
+		t.started, t.pending = r.started, make(chan struct{})
+		go t.measure(r.handle, r.gate, r.options.Now)
+	}
+	if pending := t.pending; pending != nil && r.complete && t.measured.IsZero() {
+		t.mu.Unlock()
+		<-pending
+		t.mu.Lock()
+	}
+	if age := r.options.Now().Sub(t.measured); age >= 0 && age < throughputHold {
+		r.result.PCIeReceived, r.result.PCIeSent = t.received, t.sent
+	}
+}
+
+// measure asks the driver for both directions.
+func (t *throughput) measure(handle gonvml.Device, gate *gate, now func() time.Time) {
+	var received, sent metric.Int
+	defer func() {
+		panicked := recover()
+		gate.leaveShort()
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		t.received, t.sent, t.measured, t.panicked = received, sent, now(), panicked
+		close(t.pending)
+		t.pending = nil
+	}()
+	received = bytesPerSecond(handle.GetPcieThroughput(gonvml.PCIE_UTIL_RX_BYTES))
+	sent = bytesPerSecond(handle.GetPcieThroughput(gonvml.PCIE_UTIL_TX_BYTES))
+}
+
+// bytesPerSecond converts the driver's KB/s.
+func bytesPerSecond(kilobytes uint32, ret gonvml.Return) metric.Int {
+	if ret != gonvml.SUCCESS || kilobytes == math.MaxUint32 {
+		return metric.Int{}
+	}
+	return quantity.From(int(kilobytes)*1000, quantity.Driver)
+}

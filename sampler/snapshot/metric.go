@@ -1,0 +1,73 @@
+package snapshot
+
+import (
+	"math"
+
+	"vramscope/internal/quantity"
+	"vramscope/metric"
+)
+
+// Value is a metric of the GPU, unknown where the metric is not of GPUs.
+func (g *GPU) Value(id metric.ID) Float {
+	switch {
+	case id == metric.Unattributed:
+		return number(g.Unattributed)
+	case id >= metric.FirstSensor:
+		return g.Sensors.Value(id)
+	default:
+		return g.Memory.Value(id)
+	}
+}
+
+// Value is a metric of the memory.
+func (m *Memory) Value(id metric.ID) Float {
+	switch id {
+	case metric.Used:
+		return number(m.Used)
+	case metric.Total:
+		return number(m.Total)
+	case metric.Free:
+		return number(m.Free)
+	case metric.Reserved:
+		return number(m.Reserved)
+	default:
+		return Float{}
+	}
+}
+
+// Value is a metric of the process, unknown where the metric is not of
+// processes.
+func (p *Process) Value(id metric.ID) Float {
+	switch id {
+	case metric.Used:
+		return number(p.Used)
+	case metric.Allocated:
+		return number(p.Allocated)
+	case metric.Cached:
+		return number(p.Cached)
+	case metric.Fragmented:
+		return number(p.Fragmented)
+	case metric.Returnable:
+		return number(p.Returnable)
+	case metric.Other:
+		return number(p.Other)
+	case metric.Host:
+		return number(p.Host)
+	case metric.CPU:
+		return tenths(p.CPU)
+	case metric.SMUtilization:
+		return number(p.SMUtilization)
+	default:
+		return Float{}
+	}
+}
+
+func number[T quantity.Bytes | int](value quantity.Optional[T]) Float {
+	return quantity.From(float64(value.Or(0)), value.Source())
+}
+
+// tenths rounds to one decimal, the precision of the kernel's clock ticks.
+func tenths(value Float) Float {
+	value = metric.Finite(value)
+	return quantity.From(math.Round(value.Or(0)*10)/10, value.Source())
+}
