@@ -9,6 +9,7 @@ import (
 	"vramscope/sampler/snapshot/snapshottest"
 	"vramscope/ui/cell"
 	"vramscope/ui/keys"
+	"vramscope/ui/uitest"
 )
 
 func alertLine(st *state, lk *cell.Appearance) string {
@@ -94,7 +95,7 @@ func TestNumbersOfAlertsThatAreGone(t *testing.T) {
 
 // TestDayOneHintIsWhole: in a pane the hint loses words, never half of one.
 func TestDayOneHintIsWhole(t *testing.T) {
-	lk := testLook(t, "", false)
+	lk := uitest.Appearance(t, "", false)
 	for width := 30; width <= 120; width++ {
 		l := cell.NewLine(width)
 		writeDayOne(l, lk)
@@ -120,7 +121,7 @@ func TestAdviceKeepsItsVerb(t *testing.T) {
 		80:  "GPU 6 lost since 12:02:03: dmesg | grep -i NVRM  ",
 		50:  "GPU 6 lost since 12:02:03  ",
 	} {
-		if got := alertLine(screenOf(s, width, 24), testLook(t, "", false)); !strings.Contains(got, want) {
+		if got := alertLine(screenOf(s, width, 24), uitest.Appearance(t, "", false)); !strings.Contains(got, want) {
 			t.Errorf("%d cells: %q", width, got)
 		}
 	}
@@ -132,7 +133,7 @@ func TestOneMomentOfFull(t *testing.T) {
 	st := screenOf(snapshottest.DrawnBox(), 120, 40)
 	st.now = st.now.Add(900 * time.Millisecond)
 	const want = " at 12:08:27"
-	if text := strings.Join(frame(st, testLook(t, "", false)), "\n"); strings.Count(text, want) != 2 {
+	if text := strings.Join(frame(st, uitest.Appearance(t, "", false)), "\n"); strings.Count(text, want) != 2 {
 		t.Errorf("not twice %q in\n%s", want, text)
 	}
 }

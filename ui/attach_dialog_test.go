@@ -178,18 +178,18 @@ func TestAttachGoldens(t *testing.T) {
 		for _, ascii := range []bool{false, true} {
 			for name, plan := range map[string]attach.Plan{"ready": drawnPlan(), "refused": refusedPlan()} {
 				t.Run(name+" "+size2(size)+map[bool]string{true: " ascii"}[ascii], func(t *testing.T) {
-					_, d := askedToAttach(testLook(t, "", ascii), snapshottest.Probeme, 80, 24)
+					_, d := askedToAttach(uitest.Appearance(t, "", ascii), snapshottest.Probeme, 80, 24)
 					matches(t, d.filled(plan), size[0], size[1])
 				})
 			}
 		}
 	}
 	t.Run("looking", func(t *testing.T) {
-		_, d := askedToAttach(testLook(t, "", false), snapshottest.Probeme, 80, 24)
+		_, d := askedToAttach(uitest.Appearance(t, "", false), snapshottest.Probeme, 80, 24)
 		matches(t, d, 80, 13)
 	})
 	t.Run("colours", func(t *testing.T) {
-		_, d := askedToAttach(testLook(t, "dark", false), snapshottest.Probeme, 80, 24)
+		_, d := askedToAttach(uitest.Appearance(t, "dark", false), snapshottest.Probeme, 80, 24)
 		matches(t, d.filled(drawnPlan()), 80, 13)
 	})
 }

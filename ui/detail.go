@@ -40,7 +40,7 @@ type detail struct {
 	noDriver bool
 	full     bool        // it has the screen; else it stands beside the main graph
 	graph    graph.Graph // of the full screen
-	segments *segments   // the map in the place of the graph, nil where there is none
+	segments *segmentMap // the map in the place of the graph, nil where there is none
 }
 
 // newDetail is the detail of the process under the cursor. On the full screen

@@ -95,7 +95,7 @@ func (d detail) allocator(width int, a *snapshot.Allocator, among bool) []string
 	if a.Kind == kindRaw {
 		head = reserved
 		if n, ok := a.Blocks.Value(); ok {
-			head += " in " + counted(n, "allocation") + " of its own"
+			head += " in " + cell.Count(n, "allocation") + " of its own"
 		}
 	}
 	lines := []string{line(text.Clean(cell.Limit(a.Kind)), strings.Join(append([]string{head}, facts...), "   "))}
@@ -153,12 +153,4 @@ func (d detail) allocation(a *snapshot.Allocation) string {
 		s += " by " + library
 	}
 	return s
-}
-
-// counted is "1 allocation", "213 allocations".
-func counted(n int64, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return strconv.FormatInt(n, 10) + " " + what + "s"
 }

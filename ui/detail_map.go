@@ -3,7 +3,7 @@ package ui
 import (
 	"strings"
 
-	"vramscope/ui/keys"
+	"vramscope/ui/segments"
 )
 
 // The map of segments has the place of the graph, and of what the allocators
@@ -40,11 +40,14 @@ func withoutBlank(lines []string) []string {
 }
 
 // segmentPanel is the map itself.
-func (d detail) segmentPanel() segmentPanel {
-	p := segmentPanel{look: d.look, now: d.now, flushes: d.look.Keys.Has(keys.Flush), segments: d.segments}
+func (d detail) segmentPanel() segments.Panel {
+	p := segments.Panel{Appearance: d.look, Now: d.now}
+	if d.segments != nil {
+		p.View = d.segments.View
+	}
 	if d.process != nil {
 		for i := range d.process.Allocators {
-			p.pytorch = p.pytorch || d.process.Allocators[i].Kind == "pytorch"
+			p.PyTorch = p.PyTorch || d.process.Allocators[i].Kind == "pytorch"
 		}
 	}
 	return p

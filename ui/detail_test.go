@@ -119,7 +119,7 @@ func TestDetailSaysWhyNothingIsKnown(t *testing.T) {
 	} {
 		st := changed(func(p *snapshot.Process) { withoutProbe(p); p.Used = snapshot.Bytes{} })
 		change(st.shown)
-		if text := rendered(newDetail(st, testLook(t, "", false), nil, true), 80, 22); !strings.Contains(text, want) {
+		if text := rendered(newDetail(st, uitest.Appearance(t, "", false), nil, true), 80, 22); !strings.Contains(text, want) {
 			t.Errorf("not %q but\n%s", want, text)
 		}
 	}

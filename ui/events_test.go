@@ -23,7 +23,7 @@ func TestEventsSayWhatTheColumnsDoNot(t *testing.T) {
 		"GPU 41 is none of this":             "dlrm.py: GPU 41 is none of this",
 	} {
 		leak.Message = message
-		e := newEvents(testLook(t, "", false), &scene{now: uitest.DrawnAt, history: uitest.CurveHistory{Log: []snapshot.Event{leak}}})
+		e := newEvents(uitest.Appearance(t, "", false), &scene{now: uitest.DrawnAt, history: uitest.CurveHistory{Log: []snapshot.Event{leak}}})
 		if text := rendered(e, 120, 6); !strings.Contains(text, "dave       "+want+" ") {
 			t.Errorf("%q is\n%s", message, text)
 		}
@@ -34,7 +34,7 @@ func TestEventsSayWhatTheColumnsDoNot(t *testing.T) {
 // further, and the box says how.
 func TestEventsScrollSideways(t *testing.T) {
 	end := "driver says -11.7G  ok"
-	var o overlay = newEvents(testLook(t, "", false), &scene{now: uitest.DrawnAt, history: uitest.CurveHistory{Log: []snapshot.Event{
+	var o overlay = newEvents(uitest.Appearance(t, "", false), &scene{now: uitest.DrawnAt, history: uitest.CurveHistory{Log: []snapshot.Event{
 		{Time: uitest.DrawnAt, Kind: snapshot.EventFlush, GPU: 3, GPUUUID: "GPU-3", User: "carol", Name: "finetune.py",
 			Message: "flushed: 70.6G to 58.9G, freed 11.7G in 84 ms; " + end},
 		{Time: uitest.DrawnAt.Add(-time.Minute), Kind: snapshot.EventDriverBack, Message: "short"},

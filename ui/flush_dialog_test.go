@@ -287,14 +287,14 @@ func TestFlushGoldens(t *testing.T) {
 		for _, ascii := range []bool{false, true} {
 			for name, pids := range map[string][]int{"one": {snapshottest.Leaking}, "tagged": {snapshottest.Leaking, 2701455, 2955020, 184, 2963101, 2963102, 1288410, 3000417}} {
 				t.Run(name+" "+size2(size)+map[bool]string{true: " ascii"}[ascii], func(t *testing.T) {
-					_, d := askedToFlush(testLook(t, "", ascii), nil, pids...)
+					_, d := askedToFlush(uitest.Appearance(t, "", ascii), nil, pids...)
 					matches(t, d, size[0], size[1])
 				})
 			}
 		}
 	}
 	t.Run("colours", func(t *testing.T) {
-		_, d := askedToFlush(testLook(t, "dark", false), nil, snapshottest.Leaking)
+		_, d := askedToFlush(uitest.Appearance(t, "dark", false), nil, snapshottest.Leaking)
 		matches(t, d, 80, 13)
 	})
 }

@@ -24,7 +24,7 @@ func pressed(o overlay, keys ...string) (overlay, outcome) {
 }
 
 func TestHelpAsDrawn(t *testing.T) {
-	lines := newHelp(testLook(t, "", false)).Render(80, 22)
+	lines := newHelp(uitest.Appearance(t, "", false)).Render(80, 22)
 	for i, want := range []string{
 		"┌ vramscope 1.0.0: keys and signs ───────────────────────────────── Esc closes ┐",
 		"│ MOVE                      LOOK                      ACT (asks first)         │",
@@ -56,7 +56,7 @@ func TestHelpAsDrawn(t *testing.T) {
 }
 
 func TestHelpLeavesOutWhatIsNotThere(t *testing.T) {
-	lk := testLook(t, "", false)
+	lk := uitest.Appearance(t, "", false)
 	lk.Keys = keys.New(keys.CanSignal, true)
 	text := rendered(newHelp(lk), 80, 40)
 	for _, gone := range []string{"flush", "F returns", "attach", "signal", "ACT", "read-only", "snapshot", "copy", "tag"} {
@@ -72,7 +72,7 @@ func TestHelpLeavesOutWhatIsNotThere(t *testing.T) {
 }
 
 func TestHelpScrollsToItsEndAndBack(t *testing.T) {
-	var o overlay = newHelp(testLook(t, "", false))
+	var o overlay = newHelp(uitest.Appearance(t, "", false))
 	first := rendered(o, 40, 8)
 	if strings.Contains(first, "G is GiB") {
 		t.Fatal("the last line is in view at once")
@@ -103,7 +103,7 @@ func TestHelpScrollsToItsEndAndBack(t *testing.T) {
 
 func TestDialogEnterNeverConfirms(t *testing.T) {
 	st := drawnState()
-	d := newSignalDialog(testLook(t, "", false), st.scene(), st.cursor.id)
+	d := newSignalDialog(uitest.Appearance(t, "", false), st.scene(), st.cursor.id)
 	for _, name := range []string{"enter", "space", "Y", "tab", "x", "F", "1", "ctrl+j", "ctrl+m"} {
 		if _, out := d.press(name, 80, 14); out != handled {
 			t.Errorf("%q: outcome %d, want it swallowed", name, out)
@@ -128,7 +128,7 @@ func TestSignalDialogChooses(t *testing.T) {
 		{nil, "terminated"}, {[]string{"9"}, "killed"}, {[]string{"i"}, "interrupt"}, {[]string{"s"}, "stopped (signal)"},
 		{[]string{"j", "j", "k"}, "interrupt"}, {[]string{"k", "k"}, "terminated"}, {[]string{"9", "t"}, "terminated"},
 	} {
-		o, _ := pressed(newSignalDialog(testLook(t, "", false), st.scene(), st.cursor.id), tc.keys...)
+		o, _ := pressed(newSignalDialog(uitest.Appearance(t, "", false), st.scene(), st.cursor.id), tc.keys...)
 		d := o.(signalDialog)
 		if got := d.signal().String(); got != tc.want {
 			t.Errorf("%v chooses %q, want %q", tc.keys, got, tc.want)
@@ -137,7 +137,7 @@ func TestSignalDialogChooses(t *testing.T) {
 			t.Errorf("%v: another process", tc.keys)
 		}
 	}
-	o, _ := pressed(newSignalDialog(testLook(t, "", false), st.scene(), st.cursor.id), "9")
+	o, _ := pressed(newSignalDialog(uitest.Appearance(t, "", false), st.scene(), st.cursor.id), "9")
 	if text := rendered(o, 80, 14); !strings.Contains(text, "send KILL") || !strings.Contains(text, "> 9") {
 		t.Error("the chosen signal is not what the dialog says:\n" + text)
 	}
@@ -145,7 +145,7 @@ func TestSignalDialogChooses(t *testing.T) {
 
 func TestSignalDialogFollowsItsProcess(t *testing.T) {
 	st := drawnState()
-	d := newSignalDialog(testLook(t, "", false), st.scene(), st.cursor.id)
+	d := newSignalDialog(uitest.Appearance(t, "", false), st.scene(), st.cursor.id)
 	later := *st.live
 	later.Rows = []snapshot.Process{carol()}
 	later.Rows[0].ID.Process.StartTime = 99 // the pid was given to another process
@@ -163,7 +163,7 @@ func TestSignalDialogSaysWhoseItIs(t *testing.T) {
 	st := drawnState()
 	for viewer, want := range map[string]string{"bob": "you are bob", "root": "not yours", "carol": ""} {
 		st.live.Host.User = viewer
-		text := rendered(newSignalDialog(testLook(t, "", false), st.scene(), st.cursor.id), 80, 14)
+		text := rendered(newSignalDialog(uitest.Appearance(t, "", false), st.scene(), st.cursor.id), 80, 14)
 		if got := strings.Contains(text, "not yours"); got != (want != "") || !strings.Contains(text, want) {
 			t.Errorf("%s sees:\n%s", viewer, text)
 		}
@@ -175,7 +175,7 @@ func TestSignalDialogNamesAllGPUsOfTheProcess(t *testing.T) {
 	second := carol()
 	second.GPU, second.ID.GPUUUID, second.Used = 4, "GPU-4", uitest.Known(10)
 	st.live.Rows = append(st.live.Rows, second)
-	text := rendered(newSignalDialog(testLook(t, "", false), st.scene(), st.cursor.id), 80, 14)
+	text := rendered(newSignalDialog(uitest.Appearance(t, "", false), st.scene(), st.cursor.id), 80, 14)
 	if !strings.Contains(text, "GPU 3,4, 80.6G used") {
 		t.Error("the other GPU is not named:\n" + text)
 	}
@@ -183,7 +183,7 @@ func TestSignalDialogNamesAllGPUsOfTheProcess(t *testing.T) {
 
 func TestDialogKeepsItsKeysWhenThereIsNoRoom(t *testing.T) {
 	st := drawnState()
-	d := newSignalDialog(testLook(t, "", false), st.scene(), st.cursor.id)
+	d := newSignalDialog(uitest.Appearance(t, "", false), st.scene(), st.cursor.id)
 	for height := minDialogLines; height < 20; height++ {
 		text := rendered(d, 80, height)
 		for _, must := range []string{"PID 2963112", "> t", "y  send TERM", "Esc  cancel"} {
@@ -200,7 +200,7 @@ func TestDialogKeepsItsKeysWhenThereIsNoRoom(t *testing.T) {
 func TestOverlayStaysInItsRectangle(t *testing.T) {
 	lines := strings.Split(strings.Repeat("table\n", 19)+"table", "\n")
 	st := drawnState()
-	out := overlaid(lines, newSignalDialog(testLook(t, "", false), st.scene(), st.cursor.id), 80)
+	out := overlaid(lines, newSignalDialog(uitest.Appearance(t, "", false), st.scene(), st.cursor.id), 80)
 	if len(out) != 20 || out[0] != "table" || out[19] != "table" || lines[8] != "table" {
 		t.Errorf("%d lines; first %q, last %q, source %q", len(out), out[0], out[19], lines[8])
 	}
@@ -212,7 +212,7 @@ func TestEventsStayInPlaceWhileNewOnesCome(t *testing.T) {
 		log = append(log, snapshot.Event{Time: uitest.DrawnAt.Add(-20*time.Hour - time.Duration(i)*time.Minute), Kind: snapshot.EventXID, Message: "old"})
 	}
 	st := &state{now: uitest.DrawnAt, history: uitest.CurveHistory{Log: log}}
-	var o overlay = newEvents(testLook(t, "", false), st.scene())
+	var o overlay = newEvents(uitest.Appearance(t, "", false), st.scene())
 	o, _ = pressed(o, "down", "down", "down")
 	before := o.Render(80, 14)[2]
 	st.history = uitest.CurveHistory{Log: append([]snapshot.Event{{Time: uitest.DrawnAt, Kind: snapshot.EventXID, Message: "new"}}, log...)}
@@ -231,14 +231,14 @@ func TestEventsStayInPlaceWhileNewOnesCome(t *testing.T) {
 
 func TestEventsOfThePastEndThere(t *testing.T) {
 	st := &state{now: uitest.DrawnAt, past: uitest.DrawnAt.Add(-30 * time.Minute), history: uitest.CurveHistory{Log: eventLog()}}
-	text := rendered(newEvents(testLook(t, "", false), st.scene()), 80, 14)
+	text := rendered(newEvents(uitest.Appearance(t, "", false), st.scene()), 80, 14)
 	if strings.Contains(text, "full in") || !strings.Contains(text, "sent TERM") {
 		t.Error("events after the moment that is looked at:\n" + text)
 	}
 }
 
 func TestPromptEdits(t *testing.T) {
-	p := newPrompt(testLook(t, "", false), "find", "")
+	p := newPrompt(uitest.Appearance(t, "", false), "find", "")
 	for _, step := range []struct{ name, text, want string }{
 		{"t", "t", "t"}, {"r", "r", "tr"}, {"space", " ", "tr "}, {"日", "日", "tr 日"}, {"left", "", "tr 日"},
 		{"x", "x", "tr x日"}, {"backspace", "", "tr 日"}, {"ctrl+w", "", "日"}, {"end", "", "日"}, {"ctrl+u", "", ""},
@@ -269,7 +269,7 @@ func TestPromptEdits(t *testing.T) {
 func TestDetailPromisesNothingThatIsNotThere(t *testing.T) {
 	st := changed(withoutProbe)
 	st.shown.Host.User = "carol"
-	lk := testLook(t, "", false)
+	lk := uitest.Appearance(t, "", false)
 	if text := rendered(newDetail(st, lk, nil, true), 80, 22); !strings.Contains(text, "a attaches one") || !strings.Contains(text, "vramscope run") {
 		t.Error("with everything bound the ways to a probe are not said:\n" + text)
 	}
@@ -293,7 +293,7 @@ func TestDetailNeverShowsMoreThanTheCardHas(t *testing.T) {
 			{Horizon: 5 * time.Minute, Median: 95 * quantity.GiB, Lower80: 90 * quantity.GiB, Upper80: 99 * quantity.GiB},
 		}
 	})
-	text := rendered(newDetail(st, testLook(t, "", false), nil, true), 80, 22)
+	text := rendered(newDetail(st, uitest.Appearance(t, "", false), nil, true), 80, 22)
 	if !strings.Contains(text, "+1m 72.0G (71.0G–full)   +5m full") {
 		t.Error("forecasts over the capacity:\n" + text)
 	}
@@ -308,7 +308,7 @@ func TestDetailSurvivesHostileCommands(t *testing.T) {
 			p.Command, p.User, p.Job = command, "\x1b]0;x\x07", process.Job{Kind: "pod", ID: "\n\x1b[5m"}
 		})
 		for _, size := range [][2]int{{80, 22}, {31, 12}, {200, 48}} {
-			lines := newDetail(st, testLook(t, "", false), nil, true).Render(size[0], size[1])
+			lines := newDetail(st, uitest.Appearance(t, "", false), nil, true).Render(size[0], size[1])
 			uitest.CheckCells(t, lines, size[0], size[1])
 			if strings.ContainsAny(strings.Join(lines, ""), "\x1b\x07\n\r\u202e") {
 				t.Errorf("control characters of %.20q reach the screen", command)

@@ -99,13 +99,15 @@ func TestDetailGoldens(t *testing.T) {
 						st.cursor.id = st.shown.Rows[0].ID
 					}
 					t.Run(fmt.Sprintf("%s %dx%d ascii=%v whole=%v", name, size[0], size[1], ascii, whole), func(t *testing.T) {
-						matches(t, newDetail(st, testLook(t, "", ascii), nil, whole), size[0], size[1])
+						matches(t, newDetail(st, uitest.Appearance(t, "", ascii), nil, whole), size[0], size[1])
 					})
 				}
 			}
 		}
 	}
-	t.Run("colours", func(t *testing.T) { matches(t, newDetail(drawnState(), testLook(t, "dark", false), nil, true), 80, 22) })
+	t.Run("colours", func(t *testing.T) {
+		matches(t, newDetail(drawnState(), uitest.Appearance(t, "dark", false), nil, true), 80, 22)
+	})
 }
 
 // matches checks a panel's cells, then its golden.
@@ -120,14 +122,14 @@ func TestHelpGoldens(t *testing.T) {
 	for _, size := range [][2]int{{80, 22}, {120, 38}, {60, 15}, {40, 8}} {
 		for _, ascii := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%dx%d ascii=%v", size[0], size[1], ascii), func(t *testing.T) {
-				matches(t, newHelp(testLook(t, "", ascii)), size[0], size[1])
+				matches(t, newHelp(uitest.Appearance(t, "", ascii)), size[0], size[1])
 			})
 		}
 	}
-	lk := testLook(t, "", false)
+	lk := uitest.Appearance(t, "", false)
 	lk.Keys = keys.New(keys.CanSignal|keys.CanEnvironment|keys.CanCopy|keys.CanSuspend, false)
 	t.Run("no flush, no attach", func(t *testing.T) { matches(t, newHelp(lk), 80, 22) })
-	readOnly := testLook(t, "", false)
+	readOnly := uitest.Appearance(t, "", false)
 	readOnly.Keys = keys.New(keys.AllAbilities, true)
 	t.Run("read-only", func(t *testing.T) { matches(t, newHelp(readOnly), 80, 22) })
 }
@@ -153,19 +155,21 @@ func TestEventsGoldens(t *testing.T) {
 	for _, size := range [][2]int{{80, 14}, {120, 27}, {60, 5}, {30, 4}} {
 		for _, ascii := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%dx%d ascii=%v", size[0], size[1], ascii), func(t *testing.T) {
-				matches(t, newEvents(testLook(t, "", ascii), st.scene()), size[0], size[1])
+				matches(t, newEvents(uitest.Appearance(t, "", ascii), st.scene()), size[0], size[1])
 			})
 		}
 	}
-	t.Run("empty", func(t *testing.T) { matches(t, newEvents(testLook(t, "", false), &scene{now: uitest.DrawnAt}), 80, 7) })
-	t.Run("colours", func(t *testing.T) { matches(t, newEvents(testLook(t, "dark", false), st.scene()), 80, 14) })
+	t.Run("empty", func(t *testing.T) {
+		matches(t, newEvents(uitest.Appearance(t, "", false), &scene{now: uitest.DrawnAt}), 80, 7)
+	})
+	t.Run("colours", func(t *testing.T) { matches(t, newEvents(uitest.Appearance(t, "dark", false), st.scene()), 80, 14) })
 	past := &state{now: uitest.DrawnAt, past: uitest.DrawnAt.Add(-30 * time.Minute), history: st.history}
-	t.Run("past", func(t *testing.T) { matches(t, newEvents(testLook(t, "", false), past.scene()), 80, 10) })
+	t.Run("past", func(t *testing.T) { matches(t, newEvents(uitest.Appearance(t, "", false), past.scene()), 80, 10) })
 }
 
 func TestEnvironmentGoldens(t *testing.T) {
 	p := carol()
-	empty := newEnvironment(testLook(t, "", false), &p)
+	empty := newEnvironment(uitest.Appearance(t, "", false), &p)
 	t.Run("reading", func(t *testing.T) { matches(t, empty, 80, 7) })
 	t.Run("none", func(t *testing.T) { matches(t, empty.filled(nil, nil), 80, 7) })
 	t.Run("refused", func(t *testing.T) {
@@ -186,25 +190,25 @@ func TestSignalDialogGoldens(t *testing.T) {
 		for _, ascii := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%dx%d ascii=%v", size[0], size[1], ascii), func(t *testing.T) {
 				st := drawnState()
-				matches(t, newSignalDialog(testLook(t, "", ascii), st.scene(), st.cursor.id), size[0], size[1])
+				matches(t, newSignalDialog(uitest.Appearance(t, "", ascii), st.scene(), st.cursor.id), size[0], size[1])
 			})
 		}
 	}
 	gone := goneState()
 	t.Run("gone", func(t *testing.T) {
-		matches(t, newSignalDialog(testLook(t, "", false), gone.scene(), gone.cursor.id), 80, 8)
+		matches(t, newSignalDialog(uitest.Appearance(t, "", false), gone.scene(), gone.cursor.id), 80, 8)
 	})
 	t.Run("every reason at once", func(t *testing.T) {
 		st := goneState()
 		st.shown.Ended[0].Last.ID.Process = process.Identity{PID: 184}
-		matches(t, newSignalDialog(testLook(t, "", false), st.scene(), st.shown.Ended[0].Last.ID), 80, 9)
+		matches(t, newSignalDialog(uitest.Appearance(t, "", false), st.scene(), st.shown.Ended[0].Last.ID), 80, 9)
 	})
 }
 
 func TestPromptGoldens(t *testing.T) {
 	for _, width := range []int{80, 40, 14} {
 		t.Run(fmt.Sprint(width), func(t *testing.T) {
-			matches(t, newPrompt(testLook(t, "mono", false), "filter", "user:alice train 日本"), width, 1)
+			matches(t, newPrompt(uitest.Appearance(t, "mono", false), "filter", "user:alice train 日本"), width, 1)
 		})
 	}
 }
@@ -212,7 +216,7 @@ func TestPromptGoldens(t *testing.T) {
 // The panels at every size there is: exactly as big as asked, whatever is in
 // them.
 func TestPanelsFillEverySize(t *testing.T) {
-	lk := testLook(t, "dark", false)
+	lk := uitest.Appearance(t, "dark", false)
 	st := drawnState()
 	st.history = memoryHistory{uitest.CurveHistory{Now: uitest.DrawnAt, Every: time.Second, Since: time.Hour, Curve: uitest.Leak, Log: eventLog()}}
 	p := st.shown.Rows[0]
@@ -240,7 +244,7 @@ func TestPanelsFillEverySize(t *testing.T) {
 }
 
 func BenchmarkDetail80x22(b *testing.B) {
-	st, lk := drawnState(), testLook(b, "dark", false)
+	st, lk := drawnState(), uitest.Appearance(b, "dark", false)
 	st.history = uitest.PointsHistory{Amounts: []int64{60 << 30, 61 << 30}}
 	b.ReportAllocs()
 	for b.Loop() {

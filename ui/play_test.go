@@ -16,6 +16,7 @@ import (
 	"vramscope/action/signal"
 	"vramscope/internal/process"
 	"vramscope/sampler/snapshot"
+	"vramscope/ui/uitest"
 )
 
 // TestMain runs the program itself where a journey asks for it: the test
@@ -118,7 +119,7 @@ func bindProbes(actions *Actions) {
 		return attach.Result{Standstill: time.Millisecond}, refused()
 	}
 	actions.Segments = func(context.Context, process.Identity, string) (snapshot.SegmentMap, error) {
-		return carolsSegments(), refused()
+		return uitest.CarolsSegments(), refused()
 	}
 }
 

@@ -11,7 +11,6 @@ import (
 	"vramscope/themes"
 	"vramscope/ui/cell"
 	"vramscope/ui/keys"
-	"vramscope/ui/uitest"
 )
 
 const (
@@ -28,13 +27,6 @@ func lookOf(t testing.TB, theme string, dark bool, profile colorprofile.Profile,
 		t.Fatal(err)
 	}
 	return &cell.Appearance{Styles: styles, Glyphs: g, Keys: keys.New(keys.AllAbilities, false), Version: "1.0.0"}
-}
-
-// testLook is a look in a theme, without colours where none is named.
-func testLook(t testing.TB, theme string, ascii bool) *cell.Appearance {
-	lk := uitest.Appearance(t, theme, ascii)
-	lk.Keys, lk.Version = keys.New(keys.AllAbilities, false), "1.0.0"
-	return lk
 }
 
 // drawnLook is plain text with the drawings' glyphs.

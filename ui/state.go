@@ -60,10 +60,10 @@ type state struct {
 	pinned *snapshot.SeriesKey // what the graph holds on to (P); nil: follow
 	window time.Duration       // the graph's, back from now
 
-	detail   bool      // Enter: the process under the cursor has the whole screen above the alert line
-	segments *segments // v: the map that stands in the place of the detail's graph; nil: the graph
-	overlay  overlay   // help, events, environment or a dialog; nil: none
-	prompt   panel     // one line of input (find, filter, interval) in the place of the keys line; nil: none
+	detail   bool        // Enter: the process under the cursor has the whole screen above the alert line
+	segments *segmentMap // v: the map that stands in the place of the detail's graph; nil: the graph
+	overlay  overlay     // help, events, environment or a dialog; nil: none
+	prompt   panel       // one line of input (find, filter, interval) in the place of the keys line; nil: none
 
 	progress     string // how far the action that is under way is; on the alert line until it has ended
 	message      string // what the last action said; takes the alert line until messageUntil

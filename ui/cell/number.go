@@ -269,3 +269,11 @@ func ShortDuration(d time.Duration) string {
 	}
 	return s
 }
+
+// Count writes "1 allocation", "213 allocations".
+func Count(n int64, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return strconv.FormatInt(n, 10) + " " + what + "s"
+}

@@ -13,6 +13,7 @@ import (
 	"vramscope/sampler/snapshot"
 	"vramscope/themes"
 	"vramscope/ui/cell"
+	"vramscope/ui/keys"
 )
 
 // DrawnAt is the moment of the drawings.
@@ -88,7 +89,8 @@ func Predictions(from, perSecond, spread float64) []snapshot.Prediction {
 	return list
 }
 
-// Appearance is a theme's, without colours where none is named.
+// Appearance is a theme with every key bound, without colours where no theme is
+// named.
 func Appearance(t testing.TB, theme string, ascii bool) *cell.Appearance {
 	t.Helper()
 	profile := colorprofile.TrueColor
@@ -99,7 +101,7 @@ func Appearance(t testing.TB, theme string, ascii bool) *cell.Appearance {
 	if err != nil {
 		t.Fatal(err)
 	}
-	a := &cell.Appearance{Styles: styles, Glyphs: cell.UnicodeGlyphs()}
+	a := &cell.Appearance{Styles: styles, Glyphs: cell.UnicodeGlyphs(), Keys: keys.New(keys.AllAbilities, false), Version: "1.0.0"}
 	if ascii {
 		a.Glyphs = cell.ASCIIGlyphs()
 	}

@@ -10,6 +10,7 @@ import (
 	"vramscope/internal/process"
 	"vramscope/sampler/snapshot"
 	"vramscope/sampler/snapshot/snapshottest"
+	"vramscope/ui/uitest"
 )
 
 // maps is a box's Segments that a test holds in its hand.
@@ -38,7 +39,7 @@ func (s *maps) times() int {
 // leaking process.
 func newMapModel(t *testing.T) (*flushModel, *maps) {
 	t.Helper()
-	s := &maps{told: carolsSegments()}
+	s := &maps{told: uitest.CarolsSegments()}
 	m := newFlushModel(t, func(box *snapshot.Snapshot, o *Options) {
 		*box = *toldInFull()
 		for i := range box.Rows {

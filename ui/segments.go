@@ -7,53 +7,49 @@ import (
 	"strconv"
 	"time"
 
+	tea "charm.land/bubbletea/v2"
+
 	"vramscope/internal/text"
 	"vramscope/sampler/snapshot"
 	"vramscope/ui/cell"
 	"vramscope/ui/keys"
-
-	tea "charm.land/bubbletea/v2"
+	"vramscope/ui/segments"
 )
 
-// v shows the map of segments in the place of the detail's graph. Its probe is
-// asked once, and again with r: what it costs the program is not to be paid
-// each second by somebody who only looks.
+// v shows the map of segments in the place of the detail's graph. The probe is
+// asked once, and again with r: a map costs the program too much to fetch it
+// every second.
 //
-//	v, r ─→ askSegments ─ cmd: Segments ─→ segmentsMsg ─→ state.segments ─→ segmentPanel
+//	v, r ─→ askSegments ─ cmd: Segments ─→ segmentsMsg ─→ state.segments ─→ segments.Panel
 //	j, k ─→ followSegments ─ a moment ───→ segmentsDueMsg ─→ askSegments
-type segments struct {
+type segmentMap struct {
 	row     snapshot.RowID
 	request int
-	asking  bool
-	found   *segmentMap // nil while nothing has been told
-	refusal string      // why not
-	zoom    int
-	top     int // first row in view
+	segments.View
 }
 
 type (
-	// segmentsMsg is what a probe has told of its segments.
+	// segmentsMsg is the segments that a probe reported.
 	segmentsMsg struct {
-		request int
-		told    snapshot.SegmentMap
-		err     error
+		request  int
+		reported snapshot.SegmentMap
+		err      error
 	}
 	// segmentsDueMsg comes when the cursor has stayed on a process for a moment.
 	segmentsDueMsg struct{ request int }
 )
 
 const (
-	// segmentsTimeout is how long a probe has to tell.
+	// segmentsTimeout is how long a probe has to answer.
 	segmentsTimeout = 15 * time.Second
-	// segmentsPause is how long the cursor must stay before the next probe is
-	// asked: j held down asks none of those that it passes.
+	// segmentsPause is how long the cursor must stay on a process before its
+	// probe is asked: holding j down asks none on the way.
 	segmentsPause = 300 * time.Millisecond
-	// segmentsZooms are how often z goes nearer.
+	// segmentsZooms is the number of zoom steps.
 	segmentsZooms = 3
 )
 
-// mapsSegments reports whether a process's probe can tell where its memory
-// lies.
+// mapsSegments reports whether a process's probe can report its segments.
 func mapsSegments(p *snapshot.Process) bool {
 	return p != nil && p.Probe != nil && p.Probe.State != snapshot.ProbeSilent && slices.Contains(p.Probe.Capabilities, "snapshot")
 }
@@ -90,7 +86,7 @@ func (m *model) toggleSegments() (bool, tea.Cmd) {
 		m.say(mapRefusal(live))
 		return true, nil
 	}
-	m.st.segments = &segments{row: p.ID}
+	m.st.segments = &segmentMap{row: p.ID}
 	return m.askSegments()
 }
 
@@ -105,52 +101,51 @@ func (m *model) askSegments() (bool, tea.Cmd) {
 	next.request = m.segmentsAsked
 	live := m.st.live.Row(next.row)
 	if !mapsSegments(live) {
-		next.asking, next.refusal = false, mapRefusal(live)
+		next.Asking, next.Refusal = false, mapRefusal(live)
 		m.st.segments = &next
 		return true, nil
 	}
-	next.asking, next.refusal = true, ""
+	next.Asking, next.Refusal = true, ""
 	m.st.segments = &next
 	request, id, device := next.request, next.row.Process, m.st.live.DeviceUUID(next.row)
 	return true, func() tea.Msg {
 		ctx, cancel := context.WithTimeout(context.Background(), segmentsTimeout)
 		defer cancel()
-		told, err := ask(ctx, id, device)
+		reported, err := ask(ctx, id, device)
 		if errors.Is(err, context.DeadlineExceeded) {
 			err = errors.New("its probe did not tell within " + cell.Duration(segmentsTimeout))
 		}
-		return segmentsMsg{request, told, err}
+		return segmentsMsg{request, reported, err}
 	}
 }
 
-// takeSegments shows what the probe has told, unless that is no longer asked
-// for.
+// takeSegments shows the answer of the probe, unless a later request replaced it.
 func (m *model) takeSegments(msg segmentsMsg) bool {
 	if m.st.segments == nil || m.st.segments.request != msg.request {
 		return false
 	}
 	next := *m.st.segments
-	next.asking = false
+	next.Asking = false
 	switch {
-	case msg.err != nil && next.found != nil:
+	case msg.err != nil && next.Map != nil:
 		m.say(msg.err.Error()) // the old map stays, with its age
 	case msg.err != nil:
-		next.refusal = text.Clean(msg.err.Error())
+		next.Refusal = text.Clean(msg.err.Error())
 	default:
-		next.found = newSegmentMap(msg.told)
+		next.Map = segments.New(msg.reported)
 	}
 	m.st.segments = &next
 	return true
 }
 
-// followSegments lets the map go to the process that the cursor has moved to.
+// followSegments moves the map to the process that the cursor has moved to.
 func (m *model) followSegments() tea.Cmd {
 	if m.st.segments == nil || !m.st.cursor.active || m.st.segments.row == m.st.cursor.id {
 		return nil
 	}
 	m.segmentsAsked++
 	request := m.segmentsAsked
-	m.st.segments = &segments{row: m.st.cursor.id, request: request, asking: true}
+	m.st.segments = &segmentMap{row: m.st.cursor.id, request: request, View: segments.View{Asking: true}}
 	return tea.Tick(segmentsPause, func(time.Time) tea.Msg { return segmentsDueMsg{request} })
 }
 
@@ -180,35 +175,35 @@ func (m *model) segmentKey(id keys.ID) (changed bool, cmd tea.Cmd, done bool) {
 	default:
 		return false, nil, false
 	}
-	if m.st.segments.found == nil {
+	if m.st.segments.Map == nil {
 		return false, nil, true
 	}
 	panel, width, height := m.segmentPanel()
 	if by == 1 || by == -1 {
-		by *= max(panel.body(width, height)-1, 1)
+		by *= max(panel.Body(width, height)-1, 1)
 	}
 	next := *m.st.segments
-	next.top = panel.scrolled(by, width, height)
-	changed = next.top != m.st.segments.top
+	next.Top = panel.Scrolled(by, width, height)
+	changed = next.Top != m.st.segments.Top
 	m.st.segments = &next
 	return changed, nil, true
 }
 
-// zoomSegments goes nearer to what is stuck, or back to all of the map.
+// zoomSegments zooms in on the fragmented segments, or back to the whole map.
 func (m *model) zoomSegments() {
 	next := *m.st.segments
-	next.zoom, next.top = (next.zoom+1)%(segmentsZooms+1), 0
+	next.Zoom, next.Top = (next.Zoom+1)%(segmentsZooms+1), 0
 	m.st.segments = &next
-	if next.found != nil && next.zoom > 0 {
+	if next.Map != nil && next.Zoom > 0 {
 		panel, width, height := m.segmentPanel()
 		nearer := next
-		nearer.top = panel.stuckAt(width, height)
+		nearer.Top = panel.FragmentedAt(width, height)
 		m.st.segments = &nearer
 	}
 }
 
 // segmentPanel is the map as it is drawn, and how large that is.
-func (m *model) segmentPanel() (panel segmentPanel, width, height int) {
+func (m *model) segmentPanel() (panel segments.Panel, width, height int) {
 	lay := m.layout()
 	d := newDetail(&m.st, &m.look, nil, true)
 	return d.segmentPanel(), m.st.width, d.mapHeight(m.st.width, lay.above().rows)

@@ -1,16 +1,16 @@
-package ui
+package segments
 
 import (
 	"vramscope/internal/quantity"
 	"vramscope/sampler/snapshot"
 )
 
-// A band is drawn as cells of one size each, segment after segment and, within
-// a segment, in the order of its addresses. Most segments are smaller than a
-// cell: a cell then shows what there is most of, and what it does not show is
-// carried over to the next, so that a state has as many cells in the end as it
-// has memory. Segments of several cells stand apart, each drawn for itself, and
-// what holds them is shown however small it is.
+// A band is drawn as cells of equal size, segment by segment and, within a
+// segment, by address. A cell that covers several blocks shows the state with
+// the most memory; the rest is carried over to the next cell, so that each state
+// gets as many cells as it has memory (error diffusion). Segments of several
+// cells are separated by a gap, and show the live block that keeps them however
+// small it is.
 
 // mapCell is what a cell shows: a snapshot.BlockState, or the gap between two
 // segments.
@@ -18,18 +18,18 @@ type mapCell uint8
 
 const cellGap mapCell = 255
 
-// apartFrom is how many cells the segments of a band have on average where
-// they stand apart.
+// apartFrom is the mean number of cells from which on the segments of a band are
+// separated by gaps.
 const apartFrom = 4
 
-// apart reports whether the segments of a band stand apart.
-func (b *segmentBand) apart(unit quantity.Bytes) bool {
+// apart reports whether gaps separate the segments of a band.
+func (b *band) apart(unit quantity.Bytes) bool {
 	return int64(b.sums.total()/unit) >= apartFrom*int64(len(b.segments))
 }
 
-// cells draws a band at so many bytes a cell, in rows of so many cells: a
-// segment that stands apart is not broken between two rows if it fits into one.
-func (b *segmentBand) cells(unit quantity.Bytes, strip int) []mapCell {
+// cells draws a band at unit bytes a cell, in rows of strip cells. A separated
+// segment that fits into one row is not broken between two.
+func (b *band) cells(unit quantity.Bytes, strip int) []mapCell {
 	if !b.apart(unit) {
 		var d drawing
 		for _, s := range b.segments {
@@ -41,7 +41,7 @@ func (b *segmentBand) cells(unit quantity.Bytes, strip int) []mapCell {
 	for _, s := range b.segments {
 		var d drawing
 		d.blocks(s.Blocks, unit)
-		drawn := holderSeen(d.end(unit), s, unit)
+		drawn := showHolder(d.end(unit), s, unit)
 		for range apartBy(len(out), len(drawn), strip) {
 			out = append(out, cellGap)
 		}
@@ -50,8 +50,8 @@ func (b *segmentBand) cells(unit quantity.Bytes, strip int) []mapCell {
 	return out
 }
 
-// apartBy is how many gaps stand before a segment of so many cells: one, none
-// at the begin of a row, or as many as lead to the next row.
+// apartBy is the number of gaps before a segment: one, none at the start of a
+// row, or as many as lead to the next row.
 func apartBy(at, cells, strip int) int {
 	column := at % strip
 	switch {
@@ -65,7 +65,7 @@ func apartBy(at, cells, strip int) int {
 }
 
 // count is how many cells the band takes.
-func (b *segmentBand) count(unit quantity.Bytes, strip int) int {
+func (b *band) count(unit quantity.Bytes, strip int) int {
 	if !b.apart(unit) {
 		return cellsFor(b.sums.total(), unit)
 	}
@@ -77,8 +77,7 @@ func (b *segmentBand) count(unit quantity.Bytes, strip int) int {
 	return n
 }
 
-// cellsFor is how many cells so much memory is: the last one counts from half
-// on, and the first always.
+// cellsFor is the number of cells of an amount, rounded, at least one.
 func cellsFor(size, unit quantity.Bytes) int {
 	n := int(size / unit)
 	if size%unit*2 >= unit || n == 0 && size > 0 {
@@ -110,8 +109,7 @@ func (d *drawing) blocks(blocks []snapshot.Block, unit quantity.Bytes) {
 	}
 }
 
-// put ends a cell: it shows the state that it owes most to, of those that are
-// in it.
+// put ends a cell: of the states in it, it shows the one that is owed most.
 func (d *drawing) put(unit quantity.Bytes) {
 	most := -1
 	for state := range d.owed {
@@ -132,9 +130,10 @@ func (d *drawing) end(unit quantity.Bytes) []mapCell {
 	return d.cells
 }
 
-// holderSeen makes what keeps a segment from the driver be seen in it.
-func holderSeen(cells []mapCell, s *segment, unit quantity.Bytes) []mapCell {
-	if s.fate != fateStuck || len(cells) < 2 {
+// showHolder puts the first live block of a fragmented segment into its cells
+// where rounding has left no live block.
+func showHolder(cells []mapCell, s *segment, unit quantity.Bytes) []mapCell {
+	if s.fate != fateFragmented || len(cells) < 2 {
 		return cells
 	}
 	for _, c := range cells {
@@ -153,8 +152,8 @@ func holderSeen(cells []mapCell, s *segment, unit quantity.Bytes) []mapCell {
 	return cells
 }
 
-// rowsOf is how many rows of so many cells bands take.
-func rowsOf(bands []segmentBand, unit quantity.Bytes, strip int) int {
+// rowsOf is the number of rows that bands take.
+func rowsOf(bands []band, unit quantity.Bytes, strip int) int {
 	rows := 0
 	for i := range bands {
 		rows += (bands[i].count(unit, strip) + strip - 1) / strip
@@ -162,9 +161,9 @@ func rowsOf(bands []segmentBand, unit quantity.Bytes, strip int) int {
 	return rows
 }
 
-// unitFor is the smallest round size of a cell at which bands take no more than
-// so many rows; for each step of zoom a quarter of that.
-func unitFor(bands []segmentBand, strip, rows, zoom int) quantity.Bytes {
+// unitFor is the smallest round size of a cell at which bands fit into the rows;
+// each step of zoom divides it by four.
+func unitFor(bands []band, strip, rows, zoom int) quantity.Bytes {
 	unit := leastUnit
 	for step := 0; unit < mostUnit && rowsOf(bands, unit, strip) > rows; step++ {
 		if step%2 == 0 {

@@ -1,4 +1,4 @@
-package ui
+package segments
 
 import (
 	"strconv"
@@ -9,29 +9,37 @@ import (
 	"vramscope/ui/cell"
 )
 
-// segmentPanel is the map of a process's segments:
+// Panel draws the map of a process's segments:
 //
 //	── 812 segments, 2s ago ─────────────────────────────── v: graph  r: again ──
-//	 F returns 11.8G: 41 segments have no live block.
-//	 4.60G more is free and stays: 212 segments also have live blocks, 7.00G …
-//	 in use    559  50.1G  ██████████████████████████████████████████████████
-//	 stuck     212  7.40G  ▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒█▒▒▒▒▒▒▒▒▒▒▒██▒▒▒▒▒█████
-//	 cached     41  11.8G  ░░░░░░░░░░░░░░░
-//	 █ live 52.7G  ▅ pending 215M  ▒ stuck 4.60G  ░ cached 11.8G    a cell is 128M
-type segmentPanel struct {
-	look     *cell.Appearance
-	now      cell.Moment
-	flushes  bool // F is there to be named
-	pytorch  bool // its allocator is PyTorch's own
-	segments *segments
+//	 F frees 11.8G: 41 segments have no live block.
+//	 4.60G more is fragmented: 212 segments also have live blocks, 7.00G …
+//	 in use      559  50.1G  ████████████████████████████████████████████████
+//	 fragmented  212  7.40G  ▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒█▒▒▒▒▒▒▒▒▒▒▒██▒▒▒▒▒█████
+//	 cached       41  11.8G  ░░░░░░░░░░░░░░░
+//	 █ live 52.7G  ▅ pending 215M  ▒ fragmented 4.60G  ░ cached 11.8G    a cell is 128M
+type Panel struct {
+	Appearance *cell.Appearance
+	Now        cell.Moment
+	PyTorch    bool // its allocator is PyTorch's own
+	View
 }
 
-// Render implements panel.
-func (p segmentPanel) Render(width, height int) []string {
+// View is what of a map is shown. The zero View waits for its first map.
+type View struct {
+	Map     *Map   // nil while the probe has reported none
+	Asking  bool   // the probe has been asked and has not answered yet
+	Refusal string // why there is no map
+	Zoom    int
+	Top     int // first row in view
+}
+
+// Render returns exactly height lines of exactly width cells.
+func (p Panel) Render(width, height int) []string {
 	if width <= 0 || height <= 0 {
 		return cell.Blank(max(width, 0), height)
 	}
-	m := p.segments.found
+	m := p.Map
 	if m == nil {
 		lines := []string{p.title(width, "")}
 		for _, text := range p.waiting(max(width-2, 1)) {
@@ -40,7 +48,7 @@ func (p segmentPanel) Render(width, height int) []string {
 		return cell.Fill(lines, width, height)
 	}
 	answer := p.answer(m, max(width-2, 1), height)
-	body := p.body(width, height)
+	body := p.Body(width, height)
 	if room := height - 2 - body; len(answer) > room {
 		answer = answer[:max(room, 0)]
 	}
@@ -62,64 +70,64 @@ func (p segmentPanel) Render(width, height int) []string {
 	return cell.Fill(lines, width, height)
 }
 
-// body is how many rows the strips have: what the answer leaves, but it is
-// shortened rather than that nothing is seen.
-func (p segmentPanel) body(width, height int) int {
+// Body is how many rows the strips have: those that the answer leaves, and at
+// least a few, for which the answer is cut.
+func (p Panel) Body(width, height int) int {
 	const least = 3
 	rows := height - 2 // title and legend
-	if p.segments.found == nil {
+	if p.Map == nil {
 		return max(rows, 0)
 	}
-	return max(rows-len(p.answer(p.segments.found, max(width-2, 1), height)), min(rows, least), 0)
+	return max(rows-len(p.answer(p.Map, max(width-2, 1), height)), min(rows, least), 0)
 }
 
-// scrolled is where the strips stand after moving by so many rows.
-func (p segmentPanel) scrolled(by, width, height int) int {
-	body := p.body(width, height)
+// Scrolled is the first row in view after moving by a number of rows.
+func (p Panel) Scrolled(by, width, height int) int {
+	body := p.Body(width, height)
 	rows, _ := p.strips(width, body)
 	return min(max(p.top(len(rows), body)+by, 0), max(len(rows)-body, 0))
 }
 
 // top is the first of so many rows in view.
-func (p segmentPanel) top(rows, body int) int { return min(max(p.segments.top, 0), max(rows-body, 0)) }
+func (p Panel) top(rows, body int) int { return min(max(p.Top, 0), max(rows-body, 0)) }
 
-func (p segmentPanel) text(width int, spans ...cell.Span) string {
+func (p Panel) text(width int, spans ...cell.Span) string {
 	l := cell.NewLine(width)
 	l.Skip(1)
-	l.PutSpans(spans, width, p.look.Glyphs.Ellipsis)
+	l.PutSpans(spans, width, p.Appearance.Glyphs.Ellipsis)
 	return l.String()
 }
 
-// title says how many segments there are and how old the map is; part is which
-// of its rows are in view, where not all are.
-func (p segmentPanel) title(width int, part string) string {
-	s := &p.look.Styles
+// title gives the number of segments and the age of the map; part is which of
+// its rows are in view, where not all are.
+func (p Panel) title(width int, part string) string {
+	s := &p.Appearance.Styles
 	text := "segments"
-	if m := p.segments.found; m != nil {
-		text = counted(int64(m.count), "segment")
+	if m := p.Map; m != nil {
+		text = cell.Count(int64(m.count), "segment")
 		if m.left > 0 {
 			text += " of " + strconv.Itoa(m.count+m.left)
 		}
-		if ago := p.now.Since(m.taken); ago > 0 {
+		if ago := p.Now.Since(m.taken); ago > 0 {
 			text += ", " + cell.Duration(ago) + " ago"
 		} else {
 			text += ", now"
 		}
 	}
 	right := []cell.Span{{s.Key, "r"}, {s.Dim, ": again   "}, {s.Key, "v"}, {s.Dim, ": graph"}}
-	if part != "" && !p.segments.asking {
+	if part != "" && !p.Asking {
 		right = append([]cell.Span{{s.Key, "PgDn"}, {s.Dim, " " + part + "   "}}, right...)
 	}
-	if p.segments.asking {
+	if p.Asking {
 		right = append([]cell.Span{{s.Dim, "asking   "}}, right[2:]...)
 	}
-	return cell.TitledRule(p.look, width, text, s.Title, right)
+	return cell.TitledRule(p.Appearance, width, text, s.Title, right)
 }
 
 // legend is the last line: the states with their sums, and the scale.
-func (p segmentPanel) legend(width int, unit quantity.Bytes) string {
-	s := &p.look.Styles
-	m := p.segments.found
+func (p Panel) legend(width int, unit quantity.Bytes) string {
+	s := &p.Appearance.Styles
+	m := p.Map
 	l := cell.NewLine(width)
 	l.Skip(1)
 	scale := "a cell is " + unit.String()

@@ -1,4 +1,4 @@
-package ui
+package segments
 
 import (
 	"cmp"
@@ -10,20 +10,19 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// A map of segments answers one question: why does a flush not give back more?
-// The driver takes a segment back whole or not at all, so segments are told
-// apart by what a flush does with them, and within that by their size:
+// fate is what a flush does with a segment. The driver frees a segment whole or
+// not at all.
 //
-//	in use    nothing in it is stuck
-//	stuck     free memory beside live blocks: it has to stay
-//	private   free, and kept for a CUDA graph
-//	cached    no live block in it: all of it goes back
+//	in use      no free memory in it
+//	fragmented  free memory beside live blocks: a flush cannot free it
+//	private     free memory that is kept for a CUDA graph
+//	cached      no live block in it: a flush frees all of it
 type fate uint8
 
 // The fates, in the order of a bar: what a flush frees comes last.
 const (
 	fateInUse fate = iota
-	fateStuck
+	fateFragmented
 	fatePrivate
 	fateCached
 	fates
@@ -51,15 +50,15 @@ func (b blockSums) held() quantity.Bytes {
 	return b[snapshot.BlockLive] + b[snapshot.BlockPending]
 }
 
-// segment is one segment and what its blocks are together.
+// segment is one segment with the sums of its blocks.
 type segment struct {
 	snapshot.Segment
 	sums blockSums
 	fate fate
 }
 
-// segmentBand is the segments of one fate, or of one fate and like size.
-type segmentBand struct {
+// band is the segments of one fate, or of one fate and like size.
+type band struct {
 	fate     fate
 	least    quantity.Bytes // of their sizes
 	most     quantity.Bytes
@@ -67,28 +66,28 @@ type segmentBand struct {
 	segments []*segment
 }
 
-// segmentMap is a SegmentMap, sorted: made once, when it arrives.
-type segmentMap struct {
+// Map is a snapshot.SegmentMap, sorted by fate and size.
+type Map struct {
 	taken    time.Time
 	left     int // segments that are not in it
 	count    int
 	sums     blockSums
-	byFate   []segmentBand // largest segments first
-	bySize   []segmentBand
+	byFate   []band // largest segments first
+	bySize   []band
 	whole    quantity.Bytes // in segments that are all free
-	keepers  int            // segments that keep half of what is stuck …
-	kept     quantity.Bytes // … so much of it …
-	keptFor  quantity.Bytes // … for so little that is held
+	keepers  int            // segments that hold half of the fragmented memory: their number,
+	kept     quantity.Bytes // the fragmented memory in them,
+	keptFor  quantity.Bytes // and the live blocks that keep it there
 	expanded bool           // some are expandable
 }
 
-// newSegmentMap sorts what a probe has told. Figures that make no sense, it
-// may be a hostile probe, are left out.
-func newSegmentMap(told snapshot.SegmentMap) *segmentMap {
-	m := &segmentMap{taken: told.Time, left: max(told.Left, 0)}
+// New sorts the segments that a probe reported. Impossible figures are left
+// out: the probe may be hostile.
+func New(reported snapshot.SegmentMap) *Map {
+	m := &Map{taken: reported.Time, left: max(reported.Left, 0)}
 	var all []*segment
-	for i := range told.Segments {
-		s := &segment{Segment: told.Segments[i]}
+	for i := range reported.Segments {
+		s := &segment{Segment: reported.Segments[i]}
 		s.Blocks = slices.DeleteFunc(slices.Clone(s.Blocks), func(b snapshot.Block) bool {
 			return int(b.State) >= len(s.sums) || b.Size <= 0 || b.Size > mapMost
 		})
@@ -117,12 +116,12 @@ func newSegmentMap(told snapshot.SegmentMap) *segmentMap {
 const mapMost = 1 << 46
 
 func fateOf(s *segment) fate {
-	stuck, cached := s.sums[snapshot.BlockFragmented], s.sums[snapshot.BlockCached]
+	fragmented, cached := s.sums[snapshot.BlockFragmented], s.sums[snapshot.BlockCached]
 	switch {
-	case s.Private && stuck+cached > 0:
+	case s.Private && fragmented+cached > 0:
 		return fatePrivate
-	case stuck > 0:
-		return fateStuck
+	case fragmented > 0:
+		return fateFragmented
 	case s.sums.held() == 0:
 		return fateCached
 	default:
@@ -130,21 +129,21 @@ func fateOf(s *segment) fate {
 	}
 }
 
-// bandsOf groups segments by fate, and by a class within it, and sorts them:
-// what is stuck for least comes first, else the largest.
-func bandsOf(all []*segment, class func(*segment) int) []segmentBand {
+// bandsOf groups segments by fate, and by a class within it. Fragmented segments
+// with the smallest live share come first, of the others the largest.
+func bandsOf(all []*segment, class func(*segment) int) []band {
 	sorted := slices.Clone(all)
 	slices.SortStableFunc(sorted, func(a, b *segment) int {
 		by := cmp.Or(cmp.Compare(a.fate, b.fate), cmp.Compare(class(a), class(b)))
-		if by == 0 && a.fate == fateStuck {
+		if by == 0 && a.fate == fateFragmented {
 			by = cmp.Compare(a.heldShare(), b.heldShare())
 		}
 		return cmp.Or(by, cmp.Compare(b.sums.total(), a.sums.total()), cmp.Compare(a.Address, b.Address))
 	})
-	var bands []segmentBand
+	var bands []band
 	for i, s := range sorted {
 		if i == 0 || s.fate != sorted[i-1].fate || class(s) != class(sorted[i-1]) {
-			bands = append(bands, segmentBand{fate: s.fate, least: s.sums.total()})
+			bands = append(bands, band{fate: s.fate, least: s.sums.total()})
 		}
 		b := &bands[len(bands)-1]
 		b.segments = append(b.segments, s)
@@ -157,15 +156,15 @@ func bandsOf(all []*segment, class func(*segment) int) []segmentBand {
 // heldShare is how much of a segment is not free, 0 to 1.
 func (s *segment) heldShare() float64 { return float64(s.sums.held()) / float64(s.sums.total()) }
 
-// blame finds the segments that keep half of what is stuck for the least that
-// is held in them: who wants that memory back has to look there.
-func (m *segmentMap) blame() {
-	stuck := m.band(fateStuck)
-	if stuck == nil {
+// blame finds the segments that hold half of the fragmented memory with the
+// least live memory in them: freeing that would help most.
+func (m *Map) blame() {
+	fragmented := m.ofFate(fateFragmented)
+	if fragmented == nil {
 		return
 	}
-	half := stuck.sums[snapshot.BlockFragmented] / 2
-	for _, s := range stuck.segments { // those that hold least come first
+	half := fragmented.sums[snapshot.BlockFragmented] / 2
+	for _, s := range fragmented.segments { // those with the smallest live share come first
 		if m.kept >= half {
 			return
 		}
@@ -175,8 +174,8 @@ func (m *segmentMap) blame() {
 	}
 }
 
-// band is all segments of one fate, nil where there are none.
-func (m *segmentMap) band(f fate) *segmentBand {
+// ofFate is all segments of one fate, nil where there are none.
+func (m *Map) ofFate(f fate) *band {
 	for i := range m.byFate {
 		if m.byFate[i].fate == f {
 			return &m.byFate[i]
@@ -185,9 +184,9 @@ func (m *segmentMap) band(f fate) *segmentBand {
 	return nil
 }
 
-// bands are the bands to draw in so many rows: by size too where each of them
-// can have a row, and a few rows are left for the larger ones.
-func (m *segmentMap) bands(rows int) (bands []segmentBand, sized bool) {
+// bands are the bands to draw in a number of rows: by size too where each of
+// them can have a row, with a few rows to spare for the larger ones.
+func (m *Map) bands(rows int) (list []band, sized bool) {
 	const spare = 3
 	if len(m.bySize)+spare <= rows {
 		return m.bySize, true

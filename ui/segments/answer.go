@@ -1,4 +1,4 @@
-package ui
+package segments
 
 import (
 	"strconv"
@@ -6,30 +6,31 @@ import (
 
 	"vramscope/sampler/snapshot"
 	"vramscope/ui/cell"
+	"vramscope/ui/keys"
 )
 
-// waiting is what stands where there is no map.
-func (p segmentPanel) waiting(cells int) []cell.Span {
-	s := &p.look.Styles
+// waiting is shown while there is no map.
+func (p Panel) waiting(cells int) []cell.Span {
+	s := &p.Appearance.Styles
 	style, text := s.Dim, "asking its probe where its memory lies"
-	if p.segments.refusal != "" {
-		style, text = s.Warning, p.segments.refusal
+	if p.Refusal != "" {
+		style, text = s.Warning, p.Refusal
 	}
 	var lines []cell.Span
 	const most = 6
-	for _, part := range cell.Wrap(text, cells, most, p.look.Glyphs.Ellipsis) {
+	for _, part := range cell.Wrap(text, cells, most, p.Appearance.Glyphs.Ellipsis) {
 		lines = append(lines, cell.Span{style, part})
 	}
 	return lines
 }
 
-// answer says what a flush returns, and why not more.
-func (p segmentPanel) answer(m *segmentMap, cells, height int) [][]cell.Span {
-	s := &p.look.Styles
+// answer explains what a flush frees, and why not more.
+func (p Panel) answer(m *Map, cells, height int) [][]cell.Span {
+	s := &p.Appearance.Styles
 	var lines [][]cell.Span
 	say := func(strong, text string) {
 		const most = 3
-		for i, part := range cell.Wrap(strong+text, cells, most, p.look.Glyphs.Ellipsis) {
+		for i, part := range cell.Wrap(strong+text, cells, most, p.Appearance.Glyphs.Ellipsis) {
 			if rest, ok := strings.CutPrefix(part, strong); ok && i == 0 {
 				lines = append(lines, []cell.Span{{s.Strong, strong}, {s.Text, rest}})
 				continue
@@ -41,15 +42,15 @@ func (p segmentPanel) answer(m *segmentMap, cells, height int) [][]cell.Span {
 		say("", "its allocators hold no segments on this GPU")
 		return lines
 	}
-	say(p.gives(m))
-	if stuck := m.band(fateStuck); stuck != nil {
-		say(stays(m, stuck))
+	say(p.frees(m))
+	if fragmented := m.ofFate(fateFragmented); fragmented != nil {
+		say(keeps(m, fragmented))
 	}
-	if private := m.band(fatePrivate); private != nil {
+	if private := m.ofFate(fatePrivate); private != nil {
 		free := private.sums[snapshot.BlockCached] + private.sums[snapshot.BlockFragmented]
 		say(free.String()+" is kept for CUDA graphs", ": private pools give nothing back while their graphs live.")
 	}
-	if height >= adviceHeight && p.pytorch && m.wouldExpand() {
+	if height >= adviceHeight && p.PyTorch && m.wouldExpand() {
 		say("", "Started with PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True, it could give whole free pages back.")
 	}
 	if m.left > 0 {
@@ -58,51 +59,51 @@ func (p segmentPanel) answer(m *segmentMap, cells, height int) [][]cell.Span {
 	return lines
 }
 
-// adviceHeight is from where on there is room to say what could be done.
+// adviceHeight is the height from which on there is room for advice.
 const adviceHeight = 16
 
-// wouldExpand reports whether segments of which single pages can go back would
-// make a difference: a tenth of all is stuck.
+// wouldExpand reports whether expandable segments, whose pages are freed one by
+// one, would make a difference: a tenth of all is fragmented.
 // Source: https://pytorch.org/docs/stable/notes/cuda.html#optimizing-memory-usage-with-pytorch-cuda-alloc-conf
-func (m *segmentMap) wouldExpand() bool {
+func (m *Map) wouldExpand() bool {
 	return !m.expanded && m.sums[snapshot.BlockFragmented] >= m.sums.total()/10
 }
 
-// gives is what a flush returns.
-func (p segmentPanel) gives(m *segmentMap) (strong, text string) {
+// frees is what a flush frees.
+func (p Panel) frees(m *Map) (strong, text string) {
 	cached := m.sums[snapshot.BlockCached]
-	if private := m.band(fatePrivate); private != nil {
+	if private := m.ofFate(fatePrivate); private != nil {
 		cached -= private.sums[snapshot.BlockCached]
 	}
 	verb := "A flush returns "
-	if p.flushes {
+	if p.Appearance.Keys.Has(keys.Flush) {
 		verb = "F returns "
 	}
 	count := int64(0)
-	if free := m.band(fateCached); free != nil {
+	if free := m.ofFate(fateCached); free != nil {
 		count = int64(len(free.segments))
 	}
 	switch {
 	case cached <= 0:
 		return verb + "nothing", ": each segment has a live block."
 	case m.whole >= cached:
-		return verb + cached.String(), ": " + counted(count, "segment") + map[bool]string{true: " has", false: " have"}[count == 1] + " no live block."
+		return verb + cached.String(), ": " + cell.Count(count, "segment") + map[bool]string{true: " has", false: " have"}[count == 1] + " no live block."
 	case count == 0:
 		return verb + cached.String(), ": whole pages of expandable segments."
 	default:
-		return verb + cached.String(), ": " + counted(count, "segment") + " without a live block, and whole pages of expandable ones."
+		return verb + cached.String(), ": " + cell.Count(count, "segment") + " without a live block, and whole pages of expandable ones."
 	}
 }
 
-// stays is what no flush returns, and what it is that keeps it.
-func stays(m *segmentMap, stuck *segmentBand) (strong, text string) {
-	free, held := stuck.sums[snapshot.BlockFragmented], stuck.sums.held()
-	count := len(stuck.segments)
+// keeps is what no flush frees, and what keeps it.
+func keeps(m *Map, fragmented *band) (strong, text string) {
+	free, held := fragmented.sums[snapshot.BlockFragmented], fragmented.sums.held()
+	count := len(fragmented.segments)
 	live := " also have live blocks"
 	if count == 1 {
 		live = " also has live blocks"
 	}
-	text = ": " + counted(int64(count), "segment") + live + " (" + held.String() + ")."
+	text = ": " + cell.Count(int64(count), "segment") + live + " (" + held.String() + ")."
 	if m.keepers < count && m.keptFor < m.kept {
 		text += " " + m.kept.String() + " of it is in " + strconv.Itoa(m.keepers) + ", kept there by just " + m.keptFor.String() + "."
 	}

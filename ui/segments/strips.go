@@ -1,4 +1,4 @@
-package ui
+package segments
 
 import (
 	"strconv"
@@ -10,57 +10,61 @@ import (
 	"vramscope/ui/cell"
 )
 
-// The cells before a strip: fate, sizes, how many, how much.
+// The cells before a strip: fate, size, number, sum.
 const (
 	fateCells  = 7
 	countCells = 6
+	sizeCells  = 5
 )
+
+// sizedWidth is the panel's width from which on labels have room for sizes.
+const sizedWidth = 80
 
 // mapScale is how the bands are drawn in a rectangle.
 type mapScale struct {
-	bands        []segmentBand
+	bands        []band
 	sized, named bool // labels say the sizes; there are labels at all
 	left, strip  int  // cells before a strip, and of it
 	unit         quantity.Bytes
 }
 
-// scale makes the bands fill so many rows or, zoomed in, more.
-func (p segmentPanel) scale(width, body int) mapScale {
-	m := p.segments.found
-	s := mapScale{left: 1 + fateCells + 1 + countCells + 1 + partBytes + 2}
+// scale makes the bands fill the rows of the body or, zoomed in, more.
+func (p Panel) scale(width, body int) mapScale {
+	m := p.Map
+	s := mapScale{left: 1 + fateCells + 1 + countCells + 1 + sizeCells + 2}
 	s.bands, s.sized = m.bands(body)
-	if width < fullWidth { // no room to say which sizes they are
+	if width < sizedWidth { // no room to say which sizes they are
 		s.bands, s.sized = m.byFate, false
 	}
 	if s.sized {
-		s.left += partBytes + 1
+		s.left += sizeCells + 1
 	}
 	if s.named = width-s.left-1 >= 2*s.left/3; !s.named {
 		s.left = 1
 	}
 	s.strip = max(width-s.left-1, 1)
-	s.unit = unitFor(s.bands, s.strip, max(body, 1), p.segments.zoom)
+	s.unit = unitFor(s.bands, s.strip, max(body, 1), p.Zoom)
 	return s
 }
 
-// stuckAt is the first row of what is stuck: who goes nearer wants to see that.
-func (p segmentPanel) stuckAt(width, height int) int {
-	s := p.scale(width, p.body(width, height))
+// FragmentedAt is the first row of the fragmented segments, where zooming begins.
+func (p Panel) FragmentedAt(width, height int) int {
+	s := p.scale(width, p.Body(width, height))
 	before := 0
-	for before < len(s.bands) && s.bands[before].fate < fateStuck {
+	for before < len(s.bands) && s.bands[before].fate < fateFragmented {
 		before++
 	}
 	return rowsOf(s.bands[:before], s.unit, s.strip)
 }
 
 // strips draws the bands.
-func (p segmentPanel) strips(width, body int) ([]string, quantity.Bytes) {
+func (p Panel) strips(width, body int) ([]string, quantity.Bytes) {
 	scale := p.scale(width, body)
 	bands, unit, strip := scale.bands, scale.unit, scale.strip
 	top := p.top(rowsOf(bands, unit, strip), body)
 	var rows []string
 	spare := body - rowsOf(bands, unit, strip)
-	apart := spare >= len(p.segments.found.byFate)-1
+	apart := spare >= len(p.Map.byFate)-1
 	for i := range bands {
 		b := &bands[i]
 		cells := b.cells(unit, strip)
@@ -82,8 +86,8 @@ func (p segmentPanel) strips(width, body int) ([]string, quantity.Bytes) {
 }
 
 // label is " stuck    20.0M  ×212  7.40G  ".
-func (p segmentPanel) label(l *cell.Line, b *segmentBand, first, sized bool) {
-	s := &p.look.Styles
+func (p Panel) label(l *cell.Line, b *band, first, sized bool) {
+	s := &p.Appearance.Styles
 	l.Skip(1)
 	name := ""
 	if first {
@@ -96,12 +100,12 @@ func (p segmentPanel) label(l *cell.Line, b *segmentBand, first, sized bool) {
 		if b.least != b.most {
 			size = sizeClass(b.least)
 		}
-		l.Right(s.Dim, size, partBytes)
+		l.Right(s.Dim, size, sizeCells)
 		l.Skip(1)
 	}
-	l.Right(s.Dim, p.look.Glyphs.Times+strconv.Itoa(len(b.segments)), countCells)
+	l.Right(s.Dim, p.Appearance.Glyphs.Times+strconv.Itoa(len(b.segments)), countCells)
 	l.Skip(1)
-	l.Right(s.Text, b.sums.total().String(), partBytes)
+	l.Right(s.Text, b.sums.total().String(), sizeCells)
 	l.Skip(2)
 }
 
@@ -118,10 +122,10 @@ func sizeClass(size quantity.Bytes) string {
 	return text + "+"
 }
 
-func (p segmentPanel) fateStyle(f fate) themes.Style {
-	s := &p.look.Styles
+func (p Panel) fateStyle(f fate) themes.Style {
+	s := &p.Appearance.Styles
 	switch f {
-	case fateStuck, fatePrivate:
+	case fateFragmented, fatePrivate:
 		return s.Fragmented
 	case fateCached:
 		return s.Returnable
@@ -131,7 +135,7 @@ func (p segmentPanel) fateStyle(f fate) themes.Style {
 }
 
 // strip writes cells.
-func (p segmentPanel) strip(l *cell.Line, cells []mapCell) {
+func (p Panel) strip(l *cell.Line, cells []mapCell) {
 	for i := 0; i < len(cells); {
 		end := i + 1
 		for end < len(cells) && cells[end] == cells[i] {
@@ -148,8 +152,8 @@ func (p segmentPanel) strip(l *cell.Line, cells []mapCell) {
 }
 
 // ink is how a state is drawn.
-func (p segmentPanel) ink(state snapshot.BlockState) (themes.Style, string) {
-	s, g := &p.look.Styles, &p.look.Glyphs
+func (p Panel) ink(state snapshot.BlockState) (themes.Style, string) {
+	s, g := &p.Appearance.Styles, &p.Appearance.Glyphs
 	switch state {
 	case snapshot.BlockPending:
 		return s.Allocated, g.Pending
