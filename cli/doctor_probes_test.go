@@ -48,7 +48,7 @@ func TestDoctorTellsOfProbes(t *testing.T) {
 		alone = b.doctorSays("LD_LIBRARY_PATH=")
 		return strings.Contains(alone, "1 process answers")
 	})
-	wants(alone, "told by probes alone, 79.6G")
+	wants(alone, "probe data only, 79.6G")
 	wants(alone, "1 process answers")
 	if strings.Contains(alone, "gpu-reset") {
 		t.Errorf("a GPU that nobody has seen is to be reset:\n%s", alone)

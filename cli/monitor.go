@@ -149,7 +149,7 @@ func (p *program) show(ctx context.Context, sampling *sampler.Sampler, src *sour
 		Actions:     src.actions(sampling, s),
 		Environment: src.environment(),
 		Save:        func(snap *snapshot.Snapshot) (string, error) { return saveSnapshot(stateHome(), snap) },
-		LookNow:     sampling.LookNow,
+		LookNow:     sampling.SampleNow,
 		Doctor:      func() []string { return p.report(src, s, sampling.Latest(), nil) },
 		Resume:      screen.view,
 		Leave:       func(v ui.Viewpoint) { screen.view = &v },

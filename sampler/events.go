@@ -18,8 +18,8 @@ func processEvent(now time.Time, kind snapshot.EventKind, p *snapshot.Process, m
 	}
 }
 
-// programName is the program that a process runs: "train.py", where comm would
-// say "python3.11" of every second process on the box.
+// programName is the program that a process runs: "train.py", where comm is
+// "python3.11".
 func programName(p *snapshot.Process) string {
 	name, _, _ := strings.Cut(process.ShortCommand(p.Command, p.Name), " ")
 	return name
@@ -35,25 +35,20 @@ func outOfMemoryEvent(now time.Time, p *snapshot.Process, count int64) snapshot.
 	return e
 }
 
-// endedEvent says what a process left behind. A process that only gave its
-// context back has left the GPU; it has not ended, and of another container's
-// nobody here can tell.
-func endedEvent(now time.Time, g *snapshot.EndedProcess, left bool) snapshot.Event {
+// endedEvent is the end of a row. A process that still runs has only left the
+// GPU; of another container's process vramscope cannot know which it is.
+func endedEvent(now time.Time, g *snapshot.EndedProcess, running bool) snapshot.Event {
 	var b strings.Builder
-	b.WriteString("ended")
-	if left {
-		b.Reset()
+	if running {
 		b.WriteString("left the GPU")
+	} else {
+		b.WriteString("exited")
 	}
-	used, usedKnown := g.Last.Used.Value()
-	peak, peakKnown := g.Last.Peak.Value()
-	switch {
-	case usedKnown && peakKnown:
-		fmt.Fprintf(&b, ": was %s, peak %s", used, peak)
-	case usedKnown:
-		fmt.Fprintf(&b, ": was %s", used)
-	case peakKnown: // it ended while the driver was away
-		fmt.Fprintf(&b, ": peak %s", peak)
+	if used, ok := g.Last.Used.Value(); ok {
+		fmt.Fprintf(&b, ", held %s", used)
+	}
+	if peak, ok := g.Last.Peak.Value(); ok { // alone where the driver was away at the end
+		fmt.Fprintf(&b, ", peak %s", peak)
 	}
 	if n, ok := g.OutOfMemoryCount.Value(); ok && n > 0 {
 		fmt.Fprintf(&b, ", out of memory x%d (allocator)", n)
@@ -63,8 +58,8 @@ func endedEvent(now time.Time, g *snapshot.EndedProcess, left bool) snapshot.Eve
 	return e
 }
 
-// noteChanges logs what has become of the driver and its GPUs since the
-// previous snapshot.
+// noteChanges logs how the driver and its GPUs have changed since the snapshot
+// before.
 func (s *Sampler) noteChanges(now time.Time, snap *snapshot.Snapshot) {
 	before := s.latest.Load()
 	if before == nil {
@@ -109,11 +104,11 @@ func (s *Sampler) noteDriver(now time.Time, before, after *snapshot.Snapshot) {
 	}
 }
 
-// hangingFor is how long a GPU must have been silent before the log says so: on
-// a busy box an answer that takes two or three seconds is an ordinary thing.
+// hangingFor is how long a GPU must be silent before that is an event: on a
+// busy machine answers often take two or three seconds.
 const hangingFor = 5 * time.Second
 
-// isDown reports whether a GPU is in a state that is news.
+// isDown reports whether a GPU's state is an event.
 func isDown(g *snapshot.GPU, now time.Time) bool {
 	switch g.State {
 	case snapshot.GPUOK:
@@ -127,20 +122,20 @@ func isDown(g *snapshot.GPU, now time.Time) bool {
 
 // noteGPU logs once that a GPU is down, and that it is back.
 func (s *Sampler) noteGPU(now, before time.Time, was, is *snapshot.GPU) {
-	if _, told := s.down[is.UUID]; !told && isDown(was, before) {
-		s.down[is.UUID] = was.Since // told by the process that this one goes on from, or there from the first
+	if _, logged := s.down[is.UUID]; !logged && isDown(was, before) {
+		s.down[is.UUID] = was.Since // down at the first tick, or logged before a restart
 	}
-	since, told := s.down[is.UUID]
+	since, logged := s.down[is.UUID]
 	event := snapshot.Event{Time: now, GPU: is.Index, GPUUUID: is.UUID, Bytes: is.LastUsed}
 	switch {
-	case !told && isDown(is, now):
+	case !logged && isDown(is, now):
 		s.down[is.UUID] = is.Since
 		event.Kind, event.Severity = snapshot.EventGPULost, snapshot.Notice
 		event.Message = fmt.Sprintf("%s: %s", is.State, is.Message)
 		if had, ok := is.LastUsed.Value(); ok {
 			event.Message += fmt.Sprintf(", had %s", had)
 		}
-	case told && is.State == snapshot.GPUOK:
+	case logged && is.State == snapshot.GPUOK:
 		delete(s.down, is.UUID)
 		event.Kind = snapshot.EventGPUBack
 		event.Message = fmt.Sprintf("back after %s", now.Sub(since).Round(time.Second))
@@ -150,7 +145,7 @@ func (s *Sampler) noteGPU(now, before time.Time, was, is *snapshot.GPU) {
 	s.history.log.Append(event)
 }
 
-// noteXIDs logs the critical errors that are new, in the order of their coming.
+// noteXIDs logs the new critical errors, oldest first.
 func (s *Sampler) noteXIDs(was, is *snapshot.GPU) {
 	fresh := is.XIDs
 	if len(was.XIDs) > 0 {

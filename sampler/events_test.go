@@ -81,8 +81,8 @@ func TestWhatHasEndedSinceTheLastLookHasNotLeft(t *testing.T) {
 		source func(*box) ProcessReader
 		want   string
 	}{
-		{"ended a moment ago", func(b *box) ProcessReader { return remembering{b} }, "ended ended: was 10.0G"},
-		{"gave its context back", func(b *box) ProcessReader { return b }, "ended left the GPU: was 10.0G"},
+		{"ended a moment ago", func(b *box) ProcessReader { return remembering{b} }, "ended exited, held 10.0G"},
+		{"gave its context back", func(b *box) ProcessReader { return b }, "ended left the GPU, held 10.0G"},
 	} {
 		b := newBox(1)
 		s := b.sampler(func(o *Options) { o.Processes = tc.source(b) })
@@ -119,7 +119,7 @@ func TestAZombieOnALostGPUHasEnded(t *testing.T) {
 	if snap := b.tick(s); len(snap.Rows) != 0 || len(snap.Ended) != 1 {
 		t.Errorf("%d rows, %d gone", len(snap.Rows), len(snap.Ended))
 	}
-	expectLog(t, s, "gpu_lost lost: GPU_IS_LOST", "ended ended")
+	expectLog(t, s, "gpu_lost lost: GPU_IS_LOST", "ended exited")
 }
 
 // TestASlowGPUIsNoNews has a GPU whose answers take two ticks: it is neither

@@ -135,7 +135,7 @@ func (s *Sampler) roster() (*roster, []*store.Series) {
 		r.GPUs = append(r.GPUs, kept)
 	}
 	keep := func(row *rowRecord) {
-		r.Rows = append(r.Rows, keptRow{*row.process, row.first, row.ended, row.tick, number(&row.metrics), slices.Clone(row.torn)})
+		r.Rows = append(r.Rows, keptRow{*row.process, row.first, row.ended, row.tick, number(&row.metrics), slices.Clone(row.skews)})
 	}
 	for _, row := range h.ended {
 		keep(row)
@@ -189,7 +189,7 @@ func (r *roster) history(samples *store.Store, series []*store.Series) (*History
 	for i := range r.Rows {
 		kept := &r.Rows[i]
 		process := kept.Process
-		row := &rowRecord{process: &process, first: kept.First, ended: kept.Ended, tick: kept.Tick, metrics: find(kept.Series), torn: kept.Torn}
+		row := &rowRecord{process: &process, first: kept.First, ended: kept.Ended, tick: kept.Tick, metrics: find(kept.Series), skews: kept.Torn}
 		if row.ended.IsZero() {
 			h.rows[row.process.ID] = row
 		} else {

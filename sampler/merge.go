@@ -30,7 +30,7 @@ type row struct {
 	outlook    outlook // of used
 	allocated  outlook // of what a probe says of it
 	load       load
-	settling   settling
+	other      otherMemory
 	oom        int64
 	oomKnown   bool
 }
@@ -263,9 +263,9 @@ func (s *Sampler) sweep(now time.Time) []snapshot.EndedProcess {
 			g.OutOfMemoryCount = quantity.From(r.oom, quantity.Probe)
 		}
 		ended = append(ended, g)
-		// Asked at this moment: what was looked up a second ago may have ended since.
-		left := id.Process.Foreign() || s.options.Processes.Alive(id.Process)
-		s.history.log.Append(endedEvent(now, &g, left))
+		// Asked now: a process that was there a second ago may have exited.
+		running := id.Process.Foreign() || s.options.Processes.Alive(id.Process)
+		s.history.log.Append(endedEvent(now, &g, running))
 	}
 	slices.SortFunc(ended, func(a, b snapshot.EndedProcess) int {
 		return cmp.Or(cmp.Compare(a.Last.GPU, b.Last.GPU), cmp.Compare(a.Last.ID.Process.PID, b.Last.ID.Process.PID))

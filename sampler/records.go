@@ -80,11 +80,11 @@ type rowRecord struct {
 	ended   time.Time // zero while it lives
 	tick    uint64    // the snapshot that last had it
 	metrics metrics
-	torn    []span // when its figures were known, and not of one moment
+	skews   []span // when its readings were of different moments
 }
 
 func (r *rowRecord) append(s *store.Store, now time.Time, p *snapshot.Process) {
-	r.noteTorn(now, p)
+	r.noteSkew(now, p)
 	r.process = p
 	for _, id := range recordedOfProcess {
 		r.metrics.append(s, id, p.Value(id))
@@ -106,7 +106,7 @@ func (r *rowRecord) at(t time.Time) snapshot.Process {
 	p.SMUtilization = quantity.From(int(busy.Or(0)), busy.Source())
 	if reserved := quantity.Sum(p.Allocated, p.Cached, p.Fragmented); reserved.Known() {
 		p.Probe = &snapshot.Probe{State: snapshot.ProbeLive}
-		if used, ok := p.Used.Value(); ok && !r.tornAt(t) {
+		if used, ok := p.Used.Value(); ok && !r.skewedAt(t) {
 			p.Other = quantity.From(used-reserved.Or(0), quantity.Computed)
 		}
 	}

@@ -22,22 +22,22 @@ type Sampler struct {
 	options Options
 
 	// Owned by the goroutine that ticks.
-	driver    *driver
-	rows      map[snapshot.RowID]*row
-	byPID     map[int]*identified
-	gone      []snapshot.EndedProcess
-	alerts    *alert.Evaluator
-	judged    time.Time        // when the rules were last applied
-	standing  []snapshot.Alert // what they said
-	raised    map[alertKey]snapshot.Alert
-	down      map[string]time.Time // GPUs of which the log has said that they do not answer, and since when
-	probeSeen bool
-	probeOnly []probeOnlyGPU
-	sequence  uint64
-	first     bool               // no tick has been made yet
-	began     time.Time          // the first tick; zero where this process goes on from another
-	before    *snapshot.Snapshot // the last one of the process that this one goes on from; nil after the first tick
-	restarted bool               // this process goes on from another, and has not seen the driver yet
+	driver       *driver
+	rows         map[snapshot.RowID]*row
+	byPID        map[int]*identified
+	gone         []snapshot.EndedProcess
+	alerts       *alert.Evaluator
+	rulesApplied time.Time
+	standing     []snapshot.Alert // of the last time the rules were applied
+	raised       map[alertKey]snapshot.Alert
+	down         map[string]time.Time // GPUs of which the log has said that they do not answer, and since when
+	probeSeen    bool
+	probeOnly    []probeOnlyGPU
+	sequence     uint64
+	first        bool               // no tick has been made yet
+	began        time.Time          // the first tick; zero where this process goes on from another
+	before       *snapshot.Snapshot // the last one of the process that this one goes on from; nil after the first tick
+	restarted    bool               // this process goes on from another, and has not seen the driver yet
 
 	history *History
 	latest  atomic.Pointer[snapshot.Snapshot]
@@ -212,7 +212,7 @@ func (s *Sampler) Tick(now time.Time) *snapshot.Snapshot {
 	}
 	snap.Driver.ProbesAnswering = merged.probesAnswering
 	snap.GPUs = s.gpus(now, readings, merged)
-	snap.Alerts = s.judge(now, snap)
+	snap.Alerts = s.applyRules(now, snap)
 
 	s.history.record(now, snap)
 	s.sequence++

@@ -19,7 +19,7 @@ func TestALostGPUIsANoticeUntilItIsBack(t *testing.T) {
 	s.tick()
 	s.expect(t, snapshot.AlertLost, snapshot.Alert{
 		Severity: snapshot.Notice, GPU: 1, Since: noon.Add(3 * time.Second),
-		Note: "lost, had 41.0G", Message: "GPU 1 lost since 12:00:03", Advice: "it is asked again; dmesg | grep -i NVRM",
+		Note: "lost, had 41.0G", Message: "GPU 1 lost at 12:00:03, retrying", Advice: "see dmesg | grep -i NVRM",
 	})
 	g.State = snapshot.GPUError
 	g.Message = "ERROR_UNKNOWN"

@@ -8,7 +8,7 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// driver says that the driver as a whole cannot be read.
+// driver alerts where the driver cannot be read.
 func (e *Evaluator) driver(found []candidate, snap *snapshot.Snapshot) []candidate {
 	d := &snap.Driver
 	switch d.State {
@@ -22,9 +22,9 @@ func (e *Evaluator) driver(found []candidate, snap *snapshot.Snapshot) []candida
 	if d.Message != "" {
 		message += " (" + d.Message + ")"
 	}
-	advice := "looking for it again"
+	advice := "retrying"
 	if d.ProbesAnswering > 0 {
-		advice = "these figures come from the probes alone"
+		advice = "probe data only"
 	}
 	return append(found, candidate{
 		key:        key{kind: snapshot.AlertDriver},
@@ -36,9 +36,9 @@ func (e *Evaluator) driver(found []candidate, snap *snapshot.Snapshot) []candida
 	})
 }
 
-// state says that a GPU does not answer. There is nothing to do about it here
-// but to know it, so it is a notice. Where the driver itself is away, that is
-// said once and not for each GPU.
+// state alerts where a GPU does not answer. It is a notice, as vramscope can do
+// nothing about it. A driver that cannot be read is one alert and not one for
+// each GPU.
 func (e *Evaluator) state(found []candidate, snap *snapshot.Snapshot, g *snapshot.GPU) []candidate {
 	if g.State == snapshot.GPUOK || g.State == "" || driverAway(snap) {
 		return found
@@ -52,22 +52,22 @@ func (e *Evaluator) state(found []candidate, snap *snapshot.Snapshot, g *snapsho
 	switch g.State {
 	case snapshot.GPUHanging:
 		a.Kind = snapshot.AlertHanging
-		// One late answer is not a hang, nor are answers that always take a while.
+		// One late answer is no hang, and neither are answers that are always slow.
 		h.samples, h.after = 2, 3*time.Second
 		a.Note = "no answer"
 		a.Message = "GPU " + number(g.Index) + " has not answered" + since
-		a.Advice = "a call is stuck in the driver: dmesg | grep -i NVRM"
+		a.Advice = "a driver call hangs: see dmesg | grep -i NVRM"
 	case snapshot.GPULost:
 		a.Note = "lost"
-		a.Message = "GPU " + number(g.Index) + " lost" + since
-		a.Advice = "it is asked again; dmesg | grep -i NVRM"
+		a.Message = "GPU " + number(g.Index) + " lost" + strings.Replace(since, "since", "at", 1) + ", retrying"
+		a.Advice = "see dmesg | grep -i NVRM"
 	default:
 		a.Note = "error"
 		a.Message = "GPU " + number(g.Index) + " answers with an error" + since
 		if g.Message != "" {
 			a.Message += " (" + g.Message + ")"
 		}
-		a.Advice = "it is asked again"
+		a.Advice = "retrying"
 	}
 	if had, ok := g.LastUsed.Value(); ok {
 		a.Note += ", had " + had.String()
@@ -84,8 +84,8 @@ func driverAway(snap *snapshot.Snapshot) bool {
 	}
 }
 
-// throttled says that heat or the hardware hold the clocks down for longer
-// than a moment. A power cap does so all the time on a busy GPU and is no news.
+// throttled alerts where heat or the hardware lower the clocks for longer than
+// a moment. A power cap does that all the time on a busy GPU.
 func (e *Evaluator) throttled(found []candidate, g *snapshot.GPU) []candidate {
 	var reasons []string
 	for _, reason := range g.Throttled {
@@ -101,7 +101,7 @@ func (e *Evaluator) throttled(found []candidate, g *snapshot.GPU) []candidate {
 	advice := ""
 	if t, ok := g.Temperature.Value(); ok && slices.Contains(reasons, "thermal") {
 		message += ", at " + number(t) + "C"
-		advice = "look at its cooling"
+		advice = "check its cooling"
 	}
 	return append(found, candidate{
 		key:        key{kind: snapshot.AlertThrottled, gpuUUID: g.UUID},

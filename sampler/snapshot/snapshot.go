@@ -92,8 +92,8 @@ const (
 	GPUError   GPUState = "error"   // it answers with another error
 )
 
-// ProbeDataOnly is the message of a GPU that no driver has told of, only probes.
-const ProbeDataOnly = "told by probes alone"
+// ProbeDataOnly is the message of a GPU that only probes report.
+const ProbeDataOnly = "probe data only"
 
 // GPU is one GPU, or what was last known of it.
 type GPU struct {

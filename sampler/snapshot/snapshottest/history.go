@@ -37,7 +37,7 @@ func (h past) Events(limit int) []snapshot.Event {
 		gone := &h.s.Ended[i]
 		events = append(events, snapshot.Event{
 			Time: gone.Ended, Kind: snapshot.EventEnded, GPU: gone.Last.GPU, GPUUUID: gone.Last.ID.GPUUUID, Row: gone.Last.ID,
-			User: gone.Last.User, Name: gone.Last.Name, Message: "ended: was " + gone.Last.Used.Or(0).String(), Bytes: gone.Last.Used,
+			User: gone.Last.User, Name: gone.Last.Name, Message: "exited, held " + gone.Last.Used.Or(0).String(), Bytes: gone.Last.Used,
 		})
 	}
 	if limit > 0 && limit < len(events) {

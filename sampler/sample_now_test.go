@@ -6,9 +6,42 @@ import (
 	"time"
 
 	"vramscope/internal/process"
+	"vramscope/nvml"
+	"vramscope/sampler/snapshot"
 )
 
-func TestARefreshSamplesAtOnce(t *testing.T) {
+func TestSampleNowAsksALostDriverAtOnce(t *testing.T) {
+	b := newBox(1)
+	b.openErr = nvml.ErrDriverNotLoaded
+	s := b.sampler(func(o *Options) { o.Interval = time.Hour }) // only the first tick, and those of SampleNow
+	for range 60 {
+		b.tick(s)
+	}
+	if retry := s.Latest().Driver.RetryAt; retry.Sub(b.now) < 2*time.Second {
+		t.Fatalf("the next try is due in %v, too soon for this test", retry.Sub(b.now))
+	}
+	b.mu.Lock()
+	b.openErr = nil
+	b.mu.Unlock()
+
+	ctx, cancel := context.WithCancel(t.Context())
+	finished := make(chan error, 1)
+	go func() { finished <- s.Run(ctx) }()
+	<-s.Updates()
+	deadline := time.Now().Add(5 * time.Second)
+	for s.Latest().Driver.State != snapshot.DriverOK && time.Now().Before(deadline) {
+		s.SampleNow()
+	}
+	if state := s.Latest().Driver.State; state != snapshot.DriverOK {
+		t.Errorf("the driver is %s, although SampleNow asked it", state)
+	}
+	cancel()
+	if err := <-finished; err != nil {
+		t.Error(err)
+	}
+}
+
+func TestRefreshSamplesAtOnce(t *testing.T) {
 	b := newBox(1)
 	s := New(Options{Devices: b, Processes: b, Interval: MaxInterval})
 	ctx, cancel := context.WithCancel(context.Background())
@@ -25,14 +58,14 @@ func TestARefreshSamplesAtOnce(t *testing.T) {
 	}
 	s.Suspend()
 	if got := s.Refresh(within); got != snap {
-		t.Errorf("a suspended sampler has read its sources: snapshot %d", got.Sequence)
+		t.Errorf("a suspended sampler has taken snapshot %d", got.Sequence)
 	}
 	cancel()
 	if err := <-ended; err != nil {
 		t.Fatal(err)
 	}
 	if got := s.Refresh(ctx); got != snap {
-		t.Errorf("nobody ticks any more, and there is snapshot %d", got.Sequence)
+		t.Errorf("snapshot %d after the end of Run", got.Sequence)
 	}
 }
 
@@ -53,7 +86,7 @@ func (l *lateNames) Processes(now time.Time, pids []int) map[int]process.Info {
 	return infos
 }
 
-func TestNamesThatComeLateAreNotWaitedForAWholeInterval(t *testing.T) {
+func TestMissingNamesBringTheSecondTickForward(t *testing.T) {
 	b := newBox(1)
 	s := New(Options{Devices: b, Processes: &lateNames{box: b}, Interval: MaxInterval})
 	ctx, cancel := context.WithCancel(context.Background())
@@ -69,7 +102,7 @@ func TestNamesThatComeLateAreNotWaitedForAWholeInterval(t *testing.T) {
 		t.Fatal("the second snapshot did not come")
 	}
 	if command := s.Latest().Rows[0].Command; len(command) == 0 {
-		t.Error("the second has no command line either")
+		t.Error("the second snapshot has no command line")
 	}
 	cancel()
 	if err := <-ended; err != nil {

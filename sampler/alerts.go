@@ -8,7 +8,7 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// alertKey recognises an alert from one tick to the next.
+// alertKey identifies an alert from one tick to the next.
 type alertKey struct {
 	kind     snapshot.AlertKind
 	gpuUUID  string
@@ -20,19 +20,19 @@ func keyOf(a *snapshot.Alert) alertKey {
 	return alertKey{kind: a.Kind, gpuUUID: a.GPUUUID, instance: a.Instance, row: a.Row}
 }
 
-// judgeEvery is how often the alert rules are applied, where the sampler ticks
-// faster: what trembles ten times a second is no news.
-const judgeEvery = 900 * time.Millisecond
+// alertInterval is the least time between two applications of the alert rules:
+// a sampler that ticks faster sees noise.
+const alertInterval = 900 * time.Millisecond
 
-// judge applies the alert rules, and logs what they raise and clear; between
-// two times what they said last stands. What the driver or a GPU has become is
-// logged at once, whether a rule speaks of it or not.
-func (s *Sampler) judge(now time.Time, snap *snapshot.Snapshot) []snapshot.Alert {
+// applyRules applies the alert rules and logs the alerts that they raise and
+// clear. Between two applications the last alerts stand. Changes of the driver
+// and of GPUs are logged at every tick.
+func (s *Sampler) applyRules(now time.Time, snap *snapshot.Snapshot) []snapshot.Alert {
 	s.noteChanges(now, snap)
-	if since := now.Sub(s.judged); since >= 0 && since < judgeEvery {
+	if since := now.Sub(s.rulesApplied); since >= 0 && since < alertInterval {
 		return s.standing
 	}
-	s.judged = now
+	s.rulesApplied = now
 	alerts := s.alerts.Evaluate(snap)
 	s.standing = alerts
 	standing := make(map[alertKey]snapshot.Alert, len(alerts))
@@ -45,21 +45,30 @@ func (s *Sampler) judge(now time.Time, snap *snapshot.Snapshot) []snapshot.Alert
 	}
 	for key, a := range s.raised {
 		if _, stands := standing[key]; !stands && hasNoEvent(key.kind) {
-			s.history.log.Append(s.alertEvent(snap, now, snapshot.EventCleared, &a, over(now, &a)))
+			s.history.log.Append(s.alertEvent(snap, now, snapshot.EventCleared, &a, cleared(now, &a)))
 		}
 	}
 	s.raised = standing
 	return alerts
 }
 
-// over says that an alert no longer stands. Its own message would be stale:
-// it speaks of the figures of the moment.
-func over(now time.Time, a *snapshot.Alert) string {
-	words := strings.ReplaceAll(string(a.Kind), "_", " ")
-	return fmt.Sprintf("over: %s, after %s", words, now.Sub(a.Since).Round(time.Second))
+// cleared is the message of the event that ends an alert. The alert's own
+// message has figures that are no longer true.
+func cleared(now time.Time, a *snapshot.Alert) string {
+	what, ok := map[snapshot.AlertKind]string{
+		snapshot.AlertFullIn:    "no longer filling up",
+		snapshot.AlertLowMemory: "no longer low on memory",
+		snapshot.AlertLeak:      "no longer leaking",
+		snapshot.AlertThrottled: "no longer throttled",
+		snapshot.AlertECC:       "no new ECC errors",
+	}[a.Kind]
+	if !ok {
+		what = "cleared: " + strings.ReplaceAll(string(a.Kind), "_", " ")
+	}
+	return fmt.Sprintf("%s (%s)", what, now.Sub(a.Since).Round(time.Second))
 }
 
-// hasNoEvent is false for alerts whose cause is an event already.
+// hasNoEvent is false for the alerts whose cause is an event of its own.
 func hasNoEvent(kind snapshot.AlertKind) bool {
 	switch kind {
 	case snapshot.AlertLost, snapshot.AlertHanging, snapshot.AlertDriver, snapshot.AlertXID, snapshot.AlertOutOfMemory:
@@ -69,8 +78,8 @@ func hasNoEvent(kind snapshot.AlertKind) bool {
 	}
 }
 
-// alertEvent is what an alert's rise or end is in the log. It is over, mostly,
-// because its process is gone: whose that was is known for a while.
+// alertEvent is the event of an alert that was raised or cleared. The alert's
+// process may have ended: then its name comes from the ended rows.
 func (s *Sampler) alertEvent(snap *snapshot.Snapshot, now time.Time, kind snapshot.EventKind, a *snapshot.Alert, message string) snapshot.Event {
 	e := snapshot.Event{Time: now, Kind: kind, GPU: a.GPU, GPUUUID: a.GPUUUID, Row: a.Row, Message: message}
 	if kind == snapshot.EventAlarm {
