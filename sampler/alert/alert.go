@@ -1,16 +1,3 @@
-// Package alert says what a reader should know or act upon, from nothing but
-// the snapshots that it is shown one after the other.
-//
-//	Snapshot → rules → candidates → latches (hysteresis) → order → []snapshot.Alert
-//	             ↑ traces: what rows and GPUs did before
-//
-// A rule looks at one moment and says what it finds, as a candidate. A latch
-// keeps for each candidate how long it has been there: an alert is raised only
-// when its candidate stays, and taken down only when it stays away, so that a
-// figure that trembles around a threshold does not flash.
-//
-// There are no clocks in here: time is Snapshot.Time, and the same snapshots
-// give the same alerts in the same order.
 package alert
 
 import (
@@ -51,7 +38,7 @@ type Evaluator struct {
 	found      []*snapshot.Process // room for at
 }
 
-// New makes an Evaluator that has seen nothing yet.
+// New makes an Evaluator without a past.
 func New(thresholds Thresholds) *Evaluator {
 	return &Evaluator{
 		thresholds: thresholds.withDefaults(),
@@ -61,9 +48,8 @@ func New(thresholds Thresholds) *Evaluator {
 	}
 }
 
-// key recognises a candidate from one snapshot to the next. The process that
-// an alert names is no part of it where the alert is about a GPU: another
-// process may become the one to name while the alert stands.
+// key identifies a candidate from one snapshot to the next. An alert about a
+// GPU has no row in its key: the process that it names may change.
 type key struct {
 	kind     snapshot.AlertKind
 	gpuUUID  string
@@ -71,7 +57,7 @@ type key struct {
 	row      snapshot.RowID
 }
 
-// place is what the candidate is about.
+// place is the GPU or MIG instance that the candidate is about.
 func (k key) place() place {
 	if k.row != (snapshot.RowID{}) {
 		return place{gpuUUID: k.gpuUUID, instance: k.row.Instance}
@@ -79,14 +65,13 @@ func (k key) place() place {
 	return place{gpuUUID: k.gpuUUID, instance: k.instance}
 }
 
-// candidate is what a rule has found at one moment.
+// candidate is what a rule finds in one snapshot.
 type candidate struct {
 	key        key
 	hysteresis hysteresis
 	alert      snapshot.Alert
 	soon       time.Duration // orders alerts of one kind: the soonest first
-	// refuted is what the place has to use less than for a miss to end the
-	// alert at once: no hysteresis is for what has become untrue.
+	// refuted ends the alert at the first miss where the place uses less than this.
 	refuted quantity.Bytes
 }
 
@@ -105,7 +90,7 @@ func (e *Evaluator) Evaluate(snap *snapshot.Snapshot) []snapshot.Alert {
 		found = e.ecc(found, snap, g)
 		found = e.xid(found, snap, g)
 		if g.State != snapshot.GPUOK {
-			continue // its other figures are not of this moment
+			continue // its other figures are old
 		}
 		found = e.throttled(found, g)
 		found = e.fullIn(found, g)
@@ -122,9 +107,8 @@ func (e *Evaluator) Evaluate(snap *snapshot.Snapshot) []snapshot.Alert {
 	return alerts
 }
 
-// withoutRepetition drops what a better alert says of the same GPU, or of the
-// same MIG instance: one that will be full in four minutes need not be called
-// low on memory and leaking.
+// withoutRepetition drops the alerts low memory and leak where the same GPU or
+// MIG instance has the alert full-in.
 func withoutRepetition(standing []candidate) []candidate {
 	filling := make(map[place]bool)
 	for i := range standing {
@@ -167,8 +151,8 @@ func compareRows(a, b snapshot.RowID) int {
 	)
 }
 
-// within reports whether t is at most d before now. A time after now, as it
-// comes about when a clock is set back, is not.
+// within reports whether t is less than d before now. A time after now (the
+// clock was set back) is not.
 func within(now, t time.Time, d time.Duration) bool {
 	age := now.Sub(t)
 	return !t.IsZero() && age >= 0 && age < d

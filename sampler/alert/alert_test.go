@@ -10,7 +10,7 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-func TestALostGPUIsANoticeUntilItIsBack(t *testing.T) {
+func TestLostGPUIsANotice(t *testing.T) {
 	s := newScene(Thresholds{})
 	s.ticks(3)
 	s.calm(t, "before")
@@ -32,7 +32,7 @@ func TestALostGPUIsANoticeUntilItIsBack(t *testing.T) {
 	s.calm(t, "after")
 }
 
-func TestOneLateAnswerIsNoHang(t *testing.T) {
+func TestOneLateAnswerIsNotHanging(t *testing.T) {
 	s := newScene(Thresholds{})
 	g := s.gpu(0)
 	for range 20 {
@@ -56,7 +56,7 @@ func TestOneLateAnswerIsNoHang(t *testing.T) {
 	}
 }
 
-func TestADriverThatIsAwayIsSaidOnce(t *testing.T) {
+func TestLostDriverIsOneAlert(t *testing.T) {
 	s := newScene(Thresholds{})
 	s.ticks(2)
 	s.snap.Driver = snapshot.Driver{State: snapshot.DriverGone, Since: s.now, Message: "DRIVER_NOT_LOADED", ProbesAnswering: 7}
@@ -69,7 +69,7 @@ func TestADriverThatIsAwayIsSaidOnce(t *testing.T) {
 	}
 	s.expect(t, snapshot.AlertDriver, snapshot.Alert{
 		Since: noon.Add(2 * time.Second), Note: "no driver",
-		Message: "the driver went away at 12:00:02 (DRIVER_NOT_LOADED)", Advice: "these figures come from the probes alone",
+		Message: "the driver went away at 12:00:02 (DRIVER_NOT_LOADED)", Advice: "probe data only",
 	})
 	s.snap.Driver = snapshot.Driver{State: snapshot.DriverStarting}
 	s.tick()
@@ -79,7 +79,7 @@ func TestADriverThatIsAwayIsSaidOnce(t *testing.T) {
 	s.calm(t, "when it is back")
 }
 
-func TestECCErrorsAreUrgentWhenTheyAreNew(t *testing.T) {
+func TestNewECCErrorsAreUrgent(t *testing.T) {
 	s := newScene(Thresholds{})
 	g := s.gpu(0)
 	g.ECC.Uncorrected = errors(0)
@@ -160,7 +160,7 @@ func TestXIDs(t *testing.T) {
 	}
 }
 
-func TestThrottlingMustLast(t *testing.T) {
+func TestThrottlingAlertsAfterThirtySeconds(t *testing.T) {
 	s := newScene(Thresholds{})
 	g := s.gpu(0)
 	g.Temperature = quantity.From(91, quantity.Driver)
@@ -177,7 +177,7 @@ func TestThrottlingMustLast(t *testing.T) {
 	s.ticks(31)
 	s.expect(t, snapshot.AlertThrottled, snapshot.Alert{
 		Since: s.now.Add(-31 * time.Second), Note: "throttled: hardware",
-		Message: "GPU 0 is throttled, hardware and thermal, at 91C", Advice: "look at its cooling",
+		Message: "GPU 0 is throttled, hardware and thermal, at 91C", Advice: "check its cooling",
 	})
 	g.Throttled = nil
 	s.ticks(29)
@@ -198,7 +198,7 @@ func TestOutOfMemoryIsUrgentForAMinute(t *testing.T) {
 	s.tick()
 	s.expect(t, snapshot.AlertOutOfMemory, snapshot.Alert{
 		Severity: snapshot.Urgent, GPU: 1, Row: s.row(1).ID, Since: noon.Add(5 * time.Second),
-		Note: "out of memory x1", Message: "GPU 1 out of memory x1, PID 101 bob", Advice: "F on 101 returns 4.00G",
+		Note: "out of memory x1", Message: "GPU 1 out of memory x1, PID 101 bob", Advice: "F on 101 frees 4.00G",
 	})
 	s.ticks(30)
 	s.row(1).Probe.OutOfMemoryCount = count(7)
@@ -210,14 +210,14 @@ func TestOutOfMemoryIsUrgentForAMinute(t *testing.T) {
 	s.calm(t, "a minute after the last")
 }
 
-func TestOutOfMemoryOutlivesItsProcess(t *testing.T) {
+func TestOutOfMemoryStandsAfterTheProcessExits(t *testing.T) {
 	s := newScene(Thresholds{})
 	s.ticks(3)
 	dead := *s.row(0)
 	s.snap.Rows = s.snap.Rows[1:]
 	s.snap.Ended = []snapshot.EndedProcess{{Last: dead, Ended: s.now, OutOfMemoryCount: count(1)}}
 	s.tick()
-	if a := s.alert(snapshot.AlertOutOfMemory); a == nil || a.Message != "GPU 0 out of memory x1, PID 100 alice, which has ended" {
+	if a := s.alert(snapshot.AlertOutOfMemory); a == nil || a.Message != "GPU 0 out of memory x1, PID 100 alice, which has exited" {
 		t.Fatalf("got %+v", s.standing)
 	}
 	s.ticks(59)
@@ -231,7 +231,7 @@ func TestOutOfMemoryOutlivesItsProcess(t *testing.T) {
 	}
 }
 
-func TestFullInFollowsItsHysteresis(t *testing.T) {
+func TestFullInHysteresis(t *testing.T) {
 	s := newScene(Thresholds{})
 	s.row(0).Returnable = bytes(11*quantity.GiB + 800*quantity.MiB)
 	g := s.gpu(0)
@@ -252,9 +252,9 @@ func TestFullInFollowsItsHysteresis(t *testing.T) {
 	s.tick()
 	s.expect(t, snapshot.AlertFullIn, snapshot.Alert{
 		Severity: snapshot.Urgent, GPU: 0, Row: s.row(0).ID, Since: s.now.Add(-3 * time.Second),
-		Note: "full in 4m10s (3m–6m)", Message: "GPU 0 full in 4m10s (3m–6m)", Advice: "F on 100 returns 11.8G",
+		Note: "full in 4m10s (3m–6m)", Message: "GPU 0 full in 4m10s (3m–6m)", Advice: "F on 100 frees 11.8G",
 	})
-	for range 5 { // comes and goes, and stands
+	for range 5 { // it comes and goes, the alert stands
 		g.FullIn = nil
 		s.ticks(4)
 		g.FullIn = soon
@@ -272,7 +272,7 @@ func TestFullInFollowsItsHysteresis(t *testing.T) {
 	s.calm(t, "five samples without")
 }
 
-func TestAGPUThatStopsAnsweringHasNoForecast(t *testing.T) {
+func TestFullInClearsWhenTheGPUStopsAnswering(t *testing.T) {
 	s := newScene(Thresholds{})
 	s.gpu(0).FullIn = &snapshot.FullIn{Median: time.Minute}
 	s.ticks(3)
@@ -286,9 +286,7 @@ func TestAGPUThatStopsAnsweringHasNoForecast(t *testing.T) {
 	}
 }
 
-// TestMemoryThatIsGoneEndsAForecastAtOnce: what trembles is held for a few
-// samples, what has become untrue is not.
-func TestMemoryThatIsGoneEndsAForecastAtOnce(t *testing.T) {
+func TestFullInClearsAtOnceWhenMemoryIsFreed(t *testing.T) {
 	const used, gib = 70 * quantity.GiB, quantity.GiB
 	interval := func(lower quantity.Bytes) []snapshot.Prediction {
 		return []snapshot.Prediction{{Horizon: 10 * time.Second, Median: used + gib, Lower95: lower}}
@@ -318,7 +316,7 @@ func TestMemoryThatIsGoneEndsAForecastAtOnce(t *testing.T) {
 		if s.has(snapshot.AlertFullIn) == c.ends {
 			t.Errorf("%s: %+v", name, s.standing)
 		}
-		// It may come again as any other.
+		// Then it is raised as any other.
 		s.gpu(0).FullIn = &snapshot.FullIn{Median: 4 * time.Minute}
 		s.ticks(2)
 		if s.has(snapshot.AlertFullIn) == c.ends {
@@ -327,8 +325,7 @@ func TestMemoryThatIsGoneEndsAForecastAtOnce(t *testing.T) {
 	}
 }
 
-// TestMemoryThatIsGoneFromAnInstanceEndsItsForecast, and not its neighbour's.
-func TestMemoryThatIsGoneFromAnInstanceEndsItsForecast(t *testing.T) {
+func TestFullInOfAnInstanceClearsAtOnce(t *testing.T) {
 	s := newScene(Thresholds{})
 	g := s.gpu(0)
 	g.MIG = true
@@ -348,7 +345,7 @@ func TestMemoryThatIsGoneFromAnInstanceEndsItsForecast(t *testing.T) {
 	}
 }
 
-func TestALeakIsANoticeAndFullInSaysMore(t *testing.T) {
+func TestFullInReplacesLeak(t *testing.T) {
 	s := newScene(Thresholds{})
 	p := s.row(1)
 	p.Trend, p.GrowthPerSecond = snapshot.TrendLeak, bytes(25*quantity.MiB)
@@ -368,7 +365,7 @@ func TestALeakIsANoticeAndFullInSaysMore(t *testing.T) {
 	s.calm(t, "when the process has ended")
 }
 
-func TestAlertsKeepTheirSubjectWhileTheyStand(t *testing.T) {
+func TestStandingAlertKeepsNamingItsProcess(t *testing.T) {
 	s := newScene(Thresholds{})
 	other := *s.row(0)
 	other.ID.Process.PID = 99
@@ -387,7 +384,7 @@ func TestAlertsKeepTheirSubjectWhileTheyStand(t *testing.T) {
 	}
 }
 
-func TestWorstFirstAndAlwaysInTheSameOrder(t *testing.T) {
+func TestAlertsAreOrderedWorstFirst(t *testing.T) {
 	build := func() []snapshot.Alert {
 		s := newScene(Thresholds{})
 		for i := 2; i < 6; i++ {
@@ -425,7 +422,7 @@ func TestWorstFirstAndAlwaysInTheSameOrder(t *testing.T) {
 	}
 }
 
-func TestAdviceIsOnlyWhatCanBeDone(t *testing.T) {
+func TestFlushAdvice(t *testing.T) {
 	s := newScene(Thresholds{})
 	s.gpu(0).FullIn = &snapshot.FullIn{Median: time.Minute}
 	p := s.row(0)
@@ -436,10 +433,10 @@ func TestAdviceIsOnlyWhatCanBeDone(t *testing.T) {
 	}{
 		{"nothing is known", func() {}, ""},
 		{"nothing to return", func() { p.Returnable = bytes(0) }, ""},
-		{"something to return", func() { p.Returnable = bytes(5 * quantity.GiB) }, "F on 100 returns 5.00G"},
-		{"a pool, which may be stuck", func() {
+		{"something to return", func() { p.Returnable = bytes(5 * quantity.GiB) }, "F on 100 frees 5.00G"},
+		{"a pool, part of which may be fragmented", func() {
 			p.Allocators = []snapshot.Allocator{{Kind: "cuda_pool", Basis: "post_flush", Cached: bytes(5 * quantity.GiB)}}
-		}, "F on 100 returns up to 5.00G"},
+		}, "F on 100 frees up to 5.00G"},
 		{"a probe that claims too much", func() { p.Probe.Mismatch = true }, ""},
 		{"a silent probe", func() { p.Probe.State, p.Probe.Mismatch = snapshot.ProbeSilent, false }, ""},
 		{"a foreign process", func() { p.Probe.State, p.ID.Process = snapshot.ProbeLive, process.Identity{PID: 7} }, ""},

@@ -7,13 +7,13 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// errorCount is a GPU's count of uncorrectable ECC errors. The driver counts
-// from its load on, so what is there at the first look is old.
+// errorCount is a GPU's count of uncorrectable ECC errors since the driver was
+// loaded. The errors in the first snapshot are old ones.
 type errorCount struct {
 	Known bool
-	First uint64 // at the first look, or after the driver was reloaded
+	First uint64 // in the first snapshot, or after the driver was reloaded
 	Value uint64
-	Since time.Time // of the first look
+	Since time.Time // of the first snapshot
 	Risen time.Time // of the last rise
 }
 
@@ -21,7 +21,7 @@ func (c *errorCount) add(now time.Time, count quantity.Optional[uint64]) {
 	v, ok := count.Value()
 	switch {
 	case !ok:
-		return // the last figure holds until there is a new one
+		return // the last count stays
 	case !c.Known || v < c.Value:
 		*c = errorCount{Known: true, First: v, Since: now}
 	case v > c.Value:
@@ -30,8 +30,8 @@ func (c *errorCount) add(now time.Time, count quantity.Optional[uint64]) {
 	c.Value = v
 }
 
-// newErrorsFor is how long a fresh uncorrectable error asks to be acted upon.
-// Afterwards it is only to be known: the count stays until the next reset.
+// newErrorsFor is how long a new uncorrectable error is urgent. Then it is a
+// notice until the next reset, as the count stays.
 const newErrorsFor = time.Hour
 
 func (e *Evaluator) ecc(found []candidate, snap *snapshot.Snapshot, g *snapshot.GPU) []candidate {

@@ -5,12 +5,10 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// forecasted is the hysteresis of what a forecaster says: a forecast has to
-// stay for three samples, and to stay away for five.
+// forecasted is the hysteresis of alerts from forecasts.
 func forecasted() hysteresis { return hysteresis{samples: 3, misses: 5} }
 
-// fullIn says that a GPU, or a MIG instance of it, will be full soon. It is
-// silent while nothing forecasts.
+// fullIn alerts where a GPU or a MIG instance will be full soon by its forecast.
 func (e *Evaluator) fullIn(found []candidate, g *snapshot.GPU) []candidate {
 	if g.FullIn != nil {
 		found = e.fullPlace(found, g, place{gpuUUID: g.UUID}, *g.FullIn, number(g.Index), refutedBelow(&g.Memory, g.Predicted))
@@ -32,7 +30,7 @@ func (e *Evaluator) fullPlace(found []candidate, g *snapshot.GPU, where place, f
 	text := FormatFullIn(full)
 	words := text
 	if where.instance.MIG {
-		words = label + " " + briefFullIn(full) // the GPU's line is all its instances'
+		words = label + " " + briefFullIn(full) // the GPU line stands for all its instances
 	}
 	return append(found, candidate{
 		key:        k,
@@ -47,10 +45,10 @@ func (e *Evaluator) fullPlace(found []candidate, g *snapshot.GPU, where place, f
 	})
 }
 
-// refutedBelow is what must be used, at the least, for a forecast to go on
-// standing that memory will be full: a process that has crashed or let go of
-// what it had takes more away than the forecast's interval allows for or, where
-// that says little, than was left to be taken, and a tenth of all there is.
+// refutedBelow is the least use with which the forecast that memory will be full
+// still stands. Use falls below it when a process crashes or frees its memory:
+// by more than the forecast's interval allows or, where that is wide, by more
+// than was free and a tenth of the capacity.
 func refutedBelow(m *snapshot.Memory, predicted []snapshot.Prediction) quantity.Bytes {
 	used, capacity := m.Used.Or(0), m.Capacity().Or(0)
 	allowed := max(capacity-used, 0) + capacity/10
@@ -60,9 +58,8 @@ func refutedBelow(m *snapshot.Memory, predicted []snapshot.Prediction) quantity.
 	return used - max(allowed, capacity/100)
 }
 
-// grower is the process to name when a GPU fills up: the one that the alert
-// has named before, else the one that grows fastest, else the one that a flush
-// helps most.
+// grower is the process that the alert of a GPU filling up names: the one it
+// named before, else the fastest growing, else the most returnable.
 func (e *Evaluator) grower(where place, k key) snapshot.RowID {
 	if row := e.named(k); row != (snapshot.RowID{}) {
 		return row
@@ -83,7 +80,7 @@ func (e *Evaluator) grower(where place, k key) snapshot.RowID {
 	return fastest.ID
 }
 
-// leaks says which processes leak. It is silent while nothing judges trends.
+// leaks alerts for the processes that leak.
 func (e *Evaluator) leaks(found []candidate, g *snapshot.GPU) []candidate {
 	for _, p := range e.at(place{gpuUUID: g.UUID}) {
 		if p.Trend != snapshot.TrendLeak {

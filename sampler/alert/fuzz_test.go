@@ -12,8 +12,8 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// nonsense makes snapshots out of fuzzed bytes: figures that cannot be, GPUs
-// and rows listed twice or not at all, clocks that jump.
+// nonsense makes snapshots of fuzzed bytes: impossible figures, GPUs and rows
+// that are missing or listed twice, clocks that jump.
 type nonsense struct{ data []byte }
 
 func (n *nonsense) next() byte {

@@ -6,20 +6,19 @@ import (
 	"vramscope/internal/quantity"
 )
 
-// growth tells memory that keeps growing from memory that trembles, steps up
-// once, comes and goes, or levels off. Time is cut into slots, short ones and
-// long ones. It grows when, in slots of either kind,
+// growth detects memory that keeps growing, and not noise, a single step, a
+// sawtooth, or growth that levels off. Time is cut into short and into long
+// slots. Memory grows where, in slots of either length,
 //
-//   - each of the last four lies wholly above the one before: noise of four
-//     samples a slot does that once in 60 million times;
-//   - no single rise makes up most of it: that is a preallocation;
-//   - the last rise is not smaller than the others: that levels off;
-//   - it is higher than it has ever been seen: a sawtooth is not;
-//   - it is more than a trifle.
+//   - each of the last four lies wholly above the one before (noise of four
+//     samples a slot does that once in 60 million times);
+//   - no single rise is most of it (that is a preallocation);
+//   - the last rise is not smaller than the others (that levels off);
+//   - it is higher than ever before (a sawtooth is not);
+//   - it is at least leastGrowth.
 //
-// It is not a forecast: it says that there is growth, not how it goes on. The
-// first slope of a long sawtooth and a start-up that levels off within several
-// minutes cannot be told from a leak this way.
+// It is no forecast. It cannot distinguish the first slope of a long sawtooth,
+// or a start that levels off within several minutes, from a leak.
 type growth struct {
 	Short, Long slots
 }
@@ -27,8 +26,8 @@ type growth struct {
 const (
 	shortSlot   = 4 * time.Second // sees a leak within 16 s
 	longSlot    = 30 * time.Second
-	slotSamples = 4 // at least, whatever the interval
-	trifle      = 64 * quantity.MiB
+	slotSamples = 4 // at least, at any interval
+	leastGrowth = 64 * quantity.MiB
 )
 
 func (g *growth) add(now time.Time, used quantity.Bytes) {
@@ -76,7 +75,7 @@ func (s *slots) add(now time.Time, used quantity.Bytes, width time.Duration) {
 func (s *slots) growing() bool {
 	n := len(s.Done)
 	total := s.total()
-	if s.Count < n || total < trifle || s.Done[n-1].High <= s.Peak || s.levelling() {
+	if s.Count < n || total < leastGrowth || s.Done[n-1].High <= s.Peak || s.levelling() {
 		return false
 	}
 	for i := 1; i < n; i++ {

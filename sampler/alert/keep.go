@@ -10,9 +10,9 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// kept is what an Evaluator hands to the one of the process that takes its
-// place, so that what stands goes on standing and what is near to being raised
-// does not begin anew. Gob matches fields by name.
+// kept is the state that an Evaluator hands to the one of a restarted process:
+// alerts that stand stay, and those nearly raised do not start over. Gob matches
+// the fields by name: they keep their names.
 type kept struct {
 	Latches []keptLatch
 	Rows    []keptRow
@@ -29,7 +29,7 @@ type keptLatch struct {
 	Hits, Misses int
 	First, Last  time.Time
 
-	// Of the newest candidate.
+	// of the newest candidate
 	Alert         snapshot.Alert
 	Soon          time.Duration
 	Refuted       quantity.Bytes
@@ -51,7 +51,7 @@ type keptGPU struct {
 	Errors errorCount
 }
 
-// MarshalBinary writes down what the Evaluator has seen.
+// MarshalBinary encodes the Evaluator's state.
 func (e *Evaluator) MarshalBinary() ([]byte, error) {
 	var k kept
 	for key, l := range e.latches {
@@ -76,8 +76,8 @@ func (e *Evaluator) MarshalBinary() ([]byte, error) {
 	return []byte(b.String()), nil
 }
 
-// Restore goes on from what another Evaluator has written, whose last snapshot
-// this was. An Evaluator that could not read it has seen nothing.
+// Restore takes over the state of another Evaluator, whose last snapshot was
+// last. Where it fails the Evaluator has no past.
 func (e *Evaluator) Restore(data []byte, last *snapshot.Snapshot) error {
 	var k kept
 	if err := gob.NewDecoder(strings.NewReader(string(data))).Decode(&k); err != nil {
@@ -94,15 +94,15 @@ func (e *Evaluator) Restore(data []byte, last *snapshot.Snapshot) error {
 			},
 		}
 	}
-	all := everybody(last)
+	all := allRows(last)
 	for i := range k.Rows {
 		was := &k.Rows[i]
 		row, there := all[was.Row]
 		if !there {
-			continue // nobody could say who that was
+			continue // its process is unknown
 		}
 		e.rows[was.Row] = &rowTrace{
-			row: row.process, gone: row.gone, since: was.Since, grew: was.Grew,
+			row: row.process, ended: row.ended, since: was.Since, grew: was.Grew,
 			outOfMemory: was.OutOfMemory, retries: was.Retries, growth: was.Growth,
 		}
 	}
@@ -113,14 +113,13 @@ func (e *Evaluator) Restore(data []byte, last *snapshot.Snapshot) error {
 	return nil
 }
 
-// known is a process that a snapshot has.
 type known struct {
 	process *snapshot.Process
-	gone    bool
+	ended   bool
 }
 
-// everybody is the living of a snapshot and those that have ended.
-func everybody(snap *snapshot.Snapshot) map[snapshot.RowID]known {
+// allRows are the live and the ended rows of a snapshot.
+func allRows(snap *snapshot.Snapshot) map[snapshot.RowID]known {
 	all := make(map[snapshot.RowID]known, len(snap.Rows)+len(snap.Ended))
 	for i := range snap.Ended {
 		all[snap.Ended[i].Last.ID] = known{&snap.Ended[i].Last, true}

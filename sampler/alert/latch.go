@@ -8,8 +8,8 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// hysteresis is how long a candidate must have been there before its alert is
-// raised, and away before it is taken down. Both measures have to be met.
+// hysteresis is how long a candidate must be there before its alert is raised,
+// and away before it is cleared: in snapshots and in time.
 type hysteresis struct {
 	samples int           // consecutive snapshots with it
 	after   time.Duration // since the first of them
@@ -43,15 +43,11 @@ func (e *Evaluator) latch(snap *snapshot.Snapshot, found []candidate) []candidat
 		}
 		l.hit(snap.Time, e.tick, *c)
 	}
-	gpus := make(map[string]*snapshot.GPU, len(snap.GPUs))
-	for i := range snap.GPUs {
-		gpus[snap.GPUs[i].UUID] = &snap.GPUs[i]
-	}
 	var standing []candidate
 	for k, l := range e.latches {
 		if l.tick != e.tick {
 			l.miss(snap.Time)
-			if !l.standing || e.unfounded(k, l, gpus[k.gpuUUID]) {
+			if !l.standing || e.unfounded(k, l, snap.GPU(k.gpuUUID)) {
 				delete(e.latches, k)
 				continue
 			}
@@ -91,9 +87,9 @@ func (l *latch) miss(now time.Time) {
 	}
 }
 
-// unfounded reports that an alert has lost what it was about: it speaks of
-// figures of a GPU that does not answer, of a process that has ended, or of
-// memory that has been given back. The GPU is nil where there is none any more.
+// unfounded reports that an alert is about a GPU that does not answer, a
+// process that has ended, or memory that was freed. The GPU is nil where it is
+// no longer there.
 func (e *Evaluator) unfounded(k key, l *latch, g *snapshot.GPU) bool {
 	answers := g != nil && g.State == snapshot.GPUOK
 	switch k.kind {
@@ -108,8 +104,8 @@ func (e *Evaluator) unfounded(k key, l *latch, g *snapshot.GPU) bool {
 	}
 }
 
-// usedOn is what a GPU or an instance of it uses: endlessly much where nobody
-// tells, which refutes nothing.
+// usedOn is the use of a GPU or MIG instance; where it is unknown, the largest
+// number, which refutes nothing.
 func usedOn(g *snapshot.GPU, instance snapshot.InstanceID) quantity.Bytes {
 	used := g.Memory.Used
 	if instance.MIG {

@@ -6,8 +6,8 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// outOfMemory says that an allocator has failed just now, for a minute, also
-// when the process has died of it.
+// outOfMemory alerts for a minute after an allocator failed, also where the
+// process exited.
 func (e *Evaluator) outOfMemory(found []candidate, snap *snapshot.Snapshot) []candidate {
 	for id, t := range e.rows {
 		if !within(snap.Time, t.outOfMemory.Risen, e.thresholds.OutOfMemoryFor) {
@@ -15,8 +15,8 @@ func (e *Evaluator) outOfMemory(found []candidate, snap *snapshot.Snapshot) []ca
 		}
 		times := " x" + decimal(uint64(max(t.outOfMemory.Rises, 0)))
 		message := "GPU " + number(t.row.GPU) + " out of memory" + times + ", " + who(t.row)
-		if t.gone {
-			message += ", which has ended"
+		if t.ended {
+			message += ", which has exited"
 		}
 		found = append(found, candidate{
 			key:        key{kind: snapshot.AlertOutOfMemory, gpuUUID: id.GPUUUID, row: id},
@@ -33,13 +33,13 @@ func (e *Evaluator) outOfMemory(found []candidate, snap *snapshot.Snapshot) []ca
 }
 
 const (
-	growthRemembered = time.Minute     // growth counts for so long after it was seen
-	strainRemembered = 2 * time.Minute // and so do retries and out-of-memory events
-	lowReleased      = 1.2             // a standing alert needs so many times the threshold to be free
+	growthRemembered = time.Minute     // how long growth counts after it was seen
+	strainRemembered = 2 * time.Minute // the same of retries and out-of-memory events
+	lowReleased      = 1.2             // a standing alert is cleared at this multiple of the threshold
 )
 
-// lowMemory says that little is free and that something strains for more.
-// Little free memory alone is normal: servers preallocate.
+// lowMemory alerts where little is free and a process needs more. Little free
+// memory alone is normal: servers preallocate.
 func (e *Evaluator) lowMemory(found []candidate, snap *snapshot.Snapshot, g *snapshot.GPU) []candidate {
 	if e.thresholds.LowMemoryFraction < 0 {
 		return found
@@ -98,9 +98,9 @@ type strain struct {
 	row      snapshot.RowID
 }
 
-// strain looks for the worst: an allocator that failed, one that had to retry,
-// a process that grows. Of several processes with the same, the one that an
-// alert has named before, then the one that holds most.
+// strain finds the worst: an allocator that failed, one that had to retry, a
+// process that grows. Of several such processes it names the one that the alert
+// named before, else the largest.
 func (e *Evaluator) strain(now time.Time, where place, named snapshot.RowID) strain {
 	var failed, retried, grown *snapshot.Process
 	anyKnown := false

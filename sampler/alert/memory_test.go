@@ -12,7 +12,7 @@ import (
 
 const nearlyFull = 73 * quantity.GiB // of 79, so 6 GiB or 7.6 % are free
 
-func TestALeakOnANearlyFullGPU(t *testing.T) {
+func TestLowMemoryWithALeak(t *testing.T) {
 	s := newScene(Thresholds{})
 	s.row(0).Returnable = bytes(quantity.GiB)
 	at := s.until(snapshot.AlertLowMemory, 60, func(i int) {
@@ -22,7 +22,7 @@ func TestALeakOnANearlyFullGPU(t *testing.T) {
 		t.Fatalf("raised after %d s", at)
 	}
 	a := *s.alert(snapshot.AlertLowMemory)
-	if a.Severity != snapshot.Notice || a.Row != s.row(0).ID || a.Advice != "F on 100 returns 1.00G" ||
+	if a.Severity != snapshot.Notice || a.Row != s.row(0).ID || a.Advice != "F on 100 frees 1.00G" ||
 		a.Note != "7.66G free, growing" || a.Message != "GPU 0 has 7.66G free of 79.0G, PID 100 alice grows" {
 		t.Errorf("got %+v", a)
 	}
@@ -34,7 +34,7 @@ func TestALeakOnANearlyFullGPU(t *testing.T) {
 	s.calm(t, "a minute after it has stopped growing")
 }
 
-func TestAStaircaseOnANearlyFullGPU(t *testing.T) {
+func TestLowMemoryWithSteps(t *testing.T) {
 	s := newScene(Thresholds{})
 	at := s.until(snapshot.AlertLowMemory, 400, func(i int) {
 		s.use(0, nearlyFull+quantity.Bytes(i/25)*100*quantity.MiB)
@@ -44,7 +44,7 @@ func TestAStaircaseOnANearlyFullGPU(t *testing.T) {
 	}
 }
 
-func TestLittleFreeMemoryAndAStrainedAllocator(t *testing.T) {
+func TestLowMemoryWithAStrainedAllocator(t *testing.T) {
 	for _, tc := range []struct {
 		name   string
 		strain func(*snapshot.Process)
@@ -75,7 +75,7 @@ func TestLittleFreeMemoryAndAStrainedAllocator(t *testing.T) {
 	}
 }
 
-func TestFreeMemoryThatTremblesAroundTheThreshold(t *testing.T) {
+func TestLowMemoryDoesNotFlashAtTheThreshold(t *testing.T) {
 	s := newScene(Thresholds{})
 	limit := 79*quantity.GiB - 79*quantity.GiB/10
 	raised := 0
@@ -112,7 +112,7 @@ func TestFreeMemoryThatTremblesAroundTheThreshold(t *testing.T) {
 	s.calm(t, "when there is room again")
 }
 
-func TestTheThresholdCanBeMovedAndSwitchedOff(t *testing.T) {
+func TestLowMemoryThreshold(t *testing.T) {
 	for _, tc := range []struct {
 		fraction float64
 		used     quantity.Bytes
@@ -129,7 +129,7 @@ func TestTheThresholdCanBeMovedAndSwitchedOff(t *testing.T) {
 	}
 }
 
-func TestGrowthWhereTheDriverHidesProcesses(t *testing.T) {
+func TestLowMemoryWithoutProcessFigures(t *testing.T) {
 	s := newScene(Thresholds{})
 	at := s.until(snapshot.AlertLowMemory, 60, func(i int) {
 		s.use(0, nearlyFull+quantity.Bytes(i)*25*quantity.MiB)
@@ -141,7 +141,7 @@ func TestGrowthWhereTheDriverHidesProcesses(t *testing.T) {
 	}
 }
 
-func TestAnInstanceIsItsOwnPlace(t *testing.T) {
+func TestLowMemoryOfAnInstance(t *testing.T) {
 	s := newScene(Thresholds{})
 	g := s.gpu(0)
 	g.MIG = true
@@ -159,8 +159,8 @@ func TestAnInstanceIsItsOwnPlace(t *testing.T) {
 	}
 }
 
-// What follows never is an alarm, whatever the seed.
-func TestNoAlarmOnWhatIsNormal(t *testing.T) {
+// None of these raises an alert, with any seed.
+func TestNormalLoadsRaiseNoAlert(t *testing.T) {
 	const seconds = 1800
 	histories := map[string]func(*rand.Rand) func(s *scene, second int){
 		"a server that preallocates": func(random *rand.Rand) func(*scene, int) {
@@ -200,7 +200,7 @@ func TestNoAlarmOnWhatIsNormal(t *testing.T) {
 		},
 		"an epoch's sawtooth": func(random *rand.Rand) func(*scene, int) {
 			period := 3 + random.IntN(40)
-			return func(s *scene, i int) { // its height has been seen: it begins at the top
+			return func(s *scene, i int) { // begins at its top
 				s.use(0, nearlyFull+quantity.Bytes((i+period-1)%period)*4*quantity.GiB/quantity.Bytes(period))
 			}
 		},
@@ -223,7 +223,7 @@ func TestNoAlarmOnWhatIsNormal(t *testing.T) {
 	}
 }
 
-func TestGrowthDoesNotDependOnTheInterval(t *testing.T) {
+func TestGrowthAtAnyInterval(t *testing.T) {
 	for _, interval := range []time.Duration{100 * time.Millisecond, time.Second, 10 * time.Second, time.Minute} {
 		var g growth
 		now := noon
@@ -242,7 +242,7 @@ func TestGrowthDoesNotDependOnTheInterval(t *testing.T) {
 	}
 }
 
-func TestAClockThatIsSetBackKeepsNothingFor(t *testing.T) {
+func TestClockSetBack(t *testing.T) {
 	s := newScene(Thresholds{})
 	s.tick()
 	s.row(0).Probe.OutOfMemoryCount = count(1)
@@ -253,7 +253,7 @@ func TestAClockThatIsSetBackKeepsNothingFor(t *testing.T) {
 	s.calm(t, "an hour earlier")
 }
 
-func TestOfSeveralThatGrowTheLargestIsNamedAndStaysNamed(t *testing.T) {
+func TestLowMemoryNamesTheLargestGrowingProcess(t *testing.T) {
 	s := newScene(Thresholds{})
 	other := *s.row(0)
 	other.ID.Process.PID, other.User = 99, ""

@@ -30,11 +30,11 @@ func (e *Evaluator) at(where place) []*snapshot.Process {
 // present reports whether a row is in this snapshot.
 func (e *Evaluator) present(id snapshot.RowID) bool {
 	t := e.rows[id]
-	return t != nil && !t.gone
+	return t != nil && !t.ended
 }
 
-// named is the row that an alert names already, zero where there is none or it
-// has gone: while an alert stands it does not change its subject.
+// named is the row that a standing alert names, zero where there is none or the
+// row has ended.
 func (e *Evaluator) named(k key) snapshot.RowID {
 	if l := e.latches[k]; l != nil && e.present(l.newest.alert.Row) {
 		return l.newest.alert.Row
@@ -42,33 +42,33 @@ func (e *Evaluator) named(k key) snapshot.RowID {
 	return snapshot.RowID{}
 }
 
-// mostReturnable is the row of a place whose flush returns most, nil where
-// none returns anything.
+// mostReturnable is the row of a place whose flush frees most, nil where none
+// frees anything.
 func (e *Evaluator) mostReturnable(where place) *snapshot.Process {
 	var best *snapshot.Process
 	for _, p := range e.at(where) {
-		if returns(p) && (best == nil || p.Returnable.Or(0) > best.Returnable.Or(0)) {
+		if frees(p) && (best == nil || p.Returnable.Or(0) > best.Returnable.Or(0)) {
 			best = p
 		}
 	}
 	return best
 }
 
-// returns reports whether a flush of p gives memory back. A silent probe does
-// not hear of it, and one that claims more than is used is not worth advice.
-func returns(p *snapshot.Process) bool {
-	deaf := p.Probe != nil && (p.Probe.State == snapshot.ProbeSilent || p.Probe.Mismatch)
-	return p.Returnable.Or(0) > 0 && !deaf && !p.ID.Process.Foreign()
+// frees reports whether a flush of p frees memory. A silent probe does not
+// answer, and the figures of one with a mismatch cannot be trusted.
+func frees(p *snapshot.Process) bool {
+	doubtful := p.Probe != nil && (p.Probe.State == snapshot.ProbeSilent || p.Probe.Mismatch)
+	return p.Returnable.Or(0) > 0 && !doubtful && !p.ID.Process.Foreign()
 }
 
-// flushAdvice says what a flush of p would give, if it gives anything.
+// flushAdvice is how much a flush of p would free, "" where nothing.
 func flushAdvice(p *snapshot.Process) string {
-	if p == nil || !returns(p) {
+	if p == nil || !frees(p) {
 		return ""
 	}
 	most := ""
 	if !p.ReturnableIsExact() {
 		most = "up to "
 	}
-	return "F on " + number(p.ID.Process.PID) + " returns " + most + p.Returnable.Or(0).String()
+	return "F on " + number(p.ID.Process.PID) + " frees " + most + p.Returnable.Or(0).String()
 }

@@ -12,7 +12,7 @@ import (
 
 var noon = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 
-// scene is a box that a test changes between snapshots a second apart.
+// scene is a box that a test changes between snapshots, one a second.
 type scene struct {
 	evaluator *Evaluator
 	now       time.Time
@@ -20,7 +20,7 @@ type scene struct {
 	standing  []snapshot.Alert
 }
 
-// newScene has two calm GPUs of 79 GiB capacity with one old process each:
+// newScene has two idle GPUs of 79 GiB capacity with one old process each:
 // PID 100 of alice and PID 101 of bob.
 func newScene(t Thresholds) *scene {
 	s := &scene{evaluator: New(t), now: noon}
@@ -67,7 +67,7 @@ func (s *scene) alert(kind snapshot.AlertKind) *snapshot.Alert {
 	return nil
 }
 
-// tick shows the evaluator a copy of the scene as it is, as the sampler would.
+// tick gives the evaluator a copy of the scene.
 func (s *scene) tick() []snapshot.Alert {
 	snap := s.snap
 	snap.Time = s.now

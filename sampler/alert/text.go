@@ -11,13 +11,13 @@ import (
 // noteCells is the room for a note at the end of a GPU line.
 const noteCells = 22
 
-// note makes a text fit there. What the rules write is single cells; a user's
-// name may be anything, and is cleaned by whoever draws it.
-func note(text string) string {
-	if utf8.RuneCountInString(text) <= noteCells {
-		return text
+// note cuts a note to its room. It may hold a user's name, which the screen
+// cleans: every rune is one cell then, or the screen cuts it again.
+func note(s string) string {
+	if utf8.RuneCountInString(s) <= noteCells {
+		return s
 	}
-	return string([]rune(text)[:noteCells-1]) + "…"
+	return string([]rune(s)[:noteCells-1]) + "…"
 }
 
 // FormatFullIn writes "full in 4m10s (3m–6m)" in at most 22 cells: the bounds
@@ -84,7 +84,7 @@ func twoDigits(n int) string {
 	return number(n)
 }
 
-// clock is the time of day, for what happened within the last hours.
+// clock is the time of day.
 func clock(t time.Time) string { return t.Format(time.TimeOnly) }
 
 func number(n int) string     { return strconv.Itoa(n) }

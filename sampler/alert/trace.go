@@ -7,31 +7,30 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// rowTrace is what is remembered of a row: what cannot be seen in a single
-// snapshot.
+// rowTrace is the past of a row.
 type rowTrace struct {
 	tick  uint64 // of the snapshot that last had it
-	gone  bool   // it has ended
+	ended bool
 	since time.Time
 	row   *snapshot.Process // as last seen
 
 	outOfMemory counter
 	retries     counter
 	growth      growth
-	grew        time.Time // when it was last seen growing, its start-up excepted
+	grew        time.Time // when it last grew, after its warm-up
 }
 
-// gpuTrace is the same of a GPU.
+// gpuTrace is the past of a GPU.
 type gpuTrace struct {
 	tick   uint64
 	rows   []*snapshot.Process // those of this snapshot
-	young  bool                // one of them has started only just now
+	young  bool                // one of them has just started
 	growth growth
 	grew   time.Time
 	errors errorCount
 }
 
-// counter watches a count that only a restart makes smaller.
+// counter follows a count that falls only where its process restarts.
 type counter struct {
 	Known  bool
 	Value  int64
@@ -55,11 +54,11 @@ func (c *counter) add(now time.Time, count quantity.Optional[int64]) {
 	c.Known, c.Value = true, v
 }
 
-// warmUp is how long after its start a process may grow without being said to:
-// it loads what it needs.
+// warmUp is how long after its start a process loads what it needs: growth does
+// not count then.
 const warmUp = 5 * time.Minute
 
-// trace takes a snapshot into what is remembered, before the rules look.
+// trace takes a snapshot into the traces, before the rules are applied.
 func (e *Evaluator) trace(snap *snapshot.Snapshot) {
 	for _, g := range e.gpus {
 		clear(g.rows)
@@ -89,7 +88,7 @@ func (e *Evaluator) traceRow(now time.Time, p *snapshot.Process) {
 	if t.tick == e.tick {
 		return // listed twice
 	}
-	t.tick, t.gone, t.row = e.tick, false, p
+	t.tick, t.ended, t.row = e.tick, false, p
 	if p.Probe != nil {
 		t.outOfMemory.add(now, p.Probe.OutOfMemoryCount)
 		t.retries.add(now, p.Probe.AllocRetries)
@@ -105,7 +104,7 @@ func (e *Evaluator) traceRow(now time.Time, p *snapshot.Process) {
 	g.young = g.young || t.young(now)
 }
 
-// young reports that a process has started only just now, or may have.
+// young reports that a process has just started, or may have.
 func (t *rowTrace) young(now time.Time) bool {
 	if t.row.Started.IsZero() {
 		return now.Sub(t.since) < warmUp
@@ -113,15 +112,15 @@ func (t *rowTrace) young(now time.Time) bool {
 	return now.Sub(t.row.Started) < warmUp
 }
 
-// traceEnded looks at the last words of processes that are gone: one that runs
-// out of memory and dies of it tells in its last report, if at all.
+// traceEnded takes in the last report of processes that ended: one that exits
+// because it is out of memory reports that last.
 func (e *Evaluator) traceEnded(snap *snapshot.Snapshot) {
 	for id, t := range e.rows {
 		if t.tick == e.tick {
 			continue
 		}
-		if !t.gone {
-			t.gone = true
+		if !t.ended {
+			t.ended = true
 			if ended := snap.EndedRow(id); ended != nil {
 				t.outOfMemory.add(snap.Time, ended.OutOfMemoryCount)
 			}
