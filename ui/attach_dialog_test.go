@@ -10,6 +10,7 @@ import (
 	"vramscope/sampler/snapshot"
 	"vramscope/sampler/snapshot/snapshottest"
 	"vramscope/ui/cell"
+	"vramscope/ui/dialog"
 	"vramscope/ui/uitest"
 )
 
@@ -67,9 +68,9 @@ func refusedPlan() attach.Plan {
 }
 
 // askedToAttach is the drawn box with the dialog about a process open.
-func askedToAttach(lk *cell.Appearance, pid, width, height int) (*state, attachDialog) {
+func askedToAttach(lk *cell.Appearance, pid, width, height int) (*state, dialog.Attach) {
 	st := screenOf(seenBy("bob"), width, height)
-	d := newAttachDialog(lk, st.scene(), snapshottest.RowID(st.live, pid), "/home/bob", drawnLog)
+	d := dialog.NewAttach(lk, st.scene(), snapshottest.RowID(st.live, pid), "/home/bob", drawnLog)
 	st.overlay = d
 	return st, d
 }
@@ -78,7 +79,7 @@ func TestAttachAsDrawn(t *testing.T) {
 	want := readLines(t, filepath.Join("testdata", "drawings", "6-attach-80x24.txt"))
 	lk := drawnLook(t)
 	st, d := askedToAttach(lk, snapshottest.Probeme, 80, 24)
-	st.overlay = d.filled(drawnPlan())
+	st.overlay = d.Fill(drawnPlan())
 	got := frame(st, lk)
 	for i := range want {
 		if got[i] != want[i] {
@@ -90,7 +91,7 @@ func TestAttachAsDrawn(t *testing.T) {
 func TestRefusedAttachAsDrawn(t *testing.T) {
 	want := readLines(t, filepath.Join("testdata", "drawings", "6-attach-refused-80x8.txt"))
 	_, d := askedToAttach(drawnLook(t), 3000533, 80, 24)
-	got := d.filled(refusedPlan()).Render(80, 8)
+	got := d.Fill(refusedPlan()).Render(80, 8)
 	if !slices.Equal(got, want) {
 		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
@@ -100,8 +101,8 @@ func TestRefusedAttachAsDrawn(t *testing.T) {
 // kept for it.
 func TestAttachDialogDoesNotJump(t *testing.T) {
 	_, d := askedToAttach(drawnLook(t), snapshottest.Probeme, 80, 24)
-	_, before := d.wants(80)
-	_, after := d.filled(drawnPlan()).wants(80)
+	_, before := d.Size(80)
+	_, after := d.Fill(drawnPlan()).Size(80)
 	if before != after {
 		t.Errorf("it grows from %d lines to %d", before, after)
 	}
@@ -112,20 +113,20 @@ func TestAttachDialogDoesNotJump(t *testing.T) {
 
 func TestAttachAnswersAreNoUnlessY(t *testing.T) {
 	_, asked := askedToAttach(drawnLook(t), snapshottest.Probeme, 80, 24)
-	ready := asked.filled(drawnPlan())
-	for key, want := range map[string]outcome{
-		"y": confirmed, "esc": closed, "n": closed, "N": closed, "q": closed,
-		"enter": handled, "space": handled, "Y": handled, "a": handled, "d": handled, "ctrl+m": handled,
+	ready := asked.Fill(drawnPlan())
+	for key, want := range map[string]dialog.Outcome{
+		"y": dialog.Confirmed, "esc": dialog.Closed, "n": dialog.Closed, "N": dialog.Closed, "q": dialog.Closed,
+		"enter": dialog.Handled, "space": dialog.Handled, "Y": dialog.Handled, "a": dialog.Handled, "d": dialog.Handled, "ctrl+m": dialog.Handled,
 	} {
-		if _, out := ready.press(key, 80, 14); out != want {
+		if _, out := ready.Press(key, 80, 14); out != want {
 			t.Errorf("%q comes out as %v, want %v", key, out, want)
 		}
 	}
-	if _, out := ready.press("y", 80, minDialogLines-1); out == confirmed {
+	if _, out := ready.Press("y", 80, dialog.LeastLines-1); out == dialog.Confirmed {
 		t.Error("y attaches from a dialog too small to read")
 	}
-	for name, d := range map[string]attachDialog{"not looked yet": asked, "refused": asked.filled(refusedPlan()), "no way": asked.filled(attach.Plan{})} {
-		if _, out := d.press("y", 80, 14); out != handled {
+	for name, d := range map[string]dialog.Attach{"not looked yet": asked, "refused": asked.Fill(refusedPlan()), "no way": asked.Fill(attach.Plan{})} {
+		if _, out := d.Press("y", 80, 14); out != dialog.Handled {
 			t.Errorf("%s: y comes out as %v", name, out)
 		}
 	}
@@ -134,7 +135,7 @@ func TestAttachAnswersAreNoUnlessY(t *testing.T) {
 func TestAttachDialogFollowsItsProcess(t *testing.T) {
 	lk := drawnLook(t)
 	st, d := askedToAttach(lk, snapshottest.Probeme, 80, 24)
-	d = d.filled(drawnPlan())
+	d = d.Fill(drawnPlan())
 	for name, c := range map[string]struct {
 		change func(*snapshot.Process)
 		want   string
@@ -148,11 +149,11 @@ func TestAttachDialogFollowsItsProcess(t *testing.T) {
 		c.change(&next.Rows[at])
 		then := *st
 		then.live = &next
-		o := d.refreshed(then.scene())
+		o := d.Follow(then.scene())
 		if got := shownText(o); !strings.Contains(got, "Cannot attach") || !strings.Contains(got, c.want) {
 			t.Errorf("%s: it says\n%s", name, got)
 		}
-		if _, out := o.press("y", 80, 14); out != handled {
+		if _, out := o.Press("y", 80, 14); out != dialog.Handled {
 			t.Errorf("%s: y comes out as %v", name, out)
 		}
 	}
@@ -162,7 +163,7 @@ func TestAttachSaysWhoseProcessItIsAndHow(t *testing.T) {
 	_, d := askedToAttach(drawnLook(t), snapshottest.Leaking, 80, 24)
 	plan := drawnPlan()
 	plan.Method, plan.Version = "remote_exec", "3.14.0"
-	got := shownText(d.filled(plan))
+	got := shownText(d.Fill(plan))
 	for _, want := range []string{"inside carol's process", "sys.remote_exec", "No attaching next time"} {
 		if !strings.Contains(got, want) {
 			t.Errorf("no %q in\n%s", want, got)
@@ -179,7 +180,7 @@ func TestAttachGoldens(t *testing.T) {
 			for name, plan := range map[string]attach.Plan{"ready": drawnPlan(), "refused": refusedPlan()} {
 				t.Run(name+" "+size2(size)+map[bool]string{true: " ascii"}[ascii], func(t *testing.T) {
 					_, d := askedToAttach(uitest.Appearance(t, "", ascii), snapshottest.Probeme, 80, 24)
-					matches(t, d.filled(plan), size[0], size[1])
+					matches(t, d.Fill(plan), size[0], size[1])
 				})
 			}
 		}
@@ -190,7 +191,7 @@ func TestAttachGoldens(t *testing.T) {
 	})
 	t.Run("colours", func(t *testing.T) {
 		_, d := askedToAttach(uitest.Appearance(t, "dark", false), snapshottest.Probeme, 80, 24)
-		matches(t, d.filled(drawnPlan()), 80, 13)
+		matches(t, d.Fill(drawnPlan()), 80, 13)
 	})
 }
 
@@ -200,7 +201,7 @@ func TestAttachSaysWhatItDoesAtEverySize(t *testing.T) {
 	for width := 60; width <= 200; width += 7 {
 		for height := 11; height <= 50; height++ {
 			st, d := askedToAttach(lk, snapshottest.Probeme, width, height)
-			st.overlay = d.filled(drawnPlan())
+			st.overlay = d.Fill(drawnPlan())
 			screen := strings.Join(frame(st, lk), "\n")
 			words := strings.Join(strings.Fields(strings.ReplaceAll(screen, "│", " ")), " ")
 			for _, want := range []string{"PID 3011876", "This runs vramscope's code", "moment", "y attach", "Esc cancel"} {
@@ -220,16 +221,16 @@ func TestAttachSurvivesHostileNames(t *testing.T) {
 		p.User, p.Name, p.Command = bad, bad, []string{bad, bad}
 	}
 	st := screenOf(box, 80, 24)
-	d := newAttachDialog(drawnLook(t), st.scene(), snapshottest.RowID(box, snapshottest.Probeme), "/home/bob", bad)
+	d := dialog.NewAttach(drawnLook(t), st.scene(), snapshottest.RowID(box, snapshottest.Probeme), "/home/bob", bad)
 	plan := attach.Plan{Interpreter: bad, Version: bad, Method: attach.GDB, Instead: bad}
 	for range 7 {
 		plan.Checks = append(plan.Checks, attach.Check{OK: true, Text: bad})
 	}
 	refused := plan
 	refused.Checks = append([]attach.Check{{Text: bad}}, plan.Checks...)
-	for _, dialog := range []attachDialog{d, d.filled(plan), d.filled(refused)} {
+	for _, asked := range []dialog.Attach{d, d.Fill(plan), d.Fill(refused)} {
 		for width := 30; width <= 120; width += 15 {
-			lines := dialog.Render(width, 14)
+			lines := asked.Render(width, 14)
 			uitest.CheckCells(t, lines, width, 14)
 			if strings.ContainsAny(strings.Join(lines, ""), "\x1b\x07\u202e") {
 				t.Errorf("hostile text reaches the screen:\n%s", strings.Join(lines, "\n"))

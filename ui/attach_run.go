@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"vramscope/ui/cell"
+	"vramscope/ui/dialog"
 
 	tea "charm.land/bubbletea/v2"
 
@@ -52,7 +53,7 @@ func (m *model) openAttach() (bool, tea.Cmd) {
 		return true, nil
 	}
 	id := p.ID.Process
-	changed := m.openOverlay(newAttachDialog(&m.look, m.st.scene(), p.ID, m.home(), m.options.Actions.AuditLog))
+	changed := m.openOverlay(dialog.NewAttach(&m.look, m.st.scene(), p.ID, m.home(), m.options.Actions.AuditLog))
 	if m.st.overlay == nil {
 		return changed, nil // the window is too small to be asked in
 	}
@@ -93,19 +94,19 @@ func (m *model) home() string {
 // takeAttachPlan fills the dialog that waits for it, if it is still there. It
 // can be answered only once it has been read.
 func (m *model) takeAttachPlan(msg attachPlanMsg) bool {
-	waiting, ok := m.st.overlay.(attachDialog)
-	if !ok || waiting.process() != msg.id {
+	waiting, ok := m.st.overlay.(dialog.Attach)
+	if !ok || waiting.Process() != msg.id {
 		return false
 	}
 	m.asked = m.options.Now()
-	m.st.overlay = waiting.filled(msg.plan)
+	m.st.overlay = waiting.Fill(msg.plan)
 	return true
 }
 
 // startAttach does what the dialog's y confirmed. The identity travels with
 // it: it is compared again where the attaching is done.
-func (m *model) startAttach(d attachDialog) tea.Cmd {
-	act, id := m.options.Actions.Attach, d.process()
+func (m *model) startAttach(d dialog.Attach) tea.Cmd {
+	act, id := m.options.Actions.Attach, d.Process()
 	if act == nil || m.st.readOnly {
 		return nil
 	}

@@ -3,6 +3,7 @@ package ui
 import (
 	"fmt"
 	"testing"
+
 	"vramscope/internal/quantity"
 	"vramscope/sampler/snapshot"
 	"vramscope/ui/segments"

@@ -7,6 +7,7 @@ import (
 
 	"vramscope/internal/process"
 	"vramscope/sampler/snapshot"
+	"vramscope/ui/dialog"
 	"vramscope/ui/uitest"
 )
 
@@ -23,7 +24,7 @@ func TestEventsSayWhatTheColumnsDoNot(t *testing.T) {
 		"GPU 41 is none of this":             "dlrm.py: GPU 41 is none of this",
 	} {
 		leak.Message = message
-		e := newEvents(uitest.Appearance(t, "", false), &scene{now: uitest.DrawnAt, history: uitest.CurveHistory{Log: []snapshot.Event{leak}}})
+		e := dialog.NewEvents(uitest.Appearance(t, "", false), &dialog.Scene{Now: uitest.DrawnAt, History: uitest.CurveHistory{Log: []snapshot.Event{leak}}})
 		if text := rendered(e, 120, 6); !strings.Contains(text, "dave       "+want+" ") {
 			t.Errorf("%q is\n%s", message, text)
 		}
@@ -34,7 +35,7 @@ func TestEventsSayWhatTheColumnsDoNot(t *testing.T) {
 // further, and the box says how.
 func TestEventsScrollSideways(t *testing.T) {
 	end := "driver says -11.7G  ok"
-	var o overlay = newEvents(uitest.Appearance(t, "", false), &scene{now: uitest.DrawnAt, history: uitest.CurveHistory{Log: []snapshot.Event{
+	var o dialog.Overlay = dialog.NewEvents(uitest.Appearance(t, "", false), &dialog.Scene{Now: uitest.DrawnAt, History: uitest.CurveHistory{Log: []snapshot.Event{
 		{Time: uitest.DrawnAt, Kind: snapshot.EventFlush, GPU: 3, GPUUUID: "GPU-3", User: "carol", Name: "finetune.py",
 			Message: "flushed: 70.6G to 58.9G, freed 11.7G in 84 ms; " + end},
 		{Time: uitest.DrawnAt.Add(-time.Minute), Kind: snapshot.EventDriverBack, Message: "short"},
@@ -43,13 +44,13 @@ func TestEventsScrollSideways(t *testing.T) {
 		t.Errorf("at first\n%s", text)
 	}
 	for range 20 {
-		o, _ = o.press("right", 80, 8)
+		o, _ = o.Press("right", 80, 8)
 	}
 	if text := rendered(o, 80, 8); !strings.Contains(text, end+"│") {
 		t.Errorf("at the right\n%s", text)
 	}
 	for range 20 {
-		o, _ = o.press("left", 80, 8)
+		o, _ = o.Press("left", 80, 8)
 	}
 	if text := rendered(o, 80, 8); !strings.Contains(text, "  finetune.py: flushed") {
 		t.Errorf("at the left again\n%s", text)

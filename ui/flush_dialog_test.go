@@ -14,6 +14,7 @@ import (
 	"vramscope/sampler/snapshot"
 	"vramscope/sampler/snapshot/snapshottest"
 	"vramscope/ui/cell"
+	"vramscope/ui/dialog"
 	"vramscope/ui/uitest"
 )
 
@@ -31,7 +32,7 @@ func (h peaked) Series(key snapshot.SeriesKey, from, to time.Time, buckets int) 
 
 // askedToFlush is the drawn box with the dialog about some of its processes
 // open.
-func askedToFlush(lk *cell.Appearance, change func(*snapshot.Process), pids ...int) (*state, flushDialog) {
+func askedToFlush(lk *cell.Appearance, change func(*snapshot.Process), pids ...int) (*state, dialog.Flush) {
 	box := snapshottest.DrawnBox()
 	for i := range box.Rows {
 		p := &box.Rows[i]
@@ -50,7 +51,7 @@ func askedToFlush(lk *cell.Appearance, change func(*snapshot.Process), pids ...i
 	for _, pid := range pids {
 		ids = append(ids, snapshottest.RowID(box, pid))
 	}
-	d := newFlushDialog(lk, st.scene(), ids)
+	d := dialog.NewFlush(lk, st.scene(), ids)
 	st.overlay = d
 	return st, d
 }
@@ -68,10 +69,10 @@ func TestFlushAsDrawn(t *testing.T) {
 }
 
 // shownText is the dialog as a person reads it.
-func shownText(d overlay) string { return strings.Join(d.Render(80, 20), "\n") }
+func shownText(d dialog.Overlay) string { return strings.Join(d.Render(80, 20), "\n") }
 
 func TestFlushLevels(t *testing.T) {
-	_, d := askedToFlush(drawnLook(t), nil, snapshottest.Leaking)
+	st, d := askedToFlush(drawnLook(t), nil, snapshottest.Leaking)
 	for _, c := range []struct {
 		keys  []string
 		level flush.Level
@@ -84,12 +85,12 @@ func TestFlushLevels(t *testing.T) {
 		{[]string{"u", "up", "up", "up"}, flush.Gradual, ""},
 	} {
 		o, _ := pressed(d, c.keys...)
-		at := o.(flushDialog)
-		if at.level() != c.level || !strings.Contains(shownText(at), c.cost) {
-			t.Errorf("%v: level %s, want %s and %q\n%s", c.keys, at.level(), c.level, c.cost, shownText(at))
+		at := o.(dialog.Flush)
+		if at.Level() != c.level || !strings.Contains(shownText(at), c.cost) {
+			t.Errorf("%v: level %s, want %s and %q\n%s", c.keys, at.Level(), c.level, c.cost, shownText(at))
 		}
-		requests := at.requests(false)
-		wantDevices := []string{at.targets[0].device}
+		requests := at.Requests(false)
+		wantDevices := []string{st.live.DeviceUUID(snapshottest.RowID(st.live, snapshottest.Leaking))}
 		if c.level == flush.Urgent {
 			wantDevices = nil
 		}
@@ -101,19 +102,19 @@ func TestFlushLevels(t *testing.T) {
 
 func TestFlushAnswersAreNoUnlessY(t *testing.T) {
 	_, d := askedToFlush(drawnLook(t), nil, snapshottest.Leaking)
-	for key, want := range map[string]outcome{
-		"y": confirmed, "d": rehearsed, "esc": closed, "n": closed, "N": closed, "q": closed,
-		"enter": handled, " ": handled, "Y": handled, "F": handled, "ctrl+m": handled,
+	for key, want := range map[string]dialog.Outcome{
+		"y": dialog.Confirmed, "d": dialog.Rehearsed, "esc": dialog.Closed, "n": dialog.Closed, "N": dialog.Closed, "q": dialog.Closed,
+		"enter": dialog.Handled, " ": dialog.Handled, "Y": dialog.Handled, "F": dialog.Handled, "ctrl+m": dialog.Handled,
 	} {
-		if _, out := d.press(key, 80, 14); out != want {
+		if _, out := d.Press(key, 80, 14); out != want {
 			t.Errorf("%q comes out as %v, want %v", key, out, want)
 		}
 	}
-	if _, out := d.press("y", 80, minDialogLines-1); out == confirmed {
+	if _, out := d.Press("y", 80, dialog.LeastLines-1); out == dialog.Confirmed {
 		t.Error("y flushes from a dialog too small to read")
 	}
-	after, _ := d.press("d", 80, 14)
-	if _, out := after.press("y", 80, 14); out == confirmed {
+	after, _ := d.Press("d", 80, 14)
+	if _, out := after.Press("y", 80, 14); out == dialog.Confirmed {
 		t.Error("y flushes while the dry run has not come back")
 	}
 }
@@ -126,16 +127,16 @@ func TestFlushDialogFollowsItsProcess(t *testing.T) {
 	at := slices.IndexFunc(next.Rows, func(p snapshot.Process) bool { return p.ID.Process.PID == snapshottest.Leaking })
 	next.Rows[at].Returnable, next.Rows[at].Cached = amountIn(3), amountIn(3)
 	st.live = &next
-	if got := shownText(d.refreshed(st.scene())); !strings.Contains(got, "returns 3.00G") {
+	if got := shownText(d.Follow(st.scene())); !strings.Contains(got, "returns 3.00G") {
 		t.Errorf("the dialog does not follow:\n%s", got)
 	}
 	// The pid goes to another process.
 	next.Rows[at].ID.Process.StartTime++
-	gone := d.refreshed(st.scene())
+	gone := d.Follow(st.scene())
 	if got := shownText(gone); !strings.Contains(got, "Cannot flush") || !strings.Contains(got, "it has ended") {
 		t.Errorf("the dialog is about another process now:\n%s", got)
 	}
-	if _, out := gone.press("y", 80, 14); out != handled {
+	if _, out := gone.Press("y", 80, 14); out != dialog.Handled {
 		t.Errorf("y comes out as %v", out)
 	}
 }
@@ -166,7 +167,7 @@ func TestFlushSaysHowMuchLasts(t *testing.T) {
 		if c.history != nil {
 			st.history = c.history(st.history)
 		}
-		if got := shownText(newFlushDialog(lk, st.scene(), []snapshot.RowID{snapshottest.RowID(st.live, snapshottest.Leaking)})); !strings.Contains(got, c.want) {
+		if got := shownText(dialog.NewFlush(lk, st.scene(), []snapshot.RowID{snapshottest.RowID(st.live, snapshottest.Leaking)})); !strings.Contains(got, c.want) {
 			t.Errorf("%s: no %q in\n%s", c.name, c.want, got)
 		}
 	}
@@ -215,7 +216,9 @@ func TestFlushTellsTheSizesOfCaches(t *testing.T) {
 			t.Errorf("%s: no %q in\n%s", name, c.want, got)
 		}
 		// Two rows of one process tell of the same caches.
-		d.targets = append(d.targets, d.targets...)
+		_, d = askedToFlush(drawnLook(t), func(p *snapshot.Process) {
+			p.Evictable = c.caches[p.ID.Process.PID]
+		}, leaking, other, leaking, other)
 		if got := shownText(d); !strings.Contains(got, c.want) {
 			t.Errorf("%s, on two GPUs: no %q in\n%s", name, c.want, got)
 		}
@@ -245,11 +248,11 @@ func TestFlushOfTaggedProcesses(t *testing.T) {
 			t.Errorf("no %q in\n%s", want, got)
 		}
 	}
-	if requests := d.requests(false); len(requests) != 2 || requests[0].Process.PID != snapshottest.Leaking || requests[1].Process.PID != 2701455 {
+	if requests := d.Requests(false); len(requests) != 2 || requests[0].Process.PID != snapshottest.Leaking || requests[1].Process.PID != 2701455 {
 		t.Errorf("it would ask %+v", requests)
 	}
 	_, all := askedToFlush(drawnLook(t), nil, 2955020, 184)
-	if _, out := all.press("y", 80, 14); out != handled || len(all.requests(false)) != 0 {
+	if _, out := all.Press("y", 80, 14); out != dialog.Handled || len(all.Requests(false)) != 0 {
 		t.Errorf("nobody can be asked, and y comes out as %v", out)
 	}
 }
@@ -260,16 +263,16 @@ func TestUrgentFlushAsksAProcessOnce(t *testing.T) {
 	second := *st.live.Row(snapshottest.RowID(st.live, snapshottest.Leaking))
 	second.ID.GPUUUID, second.GPU = st.live.GPUs[4].UUID, 4
 	st.live.Rows = append(st.live.Rows, second)
-	d := newFlushDialog(lk, st.scene(), []snapshot.RowID{snapshottest.RowID(st.live, snapshottest.Leaking), second.ID})
-	if requests := d.requests(false); len(requests) != 2 {
+	d := dialog.NewFlush(lk, st.scene(), []snapshot.RowID{snapshottest.RowID(st.live, snapshottest.Leaking), second.ID})
+	if requests := d.Requests(false); len(requests) != 2 {
 		t.Errorf("gradual asks %+v", requests)
 	}
-	o, _ := d.press("u", 80, 14)
-	if requests := o.(flushDialog).requests(false); len(requests) != 1 {
+	o, _ := d.Press("u", 80, 14)
+	if requests := o.(dialog.Flush).Requests(false); len(requests) != 1 {
 		t.Errorf("urgent asks %+v", requests)
 	}
-	one := newFlushDialog(lk, st.scene(), []snapshot.RowID{second.ID})
-	o, _ = one.press("u", 80, 14)
+	one := dialog.NewFlush(lk, st.scene(), []snapshot.RowID{second.ID})
+	o, _ = one.Press("u", 80, 14)
 	if got := shownText(o); !strings.Contains(got, "returns 23.6G on 2 GPUs") {
 		t.Errorf("urgent does not count the other GPU:\n%s", got)
 	}
@@ -277,7 +280,7 @@ func TestUrgentFlushAsksAProcessOnce(t *testing.T) {
 
 func TestFlushOfAMIGInstanceNamesTheInstance(t *testing.T) {
 	st, d := askedToFlush(drawnLook(t), nil, 3000417)
-	if got, want := d.requests(false)[0].Devices, st.live.GPUs[5].Instances[0].UUID; len(got) != 1 || got[0] != want || want == "" {
+	if got, want := d.Requests(false)[0].Devices, st.live.GPUs[5].Instances[0].UUID; len(got) != 1 || got[0] != want || want == "" {
 		t.Errorf("it would flush %v, the instance is %q", got, want)
 	}
 }
@@ -304,18 +307,18 @@ func size2(size [2]int) string {
 }
 
 func TestFlushSurvivesHostileNames(t *testing.T) {
-	_, d := askedToFlush(drawnLook(t), func(p *snapshot.Process) {
+	hostile := func(p *snapshot.Process) {
 		bad := "\x1b[2J\x07\u202e" + strings.Repeat("名", 200)
 		p.User, p.Name, p.Command, p.Runtime, p.RuntimeVersion = bad, bad, []string{bad, bad}, bad, bad
 		p.Job = process.Job{Kind: "pod", ID: bad}
 		p.Evictable = []snapshot.Evictable{{Name: bad}, {Name: bad}}
 		p.Used, p.Returnable = quantity.From(quantity.Bytes(-1<<62), quantity.Driver), quantity.From(quantity.Bytes(1<<62), quantity.Probe)
-	}, snapshottest.Leaking, 2701455)
-	single := d
-	single.targets = d.targets[:1]
-	for _, dialog := range []flushDialog{d, single} {
+	}
+	_, d := askedToFlush(drawnLook(t), hostile, snapshottest.Leaking, 2701455)
+	_, single := askedToFlush(drawnLook(t), hostile, snapshottest.Leaking)
+	for _, asked := range []dialog.Flush{d, single} {
 		for width := 30; width <= 120; width += 15 {
-			lines := dialog.Render(width, 14)
+			lines := asked.Render(width, 14)
 			uitest.CheckCells(t, lines, width, 14)
 			if strings.ContainsAny(strings.Join(lines, ""), "\x1b\x07\u202e") {
 				t.Errorf("hostile text reaches the screen:\n%s", strings.Join(lines, "\n"))

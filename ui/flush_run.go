@@ -8,6 +8,7 @@ import (
 	"vramscope/action/flush"
 	"vramscope/internal/text"
 	"vramscope/sampler/snapshot"
+	"vramscope/ui/dialog"
 	"vramscope/ui/keys"
 
 	tea "charm.land/bubbletea/v2"
@@ -63,19 +64,18 @@ func (m *model) openFlush() bool {
 		m.say("one thing at a time: a probe is being attached")
 		return true
 	}
-	d := newFlushDialog(&m.look, m.st.scene(), ids)
-	if len(ids) == 1 && d.willing() == 0 {
-		m.say(m.withAdvice(&d.targets[0], d.refusal(&d.targets[0])))
+	d := dialog.NewFlush(&m.look, m.st.scene(), ids)
+	if len(ids) == 1 && d.Willing() == 0 {
+		m.say(m.withAdvice(d.Only()))
 		return true
 	}
 	return m.openOverlay(d)
 }
 
 // withAdvice adds to a refusal what can be done about it.
-func (m *model) withAdvice(t *flushTarget, refusal string) string {
-	p := &t.row
+func (m *model) withAdvice(p *snapshot.Process, ended bool, refusal string) string {
 	switch {
-	case t.ended:
+	case ended:
 		return "refused: PID " + strconv.Itoa(p.ID.Process.PID) + " has ended"
 	case p.Probe == nil && m.look.Keys.Has(keys.Attach) && !p.ID.Process.Foreign() && m.st.shownOwn(p):
 		return refusal + "; a attaches one"
@@ -93,7 +93,7 @@ func (st *state) greyed(key string) bool {
 	p := st.live.Row(st.cursor.id)
 	switch key {
 	case "F":
-		return len(st.tags) == 0 && (p == nil || flushRefusal(p, st.live.Host.User) != "")
+		return len(st.tags) == 0 && (p == nil || dialog.FlushRefusal(p, st.live.Host.User) != "")
 	case "a":
 		return p == nil || attachRefusal(p) != "" || !st.shownOwn(p)
 	default:
@@ -104,18 +104,14 @@ func (st *state) greyed(key string) bool {
 // startFlush does what the dialog's y confirmed, or d asked to find out. The
 // identities travel with the requests: they are compared again where the
 // flushing is done.
-func (m *model) startFlush(d flushDialog, dryRun bool) tea.Cmd {
-	act, requests := m.options.Actions.Flush, d.requests(dryRun)
+func (m *model) startFlush(d dialog.Flush, dryRun bool) tea.Cmd {
+	act, requests := m.options.Actions.Flush, d.Requests(dryRun)
 	if act == nil || m.st.readOnly || len(requests) == 0 {
 		return nil
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	run := &flushRun{stop: cancel, steps: make(chan string, 1), dryRun: dryRun}
-	run.stoppable = len(requests) > 1
-	for i := range d.targets {
-		run.stoppable = run.stoppable || d.level() == flush.Gradual && d.targets[i].row.FlushesInParts()
-	}
-	run.stoppable = run.stoppable && !dryRun
+	run.stoppable = !dryRun && (len(requests) > 1 || d.InSteps())
 	m.flush = run
 	m.st.progress = flushing(requests, 0, flush.Result{}) + run.escape()
 	work := func() tea.Msg {
@@ -229,9 +225,8 @@ func (m *model) takeStep(msg flushStepMsg) (bool, tea.Cmd) {
 
 // takeFlushed shows what came of the flush.
 func (m *model) takeFlushed(msg flushedMsg) bool {
-	if d, ok := m.st.overlay.(flushDialog); ok {
-		d.running = false
-		m.st.overlay = d
+	if d, ok := m.st.overlay.(dialog.Flush); ok {
+		m.st.overlay = d.DryRunDone()
 	}
 	m.flush, m.st.progress = nil, ""
 	m.say(fitting(msg.wordings, m.st.width-2))

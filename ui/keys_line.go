@@ -8,6 +8,7 @@ import (
 	"vramscope/sampler/snapshot"
 	"vramscope/themes"
 	"vramscope/ui/cell"
+	"vramscope/ui/dialog"
 	"vramscope/ui/keys"
 )
 
@@ -33,8 +34,8 @@ func writeKeys(l *cell.Line, st *state, lk *cell.Appearance, view view) {
 // hints are the keys of the part of the screen that has them. In a pane
 // without a table there are two: help, and how to see the processes.
 func (st *state) hints(lk *cell.Appearance, view view) []keys.Hint {
-	if question, ok := st.overlay.(asking); ok {
-		return question.hints()
+	if question, ok := st.overlay.(dialog.Question); ok {
+		return question.Hints()
 	}
 	last := 0
 	if st.shown != nil {

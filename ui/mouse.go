@@ -1,6 +1,8 @@
 package ui
 
 import (
+	"vramscope/ui/dialog"
+
 	tea "charm.land/bubbletea/v2"
 )
 
@@ -32,7 +34,7 @@ func (m *model) wheel(by int) bool {
 	if m.st.overlay == nil {
 		return m.move(by)
 	}
-	if _, question := m.st.overlay.(asking); question {
+	if _, question := m.st.overlay.(dialog.Question); question {
 		return false // a wheel must not choose a signal
 	}
 	key := "down"

@@ -8,6 +8,7 @@ import (
 	"vramscope/internal/process"
 	"vramscope/internal/quantity"
 	"vramscope/sampler/snapshot"
+	"vramscope/ui/dialog"
 	"vramscope/ui/keys"
 	"vramscope/ui/uitest"
 )
@@ -15,16 +16,16 @@ import (
 func rendered(p panel, width, height int) string { return strings.Join(p.Render(width, height), "\n") }
 
 // pressed plays keys to an overlay of 80×14.
-func pressed(o overlay, keys ...string) (overlay, outcome) {
-	var out outcome
+func pressed(o dialog.Overlay, keys ...string) (dialog.Overlay, dialog.Outcome) {
+	var out dialog.Outcome
 	for _, k := range keys {
-		o, out = o.press(k, 80, 14)
+		o, out = o.Press(k, 80, 14)
 	}
 	return o, out
 }
 
 func TestHelpAsDrawn(t *testing.T) {
-	lines := newHelp(uitest.Appearance(t, "", false)).Render(80, 22)
+	lines := dialog.NewHelp(uitest.Appearance(t, "", false)).Render(80, 22)
 	for i, want := range []string{
 		"┌ vramscope 1.0.0: keys and signs ───────────────────────────────── Esc closes ┐",
 		"│ MOVE                      LOOK                      ACT (asks first)         │",
@@ -58,7 +59,7 @@ func TestHelpAsDrawn(t *testing.T) {
 func TestHelpLeavesOutWhatIsNotThere(t *testing.T) {
 	lk := uitest.Appearance(t, "", false)
 	lk.Keys = keys.New(keys.CanSignal, true)
-	text := rendered(newHelp(lk), 80, 40)
+	text := rendered(dialog.NewHelp(lk), 80, 40)
 	for _, gone := range []string{"flush", "F returns", "attach", "signal", "ACT", "read-only", "snapshot", "copy", "tag"} {
 		if strings.Contains(text, gone) {
 			t.Errorf("help speaks of %q:\n%s", gone, text)
@@ -72,49 +73,49 @@ func TestHelpLeavesOutWhatIsNotThere(t *testing.T) {
 }
 
 func TestHelpScrollsToItsEndAndBack(t *testing.T) {
-	var o overlay = newHelp(uitest.Appearance(t, "", false))
+	var o dialog.Overlay = dialog.NewHelp(uitest.Appearance(t, "", false))
 	first := rendered(o, 40, 8)
 	if strings.Contains(first, "G is GiB") {
 		t.Fatal("the last line is in view at once")
 	}
-	o, _ = o.press("end", 40, 8)
+	o, _ = o.Press("end", 40, 8)
 	if !strings.Contains(rendered(o, 40, 8), "G is GiB") {
 		t.Error("End does not show the last line:\n" + rendered(o, 40, 8))
 	}
 	for range 99 {
-		o, _ = o.press("down", 40, 8) // beyond the end nothing moves
+		o, _ = o.Press("down", 40, 8) // beyond the end nothing moves
 	}
 	end := rendered(o, 40, 8)
-	if o, _ = o.press("k", 40, 8); rendered(o, 40, 8) == end {
+	if o, _ = o.Press("k", 40, 8); rendered(o, 40, 8) == end {
 		t.Error("k after too many j does nothing: the scroll ran past the end")
 	}
-	if o, _ = o.press("g", 40, 8); rendered(o, 40, 8) != first {
+	if o, _ = o.Press("g", 40, 8); rendered(o, 40, 8) != first {
 		t.Error("g does not go back to the first line")
 	}
 	for _, name := range []string{"esc", "?", "q"} {
-		if _, out := o.press(name, 40, 8); out != closed {
+		if _, out := o.Press(name, 40, 8); out != dialog.Closed {
 			t.Errorf("%q does not close the help", name)
 		}
 	}
-	if _, out := o.press("T", 40, 8); out != ignored {
+	if _, out := o.Press("T", 40, 8); out != dialog.Ignored {
 		t.Error("T is not left to the program")
 	}
 }
 
 func TestDialogEnterNeverConfirms(t *testing.T) {
 	st := drawnState()
-	d := newSignalDialog(uitest.Appearance(t, "", false), st.scene(), st.cursor.id)
+	d := dialog.NewSignal(uitest.Appearance(t, "", false), st.scene(), st.cursor.id)
 	for _, name := range []string{"enter", "space", "Y", "tab", "x", "F", "1", "ctrl+j", "ctrl+m"} {
-		if _, out := d.press(name, 80, 14); out != handled {
+		if _, out := d.Press(name, 80, 14); out != dialog.Handled {
 			t.Errorf("%q: outcome %d, want it swallowed", name, out)
 		}
 	}
 	for _, name := range []string{"esc", "n", "q"} {
-		if _, out := d.press(name, 80, 14); out != closed {
+		if _, out := d.Press(name, 80, 14); out != dialog.Closed {
 			t.Errorf("%q: outcome %d, want closed", name, out)
 		}
 	}
-	if _, out := d.press("y", 80, 14); out != confirmed {
+	if _, out := d.Press("y", 80, 14); out != dialog.Confirmed {
 		t.Errorf("y: outcome %d, want confirmed", out)
 	}
 }
@@ -128,16 +129,16 @@ func TestSignalDialogChooses(t *testing.T) {
 		{nil, "terminated"}, {[]string{"9"}, "killed"}, {[]string{"i"}, "interrupt"}, {[]string{"s"}, "stopped (signal)"},
 		{[]string{"j", "j", "k"}, "interrupt"}, {[]string{"k", "k"}, "terminated"}, {[]string{"9", "t"}, "terminated"},
 	} {
-		o, _ := pressed(newSignalDialog(uitest.Appearance(t, "", false), st.scene(), st.cursor.id), tc.keys...)
-		d := o.(signalDialog)
-		if got := d.signal().String(); got != tc.want {
+		o, _ := pressed(dialog.NewSignal(uitest.Appearance(t, "", false), st.scene(), st.cursor.id), tc.keys...)
+		d := o.(dialog.Signal)
+		if got := d.Signal().String(); got != tc.want {
 			t.Errorf("%v chooses %q, want %q", tc.keys, got, tc.want)
 		}
-		if d.process() != st.cursor.id.Process {
+		if d.Process() != st.cursor.id.Process {
 			t.Errorf("%v: another process", tc.keys)
 		}
 	}
-	o, _ := pressed(newSignalDialog(uitest.Appearance(t, "", false), st.scene(), st.cursor.id), "9")
+	o, _ := pressed(dialog.NewSignal(uitest.Appearance(t, "", false), st.scene(), st.cursor.id), "9")
 	if text := rendered(o, 80, 14); !strings.Contains(text, "send KILL") || !strings.Contains(text, "> 9") {
 		t.Error("the chosen signal is not what the dialog says:\n" + text)
 	}
@@ -145,16 +146,16 @@ func TestSignalDialogChooses(t *testing.T) {
 
 func TestSignalDialogFollowsItsProcess(t *testing.T) {
 	st := drawnState()
-	d := newSignalDialog(uitest.Appearance(t, "", false), st.scene(), st.cursor.id)
+	d := dialog.NewSignal(uitest.Appearance(t, "", false), st.scene(), st.cursor.id)
 	later := *st.live
 	later.Rows = []snapshot.Process{carol()}
 	later.Rows[0].ID.Process.StartTime = 99 // the pid was given to another process
 	st.live = &later
-	o := d.refreshed(st.scene())
+	o := d.Follow(st.scene())
 	if text := rendered(o, 80, 14); !strings.Contains(text, "it has ended") {
 		t.Error("another process with the same pid passes for the one that was asked about:\n" + text)
 	}
-	if _, out := o.press("y", 80, 14); out == confirmed {
+	if _, out := o.Press("y", 80, 14); out == dialog.Confirmed {
 		t.Error("y signals a process that has ended")
 	}
 }
@@ -163,7 +164,7 @@ func TestSignalDialogSaysWhoseItIs(t *testing.T) {
 	st := drawnState()
 	for viewer, want := range map[string]string{"bob": "you are bob", "root": "not yours", "carol": ""} {
 		st.live.Host.User = viewer
-		text := rendered(newSignalDialog(uitest.Appearance(t, "", false), st.scene(), st.cursor.id), 80, 14)
+		text := rendered(dialog.NewSignal(uitest.Appearance(t, "", false), st.scene(), st.cursor.id), 80, 14)
 		if got := strings.Contains(text, "not yours"); got != (want != "") || !strings.Contains(text, want) {
 			t.Errorf("%s sees:\n%s", viewer, text)
 		}
@@ -175,7 +176,7 @@ func TestSignalDialogNamesAllGPUsOfTheProcess(t *testing.T) {
 	second := carol()
 	second.GPU, second.ID.GPUUUID, second.Used = 4, "GPU-4", uitest.Known(10)
 	st.live.Rows = append(st.live.Rows, second)
-	text := rendered(newSignalDialog(uitest.Appearance(t, "", false), st.scene(), st.cursor.id), 80, 14)
+	text := rendered(dialog.NewSignal(uitest.Appearance(t, "", false), st.scene(), st.cursor.id), 80, 14)
 	if !strings.Contains(text, "GPU 3,4, 80.6G used") {
 		t.Error("the other GPU is not named:\n" + text)
 	}
@@ -183,8 +184,8 @@ func TestSignalDialogNamesAllGPUsOfTheProcess(t *testing.T) {
 
 func TestDialogKeepsItsKeysWhenThereIsNoRoom(t *testing.T) {
 	st := drawnState()
-	d := newSignalDialog(uitest.Appearance(t, "", false), st.scene(), st.cursor.id)
-	for height := minDialogLines; height < 20; height++ {
+	d := dialog.NewSignal(uitest.Appearance(t, "", false), st.scene(), st.cursor.id)
+	for height := dialog.LeastLines; height < 20; height++ {
 		text := rendered(d, 80, height)
 		for _, must := range []string{"PID 2963112", "> t", "y  send TERM", "Esc  cancel"} {
 			if !strings.Contains(text, must) {
@@ -192,7 +193,7 @@ func TestDialogKeepsItsKeysWhenThereIsNoRoom(t *testing.T) {
 			}
 		}
 	}
-	if _, out := d.press("y", 80, minDialogLines-1); out == confirmed {
+	if _, out := d.Press("y", 80, dialog.LeastLines-1); out == dialog.Confirmed {
 		t.Error("a dialog too small to read can be confirmed")
 	}
 }
@@ -200,7 +201,7 @@ func TestDialogKeepsItsKeysWhenThereIsNoRoom(t *testing.T) {
 func TestOverlayStaysInItsRectangle(t *testing.T) {
 	lines := strings.Split(strings.Repeat("table\n", 19)+"table", "\n")
 	st := drawnState()
-	out := overlaid(lines, newSignalDialog(uitest.Appearance(t, "", false), st.scene(), st.cursor.id), 80)
+	out := dialog.Overlaid(lines, dialog.NewSignal(uitest.Appearance(t, "", false), st.scene(), st.cursor.id), 80)
 	if len(out) != 20 || out[0] != "table" || out[19] != "table" || lines[8] != "table" {
 		t.Errorf("%d lines; first %q, last %q, source %q", len(out), out[0], out[19], lines[8])
 	}
@@ -212,15 +213,15 @@ func TestEventsStayInPlaceWhileNewOnesCome(t *testing.T) {
 		log = append(log, snapshot.Event{Time: uitest.DrawnAt.Add(-20*time.Hour - time.Duration(i)*time.Minute), Kind: snapshot.EventXID, Message: "old"})
 	}
 	st := &state{now: uitest.DrawnAt, history: uitest.CurveHistory{Log: log}}
-	var o overlay = newEvents(uitest.Appearance(t, "", false), st.scene())
+	var o dialog.Overlay = dialog.NewEvents(uitest.Appearance(t, "", false), st.scene())
 	o, _ = pressed(o, "down", "down", "down")
 	before := o.Render(80, 14)[2]
 	st.history = uitest.CurveHistory{Log: append([]snapshot.Event{{Time: uitest.DrawnAt, Kind: snapshot.EventXID, Message: "new"}}, log...)}
-	if got := o.refreshed(st.scene()).Render(80, 14)[2]; got != before {
+	if got := o.Follow(st.scene()).Render(80, 14)[2]; got != before {
 		t.Errorf("the first line moved from\n%s to\n%s", before, got)
 	}
 	o, _ = pressed(o, "home")
-	if text := rendered(o.refreshed(st.scene()), 80, 14); !strings.Contains(text, "new") {
+	if text := rendered(o.Follow(st.scene()), 80, 14); !strings.Contains(text, "new") {
 		t.Error("at the top the new event is not seen:\n" + text)
 	}
 	o, _ = pressed(o, "G")
@@ -231,7 +232,7 @@ func TestEventsStayInPlaceWhileNewOnesCome(t *testing.T) {
 
 func TestEventsOfThePastEndThere(t *testing.T) {
 	st := &state{now: uitest.DrawnAt, past: uitest.DrawnAt.Add(-30 * time.Minute), history: uitest.CurveHistory{Log: eventLog()}}
-	text := rendered(newEvents(uitest.Appearance(t, "", false), st.scene()), 80, 14)
+	text := rendered(dialog.NewEvents(uitest.Appearance(t, "", false), st.scene()), 80, 14)
 	if strings.Contains(text, "full in") || !strings.Contains(text, "sent TERM") {
 		t.Error("events after the moment that is looked at:\n" + text)
 	}
@@ -244,13 +245,13 @@ func TestPromptEdits(t *testing.T) {
 		{"x", "x", "tr x日"}, {"backspace", "", "tr 日"}, {"ctrl+w", "", "日"}, {"end", "", "日"}, {"ctrl+u", "", ""},
 		{"q", "q", "q"}, {"home", "", "q"}, {"delete", "", ""},
 	} {
-		var out outcome
+		var out dialog.Outcome
 		p, out = p.press(step.name, step.text)
-		if p.value() != step.want || out != handled {
+		if p.value() != step.want || out != dialog.Handled {
 			t.Fatalf("after %q: %q, outcome %d; want %q", step.name, p.value(), out, step.want)
 		}
 	}
-	if _, out := p.press("backspace", ""); out != closed {
+	if _, out := p.press("backspace", ""); out != dialog.Closed {
 		t.Error("Backspace in an empty prompt does not close it")
 	}
 	if got := p.insert("a\x1b[31mb\x00c\nsecond line").value(); got != "a[31mbc" {
@@ -259,7 +260,7 @@ func TestPromptEdits(t *testing.T) {
 	if got := p.insert(strings.Repeat("x", 1<<20)).value(); len(got) != maxPrompt {
 		t.Errorf("a pasted file makes a prompt of %d", len(got))
 	}
-	for name, want := range map[string]outcome{"enter": confirmed, "esc": closed, "f5": ignored} {
+	for name, want := range map[string]dialog.Outcome{"enter": dialog.Confirmed, "esc": dialog.Closed, "f5": dialog.Ignored} {
 		if _, out := p.press(name, ""); out != want {
 			t.Errorf("%q: outcome %d, want %d", name, out, want)
 		}

@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"time"
 
+	"vramscope/ui/dialog"
+
 	tea "charm.land/bubbletea/v2"
 
 	"vramscope/action"
@@ -14,9 +16,9 @@ import (
 )
 
 // openOverlay lays something over the screen, in the place of what lies there.
-func (m *model) openOverlay(o overlay) bool {
+func (m *model) openOverlay(o dialog.Overlay) bool {
 	m.closeOverlay()
-	if _, question := o.(asking); question {
+	if _, question := o.(dialog.Question); question {
 		m.holdRows()
 		m.asked = m.options.Now()
 	}
@@ -43,9 +45,9 @@ func (m *model) holdRows() {
 // overlayRoom is how many lines the overlay fills.
 func (m *model) overlayRoom() (width, height int) {
 	lay := m.layout()
-	what, natural := m.st.overlay.wants(m.st.width)
+	what, natural := m.st.overlay.Size(m.st.width)
 	room := lay.over(natural)
-	if what == belowHeader {
+	if what == dialog.BelowHeader {
 		room = lay.below()
 	}
 	return m.st.width, min(natural, room.rows)
@@ -60,28 +62,28 @@ const askingTime = 250 * time.Millisecond
 // mean nothing to it.
 func (m *model) pressOverlay(name string) (changed bool, cmd tea.Cmd, taken bool) {
 	width, height := m.overlayRoom()
-	next, out := m.st.overlay.press(name, width, height)
+	next, out := m.st.overlay.Press(name, width, height)
 	switch out {
-	case ignored:
+	case dialog.Ignored:
 		return false, nil, false
-	case closed:
+	case dialog.Closed:
 		m.closeOverlay()
-	case confirmed:
+	case dialog.Confirmed:
 		if m.options.Now().Sub(m.asked) < askingTime {
 			return false, nil, true
 		}
 		m.closeOverlay()
 		switch d := next.(type) {
-		case signalDialog:
+		case dialog.Signal:
 			return true, m.sendSignal(d), true
-		case flushDialog:
+		case dialog.Flush:
 			return true, m.startFlush(d, false), true
-		case attachDialog:
+		case dialog.Attach:
 			return true, m.startAttach(d), true
 		}
-	case rehearsed:
+	case dialog.Rehearsed:
 		m.st.overlay = next
-		if d, ok := next.(flushDialog); ok {
+		if d, ok := next.(dialog.Flush); ok {
 			return true, m.startFlush(d, true), true
 		}
 	default:
@@ -93,16 +95,16 @@ func (m *model) pressOverlay(name string) (changed bool, cmd tea.Cmd, taken bool
 // refreshOverlay lets what lies on top follow the box.
 func (m *model) refreshOverlay() {
 	if m.st.overlay != nil {
-		m.st.overlay = m.st.overlay.refreshed(m.st.scene())
+		m.st.overlay = m.st.overlay.Follow(m.st.scene())
 	}
 }
 
 // fitOverlay closes a dialog that the screen has become too small for: as no.
 func (m *model) fitOverlay() {
-	if _, question := m.st.overlay.(asking); !question {
+	if _, question := m.st.overlay.(dialog.Question); !question {
 		return
 	}
-	if _, height := m.overlayRoom(); height < minDialogLines {
+	if _, height := m.overlayRoom(); height < dialog.LeastLines {
 		m.closeOverlay()
 		m.say("the window is too small for that question")
 	}
@@ -114,7 +116,7 @@ func (m *model) openSignal() bool {
 	if p == nil {
 		return false
 	}
-	return m.openOverlay(newSignalDialog(&m.look, m.st.scene(), p.ID))
+	return m.openOverlay(dialog.NewSignal(&m.look, m.st.scene(), p.ID))
 }
 
 // signalTimeout is how long sending a signal may take.
@@ -122,8 +124,8 @@ const signalTimeout = 5 * time.Second
 
 // sendSignal does what the dialog's y confirmed. The identity travels with it:
 // it is compared again where the signal is sent.
-func (m *model) sendSignal(d signalDialog) tea.Cmd {
-	send, id, sig := m.options.Actions.Signal, d.process(), d.signal()
+func (m *model) sendSignal(d dialog.Signal) tea.Cmd {
+	send, id, sig := m.options.Actions.Signal, d.Process(), d.Signal()
 	if send == nil || m.st.readOnly {
 		return nil
 	}
@@ -150,7 +152,7 @@ func (m *model) askEnvironment() (bool, tea.Cmd) {
 		return false, nil
 	}
 	read, id := m.options.Environment, p.ID.Process
-	return m.openOverlay(newEnvironment(&m.look, p)), func() tea.Msg {
+	return m.openOverlay(dialog.NewEnvironment(&m.look, p)), func() tea.Msg {
 		lines, err := read(id)
 		return environmentMsg{id: id, lines: lines, err: err}
 	}
@@ -158,11 +160,11 @@ func (m *model) askEnvironment() (bool, tea.Cmd) {
 
 // takeEnvironment fills the panel that waits for it, if it is still there.
 func (m *model) takeEnvironment(msg environmentMsg) bool {
-	waiting, ok := m.st.overlay.(environmentPanel)
-	if !ok || waiting.process() != msg.id {
+	waiting, ok := m.st.overlay.(dialog.Environment)
+	if !ok || waiting.Process() != msg.id {
 		return false
 	}
-	m.st.overlay = waiting.filled(msg.lines, msg.err)
+	m.st.overlay = waiting.Fill(msg.lines, msg.err)
 	return true
 }
 
@@ -185,16 +187,15 @@ func (m *model) askDoctor() (bool, tea.Cmd) {
 	if examine == nil {
 		return false, nil
 	}
-	return m.openOverlay(reportPanel{look: &m.look}), func() tea.Msg { return reportMsg{examine()} }
+	return m.openOverlay(dialog.NewReport(&m.look)), func() tea.Msg { return reportMsg{examine()} }
 }
 
 // takeReport fills the panel that waits for it, if it is still there.
 func (m *model) takeReport(msg reportMsg) bool {
-	waiting, ok := m.st.overlay.(reportPanel)
+	waiting, ok := m.st.overlay.(dialog.Report)
 	if !ok {
 		return false
 	}
-	waiting.lines, waiting.read = msg.lines, true
-	m.st.overlay = waiting
+	m.st.overlay = waiting.Fill(msg.lines)
 	return true
 }

@@ -13,6 +13,7 @@ import (
 	"vramscope/internal/process"
 	"vramscope/internal/quantity"
 	"vramscope/sampler/snapshot"
+	"vramscope/ui/dialog"
 	"vramscope/ui/keys"
 	"vramscope/ui/uitest"
 )
@@ -122,16 +123,16 @@ func TestHelpGoldens(t *testing.T) {
 	for _, size := range [][2]int{{80, 22}, {120, 38}, {60, 15}, {40, 8}} {
 		for _, ascii := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%dx%d ascii=%v", size[0], size[1], ascii), func(t *testing.T) {
-				matches(t, newHelp(uitest.Appearance(t, "", ascii)), size[0], size[1])
+				matches(t, dialog.NewHelp(uitest.Appearance(t, "", ascii)), size[0], size[1])
 			})
 		}
 	}
 	lk := uitest.Appearance(t, "", false)
 	lk.Keys = keys.New(keys.CanSignal|keys.CanEnvironment|keys.CanCopy|keys.CanSuspend, false)
-	t.Run("no flush, no attach", func(t *testing.T) { matches(t, newHelp(lk), 80, 22) })
+	t.Run("no flush, no attach", func(t *testing.T) { matches(t, dialog.NewHelp(lk), 80, 22) })
 	readOnly := uitest.Appearance(t, "", false)
 	readOnly.Keys = keys.New(keys.AllAbilities, true)
-	t.Run("read-only", func(t *testing.T) { matches(t, newHelp(readOnly), 80, 22) })
+	t.Run("read-only", func(t *testing.T) { matches(t, dialog.NewHelp(readOnly), 80, 22) })
 }
 
 // eventLog is a day of events, newest first.
@@ -155,25 +156,29 @@ func TestEventsGoldens(t *testing.T) {
 	for _, size := range [][2]int{{80, 14}, {120, 27}, {60, 5}, {30, 4}} {
 		for _, ascii := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%dx%d ascii=%v", size[0], size[1], ascii), func(t *testing.T) {
-				matches(t, newEvents(uitest.Appearance(t, "", ascii), st.scene()), size[0], size[1])
+				matches(t, dialog.NewEvents(uitest.Appearance(t, "", ascii), st.scene()), size[0], size[1])
 			})
 		}
 	}
 	t.Run("empty", func(t *testing.T) {
-		matches(t, newEvents(uitest.Appearance(t, "", false), &scene{now: uitest.DrawnAt}), 80, 7)
+		matches(t, dialog.NewEvents(uitest.Appearance(t, "", false), &dialog.Scene{Now: uitest.DrawnAt}), 80, 7)
 	})
-	t.Run("colours", func(t *testing.T) { matches(t, newEvents(uitest.Appearance(t, "dark", false), st.scene()), 80, 14) })
+	t.Run("colours", func(t *testing.T) {
+		matches(t, dialog.NewEvents(uitest.Appearance(t, "dark", false), st.scene()), 80, 14)
+	})
 	past := &state{now: uitest.DrawnAt, past: uitest.DrawnAt.Add(-30 * time.Minute), history: st.history}
-	t.Run("past", func(t *testing.T) { matches(t, newEvents(uitest.Appearance(t, "", false), past.scene()), 80, 10) })
+	t.Run("past", func(t *testing.T) {
+		matches(t, dialog.NewEvents(uitest.Appearance(t, "", false), past.scene()), 80, 10)
+	})
 }
 
 func TestEnvironmentGoldens(t *testing.T) {
 	p := carol()
-	empty := newEnvironment(uitest.Appearance(t, "", false), &p)
+	empty := dialog.NewEnvironment(uitest.Appearance(t, "", false), &p)
 	t.Run("reading", func(t *testing.T) { matches(t, empty, 80, 7) })
-	t.Run("none", func(t *testing.T) { matches(t, empty.filled(nil, nil), 80, 7) })
+	t.Run("none", func(t *testing.T) { matches(t, empty.Fill(nil, nil), 80, 7) })
 	t.Run("refused", func(t *testing.T) {
-		matches(t, empty.filled(nil, errors.New("process: environment of 2963112: permission denied")), 80, 7)
+		matches(t, empty.Fill(nil, errors.New("process: environment of 2963112: permission denied")), 80, 7)
 	})
 	long := []string{
 		"CUDA_VISIBLE_DEVICES=3", "EMPTY=", "NO_EQUALS",
@@ -181,7 +186,7 @@ func TestEnvironmentGoldens(t *testing.T) {
 		"HOSTILE=\x1b]0;owned\x07\x1b[2J" + strings.Repeat("x", 64<<10),
 	}
 	for _, size := range [][2]int{{80, 18}, {40, 8}} {
-		t.Run(fmt.Sprintf("long %dx%d", size[0], size[1]), func(t *testing.T) { matches(t, empty.filled(long, nil), size[0], size[1]) })
+		t.Run(fmt.Sprintf("long %dx%d", size[0], size[1]), func(t *testing.T) { matches(t, empty.Fill(long, nil), size[0], size[1]) })
 	}
 }
 
@@ -190,18 +195,18 @@ func TestSignalDialogGoldens(t *testing.T) {
 		for _, ascii := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%dx%d ascii=%v", size[0], size[1], ascii), func(t *testing.T) {
 				st := drawnState()
-				matches(t, newSignalDialog(uitest.Appearance(t, "", ascii), st.scene(), st.cursor.id), size[0], size[1])
+				matches(t, dialog.NewSignal(uitest.Appearance(t, "", ascii), st.scene(), st.cursor.id), size[0], size[1])
 			})
 		}
 	}
 	gone := goneState()
 	t.Run("gone", func(t *testing.T) {
-		matches(t, newSignalDialog(uitest.Appearance(t, "", false), gone.scene(), gone.cursor.id), 80, 8)
+		matches(t, dialog.NewSignal(uitest.Appearance(t, "", false), gone.scene(), gone.cursor.id), 80, 8)
 	})
 	t.Run("every reason at once", func(t *testing.T) {
 		st := goneState()
 		st.shown.Ended[0].Last.ID.Process = process.Identity{PID: 184}
-		matches(t, newSignalDialog(uitest.Appearance(t, "", false), st.scene(), st.shown.Ended[0].Last.ID), 80, 9)
+		matches(t, dialog.NewSignal(uitest.Appearance(t, "", false), st.scene(), st.shown.Ended[0].Last.ID), 80, 9)
 	})
 }
 
@@ -222,8 +227,8 @@ func TestPanelsFillEverySize(t *testing.T) {
 	p := st.shown.Rows[0]
 	panels := map[string]panel{
 		"graph": newGraph(st, lk, nil), "detail": newDetail(st, lk, nil, true), "beside": newDetail(st, lk, nil, false),
-		"help": newHelp(lk), "events": newEvents(lk, st.scene()), "signal": newSignalDialog(lk, st.scene(), p.ID),
-		"environment": newEnvironment(lk, &p).filled([]string{"A=b"}, nil), "prompt": newPrompt(lk, "find", "日本語"),
+		"help": dialog.NewHelp(lk), "events": dialog.NewEvents(lk, st.scene()), "signal": dialog.NewSignal(lk, st.scene(), p.ID),
+		"environment": dialog.NewEnvironment(lk, &p).Fill([]string{"A=b"}, nil), "prompt": newPrompt(lk, "find", "日本語"),
 		"no detail": newDetail(&state{now: uitest.DrawnAt}, lk, nil, true),
 	}
 	for name, panel := range panels {

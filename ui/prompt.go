@@ -8,6 +8,7 @@ import (
 	"vramscope/internal/text"
 	"vramscope/themes"
 	"vramscope/ui/cell"
+	"vramscope/ui/dialog"
 )
 
 // prompt is one line of input in the place of the keys line: what to find, or
@@ -47,12 +48,12 @@ func (p prompt) insert(s string) prompt {
 
 // press takes a key, its name and the text it types. Enter is confirmed, Esc
 // is closed; q is a letter here.
-func (p prompt) press(name, text string) (prompt, outcome) {
+func (p prompt) press(name, text string) (prompt, dialog.Outcome) {
 	switch name {
 	case "enter":
-		return p, confirmed
+		return p, dialog.Confirmed
 	case "esc", "ctrl+g":
-		return p, closed
+		return p, dialog.Closed
 	case "left", "ctrl+b":
 		p.at = max(p.at-1, 0)
 	case "right", "ctrl+f":
@@ -64,17 +65,17 @@ func (p prompt) press(name, text string) (prompt, outcome) {
 	case "backspace", "ctrl+h":
 		if p.at == 0 {
 			if len(p.text) == 0 {
-				return p, closed // as in less and vi: nothing left to take back
+				return p, dialog.Closed // as in less and vi: nothing left to take back
 			}
-			return p, handled
+			return p, dialog.Handled
 		}
-		return p.without(p.at-1, p.at), handled
+		return p.without(p.at-1, p.at), dialog.Handled
 	case "delete", "ctrl+d":
-		return p.without(p.at, min(p.at+1, len(p.text))), handled
+		return p.without(p.at, min(p.at+1, len(p.text))), dialog.Handled
 	case "ctrl+u":
-		return p.without(0, p.at), handled
+		return p.without(0, p.at), dialog.Handled
 	case "ctrl+k":
-		return p.without(p.at, len(p.text)), handled
+		return p.without(p.at, len(p.text)), dialog.Handled
 	case "ctrl+w":
 		from := p.at
 		for from > 0 && unicode.IsSpace(p.text[from-1]) {
@@ -83,14 +84,14 @@ func (p prompt) press(name, text string) (prompt, outcome) {
 		for from > 0 && !unicode.IsSpace(p.text[from-1]) {
 			from--
 		}
-		return p.without(from, p.at), handled
+		return p.without(from, p.at), dialog.Handled
 	default:
 		if text == "" {
-			return p, ignored
+			return p, dialog.Ignored
 		}
-		return p.insert(text), handled
+		return p.insert(text), dialog.Handled
 	}
-	return p, handled
+	return p, dialog.Handled
 }
 
 // without takes runes out; the insertion point stands where they were.

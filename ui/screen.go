@@ -7,6 +7,7 @@ import (
 	"vramscope/internal/text"
 	"vramscope/sampler/snapshot"
 	"vramscope/ui/cell"
+	"vramscope/ui/dialog"
 )
 
 // frame draws the whole screen: exactly height lines of exactly width cells.
@@ -137,15 +138,15 @@ func (st *state) speaks() bool {
 
 // covered lays the overlay over what it covers.
 func covered(lines []string, st *state, lay *layout) []string {
-	extent, rows := st.overlay.wants(st.width)
+	extent, rows := st.overlay.Size(st.width)
 	r := lay.below()
-	if extent == overTable {
+	if extent == dialog.OverTable {
 		r = lay.over(rows)
 	}
 	top, end := min(r.top, len(lines)), min(r.top+r.rows, len(lines))
 	out := make([]string, 0, len(lines))
 	out = append(out, lines[:top]...)
-	out = append(out, overlaid(lines[top:end], st.overlay, st.width)...)
+	out = append(out, dialog.Overlaid(lines[top:end], st.overlay, st.width)...)
 	return append(out, lines[end:]...)
 }
 

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"vramscope/sampler/snapshot"
+	"vramscope/ui/dialog"
 )
 
 // panel is a rectangle of the screen: a value that draws itself. Render
@@ -60,10 +61,10 @@ type state struct {
 	pinned *snapshot.SeriesKey // what the graph holds on to (P); nil: follow
 	window time.Duration       // the graph's, back from now
 
-	detail   bool        // Enter: the process under the cursor has the whole screen above the alert line
-	segments *segmentMap // v: the map that stands in the place of the detail's graph; nil: the graph
-	overlay  overlay     // help, events, environment or a dialog; nil: none
-	prompt   panel       // one line of input (find, filter, interval) in the place of the keys line; nil: none
+	detail   bool           // Enter: the process under the cursor has the whole screen above the alert line
+	segments *segmentMap    // v: the map that stands in the place of the detail's graph; nil: the graph
+	overlay  dialog.Overlay // help, events, environment or a dialog; nil: none
+	prompt   panel          // one line of input (find, filter, interval) in the place of the keys line; nil: none
 
 	progress     string // how far the action that is under way is; on the alert line until it has ended
 	message      string // what the last action said; takes the alert line until messageUntil
@@ -91,6 +92,6 @@ type sortOrder struct {
 }
 
 // scene is what an overlay sees of the state.
-func (st *state) scene() *scene {
-	return &scene{live: st.live, shown: st.shown, history: st.history, now: st.now, past: st.past}
+func (st *state) scene() *dialog.Scene {
+	return &dialog.Scene{Live: st.live, Shown: st.shown, History: st.history, Now: st.now, Past: st.past}
 }

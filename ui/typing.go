@@ -3,6 +3,8 @@ package ui
 import (
 	"slices"
 
+	"vramscope/ui/dialog"
+
 	tea "charm.land/bubbletea/v2"
 )
 
@@ -42,7 +44,7 @@ func (m *model) typed(msg tea.KeyPressMsg) (bool, tea.Cmd) {
 	e := m.typing
 	next, out := e.prompt.press(msg.String(), msg.Text)
 	switch out {
-	case confirmed:
+	case dialog.Confirmed:
 		m.typing, m.st.prompt = nil, nil
 		if e.kind == typingFind && e.prompt.value() == "" {
 			m.st.find = e.before // Enter alone looks for the same again
@@ -50,7 +52,7 @@ func (m *model) typed(msg tea.KeyPressMsg) (bool, tea.Cmd) {
 				m.findNext(1)
 			}
 		}
-	case closed:
+	case dialog.Closed:
 		m.typing, m.st.prompt = nil, nil
 		if e.kind == typingFilter {
 			m.st.filter = e.before
@@ -58,7 +60,7 @@ func (m *model) typed(msg tea.KeyPressMsg) (bool, tea.Cmd) {
 			m.st.find, m.st.cursor = e.before, e.cursor
 		}
 		m.keepCursor()
-	case ignored:
+	case dialog.Ignored:
 		switch msg.String() {
 		case "up":
 			return m.move(-1), nil

@@ -5,6 +5,7 @@ import (
 	"time"
 	"unicode"
 
+	"vramscope/ui/dialog"
 	"vramscope/ui/keys"
 
 	tea "charm.land/bubbletea/v2"
@@ -104,9 +105,9 @@ func (m *model) everywhereKey(id keys.ID, name string) (changed bool, cmd tea.Cm
 	case keys.Back:
 		return m.back(), nil, true
 	case keys.Help:
-		return m.openOverlay(newHelp(&m.look)), nil, true
+		return m.openOverlay(dialog.NewHelp(&m.look)), nil, true
 	case keys.Events:
-		return m.openOverlay(newEvents(&m.look, m.st.scene())), nil, true
+		return m.openOverlay(dialog.NewEvents(&m.look, m.st.scene())), nil, true
 	case keys.Live:
 		return m.live(), nil, true
 	case keys.LookNow:

@@ -1,4 +1,4 @@
-package ui
+package dialog
 
 import (
 	"strings"
@@ -9,38 +9,47 @@ import (
 	"vramscope/ui/keys"
 )
 
-// reportPanel is what doctor has found, for whoever sits before a screen
+// Report is what doctor has found, for whoever sits before a screen
 // without a driver.
-type reportPanel struct {
+type Report struct {
 	look  *cell.Appearance
 	lines []string // as doctor writes them, indented
 	read  bool     // the report is there
 	top   scroll
 }
 
-// refreshed implements overlay: an examination is of one moment.
-func (r reportPanel) refreshed(*scene) overlay { return r }
+// NewReport waits for the report; filled brings it.
+func NewReport(lk *cell.Appearance) Report { return Report{look: lk} }
 
-// wants implements overlay: all the lines there are, so that it stays where it
+// Fill is the panel with the report.
+func (r Report) Fill(lines []string) Report {
+	r.lines, r.read = lines, true
+	return r
+}
+
+// Follow implements Overlay: an examination is of one moment.
+func (r Report) Follow(*Scene) Overlay { return r }
+
+// Size implements Overlay: all the lines there are, so that it stays where it
 // is when the report comes.
-func (r reportPanel) wants(int) (extent, int) { return belowHeader, allLines }
+func (r Report) Size(int) (extent, int) { return BelowHeader, allLines }
 
-// press implements overlay.
-func (r reportPanel) press(name string, width, height int) (overlay, outcome) {
+// Press implements Overlay.
+func (r Report) Press(name string, width, height int) (Overlay, Outcome) {
 	id := r.look.Keys.Match(name, keys.InOverlay, false)
 	if id == keys.Back || name == "d" || name == "q" || name == "enter" {
-		return r, closed
+		return r, Closed
 	}
 	top, moved := r.top.moved(id, len(r.content(width)), height-2)
 	r.top = top
 	if moved {
-		return r, handled
+		return r, Handled
 	}
-	return r, ignored
+	return r, Ignored
 }
 
-// Render implements panel.
-func (r reportPanel) Render(width, height int) []string {
+// Render implements Overlay.
+func (r Report) Render(width, height int) []string {
 	if width <= 0 || height <= 0 {
 		return cell.Blank(max(width, 0), height)
 	}
@@ -53,7 +62,7 @@ func (r reportPanel) Render(width, height int) []string {
 }
 
 // content is what stands in the frame: long lines go on below, further in.
-func (r reportPanel) content(width int) [][]cell.Span {
+func (r Report) content(width int) [][]cell.Span {
 	s, g := &r.look.Styles, &r.look.Glyphs
 	if !r.read {
 		return [][]cell.Span{{{s.Dim, "looking at this box"}}}
@@ -80,7 +89,7 @@ func (r reportPanel) content(width int) [][]cell.Span {
 }
 
 // style tells what is wrong, and titles, from the rest.
-func (r reportPanel) style(text string, indent int) themes.Style {
+func (r Report) style(text string, indent int) themes.Style {
 	switch {
 	case indent == 0:
 		return r.look.Styles.Title

@@ -1,4 +1,4 @@
-package ui
+package dialog
 
 import (
 	"cmp"
@@ -13,11 +13,11 @@ import (
 	"vramscope/ui/keys"
 )
 
-// flushDialog asks before processes are made to give cached memory back. It
+// Flush asks before processes are made to give cached memory back. It
 // shows each as it is and as it would be, how much of what comes back will
 // soon be needed again, and what that costs. Like every dialog it names
 // identities, and follows what becomes of them while it is open.
-type flushDialog struct {
+type Flush struct {
 	look    *cell.Appearance
 	history snapshot.History
 	now     cell.Moment
@@ -37,40 +37,40 @@ type flushTarget struct {
 	ranks  bool           // its job has more processes on other GPUs
 }
 
-// flushLevels are the choices, in their order.
-func flushLevels() []flush.Level { return []flush.Level{flush.Gradual, flush.Selective, flush.Urgent} }
+// levels are the choices, in their order.
+func levels() []flush.Level { return []flush.Level{flush.Gradual, flush.Selective, flush.Urgent} }
 
-// newFlushDialog asks about rows. The gentlest level that frees something is
+// NewFlush asks about rows. The gentlest level that frees something is
 // the chosen one.
-func newFlushDialog(lk *cell.Appearance, now *scene, ids []snapshot.RowID) flushDialog {
-	d := flushDialog{look: lk, targets: make([]flushTarget, len(ids))}
+func NewFlush(lk *cell.Appearance, now *Scene, ids []snapshot.RowID) Flush {
+	d := Flush{look: lk, targets: make([]flushTarget, len(ids))}
 	for i, id := range ids {
 		d.targets[i] = flushTarget{row: snapshot.Process{ID: id}, ended: true}
-		if g := now.shown.EndedRow(id); g != nil {
+		if g := now.Shown.EndedRow(id); g != nil {
 			d.targets[i].row = g.Last
 		}
 	}
-	d = d.follow(now)
+	d = d.following(now)
 	switch returns, evictable := d.sums(); {
 	case returns > 0:
 	case evictable:
-		d.chosen = slices.Index(flushLevels(), flush.Selective)
+		d.chosen = slices.Index(levels(), flush.Selective)
 	default:
-		d.chosen = slices.Index(flushLevels(), flush.Urgent)
+		d.chosen = slices.Index(levels(), flush.Urgent)
 	}
 	return d
 }
 
-// follow takes the processes' newest figures from the state.
-func (d flushDialog) follow(now *scene) flushDialog {
-	d.history = now.history
-	if now.live == nil {
+// following takes the processes' newest figures from the state.
+func (d Flush) following(now *Scene) Flush {
+	d.history = now.History
+	if now.Live == nil {
 		return d
 	}
-	d.now, d.viewer = cell.Moment(now.now), now.live.Host.User
+	d.now, d.viewer = cell.Moment(now.Now), now.Live.Host.User
 	targets := make([]flushTarget, len(d.targets))
 	for i := range d.targets {
-		targets[i] = d.targets[i].follow(now.live)
+		targets[i] = d.targets[i].follow(now.Live)
 	}
 	d.targets = targets
 	return d
@@ -97,25 +97,25 @@ func (t flushTarget) follow(s *snapshot.Snapshot) flushTarget {
 	return t
 }
 
-// level is the one that is chosen.
-func (d flushDialog) level() flush.Level { return flushLevels()[d.chosen] }
+// Level is the one that is chosen.
+func (d Flush) Level() flush.Level { return levels()[d.chosen] }
 
 // refusal says why a target cannot be flushed, "" where it can.
-func (d flushDialog) refusal(t *flushTarget) string {
+func (d Flush) refusal(t *flushTarget) string {
 	if t.ended {
 		return "it has ended"
 	}
-	return text.Clean(flushRefusal(&t.row, d.viewer))
+	return text.Clean(FlushRefusal(&t.row, d.viewer))
 }
 
-// flushRefusal is why F only says why not.
-func flushRefusal(p *snapshot.Process, viewer string) string {
+// FlushRefusal is why F only says why not.
+func FlushRefusal(p *snapshot.Process, viewer string) string {
 	return cmp.Or(p.FlushRefusal(viewer), p.NothingToFlush())
 }
 
 // returns is what the chosen level gives back of a target, at least.
-func (d flushDialog) returns(t *flushTarget) quantity.Bytes {
-	if d.level() == flush.Urgent {
+func (d Flush) returns(t *flushTarget) quantity.Bytes {
+	if d.Level() == flush.Urgent {
 		return t.all
 	}
 	return cell.ReturnableOf(&t.row)
@@ -123,7 +123,7 @@ func (d flushDialog) returns(t *flushTarget) quantity.Bytes {
 
 // sums is what all of them would give back at the gentlest level, and whether
 // there is anything to evict.
-func (d flushDialog) sums() (returns quantity.Bytes, evictable bool) {
+func (d Flush) sums() (returns quantity.Bytes, evictable bool) {
 	for i := range d.targets {
 		if d.refusal(&d.targets[i]) == "" {
 			returns += cell.ReturnableOf(&d.targets[i].row)
@@ -133,8 +133,8 @@ func (d flushDialog) sums() (returns quantity.Bytes, evictable bool) {
 	return returns, evictable
 }
 
-// willing counts the targets that can be flushed.
-func (d flushDialog) willing() int {
+// Willing counts the targets that can be flushed.
+func (d Flush) Willing() int {
 	n := 0
 	for i := range d.targets {
 		if d.refusal(&d.targets[i]) == "" {
@@ -144,17 +144,34 @@ func (d flushDialog) willing() int {
 	return n
 }
 
-// requests are what y asks for. An urgent flush is of the whole process, however
+// Only is the one process that the dialog asks about, and why it cannot be flushed.
+func (d Flush) Only() (p *snapshot.Process, ended bool, refusal string) {
+	t := &d.targets[0]
+	return &t.row, t.ended, d.refusal(t)
+}
+
+// InSteps reports whether the chosen flush has steps between which it can stop.
+func (d Flush) InSteps() bool {
+	return d.Level() == flush.Gradual && slices.ContainsFunc(d.targets, func(t flushTarget) bool { return t.row.FlushesInParts() })
+}
+
+// DryRunDone is the dialog after its dry run: it takes keys again.
+func (d Flush) DryRunDone() Flush {
+	d.running = false
+	return d
+}
+
+// Requests are what y asks for. An urgent flush is of the whole process, however
 // many rows it has.
-func (d flushDialog) requests(dryRun bool) []flush.Request {
+func (d Flush) Requests(dryRun bool) []flush.Request {
 	var requests []flush.Request
 	for i := range d.targets {
 		t := &d.targets[i]
 		if d.refusal(t) != "" {
 			continue
 		}
-		request := flush.Request{Process: t.row.ID.Process, Level: d.level(), DryRun: dryRun, Origin: action.Key("F")}
-		if d.level() != flush.Urgent {
+		request := flush.Request{Process: t.row.ID.Process, Level: d.Level(), DryRun: dryRun, Origin: action.Key("F")}
+		if d.Level() != flush.Urgent {
 			request.Devices = []string{t.device}
 		} else if slices.ContainsFunc(requests, func(r flush.Request) bool { return r.Process == request.Process }) {
 			continue
@@ -164,31 +181,31 @@ func (d flushDialog) requests(dryRun bool) []flush.Request {
 	return requests
 }
 
-// refreshed implements overlay.
-func (d flushDialog) refreshed(now *scene) overlay { return d.follow(now) }
+// Follow implements Overlay.
+func (d Flush) Follow(now *Scene) Overlay { return d.following(now) }
 
-// wants implements overlay.
-func (d flushDialog) wants(width int) (extent, int) { return overTable, d.dialog(width).height() }
+// Size implements Overlay.
+func (d Flush) Size(width int) (extent, int) { return OverTable, d.form(width).height() }
 
-// Render implements panel.
-func (d flushDialog) Render(width, height int) []string { return d.dialog(width).Render(width, height) }
+// Render implements Overlay.
+func (d Flush) Render(width, height int) []string { return d.form(width).Render(width, height) }
 
-// hints implements asking.
-func (d flushDialog) hints() []keys.Hint { return d.dialog(dialogWidth).hints() }
+// Hints implements Question.
+func (d Flush) Hints() []keys.Hint { return d.form(dialogWidth).hints() }
 
-// press implements overlay.
-func (d flushDialog) press(name string, _, height int) (overlay, outcome) {
+// Press implements Overlay.
+func (d Flush) Press(name string, _, height int) (Overlay, Outcome) {
 	switch {
 	case refuses(name):
-		return d, closed
-	case d.willing() == 0 || height < minDialogLines || d.running:
-		return d, handled
+		return d, Closed
+	case d.Willing() == 0 || height < LeastLines || d.running:
+		return d, Handled
 	case name == "y":
-		return d, confirmed
+		return d, Confirmed
 	case name == "d":
 		d.running = true
-		return d, rehearsed
+		return d, Rehearsed
 	}
-	d.chosen = d.dialog(dialogWidth).choose(name)
-	return d, handled
+	d.chosen = d.form(dialogWidth).choose(name)
+	return d, Handled
 }

@@ -1,4 +1,4 @@
-package ui
+package dialog
 
 import (
 	"slices"
@@ -13,10 +13,10 @@ import (
 	"vramscope/ui/cell"
 )
 
-// dialog lays the question, or the refusal, out.
-func (d flushDialog) dialog(width int) dialog {
+// form lays the question, or the refusal, out.
+func (d Flush) form(width int) form {
 	s := &d.look.Styles
-	out := dialog{look: d.look, title: "Flush: give cached memory back"}
+	out := form{look: d.look, title: "Flush: give cached memory back"}
 	if len(d.targets) == 1 {
 		t := &d.targets[0]
 		out.lines = d.who(t)
@@ -32,12 +32,12 @@ func (d flushDialog) dialog(width int) dialog {
 		const factsLine, nowLine, lastsLine, costLine = 1, 2, 4, 5
 		out.drop = []int{factsLine, nowLine, costLine, lastsLine}
 	} else {
-		out.title += ", " + strconv.Itoa(d.willing()) + " of " + strconv.Itoa(len(d.targets)) + " tagged"
+		out.title += ", " + strconv.Itoa(d.Willing()) + " of " + strconv.Itoa(len(d.targets)) + " tagged"
 		out.lines = d.list()
 		for i := len(out.lines) - 3; i > 1; i-- { // of the list itself, but for its first row
 			out.drop = append(out.drop, i)
 		}
-		if d.willing() == 0 {
+		if d.Willing() == 0 {
 			out.buttons = []button{{"Esc", "close"}}
 			return out
 		}
@@ -49,7 +49,7 @@ func (d flushDialog) dialog(width int) dialog {
 }
 
 // labelled is "lasts   …".
-func (d flushDialog) labelled(label string, s cell.Span) []cell.Span {
+func (d Flush) labelled(label string, s cell.Span) []cell.Span {
 	return []cell.Span{{d.look.Styles.Dim, text.Pad(label, flushLabel)}, s}
 }
 
@@ -57,7 +57,7 @@ func (d flushDialog) labelled(label string, s cell.Span) []cell.Span {
 const flushLabel = 8
 
 // who names the process.
-func (d flushDialog) who(t *flushTarget) [][]cell.Span {
+func (d Flush) who(t *flushTarget) [][]cell.Span {
 	s, p := &d.look.Styles, &t.row
 	first := []cell.Span{{s.Strong, "PID " + strconv.Itoa(p.ID.Process.PID)}, {s.Text, "  " + cell.UserName(p) + "  " + cell.ShortCommand(p)}}
 	if p.Runtime != "" {
@@ -74,7 +74,7 @@ func (d flushDialog) who(t *flushTarget) [][]cell.Span {
 }
 
 // nowAndAfter are the two bars, to the scale of what is used now.
-func (d flushDialog) nowAndAfter(t *flushTarget, inner int) [][]cell.Span {
+func (d Flush) nowAndAfter(t *flushTarget, inner int) [][]cell.Span {
 	s, p := &d.look.Styles, &t.row
 	parts := cell.ProcessParts(p)
 	scale, word := p.Used.Or(0), "used "
@@ -106,25 +106,25 @@ func (d flushDialog) nowAndAfter(t *flushTarget, inner int) [][]cell.Span {
 
 // amount is what the chosen level gives back, and on how many GPUs if that is
 // more than the one that is looked at.
-func (d flushDialog) amount(t *flushTarget) string {
+func (d Flush) amount(t *flushTarget) string {
 	text := d.returns(t).String()
 	if !t.row.ReturnableIsExact() {
 		text = "up to " + text
 	}
-	if d.level() == flush.Urgent && t.gpus > 1 {
+	if d.Level() == flush.Urgent && t.gpus > 1 {
 		text += " on " + strconv.Itoa(t.gpus) + " GPUs"
 	}
 	return text
 }
 
 // cost is what the program pays.
-func (d flushDialog) cost(t *flushTarget) string {
+func (d Flush) cost(t *flushTarget) string {
 	switch {
 	case t.gpus > 1 || t.ranks:
 		return "it waits for its streams, and its job's other GPUs may wait for it"
-	case d.level() == flush.Urgent:
+	case d.Level() == flush.Urgent:
 		return "it waits for all its streams, then as s"
-	case d.level() == flush.Selective && len(t.row.Evictable) > 0:
+	case d.Level() == flush.Selective && len(t.row.Evictable) > 0:
 		return "what it evicts must be filled again; a slow step or two"
 	default:
 		return "its next allocations go to the driver: a slow step or two"
@@ -132,7 +132,7 @@ func (d flushDialog) cost(t *flushTarget) string {
 }
 
 // choices are the levels with what each would give back.
-func (d flushDialog) choices() []choice {
+func (d Flush) choices() []choice {
 	var sum quantity.Bytes
 	var runtime string
 	var evictable []snapshot.Evictable
@@ -222,7 +222,7 @@ func cachesInWords(caches []snapshot.Evictable, unknown string) string {
 const listedAtMost = 4
 
 // list is one line for each of several processes, and their sum.
-func (d flushDialog) list() [][]cell.Span {
+func (d Flush) list() [][]cell.Span {
 	s, g := &d.look.Styles, &d.look.Glyphs
 	var lines [][]cell.Span
 	var sum, stays quantity.Bytes
@@ -276,7 +276,7 @@ func flushLine(lk *cell.Appearance, pid, user, gpu, used, after, back, stays str
 
 // lasts is how much of what comes back will stay away. A sawtooth takes its
 // cache again in seconds: then a flush is for show.
-func (d flushDialog) lasts(t *flushTarget) cell.Span {
+func (d Flush) lasts(t *flushTarget) cell.Span {
 	s := &d.look.Styles
 	l := cell.LastingOf(d.history, time.Time(d.now), &t.row)
 	peak := ": its peak in the last " + cell.Minutes(l.Seen) + " needs " + l.Needs.String() + " again"

@@ -1,4 +1,4 @@
-package ui
+package dialog
 
 import (
 	"slices"
@@ -12,9 +12,9 @@ import (
 	"vramscope/ui/keys"
 )
 
-// environmentPanel is what of a process's environment matters to its use of a
+// Environment is what of a process's environment matters to its use of a
 // GPU: CUDA_VISIBLE_DEVICES, PYTORCH_CUDA_ALLOC_CONF and friends.
-type environmentPanel struct {
+type Environment struct {
 	look   *cell.Appearance
 	target snapshot.Process
 	lines  []string // NAME=value, as hostile as all that comes from a process
@@ -23,44 +23,44 @@ type environmentPanel struct {
 	top    scroll
 }
 
-// newEnvironment waits for the answer; filled brings it.
-func newEnvironment(lk *cell.Appearance, p *snapshot.Process) environmentPanel {
-	return environmentPanel{look: lk, target: *p}
+// NewEnvironment waits for the answer; filled brings it.
+func NewEnvironment(lk *cell.Appearance, p *snapshot.Process) Environment {
+	return Environment{look: lk, target: *p}
 }
 
-// process is whose environment it is.
-func (e environmentPanel) process() process.Identity { return e.target.ID.Process }
+// Process is whose environment it is.
+func (e Environment) Process() process.Identity { return e.target.ID.Process }
 
-// filled is the panel with the answer.
-func (e environmentPanel) filled(lines []string, err error) environmentPanel {
+// Fill is the panel with the answer.
+func (e Environment) Fill(lines []string, err error) Environment {
 	e.lines, e.err, e.read = slices.Clone(lines), err, true
 	return e
 }
 
-// refreshed implements overlay: an environment is read once.
-func (e environmentPanel) refreshed(*scene) overlay { return e }
+// Follow implements Overlay: an environment is read once.
+func (e Environment) Follow(*Scene) Overlay { return e }
 
-// wants implements overlay.
-func (e environmentPanel) wants(width int) (extent, int) {
-	return overTable, len(e.content(width)) + 2
+// Size implements Overlay.
+func (e Environment) Size(width int) (extent, int) {
+	return OverTable, len(e.content(width)) + 2
 }
 
-// press implements overlay.
-func (e environmentPanel) press(name string, width, height int) (overlay, outcome) {
+// Press implements Overlay.
+func (e Environment) Press(name string, width, height int) (Overlay, Outcome) {
 	id := e.look.Keys.Match(name, keys.InOverlay, false)
 	if id == keys.Back || name == "e" || name == "q" || name == "enter" {
-		return e, closed
+		return e, Closed
 	}
 	top, moved := e.top.moved(id, len(e.content(width)), height-2)
 	e.top = top
 	if moved {
-		return e, handled
+		return e, Handled
 	}
-	return e, ignored
+	return e, Ignored
 }
 
-// Render implements panel.
-func (e environmentPanel) Render(width, height int) []string {
+// Render implements Overlay.
+func (e Environment) Render(width, height int) []string {
 	if width <= 0 || height <= 0 {
 		return cell.Blank(max(width, 0), height)
 	}
@@ -77,7 +77,7 @@ func (e environmentPanel) Render(width, height int) []string {
 const maxVariable = 8
 
 // content is what stands in the frame.
-func (e environmentPanel) content(width int) [][]cell.Span {
+func (e Environment) content(width int) [][]cell.Span {
 	s, g := &e.look.Styles, &e.look.Glyphs
 	cells := max(width-3, 1)
 	lines := [][]cell.Span{

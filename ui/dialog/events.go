@@ -1,4 +1,4 @@
-package ui
+package dialog
 
 import (
 	"strconv"
@@ -14,9 +14,9 @@ import (
 	"vramscope/ui/keys"
 )
 
-// eventsPanel is the event log, newest first: who started, who died of what,
+// Events is the event log, newest first: who started, who died of what,
 // which GPU was lost. Where the screen shows the past it ends there too.
-type eventsPanel struct {
+type Events struct {
 	look  *cell.Appearance
 	log   []snapshot.Event // newest first
 	now   cell.Moment
@@ -27,16 +27,16 @@ type eventsPanel struct {
 	longest int // cells of the longest message
 }
 
-func newEvents(lk *cell.Appearance, now *scene) eventsPanel { return eventsPanel{look: lk}.follow(now) }
+func NewEvents(lk *cell.Appearance, now *Scene) Events { return Events{look: lk}.following(now) }
 
-// follow takes the log as it is now. A list that was scrolled stays on the
+// following takes the log as it is now. A list that was scrolled stays on the
 // events it shows while new ones come in above.
-func (e eventsPanel) follow(now *scene) eventsPanel {
-	e.now, e.until = cell.Moment(now.now), now.past
+func (e Events) following(now *Scene) Events {
+	e.now, e.until = cell.Moment(now.Now), now.Past
 	before := len(e.log)
 	e.log = nil
-	if now.history != nil {
-		e.log = now.history.Events(0)
+	if now.History != nil {
+		e.log = now.History.Events(0)
 	}
 	for !e.until.IsZero() && len(e.log) > 0 && e.log[0].Time.After(e.until) {
 		e.log = e.log[1:]
@@ -51,28 +51,28 @@ func (e eventsPanel) follow(now *scene) eventsPanel {
 	return e
 }
 
-// refreshed implements overlay.
-func (e eventsPanel) refreshed(now *scene) overlay { return e.follow(now) }
+// Follow implements Overlay.
+func (e Events) Follow(now *Scene) Overlay { return e.following(now) }
 
-// wants implements overlay: all the lines there are, so that the list does
+// Size implements Overlay: all the lines there are, so that the list does
 // not grow under the reader.
-func (e eventsPanel) wants(int) (extent, int) { return overTable, allLines }
+func (e Events) Size(int) (extent, int) { return OverTable, allLines }
 
-// press implements overlay.
-func (e eventsPanel) press(name string, width, height int) (overlay, outcome) {
+// Press implements Overlay.
+func (e Events) Press(name string, width, height int) (Overlay, Outcome) {
 	id := e.look.Keys.Match(name, keys.InOverlay, false)
 	if id == keys.Back || name == "E" || name == "q" || name == "enter" {
-		return e, closed
+		return e, Closed
 	}
 	if name == "left" || name == "right" {
-		return e.sideways(name == "right", width), handled
+		return e.sideways(name == "right", width), Handled
 	}
 	top, moved := e.top.moved(id, e.rows(), height-3)
 	e.top = top
 	if moved {
-		return e, handled
+		return e, Handled
 	}
-	return e, ignored
+	return e, Ignored
 }
 
 // sideStep is how many cells an arrow key moves the messages.
@@ -80,7 +80,7 @@ const sideStep = 8
 
 // sideways moves the messages under what stands before them, as far as the
 // longest goes.
-func (e eventsPanel) sideways(right bool, width int) eventsPanel {
+func (e Events) sideways(right bool, width int) Events {
 	e.left = max(e.left-sideStep, 0)
 	if right {
 		e.left = min(e.left+2*sideStep, e.beyond(width))
@@ -89,13 +89,13 @@ func (e eventsPanel) sideways(right bool, width int) eventsPanel {
 }
 
 // beyond is how many cells the longest message has too many.
-func (e eventsPanel) beyond(width int) int {
+func (e Events) beyond(width int) int {
 	room := width - 3 - text.Width(eventCells(width).write(e.look, "", "", "", ""))
 	return max(e.longest-room, 0)
 }
 
 // rows counts the lines: one for each event, one for each day that ends.
-func (e eventsPanel) rows() int {
+func (e Events) rows() int {
 	n := len(e.log)
 	for i := range e.log {
 		if e.startsDay(i) {
@@ -107,7 +107,7 @@ func (e eventsPanel) rows() int {
 
 // startsDay reports whether the event is of an earlier day than the line
 // above it; the newest is compared with today.
-func (e eventsPanel) startsDay(i int) bool {
+func (e Events) startsDay(i int) bool {
 	above := time.Time(e.now)
 	if i > 0 {
 		above = e.log[i-1].Time
@@ -118,8 +118,8 @@ func (e eventsPanel) startsDay(i int) bool {
 	return y != y2 || m != m2 || d != d2
 }
 
-// Render implements panel.
-func (e eventsPanel) Render(width, height int) []string {
+// Render implements Overlay.
+func (e Events) Render(width, height int) []string {
 	if width <= 0 || height <= 0 {
 		return cell.Blank(max(width, 0), height)
 	}
@@ -189,7 +189,7 @@ func (c eventColumns) write(lk *cell.Appearance, clock, gpu, pid, user string) s
 }
 
 // visible are the lines in view.
-func (e eventsPanel) visible(cells eventColumns, rows int) [][]cell.Span {
+func (e Events) visible(cells eventColumns, rows int) [][]cell.Span {
 	s, g := &e.look.Styles, &e.look.Glyphs
 	lines := make([][]cell.Span, 0, max(rows, 0))
 	row := -int(min(e.top, scroll(max(e.rows()-rows, 0))))
@@ -218,7 +218,7 @@ func (e eventsPanel) visible(cells eventColumns, rows int) [][]cell.Span {
 }
 
 // line is one event.
-func (e eventsPanel) line(cells eventColumns, event *snapshot.Event) []cell.Span {
+func (e Events) line(cells eventColumns, event *snapshot.Event) []cell.Span {
 	gpu, pid, user := "", "", ""
 	if event.GPUUUID != "" {
 		gpu = strconv.Itoa(event.GPU)
@@ -244,7 +244,7 @@ func (e eventsPanel) line(cells eventColumns, event *snapshot.Event) []cell.Span
 
 // message is what stands in the last column. The alert line's sentence names
 // its GPU and its process, which the columns do here.
-func (e eventsPanel) message(event *snapshot.Event) string {
+func (e Events) message(event *snapshot.Event) string {
 	_, marker := e.style(event)
 	s := text.Clean(event.Message)
 	if event.GPUUUID != "" && (event.Kind == snapshot.EventAlarm || event.Kind == snapshot.EventCleared) {
@@ -263,7 +263,7 @@ func (e eventsPanel) message(event *snapshot.Event) string {
 
 // style is an event's colour. Nothing is reversed: what is in the log needs no
 // hurry any more, the alert line has what does.
-func (e eventsPanel) style(event *snapshot.Event) (themes.Style, string) {
+func (e Events) style(event *snapshot.Event) (themes.Style, string) {
 	s := &e.look.Styles
 	switch {
 	case event.Severity == snapshot.Urgent:

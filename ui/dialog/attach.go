@@ -1,4 +1,4 @@
-package ui
+package dialog
 
 import (
 	"strconv"
@@ -12,11 +12,11 @@ import (
 	"vramscope/ui/keys"
 )
 
-// attachDialog asks before a probe is put into a running process: that runs
+// Attach asks before a probe is put into a running process: that runs
 // our code in somebody's job. It opens at once, while the process is still
 // being looked at, and then says how it would be done, or every reason why it
 // cannot be, not the first alone.
-type attachDialog struct {
+type Attach struct {
 	look   *cell.Appearance
 	now    cell.Moment
 	viewer string           // who looks
@@ -28,19 +28,19 @@ type attachDialog struct {
 	plan   attach.Plan
 }
 
-// newAttachDialog asks about the process of a row; filled brings the plan.
-func newAttachDialog(lk *cell.Appearance, now *scene, id snapshot.RowID, home, log string) attachDialog {
-	return attachDialog{look: lk, home: home, log: log, target: snapshot.Process{ID: id}, ended: true}.follow(now)
+// NewAttach asks about the process of a row; filled brings the plan.
+func NewAttach(lk *cell.Appearance, now *Scene, id snapshot.RowID, home, log string) Attach {
+	return Attach{look: lk, home: home, log: log, target: snapshot.Process{ID: id}, ended: true}.following(now)
 }
 
-// follow takes the process's newest figures from the state.
-func (d attachDialog) follow(now *scene) attachDialog {
-	if now.live == nil {
+// following takes the process's newest figures from the state.
+func (d Attach) following(now *Scene) Attach {
+	if now.Live == nil {
 		return d
 	}
-	d.now, d.viewer = cell.Moment(now.now), now.live.Host.User
+	d.now, d.viewer = cell.Moment(now.Now), now.Live.Host.User
 	d.ended = true
-	for p := range now.live.ProcessRows(d.target.ID.Process) {
+	for p := range now.Live.ProcessRows(d.target.ID.Process) {
 		d.ended = false
 		if p.ID == d.target.ID {
 			d.target = *p
@@ -49,43 +49,43 @@ func (d attachDialog) follow(now *scene) attachDialog {
 	return d
 }
 
-// filled is the dialog with what the examination found.
-func (d attachDialog) filled(plan attach.Plan) attachDialog {
+// Fill is the dialog with what the examination found.
+func (d Attach) Fill(plan attach.Plan) Attach {
 	d.plan, d.looked = plan, true
 	return d
 }
 
-// process is who would get the probe.
-func (d attachDialog) process() process.Identity { return d.target.ID.Process }
+// Process is who would get the probe.
+func (d Attach) Process() process.Identity { return d.target.ID.Process }
 
-// refreshed implements overlay.
-func (d attachDialog) refreshed(now *scene) overlay { return d.follow(now) }
+// Follow implements Overlay.
+func (d Attach) Follow(now *Scene) Overlay { return d.following(now) }
 
-// wants implements overlay.
-func (d attachDialog) wants(width int) (extent, int) { return overTable, d.dialog(width).height() }
+// Size implements Overlay.
+func (d Attach) Size(width int) (extent, int) { return OverTable, d.form(width).height() }
 
-// Render implements panel.
-func (d attachDialog) Render(width, height int) []string {
-	return d.dialog(width).Render(width, height)
+// Render implements Overlay.
+func (d Attach) Render(width, height int) []string {
+	return d.form(width).Render(width, height)
 }
 
-// hints implements asking.
-func (d attachDialog) hints() []keys.Hint { return d.dialog(dialogWidth).hints() }
+// Hints implements Question.
+func (d Attach) Hints() []keys.Hint { return d.form(dialogWidth).hints() }
 
-// press implements overlay.
-func (d attachDialog) press(name string, _, height int) (overlay, outcome) {
+// Press implements Overlay.
+func (d Attach) Press(name string, _, height int) (Overlay, Outcome) {
 	switch {
 	case refuses(name):
-		return d, closed
-	case name == "y" && d.looked && len(d.refusals()) == 0 && height >= minDialogLines:
-		return d, confirmed
+		return d, Closed
+	case name == "y" && d.looked && len(d.refusals()) == 0 && height >= LeastLines:
+		return d, Confirmed
 	default:
-		return d, handled
+		return d, Handled
 	}
 }
 
 // refusals is every reason why no probe can be put in.
-func (d attachDialog) refusals() []string {
+func (d Attach) refusals() []string {
 	var reasons []string
 	switch {
 	case d.ended:
@@ -107,9 +107,9 @@ func (d attachDialog) refusals() []string {
 	return reasons
 }
 
-// dialog lays the question, or the refusal, out.
-func (d attachDialog) dialog(width int) dialog {
-	out := dialog{look: d.look, title: "Attach a probe", apart: 26}
+// form lays the question, or the refusal, out.
+func (d Attach) form(width int) form {
+	out := form{look: d.look, title: "Attach a probe", apart: 26}
 	inner := max(min(width, dialogWidth)-3, 1)
 	reasons := d.refusals()
 	switch {
@@ -124,14 +124,14 @@ func (d attachDialog) dialog(width int) dialog {
 }
 
 // who names the process.
-func (d attachDialog) who() []cell.Span {
+func (d Attach) who() []cell.Span {
 	s, p := &d.look.Styles, &d.target
 	return []cell.Span{{s.Strong, "PID " + strconv.Itoa(p.ID.Process.PID)}, {s.Text, "  " + cell.UserName(p) + "  " + cell.ShortCommand(p)}}
 }
 
 // where is what else it is known by, with as much of its interpreter's path as
 // there is room for.
-func (d attachDialog) where(inner int) []cell.Span {
+func (d Attach) where(inner int) []cell.Span {
 	path := text.Clean(cell.Limit(d.plan.Interpreter))
 	s := ""
 	for _, shown := range []string{path, d.homely(path), path[strings.LastIndexByte(path, '/')+1:]} {
@@ -143,7 +143,7 @@ func (d attachDialog) where(inner int) []cell.Span {
 }
 
 // facts are GPU, memory, interpreter and start of the process.
-func (d attachDialog) facts(path string) string {
+func (d Attach) facts(path string) string {
 	p := &d.target
 	facts := []string{"GPU " + strconv.Itoa(p.GPU)}
 	if used, ok := p.Used.Value(); ok {
@@ -163,8 +163,8 @@ func (d attachDialog) facts(path string) string {
 
 // wait is the dialog while the process is being looked at, as high as it will
 // be: nothing jumps when the answer comes.
-func (d attachDialog) wait(out *dialog, inner int) {
-	ready := dialog{look: d.look}
+func (d Attach) wait(out *form, inner int) {
+	ready := form{look: d.look}
 	d.ask(&ready, inner)
 	const toCome = 4 // lines of checks, and what to do next time
 	out.lines = [][]cell.Span{d.who(), d.where(inner), nil, {{d.look.Styles.Dim, "looking whether a probe can get in; nothing is changed by that"}}}
@@ -175,7 +175,7 @@ func (d attachDialog) wait(out *dialog, inner int) {
 }
 
 // ask says what will be done, and what has been made sure of.
-func (d attachDialog) ask(out *dialog, inner int) {
+func (d Attach) ask(out *form, inner int) {
 	out.lines = [][]cell.Span{d.who(), d.where(inner), nil}
 	out.add(d.what(inner), inner)
 	last := len(out.lines)
@@ -204,7 +204,7 @@ func (d attachDialog) ask(out *dialog, inner int) {
 const narrowDialog = 50
 
 // what is done to the process, by the way there is.
-func (d attachDialog) what(inner int) string {
+func (d Attach) what(inner int) string {
 	if inner < narrowDialog {
 		return "This runs vramscope's code inside it (" + map[bool]string{true: "Python's own way", false: "by gdb, a moment's standstill"}[d.plan.Method == attach.RemoteExec] + ")."
 	}
@@ -221,7 +221,7 @@ func (d attachDialog) what(inner int) string {
 }
 
 // logged is where the attempt is written down.
-func (d attachDialog) logged() string {
+func (d Attach) logged() string {
 	directory := text.Clean(cell.Limit(d.log))
 	if directory == "" {
 		return ""
@@ -230,7 +230,7 @@ func (d attachDialog) logged() string {
 }
 
 // homely writes a path below the home of whoever looks as a shell would.
-func (d attachDialog) homely(path string) string {
+func (d Attach) homely(path string) string {
 	if rest, ok := strings.CutPrefix(path, d.home); ok && d.home != "" && strings.HasPrefix(rest, "/") {
 		return "~" + rest
 	}
@@ -244,7 +244,7 @@ const (
 )
 
 // checks lists what has been made sure of.
-func (d attachDialog) checks(inner int) [][]cell.Span {
+func (d Attach) checks(inner int) [][]cell.Span {
 	s := &d.look.Styles
 	columns := 2
 	for i, check := range d.plan.Checks {
@@ -272,7 +272,7 @@ func (d attachDialog) checks(inner int) [][]cell.Span {
 }
 
 // refuse says why not, all of it, and what could be done instead.
-func (d attachDialog) refuse(out *dialog, reasons []string, inner int) {
+func (d Attach) refuse(out *form, reasons []string, inner int) {
 	s := &d.look.Styles
 	out.title = "Cannot attach"
 	out.lines = [][]cell.Span{d.who(), nil}

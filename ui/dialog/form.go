@@ -1,4 +1,4 @@
-package ui
+package dialog
 
 import (
 	"strings"
@@ -8,7 +8,7 @@ import (
 	"vramscope/ui/keys"
 )
 
-// dialog is the frame of every question before an action: whom it is about,
+// form is the frame of every question before an action: whom it is about,
 // what to choose from, what will happen, and the keys. It is drawn over the
 // table only, so the bars are seen to change.
 //
@@ -20,7 +20,7 @@ import (
 //	└─────────────────┘
 //
 // The default is always no: y acts, Enter never does.
-type dialog struct {
+type form struct {
 	look    *cell.Appearance
 	title   string
 	lines   [][]cell.Span
@@ -46,32 +46,32 @@ type button struct {
 const dialogWidth = 80
 
 // height is how many lines the dialog has at best.
-func (d dialog) height() int {
-	n := 2 + len(d.lines) + len(d.choices) + 1
-	if len(d.buttons) > 0 && d.aside == nil {
+func (f form) height() int {
+	n := 2 + len(f.lines) + len(f.choices) + 1
+	if len(f.buttons) > 0 && f.aside == nil {
 		n++ // a blank line before them
 	}
 	return n
 }
 
 // add wraps a paragraph into lines of so many cells.
-func (d *dialog) add(text string, inner int) {
+func (d *form) add(text string, inner int) {
 	const mostLines = 6
 	for _, part := range cell.Wrap(text, inner, mostLines, d.look.Glyphs.Ellipsis) {
 		d.lines = append(d.lines, []cell.Span{{d.look.Styles.Text, part}})
 	}
 }
 
-// Render implements panel. Where there are too few lines the blank ones go
+// Render implements Overlay. Where there are too few lines the blank ones go
 // first, then those that matter least, then choices that are not the chosen
 // one, then text from the end; the choice and the keys stay.
-func (d dialog) Render(width, height int) []string {
+func (f form) Render(width, height int) []string {
 	if width <= 0 || height <= 0 {
 		return cell.Blank(max(width, 0), height)
 	}
 	wide := min(width, dialogWidth)
-	inner := d.fit(height-2, wide-3)
-	box := boxed(d.look, d.title, "", inner, 0, wide, min(height, len(inner)+2))
+	inner := f.fit(height-2, wide-3)
+	box := boxed(f.look, f.title, "", inner, 0, wide, min(height, len(inner)+2))
 	left := (width - wide) / 2
 	for i, text := range box {
 		l := cell.NewLine(left)
@@ -81,17 +81,17 @@ func (d dialog) Render(width, height int) []string {
 }
 
 // fit lays the parts out in so many lines of so many cells.
-func (d dialog) fit(rows, cells int) [][]cell.Span {
-	choices, keys := d.choiceLines(), d.buttonLine(cells)
+func (f form) fit(rows, cells int) [][]cell.Span {
+	choices, keys := f.choiceLines(), f.buttonLine(cells)
 	needed := len(choices)
 	if keys != nil {
 		needed++
 	}
-	lines := d.shortened(rows - needed)
+	lines := f.shortened(rows - needed)
 	if over := len(lines) + needed - rows; over > 0 && len(choices) > 1 {
 		// Only the chosen one stays of the choices when even that is too much.
 		keep := max(len(choices)-over, 1)
-		from := min(max(d.chosen-keep/2, 0), len(choices)-keep)
+		from := min(max(f.chosen-keep/2, 0), len(choices)-keep)
 		choices = choices[from : from+keep]
 		needed = keep
 		if keys != nil {
@@ -103,7 +103,7 @@ func (d dialog) fit(rows, cells int) [][]cell.Span {
 	}
 	inner := append(append([][]cell.Span{}, lines...), choices...)
 	if keys != nil {
-		if len(inner)+2 <= rows && d.aside == nil {
+		if len(inner)+2 <= rows && f.aside == nil {
 			inner = append(inner, nil)
 		}
 		inner = append(inner, keys)
@@ -113,26 +113,26 @@ func (d dialog) fit(rows, cells int) [][]cell.Span {
 
 // shortened is the lines without blank ones, from the last on, and then without
 // those that matter least, as far as that is needed for so many.
-func (d dialog) shortened(most int) [][]cell.Span {
+func (f form) shortened(most int) [][]cell.Span {
 	var order []int
-	for i := len(d.lines) - 1; i >= 0; i-- {
-		if len(d.lines[i]) == 0 {
+	for i := len(f.lines) - 1; i >= 0; i-- {
+		if len(f.lines[i]) == 0 {
 			order = append(order, i)
 		}
 	}
-	order = append(order, d.drop...)
+	order = append(order, f.drop...)
 	gone := make(map[int]bool)
 	for _, i := range order {
-		if len(d.lines)-len(gone) <= most {
+		if len(f.lines)-len(gone) <= most {
 			break
 		}
 		gone[i] = true
 	}
 	if len(gone) == 0 {
-		return d.lines
+		return f.lines
 	}
-	kept := make([][]cell.Span, 0, len(d.lines))
-	for i, l := range d.lines {
+	kept := make([][]cell.Span, 0, len(f.lines))
+	for i, l := range f.lines {
 		if !gone[i] {
 			kept = append(kept, l)
 		}
@@ -141,16 +141,16 @@ func (d dialog) shortened(most int) [][]cell.Span {
 }
 
 // choiceLines are "> g     gradual    what it does".
-func (d dialog) choiceLines() [][]cell.Span {
-	s := &d.look.Styles
-	lines := make([][]cell.Span, 0, len(d.choices))
+func (f form) choiceLines() [][]cell.Span {
+	s := &f.look.Styles
+	lines := make([][]cell.Span, 0, len(f.choices))
 	names := 0
-	for _, c := range d.choices {
+	for _, c := range f.choices {
 		names = max(names, text.Width(c.name)+2)
 	}
-	for i, c := range d.choices {
+	for i, c := range f.choices {
 		marker, name := "  ", s.Text
-		if i == d.chosen {
+		if i == f.chosen {
 			marker, name = "> ", s.Strong
 		}
 		lines = append(lines, []cell.Span{
@@ -162,26 +162,26 @@ func (d dialog) choiceLines() [][]cell.Span {
 
 // buttonLine is "y  flush        Esc  cancel", indented as the drawings have
 // it; nearer to each other where they would not fit.
-func (d dialog) buttonLine(cells int) []cell.Span {
-	if len(d.buttons) == 0 {
+func (f form) buttonLine(cells int) []cell.Span {
+	if len(f.buttons) == 0 {
 		return nil
 	}
-	s := &d.look.Styles
-	if d.aside != nil {
+	s := &f.look.Styles
+	if f.aside != nil {
 		const margin = 4
-		keys := d.buttonSpans(buttonsApart)
-		gap := max(cells-margin-cell.SpansWidth(d.aside)-cell.SpansWidth(keys), 2)
-		return append(append(d.aside[:len(d.aside):len(d.aside)], cell.Span{s.Text, strings.Repeat(" ", gap)}), keys...)
+		keys := f.buttonSpans(buttonsApart)
+		gap := max(cells-margin-cell.SpansWidth(f.aside)-cell.SpansWidth(keys), 2)
+		return append(append(f.aside[:len(f.aside):len(f.aside)], cell.Span{s.Text, strings.Repeat(" ", gap)}), keys...)
 	}
-	indent, apart := buttonsApart, max(d.apart, buttonsApart)
-	keys := d.buttonSpans(apart)
+	indent, apart := buttonsApart, max(f.apart, buttonsApart)
+	keys := f.buttonSpans(apart)
 	for indent+cell.SpansWidth(keys) > cells && indent+apart > 2 {
 		if apart > 2 {
 			apart--
 		} else {
 			indent--
 		}
-		keys = d.buttonSpans(apart)
+		keys = f.buttonSpans(apart)
 	}
 	return append([]cell.Span{{s.Text, strings.Repeat(" ", indent)}}, keys...)
 }
@@ -190,10 +190,10 @@ func (d dialog) buttonLine(cells int) []cell.Span {
 const buttonsApart = 8
 
 // buttonSpans are the keys and what they do.
-func (d dialog) buttonSpans(apart int) []cell.Span {
-	s := &d.look.Styles
+func (f form) buttonSpans(apart int) []cell.Span {
+	s := &f.look.Styles
 	var line []cell.Span
-	for i, b := range d.buttons {
+	for i, b := range f.buttons {
 		if i > 0 {
 			line = append(line, cell.Span{s.Text, strings.Repeat(" ", apart)})
 		}
@@ -204,14 +204,14 @@ func (d dialog) buttonSpans(apart int) []cell.Span {
 
 // hints are the keys of the question for the bottom line: its buttons, then how
 // to choose. No other key does anything meanwhile.
-func (d dialog) hints() []keys.Hint {
-	hints := make([]keys.Hint, 0, len(d.buttons)+1)
-	for _, b := range d.buttons {
+func (f form) hints() []keys.Hint {
+	hints := make([]keys.Hint, 0, len(f.buttons)+1)
+	for _, b := range f.buttons {
 		hints = append(hints, keys.Hint{Position: len(hints), Rank: len(hints), Key: b.key, Text: b.does})
 	}
-	if len(d.choices) > 0 {
-		names := make([]string, len(d.choices))
-		for i, c := range d.choices {
+	if len(f.choices) > 0 {
+		names := make([]string, len(f.choices))
+		for i, c := range f.choices {
 			names[i] = c.key
 		}
 		hints = append(hints, keys.Hint{Position: len(hints), Rank: len(hints), Key: strings.Join(names, " "), Text: "choose"})
@@ -219,27 +219,27 @@ func (d dialog) hints() []keys.Hint {
 	return hints
 }
 
-// asking is an overlay that is a question: it has the keys to itself, and says
+// Question is an overlay that is a question: it has the keys to itself, and says
 // which they are.
-type asking interface {
-	overlay
-	hints() []keys.Hint
+type Question interface {
+	Overlay
+	Hints() []keys.Hint
 }
 
 // choose is which choice a key makes the chosen one: its own key, or ↑ and ↓.
-func (d dialog) choose(name string) int {
-	for i, c := range d.choices {
+func (f form) choose(name string) int {
+	for i, c := range f.choices {
 		if c.key == name {
 			return i
 		}
 	}
 	switch name {
 	case "up", "k":
-		return max(d.chosen-1, 0)
+		return max(f.chosen-1, 0)
 	case "down", "j":
-		return max(min(d.chosen+1, len(d.choices)-1), 0)
+		return max(min(f.chosen+1, len(f.choices)-1), 0)
 	default:
-		return d.chosen
+		return f.chosen
 	}
 }
 

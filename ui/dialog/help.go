@@ -1,4 +1,4 @@
-package ui
+package dialog
 
 import (
 	"strings"
@@ -8,40 +8,40 @@ import (
 	"vramscope/ui/keys"
 )
 
-// helpPanel is the screen of keys and signs. Its keys are the table of
+// Help is the screen of keys and signs. Its keys are the table of
 // bindings, so what this run has not bound, or forbids, is not on it.
-type helpPanel struct {
+type Help struct {
 	look *cell.Appearance
 	top  scroll
 }
 
-func newHelp(lk *cell.Appearance) helpPanel { return helpPanel{look: lk} }
+func NewHelp(lk *cell.Appearance) Help { return Help{look: lk} }
 
 // helpWidth is what three columns of keys need; under it there is one.
 const helpWidth = 80
 
-// wants implements overlay.
-func (h helpPanel) wants(width int) (extent, int) { return belowHeader, len(h.content(width)) + 2 }
+// Size implements Overlay.
+func (h Help) Size(width int) (extent, int) { return BelowHeader, len(h.content(width)) + 2 }
 
-// refreshed implements overlay: help does not depend on the box.
-func (h helpPanel) refreshed(*scene) overlay { return h }
+// Follow implements Overlay: help does not depend on the box.
+func (h Help) Follow(*Scene) Overlay { return h }
 
-// press implements overlay.
-func (h helpPanel) press(name string, width, height int) (overlay, outcome) {
+// Press implements Overlay.
+func (h Help) Press(name string, width, height int) (Overlay, Outcome) {
 	id := h.look.Keys.Match(name, keys.InOverlay, false)
 	if id == keys.Back || id == keys.Help || name == "q" || name == "enter" {
-		return h, closed
+		return h, Closed
 	}
 	top, moved := h.top.moved(id, len(h.content(width)), height-2)
 	h.top = top
 	if moved {
-		return h, handled
+		return h, Handled
 	}
-	return h, ignored
+	return h, Ignored
 }
 
-// Render implements panel.
-func (h helpPanel) Render(width, height int) []string {
+// Render implements Overlay.
+func (h Help) Render(width, height int) []string {
 	if width <= 0 || height <= 0 {
 		return cell.Blank(max(width, 0), height)
 	}
@@ -73,7 +73,7 @@ func centred(lines []string, wide, width int) []string {
 }
 
 // content is what stands in the frame.
-func (h helpPanel) content(width int) [][]cell.Span {
+func (h Help) content(width int) [][]cell.Span {
 	lines := h.columns(min(width, helpWidth) - 3)
 	return append(lines, h.signs()...)
 }
@@ -94,7 +94,7 @@ const (
 
 // columns lays the keys out: three columns where they fit, else one below
 // the other.
-func (h helpPanel) columns(width int) [][]cell.Span {
+func (h Help) columns(width int) [][]cell.Span {
 	left := append(h.entries(keys.GroupMove), h.entries(keys.GroupSet)...)
 	middle := h.entries(keys.GroupLook)
 	act, past, note := h.entries(keys.GroupAct), h.entries(keys.GroupPast), h.note()
@@ -128,7 +128,7 @@ func (h helpPanel) columns(width int) [][]cell.Span {
 
 // spread stacks the blocks of the right column into so many rows, a blank
 // line between two where there is room, the last block at the bottom.
-func (h helpPanel) spread(rows int, blocks ...[]entry) []entry {
+func (h Help) spread(rows int, blocks ...[]entry) []entry {
 	total := 0
 	for _, b := range blocks {
 		total += len(b)
@@ -154,7 +154,7 @@ func (h helpPanel) spread(rows int, blocks ...[]entry) []entry {
 }
 
 // entryLine adds an entry to a line, filled to so many cells.
-func (h helpPanel) entryLine(line []cell.Span, e entry, cells int) []cell.Span {
+func (h Help) entryLine(line []cell.Span, e entry, cells int) []cell.Span {
 	s := &h.look.Styles
 	switch {
 	case e.heading:
@@ -168,7 +168,7 @@ func (h helpPanel) entryLine(line []cell.Span, e entry, cells int) []cell.Span {
 }
 
 // entries are a group's lines under its heading, none where it is empty.
-func (h helpPanel) entries(of keys.Group) []entry {
+func (h Help) entries(of keys.Group) []entry {
 	var list []entry
 	for i := range h.look.Keys.All {
 		b := &h.look.Keys.All[i]
@@ -189,7 +189,7 @@ func (h helpPanel) entries(of keys.Group) []entry {
 }
 
 // note says when the keys that act are off.
-func (h helpPanel) note() []entry {
+func (h Help) note() []entry {
 	letters := h.look.Keys.Letter
 	if letters == "" {
 		return nil
@@ -204,7 +204,7 @@ func (h helpPanel) note() []entry {
 }
 
 // signs explain bars, rows and figures.
-func (h helpPanel) signs() [][]cell.Span {
+func (h Help) signs() [][]cell.Span {
 	s, g := &h.look.Styles, &h.look.Glyphs
 	head := func(words string) cell.Span { return cell.Span{s.Header, text.Pad(words, 6)} }
 	words := func(words string) cell.Span { return cell.Span{s.Text, words} }

@@ -1,4 +1,4 @@
-package ui
+package dialog
 
 import (
 	"strconv"
@@ -13,10 +13,10 @@ import (
 	"vramscope/ui/keys"
 )
 
-// signalDialog asks before a signal goes to a process. It names one identity
+// Signal asks before a signal goes to a process. It names one identity
 // and follows what becomes of it: when the process ends while the dialog is
 // open, the dialog says so and y does nothing any more.
-type signalDialog struct {
+type Signal struct {
 	look   *cell.Appearance
 	target snapshot.Process // as it was last seen
 	all    []snapshot.Process
@@ -45,23 +45,23 @@ func signalChoices() []signalChoice {
 	}
 }
 
-// newSignalDialog asks about the process of a row.
-func newSignalDialog(lk *cell.Appearance, now *scene, id snapshot.RowID) signalDialog {
-	d := signalDialog{look: lk, target: snapshot.Process{ID: id}, ended: true}
-	if g := now.shown.EndedRow(id); g != nil {
+// NewSignal asks about the process of a row.
+func NewSignal(lk *cell.Appearance, now *Scene, id snapshot.RowID) Signal {
+	d := Signal{look: lk, target: snapshot.Process{ID: id}, ended: true}
+	if g := now.Shown.EndedRow(id); g != nil {
 		d.target = g.Last
 	}
-	return d.follow(now)
+	return d.following(now)
 }
 
-// follow takes the process's newest figures from the state.
-func (d signalDialog) follow(now *scene) signalDialog {
-	if now.live == nil {
+// following takes the process's newest figures from the state.
+func (d Signal) following(now *Scene) Signal {
+	if now.Live == nil {
 		return d
 	}
-	d.now, d.viewer = cell.Moment(now.now), now.live.Host.User
+	d.now, d.viewer = cell.Moment(now.Now), now.Live.Host.User
 	d.all, d.ended = nil, true
-	for p := range now.live.ProcessRows(d.target.ID.Process) {
+	for p := range now.Live.ProcessRows(d.target.ID.Process) {
 		d.all, d.ended = append(d.all, *p), false
 		if p.ID == d.target.ID {
 			d.target = *p
@@ -70,41 +70,41 @@ func (d signalDialog) follow(now *scene) signalDialog {
 	return d
 }
 
-// process is who gets the signal.
-func (d signalDialog) process() process.Identity { return d.target.ID.Process }
+// Process is who gets the signal.
+func (d Signal) Process() process.Identity { return d.target.ID.Process }
 
-// signal is the one that is chosen.
-func (d signalDialog) signal() syscall.Signal { return signalChoices()[d.chosen].signal }
+// Signal is the one that is chosen.
+func (d Signal) Signal() syscall.Signal { return signalChoices()[d.chosen].signal }
 
-// refreshed implements overlay.
-func (d signalDialog) refreshed(now *scene) overlay { return d.follow(now) }
+// Follow implements Overlay.
+func (d Signal) Follow(now *Scene) Overlay { return d.following(now) }
 
-// wants implements overlay.
-func (d signalDialog) wants(int) (extent, int) { return overTable, d.dialog().height() }
+// Size implements Overlay.
+func (d Signal) Size(int) (extent, int) { return OverTable, d.form().height() }
 
-// Render implements panel.
-func (d signalDialog) Render(width, height int) []string { return d.dialog().Render(width, height) }
+// Render implements Overlay.
+func (d Signal) Render(width, height int) []string { return d.form().Render(width, height) }
 
-// hints implements asking.
-func (d signalDialog) hints() []keys.Hint { return d.dialog().hints() }
+// Hints implements Question.
+func (d Signal) Hints() []keys.Hint { return d.form().hints() }
 
-// press implements overlay.
-func (d signalDialog) press(name string, _, height int) (overlay, outcome) {
+// Press implements Overlay.
+func (d Signal) Press(name string, _, height int) (Overlay, Outcome) {
 	if refuses(name) {
-		return d, closed
+		return d, Closed
 	}
-	if len(d.refusals()) > 0 || height < minDialogLines {
-		return d, handled
+	if len(d.refusals()) > 0 || height < LeastLines {
+		return d, Handled
 	}
 	if name == "y" {
-		return d, confirmed
+		return d, Confirmed
 	}
-	d.chosen = d.dialog().choose(name)
-	return d, handled
+	d.chosen = d.form().choose(name)
+	return d, Handled
 }
 
 // refusals is every reason why no signal can be sent.
-func (d signalDialog) refusals() []string {
+func (d Signal) refusals() []string {
 	var reasons []string
 	if d.target.ID.Process.Foreign() {
 		reasons = append(reasons, "its pid is another container's: it is not in our /proc")
@@ -115,10 +115,10 @@ func (d signalDialog) refusals() []string {
 	return reasons
 }
 
-// dialog lays the question, or the refusal, out.
-func (d signalDialog) dialog() dialog {
+// form lays the question, or the refusal, out.
+func (d Signal) form() form {
 	s := &d.look.Styles
-	out := dialog{look: d.look, title: "Send a signal", lines: d.who()}
+	out := form{look: d.look, title: "Send a signal", lines: d.who()}
 	if reasons := d.refusals(); len(reasons) > 0 {
 		out.title = "Cannot send a signal"
 		out.lines = append(out.lines, nil)
@@ -141,7 +141,7 @@ func (d signalDialog) dialog() dialog {
 }
 
 // who names the process: the same facts that the drawings give.
-func (d signalDialog) who() [][]cell.Span {
+func (d Signal) who() [][]cell.Span {
 	s, p := &d.look.Styles, &d.target
 	first := []cell.Span{{s.Strong, "PID " + strconv.Itoa(p.ID.Process.PID)}, {s.Text, "  " + cell.UserName(p) + "  "}, {s.Text, cell.ShortCommand(p)}}
 	second := d.where()
@@ -155,7 +155,7 @@ func (d signalDialog) who() [][]cell.Span {
 }
 
 // where lists the GPUs that the process is on, and what it uses on them all.
-func (d signalDialog) where() []string {
+func (d Signal) where() []string {
 	gpus, used := "", snapshot.Bytes{}
 	for i := range d.all {
 		if i > 0 {
@@ -175,7 +175,7 @@ func (d signalDialog) where() []string {
 }
 
 // warning says whose process it is when it is not the viewer's own.
-func (d signalDialog) warning() string {
+func (d Signal) warning() string {
 	owner := d.target.User
 	switch {
 	case owner == "" || d.viewer == "" || owner == d.viewer:

@@ -1,0 +1,11 @@
+// Package dialog is what lies over the screen: the questions before an action
+// (Flush, Attach, Signal), and the panels that scroll (Help, Events,
+// Environment, Report).
+//
+//	key ────→ Press ──→ the next Overlay and an Outcome ─→ ui acts on it
+//	Scene ──→ Follow ─→ the Overlay with the newest figures
+//	          Render ─→ lines of cells in a frame
+//
+// Overlays are values; none of them acts. Start reading at overlay.go; form.go
+// lays a question out.
+package dialog
