@@ -104,6 +104,9 @@ func failuresOn(snap *snapshot.Snapshot, gpu int) (count int64) {
 // error of less than 5 %, from the first screen on. docs/forecast.md has what
 // it logs.
 func TestTheDemoAnnouncesTheEndOfItsLeak(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long, on one goroutine")
+	}
 	const seeds, each = 6, 2
 	var later []ending
 	for seed := range uint64(seeds) {

@@ -24,6 +24,9 @@ func hostileTexts() []string {
 // TestHostileNames: whatever a process calls itself, the screen keeps its
 // shape, and no byte of it reaches the terminal as a command.
 func TestHostileNames(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long, on one goroutine")
+	}
 	for i, text := range hostileTexts() {
 		for _, size := range [][2]int{{30, 3}, {40, 8}, {80, 24}, {200, 50}} {
 			hostileScreen(t, fmt.Sprintf("text %d", i), text, size[0], size[1])

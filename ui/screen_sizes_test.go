@@ -55,6 +55,9 @@ func boxes() map[string]func(width, height int) *state {
 // TestEverySize walks the sizes from the least to the largest: each frame is
 // exactly as large as the screen, whatever is on it.
 func TestEverySize(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long, on one goroutine")
+	}
 	looks := map[string]*cell.Appearance{
 		"dark":  lookOf(t, "dark", true, colorprofile.TrueColor, cell.UnicodeGlyphs()),
 		"ascii": lookOf(t, "mono", true, colorprofile.ASCII, cell.ASCIIGlyphs()),

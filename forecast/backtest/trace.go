@@ -203,7 +203,7 @@ func amount(text string) (int64, error) {
 	if err != nil {
 		f, failed := strconv.ParseFloat(text, 64)
 		if failed != nil || math.IsNaN(f) {
-			return 0, fmt.Errorf("%q is no number", text)
+			return 0, fmt.Errorf("%q is not a number", text)
 		}
 		if f >= 1<<62 || f <= -1<<62 {
 			return 0, fmt.Errorf("%q is out of range", text)

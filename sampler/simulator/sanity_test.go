@@ -11,6 +11,9 @@ import (
 )
 
 func TestFiguresStaySaneForEightHours(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long, on one goroutine")
+	}
 	watch(t, simulator.Options{Seed: 0}, 8*time.Hour, 11*time.Second)
 }
 

@@ -171,6 +171,9 @@ func TestEpochIsASawtooth(t *testing.T) {
 }
 
 func TestServerIsIdleAtFirst(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long, on one goroutine")
+	}
 	everySeed(t, func(t *testing.T, b *box) {
 		busy, most := 0, 0
 		used := b.look(0).Readings[2].Memory.Used
@@ -194,6 +197,9 @@ func TestServerIsIdleAtFirst(t *testing.T) {
 }
 
 func TestProbeIsStaleThenSilentNowAndThen(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long, on one goroutine")
+	}
 	everySeed(t, func(t *testing.T, b *box) {
 		var stale, silent time.Duration
 		p, _ := b.look(0).owned(4, "dave", "dlrm.py")
@@ -220,6 +226,9 @@ func TestProbeIsStaleThenSilentNowAndThen(t *testing.T) {
 }
 
 func TestShortLivedProcessesComeAndGo(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long, on one goroutine")
+	}
 	everySeed(t, func(t *testing.T, b *box) {
 		pids := map[int]bool{}
 		away := 0
@@ -237,6 +246,9 @@ func TestShortLivedProcessesComeAndGo(t *testing.T) {
 }
 
 func TestFragmentedJobStaysFragmented(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long, on one goroutine")
+	}
 	everySeed(t, func(t *testing.T, b *box) {
 		for at := time.Duration(0); at < time.Hour; at += time.Minute {
 			m := b.look(at)

@@ -118,6 +118,9 @@ func TestALoadedStoreKeepsItsShift(t *testing.T) {
 }
 
 func TestASavedStoreIsCompact(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long, on one goroutine")
+	}
 	b := newBox(670, mixed)
 	b.run(4 * 3600)
 	var out bytes.Buffer

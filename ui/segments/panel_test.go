@@ -65,6 +65,9 @@ func TestSegmentMapAnswers(t *testing.T) {
 
 // A hostile probe may report anything.
 func TestSegmentMapSurvivesNonsense(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long, on one goroutine")
+	}
 	random := rand.New(rand.NewPCG(7, 7))
 	sizes := []quantity.Bytes{0, 1, -1, 512, quantity.MiB, quantity.GiB, 1 << 45, 1 << 46, 1 << 62, -1 << 63, 1<<63 - 1}
 	for range 300 {
