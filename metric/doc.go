@@ -12,14 +12,15 @@
 //
 // # Add a metric of a GPU
 //
-//  1. metric/table.go: an ID, a field of Sensors, and a row of Table. JSON, CSV,
+//  1. metric/table.go: an ID, a field of Sensors and a row of Table. JSON, CSV,
 //     history and the JSON Schema follow from the row.
 //  2. nvml/capability.go: the NVML function's entry point, if it is a new one.
 //  3. nvml/sensors.go: the call.
-//  4. internal/fakedriver/state.go and nvml/sensors.c: a key of the state file
-//     and the function that answers with it, if the fake driver lacks them.
+//  4. internal/fakedriver/state.go: a key of the fake driver's state file.
+//  5. internal/fakedriver/nvml/sensors.c: the function that answers with it.
 //
-// Then `make golden` rewrites schema/sensors.schema.json, the list in
-// docs/json.md and the golden files. The tests of nvml and schema go through
-// Table, so that they hold a new row too.
+// Then `make golden` rewrites what is generated: the keys in C, the JSON Schema,
+// the rows of docs/json.md and the golden files. The tests of nvml, schema and
+// metric go through Table, so they hold a new row too. Until
+// sampler/simulator/driver.go has it, the demo shows it as unknown.
 package metric

@@ -50,7 +50,7 @@
 //	gpu GPU-8f1c…                       # a GPU; the lines below it, up to the next gpu, are its
 //	name NVIDIA H100 80GB HBM3
 //	memory_total 85899345920            # bytes; total = reserved + used + free, unless nonsense is wanted
-//	temperature 61                      # °C; every key is in state/state.h, units are NVML's own
+//	temperature 61                      # °C; every key is in state.go, units are NVML's own
 //	process C pid=4711 used=1073741824 sm=97
 //	process C+G pid=4712 used=unavailable graphics_used=18874368 name=Xorg
 //	instance gi=1 ci=0 uuid=MIG-… profile=3g.40gb total=42278584320 used=… free=…

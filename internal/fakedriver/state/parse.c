@@ -14,22 +14,21 @@ struct field {
 
 #define TEXT_ENTRY(type, field) { #field, offsetof(struct type, field), 1 },
 #define NUMBER_ENTRY(type, field) { #field, offsetof(struct type, field), 0 },
-#define GPU_TEXT(f) TEXT_ENTRY(gpu, f)
-#define GPU_NUMBER(f) NUMBER_ENTRY(gpu, f)
-#define PROCESS_NUMBER(f) NUMBER_ENTRY(process, f)
-#define INSTANCE_NUMBER(f) NUMBER_ENTRY(instance, f)
 #define DRIVER_TEXT(f) TEXT_ENTRY(driver, f)
 #define DRIVER_NUMBER(f) NUMBER_ENTRY(driver, f)
+#define GPU_TEXT(f) TEXT_ENTRY(gpu, f)
+#define GPU_NUMBER(f) NUMBER_ENTRY(gpu, f)
+#define PROCESS_TEXT(f) TEXT_ENTRY(process, f)
+#define PROCESS_NUMBER(f) NUMBER_ENTRY(process, f)
+#define INSTANCE_TEXT(f) TEXT_ENTRY(instance, f)
+#define INSTANCE_NUMBER(f) NUMBER_ENTRY(instance, f)
+#define XID_NUMBER(f) NUMBER_ENTRY(xid, f)
 
-static const struct field gpu_fields[] = { GPU_TEXTS(GPU_TEXT) GPU_NUMBERS(GPU_NUMBER) { 0 } };
-static const struct field process_fields[] = { PROCESS_NUMBERS(PROCESS_NUMBER) TEXT_ENTRY(process, name) { 0 } };
-static const struct field instance_fields[] = {
-	INSTANCE_NUMBERS(INSTANCE_NUMBER) TEXT_ENTRY(instance, uuid) TEXT_ENTRY(instance, profile) { 0 }
-};
 static const struct field driver_fields[] = { DRIVER_TEXTS(DRIVER_TEXT) DRIVER_NUMBERS(DRIVER_NUMBER) { 0 } };
-static const struct field xid_fields[] = {
-	NUMBER_ENTRY(xid, seq) NUMBER_ENTRY(xid, code) NUMBER_ENTRY(xid, gi) NUMBER_ENTRY(xid, ci) { 0 }
-};
+static const struct field gpu_fields[] = { GPU_TEXTS(GPU_TEXT) GPU_NUMBERS(GPU_NUMBER) { 0 } };
+static const struct field process_fields[] = { PROCESS_TEXTS(PROCESS_TEXT) PROCESS_NUMBERS(PROCESS_NUMBER) { 0 } };
+static const struct field instance_fields[] = { INSTANCE_TEXTS(INSTANCE_TEXT) INSTANCE_NUMBERS(INSTANCE_NUMBER) { 0 } };
+static const struct field xid_fields[] = { XID_NUMBERS(XID_NUMBER) { 0 } };
 
 static void clear(void *record, const struct field *fields)
 {

@@ -20,36 +20,8 @@ typedef unsigned long long number;
 
 #define TEXT_SIZE 256
 
-/* Every text and number of a GPU, once: the struct and the parser both come from these lists. */
-#define GPU_TEXTS(X) X(uuid) X(name) X(serial) X(vbios) X(part_number)
-
-#define GPU_NUMBERS(X)                                                                     \
-	X(lost) X(minor) X(brand) X(architecture) X(cuda_major) X(cuda_minor) X(cores)         \
-	X(bus_width) X(pci_domain) X(pci_bus) X(pci_device) X(pci_device_id) X(pci_subsystem_id) \
-	X(memory_total) X(memory_reserved) X(memory_used) X(memory_free) X(context_bytes)      \
-	X(bar1_total) X(bar1_used)                                                             \
-	X(utilization_gpu) X(utilization_memory) X(utilization_encoder) X(utilization_decoder) \
-	X(temperature) X(temperature_memory) X(temperature_shutdown) X(temperature_slowdown)   \
-	X(temperature_memory_max) X(temperature_gpu_max) X(fan)                                \
-	X(power) X(power_limit) X(power_limit_default) X(power_limit_min) X(power_limit_max)   \
-	X(energy) X(clock_graphics) X(clock_sm) X(clock_memory) X(clock_video)                 \
-	X(clock_graphics_max) X(clock_sm_max) X(clock_memory_max) X(clock_video_max)           \
-	X(throttle) X(throttle_supported) X(pstate) X(compute_mode) X(persistence)             \
-	X(ecc_mode) X(ecc_pending) X(ecc_corrected) X(ecc_uncorrected)                         \
-	X(ecc_corrected_aggregate) X(ecc_uncorrected_aggregate)                                \
-	X(pcie_gen) X(pcie_gen_max) X(pcie_width) X(pcie_width_max) X(pcie_tx) X(pcie_rx)      \
-	X(pcie_replays) X(mig_mode) X(mig_pending) X(mig_max) X(sample_period_us)              \
-	X(hide_process_memory) X(wobble)
-
-#define PROCESS_NUMBERS(X) \
-	X(pid) X(used) X(graphics_used) X(gi) X(ci) X(sm) X(mem) X(enc) X(dec)
-
-#define INSTANCE_NUMBERS(X)                                                      \
-	X(index) X(gi) X(ci) X(total) X(reserved) X(used) X(free) X(slices)          \
-	X(compute_slices) X(multiprocessors) X(memory_mib)
-
-#define DRIVER_TEXTS(X) X(version) X(nvml_version)
-#define DRIVER_NUMBERS(X) X(cuda_version) X(init) X(generation) X(memory_v2)
+/* Every text and number once: the structs and the parser both come from the lists in keys.h. */
+#include "keys.h"
 
 #define TEXT_FIELD(field) char field[TEXT_SIZE];
 #define NUMBER_FIELD(field) number field;
@@ -69,24 +41,24 @@ struct faults {
 };
 
 struct process {
+	PROCESS_TEXTS(TEXT_FIELD)
 	PROCESS_NUMBERS(NUMBER_FIELD)
 	int compute, graphics, mps; /* the lists it stands in */
-	char name[TEXT_SIZE];
 };
 
 /* A MIG instance: one compute instance in one GPU instance. */
 struct instance {
+	INSTANCE_TEXTS(TEXT_FIELD)
 	INSTANCE_NUMBERS(NUMBER_FIELD)
-	char uuid[TEXT_SIZE];
-	char profile[TEXT_SIZE];
 };
 
 /* An Xid: it happens when its sequence number first shows up in the file. */
 struct xid {
-	number seq, code, gi, ci;
+	XID_NUMBERS(NUMBER_FIELD)
 };
 
 struct gpu {
+	char uuid[TEXT_SIZE];
 	GPU_TEXTS(TEXT_FIELD)
 	GPU_NUMBERS(NUMBER_FIELD)
 	struct process *processes;
