@@ -3,9 +3,9 @@ package cli
 import (
 	"cmp"
 	"fmt"
-	"strconv"
 	"time"
 
+	"vramscope/internal/quantity"
 	"vramscope/metric"
 	"vramscope/sampler/snapshot"
 )
@@ -16,12 +16,23 @@ func (t *table) word(s string) string { return cmp.Or(oneWord(s), t.signs.dash) 
 
 func (t *table) bytes(b snapshot.Bytes) string { return t.signs.bytes(b) }
 
-func (t *table) figure(i snapshot.Int, unit string) string {
-	v, ok := i.Value()
-	if !ok {
+// metric is a metric of a GPU or a process, in its unit.
+func (t *table) metric(of interface {
+	Value(metric.ID) snapshot.Float
+}, id metric.ID) string {
+	v, ok := of.Value(id).Value()
+	switch unit := metric.Table[id].Unit; {
+	case !ok:
 		return t.signs.dash
+	case unit == metric.Bytes:
+		return quantity.Bytes(v).String()
+	case unit == metric.Percent:
+		return fmt.Sprintf("%.0f%%", v)
+	case unit == metric.Celsius:
+		return fmt.Sprintf("%.0fC", v)
+	default:
+		return fmt.Sprintf("%.0f", v)
 	}
-	return strconv.Itoa(v) + unit
 }
 
 // power is "612/700W", or "612W" where there is no limit.

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"vramscope/internal/quantity"
+	"vramscope/metric"
 	"vramscope/sampler/snapshot"
 )
 
@@ -25,7 +26,7 @@ func writeLine(w io.Writer, snap *snapshot.Snapshot, ascii bool) error {
 	case 1:
 		g := &snap.GPUs[0]
 		parts = append(parts, strings.Join([]string{
-			t.share(g.Memory.Used, g.Memory.Total), t.figure(g.Utilization, "%"), t.figure(g.Temperature, "C"),
+			t.share(g.Memory.Used, g.Memory.Total), t.metric(g, metric.Utilization), t.metric(g, metric.Temperature),
 		}, " "))
 	default:
 		parts = append(parts, t.total(), plural(len(snap.GPUs), "GPU", "GPUs"))

@@ -12,11 +12,12 @@ import (
 	"vramscope/internal/process"
 	"vramscope/internal/quantity"
 	"vramscope/internal/text"
+	"vramscope/metric"
 	"vramscope/sampler/snapshot"
 )
 
 // table is the text form of a snapshot: a line about the box, a block of
-// GPUs, a block of processes, and what there is to warn of.
+// GPUs, a block of processes, and the warnings.
 //
 //	h100-03  2026-11-20 12:04:17  driver 550.163.01  CUDA 12.4  8 GPUs  13 processes, 7 with a probe
 //
@@ -137,11 +138,11 @@ func (t *table) gpus() grid {
 		gpu := &t.snap.GPUs[i]
 		free := t.bytes(gpu.Memory.Free)
 		if gpu.MIG {
-			free = t.signs.dash // what no instance owns is nobody's to use
+			free = t.signs.dash // no process can use what no instance owns
 		}
 		add(t.fullIn(gpu.FullIn),
 			strconv.Itoa(gpu.Index), t.bytes(gpu.Memory.Used), t.bytes(gpu.Memory.Total), free, t.bytes(gpu.Parts.Returnable),
-			t.figure(gpu.Utilization, "%"), t.figure(gpu.Temperature, "C"), t.power(gpu.Power, gpu.PowerLimit),
+			t.metric(gpu, metric.Utilization), t.metric(gpu, metric.Temperature), t.power(gpu.Power, gpu.PowerLimit),
 			oneWord(string(gpu.State)), t.users(gpu.UUID, nil), text.Clean(strings.TrimPrefix(gpu.Name, "NVIDIA ")))
 		for j := range gpu.Instances {
 			instance := &gpu.Instances[j]
@@ -155,14 +156,25 @@ func (t *table) gpus() grid {
 	return g
 }
 
+// processMetrics are the columns of a process's metrics.
+var processMetrics = []struct {
+	title string
+	id    metric.ID
+}{
+	{"USED", metric.Used}, {"ALLOC", metric.Allocated}, {"FRAG", metric.Fragmented},
+	{"CACHE", metric.Cached}, {"OTHER", metric.Other}, {"FLUSH", metric.Returnable},
+}
+
 // processes is a line for each process on a GPU, the biggest first and those
 // of unknown size last.
 func (t *table) processes() grid {
 	g := grid{columns: []column{
 		{"GPU", true, 3}, {"PID", true, 7}, {"USER", false, 8}, {"TYPE", false, 4}, {"RUNTIME", false, 7},
-		{"USED", true, 5}, {"ALLOC", true, 5}, {"FRAG", true, 5}, {"CACHE", true, 5}, {"OTHER", true, 5}, {"FLUSH", true, 5},
-		{"COMMAND", false, 0},
 	}}
+	for _, c := range processMetrics {
+		g.columns = append(g.columns, column{c.title, true, 5})
+	}
+	g.columns = append(g.columns, column{"COMMAND", false, 0})
 	forecast := slices.ContainsFunc(t.snap.Rows, func(p snapshot.Process) bool { _, ok := inAMinute(p.Predicted); return ok })
 	if forecast {
 		g.columns = slices.Insert(g.columns, len(g.columns)-1, column{"+60s", true, 5})
@@ -176,9 +188,11 @@ func (t *table) processes() grid {
 		row := []string{
 			t.placeOf(p), strconv.Itoa(p.ID.Process.PID), oneWord(cmp.Or(p.User, "?")),
 			t.word(p.Type), t.word(p.Runtime),
-			t.bytes(p.Used), t.bytes(p.Allocated), t.bytes(p.Fragmented), t.bytes(p.Cached), t.bytes(p.Other), t.bytes(p.Returnable),
-			commandOf(p),
 		}
+		for _, c := range processMetrics {
+			row = append(row, t.metric(p, c.id))
+		}
+		row = append(row, commandOf(p))
 		if forecast {
 			median, ok := inAMinute(p.Predicted)
 			text := t.signs.dash
