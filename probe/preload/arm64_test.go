@@ -1,7 +1,6 @@
 //go:build linux && cgo && !race
 
-// What C code does is the same in each of the runs that CI makes of the Go
-// tests: these take long, and are for one of them.
+// These tests of C code take long; CI needs them in one of its passes only.
 
 package preload_test
 
@@ -19,8 +18,8 @@ import (
 // crossRoot is where Debian's libc6-arm64-cross puts its libraries.
 const crossRoot = "/usr/aarch64-linux-gnu"
 
-// TestMatrixOnArm64 plays the matrix on the other architecture, in an emulator.
-// What calls cost, and how threads meet, it does not show.
+// TestMatrixOnArm64 runs a part of the matrix in an emulator, which shows neither
+// the cost of calls nor races.
 func TestMatrixOnArm64(t *testing.T) {
 	w := workshop(t)
 	emulator, err := exec.LookPath("qemu-aarch64")
@@ -58,14 +57,14 @@ func TestMatrixOnArm64(t *testing.T) {
 				if !slices.Equal(plain.out, watched.out) {
 					t.Errorf("without the library:\n%s\nwith it:\n%s", strings.Join(plain.out, "\n"), strings.Join(watched.out, "\n"))
 				}
-				checkBooks(t, watched)
+				checkStats(t, watched)
 				watched.end()
 			})
 		}
 	}
 }
 
-// crossCompiler is gcc's, or zig, which scripts/build-preload uses as well.
+// crossCompiler is gcc or zig, which scripts/build-preload uses too.
 func crossCompiler(t *testing.T) func(arguments ...string) {
 	t.Helper()
 	command := []string{"aarch64-linux-gnu-gcc"}

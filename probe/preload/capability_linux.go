@@ -8,9 +8,8 @@ func hasCapabilities(path string) bool {
 	return err == nil && size > 0
 }
 
-// executable reports whether programs can be mapped from where a file is: not
-// from a filesystem that is mounted noexec. What is not known is taken for
-// good: the loader will say.
+// executable reports whether a file's filesystem is not mounted noexec. If that is
+// unknown it returns true, and the loader reports a failure.
 func executable(path string) bool {
 	var fs unix.Statfs_t
 	return unix.Statfs(path, &fs) != nil || fs.Flags&unix.ST_NOEXEC == 0

@@ -6,15 +6,15 @@ import (
 	"strings"
 )
 
-// companions are parts of glibc that the library asks for beside libc.so.6:
-// before glibc 2.34 what it needs is in them, since then they are empty. A
-// loader that does not find them does not start the program.
+// companions are the parts of glibc that the library needs besides libc.so.6.
+// Since glibc 2.34 they are empty, but a loader that does not find them does not
+// start the program.
 var companions = []string{"libpthread.so.0", "libdl.so.2"}
 
-// missingCompanion is one that a program's loader would not find, as in an
-// image of which all has been left out that its own program does not use; ""
-// where all are there, or the loader cannot be looked at. They lie beside the
-// loader, or, with the system's own one, where the system has its libraries.
+// missingCompanion returns a companion that a program's loader would not find, as
+// in a minimal container image; "" if there is none, or the loader cannot be read.
+// They lie beside the loader or, for the system's loader, in the system's library
+// directories.
 func missingCompanion(loader string) string {
 	real, err := filepath.EvalSymlinks(loader)
 	if err != nil {

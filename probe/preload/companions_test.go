@@ -11,15 +11,15 @@ import (
 	"vramscope/probe/preload"
 )
 
-// TestObstacleOfACLibraryThatIsNotWhole: the loader would not start a program
-// for which it cannot find what the library needs.
-func TestObstacleOfACLibraryThatIsNotWhole(t *testing.T) {
+// TestObstacleOfIncompleteGlibc: the loader would not start a program with a
+// preloaded library whose dependencies are missing.
+func TestObstacleOfIncompleteGlibc(t *testing.T) {
 	workshop(t)
 	directory := t.TempDir()
 	loader := filepath.Join(directory, "ld-linux.so")
 	program := compiled(t, nothingSource, "-Wl,--dynamic-linker="+loader)
 	for _, step := range []struct{ file, want string }{
-		{"", ""}, // as in a container that cannot be looked into
+		{"", ""}, // as in a container that cannot be read
 		{"ld-linux.so", "without libpthread.so.0"},
 		{"libpthread.so.0", "without libdl.so.2"},
 		{"libdl.so.2", ""},
@@ -31,7 +31,7 @@ func TestObstacleOfACLibraryThatIsNotWhole(t *testing.T) {
 		}
 		got := preload.Obstacle(program)
 		if (step.want == "") != (got == "") || !strings.Contains(got, step.want) {
-			t.Errorf("with %q there as well it says %q, want %q", step.file, got, step.want)
+			t.Errorf("after adding %q: %q, want %q", step.file, got, step.want)
 		}
 	}
 }

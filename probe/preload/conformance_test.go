@@ -8,7 +8,7 @@ import (
 	"vramscope/probe/conformance"
 )
 
-// TestConformance: with pools there is something to flush, and without none.
+// TestConformance runs with pools, which can be flushed, and without.
 func TestConformance(t *testing.T) {
 	for _, scenario := range []string{"pooled", "linear"} {
 		t.Run(scenario, func(t *testing.T) {

@@ -12,9 +12,8 @@ import (
 	"testing"
 )
 
-// BenchmarkHook measures what an allocation and a free cost more with the
-// library in front: over a libcuda whose calls cost nothing, in processor time
-// of the calling thread.
+// BenchmarkHook measures what the library adds to an allocation and a free, in CPU
+// time of the calling thread, with a libcuda whose calls cost nothing.
 //
 //	go test -run '^$' -bench Hook ./probe/preload
 func BenchmarkHook(b *testing.B) {
@@ -46,7 +45,7 @@ func BenchmarkHook(b *testing.B) {
 			calls := max(b.N, 1<<20)
 			plain, watched := measure(false, calls, c.threads, c.live), measure(true, calls, c.threads, c.live)
 			b.ReportMetric(watched-plain, "ns/call")
-			b.ReportMetric(0, "ns/op") // the process's start is in that
+			b.ReportMetric(0, "ns/op") // it would include the process's start
 		})
 	}
 }

@@ -16,11 +16,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestAllDescriptorsTaken: a program that has as many files open as it may
-// cannot let a monitor in. Who waits is let in once there is room, and the
-// thread that serves does not keep a processor busy until then.
-func TestAllDescriptorsTaken(t *testing.T) {
-	// With 3, even what is open cannot be waited for.
+// TestNoDescriptorsLeft: with no free descriptor the library cannot accept a
+// monitor. It must not spin meanwhile, and accepts once there is one.
+func TestNoDescriptorsLeft(t *testing.T) {
+	// With 3, even poll fails.
 	for _, limit := range []uint64{3, 18} {
 		t.Run(strconv.FormatUint(limit, 10), func(t *testing.T) {
 			t.Parallel()
@@ -33,12 +32,12 @@ func takeDescriptors(t *testing.T, limit uint64) {
 	t.Helper()
 	r := newBox(t).start(true, program(t, "dlsym"), "dlsym", "linear")
 	path := r.socket()
-	for range 14 { // more than 18 descriptors are in use then
+	for range 14 { // uses more than 18 descriptors
 		other, err := net.Dial("unix", path)
 		if err != nil {
 			t.Fatal(err)
 		}
-		t.Cleanup(func() { _ = other.Close() }) // it has been answered
+		t.Cleanup(func() { _ = other.Close() }) // answered already
 		if _, err := io.WriteString(other, `{"id":1,"cmd":"hello"}`+"\n"); err != nil {
 			t.Fatal(err)
 		}
@@ -51,34 +50,34 @@ func takeDescriptors(t *testing.T, limit uint64) {
 		t.Fatal(err)
 	}
 	if err := unix.Prlimit(r.cmd.Process.Pid, unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: limit, Max: room.Max}, nil); err != nil {
-		t.Skipf("its limit cannot be set: %v", err)
+		t.Skipf("cannot set its limit: %v", err)
 	}
 	conn, err := net.Dial("unix", path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer func() { _ = conn.Close() }() // one question is all
+	defer func() { _ = conn.Close() }() // one request only
 	before := ticks(t, r)
-	time.Sleep(6 * time.Second) // longer than until it looks whether its socket stands; a machine that is busy gives it even less
+	time.Sleep(6 * time.Second) // longer than CHECK_TIME; a busy machine gives the thread even less
 	if used := ticks(t, r) - before; used > 25 {
-		t.Errorf("the thread has taken %d0 ms of the processor in six seconds in which it had nothing to do", used)
+		t.Errorf("the thread used %d0 ms of CPU in six idle seconds", used)
 	}
 	if err := unix.Prlimit(r.cmd.Process.Pid, unix.RLIMIT_NOFILE, &room, nil); err != nil {
-		t.Skipf("its limit cannot be raised again: %v", err)
+		t.Skipf("cannot restore its limit: %v", err)
 	}
-	if err := conn.SetDeadline(time.Now().Add(patience)); err != nil {
+	if err := conn.SetDeadline(time.Now().Add(timeout)); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := io.WriteString(conn, `{"id":1,"cmd":"bye"}`+"\n"); err != nil {
 		t.Fatal(err)
 	}
 	if answer, err := io.ReadAll(conn); err != nil || string(answer) != `{"id":1,"ok":true}`+"\n" {
-		t.Errorf("who has waited is answered %q: %v", answer, err)
+		t.Errorf("the waiting monitor got %q: %v", answer, err)
 	}
 	r.end()
 }
 
-// ticks is how many hundredths of a second the library's thread has run.
+// ticks returns the CPU time of the library's thread in hundredths of a second.
 func ticks(t *testing.T, r *run) int {
 	t.Helper()
 	tasks, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", r.cmd.Process.Pid))
@@ -100,6 +99,6 @@ func ticks(t *testing.T, r *run) int {
 		}
 		return user + system
 	}
-	t.Fatal("no thread is called vramscope")
+	t.Fatal("no thread is named vramscope")
 	return 0
 }

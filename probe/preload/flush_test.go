@@ -17,57 +17,56 @@ import (
 	"vramscope/probe"
 )
 
-// idleProgram has pools with much that is idle.
+// idleProgram is a scenario with large idle pools.
 const idleProgram = "idle-pools"
 
-func reserved(all []books) (sum int64) {
+func reserved(all []driverStats) (sum int64) {
 	for _, b := range all {
 		sum += b.poolsReserved
 	}
 	return sum
 }
 
-// TestFlushGivesBackWhatPoolsHaveIdle: by the driver's own books.
-func TestFlushGivesBackWhatPoolsHaveIdle(t *testing.T) {
+// TestFlushFreesIdlePools compares the answers with the fake driver's stats.
+func TestFlushFreesIdlePools(t *testing.T) {
 	r := newBox(t).start(true, program(t, "proc2"), "proc2", idleProgram)
-	before := reserved(r.books())
+	before := reserved(r.driverStats())
 	var dry, part, whole probe.FlushResult
 	r.ask(`{"id":1,"cmd":"flush","level":"gradual","dry_run":true}`, &dry)
 	if freed := dry.Freed(); int64(freed) < 300<<20 || reserved(r.again()) != before || len(dry.Notes) == 0 {
-		t.Errorf("a dry run says %+v; reserved were %d bytes and are %d", dry, before, reserved(r.books()))
+		t.Errorf("dry run %+v; reserved %d bytes before, %d after", dry, before, reserved(r.driverStats()))
 	}
 	const keep = 128 * quantity.MiB
-	// What the program has freed and the GPU not yet done with is waited for, and goes, too.
+	// The flush synchronises, so it also frees what the program freed last.
 	r.ask(fmt.Sprintf(`{"id":2,"cmd":"flush","level":"gradual","keep_bytes":%d}`, keep), &part)
 	if left := reserved(r.again()); before-left != int64(part.Freed()) || part.Freed() <= dry.Freed()-keep || part.SkippedReason != "" {
-		t.Errorf("with %d kept it says %+v; the driver's books went from %d to %d", keep, part, before, left)
+		t.Errorf("keep_bytes %d: %+v; the driver's reserved bytes went from %d to %d", keep, part, before, left)
 	}
 	r.ask(`{"id":3,"cmd":"flush","level":"urgent"}`, &whole)
 	if left := reserved(r.again()); before-left != int64(part.Freed()+whole.Freed()) || part.Freed()+whole.Freed() < dry.Freed()-64*quantity.MiB {
-		t.Errorf("the rest: %+v; the driver's books are at %d", whole, left)
+		t.Errorf("full flush: %+v; the driver's reserved bytes are %d", whole, left)
 	}
 	for _, a := range allocators(r.report(), "cuda_pool") {
 		if a.FragmentedBytes == nil || *a.ReturnableBytes != 0 || *a.FragmentedBytes+*a.AllocatedBytes != *a.ReservedBytes {
-			t.Errorf("after it a pool says %+v", a)
+			t.Errorf("pool after the flush: %+v", a)
 		}
 	}
-	checkBooks(t, r)
+	checkStats(t, r)
 	r.end()
 }
 
-// TestFlushLeavesCapturesAlone: the capture goes on, and ends well.
-func TestFlushLeavesCapturesAlone(t *testing.T) {
+func TestNoFlushDuringCapture(t *testing.T) {
 	r := newBox(t).start(true, program(t, "proc2"), "proc2", "capturing")
 	var result probe.FlushResult
 	r.ask(`{"id":1,"cmd":"flush","level":"urgent"}`, &result)
 	if !strings.Contains(result.SkippedReason, "capture") || result.Freed() != 0 {
-		t.Errorf("during a capture it says %+v", result)
+		t.Errorf("flush during a capture: %+v", result)
 	}
-	checkBooks(t, r)
+	checkStats(t, r)
 	r.end()
 }
 
-// TestOutOfMemoryIsCounted, where it happened.
+// TestOutOfMemoryIsCounted in the allocator where it happened.
 func TestOutOfMemoryIsCounted(t *testing.T) {
 	for scenario, kind := range map[string]string{"linear": "raw", "virtual": "raw", "pooled": "cuda_pool"} {
 		r := newBox(t).start(true, program(t, "dlsym"), "dlsym", scenario)
@@ -76,14 +75,14 @@ func TestOutOfMemoryIsCounted(t *testing.T) {
 			counted += *a.OutOfMemoryCount
 		}
 		if counted != 1 {
-			t.Errorf("%s: %d are counted, one allocation did not fit", scenario, counted)
+			t.Errorf("%s: %d out-of-memory errors counted, want 1", scenario, counted)
 		}
 		r.end()
 	}
 }
 
-// TestTheLargestAreTold: by whom, since when, by which call.
-func TestTheLargestAreTold(t *testing.T) {
+// TestLargestAllocations checks their library, age and call.
+func TestLargestAllocations(t *testing.T) {
 	r := newBox(t).start(true, program(t, "linked"), "linked", "linear")
 	for _, a := range allocators(r.report(), "raw") {
 		if *a.Blocks == 0 {
@@ -91,18 +90,18 @@ func TestTheLargestAreTold(t *testing.T) {
 		}
 		sorted := slices.IsSortedFunc(a.Largest, func(a, b probe.Allocation) int { return int(b.Bytes - a.Bytes) })
 		if len(a.Largest) != 8 || !sorted || a.Largest[0].Bytes < 16*quantity.MiB {
-			t.Errorf("the largest are %+v", a.Largest)
+			t.Errorf("largest: %+v", a.Largest)
 		}
 		for _, l := range a.Largest {
 			if l.API != "cuMemAlloc" && l.API != "cuMemAllocPitch" || !strings.HasPrefix(l.Library, "linkedprogram") || l.AgeSeconds == nil || *l.AgeSeconds > 600 {
-				t.Errorf("one of them is %+v", l)
+				t.Errorf("one of the largest: %+v", l)
 			}
 		}
 	}
 	r.end()
 }
 
-// TestExitWhileServing: whoever asks meanwhile, the program ends as it would.
+// TestExitWhileServing: requests in flight do not change the program's exit.
 func TestExitWhileServing(t *testing.T) {
 	for range 20 {
 		r := newBox(t).start(true, program(t, "dlsym"), "dlsym", "linear")
@@ -115,7 +114,7 @@ func TestExitWhileServing(t *testing.T) {
 			go func() {
 				defer monitors.Done()
 				begun := sync.OnceFunc(asking.Done)
-				defer begun() // also where nobody answers
+				defer begun() // also if there is no answer
 				conn, err := net.Dial("unix", socket)
 				if err != nil {
 					return
@@ -136,14 +135,14 @@ func TestExitWhileServing(t *testing.T) {
 		r.end()
 		monitors.Wait()
 		if exists(socket) {
-			t.Errorf("%s is still there", socket)
+			t.Errorf("%s remains", socket)
 		}
 	}
 }
 
-// TestAFlushThatHangs: in the driver. Others are told that there is one, books
-// are read all the same, and the program ends as it would.
-func TestAFlushThatHangs(t *testing.T) {
+// TestHangingFlush hangs in the driver: other flushes are refused as busy, stats are
+// answered, and the program exits as without the library.
+func TestHangingFlush(t *testing.T) {
 	b := newBox(t)
 	r := b.start(true, program(t, "proc2"), "proc2", idleProgram)
 	state := fakedriver.Box(4, 0)
@@ -153,7 +152,7 @@ func TestAFlushThatHangs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer func() { _ = conn.Close() }() // nothing is expected on it
+	defer func() { _ = conn.Close() }() // it gets no answer
 	if _, err := io.WriteString(conn, `{"id":1,"cmd":"flush","level":"urgent"}`+"\n"); err != nil {
 		t.Fatal(err)
 	}
@@ -161,14 +160,14 @@ func TestAFlushThatHangs(t *testing.T) {
 		OK    bool
 		Error struct{ Code string }
 	}
-	await(t, "the first flush to be under way", func() bool {
+	await(t, "the first flush to run", func() bool {
 		second.OK, second.Error.Code = false, ""
 		r.ask(`{"id":2,"cmd":"flush","level":"gradual","dry_run":true}`, &second)
 		return !second.OK
 	})
 	if second.Error.Code != "busy" {
-		t.Errorf("a second flush is answered %+v", second)
+		t.Errorf("second flush: %+v", second)
 	}
-	checkBooks(t, r)
+	checkStats(t, r)
 	r.end()
 }

@@ -11,9 +11,9 @@ import (
 	"testing"
 )
 
-// TestFreeingInASignalsHandler: a handler may come in the middle of a look into
-// the books. What it frees, and the end of the program, must not wait for that.
-func TestFreeingInASignalsHandler(t *testing.T) {
+// TestFreeInSignalHandler: a handler may interrupt a locked section of the library.
+// Its frees, and exit from it, must not deadlock.
+func TestFreeInSignalHandler(t *testing.T) {
 	b := newBox(t)
 	nothing := filepath.Join(b.directory, "nothing")
 	if err := os.MkdirAll(nothing, 0o700); err != nil {
@@ -22,12 +22,12 @@ func TestFreeingInASignalsHandler(t *testing.T) {
 	library := build(t, filepath.Join("nothing", "libcuda.so.1"), []string{"testdata/nothing.c"}, "-O2", "-shared", "-fPIC",
 		"-Wl,-soname,libcuda.so.1")
 	program := build(t, "interrupted", []string{"testdata/interrupted.c"}, library)
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), timeout)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, program)
 	cmd.Env = append(slices.Clone(b.environ), "LD_LIBRARY_PATH="+nothing, "LD_PRELOAD="+b.library)
 	out, err := cmd.CombinedOutput()
 	if code := cmd.ProcessState.ExitCode(); code != 7 || len(out) > 0 {
-		t.Errorf("it ended with %d (%v), said %q", code, err, out)
+		t.Errorf("exit code %d (%v), output %q", code, err, out)
 	}
 }

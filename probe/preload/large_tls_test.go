@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestLargeThreadLocalVariables: they lie in each thread's stack, that of the
-// library's as well, and must leave it enough.
+// TestLargeThreadLocalVariables: glibc places them on every thread's stack, also
+// that of the library's thread, which needs enough besides.
 func TestLargeThreadLocalVariables(t *testing.T) {
 	for _, kib := range []int{498, 4000} {
 		t.Run(fmt.Sprintf("%d KiB", kib), func(t *testing.T) {

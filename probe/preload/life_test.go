@@ -15,9 +15,9 @@ import (
 	"time"
 )
 
-// TestClosedDescriptors: a program that closes all descriptors closes the
-// library's, too, and gets their numbers for its own files. Nobody touches
-// those, and the probe serves on.
+// TestClosedDescriptors: a program that closes all descriptors closes the library's
+// too, and reuses their numbers. The library must not touch those, and continues
+// to serve.
 func TestClosedDescriptors(t *testing.T) {
 	b := newBox(t)
 	r := b.start(true, program(t, "dlsym"), "dlsym", "close-all")
@@ -32,7 +32,7 @@ func TestClosedDescriptors(t *testing.T) {
 		if err != nil {
 			return false
 		}
-		defer func() { _ = conn.Close() }() // one question is all
+		defer func() { _ = conn.Close() }() // one request only
 		if conn.SetDeadline(time.Now().Add(10*time.Second)) != nil {
 			return false
 		}
@@ -43,42 +43,40 @@ func TestClosedDescriptors(t *testing.T) {
 		}
 		return err == nil
 	})
-	checkBooks(t, r)
+	checkStats(t, r)
 	if _, err := io.WriteString(r.in, "b"); err != nil {
 		t.Fatal(err)
 	}
 	r.untilReady()
 	if !slices.Contains(r.out, "kept 40") {
-		t.Errorf("of 40 bytes in pipes some are gone: %q", r.out)
+		t.Errorf("bytes in the program's pipes were lost: %q", r.out)
 	}
 	r.end()
 }
 
-// TestTheLastThread: a program whose main thread leaves ends when its other
-// threads have; the library's does not keep it alive.
-func TestTheLastThread(t *testing.T) {
+// TestServingThreadDoesNotKeepProgramAlive: after pthread_exit in its main thread,
+// a program ends with its last other thread.
+func TestServingThreadDoesNotKeepProgramAlive(t *testing.T) {
 	b := newBox(t)
 	plain := b.start(false, program(t, "dlsym"), "dlsym", "leave-main")
 	before, _ := plain.wait()
 	r := b.start(true, program(t, "dlsym"), "dlsym", "leave-main")
-	checkBooks(t, r)
+	checkStats(t, r)
 	socket := r.socket()
-	if code, said := r.wait(); code != before || said != "" || before != 0 {
-		t.Errorf("it ended with %d, said %q; without the library with %d", code, said, before)
+	if code, stderr := r.wait(); code != before || stderr != "" || before != 0 {
+		t.Errorf("exit code %d, stderr %q; without the library %d", code, stderr, before)
 	}
 	if exists(socket) {
-		t.Errorf("%s is still there", socket)
+		t.Errorf("%s remains", socket)
 	}
 }
 
-// TestTheThread: it has a name to be told apart by, and none of the program's
-// signals reach it.
-func TestTheThread(t *testing.T) {
+func TestServingThreadHasNameAndBlocksSignals(t *testing.T) {
 	r := newBox(t).start(true, program(t, "dlsym"), "dlsym", "linear")
 	r.socket()
 	tasks, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/status", r.cmd.Process.Pid))
 	if err != nil || len(tasks) != 2 {
-		t.Fatalf("it has the threads %q: %v", tasks, err)
+		t.Fatalf("threads %q: %v", tasks, err)
 	}
 	found := false
 	for _, task := range tasks {
@@ -93,13 +91,13 @@ func TestTheThread(t *testing.T) {
 		_, mask, _ := strings.Cut(string(text), "SigBlk:\t")
 		mask, _, _ = strings.Cut(mask, "\n")
 		blocked, err := strconv.ParseUint(mask, 16, 64)
-		// All but KILL, STOP, and the two that libc keeps for itself.
+		// All but KILL, STOP, and the two that libc reserves.
 		if all := ^uint64(1<<8 | 1<<18 | 1<<31 | 1<<32); err != nil || blocked&all != all {
 			t.Errorf("it blocks %x: %v", blocked, err)
 		}
 	}
 	if !found {
-		t.Error("no thread is called vramscope")
+		t.Error("no thread is named vramscope")
 	}
 	r.end()
 }

@@ -15,9 +15,7 @@ import (
 	"vramscope/probe/preload"
 )
 
-// TestLinkedAndOpenedInEveryWay: how a program is bound to libcuda is the
-// loader's business, and the library's.
-func TestLinkedAndOpenedInEveryWay(t *testing.T) {
+func TestLinkerFlags(t *testing.T) {
 	for name, flags := range map[string][]string{
 		"-z now": {"-Wl,-z,now"}, "-z lazy": {"-Wl,-z,lazy"}, "not PIE": {"-no-pie"}, "-Bsymbolic": {"-Wl,-Bsymbolic"},
 	} {
@@ -25,31 +23,30 @@ func TestLinkedAndOpenedInEveryWay(t *testing.T) {
 	}
 }
 
-// TestUnseenContexts: memory in a context that was made current behind the
-// library's back is found by asking the driver where it is.
+// TestUnseenContexts: for a context made current by calls that are not hooked, the
+// library asks the driver for the memory's device.
 func TestUnseenContexts(t *testing.T) {
 	for _, way := range []string{"dlsym", "linked"} {
 		t.Run(way, func(t *testing.T) { compare(t, program(t, way), way, "unseen", nil) })
 	}
 }
 
-func TestForkingInTheMiddle(t *testing.T) {
+func TestForkWhileAllocating(t *testing.T) {
 	compare(t, program(t, "dlsym"), "dlsym", "fork-storm", nil)
 }
 
-// TestBesideAnotherPreloadedLibrary: one that finds its functions with
-// dlsym(RTLD_NEXT), and one that stands in front of dlsym as well. What they
-// see stays what it was, too: it is among what the program prints.
-func TestBesideAnotherPreloadedLibrary(t *testing.T) {
+// TestOtherPreloadedLibraries: one calls dlsym(RTLD_NEXT), one also hooks dlsym.
+// What they count, which the program prints, must not change.
+func TestOtherPreloadedLibraries(t *testing.T) {
 	other := build(t, "interposer.so", []string{"testdata/interposer.c"}, "-shared", "-fPIC")
 	greedy := build(t, "interposer-dlsym.so", []string{"testdata/interposer.c"}, "-shared", "-fPIC", "-DDLSYM")
 	for _, way := range []string{"linked", "dlsym", "proc2"} {
-		for name, library := range map[string]string{"other": other, "in front of dlsym": greedy} {
+		for name, library := range map[string]string{"other": other, "hooking dlsym": greedy} {
 			// vramscope run puts the library last.
-			t.Run(way+", behind the "+name, func(t *testing.T) {
+			t.Run(way+", after "+name, func(t *testing.T) {
 				compare(t, program(t, way), way, "linear", []string{"LD_PRELOAD=" + library})
 			})
-			t.Run(way+", before the "+name, func(t *testing.T) {
+			t.Run(way+", before "+name, func(t *testing.T) {
 				b := newBox(t)
 				plain := b.startIn(append(slices.Clone(b.environ), "LD_PRELOAD="+library), program(t, way), way, "linear")
 				plain.end()
@@ -57,9 +54,9 @@ func TestBesideAnotherPreloadedLibrary(t *testing.T) {
 				if !slices.Equal(plain.out, watched.out) {
 					t.Errorf("without the library:\n%s\nwith it:\n%s", strings.Join(plain.out, "\n"), strings.Join(watched.out, "\n"))
 				}
-				// What the other one gets by itself, past everybody, it alone sees.
+				// The greedy one finds its own functions past ours, and counts those calls alone.
 				if library != greedy || way != "dlsym" {
-					checkBooks(t, watched)
+					checkStats(t, watched)
 				}
 				watched.end()
 			})
@@ -67,9 +64,9 @@ func TestBesideAnotherPreloadedLibrary(t *testing.T) {
 	}
 }
 
-// TestAnotherCLibrary: a program for musl has the library where it is started
-// by a shell that has it. It shall find what it looks for, and end as it would.
-func TestAnotherCLibrary(t *testing.T) {
+// TestMuslProgram: a program for musl gets the library from a shell that has it.
+// It must find its symbols and exit as without the library.
+func TestMuslProgram(t *testing.T) {
 	compiler := needs.Tool(t, "musl-gcc")
 	program := filepath.Join(t.TempDir(), "program")
 	if out, err := exec.Command(compiler, "-o", program, "testdata/other_libc.c").CombinedOutput(); err != nil {
@@ -81,15 +78,14 @@ func TestAnotherCLibrary(t *testing.T) {
 	}
 	cmd := exec.Command(program)
 	cmd.Env = append(os.Environ(), "LD_PRELOAD="+library)
-	out, _ := cmd.CombinedOutput() // its code is checked
+	out, _ := cmd.CombinedOutput() // the exit code is checked
 	if code := cmd.ProcessState.ExitCode(); code != 3 || string(out) != "1 1 1 loaded\n" {
-		t.Errorf("it ended with %d: %s", code, out)
+		t.Errorf("exit code %d: %s", code, out)
 	}
 }
 
-// TestPlugins: a library that a program opens, and which was linked with
-// libcuda. Opened with RTLD_DEEPBIND it is bound to libcuda before anybody
-// can stand in between: then there is no probe, and nothing else changes.
+// TestPlugins opens a library that is linked with libcuda. With RTLD_DEEPBIND its
+// calls are bound to libcuda directly: then there is no probe.
 func TestPlugins(t *testing.T) {
 	w := workshop(t)
 	plugin := build(t, "plugin.so", programSources, "-shared", "-fPIC", "-DLINKED", "-Dmain=plugin_main", "-L", filepath.Dir(w.driver), "-lcuda")
@@ -104,20 +100,20 @@ func TestPlugins(t *testing.T) {
 				t.Errorf("without the library:\n%s\nwith it:\n%s", strings.Join(plain.out, "\n"), strings.Join(watched.out, "\n"))
 			}
 			if binding == "usual" {
-				checkBooks(t, watched)
+				checkStats(t, watched)
 			} else if exists(filepath.Join(b.runtime, "vramscope")) {
-				t.Error("it serves, and has seen nothing: docs/preload.md says otherwise")
+				t.Error("it serves without having seen a call")
 			}
 			watched.end()
 		})
 	}
 }
 
-// TestAProgramWithoutCUDA: nothing is served, no thread started, and what dlsym
-// answers is what it would be.
-func TestAProgramWithoutCUDA(t *testing.T) {
+// TestProgramWithoutCUDA: no socket, no thread, and dlsym answers as without the
+// library.
+func TestProgramWithoutCUDA(t *testing.T) {
 	idle := build(t, "idle", []string{"testdata/idle.c"})
-	for name, arguments := range map[string][]string{"none there": nil, "there, and not used": {"libcuda.so.1"}, "another library": {"libm.so.6"}} {
+	for name, arguments := range map[string][]string{"not loaded": nil, "loaded, not used": {"libcuda.so.1"}, "another library": {"libm.so.6"}} {
 		t.Run(name, func(t *testing.T) {
 			b := newBox(t)
 			plain := b.start(false, append([]string{idle}, arguments...)...)
@@ -128,7 +124,7 @@ func TestAProgramWithoutCUDA(t *testing.T) {
 			}
 			threads, err := os.ReadDir("/proc/" + strconv.Itoa(watched.cmd.Process.Pid) + "/task")
 			if err != nil || len(threads) != 1 {
-				t.Errorf("it has %d threads: %v", len(threads), err)
+				t.Errorf("%d threads: %v", len(threads), err)
 			}
 			if exists(filepath.Join(b.runtime, "vramscope")) {
 				t.Error("it serves")
@@ -138,12 +134,12 @@ func TestAProgramWithoutCUDA(t *testing.T) {
 	}
 }
 
-// TestALibraryThatIsNotThere: the loader says so, and the program runs.
-func TestALibraryThatIsNotThere(t *testing.T) {
+// TestMissingLibrary: the loader reports it, and the program runs.
+func TestMissingLibrary(t *testing.T) {
 	b := newBox(t)
 	r := b.startIn(append(slices.Clone(b.environ), "LD_PRELOAD="+filepath.Join(t.TempDir(), "libvramscope.so")), program(t, "dlsym"), "dlsym", "linear")
-	if code, said := r.wait(); code != 7 || !strings.Contains(said, "cannot be preloaded") {
-		t.Errorf("it ended with %d, said %q", code, said)
+	if code, stderr := r.wait(); code != 7 || !strings.Contains(stderr, "cannot be preloaded") {
+		t.Errorf("exit code %d, stderr %q", code, stderr)
 	}
 	if exists(filepath.Join(b.runtime, "vramscope")) {
 		t.Error("it serves")

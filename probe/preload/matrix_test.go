@@ -14,19 +14,17 @@ import (
 	"vramscope/probe"
 )
 
-// The ways in which a program comes to libcuda's functions: linked; dlopen and
-// dlsym; cuGetProcAddress in both versions, as NVIDIA's runtime library asks;
-// each with the default stream of the thread, too; a library opened with
-// RTLD_DEEPBIND.
+// The ways in which a program finds libcuda's functions: linked; dlopen and dlsym;
+// both versions of cuGetProcAddress, as NVIDIA's runtime library; these also with
+// the per-thread default stream; a library opened with RTLD_DEEPBIND.
 var ways = []string{"linked", "dlsym", "dlsym-ptsz", "proc1", "proc1-ptsz", "proc2", "proc2-ptsz", "deepbind"}
 
 var scenarios = []string{
 	"linear", "pooled", "captured", "capturing", "virtual", "teardown", "threads", "share", "fork-before", "fork-after", "exec",
 }
 
-// TestMatrix plays every scenario in every way, without the library and with
-// it: the program sees the same, and the probe's books are the driver's own to
-// the byte.
+// TestMatrix runs every scenario in every way, without the library and with it.
+// The program's output must be equal, and the probe's stats equal to the driver's.
 func TestMatrix(t *testing.T) {
 	for _, way := range ways {
 		for _, scenario := range scenarios {
@@ -35,7 +33,7 @@ func TestMatrix(t *testing.T) {
 	}
 }
 
-// compare runs a program twice.
+// compare runs a program without the library and with it.
 func compare(t *testing.T, program, way, scenario string, environ []string) {
 	t.Helper()
 	b := newBox(t)
@@ -46,15 +44,15 @@ func compare(t *testing.T, program, way, scenario string, environ []string) {
 	if !slices.Equal(plain.out, watched.out) {
 		t.Errorf("without the library:\n%s\nwith it:\n%s", strings.Join(plain.out, "\n"), strings.Join(watched.out, "\n"))
 	}
-	checkBooks(t, watched)
+	checkStats(t, watched)
 	socket := watched.socket()
 	watched.end()
 	if exists(socket) {
-		t.Errorf("%s is still there after its end", socket)
+		t.Errorf("%s remains after exit", socket)
 	}
 }
 
-// preloading adds the library behind what is preloaded already.
+// preloading appends the library to what is already preloaded.
 func preloading(b *box, environ []string) string {
 	before := ""
 	for _, v := range environ {
@@ -65,12 +63,12 @@ func preloading(b *box, environ []string) string {
 	return "LD_PRELOAD=" + before + b.library
 }
 
-// checkBooks compares the probe's report with the driver's books.
-func checkBooks(t *testing.T, r *run) {
+// checkStats compares the probe's report with the fake driver's stats.
+func checkStats(t *testing.T, r *run) {
 	t.Helper()
 	report := r.report()
 	uuids := fakedriver.Box(4, 0)
-	for _, want := range r.books() {
+	for _, want := range r.driverStats() {
 		var raw, used, reserved, graphs quantity.Bytes
 		var blocks int64
 		config := ""
@@ -103,12 +101,12 @@ func checkBooks(t *testing.T, r *run) {
 			uncounted = fmt.Sprintf("not counted: %d managed with %d bytes, %d of other processes", want.managedCount, want.managed, want.importedCount)
 		}
 		if config != uncounted {
-			t.Errorf("device %d: %q is said of what is not counted, want %q", want.device, config, uncounted)
+			t.Errorf("device %d: config %q, want %q", want.device, config, uncounted)
 		}
 	}
 }
 
-// allocators are those of a kind, of all devices.
+// allocators returns those of a kind, of all devices.
 func allocators(report probe.Report, kind string) []probe.Allocator {
 	var found []probe.Allocator
 	for i := range report.Devices {

@@ -11,21 +11,18 @@ import (
 	"syscall"
 )
 
-// Obstacle says why a library cannot be preloaded into a program, or should
-// not be; "" where there is no such reason, which is also said of what is no
-// program at all: a script's interpreter is one. The program's file is looked
-// at, nothing is run.
+// Obstacle returns why the library cannot or should not be preloaded into a
+// program, or "". It reads the program's file and runs nothing. A file that is no
+// ELF program has no obstacle: it may be a script.
 func Obstacle(path string) string {
 	if why := secure(path); why != "" {
 		return why
 	}
 	file, err := elf.Open(path)
 	if err != nil {
-		// Something that calls itself an ELF file and is for nobody's processor
-		// is the kernel's business.
-		return ""
+		return "" // the kernel reports a malformed program
 	}
-	defer func() { _ = file.Close() }() // nothing was written
+	defer func() { _ = file.Close() }() // read only
 	if file.Machine != machine() || file.Class != elf.ELFCLASS64 {
 		return "it is for another processor (" + strings.TrimPrefix(file.Machine.String(), "EM_") + ")"
 	}
@@ -45,7 +42,7 @@ func Obstacle(path string) string {
 	return ""
 }
 
-// secure says what has the loader ignore LD_PRELOAD.
+// secure returns why the loader would ignore LD_PRELOAD, or "".
 // Source: https://man7.org/linux/man-pages/man8/ld.so.8.html, secure-execution mode
 func secure(path string) string {
 	why := Setuid(path)
@@ -58,8 +55,8 @@ func secure(path string) string {
 	return why + ": the loader ignores LD_PRELOAD there"
 }
 
-// Setuid says that a program would run as somebody else than who starts it, and
-// what makes it; "" where it would not, as root's own in root's hands.
+// Setuid returns why a program would run as another user or group than the one
+// who starts it, or "".
 func Setuid(path string) string {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -76,7 +73,7 @@ func Setuid(path string) string {
 	return ""
 }
 
-// machine is the processor that this program was built for.
+// machine returns the processor that this program was built for.
 func machine() elf.Machine {
 	if runtime.GOARCH == "arm64" {
 		return elf.EM_AARCH64
@@ -84,8 +81,8 @@ func machine() elf.Machine {
 	return elf.EM_X86_64
 }
 
-// interpreter is the loader that a program asks for, "" where it is linked
-// statically.
+// interpreter returns the path of a program's loader, or "" if it is statically
+// linked.
 func interpreter(file *elf.File) string {
 	for _, p := range file.Progs {
 		if p.Type != elf.PT_INTERP || p.Filesz > 4096 {
@@ -100,7 +97,8 @@ func interpreter(file *elf.File) string {
 	return ""
 }
 
-// sanitizers are what a program built with one has as a library, or has itself.
+// sanitizers are recognised by a library that the program needs or a symbol that
+// it defines.
 var sanitizers = []struct{ name, library, symbol string }{
 	{"AddressSanitizer", "asan", "__asan_init"},
 	{"ThreadSanitizer", "tsan", "__tsan_init"},

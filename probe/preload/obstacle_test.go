@@ -20,8 +20,7 @@ import (
 
 const nothingSource = "int main(void) { return 0; }\n"
 
-// compiled makes a program of one line; the test is skipped where the compiler
-// cannot.
+// compiled builds a one-line program; if the compiler cannot, the test is skipped.
 func compiled(t *testing.T, source string, flags ...string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "program")
@@ -52,13 +51,13 @@ func TestObstacle(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			got := preload.Obstacle(compiled(t, nothingSource, c.flags...))
 			if (c.want == "") != (got == "") || !strings.Contains(got, c.want) {
-				t.Errorf("it says %q, want %q", got, c.want)
+				t.Errorf("got %q, want %q", got, c.want)
 			}
 		})
 	}
 }
 
-func TestObstacleOfWhatIsNoProgramOfThisMachine(t *testing.T) {
+func TestObstacleOfOtherFiles(t *testing.T) {
 	workshop(t)
 	directory := t.TempDir()
 	write := func(name string, content []byte) string {
@@ -84,7 +83,7 @@ func TestObstacleOfWhatIsNoProgramOfThisMachine(t *testing.T) {
 		write("noise", bytes.Repeat([]byte("\x7fELF\xff"), 99)): "",
 	} {
 		if got := preload.Obstacle(path); (want == "") != (got == "") || !strings.Contains(got, want) {
-			t.Errorf("of %s it says %q, want %q", filepath.Base(path), got, want)
+			t.Errorf("%s: got %q, want %q", filepath.Base(path), got, want)
 		}
 	}
 	if os.Geteuid() == 0 {
@@ -97,10 +96,10 @@ func TestObstacleOfWhatIsNoProgramOfThisMachine(t *testing.T) {
 				t.Fatal(err)
 			}
 			if got := preload.Obstacle(path); !strings.Contains(got, want) {
-				t.Errorf("of a program of mode %v it says %q", mode, got)
+				t.Errorf("mode %v: got %q", mode, got)
 			}
 		}
-		// Its owner's rights are those of who starts it: the loader preloads.
+		// Setuid to the same user: the loader preloads.
 		if err := os.Chown(path, 0, 0); err != nil {
 			t.Fatal(err)
 		}
@@ -108,32 +107,31 @@ func TestObstacleOfWhatIsNoProgramOfThisMachine(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got := preload.Obstacle(path) + preload.Setuid(path); got != "" {
-			t.Errorf("of root's own program it says %q to root", got)
+			t.Errorf("root's setuid program started by root: %q", got)
 		}
 	}
 }
 
-// TestASanitizedChild: of a shell that has the library, with what vramscope run
-// puts into its environment. It runs, and finds its own mistakes as before.
-func TestASanitizedChild(t *testing.T) {
+// TestSanitizedChild starts a sanitized program from a shell, with the environment
+// of vramscope run. The sanitizer must still work.
+func TestSanitizedChild(t *testing.T) {
 	w := workshop(t)
 	for source, want := range map[string]int{
 		nothingSource: 0,
 		"#include <stdlib.h>\nint main(int n, char **a) { char *p = malloc(3); p[3 + (n > 9)] = *a[0]; return p[0] == 1; }\n": 1,
 	} {
 		path := compiled(t, source, "-fsanitize=address", "-g")
-		ctx, cancel := context.WithTimeout(context.Background(), patience)
+		ctx, cancel := context.WithTimeout(context.Background(), timeout)
 		defer cancel()
 		cmd := exec.CommandContext(ctx, "sh", "-c", path+"; exit $?")
 		cmd.Env = append(slices.Clone(os.Environ()), "LD_PRELOAD="+w.library, "ASAN_OPTIONS=verify_asan_link_order=0")
-		out, _ := cmd.CombinedOutput() // the code is checked next
+		out, _ := cmd.CombinedOutput() // the exit code is checked
 		if code := cmd.ProcessState.ExitCode(); code != want || (want == 1) != strings.Contains(string(out), "heap-buffer-overflow") {
-			t.Errorf("it ended with %d, want %d: %s", code, want, out)
+			t.Errorf("exit code %d, want %d: %s", code, want, out)
 		}
 	}
 }
 
-// TestInstall: for this user alone, whole, and once.
 func TestInstall(t *testing.T) {
 	if preload.Library() == nil {
 		t.Skip(preload.ErrNoLibrary)
@@ -156,12 +154,12 @@ func TestInstall(t *testing.T) {
 		t.Fatal(err)
 	}
 	if again, err := preload.Install(cache); err != nil || again != path {
-		t.Errorf("again it is %q: %v", again, err)
+		t.Errorf("second installation: %q: %v", again, err)
 	}
 	if second, err := os.Stat(path); err != nil || !os.SameFile(first, second) {
-		t.Errorf("it was written again: %v", err)
+		t.Errorf("an intact file was rewritten: %v", err)
 	}
-	// What somebody has damaged is replaced.
+	// A changed file is replaced.
 	if err := os.WriteFile(path, []byte("damaged"), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -169,23 +167,22 @@ func TestInstall(t *testing.T) {
 		t.Error(err)
 	}
 	if content, err := os.ReadFile(path); err != nil || !bytes.Equal(content, preload.Library()) {
-		t.Errorf("it has %d bytes: %v", len(content), err)
+		t.Errorf("the repaired file has %d bytes: %v", len(content), err)
 	}
 	if left, err := filepath.Glob(filepath.Join(filepath.Dir(path), ".new-*")); err != nil || len(left) > 0 {
-		t.Errorf("%q were left", left)
+		t.Errorf("left over: %q", left)
 	}
-	// Others could put something else there.
 	if err := os.Chmod(filepath.Dir(path), 0o777); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := preload.Install(cache); err == nil || !strings.Contains(err.Error(), "can be written by others") {
-		t.Errorf("into a directory that is open to all it installs: %v", err)
+		t.Errorf("a directory that others can write: %v", err)
 	}
 	shared, err := preload.InstallShared(filepath.Join(t.TempDir(), "opt"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	if info, err := os.Stat(shared); err != nil || info.Mode() != 0o644 {
-		t.Errorf("what is for all is %v: %v", info.Mode(), err)
+		t.Errorf("mode of the shared library is %v: %v", info.Mode(), err)
 	}
 }

@@ -9,10 +9,9 @@ import (
 	"testing"
 )
 
-// TestAProgramNewerThanItsDriver: a driver that does not know the version a
-// program asks for hands out an older function, which takes other arguments.
-// Nothing is put in front of it that would pass on fewer.
-func TestAProgramNewerThanItsDriver(t *testing.T) {
+// TestProgramNewerThanDriver: for an unknown version the driver returns an older
+// function with other parameters. It must not get the hook of the new one.
+func TestProgramNewerThanDriver(t *testing.T) {
 	older := build(t, "older-libcuda.so.1", []string{"testdata/older.c"}, "-shared", "-fPIC", "-Wl,-soname,libcuda.so.1")
 	newer := build(t, "newer", []string{"testdata/newer.c"})
 	b := newBox(t)
@@ -29,7 +28,7 @@ func TestAProgramNewerThanItsDriver(t *testing.T) {
 	}
 }
 
-// linked is a directory in which a library is libcuda.
+// linked returns a directory with the library as libcuda.so.1.
 func linked(t *testing.T, library string) string {
 	t.Helper()
 	directory := t.TempDir()

@@ -1,15 +1,3 @@
-// Package preload is the probe of native CUDA programs: a small C library that
-// is loaded in front of a program, and what brings it there.
-//
-//	shim/*.c ── scripts/build-preload ── libvramscope-*.so, embedded
-//	                                          ↓ Install
-//	vramscope run ── LD_PRELOAD ── program ── libvramscope.so ── libcuda
-//	                                          ↓ socket, vramscope/1
-//	                                        monitor
-//
-// The library is in the repository both as source and built; CI checks that
-// the one gives the other byte for byte. shim/shim.h says how it works,
-// docs/preload.md what it sees and what it costs.
 package preload
 
 import (
@@ -25,29 +13,28 @@ import (
 	"vramscope/internal/install"
 )
 
-// FileName is what the library is called where it is installed.
+// FileName is the name of the installed library.
 const FileName = "libvramscope.so"
 
-// ErrNoLibrary says that there is no such library for this system.
+// ErrNoLibrary means that there is no library for this system.
 var ErrNoLibrary = errors.New("there is no library to preload for this system: it is for Linux on amd64 and arm64")
 
-// Library is the library for the system that this program was built for, nil
-// where there is none. It must not be changed.
+// Library returns the library for the system that this program was built for, or
+// nil. The caller must not change it.
 func Library() []byte { return library }
 
-// directoryName is the name of the library's directory. It tells its content:
-// programs that run with an older one keep it.
+// directoryName contains a hash of the library, so that running programs keep the
+// version that they started with.
 func directoryName() string {
 	sum := sha256.Sum256(library)
 	return "preload-" + hex.EncodeToString(sum[:])[:12]
 }
 
-// Install puts the library into a directory, which it makes, below cache, which
-// it makes too, and returns the library's path. Both are for this user alone:
-// whoever can write there runs code in the programs. What is there already is
-// not written again.
+// Install writes the library to a directory below cache, making both if needed, and
+// returns its path. Both are for this user alone: whoever can write there runs
+// code in the programs.
 func Install(cache string) (string, error) {
-	if err := holdable(filepath.Join(cache, directoryName(), FileName)); err != nil {
+	if err := preloadable(filepath.Join(cache, directoryName(), FileName)); err != nil {
 		return "", err
 	}
 	directory, err := install.Below(cache, directoryName())
@@ -57,10 +44,10 @@ func Install(cache string) (string, error) {
 	return put(directory, 0o600)
 }
 
-// InstallShared puts the library into a directory that every user can read, as
-// in the image of a container, and returns its path.
+// InstallShared writes the library to a directory that every user can read, as in
+// a container image, and returns its path.
 func InstallShared(directory string) (string, error) {
-	if err := holdable(filepath.Join(directory, FileName)); err != nil {
+	if err := preloadable(filepath.Join(directory, FileName)); err != nil {
 		return "", err
 	}
 	if err := install.Directory(directory, 0o755); err != nil {
@@ -69,10 +56,9 @@ func InstallShared(directory string) (string, error) {
 	return put(directory, 0o644)
 }
 
-// Usable says what would keep Install from working below a directory. It changes
-// nothing.
+// Usable returns the error that Install would return, without changing anything.
 func Usable(cache string) error {
-	if err := holdable(filepath.Join(cache, directoryName(), FileName)); err != nil {
+	if err := preloadable(filepath.Join(cache, directoryName(), FileName)); err != nil {
 		return err
 	}
 	for !exists(cache) && cache != filepath.Dir(cache) {
@@ -86,10 +72,10 @@ func exists(path string) bool {
 	return err == nil
 }
 
-// holdable checks a path for what LD_PRELOAD cannot hold: the loader splits
-// it there, and knows no quotes.
+// preloadable refuses a path with a character at which the loader splits
+// LD_PRELOAD; there is no quoting.
 // Source: https://man7.org/linux/man-pages/man8/ld.so.8.html
-func holdable(path string) error {
+func preloadable(path string) error {
 	switch {
 	case library == nil:
 		return ErrNoLibrary

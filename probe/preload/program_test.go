@@ -25,11 +25,10 @@ import (
 	"vramscope/probe/preload"
 )
 
-// patience is for machines that are busy with something else. What is waited
-// for comes in milliseconds.
-const patience = time.Minute
+// timeout is for busy machines; what the tests wait for takes milliseconds.
+const timeout = time.Minute
 
-// tools are what the test programs are made with, made once.
+// tools are built once for all tests.
 type tools struct {
 	directory string
 	driver    string // libnvidia-ml.so.1; libcuda.so.1 is beside it
@@ -52,12 +51,12 @@ var made = sync.OnceValue(func() tools {
 func TestMain(m *testing.M) {
 	code := m.Run()
 	if w := made(); w.directory != "" {
-		_ = os.RemoveAll(w.directory) // what is left of it is in the temporary directory
+		_ = os.RemoveAll(w.directory) // only temporary files
 	}
 	os.Exit(code)
 }
 
-// workshop skips the test where programs cannot be built.
+// workshop returns the tools; without a compiler the test is skipped.
 func workshop(t testing.TB) tools {
 	t.Helper()
 	w := made()
@@ -72,7 +71,7 @@ func workshop(t testing.TB) tools {
 
 var building sync.Mutex
 
-// build compiles C sources of testdata, once for all tests, with some flags.
+// build compiles C sources of testdata with some flags, once for all tests.
 func build(t testing.TB, name string, sources []string, flags ...string) string {
 	t.Helper()
 	w := workshop(t)
@@ -103,7 +102,7 @@ func compiler() string {
 
 var programSources = []string{"testdata/program.c", "testdata/find.c", "testdata/scenario.c"}
 
-// program is the test program: linked with libcuda, or finding it itself.
+// program returns the test program, linked with libcuda or loading it itself.
 func program(t testing.TB, way string, flags ...string) string {
 	t.Helper()
 	name := "program-" + strings.NewReplacer(",", "", "=", "", "-", "").Replace(strings.Join(flags, ""))
@@ -114,7 +113,7 @@ func program(t testing.TB, way string, flags ...string) string {
 	return build(t, name, programSources, flags...)
 }
 
-// box is a machine with four GPUs, and where its programs serve.
+// box is a fake machine with four GPUs and a runtime directory.
 type box struct {
 	testing.TB
 	tools
@@ -126,12 +125,12 @@ type box struct {
 func newBox(t testing.TB) *box {
 	t.Helper()
 	b := &box{TB: t, tools: workshop(t)}
-	// Short, as /run/user is: XDG_RUNTIME_DIR may be longer, another test shows that.
+	// As short as /run/user/1000; another test uses a longer one.
 	runtime, err := os.MkdirTemp("", "vs-")
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = os.RemoveAll(runtime) }) // a socket more or less
+	t.Cleanup(func() { _ = os.RemoveAll(runtime) }) // only temporary files
 	b.runtime = runtime
 	b.state = filepath.Join(t.TempDir(), "state")
 	fakedriver.Box(4, 0).MustWrite(t, b.state)
@@ -140,14 +139,14 @@ func newBox(t testing.TB) *box {
 	return b
 }
 
-// run is a program that has come to where it waits.
+// run is a running test program that waits for input.
 type run struct {
 	*box
 	cmd    *exec.Cmd
 	in     io.WriteCloser
 	lines  *bufio.Scanner
-	out    []string // the lines before it waited
-	said   *strings.Builder
+	out    []string // its lines before "ready"
+	stderr *strings.Builder
 	exited bool
 }
 
@@ -163,11 +162,11 @@ func (b *box) start(preloaded bool, command ...string) *run {
 
 func (b *box) startIn(environ []string, command ...string) *run {
 	b.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 5*patience)
+	ctx, cancel := context.WithTimeout(context.Background(), 5*timeout)
 	b.Cleanup(cancel)
-	r := &run{box: b, cmd: exec.CommandContext(ctx, command[0], command[1:]...), said: &strings.Builder{}}
+	r := &run{box: b, cmd: exec.CommandContext(ctx, command[0], command[1:]...), stderr: &strings.Builder{}}
 	r.cmd.Env = environ
-	r.cmd.Stderr = r.said
+	r.cmd.Stderr = r.stderr
 	in, err := r.cmd.StdinPipe()
 	if err != nil {
 		b.Fatal(err)
@@ -191,17 +190,17 @@ func (b *box) startIn(environ []string, command ...string) *run {
 	return r
 }
 
-// again has the program print the driver's books once more.
-func (r *run) again() []books {
+// again has the program print the driver's stats once more.
+func (r *run) again() []driverStats {
 	r.Helper()
 	if _, err := io.WriteString(r.in, "b"); err != nil {
 		r.Fatal(err)
 	}
 	r.untilReady()
-	return r.books()
+	return r.driverStats()
 }
 
-// untilReady reads what it prints before it waits.
+// untilReady reads the program's output up to "ready".
 func (r *run) untilReady() {
 	r.Helper()
 	for r.out = nil; r.lines.Scan(); r.out = append(r.out, r.lines.Text()) {
@@ -209,39 +208,39 @@ func (r *run) untilReady() {
 			return
 		}
 	}
-	_ = r.cmd.Wait() // the reason is on its stderr
+	_ = r.cmd.Wait() // the reason is on stderr
 	r.exited = true
-	r.Fatalf("%q ended before it was ready: %v\n%s\n%s", r.cmd.Args, r.cmd.ProcessState, strings.Join(r.out, "\n"), r.said)
+	r.Fatalf("%q ended before it was ready: %v\n%s\n%s", r.cmd.Args, r.cmd.ProcessState, strings.Join(r.out, "\n"), r.stderr)
 }
 
-// end lets it end, and checks that it does as it would by itself.
+// end ends the program, and checks that it exits as without the library.
 func (r *run) end() {
 	r.Helper()
-	if code, said := r.wait(); code != 7 || said != "" {
-		r.Errorf("it ended with %d, said %q", code, said)
+	if code, stderr := r.wait(); code != 7 || stderr != "" {
+		r.Errorf("exit code %d, stderr %q", code, stderr)
 	}
 }
 
-// wait lets it end, and tells its code and what it said on stderr.
-func (r *run) wait() (code int, said string) {
+// wait ends the program, and returns its exit code and standard error.
+func (r *run) wait() (code int, stderr string) {
 	_ = r.in.Close()
-	_ = r.cmd.Wait() // the code tells
+	_ = r.cmd.Wait() // the exit code is returned
 	r.exited = true
-	return r.cmd.ProcessState.ExitCode(), r.said.String()
+	return r.cmd.ProcessState.ExitCode(), r.stderr.String()
 }
 
-// await waits for something.
+// await waits until a condition holds.
 func await(t testing.TB, what string, holds func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(patience); !holds(); {
+	for deadline := time.Now().Add(timeout); !holds(); {
 		if time.Now().After(deadline) {
-			t.Fatalf("waited in vain for %s", what)
+			t.Fatalf("timed out waiting for %s", what)
 		}
 		time.Sleep(5 * time.Millisecond)
 	}
 }
 
-// socket is where a program serves, once it listens.
+// socket returns the path of the program's socket, once it is listened on.
 func (r *run) socket() string {
 	r.Helper()
 	pattern := filepath.Join(r.runtime, "vramscope", fmt.Sprintf("%d-*.sock", r.cmd.Process.Pid))
@@ -253,7 +252,7 @@ func (r *run) socket() string {
 		}
 		conn, err := net.Dial("unix", found[0])
 		if err == nil {
-			_ = conn.Close() // it was only to see whether there is somebody
+			_ = conn.Close() // it only tested the listener
 			path = found[0]
 		}
 		return err == nil
@@ -261,30 +260,30 @@ func (r *run) socket() string {
 	return path
 }
 
-// ask asks once and decodes the answer.
-func (r *run) ask(question string, into any) {
+// ask sends a request and decodes the answer.
+func (r *run) ask(request string, into any) {
 	r.Helper()
 	conn, err := net.Dial("unix", r.socket())
 	if err != nil {
 		r.Fatal(err)
 	}
-	defer func() { _ = conn.Close() }() // all has been read
-	if err := conn.SetDeadline(time.Now().Add(patience)); err != nil {
+	defer func() { _ = conn.Close() }() // the answer has been read
+	if err := conn.SetDeadline(time.Now().Add(timeout)); err != nil {
 		r.Fatal(err)
 	}
-	if _, err := io.WriteString(conn, question+"\n"); err != nil {
+	if _, err := io.WriteString(conn, request+"\n"); err != nil {
 		r.Fatal(err)
 	}
 	line, err := bufio.NewReader(conn).ReadBytes('\n')
 	if err != nil {
-		r.Fatalf("%s: %v", question, err)
+		r.Fatalf("%s: %v", request, err)
 	}
 	if err := json.Unmarshal(line, into); err != nil {
-		r.Fatalf("%s: %v\n%s", question, err, line)
+		r.Fatalf("%s: %v\n%s", request, err, line)
 	}
 }
 
-// report is what the probe says now.
+// report returns the probe's stats.
 func (r *run) report() probe.Report {
 	r.Helper()
 	var report probe.Report
@@ -292,8 +291,8 @@ func (r *run) report() probe.Report {
 	return report
 }
 
-// books are the driver's own, of a device, as the program has printed them.
-type books struct {
+// driverStats are the fake driver's stats of a device, as the program printed them.
+type driverStats struct {
 	device                                   int
 	linear, linearCount                      int64
 	physical, physicalCount                  int64
@@ -301,15 +300,15 @@ type books struct {
 	poolsUsed, poolsReserved, graphsReserved int64
 }
 
-func (r *run) books() []books {
+func (r *run) driverStats() []driverStats {
 	r.Helper()
-	var all []books
+	var all []driverStats
 	for _, line := range r.out {
-		if !strings.HasPrefix(line, "books ") {
+		if !strings.HasPrefix(line, "stats ") {
 			continue
 		}
-		var b books
-		if _, err := fmt.Sscanf(line, "books %d %d %d %d %d %d %d %d %d %d %d", &b.device, &b.linear, &b.linearCount, &b.physical,
+		var b driverStats
+		if _, err := fmt.Sscanf(line, "stats %d %d %d %d %d %d %d %d %d %d %d", &b.device, &b.linear, &b.linearCount, &b.physical,
 			&b.physicalCount, &b.managed, &b.managedCount, &b.importedCount, &b.poolsUsed, &b.poolsReserved,
 			&b.graphsReserved); err != nil {
 			r.Fatalf("%s: %v", line, err)
@@ -317,7 +316,7 @@ func (r *run) books() []books {
 		all = append(all, b)
 	}
 	if len(all) != 4 {
-		r.Fatalf("books of %d devices, want 4: %q", len(all), r.out)
+		r.Fatalf("stats of %d devices, want 4: %q", len(all), r.out)
 	}
 	return all
 }

@@ -1,7 +1,6 @@
 //go:build linux && cgo && !race
 
-// What C code does is the same in each of the runs that CI makes of the Go
-// tests: these take long, and are for one of them.
+// These tests of C code take long; CI needs them in one of its passes only.
 
 package preload_test
 
@@ -16,19 +15,19 @@ import (
 	"vramscope/internal/needs"
 )
 
-// unitSources are the parts that need neither a driver nor a socket.
+// unitSources are the parts that need no driver and no socket.
 var unitSources = []string{
 	"testdata/units.c", "shim/ledger.c", "shim/json.c", "shim/text.c", "shim/vmm.c", "shim/pools.c", "shim/capture.c",
 	"shim/contexts.c", "shim/state.c",
 }
 
-// TestUnitsUnderSanitizers compares the library's books with a plain model and
-// has threads change them at once, under the compiler's sanitizers.
+// TestUnitsUnderSanitizers compares the ledger with a plain model, also under
+// concurrent changes.
 func TestUnitsUnderSanitizers(t *testing.T) {
 	for _, sanitizer := range []string{"address,undefined", "thread"} {
 		t.Run(sanitizer, func(t *testing.T) {
 			program := buildSanitized(t, "units", sanitizer, unitSources)
-			ctx, cancel := context.WithTimeout(context.Background(), 10*patience)
+			ctx, cancel := context.WithTimeout(context.Background(), 10*timeout)
 			defer cancel()
 			out, err := exec.CommandContext(ctx, program).CombinedOutput()
 			if strings.Contains(string(out), "unexpected memory mapping") {
@@ -41,12 +40,12 @@ func TestUnitsUnderSanitizers(t *testing.T) {
 	}
 }
 
-// TestWholeUnderSanitizers: hooks, books, socket and flushes together, up to an
-// end in the middle of serving.
+// TestWholeUnderSanitizers runs hooks, ledger, socket and flushes together, up to
+// an exit while serving.
 func TestWholeUnderSanitizers(t *testing.T) {
 	whole := []string{"testdata/whole.c"}
 	for _, source := range sources(t, "shim/*.c") {
-		// How functions are found is the loader's part; what the kernel gives a sanitizer does not see.
+		// whole.c replaces these: sanitizers hook dlsym, and do not see mmap by system call.
 		if base := filepath.Base(source); base != "resolve.c" && base != "pages.c" {
 			whole = append(whole, source)
 		}
@@ -55,10 +54,10 @@ func TestWholeUnderSanitizers(t *testing.T) {
 		t.Run(sanitizer, func(t *testing.T) {
 			b := newBox(t)
 			program := buildSanitized(t, "whole", sanitizer, whole)
-			ctx, cancel := context.WithTimeout(context.Background(), 10*patience)
+			ctx, cancel := context.WithTimeout(context.Background(), 10*timeout)
 			defer cancel()
 			cmd := exec.CommandContext(ctx, program)
-			cmd.Env = append(b.environ, "ASAN_OPTIONS=detect_leaks=0") // what serves is never given back
+			cmd.Env = append(b.environ, "ASAN_OPTIONS=detect_leaks=0") // the server's memory is never freed
 			out, err := cmd.CombinedOutput()
 			if strings.Contains(string(out), "unexpected memory mapping") {
 				t.Skip("ThreadSanitizer of this compiler does not run on this kernel")
@@ -70,7 +69,7 @@ func TestWholeUnderSanitizers(t *testing.T) {
 	}
 }
 
-// buildSanitized skips the test where the compiler has no such sanitizer.
+// buildSanitized builds with a sanitizer; without one the test is skipped.
 func buildSanitized(t *testing.T, name, sanitizer string, sources []string) string {
 	t.Helper()
 	workshop(t)
@@ -85,8 +84,7 @@ func buildSanitized(t *testing.T, name, sanitizer string, sources []string) stri
 	return build(t, name, sources, "-I", "shim", "-fsanitize="+sanitizer, "-fno-sanitize-recover=all")
 }
 
-// TestUnderValgrind has the built library itself run there, with its serving
-// thread, in a program that does a bit of everything.
+// TestUnderValgrind runs the committed library, with its serving thread.
 func TestUnderValgrind(t *testing.T) {
 	valgrind := needs.Tool(t, "valgrind")
 	for _, scenario := range []string{"linear", "pooled", "virtual", "teardown"} {
@@ -94,15 +92,15 @@ func TestUnderValgrind(t *testing.T) {
 			b := newBox(t)
 			r := b.start(true, valgrind, "-q", "--error-exitcode=9", "--child-silent-after-fork=yes", "--fair-sched=yes",
 				program(t, "dlsym"), "dlsym", scenario)
-			checkBooks(t, r)
+			checkStats(t, r)
 			r.end()
 		})
 	}
 }
 
-// TestPrototypesAreCUDAs has the compiler hold every hook against NVIDIA's own
-// header. VRAMSCOPE_CUDA_INCLUDE or CUDA_HOME says where it is.
-func TestPrototypesAreCUDAs(t *testing.T) {
+// TestPrototypesMatchCUDA compiles every hook with NVIDIA's header, from
+// VRAMSCOPE_CUDA_INCLUDE or CUDA_HOME.
+func TestPrototypesMatchCUDA(t *testing.T) {
 	include := ""
 	for _, directory := range []string{os.Getenv("VRAMSCOPE_CUDA_INCLUDE"), filepath.Join(os.Getenv("CUDA_HOME"), "include"), "/usr/local/cuda/include"} {
 		if _, err := os.Stat(filepath.Join(directory, "cuda.h")); err == nil && filepath.IsAbs(directory) {

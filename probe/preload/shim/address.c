@@ -1,8 +1,8 @@
 /*
- * Where the socket is: $XDG_RUNTIME_DIR/vramscope or /tmp/vramscope-<uid>, for
- * its user alone, by the rules of docs/protocol.md. Everything below the
- * directory is reached through its descriptor, so that nobody can put another
- * in its place meanwhile, and so that its path may be as long as it likes.
+ * The socket's directory: $XDG_RUNTIME_DIR/vramscope or /tmp/vramscope-<uid>, for
+ * its user alone, by the rules of docs/protocol.md. Its files are reached through
+ * the directory's descriptor, so that the directory cannot be swapped meanwhile
+ * and its path may have any length.
  */
 #define _GNU_SOURCE
 #include "serve.h"
@@ -21,7 +21,7 @@
 
 enum { BACKLOG = 16, BINDING_SECONDS = 10, MOST_TIDIED = 4096 };
 
-/* Field 22 of a process's stat file; 0: there is no such process. */
+/* Field 22 of a process's stat file; 0: no such process. */
 static unsigned long long start_of(const char *path)
 {
 	char stat[1024];
@@ -32,7 +32,7 @@ static unsigned long long start_of(const char *path)
 	if (length <= 0)
 		return 0;
 	stat[length] = 0;
-	const char *at = strrchr(stat, ')'); /* the name before it may contain anything */
+	const char *at = strrchr(stat, ')'); /* the name before it may contain any byte */
 	for (int field = 2; at && field < 22; field++)
 		at = strchr(at + 1, ' ');
 	return at ? strtoull(at + 1, NULL, 10) : 0;
@@ -43,7 +43,7 @@ unsigned long long process_start(void)
 	return start_of("/proc/self/stat");
 }
 
-/* What the parent directory must be, and what its descriptor is; -1: it is not so. */
+/* A descriptor of a safe parent directory; -1: it is not safe. */
 static int open_parent(const char *path)
 {
 	struct stat info;
@@ -62,7 +62,7 @@ static int open_directory(const char *parent_path, const char *name, int make)
 	if (parent < 0)
 		return -1;
 	if (make)
-		(void)mkdirat(parent, name, 0700); /* if it is not there now, opening it fails */
+		(void)mkdirat(parent, name, 0700); /* if this failed, so does openat */
 	int directory = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 	close(parent);
 	if (directory >= 0 && (fstat(directory, &info) != 0 || info.st_uid != geteuid() || info.st_mode & 077)) {
@@ -75,11 +75,11 @@ static int open_directory(const char *parent_path, const char *name, int make)
 static void reach(struct sockaddr_un *address, int directory, const char *name)
 {
 	*address = (struct sockaddr_un){ .sun_family = AF_UNIX };
-	/* This thread's own: /proc/self/fd is the main thread's, which may have left. */
+	/* /proc/self/fd is the main thread's, which may have exited. */
 	snprintf(address->sun_path, sizeof address->sun_path, "/proc/self/task/%ld/fd/%d/%.48s", syscall(SYS_gettid), directory, name);
 }
 
-/* Whether nobody listens on a socket of ours any more. */
+/* Whether this is a socket of our user on which no process listens. */
 static int is_dead(int directory, const char *name)
 {
 	struct stat info;
@@ -94,7 +94,7 @@ static int is_dead(int directory, const char *name)
 	return refused;
 }
 
-/* Whether a name is a socket's, and its process is not there. */
+/* Whether this is the socket of a process that has exited. */
 static int is_stale(int directory, const char *name)
 {
 	int pid, length = 0;
@@ -107,7 +107,7 @@ static int is_stale(int directory, const char *name)
 	snprintf(path, sizeof path, "/proc/%d/stat", pid);
 	if (strcmp(again, name) != 0 || start_of(path) == start)
 		return 0;
-	/* A directory may be shared between pid namespaces, and one that is bound may not listen yet. */
+	/* The process may be in another pid namespace, or between bind and listen. */
 	return fstatat(directory, name, &info, AT_SYMLINK_NOFOLLOW) == 0 && time(NULL) - info.st_mtime > BINDING_SECONDS &&
 	       is_dead(directory, name);
 }
@@ -121,7 +121,7 @@ static void tidy(int directory)
 	const struct dirent *entry;
 	for (int seen = 0; list && seen < MOST_TIDIED && (entry = readdir(list)); seen++)
 		if (is_stale(directory, entry->d_name))
-			(void)unlinkat(directory, entry->d_name, 0); /* somebody else may have done it */
+			(void)unlinkat(directory, entry->d_name, 0); /* another process may have removed it */
 	if (list)
 		closedir(list);
 }
@@ -134,7 +134,7 @@ static int listen_at(int directory, const char *name)
 		return -1;
 	reach(&address, directory, name);
 	int bound = bind(listener, (struct sockaddr *)&address, sizeof address) == 0;
-	/* The name is this process's alone: its other probe's, or this program's before an exec. */
+	/* The name is this process's: another probe has it, or the program before an exec had. */
 	if (!bound && errno == EADDRINUSE && is_dead(directory, name) && unlinkat(directory, name, 0) == 0)
 		bound = bind(listener, (struct sockaddr *)&address, sizeof address) == 0;
 	if (bound && fchmodat(directory, name, 0600, 0) == 0 && listen(listener, BACKLOG) == 0)
@@ -185,8 +185,8 @@ int address_bind(struct address *address)
 	return bind_in(address, "/tmp", name);
 }
 
-/* The directory, if the name in it still leads to this socket; -1: it does not. */
-static int open_standing(const struct address *address)
+/* The directory, if the name in it is still this socket's; -1: it is not. */
+static int open_valid(const struct address *address)
 {
 	struct stat info;
 	int directory = open_directory(address->parent, address->child, 0);
@@ -197,21 +197,21 @@ static int open_standing(const struct address *address)
 	return directory;
 }
 
-int address_stands(const struct address *address)
+int address_is_valid(const struct address *address)
 {
 	errno = 0;
-	int directory = open_standing(address);
+	int directory = open_valid(address);
 	if (directory >= 0)
 		close(directory);
-	/* Where there is no descriptor left to look with, nothing is known against it. */
+	/* Without a free descriptor the check is impossible: assume that it is. */
 	return directory >= 0 || errno == EMFILE || errno == ENFILE || errno == ENOMEM;
 }
 
-void address_leave(struct address *address)
+void address_remove(struct address *address)
 {
-	int directory = open_standing(address);
+	int directory = open_valid(address);
 	if (directory >= 0) {
-		(void)unlinkat(directory, address->name, 0); /* if that fails somebody will tidy up */
+		(void)unlinkat(directory, address->name, 0); /* if this fails, another probe tidies up */
 		close(directory);
 	}
 	descriptor_close(&address->listener);

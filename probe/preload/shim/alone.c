@@ -1,7 +1,6 @@
 /*
- * A program whose main thread has left with pthread_exit ends with its last
- * thread. That must not be one of this library's, so these look whether
- * they are the only ones left.
+ * A program whose main thread has called pthread_exit ends with its last thread.
+ * That must not be ours, so the serving thread checks whether only ours are left.
  */
 #define _GNU_SOURCE
 #include "serve.h"
@@ -11,8 +10,8 @@
 #include <stdio.h>
 #include <unistd.h>
 
-/* Whether the main thread is no more, while the process is. */
-static int main_has_left(void)
+/* Whether the main thread has exited before the process. */
+static int main_thread_has_exited(void)
 {
 	char path[64], stat[512];
 	snprintf(path, sizeof path, "/proc/self/task/%d/stat", (int)getpid());
@@ -27,7 +26,7 @@ static int main_has_left(void)
 
 int program_has_ended(int own_threads)
 {
-	if (!main_has_left())
+	if (!main_thread_has_exited())
 		return 0;
 	DIR *tasks = opendir("/proc/self/task");
 	const struct dirent *entry;

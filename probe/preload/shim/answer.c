@@ -1,4 +1,4 @@
-/* One line in, one line out: vramscope/1 as docs/protocol.md has it. */
+/* One line in, one line out: vramscope/1 (docs/protocol.md). */
 #include "serve.h"
 
 #include <stdio.h>
@@ -34,7 +34,7 @@ static int is_uuid(const char *text)
 	return strspn(text, "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ-/") == length;
 }
 
-/* NULL, or what is impossible about a flush. */
+/* NULL, or what is wrong with a flush request. */
 static const char *read_flush(const struct request *request, struct flush *flush)
 {
 	char level[16] = "";
@@ -47,9 +47,9 @@ static const char *read_flush(const struct request *request, struct flush *flush
 	if (!flush->level)
 		return "level can be gradual, selective or urgent";
 	if (json_present(request->keep_bytes) && !json_integer(request->keep_bytes, MOST_BYTES, &flush->keep))
-		return "keep_bytes is no amount";
+		return "keep_bytes is not an amount of memory";
 	if (json_present(request->dry_run) && !json_bool(request->dry_run, &flush->dry_run))
-		return "dry_run is neither true nor false";
+		return "dry_run is true or false";
 	if (!json_present(request->devices))
 		return NULL;
 	char uuid[128];
@@ -73,16 +73,16 @@ static enum verdict_of begin_flush(const struct request *request, int busy, stru
 		return ANSWERED;
 	}
 	if (!report_can_flush()) {
-		answer_refusal(text, id, "unsupported", "there is no memory pool here: all of it is live");
+		answer_refusal(text, id, "unsupported", "no memory pools: all of its memory is allocated");
 		return ANSWERED;
 	}
 	if (busy) {
-		answer_refusal(text, id, "busy", "another flush is under way");
+		answer_refusal(text, id, "busy", "another flush is running");
 		return ANSWERED;
 	}
 	uint64_t wait = flush->dry_run ? 0 : flush_rate();
 	if (wait) {
-		snprintf(message, sizeof message, "too many flushes: the next one in %llu ms", (big)wait);
+		snprintf(message, sizeof message, "too many flushes: again in %llu ms", (big)wait);
 		answer_refusal(text, id, "rate_limited", message);
 		return ANSWERED;
 	}
@@ -126,11 +126,11 @@ enum verdict_of answer_line(const char *line, size_t length, int busy, struct te
 		finish(text, id);
 		return GOODBYE;
 	} else if (strcmp(cmd, "snapshot") == 0) {
-		answer_refusal(text, id, "unsupported", "the driver does not tell where a pool's blocks lie");
+		answer_refusal(text, id, "unsupported", "the driver does not report a pool's blocks");
 	} else if (strcmp(cmd, "hello") != 0 && strcmp(cmd, "stats") != 0 && strcmp(cmd, "flush") != 0) {
 		answer_refusal(text, id, "unknown_command", "vramscope/1 has no such command");
 	} else if (!driver_enter()) {
-		answer_refusal(text, id, "internal", "the process is ending");
+		answer_refusal(text, id, "internal", "the process is exiting");
 	} else {
 		enum verdict_of verdict = ANSWERED;
 		if (*cmd == 'f') {

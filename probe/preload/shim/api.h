@@ -1,11 +1,10 @@
 /*
- * The part of NVIDIA's driver API that this library stands in front of, and
- * what it asks itself: names, numbers and prototypes as
- * https://docs.nvidia.com/cuda/cuda-driver-api/ gives them.
+ * The part of NVIDIA's driver API that this library hooks or calls: names,
+ * numbers and prototypes as in
+ * https://docs.nvidia.com/cuda/cuda-driver-api/.
  *
- * With -DREAL_CUDA_HEADER it is NVIDIA's own cuda.h instead: a test compiles
- * everything so where that header is at hand, and the compiler checks every
- * prototype.
+ * With -DREAL_CUDA_HEADER it is NVIDIA's cuda.h: a test compiles everything with
+ * it, so that the compiler checks every prototype.
  */
 #ifndef VRAMSCOPE_PRELOAD_API_H
 #define VRAMSCOPE_PRELOAD_API_H

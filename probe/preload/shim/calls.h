@@ -1,8 +1,7 @@
 /*
- * The calls that are hooked: symbol, the name that cuGetProcAddress knows it
- * by, the CUDA version in which it came, and the first that means another
- * function by that name (0: none is known). TWIN is 1 for the variant whose
- * default stream is the thread's own.
+ * The hooked calls: symbol, its name for cuGetProcAddress, the CUDA version that
+ * introduced it, the first version in which the name means another function
+ * (0: none), and 1 for the variant with a per-thread default stream.
  */
 CALL(cuGetProcAddress, "cuGetProcAddress", 11030, 12000, 0)
 CALL(cuGetProcAddress_v2, "cuGetProcAddress", 12000, 0, 0)

@@ -1,6 +1,6 @@
 /*
- * Streams that are being captured into graphs. A flush would disturb that, so
- * it is put off; and what is allocated in a captured stream is the graph's.
+ * Streams that are being captured into graphs. No flush runs meanwhile, and
+ * what is allocated in a captured stream belongs to the graph.
  */
 #include "shim.h"
 
@@ -11,7 +11,7 @@ enum { CAPTURES = 64 };
 
 struct capture {
 	uint64_t stream;
-	long thread; /* whose default stream it is; 0 for all others */
+	long thread; /* of a per-thread default stream, else 0 */
 	uint16_t context;
 	uint8_t running;
 };
@@ -25,7 +25,7 @@ static struct {
 static struct capture named(CUstream stream)
 {
 	uint64_t handle = (uint64_t)(uintptr_t)stream;
-	/* The handles below are not streams but mean one: null, the legacy one, the thread's own. */
+	/* Special handles: null, the legacy default stream, the per-thread default stream. */
 	return (struct capture){ .stream = handle, .thread = handle <= 2 ? syscall(SYS_gettid) : 0, .running = 1 };
 }
 
@@ -49,13 +49,13 @@ void capture_begun(CUstream stream)
 {
 	struct capture begun = named(stream);
 	begun.context = place_now().context;
-	books_lock(&captures.lock);
+	stats_lock(&captures.lock);
 	for (int i = 0; !find(&begun) && i < CAPTURES; i++)
 		if (!captures.list[i].running) {
 			captures.list[i] = begun;
 			__atomic_add_fetch(&captures.running, 1, __ATOMIC_RELAXED);
 		}
-	books_unlock(&captures.lock);
+	stats_unlock(&captures.lock);
 }
 
 void capture_ended(CUstream stream)
@@ -63,20 +63,20 @@ void capture_ended(CUstream stream)
 	if (!captures_running())
 		return;
 	struct capture ended = named(stream);
-	books_lock(&captures.lock);
+	stats_lock(&captures.lock);
 	struct capture *capture = find(&ended);
 	if (capture)
 		end(capture);
-	books_unlock(&captures.lock);
+	stats_unlock(&captures.lock);
 }
 
 void captures_of_context_ended(uint16_t context)
 {
-	books_lock(&captures.lock);
+	stats_lock(&captures.lock);
 	for (int i = 0; i < CAPTURES; i++)
 		if (captures.list[i].running && captures.list[i].context == context)
 			end(&captures.list[i]);
-	books_unlock(&captures.lock);
+	stats_unlock(&captures.lock);
 }
 
 int captures_running(void)
@@ -89,13 +89,13 @@ int capture_of(CUstream stream)
 	if (!captures_running())
 		return 0;
 	struct capture wanted = named(stream);
-	books_lock(&captures.lock);
+	stats_lock(&captures.lock);
 	int found = find(&wanted) != NULL;
-	books_unlock(&captures.lock);
+	stats_unlock(&captures.lock);
 	return found;
 }
 
-void captures_forget(void)
+void captures_reset(void)
 {
 	memset(&captures, 0, sizeof captures);
 	pthread_mutex_init(&captures.lock, NULL);

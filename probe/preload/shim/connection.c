@@ -7,9 +7,9 @@
 
 enum {
 	FIRST_BUFFER = 4 << 10,
-	IDLE_TIME = 120 * 1000, /* then a connection is closed */
-	LINE_TIME = 5 * 1000,   /* for the rest of a line that has begun */
-	WRITE_TIME = 2 * 1000,  /* for a monitor to take an answer */
+	IDLE_TIME = 120 * 1000, /* without a request; then the connection is closed */
+	LINE_TIME = 5 * 1000,   /* from the first to the last byte of a request */
+	WRITE_TIME = 2 * 1000,  /* for a monitor to accept an answer */
 };
 
 void connection_open(struct connection *connection, int file)
@@ -24,9 +24,9 @@ void connection_close(struct connection *connection)
 		return;
 	descriptor_close(&connection->file);
 	if (connection->in)
-		pages_give(connection->in, connection->capacity);
+		pages_free(connection->in, connection->capacity);
 	if (connection->out)
-		pages_give(connection->out, connection->size);
+		pages_free(connection->out, connection->size);
 	uint64_t serial = connection->serial;
 	*connection = (struct connection){ .file = { .number = -1 }, .serial = serial };
 }
@@ -37,12 +37,12 @@ struct pollfd connection_wants(const struct connection *connection)
 	return (struct pollfd){ .fd = connection->file.number, .events = events };
 }
 
-int connection_is_pressed(const struct connection *connection)
+int connection_is_urgent(const struct connection *connection)
 {
 	return connection->file.number >= 0 && (connection->out || connection->closing || connection->have > connection->from);
 }
 
-/* Room for more at the end, up to the longest line. */
+/* Makes room at the end of in, up to the longest line. */
 static int make_room(struct connection *connection)
 {
 	size_t held = connection->have - connection->from;
@@ -55,19 +55,19 @@ static int make_room(struct connection *connection)
 	if (connection->have < connection->capacity)
 		return 1;
 	size_t larger = connection->capacity ? 2 * connection->capacity : FIRST_BUFFER;
-	char *in = larger <= LONGEST_LINE ? pages_take(larger) : NULL;
+	char *in = larger <= LONGEST_LINE ? pages_alloc(larger) : NULL;
 	if (!in)
 		return 0;
 	if (held)
 		memcpy(in, connection->in, held);
 	if (connection->in)
-		pages_give(connection->in, connection->capacity);
+		pages_free(connection->in, connection->capacity);
 	connection->in = in;
 	connection->capacity = larger;
 	return 1;
 }
 
-/* Nobody here takes descriptors. */
+/* No request takes a descriptor. */
 static void drop_descriptors(struct msghdr *message)
 {
 	for (struct cmsghdr *part = CMSG_FIRSTHDR(message); part; part = CMSG_NXTHDR(message, part)) {
@@ -119,7 +119,7 @@ static void transmit(struct connection *connection)
 	connection->sent += (size_t)sent;
 	if (connection->sent < connection->size)
 		return;
-	pages_give(connection->out, connection->size);
+	pages_free(connection->out, connection->size);
 	connection->out = NULL;
 }
 
@@ -155,7 +155,7 @@ int connection_line(struct connection *connection, const char **line, size_t *le
 		*line = connection->in + connection->from;
 		*length = end ? (size_t)(end - *line) : held;
 		if (*length >= LONGEST_LINE) {
-			/* Where the next one begins is not known any more. */
+			/* The start of the next line is unknown. */
 			answer_refusal(text, NULL, "bad_request", "line of more than 256 KiB");
 			connection->closing = 1;
 			connection_send(connection, text);
@@ -187,7 +187,7 @@ void connection_send(struct connection *connection, const struct text *text)
 	size_t left = text->used - (sent > 0 ? (size_t)sent : 0);
 	if (left == 0)
 		return;
-	connection->out = pages_take(left);
+	connection->out = pages_alloc(left);
 	if (!connection->out) {
 		connection_close(connection);
 		return;
@@ -195,7 +195,7 @@ void connection_send(struct connection *connection, const struct text *text)
 	memcpy(connection->out, text->at + text->used - left, left);
 	connection->size = left;
 	connection->sent = 0;
-	connection->stuck = milliseconds();
+	connection->blocked = milliseconds();
 }
 
 void connection_expire(struct connection *connection)
@@ -204,7 +204,7 @@ void connection_expire(struct connection *connection)
 	if (connection->file.number < 0)
 		return;
 	int partial = connection->have > connection->from && !connection->waiting && !connection->out;
-	if ((connection->closing && !connection->out) || (connection->out && now - connection->stuck > WRITE_TIME) ||
+	if ((connection->closing && !connection->out) || (connection->out && now - connection->blocked > WRITE_TIME) ||
 	    (partial && now - connection->began > LINE_TIME) || (!connection->waiting && now - connection->heard > IDLE_TIME))
 		connection_close(connection);
 }

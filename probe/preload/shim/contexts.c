@@ -1,18 +1,18 @@
 /*
- * Which context is current, and on which device that is: a hook may not ask
- * CUDA, so it is followed here. Contexts have small numbers; each thread has a
- * stack of them, as the driver does.
+ * The current context of each thread, and its device. A hook may not ask CUDA, so
+ * the calls are followed: contexts are numbered, and each thread has a stack of
+ * them, as in the driver.
  *
- * What was allocated in a context goes with it. Its epoch is moved on before it
- * is torn down, so that what another thread allocates in a context that came
- * in its place meanwhile is not taken for the old one's.
+ * Destroying a context frees its allocations. Its epoch is incremented before
+ * that, so that allocations which another thread makes in a new context of the
+ * same number are kept.
  */
 #include "shim.h"
 
 enum { CONTEXTS = 1024 };
 
 struct context {
-	uint64_t handle; /* 0: there is none of this number */
+	uint64_t handle; /* 0: unused number */
 	uint32_t retained;
 	uint16_t epoch;
 	uint8_t device, primary, alive;
@@ -20,7 +20,7 @@ struct context {
 
 static struct {
 	pthread_mutex_t lock;
-	int count; /* numbers in use, and those of contexts that are no more */
+	int count; /* one more than the highest number used so far */
 	struct context list[CONTEXTS]; /* from 1 */
 } contexts = { .lock = PTHREAD_MUTEX_INITIALIZER, .count = 1 };
 
@@ -56,7 +56,7 @@ static uint16_t number_for(CUcontext handle, CUdevice device)
 static void push(uint16_t number)
 {
 	struct thread *thread = &own_thread;
-	/* Deeper than that nobody goes; if somebody does, the top is not known. */
+	/* Above this depth the current context is unknown. */
 	int most = (int)(sizeof thread->stack / sizeof *thread->stack);
 	if (thread->contexts < most)
 		thread->stack[thread->contexts] = number;
@@ -82,22 +82,22 @@ struct place place_now(void)
 
 void context_made(CUcontext handle, CUdevice device)
 {
-	books_lock(&contexts.lock);
+	stats_lock(&contexts.lock);
 	uint16_t number = number_for(handle, device);
-	books_unlock(&contexts.lock);
+	stats_unlock(&contexts.lock);
 	push(number);
 	serve_wanted();
 }
 
 void context_retained(CUcontext handle, CUdevice device)
 {
-	books_lock(&contexts.lock);
+	stats_lock(&contexts.lock);
 	uint16_t number = number_for(handle, device);
 	if (number) {
 		contexts.list[number].primary = 1;
 		contexts.list[number].retained++;
 	}
-	books_unlock(&contexts.lock);
+	stats_unlock(&contexts.lock);
 	serve_wanted();
 }
 
@@ -128,19 +128,19 @@ static void end(struct context *context)
 
 struct teardown context_ending(CUcontext handle)
 {
-	books_lock(&contexts.lock);
+	stats_lock(&contexts.lock);
 	uint16_t number = number_of(handle);
 	struct teardown teardown = { .context = number, .epoch = contexts.list[number].epoch };
 	if (number)
 		end(&contexts.list[number]);
-	books_unlock(&contexts.lock);
+	stats_unlock(&contexts.lock);
 	return teardown;
 }
 
 struct teardown primary_ending(CUdevice device, int all)
 {
 	struct teardown teardown = { .primary = 1 };
-	books_lock(&contexts.lock);
+	stats_lock(&contexts.lock);
 	for (int i = 1; i < contexts.count; i++) {
 		struct context *context = &contexts.list[i];
 		if (!context->primary || context->device != device || !context->alive)
@@ -155,7 +155,7 @@ struct teardown primary_ending(CUdevice device, int all)
 		context->retained = 0;
 		end(context);
 	}
-	books_unlock(&contexts.lock);
+	stats_unlock(&contexts.lock);
 	return teardown;
 }
 
@@ -177,41 +177,41 @@ void context_ended(struct teardown teardown, int succeeded)
 		return;
 	struct context *context = &contexts.list[teardown.context];
 	if (!succeeded) {
-		books_lock(&contexts.lock);
+		stats_lock(&contexts.lock);
 		__atomic_store_n(&context->epoch, teardown.epoch, __ATOMIC_RELAXED);
 		__atomic_store_n(&context->alive, 1, __ATOMIC_RELAXED);
 		context->retained += teardown.retained;
-		books_unlock(&contexts.lock);
+		stats_unlock(&contexts.lock);
 		return;
 	}
 	uint8_t device = __atomic_load_n(&context->device, __ATOMIC_RELAXED);
-	ledger_drop(&books.ledger, is_of_the_past, &teardown);
+	ledger_drop(&process.ledger, is_of_the_past, &teardown);
 	captures_of_context_ended(teardown.context);
 	if (!teardown.primary) {
-		/* Another context may get this handle and this number. A primary one comes back under its own. */
-		books_lock(&contexts.lock);
+		/* Another context may get this handle and number. A primary context keeps its handle. */
+		stats_lock(&contexts.lock);
 		if (!context->alive)
 			__atomic_store_n(&context->handle, 0, __ATOMIC_RELAXED);
-		books_unlock(&contexts.lock);
+		stats_unlock(&contexts.lock);
 		if (top() == teardown.context)
 			context_pop();
 	}
-	/* Pools give everything back with the last context of their device. */
+	/* A device's pools are freed with its last context. */
 	if (!device_in_use(device))
-		ledger_drop(&books.ledger, is_pooled_there, &device);
+		ledger_drop(&process.ledger, is_pooled_there, &device);
 }
 
 int device_in_use(int device)
 {
 	int found = 0;
-	books_lock(&contexts.lock);
+	stats_lock(&contexts.lock);
 	for (int i = 1; i < contexts.count && !found; i++)
 		found = contexts.list[i].alive && contexts.list[i].device == device;
-	books_unlock(&contexts.lock);
+	stats_unlock(&contexts.lock);
 	return found;
 }
 
-void contexts_forget(void)
+void contexts_reset(void)
 {
 	pthread_mutex_init(&contexts.lock, NULL);
 	memset(contexts.list, 0, sizeof contexts.list);

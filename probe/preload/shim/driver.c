@@ -1,7 +1,7 @@
 /*
- * The calls that the threads of this library make themselves: attributes and
- * trims, which need no current context and make none. At the end of the
- * process, when the driver is about to be torn down, nobody gets in any more.
+ * The CUDA calls of this library's own threads: attributes and trims, which need
+ * and make no context. At exit, before the driver is torn down, driver_enter
+ * fails.
  */
 #define _GNU_SOURCE
 #include "serve.h"
@@ -14,7 +14,7 @@ static struct {
 	pthread_cond_t left;
 	int inside, closed;
 	struct driver calls;
-	struct seen devices[DEVICES];
+	struct gpu devices[DEVICES];
 } driver = { .lock = PTHREAD_MUTEX_INITIALIZER, .left = PTHREAD_COND_INITIALIZER };
 
 int driver_enter(void)
@@ -41,7 +41,7 @@ void driver_close(void)
 	until.tv_sec++;
 	pthread_mutex_lock(&driver.lock);
 	driver.closed = 1;
-	/* Who is still in it then hangs there, and the process ends all the same. */
+	/* A user that hangs in the driver does not delay exit for longer. */
 	while (driver.inside > 0 && pthread_cond_timedwait(&driver.left, &driver.lock, &until) == 0)
 		;
 	pthread_mutex_unlock(&driver.lock);
@@ -55,7 +55,7 @@ void driver_reopen(void)
 	memset(driver.devices, 0, sizeof driver.devices);
 }
 
-const struct driver *driver_calls_of_ours(void)
+const struct driver *own_driver_calls(void)
 {
 #define FIND(name) driver.calls.name = (__typeof__(driver.calls.name))resolve_driver(#name)
 	if (!driver.calls.cuDriverGetVersion) {
@@ -76,7 +76,7 @@ const struct driver *driver_calls_of_ours(void)
 
 int device_is_used(int device)
 {
-	const struct driver *calls = driver_calls_of_ours();
+	const struct driver *calls = own_driver_calls();
 	unsigned int flags;
 	int count = 0, active = 0;
 	if (device_in_use(device))
@@ -85,7 +85,7 @@ int device_is_used(int device)
 	       device < count && calls->cuDevicePrimaryCtxGetState(device, &flags, &active) == CUDA_SUCCESS && active;
 }
 
-/* NVML's form. The second version of the call differs for MIG instances alone. */
+/* In NVML's form. On a MIG instance the first call returns the GPU's UUID, the second the instance's. */
 static int read_uuid(const struct driver *calls, int device, char uuid[UUID_SIZE])
 {
 	CUuuid gpu = { { 0 } }, own = { { 0 } };
@@ -102,31 +102,31 @@ static int read_uuid(const struct driver *calls, int device, char uuid[UUID_SIZE
 	return 1;
 }
 
-const struct seen *device_seen(int device)
+const struct gpu *gpu_of(int device)
 {
-	struct seen *seen = &driver.devices[device];
-	const struct driver *calls = driver_calls_of_ours();
+	struct gpu *gpu = &driver.devices[device];
+	const struct driver *calls = own_driver_calls();
 	size_t total = 0;
-	struct seen fresh = { .known = 0 };
-	if (__atomic_load_n(&seen->known, __ATOMIC_ACQUIRE))
-		return seen;
+	struct gpu fresh = { .known = 0 };
+	if (__atomic_load_n(&gpu->known, __ATOMIC_ACQUIRE))
+		return gpu;
 	if (!read_uuid(calls, device, fresh.uuid))
 		return NULL;
 	if (calls->cuDeviceTotalMem_v2 && calls->cuDeviceTotalMem_v2(&total, device) == CUDA_SUCCESS)
 		fresh.total = total;
 	pthread_mutex_lock(&driver.lock);
-	if (!seen->known) {
-		memcpy(seen->uuid, fresh.uuid, sizeof seen->uuid);
-		seen->total = fresh.total;
-		__atomic_store_n(&seen->known, 1, __ATOMIC_RELEASE);
+	if (!gpu->known) {
+		memcpy(gpu->uuid, fresh.uuid, sizeof gpu->uuid);
+		gpu->total = fresh.total;
+		__atomic_store_n(&gpu->known, 1, __ATOMIC_RELEASE);
 	}
 	pthread_mutex_unlock(&driver.lock);
-	return seen;
+	return gpu;
 }
 
 int device_pools(int device, struct pool list[POOLS])
 {
-	const struct driver *calls = driver_calls_of_ours();
+	const struct driver *calls = own_driver_calls();
 	CUmemoryPool usual = NULL;
 	if (!calls->cuDeviceGetDefaultMemPool || !calls->cuMemPoolGetAttribute)
 		return 0;
@@ -135,18 +135,18 @@ int device_pools(int device, struct pool list[POOLS])
 	return pools_of(device, usual, list);
 }
 
-int pool_read(uint64_t handle, struct pool_books *books)
+int pool_read(uint64_t handle, struct pool_stats *stats)
 {
-	/* Used is read first: what is allocated between the two makes a little more idle, never a used above reserved. */
+	/* Used is read first, so that it is not above reserved. */
 	const struct {
 		CUmemPool_attribute attribute;
 		uint64_t *to;
 	} figures[] = {
-		{ CU_MEMPOOL_ATTR_USED_MEM_CURRENT, &books->used },      { CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT, &books->reserved },
-		{ CU_MEMPOOL_ATTR_USED_MEM_HIGH, &books->used_high },    { CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH, &books->reserved_high },
-		{ CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, &books->threshold },
+		{ CU_MEMPOOL_ATTR_USED_MEM_CURRENT, &stats->used },      { CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT, &stats->reserved },
+		{ CU_MEMPOOL_ATTR_USED_MEM_HIGH, &stats->used_high },    { CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH, &stats->reserved_high },
+		{ CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, &stats->threshold },
 	};
-	const struct driver *calls = driver_calls_of_ours();
+	const struct driver *calls = own_driver_calls();
 	if (!pool_hold(handle))
 		return 0;
 	CUresult answer = CUDA_SUCCESS;
@@ -155,21 +155,21 @@ int pool_read(uint64_t handle, struct pool_books *books)
 		answer = calls->cuMemPoolGetAttribute((CUmemoryPool)(uintptr_t)handle, figures[i].attribute, &value);
 		*figures[i].to = value;
 	}
-	pool_let_go(handle);
-	if (books->used > books->reserved)
-		books->used = books->reserved;
+	pool_release(handle);
+	if (stats->used > stats->reserved)
+		stats->used = stats->reserved;
 	return answer == CUDA_SUCCESS;
 }
 
-uint64_t pool_fragmented(const struct pool *pool, const struct pool_books *books)
+uint64_t pool_fragmented(const struct pool *pool, const struct pool_stats *stats)
 {
-	uint64_t idle = books->reserved - books->used;
+	uint64_t idle = stats->reserved - stats->used;
 	return pool->residue_known ? (pool->residue < idle ? pool->residue : idle) : 0;
 }
 
 int graph_memory(int device, uint64_t *used, uint64_t *reserved)
 {
-	const struct driver *calls = driver_calls_of_ours();
+	const struct driver *calls = own_driver_calls();
 	cuuint64_t in_use = 0, held = 0;
 	if (!calls->cuDeviceGetGraphMemAttribute || !device_is_used(device) ||
 	    calls->cuDeviceGetGraphMemAttribute(device, CU_GRAPH_MEM_ATTR_USED_MEM_CURRENT, &in_use) != CUDA_SUCCESS ||

@@ -1,9 +1,8 @@
 /*
- * Giving back what pools have idle. A release in steps is several requests of
- * the monitor's; within one, a gradual flush takes four steps and looks each
- * time whether a capture has begun, which it must not disturb.
+ * Frees the idle memory of pools. A gradual flush takes four steps and stops if a
+ * graph capture begins in between.
  *
- *   synchronise ── trim pools (75 %, 50 %, 25 %, all of what may go) ── trim graphs' memory ── what is left is stuck
+ *   synchronise ── trim pools (to 75 %, 50 %, 25 %, none of the surplus) ── trim graphs' memory ── the rest is fragmented
  */
 #define _GNU_SOURCE
 #include "serve.h"
@@ -19,7 +18,7 @@ static const char capturing[] = "a graph capture is running: a flush would distu
 
 uint64_t flush_rate(void)
 {
-	/* Milliseconds of a bucket that holds a burst of flushes; only the serving thread asks. */
+	/* A token bucket in milliseconds; only the serving thread calls this. */
 	static uint64_t spent, at;
 	uint64_t now = milliseconds(), elapsed = at ? now - at : 0;
 	spent = elapsed < spent ? spent - elapsed : 0;
@@ -30,7 +29,6 @@ uint64_t flush_rate(void)
 	return 0;
 }
 
-/* What is measured of a device. */
 struct moment {
 	uint64_t reserved, cached;
 };
@@ -42,7 +40,7 @@ static struct moment measure(int device)
 	uint64_t used = 0, reserved = 0;
 	int count = device_pools(device, pools);
 	for (int i = 0; i < count; i++) {
-		struct pool_books of = { 0 };
+		struct pool_stats of = { 0 };
 		if (!pool_read(pools[i].handle, &of))
 			continue;
 		moment.reserved += of.reserved;
@@ -57,9 +55,9 @@ static struct moment measure(int device)
 }
 
 /*
- * What the GPU has not finished counts as used. To wait for it takes a context:
- * the program's own primary one, kept for as long as that takes. One that
- * the program made for itself it may destroy at any time: it is left alone.
+ * A pool counts memory as used until the GPU has executed its free. Waiting for
+ * that takes a context: the primary one, retained meanwhile. The program may
+ * destroy a context that it created at any time, so those are not used.
  */
 static int synchronise(int device)
 {
@@ -84,7 +82,7 @@ static int synchronise(int device)
 	return answer == CUDA_SUCCESS;
 }
 
-/* Trims every pool of a device until so much of what they have idle is left in all. */
+/* Trims the pools of a device until keep bytes of cache are left in all. */
 static void trim(int device, uint64_t keep, int whole)
 {
 	CUresult (*trim_to)(CUmemoryPool, size_t) = (__typeof__(trim_to))resolve_driver("cuMemPoolTrimTo");
@@ -93,26 +91,26 @@ static void trim(int device, uint64_t keep, int whole)
 	uint64_t used, reserved;
 	int count = trim_to ? device_pools(device, pools) : 0;
 	for (int i = 0; i < count; i++) {
-		struct pool_books of = { 0 };
+		struct pool_stats of = { 0 };
 		if (!pool_read(pools[i].handle, &of))
 			continue;
-		uint64_t stuck = pool_fragmented(&pools[i], &of), idle = of.reserved - of.used - stuck;
+		uint64_t fragmented = pool_fragmented(&pools[i], &of), idle = of.reserved - of.used - fragmented;
 		uint64_t kept = idle < keep ? idle : keep;
 		keep -= kept;
-		/* What is stuck stays anyhow: it is no part of what may be kept. */
-		size_t least = whole ? 0 : (size_t)(of.used + stuck + kept);
+		/* Fragmented bytes remain anyway, and do not count as kept. */
+		size_t least = whole ? 0 : (size_t)(of.used + fragmented + kept);
 		if (!pool_hold(pools[i].handle))
 			continue;
-		(void)trim_to((CUmemoryPool)(uintptr_t)pools[i].handle, least); /* what came of it is measured */
-		pool_let_go(pools[i].handle);
+		(void)trim_to((CUmemoryPool)(uintptr_t)pools[i].handle, least); /* the result is measured */
+		pool_release(pools[i].handle);
 		if (whole && pool_read(pools[i].handle, &of))
 			pool_note_residue(pools[i].handle, of.reserved - of.used);
 	}
 	if (whole && trim_graphs && graph_memory(device, &used, &reserved))
-		(void)trim_graphs(device); /* likewise */
+		(void)trim_graphs(device); /* the result is measured */
 }
 
-/* Gives back in steps; NULL, or why it stopped. */
+/* Frees in steps; NULL, or why it stopped. */
 static const char *release(int device, const struct flush *flush, uint64_t cached)
 {
 	int steps = flush->level == GRADUAL ? 4 : 1;
@@ -127,10 +125,10 @@ static const char *release(int device, const struct flush *flush, uint64_t cache
 	return NULL;
 }
 
-static int is_wanted(const struct flush *flush, const struct seen *seen)
+static int is_wanted(const struct flush *flush, const struct gpu *gpu)
 {
 	for (int i = 0; i < flush->device_count; i++)
-		if (strcmp(flush->devices[i], seen->uuid) == 0)
+		if (strcmp(flush->devices[i], gpu->uuid) == 0)
 			return 1;
 	return flush->device_count == 0;
 }
@@ -142,13 +140,13 @@ void flush_run(const struct flush *flush, struct text *text)
 	CUresult (*exchange)(CUstreamCaptureMode *) = (__typeof__(exchange))resolve_driver("cuThreadExchangeStreamCaptureMode");
 	const char *skipped = captures_running() ? capturing : NULL;
 	uint64_t began = milliseconds();
-	int told = 0, waited = 1, idle = 0;
+	int reported = 0, waited = 1, idle = 0;
 	if (exchange)
-		(void)exchange(&relaxed); /* a capture that begins now is not spoilt by what this thread does */
+		(void)exchange(&relaxed); /* this thread's calls do not invalidate captures */
 	text_add(text, "\"level\":\"%s\",\"dry_run\":%s,\"devices\":[", levels[flush->level], flush->dry_run ? "true" : "false");
 	for (int device = 0; device < DEVICES; device++) {
-		const struct seen *seen = device_is_used(device) ? device_seen(device) : NULL;
-		if (!seen || !is_wanted(flush, seen))
+		const struct gpu *gpu = device_is_used(device) ? gpu_of(device) : NULL;
+		if (!gpu || !is_wanted(flush, gpu))
 			continue;
 		struct moment before = measure(device), after = before;
 		if (flush->dry_run) {
@@ -160,10 +158,10 @@ void flush_run(const struct flush *flush, struct text *text)
 			skipped = release(device, flush, measure(device).cached);
 			after = measure(device);
 		}
-		text_add(text, "%s{\"uuid\":\"%s\",\"before_bytes\":%llu,\"after_bytes\":%llu,\"freed_bytes\":%lld}", told++ ? "," : "",
-		         seen->uuid, (big)before.reserved, (big)after.reserved, (long long)(before.reserved - after.reserved));
+		text_add(text, "%s{\"uuid\":\"%s\",\"before_bytes\":%llu,\"after_bytes\":%llu,\"freed_bytes\":%lld}", reported++ ? "," : "",
+		         gpu->uuid, (big)before.reserved, (big)after.reserved, (long long)(before.reserved - after.reserved));
 	}
-	if (!told)
+	if (!reported)
 		skipped = "the program uses none of these devices";
 	text_add(text, "]");
 	if (skipped)
@@ -171,11 +169,11 @@ void flush_run(const struct flush *flush, struct text *text)
 	const char *notes[3];
 	int count = 0;
 	if (flush->level == SELECTIVE)
-		notes[count++] = "a native program registers nothing evictable: the ordinary flush";
+		notes[count++] = "no evictable caches are registered";
 	if (idle)
-		notes[count++] = "at most: how much is stuck between live blocks shows in the flush itself";
+		notes[count++] = "at most: only the flush shows how much is fragmented";
 	if (!waited && !skipped)
-		notes[count++] = "not waited for what the GPU has to do: the program made its context itself";
+		notes[count++] = "not synchronised: the program created its own context";
 	for (int i = 0; i < count; i++)
 		text_add(text, "%s\"%s\"", i ? "," : ",\"notes\":[", notes[i]);
 	text_add(text, "%s,\"ms\":%llu", count ? "]" : "", (big)(milliseconds() - began));

@@ -1,23 +1,22 @@
 /*
- * A forked child has none of its parent's GPU memory (CUDA does not work in
- * it), none of its threads, and must not speak in its name. If it uses a GPU
- * itself, everything begins anew. A program that becomes another (exec) needs
- * nothing: all descriptors are closed then.
+ * A forked child has none of its parent's GPU memory (CUDA does not survive a
+ * fork) and threads, and must not answer for it. If the child uses a GPU itself,
+ * serving starts again. An exec closes all descriptors and needs nothing else.
  */
 #include "fork.h"
 
-void forget_everything(void)
+void reset_after_fork(void)
 {
-	/* In a signal's handler, which has interrupted a change of the books: that goes on afterwards. */
+	/* In a signal handler that interrupted a locked section, which continues afterwards. */
 	if (own_locks)
 		return;
-	serve_forget();
+	serve_reset();
 	driver_reopen();
-	ledger_forget(&books.ledger);
-	memset(books.out_of_memory, 0, sizeof books.out_of_memory);
-	contexts_forget();
-	vmm_forget();
-	pools_forget();
-	captures_forget();
-	survey_forget();
+	ledger_reset(&process.ledger);
+	memset(process.out_of_memory, 0, sizeof process.out_of_memory);
+	contexts_reset();
+	vmm_reset();
+	pools_reset();
+	captures_reset();
+	survey_reset();
 }

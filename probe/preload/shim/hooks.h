@@ -1,8 +1,8 @@
 /*
- * Every hook is two functions around one body. The exported one is what a
- * program finds that was linked with libcuda; it goes on to whatever stands
- * behind this library, which may be another that is preloaded. The other is
- * handed out by dlsym and cuGetProcAddress in the place of libcuda's own.
+ * Each hook is two functions around one body. The exported one serves programs
+ * that are linked with libcuda; it calls the next definition, which may be
+ * another preloaded library's. The other is handed out by dlsym and
+ * cuGetProcAddress in place of libcuda's.
  */
 #ifndef VRAMSCOPE_PRELOAD_HOOKS_H
 #define VRAMSCOPE_PRELOAD_HOOKS_H
@@ -67,10 +67,10 @@ HOOKED(cuStreamDestroy_v2, CUstream stream)
 #define CALLER ((uint64_t)(uintptr_t)__builtin_return_address(0))
 
 /*
- * Begins a hook's body, which is given the real function, who called, whether
- * this hook was not called from inside of another one, and the arguments. A
- * program that was linked weakly finds a function that there is not: it is
- * told what the driver says where it cannot be loaded.
+ * Begins a hook's body. Its parameters: the real function, the caller's address,
+ * whether this hook is the outermost one, and the arguments. A weakly linked
+ * program without libcuda finds our symbol: the call returns the error of a
+ * driver that could not be loaded.
  */
 #define HOOK(symbol, arguments, ...)                                                                          \
 	typedef CUresult (*call_##symbol)(__VA_ARGS__);                                                       \
@@ -79,7 +79,7 @@ HOOKED(cuStreamDestroy_v2, CUstream stream)
 	{                                                                                                     \
 		if (!real)                                                                                    \
 			return CUDA_ERROR_SHARED_OBJECT_INIT_FAILED;                                          \
-		if (own_locks) /* in a signal's handler, which has interrupted a look into the books */       \
+		if (own_locks) /* in a signal handler that interrupted a locked section */                      \
 			return real(UNWRAP arguments);                                                        \
 		int outer = own_thread.depth++ == 0;                                                          \
 		CUresult answer = noted_##symbol(real, caller, outer, UNWRAP arguments);                      \

@@ -1,7 +1,6 @@
 /*
- * JSON as RFC 8259 has it, read in one pass and without memory of its own: a
- * request's known fields are found, everything else is only checked. What
- * comes over the socket is somebody else's word.
+ * JSON (RFC 8259), read in one pass without allocating: the known fields of a
+ * request are located, everything else is only checked. Input is not trusted.
  */
 #include "text.h"
 
@@ -196,7 +195,7 @@ const char *json_request(const char *line, size_t length, struct request *reques
 	return reader.at == reader.end ? NULL : "something stands behind the object";
 }
 
-/* One code point of a string that has been checked, as UTF-8. */
+/* Writes one code point of a checked string as UTF-8. */
 static size_t unescape(const char **at, const char *end, char utf8[4])
 {
 	const char *from = "\"\\/bfnrt", *to = "\"\\/\b\f\n\r\t";
@@ -240,7 +239,7 @@ int json_string(struct field field, char *content, size_t size)
 		char utf8[4];
 		size_t length = unescape(&at, end, utf8);
 		if (used + length >= size)
-			break; /* longer than anything that is known: no two such are the same */
+			break; /* longer than every known name */
 		memcpy(content + used, utf8, length);
 		used += length;
 	}

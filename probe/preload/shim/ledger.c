@@ -23,18 +23,18 @@ void ledger_init(struct ledger *ledger)
 		pthread_mutex_init(&ledger->shards[i].lock, NULL);
 }
 
-void ledger_forget(struct ledger *ledger)
+void ledger_reset(struct ledger *ledger)
 {
 	for (int i = 0; i < SHARDS; i++) {
 		struct shard *shard = &ledger->shards[i];
-		/* A thread that is no more may have held it in the middle of a change: the table is not touched. */
+		/* The parent may have been changing the table when it forked: it is not touched, its pages leak. */
 		memset(&shard->table, 0, sizeof shard->table);
 		memset(&shard->sums, 0, sizeof shard->sums);
 		pthread_mutex_init(&shard->lock, NULL);
 	}
 }
 
-/* Allocations lie at multiples of 512 bytes and mostly of 2 MiB: the hash spreads them, and its high bits are not the table's. */
+/* Addresses are multiples of 512 bytes, mostly of 2 MiB, so they are hashed. The table uses the low bits. */
 static struct shard *shard_of(struct ledger *ledger, uint64_t address)
 {
 	return &ledger->shards[table_hash(address) >> 58];
@@ -60,7 +60,7 @@ static void uncount(struct shard *shard, const struct entry *entry)
 void ledger_add(struct ledger *ledger, const struct entry *entry)
 {
 	struct shard *shard = shard_of(ledger, entry->address);
-	books_lock(&shard->lock);
+	stats_lock(&shard->lock);
 	struct entry *place = table_put(&shard->table, WIDTH, entry->address);
 	if (place) {
 		if (place->kind)
@@ -68,34 +68,34 @@ void ledger_add(struct ledger *ledger, const struct entry *entry)
 		*place = *entry;
 		count(shard, place);
 	}
-	books_unlock(&shard->lock);
+	stats_unlock(&shard->lock);
 }
 
 int ledger_take(struct ledger *ledger, uint64_t address, struct entry *taken)
 {
 	struct shard *shard = shard_of(ledger, address);
-	books_lock(&shard->lock);
+	stats_lock(&shard->lock);
 	struct entry *found = table_find(&shard->table, WIDTH, address);
 	if (found) {
 		*taken = *found;
 		uncount(shard, found);
 		table_remove(&shard->table, WIDTH, found);
 	}
-	books_unlock(&shard->lock);
+	stats_unlock(&shard->lock);
 	return found != NULL;
 }
 
 void ledger_place(struct ledger *ledger, const struct entry *entry, uint8_t device)
 {
 	struct shard *shard = shard_of(ledger, entry->address);
-	books_lock(&shard->lock);
+	stats_lock(&shard->lock);
 	struct entry *found = table_find(&shard->table, WIDTH, entry->address);
 	if (found && found->size == entry->size && found->caller == entry->caller && found->since == entry->since) {
 		uncount(shard, found);
 		found->device = device;
 		count(shard, found);
 	}
-	books_unlock(&shard->lock);
+	stats_unlock(&shard->lock);
 }
 
 void ledger_sum(struct ledger *ledger, struct sums *sums)
@@ -103,13 +103,13 @@ void ledger_sum(struct ledger *ledger, struct sums *sums)
 	memset(sums, 0, sizeof *sums);
 	for (int i = 0; i < SHARDS; i++) {
 		struct shard *shard = &ledger->shards[i];
-		books_lock(&shard->lock);
+		stats_lock(&shard->lock);
 		for (int kind = 0; kind < KINDS; kind++)
 			for (int device = 0; device <= DEVICES; device++) {
 				sums->of[kind][device].bytes += shard->sums.of[kind][device].bytes;
 				sums->of[kind][device].count += shard->sums.of[kind][device].count;
 			}
-		books_unlock(&shard->lock);
+		stats_unlock(&shard->lock);
 	}
 }
 
@@ -127,9 +127,9 @@ void ledger_drop(struct ledger *ledger, int (*picks)(const struct entry *entry, 
 {
 	for (int i = 0; i < SHARDS; i++) {
 		struct shard *shard = &ledger->shards[i];
-		books_lock(&shard->lock);
+		stats_lock(&shard->lock);
 		struct table kept = { 0 };
-		/* Into a table anew: removing one by one would move others to where the loop has been. */
+		/* Copied to a new table: removal would move entries to where the loop has already been. */
 		int moved = has_any(&shard->table, picks, argument) && table_resize(&kept, WIDTH, shard->table.capacity);
 		for (size_t at = 0; moved && at < shard->table.capacity; at++) {
 			const struct entry *entry = (const struct entry *)(void *)table_at(&shard->table, WIDTH, at);
@@ -144,7 +144,7 @@ void ledger_drop(struct ledger *ledger, int (*picks)(const struct entry *entry, 
 			table_empty(&shard->table, WIDTH);
 			shard->table = kept;
 		}
-		books_unlock(&shard->lock);
+		stats_unlock(&shard->lock);
 	}
 }
 
@@ -152,12 +152,12 @@ void ledger_walk(struct ledger *ledger, void (*see)(const struct entry *entry, v
 {
 	for (int i = 0; i < SHARDS; i++) {
 		struct shard *shard = &ledger->shards[i];
-		books_lock(&shard->lock);
+		stats_lock(&shard->lock);
 		for (size_t at = 0; at < shard->table.capacity; at++) {
 			const struct entry *entry = (const struct entry *)(void *)table_at(&shard->table, WIDTH, at);
 			if (entry->address)
 				see(entry, argument);
 		}
-		books_unlock(&shard->lock);
+		stats_unlock(&shard->lock);
 	}
 }

@@ -1,10 +1,10 @@
 /*
- * What a process has allocated: address → how much, where, by which call,
- * since when, for whom. Sums by device are kept beside it, so that a report
- * costs the same whether there are ten allocations or a million.
+ * The process's allocations: address → size, device, call, time, caller. Sums by
+ * device are kept too, so that a report of a million allocations costs no more
+ * than one of ten.
  *
- * It is divided into shards by address, each with a lock of its own, which is
- * held for one look into a table and never while the driver is called.
+ * The ledger is sharded by address. A shard's lock is held for one table access
+ * and never across a driver call.
  */
 #ifndef VRAMSCOPE_PRELOAD_LEDGER_H
 #define VRAMSCOPE_PRELOAD_LEDGER_H
@@ -14,15 +14,15 @@
 
 enum {
 	DEVICES = 64,
-	NOWHERE = DEVICES, /* allocated on a device that is not known (yet) */
+	NOWHERE = DEVICES, /* device unknown, so far */
 	SHARDS = 64,
 };
 
 enum kind {
-	RAW = 1,  /* cuMemAlloc: its size is the process's */
-	POOLED,   /* of a pool, which is what has taken it of the driver */
-	MANAGED,  /* moves between host and devices: listed, never counted */
-	IMPORTED, /* another process's */
+	RAW = 1,  /* cuMemAlloc: counts in full */
+	POOLED,   /* from a pool, whose reserved bytes count instead */
+	MANAGED,  /* moves between host and devices: listed, not counted */
+	IMPORTED, /* another process's: listed, not counted */
 	KINDS,
 };
 
@@ -42,10 +42,10 @@ const char *api_name(enum api api);
 struct entry {
 	uint64_t address;
 	uint64_t size;
-	uint64_t caller; /* an address inside of the code that called */
-	uint64_t pool;   /* handle of a pooled one's; 0: not known */
+	uint64_t caller; /* return address in the calling code */
+	uint64_t pool;   /* handle, if pooled; 0: unknown */
 	uint32_t since;  /* deciseconds of the monotonic clock */
-	uint16_t context, epoch; /* in which it was allocated: contexts.c */
+	uint16_t context, epoch; /* at its allocation: contexts.c */
 	uint8_t kind, api, device;
 };
 
@@ -68,20 +68,20 @@ struct ledger {
 };
 
 void ledger_init(struct ledger *ledger);
-/* In a forked child: nothing of it is the child's, whatever state its locks are in. */
-void ledger_forget(struct ledger *ledger);
+/* In a forked child: empties it, whatever state its locks are in. */
+void ledger_reset(struct ledger *ledger);
 
-/* An address that is there already was freed in a way that nobody told of: the new entry takes its place. */
+/* Replaces an entry with the same address: that one was freed by a call that is not hooked. */
 void ledger_add(struct ledger *ledger, const struct entry *entry);
-/* Takes an entry out; 0: there is none. */
+/* Removes an entry; 0: there was none. */
 int ledger_take(struct ledger *ledger, uint64_t address, struct entry *taken);
-/* Says where an entry is after all, if it is still the same one. */
+/* Sets the device of an entry, if it is still the same one. */
 void ledger_place(struct ledger *ledger, const struct entry *entry, uint8_t device);
 
 void ledger_sum(struct ledger *ledger, struct sums *sums);
-/* Removes every entry that the function picks. */
+/* Removes every entry that picks selects. */
 void ledger_drop(struct ledger *ledger, int (*picks)(const struct entry *entry, const void *argument), const void *argument);
-/* Shows entries under a shard's lock: the function must be quick and must not come back here. */
+/* Calls see for each entry, under a shard's lock: it must be fast and must not use the ledger. */
 void ledger_walk(struct ledger *ledger, void (*see)(const struct entry *entry, void *argument), void *argument);
 
 #endif

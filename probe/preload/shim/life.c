@@ -1,7 +1,7 @@
 /*
- * When the serving thread begins and ends: with the first hook that sees a
- * context or memory, before the driver's own end, in a forked child not yet,
- * and where another probe serves for this process no more.
+ * The serving thread's life: it starts with the first hook that sees a context or
+ * memory, and ends before the driver is torn down, or when another probe of this
+ * process takes over. A forked child has none until it uses a GPU.
  */
 #define _GNU_SOURCE
 #include "server.h"
@@ -17,7 +17,7 @@
 
 enum { STACK = 512 << 10 };
 
-int serving; /* 0 not yet; 1 a thread has been started; 2 no more: another probe serves, or the end has come */
+int serving; /* 0: not yet; 1: the thread was started; 2: no longer, another probe serves or the process exits */
 struct server server = { .wakeup = { .number = -1 }, .waker = { .number = -1 } };
 pthread_mutex_t server_loop = PTHREAD_MUTEX_INITIALIZER;
 
@@ -47,12 +47,12 @@ static int add_variables(struct dl_phdr_info *object, size_t size, void *sum)
 	return 0;
 }
 
-/* glibc takes the room for thread-local variables, of which a program may have many, off a thread's stack. */
+/* glibc places thread-local variables, of which a program may have many, on the thread's stack. */
 static size_t stack_size(void)
 {
 	size_t variables = 0;
 	(void)dl_iterate_phdr(add_variables, &variables);
-	return (STACK + variables + 0xffff) & ~(size_t)0xffff; /* whole pages, however large these are */
+	return (STACK + variables + 0xffff) & ~(size_t)0xffff; /* whole pages of any size in use */
 }
 
 int start_thread(void *(*run)(void *))
@@ -71,7 +71,7 @@ int start_thread(void *(*run)(void *))
 	return !failed;
 }
 
-/* Before the driver's own handlers, which were there earlier. */
+/* Runs before the driver's handlers, which were registered earlier. */
 static void at_exit(void)
 {
 	if (!serves() || server.pid != getpid())
@@ -81,10 +81,10 @@ static void at_exit(void)
 	clock_gettime(CLOCK_REALTIME, &until);
 	until.tv_sec++;
 	if (pthread_mutex_timedlock(&server_loop, &until) != 0)
-		return; /* it hangs in the driver: the socket's name stays, for others to tidy up */
+		return; /* the loop hangs in the driver: the socket's name is left for others to tidy up */
 	stop_serving();
 	if (server.bound)
-		address_leave(&server.address);
+		address_remove(&server.address);
 	server.bound = 0;
 	pthread_mutex_unlock(&server_loop);
 }
@@ -94,9 +94,9 @@ static int prepare(void)
 	for (int i = 0; i < MONITORS; i++)
 		server.connections[i].file.number = -1;
 	if (!server.answer.at)
-		server.answer = (struct text){ .at = pages_take(LONGEST_LINE), .size = LONGEST_LINE };
+		server.answer = (struct text){ .at = pages_alloc(LONGEST_LINE), .size = LONGEST_LINE };
 	if (!server.flushed.at)
-		server.flushed = (struct text){ .at = pages_take(LONGEST_LINE / 2), .size = LONGEST_LINE / 2 };
+		server.flushed = (struct text){ .at = pages_alloc(LONGEST_LINE / 2), .size = LONGEST_LINE / 2 };
 	int ends[2];
 	if (pipe2(ends, O_CLOEXEC | O_NONBLOCK) == 0) {
 		server.wakeup = descriptor_of(ends[0]);
@@ -116,14 +116,14 @@ void serve_start(void)
 	if (!registered) {
 		registered = 1;
 		(void)atexit(at_exit);
-		(void)pthread_atfork(NULL, NULL, forget_everything);
+		(void)pthread_atfork(NULL, NULL, reset_after_fork);
 	}
 	if (prepare())
-		(void)start_thread(serve_run); /* without it there is no probe, and the program runs all the same */
+		(void)start_thread(serve_run); /* without the thread there is no probe */
 	errno = before;
 }
 
-void serve_forget(void)
+void serve_reset(void)
 {
 	pthread_mutex_init(&server_loop, NULL);
 	if (serves()) {
@@ -148,7 +148,7 @@ int serve_yield(void)
 	int was = serves();
 	stop_serving();
 	if (was && server.bound) {
-		address_leave(&server.address);
+		address_remove(&server.address);
 		server.bound = 0;
 	}
 	for (int i = 0; was && i < MONITORS; i++)

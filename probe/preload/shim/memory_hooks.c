@@ -1,7 +1,7 @@
 /*
- * Allocations that have an address. What is freed is taken out of the ledger
- * before the real call, since another thread may be given the address before
- * that has come back, and put in again where the call fails.
+ * Allocations with an address. A free removes the entry before the real call,
+ * since another thread may get the address before that returns, and restores it
+ * if the call fails.
  */
 #include "hooks.h"
 
@@ -17,7 +17,7 @@ static void allocated(CUresult answer, const CUdeviceptr *pointer, struct entry 
 	entry.context = place.context;
 	entry.epoch = place.epoch;
 	entry.device = place.device;
-	ledger_add(&books.ledger, &entry);
+	ledger_add(&process.ledger, &entry);
 	serve_wanted();
 }
 
@@ -49,14 +49,14 @@ HOOK(cuMemFree_v2, (pointer), CUdeviceptr pointer)
 {
 	(void)caller, (void)outer;
 	struct entry taken;
-	int known = ledger_take(&books.ledger, pointer, &taken);
+	int known = ledger_take(&process.ledger, pointer, &taken);
 	CUresult answer = real(pointer);
 	if (known && answer != CUDA_SUCCESS)
-		ledger_add(&books.ledger, &taken);
+		ledger_add(&process.ledger, &taken);
 	return answer;
 }
 
-/* How much it is the other process's books tell. */
+/* Its size is in the other process's stats. */
 static void imported(CUresult answer, const CUdeviceptr *pointer, uint64_t caller)
 {
 	allocated(answer, pointer, (struct entry){ .kind = IMPORTED, .api = API_IPC_OPEN, .caller = caller }, 0);
@@ -82,10 +82,10 @@ HOOK(cuIpcCloseMemHandle, (pointer), CUdeviceptr pointer)
 {
 	(void)caller, (void)outer;
 	struct entry taken;
-	int known = ledger_take(&books.ledger, pointer, &taken);
+	int known = ledger_take(&process.ledger, pointer, &taken);
 	CUresult answer = real(pointer);
 	if (known && answer != CUDA_SUCCESS)
-		ledger_add(&books.ledger, &taken);
+		ledger_add(&process.ledger, &taken);
 	return answer;
 }
 
@@ -93,7 +93,7 @@ typedef CUresult (*allocate_async)(CUdeviceptr *pointer, size_t size, CUstream s
 typedef CUresult (*allocate_from_pool)(CUdeviceptr *pointer, size_t size, CUmemoryPool pool, CUstream stream);
 typedef CUresult (*free_async)(CUdeviceptr pointer, CUstream stream);
 
-/* What a captured stream allocates is the graph's: there is nothing of it before that is launched. */
+/* An allocation in a captured stream belongs to the graph: it exists once that is launched. */
 static void pooled(CUresult answer, const CUdeviceptr *pointer, struct entry entry, CUstream stream, int outer)
 {
 	uint8_t device = place_now().device;
@@ -127,10 +127,10 @@ static inline CUresult noted_from_pool(allocate_from_pool real, uint64_t caller,
 static inline CUresult noted_free(free_async real, CUdeviceptr pointer, CUstream stream)
 {
 	struct entry taken;
-	int known = !capture_of(stream) && ledger_take(&books.ledger, pointer, &taken);
+	int known = !capture_of(stream) && ledger_take(&process.ledger, pointer, &taken);
 	CUresult answer = real(pointer, stream);
 	if (known && answer != CUDA_SUCCESS)
-		ledger_add(&books.ledger, &taken);
+		ledger_add(&process.ledger, &taken);
 	return answer;
 }
 

@@ -1,8 +1,7 @@
 /*
- * Another C library. Below a shell that has this library, a program may stand
- * that was linked with musl: its loader takes whatever is preloaded, knows no
- * versions of symbols, and has no dlvsym. There is no CUDA for musl, but such a
- * program shall run as if we were not there, and that needs its own dlsym.
+ * A shell with LD_PRELOAD set may start a program linked with musl, whose loader
+ * preloads this library but has no symbol versions and no dlvsym. There is no
+ * CUDA for musl, but the program must run as without us, which needs musl's dlsym.
  * Source: https://wiki.musl-libc.org/functional-differences-from-glibc.html
  */
 #define _GNU_SOURCE
@@ -11,7 +10,7 @@
 #include <elf.h>
 #include <link.h>
 
-/* A table that the loader may or may not have moved to where the object lies. */
+/* The address of a table; only some loaders relocate it. */
 static const void *where(const struct dl_phdr_info *object, ElfW(Addr) address)
 {
 	return (const void *)(address < object->dlpi_addr ? object->dlpi_addr + address : address);
@@ -49,7 +48,7 @@ static int look_for_dlsym(struct dl_phdr_info *object, size_t size, void *found)
 		else if (entry->d_tag == DT_HASH)
 			hash = where(object, entry->d_un.d_ptr);
 	}
-	if (!symbols || !names || !hash) /* musl has both kinds of hash table; the second word of this one counts the symbols */
+	if (!symbols || !names || !hash) /* musl has both hash tables; the second word of DT_HASH is the number of symbols */
 		return 0;
 	for (ElfW(Word) i = 0; i < hash[1]; i++)
 		if (symbols[i].st_shndx != SHN_UNDEF && strcmp(names + symbols[i].st_name, "dlsym") == 0) {

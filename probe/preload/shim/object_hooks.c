@@ -1,7 +1,6 @@
 /*
- * Contexts, pools, captures and memory without an address: whatever is counted
- * rather than keyed by an address, so that only the outermost of two hooks that
- * see one call may take note of it.
+ * Contexts, pools and memory without an address. These are counted rather than
+ * keyed by address, so only the outermost hook of a call counts.
  */
 #include "hooks.h"
 
@@ -123,7 +122,7 @@ HOOK(cuMemPoolCreate, (pool, properties), CUmemoryPool *pool, const CUmemPoolPro
 {
 	(void)caller;
 	CUresult answer = real(pool, properties);
-	/* One that is to be shared is this process's own all the same; one of managed memory is on no device. */
+	/* A pool to be shared is counted here too; a pool of managed memory is on no device. */
 	if (answer == CUDA_SUCCESS && outer && properties->allocType == CU_MEM_ALLOCATION_TYPE_PINNED &&
 	    properties->location.type == CU_MEM_LOCATION_TYPE_DEVICE) {
 		pool_made(*pool, properties->location.id);

@@ -1,10 +1,9 @@
 /*
- * Where another probe sits in the same process (the Python agent): it serves,
- * and gets the books of native allocations from here, so that nothing is told
- * twice. It finds these by their names.
+ * The interface to another probe in the same process, the Python agent: it serves,
+ * and reports the native allocations from here. It finds these by name.
  *
- *   vramscope_preload_yield()            → this library serves no more, from now on
- *   vramscope_preload_report(text, size) → the length of {"time_ns":…,"devices":[…]}, -1 where it does not fit
+ *   vramscope_preload_yield()            → this library stops serving
+ *   vramscope_preload_report(text, size) → the length of {"time_ns":…,"devices":[…]}, -1: does not fit
  */
 #include "fork.h"
 

@@ -1,6 +1,6 @@
 /*
- * Memory of the kernel's, by system call: other preloaded libraries stand in
- * front of mmap, and some of them ask CUDA what an address is.
+ * Memory from the kernel, by system call: other preloaded libraries hook mmap,
+ * and some of those call CUDA.
  */
 #define _GNU_SOURCE
 #include "table.h"
@@ -15,7 +15,7 @@ static size_t whole_pages(size_t size)
 	return (size + 4095) & ~(size_t)4095;
 }
 
-void *pages_take(size_t size)
+void *pages_alloc(size_t size)
 {
 	int before = errno;
 	long at = syscall(SYS_mmap, NULL, whole_pages(size), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0L);
@@ -23,9 +23,9 @@ void *pages_take(size_t size)
 	return at == -1 ? NULL : (void *)at;
 }
 
-void pages_give(void *memory, size_t size)
+void pages_free(void *memory, size_t size)
 {
 	int before = errno;
-	(void)syscall(SYS_munmap, memory, whole_pages(size)); /* what cannot be given back is kept */
+	(void)syscall(SYS_munmap, memory, whole_pages(size)); /* on failure the memory leaks */
 	errno = before;
 }

@@ -1,12 +1,11 @@
 /*
- * The memory pools that the program has made, and which one its allocations
- * come from. What is in them the driver tells (report.c), and it must not be
- * asked about a pool that is being destroyed: whoever asks holds the pool, and
- * its destruction waits for that.
+ * The program's memory pools, and the current pool of each device. The driver has
+ * their stats (driver.c), and must not be asked about a pool that is being
+ * destroyed: our threads hold a pool meanwhile, and its destruction waits.
  */
 #include "shim.h"
 
-enum { HELD_AT_ONCE = 2 }; /* by the thread that serves, and the one that flushes */
+enum { HELD_AT_ONCE = 2 }; /* by the serving and the flushing thread */
 
 static struct {
 	pthread_mutex_t lock;
@@ -16,7 +15,7 @@ static struct {
 	uint64_t held[HELD_AT_ONCE];
 } pools = { .lock = PTHREAD_MUTEX_INITIALIZER, .free = PTHREAD_COND_INITIALIZER };
 
-/* Under the lock, as is all that is static here. */
+/* Under the lock, as every static function here. */
 static struct pool *find(uint64_t handle)
 {
 	for (int i = 0; handle && i < POOLS; i++)
@@ -45,18 +44,18 @@ void pool_made(CUmemoryPool pool, int device)
 {
 	if (device < 0 || device >= DEVICES)
 		return;
-	books_lock(&pools.lock);
-	(void)find_or_add(number(pool), device); /* beyond so many pools the rest is not told of */
-	books_unlock(&pools.lock);
+	stats_lock(&pools.lock);
+	(void)find_or_add(number(pool), device); /* more than POOLS pools are not reported */
+	stats_unlock(&pools.lock);
 }
 
 void pool_set(int device, CUmemoryPool pool)
 {
 	if (device < 0 || device >= DEVICES)
 		return;
-	books_lock(&pools.lock);
+	stats_lock(&pools.lock);
 	__atomic_store_n(&pools.current[device], number(pool), __ATOMIC_RELAXED);
-	books_unlock(&pools.lock);
+	stats_unlock(&pools.lock);
 }
 
 static int is_held(uint64_t handle)
@@ -69,12 +68,12 @@ static int is_held(uint64_t handle)
 
 int pool_ending(CUmemoryPool handle, struct pool *was)
 {
-	books_lock(&pools.lock);
+	stats_lock(&pools.lock);
 	struct pool *pool = find(number(handle));
 	if (pool) {
 		*was = *pool;
 		pool->handle = 0;
-		/* A thread of the program's that is cancelled while it waits here would leave with the lock. */
+		/* A thread that is cancelled in pthread_cond_wait would keep the lock. */
 		int cancellable;
 		pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancellable);
 		while (is_held(was->handle))
@@ -84,17 +83,17 @@ int pool_ending(CUmemoryPool handle, struct pool *was)
 	for (int i = 0; i < DEVICES; i++)
 		if (pools.current[i] == number(handle))
 			__atomic_store_n(&pools.current[i], 0, __ATOMIC_RELAXED);
-	books_unlock(&pools.lock);
+	stats_unlock(&pools.lock);
 	return pool != NULL;
 }
 
 void pool_end_failed(const struct pool *was)
 {
-	books_lock(&pools.lock);
+	stats_lock(&pools.lock);
 	struct pool *pool = find_or_add(was->handle, was->device);
 	if (pool)
 		*pool = *was;
-	books_unlock(&pools.lock);
+	stats_unlock(&pools.lock);
 }
 
 uint64_t pool_current(int device)
@@ -104,14 +103,14 @@ uint64_t pool_current(int device)
 
 void pool_out_of_memory(uint64_t handle, int device)
 {
-	books_lock(&pools.lock);
+	stats_lock(&pools.lock);
 	struct pool *pool = find(handle ? handle : device < DEVICES ? pools.current[device] : 0);
 	for (int i = 0; !pool && i < POOLS; i++)
 		if (pools.list[i].handle && pools.list[i].is_default && pools.list[i].device == device)
 			pool = &pools.list[i];
 	if (pool)
 		pool->out_of_memory++;
-	books_unlock(&pools.lock);
+	stats_unlock(&pools.lock);
 	if (!pool)
 		count_out_of_memory((uint8_t)device);
 }
@@ -119,65 +118,65 @@ void pool_out_of_memory(uint64_t handle, int device)
 int pools_of(int device, CUmemoryPool default_pool, struct pool list[POOLS])
 {
 	int found = 0;
-	books_lock(&pools.lock);
+	stats_lock(&pools.lock);
 	struct pool *usual = default_pool ? find_or_add(number(default_pool), device) : NULL;
 	if (usual)
 		usual->is_default = 1;
 	for (int i = 0; i < POOLS; i++)
 		if (pools.list[i].handle && pools.list[i].device == device)
 			list[found++] = pools.list[i];
-	books_unlock(&pools.lock);
+	stats_unlock(&pools.lock);
 	return found;
 }
 
 int pools_default(uint64_t handles[DEVICES])
 {
 	int found = 0;
-	books_lock(&pools.lock);
+	stats_lock(&pools.lock);
 	for (int i = 0; i < POOLS && found < DEVICES; i++)
 		if (pools.list[i].handle && pools.list[i].is_default)
 			handles[found++] = pools.list[i].handle;
-	books_unlock(&pools.lock);
+	stats_unlock(&pools.lock);
 	return found;
 }
 
 int pool_hold(uint64_t handle)
 {
 	int held = 0;
-	books_lock(&pools.lock);
+	stats_lock(&pools.lock);
 	for (int i = 0; find(handle) && !held && i < HELD_AT_ONCE; i++)
 		if (!pools.held[i]) {
 			pools.held[i] = handle;
 			held = 1;
 		}
-	books_unlock(&pools.lock);
+	stats_unlock(&pools.lock);
 	return held;
 }
 
-void pool_let_go(uint64_t handle)
+void pool_release(uint64_t handle)
 {
-	books_lock(&pools.lock);
+	stats_lock(&pools.lock);
 	for (int i = 0; i < HELD_AT_ONCE; i++)
 		if (pools.held[i] == handle) {
 			pools.held[i] = 0;
 			break;
 		}
 	pthread_cond_broadcast(&pools.free);
-	books_unlock(&pools.lock);
+	stats_unlock(&pools.lock);
 }
 
 void pool_note_residue(uint64_t handle, uint64_t residue)
 {
-	books_lock(&pools.lock);
+	stats_lock(&pools.lock);
 	struct pool *pool = find(handle);
 	if (pool) {
 		pool->residue = residue;
 		pool->residue_known = 1;
 	}
-	books_unlock(&pools.lock);
+	stats_unlock(&pools.lock);
 }
 
-void pools_forget(void)
+void pools_reset(void)
 {
 	memset(&pools, 0, sizeof pools);
 	pthread_mutex_init(&pools.lock, NULL);

@@ -1,7 +1,6 @@
 /*
- * What is told of the process: the ledger's sums, and what the driver says of
- * the pools. Only devices are told of on which the program has a context or
- * memory.
+ * The stats of the process: the ledger's sums, and the driver's figures of its
+ * pools, for each device on which the program has a context or memory.
  */
 #define _GNU_SOURCE
 #include "serve.h"
@@ -25,22 +24,22 @@ static void collect(const struct entry *entry, void *argument)
 		unplaced->list[unplaced->count++] = *entry;
 }
 
-/* Asks the driver where allocations are that were made in a context whose making was not seen. */
+/* Asks the driver for the device of allocations in contexts whose creation was not seen. */
 static void place_unknown(void)
 {
-	const struct driver *calls = driver_calls_of_ours();
-	struct unplaced *unplaced = calls->cuPointerGetAttribute ? pages_take(sizeof *unplaced) : NULL;
+	const struct driver *calls = own_driver_calls();
+	struct unplaced *unplaced = calls->cuPointerGetAttribute ? pages_alloc(sizeof *unplaced) : NULL;
 	if (!unplaced)
 		return;
-	ledger_walk(&books.ledger, collect, unplaced);
+	ledger_walk(&process.ledger, collect, unplaced);
 	for (int i = 0; i < unplaced->count; i++) {
 		const struct entry *entry = &unplaced->list[i];
 		int device = -1;
 		CUresult answer = calls->cuPointerGetAttribute(&device, CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL, entry->address);
 		if (answer == CUDA_SUCCESS && device >= 0 && device < DEVICES)
-			ledger_place(&books.ledger, entry, (uint8_t)device);
+			ledger_place(&process.ledger, entry, (uint8_t)device);
 	}
-	pages_give(unplaced, sizeof *unplaced);
+	pages_free(unplaced, sizeof *unplaced);
 }
 
 uint64_t raw_bytes(int device, const struct sums *sums, const struct sum vmm[DEVICES])
@@ -50,14 +49,14 @@ uint64_t raw_bytes(int device, const struct sums *sums, const struct sum vmm[DEV
 
 uint64_t device_raw_bytes(int device)
 {
-	struct sums *now = pages_take(sizeof *now);
+	struct sums *now = pages_alloc(sizeof *now);
 	struct sum vmm[DEVICES];
 	uint64_t bytes = 0;
 	if (now) {
-		ledger_sum(&books.ledger, now);
+		ledger_sum(&process.ledger, now);
 		vmm_sum(vmm);
 		bytes = raw_bytes(device, now, vmm);
-		pages_give(now, sizeof *now);
+		pages_free(now, sizeof *now);
 	}
 	return bytes;
 }
@@ -72,7 +71,7 @@ static void report_raw(struct text *text, int device, const struct sums *sums, c
 {
 	uint64_t bytes = raw_bytes(device, sums, vmm), count = sums->of[RAW][device].count + vmm[device].count;
 	const struct sum *managed = &sums->of[MANAGED][device], *imported = &sums->of[IMPORTED][device];
-	uint64_t failed = __atomic_load_n(&books.out_of_memory[device], __ATOMIC_RELAXED);
+	uint64_t failed = __atomic_load_n(&process.out_of_memory[device], __ATOMIC_RELAXED);
 	text_add(text,
 	         "{\"kind\":\"raw\",\"reserved_bytes\":%llu,\"allocated_bytes\":%llu,\"cached_bytes\":0,\"fragmented_bytes\":0,"
 	         "\"returnable_bytes\":0,\"segments\":%llu,\"out_of_memory_count\":%llu",
@@ -86,8 +85,8 @@ static void report_raw(struct text *text, int device, const struct sums *sums, c
 
 static void report_pool(struct text *text, const struct pool *pool)
 {
-	struct pool_books of = { 0 };
-	/* A default pool that nobody has ever used is no news. */
+	struct pool_stats of = { 0 };
+	/* A default pool that was never used is not reported. */
 	if (!pool_read(pool->handle, &of) || (pool->is_default && !of.reserved_high && !pool->out_of_memory))
 		return;
 	uint64_t fragmented = pool_fragmented(pool, &of), cached = of.reserved - of.used - fragmented;
@@ -104,25 +103,25 @@ static void report_pool(struct text *text, const struct pool *pool)
 	else
 		text_add(text, ",\"config\":\"%skeeps %llu bytes when synchronised\"", pool->is_default ? "default pool, " : "",
 		         (big)of.threshold);
-	/* Allocations that name no pool are noted under 0 where their device's own is meant. */
+	/* Allocations from the default pool are counted under pool 0. */
 	survey_report(text, pool->device, 1, pool->is_default ? 0 : pool->handle);
 	text_add(text, "}");
 }
 
-static void report_device(struct text *text, int device, const struct sums *sums, const struct sum vmm[DEVICES], int *told)
+static void report_device(struct text *text, int device, const struct sums *sums, const struct sum vmm[DEVICES], int *reported)
 {
-	const struct seen *seen = device_seen(device);
+	const struct gpu *gpu = gpu_of(device);
 	struct pool pools[POOLS];
 	uint64_t used, reserved;
-	if (!seen)
+	if (!gpu)
 		return;
-	text_add(text, "%s{\"uuid\":\"%s\"", (*told)++ ? "," : "", seen->uuid);
-	if (seen->total)
-		text_add(text, ",\"total_bytes\":%llu", (big)seen->total);
+	text_add(text, "%s{\"uuid\":\"%s\"", (*reported)++ ? "," : "", gpu->uuid);
+	if (gpu->total)
+		text_add(text, ",\"total_bytes\":%llu", (big)gpu->total);
 	text_add(text, ",\"allocators\":[");
 	report_raw(text, device, sums, vmm);
 	int count = device_pools(device, pools);
-	for (int i = 0; i < count && i < 60; i++) /* a monitor takes 64 allocators of a device */
+	for (int i = 0; i < count && i < 60; i++) /* a monitor accepts 64 allocators per device */
 		report_pool(text, &pools[i]);
 	if (graph_memory(device, &used, &reserved))
 		text_add(text,
@@ -132,19 +131,19 @@ static void report_device(struct text *text, int device, const struct sums *sums
 	text_add(text, "]}");
 }
 
-/* The sums are large, and this thread's stack is not. */
+/* Too large for the thread's stack. */
 static struct sums sums;
 
 void report_stats(struct text *text)
 {
 	struct sum vmm[DEVICES];
 	struct timespec now;
-	int told = 0;
-	ledger_sum(&books.ledger, &sums);
+	int reported = 0;
+	ledger_sum(&process.ledger, &sums);
 	for (int kind = 0; kind < KINDS; kind++)
 		if (sums.of[kind][NOWHERE].count) {
 			place_unknown();
-			ledger_sum(&books.ledger, &sums);
+			ledger_sum(&process.ledger, &sums);
 			break;
 		}
 	vmm_sum(vmm);
@@ -156,7 +155,7 @@ void report_stats(struct text *text)
 	text_add(text, "\"time_ns\":%llu,\"devices\":[", (big)now.tv_sec * 1000000000 + (big)now.tv_nsec);
 	for (int device = 0; device < DEVICES; device++)
 		if (device_has_anything(device, &sums, vmm))
-			report_device(text, device, &sums, vmm, &told);
+			report_device(text, device, &sums, vmm, &reported);
 	text_add(text, "]");
 }
 
@@ -167,7 +166,7 @@ int report_can_flush(void)
 		uint64_t used, reserved;
 		int count = device_is_used(device) ? device_pools(device, pools) : 0;
 		for (int i = 0; i < count; i++) {
-			struct pool_books of = { 0 };
+			struct pool_stats of = { 0 };
 			if (!pools[i].is_default || (pool_read(pools[i].handle, &of) && of.reserved_high))
 				return 1;
 		}
@@ -179,7 +178,7 @@ int report_can_flush(void)
 
 void report_hello(struct text *text)
 {
-	const struct driver *calls = driver_calls_of_ours();
+	const struct driver *calls = own_driver_calls();
 	int version = 0;
 	text_add(text, "\"proto\":\"vramscope/1\",\"pid\":%d,\"starttime\":%llu,\"runtimes\":[", (int)getpid(), process_start());
 	text_add(text, "{\"name\":\"CUDA\"");

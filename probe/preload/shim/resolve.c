@@ -1,15 +1,14 @@
 /*
- * Who is behind whom. There are three ways to a function of libcuda, and the
- * hook stands in each of them:
+ * Interposition. There are three ways to a function of libcuda, each hooked:
  *
- *   linked with libcuda       the exported symbol comes first, since this library is preloaded;
- *                             it goes on to the next one in the program's search order
- *   dlopen, dlsym             dlsym below hands out the hook where libcuda's own would have been the answer
- *   cuGetProcAddress          the same (this is how NVIDIA's runtime library asks)
+ *   linked with libcuda       the symbol that we export comes first, since this library is preloaded;
+ *                             it calls the next one in the program's search order
+ *   dlopen, dlsym             our dlsym returns the hook instead of libcuda's function
+ *   cuGetProcAddress          likewise (NVIDIA's runtime library uses this)
  *
- * dlsym answers by who asks (RTLD_NEXT, RTLD_DEFAULT), which it reads off the
- * return address: so everything that is not about a hook is jumped to, not
- * called, with the stack as the caller left it.
+ * dlsym's answer depends on its caller (RTLD_NEXT, RTLD_DEFAULT), found from the
+ * return address. So the real dlsym is jumped to, not called, with the caller's
+ * stack.
  */
 #define _GNU_SOURCE
 #include "hooks.h"
@@ -30,7 +29,7 @@ static const struct call calls[SLOTS] = {
 #undef CALL
 };
 
-/* Versions of the API up to which a name's meaning is known; later ones are known by their address alone. */
+/* From this API version on, a function is recognised by its address only, not by its name. */
 enum { LATEST_KNOWN = 13060 };
 
 static void *next_calls[SLOTS], *driver_calls[SLOTS];
@@ -51,23 +50,23 @@ static void store(void **pointer, void *value)
 #define BASE_VERSION "GLIBC_2.17"
 #endif
 
-/* What glibc alone has: without them a program of another C library could not even start. */
+/* Only glibc has these; weak, so that a program with another C library can start. */
 extern __typeof(dlvsym) dlvsym __attribute__((weak));
 extern __typeof(dladdr1) dladdr1 __attribute__((weak));
 
-/* libc's own, or whichever has a version behind this library. */
+/* libc's dlsym, or the next versioned one after ours. */
 static dlsym_call real_dlsym(void)
 {
 	static void *real;
 	if (!load(&real)) {
-		/* Every glibc has the old version: a look that fails would allocate, and malloc itself may be who asks. */
+		/* Every glibc has the old version. It is tried first: a failing lookup allocates, and malloc may be the caller. */
 		void *found = dlvsym ? dlvsym(RTLD_NEXT, "dlsym", BASE_VERSION) : dlsym_without_versions();
 		store(&real, found ? found : dlvsym(RTLD_NEXT, "dlsym", "GLIBC_2.34"));
 	}
 	return (dlsym_call)load(&real);
 }
 
-/* The next one in the program's search order: another preloaded library's, where there is one. */
+/* The next dlsym in the program's search order, perhaps another preloaded library's. */
 static dlsym_call next_dlsym(void)
 {
 	static void *next;
@@ -78,15 +77,15 @@ static dlsym_call next_dlsym(void)
 	return (dlsym_call)load(&next);
 }
 
-/* libcuda's function of a name; NULL where libcuda is not loaded, or has none. */
+/* libcuda's function of a name; NULL: libcuda is not loaded, or has none. */
 static void *in_driver(const char *symbol, int pin)
 {
 	void *driver = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD | (pin ? RTLD_NODELETE : 0));
 	void *found = driver ? real_dlsym()(driver, symbol) : NULL;
 	if (driver)
-		dlclose(driver); /* it stays as loaded as it was */
+		dlclose(driver); /* drops our reference only */
 	if (!found)
-		(void)dlerror(); /* not the program's */
+		(void)dlerror(); /* clears our error, which the program must not see */
 	return found;
 }
 
@@ -103,7 +102,7 @@ void *resolve_next(enum slot slot)
 	next = real_dlsym()(RTLD_NEXT, calls[slot].symbol);
 	if (!next) {
 		(void)dlerror();
-		next = in_driver(calls[slot].symbol, 1); /* loaded out of the global scope */
+		next = in_driver(calls[slot].symbol, 1); /* loaded outside of the global scope */
 	}
 	store(&next_calls[slot], next);
 	return next;
@@ -122,7 +121,7 @@ static int slot_of(const char *symbol)
 	return -1;
 }
 
-/* Whether a call that was asked for by its name, for a version of the API, is this one. */
+/* Whether a name for cuGetProcAddress means this call in this API version. */
 static int is_meant(const struct call *call, const char *name, int version, cuuint64_t flags)
 {
 	return strcmp(call->name, name) == 0 && version >= call->version && (!call->until || version < call->until) &&
@@ -147,7 +146,7 @@ void resolve_wrap(const char *name, int version, cuuint64_t flags, void **functi
 			found = i;
 	for (int i = 0; i < SLOTS && found < 0; i++) {
 		void *before = load(&driver_calls[i]);
-		/* A driver that is older than the version asked for gives what it has, which it has under another symbol. */
+		/* A driver older than the requested version returns an older function, of another symbol. */
 		if (is_meant(&calls[i], name, version, flags) && (!before || before == *function) && in_driver(calls[i].symbol, 0))
 			found = i;
 	}
@@ -157,7 +156,7 @@ void resolve_wrap(const char *name, int version, cuuint64_t flags, void **functi
 	*function = calls[found].hook;
 }
 
-/* What dlsym answers: done, or who answers in our place. */
+/* dlsym's answer if done, else the function to jump to. */
 struct verdict {
 	void *target;
 	long done;
@@ -169,7 +168,7 @@ static int is_ours(const void *address)
 	return dladdr(address, &theirs) && dladdr((const void *)calls, &ours) && theirs.dli_fbase == ours.dli_fbase;
 }
 
-/* What the object that asks would find among those that it was itself linked with. */
+/* What the caller's object finds in its own scope, the libraries that it is linked with. */
 static void *in_own_scope(const void *caller, const char *name)
 {
 	Dl_info info;
@@ -185,16 +184,16 @@ __attribute__((visibility("hidden"), used)) struct verdict vramscope_choose(void
 {
 	struct verdict natural = { (void *)next_dlsym(), 0 };
 	int slot;
-	/* What stands behind the asker cannot be this library, or is it rightly. */
+	/* RTLD_NEXT never wrongly finds this library: it is first. */
 	if (!name || name[0] != 'c' || name[1] != 'u' || handle == RTLD_NEXT || (slot = slot_of(name)) < 0)
 		return natural;
 	void *found = handle == RTLD_DEFAULT ? real_dlsym()(handle, name) : next_dlsym()(handle, name);
 	if (found && is_ours(found)) {
-		/* Rightly, where there is a libcuda behind this library in the program's search order. */
+		/* Correct if the program's search order has a libcuda after this library. */
 		if (real_dlsym()(RTLD_NEXT, name))
 			return handle == RTLD_DEFAULT ? natural : (struct verdict){ found, 1 };
 		found = handle == RTLD_DEFAULT ? in_own_scope(caller, name) : NULL;
-		if (!found) /* there would be none without us: dlerror shall say so */
+		if (!found) /* without us there would be none: sets dlerror */
 			return (struct verdict){ real_dlsym()(RTLD_NEXT, name), 1 };
 	}
 	if (!found || found != in_driver(name, 0))
@@ -219,7 +218,7 @@ __asm__(".text\n"
 	"	.cfi_adjust_cfa_offset 8\n"
 	"	subq $8, %rsp\n"
 	"	.cfi_adjust_cfa_offset 8\n"
-	"	movq 24(%rsp), %rdx\n" /* who asks */
+	"	movq 24(%rsp), %rdx\n" /* the caller */
 	"	call vramscope_choose\n"
 	"	addq $8, %rsp\n"
 	"	.cfi_adjust_cfa_offset -8\n"
@@ -245,11 +244,11 @@ __asm__(".text\n"
 	"vramscope_dlsym_base:\n"
 	"vramscope_dlsym_new:\n"
 	"	.cfi_startproc\n"
-	"	hint #34\n" /* bti c, where there is that */
+	"	hint #34\n" /* bti c */
 	"	stp x29, x30, [sp, #-32]!\n"
 	"	.cfi_adjust_cfa_offset 32\n"
 	"	stp x0, x1, [sp, #16]\n"
-	"	mov x2, x30\n" /* who asks */
+	"	mov x2, x30\n" /* the caller */
 	"	bl vramscope_choose\n"
 	"	mov x16, x0\n"
 	"	mov x17, x1\n"

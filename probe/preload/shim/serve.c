@@ -1,13 +1,13 @@
 /*
- * The thread that serves: one loop over the socket, its connections, and the
- * thread that makes a flush.
+ * The serving thread: a loop over the socket, its connections, and the thread
+ * that runs a flush.
  *
- *   poll ─┬ listener ── whose is it? ── connection
+ *   poll ─┬ listener ── check the peer's user ── connection
  *         ├ connection ── lines ── answer.c ── the answer, or a flush for the other thread
- *         ├ wakeup ←── the flush is done
- *         └ every few seconds: does the socket's name still lead here?
+ *         ├ wakeup ←── the flush has ended
+ *         └ every few seconds: check that the socket's name still leads here
  *
- * The program's signals never arrive at these threads.
+ * These threads block all signals.
  */
 #define _GNU_SOURCE
 #include "server.h"
@@ -18,20 +18,20 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-enum { PLACE_TIME = 5000, TICK = 500 };
+enum { CHECK_TIME = 5000, TICK = 500 };
 
 static void *run_flush(void *unused)
 {
 	(void)unused;
 	prctl(PR_SET_NAME, "vramscope", 0, 0, 0);
-	own_thread.depth = 1; /* what this thread does with CUDA is not the program's */
+	own_thread.depth = 1; /* this thread's CUDA calls are not counted */
 	if (driver_enter()) {
 		flush_run(&server.flush, &server.flushed);
 		driver_leave();
 	}
 	__atomic_store_n(&server.flush_done, 1, __ATOMIC_RELEASE);
 	if (descriptor_is(&server.waker))
-		(void)!write(server.waker.number, "", 1); /* the loop looks by itself, too */
+		(void)!write(server.waker.number, "", 1); /* the loop also polls flush_done */
 	return NULL;
 }
 
@@ -60,10 +60,10 @@ static void end_flush(void)
 	server.flushing = 0;
 	struct connection *connection = server.asker;
 	if (connection->file.number < 0 || connection->serial != server.asker_serial)
-		return; /* who asked has gone */
+		return; /* the monitor has disconnected */
 	struct text *answer = &server.answer;
 	if (server.flushed.used == 0 || server.flushed.overflowed) {
-		answer_refusal(answer, &server.flush_id, "internal", "the process is ending");
+		answer_refusal(answer, &server.flush_id, "internal", "the process is exiting");
 	} else {
 		answer->used = 0;
 		answer->overflowed = 0;
@@ -74,7 +74,7 @@ static void end_flush(void)
 	connection_send(connection, answer);
 }
 
-/* Answers the lines that are there, up to one that asks for a flush: its answer comes before the next line's. */
+/* Answers the received lines in order; a flush is awaited before the next line. */
 static void answer_all(struct connection *connection)
 {
 	const char *line;
@@ -94,17 +94,17 @@ static void answer_all(struct connection *connection)
 	}
 }
 
-static void admit(void)
+static void accept_monitors(void)
 {
 	int file;
 	if (!descriptor_listens(&server.address.listener)) {
-		server.looked = 0; /* the program has closed it: to be made anew at once */
+		server.checked = 0; /* the program has closed it: bind again at once */
 		return;
 	}
 	for (;;) {
 		file = accept4(server.address.listener.number, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 		if (file < 0) {
-			/* Whoever waits goes on waiting, and poll would say so at once, again and again. */
+			/* The monitor remains in the queue, so polling the listener would spin. */
 			server.out_of_files = errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM;
 			return;
 		}
@@ -118,35 +118,35 @@ static void admit(void)
 		if (getsockopt(file, SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0 || (peer.uid != geteuid() && peer.uid != 0))
 			answer_refusal(answer, NULL, "forbidden", "this is another user's process");
 		else if (!place)
-			answer_refusal(answer, NULL, "busy", "too many monitors are connected already");
+			answer_refusal(answer, NULL, "busy", "too many monitors are already connected");
 		else {
 			connection_open(place, file);
 			continue;
 		}
-		(void)!send(file, answer->at, answer->used, MSG_NOSIGNAL | MSG_DONTWAIT); /* the closing says enough */
+		(void)!send(file, answer->at, answer->used, MSG_NOSIGNAL | MSG_DONTWAIT); /* the connection is closed anyway */
 		close(file);
 	}
 }
 
-/* Listens, or listens anew where the socket's name does not lead here any more. */
-static void look_at_place(void)
+/* Listens, again if the socket's name no longer leads here. */
+static void check_socket(void)
 {
 	uint64_t now = milliseconds();
-	if (server.looked && now - server.looked < PLACE_TIME)
+	if (server.checked && now - server.checked < CHECK_TIME)
 		return;
-	server.looked = now;
-	if (server.bound && descriptor_listens(&server.address.listener) && address_stands(&server.address))
+	server.checked = now;
+	if (server.bound && descriptor_listens(&server.address.listener) && address_is_valid(&server.address))
 		return;
 	if (server.bound)
 		descriptor_close(&server.address.listener);
 	server.bound = address_bind(&server.address);
 }
 
-/* Whether the program has ended but for this thread. */
-static int look_at_program(void)
+/* Whether only our threads are left. */
+static int only_we_are_left(void)
 {
-	if (server.looked != server.seen_alive) {
-		server.seen_alive = server.looked; /* as often as at the place */
+	if (server.checked != server.seen_alive) {
+		server.seen_alive = server.checked; /* as often as the socket */
 		return program_has_ended(1 + server.flushing);
 	}
 	return 0;
@@ -164,10 +164,10 @@ void *serve_run(void *unused)
 			pthread_mutex_unlock(&server_loop);
 			return NULL;
 		}
-		look_at_place();
-		if (look_at_program()) {
+		check_socket();
+		if (only_we_are_left()) {
 			pthread_mutex_unlock(&server_loop);
-			return NULL; /* and with it the program's last thread */
+			return NULL; /* ends the program with its last thread */
 		}
 		int busy = server.flushing || server.out_of_files, admits = server.bound && !server.out_of_files;
 		server.out_of_files = 0;
@@ -175,20 +175,20 @@ void *serve_run(void *unused)
 		wanted[1] = (struct pollfd){ .fd = server.wakeup.number, .events = POLLIN };
 		for (int i = 0; i < MONITORS; i++) {
 			wanted[i + 2] = connection_wants(&server.connections[i]);
-			busy |= connection_is_pressed(&server.connections[i]);
+			busy |= connection_is_urgent(&server.connections[i]);
 		}
 		pthread_mutex_unlock(&server_loop);
-		int ready = poll(wanted, MONITORS + 2, busy ? TICK : PLACE_TIME);
+		int ready = poll(wanted, MONITORS + 2, busy ? TICK : CHECK_TIME);
 		if (ready < 0)
-			(void)poll(NULL, 0, TICK); /* the program may have fewer descriptors than are looked at here */
+			(void)poll(NULL, 0, TICK); /* RLIMIT_NOFILE may be lower than the number of polled descriptors */
 		pthread_mutex_lock(&server_loop);
 		char woken[16];
 		if (ready > 0 && wanted[1].revents && !descriptor_is(&server.wakeup))
-			server.wakeup.number = -1; /* the program has closed it: the loop looks by itself */
+			server.wakeup.number = -1; /* the program has closed it: the loop polls flush_done */
 		else if (ready > 0 && wanted[1].revents && read(server.wakeup.number, woken, sizeof woken) == 0)
-			descriptor_close(&server.wakeup); /* the program has closed the other end: likewise */
+			descriptor_close(&server.wakeup); /* the program has closed the other end */
 		if (ready > 0 && wanted[0].revents && server.bound && serves())
-			admit();
+			accept_monitors();
 		end_flush();
 		for (int i = 0; i < MONITORS; i++) {
 			struct connection *connection = &server.connections[i];

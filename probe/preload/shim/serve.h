@@ -1,4 +1,4 @@
-/* The protocol's end of the library: what the serving thread and the one that flushes need of each other. */
+/* Shared by the serving thread and the flushing thread. */
 #ifndef VRAMSCOPE_PRELOAD_SERVE_H
 #define VRAMSCOPE_PRELOAD_SERVE_H
 
@@ -7,10 +7,10 @@
 
 enum {
 	LONGEST_LINE = 256 << 10, /* its newline included */
-	UUID_SIZE = 97, /* ours have 40 characters, what others may name is longer */
+	UUID_SIZE = 97, /* CUDA's have 40 characters; a request may name longer ones */
 };
 
-/* report.c: the calls that these threads make; none of them needs a current context or makes one. */
+/* driver.c: the CUDA calls of these threads; none needs or makes a context. */
 struct driver {
 	CUresult (*cuDeviceGetCount)(int *count);
 	CUresult (*cuDevicePrimaryCtxGetState)(CUdevice device, unsigned int *flags, int *active);
@@ -23,32 +23,32 @@ struct driver {
 	CUresult (*cuMemPoolGetAttribute)(CUmemoryPool pool, CUmemPool_attribute attribute, void *value);
 	CUresult (*cuDeviceGetGraphMemAttribute)(CUdevice device, CUgraphMem_attribute attribute, void *value);
 };
-/* 0: the process is about to end, and the driver with it. Each use is short, and ended. */
+/* Brackets every use of the driver. 0: the process is exiting, and the driver with it. */
 int driver_enter(void);
 void driver_leave(void);
-void driver_close(void); /* waits for those who are in it, a second at most */
+void driver_close(void); /* waits up to a second for its users */
 void driver_reopen(void); /* in a forked child */
-const struct driver *driver_calls_of_ours(void);
-/* Whether the program has a context on a device, though its making may not have been seen. */
+const struct driver *own_driver_calls(void);
+/* Whether the program has a context on the device, seen or unseen. */
 int device_is_used(int device);
 
-/* A device that the program uses, and the books of one of its pools. */
-struct seen {
+/* A device that the program uses, and the stats of one of its pools. */
+struct gpu {
 	char uuid[UUID_SIZE];
 	uint64_t total;
 	int known;
 };
-const struct seen *device_seen(int device);
-struct pool_books {
+const struct gpu *gpu_of(int device);
+struct pool_stats {
 	uint64_t used, reserved, used_high, reserved_high, threshold;
 };
-int pool_read(uint64_t handle, struct pool_books *books);
-/* Of what a pool has idle, the part that lies between live blocks as far as a full trim has shown it. */
-uint64_t pool_fragmented(const struct pool *pool, const struct pool_books *books);
-/* Those of a device, its default one included; their number. */
+int pool_read(uint64_t handle, struct pool_stats *stats);
+/* The fragmented part of a pool's idle bytes, as known from its last full trim. */
+uint64_t pool_fragmented(const struct pool *pool, const struct pool_stats *stats);
+/* Copies the device's pools, including the default one; returns their number. */
 int device_pools(int device, struct pool list[POOLS]);
 int graph_memory(int device, uint64_t *used, uint64_t *reserved);
-/* What the process holds on a device outside of pools. */
+/* The process's bytes on a device outside of pools. */
 uint64_t raw_bytes(int device, const struct sums *sums, const struct sum vmm[DEVICES]);
 uint64_t device_raw_bytes(int device); /* the same, measured now */
 int device_has_anything(int device, const struct sums *sums, const struct sum vmm[DEVICES]);
@@ -57,10 +57,10 @@ void report_stats(struct text *text);   /* "time_ns":…,"devices":[…] */
 void report_hello(struct text *text);   /* "proto":…,"capabilities":[…] */
 int report_can_flush(void);
 
-/* survey.c: what single allocations there are on a device, outside of pools (pooled 0) or in one. */
+/* survey.c: the single allocations on a device, outside of pools (pooled 0) or in one. */
 void survey_refresh(uint64_t live);
 void survey_report(struct text *text, int device, int pooled, uint64_t pool); /* ,"blocks":…,"largest":[…] */
-void survey_forget(void);
+void survey_reset(void);
 
 /* flush.c */
 struct flush {
@@ -70,44 +70,44 @@ struct flush {
 };
 enum level { GRADUAL = 1, SELECTIVE, URGENT };
 void flush_run(const struct flush *flush, struct text *text); /* "level":…,"ms":… */
-/* Milliseconds until another flush may be made; 0: it has been counted. */
+/* Counts a flush and returns 0, or returns the milliseconds until one is allowed. */
 uint64_t flush_rate(void);
 
-/* answer.c: one line's answer. */
+/* answer.c: the answer to one line. */
 enum verdict_of { ANSWERED, GOODBYE, FLUSHING };
 enum verdict_of answer_line(const char *line, size_t length, int busy, struct text *text, struct flush *flush, uint64_t *id);
 void answer_refusal(struct text *text, const uint64_t *id, const char *code, const char *message);
 
 /*
  * descriptor.c: a program may close descriptors that are not its own (closefrom
- * in a daemon) and have their numbers for something else afterwards. So who one
- * is is noted, and looked at before each use.
+ * in a daemon) and reuse their numbers. So a descriptor's device and inode are
+ * recorded, and checked before each use.
  */
 struct descriptor {
-	int number; /* -1: there is none */
+	int number; /* -1: none */
 	uint64_t device, inode;
 };
 struct descriptor descriptor_of(int number);
-int descriptor_is(const struct descriptor *descriptor); /* still what it was */
-int descriptor_listens(const struct descriptor *descriptor); /* that, and it is a socket that others can connect to */
-void descriptor_close(struct descriptor *descriptor);   /* if it is */
+int descriptor_is(const struct descriptor *descriptor); /* whether it is still the same file */
+int descriptor_listens(const struct descriptor *descriptor); /* and also a listening socket */
+void descriptor_close(struct descriptor *descriptor);   /* if it is still the same file */
 
-/* address.c: the socket's place. */
+/* address.c: the socket's directory and name. */
 struct address {
 	struct descriptor listener;
 	uint64_t inode;
 	char name[64], runtime[4096], parent[4096], child[48];
 };
-/* Reads the environment, once, in a thread of the program's: it may change it later. */
+/* Reads the environment once, on a thread of the program, which may change it later. */
 void address_environment(struct address *address);
-int address_bind(struct address *address); /* 0: there is nowhere to serve */
-int address_stands(const struct address *address);
-void address_leave(struct address *address); /* closes the listener, and removes its name if that is still its own */
+int address_bind(struct address *address); /* 0: no usable directory */
+int address_is_valid(const struct address *address);
+void address_remove(struct address *address); /* closes the listener, and removes its name if that is still the listener's */
 unsigned long long process_start(void);
 
 uint64_t milliseconds(void);
 
-/* alone.c: whether nothing of the program runs any more but this library's threads. */
+/* alone.c: whether all of the program's threads have exited. */
 int program_has_ended(int own_threads);
 
 #endif

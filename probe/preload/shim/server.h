@@ -1,4 +1,4 @@
-/* What the serving thread has: its loop (serve.c), and its beginning and end (life.c). */
+/* The state of the serving thread: its loop is in serve.c, its start and end in life.c. */
 #ifndef VRAMSCOPE_PRELOAD_SERVER_H
 #define VRAMSCOPE_PRELOAD_SERVER_H
 
@@ -10,13 +10,13 @@ enum { MONITORS = 16 };
 struct server {
 	struct address address;
 	int bound;
-	int out_of_files; /* the program has all descriptors it may have: nobody can be let in for a while */
-	struct descriptor wakeup, waker; /* a pipe: what the kernel has for such things (eventfd) has no inode of its own */
-	uint64_t looked, seen_alive;
-	pid_t pid; /* who made the address */
+	int out_of_files; /* the program is out of descriptors: accept fails for a while */
+	struct descriptor wakeup, waker; /* a pipe; an eventfd has no inode of its own to check */
+	uint64_t checked, seen_alive;
+	pid_t pid; /* the process that made the address */
 	struct connection connections[MONITORS];
 	struct text answer;
-	/* The flush under way: the loop waits for done, the other thread sets it. */
+	/* The running flush: its thread sets flush_done, the loop polls it. */
 	struct flush flush;
 	struct text flushed;
 	int flushing, flush_done;
@@ -26,11 +26,11 @@ struct server {
 };
 extern struct server server;
 
-/* Held by the loop for all but its waiting, so that the end of the process, and another probe, find it in order. */
+/* Held by the loop except in poll, so that exit and another probe see a consistent state. */
 extern pthread_mutex_t server_loop;
 
 int serves(void);
-/* A thread that the program's signals never reach, and whom nobody joins; 0: there is none. */
+/* Starts a detached thread that blocks signals; 0: failed. */
 int start_thread(void *(*run)(void *));
 void *serve_run(void *unused);
 

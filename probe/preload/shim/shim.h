@@ -1,18 +1,18 @@
 /*
- * A library that is loaded in front of a CUDA program (LD_PRELOAD) and keeps
- * the books of its GPU memory. The program notices nothing of it.
+ * A library that is preloaded into a CUDA program (LD_PRELOAD) and counts its
+ * GPU memory. The program's behaviour does not change.
  *
  *   program ── cuMemAlloc, dlsym, cuGetProcAddress ──→ memory_hooks.c, object_hooks.c, stream_hooks.c, resolve.c
- *                                                │  the real call first, with the caller's own arguments
+ *                                                │  the real call, with the caller's arguments
  *                                                ├─→ libcuda
  *                                                └─→ ledger.c  pools.c  vmm.c  contexts.c  capture.c
  *                                                              ↓
  *   monitor ── socket ── serve.c ── answer.c ── report.c, flush.c ──→ libcuda: attributes, trims
  *
- * Rules: a hook makes no CUDA call but the program's own; none of our locks is
- * held across a CUDA call; errno stays as the real call left it;
- * nothing at all in a program that does not use a GPU: the thread that serves
- * is started by the first hook that sees a context or an allocation.
+ * Rules: a hook makes no CUDA call but the program's own; no lock of ours is
+ * held across a CUDA call; errno stays as the real call left it; in a program
+ * that uses no GPU nothing happens: the first hook that sees a context or an
+ * allocation starts the serving thread.
  */
 #ifndef VRAMSCOPE_PRELOAD_SHIM_H
 #define VRAMSCOPE_PRELOAD_SHIM_H
@@ -22,51 +22,51 @@
 
 #define EXPORT __attribute__((visibility("default")))
 
-/* state.c: what the process has; a forked child begins anew. */
-struct books {
+/* state.c: the process's memory; a forked child starts empty. */
+struct process {
 	struct ledger ledger;
-	/* Calls that answered CUDA_ERROR_OUT_OF_MEMORY, by device. */
+	/* Calls that returned CUDA_ERROR_OUT_OF_MEMORY, by device. */
 	uint64_t out_of_memory[DEVICES + 1];
 };
-extern struct books books;
-/* What a thread is in the middle of: hooks that are called from inside of another one count nothing. */
+extern struct process process;
+/* Per thread: nested hooks count nothing. */
 struct thread {
 	int depth;
-	int contexts; /* how many are on its stack */
+	int contexts; /* on the stack */
 	uint16_t stack[32];
 };
 extern __thread struct thread own_thread __attribute__((tls_model("initial-exec")));
 uint32_t deciseconds(void);
 void count_out_of_memory(uint8_t device);
 
-/* contexts.c: 0 is a context that is not known. */
+/* contexts.c: context 0 is unknown. */
 struct place {
 	uint16_t context, epoch;
 	uint8_t device;
 };
-struct place place_now(void); /* where this thread allocates */
+struct place place_now(void); /* the current one of this thread */
 void context_made(CUcontext handle, CUdevice device);
 void context_retained(CUcontext handle, CUdevice device);
 void context_push(CUcontext handle);
 void context_set(CUcontext handle);
 void context_pop(void);
-/* Before the real call, and after it. What the context had is forgotten if it succeeded. */
+/* Called before and after the real call. If it succeeded, the context's entries are dropped. */
 struct teardown {
-	uint16_t context, epoch; /* as it was */
+	uint16_t context, epoch; /* before the call */
 	uint32_t retained;
 	int primary;
 };
 struct teardown context_ending(CUcontext handle);
 struct teardown primary_ending(CUdevice device, int all);
 void context_ended(struct teardown teardown, int succeeded);
-/* Whether the program has a context on a device, as far as that was seen. */
+/* Whether a context on the device was seen. */
 int device_in_use(int device);
-void contexts_forget(void);
+void contexts_reset(void);
 
-/* vmm.c: memory without an address, and where it is mapped. */
+/* vmm.c: physical memory without an address, and its mappings. */
 void vmm_created(CUmemGenericAllocationHandle handle, size_t size, int device, uint64_t caller);
 void vmm_retained(CUmemGenericAllocationHandle handle, CUdeviceptr address);
-/* Before the real call, which may hand the handle out again at once; undone where that fails. */
+/* Called before the real call, after which the driver may reuse the handle; undone if the call fails. */
 struct physical {
 	uint64_t number, size, handle, caller;
 	uint32_t handles, mappings, since;
@@ -78,41 +78,41 @@ void vmm_mapped(CUdeviceptr address, size_t size, CUmemGenericAllocationHandle h
 void vmm_unmapped(CUdeviceptr address, size_t size);
 void vmm_sum(struct sum sums[DEVICES]);
 void vmm_walk(void (*see)(const struct entry *entry, void *argument), void *argument);
-void vmm_forget(void);
+void vmm_reset(void);
 
 /* pools.c */
 enum { POOLS = 128 };
 struct pool {
 	uint64_t handle;
-	uint64_t residue; /* what the last full trim had to leave idle */
+	uint64_t residue; /* idle bytes after the last full trim: fragmented */
 	uint64_t out_of_memory;
 	uint8_t device, residue_known, is_default;
 };
 void pool_made(CUmemoryPool pool, int device);
 void pool_set(int device, CUmemoryPool pool);
-/* Waits until the serving thread asks nothing of it any more. */
+/* Waits until our threads no longer use the pool. */
 int pool_ending(CUmemoryPool pool, struct pool *was);
 void pool_end_failed(const struct pool *was);
-/* The pool that allocations on a device come from if none is named; 0: its default one. */
+/* The device's current pool, for allocations that name none; 0: the default pool. */
 uint64_t pool_current(int device);
 void pool_out_of_memory(uint64_t handle, int device);
-/* Copies those of a device, with its default pool if that is given; their number. */
+/* Copies a device's pools, adding its default pool if given; returns their number. */
 int pools_of(int device, CUmemoryPool default_pool, struct pool list[POOLS]);
-/* The handles of default pools; their number. */
+/* Copies the handles of the default pools; returns their number. */
 int pools_default(uint64_t handles[DEVICES]);
-/* Between these two a pool is not destroyed; 0: it has been. */
+/* Between these two calls the pool is not destroyed; 0: it already is. */
 int pool_hold(uint64_t handle);
-void pool_let_go(uint64_t handle);
+void pool_release(uint64_t handle);
 void pool_note_residue(uint64_t handle, uint64_t residue);
-void pools_forget(void);
+void pools_reset(void);
 
 /* capture.c */
 void capture_begun(CUstream stream);
 void capture_ended(CUstream stream);
 void captures_of_context_ended(uint16_t context);
 int captures_running(void);
-int capture_of(CUstream stream); /* whether this one is being captured */
-void captures_forget(void);
+int capture_of(CUstream stream); /* whether it is being captured */
+void captures_reset(void);
 
 /* resolve.c */
 enum slot {
@@ -121,23 +121,23 @@ enum slot {
 #undef CALL
 	SLOTS
 };
-/* What an exported symbol of ours stands in front of; NULL: nothing. */
+/* The next definition of a symbol that we export; NULL: none. */
 void *resolve_next(enum slot slot);
-/* What libcuda's own is, for a hook that was handed out in its place. */
+/* libcuda's function, for a hook that was handed out in its place. */
 void *resolve_handed_out(enum slot slot);
-/* A call of libcuda's that we make ourselves; NULL: it has none of that name. */
+/* A libcuda function that we call ourselves; NULL: missing. */
 void *resolve_driver(const char *symbol);
-/* dlsym of a C library that has no versions of symbols (musl.c). */
+/* musl.c: dlsym of a C library without symbol versions. */
 void *dlsym_without_versions(void);
-/* The same function in place of an answer of cuGetProcAddress. */
+/* Replaces an answer of cuGetProcAddress with our hook, if there is one. */
 void resolve_wrap(const char *symbol, int version, cuuint64_t flags, void **function);
-/* hooks of each slot, to be handed out. */
+/* The hook of a slot, to be handed out. */
 void *hook_of(enum slot slot);
 
 /* serve.c */
-void serve_start(void); /* unless it has been */
-void serve_forget(void);
-extern int serving; /* read and written by __atomic_ calls */
+void serve_start(void); /* no effect after the first call */
+void serve_reset(void);
+extern int serving; /* accessed atomically */
 static inline void serve_wanted(void)
 {
 	if (!__atomic_load_n(&serving, __ATOMIC_RELAXED))

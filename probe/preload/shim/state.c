@@ -3,7 +3,7 @@
 
 #include <time.h>
 
-struct books books;
+struct process process;
 __thread volatile int own_locks __attribute__((tls_model("initial-exec")));
 __thread struct thread own_thread __attribute__((tls_model("initial-exec")));
 
@@ -16,5 +16,5 @@ uint32_t deciseconds(void)
 
 void count_out_of_memory(uint8_t device)
 {
-	__atomic_add_fetch(&books.out_of_memory[device], 1, __ATOMIC_RELAXED);
+	__atomic_add_fetch(&process.out_of_memory[device], 1, __ATOMIC_RELAXED);
 }

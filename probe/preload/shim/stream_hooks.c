@@ -1,4 +1,4 @@
-/* Where captures begin and end. */
+/* Begin and end of graph captures. */
 #include "hooks.h"
 
 static CUresult begun(CUresult answer, CUstream stream, int outer)
@@ -8,7 +8,7 @@ static CUresult begun(CUresult answer, CUstream stream, int outer)
 	return answer;
 }
 
-/* A capture that was spoilt has ended too: those errors stand together, but for the wrong thread's. */
+/* An invalidated capture has ended too. Its error codes are adjacent; wrong-thread is not among them. */
 static CUresult ended(CUresult answer, CUstream stream, int outer)
 {
 	int spoilt = answer >= CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED && answer <= CUDA_ERROR_CAPTURED_EVENT;

@@ -1,6 +1,6 @@
 /*
- * How many single allocations there are in each allocator, and the largest of
- * them. That takes a look at all; where there are very many, now and then.
+ * The number of allocations in each allocator, and the largest of them. This
+ * visits all entries; if there are many, only every few seconds.
  */
 #define _GNU_SOURCE
 #include "serve.h"
@@ -12,8 +12,8 @@
 enum {
 	LARGEST = 8,
 	ALLOCATORS = 256,
-	MANY = 1 << 16,          /* so many are looked at each time … */
-	SELDOM = 10 * 1000,      /* … and more than that so seldom, in milliseconds */
+	MANY = 1 << 16,          /* up to so many entries each time … */
+	SELDOM = 10 * 1000,      /* … more of them at this interval in milliseconds */
 };
 
 struct allocator {
@@ -47,7 +47,7 @@ static void see(const struct entry *entry, void *argument)
 	int pooled = entry->kind == POOLED;
 	if (entry->kind != RAW && !pooled)
 		return;
-	/* Allocations that name no pool come from the default one, which may be named as well. */
+	/* The default pool is counted under 0, named or not. */
 	uint64_t pool = entry->pool;
 	for (int i = 0; pool && i < survey.default_count; i++)
 		if (survey.defaults[i] == pool)
@@ -80,11 +80,11 @@ void survey_refresh(uint64_t live)
 	survey.when = now;
 	survey.count = 0;
 	survey.default_count = pools_default(survey.defaults);
-	ledger_walk(&books.ledger, see, NULL);
+	ledger_walk(&process.ledger, see, NULL);
 	vmm_walk(see, NULL);
 }
 
-/* Code, and the file that it is in. */
+/* A code address, and the name of its file. */
 struct origin {
 	uint64_t caller;
 	char name[256];
@@ -107,15 +107,14 @@ static int see_object(struct dl_phdr_info *object, size_t size, void *argument)
 }
 
 /*
- * The name of the file whose code made a call. It is copied while the loader
- * holds on to what is loaded: dladdr's answer goes as soon as the program
- * closes that library.
+ * Finds the file of the calling code. The name is copied under the loader's lock:
+ * dladdr's answer is freed when the program closes that library.
  */
 static void find_origin(struct origin *origin)
 {
 	origin->name[0] = 0;
 	if (origin->caller)
-		(void)dl_iterate_phdr(see_object, origin); /* code that is in no file has no name */
+		(void)dl_iterate_phdr(see_object, origin); /* generated code has no name */
 }
 
 void survey_report(struct text *text, int device, int pooled, uint64_t pool)
@@ -141,7 +140,7 @@ void survey_report(struct text *text, int device, int pooled, uint64_t pool)
 	text_add(text, "]");
 }
 
-void survey_forget(void)
+void survey_reset(void)
 {
 	survey.count = 0;
 	survey.when = 0;

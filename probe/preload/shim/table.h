@@ -1,9 +1,9 @@
 /*
- * A hash table from a number that is not 0 to a record that begins with it:
- * open addressing, linear probing, and deletion that moves back what follows.
- * Memory comes from the kernel directly: the program's malloc may itself
- * allocate with CUDA. The width of a record is a constant at every call, so
- * that the compiler writes each table's own code. There is no lock in it.
+ * A hash table from a nonzero number to a record that begins with it: open
+ * addressing, linear probing, deletion by backward shift. Memory comes from the
+ * kernel, since the program's malloc may itself allocate with CUDA. The record
+ * width is a constant at every call, so that the compiler specialises each
+ * table. The table has no lock.
  */
 #ifndef VRAMSCOPE_PRELOAD_TABLE_H
 #define VRAMSCOPE_PRELOAD_TABLE_H
@@ -17,9 +17,9 @@ struct table {
 	size_t capacity, count; /* a power of two, or 0 */
 };
 
-/* pages.c: zeroed memory of the kernel's; NULL where there is none. errno is left as it was. */
-void *pages_take(size_t size);
-void pages_give(void *memory, size_t size);
+/* pages.c: zeroed memory from the kernel, or NULL. errno is preserved. */
+void *pages_alloc(size_t size);
+void pages_free(void *memory, size_t size);
 
 enum { TABLE_FIRST = 64 };
 
@@ -34,7 +34,7 @@ static inline uint64_t *table_at(const struct table *table, size_t width, size_t
 	return (uint64_t *)(void *)(table->records + index * width);
 }
 
-/* Where a key is, or would be. */
+/* The index of a key, present or not. */
 static inline size_t table_probe(const struct table *table, size_t width, uint64_t key)
 {
 	size_t mask = table->capacity - 1, index = table_hash(key) & mask;
@@ -51,10 +51,10 @@ static inline void *table_find(const struct table *table, size_t width, uint64_t
 	return *found ? found : NULL;
 }
 
-/* 0: there is no memory for it, and the table stays as it is. */
+/* 0: out of memory; the table is unchanged. */
 static inline int table_resize(struct table *table, size_t width, size_t capacity)
 {
-	struct table larger = { .records = pages_take(capacity * width), .capacity = capacity, .count = table->count };
+	struct table larger = { .records = pages_alloc(capacity * width), .capacity = capacity, .count = table->count };
 	if (!larger.records)
 		return 0;
 	for (size_t i = 0; i < table->capacity; i++) {
@@ -63,12 +63,12 @@ static inline int table_resize(struct table *table, size_t width, size_t capacit
 			memcpy(table_at(&larger, width, table_probe(&larger, width, *record)), record, width);
 	}
 	if (table->records)
-		pages_give(table->records, table->capacity * width);
+		pages_free(table->records, table->capacity * width);
 	*table = larger;
 	return 1;
 }
 
-/* The record of a key, which is made with zeroes behind it if it is not there; NULL: there is no memory for it. */
+/* The record of a key, added zeroed if missing; NULL: out of memory. */
 static inline void *table_put(struct table *table, size_t width, uint64_t key)
 {
 	if (key == 0)
@@ -85,29 +85,29 @@ static inline void *table_put(struct table *table, size_t width, uint64_t key)
 	return record;
 }
 
-/* Removes a record that table_find or table_put gave. All others may move. */
+/* Removes a record that table_find or table_put returned. All others may move. */
 static inline void table_remove(struct table *table, size_t width, void *record)
 {
 	size_t mask = table->capacity - 1, hole = (size_t)((char *)record - table->records) / width;
 	for (size_t next = (hole + 1) & mask; *table_at(table, width, next) != 0; next = (next + 1) & mask) {
 		size_t home = table_hash(*table_at(table, width, next)) & mask;
 		if (((next - home) & mask) < ((next - hole) & mask))
-			continue; /* it must not stand in front of where it is looked for */
+			continue; /* a record must not move before its home index */
 		memcpy(table_at(table, width, hole), table_at(table, width, next), width);
 		hole = next;
 	}
 	memset(table_at(table, width, hole), 0, width);
 	table->count--;
-	/* What a peak took goes back, with room to grow again before the next resizing. */
+	/* Shrinks after a peak, leaving room to grow before the next resize. */
 	if (table->capacity > 16 * TABLE_FIRST && table->count * 8 < table->capacity)
 		(void)table_resize(table, width, table->capacity / 2);
 }
 
-/* Forgets everything, and gives the memory back. */
+/* Empties the table and frees its memory. */
 static inline void table_empty(struct table *table, size_t width)
 {
 	if (table->records)
-		pages_give(table->records, table->capacity * width);
+		pages_free(table->records, table->capacity * width);
 	*table = (struct table){ 0 };
 }
 

@@ -42,7 +42,7 @@ int utf8_valid(const char *text, size_t length)
 		int more = first >= 0xc2 && first < 0xe0 ? 1 : first >= 0xe0 && first < 0xf0 ? 2 : first >= 0xf0 && first < 0xf5 ? 3 : 0;
 		if (!more || end - at < more)
 			return 0;
-		/* The second byte tells overlong forms, surrogates and what is beyond Unicode. */
+		/* The second byte excludes overlong forms, surrogates and values beyond Unicode. */
 		unsigned char least = first == 0xe0 ? 0xa0 : first == 0xf0 ? 0x90 : 0x80;
 		unsigned char most = first == 0xed ? 0x9f : first == 0xf4 ? 0x8f : 0xbf;
 		if (*at < least || *at > most)

@@ -1,15 +1,13 @@
 /*
- * Virtual memory management. The driver takes memory when it is created, and
- * gives it back when neither a handle nor a mapping is left of it, whichever
- * goes last:
+ * Virtual memory management. The driver allocates memory in cuMemCreate, and frees
+ * it when its last handle and its last mapping are gone:
  *
  *   handles: handle → number of a physical allocation ←── mappings: address → size, number
  *                              ↓
  *            physicals: number → size, device, handles, mappings
  *
- * A handle that is not in the books is imported or of the host's memory:
- * neither is counted. Once its last handle is released, an allocation is not
- * found by that handle any more: the driver may give it to another one.
+ * An unknown handle is imported or of host memory: neither is counted. The last
+ * release of a handle also forgets it, since the driver may reuse it.
  */
 #include "shim.h"
 
@@ -43,7 +41,7 @@ void vmm_created(CUmemGenericAllocationHandle handle, size_t size, int device, u
 {
 	if (device < 0 || device >= DEVICES)
 		return;
-	books_lock(&vmm.lock);
+	stats_lock(&vmm.lock);
 	struct physical *physical = table_put(&vmm.physicals, sizeof *physical, ++vmm.last);
 	struct handle *place = physical ? table_put(&vmm.handles, sizeof *place, handle) : NULL;
 	if (place) {
@@ -59,11 +57,11 @@ void vmm_created(CUmemGenericAllocationHandle handle, size_t size, int device, u
 	} else if (physical) {
 		table_remove(&vmm.physicals, sizeof *physical, physical);
 	}
-	books_unlock(&vmm.lock);
+	stats_unlock(&vmm.lock);
 }
 
 /* Under the lock. */
-static void let_go(struct physical *physical)
+static void free_if_unused(struct physical *physical)
 {
 	if (physical->handles > 0 || physical->mappings > 0)
 		return;
@@ -74,9 +72,9 @@ static void let_go(struct physical *physical)
 
 void vmm_retained(CUmemGenericAllocationHandle handle, CUdeviceptr address)
 {
-	books_lock(&vmm.lock);
+	stats_lock(&vmm.lock);
 	struct physical *physical = physical_of(handle);
-	/* After its last release an allocation that is mapped is found by where it is. */
+	/* Released but still mapped: found by its address. */
 	const struct mapping *mapping = physical ? NULL : table_find(&vmm.mappings, sizeof *mapping, address);
 	struct handle *place = NULL;
 	if (mapping && (physical = physical_numbered(mapping->number)))
@@ -87,23 +85,23 @@ void vmm_retained(CUmemGenericAllocationHandle handle, CUdeviceptr address)
 		physical->handle = handle;
 		physical->handles++;
 	}
-	books_unlock(&vmm.lock);
+	stats_unlock(&vmm.lock);
 }
 
 struct physical vmm_releasing(CUmemGenericAllocationHandle handle)
 {
 	struct physical was = { 0 };
-	books_lock(&vmm.lock);
+	stats_lock(&vmm.lock);
 	struct physical *physical = physical_of(handle);
 	if (physical) {
 		was = *physical;
 		if (--physical->handles == 0) {
 			void *place = table_find(&vmm.handles, sizeof(struct handle), handle);
 			table_remove(&vmm.handles, sizeof(struct handle), place);
-			let_go(physical);
+			free_if_unused(physical);
 		}
 	}
-	books_unlock(&vmm.lock);
+	stats_unlock(&vmm.lock);
 	return was;
 }
 
@@ -111,7 +109,7 @@ void vmm_release_failed(const struct physical *was)
 {
 	if (!was->number)
 		return;
-	books_lock(&vmm.lock);
+	stats_lock(&vmm.lock);
 	struct physical *physical = table_put(&vmm.physicals, sizeof *physical, was->number);
 	struct handle *place = table_put(&vmm.handles, sizeof *place, was->handle);
 	if (place)
@@ -124,12 +122,12 @@ void vmm_release_failed(const struct physical *was)
 	}
 	if (physical)
 		physical->handles++;
-	books_unlock(&vmm.lock);
+	stats_unlock(&vmm.lock);
 }
 
 void vmm_mapped(CUdeviceptr address, size_t size, CUmemGenericAllocationHandle handle)
 {
-	books_lock(&vmm.lock);
+	stats_lock(&vmm.lock);
 	struct physical *physical = physical_of(handle);
 	struct mapping *mapping = physical ? table_put(&vmm.mappings, sizeof *mapping, address) : NULL;
 	if (mapping) {
@@ -137,17 +135,17 @@ void vmm_mapped(CUdeviceptr address, size_t size, CUmemGenericAllocationHandle h
 		mapping->number = physical->number;
 		physical->mappings++;
 	}
-	books_unlock(&vmm.lock);
+	stats_unlock(&vmm.lock);
 }
 
 /*
- * After the real call: nobody can be given these addresses but by the program
- * itself, which has not been told yet that they are free.
+ * Called after the real call: the addresses are reserved by the program, which
+ * cannot map them again before this returns.
  */
 void vmm_unmapped(CUdeviceptr address, size_t size)
 {
-	books_lock(&vmm.lock);
-	/* The range is made of whole mappings; those that are not in the books are skipped by the smallest that there are. */
+	stats_lock(&vmm.lock);
+	/* The range consists of whole mappings; unknown ones are skipped in steps of the smallest size. */
 	const uint64_t smallest = 64 << 10;
 	for (uint64_t at = address, end = address + size; at < end && vmm.mappings.count > 0;) {
 		struct mapping *mapping = table_find(&vmm.mappings, sizeof *mapping, at);
@@ -160,22 +158,22 @@ void vmm_unmapped(CUdeviceptr address, size_t size)
 		table_remove(&vmm.mappings, sizeof *mapping, mapping);
 		if (physical) {
 			physical->mappings--;
-			let_go(physical);
+			free_if_unused(physical);
 		}
 	}
-	books_unlock(&vmm.lock);
+	stats_unlock(&vmm.lock);
 }
 
 void vmm_sum(struct sum sums[DEVICES])
 {
-	books_lock(&vmm.lock);
+	stats_lock(&vmm.lock);
 	memcpy(sums, vmm.sums, sizeof vmm.sums);
-	books_unlock(&vmm.lock);
+	stats_unlock(&vmm.lock);
 }
 
 void vmm_walk(void (*see)(const struct entry *entry, void *argument), void *argument)
 {
-	books_lock(&vmm.lock);
+	stats_lock(&vmm.lock);
 	for (size_t i = 0; i < vmm.physicals.capacity; i++) {
 		const struct physical *physical = (const struct physical *)(void *)table_at(&vmm.physicals, sizeof *physical, i);
 		if (!physical->number)
@@ -186,12 +184,12 @@ void vmm_walk(void (*see)(const struct entry *entry, void *argument), void *argu
 		};
 		see(&entry, argument);
 	}
-	books_unlock(&vmm.lock);
+	stats_unlock(&vmm.lock);
 }
 
-void vmm_forget(void)
+void vmm_reset(void)
 {
-	/* What the tables were in the middle of is not known: they are left behind. */
+	/* The parent may have been changing the tables when it forked: their pages leak. */
 	memset(&vmm, 0, sizeof vmm);
 	pthread_mutex_init(&vmm.lock, NULL);
 }

@@ -1,6 +1,6 @@
 /*
- * What a call costs: allocates and frees, from so many threads, with so many
- * allocations live besides, and prints nanoseconds per call.
+ * Measures the cost of a call: allocates and frees from THREADS threads, with LIVE
+ * other allocations, and prints nanoseconds per call.
  *
  *   cost CALLS THREADS LIVE
  */

@@ -1,4 +1,4 @@
-/* The ways in which a program can come to CUDA's calls. */
+/* The ways in which a program can find CUDA's calls. */
 #include "program.h"
 
 #include <dlfcn.h>
@@ -35,7 +35,7 @@ static void find_by_dlsym(void *library, int per_thread)
 #undef FIND
 }
 
-/* As NVIDIA's runtime library does: it asks dlsym for this one name, and this one for all others. */
+/* As NVIDIA's runtime library: dlsym finds cuGetProcAddress, which finds all others. */
 static void find_by_first(void *library, cuuint64_t flags)
 {
 	CUresult (*find)(const char *, void **, int, cuuint64_t) = need(dlsym(library, "cuGetProcAddress"), "cuGetProcAddress");
@@ -87,7 +87,7 @@ void find_calls(const char *way)
 }
 #endif
 
-/* How often another preloaded library has seen a call, where there is one. */
+/* The number of calls that another preloaded library has seen, if there is one. */
 static void print_interposed(void)
 {
 	const int *calls_seen = dlsym(RTLD_DEFAULT, "interposed_calls");
@@ -97,7 +97,7 @@ static void print_interposed(void)
 
 void *find_unseen(const char *name)
 {
-	/* libc's own dlsym, past everybody that stands in front of it. */
+	/* libc's dlsym, past every hook. */
 	void *libc = need(dlopen("libc.so.6", RTLD_NOW | RTLD_NOLOAD), "libc.so.6");
 	void *(*find)(void *, const char *) = dlvsym(libc, "dlsym", "GLIBC_2.34");
 	if (!find) {
@@ -108,14 +108,14 @@ void *find_unseen(const char *name)
 	return need(find(library, name), name);
 }
 
-void print_books(void)
+void print_stats(void)
 {
 	print_interposed();
 	void *library = need(dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD), "libcuda.so.1");
 	int (*read_books)(int, struct fake_books *) = need(dlsym(library, "fake_books"), "fake_books");
 	struct fake_books books;
 	for (int device = 0; read_books(device, &books); device++)
-		printf("books %d %llu %llu %llu %llu %llu %llu %llu %llu %llu %llu\n", device, books.linear, books.linear_count,
+		printf("stats %d %llu %llu %llu %llu %llu %llu %llu %llu %llu %llu\n", device, books.linear, books.linear_count,
 		       books.physical, books.physical_count, books.managed, books.managed_count, books.imported_count,
 		       books.pools_used, books.pools_reserved, books.graphs_reserved);
 }

@@ -1,4 +1,4 @@
-/* A program that could use CUDA and does not: finds out whether it is there, and waits. */
+/* Looks up CUDA without using it, and waits. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <stdio.h>

@@ -1,7 +1,6 @@
 /*
- * Another library that is preloaded: it counts allocations, and finds what it
- * stands in front of as such libraries do. With -DDLSYM it stands in front of
- * dlsym, too, and counts those that ask for their function by name.
+ * Another preloaded library, which counts allocations and calls the next
+ * definition. With -DDLSYM it hooks dlsym too.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>

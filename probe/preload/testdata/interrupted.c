@@ -1,7 +1,6 @@
 /*
- * A program that allocates, and whose signals' handler frees and allocates,
- * too, as one does that tidies up and ends the program. Over a libcuda without
- * locks, so that it is safe to do. Ends from within its handler.
+ * Allocates while a signal handler frees and allocates too, as a clean-up handler
+ * would, and exits from the handler. Safe with a libcuda without locks.
  */
 #define _GNU_SOURCE
 #include <signal.h>
@@ -21,7 +20,7 @@ static void interrupted(int number)
 {
 	unsigned long long pointer;
 	(void)number;
-	/* So many that every part of the books is looked into. */
+	/* Enough to use every shard of the ledger. */
 	for (int i = 0; i < 256; i++)
 		failures += cuMemAlloc_v2(&pointer, 4096) != 0 || cuMemFree_v2(pointer) != 0;
 	if (++interruptions == INTERRUPTIONS)

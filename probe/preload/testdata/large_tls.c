@@ -1,4 +1,4 @@
-/* Variables of each thread's own that take most of a small stack: glibc puts them there. */
+/* Thread-local variables that take most of a small stack, where glibc places them. */
 __thread char large_tls[LARGE_TLS << 10];
 
 __attribute__((constructor)) static void touch(void)

@@ -1,6 +1,6 @@
 /*
- * A program that is newer than its driver: asks for a context by the version
- * that it knows, makes one as the driver does, and says whose function that was.
+ * A program newer than its driver: gets cuCtxCreate for its API version, creates a
+ * context as the driver's version does, and prints the function's library.
  */
 #define _GNU_SOURCE
 #include "api.h"
@@ -23,7 +23,7 @@ int main(void)
 	CUresult answer = ((create_call)function)(&context, (CUexecAffinityParam *)0x2000, 1, 8, 0);
 	Dl_info info = { 0 };
 	(void)dladdr(function, &info);
-	printf("create %d by %s\nready\n", answer, info.dli_fname ? strrchr(info.dli_fname, '/') + 1 : "nobody");
+	printf("create %d by %s\nready\n", answer, info.dli_fname ? strrchr(info.dli_fname, '/') + 1 : "unknown");
 	fflush(stdout);
 	while (getchar() != EOF)
 		;

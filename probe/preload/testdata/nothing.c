@@ -1,9 +1,9 @@
-/* A libcuda whose calls cost nothing, so that what stands in front of it can be measured. */
+/* A libcuda whose calls cost nothing, to measure the hooks. */
 #include <stddef.h>
 
 typedef int CUresult;
 
-/* Every thread has addresses of its own. */
+/* Addresses are unique per thread. */
 static __thread unsigned long long next;
 
 CUresult cuCtxCreate_v2(void **context, unsigned int flags, int device)

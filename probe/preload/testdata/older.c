@@ -1,7 +1,6 @@
 /*
- * A libcuda that is older than the programs that ask it: for a version that it
- * does not know it hands out the newest it has. What it hands out lies at
- * another address than what it exports.
+ * A libcuda older than its programs: for an unknown version, cuGetProcAddress
+ * returns its newest function, at another address than the exported one.
  */
 #include "api.h"
 

@@ -1,4 +1,4 @@
-/* Opens a library that is linked with libcuda, and has it play a scenario. */
+/* Opens a library that is linked with libcuda and runs a scenario in it. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <stdio.h>

@@ -1,8 +1,7 @@
 /*
- * A CUDA program for the tests: finds the driver's calls in one of the ways
- * that there are, plays a scenario, prints what the driver's own books say
- * then, and waits for the end of its input. A byte of input has it print the
- * books again.
+ * A CUDA program for the tests: finds the driver's calls in the given way, runs a
+ * scenario, prints the fake driver's stats, and waits for the end of its input.
+ * For each byte of input it prints the stats again.
  *
  *   program WAY SCENARIO
  */
@@ -13,7 +12,7 @@
 
 char *program_path, *program_way;
 
-void said(const char *what, int answer)
+void show(const char *what, int answer)
 {
 	printf("%s %d\n", what, answer);
 }
@@ -29,10 +28,10 @@ int main(int count, char **arguments)
 	find_calls(arguments[1]);
 	if (!play(arguments[2]))
 		return 2;
-	print_books();
+	print_stats();
 	printf("ready\n");
 	while (read(0, &byte, 1) > 0) {
-		print_books();
+		print_stats();
 		printf("ready\n");
 	}
 	exit(7);

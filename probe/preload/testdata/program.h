@@ -1,4 +1,4 @@
-/* How the test program finds CUDA's calls, and what its scenarios share. */
+/* The test program's table of CUDA calls, and functions for its scenarios. */
 #ifndef VRAMSCOPE_PRELOAD_PROGRAM_H
 #define VRAMSCOPE_PRELOAD_PROGRAM_H
 
@@ -8,7 +8,7 @@
 
 #include <stdio.h>
 
-/* Every call, the name that cuGetProcAddress has for it, and a version of CUDA that knows it. */
+/* Every call, its name for cuGetProcAddress, and a CUDA version that has it. */
 #define CALLS(CALL)                                                           \
 	CALL(cuInit, cuInit, 12000)                                           \
 	CALL(cuDevicePrimaryCtxRetain, cuDevicePrimaryCtxRetain, 12000)       \
@@ -60,17 +60,17 @@ extern struct calls calls;
 #define CU(name) calls.name
 #endif
 
-/* find.c: exits where something is missing. */
+/* find.c: exits if something is missing. */
 void find_calls(const char *way);
-/* A call of libcuda's that nobody who is preloaded can see. */
+/* A libcuda function that no preloaded library hooks. */
 void *find_unseen(const char *name);
-/* Prints what the driver itself has in its books of each device that it has something on. */
-void print_books(void);
+/* Prints the fake driver's stats of each device. */
+void print_stats(void);
 
 /* scenario.c: 0 for a scenario that there is not. */
 int play(const char *scenario);
-/* Prints a call's answer: what a program sees must not depend on who watches it. */
-void said(const char *what, int answer);
+/* Prints a call's answer, which must be the same with and without the library. */
+void show(const char *what, int answer);
 
 extern char *program_path, *program_way;
 

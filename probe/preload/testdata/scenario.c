@@ -13,20 +13,20 @@ static CUcontext contexts[4];
 static void use(int device)
 {
 	if (!contexts[device])
-		said("retain", CU(cuDevicePrimaryCtxRetain)(&contexts[device], device));
-	said("set", CU(cuCtxSetCurrent)(contexts[device]));
+		show("retain", CU(cuDevicePrimaryCtxRetain)(&contexts[device], device));
+	show("set", CU(cuCtxSetCurrent)(contexts[device]));
 }
 
 static void begin(void)
 {
-	said("init", CU(cuInit)(0));
+	show("init", CU(cuInit)(0));
 	use(0);
 }
 
 static CUdeviceptr allocate(size_t size)
 {
 	CUdeviceptr pointer = 0;
-	said("alloc", CU(cuMemAlloc_v2)(&pointer, size));
+	show("alloc", CU(cuMemAlloc_v2)(&pointer, size));
 	return pointer;
 }
 
@@ -46,17 +46,17 @@ static void linear(void)
 		pointers[i] = allocate((size_t)(i * i + 1) * 12345);
 	}
 	for (int i = 0; i < 40; i += 3)
-		said("free", CU(cuMemFree_v2)(pointers[i]));
-	said("free", CU(cuMemFree_v2)(pointers[0]));
-	said("free", CU(cuMemFree_v2)(0));
-	said("free", CU(cuMemFree_v2)(12345));
-	said("pitch", CU(cuMemAllocPitch_v2)(&pitched, &pitch, 1000, 3000, 16));
-	said("managed", CU(cuMemAllocManaged)(&managed, 3 * MIB, 1));
+		show("free", CU(cuMemFree_v2)(pointers[i]));
+	show("free", CU(cuMemFree_v2)(pointers[0]));
+	show("free", CU(cuMemFree_v2)(0));
+	show("free", CU(cuMemFree_v2)(12345));
+	show("pitch", CU(cuMemAllocPitch_v2)(&pitched, &pitch, 1000, 3000, 16));
+	show("managed", CU(cuMemAllocManaged)(&managed, 3 * MIB, 1));
 	allocate((size_t)1 << 45);
 	allocate(0);
 	errno = 1234;
 	allocate(5 * MIB);
-	said("errno", errno);
+	show("errno", errno);
 }
 
 static void pooled(void)
@@ -66,26 +66,26 @@ static void pooled(void)
 	CUmemoryPool pool, gone;
 	CUstream stream;
 	cuuint64_t all = UINT64_MAX;
-	said("stream", CU(cuStreamCreate)(&stream, 0));
-	said("pool", CU(cuMemPoolCreate)(&pool, &properties));
-	said("pool", CU(cuMemPoolCreate)(&gone, &properties));
-	said("threshold", CU(cuMemPoolSetAttribute)(pool, CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, &all));
+	show("stream", CU(cuStreamCreate)(&stream, 0));
+	show("pool", CU(cuMemPoolCreate)(&pool, &properties));
+	show("pool", CU(cuMemPoolCreate)(&gone, &properties));
+	show("threshold", CU(cuMemPoolSetAttribute)(pool, CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, &all));
 	for (int i = 0; i < 30; i++)
-		said("async", i % 3 == 0 ? CU(cuMemAllocFromPoolAsync)(&pointers[i], (size_t)(i + 1) * MIB, pool, stream)
+		show("async", i % 3 == 0 ? CU(cuMemAllocFromPoolAsync)(&pointers[i], (size_t)(i + 1) * MIB, pool, stream)
 		                         : CU(cuMemAllocAsync)(&pointers[i], (size_t)(i + 1) * MIB, i % 2 ? stream : NULL));
 	for (int i = 0; i < 30; i += 4)
-		said("free", CU(cuMemFreeAsync)(pointers[i], stream));
-	said("free", CU(cuMemFree_v2)(pointers[1]));
+		show("free", CU(cuMemFreeAsync)(pointers[i], stream));
+	show("free", CU(cuMemFree_v2)(pointers[1]));
 	CUdeviceptr plain = allocate(7 * MIB);
-	said("free", CU(cuMemFreeAsync)(plain, stream));
-	said("set", CU(cuDeviceSetMemPool)(0, pool));
-	said("async", CU(cuMemAllocAsync)(&plain, 11 * MIB, stream));
-	said("async", CU(cuMemAllocFromPoolAsync)(&plain, (size_t)1 << 44, pool, stream));
-	said("destroy", CU(cuMemPoolDestroy)(gone));
-	said("destroy", CU(cuMemPoolDestroy)(gone));
+	show("free", CU(cuMemFreeAsync)(plain, stream));
+	show("set", CU(cuDeviceSetMemPool)(0, pool));
+	show("async", CU(cuMemAllocAsync)(&plain, 11 * MIB, stream));
+	show("async", CU(cuMemAllocFromPoolAsync)(&plain, (size_t)1 << 44, pool, stream));
+	show("destroy", CU(cuMemPoolDestroy)(gone));
+	show("destroy", CU(cuMemPoolDestroy)(gone));
 }
 
-/* Two pools that keep what is freed, which is most of what they have. */
+/* Two pools that keep freed memory, most of theirs. */
 static void idle_pools(void)
 {
 	CUmemPoolProps properties = { .allocType = CU_MEM_ALLOCATION_TYPE_PINNED, .location = { CU_MEM_LOCATION_TYPE_DEVICE, 0 } };
@@ -93,33 +93,33 @@ static void idle_pools(void)
 	CUmemoryPool pools[2];
 	cuuint64_t all = UINT64_MAX;
 	for (int i = 0; i < 2; i++) {
-		said("pool", CU(cuMemPoolCreate)(&pools[i], &properties));
-		said("threshold", CU(cuMemPoolSetAttribute)(pools[i], CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, &all));
+		show("pool", CU(cuMemPoolCreate)(&pools[i], &properties));
+		show("threshold", CU(cuMemPoolSetAttribute)(pools[i], CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, &all));
 	}
 	for (int i = 0; i < 64; i++)
-		said("async", CU(cuMemAllocFromPoolAsync)(&pointers[i], 8 * MIB, pools[i % 2], NULL));
+		show("async", CU(cuMemAllocFromPoolAsync)(&pointers[i], 8 * MIB, pools[i % 2], NULL));
 	for (int i = 16; i < 64; i++)
-		said("free", CU(cuMemFreeAsync)(pointers[i], NULL));
-	said("wait", CU(cuCtxSynchronize)());
-	/* What is freed from now on counts as used until somebody waits for it. */
+		show("free", CU(cuMemFreeAsync)(pointers[i], NULL));
+	show("wait", CU(cuCtxSynchronize)());
+	/* These frees count as used until the device is synchronised. */
 	for (int i = 0; i < 8; i++)
-		said("free", CU(cuMemFreeAsync)(pointers[i], NULL));
+		show("free", CU(cuMemFreeAsync)(pointers[i], NULL));
 }
 
-/* Captures, and ends or leaves the capture running. */
+/* Captures a graph, and ends the capture or leaves it running. */
 static void capturing(int leave)
 {
 	CUstream stream;
 	CUgraph graph;
 	CUdeviceptr pointer;
-	said("stream", CU(cuStreamCreate)(&stream, 1));
-	said("begin", CU(cuStreamBeginCapture_v2)(stream, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL));
-	said("async", CU(cuMemAllocAsync)(&pointer, 9 * MIB, stream));
+	show("stream", CU(cuStreamCreate)(&stream, 1));
+	show("begin", CU(cuStreamBeginCapture_v2)(stream, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL));
+	show("async", CU(cuMemAllocAsync)(&pointer, 9 * MIB, stream));
 	if (leave)
 		return;
-	said("end", CU(cuStreamEndCapture)(stream, &graph));
-	said("begin", CU(cuStreamBeginCapture_v2)(stream, CU_STREAM_CAPTURE_MODE_RELAXED));
-	said("destroy", CU(cuStreamDestroy_v2)(stream));
+	show("end", CU(cuStreamEndCapture)(stream, &graph));
+	show("begin", CU(cuStreamBeginCapture_v2)(stream, CU_STREAM_CAPTURE_MODE_RELAXED));
+	show("destroy", CU(cuStreamDestroy_v2)(stream));
 }
 
 static void virtual_memory(void)
@@ -129,42 +129,42 @@ static void virtual_memory(void)
 	CUdeviceptr place;
 	int file = -1;
 	host.location.type = CU_MEM_LOCATION_TYPE_HOST;
-	said("reserve", CU(cuMemAddressReserve)(&place, 64 * MIB, 0, 0, 0));
+	show("reserve", CU(cuMemAddressReserve)(&place, 64 * MIB, 0, 0, 0));
 	for (int i = 0; i < 6; i++)
-		said("create", CU(cuMemCreate)(&handles[i], (size_t)(i + 1) * 2 * MIB, i == 5 ? &host : &properties, 0));
-	said("create", CU(cuMemCreate)(&again, (size_t)1 << 44, &properties, 0));
-	said("map", CU(cuMemMap)(place, 2 * MIB, 0, handles[0], 0));
-	said("map", CU(cuMemMap)(place + 2 * MIB, 4 * MIB, 0, handles[1], 0));
-	said("map", CU(cuMemMap)(place + 6 * MIB, 6 * MIB, 0, handles[2], 0));
-	said("release", CU(cuMemRelease)(handles[0])); /* stays: it is mapped */
-	said("release", CU(cuMemRelease)(handles[1])); /* goes with its mapping */
-	said("retain", CU(cuMemRetainAllocationHandle)(&again, (void *)(uintptr_t)(place + 6 * MIB)));
-	said("release", CU(cuMemRelease)(again));
-	said("retain", CU(cuMemRetainAllocationHandle)(&again, (void *)(uintptr_t)place)); /* and has a handle again */
-	said("unmap", CU(cuMemUnmap)(place, 6 * MIB));
-	said("unmap", CU(cuMemUnmap)(place, 2 * MIB));
-	said("release", CU(cuMemRelease)(handles[3]));
-	said("release", CU(cuMemRelease)((CUmemGenericAllocationHandle)(uintptr_t)&file));
-	said("export", CU(cuMemExportToShareableHandle)(&file, handles[4], CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0));
-	said("import", CU(cuMemImportFromShareableHandle)(&imported, (void *)(intptr_t)file, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR));
-	said("map", CU(cuMemMap)(place + 20 * MIB, 10 * MIB, 0, imported, 0));
+		show("create", CU(cuMemCreate)(&handles[i], (size_t)(i + 1) * 2 * MIB, i == 5 ? &host : &properties, 0));
+	show("create", CU(cuMemCreate)(&again, (size_t)1 << 44, &properties, 0));
+	show("map", CU(cuMemMap)(place, 2 * MIB, 0, handles[0], 0));
+	show("map", CU(cuMemMap)(place + 2 * MIB, 4 * MIB, 0, handles[1], 0));
+	show("map", CU(cuMemMap)(place + 6 * MIB, 6 * MIB, 0, handles[2], 0));
+	show("release", CU(cuMemRelease)(handles[0])); /* remains, since it is mapped */
+	show("release", CU(cuMemRelease)(handles[1])); /* freed with its mapping */
+	show("retain", CU(cuMemRetainAllocationHandle)(&again, (void *)(uintptr_t)(place + 6 * MIB)));
+	show("release", CU(cuMemRelease)(again));
+	show("retain", CU(cuMemRetainAllocationHandle)(&again, (void *)(uintptr_t)place)); /* and has a handle again */
+	show("unmap", CU(cuMemUnmap)(place, 6 * MIB));
+	show("unmap", CU(cuMemUnmap)(place, 2 * MIB));
+	show("release", CU(cuMemRelease)(handles[3]));
+	show("release", CU(cuMemRelease)((CUmemGenericAllocationHandle)(uintptr_t)&file));
+	show("export", CU(cuMemExportToShareableHandle)(&file, handles[4], CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0));
+	show("import", CU(cuMemImportFromShareableHandle)(&imported, (void *)(intptr_t)file, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR));
+	show("map", CU(cuMemMap)(place + 20 * MIB, 10 * MIB, 0, imported, 0));
 }
 
 static void teardown(void)
 {
 	CUcontext own, popped;
 	allocate(3 * MIB);
-	said("create", CU(cuCtxCreate_v2)(&own, 0, 1));
+	show("create", CU(cuCtxCreate_v2)(&own, 0, 1));
 	allocate(20 * MIB);
-	said("pop", CU(cuCtxPopCurrent_v2)(&popped));
+	show("pop", CU(cuCtxPopCurrent_v2)(&popped));
 	allocate(MIB);
-	said("push", CU(cuCtxPushCurrent_v2)(own));
+	show("push", CU(cuCtxPushCurrent_v2)(own));
 	allocate(2 * MIB);
-	said("destroy", CU(cuCtxDestroy_v2)(own));
-	said("destroy", CU(cuCtxDestroy_v2)(own));
+	show("destroy", CU(cuCtxDestroy_v2)(own));
+	show("destroy", CU(cuCtxDestroy_v2)(own));
 	use(2);
 	allocate(30 * MIB);
-	said("reset", CU(cuDevicePrimaryCtxReset_v2)(2));
+	show("reset", CU(cuDevicePrimaryCtxReset_v2)(2));
 	contexts[2] = NULL;
 	use(2);
 	allocate(31 * MIB);
@@ -172,11 +172,11 @@ static void teardown(void)
 	allocate(32 * MIB);
 	contexts[3] = NULL;
 	use(3);
-	said("release", CU(cuDevicePrimaryCtxRelease_v2)(3));
+	show("release", CU(cuDevicePrimaryCtxRelease_v2)(3));
 	allocate(33 * MIB);
 	use(0);
-	said("release", CU(cuDevicePrimaryCtxRelease_v2)(3));
-	said("create", CU(cuCtxCreate_v2)(&own, 0, 1));
+	show("release", CU(cuDevicePrimaryCtxRelease_v2)(3));
+	show("create", CU(cuCtxCreate_v2)(&own, 0, 1));
 	allocate(4 * MIB);
 }
 
@@ -211,17 +211,17 @@ static void threads(void)
 		pthread_join(all[i], &failed);
 		failures += (long)failed;
 	}
-	said("failures", (int)failures);
+	show("failures", (int)failures);
 }
 
 static void wait_for(pid_t child)
 {
 	int status = -1;
-	said("waited", waitpid(child, &status, 0) == child);
-	said("status", status);
+	show("waited", waitpid(child, &status, 0) == child);
+	show("status", status);
 }
 
-/* A child made before CUDA is there initialises it for itself; one made afterwards must not use it. */
+/* A child forked before CUDA is initialised may initialise it; one forked later must not use it. */
 static void fork_before(void)
 {
 	pid_t child = fork();
@@ -243,28 +243,28 @@ static void fork_after(void)
 	pid_t child = fork();
 	if (child == 0) {
 		allocate(100 * MIB);
-		said("free", CU(cuMemFree_v2)(pointer));
+		show("free", CU(cuMemFree_v2)(pointer));
 		exit(6);
 	}
 	wait_for(child);
 }
 
-/* Contexts that come to be current unseen: where the memory is has to be asked for. */
+/* Contexts made current by calls that are not hooked: the library must ask for the memory's device. */
 static void unseen(void)
 {
 	CUresult (*retain)(CUcontext *, CUdevice) = (CUresult(*)(CUcontext *, CUdevice))find_unseen("cuDevicePrimaryCtxRetain");
 	CUresult (*set)(CUcontext) = (CUresult(*)(CUcontext))find_unseen("cuCtxSetCurrent");
-	said("init", CU(cuInit)(0));
+	show("init", CU(cuInit)(0));
 	for (int device = 0; device < 3; device++) {
-		said("retain", retain(&contexts[device], device));
-		said("set", set(contexts[device]));
+		show("retain", retain(&contexts[device], device));
+		show("set", set(contexts[device]));
 		for (int i = 1; i < 100; i++) {
 			CUdeviceptr pointer = allocate((size_t)i * 100000);
 			if (i % 2)
-				said("free", CU(cuMemFree_v2)(pointer));
+				show("free", CU(cuMemFree_v2)(pointer));
 		}
 		CUdeviceptr pooled;
-		said("async", CU(cuMemAllocAsync)(&pooled, 3 * MIB, NULL));
+		show("async", CU(cuMemAllocAsync)(&pooled, 3 * MIB, NULL));
 	}
 }
 
@@ -284,7 +284,7 @@ static void *churn_on(void *argument)
 	return (void *)failures;
 }
 
-/* Children are made while other threads are in the middle of everything. */
+/* Forks while other threads allocate. */
 static void fork_storm(void)
 {
 	pthread_t all[4];
@@ -307,7 +307,7 @@ static void fork_storm(void)
 		pthread_join(all[i], &failed);
 		failures += failed != NULL;
 	}
-	said("failures", failures);
+	show("failures", failures);
 }
 
 static void become_another(void)
@@ -319,14 +319,14 @@ static void become_another(void)
 	exit(9);
 }
 
-/* Hands an allocation to another process, which is told here what was printed there. */
+/* Shares an allocation with another process, and prints that process's output here. */
 static void share(void)
 {
 	CUipcMemHandle handle;
 	int to[2], from[2];
 	char line[4096];
 	CUdeviceptr pointer = allocate(40 * MIB);
-	said("handle", CU(cuIpcGetMemHandle)(&handle, pointer));
+	show("handle", CU(cuIpcGetMemHandle)(&handle, pointer));
 	if (pipe(to) || pipe(from))
 		exit(9);
 	fflush(stdout);
@@ -341,7 +341,7 @@ static void share(void)
 	}
 	close(to[0]);
 	close(from[1]);
-	said("sent", write(to[1], &handle, sizeof handle) == sizeof handle);
+	show("sent", write(to[1], &handle, sizeof handle) == sizeof handle);
 	FILE *answers = fdopen(from[0], "r");
 	while (fgets(line, sizeof line, answers) && strcmp(line, "ready\n") != 0)
 		printf("there: %s", line);
@@ -355,20 +355,20 @@ static void import(void)
 	CUdeviceptr pointer, again;
 	if (read(0, &handle, sizeof handle) != sizeof handle)
 		exit(9);
-	said("open", CU(cuIpcOpenMemHandle_v2)(&pointer, handle, 1));
-	said("open", CU(cuIpcOpenMemHandle_v2)(&again, handle, 1));
-	said("close", CU(cuIpcCloseMemHandle)(again));
-	said("close", CU(cuIpcCloseMemHandle)(again));
+	show("open", CU(cuIpcOpenMemHandle_v2)(&pointer, handle, 1));
+	show("open", CU(cuIpcOpenMemHandle_v2)(&again, handle, 1));
+	show("close", CU(cuIpcCloseMemHandle)(again));
+	show("close", CU(cuIpcCloseMemHandle)(again));
 	allocate(6 * MIB);
 }
 
-/* Closes whatever is open, as a daemon does, and has the numbers for something else: a byte in each of many pipes. */
+/* Closes all descriptors, as a daemon does, and reuses their numbers: a byte in each of many pipes. */
 static void close_all(void)
 {
 	int pipes[40][2], kept = 0;
 	char byte;
 	allocate(12 * MIB);
-	print_books();
+	print_stats();
 	printf("ready\n");
 	if (read(0, &byte, 1) != 1)
 		exit(9);
@@ -377,27 +377,27 @@ static void close_all(void)
 	for (int i = 0; i < 40; i++)
 		if (pipe(pipes[i]) || write(pipes[i][1], "x", 1) != 1)
 			exit(9);
-	print_books();
+	print_stats();
 	printf("ready\n");
 	if (read(0, &byte, 1) != 1)
 		exit(9);
 	for (int i = 0; i < 40; i++)
 		kept += read(pipes[i][0], &byte, 1) == 1 && byte == 'x' && write(pipes[i][1], "y", 1) == 1;
-	said("kept", kept);
+	show("kept", kept);
 }
 
 static void *outlive(void *unused)
 {
 	char byte;
 	(void)unused;
-	print_books();
+	print_stats();
 	printf("ready\n");
 	while (read(0, &byte, 1) > 0)
 		;
 	return NULL;
 }
 
-/* The process ends with the last of its other threads. */
+/* The process exits with the last of its other threads. */
 static void leave_main(void)
 {
 	pthread_t other;

@@ -1,8 +1,7 @@
 /*
- * The library's parts by themselves, for the sanitizers: random changes
- * against a plain model, from one thread and from many, and requests that are
- * almost JSON. Memory comes from malloc here, so that every step beside it is
- * seen.
+ * Unit tests under sanitizers: random changes compared with a plain model, from
+ * one thread and from many, and requests that are almost JSON. Memory comes from
+ * malloc, so that the sanitizers see every access.
  */
 #define _GNU_SOURCE
 #include "shim.h"
@@ -15,12 +14,12 @@ int serving = 1;
 
 void serve_start(void) {}
 
-void *pages_take(size_t size)
+void *pages_alloc(size_t size)
 {
 	return calloc(1, size);
 }
 
-void pages_give(void *memory, size_t size)
+void pages_free(void *memory, size_t size)
 {
 	(void)size;
 	free(memory);
@@ -30,7 +29,7 @@ static void check(int holds, const char *what, int line)
 {
 	if (holds)
 		return;
-	fprintf(stderr, "line %d: not so: %s\n", line, what);
+	fprintf(stderr, "line %d: failed: %s\n", line, what);
 	exit(1);
 }
 #define CHECK(condition) check(condition, #condition, __LINE__)
@@ -66,7 +65,7 @@ static void add_up(const struct entry *entry, void *argument)
 	*(uint64_t *)argument += entry->size;
 }
 
-/* Sizes by address: 0 is not there. */
+/* Sizes by address; 0: none. */
 static void against_a_model(void)
 {
 	static struct ledger ledger;
@@ -120,7 +119,7 @@ static void against_a_model(void)
 enum { THREADS = 6, ROUNDS = 15000, KEPT = 200 };
 static struct ledger shared;
 
-/* Each has addresses of its own, but they share shards. */
+/* Threads have separate addresses, but share shards. */
 static void *change_shared(void *argument)
 {
 	unsigned int self = (unsigned int)(uintptr_t)argument, seed = self;
@@ -151,13 +150,13 @@ static void *watch_shared(void *argument)
 		int count = pools_of(1, NULL, list);
 		for (int i = 0; i < count; i++)
 			if (pool_hold(list[i].handle))
-				pool_let_go(list[i].handle);
+				pool_release(list[i].handle);
 		(void)device_in_use(1);
 	}
 	return NULL;
 }
 
-/* Contexts, pools and memory without an address, made and unmade beside all that. */
+/* Meanwhile creates and destroys contexts, pools and memory without an address. */
 static void *change_objects(void *argument)
 {
 	unsigned int self = (unsigned int)(uintptr_t)argument;
@@ -167,10 +166,10 @@ static void *change_objects(void *argument)
 		context_made((CUcontext)handle, 1);
 		CHECK(place_now().device == 1);
 		struct entry entry = { .address = handle << 8, .size = 5, .kind = RAW, .device = 1, .context = place_now().context, .epoch = place_now().epoch };
-		ledger_add(&books.ledger, &entry);
+		ledger_add(&process.ledger, &entry);
 		context_ended(context_ending((CUcontext)handle), 1);
 		CHECK(place_now().device == NOWHERE);
-		CHECK(!ledger_take(&books.ledger, handle << 8, &entry));
+		CHECK(!ledger_take(&process.ledger, handle << 8, &entry));
 		pool_made((CUmemoryPool)handle, 1);
 		CHECK(pool_ending((CUmemoryPool)handle, &was));
 		vmm_created(handle, 4096, 1, 0);
@@ -207,7 +206,7 @@ static void from_many_threads(void)
 		(void)ledger_take(&shared, address_of(i), &taken);
 	}
 	CHECK(total(&shared, POOLED, &counted) == 0 && counted == 0);
-	CHECK(total(&books.ledger, RAW, &counted) == 0 && counted == 0);
+	CHECK(total(&process.ledger, RAW, &counted) == 0 && counted == 0);
 	vmm_sum(sums);
 	CHECK(sums[1].bytes == 0 && sums[1].count == 0);
 	CHECK(captures_running() == 0);
@@ -230,7 +229,7 @@ static void almost_json(void)
 	for (int round = 0; round < 60000; round++) {
 		const char *line = lines[round % 3];
 		size_t length = strlen(line);
-		char *copy = malloc(length); /* to the byte: what is read behind it is seen */
+		char *copy = malloc(length); /* exact size, to catch reads beyond the end */
 		memcpy(copy, line, length);
 		for (int i = (int)((unsigned int)rand_r(&seed) % 4); i > 0; i--)
 			copy[(unsigned int)rand_r(&seed) % length] = noise[(unsigned int)rand_r(&seed) % (sizeof noise - 1)];
@@ -250,7 +249,7 @@ static void almost_json(void)
 
 int main(void)
 {
-	ledger_init(&books.ledger);
+	ledger_init(&process.ledger);
 	against_a_model();
 	almost_json();
 	from_many_threads();

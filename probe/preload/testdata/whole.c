@@ -1,7 +1,7 @@
 /*
- * All of the library but resolve.c and pages.c in one program, so that ThreadSanitizer sees
- * every access: threads allocate, make pools and destroy contexts through the
- * hooks, while others ask over the socket, and the program ends in the middle.
+ * All of the library but resolve.c and pages.c, compiled into one program for the
+ * sanitizers: threads allocate, make pools and destroy contexts through the hooks,
+ * while others send requests, and the program exits meanwhile.
  */
 #include "hooks.h"
 #include "serve.h"
@@ -13,13 +13,13 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-/* What the kernel gives and takes by itself the sanitizer does not see. */
-void *pages_take(size_t size)
+/* The sanitizer does not see memory from system calls. */
+void *pages_alloc(size_t size)
 {
 	return calloc(1, size);
 }
 
-void pages_give(void *memory, size_t size)
+void pages_free(void *memory, size_t size)
 {
 	(void)size;
 	free(memory);
@@ -116,5 +116,5 @@ int main(void)
 	for (int i = 0; i < 3; i++)
 		pthread_join(changing[i], NULL);
 	printf("ready\n");
-	return 0; /* and the thread serves on */
+	return 0; /* while the thread serves */
 }
