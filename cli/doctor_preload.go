@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strconv"
 
+	"vramscope/cli/launch"
 	"vramscope/internal/text"
 	"vramscope/probe/preload"
 )
@@ -15,7 +16,7 @@ func (e *examination) native() []finding {
 	if e.snap.Simulated {
 		return nil
 	}
-	cache, err := e.program.probeCache()
+	cache, err := launch.Cache(e.program.getenv)
 	if err == nil {
 		err = preload.Usable(cache)
 	}
@@ -35,7 +36,7 @@ func (e *examination) native() []finding {
 			continue
 		}
 		told[pid] = true
-		why := nativeObstacle(pid)
+		why := launch.NativeObstacle(pid)
 		if why == "" {
 			continue
 		}

@@ -7,8 +7,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"vramscope/cli/launch"
 	"vramscope/internal/text"
 	"vramscope/probe/agent"
+	"vramscope/probe/preload"
 )
 
 // env prints what puts a probe into programs that somebody else starts.
@@ -47,15 +49,15 @@ func (p *program) printEnvironment(directory string, native bool) error {
 		return err
 	}
 	if directory == "" {
-		installed, err := p.installAgent()
+		installed, err := p.installProbe(launch.InstallAgent)
 		if err != nil {
 			return err
 		}
 		directory = installed
 	} else {
 		absolute, err := filepath.Abs(directory)
-		if err == nil && strings.Contains(absolute, ":") {
-			return usage("--directory: %q has a colon in it, which PYTHONPATH cannot hold", text.Clean(absolute))
+		if bad := launch.CheckPythonPath(absolute); err == nil && bad != nil {
+			return usage("--directory: %s", text.Clean(bad.Error()))
 		}
 		if err == nil {
 			directory = absolute
@@ -74,6 +76,22 @@ func (p *program) printEnvironment(directory string, native bool) error {
 		s = append(s, exports...)
 	}
 	return p.print(s)
+}
+
+// preloadExports are the lines of shell that do as launch.WithPreload does. The
+// library is put into a directory for every user, or with the probe's other files.
+func (p *program) preloadExports(directory string, shared bool) (string, error) {
+	library, err := "", error(nil)
+	if !shared {
+		library, err = p.installProbe(preload.Install)
+	} else if library, err = preload.InstallShared(directory); err != nil {
+		err = &failure{code: exitFailure, err: err, message: text.Clean(err.Error())}
+	}
+	if err != nil {
+		return "", err
+	}
+	return fmt.Sprintf("export LD_PRELOAD=${LD_PRELOAD:+$LD_PRELOAD:}%s\n", shellQuote(library)) +
+		"export ASAN_OPTIONS=${ASAN_OPTIONS:+$ASAN_OPTIONS:}verify_asan_link_order=0\n", nil
 }
 
 // shellQuote quotes a word for sh.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"vramscope/cli/launch"
 	"vramscope/internal/quantity"
 	"vramscope/internal/text"
 	"vramscope/probe"
@@ -102,7 +103,7 @@ func (p *program) runProbe(ctx context.Context, f probeFlags) error {
 	if err != nil {
 		return err
 	}
-	if environ, preloaded := withoutPreload(os.Environ()); preloaded {
+	if environ, preloaded := launch.WithoutPreload(os.Environ()); preloaded {
 		// This process is its own probe: another one in it would be in its way.
 		return fmt.Errorf("start again without %s: %w", preload.FileName, syscall.Exec("/proc/self/exe", os.Args, environ))
 	}

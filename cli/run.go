@@ -5,15 +5,14 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"slices"
-	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
 
+	"vramscope/cli/launch"
 	"vramscope/internal/text"
-	"vramscope/probe/agent"
+	"vramscope/probe/preload"
 )
 
 // The exit codes of a command that could not be started, as a shell, env and
@@ -26,7 +25,7 @@ const (
 // run starts a command with a probe in the Python programs that come of it.
 func (p *program) runCommand() *cobra.Command {
 	verbose := false
-	var preloading preloading
+	var preloading launch.Preloading
 	cmd := &cobra.Command{
 		Use: "run [flags] -- CMD…",
 		// Flags behind CMD are CMD's own.
@@ -68,7 +67,7 @@ the probe's files could not be written.`,
 			return nil
 		},
 		RunE: func(_ *cobra.Command, args []string) error {
-			if preloading.wanted && preloading.unwanted {
+			if preloading.Wanted && preloading.Unwanted {
 				return usage("--preload and --no-preload contradict each other")
 			}
 			return p.become(args, preloading, verbose)
@@ -77,13 +76,13 @@ the probe's files could not be written.`,
 	// What follows the command is the command's, with -- and without.
 	cmd.Flags().SetInterspersed(false)
 	cmd.Flags().BoolVar(&verbose, "verbose", false, "say what is done")
-	cmd.Flags().BoolVar(&preloading.wanted, "preload", false, "the native probe in Python programs as well")
-	cmd.Flags().BoolVar(&preloading.unwanted, "no-preload", false, "no native probe")
+	cmd.Flags().BoolVar(&preloading.Wanted, "preload", false, "the native probe in Python programs as well")
+	cmd.Flags().BoolVar(&preloading.Unwanted, "no-preload", false, "no native probe")
 	return cmd
 }
 
 // become replaces this process by the command.
-func (p *program) become(command []string, f preloading, verbose bool) error {
+func (p *program) become(command []string, f launch.Preloading, verbose bool) error {
 	if err := p.noGlobalFlags("run"); err != nil {
 		return err
 	}
@@ -92,21 +91,21 @@ func (p *program) become(command []string, f preloading, verbose bool) error {
 	if err != nil && !errors.Is(err, exec.ErrDot) {
 		return notStarted(command[0], err)
 	}
-	directory, err := p.installAgent()
+	directory, err := p.installProbe(launch.InstallAgent)
 	if err != nil {
 		return err
 	}
-	how := inspect(path, command)
-	if why := how.refusal(); why != "" {
-		_, _ = fmt.Fprintf(p.stderr, "vramscope: no probe: %s\n", why) // if nobody reads it, the command is started all the same
+	how := launch.Inspect(path, command)
+	if why := how.Refusal(); why != "" {
+		_, _ = fmt.Fprintf(p.stderr, "vramscope: no probe: %s\n", why) // without a reader the command is started all the same
 	} else if verbose {
-		_, _ = fmt.Fprintf(p.stderr, "vramscope: %s\n", how.describe(directory)) // likewise
+		_, _ = fmt.Fprintf(p.stderr, "vramscope: %s\n", how.Describe(directory)) // likewise
 	}
-	environ, err := p.withPreload(withPythonPath(os.Environ(), directory), path, &how, f, verbose)
+	environ, err := p.withPreload(launch.WithPythonPath(os.Environ(), directory), &how, f, verbose)
 	if err != nil {
 		return err
 	}
-	ignoreAsBefore()
+	launch.IgnoreAsBefore()
 	err = syscall.Exec(path, command, environ)
 	if errors.Is(err, syscall.ENOEXEC) {
 		// A script without a first line that says what it is for: a shell's,
@@ -153,55 +152,46 @@ func (p *program) noGlobalFlags(command string, taken ...string) error {
 	return usage("--%s does not apply to vramscope %s: leave it out", given, command)
 }
 
-// probeCache is the directory below which the probes' files are kept.
-func (p *program) probeCache() (string, error) {
-	cache := p.getenv("XDG_CACHE_HOME")
-	if !filepath.IsAbs(cache) {
-		home := p.getenv("HOME")
-		if !filepath.IsAbs(home) {
-			return "", &failure{code: exitFailure, message: "there is no place for the probe's files: neither HOME nor XDG_CACHE_HOME is set",
-				advice: []string{"  XDG_CACHE_HOME=/tmp/mine vramscope run -- …   puts them there"}}
-		}
-		cache = filepath.Join(home, ".cache")
+// installProbe puts a probe's files where this user's programs find them.
+func (p *program) installProbe(install func(cache string) (string, error)) (string, error) {
+	cache, err := launch.Cache(p.getenv)
+	if err != nil {
+		return "", &failure{code: exitFailure, err: err, message: err.Error(),
+			advice: []string{"  XDG_CACHE_HOME=/tmp/mine vramscope run -- …   puts them there"}}
 	}
-	return filepath.Join(cache, "vramscope"), nil
+	path, err := install(cache)
+	if err == nil {
+		return path, nil
+	}
+	f := &failure{code: exitFailure, err: err, message: text.Clean(err.Error())}
+	if !errors.Is(err, preload.ErrNoLibrary) {
+		f.advice = []string{"  XDG_CACHE_HOME=DIR vramscope …   puts the probe's files into another directory"}
+	}
+	return "", f
 }
 
-// installAgent puts the Python probe where this user's programs find it.
-func (p *program) installAgent() (string, error) {
-	cache, err := p.probeCache()
-	if err != nil {
-		return "", err
-	}
-	directory, err := agent.Install(cache)
-	if err == nil && strings.Contains(directory, ":") {
-		err = fmt.Errorf("%s has a colon in it, which PYTHONPATH cannot hold", directory)
-	}
-	if err != nil {
-		return "", &failure{code: exitFailure, err: err, message: text.Clean(err.Error()),
-			advice: []string{"  XDG_CACHE_HOME=DIR vramscope …   puts the probe's files into another directory"}}
-	}
-	return directory, nil
-}
-
-// withPythonPath puts a directory at the front of PYTHONPATH.
-func withPythonPath(environ []string, directory string) []string {
-	const name = "PYTHONPATH="
-	changed := make([]string, 0, len(environ)+1)
-	value := directory
-	for _, v := range environ {
-		if !strings.HasPrefix(v, name) {
-			changed = append(changed, v)
-			continue
-		}
-		value = directory
-		for _, entry := range strings.Split(v[len(name):], ":") {
-			// An empty entry is the working directory: it stays one. Ours is
-			// there already below another vramscope run.
-			if v != name && entry != directory {
-				value += ":" + entry
-			}
+// withPreload puts the native probe into a command's environment where it is to
+// go there, and says so. Only a probe that was asked for is a reason not to
+// start the command.
+func (p *program) withPreload(environ []string, c *launch.Command, f launch.Preloading, verbose bool) ([]string, error) {
+	yes, why := f.Decide(c)
+	library := ""
+	if yes {
+		var err error
+		if library, err = p.installProbe(preload.Install); err != nil && f.Wanted {
+			return nil, err
+		} else if err != nil {
+			yes, why = false, err.Error()
 		}
 	}
-	return append(changed, name+value)
+	switch {
+	case yes && verbose:
+		_, _ = fmt.Fprintf(p.stderr, "vramscope: %s is preloaded; it serves as soon as a GPU is used\n", text.Clean(library)) // without a reader the command is started all the same
+	case !yes && (verbose || f.Wanted):
+		_, _ = fmt.Fprintf(p.stderr, "vramscope: no native probe in %s: %s\n", text.Clean(c.Name), text.Clean(why)) // likewise
+	}
+	if !yes {
+		return environ, nil
+	}
+	return launch.WithPreload(environ, library), nil
 }

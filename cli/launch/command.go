@@ -1,4 +1,4 @@
-package cli
+package launch
 
 import (
 	"bufio"
@@ -14,18 +14,19 @@ import (
 	"vramscope/probe/preload"
 )
 
-// started is what is known of a command before it is started.
-type started struct {
-	name    string
+// Command is what is known of a command before it is started.
+type Command struct {
+	Name    string
+	path    string
 	python  bool     // it is a Python interpreter, or a script for one
 	flags   []string // of the interpreter
-	special string   // why no environment of ours reaches it
+	special string   // why no environment reaches it
 }
 
-// inspect looks at what a command will be: an interpreter, a script (its
-// first line tells which), or another program.
-func inspect(path string, command []string) started {
-	s := started{name: filepath.Base(path)}
+// Inspect finds out what a command is: an interpreter, a script (by its first
+// line), or another program.
+func Inspect(path string, command []string) Command {
+	s := Command{Name: filepath.Base(path), path: path}
 	if why := preload.Setuid(path); why != "" {
 		s.special = why + ": PYTHONPATH would be ignored there"
 	}
@@ -67,8 +68,8 @@ func isPython(path string) bool {
 	return false
 }
 
-// oldPython is the version of an interpreter that the probe does not know, where
-// its file's name tells: python3.6, or python that leads to it.
+// oldPython is the version of an interpreter that is too old for the probe, by
+// its file's name: python3.6, or python that leads to it; else "".
 func oldPython(path string) string {
 	if file, err := filepath.EvalSymlinks(path); err == nil {
 		path = file
@@ -150,15 +151,15 @@ func pythonFlags(arguments []string) []string {
 	return flags
 }
 
-// refusal says why there will be no probe, "" where there is no such reason.
-func (s *started) refusal() string {
+// Refusal says why there will be no probe, "" where there is no reason.
+func (s *Command) Refusal() string {
 	if s.special != "" {
-		return text.Clean(s.name) + ": " + s.special
+		return text.Clean(s.Name) + ": " + s.special
 	}
 	for _, flag := range s.flags {
 		switch flag {
 		case "-I", "-E":
-			return "under " + flag + " Python does not look at PYTHONPATH: leave it out, or import vramscope_probe in the program"
+			return "under " + flag + " Python ignores PYTHONPATH: leave it out, or import vramscope_probe in the program"
 		case "-S":
 			return "under -S Python imports no sitecustomize: leave it out, or import vramscope_probe in the program"
 		}
@@ -166,10 +167,10 @@ func (s *started) refusal() string {
 	return ""
 }
 
-// describe says what will happen.
-func (s *started) describe(directory string) string {
+// Describe says what will happen.
+func (s *Command) Describe(directory string) string {
 	if s.python {
 		return "the probe is in " + text.Clean(directory) + "; it serves as soon as a GPU is used"
 	}
-	return text.Clean(s.name) + " is not Python; a Python program that it starts has the probe"
+	return text.Clean(s.Name) + " is not Python; a Python program that it starts has the probe"
 }

@@ -1,6 +1,6 @@
 //go:build linux && cgo
 
-package cli
+package launch
 
 /*
 #include <signal.h>
@@ -28,10 +28,10 @@ import (
 	"syscall"
 )
 
-// ignoreAsBefore ignores the signals that this program was started to ignore,
+// IgnoreAsBefore ignores the signals that this program was started to ignore,
 // so that a command which it becomes does: "nohup", a job in the background of
 // a script.
-func ignoreAsBefore() {
+func IgnoreAsBefore() {
 	ignored := uint64(C.ignored_at_start())
 	for number := 1; number <= 64; number++ {
 		if ignored&(1<<(number-1)) != 0 {
