@@ -16,25 +16,25 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// debugger is a gdb that is driven through its standard input.
+// debugger is a gdb that reads its commands from standard input.
 //
-// It is in a session of its own and deaf to signals, so that neither a Ctrl-C
-// meant for vramscope nor anything else can reach it, and it writes to a file,
-// so that it cannot die of a pipe that nobody reads any more. It is never
-// killed: a gdb that dies while it calls something takes the process along.
+// It has its own session and blocks signals, so that a Ctrl-C for vramscope does
+// not reach it. It writes to a file, since it would die of a pipe without a
+// reader. It is never killed: a gdb that dies during a call takes the process
+// with it.
 type debugger struct {
 	cmd   *exec.Cmd
 	input io.WriteCloser
-	path  string // what it writes
-	taken int    // how much of that has been taken
+	path  string // of its output
+	taken int    // how much of the output has been read
 	turn  int
 	ended chan struct{}
-	nonce string // in the marks, which nothing that gdb writes of the process can hold
+	nonce string // in the end marks, so that no output of the process looks like one
 
-	patience time.Duration // for an answer
+	timeout time.Duration // for one answer
 }
 
-// How long gdb may take: to answer, and to let go and end.
+// How long gdb may take to answer, and to detach and exit.
 const (
 	answerTime = 30 * time.Second
 	leaveTime  = 15 * time.Second
@@ -42,17 +42,17 @@ const (
 
 var errNoAnswer = errors.New("gdb does not answer")
 
-// startDebugger starts gdb in a directory, whose files its commands can name
-// without a path. It has so long for each answer.
-func startDebugger(program, directory string, patience time.Duration) (*debugger, error) {
-	d := &debugger{patience: patience, path: filepath.Join(directory, debuggerName), ended: make(chan struct{}), nonce: rand.Text()}
+// startDebugger starts gdb in a directory. Its commands name that directory's
+// files without a path. The timeout is for each answer.
+func startDebugger(program, directory string, timeout time.Duration) (*debugger, error) {
+	d := &debugger{timeout: timeout, path: filepath.Join(directory, debuggerName), ended: make(chan struct{}), nonce: rand.Text()}
 	output, err := os.OpenFile(d.path, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = output.Close() }() // gdb has it
-	// gdb shares the lock with its output, and holds it when this program is no more.
-	_ = unix.Flock(int(output.Fd()), unix.LOCK_EX|unix.LOCK_NB) // some file systems have none
+	defer func() { _ = output.Close() }() // gdb has its own descriptor
+	// gdb inherits the lock with its output, and keeps it when this program ends.
+	_ = unix.Flock(int(output.Fd()), unix.LOCK_EX|unix.LOCK_NB) // some file systems have no locks
 	d.cmd = exec.Command(program, "-nx", "-nh", "-q", "-iex", "set auto-load no", "-iex", "set debuginfod enabled off")
 	d.cmd.Dir, d.cmd.Env = directory, cleanEnvironment()
 	d.cmd.Stdout, d.cmd.Stderr = output, output
@@ -60,29 +60,28 @@ func startDebugger(program, directory string, patience time.Duration) (*debugger
 	if d.input, err = d.cmd.StdinPipe(); err != nil {
 		return nil, err
 	}
-	if err := startDeaf(d.cmd); err != nil {
+	if err := startBlocked(d.cmd); err != nil {
 		return nil, err
 	}
 	go func() {
 		defer close(d.ended)
-		_ = d.cmd.Wait() // how it ends tells nothing: the process is looked at
+		_ = d.cmd.Wait() // endedWell reads the state
 	}()
 	return d, nil
 }
 
-// deaf are the signals that gdb does not hear, for as long as it runs: they are
-// blocked in it from the start. One of them while it calls a function in the
-// process would leave a thread there with nowhere to return to: that was the
-// end of every other process when it was tried, with SIGINT as with SIGTERM.
-var deaf = []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGTSTP, syscall.SIGPIPE, syscall.SIGALRM, syscall.SIGUSR1, syscall.SIGUSR2}
+// blockedSignals are blocked in gdb. A signal during a call in the process would
+// leave a thread there without a return address: in tests, SIGINT and SIGTERM
+// killed every second process.
+var blockedSignals = []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGTSTP, syscall.SIGPIPE, syscall.SIGALRM, syscall.SIGUSR1, syscall.SIGUSR2}
 
-// startDeaf starts a program with those signals blocked: it inherits the mask
+// startBlocked starts a program with blockedSignals blocked: it inherits the mask
 // of the thread that starts it.
-func startDeaf(cmd *exec.Cmd) error {
+func startBlocked(cmd *exec.Cmd) error {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	var set, old unix.Sigset_t
-	for _, signal := range deaf {
+	for _, signal := range blockedSignals {
 		bit := uint(signal) - 1
 		set.Val[bit/64] |= 1 << (bit % 64)
 	}
@@ -93,16 +92,16 @@ func startDeaf(cmd *exec.Cmd) error {
 	return errors.Join(err, unix.PthreadSigmask(unix.SIG_SETMASK, &old, nil))
 }
 
-// say gives commands and returns what gdb writes until it has done them all.
-// Where one fails the next is done nevertheless.
-func (d *debugger) say(commands ...string) (string, error) {
+// execute runs commands and returns gdb's output. A command that fails does not
+// stop the next.
+func (d *debugger) execute(commands ...string) (string, error) {
 	d.turn++
 	mark := fmt.Sprintf("%s:%d:", d.nonce, d.turn)
 	text := strings.Join(commands, "\n") + "\necho \\n" + mark + "\\n\n"
 	if _, err := io.WriteString(d.input, text); err != nil {
-		return "", d.dead()
+		return "", d.exited()
 	}
-	deadline := time.Now().Add(d.patience)
+	deadline := time.Now().Add(d.timeout)
 	for pause := 500 * time.Microsecond; ; pause = min(pause*2, 5*time.Millisecond) {
 		content, err := os.ReadFile(d.path)
 		if err != nil {
@@ -114,7 +113,7 @@ func (d *debugger) say(commands ...string) (string, error) {
 		}
 		select {
 		case <-d.ended:
-			return "", d.dead()
+			return "", d.exited()
 		default:
 		}
 		if time.Now().After(deadline) {
@@ -124,28 +123,28 @@ func (d *debugger) say(commands ...string) (string, error) {
 	}
 }
 
-// dead is the error of a gdb that has ended by itself.
-func (d *debugger) dead() error {
+// exited is the error of a gdb that has exited by itself.
+func (d *debugger) exited() error {
 	content, err := os.ReadFile(d.path)
 	if err != nil {
-		return errors.Join(errors.New("gdb has ended"), err)
+		return errors.Join(errors.New("gdb has exited"), err)
 	}
-	return errors.New("gdb has ended: " + complaint(strings.ToValidUTF8(string(content[min(d.taken, len(content)):]), "")))
+	return errors.New("gdb has exited: " + complaint(strings.ToValidUTF8(string(content[min(d.taken, len(content)):]), "")))
 }
 
-// leave has gdb let go of whatever it holds, and end: at the end of its input it
-// does both by itself. One that hangs is left alone, and said.
+// leave closes gdb's input, at whose end gdb detaches and exits. A gdb that hangs
+// is left alone and reported.
 func (d *debugger) leave() error {
-	_ = d.input.Close() // the end of the input is what it is told
+	_ = d.input.Close() // gdb may have exited
 	select {
 	case <-d.ended:
 		return nil
 	case <-time.After(leaveTime):
-		return fmt.Errorf("gdb (PID %d) does not end: it may still hold the process; do not kill it", d.cmd.Process.Pid)
+		return fmt.Errorf("gdb (PID %d) does not exit and may still stop the process; do not kill it", d.cmd.Process.Pid)
 	}
 }
 
-// endedWell reports whether gdb has ended by itself, in good order.
+// endedWell reports whether gdb has exited with success.
 func (d *debugger) endedWell() bool {
 	select {
 	case <-d.ended:

@@ -8,10 +8,10 @@ import (
 	"io"
 )
 
-// program is an ELF file that is mapped into a process: where its functions
-// are there.
+// program is an ELF file mapped into a process, with the addresses of its symbols
+// there.
 type program struct {
-	path    string // in the process's own words
+	path    string // in the process's own mount namespace
 	symbols map[string]symbol
 	text    []mapping // its code
 	bias    uint64    // address in the process − address in the file
@@ -23,10 +23,10 @@ type symbol struct {
 	data    bool   // a variable, not a function
 }
 
-var errOtherFile = errors.New("it is not what is mapped")
+var errOtherFile = errors.New("it is not the mapped file")
 
-// openProgram reads the names that a mapped file exports. At is the path to
-// open it by, where it can be another than the process's own word for it.
+// openProgram reads the symbols that a mapped file exports. At is the path to open,
+// path the process's own name for it.
 func openProgram(at, path string, maps []mapping) (*program, error) {
 	file, err := elf.Open(at)
 	if err != nil {
@@ -53,7 +53,7 @@ func (p *program) read(maps []mapping) error {
 		if placed {
 			continue
 		}
-		// A segment is mapped from the page that it begins in.
+		// A segment is mapped from the start of its first page.
 		for _, segment := range p.file.Progs {
 			in := segment.Vaddr - segment.Off // the same for all bytes of a segment
 			if segment.Type == elf.PT_LOAD && segment.Off&^(pageSize-1) == m.offset && segment.Filesz > 0 {
@@ -79,10 +79,10 @@ func (p *program) read(maps []mapping) error {
 	return nil
 }
 
-// pageSize is the smallest page: what a file is mapped by is a multiple of it.
+// pageSize is the smallest page: mappings are multiples of it.
 const pageSize = 4096
 
-// function is where a function is, 0 where the file does not export it.
+// function is a function's address, 0 if the file does not export it.
 func (p *program) function(name string) uint64 {
 	if s := p.symbols[name]; !s.data {
 		return s.address
@@ -90,10 +90,10 @@ func (p *program) function(name string) uint64 {
 	return 0
 }
 
-// has reports whether it exports a name.
+// has reports whether the file exports a name.
 func (p *program) has(name string) bool { return p.symbols[name].address != 0 }
 
-// bytesAt is what the file has where the process has an address.
+// bytesAt returns the file's bytes for an address in the process.
 func (p *program) bytesAt(address uint64, n int) ([]byte, error) {
 	in := address - p.bias
 	for _, segment := range p.file.Progs {
@@ -109,7 +109,7 @@ func (p *program) bytesAt(address uint64, n int) ([]byte, error) {
 	return nil, fmt.Errorf("%s: %#x is not in the file", p.path, in)
 }
 
-// number is the value that a variable of eight bytes has in the file.
+// number is the value in the file of a variable of eight bytes.
 func (p *program) number(name string) (uint64, bool) {
 	s := p.symbols[name]
 	if !s.data || s.address == 0 {

@@ -15,11 +15,10 @@ import (
 	"vramscope/internal/process"
 )
 
-// Examine finds out how a probe would get into a process, and everything that
-// stands against it, not the first reason alone. It changes nothing, and runs
-// at most gdb and the process's own interpreter, to be told their versions: of
-// a process that is not the user's own, or in another container, nothing is run
-// and no file is opened, so that root may look at everybody's.
+// Examine returns how a probe could enter a process, and every reason against it.
+// It changes nothing. It runs at most gdb and the process's own interpreter, for
+// their versions; for another user's process, or one in another container, it runs
+// nothing and opens none of its files, so that root may examine every process.
 func (a *Attacher) Examine(ctx context.Context, id process.Identity) Plan {
 	plan := Plan{Process: id}
 	info, err := a.options.Table.Look(id.PID)
@@ -28,7 +27,7 @@ func (a *Attacher) Examine(ctx context.Context, id process.Identity) Plan {
 		plan.fail("another container's process: it is not in this /proc")
 		return plan
 	case err != nil:
-		plan.fail("it has ended")
+		plan.fail("it has exited")
 		return plan
 	case info.Identity.StartTime != id.StartTime:
 		plan.fail(fmt.Sprintf("PID %d is another process now", id.PID))
@@ -42,7 +41,7 @@ func (a *Attacher) Examine(ctx context.Context, id process.Identity) Plan {
 		return plan
 	}
 	if state.state == 'Z' || state.state == 'X' || info.Ended {
-		plan.fail("it has ended: only its parent has not taken notice yet")
+		plan.fail("it has exited, and its parent has not collected it (zombie)")
 		return plan
 	}
 	ours := state.uids[0] == a.uid && state.uids[1] == a.uid && state.uids[2] == a.uid && a.apart(&info) == ""
@@ -50,7 +49,7 @@ func (a *Attacher) Examine(ctx context.Context, id process.Identity) Plan {
 	a.checkOwner(&plan, &info, &state)
 	a.checkTracing(ctx, &plan)
 	if found != nil {
-		a.checkWay(ctx, &plan, &info)
+		a.chooseMethod(ctx, &plan, &info)
 	}
 	a.checkTracer(ctx, &plan, &state)
 	a.checkContainer(&plan, &info)
@@ -59,7 +58,7 @@ func (a *Attacher) Examine(ctx context.Context, id process.Identity) Plan {
 	}
 	a.checkState(ctx, &plan, &state)
 	if plan.allows() || ours && found == nil {
-		a.checkProbe(ctx, &plan) // a native program may have one as well: then there is nothing to be advised
+		a.checkProbe(ctx, &plan) // a native program may have one as well
 	}
 	if !plan.allows() {
 		plan.Method = None
@@ -77,7 +76,7 @@ func (p *Plan) allows() bool {
 	return true
 }
 
-// checkPython finds the interpreter. That there is one is no line of its own.
+// checkPython finds the interpreter. It adds a check only if there is none.
 func (a *Attacher) checkPython(ctx context.Context, plan *Plan, info *process.Info, ours bool) (*python, []mapping) {
 	pid := strconv.Itoa(info.Identity.PID)
 	executable, err := os.Readlink(filepath.Join(a.options.Proc, pid, "exe"))
@@ -89,13 +88,13 @@ func (a *Attacher) checkPython(ctx context.Context, plan *Plan, info *process.In
 	}
 	switch {
 	case errors.Is(err, fs.ErrPermission):
-		// Whose it is says why. By its name it may be Python nevertheless.
+		// The owner check gives the reason. By its name it may still be Python.
 		if len(info.Command) > 0 && !isPythonName(base(info.Command[0])) {
 			plan.fail("not Python: " + base(info.Command[0]))
 		}
 		return nil, nil
 	case errors.Is(err, fs.ErrNotExist):
-		plan.fail("not Python: it is a thread of the kernel")
+		plan.fail("not Python: it is a kernel thread")
 		return nil, nil
 	case err != nil:
 		plan.fail("its memory map cannot be read: " + firstLines(err.Error()))
@@ -112,7 +111,7 @@ func (a *Attacher) checkPython(ctx context.Context, plan *Plan, info *process.In
 		plan.fail("its Python cannot be read (replaced since it was started?): " + firstLines(err.Error()))
 		return nil, maps
 	case found == nil && (strings.HasPrefix(base(executable), "pypy") || mapsHave(maps, "libpypy")):
-		plan.fail("PyPy: there is no way into it, only into CPython")
+		plan.fail("PyPy: only CPython is supported")
 		return nil, maps
 	case found == nil:
 		plan.fail("not Python: " + executable + " is native code")
@@ -139,8 +138,8 @@ func mapsHave(maps []mapping, prefix string) bool {
 	return false
 }
 
-// checkOwner lets a user at its own processes alone, root too: what is attached
-// runs with the rights of whoever it is attached to.
+// checkOwner requires the user's own process, from root too: the probe runs with
+// the rights of the process.
 func (a *Attacher) checkOwner(plan *Plan, info *process.Info, state *status) {
 	owner := state.uids[1]
 	switch {
@@ -151,17 +150,17 @@ func (a *Attacher) checkOwner(plan *Plan, info *process.Info, state *status) {
 		}
 		plan.fail(fmt.Sprintf("another user's process (%s); you are %s", name, a.options.Table.Host(time.Time{}).User))
 	case state.uids[0] != owner || state.uids[2] != owner:
-		plan.fail("it has changed its user: the kernel lets nobody trace it")
+		plan.fail("it has changed its user: the kernel does not allow tracing it")
 	default:
 		plan.pass("your own process")
 	}
 }
 
-// The capability that ptrace asks for where it is restricted.
+// The capability that allows ptrace where it is restricted.
 // Source: https://www.kernel.org/doc/html/latest/admin-guide/LSM/Yama.html
 const capSysPtrace = 19
 
-// checkTracing asks what the kernel's rules for ptrace are. Both ways need it.
+// checkTracing checks the kernel's rules for ptrace, which both methods need.
 func (a *Attacher) checkTracing(ctx context.Context, plan *Plan) {
 	content, err := readProc(ctx, 64, a.options.Proc, "sys/kernel/yama/ptrace_scope")
 	if err != nil {
@@ -184,10 +183,10 @@ func (a *Attacher) checkTracing(ctx context.Context, plan *Plan) {
 	}
 }
 
-// checkTracer makes sure that nobody else traces it.
+// checkTracer checks that no other process traces it.
 func (a *Attacher) checkTracer(ctx context.Context, plan *Plan, state *status) {
 	if state.tracer == 0 {
-		plan.pass("nobody else traces it")
+		plan.pass("no other tracer")
 		return
 	}
 	name, err := readProc(ctx, 64, a.options.Proc, strconv.Itoa(state.tracer), "comm")
@@ -197,21 +196,20 @@ func (a *Attacher) checkTracer(ctx context.Context, plan *Plan, state *status) {
 	plan.fail(fmt.Sprintf("it is traced by %s (PID %d)", strings.TrimSpace(name), state.tracer))
 }
 
-// checkContainer says where it is.
+// checkContainer checks that it is in the same container.
 func (a *Attacher) checkContainer(plan *Plan, info *process.Info) {
 	switch reason := a.apart(info); {
 	case reason == "":
 		plan.pass("same container")
-	case reason != cannotTell || plan.allows(): // another user's, usually: that has been said
+	case reason != cannotTell || plan.allows(): // usually another user's process, which is refused already
 		plan.fail(reason)
 	}
 }
 
 const cannotTell = "whether it is in this container is unknown"
 
-// apart compares what the process sees with what we see, and says where that is
-// not the same. A debugger across that border would look for files that are not
-// there.
+// apart returns how the process's namespaces or root directory differ from this
+// program's, "" if they do not. A debugger would not find the process's files.
 func (a *Attacher) apart(info *process.Info) string {
 	its, ours := filepath.Join(a.options.Proc, strconv.Itoa(info.Identity.PID)), filepath.Join(a.options.Proc, "self")
 	for _, namespace := range []string{"mnt", "pid", "user"} {
@@ -225,7 +223,7 @@ func (a *Attacher) apart(info *process.Info) string {
 			if job := info.Job.String(); job != "" {
 				text += " (" + job + ")"
 			}
-			return text + ": run vramscope inside of it"
+			return text + ": run vramscope inside it"
 		}
 	}
 	a1, err1 := os.Stat(filepath.Join(its, "root") + "/")
@@ -233,42 +231,42 @@ func (a *Attacher) apart(info *process.Info) string {
 	if err1 == nil && err2 == nil && os.SameFile(a1, a2) {
 		return ""
 	}
-	return "it has a root directory of its own (chroot): run vramscope inside of it"
+	return "it has its own root directory (chroot): run vramscope inside it"
 }
 
-// checkLibrary accepts the one C library whose ways are known.
+// checkLibrary accepts glibc only.
 func checkLibrary(plan *Plan, maps []mapping) {
 	for _, path := range files(maps) {
 		switch {
 		case isMusl(path):
-			plan.fail("musl: a way in is known with glibc only")
+			plan.fail("musl: only glibc is supported")
 			return
 		case isGlibc(path):
 			plan.pass("glibc")
 			return
 		}
 	}
-	plan.fail("no glibc: a way in is known with glibc only")
+	plan.fail("no glibc: only glibc is supported")
 }
 
-// checkState asks whether code could run in it at all.
+// checkState checks that the process can run code at all.
 func (a *Attacher) checkState(ctx context.Context, plan *Plan, state *status) {
 	if state.state == 'T' {
-		plan.fail(fmt.Sprintf("it is stopped, and nothing runs in it: kill -CONT %d", plan.Process.PID))
+		plan.fail(fmt.Sprintf("it is stopped: kill -CONT %d", plan.Process.PID))
 		return
 	}
 	if state.dumping {
-		plan.fail("it has crashed: its core is being written")
+		plan.fail("it has crashed: its core dump is being written")
 	}
 	if a.frozen(ctx, plan.Process.PID) {
-		plan.fail("it is frozen with its container, and nothing runs in it")
+		plan.fail("it is frozen with its container")
 	}
 	if plan.Method == GDB {
 		checkThreads(plan, state)
 	}
 }
 
-// checkProbe asks whether a probe answers already.
+// checkProbe checks that no probe answers yet.
 func (a *Attacher) checkProbe(ctx context.Context, plan *Plan) {
 	if a.options.Finder == nil {
 		return
@@ -279,23 +277,23 @@ func (a *Attacher) checkProbe(ctx context.Context, plan *Plan) {
 	}
 }
 
-// checkWay chooses the method by the interpreter's version.
-func (a *Attacher) checkWay(ctx context.Context, plan *Plan, info *process.Info) {
+// chooseMethod chooses the method by the interpreter's version.
+func (a *Attacher) chooseMethod(ctx context.Context, plan *Plan, info *process.Info) {
 	found := plan.python
 	switch {
 	case found.version.known() && !found.version.atLeast(3, 8):
 		plan.fail("Python " + plan.Version + ": the probe needs 3.8 or newer")
-		plan.Instead = "" // it would not get one there either
+		plan.Instead = "" // run would not help either
 	case !found.version.known():
 		plan.fail("its Python version is unknown")
 	case found.version.atLeast(3, 14):
 		a.checkRemoteExec(ctx, plan, info)
 	case found.freeThreaded:
-		plan.fail("a free-threaded Python " + plan.Version + ": there is a way in from 3.14 on")
+		plan.fail("free-threaded Python " + plan.Version + ": supported from 3.14 on")
 	case len(found.missing) > 0:
 		plan.fail("its Python does not export " + strings.Join(found.missing, ", "))
 	case stubs[runtime.GOARCH] == nil:
-		plan.fail("no way in is known on " + runtime.GOARCH)
+		plan.fail("not supported on " + runtime.GOARCH)
 	default:
 		plan.Method = GDB
 		a.checkGdb(ctx, plan)

@@ -25,15 +25,15 @@ func texts(plan *Plan, ok bool) []string {
 	return found
 }
 
-func TestAPythonThatCanGetAProbe(t *testing.T) {
+func TestExaminePossible(t *testing.T) {
 	if stubs[runtime.GOARCH] == nil {
-		t.Skip("there is no way in on " + runtime.GOARCH)
+		t.Skip("gdb attaching is not supported on " + runtime.GOARCH)
 	}
 	f := newFixture(t)
 	plan := f.examined()
 	want := []string{
 		"your own process", "ptrace allowed (scope 0)", "gdb 14.2 at " + f.gdb,
-		"nobody else traces it", "same container", "glibc",
+		"no other tracer", "same container", "glibc",
 	}
 	if got := texts(&plan, true); !reflect.DeepEqual(got, want) {
 		t.Errorf("checks\n%q, want\n%q", got, want)
@@ -44,7 +44,7 @@ func TestAPythonThatCanGetAProbe(t *testing.T) {
 	if plan.Instead != "vramscope run -- python3.11 eval.py" {
 		t.Errorf("instead: %q", plan.Instead)
 	}
-	// Where the functions are in the process: the file's own address and the base.
+	// A function's address in the process is the file's address plus the base.
 	start := plan.python.functions["PyGILState_Ensure"]
 	if start.address < 0x7f0000000000 || len(start.head) != headSize || len(plan.python.functions) != len(pythonNames)+len(libraryNames) {
 		t.Errorf("functions %+v", plan.python.functions)
@@ -58,8 +58,7 @@ func TestAPythonThatCanGetAProbe(t *testing.T) {
 	}
 }
 
-// TestEveryReason: what stands against it, each and all of them.
-func TestEveryReason(t *testing.T) {
+func TestExamineListsEveryReason(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(*fixture)
 		want   []string
@@ -70,7 +69,7 @@ func TestEveryReason(t *testing.T) {
 			f.runs("/opt/tritonserver", "tritonserver", "--model-repository=/models")
 		}, []string{"not Python: ROOT/opt/tritonserver is native code"}},
 		"another user's": {func(f *fixture) { f.status["Uid"] = "4242\t4242\t4242\t4242" }, []string{"another user's process (4242); you are SELF"}},
-		"setuid":         {func(f *fixture) { f.status["Uid"] = "0\t1000\t1000\t1000" }, []string{"it has changed its user: the kernel lets nobody trace it"}},
+		"setuid":         {func(f *fixture) { f.status["Uid"] = "0\t1000\t1000\t1000" }, []string{"it has changed its user: the kernel does not allow tracing it"}},
 		"scope 1":        {func(f *fixture) { f.write("1\n", f.proc, "sys/kernel/yama/ptrace_scope") }, []string{"ptrace is restricted (ptrace_scope 1): sudo sysctl kernel.yama.ptrace_scope=0"}},
 		"scope 3":        {func(f *fixture) { f.write("3\n", f.proc, "sys/kernel/yama/ptrace_scope") }, []string{"ptrace is off on this machine until it restarts (ptrace_scope 3)"}},
 		"no gdb":         {func(f *fixture) { f.gdb += "-not-there" }, []string{"no gdb on PATH, which Python 3.11.9 needs: apt install gdb (or dnf)"}},
@@ -79,35 +78,35 @@ func TestEveryReason(t *testing.T) {
 			f.status["TracerPid"] = "77"
 			f.write("strace\n", f.proc, "77", "comm")
 		}, []string{"it is traced by strace (PID 77)"}},
-		"stopped":   {func(f *fixture) { f.status["State"] = "T (stopped)" }, []string{"it is stopped, and nothing runs in it: kill -CONT 500"}},
-		"zombie":    {func(f *fixture) { f.status["State"] = "Z (zombie)" }, []string{"it has ended: only its parent has not taken notice yet"}},
-		"container": {func(f *fixture) { f.link("mnt:[2]", f.of("ns/mnt")) }, []string{"another container's process: run vramscope inside of it"}},
+		"stopped":   {func(f *fixture) { f.status["State"] = "T (stopped)" }, []string{"it is stopped: kill -CONT 500"}},
+		"zombie":    {func(f *fixture) { f.status["State"] = "Z (zombie)" }, []string{"it has exited, and its parent has not collected it (zombie)"}},
+		"container": {func(f *fixture) { f.link("mnt:[2]", f.of("ns/mnt")) }, []string{"another container's process: run vramscope inside it"}},
 		"pid namespace": {func(f *fixture) {
 			f.link("pid:[2]", f.of("ns/pid"))
 			f.write("0::/system.slice/docker-"+strings.Repeat("4f", 32)+".scope\n", f.of("cgroup"))
-		}, []string{"another container's process (docker 4f4f4f4f4f4f): run vramscope inside of it"}},
-		"chroot":               {func(f *fixture) { f.link("/", f.proc, "self/root") }, []string{"it has a root directory of its own (chroot): run vramscope inside of it"}},
-		"a core being written": {func(f *fixture) { f.status["CoreDumping"] = "1" }, []string{"it has crashed: its core is being written"}},
-		"shadow stacks":        {func(f *fixture) { f.status["x86_Thread_features"] = "shstk wrss" }, []string{"it has shadow stacks, which a debugger's calls break"}},
-		"confined":             {func(f *fixture) { f.status["Seccomp"] = "1" }, []string{"it is confined (seccomp) to what it does: another thread would be its end"}},
-		"crowded":              {func(f *fixture) { f.status["Threads"] = "5001" }, []string{"it has 5001 threads: it would stand still for seconds"}},
+		}, []string{"another container's process (docker 4f4f4f4f4f4f): run vramscope inside it"}},
+		"chroot":        {func(f *fixture) { f.link("/", f.proc, "self/root") }, []string{"it has its own root directory (chroot): run vramscope inside it"}},
+		"a core dump":   {func(f *fixture) { f.status["CoreDumping"] = "1" }, []string{"it has crashed: its core dump is being written"}},
+		"shadow stacks": {func(f *fixture) { f.status["x86_Thread_features"] = "shstk wrss" }, []string{"it has shadow stacks, which a debugger's calls break"}},
+		"seccomp":       {func(f *fixture) { f.status["Seccomp"] = "1" }, []string{"strict seccomp: another thread would kill it"}},
+		"many threads":  {func(f *fixture) { f.status["Threads"] = "5001" }, []string{"it has 5001 threads: stopping them takes seconds"}},
 		"paused": {func(f *fixture) {
 			f.write("4:memory:/x\n0::/pod/a:b\n", f.of("cgroup"))
 			f.write("populated 1\nfrozen 1\n", f.root, "cgroup/pod/a:b/cgroup.events")
-		}, []string{"it is frozen with its container, and nothing runs in it"}},
-		"paused by the older kind": {func(f *fixture) {
+		}, []string{"it is frozen with its container"}},
+		"paused with cgroup v1": {func(f *fixture) {
 			f.write("6:freezer:/pod\n0::/\n", f.of("cgroup"))
 			f.write("FROZEN\n", f.root, "cgroup/freezer/pod/freezer.state")
-		}, []string{"it is frozen with its container, and nothing runs in it"}},
+		}, []string{"it is frozen with its container"}},
 		"musl": {func(f *fixture) {
 			f.maps = f.maps[:strings.Index(f.maps, "/lib/libc.so.6")]
 			f.maps = f.maps[:strings.LastIndexByte(f.maps, '\n')+1]
 			f.mapped("/lib/ld-musl-x86_64.so.1")
-		}, []string{"musl: a way in is known with glibc only"}},
+		}, []string{"musl: only glibc is supported"}},
 		"no libc": {func(f *fixture) {
 			f.maps = f.maps[:strings.Index(f.maps, "/lib/libc.so.6")]
 			f.maps = f.maps[:strings.LastIndexByte(f.maps, '\n')+1]
-		}, []string{"no glibc: a way in is known with glibc only"}},
+		}, []string{"no glibc: only glibc is supported"}},
 		"too old": {func(f *fixture) {
 			f.maps = ""
 			f.compiled("/opt/python3.7", 0, everything...)
@@ -119,8 +118,8 @@ func TestEveryReason(t *testing.T) {
 			f.compiled("/opt/python3.13t", 0x030d00f0, append([]string{"_Py_MergeZeroLocalRefcount"}, everything...)...)
 			f.runs("/opt/python3.13t", "python3.13t", "x.py")
 			f.mapped("/lib/libc.so.6")
-		}, []string{"a free-threaded Python 3.13.0: there is a way in from 3.14 on"}},
-		"no names": {func(f *fixture) {
+		}, []string{"free-threaded Python 3.13.0: supported from 3.14 on"}},
+		"no exports": {func(f *fixture) {
 			f.maps = ""
 			f.compiled("/opt/python3.11", 0x030b09f0, "Py_BytesMain", "PyRun_SimpleString", "PyGILState_Ensure")
 			f.runs("/opt/python3.11", "python3.11", "x.py")
@@ -136,13 +135,13 @@ func TestEveryReason(t *testing.T) {
 			f.maps = ""
 			f.compiled("/opt/blender", 0x030e02f0, everything...)
 			f.runs("/opt/blender", "blender")
-		}, []string{"Python 3.14.2 is embedded in blender: sys.remote_exec takes an interpreter of its own build to call it"}},
-		"3.14 without": {func(f *fixture) {
+		}, []string{"Python 3.14.2 is embedded in blender: sys.remote_exec needs an interpreter of the same build"}},
+		"3.14 disabled by option": {func(f *fixture) {
 			f.maps = ""
 			f.compiled("/opt/python3.14", 0x030e02f0, everything...)
 			f.runs("/opt/python3.14", "python3.14", "-X", "disable_remote_debug", "x.py")
 		}, []string{"it was started with -X disable_remote_debug"}},
-		"3.14 by its environment": {func(f *fixture) {
+		"3.14 disabled by environment": {func(f *fixture) {
 			f.maps = ""
 			f.compiled("/opt/python3.14", 0x030e02f0, everything...)
 			f.runs("/opt/python3.14", "python3.14", "x.py", "-X", "disable_remote_debug")
@@ -152,7 +151,7 @@ func TestEveryReason(t *testing.T) {
 			f.maps = ""
 			f.compiled("/opt/pypy3.10", 0, "pypy_main")
 			f.runs("/opt/pypy3.10", "pypy3.10", "x.py")
-		}, []string{"PyPy: there is no way into it, only into CPython"}},
+		}, []string{"PyPy: only CPython is supported"}},
 		"several": {func(f *fixture) {
 			f.maps = ""
 			f.compiled("/opt/tritonserver", 0, "main")
@@ -164,7 +163,7 @@ func TestEveryReason(t *testing.T) {
 		}, []string{
 			"not Python: ROOT/opt/tritonserver is native code", "another user's process (4242); you are SELF",
 			"ptrace is restricted (ptrace_scope 2): sudo sysctl kernel.yama.ptrace_scope=0", "it is traced by a process (PID 77)",
-			"another container's process: run vramscope inside of it",
+			"another container's process: run vramscope inside it",
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -181,10 +180,10 @@ func TestEveryReason(t *testing.T) {
 				t.Errorf("reasons\n%q, want\n%q", got, c.want)
 			}
 			if name == "too old" && plan.Instead != "" {
-				t.Errorf("it advises %q, where there would be no probe either", plan.Instead)
+				t.Errorf("advice %q, which would not help", plan.Instead)
 			}
 			if plan.Possible() || plan.Method != None {
-				t.Errorf("it is possible nevertheless: %+v", plan)
+				t.Errorf("possible: %+v", plan)
 			}
 			if refusal := plan.Refusal(); refusal == nil || refusal.Reason != strings.Join(c.want, "; ") {
 				t.Errorf("refusal %v", refusal)
@@ -193,10 +192,9 @@ func TestEveryReason(t *testing.T) {
 	}
 }
 
-// TestAnEmbeddedPython is found by the library that it is in.
-func TestAnEmbeddedPython(t *testing.T) {
+func TestExamineFindsEmbeddedPython(t *testing.T) {
 	if stubs[runtime.GOARCH] == nil {
-		t.Skip("there is no way in on " + runtime.GOARCH)
+		t.Skip("gdb attaching is not supported on " + runtime.GOARCH)
 	}
 	f := bareFixture(t)
 	f.compiled("/opt/uwsgi", 0, "main")
@@ -211,7 +209,7 @@ func TestAnEmbeddedPython(t *testing.T) {
 	}
 }
 
-func TestWhoIsNotThere(t *testing.T) {
+func TestExamineChecksIdentity(t *testing.T) {
 	f := newFixture(t)
 	a := f.attacher()
 	for _, c := range []struct {
@@ -219,7 +217,7 @@ func TestWhoIsNotThere(t *testing.T) {
 		want string
 	}{
 		{process.Identity{PID: fixturePID, StartTime: 49999}, "PID 500 is another process now"},
-		{process.Identity{PID: 501, StartTime: 1}, "it has ended"},
+		{process.Identity{PID: 501, StartTime: 1}, "it has exited"},
 		{process.Identity{PID: fixturePID}, "another container's process: it is not in this /proc"},
 	} {
 		plan := a.Examine(t.Context(), c.id)
@@ -229,11 +227,9 @@ func TestWhoIsNotThere(t *testing.T) {
 	}
 }
 
-// TestAReplacedFileIsNoticed: the functions in the process are compared with
-// those that were read.
-func TestAReplacedFileIsNoticed(t *testing.T) {
+func TestVerifyDetectsReplacedFile(t *testing.T) {
 	if stubs[runtime.GOARCH] == nil {
-		t.Skip("there is no way in on " + runtime.GOARCH)
+		t.Skip("gdb attaching is not supported on " + runtime.GOARCH)
 	}
 	f := newFixture(t)
 	plan := f.examined()
@@ -243,15 +239,15 @@ func TestAReplacedFileIsNoticed(t *testing.T) {
 		function.address = 8
 		plan.python.functions[name] = function
 	}
-	if err := plan.python.verify(dir); err == nil || !strings.Contains(err.Error(), "replaced since it was started, or patched") {
-		t.Errorf("it says %v", err)
+	if err := plan.python.verify(dir); err == nil || !strings.Contains(err.Error(), "the file was replaced, or the process patched") {
+		t.Errorf("got %v", err)
 	}
 	if err := plan.python.verify(filepath.Join(dir, "none")); err == nil {
-		t.Error("memory that cannot be read is as it should be")
+		t.Error("unreadable memory was verified")
 	}
 }
 
-func TestPythonsAreFoundByTheirNames(t *testing.T) {
+func TestPythonsAreFoundByName(t *testing.T) {
 	f := newFixture(t)
 	for pid, name := range map[string]string{"30": "/usr/bin/python3 (deleted)", "40": "/usr/bin/bash", "50": "/x/python3.13t", "60": "/usr/bin/pythonic"} {
 		f.write(pid+" (x) S 1 1 1 0 -1 4194304 0 0 0 0 0 0 0 0 20 0 1 0 7 0 0 0", f.proc, pid, "stat")
@@ -266,23 +262,23 @@ func TestPythonsAreFoundByTheirNames(t *testing.T) {
 	}
 }
 
-// TestNothingOfAnotherUsersIsRun, nor of another container's: root looks at
-// everybody's processes, and what they call python3.9 may be anything.
-func TestNothingOfAnotherUsersIsRun(t *testing.T) {
+// TestExamineRunsOnlyOwnPrograms: root may examine another user's process, whose
+// python3.9 may be any program.
+func TestExamineRunsOnlyOwnPrograms(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(*fixture)
 		runs   bool
 	}{
-		"one's own":     {func(*fixture) {}, true},
-		"another's":     {func(f *fixture) { f.status["Uid"] = "4242\t4242\t4242\t4242" }, false},
-		"setuid":        {func(f *fixture) { f.status["Uid"] = "1000\t1000\t4242\t1000" }, false},
-		"a container's": {func(f *fixture) { f.link("mnt:[2]", f.of("ns/mnt")) }, false},
-		"a chroot's":    {func(f *fixture) { f.link("/", f.proc, "self/root") }, false},
+		"own process":    {func(*fixture) {}, true},
+		"another user's": {func(f *fixture) { f.status["Uid"] = "4242\t4242\t4242\t4242" }, false},
+		"setuid":         {func(f *fixture) { f.status["Uid"] = "1000\t1000\t4242\t1000" }, false},
+		"in a container": {func(f *fixture) { f.link("mnt:[2]", f.of("ns/mnt")) }, false},
+		"in a chroot":    {func(f *fixture) { f.link("/", f.proc, "self/root") }, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := bareFixture(t)
 			compiler := needs.Tool(t, "cc")
-			mark, program := filepath.Join(t.TempDir(), "was-here"), filepath.Join(f.root, "opt/python3.9")
+			mark, program := filepath.Join(t.TempDir(), "executed"), filepath.Join(f.root, "opt/python3.9")
 			f.write("", program)
 			source := filepath.Join(t.TempDir(), "python.c")
 			f.write("#include <stdio.h>\nint Py_BytesMain(void) { return 0; }\n"+
@@ -296,7 +292,7 @@ func TestNothingOfAnotherUsersIsRun(t *testing.T) {
 			plan := f.examined()
 			_, err := os.Stat(mark)
 			if ran := err == nil; ran != c.runs {
-				t.Errorf("it was run: %v; %+v", ran, plan.Checks)
+				t.Errorf("executed: %v; %+v", ran, plan.Checks)
 			}
 		})
 	}

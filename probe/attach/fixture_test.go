@@ -16,8 +16,7 @@ import (
 	"vramscope/internal/process"
 )
 
-// fixture is a /proc with one process in it, 500 of user 1000, whose root
-// directory is files of the fixture's own.
+// fixture is a /proc with one process, 500 of user 1000, and its root directory.
 type fixture struct {
 	*testing.T
 	proc, root string
@@ -55,7 +54,7 @@ func (f *fixture) link(target string, path ...string) {
 	}
 }
 
-// of is a path below the process's directory.
+// of is a path below the process's directory in /proc.
 func (f *fixture) of(names ...string) string {
 	return filepath.Join(append([]string{f.proc, "500"}, names...)...)
 }
@@ -72,7 +71,7 @@ func (f *fixture) compiled(path string, version uint32, functions ...string) {
 	if version != 0 {
 		fmt.Fprintf(&code, "const unsigned long Py_Version = %#x;\n", version)
 	}
-	// So that no function lies at the end of what is in the file.
+	// No function may be at the end of the file.
 	code.WriteString(`__asm__(".text\n.globl padding\npadding: .space 64");`)
 	source := filepath.Join(f.TempDir(), "library.c")
 	f.write(code.String(), source)
@@ -83,7 +82,7 @@ func (f *fixture) compiled(path string, version uint32, functions ...string) {
 	}
 }
 
-// mapped adds a compiled file to the memory map, at a base of its own.
+// mapped adds a file to the memory map, at a new base.
 func (f *fixture) mapped(path string) {
 	f.Helper()
 	base := 0x7f0000000000 + uint64(strings.Count(f.maps, "\n"))<<24
@@ -107,17 +106,17 @@ func (f *fixture) mapped(path string) {
 	}
 }
 
-// runs is which program the process runs, with its command line.
+// runs sets the process's program and command line.
 func (f *fixture) runs(path string, command ...string) {
 	f.link(path, f.of("exe"))
 	f.write(strings.Join(command, "\x00")+"\x00", f.of("cmdline"))
 	f.mapped(path)
 }
 
-// everything are the functions that starting a thread takes.
+// everything are the functions of a usable Python.
 var everything = append([]string{"Py_BytesMain", "main"}, pythonNames[:]...)
 
-// newFixture is a Python 3.11.9 that can get a probe by gdb.
+// newFixture is a Python 3.11.9 that gdb can attach to.
 func newFixture(t *testing.T) *fixture {
 	f := bareFixture(t)
 	f.compiled("/opt/python3.11", 0x030b09f0, everything...)
@@ -127,7 +126,7 @@ func newFixture(t *testing.T) *fixture {
 	return f
 }
 
-// bareFixture is a process that runs nothing yet.
+// bareFixture is a process without a program.
 func bareFixture(t *testing.T) *fixture {
 	f := &fixture{T: t, proc: filepath.Join(t.TempDir(), "proc"), root: filepath.Join(t.TempDir(), "root")}
 	f.status = map[string]string{
@@ -149,7 +148,7 @@ func bareFixture(t *testing.T) *fixture {
 	return f
 }
 
-// attacher writes what is still to be written, and returns who looks at it.
+// attacher writes the status and the memory map, and returns an Attacher.
 func (f *fixture) attacher() *Attacher {
 	f.Helper()
 	for _, who := range []string{"500", "self"} {
@@ -165,8 +164,7 @@ func (f *fixture) attacher() *Attacher {
 	f.write(f.maps, f.of("maps"))
 	table := process.NewTable(f.proc)
 	table.Timeout = time.Minute
-	// The program is found where the process sees it, which here is not where
-	// we do: "exe" leads there.
+	// The program is below the fixture's root: "exe" leads there.
 	if link, err := os.Readlink(f.of("exe")); err == nil && !strings.HasPrefix(link, f.root) && strings.HasPrefix(link, "/opt") {
 		f.link(filepath.Join(f.root, link), f.of("exe"))
 		f.write(strings.ReplaceAll(f.maps, " "+link+"\n", " "+filepath.Join(f.root, link)+"\n"), f.of("maps"))

@@ -8,25 +8,24 @@ import (
 	"strings"
 )
 
-// mostThreads is how many threads a debugger may have to stop, one after the
-// other: a thousand take it most of a second.
-const mostThreads = 5000
+// maxThreads is how many threads a debugger may have to stop. It stops a thousand
+// in somewhat less than a second.
+const maxThreads = 5000
 
-// checkThreads asks what would make it dangerous to have a debugger call
-// something in it.
+// checkThreads checks what would make a debugger's calls dangerous.
 func checkThreads(plan *Plan, state *status) {
 	switch {
 	case state.shadowStack:
 		plan.fail("it has shadow stacks, which a debugger's calls break")
 	case state.strict:
-		plan.fail("it is confined (seccomp) to what it does: another thread would be its end")
-	case state.threads > mostThreads:
-		plan.fail(fmt.Sprintf("it has %d threads: it would stand still for seconds", state.threads))
+		plan.fail("strict seccomp: another thread would kill it")
+	case state.threads > maxThreads:
+		plan.fail(fmt.Sprintf("it has %d threads: stopping them takes seconds", state.threads))
 	}
 }
 
-// frozen reports whether the kernel holds a process with all of its cgroup, as
-// docker pause has it: what a debugger calls in it would not come back.
+// frozen reports whether the process's cgroup is frozen, as by docker pause: a
+// debugger's calls would not return.
 // Source: https://docs.kernel.org/admin-guide/cgroup-v2.html (cgroup.events)
 func (a *Attacher) frozen(ctx context.Context, pid int) bool {
 	content, err := readProc(ctx, 64<<10, a.options.Proc, strconv.Itoa(pid), "cgroup")
@@ -38,16 +37,16 @@ func (a *Attacher) frozen(ctx context.Context, pid int) bool {
 		if len(fields) != 3 {
 			continue
 		}
-		var places []string
+		var paths []string
 		switch fields[1] {
 		case "":
-			places = []string{filepath.Join(fields[2], "cgroup.events"), filepath.Join("unified", fields[2], "cgroup.events")}
+			paths = []string{filepath.Join(fields[2], "cgroup.events"), filepath.Join("unified", fields[2], "cgroup.events")}
 		case "freezer":
-			places = []string{filepath.Join("freezer", fields[2], "freezer.state")}
+			paths = []string{filepath.Join("freezer", fields[2], "freezer.state")}
 		}
-		for _, place := range places {
-			told, err := readProc(ctx, 4<<10, a.cgroups, place)
-			if err == nil && (strings.Contains(told, "frozen 1") || strings.HasPrefix(told, "FR")) {
+		for _, path := range paths {
+			state, err := readProc(ctx, 4<<10, a.cgroups, path)
+			if err == nil && (strings.Contains(state, "frozen 1") || strings.HasPrefix(state, "FR")) {
 				return true
 			}
 		}

@@ -8,8 +8,7 @@ import (
 	"unicode"
 )
 
-// checkGdb finds gdb and has it tell its version: one that does not start is of
-// no use. It is asked once.
+// checkGdb finds gdb and runs it for its version, once for each path.
 func (a *Attacher) checkGdb(ctx context.Context, plan *Plan) {
 	name := a.options.Gdb
 	if name == "" {
@@ -22,19 +21,19 @@ func (a *Attacher) checkGdb(ctx context.Context, plan *Plan) {
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	check, asked := a.foundBy[path]
+	check, asked := a.gdbChecks[path]
 	if !asked {
 		check = askGdb(ctx, path, a.answerTime)
 		if ctx.Err() == nil {
-			a.foundBy[path] = check
+			a.gdbChecks[path] = check
 		}
 	}
 	plan.gdb = path
 	plan.Checks = append(plan.Checks, check)
 }
 
-func askGdb(ctx context.Context, path string, patience time.Duration) Check {
-	ctx, cancel := context.WithTimeout(ctx, patience)
+func askGdb(ctx context.Context, path string, timeout time.Duration) Check {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, path, "-nx", "--version")
 	cmd.Env = cleanEnvironment()

@@ -26,13 +26,13 @@ var busy = []string{
 	"churn", "compute", "sleeping", "selecting", "reading", "threads", "joined", "locked", "forks", "children", "loop", "signals",
 }
 
-// rounds is set to have every target of every Python attached to so many
-// times: what docs/attach.md tells was measured like that.
+// rounds is how often to attach to every target of every Python. The measurements
+// in docs/attach.md were made with it:
 //
 //	VRAMSCOPE_ATTACH_ROUNDS=20 go test -run Busy -v -timeout 2h ./probe/attach
 const rounds = "VRAMSCOPE_ATTACH_ROUNDS"
 
-// needGdb skips where gdb cannot call functions in a process.
+// needGdb skips the test if gdb cannot call functions in a process.
 func needGdb(t *testing.T) map[string]string {
 	t.Helper()
 	found := needPythonAndGdb(t)
@@ -42,58 +42,58 @@ func needGdb(t *testing.T) map[string]string {
 	return found
 }
 
-// gdbCalls tries whether this machine's gdb can write a process's registers.
+// gdbCalls checks that this machine's gdb can write registers.
 var gdbCalls = sync.OnceValue(func() error {
 	directory, err := os.MkdirTemp("", "vramscope-gdb-")
 	if err != nil {
 		return err
 	}
-	defer func() { _ = os.RemoveAll(directory) }() // what is left is in the temporary directory
+	defer func() { _ = os.RemoveAll(directory) }() // leftovers are in the temporary directory
 	cmd := exec.Command("sleep", "3600")
 	if err := cmd.Start(); err != nil {
 		return err
 	}
 	defer func() {
-		_ = cmd.Process.Kill() // it has ended, or takes it
-		_ = cmd.Wait()         // likewise
+		_ = cmd.Process.Kill() // it may have exited
+		_ = cmd.Wait()         // its error does not matter
 	}()
 	d, err := startDebugger("gdb", directory, waitTime)
 	if err != nil {
 		return err
 	}
-	_, err = d.say(append(slices.Clone(settings), "attach "+strconv.Itoa(cmd.Process.Pid))...)
+	_, err = d.execute(append(slices.Clone(settings), "attach "+strconv.Itoa(cmd.Process.Pid))...)
 	return errors.Join(err, d.checkRegisters(), d.leave())
 })
 
-// needPythonAndGdb skips where one of them is missing, or tracing is forbidden.
+// needPythonAndGdb skips the test without Python or gdb, or if tracing is forbidden.
 func needPythonAndGdb(t *testing.T) map[string]string {
 	t.Helper()
 	needs.Tool(t, "gdb")
 	if stubs[runtime.GOARCH] == nil {
-		t.Skip("there is no way in on " + runtime.GOARCH)
+		t.Skip("gdb attaching is not supported on " + runtime.GOARCH)
 	}
 	found := pythons(t, 13)
 	if len(found) == 0 {
-		t.Skip("there is no Python from 3.8 to 3.13")
+		t.Skip("no Python from 3.8 to 3.13")
 	}
-	// A sandbox may forbid what the kernel's settings allow.
+	// A sandbox may forbid tracing that the kernel's settings allow.
 	cmd := exec.Command("sleep", "3600")
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
 	defer func() {
-		_ = cmd.Process.Kill() // it has ended, or takes it
-		_ = cmd.Wait()         // likewise
+		_ = cmd.Process.Kill() // it may have exited
+		_ = cmd.Wait()         // its error does not matter
 	}()
 	if _, err := readMemory(fmt.Sprintf("/proc/%d", cmd.Process.Pid), 0, 1); errors.Is(err, os.ErrPermission) {
-		t.Skipf("this machine lets nobody trace: %v", err)
+		t.Skipf("this machine does not allow tracing: %v", err)
 	}
 	return found
 }
 
-// TestBusyProgramsGoOn attaches to programs in the middle of all kinds of
-// things. None may die, stop, stay traced or compute anything wrong.
-func TestBusyProgramsGoOn(t *testing.T) {
+// TestBusyProgramsSurviveAttach: no program may die, stay stopped or traced, or
+// compute a wrong result.
+func TestBusyProgramsSurviveAttach(t *testing.T) {
 	found := needGdb(t)
 	versions := slices.Sorted(func(yield func(string) bool) {
 		for version := range found {
@@ -131,15 +131,14 @@ func attachOnce(t *testing.T, python, name string) time.Duration {
 	}
 	p.mustBeWell()
 	if result.Hello.StartedBy != "attach" || result.Hello.PID != p.pid() {
-		t.Errorf("the probe says %+v", result.Hello)
+		t.Errorf("hello: %+v", result.Hello)
 	}
 	p.mustEndWell()
 	return result.Standstill
 }
 
-// TestWhoTracesAllocationsGoesOn: Python's own allocators wait for the GIL then,
-// which who computes may have half taken.
-func TestWhoTracesAllocationsGoesOn(t *testing.T) {
+// TestAttachWithTracemalloc: Python's allocators then wait for the GIL.
+func TestAttachWithTracemalloc(t *testing.T) {
 	for version, python := range needGdb(t) {
 		t.Run(version, func(t *testing.T) {
 			t.Parallel()
@@ -154,9 +153,9 @@ func TestWhoTracesAllocationsGoesOn(t *testing.T) {
 	}
 }
 
-// TestAPythonWhoseFirstThreadHasEnded starts no thread any more if it is 3.12.0
-// to 3.12.2. It goes on, and what it says helps, also a second time.
-func TestAPythonWhoseFirstThreadHasEnded(t *testing.T) {
+// TestAttachAfterFirstThreadExited: Python 3.12.0 to 3.12.2 then start no thread.
+// The program continues, and the error helps, also a second time.
+func TestAttachAfterFirstThreadExited(t *testing.T) {
 	t.Parallel()
 	for version, python := range needGdb(t) {
 		t.Run(version, func(t *testing.T) {
@@ -178,18 +177,17 @@ func TestAPythonWhoseFirstThreadHasEnded(t *testing.T) {
 
 func mustRefuseThreads(t *testing.T, p *target, a *Attacher) {
 	t.Helper()
-	const want = ": the probe does not start in it: the program's first thread has ended, and Python 3.12.0 to 3.12.2 start no other one then; " +
+	const want = ": the probe does not start: the program's first thread has ended, and Python 3.12.0 to 3.12.2 start no other one then; " +
 		"have the first thread wait for the others (join), use a newer Python, or start the program with vramscope run"
 	for range 2 {
 		if _, err := examineAndEnter(t.Context(), a, identify(t, p.pid())); err == nil || !strings.HasSuffix(err.Error(), want) {
-			t.Errorf("it says %v", err)
+			t.Errorf("got %v", err)
 		}
 		p.mustBeWell()
 	}
 }
 
-// TestASecondProbeIsRefused also when the first was attached.
-func TestASecondProbeIsRefused(t *testing.T) {
+func TestSecondProbeIsRefused(t *testing.T) {
 	t.Parallel()
 	for _, python := range needGdb(t) {
 		p := runTarget(t, python, "sleeping")
@@ -207,12 +205,12 @@ func TestASecondProbeIsRefused(t *testing.T) {
 	}
 }
 
-// TestNothingHappensToWhoIsBlocked: where no thread can be used, or none comes
-// to run Python, it says so, and nothing happens later either.
-func TestNothingHappensToWhoIsBlocked(t *testing.T) {
-	for name, says := range map[string]string{
+// TestBlockedProcessIsLeftAlone: with no usable thread, or none that runs Python,
+// attaching fails, and nothing happens later.
+func TestBlockedProcessIsLeftAlone(t *testing.T) {
+	for name, want := range map[string]string{
 		"derive": "blocked in C: for ",
-		"power":  "no other thread could run Python in it for ",
+		"power":  "no other thread could run Python for ",
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -220,10 +218,10 @@ func TestNothingHappensToWhoIsBlocked(t *testing.T) {
 				p := runTarget(t, python, name)
 				p.mustComputeElsewhere()
 				a := testAttacher()
-				a.patience = 3 * time.Second
+				a.timeout = 3 * time.Second
 				_, err := examineAndEnter(t.Context(), a, identify(t, p.pid()))
-				if err == nil || !strings.Contains(err.Error(), says) {
-					t.Errorf("it says %v", err)
+				if err == nil || !strings.Contains(err.Error(), want) {
+					t.Errorf("got %v", err)
 				}
 				p.mustBeWell()
 				return
@@ -232,9 +230,9 @@ func TestNothingHappensToWhoIsBlocked(t *testing.T) {
 	}
 }
 
-// TestGdbHearsNoSignal: somebody sends gdb what would end it, again and again
-// while it holds the process. It finishes what it does, and the program goes on.
-func TestGdbHearsNoSignal(t *testing.T) {
+// TestGdbIgnoresSignals: gdb gets signals all the time while it stops the process.
+// It finishes, and the program continues.
+func TestGdbIgnoresSignals(t *testing.T) {
 	t.Parallel()
 	for _, python := range needGdb(t) {
 		for i, name := range []string{"churn", "threads", "forks", "sleeping"} {
@@ -247,8 +245,8 @@ func TestGdbHearsNoSignal(t *testing.T) {
 	}
 }
 
-// attachUnder attaches while gdb is sent a signal, and returns how often it
-// was: on a loaded machine gdb may be done before anybody looks.
+// attachUnder attaches while it sends gdb a signal, and returns how often it did: on
+// a loaded machine gdb may finish first.
 func attachUnder(t *testing.T, signal syscall.Signal, p *target) int {
 	t.Helper()
 	a := testAttacher()
@@ -275,9 +273,9 @@ func attachUnder(t *testing.T, signal syscall.Signal, p *target) int {
 	return n
 }
 
-// TestGdbIsKilled: after SIGKILL in a moment in which gdb calls nothing, the
-// process is let go by the kernel, and goes on.
-func TestGdbIsKilled(t *testing.T) {
+// TestProcessContinuesAfterGdbIsKilled: outside a call, the kernel detaches a killed
+// gdb.
+func TestProcessContinuesAfterGdbIsKilled(t *testing.T) {
 	t.Parallel()
 	for _, python := range needGdb(t) {
 		p := runTarget(t, python, "churn")
@@ -290,7 +288,7 @@ func TestGdbIsKilled(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := d.say("attach " + strconv.Itoa(p.pid())); err != nil {
+		if _, err := d.execute("attach " + strconv.Itoa(p.pid())); err != nil {
 			t.Fatal(err)
 		}
 		if err := d.cmd.Process.Kill(); err != nil {
@@ -305,8 +303,7 @@ func TestGdbIsKilled(t *testing.T) {
 	}
 }
 
-// TestWhoGivesUpLeavesNothing behind in the process.
-func TestWhoGivesUpLeavesNothing(t *testing.T) {
+func TestCancelledAttachLeavesNothing(t *testing.T) {
 	t.Parallel()
 	for _, python := range needGdb(t) {
 		p := runTarget(t, python, "derive")
@@ -322,8 +319,8 @@ func TestWhoGivesUpLeavesNothing(t *testing.T) {
 		}()
 		_, err := examineAndEnter(ctx, a, identify(t, p.pid()))
 		cancel()
-		if !errors.Is(err, context.Canceled) || strings.Contains(err.Error(), "context") || !strings.Contains(err.Error(), "given up") {
-			t.Errorf("it says %v", err)
+		if !errors.Is(err, context.Canceled) || strings.Contains(err.Error(), "context") || !strings.Contains(err.Error(), "cancelled") {
+			t.Errorf("got %v", err)
 		}
 		p.mustBeWell()
 		return

@@ -12,39 +12,38 @@ import (
 	"time"
 )
 
-// hangTime is how long a thread may do nothing at all in the kernel before it
-// counts as one that hangs there.
+// hangTime is how long a thread may be in the kernel without being scheduled
+// before it counts as hung.
 const hangTime = 2 * time.Second
 
-// mustStop makes sure that no thread hangs in the kernel, in a call that cannot be
-// interrupted: a driver that does not answer, a file system that has gone. A
-// debugger would wait for that one for as long as it takes, with all the others
-// stopped. Who reads from a disk is in such calls too, but comes back.
+// mustStop returns an error if a thread hangs in an uninterruptible call: a driver
+// that does not answer, a file system that has gone. gdb would wait for that
+// thread with all others stopped. Reading a disk is such a call too, but returns.
 func (a *Attacher) mustStop(ctx context.Context, dir string) error {
-	stuck := uninterruptible(dir, nil)
-	for begun := a.now(); len(stuck) > 0; {
+	hung := uninterruptible(dir, nil)
+	for begun := a.now(); len(hung) > 0; {
 		a.pause(ctx, 20*time.Millisecond)
 		if ctx.Err() != nil {
-			return fmt.Errorf("given up, nothing was done: %w", ctx.Err())
+			return fmt.Errorf("cancelled, nothing was done: %w", ctx.Err())
 		}
-		stuck = uninterruptible(dir, stuck)
+		hung = uninterruptible(dir, hung)
 		if a.now().Sub(begun) < hangTime {
 			continue
 		}
-		return fmt.Errorf("thread %d of it hangs in the kernel (state D), where it cannot be stopped: the others would stand still for as long; nothing was done",
-			slices.Min(slices.Collect(maps.Keys(stuck))))
+		return fmt.Errorf("its thread %d hangs in the kernel (state D) and cannot be stopped: the others would be stopped as long; nothing was done",
+			slices.Min(slices.Collect(maps.Keys(hung))))
 	}
 	return nil
 }
 
-// uninterruptible is every thread in state D, and how often it has been
-// scheduled: of those that were known, the ones that have not been since.
+// uninterruptible returns the threads in state D with their context switches. With
+// known, it returns those of them that have not been scheduled since.
 func uninterruptible(dir string, known map[int]uint64) map[int]uint64 {
 	found := make(map[int]uint64)
 	look := func(id int) {
 		content, err := os.ReadFile(filepath.Join(dir, "task", strconv.Itoa(id), "status"))
 		if err != nil {
-			return // it has ended
+			return // it has exited
 		}
 		state, switches := parseSwitches(string(content))
 		if before, ok := known[id]; state == 'D' && (known == nil || ok && before == switches) {
@@ -59,7 +58,7 @@ func uninterruptible(dir string, known map[int]uint64) map[int]uint64 {
 	}
 	entries, err := os.ReadDir(filepath.Join(dir, "task"))
 	if err != nil {
-		return nil // it has ended: who stops it will say so
+		return nil // it has exited, which the next step reports
 	}
 	for _, entry := range entries {
 		if id, err := strconv.Atoi(entry.Name()); err == nil {
@@ -69,8 +68,7 @@ func uninterruptible(dir string, known map[int]uint64) map[int]uint64 {
 	return found
 }
 
-// parseSwitches reads a thread's state, and how often it has given up a
-// processor, or had to.
+// parseSwitches reads a thread's state and its number of context switches.
 func parseSwitches(content string) (state byte, switches uint64) {
 	for line := range strings.Lines(content) {
 		key, value, _ := strings.Cut(line, ":")

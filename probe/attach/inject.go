@@ -15,9 +15,8 @@ import (
 	"time"
 )
 
-// settings keep gdb from looking for anything outside of the process: no
-// symbols (a process with PyTorch has gigabytes of them), no questions, no
-// signals kept from the process. A call that is interrupted is undone.
+// settings make gdb read no symbols (a process with PyTorch has gigabytes of
+// them), ask no questions, pass on all signals, and undo an interrupted call.
 var settings = []string{
 	"set confirm off", "set pagination off", "set width 0", "set height 0",
 	"set sysroot /dev/null", "set auto-solib-add off", "set print thread-events off",
@@ -25,7 +24,7 @@ var settings = []string{
 	"set unwindonsignal on", "handle all nostop noprint pass",
 }
 
-// injection is one process that gets its thread by gdb.
+// injection starts the payload's thread in one process by gdb.
 type injection struct {
 	*debugger
 	attacher *Attacher
@@ -56,32 +55,31 @@ func (a *Attacher) inject(ctx context.Context, plan *Plan, load *payload) (stood
 		}
 		stood, err = watch.end(), errors.Join(err, failed)
 	}()
-	if _, err := d.say(settings...); err != nil {
+	if _, err := d.execute(settings...); err != nil {
 		return 0, err
 	}
 	if runtime.GOARCH == "arm64" {
-		// There a called function returns to the program's entry point, which
-		// gdb then has to know.
-		if _, err := d.say("file /proc/" + strconv.Itoa(plan.Process.PID) + "/exe"); err != nil {
+		// On arm64 a called function returns to the program's entry point, which
+		// gdb must know.
+		if _, err := d.execute("file /proc/" + strconv.Itoa(plan.Process.PID) + "/exe"); err != nil {
 			return 0, err
 		}
 	}
 	return 0, in.untilStarted(ctx)
 }
 
-// resume has a process go on that a gdb has left stopped which was ended from
-// outside: the stop that it has asked for may come after its end. Where gdb has
-// let go by itself there is nothing to do.
+// resume continues a process that a killed gdb has left stopped. The stop that gdb
+// requested may come after gdb's end, so it looks for a while.
 func (a *Attacher) resume(plan *Plan) error {
 	const looks, between = 100, 20 * time.Millisecond
 	for range looks {
 		state, err := readStatus(context.Background(), a.options.Proc, strconv.Itoa(plan.Process.PID))
 		if err != nil || state.tracer != 0 {
-			return nil // it has ended; or somebody has it, and that has been said
+			return nil // it has exited, or leave has reported who traces it
 		}
 		if state.state == 'T' {
 			if err := a.options.Table.Signal(context.Background(), plan.Process, syscall.SIGCONT); err != nil {
-				return fmt.Errorf("gdb has left it stopped, and it could not be resumed (kill -CONT %d): %w", plan.Process.PID, err)
+				return fmt.Errorf("gdb left the process stopped, and it could not be resumed (kill -CONT %d): %w", plan.Process.PID, err)
 			}
 			return nil
 		}
@@ -90,22 +88,22 @@ func (a *Attacher) resume(plan *Plan) error {
 	return nil
 }
 
-// How long the process runs between two looks: long enough that looking does
-// not slow it down, and less often the longer nothing is found.
+// How long the process runs between two stops, so that they do not slow it down.
+// The pause grows while no thread is usable.
 const (
 	firstPause = 10 * time.Millisecond
 	lastPause  = 250 * time.Millisecond
 )
 
-// untilStarted stops the process, looks for a thread that can be used, and lets
-// it go again, until there was one.
+// untilStarted stops the process again and again until one of its threads is
+// usable.
 func (in *injection) untilStarted(ctx context.Context) error {
-	deadline := in.attacher.now().Add(in.attacher.patience)
+	deadline := in.attacher.now().Add(in.attacher.timeout)
 	for pause := firstPause; ; pause = min(pause*3/2, lastPause) {
 		if err := in.attacher.mustStop(ctx, in.dir); err != nil {
 			return err
 		}
-		done, doing, err := in.visit()
+		done, doing, err := in.tryOnce()
 		if done || err != nil {
 			return err
 		}
@@ -113,42 +111,41 @@ func (in *injection) untilStarted(ctx context.Context) error {
 			return &givenUp{"before anything was done", ctx.Err()}
 		}
 		if in.attacher.now().After(deadline) {
-			return fmt.Errorf("blocked in C: for %d s none of its threads waited or was in Python's own code, where another could be started (%s); nothing was done",
-				int(in.attacher.patience/time.Second), doing)
+			return fmt.Errorf("blocked in C: for %d s no thread waited or ran Python's own code, where another can be started (%s); nothing was done",
+				int(in.attacher.timeout/time.Second), doing)
 		}
 		in.attacher.pause(ctx, pause)
 	}
 }
 
-// visit stops the process once. It does not stand still any more when visit
-// returns, whatever happened.
-func (in *injection) visit() (done bool, doing string, err error) {
+// tryOnce stops the process once. The process runs again when it returns, whatever
+// happened.
+func (in *injection) tryOnce() (done bool, doing string, err error) {
 	pid := strconv.Itoa(in.plan.Process.PID)
-	said, err := in.say("attach "+pid, "thread find .")
+	output, err := in.execute("attach "+pid, "thread find .")
 	if err != nil {
 		return false, "", err
 	}
 	defer func() {
 		if done && err == nil {
-			return // it has been let go
+			return // start has detached
 		}
-		if _, failed := in.say("detach"); failed != nil && err == nil {
+		if _, failed := in.execute("detach"); failed != nil && err == nil {
 			err = failed
 		}
 	}()
 	state, err := readStatus(context.Background(), in.dir)
 	if err != nil {
-		return false, "", errors.New("it has ended meanwhile")
+		return false, "", errors.New("the process has exited")
 	}
 	if state.tracer != in.cmd.Process.Pid {
-		return false, "", errors.New("gdb could not stop it: " + complaint(said))
+		return false, "", errors.New("gdb could not stop the process: " + complaint(output))
 	}
-	// Now that it is stopped its pid cannot become another's.
+	// While it is stopped, its pid cannot become another's.
 	if now, err := in.attacher.options.Table.Identify(in.plan.Process.PID); err != nil || now.StartTime != in.plan.Process.StartTime {
-		return false, "", errors.New("it is another process now")
+		return false, "", errors.New("its PID is another process now")
 	}
-	// Nor can it become another program: what it was when it was looked at may
-	// have called exec since.
+	// It may have called exec since it was examined.
 	if err := in.plan.python.verify(in.dir); err != nil {
 		return false, "", err
 	}
@@ -163,18 +160,17 @@ func (in *injection) visit() (done bool, doing string, err error) {
 		}
 		return false, doing, nil
 	}
-	number := numberOf(chosen, said)
+	number := numberOf(chosen, output)
 	if number == "" {
 		return true, "", fmt.Errorf("gdb does not know thread %d", chosen.id)
 	}
 	return true, "", in.start(number)
 }
 
-// complaint is what gdb says went wrong: what the kernel has answered, or else
-// the last thing that it said.
-func complaint(said string) string {
-	last := "it does not say why"
-	for line := range strings.Lines(said) {
+// complaint is gdb's reason for a failure: the kernel's error, or its last line.
+func complaint(output string) string {
+	last := "gdb gives no reason"
+	for line := range strings.Lines(output) {
 		line = strings.TrimSpace(strings.ReplaceAll(line, "(gdb)", ""))
 		if strings.HasPrefix(line, "ptrace: ") {
 			return firstLines(line)
@@ -193,19 +189,18 @@ var (
 	pythonRuns    = regexp.MustCompile(`runs ([0-9]+)\b`)
 )
 
-// start has the process start the thread, from the one that gdb has chosen:
-// memory for it, its code, the thread; and lets go of it. What the functions
-// called here leave in errno is undone. A Python that is not initialised, or not
-// any more, would die of a thread that asks for the GIL.
+// start makes the chosen thread map memory, writes the code there, starts the new
+// thread, and detaches. It restores errno. It checks Py_IsInitialized first: a
+// Python before or after its time would crash on a thread that asks for the GIL.
 func (in *injection) start(number string) error {
 	const protection, flags = 0x1 | 0x4, 0x02 | 0x20 // PROT_READ|PROT_EXEC, MAP_PRIVATE|MAP_ANONYMOUS
-	// The first two calls wait for nobody: only the one thread moves, which is
-	// much less to do where there are many. The last may wait for the heap, which
-	// another thread may have been stopped with: there all move.
+	// Only the one thread runs during the first calls, which wait for no lock: that
+	// is faster with many threads. The last may wait for the heap's lock, which a
+	// stopped thread may hold: there all threads run.
 	if err := in.checkRegisters(); err != nil {
 		return err
 	}
-	said, err := in.say(
+	output, err := in.execute(
 		"thread "+number,
 		"set scheduler-locking on",
 		fmt.Sprintf(`printf "runs %%d\n", ((int(*)(void))%#x)()`, in.address("Py_IsInitialized")),
@@ -213,10 +208,10 @@ func (in *injection) start(number string) error {
 	if err != nil {
 		return err
 	}
-	if match := pythonRuns.FindStringSubmatch(said); match == nil || match[1] == "0" {
-		return errors.New("its Python does not run: it has not begun yet, or is ending; nothing was done")
+	if match := pythonRuns.FindStringSubmatch(output); match == nil || match[1] == "0" {
+		return errors.New("its Python is starting or ending; nothing was done")
 	}
-	said, err = in.say(
+	output, err = in.execute(
 		fmt.Sprintf("set $errno_at = ((int*(*)(void))%#x)()", in.address("__errno_location")),
 		"set $errno_was = *$errno_at",
 		fmt.Sprintf(`printf "page %%#lx\n", ((unsigned long(*)(unsigned long,unsigned long,int,int,int,long))%#x)(0,%d,%d,%d,-1,0)`,
@@ -226,14 +221,14 @@ func (in *injection) start(number string) error {
 	if err != nil {
 		return err
 	}
-	page, err := hexIn(mappedPage, said)
+	page, err := hexIn(mappedPage, output)
 	if err != nil || page == 0 || page%pageSize != 0 {
-		return errors.New("it gets no memory for the payload: " + complaint(said))
+		return errors.New("no memory for the payload: " + complaint(output))
 	}
 	if err := in.write(page); err != nil {
 		return err
 	}
-	said, err = in.say(
+	output, err = in.execute(
 		"set scheduler-locking off",
 		fmt.Sprintf(`printf "started %%d\n", ((int(*)(unsigned long))%#x)(%#x)`, page+starterAt, page+wordsAt),
 		"set *$errno_at = $errno_was",
@@ -242,21 +237,21 @@ func (in *injection) start(number string) error {
 	if err != nil {
 		return err
 	}
-	match := startedThread.FindStringSubmatch(said)
+	match := startedThread.FindStringSubmatch(output)
 	if match == nil {
-		return errors.New("it cannot start another thread: " + complaint(said))
+		return errors.New("the process cannot start another thread: " + complaint(output))
 	}
 	if number, err := strconv.Atoi(match[1]); err != nil || number != 0 {
-		return fmt.Errorf("it cannot start another thread: %w", syscall.Errno(number))
+		return fmt.Errorf("the process cannot start another thread: %w", syscall.Errno(number))
 	}
 	return nil
 }
 
 func (in *injection) address(name string) uint64 { return in.plan.python.functions[name].address }
 
-// numberOf is gdb's own number for a thread, in what it says of all of them.
-func numberOf(chosen thread, said string) string {
-	for _, match := range foundThread.FindAllStringSubmatch(said, -1) {
+// numberOf is gdb's own number for a thread, from its list of all threads.
+func numberOf(chosen thread, output string) string {
+	for _, match := range foundThread.FindAllStringSubmatch(output, -1) {
 		if match[2] == strconv.Itoa(chosen.id) {
 			return match[1]
 		}
@@ -264,7 +259,7 @@ func numberOf(chosen thread, said string) string {
 	return ""
 }
 
-// write puts the payload's first step into the process and makes sure of it.
+// write writes the machine code into the process and verifies it.
 func (in *injection) write(page uint64) error {
 	content, err := image(runtime.GOARCH, in.plan.python.functions, page, in.load.text())
 	if err != nil {
@@ -273,7 +268,7 @@ func (in *injection) write(page uint64) error {
 	if err := os.WriteFile(filepath.Join(in.load.directory, imageName), content, 0o600); err != nil {
 		return err
 	}
-	said, err := in.say(fmt.Sprintf("restore %s binary %#x", imageName, page))
+	output, err := in.execute(fmt.Sprintf("restore %s binary %#x", imageName, page))
 	if err != nil {
 		return err
 	}
@@ -282,7 +277,7 @@ func (in *injection) write(page uint64) error {
 		return err
 	}
 	if !bytes.Equal(there, content) {
-		return errors.New("the payload could not be written into it: " + complaint(said))
+		return errors.New("the payload could not be written: " + complaint(output))
 	}
 	return nil
 }

@@ -3,21 +3,18 @@
 package attach
 
 import (
-	"context"
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"vramscope/internal/needs"
 )
 
-// startProgram starts a program that says "ready", and what it is told by.
-func startProgram(t *testing.T, program string, args ...string) (cmd *exec.Cmd, tell func()) {
+// startProgram starts a program that prints "ready". Resume writes a line to it.
+func startProgram(t *testing.T, program string, args ...string) (cmd *exec.Cmd, resume func()) {
 	t.Helper()
 	cmd = exec.Command(program, args...)
 	input, err := cmd.StdinPipe()
@@ -32,12 +29,12 @@ func startProgram(t *testing.T, program string, args ...string) (cmd *exec.Cmd, 
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		_ = cmd.Process.Kill() // it has ended, or takes it
-		_ = cmd.Wait()         // likewise
+		_ = cmd.Process.Kill() // it may have exited
+		_ = cmd.Wait()         // its error does not matter
 	})
-	said := make([]byte, 5)
-	if _, err := output.Read(said); err != nil || string(said) != "ready" {
-		t.Fatalf("it says %q, %v", said, err)
+	line := make([]byte, 5)
+	if _, err := output.Read(line); err != nil || string(line) != "ready" {
+		t.Fatalf("it prints %q, %v", line, err)
 	}
 	return cmd, func() {
 		if _, err := input.Write([]byte("\n")); err != nil {
@@ -46,7 +43,7 @@ func startProgram(t *testing.T, program string, args ...string) (cmd *exec.Cmd, 
 	}
 }
 
-// mustBeLeft checks that nobody traces or has stopped a process.
+// mustBeLeft checks that a process is neither traced nor stopped.
 func mustBeLeft(t *testing.T, pid int) {
 	t.Helper()
 	state, err := readStatus(t.Context(), "/proc", strconv.Itoa(pid))
@@ -55,13 +52,12 @@ func mustBeLeft(t *testing.T, pid int) {
 	}
 }
 
-// TestAnotherProgramIsLeftAlone: what was a Python when it was looked at has
-// called exec since. Its pid and its start time are what they were.
-func TestAnotherProgramIsLeftAlone(t *testing.T) {
+// TestExecAfterExamineIsDetected: exec keeps the pid and the start time.
+func TestExecAfterExamineIsDetected(t *testing.T) {
 	t.Parallel()
 	sleep := needs.Tool(t, "sleep")
 	for _, python := range needGdb(t) {
-		cmd, tell := startProgram(t, python, "-c",
+		cmd, resume := startProgram(t, python, "-c",
 			"import os, sys; os.write(1, b'ready'); sys.stdin.readline(); os.execv(sys.argv[1], ['sleep', '3600'])", sleep)
 		a := testAttacher()
 		pid := strconv.Itoa(cmd.Process.Pid)
@@ -74,17 +70,17 @@ func TestAnotherProgramIsLeftAlone(t *testing.T) {
 			t.Fatal(err)
 		}
 		in := &injection{debugger: d, attacher: a, plan: &plan, dir: filepath.Join("/proc", pid)}
-		if _, err := d.say(settings...); err != nil {
+		if _, err := d.execute(settings...); err != nil {
 			t.Fatal(err)
 		}
-		tell()
+		resume()
 		until(t, "it to be another program", func() bool {
 			name, err := os.ReadFile(filepath.Join(in.dir, "comm"))
 			return err == nil && string(name) == "sleep\n"
 		})
-		done, _, err := in.visit()
+		done, _, err := in.tryOnce()
 		if done || err == nil {
-			t.Errorf("a visit: %v, %v", done, err)
+			t.Errorf("tryOnce: %v, %v", done, err)
 		}
 		if err := d.leave(); err != nil {
 			t.Error(err)
@@ -94,9 +90,9 @@ func TestAnotherProgramIsLeftAlone(t *testing.T) {
 	}
 }
 
-// TestAPythonThatDoesNotRunIsLeftAlone: a program has Python's library, and has
-// not begun to use it. To ask for the GIL would be its end.
-func TestAPythonThatDoesNotRunIsLeftAlone(t *testing.T) {
+// TestUninitialisedPythonIsLeftAlone: asking for the GIL would crash a program that
+// has loaded Python's library and not initialised it.
+func TestUninitialisedPythonIsLeftAlone(t *testing.T) {
 	t.Parallel()
 	compiler := needs.Tool(t, "cc")
 	const code = `#include <dlfcn.h>
@@ -121,16 +117,16 @@ int main(int argc, char **argv) {
 		cmd, _ := startProgram(t, program, library)
 		a := testAttacher()
 		_, err := examineAndEnter(t.Context(), a, identify(t, cmd.Process.Pid))
-		if err == nil || !strings.Contains(err.Error(), "its Python does not run") {
-			t.Errorf("it says %v", err)
+		if err == nil || !strings.Contains(err.Error(), "its Python is starting or ending") {
+			t.Errorf("got %v", err)
 		}
 		mustBeLeft(t, cmd.Process.Pid)
 		return
 	}
-	t.Skip("no Python here is a library")
+	t.Skip("no Python here is a shared library")
 }
 
-// sharedLibrary is the library that a Python is in, "" where it is in none.
+// sharedLibrary is the shared library of a Python, or "".
 func sharedLibrary(python string) string {
 	out, err := exec.Command(python, "-c", `import os, sysconfig
 print(os.path.join(sysconfig.get_config_var("LIBDIR") or "", sysconfig.get_config_var("INSTSONAME") or ""))`).Output()
@@ -144,45 +140,31 @@ print(os.path.join(sysconfig.get_config_var("LIBDIR") or "", sysconfig.get_confi
 	return path
 }
 
-// TestWhoHangsInTheKernelIsNotStopped: a debugger would wait for that thread with
-// all the others stopped. Who waits for a disk comes back.
-func TestWhoHangsInTheKernelIsNotStopped(t *testing.T) {
-	f := newFixture(t)
-	a := New(Options{Proc: f.proc})
-	looks := 0
-	thread := func(id int, state string, switches int) {
-		f.write(fmt.Sprintf("Name:\tpython3\nState:\t%s\nvoluntary_ctxt_switches:\t%d\nnonvoluntary_ctxt_switches:\t7\n", state, switches),
-			f.of("task", strconv.Itoa(id), "status"))
-	}
-	a.pause = nil // nobody waits where nobody hangs
-	thread(500, "S (sleeping)", 1)
-	if err := a.mustStop(t.Context(), f.of()); err != nil {
-		t.Error(err)
-	}
-	clock := a.now()
-	a.now = func() (now time.Time) { return clock }
-	a.pause = func(context.Context, time.Duration) {
-		looks++
-		clock = clock.Add(hangTime / 4)
-		thread(501, "D (disk sleep)", looks) // it is scheduled in between
-	}
-	thread(501, "D (disk sleep)", 0)
-	if err := a.mustStop(t.Context(), f.of()); err != nil || looks != 1 {
-		t.Errorf("who waits for a disk: %v after %d looks", err, looks)
-	}
-	looks = 0
-	thread(502, "D (disk sleep)", 5)
-	err := a.mustStop(t.Context(), f.of())
-	if err == nil || !strings.Contains(err.Error(), "thread 502 of it hangs in the kernel") {
-		t.Errorf("who hangs: %v", err)
+func TestNumberOfThread(t *testing.T) {
+	const output = `Attaching to process 123
+[New LWP 124]
+(gdb) Thread 1 has target id 'LWP 123'
+Thread 1 has name 'python3'
+Thread 2 has name 'Thread 7 has target id 'LWP 125''
+Thread 2 has target id 'Thread 0x7f11 (LWP 124)'
+Thread 3 has target id 'LWP 125'
+(gdb) (gdb) Thread 4 has target id 'process 126'
+`
+	for id, want := range map[int]string{123: "1", 124: "2", 125: "3", 126: "4", 12: "", 127: ""} {
+		if got := numberOf(thread{id: id}, output); got != want {
+			t.Errorf("%d: %q, want %q", id, got, want)
+		}
 	}
 }
 
-func TestRoomOnAStack(t *testing.T) {
-	all := parseSpans("7f000000-7f001000 ---p 00000000 00:00 0 \n7f001000-7f021000 rw-p 00000000 00:00 0\nnonsense\n\n")
-	for pointer, want := range map[uint64]uint64{0x7f001000: 0, 0x7f020ff0: 0x1fff0, 0x7f021000: 0, 0: 0} {
-		if got := roomBelow(all, pointer); got != want {
-			t.Errorf("%#x: %#x, want %#x", pointer, got, want)
+func TestComplaint(t *testing.T) {
+	for output, want := range map[string]string{
+		"(gdb) Attaching to process 1\nwarning: x\nptrace: Operation not permitted.\n(gdb) No threads match '.'\n": "ptrace: Operation not permitted.",
+		"(gdb) (gdb) Cannot access memory at address 0x0\n(gdb) \n":                                                "Cannot access memory at address 0x0",
+		"": "gdb gives no reason",
+	} {
+		if got := complaint(output); got != want {
+			t.Errorf("%q: %q, want %q", output, got, want)
 		}
 	}
 }

@@ -15,37 +15,36 @@ import (
 	"vramscope/internal/process"
 )
 
-// Whoever attaches and is killed leaves the directory of its payload behind. The
-// directory's name says who made it, and for which process where that may still
-// open what is in it, so that the next one can tell a leftover:
+// A vramscope that is killed while attaching leaves the directory of its payload.
+// The directory's name has its maker, and the process that may still open the
+// script in it, so that the next attaching can recognise and remove it:
 //
 //	vramscope-attach-<pid namespace>-<maker>-<started>-<process>-<started>-<random>
 //
-// The temporary directory is everybody's. Nothing in it is touched but a
-// directory of one's own that nobody else can look into, reached without
-// following a link; in it only files that a payload has; and only if its maker
-// has ended, and the gdb that it had started.
+// The temporary directory is shared. Only a private directory of the same user is
+// touched, without following a link, and in it only the files of a payload, and
+// only after its maker and its gdb have exited.
 
-// payloadPrefix begins the names of payloads' directories.
+// payloadPrefix is the prefix of payloads' directories.
 const payloadPrefix = "vramscope-attach-"
 
-// mark is what the name of a payload's directory says.
+// mark is the information in the name of a payload's directory.
 type mark struct {
 	namespace uint64 // of the pids
 	maker     born
-	// target is the process that may come to the script by its name at any
-	// time, and complain where it finds none; zero where it cannot.
+	// target is the process that may open the script by its name at any time; zero
+	// if there is none.
 	target born
 }
 
-// born is a process of a pid namespace that is known.
+// born identifies a process within a known pid namespace.
 type born struct {
 	pid   int
 	start uint64
 }
 
-// ownMark is this program's, with a target or without. Where /proc does not
-// tell who this is there is none, and what is left would stay.
+// ownMark is this program's mark, with or without a target. Without /proc there is
+// none, and leftovers stay.
 func ownMark(target born) (mark, bool) {
 	own, err := process.NewTable("/proc").Identify(os.Getpid())
 	return mark{own.Namespace, born{own.PID, own.StartTime}, target}, err == nil && own.Namespace != 0
@@ -74,7 +73,7 @@ func parseMark(name string) (m mark, ok bool) {
 	return m, m.maker.pid > 0
 }
 
-// mayLive reports whether a process is there, or nobody can tell.
+// mayLive reports whether a process exists, or may exist.
 func (b born) mayLive() bool {
 	if b.pid == 0 {
 		return false
@@ -86,9 +85,8 @@ func (b born) mayLive() bool {
 	return err != nil || now.StartTime == b.start
 }
 
-// clearLeftovers removes from a temporary directory what others of this user
-// have left there when they were killed. What cannot be removed stays: it is in
-// nobody's way.
+// clearLeftovers removes this user's leftovers from a temporary directory. Errors
+// do not matter.
 func clearLeftovers(parent string, uid uint32) {
 	own, ok := ownMark(born{})
 	if !ok {
@@ -99,8 +97,8 @@ func clearLeftovers(parent string, uid uint32) {
 		return
 	}
 	directory := os.NewFile(uintptr(fd), parent)
-	defer func() { _ = directory.Close() }() // it was only read from
-	const atOnce, most = 512, 1 << 16        // somebody may have filled it
+	defer func() { _ = directory.Close() }() // only read
+	const atOnce, most = 512, 1 << 16        // the directory may be very large
 	for looked := 0; looked < most; looked += atOnce {
 		names, err := directory.Readdirnames(atOnce)
 		for _, name := range names {
@@ -116,14 +114,14 @@ func clearLeftovers(parent string, uid uint32) {
 
 const directoryFlags = unix.O_RDONLY | unix.O_DIRECTORY | unix.O_NOFOLLOW | unix.O_CLOEXEC
 
-// clearLeftover removes one payload's directory, or all of it but an empty
-// script where its process may still come to that.
+// clearLeftover removes one payload's directory. If its process may still open the
+// script, an empty script stays.
 func clearLeftover(parent int, name string, uid uint32, awaited bool) {
 	fd, err := unix.Openat(parent, name, directoryFlags, 0)
 	if err != nil {
 		return
 	}
-	defer func() { _ = unix.Close(fd) }() // it was only read from
+	defer func() { _ = unix.Close(fd) }() // only read
 	var st unix.Stat_t
 	if unix.Fstat(fd, &st) != nil || st.Uid != uid || st.Mode&0o7777 != 0o700 || debuggerLives(fd) {
 		return
@@ -131,17 +129,17 @@ func clearLeftover(parent int, name string, uid uint32, awaited bool) {
 	awaited = awaited && !exists(fd, startedName) && !exists(fd, failedName)
 	for _, file := range payloadFiles() {
 		if file != scriptName || !awaited {
-			_ = unix.Unlinkat(fd, file, 0) // most are not there
+			_ = unix.Unlinkat(fd, file, 0) // most do not exist
 		}
 	}
 	if awaited {
 		empty(fd, scriptName, uid)
 		return
 	}
-	_ = unix.Unlinkat(parent, name, unix.AT_REMOVEDIR) // it stays if there is anything else in it
+	_ = unix.Unlinkat(parent, name, unix.AT_REMOVEDIR) // it stays if it contains anything else
 }
 
-// payloadFiles are the names of what is in a payload's directory.
+// payloadFiles are the names of the files in a payload's directory.
 func payloadFiles() []string {
 	names := []string{payloadName, agentName, scriptName, imageName, debuggerName, startedName, failedName}
 	for _, name := range slices.Clone(names[len(names)-2:]) {
@@ -150,14 +148,14 @@ func payloadFiles() []string {
 	return names
 }
 
-// debuggerLives reports whether a gdb works in a directory. It holds a lock on
-// what it writes for as long as it lives.
+// debuggerLives reports whether a gdb works in a directory: it holds a lock on its
+// output.
 func debuggerLives(directory int) bool {
 	fd, err := unix.Openat(directory, debuggerName, unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return !errors.Is(err, unix.ENOENT)
 	}
-	defer func() { _ = unix.Close(fd) }() // it was only locked
+	defer func() { _ = unix.Close(fd) }() // only locked
 	return unix.Flock(fd, unix.LOCK_EX|unix.LOCK_NB) != nil
 }
 
@@ -166,7 +164,7 @@ func exists(directory int, name string) bool {
 	return unix.Fstatat(directory, name, &st, unix.AT_SYMLINK_NOFOLLOW) == nil
 }
 
-// empty leaves nothing in a file that only this directory has.
+// empty truncates a file that has no other link.
 func empty(directory int, name string, uid uint32) {
 	fd, err := unix.Openat(directory, name, unix.O_WRONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -175,12 +173,11 @@ func empty(directory int, name string, uid uint32) {
 	defer func() { _ = unix.Close(fd) }() // nothing was written
 	var st unix.Stat_t
 	if unix.Fstat(fd, &st) == nil && st.Mode&unix.S_IFMT == unix.S_IFREG && st.Nlink == 1 && st.Uid == uid {
-		_ = unix.Ftruncate(fd, 0) // without the payload it does nothing anyway
+		_ = unix.Ftruncate(fd, 0) // without the payload the script does nothing
 	}
 }
 
-// makeDirectory makes a payload's directory, once what is left of others is
-// gone.
+// makeDirectory makes a payload's directory, after clearing leftovers.
 func makeDirectory(target born) (string, error) {
 	uid := uint32(os.Geteuid())
 	temporary, err := trusted(os.TempDir(), uid)
@@ -194,7 +191,7 @@ func makeDirectory(target born) (string, error) {
 	}
 	directory, err := os.MkdirTemp(temporary, pattern) // mode 0700
 	if err != nil {
-		return "", fmt.Errorf("a directory in %s: %w", filepath.Clean(temporary), err)
+		return "", fmt.Errorf("make a directory in %s: %w", filepath.Clean(temporary), err)
 	}
 	return directory, nil
 }

@@ -12,25 +12,25 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// lying is a temporary directory in which payloads of somebody who was killed lie.
-type lying struct {
+// leftovers is a temporary directory with payloads of a killed maker.
+type leftovers struct {
 	*testing.T
 	directory string
-	dead      mark // of a maker that is no more
+	dead      mark // of a maker that has exited
 }
 
-func newLying(t *testing.T) *lying {
+func newLeftovers(t *testing.T) *leftovers {
 	t.Helper()
 	own, ok := ownMark(born{})
 	if !ok {
-		t.Skip("this /proc does not tell who this is")
+		t.Skip("this /proc does not identify this process")
 	}
-	own.maker.start++ // another process once had this pid
-	return &lying{t, t.TempDir(), own}
+	own.maker.start++ // an earlier process with this pid
+	return &leftovers{t, t.TempDir(), own}
 }
 
 // make makes a payload's directory and returns its path.
-func (l *lying) make(m mark, files ...string) string {
+func (l *leftovers) make(m mark, files ...string) string {
 	l.Helper()
 	path, err := os.MkdirTemp(l.directory, m.pattern())
 	if err != nil {
@@ -44,8 +44,9 @@ func (l *lying) make(m mark, files ...string) string {
 	return path
 }
 
-// left clears, and returns what is in a directory then; nil where that is gone.
-func (l *lying) left(path string) []string {
+// left clears the leftovers, and returns what remains in a directory; nil if it was
+// removed.
+func (l *leftovers) left(path string) []string {
 	l.Helper()
 	clearLeftovers(l.directory, uint32(os.Geteuid()))
 	entries, err := os.ReadDir(path)
@@ -64,24 +65,24 @@ func (l *lying) left(path string) []string {
 
 var everyFile = []string{"failed.new", "gdb", "image", "payload.py", "start.py", "started.new", "vramscope_probe.py"}
 
-func TestWhatTheKilledHaveLeftIsCleared(t *testing.T) {
-	l := newLying(t)
+func TestLeftoversAreCleared(t *testing.T) {
+	l := newLeftovers(t)
 	for _, files := range [][]string{{}, everyFile, append([]string{startedName}, everyFile...)} {
 		if left := l.left(l.make(l.dead, files...)); left != nil {
-			t.Errorf("of %v is left %v", files, left)
+			t.Errorf("of %v remains %v", files, left)
 		}
 	}
 }
 
-func TestWhatIsNoLeftoverStays(t *testing.T) {
-	l := newLying(t)
-	living, elsewhere, nobody := l.dead, l.dead, l.dead
+func TestOtherDirectoriesStay(t *testing.T) {
+	l := newLeftovers(t)
+	living, elsewhere, invalid := l.dead, l.dead, l.dead
 	living.maker.start--
 	elsewhere.namespace++
-	nobody.maker.pid = 0
-	for name, m := range map[string]mark{"of the living": living, "of another pid namespace": elsewhere, "of nobody": nobody} {
+	invalid.maker.pid = 0
+	for name, m := range map[string]mark{"running maker": living, "another pid namespace": elsewhere, "invalid pid": invalid} {
 		if left := l.left(l.make(m, everyFile...)); !slices.Equal(left, everyFile) {
-			t.Errorf("%s: there is %v left", name, left)
+			t.Errorf("%s: %v remains", name, left)
 		}
 	}
 	for _, name := range []string{"vramscope-attach-1234567", "vramscope-attach-1-2-3-4-5", "vramscope-attach--1-2-3-4-5-6", "vramscope-attach-1-2-3-4-99999999999999999999-6", "other"} {
@@ -90,7 +91,7 @@ func TestWhatIsNoLeftoverStays(t *testing.T) {
 			t.Fatal(err)
 		}
 		if l.left(path) == nil {
-			t.Errorf("%s is gone", name)
+			t.Errorf("%s was removed", name)
 		}
 	}
 
@@ -99,7 +100,7 @@ func TestWhatIsNoLeftoverStays(t *testing.T) {
 		t.Fatal(err)
 	}
 	if left := l.left(open); !slices.Equal(left, everyFile) {
-		t.Errorf("of one that others can look into: there is %v left", left)
+		t.Errorf("readable by others: %v remains", left)
 	}
 	if os.Geteuid() == 0 {
 		theirs := l.make(l.dead, everyFile...)
@@ -107,7 +108,7 @@ func TestWhatIsNoLeftoverStays(t *testing.T) {
 			t.Fatal(err)
 		}
 		if left := l.left(theirs); !slices.Equal(left, everyFile) {
-			t.Errorf("of another user's: there is %v left", left)
+			t.Errorf("another user's: %v remains", left)
 		}
 	}
 	file := l.make(l.dead)
@@ -119,13 +120,12 @@ func TestWhatIsNoLeftoverStays(t *testing.T) {
 	}
 	clearLeftovers(l.directory, uint32(os.Geteuid()))
 	if _, err := os.Lstat(file); err != nil {
-		t.Errorf("a file of such a name: %v", err)
+		t.Errorf("a file of that name: %v", err)
 	}
 }
 
-// TestClearingFollowsNoLink: what looks like a leftover leads elsewhere.
 func TestClearingFollowsNoLink(t *testing.T) {
-	l := newLying(t)
+	l := newLeftovers(t)
 	elsewhere := t.TempDir()
 	precious := filepath.Join(elsewhere, payloadName)
 	if err := os.WriteFile(precious, []byte("precious"), 0o600); err != nil {
@@ -157,7 +157,7 @@ func TestClearingFollowsNoLink(t *testing.T) {
 		t.Errorf("the directory with a link: %v", err)
 	}
 
-	// A process that may come to the script keeps it; what is emptied is the script alone.
+	// An awaited script stays and is emptied; nothing else is.
 	awaited := l.dead
 	awaited.target = born{l.dead.maker.pid, l.dead.maker.start - 1}
 	link(precious, filepath.Join(l.make(awaited), scriptName))
@@ -167,46 +167,45 @@ func TestClearingFollowsNoLink(t *testing.T) {
 	}
 	must("another name of the script")
 
-	// What nobody has put there goes nowhere, and neither does a directory.
+	// Unknown files and directories stay.
 	strange := l.make(l.dead, "precious")
 	if err := os.Mkdir(filepath.Join(strange, imageName), 0o700); err != nil {
 		t.Fatal(err)
 	}
 	if left := l.left(strange); !slices.Equal(left, []string{imageName, "precious"}) {
-		t.Errorf("of what is no payload's is left %v", left)
+		t.Errorf("of unknown files remains %v", left)
 	}
 }
 
-// TestAScriptThatIsAwaitedStaysEmpty: Python would complain of one that is gone.
-func TestAScriptThatIsAwaitedStaysEmpty(t *testing.T) {
-	l := newLying(t)
+// TestAwaitedScriptStaysEmpty: Python would report a missing script.
+func TestAwaitedScriptStaysEmpty(t *testing.T) {
+	l := newLeftovers(t)
 	m := l.dead
 	m.target = born{l.dead.maker.pid, l.dead.maker.start - 1} // this process
 	path := l.make(m, everyFile...)
 	if left := l.left(path); !slices.Equal(left, []string{scriptName}) {
-		t.Fatalf("there is %v left", left)
+		t.Fatalf("%v remains", left)
 	}
 	if content, err := os.ReadFile(filepath.Join(path, scriptName)); err != nil || len(content) > 0 {
 		t.Errorf("the script is %q, %v", content, err)
 	}
 	if left := l.left(path); !slices.Equal(left, []string{scriptName}) {
-		t.Errorf("a second time: there is %v left", left)
+		t.Errorf("a second time: %v remains", left)
 	}
-	// It has come to it, or has ended.
+	// The script has run, or the process has exited.
 	for _, name := range []string{startedName, failedName} {
 		if left := l.left(l.make(m, append([]string{name}, everyFile...)...)); left != nil {
-			t.Errorf("after it has %s: there is %v left", name, left)
+			t.Errorf("after it has %s: %v remains", name, left)
 		}
 	}
 	m.target.start += 2
 	if left := l.left(l.make(m, everyFile...)); left != nil {
-		t.Errorf("of one that has ended: there is %v left", left)
+		t.Errorf("after its exit: %v remains", left)
 	}
 }
 
-// TestAGdbThatStillWorksKeepsItsFiles.
-func TestAGdbThatStillWorksKeepsItsFiles(t *testing.T) {
-	l := newLying(t)
+func TestRunningGdbKeepsItsFiles(t *testing.T) {
+	l := newLeftovers(t)
 	path := l.make(l.dead, everyFile...)
 	output, err := os.OpenFile(filepath.Join(path, debuggerName), os.O_WRONLY, 0)
 	if err != nil {
@@ -216,19 +215,18 @@ func TestAGdbThatStillWorksKeepsItsFiles(t *testing.T) {
 		t.Skipf("this file system has no locks: %v", err)
 	}
 	if left := l.left(path); !slices.Equal(left, everyFile) {
-		t.Errorf("there is %v left", left)
+		t.Errorf("%v remains", left)
 	}
 	if err := output.Close(); err != nil {
 		t.Fatal(err)
 	}
 	if left := l.left(path); left != nil {
-		t.Errorf("after its end there is %v left", left)
+		t.Errorf("after gdb's exit: %v remains", left)
 	}
 }
 
-// TestTheNextPayloadClearsWhatIsLeft, and its own directory says whose it is.
-func TestTheNextPayloadClearsWhatIsLeft(t *testing.T) {
-	l := newLying(t)
+func TestNewPayloadClearsLeftovers(t *testing.T) {
+	l := newLeftovers(t)
 	left := l.make(l.dead, everyFile...)
 	t.Setenv("TMPDIR", l.directory)
 	p, err := newPayload(born{5, 6})
@@ -239,13 +237,13 @@ func TestTheNextPayloadClearsWhatIsLeft(t *testing.T) {
 		t.Errorf("the leftover: %v", err)
 	}
 	if m, ok := parseMark(filepath.Base(p.directory)); !ok || !m.maker.mayLive() || m.target != (born{5, 6}) {
-		t.Errorf("its own is %s", p.directory)
+		t.Errorf("its own directory is %s", p.directory)
 	}
 	p.remove()
 	if names, err := os.ReadDir(l.directory); err != nil || len(names) > 0 {
-		t.Errorf("there is %v left, %v", names, err)
+		t.Errorf("%v remains, %v", names, err)
 	}
 	if !strings.HasPrefix(filepath.Base(p.directory), payloadPrefix) {
-		t.Errorf("it was called %s", p.directory)
+		t.Errorf("its directory is %s", p.directory)
 	}
 }

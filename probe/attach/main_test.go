@@ -14,7 +14,7 @@ import (
 	"vramscope/internal/process"
 )
 
-// asAttacher has this test binary attach to the process that it names.
+// asAttacher makes this test binary attach to the process that it names.
 const asAttacher = "VRAMSCOPE_TEST_ATTACH_TO"
 
 func TestMain(m *testing.M) {
@@ -30,20 +30,19 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// TestWhoAttachesIsKilled: SIGKILL to vramscope while gdb holds the process.
-// gdb lets go of it by itself.
-func TestWhoAttachesIsKilled(t *testing.T) {
+// TestProcessContinuesAfterVramscopeIsKilled: gdb detaches by itself.
+func TestProcessContinuesAfterVramscopeIsKilled(t *testing.T) {
 	t.Parallel()
 	for _, python := range needGdb(t) {
 		for _, name := range []string{"churn", "threads", "forks", "sleeping", "reading", "loop"} {
-			until(t, "an end while gdb holds "+name, func() bool { return killAttacher(t, runTarget(t, python, name)) })
+			until(t, "vramscope to be killed while gdb stops "+name, func() bool { return killAttacher(t, runTarget(t, python, name)) })
 		}
 		return
 	}
 }
 
-// killAttacher reports whether who attaches was killed while gdb held the
-// process: on a loaded machine all may be over before anybody looks.
+// killAttacher reports whether it killed the attacher while gdb stopped the process:
+// on a loaded machine attaching may finish first.
 func killAttacher(t *testing.T, p *target) bool {
 	t.Helper()
 	cmd := exec.Command(os.Args[0])
@@ -54,10 +53,10 @@ func killAttacher(t *testing.T, p *target) bool {
 	}
 	ended := make(chan struct{})
 	go func() {
-		_ = cmd.Wait() // killed, or done
+		_ = cmd.Wait() // killed or finished
 		close(ended)
 	}()
-	over := func() bool {
+	finished := func() bool {
 		select {
 		case <-ended:
 			return true
@@ -70,12 +69,12 @@ func killAttacher(t *testing.T, p *target) bool {
 		return err == nil && state.tracer != 0
 	}
 	caught := false
-	until(t, "gdb to hold it", func() bool { caught = held(); return caught || over() })
-	_ = cmd.Process.Kill() // it may have ended
+	until(t, "gdb to hold it", func() bool { caught = held(); return caught || finished() })
+	_ = cmd.Process.Kill() // it may have finished
 	<-ended
-	until(t, "gdb to let go", func() bool { return !held() })
+	until(t, "gdb to detach", func() bool { return !held() })
 	p.mustBeWell()
-	until(t, "what it has left to be cleared", func() bool {
+	until(t, "its leftovers to be cleared", func() bool {
 		clearLeftovers(scratch, uint32(os.Geteuid()))
 		left, err := filepath.Glob(filepath.Join(scratch, payloadPrefix+"*"))
 		return err == nil && len(left) == 0

@@ -7,21 +7,21 @@ import (
 	"strings"
 )
 
-// mapsSize bounds what is read of a memory map: a process with PyTorch has a
-// few hundred KiB of it.
+// mapsSize is how much is read of a memory map. That of a process with PyTorch has
+// a few hundred KiB.
 const mapsSize = 32 << 20
 
-// mapping is a line of /proc/PID/maps that stands for a part of a file.
+// mapping is a line of /proc/PID/maps for a part of a file.
 // Source: https://man7.org/linux/man-pages/man5/proc_pid_maps.5.html
 type mapping struct {
 	start, end uint64
 	offset     uint64
-	code       bool // may be executed
+	code       bool // executable
 	path       string
 	deleted    bool // the file has been removed or replaced since
 }
 
-// parseMaps keeps what is mapped from files. Paths may hold anything but a
+// parseMaps returns the mappings of files. Paths may contain anything but a
 // newline, which the kernel escapes.
 func parseMaps(content string) []mapping {
 	var all []mapping
@@ -51,10 +51,10 @@ func parseMaps(content string) []mapping {
 	return all
 }
 
-// span is a stretch of a process's memory.
+// span is a range of a process's memory.
 type span struct{ start, end uint64 }
 
-// readSpans reads all that is mapped, files or not, as it is now.
+// readSpans reads all mappings, of files or not, as they are now.
 func readSpans(dir string) ([]span, error) {
 	content, err := readProc(context.Background(), mapsSize, dir, "maps")
 	if err != nil {
@@ -79,8 +79,8 @@ func parseSpans(content string) []span {
 	return all
 }
 
-// roomBelow is how far down a stack can grow.
-func roomBelow(all []span, pointer uint64) uint64 {
+// spaceBelow is the space below a stack pointer in its mapping.
+func spaceBelow(all []span, pointer uint64) uint64 {
 	for _, s := range all {
 		if s.start <= pointer && pointer < s.end {
 			return pointer - s.start
@@ -89,7 +89,7 @@ func roomBelow(all []span, pointer uint64) uint64 {
 	return 0
 }
 
-// files are the distinct files, in the order of their addresses.
+// files returns the distinct files, by address.
 func files(all []mapping) []string {
 	var paths []string
 	for _, m := range all {

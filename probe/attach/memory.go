@@ -21,16 +21,16 @@ func readMemory(dir string, address uint64, n int) ([]byte, error) {
 	return content, nil
 }
 
-// verify makes sure that the functions in the process are those of the files
-// that their addresses were taken from.
+// verify checks that the functions in the process are those of the files that
+// their addresses come from.
 func (p *python) verify(dir string) error {
 	for name, f := range p.functions {
 		there, err := readMemory(dir, f.address, len(f.head))
 		if err != nil {
-			return fmt.Errorf("its memory may not be read: %w", err)
+			return fmt.Errorf("its memory cannot be read: %w", err)
 		}
 		if !bytes.Equal(there, f.head) {
-			return fmt.Errorf("its %s is not that of its file: replaced since it was started, or patched", name)
+			return fmt.Errorf("its %s differs from the file: the file was replaced, or the process patched", name)
 		}
 	}
 	return nil

@@ -14,27 +14,27 @@ import (
 //go:embed payload.py
 var payloadSource []byte
 
-// The files of a payload. The last two are written by the process.
+// The files of a payload. The process writes the last two.
 const (
 	payloadName = "payload.py"
 	agentName   = "vramscope_probe.py"
 	scriptName  = "start.py"
 	imageName   = "image"
-	// debuggerName is what gdb writes.
+	// debuggerName is gdb's output.
 	debuggerName = "gdb"
 	startedName  = "started"
 	failedName   = "failed"
 )
 
-// payload is a directory, for this user alone, with what the process is to run.
+// payload is a private directory with the code that the process is to run.
 type payload struct {
 	directory string
-	keep      bool   // something may still use it
-	late      string // the script, where Python may come to it later
+	keep      bool   // gdb may still use it
+	late      string // the script, if the process may run it later
 }
 
-// newPayload writes a payload. The target is the process that may come to the
-// script by its name, where there is one.
+// newPayload writes a payload. The target is the process that will open the script
+// by its name, if any.
 func newPayload(target born) (*payload, error) {
 	directory, err := makeDirectory(target)
 	if err != nil {
@@ -53,9 +53,8 @@ func newPayload(target born) (*payload, error) {
 	return p, nil
 }
 
-// text is the little Python that the process is given, which runs the payload
-// if that is still there. It touches no name of the program's, and the path is
-// spelt so that nothing in it can be anything but a path.
+// text is the Python code that runs the payload if it still exists. It sets no name
+// of the program, and escapes every byte of the path.
 func (p *payload) text() string {
 	var path strings.Builder
 	for _, b := range []byte(p.directory + "/") {
@@ -68,13 +67,13 @@ except BaseException:
 `
 }
 
-// started reports whether the payload has done its part.
+// started reports whether the payload has started the probe.
 func (p *payload) started() bool {
 	_, err := os.Stat(filepath.Join(p.directory, startedName))
 	return err == nil
 }
 
-// failure is what the payload says went wrong in the process, "" if nothing has.
+// failure is the payload's error in the process, or "".
 func (p *payload) failure() string {
 	content, err := os.ReadFile(filepath.Join(p.directory, failedName))
 	if err != nil {
@@ -83,15 +82,14 @@ func (p *payload) failure() string {
 	return firstLines(strings.ToValidUTF8(string(content), "?"))
 }
 
-// withdraw takes away what the process would run, and leaves gdb its files.
+// withdraw removes what the process would run, and keeps gdb's files.
 func (p *payload) withdraw() {
 	for _, name := range []string{payloadName, agentName, scriptName} {
 		_ = os.Remove(filepath.Join(p.directory, name)) // as remove does
 	}
 }
 
-// remove takes everything away. What comes to it late finds nothing, and does
-// nothing.
+// remove removes the payload. A process that runs the text later does nothing.
 func (p *payload) remove() {
 	switch {
 	case p.keep:
@@ -99,6 +97,6 @@ func (p *payload) remove() {
 	case p.late != "" && !p.started() && p.failure() == "":
 		p.empty()
 	default:
-		_ = os.RemoveAll(p.directory) // what is left is in the temporary directory, for this user alone
+		_ = os.RemoveAll(p.directory) // leftovers are private to this user
 	}
 }

@@ -1,27 +1,27 @@
-# What vramscope attach runs in a process, on a thread of its own or, with
-# sys.remote_exec, on the main thread: it brings the probe in and starts it. Its
-# directory is named by whoever runs it. What goes wrong is written there, never to the program.
+# vramscope attach runs this in a process, on a new thread or, with sys.remote_exec,
+# on the main thread: it loads the probe and starts it. The caller sets directory,
+# where the outcome is written; nothing is written to the program's output.
 
 
-def bring():
+def load():
     import _thread
     import os
     import sys
 
-    def tell(name, text):
+    def report(name, text):
         with open(directory + name + b".new", "w", encoding="utf-8", errors="replace") as file:
             file.write(text)
         os.rename(directory + name + b".new", directory + name)
 
-    # A child that is forked while a module is being imported here would wait for
-    # that module for ever: it has the lock, but not the thread that holds it. So
-    # whoever forks waits until this is over, a moment, and never for long.
+    # A child forked during an import here would inherit the import lock without the
+    # thread that holds it, and wait for ever. So a fork waits until the imports are
+    # done, at most 5 s.
     busy = _thread.allocate_lock()
     busy.acquire()
-    over = []
+    done = []
 
     def wait():
-        if not over and busy.acquire(True, 5.0):
+        if not done and busy.acquire(True, 5.0):
             busy.release()
 
     if hasattr(os, "register_at_fork"):
@@ -31,12 +31,12 @@ def bring():
     except BaseException as error:
         reason = "%s: %s" % (type(error).__name__, error)
     finally:
-        over.append(True)
+        done.append(True)
         busy.release()
     if reason:
-        tell(b"failed", str(reason))
+        report(b"failed", str(reason))
     else:
-        tell(b"started", "")
+        report(b"started", "")
 
 
 def start(sys):
@@ -57,4 +57,4 @@ def start(sys):
     return probe._start(at_once=True, started_by="attach")
 
 
-bring()
+load()

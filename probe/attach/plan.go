@@ -6,33 +6,33 @@ import (
 	"vramscope/internal/process"
 )
 
-// Plan is how a probe would get into a process, or why it cannot. Interpreter
-// and Command are hostile input.
+// Plan is how a probe could enter a process, or why not. Interpreter and Command
+// are untrusted input.
 type Plan struct {
 	Process     process.Identity
 	User        string
 	Command     []string
-	Interpreter string // path of the program: "/opt/conda/bin/python3.11"; "" where it is not Python
-	Version     string // "3.11.9", "3.9" where no more is known
+	Interpreter string // path of the program: "/opt/conda/bin/python3.11"; "" if not Python
+	Version     string // "3.11.9", "3.9" if no more is known
 	Method      Method
 	Checks      []Check
-	Instead     string // the command line that would have needed no attaching
-	HasProbe    bool   // which is why there is no way: none is needed
+	Instead     string // the command line that starts it with a probe
+	HasProbe    bool   // so that no attaching is needed
 
 	gdb    string  // the program
-	python *python // nil where there is none, or it cannot be read
+	python *python // nil if there is none, or it cannot be read
 }
 
-// Check is one condition for attaching, in a few words.
+// Check is one condition for attaching.
 type Check struct {
 	OK   bool
 	Text string
 }
 
-// Possible tells that nothing stands against attaching.
+// Possible reports whether nothing forbids attaching.
 func (p *Plan) Possible() bool { return p.Refusal() == nil }
 
-// Refusal is every reason against attaching, nil where there is none.
+// Refusal has every reason against attaching; it is nil if there is none.
 func (p *Plan) Refusal() *process.Refusal {
 	var reasons []string
 	for _, check := range p.Checks {
@@ -41,7 +41,7 @@ func (p *Plan) Refusal() *process.Refusal {
 		}
 	}
 	if len(reasons) == 0 && p.Method == None {
-		reasons = []string{"there is no way into it"}
+		reasons = []string{"no method is supported"}
 	}
 	if len(reasons) == 0 {
 		return nil
@@ -52,8 +52,8 @@ func (p *Plan) Refusal() *process.Refusal {
 func (p *Plan) pass(text string) { p.Checks = append(p.Checks, Check{true, text}) }
 func (p *Plan) fail(text string) { p.Checks = append(p.Checks, Check{false, text}) }
 
-// instead is the command line that starts a program with its probe: its name
-// and its script, "" where there is none, or they are not plain words.
+// instead is the command line that starts a program with a probe: its name and its
+// script, or "" if they are not plain words.
 func instead(command []string) string {
 	if len(command) == 0 {
 		return ""
@@ -74,8 +74,8 @@ func instead(command []string) string {
 	return "vramscope run -- " + strings.Join(words, " ")
 }
 
-// script is what a Python runs: a file, or a module with its flag; nothing
-// where it was given on the command line, or is typed.
+// script is what a Python runs: a file, or a module with its flag. It is empty for
+// -c and for standard input.
 // Source: https://docs.python.org/3/using/cmdline.html
 func script(args []string) []string {
 	for i := 0; i < len(args); i++ {
@@ -93,7 +93,7 @@ func script(args []string) []string {
 	return nil
 }
 
-// plainWord is what a word may be made of that a shell takes as it stands.
+// plainWord has the characters that a shell does not interpret.
 const plainWord = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-+/:@%"
 
 func base(path string) string { return path[strings.LastIndexByte(path, '/')+1:] }

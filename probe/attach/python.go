@@ -14,35 +14,35 @@ import (
 	"time"
 )
 
-// python is the interpreter in a process: a program of its own, a library
-// beside one, or one that is embedded in something else.
+// python is the interpreter in a process: the program itself, its library, or one
+// embedded in another program.
 type python struct {
 	version      version
 	freeThreaded bool
-	text         []mapping // CPython's own code; none where an allocator is part of it
+	text         []mapping // CPython's own code; none if an allocator is part of it
 	library      []mapping // the C library's code
 	functions    map[string]function
-	missing      []string // what is needed and not exported
+	missing      []string // needed functions that are not exported
 }
 
-// function is where a function is in the process, and how it begins, by which
-// it can be made sure of.
+// function is a function's address in the process, and its first bytes to verify
+// it by.
 type function struct {
 	address uint64
 	head    []byte
 }
 
-// headSize is how much of a function is compared.
+// headSize is how many bytes of a function are compared.
 const headSize = 16
 
-// What starting a thread takes. All of it is the public API, which every
-// build exports for its extension modules.
+// The functions needed to start a thread. All are public API, which every build
+// exports for its extension modules.
 var (
 	pythonNames  = [...]string{"Py_IsInitialized", "PyGILState_Ensure", "PyGILState_Release", "PyRun_SimpleString"}
 	libraryNames = [...]string{"mmap", "__errno_location", "pthread_create", "pthread_detach"}
 )
 
-// version is a version of Python; micro is -1 where it is not known.
+// version is a version of Python; micro is -1 if unknown.
 type version struct{ major, minor, micro int }
 
 func (v version) known() bool { return v.major > 0 }
@@ -62,8 +62,8 @@ func (v version) atLeast(major, minor int) bool {
 	return v.major > major || v.major == major && v.minor >= minor
 }
 
-// reachable is the path by which a file of a process can be opened. The
-// program itself can be, also after it has been replaced.
+// reachable is the path by which to open a file of a process. The program itself
+// can be opened even after it has been replaced.
 func (a *Attacher) reachable(pid int, path, executable string) string {
 	if path == executable {
 		return filepath.Join(a.options.Proc, strconv.Itoa(pid), "exe")
@@ -72,7 +72,7 @@ func (a *Attacher) reachable(pid int, path, executable string) string {
 }
 
 // pythonFiles are the mapped files that may be an interpreter. The program comes
-// first: what it exports takes precedence over a library's.
+// first: its exports take precedence over a library's.
 func pythonFiles(executable string, maps []mapping) []string {
 	candidates := []string{executable}
 	for _, path := range files(maps) {
@@ -83,13 +83,13 @@ func pythonFiles(executable string, maps []mapping) []string {
 	return candidates
 }
 
-// findPython looks for the interpreter in a process; nil where there is none.
+// findPython finds the interpreter in a process, nil if there is none.
 func (a *Attacher) findPython(pid int, executable string, maps []mapping) (*python, error) {
 	for _, path := range pythonFiles(executable, maps) {
 		p, err := openProgram(a.reachable(pid, path, executable), path, maps)
 		if err != nil {
 			if path == executable {
-				continue // no ELF file, or nothing of it is mapped: not Python itself
+				continue // not an ELF file, or not mapped: not Python itself
 			}
 			return nil, err
 		}
@@ -108,11 +108,11 @@ func (a *Attacher) readPython(pid int, p *program, executable string, maps []map
 	found := &python{
 		text: p.text, library: libraryText(maps), functions: make(map[string]function),
 		version: versionOf(p, executable),
-		// Exported by free-threaded builds alone.
+		// Exported by free-threaded builds only.
 		freeThreaded: p.has("_Py_MergeZeroLocalRefcount") || strings.Contains(base(p.path), "t.so") || isPythonName(base(executable)) && strings.HasSuffix(executable, "t"),
 	}
 	if p.has("malloc") {
-		found.text = nil // who computes in it may be in the heap
+		found.text = nil // a thread that runs it may hold the heap's lock
 	}
 	if err := found.take(p, pythonNames[:]); err != nil {
 		return nil, err
@@ -132,13 +132,13 @@ func (a *Attacher) readPython(pid int, p *program, executable string, maps []map
 			return nil, err
 		}
 	}
-	if len(found.library) > 0 { // another C library is a reason of its own
+	if len(found.library) > 0 { // another C library is a separate refusal
 		found.missing = append(found.missing, wanted...)
 	}
 	return found, nil
 }
 
-// take notes where functions are.
+// take records the addresses of functions.
 func (p *python) take(from *program, names []string) error {
 	for _, name := range names {
 		address := from.function(name)
@@ -166,7 +166,7 @@ func isThreads(path string) bool {
 	return strings.HasPrefix(base(path), "libpthread-2.") || base(path) == "libpthread.so.0"
 }
 
-// libraryText is the code of the C library.
+// libraryText returns the mappings of the C library's code.
 func libraryText(maps []mapping) []mapping {
 	return slices.DeleteFunc(slices.Clone(maps), func(m mapping) bool {
 		return !m.code || !isGlibc(m.path) && !isThreads(m.path)
@@ -179,8 +179,8 @@ func isMusl(path string) bool {
 	return strings.HasPrefix(name, "ld-musl-") || strings.HasPrefix(name, "libc.musl-")
 }
 
-// versionOf is the version that a program tells: by a variable since 3.11, by
-// names before.
+// versionOf is a program's version: from a variable since 3.11, from file names
+// before.
 // Source: https://docs.python.org/3/c-api/apiabiversion.html
 func versionOf(p *program, executable string) version {
 	if hex, ok := p.number("Py_Version"); ok && hex>>24 == 3 {
@@ -213,10 +213,9 @@ func versionInName(name string) (version, bool) {
 	return version{first, second, -1}, true
 }
 
-// askVersion has the program itself tell its version: "Python 3.9.18". Python
-// answers that before it starts up.
+// askVersion runs the program for its version: "Python 3.9.18".
 func askVersion(ctx context.Context, program string) (version, bool) {
-	ctx, cancel := context.WithTimeout(ctx, lookTime)
+	ctx, cancel := context.WithTimeout(ctx, procTimeout)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, program, "-V")
 	cmd.Env = cleanEnvironment()
@@ -236,8 +235,8 @@ func parseVersion(text string) (version, bool) {
 	return v, true
 }
 
-// runnable is the path to run a process's program by, "" where there is none: by
-// its name if that still leads to it, so that it finds its own libraries.
+// runnable is the path to run a process's program by, or "". It is the program's
+// name if that still leads to it, so that it finds its libraries.
 func (a *Attacher) runnable(pid int, executable string) string {
 	link := filepath.Join(a.options.Proc, strconv.Itoa(pid), "exe")
 	its, err := os.Stat(link)
@@ -250,8 +249,8 @@ func (a *Attacher) runnable(pid int, executable string) string {
 	return link
 }
 
-// cleanEnvironment is for programs that must not be told anything by ours: gdb
-// has a Python in it, which PYTHONHOME breaks, and its shell commands are for sh.
+// cleanEnvironment has nothing of this program's environment but PATH: PYTHONHOME
+// would break the Python in gdb.
 func cleanEnvironment() []string {
 	path := os.Getenv("PATH")
 	if path == "" {

@@ -11,9 +11,9 @@ import (
 	"vramscope/internal/process"
 )
 
-// Pythons are the processes in /proc that look like Python by the names of
-// their program and their command, lowest pid first. An embedded Python does
-// not; and what looks like one may be none: Examine tells.
+// Pythons lists the processes in /proc whose program or command is named like
+// Python, by pid. It misses embedded Pythons, and only Examine knows whether one
+// really is a Python.
 func (a *Attacher) Pythons(ctx context.Context) []process.Identity {
 	entries, err := os.ReadDir(a.options.Proc)
 	if err != nil {

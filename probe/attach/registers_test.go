@@ -7,9 +7,9 @@ import (
 	"testing"
 )
 
-// Where gdb cannot write registers, attaching fails and the program goes on:
-// no system call of it returns an error that it does not know.
-func TestGdbThatCannotWriteRegistersHarmsNothing(t *testing.T) {
+// TestGdbWithoutRegistersHarmsNothing: attaching fails where gdb cannot write
+// registers, and no system call of the program returns an unexpected error.
+func TestGdbWithoutRegistersHarmsNothing(t *testing.T) {
 	for _, python := range needPythonAndGdb(t) {
 		for _, name := range []string{"sleeping", "reading", "selecting"} {
 			p := runTarget(t, python, name)

@@ -14,23 +14,23 @@ import (
 	"vramscope/internal/process"
 )
 
-// From Python 3.14 on a process can be asked to run a script at its next safe
-// point, by an interpreter of the same version and build: its own.
+// Since Python 3.14, an interpreter of the same version and build can make a
+// process run a script at its next safe point. The process's own is used.
 // Source: https://docs.python.org/3.14/library/sys.html#sys.remote_exec
 const (
 	askEnabled = `import sys; print(hasattr(sys, "remote_exec") and sys.is_remote_debug_enabled())`
 	remoteCall = `import sys; sys.remote_exec(int(sys.argv[1]), sys.argv[2])`
 )
 
-// checkRemoteExec asks the process's own interpreter whether it can be done, and
-// looks whether the process was started without.
+// checkRemoteExec asks the process's own interpreter whether it supports this, and
+// checks whether the process was started with it disabled.
 func (a *Attacher) checkRemoteExec(ctx context.Context, plan *Plan, info *process.Info) {
 	plan.Method = RemoteExec
 	switch reason := a.remoteForbidden(ctx, info); {
 	case reason != "":
 		plan.fail(reason)
 	case !isPythonName(base(plan.Interpreter)):
-		plan.fail("Python " + plan.Version + " is embedded in " + base(plan.Interpreter) + ": sys.remote_exec takes an interpreter of its own build to call it")
+		plan.fail("Python " + plan.Version + " is embedded in " + base(plan.Interpreter) + ": sys.remote_exec needs an interpreter of the same build")
 	default:
 		out, err := a.askInterpreter(ctx, plan, askEnabled)
 		switch {
@@ -44,7 +44,7 @@ func (a *Attacher) checkRemoteExec(ctx context.Context, plan *Plan, info *proces
 	}
 }
 
-// remoteForbidden looks at how the process was started.
+// remoteForbidden returns how the start of the process disabled it, or "".
 // Source: https://docs.python.org/3.14/using/cmdline.html#envvar-PYTHON_DISABLE_REMOTE_DEBUG
 func (a *Attacher) remoteForbidden(ctx context.Context, info *process.Info) string {
 	for i, word := range info.Command {
@@ -56,7 +56,7 @@ func (a *Attacher) remoteForbidden(ctx context.Context, info *process.Info) stri
 			return "it was started with -X disable_remote_debug"
 		}
 		if i > 0 && !strings.HasPrefix(word, "-") && !strings.HasPrefix(info.Command[i-1], "-X") && !strings.HasPrefix(info.Command[i-1], "-W") {
-			break // the script: what follows is its own
+			break // the script: its own arguments follow
 		}
 	}
 	const most = 1 << 20
@@ -72,12 +72,12 @@ func (a *Attacher) remoteForbidden(ctx context.Context, info *process.Info) stri
 	return ""
 }
 
-// askInterpreter runs a line of Python with the process's own interpreter, which
-// looks at nothing of the user's.
+// askInterpreter runs a line of Python with the process's own interpreter, isolated
+// from the user's files and environment.
 func (a *Attacher) askInterpreter(ctx context.Context, plan *Plan, line string, args ...string) (string, error) {
 	program := a.runnable(plan.Process.PID, plan.Interpreter)
 	if program == "" {
-		return "", errors.New("it may not be run")
+		return "", errors.New("it is not executable")
 	}
 	ctx, cancel := context.WithTimeout(ctx, a.answerTime)
 	defer cancel()
@@ -91,8 +91,8 @@ func (a *Attacher) askInterpreter(ctx context.Context, plan *Plan, line string, 
 	return string(out), nil
 }
 
-// libraryPath is where the process found its libraries: its interpreter may not
-// start without.
+// libraryPath is the process's LD_LIBRARY_PATH, without which its interpreter may
+// not start.
 func (a *Attacher) libraryPath(ctx context.Context, pid int) []string {
 	content, err := readProc(ctx, 1<<20, a.options.Proc, strconv.Itoa(pid), "environ")
 	if err != nil {
@@ -111,12 +111,11 @@ func lastLine(text string) string {
 	return lines[len(lines)-1]
 }
 
-// remoteExec asks the process to run the payload. There is no sign of when it
-// does.
+// remoteExec makes the process run the payload. Nothing signals when it does.
 func (a *Attacher) remoteExec(ctx context.Context, plan *Plan, load *payload) error {
 	script := filepath.Join(load.directory, scriptName)
-	// Python complains in the program's own output where the script is gone when
-	// it comes to it; so an empty one stays if it has not come.
+	// Python would report a missing script in the program's own output: an empty
+	// one stays until the process has run it.
 	load.late = script
 	if _, err := a.askInterpreter(ctx, plan, remoteCall, strconv.Itoa(plan.Process.PID), script); err != nil {
 		load.late = ""
@@ -125,7 +124,7 @@ func (a *Attacher) remoteExec(ctx context.Context, plan *Plan, load *payload) er
 	return nil
 }
 
-// empty leaves nothing of a payload but an empty script.
+// empty removes everything of a payload but an empty script.
 func (p *payload) empty() {
 	entries, err := os.ReadDir(p.directory)
 	if err != nil {

@@ -11,22 +11,21 @@ import (
 	"vramscope/internal/process"
 )
 
-// needRemoteExec skips where there is no Python 3.14.
+// needRemoteExec skips the test without Python 3.14.
 func needRemoteExec(t *testing.T) string {
 	t.Helper()
 	if python := pythons(t, 14)["3.14"]; python != "" {
 		return python
 	}
-	t.Skip("there is no Python 3.14")
+	t.Skip("no Python 3.14")
 	return ""
 }
 
-// TestPythonRunsTheProbeItself by sys.remote_exec.
-func TestPythonRunsTheProbeItself(t *testing.T) {
+func TestRemoteExec(t *testing.T) {
 	python := needRemoteExec(t)
 	for _, name := range busy {
 		if name == "joined" || name == "locked" || name == "reading" {
-			continue // the first thread, which would have to run it, waits in C
+			continue // the first thread, which must run it, waits in C
 		}
 		t.Run(name, func(t *testing.T) {
 			p := runTarget(t, python, name)
@@ -41,29 +40,28 @@ func TestPythonRunsTheProbeItself(t *testing.T) {
 	}
 }
 
-// TestRemoteExecThatNobodyRuns: the first thread does not come back to Python.
-func TestRemoteExecThatNobodyRuns(t *testing.T) {
+// TestRemoteExecTimesOut: the first thread does not return to Python.
+func TestRemoteExecTimesOut(t *testing.T) {
 	t.Parallel()
 	p := runTarget(t, needRemoteExec(t), "locked")
 	a := testAttacher()
-	a.patience = 3 * time.Second
+	a.timeout = 3 * time.Second
 	_, err := examineAndEnter(t.Context(), a, identify(t, p.pid()))
-	if err == nil || !strings.Contains(err.Error(), "its main thread did not come back to Python") {
-		t.Errorf("it says %v", err)
+	if err == nil || !strings.Contains(err.Error(), "its main thread did not return to Python") {
+		t.Errorf("got %v", err)
 	}
 	p.mustBeWell()
-	// When it does come back, there is nothing to run, and nobody is told of it.
+	// When it does return, it finds nothing to run and prints nothing.
 	p.mustEndWell()
 }
 
-// TestRemoteExecIsTurnedOff by how the process was started.
-func TestRemoteExecIsTurnedOff(t *testing.T) {
+func TestRemoteExecDisabledByEnvironment(t *testing.T) {
 	t.Parallel()
 	p := runTarget(t, needRemoteExec(t), "sleeping", "PYTHON_DISABLE_REMOTE_DEBUG=1")
 	a := testAttacher()
 	_, err := examineAndEnter(t.Context(), a, identify(t, p.pid()))
 	var refusal *process.Refusal
 	if !errors.As(err, &refusal) || refusal.Reason != "it was started with PYTHON_DISABLE_REMOTE_DEBUG" {
-		t.Errorf("it says %v", err)
+		t.Errorf("got %v", err)
 	}
 }

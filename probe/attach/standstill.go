@@ -36,7 +36,7 @@ func watchStandstill(proc string, pid int) *standstill {
 				sum += now.Sub(last)
 			}
 			state := stateOf(path)
-			// 'T' after 't': the debugger died, and nobody has resumed the process.
+			// 'T' after 't': the debugger died and left the process stopped.
 			last, stopped = now, state == 't' || state == 'T' && stopped
 		}
 		s.sum <- sum

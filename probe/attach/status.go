@@ -12,15 +12,15 @@ import (
 	"time"
 )
 
-// lookTime is how long one file of /proc may take: the kernel takes the
-// process's memory lock for some, which a process stuck in a driver call may
+// procTimeout limits the reading of one file of /proc. For some files the kernel
+// takes the process's memory lock, which a process that hangs in a driver call may
 // hold for ever.
-const lookTime = 5 * time.Second
+const procTimeout = 5 * time.Second
 
-var errStuck = errors.New("it does not answer: stuck in a system call")
+var errHung = errors.New("no answer: it hangs in a system call")
 
-// readProc reads a file of /proc, with a deadline. A read that hangs is left
-// behind.
+// readProc reads a file of /proc within procTimeout. A read that hangs is
+// abandoned.
 func readProc(ctx context.Context, limit int64, elements ...string) (string, error) {
 	type answer struct {
 		content []byte
@@ -37,19 +37,19 @@ func readProc(ctx context.Context, limit int64, elements ...string) (string, err
 		content, err := io.ReadAll(io.LimitReader(file, limit))
 		answers <- answer{content, err}
 	}()
-	deadline := time.NewTimer(lookTime)
+	deadline := time.NewTimer(procTimeout)
 	defer deadline.Stop()
 	select {
 	case a := <-answers:
 		return string(a.content), a.err
 	case <-deadline.C:
-		return "", errStuck
+		return "", errHung
 	case <-ctx.Done():
 		return "", ctx.Err()
 	}
 }
 
-// status is what decides about attaching in /proc/PID/status.
+// status has the fields of /proc/PID/status that matter for attaching.
 // Source: https://man7.org/linux/man-pages/man5/proc_pid_status.5.html
 type status struct {
 	state   byte // 'R', 'S', 'D', 'T' stopped, 't' traced and stopped, 'Z', 'X'
@@ -59,9 +59,9 @@ type status struct {
 	blocked uint64    // signals
 	caught  uint64
 
-	// What not every kernel tells; where it does not, it is not so.
-	dumping     bool // its core is being written
-	strict      bool // seccomp: read, write and exit alone
+	// Not reported by every kernel; zero if not.
+	dumping     bool // its core dump is being written
+	strict      bool // seccomp mode 1: only read, write and exit
 	shadowStack bool
 	threads     int
 }

@@ -5,9 +5,8 @@ import (
 	"fmt"
 )
 
-// What is written into the page that the process gets: machine code that a new
-// thread begins in, that which starts the thread, the words that both take their
-// functions and the text from, and the text.
+// The page written into the process contains the machine code of the new thread
+// (stub), that of its creation (start), a table of addresses, and the text:
 //
 //	void stub(struct { int (*ensure)(void); void (*release)(int); int (*run)(const char *); const char *text; } *a) {
 //	    int state = a->ensure();   // waits for the GIL, as every thread does
@@ -21,10 +20,10 @@ import (
 //	    return error;
 //	}
 //
-// Python's own function for it asks Python's allocators for memory, and with
-// tracemalloc those wait for the GIL.
+// Python's own function to start a thread allocates memory, and with tracemalloc
+// Python's allocators wait for the GIL.
 //
-// The page can be read and executed by the process, never written: gdb writes it.
+// The page is readable and executable by the process; gdb writes it.
 const (
 	starterAt = 128
 	wordsAt   = 256
@@ -32,7 +31,7 @@ const (
 	imageSize = 8 << 10 // two pages
 )
 
-// starters is the second function in machine code.
+// starters is start in machine code.
 var starters = map[string][]byte{
 	"amd64": {
 		0xf3, 0x0f, 0x1e, 0xfa, // endbr64
@@ -76,7 +75,7 @@ var starters = map[string][]byte{
 	),
 }
 
-// stubs is the first function in machine code.
+// stubs is stub in machine code.
 var stubs = map[string][]byte{
 	"amd64": {
 		0xf3, 0x0f, 0x1e, 0xfa, // endbr64
@@ -126,11 +125,11 @@ func instructions(words ...uint32) []byte {
 	return code
 }
 
-// image is the content of the page at an address.
+// image returns the content of the page at an address.
 func image(architecture string, functions map[string]function, page uint64, text string) ([]byte, error) {
 	code, starter := stubs[architecture], starters[architecture]
 	if len(code) > starterAt || len(starter) > wordsAt-starterAt || textAt+len(text)+1 > imageSize {
-		return nil, fmt.Errorf("the payload takes %d bytes", len(text))
+		return nil, fmt.Errorf("a payload of %d bytes is too long", len(text))
 	}
 	out := make([]byte, textAt, textAt+len(text)+1)
 	copy(out, code)

@@ -21,49 +21,48 @@ import (
 	"vramscope/probe"
 )
 
-// waitTime is how long a test waits for what must come: long, because the
-// machine may have a lot else to do.
+// waitTime is how long a test waits for an event: long, for loaded machines.
 const waitTime = 60 * time.Second
 
-// target is a program of testdata/targets.py that runs.
+// target is a running program of testdata/targets.py.
 type target struct {
 	*testing.T
 	name    string
 	cmd     *exec.Cmd
 	count   string // file
-	tells   io.WriteCloser
-	says    *bufio.Reader
+	input   io.WriteCloser
+	output  *bufio.Reader
 	runtime string // its XDG_RUNTIME_DIR
 }
 
-// runTarget starts a target and waits until it has begun.
+// runTarget starts a target and waits for its first step.
 func runTarget(t *testing.T, python, name string, environ ...string) *target {
 	t.Helper()
-	// A socket's path is short; a test's name is not.
+	// A socket's path must be short; t.TempDir contains the test's name.
 	runtime, err := os.MkdirTemp("", "vramscope-test-")
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = os.RemoveAll(runtime) }) // what is left is in the temporary directory
+	t.Cleanup(func() { _ = os.RemoveAll(runtime) }) // leftovers are in the temporary directory
 	p := &target{T: t, name: name, count: filepath.Join(t.TempDir(), "count"), runtime: runtime}
 	p.cmd = exec.Command(python, "-u", filepath.Join("testdata", "targets.py"), name, p.count)
 	p.cmd.Env = append(os.Environ(), "XDG_RUNTIME_DIR="+runtime, "PYTHONDONTWRITEBYTECODE=1", "PYTHONPATH=", "VRAMSCOPE_PROBE_DEBUG=1")
 	p.cmd.Env = append(p.cmd.Env, environ...)
 	p.cmd.Stderr = os.Stderr
-	if p.tells, err = p.cmd.StdinPipe(); err != nil {
+	if p.input, err = p.cmd.StdinPipe(); err != nil {
 		t.Fatal(err)
 	}
 	output, err := p.cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
 	}
-	p.says = bufio.NewReader(output)
+	p.output = bufio.NewReader(output)
 	if err := p.cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		_ = p.cmd.Process.Kill() // it has ended, or takes it
-		_ = p.cmd.Wait()         // likewise
+		_ = p.cmd.Process.Kill() // it may have exited
+		_ = p.cmd.Wait()         // its error does not matter
 	})
 	until(t, name+" to begin", func() bool { return p.done() > 0 })
 	return p
@@ -73,15 +72,14 @@ func until(t *testing.T, what string, is func() bool) {
 	t.Helper()
 	for deadline := time.Now().Add(waitTime); !is(); time.Sleep(2 * time.Millisecond) {
 		if time.Now().After(deadline) {
-			t.Fatalf("waited in vain for %s", what)
+			t.Fatalf("timed out waiting for %s", what)
 		}
 	}
 }
 
-// pid is the process's.
 func (p *target) pid() int { return p.cmd.Process.Pid }
 
-// done is how much it has got done.
+// done is the number of steps done.
 func (p *target) done() uint64 {
 	content, err := os.ReadFile(p.count)
 	if err != nil || len(content) < 8 {
@@ -90,7 +88,7 @@ func (p *target) done() uint64 {
 	return binary.LittleEndian.Uint64(content)
 }
 
-// counts reports whether the target goes on counting while nobody asks it to end.
+// counts reports whether the target keeps counting until it is asked to end.
 func (p *target) counts() bool {
 	switch p.name {
 	case "reading", "locked", "derive", "power":
@@ -99,24 +97,24 @@ func (p *target) counts() bool {
 	return true
 }
 
-// mustBeWell checks that it is neither stopped nor traced, and goes on.
+// mustBeWell checks that it is neither stopped nor traced, and continues.
 func (p *target) mustBeWell() {
 	p.Helper()
 	state, err := readStatus(p.Context(), "/proc", strconv.Itoa(p.pid()))
 	if err != nil {
-		p.Fatalf("%s is gone: %v", p.name, err)
+		p.Fatalf("%s has exited: %v", p.name, err)
 	}
 	if state.tracer != 0 || strings.ContainsRune("tTZX", rune(state.state)) {
 		p.Fatalf("%s is in state %c, traced by %d", p.name, state.state, state.tracer)
 	}
 	if p.counts() {
 		before := p.done()
-		until(p.T, p.name+" to go on", func() bool { return p.done() > before })
+		until(p.T, p.name+" to continue", func() bool { return p.done() > before })
 	}
 }
 
-// mustComputeElsewhere skips where the library that "derive" computes in is a
-// part of the interpreter, and so as good a place as any other of it.
+// mustComputeElsewhere skips the test if the library that "derive" uses is part of
+// the interpreter, whose code is usable.
 func (p *target) mustComputeElsewhere() {
 	p.Helper()
 	content, err := os.ReadFile(fmt.Sprintf("/proc/%d/maps", p.pid()))
@@ -124,21 +122,21 @@ func (p *target) mustComputeElsewhere() {
 		p.Fatal(err)
 	}
 	if p.name == "derive" && !strings.Contains(string(content), "libcrypto") {
-		p.Skip("this Python has its cryptography in itself")
+		p.Skip("this Python has libcrypto built in")
 	}
 }
 
-// mustEndWell has it end by itself, which checks what it has computed.
+// mustEndWell asks it to end, which checks its results.
 func (p *target) mustEndWell() {
 	p.Helper()
 	if p.name == "locked" {
 		if err := p.cmd.Process.Signal(syscall.SIGUSR1); err != nil {
 			p.Fatal(err)
 		}
-	} else if _, err := io.WriteString(p.tells, "\n"); err != nil {
+	} else if _, err := io.WriteString(p.input, "\n"); err != nil {
 		p.Fatal(err)
 	}
-	line, err := p.says.ReadString('\n')
+	line, err := p.output.ReadString('\n')
 	if line != "done\n" {
 		p.Fatalf("%s ends with %q, %v", p.name, line, err)
 	}
@@ -147,8 +145,7 @@ func (p *target) mustEndWell() {
 	}
 }
 
-// pythons are the interpreters of this machine that gdb is the way into, by
-// version.
+// pythons are this machine's interpreters from 3.8 to 3.newest, by version.
 func pythons(t *testing.T, newest int) map[string]string {
 	t.Helper()
 	found := make(map[string]string)
@@ -177,7 +174,7 @@ func pythons(t *testing.T, newest int) map[string]string {
 func testAttacher() *Attacher {
 	table := process.NewTable("/proc")
 	a := New(Options{Table: table, Finder: probe.NewFinder(table)})
-	a.patience, a.answerTime = waitTime, waitTime
+	a.timeout, a.answerTime = waitTime, waitTime
 	return a
 }
 

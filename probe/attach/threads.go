@@ -11,20 +11,19 @@ import (
 	"strings"
 )
 
-// thread is one thread of a process that stands still: what it was doing.
+// thread is what one thread of a stopped process was doing.
 type thread struct {
 	id      int
-	call    int // the system call that it is in; −1: none, it was computing
+	call    int // the system call that it is in; −1: none
 	args    [6]uint64
 	counter uint64 // program counter
 	stack   uint64 // stack pointer
-	inside  bool   // perhaps inside of a signal's handler
-	small   bool   // its stack has little room left
+	inside  bool   // perhaps inside a signal handler
+	small   bool   // its stack has too little space left
 }
 
-// readThreads reads /proc/PID/task. The process must stand still; so that it
-// does not for long where there are a thousand threads, no more are read once
-// there is one that nobody would be preferred to.
+// readThreads reads /proc/PID/task of a stopped process. It returns at the first
+// thread that is as good as any, to keep the stop short with a thousand threads.
 func readThreads(dir string, python *python) ([]thread, error) {
 	entries, err := os.ReadDir(filepath.Join(dir, "task"))
 	if err != nil {
@@ -46,23 +45,23 @@ func readThreads(dir string, python *python) ([]thread, error) {
 		}
 		state, failed := os.ReadFile(filepath.Join(dir, "task", strconv.Itoa(id), "status"))
 		if err != nil || failed != nil {
-			continue // a thread that is just ending
+			continue // the thread is exiting
 		}
 		t, ok := parseSyscall(string(call))
 		s, err := parseStatus(string(state))
 		if !ok || err != nil || s.state != 't' {
-			continue // running, or gone: of no use
+			continue // running or exited
 		}
 		t.id = id
 		// The kernel blocks a signal while its handler runs.
 		t.inside = s.blocked&s.caught != 0
-		if i > 0 { // the first thread's grows by itself
+		if i > 0 { // the first thread's stack grows
 			if stacks == nil {
 				if stacks, err = readSpans(dir); err != nil {
 					return nil, err
 				}
 			}
-			t.small = roomBelow(stacks, t.stack) < leastRoom
+			t.small = spaceBelow(stacks, t.stack) < minStack
 		}
 		all = append(all, t)
 		if t.waits(python.library) && !t.inside && !t.small {
@@ -72,8 +71,8 @@ func readThreads(dir string, python *python) ([]thread, error) {
 	return all, nil
 }
 
-// parseSyscall reads "7 0x7ff… 0x1 … SP PC", or "-1 SP PC" where the thread was
-// computing. For one that runs it says "running".
+// parseSyscall parses "7 0x7ff… 0x1 … SP PC", or "-1 SP PC" outside a system call.
+// For a running thread the file contains "running".
 // Source: https://man7.org/linux/man-pages/man5/proc_pid_syscall.5.html
 func parseSyscall(line string) (thread, bool) {
 	fields := strings.Fields(line)
@@ -102,20 +101,18 @@ func parseSyscall(line string) (thread, bool) {
 	return t, true
 }
 
-// leastRoom is what a stack must have left: starting a thread takes some KiB of
-// it, and so does binding a function's name on its first call, which saves the
-// registers of vectors and matrices.
-const leastRoom = 64 << 10
+// minStack is the stack space needed to start a thread. Binding a function's name
+// on its first call needs some KiB too, to save the vector registers.
+const minStack = 64 << 10
 
-// choose picks the thread in which another can be started, if there is one. A
-// thread that waits is better than one that computes, and the first better
-// than the others.
+// choose picks the thread in which to start another, if there is one. Waiting
+// threads come before computing ones, and lower IDs first.
 func choose(threads []thread, python *python) (thread, bool) {
 	for _, fits := range []func(*thread) bool{
 		func(t *thread) bool { return t.waits(python.library) && !t.inside },
 		func(t *thread) bool { return t.waits(python.library) },
-		// In CPython's own code, and so in no lock of the C library's, unless as
-		// the handler of a signal that came while there was one.
+		// CPython's own code holds no lock of the C library, unless it runs in a
+		// signal handler.
 		func(t *thread) bool { return t.call < 0 && !t.inside && t.in(python.text) },
 	} {
 		for i := range threads {
@@ -127,14 +124,13 @@ func choose(threads []thread, python *python) (thread, bool) {
 	return thread{}, false
 }
 
-// waits reports whether the thread is in a system call that no lock of the C
-// library's heap is held across. Its locks wait in futex too, with FUTEX_WAIT;
-// semaphores and conditions (Python's own locks, and the GIL) wait with
-// FUTEX_WAIT_BITSET.
+// waits reports whether the thread is in a system call across which no lock of the
+// C library's heap is held. The heap's locks wait in futex with FUTEX_WAIT;
+// semaphores and conditions (Python's locks and the GIL) with FUTEX_WAIT_BITSET.
 //
-// It is the C library that must have made the call. Who makes it by itself is
-// another runtime's thread, on a stack as small as that likes (a goroutine's has
-// 2 KiB), or a lock of another allocator's.
+// The C library must have made the call. Otherwise the thread may belong to another
+// runtime, with a stack of any size (a goroutine's has 2 KiB), or wait for a lock
+// of another allocator.
 // Source: sysdeps/nptl/futex-internal.h and lowlevellock.h of glibc
 func (t *thread) waits(library []mapping) bool {
 	calls := waiting[runtime.GOARCH]
@@ -148,20 +144,20 @@ func (t *thread) waits(library []mapping) bool {
 	return slices.Contains(calls.others, t.call)
 }
 
-// in reports whether it executes something there.
+// in reports whether the program counter is in one of the mappings.
 func (t *thread) in(text []mapping) bool {
 	return slices.ContainsFunc(text, func(m mapping) bool { return m.start <= t.counter && t.counter < m.end })
 }
 
-// calls are numbers of system calls.
+// calls are system call numbers.
 type calls struct {
 	futex  int
 	others []int
 }
 
-// waiting are the system calls in which a thread waits, for something that
-// has nothing to do with the C library: poll, select, epoll, sleep, read,
-// receive, accept, wait for a child, for a signal.
+// waiting are the system calls in which a thread waits for something unrelated to
+// the C library: poll, select, epoll, sleep, read, receive, accept, wait for a
+// child or a signal.
 // Source: https://github.com/torvalds/linux/tree/master/arch, syscall tables
 var waiting = map[string]*calls{
 	"amd64": {futex: 202, others: []int{
@@ -189,7 +185,7 @@ var waiting = map[string]*calls{
 	}},
 }
 
-// String is for what is told of a process in which no thread could be used.
+// String describes the thread in the error when no thread is usable.
 func (t *thread) String() string {
 	if t.call < 0 {
 		return fmt.Sprintf("thread %d computes at %#x", t.id, t.counter)

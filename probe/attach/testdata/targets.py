@@ -1,10 +1,9 @@
-"""Programs that do something all the time, for a probe to be attached to.
+"""Busy programs for a probe to be attached to.
 
     python3 targets.py NAME FILE
 
-Each counts in FILE (one number, rewritten) what it has got done, so that one
-sees that it goes on. A line on standard input, or its end, has it check what it
-has computed and say "done".
+Each writes its number of steps to FILE, as proof that it continues. After a line
+on standard input, or its end, it checks its results and prints "done".
 """
 
 import asyncio
@@ -34,28 +33,28 @@ def counting(path):
     return step
 
 
-def asked():
+def ending():
     return bool(select.select([sys.stdin], [], [], 0)[0])
 
 
 def work(n):
-    """Churns the heap and says whether all came out as it should."""
+    """Uses the heap, and returns whether the result is right."""
     table = {i: [str(i)] * (i % 7) for i in range(n)}
     return sum(len(v) for v in table.values()) == sum(i % 7 for i in range(n))
 
 
 def churn(step):
     good = True
-    while not asked():
+    while not ending():
         good &= work(500)
         step()
     return good
 
 
 def compute(step):
-    # No system call in a long while, nothing but the interpreter.
+    # Few system calls: almost only the interpreter.
     good = True
-    while not asked():
+    while not ending():
         total = 0
         for i in range(300000):
             total += i & 3
@@ -65,7 +64,7 @@ def compute(step):
 
 
 def sleeping(step):
-    while not asked():
+    while not ending():
         time.sleep(0.003)
         step()
     return True
@@ -93,7 +92,7 @@ def threads(step):
     every = [threading.Thread(target=run) for _ in range(6)]
     for t in every:
         t.start()
-    while not asked():
+    while not ending():
         time.sleep(0.001)
         step()
     end.set()
@@ -103,11 +102,11 @@ def threads(step):
 
 
 def joined(step):
-    """The first thread waits for a lock for good; another one works."""
+    """The first thread waits for a lock; another one works."""
     good = []
 
     def run():
-        while not asked():
+        while not ending():
             good.append(work(200))
             step()
 
@@ -118,12 +117,12 @@ def joined(step):
 
 
 def orphaned(step):
-    """The first thread ends; another one works on, which Python waits for."""
+    """The first thread exits; another one works on."""
 
     def run():
         threading.main_thread().join()
         good = True
-        while not asked():
+        while not ending():
             good &= work(200)
             step()
         print("done" if good else "wrong", flush=True)
@@ -143,7 +142,7 @@ def locked(step):
 
 def forks(step):
     good = True
-    while not asked():
+    while not ending():
         child = os.fork()
         if not child:
             os._exit(0 if work(50) else 1)
@@ -154,7 +153,7 @@ def forks(step):
 
 def children(step):
     good = True
-    while not asked():
+    while not ending():
         good &= subprocess.run(["/bin/echo", "x"], stdout=subprocess.PIPE).stdout == b"x\n"
         step()
     return good
@@ -162,7 +161,7 @@ def children(step):
 
 def loop(step):
     async def one():
-        while not asked():
+        while not ending():
             await asyncio.sleep(0.001)
             step()
 
@@ -174,7 +173,7 @@ def loop(step):
 
 
 def signals(step):
-    """A handler that runs two thousand times a second, in the middle of it all."""
+    """A signal handler runs two thousand times a second."""
     seen = []
     signal.signal(signal.SIGALRM, lambda *_: seen.append(1))
     signal.setitimer(signal.ITIMER_REAL, 0.0005, 0.0005)
@@ -184,7 +183,7 @@ def signals(step):
 
 
 def derive(step):
-    """One call of C code without the GIL that lasts for minutes."""
+    """One call of C code without the GIL that takes minutes."""
     import hashlib
 
     step()
@@ -193,7 +192,7 @@ def derive(step):
 
 
 def power(step):
-    """One call of C code with the GIL that lasts for minutes."""
+    """One call of C code with the GIL that takes minutes."""
     step()
     3 ** 300_000_000
     return True

@@ -1,0 +1,65 @@
+//go:build linux
+
+package attach
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"vramscope/internal/needs"
+)
+
+// TestPayloadInHostilePath: neither the path of the temporary directory nor the
+// program's own names change what runs.
+func TestPayloadInHostilePath(t *testing.T) {
+	python := needs.Tool(t, "python3")
+	scratch := filepath.Join(t.TempDir(), "a'); print(\"b\\\n\xff é {x} % ")
+	if err := os.Mkdir(scratch, 0o700); err != nil {
+		t.Skipf("this file system does not support the name: %v", err)
+	}
+	t.Setenv("TMPDIR", scratch)
+	p, err := newPayload(born{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if info, err := os.Stat(p.directory); err != nil || info.Mode().Perm() != 0o700 {
+		t.Errorf("its directory: %v, %v", info, err)
+	}
+	run := func(before string) string {
+		cmd := exec.Command(python, "-c", before+"\n"+p.text()+"\nprint(open, sorted(n for n in globals() if not n.startswith('__')))")
+		cmd.Env = append(os.Environ(), "XDG_RUNTIME_DIR="+t.TempDir(), "PYTHONPATH=")
+		out, err := cmd.CombinedOutput()
+		if err != nil {
+			t.Fatalf("%v: %s", err, out)
+		}
+		return string(out)
+	}
+	if out := run("open = exec = compile = 7"); out != "7 ['compile', 'exec', 'open']\n" {
+		t.Errorf("the program's names are %s", out)
+	}
+	if !p.started() || p.failure() != "" {
+		t.Errorf("started %v, failure %q", p.started(), p.failure())
+	}
+	// A failure is reported in the directory only.
+	if err := os.Remove(filepath.Join(p.directory, startedName)); err != nil {
+		t.Fatal(err)
+	}
+	if out := run("import sys, types\nsys.modules['vramscope_probe'] = types.ModuleType('vramscope_probe')"); strings.Contains(out, "rror") {
+		t.Errorf("the program prints %s", out)
+	}
+	if p.started() || !strings.Contains(p.failure(), "AttributeError: ") {
+		t.Errorf("started %v, failure %q", p.started(), p.failure())
+	}
+	// After remove nothing happens.
+	p.remove()
+	if out := run("pass"); out != "<built-in function open> []\n" {
+		t.Errorf("the program prints %s", out)
+	}
+	if _, err := os.Stat(p.directory); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the directory still exists: %v", err)
+	}
+}

@@ -1,0 +1,34 @@
+//go:build linux
+
+package attach
+
+import (
+	"bytes"
+	"encoding/binary"
+	"strings"
+	"testing"
+)
+
+func TestImage(t *testing.T) {
+	functions := map[string]function{
+		"PyGILState_Ensure": {address: 1}, "PyGILState_Release": {address: 2}, "PyRun_SimpleString": {address: 3},
+		"pthread_create": {address: 5}, "pthread_detach": {address: 6},
+	}
+	for architecture, code := range stubs {
+		content, err := image(architecture, functions, 0x7000, "text")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !bytes.HasPrefix(content, code) || !bytes.HasPrefix(content[starterAt:], starters[architecture]) || !bytes.HasSuffix(content, []byte("text\x00")) {
+			t.Errorf("%s: %q", architecture, content)
+		}
+		for i, want := range []uint64{1, 2, 3, 0x7000 + textAt, 0x7000, 5, 6} {
+			if got := binary.LittleEndian.Uint64(content[wordsAt+8*i:]); got != want {
+				t.Errorf("%s: word %d is %#x, want %#x", architecture, i, got, want)
+			}
+		}
+		if _, err := image(architecture, functions, 0, strings.Repeat("x", imageSize-textAt)); err == nil {
+			t.Errorf("%s: a text that is too long is accepted", architecture)
+		}
+	}
+}
