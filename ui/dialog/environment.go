@@ -9,23 +9,21 @@ import (
 	"vramscope/internal/text"
 	"vramscope/sampler/snapshot"
 	"vramscope/ui/cell"
-	"vramscope/ui/keys"
 )
 
 // Environment is what of a process's environment matters to its use of a
 // GPU: CUDA_VISIBLE_DEVICES, PYTORCH_CUDA_ALLOC_CONF and friends.
 type Environment struct {
-	look   *cell.Appearance
+	page
 	target snapshot.Process
 	lines  []string // NAME=value, as hostile as all that comes from a process
 	err    error
 	read   bool // the answer is there
-	top    scroll
 }
 
 // NewEnvironment waits for the answer; filled brings it.
 func NewEnvironment(lk *cell.Appearance, p *snapshot.Process) Environment {
-	return Environment{look: lk, target: *p}
+	return Environment{page: page{look: lk, opener: "e"}, target: *p}
 }
 
 // Process is whose environment it is.
@@ -47,30 +45,14 @@ func (e Environment) Size(width int) (extent, int) {
 
 // Press implements Overlay.
 func (e Environment) Press(name string, width, height int) (Overlay, Outcome) {
-	id := e.look.Keys.Match(name, keys.InOverlay, false)
-	if id == keys.Back || name == "e" || name == "q" || name == "enter" {
-		return e, Closed
-	}
-	top, moved := e.top.moved(id, len(e.content(width)), height-2)
-	e.top = top
-	if moved {
-		return e, Handled
-	}
-	return e, Ignored
+	out := Ignored
+	e.page, out = e.press(name, len(e.content(width)), height-2)
+	return e, out
 }
 
 // Render implements Overlay.
 func (e Environment) Render(width, height int) []string {
-	if width <= 0 || height <= 0 {
-		return cell.Blank(max(width, 0), height)
-	}
-	lines := e.content(width)
-	right := "Esc closes"
-	if len(lines) > height-2 {
-		right = "j k scroll, Esc closes"
-	}
-	title := "Environment of " + strconv.Itoa(e.target.ID.Process.PID)
-	return boxed(e.look, title, right, lines, int(e.top), width, height)
+	return e.box("Environment of "+strconv.Itoa(e.target.ID.Process.PID), e.content(width), height).Render(width, height)
 }
 
 // maxVariable is how many lines one variable gets.

@@ -120,9 +120,6 @@ func (e Events) startsDay(i int) bool {
 
 // Render implements Overlay.
 func (e Events) Render(width, height int) []string {
-	if width <= 0 || height <= 0 {
-		return cell.Blank(max(width, 0), height)
-	}
 	s := &e.look.Styles
 	var lines [][]cell.Span
 	cells := eventCells(width)
@@ -150,7 +147,7 @@ func (e Events) Render(width, height int) []string {
 	if !e.until.IsZero() {
 		title = "Events until " + e.now.Clock(e.until)
 	}
-	return boxed(e.look, title, right, lines, 0, width, height)
+	return box{look: e.look, title: title, right: right, lines: lines}.Render(width, height)
 }
 
 // eventColumns are the cells before the message; 0 is no such column.

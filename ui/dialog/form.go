@@ -55,10 +55,10 @@ func (f form) height() int {
 }
 
 // add wraps a paragraph into lines of so many cells.
-func (d *form) add(text string, inner int) {
+func (f *form) add(text string, inner int) {
 	const mostLines = 6
-	for _, part := range cell.Wrap(text, inner, mostLines, d.look.Glyphs.Ellipsis) {
-		d.lines = append(d.lines, []cell.Span{{d.look.Styles.Text, part}})
+	for _, part := range cell.Wrap(text, inner, mostLines, f.look.Glyphs.Ellipsis) {
+		f.lines = append(f.lines, []cell.Span{{f.look.Styles.Text, part}})
 	}
 }
 
@@ -66,18 +66,8 @@ func (d *form) add(text string, inner int) {
 // first, then those that matter least, then choices that are not the chosen
 // one, then text from the end; the choice and the keys stay.
 func (f form) Render(width, height int) []string {
-	if width <= 0 || height <= 0 {
-		return cell.Blank(max(width, 0), height)
-	}
-	wide := min(width, dialogWidth)
-	inner := f.fit(height-2, wide-3)
-	box := boxed(f.look, f.title, "", inner, 0, wide, min(height, len(inner)+2))
-	left := (width - wide) / 2
-	for i, text := range box {
-		l := cell.NewLine(left)
-		box[i] = l.String() + text + cell.NewLine(width-wide-left).String()
-	}
-	return cell.Fill(box, width, height)
+	inner := f.fit(height-2, min(width, dialogWidth)-3)
+	return box{look: f.look, title: f.title, lines: inner, snug: true}.Render(width, height)
 }
 
 // fit lays the parts out in so many lines of so many cells.

@@ -10,15 +10,9 @@ import (
 
 // Help is the screen of keys and signs. Its keys are the table of
 // bindings, so what this run has not bound, or forbids, is not on it.
-type Help struct {
-	look *cell.Appearance
-	top  scroll
-}
+type Help struct{ page }
 
-func NewHelp(lk *cell.Appearance) Help { return Help{look: lk} }
-
-// helpWidth is what three columns of keys need; under it there is one.
-const helpWidth = 80
+func NewHelp(lk *cell.Appearance) Help { return Help{page{look: lk}} }
 
 // Size implements Overlay.
 func (h Help) Size(width int) (extent, int) { return BelowHeader, len(h.content(width)) + 2 }
@@ -28,53 +22,28 @@ func (h Help) Follow(*Scene) Overlay { return h }
 
 // Press implements Overlay.
 func (h Help) Press(name string, width, height int) (Overlay, Outcome) {
-	id := h.look.Keys.Match(name, keys.InOverlay, false)
-	if id == keys.Back || id == keys.Help || name == "q" || name == "enter" {
+	if h.look.Keys.Match(name, keys.InOverlay, false) == keys.Help {
 		return h, Closed
 	}
-	top, moved := h.top.moved(id, len(h.content(width)), height-2)
-	h.top = top
-	if moved {
-		return h, Handled
-	}
-	return h, Ignored
+	out := Ignored
+	h.page, out = h.press(name, len(h.content(width)), height-2)
+	return h, out
 }
 
 // Render implements Overlay.
 func (h Help) Render(width, height int) []string {
-	if width <= 0 || height <= 0 {
-		return cell.Blank(max(width, 0), height)
+	b := h.box("keys and signs", h.content(width), height)
+	b.snug = true
+	named := "vramscope " + text.Clean(h.look.Version) + ": " + b.title
+	if h.look.Version != "" && titleFits(named, b.right, min(width, dialogWidth)) {
+		b.title = named
 	}
-	inner := h.content(width)
-	right := "Esc closes"
-	if len(inner) > height-2 {
-		right = "j k scroll, Esc closes"
-	}
-	wide := min(width, helpWidth)
-	title := "keys and signs"
-	if named := "vramscope " + text.Clean(h.look.Version) + ": " + title; h.look.Version != "" && titleFits(named, right, wide) {
-		title = named
-	}
-	lines := boxed(h.look, title, right, inner, int(h.top), wide, min(height, len(inner)+2))
-	return cell.Fill(centred(lines, wide, width), width, height)
-}
-
-// centred puts lines into the middle of a wider rectangle.
-func centred(lines []string, wide, width int) []string {
-	if wide >= width {
-		return lines
-	}
-	left := strings.Repeat(" ", (width-wide)/2)
-	right := strings.Repeat(" ", width-wide-len(left))
-	for i := range lines {
-		lines[i] = left + lines[i] + right
-	}
-	return lines
+	return b.Render(width, height)
 }
 
 // content is what stands in the frame.
 func (h Help) content(width int) [][]cell.Span {
-	lines := h.columns(min(width, helpWidth) - 3)
+	lines := h.columns(min(width, dialogWidth) - 3)
 	return append(lines, h.signs()...)
 }
 

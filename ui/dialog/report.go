@@ -6,20 +6,18 @@ import (
 	"vramscope/internal/text"
 	"vramscope/themes"
 	"vramscope/ui/cell"
-	"vramscope/ui/keys"
 )
 
 // Report is what doctor has found, for whoever sits before a screen
 // without a driver.
 type Report struct {
-	look  *cell.Appearance
+	page
 	lines []string // as doctor writes them, indented
 	read  bool     // the report is there
-	top   scroll
 }
 
 // NewReport waits for the report; filled brings it.
-func NewReport(lk *cell.Appearance) Report { return Report{look: lk} }
+func NewReport(lk *cell.Appearance) Report { return Report{page: page{look: lk, opener: "d"}} }
 
 // Fill is the panel with the report.
 func (r Report) Fill(lines []string) Report {
@@ -36,29 +34,14 @@ func (r Report) Size(int) (extent, int) { return BelowHeader, allLines }
 
 // Press implements Overlay.
 func (r Report) Press(name string, width, height int) (Overlay, Outcome) {
-	id := r.look.Keys.Match(name, keys.InOverlay, false)
-	if id == keys.Back || name == "d" || name == "q" || name == "enter" {
-		return r, Closed
-	}
-	top, moved := r.top.moved(id, len(r.content(width)), height-2)
-	r.top = top
-	if moved {
-		return r, Handled
-	}
-	return r, Ignored
+	out := Ignored
+	r.page, out = r.press(name, len(r.content(width)), height-2)
+	return r, out
 }
 
 // Render implements Overlay.
 func (r Report) Render(width, height int) []string {
-	if width <= 0 || height <= 0 {
-		return cell.Blank(max(width, 0), height)
-	}
-	lines := r.content(width)
-	right := "Esc closes"
-	if len(lines) > height-2 {
-		right = "j k scroll, Esc closes"
-	}
-	return boxed(r.look, "Doctor", right, lines, int(r.top), width, height)
+	return r.box("Doctor", r.content(width), height).Render(width, height)
 }
 
 // content is what stands in the frame: long lines go on below, further in.
