@@ -229,7 +229,7 @@ func TestFSaysWhyNot(t *testing.T) {
 		pid  int
 		want string
 	}{
-		{"JAX", 2955020, "JAX cannot release: start it with XLA_PYTHON_CLIENT_ALLOCATOR="},
+		{"JAX", 2955020, "JAX keeps its cache. To change that: XLA_PYTHON_CLIENT_ALLOCATOR="},
 		{"foreign", 184, "PID 184 is another container's process"},
 		{"no probe", snapshottest.Probeme, "PID 3011876 has no probe"},
 	} {

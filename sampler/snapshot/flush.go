@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// What is known of allocators that matters to a flush. Sources:
+// Kinds of allocators that differ in a flush. Sources:
 // https://pytorch.org/docs/stable/notes/cuda.html#memory-management
 // https://docs.jax.dev/en/latest/gpu_memory_allocation.html
 // https://www.tensorflow.org/api_docs/python/tf/config/experimental/set_memory_growth
@@ -17,12 +17,12 @@ const (
 	kindTensorFlow = "tensorflow"
 )
 
-// divisible reports whether the allocator can give a part of its cache back.
-// PyTorch's and CuPy's know all or nothing.
+// divisible reports whether the allocator can free a part of its cache.
+// PyTorch's and CuPy's free all or nothing.
 func (a *Allocator) divisible() bool { return a.Kind == kindPool || a.Kind == kindGraph }
 
 // FlushesInParts reports whether a flush of the process can be done in steps:
-// all that would give something back can give back a part of it.
+// every allocator with something to free can free a part of it.
 func (p *Process) FlushesInParts() bool {
 	found := false
 	for i := range p.Allocators {
@@ -38,10 +38,9 @@ func (p *Process) FlushesInParts() bool {
 	return found
 }
 
-// ReturnableIsExact reports whether Returnable is what a flush gives back, and
-// not only the most that it can: how much of a memory pool is stuck between
-// live blocks shows in a flush. What has been freed since the last one may be
-// stuck as well.
+// ReturnableIsExact reports whether a flush frees all of Returnable, and not at
+// most that: how much of a memory pool's cache is fragmented shows only in a
+// flush, and changes after it.
 func (p *Process) ReturnableIsExact() bool {
 	return !slices.ContainsFunc(p.Allocators, func(a Allocator) bool {
 		return a.Basis == postFlush && a.Cached.Or(0) > 0
@@ -49,7 +48,7 @@ func (p *Process) ReturnableIsExact() bool {
 }
 
 // FragmentedKnown reports whether every allocator knows how much of its memory
-// is stuck: a pool that was never flushed does not.
+// is fragmented: a pool that was never flushed does not.
 func (p *Process) FragmentedKnown() bool {
 	return !slices.ContainsFunc(p.Allocators, func(a Allocator) bool {
 		return a.Basis == postFlush && !a.Fragmented.Known() && a.Cached.Or(0) > 0
@@ -58,9 +57,8 @@ func (p *Process) FragmentedKnown() bool {
 
 const postFlush = "post_flush"
 
-// FlushRefusal says why nobody can have the process give memory back, "" where
-// it can be asked to. The viewer is the user who would ask; his name is "root"
-// where he may ask everybody's.
+// FlushRefusal is why the viewer cannot flush the process, "" where that can be
+// tried. The viewer is the user who asks; "root" may ask every user's process.
 func (p *Process) FlushRefusal(viewer string) string {
 	pid := p.ID.Process.PID
 	switch {
@@ -69,39 +67,39 @@ func (p *Process) FlushRefusal(viewer string) string {
 	case p.Probe == nil && p.User != "" && viewer != "" && viewer != "root" && p.User != viewer:
 		return fmt.Sprintf("PID %d is %s's, you are %s: a probe answers its own user only", pid, p.User, viewer)
 	case p.Probe == nil:
-		return fmt.Sprintf("PID %d has no probe: nobody can ask it to give memory back", pid)
+		return fmt.Sprintf("PID %d has no probe", pid)
 	case p.Probe.State == ProbeSilent && p.Probe.Age < time.Second:
 		return fmt.Sprintf("the probe of PID %d does not answer: a stopped process cannot", pid)
 	case p.Probe.State == ProbeSilent:
 		return fmt.Sprintf("the probe of PID %d has been silent for %s", pid, p.Probe.Age.Round(time.Second))
-	case p.returns():
+	case p.flushable():
 		return ""
 	}
 	for i := range p.Allocators {
 		switch p.Allocators[i].Kind {
 		case kindJAX:
-			return "JAX cannot release: start it with XLA_PYTHON_CLIENT_ALLOCATOR=platform"
+			return "JAX keeps its cache. To change that: XLA_PYTHON_CLIENT_ALLOCATOR=platform"
 		case kindTensorFlow:
-			return "TensorFlow cannot release: start it with TF_GPU_ALLOCATOR=cuda_malloc_async"
+			return "TensorFlow keeps its cache. To change that: TF_GPU_ALLOCATOR=cuda_malloc_async"
 		}
 	}
 	return ""
 }
 
-// NothingToFlush says why a flush would give nothing back at the moment, as far
-// as the process's books tell; "" where it would.
+// NothingToFlush is why a flush would free nothing now, by the process's stats;
+// "" where it would free something.
 func (p *Process) NothingToFlush() string {
 	switch {
-	case p.returns():
+	case p.flushable():
 		return ""
 	case p.Cached.Or(0) > 0:
-		return fmt.Sprintf("PID %d holds on to its cache: private pools in use give nothing back", p.ID.Process.PID)
+		return fmt.Sprintf("PID %d keeps its cache: private pools in use free nothing", p.ID.Process.PID)
 	default:
-		return fmt.Sprintf("PID %d has nothing to give back", p.ID.Process.PID)
+		return fmt.Sprintf("PID %d has nothing to free", p.ID.Process.PID)
 	}
 }
 
-// returns reports whether there is something that a flush would give back.
-func (p *Process) returns() bool {
+// flushable reports whether a flush would free something.
+func (p *Process) flushable() bool {
 	return len(p.Evictable) > 0 || p.Returnable.Or(p.Cached.Or(0)) > 0
 }

@@ -43,7 +43,7 @@ func rowFor(pid int) Process {
 }
 
 func TestFlushRefusal(t *testing.T) {
-	books := func(b quantity.Bytes) Bytes { return quantity.From(b, quantity.Probe) }
+	reported := func(b quantity.Bytes) Bytes { return quantity.From(b, quantity.Probe) }
 	for _, c := range []struct {
 		name   string
 		pid    int
@@ -56,22 +56,22 @@ func TestFlushRefusal(t *testing.T) {
 		{"foreign", foreign, "root", nil, "another container's"},
 		{"no probe", unprobed, "bob", nil, "PID 3011876 has no probe"},
 		{"another user", unprobed, "alice", nil, "PID 3011876 is bob's, you are alice"},
-		{"JAX", inJAX, "root", nil, "JAX cannot release: start it with XLA_PYTHON_CLIENT_ALLOCATOR="},
-		{"TensorFlow", inJAX, "root", func(p *Process) { p.Allocators[0].Kind = "tensorflow" }, "TensorFlow cannot release"},
+		{"JAX", inJAX, "root", nil, "JAX keeps its cache. To change that: XLA_PYTHON_CLIENT_ALLOCATOR="},
+		{"TensorFlow", inJAX, "root", func(p *Process) { p.Allocators[0].Kind = "tensorflow" }, "TensorFlow keeps its cache"},
 		{"silent", leaking, "root", func(p *Process) {
 			p.Probe.State, p.Probe.Age = ProbeSilent, 14*time.Second
 		}, "silent for 14s"},
 		{"found just now, and silent", leaking, "root", func(p *Process) {
 			p.Probe.State, p.Probe.Age = ProbeSilent, 200*time.Millisecond
 		}, "does not answer"},
-		{"private pools", leaking, "root", func(p *Process) { p.Returnable = books(0) }, "private pools"},
+		{"private pools", leaking, "root", func(p *Process) { p.Returnable = reported(0) }, "private pools"},
 		{"empty", leaking, "root", func(p *Process) {
-			p.Returnable, p.Cached, p.Allocators[0].Cached = books(0), books(0), books(0)
-		}, "nothing to give back"},
+			p.Returnable, p.Cached, p.Allocators[0].Cached = reported(0), reported(0), reported(0)
+		}, "nothing to free"},
 		{"empty, but evictable", leaking, "root", func(p *Process) {
-			p.Returnable, p.Evictable = books(0), []Evictable{{Name: "kv_cache"}}
+			p.Returnable, p.Evictable = reported(0), []Evictable{{Name: "kv_cache"}}
 		}, ""},
-		{"only a cache is told", leaking, "root", func(p *Process) { p.Returnable = Bytes{} }, ""},
+		{"only the cache is reported", leaking, "root", func(p *Process) { p.Returnable = Bytes{} }, ""},
 	} {
 		p := rowFor(c.pid)
 		if c.change != nil {
@@ -87,27 +87,27 @@ func TestFlushRefusal(t *testing.T) {
 	}
 }
 
-func TestWhatAFlushCanDo(t *testing.T) {
+func TestFlushInPartsAndExactFigures(t *testing.T) {
 	p := rowFor(leaking)
 	if p.FlushesInParts() || !p.ReturnableIsExact() {
-		t.Error("PyTorch gives all or nothing, and knows how much")
+		t.Error("PyTorch frees all or nothing, and knows how much")
 	}
 	p.Allocators[0].Kind, p.Allocators[0].Basis, p.Allocators[0].Fragmented = "cuda_pool", "post_flush", Bytes{}
 	raw := Allocator{Kind: "raw", Cached: quantity.From(quantity.Bytes(0), quantity.Probe)}
 	p.Allocators = append(p.Allocators, raw)
 	if !p.FlushesInParts() || p.ReturnableIsExact() || p.FragmentedKnown() {
-		t.Error("a pool that was never flushed gives parts, and does not know how much in all")
+		t.Error("a pool that was never flushed frees parts, and does not know how much in all")
 	}
 	p.Allocators[0].Fragmented = quantity.From(quantity.GiB, quantity.Probe)
 	if !p.FragmentedKnown() || p.ReturnableIsExact() {
-		t.Error("a pool that has been flushed knows what was stuck then, not what would be now")
+		t.Error("a flushed pool knows what was fragmented then, not what is now")
 	}
 	p.Allocators[0].Cached = quantity.From(quantity.Bytes(0), quantity.Probe)
 	if !p.ReturnableIsExact() {
-		t.Error("a pool that caches nothing knows that it gives nothing back")
+		t.Error("a pool that caches nothing knows that it frees nothing")
 	}
 	p.Allocators = []Allocator{raw}
 	if p.FlushesInParts() {
-		t.Error("raw allocations give nothing back, in parts or at all")
+		t.Error("raw allocations free nothing in a flush")
 	}
 }

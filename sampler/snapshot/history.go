@@ -7,7 +7,7 @@ import (
 	"vramscope/metric"
 )
 
-// History is the past, safe for concurrent use while the sampler writes.
+// History is the past. It is safe for concurrent use while the sampler writes.
 type History interface {
 	// At rebuilds the moment at or just before t: figures, rows, and the
 	// state of each GPU. It is false where nothing is remembered that far back.
@@ -68,6 +68,6 @@ type Event struct {
 	User     string
 	Name     string // the process's short name, cleaned
 	Severity Severity
-	Message  string // "ended: was 60.1G, peak 71.3G, out of memory x1"
+	Message  string // "exited, held 60.1G, peak 71.3G, out of memory x1 (allocator)"
 	Bytes    quantity.Optional[quantity.Bytes]
 }

@@ -7,8 +7,8 @@ import (
 	"vramscope/internal/quantity"
 )
 
-// RowID is the identity of a row: a process on a GPU (instance). It is
-// comparable and its zero value is no row.
+// RowID identifies a row: a process on a GPU or MIG instance. It is comparable;
+// its zero value is no row.
 type RowID struct {
 	Process  process.Identity
 	GPUUUID  string
@@ -20,7 +20,7 @@ type Trend uint8
 
 // The trends; Steady shows as a blank.
 const (
-	TrendUnknown Trend = iota // no forecaster has looked
+	TrendUnknown Trend = iota // not observed by a forecaster
 	TrendYoung                // too few samples to say
 	TrendSteady
 	TrendGrowing
@@ -34,44 +34,44 @@ type Process struct {
 	ID  RowID
 	GPU int // index of the GPU
 
-	// What /proc says. Empty or unknown for a foreign process.
+	// From /proc. Empty or unknown for a foreign process.
 	Parent  int
 	User    string // "" where unknown: shown as "?"
 	UID     quantity.Optional[uint32]
 	Name    string   // comm
-	Command []string // argv, as it stands in /proc: hostile input, clean before showing
+	Command []string // argv from /proc: hostile input
 	Started time.Time
 	Job     process.Job
 	CPU     Float // per cent of one core
 	Host    Bytes // resident host memory
 
-	// What the driver says.
+	// From the driver.
 	Type          string // "C", "G", "C+G", "M+C"
 	SMUtilization Int
 	Used          Bytes
 
-	// What a probe says. Unknown without one.
+	// From a probe. Unknown without one.
 	Runtime        string // "PyTorch", "JAX"; "" where unknown
 	RuntimeVersion string
 	Allocated      Bytes
 	Cached         Bytes
 	Fragmented     Bytes
-	Returnable     Bytes // the part of Cached that a flush gives back
-	Other          Bytes // used − Σ reserved; negative is a mismatch and is shown as one
+	Returnable     Bytes // the part of Cached that a flush frees
+	Other          Bytes // used − Σ reserved; negative: a mismatch
 	Allocators     []Allocator
-	Evictable      []Evictable // caches of the program's own that a selective flush evicts, the first to go first
+	Evictable      []Evictable // the program's own caches that a selective flush evicts, in that order
 	Probe          *Probe      // nil where there is none
 
 	Peak            Bytes // highest used since vramscope saw it
 	Trend           Trend
 	GrowthPerSecond Bytes // of a leak
 	Predicted       []Prediction
-	// PredictedAllocated is the same of Allocated, where a probe tells it.
+	// PredictedAllocated is the forecast of Allocated, where a probe reports it.
 	PredictedAllocated []Prediction
 }
 
-// Unreturnable is free inside the process, but no flush frees it:
-// fragmented memory plus cached memory that its allocator never frees.
+// Unreturnable is memory that is free inside the process and that no flush
+// frees: fragmented, or cached by an allocator that keeps it.
 func (p *Process) Unreturnable() Bytes {
 	cached, ok := p.Cached.Value()
 	if !ok {
@@ -81,11 +81,11 @@ func (p *Process) Unreturnable() Bytes {
 	return quantity.From(p.Fragmented.Or(0)+kept, quantity.Computed)
 }
 
-// ProbeState is how fresh a probe's figures are.
+// ProbeState is the age of a probe's stats.
 type ProbeState string
 
-// The states: live; stale, its last figures are kept and their age is said;
-// silent, they are too old to show.
+// The states. Stale stats are shown with their age, those of a silent probe are
+// not shown.
 const (
 	ProbeLive   ProbeState = "live"
 	ProbeStale  ProbeState = "stale"
@@ -95,15 +95,15 @@ const (
 // Probe is the probe of a process.
 type Probe struct {
 	State            ProbeState
-	Age              time.Duration // of its last report; of its silence where there was none
+	Age              time.Duration // of its last report, or of its silence where there was none
 	Mismatch         bool          // parts exceed used, confirmed three times in a row
 	StartedBy        string        // "run", "import", "attach", "preload"; "" where unknown
-	Capabilities     []string      // what it can do: "flush", "snapshot"
+	Capabilities     []string      // "flush", "snapshot"
 	OutOfMemoryCount quantity.Optional[int64]
 	AllocRetries     quantity.Optional[int64]
 }
 
-// Allocator is one allocator's books, as in the protocol.
+// Allocator is one allocator's stats, as in the protocol.
 type Allocator struct {
 	Kind             string
 	Basis            string // "stranded", "largest_free", "post_flush"
@@ -120,19 +120,19 @@ type Allocator struct {
 
 	PeakAllocated    Bytes // the highest since the process began
 	PeakReserved     Bytes
-	Blocks           quantity.Optional[int64] // live blocks; of "raw", live allocations
-	StrandedSegments quantity.Optional[int64] // with free memory stuck between live blocks
-	Config           string                   // in the allocator's own words; hostile input
+	Blocks           quantity.Optional[int64] // allocated blocks; of "raw", allocations
+	StrandedSegments quantity.Optional[int64] // with free memory between allocated blocks
+	Config           string                   // as the allocator writes it; hostile input
 	Pools            []Pool
 	Largest          []Allocation // largest first
 }
 
-// Evictable is a cache that a program has registered to be emptied in a flush.
+// Evictable is a cache that a program has registered for eviction in a flush.
 // Its name is hostile input.
 type Evictable struct {
 	Name     string
 	Priority float64
-	Bytes    Bytes // by the program's own word
+	Bytes    Bytes // as the program reports it
 }
 
 // Pool is a part of an allocator, "small" or "large".

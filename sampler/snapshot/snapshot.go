@@ -1,9 +1,3 @@
-// Package snapshot is the picture of one moment: what the sampler publishes
-// and every front end (screen, table, JSON) reads. A Snapshot is immutable
-// once it has been published; readers share it freely.
-//
-//	sampler ── Snapshot ──→ ui, cli        (now)
-//	        ── History  ──→ ui, cli        (then: At, Series, Events)
 package snapshot
 
 import (
@@ -35,18 +29,17 @@ type Snapshot struct {
 	Ended  []EndedProcess // ended processes, newest first
 	Alerts []Alert        // worst first
 
-	// ProbeSeen reports that some probe has answered at least once since the
-	// start: from then on the columns of parts stay.
+	// ProbeSeen reports that a probe has answered since the start. Then the
+	// columns of parts stay.
 	ProbeSeen bool
-	// Forecasting reports that a forecaster looks at the rows, whether it can
-	// say something already or not.
+	// Forecasting reports that forecasters observe the rows.
 	Forecasting bool
 }
 
 // Host is the machine that the GPUs are in.
 type Host struct {
 	Name        string
-	User        string // who looks
+	User        string // who runs vramscope
 	MemoryTotal Bytes
 	MemoryUsed  Bytes
 	Load        Float // one-minute load average
@@ -60,7 +53,7 @@ const (
 	DriverOK        DriverState = "ok"
 	DriverAbsent    DriverState = "absent"     // no library
 	DriverNotLoaded DriverState = "not_loaded" // library, but no driver
-	DriverGone      DriverState = "gone"       // it was there and went away
+	DriverGone      DriverState = "gone"       // it was there before
 	DriverNoCgo     DriverState = "no_cgo"     // this build cannot read it
 	DriverStarting  DriverState = "starting"   // it has not answered yet
 )
@@ -73,11 +66,11 @@ type Driver struct {
 	Since       time.Time // when it took this state
 	Message     string    // what went wrong: "DRIVER_NOT_LOADED"
 	Err         error     // the same as an error, nil while OK
-	RetryAt     time.Time // when it is looked for again; zero while OK
-	MemoryCall  string    // which memory call answers: "v2" or "v1"; "" where neither did
-	// ProbesAnswering counts live probes, whether the driver lists their process or not.
+	RetryAt     time.Time // when it is tried again; zero while OK
+	MemoryCall  string    // the memory call that answers: "v2", "v1", or "" where neither
+	// ProbesAnswering counts live probes, also of processes the driver does not list.
 	ProbesAnswering int
-	// Hanging counts driver calls that have not come back.
+	// Hanging counts driver calls that have not returned.
 	Hanging int
 }
 
@@ -87,15 +80,15 @@ type GPUState string
 // The states of a GPU.
 const (
 	GPUOK      GPUState = "ok"
-	GPULost    GPUState = "lost"    // the driver says it is gone
-	GPUHanging GPUState = "hanging" // a call to it has not come back in time
-	GPUError   GPUState = "error"   // it answers with another error
+	GPULost    GPUState = "lost"    // the driver reports it as lost
+	GPUHanging GPUState = "hanging" // a call has not returned in time
+	GPUError   GPUState = "error"   // another error
 )
 
 // ProbeDataOnly is the message of a GPU that only probes report.
 const ProbeDataOnly = "probe data only"
 
-// GPU is one GPU, or what was last known of it.
+// GPU is one GPU; while it does not answer, what was last known of it.
 type GPU struct {
 	Index    int
 	UUID     string
@@ -105,8 +98,8 @@ type GPU struct {
 	State    GPUState
 	Since    time.Time // when it took this state
 	Message  string    // the driver's error where the state is not OK
-	RetryAt  time.Time // when a lost GPU is asked again
-	LastUsed Bytes     // what was used when it was last heard of
+	RetryAt  time.Time // when a lost GPU is tried again
+	LastUsed Bytes     // at the last answer
 
 	Memory Memory
 	Parts  Parts // of all its processes; Unknown holds what no probe explains
@@ -120,7 +113,7 @@ type GPU struct {
 	Instances []Instance // in the driver's order
 
 	IdleSince time.Time // utilisation has been 0 with memory held since then; zero when it is not
-	FullIn    *FullIn   // nil when nothing can be said; always under MIG, where instances have one each
+	FullIn    *FullIn   // nil where there is no forecast; always under MIG, where instances have one each
 	Predicted []Prediction
 
 	// ProcessCount counts distinct processes; unknown where the driver's list could not be read.
@@ -134,8 +127,8 @@ type Memory struct {
 	Total, Used, Free, Reserved Bytes
 }
 
-// Capacity is what the GPU can give to processes: total − driver-reserved.
-// It is the scale of the bar and the meaning of "full".
+// Capacity is what processes can use: total − driver-reserved. It is the scale
+// of the bar, and "full" means used up to it.
 func (m Memory) Capacity() Bytes {
 	total, ok := m.Total.Value()
 	if !ok {
@@ -144,12 +137,12 @@ func (m Memory) Capacity() Bytes {
 	return quantity.From(total-m.Reserved.Or(0), quantity.Computed)
 }
 
-// Parts is what memory is made of, in the order in which bars draw it.
+// Parts are the parts of used memory, in the order in which bars draw them.
 //
 //	used  = Other + Unknown + Allocated + Fragmented + Returnable
 //	Fragmented = fragmented + cached − returnable
 //
-// Each part is unknown where nothing tells it.
+// A part that no source reports is unknown.
 type Parts struct {
 	Other, Unknown, Allocated, Fragmented, Returnable Bytes
 }
@@ -172,15 +165,15 @@ type Instance struct {
 	ID           InstanceID
 	UUID         string
 	Profile      string // "3g.40gb"
-	Slices       int    // of the GPU's seven; 0 where not told
+	Slices       int    // of the GPU's seven; 0 where unknown
 	Memory       Memory
 	Parts        Parts
 	ProcessCount Int
-	FullIn       *FullIn // nil when nothing can be said
+	FullIn       *FullIn // nil where there is no forecast
 	Predicted    []Prediction
 }
 
-// InstanceID names a part of a MIG GPU; its zero value is the whole GPU.
+// InstanceID identifies a MIG instance; its zero value is the whole GPU.
 type InstanceID struct {
 	MIG     bool
 	GPU     uint32 // GPU instance
@@ -204,17 +197,17 @@ type Severity uint8
 
 // The severities.
 const (
-	Notice Severity = iota // know it: yellow
+	Notice Severity = iota // to know: yellow
 	Urgent                 // act now: red, reversed
 )
 
-// Alert is one thing to say, already past its hysteresis.
+// Alert is an alert that stands, past its hysteresis.
 type Alert struct {
 	Kind     AlertKind
 	Severity Severity
-	GPU      int // index; −1 is never used: an alert without a GPU has GPUUUID ""
+	GPU      int // index; of no meaning where GPUUUID is ""
 	GPUUUID  string
-	Instance InstanceID // of the GPU, where it is about one
+	Instance InstanceID // where it is about one
 	Row      RowID      // the process it names, zero where none
 	Since    time.Time
 	Note     string // at the end of a GPU line, at most 22 cells: "out of memory x2"

@@ -9,9 +9,8 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// DayOne is the drawn box before anybody has heard of probes: all the same
-// processes, and of their memory only that it is used. Nothing is lost, and
-// nothing is forecast yet.
+// DayOne is the drawn box without probes: the same processes, and of their
+// memory only what is used. No GPU is lost, and nothing is forecast yet.
 func DayOne() *snapshot.Snapshot {
 	s := DrawnBox()
 	s.ProbeSeen, s.Alerts, s.Ended, s.Driver.ProbesAnswering = false, nil, nil, 0

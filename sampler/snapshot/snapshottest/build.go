@@ -1,10 +1,3 @@
-// Package snapshottest is ready Snapshots for tests: the boxes of the drawings
-// in SCREENS.md, with every figure that is in them.
-//
-//	DrawnBox ─┬─ DayOne      the same box, and nobody runs a probe
-//	          └─ NoDriver    the same box after its driver went away
-//	SixteenGPUs
-//	History(box) ── the curves behind a box: sawtooth, leak, flat
 package snapshottest
 
 import (
@@ -18,13 +11,13 @@ import (
 // Now is the moment of the drawings.
 func Now() time.Time { return time.Date(2026, 11, 20, 12, 4, 17, 0, time.UTC) }
 
-// gib is an amount in GiB, told by the driver.
+// gib is an amount in GiB, from the driver.
 func gib(amount float64) snapshot.Bytes {
 	return quantity.From(quantity.Bytes(amount*float64(quantity.GiB)), quantity.Driver)
 }
 
-// books is an amount in GiB, told by a probe.
-func books(amount float64) snapshot.Bytes {
+// reported is an amount in GiB, from a probe.
+func reported(amount float64) snapshot.Bytes {
 	return quantity.From(quantity.Bytes(amount*float64(quantity.GiB)), quantity.Probe)
 }
 
@@ -34,7 +27,7 @@ func float(v float64) snapshot.Float { return quantity.From(v, quantity.Driver) 
 
 func count[T any](v T) quantity.Optional[T] { return quantity.From(v, quantity.Driver) }
 
-// rowOf starts a row with what every one of them has.
+// rowOf starts a row with what all rows have.
 func rowOf(gpu *snapshot.GPU, pid int, user, kind string, used float64, command ...string) snapshot.Process {
 	p := snapshot.Process{
 		ID: snapshot.RowID{
@@ -49,7 +42,7 @@ func rowOf(gpu *snapshot.GPU, pid int, user, kind string, used float64, command 
 	return p
 }
 
-// row is a row in the making.
+// row is a row that is being built.
 type row struct{ snapshot.Process }
 
 func (r row) on(instance snapshot.InstanceID) row {
@@ -57,26 +50,26 @@ func (r row) on(instance snapshot.InstanceID) row {
 	return r
 }
 
-// probed gives the row the books of a probe; other is what used leaves.
+// probed gives the row the stats of a probe; the rest of used is other.
 func (r row) probed(runtime, version string, allocated, fragmented, cached float64) row {
 	r.Runtime, r.RuntimeVersion = runtime, version
-	r.Allocated, r.Fragmented, r.Cached, r.Returnable = books(allocated), books(fragmented), books(cached), books(cached)
-	r.Other = quantity.From(r.Used.Or(0)-books(allocated+fragmented+cached).Or(0), quantity.Computed)
+	r.Allocated, r.Fragmented, r.Cached, r.Returnable = reported(allocated), reported(fragmented), reported(cached), reported(cached)
+	r.Other = quantity.From(r.Used.Or(0)-reported(allocated+fragmented+cached).Or(0), quantity.Computed)
 	r.Probe = &snapshot.Probe{
 		State: snapshot.ProbeLive, Age: 400 * time.Millisecond,
 		OutOfMemoryCount: count[int64](0), AllocRetries: count[int64](3),
 	}
 	r.Allocators = []snapshot.Allocator{{
-		Kind: "pytorch", Basis: "stranded", Reserved: books(allocated + fragmented + cached), Allocated: r.Allocated,
-		Cached: r.Cached, Fragmented: r.Fragmented, Returnable: r.Returnable, Pending: books(0.21), LargestFree: books(2),
+		Kind: "pytorch", Basis: "stranded", Reserved: reported(allocated + fragmented + cached), Allocated: r.Allocated,
+		Cached: r.Cached, Fragmented: r.Fragmented, Returnable: r.Returnable, Pending: reported(0.21), LargestFree: reported(2),
 		Segments: count[int64](812), OutOfMemoryCount: count[int64](0), AllocRetries: count[int64](3),
 	}}
 	return r
 }
 
-// kept is for an allocator that never gives cached memory back.
+// kept is for an allocator that never frees cached memory.
 func (r row) kept(kind string) row {
-	r.Returnable = books(0)
+	r.Returnable = reported(0)
 	r.Allocators[0].Kind, r.Allocators[0].Basis, r.Allocators[0].Returnable = kind, "largest_free", r.Returnable
 	r.Allocators[0].Pending, r.Allocators[0].Segments = snapshot.Bytes{}, quantity.Unknown[int64]()
 	return r
@@ -92,8 +85,8 @@ func (r row) job(kind, id string) row {
 	return r
 }
 
-// costs is what the process costs its GPU (per cent; below zero is not told)
-// and its host (per cent of a core, GiB).
+// costs is the process's use of its GPU (per cent; below zero is unknown) and of
+// its host (per cent of a core, GiB).
 func (r row) costs(sm int, cpu, host float64) row {
 	if sm >= 0 {
 		r.SMUtilization = whole(sm)
@@ -103,7 +96,7 @@ func (r row) costs(sm int, cpu, host float64) row {
 	return r
 }
 
-// heading is where the process goes: a trend, and used in 60 s.
+// heading is the trend of the process, and what it uses in 60 s.
 func (r row) heading(trend snapshot.Trend, in60 float64) row {
 	r.Trend = trend
 	r.Predicted = []snapshot.Prediction{predictionAt(time.Minute, in60, 0.2)}
@@ -119,8 +112,7 @@ func predictionAt(horizon time.Duration, median, spread float64) snapshot.Predic
 	}
 }
 
-// total adds up what a probe or the driver says of the rows of a GPU or
-// instance, the way the sampler does.
+// total adds the figures of the rows of a GPU or instance up, as the sampler does.
 func partsOf(rows []snapshot.Process, gpu string, instance snapshot.InstanceID, used snapshot.Bytes) snapshot.Parts {
 	var parts snapshot.Parts
 	var explained quantity.Bytes
@@ -141,7 +133,7 @@ func partsOf(rows []snapshot.Process, gpu string, instance snapshot.InstanceID, 
 		parts.Unknown = quantity.From(max(v-explained, 0), quantity.Computed)
 	}
 	if v, ok := used.Value(); ok && v == 0 && !probed {
-		parts.Returnable = books(0)
+		parts.Returnable = reported(0)
 	}
 	return parts
 }

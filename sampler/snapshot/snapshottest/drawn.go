@@ -57,7 +57,7 @@ func DrawnBox() *snapshot.Snapshot {
 	return s
 }
 
-// RowID finds a pid among the rows and the ended of a box; the zero RowID
+// RowID finds a pid among the live and ended rows of a box; the zero RowID
 // where it is not there.
 func RowID(s *snapshot.Snapshot, pid int) snapshot.RowID {
 	for i := range s.Rows {
@@ -140,7 +140,7 @@ func drawnInstances(gpu *snapshot.GPU) {
 	}
 }
 
-// lose takes everything from a GPU that a lost one does not tell.
+// lose removes the figures that a lost GPU does not have.
 func lose(gpu *snapshot.GPU, ago time.Duration, had float64) {
 	gpu.State, gpu.Since, gpu.Message = snapshot.GPULost, Now().Add(-ago), "ERROR_GPU_IS_LOST"
 	gpu.RetryAt, gpu.LastUsed = Now().Add(8*time.Second), gib(had)

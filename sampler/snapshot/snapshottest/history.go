@@ -9,8 +9,8 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// History is what happened before a box: each process's memory moved as its
-// trend says, once a second for the last day.
+// History is the last day of a box, a sample a second: each process's memory
+// follows its trend.
 func History(s *snapshot.Snapshot) snapshot.History { return past{s} }
 
 type past struct{ s *snapshot.Snapshot }
@@ -34,10 +34,10 @@ func (h past) At(t time.Time) (*snapshot.Snapshot, bool) {
 func (h past) Events(limit int) []snapshot.Event {
 	var events []snapshot.Event
 	for i := range h.s.Ended {
-		gone := &h.s.Ended[i]
+		ended := &h.s.Ended[i]
 		events = append(events, snapshot.Event{
-			Time: gone.Ended, Kind: snapshot.EventEnded, GPU: gone.Last.GPU, GPUUUID: gone.Last.ID.GPUUUID, Row: gone.Last.ID,
-			User: gone.Last.User, Name: gone.Last.Name, Message: "exited, held " + gone.Last.Used.Or(0).String(), Bytes: gone.Last.Used,
+			Time: ended.Ended, Kind: snapshot.EventEnded, GPU: ended.Last.GPU, GPUUUID: ended.Last.ID.GPUUUID, Row: ended.Last.ID,
+			User: ended.Last.User, Name: ended.Last.Name, Message: "exited, held " + ended.Last.Used.Or(0).String(), Bytes: ended.Last.Used,
 		})
 	}
 	if limit > 0 && limit < len(events) {
@@ -74,7 +74,7 @@ func (h past) Series(key snapshot.SeriesKey, from, to time.Time, buckets int) []
 	return points
 }
 
-// curve is how an amount came to what it is now.
+// curve is an amount over time.
 type curve struct {
 	trend snapshot.Trend
 	now   float64 // GiB

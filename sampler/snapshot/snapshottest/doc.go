@@ -1,0 +1,10 @@
+// Package snapshottest has ready Snapshots for tests: the boxes of the drawings
+// in SCREENS.md, with all of their figures.
+//
+//	DrawnBox ─┬─ DayOne      the same box without any probe
+//	          └─ NoDriver    the same box after its driver went away
+//	SixteenGPUs
+//	History(box) ── the curves behind a box: sawtooth, leak, flat
+//
+// Start reading at DrawnBox.
+package snapshottest
