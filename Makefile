@@ -55,8 +55,8 @@ agent: ## join the Python probe's source files into the file that ships
 .PHONY: golden
 golden: ## rewrite the golden files from what the code draws now
 	$(GO) test ./ui ./ui/graph -update
-	UPDATE_GOLDEN=1 $(GO) test ./internal/fakedriver -run TestKeysFollowTheState
-	UPDATE_GOLDEN=1 $(GO) test ./schema ./cli
+	UPDATE_GOLDEN=1 $(GO) test . ./internal/fakedriver -run TestKeysFollowTheState
+	UPDATE_GOLDEN=1 $(GO) test . ./schema ./cli
 
 .PHONY: forecast-table
 forecast-table: ## measure the forecaster beside baselines and write docs/forecast.md (RECORDING=FILE: a real one too)

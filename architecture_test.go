@@ -1,0 +1,96 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// TestArchitectureShowsEveryImport holds the drawing in docs/architecture.md to
+// the code: every package, by layers, with all that it imports of ours.
+// UPDATE_GOLDEN=1 (make golden) draws it anew.
+func TestArchitectureShowsEveryImport(t *testing.T) {
+	const path, begin, end = "docs/architecture.md", "<!-- imports -->\n```\n", "```\n<!-- /imports -->"
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, rest, found := strings.Cut(string(text), begin)
+	drawn, after, closed := strings.Cut(rest, end)
+	if !found || !closed {
+		t.Fatalf("%s has no drawing between its marks", path)
+	}
+	want := drawImports(packageImports(t))
+	if drawn == want {
+		return
+	}
+	if os.Getenv("UPDATE_GOLDEN") == "" {
+		t.Fatalf("the drawing in %s differs from the code: make golden\n%s", path, want)
+	}
+	if err := os.WriteFile(path, []byte(before+begin+want+end+after), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// packageImports are the module's packages with their imports within it, tests
+// apart.
+func packageImports(t *testing.T) map[string][]string {
+	t.Helper()
+	cmd := exec.Command("go", "list", "-f", `{{.ImportPath}} {{join .Imports " "}}`, "./...")
+	cmd.Env = append(os.Environ(), "GOOS=linux", "CGO_ENABLED=1")
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("go list: %v", err)
+	}
+	imports := map[string][]string{}
+	for line := range strings.Lines(string(out)) {
+		fields := strings.Fields(line)
+		name, ours := strings.TrimPrefix(fields[0], "vramscope/"), []string{}
+		for _, imported := range fields[1:] {
+			if rest, ok := strings.CutPrefix(imported, "vramscope/"); ok {
+				ours = append(ours, rest)
+			}
+		}
+		imports[name] = ours
+	}
+	return imports
+}
+
+// drawImports draws the packages by layers: each imports only packages of lower
+// layers.
+func drawImports(imports map[string][]string) string {
+	layers := map[int][]string{}
+	var layer func(name string) int
+	layer = func(name string) int {
+		highest := 0
+		for _, below := range imports[name] {
+			highest = max(highest, layer(below)+1)
+		}
+		return highest
+	}
+	for name := range imports {
+		layers[layer(name)] = append(layers[layer(name)], name)
+	}
+	var b strings.Builder
+	for i := len(layers) - 1; i >= 0; i-- {
+		slices.Sort(layers[i])
+		for _, name := range layers[i] {
+			column := fmt.Sprintf("%-30s", name)
+			for _, imported := range imports[name] {
+				if len(column)+1+len(imported) > 120 {
+					fmt.Fprintln(&b, column)
+					column = strings.Repeat(" ", 30)
+				}
+				column += " " + imported
+			}
+			fmt.Fprintln(&b, strings.TrimRight(column, " "))
+		}
+		if i > 0 {
+			fmt.Fprintln(&b)
+		}
+	}
+	return b.String()
+}
