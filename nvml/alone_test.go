@@ -21,7 +21,7 @@ const (
 	stateVariable   = "VRAMSCOPE_FAKE_STATE"
 )
 
-// box is a fake driver in a test's own process, and what the test knows of it.
+// box is a fake driver in a test's own process.
 type box struct {
 	testing.TB
 	fakedriver.State
@@ -29,10 +29,9 @@ type box struct {
 	path    string // of the state file
 }
 
-// alone runs the calling test again in a process of its own, because a
-// process has one driver library for good, and reports what came of it. In
-// that process it returns the box to test on; in the first, nil: the test is
-// then over.
+// alone runs the calling test again in a process of its own, because a process
+// can load one driver library only. In that process it returns the box; in the
+// first it reports the result and returns nil.
 func alone(t *testing.T, variant fakedriver.Variant, state fakedriver.State) *box {
 	t.Helper()
 	if os.Getenv(aloneVariable) == t.Name() {

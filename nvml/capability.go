@@ -1,16 +1,15 @@
 package nvml
 
-// Capability is one thing that a driver library can or cannot tell, for
-// doctor.
+// Capability is a call that a driver library has or lacks, for doctor.
 type Capability struct {
-	Name      string // "memory, with what the driver reserves told apart"
+	Name      string // "memory, without what the driver reserves"
 	Symbol    string // "nvmlDeviceGetMemoryInfo_v2"
 	Available bool
 }
 
-// symbol is an entry point of the library. Through go-nvml's lazy binding a
-// call to one that is not there ends the process, so each is looked up once
-// and asked for before every call.
+// symbol is an entry point of the library. A call through go-nvml's lazy
+// binding to one that is missing ends the process, so each is looked up once,
+// and checked before every call.
 type symbol int
 
 const (
@@ -74,11 +73,11 @@ const (
 	symbolCount
 )
 
-// symbols says of each entry point its name in C and, for people, what it is for.
+// symbols has the C name of each entry point and, for people, its purpose.
 var symbols = [symbolCount]struct{ name, words string }{
 	symInit:                 {"nvmlInit_v2", "start"},
 	symInitV1:               {"nvmlInit", "start, older call"},
-	symShutdown:             {"nvmlShutdown", "let the driver go"},
+	symShutdown:             {"nvmlShutdown", "shutdown"},
 	symInitWithFlags:        {"nvmlInitWithFlags", "start without any GPU"},
 	symDriverVersion:        {"nvmlSystemGetDriverVersion", "driver version"},
 	symNVMLVersion:          {"nvmlSystemGetNVMLVersion", "library version"},
@@ -93,7 +92,7 @@ var symbols = [symbolCount]struct{ name, words string }{
 	symPCIv3:                {"nvmlDeviceGetPciInfo_v3", "PCI bus"},
 	symPCIv2:                {"nvmlDeviceGetPciInfo_v2", "PCI bus, older call"},
 	symPCIv1:                {"nvmlDeviceGetPciInfo", "PCI bus, oldest call"},
-	symMemoryV2:             {"nvmlDeviceGetMemoryInfo_v2", "memory, with what the driver reserves told apart"},
+	symMemoryV2:             {"nvmlDeviceGetMemoryInfo_v2", "memory, without what the driver reserves"},
 	symMemory:               {"nvmlDeviceGetMemoryInfo", "memory, with what the driver reserves counted as used"},
 	symBAR1:                 {"nvmlDeviceGetBAR1MemoryInfo", "whether a GPU has memory of its own"},
 	symUtilization:          {"nvmlDeviceGetUtilizationRates", "how busy a GPU is"},
@@ -138,8 +137,8 @@ var symbols = [symbolCount]struct{ name, words string }{
 // symbolSet is which entry points a loaded library has.
 type symbolSet [symbolCount]bool
 
-// any reports whether one of several entry points is there: go-nvml takes
-// the newest itself.
+// any reports whether the library has one of several entry points; go-nvml
+// itself takes the newest.
 func (s *symbolSet) any(choices ...symbol) bool {
 	for _, choice := range choices {
 		if s[choice] {
@@ -149,7 +148,7 @@ func (s *symbolSet) any(choices ...symbol) bool {
 	return false
 }
 
-// capabilities lists the set for people.
+// capabilities lists the whole set.
 func (s *symbolSet) capabilities() []Capability {
 	list := make([]Capability, 0, symbolCount)
 	for i, entry := range symbols {
@@ -158,8 +157,7 @@ func (s *symbolSet) capabilities() []Capability {
 	return list
 }
 
-// essential are the calls without which nothing can be read; of each group
-// one suffices.
+// essential are the calls without which nothing can be read: one of each group.
 var essential = [][]symbol{{symInit, symInitV1}, {symShutdown}, {symCount, symCountV1}, {symHandle, symHandleV1}, {symUUID}, {symName}}
 
 // missing names the first essential call that the set lacks, "" where it has

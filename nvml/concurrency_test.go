@@ -13,8 +13,8 @@ import (
 	"vramscope/internal/quantity"
 )
 
-// A call that hangs holds up its own GPU and every change, nothing else.
-func TestHangingCall(t *testing.T) {
+// A call that hangs blocks its own GPU, Open and Close, nothing else.
+func TestHangingCallBlocksItsGPUOnly(t *testing.T) {
 	b := alone(t, fakedriver.Current, fakedriver.Box(2, 1))
 	if b == nil {
 		return
@@ -48,8 +48,8 @@ func TestHangingCall(t *testing.T) {
 	b.expectMemory(b.read(library, devices[0]).Memory, &b.GPUs[0], quantity.Driver)
 }
 
-// Readings of all GPUs run at once, and while somebody opens the library
-// anew each either comes whole or says why not.
+// Readings of all GPUs run at once; while the library is opened again each is
+// complete or fails.
 func TestConcurrentReadings(t *testing.T) {
 	b := alone(t, fakedriver.Current, fakedriver.Box(8, 8))
 	if b == nil {
@@ -90,8 +90,8 @@ func TestConcurrentReadings(t *testing.T) {
 	opener.Wait()
 }
 
-// Whatever figures the driver gives, a reading holds none that cannot be.
-func TestNonsense(t *testing.T) {
+// A reading holds no impossible figure, whatever the driver returns.
+func TestReadRejectsNonsense(t *testing.T) {
 	b := alone(t, fakedriver.Current, fakedriver.MIG())
 	if b == nil {
 		return
@@ -101,7 +101,7 @@ func TestNonsense(t *testing.T) {
 		choices := []uint64{0, 1, random.Uint64N(1 << 37), random.Uint64(), 1 << 63, 1<<32 - 1, 1<<31 + 7, fakedriver.Unavailable, fakedriver.Absent}
 		return choices[random.IntN(len(choices))]
 	}
-	told := func() uint64 { // where a figure that is absent is no state at all
+	present := func() uint64 { // for keys that must not be absent
 		for {
 			if v := figure(); v != fakedriver.Absent {
 				return v
@@ -119,11 +119,11 @@ func TestNonsense(t *testing.T) {
 			gpu.Utilization, gpu.Temperature, gpu.Power, gpu.PowerLimit = figure(), figure(), figure(), figure()
 			gpu.SMClock, gpu.MIGMax, gpu.ECCCorrected, gpu.Throttle = figure(), figure(), figure(), figure()
 			for j := range gpu.Processes {
-				gpu.Processes[j].PID, gpu.Processes[j].Used, gpu.Processes[j].SM = told(), figure(), figure()
+				gpu.Processes[j].PID, gpu.Processes[j].Used, gpu.Processes[j].SM = present(), figure(), figure()
 				gpu.Processes[j].GPUInstance = figure()
 			}
 			for j := range gpu.Instances {
-				gpu.Instances[j].Total, gpu.Instances[j].Used, gpu.Instances[j].GPUInstance = told(), figure(), told()
+				gpu.Instances[j].Total, gpu.Instances[j].Used, gpu.Instances[j].GPUInstance = present(), figure(), present()
 			}
 			call := calls[random.IntN(len(calls))]
 			switch round % 4 {

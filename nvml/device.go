@@ -1,12 +1,3 @@
-// Package nvml is devices and processes as the driver sees them.
-//
-//	libnvidia-ml.so.1 ── go-nvml ── Library ── Driver, Device (facts)
-//	                                   └────── Reading (one GPU, one moment)
-//
-// The types in this file are pure Go and build everywhere. What talks to the
-// driver is tagged linux && cgo and has a twin, unavailable.go, that says it
-// cannot. Every figure that a driver may refuse is Optional: one refused
-// field never takes the others with it.
 package nvml
 
 import (
@@ -16,23 +7,22 @@ import (
 	"vramscope/metric"
 )
 
-// Driver is what the loaded driver says of itself.
+// Driver describes the loaded driver.
 type Driver struct {
 	Version     string // kernel driver, "550.163.01"
-	CUDAVersion string // highest CUDA version it serves, "12.4"; "" where not told
+	CUDAVersion string // highest CUDA version it serves, "12.4"; "" where unknown
 	NVMLVersion string // the library's own version
-	LibraryPath string // where the library was loaded from, as far as the loader tells
+	LibraryPath string // where the loader found the library; "" where unknown
 
-	// LibraryVersion is the driver release that the library was installed
-	// with, by its file's name: known even where no driver answers. "" where
-	// the name does not tell.
+	// LibraryVersion is the driver release in the library's file name, which
+	// is known even where no driver answers; "" where the name has none.
 	LibraryVersion string
 }
 
 // Device is what does not change while a GPU is there.
 type Device struct {
 	Index    int    // NVML's index; CUDA_VISIBLE_DEVICES does not change it
-	UUID     string // "GPU-…", the key of a GPU everywhere in vramscope; "unknown-3" for one that was lost before it ever said its own
+	UUID     string // "GPU-…", the key of a GPU everywhere in vramscope; "unknown-3" for GPU 3 if it is lost and its UUID was never read
 	Name     string // "NVIDIA H100 80GB HBM3"
 	PCIBusID string // "00000000:18:00.0", as nvidia-smi's -q names it: domain of 8 hex digits
 
@@ -40,8 +30,8 @@ type Device struct {
 	PowerLimit          quantity.Optional[float64] // W, enforced
 }
 
-// Nameless reports whether the GPU was lost before it ever told its UUID. What
-// it told would say that it is one and the same when it comes back.
+// Nameless reports whether the GPU's UUID was never read, so that the GPU
+// cannot be recognised when it comes back.
 func (d *Device) Nameless() bool { return d.UUID == unknownUUID(d.Index) }
 
 // Reading is one GPU at one moment.
@@ -51,21 +41,20 @@ type Reading struct {
 	Took   time.Duration // how long all the calls for this GPU took
 
 	Memory         Memory
-	metric.Sensors // but for what Device has
+	metric.Sensors // but for the facts in Device
 	Throttle       quantity.Optional[Throttle]
 	ECC            ECC
 	XIDs           []XID      // critical errors since the last reading
 	MIGEnabled     bool       // current MIG mode
 	Instances      []Instance // MIG instances in NVML's order
 	Processes      []Process  // one entry per (pid, GPU instance, compute instance)
-	// ProcessesError is why the process list is missing, nil where it is
-	// there. A list that could not be read is not an empty list.
+	// ProcessesError is why the process list could not be read, nil where it was.
 	ProcessesError error
 }
 
 // Memory is a GPU's or a MIG instance's frame buffer.
 //
-//	Total = Used + Free + Reserved     (v2 and, where told, v1)
+//	Total = Used + Free + Reserved     (v2; v1 where Reserved is known)
 //
 // With the v1 call Reserved is unknown and Used includes it; the Source of
 // Used is then quantity.DriverV1. On a unified-memory machine all of it is the
@@ -74,12 +63,11 @@ type Memory struct {
 	Total, Used, Free, Reserved quantity.Optional[quantity.Bytes]
 }
 
-// Throttle is the set of reasons for which the clocks are held down, the
-// driver's nvmlClocksEventReasons bits.
+// Throttle is the set of reasons for lowered clocks: the bits of
+// nvmlClocksEventReasons.
 type Throttle uint64
 
-// The reasons that matter to a reader; idle and application settings do not
-// count as throttling.
+// The reasons that count as throttling; idle and application settings do not.
 const (
 	ThrottlePowerCap        Throttle = 0x4
 	ThrottleHardware        Throttle = 0x8
@@ -115,18 +103,18 @@ type Instance struct {
 	ID      InstanceID
 	UUID    string // "MIG-…"
 	Profile string // "3g.40gb"
-	Slices  int    // GPU slices of the profile: 3; 0 where not told
+	Slices  int    // GPU slices of the profile: 3; 0 where unknown
 	Memory  Memory
 }
 
 // ProcessType is what kind of contexts a process has on a GPU.
 type ProcessType uint8
 
-// The kinds, as a set: a process can be in the compute and in the graphics list.
+// The types, as a set: a process can be in the compute and the graphics list.
 const (
 	Compute ProcessType = 1 << iota
 	Graphics
-	MPS // a client of the Multi-Process Service: its memory is shown under it, its contexts belong to the server
+	MPS // a client of the Multi-Process Service, whose server owns the contexts
 )
 
 // String is nvidia-smi's notation: C, G, C+G, M+C.

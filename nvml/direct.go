@@ -64,17 +64,16 @@ import (
 	gonvml "github.com/NVIDIA/go-nvml/pkg/nvml"
 )
 
-// direct is the loaded library, and the three calls that go past go-nvml,
-// because their buffers need care that its wrappers do not take:
+// direct is the loaded library, with the three calls that bypass go-nvml:
 //
-//   - process lists and samples: the wrappers start with room for one entry,
-//     grow it without bound for a driver that keeps asking, and trust counts
-//     and struct sizes that drivers get wrong;
-//   - memory v2: the wrapper offers one form of the version field, and
-//     drivers exist that take the other.
+//   - process lists and samples: go-nvml starts with room for one entry, grows
+//     it without limit, and trusts counts and struct sizes that drivers get
+//     wrong;
+//   - memory v2: go-nvml sends one form of the version field, and some drivers
+//     take only the other.
 //
-// The handle is never closed: go-nvml's bindings hold the library for good
-// anyway, and a hung call may return into it at any time.
+// The handle is never closed: go-nvml keeps the library open anyway, and a hung
+// call may return into it at any time.
 type direct struct {
 	handle unsafe.Pointer
 	path   string      // as the loader found it
@@ -105,22 +104,20 @@ func openDirect(name string) (*direct, error) {
 		}
 	}
 	if d.path != "" {
-		// A library that cannot be looked at again later is only one that
-		// is never noticed to have been replaced.
-		d.file, _ = os.Stat(d.path)
+		d.file, _ = os.Stat(d.path) // without it a replacement is not noticed
 	}
 	return d, nil
 }
 
-// lookup is the address of an entry point, nil where the library lacks it.
+// lookup is the address of an entry point, nil if the library lacks it.
 func (d *direct) lookup(name string) unsafe.Pointer {
 	cname := C.CString(name)
 	defer C.free(unsafe.Pointer(cname))
 	return C.dlsym(d.handle, cname)
 }
 
-// replaced reports whether the file that was loaded is no longer the one
-// that the same path leads to.
+// replaced reports whether the path now leads to another file than the one that
+// was loaded.
 func (d *direct) replaced() bool {
 	if d.file == nil {
 		return false
@@ -132,8 +129,8 @@ func (d *direct) replaced() bool {
 	return !os.SameFile(d.file, now) || d.file.Size() != now.Size() || !d.file.ModTime().Equal(now.ModTime())
 }
 
-// release is the driver release that the library belongs to, by the name of
-// its file: "550.163.01" of libnvidia-ml.so.550.163.01; "" where it does not tell.
+// release is the driver release in the library's file name: "550.163.01" of
+// libnvidia-ml.so.550.163.01; "" where it has none.
 func (d *direct) release() string {
 	target, err := filepath.EvalSymlinks(d.path)
 	if err != nil {
@@ -161,8 +158,8 @@ func (d *direct) samples(call, device unsafe.Pointer, buffer []byte, since uint6
 	return int(n), ret
 }
 
-// The two forms in which a version 2 struct is announced: as nvml.h's
-// NVML_STRUCT_VERSION computes it, and as early 510 drivers took it.
+// The two forms of the version field of a version 2 struct: that of nvml.h's
+// NVML_STRUCT_VERSION, and that of early 510 drivers.
 const (
 	memoryVersion     = C.uint(C.sizeof_struct_memory_v2 | 2<<24)
 	memoryVersionBare = C.uint(2)

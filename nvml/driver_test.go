@@ -41,7 +41,7 @@ func (b *box) expectProcesses(reading Reading, gpu *fakedriver.GPU) {
 	for _, got := range reading.Processes {
 		want := gpu.Process(uint64(got.PID))
 		if want == nil {
-			b.Fatalf("GPU %d: nobody started %d", gpu.Minor, got.PID)
+			b.Fatalf("GPU %d: process %d is not in the state", gpu.Minor, got.PID)
 		}
 		used, known := got.Used.Value()
 		if known != (want.Used != fakedriver.Unavailable) || known && uint64(used) != want.Used || got.Type.String() != want.Lists {
@@ -57,7 +57,7 @@ func known[T comparable](b *box, name string, got quantity.Optional[T], want T) 
 	}
 }
 
-func TestReadGivesTheDriversFigures(t *testing.T) {
+func TestReadReturnsTheDriversFigures(t *testing.T) {
 	b := alone(t, fakedriver.Current, fakedriver.Box(3, 8))
 	if b == nil {
 		return
@@ -105,7 +105,7 @@ func TestReadGivesTheDriversFigures(t *testing.T) {
 		t.Errorf("reading %+v", reading)
 	}
 
-	// What moves, moves; what a person changes is seen without a new Open.
+	// Changes are seen without a new Open.
 	gpu.Resize(gpu.Processes[2].PID, 5<<30)
 	gpu.PowerLimit = 400_000
 	b.write()
@@ -116,7 +116,7 @@ func TestReadGivesTheDriversFigures(t *testing.T) {
 
 	for _, capability := range library.Capabilities() {
 		if !capability.Available {
-			t.Errorf("%s (%s) is said to be missing", capability.Symbol, capability.Name)
+			t.Errorf("%s (%s) is reported missing", capability.Symbol, capability.Name)
 		}
 	}
 	if err := library.Close(); err != nil {
@@ -131,7 +131,7 @@ func TestReadGivesTheDriversFigures(t *testing.T) {
 	b.expectMemory(b.read(library, devices[2]).Memory, &b.GPUs[2], quantity.Driver)
 }
 
-// Old drivers lack whole calls; calling one of them would end the process.
+// Old drivers lack calls; calling one of them would end the process.
 func TestOldDrivers(t *testing.T) {
 	t.Run("R470", testR470)
 	t.Run("V1Only", testV1Only)
@@ -163,11 +163,11 @@ func testOldDriver(t *testing.T, variant fakedriver.Variant) {
 	known(b, "throttle reasons", b.read(library, devices[0]).Throttle, ThrottleSoftwareThermal)
 	missing := func(c Capability) bool { return c.Symbol == "nvmlDeviceGetMemoryInfo_v2" && !c.Available }
 	if !slices.ContainsFunc(library.Capabilities(), missing) {
-		t.Error("memory v2 is not said to be missing")
+		t.Error("memory v2 is not reported missing")
 	}
 }
 
-// Drivers differ in which version word they take for the same struct.
+// Drivers differ in the version field that they take.
 func TestMemoryVersions(t *testing.T) {
 	b := alone(t, fakedriver.Current, fakedriver.Box(1, 1))
 	if b == nil {
@@ -224,7 +224,7 @@ func TestSMUtilization(t *testing.T) {
 	b.write()
 	for _, process := range b.read(library, devices[0]).Processes {
 		if process.SMUtilization.Known() {
-			t.Errorf("utilisation of %d is known from a driver that does not tell", process.PID)
+			t.Errorf("utilisation of %d is known from a driver that refuses it", process.PID)
 		}
 	}
 }
@@ -249,21 +249,20 @@ func TestUnifiedMemory(t *testing.T) {
 	known(b, "total", memory.Total, 127600748*quantity.KiB)
 	known(b, "used", memory.Used, (127600748-118566368)*quantity.KiB)
 	if memory.Used.Source() != quantity.System {
-		t.Errorf("the host's memory is said to come from the %s", memory.Used.Source())
+		t.Errorf("the source of the host's memory is %s", memory.Used.Source())
 	}
-	// A GPU with memory of its own, of which the driver tells nothing, is
-	// not said to have the host's.
+	// A GPU with its own memory, which the driver refuses, does not get the host's.
 	if reading := b.read(library, devices[1]); reading.Memory != (Memory{}) || len(reading.Processes) != 1 {
 		t.Errorf("memory %+v, processes %+v", reading.Memory, reading.Processes)
 	}
-	// An integrated GPU of a name not seen yet is known by its lack of a BAR1.
+	// An integrated GPU of an unknown name is recognised by its lack of a BAR1.
 	spark.Name = "NVIDIA Next"
 	b.write()
 	if _, devices, err = library.Open(); err != nil {
 		t.Fatal(err)
 	}
 	known(b, "total", b.read(library, devices[0]).Memory.Total, 127600748*quantity.KiB)
-	// Nor is the host's memory said to be its own where the driver only refuses to tell.
+	// Nor does it get the host's memory without permission to read its own.
 	spark.Fail("nvmlDeviceGetMemoryInfo*", fakedriver.NoPermission)
 	b.write()
 	if reading := b.read(library, devices[0]); reading.Memory != (Memory{}) {
@@ -294,9 +293,9 @@ func TestXIDs(t *testing.T) {
 		t.Errorf("got %+v", got)
 	}
 	if again := b.read(library, devices[0]).XIDs; len(again) != 0 {
-		t.Errorf("told twice: %+v", again)
+		t.Errorf("reported twice: %+v", again)
 	}
 	if without := b.read(library, devices[1]).XIDs; len(without) != 0 {
-		t.Errorf("a GPU without events tells %+v", without)
+		t.Errorf("a GPU without events reports %+v", without)
 	}
 }

@@ -5,9 +5,8 @@ import (
 	"fmt"
 )
 
-// Errors that a reader of the driver acts on. Every error of this package
-// that came out of the driver wraps one of them, or is an *Error of another
-// code.
+// Errors that callers act on. Every error of the driver wraps one of them, or is
+// an *Error of another code.
 var (
 	ErrLibraryNotFound = errors.New("no NVIDIA driver library")
 	ErrDriverNotLoaded = errors.New("no NVIDIA driver is loaded")
@@ -26,11 +25,11 @@ type Error struct {
 	Code   int32  // nvmlReturn_t
 	Name   string // "ERROR_GPU_IS_LOST"
 	Call   string // "nvmlDeviceGetMemoryInfo_v2"
-	Kind   error  // one of the errors above, nil for codes that nothing here acts on
-	Detail string // what else is known: the loader's own message, say; may be empty
+	Kind   error  // one of the errors above, nil for codes without one
+	Detail string // the loader's message, say; may be empty
 }
 
-// newError is the error for a code that a call returned.
+// newError is the error for a call's return code.
 func newError(call string, c code) *Error {
 	name, ok := codeNames[c]
 	if !ok {

@@ -6,14 +6,14 @@ import (
 	gonvml "github.com/NVIDIA/go-nvml/pkg/nvml"
 )
 
-// mostEvents bounds what one reading takes out of the driver's queue, so
-// that a GPU that raises errors without end still gets its figures read.
+// mostEvents limits what one reading takes from the driver's queue, so that a
+// GPU with endless errors is still read.
 const mostEvents = 32
 
 // readEvents collects the critical errors since the last reading. It comes
-// before anything else, because a GPU that is lost says why here, and what
-// goes wrong in it ends nothing. The queue begins with the subscription,
-// which the second reading makes: a program that reads once has no use for it.
+// first, because a lost GPU gives its reason here, and its failures do not end
+// the reading. The second reading subscribes; a program that reads once needs
+// no events.
 func (r *reading) readEvents() {
 	if r.events == nil {
 		if r.readings > 0 && !r.eventless {
@@ -35,8 +35,7 @@ func (r *reading) readEvents() {
 	}
 }
 
-// subscribe asks the driver to queue the GPU's critical errors. Where it has
-// none to offer, that is not asked again.
+// subscribe makes the driver queue the GPU's critical errors. It is tried once.
 func (r *reading) subscribe() {
 	r.eventless = true
 	if !r.can(symEventSetCreate) || !r.can(symEventSetFree) || !r.can(symRegisterEvents) || !r.can(symSupportedEvents) {
@@ -51,13 +50,13 @@ func (r *reading) subscribe() {
 		return
 	}
 	if r.handle.RegisterEvents(gonvml.EventTypeXidCriticalError, set) != gonvml.SUCCESS {
-		_ = set.Free() // an empty set that cannot be freed is nothing to act on
+		_ = set.Free() // an empty set that cannot be freed does no harm
 		return
 	}
 	r.events, r.eventless = set, false
 }
 
-// unsubscribe gives the queue back.
+// unsubscribe frees the queue.
 func (g *gpu) unsubscribe() {
 	if g.events != nil {
 		_ = g.events.Free() // refused only by a driver that has dropped the set already

@@ -8,15 +8,14 @@ import (
 	"vramscope/internal/text"
 )
 
-// What the limits below exclude is no reading of any GPU but a mark or an
-// uninitialised buffer.
+// Figures above these limits are marks or uninitialised memory.
 const (
 	highestTemperature = 200       // °C
 	highestClock       = 100_000   // MHz
 	highestPower       = 1_000_000 // W
 )
 
-// intFigure believes an unsigned figure up to a limit.
+// intFigure accepts an unsigned figure up to a limit.
 func intFigure(raw, limit uint32) quantity.Optional[int] {
 	if raw > limit {
 		return quantity.Unknown[int]()
@@ -32,7 +31,7 @@ func watts(milliwatts uint32) quantity.Optional[float64] {
 	return quantity.From(float64(milliwatts)/1000, quantity.Driver)
 }
 
-// count believes a 64-bit counter.
+// count accepts a 64-bit counter.
 func count(raw uint64) quantity.Optional[uint64] {
 	if raw == valueNotAvailable {
 		return quantity.Unknown[uint64]()
@@ -48,8 +47,8 @@ func cudaVersion(number int) string {
 	return fmt.Sprintf("%d.%d", number/1000, number%1000/10)
 }
 
-// pciBusID is the bus ID as nvidia-smi prints it, from the string that newer
-// calls give, or from the numbers that all of them give.
+// pciBusID is the bus ID as nvidia-smi prints it: the string of newer calls, or
+// the numbers of all calls.
 func pciBusID(s string, domain, bus, device uint32) string {
 	if s = text.Strip(s); s != "" {
 		return s
@@ -57,12 +56,12 @@ func pciBusID(s string, domain, bus, device uint32) string {
 	return fmt.Sprintf("%08X:%02X:%02X.0", domain, bus, device)
 }
 
-// unknownUUID is the key of a GPU that never told its own.
+// unknownUUID is the key of a GPU whose UUID was never read.
 func unknownUUID(index int) string { return fmt.Sprintf("unknown-%d", index) }
 
 // profile is the part of a MIG device's name after "MIG": "3g.40gb" of
-// "NVIDIA H100 80GB HBM3 MIG 3g.40gb". Where the name does not tell, it is
-// composed of slices and memory.
+// "NVIDIA H100 80GB HBM3 MIG 3g.40gb". Other names have no
+// such part: then it is composed of slices and memory.
 func profile(name string, slices int, memoryMiB uint64) string {
 	if _, tail, ok := strings.Cut(name, " MIG "); ok {
 		return strings.TrimSpace(tail)

@@ -42,7 +42,7 @@ func TestProfile(t *testing.T) {
 	}
 }
 
-func TestFiguresThatAreMarks(t *testing.T) {
+func TestMarksAreNoFigures(t *testing.T) {
 	if watts(^uint32(0)).Known() || intFigure(^uint32(0), highestClock).Known() || count(valueNotAvailable).Known() {
 		t.Error("a not-available mark was taken for a figure")
 	}

@@ -15,8 +15,8 @@ import (
 	"vramscope/internal/quantity"
 )
 
-// One refused field is unknown, and every other figure stays as it was.
-func TestOneRefusedFieldCostsThatFieldOnly(t *testing.T) {
+// One refused field is unknown; every other figure stays.
+func TestRefusedFieldCostsThatFieldOnly(t *testing.T) {
 	b := alone(t, fakedriver.Current, boxWithFan())
 	if b == nil {
 		return
@@ -25,7 +25,7 @@ func TestOneRefusedFieldCostsThatFieldOnly(t *testing.T) {
 	whole := b.read(library, devices[0])
 	fields := []struct {
 		call  string
-		clear func(*Reading) // takes out what the call alone tells
+		clear func(*Reading) // clears what only this call reports
 	}{
 		{"nvmlDeviceGetUtilizationRates", func(r *Reading) {
 			r.Utilization, r.MemoryUtilization = quantity.Unknown[int](), quantity.Unknown[int]()
@@ -41,7 +41,7 @@ func TestOneRefusedFieldCostsThatFieldOnly(t *testing.T) {
 		{"nvmlDeviceGetTotalEccErrors", func(r *Reading) {
 			r.ECC.Corrected, r.ECC.Uncorrected = quantity.Unknown[uint64](), quantity.Unknown[uint64]()
 		}},
-		{"nvmlDeviceGetEnforcedPowerLimit", func(*Reading) {}}, // the limit of Open stands
+		{"nvmlDeviceGetEnforcedPowerLimit", func(*Reading) {}}, // the limit read by Open stays
 		{"nvmlDeviceGetMigMode", func(*Reading) {}},
 		{"nvmlDeviceGetGraphicsRunningProcesses*", func(*Reading) {}},
 		{"nvmlDeviceGetMPSComputeRunningProcesses*", func(*Reading) {}},
@@ -104,7 +104,7 @@ func TestLostGPU(t *testing.T) {
 	}
 	b.expectMemory(b.read(library, devices[0]).Memory, &b.GPUs[0], quantity.Driver)
 
-	// Opened anew while it is lost, its line stays, under its name.
+	// After another Open the lost GPU is still listed, under its name.
 	_, again, err := library.Open()
 	if err != nil {
 		t.Fatal(err)
@@ -162,10 +162,10 @@ func TestDriverThatDoesNotOpen(t *testing.T) {
 	b.GPUs = gpus
 	b.write()
 	if _, devices, err := library.Open(); err != nil || len(devices) != 2 {
-		t.Errorf("with the driver there at last: %v, %v", devices, err)
+		t.Errorf("once the driver is there: %v, %v", devices, err)
 	}
 
-	// GPUs that a device cgroup hides are not there; if that is all of them, it is said.
+	// GPUs that a device cgroup hides are left out; if all are hidden, Open fails.
 	b.GPUs[0].Fail("nvmlDeviceGetHandleByIndex*", fakedriver.OperatingSystem)
 	b.write()
 	if _, devices, err := library.Open(); err != nil || len(devices) != 1 || devices[0].Index != 1 {
@@ -221,8 +221,8 @@ func TestDriverReload(t *testing.T) {
 	b.expectMemory(b.read(library, devices[0]).Memory, &b.GPUs[0], quantity.Driver)
 }
 
-// After an upgrade of the driver the process holds a library that can never
-// work again: only a restart helps, and only once the new library is there.
+// After a driver upgrade the loaded library cannot work again: a restart helps,
+// once the new library is there.
 func TestNeedsRestart(t *testing.T) {
 	b := alone(t, fakedriver.Current, fakedriver.Box(1, 1))
 	if b == nil {
@@ -259,15 +259,15 @@ func TestNeedsRestart(t *testing.T) {
 	}
 	install("560.35.03")
 	if !library.NeedsRestart(mismatch) {
-		t.Error("the new library is there, and no restart is asked for")
+		t.Error("the new library is there, and no restart is needed")
 	}
 	if library.NeedsRestart(reading) || library.NeedsRestart(nil) {
-		t.Error("a restart is asked for without need")
+		t.Error("a restart is needed without reason")
 	}
 }
 
-// The driver answers sizes and counts that cannot be, or that change.
-func TestListsThatLie(t *testing.T) {
+// The driver returns impossible or changing sizes and counts.
+func TestWrongListSizes(t *testing.T) {
 	b := alone(t, fakedriver.Current, fakedriver.Box(1, 100))
 	if b == nil {
 		return
@@ -292,7 +292,7 @@ func TestListsThatLie(t *testing.T) {
 	gpu.Fail("nvmlDeviceGetComputeRunningProcesses*", fakedriver.InsufficientSize)
 	b.write()
 	if got := b.read(library, devices[0]); got.ProcessesError == nil || got.Processes != nil || !got.Memory.Used.Known() {
-		t.Errorf("a list that is never long enough: %+v", got)
+		t.Errorf("a buffer that is never large enough: %+v", got)
 	}
 	gpu.Heal()
 	gpu.TellSize(lists, 4_000_000_000)
@@ -301,7 +301,7 @@ func TestListsThatLie(t *testing.T) {
 	}
 	b.write()
 	if got := b.read(library, devices[0]); got.ProcessesError == nil || got.Processes != nil {
-		t.Errorf("%d processes from a list without end", len(got.Processes))
+		t.Errorf("%d processes from an endless list", len(got.Processes))
 	}
 	gpu.Processes = gpu.Processes[:1]
 	gpu.Heal()

@@ -6,8 +6,8 @@ import (
 )
 
 // gate keeps initialisation and calls apart. NVML's init and shutdown are
-// process-wide, and a call that hangs in the driver can be neither joined nor
-// cancelled: while one is counted here, nothing is opened or closed.
+// process-wide, and a call that hangs in the driver cannot be cancelled: while a
+// call is counted here, nothing is opened or closed.
 //
 //	closed ──begin──→ changing ──end(true)──→ open ──enter/leave── calls
 //	                     ↑──────────begin───────┘  (none outstanding)

@@ -16,17 +16,16 @@ type instance struct {
 	pointer unsafe.Pointer
 }
 
-// mostInstances bounds a nonsense count of MIG devices; the hardware's limit
-// is 7 GPU instances.
+// mostInstances limits a nonsense count of MIG devices; the hardware has at most
+// 7 GPU instances.
 const mostInstances = 64
 
-// mostSlices bounds the slices of an instance; the hardware has 7.
+// mostSlices limits the slices of an instance; the hardware has 7.
 const mostSlices = 64
 
-// readInstances reads the MIG devices afresh each time: people make and
-// destroy them while the GPU runs. Numbers without a device are skipped; an
-// instance whose numbers cannot be read is left out, because nothing could
-// be assigned to it.
+// readInstances reads the MIG devices each time, because administrators create
+// and destroy them while the GPU runs. An instance without readable numbers is
+// left out: no process can be assigned to it.
 func (r *reading) readInstances() {
 	r.instances = r.instances[:0]
 	if !r.result.MIGEnabled || !r.can(symMIGHandle) || !r.can(symMIGCount) || !r.can(symGPUInstance) || !r.can(symComputeInstance) {

@@ -16,9 +16,8 @@ import (
 // Library is the driver's library. Its methods may be called from any
 // goroutine; Read of different GPUs at once is its normal use.
 //
-// go-nvml binds to one library per process and for good, so a process has
-// one Library, and one that found the library replaced after a driver
-// upgrade says so with NeedsRestart.
+// go-nvml binds a process to one library, so a process has one Library. After a
+// driver upgrade only a new process can load the new one: see NeedsRestart.
 type Library struct {
 	options Options
 	gate    gate
@@ -30,7 +29,7 @@ type Library struct {
 	known    map[int]Device  // by index, from earlier Opens: the facts of a GPU that is lost at the next
 }
 
-// loaded is what the library offers.
+// loaded is the library with its entry points.
 type loaded struct {
 	*direct
 	symbols     symbolSet
@@ -59,11 +58,10 @@ func New(options Options) *Library {
 }
 
 // Open loads the library if that has not happened, initialises it, and lists
-// the GPUs that this user may see; no GPU at all is no error. An open
-// library is initialised anew. It fails with ErrBusy while a Read is
-// outstanding, ErrLibraryNotFound, ErrDriverNotLoaded, ErrVersionMismatch and
-// what else the driver says; the Driver then holds what is known of the
-// library all the same.
+// the GPUs that this user may see; a box without GPUs is no error. An open
+// library is initialised again. It fails with ErrBusy while a Read is
+// outstanding, with ErrLibraryNotFound, ErrDriverNotLoaded, ErrVersionMismatch
+// and other errors of the driver; the Driver then still describes the library.
 func (l *Library) Open() (Driver, []Device, error) {
 	wasOpen, err := l.gate.begin()
 	if err != nil {
@@ -82,8 +80,8 @@ func (l *Library) Open() (Driver, []Device, error) {
 	return driver, devices, nil
 }
 
-// Close lets the driver go, so that it can be unloaded. It fails with ErrBusy
-// while a Read is outstanding. Closing what is not open does nothing.
+// Close shuts the library down, so that the driver can be unloaded. It fails with
+// ErrBusy while a Read is outstanding. Closing twice does nothing.
 func (l *Library) Close() error {
 	wasOpen, err := l.gate.begin()
 	if err != nil {
@@ -96,8 +94,8 @@ func (l *Library) Close() error {
 	return nil
 }
 
-// Capabilities lists which of the calls that vramscope knows the loaded
-// library has; nil before the library was found.
+// Capabilities lists the calls that vramscope uses, and whether the loaded
+// library has them; nil before the library was found.
 func (l *Library) Capabilities() []Capability {
 	if lib := l.loaded.Load(); lib != nil {
 		return lib.symbols.capabilities()
@@ -105,17 +103,16 @@ func (l *Library) Capabilities() []Capability {
 	return nil
 }
 
-// NeedsRestart reports whether an error of Open or Read is one that only a
-// new process can get over: the kernel driver is of another version than the
-// loaded library, and the library on disk is no longer the loaded one. A
-// mismatch with an unchanged library is a half-finished upgrade, which a
-// restart would not help.
+// NeedsRestart reports whether only a new process can overcome an error of Open
+// or Read: the kernel driver has another version than the loaded library, and
+// the library on disk is a new one. With an unchanged library the upgrade is
+// unfinished, and a restart would not help.
 func (l *Library) NeedsRestart(err error) bool {
 	lib := l.loaded.Load()
 	return lib != nil && errors.Is(err, ErrVersionMismatch) && lib.replaced()
 }
 
-// load finds the library and what it offers, once.
+// load loads the library and looks its entry points up, once.
 func (l *Library) load() (*loaded, error) {
 	if lib := l.loaded.Load(); lib != nil {
 		return lib, nil
@@ -142,8 +139,8 @@ func (l *Library) load() (*loaded, error) {
 	return lib, nil
 }
 
-// addList takes the newest of the versions of a process list; the last of
-// them is the one with the short structs.
+// addList takes the newest version of a process list; the oldest has the short
+// structs.
 func (l *loaded) addList(kind ProcessType, newest, older, oldest symbol) {
 	for _, choice := range []symbol{newest, older, oldest} {
 		if !l.symbols[choice] {
@@ -182,7 +179,7 @@ func (l *Library) start() (Driver, []Device, error) {
 	return driver, devices, nil
 }
 
-// describe fills in the versions; one that is not told stays empty.
+// describe fills in the versions; one that the driver refuses stays empty.
 func (l *Library) describe(lib *loaded, driver *Driver) {
 	if lib.symbols[symDriverVersion] {
 		if version, ret := l.api.SystemGetDriverVersion(); ret == gonvml.SUCCESS {
@@ -206,7 +203,7 @@ func (l *Library) describe(lib *loaded, driver *Driver) {
 	}
 }
 
-// shutdown gives everything back.
+// shutdown frees everything.
 func (l *Library) shutdown() {
 	for _, g := range l.gpus {
 		g.unsubscribe()

@@ -12,15 +12,14 @@ import (
 	"vramscope/internal/text"
 )
 
-// mostGPUs is more than any machine has; a driver that counts more counts nonsense.
+// mostGPUs is more than any machine has; a larger count is nonsense.
 const mostGPUs = 256
 
 // list finds the GPUs and reads what does not change.
 //
-// A GPU that this user may not see (a device cgroup, say) is left out, as
-// nvidia-smi does. One that is lost stays in the list, with the facts of an
-// earlier Open where there was one, so that its line on the screen says why
-// it has no figures.
+// A GPU that this user may not see (a device cgroup, say) is left out, as in
+// nvidia-smi. A lost one stays in the list, with the facts of an earlier Open,
+// so that its line on the screen shows why it has no figures.
 func (l *Library) list(lib *loaded) ([]Device, error) {
 	total, ret := l.api.DeviceGetCount()
 	if ret != gonvml.SUCCESS {
@@ -42,7 +41,7 @@ func (l *Library) list(lib *loaded) ([]Device, error) {
 			g = l.lost(index, err)
 		}
 		if gpus[g.device.UUID] != nil {
-			// A second GPU of the same UUID could be told apart by nothing.
+			// Two GPUs with one UUID need different keys.
 			g.device.UUID = unknownUUID(index)
 		}
 		gpus[g.device.UUID] = g
@@ -59,7 +58,7 @@ func (l *Library) list(lib *loaded) ([]Device, error) {
 	return devices, nil
 }
 
-// lost stands for a GPU of which the driver says nothing but an error.
+// lost stands for a GPU for which the driver returns only an error.
 func (l *Library) lost(index int, err error) *gpu {
 	device, ok := l.known[index]
 	if !ok {
@@ -68,8 +67,8 @@ func (l *Library) lost(index int, err error) *gpu {
 	return &gpu{device: device, absent: err}
 }
 
-// identify opens a GPU by index and reads its facts. A fact that the driver
-// refuses stays empty or unknown, the UUID excepted.
+// identify opens a GPU by index and reads its facts. Only the UUID is required;
+// another fact that the driver refuses stays empty or unknown.
 func (l *Library) identify(lib *loaded, index int) (*gpu, error) {
 	handle, ret := l.api.DeviceGetHandleByIndex(index)
 	if ret != gonvml.SUCCESS {
@@ -114,8 +113,8 @@ func (l *Library) identify(lib *loaded, index int) (*gpu, error) {
 	return g, nil
 }
 
-// cText is the text before the first NUL of a C buffer, which go-nvml gives
-// as signed or unsigned bytes depending on the machine.
+// cText is the text before the first NUL of a C buffer, whose bytes go-nvml makes
+// signed or unsigned depending on the machine.
 func cText[B int8 | uint8](buffer []B) string {
 	text := make([]byte, 0, len(buffer))
 	for _, b := range buffer {

@@ -13,17 +13,16 @@ import (
 // valueNotAvailable is NVML_VALUE_NOT_AVAILABLE as an unsigned 64-bit figure.
 const valueNotAvailable = ^uint64(0)
 
-// largestMemory is more than any GPU will have for long. A figure above it is
-// a driver's nonsense, and so is anything that would turn negative as Bytes.
+// largestMemory is more than any GPU has; a figure above it is nonsense.
 const largestMemory = uint64(quantity.PiB)
 
-// memoryAnswer is what a memory call wrote, not yet believed.
+// memoryAnswer is what a memory call wrote, unchecked.
 type memoryAnswer struct {
 	total, reserved, free, used uint64
 }
 
-// figure believes a byte count that the driver told, unless it is the
-// not-available mark or more than limit.
+// figure accepts a byte count of the driver, unless it is the not-available mark
+// or more than limit.
 func figure(raw, limit uint64, source quantity.Source) quantity.Optional[quantity.Bytes] {
 	if raw == valueNotAvailable || raw > limit || raw > largestMemory {
 		return quantity.Unknown[quantity.Bytes]()
@@ -31,8 +30,8 @@ func figure(raw, limit uint64, source quantity.Source) quantity.Optional[quantit
 	return quantity.From(quantity.Bytes(raw), source)
 }
 
-// memoryV2 takes an answer of nvmlDeviceGetMemoryInfo_v2, which counts what
-// the driver keeps for itself apart.
+// memoryV2 converts an answer of nvmlDeviceGetMemoryInfo_v2, which counts the
+// driver's own memory separately.
 func memoryV2(a memoryAnswer) Memory {
 	m := memoryV1(a)
 	m.Used = figure(a.used, limitOf(m), quantity.Driver)
@@ -44,8 +43,8 @@ func memoryV2(a memoryAnswer) Memory {
 	return m
 }
 
-// memoryV1 takes an answer of nvmlDeviceGetMemoryInfo: used includes what
-// the driver keeps for itself.
+// memoryV1 converts an answer of nvmlDeviceGetMemoryInfo, in which used includes
+// the driver's own memory.
 func memoryV1(a memoryAnswer) Memory {
 	var m Memory
 	if a.total > 0 {
@@ -56,7 +55,7 @@ func memoryV1(a memoryAnswer) Memory {
 	return m
 }
 
-// limitOf is what no part of a memory can exceed.
+// limitOf is the limit of each part of a memory.
 func limitOf(m Memory) uint64 {
 	if total, ok := m.Total.Value(); ok {
 		return uint64(total)
@@ -64,13 +63,12 @@ func limitOf(m Memory) uint64 {
 	return largestMemory
 }
 
-// integratedNames are parts of the names under which GPUs without memory of
-// their own present themselves. They decide only where the driver has no
-// BAR1 call that could be asked.
+// integratedNames are parts of the names of GPUs without memory of their own,
+// for drivers that lack the BAR1 call.
 var integratedNames = []string{"GB10", "Orin", "Thor", "Xavier", "Tegra", "nvgpu"}
 
-// namedIntegrated reports whether a GPU's name is that of a chip which shares
-// the host's memory.
+// namedIntegrated reports whether a name is that of a chip that shares the host's
+// memory.
 func namedIntegrated(name string) bool {
 	for _, part := range integratedNames {
 		if strings.Contains(name, part) {
@@ -81,8 +79,8 @@ func namedIntegrated(name string) bool {
 }
 
 // hostMemory is the memory of a GPU that shares the host's: /proc/meminfo's
-// MemTotal, and MemAvailable as what is free, because the kernel gives page
-// cache back to a GPU allocation as it does to any other.
+// MemTotal, and MemAvailable as what is free, because the kernel frees page cache
+// for a GPU allocation as for any other.
 func hostMemory(meminfo io.Reader) (Memory, error) {
 	total, available, err := parseMeminfo(meminfo)
 	if err != nil {

@@ -25,7 +25,7 @@ func TestMemoryV2(t *testing.T) {
 			Memory{Total: driver(80 * gib), Reserved: driver(gib), Free: driver(39 * gib), Used: unknown}},
 		{"used above total", memoryAnswer{total: 80 * gib, reserved: gib, free: 39 * gib, used: 81 * gib},
 			Memory{Total: driver(80 * gib), Reserved: driver(gib), Free: driver(39 * gib), Used: unknown}},
-		{"nothing told", memoryAnswer{valueNotAvailable, valueNotAvailable, valueNotAvailable, valueNotAvailable}, Memory{}},
+		{"nothing available", memoryAnswer{valueNotAvailable, valueNotAvailable, valueNotAvailable, valueNotAvailable}, Memory{}},
 		{"empty GPU", memoryAnswer{total: 80 * gib, free: 80 * gib},
 			Memory{Total: driver(80 * gib), Reserved: driver(0), Free: driver(80 * gib), Used: driver(0)}},
 	}
@@ -38,12 +38,11 @@ func TestMemoryV2(t *testing.T) {
 	}
 }
 
-// With the old call nothing is known of the driver's own part, and the
-// figures say so.
-func TestMemoryV1SaysItsSource(t *testing.T) {
+// The old call does not report the driver's own part; the source says so.
+func TestMemoryV1KeepsItsSource(t *testing.T) {
 	got := memoryV1(memoryAnswer{total: 80 * gib, free: 30 * gib, used: 50 * gib})
 	if got.Reserved.Known() {
-		t.Error("reserved is known from a call that does not tell it")
+		t.Error("reserved is known from a call that does not report it")
 	}
 	if got.Used.Source() != quantity.DriverV1 || got.Used.Or(0) != quantity.Bytes(50*gib) {
 		t.Errorf("used is %v from %v", got.Used.Or(0), got.Used.Source())
@@ -82,7 +81,7 @@ func TestHostMemory(t *testing.T) {
 	}
 }
 
-func TestHostMemoryRefusesWhatItDoesNotUnderstand(t *testing.T) {
+func TestHostMemoryRefusesBadFiles(t *testing.T) {
 	for _, text := range []string{
 		"",
 		"MemTotal: 10 kB\n",

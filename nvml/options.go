@@ -10,17 +10,17 @@ import (
 // under.
 const defaultLibrary = "libnvidia-ml.so.1"
 
-// Options say how to reach the driver. The zero value suits every box.
+// Options configure a Library. The zero value suits every box.
 type Options struct {
 	LibraryPath string           // libnvidia-ml.so.1 as the dynamic loader finds it where empty
 	Now         func() time.Time // time.Now where nil
 
-	// HostMemory opens the operating system's account of its memory, for GPUs
-	// that share it: /proc/meminfo where nil.
+	// HostMemory opens /proc/meminfo, for GPUs that share the host's memory;
+	// the real one where nil.
 	HostMemory func() (io.ReadCloser, error)
 }
 
-// filled is the options with the defaults in place.
+// filled replaces zero values by the defaults.
 func (o Options) filled() Options {
 	if o.LibraryPath == "" {
 		o.LibraryPath = defaultLibrary

@@ -7,9 +7,9 @@ import (
 	"unsafe"
 )
 
-// askProcesses reads the process lists, unmerged. Under MIG the GPU's own
-// handle lists the processes of all instances, but to privileged users only;
-// others ask each instance.
+// askProcesses reads the process lists, unmerged. Under MIG the GPU's own handle
+// lists the processes of all instances to privileged users only; others read the
+// list of each instance.
 func (r *reading) askProcesses() ([]Process, error) {
 	list, err := r.askLists(r.processes[:0], r.pointer)
 	if err == nil || !r.result.MIGEnabled || r.err != nil {
@@ -32,9 +32,8 @@ func (r *reading) askProcesses() ([]Process, error) {
 	return list, nil
 }
 
-// askLists appends the processes of the compute, graphics and MPS lists. It
-// fails where the compute list does: the others are extra, and refused by
-// many GPUs.
+// askLists appends the processes of the compute, graphics and MPS lists. It fails
+// if the compute list does; many GPUs refuse the others.
 func (r *reading) askLists(list []Process, device unsafe.Pointer) ([]Process, error) {
 	if len(r.lib.lists) == 0 || r.lib.lists[0].kind != Compute {
 		return list, newError(symbols[symComputeV1].name, codeFunctionNotFound)
@@ -52,8 +51,8 @@ func (r *reading) askLists(list []Process, device unsafe.Pointer) ([]Process, er
 	return list, nil
 }
 
-// askList appends the processes of one list, in a buffer that grows for a
-// driver that asks for more room, a bounded number of times.
+// askList appends the processes of one list. For a driver that asks for more room
+// the buffer grows a limited number of times.
 func (r *reading) askList(list []Process, source processList, device unsafe.Pointer) ([]Process, code) {
 	capacity := max(len(r.buffer)/strideDetail, firstProcesses)
 	for range mostTries {
@@ -77,8 +76,8 @@ func (r *reading) askList(list []Process, source processList, device unsafe.Poin
 	return list, codeInsufficientSize
 }
 
-// readUtilization reads how busy each process kept the SMs. The driver does
-// not tell under MIG.
+// readUtilization reads how busy each process kept the SMs, which the driver does
+// not report under MIG.
 func (r *reading) readUtilization(list []Process) {
 	if len(list) == 0 || r.result.MIGEnabled || !r.can(symProcessUtilization) {
 		return

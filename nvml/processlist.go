@@ -19,8 +19,8 @@ import (
 // and drivers exist that write another size than their call's version
 // promises (https://github.com/NVIDIA/go-nvml/issues/75,
 // https://github.com/XuehaiPan/nvitop/pull/79). So a buffer has room for the
-// largest, is filled with a pattern before the call, and how far the driver
-// has written into it tells the size.
+// largest and is filled with a pattern before the call; the size follows from
+// how much of it the driver has overwritten.
 const (
 	strideV1     = 16
 	strideV2     = 24
@@ -29,22 +29,22 @@ const (
 )
 
 const (
-	// firstProcesses is room enough for nearly every GPU, so that nearly
-	// every list costs one call.
+	// firstProcesses is enough for nearly every GPU, whose list then costs one
+	// call.
 	firstProcesses = 64
-	// mostProcesses bounds what a driver that keeps asking for more gets.
+	// mostProcesses limits the buffer for a driver that keeps asking for more.
 	mostProcesses = 1 << 14
-	// mostTries bounds how often a list that outgrows its buffer is read again.
+	// mostTries limits how often a list that outgrows its buffer is read again.
 	mostTries = 5
 )
 
-// noInstance is what the driver writes where a process is in no instance.
+// noInstance is the instance number of a process that is in no instance.
 const noInstance = math.MaxUint32
 
-// nextCapacity is the room for the next try after INSUFFICIENT_SIZE: what
-// the driver asked for and some slack, because the list may have grown again
-// by then, and never less than twice as much, because some drivers ask for
-// too little. It is false where there is no sense in a next try.
+// nextCapacity is the capacity for the next try after INSUFFICIENT_SIZE: what the
+// driver asked for and some slack, because the list may have grown again by
+// then, and at least twice the last one, because some drivers ask for too
+// little. It is false if there should be no next try.
 func nextCapacity(capacity, asked int) (int, bool) {
 	if capacity >= mostProcesses {
 		return 0, false
@@ -60,9 +60,9 @@ func fillPattern(buffer []byte) {
 	}
 }
 
-// stride tells the size of the structs of which the driver has written
-// count into a buffer that was filled with the pattern. Where the extent of
-// what was written fits no known size, it is what the call's version promises.
+// stride is the size of the structs of which the driver has written count into a
+// buffer filled with the pattern. If what was written fits no known size, it is
+// the size that the call's version promises.
 func stride(buffer []byte, count, promised int) int {
 	if count <= 0 || count*strideDetail > len(buffer) {
 		return promised
@@ -81,9 +81,9 @@ func stride(buffer []byte, count, promised int) int {
 	return promised
 }
 
-// appendProcesses decodes count structs. Instance numbers count only on a
-// GPU in MIG mode: elsewhere drivers leave marks or zeros there. Entries
-// that name no process are left out: what they hold shows as unattributed.
+// appendProcesses decodes count structs. Instance numbers are used in MIG mode
+// only: elsewhere drivers leave marks or zeros there. Entries that name no
+// process are left out; their memory shows as unattributed.
 func appendProcesses(list []Process, buffer []byte, count, size int, kind ProcessType, mig bool) []Process {
 	for i := range min(count, len(buffer)/size) {
 		entry := buffer[i*size : (i+1)*size]
@@ -104,8 +104,8 @@ func appendProcesses(list []Process, buffer []byte, count, size int, kind Proces
 	return list
 }
 
-// instanceID is the instance that a pair of numbers names; the zero
-// InstanceID where they name none.
+// instanceID is the instance with a pair of numbers, the zero InstanceID if there
+// is none.
 func instanceID(gpu, compute uint32) InstanceID {
 	if gpu == noInstance {
 		return InstanceID{}
@@ -116,11 +116,10 @@ func instanceID(gpu, compute uint32) InstanceID {
 	return InstanceID{MIG: true, GPU: gpu, Compute: compute}
 }
 
-// mergeProcesses makes one entry for each (pid, instance) of lists that
-// overlap, in place: the kinds add up, and the largest known memory counts,
-// because each list tells the whole process's memory. A process that would
-// hold more than limit is one whose memory is not known. The result is
-// sorted by pid and instance.
+// mergeProcesses makes one entry for each (pid, instance) of overlapping lists, in
+// place: the types add up, and the largest known memory counts, because each list
+// has the whole process's memory. Memory above limit becomes unknown. The result
+// is sorted by pid and instance.
 func mergeProcesses(list []Process, limit uint64) []Process {
 	slices.SortFunc(list, func(a, b Process) int {
 		return cmp.Or(cmp.Compare(a.PID, b.PID), cmp.Compare(a.Instance.GPU, b.Instance.GPU),

@@ -35,9 +35,8 @@ func driverList(size, capacity int, entries ...entry) []byte {
 	return buffer
 }
 
-// Whatever size the driver writes and whatever its call's version promises,
-// the processes come out right.
-func TestStrideFollowsWhatWasWritten(t *testing.T) {
+// The size is that of the structs written, whatever the call's version promises.
+func TestStrideIsTheSizeWritten(t *testing.T) {
 	entries := []entry{{pid: 100, used: gib, gpu: noInstance, compute: noInstance}, {pid: 4194303, used: 70 * gib, gpu: 2, compute: 0},
 		{pid: 7, used: valueNotAvailable, gpu: noInstance, compute: noInstance}}
 	for _, size := range []int{strideV1, strideV2, strideDetail} {
@@ -52,7 +51,7 @@ func TestStrideFollowsWhatWasWritten(t *testing.T) {
 	}
 }
 
-func TestStrideKeepsThePromiseWhereNothingTells(t *testing.T) {
+func TestStrideFallsBackToThePromisedSize(t *testing.T) {
 	whole := make([]byte, 4*strideDetail) // a driver that cleared all of the buffer
 	if got := stride(whole, 1, strideV2); got != strideV2 {
 		t.Errorf("cleared buffer: %d", got)
@@ -133,10 +132,10 @@ func TestNextCapacity(t *testing.T) {
 	tests := []struct{ capacity, asked, want int }{
 		{64, 65, 128},                     // what was asked for is less than twice as much
 		{64, 400, 508},                    // slack above what was asked for
-		{64, 0, 128},                      // the driver does not say how much
+		{64, 0, 128},                      // the driver asks for no number
 		{64, -1, 128},                     // a count above 2³¹ on its way through int
-		{64, 1 << 31, mostProcesses},      // nonsense is bounded
-		{mostProcesses, mostProcesses, 0}, // and at the bound it ends
+		{64, 1 << 31, mostProcesses},      // nonsense is limited
+		{mostProcesses, mostProcesses, 0}, // at the limit it ends
 	}
 	for _, test := range tests {
 		got, more := nextCapacity(test.capacity, test.asked)

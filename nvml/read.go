@@ -15,12 +15,12 @@ import (
 	"vramscope/internal/quantity"
 )
 
-// gpu is a GPU of an open library, with the buffers that its readings reuse.
+// gpu is a GPU of an open library, with the buffers of its readings.
 type gpu struct {
 	device  Device
 	handle  gonvml.Device
 	pointer unsafe.Pointer // the same handle, for direct calls
-	absent  error          // why there is no handle; nil where there is one
+	absent  error          // why there is no handle; nil if there is one
 	ecc     quantity.Optional[bool]
 
 	busy        atomic.Bool // a reading is under way; what follows belongs to it
@@ -32,7 +32,7 @@ type gpu struct {
 	utilization utilization
 	throughput  throughput
 	events      gonvml.EventSet // nil until subscribed
-	eventless   bool            // the GPU has no critical error events
+	eventless   bool            // the GPU offers no critical error events
 }
 
 // reading is one Read under way.
@@ -49,13 +49,11 @@ type reading struct {
 	err      *Error // the first answer that ends the reading
 }
 
-// Read takes one reading of a GPU. A field that the driver refuses is
-// unknown in it. Read fails where the driver says that the GPU or the driver
-// itself is gone, and where asking for the memory goes wrong in another way
-// than being refused: then no figure is handed out, only the critical errors
-// that came before. It fails with ErrUninitialized before Open, and with
-// ErrBusy while Open or Close is under way or another Read of the same GPU
-// has not come back.
+// Read takes one reading of a GPU, in which a field that the driver refuses is
+// unknown. Read fails if the GPU or the driver is gone, and if the memory call
+// fails other than by a refusal; the Reading then holds only the critical errors
+// that came before. It fails with ErrUninitialized before Open, and with ErrBusy
+// while Open, Close or another Read of the same GPU is under way.
 func (l *Library) Read(device Device) (Reading, error) {
 	result, err := l.read(device)
 	if err != nil {
@@ -83,8 +81,8 @@ func (l *Library) read(device Device) (Reading, error) {
 	return r.run()
 }
 
-// run makes the calls. Memory comes first: it is what the reading is for,
-// and its time is the reading's time.
+// run makes the calls. Memory comes first of the figures, and its time is the
+// reading's time.
 func (r *reading) run() (Reading, error) {
 	r.started = r.options.Now()
 	r.result.Device = r.device
@@ -107,14 +105,14 @@ func (r *reading) run() (Reading, error) {
 	return r.result, nil
 }
 
-// can reports whether one of several calls is there to be made, and the
-// reading has not ended.
+// can reports whether the library has one of several calls and the reading has
+// not ended.
 func (r *reading) can(choices ...symbol) bool {
 	return r.err == nil && r.lib.symbols.any(choices...)
 }
 
-// ok reports whether a call succeeded, and ends the reading where its answer
-// says that further calls make no sense.
+// ok reports whether a call succeeded, and ends the reading after an answer that
+// makes further calls useless.
 func (r *reading) ok(call symbol, ret code) bool {
 	if ret == codeSuccess {
 		return true
@@ -125,7 +123,7 @@ func (r *reading) ok(call symbol, ret code) bool {
 	return false
 }
 
-// readMIGMode comes before everything that MIG changes the meaning of.
+// readMIGMode comes before the figures whose meaning MIG changes.
 func (r *reading) readMIGMode() {
 	if !r.can(symMIGMode) {
 		return
@@ -134,7 +132,7 @@ func (r *reading) readMIGMode() {
 	r.result.MIGEnabled = r.ok(symMIGMode, code(ret)) && current == gonvml.DEVICE_MIG_ENABLE
 }
 
-// readMemory reads the GPU's memory. Any failure but a refusal ends the
+// readMemory reads the GPU's memory. Every failure but a refusal ends the
 // reading.
 func (r *reading) readMemory() Memory {
 	memory, call, ret := r.askMemory(r.handle, r.pointer)
@@ -206,7 +204,7 @@ func (r *reading) integrated() bool {
 	return !r.ok(symBAR1, code(ret)) && errors.Is(code(ret).kind(), ErrNotSupported)
 }
 
-// sharedMemory is the host's memory, unknown where it cannot be read.
+// sharedMemory is the host's memory, unknown if it cannot be read.
 func (r *reading) sharedMemory() Memory {
 	file, err := r.options.HostMemory()
 	if err != nil {

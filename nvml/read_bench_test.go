@@ -9,8 +9,7 @@ import (
 	"vramscope/internal/fakedriver"
 )
 
-// BenchmarkRead is one reading of one GPU with eight processes, in steady
-// state: what happens eight times a second on a full box.
+// BenchmarkRead is one reading of one GPU with eight processes, in steady state.
 func BenchmarkRead(b *testing.B) {
 	library := New(Options{LibraryPath: fakedriver.Build(b, fakedriver.Current)})
 	state := filepath.Join(b.TempDir(), "state")
@@ -34,7 +33,7 @@ func BenchmarkRead(b *testing.B) {
 	}
 }
 
-// BenchmarkOpen is what a program pays before its first figure.
+// BenchmarkOpen is the cost before the first reading.
 func BenchmarkOpen(b *testing.B) {
 	library := New(Options{LibraryPath: fakedriver.Build(b, fakedriver.Current)})
 	state := filepath.Join(b.TempDir(), "state")

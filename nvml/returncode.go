@@ -28,8 +28,7 @@ const (
 	codeUnknown          code = 999
 )
 
-// codeNames are the header's names without their NVML_ prefix, as
-// nvidia-smi's own documentation writes them.
+// codeNames are the names in nvml.h without the prefix NVML_.
 var codeNames = map[code]string{
 	0: "SUCCESS", 1: "ERROR_UNINITIALIZED", 2: "ERROR_INVALID_ARGUMENT", 3: "ERROR_NOT_SUPPORTED",
 	4: "ERROR_NO_PERMISSION", 5: "ERROR_ALREADY_INITIALIZED", 6: "ERROR_NOT_FOUND",
@@ -44,8 +43,7 @@ var codeNames = map[code]string{
 	999: "ERROR_UNKNOWN",
 }
 
-// kind is the error of this package that a code is an instance of, nil for a
-// code that nobody acts on.
+// kind is the error of this package for a code, nil for codes without one.
 func (c code) kind() error {
 	switch c {
 	case codeUninitialized:
@@ -70,8 +68,8 @@ func (c code) kind() error {
 	}
 }
 
-// endsReading reports whether a call's answer says that no further call to
-// this GPU makes sense now. Every other failure costs one field only.
+// endsReading reports whether a code makes further calls to this GPU useless.
+// Every other failure costs one field only.
 func (c code) endsReading() bool {
 	switch c {
 	case codeUninitialized, codeDriverNotLoaded, codeTimeout, codeLibraryNotFound,
@@ -82,8 +80,8 @@ func (c code) endsReading() bool {
 	}
 }
 
-// refusesField reports whether a code means that a figure is not to be had
-// here, rather than that asking for it went wrong.
+// refusesField reports whether a code refuses a figure, as opposed to failing to
+// read it.
 func (c code) refusesField() bool {
 	return errors.Is(c.kind(), ErrNotSupported) || errors.Is(c.kind(), ErrNoPermission)
 }

@@ -11,7 +11,7 @@ import (
 // readLoad reads how busy and how hot the GPU is, and its clocks.
 func (r *reading) readLoad() {
 	if r.can(symUtilization) && !r.result.MIGEnabled {
-		// Under MIG the driver has no utilisation of the whole GPU.
+		// Under MIG there is no utilisation of the whole GPU.
 		rates, ret := r.handle.GetUtilizationRates()
 		if r.ok(symUtilization, code(ret)) {
 			r.result.Utilization = intFigure(rates.Gpu, 100)
@@ -57,8 +57,8 @@ func (r *reading) clock(kind gonvml.ClockType) quantity.Optional[int] {
 	return intFigure(megahertz, highestClock)
 }
 
-// readPower reads the power and, because a person may change it at any
-// time, the limit in force.
+// readPower reads the power and the limit, which an administrator may change at
+// any time.
 func (r *reading) readPower() {
 	if r.can(symPower) {
 		milliwatts, ret := r.handle.GetPowerUsage()
@@ -74,8 +74,8 @@ func (r *reading) readPower() {
 	}
 }
 
-// readThrottle reads why the clocks are held down. Release 535 renamed the
-// call; the bits are the same.
+// readThrottle reads the reasons for lowered clocks. Release 535 renamed the call;
+// the bits are the same.
 func (r *reading) readThrottle() {
 	switch {
 	case r.can(symEventReasons):
@@ -91,8 +91,8 @@ func (r *reading) readThrottle() {
 	}
 }
 
-// readECC reads the errors since the driver was loaded. The mode changes
-// only with a reset, so it was read at Open.
+// readECC reads the errors since the driver was loaded. The mode changes only with
+// a reset; Open has read it.
 func (r *reading) readECC() {
 	r.result.ECC.Enabled = r.ecc
 	if !r.ecc.Or(false) {

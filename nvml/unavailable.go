@@ -4,9 +4,8 @@ package nvml
 
 import "fmt"
 
-// Library is the driver's library in a build that cannot load one: every
-// question is answered with ErrNoCgo, so that nobody takes such a build's
-// silence for a box without a driver.
+// Library is the driver's library in a build that cannot load it: every call
+// fails with ErrNoCgo, so that this is not mistaken for a box without a driver.
 type Library struct{}
 
 // New makes a Library that cannot be opened.
@@ -25,11 +24,11 @@ func (l *Library) Read(device Device) (Reading, error) {
 // Complete changes nothing.
 func (l *Library) Complete() {}
 
-// Close has nothing to let go.
+// Close does nothing.
 func (l *Library) Close() error { return nil }
 
 // Capabilities is empty: no library is loaded.
 func (l *Library) Capabilities() []Capability { return nil }
 
-// NeedsRestart is false: a restart gives this build no driver.
+// NeedsRestart is false: a restart would not help.
 func (l *Library) NeedsRestart(error) bool { return false }

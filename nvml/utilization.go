@@ -13,9 +13,9 @@ import (
 // timestamp in µs, and the per cents of SM, memory, encoder and decoder.
 const utilizationStride = 32
 
-// utilizationHold is how long a sample speaks for its process. The driver
-// samples each process on its own, seconds apart, and hands a sample over
-// once; it hands over none for a process that did nothing.
+// utilizationHold is how long a sample stays valid. The driver samples each
+// process separately, seconds apart, and returns a sample once; for an idle
+// process it returns none.
 const utilizationHold = 4 * time.Second
 
 // utilization remembers the samples of one GPU's processes.
@@ -34,12 +34,12 @@ type utilizationSample struct {
 }
 
 // wallClock is the least timestamp that is a wall-clock time in µs: the year
-// 2001. Where a driver counts from the boot instead, a sample is dated by
-// when it was heard.
+// 2001. For a driver that counts from the boot, a sample's time is when it was
+// received.
 const wallClock = 1_000_000_000_000_000
 
-// add takes in count structs of an answer. Values that no per cent can have
-// are dropped: some drivers return uninitialised entries
+// add adds count structs of an answer. Values above 100 per cent are dropped: some
+// drivers return uninitialised entries
 // (https://github.com/Syllo/nvtop/issues/110).
 func (u *utilization) add(buffer []byte, count int, now time.Time) {
 	// A timestamp ahead of the clock would silence the driver until then.
@@ -70,7 +70,7 @@ func (u *utilization) add(buffer []byte, count int, now time.Time) {
 	u.forget(now)
 }
 
-// forget drops the samples that no longer speak for anything.
+// forget drops the samples that are no longer valid.
 func (u *utilization) forget(now time.Time) {
 	u.samples = slices.DeleteFunc(u.samples, func(s utilizationSample) bool {
 		age := now.Sub(s.taken)
@@ -78,10 +78,10 @@ func (u *utilization) forget(now time.Time) {
 	})
 }
 
-// assign writes the utilisation of each process of a list for which the
-// driver keeps samples. A process without one was idle if other processes
-// of the GPU have samples or the whole GPU was idle; else the driver tells
-// nothing of it (another container's samples, say) and it stays unknown.
+// assign sets the utilisation of each process of a list. A process without a
+// sample was idle if other processes of the GPU have samples or the whole GPU was
+// idle; else it stays unknown, as the driver reports nothing of it (it may be in
+// another container).
 func (u *utilization) assign(list []Process, whole quantity.Optional[int]) {
 	percent, known := whole.Value()
 	idle := known && percent == 0
@@ -100,7 +100,7 @@ func (u *utilization) assign(list []Process, whole quantity.Optional[int]) {
 	}
 }
 
-// find is where a pid's sample is, or would be.
+// find is the index of a pid's sample, or where to insert it.
 func (u *utilization) find(pid int) (at int, found bool) {
 	return slices.BinarySearchFunc(u.samples, pid, func(s utilizationSample, pid int) int { return cmp.Compare(s.pid, pid) })
 }

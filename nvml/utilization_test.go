@@ -24,8 +24,8 @@ func driverSamples(triples ...[3]uint64) []byte {
 
 func micros(at time.Time) uint64 { return uint64(at.UnixMicro()) }
 
-// told is what a screen would show of pids: -1 stands for unknown.
-func told(u *utilization, whole quantity.Optional[int], pids ...int) []int {
+// assigned is the utilisation of pids; -1 is unknown.
+func assigned(u *utilization, whole quantity.Optional[int], pids ...int) []int {
 	list := make([]Process, len(pids))
 	for i, pid := range pids {
 		list[i].PID = pid
@@ -51,46 +51,45 @@ func TestUtilizationKeepsTheNewestSample(t *testing.T) {
 	var u utilization
 	busy := quantity.From(80, quantity.Driver)
 	u.add(driverSamples([3]uint64{10, micros(noon) - 500_000, 30}, [3]uint64{10, micros(noon) - 100_000, 40}, [3]uint64{10, micros(noon) - 900_000, 50}), 3, noon)
-	expect(t, told(&u, busy, 10, 20), 40, 0)
+	expect(t, assigned(&u, busy, 10, 20), 40, 0)
 	if u.since != micros(noon)-100_000 {
 		t.Errorf("asks for samples since %d", u.since)
 	}
 }
 
-// The driver samples a process seconds apart; in between its last sample
-// stands, and then it was idle or is not told of.
-func TestUtilizationAges(t *testing.T) {
+// The driver samples a process seconds apart. Its last sample stays valid in
+// between; after that the process was idle or is unknown.
+func TestUtilizationExpires(t *testing.T) {
 	var u utilization
 	busy := quantity.From(80, quantity.Driver)
 	u.add(driverSamples([3]uint64{10, micros(noon), 30}), 1, noon)
 	u.add(nil, 0, noon.Add(3*time.Second))
-	expect(t, told(&u, busy, 10), 30)
+	expect(t, assigned(&u, busy, 10), 30)
 	u.add(driverSamples([3]uint64{20, micros(noon.Add(5 * time.Second)), 60}), 1, noon.Add(5*time.Second))
-	expect(t, told(&u, busy, 10, 20), 0, 60)
+	expect(t, assigned(&u, busy, 10, 20), 0, 60)
 	u.add(nil, 0, noon.Add(20*time.Second))
-	expect(t, told(&u, busy, 10, 20), -1, -1)
-	expect(t, told(&u, quantity.From(0, quantity.Driver), 10, 20), 0, 0)
-	expect(t, told(&u, quantity.Unknown[int](), 10, 20), -1, -1)
+	expect(t, assigned(&u, busy, 10, 20), -1, -1)
+	expect(t, assigned(&u, quantity.From(0, quantity.Driver), 10, 20), 0, 0)
+	expect(t, assigned(&u, quantity.Unknown[int](), 10, 20), -1, -1)
 }
 
 func TestUtilizationDropsNonsense(t *testing.T) {
 	var u utilization
 	u.add(driverSamples([3]uint64{10, micros(noon), 3_000_000_000}, [3]uint64{0, micros(noon), 5}, [3]uint64{20, 0, 5},
 		[3]uint64{30, micros(noon.Add(time.Hour)), 5}, [3]uint64{40, micros(noon.Add(-time.Hour)), 5}), 1<<30, noon)
-	expect(t, told(&u, quantity.From(80, quantity.Driver), 10, 20, 30, 40), -1, -1, -1, -1)
+	expect(t, assigned(&u, quantity.From(80, quantity.Driver), 10, 20, 30, 40), -1, -1, -1, -1)
 	if u.since > micros(noon) {
 		t.Error("a timestamp from the future silences the driver")
 	}
 }
 
-// Where the driver counts time from the boot, samples count from when they
-// were heard.
+// Samples of a driver that counts from the boot are timed by their arrival.
 func TestUtilizationOfADriverThatCountsFromTheBoot(t *testing.T) {
 	var u utilization
 	u.add(driverSamples([3]uint64{10, 5_000_000, 30}), 1, noon)
-	expect(t, told(&u, quantity.From(80, quantity.Driver), 10), 30)
+	expect(t, assigned(&u, quantity.From(80, quantity.Driver), 10), 30)
 	u.add(nil, 0, noon.Add(5*time.Second))
-	expect(t, told(&u, quantity.From(80, quantity.Driver), 10), -1)
+	expect(t, assigned(&u, quantity.From(80, quantity.Driver), 10), -1)
 }
 
 func FuzzUtilization(f *testing.F) {
@@ -99,7 +98,7 @@ func FuzzUtilization(f *testing.F) {
 	f.Fuzz(func(t *testing.T, buffer []byte, count int, clock int64) {
 		var u utilization
 		u.add(buffer, count, time.UnixMicro(clock%(1<<55)))
-		for _, shown := range told(&u, quantity.Unknown[int](), 1, 10, 1<<31) {
+		for _, shown := range assigned(&u, quantity.Unknown[int](), 1, 10, 1<<31) {
 			if shown < -1 || shown > 100 {
 				t.Fatalf("%d per cent", shown)
 			}
