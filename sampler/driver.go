@@ -12,27 +12,27 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// driver keeps the driver open and its GPUs read. It survives whatever they
-// do: a GPU that is lost or hangs keeps its place and is asked again with
-// growing patience; a driver that goes away is looked for again.
+// driver keeps the driver open and its GPUs read. A GPU that is lost or hangs
+// keeps its place and is tried again, ever more seldom; so is a driver that is
+// lost.
 //
 // Open and Read run on goroutines of their own, because either may hang for
-// good. Such a call cannot be cancelled; it is counted, and nothing waits for
-// it twice.
+// ever. Such a call cannot be cancelled. It is counted, and nothing waits for it
+// twice.
 type driver struct {
 	options Options
 	reader  DeviceReader
 
 	state    snapshot.Driver
-	gpus     []*gpu // by index; one that has been seen keeps its place
+	gpus     []*gpu // by index; a GPU is never removed
 	results  chan gpuResult
-	opened   chan openResult // not nil while an Open is under way
+	opened   chan openResult // not nil while an Open is in progress
 	openedAt time.Time       // when the last Open was started
 	isOpen   bool
 	asked    bool // Open has been called
 	everOK   bool
-	restart  bool // a lost GPU asks for a fresh start of the library
-	patience backoff
+	restart  bool // a lost GPU needs the library to be opened again
+	backoff  backoff
 }
 
 type openResult struct {
@@ -42,7 +42,7 @@ type openResult struct {
 	panic   *panics.Caught
 }
 
-// backoff is how long to wait before the next try: 1, 2, 4, 8, 16, 30, 30… s.
+// backoff is the time until the next try: 1, 2, 4, 8, 16, 30, 30… s.
 type backoff struct{ tries int }
 
 func (b *backoff) next() time.Duration {
@@ -59,8 +59,8 @@ func newDriver(options Options) *driver {
 	}
 }
 
-// read asks every GPU that can be asked, waits for those that usually answer,
-// and returns one reading for each GPU ever seen, in order of index.
+// read starts a Read of every GPU that can be read, waits for those whose last
+// answer was in time, and returns every GPU ever seen, by index.
 func (d *driver) read(now time.Time, interval time.Duration) []*gpu {
 	for _, g := range d.gpus {
 		g.fresh = nil
@@ -94,7 +94,7 @@ func (d *driver) read(now time.Time, interval time.Duration) []*gpu {
 	return d.gpus
 }
 
-// takeLate collects answers that came after the tick that asked for them.
+// takeLate takes in the answers that missed their tick.
 func (d *driver) takeLate(now time.Time) {
 	for {
 		select {
@@ -106,12 +106,12 @@ func (d *driver) takeLate(now time.Time) {
 	}
 }
 
-// conclude turns what the GPUs answered into their states and the driver's.
+// conclude sets the states of the GPUs and of the driver by the tick's answers.
 func (d *driver) conclude(now time.Time) {
 	d.state.Hanging = 0
-	var gone error
+	var lost error
 	access := d.access(now)
-	if access == stuck {
+	if access == openHangs {
 		d.state.Hanging++
 	}
 	for _, g := range d.gpus {
@@ -119,33 +119,33 @@ func (d *driver) conclude(now time.Time) {
 		if g.busy && g.state == snapshot.GPUHanging {
 			d.state.Hanging++
 		}
-		if driverIsGone(g.err) {
-			gone = g.err
+		if isDriverLost(g.err) {
+			lost = g.err
 		}
 		if g.wantsRestart {
 			g.wantsRestart = false
 			d.restart = true
 		}
 	}
-	if gone != nil && d.isOpen {
-		d.lose(now, gone)
+	if lost != nil && d.isOpen {
+		d.lose(now, lost)
 		d.closeReader()
 	}
 }
 
-// access is how the driver can be asked.
+// access is whether the driver can be read.
 type access uint8
 
 const (
-	open    access = iota
-	opening        // it has been let go, not lost, and is being opened again
-	stuck          // and that does not come to an end
+	open      access = iota
+	opening          // it was closed, not lost, and is being opened again
+	openHangs        // and that takes longer than openTimeout
 	away
 )
 
-// openingFor is how long an Open may take before it counts as one that hangs.
-// A driver that has to wake its GPUs needs seconds.
-const openingFor = 10 * time.Second
+// openTimeout is when an Open counts as hanging. A driver that has to wake its
+// GPUs needs seconds.
+const openTimeout = 10 * time.Second
 
 func (d *driver) access(now time.Time) access {
 	switch {
@@ -153,22 +153,22 @@ func (d *driver) access(now time.Time) access {
 		return open
 	case d.state.State != snapshot.DriverOK:
 		return away
-	case d.opened != nil && now.Sub(d.openedAt) >= openingFor:
-		return stuck
+	case d.opened != nil && now.Sub(d.openedAt) >= openTimeout:
+		return openHangs
 	default:
 		return opening
 	}
 }
 
-// driverIsGone tells an error of the whole driver from one of a single GPU.
-func driverIsGone(err error) bool {
+// isDriverLost reports whether an error is of the whole driver, not of one GPU.
+func isDriverLost(err error) bool {
 	return errors.Is(err, nvml.ErrUninitialized) || errors.Is(err, nvml.ErrDriverNotLoaded) ||
 		errors.Is(err, nvml.ErrVersionMismatch) || errors.Is(err, nvml.ErrLibraryNotFound)
 }
 
-// ensureOpen opens the driver when it is due. It waits for the answer the very
-// first time, and half as long as for a GPU where a driver that was well is
-// opened anew; otherwise the screen goes on meanwhile.
+// ensureOpen opens the driver when that is due. It waits for the first Open of
+// all, waits half of a GPU's deadline where a driver that was OK is opened
+// again, and otherwise waits a moment only, so that the screen goes on.
 func (d *driver) ensureOpen(now time.Time, interval time.Duration) {
 	first := !d.asked
 	if !d.isOpen && d.opened == nil && !now.Before(d.state.RetryAt) {
@@ -183,14 +183,14 @@ func (d *driver) ensureOpen(now time.Time, interval time.Duration) {
 	if d.opened == nil {
 		return
 	}
-	patience := 50 * time.Millisecond
+	timeout := 50 * time.Millisecond
 	switch {
 	case first:
-		patience = max(d.options.OpenDeadline, d.options.deadline(defaultInterval))
+		timeout = max(d.options.OpenDeadline, d.options.deadline(defaultInterval))
 	case d.access(now) == opening:
-		patience = max(patience, d.options.deadline(interval)/2)
+		timeout = max(timeout, d.options.deadline(interval)/2)
 	}
-	timer := time.NewTimer(patience)
+	timer := time.NewTimer(timeout)
 	defer timer.Stop()
 	select {
 	case r := <-d.opened:
@@ -201,14 +201,14 @@ func (d *driver) ensureOpen(now time.Time, interval time.Duration) {
 	}
 }
 
-// takeOpen takes in what Open said.
+// takeOpen takes in the result of Open.
 func (d *driver) takeOpen(now time.Time, r openResult) {
 	if r.err != nil {
 		d.lose(now, r.err)
 		return
 	}
 	d.isOpen, d.everOK = true, true
-	d.patience = backoff{}
+	d.backoff = backoff{}
 	if d.state.State != snapshot.DriverOK {
 		d.state.Since = now
 	}
@@ -226,8 +226,8 @@ func (d *driver) takeOpen(now time.Time, r openResult) {
 	slices.SortFunc(d.gpus, func(a, b *gpu) int { return a.device.Index - b.device.Index })
 }
 
-// superseded reports whether a GPU was lost before it had told its UUID, and
-// has come back with one: it has a place of its own now.
+// superseded reports whether a GPU was lost before its UUID was known, and is
+// back under its UUID.
 func (d *driver) superseded(g *gpu) bool {
 	return !g.listed && g.device.Nameless() && slices.ContainsFunc(d.gpus, func(other *gpu) bool {
 		return other.listed && other.device.Index == g.device.Index
@@ -246,7 +246,7 @@ func (d *driver) list(now time.Time, device nvml.Device) {
 	d.gpus = append(d.gpus, &gpu{device: device, listed: true, state: snapshot.GPUOK, since: now})
 }
 
-// lose notes that the driver as a whole does not answer, and when to try again.
+// lose notes that the driver is lost, and when to try again.
 func (d *driver) lose(now time.Time, err error) {
 	d.isOpen = false
 	state := snapshot.DriverGone
@@ -264,11 +264,10 @@ func (d *driver) lose(now time.Time, err error) {
 		d.state.Since = now
 	}
 	d.state.State, d.state.Err, d.state.Message = state, err, driverWord(err)
-	d.state.RetryAt = now.Add(d.patience.next())
+	d.state.RetryAt = now.Add(d.backoff.next())
 }
 
-// driverWord is the short form of an error: the driver's own name for it
-// where it has one.
+// driverWord is the driver's name for an error, else the error's text.
 func driverWord(err error) string {
 	var e *nvml.Error
 	if errors.As(err, &e) {
@@ -287,15 +286,15 @@ func (d *driver) wanted(device nvml.Device) bool {
 	})
 }
 
-// admits applies the --gpu filter to what a probe names: with a filter, only
-// GPUs that the driver has listed, or that are asked for by UUID.
+// admits applies the --gpu filter to a GPU that a probe names: with a filter, the
+// driver has listed it, or the filter has its UUID.
 func (d *driver) admits(uuid string) bool {
 	return len(d.options.Only) == 0 ||
 		slices.ContainsFunc(d.gpus, func(g *gpu) bool { return g.device.UUID == uuid }) ||
 		slices.ContainsFunc(d.options.Only, func(want string) bool { return len(want) > 3 && strings.HasPrefix(uuid, want) })
 }
 
-// closeReader lets the driver go; false while calls are outstanding.
+// closeReader closes the driver; false while calls are in progress.
 func (d *driver) closeReader() bool {
 	if d.opened != nil || slices.ContainsFunc(d.gpus, func(g *gpu) bool { return g.busy }) {
 		return false
@@ -309,20 +308,20 @@ func (d *driver) closeReader() bool {
 		}()
 		closed <- d.reader.Close()
 	}()
-	patience := time.NewTimer(300 * time.Millisecond)
-	defer patience.Stop()
+	timeout := time.NewTimer(300 * time.Millisecond)
+	defer timeout.Stop()
 	select {
 	case err := <-closed:
 		if errors.Is(err, nvml.ErrBusy) {
 			return false
 		}
-	case <-patience.C:
+	case <-timeout.C:
 	}
 	d.isOpen = false
 	return true
 }
 
-// close lets the driver go for good or for a while.
+// close closes the driver at the end of Run, or until Resume.
 func (d *driver) close() {
 	d.takeLate(time.Time{})
 	select {
@@ -335,5 +334,5 @@ func (d *driver) close() {
 	}
 }
 
-// reopen makes the next tick open the driver at once.
+// reopen has the next tick open the driver.
 func (d *driver) reopen() { d.state.RetryAt = time.Time{} }

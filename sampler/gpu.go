@@ -9,16 +9,16 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// gpu is one GPU with its manner of answering. It is owned by the ticking
-// goroutine; a Read under way owns nothing of it.
+// gpu is one GPU and the state of reading it. The ticking goroutine owns it; a
+// Read in progress does not touch it.
 type gpu struct {
 	device nvml.Device
 	listed bool // the driver names it
 	met    bool // its processes have been listed before this tick
 
-	busy  bool      // a Read has not come back
-	asked time.Time // when that Read was started
-	late  bool      // its last answer missed its tick: it is asked, but not waited for
+	busy  bool      // a Read is in progress
+	asked time.Time // when the last Read was started
+	late  bool      // its last answer missed its tick: no tick waits for it
 
 	fresh *nvml.Reading // this tick's reading, nil where there is none
 	err   error         // this tick's failure
@@ -27,17 +27,17 @@ type gpu struct {
 	since        time.Time
 	message      string
 	retryAt      time.Time
-	patience     backoff
-	wantsRestart bool // the library should be opened anew for its sake
-	restarted    bool // the library has been opened since it was last asked
+	backoff      backoff
+	wantsRestart bool // the library should be opened again for it
+	restarted    bool // the library was opened since the last Read
 
 	last      *nvml.Reading // the newest reading there was
 	idleSince time.Time
 	xids      []snapshot.XID
 	outlook   outlook          // of used
-	full      *snapshot.FullIn // what was last said of it, also below
+	full      *snapshot.FullIn // of the last forecast, as is predicted
 	predicted []snapshot.Prediction
-	instances map[snapshot.InstanceID]*instanceOutlook // of its MIG instances, as far as it has any
+	instances map[snapshot.InstanceID]*instanceOutlook // of its MIG instances
 }
 
 type gpuResult struct {
@@ -48,8 +48,8 @@ type gpuResult struct {
 	panic   *panics.Caught
 }
 
-// ask starts a Read, unless one is under way or the GPU is to be left alone
-// for now. It reports whether an answer can be expected.
+// ask starts a Read, unless one is in progress or the next try is not due. It
+// reports whether it did.
 func (g *gpu) ask(now time.Time, results chan<- gpuResult, reader DeviceReader) bool {
 	if g.busy || !g.listed || now.Before(g.retryAt) {
 		return false
@@ -64,7 +64,7 @@ func (g *gpu) ask(now time.Time, results chan<- gpuResult, reader DeviceReader) 
 	return true
 }
 
-// take notes an answer and reports whether it was asked for in this tick.
+// take takes an answer in and reports whether this tick waits for it.
 func (g *gpu) take(now time.Time, r gpuResult) bool {
 	r.panic.Again()
 	g.busy = false
@@ -73,7 +73,7 @@ func (g *gpu) take(now time.Time, r gpuResult) bool {
 	g.late = !inTime
 	if r.err != nil {
 		g.err, g.fresh = r.err, nil
-		// A GPU that falls off the bus says why with its last breath.
+		// A GPU that falls off the bus may report an Xid with its last answer.
 		g.noteXIDs(now, r.reading.XIDs)
 	} else {
 		g.err, g.fresh = nil, &r.reading
@@ -81,13 +81,13 @@ func (g *gpu) take(now time.Time, r gpuResult) bool {
 	return expected
 }
 
-// conclude decides, at the end of a tick, how the GPU is doing, with a driver
-// whose last Open was started at openedAt.
+// conclude sets the GPU's state at the end of a tick. The driver's last Open was
+// started at openedAt.
 func (g *gpu) conclude(now time.Time, driver access, openedAt time.Time) {
 	switch {
 	case g.fresh != nil:
 		g.last = g.fresh
-		g.patience = backoff{}
+		g.backoff = backoff{}
 		g.become(now, snapshot.GPUOK, "")
 		g.noteIdle(now)
 		g.noteXIDs(now, g.fresh.XIDs)
@@ -97,24 +97,24 @@ func (g *gpu) conclude(now time.Time, driver access, openedAt time.Time) {
 			state = snapshot.GPULost
 		}
 		g.become(now, state, driverWord(g.err))
-		g.retryAt = now.Add(g.patience.next())
-		// A GPU that was reset is seen again only by a fresh library; this
-		// answer may be such a one's already.
-		g.wantsRestart = state == snapshot.GPULost && g.patience.tries > 1 && !g.restarted
+		g.retryAt = now.Add(g.backoff.next())
+		// A GPU that was reset is seen only by a library that was opened after
+		// that; this one may have been.
+		g.wantsRestart = state == snapshot.GPULost && g.backoff.tries > 1 && !g.restarted
 		g.restarted = false
 	case g.busy && !g.asked.Equal(now) || g.busy && !g.late:
 		g.late = true
 		g.become(now, snapshot.GPUHanging, noAnswerSince(g.asked))
 	case driver == opening:
-		// Nothing has been asked, so nothing is known to be wrong.
-	case driver == stuck:
+		// Nothing was asked: the state stays.
+	case driver == openHangs:
 		g.become(now, snapshot.GPUHanging, noAnswerSince(openedAt))
 	case driver == away:
 		g.become(now, snapshot.GPULost, "no driver")
 	case !g.listed:
 		g.become(now, snapshot.GPULost, "no longer listed")
 		if !now.Before(g.retryAt) {
-			g.retryAt = now.Add(g.patience.next())
+			g.retryAt = now.Add(g.backoff.next())
 			g.wantsRestart = true
 		}
 	}
@@ -122,7 +122,7 @@ func (g *gpu) conclude(now time.Time, driver access, openedAt time.Time) {
 
 func noAnswerSince(t time.Time) string { return "no answer since " + t.Format("15:04:05") }
 
-// lists reports whether this tick has read who is on it.
+// lists reports whether this tick has read its processes.
 func (g *gpu) lists() bool { return g.fresh != nil && g.fresh.ProcessesError == nil }
 
 func (g *gpu) become(now time.Time, state snapshot.GPUState, message string) {
@@ -132,7 +132,7 @@ func (g *gpu) become(now time.Time, state snapshot.GPUState, message string) {
 	g.state, g.message = state, message
 }
 
-// noteIdle remembers since when nothing has run on memory that is held.
+// noteIdle remembers since when the GPU has been idle with memory in use.
 func (g *gpu) noteIdle(now time.Time) {
 	used, known := g.fresh.Memory.Used.Value()
 	busy, measured := g.fresh.Utilization.Value()

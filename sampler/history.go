@@ -28,7 +28,7 @@ type History struct {
 	alerts  []*alertSpan                  // in order of their raising
 	pruned  time.Time
 
-	standing map[alertKey]*alertSpan // those of alerts that are not over
+	standing map[alertKey]*alertSpan // the alerts that stand
 }
 
 // alertSpan is a time in which an alert stood.

@@ -11,21 +11,17 @@ import (
 	"vramscope/sampler/store"
 )
 
-// What a Sampler remembers can outlive its process: a driver library stays
-// loaded for good, so that after an upgrade of the driver only a new process
-// can read it, and that one goes on where the old one ended.
+// The state of a Sampler can outlive its process. A driver library cannot be
+// unloaded, so that after an upgrade of the driver only a new process can read
+// it. That process takes over the state of the old one:
 //
 //	old: Run ends → Save ─→ store section, roster section ─→ Options.Restore → New, Tick :new
 //
-// With the history goes what has been learnt from it: what forecasters have
-// seen, and how near alerts are to being raised or taken down. Nearly always the
-// processes have ended by then, as a driver in use cannot be unloaded; a GPU
-// whose memory moves in a rhythm has it also afterwards, and where a driver was
-// lost for a moment only, the alarm that stood goes on standing. Not kept is each
-// GPU's manner of answering.
+// The state is the history, the forecasters and the alerts' hysteresis. How each
+// GPU answered (late, backoff) is not kept.
 
-// Save writes down all that the sampler remembers. It is for the goroutine
-// that ticks, or for after Run has returned.
+// Save writes the sampler's state. It is called by the goroutine that ticks, or
+// after Run has returned.
 func (s *Sampler) Save(w io.Writer) error {
 	roster, series := s.roster()
 	roster.Outlooks = s.outlooks()
@@ -42,9 +38,8 @@ func (s *Sampler) Save(w io.Writer) error {
 	return nil
 }
 
-// restore takes over what another process's Save has written. Where that
-// cannot be read the sampler starts with nothing, and the event log says so:
-// a lost past is no reason to show no present.
+// restore takes over the state that another process's Save has written. Where it
+// cannot be read the sampler starts without a past, and the event log says so.
 func (s *Sampler) restore(in io.Reader) {
 	if err := s.takeOver(in); err != nil {
 		s.history.log.Append(snapshot.Event{
@@ -54,7 +49,7 @@ func (s *Sampler) restore(in io.Reader) {
 	}
 }
 
-// lossWord is why what was kept cannot be used, without the path to it.
+// lossWord is why the state cannot be used, without the path to it.
 func lossWord(err error) string {
 	for _, known := range []error{store.ErrVersion, store.ErrDamaged} {
 		if errors.Is(err, known) {
@@ -85,7 +80,7 @@ func (s *Sampler) takeOver(in io.Reader) error {
 	s.before, s.restarted = latest, true
 	s.sequence = latest.Sequence + 1
 	s.first = false
-	s.gone = latest.Ended
+	s.ended = latest.Ended
 	s.probeSeen = latest.ProbeSeen
 	if latest.Interval > 0 {
 		s.interval.Store(int64(min(max(latest.Interval, MinInterval), MaxInterval)))
@@ -102,7 +97,7 @@ func (s *Sampler) takeOver(in io.Reader) error {
 	}
 	s.driver.restore(latest)
 	s.takeOutlooks(r.Outlooks)
-	// Rules that cannot go on begin anew: an alert that stood is then over at
+	// Rules that cannot be restored start over: an alert that stood is cleared at
 	// the first tick, unless its rule raises it again.
 	if err := s.alerts.Restore(r.Rules, latest); err != nil {
 		s.alerts = alert.New(s.options.Thresholds)
@@ -110,8 +105,7 @@ func (s *Sampler) takeOver(in io.Reader) error {
 	return nil
 }
 
-// restore gives every GPU that was there its place back, before the driver
-// has been asked for any.
+// restore restores the GPUs before the driver is opened.
 func (d *driver) restore(latest *snapshot.Snapshot) {
 	was := &latest.Driver
 	d.everOK = was.Version != ""
@@ -124,13 +118,13 @@ func (d *driver) restore(latest *snapshot.Snapshot) {
 		d.state.Since = latest.Time
 	}
 	for i := range latest.GPUs {
-		if g := &latest.GPUs[i]; g.Name != "" { // one that only probes tell of is theirs to tell
+		if g := &latest.GPUs[i]; g.Name != "" { // not one that only probes name
 			d.gpus = append(d.gpus, restoredGPU(g))
 		}
 	}
 }
 
-// restoredGPU is a GPU that nobody has asked yet.
+// restoredGPU is a GPU that has not been read yet.
 func restoredGPU(g *snapshot.GPU) *gpu {
 	return &gpu{
 		device: nvml.Device{
@@ -146,7 +140,7 @@ func restoredGPU(g *snapshot.GPU) *gpu {
 	}
 }
 
-// upgraded is the word of a driver that is there after a restart for its sake.
+// upgraded is the message of a driver that is back after a restart.
 func upgraded(from, to string) string {
 	if from == "" || from == to {
 		return "the driver is back: " + to + "; restarted to read it"

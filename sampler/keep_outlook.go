@@ -5,19 +5,17 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// keptOutlook is what a forecaster has seen, and of what: of a row, of a MIG
-// instance, or of a GPU.
+// keptOutlook is the state of the forecaster of a row, a MIG instance or a GPU.
 type keptOutlook struct {
 	Row          snapshot.RowID
-	Allocated    bool // of the row's allocated memory, not of what it uses
+	Allocated    bool // of the row's allocated memory, not of used
 	GPUUUID      string
 	Instance     snapshot.InstanceID
 	InstanceUUID string
 	State        []byte
 }
 
-// outlooks writes down every forecaster. One that cannot be written has seen
-// nothing that matters so much as the others.
+// outlooks encodes every forecaster. One that cannot be encoded is left out.
 func (s *Sampler) outlooks() []keptOutlook {
 	var out []keptOutlook
 	keep := func(o *outlook, of keptOutlook) {
@@ -42,9 +40,8 @@ func (s *Sampler) outlooks() []keptOutlook {
 	return out
 }
 
-// takeOutlooks gives the rows and GPUs that have been restored their
-// forecasters back. A state that cannot be read, such as another version's, is
-// one that begins anew.
+// takeOutlooks restores the forecasters of restored rows and GPUs. One whose
+// state cannot be decoded (of another version) starts over.
 func (s *Sampler) takeOutlooks(kept []keptOutlook) {
 	gpus := make(map[string]*gpu, len(s.driver.gpus))
 	for _, g := range s.driver.gpus {

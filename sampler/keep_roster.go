@@ -13,18 +13,18 @@ import (
 	"vramscope/sampler/store"
 )
 
-// roster is all that Save keeps besides the samples. Series are numbers: the
-// place of a series in what the store has saved, and 1; 0 is none.
+// roster is all that Save writes besides the samples. A series is a number: its
+// place among the saved series, from 1; 0 is none.
 type roster struct {
 	Latest      *snapshot.Snapshot // nil before the first tick
 	OutOfMemory map[snapshot.RowID]int64
 	Events      []snapshot.Event // newest first
 	Drivers     []keptDriver
 	GPUs        []keptGPU
-	Rows        []keptRow // those that have ended in order of their end, then the living
+	Rows        []keptRow // ended ones in order of their end, then live ones
 	Alerts      []keptAlert
 	Outlooks    []keptOutlook
-	Rules       []byte // what the alert rules have seen
+	Rules       []byte // the state of the alert rules
 }
 
 type keptSeries []uint32
@@ -55,7 +55,7 @@ type keptInstance struct {
 
 type keptRow struct {
 	Process      snapshot.Process
-	First, Ended time.Time // zero: it lives
+	First, Ended time.Time // zero: it is live
 	Tick         uint64
 	Series       keptSeries
 	Torn         []span
@@ -66,8 +66,8 @@ type keptAlert struct {
 	From, Cleared time.Time
 }
 
-// The roster's section. Fields may come and go without a new version, as gob
-// matches them by name; the version is for changes of what a field means.
+// The roster's section. Gob matches fields by name: adding or removing one needs
+// no new version, a field with another meaning does.
 const (
 	rosterKind    = "rost"
 	rosterVersion = 2
@@ -88,13 +88,13 @@ func loadRoster(in io.Reader) (*roster, error) {
 	}
 	r := new(roster)
 	if err := gob.NewDecoder(strings.NewReader(payload)).Decode(r); err != nil {
-		// The checksum was right, so these were other types.
+		// The checksum was right: the types differ.
 		return nil, fmt.Errorf("roster: %w: %w", store.ErrVersion, err)
 	}
 	return r, nil
 }
 
-// roster gathers what is remembered, and the series in the order of their numbers.
+// roster is the state, and the series in the order of their numbers.
 func (s *Sampler) roster() (*roster, []*store.Series) {
 	h := s.history
 	h.mu.RLock()
@@ -102,7 +102,7 @@ func (s *Sampler) roster() (*roster, []*store.Series) {
 	r := &roster{Events: h.log.Newest(0), OutOfMemory: make(map[snapshot.RowID]int64)}
 	if h.latest != nil {
 		latest := *h.latest
-		latest.Driver.Err = nil // an error is of its process; its words are in Message
+		latest.Driver.Err = nil // errors cannot be encoded; Message has the text
 		r.Latest = &latest
 	}
 	for id, row := range s.rows {
@@ -149,7 +149,7 @@ func (s *Sampler) roster() (*roster, []*store.Series) {
 	return r, all
 }
 
-// history puts the roster and the samples together again.
+// history makes a History of the roster and the samples.
 func (r *roster) history(samples *store.Store, series []*store.Series) (*History, error) {
 	h := newHistory()
 	h.store = samples

@@ -7,39 +7,38 @@ import (
 	"vramscope/internal/quantity"
 )
 
-// load watches a young process fill its memory: it reads its weights, makes its
-// optimizer's state, warms its allocator up. What a forecaster has claimed in
-// the middle of that, "like this for a quarter of an hour", is wrong by tens of
-// gigabytes, and long horizons remember it for longer than many a job lives: a
-// leak that follows would not be believed. So when a load is over the forecaster
-// begins anew.
+// load detects that a young process loads what it needs: weights, optimizer
+// state, workspaces. Forecasts made in the middle of that are wrong by tens of
+// gigabytes, and long horizons learn from their errors for longer than many a
+// job runs: they would not see a leak that follows. So the forecaster starts
+// over when a load ends.
 //
-// A load is growth by loadRate or more over loadWindow; it is over when that
-// falls to a quarter. Another one counts only where it is twice as fast, so that
-// a process that goes up and down all the time is forecast all the same.
+// A load is growth by loadRate or more over loadWindow; it ends when the growth
+// falls to a quarter of that. A second load counts only where it is twice as
+// fast, so that a process that grows and shrinks all the time is still forecast.
 type load struct {
 	begin   time.Time      // of the window
 	from    quantity.Bytes // used then
 	fastest float64        // bytes per second
 	running bool
-	ended   time.Time // when the last one was over
+	ended   time.Time // when the last one ended
 }
 
 const (
 	loadWindow  = 10 * time.Second
 	loadRate    = 64 << 20 // bytes per second
 	loadsWithin = 15 * time.Minute
-	// loadRemembered is how long the slope of a load is still seen in its GPU's.
+	// loadRemembered is how long a load shows in its GPU's slope.
 	loadRemembered = 2 * time.Minute
 )
 
-// fresh reports whether the process loads, or has just done so.
+// fresh reports whether the process loads or has just loaded.
 func (l *load) fresh(now time.Time) bool {
 	return l.running || !l.ended.IsZero() && now.Sub(l.ended) < loadRemembered
 }
 
-// over takes what is used, and reports whether a load has come to its end.
-func (l *load) over(now time.Time, used quantity.Bytes) bool {
+// ends takes a sample in and reports whether a load ends with it.
+func (l *load) ends(now time.Time, used quantity.Bytes) bool {
 	passed := now.Sub(l.begin)
 	switch {
 	case l.begin.IsZero() || passed < 0:
@@ -60,15 +59,14 @@ func (l *load) over(now time.Time, used quantity.Bytes) bool {
 	return false
 }
 
-// watchLoad has the row's forecasters begin anew when its process has loaded
-// what it needs.
+// watchLoad starts the row's forecasters over when its process has loaded.
 func (r *row) watchLoad(now, started time.Time, used quantity.Bytes) {
 	young := func(since time.Time) bool { return !since.IsZero() && now.Sub(since) < loadsWithin }
 	if !young(r.came) && !young(started) {
 		r.load.running = false
 		return
 	}
-	if r.load.over(now, used) {
+	if r.load.ends(now, used) {
 		r.outlook, r.allocated = outlook{forecaster: forecast.New()}, outlook{}
 	}
 }

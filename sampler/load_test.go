@@ -111,7 +111,7 @@ func TestALoadIsOverOnce(t *testing.T) {
 		used, over := 10*gib, 0
 		for i := range 600 {
 			used += c.rate(i)
-			if l.over(start.Add(time.Duration(i)*time.Second), used) {
+			if l.ends(start.Add(time.Duration(i)*time.Second), used) {
 				over++
 			}
 		}

@@ -12,23 +12,23 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// identified is the process that a pid stands for, as long as somebody lists it.
+// identified is the process behind a pid that a source names.
 type identified struct {
 	info  process.Info
 	alive bool   // /proc had it in this tick
-	named uint64 // the last tick in which somebody named it
+	named uint64 // the last tick in which a source named it
 }
 
 // row is what the sampler remembers of a row between ticks.
 type row struct {
 	latest     *snapshot.Process // in the newest snapshot that has it
 	seen       uint64            // the tick that last listed it
-	came       time.Time         // where that was seen; zero where it was there before
+	came       time.Time         // when it started, where the sampler saw that
 	peak       quantity.Bytes
 	peakKnown  bool
 	mismatches int     // ticks in a row in which the parts exceeded used
 	outlook    outlook // of used
-	allocated  outlook // of what a probe says of it
+	allocated  outlook // of allocated, where a probe reports it
 	load       load
 	other      otherMemory
 	oom        int64
@@ -42,8 +42,8 @@ type merged struct {
 	probesAnswering int
 }
 
-// merge joins what the driver, the probes and /proc say into rows, one for
-// each process and GPU (instance), ordered by GPU, instance, pid, start time.
+// merge joins the driver's, the probes' and /proc's figures into rows, one for
+// each process and GPU (instance), by GPU, instance, pid and start time.
 func (s *Sampler) merge(now time.Time, gpus []*gpu) merged {
 	var answers []probe.Answer
 	if s.options.Probes != nil {
@@ -59,20 +59,20 @@ func (s *Sampler) merge(now time.Time, gpus []*gpu) merged {
 			}
 			continue
 		}
-		// The list could not be read: its processes stay, with nothing known
-		// of their memory, until /proc says that they have ended.
+		// The list of processes is unknown: the rows stay, without figures, until
+		// their processes exit.
 		for id, r := range s.rows {
 			if id.GPUUUID == g.device.UUID && s.mayLive(id) {
 				p := withoutFigures(*r.latest)
 				if known := s.byPID[id.Process.PID]; known != nil && known.alive {
-					p.CPU, p.Host = known.info.CPU, known.info.Memory // /proc goes on telling them
+					p.CPU, p.Host = known.info.CPU, known.info.Memory // /proc still has them
 				}
 				m.rows = append(m.rows, p)
 			}
 		}
 	}
 	m.probesAnswering = s.addProbes(now, &m, answers)
-	sortRows(m.rows) // now: from here on every row has its place
+	sortRows(m.rows) // before finish, which keeps pointers to the rows
 	for i := range m.rows {
 		s.finish(now, &m.rows[i])
 	}
@@ -83,8 +83,8 @@ func (s *Sampler) merge(now time.Time, gpus []*gpu) merged {
 	return m
 }
 
-// sortRows orders rows by GPU, instance, pid and start time. Nearly always they
-// are in order already, and a row is too large to be passed around for that.
+// sortRows orders rows by GPU, instance, pid and start time. Usually they are in
+// order, and rows are large to move.
 func sortRows(rows []snapshot.Process) {
 	for i := 1; i < len(rows); i++ {
 		if byPlace(&rows[i-1], &rows[i]) > 0 {
@@ -102,8 +102,8 @@ func byPlace(a, b *snapshot.Process) int {
 		cmp.Compare(a.ID.Process.StartTime, b.ID.Process.StartTime))
 }
 
-// identify looks up every pid that anybody names, the previous tick's too: a
-// row whose process has left /proc has ended.
+// identify looks up every pid that a source names, and those of the rows of the
+// tick before: a row whose process is not in /proc has ended.
 func (s *Sampler) identify(now time.Time, gpus []*gpu, answers []probe.Answer) {
 	pids := make([]int, 0, len(s.byPID)+8)
 	name := func(pid int) {
@@ -137,8 +137,7 @@ func (s *Sampler) identify(now time.Time, gpus []*gpu, answers []probe.Answer) {
 		if info, there := infos[pid]; there {
 			known.info, known.alive = info, !info.Ended
 		} else {
-			// The driver may name a process a moment longer than /proc does:
-			// it is still the process it was, not somebody else's.
+			// The driver may list a process a moment longer than /proc does.
 			known.alive = false
 		}
 	}
@@ -149,8 +148,8 @@ func (s *Sampler) identify(now time.Time, gpus []*gpu, answers []probe.Answer) {
 	}
 }
 
-// mayLive reports whether a process may still be there: it is, or nobody on
-// this side of a container's border can tell.
+// mayLive reports whether a process may still be there. Of another container's
+// process that is unknown.
 func (s *Sampler) mayLive(id snapshot.RowID) bool {
 	if id.Process.Foreign() {
 		return true
@@ -159,7 +158,7 @@ func (s *Sampler) mayLive(id snapshot.RowID) bool {
 	return known != nil && known.alive && known.info.Identity == id.Process
 }
 
-// driverRow is a row as the driver and /proc tell it.
+// driverRow is a row with the figures of the driver and of /proc.
 func (s *Sampler) driverRow(g *gpu, p *nvml.Process) snapshot.Process {
 	r := s.describe(p.PID)
 	r.ID.GPUUUID = g.device.UUID
@@ -171,7 +170,7 @@ func (s *Sampler) driverRow(g *gpu, p *nvml.Process) snapshot.Process {
 	return r
 }
 
-// describe fills in what /proc says of a pid.
+// describe fills in what /proc has of a pid.
 func (s *Sampler) describe(pid int) snapshot.Process {
 	known := s.byPID[pid]
 	info := &known.info
@@ -191,7 +190,7 @@ func (s *Sampler) describe(pid int) snapshot.Process {
 	return p
 }
 
-// withoutFigures is a row of which only the name is still known.
+// withoutFigures is a row without its figures.
 func withoutFigures(p snapshot.Process) snapshot.Process {
 	p.SMUtilization, p.Used = snapshot.Int{}, snapshot.Bytes{}
 	clearParts(&p)
@@ -201,7 +200,7 @@ func withoutFigures(p snapshot.Process) snapshot.Process {
 	return p
 }
 
-// finish adds what the sampler remembers to a row, and remembers the row.
+// finish adds the past of a row to it, and remembers it.
 func (s *Sampler) finish(now time.Time, p *snapshot.Process) {
 	r := s.rows[p.ID]
 	if r == nil {
@@ -224,8 +223,8 @@ func (s *Sampler) finish(now time.Time, p *snapshot.Process) {
 	r.seen = s.sequence
 }
 
-// arrived reports whether a row that was not there before is news: what a GPU's
-// first list holds has been there, however long the driver took to tell it.
+// arrived reports whether a new row is a process that started: those in a GPU's
+// first list were there before.
 func (s *Sampler) arrived(p *snapshot.Process) bool {
 	for _, g := range s.driver.gpus {
 		if g.device.UUID == p.ID.GPUUUID && g.met {
@@ -250,7 +249,7 @@ func (s *Sampler) noteOutOfMemory(now time.Time, p *snapshot.Process, r *row) {
 	r.oom, r.oomKnown = count, true
 }
 
-// sweep takes out the rows that nobody listed in this tick.
+// sweep takes out the rows that no source listed in this tick.
 func (s *Sampler) sweep(now time.Time) []snapshot.EndedProcess {
 	var ended []snapshot.EndedProcess
 	for id, r := range s.rows {
@@ -273,25 +272,25 @@ func (s *Sampler) sweep(now time.Time) []snapshot.EndedProcess {
 	return ended
 }
 
-// goneSince keeps the ended processes of the last three hours, newest first. A
-// process that comes back to its GPU is not gone, and one that leaves it again
-// and again is gone once.
-func (s *Sampler) goneSince(now time.Time, ended []snapshot.EndedProcess) []snapshot.EndedProcess {
+// recentlyEnded are the rows that ended in the last three hours, newest first. A
+// row that is back has not ended, and one that ended several times is in the
+// list once.
+func (s *Sampler) recentlyEnded(now time.Time, ended []snapshot.EndedProcess) []snapshot.EndedProcess {
 	const keep, most = 3 * time.Hour, 200
-	over := func(g snapshot.EndedProcess) bool {
+	forgotten := func(g snapshot.EndedProcess) bool {
 		_, back := s.rows[g.Last.ID]
 		return back || now.Sub(g.Ended) >= keep ||
 			slices.ContainsFunc(ended, func(e snapshot.EndedProcess) bool { return e.Last.ID == g.Last.ID })
 	}
-	if len(ended) == 0 && !slices.ContainsFunc(s.gone, over) {
-		return s.gone
+	if len(ended) == 0 && !slices.ContainsFunc(s.ended, forgotten) {
+		return s.ended
 	}
-	kept := slices.Clone(ended) // a new slice: the old one has been published
-	for _, g := range s.gone {
-		if len(kept) < most && !over(g) {
+	kept := slices.Clone(ended) // the old slice was published
+	for _, g := range s.ended {
+		if len(kept) < most && !forgotten(g) {
 			kept = append(kept, g)
 		}
 	}
-	s.gone = kept
+	s.ended = kept
 	return kept
 }

@@ -14,18 +14,18 @@ type Options struct {
 	Processes ProcessReader
 
 	Interval time.Duration // between ticks; 0 is one second
-	// Deadline is how long a tick waits for a GPU's answer before it goes on
-	// without it; 0 is four fifths of the interval, within 100 ms to 1 s.
+	// Deadline is how long a tick waits for a GPU's answer; 0 is four fifths of
+	// the interval, within 100 ms to 1 s.
 	Deadline time.Duration
-	// OpenDeadline is how long the first tick waits for the driver: without
-	// persistence mode it needs seconds to wake. 0 is the Deadline.
+	// OpenDeadline is how long the first tick waits for the driver, which needs
+	// seconds without persistence mode. 0 is the Deadline.
 	OpenDeadline time.Duration
 	Clock        func() time.Time // nil: time.Now
-	// Restore is what another process's Save has written, to go on from; New
-	// reads it. Nil: there was none.
+	// Restore is what another process's Save has written. New reads it.
+	// Nil: there was none.
 	Restore io.Reader
 
-	// Only lists the GPUs to look at, by index or UUID prefix; nil is all.
+	// Only lists the GPUs to read, by index or UUID prefix; nil is all.
 	Only       []string
 	Thresholds alert.Thresholds
 	Simulated  bool
@@ -38,7 +38,7 @@ const (
 	defaultInterval = time.Second
 )
 
-// withDefaults fills in what was left zero.
+// withDefaults fills in the zero fields.
 func (o Options) withDefaults() Options {
 	if o.Interval == 0 {
 		o.Interval = defaultInterval

@@ -11,7 +11,7 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// gpus makes the snapshot's GPUs from this tick's readings.
+// gpus makes the snapshot's GPUs.
 func (s *Sampler) gpus(now time.Time, gpus []*gpu, m merged) []snapshot.GPU {
 	out := make([]snapshot.GPU, 0, len(gpus))
 	for _, g := range gpus {
@@ -22,15 +22,15 @@ func (s *Sampler) gpus(now time.Time, gpus []*gpu, m merged) []snapshot.GPU {
 	return s.addProbeOnlyGPUs(out, m.rows)
 }
 
-// rowsOf is the rows of the GPUs of an index, of which there is one except
-// where another has taken a lost one's place.
+// rowsOf are the rows of an index: of one GPU, or of two where another GPU took
+// the index of a lost one.
 func rowsOf(rows []snapshot.Process, index int) []snapshot.Process {
 	from := sort.Search(len(rows), func(i int) bool { return rows[i].GPU >= index })
 	to := sort.Search(len(rows), func(i int) bool { return rows[i].GPU > index })
 	return rows[from:to]
 }
 
-// gpu is one GPU: its facts, and its figures where this tick has read them.
+// gpu is one GPU: its constants, and its figures where this tick has read them.
 func (s *Sampler) gpu(g *gpu, rows []snapshot.Process) snapshot.GPU {
 	out := snapshot.GPU{
 		Index: g.device.Index, UUID: g.device.UUID, Name: g.device.Name, PCIBusID: g.device.PCIBusID,
@@ -41,7 +41,7 @@ func (s *Sampler) gpu(g *gpu, rows []snapshot.Process) snapshot.GPU {
 	if g.last != nil {
 		out.LastUsed = g.last.Memory.Used
 		out.MIG = g.last.MIGEnabled
-		// What the card can hold does not change when it falls silent.
+		// The capacity does not change while a GPU does not answer.
 		out.Memory.Total, out.Memory.Reserved = g.last.Memory.Total, g.last.Memory.Reserved
 	} else {
 		out.Memory.Total = s.totalByProbes(g.device.UUID)
@@ -64,7 +64,7 @@ func (s *Sampler) gpu(g *gpu, rows []snapshot.Process) snapshot.GPU {
 	return out
 }
 
-// instance is one MIG device with the parts of its own processes.
+// instance is one MIG instance with the parts of its processes.
 func instance(in *nvml.Instance, gpuUUID string, rows []snapshot.Process) snapshot.Instance {
 	id := snapshot.InstanceID(in.ID)
 	mine := func(p *snapshot.Process) bool { return p.ID.GPUUUID == gpuUUID && p.ID.Instance == id }
@@ -83,15 +83,15 @@ func instance(in *nvml.Instance, gpuUUID string, rows []snapshot.Process) snapsh
 	return out
 }
 
-// partsOf sums the parts of the rows that belong. What is used and explained
-// by no probe is Unknown: processes without one, what no process is listed for,
-// and what a probe claims beyond what the driver says is used. Any user's
-// process may claim anything, and root's bars show everybody's.
+// partsOf sums the parts of the rows that belong. Unknown is what is used and no
+// probe explains: processes without a probe and memory without a process. What
+// a probe reports beyond what the driver has as used does not count: any user's
+// process may report anything, and root sees all of them.
 func partsOf(used snapshot.Bytes, rows []snapshot.Process, belongs func(*snapshot.Process) bool) snapshot.Parts {
 	var parts snapshot.Parts
 	var explained quantity.Bytes
 	total, limited := used.Value()
-	room := total // for those of whom the driver does not tell what they use
+	room := total // for the processes whose use the driver does not report
 	take := func(p *snapshot.Process) {
 		if other := p.Other.Or(0); other > 0 {
 			parts.Other = quantity.Sum(parts.Other, p.Other)
@@ -132,20 +132,20 @@ func partsOf(used snapshot.Bytes, rows []snapshot.Process, belongs func(*snapsho
 	return parts
 }
 
-// tolerance is the part of what is used by which a probe's claim may exceed it:
-// the two are read at different moments.
+// tolerance allows for skew: a probe may report more than is used by this part
+// of it.
 const tolerance = 16
 
-// credible reports whether a process can hold as much as its probe claims.
+// credible reports whether a process can hold what its probe reports.
 func credible(held, used quantity.Bytes) bool { return held <= used+used/tolerance }
 
-// heldBy is what a process's allocators hold.
+// heldBy is the memory that a process's allocators hold.
 func heldBy(p *snapshot.Process) quantity.Bytes {
 	return p.Allocated.Or(0) + p.Cached.Or(0) + p.Fragmented.Or(0)
 }
 
-// count counts a GPU's distinct processes and says how much of its used memory
-// none of them accounts for.
+// count is the number of a GPU's processes, and the used memory that none of them
+// accounts for.
 func count(used snapshot.Bytes, rows []snapshot.Process, uuid string) (snapshot.Int, snapshot.Bytes) {
 	pids := make([]int, 0, len(rows))
 	var attributed quantity.Bytes

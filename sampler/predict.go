@@ -9,30 +9,29 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// outlook is a forecaster with what it said last.
+// outlook is a forecaster and its last forecast.
 type outlook struct {
 	forecaster *forecast.Forecaster // nil before the first sample
 	given      int                  // samples
-	figure     quantity.Bytes       // the newest sample
+	figure     quantity.Bytes       // the last sample
 	at         time.Time            // when it was given
-	still      time.Time            // when it was last seen since, and not given; zero where it was not
+	still      time.Time            // the last sample since that was equal and not given; zero: none
 
 	predicted []snapshot.Prediction
 	trend     forecast.Trend
 	growth    snapshot.Bytes // a second
 }
 
-// pace is how often a forecaster is given a sample, and asked, where the sampler
-// ticks faster: the nearest horizon is ten seconds away, and a thousand
-// forecasters asked ten times a second would cost more than all the rest of the
-// tick. Most memory does not move most of the time, and then it is enough less
-// often.
+// pace is the least time between two samples that a forecaster gets: while the
+// figure moves, and while it is still. The nearest horizon is ten seconds away,
+// and a thousand forecasters at ten samples a second would cost more than the
+// rest of the tick.
 type pace struct{ moving, still time.Duration }
 
-// quickPace is that of a common box, and of the first samples of any series.
+// quickPace is that of a usual box, and of the first samples of any series.
 var quickPace = pace{900 * time.Millisecond, 2700 * time.Millisecond}
 
-// paceOf is how often each of so many series is looked at.
+// paceOf is the pace of each of so many series.
 func paceOf(series int) pace {
 	const many = 256
 	if series <= many {
@@ -41,9 +40,9 @@ func paceOf(series int) pace {
 	return pace{1900 * time.Millisecond, 5700 * time.Millisecond}
 }
 
-// observe gives the forecaster a tick's figure, or the gap where there is
-// none. A pause, of vramscope's or the machine's, needs no word: forecasts that
-// have come due meanwhile find their sample too late, and are not judged by it.
+// observe gives the forecaster a tick's figure, or a gap where there is none.
+// After a pause of vramscope or of the machine the forecaster drops the forecasts
+// that came due in it.
 func (o *outlook) observe(now time.Time, figure snapshot.Bytes, p pace) {
 	v, ok := figure.Value()
 	switch {
@@ -63,12 +62,12 @@ func (o *outlook) observe(now time.Time, figure snapshot.Bytes, p pace) {
 	moved := v != o.figure
 	switch {
 	case since >= 0 && since < p.moving:
-		return // between two samples what it said last stands
+		return // the last forecast stands
 	case since >= 0 && since < p.still && !moved:
 		o.still = now
 		return
 	case moved && !o.still.IsZero():
-		o.forecaster.Observe(o.still, int64(o.figure)) // until then it has not moved
+		o.forecaster.Observe(o.still, int64(o.figure)) // it was still until then
 	}
 	o.forecaster.Observe(now, int64(v))
 	o.given++
@@ -80,7 +79,7 @@ func (o *outlook) observe(now time.Time, figure snapshot.Bytes, p pace) {
 	}
 }
 
-// fullIn is when a place will be full that has so much memory.
+// fullIn is when that memory will be full.
 func (o *outlook) fullIn(m *snapshot.Memory) *snapshot.FullIn {
 	used, known := m.Used.Value()
 	capacity, limited := m.Capacity().Value()
@@ -94,10 +93,9 @@ func (o *outlook) fullIn(m *snapshot.Memory) *snapshot.FullIn {
 	return &snapshot.FullIn{Median: full.Median, Earliest: full.Earliest, Latest: full.Latest}
 }
 
-// predict puts what the row's forecasters expect into the row, unless the
-// figure is not there: then nothing can be said of it. Forecasters begin with
-// the row's second tick: a thousand take their time, and who looks once has no
-// use for them.
+// predict puts the forecasts into the row where the figure is known. Forecasters
+// start at the row's second tick: a command that samples once does not need
+// them, and a thousand take long to make.
 func (r *row) predict(now time.Time, p *snapshot.Process, every pace) {
 	allocated := freshlyAllocated(p)
 	if r.latest != nil {
@@ -120,8 +118,8 @@ func (r *row) predict(now time.Time, p *snapshot.Process, every pace) {
 	}
 }
 
-// freshlyAllocated is what the process's probe tells, unless that is old: a
-// figure that is only repeated is none.
+// freshlyAllocated is what the process's probe reports as allocated, unknown
+// where the report is old.
 func freshlyAllocated(p *snapshot.Process) snapshot.Bytes {
 	if p.Probe == nil || p.Probe.State != snapshot.ProbeLive {
 		return snapshot.Bytes{}
@@ -129,10 +127,9 @@ func freshlyAllocated(p *snapshot.Process) snapshot.Bytes {
 	return p.Allocated
 }
 
-// trend is what the row's memory does, and how fast. Where a probe tells what
-// is allocated, that decides what a leak is: a cache that grows gives its memory
-// back when it is asked to, and a leak into a cache is one before the driver
-// sees anything of it.
+// trend is the trend of the row's memory, and how fast it grows. Where a probe
+// reports allocated memory, that decides what a leak is: a cache that grows can
+// be flushed, and a leak into a cache does not show in used memory.
 func (r *row) trend(probed bool) (snapshot.Trend, snapshot.Bytes) {
 	used, inside := &r.outlook, &r.allocated
 	switch {
@@ -145,8 +142,8 @@ func (r *row) trend(probed bool) (snapshot.Trend, snapshot.Bytes) {
 	}
 }
 
-// predictGPU puts what the forecasters of the GPU and of its MIG instances
-// expect into the snapshot's GPU.
+// predictGPU puts the forecasts of the GPU and of its MIG instances into the
+// snapshot's GPU.
 func (s *Sampler) predictGPU(now time.Time, g *gpu, out *snapshot.GPU, rows []snapshot.Process) {
 	g.outlook.observe(now, out.Memory.Used, quickPace)
 	if out.Memory.Used.Known() {
@@ -154,22 +151,22 @@ func (s *Sampler) predictGPU(now time.Time, g *gpu, out *snapshot.GPU, rows []sn
 			g.predicted, g.full = s.predict(now, g, out, rows)
 		}
 		out.Predicted = g.predicted
-		if !out.MIG { // there a process can have only what is free in its instance
+		if !out.MIG { // a process can use only its instance
 			out.FullIn = g.full
 		}
 	}
 	g.predictInstances(now, out)
 }
 
-// instanceOutlook is a MIG instance's. One that was made anew with the same
-// numbers has another UUID.
+// instanceOutlook is a MIG instance's outlook. An instance that was created again
+// with the same numbers has another UUID.
 type instanceOutlook struct {
 	outlook
 	uuid string
 }
 
 func (g *gpu) predictInstances(now time.Time, out *snapshot.GPU) {
-	if g.fresh != nil { // else nobody has said which there are
+	if g.fresh != nil { // else the instances are unknown
 		for id := range g.instances {
 			if !slices.ContainsFunc(out.Instances, func(in snapshot.Instance) bool { return in.ID == id }) {
 				delete(g.instances, id)

@@ -8,23 +8,22 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// A GPU that processes come to and go from moves in steps that say nothing of
-// how it goes on, and a forecaster that sees nothing but their sum takes them
-// for growth for as long as it remembers them: a leak beside which an evaluation
-// starts was told a quarter too early for six minutes, and then a third too
-// late. So as long as such a step is fresh the GPU is forecast from the bottom
-// up (Hyndman & Athanasopoulos, FPP3, section 11.2): what its processes are
-// expected to grow by is added up, where one that is young or still loading is
-// expected to stay as it is. Their errors are taken for independent, and for no
-// smaller than those of the GPU's own forecaster: it has seen what steps there
-// are, and more will come.
+// A process that starts or ends is a step in its GPU's memory, and no growth. A
+// forecaster that sees only the sum takes the step for growth: with an
+// evaluation that starts beside a leak, the time to full was a quarter too early
+// for six minutes and then a third too late. So while such a step is fresh the
+// GPU is forecast from the bottom up (Hyndman & Athanasopoulos, FPP3, section
+// 11.2): as the sum of its processes' forecasts, where a process that still
+// loads is expected to stay as it is. The errors count as independent, and as no
+// smaller than those of the GPU's own forecaster, which knows how large steps
+// usually are.
 
-// stepRemembered is how long a step counts as fresh: two half-lives of what the
-// farthest horizon has learnt.
+// stepRemembered is how long a step counts as fresh: two half-lives of the
+// farthest horizon's weights.
 const stepRemembered = 45 * time.Minute
 
-// predict says what is expected of a GPU, and when it will be full: by its own
-// forecaster, or by its processes' where those know better.
+// predict is the forecast of a GPU and when it will be full: by its own
+// forecaster or, after a step, by those of its processes.
 func (s *Sampler) predict(now time.Time, g *gpu, out *snapshot.GPU, rows []snapshot.Process) ([]snapshot.Prediction, *snapshot.FullIn) {
 	own := g.outlook.predicted
 	if !s.disturbed(now, out, rows) {
@@ -36,15 +35,15 @@ func (s *Sampler) predict(now time.Time, g *gpu, out *snapshot.GPU, rows []snaps
 		full = g.outlook.fullIn(&out.Memory)
 	}
 	if sum.loading || len(sum.path) == 0 {
-		return own, full // a load goes on, and it is no alarm: how far nobody knows
+		return own, full // how far a load goes is unknown
 	}
 	return sum.path, full
 }
 
-// disturbed reports whether a process that matters has come to the GPU or gone
-// from it lately, and the processes that are there tell what the GPU does: the
-// driver tells what they use, which is nearly all, and none goes up and down, of
-// which the GPU's own forecaster knows more.
+// disturbed reports whether a large process has started or ended on the GPU
+// lately, and the processes explain the GPU's memory: the use of each is known,
+// their sum is nearly all, and none is a sawtooth, which the GPU's own forecaster
+// knows better.
 func (s *Sampler) disturbed(now time.Time, g *snapshot.GPU, rows []snapshot.Process) bool {
 	matters := g.Memory.Capacity().Or(0) / 100
 	fresh := false
@@ -62,25 +61,25 @@ func (s *Sampler) disturbed(now time.Time, g *snapshot.GPU, rows []snapshot.Proc
 		came := s.rows[p.ID].came
 		fresh = fresh || used >= matters && !came.IsZero() && now.Sub(came) < stepRemembered
 	}
-	for i := range s.gone {
-		left := &s.gone[i]
+	for i := range s.ended {
+		left := &s.ended[i]
 		if now.Sub(left.Ended) >= stepRemembered {
-			break // the newest come first
+			break // newest first
 		}
 		fresh = fresh || left.Last.ID.GPUUUID == g.UUID && left.Last.Peak.Or(0) >= matters
 	}
 	return fresh && explained >= g.Memory.Used.Or(0)*9/10
 }
 
-// sum is what the processes of a GPU are expected to use, taken together.
+// sum is the summed forecast of a GPU's processes.
 type sum struct {
 	path    []snapshot.Prediction
-	loading bool // some of them load what they need
-	loaded  bool // or have done so just before
+	loading bool // some of them load
+	loaded  bool // or have just loaded
 }
 
 func (s *Sampler) sumOf(now time.Time, own []snapshot.Prediction, g *snapshot.GPU, rows []snapshot.Process) (out sum) {
-	var spreads [4]float64 // squares, at one horizon
+	var spreads [4]float64 // squared, at one horizon
 	longest := 0
 	for i := range rows {
 		if rows[i].ID.GPUUUID == g.UUID {
@@ -120,12 +119,12 @@ func (s *Sampler) sumOf(now time.Time, own []snapshot.Prediction, g *snapshot.GP
 	return out
 }
 
-// spreadOf is how far the ends of the intervals lie from the median.
+// spreadOf is the distance of the ends of the intervals from the median.
 func spreadOf(p *snapshot.Prediction) [4]quantity.Bytes {
 	return [4]quantity.Bytes{p.Median - p.Lower95, p.Median - p.Lower80, p.Upper80 - p.Median, p.Upper95 - p.Median}
 }
 
-// fullOn is when the path will have taken what is free.
+// fullOn is when the path reaches the capacity.
 func fullOn(path []snapshot.Prediction, m *snapshot.Memory) *snapshot.FullIn {
 	used, known := m.Used.Value()
 	capacity, limited := m.Capacity().Value()
@@ -144,8 +143,8 @@ func fullOn(path []snapshot.Prediction, m *snapshot.Memory) *snapshot.FullIn {
 	return &snapshot.FullIn{Median: median, Earliest: earliest, Latest: latest}
 }
 
-// reaches is from when on the path, straight from what is used now to its first
-// point and between its points, is at the capacity or above up to its end.
+// reaches is the time from which the path stays at the capacity or above. It is
+// linear from what is used now to its first point and between its points.
 func reaches(path []snapshot.Prediction, used, capacity quantity.Bytes, of func(*snapshot.Prediction) quantity.Bytes) (time.Duration, bool) {
 	if len(path) == 0 || of(&path[len(path)-1]) < capacity {
 		return 0, false

@@ -9,19 +9,19 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// How old a probe's report may be. Stale figures are shown with their age;
-// silent ones are not shown.
+// The age of a probe's report. Stale stats are shown with their age, those of a
+// silent probe are not shown.
 const (
 	staleAfter  = 3 * time.Second
 	silentAfter = 10 * time.Second
-	// Two readings taken further apart than this say nothing about a mismatch.
+	// Two readings further apart than this cannot show a mismatch.
 	comparable = 250 * time.Millisecond
-	// So many mismatches in a row are one.
+	// So many in a row are a mismatch.
 	confirmed = 3
 )
 
-// addProbes puts the probes' figures into the rows and adds rows for what the
-// driver does not list. It returns how many probes are not silent.
+// addProbes puts the probes' stats into the rows, and adds rows for the processes
+// that the driver does not list. It returns how many probes are not silent.
 func (s *Sampler) addProbes(now time.Time, m *merged, answers []probe.Answer) int {
 	defer s.forgetProbeOnly(now)
 	answering := 0
@@ -34,7 +34,7 @@ func (s *Sampler) addProbes(now time.Time, m *merged, answers []probe.Answer) in
 	}
 	for i := range answers {
 		a := &answers[i]
-		// An answer may have come since this tick began: it is not from the future.
+		// The answer may be newer than the start of the tick.
 		age := max(now.Sub(a.At), 0)
 		if age < silentAfter && !a.At.IsZero() {
 			answering++
@@ -53,8 +53,8 @@ func (s *Sampler) addProbes(now time.Time, m *merged, answers []probe.Answer) in
 	return answering
 }
 
-// noteSilence tells of a probe that was found and has never answered: its
-// process is stopped, or it breaks the protocol. That is not having no probe.
+// noteSilence marks the rows of a probe that was found and has never answered:
+// its process is stopped, or it breaks the protocol.
 func noteSilence(m *merged, a *probe.Answer, now time.Time) {
 	for i := range m.rows {
 		if p := &m.rows[i]; p.ID.Process == a.Process {
@@ -63,8 +63,8 @@ func noteSilence(m *merged, a *probe.Answer, now time.Time) {
 	}
 }
 
-// noteNothing tells of a probe that answers and knows no allocator: none of the
-// libraries that it reads is in use, or not yet. That is not having no probe.
+// noteNothing marks the rows of a probe without allocators: its process uses none
+// of the libraries that the probe reads, or not yet.
 func noteNothing(m *merged, a *probe.Answer, age time.Duration) {
 	for i := range m.rows {
 		if p := &m.rows[i]; p.ID.Process == a.Process {
@@ -73,9 +73,9 @@ func noteNothing(m *merged, a *probe.Answer, age time.Duration) {
 	}
 }
 
-// addDevice puts one device's report into its row, whose place in m is known.
-// What a probe that has died said last makes no new row: its number may be
-// somebody else's by now.
+// addDevice puts the report on one device into its row; place has the rows of m.
+// The last report of a process that exited makes no row: its pid may have been
+// reused.
 func (s *Sampler) addDevice(now time.Time, m *merged, place map[snapshot.RowID]int, a *probe.Answer, d *probe.Device, age time.Duration) {
 	id := s.locate(a, d)
 	at, listed := place[id]
@@ -113,8 +113,8 @@ func (s *Sampler) addDevice(now time.Time, m *merged, place map[snapshot.RowID]i
 	s.sumParts(p, a)
 }
 
-// locate finds the row that a probe's device belongs to. A probe names a MIG
-// device by the instance's UUID.
+// locate is the row of a probe's device. A probe names a MIG instance by its
+// UUID.
 func (s *Sampler) locate(a *probe.Answer, d *probe.Device) snapshot.RowID {
 	id := snapshot.RowID{Process: a.Process, GPUUUID: d.UUID}
 	for _, g := range s.driver.gpus {
@@ -135,7 +135,7 @@ func (s *Sampler) locate(a *probe.Answer, d *probe.Device) snapshot.RowID {
 //
 //	used = Σ (allocated + cached + fragmented) + other
 //
-// as long as both sides are of one moment; where they are not, other is unknown.
+// While the two sides are skewed, other is unknown.
 func (s *Sampler) sumParts(p *snapshot.Process, a *probe.Answer) {
 	var reserved snapshot.Bytes
 	for i := range p.Allocators {
@@ -147,7 +147,7 @@ func (s *Sampler) sumParts(p *snapshot.Process, a *probe.Answer) {
 		p.Returnable = quantity.Sum(p.Returnable, al.Returnable)
 	}
 	if !p.FragmentedKnown() {
-		p.Fragmented = snapshot.Bytes{} // an allocator that does not know it yet has some, or not
+		p.Fragmented = snapshot.Bytes{} // some allocator does not know its part
 	}
 	held, known := reserved.Value()
 	if !known {
@@ -157,9 +157,9 @@ func (s *Sampler) sumParts(p *snapshot.Process, a *probe.Answer) {
 	s.noteMismatch(p, a, held)
 }
 
-// noteMismatch raises a mismatch where the allocators hold more than the
-// process uses or, where the driver does not tell that, than all do: only when
-// the two readings were taken at nearly the same moment, several times in a row.
+// noteMismatch raises a mismatch where the allocators hold more than the process
+// uses (more than is used in all, where the driver does not report that): in
+// readings of nearly the same moment, several times in a row.
 func (s *Sampler) noteMismatch(p *snapshot.Process, a *probe.Answer, held quantity.Bytes) {
 	r, g := s.rows[p.ID], s.driver.seen(p.ID.GPUUUID)
 	if r == nil {
@@ -197,7 +197,7 @@ func clearParts(p *snapshot.Process) {
 	p.Allocators = nil
 }
 
-// allocator translates the protocol's figures.
+// allocator converts the protocol's stats.
 func allocator(a *probe.Allocator) snapshot.Allocator {
 	return snapshot.Allocator{
 		Kind: a.Kind, Basis: string(a.Basis),

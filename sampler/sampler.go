@@ -25,19 +25,19 @@ type Sampler struct {
 	driver       *driver
 	rows         map[snapshot.RowID]*row
 	byPID        map[int]*identified
-	gone         []snapshot.EndedProcess
+	ended        []snapshot.EndedProcess // newest first
 	alerts       *alert.Evaluator
 	rulesApplied time.Time
 	standing     []snapshot.Alert // of the last time the rules were applied
 	raised       map[alertKey]snapshot.Alert
-	down         map[string]time.Time // GPUs of which the log has said that they do not answer, and since when
+	down         map[string]time.Time // GPUs that are down by the event log, and since when
 	probeSeen    bool
 	probeOnly    []probeOnlyGPU
 	sequence     uint64
 	first        bool               // no tick has been made yet
-	began        time.Time          // the first tick; zero where this process goes on from another
-	before       *snapshot.Snapshot // the last one of the process that this one goes on from; nil after the first tick
-	restarted    bool               // this process goes on from another, and has not seen the driver yet
+	began        time.Time          // the first tick; zero after a restart
+	before       *snapshot.Snapshot // the last one before a restart; nil after the first tick
+	restarted    bool               // after a restart, until the driver answers
 
 	history *History
 	latest  atomic.Pointer[snapshot.Snapshot]
@@ -49,7 +49,7 @@ type Sampler struct {
 	suspended bool
 }
 
-// New makes a Sampler; it reads nothing until Run or Tick is called.
+// New makes a Sampler. It reads no source until Run or Tick is called.
 func New(options Options) *Sampler {
 	options = options.withDefaults()
 	s := &Sampler{
@@ -75,11 +75,11 @@ func New(options Options) *Sampler {
 // Latest is the newest snapshot, nil before the first tick.
 func (s *Sampler) Latest() *snapshot.Snapshot { return s.latest.Load() }
 
-// Updates gets a value when there is a newer snapshot than the last one
-// taken. It holds one: a slow reader misses pictures, never the newest.
+// Updates gets a value for each new snapshot. It holds one value: a slow reader
+// misses snapshots, but never the newest.
 func (s *Sampler) Updates() <-chan struct{} { return s.updates }
 
-// History is the past of everything the sampler has published.
+// History is the past of all that the sampler has published.
 func (s *Sampler) History() *History { return s.history }
 
 // Interval is the time between ticks.
@@ -88,12 +88,12 @@ func (s *Sampler) Interval() time.Duration { return time.Duration(s.interval.Loa
 // SetInterval changes the time between ticks, within MinInterval and MaxInterval.
 func (s *Sampler) SetInterval(interval time.Duration) {
 	s.interval.Store(int64(min(max(interval, MinInterval), MaxInterval)))
-	go s.do(func() {}) // wakes the loop, which then looks at the interval anew
+	go s.do(func() {}) // wakes the loop, which then reads the interval
 }
 
-// Run ticks until the context ends, then lets the driver go. It returns nil
-// when the context was cancelled; a panic while sampling comes back as an
-// error with its stack, so that whoever owns the terminal can restore it.
+// Run ticks until the context ends, then closes the driver. It returns nil
+// where the context was cancelled. A panic while sampling is an error with its
+// stack, so that the caller can restore the terminal.
 func (s *Sampler) Run(ctx context.Context) (err error) {
 	defer s.driver.close()
 	defer func() {
@@ -115,7 +115,7 @@ func (s *Sampler) Run(ctx context.Context) (err error) {
 			act()
 		case <-timer.C:
 			if s.isSuspended() {
-				s.driver.close() // where a tick that was under way has kept Suspend from it
+				s.driver.close() // where a tick in progress kept Suspend from it
 			} else {
 				snap := s.Tick(s.options.Clock())
 				if first && hasNameless(snap) {
@@ -125,8 +125,8 @@ func (s *Sampler) Run(ctx context.Context) (err error) {
 			}
 			next = next.Add(s.Interval())
 		}
-		// A tick that took too long, a longer interval or a suspended machine
-		// leaves gaps; ticks are never made up for.
+		// A slow tick, a longer interval or a suspended machine leaves gaps:
+		// missed ticks are not made up for.
 		if now := time.Now(); next.Before(now) || next.Sub(now) > s.Interval() {
 			next = now.Add(s.Interval())
 		}
@@ -134,8 +134,8 @@ func (s *Sampler) Run(ctx context.Context) (err error) {
 	}
 }
 
-// secondTick is how soon the second tick comes where the first, which does not
-// wait for them long, has not had all names.
+// secondTick is how soon the second tick comes where the first, which waits for
+// names only briefly, does not have them all.
 const secondTick = 250 * time.Millisecond
 
 func hasNameless(snap *snapshot.Snapshot) bool {
@@ -144,9 +144,9 @@ func hasNameless(snap *snapshot.Snapshot) bool {
 	})
 }
 
-// Suspend stops ticking and lets the driver go, so that a stopped vramscope
-// neither blocks a driver's unloading nor keeps a laptop's GPU awake. It waits
-// at most 300 ms for a tick that is under way.
+// Suspend stops ticking and closes the driver, so that a stopped vramscope does
+// not block its unloading nor keep a laptop's GPU awake. It waits at most
+// doTimeout for a tick in progress.
 func (s *Sampler) Suspend() {
 	s.awake.Lock()
 	s.suspended = true
@@ -154,7 +154,7 @@ func (s *Sampler) Suspend() {
 	s.do(func() { s.driver.close() })
 }
 
-// Resume ticks again; the driver is opened anew at the next tick.
+// Resume ticks again; the next tick opens the driver.
 func (s *Sampler) Resume() {
 	s.awake.Lock()
 	s.suspended = false
@@ -168,29 +168,30 @@ func (s *Sampler) isSuspended() bool {
 	return s.suspended
 }
 
-// do has the ticking goroutine run act between two ticks, and waits for that,
-// but not for ever: a tick may be waiting for a driver that hangs.
+// doTimeout is how long do waits: a tick may wait for a driver that hangs.
+const doTimeout = 300 * time.Millisecond
+
+// do runs act on the ticking goroutine, between two ticks, and waits for it at
+// most doTimeout.
 func (s *Sampler) do(act func()) {
 	done := make(chan struct{})
-	patience := time.NewTimer(300 * time.Millisecond)
-	defer patience.Stop()
+	timeout := time.NewTimer(doTimeout)
+	defer timeout.Stop()
 	select {
 	case s.control <- func() { act(); close(done) }:
-	case <-patience.C:
+	case <-timeout.C:
 		return
 	}
 	select {
 	case <-done:
-	case <-patience.C:
+	case <-timeout.C:
 	}
 }
 
-// Note adds an event from outside the sampler to the log: a signal sent, a
-// cache flushed.
+// Note adds an event to the log: a signal sent, a cache flushed.
 func (s *Sampler) Note(event snapshot.Event) { s.history.log.Append(event) }
 
-// Tick takes one sample of everything and publishes it. It returns the
-// snapshot that it published.
+// Tick takes one sample of everything, publishes it and returns it.
 func (s *Sampler) Tick(now time.Time) *snapshot.Snapshot {
 	if s.first {
 		s.began = now
@@ -205,7 +206,7 @@ func (s *Sampler) Tick(now time.Time) *snapshot.Snapshot {
 		Host:      hostOf(s.options.Processes.Host(now)),
 		Driver:    s.driver.state,
 		Rows:      merged.rows,
-		Ended:     s.goneSince(now, merged.ended),
+		Ended:     s.recentlyEnded(now, merged.ended),
 		ProbeSeen: s.probeSeen,
 
 		Forecasting: true,
