@@ -29,6 +29,9 @@ type failure struct {
 // Error implements error. It is the message alone.
 func (f *failure) Error() string { return f.message }
 
+// Advice is what to do next, in lines.
+func (f *failure) Advice() []string { return f.advice }
+
 // Unwrap gives the cause.
 func (f *failure) Unwrap() error { return f.err }
 

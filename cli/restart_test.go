@@ -250,7 +250,7 @@ func TestADriverUpgradeUnderARunningMonitor(t *testing.T) {
 	s.press("L")
 	s.until("560.35.03")
 	s.press("E")
-	s.until("the driver was upgraded: 550.163.01 → 560.35.03; restarted to read it", "left the GPU: peak 7.00G")
+	s.until("the driver was upgraded: 550.163.01 → 560.35.03; restarted to read it", "left the GPU, peak 7.00G")
 	s.press("q")
 	s.press("q")
 	s.ended()

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"vramscope/internal/quantity"
+	"vramscope/internal/text"
 	"vramscope/metric"
 	"vramscope/sampler/snapshot"
 )
@@ -29,7 +30,7 @@ func writeLine(w io.Writer, snap *snapshot.Snapshot, ascii bool) error {
 			t.share(g.Memory.Used, g.Memory.Total), t.metric(g, metric.Utilization), t.metric(g, metric.Temperature),
 		}, " "))
 	default:
-		parts = append(parts, t.total(), plural(len(snap.GPUs), "GPU", "GPUs"))
+		parts = append(parts, t.total(), text.Plural(len(snap.GPUs), "GPU", "GPUs"))
 		if g := fullest(snap); g != nil {
 			parts = append(parts, fmt.Sprintf("fullest %d: %s", g.Index, t.share(g.Memory.Used, g.Memory.Total)))
 		}

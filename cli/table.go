@@ -102,18 +102,11 @@ func (t *table) box() string {
 			probed[id] = true
 		}
 	}
-	people := plural(len(processes), "process", "processes")
+	people := text.Plural(len(processes), "process", "processes")
 	if len(probed) > 0 {
 		people += fmt.Sprintf(", %d with a probe", len(probed))
 	}
-	return strings.Join(append(parts, plural(len(s.GPUs), "GPU", "GPUs"), people), "  ")
-}
-
-func plural(n int, one, many string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return strconv.Itoa(n) + " " + many
+	return strings.Join(append(parts, text.Plural(len(s.GPUs), "GPU", "GPUs"), people), "  ")
 }
 
 // gpus is a line for each GPU and each MIG instance.

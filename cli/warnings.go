@@ -54,7 +54,10 @@ func (t *table) driverless() string {
 	if !d.Since.IsZero() {
 		s += " since " + d.Since.Format("15:04:05")
 	}
-	return s + parenthesis(d.Message) + ": what is known comes from probes alone"
+	if d.Message != "" {
+		s += " (" + text.Clean(d.Message) + ")"
+	}
+	return s + ": what is known comes from probes alone"
 }
 
 // unwell says what is wrong with a GPU and since when.

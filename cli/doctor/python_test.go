@@ -1,4 +1,4 @@
-package cli
+package doctor
 
 import (
 	"slices"
@@ -7,8 +7,8 @@ import (
 	"vramscope/internal/process"
 )
 
-// TestOthersPythonsAreCounted, those of which nobody knows whose they are stay.
-func TestOthersPythonsAreCounted(t *testing.T) {
+// A process of unknown owner counts as one's own.
+func TestOtherUsersPythonsAreCounted(t *testing.T) {
 	owners := map[int]uint32{10: 1000, 11: 0, 13: 1001}
 	all := []process.Identity{{PID: 10}, {PID: 11}, {PID: 12}, {PID: 13}}
 	own, others := ownersOf(all, 1000, func(id process.Identity) (uint32, bool) {

@@ -1,4 +1,4 @@
-package cli
+package doctor
 
 import (
 	"errors"
@@ -12,13 +12,13 @@ import (
 
 // native is whether CUDA programs that are not Python can be given a probe
 // here, and which of those that run now could not have been.
-func (e *examination) native() []finding {
-	if e.snap.Simulated {
+func (b *Box) native() []finding {
+	if b.Snapshot.Simulated {
 		return nil
 	}
-	cache, err := launch.Cache(e.program.getenv)
+	err := b.CacheErr
 	if err == nil {
-		err = preload.Usable(cache)
+		err = preload.Usable(b.Cache)
 	}
 	switch {
 	case errors.Is(err, preload.ErrNoLibrary):
@@ -28,14 +28,14 @@ func (e *examination) native() []finding {
 			next: []string{"XDG_CACHE_HOME=DIR vramscope run …   puts its files into another directory"}}}
 	}
 	found := []finding{{verdict: works, what: "native", text: "CUDA programs started with vramscope run get a probe"}}
-	told := map[int]bool{}
-	for i := range e.snap.Rows {
-		p := &e.snap.Rows[i]
+	seen := map[int]bool{}
+	for i := range b.Snapshot.Rows {
+		p := &b.Snapshot.Rows[i]
 		pid := p.ID.Process.PID
-		if p.Probe != nil || told[pid] || p.ID.Process.Foreign() {
+		if p.Probe != nil || seen[pid] || p.ID.Process.Foreign() {
 			continue
 		}
-		told[pid] = true
+		seen[pid] = true
 		why := launch.NativeObstacle(pid)
 		if why == "" {
 			continue

@@ -1,4 +1,4 @@
-package cli
+package doctor
 
 import (
 	"fmt"
@@ -15,32 +15,32 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// processes is what can be known of, and done to, those who hold GPU memory.
-func (e *examination) processes() []finding {
+// processes is what can be known of, and done to, processes with GPU memory.
+func (b *Box) processes() []finding {
 	var found []finding
-	if e.snap.Driver.State == snapshot.DriverOK && len(e.snap.GPUs) > 0 {
-		found = append(found, e.perProcess(), e.visibility())
+	if b.Snapshot.Driver.State == snapshot.DriverOK && len(b.Snapshot.GPUs) > 0 {
+		found = append(found, b.perProcess(), b.visibility())
 	}
-	if e.sources.table == nil {
+	if b.Table == nil {
 		return found // a simulated box: this machine's /proc has nothing to do with it
 	}
-	return append(found, e.container(), procRights(), signals(), e.auditLog())
+	return append(found, b.container(), procRights(), signals(), b.auditLog())
 }
 
 // perProcess is whether the driver reports the memory of each process.
-func (e *examination) perProcess() finding {
+func (b *Box) perProcess() finding {
 	reported := 0
-	for i := range e.snap.Rows {
-		if e.snap.Rows[i].Used.Known() {
+	for i := range b.Snapshot.Rows {
+		if b.Snapshot.Rows[i].Used.Known() {
 			reported++
 		}
 	}
 	f := finding{verdict: works, what: "memory of each"}
-	switch all := len(e.snap.Rows); {
+	switch all := len(b.Snapshot.Rows); {
 	case all == 0:
 		f.verdict, f.text = neither, "no process is on a GPU now"
-		for i := range e.snap.GPUs {
-			if used, ok := e.snap.GPUs[i].Memory.Used.Value(); ok && used >= 1<<30 {
+		for i := range b.Snapshot.GPUs {
+			if used, ok := b.Snapshot.GPUs[i].Memory.Used.Value(); ok && used >= 1<<30 {
 				f.verdict, f.text = fails, "GPU memory is used, but the driver lists no process"
 				f.next = []string{"in a container    start it with --pid=host (Kubernetes: hostPID: true)"}
 				break
@@ -57,15 +57,15 @@ func (e *examination) perProcess() finding {
 }
 
 // visibility is whether the driver's pids are those of this /proc.
-func (e *examination) visibility() finding {
+func (b *Box) visibility() finding {
 	foreign := 0
-	for i := range e.snap.Rows {
-		if e.snap.Rows[i].ID.Process.Foreign() {
+	for i := range b.Snapshot.Rows {
+		if b.Snapshot.Rows[i].ID.Process.Foreign() {
 			foreign++
 		}
 	}
 	f := finding{verdict: works, what: "who they are"}
-	switch all := len(e.snap.Rows); {
+	switch all := len(b.Snapshot.Rows); {
 	case all == 0:
 		f.verdict, f.text = neither, "no process is on a GPU now"
 	case foreign == 0:
@@ -87,9 +87,9 @@ func (e *examination) visibility() finding {
 const initPIDNamespace = 0xEFFFFFFC
 
 // container is whether this is one, which hides processes.
-func (e *examination) container() finding {
+func (b *Box) container() finding {
 	f := finding{verdict: neither, what: "container"}
-	self, err := e.sources.table.Look(os.Getpid())
+	self, err := b.Table.Look(os.Getpid())
 	switch {
 	case err != nil:
 		f.verdict, f.text = fails, "/proc does not show this process: is it mounted?"
@@ -133,8 +133,8 @@ func signals() finding {
 }
 
 // auditLog is whether actions can be logged: what cannot be is not done.
-func (e *examination) auditLog() finding {
-	log := e.sources.log
+func (b *Box) auditLog() finding {
+	log := b.Log
 	if err := log.Check(); err != nil {
 		return finding{verdict: fails, what: "audit log", text: text.Clean(err.Error()), next: []string{
 			"to mend it        that, or set XDG_STATE_HOME to a directory that only you can write",
@@ -144,15 +144,14 @@ func (e *examination) auditLog() finding {
 }
 
 // terminal is what the screen can be drawn with.
-func (e *examination) terminal() []finding {
-	p := e.program
-	if !isTerminal(p.stdout) {
+func (b *Box) terminal() []finding {
+	if !b.Terminal {
 		return []finding{{verdict: neither, what: "terminal", text: "standard output is not a terminal: the monitor would write one table and end"}}
 	}
 	var found []finding
-	kind := p.getenv("TERM")
-	switch width, height, err := term.GetSize(int(p.stdout.Fd())); {
-	case !p.hasScreen():
+	kind := b.Getenv("TERM")
+	switch width, height, err := term.GetSize(int(b.Output.Fd())); {
+	case !b.Screen:
 		found = append(found, finding{verdict: neither, what: "terminal", text: fmt.Sprintf("TERM=%q cannot move its cursor: the monitor would write one table and end", text.Clean(kind))})
 	case err != nil:
 		found = append(found, finding{verdict: fails, what: "terminal", text: text.Clean(kind) + ", of unknown size"})
@@ -161,17 +160,17 @@ func (e *examination) terminal() []finding {
 	default:
 		found = append(found, finding{verdict: works, what: "terminal", text: fmt.Sprintf("%s, %d×%d", text.Clean(kind), width, height)})
 	}
-	found = append(found, e.colours())
-	if text.UTF8(p.getenv) {
+	found = append(found, b.colours())
+	if text.UTF8(b.Getenv) {
 		return append(found, finding{verdict: works, what: "characters", text: "UTF-8"})
 	}
 	return append(found, finding{verdict: neither, what: "characters", text: "the locale is not UTF-8: ASCII only",
 		next: []string{"if it is          export LC_ALL=C.UTF-8"}})
 }
 
-func (e *examination) colours() finding {
+func (b *Box) colours() finding {
 	f := finding{verdict: works, what: "colours"}
-	if e.program.getenv("NO_COLOR") != "" {
+	if b.Getenv("NO_COLOR") != "" {
 		return finding{verdict: neither, what: "colours", text: "NO_COLOR is set: none"}
 	}
 	switch profile := colorprofile.Env(os.Environ()); profile {

@@ -1,4 +1,4 @@
-package cli
+package doctor
 
 import (
 	"cmp"
@@ -21,19 +21,18 @@ const (
 )
 
 // pythons is whether the Python processes of this /proc could get a probe. Those
-// on a GPU come first, then the newest: an old daemon is nobody's concern. On a
-// box that many share the others' are counted, so that one's own are seen.
-func (e *examination) pythons() []finding {
-	table := e.sources.table
+// on a GPU come first, then the newest. Other users' are only counted.
+func (b *Box) pythons() []finding {
+	table := b.Table
 	if table == nil {
 		return nil // a simulated box
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), pythonsTime)
 	defer cancel()
-	a := waysInto(table)
+	a := b.Attacher
 	onGPU := make(map[int]bool)
-	for i := range e.snap.Rows {
-		onGPU[e.snap.Rows[i].ID.Process.PID] = true
+	for i := range b.Snapshot.Rows {
+		onGPU[b.Snapshot.Rows[i].ID.Process.PID] = true
 	}
 	all := a.Pythons(ctx)
 	if len(all) == 0 {
@@ -61,7 +60,7 @@ func (e *examination) pythons() []finding {
 		}
 		plan := a.Examine(ctx, id)
 		if now, err := table.Identify(id.PID); err != nil || now.StartTime != id.StartTime {
-			continue // it has ended meanwhile: nobody wants to know
+			continue // it has ended meanwhile
 		}
 		if ctx.Err() == nil {
 			found = append(found, pythonFinding(&plan))
@@ -89,7 +88,7 @@ func ownersOf(all []process.Identity, uid int, owner func(process.Identity) (uin
 // pythonFinding is one process in a line.
 func pythonFinding(plan *attach.Plan) finding {
 	f := finding{verdict: works, what: fmt.Sprintf("PID %d", plan.Process.PID)}
-	name := cutLine(text.Clean(process.ShortCommand(plan.Command, "")), commandCells, "…")
+	name := text.Cut(text.Clean(process.ShortCommand(plan.Command, "")), commandCells, "…")
 	if name != "" {
 		name = "  " + name
 	}

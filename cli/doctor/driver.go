@@ -1,4 +1,4 @@
-package cli
+package doctor
 
 import (
 	"cmp"
@@ -15,40 +15,36 @@ import (
 )
 
 // driver is the library, the driver behind it, and the calls it lacks.
-func (e *examination) driver() []finding {
-	said, devices := e.sources.driver.said()
-	if e.snap.Driver.State != snapshot.DriverOK {
-		return e.noDriver(said)
+func (b *Box) driver() []finding {
+	if b.Snapshot.Driver.State != snapshot.DriverOK {
+		return b.noDriver()
 	}
 	found := []finding{
-		{verdict: works, what: "library", text: text.Clean(cmp.Or(said.LibraryPath, "loaded")) + parenthesis(said.LibraryVersion)},
-		{verdict: works, what: "driver", text: text.Clean(cmp.Or(said.Version, "version unknown")) + cudaText(said.CUDAVersion)},
+		{verdict: works, what: "library", text: text.Clean(cmp.Or(b.Driver.LibraryPath, "loaded")) + parenthesis(b.Driver.LibraryVersion)},
+		{verdict: works, what: "driver", text: text.Clean(cmp.Or(b.Driver.Version, "version unknown")) + cudaText(b.Driver.CUDAVersion)},
 	}
-	if e.unusable != nil {
-		found = append(found, e.why("GPUs"))
+	if b.Unusable != nil {
+		found = append(found, b.why("GPUs"))
 	} else {
-		found = append(found, finding{verdict: works, what: "GPUs", text: gpuCount(len(devices), len(e.snap.GPUs))})
+		found = append(found, finding{verdict: works, what: "GPUs", text: gpuCount(len(b.Devices), len(b.Snapshot.GPUs))})
 	}
-	if e.sources.library != nil {
-		found = append(found, missingCalls(e.sources.library.Capabilities())...)
-	}
-	return found
+	return append(found, missingCalls(b.Missing)...)
 }
 
 // noDriver is why there is none, with what can be seen of it from outside.
-func (e *examination) noDriver(said nvml.Driver) []finding {
-	err := e.snap.Driver.Err
+func (b *Box) noDriver() []finding {
+	err := b.Snapshot.Driver.Err
 	var found []finding
 	switch {
 	case errors.Is(err, nvml.ErrNoCgo):
-		return []finding{e.why("build")}
+		return []finding{b.why("build")}
 	case errors.Is(err, nvml.ErrLibraryNotFound):
-		found = append(found, e.why("library"))
+		found = append(found, b.why("library"))
 	default:
-		path := cmp.Or(said.LibraryPath, e.settings.library, "libnvidia-ml.so.1")
+		path := cmp.Or(b.Driver.LibraryPath, b.Library, "libnvidia-ml.so.1")
 		found = append(found,
-			finding{verdict: works, what: "library", text: text.Clean(path) + parenthesis(said.LibraryVersion)},
-			e.why("driver"))
+			finding{verdict: works, what: "library", text: text.Clean(path) + parenthesis(b.Driver.LibraryVersion)},
+			b.why("driver"))
 	}
 	if version, err := os.ReadFile("/proc/driver/nvidia/version"); err == nil {
 		first, _, _ := strings.Cut(string(version), "\n")
@@ -68,19 +64,12 @@ func (e *examination) noDriver(said nvml.Driver) []finding {
 }
 
 // why is the reason that the monitor would end with.
-func (e *examination) why(what string) finding {
-	f := finding{verdict: fails, what: what, text: "not usable"}
-	if e.unusable == nil {
+func (b *Box) why(what string) finding {
+	if b.Unusable == nil {
 		// A probe answers, so that the monitor works without a driver.
-		f.text = text.Clean(cmp.Or(e.snap.Driver.Message, string(e.snap.Driver.State)))
-		return f
+		return finding{verdict: fails, what: what, text: text.Clean(cmp.Or(b.Snapshot.Driver.Message, string(b.Snapshot.Driver.State)))}
 	}
-	f.text = text.Clean(e.unusable.Error())
-	var fail *failure
-	if errors.As(e.unusable, &fail) {
-		f.next = trimmed(fail.advice)
-	}
-	return f
+	return because(b.Unusable, what)
 }
 
 // missingCalls lists what the library cannot be asked. A call of which an
@@ -91,10 +80,10 @@ func missingCalls(capabilities []nvml.Capability) []finding {
 		there[base(c.Name)] = there[base(c.Name)] || c.Available
 	}
 	var found []finding
-	told := make(map[string]bool)
+	listed := make(map[string]bool)
 	for _, c := range capabilities {
-		if name := base(c.Name); !there[name] && !told[name] {
-			told[name] = true
+		if name := base(c.Name); !there[name] && !listed[name] {
+			listed[name] = true
 			found = append(found, finding{verdict: neither, what: "missing", text: name + ": this library has no " + c.Symbol})
 		}
 	}
@@ -109,12 +98,12 @@ func base(name string) string {
 	return name
 }
 
-// gpus is each GPU, and what its driver tells and does not tell of memory.
-func (e *examination) gpus() []finding {
+// gpus is each GPU, and what its driver reports of memory.
+func (b *Box) gpus() []finding {
 	var found []finding
 	mig, seen := 0, false
-	for i := range e.snap.GPUs {
-		g := &e.snap.GPUs[i]
+	for i := range b.Snapshot.GPUs {
+		g := &b.Snapshot.GPUs[i]
 		if g.Message == snapshot.ProbeDataOnly {
 			f := finding{verdict: neither, what: "GPU " + strconv.Itoa(g.Index), text: text.Clean(g.Message)}
 			if total, ok := g.Memory.Total.Value(); ok {
@@ -134,47 +123,47 @@ func (e *examination) gpus() []finding {
 		}
 		if g.MIG {
 			mig++
-			f.text += ", " + plural(len(g.Instances), "MIG instance", "MIG instances")
+			f.text += ", " + text.Plural(len(g.Instances), "MIG instance", "MIG instances")
 		}
 		found = append(found, f)
 	}
 	if !seen {
 		return found
 	}
-	found = append(found, e.memoryCall())
+	found = append(found, b.memoryCall())
 	if mig == 0 {
 		found = append(found, finding{verdict: neither, what: "MIG", text: "no GPU is in MIG mode"})
 	} else {
-		found = append(found, finding{verdict: works, what: "MIG", text: fmt.Sprintf("%s in MIG mode; the driver tells no utilisation there", plural(mig, "GPU", "GPUs"))})
+		found = append(found, finding{verdict: works, what: "MIG", text: fmt.Sprintf("%s in MIG mode; the driver reports no utilisation there", text.Plural(mig, "GPU", "GPUs"))})
 	}
-	return append(found, e.silentFields()...)
+	return append(found, b.silentFields()...)
 }
 
 // memoryCall is which of the two memory calls answers, and what that means.
-func (e *examination) memoryCall() finding {
+func (b *Box) memoryCall() finding {
 	f := finding{verdict: works, what: "memory"}
 	sources := make(map[quantity.Source]bool)
-	for i := range e.snap.GPUs {
-		sources[e.snap.GPUs[i].Memory.Used.Source()] = true
+	for i := range b.Snapshot.GPUs {
+		sources[b.Snapshot.GPUs[i].Memory.Used.Source()] = true
 	}
 	switch {
 	case sources[quantity.System]:
 		f.text = "unified: the GPU uses the host's memory, and that is what is shown"
-	case e.snap.Driver.MemoryCall == "v2" || sources[quantity.Driver]:
-		f.text = "what the driver reserves for itself is told apart (memory call v2)"
-	case e.snap.Driver.MemoryCall == "v1" || sources[quantity.DriverV1]:
+	case b.Snapshot.Driver.MemoryCall == "v2" || sources[quantity.Driver]:
+		f.text = "what the driver reserves for itself is reported apart (memory call v2)"
+	case b.Snapshot.Driver.MemoryCall == "v1" || sources[quantity.DriverV1]:
 		f.verdict, f.text = neither, "what the driver reserves for itself is counted as used (memory call v1)"
 	default:
-		f.verdict, f.text = fails, "no GPU tells its memory"
+		f.verdict, f.text = fails, "no GPU reports its memory"
 	}
 	return f
 }
 
-// silentFields lists the figures that no GPU tells.
-func (e *examination) silentFields() []finding {
+// silentFields lists the figures that no GPU reports.
+func (b *Box) silentFields() []finding {
 	var temperature, power, utilization bool
-	for i := range e.snap.GPUs {
-		g := &e.snap.GPUs[i]
+	for i := range b.Snapshot.GPUs {
+		g := &b.Snapshot.GPUs[i]
 		temperature = temperature || g.Temperature.Known()
 		power = power || g.Power.Known()
 		utilization = utilization || g.Utilization.Known()
@@ -191,21 +180,14 @@ func (e *examination) silentFields() []finding {
 	if len(silent) == 0 {
 		return nil
 	}
-	return []finding{{verdict: neither, what: "not told", text: strings.Join(silent, ", ") + ": no GPU here tells it"}}
+	return []finding{{verdict: neither, what: "not reported", text: strings.Join(silent, ", ") + ": by no GPU here"}}
 }
 
 func gpuCount(there, shown int) string {
 	if there == shown {
 		return strconv.Itoa(there)
 	}
-	return fmt.Sprintf("%d, of which %d are looked at (--gpu, gpus)", there, shown)
-}
-
-func parenthesis(s string) string {
-	if s == "" {
-		return ""
-	}
-	return " (" + text.Clean(s) + ")"
+	return fmt.Sprintf("%d, of which %d are sampled (--gpu, gpus)", there, shown)
 }
 
 func cudaText(version string) string {

@@ -1,4 +1,4 @@
-package cli
+package doctor
 
 import (
 	"fmt"
@@ -11,12 +11,11 @@ import (
 // mostProblems bounds the probes that doctor explains one by one.
 const mostProblems = 8
 
-// probes is what answers from inside of processes, and what keeps others from
-// being read.
-func (e *examination) probes() []finding {
+// probes are those that answer, and those that cannot be read.
+func (b *Box) probes() []finding {
 	live, silent := make(map[int]bool), make(map[int]bool)
-	for i := range e.snap.Rows {
-		p := &e.snap.Rows[i]
+	for i := range b.Snapshot.Rows {
+		p := &b.Snapshot.Rows[i]
 		switch {
 		case p.Probe == nil:
 		case p.Probe.State == snapshot.ProbeSilent:
@@ -28,7 +27,7 @@ func (e *examination) probes() []finding {
 	var found []finding
 	switch n := len(live); n {
 	case 0:
-		found = append(found, finding{verdict: neither, what: "probes", text: "none answers: what processes' memory is remains unknown",
+		found = append(found, finding{verdict: neither, what: "probes", text: "none answers: the contents of processes' memory remain unknown",
 			next: []string{"to try one: vramscope probe"}})
 	case 1:
 		found = append(found, finding{verdict: works, what: "probes", text: "1 process answers"})
@@ -38,14 +37,10 @@ func (e *examination) probes() []finding {
 	if n := len(silent); n > 0 {
 		found = append(found, finding{verdict: fails, what: "silent", text: fmt.Sprintf("%d with a probe that does not answer: stopped, or hanging", n)})
 	}
-	found = append(found, e.native()...)
-	if e.sources.probes == nil {
-		return found
-	}
-	problems := e.sources.probes.Problems()
-	for i, problem := range problems {
+	found = append(found, b.native()...)
+	for i, problem := range b.Problems {
 		if i == mostProblems {
-			found = append(found, finding{verdict: fails, what: "more", text: strconv.Itoa(len(problems)-i) + " others cannot be read"})
+			found = append(found, finding{verdict: fails, what: "more", text: strconv.Itoa(len(b.Problems)-i) + " others cannot be read"})
 			break
 		}
 		found = append(found, finding{verdict: fails, what: "refused", text: text.Clean(problem.Err.Error())})

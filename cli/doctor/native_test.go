@@ -1,6 +1,6 @@
 //go:build linux && cgo
 
-package cli
+package doctor
 
 import (
 	"os"
@@ -17,8 +17,7 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// TestDoctorSaysWhoCannotHaveANativeProbe: of the programs that run on a GPU.
-func TestDoctorSaysWhoCannotHaveANativeProbe(t *testing.T) {
+func TestNativeNamesProgramsThatCanGetNoProbe(t *testing.T) {
 	if preload.Library() == nil {
 		t.Skip("there is no library to preload here")
 	}
@@ -57,19 +56,18 @@ func TestDoctorSaysWhoCannotHaveANativeProbe(t *testing.T) {
 		"one that could have had it":       {[]snapshot.Process{row(os.Getpid(), 1)}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			home := func(name string) string { return map[string]string{"HOME": filepath.Dir(path)}[name] }
-			e := examination{program: &program{getenv: home}, snap: &snapshot.Snapshot{Rows: c.rows}}
-			found := e.native()
-			told := slices.IndexFunc(found, func(f finding) bool { return f.what == "PID "+strconv.Itoa(cmd.Process.Pid) })
-			if (told >= 0) != c.want || len(found) > 2 || found[0].verdict != works {
+			b := Box{Cache: filepath.Dir(path), Snapshot: &snapshot.Snapshot{Rows: c.rows}}
+			found := b.native()
+			at := slices.IndexFunc(found, func(f finding) bool { return f.what == "PID "+strconv.Itoa(cmd.Process.Pid) })
+			if (at >= 0) != c.want || len(found) > 2 || found[0].verdict != works {
 				t.Fatalf("it says %+v", found)
 			}
-			if c.want && !strings.Contains(found[told].text, "waiting: it is statically linked") {
-				t.Errorf("the reason is %q", found[told].text)
+			if c.want && !strings.Contains(found[at].text, "waiting: it is statically linked") {
+				t.Errorf("the reason is %q", found[at].text)
 			}
 		})
 	}
-	blank := examination{program: &program{getenv: func(string) string { return "/a blank" }}, snap: &snapshot.Snapshot{}}
+	blank := Box{Cache: "/a blank", Snapshot: &snapshot.Snapshot{}}
 	if found := blank.native(); len(found) != 1 || found[0].verdict != fails || len(found[0].next) == 0 {
 		t.Errorf("where the library cannot be put it says %+v", found)
 	}

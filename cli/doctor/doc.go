@@ -1,0 +1,8 @@
+// Package doctor examines what vramscope depends on, and says of each thing
+// whether it works, and if not, why and what to do:
+//
+//	Box (what the sources say, the settings) ─→ findings, by section ─→ Report
+//
+// Start with Report. Each section has a file: driver.go (the driver and its
+// GPUs), system.go (processes, terminal), probes.go, native.go, python.go.
+package doctor
