@@ -1,8 +1,12 @@
 package cli
 
 import (
+	"fmt"
 	"slices"
 	"strings"
+
+	"charm.land/lipgloss/v2"
+	lgtable "charm.land/lipgloss/v2/table"
 
 	"vramscope/internal/text"
 )
@@ -61,38 +65,25 @@ func (g *grid) widths() []int {
 // lines writes the block. Width cuts the lines where it is not 0; the last
 // column then ends in an ellipsis.
 func (g *grid) lines(width int, ellipsis string) []string {
-	widths := g.widths()
-	lines := make([]string, 0, len(g.rows)+1)
-	titles := make([]string, len(g.columns))
+	titles, styles := make([]string, len(g.columns)), make([]lipgloss.Style, len(g.columns))
 	for i, c := range g.columns {
-		titles[i] = c.title
+		titles[i] = fmt.Sprintf("%-*s", c.least, c.title)
+		if c.right {
+			titles[i] = fmt.Sprintf("%*s", c.least, c.title)
+			styles[i] = styles[i].Align(lipgloss.Right)
+		}
+		if i < len(g.columns)-1 {
+			styles[i] = styles[i].PaddingRight(2)
+		}
 	}
-	lines = append(lines, g.line(titles, widths, width, ellipsis))
-	for _, row := range g.rows {
-		lines = append(lines, g.line(row, widths, width, ellipsis))
+	rows := lgtable.New().Headers(titles...).Rows(g.rows...).Wrap(false).BorderHeader(false).BorderColumn(false).
+		BorderTop(false).BorderBottom(false).BorderLeft(false).BorderRight(false).
+		StyleFunc(func(_, i int) lipgloss.Style { return styles[i] })
+	lines := strings.Split(rows.Render(), "\n")
+	for i, line := range lines {
+		lines[i] = cutLine(strings.TrimRight(line, " "), width, ellipsis)
 	}
 	return lines
-}
-
-func (g *grid) line(row []string, widths []int, width int, ellipsis string) string {
-	var b strings.Builder
-	for i, cell := range row {
-		if i > 0 {
-			b.WriteString("  ")
-		}
-		pad := strings.Repeat(" ", max(widths[i]-text.Width(cell), 0))
-		switch {
-		case g.columns[i].right:
-			b.WriteString(pad)
-			b.WriteString(cell)
-		case i == len(row)-1:
-			b.WriteString(cell)
-		default:
-			b.WriteString(cell)
-			b.WriteString(pad)
-		}
-	}
-	return cutLine(b.String(), width, ellipsis)
 }
 
 // cutLine cuts a line to so many cells; 0 leaves it whole.
