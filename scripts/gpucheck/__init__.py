@@ -1,4 +1,4 @@
-"""What scripts/gpu-check is made of.
+"""The implementation of scripts/gpu-check.
 
     nvidia-smi, vramscope once ──→ comparison ──┐
     a CUDA program of our own ──→ allocation ───┤
@@ -6,10 +6,10 @@
                       ├─ NVML ─────────┼→ patterns, release
                       └─ vramscope once ┘
 
-    jobs/ ── vramscope run ──┬─ the library's own books ─┐
+    jobs/ ── vramscope run ──┬─ the library's own stats ─┐
     (PyTorch, CuPy, JAX, C)  ├─ the probe's protocol ────┼→ sections: pytorch, training, attaching,
                              ├─ NVML ────────────────────┤  libraries, native ──→ rows, fixtures
                              └─ vramscope once, flush, … ┘
 
-Only what Python brings along is used. Figures are bytes until they are shown.
+It uses the standard library only. Figures are in bytes until they are printed.
 """

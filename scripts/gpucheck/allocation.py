@@ -1,8 +1,8 @@
-"""A CUDA program of our own, whose memory is known to the byte beforehand.
+"""A CUDA program that allocates a known number of bytes.
 
-It makes a context, does a piece of work, holds 1 GiB and frees it again, one
-step for each line that it is sent. What its bare context costs is what `other`
-of a probe process is compared with.
+It makes a context, runs a kernel, allocates 1 GiB and frees it, one step for
+each line of input. The cost of its context is compared with `other` of a probe
+process.
 """
 
 import ctypes
@@ -12,9 +12,9 @@ from gpucheck.children import started
 from gpucheck.figures import MIB, Row, compare_bytes, in_mib, noted, show
 from gpucheck.programs import CannotCheck, once, settled
 
-HELD = 1 << 30           # bytes that it holds
+HELD = 1 << 30           # bytes that it allocates
 SLACK = 2 * MIB
-WORK = 2 * MIB           # bytes that its piece of work fills
+WORK = 2 * MIB           # bytes that its kernel fills
 
 
 def hold(uuid):
@@ -33,7 +33,7 @@ def hold(uuid):
         return address
 
     def work():
-        """What every CUDA program does sooner or later: a stream, a kernel (the driver's own fills memory)."""
+        """Uses a stream and a kernel, the driver's own for filling memory."""
         stream, address = ctypes.c_void_p(), allocate(WORK)
         call("cuStreamCreate", ctypes.byref(stream), 1)
         call("cuMemsetD8Async", address, ctypes.c_ubyte(1), ctypes.c_size_t(WORK), stream)
@@ -58,7 +58,7 @@ def hold(uuid):
 
 
 def choose(cuda, call, uuid):
-    """CUDA's number of the GPU with that UUID: it counts them in an order of its own."""
+    """CUDA's ordinal of the GPU with that UUID."""
     count, device = ctypes.c_int(), ctypes.c_int()
     call("cuDeviceGetCount", ctypes.byref(count))
     digits = (ctypes.c_ubyte * 16)()
@@ -72,7 +72,7 @@ def choose(cuda, call, uuid):
 
 
 def held_by(vramscope, uuid, pid):
-    """What vramscope says that our process holds, None where the driver does not list it."""
+    """Our process's memory in vramscope once, or None if the driver does not list it."""
     for gpu in once(vramscope)["gpus"]:
         if gpu["uuid"] == uuid:
             return next((p["used_bytes"] for p in gpu["processes"] if p["pid"] == pid), None)
@@ -80,14 +80,14 @@ def held_by(vramscope, uuid, pid):
 
 
 class Context:
-    """What a context costs: bare, and after its first work. The driver may list none of our processes."""
+    """The cost of a context, before and after its first kernel. whole_gpu: the driver does not list our processes."""
 
     def __init__(self, bare, working, whole_gpu):
         self.bare, self.working, self.whole_gpu = bare, working, whole_gpu
 
 
 def check_allocation(vramscope, gpu, holding):
-    """Rows about a process that holds memory, then more of it, then as little as before; and what its context costs."""
+    """Rows about a process that allocates and frees memory; and the cost of its context."""
     where = f"allocation of {HELD // MIB} MiB"
     rows = []
     try:
@@ -108,7 +108,7 @@ def check_allocation(vramscope, gpu, holding):
             bare, shown = holding.bytes(), held_by(vramscope, gpu["uuid"], child.pid)
             if holding.whole_gpu:
                 rows.append(noted(where, "context alone, MiB", show(in_mib(bare)),
-                                  "the driver does not tell this pid's memory (container?): whole-GPU figures from here on"))
+                                  "the driver does not report this PID's memory (container?): whole-GPU figures from here on"))
             else:
                 rows.append(compare_bytes(where, "context alone", [bare], [shown], 0))
             step("work")

@@ -1,6 +1,6 @@
-"""vramscope attach to a PyTorch program that trains: its steps around that, how long it stood still, and then its books.
+"""vramscope attach to a PyTorch program that trains: its step times, how long it was paused, and then its stats.
 
-Where it cannot be (no gdb, tracing restricted) the plan's own reasons are told.
+If attaching is impossible (no gdb, tracing restricted), the dry run's reasons are reported.
 """
 
 import json
@@ -10,8 +10,8 @@ import subprocess
 from gpucheck.figures import judged, noted, show
 from gpucheck.job import Missing
 from gpucheck.programs import CALL_SECONDS, CannotCheck, run
-from gpucheck.pytorch import SPARE, check_books, fill, torch_job
-from gpucheck.torchbooks import figure
+from gpucheck.pytorch import SPARE, check_stats, fill, torch_job
+from gpucheck.torchstats import figure
 from gpucheck.training import steps_around
 
 
@@ -28,24 +28,24 @@ def check_attach(bench, findings):
         findings.figures.update(method=logged.get("method"), standstill_ms=logged.get("standstill_ms"))
         findings.rows += [
             judged(where, "in the log", "attached", show(logged.get("outcome")), logged.get("outcome") == "attached", "exact"),
-            noted(where, "stood still, ms", show(logged.get("standstill_ms")), logged.get("method") or ""),
+            noted(where, "paused, ms", show(logged.get("standstill_ms")), logged.get("method") or ""),
         ]
         with job.probe() as probe:
             started_by = probe.hello.get("started_by")
         findings.rows.append(judged(where, "started by", "attach", show(started_by), started_by == "attach", "exact"))
-        job.ask("take", name="spare", sizes=SPARE)  # the training had the memory that it has given back before
+        job.ask("take", name="spare", sizes=SPARE)  # the training used the memory that fill_up had freed
         job.ask("give", name="spare")
-        check_books(job, findings, where, outside(job))
+        check_stats(job, findings, where, outside(job))
 
 
 def outside(job):
-    """What the process holds beside PyTorch's memory, by PyTorch itself: a training loads kernels and libraries."""
+    """The process's memory outside of PyTorch's allocator: a training loads kernels and libraries."""
     held, reserved = job.holding.bytes(), figure(job.ask("stats"), "reserved_bytes")
     return None if held is None else held - reserved
 
 
 def refusal(vramscope, pid):
-    """Why a process cannot be attached to, as a dry run says; None where it can."""
+    """Why a dry run refuses to attach to a process, or None."""
     try:
         done = subprocess.run((vramscope, "attach", str(pid), "--dry-run"), capture_output=True, text=True,
                               timeout=CALL_SECONDS, check=False)
@@ -53,11 +53,11 @@ def refusal(vramscope, pid):
         raise CannotCheck(f"vramscope attach --dry-run: no answer in {CALL_SECONDS} s") from problem
     if done.returncode == 0:
         return None
-    return " · ".join(line.strip() for line in (done.stderr or done.stdout).splitlines() if line.strip()) or "no reason was told"
+    return " · ".join(line.strip() for line in (done.stderr or done.stdout).splitlines() if line.strip()) or "no reason was reported"
 
 
 def log_of(pid):
-    """The last line that attaching to a process left in vramscope's log."""
+    """The last line about a process in vramscope's audit log."""
     try:
         with open(os.path.join(os.environ["XDG_STATE_HOME"], "vramscope", "audit.log"), encoding="utf-8") as file:
             lines = [json.loads(line) for line in file]

@@ -1,7 +1,7 @@
-"""What torch.cuda.memory_snapshot() says, summed up by ourselves.
+"""Sums of torch.cuda.memory_snapshot(), computed independently of the probe.
 
-Of a segment of the usual kind a flush returns all, if nothing in it is live, or
-nothing. Of an expandable one it returns the whole free pages.
+A flush frees an ordinary segment if no block in it is live. Of an expandable
+segment it frees the whole pages that are free.
 https://pytorch.org/docs/stable/notes/cuda.html#memory-management
 """
 
@@ -16,29 +16,29 @@ class Blocks:
     def __init__(self, segments):
         self.segments = len(segments)
         self.reserved = sum(segment["total_size"] for segment in segments)
-        self.live = self.free = self.stuck = self.largest_free = self.stranded_segments = 0
+        self.live = self.free = self.fragmented = self.largest_free = self.stranded_segments = 0
         for segment in segments:
             self.add(segment)
 
     def add(self, segment):
         idle = all(block["state"] == "inactive" for block in segment["blocks"])
-        at = stuck = free = 0
+        at = fragmented = free = 0
         for block in segment["blocks"]:
             size = block["size"]
             if block["state"] == "inactive":
                 free += size
                 self.largest_free = max(self.largest_free, size)
-                stuck += self.stuck_of(segment, at, size, idle)
+                fragmented += self.fragmented_in(segment, at, size, idle)
             at += size
         self.live += at - free
         self.free += free
-        self.stuck += stuck
-        if stuck if segment.get("is_expandable") else free and not idle:
+        self.fragmented += fragmented
+        if fragmented if segment.get("is_expandable") else free and not idle:
             self.stranded_segments += 1
 
     @staticmethod
-    def stuck_of(segment, at, size, idle):
-        """How much of a free block a flush leaves."""
+    def fragmented_in(segment, at, size, idle):
+        """How much of a free block no flush frees."""
         if not segment.get("is_expandable"):
             return 0 if idle else size
         page = PAGES["small" if segment["segment_type"] == "small" else "large"]

@@ -14,17 +14,17 @@ import (
 	"vramscope/internal/needs"
 )
 
-// check is a run of scripts/gpu-check on a fake driver of its own, with a
-// stand-in for nvidia-smi.
+// check is a run of scripts/gpu-check on a fake driver, with a stand-in for
+// nvidia-smi.
 type check struct {
 	*exec.Cmd
-	output string // where it records
-	own    string // where it makes its temporary files
+	output string // directory of the recordings
+	own    string // directory of its temporary files
 	all    strings.Builder
 }
 
-// startCheck starts a run that looks at each pattern for so many seconds; at
-// none for 0.
+// startCheck starts a run that samples each pattern for so many seconds; with 0 it
+// runs none.
 func startCheck(t *testing.T, binary string, state fakedriver.State, seconds string, environment ...string) *check {
 	t.Helper()
 	return startSections(t, binary, "figures,loop", state, seconds, environment...)
@@ -39,7 +39,7 @@ func startSections(t *testing.T, binary, sections string, state fakedriver.State
 	if err != nil {
 		t.Fatal(err)
 	}
-	// A socket's path must be short, and t.TempDir's is not.
+	// t.TempDir() is too long for a socket's address.
 	own, err := os.MkdirTemp("", "check-")
 	if err != nil {
 		t.Fatal(err)
@@ -60,31 +60,30 @@ func startSections(t *testing.T, binary, sections string, state fakedriver.State
 	}
 	t.Cleanup(func() {
 		if c.ProcessState == nil {
-			_ = c.Process.Kill() // the test has failed before it could wait
+			_ = c.Process.Kill() // the test has failed
 			_ = c.Wait()
 		}
 	})
 	return c
 }
 
-// end waits for the run and gives what it printed and its exit code.
+// end waits for the run, and returns its output and exit code.
 func (c *check) end() (string, int) {
-	_ = c.Wait() // the exit code says it
+	_ = c.Wait() // the exit code is returned
 	return c.all.String(), c.ProcessState.ExitCode()
 }
 
-// verdict is whether a run found what it should.
+// verdict reports whether a run had the expected result.
 type verdict func(printed string, exit int) bool
 
-// agreed is the verdict that nothing differs.
+// agreed is the verdict that no figure differs.
 func agreed(printed string, exit int) bool {
 	return exit == 0 && strings.Contains(printed, ", 0 differ;")
 }
 
-// patiently waits for a run and, where it did not find what it should, for
-// others: the check holds times against what a GPU's machine reaches, which a
-// loaded one does not always. What is wrong is so every time.
-func patiently(c *check, found verdict, again func() *check) (_ *check, printed string, exit int) {
+// retried waits for a run and, if its result is unexpected, for up to two others: a
+// loaded machine may miss the time limits. A real fault fails every time.
+func retried(c *check, found verdict, again func() *check) (_ *check, printed string, exit int) {
 	for attempt := 1; ; attempt++ {
 		if printed, exit = c.end(); attempt == 3 || found(printed, exit) {
 			return c, printed, exit
@@ -93,11 +92,11 @@ func patiently(c *check, found verdict, again func() *check) (_ *check, printed 
 	}
 }
 
-// checkRun is a run without patterns, from its start to its end.
+// checkRun makes a run without patterns.
 func checkRun(t *testing.T, binary string, found verdict, state fakedriver.State, environment ...string) (string, int, string) {
 	t.Helper()
 	start := func() *check { return startCheck(t, binary, state, "0", environment...) }
-	c, printed, exit := patiently(start(), found, start)
+	c, printed, exit := retried(start(), found, start)
 	return printed, exit, c.output
 }
 
@@ -113,8 +112,7 @@ func buildVramscope(t *testing.T) string {
 	return binary
 }
 
-// scripts/gpu-check, which is meant for machines with a real GPU, finds
-// agreement where there is some, and every disagreement.
+// TestGPUCheck compares true and falsified figures of the fake driver.
 func TestGPUCheck(t *testing.T) {
 	binary := buildVramscope(t)
 	box := fakedriver.Box(2, 3)
@@ -156,12 +154,12 @@ func TestGPUCheck(t *testing.T) {
 			"memory.used": "17", "memory.total": "80000", "temperature.gpu": "12", "ecc.mode.current": "[N/A]",
 			"pci.bus_id": "00000000:99:00.0", "power.draw": "[N/A]", "enforced.power.limit": "699.90",
 		}
-		var told []string
+		var pairs []string
 		for query, lie := range lies {
-			told = append(told, query+"="+lie)
+			pairs = append(pairs, query+"="+lie)
 		}
 		seven := func(printed string, exit int) bool { return exit == 1 && strings.Contains(printed, " 7 differ;") }
-		printed, exit, _ := checkRun(t, binary, seven, fakedriver.Box(1, 1), "STAND_IN_LIES="+strings.Join(told, ","))
+		printed, exit, _ := checkRun(t, binary, seven, fakedriver.Box(1, 1), "STAND_IN_LIES="+strings.Join(pairs, ","))
 		if exit != 1 || !strings.Contains(printed, " 7 differ;") {
 			t.Errorf("exit code %d", exit)
 		}
@@ -171,7 +169,7 @@ func TestGPUCheck(t *testing.T) {
 				continue
 			}
 			if _, lied := lies[fields[2]]; lied != strings.HasSuffix(line, "  differs\n") {
-				t.Errorf("lied about: %v: %s", lied, line)
+				t.Errorf("falsified %v: %s", lied, line)
 			}
 		}
 		if t.Failed() {
@@ -180,10 +178,10 @@ func TestGPUCheck(t *testing.T) {
 	})
 }
 
-// contextBytes is what a context costs on the fake driver.
+// contextBytes is the cost of a context on the fake driver.
 const contextBytes = 500 << 20
 
-// expectRecordings looks at the files that the check leaves.
+// expectRecordings checks the files that a run leaves.
 func expectRecordings(t *testing.T, directory string) {
 	t.Helper()
 	var result struct {
@@ -219,7 +217,7 @@ func expectRecordings(t *testing.T, directory string) {
 		t.Errorf("symbols.json: %v", symbolList.Symbols)
 	}
 	if once.Host != "gpu-box" || once.GPUs[0].Processes[0].Command != nil {
-		t.Errorf("once.json tells whose machine it was: %+v", once)
+		t.Errorf("once.json has personal data: %+v", once)
 	}
 	log, err := os.ReadFile(filepath.Join(directory, "nvidia-smi.xml"))
 	if err != nil || !strings.Contains(string(log), "<serial>-</serial>") {

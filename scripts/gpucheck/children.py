@@ -1,4 +1,4 @@
-"""Processes of our own, which all end with us: whatever happens, and however we are asked to."""
+"""Child processes, which end with us however we end."""
 
 import contextlib
 import signal
@@ -8,16 +8,16 @@ import sys
 from gpucheck.programs import CannotCheck
 
 ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-PATIENCE = 15            # seconds for a process to end after it was asked to
-LAST_PATIENCE = 5        # and after it was killed: one that hangs in the driver never does
+TERMINATE_TIMEOUT = 15   # seconds
+KILL_TIMEOUT = 5         # seconds; a process that hangs in the driver never ends
 
 
 class OutOfTime(Exception):
-    """The time for all of it is up."""
+    """A time limit has passed."""
 
 
 def end_on_signals():
-    """Has signals raise SystemExit, once, so that everything is left in order."""
+    """Makes signals raise SystemExit, once, so that everything is cleaned up."""
     def leave(number, _):
         for each in ENDING:
             signal.signal(each, signal.SIG_IGN)
@@ -29,7 +29,7 @@ def end_on_signals():
 
 @contextlib.contextmanager
 def time_limit(seconds):
-    """Raises OutOfTime inside once the time is up."""
+    """Raises OutOfTime in the block after that many seconds."""
     def late(*_):
         raise OutOfTime(f"not done after {seconds} s")
     before = signal.signal(signal.SIGALRM, late)
@@ -43,7 +43,7 @@ def time_limit(seconds):
 
 @contextlib.contextmanager
 def undisturbed():
-    """Signals wait until the block has been left."""
+    """Blocks signals during the block."""
     before = signal.pthread_sigmask(signal.SIG_BLOCK, (*ENDING, signal.SIGALRM))
     try:
         yield
@@ -52,25 +52,21 @@ def undisturbed():
 
 
 def end(process):
-    """Asks a process to end, and kills it if it does not. Gives its exit code, None where it hangs."""
+    """Terminates a process, and kills it after a timeout. Returns its exit code, or None if it hangs."""
     with undisturbed():
-        return end_patiently(process)
-
-
-def end_patiently(process):
-    for ask, patience in ((process.terminate, PATIENCE), (process.kill, LAST_PATIENCE)):
-        if process.poll() is None:
-            ask()
-        try:
-            return process.wait(timeout=patience)
-        except subprocess.TimeoutExpired:
-            continue
+        for ask, timeout in ((process.terminate, TERMINATE_TIMEOUT), (process.kill, KILL_TIMEOUT)):
+            if process.poll() is None:
+                ask()
+            try:
+                return process.wait(timeout=timeout)
+            except subprocess.TimeoutExpired:
+                continue
     return None
 
 
 @contextlib.contextmanager
 def started(*command):
-    """A process that is ended where the block is left. Its first line of output must come first."""
+    """A process that runs during the block. Waits for its first line of output."""
     process = None
     try:
         try:
@@ -81,8 +77,8 @@ def started(*command):
         process.first_line = process.stdout.readline().strip()
         if not process.first_line:
             end(process)
-            said = process.stderr.read().strip().splitlines()
-            raise CannotCheck(f"{' '.join(command[:2])}: exit code {process.returncode}: {said[0] if said else 'no message'}")
+            errors = process.stderr.read().strip().splitlines()
+            raise CannotCheck(f"{' '.join(command[:2])}: exit code {process.returncode}: {errors[0] if errors else 'no message'}")
         yield process
     finally:
         if process is not None:

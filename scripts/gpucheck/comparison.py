@@ -1,4 +1,4 @@
-"""vramscope's snapshot beside nvidia-smi's figures: every GPU, every process, the log's facts."""
+"""Compares vramscope once with nvidia-smi: every GPU, every process, the log."""
 
 import time
 from xml.etree import ElementTree
@@ -6,7 +6,7 @@ from xml.etree import ElementTree
 from gpucheck.figures import FIGURES, MIB, Figure, Row, compare_value, look_up, parse_smi, show
 from gpucheck.programs import once, query_gpus, query_processes, run
 
-ATTEMPTS = 3             # a figure differs when it does so this many times in a row
+ATTEMPTS = 3             # a figure differs if it does so this many times in a row
 
 
 def compare_gpus(queries, before, snapshot, after):
@@ -23,9 +23,9 @@ def compare_gpus(queries, before, snapshot, after):
             first, last = (parse_smi(side[uuid][figure.query], figure.kind) for side in (before, after))
             value = look_up(gpu, figure.path, figure.kind)
             if figure.path == "mig":
-                first, last = first or False, last or False  # a GPU that has no MIG has it off
+                first, last = first or False, last or False  # a GPU without MIG counts as off
             if figure.query == "memory.used" and "memory.reserved" not in queries and value is not None:
-                # This nvidia-smi still counts what the driver reserves as used.
+                # This old nvidia-smi counts the driver's reserved memory as used.
                 value += look_up(gpu, "memory.reserved_bytes", "bytes") or 0
             rows.append(compare_value(where, figure, first, last, value))
     return rows
@@ -44,7 +44,7 @@ def compare_processes(before, snapshot, after):
             continue  # Under MIG nvidia-smi keys processes by instance.
         where = f"GPU {index[key[0]]}, pid {key[1]}"
         if (key in before) != (key in after):
-            rows.append(Row(where, "is listed", "came or went", str(key in ours), "", "–"))
+            rows.append(Row(where, "is listed", "started or ended", str(key in ours), "", "–"))
         elif key not in ours or key not in before:
             rows.append(Row(where, "is listed", str(key in before), str(key in ours), "exact", "differs"))
         else:
@@ -54,7 +54,7 @@ def compare_processes(before, snapshot, after):
 
 
 def compare_log(log, snapshot):
-    """What only nvidia-smi -q knows: versions, slow-down temperature, MIG devices."""
+    """What only nvidia-smi -q prints: versions, slow-down temperature, MIG devices."""
     rows = []
     for what, ours in (("driver_version", snapshot["driver"]["version"]), ("cuda_version", snapshot["driver"]["cuda_version"])):
         theirs = (log.findtext(what) or "").strip() or None
@@ -69,7 +69,7 @@ def compare_log(log, snapshot):
         if limit is not None:
             theirs = parse_smi(limit, "number")
             figure = Figure("slow-down temperature", "", "number", unit="C")
-            if theirs is not None:  # newer drivers tell a margin instead of a threshold
+            if theirs is not None:  # newer drivers report a margin instead of a threshold
                 rows.append(compare_value(where, figure, theirs, theirs, gpu["temperature_slowdown_celsius"]))
         instances = {(i["gpu_instance"], i["compute_instance"]): i for i in gpu.get("instances") or []}
         for device in element.iter("mig_device"):
@@ -83,7 +83,7 @@ def compare_log(log, snapshot):
 
 
 def compare(vramscope, queries):
-    """All rows, and the last snapshot and log. What differs is looked at again: it may just have moved."""
+    """All rows, and the last snapshot and log. Differences are compared again: a value may have changed meanwhile."""
     differing, rows = None, []
     for _ in range(ATTEMPTS):
         before, processes_before = query_gpus(queries), query_processes()

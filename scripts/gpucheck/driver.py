@@ -1,8 +1,7 @@
-"""What the driver says a process holds, read from NVML within a fraction of a millisecond.
+"""A process's memory by NVML, read in a fraction of a millisecond.
 
-nvidia-smi takes tens of milliseconds to start: too long to see how soon
-memory that was given back shows. This reads the same figures through the same
-library, in this process.
+nvidia-smi takes tens of milliseconds to start: too long to measure how soon
+freed memory shows. This reads the same figures from the same library.
 """
 
 import ctypes
@@ -18,7 +17,7 @@ POLL_SECONDS = 0.001
 
 
 class ProcessInfo(ctypes.Structure):
-    """nvmlProcessInfo_v2_t of nvml.h, which the third version of the call fills too."""
+    """nvmlProcessInfo_v2_t of nvml.h, also used by the third version of the call."""
     _fields_ = [("pid", ctypes.c_uint), ("used", ctypes.c_ulonglong),
                 ("gpu_instance", ctypes.c_uint), ("compute_instance", ctypes.c_uint)]
 
@@ -42,7 +41,7 @@ class Driver:
         versions = ("nvmlDeviceGetComputeRunningProcesses_v3", "nvmlDeviceGetComputeRunningProcesses_v2")
         self.listing = next((name for name in versions if hasattr(self.library, name)), None)
         if self.listing is None:
-            raise CannotCheck("this driver's list of processes is of an older form")
+            raise CannotCheck("this driver has only the first version of the process list")
 
     def call(self, name, *arguments):
         result = getattr(self.library, name)(*arguments)
@@ -50,7 +49,7 @@ class Driver:
             raise CannotCheck(f"{name}: NVML error {result}")
 
     def used_by(self, pid):
-        """Bytes that a process holds; None where it is not listed, or its memory not told."""
+        """A process's bytes, or None if it or its memory is not listed."""
         room = 64
         while True:
             count, infos = ctypes.c_uint(room), (ProcessInfo * room)()
@@ -62,8 +61,8 @@ class Driver:
             return None
         if result != 0:
             raise CannotCheck(f"{self.listing}: NVML error {result}")
-        told = [info.used for info in infos[:count.value] if info.pid == pid and info.used != NOT_AVAILABLE]
-        return max(told, default=None)
+        used = [info.used for info in infos[:count.value] if info.pid == pid and info.used != NOT_AVAILABLE]
+        return max(used, default=None)
 
     def used(self):
         """Bytes in use on the whole GPU."""
@@ -73,11 +72,11 @@ class Driver:
 
 
 class Holding:
-    """What a process of ours holds by the driver.
+    """The memory of a process of ours, by the driver.
 
-    Where the driver does not list it (in many containers) that is what is used
-    on the whole GPU more than before it started, so that everybody else's
-    memory on it must stand still meanwhile.
+    If the driver does not list it (in many containers), this is the growth of the
+    whole GPU's used memory since before it started: no other program on the GPU
+    may allocate or free meanwhile.
     """
 
     def __init__(self, driver, whole_gpu):
@@ -91,19 +90,19 @@ class Holding:
 
 
 class Watch:
-    """Every change of what a process holds, with the moment at which it showed, while the block runs."""
+    """Records every change of a process's memory, with its time, during the block."""
 
     def __init__(self, holding):
         self.holding, self.changes, self.failed = holding, [], None
-        self.looks, self.began = 0, time.monotonic()
+        self.reads, self.began = 0, time.monotonic()
         self.ended = threading.Event()
-        self.thread = threading.Thread(target=self.look, daemon=True)
+        self.thread = threading.Thread(target=self.poll, daemon=True)
 
-    def look(self):
+    def poll(self):
         try:
             while not self.ended.wait(POLL_SECONDS):
                 held = self.holding.bytes()
-                self.looks += 1
+                self.reads += 1
                 if not self.changes or held != self.changes[-1][1]:
                     self.changes.append((time.monotonic(), held))
         except CannotCheck as problem:
@@ -120,11 +119,11 @@ class Watch:
         self.thread.join(timeout=5)
 
     def interval(self):
-        """Seconds from one look to the next, on average: no moment is known better."""
-        return (time.monotonic() - self.began) / max(self.looks, 1)
+        """The average interval between reads in seconds, the precision of the times."""
+        return (time.monotonic() - self.began) / max(self.reads, 1)
 
     def first_at_most(self, amount, after):
-        """The first moment since a time at which the figure was at most so much, None where there was none."""
+        """The first time since `after` when the memory was at most this amount, or None."""
         until = [moment for moment, _ in self.changes[1:]] + [float("inf")]
         for (moment, held), end in zip(self.changes, until):
             if held is not None and held <= amount and end > after:

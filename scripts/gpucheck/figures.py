@@ -1,4 +1,4 @@
-"""What a figure is, how far two readings of it may be apart, and the table's rows."""
+"""The compared figures, their tolerances, and the rows of the table."""
 
 import re
 
@@ -6,7 +6,7 @@ MIB = 1 << 20
 
 
 class Figure:
-    """One figure: where nvidia-smi and vramscope keep it, and how far they may be apart."""
+    """One figure: its names in nvidia-smi and vramscope, and its tolerance."""
 
     def __init__(self, query, path, kind="text", slack=0.0, relative=0.0, unit=""):
         self.query, self.path, self.kind = query, path, kind
@@ -22,7 +22,7 @@ FIGURES = [
     Figure("pci.bus_id", "pci_bus_id"),
     Figure("mig.mode.current", "mig", "switch"),
     Figure("ecc.mode.current", "ecc.enabled", "switch"),
-    # nvidia-smi prints whole MiB, rounded in a way that differs by release.
+    # nvidia-smi prints whole MiB; the rounding depends on the release.
     Figure("memory.total", "memory.total_bytes", "bytes", slack=1, unit="MiB"),
     Figure("memory.reserved", "memory.reserved_bytes", "bytes", slack=1, unit="MiB"),
     Figure("memory.used", "memory.used_bytes", "bytes", slack=2, unit="MiB"),
@@ -40,7 +40,7 @@ FIGURES = [
 
 
 def parse_smi(text, kind):
-    """What nvidia-smi printed, None where it has no value: [N/A], [Not Supported], N/A."""
+    """A printed value of nvidia-smi, None for [N/A], [Not Supported], N/A."""
     text = text.strip()
     if text.strip("[]") in ("N/A", "Not Supported", "Not Available", "Unknown Error", "GPU is lost",
                             "Insufficient Permissions", "No Permission", ""):
@@ -53,7 +53,7 @@ def parse_smi(text, kind):
 
 
 def look_up(gpu, path, kind):
-    """A figure out of vramscope's JSON, bytes as MiB."""
+    """A figure from vramscope's JSON, bytes as MiB."""
     value = gpu
     for key in path.split("."):
         value = value.get(key) if isinstance(value, dict) else None
@@ -83,13 +83,13 @@ def in_mib(value):
 
 
 def spread(values):
-    """The lowest and highest of some readings, as one text, in MiB."""
+    """The lowest and highest of some readings in MiB, as text."""
     low, high = show(in_mib(min(values))), show(in_mib(max(values)))
     return low if low == high else f"{low} … {high}"
 
 
 def compare_value(where, figure, before, after, ours):
-    """A row out of nvidia-smi's two values and vramscope's one."""
+    """A row from nvidia-smi's two values and vramscope's one."""
     theirs = show(before) if before == after else f"{show(before)} … {show(after)}"
     if figure.kind in ("text", "switch") or before is None or after is None or ours is None:
         same = ours in (before, after)
@@ -101,7 +101,7 @@ def compare_value(where, figure, before, after, ours):
 
 
 def compare_bytes(where, what, theirs, ours, slack):
-    """A row, in MiB, that is ok where all of our readings lie between the least and the most of theirs."""
+    """A row in MiB, ok if all of our readings lie between the least and the most of theirs."""
     what += ", MiB"
     tolerance = f"±{show(in_mib(slack))} MiB" if slack else "exact"
     if None in theirs or not theirs:
@@ -114,12 +114,12 @@ def compare_bytes(where, what, theirs, ours, slack):
 
 
 def judged(where, what, wanted, seen, same, tolerance=""):
-    """A row whose verdict has been found already."""
+    """A row with a given verdict."""
     return Row(where, what, wanted, seen, tolerance, "ok" if same else "differs")
 
 
 def noted(where, what, ours, why=""):
-    """A row that says something and compares nothing."""
+    """A row that compares nothing."""
     return Row(where, what, "–", ours, "", f"– {why}".strip())
 
 

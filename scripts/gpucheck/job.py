@@ -1,4 +1,4 @@
-"""Our end of a program of the directory jobs: started with a probe or without one, sent one step after another."""
+"""Starts a program of the directory jobs, with or without a probe, and sends it steps."""
 
 import contextlib
 import json
@@ -11,15 +11,15 @@ from gpucheck.programs import CannotCheck
 from gpucheck.protocol import Probe
 
 JOBS = os.path.join(os.path.dirname(os.path.realpath(__file__)), "jobs")
-PROBE_SECONDS = 40       # until a program's probe serves: libraries are large, machines busy
+PROBE_SECONDS = 40       # until a program's probe serves; imports are slow
 
 
 class Missing(Exception):
-    """What a section needs is not there; the text says what."""
+    """Something that a section needs is missing; the text says what."""
 
 
 class Bench:
-    """All that the sections share."""
+    """What the sections share."""
 
     def __init__(self, vramscope, python, gpu, driver, scratch):
         self.vramscope, self.python, self.driver, self.scratch = vramscope, python, driver, scratch
@@ -27,7 +27,7 @@ class Bench:
 
 
 class Job:
-    """A program at its work, and what the driver says that it holds."""
+    """A running program, and its memory by the driver."""
 
     def __init__(self, bench, process, holding, version):
         self.bench, self.process, self.holding, self.version = bench, process, holding, version
@@ -48,31 +48,31 @@ class Job:
         return answer["ok"]
 
     def find_in_driver(self):
-        """Whether the driver tells this process's memory; the whole GPU's is taken where not."""
+        """Finds out whether the driver lists this process; if not, the whole GPU's memory is used."""
         self.holding.pid = self.pid
         self.holding.whole_gpu = self.holding.driver.used_by(self.pid) is None
         return self.holding.bytes()
 
     def probe(self, runtime=None):
-        """A connection to the probe; where there are two, and one hands over to the other, to the one that knows a runtime."""
+        """A connection to the probe, or to the one with a certain runtime if one probe hands over to another."""
         deadline = time.monotonic() + PROBE_SECONDS
         while True:
             try:
                 probe = Probe(self.pid, self.bench.uuid, PROBE_SECONDS)
-                if runtime is None or runtime in [told["name"] for told in probe.hello["runtimes"]]:
+                if runtime is None or runtime in [runtime["name"] for runtime in probe.hello["runtimes"]]:
                     return probe
                 probe.connection.close()
             except CannotCheck:
                 if runtime is None or time.monotonic() > deadline:
                     raise
             if time.monotonic() > deadline:
-                raise CannotCheck(f"no probe of {self.pid} tells of {runtime} after {PROBE_SECONDS} s")
+                raise CannotCheck(f"no probe of {self.pid} reports {runtime} after {PROBE_SECONDS} s")
             time.sleep(0.1)
 
 
 @contextlib.contextmanager
 def running(bench, *command, probed=True, flags=(), settings=None):
-    """A program that is ended where the block is left. It sees one GPU only."""
+    """A program that runs during the block, with one visible GPU."""
     variables = {"CUDA_VISIBLE_DEVICES": bench.uuid, "PYTHONDONTWRITEBYTECODE": "1", **(settings or {})}
     around = ["env", *(f"{name}={value}" for name, value in variables.items())]
     around += [bench.vramscope, "run", *flags, "--"] if probed else []
@@ -89,15 +89,15 @@ def python_job(bench, script):
 
 
 def settled_rows(compare, seconds=6.0, least=4):
-    """Rows that compare() gives, looked at again while one differs.
+    """The rows of compare(), repeated while one differs.
 
-    Nothing moves meanwhile, but books may be a second old and the map of an
-    allocator's blocks two, and more on a busy machine.
+    The program is idle, but stats may be a second old and snapshots two, and more
+    on a busy machine.
     """
-    until, looks = time.monotonic() + seconds, 0
+    until, attempts = time.monotonic() + seconds, 0
     while True:
-        looks += 1
+        attempts += 1
         rows = compare()
-        if all(row.verdict != "differs" for row in rows) or (looks >= least and time.monotonic() > until):
+        if all(row.verdict != "differs" for row in rows) or (attempts >= least and time.monotonic() > until):
             return rows
         time.sleep(0.4)

@@ -1,11 +1,11 @@
-"""CuPy and JAX under `vramscope run`: what they say of their pools beside what the probe says."""
+"""CuPy and JAX under `vramscope run`: their pools' figures against the probe's."""
 
 from gpucheck.figures import MIB, compare_bytes, in_mib, judged, noted, show
 from gpucheck.job import python_job, running, settled_rows
 from gpucheck.patterns import OTHER_SLACK
 from gpucheck.programs import flush
 from gpucheck.release import EXACT
-from gpucheck.torchbooks import counted, one
+from gpucheck.torchstats import counted, one
 
 SIZES = [32 * MIB] * 4
 
@@ -22,7 +22,7 @@ def check_cupy(bench, findings):
         with job.probe() as probe:
             findings.rows += settled_rows(lambda: compare_cupy(where, job, probe))
             findings.fixtures["cupy"] = {"stats": job.ask("stats"), "report": probe.ask("stats")}
-            held, reserved = job.holding.bytes(), probe.books().reserved
+            held, reserved = job.holding.bytes(), probe.stats().reserved
             outside = None if held is None else held - reserved
             findings.rows.append(compare_bytes(where, "other, by a context alone", [bare], [outside], OTHER_SLACK))
             before = job.ask("stats")["total"]
@@ -41,16 +41,16 @@ def check_cupy(bench, findings):
 
 
 def compare_cupy(where, job, probe):
-    stats, told = job.ask("stats"), one(probe, "cupy")
+    stats, reported = job.ask("stats"), one(probe, "cupy")
     return [
-        compare_bytes(where, "reserved, by total_bytes", [stats["total"]], [told.get("reserved_bytes")], 0),
-        compare_bytes(where, "allocated, by used_bytes", [stats["used"]], [told.get("allocated_bytes")], 0),
-        counted(where, "basis", "post_flush", told.get("basis")),
+        compare_bytes(where, "reserved, by total_bytes", [stats["total"]], [reported.get("reserved_bytes")], 0),
+        compare_bytes(where, "allocated, by used_bytes", [stats["used"]], [reported.get("allocated_bytes")], 0),
+        counted(where, "basis", "post_flush", reported.get("basis")),
     ]
 
 
 def check_jax(bench, findings):
-    """JAX makes its context and its pool at once, so that no context alone can be measured."""
+    """JAX makes its context and its pool at once: the context alone cannot be measured."""
     where = "jax"
     settings = {"XLA_PYTHON_CLIENT_PREALLOCATE": "false", "TF_CPP_MIN_LOG_LEVEL": "3"}
     with running(bench, *python_job(bench, "jax_job.py"), settings=settings) as job:
@@ -71,16 +71,16 @@ def check_jax(bench, findings):
 
 
 def compare_jax(where, job, probe):
-    """What this release does not tell the probe must not tell either: nothing is made up."""
-    stats, told = job.ask("stats"), one(probe, "jax")
+    """A figure that this release lacks must be missing from the probe's report too."""
+    stats, reported = job.ask("stats"), one(probe, "jax")
     rows = []
     for what, key, ours in (("reserved, by pool_bytes", "pool_bytes", "reserved_bytes"),
                             ("allocated, by bytes_in_use", "bytes_in_use", "allocated_bytes"),
                             ("peak allocated", "peak_bytes_in_use", "peak_allocated_bytes"),
                             ("peak reserved", "peak_pool_bytes", "peak_reserved_bytes")):
         if stats.get(key) is None:
-            rows.append(judged(where, what, "–", show(told.get(ours)), told.get(ours) is None, "exact"))
+            rows.append(judged(where, what, "–", show(reported.get(ours)), reported.get(ours) is None, "exact"))
         else:
-            rows.append(compare_bytes(where, what, [stats[key]], [told.get(ours)], 0))
-    rows.append(compare_bytes(where, "returnable", [0], [told.get("returnable_bytes")], 0))
+            rows.append(compare_bytes(where, what, [stats[key]], [reported.get(ours)], 0))
+    rows.append(compare_bytes(where, "returnable", [0], [reported.get("returnable_bytes")], 0))
     return rows

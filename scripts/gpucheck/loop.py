@@ -1,4 +1,4 @@
-"""The closed loop on one GPU: a context's cost, every pattern, every flush."""
+"""The closed loop on one GPU: the cost of a context, every pattern, every flush."""
 
 from gpucheck import allocation, patterns, release
 from gpucheck.driver import Driver, Holding
@@ -6,19 +6,19 @@ from gpucheck.figures import MIB, Row, noted, show
 from gpucheck.programs import CannotCheck
 
 PATTERNS = ("steady", "sawtooth", "leak", "staircase", "fragment")
-SPARE = 1 << 30          # bytes of the GPU that we leave alone: a context, and the 512 MiB that a probe leaves
-SMALLEST = 128 * MIB     # of which a pattern can be made
+SPARE = 1 << 30          # bytes that stay free: a context, and the 512 MiB that vramscope probe leaves
+SMALLEST = 128 * MIB     # of a pattern
 
 
 class Loop:
-    """Rows about the closed loop, and the figures behind them."""
+    """The rows of the closed loop, and their figures."""
 
     def __init__(self):
         self.rows, self.samples, self.releases = [], {}, []
         self.gpu = self.size = self.seconds = self.context = self.chunk = None
 
     def check(self, vramscope, gpu, size, seconds):
-        """Everything, in the order in which it is told. What cannot be compared at all is a row that says why."""
+        """Runs everything. A row says why something cannot be compared."""
         self.gpu, self.seconds = gpu, seconds
         try:
             driver = Driver(gpu["uuid"])
@@ -30,7 +30,7 @@ class Loop:
             return
         self.size = min(size, (gpu["memory"]["free_bytes"] - SPARE) // MIB * MIB)
         if self.size < SMALLEST:
-            self.rows.append(Row("closed loop", "not made", "–", "–", "", "– too little of the GPU is free"))
+            self.rows.append(Row("closed loop", "not made", "–", "–", "", "– too little GPU memory is free"))
             return
         setting = patterns.Setting(vramscope, gpu["uuid"], driver, self.context, self.size, seconds)
         for pattern in PATTERNS:
@@ -44,13 +44,13 @@ class Loop:
         self.step("flush of fragment", lambda: self.keep_release(release.check_fragment(setting)))
 
     def step(self, where, check):
-        """A program that fails here, where a CUDA program has just run, is a difference."""
+        """A failure here is a difference, since a CUDA program has just succeeded."""
         try:
             self.rows += check()
         except CannotCheck as problem:
             self.rows.append(Row(where, "can be checked", "True", str(problem), "", "differs"))
         except (ArithmeticError, LookupError, TypeError, ValueError) as problem:
-            # An answer that is not as it is documented.
+            # An answer that does not match its documentation.
             self.rows.append(Row(where, "is understood", "True", f"{type(problem).__name__}: {problem}", "", "differs"))
 
     def keep_samples(self, pattern, played):
@@ -64,7 +64,7 @@ class Loop:
 
 
 def roomiest(snapshot):
-    """The GPU with most free memory of those that can be used as a whole, None where there is none."""
+    """The usable GPU without MIG that has the most free memory, or None."""
     usable = [gpu for gpu in snapshot["gpus"]
               if gpu["state"] == "ok" and not gpu.get("mig") and gpu["memory"]["free_bytes"] is not None]
     return max(usable, key=lambda gpu: gpu["memory"]["free_bytes"], default=None)

@@ -16,11 +16,11 @@ import (
 	"vramscope/internal/fakedriver"
 )
 
-// scripts/gpu-check plays every pattern and every flush against the driver's
-// own figures. Its runs consist of waiting, so they wait together.
+// TestGPUCheckClosedLoop runs every pattern and every flush. The runs mostly wait,
+// so they run in parallel.
 func TestGPUCheckClosedLoop(t *testing.T) {
 	if testing.Short() {
-		t.Skip("the patterns take their time")
+		t.Skip("slow")
 	}
 	t.Parallel()
 	binary := buildVramscope(t)
@@ -40,7 +40,7 @@ func TestGPUCheckClosedLoop(t *testing.T) {
 
 	t.Run("ends what it has started when interrupted", func(t *testing.T) { expectInterrupted(t, interrupted) })
 	t.Run("agrees", func(t *testing.T) {
-		honest, printed, exit := patiently(honest, agreed, startHonest)
+		honest, printed, exit := retried(honest, agreed, startHonest)
 		if exit != 0 || !strings.Contains(printed, ", 0 differ;") {
 			t.Fatalf("exit code %d\n%s", exit, printed)
 		}
@@ -48,7 +48,7 @@ func TestGPUCheckClosedLoop(t *testing.T) {
 		expectLoop(t, honest.output)
 	})
 	t.Run("agrees where the driver lists no processes", func(t *testing.T) {
-		_, printed, exit := patiently(whole, agreed, startWhole)
+		_, printed, exit := retried(whole, agreed, startWhole)
 		if exit != 0 || !strings.Contains(printed, ", 0 differ;") || !strings.Contains(printed, "whole-GPU figures") {
 			t.Fatalf("exit code %d\n%s", exit, printed)
 		}
@@ -57,14 +57,13 @@ func TestGPUCheckClosedLoop(t *testing.T) {
 		})
 	})
 	t.Run("differs", func(t *testing.T) {
-		// What moves while a loaded machine looks may hide a lie in one run; all
-		// of them come out in a few.
-		left := liedAbout
+		// On a loaded machine one run may miss a lie; a few runs find all.
+		left := falsifiedRows
 		caught := func(printed string, exit int) bool {
 			left = missing(printed, "differs", left)
 			return exit == 1 && len(left) == 0
 		}
-		_, printed, exit := patiently(lying, caught, startLying)
+		_, printed, exit := retried(lying, caught, startLying)
 		if exit != 1 {
 			t.Errorf("exit code %d", exit)
 		}
@@ -77,18 +76,18 @@ func TestGPUCheckClosedLoop(t *testing.T) {
 	})
 }
 
-// checkedRows are what a pattern and a flush are known by.
+// checkedRows are some of the rows about patterns and flushes.
 var checkedRows = [][2]string{
 	{"pattern steady", "reserved, MiB"}, {"pattern sawtooth", "other, by a context's cost, MiB"},
 	{"pattern leak", "used, MiB"}, {"pattern staircase", "used, by nvidia-smi, MiB"},
-	{"pattern fragment", "gone after its end, ms"},
+	{"pattern fragment", "memory freed after exit, ms"},
 	{"flush gradual", "freed, by the driver, MiB"}, {"flush selective", "freed, by nvidia-smi, MiB"},
 	{"flush urgent", "a dry run leaves reserved, MiB"}, {"flush of a sawtooth", "the driver shows it, ms"},
 	{"flush of fragment", "fragmented after, MiB"}, {"flush of fragment", "freed by a second flush, MiB"},
 }
 
-// liedAbout is what testdata/liar says other than it is.
-var liedAbout = [][2]string{
+// falsifiedRows are the rows that testdata/liar falsifies.
+var falsifiedRows = [][2]string{
 	{"allocation of 1024 MiB", "grows by, MiB"},
 	{"pattern sawtooth", "reserved, MiB"}, {"pattern leak", "allocated, MiB"}, {"pattern leak", "cached, MiB"},
 	{"pattern steady", "used, MiB"}, {"pattern sawtooth", "used, by nvidia-smi, MiB"},
@@ -98,7 +97,7 @@ var liedAbout = [][2]string{
 	{"flush of fragment", "every other block is freed"},
 }
 
-// expectRows looks for rows of the table that agree.
+// expectRows requires rows with the verdict ok.
 func expectRows(t *testing.T, printed string, rows [][2]string) {
 	t.Helper()
 	for _, row := range missing(printed, "ok", rows) {
@@ -106,7 +105,7 @@ func expectRows(t *testing.T, printed string, rows [][2]string) {
 	}
 }
 
-// missing are those of the rows that the table does not have with a verdict.
+// missing returns the rows that the table does not have with this verdict.
 func missing(printed, verdict string, rows [][2]string) (left [][2]string) {
 	for _, row := range rows {
 		found := false
@@ -122,7 +121,7 @@ func missing(printed, verdict string, rows [][2]string) (left [][2]string) {
 	return left
 }
 
-// expectLoop looks at what is recorded of patterns and flushes.
+// expectLoop checks the recorded figures of patterns and flushes.
 func expectLoop(t *testing.T, directory string) {
 	t.Helper()
 	var result struct {
@@ -179,13 +178,13 @@ func expectLoop(t *testing.T, directory string) {
 	}
 }
 
-// expectInterrupted ends a run while a pattern is playing.
+// expectInterrupted terminates a run during a pattern.
 func expectInterrupted(t *testing.T, c *check) {
 	t.Helper()
 	pid := 0
 	for deadline := time.Now().Add(time.Minute); pid == 0; time.Sleep(20 * time.Millisecond) {
 		if time.Now().After(deadline) {
-			t.Fatal("no pattern is played")
+			t.Fatal("no pattern has started")
 		}
 		sockets, err := filepath.Glob(filepath.Join(c.own, "gpu-check-*", "vramscope", "*.sock"))
 		if err != nil {
@@ -206,7 +205,7 @@ func expectInterrupted(t *testing.T, c *check) {
 		t.Errorf("exit code %d\n%s", exit, printed)
 	}
 	if err := syscall.Kill(pid, 0); !errors.Is(err, syscall.ESRCH) {
-		t.Errorf("the probe process %d is still there: %v", pid, err)
+		t.Errorf("the probe process %d still runs: %v", pid, err)
 	}
 	left, err := os.ReadDir(c.own)
 	if err != nil || len(left) != 0 {

@@ -1,8 +1,8 @@
-"""A native program under `vramscope run`: the preloaded library's ledger beside the program's own sums, cuMemGetInfo and NVML.
+"""A native program under `vramscope run`: the preloaded library's ledger against the program's own sums, cuMemGetInfo and NVML.
 
-It is built on the spot, by nvcc (NVIDIA's runtime, linked statically) or by cc
-(libcuda, opened). What a hook costs is measured on the real driver, with the
-library and without it in turn, and recorded.
+The program is built here, by nvcc (NVIDIA's runtime, linked statically) or by cc
+(libcuda, loaded). The cost of a hook is measured with and without the library
+and recorded.
 """
 
 import json
@@ -16,7 +16,7 @@ from gpucheck.patterns import OTHER_SLACK
 from gpucheck.programs import CannotCheck, flush, run
 from gpucheck.pytorch import compare_once
 from gpucheck.release import EXACT
-from gpucheck.torchbooks import counted, one
+from gpucheck.torchstats import counted, one
 
 SOURCE = os.path.join(JOBS, "native_job.c")
 TAKEN = ("take odd 20 300001", f"take large 6 {32 * MIB}", f"take gone 3 {20 * MIB}", "give gone",
@@ -32,29 +32,29 @@ def check_native(bench, findings):
     program = built(bench)
     with running(bench, program) as job:
         findings.figures["built_by"] = job.version
-        say(job, "begin")
+        send(job, "begin")
         bare = job.find_in_driver()
         findings.figures["context_bytes"] = bare
-        free = say(job, "books")["free"]
+        free = send(job, "stats")["free"]
         for step in (*TAKEN, *SPARE):
-            say(job, step)
+            send(job, step)
         with job.probe() as probe:
             findings.rows += settled_rows(lambda: compare_ledger(where, job, probe))
-            held, books = job.holding.bytes(), probe.books()
-            taken = free - say(job, "books")["free"]
-            findings.rows.append(compare_bytes(where, "taken, by cuMemGetInfo", [taken], [books.reserved], OTHER_SLACK))
-            outside = None if held is None else held - books.reserved
+            held, stats = job.holding.bytes(), probe.stats()
+            taken = free - send(job, "stats")["free"]
+            findings.rows.append(compare_bytes(where, "taken, by cuMemGetInfo", [taken], [stats.reserved], OTHER_SLACK))
+            outside = None if held is None else held - stats.reserved
             findings.rows.append(compare_bytes(where, "other, by a context alone", [bare], [outside], OTHER_SLACK))
-            findings.figures.update(reserved_bytes=books.reserved, driver_bytes=held, other_bytes=outside)
+            findings.figures.update(reserved_bytes=stats.reserved, driver_bytes=held, other_bytes=outside)
             findings.rows += settled_rows(lambda: compare_used(where, job, probe))
-            findings.fixtures["native"] = {"stats": say(job, "books"), "report": probe.ask("stats")}
+            findings.fixtures["native"] = {"stats": send(job, "stats"), "report": probe.ask("stats")}
             check_flush(where, job, findings)
             findings.rows += settled_rows(lambda: compare_ledger(where + ", flushed", job, probe))
     measure_hook(bench, program, findings)
 
 
 def built(bench):
-    """The program, by the first compiler that there is."""
+    """Builds the program with nvcc or, failing that, cc."""
     program = os.path.join(bench.scratch, "native_job")
     nvcc, cc = shutil.which("nvcc"), shutil.which("cc")
     if nvcc:
@@ -62,16 +62,16 @@ def built(bench):
             run(nvcc, "-x", "cu", "-O2", "-o", program, SOURCE, seconds=BUILD_SECONDS)
             return program
         except CannotCheck:
-            if not cc:  # nvcc needs a compiler for the host, too
+            if not cc:  # nvcc needs a host compiler too
                 raise
     if not cc:
-        raise Missing("neither nvcc nor cc is there")
+        raise Missing("neither nvcc nor cc is installed")
     run(cc, "-O2", "-o", program, SOURCE, "-ldl", seconds=BUILD_SECONDS)
     return program
 
 
-def say(job, line):
-    """One step of the program, and its answer."""
+def send(job, line):
+    """Sends the program a step, and returns its answer."""
     try:
         job.process.stdin.write(line + "\n")
         job.process.stdin.flush()
@@ -87,8 +87,8 @@ def say(job, line):
 
 
 def compare_ledger(where, job, probe):
-    """The ledger is of what was asked for, to the byte; what a pool uses is the driver's own figure."""
-    own, raw, pool = say(job, "books"), one(probe, "raw"), one(probe, "cuda_pool")
+    """The ledger counts requested bytes exactly; a pool's used bytes are the driver's figure."""
+    own, raw, pool = send(job, "stats"), one(probe, "raw"), one(probe, "cuda_pool")
     return [
         compare_bytes(where, "raw, by its own sums", [own["raw"]], [raw.get("allocated_bytes")], 0),
         counted(where, "raw allocations", own["raw_count"], raw.get("blocks")),
@@ -99,15 +99,15 @@ def compare_ledger(where, job, probe):
 
 
 def compare_used(where, job, probe):
-    """vramscope once, without the parts of a pool that nobody knows before a flush."""
+    """vramscope once, without the parts of a pool that are unknown before a flush."""
     return [row for row in compare_once(where, job, probe) if not row.what.startswith(("cached", "fragmented"))]
 
 
 def check_flush(where, job, findings):
     where += ", flush"
-    held, free = job.holding.bytes(), say(job, "books")["free"]
+    held, free = job.holding.bytes(), send(job, "stats")["free"]
     done = flush(job.bench.vramscope, job.pid, "--level", "urgent")
-    held_after, free_after = job.holding.bytes(), say(job, "books")["free"]
+    held_after, free_after = job.holding.bytes(), send(job, "stats")["free"]
     drop, freed = None if None in (held, held_after) else held - held_after, done["freed_bytes"]
     findings.rows += [
         compare_bytes(where, "freed, by cuMemGetInfo", [free_after - free], [freed], EXACT),
@@ -119,17 +119,17 @@ def check_flush(where, job, findings):
 
 
 def measure_hook(bench, program, findings):
-    """Nanoseconds of an allocation of 2 MiB and its free, together, with the library and without it."""
-    seen = {False: [], True: []}
+    """Nanoseconds of an allocation of 2 MiB and its free, with and without the library."""
+    times = {False: [], True: []}
     for _ in range(ROUNDS):
-        for probed in seen:
+        for probed in times:
             with running(bench, program, probed=probed) as job:
-                say(job, "begin")
-                say(job, f"cost 2 {PAIRS}")
-                seen[probed] += say(job, f"cost {BATCHES} {PAIRS}")
-    without, with_it = (round(statistics.median(seen[probed]), 1) for probed in (False, True))
+                send(job, "begin")
+                send(job, f"cost 2 {PAIRS}")
+                times[probed] += send(job, f"cost {BATCHES} {PAIRS}")
+    without, with_it = (round(statistics.median(times[probed]), 1) for probed in (False, True))
     findings.figures.update(pair_ns_without=without, pair_ns_with=with_it, pair_ns_added=round(with_it - without, 1),
-                            pair_batches=len(seen[True]))
+                            pair_batches=len(times[True]))
     findings.rows += [
         noted("native", "cuMemAlloc and cuMemFree without the library, ns", show(without)),
         noted("native", "cuMemAlloc and cuMemFree with the library, ns", show(with_it), f"{show(round(with_it - without, 1))} more"),

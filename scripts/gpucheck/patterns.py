@@ -1,10 +1,10 @@
-"""Each pattern of `vramscope probe`: what it says of itself beside what the driver says of it.
+"""Each pattern of `vramscope probe`: its own stats against the driver's figures.
 
-    the pattern's books, the driver's figure, the books again   … five times a second
-    books ── vramscope once, nvidia-smi ── books                once, in the end
+    the pattern's stats, the driver's figure, the stats again   … five times a second
+    stats ── vramscope once, nvidia-smi ── stats                once, in the end
 
-The books come over the probe's own protocol. A pattern moves, so that the
-figures of others must lie between what the books say before and after.
+The stats come over the probe's protocol. A pattern changes, so other figures
+must lie between the stats before and after.
 """
 
 import contextlib
@@ -17,20 +17,20 @@ from gpucheck.figures import MIB, Row, compare_bytes, judged, noted, show, sprea
 from gpucheck.programs import once, query_processes
 from gpucheck.protocol import Probe
 
-ATTEMPTS = 3             # a figure differs when it does so this many times in a row
+ATTEMPTS = 3             # a figure differs if it does so this many times in a row
 SAMPLE_SECONDS = 0.2
-FILL_SECONDS = 2.2       # until a pattern is full for the first time, and a little
-LAST = 3                 # samples that say what a pattern holds in the end
-LATE_SECONDS = 4         # for a pattern that is late
-GROWTH_SECONDS = 8       # by which leak and staircase outlast our looking
-ORPHAN_SECONDS = 90      # after which a probe process ends by itself, should we be killed
-GONE_SECONDS = 5         # until the driver must have forgotten a process that ended
-OTHER_SLACK = 16 * MIB   # less than a pool's chunk: one that is missed would show
+FILL_SECONDS = 2.2       # until a pattern is full for the first time
+LAST = 3                 # samples at the end of a pattern
+LATE_SECONDS = 4         # extra time for a slow machine
+GROWTH_SECONDS = 8       # by which leak and staircase run longer than they are sampled
+ORPHAN_SECONDS = 90      # after which a probe process ends by itself if we were killed
+EXIT_SECONDS = 5         # until the driver must have freed an exited process's memory
+OTHER_SLACK = 16 * MIB   # less than a pool's chunk, so that a missing chunk shows
 SMI_SLACK = 2 * MIB      # nvidia-smi prints whole MiB
 
 
 class Setting:
-    """All that a run of the closed loop shares."""
+    """What a run of the closed loop shares."""
 
     def __init__(self, vramscope, uuid, driver, context, size, seconds):
         self.vramscope, self.uuid, self.driver, self.context = vramscope, uuid, driver, context
@@ -42,16 +42,16 @@ class Setting:
 
 
 class Sample:
-    """One look at a pattern: its books, and the driver's figure where the books stood still around it."""
+    """One reading of a pattern: its stats, and the driver's figure if the stats were equal before and after."""
 
     def __init__(self, at, before, held, after):
-        self.at, self.books, self.held = at, after, held
+        self.at, self.stats, self.held = at, after, held
         still = held is not None and before.reserved == after.reserved
         self.other = held - after.reserved if still else None
 
 
 class Running:
-    """A probe process and the two views on it."""
+    """A probe process, its stats and the driver's figures."""
 
     def __init__(self, setting, process, holding, probe):
         self.setting, self.process, self.holding, self.probe = setting, process, holding, probe
@@ -59,28 +59,28 @@ class Running:
         self.samples = []
 
     def at(self):
-        """Seconds since it was ready."""
+        """Seconds since its start."""
         return time.monotonic() - self.began
 
     def sample(self):
-        before = self.probe.books()
+        before = self.probe.stats()
         held = self.holding.bytes()
-        self.samples.append(Sample(round(self.at(), 3), before, held, self.probe.books()))
+        self.samples.append(Sample(round(self.at(), 3), before, held, self.probe.stats()))
         return self.samples[-1]
 
     def watch_for(self, sought, until, still=False):
-        """Looks on until the books are as sought, and still alike the next time; gives None after so many seconds."""
+        """Samples until the stats are as sought (still: and unchanged), and returns them; None at the time limit."""
         before = None
         while self.at() < until:
-            books = self.sample().books
-            if sought(books) and (not still or before == books.allocated):
-                return books
-            before = books.allocated
+            stats = self.sample().stats
+            if sought(stats) and (not still or before == stats.allocated):
+                return stats
+            before = stats.allocated
             time.sleep(SAMPLE_SECONDS / 4)
         return None
 
     def watch(self, until):
-        """Looks on until so many seconds after the start, or until something holds."""
+        """Samples until so many seconds after the start."""
         while True:
             sample = self.sample()
             if sample.at >= until:
@@ -90,7 +90,7 @@ class Running:
 
 @contextlib.contextmanager
 def running(setting, pattern, length):
-    """A probe process with that pattern, ended where the block is left."""
+    """A probe process with that pattern, which runs during the block."""
     holding = Holding(setting.driver, setting.context.whole_gpu)
     with started(*setting.command(pattern, length)) as process:
         holding.pid = process.pid
@@ -99,7 +99,7 @@ def running(setting, pattern, length):
 
 
 def play(setting, pattern):
-    """Rows about a pattern from its start to its end, and what was seen."""
+    """The rows and the samples of a pattern, from its start to its end."""
     where = f"pattern {pattern}"
     length = setting.seconds + (GROWTH_SECONDS if pattern in ("leak", "staircase") else ORPHAN_SECONDS)
     with running(setting, pattern, length) as run:
@@ -112,51 +112,51 @@ def play(setting, pattern):
 
 
 def check_samples(where, run):
-    """What holds at every moment."""
-    context, reserved = run.setting.context, [sample.books.reserved for sample in run.samples]
+    """What must hold for every sample."""
+    context, reserved = run.setting.context, [sample.stats.reserved for sample in run.samples]
     others = [sample.other for sample in run.samples if sample.other is not None]
     size = run.setting.size
     return [
         judged(where, "reserved, MiB", f"at most {show(size / MIB)}", spread(reserved), max(reserved) <= size),
         compare_bytes(where, "other, by a context's cost", [context.bare, context.working], others, OTHER_SLACK)
-        if others else noted(where, "other, MiB", "–", "the driver's figure was never read while the books stood still"),
+        if others else noted(where, "other, MiB", "–", "the stats changed around every reading of the driver"),
     ]
 
 
 def shape(pattern, run):
-    """How a pattern must move, as `vramscope probe --help` says, and whether it does so far."""
-    size, live = run.setting.size, [sample.books.allocated for sample in run.samples]
+    """How a pattern must change, as in `vramscope probe --help`, and whether it does so far."""
+    size, live = run.setting.size, [sample.stats.allocated for sample in run.samples]
     last = run.samples[-LAST:]
-    least, most = (pick(sample.books.allocated for sample in last) for pick in (min, max))
+    least, most = (pick(sample.stats.allocated for sample in last) for pick in (min, max))
     rises = all(a <= b for a, b in zip(live, live[1:])) and live[-1] > live[0]
     fall = max(a - b for i, a in enumerate(live) for b in live[i:])
     return {
         "steady": ("stays over 85 % of the size", least >= 0.85 * size),
         "sawtooth": ("falls by 30 % of the size or more", fall >= 0.30 * size),
         "leak": ("never falls, grows", rises),
-        "staircase": ("never falls, stands longer than it steps", rises and stands(live)),
+        "staircase": ("never falls, mostly constant", rises and mostly_constant(live)),
         "fragment": ("under 75 % of the size, of 85 % held",
-                     most <= 0.75 * size and min(sample.books.reserved for sample in last) >= 0.85 * size),
+                     most <= 0.75 * size and min(sample.stats.reserved for sample in last) >= 0.85 * size),
     }[pattern]
 
 
 def check_shape(where, pattern, run):
-    """Whether a pattern moves as it should: a busy machine has a moment more to show it."""
+    """Whether a pattern changes as it should, with extra time on a busy machine."""
     while not shape(pattern, run)[1] and run.at() < run.setting.seconds + LATE_SECONDS:
         run.watch(run.at() + SAMPLE_SECONDS)
     wanted, same = shape(pattern, run)
     shown = run.samples[-LAST:] if pattern in ("steady", "fragment") else run.samples
-    return [judged(where, "allocated, MiB", wanted, spread([sample.books.allocated for sample in shown]), same)]
+    return [judged(where, "allocated, MiB", wanted, spread([sample.stats.allocated for sample in shown]), same)]
 
 
-def stands(values):
-    """Whether more than half of the readings are as the one before."""
+def mostly_constant(values):
+    """Whether more than half of the readings equal the one before."""
     pairs = list(zip(values, values[1:]))
     return 2 * sum(a == b for a, b in pairs) > len(pairs)
 
 
 def check_once(where, run):
-    """vramscope once and nvidia-smi beside the books, looked at again where they differ: a pattern may turn meanwhile."""
+    """vramscope once and nvidia-smi against the stats, repeated if they differ: the pattern may change meanwhile."""
     for _ in range(ATTEMPTS):
         rows = compare_once(where, run)
         if all(row.verdict != "differs" for row in rows):
@@ -167,9 +167,9 @@ def check_once(where, run):
 def compare_once(where, run):
     setting, pid = run.setting, run.process.pid
     smi_before = used_by_smi(setting.uuid, pid)
-    before, held_before = run.probe.books(), run.holding.bytes()
+    before, held_before = run.probe.stats(), run.holding.bytes()
     shown = row_of(once(setting.vramscope), setting.uuid, pid)
-    after, held_after = run.probe.books(), run.holding.bytes()
+    after, held_after = run.probe.stats(), run.holding.bytes()
     smi_after = used_by_smi(setting.uuid, pid)
     if shown is None:
         return [Row(where, "is listed by once", "True", "False", "exact", "differs")]
@@ -178,14 +178,14 @@ def compare_once(where, run):
     for part in ("allocated", "cached", "fragmented"):
         rows.append(compare_bytes(where, part, [getattr(before, part), getattr(after, part)], [shown[part + "_bytes"]], 0))
     if setting.context.whole_gpu:
-        return rows + [noted(where, "used, MiB", show(shown["used_bytes"]), "the driver does not tell this pid's memory")]
+        return rows + [noted(where, "used, MiB", show(shown["used_bytes"]), "the driver does not report this PID's memory")]
     rows.append(compare_bytes(where, "used", [held_before, held_after], [shown["used_bytes"]], 0))
     rows.append(compare_bytes(where, "used, by nvidia-smi", [smi_before, smi_after], [shown["used_bytes"]], SMI_SLACK))
     return rows
 
 
 def used_by_smi(uuid, pid):
-    """What nvidia-smi says that a process holds, None where it does not say."""
+    """A process's bytes by nvidia-smi, or None if unknown."""
     used = query_processes().get((uuid, pid))
     return None if used is None else int(used * MIB)
 
@@ -197,20 +197,20 @@ def row_of(snapshot, uuid, pid):
 
 
 def check_end(where, run):
-    """A process that is asked to end says that it gave all back, and the driver forgets it."""
+    """A terminated probe process exits with 0, and the driver frees its memory."""
     run.process.stdin.close()
     asked, code = time.monotonic(), end(run.process)
     rows = [judged(where, "exit code", "0", show(code), code == 0, "exact")]
-    while time.monotonic() - asked < GONE_SECONDS:
+    while time.monotonic() - asked < EXIT_SECONDS:
         held = run.holding.bytes()
         if held is None or (run.setting.context.whole_gpu and held <= OTHER_SLACK):
             taken = (time.monotonic() - asked) * 1000
-            return rows + [judged(where, "gone after its end, ms", f"within {GONE_SECONDS * 1000}", show(round(taken, 1)), True)]
+            return rows + [judged(where, "memory freed after exit, ms", f"within {EXIT_SECONDS * 1000}", show(round(taken, 1)), True)]
         time.sleep(0.01)
-    return rows + [judged(where, "gone after its end", "True", "False", False)]
+    return rows + [judged(where, "memory freed after exit", "True", "False", False)]
 
 
 def chunk_of(samples):
-    """The largest size that every reserve of the pools seen is a multiple of: what a pool takes at a time, or more."""
-    seen = {sample.books.pools for sample in samples if sample.books.pools}
-    return math.gcd(*seen) if len(seen) > 1 else None
+    """The greatest common divisor of the pools' reserved bytes: a pool's chunk, or a multiple of it."""
+    sizes = {sample.stats.pools for sample in samples if sample.stats.pools}
+    return math.gcd(*sizes) if len(sizes) > 1 else None

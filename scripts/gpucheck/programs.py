@@ -1,4 +1,4 @@
-"""The two programs that are compared: nvidia-smi and vramscope."""
+"""The compared programs: nvidia-smi and vramscope."""
 
 import json
 import subprocess
@@ -6,16 +6,16 @@ import time
 
 from gpucheck.figures import FIGURES, parse_smi
 
-CALL_SECONDS = 30        # no single program may take longer
-SETTLE_SECONDS = 0.5     # until the driver's books follow an allocation
+CALL_SECONDS = 30        # limit for any program
+SETTLE_SECONDS = 0.5     # until the driver's figures follow an allocation
 
 
 class CannotCheck(Exception):
-    """There is nothing to compare here; the text says why."""
+    """Nothing can be compared; the text says why."""
 
 
 def run(*command, seconds=CALL_SECONDS):
-    """Standard output of a program that succeeds."""
+    """The standard output of a program, which must succeed."""
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=seconds, check=False)
     except OSError as problem:
@@ -23,13 +23,13 @@ def run(*command, seconds=CALL_SECONDS):
     except subprocess.TimeoutExpired as problem:
         raise CannotCheck(f"{' '.join(command)}: no answer in {seconds} s") from problem
     if done.returncode != 0:
-        said = (done.stderr or done.stdout).strip().splitlines()
-        raise CannotCheck(f"{' '.join(command)}: exit code {done.returncode}: {said[0] if said else 'no message'}")
+        errors = (done.stderr or done.stdout).strip().splitlines()
+        raise CannotCheck(f"{' '.join(command)}: exit code {done.returncode}: {errors[0] if errors else 'no message'}")
     return done.stdout
 
 
 def supported_queries():
-    """The figures that this release of nvidia-smi can be asked for, all asked at once if it knows them all."""
+    """The figures that this release of nvidia-smi supports."""
     names = [figure.query for figure in FIGURES]
     try:
         query_gpus(names)
@@ -49,13 +49,13 @@ def supported_queries():
 
 
 def query_gpus(names):
-    """nvidia-smi's rows by UUID (or by number, where UUIDs were not asked for)."""
+    """nvidia-smi's rows by UUID, or by number if UUIDs were not queried."""
     out = run("nvidia-smi", "--query-gpu=" + ",".join(names), "--format=csv,noheader,nounits")
     rows = {}
     for number, line in enumerate(line for line in out.splitlines() if line.strip()):
         cells = [cell.strip() for cell in line.split(", ")]
         if len(cells) != len(names):
-            raise CannotCheck(f"nvidia-smi answered {len(cells)} figures to {len(names)} questions: {line}")
+            raise CannotCheck(f"nvidia-smi answered {len(cells)} values to {len(names)} queries: {line}")
         row = dict(zip(names, cells))
         rows[row.get("uuid", number)] = row
     return rows
@@ -83,18 +83,18 @@ def once(vramscope):
 
 
 def flush(vramscope, pid, *flags):
-    """What vramscope flush did. Its exit code is 1 where nothing came of it: its output says that better."""
+    """The result of vramscope flush. Exit code 1 means that nothing was freed, which the result also says."""
     command = (vramscope, "flush", str(pid), "--yes", "--format", "json", *flags)
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=CALL_SECONDS, check=False)
     except subprocess.TimeoutExpired as problem:
         raise CannotCheck(f"vramscope flush: no answer in {CALL_SECONDS} s") from problem
     if done.returncode not in (0, 1) or not done.stdout:
-        said = (done.stderr or done.stdout).strip().splitlines()
-        raise CannotCheck(f"vramscope flush: exit code {done.returncode}: {said[0] if said else 'no message'}")
+        errors = (done.stderr or done.stdout).strip().splitlines()
+        raise CannotCheck(f"vramscope flush: exit code {done.returncode}: {errors[0] if errors else 'no message'}")
     return json.loads(done.stdout)["flush"]
 
 
 def settled():
-    """Waits until the driver's books have followed."""
+    """Waits until the driver's figures have followed."""
     time.sleep(SETTLE_SECONDS)

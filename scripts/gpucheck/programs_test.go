@@ -12,12 +12,11 @@ import (
 	"vramscope/internal/fakedriver"
 )
 
-// scripts/gpu-check compares what a probe says of PyTorch's allocators with
-// what PyTorch and the driver say. Here PyTorch is a stand-in of the probe's
-// tests, whose memory is the fake driver's.
+// TestGPUCheckPrograms runs the sections about programs with the stand-ins of the
+// probe's tests, which allocate on the fake driver.
 func TestGPUCheckPrograms(t *testing.T) {
 	if testing.Short() {
-		t.Skip("programs take their time")
+		t.Skip("slow")
 	}
 	t.Parallel()
 	binary := buildVramscope(t)
@@ -48,7 +47,7 @@ func TestGPUCheckPrograms(t *testing.T) {
 	honest, others, whole, lying := startHonest(), startOthers(), startWhole(), startLying()
 
 	t.Run("agrees", func(t *testing.T) {
-		honest, printed, exit := patiently(honest, agreed, startHonest)
+		honest, printed, exit := retried(honest, agreed, startHonest)
 		if exit != 0 || !strings.Contains(printed, ", 0 differ;") {
 			t.Fatalf("exit code %d\n%s", exit, printed)
 		}
@@ -56,14 +55,14 @@ func TestGPUCheckPrograms(t *testing.T) {
 		expectPrograms(t, honest.output)
 	})
 	t.Run("agrees about others", func(t *testing.T) {
-		_, printed, exit := patiently(others, agreed, startOthers)
+		_, printed, exit := retried(others, agreed, startOthers)
 		if exit != 0 || !strings.Contains(printed, ", 0 differ;") {
 			t.Fatalf("exit code %d\n%s", exit, printed)
 		}
 		expectRows(t, printed, otherRows)
 	})
 	t.Run("agrees where the driver lists no processes", func(t *testing.T) {
-		_, printed, exit := patiently(whole, agreed, startWhole)
+		_, printed, exit := retried(whole, agreed, startWhole)
 		if exit != 0 || !strings.Contains(printed, ", 0 differ;") || !strings.Contains(printed, "whole-GPU figures") {
 			t.Fatalf("exit code %d\n%s", exit, printed)
 		}
@@ -77,40 +76,41 @@ func TestGPUCheckPrograms(t *testing.T) {
 			left = missing(printed, "differs", left)
 			return exit == 1 && len(left) == 0
 		}
-		_, printed, exit := patiently(lying, caught, startLying)
+		_, printed, exit := retried(lying, caught, startLying)
 		if exit != 1 || len(left) != 0 {
 			t.Errorf("exit code %d, no row of %q differs in\n%s", exit, left, printed)
 		}
 	})
 }
 
-// programRows are some of what each program is looked at for.
+// programRows are some of the rows about PyTorch.
 var programRows = [][2]string{
-	{"pytorch", "reserved, by memory_stats, MiB"}, {"pytorch", "stuck, by the blocks, MiB"},
+	{"pytorch", "reserved, by memory_stats, MiB"}, {"pytorch", "fragmented, by the blocks, MiB"},
 	{"pytorch", "other, by a context alone, MiB"}, {"pytorch, snapshot", "cached in the map, by returnable, MiB"},
 	{"pytorch, flush gradual", "freed, by the driver, MiB"}, {"pytorch, flush urgent", "freed, by memory_stats, MiB"},
-	{"pytorch", "stuck, by what a flush left, MiB"}, {"expandable", "stuck, by what a flush left, MiB"},
-	{"expandable", "config"}, {"async", "stuck, by what a flush left, MiB"}, {"async", "a snapshot"},
+	{"pytorch", "fragmented, by what a flush left, MiB"}, {"expandable", "fragmented, by what a flush left, MiB"},
+	{"expandable", "config"}, {"async", "fragmented, by what a flush left, MiB"}, {"async", "a snapshot"},
 }
 
-// otherRows are some of what is looked at of trainings, graphs, other libraries and native programs.
+// otherRows are some of the rows about trainings, graphs, other libraries and
+// native programs.
 var otherRows = [][2]string{
 	{"preloaded", "allocated, by memory_stats, MiB"}, {"preloaded", "other, MiB"},
-	{"training", "goes on"}, {"graph", "a flush afterwards"}, {"graph", "the captured graph makes"},
+	{"training", "continues"}, {"graph", "a flush afterwards"}, {"graph", "the captured graph makes"},
 	{"cupy", "allocated, by used_bytes, MiB"}, {"cupy", "freed, by the driver, MiB"}, {"jax", "reserved, by pool_bytes, MiB"},
 	{"native", "raw, by its own sums, MiB"}, {"native", "other, by a context alone, MiB"},
 	{"native, flush", "freed, by cuMemGetInfo, MiB"},
 }
 
-// programLies are what testdata/liar, and the probe with testdata/lying, say other than it is.
+// programLies are the rows that testdata/liar and testdata/lying falsify.
 var programLies = [][2]string{
 	{"pytorch", "reserved, by memory_stats, MiB"}, {"pytorch", "live blocks"}, {"pytorch", "cached, by the blocks, MiB"},
 	{"pytorch", "allocated, in once, MiB"}, {"pytorch", "used, in once, MiB"},
 	{"pytorch, flush gradual", "freed, by memory_stats, MiB"}, {"pytorch, flush urgent", "freed, by the driver, MiB"},
-	{"pytorch, snapshot", "stuck in the map, MiB"},
+	{"pytorch, snapshot", "fragmented in the map, MiB"},
 }
 
-// expectPrograms looks at what is recorded of programs.
+// expectPrograms checks the recorded figures of programs.
 func expectPrograms(t *testing.T, directory string) {
 	t.Helper()
 	var result struct {

@@ -1,4 +1,4 @@
-"""A monitor's end of the probe's protocol, as docs/protocol.md has it, and nothing of vramscope's own."""
+"""A client of the probe's protocol, written from docs/protocol.md alone."""
 
 import glob
 import json
@@ -13,8 +13,8 @@ SOCKET_SECONDS = 10      # until a probe process has opened its socket
 ANSWER_SECONDS = 12      # a flush may take ten
 
 
-class Books:
-    """What a process's allocators hold: bytes, None where one of them does not know."""
+class Stats:
+    """The sums of a process's allocators in bytes; None if unknown for one of them."""
 
     def __init__(self, answer, uuid):
         self.time_ns = answer["time_ns"]
@@ -40,7 +40,7 @@ class Probe:
         self.connection = self.connect(seconds)
         self.hello = self.ask("hello", proto="vramscope/1")
         if self.hello["pid"] != pid or not self.hello["proto"].startswith("vramscope/1"):
-            raise CannotCheck(f"the probe of {pid} says that it is {self.hello['pid']} with {self.hello['proto']}")
+            raise CannotCheck(f"the probe of {pid} answers as {self.hello['pid']} with {self.hello['proto']}")
 
     def connect(self, seconds):
         deadline = time.monotonic() + seconds
@@ -71,7 +71,7 @@ class Probe:
             while b"\n" not in self.unread:
                 read = self.connection.recv(1 << 16)
                 if not read:
-                    raise CannotCheck(f"the probe hung up instead of answering {command}")
+                    raise CannotCheck(f"the probe disconnected instead of answering {command}")
                 self.unread += read
         except OSError as problem:
             raise CannotCheck(f"{command}: {problem}") from problem
@@ -83,11 +83,11 @@ class Probe:
             raise CannotCheck(f"{command}: {answer['error']['code']}: {answer['error']['message']}")
         return answer
 
-    def books(self):
-        return Books(self.ask("stats"), self.uuid)
+    def stats(self):
+        return Stats(self.ask("stats"), self.uuid)
 
     def flush(self, level):
-        """A flush's answer, and the moments at which it was asked for and answered."""
+        """A flush's answer, and the times of the request and the answer."""
         asked = time.monotonic()
         answer = self.ask("flush", level=level)
         device, = (device for device in answer["devices"] if device["uuid"] == self.uuid)

@@ -1,4 +1,4 @@
-"""What is kept of a check: a few small files, without whose machine it was."""
+"""The recorded files of a check, without personal data."""
 
 import csv
 import ctypes
@@ -16,7 +16,7 @@ from gpucheck.report import report
 
 
 def nvml_symbols():
-    """Where the driver's library is, and the names that it exports (ELF, 64 bits, little-endian)."""
+    """The path of the driver's library, and the names that it exports (ELF, 64 bits, little-endian)."""
     try:
         ctypes.CDLL("libnvidia-ml.so.1")
         with open("/proc/self/maps", encoding="utf-8") as maps:
@@ -44,7 +44,7 @@ def nvml_symbols():
 
 
 def without_people(snapshot, log):
-    """The recordings without whose machine it was: names, commands, serial numbers."""
+    """The recordings without host, user and program names, commands and serial numbers."""
     snapshot = json.loads(json.dumps(snapshot))
     snapshot["host"] = "gpu-box"
     for gpu in snapshot["gpus"]:
@@ -65,7 +65,7 @@ def median_ms(times, *command):
 
 
 def keep(directory, vramscope, rows, loop, found, snapshot, log, command):
-    """Writes the files and gives what result.json says."""
+    """Writes the files, and returns the content of result.json."""
     os.makedirs(directory, exist_ok=True)
     library, symbols = nvml_symbols()
     snapshot, log = without_people(snapshot, log)
@@ -102,7 +102,7 @@ def keep(directory, vramscope, rows, loop, found, snapshot, log, command):
 
 
 def keep_fixtures(directory, found):
-    """What libraries said of themselves, as fixtures for tests: figures and addresses of our own programs only."""
+    """The libraries' own statistics, as fixtures for tests; of our own programs only."""
     for findings in found.values():
         for name, content in findings.fixtures.items():
             os.makedirs(os.path.join(directory, "fixtures"), exist_ok=True)
@@ -112,12 +112,12 @@ def keep_fixtures(directory, found):
 
 
 def slug(names):
-    """A GPU's name as a part of a file's."""
+    """A GPU's name as a part of a file name."""
     return re.sub(r"[^a-z0-9]+", "-", (names[0] or "gpu").lower()).strip("-")
 
 
 def closed_loop(loop):
-    """The figures of the closed loop, in bytes and to the byte; None where it was not made."""
+    """The figures of the closed loop in bytes, or None if it was not made."""
     if loop.context is None:
         return None
     return {
@@ -134,11 +134,11 @@ def closed_loop(loop):
 
 
 def extremes(samples):
-    """The least and the most that was seen of a pattern."""
+    """The least and the most of each figure of a pattern."""
     figures = {
-        "reserved_bytes": [sample.books.reserved for sample in samples],
-        "allocated_bytes": [sample.books.allocated for sample in samples],
-        "idle_bytes": [sample.books.reserved - sample.books.allocated for sample in samples],
+        "reserved_bytes": [sample.stats.reserved for sample in samples],
+        "allocated_bytes": [sample.stats.allocated for sample in samples],
+        "idle_bytes": [sample.stats.reserved - sample.stats.allocated for sample in samples],
         "driver_bytes": [sample.held for sample in samples if sample.held is not None],
         "other_bytes": [sample.other for sample in samples if sample.other is not None],
     }
@@ -147,13 +147,13 @@ def extremes(samples):
 
 
 def keep_samples(path, loop):
-    """Every look at every pattern; empty where something was unknown."""
+    """Every sample of every pattern; unknown values are empty."""
     with open(path, "w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(("pattern", "seconds", "reserved_bytes", "allocated_bytes", "cached_bytes", "fragmented_bytes",
                          "pool_reserved_bytes", "driver_bytes", "other_bytes"))
         for pattern, samples in loop.samples.items():
             for sample in samples:
-                books = sample.books
-                writer.writerow((pattern, sample.at, books.reserved, books.allocated, books.cached, books.fragmented,
-                                 books.pools, sample.held, sample.other))
+                stats = sample.stats
+                writer.writerow((pattern, sample.at, stats.reserved, stats.allocated, stats.cached, stats.fragmented,
+                                 stats.pools, sample.held, sample.other))

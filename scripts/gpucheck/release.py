@@ -1,10 +1,10 @@
-"""What a flush gives back, and how soon the driver's own figure says so.
+"""What a flush frees, and how soon the driver's figure shows it.
 
-    level      steady, between two of its moves: nothing else changes, so the driver's
-               figure must fall by what vramscope flush says was freed
-    soon       sawtooth, just fallen, flushed over the protocol while the driver is
-               read every millisecond
-    fragment   what no flush returns: known only after one, and left by the next
+    level      steady, between two of its changes: the driver's figure must fall by
+               exactly what vramscope flush reports
+    soon       sawtooth, just after a fall, flushed over the protocol while the driver
+               is read every millisecond
+    fragment   what no flush frees: known after one, and left by the next
 """
 
 import time
@@ -15,12 +15,12 @@ from gpucheck.patterns import ATTEMPTS, FILL_SECONDS, ORPHAN_SECONDS, row_of, ru
 from gpucheck.programs import CannotCheck, flush, once
 
 LEVELS = ("gradual", "selective", "urgent")
-EXACT = 2 * MIB          # nvidia-smi's rounding, and what a driver's small books may differ by
-CHUNK = 32 * MIB         # what a sawtooth may have taken anew meanwhile
+EXACT = 2 * MIB          # nvidia-smi's rounding, and small allocations of the driver
+CHUNK = 32 * MIB         # what a sawtooth may have allocated meanwhile
 SHOWN_SECONDS = 2.0      # within which the driver must follow
 TOOTH_SECONDS = 15.0     # since the start of a sawtooth, which falls after 2 s and every 12 s
-FULL_SECONDS = 5.0       # since the start: a busy machine may be late
-STILL_SECONDS = 6.9      # since the start of a steady pattern, which then moves again
+FULL_SECONDS = 5.0       # since the start, on a busy machine
+STILL_SECONDS = 6.9      # since the start of a steady pattern, which then changes
 
 
 class Release:
@@ -34,7 +34,7 @@ class Release:
 
 
 def by_command(run, pattern, level):
-    """vramscope flush, with the driver read all along."""
+    """vramscope flush, while the driver is read."""
     with Watch(run.holding) as watch:
         before, asked = run.holding.bytes(), time.monotonic()
         done = flush(run.setting.vramscope, run.process.pid, "--level", level)
@@ -48,7 +48,7 @@ def by_command(run, pattern, level):
 
 
 def by_protocol(run, pattern, level):
-    """A flush request, with the driver read all along."""
+    """A flush request, while the driver is read."""
     with Watch(run.holding) as watch:
         before = run.holding.bytes()
         answer, asked, answered = run.probe.flush(level)
@@ -60,7 +60,7 @@ def by_protocol(run, pattern, level):
 
 
 def follow(release, run, watch, before, asked):
-    """Waits until the driver shows what was freed, and notes when that was, counted from the request."""
+    """Waits until the driver shows what was freed, and records the time since the request."""
     wanted = None if before is None else before - release.freed_bytes * 9 // 10
     deadline = time.monotonic() + SHOWN_SECONDS
     while wanted is not None and time.monotonic() < deadline and watch.first_at_most(wanted, asked) is None:
@@ -82,29 +82,29 @@ def milliseconds(seconds):
 
 
 def check_level(setting, level, attempts=ATTEMPTS):
-    """Rows about a flush at a level, while nothing else moves; made again where nvidia-smi was too slow for that."""
+    """Rows about a flush at a level while nothing else changes; repeated if nvidia-smi was too slow for that."""
     where = f"flush {level}"
     with running(setting, "steady", ORPHAN_SECONDS) as run:
         run.watch(FILL_SECONDS)
-        full = run.watch_for(lambda books: books.reserved > books.allocated, FULL_SECONDS, still=True)
+        full = run.watch_for(lambda stats: stats.reserved > stats.allocated, FULL_SECONDS, still=True)
         if full is None:
             return [judged(where, "something is idle", "True", "False", False)], None
         listed = used_by_smi(setting.uuid, run.process.pid)
         dry = flush(setting.vramscope, run.process.pid, "--level", level, "--dry-run")
-        unchanged = run.probe.books()
+        unchanged = run.probe.stats()
         release, done = by_command(run, "steady", level)
-        books, still = run.probe.books(), run.at() < STILL_SECONDS
+        stats, still = run.probe.stats(), run.at() < STILL_SECONDS
         later = used_by_smi(setting.uuid, run.process.pid)
     if not still and attempts > 1:
         return check_level(setting, level, attempts - 1)
-    told, = done["devices"]
+    device, = done["devices"]
     rows = [
         compare_bytes(where, "a dry run leaves reserved", [full.reserved], [unchanged.reserved], 0),
         judged(where, "a dry run, freed, MiB", f"{show(in_mib(release.freed_bytes))} or more",
                show(in_mib(dry["freed_bytes"])), dry["freed_bytes"] >= release.freed_bytes),
         compare_bytes(where, "freed, by the driver", [release.driver_freed_bytes], [release.freed_bytes], EXACT),
-        compare_bytes(where, "freed, by reserved", [full.reserved - books.reserved], [release.freed_bytes], 0),
-        compare_bytes(where, "freed, by the driver in flush", [release.driver_freed_bytes], [told["driver_freed_bytes"]], EXACT),
+        compare_bytes(where, "freed, by reserved", [full.reserved - stats.reserved], [release.freed_bytes], 0),
+        compare_bytes(where, "freed, by the driver in flush", [release.driver_freed_bytes], [device["driver_freed_bytes"]], EXACT),
         judged(where, "freed, MiB", "more than 0", show(in_mib(release.freed_bytes)), release.freed_bytes > 0),
     ]
     drop = None if listed is None or later is None else listed - later
@@ -113,10 +113,10 @@ def check_level(setting, level, attempts=ATTEMPTS):
 
 
 def check_soon(setting):
-    """Rows about how soon the driver follows a flush that gives much back."""
+    """Rows about how soon the driver shows a large flush."""
     where = "flush of a sawtooth"
     with running(setting, "sawtooth", ORPHAN_SECONDS) as run:
-        if run.watch_for(lambda books: books.reserved - books.allocated >= setting.size * 3 // 10, TOOTH_SECONDS) is None:
+        if run.watch_for(lambda stats: stats.reserved - stats.allocated >= setting.size * 3 // 10, TOOTH_SECONDS) is None:
             return [judged(where, "falls", f"within {TOOTH_SECONDS:g} s", "never", False)], None
         release = by_protocol(run, "sawtooth", "urgent")
     shows = release.driver_shows_ms
@@ -132,30 +132,30 @@ def check_soon(setting):
 
 
 def check_fragment(setting):
-    """Rows about what a flush cannot return."""
+    """Rows about what a flush cannot free."""
     where = "flush of fragment"
     with running(setting, "fragment", ORPHAN_SECONDS) as run:
         run.watch(FILL_SECONDS)
-        half = run.watch_for(lambda books: books.allocated <= setting.size * 3 // 4, FULL_SECONDS, still=True)
+        half = run.watch_for(lambda stats: stats.allocated <= setting.size * 3 // 4, FULL_SECONDS, still=True)
         if half is None:
             return [judged(where, "every other block is freed", "True", "False", False)], None
         unknown = half.fragmented
         first, _ = by_command(run, "fragment", "urgent")
-        books = run.probe.books()
+        stats = run.probe.stats()
         for _ in range(ATTEMPTS):
             shown = row_of(once(setting.vramscope), setting.uuid, run.process.pid)
-            if shown is not None and shown["fragmented_bytes"] == books.fragmented:
+            if shown is not None and shown["fragmented_bytes"] == stats.fragmented:
                 break
         second, _ = by_command(run, "fragment", "urgent")
     if shown is None:
         raise CannotCheck("vramscope once does not list the process")
-    first.fragmented_bytes, idle = books.fragmented, books.reserved - books.allocated
+    first.fragmented_bytes, idle = stats.fragmented, stats.reserved - stats.allocated
     rows = [
         judged(where, "fragmented before, MiB", "–", show(in_mib(unknown)), unknown is None, "exact"),
-        compare_bytes(where, "fragmented after", [idle], [books.fragmented], 0),
-        compare_bytes(where, "fragmented after, in once", [books.fragmented], [shown["fragmented_bytes"]], 0),
+        compare_bytes(where, "fragmented after", [idle], [stats.fragmented], 0),
+        compare_bytes(where, "fragmented after, in once", [stats.fragmented], [shown["fragmented_bytes"]], 0),
         judged(where, "fragmented after, MiB", f"{show(in_mib(setting.size // 10))} or more",
-               show(in_mib(books.fragmented)), (books.fragmented or 0) >= setting.size // 10),
+               show(in_mib(stats.fragmented)), (stats.fragmented or 0) >= setting.size // 10),
         compare_bytes(where, "freed, by the driver", [first.driver_freed_bytes], [first.freed_bytes], EXACT),
         compare_bytes(where, "freed by a second flush", [0], [second.freed_bytes], 0),
     ]

@@ -1,10 +1,10 @@
-"""A check as a page to be read: docs/measured holds such pages."""
+"""The report of a check, a page for docs/measured."""
 
 from gpucheck.figures import MIB, show
 
 
 def report(result):
-    """The page, out of what result.json says."""
+    """The page, from the content of result.json."""
     lines = [f"# {result['gpus'][0]}, driver {result['driver']}", ""]
     lines += table(("", ""), [
         ("date", result["date"]),
@@ -20,7 +20,7 @@ def report(result):
     verdicts = [row["verdict"] for row in result["rows"]]
     lines += ["## Every comparison", "",
               f"{verdicts.count('ok')} agree, {verdicts.count('differs')} differ. "
-              "Two values are the least and the most that was read. `–` compares nothing.", ""]
+              "Two values are the least and the most of several readings. `–` compares nothing.", ""]
     lines += table(("where", "figure", "NVIDIA", "vramscope", "tolerance", ""),
                    [(row["where"], row["what"], row["theirs"], row["ours"], row["tolerance"], row["verdict"])
                     for row in result["rows"]])
@@ -36,7 +36,7 @@ def closed_loop(loop):
     if not loop["patterns"]:
         return lines
     lines += ["## The patterns", "",
-              f"`vramscope probe --size {loop['size_bytes'] // MIB}MiB`, looked at for {loop['seconds']:g} s each. Least … most, "
+              f"`vramscope probe --size {loop['size_bytes'] // MIB}MiB`, sampled for {loop['seconds']:g} s each. Least … most, "
               f"in MiB; `other` is the driver's figure less reserved. Pools reserved multiples of {mib(loop['pool_chunk_bytes'])} MiB.", ""]
     names = ("reserved", "allocated", "idle", "driver", "other")
     lines += table(("pattern", "samples", *names), [
@@ -55,7 +55,7 @@ def closed_loop(loop):
 
 
 def programs(sections):
-    """What was seen of PyTorch, CuPy, JAX and native programs."""
+    """The figures of PyTorch, CuPy, JAX and native programs."""
     if not sections:
         return []
     lines = ["## Programs", ""]

@@ -1,4 +1,4 @@
-"""The sections on programs of different kinds: what each compares, and how long it may take.
+"""The sections about programs, and the time limit of each.
 
     the rest of the ten minutes ──→ section ──→ rows, figures, flushes, fixtures
 """
@@ -12,7 +12,7 @@ from gpucheck.figures import Row, noted
 from gpucheck.job import Bench, Missing
 from gpucheck.programs import CannotCheck
 
-SECTIONS = {             # name → seconds that it may take, what it does
+SECTIONS = {             # name → time limit in seconds, function
     "pytorch": (70, pytorch.check_native),
     "expandable": (50, pytorch.check_expandable),
     "async": (45, pytorch.check_async),
@@ -24,18 +24,18 @@ SECTIONS = {             # name → seconds that it may take, what it does
     "jax": (50, libraries.check_jax),
     "native": (60, native.check_native),
 }
-LEAST_SECONDS = 5        # with fewer left a section is not begun
+LEAST_SECONDS = 5        # with less time left a section is skipped
 
 
 class Findings:
-    """What a section found."""
+    """The results of a section."""
 
     def __init__(self):
         self.rows, self.figures, self.flushes, self.fixtures = [], {}, [], {}
 
 
 def check(vramscope, python, gpu, names, scratch, until):
-    """Findings by section. None of them outlasts `until`, a moment of the monotonic clock."""
+    """Findings by section. All end before `until`, a time of the monotonic clock."""
     found = {}
     if not names:
         return found
@@ -58,7 +58,7 @@ def check(vramscope, python, gpu, names, scratch, until):
 def check_one(bench, name, findings, left):
     seconds, section = SECTIONS[name]
     if left < LEAST_SECONDS:
-        findings.rows.append(noted(name, "not made", "–", "the ten minutes are over"))
+        findings.rows.append(noted(name, "not made", "–", "the ten minutes have passed"))
         return
     try:
         with time_limit(min(seconds, left)):

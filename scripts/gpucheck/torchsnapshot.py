@@ -1,4 +1,4 @@
-"""`vramscope snapshot`: the pickle and the map beside what the program says itself."""
+"""`vramscope snapshot`: the pickle and the map against the program's own snapshot."""
 
 import json
 import os
@@ -7,7 +7,7 @@ import pickle
 from gpucheck.blocks import Blocks
 from gpucheck.figures import compare_bytes, judged, show
 from gpucheck.programs import CannotCheck, run
-from gpucheck.torchbooks import counted, native
+from gpucheck.torchstats import counted, native
 
 STATES = {"live": ("live", "pending"), "cached": ("cached",), "stuck": ("stuck",)}
 
@@ -15,7 +15,7 @@ STATES = {"live": ("live", "pending"), "cached": ("cached",), "stuck": ("stuck",
 def check_snapshot(where, job, probe, findings):
     seen = findings.fixtures[where + "-map"] = mapped(job)
     where += ", snapshot"
-    blocks, told = Blocks(job.ask("segments")), native(probe)
+    blocks, reported = Blocks(job.ask("segments")), native(probe)
     whole = pickled(job)
     segments = [segment for segment in whole["segments"] if segment["device"] == 0]
     own = Blocks(segments)
@@ -30,13 +30,13 @@ def check_snapshot(where, job, probe, findings):
         counted(where, "segments in the map", blocks.segments, len(seen["segments"]) + seen.get("left", 0)),
         compare_bytes(where, "their sum in the map", [blocks.reserved], [sum(s["size"] for s in seen["segments"])], 0),
         compare_bytes(where, "live in the map", [blocks.live], [sums["live"]], 0),
-        compare_bytes(where, "cached in the map, by returnable", [told.get("returnable_bytes")], [sums["cached"]], 0),
-        compare_bytes(where, "stuck in the map", [blocks.stuck], [sums["stuck"]], 0),
+        compare_bytes(where, "cached in the map, by returnable", [reported.get("returnable_bytes")], [sums["cached"]], 0),
+        compare_bytes(where, "fragmented in the map", [blocks.fragmented], [sums["stuck"]], 0),
     ]
 
 
 def pickled(job):
-    """What vramscope snapshot wrote of our own program."""
+    """The pickle that vramscope snapshot wrote of our own program."""
     path = os.path.join(job.bench.scratch, f"{job.pid}.pickle")
     run(job.bench.vramscope, "snapshot", str(job.pid), "-o", path)
     with open(path, "rb") as file:
@@ -55,12 +55,12 @@ def mapped(job):
 
 
 def refuses_snapshot(where, job):
-    """An allocator that tells nobody where its blocks lie: that is said, and no file is left."""
+    """An allocator without block information: the snapshot is refused, and no file is left."""
     path = os.path.join(job.bench.scratch, f"{job.pid}.pickle")
     try:
         run(job.bench.vramscope, "snapshot", str(job.pid), "-o", path)
-        said = "it made one"
+        answer = "it made one"
     except CannotCheck as problem:
-        said = str(problem)
-    refused = "does not tell where its blocks lie" in said and not os.path.exists(path)
-    return judged(where, "a snapshot", "is refused, with the reason", show(said.rsplit(": ", 1)[-1]), refused)
+        answer = str(problem)
+    refused = "does not report its blocks" in answer and not os.path.exists(path)
+    return judged(where, "a snapshot", "is refused, with the reason", show(answer.rsplit(": ", 1)[-1]), refused)

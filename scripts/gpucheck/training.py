@@ -1,8 +1,7 @@
-"""A flush, and an attach, in the middle of other work: a training's steps, and the capture of a CUDA graph.
+"""A flush during a training, and during the capture of a CUDA graph.
 
-How long steps took before, during and after is recorded and not judged: it says
-what it costs. That they go on, and that a graph that was being captured still
-makes the right results, is judged.
+Step times before, during and after are recorded but not judged. Judged is that
+the training continues, and that the captured graph gives the right results.
 """
 
 import statistics
@@ -13,9 +12,9 @@ from gpucheck.job import Missing
 from gpucheck.programs import CannotCheck, flush
 from gpucheck.pytorch import torch_job
 
-STEPS = 20               # that are seen before and after
-STEP_SECONDS = 30        # within which there must be as many
-VALUE = 3.0              # that the graph is given: it makes 2x + 1 of it
+STEPS = 20               # before and after
+STEP_SECONDS = 30        # limit for that many steps
+VALUE = 3.0              # input of the graph, which computes 2x + 1
 
 
 def check_training(bench, findings):
@@ -33,20 +32,20 @@ def check_training(bench, findings):
 
             steps_around(where, job, findings, act)
             findings.flushes += flushes
-            findings.rows.append(judged(where, "the probe answers meanwhile", "True", "True", bool(probe.books().allocators)))
+            findings.rows.append(judged(where, "the probe answers meanwhile", "True", "True", bool(probe.stats().allocators)))
 
 
 def steps_around(where, job, findings, act):
-    """Has something done in the middle of a training, and tells how long its steps took."""
+    """Calls act() during a training, and records the times of its steps."""
     wait_for_steps(job, 0)
     began = time.monotonic()
     act()
     ended = time.monotonic()
     done = len(job.ask("trained")["times"])
     wait_for_steps(job, done)
-    told = job.ask("rest")
+    progress = job.ask("rest")
     parts = {"before": [], "during": [], "after": []}
-    for start, end in told["times"]:
+    for start, end in progress["times"]:
         parts["before" if end < began else "after" if start > ended else "during"].append((end - start) * 1000)
     for name, taken in parts.items():
         median = round(statistics.median(taken), 2) if taken else None
@@ -55,24 +54,24 @@ def steps_around(where, job, findings, act):
         findings.figures[f"steps_{name}_median_ms"], findings.figures[f"steps_{name}_longest_ms"] = median, longest
         findings.rows.append(noted(where, f"a step {name}, ms", f"{show(median)}, longest {show(longest)}", f"{len(taken)} steps"))
     findings.figures["action_ms"] = round((ended - began) * 1000, 1)
-    findings.rows.append(judged(where, "goes on", f"{STEPS} steps or more", show(len(parts["after"])), len(parts["after"]) >= STEPS - 1))
+    findings.rows.append(judged(where, "continues", f"{STEPS} steps or more", show(len(parts["after"])), len(parts["after"]) >= STEPS - 1))
 
 
 def wait_for_steps(job, seen):
     deadline = time.monotonic() + STEP_SECONDS
     while True:
-        told = job.ask("trained")
-        if told["failed"]:
-            raise CannotCheck(f"the training failed: {told['failed']}")
-        if len(told["times"]) >= seen + STEPS:
+        progress = job.ask("trained")
+        if progress["failed"]:
+            raise CannotCheck(f"the training failed: {progress['failed']}")
+        if len(progress["times"]) >= seen + STEPS:
             return
         if time.monotonic() > deadline:
-            raise CannotCheck(f"the training made {len(told['times']) - seen} steps in {STEP_SECONDS} s")
+            raise CannotCheck(f"the training made {len(progress['times']) - seen} steps in {STEP_SECONDS} s")
         time.sleep(0.05)
 
 
 def check_graph(bench, findings):
-    """A flush while a graph is captured may be refused; it must do no harm. (To begin a capture empties PyTorch's cache.)"""
+    """A flush during a graph capture may be refused, and must do no harm. (Beginning a capture empties PyTorch's cache.)"""
     where = "graph"
     with torch_job(bench) as job:
         if not job.ask("captures"):
@@ -83,10 +82,10 @@ def check_graph(bench, findings):
         with job.probe() as probe:
             job.ask("begin_capture")
             answer = probe.ask("flush", level="urgent")
-            said = answer.get("skipped_reason")
+            skipped = answer.get("skipped_reason")
             freed = sum(device["freed_bytes"] for device in answer["devices"])
-            findings.figures.update(freed_bytes=freed, said=said)
-            findings.rows.append(noted(where, "a flush meanwhile freed, MiB", show(in_mib(freed)), said or "not skipped"))
+            findings.figures.update(freed_bytes=freed, skipped_reason=skipped)
+            findings.rows.append(noted(where, "a flush meanwhile freed, MiB", show(in_mib(freed)), skipped or "not skipped"))
             findings.rows.append(harm(where, job))
             after = probe.ask("flush", level="gradual")
             findings.rows.append(judged(where, "a flush afterwards", "is not skipped", show(after.get("skipped_reason")),
@@ -97,7 +96,7 @@ def check_graph(bench, findings):
 
 
 def harm(where, job):
-    """Whether the graph whose capture was under way makes what it should."""
+    """Whether the graph that was being captured computes the right result."""
     try:
         job.ask("end_capture")
         low, high = job.ask("replay", value=VALUE)

@@ -1,10 +1,10 @@
-"""A CuPy program that allocates as it is told."""
+"""A CuPy program that allocates on request."""
 
 import sys
 
 from serving import serve
 
-sys.path.pop(0)  # nothing that CuPy imports is to be found among ours
+sys.path.pop(0)  # CuPy must not import our modules
 
 
 def meet():

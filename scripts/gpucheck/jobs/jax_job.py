@@ -1,10 +1,10 @@
-"""A JAX program that allocates as it is told."""
+"""A JAX program that allocates on request."""
 
 import sys
 
 from serving import Missing, serve
 
-sys.path.pop(0)  # nothing that JAX imports is to be found among ours
+sys.path.pop(0)  # JAX must not import our modules
 
 
 def meet():
@@ -13,7 +13,7 @@ def meet():
     held = {}
     device = jax.local_devices()[0]
     if device.platform != "gpu":
-        raise Missing(f"JAX is there and has no GPU, but {device.platform}")
+        raise Missing(f"JAX is installed but uses {device.platform}, not a GPU")
 
     def take(name, sizes):
         numbers = jax.numpy

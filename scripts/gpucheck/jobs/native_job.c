@@ -1,11 +1,11 @@
 /*
- * A native CUDA program that allocates as it is told, one step a line:
+ * A native CUDA program that allocates on request, one step a line:
  *
  *   begin | take NAME COUNT BYTES | pool NAME COUNT BYTES | give NAME
- *   books | cost BATCHES PAIRS
+ *   stats | cost BATCHES PAIRS
  *
- * Built by nvcc it uses NVIDIA's runtime, as most programs do; built by cc it
- * opens libcuda itself. It answers in JSON. books are its own sums.
+ * Built by nvcc it uses NVIDIA's runtime, as most programs do; built by cc it loads
+ * libcuda. It answers in JSON; stats prints its own sums.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -35,7 +35,7 @@ static int keep(void)
 #include <dlfcn.h>
 #define BUILT "cc"
 static void *library;
-/* The program's own way to libcuda: each function by its name. */
+/* Calls a function of libcuda by its name. */
 #define CALL(name, types, ...) (((int (*) types)dlsym(library, name)) __VA_ARGS__)
 static int begin(void)
 {
@@ -109,7 +109,7 @@ static int give_all(const char *name)
 	return failed ? failed : settle();
 }
 
-static void print_books(void)
+static void print_stats(void)
 {
 	size_t available = 0, total = 0, bytes[2] = {0, 0};
 	int number[2] = {0, 0}, failed = info(&available, &total);
@@ -157,8 +157,8 @@ int main(void)
 			print_cost(first, (int)bytes);
 			continue;
 		}
-		if (strcmp(step, "books") == 0) {
-			print_books();
+		if (strcmp(step, "stats") == 0) {
+			print_stats();
 			continue;
 		}
 		(void)sscanf(line, "%*s %15s %d %lld", name, &first, &bytes);

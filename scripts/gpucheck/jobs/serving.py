@@ -1,9 +1,9 @@
-"""A program of ours that uses the GPU, one step for each line that it is sent.
+"""The loop of a test program that uses the GPU, one step for each line of input.
 
     {"step": "take", "name": "a", "sizes": [1024]}  →  {"ok": …} or {"error": "…"}
 
-Its first line says which library it has met, or why there is none. What a
-library prints goes to standard error, so that nothing comes in between.
+Its first line is the library's version, or why there is none. What the library
+prints goes to standard error.
 """
 
 import json
@@ -12,7 +12,7 @@ import sys
 
 
 def serve(meet):
-    """meet() imports the library and gives its version and the steps, by name."""
+    """meet() imports the library, and returns its version and the steps by name."""
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
 
@@ -22,7 +22,7 @@ def serve(meet):
 
     try:
         version, steps = meet()
-    except Exception as problem:  # whatever a library that is broken raises
+    except Exception as problem:  # whatever a broken library raises
         answer({"missing": first_line(problem)})
         return
     answer({"version": version})
@@ -40,4 +40,4 @@ def first_line(problem):
 
 
 class Missing(Exception):
-    """The library is there and cannot be used here."""
+    """The library is installed but unusable."""

@@ -1,4 +1,4 @@
-"""A PyTorch program that allocates, trains and captures as it is told."""
+"""A PyTorch program that allocates, trains and captures graphs on request."""
 
 import sys
 import threading
@@ -6,11 +6,11 @@ import time
 
 from serving import Missing, serve
 
-sys.path.pop(0)  # nothing that PyTorch imports is to be found among ours
+sys.path.pop(0)  # PyTorch must not import our modules
 
 
 class Training:
-    """Steps on a thread of their own: [when one began, when it ended], in seconds of the monotonic clock."""
+    """Training steps on a thread; times has [start, end] of each, of the monotonic clock."""
 
     def __init__(self, step):
         self.step, self.times, self.failed = step, [], None
@@ -27,7 +27,7 @@ class Training:
         except Exception as problem:
             self.failed = f"{type(problem).__name__}: {problem}"
 
-    def told(self):
+    def progress(self):
         return {"times": list(self.times), "failed": self.failed}
 
 
@@ -35,12 +35,12 @@ def meet():
     import torch
 
     if not torch.cuda.is_available():
-        raise Missing("PyTorch is there and sees no GPU")
+        raise Missing("PyTorch is installed but sees no GPU")
     held, capture = {}, {}
     training = []
 
     def context():
-        """A context and nothing else."""
+        """Makes a context, nothing else."""
         torch.cuda.init()
         torch.cuda.set_device(0)
         torch.cuda.synchronize(0)
@@ -50,7 +50,7 @@ def meet():
         torch.cuda.synchronize(0)
 
     def give(name, each=1):
-        """Every so manieth of what has that name."""
+        """Frees the tensors of that name; with each, every each-th one."""
         held[name] = [tensor for number, tensor in enumerate(held[name]) if number % each]
         torch.cuda.synchronize(0)
 
@@ -58,32 +58,32 @@ def meet():
         return {key: value for key, value in torch.cuda.memory_stats(0).items() if isinstance(value, int)}
 
     def segments():
-        told = [segment for segment in torch.cuda.memory_snapshot() if segment["device"] == 0]
-        for segment in told:
+        found = [segment for segment in torch.cuda.memory_snapshot() if segment["device"] == 0]
+        for segment in found:
             for part in (segment, *segment["blocks"]):
                 for key in ("frames", "history"):
                     part.pop(key, None)
-        return told
+        return found
 
     def train():
         training.append(Training(step_of(torch)))
 
     def trained():
-        return training[-1].told()
+        return training[-1].progress()
 
     def rest():
         training[-1].ended.set()
         training[-1].thread.join()
         torch.cuda.synchronize(0)
-        return training[-1].told()
+        return training[-1].progress()
 
     def captures():
         return hasattr(torch.cuda, "CUDAGraph")
 
     def begin_capture():
-        """A graph that makes y = 2x + 1, captured half."""
+        """Captures the first half of a graph of y = 2x + 1."""
         x = torch.ones(1 << 20, device=0)
-        x * 2 + 1  # kernels are loaded before
+        x * 2 + 1  # loads the kernels first
         torch.cuda.synchronize(0)
         graph = torch.cuda.CUDAGraph()
         capture.update(x=x, graph=graph, within=torch.cuda.graph(graph))
@@ -95,7 +95,7 @@ def meet():
         capture["within"].__exit__(None, None, None)
 
     def replay(value):
-        """What the graph makes of a value: the least and the most of its many results."""
+        """The least and the most of the graph's results for a value."""
         capture["x"].fill_(value)
         capture["graph"].replay()
         torch.cuda.synchronize(0)
@@ -106,7 +106,7 @@ def meet():
 
 
 def step_of(torch):
-    """A step of a small training; of the allocations of one, where there is no torch.nn."""
+    """A step of a small training, or only its allocations if there is no torch.nn."""
     if not hasattr(torch, "nn"):
         def churn():
             tensors = [torch.empty(size << 20, dtype=torch.uint8, device=0) for size in (24, 12, 3)]

@@ -1,5 +1,5 @@
-"""Has the probe lie, for the test of scripts/gpu-check: half a KiB more is
-reserved than PyTorch says, and one live block more is there."""
+"""Makes the probe report 512 reserved bytes and one live block too many, for the
+test of scripts/gpu-check."""
 import sys
 
 LIES = {("reserved_bytes", "current", "all"): 512, ("active", "current", "all"): 1}
