@@ -9,6 +9,7 @@ import (
 	"vramscope/sampler/snapshot"
 	"vramscope/ui/cell"
 	"vramscope/ui/keys"
+	"vramscope/ui/table"
 )
 
 // writeAlert writes the line above the keys. It is always there, so that
@@ -172,7 +173,7 @@ func (st *state) advice(alert *snapshot.Alert, lk *cell.Appearance) string {
 	}
 	if needs != keys.None {
 		p := st.shown.Row(alert.Row)
-		if lk.Keys == nil || !lk.Keys.Has(needs) || p != nil && !st.shownOwn(p) {
+		if lk.Keys == nil || !lk.Keys.Has(needs) || p != nil && !table.Own(st.shown, p) {
 			return ""
 		}
 	}
@@ -222,7 +223,7 @@ func fullInSentence(alert *snapshot.Alert, gpu *snapshot.GPU, st *state, lk *cel
 // to be had: not bound, not allowed, or nothing to give.
 func (st *state) flushReturns(p *snapshot.Process, lk *cell.Appearance) (string, bool) {
 	amount, ok := p.Returnable.Value()
-	if !ok || amount <= 0 || p.Probe != nil && p.Probe.Mismatch || lk.Keys == nil || !lk.Keys.Has(keys.Flush) || !st.shownOwn(p) {
+	if !ok || amount <= 0 || p.Probe != nil && p.Probe.Mismatch || lk.Keys == nil || !lk.Keys.Has(keys.Flush) || !table.Own(st.shown, p) {
 		return "", false
 	}
 	if !p.ReturnableIsExact() {

@@ -45,7 +45,7 @@ func (m *model) openAttach() (bool, tea.Cmd) {
 	}
 	p = m.st.live.Row(p.ID)
 	if p == nil {
-		m.say("refused: PID " + strconv.Itoa(m.st.cursor.id.Process.PID) + " has ended")
+		m.say("refused: PID " + strconv.Itoa(m.st.Cursor.ID.Process.PID) + " has ended")
 		return true, nil
 	}
 	if reason := attachRefusal(p); reason != "" {

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"vramscope/sampler/snapshot"
+	"vramscope/ui/table"
 )
 
 // The cursor holds a process. Rows move around it: its line on the screen
@@ -16,8 +17,8 @@ func (m *model) move(by int) bool {
 	if len(ids) == 0 {
 		return false
 	}
-	at := slices.Index(ids, m.st.cursor.id)
-	if !m.st.cursor.active || at < 0 {
+	at := slices.Index(ids, m.st.Cursor.ID)
+	if !m.st.Cursor.Active || at < 0 {
 		if by > 0 {
 			by-- // down from nowhere is the first row
 		}
@@ -30,52 +31,52 @@ func (m *model) move(by int) bool {
 func (m *model) moveTo(ids []snapshot.RowID, to int) bool {
 	to = min(max(to, 0), len(ids)-1)
 	height := max(m.tableHeight(), 1)
-	line := m.st.cursor.line
-	if at := slices.Index(ids, m.st.cursor.id); m.st.cursor.active && at >= 0 {
+	line := m.st.Cursor.Line
+	if at := slices.Index(ids, m.st.Cursor.ID); m.st.Cursor.Active && at >= 0 {
 		line = min(line, at) + to - at
 	} else {
 		line = to
 	}
-	before := m.st.cursor
-	m.st.cursor = cursor{active: true, id: ids[to], line: min(max(line, 0), min(height-1, to))}
-	return before != m.st.cursor
+	before := m.st.Cursor
+	m.st.Cursor = table.Cursor{Active: true, ID: ids[to], Line: min(max(line, 0), min(height-1, to))}
+	return before != m.st.Cursor
 }
 
 // keepCursor is called when the rows may have changed. A process that ended
 // stays where it is, as a row that says so, until the cursor leaves it. One
 // that a filter hides gives the cursor to its neighbour.
 func (m *model) keepCursor() {
-	c := &m.st.cursor
-	if !c.active {
+	c := &m.st.Cursor
+	if !c.Active {
 		return
 	}
 	ids := m.rowIDs()
 	if len(ids) == 0 {
 		return // the rows may come back, with this one among them
 	}
-	at := slices.Index(ids, c.id)
+	at := slices.Index(ids, c.ID)
 	if at < 0 {
-		at = min(c.line, len(ids)-1)
-		c.id = ids[at]
+		at = min(c.Line, len(ids)-1)
+		c.ID = ids[at]
 	}
-	c.line = min(c.line, at, max(m.tableHeight()-1, 0))
+	c.Line = min(c.Line, at, max(m.tableHeight()-1, 0))
 }
 
 // dropCursor goes back to the top: no cursor, no scrolling.
 func (m *model) dropCursor() bool {
-	had := m.st.cursor.active || m.st.scrollX != 0 || m.st.gpuTop != 0
-	m.st.cursor = cursor{}
-	m.st.scrollX, m.st.gpuTop = 0, 0
+	had := m.st.Cursor.Active || m.st.ScrollX != 0 || m.st.gpuTop != 0
+	m.st.Cursor = table.Cursor{}
+	m.st.ScrollX, m.st.gpuTop = 0, 0
 	return had
 }
 
 // atCursor is the process that the cursor holds, whether it still runs or has
 // ended; nil where there is none.
 func (m *model) atCursor() *snapshot.Process {
-	if !m.st.cursor.active {
+	if !m.st.Cursor.Active {
 		return nil
 	}
-	return findProcess(m.st.shown, m.st.cursor.id)
+	return findProcess(m.st.shown, m.st.Cursor.ID)
 }
 
 // findProcess looks a row up among the living and the ended.
@@ -92,7 +93,7 @@ func findProcess(s *snapshot.Snapshot, id snapshot.RowID) *snapshot.Process {
 // needCursor puts the cursor on the first row where there is none yet, for
 // keys that act on a row.
 func (m *model) needCursor() *snapshot.Process {
-	if !m.st.cursor.active {
+	if !m.st.Cursor.Active {
 		m.move(1)
 	}
 	return m.atCursor()

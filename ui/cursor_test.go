@@ -34,11 +34,11 @@ func TestNoCursorUntilAMovementKey(t *testing.T) {
 func TestCursorHoldsItsProcessAndItsLine(t *testing.T) {
 	m := newTestModel(t, smallBox(8, 8, 0), nil)
 	m.press("down", "down", "down", "down", "down", "pgdown")
-	held, line := m.st.cursor.id, m.cursorLine()
+	held, line := m.st.Cursor.ID, m.cursorLine()
 	for second := 1; second < 200; second++ {
 		m.tick(smallBox(8, 8, second))
-		if m.st.cursor.id != held {
-			t.Fatalf("second %d: the cursor went from %v to %v", second, held, m.st.cursor.id)
+		if m.st.Cursor.ID != held {
+			t.Fatalf("second %d: the cursor went from %v to %v", second, held, m.st.Cursor.ID)
 		}
 		rows := m.rowIDs()
 		at := 0
@@ -57,7 +57,7 @@ func TestCursorHoldsItsProcessAndItsLine(t *testing.T) {
 func TestEndedProcessStaysUnderTheCursor(t *testing.T) {
 	m := newTestModel(t, smallBox(4, 3, 0), nil)
 	m.press("j", "j")
-	held := m.st.cursor.id
+	held := m.st.Cursor.ID
 	last := *m.atCursor()
 	after := smallBox(4, 3, 0)
 	for i := range after.Rows {
@@ -72,11 +72,11 @@ func TestEndedProcessStaysUnderTheCursor(t *testing.T) {
 		again := *after
 		m.tick(&again)
 	}
-	if m.st.cursor.id != held || !strings.Contains(strings.Split(m.screen(), "\n")[m.cursorLine()], "gone") {
+	if m.st.Cursor.ID != held || !strings.Contains(strings.Split(m.screen(), "\n")[m.cursorLine()], "gone") {
 		t.Errorf("the cursor's row is not the one that ended:\n%s", m.screen())
 	}
 	m.press("k")
-	if m.st.cursor.id == held {
+	if m.st.Cursor.ID == held {
 		t.Error("the cursor cannot leave the row that ended")
 	}
 }
@@ -94,7 +94,7 @@ func TestDigitsFocusAGPU(t *testing.T) {
 		t.Errorf("Esc shows %d rows, want all 12", len(m.rowIDs()))
 	}
 	m.press("9")
-	if m.st.focus != nil {
+	if m.st.Focus != nil {
 		t.Error("a GPU that is not there is in focus")
 	}
 	m.shows("there is no GPU 9")
@@ -107,24 +107,24 @@ func TestDigitsNameIndicesNotPlaces(t *testing.T) {
 	s.GPUs[0].Index, s.GPUs[1].Index = 3, 12
 	m := newTestModel(t, s, nil)
 	m.press("1", "2")
-	if m.st.focus == nil || m.st.focus.gpuUUID != s.GPUs[1].UUID {
-		t.Fatalf("1 2 puts %+v in focus, want GPU 12", m.st.focus)
+	if m.st.Focus == nil || m.st.Focus.GPUUUID != s.GPUs[1].UUID {
+		t.Fatalf("1 2 puts %+v in focus, want GPU 12", m.st.Focus)
 	}
 	m.shows("GPU 12  1-2/2")
 	m.press("3")
-	if m.st.focus == nil || m.st.focus.gpuUUID != s.GPUs[0].UUID {
-		t.Errorf("3 puts %+v in focus, want GPU 3", m.st.focus)
+	if m.st.Focus == nil || m.st.Focus.GPUUUID != s.GPUs[0].UUID {
+		t.Errorf("3 puts %+v in focus, want GPU 3", m.st.Focus)
 	}
 }
 
 func TestSecondDigitIsWaitedForWhereThereAreMoreThanTen(t *testing.T) {
 	m := newTestModel(t, smallBox(16, 2, 0), nil)
 	index := func() int {
-		if m.st.focus == nil {
+		if m.st.Focus == nil {
 			return -1
 		}
 		for i := range m.st.shown.GPUs {
-			if m.st.shown.GPUs[i].UUID == m.st.focus.gpuUUID {
+			if m.st.shown.GPUs[i].UUID == m.st.Focus.GPUUUID {
 				return i
 			}
 		}
@@ -180,15 +180,15 @@ func TestRowsDoNotMoveUnderADialog(t *testing.T) {
 func TestTabWalksTheGPUs(t *testing.T) {
 	m := newTestModel(t, smallBox(4, 3, 0), nil)
 	m.press("tab", "j", "j")
-	if m.st.focus == nil || m.st.focus.gpuUUID != m.st.shown.GPUs[2].UUID {
-		t.Fatalf("the focus is %+v", m.st.focus)
+	if m.st.Focus == nil || m.st.Focus.GPUUUID != m.st.shown.GPUs[2].UUID {
+		t.Fatalf("the focus is %+v", m.st.Focus)
 	}
 	m.press("tab", "j")
-	if m.st.focus == nil || !m.st.cursor.active {
+	if m.st.Focus == nil || !m.st.Cursor.Active {
 		t.Error("back on the table j does not move the cursor within the focus")
 	}
 	m.press("esc")
-	if m.st.focus != nil {
+	if m.st.Focus != nil {
 		t.Error("Esc keeps the focus")
 	}
 }
@@ -197,7 +197,7 @@ func TestClicks(t *testing.T) {
 	m := newTestModel(t, smallBox(4, 3, 0), nil)
 	click := func(x, y int) { m.send(tea.MouseClickMsg{X: x, Y: y, Button: tea.MouseLeft}) }
 	click(10, 8)
-	if m.st.cursor.active {
+	if m.st.Cursor.Active {
 		t.Fatal("the mouse acts while it is off")
 	}
 	m.press("m")
@@ -211,11 +211,11 @@ func TestClicks(t *testing.T) {
 	}
 	titles := strings.Split(m.screen(), "\n")[5]
 	click(strings.Index(titles, "USER")+1, 5)
-	if m.st.sort.column != "USER" {
-		t.Errorf("a click on USER sorts by %q", m.st.sort.column)
+	if m.st.Sort.Column != "USER" {
+		t.Errorf("a click on USER sorts by %q", m.st.Sort.Column)
 	}
 	click(3, 2)
-	if m.st.focus == nil || m.st.focus.gpuUUID != m.st.shown.GPUs[1].UUID {
-		t.Errorf("a click on GPU 1 focuses %+v", m.st.focus)
+	if m.st.Focus == nil || m.st.Focus.GPUUUID != m.st.shown.GPUs[1].UUID {
+		t.Errorf("a click on GPU 1 focuses %+v", m.st.Focus)
 	}
 }

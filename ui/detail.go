@@ -11,6 +11,7 @@ import (
 	"vramscope/ui/cell"
 	"vramscope/ui/graph"
 	"vramscope/ui/keys"
+	"vramscope/ui/table"
 )
 
 // detail is everything known about one process: who it is, what its memory
@@ -45,7 +46,7 @@ type detail struct {
 
 // newDetail is the detail of the process under the cursor. On the full screen
 // it has its own graph.
-func newDetail(st *state, lk *cell.Appearance, rows []row, whole bool) detail {
+func newDetail(st *state, lk *cell.Appearance, rows []table.Row, whole bool) detail {
 	d := detail{look: lk, history: st.history, now: cell.Moment(st.moment()), full: whole, scratch: cell.NewLine(st.width)}
 	s := st.shown
 	if s == nil {
@@ -89,15 +90,15 @@ func newDetail(st *state, lk *cell.Appearance, rows []row, whole bool) detail {
 
 // detailed is the row that the detail is about: under the cursor, else the
 // one the alert line names, else the table's first.
-func detailed(st *state, rows []row) snapshot.RowID {
-	if st.cursor.active {
-		return st.cursor.id
+func detailed(st *state, rows []table.Row) snapshot.RowID {
+	if st.Cursor.Active {
+		return st.Cursor.ID
 	}
 	if a := alarmed(st.shown, st.alert); a != nil && st.shown.Row(a.Row) != nil {
 		return a.Row
 	}
 	if len(rows) > 0 {
-		return rows[0].process.ID
+		return rows[0].Process.ID
 	}
 	return snapshot.RowID{}
 }

@@ -7,6 +7,7 @@ import (
 	"vramscope/internal/quantity"
 	"vramscope/metric"
 	"vramscope/sampler/snapshot"
+	"vramscope/ui/table"
 	"vramscope/ui/uitest"
 )
 
@@ -60,7 +61,7 @@ func drawnState() *state {
 		},
 	}
 	return &state{
-		now: uitest.DrawnAt, live: s, shown: s, cursor: cursor{active: true, id: p.ID}, window: 5 * time.Minute,
+		now: uitest.DrawnAt, live: s, shown: s, Listing: table.Listing{Cursor: table.Cursor{Active: true, ID: p.ID}}, window: 5 * time.Minute,
 		history: memoryHistory{uitest.CurveHistory{Now: uitest.DrawnAt, Every: time.Second, Since: time.Hour, Curve: func(age time.Duration) float64 {
 			return uitest.Leak(age) - 2.3
 		}}},

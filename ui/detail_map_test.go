@@ -14,7 +14,7 @@ import (
 // graph.
 func mapped(reported snapshot.SegmentMap, change func(*segments.View)) *state {
 	st := drawnState()
-	st.segments = &segmentMap{row: st.cursor.id, View: segments.View{Map: segments.New(reported)}}
+	st.segments = &segmentMap{row: st.Cursor.ID, View: segments.View{Map: segments.New(reported)}}
 	if change != nil {
 		change(&st.segments.View)
 	}

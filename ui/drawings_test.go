@@ -13,6 +13,7 @@ import (
 	"vramscope/sampler/snapshot"
 	"vramscope/sampler/snapshot/snapshottest"
 	"vramscope/ui/cell"
+	"vramscope/ui/table"
 )
 
 // TestDrawings lays what is rendered beside the drawings of the screen, line
@@ -59,7 +60,7 @@ func TestDrawings(t *testing.T) {
 }
 
 func focused(st *state, gpu int) *state {
-	st.focus = &focus{gpuUUID: st.shown.GPUs[gpu].UUID}
+	st.Focus = &table.Focus{GPUUUID: st.shown.GPUs[gpu].UUID}
 	return st
 }
 

@@ -10,6 +10,7 @@ import (
 	"vramscope/sampler/snapshot"
 	"vramscope/ui/dialog"
 	"vramscope/ui/keys"
+	"vramscope/ui/table"
 
 	tea "charm.land/bubbletea/v2"
 )
@@ -45,7 +46,7 @@ type (
 func (m *model) openFlush() bool {
 	var ids []snapshot.RowID
 	for _, id := range m.rowIDs() {
-		if m.st.tags[id] {
+		if m.st.Tags[id] {
 			ids = append(ids, id)
 		}
 	}
@@ -77,7 +78,7 @@ func (m *model) withAdvice(p *snapshot.Process, ended bool, refusal string) stri
 	switch {
 	case ended:
 		return "refused: PID " + strconv.Itoa(p.ID.Process.PID) + " has ended"
-	case p.Probe == nil && m.look.Keys.Has(keys.Attach) && !p.ID.Process.Foreign() && m.st.shownOwn(p):
+	case p.Probe == nil && m.look.Keys.Has(keys.Attach) && !p.ID.Process.Foreign() && table.Own(m.st.shown, p):
 		return refusal + "; a attaches one"
 	default:
 		return refusal
@@ -87,15 +88,15 @@ func (m *model) withAdvice(p *snapshot.Process, ended bool, refusal string) stri
 // greyed reports whether a key would only say why not, about the row that it
 // is plain to be about.
 func (st *state) greyed(key string) bool {
-	if !st.cursor.active || st.live == nil || st.overlay != nil {
+	if !st.Cursor.Active || st.live == nil || st.overlay != nil {
 		return false
 	}
-	p := st.live.Row(st.cursor.id)
+	p := st.live.Row(st.Cursor.ID)
 	switch key {
 	case "F":
-		return len(st.tags) == 0 && (p == nil || dialog.FlushRefusal(p, st.live.Host.User) != "")
+		return len(st.Tags) == 0 && (p == nil || dialog.FlushRefusal(p, st.live.Host.User) != "")
 	case "a":
-		return p == nil || attachRefusal(p) != "" || !st.shownOwn(p)
+		return p == nil || attachRefusal(p) != "" || !table.Own(st.shown, p)
 	default:
 		return false
 	}

@@ -16,6 +16,7 @@ import (
 	"vramscope/internal/text"
 	"vramscope/sampler/snapshot"
 	"vramscope/sampler/snapshot/snapshottest"
+	"vramscope/ui/table"
 	"vramscope/ui/uitest"
 )
 
@@ -123,7 +124,7 @@ func (m *flushModel) until(text string) {
 
 // onto puts the cursor on a process.
 func (m *flushModel) onto(pid int) *flushModel {
-	m.st.cursor = cursor{active: true, id: snapshottest.RowID(m.st.live, pid)}
+	m.st.Cursor = table.Cursor{Active: true, ID: snapshottest.RowID(m.st.live, pid)}
 	return m
 }
 
@@ -202,7 +203,7 @@ func TestGradualFlushIsStoppedByEsc(t *testing.T) {
 	m.key("esc")
 	m.until("stopped 2963112: 70.6G to 67.7G, freed 2.90G of 11.8G; driver says -2.90G  ok")
 	m.key("esc") // is an ordinary key again
-	if m.st.cursor.active {
+	if m.st.Cursor.Active {
 		t.Error("Esc does nothing after the flush")
 	}
 }
@@ -241,7 +242,7 @@ func TestFSaysWhyNot(t *testing.T) {
 	}
 	t.Run("ended", func(t *testing.T) {
 		m := newFlushModel(t, nil).onto(2963112)
-		m.st.cursor.id = m.st.live.Ended[0].Last.ID
+		m.st.Cursor.ID = m.st.live.Ended[0].Last.ID
 		m.key("F")
 		if !strings.Contains(m.content, "refused: PID 2961877 has ended") {
 			t.Errorf("it says\n%s", m.content)

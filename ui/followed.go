@@ -5,10 +5,11 @@ import (
 	"vramscope/sampler/snapshot"
 	"vramscope/ui/cell"
 	"vramscope/ui/graph"
+	"vramscope/ui/table"
 )
 
 // newGraph is the graph of the main screen.
-func newGraph(st *state, lk *cell.Appearance, rows []row) graph.Graph {
+func newGraph(st *state, lk *cell.Appearance, rows []table.Row) graph.Graph {
 	return graphAbout(st, lk, followed(st, rows))
 }
 
@@ -28,7 +29,7 @@ func graphAbout(st *state, lk *cell.Appearance, key snapshot.SeriesKey) graph.Gr
 // followed is the series that the graph shows: of the pinned row, else of the
 // alarm, else of the process under the cursor, else of the GPU in focus, else of
 // the GPU of the table's first row.
-func followed(st *state, rows []row) snapshot.SeriesKey {
+func followed(st *state, rows []table.Row) snapshot.SeriesKey {
 	if st.pinned != nil {
 		return *st.pinned
 	}
@@ -40,12 +41,12 @@ func followed(st *state, rows []row) snapshot.SeriesKey {
 		return snapshot.SeriesKey{Metric: metric.Used, GPUUUID: a.GPUUUID, Instance: a.Instance}
 	}
 	switch {
-	case st.cursor.active:
-		return graph.UsedBy(st.cursor.id)
-	case st.focus != nil:
-		return snapshot.SeriesKey{Metric: metric.Used, GPUUUID: st.focus.gpuUUID, Instance: st.focus.instance}
+	case st.Cursor.Active:
+		return graph.UsedBy(st.Cursor.ID)
+	case st.Focus != nil:
+		return snapshot.SeriesKey{Metric: metric.Used, GPUUUID: st.Focus.GPUUUID, Instance: st.Focus.Instance}
 	case len(rows) > 0:
-		return snapshot.SeriesKey{Metric: metric.Used, GPUUUID: rows[0].process.ID.GPUUUID}
+		return snapshot.SeriesKey{Metric: metric.Used, GPUUUID: rows[0].Process.ID.GPUUUID}
 	case len(s.GPUs) > 0:
 		return snapshot.SeriesKey{Metric: metric.Used, GPUUUID: s.GPUs[0].UUID}
 	default:

@@ -49,7 +49,7 @@ func newGPUPanel(st *state, lk *cell.Appearance, lay *layout) gpuPanel {
 
 // opens reports whether the GPU's instances are open because it is in focus.
 func (st *state) opens(gpu *snapshot.GPU) bool {
-	return st.focus != nil && st.focus.gpuUUID == gpu.UUID && len(gpu.Instances) > 0
+	return st.Focus != nil && st.Focus.GPUUUID == gpu.UUID && len(gpu.Instances) > 0
 }
 
 // Render implements panel.
@@ -170,8 +170,8 @@ func (line gpuLine) parts() *snapshot.Parts {
 // writeIndex writes "   3 ", " 5:1 ", and ">" before what is in focus.
 func (p *gpuPanel) writeIndex(l *cell.Line, line gpuLine, c gpuColumns) {
 	mark := ""
-	if f := p.state.focus; f != nil && f.gpuUUID == line.gpu.UUID {
-		if line.instance == nil && !f.instance.MIG || line.instance != nil && f.instance == line.instance.ID {
+	if f := p.state.Focus; f != nil && f.GPUUUID == line.gpu.UUID {
+		if line.instance == nil && !f.Instance.MIG || line.instance != nil && f.Instance == line.instance.ID {
 			mark = ">"
 		}
 	}

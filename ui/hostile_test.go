@@ -39,8 +39,8 @@ func hostileScreen(t *testing.T, what, text string, width, height int) {
 	lk := lookOf(t, "dark", true, colorprofile.TrueColor, cell.UnicodeGlyphs())
 	for _, change := range []func(st *state){
 		func(*state) {},
-		func(st *state) { st.at(snapshottest.Probeme, 3); st.scrollX = 3; st.tree = true },
-		func(st *state) { st.filter = text; st.message, st.messageUntil = text, st.now.AddDate(0, 0, 1) },
+		func(st *state) { st.at(snapshottest.Probeme, 3); st.ScrollX = 3; st.Tree = true },
+		func(st *state) { st.Filter = text; st.message, st.messageUntil = text, st.now.AddDate(0, 0, 1) },
 		func(st *state) { st.detail = true },
 	} {
 		st := screenOf(snapshottest.Hostile(snapshottest.DrawnBox(), text), width, height)

@@ -64,7 +64,7 @@ func (st *state) hints(lk *cell.Appearance, view view) []keys.Hint {
 // detailHints keeps the keys that mean something for this process: a map where
 // its probe can tell one, else attaching where it has no probe.
 func (st *state) detailHints(hints []keys.Hint) []keys.Hint {
-	p := st.live.Row(st.cursor.id)
+	p := st.live.Row(st.Cursor.ID)
 	kept := make([]keys.Hint, 0, len(hints))
 	for _, h := range hints {
 		switch h.Key {
@@ -188,16 +188,16 @@ func (st *state) gpusInView(lk *cell.Appearance, lay *layout) string {
 // must not look so.
 func (st *state) narrowed() string {
 	s := ""
-	if f := st.focus; f != nil {
-		if gpu := st.shown.GPU(f.gpuUUID); gpu != nil {
-			s = "GPU " + string(cell.AppendIndex(nil, gpu.Index, gpu.InstanceNumber(f.instance)))
+	if f := st.Focus; f != nil {
+		if gpu := st.shown.GPU(f.GPUUUID); gpu != nil {
+			s = "GPU " + string(cell.AppendIndex(nil, gpu.Index, gpu.InstanceNumber(f.Instance)))
 		}
 	}
-	if st.mine {
+	if st.Mine {
 		s = joinedWords(s, "mine")
 	}
-	if st.filter != "" {
-		s = joinedWords(s, "~"+text.Cut(text.Clean(st.filter), 12, ""))
+	if st.Filter != "" {
+		s = joinedWords(s, "~"+text.Cut(text.Clean(st.Filter), 12, ""))
 	}
 	return s
 }

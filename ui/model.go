@@ -6,6 +6,7 @@ import (
 
 	"vramscope/ui/cell"
 	"vramscope/ui/keys"
+	"vramscope/ui/table"
 
 	tea "charm.land/bubbletea/v2"
 
@@ -85,8 +86,7 @@ func newModel(options Options, t terminal.Traits) (*model, error) {
 		idleAfter: options.IdleAfter,
 		readOnly:  options.ReadOnly,
 		mouse:     options.Mouse,
-		tags:      make(map[snapshot.RowID]bool),
-		sort:      sortOrder{column: column},
+		Listing:   table.Listing{Tags: make(map[snapshot.RowID]bool), Sort: table.Order{Column: column}},
 		window:    options.GraphWindow,
 	}
 	if options.Resume != nil {

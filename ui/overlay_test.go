@@ -104,7 +104,7 @@ func TestHelpScrollsToItsEndAndBack(t *testing.T) {
 
 func TestDialogEnterNeverConfirms(t *testing.T) {
 	st := drawnState()
-	d := dialog.NewSignal(uitest.Appearance(t, "", false), st.scene(), st.cursor.id)
+	d := dialog.NewSignal(uitest.Appearance(t, "", false), st.scene(), st.Cursor.ID)
 	for _, name := range []string{"enter", "space", "Y", "tab", "x", "F", "1", "ctrl+j", "ctrl+m"} {
 		if _, out := d.Press(name, 80, 14); out != dialog.Handled {
 			t.Errorf("%q: outcome %d, want it swallowed", name, out)
@@ -129,16 +129,16 @@ func TestSignalDialogChooses(t *testing.T) {
 		{nil, "terminated"}, {[]string{"9"}, "killed"}, {[]string{"i"}, "interrupt"}, {[]string{"s"}, "stopped (signal)"},
 		{[]string{"j", "j", "k"}, "interrupt"}, {[]string{"k", "k"}, "terminated"}, {[]string{"9", "t"}, "terminated"},
 	} {
-		o, _ := pressed(dialog.NewSignal(uitest.Appearance(t, "", false), st.scene(), st.cursor.id), tc.keys...)
+		o, _ := pressed(dialog.NewSignal(uitest.Appearance(t, "", false), st.scene(), st.Cursor.ID), tc.keys...)
 		d := o.(dialog.Signal)
 		if got := d.Signal().String(); got != tc.want {
 			t.Errorf("%v chooses %q, want %q", tc.keys, got, tc.want)
 		}
-		if d.Process() != st.cursor.id.Process {
+		if d.Process() != st.Cursor.ID.Process {
 			t.Errorf("%v: another process", tc.keys)
 		}
 	}
-	o, _ := pressed(dialog.NewSignal(uitest.Appearance(t, "", false), st.scene(), st.cursor.id), "9")
+	o, _ := pressed(dialog.NewSignal(uitest.Appearance(t, "", false), st.scene(), st.Cursor.ID), "9")
 	if text := rendered(o, 80, 14); !strings.Contains(text, "send KILL") || !strings.Contains(text, "> 9") {
 		t.Error("the chosen signal is not what the dialog says:\n" + text)
 	}
@@ -146,7 +146,7 @@ func TestSignalDialogChooses(t *testing.T) {
 
 func TestSignalDialogFollowsItsProcess(t *testing.T) {
 	st := drawnState()
-	d := dialog.NewSignal(uitest.Appearance(t, "", false), st.scene(), st.cursor.id)
+	d := dialog.NewSignal(uitest.Appearance(t, "", false), st.scene(), st.Cursor.ID)
 	later := *st.live
 	later.Rows = []snapshot.Process{carol()}
 	later.Rows[0].ID.Process.StartTime = 99 // the pid was given to another process
@@ -164,7 +164,7 @@ func TestSignalDialogSaysWhoseItIs(t *testing.T) {
 	st := drawnState()
 	for viewer, want := range map[string]string{"bob": "you are bob", "root": "not yours", "carol": ""} {
 		st.live.Host.User = viewer
-		text := rendered(dialog.NewSignal(uitest.Appearance(t, "", false), st.scene(), st.cursor.id), 80, 14)
+		text := rendered(dialog.NewSignal(uitest.Appearance(t, "", false), st.scene(), st.Cursor.ID), 80, 14)
 		if got := strings.Contains(text, "not yours"); got != (want != "") || !strings.Contains(text, want) {
 			t.Errorf("%s sees:\n%s", viewer, text)
 		}
@@ -176,7 +176,7 @@ func TestSignalDialogNamesAllGPUsOfTheProcess(t *testing.T) {
 	second := carol()
 	second.GPU, second.ID.GPUUUID, second.Used = 4, "GPU-4", uitest.Known(10)
 	st.live.Rows = append(st.live.Rows, second)
-	text := rendered(dialog.NewSignal(uitest.Appearance(t, "", false), st.scene(), st.cursor.id), 80, 14)
+	text := rendered(dialog.NewSignal(uitest.Appearance(t, "", false), st.scene(), st.Cursor.ID), 80, 14)
 	if !strings.Contains(text, "GPU 3,4, 80.6G used") {
 		t.Error("the other GPU is not named:\n" + text)
 	}
@@ -184,7 +184,7 @@ func TestSignalDialogNamesAllGPUsOfTheProcess(t *testing.T) {
 
 func TestDialogKeepsItsKeysWhenThereIsNoRoom(t *testing.T) {
 	st := drawnState()
-	d := dialog.NewSignal(uitest.Appearance(t, "", false), st.scene(), st.cursor.id)
+	d := dialog.NewSignal(uitest.Appearance(t, "", false), st.scene(), st.Cursor.ID)
 	for height := dialog.LeastLines; height < 20; height++ {
 		text := rendered(d, 80, height)
 		for _, must := range []string{"PID 2963112", "> t", "y  send TERM", "Esc  cancel"} {
@@ -201,7 +201,7 @@ func TestDialogKeepsItsKeysWhenThereIsNoRoom(t *testing.T) {
 func TestOverlayStaysInItsRectangle(t *testing.T) {
 	lines := strings.Split(strings.Repeat("table\n", 19)+"table", "\n")
 	st := drawnState()
-	out := dialog.Overlaid(lines, dialog.NewSignal(uitest.Appearance(t, "", false), st.scene(), st.cursor.id), 80)
+	out := dialog.Overlaid(lines, dialog.NewSignal(uitest.Appearance(t, "", false), st.scene(), st.Cursor.ID), 80)
 	if len(out) != 20 || out[0] != "table" || out[19] != "table" || lines[8] != "table" {
 		t.Errorf("%d lines; first %q, last %q, source %q", len(out), out[0], out[19], lines[8])
 	}

@@ -29,16 +29,16 @@ func (m *model) openOverlay(o dialog.Overlay) bool {
 
 func (m *model) closeOverlay() bool {
 	had := m.st.overlay != nil
-	m.st.overlay, m.st.held = nil, nil
+	m.st.overlay, m.st.Held = nil, nil
 	return had
 }
 
 // holdRows keeps the rows where they are: what is asked about must not move.
 func (m *model) holdRows() {
 	ids := m.rowIDs()
-	m.st.held = make(map[snapshot.RowID]int, len(ids))
+	m.st.Held = make(map[snapshot.RowID]int, len(ids))
 	for i, id := range ids {
-		m.st.held[id] = i
+		m.st.Held[id] = i
 	}
 }
 

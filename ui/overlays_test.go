@@ -24,7 +24,7 @@ func TestSignalNeedsYAndTheIdentity(t *testing.T) {
 		}
 	})
 	m.press("j", "j")
-	want := m.st.cursor.id.Process
+	want := m.st.Cursor.ID.Process
 	for _, no := range []string{"esc", "n", "q"} {
 		m.press("x", "enter", "enter", no)
 	}
@@ -133,13 +133,13 @@ func TestEscapeMergedWithTheNextKey(t *testing.T) {
 	m.shows("┌ Events")
 	m.send(tea.KeyPressMsg{Code: 'j', Mod: tea.ModAlt})
 	m.hides("┌ Events")
-	if !m.st.cursor.active {
+	if !m.st.Cursor.Active {
 		t.Error("j after Esc moves nothing")
 	}
 	m.press("f", "x", "enter")
 	m.send(tea.KeyPressMsg{Code: '?', Mod: tea.ModAlt})
 	m.hides("keys and signs")
-	if m.st.filter != "x" {
+	if m.st.Filter != "x" {
 		t.Error("Alt with a key does what Esc does")
 	}
 }

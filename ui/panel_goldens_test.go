@@ -97,7 +97,7 @@ func TestDetailGoldens(t *testing.T) {
 						continue
 					}
 					if name == "foreign" && len(st.shown.Rows) > 0 {
-						st.cursor.id = st.shown.Rows[0].ID
+						st.Cursor.ID = st.shown.Rows[0].ID
 					}
 					t.Run(fmt.Sprintf("%s %dx%d ascii=%v whole=%v", name, size[0], size[1], ascii, whole), func(t *testing.T) {
 						matches(t, newDetail(st, uitest.Appearance(t, "", ascii), nil, whole), size[0], size[1])
@@ -195,13 +195,13 @@ func TestSignalDialogGoldens(t *testing.T) {
 		for _, ascii := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%dx%d ascii=%v", size[0], size[1], ascii), func(t *testing.T) {
 				st := drawnState()
-				matches(t, dialog.NewSignal(uitest.Appearance(t, "", ascii), st.scene(), st.cursor.id), size[0], size[1])
+				matches(t, dialog.NewSignal(uitest.Appearance(t, "", ascii), st.scene(), st.Cursor.ID), size[0], size[1])
 			})
 		}
 	}
 	gone := goneState()
 	t.Run("gone", func(t *testing.T) {
-		matches(t, dialog.NewSignal(uitest.Appearance(t, "", false), gone.scene(), gone.cursor.id), 80, 8)
+		matches(t, dialog.NewSignal(uitest.Appearance(t, "", false), gone.scene(), gone.Cursor.ID), 80, 8)
 	})
 	t.Run("every reason at once", func(t *testing.T) {
 		st := goneState()

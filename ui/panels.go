@@ -1,6 +1,9 @@
 package ui
 
-import "strconv"
+import (
+	"strconv"
+	"vramscope/ui/table"
+)
 
 // Tab decides whether the movement keys walk the rows of the table or the
 // GPUs. Walking the GPUs puts them in focus one after the other, so the table
@@ -15,28 +18,28 @@ func (m *model) nextPanel() bool {
 		return false
 	}
 	m.st.onGPUs = !m.st.onGPUs
-	if m.st.onGPUs && m.st.focus == nil {
+	if m.st.onGPUs && m.st.Focus == nil {
 		m.walkGPUs(1)
 	}
 	return true
 }
 
 // focusOn is the focus that shows a line's processes alone.
-func focusOn(line gpuLine) *focus {
-	f := &focus{gpuUUID: line.gpu.UUID}
+func focusOn(line gpuLine) *table.Focus {
+	f := &table.Focus{GPUUUID: line.gpu.UUID}
 	if line.instance != nil {
-		f.instance = line.instance.ID
+		f.Instance = line.instance.ID
 	}
 	return f
 }
 
 // setFocus narrows the table; asked for what is in focus already, it shows all
 // again.
-func (m *model) setFocus(f *focus) bool {
-	if m.st.focus != nil && *m.st.focus == *f {
+func (m *model) setFocus(f *table.Focus) bool {
+	if m.st.Focus != nil && *m.st.Focus == *f {
 		f = nil
 	}
-	m.st.focus = f
+	m.st.Focus = f
 	m.seeFocus()
 	m.keepCursor()
 	return true
@@ -46,7 +49,7 @@ func (m *model) setFocus(f *focus) bool {
 func (m *model) focusGPU(index int) bool {
 	for i := range m.st.shown.GPUs {
 		if m.st.shown.GPUs[i].Index == index {
-			return m.setFocus(&focus{gpuUUID: m.st.shown.GPUs[i].UUID})
+			return m.setFocus(&table.Focus{GPUUUID: m.st.shown.GPUs[i].UUID})
 		}
 	}
 	m.say("there is no GPU " + strconv.Itoa(index) + " on this screen")
@@ -70,7 +73,7 @@ func (m *model) walkGPUs(by int) bool {
 		}
 	}
 	for i := range stops {
-		if m.st.focus != nil && *focusOn(stops[i]) == *m.st.focus {
+		if m.st.Focus != nil && *focusOn(stops[i]) == *m.st.Focus {
 			at = i
 		}
 	}
@@ -78,7 +81,7 @@ func (m *model) walkGPUs(by int) bool {
 	if to == at {
 		return false
 	}
-	m.st.focus = focusOn(stops[to])
+	m.st.Focus = focusOn(stops[to])
 	m.seeFocus()
 	m.keepCursor()
 	return true
@@ -86,7 +89,7 @@ func (m *model) walkGPUs(by int) bool {
 
 // seeFocus scrolls the GPU lines until the one in focus is in view.
 func (m *model) seeFocus() {
-	if m.st.focus == nil {
+	if m.st.Focus == nil {
 		m.st.gpuTop = 0
 		return
 	}
@@ -98,7 +101,7 @@ func (m *model) seeFocus() {
 	panel := newGPUPanel(&m.st, &m.look, &lay)
 	seen := func() bool {
 		for _, line := range panel.visible(room * lay.gpuColumns) {
-			if *focusOn(line) == *m.st.focus {
+			if *focusOn(line) == *m.st.Focus {
 				return true
 			}
 		}

@@ -44,7 +44,7 @@ func TestWithoutADriverOneCanLookAndAsk(t *testing.T) {
 	}
 	m.tick(smallBox(2, 2, 1))
 	m.press("d", "r")
-	if m.st.overlay != nil || looked != 1 || !m.st.sort.reversed {
+	if m.st.overlay != nil || looked != 1 || !m.st.Sort.Reversed {
 		t.Error("with a driver d and r mean what they mean without one")
 	}
 }

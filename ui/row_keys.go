@@ -19,8 +19,8 @@ func (m *model) pin() bool {
 	case p != nil:
 		m.st.pinned = &snapshot.SeriesKey{Metric: metric.Used, GPUUUID: p.ID.GPUUUID, Instance: p.ID.Instance, Row: p.ID}
 		m.say("graph stays on PID " + strconv.Itoa(p.ID.Process.PID))
-	case m.st.focus != nil:
-		m.st.pinned = &snapshot.SeriesKey{Metric: metric.Used, GPUUUID: m.st.focus.gpuUUID, Instance: m.st.focus.instance}
+	case m.st.Focus != nil:
+		m.st.pinned = &snapshot.SeriesKey{Metric: metric.Used, GPUUUID: m.st.Focus.GPUUUID, Instance: m.st.Focus.Instance}
 		m.say("graph stays on this GPU")
 	default:
 		m.say("P pins the graph to the row of the cursor, or to the GPU in focus")
@@ -43,18 +43,18 @@ func (m *model) copyPID() (bool, tea.Cmd) {
 // all marks away.
 func (m *model) tag(set bool) bool {
 	if !set {
-		had := len(m.st.tags) > 0
-		clear(m.st.tags)
+		had := len(m.st.Tags) > 0
+		clear(m.st.Tags)
 		return had
 	}
 	p := m.needCursor()
 	if p == nil {
 		return false
 	}
-	if m.st.tags[p.ID] {
-		delete(m.st.tags, p.ID)
+	if m.st.Tags[p.ID] {
+		delete(m.st.Tags, p.ID)
 	} else {
-		m.st.tags[p.ID] = true
+		m.st.Tags[p.ID] = true
 	}
 	m.move(1)
 	return true

@@ -6,19 +6,25 @@ import (
 	"vramscope/internal/text"
 	"vramscope/sampler/snapshot"
 	"vramscope/ui/cell"
+	"vramscope/ui/table"
 )
 
 // What the model needs to know of the frame that frame draws: which rows it
 // lists, how many are in view, and what stands where.
 
+func (m *model) table() *table.Table {
+	t := m.st.table(&m.look)
+	return &t
+}
+
 func (m *model) layout() layout { return arrange(m.st.width, m.st.height, m.st.box()) }
 
 // rowIDs is the rows of the table, in its order.
 func (m *model) rowIDs() []snapshot.RowID {
-	rows := visibleRows(&m.st)
+	rows := m.table().Rows
 	ids := make([]snapshot.RowID, len(rows))
 	for i := range rows {
-		ids[i] = rows[i].process.ID
+		ids[i] = rows[i].Process.ID
 	}
 	return ids
 }
@@ -32,8 +38,8 @@ func (m *model) tableHeight() int {
 // widestCommand is how far the COMMAND column may be moved.
 func (m *model) widestCommand() int {
 	widest := 0
-	for _, r := range visibleRows(&m.st) {
-		widest = max(widest, text.Width(cell.ShortCommand(r.process)))
+	for _, r := range m.table().Rows {
+		widest = max(widest, text.Width(cell.ShortCommand(r.Process)))
 	}
 	return max(widest-scrollStep, 0)
 }
@@ -41,23 +47,14 @@ func (m *model) widestCommand() int {
 // nextSort sorts by the next column that the table shows. Its direction is
 // the natural one of the column again.
 func (m *model) nextSort() bool {
-	var titles []string
-	for _, c := range columnsAt(m.st.width, m.st.tableBox(&m.look)) {
-		if sortable(c.id) {
-			titles = append(titles, c.title)
-		}
-	}
-	at := slices.Index(titles, m.st.order().column)
+	t := m.table()
+	titles := t.SortTitles(m.st.width)
+	at := slices.Index(titles, t.Order().Column)
 	return m.sortBy(titles[(at+1)%len(titles)])
 }
 
-// sortable reports whether a column has an order: pictures have none.
-func sortable(id columnID) bool {
-	return id != columnSpark && id != columnBar && id != columnTrend
-}
-
 func (m *model) sortBy(title string) bool {
-	m.st.sort = sortOrder{column: title}
+	m.st.Sort = table.Order{Column: title}
 	m.keepCursor()
 	m.say("sorted by " + title)
 	return true
@@ -72,43 +69,32 @@ func (m *model) click(x, y int) bool {
 	lay := m.layout()
 	switch {
 	case lay.table.rows > 0 && y == lay.table.top:
-		c, ok := columnUnder(columnsAt(m.st.width, m.st.tableBox(&m.look)), x)
+		t := m.table()
+		title, ok := t.SortTitleAt(m.st.width, x)
 		switch {
-		case !ok || !sortable(c.id):
+		case !ok:
 			return false
-		case m.st.order().column == c.title:
-			m.st.sort.reversed = !m.st.sort.reversed
+		case t.Order().Column == title:
+			m.st.Sort.Reversed = !m.st.Sort.Reversed
 			m.keepCursor()
 			return true
 		default:
-			return m.sortBy(c.title)
+			return m.sortBy(title)
 		}
 	case y > lay.table.top && y < lay.table.top+lay.table.rows:
-		ids := m.rowIDs()
-		at := firstRow(&m.st, visibleRows(&m.st), lay.rows()) + y - lay.table.top - 1
-		if at >= len(ids) {
+		t := m.table()
+		at := t.First(lay.rows()) + y - lay.table.top - 1
+		if at >= len(t.Rows) {
 			return false
 		}
 		m.st.onGPUs = false
-		m.st.cursor = cursor{active: true, id: ids[at], line: y - lay.table.top - 1}
+		m.st.Cursor = table.Cursor{Active: true, ID: t.Rows[at].Process.ID, Line: y - lay.table.top - 1}
 		return true
 	case y >= lay.gpus.top && y < lay.gpus.top+lay.gpus.rows && !m.st.noDriver():
 		line, ok := m.gpuLineAt(&lay, x, y)
 		return ok && m.setFocus(focusOn(line))
 	}
 	return false
-}
-
-// columnUnder is the column whose title a cell of the title line belongs to.
-func columnUnder(columns []column, x int) (column, bool) {
-	start := 1 // after the mark
-	for _, c := range columns {
-		if x >= start && x < start+c.cells {
-			return c, true
-		}
-		start += c.cells + 1
-	}
-	return column{}, false
 }
 
 // gpuLineAt is the GPU, or the instance, whose line a cell belongs to.

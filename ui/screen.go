@@ -8,13 +8,14 @@ import (
 	"vramscope/sampler/snapshot"
 	"vramscope/ui/cell"
 	"vramscope/ui/dialog"
+	"vramscope/ui/table"
 )
 
 // frame draws the whole screen: exactly height lines of exactly width cells.
 // It changes nothing; the same state and look give the same frame.
 //
 //	arrange ─→ layout ─┬─ header, GPU lines or driver's screen
-//	visibleRows ───────┼─ table
+//	table.List ────────┼─ table
 //	                   ├─ graph, detail
 //	                   └─ alert, keys        ←─ overlay over some of it
 func frame(st *state, lk *cell.Appearance) []string {
@@ -22,17 +23,17 @@ func frame(st *state, lk *cell.Appearance) []string {
 		return tooSmall(st.width, st.height, lk)
 	}
 	lay := arrange(st.width, st.height, st.box())
-	rows := visibleRows(st)
-	view := viewOf(st, lay, rows)
+	t := st.table(lk)
+	view := viewOf(lay, &t)
 	out := make([]string, 0, st.height)
 	switch {
 	case st.shown == nil:
 		out = append(out, drawn(st.width, func(l *cell.Line) { writeHeader(l, st, lk) })...)
 		out = cell.Fill(out, st.width, st.height-lay.alert.rows-lay.keys.rows)
 	case st.detail:
-		out = append(out, newDetail(st, lk, rows, true).Render(st.width, lay.above().rows)...)
+		out = append(out, newDetail(st, lk, t.Rows, true).Render(st.width, lay.above().rows)...)
 	default:
-		out = drawMain(out, st, lk, &lay, rows)
+		out = drawMain(out, st, lk, &lay, &t)
 	}
 	if lay.alert.rows > 0 {
 		out = append(out, drawn(st.width, func(l *cell.Line) { writeAlert(l, st, lk) })...)
@@ -45,7 +46,7 @@ func frame(st *state, lk *cell.Appearance) []string {
 }
 
 // drawMain draws what is above the alert line.
-func drawMain(out []string, st *state, lk *cell.Appearance, lay *layout, rows []row) []string {
+func drawMain(out []string, st *state, lk *cell.Appearance, lay *layout, t *table.Table) []string {
 	if lay.header.rows > 0 {
 		out = append(out, drawn(st.width, func(l *cell.Line) { writeHeader(l, st, lk) })...)
 	}
@@ -61,16 +62,16 @@ func drawMain(out []string, st *state, lk *cell.Appearance, lay *layout, rows []
 		out = cell.Fill(out, st.width, lay.spare.top+lay.spare.rows)
 	}
 	if lay.table.rows > 0 {
-		out = append(out, newTablePanel(st, lk, rows).Render(st.width, lay.table.rows)...)
+		out = append(out, t.Render(st.width, lay.table.rows)...)
 	}
 	if lay.graph.rows > 0 {
-		out = append(out, beside(st, lk, lay, rows)...)
+		out = append(out, beside(st, lk, lay, t.Rows)...)
 	}
 	return out
 }
 
 // beside draws the graph and, where there is room, the detail to its right.
-func beside(st *state, lk *cell.Appearance, lay *layout, rows []row) []string {
+func beside(st *state, lk *cell.Appearance, lay *layout, rows []table.Row) []string {
 	lines := newGraph(st, lk, rows).Render(lay.graph.cells, lay.graph.rows)
 	if lay.detail.rows == 0 {
 		return lines
@@ -182,9 +183,9 @@ func (st *state) moment() time.Time {
 }
 
 // viewOf is which rows the table shows.
-func viewOf(st *state, lay layout, rows []row) view {
+func viewOf(lay layout, t *table.Table) view {
 	room := lay.rows()
-	v := view{layout: lay, total: countable(rows), first: firstRow(st, rows, room)}
+	v := view{layout: lay, total: table.Recent(t.Rows), first: t.First(room)}
 	v.rows = min(room, v.total-v.first)
 	return v
 }

@@ -39,10 +39,10 @@ func BenchmarkViewCrowded(b *testing.B) {
 func BenchmarkTable200x50(b *testing.B) {
 	st := screenOf(snapshottest.Crowded(8, 8), 200, 50)
 	lk := lookOf(b, "dark", true, colorprofile.TrueColor, cell.UnicodeGlyphs())
-	rows := visibleRows(st)
+	t := st.table(lk)
 	b.ReportAllocs()
 	for b.Loop() {
-		newTablePanel(st, lk, rows).Render(200, 19)
+		t.Render(200, 19)
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"vramscope/themes"
 	"vramscope/ui/cell"
 	"vramscope/ui/keys"
+	"vramscope/ui/table"
 )
 
 const (
@@ -38,12 +39,12 @@ func drawnLook(t testing.TB) *cell.Appearance {
 func screenOf(s *snapshot.Snapshot, width, height int) *state {
 	return &state{
 		width: width, height: height, now: s.Time, live: s, shown: s,
-		history: snapshottest.History(s), tags: map[snapshot.RowID]bool{}, idleAfter: idleAfter,
+		history: snapshottest.History(s), Listing: table.Listing{Tags: map[snapshot.RowID]bool{}}, idleAfter: idleAfter,
 	}
 }
 
 // at puts the cursor on a pid, where it is drawn.
 func (st *state) at(pid, line int) *state {
-	st.cursor = cursor{active: true, id: snapshottest.RowID(st.shown, pid), line: line}
+	st.Cursor = table.Cursor{Active: true, ID: snapshottest.RowID(st.shown, pid), Line: line}
 	return st
 }

@@ -43,7 +43,7 @@ func boxes() map[string]func(width, height int) *state {
 			st.past, st.shown = then.Time, &then
 		}),
 		"busy": show(snapshottest.DrawnBox, func(st *state) {
-			st.shown.Simulated, st.readOnly, st.tree, st.scrollX, st.filter = true, true, true, 5, "a"
+			st.shown.Simulated, st.readOnly, st.Tree, st.ScrollX, st.Filter = true, true, true, 5, "a"
 			focused(st, 5)
 			st.message, st.messageUntil = "flushed 2963112: 70.6G to 58.9G", st.now.Add(time.Second)
 		}),

@@ -140,12 +140,12 @@ func (m *model) takeSegments(msg segmentsMsg) bool {
 
 // followSegments moves the map to the process that the cursor has moved to.
 func (m *model) followSegments() tea.Cmd {
-	if m.st.segments == nil || !m.st.cursor.active || m.st.segments.row == m.st.cursor.id {
+	if m.st.segments == nil || !m.st.Cursor.Active || m.st.segments.row == m.st.Cursor.ID {
 		return nil
 	}
 	m.segmentsAsked++
 	request := m.segmentsAsked
-	m.st.segments = &segmentMap{row: m.st.cursor.id, request: request, View: segments.View{Asking: true}}
+	m.st.segments = &segmentMap{row: m.st.Cursor.ID, request: request, View: segments.View{Asking: true}}
 	return tea.Tick(segmentsPause, func(time.Time) tea.Msg { return segmentsDueMsg{request} })
 }
 

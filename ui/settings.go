@@ -96,5 +96,5 @@ func (m *model) graphRows() int {
 		return lay.graph.rows
 	}
 	room := lay.above().rows
-	return newDetail(&m.st, &m.look, visibleRows(&m.st), true).graphRows(m.st.width, room)
+	return newDetail(&m.st, &m.look, m.table().Rows, true).graphRows(m.st.width, room)
 }

@@ -13,7 +13,9 @@ import (
 	"time"
 
 	"vramscope/sampler/snapshot"
+	"vramscope/ui/cell"
 	"vramscope/ui/dialog"
+	"vramscope/ui/table"
 )
 
 // panel is a rectangle of the screen: a value that draws itself. Render
@@ -42,20 +44,11 @@ type state struct {
 	mouse     bool
 	partsEver bool // a probe has been seen: the columns of parts are there, and stay
 
-	cursor  cursor
-	tags    map[snapshot.RowID]bool
-	sort    sortOrder
-	filter  string // rows that contain it stay; "" is all
-	find    string // what n and N look for
-	mine    bool   // only my processes
-	tree    bool   // children under their parents
-	onGPUs  bool   // Tab: the movement keys walk the GPUs, not the rows
-	onTable bool   // Enter in a pane too small for both: the table stands in the place of the GPU lines
-	focus   *focus // a GPU or instance whose rows alone are listed
-	scrollX int    // cells the COMMAND column is moved by ← →
-	gpuTop  int    // first GPU line in view where they do not all fit
-
-	held map[snapshot.RowID]int // the order of the rows while a dialog is open; nil: as sorted
+	table.Listing        // the rows of the table
+	find          string // what n and N look for
+	onGPUs        bool   // Tab: the movement keys walk the GPUs, not the rows
+	onTable       bool   // Enter in a pane too small for both: the table stands in the place of the GPU lines
+	gpuTop        int    // first GPU line in view where they do not all fit
 
 	alert  int                 // which of the alerts is on the alert line
 	pinned *snapshot.SeriesKey // what the graph holds on to (P); nil: follow
@@ -72,23 +65,21 @@ type state struct {
 	hintOff      bool // Esc has dismissed the day-one hint
 }
 
-// cursor holds a process, not a line: rows move around it.
-type cursor struct {
-	active bool
-	id     snapshot.RowID
-	line   int // the line of the table that it keeps while rows move
+// table is the table of the shown snapshot, with its rows.
+func (st *state) table(lk *cell.Appearance) table.Table {
+	t := table.Table{
+		Listing: st.Listing, Appearance: lk, Snapshot: st.shown, History: st.history,
+		Now: st.moment(), Past: !st.past.IsZero(), Parts: st.partsShown(),
+		Forecasts: st.shown != nil && st.shown.Forecasting || st.live != nil && st.live.Forecasting,
+	}
+	t.Rows = t.List()
+	return t
 }
 
-// focus narrows the table to a GPU, and to one of its instances if any.
-type focus struct {
-	gpuUUID  string
-	instance snapshot.InstanceID
-}
-
-// sortOrder is the table's sort key and direction.
-type sortOrder struct {
-	column   string // a column's title: "USED", "PID", …
-	reversed bool
+// partsShown reports whether the columns of parts are there: from the first
+// probe on, for good.
+func (st *state) partsShown() bool {
+	return st.partsEver || st.shown != nil && st.shown.ProbeSeen || st.live != nil && st.live.ProbeSeen
 }
 
 // scene is what an overlay sees of the state.

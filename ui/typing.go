@@ -2,6 +2,7 @@ package ui
 
 import (
 	"slices"
+	"vramscope/ui/table"
 
 	"vramscope/ui/dialog"
 
@@ -13,8 +14,8 @@ import (
 type typing struct {
 	kind   typingKind
 	prompt prompt
-	before string // the filter or search that it replaces
-	cursor cursor // where the cursor was
+	before string       // the filter or search that it replaces
+	cursor table.Cursor // where the cursor was
 }
 
 type typingKind uint8
@@ -25,11 +26,11 @@ const (
 )
 
 func (m *model) openTyping(kind typingKind) bool {
-	e := &typing{kind: kind, cursor: m.st.cursor}
+	e := &typing{kind: kind, cursor: m.st.Cursor}
 	if kind == typingFilter {
-		e.before = m.st.filter
+		e.before = m.st.Filter
 		// A filter is refined more often than it is replaced.
-		e.prompt = newPrompt(&m.look, "filter", m.st.filter)
+		e.prompt = newPrompt(&m.look, "filter", m.st.Filter)
 	} else {
 		e.before = m.st.find
 		e.prompt = newPrompt(&m.look, "find", "")
@@ -55,9 +56,9 @@ func (m *model) typed(msg tea.KeyPressMsg) (bool, tea.Cmd) {
 	case dialog.Closed:
 		m.typing, m.st.prompt = nil, nil
 		if e.kind == typingFilter {
-			m.st.filter = e.before
+			m.st.Filter = e.before
 		} else {
-			m.st.find, m.st.cursor = e.before, e.cursor
+			m.st.find, m.st.Cursor = e.before, e.cursor
 		}
 		m.keepCursor()
 	case dialog.Ignored:
@@ -92,10 +93,10 @@ func (m *model) edit(next prompt) {
 	switch {
 	case !changed: // only the insertion point moved
 	case e.kind == typingFilter:
-		m.st.filter = next.value()
+		m.st.Filter = next.value()
 		m.keepCursor()
 	default:
-		m.st.find, m.st.cursor = next.value(), e.cursor
+		m.st.find, m.st.Cursor = next.value(), e.cursor
 		m.st.message = ""
 		if m.st.find != "" && !m.find(0, 1) {
 			m.say("no row contains " + m.st.find)
@@ -119,8 +120,8 @@ func (m *model) findNext(step int) bool {
 // find puts the cursor on the first match, looking from so many rows past it.
 func (m *model) find(from, step int) bool {
 	ids := m.rowIDs()
-	at := max(slices.Index(ids, m.st.cursor.id), 0)
-	if !m.st.cursor.active {
+	at := max(slices.Index(ids, m.st.Cursor.ID), 0)
+	if !m.st.Cursor.Active {
 		from = 0 // the first row is not behind us
 	}
 	for i := range ids {
@@ -128,7 +129,7 @@ func (m *model) find(from, step int) bool {
 		if j < 0 {
 			j += len(ids)
 		}
-		if p := findProcess(m.st.shown, ids[j]); p != nil && rowMatches(p, m.st.find) {
+		if p := findProcess(m.st.shown, ids[j]); p != nil && table.Matches(p, m.st.find) {
 			m.moveTo(ids, j)
 			return true
 		}

@@ -39,12 +39,12 @@ func TestFindGoesToTheMatches(t *testing.T) {
 	if got := m.atCursor(); got == nil || got.GPU != 2 {
 		t.Fatalf("the cursor is on %v", got)
 	}
-	first := m.st.cursor.id
+	first := m.st.Cursor.ID
 	m.press("enter", "n")
-	second := m.st.cursor.id
+	second := m.st.Cursor.ID
 	m.press("n", "n")
-	if second == first || m.st.cursor.id != first {
-		t.Errorf("n goes from %v to %v and back to %v", first, second, m.st.cursor.id)
+	if second == first || m.st.Cursor.ID != first {
+		t.Errorf("n goes from %v to %v and back to %v", first, second, m.st.Cursor.ID)
 	}
 	m.press("N")
 	if m.atCursor().GPU != 2 {
@@ -67,7 +67,7 @@ func TestPasteIsNoKeys(t *testing.T) {
 	}
 	m.press("f")
 	m.send(tea.PasteMsg{Content: "bob\x1b[31m\nrm -rf"})
-	if m.st.filter != "bob[31m" {
-		t.Errorf("the filter is %q", m.st.filter)
+	if m.st.Filter != "bob[31m" {
+		t.Errorf("the filter is %q", m.st.Filter)
 	}
 }

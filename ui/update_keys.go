@@ -186,9 +186,9 @@ func (m *model) moveKey(id keys.ID) (changed, done bool) {
 const scrollStep = 8
 
 func (m *model) scrollColumns(by int) bool {
-	to := min(max(m.st.scrollX+by, 0), m.widestCommand())
-	changed := to != m.st.scrollX
-	m.st.scrollX = to
+	to := min(max(m.st.ScrollX+by, 0), m.widestCommand())
+	changed := to != m.st.ScrollX
+	m.st.ScrollX = to
 	return changed
 }
 
@@ -214,17 +214,17 @@ func (m *model) lookKey(id keys.ID) (bool, tea.Cmd) {
 	case keys.Filter:
 		return m.openTyping(typingFilter), nil
 	case keys.Mine:
-		m.st.mine = !m.st.mine
+		m.st.Mine = !m.st.Mine
 		m.keepCursor()
 		return true, nil
 	case keys.Sort:
 		return m.nextSort(), nil
 	case keys.Reverse:
-		m.st.sort.reversed = !m.st.sort.reversed
+		m.st.Sort.Reversed = !m.st.Sort.Reversed
 		m.keepCursor()
 		return true, nil
 	case keys.Tree:
-		m.st.tree = !m.st.tree
+		m.st.Tree = !m.st.Tree
 		m.keepCursor()
 		return true, nil
 	case keys.Pin:
@@ -276,14 +276,14 @@ func (m *model) back() bool {
 		m.st.onGPUs = false
 	case m.st.onTable:
 		m.st.onTable = false
-	case m.st.filter != "" || m.st.focus != nil || m.st.mine:
-		m.st.filter, m.st.focus, m.st.mine = "", nil, false
+	case m.st.Filter != "" || m.st.Focus != nil || m.st.Mine:
+		m.st.Filter, m.st.Focus, m.st.Mine = "", nil, false
 		m.keepCursor()
 	case m.st.find != "":
 		m.st.find = ""
 	case m.dropCursor():
-	case len(m.st.tags) > 0:
-		clear(m.st.tags)
+	case len(m.st.Tags) > 0:
+		clear(m.st.Tags)
 	case !m.st.hintOff:
 		m.st.hintOff = true
 	default:

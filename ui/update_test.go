@@ -13,12 +13,12 @@ import (
 func TestResizeKeepsEverything(t *testing.T) {
 	m := newTestModel(t, smallBox(8, 8, 0), nil)
 	m.press("j", "j", "j", "s", "r")
-	m.st.filter = "rank"
-	cursor, sorted := m.st.cursor.id, m.st.sort
+	m.st.Filter = "rank"
+	cursor, sorted := m.st.Cursor.ID, m.st.Sort
 	for _, size := range [][2]int{{120, 40}, {40, 8}, {30, 3}, {20, 2}, {300, 80}, {80, 24}} {
 		m.send(tea.WindowSizeMsg{Width: size[0], Height: size[1]})
 	}
-	if m.st.cursor.id != cursor || m.st.sort != sorted || m.st.filter != "rank" {
+	if m.st.Cursor.ID != cursor || m.st.Sort != sorted || m.st.Filter != "rank" {
 		t.Error("a resize lost cursor, order or filter")
 	}
 }

@@ -5,6 +5,7 @@ import (
 
 	"vramscope/sampler/snapshot"
 	"vramscope/themes"
+	"vramscope/ui/table"
 )
 
 // Viewpoint is what a reader has made of the screen: where the cursor is, what
@@ -37,20 +38,20 @@ type Viewpoint struct {
 func (m *model) viewpoint() Viewpoint {
 	st := &m.st
 	v := Viewpoint{
-		Sort: st.sort.column, Reversed: st.sort.reversed, Filter: st.filter, Find: st.find, Mine: st.mine, Tree: st.tree,
+		Sort: st.Sort.Column, Reversed: st.Sort.Reversed, Filter: st.Filter, Find: st.find, Mine: st.Mine, Tree: st.Tree,
 		Detail: st.detail, Pinned: st.pinned, Window: st.window, Theme: m.theme, Mouse: st.mouse, HintOff: st.hintOff,
 	}
-	if st.cursor.active {
-		id := st.cursor.id
-		v.Cursor, v.Line = &id, st.cursor.line
+	if st.Cursor.Active {
+		id := st.Cursor.ID
+		v.Cursor, v.Line = &id, st.Cursor.Line
 	}
-	for id, tagged := range st.tags {
+	for id, tagged := range st.Tags {
 		if tagged {
 			v.Tags = append(v.Tags, id)
 		}
 	}
-	if st.focus != nil {
-		v.FocusGPU, v.Focus = st.focus.gpuUUID, st.focus.instance
+	if st.Focus != nil {
+		v.FocusGPU, v.Focus = st.Focus.GPUUUID, st.Focus.Instance
 	}
 	return v
 }
@@ -60,17 +61,17 @@ func (m *model) viewpoint() Viewpoint {
 func (m *model) resume(v *Viewpoint) {
 	st := &m.st
 	if v.Cursor != nil {
-		st.cursor = cursor{active: true, id: *v.Cursor, line: max(v.Line, 0)}
+		st.Cursor = table.Cursor{Active: true, ID: *v.Cursor, Line: max(v.Line, 0)}
 	}
 	for _, id := range v.Tags {
-		st.tags[id] = true
+		st.Tags[id] = true
 	}
-	if isSortable(v.Sort) {
-		st.sort = sortOrder{column: v.Sort, reversed: v.Reversed}
+	if table.Sortable(v.Sort) {
+		st.Sort = table.Order{Column: v.Sort, Reversed: v.Reversed}
 	}
-	st.filter, st.find, st.mine, st.tree = v.Filter, v.Find, v.Mine, v.Tree
+	st.Filter, st.find, st.Mine, st.Tree = v.Filter, v.Find, v.Mine, v.Tree
 	if v.FocusGPU != "" {
-		st.focus = &focus{gpuUUID: v.FocusGPU, instance: v.Focus}
+		st.Focus = &table.Focus{GPUUUID: v.FocusGPU, Instance: v.Focus}
 	}
 	st.detail = v.Detail
 	st.pinned = v.Pinned
@@ -82,10 +83,4 @@ func (m *model) resume(v *Viewpoint) {
 		m.restyle()
 	}
 	st.mouse, st.hintOff = v.Mouse, v.HintOff
-}
-
-// isSortable reports whether there is a column of that title, with an order.
-func isSortable(title string) bool {
-	id := columnNamed(title)
-	return columnOf(id).title == title && sortable(id)
 }

@@ -1,4 +1,4 @@
-package ui
+package table
 
 import (
 	"fmt"
@@ -14,18 +14,25 @@ import (
 	"vramscope/ui/cell"
 )
 
-func pidsOf(rows []row) []int {
+// tableOf is the table of a snapshot with everything listed.
+func tableOf(s *snapshot.Snapshot) *Table {
+	return &Table{Snapshot: s, Now: s.Time, History: snapshottest.History(s), Parts: s.ProbeSeen, Forecasts: s.Forecasting}
+}
+
+func (t *Table) focus(gpu int) { t.Focus = &Focus{GPUUUID: t.Snapshot.GPUs[gpu].UUID} }
+
+func pidsOf(rows []Row) []int {
 	pids := make([]int, len(rows))
 	for i := range rows {
-		pids[i] = rows[i].process.ID.Process.PID
+		pids[i] = rows[i].Process.ID.Process.PID
 	}
 	return pids
 }
 
-func sortedBy(s *snapshot.Snapshot, title string, reversed bool) []row {
-	st := screenOf(s, 80, 24)
-	st.sort = sortOrder{column: title, reversed: reversed}
-	return visibleRows(st)
+func sortedBy(s *snapshot.Snapshot, title string, reversed bool) []Row {
+	t := tableOf(s)
+	t.Sort = Order{Column: title, Reversed: reversed}
+	return t.List()
 }
 
 // TestOrderIsTotal is rule 17: whatever the order in which the sampler lists
@@ -52,7 +59,7 @@ func TestUnknownIsLast(t *testing.T) {
 		for _, reversed := range []bool{false, true} {
 			seen := false
 			for _, r := range sortedBy(snapshottest.DrawnBox(), title, reversed)[:13] {
-				known := keyOf(r.process, columnNamed(title)).known
+				known := keyOf(r.Process, columnNamed(title)).known
 				if known && seen {
 					t.Errorf("%s reversed=%v: a known row stands after an unknown one", title, reversed)
 				}
@@ -80,24 +87,24 @@ func TestNoiseDoesNotSwapRows(t *testing.T) {
 
 func TestFilters(t *testing.T) {
 	for name, c := range map[string]struct {
-		change func(st *state)
+		change func(t *Table)
 		want   string
 	}{
-		"text of the command": {func(st *state) { st.filter = "LLAMA" }, "[2963101 2963102 2961877]"},
-		"pid":                 {func(st *state) { st.filter = "3000417" }, "[3000417]"},
-		"job":                 {func(st *state) { st.filter = "slurm 88120" }, "[2963101 2963102]"},
-		"words of a command":  {func(st *state) { st.filter = "serve qwen" }, "[1288410]"},
-		"nothing":             {func(st *state) { st.filter = "no such thing" }, "[]"},
-		"mine":                {func(st *state) { st.mine = true }, "[1907]"},
-		"a GPU":               {func(st *state) { focused(st, 5) }, "[3000417 3000533]"},
-		"an instance": {func(st *state) {
-			focused(st, 5)
-			st.focus.instance = snapshottest.Instance(2)
+		"text of the command": {func(t *Table) { t.Filter = "LLAMA" }, "[2963101 2963102 2961877]"},
+		"pid":                 {func(t *Table) { t.Filter = "3000417" }, "[3000417]"},
+		"job":                 {func(t *Table) { t.Filter = "slurm 88120" }, "[2963101 2963102]"},
+		"words of a command":  {func(t *Table) { t.Filter = "serve qwen" }, "[1288410]"},
+		"nothing":             {func(t *Table) { t.Filter = "no such thing" }, "[]"},
+		"mine":                {func(t *Table) { t.Mine = true }, "[1907]"},
+		"a GPU":               {func(t *Table) { t.focus(5) }, "[3000417 3000533]"},
+		"an instance": {func(t *Table) {
+			t.focus(5)
+			t.Focus.Instance = snapshottest.Instance(2)
 		}, "[3000533]"},
 	} {
-		st := screenOf(snapshottest.DrawnBox(), 80, 24)
-		c.change(st)
-		if got := fmt.Sprint(pidsOf(visibleRows(st))); got != c.want {
+		list := tableOf(snapshottest.DrawnBox())
+		c.change(list)
+		if got := fmt.Sprint(pidsOf(list.List())); got != c.want {
 			t.Errorf("%s: %s, want %s", name, got, c.want)
 		}
 	}
@@ -118,15 +125,15 @@ func TestEndedKeepItsPlace(t *testing.T) {
 		inList int
 	}{{10 * time.Second, false, false, 13}, {2 * time.Minute, false, true, 12}, {2 * time.Minute, true, false, 13}} {
 		s.Ended = []snapshot.EndedProcess{{Last: ended, Ended: s.Time.Add(-c.ago)}}
-		st := screenOf(s, 80, 24)
+		list := tableOf(s)
 		if c.held {
-			st.at(snapshottest.Leaking, 1)
+			list.Cursor = Cursor{Active: true, ID: snapshottest.RowID(s, snapshottest.Leaking), Line: 1}
 		}
-		rows := visibleRows(st)
+		rows := list.List()
 		if got := pidsOf(rows); c.atEnd != (got[12] == snapshottest.Leaking) || !c.atEnd && !slices.Equal(got, alive) {
 			t.Errorf("%v ago, held %v: %v", c.ago, c.held, got)
 		}
-		if got := countable(rows); got != c.inList {
+		if got := Recent(rows); got != c.inList {
 			t.Errorf("%v ago, held %v: %d rows count, want %d", c.ago, c.held, got, c.inList)
 		}
 	}
@@ -141,17 +148,17 @@ func TestTree(t *testing.T) {
 			s.Rows[i].Parent = parent
 		}
 	}
-	st := screenOf(s, 80, 24)
-	st.tree = true
-	rows := visibleRows(st)
+	list := tableOf(s)
+	list.Tree = true
+	rows := list.List()
 	if len(rows) != len(s.Rows) {
 		t.Fatalf("%d rows in the tree, %d processes", len(rows), len(s.Rows))
 	}
 	var family []string
 	for _, r := range rows {
-		switch r.process.ID.Process.PID {
+		switch r.Process.ID.Process.PID {
 		case 2963101, 2963102, 3011876, 1907:
-			family = append(family, fmt.Sprintf("%s%d", strings.Repeat(" ", r.depth), r.process.ID.Process.PID))
+			family = append(family, fmt.Sprintf("%s%d", strings.Repeat(" ", r.depth), r.Process.ID.Process.PID))
 		}
 	}
 	if got, want := strings.Join(family, "\n"), "2963101\n 2963102\n  3011876\n 1907"; got != want {
@@ -160,8 +167,8 @@ func TestTree(t *testing.T) {
 }
 
 func TestWithoutDriverSortsByAllocated(t *testing.T) {
-	st := screenOf(snapshottest.NoDriver(), 80, 24)
-	if got := st.order().column; got != "ALLOC" {
-		t.Errorf("sorted by %s, which nobody knows", got)
+	list := tableOf(snapshottest.NoDriver())
+	if got := list.Order().Column; got != "ALLOC" {
+		t.Errorf("sorted by %s, which is unknown", got)
 	}
 }

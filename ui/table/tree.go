@@ -1,4 +1,4 @@
-package ui
+package table
 
 // The tree puts children under their parents, and side by side what one
 // launcher has started that uses no GPU itself: torchrun, a shell, a step of a
@@ -24,29 +24,29 @@ const (
 // tree is rows on their way into the order of the tree. Rows are named by
 // their place in the order of the sort, which each generation keeps.
 type tree struct {
-	rows     []row
+	rows     []Row
 	children map[int][]int // of the first row of a process
-	ordered  []row
+	ordered  []Row
 	placed   []bool
 }
 
 // underParents reorders sorted rows into the tree.
-func underParents(rows []row) {
+func underParents(rows []Row) {
 	first := make(map[int]int, len(rows)) // the first row of each process
 	for i := range rows {
-		pid := rows[i].process.ID.Process.PID
+		pid := rows[i].Process.ID.Process.PID
 		if _, ok := first[pid]; !ok {
 			first[pid] = i
 		}
 	}
 	t := tree{
 		rows: rows, children: make(map[int][]int, len(rows)),
-		ordered: make([]row, 0, len(rows)), placed: make([]bool, len(rows)),
+		ordered: make([]Row, 0, len(rows)), placed: make([]bool, len(rows)),
 	}
 	var roots []int
 	started := make(map[int][]int) // by launchers that are no row
 	for i := range rows {
-		p := rows[i].process
+		p := rows[i].Process
 		parent, ok := first[p.Parent]
 		if ok && p.Parent != p.ID.Process.PID {
 			t.children[parent] = append(t.children[parent], i)
@@ -59,7 +59,7 @@ func underParents(rows []row) {
 		}
 	}
 	for _, root := range roots {
-		group := started[rows[root].process.Parent]
+		group := started[rows[root].Process.Parent]
 		if len(group) < 2 {
 			t.place(root, 0)
 			continue

@@ -1,4 +1,4 @@
-package ui
+package table
 
 import (
 	"cmp"
@@ -12,70 +12,68 @@ import (
 	"vramscope/ui/cell"
 )
 
-// row is one line of the table: a process, or one that has ended.
-type row struct {
-	process *snapshot.Process
-	gone    *snapshot.EndedProcess // nil while it lives
+// Row is one line of the table: a process, or one that has ended.
+type Row struct {
+	Process *snapshot.Process
+	Ended   *snapshot.EndedProcess // nil while it lives
 	depth   int                    // generations under a parent, in the tree
 	bracket bracket                // of the rows that one launcher started, in the tree
 	old     bool                   // ended long ago: only there while lines are free
 }
 
-// goneFresh is how long an ended process keeps its place among the living;
+// endedFresh is how long an ended process keeps its place among the living;
 // after that it goes to the end of the table, and stays while lines are free.
-const goneFresh = time.Minute
+const endedFresh = time.Minute
 
-// visibleRows is what the table lists, in order: the rows that focus, mine
-// and filter leave, sorted, then what ended long ago.
-func visibleRows(st *state) []row {
-	s := st.shown
+// List is the rows of the table, in order: those that focus, mine and filter
+// leave, sorted, then what ended long ago.
+func (t *Table) List() []Row {
+	s := t.Snapshot
 	if s == nil {
 		return nil
 	}
-	now := st.moment()
-	rows := make([]row, 0, len(s.Rows)+len(s.Ended))
+	rows := make([]Row, 0, len(s.Rows)+len(s.Ended))
 	for i := range s.Rows {
-		if st.lists(&s.Rows[i]) {
-			rows = append(rows, row{process: &s.Rows[i]})
+		if t.lists(&s.Rows[i]) {
+			rows = append(rows, Row{Process: &s.Rows[i]})
 		}
 	}
 	old := 0
 	for i := range s.Ended {
-		gone := &s.Ended[i]
-		if !st.lists(&gone.Last) {
+		ended := &s.Ended[i]
+		if !t.lists(&ended.Last) {
 			continue
 		}
-		held := st.cursor.active && st.cursor.id == gone.Last.ID
-		fresh := now.Sub(gone.Ended) <= goneFresh || held
-		rows = append(rows, row{process: &gone.Last, gone: gone, old: !fresh})
+		held := t.Cursor.Active && t.Cursor.ID == ended.Last.ID
+		fresh := t.Now.Sub(ended.Ended) <= endedFresh || held
+		rows = append(rows, Row{Process: &ended.Last, Ended: ended, old: !fresh})
 		if !fresh {
 			old++
 		}
 	}
-	order := st.order()
-	sortRows(rows, order)
-	if st.tree {
+	sortRows(rows, t.Order())
+	if t.Tree {
 		underParents(rows[:len(rows)-old])
 	}
-	if st.held != nil {
-		hold(rows, st.held)
+	if t.Held != nil {
+		hold(rows, t.Held)
 	}
 	return rows
 }
 
 // hold puts rows back into the order that they had; new ones come after them.
-func hold(rows []row, order map[snapshot.RowID]int) {
-	place := func(r row) int {
-		if i, ok := order[r.process.ID]; ok {
+func hold(rows []Row, order map[snapshot.RowID]int) {
+	place := func(r Row) int {
+		if i, ok := order[r.Process.ID]; ok {
 			return i
 		}
 		return len(order)
 	}
-	slices.SortStableFunc(rows, func(a, b row) int { return cmp.Compare(place(a), place(b)) })
+	slices.SortStableFunc(rows, func(a, b Row) int { return cmp.Compare(place(a), place(b)) })
 }
 
-// countable is how many rows there are, those that ended long ago left out.
-func countable(rows []row) int {
+// Recent is how many rows there are without those that ended long ago.
+func Recent(rows []Row) int {
 	for i := range rows {
 		if rows[i].old {
 			return i
@@ -85,21 +83,21 @@ func countable(rows []row) int {
 }
 
 // lists reports whether focus, mine and filter leave a process in the table.
-func (st *state) lists(p *snapshot.Process) bool {
-	if f := st.focus; f != nil {
-		if p.ID.GPUUUID != f.gpuUUID || f.instance.MIG && p.ID.Instance != f.instance {
+func (t *Table) lists(p *snapshot.Process) bool {
+	if f := t.Focus; f != nil {
+		if p.ID.GPUUUID != f.GPUUUID || f.Instance.MIG && p.ID.Instance != f.Instance {
 			return false
 		}
 	}
-	if st.mine && p.User != st.shown.Host.User {
+	if t.Mine && p.User != t.Snapshot.Host.User {
 		return false
 	}
-	return st.filter == "" || rowMatches(p, st.filter)
+	return t.Filter == "" || Matches(p, t.Filter)
 }
 
-// rowMatches reports whether what a reader sees of a row contains text, upper
+// Matches reports whether what a reader sees of a row contains text, upper
 // and lower case alike. Filter and find share it.
-func rowMatches(p *snapshot.Process, text string) bool {
+func Matches(p *snapshot.Process, text string) bool {
 	for _, field := range [...]string{p.User, p.Runtime, p.Job.Kind, p.Job.ID, p.Name} {
 		if containsFold(field, text) {
 			return true
@@ -135,15 +133,15 @@ func containsFold(text, part string) bool {
 	return false
 }
 
-// order is what the table sorts by. Without a driver nobody knows used; what
-// is known then is allocated.
-func (st *state) order() sortOrder {
-	o := st.sort
-	if o.column == "" {
-		o.column = "USED"
+// Order is what the table sorts by. Without a driver used is unknown: allocated
+// takes its place.
+func (t *Table) Order() Order {
+	o := t.Sort
+	if o.Column == "" {
+		o.Column = "USED"
 	}
-	if o.column == "USED" && st.shown != nil && st.shown.Driver.State != snapshot.DriverOK && st.partsShown() {
-		o.column = "ALLOC"
+	if o.Column == "USED" && t.Snapshot != nil && t.Snapshot.Driver.State != snapshot.DriverOK && t.Parts {
+		o.Column = "ALLOC"
 	}
 	return o
 }
@@ -158,18 +156,18 @@ type sortKey struct {
 // sortRows sorts by the column, then by GPU, pid and start time, which makes
 // the order total: rows move only when a figure that is shown does. Unknown
 // comes last both ways; numbers go down and texts up unless reversed.
-func sortRows(rows []row, order sortOrder) {
+func sortRows(rows []Row, order Order) {
 	type keyed struct {
-		row row
+		row Row
 		key sortKey
 	}
 	list := make([]keyed, len(rows))
-	column := columnNamed(order.column)
+	column := columnNamed(order.Column)
 	for i := range rows {
-		list[i] = keyed{rows[i], keyOf(rows[i].process, column)}
+		list[i] = keyed{rows[i], keyOf(rows[i].Process, column)}
 	}
 	sign := 1
-	if order.reversed {
+	if order.Reversed {
 		sign = -1
 	}
 	slices.SortFunc(list, func(a, b keyed) int {
@@ -177,7 +175,7 @@ func sortRows(rows []row, order sortOrder) {
 			return compareBool(a.row.old, b.row.old)
 		}
 		if a.row.old {
-			if c := b.row.gone.Ended.Compare(a.row.gone.Ended); c != 0 {
+			if c := b.row.Ended.Ended.Compare(a.row.Ended.Ended); c != 0 {
 				return c
 			}
 		} else if a.key.known != b.key.known {
@@ -187,7 +185,7 @@ func sortRows(rows []row, order sortOrder) {
 		} else if c := strings.Compare(a.key.text, b.key.text); c != 0 {
 			return sign * c
 		}
-		return compareIdentity(a.row.process, b.row.process)
+		return compareIdentity(a.row.Process, b.row.Process)
 	})
 	for i := range list {
 		rows[i] = list[i].row

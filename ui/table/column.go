@@ -1,4 +1,4 @@
-package ui
+package table
 
 // columnID names a column of the process table.
 type columnID uint8
@@ -110,7 +110,7 @@ const (
 //
 // The first group is what a pane of 66 columns has whole; the second comes
 // with the width.
-func columnsAt(width int, b tableBox) []column {
+func columnsAt(width int, b box) []column {
 	first := [...]columnID{
 		columnCached, columnAllocated, columnFragmented, columnUser, columnPredicted, columnTrend,
 	}
@@ -154,16 +154,27 @@ func columnsAt(width int, b tableBox) []column {
 	return append(columns, last)
 }
 
-// tableBox is what the columns depend on besides the width.
-type tableBox struct {
+// box is what the columns depend on besides the width.
+type box struct {
 	parts   bool // a probe has been seen
 	ahead   bool // there is a forecaster
 	ascii   bool // no sparklines
 	wideGPU bool // GPU 10 and above with MIG: "12:3" has 4 cells
 }
 
+func (t *Table) box() box {
+	b := box{parts: t.Parts, ahead: t.Forecasts, ascii: t.Appearance.Glyphs.Spark == nil}
+	if t.Snapshot != nil {
+		for i := range t.Snapshot.GPUs {
+			gpu := &t.Snapshot.GPUs[i]
+			b.wideGPU = b.wideGPU || gpu.Index >= 10 && len(gpu.Instances) > 0
+		}
+	}
+	return b
+}
+
 // has reports whether there is anything to show in a column.
-func (b tableBox) has(c column) bool {
+func (b box) has(c column) bool {
 	switch {
 	case c.parts:
 		return b.parts
@@ -176,9 +187,44 @@ func (b tableBox) has(c column) bool {
 	}
 }
 
-func (b tableBox) cells(id columnID) int {
+func (b box) cells(id columnID) int {
 	if id == columnGPU && b.wideGPU {
 		return 4
 	}
 	return columnOf(id).cells
+}
+
+// sortable reports whether a column has an order: pictures have none.
+func sortable(id columnID) bool {
+	return id != columnSpark && id != columnBar && id != columnTrend
+}
+
+// Sortable reports whether there is a column of that title, with an order.
+func Sortable(title string) bool {
+	id := columnNamed(title)
+	return columnOf(id).title == title && sortable(id)
+}
+
+// SortTitles are the titles of the columns at a width that have an order.
+func (t *Table) SortTitles(width int) []string {
+	var titles []string
+	for _, c := range columnsAt(width, t.box()) {
+		if sortable(c.id) {
+			titles = append(titles, c.title)
+		}
+	}
+	return titles
+}
+
+// SortTitleAt is the title at a cell of the title line, false where there is
+// none to sort by.
+func (t *Table) SortTitleAt(width, x int) (string, bool) {
+	start := 1 // after the mark
+	for _, c := range columnsAt(width, t.box()) {
+		if x >= start && x < start+c.cells {
+			return c.title, sortable(c.id)
+		}
+		start += c.cells + 1
+	}
+	return "", false
 }

@@ -1,4 +1,4 @@
-package ui
+package table
 
 import (
 	"strings"
@@ -8,11 +8,11 @@ import (
 // TestColumnsGrowWithTheWidth is rule 24: a wider screen never loses a column,
 // the command keeps its part, and the cells add up.
 func TestColumnsGrowWithTheWidth(t *testing.T) {
-	for _, b := range []tableBox{
+	for _, b := range []box{
 		{}, {parts: true}, {ahead: true}, {parts: true, ahead: true}, {parts: true, ahead: true, ascii: true, wideGPU: true},
 	} {
 		var before map[columnID]bool
-		for width := leastWidth; width <= 300; width++ {
+		for width := 30; width <= 300; width++ {
 			now, cells := map[columnID]bool{}, 0
 			for _, c := range columnsAt(width, b) {
 				now[c.id] = true
@@ -57,7 +57,7 @@ func TestColumnsOfTheDrawings(t *testing.T) {
 		{200, true, "GPU PID USER TYP RUNTIME SM% USED ALLOC FRAG CACHE OTHER FLUSH +60s LAST 10m CPU% HOST TIME JOB COMMAND"},
 	} {
 		var titles []string
-		for _, column := range columnsAt(c.width, tableBox{parts: c.parts, ahead: true}) {
+		for _, column := range columnsAt(c.width, box{parts: c.parts, ahead: true}) {
 			if column.title != "" {
 				titles = append(titles, column.title)
 			}
@@ -73,26 +73,5 @@ func TestColumnNamed(t *testing.T) {
 		if c := columnOf(id); c.title != "" && columnNamed(c.title) != id {
 			t.Errorf("title %q names column %d, not %d", c.title, columnNamed(c.title), id)
 		}
-	}
-}
-
-// TestScrolledCommandSaysSo: a command whose beginning is out of sight is
-// marked at that end too.
-func TestScrolledCommandSaysSo(t *testing.T) {
-	m := newTestModel(t, smallBox(4, 3, 0), nil)
-	before := strings.Count(m.screen(), "…")
-	m.press("right")
-	rows := 0
-	for line := range strings.Lines(m.screen()) {
-		if strings.Contains(line, " …--rank ") {
-			rows++
-		}
-	}
-	if rows == 0 {
-		t.Errorf("nothing says that the commands are scrolled\n%s", m.screen())
-	}
-	m.press("left")
-	if strings.Count(m.screen(), "…") != before {
-		t.Errorf("scrolled back\n%s", m.screen())
 	}
 }

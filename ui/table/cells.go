@@ -1,4 +1,4 @@
-package ui
+package table
 
 import (
 	"strings"
@@ -13,8 +13,8 @@ import (
 )
 
 // writeCell writes one column of a row into its cells.
-func (t *tablePanel) writeCell(l *cell.Line, c *column, r *row) {
-	s, g, p := &t.look.Styles, &t.look.Glyphs, r.process
+func (t *Table) writeCell(l *cell.Line, c *column, r *Row) {
+	s, g, p := &t.Appearance.Styles, &t.Appearance.Glyphs, r.Process
 	figure := l.Scratch()
 	switch c.id {
 	case columnGPU:
@@ -55,7 +55,7 @@ func (t *tablePanel) writeCell(l *cell.Line, c *column, r *row) {
 			l.Right(s.Dim, g.Dash, c.cells)
 			return
 		}
-		l.RightFigure(s.Text, cell.AppendDuration(figure, cell.Moment(t.now).Since(p.Started)), c.cells)
+		l.RightFigure(s.Text, cell.AppendDuration(figure, cell.Moment(t.Now).Since(p.Started)), c.cells)
 	case columnCommand:
 		t.writeCommand(l, r, c.cells)
 	default:
@@ -63,37 +63,37 @@ func (t *tablePanel) writeCell(l *cell.Line, c *column, r *row) {
 	}
 }
 
-func (t *tablePanel) known(known bool) themes.Style {
+func (t *Table) known(known bool) themes.Style {
 	if known {
-		return t.look.Styles.Text
+		return t.Appearance.Styles.Text
 	}
-	return t.look.Styles.Dim
+	return t.Appearance.Styles.Dim
 }
 
-func (t *tablePanel) writeText(l *cell.Line, s string, cells int) {
+func (t *Table) writeText(l *cell.Line, s string, cells int) {
 	if s == "" {
-		l.Left(t.look.Styles.Dim, t.look.Glyphs.Dash, cells, "")
+		l.Left(t.Appearance.Styles.Dim, t.Appearance.Glyphs.Dash, cells, "")
 		return
 	}
-	l.Left(t.look.Styles.Text, text.Clean(s), cells, t.look.Glyphs.Ellipsis)
+	l.Left(t.Appearance.Styles.Text, text.Clean(s), cells, t.Appearance.Glyphs.Ellipsis)
 }
 
 // writeJob writes kind and number apart, to spare a string for each row.
-func (t *tablePanel) writeJob(l *cell.Line, p *snapshot.Process, cells int) {
+func (t *Table) writeJob(l *cell.Line, p *snapshot.Process, cells int) {
 	if p.Job.Kind == "" {
 		t.writeText(l, "", cells)
 		return
 	}
 	start := l.Used()
-	l.Put(t.look.Styles.Text, text.Cut(text.Clean(p.Job.Kind), cells, t.look.Glyphs.Ellipsis))
-	l.Put(t.look.Styles.Text, text.Cut(" ", start+cells-l.Used(), ""))
-	l.Left(t.look.Styles.Text, text.Clean(cell.Limit(p.Job.ID)), start+cells-l.Used(), t.look.Glyphs.Ellipsis)
+	l.Put(t.Appearance.Styles.Text, text.Cut(text.Clean(p.Job.Kind), cells, t.Appearance.Glyphs.Ellipsis))
+	l.Put(t.Appearance.Styles.Text, text.Cut(" ", start+cells-l.Used(), ""))
+	l.Left(t.Appearance.Styles.Text, text.Clean(cell.Limit(p.Job.ID)), start+cells-l.Used(), t.Appearance.Glyphs.Ellipsis)
 }
 
 // instanceOf is which of its GPU's instances the process is on, from 1; 0 is
 // none.
-func (t *tablePanel) instanceOf(p *snapshot.Process) int {
-	if gpu := t.shown.GPU(p.ID.GPUUUID); gpu != nil && p.ID.Instance.MIG {
+func (t *Table) instanceOf(p *snapshot.Process) int {
+	if gpu := t.Snapshot.GPU(p.ID.GPUUUID); gpu != nil && p.ID.Instance.MIG {
 		return gpu.InstanceNumber(p.ID.Instance)
 	}
 	return 0
@@ -101,8 +101,8 @@ func (t *tablePanel) instanceOf(p *snapshot.Process) int {
 
 // writeAmount writes an amount of memory. What a stale probe said is dim, and
 // cached memory that no flush returns stands in brackets.
-func (t *tablePanel) writeAmount(l *cell.Line, c *column, p *snapshot.Process) {
-	s, g := &t.look.Styles, &t.look.Glyphs
+func (t *Table) writeAmount(l *cell.Line, c *column, p *snapshot.Process) {
+	s, g := &t.Appearance.Styles, &t.Appearance.Glyphs
 	amount := amountOf(p, c.id)
 	if c.parts && p.Probe != nil && p.Probe.State == snapshot.ProbeSilent {
 		amount = snapshot.Bytes{}
@@ -124,19 +124,19 @@ func (t *tablePanel) writeAmount(l *cell.Line, c *column, p *snapshot.Process) {
 
 // writeBar writes the process on the scale of its GPU. What is not known has
 // no bar: an empty one would mean free.
-func (t *tablePanel) writeBar(l *cell.Line, p *snapshot.Process, cells int) {
-	gpu := t.shown.GPU(p.ID.GPUUUID)
+func (t *Table) writeBar(l *cell.Line, p *snapshot.Process, cells int) {
+	gpu := t.Snapshot.GPU(p.ID.GPUUUID)
 	if gpu == nil || !p.Used.Known() || gpu.Memory.Capacity().Or(0) <= 0 {
 		l.Skip(cells)
 		return
 	}
-	l.Bar(t.look, cell.ProcessParts(p), gpu.Memory.Capacity().Or(0), cells)
+	l.Bar(t.Appearance, cell.ProcessParts(p), gpu.Memory.Capacity().Or(0), cells)
 }
 
 // writePrediction writes the median forecast: dim while it says that nothing
 // happens, "full" where it is more than the GPU has.
-func (t *tablePanel) writePrediction(l *cell.Line, p *snapshot.Process, cells int) {
-	s, g := &t.look.Styles, &t.look.Glyphs
+func (t *Table) writePrediction(l *cell.Line, p *snapshot.Process, cells int) {
+	s, g := &t.Appearance.Styles, &t.Appearance.Glyphs
 	median, ok := predictedIn(p, predictionShown)
 	if !ok {
 		l.Right(s.Dim, g.Dash, cells)
@@ -154,8 +154,8 @@ func (t *tablePanel) writePrediction(l *cell.Line, p *snapshot.Process, cells in
 }
 
 // capacityFor is the most that the process could ever use.
-func (t *tablePanel) capacityFor(p *snapshot.Process) (quantity.Bytes, bool) {
-	gpu := t.shown.GPU(p.ID.GPUUUID)
+func (t *Table) capacityFor(p *snapshot.Process) (quantity.Bytes, bool) {
+	gpu := t.Snapshot.GPU(p.ID.GPUUUID)
 	if gpu == nil {
 		return 0, false
 	}
@@ -175,8 +175,8 @@ func abs(v quantity.Bytes) quantity.Bytes {
 }
 
 // trend is one cell; steady is blank.
-func (t *tablePanel) trend(p *snapshot.Process) (string, themes.Style) {
-	s, g := &t.look.Styles, &t.look.Glyphs
+func (t *Table) trend(p *snapshot.Process) (string, themes.Style) {
+	s, g := &t.Appearance.Styles, &t.Appearance.Glyphs
 	switch p.Trend {
 	case snapshot.TrendYoung:
 		return ".", s.Dim
@@ -200,14 +200,14 @@ const sparkWindow = 10 * time.Minute
 // its highest, each cell the highest of its minute: a spike must not vanish.
 // What moved by less than a tenth is drawn on a scale of a tenth, so that
 // noise stays flat: a line at the bottom, which draws no eye.
-func (t *tablePanel) writeSpark(l *cell.Line, p *snapshot.Process, cells int) {
-	g := &t.look.Glyphs
-	if t.state.history == nil || len(g.Spark) == 0 {
+func (t *Table) writeSpark(l *cell.Line, p *snapshot.Process, cells int) {
+	g := &t.Appearance.Glyphs
+	if t.History == nil || len(g.Spark) == 0 {
 		l.Skip(cells)
 		return
 	}
 	key := snapshot.SeriesKey{Metric: metric.Used, GPUUUID: p.ID.GPUUUID, Instance: p.ID.Instance, Row: p.ID}
-	points := t.state.history.Series(key, t.now.Add(-sparkWindow), t.now, cells)
+	points := t.History.Series(key, t.Now.Add(-sparkWindow), t.Now, cells)
 	var low, high int64
 	found := false
 	for _, point := range points {
@@ -229,14 +229,14 @@ func (t *tablePanel) writeSpark(l *cell.Line, p *snapshot.Process, cells int) {
 			continue
 		}
 		level := int(float64(points[i].Max-low) / float64(span) * float64(len(g.Spark)))
-		l.Put(t.look.Styles.Dim, g.Spark[min(max(level, 0), len(g.Spark)-1)])
+		l.Put(t.Appearance.Styles.Dim, g.Spark[min(max(level, 0), len(g.Spark)-1)])
 	}
 }
 
 // writeCommand writes the last column: the command, moved by ← →, with what
 // has to be said of the row before it or instead of it.
-func (t *tablePanel) writeCommand(l *cell.Line, r *row, cells int) {
-	s, g, p := &t.look.Styles, &t.look.Glyphs, r.process
+func (t *Table) writeCommand(l *cell.Line, r *Row, cells int) {
+	s, g, p := &t.Appearance.Styles, &t.Appearance.Glyphs, r.Process
 	style := s.Text
 	if p.ID.Process.Foreign() {
 		style = s.Dim
@@ -267,9 +267,9 @@ func (t *tablePanel) writeCommand(l *cell.Line, r *row, cells int) {
 		l.Put(s.Warning, "stale "+cell.Duration(p.Probe.Age))
 		l.Put(s.Dim, " | ")
 	}
-	text := t.look.ShortCommand(p)
-	if t.state.scrollX > 0 && text != "" {
-		text = g.Ellipsis + scrolled(text, t.state.scrollX+1)
+	text := t.Appearance.ShortCommand(p)
+	if t.ScrollX > 0 && text != "" {
+		text = g.Ellipsis + scrolled(text, t.ScrollX+1)
 	}
 	l.Left(style, text, start+cells-l.Used(), g.Ellipsis)
 }

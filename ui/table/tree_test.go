@@ -1,10 +1,11 @@
-package ui
+package table
 
 import (
 	"strings"
 	"testing"
 
 	"vramscope/sampler/snapshot/snapshottest"
+	"vramscope/ui/uitest"
 )
 
 // TestLaunchersRowsStandTogether: what one launcher started stands side by
@@ -21,10 +22,12 @@ func TestLaunchersRowsStandTogether(t *testing.T) {
 			s.Rows[i].Parent = parent
 		}
 	}
-	st := screenOf(s, 80, 24)
-	st.tree = true
+	list := tableOf(s)
+	list.Appearance = uitest.Appearance(t, "", false)
+	list.Tree = true
+	list.Rows = list.List()
 	var got []string
-	for _, line := range frame(st, drawnLook(t))[11:19] {
+	for _, line := range list.Render(80, 14)[2:10] {
 		command := string([]rune(line)[54:])
 		got = append(got, strings.TrimSpace(line[4:12])+" "+strings.TrimRight(command, " "))
 	}

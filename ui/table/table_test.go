@@ -1,4 +1,4 @@
-package ui
+package table
 
 import (
 	"testing"
@@ -6,12 +6,13 @@ import (
 
 	"vramscope/internal/quantity"
 	"vramscope/sampler/snapshot"
+	"vramscope/ui/uitest"
 )
 
 // TestGoneIsNeverCutMidway: in few cells an ended process says less, not half
 // of it, and what it died of last of all.
 func TestGoneIsNeverCutMidway(t *testing.T) {
-	ended := noon()
+	ended := uitest.DrawnAt
 	gone := snapshot.EndedProcess{
 		Last: snapshot.Process{
 			Used: quantity.From(59*quantity.GiB, quantity.Driver),
@@ -28,7 +29,7 @@ func TestGoneIsNeverCutMidway(t *testing.T) {
 		{30, "gone 10s: 59.0G, OOM x1"},
 		{20, "gone 10s, OOM x1"},
 	} {
-		if got := goneText(&gone, ended.Add(10*time.Second), c.cells); got != c.want {
+		if got := endedText(&gone, ended.Add(10*time.Second), c.cells); got != c.want {
 			t.Errorf("in %d cells %q, want %q", c.cells, got, c.want)
 		}
 	}

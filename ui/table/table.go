@@ -1,0 +1,328 @@
+package table
+
+import (
+	"slices"
+	"time"
+
+	"vramscope/internal/quantity"
+	"vramscope/internal/text"
+	"vramscope/sampler/snapshot"
+	"vramscope/themes"
+	"vramscope/ui/cell"
+	"vramscope/ui/keys"
+)
+
+// Table is the processes of a snapshot: column titles, then as many rows as fit
+// around the cursor.
+type Table struct {
+	Listing
+	Appearance *cell.Appearance
+	Snapshot   *snapshot.Snapshot
+	History    snapshot.History // of the spark column; nil while there is none
+	Now        time.Time        // what ages are measured from
+	Past       bool             // Now is a moment of the past
+	Parts      bool             // the columns of parts are there
+	Forecasts  bool             // the columns of forecasts are there
+	Rows       []Row            // as List returns them
+
+	columns []column // set by Render
+}
+
+// Listing is what the keys have made of the table: which rows it lists, and how.
+type Listing struct {
+	Cursor  Cursor
+	Tags    map[snapshot.RowID]bool
+	Sort    Order
+	Filter  string // rows that contain it stay; "" is all
+	Mine    bool   // only the viewer's processes
+	Tree    bool   // children under their parents
+	Focus   *Focus // a GPU or instance whose rows alone are listed
+	ScrollX int    // cells the COMMAND column is moved by
+
+	Held map[snapshot.RowID]int // the order of the rows while a dialog is open; nil: as sorted
+}
+
+// Cursor holds a process, not a line: rows move around it.
+type Cursor struct {
+	Active bool
+	ID     snapshot.RowID
+	Line   int // the line of the table that it keeps while rows move
+}
+
+// Focus narrows the table to a GPU, and to one of its instances if any.
+type Focus struct {
+	GPUUUID  string
+	Instance snapshot.InstanceID
+}
+
+// Order is the table's sort key and direction.
+type Order struct {
+	Column   string // a column's title: "USED", "PID", …
+	Reversed bool
+}
+
+// First is the first row in view: the one that leaves the cursor's process on
+// its line; the top while there is no cursor.
+func (t *Table) First(room int) int {
+	if !t.Cursor.Active {
+		return 0
+	}
+	at := slices.IndexFunc(t.Rows, func(r Row) bool { return r.Process.ID == t.Cursor.ID })
+	if at < 0 {
+		return 0
+	}
+	line := min(max(t.Cursor.Line, 0), max(room-1, 0))
+	return max(min(at-line, len(t.Rows)-room), 0)
+}
+
+// Render returns exactly height lines of exactly width cells.
+func (t Table) Render(width, height int) []string {
+	t.columns = columnsAt(width, t.box())
+	out := make([]string, 0, height)
+	l := cell.NewLine(width)
+	if height > 0 {
+		t.writeTitles(l)
+		out = append(out, l.String())
+	}
+	room := height - len(out)
+	first := t.First(room)
+	for i := range room {
+		l.Reset(width)
+		if first+i < len(t.Rows) {
+			out = append(out, t.render(l, &t.Rows[first+i]))
+			continue
+		}
+		if i == 0 {
+			l.Skip(1)
+			l.Put(t.Appearance.Styles.Dim, t.nothing())
+		}
+		out = append(out, l.String())
+	}
+	return out
+}
+
+// nothing says why there is no row.
+func (t *Table) nothing() string {
+	filter := text.Cut(text.Clean(t.Filter), 24, t.Appearance.Glyphs.Ellipsis) // the way out must have room beside it
+	switch {
+	case filter != "" && t.Mine:
+		return "no process of " + text.Clean(t.Snapshot.Host.User) + " matches " + filter + "   Esc: all"
+	case filter != "":
+		return "no process matches " + filter + "   Esc: all"
+	case t.Mine:
+		return "no process of " + text.Clean(t.Snapshot.Host.User) + "   u: everybody's"
+	case t.Focus != nil:
+		return "no process here   Esc: all GPUs"
+	case t.Snapshot.Driver.State != snapshot.DriverOK:
+		return ""
+	case t.unattributed():
+		return "the driver lists no process, though memory is used: it may not tell in here"
+	default:
+		return "no process uses a GPU"
+	}
+}
+
+// unattributed reports whether there is memory in use that is nobody's.
+func (t *Table) unattributed() bool {
+	for i := range t.Snapshot.GPUs {
+		if t.Snapshot.GPUs[i].Unattributed.Or(0) >= quantity.GiB {
+			return true
+		}
+	}
+	return false
+}
+
+// writeTitles writes the column titles. The sort marker stands right before
+// the title that the table is sorted by, in the gap where the title fills its
+// cell.
+func (t *Table) writeTitles(l *cell.Line) {
+	s, g := &t.Appearance.Styles, &t.Appearance.Glyphs
+	order := t.Order()
+	sorted := columnNamed(order.Column)
+	marker := g.SortDown
+	if order.Reversed {
+		marker = g.SortUp
+	}
+	for _, c := range t.columns {
+		start := l.Used() + 1
+		at := start
+		if !c.left {
+			at = start + c.cells - len(c.title)
+		}
+		if c.id == sorted && c.title != "" {
+			l.To(at - 1)
+			l.Put(s.Strong, marker)
+			l.Put(s.Strong, c.title)
+		} else {
+			l.To(at)
+			l.Put(s.Header, c.title)
+		}
+		l.To(start + c.cells)
+	}
+}
+
+// render draws one row: the cursor's reversed from edge to edge, one that has
+// ended dim, others figure by figure.
+func (t *Table) render(l *cell.Line, r *Row) string {
+	s := &t.Appearance.Styles
+	at := t.Cursor.Active && r.Process.ID == t.Cursor.ID
+	mark := " "
+	switch {
+	case t.Tags[r.Process.ID]:
+		mark = "*"
+	case at:
+		mark = ">"
+	}
+	if at || r.Ended != nil {
+		plain := *t.Appearance
+		plain.Styles = themes.Styles{}
+		reversed := t.withLook(&plain)
+		l.Put(themes.Style{}, mark)
+		reversed.writeRow(l, r, at)
+		if at {
+			return l.In(s.Cursor)
+		}
+		return l.In(s.Dim)
+	}
+	l.Put(s.Strong, mark)
+	t.writeRow(l, r, false)
+	return l.String()
+}
+
+func (t *Table) withLook(lk *cell.Appearance) *Table {
+	other := *t
+	other.Appearance = lk
+	return &other
+}
+
+// writeRow writes the columns after the mark.
+func (t *Table) writeRow(l *cell.Line, r *Row, atCursor bool) {
+	if r.Ended != nil {
+		t.writeEnded(l, r)
+		return
+	}
+	words := t.partsWords(r.Process, atCursor)
+	for i := 0; i < len(t.columns); i++ {
+		c := &t.columns[i]
+		if i > 0 {
+			l.Skip(1)
+		}
+		if words != "" && c.id == columnAllocated {
+			last := t.lastPart(i)
+			if cells := t.span(i, last); cells >= len("no probe") {
+				l.Left(t.wordStyle(r.Process), words, cells, t.Appearance.Glyphs.Ellipsis)
+				i = last
+				continue
+			}
+		}
+		t.writeCell(l, c, r)
+	}
+}
+
+// lastPart is the last of the columns that words can take the place of:
+// allocated, fragmented, cached.
+func (t *Table) lastPart(from int) int {
+	last := from
+	for i := from; i < len(t.columns); i++ {
+		if id := t.columns[i].id; id == columnFragmented || id == columnCached {
+			last = i
+		}
+	}
+	return last
+}
+
+// span is the cells from one column to another with the blanks between them.
+func (t *Table) span(from, to int) int {
+	cells := to - from
+	for i := from; i <= to; i++ {
+		cells += t.columns[i].cells
+	}
+	return cells
+}
+
+// partsWords stand in place of figures that a probe does not tell: that it
+// fell silent, or, only under the cursor, that there is none.
+func (t *Table) partsWords(p *snapshot.Process, atCursor bool) string {
+	if p.Probe != nil {
+		if p.Probe.State == snapshot.ProbeSilent {
+			return "probe silent " + cell.Duration(p.Probe.Age)
+		}
+		if atCursor && p.Probe.State == snapshot.ProbeLive && len(p.Allocators) == 0 && !p.Allocated.Known() && !t.Past {
+			return "no allocator yet"
+		}
+		return ""
+	}
+	if !atCursor || p.Allocated.Known() || p.ID.Process.Foreign() || !Own(t.Snapshot, p) {
+		return ""
+	}
+	if t.Appearance.Keys != nil && t.Appearance.Keys.Has(keys.Attach) && !t.Past {
+		return "no probe a:attach"
+	}
+	return "no probe"
+}
+
+func (t *Table) wordStyle(p *snapshot.Process) themes.Style {
+	if p.Probe != nil && p.Probe.State == snapshot.ProbeSilent {
+		return t.Appearance.Styles.Warning
+	}
+	return t.Appearance.Styles.Dim
+}
+
+// Own reports whether the viewer of a snapshot may act on a process: it is
+// theirs, or they are root.
+func Own(s *snapshot.Snapshot, p *snapshot.Process) bool {
+	user := s.Host.User
+	return user == "root" || user != "" && user == p.User
+}
+
+// writeEnded writes what is left of an ended process, from the column after
+// the user to the command.
+func (t *Table) writeEnded(l *cell.Line, r *Row) {
+	g := &t.Appearance.Glyphs
+	for i := range t.columns {
+		c := &t.columns[i]
+		if i > 0 {
+			l.Skip(1)
+		}
+		if c.id != columnGPU && c.id != columnPID && c.id != columnUser {
+			last := len(t.columns) - 2 // all but the command
+			cells := t.span(i, last)
+			l.Left(t.Appearance.Styles.Dim, endedText(r.Ended, t.Now, cells), cells, g.Ellipsis)
+			l.Skip(1)
+			t.writeCell(l, &t.columns[last+1], r)
+			return
+		}
+		t.writeCell(l, c, r)
+	}
+}
+
+// endedText says how a process ended, as fully as so many cells allow. The peak
+// goes first, then what it had; out of memory is why one looks.
+func endedText(e *snapshot.EndedProcess, now time.Time, cells int) string {
+	head := "gone " + cell.Duration(now.Sub(e.Ended))
+	had, peak, short, long := "", "", "", ""
+	if v, ok := e.Last.Used.Value(); ok {
+		had = v.String()
+	}
+	if v, ok := e.Last.Peak.Value(); ok {
+		peak = ", peak " + v.String()
+	}
+	if n := e.OutOfMemoryCount.Or(0); n > 0 {
+		count := string(cell.AppendInt(nil, int(min(n, 999))))
+		short, long = ", OOM x"+count, ", out of memory x"+count+" (allocator)"
+	}
+	if status, ok := e.ExitStatus.Value(); ok {
+		exit := ", exit " + string(cell.AppendInt(nil, status))
+		short, long = short+exit, long+exit
+	}
+	was, colon := "", ""
+	if had != "" {
+		was, colon = ": was "+had, ": "+had
+	}
+	for _, text := range [...]string{head + " ago" + was + peak + long, head + colon + peak + short, head + colon + short} {
+		if len(text) <= cells {
+			return text
+		}
+	}
+	return head + short
+}
