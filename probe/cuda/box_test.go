@@ -17,9 +17,8 @@ import (
 	"vramscope/probe"
 )
 
-// fake is the fake driver in this test process. Both of its libraries stay
-// loaded with one state file, so that all tests share it and each takes a GPU
-// of its own.
+// fake is the fake driver in this test process. Its libraries stay loaded with one
+// state file, which all tests share; each test uses its own GPU.
 type fake struct {
 	library string // libnvidia-ml.so.1
 	path    string // of the state file
@@ -62,7 +61,7 @@ var theFake = sync.OnceValue(func() *fake {
 func TestMain(m *testing.M) {
 	code := m.Run()
 	if f := theFake(); f.path != "" {
-		_ = os.RemoveAll(filepath.Dir(f.path)) // what is left of it is in the temporary directory
+		_ = os.RemoveAll(filepath.Dir(f.path)) // leftovers are in the temporary directory
 	}
 	os.Exit(code)
 }
@@ -72,10 +71,10 @@ type gpu struct {
 	testing.TB
 	*fake
 	index   int
-	spoiled bool // something was left on it that cannot be given back
+	spoiled bool // it cannot be used by another test
 }
 
-// newGPU gives the test a GPU that nobody uses meanwhile.
+// newGPU returns a GPU that no other test uses meanwhile.
 func newGPU(t testing.TB) *gpu {
 	t.Helper()
 	f := theFake()
@@ -108,7 +107,7 @@ func (g *gpu) change(change func(*fakedriver.GPU)) {
 	g.state.MustWrite(g, g.path)
 }
 
-// start makes a probe process on the GPU, to be stepped by the test.
+// start makes a probe process on the GPU; the test steps it.
 func (g *gpu) start(pattern Pattern, size quantity.Bytes) *Process {
 	g.Helper()
 	p, err := Start(g.Context(), g.options(pattern, size))
@@ -143,8 +142,7 @@ func (g *gpu) play(p *Process, from, to time.Duration) {
 	}
 }
 
-// used is what NVML says this process uses of the GPU; 0 where it is not in
-// the list.
+// used is this process's memory on the GPU from NVML; 0 if it is not listed.
 func (g *gpu) used() quantity.Bytes {
 	g.Helper()
 	reading, err := g.nvml.Read(g.devices[g.index])
@@ -159,7 +157,7 @@ func (g *gpu) used() quantity.Bytes {
 	return 0
 }
 
-// free is the GPU's free memory by NVML.
+// free is the GPU's free memory from NVML.
 func (g *gpu) free() quantity.Bytes {
 	g.Helper()
 	reading, err := g.nvml.Read(g.devices[g.index])
@@ -169,7 +167,7 @@ func (g *gpu) free() quantity.Bytes {
 	return reading.Memory.Free.Or(-1)
 }
 
-// context is what a context costs on the fake driver.
+// context is the size of a context on the fake driver.
 func (g *gpu) context() quantity.Bytes { return quantity.Bytes(g.state.GPUs[g.index].Context) }
 
 // stats are the process's stats: of the pool, and of the raw allocations.
@@ -189,7 +187,7 @@ func (g *gpu) stats(p *Process) (pool, raw probe.Allocator) {
 	return a[0], a[1]
 }
 
-// onThread runs a piece of the test where the driver may be called.
+// onThread runs a function on the thread that may call the driver.
 func (g *gpu) onThread(p *Process, call func(*holding) error) {
 	g.Helper()
 	if _, err := on(g.Context(), p.thread, "test", func() (struct{}, error) { return struct{}{}, call(p.holding) }); err != nil {

@@ -12,8 +12,8 @@ import (
 	"vramscope/internal/quantity"
 )
 
-// device is a GPU with its primary context current on the calling thread,
-// which all of its methods must be called on, and a stream.
+// device is a GPU with its primary context and a stream. The context is current on
+// one thread, where all methods must be called.
 type device struct {
 	*library
 	handle C.CUdevice
@@ -23,8 +23,8 @@ type device struct {
 // address is an allocation on the GPU; 0 is none.
 type address uint64
 
-// use takes the device's primary context, the one that every library in a
-// process shares, and makes it current on this thread.
+// use retains the device's primary context, which all libraries in a process share,
+// and makes it current on this thread.
 func (l *library) use(ordinal int) (*device, error) {
 	d := &device{library: l}
 	if err := l.check("cuDeviceGet", C.driver_device(l.driver, C.int(ordinal), &d.handle)); err != nil {
@@ -47,14 +47,14 @@ func (l *library) use(ordinal int) (*device, error) {
 		err = l.check("cuStreamCreate", C.driver_stream_create(l.driver, &d.stream))
 	}
 	if err != nil {
-		return nil, errors.Join(err, d.leave())
+		return nil, errors.Join(err, d.close())
 	}
 	return d, nil
 }
 
-// leave destroys the stream and lets the context go; with its last user the
-// context, and the hundreds of MiB it costs, end.
-func (d *device) leave() error {
+// close destroys the stream and releases the context. The last release frees the
+// hundreds of MiB of the context.
+func (d *device) close() error {
 	var failed error
 	if d.stream != nil {
 		failed = d.check("cuStreamDestroy_v2", C.driver_stream_destroy(d.driver, d.stream))
@@ -65,14 +65,14 @@ func (d *device) leave() error {
 		d.check("cuDevicePrimaryCtxRelease_v2", C.driver_context_release(d.driver, d.handle)))
 }
 
-// free is how much of the GPU's memory nobody has taken.
+// free is the GPU's free memory.
 func (d *device) free() (quantity.Bytes, error) {
 	var free, total C.size_t
 	err := d.check("cuMemGetInfo_v2", C.driver_memory_info(d.driver, &free, &total))
 	return quantity.Bytes(free), err
 }
 
-// takeRaw allocates outside of every pool.
+// takeRaw allocates outside the pools.
 func (d *device) takeRaw(size quantity.Bytes) (address, error) {
 	var at C.CUdeviceptr
 	err := d.check("cuMemAlloc_v2", C.driver_alloc(d.driver, &at, C.size_t(size)))
@@ -83,19 +83,19 @@ func (d *device) giveRaw(at address) error {
 	return d.check("cuMemFree_v2", C.driver_free(d.driver, C.CUdeviceptr(at)))
 }
 
-// fill writes a byte all over an allocation, in the stream's order.
+// fill fills an allocation with a byte, in stream order.
 func (d *device) fill(at address, value byte, size quantity.Bytes) error {
 	return d.check("cuMemsetD8Async",
 		C.driver_fill(d.driver, C.CUdeviceptr(at), C.uchar(value), C.size_t(size), d.stream))
 }
 
-// synchronize waits for the stream: only then the driver has seen its frees.
+// synchronize waits for the stream, after which its frees have taken effect.
 func (d *device) synchronize() error {
 	return d.check("cuStreamSynchronize", C.driver_stream_synchronize(d.driver, d.stream))
 }
 
-// graphMemory is what the allocations of CUDA graphs hold and use on the
-// device; all of it is 0 where the driver is older than that.
+// graphMemory is the memory of CUDA graphs on the device; 0 if the driver is too old
+// to report it.
 func (d *device) graphMemory() (reserved, used quantity.Bytes, err error) {
 	for _, figure := range []struct {
 		to        *quantity.Bytes
@@ -111,7 +111,7 @@ func (d *device) graphMemory() (reserved, used quantity.Bytes, err error) {
 	return reserved, used, nil
 }
 
-// trimGraphs gives back what graphs hold and do not use.
+// trimGraphs frees the unused memory of CUDA graphs.
 func (d *device) trimGraphs() error {
 	err := d.check("cuDeviceGraphMemTrim", C.driver_graph_trim(d.driver, d.handle))
 	if errors.Is(err, ErrNotSupported) {

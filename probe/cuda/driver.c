@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* POSIX lets a data pointer of dlsym be read as one to a function; ISO C has no cast for it. */
+/* POSIX allows the conversion of dlsym's data pointer to a function pointer; ISO C has no cast for it. */
 #define RESOLVE(name, parameters) \
 	*(void **)&d->name = dlsym(d->library, #name);
 #define REQUIRE(name, parameters) \
@@ -25,7 +25,7 @@ struct driver *driver_open(const char *path, char **message, const char **missin
 	d->library = dlopen(path, RTLD_NOW);
 	if (d->library == NULL) {
 		const char *why = dlerror();
-		*message = strdup(why != NULL ? why : "dlopen says no reason");
+		*message = strdup(why != NULL ? why : "dlopen gives no reason");
 		free(d);
 		return NULL;
 	}
@@ -33,7 +33,7 @@ struct driver *driver_open(const char *path, char **message, const char **missin
 	DRIVER_OPTIONAL(RESOLVE)
 	DRIVER_REQUIRED(REQUIRE)
 	if (*missing != NULL) {
-		/* The library stays loaded: its threads may be running already. */
+		/* The library stays loaded: its threads may already run. */
 		free(d);
 		return NULL;
 	}

@@ -1,13 +1,13 @@
 /*
- * The part of the CUDA driver API that vramscope calls, without CUDA's own
- * header and without a link to the library: the table is filled by dlsym, so
- * that a program with this in it starts on every machine.
+ * The part of the CUDA driver API that vramscope calls, without CUDA's own header
+ * and without linking to the library: dlsym fills the table, so that the program
+ * starts on every machine.
  *
- *   driver_open ── dlopen, dlsym ──→ struct driver ──→ one function of ours per call, for cgo
+ *   driver_open ── dlopen, dlsym ──→ struct driver ──→ one wrapper per call, for cgo
  *
- * The prototypes are the ones of the exported symbols, with their versions
- * (_v2): the plain names of old calls are the API of 2010 with 32-bit sizes.
- * header_test.go holds them against the real cuda.h where there is one.
+ * The prototypes are those of the exported symbols with their versions (_v2): the
+ * plain names of old calls are the API of 2010 with 32-bit sizes. header_test.go
+ * compares them with the real cuda.h.
  * Source: https://docs.nvidia.com/cuda/cuda-driver-api/
  */
 #ifndef VRAMSCOPE_CUDA_DRIVER_H
@@ -37,15 +37,15 @@ typedef struct CUmemPoolProps_st {
 		int id;
 	} location;
 	void *win32SecurityAttributes;
-	size_t maxSize; /* of reserved[] before CUDA 12.2: zero everywhere is right for both */
+	size_t maxSize; /* of reserved[] before CUDA 12.2: zero is right for both */
 	unsigned short usage;
 	unsigned char reserved[54];
 } CUmemPoolProps;
 #endif
 
-#ifndef VRAMSCOPE_CUDA_TYPES_ONLY /* the check against cuda.h takes the types alone, under other names */
+#ifndef VRAMSCOPE_CUDA_TYPES_ONLY /* the check against cuda.h needs only the types, under other names */
 
-/* Values of CUDA's enumerations, under names of ours. */
+/* Values of CUDA's enumerations. */
 enum {
 	DRIVER_NOT_SUPPORTED = 801,    /* CUDA_ERROR_NOT_SUPPORTED */
 	DRIVER_POOLS_SUPPORTED = 115,  /* CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED */
@@ -61,7 +61,7 @@ enum {
 	DRIVER_GRAPH_RESERVED = 2,     /* CU_GRAPH_MEM_ATTR_RESERVED_MEM_CURRENT */
 };
 
-/* Without these there is nothing to be done. The youngest are of CUDA 11.2. */
+/* Required. The newest came with CUDA 11.2. */
 #define DRIVER_REQUIRED(CALL) \
 	CALL(cuInit, (unsigned int)) \
 	CALL(cuDriverGetVersion, (int *)) \
@@ -91,7 +91,7 @@ enum {
 	CALL(cuMemAllocFromPoolAsync, (CUdeviceptr *, size_t, CUmemoryPool, CUstream)) \
 	CALL(cuMemFreeAsync, (CUdeviceptr, CUstream))
 
-/* Old or young. Where they are missing they answer "not supported". */
+/* Optional, since they are old or new. A missing one returns "not supported". */
 #define DRIVER_OPTIONAL(CALL) \
 	CALL(cuDeviceGetUuid, (CUuuid *, CUdevice)) \
 	CALL(cuDeviceGetUuid_v2, (CUuuid *, CUdevice)) \
@@ -107,9 +107,9 @@ struct driver {
 #undef DRIVER_MEMBER
 
 /*
- * Loads the library and fills the table. NULL where that fails: then message
- * is to be freed, and missing is the symbol that an old driver lacks, NULL
- * where there is no library.
+ * Loads the library and fills the table. It returns NULL on failure: then the
+ * caller frees message, and missing is the symbol that an old driver lacks, or
+ * NULL without a library.
  */
 struct driver *driver_open(const char *path, char **message, const char **missing);
 
@@ -121,7 +121,7 @@ const char *driver_error_text(const struct driver *d, CUresult result);
 CUresult driver_device_count(const struct driver *d, int *count);
 CUresult driver_device(const struct driver *d, int ordinal, CUdevice *device);
 CUresult driver_device_name(const struct driver *d, CUdevice device, char *name, int size);
-/* The UUID of the whole GPU, also where the device is a MIG instance. */
+/* The UUID of the whole GPU, also for a MIG instance. */
 CUresult driver_device_gpu_uuid(const struct driver *d, CUdevice device, CUuuid *uuid);
 CUresult driver_device_uuid(const struct driver *d, CUdevice device, CUuuid *uuid);
 CUresult driver_device_total(const struct driver *d, CUdevice device, size_t *bytes);

@@ -2,13 +2,13 @@ package cuda
 
 import "errors"
 
-// Errors that somebody acts on. Every error of this package that came out of
-// the driver wraps one of them, or is an *Error of another code.
+// The kinds of errors. Every error from the driver wraps one of them, or is an *Error
+// of another code.
 var (
 	ErrNoCgo           = errors.New("built without cgo: cannot use CUDA")
 	ErrLibraryNotFound = errors.New("no CUDA driver library")
 	ErrTooOld          = errors.New("the driver is too old")
-	ErrNoDriver        = errors.New("no NVIDIA driver that fits the library is loaded")
+	ErrNoDriver        = errors.New("no NVIDIA driver that matches the library is loaded")
 	ErrNoDevice        = errors.New("no GPU")
 	ErrUnavailable     = errors.New("GPU is not available")
 	ErrNotSupported    = errors.New("not supported")
@@ -32,18 +32,17 @@ func (e *Error) Error() string {
 	return e.Call + ": " + e.Name + " (" + e.Text + ")"
 }
 
-// Unwrap gives the kind, so that errors.Is(err, ErrOutOfMemory) works; nil for
-// codes that nobody here acts on.
+// Unwrap returns the kind of error, nil for other codes.
 // Source: https://docs.nvidia.com/cuda/cuda-driver-api/group__CUDA__TYPES.html
 func (e *Error) Unwrap() error {
 	switch e.Code {
 	case 2:
 		return ErrOutOfMemory
-	case 3, 34, 802, 803, 804: // not initialised, a linker's stub, not ready, versions that do not fit
+	case 3, 34, 802, 803, 804: // not initialised, stub library, not ready, version mismatch
 		return ErrNoDriver
 	case 100:
 		return ErrNoDevice
-	case 46, 101, 201, 214: // taken or lost, invalid device or context, uncorrectable ECC error
+	case 46, 101, 201, 214: // in use or lost, invalid device or context, uncorrectable ECC error
 		return ErrUnavailable
 	case 801:
 		return ErrNotSupported

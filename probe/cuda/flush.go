@@ -12,24 +12,24 @@ import (
 	"vramscope/probe"
 )
 
-// What a flush may take: less than a monitor waits for one.
+// The time limits of a flush, together less than a monitor waits.
 const (
 	flushTime = 9 * time.Second
-	lookTime  = 500 * time.Millisecond // for the last look, when that has run out
+	lastTime  = 500 * time.Millisecond // for the last measurement after it
 )
 
-// moment is what is measured before and after a flush.
+// moment is a measurement before or after a flush.
 type moment struct {
 	reserved quantity.Bytes // by all allocators
-	cached   quantity.Bytes // of the pools: what they can give back at most
-	free     quantity.Bytes // the driver's own figure, for the whole GPU
+	cached   quantity.Bytes // of the pools: the most that they can free
+	free     quantity.Bytes // on the GPU, from the driver
 }
 
 // Flush implements probe.Handler.
 func (p *Process) Flush(ctx context.Context, request probe.FlushRequest) (probe.FlushResult, error) {
 	result := probe.FlushResult{Level: request.Level, DryRun: request.DryRun}
 	if len(request.Devices) > 0 && !slices.Contains(request.Devices, p.device.UUID) {
-		result.SkippedReason = "this process uses " + p.device.UUID + " alone"
+		result.SkippedReason = "this process uses only " + p.device.UUID
 		return result, nil
 	}
 	started := p.clock()
@@ -43,15 +43,14 @@ func (p *Process) Flush(ctx context.Context, request probe.FlushRequest) (probe.
 	if request.DryRun {
 		after.reserved -= max(before.cached-request.KeepBytes, 0)
 		if before.cached > 0 {
-			result.Notes = append(result.Notes, "at most: how much is stuck between live blocks shows in the flush itself")
+			result.Notes = append(result.Notes, "at most: only the flush shows how much is fragmented")
 		}
 	} else {
-		// A release in steps is several requests, each with less to keep.
 		if err := p.release(ctx, request.KeepBytes); err != nil {
 			return result, refusal(err)
 		}
-		// Also when the time is up, what has been done is to be known.
-		last, cancel := context.WithTimeout(context.WithoutCancel(ctx), lookTime)
+		// Measured after a timeout too: the flush may have freed something.
+		last, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastTime)
 		defer cancel()
 		if after, err = p.measure(last); err != nil {
 			return result, refusal(err)
@@ -60,7 +59,7 @@ func (p *Process) Flush(ctx context.Context, request probe.FlushRequest) (probe.
 		p.note(before.reserved - after.reserved)
 	}
 	if request.Level == probe.Selective {
-		result.Notes = append(result.Notes, "nothing evictable is registered here: the ordinary flush")
+		result.Notes = append(result.Notes, "no evictable caches are registered: flushed the allocators only")
 	}
 	result.Devices = []probe.Flushed{{
 		UUID:        p.device.UUID,
@@ -70,7 +69,7 @@ func (p *Process) Flush(ctx context.Context, request probe.FlushRequest) (probe.
 	return result, nil
 }
 
-// release gives memory back down to what may be kept.
+// release flushes down to what may be kept.
 func (p *Process) release(ctx context.Context, keep quantity.Bytes) error {
 	_, err := on(ctx, p.thread, "flush", func() (struct{}, error) { return struct{}{}, p.holding.trim(keep) })
 	return err
@@ -84,7 +83,7 @@ func (p *Process) measure(ctx context.Context) (moment, error) {
 		}
 		m := moment{reserved: reserved}
 		for _, pool := range p.holding.pools {
-			b, err := pool.poolStats()
+			b, err := pool.stats()
 			if err != nil {
 				return moment{}, err
 			}
@@ -95,7 +94,7 @@ func (p *Process) measure(ctx context.Context) (moment, error) {
 	})
 }
 
-// note counts a flush.
+// note counts a flush in the figures.
 func (p *Process) note(freed quantity.Bytes) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -103,20 +102,19 @@ func (p *Process) note(freed quantity.Bytes) {
 	p.newest.Flushed += max(freed, 0)
 }
 
-// trim runs on the thread. Frees count only after a synchronisation. What a
-// pool has left after it had to give all it could is fragmented: that is how
-// it becomes known.
+// trim runs on the thread. Frees count only after a synchronisation. The unused
+// memory that a pool has after a full trim is fragmented.
 func (h *holding) trim(keep quantity.Bytes) error {
 	if err := h.device.synchronize(); err != nil {
 		return err
 	}
 	for _, p := range h.pools {
-		b, err := p.poolStats()
+		b, err := p.stats()
 		if err != nil {
 			return err
 		}
 		if keep > 0 {
-			// Fragmented memory stays anyhow: it is not part of what may be kept.
+			// Fragmented memory stays anyway and does not count as kept.
 			if err := p.trim(b.used + b.fragmented().Or(0) + keep); err != nil {
 				return err
 			}
@@ -125,7 +123,7 @@ func (h *holding) trim(keep quantity.Bytes) error {
 		if err := p.trim(0); err != nil {
 			return err
 		}
-		if b, err = p.poolStats(); err != nil {
+		if b, err = p.stats(); err != nil {
 			return err
 		}
 		p.residue = quantity.From(b.idle(), quantity.Computed)

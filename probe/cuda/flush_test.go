@@ -20,9 +20,9 @@ func (g *gpu) flush(p *Process, request probe.FlushRequest) probe.FlushResult {
 	return result
 }
 
-// TestFlushGivesBackWhatItSays: the driver's figure falls by it to the byte,
-// and what is left idle is known to be fragmented.
-func TestFlushGivesBackWhatItSays(t *testing.T) {
+// TestFlushReportsDriverDrop: the driver's figure falls by what the flush reports, to
+// the byte, and what remains unused is fragmented.
+func TestFlushReportsDriverDrop(t *testing.T) {
 	for _, level := range []probe.Level{probe.Gradual, probe.Selective, probe.Urgent} {
 		t.Run(string(level), func(t *testing.T) {
 			g := newGPU(t)
@@ -33,7 +33,7 @@ func TestFlushGivesBackWhatItSays(t *testing.T) {
 
 			dry := g.flush(p, probe.FlushRequest{Level: level, DryRun: true})
 			if dry.Freed() != *before.CachedBytes || !strings.Contains(strings.Join(dry.Notes, "\n"), "at most") {
-				t.Errorf("a dry run says %+v, cached is %d", dry, *before.CachedBytes)
+				t.Errorf("a dry run returns %+v, cached is %d", dry, *before.CachedBytes)
 			}
 			if now, _ := g.stats(p); g.used() != used || now.FragmentedBytes != nil {
 				t.Error("a dry run flushed")
@@ -50,7 +50,7 @@ func TestFlushGivesBackWhatItSays(t *testing.T) {
 			if *after.AllocatedBytes != *before.AllocatedBytes {
 				t.Errorf("live blocks were %d bytes and are %d", *before.AllocatedBytes, *after.AllocatedBytes)
 			}
-			// Some blocks outlive their tooth, so that some chunks are stuck.
+			// Some blocks outlive their tooth, so that some chunks are fragmented.
 			if after.FragmentedBytes == nil || *after.FragmentedBytes == 0 || *after.CachedBytes != 0 || *after.ReturnableBytes != 0 {
 				t.Errorf("after the flush the pool is %+v, want a fragmented rest and nothing cached", after)
 			}
@@ -61,11 +61,11 @@ func TestFlushGivesBackWhatItSays(t *testing.T) {
 			if !strings.Contains(notes, "free on the GPU by the driver: "+free.String()+" before, "+g.free().String()+" after") {
 				t.Errorf("the notes lack the driver's figure: %q", notes)
 			}
-			if (level == probe.Selective) != strings.Contains(notes, "nothing evictable is registered") {
+			if (level == probe.Selective) != strings.Contains(notes, "no evictable caches are registered") {
 				t.Errorf("the notes of %s are %q", level, notes)
 			}
 
-			// What is freed from now on is cached again, beside the same rest.
+			// Memory freed from now on is cached again.
 			g.play(p, 4*time.Second, 15*time.Second)
 			later, _ := g.stats(p)
 			if *later.CachedBytes <= *before.CachedBytes/2 || *later.FragmentedBytes > *after.FragmentedBytes {
@@ -78,30 +78,29 @@ func TestFlushGivesBackWhatItSays(t *testing.T) {
 	}
 }
 
-// TestFragmentedPoolReturnsNothing: every chunk has a live block. The flush
-// says so, and so do the stats from then on.
-func TestFragmentedPoolReturnsNothing(t *testing.T) {
+// TestFlushOfFragmentedPoolFreesNothing: every chunk has a live block, and the stats
+// show it from then on.
+func TestFlushOfFragmentedPoolFreesNothing(t *testing.T) {
 	g := newGPU(t)
 	p := g.start(Fragment, quantity.GiB)
 	g.play(p, 0, 5*time.Second)
 	before, _ := g.stats(p)
 	if *before.CachedBytes < 300*quantity.MiB {
-		t.Fatalf("only %d are idle", *before.CachedBytes)
+		t.Fatalf("only %d bytes are unused", *before.CachedBytes)
 	}
 	result := g.flush(p, probe.FlushRequest{Level: probe.Urgent})
 	after, _ := g.stats(p)
 	if result.Freed() != 0 || *after.FragmentedBytes != *before.CachedBytes || *after.CachedBytes != 0 {
 		t.Errorf("freed %d; the pool is %+v", result.Freed(), after)
 	}
-	// The pattern plays on in what is stuck.
+	// The pattern continues in the fragmented memory.
 	g.play(p, 5*time.Second, 21*time.Second)
 	if full, _ := g.stats(p); *full.AllocatedBytes != *full.ReservedBytes || *full.FragmentedBytes != 0 {
-		t.Errorf("full again the pool is %+v", full)
+		t.Errorf("when full again, the pool is %+v", full)
 	}
 }
 
-// TestFlushKeepsWhatItIsAskedTo, and tells it beforehand.
-func TestFlushKeepsWhatItIsAskedTo(t *testing.T) {
+func TestFlushKeepsRequestedBytes(t *testing.T) {
 	g := newGPU(t)
 	p := g.start(Sawtooth, quantity.GiB)
 	g.play(p, 0, 4*time.Second)
@@ -114,10 +113,10 @@ func TestFlushKeepsWhatItIsAskedTo(t *testing.T) {
 	result := g.flush(p, probe.FlushRequest{Level: probe.Gradual, KeepBytes: keep})
 	after, _ := g.stats(p)
 	if *after.CachedBytes < keep || *after.CachedBytes >= keep+chunk || result.Freed() != *before.CachedBytes-*after.CachedBytes {
-		t.Errorf("%d of %d are still cached, %d were to be kept", *after.CachedBytes, *before.CachedBytes, keep)
+		t.Errorf("%d of %d are still cached, want %d", *after.CachedBytes, *before.CachedBytes, keep)
 	}
 	if after.FragmentedBytes != nil {
-		t.Error("fragmented is taken as known, although not all was given back")
+		t.Error("fragmented is reported after a partial flush")
 	}
 	all := g.flush(p, probe.FlushRequest{Level: probe.Gradual, KeepBytes: quantity.TiB})
 	if all.Freed() != 0 {
@@ -125,7 +124,7 @@ func TestFlushKeepsWhatItIsAskedTo(t *testing.T) {
 	}
 }
 
-// TestGradualFlushInSteps: each request with less to keep gives back more.
+// TestGradualFlushInSteps: each request keeps less and frees more.
 func TestGradualFlushInSteps(t *testing.T) {
 	g := newGPU(t)
 	p := g.start(Sawtooth, quantity.GiB)
@@ -147,7 +146,6 @@ func TestGradualFlushInSteps(t *testing.T) {
 	}
 }
 
-// TestFlushOfOtherDevicesDoesNothing.
 func TestFlushOfOtherDevicesDoesNothing(t *testing.T) {
 	g := newGPU(t)
 	p := g.start(Sawtooth, quantity.GiB)
@@ -163,9 +161,8 @@ func TestFlushOfOtherDevicesDoesNothing(t *testing.T) {
 	}
 }
 
-// TestDefaultPoolIsSeenAndFlushed: what a library in this process would take
-// by cudaMallocAsync.
-func TestDefaultPoolIsSeenAndFlushed(t *testing.T) {
+// TestDefaultPoolIsReportedAndFlushed: libraries use it by cudaMallocAsync.
+func TestDefaultPoolIsReportedAndFlushed(t *testing.T) {
 	g := newGPU(t)
 	p := g.start(Steady, quantity.GiB)
 	g.onThread(p, func(h *holding) error {
@@ -187,5 +184,5 @@ func TestDefaultPoolIsSeenAndFlushed(t *testing.T) {
 	if result := g.flush(p, probe.FlushRequest{Level: probe.Urgent}); result.Freed() != used-g.used() || result.Freed() < 64*quantity.MiB {
 		t.Errorf("freed %d, NVML's used fell by %d", result.Freed(), used-g.used())
 	}
-	g.stats(p) // the default pool is empty, and not told of
+	g.stats(p) // the default pool is empty, and not reported
 }

@@ -12,8 +12,7 @@ import (
 	"vramscope/probe"
 )
 
-// timeout is how long the thread is waited for: with what else there is to
-// do, less than a monitor waits for statistics.
+// timeout limits the wait for the thread, to less than a monitor waits for stats.
 const timeout = 150 * time.Millisecond
 
 var _ probe.Handler = (*Process)(nil)
@@ -30,7 +29,7 @@ func (p *Process) Hello() probe.Hello {
 func (p *Process) Stats(ctx context.Context) (probe.Report, error) {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	report, err := on(ctx, p.thread, "read the poolStats", func() (probe.Report, error) {
+	report, err := on(ctx, p.thread, "read the stats", func() (probe.Report, error) {
 		allocators, err := p.holding.report()
 		return probe.Report{
 			TimeNS:  p.clock().UnixNano(),
@@ -40,16 +39,16 @@ func (p *Process) Stats(ctx context.Context) (probe.Report, error) {
 	return report, refusal(err)
 }
 
-// Snapshot implements probe.Handler. The driver tells nobody where a pool's
-// blocks lie.
+// Snapshot implements probe.Handler. The driver does not report the addresses of a
+// pool's blocks.
 func (p *Process) Snapshot(context.Context, probe.SnapshotRequest, io.Writer) (probe.SnapshotResult, error) {
-	return probe.SnapshotResult{}, &probe.Error{Code: probe.Unsupported, Message: "a CUDA pool does not tell where its blocks lie"}
+	return probe.SnapshotResult{}, &probe.Error{Code: probe.Unsupported, Message: "a CUDA pool does not report the addresses of its blocks"}
 }
 
-// refusal words what a monitor need not take for a failure of the probe.
+// refusal turns ErrBusy into a refusal: it is not a failure of the probe.
 func refusal(err error) error {
 	if errors.Is(err, ErrBusy) {
-		return &probe.Error{Code: probe.Busy, Message: "a call in the driver has not come back"}
+		return &probe.Error{Code: probe.Busy, Message: "a call in the driver has not returned"}
 	}
 	return err
 }
@@ -58,12 +57,12 @@ func refusal(err error) error {
 func (h *holding) report() ([]probe.Allocator, error) {
 	var allocators []probe.Allocator
 	for i, p := range h.pools {
-		b, err := p.poolStats()
+		b, err := p.stats()
 		if err != nil {
 			return nil, err
 		}
 		if i > 0 && b.reserved == 0 {
-			continue // nobody in this process uses the default pool
+			continue // the default pool is unused
 		}
 		a := b.report(p.identity())
 		if i == 0 {
@@ -81,13 +80,13 @@ func (h *holding) report() ([]probe.Allocator, error) {
 	return append(allocators, reportRaw(h.rawBytes, len(h.raw))), nil
 }
 
-// graphStats are those of CUDA graphs' memory.
+// graphStats are the stats of CUDA graphs' memory.
 func (h *holding) graphStats() (poolStats, error) {
 	reserved, used, err := h.device.graphMemory()
 	return poolStats{reserved: reserved, used: used}, err
 }
 
-// reserved is what all the allocators hold, on the thread.
+// reserved is the sum over all allocators. It runs on the thread.
 func (h *holding) reserved() (quantity.Bytes, error) {
 	graphs, err := h.graphStats()
 	if err != nil {
@@ -95,7 +94,7 @@ func (h *holding) reserved() (quantity.Bytes, error) {
 	}
 	total := h.rawBytes + graphs.reserved
 	for _, p := range h.pools {
-		b, err := p.poolStats()
+		b, err := p.stats()
 		if err != nil {
 			return 0, err
 		}

@@ -10,11 +10,10 @@ import (
 	"vramscope/internal/needs"
 )
 
-// TestPrototypesAreCUDAs has the compiler hold driver.h against the real
-// cuda.h: the type of every function, the values of the enumerations, the
-// layout of the structures. VRAMSCOPE_CUDA_INCLUDE or CUDA_HOME says where
-// the header is.
-func TestPrototypesAreCUDAs(t *testing.T) {
+// TestHeaderMatchesCUDA has the compiler compare driver.h with the real cuda.h: the
+// types of the functions, the values of the enumerations, the layout of the
+// structures. The header is found by VRAMSCOPE_CUDA_INCLUDE or CUDA_HOME.
+func TestHeaderMatchesCUDA(t *testing.T) {
 	include, err := cudaInclude()
 	if err != nil {
 		needs.Missing(t, "no cuda.h: %v (set VRAMSCOPE_CUDA_INCLUDE to its directory)", err)

@@ -11,41 +11,38 @@ import (
 	"vramscope/internal/quantity"
 )
 
-// holding is what a probe process has of a device. All of it is touched on
-// the device's thread only.
+// holding is the memory of a probe process. It is used on the device's thread only.
 type holding struct {
 	device    *device
-	pools     []*ownedPool // its own, then the device's default one
+	pools     []*ownedPool // its own, then the device's default pool
 	plan      plan
 	raw       []address
 	rawBytes  quantity.Bytes
 	permanent []address
-	blocks    []address      // by place; 0 where there is none now
-	growth    quantity.Bytes // what the pool has been seen to take at a time, a chunk at least
-	reserve   quantity.Bytes // what is left alone of the GPU's free memory
+	blocks    []address      // 0: not allocated now
+	growth    quantity.Bytes // by which the pool grows at a time, as observed; at least a chunk
+	reserve   quantity.Bytes // kept free on the GPU
 
 	figures Figures
 }
 
-// ownedPool is a pool with what a release has taught about it.
+// ownedPool is a pool with its residue after a full flush.
 type ownedPool struct {
 	*pool
 	residue quantity.Optional[quantity.Bytes]
 }
 
-func (p *ownedPool) poolStats() (poolStats, error) {
-	f, err := p.figures()
-	return poolStats{
-		reserved: f.reserved, used: f.used, residue: p.residue,
-		peakReserved: f.reservedHigh, peakUsed: f.usedHigh,
-	}, err
+func (p *ownedPool) stats() (poolStats, error) {
+	s, err := p.pool.stats()
+	s.residue = p.residue
+	return s, err
 }
 
-// hold makes the pool on a device and takes what is permanent. When it fails,
-// what it has taken is given back; the device stays the caller's.
+// hold makes the pool on a device and allocates the permanent blocks. If it fails, it
+// frees them again; the device stays the caller's.
 func hold(d *device, p plan) (*holding, error) {
 	h := &holding{
-		device: d, plan: p, blocks: make([]address, p.blocks), growth: chunk, reserve: leave,
+		device: d, plan: p, blocks: make([]address, p.blocks), growth: chunk, reserve: spare,
 	}
 	if err := h.takePermanent(); err != nil {
 		return nil, errors.Join(err, h.release())
@@ -79,17 +76,17 @@ func (h *holding) takePermanent() error {
 			return fmt.Errorf("allocate %s in the pool: %w", size, err)
 		}
 		if at == 0 {
-			break // this driver's chunks do not divide as the plan's do
+			break // this driver's chunks differ from the plan's
 		}
 		h.permanent = append(h.permanent, at)
 	}
 	return nil
 }
 
-// step frees what is not to be live at a time, and allocates what is, at most
-// so many of both. What cannot be had now is tried again in the next step.
-func (h *holding) step(s *story, at time.Duration, most int) error {
-	gave := false
+// step frees the blocks that are not live at a time and allocates those that are, at
+// most that many. A failed allocation is tried again in the next step.
+func (h *holding) step(s *timeline, at time.Duration, most int) error {
+	freed := false
 	for i, block := range h.blocks {
 		if block == 0 || s.live(i, at) {
 			continue
@@ -102,10 +99,10 @@ func (h *holding) step(s *story, at time.Duration, most int) error {
 		}
 		h.blocks[i] = 0
 		h.figures.Frees++
-		gave = true
+		freed = true
 	}
-	if gave {
-		// Until then what was freed counts as used.
+	if freed {
+		// Freed memory counts as used until then.
 		if err := h.device.synchronize(); err != nil {
 			return err
 		}
@@ -123,7 +120,7 @@ func (h *holding) step(s *story, at time.Duration, most int) error {
 			return err
 		}
 		if taken == 0 {
-			break // and none of the others, all as large, would fit
+			break // the others are as large
 		}
 		h.blocks[i] = taken
 		if err := h.device.fill(taken, byte(i), h.plan.block); err != nil {
@@ -133,12 +130,11 @@ func (h *holding) step(s *story, at time.Duration, most int) error {
 	return h.device.synchronize()
 }
 
-// take allocates in the pool, unless the pool would then reserve more than
-// planned or the GPU would have less free than is to be left alone: then it
-// gives 0, as with an error.
+// take allocates in the pool. It returns 0 if the pool would reserve more than
+// planned, or the GPU would have less than the reserve free.
 func (h *holding) take(size quantity.Bytes) (address, error) {
 	own := h.pools[0]
-	before, err := own.poolStats()
+	before, err := own.stats()
 	if err != nil {
 		return 0, err
 	}
@@ -156,7 +152,7 @@ func (h *holding) take(size quantity.Bytes) (address, error) {
 		return 0, err
 	}
 	h.figures.Allocations++
-	after, err := own.poolStats()
+	after, err := own.stats()
 	if err != nil {
 		return at, err
 	}
@@ -166,7 +162,7 @@ func (h *holding) take(size quantity.Bytes) (address, error) {
 	return at, nil
 }
 
-// mayGrow reports whether the pool may take so much more from the GPU.
+// mayGrow reports whether the pool may grow.
 func (h *holding) mayGrow(reserved, growth quantity.Bytes) (bool, error) {
 	if reserved+growth > h.plan.pool {
 		return false, nil
@@ -179,8 +175,8 @@ func (h *holding) mayGrow(reserved, growth quantity.Bytes) (bool, error) {
 	return !h.figures.Short, nil
 }
 
-// undo frees a block for which the pool grew further than foreseen: in larger
-// chunks, or although there was room. It is foreseen from then on.
+// undo frees a block for which the pool grew more than expected, and remembers by
+// how much.
 func (h *holding) undo(at address, before, after quantity.Bytes) error {
 	own := h.pools[0]
 	h.growth = max(h.growth, after-before)
@@ -188,20 +184,20 @@ func (h *holding) undo(at address, before, after quantity.Bytes) error {
 	return errors.Join(own.give(at), h.device.synchronize(), own.trim(before))
 }
 
-// look brings the figures up to date.
-func (h *holding) look() (Figures, error) {
-	f, err := h.pools[0].figures()
+// update updates the figures.
+func (h *holding) update() (Figures, error) {
+	s, err := h.pools[0].stats()
 	if err != nil {
 		return h.figures, err
 	}
-	h.figures.Reserved = f.reserved + h.rawBytes
-	h.figures.Allocated = f.used + h.rawBytes
-	h.figures.Peak = f.reservedHigh + h.rawBytes
+	h.figures.Reserved = s.reserved + h.rawBytes
+	h.figures.Allocated = s.used + h.rawBytes
+	h.figures.Peak = s.peakReserved + h.rawBytes
 	return h.figures, nil
 }
 
-// release gives everything back, in the reverse order. An error does not keep
-// it from the rest; the first is told, since on a lost device all of them fail.
+// release frees everything, in reverse order, whatever fails. It returns the first
+// error: on a lost device every call fails.
 func (h *holding) release() error {
 	var first error
 	try := func(err error) { first = cmp.Or(first, err) }

@@ -15,12 +15,11 @@ import (
 	"vramscope/internal/quantity"
 )
 
-// library is the loaded driver. It is never unloaded: the driver has threads
-// of its own in it.
+// library is the loaded driver. It is never unloaded, since it has its own threads.
 type library struct{ driver *C.struct_driver }
 
-// open loads the driver's library, "" for the one that the loader finds, and
-// initialises it.
+// open loads and initialises the driver's library; "" is the one that the loader
+// finds.
 func open(path string) (*library, error) {
 	if path == "" {
 		path = "libcuda.so.1"
@@ -32,7 +31,7 @@ func open(path string) (*library, error) {
 	if driver == nil {
 		defer C.free(unsafe.Pointer(message))
 		if missing != nil {
-			return nil, fmt.Errorf("cuda: %w: it has no %s, which came with CUDA 11.2", ErrTooOld, C.GoString(missing))
+			return nil, fmt.Errorf("cuda: %w: it lacks %s, new in CUDA 11.2", ErrTooOld, C.GoString(missing))
 		}
 		return nil, fmt.Errorf("cuda: %w: %s", ErrLibraryNotFound, C.GoString(message))
 	}
@@ -43,7 +42,7 @@ func open(path string) (*library, error) {
 	return l, nil
 }
 
-// check makes an error of a result.
+// check turns a result into an error.
 func (l *library) check(call string, result C.CUresult) error {
 	if result == 0 {
 		return nil
@@ -58,7 +57,7 @@ func (l *library) check(call string, result C.CUresult) error {
 	return e
 }
 
-// version is the highest CUDA version that the driver serves: "12.4".
+// version is the highest CUDA version that the driver supports: "12.4".
 func (l *library) version() (string, error) {
 	var v C.int
 	if err := l.check("cuDriverGetVersion", C.driver_version(l.driver, &v)); err != nil {
@@ -67,9 +66,8 @@ func (l *library) version() (string, error) {
 	return fmt.Sprintf("%d.%d", v/1000, v%1000/10), nil
 }
 
-// devices lists what CUDA shows to this process. It makes no context. One
-// that cannot be read, having fallen off the bus, is left out; where that
-// leaves none, its error is the answer.
+// devices lists the devices that CUDA shows to this process. It makes no context. A
+// device that cannot be read is left out; if that leaves none, it returns the errors.
 func (l *library) devices() ([]Device, error) {
 	var count C.int
 	if err := l.check("cuDeviceGetCount", C.driver_device_count(l.driver, &count)); err != nil {
@@ -120,7 +118,7 @@ func (l *library) describe(ordinal int) (Device, error) {
 	device.GPU = formatUUID("GPU-", bytesOf(gpu))
 	device.UUID = device.GPU
 	if own != gpu {
-		// The second version of the call differs for MIG instances alone.
+		// The second version of the call differs for MIG instances only.
 		device.UUID = formatUUID("MIG-", bytesOf(own))
 	}
 	return device, nil

@@ -7,44 +7,43 @@ import (
 	"vramscope/internal/quantity"
 )
 
-// Options say what a probe process does.
+// Options configure a probe process.
 type Options struct {
-	Library string                         // path of libcuda.so.1; "" where the loader finds it
-	Choose  func([]Device) (Device, error) // which of the devices that CUDA shows
+	Library string                         // path of libcuda.so.1; "": found by the loader
+	Choose  func([]Device) (Device, error) // chooses one of CUDA's devices
 	Pattern Pattern
-	Size    quantity.Bytes // the most that it takes, what its pool reserves counted in; its context is not
+	Size    quantity.Bytes // the most that it reserves, without its context
 	Seed    uint64
 	Length  time.Duration    // until leak and staircase have reached the size
 	Clock   func() time.Time // nil: time.Now
 }
 
-// SizeError says that a device has no room for the size asked for.
+// SizeError means that a device has too little free memory.
 type SizeError struct {
 	Device Device
-	Size   quantity.Bytes // asked for
-	Free   quantity.Bytes // there now, the probe process's own context made
-	Fits   quantity.Bytes // the most that could be asked for now; 0 where no pattern fits
+	Size   quantity.Bytes // requested
+	Free   quantity.Bytes // now, with the probe process's own context
+	Fits   quantity.Bytes // the most that fits now; 0 if no pattern does
 }
 
 // Error implements error.
 func (e *SizeError) Error() string {
-	return fmt.Sprintf("%s does not fit on %s: %s is free, and %s of that is left alone",
-		e.Size, e.Device.Name, e.Free, min(leave, e.Free))
+	return fmt.Sprintf("%s does not fit on %s: %s is free, and %s of that is kept free",
+		e.Size, e.Device.Name, e.Free, min(spare, e.Free))
 }
 
-// Figures are how a probe process is doing.
+// Figures are the state of a probe process.
 type Figures struct {
 	Time      time.Time      // when they were read
-	Reserved  quantity.Bytes // held of the GPU, the context apart
-	Allocated quantity.Bytes // of that, in live blocks
+	Reserved  quantity.Bytes // on the GPU, without the context
+	Allocated quantity.Bytes // in live blocks
 	Peak      quantity.Bytes // the most ever reserved
 
 	Allocations int64 // made so far
 	Frees       int64
 	OutOfMemory int64          // allocations that the driver refused
-	Flushes     int64          // done for somebody
-	Flushed     quantity.Bytes // given back by them
-	// Short says that the pattern wants more than can be had without taking
-	// what is to be left alone.
+	Flushes     int64          // on request
+	Flushed     quantity.Bytes // freed by them
+	// Short reports that the pattern waits, to keep the spare memory free.
 	Short bool
 }

@@ -6,15 +6,15 @@ import (
 	"time"
 )
 
-// Pattern is how a probe process's memory moves. A pattern is a pure function
-// of block, time and seed, so that the same seed makes the same story however
-// fast the driver is, and a step that comes late only has more to do.
+// Pattern is how a probe process's memory changes. It is a pure function of block,
+// time and seed: the same seed has the same timeline however fast the driver is, and
+// a late step only has more to do.
 //
-//	steady     ▁█████████████   full at once, nine tenths of it live; which ones, wanders
-//	sawtooth   ▁█▃▄▅▆█▃▄▅▆█▃▄   up, and back to a third: what falls stays cached
-//	leak       ▁▁▂▂▃▃▄▄▅▅▆▆▇█   up without end, until the size is reached
+//	steady     ▁█████████████   full at once, changing nine tenths of it live
+//	sawtooth   ▁█▃▄▅▆█▃▄▅▆█▃▄   up, and back to a third: the rest stays cached
+//	leak       ▁▁▂▂▃▃▄▄▅▅▆▆▇█   up until the size is reached
 //	staircase  ▁▁▁▃▃▃▅▅▅▆▆▆██   the same in eight steps
-//	fragment   ▁█▅▅▅▅▅█▅▅▅▅▅█   full, then every other block freed: idle, and stuck
+//	fragment   ▁█▅▅▅▅▅█▅▅▅▅▅█   full, then every other block freed: all of it fragmented
 type Pattern string
 
 // The patterns.
@@ -38,30 +38,30 @@ func ParsePattern(name string) (Pattern, error) {
 		}
 		names = append(names, string(p))
 	}
-	return "", fmt.Errorf("there is no pattern %q: %s", name, strings.Join(names, ", "))
+	return "", fmt.Errorf("unknown pattern %q; it can be %s", name, strings.Join(names, ", "))
 }
 
 // The times of the patterns that repeat.
 const (
 	fillTime   = 2 * time.Second  // until the pattern is full for the first time
 	toothTime  = 12 * time.Second // of a sawtooth
-	fullTime   = time.Second / 2  // that it stays full, at the end of both
+	fullTime   = time.Second / 2  // for which it stays full, at the end of both
 	turnTime   = 20 * time.Second // until the other half is freed in fragment
 	wanderTime = 5 * time.Second  // until the free tenth of steady moves on
 )
 
 const stairs = 8
 
-// story is a pattern with all that it depends on.
-type story struct {
+// timeline is a pattern with its parameters.
+type timeline struct {
 	pattern Pattern
 	seed    uint64
-	blocks  int           // how many there are to be live or not, in the order of their places
+	blocks  int           // number of blocks that come and go
 	length  time.Duration // until leak and staircase are full
 }
 
-// permanent is the share of the pool that is live all the time, in
-// thousandths: weights, say.
+// permanent is the share of the pool that is always live, like a model's weights, in
+// thousandths.
 func (p Pattern) permanent() int {
 	switch p {
 	case Steady:
@@ -72,14 +72,14 @@ func (p Pattern) permanent() int {
 	return 100
 }
 
-// live says whether a block is to be live at a time after the start.
-func (s *story) live(block int, at time.Duration) bool {
+// live reports whether a block is live at a time after the start.
+func (s *timeline) live(block int, at time.Duration) bool {
 	switch s.pattern {
 	case Leak:
 		return s.below(block, at, s.length)
 	case Staircase:
 		step := s.length / stairs
-		// The first step is taken at once, the last one stair before the end.
+		// The first step begins at once, the last one stair before the end.
 		return s.below(block, at/step*step+step, s.length)
 	}
 	if at < fillTime {
@@ -92,12 +92,11 @@ func (s *story) live(block int, at time.Duration) bool {
 		if s.below(block, at%toothTime, toothTime-fullTime) {
 			return true
 		}
-		// A program never frees quite in order: every 16th block outlives its
-		// tooth, between others that do not.
+		// As in real programs, a few blocks live longer: one in 16 outlives its tooth.
 		return s.hash(uint64(block), tooth)%16 == 0
 	case Fragment:
 		if at%turnTime >= turnTime-fillTime {
-			return true // full again for a moment, before the other half goes
+			return true // full again, before the other half is freed
 		}
 		return uint64(block)%2 != (s.seed+uint64(at/turnTime))%2
 	default: // steady
@@ -106,14 +105,14 @@ func (s *story) live(block int, at time.Duration) bool {
 	}
 }
 
-// below reports whether a block is among the first at/whole of them all.
-func (s *story) below(block int, at, whole time.Duration) bool {
+// below reports whether a block is in the first at/whole of all blocks.
+func (s *timeline) below(block int, at, whole time.Duration) bool {
 	return at >= whole || float64(block) < float64(s.blocks)*float64(at)/float64(whole)
 }
 
 // hash is splitmix64 over the seed and two numbers.
 // Source: https://prng.di.unimi.it/splitmix64.c
-func (s *story) hash(a, b uint64) uint64 {
+func (s *timeline) hash(a, b uint64) uint64 {
 	z := s.seed + a*0x9e3779b97f4a7c15 + b*0xd1b54a32d192ed03
 	z = (z ^ z>>30) * 0xbf58476d1ce4e5b9
 	z = (z ^ z>>27) * 0x94d049bb133111eb

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// liveAt counts the live blocks of a story.
-func liveAt(s *story, at time.Duration) int {
+// liveAt counts the live blocks.
+func liveAt(s *timeline, at time.Duration) int {
 	n := 0
 	for i := range s.blocks {
 		if s.live(i, at) {
@@ -16,9 +16,8 @@ func liveAt(s *story, at time.Duration) int {
 	return n
 }
 
-// TestPatternsMoveAsDrawn follows each pattern through its course, in per
-// cent of the blocks.
-func TestPatternsMoveAsDrawn(t *testing.T) {
+// TestPatternsOverTime checks the live blocks of each pattern, in per cent.
+func TestPatternsOverTime(t *testing.T) {
 	type sample struct {
 		second      float64
 		least, most int
@@ -34,7 +33,7 @@ func TestPatternsMoveAsDrawn(t *testing.T) {
 		{Fragment, []sample{{0, 0, 0}, {1.5, 100, 100}, {2, 50, 50}, {19, 50, 50}, {21, 100, 100}, {22, 50, 50}}},
 	} {
 		for seed := range uint64(3) {
-			s := story{pattern: tc.pattern, seed: seed, blocks: 200, length: 100 * time.Second}
+			s := timeline{pattern: tc.pattern, seed: seed, blocks: 200, length: 100 * time.Second}
 			for _, want := range tc.samples {
 				at := time.Duration(want.second * float64(time.Second))
 				if got := liveAt(&s, at) / 2; got < want.least || got > want.most {
@@ -45,10 +44,9 @@ func TestPatternsMoveAsDrawn(t *testing.T) {
 	}
 }
 
-// TestFragmentFreesEveryOtherBlock: no two neighbours are free, so that no
-// chunk is; and the halves take turns.
+// TestFragmentFreesEveryOtherBlock: no chunk is free, and the halves take turns.
 func TestFragmentFreesEveryOtherBlock(t *testing.T) {
-	s := story{pattern: Fragment, blocks: 100}
+	s := timeline{pattern: Fragment, blocks: 100}
 	for _, at := range []time.Duration{3 * time.Second, 17 * time.Second, 23 * time.Second} {
 		for i := range s.blocks - 1 {
 			if s.live(i, at) == s.live(i+1, at) {
@@ -61,10 +59,9 @@ func TestFragmentFreesEveryOtherBlock(t *testing.T) {
 	}
 }
 
-// TestSeedsTellDifferentStories.
-func TestSeedsTellDifferentStories(t *testing.T) {
+func TestSeedsDiffer(t *testing.T) {
 	picture := func(pattern Pattern, seed uint64) (bits string) {
-		s := story{pattern: pattern, seed: seed, blocks: 300, length: time.Minute}
+		s := timeline{pattern: pattern, seed: seed, blocks: 300, length: time.Minute}
 		for _, at := range []time.Duration{3 * time.Second, 9 * time.Second, 31 * time.Second} {
 			for i := range s.blocks {
 				bits += map[bool]string{true: "1", false: "0"}[s.live(i, at)]
@@ -74,7 +71,7 @@ func TestSeedsTellDifferentStories(t *testing.T) {
 	}
 	for _, pattern := range []Pattern{Steady, Sawtooth, Fragment} {
 		if picture(pattern, 7) == picture(pattern, 8) {
-			t.Errorf("%s: seeds 7 and 8 tell the same story", pattern)
+			t.Errorf("%s: seeds 7 and 8 have the same timeline", pattern)
 		}
 	}
 }
@@ -86,6 +83,6 @@ func TestParsePattern(t *testing.T) {
 		}
 	}
 	if _, err := ParsePattern("Leak"); err == nil {
-		t.Error("a pattern of another name is accepted")
+		t.Error("an unknown pattern is accepted")
 	}
 }

@@ -6,28 +6,27 @@ import (
 	"vramscope/internal/quantity"
 )
 
-// chunk is what a memory pool takes from the driver at a time, and rawUnit
-// what the driver maps at least for an allocation outside of pools.
+// chunk is by how much a memory pool grows, rawUnit the granularity of allocations
+// outside pools.
 const (
 	chunk   = 32 * quantity.MiB
 	rawUnit = 2 * quantity.MiB
 )
 
-// SmallestSize is the least that a pattern can be shown in.
+// SmallestSize is the smallest size for a pattern.
 const SmallestSize = 128 * quantity.MiB
 
-// leave is what a probe process never takes: somebody else's next allocation.
-const leave = 512 * quantity.MiB
+// spare is always kept free for other processes.
+const spare = 512 * quantity.MiB
 
-// plan is how a size is divided.
+// plan divides a size.
 //
-//	size ≥ ┬ raw        a few allocations outside of the pool
+//	size ≥ ┬ raw        a few allocations outside the pool
 //	       └ pool ┬ permanent  a few large blocks, whole chunks each
 //	              └ blocks     many small ones, whose size divides a chunk
 //
-// Every chunk is thus either one large block's or cut into places of the small
-// blocks' size, and what is idle in the pool is always so many places: a block
-// fits without growth if and only if one block's size is idle.
+// So a chunk either belongs to one large block or consists of small blocks, and a
+// small block fits without growth if and only if its size is unused in the pool.
 type plan struct {
 	raw       []quantity.Bytes // sizes of the allocations
 	permanent []quantity.Bytes // sizes of the large blocks
@@ -47,7 +46,8 @@ func newPlan(pattern Pattern, size quantity.Bytes, seed uint64) (plan, error) {
 	permanent := down(p.pool/1000*quantity.Bytes(pattern.permanent()), chunk)
 	p.permanent = divide(permanent, chunk, 16)
 	moving := p.pool - permanent
-	// Tens to hundreds of them, at least two in a chunk, and the seed's say.
+	// Tens to hundreds of small blocks, at least two in a chunk; odd seeds have twice
+	// as many.
 	p.block = chunk / 2
 	if size < 32*quantity.GiB {
 		p.block = chunk / 4
@@ -62,8 +62,8 @@ func newPlan(pattern Pattern, size quantity.Bytes, seed uint64) (plan, error) {
 	return p, nil
 }
 
-// divide cuts a size into at most so many parts, each a multiple of unit; the
-// first takes what does not divide.
+// divide cuts a size into at most that many parts, each a multiple of unit; the first
+// gets the remainder.
 func divide(size, unit quantity.Bytes, parts int) []quantity.Bytes {
 	units := int(size / unit)
 	parts = min(parts, units)

@@ -14,10 +14,9 @@ func total(sizes []quantity.Bytes) (sum quantity.Bytes) {
 	return sum
 }
 
-// TestPlanUsesTheSizeAndNoMore: the parts make up the size but for what no
-// allocation of the driver's granularity could have, and every small block has
-// a place that divides a chunk.
-func TestPlanUsesTheSizeAndNoMore(t *testing.T) {
+// TestPlanFillsSize: the parts sum to the size except for less than the driver's
+// granularity, and small blocks divide a chunk.
+func TestPlanFillsSize(t *testing.T) {
 	for _, size := range []quantity.Bytes{
 		SmallestSize, SmallestSize + 1, 200 * quantity.MiB, quantity.GiB, 4 * quantity.GiB, 4*quantity.GiB + 12345,
 		31*quantity.GiB + 999, 40 * quantity.GiB, 80 * quantity.GiB, 190 * quantity.GiB,
@@ -34,7 +33,7 @@ func TestPlanUsesTheSizeAndNoMore(t *testing.T) {
 					t.Errorf("%s %s: the pool of %d is not filled: %d + %d", pattern, size, p.pool, permanent, small)
 				}
 				if rest := size - raw - p.pool; rest < 0 || rest >= rawUnit {
-					t.Errorf("%s %s: %d bytes are left of it", pattern, size, rest)
+					t.Errorf("%s %s: %d bytes are unused", pattern, size, rest)
 				}
 				if chunk%p.block != 0 || p.block > chunk/2 || p.blocks < 64 {
 					t.Errorf("%s %s: %d blocks of %d", pattern, size, p.blocks, p.block)
@@ -47,6 +46,6 @@ func TestPlanUsesTheSizeAndNoMore(t *testing.T) {
 		}
 	}
 	if _, err := newPlan(Steady, SmallestSize-1, 0); err == nil {
-		t.Error("a size too small for a pattern has a plan")
+		t.Error("a size that is too small has a plan")
 	}
 }

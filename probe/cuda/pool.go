@@ -19,9 +19,8 @@ type pool struct {
 	pool C.CUmemoryPool
 }
 
-// makePool creates a pool that keeps what is freed in it. Without that the
-// driver gives everything back at each synchronisation, and there would be
-// nothing cached.
+// makePool creates a pool with the highest release threshold. By default the driver
+// would free unused memory at each synchronisation, and nothing would be cached.
 func (d *device) makePool() (*pool, error) {
 	p := &pool{device: d}
 	if err := d.check("cuMemPoolCreate", C.driver_pool_create(d.driver, d.handle, &p.pool)); err != nil {
@@ -35,8 +34,8 @@ func (d *device) makePool() (*pool, error) {
 	return p, nil
 }
 
-// defaultPool is the one that cudaMallocAsync takes from; it is the device's
-// and never destroyed.
+// defaultPool is the pool of cudaMallocAsync. It belongs to the device and is never
+// destroyed.
 func (d *device) defaultPool() (*pool, error) {
 	p := &pool{device: d}
 	err := d.check("cuDeviceGetDefaultMemPool", C.driver_pool_default(d.driver, d.handle, &p.pool))
@@ -47,25 +46,20 @@ func (p *pool) destroy() error {
 	return p.check("cuMemPoolDestroy", C.driver_pool_destroy(p.driver, p.pool))
 }
 
-// identity is the same for all who use one pool in a process.
+// identity identifies the pool within the process.
 func (p *pool) identity() uint64 { return uint64(uintptr(unsafe.Pointer(p.pool))) }
 
-// poolFigures are the driver's stats of a pool.
-type poolFigures struct {
-	reserved, used         quantity.Bytes
-	reservedHigh, usedHigh quantity.Bytes // the highest since the pool was made
-}
-
-func (p *pool) figures() (poolFigures, error) {
-	var f poolFigures
+// stats reads the driver's stats of a pool.
+func (p *pool) stats() (poolStats, error) {
+	var f poolStats
 	for _, figure := range []struct {
 		to        *quantity.Bytes
 		attribute C.int
 	}{
-		// Used is read first: what is allocated between the two calls then
-		// makes a little more idle, never a used above reserved.
+		// Used comes first: an allocation between the two calls cannot make used
+		// larger than reserved.
 		{&f.used, C.DRIVER_POOL_USED}, {&f.reserved, C.DRIVER_POOL_RESERVED},
-		{&f.usedHigh, C.DRIVER_POOL_USED_HIGH}, {&f.reservedHigh, C.DRIVER_POOL_RESERVED_HIGH},
+		{&f.peakUsed, C.DRIVER_POOL_USED_HIGH}, {&f.peakReserved, C.DRIVER_POOL_RESERVED_HIGH},
 	} {
 		var value C.uint64_t
 		if err := p.check("cuMemPoolGetAttribute",
@@ -77,20 +71,19 @@ func (p *pool) figures() (poolFigures, error) {
 	return f, nil
 }
 
-// take allocates in the stream's order.
+// take allocates in stream order.
 func (p *pool) take(size quantity.Bytes) (address, error) {
 	var at C.CUdeviceptr
 	err := p.check("cuMemAllocFromPoolAsync", C.driver_pool_alloc(p.driver, p.pool, p.stream, &at, C.size_t(size)))
 	return address(at), err
 }
 
-// give frees in the stream's order.
+// give frees in stream order.
 func (p *pool) give(at address) error {
 	return p.check("cuMemFreeAsync", C.driver_pool_free(p.driver, C.CUdeviceptr(at), p.stream))
 }
 
-// trim has the pool give back what it can of all but keep bytes, which live
-// blocks are counted in.
+// trim frees what it can beyond keep bytes, which include live blocks.
 func (p *pool) trim(keep quantity.Bytes) error {
 	return p.check("cuMemPoolTrimTo", C.driver_pool_trim(p.driver, p.pool, C.size_t(keep)))
 }

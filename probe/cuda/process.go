@@ -11,47 +11,45 @@ import (
 	"time"
 )
 
-// Process is a probe process's hold on one device. It is the probe.Handler
-// that tells of it and flushes it.
+// Process holds memory of one device in a pattern. It is the probe.Handler that
+// reports and flushes it.
 type Process struct {
-	device  Device
-	version string
-	story   story
-	clock   func() time.Time
-	started time.Time
-	thread  *thread
-	holding *holding // on the thread
+	device   Device
+	version  string
+	timeline timeline
+	clock    func() time.Time
+	started  time.Time
+	thread   *thread
+	holding  *holding // on the thread
 
 	mu     sync.Mutex
 	newest Figures
 }
 
-// How a pattern is played: so often, and at most so many allocations and
-// frees at a time, so that whoever asks meanwhile need not wait long.
+// The pattern moves in steps, with a limited number of allocations and frees each,
+// so that requests in between need not wait long.
 const (
 	stepTime  = 50 * time.Millisecond
 	stepCalls = 256
 )
 
-// Start loads the driver, chooses a device, makes a context on it and takes
-// what is permanent of the pattern. A driver that hangs is left behind when
-// the context ends.
+// Start loads the driver, chooses a device, makes a context on it and allocates the
+// permanent blocks. A driver that hangs is abandoned when the context ends.
 func Start(ctx context.Context, o Options) (*Process, error) {
 	divided, err := newPlan(o.Pattern, o.Size, o.Seed)
 	if err != nil {
 		return nil, fmt.Errorf("cuda: %w", err)
 	}
 	p := &Process{
-		story:  story{pattern: o.Pattern, seed: o.Seed, blocks: divided.blocks, length: o.Length},
-		clock:  o.Clock,
-		thread: newThread(),
+		timeline: timeline{pattern: o.Pattern, seed: o.Seed, blocks: divided.blocks, length: o.Length},
+		clock:    o.Clock,
+		thread:   newThread(),
 	}
 	if p.clock == nil {
 		p.clock = time.Now
 	}
 	opened, err := on(ctx, p.thread, "start", func() (*Process, error) {
-		// p is nobody else's until this has come back: a caller that has given
-		// up has no use for it.
+		// p is shared only after this returns: a cancelled caller does not use it.
 		return p, p.open(&o, divided)
 	})
 	if err != nil {
@@ -86,31 +84,31 @@ func (p *Process) open(o *Options, divided plan) error {
 		p.holding, err = hold(used, divided)
 	}
 	if err != nil {
-		return fmt.Errorf("cuda: on %s: %w", p.device.UUID, errors.Join(err, used.leave()))
+		return fmt.Errorf("cuda: on %s: %w", p.device.UUID, errors.Join(err, used.close()))
 	}
 	return nil
 }
 
-// admit refuses a size that would leave too little for others.
+// admit refuses a size that would leave less than spare.
 func (p *Process) admit(d *device, o *Options) error {
 	free, err := d.free()
 	if err != nil {
 		return err
 	}
-	if o.Size <= free-leave {
+	if o.Size <= free-spare {
 		return nil
 	}
-	fits := down(max(free-leave, 0), chunk)
+	fits := down(max(free-spare, 0), chunk)
 	if fits < SmallestSize {
 		fits = 0
 	}
 	return &SizeError{Device: p.device, Size: o.Size, Free: free, Fits: fits}
 }
 
-// Device is the one in use.
+// Device is the device in use.
 func (p *Process) Device() Device { return p.device }
 
-// Run plays the pattern until the context ends, which is no error.
+// Run plays the pattern until the context ends, and then returns nil.
 func (p *Process) Run(ctx context.Context) error {
 	ticker := time.NewTicker(stepTime)
 	defer ticker.Stop()
@@ -132,10 +130,10 @@ func (p *Process) Run(ctx context.Context) error {
 
 func (p *Process) step(ctx context.Context, at time.Duration) error {
 	_, err := on(ctx, p.thread, "play the pattern", func() (struct{}, error) {
-		if err := p.holding.step(&p.story, at, stepCalls); err != nil {
+		if err := p.holding.step(&p.timeline, at, stepCalls); err != nil {
 			return struct{}{}, err
 		}
-		return struct{}{}, p.look()
+		return struct{}{}, p.update()
 	})
 	if err != nil && !errors.Is(err, ErrBusy) {
 		return fmt.Errorf("cuda: play the pattern on %s: %w", p.device.UUID, err)
@@ -143,9 +141,9 @@ func (p *Process) step(ctx context.Context, at time.Duration) error {
 	return err
 }
 
-// look runs on the thread.
-func (p *Process) look() error {
-	figures, err := p.holding.look()
+// update runs on the thread.
+func (p *Process) update() error {
+	figures, err := p.holding.update()
 	if err != nil {
 		return err
 	}
@@ -157,19 +155,19 @@ func (p *Process) look() error {
 	return nil
 }
 
-// Figures are the newest there are. It does not wait for the driver.
+// Figures returns the newest figures. It does not wait for the driver.
 func (p *Process) Figures() Figures {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.newest
 }
 
-// Close gives everything back and lets the context go. It may be called once,
-// when nobody uses the process any more. Where the driver does not answer in
-// time, the end of the program has to do it.
+// Close frees everything and releases the context. It is called once, when the
+// process is no longer in use. If the driver does not answer in time, the end of the
+// program frees everything.
 func (p *Process) Close(ctx context.Context) error {
-	_, err := on(ctx, p.thread, "give everything back", func() (struct{}, error) {
-		return struct{}{}, cmp.Or(p.look(), p.holding.release(), p.holding.device.leave())
+	_, err := on(ctx, p.thread, "free everything", func() (struct{}, error) {
+		return struct{}{}, cmp.Or(p.update(), p.holding.release(), p.holding.device.close())
 	})
 	p.thread.stop()
 	if err != nil {

@@ -16,10 +16,9 @@ import (
 	"vramscope/probe"
 )
 
-// TestPatternsReachTheirSizeAndNeverExceedIt plays every pattern, and holds
-// its stats against the driver's at each step: NVML's figure is the sum of
-// what is reserved and the context, to the byte.
-func TestPatternsReachTheirSizeAndNeverExceedIt(t *testing.T) {
+// TestPatternsReachSize checks at each step that NVML's figure is the sum of the
+// reserved memory and the context, to the byte.
+func TestPatternsReachSize(t *testing.T) {
 	const size = 768*quantity.MiB + 12345
 	for _, pattern := range Patterns() {
 		t.Run(string(pattern), func(t *testing.T) {
@@ -34,7 +33,7 @@ func TestPatternsReachTheirSizeAndNeverExceedIt(t *testing.T) {
 					t.Fatalf("at %s %d bytes are reserved of %d", at, reserved, size)
 				}
 				if used := g.used(); used != reserved+g.context() {
-					t.Fatalf("at %s NVML says %d bytes, the poolStats %d and a context of %d", at, used, reserved, g.context())
+					t.Fatalf("at %s NVML reports %d bytes, the stats %d and a context of %d", at, used, reserved, g.context())
 				}
 				most = max(most, reserved)
 			}
@@ -48,14 +47,12 @@ func TestPatternsReachTheirSizeAndNeverExceedIt(t *testing.T) {
 	}
 }
 
-// TestAllocatedIsWhatIsLive: the driver's stats are the blocks that the
-// pattern wants live, to the byte.
-func TestAllocatedIsWhatIsLive(t *testing.T) {
+func TestAllocatedMatchesLiveBlocks(t *testing.T) {
 	g := newGPU(t)
 	p := g.start(Sawtooth, quantity.GiB)
 	g.play(p, 0, 6*time.Second)
 	at := 6*time.Second - stepTime
-	want := total(p.holding.plan.permanent) + quantity.Bytes(liveAt(&p.story, at))*p.holding.plan.block
+	want := total(p.holding.plan.permanent) + quantity.Bytes(liveAt(&p.timeline, at))*p.holding.plan.block
 	pool, raw := g.stats(p)
 	if *pool.AllocatedBytes != want {
 		t.Errorf("allocated %d, want %d", *pool.AllocatedBytes, want)
@@ -71,9 +68,9 @@ func TestAllocatedIsWhatIsLive(t *testing.T) {
 	}
 }
 
-// TestStoryDoesNotDependOnTheSteps: a process that was held up has the same
-// blocks live, once it has caught up, as one that was not.
-func TestStoryDoesNotDependOnTheSteps(t *testing.T) {
+// TestTimelineIsIndependentOfSteps: a delayed process has the same live blocks once
+// it has caught up.
+func TestTimelineIsIndependentOfSteps(t *testing.T) {
 	g, late := newGPU(t), newGPU(t)
 	const until = 21 * time.Second
 	p, q := g.start(Sawtooth, quantity.GiB), late.start(Sawtooth, quantity.GiB)
@@ -82,13 +79,12 @@ func TestStoryDoesNotDependOnTheSteps(t *testing.T) {
 	late.play(q, until-stepTime, until)
 	for i := range p.holding.blocks {
 		if (p.holding.blocks[i] == 0) != (q.holding.blocks[i] == 0) {
-			t.Errorf("block %d is live in one of the two only", i)
+			t.Errorf("block %d is live in only one of the two", i)
 		}
 	}
 }
 
-// TestStartRefuses: no library, no room; and what was taken until then is
-// given back.
+// TestStartRefuses also checks that a failed start frees its memory.
 func TestStartRefuses(t *testing.T) {
 	g := newGPU(t)
 	o := g.options(Steady, quantity.GiB)
@@ -97,18 +93,18 @@ func TestStartRefuses(t *testing.T) {
 		t.Errorf("without a library: %v", err)
 	}
 	o = g.options(Steady, quantity.GiB)
-	o.Library = g.library // one that loads, and is another
+	o.Library = g.library // another library, which loads
 	if _, err := Start(t.Context(), o); !errors.Is(err, ErrTooOld) {
 		t.Errorf("with a library of another kind: %v", err)
 	}
 
 	free := g.free() - g.context()
 	var size *SizeError
-	if _, err := Start(t.Context(), g.options(Steady, free-leave+1)); !errors.As(err, &size) {
-		t.Fatalf("a byte more than may be taken: %v", err)
+	if _, err := Start(t.Context(), g.options(Steady, free-spare+1)); !errors.As(err, &size) {
+		t.Fatalf("one byte too many: %v", err)
 	}
-	if size.Free != free || size.Fits > free-leave || size.Fits <= free-leave-chunk {
-		t.Errorf("refused with %+v, where %d is free", size, free)
+	if size.Free != free || size.Fits > free-spare || size.Fits <= free-spare-chunk {
+		t.Errorf("refused with %+v, with %d free", size, free)
 	}
 	if left := g.used(); left != 0 {
 		t.Errorf("%d bytes are in use after a refusal", left)
@@ -116,22 +112,22 @@ func TestStartRefuses(t *testing.T) {
 
 	g.change(func(gpu *fakedriver.GPU) { gpu.Fail("cuMemPoolCreate", 2) })
 	if _, err := Start(t.Context(), g.options(Steady, quantity.GiB)); !errors.Is(err, ErrOutOfMemory) {
-		t.Errorf("where the driver refuses a pool: %v", err)
+		t.Errorf("pool refused by the driver: %v", err)
 	}
 	g.change(func(gpu *fakedriver.GPU) { gpu.Heal(); gpu.Fail("cuMemAllocFromPoolAsync", 2) })
 	if _, err := Start(t.Context(), g.options(Steady, quantity.GiB)); !errors.Is(err, ErrOutOfMemory) {
-		t.Errorf("where the driver refuses an allocation: %v", err)
+		t.Errorf("allocation refused by the driver: %v", err)
 	}
 	g.change(func(gpu *fakedriver.GPU) { gpu.Heal() })
 	if left := g.used(); left != 0 {
-		t.Errorf("%d bytes are in use after a start that failed", left)
+		t.Errorf("%d bytes are in use after a failed start", left)
 	}
-	g.start(Steady, free-leave)
+	g.start(Steady, free-spare)
 }
 
-// TestLastMemoryOfAGPUIsLeftAlone: where somebody else takes it, the pattern
-// waits, and goes on when it is back.
-func TestLastMemoryOfAGPUIsLeftAlone(t *testing.T) {
+// TestSpareMemoryIsKeptFree: the pattern waits while another process needs the
+// memory.
+func TestSpareMemoryIsKeptFree(t *testing.T) {
 	g := newGPU(t)
 	p := g.start(Leak, 2*quantity.GiB)
 	other := uint64(0)
@@ -140,18 +136,16 @@ func TestLastMemoryOfAGPUIsLeftAlone(t *testing.T) {
 		gpu.Start(fakedriver.NewProcess(4_200_000, other))
 	})
 	g.play(p, 0, 12*time.Second)
-	if left := g.free(); left < leave || left >= leave+chunk || !p.Figures().Short {
-		t.Errorf("%d bytes of the GPU are left free, want %d and less than a chunk more; figures %+v", left, leave, p.Figures())
+	if left := g.free(); left < spare || left >= spare+chunk || !p.Figures().Short {
+		t.Errorf("%d bytes of the GPU are left free, want %d and less than a chunk more; figures %+v", left, spare, p.Figures())
 	}
 	g.change(func(gpu *fakedriver.GPU) { gpu.End(4_200_000) })
 	g.play(p, 12*time.Second, 13*time.Second)
 	if f := p.Figures(); f.Short || f.Reserved <= 2*quantity.GiB-rawUnit {
-		t.Errorf("when it is free again: %+v", f)
+		t.Errorf("after the other process: %+v", f)
 	}
 }
 
-// TestOutOfMemoryIsCounted: the driver refuses, the pattern goes on with what
-// it has and tells of it.
 func TestOutOfMemoryIsCounted(t *testing.T) {
 	g := newGPU(t)
 	p := g.start(Leak, 2*quantity.GiB)
@@ -162,26 +156,26 @@ func TestOutOfMemoryIsCounted(t *testing.T) {
 	g.play(p, 0, 11*time.Second)
 	pool, raw := g.stats(p)
 	if *pool.OutOfMemoryCount == 0 {
-		t.Error("no refusal is told")
+		t.Error("no refusal is counted")
 	}
 	if got := g.used() - g.context(); got != *pool.ReservedBytes+*raw.ReservedBytes {
-		t.Errorf("after refusals NVML says %d, the poolStats %d", got, *pool.ReservedBytes+*raw.ReservedBytes)
+		t.Errorf("after refusals NVML reports %d, the stats %d", got, *pool.ReservedBytes+*raw.ReservedBytes)
 	}
 	g.change(func(gpu *fakedriver.GPU) { gpu.End(4_200_000) })
 	refused := *pool.OutOfMemoryCount
 	g.play(p, 11*time.Second, 12*time.Second)
 	if pool, _ = g.stats(p); *pool.OutOfMemoryCount != refused || p.Figures().Reserved <= 2*quantity.GiB-rawUnit {
-		t.Errorf("with room again: %+v", p.Figures())
+		t.Errorf("with free memory again: %+v", p.Figures())
 	}
 }
 
-// TestGrowthBeyondThePlanIsTakenBack: on a driver whose pools grow in larger
-// chunks than foreseen.
-func TestGrowthBeyondThePlanIsTakenBack(t *testing.T) {
+// TestUnexpectedGrowthIsUndone: the driver's pools grow in larger chunks than
+// planned.
+func TestUnexpectedGrowthIsUndone(t *testing.T) {
 	g := newGPU(t)
 	p := g.start(Steady, quantity.GiB)
 	g.onThread(p, func(h *holding) error {
-		b, err := h.pools[0].poolStats()
+		b, err := h.pools[0].stats()
 		if err != nil {
 			return err
 		}
@@ -197,19 +191,18 @@ func TestGrowthBeyondThePlanIsTakenBack(t *testing.T) {
 				t.Errorf("took %d, %v: the pool is larger than planned", at, err)
 			}
 		}
-		after, err := h.pools[0].poolStats()
+		after, err := h.pools[0].stats()
 		if after.reserved != b.reserved || after.used != b.used {
 			t.Errorf("the pool was %+v and is %+v", b, after)
 		}
 		if h.growth != chunk || h.figures.Allocations != made+1 {
-			t.Errorf("growth %d is foreseen, %d allocations were made to learn it", h.growth, h.figures.Allocations-made)
+			t.Errorf("growth is %d after %d allocations", h.growth, h.figures.Allocations-made)
 		}
 		return err
 	})
 }
 
-// TestLostGPUEndsTheRun with the driver's words, and not with a crash.
-func TestLostGPUEndsTheRun(t *testing.T) {
+func TestLostGPUEndsRun(t *testing.T) {
 	g := newGPU(t)
 	p, err := Start(t.Context(), g.options(Sawtooth, quantity.GiB))
 	if err != nil {
@@ -221,13 +214,11 @@ func TestLostGPUEndsTheRun(t *testing.T) {
 		t.Errorf("on a lost GPU the run ends with %v", err)
 	}
 	if err := p.Close(t.Context()); err == nil || strings.Count(err.Error(), "CUDA_ERROR") != 1 {
-		t.Errorf("the end of a process on a lost GPU says %v, want one reason", err)
+		t.Errorf("Close on a lost GPU: %v, want one reason", err)
 	}
 }
 
-// TestHangingDriverIsAnsweredWithBusy, in less time than a monitor waits; the
-// end does not wait for it either.
-func TestHangingDriverIsAnsweredWithBusy(t *testing.T) {
+func TestHangingDriverIsBusy(t *testing.T) {
 	g := newGPU(t)
 	p, err := Start(t.Context(), g.options(Sawtooth, quantity.GiB))
 	if err != nil {
@@ -245,23 +236,22 @@ func TestHangingDriverIsAnsweredWithBusy(t *testing.T) {
 	}
 	for deadline := time.Now().Add(time.Minute); !busy(); time.Sleep(time.Millisecond) {
 		if time.Now().After(deadline) {
-			t.Fatal("the driver hangs, and there are poolStats all the same")
+			t.Fatal("the driver hangs, and Stats still answers")
 		}
 	}
 	cancel()
 	if err := <-ran; err != nil {
-		t.Errorf("stopped while the driver hangs: %v", err)
+		t.Errorf("Run while the driver hangs: %v", err)
 	}
 	short, end := context.WithTimeout(t.Context(), 10*time.Millisecond)
 	defer end()
 	if err := p.Close(short); !errors.Is(err, ErrBusy) {
-		t.Errorf("closed while the driver hangs: %v", err)
+		t.Errorf("Close while the driver hangs: %v", err)
 	}
 	g.change(func(gpu *fakedriver.GPU) { gpu.Heal() })
 }
 
-// TestDevicesAreNVMLs: by UUID and name, whatever CUDA's order.
-func TestDevicesAreNVMLs(t *testing.T) {
+func TestDevicesMatchNVML(t *testing.T) {
 	g := newGPU(t)
 	var shown []Device
 	o := g.options(Steady, quantity.GiB)
@@ -270,7 +260,7 @@ func TestDevicesAreNVMLs(t *testing.T) {
 		return Device{}, errors.New("none of them")
 	}
 	if _, err := Start(t.Context(), o); err == nil || err.Error() != "none of them" {
-		t.Errorf("the error of who chooses came back as %v", err)
+		t.Errorf("the error of Choose became %v", err)
 	}
 	if len(shown) != len(g.devices) {
 		t.Fatalf("CUDA shows %d devices, NVML %d", len(shown), len(g.devices))

@@ -5,20 +5,20 @@ import (
 	"vramscope/probe"
 )
 
-// poolStats are what is known of a pool.
+// poolStats are the stats of a pool.
 type poolStats struct {
 	reserved, used quantity.Bytes
-	// residue is what the last full release had to leave idle: it lay between
+	// residue is the unused memory that the last full flush could not free, between
 	// live blocks. Unknown before the first.
 	residue quantity.Optional[quantity.Bytes]
-	// The highest since the pool was made; 0 where that is not told.
+	// Peaks since the pool was made; 0 if unknown.
 	peakReserved, peakUsed quantity.Bytes
 }
 
 func (b poolStats) idle() quantity.Bytes { return max(b.reserved-b.used, 0) }
 
-// fragmented is how much of the residue is idle still. What has been taken
-// and freed again since lies where it lay.
+// fragmented is how much of the residue is still unused. Blocks allocated and freed
+// since then have not moved.
 func (b poolStats) fragmented() quantity.Optional[quantity.Bytes] {
 	residue, known := b.residue.Value()
 	if !known {
@@ -27,11 +27,11 @@ func (b poolStats) fragmented() quantity.Optional[quantity.Bytes] {
 	return quantity.From(min(residue, b.idle()), quantity.Computed)
 }
 
-// cached is what a flush gives back at most. What has been freed since the last
-// one may lie between live blocks as well, which only the next will show.
+// cached is the most that a flush can free. Memory freed since the last flush may be
+// fragmented too, which only the next shows.
 func (b poolStats) cached() quantity.Bytes { return b.idle() - b.fragmented().Or(0) }
 
-// report puts the stats into the protocol's words.
+// report converts the stats to the protocol.
 func (b poolStats) report(handle uint64) probe.Allocator {
 	a := probe.Allocator{
 		Kind: "cuda_pool", Handle: handle, Basis: probe.PostFlush,
@@ -47,7 +47,7 @@ func (b poolStats) report(handle uint64) probe.Allocator {
 	return a
 }
 
-// reportRaw is the report of allocations outside of pools: all of it is live.
+// reportRaw is the report of allocations outside pools, all of them live.
 func reportRaw(bytes quantity.Bytes, allocations int) probe.Allocator {
 	return probe.Allocator{
 		Kind:          "raw",

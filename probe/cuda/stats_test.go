@@ -6,7 +6,6 @@ import (
 	"vramscope/internal/quantity"
 )
 
-// TestPoolFragmentedAfterFlush follows one pool through its life.
 func TestPoolFragmentedAfterFlush(t *testing.T) {
 	residue := func(b quantity.Bytes) quantity.Optional[quantity.Bytes] { return quantity.From(b, quantity.Computed) }
 	for _, tc := range []struct {
@@ -17,9 +16,9 @@ func TestPoolFragmentedAfterFlush(t *testing.T) {
 	}{
 		{"never flushed", poolStats{reserved: 100, used: 60}, 40, quantity.Unknown[quantity.Bytes]()},
 		{"just flushed", poolStats{reserved: 70, used: 60, residue: residue(10)}, 0, residue(10)},
-		{"nothing stuck", poolStats{reserved: 60, used: 60, residue: residue(0)}, 0, residue(0)},
-		{"grown since, and freed", poolStats{reserved: 100, used: 60, residue: residue(10)}, 30, residue(10)},
-		{"the residue taken again in part", poolStats{reserved: 70, used: 66, residue: residue(10)}, 0, residue(4)},
+		{"nothing fragmented", poolStats{reserved: 60, used: 60, residue: residue(0)}, 0, residue(0)},
+		{"grown and freed since", poolStats{reserved: 100, used: 60, residue: residue(10)}, 30, residue(10)},
+		{"residue partly used again", poolStats{reserved: 70, used: 66, residue: residue(10)}, 0, residue(4)},
 		{"read while the program freed", poolStats{reserved: 50, used: 60}, 0, quantity.Unknown[quantity.Bytes]()},
 	} {
 		if got := tc.poolStats.cached(); got != tc.cached {
@@ -43,10 +42,10 @@ func TestPoolFragmentedAfterFlush(t *testing.T) {
 func TestPeaksReportedWhereKnown(t *testing.T) {
 	a := poolStats{reserved: 70, used: 60, peakReserved: 90, peakUsed: 85}.report(5)
 	if a.PeakReservedBytes == nil || *a.PeakReservedBytes != 90 || a.PeakAllocatedBytes == nil || *a.PeakAllocatedBytes != 85 {
-		t.Errorf("told as %v, %v", a.PeakReservedBytes, a.PeakAllocatedBytes)
+		t.Errorf("reported as %v, %v", a.PeakReservedBytes, a.PeakAllocatedBytes)
 	}
-	// A CUDA graph's memory tells none.
+	// A CUDA graph's memory has no peaks.
 	if a := (poolStats{reserved: 70, used: 60}).report(0); a.PeakReservedBytes != nil || a.PeakAllocatedBytes != nil {
-		t.Errorf("made up as %v, %v", a.PeakReservedBytes, a.PeakAllocatedBytes)
+		t.Errorf("invented as %v, %v", a.PeakReservedBytes, a.PeakAllocatedBytes)
 	}
 }

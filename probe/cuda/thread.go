@@ -7,20 +7,18 @@ import (
 	"runtime"
 )
 
-// thread is a goroutine that is locked to its OS thread and makes calls for
-// others, one after the other.
+// thread is a goroutine locked to an OS thread that makes calls one after another.
 type thread struct {
 	calls chan func()
 	ended chan struct{}
 }
 
-var errEnded = errors.New("the GPU has been let go")
+var errEnded = errors.New("the process is closed")
 
 func newThread() *thread {
 	t := &thread{calls: make(chan func()), ended: make(chan struct{})}
 	go func() {
-		// Never unlocked: the thread ends with the goroutine, and with it
-		// whatever the driver has bound to it.
+		// Never unlocked: the thread ends with the goroutine.
 		runtime.LockOSThread()
 		for {
 			select {
@@ -34,13 +32,13 @@ func newThread() *thread {
 	return t
 }
 
-// stop ends the thread after the call under way. It may be called once.
+// stop ends the thread after the present call. It is called once.
 func (t *thread) stop() { close(t.ended) }
 
-// on makes a call on the thread and waits for its answer as long as the
-// context allows, then gives ErrBusy. A call that has not begun by then never
-// will. One that has goes on, since nothing can stop a call in the driver, and
-// its answer is dropped.
+// on makes a call on the thread and waits for its result until the context ends; then
+// it returns ErrBusy. A call that has not begun by then is not made. One that has
+// begun continues, since nothing stops a call in the driver, and its result is
+// dropped.
 func on[T any](ctx context.Context, t *thread, what string, call func() (T, error)) (T, error) {
 	type answer struct {
 		value T
@@ -52,7 +50,7 @@ func on[T any](ctx context.Context, t *thread, what string, call func() (T, erro
 		answers <- answer{value, err}
 	}
 	var none T
-	if ctx.Err() == nil { // select would choose among what is ready
+	if ctx.Err() == nil { // select would choose at random
 		select {
 		case t.calls <- work:
 			select {

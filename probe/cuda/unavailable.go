@@ -10,8 +10,7 @@ import (
 	"vramscope/probe"
 )
 
-// Process is a probe process in a build that cannot load a driver: there is
-// never one.
+// Process is the type in a build that cannot load a driver. There is never one.
 type Process struct{}
 
 // Start fails with ErrNoCgo.
@@ -19,16 +18,16 @@ func Start(context.Context, Options) (*Process, error) {
 	return nil, fmt.Errorf("cuda: start: %w", ErrNoCgo)
 }
 
-// Device is none.
+// Device returns the zero Device.
 func (p *Process) Device() Device { return Device{} }
 
 // Run fails with ErrNoCgo.
 func (p *Process) Run(context.Context) error { return ErrNoCgo }
 
-// Figures are none.
+// Figures returns the zero Figures.
 func (p *Process) Figures() Figures { return Figures{} }
 
-// Close has nothing to give back.
+// Close does nothing.
 func (p *Process) Close(context.Context) error { return nil }
 
 // Hello implements probe.Handler.

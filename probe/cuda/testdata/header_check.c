@@ -1,8 +1,8 @@
-/* Compiled only, with the real header in front of ours: see header_test.go. */
+/* Only compiled, with the real header before driver.h: see header_test.go. */
 #include <cuda.h>
 
 #ifdef cuDeviceGetUuid
-/* CUDA 13 gives the name to the second version; the library has the first one still. */
+/* CUDA 13 gives the name to the second version; the library still has the first. */
 #undef cuDeviceGetUuid
 CUresult cuDeviceGetUuid(CUuuid *uuid, CUdevice dev);
 #endif
@@ -28,7 +28,7 @@ VALUE(DRIVER_POOL_USED_HIGH, CU_MEMPOOL_ATTR_USED_MEM_HIGH)
 VALUE(DRIVER_GRAPH_USED, CU_GRAPH_MEM_ATTR_USED_MEM_CURRENT)
 VALUE(DRIVER_GRAPH_RESERVED, CU_GRAPH_MEM_ATTR_RESERVED_MEM_CURRENT)
 
-/* The codes that error.go tells apart. */
+/* The codes in error.go. */
 VALUE(2, CUDA_ERROR_OUT_OF_MEMORY)
 VALUE(3, CUDA_ERROR_NOT_INITIALIZED)
 VALUE(34, CUDA_ERROR_STUB_LIBRARY)
@@ -42,8 +42,8 @@ VALUE(803, CUDA_ERROR_SYSTEM_DRIVER_MISMATCH)
 VALUE(804, CUDA_ERROR_COMPAT_NOT_SUPPORTED_ON_DEVICE)
 
 /*
- * Our own declaration of the pool's properties, under another name; the types
- * of ours that it takes the place of are plain ints and pointers.
+ * driver.h's own declaration of the pool's properties, under another name; the
+ * other types that it declares are plain ints and pointers.
  */
 #undef CUDA_VERSION
 #undef VRAMSCOPE_CUDA_DRIVER_H
