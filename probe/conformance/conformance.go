@@ -1,10 +1,3 @@
-// Package conformance runs the protocol's conformance vectors against a
-// server, whatever language it is written in:
-//
-//	vectors (JSON) → steps → socket → answers → matcher
-//
-// The vectors and the matcher are described in
-// probe/testdata/conformance/README.md.
 package conformance
 
 import (
@@ -72,7 +65,7 @@ func Run(t *testing.T, directory, socket string) {
 			t.Fatal(err)
 		}
 		var v vectors
-		// Strict: a misspelled rule would let everything pass.
+		// Strict: a misspelled field would pass unnoticed.
 		in := json.NewDecoder(bytes.NewReader(content))
 		in.DisallowUnknownFields()
 		in.UseNumber()
@@ -126,7 +119,7 @@ type peer struct {
 
 func connect(t *testing.T, socket string) *peer {
 	t.Helper()
-	// However long the path is: a socket's address has 108 bytes.
+	// A socket's address has at most 108 bytes, the path may have more.
 	dir, err := os.Open(filepath.Dir(socket))
 	if err != nil {
 		t.Fatal(err)
@@ -142,14 +135,14 @@ func connect(t *testing.T, socket string) *peer {
 
 func (p *peer) close() { _ = p.conn.Close() }
 
-// step sends what a step says and looks at the answers.
+// step sends a step's requests and checks the answers.
 func (p *peer) step(t *testing.T, s *step) {
 	t.Helper()
 	expected := []any{s.Expect}
 	if s.Together != nil {
 		expected, _ = s.Expect.([]any)
 		if len(expected) != len(s.Together) {
-			t.Fatal("the step expects another number of answers than it has requests")
+			t.Fatal("the step has different numbers of requests and expected answers")
 		}
 	}
 	some := s.Some == nil
@@ -170,17 +163,17 @@ func (p *peer) step(t *testing.T, s *step) {
 			}
 		}
 		if n := p.in.Buffered(); n > 0 {
-			t.Fatalf("after the answer came %d bytes more", n)
+			t.Fatalf("%d bytes follow the answer", n)
 		}
 	}
 	if !some {
-		t.Fatalf("no answer was %v", s.Some)
+		t.Fatalf("no answer matches %v", s.Some)
 	}
 	if !s.Closed {
 		return
 	}
 	if _, err := p.line(); !errors.Is(err, io.EOF) && !errors.Is(err, unix.ECONNRESET) {
-		t.Fatalf("the connection goes on: %v", err)
+		t.Fatalf("the connection is still open: %v", err)
 	}
 }
 
@@ -214,8 +207,8 @@ func (p *peer) send(t *testing.T, s *step, file *os.File) {
 	}
 }
 
-// write fails only where nothing was said about it: a server may close before
-// it has read all of a line that is too long.
+// write tolerates a closed connection after a line that is too long: the server need
+// not read all of it.
 func (p *peer) write(t *testing.T, line []byte, file *os.File) {
 	t.Helper()
 	if err := p.conn.SetDeadline(time.Now().Add(timeout)); err != nil {
@@ -255,7 +248,7 @@ func (p *peer) answer(t *testing.T) map[string]any {
 	in.UseNumber()
 	var answer map[string]any
 	if err := in.Decode(&answer); err != nil || answer == nil {
-		t.Fatalf("no JSON object: %v in %q", err, line)
+		t.Fatalf("not a JSON object: %v in %q", err, line)
 	}
 	if in.More() {
 		t.Fatalf("more than one value in a line: %q", line)
@@ -263,7 +256,7 @@ func (p *peer) answer(t *testing.T) map[string]any {
 	return answer
 }
 
-// scratch is an empty file to send along, perhaps open for reading only.
+// scratch is an empty file to send, possibly open for reading only.
 func scratch(t *testing.T, readonly bool) *os.File {
 	t.Helper()
 	file, err := os.CreateTemp(t.TempDir(), "snapshot")
@@ -282,19 +275,19 @@ func scratch(t *testing.T, readonly bool) *os.File {
 	return again
 }
 
-// filled checks that a file holds what the answer says.
+// filled checks that a file has the size in the answer.
 func filled(t *testing.T, answer map[string]any, file *os.File) {
 	t.Helper()
 	info, err := file.Stat()
 	if err != nil {
 		t.Fatal(err)
 	}
-	told := answer["bytes"]
-	if told == nil {
-		told = json.Number("0")
+	size := answer["bytes"]
+	if size == nil {
+		size = json.Number("0")
 	}
-	if fmt.Sprint(info.Size()) != fmt.Sprint(told) {
-		t.Errorf("the file holds %d bytes, the answer says %v", info.Size(), told)
+	if fmt.Sprint(info.Size()) != fmt.Sprint(size) {
+		t.Errorf("the file has %d bytes, the answer says %v", info.Size(), size)
 	}
 	if err := file.Close(); err != nil {
 		t.Error(err)

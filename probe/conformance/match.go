@@ -10,10 +10,10 @@ import (
 	"time"
 )
 
-// absent stands for the value of a key that is not there.
+// absent is the value of a missing key.
 type absent struct{}
 
-// match says why a value is not what a matcher wants; nil: it is.
+// match returns why a value does not match, or nil.
 func match(want, got any) error {
 	switch want := want.(type) {
 	case string:
@@ -40,7 +40,7 @@ func match(want, got any) error {
 		return nil
 	}
 	if want != got {
-		return fmt.Errorf("it is %v, not %v", got, want)
+		return fmt.Errorf("got %v, want %v", got, want)
 	}
 	return nil
 }
@@ -48,7 +48,7 @@ func match(want, got any) error {
 func matchObject(want map[string]any, got any) error {
 	object, ok := got.(map[string]any)
 	if !ok {
-		return fmt.Errorf("%v is no object", got)
+		return fmt.Errorf("%v is not an object", got)
 	}
 	for key, wanted := range want {
 		value, there := object[key]
@@ -67,7 +67,7 @@ func matchNested(rule string, argument, got any) error {
 	case "$each":
 		elements, ok := got.([]any)
 		if !ok {
-			return fmt.Errorf("%v is no array", got)
+			return fmt.Errorf("%v is not an array", got)
 		}
 		for i, element := range elements {
 			if err := match(argument, element); err != nil {
@@ -88,10 +88,10 @@ func matchNested(rule string, argument, got any) error {
 			}
 		}
 		return fmt.Errorf("%v is none of %v", got, choices)
-	case "$books":
+	case "$totals":
 		return matchTotals(got)
 	}
-	return fmt.Errorf("there is no rule %s", rule)
+	return fmt.Errorf("unknown rule %s", rule)
 }
 
 var uuidForm = regexp.MustCompile(`^(GPU|MIG)-[0-9A-Za-z/-]{1,92}$`)
@@ -127,7 +127,7 @@ func matchRule(rule string, got any) error {
 		text, _ := got.(string)
 		ok = uuidForm.MatchString(text)
 	default:
-		return fmt.Errorf("there is no rule %s", rule)
+		return fmt.Errorf("unknown rule %s", rule)
 	}
 	if !ok {
 		return fmt.Errorf("%v is not %s", got, rule)
@@ -144,11 +144,11 @@ func isInteger(got any, least, most int64) bool {
 	return err == nil && n >= least && n <= most
 }
 
-// matchTotals checks what every allocator's report obeys.
+// matchTotals checks that no part exceeds reserved, and that the parts sum to it.
 func matchTotals(got any) error {
 	object, ok := got.(map[string]any)
 	if !ok {
-		return fmt.Errorf("%v is no allocator", got)
+		return fmt.Errorf("%v is not an allocator", got)
 	}
 	figure := func(name string) (int64, bool) {
 		number, ok := object[name+"_bytes"].(json.Number)
@@ -175,7 +175,7 @@ func matchTotals(got any) error {
 		}
 	}
 	if all && sum != reserved {
-		return fmt.Errorf("the parts make %d, reserved_bytes is %d", sum, reserved)
+		return fmt.Errorf("the parts sum to %d, reserved_bytes is %d", sum, reserved)
 	}
 	return nil
 }
