@@ -29,8 +29,8 @@ func TestSeriesFitsMemoryBudget(t *testing.T) {
 	}
 }
 
-// A series that stands still for months leaves no numbers behind which are so
-// small that processors take many times as long over them.
+// A series that is constant for months leaves no denormal numbers, which processors
+// compute with many times as slowly.
 func TestConstantSeriesCostsNoMore(t *testing.T) {
 	f := fed(regime.LeakUnderSawtooth(regime.Seeded(12))[:900], 1)
 	const samples, step = 40_000, 120
@@ -50,8 +50,8 @@ func TestConstantSeriesCostsNoMore(t *testing.T) {
 	}
 }
 
-// BenchmarkSample is what the monitor does with a sample: it is taken in, and
-// everything is asked for.
+// BenchmarkSample is what the monitor does with a sample: it takes it and asks for
+// everything.
 func BenchmarkSample(b *testing.B) {
 	for _, g := range regime.All() {
 		y := g.Make(regime.Seeded(13))

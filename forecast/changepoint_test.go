@@ -9,7 +9,7 @@ import (
 	"vramscope/internal/forecastlab/regime"
 )
 
-// noisy is a path with a normal tremble of so many bytes.
+// noisy is a path with normal noise of so many bytes.
 func noisy(seed uint64, size float64, seconds int, path func(t float64) float64) []float64 {
 	r := rand.New(rand.NewPCG(seed, 3))
 	y := make([]float64, seconds)
@@ -19,9 +19,8 @@ func noisy(seed uint64, size float64, seconds int, path func(t float64) float64)
 	return y
 }
 
-// Half a minute after growth has begun out of a long plateau, or has ended
-// after a long rise, nothing has been learnt of that yet. Intervals hold what
-// comes all the same.
+// Half a minute after growth has begun out of a long plateau, or has ended after a
+// long rise, no forecast made since has come due. Intervals hold the truth anyway.
 func TestIntervalsExtendAlongNewCourse(t *testing.T) {
 	const changes = 1800
 	for name, path := range map[string]func(t float64) float64{
@@ -49,8 +48,8 @@ func TestIntervalsExtendAlongNewCourse(t *testing.T) {
 	}
 }
 
-// Steps miss what was forecast as far as any new course does, and teeth lead
-// away from it again and again; but a step leads nowhere, and teeth are known.
+// A step misses the forecast as far as a new course does, but is no line; the rises
+// of a sawtooth are lines, but are forecast.
 func TestStepsAndSawtoothAreNoNewCourse(t *testing.T) {
 	step := noisy(2, 20*mebibyte, 2400, func(t float64) float64 {
 		if t >= 1800 {
@@ -65,17 +64,17 @@ func TestStepsAndSawtoothAreNoNewCourse(t *testing.T) {
 			t.Fatalf("%d s after a step it is a course", i)
 		}
 	}
-	teeth := regime.Sawtooth(regime.Seeded(1))
+	saw := regime.Sawtooth(regime.Seeded(1))
 	f = New()
 	on := 0
-	for i, v := range teeth {
+	for i, v := range saw {
 		f.Observe(after(float64(i)), int64(v))
-		if f.state.Changepoint.On && i > len(teeth)/2 {
+		if f.state.Changepoint.On && i > len(saw)/2 {
 			on++
 		}
 	}
-	if share := float64(on) / float64(len(teeth)/2); share > 0.05 {
-		t.Errorf("teeth are a new course at %.0f %% of the samples", 100*share)
+	if share := float64(on) / float64(len(saw)/2); share > 0.05 {
+		t.Errorf("a sawtooth is a new course at %.0f %% of the samples", 100*share)
 	}
 }
 
@@ -98,7 +97,7 @@ func TestYoungCourseExtendsIntervalLittle(t *testing.T) {
 	}
 }
 
-// What is not known of a course's slope is room too, on the side where it leads.
+// The uncertainty of a course's slope widens the interval too, on its own side.
 func TestCourseExtendsIntervalByUncertainSlope(t *testing.T) {
 	narrow := spread{-1, 1, -2, 2}
 	to80, to95 := (1+z80)*60*mib, (1+z95)*60*mib
@@ -121,8 +120,8 @@ func TestCourseExtendsIntervalByUncertainSlope(t *testing.T) {
 	}
 }
 
-// A course began where the miss began, and is one only as long as it leads
-// away from what was forecast, and to the same side.
+// A course starts where the error started, and lasts as long as it leads away from the
+// forecast, to the same side.
 func TestCourseStartsWhereForecastsMissed(t *testing.T) {
 	const rate, missed, now = 10 * mebibyte, 200 * mebibyte, int64(100e9)
 	climbing := func() *changepoint {
@@ -146,6 +145,6 @@ func TestCourseStartsWhereForecastsMissed(t *testing.T) {
 	}
 	r.Missed = -missed
 	if c := climbing().watch(now, 1, &r, 30); c.on {
-		t.Errorf("it leads back to what was forecast: %+v", c)
+		t.Errorf("it leads back to the forecast: %+v", c)
 	}
 }

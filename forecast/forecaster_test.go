@@ -63,7 +63,7 @@ func TestConstantSeriesIsForecastConstant(t *testing.T) {
 		t.Errorf("it is %v", f.Trend())
 	}
 	if full, ok := f.FullIn(0); ok {
-		t.Errorf("a GPU that stands full is said to become full: %+v", full)
+		t.Errorf("a GPU that is full is forecast to become full: %+v", full)
 	}
 }
 
@@ -108,7 +108,7 @@ func TestSampleNotLaterIsIgnored(t *testing.T) {
 		f.Observe(after(float64(i)-59), 0)
 	}
 	if !reflect.DeepEqual(f, want) {
-		t.Error("samples that are no later than the last were taken in")
+		t.Error("samples that are not later than the last were taken")
 	}
 }
 
@@ -123,26 +123,25 @@ func TestClockSetBackIsFollowed(t *testing.T) {
 	}
 }
 
-// What happens while nobody looks must not be held against forecasts that came
-// due meanwhile.
+// A change within a gap does not score the forecasts that came due in it.
 func TestForecastsDueInGapAreNotScored(t *testing.T) {
-	told, silent := fed(flat(80, 20*gib), 1), fed(flat(80, 20*gib), 1)
-	told.Gap(after(80))
+	gap, late := fed(flat(80, 20*gib), 1), fed(flat(80, 20*gib), 1)
+	gap.Gap(after(80))
 	for i := 92; i < 120; i++ {
-		told.Observe(after(float64(i)), int64(50*gib))
-		silent.Observe(after(float64(i)), int64(50*gib))
+		gap.Observe(after(float64(i)), int64(50*gib))
+		late.Observe(after(float64(i)), int64(50*gib))
 	}
-	in, _ := told.At(10 * time.Second)
+	in, _ := gap.At(10 * time.Second)
 	if in.Upper95 > int64(51*gib) {
 		t.Errorf("a change in a gap widens the interval to %.1f GiB", float64(in.Upper95)/gib)
 	}
-	if out, _ := silent.At(10 * time.Second); out.Upper95 < int64(52*gib) {
+	if out, _ := late.At(10 * time.Second); out.Upper95 < int64(52*gib) {
 		t.Errorf("a jump between two late samples leaves the interval at %.1f GiB", float64(out.Upper95)/gib)
 	}
 }
 
 // A job that fills the GPU ends, and the next one leaks too: the first one's
-// end says nothing of how far the second one's growth can be believed.
+// end does not count against the second one's growth.
 func TestNextJobStartsWithoutWeights(t *testing.T) {
 	job := append(flat(600, 30*gib), ramp(900, 30*gib, 40*mib)...)
 	once := fed(job, 1)
@@ -155,14 +154,13 @@ func TestNextJobStartsWithoutWeights(t *testing.T) {
 	if twice.Trend() != Leak {
 		t.Errorf("the second leak is %v", twice.Trend())
 	}
-	// That jobs end is not forgotten with it.
+	// The size of that error is kept.
 	if in, _ := twice.At(5 * time.Minute); in.Lower95 > int64(40*gib) {
 		t.Errorf("at 5 min %.1f GiB at least, though a job has ended before", float64(in.Lower95)/gib)
 	}
 }
 
-// Every third sample is missing, others come late or twice: a leak remains a
-// leak.
+// Every third sample is missing, others come late or twice.
 func TestLeakIsForecastFromIrregularSamples(t *testing.T) {
 	const rate = 25 * mib
 	r := regime.Seeded(4)

@@ -33,8 +33,8 @@ func TestFullInOfLeak(t *testing.T) {
 	}
 }
 
-// A leak without noise has taken what is free by the next sample at the
-// latest: not "perhaps never".
+// A leak without noise fills the GPU by the next sample at the latest: not "perhaps
+// never".
 func TestFullInOfNoiselessLeakHasLatest(t *testing.T) {
 	f := fed(ramp(1200, 10*gib, 25*mib), 1)
 	if full, ok := f.FullIn(0); !ok || full.Latest <= 0 || full.Latest > 2*time.Second {
@@ -57,8 +57,7 @@ func TestShrinkingMemoryNeverFills(t *testing.T) {
 	}
 }
 
-// Teeth that come close to the limit are known after the second one not to
-// pass it.
+// A sawtooth close to the limit is known not to pass it after the second cycle.
 func TestSawtoothCloseToLimitDoesNotFill(t *testing.T) {
 	for _, period := range []int{20, 45, 90, 180} {
 		r := regime.Seeded(uint64(period))
@@ -106,6 +105,6 @@ func TestFullInDecreasesWithFreeMemory(t *testing.T) {
 		last = full.Median
 	}
 	if last == 0 {
-		t.Error("a leak never fills anything")
+		t.Error("a leak never fills the GPU")
 	}
 }

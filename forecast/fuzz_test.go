@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// FuzzForecaster feeds any bytes at any times, and holds what comes out to what
-// every caller relies on.
+// FuzzForecaster feeds any bytes at any times, and checks what every caller relies
+// on.
 func FuzzForecaster(f *testing.F) {
 	seed := func(samples ...int64) {
 		var data []byte

@@ -7,8 +7,8 @@ import (
 	"vramscope/internal/forecastlab/regime"
 )
 
-// leaking is how many samples, a second apart, stand marked as a leak, and
-// which the first of them is; −1: none.
+// leaking is the number of samples, a second apart, that are marked as a leak, and the
+// first of them, −1 for none.
 func leaking(y []float64) (count, first int) {
 	f := New()
 	first = -1
@@ -24,7 +24,7 @@ func leaking(y []float64) (count, first int) {
 	return count, first
 }
 
-// saturating grows from base by grows, ever more slowly, and trembles.
+// saturating grows from base by grows, ever more slowly, with noise.
 func saturating(n int, base, grows, fade, size float64, seed uint64) []float64 {
 	r := regime.Seeded(seed)
 	y := make([]float64, n)
@@ -34,8 +34,8 @@ func saturating(n int, base, grows, fade, size float64, seed uint64) []float64 {
 	return y
 }
 
-// What levels off is not a leak at any time: not in its first minutes either,
-// when it has slowed down by less than it trembles.
+// Growth that levels off is never a leak, not even in its first minutes, when noise
+// hides that it slows down.
 func TestFadingGrowthIsNoLeak(t *testing.T) {
 	for _, fade := range []float64{200, 600, 1800} {
 		for _, size := range []float64{1, 30, 100} {
@@ -48,7 +48,7 @@ func TestFadingGrowthIsNoLeak(t *testing.T) {
 	}
 }
 
-// A leak as fast as that at its start is called one, if later under noise.
+// A leak is found within minutes, under noise later.
 func TestLeakIsFoundInTime(t *testing.T) {
 	for _, c := range []struct{ rate, size, latest float64 }{
 		{20, 1, 480}, {20, 30, 480}, {20, 100, 600}, {60, 100, 480}, {4, 10, 600}, {1, 5, 1200},
@@ -79,8 +79,7 @@ func TestSlowLeakIsFound(t *testing.T) {
 	}
 }
 
-// Out of a long plateau it needs no longer than a few minutes, and what was
-// loaded before the plateau says nothing about it.
+// After a long plateau a leak is found in a few minutes, whatever was loaded before.
 func TestLeakAfterPlateauIsFoundInMinutes(t *testing.T) {
 	r := regime.Seeded(22)
 	y := saturating(3000, 5*gib, 20*gib, 100, 0, 0)
@@ -110,7 +109,7 @@ func TestCorrelatedNoiseIsNoLeak(t *testing.T) {
 	}
 }
 
-// The first rise of a series may be anything; the next ones are known.
+// Swings that repeat are no leak.
 func TestSwingsAreNoLeak(t *testing.T) {
 	for _, period := range []float64{120, 600, 1200, 2400} {
 		for _, size := range []float64{0.024, 0.1, 0.5, 2} {
@@ -147,20 +146,20 @@ func TestFadingStepsAreNoLeak(t *testing.T) {
 	}
 }
 
-// A leak under teeth that are as tall as it grows in minutes, and the same
-// teeth without it.
+// A leak under a sawtooth that is as tall as the growth of minutes, and the same
+// sawtooth without it.
 func TestLeakUnderSawtoothIsGrowthOfMinima(t *testing.T) {
 	r := regime.Seeded(23)
 	with, without := make([]float64, 3600), make([]float64, 3600)
 	for i := range with {
-		tooth := 4*gib*float64(i%90)/90 + 20*mib*r.NormFloat64()
-		with[i], without[i] = 20*gib+tooth+12*mib*float64(i), 20*gib+tooth
+		cycle := 4*gib*float64(i%90)/90 + 20*mib*r.NormFloat64()
+		with[i], without[i] = 20*gib+cycle+12*mib*float64(i), 20*gib+cycle
 	}
 	if _, first := leaking(with); first < 0 || first > 1500 {
 		t.Errorf("the leak is called one at %d s", first)
 	}
 	if count, first := leaking(without); count > 0 {
-		t.Errorf("teeth are called a leak at %d s, for %d s", first, count)
+		t.Errorf("a sawtooth is called a leak at %d s, for %d s", first, count)
 	}
 }
 
@@ -187,8 +186,8 @@ func TestLeakMarkEndsWithLeak(t *testing.T) {
 	}
 }
 
-// What was there before the machine slept for an hour says nothing of a leak
-// that is found when it wakes: neither rises it above that, nor from it.
+// Levels from before the machine slept for an hour do not count for a leak found when
+// it wakes.
 func TestLongGapResetsRows(t *testing.T) {
 	f := New()
 	for i := range 900 {
@@ -206,8 +205,7 @@ func TestLongGapResetsRows(t *testing.T) {
 	}
 }
 
-// The whole life is kept in slots that grow with it, and levels stay where
-// they were in time.
+// The whole life is kept in slots that grow with it, and levels keep their time.
 func TestLifeIsKeptInGrowingSlots(t *testing.T) {
 	for _, windows := range []int{10, 24, 25, 100, 1000, 5000} {
 		m := minima{Joined: 1}
@@ -228,8 +226,8 @@ func TestLifeIsKeptInGrowingSlots(t *testing.T) {
 	}
 }
 
-// The error that is stated is the one that is made: of noise around a line, of
-// a random walk, and of what lies between.
+// The standard error matches the actual error: for noise around a line, for a random
+// walk, and in between.
 func TestStandardErrorOfLostSteps(t *testing.T) {
 	for _, c := range []struct {
 		name         string

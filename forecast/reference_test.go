@@ -32,7 +32,7 @@ func readReference(t *testing.T) *reference {
 	return &ref
 }
 
-// near fails unless got is want but for the digits that float64 loses.
+// near fails unless got equals want up to rounding.
 func near(t *testing.T, what string, got, want, scale float64) {
 	t.Helper()
 	if !(math.Abs(got-want) <= 1e-8*scale) {
@@ -55,8 +55,8 @@ func TestDampedHoltMatchesTextbook(t *testing.T) {
 	}
 }
 
-// A sample that is missing must not change what the trend amounts to: ten
-// seconds in one step come to what ten steps of a second come to.
+// A missing sample does not change the trend: one step of ten seconds equals ten
+// steps of a second.
 func TestDampedHoltScalesWithElapsedTime(t *testing.T) {
 	often := holt{Level: 1e10, Trend: 3e7, Started: true}
 	rarely := often

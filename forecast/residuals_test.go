@@ -8,7 +8,7 @@ import (
 	"vramscope/internal/forecastlab/regime"
 )
 
-// The ring's order of size against sorting what it should hold.
+// The sorted errors equal the ring's newest errors, sorted.
 func TestResidualsKeepNewestSorted(t *testing.T) {
 	r := regime.Seeded(14)
 	var kept residuals
@@ -61,8 +61,8 @@ func TestSpreadCoversItsShare(t *testing.T) {
 	}
 }
 
-// A horizon without errors of its own borrows an interval that grows as those
-// of the shorter ones have.
+// A horizon without errors of its own borrows an interval that widens as those of the
+// shorter horizons do.
 func TestBorrowedIntervalWidensLikeShorterOnes(t *testing.T) {
 	for _, tc := range []struct {
 		name        string
@@ -86,8 +86,8 @@ func TestBorrowedIntervalWidensLikeShorterOnes(t *testing.T) {
 	}
 }
 
-// White errors count one by one; of errors that come eight times each, one in
-// eight counts, more or less; without any spread there is nothing to tell.
+// White errors count one by one; of errors that come eight times each about one in
+// eight counts; equal errors all count.
 func TestCorrelatedErrorsCountForFewer(t *testing.T) {
 	r := regime.Seeded(17)
 	var white, eightfold, same residuals

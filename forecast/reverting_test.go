@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// What approaches a level without noise shows level and speed exactly, at any
-// distance of samples, from above and from below.
+// A noiseless approach gives level and speed exactly, at any sampling interval, from
+// above and from below.
 func TestReversionFindsLevelAndSpeed(t *testing.T) {
 	const level, start, speed = 10 * gib, 3 * gib, 1.0 / 90
 	for _, step := range []float64{0.1, 1, 7} {
@@ -29,7 +29,7 @@ func TestReversionFindsLevelAndSpeed(t *testing.T) {
 	}
 }
 
-// A line, a constant and a handful of samples approach nothing.
+// A line, a constant and a few samples approach nothing.
 func TestSeriesWithoutLevelHasNoReversion(t *testing.T) {
 	for name, y := range map[string]func(i int) float64{
 		"line":     func(i int) float64 { return float64(i) * 30 * mebibyte },
@@ -41,7 +41,7 @@ func TestSeriesWithoutLevelHasNoReversion(t *testing.T) {
 			a.observe(1.0/meanTau, y(i+1)-y(i))
 		}
 		if got := a.reversion(1).ahead(600); got != 0 {
-			t.Errorf("a %s is said to move by %.3f GiB", name, got/gib)
+			t.Errorf("a %s moves by %.3f GiB", name, got/gib)
 		}
 	}
 	var few autoregression
@@ -63,7 +63,7 @@ func TestReversionIgnoresGapsAndNewJobs(t *testing.T) {
 			f.Observe(after(401+float64(i)), int64(held))
 		}
 		if got := f.state.Auto.reversion(1); got != (reversion{}) {
-			t.Errorf("%s: what stands still approaches %.3f GiB at %.4f a second", name, got.level/gib, got.speed)
+			t.Errorf("%s: a constant series approaches %.3f GiB at %.4f a second", name, got.level/gib, got.speed)
 		}
 	}
 }

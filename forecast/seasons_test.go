@@ -8,22 +8,21 @@ import (
 	"vramscope/internal/forecastlab/regime"
 )
 
-// sawn is n seconds of teeth of that many seconds on a rise, with noise.
-func sawn(n, period int, perTooth float64) []float64 {
+// sawn is n seconds of a sawtooth of that period on a rise, with noise.
+func sawn(n, period int, perCycle float64) []float64 {
 	r := regime.Seeded(20)
 	y := make([]float64, n)
 	for i := range y {
-		y[i] = 20*gib + 4*gib*float64(i%period)/float64(period) + perTooth*float64(i/period) + 10*mib*r.NormFloat64()
+		y[i] = 20*gib + 4*gib*float64(i%period)/float64(period) + perCycle*float64(i/period) + 10*mib*r.NormFloat64()
 	}
 	return y
 }
 
-// Where in its tooth the series will be decides what is forecast, a minute and
-// several teeth ahead.
+// The phase of the sawtooth decides the forecast, a minute and several cycles ahead.
 func TestSawtoothIsForecastInPhase(t *testing.T) {
 	for _, period := range []int{23, 47, 150, 400} {
-		for _, perTooth := range []float64{0, 0.3 * gib} {
-			y := sawn(4000, period, perTooth)
+		for _, perCycle := range []float64{0, 0.3 * gib} {
+			y := sawn(4000, period, perCycle)
 			const from, samples = 3500, 100
 			f := fed(y[:from], 1)
 			wrong := make(map[int]float64)
@@ -36,7 +35,7 @@ func TestSawtoothIsForecastInPhase(t *testing.T) {
 			}
 			for ahead, w := range wrong {
 				if w > 0.6*gib {
-					t.Errorf("teeth of %d s, %.1f GiB each higher, %d s ahead: %.2f GiB wrong, teeth have 4", period, perTooth/gib, ahead, w/gib)
+					t.Errorf("cycles of %d s, %.1f GiB each higher, %d s ahead: %.2f GiB wrong, cycles have 4", period, perCycle/gib, ahead, w/gib)
 				}
 			}
 		}
@@ -81,7 +80,7 @@ func TestPhaseNeedsEvenCycles(t *testing.T) {
 	}
 }
 
-// Samples that are missing have the value before them.
+// A missing sample has the value before it.
 func TestPastIsKeptInBins(t *testing.T) {
 	var s seasons
 	for i := range 3000 {
@@ -100,7 +99,7 @@ func TestPastIsKeptInBins(t *testing.T) {
 	}
 }
 
-// Peaks are what fills a GPU.
+// The peaks of a rising sawtooth fill a GPU.
 func TestFullInCountsPeaks(t *testing.T) {
 	const room = 6 * gib
 	y := sawn(4000, 60, 0.6*gib)
@@ -115,7 +114,7 @@ func TestFullInCountsPeaks(t *testing.T) {
 	}
 }
 
-// What trembles has peaks too, at distances that may look even for a while.
+// Noise has peaks too, at intervals that may look even for a while.
 func TestNoiseHasNoSeasonalPhase(t *testing.T) {
 	for seed := range uint64(20) {
 		for _, g := range []string{"noise", "mean reversion"} {
@@ -130,15 +129,15 @@ func TestNoiseHasNoSeasonalPhase(t *testing.T) {
 				}
 			}
 			if n > len(y)/20 {
-				t.Errorf("%s, seed %d: a rhythm at %d of %d samples", g.Name, seed, n, len(y))
+				t.Errorf("%s, seed %d: a phase at %d of %d samples", g.Name, seed, n, len(y))
 			}
 		}
 	}
 }
 
-// A tooth that goes faster than the last ends sooner: its height tells.
+// A cycle that runs faster than the last ends sooner; its height shows that.
 func TestPhaseFollowsPaceOfCycle(t *testing.T) {
-	tooth := func(f *Forecaster, from, length, until int) int {
+	cycle := func(f *Forecaster, from, length, until int) int {
 		for i := range until {
 			f.Observe(after(float64(from+i)), int64(20*gib+6*gib*float64(i)/float64(length)))
 		}
@@ -148,12 +147,12 @@ func TestPhaseFollowsPaceOfCycle(t *testing.T) {
 		f := New()
 		now := 0
 		for range 4 {
-			now = tooth(f, now, 100, 100)
+			now = cycle(f, now, 100, 100)
 		}
-		tooth(f, now, length, 60)
+		cycle(f, now, length, 60)
 		r, ok := f.state.Seasons.phase(f.state.Now, f.state.Last)
 		if ends := r.whole - r.phase; !ok || math.Abs(ends-float64(length-60)) > 8 {
-			t.Errorf("a tooth of %d s after 60 s: %t, ends in %.0f s", length, ok, ends)
+			t.Errorf("a cycle of %d s after 60 s: %t, ends in %.0f s", length, ok, ends)
 		}
 	}
 }

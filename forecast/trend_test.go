@@ -24,13 +24,13 @@ func TestTrends(t *testing.T) {
 	for i := range slowly {
 		slowly[i] = 10*gib + 40*gib*(1-math.Exp(-float64(i)/1500))
 	}
-	teeth := make([]float64, 1200)
-	for i := range teeth {
-		teeth[i] = 30*gib + 4*gib*float64(i%50)/50
+	saw := make([]float64, 1200)
+	for i := range saw {
+		saw[i] = 30*gib + 4*gib*float64(i%50)/50
 	}
-	leakingTeeth := make([]float64, 1200)
-	for i := range leakingTeeth {
-		leakingTeeth[i] = teeth[i] + 15*mib*float64(i)
+	leakingSaw := make([]float64, 1200)
+	for i := range leakingSaw {
+		leakingSaw[i] = saw[i] + 15*mib*float64(i)
 	}
 	stopped := append(ramp(900, 10*gib, 20*mib), flat(900, 10*gib+900*20*mib)...)
 	for _, tc := range []struct {
@@ -47,8 +47,8 @@ func TestTrends(t *testing.T) {
 		{"saturating, over", saturating, Steady},
 		{"saturating within an hour", shaken(slowly, 30*mib), Growing},
 		{"falling", ramp(300, 60*gib, -30*mib), Shrinking},
-		{"teeth", teeth, Sawtooth},
-		{"a leak under teeth", leakingTeeth, Leak},
+		{"sawtooth", saw, Sawtooth},
+		{"a leak under a sawtooth", leakingSaw, Leak},
 		{"a leak that has stopped", stopped, Steady},
 	} {
 		if got := fed(tc.y, 1).Trend(); got != tc.want {
@@ -57,7 +57,7 @@ func TestTrends(t *testing.T) {
 	}
 }
 
-// What was given back once is no leak before it is more than that.
+// Growth up to an earlier peak is no leak.
 func TestRegrowthAfterReleaseIsNoLeak(t *testing.T) {
 	const rate = 12 * mib
 	f := New()
@@ -77,12 +77,12 @@ func TestRegrowthAfterReleaseIsNoLeak(t *testing.T) {
 	leaked = false
 	climb(10*gib, 45*gib, func(level float64, trend Trend) {
 		if trend == Leak && level < 30*gib && level > 12*gib {
-			t.Fatalf("a leak at %.1f GiB, after 34 GiB were given back", level/gib)
+			t.Fatalf("a leak at %.1f GiB, after 34 GiB were freed", level/gib)
 		}
 		leaked = leaked || trend == Leak
 	})
 	if !leaked {
-		t.Error("growth beyond what was given back is not called a leak")
+		t.Error("growth beyond the earlier peak is not called a leak")
 	}
 }
 

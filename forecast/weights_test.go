@@ -7,8 +7,8 @@ import (
 	"vramscope/internal/forecastlab/regime"
 )
 
-// Who knew best so far is not followed while he says nothing: teeth that have
-// become too uneven for a rhythm are not held to stand still.
+// The best expert so far is not followed while it claims nothing: cycles that have
+// become too uneven for a phase are not forecast as no change.
 func TestExpertWithoutClaimIsNotFollowed(t *testing.T) {
 	weighed := naiveVerdict()
 	weighed.Ratio[seasonal], weighed.Share[seasonal] = 0.1, 1
@@ -23,8 +23,8 @@ func TestExpertWithoutClaimIsNotFollowed(t *testing.T) {
 	}
 }
 
-// Experts of the same record have the same say, one that is far worse has none,
-// and one that is no better than naive claims nothing.
+// Experts with equal records count equally, one that is far worse does not count, and
+// one that is no better than naive claims nothing.
 func TestOpinionAveragesEqualExperts(t *testing.T) {
 	v := naiveVerdict()
 	v.Ratio[meanLong], v.Share[meanLong] = 0.7, 1
@@ -32,22 +32,22 @@ func TestOpinionAveragesEqualExperts(t *testing.T) {
 	v.Ratio[driftLong], v.Share[driftLong] = 0.9, 1
 	c := claims{meanLong: 2 * gib, reverting: gib, driftLong: 100 * gib}
 	if got := v.opinion(&c, v.best(&c)); math.Abs(got-1.5*gib) > 1 {
-		t.Errorf("equals say %.2f GiB", got/gib)
+		t.Errorf("equals claim %.2f GiB", got/gib)
 	}
 	c[reverting] = 0
 	if got := v.opinion(&c, v.best(&c)); got != 2*gib {
-		t.Errorf("one alone says %.2f GiB", got/gib)
+		t.Errorf("one alone claims %.2f GiB", got/gib)
 	}
 	naive := naiveVerdict()
 	naive.Share[driftShort] = 1
 	c = claims{driftShort: gib}
 	if got := naive.opinion(&c, naive.best(&c)); got != 0 {
-		t.Errorf("one no better than naive says %.2f GiB", got/gib)
+		t.Errorf("one no better than naive claims %.2f GiB", got/gib)
 	}
 }
 
-// What trembles around a level and in between stands still away from it comes
-// back while it trembles, and stays while it stands.
+// A series that is noise around a level at times, and constant away from it at others,
+// is forecast to return while it moves, and to stay while it is still.
 func TestStillSeriesHasOwnCredits(t *testing.T) {
 	r := regime.Seeded(16)
 	stays, moves, left := 0.0, false, 0
@@ -76,12 +76,12 @@ func TestStillSeriesHasOwnCredits(t *testing.T) {
 		}
 	}
 	if still > 0.1*stills || moving < 0.6*movings {
-		t.Errorf("of the way back to the mean %.0f %% are forecast when it stands still, %.0f %% when it moves", 100*still/stills, 100*moving/movings)
+		t.Errorf("of the way back to the mean %.0f %% are forecast when it is still, %.0f %% when it moves", 100*still/stills, 100*moving/movings)
 	}
 }
 
-// So many forecasts of the present claim's size weigh as much as what is
-// borrowed: of trends a fixed number, of returns as many as fill the horizon.
+// The borrowed record counts as much as so many forecasts of the present claim's size:
+// for trends a fixed number, for returns as many as fill the horizon.
 func TestWeightOfOwnExperienceGrowsWithClaims(t *testing.T) {
 	const size, perHorizon = 3.0 * gib, 12
 	for expert, claimed := range map[int]float64{
@@ -102,8 +102,8 @@ func TestWeightOfOwnExperienceGrowsWithClaims(t *testing.T) {
 	}
 }
 
-// A trend is judged by its whole claim, what returns by what was believed of
-// it; and one step pays for no more than one and a half claims.
+// A trend is scored by its whole claim, a return by the share that was believed; one
+// step counts for at most one and a half claims.
 func TestTrendsAreScoredWholeAndReturnsByShare(t *testing.T) {
 	var r record
 	r.Verdict = naiveVerdict()
@@ -120,6 +120,6 @@ func TestTrendsAreScoredWholeAndReturnsByShare(t *testing.T) {
 	before := r.Credits[driftShort].Came
 	r.score(&p, false, 1e9, 50*gib, 10, 120)
 	if got := r.Credits[driftShort].Came - before; got != 3*gib {
-		t.Errorf("a step of 50 GiB pays for %.1f GiB of a claim of two", got/gib)
+		t.Errorf("a step of 50 GiB counts for %.1f GiB of a claim of two", got/gib)
 	}
 }

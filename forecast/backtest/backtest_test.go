@@ -16,7 +16,7 @@ import (
 
 const gib = 1 << 30
 
-// stub says what a test has it say after the n-th sample.
+// stub gives the test's answer after the n-th sample.
 type stub struct {
 	n        int
 	last     int64
@@ -88,7 +88,7 @@ func TestErrorsIntervalsAndWinkler(t *testing.T) {
 	if ten.Forecasts != 90 || !about(ten.MAE, 4*mib) || !about(ten.NaiveMAE, 100*mib) || !about(ten.Relative, 5.0/101) {
 		t.Errorf("%+v", ten)
 	}
-	// 2 MiB outside the 80 % interval; .5 MiB outside the 95 % one, which is excused.
+	// 2 MiB outside the 80 % interval; .5 MiB outside the 95 % one, which is tolerated.
 	if !about(ten.In80.Coverage, 0) || !about(ten.In80.MeanWidth, 4*mib) || !about(ten.In80.Winkler, 4*mib+10*2*mib) {
 		t.Errorf("80 %%: %+v", ten.In80)
 	}
@@ -103,8 +103,8 @@ func TestErrorsIntervalsAndWinkler(t *testing.T) {
 	}
 }
 
-// At 57 s a sample, 10 s, 30 s and a minute have none that is near enough;
-// in a gap nothing has.
+// At 57 s a sample, 10 s, 30 s and a minute have no sample near enough; in a gap no
+// horizon has.
 func TestForecastsAreScoredAgainstFirstSampleInTime(t *testing.T) {
 	same := func(_ int, last int64, _ time.Duration) forecast.Interval {
 		return forecast.Interval{Median: last, Lower80: last, Upper80: last, Lower95: last, Upper95: last}
@@ -148,7 +148,7 @@ func untilFull(n int) *Series {
 }
 
 func TestAlarmsAndTimesToFull(t *testing.T) {
-	// Right about the end, 10 s too late, silent before 400 s; and a false
+	// Right about the end, 10 s too late, no answer before 400 s; and a false
 	// alarm of four samples at 100, a flicker of two at 200.
 	m := &stub{full: func(n int) (time.Duration, bool) {
 		switch {
@@ -164,7 +164,7 @@ func TestAlarmsAndTimesToFull(t *testing.T) {
 	if a.Fills != 1 || a.Raised != 2 || a.Right != 1 || a.Wrong != 1 || a.Precision != 0.5 || a.Recall != 1 {
 		t.Errorf("%+v", a)
 	}
-	// Said to be 299 s away at sample 711, for the third time at 713.
+	// Forecast to be 299 s away at sample 711, for the third time at 713.
 	if a.Lead != 287 {
 		t.Errorf("lead %v s", a.Lead)
 	}
@@ -172,8 +172,8 @@ func TestAlarmsAndTimesToFull(t *testing.T) {
 	if soon.Asked != 241 || soon.Answered != 241 || soon.Coverage != 1 || !about(soon.Error, 10.0/180) {
 		t.Errorf("%+v", soon)
 	}
-	// Of the 601 samples 300 to 900 s before the end, 300 say nothing but
-	// four and two; silence is an error of 1.
+	// Of the 601 samples 300 to 900 s before the end, 300 have no answer but
+	// four and two; no answer is an error of 1.
 	if later.Asked != 601 || later.Answered != 301+6 {
 		t.Errorf("%+v", later)
 	}
@@ -249,7 +249,7 @@ func TestFullDiskIsReportedOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := d.Close(); err == nil || strings.Count(err.Error(), "no space") != 1 {
-		t.Errorf("it says %v", err)
+		t.Errorf("error %v", err)
 	}
 }
 
@@ -280,9 +280,9 @@ func TestDumpHasEverySampleAndHorizon(t *testing.T) {
 		}
 		return rows
 	}
-	said := rows("forecasts.csv")
-	if want := 1 + (len(s.Samples)-forecast.MinSamples+1)*len(forecast.Horizons); len(said) != want || said[1][0] != s.ID {
-		t.Errorf("%d rows of forecasts, want %d", len(said), want)
+	forecasts := rows("forecasts.csv")
+	if want := 1 + (len(s.Samples)-forecast.MinSamples+1)*len(forecast.Horizons); len(forecasts) != want || forecasts[1][0] != s.ID {
+		t.Errorf("%d rows of forecasts, want %d", len(forecasts), want)
 	}
 	full := rows("full.csv")
 	if len(full) < 500 || len(full[1]) != 5 {

@@ -9,8 +9,8 @@ import (
 	"vramscope/internal/forecastlab/regime"
 )
 
-// gate is what a regime's forecasts must reach; a zero asks nothing. What is
-// missing where it asks less than the gates of docs/forecast.md is given there.
+// gate is what a regime's forecasts must reach; a zero is no gate. docs/forecast.md
+// explains where a gate is lower than its own.
 type gate struct {
 	minute    Figure // relative error at 60 s at most
 	anywhere  Figure // relative error at every horizon at most
@@ -23,8 +23,7 @@ type gate struct {
 	calm      Figure // share of samples at most that are
 }
 
-// TestRegimesMeetTheirGates scores series from seeds on which nothing was
-// tuned.
+// TestRegimesMeetTheirGates scores series of seeds that nothing was tuned on.
 func TestRegimesMeetTheirGates(t *testing.T) {
 	gates := map[string]gate{
 		"steps":                 {anywhere: 1.02, calm: 0.001},
@@ -61,7 +60,7 @@ func TestRegimesMeetTheirGates(t *testing.T) {
 	}
 }
 
-// scored is what the forecaster is worth on so many series of a regime.
+// scored is the forecaster's summary on so many series of a regime.
 func scored(t *testing.T, g regime.Regime, seeds, first uint64) Summary {
 	t.Helper()
 	var scores []*Score
@@ -116,7 +115,7 @@ func TestCoverageAtAnySamplingInterval(t *testing.T) {
 			if h.Forecasts < 200 || h.Seconds > float64(n)*step/20 {
 				continue
 			}
-			// One series: its share trembles more than the gate allows, which is for many.
+			// One series: its share varies more than the gate, which is for many, allows.
 			if c := h.In80.Coverage; c < 0.72 || c > 0.92 {
 				t.Errorf("every %v s, at %v s: %.3f within 80 %%", step, h.Seconds, c)
 			}

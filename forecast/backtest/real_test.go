@@ -8,8 +8,8 @@ import (
 	"vramscope/forecast"
 )
 
-// On real memory "it stays as it is" is nearly unbeatable; what must not
-// happen is that the forecaster makes it worse.
+// On real memory the naive forecast is nearly unbeatable; the forecaster must not be
+// worse.
 func TestRealTracesAreForecastNoWorseThanNaive(t *testing.T) {
 	dir := os.Getenv("VRAMSCOPE_TRACES")
 	if dir == "" {

@@ -7,8 +7,7 @@ import (
 	"vramscope/internal/forecastlab/regime"
 )
 
-// Three hours after a series has changed its ways, intervals hold what they
-// promise as before.
+// Three hours after a change of regime, intervals hold their share again.
 func TestCoverageRecoversAfterAChange(t *testing.T) {
 	const (
 		change   = 2 * 3600

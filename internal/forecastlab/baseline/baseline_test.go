@@ -34,8 +34,7 @@ func made(n int, level func(i int) float64) []float64 {
 	return y
 }
 
-// On a line all but those without a trend go on with it; where it has just
-// bent, each does what it is known for.
+// Methods with a trend continue a line; after a bend each follows its definition.
 func TestBaselinesFollowTheirDefinitions(t *testing.T) {
 	bent := made(200, func(i int) float64 { return 10*gib + float64(max(i-100, 0))*gib/100 })
 	last := bent[199]
@@ -57,10 +56,10 @@ func TestBaselinesFollowTheirDefinitions(t *testing.T) {
 }
 
 func TestHoltWintersFindsPeriod(t *testing.T) {
-	tooth := func(i int) float64 { return 20*gib + 4*gib*float64(i%47)/47 + float64(i)*gib/1000 }
+	saw := func(i int) float64 { return 20*gib + 4*gib*float64(i%47)/47 + float64(i)*gib/1000 }
 	for n := 900; n < 950; n += 9 {
-		want := tooth(n - 1 + 60)
-		if got := minuteAhead(t, "Holt–Winters", made(n, tooth)); math.Abs(got-want) > 0.4*gib {
+		want := saw(n - 1 + 60)
+		if got := minuteAhead(t, "Holt–Winters", made(n, saw)); math.Abs(got-want) > 0.4*gib {
 			t.Errorf("after %d samples %.2f GiB, want %.2f", n, got/gib, want/gib)
 		}
 	}

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// Before a change nothing has changed yet, and after it something has.
+// The mean is the same before a change, and another after it.
 func TestChangeIsAtItsSample(t *testing.T) {
 	for _, c := range Changes() {
 		for seed := range uint64(10) {
@@ -20,7 +20,7 @@ func TestChangeIsAtItsSample(t *testing.T) {
 				}
 				return sum / float64(to-from)
 			}
-			// Of teeth, means over as many as fit in five minutes.
+			// Of a sawtooth, means over the cycles of five minutes.
 			before := mean(at-300, at) - mean(at-600, at-300)
 			after := mean(at, at+300) - mean(at-300, at)
 			if math.Abs(after-before) < 0.5*GiB {

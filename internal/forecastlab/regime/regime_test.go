@@ -28,8 +28,8 @@ func TestMemoryIsWithinTheCapacity(t *testing.T) {
 	}
 }
 
-// What fills a GPU does so, and what does not must not, or alarms on it would
-// be counted wrongly.
+// Regimes that fill a GPU do so, and others do not; otherwise alarms would be counted
+// wrongly.
 func TestOnlyFillingRegimesFillTheGPU(t *testing.T) {
 	fill := []string{"leak", "bursts", "staircase", "leak under a sawtooth", "leak after a plateau", "leak with restarts",
 		"warm-up, then leak", "alternation over a leak", "sawtooth, then leak", "leak under a medley"}

@@ -10,7 +10,7 @@ import (
 	"vramscope/forecast/backtest"
 )
 
-// rising is a series whose second half somebody forecasts exactly.
+// rising is a series whose second half another program forecasts exactly.
 func rising() (*backtest.Series, string) {
 	const n, total = 1200, 1300 << 20
 	var used []float64
