@@ -128,9 +128,9 @@ func TestReadRejectsNonsense(t *testing.T) {
 			call := calls[random.IntN(len(calls))]
 			switch round % 4 {
 			case 1:
-				gpu.TellCount(call, figure())
+				gpu.ReportCount(call, figure())
 			case 2:
-				gpu.TellSize(call, figure())
+				gpu.ReportSize(call, figure())
 			case 3:
 				gpu.Fail(call, fakedriver.Return(random.IntN(32)))
 			}

@@ -281,11 +281,11 @@ func TestWrongListSizes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	gpu.TellSize(lists, 0)
+	gpu.ReportSize(lists, 0)
 	b.write()
 	b.expectProcesses(b.read(library, devices[0]), gpu)
 	gpu.Heal()
-	gpu.TellCount(lists, 4_000_000_000)
+	gpu.ReportCount(lists, 4_000_000_000)
 	b.write()
 	b.expectProcesses(b.read(library, devices[0]), gpu)
 	gpu.Heal()
@@ -295,7 +295,7 @@ func TestWrongListSizes(t *testing.T) {
 		t.Errorf("a buffer that is never large enough: %+v", got)
 	}
 	gpu.Heal()
-	gpu.TellSize(lists, 4_000_000_000)
+	gpu.ReportSize(lists, 4_000_000_000)
 	for pid := uint64(5_000_000); pid < 5_020_000; pid++ {
 		gpu.Processes = append(gpu.Processes, fakedriver.NewProcess(pid, 4096))
 	}

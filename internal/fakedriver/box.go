@@ -14,8 +14,8 @@ const (
 // that no process of the machine is mistaken for one of a box.
 const firstPID = 4_200_001
 
-// Box is a box of H100s, each with as many busy processes. Its figures follow
-// from the two numbers alone, to the byte.
+// Box is a box of H100s with so many busy processes on each. Its figures depend on
+// the two numbers alone.
 func Box(gpus, processes int) State {
 	state := State{Driver: defaultDriver()}
 	for i := range gpus {
@@ -101,7 +101,7 @@ func H100(index int) GPU {
 	return gpu
 }
 
-// uuid is made of the index, so that the same box has the same ones.
+// uuid depends on the index alone.
 func uuid(prefix string, index int) string {
 	sum := sha256.Sum256(fmt.Appendf(nil, "vramscope %s %d", prefix, index))
 	return fmt.Sprintf("%s%x-%x-%x-%x-%x", prefix, sum[0:4], sum[4:6], sum[6:8], sum[8:10], sum[10:16])

@@ -21,25 +21,25 @@ import (
 	"vramscope/internal/needs"
 )
 
-// Variant is a driver as it was at some time: which symbols there are.
+// Variant is a driver of some time, with the symbols that it had.
 type Variant string
 
-// The variants. Each needs a process of its own: go-nvml keeps the first
-// library that it loads.
+// The variants. Each needs its own process: go-nvml keeps the first library that it
+// loads.
 const (
 	Current Variant = "current" // every symbol
 	R470    Variant = "r470"    // 2021: MIG and process lists v2; memory v1 only, no _v3, throttle reasons by their old name only
 	V1Only  Variant = "v1"      // the first version of every call and no MIG; the symbols of the others are absent
 )
 
-// ErrNoCompiler says that there is no C compiler to build the driver with.
+// ErrNoCompiler is returned where there is no C compiler.
 var ErrNoCompiler = errors.New("no C compiler: install gcc or clang, or set CC")
 
 //go:embed state/*.c state/*.h nvml/*.c nvml/*.h cuda/*.c cuda/*.h idle/*.c
 var sources embed.FS
 
-// Build compiles the driver, once for all tests of this user, and gives the
-// path of its libnvidia-ml.so.1; libcuda.so.1 is in the same directory.
+// Build compiles the driver, once for all tests of this user, and returns the path
+// of its libnvidia-ml.so.1; libcuda.so.1 is in the same directory.
 // Without a compiler the test is skipped.
 func Build(tb TB, variant Variant) string {
 	tb.Helper()
@@ -90,8 +90,8 @@ func Compile(variant Variant) (string, error) {
 // CUDA is the libcuda.so.1 beside a libnvidia-ml.so.1.
 func CUDA(library string) string { return filepath.Join(filepath.Dir(library), "libcuda.so.1") }
 
-// Environment is what a program needs to find the library and its state: to
-// be added to os.Environ().
+// Environment is added to os.Environ() for a program to find the library and its
+// state.
 func Environment(library, state string) []string {
 	search := filepath.Dir(library)
 	if before := os.Getenv("LD_LIBRARY_PATH"); before != "" {
@@ -127,9 +127,9 @@ type product struct {
 	sources    []string // patterns
 }
 
-// compile makes products into one directory of the cache and gives the path
-// of the first. The directory is named after everything that the result
-// depends on and appears by rename, so that several may build at once.
+// compile makes products in one directory of the cache and returns the path of the
+// first. The directory's name is a hash of all inputs, and it appears by rename, so
+// that several processes may build at once.
 func compile(products ...product) (string, error) {
 	compiler, err := findCompiler()
 	if err != nil {
@@ -164,7 +164,7 @@ func compile(products ...product) (string, error) {
 	}
 	if err := os.Rename(work, directory); err != nil {
 		if _, other := os.Stat(built); other == nil {
-			return built, nil // somebody else was faster
+			return built, nil // another process was faster
 		}
 		return "", fmt.Errorf("fakedriver: %w", err)
 	}
@@ -234,7 +234,7 @@ func match(patterns []string) (map[string][]byte, error) {
 	return files, nil
 }
 
-// fingerprint writes all that a product depends on.
+// fingerprint writes everything that a product depends on.
 func fingerprint(sum io.Writer, compiler string, p product) error {
 	files, err := match(p.sources)
 	if err != nil {

@@ -13,8 +13,8 @@ import (
 	"vramscope/internal/fakedriver"
 )
 
-// What an old driver lacks must be absent from the symbol table: a program
-// finds out by looking there.
+// What an old driver lacks must be absent from the symbol table, where programs
+// look.
 func TestVariantsLackTheSymbolsOfLaterDrivers(t *testing.T) {
 	for variant, want := range map[fakedriver.Variant]struct{ present, absent []string }{
 		fakedriver.Current: {

@@ -9,8 +9,8 @@ import (
 	"syscall"
 )
 
-// cacheDirectory is where built libraries are kept: in the user's cache, or,
-// for whoever has no home, in a directory of the user's own under /tmp.
+// cacheDirectory is where built libraries are kept: in the user's cache, or, without
+// a home, in a directory of the user's own under /tmp.
 func cacheDirectory() (string, error) {
 	if cache, err := os.UserCacheDir(); err == nil {
 		directory := filepath.Join(cache, "vramscope", "fakedriver")
@@ -26,15 +26,15 @@ func cacheDirectory() (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("fakedriver: cache: %w", err)
 	}
-	// A library that somebody else could have put there is not to be loaded.
+	// A library that another user could have put there must not be loaded.
 	if owner, ok := info.Sys().(*syscall.Stat_t); !ok || !info.IsDir() || int(owner.Uid) != os.Getuid() {
 		return "", fmt.Errorf("fakedriver: cache: %s is not a directory of this user", directory)
 	}
 	return directory, nil
 }
 
-// moduleRoot is where the sources of this package were, "" where they no
-// longer are, as with -trimpath.
+// moduleRoot is where the sources of this package are, "" if they are not there, as
+// with -trimpath.
 func moduleRoot() string {
 	_, file, _, ok := runtime.Caller(0)
 	if !ok {

@@ -66,7 +66,7 @@ func startProgram(t *testing.T, cmd *exec.Cmd, state string) *cudaProgram {
 
 func (p *cudaProgram) pid() int { return p.cmd.Process.Pid }
 
-// kill ends the program with no chance to say good-bye.
+// kill ends the program at once.
 func (p *cudaProgram) kill() {
 	p.t.Helper()
 	if err := p.cmd.Process.Kill(); err != nil {
@@ -155,7 +155,7 @@ func wantHeld(c *client, gpu fakedriver.GPU, index int, want map[int]uint64) {
 	}
 }
 
-// eventually waits for something that another process does.
+// eventually waits for a condition that another process fulfils.
 func eventually(t *testing.T, what string, done func() bool) {
 	t.Helper()
 	for deadline := time.Now().Add(time.Minute); !done(); time.Sleep(5 * time.Millisecond) {

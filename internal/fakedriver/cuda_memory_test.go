@@ -109,9 +109,9 @@ func TestVisibleDevices(t *testing.T) {
 		return fmt.Sprintf("0 %s %s %d 0000:%02x:00.0 %%d %s", short(gpu.UUID), short(gpu.UUID), gpu.Total-gpu.Reserved, gpu.PCIBus, gpu.Name)
 	}
 	instance := func(i int, found int) string {
-		told := cut.Instances[i]
-		return fmt.Sprintf("0 %s %s %d 0000:%02x:00.0 %d %s MIG %s", short(cut.UUID), short(told.UUID), told.Total-told.Reserved,
-			cut.PCIBus, found, cut.Name, told.Profile)
+		instance := cut.Instances[i]
+		return fmt.Sprintf("0 %s %s %d 0000:%02x:00.0 %d %s MIG %s", short(cut.UUID), short(instance.UUID), instance.Total-instance.Reserved,
+			cut.PCIBus, found, cut.Name, instance.Profile)
 	}
 	for visible, want := range map[string][]string{
 		"0,1":                           {instance(0, 0), fmt.Sprintf(describe(whole), 1)},

@@ -7,7 +7,7 @@ import (
 	"vramscope/internal/fakedriver"
 )
 
-// poolInfo is what a pool tells: reserved, its high mark, used, its high mark.
+// poolInfo is a pool's attributes: reserved, its high mark, used, its high mark.
 func poolInfo(reserved, reservedHigh, used, usedHigh uint64) string {
 	return fmt.Sprintf("0 %d %d %d %d", reserved, reservedHigh, used, usedHigh)
 }
@@ -37,7 +37,7 @@ func TestPoolReservesReusesAndTrims(t *testing.T) {
 	)
 	holds(96 * mib)
 
-	// What is freed counts as used until somebody waits, except for its own stream.
+	// Freed memory counts as used until a wait, except on its own stream.
 	program.script(
 		"freeasync 1 3", success,
 		"poolinfo 0", poolInfo(96*mib, 96*mib, 71*mib+512, 71*mib+512),
@@ -53,7 +53,7 @@ func TestPoolReservesReusesAndTrims(t *testing.T) {
 		"resethigh 0", success,
 		"poolinfo 0", poolInfo(96*mib, 96*mib, 40*mib+512, 40*mib+512),
 	)
-	// Trimming gives back whole free chunks, as long as what is to be kept stays.
+	// Trimming frees whole free chunks down to the size to keep.
 	program.script(
 		"freeasync 2 3", success,
 		"sync 3", success,
@@ -94,7 +94,7 @@ func TestReleaseThreshold(t *testing.T) {
 	wantHeld(view, box.GPUs[0], 0, map[int]uint64{program.pid(): contextBytes + 64*mib})
 	program.script("threshold 0 0", success, "ctxsync", success)
 	wantHeld(view, box.GPUs[0], 0, map[int]uint64{program.pid(): contextBytes})
-	// Asking whether a stream has come to its end is not waiting for it.
+	// A query of a stream does not wait for it.
 	program.script(
 		"async 0 1000", success,
 		"freeasync 0", success,

@@ -132,7 +132,7 @@ func TestAFullGPU(t *testing.T) {
 	first.want("free 0", success)
 	second.want(fmt.Sprintf("alloc 0 %d", pages), success)
 	first.want("alloc 0 2097152", outOfMemory)
-	second.kill() // nobody tells the first: it finds out when it needs room
+	second.kill() // the first finds out when it needs room
 	first.want(fmt.Sprintf("alloc 0 %d", pages+contextBytes), success)
 
 	held := onDriver(view, 0)
@@ -143,7 +143,7 @@ func TestAFullGPU(t *testing.T) {
 	}
 }
 
-// A stopped process keeps what it has, and keeps nobody else from allocating.
+// A stopped process keeps its memory, and does not block the others.
 func TestStoppedProcess(t *testing.T) {
 	t.Parallel()
 	box := fakedriver.Box(1, 0)
@@ -157,7 +157,7 @@ func TestStoppedProcess(t *testing.T) {
 }
 
 // However many processes race for the last pages, the GPU is filled and never
-// overfilled: every page that there is has been given to one of them.
+// overfilled: each page goes to one of them.
 func TestARaceForTheLastPages(t *testing.T) {
 	t.Parallel()
 	const racers, size = 16, 64 * mib
@@ -186,7 +186,7 @@ func TestARaceForTheLastPages(t *testing.T) {
 	wantHeld(view, box.GPUs[0], 0, want)
 }
 
-// Where there is room for one allocation only, two processes never have it at once.
+// Of two processes only one gets the last allocation.
 func TestTheLastPageIsGivenOnce(t *testing.T) {
 	t.Parallel()
 	const racers = 16
@@ -209,7 +209,7 @@ func TestTheLastPageIsGivenOnce(t *testing.T) {
 		total += had
 	}
 	if total == 0 {
-		t.Error("nobody ever had it")
+		t.Error("no process ever had it")
 	}
 }
 
@@ -225,7 +225,7 @@ func TestFiftyProcessesAtOnce(t *testing.T) {
 	for i, program := range programs {
 		program.send(fmt.Sprintf("churn %d 20000", i))
 	}
-	// Whatever is seen meanwhile adds up.
+	// Every reading meanwhile adds up.
 	for range 20 {
 		memory := view.numbers("memory2 0 0")
 		if memory[1] != memory[2]+memory[3]+memory[4] {
@@ -295,7 +295,7 @@ func TestProcessesOfSeveralUsers(t *testing.T) {
 	if os.Getuid() != 0 {
 		t.Skip("only root can start a process of another user")
 	}
-	const nobody = 65534
+	const unprivileged = 65534
 	box := fakedriver.Box(1, 0)
 	view := startView(t, box)
 	if err := fakedriver.PrepareLedger(view.state); err != nil {
@@ -324,7 +324,7 @@ func TestProcessesOfSeveralUsers(t *testing.T) {
 	}
 	other := exec.Command(filepath.Join(open, "program"))
 	other.Env = append(os.Environ(), fakedriver.Environment(filepath.Join(open, "libcuda.so.1"), view.state)...)
-	other.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
+	other.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: unprivileged, Gid: unprivileged}}
 	first := startProgram(t, other, view.state).device(0)
 	first.want("alloc 0 1073741824", success)
 	second := startCUDA(t, view.state).device(0)

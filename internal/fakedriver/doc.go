@@ -1,18 +1,17 @@
-// Package fakedriver is an NVIDIA driver without a GPU: C sources of a
-// libnvidia-ml.so.1 that answers out of a text file and of a libcuda.so.1 on
-// whose GPUs programs allocate, and what tests need to build them and to write
-// that file. It is for tests and scripts/fake-gpu only; nothing that ends up
-// in the vramscope binary imports it.
+// Package fakedriver is an NVIDIA driver without a GPU, for tests and
+// scripts/fake-gpu: the C sources of a libnvidia-ml.so.1 that answers from a text
+// file and of a libcuda.so.1 on whose GPUs programs allocate, and the Go code that
+// builds them and writes that file. The vramscope binary does not contain it.
 //
 //	State ── Write ──→ state file ←── stat, read ──┬─ libnvidia-ml.so.1 ←── vramscope, nvtop, nvidia-ml-py, …
 //	(a test rewrites it                            │    ↑ who holds how much (nvml/*.c)
 //	 while programs run)                           │  ledger
-//	                                               │    ↑ takes and gives back (cuda/*.c)
+//	                                               │    ↑ takes and frees (cuda/*.c)
 //	                                               └─ libcuda.so.1 ←── CUDA programs
 //
-// Build compiles both into one directory. They are what any NVML and CUDA
-// program loads, so the program under test is the real one, unmodified. A test
-// that runs vramscope as a process does
+// Start at State in state.go and Build in build.go. Build compiles both libraries
+// into one directory, where any unmodified NVML or CUDA program can load them. A
+// test that runs vramscope as a process does
 //
 //	library := fakedriver.Build(t, fakedriver.Current)
 //	box := fakedriver.Box(8, 8)
@@ -24,7 +23,7 @@
 //
 //	box.GPUs[3].Resize(pid, 40<<30)                       // memory moves
 //	box.GPUs[6].Lost = true                               // a GPU falls off the bus …
-//	box.GPUs[6].Raise(79)                                 // … and says so
+//	box.GPUs[6].Raise(79)                                 // … and reports an Xid
 //	box.GPUs[1].Fail("nvmlDeviceGetPowerUsage", fakedriver.NotSupported)
 //	box.GPUs[2].Hang("nvmlDeviceGetMemoryInfo*", time.Hour) // until a state without it is written
 //	box.MustWrite(t, path)
@@ -34,12 +33,11 @@
 //
 // # The state file
 //
-// Lines of "key value". Empty lines and lines that begin with # are skipped,
-// as is white space in front. A line that is not understood is said on
-// standard error and leaves the box without a driver. Numbers are unsigned,
-// decimal or 0x…; "unavailable" is NVML_VALUE_NOT_AVAILABLE. In texts \xNN
-// stands for a byte. The file is replaced by rename and read again, by every
-// program for itself, at the first call afterwards.
+// Lines of "key value". Empty lines, lines that begin with # and leading white
+// space are skipped. A line with an error is printed on standard error, and the
+// box then has no driver. Numbers are unsigned, decimal or 0x…; "unavailable" is
+// NVML_VALUE_NOT_AVAILABLE. In texts \xNN stands for a byte. The file is replaced
+// by rename, and each program reads it again at its next call.
 //
 //	driver.version 550.163.01
 //	driver.nvml_version 12.550.163.01
@@ -56,16 +54,16 @@
 //	instance gi=1 ci=0 uuid=MIG-… profile=3g.40gb total=42278584320 used=… free=…
 //	xid seq=1 code=79                   # delivered to event sets that were there before the line was
 //	fault nvmlDeviceGetPowerUsage 3     # answers with that return code
-//	hang nvmlDeviceGetMemoryInfo* 5000  # hangs so many milliseconds, or until the file says it no more
-//	size nvmlDeviceGetCompute* 0        # INSUFFICIENT_SIZE tells this count
-//	count nvmlDeviceGetCompute* 4000000 # SUCCESS tells this count
-//	wobble 3                            # so many times, INSUFFICIENT_SIZE tells one too few
+//	hang nvmlDeviceGetMemoryInfo* 5000  # hangs so many milliseconds, or until the line is gone
+//	size nvmlDeviceGetCompute* 0        # INSUFFICIENT_SIZE comes with this count
+//	count nvmlDeviceGetCompute* 4000000 # SUCCESS comes with this count
+//	wobble 3                            # so many times, INSUFFICIENT_SIZE comes with one too few
 //	lost 1                              # GPU_IS_LOST from every call
 //
-// A number that is missing makes its call answer NOT_SUPPORTED, so a state
-// written by hand needs only what it is about. fault, hang, size and count
-// above the first gpu line are for every GPU and for calls that concern none;
-// a name that ends in * is for every call that begins so.
+// A missing number makes its call answer NOT_SUPPORTED, so a state written by hand
+// needs only what is tested. fault, hang, size and count above the first gpu line
+// apply to every GPU and to calls without one; a name that ends in * stands for
+// every call that begins so.
 //
 // The letters of a process are the lists in which it stands: C compute, G
 // graphics, M the clients of the Multi-Process Service. Without sm it is idle:
@@ -73,16 +71,16 @@
 //
 // # CUDA programs
 //
-// A process that allocates through libcuda.so.1 is in NVML's compute list
-// with what its contexts and allocations take of the GPU, beside the
-// processes of the state file, and the GPU's used and free memory follow; at
-// once, to the byte, and in every program. It can take what the state file
-// says is free. When it ends, in whatever way, all that it had is free again.
-// The ledger in which this is kept is a file beside the state file; how it
-// works is told in state/ledger.h.
+// A process that allocates through libcuda.so.1 is in NVML's compute list beside
+// the processes of the state file, with the memory of its contexts and
+// allocations, and the GPU's used and free memory follow at once, to the byte, in
+// every program. It can take what is free by the state file. When it ends, in
+// whatever way, its memory is free again.
+// The ledger in which this is kept is a file beside the state file, described
+// in state/ledger.h.
 //
-//	memory_free 85452652544             # what programs can take; unsaid: all of the GPU
-//	context_bytes 524288000             # what a context costs; unsaid: 500 MiB
+//	memory_free 85452652544             # what programs can take; default: all of the GPU
+//	context_bytes 524288000             # what a context costs; default: 500 MiB
 //	fault cuMemAlloc_v2 2               # fault and hang are for CUDA's calls, too, by their symbols' names
 //	lost 1                              # CUDA_ERROR_DEVICE_UNAVAILABLE
 //

@@ -2,7 +2,7 @@ package fakedriver
 
 import "slices"
 
-// Process finds a process by its pid, nil when it is not on this GPU.
+// Process finds a process by its pid; nil if it is not on this GPU.
 func (g *GPU) Process(pid uint64) *Process {
 	for i := range g.Processes {
 		if g.Processes[i].PID == pid {
@@ -49,7 +49,7 @@ func (g *GPU) Raise(code uint64) {
 	g.XIDs = append(g.XIDs, XID{Seq: next, Code: code, GPUInstance: Absent, Compute: Absent})
 }
 
-// take moves bytes from free to used, modulo 2^64: a negative amount gives back.
+// take moves bytes from free to used, modulo 2^64: a negative amount frees.
 func (g *GPU) take(p Process, bytes uint64) {
 	g.Used += bytes
 	g.Free -= bytes
@@ -62,7 +62,7 @@ func (g *GPU) take(p Process, bytes uint64) {
 	}
 }
 
-// held is how many bytes of the GPU's memory are this process's, as far as is told.
+// held is how many bytes of the GPU's memory the process uses, 0 if unknown.
 func held(p Process) uint64 {
 	if p.Used == Unavailable || p.Used == Absent {
 		return 0

@@ -5,7 +5,7 @@ import "time"
 // Return is a return code of NVML, nvmlReturn_t.
 type Return uint64
 
-// The return codes that tests ask for; any other number does as well.
+// The return codes that tests use; any other number works as well.
 const (
 	Success                 Return = 0
 	Uninitialized           Return = 1
@@ -24,8 +24,8 @@ const (
 	Unknown                 Return = 999
 )
 
-// Fault is something that goes wrong in a call. Make one with Fail, Hang,
-// TellSize or TellCount, of a State for every GPU or of a GPU.
+// Fault is something that goes wrong in a call. Fail, Hang, ReportSize and
+// ReportCount make one, of a State for every GPU or of a GPU.
 type Fault struct {
 	Kind  string // "fault", "hang", "size", "count": the word in the state file
 	Call  string // "nvmlDeviceGetPowerUsage"; "nvmlDeviceGetMemoryInfo*" for every name that begins so
@@ -37,23 +37,22 @@ func (g *GPU) Fail(call string, code Return) {
 	g.Faults = append(g.Faults, Fault{"fault", call, uint64(code)})
 }
 
-// Hang makes a call take so long, or until a state is written in which it no
-// longer hangs.
+// Hang makes a call take so long, or until a state without the fault is written.
 func (g *GPU) Hang(call string, duration time.Duration) {
 	g.Faults = append(g.Faults, Fault{"hang", call, uint64(duration.Milliseconds())})
 }
 
-// TellSize makes INSUFFICIENT_SIZE of a call tell this count.
-func (g *GPU) TellSize(call string, count uint64) {
+// ReportSize makes INSUFFICIENT_SIZE of a call come with this count.
+func (g *GPU) ReportSize(call string, count uint64) {
 	g.Faults = append(g.Faults, Fault{"size", call, count})
 }
 
-// TellCount makes SUCCESS of a call tell this count, whatever was written.
-func (g *GPU) TellCount(call string, count uint64) {
+// ReportCount makes SUCCESS of a call come with this count, whatever was written.
+func (g *GPU) ReportCount(call string, count uint64) {
 	g.Faults = append(g.Faults, Fault{"count", call, count})
 }
 
-// Heal takes the GPU's own faults away; without a name, all of them.
+// Heal removes the GPU's own faults.
 func (g *GPU) Heal(calls ...string) { g.Faults = healed(g.Faults, calls) }
 
 // Fail makes a call answer with a return code, on every GPU.
@@ -66,10 +65,10 @@ func (s *State) Hang(call string, duration time.Duration) {
 	s.Faults = append(s.Faults, Fault{"hang", call, uint64(duration.Milliseconds())})
 }
 
-// Heal takes faults of every GPU away; without a name, all of them.
+// Heal removes the faults of every GPU.
 func (s *State) Heal(calls ...string) { s.Faults = healed(s.Faults, calls) }
 
-// Reload reloads the driver: programs that have it open are uninitialised.
+// Reload reloads the driver: programs that have it open become uninitialised.
 func (s *State) Reload() { s.Driver.Generation++ }
 
 func healed(faults []Fault, calls []string) []Fault {

@@ -5,14 +5,14 @@ import (
 	"os"
 )
 
-// Ledger is the file in which libcuda.so.1 keeps who holds how much, beside
-// the state file at path. A program must not open it: closing any descriptor
-// of it ends what the program itself has on the GPUs (state/ledger.h).
+// Ledger is the path of the ledger of the state file at path. A program must not
+// open it: closing any descriptor of it frees the program's own GPU memory
+// (state/ledger.h).
 func Ledger(path string) string { return path + ".ledger" }
 
 // PrepareLedger makes an empty ledger that processes of every user can write.
-// Without it the first process that allocates makes it, which takes a
-// directory in which that process's user may.
+// Otherwise the first process that allocates makes it, if its user may write to
+// the directory.
 func PrepareLedger(path string) error {
 	file, err := os.OpenFile(Ledger(path), os.O_CREATE|os.O_WRONLY, 0o666)
 	if err != nil {

@@ -1,16 +1,15 @@
 package fakedriver
 
-// Live moves a box: each call of At is one moment of its life, and the same
-// moment is always the same. First processes train, in a sawtooth; the others
-// breathe; the last process of the last GPU leaks until its GPU is full and
-// then starts anew; the last process of GPU 1 comes and goes; a GPU that is
-// lost in the box is there at first, falls off the bus after half a minute,
-// and comes back after another.
+// Live changes a box over time; At always returns the same state for the same
+// second. The first process of each GPU grows in a sawtooth and the others vary a
+// little; the last process of the last GPU leaks until its GPU is full and starts
+// again; the last process of GPU 1 comes and goes; a GPU that is lost in the base
+// state is lost every other half minute, from second 30 on.
 type Live struct {
 	base State
 }
 
-// NewLive takes the box as it is at moment 0.
+// NewLive starts from the state at second 0.
 func NewLive(base State) *Live { return &Live{base: base.Clone()} }
 
 // End takes a process out of the box for good.
@@ -20,10 +19,10 @@ func (l *Live) End(pid uint64) {
 	}
 }
 
-// Still is the box with nothing moving.
+// Still is the box without changes.
 func (l *Live) Still() State { return l.base.Clone() }
 
-// At is the box so many seconds after moment 0.
+// At is the box so many seconds after the start.
 func (l *Live) At(second int) State {
 	state := l.base.Clone()
 	for i := range state.GPUs {
@@ -42,7 +41,7 @@ func (l *Live) At(second int) State {
 			p := gpu.Processes[j]
 			switch {
 			case p.Used == Unavailable || p.SM == Absent || p.SM == 0:
-				// An idle process holds what it holds.
+				// An idle process does not change.
 			case leak && j == len(gpu.Processes)-1:
 				const perSecond = 48 * mib
 				room := int(gpu.Free / perSecond)

@@ -14,7 +14,7 @@ func MIG() State {
 }
 
 // Mixed is the box of ui/testdata/drawings: a leak on GPU 3, a lost GPU 6, MIG
-// on GPU 5, an idle holder on 2, several on one, a foreign pid on 7, a
+// on GPU 5, an idle process with memory on 2, a foreign pid on 7, a
 // graphics process on 0. Before GPU 6 is lost: set Lost to false.
 func Mixed() State {
 	state := Box(8, 0)
@@ -85,5 +85,5 @@ func inInstance(pid, used, id uint64, command ...string) Process {
 	return process
 }
 
-// amount is so many GiB in bytes, in the driver's steps of 64 KiB.
+// amount converts GiB to bytes, in the driver's steps of 64 KiB.
 func amount(size float64) uint64 { return uint64(math.Round(size*gib/65536)) * 65536 }

@@ -21,7 +21,7 @@ import (
 	"vramscope/internal/fakedriver"
 )
 
-// screen is what a program has drawn on a terminal.
+// screen is a program's terminal.
 type screen struct {
 	t        *testing.T
 	mutex    sync.Mutex // x/vt's SafeEmulator does not guard String

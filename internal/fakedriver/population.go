@@ -7,16 +7,16 @@ import (
 	"syscall"
 )
 
-// Population is real processes that do nothing, for programs to find in /proc
-// what a state says is on its GPUs. They end with whoever started them,
-// however that ends: they live as long as the other end of their input.
+// Population is real idle processes, so that the processes of a state are in
+// /proc. They end with the process that started them, because they live as long as
+// the other end of their input.
 type Population struct {
 	pids []int
 	hold *os.File // the other end
 }
 
-// Populate starts a process for each one of the state that has a Command, and
-// puts the pids into the state.
+// Populate starts a process for each one of the state that has a Command, and sets
+// the pids in the state.
 func Populate(state *State) (*Population, error) {
 	program, err := compile(product{name: "idle-process", sources: []string{"idle/*"}})
 	if err != nil {
@@ -54,8 +54,7 @@ func Populate(state *State) (*Population, error) {
 	return population, nil
 }
 
-// Ended takes note of processes that have ended since the last call: somebody
-// has killed them.
+// Ended returns the processes that have ended since the last call.
 func (p *Population) Ended() []uint64 {
 	var ended []uint64
 	living := p.pids[:0]

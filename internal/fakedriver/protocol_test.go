@@ -14,7 +14,7 @@ import (
 func TestSizeQueries(t *testing.T) {
 	t.Parallel()
 	box := fakedriver.Box(2, 3)
-	box.GPUs[1] = fakedriver.H100(1) // nobody on it
+	box.GPUs[1] = fakedriver.H100(1) // without processes
 	c := startClient(t, box)
 	c.want("init", "0")
 	list := ""
@@ -27,7 +27,7 @@ func TestSizeQueries(t *testing.T) {
 		c.want(ask(0, 2), "7 3")  // too few
 		c.want(ask(0, 3), "0 3"+list)
 		c.want(ask(0, 9), "0 3"+list) // room left over
-		c.want(ask(1, -1), "0 0")     // nobody: the size query has already succeeded
+		c.want(ask(1, -1), "0 0")     // none: the size query has already succeeded
 	}
 }
 
@@ -70,7 +70,7 @@ func TestStateChangesUnderARunningProgram(t *testing.T) {
 	c := startClient(t, box)
 	c.want("init", "0")
 	first := box.GPUs[0].Processes[0].PID
-	// As fast as it can be written: no state may be taken for the one before.
+	// As fast as possible: no state may be mistaken for the one before.
 	for used := uint64(1); used <= 200; used++ {
 		box.GPUs[0].Resize(first, used<<20)
 		c.write(box)
@@ -137,8 +137,8 @@ func TestFaults(t *testing.T) {
 func TestNonsenseCounts(t *testing.T) {
 	t.Parallel()
 	box := fakedriver.Box(1, 3)
-	box.GPUs[0].TellSize("nvmlDeviceGetComputeRunningProcesses", 0)
-	box.GPUs[0].TellCount("nvmlDeviceGetComputeRunningProcesses_v3", 4_000_000)
+	box.GPUs[0].ReportSize("nvmlDeviceGetComputeRunningProcesses", 0)
+	box.GPUs[0].ReportCount("nvmlDeviceGetComputeRunningProcesses_v3", 4_000_000)
 	box.GPUs[0].Wobble = 2
 	c := startClient(t, box)
 	c.want("init", "0")

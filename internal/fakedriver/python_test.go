@@ -12,7 +12,7 @@ import (
 	"vramscope/internal/needs"
 )
 
-// What testdata/describe.py, an ordinary program over nvidia-ml-py, says of a box.
+// The output of testdata/describe.py, an ordinary program over nvidia-ml-py.
 type described struct {
 	Driver, NVML string
 	CUDA         int

@@ -5,12 +5,10 @@ import (
 	"slices"
 )
 
-// Absent, as the value of a number, leaves it out of the state file: its call
-// answers NOT_SUPPORTED.
+// Absent leaves a number out of the state file: its call answers NOT_SUPPORTED.
 const Absent = math.MaxUint64 - 1
 
-// Unavailable is NVML_VALUE_NOT_AVAILABLE: what a driver says of a process's
-// memory that it does not know.
+// Unavailable is NVML_VALUE_NOT_AVAILABLE, as for the unknown memory of a process.
 const Unavailable = math.MaxUint64
 
 // State is one simulated box at one moment. Its zero value is a box with a
@@ -21,7 +19,7 @@ type State struct {
 	Faults []Fault // of every GPU, and of calls that concern none
 }
 
-// Driver is what is not of one GPU.
+// Driver is the part of the state that belongs to no GPU.
 type Driver struct {
 	Version     string `state:"version"`
 	NVMLVersion string `state:"nvml_version"`
@@ -119,7 +117,7 @@ type GPU struct {
 
 	SamplePeriod      uint64 `state:"sample_period_us"` // of nvmlDeviceGetProcessUtilization
 	HideProcessMemory bool   `state:"hide_process_memory"`
-	Wobble            uint64 `state:"wobble"` // size queries that tell one too few
+	Wobble            uint64 `state:"wobble"` // size queries that come with one too few
 
 	Processes []Process  `state:"-"`
 	Instances []Instance `state:"-"`
@@ -141,8 +139,8 @@ type Process struct {
 	Decoder       uint64 `state:"dec"`
 	Name          string `state:"name"` // what nvmlSystemGetProcessName answers; "": what /proc says
 
-	// Command is what the process was started as. It is not in the state
-	// file: programs read it in /proc, of the processes that Populate starts.
+	// Command is the command line of the process that Populate starts; programs
+	// read it in /proc.
 	Command []string `state:"-"`
 }
 
@@ -171,7 +169,7 @@ type Instance struct {
 	MemoryMiB       uint64 `state:"memory_mib"` // as the profile has it
 }
 
-// XID is a critical error. It happens when its number is first in the file.
+// XID is a critical error. It happens when its number first appears in the file.
 type XID struct {
 	Seq         uint64 `state:"seq"`
 	Code        uint64 `state:"code"`

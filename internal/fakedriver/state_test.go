@@ -36,7 +36,7 @@ func TestTextOfAState(t *testing.T) {
 	}
 }
 
-// balanced says what is wrong with a GPU's books.
+// balanced describes what does not add up in a GPU's memory.
 func balanced(gpu fakedriver.GPU) error {
 	if gpu.Total != gpu.Reserved+gpu.Used+gpu.Free || gpu.Free > gpu.Total {
 		return fmt.Errorf("%s: total %d is not reserved %d + used %d + free %d", gpu.UUID, gpu.Total, gpu.Reserved, gpu.Used, gpu.Free)

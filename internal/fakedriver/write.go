@@ -10,15 +10,15 @@ import (
 	"time"
 )
 
-// TB is what this package needs of a test.
+// TB is the part of testing.TB that this package needs.
 type TB interface {
 	Helper()
 	Skipf(format string, args ...any)
 	Fatalf(format string, args ...any)
 }
 
-// Write replaces the state file at path, at once and whole, so that programs
-// may read it meanwhile.
+// Write replaces the state file at path atomically, so that programs may read it
+// meanwhile.
 func (s State) Write(path string) error {
 	file, err := os.CreateTemp(filepath.Dir(path), ".state-")
 	if err != nil {
@@ -28,8 +28,8 @@ func (s State) Write(path string) error {
 	if closed := file.Close(); err == nil {
 		err = closed
 	}
-	// A file system's clock ticks every few milliseconds only. The time is set
-	// to the nanosecond so that no two states look like the same file.
+	// A file system's clock ticks only every few milliseconds. The exact time
+	// keeps two states from looking like the same file.
 	if now := time.Now(); err == nil {
 		err = os.Chtimes(file.Name(), now, now)
 	}
@@ -100,8 +100,8 @@ func writeFaults(b *strings.Builder, faults []Fault) {
 
 type field struct{ key, value string }
 
-// fields lists what of a record stands in the state file: by their tags, its
-// non-empty texts and its numbers that are not Absent.
+// fields lists a record's entries in the state file: its tagged texts that are not
+// empty and its tagged numbers that are not Absent.
 func fields(record any) []field {
 	var list []field
 	value := reflect.ValueOf(record)
@@ -128,7 +128,7 @@ func fieldText(value reflect.Value) (string, bool) {
 	}
 }
 
-// escape writes bytes that would end a line, or that nobody can see, as \xNN.
+// escape writes invisible bytes, and those that would end a line, as \xNN.
 func escape(text string) string {
 	var b strings.Builder
 	for i := range len(text) {

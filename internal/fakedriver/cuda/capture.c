@@ -1,13 +1,13 @@
 /*
- * Capturing a stream into a graph. Of what is captured only memory is kept:
- * allocations come from the device's pool for graphs and go with the graph.
+ * Capturing a stream into a graph. Only the memory of what is captured is kept:
+ * allocations come from the device's pool for graphs and are freed with the graph.
  *
  * While a stream is captured, calls that might disturb it are forbidden:
  *
  *   the capture is      and forbids them to
  *   global              every thread, unless that has asked for less
  *   thread-local        the thread that captures
- *   relaxed             nobody
+ *   relaxed             no thread
  */
 #include "driver.h"
 

@@ -1,7 +1,7 @@
 /*
  * Copying and filling: nothing is moved, but every address is checked, and
- * what is outside of an allocation is refused. (A real driver tells of most
- * of it only later, as CUDA_ERROR_ILLEGAL_ADDRESS.)
+ * what is outside of an allocation is refused. (A real driver reports most
+ * of these only later, as CUDA_ERROR_ILLEGAL_ADDRESS.)
  */
 #include "driver.h"
 

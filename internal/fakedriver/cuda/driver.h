@@ -88,13 +88,13 @@ struct CUstream_st {
 	struct CUstream_st *next_capturing;
 };
 
-/* Used and reserved are kept as the pool's attributes tell them. */
+/* Used and reserved are kept as the pool's attributes define them. */
 struct CUmemPoolHandle_st {
 	struct object object;
 	struct arena arena;
 	number used, used_high, reserved_high, threshold;
-	int reuse[4]; /* by CU_MEMPOOL_ATTR_REUSE_…: kept, and told again */
-	struct allocation *pending; /* freed on a stream, which nobody has waited for since */
+	int reuse[4]; /* by CU_MEMPOOL_ATTR_REUSE_…: kept and returned */
+	struct allocation *pending; /* freed on a stream that has not been waited for since */
 	CUmemAllocationHandleType handle_types;
 	int destroyed; /* and kept for what is still allocated from it */
 	size_t live;

@@ -172,10 +172,10 @@ CUresult cuStreamQuery_ptsz(CUstream stream)
 	return wait_for("cuStreamQuery", stream, PER_THREAD, pools_settle);
 }
 
-/* What a stream tells of itself, into a place of the right type. */
-enum told { FLAGS, PRIORITY, ITS_CONTEXT };
+/* A property of a stream, into a place of the right type. */
+enum property { FLAGS, PRIORITY, ITS_CONTEXT };
 
-static CUresult tell(const char *name, CUstream handle, enum default_stream twin, enum told what, void *place)
+static CUresult get(const char *name, CUstream handle, enum default_stream twin, enum property what, void *place)
 {
 	struct call call;
 	struct CUstream_st *stream;
@@ -191,19 +191,19 @@ static CUresult tell(const char *name, CUstream handle, enum default_stream twin
 	return call_end(&call, answer);
 }
 
-#define TELLS(function, type, what)                                 \
+#define PROPERTY(function, type, what)                                 \
 	CUresult function(CUstream stream, type *place)                 \
 	{                                                               \
-		return tell(#function, stream, LEGACY, what, place);        \
+		return get(#function, stream, LEGACY, what, place);        \
 	}                                                               \
 	CUresult function##_ptsz(CUstream stream, type *place)          \
 	{                                                               \
-		return tell(#function, stream, PER_THREAD, what, place);    \
+		return get(#function, stream, PER_THREAD, what, place);    \
 	}
 
-TELLS(cuStreamGetFlags, unsigned int, FLAGS)
-TELLS(cuStreamGetPriority, int, PRIORITY)
-TELLS(cuStreamGetCtx, CUcontext, ITS_CONTEXT)
+PROPERTY(cuStreamGetFlags, unsigned int, FLAGS)
+PROPERTY(cuStreamGetPriority, int, PRIORITY)
+PROPERTY(cuStreamGetCtx, CUcontext, ITS_CONTEXT)
 
 static CUresult wait_event(CUstream handle, CUevent event, enum default_stream twin)
 {

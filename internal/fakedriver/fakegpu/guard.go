@@ -21,14 +21,14 @@ import (
 
 // The guard is this program again, started under this name:
 //
-//	fake-gpu-guard start PID BOX    starts the next one and ends, so that that is nobody's child
+//	fake-gpu-guard start PID BOX    starts the next one and ends, so that init adopts it
 //	fake-gpu-guard watch PID BOX
 const guardName = "fake-gpu-guard"
 
 const interval = time.Second
 
-// startGuard has the box set up and watched over for as long as this process,
-// whatever it becomes, is there. It gives the path of the state file.
+// startGuard starts a guard that sets the box up and watches it until this
+// process ends, and returns the path of the state file.
 func startGuard(wanted box) (string, error) {
 	encoded, err := json.Marshal(wanted)
 	if err != nil {
@@ -58,8 +58,8 @@ func startGuard(wanted box) (string, error) {
 	return path, nil
 }
 
-// spawn starts this program under another name, in a session of its own, so
-// that no key on the command's terminal reaches it. All that it says goes to tell.
+// spawn starts this program under another name, in a session of its own, so that
+// no key on the command's terminal reaches it. Its output goes to tell.
 func spawn(tell *os.File, arguments ...string) (int, error) {
 	self, err := os.Executable()
 	if err != nil {
@@ -149,8 +149,8 @@ func watch(pid, encoded string) error {
 	return nil
 }
 
-// place is where the state goes: where the user wants it, who keeps it then,
-// or a directory that is removed at the end.
+// place is the path of the state: the user's own, which is kept, or one in a
+// directory that is removed at the end.
 func place(wanted string) (path string, remove func(), err error) {
 	if wanted != "" {
 		return wanted, func() {}, nil
@@ -159,7 +159,7 @@ func place(wanted string) (path string, remove func(), err error) {
 	if err != nil {
 		return "", nil, err
 	}
-	remove = func() { _ = os.RemoveAll(directory) } // nobody is there to be told
+	remove = func() { _ = os.RemoveAll(directory) } // no one is there to see an error
 	if err := os.Chmod(directory, 0o755); err != nil {
 		remove()
 		return "", nil, err

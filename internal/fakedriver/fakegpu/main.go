@@ -1,7 +1,6 @@
 //go:build linux
 
-// Command fakegpu runs a command on a box with NVIDIA GPUs that are not
-// there. scripts/fake-gpu builds and starts it.
+// Command fakegpu runs a command on a box of simulated NVIDIA GPUs. scripts/fake-gpu builds and starts it.
 //
 //	fakegpu ── guard ──┬── idle processes, for the pids to be in /proc
 //	   │               └── state file, rewritten as they end and, with --live, every second
@@ -81,7 +80,7 @@ func (b box) state() fakedriver.State {
 	}
 }
 
-// run comes back only when something is wrong.
+// run returns only on an error.
 func run(arguments []string) (int, error) {
 	var wanted box
 	var driver string
@@ -144,7 +143,8 @@ func check(wanted box, flags *flag.FlagSet) error {
 	return nil
 }
 
-// prepare gives the path of the state file: the user's own as it is, or a new one with a guard over it.
+// prepare returns the path of the state file: the user's own, or a new one with a
+// guard.
 func prepare(wanted box) (string, error) {
 	if wanted.State != "" {
 		path, err := filepath.Abs(wanted.State)

@@ -16,7 +16,7 @@ static number microseconds_now(void)
 	return (number)now.tv_sec * 1000000 + (number)now.tv_nsec / 1000;
 }
 
-/* Looks the state and the device up; again after a hang, for both may have changed meanwhile. */
+/* Looks the state and the device up; also after a hang, which may have changed both. */
 static nvmlReturn_t look_up(struct call *call)
 {
 	call->gpu = NULL;
@@ -32,9 +32,8 @@ static nvmlReturn_t look_up(struct call *call)
 }
 
 /*
- * Hangs for as long as the state file says, but not after the file has
- * stopped saying so: a test lets a hanging call go by rewriting the file.
- * No lock is held and no state is kept meanwhile.
+ * Hangs for as long as the state file says; a test ends the hang by rewriting the
+ * file. No lock is held and no state is kept meanwhile.
  */
 static nvmlReturn_t hang(struct call *call)
 {
@@ -96,17 +95,17 @@ void call_end(struct call *call)
 }
 
 /*
- * A size query: the count is told along with the error. A state can have it
- * told wrong: by "size", always; by "wobble", short by one so many times, as
- * if the list had grown between the two calls.
+ * A size query: the count comes with the error. A state can make it wrong: "size"
+ * always, "wobble" one too small so many times, as if the list had grown between
+ * the two calls.
  */
 nvmlReturn_t answer_insufficient(struct call *call, unsigned int *count, size_t needed)
 {
-	static _Atomic number told; /* in this process, over all lists */
+	static _Atomic number shortened; /* in this process, over all lists */
 	const struct fault *fault = find_fault(call, FAULT_SIZE);
 	if (fault)
 		*count = (unsigned int)fault->value;
-	else if (call->gpu->wobble != ABSENT && needed > 0 && told++ < call->gpu->wobble)
+	else if (call->gpu->wobble != ABSENT && needed > 0 && shortened++ < call->gpu->wobble)
 		*count = (unsigned int)needed - 1;
 	else
 		*count = (unsigned int)needed;

@@ -2,7 +2,7 @@
  * What every call of the fake NVML does first and last.
  *
  *   call_begin: state → initialised? → handle → hang → fault → lost → the call's own answer
- *   call_end:   lets the state go
+ *   call_end:   releases the state
  *
  * nvml.h is go-nvml's own header, so the compiler checks every signature,
  * the superseded ones (NVML_NO_UNVERSIONED_FUNC_DEFS) included.
@@ -33,7 +33,7 @@
 
 #define NO_INSTANCE 0xFFFFFFFFU
 
-/* Which handles a call takes: most know nothing of MIG instances. */
+/* Which handles a call takes: most refuse MIG instances. */
 enum handles { WHOLE_GPU, ANY_HANDLE };
 
 /* What a call is about. Only those that set a session up need none. */
@@ -75,12 +75,12 @@ unsigned int session_index(const struct gpu *gpu);
 struct process *held_processes(const struct call *call, size_t *count);
 number ledger_bytes(const struct call *call);
 
-/* For lists: the buffer was too small, or so many entries were written. A state can have both counts told wrong. */
+/* For lists: the buffer was too small, or so many entries were written. A state can make both counts wrong. */
 nvmlReturn_t answer_insufficient(struct call *call, unsigned int *count, size_t needed);
 nvmlReturn_t answer_count(struct call *call, unsigned int *count, size_t written);
 nvmlReturn_t answer_text(char *out, unsigned int size, const char *text);
 
-/* A device call that hands out one figure. */
+/* A device call that returns one figure. */
 #define FIGURE(function, type, parameter, handles, value)                            \
 	nvmlReturn_t function(nvmlDevice_t device, type *parameter)                      \
 	{                                                                                \

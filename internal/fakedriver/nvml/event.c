@@ -117,7 +117,7 @@ static const struct xid *next_xid(const struct gpu *gpu, const struct registrati
 	return registration->types & nvmlEventTypeXidCriticalError ? next : NULL;
 }
 
-/* Delivers one event if there is one. A GPU that is lost is told only when nothing else is. */
+/* Delivers one event if there is one. A lost GPU is reported after all events. */
 static nvmlReturn_t deliver(const struct state *state, nvmlEventSet_t set, nvmlEventData_t *data)
 {
 	nvmlReturn_t answer = NVML_ERROR_TIMEOUT;

@@ -5,38 +5,38 @@ struct memory {
 	number total, reserved, used, free;
 };
 
-/* What the state has, and what processes hold through the fake CUDA driver beyond it. */
+/* The state's figures, and what processes hold through the fake CUDA driver. */
 static struct memory memory_of(const struct call *call)
 {
 	const struct gpu *gpu = call->gpu;
 	const struct instance *instance = call->instance;
-	struct memory told = { gpu->memory_total, gpu->memory_reserved, gpu->memory_used, gpu->memory_free };
+	struct memory figures = { gpu->memory_total, gpu->memory_reserved, gpu->memory_used, gpu->memory_free };
 	if (instance)
-		told = (struct memory){ instance->total, instance->reserved, instance->used, instance->free };
+		figures = (struct memory){ instance->total, instance->reserved, instance->used, instance->free };
 	number held = ledger_bytes(call);
-	if (told.used < UNAVAILABLE - 1 - held)
-		told.used += held;
-	if (told.free < ABSENT)
-		told.free -= held < told.free ? held : told.free;
-	return told;
+	if (figures.used < UNAVAILABLE - 1 - held)
+		figures.used += held;
+	if (figures.free < ABSENT)
+		figures.free -= held < figures.free ? held : figures.free;
+	return figures;
 }
 
-/* The first version knows nothing of reserved memory and counts it as used. */
+/* The first version counts reserved memory as used. */
 nvmlReturn_t nvmlDeviceGetMemoryInfo(nvmlDevice_t device, nvmlMemory_t *memory)
 {
 	struct call call;
 	nvmlReturn_t answer = call_begin(&call, "nvmlDeviceGetMemoryInfo", device, ANY_HANDLE);
 	if (answer == NVML_SUCCESS) {
-		struct memory told = memory_of(&call);
+		struct memory figures = memory_of(&call);
 		if (!memory)
 			answer = NVML_ERROR_INVALID_ARGUMENT;
-		else if (told.total == ABSENT)
+		else if (figures.total == ABSENT)
 			answer = NVML_ERROR_NOT_SUPPORTED;
 		else
 			*memory = (nvmlMemory_t){
-				.total = told.total,
-				.used = told.used + (told.reserved == ABSENT ? 0 : told.reserved),
-				.free = told.free,
+				.total = figures.total,
+				.used = figures.used + (figures.reserved == ABSENT ? 0 : figures.reserved),
+				.free = figures.free,
 			};
 	}
 	call_end(&call);
@@ -44,7 +44,7 @@ nvmlReturn_t nvmlDeviceGetMemoryInfo(nvmlDevice_t device, nvmlMemory_t *memory)
 }
 
 #ifdef HAVE_R510
-/* Drivers differ in which version word they take: go-nvml sends the size with it, nvtop a bare 2. */
+/* Drivers take different version fields: go-nvml sends the size with it, nvtop only 2. */
 static int version_taken(const struct state *state, unsigned int version)
 {
 	switch (state->driver.memory_v2) {
@@ -59,18 +59,18 @@ nvmlReturn_t nvmlDeviceGetMemoryInfo_v2(nvmlDevice_t device, nvmlMemory_v2_t *me
 	struct call call;
 	nvmlReturn_t answer = call_begin(&call, "nvmlDeviceGetMemoryInfo_v2", device, ANY_HANDLE);
 	if (answer == NVML_SUCCESS) {
-		struct memory told = memory_of(&call);
+		struct memory figures = memory_of(&call);
 		if (!memory) {
 			answer = NVML_ERROR_INVALID_ARGUMENT;
 		} else if (!version_taken(call.state, memory->version)) {
 			answer = NVML_ERROR_ARGUMENT_VERSION_MISMATCH;
-		} else if (told.total == ABSENT) {
+		} else if (figures.total == ABSENT) {
 			answer = NVML_ERROR_NOT_SUPPORTED;
 		} else {
-			memory->total = told.total;
-			memory->reserved = told.reserved == ABSENT ? 0 : told.reserved;
-			memory->used = told.used;
-			memory->free = told.free;
+			memory->total = figures.total;
+			memory->reserved = figures.reserved == ABSENT ? 0 : figures.reserved;
+			memory->used = figures.used;
+			memory->free = figures.free;
 		}
 	}
 	call_end(&call);

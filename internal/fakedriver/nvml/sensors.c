@@ -1,6 +1,6 @@
 /*
  * What moves: utilisation (per cent), temperature (°C), power (mW), energy
- * (mJ), clocks (MHz), throttle reasons, ECC. Not told of a MIG instance.
+ * (mJ), clocks (MHz), throttle reasons, ECC. Refused for a MIG instance.
  */
 #include "call.h"
 
@@ -22,7 +22,7 @@ static nvmlReturn_t figure(nvmlDevice_t device, const char *name, number (*pick)
 	return answer;
 }
 
-/* Two figures that are told together, or neither. */
+/* Two figures that are returned together, or neither. */
 static nvmlReturn_t pair(nvmlDevice_t device, const char *name, unsigned int *first, unsigned int *second,
                          number (*pick)(const struct gpu *, unsigned int))
 {
@@ -53,11 +53,11 @@ static number utilization(const struct gpu *gpu, unsigned int which)
 
 nvmlReturn_t nvmlDeviceGetUtilizationRates(nvmlDevice_t device, nvmlUtilization_t *rates)
 {
-	nvmlUtilization_t told;
-	nvmlReturn_t answer = pair(device, "nvmlDeviceGetUtilizationRates", rates ? &told.gpu : NULL, &told.memory,
+	nvmlUtilization_t value;
+	nvmlReturn_t answer = pair(device, "nvmlDeviceGetUtilizationRates", rates ? &value.gpu : NULL, &value.memory,
 	                           utilization);
 	if (answer == NVML_SUCCESS)
-		*rates = told;
+		*rates = value;
 	return answer;
 }
 
@@ -115,11 +115,11 @@ nvmlReturn_t nvmlDeviceGetTemperatureV(nvmlDevice_t device, nvmlTemperature_t *r
 {
 	if (reading && reading->version != nvmlTemperature_v1)
 		return NVML_ERROR_ARGUMENT_VERSION_MISMATCH;
-	unsigned int told = 0;
+	unsigned int value = 0;
 	nvmlReturn_t answer = figure(device, "nvmlDeviceGetTemperatureV", temperature,
-	                             reading ? reading->sensorType : 0, reading ? &told : NULL);
+	                             reading ? reading->sensorType : 0, reading ? &value : NULL);
 	if (answer == NVML_SUCCESS)
-		reading->temperature = (int)told;
+		reading->temperature = (int)value;
 	return answer;
 }
 #endif
@@ -218,13 +218,13 @@ static nvmlReturn_t ecc_errors(const char *name, nvmlDevice_t device, nvmlMemory
 	struct call call;
 	nvmlReturn_t answer = call_begin(&call, name, device, WHOLE_GPU);
 	if (answer == NVML_SUCCESS) {
-		number told = ecc_count(call.gpu, type, counter);
+		number value = ecc_count(call.gpu, type, counter);
 		if (!count || type >= NVML_MEMORY_ERROR_TYPE_COUNT || counter >= NVML_ECC_COUNTER_TYPE_COUNT)
 			answer = NVML_ERROR_INVALID_ARGUMENT;
-		else if (told == ABSENT)
+		else if (value == ABSENT)
 			answer = NVML_ERROR_NOT_SUPPORTED;
 		else
-			*count = told;
+			*count = value;
 	}
 	call_end(&call);
 	return answer;

@@ -89,7 +89,7 @@ static struct slot *join(struct ledger *ledger)
 	return NULL;
 }
 
-/* Clears the slots of processes that are no more: nobody but whoever has a slot's lock may do so. */
+/* Clears the slots of ended processes; this takes a slot's lock. */
 static int bury(struct ledger *ledger)
 {
 	int buried = 0;

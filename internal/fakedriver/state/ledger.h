@@ -1,7 +1,6 @@
 /*
- * Who holds how much of which GPU through the fake CUDA driver: a file beside
- * the state file, mapped by every process that allocates and every one that
- * looks.
+ * How much of which GPU each process holds through the fake CUDA driver: a file
+ * beside the state file, mapped by every process that allocates or reads.
  *
  *   libcuda ── ledger_take, ledger_give ──→ $VRAMSCOPE_FAKE_STATE.ledger ←── ledger_held, ledger_list ── libnvidia-ml
  *
@@ -9,12 +8,12 @@
  * its free memory is what processes of the ledger can take.
  *
  * Every process has a slot, which only it writes, and the sum over the slots
- * is what counts. There is no lock, so nobody can die, or be stopped, while
- * holding one. A process lives as long as it keeps its POSIX lock on its
+ * is what counts. There is no lock that a process could hold when it is killed or
+ * stopped. A process lives as long as it keeps its POSIX lock on its
  * slot's byte of the file: the kernel drops that lock, and only that, in
  * whatever way the process ends or becomes another program; a forked child
- * does not have it; and F_GETLK tells its holder's pid as the asking
- * process's pid namespace numbers it. Slots without a lock count for nothing.
+ * does not have it; and F_GETLK returns its holder's pid in the calling
+ * process's pid namespace. Slots without a lock count for nothing.
  *
  * POSIX locks go when any descriptor of the file is closed (fcntl(2)), so
  * the descriptor is never closed, and a program must not open the file itself.

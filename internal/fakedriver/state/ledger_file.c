@@ -32,7 +32,7 @@ static struct contents *map(const char *path, int create, int *file)
 		/* Another user's process shares the GPUs too. Only the owner can say so, and that is enough. */
 		if (fchmod(*file, 0666) != 0 && errno != EPERM)
 			return NULL;
-		/* Growing is the same whoever does it first; nobody ever makes it smaller. */
+		/* The file only ever grows, to this one size. */
 		if (fstat(*file, &info) == 0 && (size_t)info.st_size < sizeof(struct contents) &&
 		    ftruncate(*file, sizeof(struct contents)) != 0)
 			return NULL;
@@ -65,7 +65,7 @@ static struct ledger *open_beside(const char *state, int create)
 		if (create)
 			fprintf(stderr, "fake driver: %s: %s\n", path, version ? "of another version" : strerror(errno));
 		if (ledger->file >= 0)
-			close(ledger->file); /* nobody in this process could use it either */
+			close(ledger->file); /* of no use to another call either */
 		free(ledger);
 		ledger = NULL;
 	}

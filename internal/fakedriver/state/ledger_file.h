@@ -15,7 +15,7 @@ struct entry {
 };
 
 struct slot {
-	_Atomic number owner; /* who the figures are of; 0 while they are of nobody */
+	_Atomic number owner; /* whose figures these are; 0: no process's */
 	_Atomic number pid;   /* as the owner sees itself */
 	_Atomic number space; /* the owner's pid namespace, by its inode */
 	number unused[5];

@@ -1,8 +1,7 @@
 /*
- * An NVML program that a test leads by the hand: it loads the library that it
- * is given, reads one command a line, and answers each with one line:
- * return code, then figures. Unlike the bindings it passes on exactly the
- * buffers and version words that it is told to.
+ * An NVML program that a test controls: it loads the given library, reads one
+ * command a line, and answers each with one line: return code, then figures.
+ * Unlike the bindings it passes exactly the given buffers and version fields.
  */
 #include <dlfcn.h>
 #include <stdio.h>

@@ -42,20 +42,20 @@ static void pool_info(CUmemoryPool pool)
 {
 	static const CUmemPool_attribute wanted[] = { CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT, CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH,
 		CU_MEMPOOL_ATTR_USED_MEM_CURRENT, CU_MEMPOOL_ATTR_USED_MEM_HIGH };
-	cuuint64_t told[4] = { 0 };
+	cuuint64_t values[4] = { 0 };
 	CUresult answer = CUDA_SUCCESS;
 	for (int i = 0; i < 4 && answer == CUDA_SUCCESS; i++)
-		answer = cuMemPoolGetAttribute(pool, wanted[i], &told[i]);
-	printf("%d %lu %lu %lu %lu\n", answer, told[0], told[1], told[2], told[3]);
+		answer = cuMemPoolGetAttribute(pool, wanted[i], &values[i]);
+	printf("%d %lu %lu %lu %lu\n", answer, values[0], values[1], values[2], values[3]);
 }
 
 static void graph_info(int device)
 {
-	cuuint64_t told[2] = { 0 };
-	CUresult answer = cuDeviceGetGraphMemAttribute(device, CU_GRAPH_MEM_ATTR_RESERVED_MEM_CURRENT, &told[0]);
+	cuuint64_t values[2] = { 0 };
+	CUresult answer = cuDeviceGetGraphMemAttribute(device, CU_GRAPH_MEM_ATTR_RESERVED_MEM_CURRENT, &values[0]);
 	if (answer == CUDA_SUCCESS)
-		answer = cuDeviceGetGraphMemAttribute(device, CU_GRAPH_MEM_ATTR_USED_MEM_CURRENT, &told[1]);
-	printf("%d %lu %lu\n", answer, told[0], told[1]);
+		answer = cuDeviceGetGraphMemAttribute(device, CU_GRAPH_MEM_ATTR_USED_MEM_CURRENT, &values[1]);
+	printf("%d %lu %lu\n", answer, values[0], values[1]);
 }
 
 static CUmemAllocationProp physical(int device)
@@ -103,17 +103,17 @@ static void fork_child(size_t size)
 	if (child == 0) {
 		size_t free = 0, total = 0;
 		CUdeviceptr pointer;
-		int told[5] = { cuInit(0), use(0), cuMemGetInfo_v2(&free, &total), cuMemAlloc_v2(&pointer, size),
+		int values[5] = { cuInit(0), use(0), cuMemGetInfo_v2(&free, &total), cuMemAlloc_v2(&pointer, size),
 			cuMemFree_v2(pointers[0]) };
-		_exit(write(answers[1], told, sizeof told) == sizeof told ? 0 : 1);
+		_exit(write(answers[1], values, sizeof values) == sizeof values ? 0 : 1);
 	}
-	int told[5] = { 0 };
-	if (read(answers[0], told, sizeof told) != sizeof told)
+	int values[5] = { 0 };
+	if (read(answers[0], values, sizeof values) != sizeof values)
 		printf("the child has said nothing ");
 	waitpid(child, NULL, 0);
 	close(answers[0]);
 	close(answers[1]);
-	printf("%d %d %d %d %d\n", told[0], told[1], told[2], told[3], told[4]);
+	printf("%d %d %d %d %d\n", values[0], values[1], values[2], values[3], values[4]);
 }
 
 static void describe(int device)

@@ -1,14 +1,14 @@
-"""Says, as JSON, all that nvidia-ml-py tells of the box: an ordinary NVML program for the tests."""
+"""Prints as JSON what nvidia-ml-py reports of the box: an ordinary NVML program for the tests."""
 import json
 
 import pynvml as nvml
 
 
 def memory(handle, version=None):
-    told = nvml.nvmlDeviceGetMemoryInfo(handle, version=version)
-    figures = {"total": told.total, "used": told.used, "free": told.free}
+    info = nvml.nvmlDeviceGetMemoryInfo(handle, version=version)
+    figures = {"total": info.total, "used": info.used, "free": info.free}
     if version is not None:
-        figures["reserved"] = told.reserved
+        figures["reserved"] = info.reserved
     return figures
 
 

@@ -112,10 +112,10 @@ void print_stats(void)
 {
 	print_interposed();
 	void *library = need(dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD), "libcuda.so.1");
-	int (*read_books)(int, struct fake_books *) = need(dlsym(library, "fake_books"), "fake_books");
-	struct fake_books books;
-	for (int device = 0; read_books(device, &books); device++)
-		printf("stats %d %llu %llu %llu %llu %llu %llu %llu %llu %llu %llu\n", device, books.linear, books.linear_count,
-		       books.physical, books.physical_count, books.managed, books.managed_count, books.imported_count,
-		       books.pools_used, books.pools_reserved, books.graphs_reserved);
+	int (*read_totals)(int, struct fake_totals *) = need(dlsym(library, "fake_totals"), "fake_totals");
+	struct fake_totals totals;
+	for (int device = 0; read_totals(device, &totals); device++)
+		printf("stats %d %llu %llu %llu %llu %llu %llu %llu %llu %llu %llu\n", device, totals.linear, totals.linear_count,
+		       totals.physical, totals.physical_count, totals.managed, totals.managed_count, totals.imported_count,
+		       totals.pools_used, totals.pools_reserved, totals.graphs_reserved);
 }

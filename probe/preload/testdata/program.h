@@ -4,7 +4,7 @@
 
 #define _GNU_SOURCE
 #include "api.h"
-#include "books.h"
+#include "totals.h"
 
 #include <stdio.h>
 
