@@ -73,22 +73,12 @@ func writable(dir int, path string) error {
 }
 
 // openDirectory opens a directory for its names; where it is not there it makes
-// it, or says that it could. It follows no symbolic link, but for one right below /: only root can
-// have put that there (/home → /export/home).
+// it, or says that it could. It follows no symbolic link but root's: see resolve.
 func openDirectory(path string, make bool) (int, error) {
-	path = filepath.Clean(path)
 	if !filepath.IsAbs(path) {
 		return -1, fmt.Errorf("%s is not an absolute path", path)
 	}
-	first, rest, _ := strings.Cut(path[1:], "/")
-	top, err := filepath.EvalSymlinks("/" + first)
-	if errors.Is(err, unix.ENOENT) {
-		top, err = "/"+first, nil
-	}
-	if err != nil {
-		return -1, err
-	}
-	names := strings.FieldsFunc(top+"/"+rest, func(r rune) bool { return r == '/' })
+	names := split(resolve(path))
 	dir, err := unix.Open("/", openFlags, 0)
 	walked := "/"
 	for _, name := range names {
@@ -121,6 +111,34 @@ func openDirectory(path string, make bool) (int, error) {
 		return -1, err
 	}
 	return dir, nil
+}
+
+// resolve follows the symbolic links in a path that root alone can have put
+// there (/home → /export/home, /home/alice → /nfs/alice): those in directories
+// that, with all above them, are root's and that nobody else can write. The last
+// name is never followed.
+func resolve(path string) string {
+	done, names := "/", split(path)
+	for links := 0; len(names) > 1 && links < 40; {
+		var stat unix.Stat_t
+		if unix.Lstat(done, &stat) != nil || stat.Uid != 0 || stat.Mode&0o022 != 0 {
+			break
+		}
+		target, err := os.Readlink(filepath.Join(done, names[0]))
+		if err != nil {
+			done, names = filepath.Join(done, names[0]), names[1:]
+			continue
+		}
+		if !filepath.IsAbs(target) {
+			target = filepath.Join(done, target)
+		}
+		done, names, links = "/", append(split(target), names[1:]...), links+1
+	}
+	return filepath.Join(done, filepath.Join(names...))
+}
+
+func split(path string) []string {
+	return strings.FieldsFunc(filepath.Clean(path), func(r rune) bool { return r == '/' })
 }
 
 const openFlags = unix.O_PATH | unix.O_DIRECTORY | unix.O_NOFOLLOW | unix.O_CLOEXEC
