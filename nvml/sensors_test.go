@@ -3,6 +3,7 @@
 package nvml
 
 import (
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -47,8 +48,9 @@ func TestThroughputDoesNotDelayReadings(t *testing.T) {
 	if b == nil {
 		return
 	}
-	now := time.Now()
-	library := New(Options{LibraryPath: b.library, Now: func() time.Time { return now }})
+	start := time.Now()
+	var passed atomic.Int64 // measurements read the clock on goroutines of their own
+	library := New(Options{LibraryPath: b.library, Now: func() time.Time { return start.Add(time.Duration(passed.Load())) }})
 	_, devices, err := library.Open()
 	if err != nil {
 		t.Fatal(err)
@@ -70,13 +72,13 @@ func TestThroughputDoesNotDelayReadings(t *testing.T) {
 	// A measurement that hangs holds no reading up, and its last result expires.
 	b.GPUs[0].Hang("nvmlDeviceGetPcieThroughput", time.Hour)
 	b.write()
-	now = now.Add(throughputInterval)
+	passed.Add(int64(throughputInterval))
 	began := time.Now()
 	b.read(library, devices[0])
 	if took := time.Since(began); took > 5*time.Second {
 		t.Errorf("a reading took %v", took)
 	}
-	now = now.Add(throughputHold)
+	passed.Add(int64(throughputHold))
 	until(-1)
 	if err := library.Close(); err == nil {
 		t.Error("closed under a call that hangs")
@@ -85,12 +87,12 @@ func TestThroughputDoesNotDelayReadings(t *testing.T) {
 	b.GPUs[0].Heal()
 	b.GPUs[0].PCIeRX = 777
 	b.write()
-	now = now.Add(throughputInterval)
+	passed.Add(int64(throughputInterval))
 	until(777)
 
 	b.GPUs[0].Fail("nvmlDeviceGetPcieThroughput", fakedriver.NotSupported)
 	b.write()
-	now = now.Add(throughputInterval)
+	passed.Add(int64(throughputInterval))
 	until(-1)
 	if err := library.Close(); err != nil {
 		t.Error(err)
