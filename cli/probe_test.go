@@ -354,6 +354,9 @@ func TestKilledProbeLeavesNothing(t *testing.T) {
 // TestManyProbes start at once and are told apart; without --gpu each takes
 // the emptiest.
 func TestManyProbes(t *testing.T) {
+	if testing.Short() {
+		t.Skip("many processes, and no goroutines that other tests do not have")
+	}
 	t.Parallel()
 	b := newProbeBox(t, 2)
 	const many = 12
