@@ -3,6 +3,7 @@ package probe
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -40,6 +41,31 @@ func wellFormedUUID(uuid string) bool {
 	return !strings.ContainsFunc(uuid, func(r rune) bool {
 		return (r < '0' || r > '9') && (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && r != '-' && r != '/'
 	})
+}
+
+// checkDevices returns the error of an invalid list of devices in a request.
+func checkDevices(uuids []string) *Error {
+	if len(uuids) > maxDevices || slices.ContainsFunc(uuids, func(uuid string) bool { return !wellFormedUUID(uuid) }) {
+		return failure(BadRequest, "devices are at most %d UUIDs in NVML's form, as in stats", maxDevices)
+	}
+	return nil
+}
+
+// checkDuration returns an impossible duration of a flush or a snapshot.
+func checkDuration(ms float64) error {
+	if ms < 0 || ms > 1e9 {
+		return fmt.Errorf("it took %g ms", ms)
+	}
+	return nil
+}
+
+// clipAll cuts a list of texts to at most limit texts, and each of them.
+func clipAll(texts []string, limit int) []string {
+	texts = texts[:min(len(texts), limit)]
+	for i, text := range texts {
+		texts[i] = clip(text)
+	}
+	return texts
 }
 
 // clip cuts a text to at most maxText bytes, at a rune.
@@ -222,10 +248,7 @@ func (h *Hello) check(pid int, start uint64) error {
 	for i := range h.Runtimes {
 		h.Runtimes[i] = Runtime{Name: clip(h.Runtimes[i].Name), Version: clip(h.Runtimes[i].Version)}
 	}
-	h.Capabilities = h.Capabilities[:min(len(h.Capabilities), maxCapabilities)]
-	for i, c := range h.Capabilities {
-		h.Capabilities[i] = clip(c)
-	}
+	h.Capabilities = clipAll(h.Capabilities, maxCapabilities)
 	h.Evictable = h.Evictable[:min(len(h.Evictable), maxEvictable)]
 	for i := range h.Evictable {
 		cache := &h.Evictable[i]

@@ -95,13 +95,6 @@ func (c *Client) Flush(ctx context.Context, wanted FlushRequest) (FlushResult, e
 	return line.FlushResult, nil
 }
 
-// Bye ends the connection with the command "bye".
-func (c *Client) Bye(ctx context.Context) error {
-	var line reply
-	err := c.ask(ctx, c.deadline, question{request: request{Cmd: cmdBye}}, &line, &line)
-	return errors.Join(err, c.Close())
-}
-
 // Foreign reports whether the probe belongs to another user, which only root
 // can connect to.
 func (c *Client) Foreign() bool { return c.uid != uint32(os.Geteuid()) }

@@ -2,7 +2,6 @@ package probe
 
 import (
 	"fmt"
-	"slices"
 
 	"vramscope/internal/quantity"
 )
@@ -43,10 +42,7 @@ func (r *FlushRequest) check() *Error {
 	if !plausible(r.KeepBytes) {
 		return failure(BadRequest, "keep_bytes is %d", r.KeepBytes)
 	}
-	if len(r.Devices) > maxDevices || slices.ContainsFunc(r.Devices, func(uuid string) bool { return !wellFormedUUID(uuid) }) {
-		return failure(BadRequest, "devices are at most %d UUIDs in NVML's form, as in stats", maxDevices)
-	}
-	return nil
+	return checkDevices(r.Devices)
 }
 
 // FlushResult is what a flush did, as measured.
@@ -108,13 +104,6 @@ func (r *FlushResult) check() error {
 			return fmt.Errorf("device %s freed %d bytes, which is not before minus after", d.UUID, d.FreedBytes)
 		}
 	}
-	if r.Milliseconds < 0 || r.Milliseconds > 1e9 {
-		return fmt.Errorf("it took %g ms", r.Milliseconds)
-	}
-	r.SkippedReason = clip(r.SkippedReason)
-	r.Notes = r.Notes[:min(len(r.Notes), maxNotes)]
-	for i, note := range r.Notes {
-		r.Notes[i] = clip(note)
-	}
-	return nil
+	r.SkippedReason, r.Notes = clip(r.SkippedReason), clipAll(r.Notes, maxNotes)
+	return checkDuration(r.Milliseconds)
 }

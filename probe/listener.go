@@ -7,9 +7,10 @@ import (
 	"net"
 	"os"
 	"path/filepath"
-	"strconv"
 	"syscall"
 	"time"
+
+	"github.com/prometheus/procfs"
 )
 
 // boundSocket is a socket that a server listens on.
@@ -114,7 +115,7 @@ func (d *directory) dead(name string) bool {
 
 // alive reports whether a process of this pid namespace still runs.
 func alive(pid int, start uint64) bool {
-	now, err := startTime("/proc/" + strconv.Itoa(pid))
+	now, err := startTime(procfs.NewProc(pid))
 	return err == nil && now == start
 }
 

@@ -5,9 +5,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
-	"strconv"
-	"strings"
 
 	"github.com/prometheus/procfs"
 )
@@ -44,24 +41,13 @@ func ownerOf(root string, pid int) (owner, error) {
 
 var errTruncated = errors.New("truncated")
 
-// startTime is field 22 of stat in a directory of /proc. The program's name may
-// contain parentheses: the last one ends it.
-// Source: https://man7.org/linux/man-pages/man5/proc_pid_stat.5.html
-func startTime(dir string) (uint64, error) {
-	line, err := os.ReadFile(filepath.Join(dir, "stat"))
+// startTime is a process's start time in clock ticks since boot.
+func startTime(p procfs.Proc, err error) (uint64, error) {
 	if err != nil {
 		return 0, err
 	}
-	return parseStartTime(string(line))
-}
-
-func parseStartTime(line string) (uint64, error) {
-	fields := strings.Fields(line[strings.LastIndexByte(line, ')')+1:])
-	const afterName = 22 - 3 // the first of them is field 3
-	if len(fields) <= afterName {
-		return 0, errTruncated
-	}
-	return strconv.ParseUint(fields[afterName], 10, 64)
+	stat, err := p.Stat()
+	return stat.Starttime, err
 }
 
 // readLimited reads the start of a file of /proc.

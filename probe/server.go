@@ -9,6 +9,8 @@ import (
 	"os"
 	"sync"
 	"time"
+
+	"github.com/prometheus/procfs"
 )
 
 // Handler is what a Server serves: the allocators of its process.
@@ -72,7 +74,7 @@ type Server struct {
 
 // Listen creates the socket, so that monitors find it; Serve answers.
 func Listen(options ServerOptions) (*Server, error) {
-	start, err := startTime("/proc/self")
+	start, err := startTime(procfs.Self())
 	if err != nil {
 		return nil, fmt.Errorf("probe: this process's start time: %w", err)
 	}

@@ -32,9 +32,6 @@ func TestClientReadsStatsAndFlushes(t *testing.T) {
 	if err != nil || done.Before() != 10*quantity.GiB || done.After() != 6*quantity.GiB || done.Devices[0].FreedBytes != 4*quantity.GiB {
 		t.Fatalf("flush: %+v, %v", done, err)
 	}
-	if err := client.Bye(soon(t)); err != nil {
-		t.Fatal(err)
-	}
 }
 
 func TestConcurrentFlushIsRefused(t *testing.T) {

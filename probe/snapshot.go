@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"slices"
 	"time"
 )
 
@@ -55,10 +54,7 @@ func (r *SnapshotRequest) check() *Error {
 	if len(r.Format) > maxText {
 		return failure(BadRequest, "format is %d bytes long", len(r.Format))
 	}
-	if len(r.Devices) > maxDevices || slices.ContainsFunc(r.Devices, func(uuid string) bool { return !wellFormedUUID(uuid) }) {
-		return failure(BadRequest, "devices are at most %d UUIDs in NVML's form, as in stats", maxDevices)
-	}
-	return nil
+	return checkDevices(r.Devices)
 }
 
 // SnapshotResult describes what a probe has written to the descriptor.
@@ -73,15 +69,8 @@ func (r *SnapshotResult) check(most int64) error {
 	if r.Bytes < 0 || r.Bytes > most {
 		return fmt.Errorf("it wrote %d bytes, the limit is %d", r.Bytes, most)
 	}
-	if r.Milliseconds < 0 || r.Milliseconds > 1e9 {
-		return fmt.Errorf("it took %g ms", r.Milliseconds)
-	}
-	r.Format = clip(r.Format)
-	r.Notes = r.Notes[:min(len(r.Notes), maxNotes)]
-	for i, note := range r.Notes {
-		r.Notes[i] = clip(note)
-	}
-	return nil
+	r.Format, r.Notes = clip(r.Format), clipAll(r.Notes, maxNotes)
+	return checkDuration(r.Milliseconds)
 }
 
 // Snapshot makes the process write a snapshot to a regular, empty file that is

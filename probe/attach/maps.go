@@ -11,18 +11,18 @@ import (
 // a few hundred KiB.
 const mapsSize = 32 << 20
 
-// mapping is a line of /proc/PID/maps for a part of a file.
+// mapping is a line of /proc/PID/maps.
 // Source: https://man7.org/linux/man-pages/man5/proc_pid_maps.5.html
 type mapping struct {
 	start, end uint64
 	offset     uint64
-	code       bool // executable
-	path       string
-	deleted    bool // the file has been removed or replaced since
+	code       bool   // executable
+	path       string // of the file, "" without one
+	deleted    bool   // the file has been removed or replaced since
 }
 
-// parseMaps returns the mappings of files. Paths may contain anything but a
-// newline, which the kernel escapes.
+// parseMaps parses the lines. Paths may contain anything but a newline, which the
+// kernel escapes.
 func parseMaps(content string) []mapping {
 	var all []mapping
 	for line := range strings.Lines(content) {
@@ -33,10 +33,6 @@ func parseMaps(content string) []mapping {
 			field, after, _ := strings.Cut(rest, " ")
 			fields, rest = append(fields, field), after
 		}
-		path := strings.TrimLeft(rest, " ")
-		if !strings.HasPrefix(path, "/") {
-			continue
-		}
 		from, to, ok := strings.Cut(fields[0], "-")
 		start, err1 := strconv.ParseUint(from, 16, 64)
 		end, err2 := strconv.ParseUint(to, 16, 64)
@@ -45,42 +41,25 @@ func parseMaps(content string) []mapping {
 			continue
 		}
 		m := mapping{start: start, end: end, offset: offset, code: strings.Contains(fields[1], "x")}
-		m.path, m.deleted = strings.CutSuffix(path, " (deleted)")
+		if path := strings.TrimLeft(rest, " "); strings.HasPrefix(path, "/") {
+			m.path, m.deleted = strings.CutSuffix(path, " (deleted)")
+		}
 		all = append(all, m)
 	}
 	return all
 }
 
-// span is a range of a process's memory.
-type span struct{ start, end uint64 }
-
-// readSpans reads all mappings, of files or not, as they are now.
-func readSpans(dir string) ([]span, error) {
+// readMaps reads the mappings as they are now.
+func readMaps(dir string) ([]mapping, error) {
 	content, err := readProc(context.Background(), mapsSize, dir, "maps")
 	if err != nil {
 		return nil, err
 	}
-	return parseSpans(content), nil
-}
-
-func parseSpans(content string) []span {
-	var all []span
-	for line := range strings.Lines(content) {
-		var s span
-		var err1, err2 error
-		at, _, _ := strings.Cut(line, " ")
-		from, to, _ := strings.Cut(at, "-")
-		s.start, err1 = strconv.ParseUint(from, 16, 64)
-		s.end, err2 = strconv.ParseUint(to, 16, 64)
-		if err1 == nil && err2 == nil {
-			all = append(all, s)
-		}
-	}
-	return all
+	return parseMaps(content), nil
 }
 
 // spaceBelow is the space below a stack pointer in its mapping.
-func spaceBelow(all []span, pointer uint64) uint64 {
+func spaceBelow(all []mapping, pointer uint64) uint64 {
 	for _, s := range all {
 		if s.start <= pointer && pointer < s.end {
 			return pointer - s.start
@@ -93,7 +72,7 @@ func spaceBelow(all []span, pointer uint64) uint64 {
 func files(all []mapping) []string {
 	var paths []string
 	for _, m := range all {
-		if !slices.Contains(paths, m.path) {
+		if m.path != "" && !slices.Contains(paths, m.path) {
 			paths = append(paths, m.path)
 		}
 	}

@@ -18,6 +18,8 @@ zz-00 r-xp 0 0 0 /x
 	want := []mapping{
 		{0x400000, 0x401000, 0, false, "/usr/bin/py thon", true},
 		{0x401000, 0x500000, 0x1000, true, "/usr/bin/py thon", false},
+		{0x7fff0000, 0x7fff1000, 0, false, "", false},
+		{0x7f000000, 0x7f001000, 0, false, "", false},
 	}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("%+v, want %+v", got, want)
@@ -25,7 +27,7 @@ zz-00 r-xp 0 0 0 /x
 }
 
 func TestSpaceBelow(t *testing.T) {
-	all := parseSpans("7f000000-7f001000 ---p 00000000 00:00 0 \n7f001000-7f021000 rw-p 00000000 00:00 0\nnonsense\n\n")
+	all := parseMaps("7f000000-7f001000 ---p 00000000 00:00 0 \n7f001000-7f021000 rw-p 00000000 00:00 0\nnonsense\n\n")
 	for pointer, want := range map[uint64]uint64{0x7f001000: 0, 0x7f020ff0: 0x1fff0, 0x7f021000: 0, 0: 0} {
 		if got := spaceBelow(all, pointer); got != want {
 			t.Errorf("%#x: %#x, want %#x", pointer, got, want)

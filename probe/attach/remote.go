@@ -59,14 +59,22 @@ func (a *Attacher) remoteForbidden(ctx context.Context, info *process.Info) stri
 			break // the script: its own arguments follow
 		}
 	}
-	const most = 1 << 20
-	content, err := readProc(ctx, most, a.options.Proc, strconv.Itoa(info.Identity.PID), "environ")
+	if a.variable(ctx, info.Identity.PID, "PYTHON_DISABLE_REMOTE_DEBUG") != "" {
+		return "it was started with PYTHON_DISABLE_REMOTE_DEBUG"
+	}
+	return ""
+}
+
+// variable is the value of an environment variable that a process was started
+// with, "" without one.
+func (a *Attacher) variable(ctx context.Context, pid int, name string) string {
+	content, err := readProc(ctx, 1<<20, a.options.Proc, strconv.Itoa(pid), "environ")
 	if err != nil {
 		return ""
 	}
 	for variable := range strings.SplitSeq(content, "\x00") {
-		if value, ok := strings.CutPrefix(variable, "PYTHON_DISABLE_REMOTE_DEBUG="); ok && value != "" {
-			return "it was started with PYTHON_DISABLE_REMOTE_DEBUG"
+		if value, ok := strings.CutPrefix(variable, name+"="); ok {
+			return value
 		}
 	}
 	return ""
@@ -82,28 +90,16 @@ func (a *Attacher) askInterpreter(ctx context.Context, plan *Plan, line string, 
 	ctx, cancel := context.WithTimeout(ctx, a.answerTime)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, program, append([]string{"-I", "-S", "-c", line}, args...)...)
-	cmd.Env = append(cleanEnvironment(), a.libraryPath(ctx, plan.Process.PID)...)
+	cmd.Env = cleanEnvironment()
+	if path := a.variable(ctx, plan.Process.PID, "LD_LIBRARY_PATH"); path != "" {
+		cmd.Env = append(cmd.Env, "LD_LIBRARY_PATH="+path) // it may not start without
+	}
 	cmd.WaitDelay = time.Second
 	out, err := cmd.CombinedOutput()
 	if err != nil {
 		return "", fmt.Errorf("%w: %s", err, firstLines(lastLine(string(out))))
 	}
 	return string(out), nil
-}
-
-// libraryPath is the process's LD_LIBRARY_PATH, without which its interpreter may
-// not start.
-func (a *Attacher) libraryPath(ctx context.Context, pid int) []string {
-	content, err := readProc(ctx, 1<<20, a.options.Proc, strconv.Itoa(pid), "environ")
-	if err != nil {
-		return nil
-	}
-	for variable := range strings.SplitSeq(content, "\x00") {
-		if strings.HasPrefix(variable, "LD_LIBRARY_PATH=") {
-			return []string{variable}
-		}
-	}
-	return nil
 }
 
 func lastLine(text string) string {

@@ -37,7 +37,7 @@ func readThreads(dir string, python *python) ([]thread, error) {
 	}
 	slices.Sort(ids) // the first thread comes first
 	var all []thread
-	var stacks []span
+	var stacks []mapping
 	for i, id := range ids {
 		call, err := os.ReadFile(filepath.Join(dir, "task", strconv.Itoa(id), "syscall"))
 		if errors.Is(err, os.ErrPermission) {
@@ -57,7 +57,7 @@ func readThreads(dir string, python *python) ([]thread, error) {
 		t.inside = s.blocked&s.caught != 0
 		if i > 0 { // the first thread's stack grows
 			if stacks == nil {
-				if stacks, err = readSpans(dir); err != nil {
+				if stacks, err = readMaps(dir); err != nil {
 					return nil, err
 				}
 			}

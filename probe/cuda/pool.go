@@ -51,24 +51,24 @@ func (p *pool) identity() uint64 { return uint64(uintptr(unsafe.Pointer(p.pool))
 
 // stats reads the driver's stats of a pool.
 func (p *pool) stats() (poolStats, error) {
-	var f poolStats
+	var s poolStats
 	for _, figure := range []struct {
 		to        *quantity.Bytes
 		attribute C.int
 	}{
 		// Used comes first: an allocation between the two calls cannot make used
 		// larger than reserved.
-		{&f.used, C.DRIVER_POOL_USED}, {&f.reserved, C.DRIVER_POOL_RESERVED},
-		{&f.peakUsed, C.DRIVER_POOL_USED_HIGH}, {&f.peakReserved, C.DRIVER_POOL_RESERVED_HIGH},
+		{&s.used, C.DRIVER_POOL_USED}, {&s.reserved, C.DRIVER_POOL_RESERVED},
+		{&s.peakUsed, C.DRIVER_POOL_USED_HIGH}, {&s.peakReserved, C.DRIVER_POOL_RESERVED_HIGH},
 	} {
 		var value C.uint64_t
 		if err := p.check("cuMemPoolGetAttribute",
 			C.driver_pool_attribute(p.driver, p.pool, figure.attribute, &value)); err != nil {
-			return f, err
+			return s, err
 		}
 		*figure.to = quantity.Bytes(value)
 	}
-	return f, nil
+	return s, nil
 }
 
 // take allocates in stream order.

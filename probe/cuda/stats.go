@@ -15,34 +15,34 @@ type poolStats struct {
 	peakReserved, peakUsed quantity.Bytes
 }
 
-func (b poolStats) idle() quantity.Bytes { return max(b.reserved-b.used, 0) }
+func (s poolStats) idle() quantity.Bytes { return max(s.reserved-s.used, 0) }
 
 // fragmented is how much of the residue is still unused. Blocks allocated and freed
 // since then have not moved.
-func (b poolStats) fragmented() quantity.Optional[quantity.Bytes] {
-	residue, known := b.residue.Value()
+func (s poolStats) fragmented() quantity.Optional[quantity.Bytes] {
+	residue, known := s.residue.Value()
 	if !known {
-		return b.residue
+		return s.residue
 	}
-	return quantity.From(min(residue, b.idle()), quantity.Computed)
+	return quantity.From(min(residue, s.idle()), quantity.Computed)
 }
 
 // cached is the most that a flush can free. Memory freed since the last flush may be
 // fragmented too, which only the next shows.
-func (b poolStats) cached() quantity.Bytes { return b.idle() - b.fragmented().Or(0) }
+func (s poolStats) cached() quantity.Bytes { return s.idle() - s.fragmented().Or(0) }
 
 // report converts the stats to the protocol.
-func (b poolStats) report(handle uint64) probe.Allocator {
+func (s poolStats) report(handle uint64) probe.Allocator {
 	a := probe.Allocator{
 		Kind: "cuda_pool", Handle: handle, Basis: probe.PostFlush,
-		ReservedBytes: &b.reserved, AllocatedBytes: new(b.reserved - b.idle()),
-		CachedBytes: new(b.cached()), ReturnableBytes: new(b.cached()),
+		ReservedBytes: &s.reserved, AllocatedBytes: new(s.reserved - s.idle()),
+		CachedBytes: new(s.cached()), ReturnableBytes: new(s.cached()),
 	}
-	if fragmented, known := b.fragmented().Value(); known {
+	if fragmented, known := s.fragmented().Value(); known {
 		a.FragmentedBytes = &fragmented
 	}
-	if b.peakReserved > 0 {
-		a.PeakReservedBytes, a.PeakAllocatedBytes = &b.peakReserved, &b.peakUsed
+	if s.peakReserved > 0 {
+		a.PeakReservedBytes, a.PeakAllocatedBytes = &s.peakReserved, &s.peakUsed
 	}
 	return a
 }
