@@ -8,6 +8,7 @@ import (
 	"vramscope/action/attach"
 	"vramscope/action/flush"
 	"vramscope/action/signal"
+	"vramscope/cli/config"
 	"vramscope/internal/process"
 	"vramscope/probe"
 	way "vramscope/probe/attach"
@@ -40,8 +41,8 @@ func waysInto(table *process.Table) *way.Attacher {
 }
 
 // actions binds what the screen may do to the box.
-func (src *sources) actions(sampling *sampler.Sampler, s *settings) ui.Actions {
-	if s.readOnly {
+func (src *sources) actions(sampling *sampler.Sampler, s *config.Settings) ui.Actions {
+	if s.ReadOnly {
 		return ui.Actions{Segments: src.segmentsAction(sampling.Latest)} // which only reads
 	}
 	flusher := src.flusher(func(ctx context.Context) *snapshot.Snapshot {

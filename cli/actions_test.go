@@ -7,12 +7,13 @@ import (
 
 	"vramscope/action"
 	"vramscope/action/flush"
+	"vramscope/cli/config"
 	"vramscope/internal/process"
 	"vramscope/sampler/snapshot"
 )
 
 func TestFlushOfTheDemoIsAnEvent(t *testing.T) {
-	_, src, sampling := demo(t, defaults())
+	_, src, sampling := demo(t, config.Defaults())
 	var target snapshot.Process
 	for _, p := range sampling.Latest().Rows {
 		if p.User == "carol" && p.Returnable.Or(0) > 0 {

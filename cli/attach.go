@@ -66,7 +66,7 @@ func (p *program) runAttach(ctx context.Context, pid int, f attachFlags) error {
 	switch {
 	case err != nil:
 		return err
-	case s.readOnly && !f.dryRun:
+	case s.ReadOnly && !f.dryRun:
 		return usage("read-only is set, and attaching changes something: leave out --read-only, or read_only in the configuration")
 	case p.flags.demo:
 		return usage("a simulated process has no inside: leave out --demo")

@@ -13,8 +13,11 @@
 package cli
 
 import (
+	"errors"
 	"os"
 	"time"
+
+	"vramscope/cli/config"
 
 	"github.com/spf13/pflag"
 	"golang.org/x/term"
@@ -46,7 +49,7 @@ type globalFlags struct {
 
 // given is an option with the value it was given on the command line.
 type given struct {
-	option option
+	option config.Option
 	value  *optionValue
 }
 
@@ -67,22 +70,26 @@ func (p *program) run(args []string) int {
 }
 
 // settings puts together what this run is told.
-func (p *program) settings() (settings, error) {
-	s := defaults()
+func (p *program) settings() (config.Settings, error) {
+	s := config.Defaults()
 	if p.flags.all.Changed("seed") && !p.flags.demo {
 		return s, usage("--seed is for --demo: a real box tells its own story")
 	}
-	if err := s.loadConfig(p.flags.config); err != nil {
-		return s, err
+	if err := s.Load(p.flags.config); err != nil {
+		f := usage("%v", err)
+		if refused := (*config.Error)(nil); errors.As(err, &refused) {
+			f.advice = refused.Hints
+		}
+		return s, f
 	}
 	for _, g := range p.flags.given {
 		if g.value.raw == nil {
 			continue
 		}
-		if err := g.option.set(&s)(*g.value.raw); err != nil {
-			return s, usage("--%s: %v", g.option.flag, err)
+		if err := g.option.Set(&s)(*g.value.raw); err != nil {
+			return s, usage("--%s: %v", g.option.Flag, err)
 		}
-		if g.option.key == "nvml_library" && p.flags.demo {
+		if g.option.Key == "nvml_library" && p.flags.demo {
 			return s, usage("--demo reads no driver: leave out --nvml-library")
 		}
 	}
@@ -94,13 +101,13 @@ func (p *program) addGlobalFlags(flags *pflag.FlagSet) {
 	p.flags.all = flags
 	flags.BoolVar(&p.flags.demo, "demo", false, "a simulated box, marked as such")
 	flags.Uint64Var(&p.flags.seed, "seed", 0, "which story --demo tells; the same seed, the same story")
-	for _, o := range options() {
-		if o.flag == "" {
+	for _, o := range config.Options() {
+		if o.Flag == "" {
 			continue
 		}
 		value := &optionValue{option: o}
-		flag := flags.VarPF(value, o.flag, "", o.usage)
-		if o.kind == truthKind {
+		flag := flags.VarPF(value, o.Flag, "", o.Usage)
+		if o.Kind == config.Truth {
 			flag.NoOptDefVal = "true"
 		}
 		p.flags.given = append(p.flags.given, given{o, value})

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"vramscope/cli/config"
 	"vramscope/cli/doctor"
 	"vramscope/cli/launch"
 	"vramscope/internal/text"
@@ -35,7 +36,7 @@ The exit code is 0 if the monitor would work, otherwise the monitor's.`,
 func (p *program) examine(ctx context.Context) error {
 	s, refused := p.settings()
 	if refused != nil {
-		s = defaults()
+		s = config.Defaults()
 	}
 	src, err := p.sources(&s, 0)
 	if err != nil {
@@ -56,9 +57,9 @@ func (p *program) examine(ctx context.Context) error {
 
 // report is what there is to say of a box at the moment of a snapshot, in
 // lines.
-func (p *program) report(src *sources, s *settings, snap *snapshot.Snapshot, refused error) []string {
+func (p *program) report(src *sources, s *config.Settings, snap *snapshot.Snapshot, refused error) []string {
 	box := doctor.Box{
-		Version: versionLine(), Snapshot: snap, Unusable: p.unusable(snap, src, s), Library: s.library,
+		Version: versionLine(), Snapshot: snap, Unusable: p.unusable(snap, src, s), Library: s.Library,
 		Table: src.table, Log: src.log, ConfigPath: p.configPath(), ConfigErr: refused,
 		Terminal: isTerminal(p.stdout), Screen: p.hasScreen(), Output: p.stdout, Getenv: p.getenv,
 	}
@@ -71,7 +72,7 @@ func (p *program) report(src *sources, s *settings, snap *snapshot.Snapshot, ref
 		box.Attacher, box.Problems = waysInto(src.table), src.probes.Problems()
 	}
 	lines := doctor.Report(&box)
-	if s.ascii || !text.UTF8(p.getenv) {
+	if s.ASCII || !text.UTF8(p.getenv) {
 		for i, line := range lines {
 			lines[i] = strings.NewReplacer("×", "x", "–", "-", "…", "...").Replace(line)
 		}

@@ -11,23 +11,24 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"vramscope/cli/config"
 	"vramscope/internal/text"
 )
 
 // optionValue is an option's flag. It checks its value when it is parsed, so
 // that pflag's message names the flag.
 type optionValue struct {
-	option option
+	option config.Option
 	raw    *string
 }
 
 // Set implements pflag.Value. A list given twice is one list.
 func (v *optionValue) Set(value string) error {
-	if v.option.kind == listKind && v.raw != nil {
+	if v.option.Kind == config.List && v.raw != nil {
 		value = *v.raw + "," + value
 	}
-	var scratch settings
-	if err := v.option.set(&scratch)(value); err != nil {
+	var scratch config.Settings
+	if err := v.option.Set(&scratch)(value); err != nil {
 		return err
 	}
 	v.raw = &value
@@ -40,10 +41,10 @@ func (v *optionValue) String() string { return "" }
 
 // Type implements pflag.Value: it is what stands for the value in help.
 func (v *optionValue) Type() string {
-	if v.option.kind == truthKind {
+	if v.option.Kind == config.Truth {
 		return "bool"
 	}
-	return v.option.holder
+	return v.option.Holder
 }
 
 // choiceFlag adds a flag that takes one of a few words, completes them, and
@@ -136,7 +137,7 @@ func flagError(cmd *cobra.Command, err error) error {
 	if errors.As(err, &unknown) && unknown.GetSpecifiedShortnames() == "" {
 		var names []string
 		cmd.Flags().VisitAll(func(flag *pflag.Flag) { names = append(names, flag.Name) })
-		if near := nearest(unknown.GetSpecifiedName(), names); near != "" {
+		if near := text.Nearest(unknown.GetSpecifiedName(), names); near != "" {
 			f.message += fmt.Sprintf("; did you mean --%s?", near)
 		}
 	}

@@ -14,6 +14,7 @@ import (
 
 	"vramscope/action"
 	"vramscope/action/flush"
+	"vramscope/cli/config"
 	"vramscope/internal/process"
 	"vramscope/internal/text"
 	"vramscope/probe"
@@ -81,7 +82,7 @@ func (p *program) runFlush(ctx context.Context, pid int, f flushFlags) error {
 	if err != nil {
 		return err
 	}
-	if s.readOnly {
+	if s.ReadOnly {
 		return usage("read-only is set, and a flush changes something: leave out --read-only, or read_only in the configuration")
 	}
 	if !f.dryRun && !f.yes && !p.canAsk() {
@@ -98,7 +99,7 @@ func (p *program) runFlush(ctx context.Context, pid int, f flushFlags) error {
 	return p.flushProcess(ctx, src, &s, look, pid, f)
 }
 
-func (p *program) flushProcess(ctx context.Context, src *sources, s *settings,
+func (p *program) flushProcess(ctx context.Context, src *sources, s *config.Settings,
 	look func(context.Context) *snapshot.Snapshot, pid int, f flushFlags) error {
 	before := look(ctx)
 	target := flushTarget(before, pid)
@@ -108,7 +109,7 @@ func (p *program) flushProcess(ctx context.Context, src *sources, s *settings,
 	request := flush.Request{
 		Process: target.ID.Process, Level: flush.Level(f.level), DryRun: f.dryRun, Origin: action.Command("flush"),
 	}
-	if len(s.gpus) > 0 {
+	if len(s.GPUs) > 0 {
 		for _, row := range action.Rows(before, request.Process) {
 			request.Devices = append(request.Devices, before.DeviceUUID(row.ID))
 		}
@@ -159,7 +160,7 @@ func probeAdvice(target *snapshot.Process, src *sources) (advice []string) {
 }
 
 // notThere says why a pid is on no GPU.
-func (p *program) notThere(snap *snapshot.Snapshot, src *sources, s *settings, pid int) error {
+func (p *program) notThere(snap *snapshot.Snapshot, src *sources, s *config.Settings, pid int) error {
 	if src.table != nil {
 		id, err := src.table.Identify(pid)
 		if err != nil {
@@ -172,8 +173,8 @@ func (p *program) notThere(snap *snapshot.Snapshot, src *sources, s *settings, p
 	if err := p.unusable(snap, src, s); err != nil {
 		return err
 	}
-	if len(s.gpus) > 0 {
-		return refused(nil, "PID %d is not on GPU %s", pid, text.Clean(strings.Join(s.gpus, ", ")))
+	if len(s.GPUs) > 0 {
+		return refused(nil, "PID %d is not on GPU %s", pid, text.Clean(strings.Join(s.GPUs, ", ")))
 	}
 	return refused(nil, "PID %d is on no GPU", pid)
 }

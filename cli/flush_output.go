@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"vramscope/action/flush"
+	"vramscope/cli/config"
 	"vramscope/internal/text"
 	"vramscope/sampler/snapshot"
 	"vramscope/schema"
@@ -12,7 +13,7 @@ import (
 
 // writeFlush writes what came of a flush. Where there was something to give
 // back and nothing was, or somebody stopped it, the exit code says so.
-func (p *program) writeFlush(before *snapshot.Snapshot, target *snapshot.Process, r *flush.Result, format string, s *settings) error {
+func (p *program) writeFlush(before *snapshot.Snapshot, target *snapshot.Process, r *flush.Result, format string, s *config.Settings) error {
 	var text []byte
 	if format == "json" {
 		var err error

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"vramscope/cli/config"
 	forecaster "vramscope/forecast"
 	"vramscope/headroom"
 	"vramscope/internal/quantity"
@@ -104,7 +105,7 @@ func (f *headroomFlags) question(interval time.Duration) (q headroom.Question, e
 		return q, nil
 	}
 	farthest := forecaster.Horizons[len(forecaster.Horizons)-1]
-	if q.Length, err = duration(f.length, time.Second, farthest); err != nil {
+	if q.Length, err = config.Duration(f.length, time.Second, farthest); err != nil {
 		return q, usage("--for: %v; a forecast reaches no further", err)
 	}
 	least := leastWatch(interval)
@@ -112,7 +113,7 @@ func (f *headroomFlags) question(interval time.Duration) (q headroom.Question, e
 		q.Watched = max(usualWatch, least)
 		return q, nil
 	}
-	if q.Watched, err = duration(f.watch, least, max(longestWatch, least)); err != nil {
+	if q.Watched, err = config.Duration(f.watch, least, max(longestWatch, least)); err != nil {
 		return q, usage("--watch: %v; a forecast takes %d samples", err, forecaster.MinSamples)
 	}
 	return q, nil
@@ -129,7 +130,7 @@ func (p *program) runHeadroom(ctx context.Context, f headroomFlags) error {
 	if err != nil {
 		return err
 	}
-	q, err := f.question(s.interval)
+	q, err := f.question(s.Interval)
 	if err != nil {
 		return err
 	}
@@ -155,16 +156,16 @@ func (p *program) runHeadroom(ctx context.Context, f headroomFlags) error {
 
 // observeFirst takes the snapshot to be judged, after watching for as long as was
 // asked for.
-func (p *program) observeFirst(ctx context.Context, src *sources, s *settings, sampling *sampler.Sampler, watch time.Duration) (*snapshot.Snapshot, error) {
+func (p *program) observeFirst(ctx context.Context, src *sources, s *config.Settings, sampling *sampler.Sampler, watch time.Duration) (*snapshot.Snapshot, error) {
 	if src.replay != nil {
-		for at, past := src.replay.advance(0); past; at, past = src.replay.advance(s.interval) {
+		for at, past := src.replay.advance(0); past; at, past = src.replay.advance(s.Interval) {
 			sampling.Tick(at)
 		}
 		snap := sampling.Tick(src.options.Clock())
 		return snap, p.unusable(snap, src, s)
 	}
 	if watch > 0 && isTerminal(p.stderr) {
-		_, _ = fmt.Fprintf(p.stderr, "vramscope: observing for %s; Ctrl-C ends it\n", brief(watch)) // only so that nobody wonders
+		_, _ = fmt.Fprintf(p.stderr, "vramscope: observing for %s; Ctrl-C ends it\n", config.Brief(watch)) // only so that nobody wonders
 	}
 	return p.observe(ctx, src, s, sampling, watch)
 }

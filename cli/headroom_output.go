@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"vramscope/cli/config"
 	"vramscope/headroom"
 	"vramscope/internal/quantity"
 	"vramscope/internal/text"
@@ -13,7 +14,7 @@ import (
 )
 
 // writeHeadroom writes the answer, and ends in its exit code.
-func (p *program) writeHeadroom(r *headroom.Report, format string, s *settings) error {
+func (p *program) writeHeadroom(r *headroom.Report, format string, s *config.Settings) error {
 	var text []byte
 	if format == "json" {
 		var err error
@@ -86,7 +87,7 @@ func headroomSentence(r *headroom.Report) string {
 		what = fmt.Sprintf("%d times %s", r.Question.Count, what)
 	}
 	if r.Question.Length > 0 {
-		what += " for " + brief(r.Question.Length)
+		what += " for " + config.Brief(r.Question.Length)
 	}
 	list := func(v headroom.Verdict) string { return "GPU " + strings.Join(r.On(v), ", ") }
 	now, after := r.On(headroom.Yes), r.On(headroom.AfterFlush)

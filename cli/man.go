@@ -3,6 +3,8 @@ package cli
 import (
 	"strings"
 
+	"vramscope/cli/config"
+
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 )
@@ -51,12 +53,12 @@ func manPage(root *cobra.Command) string {
 	r.section("Options of all commands")
 	r.flags(root.PersistentFlags())
 	r.section("Configuration")
-	r.prose("The file $XDG_CONFIG_HOME/" + configName + ", in TOML. Its keys, with their defaults:")
-	s := defaults()
-	for _, o := range options() {
+	r.prose("The file $XDG_CONFIG_HOME/" + config.Name + ", in TOML. Its keys, with their defaults:")
+	s := config.Defaults()
+	for _, o := range config.Options() {
 		r.line(".TP")
-		r.line(".B " + escaped(o.key+" = "+o.literal(&s)))
-		r.prose(o.comment)
+		r.line(".B " + escaped(o.Key+" = "+o.Literal(&s)))
+		r.prose(o.Comment)
 	}
 	r.section("Environment")
 	r.line(".TP")

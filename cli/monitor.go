@@ -7,6 +7,7 @@ import (
 	"runtime/debug"
 	"time"
 
+	"vramscope/cli/config"
 	"vramscope/internal/process"
 	"vramscope/sampler"
 	"vramscope/sampler/snapshot"
@@ -67,7 +68,7 @@ func (p *program) keyboard() (*os.File, error) {
 
 // watch runs the sampler and the screen until one of them ends. Where it is
 // the driver's upgrade that ends them, they begin again in another process.
-func (p *program) watch(ctx context.Context, src *sources, s *settings, input *os.File) error {
+func (p *program) watch(ctx context.Context, src *sources, s *config.Settings, input *os.File) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	previous := p.handover()
@@ -119,7 +120,7 @@ type handedScreen struct {
 
 // show is the screen. One that goes on from another process shows what that
 // one knew, also where there is no driver at the moment.
-func (p *program) show(ctx context.Context, sampling *sampler.Sampler, src *sources, s *settings, input *os.File, screen *handedScreen) error {
+func (p *program) show(ctx context.Context, sampling *sampler.Sampler, src *sources, s *config.Settings, input *os.File, screen *handedScreen) error {
 	// The first sample decides whether there is a screen at all.
 	select {
 	case <-sampling.Updates():
@@ -153,13 +154,13 @@ func (p *program) show(ctx context.Context, sampling *sampler.Sampler, src *sour
 		Doctor:      func() []string { return p.report(src, s, sampling.Latest(), nil) },
 		Resume:      screen.view,
 		Leave:       func(v ui.Viewpoint) { screen.view = &v },
-		Theme:       s.theme,
-		ASCII:       s.ascii,
-		ReadOnly:    s.readOnly,
-		Mouse:       s.mouse,
-		GraphWindow: s.graphWindow,
-		Sort:        s.sort,
-		IdleAfter:   s.idleAfter,
+		Theme:       s.Theme,
+		ASCII:       s.ASCII,
+		ReadOnly:    s.ReadOnly,
+		Mouse:       s.Mouse,
+		GraphWindow: s.GraphWindow,
+		Sort:        s.Sort,
+		IdleAfter:   s.IdleAfter,
 		Version:     versionNumber(),
 		Input:       input,
 		Output:      p.stdout,

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"vramscope/action/signal"
+	"vramscope/cli/config"
 	"vramscope/internal/process"
 	"vramscope/internal/quantity"
 	"vramscope/sampler"
@@ -17,7 +18,7 @@ import (
 )
 
 // demo is a program on the simulated box, with its sampler after one tick.
-func demo(t *testing.T, s settings) (*program, *sources, *sampler.Sampler) {
+func demo(t *testing.T, s config.Settings) (*program, *sources, *sampler.Sampler) {
 	t.Helper()
 	start := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 	p := &program{getenv: os.Getenv, now: func() time.Time { return start }}
@@ -32,14 +33,14 @@ func demo(t *testing.T, s settings) (*program, *sources, *sampler.Sampler) {
 }
 
 func TestSignalOfTheDemoStaysInTheDemo(t *testing.T) {
-	_, src, sampling := demo(t, defaults())
+	_, src, sampling := demo(t, config.Defaults())
 	var target snapshot.Process
 	for _, p := range sampling.Latest().Rows {
 		if p.User == "gina" {
 			target = p
 		}
 	}
-	if _, err := src.actions(sampling, &settings{}).Signal(t.Context(), signal.Request{Process: target.ID.Process, Signal: syscall.SIGTERM}); err != nil {
+	if _, err := src.actions(sampling, &config.Settings{}).Signal(t.Context(), signal.Request{Process: target.ID.Process, Signal: syscall.SIGTERM}); err != nil {
 		t.Fatal(err)
 	}
 	events := sampling.History().Events(1)
@@ -48,7 +49,7 @@ func TestSignalOfTheDemoStaysInTheDemo(t *testing.T) {
 	}
 	// A pid that only this machine has is nothing to the simulated box.
 	own := process.Identity{PID: os.Getpid(), StartTime: 1}
-	if _, err := src.actions(sampling, &settings{}).Signal(t.Context(), signal.Request{Process: own, Signal: syscall.SIGKILL}); err == nil {
+	if _, err := src.actions(sampling, &config.Settings{}).Signal(t.Context(), signal.Request{Process: own, Signal: syscall.SIGKILL}); err == nil {
 		t.Error("a real process was signalled from a demo")
 	}
 	if after := sampling.History().Events(0); len(after) != len(events) {
@@ -57,8 +58,8 @@ func TestSignalOfTheDemoStaysInTheDemo(t *testing.T) {
 }
 
 func TestReadOnlyHasNoActions(t *testing.T) {
-	s := defaults()
-	s.readOnly = true
+	s := config.Defaults()
+	s.ReadOnly = true
 	_, src, sampling := demo(t, s)
 	if src.actions(sampling, &s).Signal != nil {
 		t.Error("--read-only, and there is a way to send signals")
@@ -67,10 +68,10 @@ func TestReadOnlyHasNoActions(t *testing.T) {
 
 // TestCancelledWatch ends with what ended it, not with a picture.
 func TestCancelledWatch(t *testing.T) {
-	p, src, _ := demo(t, defaults())
+	p, src, _ := demo(t, config.Defaults())
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(errors.New("enough"))
-	snap, err := p.observe(ctx, src, &settings{}, sampler.New(src.options), time.Hour)
+	snap, err := p.observe(ctx, src, &config.Settings{}, sampler.New(src.options), time.Hour)
 	if snap != nil || err == nil || err.Error() != "enough" {
 		t.Errorf("got %v, %v", snap, err)
 	}
@@ -95,7 +96,7 @@ func TestNonsenseIsWritten(t *testing.T) {
 	}
 	p := &program{stdout: os.NewFile(^uintptr(0), "none"), getenv: func(string) string { return "" }}
 	for _, f := range []onceFlags{{format: "table"}, {format: "json"}, {format: "csv"}, {line: true}} {
-		if text, err := p.format(snap, &settings{}, f); err != nil || len(text) == 0 {
+		if text, err := p.format(snap, &config.Settings{}, f); err != nil || len(text) == 0 {
 			t.Errorf("%+v: %v, %d bytes", f, err, len(text))
 		}
 	}

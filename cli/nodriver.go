@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"vramscope/cli/config"
 	"vramscope/internal/text"
 	"vramscope/nvml"
 	"vramscope/sampler/snapshot"
@@ -17,10 +18,10 @@ import (
 // unusable is why there is nothing to show: no driver, no GPU, no GPU that
 // was asked for. It is nil where there is something, which may be a probe's
 // answer alone.
-func (p *program) unusable(snap *snapshot.Snapshot, src *sources, s *settings) error {
+func (p *program) unusable(snap *snapshot.Snapshot, src *sources, s *config.Settings) error {
 	driver, devices := src.driver.said()
 	if snap.Driver.State == snapshot.DriverOK {
-		if err := unmatched(s.gpus, devices); err != nil {
+		if err := unmatched(s.GPUs, devices); err != nil {
 			return err
 		}
 	}
@@ -76,17 +77,17 @@ func noGPU(driver nvml.Driver, visible string) error {
 }
 
 // driverFailure words why the driver cannot be read.
-func (p *program) driverFailure(snap *snapshot.Snapshot, driver nvml.Driver, s *settings) error {
+func (p *program) driverFailure(snap *snapshot.Snapshot, driver nvml.Driver, s *config.Settings) error {
 	err := snap.Driver.Err
 	switch {
 	case snap.Driver.State == snapshot.DriverStarting:
 		return &failure{code: exitNoDriver, err: err,
-			message: fmt.Sprintf("the driver has not answered for %s", brief(onceOpening)),
+			message: fmt.Sprintf("the driver has not answered for %s", config.Brief(onceOpening)),
 			advice:  []string{"  kernel says       dmesg | grep -i NVRM"}}
 	case errors.Is(err, nvml.ErrNoCgo):
 		return noCgo(s)
 	case errors.Is(err, nvml.ErrLibraryNotFound):
-		return noLibrary(snap.Host.Name, s.library, err)
+		return noLibrary(snap.Host.Name, s.Library, err)
 	case errors.Is(err, nvml.ErrDriverNotLoaded):
 		return &failure{code: exitNoDriver, err: err,
 			message: fmt.Sprintf("driver library%s is here, but no driver is loaded", spaced(driver.LibraryVersion)),
@@ -118,8 +119,8 @@ func (p *program) driverFailure(snap *snapshot.Snapshot, driver nvml.Driver, s *
 		}}
 }
 
-func noCgo(s *settings) error {
-	if s.library != "" {
+func noCgo(s *config.Settings) error {
+	if s.Library != "" {
 		return usage("--nvml-library: this vramscope was built without cgo: it cannot read a driver")
 	}
 	return &failure{code: exitNoLibrary, err: nvml.ErrNoCgo,

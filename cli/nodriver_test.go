@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"vramscope/cli/config"
 	"vramscope/nvml"
 	"vramscope/sampler/snapshot"
 )
@@ -32,7 +33,7 @@ func TestTextsAsDrawn(t *testing.T) {
 		snap := &snapshot.Snapshot{Host: snapshot.Host{Name: "h100-03"}, Driver: tc.snap}
 		src := &sources{driver: &driverSource{driver: tc.said}}
 		p := &program{getenv: func(name string) string { return map[string]string{"NVIDIA_VISIBLE_DEVICES": tc.visible}[name] }}
-		err := p.unusable(snap, src, &settings{})
+		err := p.unusable(snap, src, &config.Settings{})
 		var out bytes.Buffer
 		if code := report(&out, err); code != tc.code || exitCode(err) != tc.code {
 			t.Errorf("%s: exit code %d, want %d", tc.golden, code, tc.code)
@@ -44,7 +45,7 @@ func TestTextsAsDrawn(t *testing.T) {
 		// A probe that answers is something to show.
 		if tc.snap.State != snapshot.DriverOK {
 			snap.Driver.ProbesAnswering = 1
-			if err := p.unusable(snap, src, &settings{}); err != nil {
+			if err := p.unusable(snap, src, &config.Settings{}); err != nil {
 				t.Errorf("%s: with a probe: %v", tc.golden, err)
 			}
 		}
@@ -64,7 +65,7 @@ func TestEveryFailureSaysWhatToDo(t *testing.T) {
 			if kind != nil {
 				snap.Driver.Err = fmt.Errorf("nvml: open: %w", kind)
 			}
-			err := (&program{}).unusable(snap, &sources{driver: &driverSource{}}, &settings{})
+			err := (&program{}).unusable(snap, &sources{driver: &driverSource{}}, &config.Settings{})
 			var f *failure
 			if !errors.As(err, &f) || f.message == "" || len(f.advice) == 0 || f.code != exitNoDriver && f.code != exitNoLibrary {
 				t.Errorf("%s, %v: %+v", state, kind, err)

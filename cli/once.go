@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"vramscope/cli/config"
 	"vramscope/internal/text"
 	"vramscope/sampler"
 	"vramscope/sampler/snapshot"
@@ -49,7 +50,7 @@ while first, so that forecasts, rates and alerts are in the snapshot.`,
 			}
 			if watch != "" {
 				var err error
-				if f.watch, err = duration(watch, time.Second, time.Hour); err != nil {
+				if f.watch, err = config.Duration(watch, time.Second, time.Hour); err != nil {
 					return usage("--watch: %v", err)
 				}
 			}
@@ -90,9 +91,9 @@ func (p *program) runOnce(ctx context.Context, f onceFlags) error {
 }
 
 // format is the snapshot as text.
-func (p *program) format(snap *snapshot.Snapshot, s *settings, f onceFlags) ([]byte, error) {
+func (p *program) format(snap *snapshot.Snapshot, s *config.Settings, f onceFlags) ([]byte, error) {
 	var out bytes.Buffer
-	ascii := s.ascii || !text.UTF8(p.getenv)
+	ascii := s.ASCII || !text.UTF8(p.getenv)
 	var err error
 	switch {
 	case f.line:
@@ -121,7 +122,7 @@ func writeJSON(w io.Writer, snap *snapshot.Snapshot) error {
 
 // observe takes the snapshot, after watching for as long as was asked for. The
 // driver is not released: the program ends, and that takes less time.
-func (p *program) observe(ctx context.Context, src *sources, s *settings, sampling *sampler.Sampler, watch time.Duration) (*snapshot.Snapshot, error) {
+func (p *program) observe(ctx context.Context, src *sources, s *config.Settings, sampling *sampler.Sampler, watch time.Duration) (*snapshot.Snapshot, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	waitForProbes := src.listen(ctx, cancel)
 	defer func() {

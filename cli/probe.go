@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"vramscope/cli/config"
 	"vramscope/cli/launch"
 	"vramscope/internal/quantity"
 	"vramscope/internal/text"
@@ -83,7 +84,7 @@ func (f *probeFlags) options() (o cuda.Options, length time.Duration, err error)
 	}
 	o.Seed, o.Length = f.seed, usualGrowth
 	if f.length != "" {
-		if length, err = duration(f.length, time.Second, 30*24*time.Hour); err != nil {
+		if length, err = config.Duration(f.length, time.Second, 30*24*time.Hour); err != nil {
 			return o, 0, usage("--for: %v", err)
 		}
 		o.Length = length

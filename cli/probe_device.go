@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"vramscope/cli/config"
 	"vramscope/internal/quantity"
 	"vramscope/internal/text"
 	"vramscope/nvml"
@@ -24,16 +25,16 @@ type box struct {
 }
 
 // boxOf asks the driver, and not for long.
-func (p *program) boxOf(s *settings) (*box, error) {
+func (p *program) boxOf(s *config.Settings) (*box, error) {
 	b := &box{visible: p.getenv("CUDA_VISIBLE_DEVICES"), free: map[string]quantity.Bytes{}}
-	switch len(s.gpus) {
+	switch len(s.GPUs) {
 	case 0:
 	case 1:
-		b.wanted = s.gpus[0]
+		b.wanted = s.GPUs[0]
 	default:
-		return nil, usage("--gpu: a probe process uses one GPU, not %d", len(s.gpus))
+		return nil, usage("--gpu: a probe process uses one GPU, not %d", len(s.GPUs))
 	}
-	library := nvml.New(nvml.Options{LibraryPath: s.library})
+	library := nvml.New(nvml.Options{LibraryPath: s.Library})
 	opened := make(chan []nvml.Device, 1)
 	go func() {
 		// Its error is CUDA's to tell: there is no driver for it either then.

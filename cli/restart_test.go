@@ -18,6 +18,7 @@ import (
 	"github.com/charmbracelet/x/vt"
 	"github.com/creack/pty"
 
+	"vramscope/cli/config"
 	"vramscope/internal/fakedriver"
 	"vramscope/nvml"
 	"vramscope/sampler"
@@ -334,7 +335,7 @@ func TestARestartIsNotRepeatedAtOnce(t *testing.T) {
 }
 
 func TestOnlyACompleteHistoryIsTakenOver(t *testing.T) {
-	_, _, sampling := demo(t, defaults())
+	_, _, sampling := demo(t, config.Defaults())
 	fd, err := keepHistory(sampling, &ui.Viewpoint{Filter: "train", Line: 3})
 	if err != nil {
 		t.Skipf("no file in memory to be had here: %v", err)

@@ -81,7 +81,7 @@ func noCommand(cmd *cobra.Command, args []string) error {
 		}
 	}
 	f := usage("there is no command %q", text.Clean(args[0]))
-	if near := nearest(args[0], names); near != "" {
+	if near := text.Nearest(args[0], names); near != "" {
 		f.message += "; did you mean " + near + "?"
 	}
 	f.advice = []string{"  commands: " + strings.Join(names, ", ")}

@@ -137,8 +137,8 @@ func (p *program) noGlobalFlags(command string, taken ...string) error {
 		given = "demo"
 	}
 	for _, g := range p.flags.given {
-		if g.value.raw != nil && !slices.Contains(taken, g.option.flag) {
-			given = g.option.flag
+		if g.value.raw != nil && !slices.Contains(taken, g.option.Flag) {
+			given = g.option.Flag
 		}
 	}
 	for _, name := range []string{"seed", "config"} {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"vramscope/cli/config"
 	"vramscope/internal/process"
 	"vramscope/internal/text"
 	"vramscope/probe"
@@ -66,13 +67,13 @@ An existing file is not replaced, unless --force is given.`,
 }
 
 // check refuses flags that do not go together.
-func (f *snapshotFlags) check(p *program, s *settings) error {
+func (f *snapshotFlags) check(p *program, s *config.Settings) error {
 	switch {
 	case f.output == "":
 		return &failure{code: exitUsage, message: "snapshot needs a file to write to", advice: []string{"  vramscope snapshot PID -o FILE"}}
 	case f.output == "-" && f.format == string(probe.PyTorchFormat) && isTerminal(p.stdout):
 		return usage("a pickle cannot be shown in a terminal: name a file with -o FILE")
-	case len(s.gpus) > 0:
+	case len(s.GPUs) > 0:
 		return usage("--gpu: a snapshot covers all GPUs that the process uses: leave it out")
 	}
 	return nil

@@ -7,6 +7,7 @@ import (
 
 	"vramscope/action"
 	"vramscope/action/flush"
+	"vramscope/cli/config"
 	"vramscope/internal/process"
 	"vramscope/nvml"
 	"vramscope/probe"
@@ -36,11 +37,11 @@ type sources struct {
 
 // sources wires the sources that the settings ask for. A simulated box gets
 // as much past as is asked for; a real one has what it has.
-func (p *program) sources(s *settings, past time.Duration) (*sources, error) {
+func (p *program) sources(s *config.Settings, past time.Duration) (*sources, error) {
 	out := &sources{attaching: newUnderWay(), options: sampler.Options{
-		Interval:   s.interval,
-		Only:       s.gpus,
-		Thresholds: s.thresholds(),
+		Interval:   s.Interval,
+		Only:       s.GPUs,
+		Thresholds: s.Thresholds(),
 	}}
 	if p.flags.demo {
 		clock := &replay{at: p.now().Add(-past), behind: past > 0, now: p.now}
@@ -56,7 +57,7 @@ func (p *program) sources(s *settings, past time.Duration) (*sources, error) {
 		out.flushes, out.segments = &simulatedProbes{box}, simulatedSegments(box)
 		out.options.Probes, out.options.Processes, out.options.Simulated = box, box, true
 	} else {
-		out.library = nvml.New(nvml.Options{LibraryPath: s.library})
+		out.library = nvml.New(nvml.Options{LibraryPath: s.Library})
 		out.table = process.NewTable("/proc")
 		out.probes = probe.NewMonitor(probe.NewFinder(out.table), probe.MonitorOptions{Clock: p.now, Directories: p.probeDirectories})
 		out.driver = &driverSource{DeviceReader: out.library, probes: out.probes}

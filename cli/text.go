@@ -3,6 +3,7 @@ package cli
 import (
 	"strings"
 
+	"vramscope/cli/config"
 	"vramscope/internal/text"
 	"vramscope/sampler/snapshot"
 )
@@ -22,8 +23,8 @@ func glyphsFor(ascii bool) glyphs {
 }
 
 // glyphs are the signs for this run's output.
-func (p *program) glyphs(s *settings) glyphs {
-	return glyphsFor(s.ascii || !text.UTF8(p.getenv))
+func (p *program) glyphs(s *config.Settings) glyphs {
+	return glyphsFor(s.ASCII || !text.UTF8(p.getenv))
 }
 
 // bytes is a size, or the dash.

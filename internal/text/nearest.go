@@ -1,10 +1,10 @@
-package cli
+package text
 
 import "strings"
 
-// nearest finds the word that was probably meant: the one with the fewest
+// Nearest finds the word that was probably meant: the one with the fewest
 // changed letters, "" where none is close.
-func nearest(word string, words []string) string {
+func Nearest(word string, words []string) string {
 	word = strings.ToLower(word)
 	if len(word) > 64 {
 		return ""

@@ -1,4 +1,4 @@
-package cli
+package config
 
 import (
 	"os"
@@ -12,26 +12,23 @@ import (
 // TestDefaultConfigIsTheDefaults: the documentation is a valid file that
 // changes nothing, and every key in it works.
 func TestDefaultConfigIsTheDefaults(t *testing.T) {
-	s := defaults()
-	if err := s.parseConfig("config.toml", []byte(defaultConfig())); err != nil {
+	s := Defaults()
+	if err := s.parse("config.toml", []byte(DefaultFile())); err != nil {
 		t.Fatal(err)
 	}
-	if !reflect.DeepEqual(s, defaults()) {
-		t.Errorf("got %+v, want %+v", s, defaults())
+	if !reflect.DeepEqual(s, Defaults()) {
+		t.Errorf("got %+v, want %+v", s, Defaults())
 	}
-	golden(t, "config.toml", []byte(defaultConfig()))
 }
 
 // TestInForceReadsBack: what config prints as in force sets just that.
 func TestInForceReadsBack(t *testing.T) {
-	s := settings{
-		interval: 1500 * time.Millisecond, gpus: []string{"0", "GPU-8f1c"}, library: "/opt/\"odd\\\x01path", theme: "light",
-		ascii: true, readOnly: true, mouse: true, graphWindow: 90 * time.Minute, sort: "SM%", idleAfter: time.Hour, lowMemory: 0,
+	s := Settings{
+		Interval: 1500 * time.Millisecond, GPUs: []string{"0", "GPU-8f1c"}, Library: "/opt/\"odd\\\x01path", Theme: "light",
+		ASCII: true, ReadOnly: true, Mouse: true, GraphWindow: 90 * time.Minute, Sort: "SM%", IdleAfter: time.Hour, LowMemory: 0,
 	}
-	var back settings
-	p := &program{}
-	p.flags.config = "none"
-	if err := back.parseConfig("config.toml", []byte(p.inForce(&s))); err != nil {
+	var back Settings
+	if err := back.parse("config.toml", []byte(InForce("none", &s))); err != nil {
 		t.Fatal(err)
 	}
 	if !reflect.DeepEqual(back, s) {
@@ -41,13 +38,13 @@ func TestInForceReadsBack(t *testing.T) {
 
 // TestDocumentationNamesEveryKey: docs/config.md cannot forget one.
 func TestDocumentationNamesEveryKey(t *testing.T) {
-	doc, err := os.ReadFile(filepath.Join("..", "docs", "config.md"))
+	doc, err := os.ReadFile(filepath.Join("..", "..", "docs", "config.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, o := range options() {
-		if !strings.Contains(string(doc), "`"+o.key+"`") {
-			t.Errorf("docs/config.md does not name %s", o.key)
+	for _, o := range Options() {
+		if !strings.Contains(string(doc), "`"+o.Key+"`") {
+			t.Errorf("docs/config.md does not name %s", o.Key)
 		}
 	}
 }
@@ -72,9 +69,9 @@ func TestConfigMistakes(t *testing.T) {
 		{"\"theme\x1b[2J\" = 1", "f:1:"},
 		{"'bad\\u001b' = 1", `f:1: there is no key`},
 	} {
-		s := defaults()
-		err := s.parseConfig("f", []byte(tc.content))
-		if err == nil || !strings.HasPrefix(err.Error(), tc.want) || exitCode(err) != exitUsage {
+		s := Defaults()
+		err := s.parse("f", []byte(tc.content))
+		if err == nil || !strings.HasPrefix(err.Error(), tc.want) {
 			t.Errorf("%q: got %v, want %q", tc.content, err, tc.want)
 		}
 		if err != nil && strings.Contains(err.Error(), "\x1b") {
@@ -84,33 +81,21 @@ func TestConfigMistakes(t *testing.T) {
 }
 
 func FuzzConfigNeverPanics(f *testing.F) {
-	f.Add(defaultConfig())
+	f.Add(DefaultFile())
 	f.Add("gpus = [[1], {a=1}]\n[x]\ny=1")
 	f.Fuzz(func(_ *testing.T, content string) {
-		s := defaults()
-		_ = s.parseConfig("f", []byte(content)) // an error or not: no panic
+		s := Defaults()
+		_ = s.parse("f", []byte(content)) // an error or not: no panic
 	})
 }
 
 func TestThresholds(t *testing.T) {
-	s := defaults()
-	if s.thresholds().LowMemoryFraction != .1 {
-		t.Errorf("by default %+v", s.thresholds())
+	s := Defaults()
+	if s.Thresholds().LowMemoryFraction != .1 {
+		t.Errorf("by default %+v", s.Thresholds())
 	}
-	s.lowMemory = 0
-	if got := s.thresholds(); got.LowMemoryFraction >= 0 {
+	s.LowMemory = 0
+	if got := s.Thresholds(); got.LowMemoryFraction >= 0 {
 		t.Errorf("switched off: %+v; only a negative fraction is off, 0 is the default", got)
-	}
-}
-
-func TestNearest(t *testing.T) {
-	words := []string{"interval", "theme", "read_only", "once", "doctor"}
-	for word, want := range map[string]string{
-		"intervall": "interval", "Theme": "theme", "readonly": "read_only", "onec": "once", "docter": "doctor",
-		"doc": "doctor", "launch": "", "": "", "x": "", strings.Repeat("a", 1000): "",
-	} {
-		if got := nearest(word, words); got != want {
-			t.Errorf("%.20q: got %q, want %q", word, got, want)
-		}
 	}
 }

@@ -1,4 +1,4 @@
-package cli
+package config
 
 import (
 	"fmt"
@@ -9,38 +9,40 @@ import (
 	"time"
 
 	"vramscope/sampler"
+	"vramscope/sampler/alert"
 	"vramscope/themes"
 )
 
-// settings is what a run is told, by the defaults, then the configuration
-// file, then the command line.
-type settings struct {
-	interval    time.Duration
-	gpus        []string // indices and UUIDs; empty is all
-	library     string   // path of the driver's library; "" is where the loader finds it
-	theme       string
-	ascii       bool
-	readOnly    bool
-	mouse       bool
-	graphWindow time.Duration
-	sort        string
-	idleAfter   time.Duration
-	lowMemory   int // per cent of a GPU's memory
+// Settings are what a run is configured with: the defaults, overridden by the
+// configuration file, overridden by the command line.
+type Settings struct {
+	Interval    time.Duration
+	GPUs        []string // indices and UUIDs; empty is all
+	Library     string   // path of the driver's library; "" is where the loader finds it
+	Theme       string
+	ASCII       bool
+	ReadOnly    bool
+	Mouse       bool
+	GraphWindow time.Duration
+	Sort        string
+	IdleAfter   time.Duration
+	LowMemory   int // per cent of a GPU's memory
 }
 
-func defaults() settings {
-	return settings{
-		interval:  time.Second,
-		theme:     themes.Default,
-		sort:      "USED",
-		idleAfter: 10 * time.Minute,
-		lowMemory: 10,
+// Defaults are the settings without a configuration file and flags.
+func Defaults() Settings {
+	return Settings{
+		Interval:  time.Second,
+		Theme:     themes.Default,
+		Sort:      "USED",
+		IdleAfter: 10 * time.Minute,
+		LowMemory: 10,
 	}
 }
 
-// duration reads "1s", "500ms" or, as watch -n takes it, a bare number of
+// Duration reads "1s", "500ms" or, as watch -n takes it, a bare number of
 // seconds.
-func duration(value string, least, most time.Duration) (time.Duration, error) {
+func Duration(value string, least, most time.Duration) (time.Duration, error) {
 	d, err := time.ParseDuration(value)
 	if seconds, bare := strconv.ParseFloat(value, 64); bare == nil && !math.IsNaN(seconds) && math.Abs(seconds) < 1e6 {
 		d, err = time.Duration(seconds*float64(time.Second)), nil
@@ -49,13 +51,13 @@ func duration(value string, least, most time.Duration) (time.Duration, error) {
 		return 0, fmt.Errorf("%q is not a duration: write 1s, 500ms or 2m", value)
 	}
 	if d < least || d > most {
-		return 0, fmt.Errorf("%s is out of range: %s to %s", value, brief(least), brief(most))
+		return 0, fmt.Errorf("%s is out of range: %s to %s", value, Brief(least), Brief(most))
 	}
 	return d, nil
 }
 
-// brief is a duration without the zero units that its String has.
-func brief(d time.Duration) string {
+// Brief is a duration without the zero units that its String has.
+func Brief(d time.Duration) string {
 	text := d.String()
 	if strings.HasSuffix(text, "m0s") {
 		text = strings.TrimSuffix(text, "0s")
@@ -66,26 +68,26 @@ func brief(d time.Duration) string {
 	return text
 }
 
-func (s *settings) setInterval(value string) (err error) {
-	s.interval, err = duration(value, sampler.MinInterval, sampler.MaxInterval)
+func (s *Settings) setInterval(value string) (err error) {
+	s.Interval, err = Duration(value, sampler.MinInterval, sampler.MaxInterval)
 	return err
 }
 
 // automatic has the graph choose its window by its height: 5 or 10 minutes.
 const automatic = "auto"
 
-func (s *settings) setGraphWindow(value string) (err error) {
+func (s *Settings) setGraphWindow(value string) (err error) {
 	if value == automatic {
-		s.graphWindow = 0
+		s.GraphWindow = 0
 		return nil
 	}
-	s.graphWindow, err = duration(value, 30*time.Second, 24*time.Hour)
+	s.GraphWindow, err = Duration(value, 30*time.Second, 24*time.Hour)
 	return err
 }
 
 // setGPUs takes a comma-separated list of indices and UUIDs.
-func (s *settings) setGPUs(value string) error {
-	s.gpus = nil
+func (s *Settings) setGPUs(value string) error {
+	s.GPUs = nil
 	for item := range strings.SplitSeq(value, ",") {
 		item = strings.TrimSpace(item)
 		_, err := strconv.ParseUint(item, 10, 16)
@@ -97,16 +99,16 @@ func (s *settings) setGPUs(value string) error {
 		case !strings.HasPrefix(item, "GPU-") || len(item) == len("GPU-"):
 			return fmt.Errorf("%q is neither a GPU's index nor its UUID (GPU-…)", item)
 		}
-		s.gpus = append(s.gpus, item)
+		s.GPUs = append(s.GPUs, item)
 	}
 	return nil
 }
 
-func (s *settings) setTheme(value string) error {
+func (s *Settings) setTheme(value string) error {
 	if !slices.Contains(themes.Names(), value) {
 		return fmt.Errorf("there is no theme %q: %s", value, strings.Join(themes.Names(), ", "))
 	}
-	s.theme = value
+	s.Theme = value
 	return nil
 }
 
@@ -118,30 +120,30 @@ func sortColumns() []string {
 	}
 }
 
-func (s *settings) setSort(value string) error {
+func (s *Settings) setSort(value string) error {
 	at := slices.IndexFunc(sortColumns(), func(title string) bool { return strings.EqualFold(title, value) })
 	if at < 0 {
 		return fmt.Errorf("there is no column %q to sort by: %s", value, strings.Join(sortColumns(), ", "))
 	}
-	s.sort = sortColumns()[at]
+	s.Sort = sortColumns()[at]
 	return nil
 }
 
-func (s *settings) setIdle(value string) error {
+func (s *Settings) setIdle(value string) error {
 	minutes, err := strconv.Atoi(value)
 	if err != nil || minutes < 1 || minutes > 24*60 {
 		return fmt.Errorf("%s is out of range: a whole number of minutes, 1 to 1440", value)
 	}
-	s.idleAfter = time.Duration(minutes) * time.Minute
+	s.IdleAfter = time.Duration(minutes) * time.Minute
 	return nil
 }
 
-func (s *settings) setLowMemory(value string) error {
+func (s *Settings) setLowMemory(value string) error {
 	percent, err := strconv.Atoi(value)
 	if err != nil || percent < 0 || percent > 90 {
 		return fmt.Errorf("%s is out of range: a whole number of per cent, 0 to 90", value)
 	}
-	s.lowMemory = percent
+	s.LowMemory = percent
 	return nil
 }
 
@@ -161,3 +163,11 @@ func setText(to *string) func(string) error {
 }
 
 func themeList() string { return strings.Join(themes.Names(), ", ") }
+
+// Thresholds are the limits of the alert rules, as set.
+func (s *Settings) Thresholds() alert.Thresholds {
+	if s.LowMemory == 0 {
+		return alert.Thresholds{LowMemoryFraction: -1} // off
+	}
+	return alert.Thresholds{LowMemoryFraction: float64(s.LowMemory) / 100}
+}

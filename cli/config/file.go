@@ -1,0 +1,236 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/adrg/xdg"
+	"github.com/pelletier/go-toml/v2"
+
+	"vramscope/internal/text"
+)
+
+// Name is the file's place below a configuration directory.
+const Name = "vramscope/config.toml"
+
+// Error is a configuration file that is refused: with the line, and what to do.
+type Error struct {
+	Message string
+	Hints   []string // lines below the message
+}
+
+// Error implements error.
+func (e *Error) Error() string { return e.Message }
+
+func refuse(format string, args ...any) *Error {
+	return &Error{Message: fmt.Sprintf(format, args...)}
+}
+
+// Path is the file that is read where --config names none: the first one in
+// $XDG_CONFIG_HOME and $XDG_CONFIG_DIRS or, without any, where it would be.
+func Path() string {
+	xdg.Reload() // the package reads the environment when the program starts, before a test can set it
+	if path, err := xdg.SearchConfigFile(Name); err == nil {
+		return path
+	}
+	return filepath.Join(xdg.ConfigHome, Name)
+}
+
+// Load applies the configuration file. One that the user has named must be
+// there; the default one need not.
+func (s *Settings) Load(named string) error {
+	path := named
+	if path == "" {
+		path = Path()
+	}
+	content, err := os.ReadFile(path)
+	if named == "" && errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return refuse("configuration file: %v", err)
+	}
+	return s.parse(path, content)
+}
+
+// Parse applies a file's content. A key that is not known, and a value
+// that cannot be, are refused with their line: nothing is silently ignored.
+func (s *Settings) parse(path string, content []byte) error {
+	var values map[string]any
+	if err := toml.Unmarshal(content, &values); err != nil {
+		line, message := 1, err.Error()
+		var syntax *toml.DecodeError
+		if errors.As(err, &syntax) {
+			line, _ = syntax.Position()
+		}
+		return refuse("%s:%d: %s", path, line, strings.TrimPrefix(message, "toml: "))
+	}
+	known := make(map[string]Option)
+	var keys []string
+	for _, o := range Options() {
+		known[o.Key] = o
+		keys = append(keys, o.Key)
+	}
+	for _, key := range inOrder(content, values) {
+		line := lineOf(content, key)
+		o, ok := known[key]
+		if !ok {
+			return unknownKey(path, line, key, keys)
+		}
+		value, err := o.value(values[key])
+		if err == nil && value != nil {
+			err = o.Set(s)(*value)
+		}
+		if err != nil {
+			return refuse("%s:%d: %s: %v", path, line, key, err)
+		}
+	}
+	return nil
+}
+
+func unknownKey(path string, line int, key string, keys []string) error {
+	e := refuse("%s:%d: there is no key %q", path, line, text.Clean(key))
+	if near := text.Nearest(key, keys); near != "" {
+		e.Message += fmt.Sprintf("; did you mean %q?", near)
+	}
+	e.Hints = []string{"  vramscope config --print   lists every key"}
+	return e
+}
+
+// inOrder is the keys of a file, by line: the first mistake is reported.
+func inOrder(content []byte, values map[string]any) []string {
+	keys := make([]string, 0, len(values))
+	for key := range values {
+		keys = append(keys, key)
+	}
+	slices.SortFunc(keys, func(a, b string) int {
+		if d := lineOf(content, a) - lineOf(content, b); d != 0 {
+			return d
+		}
+		return strings.Compare(a, b)
+	})
+	return keys
+}
+
+// lineOf finds the line in which a top-level key is set, as "key = …",
+// "key.sub = …" or "[key]"; 1 where it cannot be found.
+func lineOf(content []byte, key string) int {
+	quoted := regexp.QuoteMeta(key)
+	set := regexp.MustCompile(`^\s*\[{0,2}\s*["']?` + quoted + `["']?\s*[=.\]]`)
+	for i, line := range strings.Split(string(content), "\n") {
+		if set.MatchString(line) {
+			return i + 1
+		}
+	}
+	return 1
+}
+
+// value turns a TOML value into the text that the option's setter takes; nil
+// leaves the option as it is.
+func (o *Option) value(value any) (*string, error) {
+	text, err := "", error(nil)
+	switch v := value.(type) {
+	case string:
+		text = v
+		if o.Kind == Truth || o.Kind == number || o.Kind == List {
+			err = fmt.Errorf("want %s, not a text", o.Kind.wants())
+		}
+	case bool:
+		text = strconv.FormatBool(v)
+		if o.Kind != Truth {
+			err = fmt.Errorf("want %s", o.Kind.wants())
+		}
+	case int64:
+		text = strconv.FormatInt(v, 10)
+		if o.Kind != number && o.Kind != period {
+			err = fmt.Errorf("want %s", o.Kind.wants())
+		}
+	case float64:
+		text = strconv.FormatFloat(v, 'g', -1, 64)
+		if o.Kind != period {
+			err = fmt.Errorf("want %s", o.Kind.wants())
+		}
+	case []any:
+		if o.Kind != List {
+			return nil, fmt.Errorf("want %s", o.Kind.wants())
+		}
+		if len(v) == 0 {
+			return nil, nil
+		}
+		text, err = joined(v)
+	default:
+		err = fmt.Errorf("want %s", o.Kind.wants())
+	}
+	return &text, err
+}
+
+func joined(items []any) (string, error) {
+	texts := make([]string, len(items))
+	for i, item := range items {
+		switch item := item.(type) {
+		case string:
+			texts[i] = item
+		case int64:
+			texts[i] = strconv.FormatInt(item, 10)
+		default:
+			return "", errors.New("want a list of numbers and texts")
+		}
+	}
+	return strings.Join(texts, ","), nil
+}
+
+// wants says what a kind of option takes.
+func (k Kind) wants() string {
+	switch k {
+	case period:
+		return `a duration, like "1s", or a number of seconds`
+	case Truth:
+		return "true or false"
+	case number:
+		return "a whole number"
+	case List:
+		return "a list, like [0, 2]"
+	default:
+		return "a text in quotes"
+	}
+}
+
+// DefaultFile is a configuration file that changes nothing and explains
+// everything.
+func DefaultFile() string {
+	s := Defaults()
+	var b strings.Builder
+	b.WriteString("# The configuration of vramscope, with every key at its default.\n")
+	b.WriteString("# Flags on the command line override it.\n")
+	for _, o := range Options() {
+		b.WriteString("\n")
+		for line := range strings.SplitSeq(o.Comment, "\n") {
+			b.WriteString("# " + line + "\n")
+		}
+		if o.Flag != "" {
+			b.WriteString("# Flag: --" + o.Flag + "\n")
+		}
+		b.WriteString(o.Key + " = " + o.Literal(&s) + "\n")
+	}
+	return b.String()
+}
+
+// InForce is the settings of a run, as a configuration file.
+func InForce(path string, s *Settings) string {
+	var b strings.Builder
+	if _, err := os.Stat(path); err != nil {
+		path += " (not there)"
+	}
+	b.WriteString("# " + text.Clean(path) + "\n")
+	for _, o := range Options() {
+		fmt.Fprintf(&b, "%s = %s\n", o.Key, o.Literal(s))
+	}
+	return b.String()
+}

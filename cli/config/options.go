@@ -1,0 +1,144 @@
+package config
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Option is one thing that can be set.
+type Option struct {
+	Key     string // in the configuration file
+	Flag    string // on the command line; "" where there is none
+	Holder  string // what stands for the value in help: "DURATION"
+	Usage   string // of the flag, one line
+	Comment string // in the configuration file
+	Kind    Kind
+	Set     func(*Settings) func(value string) error
+	Literal func(*Settings) string // the value in TOML
+}
+
+// Kind is which TOML values an option takes.
+type Kind uint8
+
+// The kinds.
+const (
+	words  Kind = iota
+	period      // "1s", or a number of seconds
+	Truth
+	number
+	List // of texts and numbers
+)
+
+// Options are all options, in the order of the documentation.
+func Options() []Option {
+	return []Option{
+		{
+			Key: "interval", Flag: "interval", Holder: "DURATION", Kind: period,
+			Usage:   "time between samples, 100ms to 1m",
+			Comment: "Time between samples: \"1s\", \"500ms\"; from 100ms to 1m.",
+			Set:     func(s *Settings) func(string) error { return s.setInterval },
+			Literal: func(s *Settings) string { return strconv.Quote(Brief(s.Interval)) },
+		},
+		{
+			Key: "gpus", Flag: "gpu", Holder: "LIST", Kind: List,
+			Usage:   "only these GPUs: indices or UUIDs, comma-separated",
+			Comment: "Only these GPUs, by index or UUID: [0, 2, \"GPU-8f1c\"]. Empty: all.",
+			Set:     func(s *Settings) func(string) error { return s.setGPUs },
+			Literal: func(s *Settings) string { return tomlList(s.GPUs) },
+		},
+		{
+			Key: "nvml_library", Flag: "nvml-library", Holder: "PATH", Kind: words,
+			Usage:   "the driver's libnvidia-ml.so.1, where the loader does not find it",
+			Comment: "Path of the driver's libnvidia-ml.so.1. Empty: where the dynamic loader finds it.",
+			Set:     func(s *Settings) func(string) error { return setText(&s.Library) },
+			Literal: func(s *Settings) string { return tomlString(s.Library) },
+		},
+		{
+			Key: "theme", Flag: "theme", Holder: "NAME", Kind: words,
+			Usage:   "colours: " + themeList(),
+			Comment: "Colours: " + themeList() + ".\nNO_COLOR in the environment turns them off.",
+			Set:     func(s *Settings) func(string) error { return s.setTheme },
+			Literal: func(s *Settings) string { return tomlString(s.Theme) },
+		},
+		{
+			Key: "ascii", Flag: "ascii", Kind: Truth,
+			Usage:   "ASCII characters only",
+			Comment: "ASCII characters only. Where the terminal or the locale needs it, this happens by itself.",
+			Set:     func(s *Settings) func(string) error { return setTruth(&s.ASCII) },
+			Literal: func(s *Settings) string { return strconv.FormatBool(s.ASCII) },
+		},
+		{
+			Key: "read_only", Flag: "read-only", Kind: Truth,
+			Usage:   "leave out every action on processes",
+			Comment: "Leave out every action on processes.",
+			Set:     func(s *Settings) func(string) error { return setTruth(&s.ReadOnly) },
+			Literal: func(s *Settings) string { return strconv.FormatBool(s.ReadOnly) },
+		},
+		{
+			Key: "mouse", Kind: Truth,
+			Comment: "Capture the mouse from the start (key m toggles it). Text can then be selected only with Shift held.",
+			Set:     func(s *Settings) func(string) error { return setTruth(&s.Mouse) },
+			Literal: func(s *Settings) string { return strconv.FormatBool(s.Mouse) },
+		},
+		{
+			Key: "graph_window", Kind: period,
+			Comment: "How far back graphs reach at the start (key z changes it): from 30s to 24h, or\nauto: 5 minutes, 10 where there is height for it.",
+			Set:     func(s *Settings) func(string) error { return s.setGraphWindow },
+			Literal: func(s *Settings) string {
+				if s.GraphWindow == 0 {
+					return strconv.Quote(automatic)
+				}
+				return strconv.Quote(Brief(s.GraphWindow))
+			},
+		},
+		{
+			Key: "sort", Kind: words,
+			Comment: "The column by which processes are sorted at the start:\n" + strings.Join(sortColumns(), ", ") + ".",
+			Set:     func(s *Settings) func(string) error { return s.setSort },
+			Literal: func(s *Settings) string { return tomlString(s.Sort) },
+		},
+		{
+			Key: "idle_minutes", Kind: number,
+			Comment: "A GPU is called idle when more than 1 GiB is held on it and nothing has run there for\nmore than this many minutes: 1 to 1440.",
+			Set:     func(s *Settings) func(string) error { return s.setIdle },
+			Literal: func(s *Settings) string { return strconv.Itoa(int(s.IdleAfter / time.Minute)) },
+		},
+		{
+			Key: "low_memory_percent", Kind: number,
+			Comment: "Free memory of a GPU, in per cent, below which growth, allocation retries or an\nout-of-memory event raise an alert. Little free memory alone never does. 0: no such alert.",
+			Set:     func(s *Settings) func(string) error { return s.setLowMemory },
+			Literal: func(s *Settings) string { return strconv.Itoa(s.LowMemory) },
+		},
+	}
+}
+
+// tomlString writes a TOML basic string. JSON's escapes are a subset of
+// TOML's for what strconv.Quote leaves readable; bytes that are not UTF-8
+// cannot be in a TOML file at all.
+func tomlString(s string) string {
+	var b strings.Builder
+	b.WriteByte('"')
+	for _, r := range strings.ToValidUTF8(s, "\uFFFD") {
+		switch {
+		case r == '"' || r == '\\':
+			b.WriteByte('\\')
+			b.WriteRune(r)
+		case r < 0x20 || r == 0x7f:
+			fmt.Fprintf(&b, `\u%04x`, r)
+		default:
+			b.WriteRune(r)
+		}
+	}
+	b.WriteByte('"')
+	return b.String()
+}
+
+func tomlList(items []string) string {
+	quoted := make([]string, len(items))
+	for i, item := range items {
+		quoted[i] = tomlString(item)
+	}
+	return "[" + strings.Join(quoted, ", ") + "]"
+}
