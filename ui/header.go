@@ -10,6 +10,7 @@ import (
 	"vramscope/internal/text"
 	"vramscope/sampler/snapshot"
 	"vramscope/ui/cell"
+	"vramscope/ui/gpus"
 )
 
 // writeHeader writes the first line: what this is, which box, and the time.
@@ -40,7 +41,7 @@ func writeHeader(l *cell.Line, st *state, lk *cell.Appearance) {
 			if item.Text == "" {
 				continue
 			}
-			if l.Width() >= legendWidth && i > 1 {
+			if l.Width() >= gpus.LegendWidth && i > 1 {
 				gap = 3
 			}
 			if l.Used()+gap+text.Width(item.Text)+2+len(clock)+1 > l.Width() {
@@ -81,7 +82,7 @@ func (st *state) badges() []string {
 // not fit ends it. A pane says less of each.
 func headerItems(st *state, lk *cell.Appearance) []cell.Span {
 	s, shown := &lk.Styles, st.shown
-	pane, wide := st.width < fullWidth, st.width >= legendWidth
+	pane, wide := st.width < fullWidth, st.width >= gpus.LegendWidth
 	host := shortHost(shown.Host.Name, lk)
 	if !pane && shown.Host.User != "" {
 		host = text.Clean(shown.Host.User) + "@" + host
@@ -196,9 +197,9 @@ func boxName(shown *snapshot.Snapshot, lk *cell.Appearance, pane, wide bool) str
 // full on a wide screen.
 func headerName(name string, pane, wide bool) string {
 	if wide {
-		return fullName(name)
+		return gpus.FullName(name)
 	}
-	name = shortName(name)
+	name = gpus.ShortName(name)
 	if i := strings.Index(name, " HBM"); pane && i >= 0 {
 		name = name[:i]
 	}

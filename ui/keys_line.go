@@ -9,6 +9,7 @@ import (
 	"vramscope/themes"
 	"vramscope/ui/cell"
 	"vramscope/ui/dialog"
+	"vramscope/ui/gpus"
 	"vramscope/ui/keys"
 )
 
@@ -19,7 +20,7 @@ func writeKeys(l *cell.Line, st *state, lk *cell.Appearance, view view) {
 	status := keysStatus(st, lk, view)
 	cells := cell.SpansWidth(status)
 	gap := 2
-	if l.Width() >= legendWidth {
+	if l.Width() >= gpus.LegendWidth {
 		gap = 3
 	}
 	if lk.Keys != nil {
@@ -169,12 +170,12 @@ func (st *state) gpusInView(lk *cell.Appearance, lay *layout) string {
 	if st.shown == nil || st.noDriver() || rows <= 0 {
 		return ""
 	}
-	panel, seen := newGPUPanel(st, lk, lay), 0
-	if len(panel.lines) <= rows*lay.gpuColumns {
+	panel, seen := st.gpus(lk, lay), 0
+	if len(panel.Lines) <= rows*lay.gpuColumns {
 		return ""
 	}
-	for _, line := range panel.visible(rows * lay.gpuColumns) {
-		if line.instance == nil {
+	for _, line := range panel.Visible(rows * lay.gpuColumns) {
+		if line.Instance == nil {
 			seen++
 		}
 	}

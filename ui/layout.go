@@ -1,5 +1,7 @@
 package ui
 
+import "vramscope/ui/gpus"
+
 // layout is where everything stands, in rows and cells of the screen.
 //
 //	header │ GPU header │ GPU lines │ table │ graph, detail beside it │ alert │ keys
@@ -32,7 +34,6 @@ type rect struct{ top, left, rows, cells int }
 const (
 	leastWidth, leastHeight = 30, 3
 	fullWidth, fullHeight   = 80, 24 // below it is a pane, and parts go
-	legendWidth             = 100    // from here the GPU lines have a header that is the legend
 	detailWidth             = 180
 	detailHeight            = 46
 
@@ -67,7 +68,7 @@ func arrange(width, height int, b box) layout {
 	}
 	const around = 3 // header, alert, keys
 	free := height - around - gpuRows
-	if width >= legendWidth && !b.noDriver && free > tableLeast {
+	if width >= gpus.LegendWidth && !b.noDriver && free > tableLeast {
 		lay.gpuHeader = true
 		gpuRows, free = gpuRows+1, free-1
 	}

@@ -2,6 +2,7 @@ package ui
 
 import (
 	"strconv"
+	"vramscope/ui/gpus"
 	"vramscope/ui/table"
 )
 
@@ -25,10 +26,10 @@ func (m *model) nextPanel() bool {
 }
 
 // focusOn is the focus that shows a line's processes alone.
-func focusOn(line gpuLine) *table.Focus {
-	f := &table.Focus{GPUUUID: line.gpu.UUID}
-	if line.instance != nil {
-		f.Instance = line.instance.ID
+func focusOn(line gpus.Line) *table.Focus {
+	f := &table.Focus{GPUUUID: line.GPU.UUID}
+	if line.Instance != nil {
+		f.Instance = line.Instance.ID
 	}
 	return f
 }
@@ -61,17 +62,8 @@ func (m *model) walkGPUs(by int) bool {
 	if m.st.shown == nil || len(m.st.shown.GPUs) == 0 {
 		return false
 	}
-	var stops []gpuLine
+	stops := m.st.gpus(&m.look, &layout{}).Lines
 	at := -1
-	for i := range m.st.shown.GPUs {
-		gpu := &m.st.shown.GPUs[i]
-		stops = append(stops, gpuLine{gpu: gpu})
-		if m.st.opens(gpu) {
-			for j := range gpu.Instances {
-				stops = append(stops, gpuLine{gpu: gpu, instance: &gpu.Instances[j]})
-			}
-		}
-	}
 	for i := range stops {
 		if m.st.Focus != nil && *focusOn(stops[i]) == *m.st.Focus {
 			at = i
@@ -98,18 +90,19 @@ func (m *model) seeFocus() {
 	if lay.gpuHeader {
 		room--
 	}
-	panel := newGPUPanel(&m.st, &m.look, &lay)
+	panel := m.st.gpus(&m.look, &lay)
 	seen := func() bool {
-		for _, line := range panel.visible(room * lay.gpuColumns) {
+		panel.Top = m.st.gpuTop
+		for _, line := range panel.Visible(room * lay.gpuColumns) {
 			if *focusOn(line) == *m.st.Focus {
 				return true
 			}
 		}
 		return false
 	}
-	for m.st.gpuTop = min(m.st.gpuTop, len(panel.lines)); m.st.gpuTop > 0 && !seen(); m.st.gpuTop-- {
+	for m.st.gpuTop = min(m.st.gpuTop, len(panel.Lines)); m.st.gpuTop > 0 && !seen(); m.st.gpuTop-- {
 	}
-	for m.st.gpuTop < len(panel.lines) && !seen() {
+	for m.st.gpuTop < len(panel.Lines) && !seen() {
 		m.st.gpuTop++
 	}
 }

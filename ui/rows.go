@@ -6,6 +6,7 @@ import (
 	"vramscope/internal/text"
 	"vramscope/sampler/snapshot"
 	"vramscope/ui/cell"
+	"vramscope/ui/gpus"
 	"vramscope/ui/table"
 )
 
@@ -98,18 +99,18 @@ func (m *model) click(x, y int) bool {
 }
 
 // gpuLineAt is the GPU, or the instance, whose line a cell belongs to.
-func (m *model) gpuLineAt(lay *layout, x, y int) (gpuLine, bool) {
+func (m *model) gpuLineAt(lay *layout, x, y int) (gpus.Line, bool) {
 	rows, row := lay.gpus.rows, y-lay.gpus.top
 	if lay.gpuHeader {
 		rows, row = rows-1, row-1
 	}
-	panel := newGPUPanel(&m.st, &m.look, lay)
-	lines := panel.visible(rows * lay.gpuColumns)
+	panel := m.st.gpus(&m.look, lay)
+	lines := panel.Visible(rows * lay.gpuColumns)
 	if lay.gpuColumns == 2 && x >= m.st.width/2 {
 		row += min((len(lines)+1)/2, rows)
 	}
 	if row < 0 || row >= len(lines) {
-		return gpuLine{}, false
+		return gpus.Line{}, false
 	}
 	return lines[row], true
 }

@@ -55,7 +55,7 @@ func drawMain(out []string, st *state, lk *cell.Appearance, lay *layout, t *tabl
 	case st.noDriver():
 		out = append(out, driverScreen{look: lk, shown: st.shown, now: st.moment()}.Render(st.width, lay.gpus.rows)...)
 	default:
-		out = append(out, newGPUPanel(st, lk, lay).Render(st.width, lay.gpus.rows)...)
+		out = append(out, st.gpus(lk, lay).Render(st.width, lay.gpus.rows)...)
 	}
 	if lay.spare.rows > 0 {
 		out = append(out, drawn(st.width, func(l *cell.Line) { writeCalm(l, st, lk) })...)
@@ -161,7 +161,7 @@ func (st *state) box() box {
 	for i := range st.shown.GPUs {
 		gpu := &st.shown.GPUs[i]
 		b.instances += len(gpu.Instances)
-		if st.opens(gpu) {
+		if st.Focus != nil && st.Focus.GPUUUID == gpu.UUID {
 			b.opened = len(gpu.Instances)
 		}
 	}

@@ -15,6 +15,7 @@ import (
 	"vramscope/sampler/snapshot"
 	"vramscope/ui/cell"
 	"vramscope/ui/dialog"
+	"vramscope/ui/gpus"
 	"vramscope/ui/table"
 )
 
@@ -74,6 +75,19 @@ func (st *state) table(lk *cell.Appearance) table.Table {
 	}
 	t.Rows = t.List()
 	return t
+}
+
+// gpus is the lines of the GPUs in the shown snapshot.
+func (st *state) gpus(lk *cell.Appearance, lay *layout) gpus.Panel {
+	p := gpus.Panel{
+		Appearance: lk, Snapshot: st.shown, Now: st.moment(), Instances: lay.instances, Parts: st.partsShown(),
+		IdleAfter: st.idleAfter, Halves: lay.gpuColumns, Header: lay.gpuHeader, Top: st.gpuTop,
+	}
+	if st.Focus != nil {
+		p.FocusGPU, p.FocusInstance = st.Focus.GPUUUID, st.Focus.Instance
+	}
+	p.Lines = p.List()
+	return p
 }
 
 // partsShown reports whether the columns of parts are there: from the first

@@ -1,4 +1,4 @@
-package ui
+package gpus
 
 import (
 	"time"
@@ -10,67 +10,66 @@ import (
 	"vramscope/ui/cell"
 )
 
-// gpuPanel is the lines of the GPUs: index, bar, figures, note. MIG instances
-// stand under their GPU, and where all lines do not fit, those with an alarm
-// are pinned on top and the rest scrolls.
-type gpuPanel struct {
-	look   *cell.Appearance
-	state  *state
-	shown  *snapshot.Snapshot
-	now    time.Time
-	lines  []gpuLine
-	halves int // columns of lines
-	header bool
+// Panel is the lines of the GPUs: index, bar, figures, note. MIG instances stand
+// under their GPU. Where not all lines fit, those with an alarm are pinned on top
+// and the rest scrolls.
+type Panel struct {
+	Appearance    *cell.Appearance
+	Snapshot      *snapshot.Snapshot
+	Now           time.Time
+	FocusGPU      string // its UUID; "": none is in focus
+	FocusInstance snapshot.InstanceID
+	Instances     bool          // instances have lines, not only those of the GPU in focus
+	Parts         bool          // the column FLUSH is there
+	IdleAfter     time.Duration // a GPU that holds memory and does nothing for longer is idle
+	Halves        int           // columns of lines
+	Header        bool
+	Top           int    // of the lines that scroll, the first in view
+	Lines         []Line // as List returns them
 }
 
-// gpuLine is a GPU, or one of its instances.
-type gpuLine struct {
-	gpu      *snapshot.GPU
-	instance *snapshot.Instance // nil: the GPU itself
+// Line is a GPU, or one of its instances.
+type Line struct {
+	GPU      *snapshot.GPU
+	Instance *snapshot.Instance // nil: the GPU itself
 	number   int                // of the instance, from 1
 }
 
-// newGPUPanel lists the lines that this layout has room for.
-func newGPUPanel(st *state, lk *cell.Appearance, lay *layout) gpuPanel {
-	p := gpuPanel{look: lk, state: st, shown: st.shown, now: st.moment(), halves: lay.gpuColumns, header: lay.gpuHeader}
-	p.lines = make([]gpuLine, 0, len(p.shown.GPUs)+8)
-	for i := range p.shown.GPUs {
-		gpu := &p.shown.GPUs[i]
-		p.lines = append(p.lines, gpuLine{gpu: gpu})
-		if !lay.instances && !st.opens(gpu) {
+// List is all lines, in order.
+func (p *Panel) List() []Line {
+	lines := make([]Line, 0, len(p.Snapshot.GPUs)+8)
+	for i := range p.Snapshot.GPUs {
+		gpu := &p.Snapshot.GPUs[i]
+		lines = append(lines, Line{GPU: gpu})
+		if !p.Instances && p.FocusGPU != gpu.UUID {
 			continue
 		}
 		for j := range gpu.Instances {
-			p.lines = append(p.lines, gpuLine{gpu: gpu, instance: &gpu.Instances[j], number: j + 1})
+			lines = append(lines, Line{GPU: gpu, Instance: &gpu.Instances[j], number: j + 1})
 		}
 	}
-	return p
+	return lines
 }
 
-// opens reports whether the GPU's instances are open because it is in focus.
-func (st *state) opens(gpu *snapshot.GPU) bool {
-	return st.Focus != nil && st.Focus.GPUUUID == gpu.UUID && len(gpu.Instances) > 0
-}
-
-// Render implements panel.
-func (p gpuPanel) Render(width, height int) []string {
+// Render returns exactly height lines of exactly width cells.
+func (p Panel) Render(width, height int) []string {
 	out := make([]string, 0, height)
 	l := cell.NewLine(width)
 	half := width
-	if p.halves == 2 {
+	if p.Halves == 2 {
 		half = (width - 2) / 2
 	}
-	columns := p.columns(half)
-	if p.header && height > 0 {
+	columns := p.columnsFor(half)
+	if p.Header && height > 0 {
 		p.writeHeader(l, columns, half)
 		out = append(out, l.String())
 	}
 	rows := height - len(out)
-	lines := p.visible(rows * p.halves)
-	down := min((len(lines)+p.halves-1)/p.halves, rows)
+	lines := p.Visible(rows * p.Halves)
+	down := min((len(lines)+p.Halves-1)/p.Halves, rows)
 	for row := range rows {
 		l.Reset(width)
-		for h := range p.halves {
+		for h := range p.Halves {
 			if i := row + h*down; row < down && i < len(lines) && (h == 0 || i >= down) {
 				l.To(h * (half + 2))
 				p.write(l, lines[i], columns, half)
@@ -81,15 +80,15 @@ func (p gpuPanel) Render(width, height int) []string {
 	return out
 }
 
-// visible is the lines that fit: all of them, or the alarmed ones followed by
-// a window on the rest. Nothing stands there twice.
-func (p *gpuPanel) visible(room int) []gpuLine {
-	if len(p.lines) <= room || room <= 0 {
-		return p.lines[:min(len(p.lines), max(room, 0))]
+// Visible is the lines in view in a number of rows and halves: all of them, or
+// those with an alarm followed by a window on the rest.
+func (p *Panel) Visible(room int) []Line {
+	if len(p.Lines) <= room || room <= 0 {
+		return p.Lines[:min(len(p.Lines), max(room, 0))]
 	}
-	pinned, rest := make([]gpuLine, 0, room), make([]gpuLine, 0, len(p.lines))
-	for _, line := range p.lines {
-		if line.instance == nil && p.alarmed(line.gpu) {
+	pinned, rest := make([]Line, 0, room), make([]Line, 0, len(p.Lines))
+	for _, line := range p.Lines {
+		if line.Instance == nil && p.alarmed(line.GPU) {
 			pinned = append(pinned, line)
 		} else {
 			rest = append(rest, line)
@@ -99,17 +98,17 @@ func (p *gpuPanel) visible(room int) []gpuLine {
 		return pinned[:room]
 	}
 	left := room - len(pinned)
-	top := min(max(p.state.gpuTop, 0), len(rest)-left)
+	top := min(max(p.Top, 0), len(rest)-left)
 	return append(pinned, rest[top:top+left]...)
 }
 
 // alarmed reports whether the GPU has something that must stay in sight.
-func (p *gpuPanel) alarmed(gpu *snapshot.GPU) bool {
+func (p *Panel) alarmed(gpu *snapshot.GPU) bool {
 	if gpu.State != snapshot.GPUOK {
 		return true
 	}
-	for i := range p.shown.Alerts {
-		if a := &p.shown.Alerts[i]; a.GPUUUID == gpu.UUID && a.Severity == snapshot.Urgent {
+	for i := range p.Snapshot.Alerts {
+		if a := &p.Snapshot.Alerts[i]; a.GPUUUID == gpu.UUID && a.Severity == snapshot.Urgent {
 			return true
 		}
 	}
@@ -117,30 +116,30 @@ func (p *gpuPanel) alarmed(gpu *snapshot.GPU) bool {
 }
 
 // write writes one line into the next width cells of l.
-func (p *gpuPanel) write(l *cell.Line, line gpuLine, c gpuColumns, width int) {
-	s, g := &p.look.Styles, &p.look.Glyphs
+func (p *Panel) write(l *cell.Line, line Line, c columns, width int) {
+	s, g := &p.Appearance.Styles, &p.Appearance.Glyphs
 	start := l.Used()
 	p.writeIndex(l, line, c)
 	used, total := line.memory().Used, line.memory().Total
 	switch {
-	case line.instance != nil:
-		l.Left(s.Dim, text.Clean(line.instance.Profile), max(c.name, 7), g.Ellipsis)
+	case line.Instance != nil:
+		l.Left(s.Dim, text.Clean(line.Instance.Profile), max(c.name, 7), g.Ellipsis)
 		l.Skip(1)
 		cells := c.name + c.nameGap() + c.bar - max(c.name, 7) - 1
-		l.InstanceBar(p.look, line.gpu, line.instance, cells)
-	case line.gpu.State != snapshot.GPUOK:
+		l.InstanceBar(p.Appearance, line.GPU, line.Instance, cells)
+	case line.GPU.State != snapshot.GPUOK:
 		p.writeName(l, line, c)
-		l.BarWords(p.look, stateWords(line.gpu, p.now), c.bar)
+		l.BarWords(p.Appearance, stateWords(line.GPU, p.Now), c.bar)
 		used = snapshot.Bytes{}
-	case len(line.gpu.Instances) > 0:
+	case len(line.GPU.Instances) > 0:
 		p.writeName(l, line, c)
-		l.MIGBar(p.look, line.gpu, c.bar)
-	case !line.gpu.Memory.Used.Known():
+		l.MIGBar(p.Appearance, line.GPU, c.bar)
+	case !line.GPU.Memory.Used.Known():
 		p.writeName(l, line, c)
-		l.BarWords(p.look, usedUnknownWords(), c.bar)
+		l.BarWords(p.Appearance, usedUnknownWords(), c.bar)
 	default:
 		p.writeName(l, line, c)
-		l.Bar(p.look, cell.PartsOf(line.gpu.Parts, line.gpu.Memory.Used), line.gpu.Memory.Capacity().Or(0), c.bar)
+		l.Bar(p.Appearance, cell.PartsOf(line.GPU.Parts, line.GPU.Memory.Used), line.GPU.Memory.Capacity().Or(0), c.bar)
 	}
 	l.Skip(1)
 	p.writeUsed(l, used, total, c)
@@ -153,43 +152,41 @@ func (p *gpuPanel) write(l *cell.Line, line gpuLine, c gpuColumns, width int) {
 	}
 }
 
-func (line gpuLine) memory() *snapshot.Memory {
-	if line.instance != nil {
-		return &line.instance.Memory
+func (line Line) memory() *snapshot.Memory {
+	if line.Instance != nil {
+		return &line.Instance.Memory
 	}
-	return &line.gpu.Memory
+	return &line.GPU.Memory
 }
 
-func (line gpuLine) parts() *snapshot.Parts {
-	if line.instance != nil {
-		return &line.instance.Parts
+func (line Line) parts() *snapshot.Parts {
+	if line.Instance != nil {
+		return &line.Instance.Parts
 	}
-	return &line.gpu.Parts
+	return &line.GPU.Parts
 }
 
 // writeIndex writes "   3 ", " 5:1 ", and ">" before what is in focus.
-func (p *gpuPanel) writeIndex(l *cell.Line, line gpuLine, c gpuColumns) {
+func (p *Panel) writeIndex(l *cell.Line, line Line, c columns) {
 	mark := ""
-	if f := p.state.Focus; f != nil && f.GPUUUID == line.gpu.UUID {
-		if line.instance == nil && !f.Instance.MIG || line.instance != nil && f.Instance == line.instance.ID {
-			mark = ">"
-		}
+	if p.FocusGPU == line.GPU.UUID && (line.Instance == nil && !p.FocusInstance.MIG || line.Instance != nil && p.FocusInstance == line.Instance.ID) {
+		mark = ">"
 	}
-	index := cell.AppendIndex(l.Scratch(), line.gpu.Index, line.number)
-	l.Put(p.look.Styles.Strong, mark)
-	l.RightFigure(p.look.Styles.Text, index, c.index-len(mark))
+	index := cell.AppendIndex(l.Scratch(), line.GPU.Index, line.number)
+	l.Put(p.Appearance.Styles.Strong, mark)
+	l.RightFigure(p.Appearance.Styles.Text, index, c.index-len(mark))
 	l.Skip(1)
 }
 
-func (p *gpuPanel) writeName(l *cell.Line, line gpuLine, c gpuColumns) {
+func (p *Panel) writeName(l *cell.Line, line Line, c columns) {
 	if c.name > 0 {
-		l.Left(p.look.Styles.Dim, tinyName(line.gpu.Name), c.name, "")
+		l.Left(p.Appearance.Styles.Dim, tinyName(line.GPU.Name), c.name, "")
 		l.Skip(1)
 	}
 }
 
-func (p *gpuPanel) writeUsed(l *cell.Line, used, total snapshot.Bytes, c gpuColumns) {
-	g := &p.look.Glyphs
+func (p *Panel) writeUsed(l *cell.Line, used, total snapshot.Bytes, c columns) {
+	g := &p.Appearance.Glyphs
 	style := p.known(used.Known())
 	switch {
 	case c.percent:
@@ -212,20 +209,20 @@ func share(used, total snapshot.Bytes) snapshot.Int {
 }
 
 // known is the style of a figure: what is not known is dim.
-func (p *gpuPanel) known(known bool) themes.Style {
+func (p *Panel) known(known bool) themes.Style {
 	if known {
-		return p.look.Styles.Text
+		return p.Appearance.Styles.Text
 	}
-	return p.look.Styles.Dim
+	return p.Appearance.Styles.Dim
 }
 
 // writeFigures writes what the driver measures. Of an instance it measures
 // little, of a lost GPU nothing.
-func (p *gpuPanel) writeFigures(l *cell.Line, line gpuLine, c gpuColumns) {
-	s, g := &p.look.Styles, &p.look.Glyphs
+func (p *Panel) writeFigures(l *cell.Line, line Line, c columns) {
+	s, g := &p.Appearance.Styles, &p.Appearance.Glyphs
 	var r snapshot.GPU // nothing known
-	if line.instance == nil && line.gpu.State == snapshot.GPUOK {
-		r = *line.gpu
+	if line.Instance == nil && line.GPU.State == snapshot.GPUOK {
+		r = *line.GPU
 	}
 	figure := func(cells int, style themes.Style, text []byte) {
 		if cells > 0 {
@@ -270,9 +267,9 @@ func (p *gpuPanel) writeFigures(l *cell.Line, line gpuLine, c gpuColumns) {
 		p.writeECC(l, &r, figure, c.ecc)
 	}
 	if c.processes > 0 {
-		count := line.gpu.ProcessCount
-		if line.instance != nil {
-			count = line.instance.ProcessCount
+		count := line.GPU.ProcessCount
+		if line.Instance != nil {
+			count = line.Instance.ProcessCount
 		}
 		figure(c.processes, p.known(count.Known()), cell.AppendCount(l.Scratch(), count, g.Dash))
 	}
@@ -280,30 +277,30 @@ func (p *gpuPanel) writeFigures(l *cell.Line, line gpuLine, c gpuColumns) {
 
 // writeECC writes the uncorrectable errors; without ECC there is nothing to
 // count.
-func (p *gpuPanel) writeECC(l *cell.Line, r *snapshot.GPU, figure func(int, themes.Style, []byte), cells int) {
+func (p *Panel) writeECC(l *cell.Line, r *snapshot.GPU, figure func(int, themes.Style, []byte), cells int) {
 	var count snapshot.Int
 	if n, ok := r.ECC.Uncorrected.Value(); ok {
 		count = quantity.From(int(min(n, 999)), quantity.Driver)
 	}
 	style := p.known(count.Known())
 	if count.Or(0) > 0 {
-		style = p.look.Styles.Leak
+		style = p.Appearance.Styles.Leak
 	}
-	figure(cells, style, cell.AppendCount(l.Scratch(), count, p.look.Glyphs.Dash))
+	figure(cells, style, cell.AppendCount(l.Scratch(), count, p.Appearance.Glyphs.Dash))
 }
 
 // free is what a process could still have. On a GPU cut into instances that
 // is nothing: its instances have it.
-func (line gpuLine) free() snapshot.Bytes {
-	if line.instance == nil && (len(line.gpu.Instances) > 0 || line.gpu.State != snapshot.GPUOK) {
+func (line Line) free() snapshot.Bytes {
+	if line.Instance == nil && (len(line.GPU.Instances) > 0 || line.GPU.State != snapshot.GPUOK) {
 		return snapshot.Bytes{}
 	}
 	return line.memory().Free
 }
 
 // flush is what flushing every process there would return.
-func (line gpuLine) flush() snapshot.Bytes {
-	if line.instance == nil && line.gpu.State != snapshot.GPUOK {
+func (line Line) flush() snapshot.Bytes {
+	if line.Instance == nil && line.GPU.State != snapshot.GPUOK {
 		return snapshot.Bytes{}
 	}
 	return line.parts().Returnable

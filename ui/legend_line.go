@@ -8,6 +8,7 @@ import (
 	"vramscope/sampler/snapshot"
 	"vramscope/themes"
 	"vramscope/ui/cell"
+	"vramscope/ui/gpus"
 	"vramscope/ui/keys"
 )
 
@@ -46,8 +47,8 @@ func writeDayOne(l *cell.Line, lk *cell.Appearance) {
 // the bar mean, or where the GPU lines' header says that, the sums.
 func writeCalm(l *cell.Line, st *state, lk *cell.Appearance) {
 	l.Skip(1)
-	if l.Width() < legendWidth {
-		writeLegend(l, lk, l.Width()-2)
+	if l.Width() < gpus.LegendWidth {
+		gpus.WriteLegend(l, lk, l.Width()-2)
 		return
 	}
 	for _, part := range boxSums(st.shown, &lk.Styles) {

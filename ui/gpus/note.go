@@ -1,4 +1,4 @@
-package ui
+package gpus
 
 import (
 	"strconv"
@@ -33,19 +33,19 @@ type note struct {
 	owner string       // who is there, where an alarm leaves room for it
 }
 
-func (p *gpuPanel) note(line gpuLine, c gpuColumns) note {
-	if line.instance != nil {
+func (p *Panel) note(line Line, c columns) note {
+	if line.Instance != nil {
 		return note{text: p.instanceOwner(line)}
 	}
 	brief := c.note < noteLeast-6 // an alarm in its shortest form, or nothing
-	if text := lostNote(line.gpu, p.now, brief); text != "" {
-		return note{text: text, alarm: true, style: p.look.Styles.Warning}
+	if text := lostNote(line.GPU, p.Now, brief); text != "" {
+		return note{text: text, alarm: true, style: p.Appearance.Styles.Warning}
 	}
 	for _, kind := range noteOrder {
-		if alert := p.alert(line.gpu, kind); alert != nil {
-			n := p.alarmNote(line.gpu, alert, brief)
+		if alert := p.alert(line.GPU, kind); alert != nil {
+			n := p.alarmNote(line.GPU, alert, brief)
 			if c.note >= noteMost {
-				n.owner = p.owner(line.gpu.UUID, snapshot.InstanceID{}, false, true)
+				n.owner = p.owner(line.GPU.UUID, snapshot.InstanceID{}, false, true)
 			}
 			return n
 		}
@@ -56,26 +56,26 @@ func (p *gpuPanel) note(line gpuLine, c gpuColumns) note {
 	return note{text: p.calmNote(line, c)}
 }
 
-func (p *gpuPanel) alert(gpu *snapshot.GPU, kind snapshot.AlertKind) *snapshot.Alert {
-	for i := range p.shown.Alerts {
-		if a := &p.shown.Alerts[i]; a.Kind == kind && a.GPUUUID == gpu.UUID {
+func (p *Panel) alert(gpu *snapshot.GPU, kind snapshot.AlertKind) *snapshot.Alert {
+	for i := range p.Snapshot.Alerts {
+		if a := &p.Snapshot.Alerts[i]; a.Kind == kind && a.GPUUUID == gpu.UUID {
 			return a
 		}
 	}
 	return nil
 }
 
-func (p *gpuPanel) alarmNote(gpu *snapshot.GPU, alert *snapshot.Alert, brief bool) note {
-	n := note{text: text.Clean(alert.Note), alarm: true, style: p.look.Styles.Warning}
+func (p *Panel) alarmNote(gpu *snapshot.GPU, alert *snapshot.Alert, brief bool) note {
+	n := note{text: text.Clean(alert.Note), alarm: true, style: p.Appearance.Styles.Warning}
 	if alert.Severity == snapshot.Urgent {
-		n.style = p.look.Styles.Alarm
+		n.style = p.Appearance.Styles.Alarm
 	}
 	fills := alert.Kind == snapshot.AlertFullIn && gpu.FullIn != nil
 	switch {
 	case fills && brief:
 		n.text = cell.UntilFull(*gpu.FullIn)
 	case fills:
-		n.text = cell.FullIn(*gpu.FullIn, &p.look.Glyphs)
+		n.text = cell.FullIn(*gpu.FullIn, &p.Appearance.Glyphs)
 	case brief:
 		n.text = briefAlert(alert.Kind)
 	}
@@ -153,8 +153,8 @@ func usedUnknownWords() []string { return []string{"used not known", "not known"
 
 // calmNote is for a GPU with nothing wrong: why it is slow, that it is held
 // without being used, or whose it is.
-func (p *gpuPanel) calmNote(line gpuLine, c gpuColumns) string {
-	gpu := line.gpu
+func (p *Panel) calmNote(line Line, c columns) string {
+	gpu := line.GPU
 	if gpu.MIG || len(gpu.Instances) > 0 {
 		return migNote(gpu)
 	}
@@ -163,7 +163,7 @@ func (p *gpuPanel) calmNote(line gpuLine, c gpuColumns) string {
 	case len(gpu.Throttled) > 0:
 		return "throttled: " + text.Clean(gpu.Throttled[0])
 	case p.idle(gpu):
-		s := "idle " + cell.CoarseDuration(p.now.Sub(gpu.IdleSince))
+		s := "idle " + cell.CoarseDuration(p.Now.Sub(gpu.IdleSince))
 		if owner != "" {
 			s += ", " + owner
 		}
@@ -196,8 +196,8 @@ func withUnattributed(owner string, gpu *snapshot.GPU, cells int) string {
 
 // idle reports whether more than a GiB is held and nothing has run for so long
 // that it is worth a word.
-func (p *gpuPanel) idle(gpu *snapshot.GPU) bool {
-	return !gpu.IdleSince.IsZero() && p.now.Sub(gpu.IdleSince) > p.state.idleAfter && gpu.Memory.Used.Or(0) > quantity.GiB
+func (p *Panel) idle(gpu *snapshot.GPU) bool {
+	return !gpu.IdleSince.IsZero() && p.Now.Sub(gpu.IdleSince) > p.IdleAfter && gpu.Memory.Used.Or(0) > quantity.GiB
 }
 
 // migNote counts the instances, and the slices that none has.
@@ -217,11 +217,11 @@ func migNote(gpu *snapshot.GPU) string {
 }
 
 // instanceOwner is who is on a MIG instance.
-func (p *gpuPanel) instanceOwner(line gpuLine) string {
-	if owner := p.owner(line.gpu.UUID, line.instance.ID, true, false); owner != "" {
+func (p *Panel) instanceOwner(line Line) string {
+	if owner := p.owner(line.GPU.UUID, line.Instance.ID, true, false); owner != "" {
 		return owner
 	}
-	if line.instance.ProcessCount.Known() {
+	if line.Instance.ProcessCount.Known() {
 		return "empty"
 	}
 	return ""
@@ -229,10 +229,10 @@ func (p *gpuPanel) instanceOwner(line gpuLine) string {
 
 // owner names the biggest holder of a GPU or instance, its program if asked,
 // and counts the other processes that compute there: "dave dlrm.py +1".
-func (p *gpuPanel) owner(gpuUUID string, instance snapshot.InstanceID, program, count bool) string {
+func (p *Panel) owner(gpuUUID string, instance snapshot.InstanceID, program, count bool) string {
 	var biggest *snapshot.Process
 	others := -1
-	for row := range p.shown.GPURows(gpuUUID) {
+	for row := range p.Snapshot.GPURows(gpuUUID) {
 		if instance.MIG && row.ID.Instance != instance {
 			continue
 		}
@@ -248,7 +248,7 @@ func (p *gpuPanel) owner(gpuUUID string, instance snapshot.InstanceID, program, 
 	}
 	name, more := "", ""
 	if program && !biggest.ID.Process.Foreign() {
-		if name = p.look.ProgramName(biggest); name != "" {
+		if name = p.Appearance.ProgramName(biggest); name != "" {
 			name = " " + name
 		}
 	}
@@ -260,8 +260,8 @@ func (p *gpuPanel) owner(gpuUUID string, instance snapshot.InstanceID, program, 
 
 // writeNote writes the note into the last cells of a line: after an alarm's
 // mark, or where that would be.
-func (p *gpuPanel) writeNote(l *cell.Line, n note, cells int) {
-	s, g := &p.look.Styles, &p.look.Glyphs
+func (p *Panel) writeNote(l *cell.Line, n note, cells int) {
+	s, g := &p.Appearance.Styles, &p.Appearance.Glyphs
 	end := l.Used() + cells
 	l.Skip(1)
 	cells = min(cells, noteMost) - 1

@@ -1,8 +1,6 @@
-package ui
+package gpus
 
 import (
-	"strings"
-
 	"vramscope/internal/quantity"
 	"vramscope/internal/text"
 	"vramscope/themes"
@@ -10,14 +8,21 @@ import (
 	"vramscope/ui/keys"
 )
 
-// gpuColumns is how many cells each figure of a GPU line has, without the
+// columns is how many cells each figure of a GPU line has, without the
 // blank before it; 0 is not there.
-type gpuColumns struct {
+type columns struct {
 	index, name, bar, used, free, flush, util, mem, temp, power, clock, ecc, processes, note int
 
 	percent bool // used is per cent of the GPU's own memory
 	halves  bool // two lines side by side: an alarm takes the place of util and temp
 }
+
+// LegendWidth is the width from which on the lines have a header, which is the
+// bar's legend; fullWidth that of a screen that is not a small pane.
+const (
+	LegendWidth = 100
+	fullWidth   = 80
+)
 
 // The sizes between which bar and note grow with the screen: the note gets
 // one cell in five.
@@ -28,12 +33,12 @@ const (
 )
 
 // columns shares width out. A wider screen never loses a figure.
-func (p *gpuPanel) columns(width int) gpuColumns {
+func (p *Panel) columnsFor(width int) columns {
 	kinds := p.kinds()
-	if p.halves == 2 {
+	if p.Halves == 2 {
 		return halfColumns(width, kinds > 1)
 	}
-	c := gpuColumns{index: 4, used: 10, util: 4, temp: 4, power: 4, note: noteLeast}
+	c := columns{index: 4, used: 10, util: 4, temp: 4, power: 4, note: noteLeast}
 	if p.big() {
 		c.used = 12
 	}
@@ -44,9 +49,9 @@ func (p *gpuPanel) columns(width int) gpuColumns {
 	case width >= 160:
 		c.mem, c.clock, c.ecc, c.processes = 4, 6, 3, 2
 		fallthrough
-	case width >= legendWidth:
+	case width >= LegendWidth:
 		c.free, c.power = 5, 8
-		if p.state.partsShown() {
+		if p.Parts {
 			c.flush = 5
 		}
 	case width < fullWidth:
@@ -65,7 +70,7 @@ func (p *gpuPanel) columns(width int) gpuColumns {
 }
 
 // around is every cell that neither the bar nor the note has.
-func (c *gpuColumns) around() int {
+func (c *columns) around() int {
 	cells := c.index + 1 + c.name + c.nameGap() + 1 + c.used
 	for _, figure := range []int{c.free, c.flush, c.util, c.mem, c.temp, c.power, c.clock, c.ecc, c.processes} {
 		if figure > 0 {
@@ -75,7 +80,7 @@ func (c *gpuColumns) around() int {
 	return cells
 }
 
-func (c *gpuColumns) nameGap() int {
+func (c *columns) nameGap() int {
 	if c.name > 0 {
 		return 1
 	}
@@ -84,7 +89,7 @@ func (c *gpuColumns) nameGap() int {
 
 // narrow is for panes under 80 columns: total, power and temperature go, then
 // utilisation, then the note is an alarm only.
-func (c *gpuColumns) narrow(width int) {
+func (c *columns) narrow(width int) {
 	c.index, c.name, c.power = 3, 0, 0
 	if width < 74 {
 		c.used = 5
@@ -102,9 +107,9 @@ func (c *gpuColumns) narrow(width int) {
 }
 
 // halfColumns is for two lines side by side, each of so many cells.
-func halfColumns(width int, percent bool) gpuColumns {
-	c := gpuColumns{index: 3, used: 5, util: 4, temp: 3, halves: true, percent: percent}
-	if width >= (legendWidth-2)/2 {
+func halfColumns(width int, percent bool) columns {
+	c := columns{index: 3, used: 5, util: 4, temp: 3, halves: true, percent: percent}
+	if width >= (LegendWidth-2)/2 {
 		c.temp = len("TEMP") // there is a header
 	}
 	if width >= 64 {
@@ -115,9 +120,9 @@ func halfColumns(width int, percent bool) gpuColumns {
 }
 
 // big reports whether used/total needs 12 cells: a property of the box.
-func (p *gpuPanel) big() bool {
-	for i := range p.shown.GPUs {
-		if p.shown.GPUs[i].Memory.Total.Or(0) >= 100*quantity.GiB-quantity.GiB/20 {
+func (p *Panel) big() bool {
+	for i := range p.Snapshot.GPUs {
+		if p.Snapshot.GPUs[i].Memory.Total.Or(0) >= 100*quantity.GiB-quantity.GiB/20 {
 			return true
 		}
 	}
@@ -126,10 +131,10 @@ func (p *gpuPanel) big() bool {
 
 // kinds counts the kinds of GPU in the box, as far as 2. A GPU whose name
 // nobody could read, because it was lost from the start, is of no kind.
-func (p *gpuPanel) kinds() int {
+func (p *Panel) kinds() int {
 	first := ""
-	for i := range p.shown.GPUs {
-		switch name := p.shown.GPUs[i].Name; {
+	for i := range p.Snapshot.GPUs {
+		switch name := p.Snapshot.GPUs[i].Name; {
 		case name == "" || name == first:
 		case first != "":
 			return 2
@@ -137,24 +142,24 @@ func (p *gpuPanel) kinds() int {
 			first = name
 		}
 	}
-	return min(len(p.shown.GPUs), 1)
+	return min(len(p.Snapshot.GPUs), 1)
 }
 
 // writeHeader writes the line over the GPUs, which is also the bar's legend.
-func (p *gpuPanel) writeHeader(l *cell.Line, c gpuColumns, half int) {
-	for h := range p.halves {
+func (p *Panel) writeHeader(l *cell.Line, c columns, half int) {
+	for h := range p.Halves {
 		l.To(h * (half + 2))
 		p.writeTitles(l, c, h == 0)
 	}
 }
 
-func (p *gpuPanel) writeTitles(l *cell.Line, c gpuColumns, legend bool) {
-	s := &p.look.Styles
+func (p *Panel) writeTitles(l *cell.Line, c columns, legend bool) {
+	s := &p.Appearance.Styles
 	l.Right(s.Header, "GPU", c.index)
 	l.Skip(1)
 	bar := l.Used() + c.name + c.nameGap() + c.bar
 	if legend {
-		writeLegend(l, p.look, bar-l.Used())
+		WriteLegend(l, p.Appearance, bar-l.Used())
 	}
 	l.To(bar + 1)
 	used := "USED/TOTAL"
@@ -180,9 +185,9 @@ func (p *gpuPanel) writeTitles(l *cell.Line, c gpuColumns, legend bool) {
 	}
 }
 
-// writeLegend names the textures of the bar in at most so many cells, as
+// WriteLegend names the textures of the bar in at most so many cells, as
 // fully as they allow.
-func writeLegend(l *cell.Line, lk *cell.Appearance, cells int) {
+func WriteLegend(l *cell.Line, lk *cell.Appearance, cells int) {
 	s, g := &lk.Styles, &lk.Glyphs
 	cached := "cached: returnable"
 	if lk.Keys != nil && lk.Keys.Has(keys.Flush) {
@@ -215,31 +220,4 @@ func writeLegend(l *cell.Line, lk *cell.Appearance, cells int) {
 		}
 		return
 	}
-}
-
-// tinyName is a GPU's name in 8 cells: "H100 80G", "RTX 4090".
-func tinyName(name string) string {
-	name = shortName(name)
-	if i := strings.Index(name, " HBM"); i >= 0 {
-		name = name[:i]
-	}
-	if len(name) > 8 {
-		name = strings.ReplaceAll(name, "GB", "G")
-	}
-	return text.Cut(name, 8, "")
-}
-
-// fullName is a GPU's name without its vendor: "A100-SXM4-40GB".
-func fullName(name string) string {
-	name = text.Clean(strings.TrimPrefix(name, "NVIDIA "))
-	return strings.TrimPrefix(name, "GeForce ")
-}
-
-// shortName leaves out the form factor as well: "A100 40GB".
-func shortName(name string) string {
-	name = fullName(name)
-	for _, factor := range []string{"-SXM2-", "-SXM3-", "-SXM4-", "-SXM5-", "-PCIE-", "-PCIe-"} {
-		name = strings.Replace(name, factor, " ", 1)
-	}
-	return strings.Replace(name, " PCIe", "", 1)
 }

@@ -1,0 +1,47 @@
+package gpus
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+	"vramscope/sampler/snapshot"
+	"vramscope/ui/cell"
+	"vramscope/ui/uitest"
+
+	"github.com/charmbracelet/x/ansi"
+)
+
+// TestBarWordsAreWhole: however short the bar, what stands in it says by
+// itself what is the matter: "no" and "used" alone would say something else.
+func TestBarWordsAreWhole(t *testing.T) {
+	now := time.Unix(10_000, 0)
+	for _, c := range []struct {
+		state snapshot.GPUState
+		words []string // what may stand there, the fullest first
+	}{
+		{snapshot.GPULost, []string{"lost 2m14s ago", "lost 2m14s", "lost"}},
+		{snapshot.GPUHanging, []string{"no answer 2m14s", "no answer", "silent"}},
+		{snapshot.GPUError, []string{"error 2m14s ago", "error 2m14s", "error"}},
+		{"", []string{"used not known", "not known", "unknown"}},
+	} {
+		wordings := usedUnknownWords()
+		if c.state != "" {
+			wordings = stateWords(&snapshot.GPU{State: c.state, Since: now.Add(-134 * time.Second)}, now)
+		}
+		seen := 0
+		for cells := 80; cells >= 11; cells-- {
+			l := cell.NewLine(cells)
+			l.BarWords(uitest.Appearance(t, "", false), wordings, cells)
+			text := strings.Trim(ansi.Strip(l.String()), "─ ")
+			at := slices.Index(c.words, text)
+			if at < seen {
+				t.Errorf("%q in %d cells, after %q in more", text, cells, c.words[seen])
+			}
+			seen = max(seen, at)
+		}
+		if seen != len(c.words)-1 {
+			t.Errorf("%q was never shortened to %q", c.words[0], c.words[len(c.words)-1])
+		}
+	}
+}
