@@ -3,8 +3,7 @@ package probe
 import "time"
 
 // listing is what a directory of sockets contained when it was last read. An
-// unchanged directory is not read again: somebody may have put a million names
-// into it.
+// unchanged directory is not read again: it may contain a million names.
 type listing struct {
 	stamp     stamp
 	at        time.Time
@@ -28,7 +27,7 @@ const (
 )
 
 // current reports whether the directory still contains what was read.
-func (l *listing) current(now stamp) bool {
+func (l listing) current(now stamp) bool {
 	return l.stamp == now && l.at.Sub(now.changed) > stampPrecision && time.Since(l.at) < relistTime
 }
 

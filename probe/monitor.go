@@ -124,7 +124,7 @@ func (m *Monitor) Run(ctx context.Context) {
 		m.scan(ctx)
 		select {
 		case <-ctx.Done():
-			m.join()
+			waitFor(&m.running, joinTime)
 			select {
 			case err := <-m.panics:
 				panic(err)
@@ -154,16 +154,18 @@ func (m *Monitor) start(act func()) {
 	})
 }
 
-// join waits for the goroutines, at most joinTime.
-func (m *Monitor) join() {
+// waitFor waits for goroutines, and reports whether they ended within the timeout.
+func waitFor(running *sync.WaitGroup, timeout time.Duration) bool {
 	ended := make(chan struct{})
 	go func() {
-		m.running.Wait()
+		running.Wait()
 		close(ended)
 	}()
 	select {
 	case <-ended:
-	case <-time.After(joinTime):
+		return true
+	case <-time.After(timeout):
+		return false
 	}
 }
 

@@ -124,7 +124,7 @@ func (s *Server) Serve(ctx context.Context, handler Handler) error {
 		case <-ctx.Done():
 			return s.leave(accepting)
 		case <-checks.C:
-			if next := s.move(); next != nil {
+			if s.move() {
 				<-accepting // its listener is closed
 				accepting = s.accept(ctx)
 			}
@@ -196,22 +196,22 @@ func (s *Server) admit(ctx context.Context, conn *net.UnixConn) {
 	}()
 }
 
-// move creates a new socket if the name no longer leads to the present one. It
-// returns nil if it does, or if no directory is usable: the next check tries again.
-func (s *Server) move() *boundSocket {
+// move creates a new socket if the name no longer leads to the present one, and
+// reports whether it did. If no directory is usable, the next check tries again.
+func (s *Server) move() bool {
 	if s.socket.reachable(s.uid) {
-		return nil
+		return false
 	}
 	next, err := bind(s.directories, s.uid, s.pid, s.start, time.Now())
 	if err != nil {
-		return nil
+		return false
 	}
 	s.mu.Lock()
 	old := s.socket
 	s.socket = next
 	s.mu.Unlock()
 	_ = old.listener.Close() // its name no longer exists
-	return next
+	return true
 }
 
 // leave closes the socket and the connections.
@@ -223,14 +223,7 @@ func (s *Server) leave(accepting <-chan struct{}) error {
 		_ = conn.Close() // an answer in progress is lost
 	}
 	s.mu.Unlock()
-	ended := make(chan struct{})
-	go func() {
-		s.connections.Wait()
-		close(ended)
-	}()
-	select {
-	case <-ended:
-	case <-time.After(leaveTime):
+	if !waitFor(&s.connections, leaveTime) {
 		err = errors.Join(err, errors.New("a request is still in progress"))
 	}
 	if err != nil {

@@ -20,8 +20,8 @@ func (f *fixture) setState(state string) {
 	}
 }
 
-// hungGdb is a gdb that stops the process, then answers nothing, and lets go of
-// the process a while after the end of its input.
+// hungGdb is a gdb that stops the process, then does not answer, and detaches 0.4 s
+// after the end of its input.
 const hungGdb = `#!/bin/sh
 state() { echo "500 (python3) $1 1 1 1 0" > %[1]s.new; mv %[1]s.new %[1]s; }
 while read -r line; do

@@ -72,14 +72,14 @@ func (d *device) free() (quantity.Bytes, error) {
 	return quantity.Bytes(free), err
 }
 
-// takeRaw allocates outside the pools.
-func (d *device) takeRaw(size quantity.Bytes) (address, error) {
+// allocateRaw allocates outside the pools.
+func (d *device) allocateRaw(size quantity.Bytes) (address, error) {
 	var at C.CUdeviceptr
 	err := d.check("cuMemAlloc_v2", C.driver_alloc(d.driver, &at, C.size_t(size)))
 	return address(at), err
 }
 
-func (d *device) giveRaw(at address) error {
+func (d *device) deallocateRaw(at address) error {
 	return d.check("cuMemFree_v2", C.driver_free(d.driver, C.CUdeviceptr(at)))
 }
 

@@ -167,7 +167,7 @@ func TestDefaultPoolIsReportedAndFlushed(t *testing.T) {
 	p := g.start(Steady, quantity.GiB)
 	g.onThread(p, func(h *holding) error {
 		common := h.pools[1]
-		if at, err := common.take(40 * quantity.MiB); err != nil || common.give(at) != nil {
+		if at, err := common.allocate(40 * quantity.MiB); err != nil || common.deallocate(at) != nil {
 			t.Errorf("cannot allocate in the default pool: %v", err)
 		}
 		return nil

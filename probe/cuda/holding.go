@@ -44,13 +44,13 @@ func hold(d *device, p plan) (*holding, error) {
 	h := &holding{
 		device: d, plan: p, blocks: make([]address, p.blocks), growth: chunk, reserve: spare,
 	}
-	if err := h.takePermanent(); err != nil {
+	if err := h.allocatePermanent(); err != nil {
 		return nil, errors.Join(err, h.release())
 	}
 	return h, nil
 }
 
-func (h *holding) takePermanent() error {
+func (h *holding) allocatePermanent() error {
 	own, err := h.device.makePool()
 	if err != nil {
 		return fmt.Errorf("make a memory pool: %w", err)
@@ -62,7 +62,7 @@ func (h *holding) takePermanent() error {
 	}
 	h.pools = append(h.pools, &ownedPool{pool: common})
 	for _, size := range h.plan.raw {
-		at, err := h.device.takeRaw(size)
+		at, err := h.device.allocateRaw(size)
 		if err != nil {
 			return fmt.Errorf("allocate %s outside of the pool: %w", size, err)
 		}
@@ -71,7 +71,7 @@ func (h *holding) takePermanent() error {
 		h.figures.Allocations++
 	}
 	for _, size := range h.plan.permanent {
-		at, err := h.take(size)
+		at, err := h.allocate(size)
 		if err != nil {
 			return fmt.Errorf("allocate %s in the pool: %w", size, err)
 		}
@@ -94,7 +94,7 @@ func (h *holding) step(s *timeline, at time.Duration, most int) error {
 		if most--; most < 0 {
 			break
 		}
-		if err := h.pools[0].give(block); err != nil {
+		if err := h.pools[0].deallocate(block); err != nil {
 			return err
 		}
 		h.blocks[i] = 0
@@ -115,7 +115,7 @@ func (h *holding) step(s *timeline, at time.Duration, most int) error {
 		if most--; most < 0 {
 			break
 		}
-		taken, err := h.take(h.plan.block)
+		taken, err := h.allocate(h.plan.block)
 		if err != nil && !errors.Is(err, ErrOutOfMemory) {
 			return err
 		}
@@ -130,9 +130,9 @@ func (h *holding) step(s *timeline, at time.Duration, most int) error {
 	return h.device.synchronize()
 }
 
-// take allocates in the pool. It returns 0 if the pool would reserve more than
+// allocate allocates in the pool. It returns 0 if the pool would reserve more than
 // planned, or the GPU would have less than the reserve free.
-func (h *holding) take(size quantity.Bytes) (address, error) {
+func (h *holding) allocate(size quantity.Bytes) (address, error) {
 	own := h.pools[0]
 	before, err := own.stats()
 	if err != nil {
@@ -144,7 +144,7 @@ func (h *holding) take(size quantity.Bytes) (address, error) {
 			return 0, err
 		}
 	}
-	at, err := own.take(size)
+	at, err := own.allocate(size)
 	if err != nil {
 		if errors.Is(err, ErrOutOfMemory) {
 			h.figures.OutOfMemory++
@@ -181,7 +181,7 @@ func (h *holding) undo(at address, before, after quantity.Bytes) error {
 	own := h.pools[0]
 	h.growth = max(h.growth, after-before)
 	h.figures.Frees++
-	return errors.Join(own.give(at), h.device.synchronize(), own.trim(before))
+	return errors.Join(own.deallocate(at), h.device.synchronize(), own.trim(before))
 }
 
 // update updates the figures.
@@ -203,13 +203,13 @@ func (h *holding) release() error {
 	try := func(err error) { first = cmp.Or(first, err) }
 	for _, at := range append(h.permanent, h.blocks...) {
 		if at != 0 {
-			try(h.pools[0].give(at))
+			try(h.pools[0].deallocate(at))
 		}
 	}
 	h.permanent, h.blocks = nil, nil
 	try(h.device.synchronize())
 	for _, at := range h.raw {
-		try(h.device.giveRaw(at))
+		try(h.device.deallocateRaw(at))
 	}
 	h.raw, h.rawBytes = nil, 0
 	if len(h.pools) > 0 {

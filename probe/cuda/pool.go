@@ -71,15 +71,15 @@ func (p *pool) stats() (poolStats, error) {
 	return s, nil
 }
 
-// take allocates in stream order.
-func (p *pool) take(size quantity.Bytes) (address, error) {
+// allocate allocates in stream order.
+func (p *pool) allocate(size quantity.Bytes) (address, error) {
 	var at C.CUdeviceptr
 	err := p.check("cuMemAllocFromPoolAsync", C.driver_pool_alloc(p.driver, p.pool, p.stream, &at, C.size_t(size)))
 	return address(at), err
 }
 
-// give frees in stream order.
-func (p *pool) give(at address) error {
+// deallocate frees in stream order.
+func (p *pool) deallocate(at address) error {
 	return p.check("cuMemFreeAsync", C.driver_pool_free(p.driver, C.CUdeviceptr(at), p.stream))
 }
 

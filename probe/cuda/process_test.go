@@ -186,7 +186,7 @@ func TestUnexpectedGrowthIsUndone(t *testing.T) {
 		h.plan.pool = b.reserved + h.plan.block
 		made := h.figures.Allocations
 		for range 3 {
-			at, err := h.take(h.plan.block)
+			at, err := h.allocate(h.plan.block)
 			if at != 0 || err != nil {
 				t.Errorf("took %d, %v: the pool is larger than planned", at, err)
 			}
