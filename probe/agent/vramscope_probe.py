@@ -130,7 +130,7 @@ def _thread_failure(error, instead=""):
         return "the program is exiting"
     return (
         "the program's main thread has ended, and Python 3.12.0 to 3.12.2 then start no other thread; "
-        "have the main thread join the others, or use a newer Python" + instead
+        "have the main thread join the others, use a newer Python" + instead
     )
 
 
@@ -962,7 +962,7 @@ class _Evictable:
         priority = float(priority)
         if not -1e9 <= priority <= 1e9:
             raise ValueError("vramscope_probe: priority out of range: %r" % priority)
-        # The number tells registrations of one name apart without a reference to
+        # The number distinguishes registrations of one name without a reference to
         # the program's objects, which would keep them alive.
         self._count += 1
         self._entries[str(name)] = priority, evict, size, self._count
@@ -2210,6 +2210,8 @@ class _RMM(_Runtime):
 # of c10/cuda/CUDACachingAllocator.cpp.
 _PAGES = {"small": 2 << 20, "large": 20 << 20}
 
+_FRAGMENTED = "stuck"  # the map's value
+
 
 def _whole_pages(at, size, page):
     """(offset of the first whole page in [at, at + size), bytes of whole pages)"""
@@ -2257,7 +2259,7 @@ def _is_private(segment):
 
 
 def _pieces(segment):
-    """A segment as [[size, state], …]. Free memory is "cached" if a flush frees it, else "stuck"."""
+    """A segment as [[size, state], …]. Free memory is cached if a flush frees it, else fragmented."""
     blocks = [(b.get("size", 0), b.get("state", "")) for b in segment.get("blocks", ())]
     expandable, private = segment.get("is_expandable"), _is_private(segment)
     page = _PAGES["small" if segment.get("segment_type") == "small" else "large"]
@@ -2267,13 +2269,13 @@ def _pieces(segment):
         if state != "inactive":
             parts = ((size, "live" if state == "active_allocated" else "pending"),)
         elif private or not (expandable or idle):
-            parts = ((size, "stuck"),)
+            parts = ((size, _FRAGMENTED),)
         elif not expandable:
             parts = ((size, "cached"),)
         else:
             first, whole = _whole_pages(at, size, page)
             head = first - at if whole else size
-            parts = ((head, "stuck"), (whole, "cached"), (size - head - whole, "stuck"))
+            parts = ((head, _FRAGMENTED), (whole, "cached"), (size - head - whole, _FRAGMENTED))
         pieces.extend([part, word] for part, word in parts if part > 0)
         at += size
     return pieces

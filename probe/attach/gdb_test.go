@@ -177,8 +177,8 @@ func TestAttachAfterFirstThreadExited(t *testing.T) {
 
 func mustRefuseThreads(t *testing.T, p *target, a *Attacher) {
 	t.Helper()
-	const want = ": the probe does not start: the program's first thread has ended, and Python 3.12.0 to 3.12.2 start no other one then; " +
-		"have the first thread wait for the others (join), use a newer Python, or start the program with vramscope run"
+	const want = ": the probe does not start: the program's main thread has ended, and Python 3.12.0 to 3.12.2 then start no other thread; " +
+		"have the main thread join the others, use a newer Python, or start the program with vramscope run"
 	for range 2 {
 		if _, err := examineAndEnter(t.Context(), a, identify(t, p.pid())); err == nil || !strings.HasSuffix(err.Error(), want) {
 			t.Errorf("got %v", err)

@@ -11,7 +11,7 @@ class _Evictable:
         priority = float(priority)
         if not -1e9 <= priority <= 1e9:
             raise ValueError("vramscope_probe: priority out of range: %r" % priority)
-        # The number tells registrations of one name apart without a reference to
+        # The number distinguishes registrations of one name without a reference to
         # the program's objects, which would keep them alive.
         self._count += 1
         self._entries[str(name)] = priority, evict, size, self._count

@@ -127,7 +127,7 @@ def _thread_failure(error, instead=""):
         return "the program is exiting"
     return (
         "the program's main thread has ended, and Python 3.12.0 to 3.12.2 then start no other thread; "
-        "have the main thread join the others, or use a newer Python" + instead
+        "have the main thread join the others, use a newer Python" + instead
     )
 
 

@@ -2,6 +2,8 @@
 # of c10/cuda/CUDACachingAllocator.cpp.
 _PAGES = {"small": 2 << 20, "large": 20 << 20}
 
+_FRAGMENTED = "stuck"  # the map's value
+
 
 def _whole_pages(at, size, page):
     """(offset of the first whole page in [at, at + size), bytes of whole pages)"""
@@ -49,7 +51,7 @@ def _is_private(segment):
 
 
 def _pieces(segment):
-    """A segment as [[size, state], …]. Free memory is "cached" if a flush frees it, else "stuck"."""
+    """A segment as [[size, state], …]. Free memory is cached if a flush frees it, else fragmented."""
     blocks = [(b.get("size", 0), b.get("state", "")) for b in segment.get("blocks", ())]
     expandable, private = segment.get("is_expandable"), _is_private(segment)
     page = _PAGES["small" if segment.get("segment_type") == "small" else "large"]
@@ -59,13 +61,13 @@ def _pieces(segment):
         if state != "inactive":
             parts = ((size, "live" if state == "active_allocated" else "pending"),)
         elif private or not (expandable or idle):
-            parts = ((size, "stuck"),)
+            parts = ((size, _FRAGMENTED),)
         elif not expandable:
             parts = ((size, "cached"),)
         else:
             first, whole = _whole_pages(at, size, page)
             head = first - at if whole else size
-            parts = ((head, "stuck"), (whole, "cached"), (size - head - whole, "stuck"))
+            parts = ((head, _FRAGMENTED), (whole, "cached"), (size - head - whole, _FRAGMENTED))
         pieces.extend([part, word] for part, word in parts if part > 0)
         at += size
     return pieces

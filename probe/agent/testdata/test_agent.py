@@ -240,7 +240,7 @@ class End(Case):
         if (3, 12) <= sys.version_info < (3, 12, 3):
             self.assertEqual(answer["error"], {"code": "internal", "message":
                 "a flush needs a thread: the program's main thread has ended, and Python 3.12.0 to 3.12.2 then start no other thread; "
-                "have the main thread join the others, or use a newer Python"})
+                "have the main thread join the others, use a newer Python"})
         else:
             self.assertTrue(answer["ok"], answer)
         self.assertTrue(monitor.ask("stats")["ok"])
