@@ -156,7 +156,7 @@ func (r *regression) parabola(l *line, rest float64) {
 	}
 }
 
-// ahead is how much the series changes in x (in τ) if it goes on like this:
+// ahead is how much the series changes in x (in τ) if it continues like this:
 // straight, or slowing down as it does now.
 func (l *line) ahead(x float64) float64 {
 	switch {

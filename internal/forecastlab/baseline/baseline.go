@@ -92,13 +92,13 @@ func (m *Method) FullIn(free int64) (forecast.FullIn, bool) {
 // Trend is none: the baselines tell no leaks.
 func (m *Method) Trend() forecast.Trend { return forecast.Steady }
 
-// naive: it stays as it is.
+// naive: no change.
 type naive struct{}
 
 func (naive) observe(_, _ float64)        {}
 func (naive) change(_, _ float64) float64 { return 0 }
 
-// drift: it goes on as it has from the first sample to the last.
+// drift: it continues as it has from the first sample to the last.
 type drift struct{ first, last, seconds float64 }
 
 func (d *drift) observe(seconds, y float64) {
@@ -116,7 +116,7 @@ func (d *drift) change(seconds, _ float64) float64 {
 	return (d.last - d.first) / d.seconds * seconds
 }
 
-// lastFive: it goes on as in the last five samples. This is what tools with an
+// lastFive: it continues as in the last five samples. This is what tools with an
 // estimate of the time to an out-of-memory error do.
 type lastFive struct {
 	y, at [5]float64 // rings
