@@ -11,23 +11,23 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// ending is how the demo's leak came to an end, and what was said before.
+// ending compares the predictions of an out-of-memory of the demo with it.
 type ending struct {
-	warning time.Duration // from the first "full in" that was to be seen
-	error   float64       // of that first one, of what was left
-	late    float64       // the largest from then until a minute is left
+	warning time.Duration // from the first "full in"
+	error   float64       // of the first prediction, relative to the time left
+	late    float64       // the largest error until a minute is left
 }
 
 func (e ending) String() string {
-	return fmt.Sprintf("announced %v before, error %+.1f %%, later up to %.1f %%", e.warning, e.error*100, e.late*100)
+	return fmt.Sprintf("predicted %v before, error %+.1f %%, later up to %.1f %%", e.warning, e.error*100, e.late*100)
 }
 
-// said is an end that was announced, and when.
-type said struct{ at, end time.Time }
+// prediction is an end that was predicted at a time.
+type prediction struct{ at, end time.Time }
 
-// endingOf compares what was said with the end.
-func endingOf(since []said, end time.Time) (e ending) {
-	off := func(x said) float64 { return x.end.Sub(end).Seconds() / end.Sub(x.at).Seconds() }
+// endingOf compares predictions with the end.
+func endingOf(since []prediction, end time.Time) (e ending) {
+	off := func(x prediction) float64 { return x.end.Sub(end).Seconds() / end.Sub(x.at).Seconds() }
 	if len(since) == 0 {
 		return e
 	}
@@ -40,9 +40,9 @@ func endingOf(since []said, end time.Time) (e ending) {
 	return e
 }
 
-// endings lives the demo as the monitor does: twelve minutes of the past in steps
-// of five seconds before the first screen, then a sample a second. It returns
-// what was said of the leak on GPU 3 up to each time at which memory ran out.
+// endings runs the demo as the monitor does: twelve minutes of the past in steps
+// of five seconds, then a sample a second. It returns the predictions of the leak
+// on GPU 3 up to each time at which memory ran out.
 func endings(t *testing.T, seed uint64, how int) []ending {
 	t.Helper()
 	const past = 12 * time.Minute
@@ -57,8 +57,8 @@ func endings(t *testing.T, seed uint64, how int) []ending {
 		s.Tick(now)
 	}
 	var out []ending
-	var since []said
-	failed := false // the job that is there has run out of memory, and will again
+	var since []prediction
+	failed := false // the running job is out of memory
 	for len(out) < how {
 		snap := s.Tick(now)
 		switch failures := failuresOn(snap, 3); {
@@ -70,9 +70,9 @@ func endings(t *testing.T, seed uint64, how int) []ending {
 			failed = true
 			out = append(out, endingOf(since, now))
 		case alertOn(snap, snapshot.AlertFullIn, 3) == nil:
-			since = nil // what was said does not stand any more
+			since = nil // the prediction was withdrawn
 		case snap.GPUs[3].FullIn != nil:
-			since = append(since, said{now, now.Add(snap.GPUs[3].FullIn.Median)})
+			since = append(since, prediction{now, now.Add(snap.GPUs[3].FullIn.Median)})
 		}
 		now = now.Add(time.Second)
 		if now.Sub(start) > 5*time.Hour {
@@ -100,10 +100,9 @@ func failuresOn(snap *snapshot.Snapshot, gpu int) (count int64) {
 	return count
 }
 
-// TestTheDemoAnnouncesTheEndOfItsLeak: at least four minutes before, with an
-// error of less than 5 %, from the first screen on. docs/forecast.md has what
-// it logs.
-func TestTheDemoAnnouncesTheEndOfItsLeak(t *testing.T) {
+// TestDemoPredictsTheEndOfItsLeak at least four minutes before, with an error of
+// less than 5 %. docs/forecast.md has what it logs.
+func TestDemoPredictsTheEndOfItsLeak(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long, on one goroutine")
 	}
@@ -118,8 +117,8 @@ func TestTheDemoAnnouncesTheEndOfItsLeak(t *testing.T) {
 		}
 		later = append(later, all[1:]...)
 	}
-	// The job starts again, and leaks again, beside an evaluation that comes and
-	// goes: what that takes and gives back nobody foresees.
+	// The job starts again and leaks again, beside an evaluation that starts and
+	// ends: those steps cannot be foreseen.
 	var list strings.Builder
 	slices.SortFunc(later, func(a, b ending) int { return int(a.warning - b.warning) })
 	for _, e := range later {
@@ -127,6 +126,6 @@ func TestTheDemoAnnouncesTheEndOfItsLeak(t *testing.T) {
 	}
 	t.Logf("%d later ends:%s", len(later), list.String())
 	if later[0].warning < 4*time.Minute {
-		t.Errorf("an end was announced only %v before", later[0].warning)
+		t.Errorf("an end was predicted only %v before", later[0].warning)
 	}
 }

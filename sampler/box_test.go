@@ -137,7 +137,7 @@ func (b *box) Alive(id process.Identity) bool {
 
 func (b *box) Host(time.Time) process.Host { return process.Host{Name: "h100-03", User: "bob"} }
 
-// use sets what a GPU and its only process hold.
+// use sets what a GPU and its only process use.
 func (b *box) use(uuid string, bytes quantity.Bytes) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -150,7 +150,7 @@ func (b *box) use(uuid string, bytes quantity.Bytes) {
 	b.readings[uuid] = r
 }
 
-// answer has pid's probe report these figures for a GPU, now.
+// answer has pid's probe report these stats for a GPU, now.
 func (b *box) answer(pid int, uuid string, allocated, cached, fragmented, returnable quantity.Bytes) {
 	reserved := allocated + cached + fragmented
 	b.answers = []probe.Answer{{
@@ -163,16 +163,15 @@ func (b *box) answer(pid int, uuid string, allocated, cached, fragmented, return
 	}}
 }
 
-// patience is how long a test waits for what must come. It is generous: a
-// loaded machine is no failure. Where something hangs on purpose, hasty is how
-// long that is waited for.
+// testTimeout is how long a test waits for what must happen, also on a loaded
+// machine; hangTime is how long for what hangs on purpose.
 const (
-	patience = time.Minute
-	hasty    = 50 * time.Millisecond
+	testTimeout = time.Minute
+	hangTime    = 50 * time.Millisecond
 )
 
 func (b *box) sampler(change ...func(*Options)) *Sampler {
-	o := Options{Devices: b, Probes: b, Processes: b, Deadline: patience}
+	o := Options{Devices: b, Probes: b, Processes: b, Deadline: testTimeout}
 	for _, f := range change {
 		f(&o)
 	}
@@ -197,7 +196,7 @@ func bytesOf(t *testing.T, v snapshot.Bytes) quantity.Bytes {
 	return b
 }
 
-// eventful lets a lot happen on a box, and returns what each tick published.
+// eventful changes the box at random before each tick, and returns the snapshots.
 func eventful(b *box, s *Sampler, seed uint64, ticks int) (published []*snapshot.Snapshot) {
 	random := rand.New(rand.NewPCG(seed, 2))
 	for range ticks {

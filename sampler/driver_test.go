@@ -14,7 +14,7 @@ func lost() error {
 	return &nvml.Error{Code: 15, Name: "ERROR_GPU_IS_LOST", Call: "nvmlDeviceGetMemoryInfo_v2", Kind: nvml.ErrGPULost}
 }
 
-func TestALostGPUKeepsItsPlaceAndComesBack(t *testing.T) {
+func TestLostGPUKeepsItsPlace(t *testing.T) {
 	b := newBox(3)
 	s := b.sampler()
 	b.tick(s)
@@ -59,7 +59,7 @@ func TestALostGPUKeepsItsPlaceAndComesBack(t *testing.T) {
 	}
 }
 
-func TestTheLastXidOfALostGPUIsKept(t *testing.T) {
+func TestXidOfALostGPUIsKept(t *testing.T) {
 	b := newBox(1)
 	s := b.sampler()
 	b.tick(s)
@@ -73,7 +73,7 @@ func TestTheLastXidOfALostGPUIsKept(t *testing.T) {
 	}
 }
 
-func TestALostGPUIsAskedWithGrowingPatienceAndThenWithAFreshLibrary(t *testing.T) {
+func TestLostGPUIsRetriedWithBackoffAndANewLibrary(t *testing.T) {
 	b := newBox(2)
 	s := b.sampler()
 	b.readErr["GPU-1"] = lost()
@@ -88,7 +88,7 @@ func TestALostGPUIsAskedWithGrowingPatienceAndThenWithAFreshLibrary(t *testing.T
 	}
 }
 
-func TestAHangingGPUDelaysOneTickOnly(t *testing.T) {
+func TestHangingGPUDelaysOneTickOnly(t *testing.T) {
 	b := newBox(3)
 	const deadline = time.Second
 	s := b.sampler(func(o *Options) { o.Deadline = deadline })
@@ -116,7 +116,7 @@ func TestAHangingGPUDelaysOneTickOnly(t *testing.T) {
 	delete(b.hang, "GPU-1")
 	b.mu.Unlock()
 	close(gate)
-	for deadline := time.Now().Add(patience); snap.GPUs[1].State != snapshot.GPUOK && time.Now().Before(deadline); {
+	for deadline := time.Now().Add(testTimeout); snap.GPUs[1].State != snapshot.GPUOK && time.Now().Before(deadline); {
 		snap = b.tick(s)
 	}
 	if snap.GPUs[1].State != snapshot.GPUOK || snap.Driver.Hanging != 0 {
@@ -124,9 +124,9 @@ func TestAHangingGPUDelaysOneTickOnly(t *testing.T) {
 	}
 }
 
-func TestTheDriverIsNotClosedUnderACallThatHangs(t *testing.T) {
+func TestDriverIsNotClosedDuringAHangingCall(t *testing.T) {
 	b := newBox(2)
-	s := b.sampler(func(o *Options) { o.Deadline = hasty })
+	s := b.sampler(func(o *Options) { o.Deadline = hangTime })
 	b.tick(s)
 	gate := make(chan struct{})
 	defer close(gate)
@@ -140,7 +140,7 @@ func TestTheDriverIsNotClosedUnderACallThatHangs(t *testing.T) {
 	}
 }
 
-func TestNoDriverIsLookedForAgain(t *testing.T) {
+func TestMissingDriverIsRetried(t *testing.T) {
 	b := newBox(2)
 	b.openErr = nvml.ErrDriverNotLoaded
 	s := b.sampler()
@@ -157,7 +157,7 @@ func TestNoDriverIsLookedForAgain(t *testing.T) {
 	}
 }
 
-func TestADriverThatGoesAwayLeavesTheHistory(t *testing.T) {
+func TestHistoryStaysWhenTheDriverIsLost(t *testing.T) {
 	b := newBox(2)
 	s := b.sampler()
 	b.tick(s)
@@ -185,11 +185,11 @@ func TestADriverThatGoesAwayLeavesTheHistory(t *testing.T) {
 		t.Errorf("driver %s, GPU 1 %s", snap.Driver.State, snap.GPUs[1].State)
 	}
 	if p := s.History().Series(snapshot.SeriesKey{GPUUUID: "GPU-0"}, start, start.Add(time.Second), 1); !p[0].Known {
-		t.Error("the history before the driver went away is gone")
+		t.Error("the history before the loss of the driver is empty")
 	}
 }
 
-func TestOnlyTheGPUsAskedForAreLookedAt(t *testing.T) {
+func TestOnlyFiltersGPUs(t *testing.T) {
 	for _, only := range [][]string{{"2"}, {"GPU-2"}} {
 		b := newBox(4)
 		b.answer(101, "GPU-1", gib, 0, 0, 0)
@@ -200,7 +200,7 @@ func TestOnlyTheGPUsAskedForAreLookedAt(t *testing.T) {
 	}
 }
 
-func TestAProcessListThatCannotBeReadIsNotEmpty(t *testing.T) {
+func TestRowsStayWhenTheProcessListCannotBeRead(t *testing.T) {
 	b := newBox(1)
 	s := b.sampler()
 	b.tick(s)
@@ -231,9 +231,7 @@ func TestProbesAnswerWithoutADriver(t *testing.T) {
 	}
 }
 
-// TestALibraryOpenedAnewLeavesTheOthersAlone has a GPU that is lost, for whose
-// sake the library is opened again, which takes a while.
-func TestALibraryOpenedAnewLeavesTheOthersAlone(t *testing.T) {
+func TestReopeningTheLibraryKeepsTheOtherGPUs(t *testing.T) {
 	b := newBox(2)
 	s := b.sampler(func(o *Options) { o.Deadline = 300 * time.Millisecond })
 	b.tick(s)
@@ -263,14 +261,14 @@ func TestALibraryOpenedAnewLeavesTheOthersAlone(t *testing.T) {
 		t.Errorf("after an Open of more than 10 s: GPU 0 %s, %d calls hang", snap.GPUs[0].State, snap.Driver.Hanging)
 	}
 	close(gate)
-	for deadline := time.Now().Add(patience); !snap.GPUs[0].Memory.Used.Known(); snap = b.tick(s) {
+	for deadline := time.Now().Add(testTimeout); !snap.GPUs[0].Memory.Used.Known(); snap = b.tick(s) {
 		if time.Now().After(deadline) {
 			t.Fatalf("GPU 0 is %s", snap.GPUs[0].State)
 		}
 	}
 }
 
-func TestAGPULostFromTheFirstIsNotTwoWhenItComesBack(t *testing.T) {
+func TestGPULostAtTheStartIsListedOnceWhenItIsBack(t *testing.T) {
 	b := newBox(2)
 	named := b.devices[1]
 	b.devices[1] = nvml.Device{Index: 1, UUID: "unknown-1"}
@@ -299,8 +297,7 @@ func TestAGPULostFromTheFirstIsNotTwoWhenItComesBack(t *testing.T) {
 	}
 }
 
-// TestSuspendDuringASlowTick has Ctrl+Z pressed while a tick waits for a GPU:
-// the driver is let go all the same, as soon as that is over.
+// TestSuspendDuringASlowTick: the driver is closed as soon as the tick ends.
 func TestSuspendDuringASlowTick(t *testing.T) {
 	b := newBox(1)
 	s := b.sampler(func(o *Options) { o.Interval, o.Deadline = MinInterval, time.Second })
@@ -324,13 +321,13 @@ func TestSuspendDuringASlowTick(t *testing.T) {
 		defer b.mu.Unlock()
 		return b.open
 	}
-	for deadline := time.Now().Add(patience); isOpen(); time.Sleep(time.Millisecond) {
+	for deadline := time.Now().Add(testTimeout); isOpen(); time.Sleep(time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatal("suspended, and the driver is still open")
 		}
 	}
 	s.Resume()
-	for deadline := time.Now().Add(patience); !isOpen(); time.Sleep(time.Millisecond) {
+	for deadline := time.Now().Add(testTimeout); !isOpen(); time.Sleep(time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatal("resumed, and the driver is not opened")
 		}

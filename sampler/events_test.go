@@ -11,7 +11,7 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// logged is the messages of the event log, oldest first, each after its kind.
+// logged are the events, oldest first, each as its kind and message.
 func logged(s *Sampler) []string {
 	events := s.History().Events(0)
 	lines := make([]string, len(events))
@@ -21,13 +21,12 @@ func logged(s *Sampler) []string {
 	return lines
 }
 
-// TestAnEndedAlarmSaysWhose it was, where its process has ended with it.
-func TestAnEndedAlarmSaysWhose(t *testing.T) {
+func TestClearedAlertNamesItsEndedProcess(t *testing.T) {
 	row := snapshot.RowID{Process: process.Identity{PID: 7, StartTime: 3}, GPUUUID: "GPU-3"}
-	gone := snapshot.Process{ID: row, User: "carol", Command: []string{"python3", "finetune.py"}, Name: "python3"}
+	ended := snapshot.Process{ID: row, User: "carol", Command: []string{"python3", "finetune.py"}, Name: "python3"}
 	other := snapshot.Process{ID: snapshot.RowID{Process: process.Identity{PID: 7, StartTime: 4}, GPUUUID: "GPU-3"}, User: "dave"}
-	snap := &snapshot.Snapshot{Ended: []snapshot.EndedProcess{{Last: other}, {Last: gone}, {Last: other}}}
-	e := (&Sampler{}).alertEvent(snap, time.Now(), snapshot.EventCleared, &snapshot.Alert{Row: row}, "over")
+	snap := &snapshot.Snapshot{Ended: []snapshot.EndedProcess{{Last: other}, {Last: ended}, {Last: other}}}
+	e := (&Sampler{}).alertEvent(snap, time.Now(), snapshot.EventCleared, &snapshot.Alert{Row: row}, "cleared")
 	if e.User != "carol" || e.Name != "finetune.py" {
 		t.Errorf("it is of %q by %q", e.Name, e.User)
 	}
@@ -45,17 +44,16 @@ func expectLog(t *testing.T, s *Sampler, prefixes ...string) {
 	}
 }
 
-// TestWhatWasThereBeforeTheDriverAnsweredHasNotStarted has a driver that needs
-// a while to wake, as one without persistence mode does.
-func TestWhatWasThereBeforeTheDriverAnsweredHasNotStarted(t *testing.T) {
+// TestNoStartEventsForTheFirstProcessList of a driver that is slow to wake.
+func TestNoStartEventsForTheFirstProcessList(t *testing.T) {
 	b := newBox(2)
 	b.openHang = make(chan struct{})
-	s := b.sampler(func(o *Options) { o.Deadline = hasty })
+	s := b.sampler(func(o *Options) { o.Deadline = hangTime })
 	if snap := b.tick(s); snap.Driver.State != snapshot.DriverStarting {
 		t.Fatalf("driver %s, want one that has not answered yet", snap.Driver.State)
 	}
 	close(b.openHang)
-	for deadline := time.Now().Add(patience); len(s.Latest().Rows) < 2; b.tick(s) {
+	for deadline := time.Now().Add(testTimeout); len(s.Latest().Rows) < 2; b.tick(s) {
 		if time.Now().After(deadline) {
 			t.Fatal("the driver never answered")
 		}
@@ -69,13 +67,12 @@ func TestWhatWasThereBeforeTheDriverAnsweredHasNotStarted(t *testing.T) {
 	expectLog(t, s, "started started")
 }
 
-// remembering is a /proc that has been looked up a moment ago: it still tells
-// of processes that have ended since.
+// remembering is a /proc with cached processes that have exited since.
 type remembering struct{ *box }
 
 func (remembering) Alive(process.Identity) bool { return false }
 
-func TestWhatHasEndedSinceTheLastLookHasNotLeft(t *testing.T) {
+func TestEndedEventAsksForTheProcessNow(t *testing.T) {
 	for _, tc := range []struct {
 		name   string
 		source func(*box) ProcessReader
@@ -95,7 +92,7 @@ func TestWhatHasEndedSinceTheLastLookHasNotLeft(t *testing.T) {
 	}
 }
 
-func TestAnotherContainersProcessLeaves(t *testing.T) {
+func TestForeignProcessLeavesTheGPU(t *testing.T) {
 	b := newBox(1)
 	delete(b.processes, 100)
 	s := b.sampler()
@@ -107,7 +104,7 @@ func TestAnotherContainersProcessLeaves(t *testing.T) {
 	expectLog(t, s, "ended left the GPU")
 }
 
-func TestAZombieOnALostGPUHasEnded(t *testing.T) {
+func TestZombieOnALostGPUHasExited(t *testing.T) {
 	b := newBox(1)
 	s := b.sampler()
 	b.tick(s)
@@ -117,16 +114,14 @@ func TestAZombieOnALostGPUHasEnded(t *testing.T) {
 	zombie.Ended = true
 	b.processes[100] = zombie
 	if snap := b.tick(s); len(snap.Rows) != 0 || len(snap.Ended) != 1 {
-		t.Errorf("%d rows, %d gone", len(snap.Rows), len(snap.Ended))
+		t.Errorf("%d rows, %d ended", len(snap.Rows), len(snap.Ended))
 	}
 	expectLog(t, s, "gpu_lost lost: GPU_IS_LOST", "ended exited")
 }
 
-// TestASlowGPUIsNoNews has a GPU whose answers take two ticks: it is neither
-// lost nor back each time.
-func TestASlowGPUIsNoNews(t *testing.T) {
+func TestSlowGPUIsNoEvent(t *testing.T) {
 	b := newBox(2)
-	s := b.sampler(func(o *Options) { o.Deadline = 2 * hasty })
+	s := b.sampler(func(o *Options) { o.Deadline = 2 * hangTime })
 	b.tick(s)
 	hang := func(ticks int) {
 		gate := make(chan struct{})
@@ -144,8 +139,8 @@ func TestASlowGPUIsNoNews(t *testing.T) {
 		delete(b.hang, "GPU-1")
 		b.mu.Unlock()
 		close(gate)
-		for deadline := time.Now().Add(patience); ; time.Sleep(time.Millisecond) {
-			// The clock stands still until the answer has come.
+		for deadline := time.Now().Add(testTimeout); ; time.Sleep(time.Millisecond) {
+			// The clock stands still until the answer is there.
 			if s.Tick(b.now).GPUs[1].State == snapshot.GPUOK {
 				return
 			}
@@ -162,11 +157,11 @@ func TestASlowGPUIsNoNews(t *testing.T) {
 	expectLog(t, s, "gpu_lost hanging: no answer since 12:00:1", "gpu_back back after ")
 }
 
-func TestEveryXidIsLoggedAlsoTheLastOfALostGPU(t *testing.T) {
+func TestXidsAreLogged(t *testing.T) {
 	b := newBox(1)
 	s := b.sampler()
 	b.tick(s)
-	tell := func(codes ...uint64) {
+	report := func(codes ...uint64) {
 		r := b.readings["GPU-0"]
 		r.XIDs = nil
 		for i, code := range codes {
@@ -174,21 +169,20 @@ func TestEveryXidIsLoggedAlsoTheLastOfALostGPU(t *testing.T) {
 		}
 		b.readings["GPU-0"] = r
 	}
-	tell(13, 31)
+	report(13, 31)
 	b.tick(s)
-	tell()
+	report()
 	b.tick(s)
-	tell(79)
+	report(79)
 	b.readErr["GPU-0"] = lost()
 	b.tick(s)
-	tell()
+	report()
 	b.tick(s)
 	expectLog(t, s, "xid Xid 13", "xid Xid 31", "xid Xid 79", "gpu_lost lost: GPU_IS_LOST, had 10.0G")
 }
 
-// TestADeadProbesLastWordsMakeNoRow has a probe whose process has ended, and
-// whose number somebody else has by now.
-func TestADeadProbesLastWordsMakeNoRow(t *testing.T) {
+// TestLastReportOfAnExitedProcessMakesNoRow where another process has its pid.
+func TestLastReportOfAnExitedProcessMakesNoRow(t *testing.T) {
 	b := newBox(1)
 	r := b.readings["GPU-0"]
 	r.Processes = nil
@@ -223,7 +217,7 @@ func TestForecastsAreMadeOnceASecond(t *testing.T) {
 	if made < 30 || made > 60 {
 		t.Errorf("%d forecasts in a minute, of which 18 s are too young, want about one a second", made)
 	}
-	// It grows 10 MiB a second; what is said is said of at most a second ago.
+	// It grows 10 MiB a second; the forecast is at most a second old.
 	const grown quantity.Bytes = 10*gib + 600*quantity.MiB + 600*quantity.MiB
 	for _, p := range before {
 		if p.Horizon == time.Minute && (p.Median < grown-60*quantity.MiB || p.Median > grown+60*quantity.MiB) {
@@ -242,7 +236,7 @@ func TestForecastsAreMadeOnceASecond(t *testing.T) {
 func TestRulesAreAppliedOnceASecond(t *testing.T) {
 	b := newBox(1)
 	s := b.sampler()
-	told := map[string]bool{}
+	messages := map[string]bool{}
 	for i := range 50 {
 		r := b.readings["GPU-0"]
 		r.XIDs = []nvml.XID{{Code: 500 + uint64(i), Time: b.now}}
@@ -252,10 +246,10 @@ func TestRulesAreAppliedOnceASecond(t *testing.T) {
 		if len(alerts) != 1 || alerts[0].Kind != snapshot.AlertXID {
 			t.Fatalf("tick %d: alerts %+v", i, alerts)
 		}
-		told[alerts[0].Message] = true
+		messages[alerts[0].Message] = true
 	}
-	if len(told) < 5 || len(told) > 6 {
-		t.Errorf("%d alerts in five seconds, want one a second", len(told))
+	if len(messages) < 5 || len(messages) > 6 {
+		t.Errorf("%d alerts in five seconds, want one a second", len(messages))
 	}
 	if n := len(s.History().Events(0)); n != 49 {
 		t.Errorf("%d events, want all but that of the first look: the log is not the alert line", n)

@@ -12,9 +12,9 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// What was published is what the history gives back: every figure of every
-// tick, while processes come and go and probes fall silent.
-func TestTheHistoryGivesBackWhatWasPublished(t *testing.T) {
+// The history has every figure of every tick, while processes start and end and
+// probes fall silent.
+func TestHistoryHasWhatWasPublished(t *testing.T) {
 	b := newBox(3)
 	s := b.sampler()
 	for _, want := range eventful(b, s, 1, 300) {
@@ -52,7 +52,7 @@ func same(a, b snapshot.Bytes) bool {
 	return okX == okY && x == y
 }
 
-func TestAnAlertStandsInThePastWhereItStood(t *testing.T) {
+func TestHistoryHasAlerts(t *testing.T) {
 	b := newBox(1)
 	s := b.sampler()
 	calm := b.tick(s)
@@ -82,7 +82,7 @@ func TestAnAlertStandsInThePastWhereItStood(t *testing.T) {
 	}
 }
 
-func TestNothingIsInventedBeforeTheStart(t *testing.T) {
+func TestHistoryIsEmptyBeforeTheStart(t *testing.T) {
 	b := newBox(1)
 	s := b.sampler()
 	if _, ok := s.History().At(start); ok {
@@ -105,7 +105,7 @@ func BenchmarkTick(bench *testing.B) {
 		gpus, processes int
 	}{{"8x8", 8, 8}, {"16x64", 16, 64}} {
 		bench.Run(size.name, func(bench *testing.B) {
-			b := crowded(size.gpus, size.processes)
+			b := fullBox(size.gpus, size.processes)
 			s := b.sampler()
 			b.tick(s)
 			bench.ReportAllocs()
@@ -116,8 +116,8 @@ func BenchmarkTick(bench *testing.B) {
 	}
 }
 
-// crowded has so many processes on each GPU, every one of them known to /proc.
-func crowded(gpus, processes int) *box {
+// fullBox has so many processes on each GPU, all in /proc.
+func fullBox(gpus, processes int) *box {
 	b := newBox(gpus)
 	for i, d := range b.devices {
 		r := b.readings[d.UUID]
@@ -133,9 +133,8 @@ func crowded(gpus, processes int) *box {
 	return b
 }
 
-// TestThePastHasTheGPUsOfItsTime has a GPU that only a probe tells of, for a
-// while.
-func TestThePastHasTheGPUsOfItsTime(t *testing.T) {
+// TestHistoryHasTheGPUsOfEachMoment has a probe-only GPU for a while.
+func TestHistoryHasTheGPUsOfEachMoment(t *testing.T) {
 	b := newBox(1)
 	s := b.sampler()
 	early := b.tick(s).Time
@@ -155,8 +154,6 @@ func TestThePastHasTheGPUsOfItsTime(t *testing.T) {
 	}
 }
 
-// The history rounds host memory and CPU to the digits that the screen shows, and
-// keeps what is on a GPU exactly.
 func TestHistoryRoundsHostMemoryAndCPUAlone(t *testing.T) {
 	random := rand.New(rand.NewPCG(3, 5))
 	for range 5000 {
@@ -169,7 +166,7 @@ func TestHistoryRoundsHostMemoryAndCPUAlone(t *testing.T) {
 		}
 	}
 	b := newBox(1)
-	s := b.sampler(patient)
+	s := b.sampler(noDeadline)
 	p := b.processes[100]
 	p.CPU, p.Memory = quantity.From(103.4, quantity.System), measured(23456789012)
 	b.processes[100] = p

@@ -27,15 +27,15 @@ func saved(t *testing.T, s *Sampler) []byte {
 	return b.Bytes()
 }
 
-// successor is a sampler that goes on from what was saved, on the same box.
+// successor is a sampler that restores what was saved, on the same box.
 func (b *box) successor(kept []byte) *Sampler {
 	b.mu.Lock()
-	b.open = false // the process that had it open is gone
+	b.open = false // the process that had it open has ended
 	b.mu.Unlock()
-	return b.sampler(patient, func(o *Options) { o.Restore = bytes.NewReader(kept) })
+	return b.sampler(noDeadline, func(o *Options) { o.Restore = bytes.NewReader(kept) })
 }
 
-// migrate gives the last GPU a MIG instance, or takes it away.
+// migrate adds a MIG instance to the last GPU, or removes it.
 func (b *box) migrate(enabled bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -51,7 +51,7 @@ func (b *box) migrate(enabled bool) {
 	b.readings[uuid] = r
 }
 
-func TestARestoredHistoryAnswersAsTheSavedOne(t *testing.T) {
+func TestRestoredHistoryEqualsTheSavedOne(t *testing.T) {
 	for seed := range uint64(6) {
 		b := newBox(3)
 		s := b.sampler()
@@ -109,9 +109,7 @@ func collectKeys(keys map[snapshot.SeriesKey]bool, snap *snapshot.Snapshot) {
 	}
 }
 
-// What a row is recognised by and what is remembered of it outlives the
-// process; what ended meanwhile has ended.
-func TestARestoredSamplerGoesOn(t *testing.T) {
+func TestRestoredSamplerContinues(t *testing.T) {
 	b := newBox(3)
 	s := b.sampler()
 	b.use("GPU-0", 70*gib)
@@ -124,7 +122,7 @@ func TestARestoredSamplerGoesOn(t *testing.T) {
 	b.tick(s)
 	last := b.tick(s)
 	if len(last.Ended) != 1 {
-		t.Fatalf("gone: %+v", last.Ended)
+		t.Fatalf("ended: %+v", last.Ended)
 	}
 
 	again := b.successor(saved(t, s))
@@ -146,7 +144,7 @@ func TestARestoredSamplerGoesOn(t *testing.T) {
 		t.Errorf("row %+v, peak %v, used %v", p.ID, p.Peak, p.Used)
 	}
 	if len(snap.Ended) != 2 || snap.Ended[0].Last.ID.Process.PID != 101 || !reflect.DeepEqual(snap.Ended[1], last.Ended[0]) {
-		t.Errorf("gone: %+v", snap.Ended)
+		t.Errorf("ended: %+v", snap.Ended)
 	}
 	kinds := map[snapshot.EventKind]int{}
 	fresh := again.History().Events(0)
@@ -162,8 +160,8 @@ func TestARestoredSamplerGoesOn(t *testing.T) {
 	}
 }
 
-// A count that rose while nobody looked is news; one that did not is none.
-func TestARestoredSamplerRemembersOutOfMemoryCounts(t *testing.T) {
+// A count that rose between save and restore is an event.
+func TestRestoredSamplerKeepsOutOfMemoryCounts(t *testing.T) {
 	for _, c := range []struct {
 		later int64
 		want  int
@@ -181,20 +179,19 @@ func TestARestoredSamplerRemembersOutOfMemoryCounts(t *testing.T) {
 		count = c.later
 		report()
 		b.tick(again)
-		told := 0
+		events := 0
 		for _, e := range again.History().Events(0) {
 			if e.Kind == snapshot.EventOutOfMemory {
-				told++
+				events++
 			}
 		}
-		if told != c.want {
-			t.Errorf("2, then %d: told %d times", c.later, told)
+		if events != c.want {
+			t.Errorf("2, then %d: %d events", c.later, events)
 		}
 	}
 }
 
-// The upgrade itself: the old process loses the driver, the new one finds it.
-func TestTheLogTellsOfTheUpgrade(t *testing.T) {
+func TestUpgradeIsLogged(t *testing.T) {
 	b := newBox(2)
 	s := b.sampler()
 	whole := b.tick(s)
@@ -207,7 +204,7 @@ func TestTheLogTellsOfTheUpgrade(t *testing.T) {
 	kept := saved(t, s)
 	clear(b.readErr)
 
-	// The new library may not be in place yet: the box stays as it was.
+	// The new library may not be installed yet: the box stays as it was.
 	b.openErr = nvml.ErrLibraryNotFound
 	again := b.successor(kept)
 	snap := b.tick(again)
@@ -222,10 +219,10 @@ func TestTheLogTellsOfTheUpgrade(t *testing.T) {
 		t.Errorf("with the library: %+v", snap.Driver)
 	}
 	const want = "the driver was upgraded: 550.163.01 → 560.35.03; restarted to read it"
-	told := 0
+	upgrades := 0
 	for _, e := range again.History().Events(0) {
 		if e.Message == want && e.Kind == snapshot.EventDriverBack {
-			told++
+			upgrades++
 		}
 	}
 	past, ok := again.History().At(kaput.Time)
@@ -236,13 +233,12 @@ func TestTheLogTellsOfTheUpgrade(t *testing.T) {
 	if !ok || past.Driver.State != snapshot.DriverOK || past.Driver.Version != "550.163.01" {
 		t.Errorf("before the upgrade: %v, %+v", ok, past)
 	}
-	if told != 1 {
-		t.Errorf("told %d times in %+v", told, again.History().Events(0))
+	if upgrades != 1 {
+		t.Errorf("%d upgrades in %+v", upgrades, again.History().Events(0))
 	}
 }
 
-// An alert that stood ends with its process, unless its rule raises it again.
-func TestAlertsAreJudgedAnew(t *testing.T) {
+func TestRestoredAlertIsClearedUnlessRaisedAgain(t *testing.T) {
 	b := newBox(1)
 	s := b.sampler()
 	b.tick(s)
@@ -267,7 +263,7 @@ func TestAlertsAreJudgedAnew(t *testing.T) {
 	}
 }
 
-func TestWhatCannotBeReadIsSaidAndNotMissed(t *testing.T) {
+func TestUnreadableStateIsLogged(t *testing.T) {
 	b := newBox(1)
 	s := b.sampler()
 	b.tick(s)
@@ -298,8 +294,8 @@ func TestWhatCannotBeReadIsSaidAndNotMissed(t *testing.T) {
 	}
 }
 
-// Every field of a snapshot is kept, also those of a box that the fakes of
-// this package do not have.
+// Every field of a snapshot is kept, also those that this package's fakes leave
+// empty.
 func TestEveryFieldIsKept(t *testing.T) {
 	for _, snap := range []*snapshot.Snapshot{
 		snapshottest.DrawnBox(), snapshottest.SixteenGPUs(), snapshottest.NoDriver(),
@@ -317,7 +313,7 @@ func TestEveryFieldIsKept(t *testing.T) {
 	}
 }
 
-func TestSavingFailsAloud(t *testing.T) {
+func TestSaveReportsErrors(t *testing.T) {
 	b := newBox(1)
 	s := b.sampler()
 	b.tick(s)
@@ -328,8 +324,7 @@ func TestSavingFailsAloud(t *testing.T) {
 	}
 }
 
-// FuzzRestore: whatever stands in a roster whose checksum is right, there is a
-// sampler that ticks.
+// FuzzRestore: the sampler ticks with any roster whose checksum is right.
 func FuzzRestore(f *testing.F) {
 	b := newBox(2)
 	s := b.sampler()
@@ -366,15 +361,15 @@ func FuzzRestore(f *testing.F) {
 	})
 }
 
-// BenchmarkHandover is what a restart costs besides the program's start: the
-// saving, and the going on from it, of an hour and of what stands behind it.
+// BenchmarkHandover is the cost of saving and restoring an hour of full resolution
+// and all of the coarser past.
 func BenchmarkHandover(bench *testing.B) {
 	for _, size := range []struct {
 		name            string
 		gpus, processes int
 	}{{"8x8", 8, 8}, {"16x64", 16, 64}} {
 		bench.Run(size.name, func(bench *testing.B) {
-			b := crowded(size.gpus, size.processes)
+			b := fullBox(size.gpus, size.processes)
 			s := b.sampler()
 			for i := range 4200 {
 				b.use(b.devices[i%size.gpus].UUID, gib+quantity.Bytes(i)<<20)

@@ -9,12 +9,10 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// A job that reads its weights for a minute and leaks from then on. The claims
-// that were made while it loaded would otherwise silence its alarm for as long
-// as it lives.
-func TestALeakAfterALoadIsAnnounced(t *testing.T) {
+// A job loads its weights for a minute and leaks from then on.
+func TestLeakAfterALoadIsPredicted(t *testing.T) {
 	b := newBox(1)
-	s := b.sampler(patient)
+	s := b.sampler(noDeadline)
 	b.tick(s)
 	b.processes[100] = info(100, 2000) // started just now
 	used := quantity.Bytes(0)
@@ -37,15 +35,13 @@ func TestALeakAfterALoadIsAnnounced(t *testing.T) {
 		}
 	}
 	if lead := b.now.Sub(warned); warned.IsZero() || lead < 5*time.Minute {
-		t.Errorf("the end was announced %v before it came (at %v)", lead, warned)
+		t.Errorf("the end was predicted %v before it came (at %v)", lead, warned)
 	}
 }
 
-// An evaluation beside a leak comes and goes: it is a step in what the GPU uses,
-// and no reason to say anything else of the leak.
-func TestAProcessThatComesDoesNotBlurALeak(t *testing.T) {
+func TestProcessThatStartsDoesNotChangeTheForecastOfALeak(t *testing.T) {
 	b := newBox(1)
-	s := b.sampler(patient)
+	s := b.sampler(noDeadline)
 	eval := quantity.Bytes(0)
 	grow := func(seconds int, leaked quantity.Bytes) (*snapshot.Snapshot, quantity.Bytes) {
 		var snap *snapshot.Snapshot
@@ -71,7 +67,7 @@ func TestAProcessThatComesDoesNotBlurALeak(t *testing.T) {
 		left := time.Duration((39*gib-leaked-eval)/(32*mib)) * time.Second
 		fullIn(t, snap.GPUs[0].FullIn, left, left/20)
 	}
-	// It goes again, and there is more time.
+	// It ends, and there is more time.
 	delete(b.processes, 200)
 	eval = 0
 	for range 4 {
@@ -82,7 +78,7 @@ func TestAProcessThatComesDoesNotBlurALeak(t *testing.T) {
 	}
 }
 
-func TestALoadIsOverOnce(t *testing.T) {
+func TestLoadEndsOnce(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		rate func(second int) quantity.Bytes
@@ -108,15 +104,15 @@ func TestALoadIsOverOnce(t *testing.T) {
 		}, 1},
 	} {
 		var l load
-		used, over := 10*gib, 0
+		used, ends := 10*gib, 0
 		for i := range 600 {
 			used += c.rate(i)
 			if l.ends(start.Add(time.Duration(i)*time.Second), used) {
-				over++
+				ends++
 			}
 		}
-		if over != c.want {
-			t.Errorf("%s: over %d times, want %d", c.name, over, c.want)
+		if ends != c.want {
+			t.Errorf("%s: ends %d times, want %d", c.name, ends, c.want)
 		}
 	}
 }

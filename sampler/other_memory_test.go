@@ -75,7 +75,7 @@ func (b *box) late(allocated, cached quantity.Bytes) {
 
 func TestAFlushBetweenTwoReadingsIsNotOtherMemory(t *testing.T) {
 	b := newBox(1)
-	s := b.sampler(patient)
+	s := b.sampler(noDeadline)
 	tick := func(used, allocated, cached quantity.Bytes) *snapshot.Snapshot {
 		b.use("GPU-0", used)
 		b.late(allocated, cached)
@@ -103,7 +103,7 @@ func TestAFlushBetweenTwoReadingsIsNotOtherMemory(t *testing.T) {
 	if err := s.Save(&saved); err != nil {
 		t.Fatal(err)
 	}
-	next := b.sampler(patient, func(o *Options) { o.Restore = &saved })
+	next := b.sampler(noDeadline, func(o *Options) { o.Restore = &saved })
 	for name, history := range map[string]snapshot.History{"this process's": s.History(), "the restored": next.History()} {
 		for _, then := range []struct {
 			at   time.Time
@@ -122,7 +122,7 @@ func TestAFlushBetweenTwoReadingsIsNotOtherMemory(t *testing.T) {
 
 func TestOtherMemoryIsUnknownAtTheFirstReportOfAProcessThatLoads(t *testing.T) {
 	b := newBox(1)
-	s := b.sampler(patient)
+	s := b.sampler(noDeadline)
 	b.tick(s)
 	b.use("GPU-0", 20*gib)
 	b.late(9*gib, 0)

@@ -11,10 +11,9 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// BenchmarkThousandSeries is what forecasting 1,000 series that are sampled ten
-// times a second costs, as a share of a core: as the monitor does it, which gives
-// a forecaster a sample a second at most and asks it everything; and with every
-// sample given to it.
+// BenchmarkThousandSeries is the cost of forecasting 1,000 series at ten samples a
+// second, as a share of a core: thinned to a sample a second as in the monitor,
+// and with every sample.
 func BenchmarkThousandSeries(b *testing.B) {
 	const series, rate = 1000, 10
 	for _, kind := range []struct {

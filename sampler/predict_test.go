@@ -13,8 +13,8 @@ import (
 
 const mib = quantity.MiB
 
-// leaks has GPU 0 and its process grow by 32 MiB a second from 40 GiB on, for
-// so many seconds.
+// leaks has GPU 0 and its process grow by 32 MiB a second, from 40 GiB, for so many
+// seconds.
 func leaks(b *box, s *Sampler, seconds int) (last *snapshot.Snapshot) {
 	for i := range seconds {
 		b.use("GPU-0", 40*gib+quantity.Bytes(i+1)*32*mib)
@@ -23,8 +23,8 @@ func leaks(b *box, s *Sampler, seconds int) (last *snapshot.Snapshot) {
 	return last
 }
 
-// patient has a tick wait for its GPUs however slow the machine is.
-func patient(o *Options) { o.Deadline = time.Minute }
+// noDeadline has a tick wait for its GPUs also on a slow machine.
+func noDeadline(o *Options) { o.Deadline = time.Minute }
 
 func fullIn(t *testing.T, got *snapshot.FullIn, want, tolerance time.Duration) {
 	t.Helper()
@@ -45,7 +45,7 @@ func hasAlert(snap *snapshot.Snapshot, kind snapshot.AlertKind) *snapshot.Alert 
 	return nil
 }
 
-func TestAMIGInstanceSaysWhenItIsFull(t *testing.T) {
+func TestMIGInstanceIsForecast(t *testing.T) {
 	b := newBox(1)
 	b.migrate(true)
 	inside := func(used quantity.Bytes) {
@@ -58,7 +58,7 @@ func TestAMIGInstanceSaysWhenItIsFull(t *testing.T) {
 		r.Processes = []nvml.Process{{PID: 100, Type: nvml.Compute, Used: measured(used), Instance: instance}}
 		b.readings["GPU-0"] = r
 	}
-	s := b.sampler(patient)
+	s := b.sampler(noDeadline)
 	var snap *snapshot.Snapshot
 	for i := range 600 {
 		inside(10*gib + quantity.Bytes(i+1)*32*mib)
@@ -66,7 +66,7 @@ func TestAMIGInstanceSaysWhenItIsFull(t *testing.T) {
 	}
 	g := &snap.GPUs[0]
 	if g.FullIn != nil {
-		t.Errorf("the GPU as a whole is full in %v: it cannot be told from what is in it", g.FullIn)
+		t.Errorf("the GPU as a whole is full in %v: its instances decide", g.FullIn)
 	}
 	fullIn(t, g.Instances[0].FullIn, time.Duration((30<<10-600*32)/32)*time.Second, 15*time.Second)
 	a := hasAlert(snap, snapshot.AlertFullIn)
@@ -75,7 +75,7 @@ func TestAMIGInstanceSaysWhenItIsFull(t *testing.T) {
 		t.Errorf("alert %+v", a)
 	}
 
-	// Another instance under the same number knows nothing of the one before.
+	// Another instance with the same number has another forecaster.
 	r := b.readings["GPU-0"]
 	r.Instances = append([]nvml.Instance(nil), r.Instances...)
 	r.Instances[0].UUID = "MIG-2"
@@ -83,17 +83,15 @@ func TestAMIGInstanceSaysWhenItIsFull(t *testing.T) {
 	if in := b.tick(s).GPUs[0].Instances[0]; in.FullIn != nil || in.Predicted != nil {
 		t.Errorf("a new instance: %+v", in)
 	}
-	// And the past has figures only.
+	// The past has figures only.
 	if past, ok := s.History().At(snap.Time); !ok || past.GPUs[0].Instances[0].FullIn != nil || past.GPUs[0].Instances[0].Predicted != nil {
 		t.Errorf("the past forecasts: %v, %+v", ok, past)
 	}
 }
 
-// A process that is started again by the same command, even under the same
-// pid, is another one.
-func TestANewProcessUnderAFamiliarCommandLineStartsFresh(t *testing.T) {
+func TestRestartedProcessHasANewForecaster(t *testing.T) {
 	b := newBox(1)
-	s := b.sampler(patient)
+	s := b.sampler(noDeadline)
 	if old := leaks(b, s, 120).Rows[0]; len(old.Predicted) == 0 || old.Trend == snapshot.TrendYoung {
 		t.Fatalf("nothing was learnt: %+v", old)
 	}
@@ -108,10 +106,9 @@ func TestANewProcessUnderAFamiliarCommandLineStartsFresh(t *testing.T) {
 	}
 }
 
-// The seconds after a crash are not those to say that memory runs out in.
-func TestACrashEndsTheForecastAtOnce(t *testing.T) {
+func TestCrashClearsFullInAtOnce(t *testing.T) {
 	b := newBox(1)
-	s := b.sampler(patient)
+	s := b.sampler(noDeadline)
 	if hasAlert(leaks(b, s, 1100), snapshot.AlertFullIn) == nil {
 		t.Fatal("the leak is not announced")
 	}
@@ -126,11 +123,10 @@ func TestACrashEndsTheForecastAtOnce(t *testing.T) {
 	}
 }
 
-// While vramscope is suspended memory goes on growing; afterwards what had been
-// learnt still holds.
+// Memory goes on growing while vramscope is suspended.
 func TestForecastsSurviveAPause(t *testing.T) {
 	b := newBox(1)
-	s := b.sampler(patient)
+	s := b.sampler(noDeadline)
 	leaks(b, s, 300)
 	const pause = 400 * time.Second
 	b.now = b.now.Add(pause)
@@ -143,12 +139,11 @@ func TestForecastsSurviveAPause(t *testing.T) {
 	fullIn(t, snap.GPUs[0].FullIn, time.Duration(free/(32*mib))*time.Second, time.Minute)
 }
 
-// What forecasters and alert rules have learnt is not learnt again by the
-// process that takes this one's place: it says what this one would have said.
-func TestWhatWasLearntOutlivesTheProcess(t *testing.T) {
+// A restored process has the forecasts and alerts that this one would have.
+func TestForecastersAndAlertsAreRestored(t *testing.T) {
 	b := newBox(2)
 	b.migrate(true) // GPU 1
-	s := b.sampler(patient)
+	s := b.sampler(noDeadline)
 	learn := func(from, seconds int) (last *snapshot.Snapshot) {
 		for i := from; i < from+seconds; i++ {
 			grown := quantity.Bytes(i+1) * 32 * mib
@@ -182,7 +177,7 @@ func TestWhatWasLearntOutlivesTheProcess(t *testing.T) {
 		}
 	}
 	if want.GPUs[0].FullIn == nil {
-		t.Fatal("nothing was learnt of GPU 0")
+		t.Fatal("GPU 0 has no forecast")
 	}
 	w, g := &want.Rows[0], &got.Rows[0]
 	if w.PredictedAllocated == nil || !reflect.DeepEqual(g.PredictedAllocated, w.PredictedAllocated) ||
@@ -194,14 +189,14 @@ func TestWhatWasLearntOutlivesTheProcess(t *testing.T) {
 	}
 	for _, e := range s.History().Events(3) {
 		if e.Kind == snapshot.EventAlarm && e.Time.After(at) {
-			t.Errorf("an alarm that stood is told again: %+v", e)
+			t.Errorf("an alert that stood is logged again: %+v", e)
 		}
 	}
 }
 
-// A leak is of what is allocated: a cache that grows is none, and one into the
-// cache is one though the driver sees nothing of it.
-func TestALeakIsJudgedOnWhatIsAllocated(t *testing.T) {
+// A cache that grows is no leak; a leak into a cache is one, although used memory
+// does not grow.
+func TestLeakIsOfAllocatedMemory(t *testing.T) {
 	for _, c := range []struct {
 		name            string
 		used, allocated quantity.Bytes // a second
@@ -213,7 +208,7 @@ func TestALeakIsJudgedOnWhatIsAllocated(t *testing.T) {
 		{"nothing", 0, 0, snapshot.TrendSteady},
 	} {
 		b := newBox(1)
-		s := b.sampler(patient)
+		s := b.sampler(noDeadline)
 		var p snapshot.Process
 		for i := range quantity.Bytes(600) {
 			used, allocated := 30*gib+i*c.used, 10*gib+i*c.allocated
@@ -235,11 +230,9 @@ func TestALeakIsJudgedOnWhatIsAllocated(t *testing.T) {
 	}
 }
 
-// A probe that has fallen silent tells nothing, and its last figure is not
-// taken for a new one.
-func TestOnlyFreshFiguresAreForecast(t *testing.T) {
+func TestStaleProbesAreNotForecast(t *testing.T) {
 	b := newBox(1)
-	s := b.sampler(patient)
+	s := b.sampler(noDeadline)
 	for range 40 {
 		b.answer(100, "GPU-0", 5*gib, gib, 0, 0)
 		b.answers[0].At = b.now.Add(time.Second)
@@ -256,9 +249,9 @@ func TestOnlyFreshFiguresAreForecast(t *testing.T) {
 	}
 }
 
-// Memory that does not move is looked at less often, and nothing is lost by it:
-// when it moves the forecaster hears of the last moment at which it had not.
-func TestStillMemoryIsForecastAsWell(t *testing.T) {
+// Still memory is sampled less often. When it moves, the forecaster gets the last
+// still sample first.
+func TestThinnedSamplesForecastAsWell(t *testing.T) {
 	for still := 100; still < 112; still++ {
 		var thinned outlook
 		every := forecast.New()

@@ -11,8 +11,8 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// tell adds a probe of pid on a device of that size.
-func (b *box) tell(pid int, uuid string, total quantity.Bytes) {
+// report adds a probe of pid on a device of that size.
+func (b *box) report(pid int, uuid string, total quantity.Bytes) {
 	b.processes[pid] = info(pid, 1000)
 	reserved := gib
 	b.answers = append(b.answers, probe.Answer{
@@ -23,12 +23,12 @@ func (b *box) tell(pid int, uuid string, total quantity.Bytes) {
 	})
 }
 
-func TestWithoutADriverTheProbesTellOfTheGPUs(t *testing.T) {
+func TestProbeOnlyGPUsWithoutADriver(t *testing.T) {
 	b := newBox(0)
 	b.openErr = &nvml.Error{Name: "ERROR_LIBRARY_NOT_FOUND", Call: "dlopen", Kind: nvml.ErrLibraryNotFound}
-	b.tell(31, "GPU-b", 80*gib)
-	b.tell(32, "GPU-a", 24*gib)
-	b.tell(33, "GPU-b", 80*gib)
+	b.report(31, "GPU-b", 80*gib)
+	b.report(32, "GPU-a", 24*gib)
+	b.report(33, "GPU-b", 80*gib)
 	s := b.sampler()
 	b.tick(s)
 	snap := b.tick(s)
@@ -50,23 +50,23 @@ func TestWithoutADriverTheProbesTellOfTheGPUs(t *testing.T) {
 	}
 }
 
-func TestAGPUThatOnlyProbesTellOfComesAfterTheDrivers(t *testing.T) {
+func TestProbeOnlyGPUsFollowTheDrivers(t *testing.T) {
 	b := newBox(2)
-	b.tell(31, "GPU-x", 80*gib)
-	b.tell(32, "GPU-1", 99*gib)
+	b.report(31, "GPU-x", 80*gib)
+	b.report(32, "GPU-1", 99*gib)
 	snap := b.tick(b.sampler())
 	if len(snap.GPUs) != 3 || snap.GPUs[2].UUID != "GPU-x" || snap.GPUs[2].Index != 2 {
 		t.Fatalf("the GPUs are %+v", snap.GPUs)
 	}
 	if total := bytesOf(t, snap.GPUs[1].Memory.Total); total != 80*gib {
-		t.Errorf("GPU 1 has %s: a probe's word is not the driver's", total)
+		t.Errorf("GPU 1 has %s by a probe, want the driver's 80.0G", total)
 	}
 }
 
-func TestProbesCannotInventGPUsWithoutEnd(t *testing.T) {
+func TestProbeOnlyGPUsAreLimited(t *testing.T) {
 	b := newBox(1)
 	for i := range 3 * maxProbeOnlyGPUs {
-		b.tell(1000+i, fmt.Sprintf("GPU-%x", 0xabc000+i), 80*gib)
+		b.report(1000+i, fmt.Sprintf("GPU-%x", 0xabc000+i), 80*gib)
 	}
 	if snap := b.tick(b.sampler()); len(snap.GPUs) != 1+maxProbeOnlyGPUs || len(snap.Rows) != 1+maxProbeOnlyGPUs {
 		t.Errorf("%d GPUs and %d rows", len(snap.GPUs), len(snap.Rows))
@@ -76,14 +76,14 @@ func TestProbesCannotInventGPUsWithoutEnd(t *testing.T) {
 func TestProbeOnlyGPUsAreForgotten(t *testing.T) {
 	b := newBox(1)
 	for i := range maxProbeOnlyGPUs {
-		b.tell(1000+i, fmt.Sprintf("GPU-%x", 0xabc000+i), 80*gib)
+		b.report(1000+i, fmt.Sprintf("GPU-%x", 0xabc000+i), 80*gib)
 	}
 	s := b.sampler()
 	b.tick(s)
 	b.answers = nil
 	b.now = b.now.Add(probeOnlyKept)
 	b.tick(s)
-	b.tell(31, "GPU-x", 80*gib)
+	b.report(31, "GPU-x", 80*gib)
 	snap := b.tick(s)
 	if g := snap.GPU("GPU-x"); g == nil || g.Index != 1 || len(snap.GPUs) != 2 {
 		t.Errorf("%d GPUs, GPU-x is %+v, want it as the second of two", len(snap.GPUs), g)
@@ -92,27 +92,27 @@ func TestProbeOnlyGPUsAreForgotten(t *testing.T) {
 
 func TestProbeOnlyGPUsKeepTheirIndex(t *testing.T) {
 	b := newBox(1)
-	b.tell(31, "GPU-x", 80*gib)
-	b.tell(32, "GPU-y", 80*gib)
+	b.report(31, "GPU-x", 80*gib)
+	b.report(32, "GPU-y", 80*gib)
 	s := b.sampler()
 	b.tick(s)
 	for range 2 {
 		b.now = b.now.Add(probeOnlyKept)
 		b.answers = nil
-		b.tell(32, "GPU-y", 80*gib)
+		b.report(32, "GPU-y", 80*gib)
 		if snap := b.tick(s); len(snap.GPUs) != 2 || snap.GPU("GPU-y").Index != 2 {
 			t.Fatalf("%d GPUs, GPU-y is GPU %d, want 2 still", len(snap.GPUs), snap.GPU("GPU-y").Index)
 		}
 	}
-	b.tell(33, "GPU-z", 80*gib)
+	b.report(33, "GPU-z", 80*gib)
 	if snap := b.tick(s); snap.GPU("GPU-z").Index != 1 || snap.GPU("GPU-y").Index != 2 {
 		t.Errorf("GPU-z is GPU %d and GPU-y is GPU %d, want 1 and 2", snap.GPU("GPU-z").Index, snap.GPU("GPU-y").Index)
 	}
 }
 
-func TestAnAnswerIsNotFromTheFuture(t *testing.T) {
+func TestNewerAnswerHasNoNegativeAge(t *testing.T) {
 	b := newBox(1)
-	b.tell(100, "GPU-0", 80*gib)
+	b.report(100, "GPU-0", 80*gib)
 	b.answers[0].At = b.now.Add(time.Minute)
 	snap := b.tick(b.sampler())
 	if p := snap.Rows[0].Probe; p == nil || p.Age != 0 || p.State != snapshot.ProbeLive {
@@ -120,7 +120,7 @@ func TestAnAnswerIsNotFromTheFuture(t *testing.T) {
 	}
 }
 
-func TestAProbeThatHasNeverAnsweredIsSilentNotAbsent(t *testing.T) {
+func TestProbeWithoutAnAnswerIsSilent(t *testing.T) {
 	b := newBox(2)
 	b.answers = []probe.Answer{{Process: b.processes[100].Identity, Since: b.now.Add(-4 * time.Second), Err: probe.ErrLate}}
 	s := b.sampler()
@@ -135,13 +135,13 @@ func TestAProbeThatHasNeverAnsweredIsSilentNotAbsent(t *testing.T) {
 	if snap.Rows[1].Probe != nil {
 		t.Error("another process has got a probe")
 	}
-	b.answers[0].Err = nil // found just now, and asked
+	b.answers[0].Err = nil // just found
 	if p := b.tick(s).Rows[0]; p.Probe != nil {
 		t.Errorf("a probe that has not been asked yet is %+v", p.Probe)
 	}
 }
 
-func TestABarShowsNoMoreThanTheDriverSaysIsUsed(t *testing.T) {
+func TestPartsOfAGPUDoNotExceedUsed(t *testing.T) {
 	claims := func(b *box, pid int, bytes quantity.Bytes) {
 		b.answers = append(b.answers, probe.Answer{
 			Process: b.processes[pid].Identity, At: b.now.Add(time.Second),
@@ -153,7 +153,7 @@ func TestABarShowsNoMoreThanTheDriverSaysIsUsed(t *testing.T) {
 	}
 	for _, c := range []struct {
 		name        string
-		listed, not quantity.Bytes // what a process of 10 GiB claims to cache, and one that the driver does not list
+		listed, not quantity.Bytes // what a process of 10 GiB reports as cached, and one that the driver does not list
 		returnable  quantity.Bytes // of the GPU, of which 16 GiB are used
 	}{
 		{"honest", 8 * gib, 5 * gib, 13 * gib},
@@ -194,12 +194,12 @@ func TestABarShowsNoMoreThanTheDriverSaysIsUsed(t *testing.T) {
 	}
 }
 
-func TestHistoryForgetsGPUsThatAreGoneForLong(t *testing.T) {
+func TestHistoryForgetsGPUs(t *testing.T) {
 	b := newBox(1)
 	s := b.sampler()
 	for i := range 2 * mostGPUs {
 		b.answers = nil
-		b.tell(31, fmt.Sprintf("GPU-%x", 0xabc000+i), 80*gib)
+		b.report(31, fmt.Sprintf("GPU-%x", 0xabc000+i), 80*gib)
 		b.tick(s)
 		b.now = b.now.Add(probeOnlyKept)
 	}

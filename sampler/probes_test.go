@@ -10,7 +10,7 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// filled has every figure known, each another.
+// filled has every stat, each with a value of its own.
 func filled() probe.Allocator {
 	next := quantity.Bytes(0)
 	size := func() *quantity.Bytes { next += quantity.MiB; v := next; return &v }
@@ -26,19 +26,19 @@ func filled() probe.Allocator {
 	}
 }
 
-// TestNothingThatAProbeTellsIsLost also holds for a field that is added to
-// both sides and forgotten between them.
-func TestNothingThatAProbeTellsIsLost(t *testing.T) {
-	told := filled()
-	whole(t, "the test's own report", reflect.ValueOf(told))
-	got := allocator(&told)
+// TestAllocatorKeepsAllStats fails for a field that is added to the protocol or to
+// the snapshot and is not converted.
+func TestAllocatorKeepsAllStats(t *testing.T) {
+	reported := filled()
+	whole(t, "the report", reflect.ValueOf(reported))
+	got := allocator(&reported)
 	whole(t, "an allocator", reflect.ValueOf(got))
-	if got.Largest[0].Age.Or(0) != 2500*time.Millisecond || got.PeakReserved.Or(0) != *told.PeakReservedBytes ||
-		got.Blocks.Or(0) != *told.Blocks || got.Pools[0].Fragmented.Or(0) != *told.Pools[0].FragmentedBytes {
+	if got.Largest[0].Age.Or(0) != 2500*time.Millisecond || got.PeakReserved.Or(0) != *reported.PeakReservedBytes ||
+		got.Blocks.Or(0) != *reported.Blocks || got.Pools[0].Fragmented.Or(0) != *reported.Pools[0].FragmentedBytes {
 		t.Errorf("it became %+v", got)
 	}
 	if none := allocator(&probe.Allocator{Kind: "raw"}); !reflect.DeepEqual(none, snapshot.Allocator{Kind: "raw"}) {
-		t.Errorf("what is not told became %+v", none)
+		t.Errorf("stats that are absent became %+v", none)
 	}
 }
 
@@ -56,9 +56,9 @@ func whole(t *testing.T, what string, v reflect.Value) {
 	}
 }
 
-func TestAProbeTellsHowItCame(t *testing.T) {
+func TestProbeKeepsItsOriginAndCapabilities(t *testing.T) {
 	b := newBox(1)
-	b.tell(31, "GPU-0", 80*gib)
+	b.report(31, "GPU-0", 80*gib)
 	b.answers[0].Hello = probe.Hello{StartedBy: "attach", Capabilities: []string{"flush", "snapshot"}}
 	snap := b.tick(b.sampler())
 	for i := range snap.Rows {
@@ -72,11 +72,10 @@ func TestAProbeTellsHowItCame(t *testing.T) {
 	t.Error("no row has a probe")
 }
 
-// TestAProbeThatKnowsNoAllocator: a Python program without any of the libraries
-// has a probe all the same, and its memory stays unknown.
-func TestAProbeThatKnowsNoAllocator(t *testing.T) {
+// TestProbeWithoutAllocators of a Python program that uses no known library.
+func TestProbeWithoutAllocators(t *testing.T) {
 	b := newBox(1)
-	b.tell(100, "GPU-0", 80*gib)
+	b.report(100, "GPU-0", 80*gib)
 	b.answers[0].Hello = probe.Hello{StartedBy: "attach"}
 	b.answers[0].Report.Devices = nil
 	snap := b.tick(b.sampler())

@@ -50,7 +50,7 @@ func TestRefreshSamplesAtOnce(t *testing.T) {
 	<-s.Updates()
 	before := s.Latest()
 
-	within, done := context.WithTimeout(ctx, patience)
+	within, done := context.WithTimeout(ctx, testTimeout)
 	defer done()
 	snap := s.Refresh(within)
 	if snap.Sequence != before.Sequence+1 || s.Latest() != snap {
@@ -69,7 +69,7 @@ func TestRefreshSamplesAtOnce(t *testing.T) {
 	}
 }
 
-// lateNames is a /proc whose command lines come with the second look.
+// lateNames is a /proc whose command lines come with the second call.
 type lateNames struct {
 	*box
 	looks int
@@ -98,7 +98,7 @@ func TestMissingNamesBringTheSecondTickForward(t *testing.T) {
 	}
 	select {
 	case <-s.Updates():
-	case <-time.After(patience):
+	case <-time.After(testTimeout):
 		t.Fatal("the second snapshot did not come")
 	}
 	if command := s.Latest().Rows[0].Command; len(command) == 0 {

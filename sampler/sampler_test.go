@@ -14,7 +14,7 @@ import (
 
 const gib = quantity.GiB
 
-func TestAProcessOnTwoGPUsIsTwoRows(t *testing.T) {
+func TestProcessOnTwoGPUsHasTwoRows(t *testing.T) {
 	b := newBox(2)
 	r := b.readings["GPU-1"]
 	r.Processes = append(r.Processes, nvml.Process{PID: 100, Type: nvml.Compute, Used: measured(gib)})
@@ -44,7 +44,7 @@ func TestPartsAddUpToUsed(t *testing.T) {
 		t.Errorf("other %v, want 1 GiB", got)
 	}
 	if got := bytesOf(t, p.Unreturnable()); got != 2*gib {
-		t.Errorf("stuck %v, want fragmented 1 + kept 1 GiB", got)
+		t.Errorf("fragmented %v, want fragmented 1 + kept 1 GiB", got)
 	}
 	parts := snap.GPUs[0].Parts
 	sum := bytesOf(t, quantity.Sum(parts.Other, parts.Unknown, parts.Allocated, parts.Fragmented, parts.Returnable))
@@ -56,7 +56,7 @@ func TestPartsAddUpToUsed(t *testing.T) {
 	}
 }
 
-func TestWithoutAProbeUsedIsUnknownNotOther(t *testing.T) {
+func TestUsedIsUnknownWithoutAProbe(t *testing.T) {
 	b := newBox(1)
 	snap := b.tick(b.sampler())
 	parts := snap.GPUs[0].Parts
@@ -64,11 +64,11 @@ func TestWithoutAProbeUsedIsUnknownNotOther(t *testing.T) {
 		t.Errorf("unknown %v, want all 10 GiB", got)
 	}
 	if parts.Other.Known() || parts.Allocated.Known() || snap.Rows[0].Other.Known() {
-		t.Errorf("nothing told these parts: %+v", parts)
+		t.Errorf("parts without a probe: %+v", parts)
 	}
 }
 
-func TestAMismatchIsRaisedOnlyWhenItStays(t *testing.T) {
+func TestMismatchNeedsConfirmation(t *testing.T) {
 	b := newBox(1)
 	s := b.sampler()
 	b.tick(s)
@@ -86,7 +86,7 @@ func TestAMismatchIsRaisedOnlyWhenItStays(t *testing.T) {
 	}
 }
 
-func TestReadingsFromDifferentMomentsAreNoMismatch(t *testing.T) {
+func TestSkewIsNoMismatch(t *testing.T) {
 	b := newBox(1)
 	s := b.sampler()
 	for range 6 {
@@ -97,7 +97,7 @@ func TestReadingsFromDifferentMomentsAreNoMismatch(t *testing.T) {
 	}
 }
 
-func TestASilentProbesFiguresGo(t *testing.T) {
+func TestSilentProbeHasNoFigures(t *testing.T) {
 	b := newBox(1)
 	b.answer(100, "GPU-0", 5*gib, gib, gib, gib)
 	s := b.sampler()
@@ -115,21 +115,21 @@ func TestASilentProbesFiguresGo(t *testing.T) {
 	}
 }
 
-func TestAReusedPIDIsAnotherRow(t *testing.T) {
+func TestReusedPIDIsAnotherRow(t *testing.T) {
 	b := newBox(1)
 	s := b.sampler()
 	before := b.tick(s).Rows[0].ID
 	b.processes[100] = info(100, 2000)
 	snap := b.tick(s)
 	if snap.Rows[0].ID == before {
-		t.Error("the new process took over the old one's row")
+		t.Error("the new process has the row of the old one")
 	}
 	if len(snap.Ended) != 1 || snap.Ended[0].Last.ID != before {
-		t.Errorf("gone %+v, want the first process", snap.Ended)
+		t.Errorf("ended %+v, want the first process", snap.Ended)
 	}
 }
 
-func TestAProcessThatLeavesProcFirstKeepsItsIdentity(t *testing.T) {
+func TestProcessThatLeavesProcFirstKeepsItsIdentity(t *testing.T) {
 	b := newBox(1)
 	s := b.sampler()
 	before := b.tick(s).Rows[0]
@@ -143,14 +143,14 @@ func TestAProcessThatLeavesProcFirstKeepsItsIdentity(t *testing.T) {
 	b.readings["GPU-0"] = r
 	snap = b.tick(s)
 	if len(snap.Rows) != 0 || len(snap.Ended) != 1 {
-		t.Fatalf("rows %d gone %d, want 0 and 1", len(snap.Rows), len(snap.Ended))
+		t.Fatalf("%d rows, %d ended, want 0 and 1", len(snap.Rows), len(snap.Ended))
 	}
 	if e := s.History().Events(1)[0]; e.Kind != snapshot.EventEnded || !strings.HasPrefix(e.Message, "exited, held 10.0G, peak 10.0G") {
 		t.Errorf("event %q", e.Message)
 	}
 }
 
-func TestAProcessThatLeavesAndReturnsIsGoneOnceAndNotWhileItIsThere(t *testing.T) {
+func TestProcessThatReturnsIsNotEnded(t *testing.T) {
 	b := newBox(1)
 	s := b.sampler()
 	there := b.readings["GPU-0"]
@@ -159,16 +159,16 @@ func TestAProcessThatLeavesAndReturnsIsGoneOnceAndNotWhileItIsThere(t *testing.T
 	for range 3 {
 		b.readings["GPU-0"] = there
 		if snap := b.tick(s); len(snap.Rows) != 1 || len(snap.Ended) != 0 {
-			t.Fatalf("back on its GPU: %d rows, %d gone", len(snap.Rows), len(snap.Ended))
+			t.Fatalf("back on its GPU: %d rows, %d ended", len(snap.Rows), len(snap.Ended))
 		}
 		b.readings["GPU-0"] = left
 		if snap := b.tick(s); len(snap.Rows) != 0 || len(snap.Ended) != 1 {
-			t.Fatalf("off its GPU: %d rows, %d gone", len(snap.Rows), len(snap.Ended))
+			t.Fatalf("off its GPU: %d rows, %d ended", len(snap.Rows), len(snap.Ended))
 		}
 	}
 }
 
-func TestAForeignPIDIsShownWithoutAnOwner(t *testing.T) {
+func TestForeignPIDHasNoOwner(t *testing.T) {
 	b := newBox(1)
 	delete(b.processes, 100)
 	p := b.tick(b.sampler()).Rows[0]
@@ -219,7 +219,7 @@ func deepCopy(s *snapshot.Snapshot) snapshot.Snapshot {
 	return c
 }
 
-func TestUpdatesHandOverTheNewestOnly(t *testing.T) {
+func TestUpdatesHoldTheNewestOnly(t *testing.T) {
 	b := newBox(1)
 	s := b.sampler()
 	var last *snapshot.Snapshot
@@ -237,7 +237,7 @@ func TestUpdatesHandOverTheNewestOnly(t *testing.T) {
 	}
 }
 
-func TestRunEndsWithItsContextAndLetsTheDriverGo(t *testing.T) {
+func TestRunEndsWithItsContextAndClosesTheDriver(t *testing.T) {
 	b := newBox(2)
 	s := b.sampler()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -251,7 +251,7 @@ func TestRunEndsWithItsContextAndLetsTheDriverGo(t *testing.T) {
 	b.mu.Unlock()
 	before := s.Latest().Sequence
 	s.Resume()
-	for deadline := time.Now().Add(patience); s.Latest().Sequence == before && time.Now().Before(deadline); {
+	for deadline := time.Now().Add(testTimeout); s.Latest().Sequence == before && time.Now().Before(deadline); {
 		time.Sleep(time.Millisecond)
 	}
 	if s.Latest().Sequence == before {
@@ -266,7 +266,7 @@ func TestRunEndsWithItsContextAndLetsTheDriverGo(t *testing.T) {
 	}
 }
 
-func TestAPanicOfASourceComesBackAsAnError(t *testing.T) {
+func TestPanicOfASourceIsAnError(t *testing.T) {
 	b := newBox(1)
 	s := b.sampler(func(o *Options) { o.Devices = panicking{b} })
 	err := s.Run(context.Background())

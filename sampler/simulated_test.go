@@ -9,7 +9,7 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// simulated is the demo's pipeline on a clock that the test moves.
+// simulated is the demo on a clock that the test moves.
 type simulated struct {
 	now     time.Time
 	sampler *Sampler
@@ -23,7 +23,7 @@ func newSimulated(t testing.TB) *simulated {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d.sampler = New(Options{Devices: b, Probes: b, Processes: b, Clock: clock, Simulated: true, Deadline: patience})
+	d.sampler = New(Options{Devices: b, Probes: b, Processes: b, Clock: clock, Simulated: true, Deadline: testTimeout})
 	return d
 }
 
@@ -33,7 +33,7 @@ func (d *simulated) after(step time.Duration) *snapshot.Snapshot {
 	return d.sampler.Tick(d.now)
 }
 
-func TestTheDemoTellsItsStory(t *testing.T) {
+func TestDemoStory(t *testing.T) {
 	d := newSimulated(t)
 	var alarm, lost, back time.Duration
 	for second := 1; second <= 180; second++ {
@@ -63,7 +63,7 @@ func TestTheDemoTellsItsStory(t *testing.T) {
 	}
 }
 
-func TestEverySimulatedSnapshotAddsUp(t *testing.T) {
+func TestSimulatedSnapshotsAddUp(t *testing.T) {
 	d := newSimulated(t)
 	for range 1200 {
 		snap := d.after(time.Second)
@@ -88,9 +88,9 @@ func TestEverySimulatedSnapshotAddsUp(t *testing.T) {
 	}
 }
 
-// Eight hours at one sample a second, and then eight more: what the second
-// half adds is bounded by what the budgets of the store allow.
-func TestEightSimulatedHoursLeaveMemoryFlat(t *testing.T) {
+// Eight hours at one sample a second, and then eight more: the second half adds
+// at most what the store's budgets allow.
+func TestMemoryIsFlatOverEightHours(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes half a minute")
 	}

@@ -1,7 +1,3 @@
-// Package install puts files that programs will load where only their owner can
-// change them: whoever can write there runs code in those programs.
-//
-//	cache (0700) ─ Below ─→ cache/NAME (0700) ─ File ─→ cache/NAME/FILE, whole or not at all
 package install
 
 import (
@@ -14,8 +10,8 @@ import (
 	"syscall"
 )
 
-// Directory makes a directory if it is not there, and refuses one that is
-// another user's, a link, or can be written by others.
+// Directory makes a directory where there is none. It refuses one that is another
+// user's, a link, or can be written by others.
 func Directory(path string, mode fs.FileMode) error {
 	if err := os.Mkdir(path, mode); err != nil && !errors.Is(err, fs.ErrExist) {
 		return err
@@ -36,9 +32,8 @@ func Directory(path string, mode fs.FileMode) error {
 	return nil
 }
 
-// Below makes a directory of a name in a cache, and the cache and what it lies
-// in where they are not there, and returns its path. Cache and directory are
-// for their owner alone.
+// Below makes a directory in a cache, with the cache and its parents where there
+// are none, and returns its path. Only their owner can enter cache and directory.
 func Below(cache, name string) (string, error) {
 	if err := os.MkdirAll(filepath.Dir(cache), 0o700); err != nil {
 		return "", err
@@ -52,8 +47,8 @@ func Below(cache, name string) (string, error) {
 	return directory, nil
 }
 
-// File writes a file unless it is there with the same content. It appears whole:
-// several programs may be started at once.
+// File writes a file unless it is there with the same content. It is written
+// atomically: several programs may start at once.
 func File(path string, content []byte, mode fs.FileMode) error {
 	if there, err := os.ReadFile(path); err == nil && bytes.Equal(there, content) {
 		return nil

@@ -9,7 +9,7 @@ import (
 	"vramscope/internal/install"
 )
 
-func TestBelowMakesDirectoriesForTheirOwnerAlone(t *testing.T) {
+func TestBelowMakesPrivateDirectories(t *testing.T) {
 	cache := filepath.Join(t.TempDir(), "home", "cache")
 	directory, err := install.Below(cache, "python-1")
 	if err != nil || directory != filepath.Join(cache, "python-1") {
@@ -25,7 +25,7 @@ func TestBelowMakesDirectoriesForTheirOwnerAlone(t *testing.T) {
 	}
 }
 
-func TestDirectoriesThatOthersCouldChangeAreRefused(t *testing.T) {
+func TestDirectoryRefusesWhatOthersCanChange(t *testing.T) {
 	outside := t.TempDir()
 	for name, test := range map[string]struct {
 		make func(path string) error
@@ -50,8 +50,7 @@ func TestDirectoriesThatOthersCouldChangeAreRefused(t *testing.T) {
 	}
 }
 
-// TestAFileIsReplacedWholeOrNotTouched: programs may have it mapped.
-func TestAFileIsReplacedWholeOrNotTouched(t *testing.T) {
+func TestFileReplacesAtomically(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "library")
 	put := func(content string) os.FileInfo {
 		t.Helper()

@@ -6,9 +6,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// bootTime is when the machine booted. The clock that counts start times is
-// asked, and not /proc/stat, which takes milliseconds on a machine with
-// hundreds of cores and tells a container's start under lxcfs.
+// bootTime is when the machine booted, by the clock that counts start times.
+// /proc/stat takes milliseconds on a machine with hundreds of cores, and has the
+// container's start under lxcfs.
 func bootTime(now time.Time) time.Time {
 	var sinceBoot unix.Timespec
 	if err := unix.ClockGettime(unix.CLOCK_BOOTTIME, &sinceBoot); err != nil {

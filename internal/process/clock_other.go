@@ -4,5 +4,5 @@ package process
 
 import "time"
 
-// bootTime is not known where there is no /proc to compare it with.
+// bootTime is unknown without a /proc.
 func bootTime(time.Time) time.Time { return time.Time{} }

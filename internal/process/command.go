@@ -5,16 +5,15 @@ import (
 	"strings"
 )
 
-// ShortCommand is a command line as a table shows it: the interpreter, its
-// flags, and the directories of absolute paths go, because they are what all
-// rows have in common; what is left starts with what tells them apart.
+// ShortCommand is a command line for a table: without the interpreter, its flags,
+// and the directories of absolute paths, which most rows have in common.
 //
 //	/usr/bin/python3 -u /home/alice/train.py --cfg /data/llama.yaml  →  train.py --cfg llama.yaml
 //	python3 -m ipykernel_launcher -f /root/x/kernel-7.json           →  ipykernel_launcher -f kernel-7.json
 //	/usr/lib/xorg/Xorg :0                                            →  Xorg :0
 //
-// Where there is no command line (a zombie, a kernel thread) it is the name.
-// The text is as hostile as what it was made of.
+// Where there is no command line (a zombie, a kernel thread) it is the name. It
+// is hostile input.
 func ShortCommand(command []string, name string) string {
 	args := afterInterpreter(command)
 	if len(args) == 0 {
@@ -27,9 +26,8 @@ func ShortCommand(command []string, name string) string {
 	return strings.Join(short, " ")
 }
 
-// afterInterpreter drops "python3 -u", so that the script or module comes
-// first. A program given on the command line (-c), and an interpreter that
-// runs nothing, keep the interpreter: it is all there is to say.
+// afterInterpreter drops "python3 -u", so that the script or module comes first.
+// The interpreter stays where it runs code from the command line (-c), or nothing.
 func afterInterpreter(command []string) []string {
 	if len(command) < 2 {
 		return command
@@ -54,8 +52,8 @@ func afterInterpreter(command []string) []string {
 	return command
 }
 
-// interpreterFlags reports whether name is an interpreter's, and which of its
-// flags take a value in the next argument, each followed by a blank.
+// interpreterFlags reports whether name is an interpreter, and its flags that take
+// a value in the next argument, each followed by a space.
 func interpreterFlags(name string) (withValue string, ok bool) {
 	switch strings.TrimRight(name, "0123456789.t") { // python3.14t is free-threaded
 	case "python", "pypy":
@@ -68,8 +66,8 @@ func interpreterFlags(name string) (withValue string, ok bool) {
 	return "", false
 }
 
-// withoutDirectory shortens an absolute path, also behind "--flag=". Relative
-// ones stay: "t5x/train.py" says more than "train.py".
+// withoutDirectory removes the directory of an absolute path, also after "--flag=".
+// Relative paths stay: "t5x/train.py".
 func withoutDirectory(arg string) string {
 	flag, value, isFlag := strings.Cut(arg, "=")
 	if !isFlag || !strings.HasPrefix(flag, "-") {
@@ -81,7 +79,7 @@ func withoutDirectory(arg string) string {
 	case strings.HasPrefix(value, "./"):
 		return flag + strings.TrimLeft(value[1:], "/")
 	case !strings.HasPrefix(value, "/") || strings.ContainsAny(value, " :,"):
-		// Lists of paths, URLs and titles with blanks are no single path.
+		// Not a single path: a list, a URL, a title with spaces.
 		return arg
 	}
 	if base := path.Base(value); base != "/" && path.Dir(value) != "/" {

@@ -17,20 +17,17 @@ import (
 	"vramscope/internal/panics"
 )
 
-// Variable is one variable of a process's environment, as it stands: hostile
-// input, to be cleaned before it is shown.
+// Variable is one variable of a process's environment: hostile input.
 type Variable struct{ Name, Value string }
 
 // environmentSize bounds what is read; the kernel allows megabytes.
 const environmentSize = 1 << 20
 
-// Environment gives those variables that decide what a process does with GPU
-// memory, by name: which GPUs it sees, how its allocators are set up, which
-// rank of a job it is. Nothing else leaves this function, because
-// environments hold passwords.
+// Environment has the variables that affect a process's use of GPU memory, by
+// name: the GPUs it sees, the setup of its allocators, its rank in a job. No
+// other variable leaves this function: environments hold passwords.
 //
-// It is the environment at the start of the program: what the program has set
-// since is not seen.
+// It is the environment at the start of the program.
 func (t *Table) Environment(id Identity) ([]Variable, error) {
 	if id.Foreign() {
 		return nil, refuse("PID %d is not in this /proc: another container's process", id.PID)
@@ -42,7 +39,7 @@ func (t *Table) Environment(id Identity) ([]Variable, error) {
 	if err != nil {
 		return nil, fmt.Errorf("process: environment of PID %d: %w", id.PID, err)
 	}
-	// Compared after the reading: what was read is then this process's.
+	// Compared after the read: then the content is this process's.
 	now, err := t.Identify(id.PID)
 	if err != nil {
 		return nil, err
@@ -53,10 +50,10 @@ func (t *Table) Environment(id Identity) ([]Variable, error) {
 	return parseEnvironment(content), nil
 }
 
-var errStuck = errors.New("it does not answer: stuck in a system call")
+var errHanging = errors.New("it does not answer: a system call hangs")
 
-// readEnvironment reads with a deadline, because the kernel takes the
-// process's memory lock for it. A read that hangs is left behind, in a slot.
+// readEnvironment reads with a deadline, as the kernel takes the process's memory
+// lock for it. A read that hangs keeps its slot.
 func (t *Table) readEnvironment(pid int) ([]byte, error) {
 	type answer struct {
 		content []byte
@@ -68,7 +65,7 @@ func (t *Table) readEnvironment(pid int) ([]byte, error) {
 	select {
 	case t.slots <- struct{}{}:
 	case <-deadline.C:
-		return nil, errStuck
+		return nil, errHanging
 	}
 	answers := make(chan answer, 1)
 	go func() {
@@ -85,7 +82,7 @@ func (t *Table) readEnvironment(pid int) ([]byte, error) {
 		a.panic.Again()
 		return a.content, a.err
 	case <-deadline.C:
-		return nil, errStuck
+		return nil, errHanging
 	}
 }
 
@@ -98,7 +95,7 @@ func readLimited(path string, limit int64) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(file, limit))
 }
 
-// parseEnvironment splits "NAME=value\0…" and keeps what matters here.
+// parseEnvironment splits "NAME=value\0…" and keeps the wanted variables.
 func parseEnvironment(content []byte) []Variable {
 	var kept []Variable
 	for entry := range bytes.SplitSeq(content, []byte{0}) {
@@ -111,8 +108,8 @@ func parseEnvironment(content []byte) []Variable {
 	return kept
 }
 
-// wanted reports whether a variable has to do with GPU memory. A name that
-// smells of a secret is left out even where its prefix is right.
+// wanted reports whether a variable affects GPU memory. A name that may be of a
+// secret is not wanted, whatever its prefix.
 func wanted(name string) bool {
 	for _, secret := range []string{"KEY", "TOKEN", "SECRET", "PASSWORD", "PASSWD", "CREDENTIAL"} {
 		if strings.Contains(name, secret) {

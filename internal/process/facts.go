@@ -15,8 +15,8 @@ import (
 	"vramscope/internal/quantity"
 )
 
-// facts is what changes seldom: at an exec, or when a scheduler moves the
-// process. What may not be read stays empty.
+// facts change seldom: at an exec, or when a scheduler moves the process. Those
+// that cannot be read are empty.
 type facts struct {
 	uid        quantity.Optional[uint32]
 	command    []string
@@ -25,14 +25,13 @@ type facts struct {
 	panic      *panics.Caught // of the reader
 }
 
-// commandSize is how much of a command line is kept. Some programs have
-// hundreds of KiB of it.
+// commandSize is how much of a command line is kept: some have hundreds of KiB.
 const commandSize = 4 << 10
 
-// readFacts reads a process's seldom-changing files. It may hang: the kernel
-// takes the process's memory lock for cmdline, which a process stuck in a
-// driver call may hold for ever, and the host name is on the container's own
-// file system. That is why nobody calls it without a deadline.
+// readFacts reads the facts of a process. It may hang, so that every caller has a
+// deadline: for cmdline the kernel takes the process's memory lock, which a
+// hanging driver call may hold for ever, and a pod's host name is on the
+// container's file system.
 func readFacts(root string, pid int, hostname string) facts {
 	var f facts
 	dir := filepath.Join(root, strconv.Itoa(pid))
@@ -44,7 +43,7 @@ func readFacts(root string, pid int, hostname string) facts {
 			}
 		}
 	}
-	f.executable, _ = os.Readlink(filepath.Join(dir, "exe")) // another user's may not be read
+	f.executable, _ = os.Readlink(filepath.Join(dir, "exe")) // fails for another user's process
 	f.command = readCommand(filepath.Join(dir, "cmdline"))
 	if f.job.Kind == "pod" {
 		f.job.ID = podName(filepath.Join(dir, "root"), f.job.ID, hostname)
@@ -52,10 +51,10 @@ func readFacts(root string, pid int, hostname string) facts {
 	return f
 }
 
-// effectiveUID is whose rights a process has, by its status. The owner of
-// /proc/PID would be cheaper, but is root for a process that may not be dumped.
+// effectiveUID is the user whose rights a process has, from its status. The owner
+// of /proc/PID is cheaper, but is root for a process that cannot be dumped.
 func effectiveUID(path string) quantity.Optional[uint32] {
-	var buf [1024]byte // the IDs stand in the first few hundred bytes
+	var buf [1024]byte // the IDs are in the first few hundred bytes
 	n, err := readOnce(path, buf[:])
 	if err != nil {
 		return quantity.Unknown[uint32]()
@@ -66,8 +65,7 @@ func effectiveUID(path string) quantity.Optional[uint32] {
 // parseUID finds the effective ID in "Uid:\treal\teffective\tsaved\tfs\n".
 // Source: https://man7.org/linux/man-pages/man5/proc_pid_status.5.html
 //
-// It is parsed here and not by procfs for the reason that stat is: a first look
-// reads a thousand of them.
+// procfs would be too slow, as for stat: the first call may read a thousand.
 func parseUID(status []byte) quantity.Optional[uint32] {
 	_, ids, found := bytes.Cut(status, []byte("\nUid:\t"))
 	line, _, whole := bytes.Cut(ids, []byte("\n"))
@@ -91,8 +89,8 @@ func readCommand(path string) []string {
 	return parseCommand(buf[:n])
 }
 
-// parseCommand splits a command line at its NULs. A program that rewrites its
-// title leaves one string and a tail of NULs.
+// parseCommand splits a command line at its NULs. A program that has rewritten its
+// title has one string and many NULs.
 func parseCommand(line []byte) []string {
 	line = bytes.TrimRight(line, "\x00")
 	if len(line) == 0 {
@@ -101,9 +99,9 @@ func parseCommand(line []byte) []string {
 	return strings.Split(string(line), "\x00")
 }
 
-// podName is the host name that a pod has given itself, which in Kubernetes
-// is the pod's name. A pod in the host's network has the host's name instead,
-// and another user's root may not be entered: then it is the start of the uid.
+// podName is the host name of a pod, which in Kubernetes is the pod's name. It is
+// the start of the uid where the pod is in the host's network, and has the host's
+// name, or where its root directory cannot be read.
 func podName(root, uid, hostname string) string {
 	short := strings.SplitN(uid, "-", 2)[0]
 	dir, err := os.OpenRoot(root)
@@ -111,8 +109,8 @@ func podName(root, uid, hostname string) string {
 		return short
 	}
 	defer func() { _ = dir.Close() }()
-	// The file is the container's to arrange: os.Root keeps a symbolic link
-	// from leading out of it, and O_NONBLOCK a FIFO from holding us up.
+	// The container controls the file: os.Root refuses a symbolic link that leads
+	// outside, and O_NONBLOCK a FIFO that would block.
 	file, err := dir.OpenFile("etc/hostname", os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return short
@@ -133,7 +131,7 @@ func notInHostname(r rune) bool {
 	return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && r != '-' && r != '.'
 }
 
-// namespaceOf is the inode in "pid:[4026531836]", 0 where it may not be read.
+// namespaceOf is the inode in "pid:[4026531836]", 0 where it cannot be read.
 func namespaceOf(root string, pid int) uint64 {
 	link, err := os.Readlink(filepath.Join(root, strconv.Itoa(pid), "ns", "pid"))
 	if err != nil {

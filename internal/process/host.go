@@ -9,7 +9,7 @@ import (
 	"vramscope/internal/quantity"
 )
 
-// Host is the machine as /proc tells it at this moment.
+// Host reads the machine from /proc.
 func (t *Table) Host(time.Time) Host {
 	host := Host{Name: t.hostname, User: t.ownName()}
 	fs, err := procfs.NewFS(t.root)
@@ -25,8 +25,8 @@ func (t *Table) Host(time.Time) Host {
 	return host
 }
 
-// ownName is who runs vramscope. The directory service has as long to answer
-// as for anybody else; until then the name is "".
+// ownName is the user who runs vramscope; "" while the directory service has not
+// answered.
 func (t *Table) ownName() string {
 	uid := uint32(os.Geteuid())
 	if name := t.users.name(uid); name != "" {
@@ -39,8 +39,8 @@ func (t *Table) ownName() string {
 	return t.users.name(uid)
 }
 
-// memoryOf counts as used what is not available to programs: page cache that
-// can be dropped is not in use.
+// memoryOf counts as used what is not available to programs: page cache that can
+// be dropped is not used.
 func memoryOf(memory procfs.Meminfo) (total, used quantity.Optional[quantity.Bytes]) {
 	if memory.MemTotalBytes == nil {
 		return total, used

@@ -1,32 +1,21 @@
-// Package process tells what /proc knows of a process: who it is, whose it
-// is, what it runs, which job it belongs to, and what it costs the host. It
-// also signals processes, safely: through a pidfd, and only while the
-// identity still matches.
-//
-//	/proc/PID/stat            each tick ──┐
-//	status, cmdline, exe, cgroup, seldom ─┼→ Table ── Info by pid
-//	/proc/meminfo, loadavg    each tick ──┘        └─ Host
-//
-// Everything a process can choose about itself (its name, its arguments, its
-// environment) is handed on as it stands: who shows it cleans it.
 package process
 
 import "time"
 
-// Identity is what a process is recognised by. A pid alone is reused; a pid
-// with its start time and pid namespace is not.
+// Identity identifies a process. A pid alone is reused; a pid with its start time
+// and pid namespace is not.
 type Identity struct {
 	PID       int    // in the namespace of this /proc; the driver's pid
 	StartTime uint64 // clock ticks since boot: field 22 of /proc/PID/stat; 0 where the pid is not in our /proc
 	Namespace uint64 // inode of /proc/PID/ns/pid; 0 where it may not be read
 }
 
-// Foreign reports whether the process could not be found in our /proc:
-// another container's pid, usually. No action is offered on it.
+// Foreign reports whether the process is not in this /proc: usually it is another
+// container's. No action is possible on it.
 func (id Identity) Foreign() bool { return id.StartTime == 0 }
 
-// same reports whether two looks at a pid saw one process. A namespace that
-// could not be read decides nothing: the start time does.
+// same reports whether two identities are of one process. A namespace that could
+// not be read equals any.
 func (id Identity) same(other Identity) bool {
 	if id.PID != other.PID || id.StartTime != other.StartTime {
 		return false
@@ -52,7 +41,7 @@ func (j Job) String() string {
 // NVIDIA driver.
 const ticksPerSecond = 100
 
-// Started converts a start time in clock ticks to wall-clock time.
+// Started converts a start time from clock ticks to wall-clock time.
 func Started(boot time.Time, ticks uint64) time.Time {
 	return boot.Add(time.Duration(ticks) * (time.Second / ticksPerSecond))
 }

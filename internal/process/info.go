@@ -6,24 +6,23 @@ import (
 	"vramscope/internal/quantity"
 )
 
-// Info is what /proc says of a process at one moment. What may not be read
-// (another user's environment, say) is empty or unknown; the rest stays.
+// Info is a process at one moment. What cannot be read is empty or unknown.
 type Info struct {
 	Identity   Identity
 	Parent     int
 	UID        quantity.Optional[uint32]
-	User       string // "" where the uid has no name and is not known
+	User       string // "" while unknown
 	Name       string // comm
 	Command    []string
 	Executable string
 	Started    time.Time
-	Ended      bool // it is there only until its parent takes notice: a zombie
+	Ended      bool // a zombie
 	Job        Job
-	CPU        quantity.Optional[float64]        // per cent of one core since the last look
+	CPU        quantity.Optional[float64]        // per cent of one core, since the last call
 	Memory     quantity.Optional[quantity.Bytes] // resident
 }
 
-// Host is the machine as /proc and uname tell it.
+// Host is the machine, from /proc and uname.
 type Host struct {
 	Name        string
 	User        string // who runs vramscope

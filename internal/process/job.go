@@ -16,9 +16,8 @@ import (
 //	podman       …/libpod_parent/libpod-<id>                 …/libpod-<id>.scope
 //	containerd   …/nerdctl-<id>.scope
 //
-// systemd's own slices and services are no job: everything is in one.
-// The ID of a pod is its uid here; the caller knows whether its host name
-// can be had.
+// systemd's slices and services are no jobs: every process is in one.
+// The ID of a pod is its uid here; readFacts replaces it by the pod's name.
 func jobOf(cgroups []procfs.Cgroup) Job {
 	var best Job
 	for _, cgroup := range cgroups {
@@ -29,7 +28,7 @@ func jobOf(cgroups []procfs.Cgroup) Job {
 	return best
 }
 
-// rank orders kinds of job by how much they tell.
+// rank orders kinds of job, the most specific highest.
 func rank(job Job) int {
 	switch job.Kind {
 	case "slurm":

@@ -8,15 +8,14 @@ import (
 	"time"
 )
 
-// ErrGone says that there is no such process, or not the same one any more.
+// ErrExited says that there is no such process, or that another has its pid.
 var ErrGone = errors.New("no such process")
 
-// lookTimeout is how long a look at one process waits for what the kernel and
-// the directory service say of it.
+// lookTimeout is how long Look waits for the kernel and the directory service.
 const lookTimeout = 500 * time.Millisecond
 
-// Look reads one process afresh, past everything that the table remembers.
-// CPU is unknown: it takes two looks.
+// Look reads one process without the table's cache. CPU is unknown: it needs two
+// readings.
 func (t *Table) Look(pid int) (Info, error) {
 	fresh := &Table{
 		Timeout: max(t.Timeout, lookTimeout),
@@ -31,7 +30,7 @@ func (t *Table) Look(pid int) (Info, error) {
 	return info, nil
 }
 
-// Identify reads who has a pid now.
+// Identify reads which process has a pid now.
 func (t *Table) Identify(pid int) (Identity, error) {
 	var buf [statSize]byte
 	s, err := readStat(filepath.Join(t.root, strconv.Itoa(pid), "stat"), buf[:])
@@ -41,8 +40,7 @@ func (t *Table) Identify(pid int) (Identity, error) {
 	return Identity{PID: pid, StartTime: s.start, Namespace: namespaceOf(t.root, pid)}, nil
 }
 
-// Alive reports whether the process is there at this moment, however lately
-// it was looked up.
+// Alive reports whether the process is there now, without the table's cache.
 func (t *Table) Alive(id Identity) bool {
 	var buf [statSize]byte
 	s, err := readStat(filepath.Join(t.root, strconv.Itoa(id.PID), "stat"), buf[:])

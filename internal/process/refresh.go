@@ -8,33 +8,32 @@ import (
 	"vramscope/internal/panics"
 )
 
-// Facts are read behind the calls that want them:
+// Readers read facts in the background:
 //
 //	Processes ── queue ── readers, at most 16 ── each entry's channel ──→ this call, or a later one
 //
-// A call waits for the facts of processes that it sees for the first time, as
-// long as its timeout lasts. What is only read anew is taken in when it has
-// come.
+// A call waits, at most its timeout, for the facts of processes that are new to
+// it. Facts that are read again are taken in by a later call.
 
 // request asks for the facts of one process. Its channel has room for them, so
-// that a reader waits for nobody.
+// that a reader never waits.
 type request struct {
 	pid    int
 	answer chan<- facts
 }
 
-// requests are a queue: what no reader has taken up yet, oldest first.
+// requests is a queue, oldest first.
 type requests struct {
 	mu      sync.Mutex
 	waiting []request
 }
 
-// mostRequests bounds what piles up while all readers hang.
+// mostRequests limits the queue while all readers hang.
 const mostRequests = 4096
 
-// newReaders is how many readers one call adds at most. A caller with little
-// timeout has something else to do, and a processor is left to it. Where they
-// all hang, the next call adds others.
+// newReaders is how many readers one call adds at most. A call with a short
+// timeout leaves a processor to its caller. Where all readers hang, the next call
+// adds others.
 func (t *Table) newReaders() int {
 	processors := runtime.GOMAXPROCS(0)
 	if t.Timeout <= timeout {
@@ -43,7 +42,7 @@ func (t *Table) newReaders() int {
 	return min(processors, 4)
 }
 
-// enqueue has the facts of a process read; nil where too much is waiting.
+// enqueue requests the facts of a process; nil where the queue is full.
 func (t *Table) enqueue(pid int) chan facts {
 	t.queue.mu.Lock()
 	defer t.queue.mu.Unlock()
@@ -55,7 +54,7 @@ func (t *Table) enqueue(pid int) chan facts {
 	return answer
 }
 
-// startReaders sees to it that somebody reads what is waiting.
+// startReaders starts readers for the queue.
 func (t *Table) startReaders() {
 	t.queue.mu.Lock()
 	defer t.queue.mu.Unlock()
@@ -69,7 +68,7 @@ func (t *Table) startReaders() {
 	}
 }
 
-// readQueued reads until nothing is waiting.
+// readQueued reads until the queue is empty.
 func (t *Table) readQueued() {
 	for {
 		next, ok := t.nextRequest()
@@ -80,14 +79,14 @@ func (t *Table) readQueued() {
 	}
 }
 
-// readCaught reads the facts of a process. A panic is the caller's who takes them.
+// readCaught reads the facts of a process; take panics again where it panics.
 func (t *Table) readCaught(pid int) (f facts) {
 	defer func() { f.panic = panics.Catch(recover()) }()
 	return t.read(t.root, pid, t.hostname)
 }
 
-// nextRequest takes the oldest request. Where there is none the reader's slot is
-// given back, under the same lock: whoever sends the next finds it free.
+// nextRequest takes the oldest request. Where there is none it frees the reader's
+// slot, under the same lock: the next startReaders finds it free.
 func (t *Table) nextRequest() (request, bool) {
 	t.queue.mu.Lock()
 	defer t.queue.mu.Unlock()
@@ -101,8 +100,8 @@ func (t *Table) nextRequest() (request, bool) {
 	return next, true
 }
 
-// refresh has the facts of entries read, and waits so long for those that
-// nothing is known of yet, and for their users' names.
+// refresh requests the facts of entries, and waits, at most timeout, for those of
+// new entries and for their users' names.
 func (t *Table) refresh(now time.Time, entries []*entry, timeout time.Duration) {
 	if len(entries) == 0 {
 		return
@@ -117,7 +116,7 @@ func (t *Table) refresh(now time.Time, entries []*entry, timeout time.Duration) 
 		}
 		e.refreshed = now
 		if e.awaited {
-			// A thousand that are found at once need not be read anew at once.
+			// Spread the next reading of processes found at once.
 			e.refreshed = now.Add(-time.Duration(pid) * time.Second % refreshEvery)
 		}
 	}
@@ -128,7 +127,7 @@ func (t *Table) refresh(now time.Time, entries []*entry, timeout time.Duration) 
 	var asked []<-chan struct{}
 	for _, e := range entries {
 		first := e.awaited
-		e.awaited = false // one call waits for it, and no other
+		e.awaited = false // only one call waits for it
 		if first && !late {
 			late = e.wait(deadline.C)
 		} else {
@@ -154,7 +153,7 @@ func (t *Table) refresh(now time.Time, entries []*entry, timeout time.Duration) 
 	}
 }
 
-// nameUser takes the user's name as it is known by now.
+// nameUser takes the user's name, where it is known by now.
 func (e *entry) nameUser(users *users) {
 	if uid, ok := e.info.UID.Value(); ok {
 		e.info.User = users.name(uid)
@@ -165,7 +164,7 @@ func (e *entry) nameUser(users *users) {
 // came first.
 func (e *entry) wait(deadline <-chan time.Time) (late bool) {
 	if e.collect(); e.pending == nil {
-		return false // before the deadline, which may have passed as well
+		return false // also where the deadline has passed
 	}
 	select {
 	case f := <-e.pending:
@@ -189,8 +188,7 @@ func (e *entry) take(f facts) {
 	e.pending = nil
 	f.panic.Again()
 	e.info.UID, e.info.Job = f.uid, f.job
-	// A process that is exiting has no command line any more; what it was is
-	// still what it was.
+	// A process that is exiting has no command line: the last one stays.
 	if len(f.command) > 0 {
 		e.info.Command = f.command
 	}

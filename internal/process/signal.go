@@ -8,7 +8,7 @@ import (
 	"syscall"
 )
 
-// Refusal is why an action on a process was not done. Nothing has happened.
+// Refusal is why an action on a process was refused. Nothing was done.
 type Refusal struct{ Reason string }
 
 // Error implements error: "refused: PID 2963112 is another process now".
@@ -18,18 +18,17 @@ func refuse(format string, args ...any) error {
 	return &Refusal{Reason: fmt.Sprintf(format, args...)}
 }
 
-// pidfds are the two system calls that make a signal safe: a descriptor
-// stands for one process for as long as it is open, so that the pid cannot be
-// reused between the comparison and the signal.
+// pidfds are the system calls that make a signal safe: an open descriptor stands
+// for one process, also where its pid is reused.
 type pidfds interface {
 	open(pid int) (fd int, err error)
 	send(fd int, signal syscall.Signal) error
 }
 
-// Signal sends a signal to the process with this identity, or refuses with a
-// *Refusal and does nothing. Only one's own processes are signalled, unless
-// one is root. Without pidfds (Linux before 5.3) it refuses: comparing first
-// and sending by number afterwards could hit a stranger.
+// Signal sends a signal to the process with this identity, or fails with a
+// *Refusal. It refuses other users' processes, unless it is root that asks.
+// Without pidfds (Linux before 5.3) it refuses, as the pid could be reused between
+// the comparison and the signal.
 func (t *Table) Signal(ctx context.Context, id Identity, signal syscall.Signal) error {
 	return t.signal(ctx, id, signal, kernel{}, uint32(os.Geteuid()))
 }
@@ -51,14 +50,14 @@ func (t *Table) signal(ctx context.Context, id Identity, signal syscall.Signal, 
 	case errors.Is(err, syscall.ESRCH):
 		return refuse("PID %d has ended", id.PID)
 	case errors.Is(err, syscall.ENOSYS):
-		return refuse("this kernel cannot pin a process down (pidfd_open, Linux 5.3); if you are sure: kill -%d %d", int(signal), id.PID)
+		return refuse("this kernel has no pidfd_open (Linux 5.3), so the PID could be reused; if you are sure: kill -%d %d", int(signal), id.PID)
 	case err != nil:
 		return fmt.Errorf("process: open PID %d: %w", id.PID, err)
 	}
 	defer func() { _ = syscall.Close(fd) }()
 
-	// From here on the descriptor stands for whatever had the pid when it was
-	// opened. What /proc says now is that same process, or it has ended.
+	// The descriptor stands for the process that had the pid when it was opened.
+	// What is in /proc under the pid now is that process, or it has exited.
 	if err := t.permit(id, self); err != nil {
 		return err
 	}
@@ -73,7 +72,7 @@ func (t *Table) signal(ctx context.Context, id Identity, signal syscall.Signal, 
 	return nil
 }
 
-// permit compares the identity and the owner.
+// permit checks the identity and the owner.
 func (t *Table) permit(id Identity, self uint32) error {
 	info, err := t.Look(id.PID)
 	if err != nil {
@@ -92,7 +91,7 @@ func (t *Table) permit(id Identity, self uint32) error {
 	return refuse("PID %d belongs to %s; you are %s", id.PID, info.User, t.ownName())
 }
 
-// CanSignal is nil where signals can be sent safely, and else why not.
+// CanSignal is nil where signals can be sent safely, else the reason why not.
 func CanSignal() error {
 	fd, err := kernel{}.open(os.Getpid())
 	if err != nil {

@@ -11,17 +11,15 @@ import (
 	"vramscope/internal/quantity"
 )
 
-// Table looks processes up in /proc and remembers what seldom changes. It is
-// safe for concurrent use.
+// Table looks processes up in /proc and caches what seldom changes. It is safe for
+// concurrent use.
 //
-// A tick costs one read of /proc/PID/stat for each process. The rest is read
-// when a process is first seen, when its name changes (an exec), and every
-// refreshEvery.
+// A tick costs one read of /proc/PID/stat for each process. The facts are read
+// when a process is new, when its name changes (an exec), and every refreshEvery.
 type Table struct {
-	// Timeout is how long a call may take that waits for the facts of new
-	// processes: 20 ms, so that a box with a thousand of them has its first
-	// screen soon. What has not come by then comes with a later call; a caller
-	// that makes only one should wait longer. Set it before the first.
+	// Timeout is how long a call waits for the facts of new processes: 20 ms, so
+	// that the first screen of a box with a thousand of them is soon there. Facts
+	// that take longer come with a later call. Set it before the first call.
 	Timeout time.Duration
 
 	root     string
@@ -30,48 +28,46 @@ type Table struct {
 	users    *users
 	read     func(root string, pid int, hostname string) facts
 
-	// slots bounds the readers of facts. One that hangs keeps its slot: when
-	// all hang, names and jobs of new processes stay unknown, and nothing else
-	// suffers.
+	// slots limits the readers of facts. A reader that hangs keeps its slot; when
+	// all hang, the facts of new processes stay unknown.
 	slots chan struct{}
 	queue requests
 
 	mu      sync.Mutex
 	buf     [statSize]byte
 	entries map[int]*entry
-	bootAt  time.Time // set at the first look; a constant from then on
+	bootAt  time.Time // set by the first call
 }
 
 const (
 	refreshEvery = 30 * time.Second
-	forgetAfter  = 10 * time.Second       // not asked for: the process has left the GPUs
+	forgetAfter  = 10 * time.Second       // since it was last asked for
 	cpuWindow    = 900 * time.Millisecond // clock ticks are too coarse for less
-	statWindow   = 900 * time.Millisecond // at ten samples a second, reading stat anew would cost more than all the rest
-	statsASecond = 256                    // so many files are read; where there are more processes, each more rarely
+	statWindow   = 900 * time.Millisecond // reading stat at ten samples a second would cost more than all the rest
+	statsASecond = 256                    // reads of stat; of more processes each is read less often
 	timeout      = 20 * time.Millisecond
 	mostReaders  = 16
 )
 
-// windowFor is how long one reading of stat stands, of so many processes.
+// windowFor is how long a reading of stat stands with so many processes.
 func windowFor(processes int) time.Duration {
 	return max(statWindow, time.Duration(processes)*time.Second/statsASecond-100*time.Millisecond)
 }
 
-// entry is what is remembered of one process.
+// entry is the cache of one process.
 type entry struct {
 	info      Info
 	statPath  string
 	seen      time.Time // last asked for
 	statAt    time.Time // when stat was read
-	refreshed time.Time // facts last asked for
+	refreshed time.Time // facts last requested
 	pending   chan facts
-	awaited   bool      // this call has found it to be another process, or another program
+	awaited   bool      // found by this call to be a new process or program
 	cpuAt     time.Time // when cpuTicks was read
 	cpuTicks  uint64
 }
 
-// NewTable reads the proc file system mounted at root, "/proc" everywhere but
-// in tests.
+// NewTable reads the proc file system at root: "/proc", except in tests.
 func NewTable(root string) *Table {
 	hostname, err := os.Hostname()
 	if err != nil {
@@ -89,10 +85,8 @@ func NewTable(root string) *Table {
 	}
 }
 
-// Processes looks pids up. One that is not there (it has ended, or is of a
-// namespace that this /proc does not show) is absent from the result. What
-// hangs delays it by Timeout; what had not come by then comes with a later
-// call.
+// Processes looks pids up. A pid that is not in this /proc is absent from the
+// result. Files that hang delay a call by Timeout.
 func (t *Table) Processes(now time.Time, pids []int) map[int]Info {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -127,9 +121,8 @@ func (t *Table) Processes(now time.Time, pids []int) map[int]Info {
 	return found
 }
 
-// look reads what changes with each tick, but not more often than once in a
-// window: within that a pid keeps meaning the process that it meant. It is nil
-// for a pid that nobody has.
+// look reads what changes at each tick, at most once in a window: within it a pid
+// stands for the same process. It is nil for a pid without a process.
 func (t *Table) look(now time.Time, pid int, window time.Duration) *entry {
 	if pid <= 0 || pid > math.MaxInt32 {
 		return nil
@@ -167,8 +160,8 @@ func (t *Table) look(now time.Time, pid int, window time.Duration) *entry {
 	return e
 }
 
-// measureCPU turns clock ticks into per cent of one core. Between two
-// measurements, and at a faster sampling interval, the last one stands.
+// measureCPU converts clock ticks to per cent of one core, at most once in
+// cpuWindow.
 func (e *entry) measureCPU(now time.Time, ticks uint64) {
 	elapsed := now.Sub(e.cpuAt)
 	switch {

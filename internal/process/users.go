@@ -13,9 +13,9 @@ import (
 	"vramscope/internal/panics"
 )
 
-// users turns user IDs into names. The local password file answers at once;
-// a directory service (LDAP, SSSD) may take seconds or hang, so it is asked
-// by a goroutine of its own and its answer is taken when it comes.
+// users finds the names of user IDs: at once in the local password file, else
+// through a directory service (LDAP, SSSD), which may take seconds or hang and is
+// asked on a goroutine of its own.
 type users struct {
 	passwd string // path of the password file
 	lookup func(uid string) (*user.User, error)
@@ -23,9 +23,9 @@ type users struct {
 	mu     sync.Mutex
 	loaded bool
 	names  map[uint32]string
-	unsure map[uint32]bool          // the name is a number that stands in: the directory failed
+	unsure map[uint32]bool          // the name is the number: the directory failed
 	asked  map[uint32]chan struct{} // being asked; closed when the directory has answered
-	panic  *panics.Caught           // of an asking goroutine: the next caller's
+	panic  *panics.Caught           // of a goroutine that asked
 }
 
 func newUsers(passwd string) *users {
@@ -38,8 +38,8 @@ func newUsers(passwd string) *users {
 	}
 }
 
-// name is the user's name: its number where the user has no name, "" while
-// the directory has not answered.
+// name is the user's name, the number where there is none, "" while the directory
+// has not answered.
 func (u *users) name(uid uint32) string {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -47,9 +47,8 @@ func (u *users) name(uid uint32) string {
 	return u.names[uid]
 }
 
-// ask makes sure that the name of uid is known or on its way. The channel is
-// closed when there is nothing more to wait for. A directory that failed is
-// asked again.
+// ask looks the name of uid up unless it is known. The channel is closed when the
+// directory has answered. A directory that failed is asked again.
 func (u *users) ask(uid uint32) <-chan struct{} {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -70,7 +69,7 @@ func (u *users) ask(uid uint32) <-chan struct{} {
 	return answered
 }
 
-// resolve asks the directory, for as long as it takes.
+// resolve asks the directory.
 func (u *users) resolve(uid uint32, answered chan struct{}) {
 	number := strconv.FormatUint(uint64(uid), 10)
 	found, caught, err := u.find(number)
@@ -96,7 +95,7 @@ func (u *users) find(number string) (found *user.User, caught *panics.Caught, er
 	return found, nil, err
 }
 
-// load reads the password file; without one the directory answers for all.
+// load reads the password file, where there is one.
 func (u *users) load() {
 	file, err := os.Open(u.passwd)
 	if err != nil {

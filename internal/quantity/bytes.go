@@ -1,6 +1,3 @@
-// Package quantity holds the two value types that every layer shares: an
-// amount of memory, and a value that may be unknown and knows where it came
-// from.
 package quantity
 
 import (
@@ -8,11 +5,11 @@ import (
 	"strconv"
 )
 
-// Bytes is an amount of memory in bytes. It is signed because differences are
-// amounts too: "other" may be negative when the driver and a probe disagree.
+// Bytes is an amount of memory. It is signed, as differences are amounts too:
+// other memory is negative where a probe reports more than the driver.
 type Bytes int64
 
-// Binary units, as in the field's usage: G on the screen is GiB.
+// Binary units: G on the screen is GiB.
 const (
 	KiB Bytes = 1 << 10
 	MiB Bytes = 1 << 20
@@ -22,12 +19,11 @@ const (
 	EiB Bytes = 1 << 60
 )
 
-// String writes at most five cells: three digits and a binary unit ("842M",
-// "9.87G", "61.8G", "140G", "1.18T"), "0" for zero. Never wider, so that a
-// column of them never shifts.
+// String is at most five cells wide: three digits and a binary unit ("842M",
+// "9.87G", "61.8G", "140G", "1.18T"), "0" for zero.
 func (b Bytes) String() string { return string(b.Append(nil)) }
 
-// Append writes what String gives to dst.
+// Append appends String to dst.
 func (b Bytes) Append(dst []byte) []byte {
 	if b < 0 {
 		return b.magnitude(append(dst, '-'), 2)
@@ -35,8 +31,8 @@ func (b Bytes) Append(dst []byte) []byte {
 	return b.magnitude(dst, 3)
 }
 
-// magnitude formats |b| with the given number of significant digits, going to
-// the next unit as soon as four digits would be needed.
+// magnitude formats |b| with so many significant digits. It takes the next unit
+// where the number would need four.
 func (b Bytes) magnitude(dst []byte, digits int) []byte {
 	v := math.Abs(float64(b))
 	if v < 1000 {
@@ -59,7 +55,7 @@ func (b Bytes) magnitude(dst []byte, digits int) []byte {
 	decimals := 0
 	switch {
 	case unit == 'K' || unit == 'M':
-		// The drawings write whole KiB and MiB ("842M", "18M").
+		// Whole KiB and MiB: "842M", "18M".
 	case v < 9.995:
 		decimals = digits - 1
 	case v < 99.95:

@@ -2,22 +2,22 @@ package quantity
 
 import "encoding/json"
 
-// Source says where a value came from. The zero Source is Nowhere: the value
-// is not known.
+// Source is where a value comes from. The zero Source is Nowhere: the value is
+// unknown.
 type Source uint8
 
-// The sources a value can have.
+// The sources.
 const (
-	Nowhere  Source = iota // not known
+	Nowhere  Source = iota // unknown
 	Driver                 // NVML, current calls
 	DriverV1               // nvmlDeviceGetMemoryInfo v1: used includes what the driver reserves
 	System                 // the operating system: /proc, host memory of a unified-memory machine
-	Probe                  // an allocator's own books, told by a probe
+	Probe                  // an allocator's stats, from a probe
 	Computed               // arithmetic over known values
 	Forecast               // a forecaster's median
 )
 
-// String names the source as the JSON output and doctor do.
+// String is the name of the source in JSON and in doctor.
 func (s Source) String() string {
 	switch s {
 	case Driver:
@@ -37,8 +37,8 @@ func (s Source) String() string {
 	}
 }
 
-// Optional is a value that may be unknown. Its zero value is unknown; there
-// is no sentinel. It is comparable when T is.
+// Optional is a value that may be unknown, as its zero value is. It is comparable
+// when T is.
 type Optional[T any] struct {
 	value  T
 	source Source
@@ -69,7 +69,7 @@ func (o Optional[T]) Or(fallback T) T {
 	return o.value
 }
 
-// Source says where the value came from, Nowhere for an unknown one.
+// Source is where the value comes from, Nowhere for an unknown one.
 func (o Optional[T]) Source() Source { return o.source }
 
 // MarshalJSON writes the bare value, or null where it is unknown.

@@ -10,9 +10,8 @@ import (
 
 var errBinary = errors.New("quantity: not the binary form of an optional value")
 
-// MarshalBinary writes the source and the value: unlike JSON, which is for
-// readers who need the value alone, this gives all of it back. The value is a
-// number or a truth.
+// MarshalBinary encodes source and value, where JSON has the value alone. The
+// value is a number or a boolean.
 func (o Optional[T]) MarshalBinary() ([]byte, error) {
 	if o.source == Nowhere {
 		return nil, nil
@@ -34,7 +33,7 @@ func (o Optional[T]) MarshalBinary() ([]byte, error) {
 	}
 }
 
-// UnmarshalBinary reads what MarshalBinary has written for the same type.
+// UnmarshalBinary decodes what MarshalBinary has encoded for the same type.
 func (o *Optional[T]) UnmarshalBinary(b []byte) error {
 	*o = Optional[T]{}
 	if len(b) == 0 {

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-func TestTheBinaryFormKeepsValueAndSource(t *testing.T) {
+func TestBinaryFormKeepsValueAndSource(t *testing.T) {
 	for _, v := range []Bytes{0, 1, -1, 80 * GiB, math.MaxInt64, math.MinInt64} {
 		survives(t, From(v, Driver))
 	}
@@ -39,7 +39,7 @@ func survives[T comparable](t *testing.T, want Optional[T]) {
 	}
 }
 
-func TestTheBinaryFormOfAnotherTypeIsRefused(t *testing.T) {
+func TestBinaryFormOfAnotherTypeIsRefused(t *testing.T) {
 	b, err := From(uint64(1<<40), Driver).MarshalBinary()
 	if err != nil {
 		t.Fatal(err)

@@ -7,10 +7,9 @@ import (
 	"strings"
 )
 
-// ParseBytes reads an amount of memory as a person writes it: "4GiB", "4G",
-// "1.5g", "512MiB", or a bare number of bytes. A letter alone is the binary
-// unit, as everywhere in vramscope; "4GB" is 4·10⁹ bytes. Fractions of a byte
-// are cut off.
+// ParseBytes parses an amount of memory: "4GiB", "4G", "1.5g", "512MiB", or a
+// number of bytes. A letter alone is the binary unit; "4GB" is 4·10⁹ bytes.
+// Fractions of a byte are cut off.
 func ParseBytes(text string) (Bytes, error) {
 	number := strings.TrimRight(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ ")
 	unit, known := unitOf(strings.ToLower(strings.TrimSpace(text[len(number):])))
@@ -23,7 +22,7 @@ func ParseBytes(text string) (Bytes, error) {
 		return 0, fmt.Errorf("%q is out of range", text)
 	}
 	if whole, err := strconv.ParseInt(number, 10, 64); err == nil && unit == 1 {
-		return Bytes(whole), nil // which a float64 does not always hold
+		return Bytes(whole), nil // a float64 may not hold it
 	}
 	return Bytes(bytes), nil
 }

@@ -1,0 +1,11 @@
+// Package process reads from /proc what a process is: its identity, owner,
+// command, job, and use of the host. It also signals processes safely: through a
+// pidfd, and only while the identity matches.
+//
+//	/proc/PID/stat             each tick ──┐
+//	status, cmdline, exe, cgroup   seldom ─┼→ Table ── Info by pid
+//	/proc/meminfo, loadavg     each tick ──┘        └─ Host
+//
+// What a process chooses about itself (name, arguments, environment) is hostile
+// input: the front ends clean it. Start reading at Table.Processes.
+package process
