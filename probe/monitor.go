@@ -292,5 +292,5 @@ func (m *Monitor) Problems() []Problem {
 // ordinary reports whether most processes fail with this error.
 func ordinary(err error) bool {
 	var refused *process.Refusal
-	return errors.Is(err, ErrNoProbe) || errors.Is(err, process.ErrGone) || errors.As(err, &refused)
+	return errors.Is(err, ErrNoProbe) || errors.Is(err, process.ErrExited) || errors.As(err, &refused)
 }

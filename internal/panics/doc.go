@@ -1,5 +1,5 @@
 // Package panics carries a panic of one goroutine to another. A panic that
-// nobody recovers ends the program and leaves the terminal in raw mode; one
+// no goroutine recovers ends the program and leaves the terminal in raw mode; one
 // that reaches the goroutine that waits for the work reaches the program,
 // which restores the terminal.
 //

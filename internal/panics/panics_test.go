@@ -10,7 +10,7 @@ func fall() (c *Caught) {
 	panic("fallen")
 }
 
-func TestAPanicIsCarriedWithItsFirstStack(t *testing.T) {
+func TestPanicKeepsItsFirstStack(t *testing.T) {
 	Catch(nil).Again() // no panic
 	first := fall()
 	again := func() (c *Caught) {

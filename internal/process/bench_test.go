@@ -33,7 +33,7 @@ func BenchmarkTick(b *testing.B) {
 	}
 }
 
-// BenchmarkFirstLook is what a one-shot command pays for 64 processes.
+// BenchmarkFirstLook is the first call of a one-shot command, for 64 processes.
 func BenchmarkFirstLook(b *testing.B) {
 	if _, err := os.Stat("/proc/self/stat"); err != nil {
 		b.Skip("no /proc here")

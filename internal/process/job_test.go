@@ -76,7 +76,7 @@ func TestPodIsNamedByItsHostName(t *testing.T) {
 	}
 }
 
-func TestPodsFilesCannotLeadOutOfIt(t *testing.T) {
+func TestPodFilesCannotLeadOutside(t *testing.T) {
 	cgroup, err := os.ReadFile("testdata/cgroup/kubepods_v2_systemd")
 	if err != nil {
 		t.Fatal(err)

@@ -9,7 +9,7 @@ import (
 )
 
 // ErrExited says that there is no such process, or that another has its pid.
-var ErrGone = errors.New("no such process")
+var ErrExited = errors.New("no such process")
 
 // lookTimeout is how long Look waits for the kernel and the directory service.
 const lookTimeout = 500 * time.Millisecond
@@ -25,7 +25,7 @@ func (t *Table) Look(pid int) (Info, error) {
 	}
 	info, ok := fresh.Processes(time.Now(), []int{pid})[pid]
 	if !ok {
-		return Info{}, fmt.Errorf("process: PID %d: %w", pid, ErrGone)
+		return Info{}, fmt.Errorf("process: PID %d: %w", pid, ErrExited)
 	}
 	return info, nil
 }
@@ -35,7 +35,7 @@ func (t *Table) Identify(pid int) (Identity, error) {
 	var buf [statSize]byte
 	s, err := readStat(filepath.Join(t.root, strconv.Itoa(pid), "stat"), buf[:])
 	if err != nil {
-		return Identity{}, fmt.Errorf("process: PID %d: %w", pid, ErrGone)
+		return Identity{}, fmt.Errorf("process: PID %d: %w", pid, ErrExited)
 	}
 	return Identity{PID: pid, StartTime: s.start, Namespace: namespaceOf(t.root, pid)}, nil
 }

@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// child starts a process that waits for ever.
+// child starts a process that sleeps.
 func child(t *testing.T) (*exec.Cmd, Info, *Table) {
 	t.Helper()
 	if runtime.GOOS != "linux" {
@@ -72,7 +72,7 @@ func TestSignalIsRefused(t *testing.T) {
 	tree.add(500, "python3", 1000)
 	tree.add(600, "python3", 2000)
 	table := tree.table()
-	table.users.lookup = nobody
+	table.users.lookup = noName
 	info, err := table.Look(500)
 	if err != nil {
 		t.Fatal(err)
@@ -95,7 +95,7 @@ func TestSignalIsRefused(t *testing.T) {
 		{"somebody else's", info.Identity, nil, 4242, "PID 500 belongs to alice; you are "},
 		{"ended", gone, nil, 0, "PID 999 has ended"},
 		{"ended before it was opened", info.Identity, syscall.ESRCH, 0, "PID 500 has ended"},
-		{"kernel without pidfds", info.Identity, syscall.ENOSYS, 0, "this kernel cannot pin a process down"},
+		{"kernel without pidfds", info.Identity, syscall.ENOSYS, 0, "this kernel has no pidfd_open"},
 		{"foreign", Identity{PID: 184}, nil, 0, "PID 184 is not in this /proc"},
 		{"init", Identity{PID: 1, StartTime: 1}, nil, 0, "init"},
 		{"self", Identity{PID: os.Getpid(), StartTime: 1}, nil, 0, "vramscope itself"},
@@ -135,7 +135,7 @@ func wantRefusal(t *testing.T, err error, reason string) {
 	}
 }
 
-func TestEnvironmentTellsNoSecrets(t *testing.T) {
+func TestEnvironmentHasNoSecrets(t *testing.T) {
 	_, info, table := child(t)
 	got, err := table.Environment(info.Identity)
 	if err != nil {

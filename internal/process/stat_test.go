@@ -58,7 +58,7 @@ func BenchmarkParseStat(b *testing.B) {
 	}
 }
 
-func TestTheEffectiveUser(t *testing.T) {
+func TestEffectiveUser(t *testing.T) {
 	for _, tc := range []struct {
 		status string
 		want   quantity.Optional[uint32]

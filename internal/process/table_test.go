@@ -16,7 +16,7 @@ import (
 	"vramscope/internal/quantity"
 )
 
-func nobody(uid string) (*user.User, error) {
+func noName(uid string) (*user.User, error) {
 	n, err := strconv.Atoi(uid)
 	if err != nil {
 		return nil, err
@@ -24,7 +24,7 @@ func nobody(uid string) (*user.User, error) {
 	return nil, user.UnknownUserIdError(n)
 }
 
-func TestProcessAsProcTellsIt(t *testing.T) {
+func TestProcessFromProc(t *testing.T) {
 	tree := newTree(t)
 	tree.add(500, "python3", 1000)
 	tree.add(600, "python3", 4242)
@@ -51,7 +51,7 @@ func TestProcessAsProcTellsIt(t *testing.T) {
 	}
 }
 
-func TestCPUTakesTwoLooks(t *testing.T) {
+func TestCPUNeedsTwoReadings(t *testing.T) {
 	tree := newTree(t)
 	tree.add(500, "python3", 1000)
 	table := tree.table()
@@ -95,7 +95,7 @@ func TestReusedPIDIsAnotherProcess(t *testing.T) {
 	}
 }
 
-func TestExecIsNoticed(t *testing.T) {
+func TestExecIsDetected(t *testing.T) {
 	tree := newTree(t)
 	tree.add(500, "bash", 1000)
 	table := tree.table()
@@ -124,8 +124,7 @@ func hasCommand(script string) func(Info) bool {
 	return func(i Info) bool { return len(i.Command) > 1 && i.Command[1] == script }
 }
 
-// eventually looks again and again, until the process is as it should be: what
-// is read anew comes when it comes.
+// eventually calls the table until the process is as it should be.
 func eventually(t *testing.T, table *Table, now time.Time, pid int, is func(Info) bool) Info {
 	t.Helper()
 	for deadline := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) {
@@ -147,8 +146,8 @@ func (t *Table) reading(pid int) bool {
 	return pending != nil && len(pending) == 0
 }
 
-// TestFilesThatVanish takes each file away in turn: the rest stays.
-func TestFilesThatVanish(t *testing.T) {
+// TestMissingFiles removes each file in turn: the other facts stay.
+func TestMissingFiles(t *testing.T) {
 	for _, name := range []string{"status", "cmdline", "exe", "cgroup", "ns"} {
 		tree := newTree(t)
 		tree.add(500, "python3", 1000)
@@ -193,11 +192,9 @@ func TestHostileProcess(t *testing.T) {
 	}
 }
 
-// TestHangingReadsDelayNobody has the kernel hold the reader of one process's
-// command line for ever, and the directory service the asker of a name.
-func TestHangingReadsDelayNobody(t *testing.T) {
+func TestHangingReadsDelayOneCallOnly(t *testing.T) {
 	tree := newTree(t)
-	tree.add(500, "stuck", 1000)
+	tree.add(500, "hangs", 1000)
 	tree.add(600, "python3", 1000)
 	table := tree.table()
 	release := make(chan struct{})
@@ -210,7 +207,7 @@ func TestHangingReadsDelayNobody(t *testing.T) {
 	}
 	table.Timeout = 500 * time.Millisecond
 	got := table.Processes(at(0), []int{600, 500})
-	if got[500].Name != "stuck" || len(got[500].Command) != 0 || len(got[600].Command) != 4 {
+	if got[500].Name != "hangs" || len(got[500].Command) != 0 || len(got[600].Command) != 4 {
 		t.Fatalf("beside one that hangs: %+v", got)
 	}
 	begin := time.Now()
@@ -229,9 +226,7 @@ func TestHangingReadsDelayNobody(t *testing.T) {
 	eventually(t, table, at(101), 500, func(i Info) bool { return len(i.Command) == 4 && i.User == "alice" })
 }
 
-// TestManyNewProcessesDoNotHoldUpTheFirstCall has reads that take a while
-// each: the first call goes on without them, and they come by themselves.
-func TestManyNewProcessesDoNotHoldUpTheFirstCall(t *testing.T) {
+func TestManyNewProcessesDoNotDelayTheFirstCall(t *testing.T) {
 	tree := newTree(t)
 	pids := make([]int, 100)
 	for i := range pids {
@@ -248,7 +243,7 @@ func TestManyNewProcessesDoNotHoldUpTheFirstCall(t *testing.T) {
 	}
 	got := table.Processes(at(0), pids)
 	if len(got) != 100 || got[599].Name != "python3" || got[599].Command != nil {
-		t.Errorf("%d processes, the last %+v, want all with what their stat tells", len(got), got[599])
+		t.Errorf("%d processes, the last %+v, want all with what is in their stat", len(got), got[599])
 	}
 	close(release)
 	for _, pid := range pids {
@@ -256,8 +251,7 @@ func TestManyNewProcessesDoNotHoldUpTheFirstCall(t *testing.T) {
 	}
 }
 
-// TestAZombieHasEnded tells what waits for its parent from what still runs.
-func TestAZombieHasEnded(t *testing.T) {
+func TestZombieHasEnded(t *testing.T) {
 	tree := newTree(t)
 	tree.add(500, "python3", 1000)
 	table := tree.table()
@@ -284,8 +278,8 @@ func TestAZombieHasEnded(t *testing.T) {
 	}
 }
 
-// TestStatIsReadMoreRarelyOfMany counts how soon a change shows.
-func TestStatIsReadMoreRarelyOfMany(t *testing.T) {
+// TestStatOfManyIsReadLessOften counts how soon a change shows.
+func TestStatOfManyIsReadLessOften(t *testing.T) {
 	for _, tc := range []struct {
 		processes int
 		want      time.Duration

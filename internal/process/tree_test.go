@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// tree is a proc file system made of plain files.
+// tree is a fake proc file system.
 type tree struct {
 	t    testing.TB
 	root string
@@ -23,15 +23,15 @@ func newTree(t testing.TB) *tree {
 	return tr
 }
 
-// table looks at the tree. The machine in it booted at second 0, is called
-// this-machine, and its directory service knows nobody.
+// table is a table of the tree. The machine booted at second 0, is called
+// this-machine, and its directory service has no names.
 func (tr *tree) table() *Table {
 	table := NewTable(tr.root)
 	table.hostname = "this-machine"
-	table.Timeout = 10 * time.Second // what a loaded machine needs is no test's business
+	table.Timeout = 10 * time.Second // for loaded machines
 	table.boot = func(time.Time) time.Time { return time.Unix(0, 0) }
 	table.users = newUsers(filepath.Join(tr.root, "passwd"))
-	table.users.lookup = nobody
+	table.users.lookup = noName
 	return table
 }
 

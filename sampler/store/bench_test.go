@@ -13,8 +13,8 @@ import (
 // source makes the values of one series, tick by tick.
 type source func() int64
 
-// stepping is what memory of a process looks like: it stays as it is, and
-// changes by multiples of 2 MiB every few minutes.
+// stepping is the memory of a process: it changes by multiples of 2 MiB every few
+// minutes.
 func stepping(random *rand.Rand) source {
 	v := random.Int64N(80 << 30)
 	return func() int64 {
@@ -25,7 +25,7 @@ func stepping(random *rand.Rand) source {
 	}
 }
 
-// noisy hardly ever repeats: the worst there is for a store.
+// noisy hardly ever repeats: the worst case.
 func noisy(random *rand.Rand) source {
 	return func() int64 { return 10_000 + random.Int64N(300) - 150 }
 }
@@ -41,14 +41,14 @@ func constant(random *rand.Rand) source {
 	return func() int64 { return v }
 }
 
-// rounded keeps so many binary digits, as the sampler does of what trembles:
-// 9 of host memory, 6 of the CPU and utilisation of a process.
+// rounded keeps so many binary digits, as the sampler does with noisy metrics: 9 of
+// host memory, 6 of a process's CPU and utilisation.
 func rounded(v int64, digits int) int64 {
 	drop := max(bits.Len64(uint64(v))-digits, 0)
 	return (v + 1<<drop>>1) >> drop << drop
 }
 
-// mixed is the eight series of a row on a common box, as the sampler keeps them:
+// mixed is the eight series of a row on a usual box, as the sampler keeps them:
 // used, allocated, cached, fragmented and returnable step, host memory creeps,
 // the CPU is noise in one process of two, and so is utilisation.
 func mixed(random *rand.Rand, i int) source {
@@ -95,7 +95,7 @@ func newBox(n int, sources func(*rand.Rand, int) source) *box {
 	return b
 }
 
-// think works out the next values, so that a benchmark can leave that out.
+// think makes the next values, outside of the measured time.
 func (b *box) think() {
 	for i, next := range b.sources {
 		b.values[i] = next()
@@ -122,8 +122,7 @@ func only(s func(*rand.Rand) source) func(*rand.Rand, int) source {
 	return func(random *rand.Rand, _ int) source { return s(random) }
 }
 
-// BenchmarkAppend is a sample's whole life: appended, sealed, folded into a
-// bucket, forgotten.
+// BenchmarkAppend appends, seals, folds and forgets a sample.
 func BenchmarkAppend(b *testing.B) {
 	for _, tc := range []struct {
 		name   string
@@ -198,8 +197,8 @@ func BenchmarkAt(b *testing.B) {
 	}
 }
 
-// BenchmarkMemory is what a series costs after 25 hours at one tick a second:
-// as the store counts it, and as the heap grew.
+// BenchmarkMemory is the memory of a series after 25 hours at one tick a second: by
+// the store's count, and by the growth of the heap.
 func BenchmarkMemory(b *testing.B) {
 	const n = 256
 	for _, tc := range []struct {

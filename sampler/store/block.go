@@ -10,9 +10,8 @@ import (
 //	kind [repeat] length payload
 //	payload = [presence] column+
 //
-// The columns hold the present values only, one after the other. A frame may
-// stand for several equal blocks in a row: an hour in which nothing changes is
-// one frame.
+// The columns have the present values only. A frame may stand for several equal
+// blocks in a row: an hour without a change is one frame.
 const (
 	presentAll    = iota // every place has a value
 	presentSpan          // two bytes: the first place and how many follow
@@ -33,8 +32,8 @@ type frame struct {
 	payload string
 }
 
-// appendPayload encodes the values of a block of n places, of which m says
-// which are there. Each column has m.count values, at least one.
+// appendPayload encodes the values of a block of n places; m has the places that
+// are present. Each column has m.count values, at least one.
 func appendPayload(dst []byte, m *mask, n int, columns ...[]int64) (payload []byte, kind byte) {
 	first, count, whole := m.span()
 	switch {
@@ -141,8 +140,8 @@ func takeFrame(s string) (f frame, rest string, ok bool) {
 	return f, s[length:], true
 }
 
-// span tells the first place with a value, how many there are, and whether
-// they stand next to each other.
+// span is the first place with a value, how many there are, and whether they are
+// adjacent.
 func (m *mask) span() (first, count int, whole bool) {
 	count = m.count()
 	first = bits.TrailingZeros64(m[0])

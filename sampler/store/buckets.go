@@ -40,7 +40,7 @@ func (st *state) fold(s *Store) {
 		}
 		switch {
 		case bucket < s.buckets.first():
-			// Beyond the span of the buckets already: the full resolution reaches further back.
+			// Older than the span of the buckets: the full resolution reaches further back.
 		case p.known && p.ordinal == bucket:
 			p.value = extent{min(p.value.min, v), max(p.value.max, v), v}
 		default:

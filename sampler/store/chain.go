@@ -5,13 +5,13 @@ import (
 	"sort"
 )
 
-// chain is the sealed blocks of a series in one resolution, oldest first. A
-// chain never changes: adding and forgetting make a new one. Where two
-// segments do not touch there is a gap between them.
+// chain is the sealed blocks of a series in one resolution, oldest first. It is
+// immutable: adding and forgetting make a new one. Segments that do not touch
+// have a gap between them.
 type chain []segment
 
-// segment is a few blocks in a row. It exists because a block of its own
-// would cost more in bookkeeping than its bytes.
+// segment is a few blocks in a row: the overhead of a single block would be larger
+// than its bytes.
 type segment struct {
 	data      string // frames
 	start     int64  // ordinal of its first place
@@ -19,9 +19,8 @@ type segment struct {
 	lastFrame int32 // where in data the last frame begins
 }
 
-// A segment is full when it has so many bytes or blocks; whole segments are
-// forgotten, so that this is also how much longer than needed something may
-// be kept.
+// A segment is full at so many bytes or blocks. Only whole segments are forgotten,
+// so that blocks may be kept for longer than needed, by up to a segment.
 const (
 	segmentBytes  = 448
 	segmentBlocks = 16
@@ -68,7 +67,7 @@ func (c chain) forget(before, size int64) chain {
 	if n == 0 {
 		return c
 	}
-	return slices.Clone(c[n:]) // a slice of the old array would keep what is forgotten
+	return slices.Clone(c[n:]) // a subslice would keep the forgotten segments
 }
 
 // find gives the block that begins at ordinal start.

@@ -5,11 +5,11 @@ import (
 	"math/bits"
 )
 
-// A column is up to 128 numbers in as few bytes as one of four ways needs.
-// The first byte holds the way in its low two bits and a shift in the high
-// five: amounts of memory are multiples of large powers of two, and the zero
-// bits that all differences end in are not stored. The bit between them says
-// that the value in front is shifted too.
+// A column is up to 128 numbers in the shortest of four encodings. The first byte
+// has the encoding in its low two bits and a shift in the high five: amounts of
+// memory are multiples of large powers of two, and the zero bits at the end of all
+// differences are not stored. The bit between says that the first value is shifted
+// too.
 //
 //	flat    value                       all are equal
 //	runs    value length (step length)* a step is a difference, zigzag; a length counts repeats
@@ -17,7 +17,7 @@ import (
 //	deltas  value width bits*           differences, zigzag, all of one width
 //
 // Steps of memory make runs, noise makes packed, a slope makes deltas. All
-// arithmetic wraps around, so any int64 survives.
+// arithmetic wraps around, so that any int64 can be stored.
 const (
 	flat = iota
 	runs
@@ -92,7 +92,7 @@ func appendColumn(dst []byte, values []int64) []byte {
 
 const shifted = 4 // the bit of the first byte
 
-// appendStart writes the first byte and the value in front.
+// appendStart writes the first byte and the first value.
 func appendStart(dst []byte, way byte, shift int, value int64) []byte {
 	start := way | byte(shift<<3)
 	if value&(1<<shift-1) == 0 {
@@ -102,8 +102,8 @@ func appendStart(dst []byte, way byte, shift int, value int64) []byte {
 	return binary.AppendUvarint(append(dst, start), zigzag(value))
 }
 
-// appendRuns writes the runs way. The lowest bit of a step tells whether a
-// length follows; without one the new value stands once.
+// appendRuns writes runs. The lowest bit of a step says whether a length follows;
+// without one the value occurs once.
 func appendRuns(dst []byte, values []int64, shift int) []byte {
 	dst = appendStart(dst, runs, shift, values[0])
 	before := values[0]
@@ -129,9 +129,8 @@ func appendRuns(dst []byte, values []int64, shift int) []byte {
 	return dst
 }
 
-// takeColumn decodes len(out) numbers from the front of s and returns what
-// follows them. It is false for bytes that appendColumn never writes; out then
-// holds nothing of use.
+// takeColumn decodes len(out) numbers from the front of s and returns the rest. It
+// is false for bytes that appendColumn never writes; out is invalid then.
 func takeColumn(s string, out []int64) (rest string, ok bool) {
 	if len(s) == 0 || len(out) == 0 {
 		return s, len(out) == 0
@@ -211,8 +210,8 @@ func takeRuns(s string, value int64, shift int, out []int64) (string, bool) {
 func zigzag(v int64) uint64   { return uint64(v)<<1 ^ uint64(v>>63) }
 func unzigzag(u uint64) int64 { return int64(u>>1) ^ -int64(u&1) }
 
-// trailing counts the zero bits at the end, as far as a shift can tell; those
-// of zero itself count none.
+// trailing is the number of trailing zero bits, as far as a shift can say; 0 for
+// zero.
 func trailing(u uint64) int {
 	if u == 0 {
 		return 0

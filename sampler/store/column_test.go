@@ -10,7 +10,7 @@ import (
 
 const mib = 1 << 20
 
-func TestColumnsSurviveAndAreSmall(t *testing.T) {
+func TestColumnsRoundTripAndAreSmall(t *testing.T) {
 	steps := make([]int64, blockTicks)
 	slope := make([]int64, blockTicks)
 	noise := make([]int64, blockTicks)

@@ -7,7 +7,7 @@ type columns struct {
 	out      []Bucket
 	from, to int64 // on the store's time scale
 	quotient int64 // the width in ns, and
-	rest     int64 // what the division left over, spread over all
+	rest     int64 // the rest of the division, spread over all
 	next     int   // the column of the sample before
 	narrow   bool  // columns are narrower than buckets
 }
@@ -29,8 +29,7 @@ func (c *columns) end(i int) int64 {
 	return c.from + c.quotient*k + c.rest*k/int64(len(c.out))
 }
 
-// column finds the column of a moment in (from, to] that is not earlier than
-// the one asked for before.
+// column is the column of a moment in (from, to]. Moments come in order.
 func (c *columns) column(t int64) int {
 	for c.end(c.next) < t {
 		c.next++
@@ -47,7 +46,7 @@ func (c *columns) add(i int, e extent) {
 	b.Min, b.Max, b.Last = min(b.Min, e.min), max(b.Max, e.max), e.last
 }
 
-// addBuckets adds what is remembered in the coarse resolution.
+// addBuckets adds the coarse resolution.
 func (c *columns) addBuckets(now *view, st *state, width int64) {
 	c.narrow = c.quotient < width
 	first := max(now.firstBucket, now.buckets.after(c.from-width))
@@ -72,7 +71,7 @@ func (c *columns) addBuckets(now *view, st *state, width int64) {
 		begin := now.buckets.at(p.ordinal)
 		stop := begin + width
 		if st.cursor < now.ticks.end {
-			stop = min(stop, now.ticks.at(st.cursor)) // what follows is there in full
+			stop = min(stop, now.ticks.at(st.cursor)) // the full resolution follows
 		}
 		c.addBucket(begin, stop, p.value)
 	}
@@ -97,7 +96,7 @@ func (c *columns) addBucket(begin, stop int64, e extent) {
 	}
 }
 
-// addSamples adds what is remembered in full resolution.
+// addSamples adds the full resolution.
 func (c *columns) addSamples(now *view, st *state) {
 	first := max(st.cursor, now.ticks.after(c.from))
 	end := now.ticks.after(c.to)

@@ -5,9 +5,9 @@ import "sync/atomic"
 // blockTicks is how many ticks a block of the full resolution covers.
 const blockTicks = 128
 
-// head is the newest block of a series, not compressed yet. The writer fills
-// values at ticks that readers do not look at before they are published; the
-// words of present are shared with readers that look at their older bits.
+// head is the newest block of a series, not compressed. The writer fills values at
+// ticks that are not published yet; readers read older bits of the same words of
+// present.
 type head struct {
 	values  [blockTicks]int64
 	present [2]atomic.Uint64
@@ -23,23 +23,22 @@ func (h *head) mask() mask {
 	return mask{h.present[0].Load(), h.present[1].Load()}
 }
 
-// mask says at which places of a block there is a value.
+// mask is the places of a block with a value.
 type mask [2]uint64
 
 func (m *mask) has(i int) bool { return m[i>>6]>>(i&63)&1 != 0 }
 func (m *mask) set(i int)      { m[i>>6] |= 1 << (i & 63) }
 
-// headPool lends heads and takes them back. A reader may still look at a head
-// that has been given back, so such heads wait in retired until a moment at
-// which no reader is inside; whoever enters later cannot find them any more.
+// headPool reuses heads. A reader may still use a returned head: it waits in
+// retired until no reader is inside; later readers cannot reach it.
 type headPool struct {
 	readers atomic.Int64
 	free    []*head
 	retired []*head
 }
 
-// mostRetired bounds what waits while readers never leave all at once; beyond
-// it the garbage collector, which knows who still looks, takes over.
+// mostRetired limits the waiting heads, for readers that never all leave at once.
+// The garbage collector frees the others.
 const mostRetired = 1024
 
 func (p *headPool) enter() { p.readers.Add(1) }

@@ -5,8 +5,8 @@ import "sync"
 // defaultEvents is how many events a Log keeps.
 const defaultEvents = 10_000
 
-// Log is the newest events of a box, safe for concurrent use. When it is full
-// the oldest event makes room.
+// Log has the newest events. When it is full a new event replaces the oldest. It
+// is safe for concurrent use.
 type Log[E any] struct {
 	mu     sync.Mutex
 	events []E // a ring once it is full

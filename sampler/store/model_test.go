@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// The fast reads are held against a model that keeps every sample in a slice
-// and works out each answer from the documentation alone.
+// The reads are compared with a model that keeps every sample in a slice and
+// computes each answer as documented.
 
 type modelSample struct {
 	tick int64

@@ -8,14 +8,14 @@ import (
 	"time"
 )
 
-// A store can be written down and read back by another process. Sealed blocks
-// are written as they are, so that it costs little more than copying them.
+// A store can be saved and loaded by another process. Sealed blocks are written as
+// they are, at little more than the cost of a copy.
 //
 //	Save → section(payload) → Load
 //	payload = sizes clock ticks buckets series*
 //
-// What is read back answers every question as the original did, and goes on
-// from there: its next tick follows the last one that was saved.
+// The loaded store answers every read as the original, and its next tick follows
+// the last one that was saved.
 
 // The section of a store, and the version of its payload's layout. Everything
 // in blocks, columns and buckets belongs to the layout.
@@ -25,8 +25,8 @@ const (
 )
 
 // Save writes the store with these series, in this order. It belongs to the
-// writer, as Begin does; a tick that is open is committed first. A series that
-// is not among them is left behind.
+// writer, as Begin does; an open tick is committed first. Other series are not
+// saved.
 func (s *Store) Save(w io.Writer, series []*Series) error {
 	s.Commit()
 	p := binary.AppendUvarint(nil, uint64(s.fullSamples))
@@ -55,10 +55,9 @@ func (s *Store) Save(w io.Writer, series []*Series) error {
 	return nil
 }
 
-// Load reads a store back, and its series in the order in which they were
-// saved. The options must be those that it was made with. It fails with
-// ErrVersion, ErrDamaged, or what the reader says; it never gives a store that
-// could not be used.
+// Load reads a store and its series, in the order of saving. The options must be
+// those that it was made with. It fails with ErrVersion, ErrDamaged, or the
+// reader's error; it never returns a store that cannot be used.
 func Load(r io.Reader, o Options) (*Store, []*Series, error) {
 	payload, err := ReadSection(r, storeKind, storeVersion)
 	if err != nil {
@@ -72,8 +71,8 @@ func Load(r io.Reader, o Options) (*Store, []*Series, error) {
 	return s, series, nil
 }
 
-// load fills an empty store. Whatever stands in the payload, a store for which
-// there is no error can be read and written without harm.
+// load fills an empty store. Whatever is in the payload, a store without an error
+// can be read and written safely.
 func (s *Store) load(payload string) ([]*Series, error) {
 	in := input{rest: payload}
 	fullSamples, width, span := in.uvarint(), in.uvarint(), in.uvarint()
@@ -108,8 +107,7 @@ func (s *Store) load(payload string) ([]*Series, error) {
 	return series, nil
 }
 
-// sound checks what the reading and writing of a store takes for granted of
-// its clocks.
+// sound checks the invariants of a store's clocks.
 func (s *Store) sound() bool {
 	if s.ticks.empty() || s.buckets.empty() {
 		return s.ticks.empty() && s.buckets.empty() && s.next == 0
@@ -121,8 +119,8 @@ func (s *Store) sound() bool {
 		s.ticks.last() == s.now && s.buckets.last() == floor(s.now, s.width)
 }
 
-// input takes a payload apart. After the first thing that cannot be, bad is
-// set and everything is zero.
+// input parses a payload. After the first invalid part, bad is set and all values
+// are zero.
 type input struct {
 	rest string
 	bad  bool
@@ -154,8 +152,8 @@ func (in *input) below(limit uint64) int64 {
 	return int64(u)
 }
 
-// bytes reads a length and so many bytes. They are a copy, so that a store
-// does not hold the payload for as long as any block of it is remembered.
+// bytes reads a length and so many bytes. They are a copy, so that no block keeps
+// the whole payload.
 func (in *input) bytes() string {
 	n := in.uvarint()
 	if n > uint64(len(in.rest)) {
@@ -167,8 +165,8 @@ func (in *input) bytes() string {
 	return data
 }
 
-// mostOrdinal is more ticks than there will ever be, and few enough that
-// ordinals can be added.
+// mostOrdinal is more ticks than ever occur, and small enough that ordinals can be
+// added.
 const mostOrdinal = 1 << 48
 
 // appendTo writes the moments as their distances.

@@ -9,8 +9,7 @@ import (
 	"strings"
 )
 
-// A section is bytes that can be told to be whole, and of a layout that the
-// reader knows:
+// A section is bytes with a checksum and the version of their layout:
 //
 //	"vramscope" kind version length payload checksum
 //	 9          4    4       8      length  4 (CRC-32C of all before it)
@@ -26,7 +25,7 @@ var (
 const (
 	sectionMagic  = "vramscope"
 	sectionHeader = len(sectionMagic) + 4 + 4 + 8
-	// mostSection is far more than the largest box fills.
+	// mostSection is far more than the largest box needs.
 	mostSection = 1 << 30
 )
 
@@ -47,7 +46,7 @@ func WriteSection(w io.Writer, kind string, version uint32, payload []byte) erro
 }
 
 // ReadSection reads the payload of the next section, which must be of this
-// kind and version. It takes no more memory than there is to read.
+// kind and version. It allocates no more than there is to read.
 func ReadSection(r io.Reader, kind string, version uint32) (string, error) {
 	header := make([]byte, sectionHeader)
 	if _, err := io.ReadFull(r, header); err != nil {
@@ -80,7 +79,7 @@ func ReadSection(r io.Reader, kind string, version uint32) (string, error) {
 	return payload.String(), nil
 }
 
-// cutShort words a read that failed: an end in the middle is damage.
+// cutShort is the error of a failed read: an end in the middle is damage.
 func cutShort(kind string, err error) error {
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 		return fmt.Errorf("section %s: %w: it ends too early", kind, ErrDamaged)

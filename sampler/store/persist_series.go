@@ -2,7 +2,7 @@ package store
 
 import "encoding/binary"
 
-// What a saved series has, as bits.
+// The parts that a saved series has, as bits.
 const (
 	savedClosed = 1 << iota
 	savedHead
@@ -68,8 +68,7 @@ func (g *segment) appendTo(p []byte) []byte {
 	return append(p, g.data...)
 }
 
-// loadSeries reads a series and makes it one of the store's; nil where it
-// cannot be.
+// loadSeries reads a series into the store; nil where it is invalid.
 func (s *Store) loadSeries(in *input) *Series {
 	if in.rest == "" {
 		return nil
@@ -103,7 +102,7 @@ func (s *Store) loadSeries(in *input) *Series {
 	return r
 }
 
-// sound checks what reading and rolling a series takes for granted.
+// sound checks the invariants of a series.
 func (st *state) sound(s *Store, r *Series) bool {
 	if st.start < -blockTicks || st.start > s.next || st.cursor < -blockTicks || st.cursor > st.start || (st.start-st.cursor)%blockTicks != 0 {
 		return false
@@ -116,7 +115,7 @@ func (st *state) sound(s *Store, r *Series) bool {
 	if s.next-st.start > blockTicks || !r.closed && r.head == nil {
 		return false
 	}
-	// Times are forgotten when no series can need them for folding any more.
+	// Times are forgotten when no series needs them for folding.
 	if s.next-s.fullSamples-st.cursor >= 2*blockTicks {
 		return false
 	}
@@ -145,8 +144,8 @@ func (st *state) emptyBefore(ordinal int64) bool {
 	return m.before(int(ordinal-st.cursor)) == 0
 }
 
-// within reports that the segments follow each other and end by an ordinal,
-// as far as a block that is not full yet can be said to end.
+// within reports that the segments are in order and end by an ordinal; a block
+// that is not full ends with its last place.
 func (c chain) within(end, size int64) bool {
 	for i := range c {
 		if i > 0 && c[i].start < c[i-1].end(size) || c[i].end(size) >= end+size {

@@ -25,10 +25,8 @@ func reload(t *testing.T, s *Store, o Options, series []*Series) (*Store, []*Ser
 	return loaded, again
 }
 
-// A store that was saved and loaded, again and again in the middle of its
-// life, still equals the plain model at every read, and so does what is
-// appended afterwards.
-func TestALoadedStoreGoesOnAsIfNothingHadHappened(t *testing.T) {
+// A store that is saved and loaded again and again equals the model at every read.
+func TestLoadedStoreEqualsTheModel(t *testing.T) {
 	for seed := range uint64(8) {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
 			random := rand.New(rand.NewPCG(seed, 11))
@@ -85,7 +83,7 @@ func (m *model) reload(t *testing.T, o Options) {
 	}
 }
 
-func TestAnEmptyStoreSurvives(t *testing.T) {
+func TestEmptyStoreIsSavedAndLoaded(t *testing.T) {
 	s := New(Options{})
 	loaded, series := reload(t, s, Options{}, []*Series{s.Open()})
 	if _, newest := loaded.Span(); !newest.IsZero() {
@@ -97,9 +95,8 @@ func TestAnEmptyStoreSurvives(t *testing.T) {
 	}
 }
 
-// The wall clock may have been set back while the first process ran: the past
-// stays where it was seen.
-func TestALoadedStoreKeepsItsShift(t *testing.T) {
+// The wall clock may have been set back while the first process ran.
+func TestLoadedStoreKeepsItsShift(t *testing.T) {
 	s := New(Options{})
 	r := s.Open()
 	run(t, s, noon, 600, r)
@@ -117,7 +114,7 @@ func TestALoadedStoreKeepsItsShift(t *testing.T) {
 	}
 }
 
-func TestASavedStoreIsCompact(t *testing.T) {
+func TestSavedStoreIsCompact(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long, on one goroutine")
 	}
@@ -132,8 +129,8 @@ func TestASavedStoreIsCompact(t *testing.T) {
 	}
 }
 
-// Whatever happens to the bytes, the answer is an error that says which.
-func TestDamageIsNoticed(t *testing.T) {
+// Any damage to the bytes is an error of its kind.
+func TestDamageIsDetected(t *testing.T) {
 	s := New(Options{})
 	r := s.Open()
 	run(t, s, noon, 1000, r)
@@ -174,8 +171,8 @@ type failing struct{ err error }
 
 func (f failing) Read([]byte) (int, error) { return 0, f.err }
 
-// Bytes that carry the right checksum and mean nonsense are either refused, or
-// make a store that can be read and written.
+// Nonsense with a right checksum is either refused, or makes a store that can be
+// read and written.
 func FuzzLoadTakesAnyBytes(f *testing.F) {
 	options := Options{FullSamples: 20, BucketWidth: 5 * time.Second, BucketSpan: 20 * time.Minute}
 	s := New(options)

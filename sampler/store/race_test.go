@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// Every series holds the number of the tick, so a reader can tell a sample
-// that was torn, moved or published too early from a good one.
-func TestReadersBesideTheWriter(t *testing.T) {
+// Every series has the number of the tick as its value, so that a reader detects a
+// sample that is half written, moved or published too early.
+func TestReadersDuringWrites(t *testing.T) {
 	s := New(Options{FullSamples: 300, BucketWidth: 5 * time.Second, BucketSpan: 20 * time.Minute})
 	begin := time.Unix(1_700_000_000, 0)
 	const ticks = 4000
@@ -66,8 +66,8 @@ func checkRead(t *testing.T, s *Store, a, b *Series, begin time.Time, random *ra
 	if newest.IsZero() {
 		return
 	}
-	// Where the writer has gone on for long meanwhile, newest is in the coarse
-	// resolution by now: the last sample of a bucket, and the bucket's end.
+	// Where the writer is far ahead, newest is in the coarse resolution by now: the
+	// last sample of a bucket, and the bucket's end.
 	full := newest.Unix()%5 != 0 // no bucket ends there
 	v, at, ok := a.At(newest)
 	if age := at.Sub(begin.Add(time.Duration(v) * time.Second)); ok && age != 0 && (age < 0 || age > 5*time.Second || full && at.Equal(newest)) {

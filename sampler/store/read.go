@@ -5,17 +5,17 @@ import (
 	"time"
 )
 
-// Bucket is what a series was in one column of time.
+// Bucket is a series in one column of time.
 type Bucket struct {
 	Time           time.Time // the end of the column, which belongs to it; its start does not
 	Min, Max, Last int64
 	Known          bool // false where there was no sample
 }
 
-// At gives the last sample at or before t, in the resolution that covers t,
-// and when it was taken. It is false where the tick at or before t is a gap of
-// this series, and where nothing is remembered. In the coarse resolution the
-// sample is the last one of a bucket that has ended, and its time that end.
+// At is the last sample at or before t, in the resolution that covers t, and its
+// time. It is false where the tick at or before t is a gap, or forgotten. In the
+// coarse resolution the sample is the last one of the bucket, and its time the
+// bucket's end.
 func (r *Series) At(t time.Time) (v int64, at time.Time, ok bool) {
 	r.store.heads.enter()
 	defer r.store.heads.leave()
@@ -88,10 +88,10 @@ func (m *mask) before(i int) int {
 	return bits.OnesCount64(m[0]&ones(i)) + bits.OnesCount64(m[1]&ones(i-64))
 }
 
-// Buckets divides the time after from, up to and including to, into n columns
-// of equal width. The full resolution is used where it reaches. Before that a
-// column has the 15 s buckets that end in it; where columns are narrower than
-// those, a bucket stands in each column that it touches.
+// Buckets divides the time (from, to] into n columns of equal width. It uses the
+// full resolution where that reaches. Before, a column has the 15 s buckets that
+// end in it; where columns are narrower, a bucket is in each column that it
+// touches.
 func (r *Series) Buckets(from, to time.Time, n int) []Bucket {
 	r.store.heads.enter()
 	defer r.store.heads.leave()

@@ -5,7 +5,7 @@ import (
 	"unsafe"
 )
 
-// Series is one row of numbers over time.
+// Series is one time series.
 type Series struct {
 	store *Store
 	state atomic.Pointer[state]
@@ -17,9 +17,8 @@ type Series struct {
 	closed bool
 }
 
-// state is what a series holds: the ticks before cursor as buckets, those
-// from cursor on in full. It never changes; only the head that it points to
-// is being filled.
+// state is the content of a series: the ticks before cursor as buckets, those from
+// cursor on in full. It is immutable, except for the head.
 type state struct {
 	head   *head
 	start  int64
@@ -31,7 +30,7 @@ type state struct {
 	pending pending
 }
 
-// pending is the bucket that the next tick at cursor may still fall into.
+// pending is the bucket that the next tick at cursor may belong to.
 type pending struct {
 	known   bool
 	ordinal int64
@@ -41,7 +40,7 @@ type pending struct {
 // extent is what a bucket keeps of its samples.
 type extent struct{ min, max, last int64 }
 
-// scratch is the writer's working room.
+// scratch is the writer's scratch memory.
 type scratch struct {
 	values  [blockTicks]int64
 	payload []byte
@@ -50,7 +49,7 @@ type scratch struct {
 	tail    bucketBlock
 }
 
-// Open makes a series. What was before is a gap.
+// Open makes a series. Earlier ticks are gaps.
 func (s *Store) Open() *Series {
 	phase := int64(s.opened % blockTicks)
 	s.opened++
@@ -61,27 +60,26 @@ func (s *Store) Open() *Series {
 	return r
 }
 
-// Append gives the series its value at the open tick. Outside a tick, and on a
-// closed series, it does nothing; a second value at one tick replaces the first.
+// Append sets the series' value at the open tick. Outside a tick and on a closed
+// series it does nothing; a second value at a tick replaces the first.
 func (r *Series) Append(v int64) {
 	if s := r.store; s.open && !r.closed {
 		r.head.set(int(s.next-r.start), v)
 	}
 }
 
-// Close says that no samples will follow. What is there can be read for as
-// long as it is retained, and its memory is given back when the last of it has
-// left the retention.
+// Close says that no samples follow. The samples can be read for as long as they
+// are retained; then their memory is freed.
 func (r *Series) Close() { r.closed = true }
 
-// forgotten reports that a closed series holds nothing any more.
+// forgotten reports that a closed series is empty.
 func (r *Series) forgotten() bool {
 	st := r.state.Load()
 	return r.closed && r.head == nil && len(st.full) == 0 && len(st.buckets) == 0 && st.tail.data == "" && !st.pending.known
 }
 
-// roll ends the head's block and starts the next, folds what has left the full
-// resolution, and drops what has left the retention.
+// roll seals the head's block and starts the next, folds the blocks that have left
+// the full resolution, and drops those that have left the retention.
 func (r *Series) roll() {
 	s, next := r.store, *r.state.Load()
 	if r.head != nil {
@@ -115,7 +113,7 @@ func (r *Series) roll() {
 	r.publish(next)
 }
 
-// publish makes a state visible and keeps the store's account of bytes.
+// publish publishes a state and updates the store's count of bytes.
 func (r *Series) publish(next state) {
 	held := int64(unsafe.Sizeof(*r)+unsafe.Sizeof(next)) + next.full.bytes() + next.buckets.bytes() + int64(len(next.tail.data))
 	if next.head != nil {

@@ -1,27 +1,3 @@
-// Package store remembers time series of whole numbers, compressed, in two
-// resolutions, and beside them a log of events.
-//
-//	Append → head (raw, 128 ticks) ── full ──→ sealed blocks of 128 ticks, 3,600 samples
-//	                                               │ fold: minimum, maximum, last
-//	                                               ↓
-//	                                 sealed blocks of 128 buckets of 15 s, 24 h
-//
-//	At, Buckets ←─ full resolution where it reaches, else the buckets
-//
-// A tick is one moment at which samples are taken. The times of ticks are kept
-// once for all series; a series knows only at which ticks it has a sample. A
-// tick without a sample is a gap: never a zero and never a repeat.
-//
-// One goroutine writes (Open, Begin, Append, Commit, Close). Any number of
-// others read (At, Buckets, Span, Bytes) and neither wait nor make the writer
-// wait: what they see is a view that Commit publishes, and sealed blocks never
-// change. Only the raw head is written in place, at ticks that no published
-// view reaches yet. Its array is used again once no reader is inside.
-//
-// Sealing is staggered. Series i starts a new block at the ticks t with
-// t ≡ i (mod 128), so that a tick seals one series in 128 and none pays for all.
-//
-// The values are pure numbers; what unit they have is the caller's business.
 package store
 
 import (
@@ -42,8 +18,8 @@ const (
 	defaultBucketSpan  = 24 * time.Hour
 )
 
-// Store holds the series of a box. See the package comment for who may call
-// what at the same time.
+// Store has the series of a box. The package comment says which calls may be
+// concurrent.
 type Store struct {
 	fullSamples int64
 	width       int64 // of a bucket, ns
@@ -59,14 +35,14 @@ type Store struct {
 	next    int64    // ordinal of the tick that is open, or of the next one
 	open    bool
 	now     int64     // of the open or last tick, on the store's own time scale
-	clock   time.Time // the same moment as the caller's clock told it
+	clock   time.Time // the same moment by the caller's clock
 	started int64     // of the first tick
 	members [blockTicks][]*Series
 	opened  int // series opened so far
 	work    scratch
 }
 
-// view is what readers see of the store's clock: everything up to a tick.
+// view is the store's clock for readers, up to a tick.
 type view struct {
 	ticks       timeline
 	buckets     timeline
@@ -91,16 +67,15 @@ func New(o Options) *Store {
 	return s
 }
 
-// Begin starts a tick at t and reports whether it did: it does not when t is
-// not later than the tick before, or lies more than a century from 1970.
+// Begin starts a tick at t. It reports false where t is not later than the tick
+// before, or is more than a century from 1970.
 //
-// The time that has passed since the last tick is what the wall clock says, so
-// that a suspended machine leaves a gap as long as its sleep. Where the wall
-// clock was set back, it is what t's monotonic reading says; all that is
-// remembered then moves back with the clock, and "ten minutes ago" stays ten
-// minutes ago. Without a monotonic reading such a tick is refused.
+// The time since the last tick is that of the wall clock, so that a suspended
+// machine leaves a gap. Where the wall clock was set back, it is that of t's
+// monotonic reading, and the past moves back with the clock: ten minutes ago stays
+// ten minutes ago. Without a monotonic reading such a tick is refused.
 //
-// A tick that was begun and not committed is committed first.
+// An open tick is committed first.
 func (s *Store) Begin(t time.Time) bool {
 	if s.open {
 		s.Commit()
@@ -112,9 +87,8 @@ func (s *Store) Begin(t time.Time) bool {
 	return began
 }
 
-// begin starts a tick at t, by the wall clock; monotonic is what has passed
-// since the last one where the caller's clock tells it, else the difference of
-// the two.
+// begin starts a tick at t by the wall clock; monotonic is the time since the last
+// tick by the monotonic clock or, without one, by the wall clock.
 func (s *Store) begin(t time.Time, monotonic time.Duration) bool {
 	if u := t.Unix(); u > reach || u < -reach {
 		return false
@@ -179,7 +153,7 @@ func (s *Store) Commit() {
 // oldestBucket is the ordinal of the oldest bucket within the span.
 func (s *Store) oldestBucket() int64 { return s.buckets.after(s.now - s.span - s.width) }
 
-// view is what readers may see once a tick is whole.
+// view is the view of readers after a tick.
 func (s *Store) view() *view {
 	return &view{
 		ticks: s.ticks, buckets: s.buckets, firstBucket: s.oldestBucket(),
@@ -187,8 +161,7 @@ func (s *Store) view() *view {
 	}
 }
 
-// Span says how far back the store can be read; both are zero while it is
-// empty.
+// Span is how far back the store can be read; both are zero while it is empty.
 func (s *Store) Span() (oldest, newest time.Time) {
 	v := s.published.Load()
 	if v.ticks.empty() {

@@ -22,7 +22,7 @@ func run(t *testing.T, s *Store, begin time.Time, ticks int, series ...*Series) 
 	}
 }
 
-func TestAnEmptyStoreKnowsNothing(t *testing.T) {
+func TestEmptyStore(t *testing.T) {
 	s := New(Options{})
 	r := s.Open()
 	if _, _, ok := r.At(noon); ok {
@@ -46,7 +46,7 @@ func TestAnEmptyStoreKnowsNothing(t *testing.T) {
 	}
 }
 
-func TestATickIsSeenOnlyWhole(t *testing.T) {
+func TestTickIsPublishedAtOnce(t *testing.T) {
 	s := New(Options{})
 	a, b := s.Open(), s.Open()
 	run(t, s, noon, 1, a, b)
@@ -67,7 +67,7 @@ func TestATickIsSeenOnlyWhole(t *testing.T) {
 	}
 }
 
-func TestASpikeStaysVisibleForADay(t *testing.T) {
+func TestSpikeStaysVisibleForADay(t *testing.T) {
 	s := New(Options{})
 	r := s.Open()
 	const spike = 80 << 30
@@ -87,7 +87,7 @@ func TestASpikeStaysVisibleForADay(t *testing.T) {
 	}
 }
 
-func TestTheClockMaySleepAndStepBack(t *testing.T) {
+func TestClockMaySleepAndStepBack(t *testing.T) {
 	s := New(Options{})
 	r := s.Open()
 	run(t, s, noon, 10, r)
@@ -106,7 +106,7 @@ func TestTheClockMaySleepAndStepBack(t *testing.T) {
 	}
 }
 
-func TestTheWallClockSetBackTakesThePastAlong(t *testing.T) {
+func TestPastFollowsAWallClockSetBack(t *testing.T) {
 	s := New(Options{})
 	r := s.Open()
 	run(t, s, noon, 600, r)
@@ -127,7 +127,7 @@ func TestTheWallClockSetBackTakesThePastAlong(t *testing.T) {
 	}
 }
 
-func TestMemoryOfTheDeadIsGivenBack(t *testing.T) {
+func TestMemoryOfClosedSeriesIsFreed(t *testing.T) {
 	s := New(Options{FullSamples: 256, BucketSpan: time.Hour})
 	keeper := s.Open()
 	run(t, s, noon, 1000, keeper)
@@ -167,7 +167,7 @@ func TestMemoryOfTheDeadIsGivenBack(t *testing.T) {
 	series[7].Append(1)
 }
 
-func TestTheCoarseSpanReachesADay(t *testing.T) {
+func TestCoarseSpanReachesADay(t *testing.T) {
 	s := New(Options{})
 	r := s.Open()
 	begin := noon

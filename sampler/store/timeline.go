@@ -2,10 +2,8 @@ package store
 
 import "sort"
 
-// timeline says when each of a row of moments was. The moments are numbered
-// from 0; the oldest ones may have been forgotten. Its value is a view: a copy
-// stays valid and unchanged while the writer goes on, because the writer only
-// writes behind the end of what a copy reaches.
+// timeline is the times of moments, numbered from 0; the oldest may be forgotten. A
+// copy is an immutable view: the writer only writes behind its end.
 type timeline struct {
 	blocks []*timeBlock
 	base   int64 // ordinal of the first entry of blocks[0]
@@ -18,7 +16,7 @@ type timeBlock [timeBlockSize]int64 // ns, rising
 
 func (l *timeline) empty() bool { return len(l.blocks) == 0 }
 
-// first is the ordinal of the oldest moment that is remembered.
+// first is the ordinal of the oldest moment.
 func (l *timeline) first() int64 { return l.base }
 
 // at gives the time of an ordinal in [first, end).
