@@ -54,18 +54,17 @@ func (src *sources) actions(sampling *sampler.Sampler, s *config.Settings) ui.Ac
 	sender := &signal.Sender{
 		Send: src.signal, Latest: sampling.Latest, Log: src.log, Note: sampling.Note, Clock: src.options.Clock,
 	}
-	actions := ui.Actions{Segments: src.segmentsAction(sampling.Latest), Flush: flusher.Run, Signal: sender.Run}
+	actions := ui.Actions{
+		Segments: src.segmentsAction(sampling.Latest),
+		Flush:    during(src.inflight, flusher.Run),
+		Signal:   during(src.inflight, sender.Run),
+	}
 	if src.table == nil {
 		return actions // a simulated process has no inside
 	}
 	attacher := attacher(src.table, src.log)
 	attacher.Latest, attacher.Note = sampling.Latest, sampling.Note
 	actions.Attachable, actions.AuditLog = attacher.Examine, src.log.Directory
-	actions.Attach = func(ctx context.Context, r attach.Request) (result attach.Result, err error) {
-		if ended := src.attaching.do(ctx, func(ctx context.Context) { result, err = attacher.Run(ctx, r) }); ended != nil {
-			return attach.Result{}, ended
-		}
-		return result, err
-	}
+	actions.Attach = during(src.inflight, attacher.Run)
 	return actions
 }

@@ -93,7 +93,7 @@ func (p *program) watch(ctx context.Context, src *sources, s *config.Settings, i
 
 	err := p.show(ctx, sampling, src, s, input, &screen)
 	cancel(nil)
-	src.attaching.end(attachEnd)
+	src.inflight.end(actionTimeout)
 	upgraded := errors.Is(err, errUpgraded)
 	// A driver call that hangs holds the sampler; the program ends anyway.
 	patience := 500 * time.Millisecond

@@ -2,6 +2,11 @@ package cli
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"slices"
+	"sync"
 	"syscall"
 	"time"
 
@@ -31,14 +36,13 @@ type sources struct {
 	log     *action.Log // nil in a demo: what is simulated is not logged
 	// segments asks a probe where its memory lies on some devices, or on all.
 	segments mapper
-	// attaching is what the monitor does not end in the middle of.
-	attaching *underWay
+	inflight *inflight // the monitor's actions on processes
 }
 
 // sources wires the sources that the settings ask for. A simulated box gets
 // as much past as is asked for; a real one has what it has.
 func (p *program) sources(s *config.Settings, past time.Duration) (*sources, error) {
-	out := &sources{attaching: newUnderWay(), options: sampler.Options{
+	out := &sources{inflight: newInflight(), options: sampler.Options{
 		Interval:   s.Interval,
 		Only:       s.GPUs,
 		Thresholds: s.Thresholds(),
@@ -93,4 +97,118 @@ func (src *sources) lookOnce() {
 	if src.probes != nil {
 		src.options.Probes = &settled{ProbeReader: src.probes, settle: src.probes.Settle}
 	}
+}
+
+// probeAsker is what a driverSource needs of the monitor of probes.
+type probeAsker interface {
+	Ask()
+	Listed(gpu string, pids []int)
+}
+
+// driverSource is the driver, and remembers what its last Open said, also one
+// that failed: which library was found, and every GPU before the filter.
+type driverSource struct {
+	sampler.DeviceReader
+	probes probeAsker // nil where there are none to ask
+
+	mu      sync.Mutex
+	driver  nvml.Driver
+	devices []nvml.Device
+}
+
+// Open implements sampler.DeviceReader.
+func (d *driverSource) Open() (nvml.Driver, []nvml.Device, error) {
+	driver, devices, err := d.DeviceReader.Open()
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, was := range d.devices {
+		if d.probes != nil && !slices.ContainsFunc(devices, func(is nvml.Device) bool { return is.UUID == was.UUID }) {
+			d.probes.Listed(was.UUID, nil)
+		}
+	}
+	d.driver, d.devices = driver, devices
+	return driver, devices, err
+}
+
+// Read implements sampler.DeviceReader. The probes are asked at the moment that
+// the driver is read, so that the two can be compared, and are told which
+// processes it lists: a probe in a container is found by its pid.
+func (d *driverSource) Read(device nvml.Device) (nvml.Reading, error) {
+	if d.probes == nil {
+		return d.DeviceReader.Read(device)
+	}
+	d.probes.Ask()
+	reading, err := d.DeviceReader.Read(device)
+	switch {
+	case errors.Is(err, nvml.ErrGPULost):
+		d.probes.Listed(device.UUID, nil)
+	case err == nil && reading.ProcessesError == nil:
+		pids := make([]int, 0, len(reading.Processes))
+		for i := range reading.Processes {
+			pids = append(pids, reading.Processes[i].PID)
+		}
+		slices.Sort(pids)
+		d.probes.Listed(device.UUID, slices.Compact(pids))
+	}
+	return reading, err
+}
+
+// said is what the last Open said.
+func (d *driverSource) said() (nvml.Driver, []nvml.Device) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.driver, d.devices
+}
+
+// listen has the probes of a real box read until the context ends, and returns
+// a function that waits until they no longer are. A panic there comes back as
+// an error: somebody else owns the terminal.
+func (src *sources) listen(ctx context.Context, failed func(error)) (wait func()) {
+	if src.probes == nil {
+		return func() {}
+	}
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		defer func() {
+			if value := recover(); value != nil {
+				failed(fmt.Errorf("probes: panic: %v\n%s", value, debug.Stack()))
+			}
+		}()
+		src.probes.Run(ctx)
+	}()
+	return func() { <-ended }
+}
+
+// listenFor has the probes read for a command that looks once, and returns a
+// function that ends it and waits until it has ended.
+func (src *sources) listenFor(ctx context.Context) (end func()) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	waitForProbes := src.listen(ctx, cancel)
+	return func() {
+		cancel(nil)
+		waitForProbes()
+	}
+}
+
+// onceProbing is how long a command that looks once waits for its probes: a
+// little more than one has for its first answer.
+const onceProbing = 500 * time.Millisecond
+
+// settled is a reader of probes that waits, the first time, until all that can
+// be found have been asked: who looks once does not get another chance.
+type settled struct {
+	sampler.ProbeReader
+	settle func(context.Context)
+	first  sync.Once
+}
+
+// Answers implements sampler.ProbeReader.
+func (s *settled) Answers() []probe.Answer {
+	s.first.Do(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), onceProbing)
+		defer cancel()
+		s.settle(ctx)
+	})
+	return s.ProbeReader.Answers()
 }

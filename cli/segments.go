@@ -11,7 +11,6 @@ import (
 	"vramscope/internal/process"
 	"vramscope/internal/quantity"
 	"vramscope/probe"
-	"vramscope/sampler/simulator"
 	"vramscope/sampler/snapshot"
 )
 
@@ -29,17 +28,6 @@ func segmentsFrom(finder *probe.Finder) mapper {
 		}
 		defer func() { _ = client.Close() }() // all has been said
 		return client.Segments(ctx, devices...)
-	}
-}
-
-// simulatedSegments asks a simulated box.
-func simulatedSegments(box *simulator.Box) mapper {
-	return func(_ context.Context, id process.Identity, devices ...string) (probe.Segments, error) {
-		found, err := box.Segments(id)
-		found.Devices = slices.DeleteFunc(found.Devices, func(d probe.DeviceSegments) bool {
-			return len(devices) > 0 && !slices.Contains(devices, d.UUID)
-		})
-		return found, err
 	}
 }
 
