@@ -106,7 +106,7 @@ func TestAttachDialogDoesNotJump(t *testing.T) {
 	if before != after {
 		t.Errorf("it grows from %d lines to %d", before, after)
 	}
-	if got := shownText(d); !strings.Contains(got, "looking whether a probe can get in") || strings.Contains(got, "y  attach") {
+	if got := shownText(d); !strings.Contains(got, "examining the process") || strings.Contains(got, "y  attach") {
 		t.Errorf("before anything is known it says\n%s", got)
 	}
 }
@@ -141,7 +141,7 @@ func TestAttachDialogFollowsItsProcess(t *testing.T) {
 		want   string
 	}{
 		"the pid is another process": {func(p *snapshot.Process) { p.ID.Process.StartTime++ }, "it has ended"},
-		"it got a probe":             {func(p *snapshot.Process) { p.Probe = &snapshot.Probe{State: snapshot.ProbeLive} }, "it has a probe by now"},
+		"it got a probe":             {func(p *snapshot.Process) { p.Probe = &snapshot.Probe{State: snapshot.ProbeLive} }, "it has a probe already"},
 	} {
 		next := *st.live
 		next.Rows = slices.Clone(st.live.Rows)
@@ -195,7 +195,7 @@ func TestAttachGoldens(t *testing.T) {
 	})
 }
 
-// TestAttachSaysWhatItDoesAtEverySize: nobody agrees to what they cannot read.
+// TestAttachSaysWhatItDoesAtEverySize: what will be done stays readable.
 func TestAttachSaysWhatItDoesAtEverySize(t *testing.T) {
 	lk := drawnLook(t)
 	for width := 60; width <= 200; width += 7 {
@@ -204,7 +204,7 @@ func TestAttachSaysWhatItDoesAtEverySize(t *testing.T) {
 			st.overlay = d.Fill(drawnPlan())
 			screen := strings.Join(frame(st, lk), "\n")
 			words := strings.Join(strings.Fields(strings.ReplaceAll(screen, "│", " ")), " ")
-			for _, want := range []string{"PID 3011876", "This runs vramscope's code", "moment", "y attach", "Esc cancel"} {
+			for _, want := range []string{"PID 3011876", "This runs vramscope's code", "brief", "y attach", "Esc cancel"} {
 				if !strings.Contains(words, want) {
 					t.Fatalf("%d×%d: no %q in\n%s", width, height, want, screen)
 				}

@@ -67,7 +67,7 @@ func TestAAsksAndYAttaches(t *testing.T) {
 	m, a := newAttachModel(t, nil)
 	m.onto(snapshottest.Probeme)
 	m.key("a")
-	m.shows("looking whether a probe can get in")
+	m.shows("examining the process")
 	m.key("y", "enter") // nobody has read anything yet
 	if m.st.overlay == nil {
 		t.Fatal("the dialog is gone before it was answered")
@@ -140,7 +140,7 @@ func TestAPlanThatComesTooLate(t *testing.T) {
 	}
 	m.onto(3000533).key("a")
 	m.Update(answer)
-	m.shows("looking whether a probe can get in")
+	m.shows("examining the process")
 }
 
 func TestAShowsEveryReasonAtOnce(t *testing.T) {

@@ -89,7 +89,7 @@ func (d detail) evictable() string {
 	if len(d.process.Evictable) == 0 {
 		return ""
 	}
-	told := cell.SizesTold(d.process.Evictable)
+	told := cell.SizesKnown(d.process.Evictable)
 	caches := make([]string, len(d.process.Evictable))
 	for i := range d.process.Evictable {
 		cache := &d.process.Evictable[i]

@@ -41,7 +41,7 @@ func TestWhatNoDriverHasToldIsNotSaidToHaveBeenSeen(t *testing.T) {
 func TestFFlushesAlsoWithoutADriver(t *testing.T) {
 	m := newFlushModel(t, func(s *snapshot.Snapshot, _ *Options) { neverADriver(s) })
 	m.onto(snapshottest.Leaking).key("F")
-	if !strings.Contains(m.content, "Flush: give cached memory back") {
+	if !strings.Contains(m.content, "Flush: free cached memory") {
 		t.Fatalf("no dialog:\n%s", m.content)
 	}
 	m.key("y")

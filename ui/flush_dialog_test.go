@@ -127,7 +127,7 @@ func TestFlushDialogFollowsItsProcess(t *testing.T) {
 	at := slices.IndexFunc(next.Rows, func(p snapshot.Process) bool { return p.ID.Process.PID == snapshottest.Leaking })
 	next.Rows[at].Returnable, next.Rows[at].Cached = amountIn(3), amountIn(3)
 	st.live = &next
-	if got := shownText(d.Follow(st.scene())); !strings.Contains(got, "returns 3.00G") {
+	if got := shownText(d.Follow(st.scene())); !strings.Contains(got, "frees 3.00G") {
 		t.Errorf("the dialog does not follow:\n%s", got)
 	}
 	// The pid goes to another process.
@@ -147,16 +147,16 @@ func TestFlushSaysHowMuchLasts(t *testing.T) {
 		history    func(snapshot.History) snapshot.History
 		change     func(*snapshot.Process)
 	}{
-		{"as drawn", "lasts   about 9.5G of it: its peak in the last 10 min needs 2.30G again", nil, nil},
-		{"steady", "lasts   all of it, if it goes on as in the last 10 min", func(h snapshot.History) snapshot.History { return h.(peaked).History }, nil},
-		{"a sawtooth", "lasts   none of it: its peak in the last 10 min needs 55.1G again", nil, func(p *snapshot.Process) {
+		{"as drawn", "stays free  about 9.5G: its 10-min peak needs 2.30G back", nil, nil},
+		{"steady", "stays free  all of it, if it goes on as in the last 10 min", func(h snapshot.History) snapshot.History { return h.(peaked).History }, nil},
+		{"a sawtooth", "stays free  none: its 10-min peak needs it back", nil, func(p *snapshot.Process) {
 			p.Allocated = amountIn(.1)
 		}},
-		{"a peak between two looks", "lasts   at most 9.5G of it: its highest peak ever was 63.0G", nil, func(p *snapshot.Process) {
+		{"a peak between two samples", "stays free  up to 9.5G: its highest peak ever was 63.0G", nil, func(p *snapshot.Process) {
 			p.Allocators[0].PeakAllocated = amountIn(63)
 		}},
-		{"nothing watched", "lasts   not known", func(snapshot.History) snapshot.History { return nil }, nil},
-		{"a few seconds", "lasts   not known", justStarted, nil},
+		{"nothing watched", "stays free  unknown", func(snapshot.History) snapshot.History { return nil }, nil},
+		{"a few seconds", "stays free  unknown", justStarted, nil},
 	} {
 		lk := drawnLook(t)
 		st, _ := askedToFlush(lk, func(p *snapshot.Process) {
@@ -183,7 +183,7 @@ func TestFlushOfAPoolThatWasNeverFlushed(t *testing.T) {
 	}, snapshottest.Leaking)
 	got := shownText(d)
 	for _, want := range []string{
-		"returns up to 11.8G", "gradual    up to 11.8G in steps; Esc stops between two of them",
+		"frees up to 11.8G", "gradual    up to 11.8G in steps; Esc stops between two of them",
 		"selective  up to 11.8G at once; no caches are registered to evict", "whatever else it can collect",
 	} {
 		if !strings.Contains(got, want) {
@@ -192,9 +192,9 @@ func TestFlushOfAPoolThatWasNeverFlushed(t *testing.T) {
 	}
 }
 
-// TestFlushTellsTheSizesOfCaches: as far as the program tells them, and each
+// TestFlushShowsTheSizesOfCaches: as far as the program reports them, and each
 // process's once.
-func TestFlushTellsTheSizesOfCaches(t *testing.T) {
+func TestFlushShowsTheSizesOfCaches(t *testing.T) {
 	cache := func(name string, gigabytes float64) snapshot.Evictable {
 		return snapshot.Evictable{Name: name, Bytes: uitest.Known(gigabytes)}
 	}
@@ -203,8 +203,8 @@ func TestFlushTellsTheSizesOfCaches(t *testing.T) {
 		caches map[int][]snapshot.Evictable
 		want   string
 	}{
-		"all told":           {map[int][]snapshot.Evictable{leaking: {cache("kv_cache", 2.5), cache("loader", 1)}}, "evicts kv_cache 2.50G, loader 1.00G "},
-		"one not told":       {map[int][]snapshot.Evictable{leaking: {cache("kv_cache", 2.5), {Name: "loader"}}}, "evicts kv_cache 2.50G, loader – "},
+		"all known":          {map[int][]snapshot.Evictable{leaking: {cache("kv_cache", 2.5), cache("loader", 1)}}, "evicts kv_cache 2.50G, loader 1.00G "},
+		"one unknown":        {map[int][]snapshot.Evictable{leaking: {cache("kv_cache", 2.5), {Name: "loader"}}}, "evicts kv_cache 2.50G, loader – "},
 		"measured and empty": {map[int][]snapshot.Evictable{leaking: {cache("kv_cache", 0)}}, "evicts kv_cache 0 "},
 		"of two programs":    {map[int][]snapshot.Evictable{leaking: {cache("kv", 2.5)}, other: {cache("kv", 1)}}, "evicts kv 3.50G "},
 		"of one of two":      {map[int][]snapshot.Evictable{leaking: {{Name: "kv"}, cache("b", 1)}, other: {cache("kv", 1)}}, "evicts kv –, b 1.00G "},
@@ -228,7 +228,7 @@ func TestFlushTellsTheSizesOfCaches(t *testing.T) {
 func TestFlushWarnsWhereOthersWait(t *testing.T) {
 	_, d := askedToFlush(drawnLook(t), nil, 2963101) // one of two ranks
 	if got := shownText(d); !strings.Contains(got, "its job's other GPUs may wait") {
-		t.Errorf("nobody is told that a job may stall:\n%s", got)
+		t.Errorf("no warning that the job may stall:\n%s", got)
 	}
 }
 
@@ -236,13 +236,13 @@ func TestFlushOfTaggedProcesses(t *testing.T) {
 	_, d := askedToFlush(drawnLook(t), nil, snapshottest.Leaking, 2701455, 2955020)
 	got := shownText(d)
 	for _, want := range []string{
-		"Flush: give cached memory back, 2 of 3 tagged",
-		"    PID USER     GPU  USED AFTER  BACK STAYS  COMMAND",
+		"Flush: free cached memory, 2 of 3 tagged",
+		"    PID USER     GPU  USED AFTER FREED LASTS  COMMAND",
 		"2963112 carol      3 70.6G 58.8G 11.8G 9.50G  finetune.py --cfg sft.yaml",
 		"2701455 dave       4 47.8G 41.6G 6.20G 6.20G  dlrm.py --batch 65536",
 		"2955020 erin       7 59.7G     –     –     –  no: JAX keeps its cache. To ch",
 		"sum                      18.0G 15.7G",
-		"gradual    18.0G in one step: PyTorch cannot give back a part",
+		"gradual    18.0G in one step: PyTorch cannot free a part",
 	} {
 		if !strings.Contains(got, want) {
 			t.Errorf("no %q in\n%s", want, got)
@@ -253,7 +253,7 @@ func TestFlushOfTaggedProcesses(t *testing.T) {
 	}
 	_, all := askedToFlush(drawnLook(t), nil, 2955020, 184)
 	if _, out := all.Press("y", 80, 14); out != dialog.Handled || len(all.Requests(false)) != 0 {
-		t.Errorf("nobody can be asked, and y comes out as %v", out)
+		t.Errorf("no process can be flushed, but y has the outcome %v", out)
 	}
 }
 
@@ -273,7 +273,7 @@ func TestUrgentFlushAsksAProcessOnce(t *testing.T) {
 	}
 	one := dialog.NewFlush(lk, st.scene(), []snapshot.RowID{second.ID})
 	o, _ = one.Press("u", 80, 14)
-	if got := shownText(o); !strings.Contains(got, "returns 23.6G on 2 GPUs") {
+	if got := shownText(o); !strings.Contains(got, "frees 23.6G on 2 GPUs") {
 		t.Errorf("urgent does not count the other GPU:\n%s", got)
 	}
 }

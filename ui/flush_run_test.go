@@ -131,7 +131,7 @@ func (m *flushModel) onto(pid int) *flushModel {
 func TestFAsksAndYFlushes(t *testing.T) {
 	m := newFlushModel(t, nil).onto(snapshottest.Leaking)
 	m.key("F")
-	if !strings.Contains(m.content, "Flush: give cached memory back") {
+	if !strings.Contains(m.content, "Flush: free cached memory") {
 		t.Fatalf("no dialog:\n%s", m.content)
 	}
 	m.key("enter", "x", "F")
@@ -171,7 +171,7 @@ func TestDryRunLeavesTheQuestionOpen(t *testing.T) {
 	if len(m.asked) != 1 || !m.asked[0].DryRun {
 		t.Errorf("it asked for %+v", m.asked)
 	}
-	if !strings.Contains(m.content, "Flush: give cached memory back") {
+	if !strings.Contains(m.content, "Flush: free cached memory") {
 		t.Errorf("the question is gone:\n%s", m.content)
 	}
 	m.key("y")

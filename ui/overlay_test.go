@@ -43,8 +43,8 @@ func TestHelpAsDrawn(t *testing.T) {
 		"│   Ctrl+L    redraw          y         copy PID      (F a x are off in        │",
 		"│   Ctrl+Z    suspend         w         save snapshot the past and with        │",
 		"│   q F10     quit            v         map (detail)  --read-only)             │",
-		"│ BAR   ▓ other: context, libraries   ▄ unknown: no probe   █ allocated: live  │",
-		"│       ▒ stuck: fragmented, or held by JAX   ░ cached: F returns it   · free  │",
+		"│ BAR   ▓ other: context, libraries   ▄ unknown: no probe   █ allocated        │",
+		"│       ▒ fragmented, or cached by JAX   ░ cached: F frees it   · free         │",
 		"│ ROW   L leak   ↑ growing   ↓ shrinking   ~ up and down   (33G) not returnable│",
 		"│       – not known   5:1 GPU 5, MIG instance 1   ? another container's process│",
 		"│ G is GiB.  +60s: median forecast.  full in: median (earliest–latest, 80 %)   │",
@@ -162,10 +162,10 @@ func TestSignalDialogFollowsItsProcess(t *testing.T) {
 
 func TestSignalDialogSaysWhoseItIs(t *testing.T) {
 	st := drawnState()
-	for viewer, want := range map[string]string{"bob": "you are bob", "root": "not yours", "carol": ""} {
+	for viewer, want := range map[string]string{"bob": "you are bob", "root": "allowed because you are root", "carol": ""} {
 		st.live.Host.User = viewer
 		text := rendered(dialog.NewSignal(uitest.Appearance(t, "", false), st.scene(), st.Cursor.ID), 80, 14)
-		if got := strings.Contains(text, "not yours"); got != (want != "") || !strings.Contains(text, want) {
+		if got := strings.Contains(text, "carol's process"); got != (want != "") || !strings.Contains(text, want) {
 			t.Errorf("%s sees:\n%s", viewer, text)
 		}
 	}

@@ -11,27 +11,26 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// watchedLeast is for how long a process must have been seen before anything
-// is said of what it will need.
+// watchedLeast is how long a process must have been watched before its needs are
+// estimated.
 const watchedLeast = 20 * time.Second
 
-// stay is how much of what a flush returns would stay away.
+// Lasting estimates how much of the memory that a flush frees stays free.
 type Lasting struct {
-	Most  quantity.Bytes // because the process has not needed it lately
-	Least quantity.Bytes // if it comes to need what it ever did
-	Needs quantity.Bytes // what its peak of the last minutes needs again
-	Ever  quantity.Bytes // its highest peak, as its allocator tells; 0 where it does not
-	Seen  time.Duration  // how much of these minutes is known
+	Most  quantity.Bytes // if the process needs what it needed in the last minutes
+	Least quantity.Bytes // if it needs what it needed at its highest peak
+	Needs quantity.Bytes // what the peak of the last minutes takes back
+	Ever  quantity.Bytes // its highest peak, as its allocator reports; 0 where that is unknown
+	Seen  time.Duration  // how long it was watched, of these minutes
 	Known bool
 }
 
-// lasting is how much of what a flush returns would stay away: what is cached,
-// less what the peak of the last minutes needs again. A peak between two looks
-// is not seen, but the allocator knows that there was one.
+// LastingOf subtracts what the peak of the last minutes takes back from what is
+// cached. Peaks between two samples are known from the allocator's own maximum.
 func LastingOf(history snapshot.History, now time.Time, p *snapshot.Process) Lasting {
-	allocated, told := p.Allocated.Value()
+	allocated, reported := p.Allocated.Value()
 	peak, seen, ok := AllocatedPeak(history, now, p.ID)
-	s := Lasting{Seen: seen, Known: ok && told && seen >= watchedLeast}
+	s := Lasting{Seen: seen, Known: ok && reported && seen >= watchedLeast}
 	if !s.Known {
 		return s
 	}
@@ -41,7 +40,7 @@ func LastingOf(history snapshot.History, now time.Time, p *snapshot.Process) Las
 	s.Needs = max(peak-allocated, 0)
 	s.Most = left(s.Needs)
 	s.Least = s.Most
-	if len(p.Allocators) == 1 { // peaks of several allocators are of several moments
+	if len(p.Allocators) == 1 { // peaks of several allocators need not coincide
 		if s.Ever = p.Allocators[0].PeakAllocated.Or(0); s.Ever > peak {
 			s.Least = left(s.Ever - allocated)
 		}
@@ -49,15 +48,15 @@ func LastingOf(history snapshot.History, now time.Time, p *snapshot.Process) Las
 	return s
 }
 
-// atMost is most for an estimate, never more than what is returned.
-func (s Lasting) AtMost(returned quantity.Bytes) string {
-	if s.Most >= returned {
+// AtMost is Most as text, rounded where it is less than what is freed.
+func (s Lasting) AtMost(freed quantity.Bytes) string {
+	if s.Most >= freed {
 		return s.Most.String()
 	}
 	return About(s.Most)
 }
 
-// minutes is a time as a person says it: "10 min".
+// Minutes is "10 min", or "40 s" below a minute.
 func Minutes(d time.Duration) string {
 	if d < time.Minute {
 		return strconv.Itoa(int(d/time.Second)) + " s"
@@ -65,7 +64,7 @@ func Minutes(d time.Duration) string {
 	return strconv.Itoa(int(d/time.Minute)) + " min"
 }
 
-// about is an amount in two digits, for an estimate.
+// About is an amount in two digits, for an estimate.
 func About(amount quantity.Bytes) string {
 	step := quantity.Bytes(1)
 	for unit := quantity.KiB; unit <= amount; unit *= 1024 {
@@ -85,11 +84,11 @@ func About(amount quantity.Bytes) string {
 	return text
 }
 
-// peakWindow is how far back the peak of allocated memory counts: what was
-// needed in the last ten minutes will soon be needed again.
+// peakWindow is how far back the peak of allocated memory counts.
 const peakWindow = 10 * time.Minute
 
-// allocatedPeak is the most that a row had allocated in the last ten minutes.
+// AllocatedPeak is the most that a row had allocated within peakWindow, and how
+// long it was watched in that time.
 func AllocatedPeak(history snapshot.History, now time.Time, id snapshot.RowID) (amount quantity.Bytes, seen time.Duration, ok bool) {
 	if history == nil {
 		return 0, 0, false
@@ -107,18 +106,18 @@ func AllocatedPeak(history snapshot.History, now time.Time, id snapshot.RowID) (
 	return amount, min(seen, peakWindow), ok
 }
 
-// returnableOf is what a flush gives back; of an allocator that does not say,
-// at most what it caches.
+// ReturnableOf is what a flush frees; where the allocator does not report that,
+// what it caches.
 func ReturnableOf(p *snapshot.Process) quantity.Bytes {
 	return max(p.Returnable.Or(p.Cached.Or(0)), 0)
 }
 
-// sizesTold reports whether a program tells the size of any of its caches.
-func SizesTold(caches []snapshot.Evictable) bool {
+// SizesKnown reports whether the size of any of the caches is known.
+func SizesKnown(caches []snapshot.Evictable) bool {
 	return slices.ContainsFunc(caches, func(c snapshot.Evictable) bool { return c.Bytes.Known() })
 }
 
-// sizeOf is a size in running text.
+// SizeOf is a size in running text.
 func SizeOf(size snapshot.Bytes, unknown string) string {
 	if v, ok := size.Value(); ok {
 		return v.String()

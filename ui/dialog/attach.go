@@ -12,28 +12,27 @@ import (
 	"vramscope/ui/keys"
 )
 
-// Attach asks before a probe is put into a running process: that runs
-// our code in somebody's job. It opens at once, while the process is still
-// being looked at, and then says how it would be done, or every reason why it
-// cannot be, not the first alone.
+// Attach asks before a probe is put into a running process, which runs vramscope's
+// code there. It opens while the process is examined, and then says how the probe
+// would be attached, or every reason why it cannot be.
 type Attach struct {
 	look   *cell.Appearance
 	now    cell.Moment
-	viewer string           // who looks
-	home   string           // of whoever looks
-	log    string           // the directory that the attempt is logged in
-	target snapshot.Process // as it was last seen
+	viewer string           // the user of vramscope
+	home   string           // the home directory of the viewer
+	log    string           // the directory of the audit log
+	target snapshot.Process // as last seen
 	ended  bool
-	looked bool // the plan is there
+	looked bool // the plan has come
 	plan   attach.Plan
 }
 
-// NewAttach asks about the process of a row; filled brings the plan.
+// NewAttach asks about the process of a row. Fill brings the plan.
 func NewAttach(lk *cell.Appearance, now *Scene, id snapshot.RowID, home, log string) Attach {
 	return Attach{look: lk, home: home, log: log, target: snapshot.Process{ID: id}, ended: true}.following(now)
 }
 
-// following takes the process's newest figures from the state.
+// following takes the newest figures of the process.
 func (d Attach) following(now *Scene) Attach {
 	if now.Live == nil {
 		return d
@@ -49,13 +48,13 @@ func (d Attach) following(now *Scene) Attach {
 	return d
 }
 
-// Fill is the dialog with what the examination found.
+// Fill is the question with the plan.
 func (d Attach) Fill(plan attach.Plan) Attach {
 	d.plan, d.looked = plan, true
 	return d
 }
 
-// Process is who would get the probe.
+// Process is the process that would get the probe.
 func (d Attach) Process() process.Identity { return d.target.ID.Process }
 
 // Follow implements Overlay.
@@ -84,14 +83,14 @@ func (d Attach) Press(name string, _, height int) (Overlay, Outcome) {
 	}
 }
 
-// refusals is every reason why no probe can be put in.
+// refusals are the reasons why no probe can be attached.
 func (d Attach) refusals() []string {
 	var reasons []string
 	switch {
 	case d.ended:
 		reasons = append(reasons, "it has ended")
 	case d.target.Probe != nil:
-		reasons = append(reasons, "it has a probe by now")
+		reasons = append(reasons, "it has a probe already")
 	}
 	if !d.looked {
 		return reasons
@@ -102,12 +101,12 @@ func (d Attach) refusals() []string {
 		}
 	}
 	if len(reasons) == 0 && d.plan.Method == "" {
-		reasons = append(reasons, "no way into it is known")
+		reasons = append(reasons, "no way to attach to it is known")
 	}
 	return reasons
 }
 
-// form lays the question, or the refusal, out.
+// form lays out the question or the refusal.
 func (d Attach) form(width int) form {
 	out := form{look: d.look, title: "Attach a probe", apart: 26}
 	inner := max(min(width, dialogWidth)-3, 1)
@@ -129,8 +128,7 @@ func (d Attach) who() []cell.Span {
 	return []cell.Span{{s.Strong, "PID " + strconv.Itoa(p.ID.Process.PID)}, {s.Text, "  " + cell.UserName(p) + "  " + cell.ShortCommand(p)}}
 }
 
-// where is what else it is known by, with as much of its interpreter's path as
-// there is room for.
+// where is the facts, with as much of the interpreter's path as has room.
 func (d Attach) where(inner int) []cell.Span {
 	path := text.Clean(cell.Limit(d.plan.Interpreter))
 	s := ""
@@ -161,20 +159,20 @@ func (d Attach) facts(path string) string {
 	return strings.Join(facts, ", ")
 }
 
-// wait is the dialog while the process is being looked at, as high as it will
-// be: nothing jumps when the answer comes.
+// wait is the question while the process is examined, as high as it will be, so
+// that nothing jumps when the plan comes.
 func (d Attach) wait(out *form, inner int) {
 	ready := form{look: d.look}
 	d.ask(&ready, inner)
 	const toCome = 4 // lines of checks, and what to do next time
-	out.lines = [][]cell.Span{d.who(), d.where(inner), nil, {{d.look.Styles.Dim, "looking whether a probe can get in; nothing is changed by that"}}}
+	out.lines = [][]cell.Span{d.who(), d.where(inner), nil, {{d.look.Styles.Dim, "examining the process; this changes nothing"}}}
 	for len(out.lines) < len(ready.lines)+toCome {
 		out.lines = append(out.lines, nil)
 	}
 	out.buttons = []button{{"Esc", "cancel"}}
 }
 
-// ask says what will be done, and what has been made sure of.
+// ask says what will be done, and what was checked.
 func (d Attach) ask(out *form, inner int) {
 	out.lines = [][]cell.Span{d.who(), d.where(inner), nil}
 	out.add(d.what(inner), inner)
@@ -189,7 +187,7 @@ func (d Attach) ask(out *form, inner int) {
 		}
 		out.lines = append(out.lines, []cell.Span{{d.look.Styles.Dim, next + "  "}, {d.look.Styles.Key, text.Clean(cell.Limit(d.plan.Instead))}})
 	}
-	// What will be done stays in sight however small the pane is.
+	// What will be done is the last to be dropped.
 	for i := len(out.lines) - 1; i >= first; i-- {
 		out.drop = append(out.drop, i)
 	}
@@ -200,13 +198,13 @@ func (d Attach) ask(out *form, inner int) {
 	out.buttons = []button{{"y", "attach"}, {"Esc", "cancel"}}
 }
 
-// narrowDialog is from where on the dialog has room for whole sentences.
+// narrowDialog is the least width of whole sentences.
 const narrowDialog = 50
 
-// what is done to the process, by the way there is.
+// what is done to the process.
 func (d Attach) what(inner int) string {
 	if inner < narrowDialog {
-		return "This runs vramscope's code inside it (" + map[bool]string{true: "Python's own way", false: "by gdb, a moment's standstill"}[d.plan.Method == attach.RemoteExec] + ")."
+		return "This runs vramscope's code inside it (" + map[bool]string{true: "Python's own way", false: "by gdb, which pauses it briefly"}[d.plan.Method == attach.RemoteExec] + ")."
 	}
 	whose := "your process"
 	if owner := d.target.User; owner != d.viewer && owner != "" {
@@ -214,13 +212,13 @@ func (d Attach) what(inner int) string {
 	}
 	if d.plan.Method == attach.RemoteExec {
 		return "This runs vramscope's code inside " + whose + ": Python itself runs it at its next safe point" +
-			" (sys.remote_exec), and it starts one thread there. No standstill; a wait of at most 10 s."
+			" (sys.remote_exec), and it starts one thread there. No pause; takes at most 10 s."
 	}
-	return "This runs vramscope's code inside " + whose + ": gdb stops it for a moment" +
-		" and starts one thread there. Standstill usually under 0.1 s."
+	return "This runs vramscope's code inside " + whose + ": gdb pauses it" +
+		" briefly and starts one thread there. The pause is usually under 0.1 s."
 }
 
-// logged is where the attempt is written down.
+// logged names the audit log.
 func (d Attach) logged() string {
 	directory := text.Clean(cell.Limit(d.log))
 	if directory == "" {
@@ -229,7 +227,7 @@ func (d Attach) logged() string {
 	return " Logged in " + d.homely(directory) + "."
 }
 
-// homely writes a path below the home of whoever looks as a shell would.
+// homely writes a path below the home directory with "~".
 func (d Attach) homely(path string) string {
 	if rest, ok := strings.CutPrefix(path, d.home); ok && d.home != "" && strings.HasPrefix(rest, "/") {
 		return "~" + rest
@@ -243,7 +241,7 @@ const (
 	checkColumn = 33
 )
 
-// checks lists what has been made sure of.
+// checks lists what was checked.
 func (d Attach) checks(inner int) [][]cell.Span {
 	s := &d.look.Styles
 	columns := 2
@@ -271,7 +269,7 @@ func (d Attach) checks(inner int) [][]cell.Span {
 	return lines
 }
 
-// refuse says why not, all of it, and what could be done instead.
+// refuse lists the reasons, and what can be done instead.
 func (d Attach) refuse(out *form, reasons []string, inner int) {
 	s := &d.look.Styles
 	out.title = "Cannot attach"

@@ -46,9 +46,8 @@ func (b box) Render(width, height int) []string {
 	return strings.Split(placed, "\n")
 }
 
-// top is "┌ title ───── right ┐". What stands at the right says how to get
-// on and out: in a narrow box its clauses go one by one, and the title is cut
-// for the last of them.
+// top is "┌ title ───── right ┐". In a narrow box the clauses of right are dropped
+// one by one, and the title is cut to keep the last.
 func (b box) top(width int) string {
 	s, g, title, right := &b.look.Styles, &b.look.Glyphs, b.title, b.right
 	for !titleFits(title, right, width) {
@@ -82,8 +81,8 @@ func (b box) top(width int) string {
 	return l.String()
 }
 
-// titleFits reports whether both stand in the edge of a box, with a piece of
-// it between them.
+// titleFits reports whether both fit into the edge of a box, with a piece of rule
+// between them.
 func titleFits(title, right string, width int) bool {
 	return right == "" || 3+text.Width(title)+1+text.Width(right)+3 <= width
 }

@@ -11,22 +11,22 @@ import (
 	"vramscope/ui/cell"
 )
 
-// Environment is what of a process's environment matters to its use of a
-// GPU: CUDA_VISIBLE_DEVICES, PYTORCH_CUDA_ALLOC_CONF and friends.
+// Environment shows the variables of a process's environment that concern its
+// use of a GPU: CUDA_VISIBLE_DEVICES, PYTORCH_CUDA_ALLOC_CONF and so on.
 type Environment struct {
 	page
 	target snapshot.Process
-	lines  []string // NAME=value, as hostile as all that comes from a process
+	lines  []string // NAME=value, not cleaned
 	err    error
-	read   bool // the answer is there
+	read   bool // the answer has come
 }
 
-// NewEnvironment waits for the answer; filled brings it.
+// NewEnvironment waits for the answer, which Fill brings.
 func NewEnvironment(lk *cell.Appearance, p *snapshot.Process) Environment {
 	return Environment{page: page{look: lk, opener: "e"}, target: *p}
 }
 
-// Process is whose environment it is.
+// Process is the process that has the environment.
 func (e Environment) Process() process.Identity { return e.target.ID.Process }
 
 // Fill is the panel with the answer.
@@ -35,7 +35,7 @@ func (e Environment) Fill(lines []string, err error) Environment {
 	return e
 }
 
-// Follow implements Overlay: an environment is read once.
+// Follow implements Overlay: the environment is read once.
 func (e Environment) Follow(*Scene) Overlay { return e }
 
 // Size implements Overlay.
@@ -55,16 +55,16 @@ func (e Environment) Render(width, height int) []string {
 	return e.box("Environment of "+strconv.Itoa(e.target.ID.Process.PID), e.content(width), height).Render(width, height)
 }
 
-// maxVariable is how many lines one variable gets.
+// maxVariable is the greatest number of lines of one variable.
 const maxVariable = 8
 
-// content is what stands in the frame.
+// content is the lines in the frame.
 func (e Environment) content(width int) [][]cell.Span {
 	s, g := &e.look.Styles, &e.look.Glyphs
 	cells := max(width-3, 1)
 	lines := [][]cell.Span{
 		{{s.Strong, cell.UserName(&e.target)}, {s.Text, "  " + cell.ShortCommand(&e.target)}},
-		{{s.Dim, "as it was when the process started; only what concerns the GPU"}},
+		{{s.Dim, "as it was when the process started; only variables that concern the GPU"}},
 		nil,
 	}
 	say := func(words string) {
@@ -74,11 +74,11 @@ func (e Environment) content(width int) [][]cell.Span {
 	}
 	switch {
 	case !e.read:
-		say("reading it")
+		say("reading")
 	case e.err != nil:
-		say("not to be had: " + text.Clean(e.err.Error()))
+		say("cannot read it: " + text.Clean(e.err.Error()))
 	case len(e.lines) == 0:
-		say("none of the variables that concern the GPU is set")
+		say("no variable that concerns the GPU is set")
 	}
 	for _, variable := range e.lines {
 		name, value, _ := strings.Cut(text.Clean(variable), "=")

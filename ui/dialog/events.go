@@ -14,23 +14,22 @@ import (
 	"vramscope/ui/keys"
 )
 
-// Events is the event log, newest first: who started, who died of what,
-// which GPU was lost. Where the screen shows the past it ends there too.
+// Events is the event log, newest first. Where the screen shows the past, the log
+// ends at that moment.
 type Events struct {
 	look  *cell.Appearance
 	log   []snapshot.Event // newest first
 	now   cell.Moment
 	until time.Time // zero: up to now
 	top   scroll
-	left  int // cells of the messages that are scrolled out of sight
+	left  int // cells by which the messages are scrolled
 
 	longest int // cells of the longest message
 }
 
 func NewEvents(lk *cell.Appearance, now *Scene) Events { return Events{look: lk}.following(now) }
 
-// following takes the log as it is now. A list that was scrolled stays on the
-// events it shows while new ones come in above.
+// following takes the newest log. A list that is scrolled stays on its events.
 func (e Events) following(now *Scene) Events {
 	e.now, e.until = cell.Moment(now.Now), now.Past
 	before := len(e.log)
@@ -54,8 +53,7 @@ func (e Events) following(now *Scene) Events {
 // Follow implements Overlay.
 func (e Events) Follow(now *Scene) Overlay { return e.following(now) }
 
-// Size implements Overlay: all the lines there are, so that the list does
-// not grow under the reader.
+// Size implements Overlay: all lines, so that the frame does not change.
 func (e Events) Size(int) (extent, int) { return OverTable, allLines }
 
 // Press implements Overlay.
@@ -78,8 +76,7 @@ func (e Events) Press(name string, width, height int) (Overlay, Outcome) {
 // sideStep is how many cells an arrow key moves the messages.
 const sideStep = 8
 
-// sideways moves the messages under what stands before them, as far as the
-// longest goes.
+// sideways scrolls the messages, as far as the longest goes.
 func (e Events) sideways(right bool, width int) Events {
 	e.left = max(e.left-sideStep, 0)
 	if right {
@@ -88,13 +85,13 @@ func (e Events) sideways(right bool, width int) Events {
 	return e
 }
 
-// beyond is how many cells the longest message has too many.
+// beyond is by how many cells the longest message is too wide.
 func (e Events) beyond(width int) int {
 	room := width - 3 - text.Width(eventCells(width).write(e.look, "", "", "", ""))
 	return max(e.longest-room, 0)
 }
 
-// rows counts the lines: one for each event, one for each day that ends.
+// rows is the number of lines: one for each event, one for each new day.
 func (e Events) rows() int {
 	n := len(e.log)
 	for i := range e.log {
@@ -105,8 +102,8 @@ func (e Events) rows() int {
 	return n
 }
 
-// startsDay reports whether the event is of an earlier day than the line
-// above it; the newest is compared with today.
+// startsDay reports whether event i is of another day than the one above it. The
+// newest is compared with today.
 func (e Events) startsDay(i int) bool {
 	above := time.Time(e.now)
 	if i > 0 {
@@ -124,7 +121,7 @@ func (e Events) Render(width, height int) []string {
 	var lines [][]cell.Span
 	cells := eventCells(width)
 	if len(e.log) == 0 {
-		for _, text := range cell.Wrap("nothing has happened since vramscope was started. Listed here: processes that start and end, "+
+		for _, text := range cell.Wrap("no events since vramscope was started. Listed here: processes that start and exit, "+
 			"alarms, lost GPUs, out-of-memory errors, signals.", width-3, 4, e.look.Glyphs.Ellipsis) {
 			lines = append(lines, []cell.Span{{s.Dim, text}})
 		}
@@ -150,10 +147,10 @@ func (e Events) Render(width, height int) []string {
 	return box{look: e.look, title: title, right: right, lines: lines}.Render(width, height)
 }
 
-// eventColumns are the cells before the message; 0 is no such column.
+// eventColumns are the widths of columns before the message; 0 leaves one out.
 type eventColumns struct{ pid, user int }
 
-// eventCells leaves at least half of a narrow screen to the message.
+// eventCells leaves the message at least half of a narrow screen.
 func eventCells(width int) eventColumns {
 	switch {
 	case width >= 60:
@@ -165,7 +162,7 @@ func eventCells(width int) eventColumns {
 	}
 }
 
-// write lays the cells before the message out.
+// write lays out the columns before the message.
 func (c eventColumns) write(lk *cell.Appearance, clock, gpu, pid, user string) string {
 	const clockCells, gpuCells = 8, 3
 	l := cell.NewLine(clockCells + 1 + gpuCells + 1 + c.pid + 1 + c.user + 2)
@@ -230,7 +227,7 @@ func (e Events) line(cells eventColumns, event *snapshot.Event) []cell.Span {
 	style, _ := e.style(event)
 	s := e.message(event)
 	if e.left > 0 {
-		// Of one that is shorter than that, the mark is left.
+		// A shorter message leaves the mark alone.
 		s = e.look.Glyphs.Ellipsis + ansi.TruncateLeft(s, e.left+1, "")
 	}
 	return []cell.Span{
@@ -239,8 +236,8 @@ func (e Events) line(cells eventColumns, event *snapshot.Event) []cell.Span {
 	}
 }
 
-// message is what stands in the last column. The alert line's sentence names
-// its GPU and its process, which the columns do here.
+// message is the last column. The sentence of an alert names its GPU and its
+// process, which have columns here.
 func (e Events) message(event *snapshot.Event) string {
 	_, marker := e.style(event)
 	s := text.Clean(event.Message)
@@ -258,8 +255,8 @@ func (e Events) message(event *snapshot.Event) string {
 	return marker + s
 }
 
-// style is an event's colour. Nothing is reversed: what is in the log needs no
-// hurry any more, the alert line has what does.
+// style is an event's style and mark. Nothing is reversed: what is urgent is on
+// the alert line.
 func (e Events) style(event *snapshot.Event) (themes.Style, string) {
 	s := &e.look.Styles
 	switch {

@@ -13,10 +13,9 @@ import (
 	"vramscope/ui/keys"
 )
 
-// Flush asks before processes are made to give cached memory back. It
-// shows each as it is and as it would be, how much of what comes back will
-// soon be needed again, and what that costs. Like every dialog it names
-// identities, and follows what becomes of them while it is open.
+// Flush asks before cached memory of processes is freed. It shows each process
+// now and after the flush, how much of the freed memory should stay free, and
+// what the flush costs. It follows the processes while it is open.
 type Flush struct {
 	look    *cell.Appearance
 	history snapshot.History
@@ -24,24 +23,23 @@ type Flush struct {
 	viewer  string
 	targets []flushTarget
 	chosen  int
-	running bool // a dry run has not come back
+	running bool // a dry run is under way
 }
 
-// flushTarget is a row of which memory is asked back.
+// flushTarget is a row whose cached memory is to be freed.
 type flushTarget struct {
-	row    snapshot.Process // as it was last seen
-	device string           // UUID of the GPU or MIG instance that the row is on
+	row    snapshot.Process // as last seen
+	device string           // UUID of the row's GPU or MIG instance
 	ended  bool
-	gpus   int            // that its process is on
-	all    quantity.Bytes // returnable on all of them
-	ranks  bool           // its job has more processes on other GPUs
+	gpus   int            // number of GPUs of its process
+	all    quantity.Bytes // returnable on all of these
+	ranks  bool           // its job has other processes on other GPUs
 }
 
 // levels are the choices, in their order.
 func levels() []flush.Level { return []flush.Level{flush.Gradual, flush.Selective, flush.Urgent} }
 
-// NewFlush asks about rows. The gentlest level that frees something is
-// the chosen one.
+// NewFlush asks about rows. The gentlest level that frees something is chosen.
 func NewFlush(lk *cell.Appearance, now *Scene, ids []snapshot.RowID) Flush {
 	d := Flush{look: lk, targets: make([]flushTarget, len(ids))}
 	for i, id := range ids {
@@ -51,8 +49,8 @@ func NewFlush(lk *cell.Appearance, now *Scene, ids []snapshot.RowID) Flush {
 		}
 	}
 	d = d.following(now)
-	switch returns, evictable := d.sums(); {
-	case returns > 0:
+	switch frees, evictable := d.sums(); {
+	case frees > 0:
 	case evictable:
 		d.chosen = slices.Index(levels(), flush.Selective)
 	default:
@@ -61,7 +59,7 @@ func NewFlush(lk *cell.Appearance, now *Scene, ids []snapshot.RowID) Flush {
 	return d
 }
 
-// following takes the processes' newest figures from the state.
+// following takes the newest figures of the processes.
 func (d Flush) following(now *Scene) Flush {
 	d.history = now.History
 	if now.Live == nil {
@@ -97,10 +95,10 @@ func (t flushTarget) follow(s *snapshot.Snapshot) flushTarget {
 	return t
 }
 
-// Level is the one that is chosen.
+// Level is the chosen level.
 func (d Flush) Level() flush.Level { return levels()[d.chosen] }
 
-// refusal says why a target cannot be flushed, "" where it can.
+// refusal is why a target cannot be flushed, "" where it can.
 func (d Flush) refusal(t *flushTarget) string {
 	if t.ended {
 		return "it has ended"
@@ -108,32 +106,32 @@ func (d Flush) refusal(t *flushTarget) string {
 	return text.Clean(FlushRefusal(&t.row, d.viewer))
 }
 
-// FlushRefusal is why F only says why not.
+// FlushRefusal is why a process cannot be flushed, "" where it can.
 func FlushRefusal(p *snapshot.Process, viewer string) string {
 	return cmp.Or(p.FlushRefusal(viewer), p.NothingToFlush())
 }
 
-// returns is what the chosen level gives back of a target, at least.
-func (d Flush) returns(t *flushTarget) quantity.Bytes {
+// frees is the least that the chosen level frees of a target.
+func (d Flush) frees(t *flushTarget) quantity.Bytes {
 	if d.Level() == flush.Urgent {
 		return t.all
 	}
 	return cell.ReturnableOf(&t.row)
 }
 
-// sums is what all of them would give back at the gentlest level, and whether
-// there is anything to evict.
-func (d Flush) sums() (returns quantity.Bytes, evictable bool) {
+// sums is what the gentlest level frees of all targets, and whether there are
+// caches to evict.
+func (d Flush) sums() (frees quantity.Bytes, evictable bool) {
 	for i := range d.targets {
 		if d.refusal(&d.targets[i]) == "" {
-			returns += cell.ReturnableOf(&d.targets[i].row)
+			frees += cell.ReturnableOf(&d.targets[i].row)
 			evictable = evictable || len(d.targets[i].row.Evictable) > 0
 		}
 	}
-	return returns, evictable
+	return frees, evictable
 }
 
-// Willing counts the targets that can be flushed.
+// Willing is the number of targets that can be flushed.
 func (d Flush) Willing() int {
 	n := 0
 	for i := range d.targets {
@@ -144,25 +142,25 @@ func (d Flush) Willing() int {
 	return n
 }
 
-// Only is the one process that the dialog asks about, and why it cannot be flushed.
+// Only is the first target: its process, whether that has ended, and why it cannot be flushed.
 func (d Flush) Only() (p *snapshot.Process, ended bool, refusal string) {
 	t := &d.targets[0]
 	return &t.row, t.ended, d.refusal(t)
 }
 
-// InSteps reports whether the chosen flush has steps between which it can stop.
+// InSteps reports whether the chosen flush can be stopped between steps.
 func (d Flush) InSteps() bool {
 	return d.Level() == flush.Gradual && slices.ContainsFunc(d.targets, func(t flushTarget) bool { return t.row.FlushesInParts() })
 }
 
-// DryRunDone is the dialog after its dry run: it takes keys again.
+// DryRunDone is the question after its dry run: it takes keys again.
 func (d Flush) DryRunDone() Flush {
 	d.running = false
 	return d
 }
 
-// Requests are what y asks for. An urgent flush is of the whole process, however
-// many rows it has.
+// Requests are what y does. An urgent flush is of the whole process, whatever the
+// number of its rows.
 func (d Flush) Requests(dryRun bool) []flush.Request {
 	var requests []flush.Request
 	for i := range d.targets {

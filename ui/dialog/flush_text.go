@@ -16,7 +16,7 @@ import (
 // form lays the question, or the refusal, out.
 func (d Flush) form(width int) form {
 	s := &d.look.Styles
-	out := form{look: d.look, title: "Flush: give cached memory back"}
+	out := form{look: d.look, title: "Flush: free cached memory"}
 	if len(d.targets) == 1 {
 		t := &d.targets[0]
 		out.lines = d.who(t)
@@ -27,10 +27,9 @@ func (d Flush) form(width int) form {
 			return out
 		}
 		out.lines = append(out.lines, d.nowAndAfter(t, min(width, dialogWidth)-4)...)
-		out.lines = append(out.lines, d.labelled("lasts", d.lasts(t)), d.labelled("cost", cell.Span{s.Text, d.cost(t)}))
-		// In a small pane the choice matters more than who it is about in full.
-		const factsLine, nowLine, lastsLine, costLine = 1, 2, 4, 5
-		out.drop = []int{factsLine, nowLine, costLine, lastsLine}
+		out.lines = append(out.lines, d.labelled("stays free", d.staysFree(t)), d.labelled("cost", cell.Span{s.Text, d.cost(t)}))
+		const factsLine, nowLine, staysLine, costLine = 1, 2, 4, 5
+		out.drop = []int{factsLine, nowLine, costLine, staysLine}
 	} else {
 		out.title += ", " + strconv.Itoa(d.Willing()) + " of " + strconv.Itoa(len(d.targets)) + " tagged"
 		out.lines = d.list()
@@ -48,13 +47,13 @@ func (d Flush) form(width int) form {
 	return out
 }
 
-// labelled is "lasts   …".
+// labelled is "cost        …".
 func (d Flush) labelled(label string, s cell.Span) []cell.Span {
 	return []cell.Span{{d.look.Styles.Dim, text.Pad(label, flushLabel)}, s}
 }
 
-// The labels before the lines of the dialog have this many cells.
-const flushLabel = 8
+// flushLabel is the width of the labels.
+const flushLabel = 12
 
 // who names the process.
 func (d Flush) who(t *flushTarget) [][]cell.Span {
@@ -73,7 +72,7 @@ func (d Flush) who(t *flushTarget) [][]cell.Span {
 	return [][]cell.Span{first, {{s.Text, strings.Join(facts, ", ")}}}
 }
 
-// nowAndAfter are the two bars, to the scale of what is used now.
+// nowAndAfter are the two bars, on the scale of what is used now.
 func (d Flush) nowAndAfter(t *flushTarget, inner int) [][]cell.Span {
 	s, p := &d.look.Styles, &t.row
 	parts := cell.ProcessParts(p)
@@ -84,12 +83,12 @@ func (d Flush) nowAndAfter(t *flushTarget, inner int) [][]cell.Span {
 			scale += max(part, 0)
 		}
 	}
-	back := min(cell.ReturnableOf(p), scale)
+	freed := min(cell.ReturnableOf(p), scale)
 	after := parts
 	const returnablePart = 4
-	after[returnablePart] = max(after[returnablePart]-back, 0)
+	after[returnablePart] = max(after[returnablePart]-freed, 0)
 
-	texts := [2]string{word + scale.String(), word + (scale - back).String() + ", returns " + d.amount(t)}
+	texts := [2]string{word + scale.String(), word + (scale - freed).String() + ", frees " + d.amount(t)}
 	const mostCells, leastCells = 38, 8
 	cells := min(inner-flushLabel-2-max(text.Width(texts[0]), text.Width(texts[1])), mostCells)
 	lines := make([][]cell.Span, 2)
@@ -104,10 +103,10 @@ func (d Flush) nowAndAfter(t *flushTarget, inner int) [][]cell.Span {
 	return lines
 }
 
-// amount is what the chosen level gives back, and on how many GPUs if that is
-// more than the one that is looked at.
+// amount is what the chosen level frees, and on how many GPUs where that is more
+// than one.
 func (d Flush) amount(t *flushTarget) string {
-	text := d.returns(t).String()
+	text := d.frees(t).String()
 	if !t.row.ReturnableIsExact() {
 		text = "up to " + text
 	}
@@ -117,7 +116,7 @@ func (d Flush) amount(t *flushTarget) string {
 	return text
 }
 
-// cost is what the program pays.
+// cost is what the flush costs the program.
 func (d Flush) cost(t *flushTarget) string {
 	switch {
 	case t.gpus > 1 || t.ranks:
@@ -131,7 +130,7 @@ func (d Flush) cost(t *flushTarget) string {
 	}
 }
 
-// choices are the levels with what each would give back.
+// choices are the levels with what each would free.
 func (d Flush) choices() []choice {
 	var sum quantity.Bytes
 	var runtime string
@@ -149,25 +148,25 @@ func (d Flush) choices() []choice {
 		if !t.row.FlushesInParts() {
 			runtime = text.Clean(t.row.Runtime)
 		}
-		if !slices.ContainsFunc(d.targets[:i], t.sameProcess) { // its other rows tell the same caches
+		if !slices.ContainsFunc(d.targets[:i], t.sameProcess) { // its other rows have the same caches
 			evictable = addCaches(evictable, t.row.Evictable)
 		}
 	}
-	returns := sum.String()
+	frees := sum.String()
 	if !exact {
-		returns = "up to " + returns
+		frees = "up to " + frees
 	}
 
-	gradual := returns + " in steps; Esc stops between two of them"
+	gradual := frees + " in steps; Esc stops between two of them"
 	if !parts {
 		if runtime == "" {
 			runtime = "its allocator"
 		}
-		gradual = returns + " in one step: " + runtime + " cannot give back a part"
+		gradual = frees + " in one step: " + runtime + " cannot free a part"
 	}
-	selective := returns + " at once; no caches are registered to evict"
+	selective := frees + " at once; no caches are registered to evict"
 	if len(evictable) > 0 {
-		selective = returns + " or more: evicts " + cachesInWords(evictable, d.look.Glyphs.Dash)
+		selective = frees + " or more: evicts " + cachesInWords(evictable, d.look.Glyphs.Dash)
 	}
 	urgent := "as s, and whatever else it can collect, on all its GPUs"
 	if pytorch {
@@ -178,13 +177,13 @@ func (d Flush) choices() []choice {
 	}
 }
 
-// sameProcess reports whether another target is a row of the same process.
+// sameProcess reports whether both are rows of one process.
 func (t *flushTarget) sameProcess(other flushTarget) bool {
 	return t.row.ID.Process == other.row.ID.Process
 }
 
-// addCaches adds a program's caches to others'. Those of one name are one, of
-// which no size is known unless all are.
+// addCaches adds caches to a sum. Caches of one name are added up; the size of the
+// sum is known where all of them are.
 func addCaches(sum, caches []snapshot.Evictable) []snapshot.Evictable {
 	for _, cache := range caches {
 		cache.Name = text.Clean(cache.Name)
@@ -203,25 +202,25 @@ func addCaches(sum, caches []snapshot.Evictable) []snapshot.Evictable {
 
 // cachesInWords is "kv_cache 2.31G, loader –".
 func cachesInWords(caches []snapshot.Evictable, unknown string) string {
-	told := cell.SizesTold(caches)
+	known := cell.SizesKnown(caches)
 	words := make([]string, len(caches))
 	for i := range caches {
 		words[i] = caches[i].Name
-		if told {
+		if known {
 			words[i] += " " + cell.SizeOf(caches[i].Bytes, unknown)
 		}
 	}
 	text := strings.Join(words, ", ")
-	if !told {
-		text += " (size not told)"
+	if !known {
+		text += " (size unknown)"
 	}
 	return text
 }
 
-// listedAtMost is how many of the tagged processes are listed one by one.
+// listedAtMost is how many of the tagged processes are listed.
 const listedAtMost = 4
 
-// list is one line for each of several processes, and their sum.
+// list is a line for each of several processes, and their sum.
 func (d Flush) list() [][]cell.Span {
 	s, g := &d.look.Styles, &d.look.Glyphs
 	var lines [][]cell.Span
@@ -229,12 +228,12 @@ func (d Flush) list() [][]cell.Span {
 	known, atMost := true, false
 	for i := range d.targets {
 		t := &d.targets[i]
-		after, back, last, text, style := g.Dash, g.Dash, g.Dash, cell.ShortCommand(&t.row), s.Text
+		after, freed, stay, text, style := g.Dash, g.Dash, g.Dash, cell.ShortCommand(&t.row), s.Text
 		if reason := d.refusal(t); reason != "" {
 			text, style = "no: "+reason, s.Warning
 		} else {
 			sum += cell.ReturnableOf(&t.row)
-			back = cell.ReturnableOf(&t.row).String()
+			freed = cell.ReturnableOf(&t.row).String()
 			if used, ok := t.row.Used.Value(); ok {
 				after = (used - cell.ReturnableOf(&t.row)).String()
 			}
@@ -242,54 +241,54 @@ func (d Flush) list() [][]cell.Span {
 			case !l.Known:
 				known = false
 			case l.Least < l.Most:
-				stays, last, atMost = stays+l.Most, "<"+cell.About(l.Most), true
+				stays, stay, atMost = stays+l.Most, "<"+cell.About(l.Most), true
 			default:
-				stays, last = stays+l.Most, l.Most.String()
+				stays, stay = stays+l.Most, l.Most.String()
 			}
 		}
 		line := flushLine(d.look, strconv.Itoa(t.row.ID.Process.PID), cell.UserName(&t.row), strconv.Itoa(t.row.GPU),
-			string(cell.AppendBytes(nil, t.row.Used, g.Dash)), after, back, last)
+			string(cell.AppendBytes(nil, t.row.Used, g.Dash)), after, freed, stay)
 		lines = append(lines, []cell.Span{{s.Text, line}, {style, text}})
 	}
 	if more := len(lines) - listedAtMost; more > 1 {
 		lines = append(lines[:listedAtMost], []cell.Span{{s.Dim, flushLine(d.look, "", "", "", "", "", "", "") + "and " + strconv.Itoa(more) + " more"}})
 	}
-	head := []cell.Span{{s.Header, flushLine(d.look, "PID", "USER", "GPU", "USED", "AFTER", "BACK", "STAYS") + "COMMAND"}}
-	lasts := g.Dash
+	head := []cell.Span{{s.Header, flushLine(d.look, "PID", "USER", "GPU", "USED", "AFTER", "FREED", "LASTS") + "COMMAND"}}
+	sumStays := g.Dash
 	switch {
 	case known && atMost:
-		lasts = "<" + cell.About(stays)
+		sumStays = "<" + cell.About(stays)
 	case known:
-		lasts = stays.String()
+		sumStays = stays.String()
 	}
-	total := flushLine(d.look, "", "sum", "", "", "", sum.String(), lasts)
+	total := flushLine(d.look, "", "sum", "", "", "", sum.String(), sumStays)
 	lines = append(append([][]cell.Span{head}, lines...), []cell.Span{{s.Strong, total}})
 	return append(lines, nil)
 }
 
 // flushLine lays the cells of the list out.
-func flushLine(lk *cell.Appearance, pid, user, gpu, used, after, back, stays string) string {
+func flushLine(lk *cell.Appearance, pid, user, gpu, used, after, freed, stays string) string {
 	right := func(s string, cells int) string { return strings.Repeat(" ", max(cells-text.Width(s), 0)) + s }
 	return right(pid, 7) + " " + text.Pad(text.Cut(user, 8, lk.Glyphs.Ellipsis), 8) + " " + right(gpu, 3) + " " +
-		right(used, 5) + " " + right(after, 5) + " " + right(back, 5) + " " + right(stays, 5) + "  "
+		right(used, 5) + " " + right(after, 5) + " " + right(freed, 5) + " " + right(stays, 5) + "  "
 }
 
-// lasts is how much of what comes back will stay away. A sawtooth takes its
-// cache again in seconds: then a flush is for show.
-func (d Flush) lasts(t *flushTarget) cell.Span {
+// staysFree is how much of the freed memory should stay free. A sawtooth takes its
+// cache again within seconds.
+func (d Flush) staysFree(t *flushTarget) cell.Span {
 	s := &d.look.Styles
 	l := cell.LastingOf(d.history, time.Time(d.now), &t.row)
-	peak := ": its peak in the last " + cell.Minutes(l.Seen) + " needs " + l.Needs.String() + " again"
+	peak := ": its " + strings.ReplaceAll(cell.Minutes(l.Seen), " ", "-") + " peak needs "
 	switch {
 	case !l.Known:
-		return cell.Span{s.Dim, "not known: it has not been watched for long enough"}
+		return cell.Span{s.Dim, "unknown: not watched for long enough"}
 	case l.Most <= 0:
-		return cell.Span{s.Warning, "none of it" + peak}
+		return cell.Span{s.Warning, "none" + peak + "it back"}
 	case l.Least < l.Most:
-		return cell.Span{s.Text, "at most " + l.AtMost(d.returns(t)) + " of it: its highest peak ever was " + l.Ever.String()}
+		return cell.Span{s.Text, "up to " + l.AtMost(d.frees(t)) + ": its highest peak ever was " + l.Ever.String()}
 	case l.Needs <= 0:
 		return cell.Span{s.Text, "all of it, if it goes on as in the last " + cell.Minutes(l.Seen)}
 	default:
-		return cell.Span{s.Text, "about " + cell.About(l.Most) + " of it" + peak}
+		return cell.Span{s.Text, "about " + cell.About(l.Most) + peak + l.Needs.String() + " back"}
 	}
 }

@@ -8,9 +8,9 @@ import (
 	"vramscope/ui/keys"
 )
 
-// form is the frame of every question before an action: whom it is about,
-// what to choose from, what will happen, and the keys. It is drawn over the
-// table only, so the bars are seen to change.
+// form lays out a question before an action: the process, the choices, what will
+// happen, and the keys. It covers the table only, so that the bars above it stay
+// visible while the action runs.
 //
 //	┌ title ──────────┐
 //	│ lines           │
@@ -24,15 +24,15 @@ type form struct {
 	look    *cell.Appearance
 	title   string
 	lines   [][]cell.Span
-	drop    []int // lines that go first where there is no room, in this order
+	drop    []int // indices of lines that are dropped where there is no room, in this order
 	choices []choice
 	chosen  int
 	buttons []button
-	apart   int         // blanks between two buttons; 0 is as many as the drawings have
-	aside   []cell.Span // what stands before the buttons, which then go to the right
+	apart   int         // blanks between two buttons; 0 is buttonsApart
+	aside   []cell.Span // text before the buttons, which then stand at the right
 }
 
-// choice is one of several ways to act.
+// choice is one way to act.
 type choice struct {
 	key, name, text string
 }
@@ -42,10 +42,10 @@ type button struct {
 	key, does string
 }
 
-// A dialog is as wide as the drawings where there is room, and centred.
+// dialogWidth is the greatest width of a question and of the help.
 const dialogWidth = 80
 
-// height is how many lines the dialog has at best.
+// height is how many lines the form has where there is room.
 func (f form) height() int {
 	n := 2 + len(f.lines) + len(f.choices) + 1
 	if len(f.buttons) > 0 && f.aside == nil {
@@ -54,7 +54,7 @@ func (f form) height() int {
 	return n
 }
 
-// add wraps a paragraph into lines of so many cells.
+// add wraps a paragraph into lines of inner cells.
 func (f *form) add(text string, inner int) {
 	const mostLines = 6
 	for _, part := range cell.Wrap(text, inner, mostLines, f.look.Glyphs.Ellipsis) {
@@ -62,15 +62,15 @@ func (f *form) add(text string, inner int) {
 	}
 }
 
-// Render implements Overlay. Where there are too few lines the blank ones go
-// first, then those that matter least, then choices that are not the chosen
-// one, then text from the end; the choice and the keys stay.
+// Render draws the form. Where there are too few lines it drops the blank ones,
+// then those in drop, then choices that are not chosen, then text from the end;
+// the chosen one and the keys stay.
 func (f form) Render(width, height int) []string {
 	inner := f.fit(height-2, min(width, dialogWidth)-3)
 	return box{look: f.look, title: f.title, lines: inner, snug: true}.Render(width, height)
 }
 
-// fit lays the parts out in so many lines of so many cells.
+// fit lays the parts out in rows lines of cells cells.
 func (f form) fit(rows, cells int) [][]cell.Span {
 	choices, keys := f.choiceLines(), f.buttonLine(cells)
 	needed := len(choices)
@@ -79,7 +79,6 @@ func (f form) fit(rows, cells int) [][]cell.Span {
 	}
 	lines := f.shortened(rows - needed)
 	if over := len(lines) + needed - rows; over > 0 && len(choices) > 1 {
-		// Only the chosen one stays of the choices when even that is too much.
 		keep := max(len(choices)-over, 1)
 		from := min(max(f.chosen-keep/2, 0), len(choices)-keep)
 		choices = choices[from : from+keep]
@@ -101,8 +100,8 @@ func (f form) fit(rows, cells int) [][]cell.Span {
 	return inner
 }
 
-// shortened is the lines without blank ones, from the last on, and then without
-// those that matter least, as far as that is needed for so many.
+// shortened drops blank lines from the end, and then those in drop, until at most
+// so many are left.
 func (f form) shortened(most int) [][]cell.Span {
 	var order []int
 	for i := len(f.lines) - 1; i >= 0; i-- {
@@ -111,19 +110,19 @@ func (f form) shortened(most int) [][]cell.Span {
 		}
 	}
 	order = append(order, f.drop...)
-	gone := make(map[int]bool)
+	dropped := make(map[int]bool)
 	for _, i := range order {
-		if len(f.lines)-len(gone) <= most {
+		if len(f.lines)-len(dropped) <= most {
 			break
 		}
-		gone[i] = true
+		dropped[i] = true
 	}
-	if len(gone) == 0 {
+	if len(dropped) == 0 {
 		return f.lines
 	}
 	kept := make([][]cell.Span, 0, len(f.lines))
 	for i, l := range f.lines {
-		if !gone[i] {
+		if !dropped[i] {
 			kept = append(kept, l)
 		}
 	}
@@ -150,8 +149,8 @@ func (f form) choiceLines() [][]cell.Span {
 	return lines
 }
 
-// buttonLine is "y  flush        Esc  cancel", indented as the drawings have
-// it; nearer to each other where they would not fit.
+// buttonLine is "y  flush        Esc  cancel", with smaller gaps where there is
+// less room.
 func (f form) buttonLine(cells int) []cell.Span {
 	if len(f.buttons) == 0 {
 		return nil
@@ -176,7 +175,7 @@ func (f form) buttonLine(cells int) []cell.Span {
 	return append([]cell.Span{{s.Text, strings.Repeat(" ", indent)}}, keys...)
 }
 
-// buttonsApart is how many blanks stand between two buttons, and before them.
+// buttonsApart is the number of blanks between two buttons, and before them.
 const buttonsApart = 8
 
 // buttonSpans are the keys and what they do.
@@ -192,8 +191,8 @@ func (f form) buttonSpans(apart int) []cell.Span {
 	return line
 }
 
-// hints are the keys of the question for the bottom line: its buttons, then how
-// to choose. No other key does anything meanwhile.
+// hints are the keys of the question for the bottom line: its buttons, then its
+// choices.
 func (f form) hints() []keys.Hint {
 	hints := make([]keys.Hint, 0, len(f.buttons)+1)
 	for _, b := range f.buttons {
@@ -209,14 +208,13 @@ func (f form) hints() []keys.Hint {
 	return hints
 }
 
-// Question is an overlay that is a question: it has the keys to itself, and says
-// which they are.
+// Question is an overlay that asks before an action. It receives every key.
 type Question interface {
 	Overlay
 	Hints() []keys.Hint
 }
 
-// choose is which choice a key makes the chosen one: its own key, or ↑ and ↓.
+// choose is the index of the choice after a key: a choice's own, or ↑ and ↓.
 func (f form) choose(name string) int {
 	for i, c := range f.choices {
 		if c.key == name {
@@ -233,8 +231,8 @@ func (f form) choose(name string) int {
 	}
 }
 
-// refuses reports whether a key closes a dialog without doing anything. Enter
-// does neither: who holds it down confirms nothing.
+// refuses reports whether a key closes a question without an action. Enter
+// neither refuses nor confirms, so that holding it down does no harm.
 func refuses(name string) bool {
 	switch name {
 	case "esc", "n", "N", "q", "f10":

@@ -8,8 +8,8 @@ import (
 	"vramscope/ui/keys"
 )
 
-// Help is the screen of keys and signs. Its keys are the table of
-// bindings, so what this run has not bound, or forbids, is not on it.
+// Help lists the keys and the signs. It is written from the table of keys, so it
+// has no key that is not bound or not allowed in this run.
 type Help struct{ page }
 
 func NewHelp(lk *cell.Appearance) Help { return Help{page{look: lk}} }
@@ -17,7 +17,7 @@ func NewHelp(lk *cell.Appearance) Help { return Help{page{look: lk}} }
 // Size implements Overlay.
 func (h Help) Size(width int) (extent, int) { return BelowHeader, len(h.content(width)) + 2 }
 
-// Follow implements Overlay: help does not depend on the box.
+// Follow implements Overlay.
 func (h Help) Follow(*Scene) Overlay { return h }
 
 // Press implements Overlay.
@@ -41,7 +41,7 @@ func (h Help) Render(width, height int) []string {
 	return b.Render(width, height)
 }
 
-// content is what stands in the frame.
+// content is the lines in the frame.
 func (h Help) content(width int) [][]cell.Span {
 	lines := h.columns(min(width, dialogWidth) - 3)
 	return append(lines, h.signs()...)
@@ -61,8 +61,7 @@ const (
 	entryCells  = 26
 )
 
-// columns lays the keys out: three columns where they fit, else one below
-// the other.
+// columns lays the keys out in three columns, or in one where those do not fit.
 func (h Help) columns(width int) [][]cell.Span {
 	left := append(h.entries(keys.GroupMove), h.entries(keys.GroupSet)...)
 	middle := h.entries(keys.GroupLook)
@@ -95,8 +94,8 @@ func (h Help) columns(width int) [][]cell.Span {
 	return lines
 }
 
-// spread stacks the blocks of the right column into so many rows, a blank
-// line between two where there is room, the last block at the bottom.
+// spread stacks blocks into rows lines, with a blank line between two where there
+// is room and the last block at the bottom.
 func (h Help) spread(rows int, blocks ...[]entry) []entry {
 	total := 0
 	for _, b := range blocks {
@@ -122,7 +121,7 @@ func (h Help) spread(rows int, blocks ...[]entry) []entry {
 	return out
 }
 
-// entryLine adds an entry to a line, filled to so many cells.
+// entryLine adds an entry of cells cells to a line.
 func (h Help) entryLine(line []cell.Span, e entry, cells int) []cell.Span {
 	s := &h.look.Styles
 	switch {
@@ -136,7 +135,7 @@ func (h Help) entryLine(line []cell.Span, e entry, cells int) []cell.Span {
 	return append(line, cell.Span{s.Text, "  "}, cell.Span{s.Key, keys}, cell.Span{s.Text, does})
 }
 
-// entries are a group's lines under its heading, none where it is empty.
+// entries are a group's lines under its heading, none where the group is empty.
 func (h Help) entries(of keys.Group) []entry {
 	var list []entry
 	for i := range h.look.Keys.All {
@@ -157,7 +156,7 @@ func (h Help) entries(of keys.Group) []entry {
 	return list
 }
 
-// note says when the keys that act are off.
+// note says when the keys that act are disabled.
 func (h Help) note() []entry {
 	letters := h.look.Keys.Letter
 	if letters == "" {
@@ -177,14 +176,14 @@ func (h Help) signs() [][]cell.Span {
 	s, g := &h.look.Styles, &h.look.Glyphs
 	head := func(words string) cell.Span { return cell.Span{s.Header, text.Pad(words, 6)} }
 	words := func(words string) cell.Span { return cell.Span{s.Text, words} }
-	cached := ": F returns it"
+	cached := ": F frees it"
 	if !h.look.Keys.Has(keys.Flush) {
-		cached = ": unused now"
+		cached = ": unused"
 	}
 	return [][]cell.Span{
 		{head("BAR"), {s.Other, g.Other}, words(" other: context, libraries   "), {s.Unknown, g.Unknown},
-			words(" unknown: no probe   "), {s.Allocated, g.Allocated}, words(" allocated: live")},
-		{head(""), {s.Fragmented, g.Fragmented}, words(" stuck: fragmented, or held by JAX   "), {s.Returnable, g.Returnable},
+			words(" unknown: no probe   "), {s.Allocated, g.Allocated}, words(" allocated")},
+		{head(""), {s.Fragmented, g.Fragmented}, words(" fragmented, or cached by JAX   "), {s.Returnable, g.Returnable},
 			words(" cached" + cached + "   "), {s.Free, g.Free}, words(" free")},
 		{head("ROW"), {s.Leak, g.Leak}, words(" leak   " + g.Up + " growing   " + g.Down + " shrinking   " + g.Sawtooth +
 			" up and down   (33G) not returnable")},

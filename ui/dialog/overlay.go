@@ -6,19 +6,18 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// Overlay is a panel that lies over the screen and has the keys: help, events,
-// environment, a dialog. Like every panel it is a value; press and refreshed
-// give the value that takes its place.
+// Overlay is a panel that lies over the screen and receives the keys: a question
+// or a panel that scrolls. It is a value: Press and Follow return its successor.
 type Overlay interface {
 	// Render returns exactly height lines of exactly width cells.
 	Render(width, height int) []string
-	// press takes a key (tea.KeyPressMsg.String) while the overlay fills so
-	// many lines of so many cells.
+	// Press takes a key (tea.KeyPressMsg.String) while the overlay fills height
+	// lines of width cells.
 	Press(name string, width, height int) (Overlay, Outcome)
-	// refreshed takes what the screen shows now: the box goes on living behind it.
+	// Follow takes the newest figures.
 	Follow(now *Scene) Overlay
-	// wants is what it covers and how many lines it would fill at this width;
-	// it is drawn with fewer where there are no more.
+	// Size is what it covers and how many lines it would fill at this width. It
+	// is drawn with fewer where there are fewer.
 	Size(width int) (extent, int)
 }
 
@@ -31,33 +30,32 @@ type Scene struct {
 	Past    time.Time // not zero: the moment that the screen shows
 }
 
-// Outcome is what came of a key.
+// Outcome is the effect of a key.
 type Outcome uint8
 
 // The outcomes.
 const (
-	Ignored   Outcome = iota // the key means nothing to the overlay; the program may use it
-	Handled                  // the overlay has changed, or swallowed the key
-	Closed                   // it is to be taken away; nothing was done
-	Confirmed                // a dialog's y: do it, and take the dialog away
-	Rehearsed                // a dialog's d: find out what would happen, and leave it open
+	Ignored   Outcome = iota // the key means nothing to the overlay: ui may use it
+	Handled                  // the overlay has changed, or has dropped the key
+	Closed                   // remove the overlay; nothing was done
+	Confirmed                // y: do it, and remove the overlay
+	Rehearsed                // d: make a dry run, and leave the overlay open
 )
 
 // extent is what an overlay lies over.
 type extent uint8
 
-// The extents: a dialog leaves GPU lines, alert and keys in sight; help needs
-// all there is below the header.
+// The extents. A question leaves GPU lines, alert and keys visible.
 const (
 	OverTable extent = iota
 	BelowHeader
 )
 
-// allLines is what an overlay wants that takes as many lines as there are.
+// allLines is the size of an overlay that fills what it covers.
 const allLines = 1 << 16
 
-// minDialogLines is the least a dialog can be read in: the frame, whom it is
-// about, and the keys. With less room it closes as no.
+// LeastLines is what a question needs: the frame, the process, and the keys. In
+// less it closes unanswered.
 const LeastLines = 6
 
 // Overlaid lays an overlay over the lines of the rectangle that it covers:

@@ -12,7 +12,7 @@ type page struct {
 	top    scroll
 }
 
-// press takes a key, while so many lines stand in a frame of so many rows.
+// press takes a key while total lines stand in rows lines.
 func (p page) press(name string, total, rows int) (page, Outcome) {
 	id := p.look.Keys.Match(name, keys.InOverlay, false)
 	if id == keys.Back || name == p.opener || name == "q" || name == "enter" {
@@ -35,11 +35,11 @@ func (p page) box(title string, lines [][]cell.Span, height int) box {
 	return b
 }
 
-// scroll is where a list stands: the first line in view.
+// scroll is the first line in view.
 type scroll int
 
-// moved is the scroll after a key that moves, clamped so that the last line
-// stays in view; false for any other key.
+// moved is the position after a key that scrolls, with the last line kept at the
+// bottom; false for any other key.
 func (s scroll) moved(id keys.ID, total, rows int) (scroll, bool) {
 	switch id {
 	case keys.Up:

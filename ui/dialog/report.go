@@ -8,15 +8,14 @@ import (
 	"vramscope/ui/cell"
 )
 
-// Report is what doctor has found, for whoever sits before a screen
-// without a driver.
+// Report shows what doctor found on a box without a driver.
 type Report struct {
 	page
-	lines []string // as doctor writes them, indented
-	read  bool     // the report is there
+	lines []string // as doctor writes them, with their indentation
+	read  bool     // the report has come
 }
 
-// NewReport waits for the report; filled brings it.
+// NewReport waits for the report, which Fill brings.
 func NewReport(lk *cell.Appearance) Report { return Report{page: page{look: lk, opener: "d"}} }
 
 // Fill is the panel with the report.
@@ -25,11 +24,11 @@ func (r Report) Fill(lines []string) Report {
 	return r
 }
 
-// Follow implements Overlay: an examination is of one moment.
+// Follow implements Overlay: the report is made once.
 func (r Report) Follow(*Scene) Overlay { return r }
 
-// Size implements Overlay: all the lines there are, so that it stays where it
-// is when the report comes.
+// Size implements Overlay: all lines, so that the frame does not change when the
+// report comes.
 func (r Report) Size(int) (extent, int) { return BelowHeader, allLines }
 
 // Press implements Overlay.
@@ -44,24 +43,24 @@ func (r Report) Render(width, height int) []string {
 	return r.box("Doctor", r.content(width), height).Render(width, height)
 }
 
-// content is what stands in the frame: long lines go on below, further in.
+// content is the lines in the frame. Long lines continue below, further indented.
 func (r Report) content(width int) [][]cell.Span {
 	s, g := &r.look.Styles, &r.look.Glyphs
 	if !r.read {
-		return [][]cell.Span{{{s.Dim, "looking at this box"}}}
+		return [][]cell.Span{{{s.Dim, "examining this box"}}}
 	}
 	const most, further = 4, 4
 	var lines [][]cell.Span
 	for _, words := range r.lines {
 		words = text.Clean(words)
-		told := strings.TrimLeft(words, " ")
-		indent := len(words) - len(told)
-		if told == "" {
+		line := strings.TrimLeft(words, " ")
+		indent := len(words) - len(line)
+		if line == "" {
 			lines = append(lines, nil)
 			continue
 		}
-		style := r.style(told, indent)
-		for i, part := range cell.Wrap(told, max(width-3-indent-further, 1), most, g.Ellipsis) {
+		style := r.style(line, indent)
+		for i, part := range cell.Wrap(line, max(width-3-indent-further, 1), most, g.Ellipsis) {
 			if i == 1 {
 				indent += further
 			}
@@ -71,7 +70,7 @@ func (r Report) content(width int) [][]cell.Span {
 	return lines
 }
 
-// style tells what is wrong, and titles, from the rest.
+// style marks titles and what is wrong.
 func (r Report) style(text string, indent int) themes.Style {
 	switch {
 	case indent == 0:

@@ -13,15 +13,14 @@ import (
 	"vramscope/ui/keys"
 )
 
-// Signal asks before a signal goes to a process. It names one identity
-// and follows what becomes of it: when the process ends while the dialog is
-// open, the dialog says so and y does nothing any more.
+// Signal asks before a signal is sent to a process. When the process ends while the
+// question is open, the question says so and y does nothing.
 type Signal struct {
 	look   *cell.Appearance
-	target snapshot.Process // as it was last seen
+	target snapshot.Process // as last seen
 	all    []snapshot.Process
 	ended  bool
-	viewer string // who looks
+	viewer string // the user of vramscope
 	now    cell.Moment
 	chosen int
 }
@@ -32,16 +31,16 @@ type signalChoice struct {
 	choice
 }
 
-// signalChoices are the signals on offer, the gentlest first: it is the
-// default. KILL is on 9, as in kill -9: k moves, here as everywhere.
+// signalChoices are the signals, the gentlest, which is the default, first. KILL
+// is on 9, as in kill -9, because k moves.
 func signalChoices() []signalChoice {
 	return []signalChoice{
-		{syscall.SIGTERM, choice{"t", "TERM", "asks it to end; it may save its work first"}},
+		{syscall.SIGTERM, choice{"t", "TERM", "asks it to exit; it may save its work first"}},
 		{syscall.SIGINT, choice{"i", "INT", "as Ctrl-C would: Python raises KeyboardInterrupt"}},
-		{syscall.SIGKILL, choice{"9", "KILL", "ends it at once, unsaved; the driver frees its memory"}},
+		{syscall.SIGKILL, choice{"9", "KILL", "kills it, unsaved; the driver frees its memory"}},
 		{syscall.SIGSTOP, choice{"s", "STOP", "halts it; it keeps its GPU memory"}},
-		{syscall.SIGCONT, choice{"c", "CONT", "lets a halted one go on"}},
-		{syscall.SIGUSR1, choice{"u", "USR1", "up to the program, often a checkpoint; else it ends"}},
+		{syscall.SIGCONT, choice{"c", "CONT", "continues a halted process"}},
+		{syscall.SIGUSR1, choice{"u", "USR1", "up to the program, often a checkpoint; else it exits"}},
 	}
 }
 
@@ -54,7 +53,7 @@ func NewSignal(lk *cell.Appearance, now *Scene, id snapshot.RowID) Signal {
 	return d.following(now)
 }
 
-// following takes the process's newest figures from the state.
+// following takes the newest figures of the process.
 func (d Signal) following(now *Scene) Signal {
 	if now.Live == nil {
 		return d
@@ -70,10 +69,10 @@ func (d Signal) following(now *Scene) Signal {
 	return d
 }
 
-// Process is who gets the signal.
+// Process is the process that gets the signal.
 func (d Signal) Process() process.Identity { return d.target.ID.Process }
 
-// Signal is the one that is chosen.
+// Signal is the chosen signal.
 func (d Signal) Signal() syscall.Signal { return signalChoices()[d.chosen].signal }
 
 // Follow implements Overlay.
@@ -103,11 +102,11 @@ func (d Signal) Press(name string, _, height int) (Overlay, Outcome) {
 	return d, Handled
 }
 
-// refusals is every reason why no signal can be sent.
+// refusals are the reasons why no signal can be sent.
 func (d Signal) refusals() []string {
 	var reasons []string
 	if d.target.ID.Process.Foreign() {
-		reasons = append(reasons, "its pid is another container's: it is not in our /proc")
+		reasons = append(reasons, "it is in another container: its PID is not in this /proc")
 	}
 	if d.ended {
 		reasons = append(reasons, "it has ended")
@@ -115,7 +114,7 @@ func (d Signal) refusals() []string {
 	return reasons
 }
 
-// form lays the question, or the refusal, out.
+// form lays out the question or the refusal.
 func (d Signal) form() form {
 	s := &d.look.Styles
 	out := form{look: d.look, title: "Send a signal", lines: d.who()}
@@ -140,7 +139,7 @@ func (d Signal) form() form {
 	return out
 }
 
-// who names the process: the same facts that the drawings give.
+// who names the process.
 func (d Signal) who() [][]cell.Span {
 	s, p := &d.look.Styles, &d.target
 	first := []cell.Span{{s.Strong, "PID " + strconv.Itoa(p.ID.Process.PID)}, {s.Text, "  " + cell.UserName(p) + "  "}, {s.Text, cell.ShortCommand(p)}}
@@ -154,7 +153,7 @@ func (d Signal) who() [][]cell.Span {
 	return [][]cell.Span{first, {{s.Text, strings.Join(second, ", ")}}}
 }
 
-// where lists the GPUs that the process is on, and what it uses on them all.
+// where lists the GPUs of the process, and what it uses on all of them.
 func (d Signal) where() []string {
 	gpus, used := "", snapshot.Bytes{}
 	for i := range d.all {
@@ -174,15 +173,15 @@ func (d Signal) where() []string {
 	return facts
 }
 
-// warning says whose process it is when it is not the viewer's own.
+// warning names the owner where that is another user.
 func (d Signal) warning() string {
 	owner := d.target.User
 	switch {
 	case owner == "" || d.viewer == "" || owner == d.viewer:
 		return ""
 	case d.viewer == "root":
-		return "not yours: it is " + text.Clean(owner) + "'s, and root may"
+		return text.Clean(owner) + "'s process; allowed because you are root"
 	default:
-		return "not yours: it is " + text.Clean(owner) + "'s, you are " + text.Clean(d.viewer) + "; the kernel will most likely refuse"
+		return text.Clean(owner) + "'s process, you are " + text.Clean(d.viewer) + ": the kernel will most likely refuse"
 	}
 }
