@@ -15,9 +15,8 @@ import (
 	"vramscope/schema"
 )
 
-// csvField is one column of the CSV output, of a GPU and, where there is one,
-// a process on it. docs/json.md documents the columns, which are the JSON
-// fields; those of a GPU are prefixed.
+// csvField is one column of the CSV output, of a GPU and perhaps a process on it.
+// The columns are JSON fields, those of a GPU prefixed (docs/json.md).
 type csvField struct {
 	name string
 	of   func(snap *snapshot.Snapshot, g *snapshot.GPU, p *snapshot.Process) string
@@ -102,7 +101,7 @@ func writeCSV(w io.Writer, snap *snapshot.Snapshot) error {
 			record[i] = text.Clean(field.of(snap, pair.gpu, pair.process))
 		}
 		if pair.unlisted {
-			record[3] = "" // no driver has given it an index
+			record[3] = "" // it has no index
 		}
 		if err := write(); err != nil {
 			return err

@@ -10,7 +10,7 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// How the table writes one cell: unknown is the dash.
+// The cells of the table; the dash is unknown.
 
 func (t *table) word(s string) string { return cmp.Or(oneWord(s), t.signs.dash) }
 
@@ -35,7 +35,7 @@ func (t *table) metric(of interface {
 	}
 }
 
-// power is "612/700W", or "612W" where there is no limit.
+// power is "612/700W", or "612W" without a limit.
 func (t *table) power(power, limit snapshot.Float) string {
 	v, ok := metric.Finite(power).Value()
 	if !ok {

@@ -32,7 +32,7 @@ type headroomFlags struct {
 	format string
 }
 
-// headroom says whether a job fits, and will go on fitting.
+// headroom reports whether a job fits, and goes on fitting.
 func (p *program) headroom() *cobra.Command {
 	f := headroomFlags{}
 	cmd := &cobra.Command{
@@ -71,13 +71,13 @@ docs/headroom.md has the rules and the JSON.`,
 	return cmd
 }
 
-// How long headroom observes: where nobody says how long, and at most.
+// How long headroom observes by default and at most.
 const (
 	usualWatch   = time.Minute
 	longestWatch = 30 * time.Minute
 )
 
-// leastNeed is the least that a job can be said to use.
+// leastNeed is the least that --need accepts.
 const leastNeed = quantity.MiB
 
 // question reads the flags.
@@ -93,7 +93,7 @@ func (f *headroomFlags) question(interval time.Duration) (q headroom.Question, e
 	case q.Need == 0:
 		return q, usage("--need: 0 always fits: give what the job will use, 20GiB, 512MiB")
 	case q.Need < leastNeed:
-		// Who writes 20 means 20 GiB, and a yes to 20 bytes would start the job.
+		// "20" most likely means 20 GiB, and a yes to 20 bytes would start the job.
 		return q, usage("--need: %q is less than 1MiB, too little for any job: write 20GiB, 512MiB", text.Clean(f.need))
 	case f.count < 1:
 		return q, usage("--count: %d is out of range: from 1", f.count)
@@ -119,8 +119,8 @@ func (f *headroomFlags) question(interval time.Duration) (q headroom.Question, e
 	return q, nil
 }
 
-// leastWatch is how long the samples take that a forecast needs, and two more in
-// case one comes late. Forecasters take one a second at most.
+// leastWatch is the time for the samples that a forecast needs, and two more in
+// case one is late. Forecasters take at most one a second.
 func leastWatch(interval time.Duration) time.Duration {
 	return (forecaster.MinSamples + 2) * max(interval, time.Second)
 }
@@ -134,8 +134,8 @@ func (p *program) runHeadroom(ctx context.Context, f headroomFlags) error {
 	if err != nil {
 		return err
 	}
-	// A simulated box is asked for the time before: what it shows is the same
-	// as if it had been watched, and nobody has to wait for it.
+	// A simulated box has its past at once: the result is the same as after a
+	// watch.
 	src, err := p.sources(&s, q.Watched)
 	if err != nil {
 		return err
@@ -148,14 +148,13 @@ func (p *program) runHeadroom(ctx context.Context, f headroomFlags) error {
 	}
 	if snap.Driver.State != snapshot.DriverOK {
 		driver, _ := src.driver.said()
-		return p.driverFailure(snap, driver, &s) // whatever probes say: what is free only the driver knows
+		return p.driverFailure(snap, driver, &s) // whatever probes report: only the driver knows what is free
 	}
 	report := headroom.Judge(snap, sampling.History(), q)
 	return p.writeHeadroom(&report, f.format, &s)
 }
 
-// observeFirst takes the snapshot to be judged, after watching for as long as was
-// asked for.
+// observeFirst takes the snapshot to judge, after watching for as long as asked.
 func (p *program) observeFirst(ctx context.Context, src *sources, s *config.Settings, sampling *sampler.Sampler, watch time.Duration) (*snapshot.Snapshot, error) {
 	if src.replay != nil {
 		for at, past := src.replay.advance(0); past; at, past = src.replay.advance(s.Interval) {
@@ -165,7 +164,7 @@ func (p *program) observeFirst(ctx context.Context, src *sources, s *config.Sett
 		return snap, p.unusable(snap, src, s)
 	}
 	if watch > 0 && isTerminal(p.stderr) {
-		_, _ = fmt.Fprintf(p.stderr, "vramscope: observing for %s; Ctrl-C ends it\n", config.Brief(watch)) // only so that nobody wonders
+		_, _ = fmt.Fprintf(p.stderr, "vramscope: observing for %s; Ctrl-C ends it\n", config.Brief(watch)) // a failure to write it does not matter
 	}
 	return p.observe(ctx, src, s, sampling, watch)
 }

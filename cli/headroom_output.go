@@ -13,7 +13,7 @@ import (
 	"vramscope/schema"
 )
 
-// writeHeadroom writes the answer, and ends in its exit code.
+// writeHeadroom writes the answer and returns its exit code as an error.
 func (p *program) writeHeadroom(r *headroom.Report, format string, s *config.Settings) error {
 	var text []byte
 	if format == "json" {

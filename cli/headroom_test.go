@@ -22,7 +22,7 @@ const gib = quantity.GiB
 
 func bytesOf(b quantity.Bytes) snapshot.Bytes { return quantity.From(b, quantity.Driver) }
 
-// remembers is a history that knows one thing of every row.
+// remembers is a history in which every row has had the same peak.
 type remembers struct {
 	snapshot.History
 	peak quantity.Bytes // of what was allocated
@@ -34,8 +34,8 @@ func (r remembers) Series(snapshot.SeriesKey, time.Time, time.Time, int) []snaps
 	return []snapshot.Point{{Max: int64(r.peak), Known: true}}
 }
 
-// room is a box with a GPU of 79 GiB of which so much is free, and a process
-// with a probe that would give so much back.
+// room is a box with a GPU of 79 GiB, of which so much is free, and a process with
+// a probe, of which a flush frees so much.
 func room(free, returns quantity.Bytes) *snapshot.Snapshot {
 	snap := &snapshot.Snapshot{Host: snapshot.Host{Name: "h100-03", User: "alice"}, Driver: snapshot.Driver{State: snapshot.DriverOK}}
 	snap.GPUs = []snapshot.GPU{{
@@ -70,8 +70,8 @@ func TestHeadroomNow(t *testing.T) {
 			s.Rows[0].Allocators = []snapshot.Allocator{{Kind: "cuda_pool", Basis: "post_flush", Cached: bytesOf(gib)}}
 		}, headroom.AfterFlush, 5 * gib, "flush 100 (bob, up to 9.00G)"},
 		{"lost", 40 * gib, 0, func(s *snapshot.Snapshot) { s.GPUs[0].State = snapshot.GPULost }, headroom.Unknown, 0, "lost"},
-		{"untold", 40 * gib, 0, func(s *snapshot.Snapshot) { s.GPUs[0].Memory = snapshot.Memory{Total: bytesOf(80 * gib)} }, headroom.Unknown, 0, "the driver does not report what is free"},
-		{"free is not told, used is", 40 * gib, 0, func(s *snapshot.Snapshot) { s.GPUs[0].Memory.Free = snapshot.Bytes{} }, headroom.Yes, 0, ""},
+		{"unknown", 40 * gib, 0, func(s *snapshot.Snapshot) { s.GPUs[0].Memory = snapshot.Memory{Total: bytesOf(80 * gib)} }, headroom.Unknown, 0, "the driver does not report what is free"},
+		{"free is unknown, used is not", 40 * gib, 0, func(s *snapshot.Snapshot) { s.GPUs[0].Memory.Free = snapshot.Bytes{} }, headroom.Yes, 0, ""},
 		{"MIG without instances", 40 * gib, 0, func(s *snapshot.Snapshot) { s.GPUs[0].MIG = true }, headroom.No, 20 * gib, "it is cut for MIG, and has no instance"},
 		{"a hostile name", 15 * gib, 9 * gib, func(s *snapshot.Snapshot) { s.Rows[0].User = "\x1b[2Jbob" }, headroom.AfterFlush, 5 * gib, "flush 100 (?[2Jbob, 9.00G)"},
 	} {
@@ -85,13 +85,12 @@ func TestHeadroomNow(t *testing.T) {
 			t.Errorf("%s: %s, %s, %v short, %q; want %s, %v, %q", c.name, r.Answer, h.Verdict, h.Short, headroomWhy(h), c.want, c.short, c.why)
 		}
 		if h.Low != nil {
-			t.Errorf("%s: there is a low point though nobody asked: %+v", c.name, h.Low)
+			t.Errorf("%s: there is a low point without --for: %+v", c.name, h.Low)
 		}
 	}
 }
 
-// Several GPUs: enough of them have to fit, and what is said of all follows
-// from what is said of each.
+// The answer for several GPUs follows from the verdict of each.
 func TestHeadroomOnSeveral(t *testing.T) {
 	random := rand.New(rand.NewPCG(5, 11))
 	for range 2000 {

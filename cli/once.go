@@ -36,7 +36,7 @@ The table is cut to the terminal's width, but not when piped or redirected. No
 cell but the last contains a blank, so that awk can count columns. JSON and CSV
 have exact bytes; their fields are documented in docs/json.md.
 
-One sample cannot tell where memory is heading. With --watch it observes for a
+One sample does not show where memory is heading. With --watch it observes for a
 while first, so that forecasts, rates and alerts are in the snapshot.`,
 		Example: `  vramscope once
   vramscope once | awk '$1 == 3'
@@ -64,8 +64,8 @@ while first, so that forecasts, rates and alerts are in the snapshot.`,
 	return cmd
 }
 
-// runOnce takes a snapshot and writes it. Where there is nothing to show,
-// JSON still gets a document that says so, beside the error.
+// runOnce takes a snapshot and writes it. On an error the JSON is still written,
+// with the driver's state.
 func (p *program) runOnce(ctx context.Context, f onceFlags) error {
 	s, err := p.settings()
 	if err != nil {
@@ -120,8 +120,8 @@ func writeJSON(w io.Writer, snap *snapshot.Snapshot) error {
 	return err
 }
 
-// observe takes the snapshot, after watching for as long as was asked for. The
-// driver is not released: the program ends, and that takes less time.
+// observe takes the snapshot, after watching for as long as asked. It leaves the
+// driver open, as the program ends.
 func (p *program) observe(ctx context.Context, src *sources, s *config.Settings, sampling *sampler.Sampler, watch time.Duration) (*snapshot.Snapshot, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	waitForProbes := src.listen(ctx, cancel)

@@ -46,7 +46,7 @@ func writeLine(w io.Writer, snap *snapshot.Snapshot, ascii bool) error {
 	return err
 }
 
-// total is the memory of all GPUs that tell theirs.
+// total is the memory of all GPUs whose memory is known.
 func (t *table) total() string {
 	var used, total []snapshot.Bytes
 	for i := range t.snap.GPUs {

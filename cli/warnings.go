@@ -9,12 +9,12 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// warnings are the table's last lines: GPUs that are not well, what the
-// sampler raised, GPUs whose memory is short though a flush would help, and
-// memory that nobody answers for.
+// warnings are the table's last lines: GPUs that are not ok, the sampler's
+// alerts, GPUs with little free memory where a flush would help, and memory of
+// processes that the driver does not list.
 func (t *table) warnings() []string {
 	if t.snap.Driver.State != snapshot.DriverOK {
-		return []string{"alert  driver  " + t.driverless()} // what follows from it need not be said for each GPU
+		return []string{"alert  driver  " + t.driverless()} // and not its consequences for each GPU
 	}
 	var lines []string
 	for i := range t.snap.GPUs {
@@ -25,7 +25,7 @@ func (t *table) warnings() []string {
 	for i := range t.snap.Alerts {
 		switch a := &t.snap.Alerts[i]; {
 		case a.Kind == snapshot.AlertLost, a.Kind == snapshot.AlertHanging, a.Kind == snapshot.AlertLowMemory:
-			// Said by the lines above and below, from the same figures.
+			// The lines above and below have the same figures.
 		case a.GPUUUID == "":
 			lines = append(lines, "alert  "+text.Clean(a.Message))
 		default:
@@ -47,7 +47,7 @@ func (t *table) warnings() []string {
 	return lines
 }
 
-// driverless says how the driver is and since when.
+// driverless is the driver's state and since when.
 func (t *table) driverless() string {
 	d := &t.snap.Driver
 	s := text.Clean(string(d.State))
@@ -60,7 +60,7 @@ func (t *table) driverless() string {
 	return s + ": what is known comes from probes alone"
 }
 
-// unwell says what is wrong with a GPU and since when.
+// unwell is what is wrong with a GPU and since when.
 func (t *table) unwell(g *snapshot.GPU) string {
 	what := text.Clean(string(g.State))
 	if g.State == snapshot.GPUError && g.Message != "" {

@@ -16,7 +16,7 @@ const gib = quantity.GiB
 
 func bytesOf(b quantity.Bytes) snapshot.Bytes { return quantity.From(b, quantity.Driver) }
 
-// remembers is a history that knows one thing of every row.
+// remembers is a history in which every row has had the same peak.
 type remembers struct {
 	snapshot.History
 	peak quantity.Bytes // of what was allocated
@@ -28,8 +28,8 @@ func (r remembers) Series(snapshot.SeriesKey, time.Time, time.Time, int) []snaps
 	return []snapshot.Point{{Max: int64(r.peak), Known: true}}
 }
 
-// room is a box with a GPU of 79 GiB of which so much is free, and a process
-// with a probe that would give so much back.
+// room is a box with a GPU of 79 GiB, of which so much is free, and a process with
+// a probe, of which a flush frees so much.
 func room(free, returns quantity.Bytes) *snapshot.Snapshot {
 	snap := &snapshot.Snapshot{Host: snapshot.Host{Name: "h100-03", User: "alice"}, Driver: snapshot.Driver{State: snapshot.DriverOK}}
 	snap.GPUs = []snapshot.GPU{{
@@ -44,8 +44,7 @@ func room(free, returns quantity.Bytes) *snapshot.Snapshot {
 	return snap
 }
 
-// grows predicts that the GPU's memory grows by so much until 10 minutes from
-// now, straight, give or take a quarter of that.
+// grows predicts linear growth by so much in 10 minutes, give or take a quarter.
 func grows(snap *snapshot.Snapshot, by quantity.Bytes) {
 	used := snap.GPUs[0].Memory.Used.Or(0)
 	for _, h := range []time.Duration{10 * time.Second, time.Minute, 10 * time.Minute, 15 * time.Minute} {
@@ -70,8 +69,8 @@ func TestJudgeForAWhile(t *testing.T) {
 		{"it grows", 30 * gib, 8 * gib, 0, 10 * time.Minute, Yes, LowPoint{22 * gib, 20 * gib, 24 * gib}},
 		{"it grows, and half of the way is asked for", 30 * gib, 16 * gib, 0, 5 * time.Minute, Yes, LowPoint{22 * gib, 20 * gib, 24 * gib}},
 		{"the median would do, the interval does not", 29 * gib, 8 * gib, 0, 10 * time.Minute, AfterFlush, LowPoint{21 * gib, 19 * gib, 23 * gib}},
-		{"what comes back is taken again", 29 * gib, 8 * gib, 15 * gib, 10 * time.Minute, No, LowPoint{21 * gib, 19 * gib, 23 * gib}},
-		{"half of what comes back is taken again", 26 * gib, 8 * gib, 10 * gib, 10 * time.Minute, AfterFlush, LowPoint{18 * gib, 16 * gib, 20 * gib}},
+		{"what is freed is taken again", 29 * gib, 8 * gib, 15 * gib, 10 * time.Minute, No, LowPoint{21 * gib, 19 * gib, 23 * gib}},
+		{"half of what is freed is taken again", 26 * gib, 8 * gib, 10 * gib, 10 * time.Minute, AfterFlush, LowPoint{18 * gib, 16 * gib, 20 * gib}},
 		{"it is full before", 30 * gib, 40 * gib, 0, 10 * time.Minute, No, LowPoint{-10 * gib, -20 * gib, 0}},
 		{"a flush would go into what grows", 30 * gib, 20 * gib, 0, 10 * time.Minute, No, LowPoint{10 * gib, 5 * gib, 15 * gib}},
 		{"it shrinks: the low point is now", 15 * gib, -8 * gib, 15 * gib, 10 * time.Minute, No, LowPoint{15 * gib, 15 * gib, 15 * gib}},
@@ -85,15 +84,14 @@ func TestJudgeForAWhile(t *testing.T) {
 			t.Errorf("%s: %s, low %+v; want %s, %+v", c.name, r.Answer, h.Low, c.want, c.low)
 		}
 	}
-	// Without a forecast nothing is promised.
+	// Without a forecast the answer is unknown.
 	r := Judge(room(70*gib, 0), remembers{}, Question{Need: gib, Count: 1, Length: time.Minute, Watched: time.Minute})
 	if r.Answer != Unknown || !strings.Contains(r.Places[0].Reason, "not predicted") {
 		t.Errorf("without a forecast: %s, %q", r.Answer, r.Places[0].Reason)
 	}
 }
 
-// On a simulated box what is promised comes true: after the watch the story goes
-// on, and the low point of what is free is where it was said to be.
+// On a simulated box the low point of free memory is where it was predicted.
 func TestLowPointComesTrue(t *testing.T) {
 	const watch, length = 5 * time.Minute, 3 * time.Minute
 	held, asked := 0, 0

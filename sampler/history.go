@@ -10,10 +10,9 @@ import (
 	"vramscope/sampler/store"
 )
 
-// History is the past of what a Sampler has published: it implements
-// snapshot.History. The series are read without a lock; the roster, which says
-// whose series there are, is read under one that the sampler holds for
-// microseconds a tick.
+// History is the past of a Sampler's snapshots; it implements snapshot.History.
+// The series are read without a lock, the roster of their owners under one that
+// the sampler holds for microseconds a tick.
 type History struct {
 	store *store.Store
 	log   *store.Log[snapshot.Event]
@@ -38,11 +37,11 @@ type alertSpan struct {
 	cleared time.Time // zero while it stands
 }
 
-// So much of the past is kept at most, however restless the box is.
+// The history's limits.
 const (
 	mostEnded  = 5000
 	mostAlerts = 2000
-	mostGPUs   = 256 // that are there no more: probes can invent some
+	mostGPUs   = 256 // that are no longer there: probes can invent some
 )
 
 func newHistory() *History {
@@ -60,7 +59,7 @@ func (h *History) record(now time.Time, snap *snapshot.Snapshot) {
 	defer h.mu.Unlock()
 	h.latest = snap
 	if !h.store.Begin(now) {
-		return // the clock stands still or went back: nothing can be placed there
+		return // the clock stood still or went back: there is no place for a sample
 	}
 	h.noteDriver(now, &snap.Driver)
 	for i := range snap.GPUs {
@@ -94,8 +93,8 @@ func (h *History) record(now time.Time, snap *snapshot.Snapshot) {
 	h.noteAlerts(now, snap.Alerts)
 }
 
-// row finds a living row: nearly always where it was in the snapshot before,
-// which is quicker than looking a thousand up ten times a second.
+// row finds a living row, which is nearly always where it was in the last
+// snapshot: that is faster than a thousand lookups ten times a second.
 func (h *History) row(i int, id snapshot.RowID) *rowRecord {
 	if i < len(h.order) {
 		if r := h.order[i]; r.ended.IsZero() && r.process.ID == id {
@@ -105,13 +104,13 @@ func (h *History) row(i int, id snapshot.RowID) *rowRecord {
 	return h.rows[id]
 }
 
-// retire moves the rows that were not in this tick to the ended ones, and
-// forgets what lies beyond the store's reach.
+// retire moves the rows that were not in this tick to the ended ones, and drops
+// those that ended before the store's oldest sample.
 func (h *History) retire(now time.Time, sequence uint64) {
 	for id, r := range h.rows {
 		if r.tick != sequence {
 			r.ended = now
-			last := *r.process // alone: its snapshot had a thousand others
+			last := *r.process // a copy, to free its snapshot
 			r.process = &last
 			r.metrics.close()
 			delete(h.rows, id)
@@ -191,7 +190,7 @@ func (h *History) Series(key snapshot.SeriesKey, from, to time.Time, buckets int
 	return points
 }
 
-// find looks a series up, nil where nothing is remembered.
+// find looks a series up; nil if there is none.
 func (h *History) find(key snapshot.SeriesKey) *store.Series {
 	h.mu.RLock()
 	defer h.mu.RUnlock()

@@ -91,7 +91,7 @@ func gpuOf(g *snapshot.GPU) GPU {
 		Memory:            memoryOf(g.Memory),
 		UnattributedBytes: g.Unattributed,
 		ReturnableBytes:   g.Parts.Returnable,
-		Sensors:           g.Sensors.Finite(),
+		Sensors:           g.Finite(),
 		Throttled:         append([]string{}, g.Throttled...),
 		ECC:               ECC(g.ECC),
 		XIDs:              []XID{},

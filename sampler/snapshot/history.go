@@ -9,8 +9,8 @@ import (
 
 // History is the past. It is safe for concurrent use while the sampler writes.
 type History interface {
-	// At rebuilds the moment at or just before t: figures, rows, and the
-	// state of each GPU. It is false where nothing is remembered that far back.
+	// At rebuilds the moment at or just before t: figures, rows, and the state
+	// of each GPU. It is false if the history does not go back that far.
 	At(t time.Time) (*Snapshot, bool)
 	// Series gives a metric between from and to in equal buckets, one Point
 	// for each. A bucket without a sample is a Point that is not Known.

@@ -1,7 +1,6 @@
-package cli
+package schema
 
 import (
-	"bytes"
 	"strings"
 	"testing"
 	"time"
@@ -10,8 +9,7 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// TestWhatAnAllocatorTells is in the document, value by value.
-func TestWhatAnAllocatorTells(t *testing.T) {
+func TestAllocatorFigures(t *testing.T) {
 	size := func(n quantity.Bytes) snapshot.Bytes { return quantity.From(n, quantity.Probe) }
 	count := func(n int64) quantity.Optional[int64] { return quantity.From(n, quantity.Probe) }
 	snap := &snapshot.Snapshot{
@@ -26,11 +24,11 @@ func TestWhatAnAllocatorTells(t *testing.T) {
 			}},
 		}},
 	}
-	var out bytes.Buffer
-	if err := writeJSON(&out, snap); err != nil {
+	out, err := Encode(Of(snap))
+	if err != nil {
 		t.Fatal(err)
 	}
-	said := strings.Join(strings.Fields(out.String()), " ")
+	got := strings.Join(strings.Fields(string(out)), " ")
 	for _, want := range []string{
 		`"peak_allocated_bytes": 11, "peak_reserved_bytes": 12, "blocks": 13, "stranded_segments": 14, "config": "a:b"`,
 		`{ "name": "small", "reserved_bytes": 15, "allocated_bytes": 16, "fragmented_bytes": null, "segments": 18 }`,
@@ -38,8 +36,8 @@ func TestWhatAnAllocatorTells(t *testing.T) {
 		`"started_by": "run", "capabilities": [ "flush" ]`,
 		`"runtime_version": "2.6.0", "evictable": [ { "name": "cache\u001b[2J", "priority": 2.5, "bytes": null }, { "name": "kv", "priority": 0, "bytes": 3221225472 } ]`,
 	} {
-		if !strings.Contains(said, want) {
-			t.Errorf("no %s in %s", want, said)
+		if !strings.Contains(got, want) {
+			t.Errorf("no %s in %s", want, got)
 		}
 	}
 }
