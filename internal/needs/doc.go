@@ -1,0 +1,7 @@
+// Package needs is for tests that need a program, a library or a header which
+// not every machine has. Without it the test is skipped; where .ci/run has
+// installed everything (VRAMSCOPE_CI is set) it fails.
+//
+//	needs.Tool(t, "gdb") → its path
+//	needs.Missing(t, "there is no cuda.h")
+package needs
