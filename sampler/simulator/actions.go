@@ -8,8 +8,8 @@ import (
 	"vramscope/internal/quantity"
 )
 
-// Flush makes a process give its cached memory back, and returns its reserved
-// memory before and after. Another process with the same pid is left alone.
+// Flush has a process free its cached memory, and returns its reserved memory
+// before and after. It refuses another process with the same pid.
 func (b *Box) Flush(id process.Identity) (before, after quantity.Bytes, err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -23,16 +23,16 @@ func (b *Box) Flush(id process.Identity) (before, after quantity.Bytes, err erro
 	before = t.memory.Stats().Reserved
 	t.memory.Flush()
 	after = t.memory.Stats().Reserved
-	if t.probe.heard {
-		// Who has had it flushed asks at once what that has changed.
+	if t.probe.reported {
+		// A new report, as a flush is followed by one.
 		t.probe.at, t.probe.stats = b.at, t.memory.Stats()
 	}
 	return before, after, nil
 }
 
-// Signal sends a signal to a simulated process: it ends, stops or goes on.
-// Signals with any other effect reach it and do nothing. On a lost GPU a
-// process hangs in the driver and ends only when the GPU is back.
+// Signal sends a signal to a simulated process: it ends, stops or continues. Other
+// signals do nothing. On a lost GPU a process hangs in the driver and ends only
+// when the GPU is back.
 func (b *Box) Signal(id process.Identity, signal syscall.Signal) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -10,7 +10,7 @@ import (
 	"vramscope/sampler/simulator"
 )
 
-func TestFlushGivesTheDriverWhatWasReturnable(t *testing.T) {
+func TestFlushFreesWhatWasReturnable(t *testing.T) {
 	b := open(t, simulator.Options{})
 	m := b.look(0)
 	for _, who := range []struct {
@@ -26,7 +26,7 @@ func TestFlushGivesTheDriverWhatWasReturnable(t *testing.T) {
 			t.Fatalf("%v is not there", who)
 		}
 		al := a.Report.Devices[0].Allocators[0]
-		// What a stream still uses is waited for, and its segments go too.
+		// A flush waits for pending blocks, and frees their segments too.
 		pending := quantity.Bytes(0)
 		if al.PendingBytes != nil {
 			pending = *al.PendingBytes

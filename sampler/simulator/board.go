@@ -38,8 +38,8 @@ type board struct {
 	power       float64 // W
 	busy        float64 // 0 to 1, in the last step
 	idleFor     time.Duration
-	offset      float64 // °C that this one is hotter than its neighbours
-	corrected   uint64  // memory errors that ECC put right
+	offset      float64 // °C above its neighbours
+	corrected   uint64  // memory errors corrected by ECC
 	errorEvery  time.Duration
 }
 
@@ -53,7 +53,7 @@ type instance struct {
 }
 
 func newBoard(index int) *board {
-	// Where the eight sit in such a machine.
+	// The buses of the eight in such a machine.
 	buses := [...]int{0x18, 0x2a, 0x3a, 0x5d, 0x9a, 0xab, 0xba, 0xdb}
 	g := &board{
 		frame: &frame{total: boardTotal, reserved: boardReserved, used: boardIdle},
@@ -71,15 +71,14 @@ func newBoard(index int) *board {
 	return g
 }
 
-// uuid makes an identifier that is the same in every simulated box, so that an
-// example with one in it works for whoever copies it.
+// uuid makes an identifier that is the same in every simulated box, so that
+// examples with a UUID work for every reader.
 func uuid(n uint64) string {
 	high, low := mix(11, n, 1), mix(11, n, 2)
 	return fmt.Sprintf("%08x-%04x-%04x-%04x-%012x", high>>32, high>>16&0xffff, high&0xffff, low>>48, low&0xffff_ffff_ffff)
 }
 
-// partition turns MIG on: the GPU's memory is cut into instances, and only
-// they can be used.
+// partition turns MIG on: it divides the GPU into instances.
 func (g *board) partition(profiles ...instance) {
 	for i := range profiles {
 		p := profiles[i]
@@ -112,8 +111,8 @@ func (g *board) remove(t *task) {
 	}
 }
 
-// draw lets power and temperature follow the load: power at once, temperature
-// as slowly as the heat sink lets it.
+// draw has power follow the load at once, and temperature with the inertia of the
+// heat sink.
 func (g *board) draw(seed uint64, now time.Duration) {
 	const unloaded, loaded, full = 71.0, 119.0, 640.0 // W
 	const inertia = 25.0                              // s
@@ -143,7 +142,7 @@ func (g *board) draw(seed uint64, now time.Duration) {
 	}
 }
 
-// settle puts power and temperature where they would be after a long time.
+// settle sets power and temperature to those of a long constant load.
 func (g *board) settle(seed uint64) {
 	for range 40 {
 		g.draw(seed, 0)

@@ -11,7 +11,7 @@ import (
 	"vramscope/sampler/simulator"
 )
 
-// clock is a clock that tests turn. Stories begin at its start.
+// clock is a clock that tests set. Stories begin at its start.
 type clock struct {
 	mu    sync.Mutex
 	start time.Time
@@ -29,7 +29,7 @@ func (c *clock) Now() time.Time {
 	return c.now
 }
 
-// set turns the clock to so long after its start.
+// set sets the clock to so long after its start.
 func (c *clock) set(since time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -59,7 +59,7 @@ func open(t testing.TB, options simulator.Options) *box {
 	return &box{Box: b, clock: c, devices: devices}
 }
 
-// moment is all that the box says at one time.
+// moment is all readings of a box at one time.
 type moment struct {
 	Readings  []nvml.Reading
 	Errors    []string
@@ -68,7 +68,7 @@ type moment struct {
 	Host      process.Host
 }
 
-// look turns the clock and asks for everything.
+// look sets the clock and takes all readings.
 func (b *box) look(since time.Duration) moment {
 	b.clock.set(since)
 	m := moment{Readings: make([]nvml.Reading, len(b.devices)), Errors: make([]string, len(b.devices))}

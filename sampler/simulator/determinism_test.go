@@ -17,9 +17,9 @@ func (m moment) encode(t *testing.T) string {
 	return string(out)
 }
 
-// The story must not depend on who looks how often: one box is looked at twice
-// a second, the other only when the two are compared.
-func TestSameSeedTellsTheSameStory(t *testing.T) {
+// Calls must not change the story: one box is sampled twice a second, the other
+// only for the comparison.
+func TestSameSeedGivesTheSameStory(t *testing.T) {
 	for _, prelude := range []time.Duration{0, 10 * time.Minute} {
 		watched, left := open(t, simulator.Options{Seed: 5, Prelude: prelude}), open(t, simulator.Options{Seed: 5, Prelude: prelude})
 		looks := 0
@@ -35,7 +35,7 @@ func TestSameSeedTellsTheSameStory(t *testing.T) {
 	}
 }
 
-func TestAnotherSeedTellsAnotherStory(t *testing.T) {
+func TestAnotherSeedGivesAnotherStory(t *testing.T) {
 	one, other := open(t, simulator.Options{Seed: 1}), open(t, simulator.Options{Seed: 2})
 	if one.look(time.Hour).encode(t) == other.look(time.Hour).encode(t) {
 		t.Error("the seed changes nothing")
@@ -52,7 +52,7 @@ func TestClockThatGoesBackStopsTheStory(t *testing.T) {
 	}
 }
 
-func TestOnlyUpToSixteenGPUs(t *testing.T) {
+func TestGPUsAreLimited(t *testing.T) {
 	for _, gpus := range []int{-1, 17} {
 		if _, err := simulator.New(simulator.Options{GPUs: gpus}); err == nil {
 			t.Errorf("%d GPUs were accepted", gpus)

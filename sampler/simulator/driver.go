@@ -27,7 +27,7 @@ func (b *Box) Open() (nvml.Driver, []nvml.Device, error) {
 	}, devices, nil
 }
 
-// Close lets the driver go. Nothing is outstanding: a Read never waits.
+// Close closes the driver. No Read is in progress: none ever waits.
 func (b *Box) Close() error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -35,7 +35,7 @@ func (b *Box) Close() error {
 	return nil
 }
 
-// Read takes one reading of a GPU, or says that it is lost.
+// Read takes one reading of a GPU, or fails with ErrGPULost.
 func (b *Box) Read(device nvml.Device) (nvml.Reading, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -47,7 +47,7 @@ func (b *Box) Read(device nvml.Device) (nvml.Reading, error) {
 		if g.device.UUID != device.UUID {
 			continue
 		}
-		if g.loss.gone {
+		if g.loss.lost {
 			return nvml.Reading{}, refuse(device, 15, "ERROR_GPU_IS_LOST", nvml.ErrGPULost)
 		}
 		return g.reading(b.seed, now, b.at), nil
@@ -60,7 +60,7 @@ func refuse(device nvml.Device, code int32, name string, kind error) error {
 		&nvml.Error{Code: code, Name: name, Call: "nvmlDeviceGetMemoryInfo_v2", Kind: kind})
 }
 
-// reading is the GPU as the driver would tell it now.
+// reading is the driver's reading of the GPU.
 func (g *board) reading(seed uint64, now time.Time, at time.Duration) nvml.Reading {
 	wobble := func(stream uint64) float64 {
 		return noise(seed, uint64(g.device.Index)<<8|stream, uint64(at/step))
@@ -119,7 +119,7 @@ func (g *board) clock(wobble float64) int {
 	return busyClock - bin*int(math.Round(1+wobble))
 }
 
-// percent is a share as the driver tells it: whole, and 0 only when nothing ran.
+// percent is a share as the driver reports it: whole, and 0 only where nothing ran.
 func percent(share, wobble float64) int {
 	if share <= 0 {
 		return 0

@@ -29,7 +29,7 @@ func TestClosedDriverDoesNotAnswer(t *testing.T) {
 	}
 }
 
-func TestReadersMayComeAllAtOnce(t *testing.T) {
+func TestConcurrentReads(t *testing.T) {
 	b := open(t, simulator.Options{})
 	var readers sync.WaitGroup
 	for i, d := range b.devices {
@@ -48,8 +48,8 @@ func TestReadersMayComeAllAtOnce(t *testing.T) {
 	readers.Wait()
 }
 
-// BenchmarkSecond is what the demo costs: one second of the story and all that
-// the sampler asks in it.
+// BenchmarkSecond is the cost of the demo: one second of the story and the sampler's
+// calls in it.
 func BenchmarkSecond(b *testing.B) {
 	box := open(b, simulator.Options{})
 	b.ReportAllocs()
@@ -60,7 +60,7 @@ func BenchmarkSecond(b *testing.B) {
 	}
 }
 
-// BenchmarkPrelude is what a past of ten minutes costs, looked at every 4 s.
+// BenchmarkPrelude is the cost of ten minutes of prelude, sampled every 4 s.
 func BenchmarkPrelude(b *testing.B) {
 	const long = 10 * time.Minute
 	for b.Loop() {
@@ -71,7 +71,7 @@ func BenchmarkPrelude(b *testing.B) {
 	}
 }
 
-// BenchmarkEightHours is what a test over a working day costs.
+// BenchmarkEightHours is the cost of a test over a working day.
 func BenchmarkEightHours(b *testing.B) {
 	for b.Loop() {
 		box := open(b, simulator.Options{})

@@ -7,13 +7,13 @@ import (
 	"vramscope/sampler/simulator/allocator"
 )
 
-// leaking is a fine-tuning job that keeps something of every step, so that its
-// memory grows by leakRate until the GPU is full. It skips a batch for which
-// memory did not suffice, flushes, and tries again; the third time it gives up.
+// leaking is a fine-tuning job that leaks leakRate until the GPU is full. When it is
+// out of memory it skips the batch, flushes and tries again; the third time it
+// exits.
 //
 // Every two minutes it gathers its weights into one buffer to save them. On a
-// GPU that is nearly full this succeeds only because the allocator gives its
-// cache back and asks again, and counts a retry.
+// nearly full GPU that succeeds only as the allocator frees its cache and tries
+// again, which counts a retry.
 type leaking struct {
 	weights
 	ladder
@@ -34,9 +34,8 @@ const (
 	saveFirst = 9 * time.Second
 )
 
-// resume works out since when it must have leaked to hold what it holds when
-// the story begins, and lets it have leaked up to now. Until then its second
-// stage, the one that leaks, had not begun.
+// resume computes when the leak must have begun for the process to hold what it
+// holds when the story begins, and leaks up to now.
 func (p *leaking) resume(t *task, now time.Duration) error {
 	c := t.cache
 	if err := p.load(c, p.count); err != nil {
@@ -87,8 +86,8 @@ func (p *leaking) step(t *task, now time.Duration) error {
 	return nil
 }
 
-// train is one batch. What leaks is kept while all activations are there, so
-// it comes from new memory: a leak of the worst kind.
+// train is one batch. It leaks while all activations are allocated, so that the
+// leak takes new memory.
 func (p *leaking) train(t *task, c *allocator.Caching, now time.Duration) error {
 	p.finish(c)
 	if within(now, saveEvery) == saveFirst {
@@ -108,7 +107,7 @@ func (p *leaking) train(t *task, c *allocator.Caching, now time.Duration) error 
 	return nil
 }
 
-// save gathers the weights and lets them go again, with all of the cache.
+// save gathers the weights, then frees them and all of the cache.
 func save(c *allocator.Caching) error {
 	b, err := c.Allocate(saveSize)
 	if err != nil {
@@ -119,9 +118,9 @@ func save(c *allocator.Caching) error {
 	return nil
 }
 
-// leaks is what a second of it leaves behind: leakRate on average, whole MiB and
-// even, as large segments are. It is known beforehand, so that the past can be
-// told from the present.
+// leaks is the leak of a second: leakRate on average, an even number of MiB as large
+// segments are. It depends on the second alone, so that resume can compute the
+// past.
 func leaks(t *task, second time.Duration) quantity.Bytes {
 	spread := int(mix(t.seed, t.stream()+4, uint64(second/time.Second)) % 4)
 	return leakRate + quantity.Bytes(2*spread-3)*mib

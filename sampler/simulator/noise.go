@@ -11,14 +11,14 @@ func mix(seed, stream, n uint64) uint64 {
 	return x ^ x>>31
 }
 
-// noise is mix as a number between −1 and 1. A figure that wobbles without a
-// state of its own has no memory of how often it was asked for.
+// noise is mix as a number between −1 and 1. It has no state, so that the number of
+// calls does not change it.
 func noise(seed, stream, n uint64) float64 {
 	return float64(mix(seed, stream, n)>>11)/(1<<52) - 1
 }
 
-// wander is noise that drifts: it meets a new random value every period and
-// goes smoothly from one to the next.
+// wander is smooth noise: it has a new random value every period and interpolates
+// in between.
 func wander(seed, stream uint64, at, period float64) float64 {
 	whole := math.Floor(at / period)
 	part := at/period - whole

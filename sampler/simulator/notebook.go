@@ -8,15 +8,14 @@ import (
 	"vramscope/sampler/simulator/allocator"
 )
 
-// notebook is somebody who runs cells, each of which leaves a result behind: at
-// first memory climbs in steps, and once every cell has been run each result
-// replaces the one before. What does not fit into the holes makes it larger,
-// until the notebook is cleaned up.
+// notebook is a user who runs cells. Each cell keeps a result: memory grows in
+// steps until every cell has been run, then each result replaces its old one. The
+// results that do not fit into the holes make it grow, until a cleanup.
 type notebook struct {
 	weights
 	workspace []quantity.Bytes // what a cell needs while it runs
 	holds     quantity.Bytes   // of its instance when the story begins
-	most      quantity.Bytes   // clean up from here on
+	most      quantity.Bytes   // the cleanup is above this
 
 	next    time.Duration // when a cell starts
 	until   time.Duration // when the running cell ends
@@ -99,7 +98,7 @@ func (p *notebook) compute(t *task, c *allocator.Caching) error {
 // cells is how many a notebook has.
 const cells = 18
 
-// keep is what a cell leaves behind, in place of what it left the last time.
+// keep keeps the result of a cell, in place of the old one.
 func (p *notebook) keep(t *task, c *allocator.Caching) error {
 	n := len(p.kept)
 	if n < cells {
@@ -117,8 +116,8 @@ func (p *notebook) keep(t *task, c *allocator.Caching) error {
 	return nil
 }
 
-// leave is the result of a cell that has not run before. The workspace takes
-// all of the cache meanwhile, so it is new memory.
+// leave keeps the result of a new cell. It is new memory, as the workspace has taken
+// all of the cache.
 func (p *notebook) leave(t *task, c *allocator.Caching) error {
 	b, err := c.Allocate(quantity.Bytes(220+t.random.IntN(400)) * mib)
 	if err == nil {

@@ -7,8 +7,7 @@ import (
 	"vramscope/sampler/simulator/allocator"
 )
 
-// preallocating is a JAX job: it takes most of the GPU at once and keeps it,
-// whatever it needs.
+// preallocating is a JAX job: it reserves most of the GPU at its start.
 type preallocating struct {
 	fraction float64        // of the free memory, at the start
 	size     quantity.Bytes // of a parameter
@@ -26,8 +25,8 @@ func (p *preallocating) resume(t *task, now time.Duration) error {
 	return p.build(t)
 }
 
-// build reserves the region and places the parameters with holes between,
-// which optimiser state of another layout has left.
+// build reserves the region and places the parameters, with holes between them as
+// freed optimiser state leaves.
 func (p *preallocating) build(t *task) error {
 	size := quantity.Bytes(p.fraction * float64(t.frame.capacity()-t.frame.used))
 	f, err := allocator.NewBestFit(t.frame, size/mib*mib)
@@ -46,7 +45,7 @@ func (p *preallocating) build(t *task) error {
 		}
 		holes = append(holes, hole)
 	}
-	// The last one stays, or it would melt into the free rest of the region.
+	// The last one stays: it would merge with the free rest of the region.
 	for _, hole := range holes[:len(holes)-1] {
 		f.Free(hole)
 	}

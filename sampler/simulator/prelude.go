@@ -2,13 +2,13 @@ package simulator
 
 import "time"
 
-// MaxPrelude is how much of the story's past a box can live through. Earlier
-// than that too many of its people have not begun what the story finds them at.
+// MaxPrelude is the longest prelude. Before it too many programs of the story have
+// not started.
 const MaxPrelude = 45 * time.Minute
 
-// prepare puts the seat's first task where it belongs when the box begins to
-// live: it runs since before, starts on the way to the story, or comes later.
-func (b *Box) prepare(s *seat) {
+// prepare sets up the slot's first task at the beginning of the prelude: it is
+// running, starts in the prelude, or starts later.
+func (b *Box) prepare(s *slot) {
 	r := &s.role
 	switch begins := -r.age; {
 	case r.age > 0 && begins <= b.at:
@@ -16,17 +16,16 @@ func (b *Box) prepare(s *seat) {
 	case r.age > 0:
 		s.pid, s.starts = r.pid, begins
 	case b.at < 0:
-		// The one before has ended a while ago.
-		s.starts = s.mind(b.at, b.at+span{0, r.pause.least}.draw(s.random))
+		// The task before has ended.
+		s.starts = s.reschedule(b.at, b.at+span{0, r.pause.least}.draw(s.random))
 	default:
 		s.starts = r.first
 	}
 }
 
-// mind puts a start off, or brings it forward, to the story's first one where
-// the task would miss it or might still be there: whatever has happened before,
-// the story's own come on time.
-func (s *seat) mind(now, starts time.Duration) time.Duration {
+// reschedule moves a start to the first one of the story where the task could still
+// be running then: in the story all tasks start on time.
+func (s *slot) reschedule(now, starts time.Duration) time.Duration {
 	r := &s.role
 	if r.age == 0 && now < r.first && starts+r.life.most+r.pause.least > r.first {
 		return r.first
@@ -34,11 +33,11 @@ func (s *seat) mind(now, starts time.Duration) time.Duration {
 	return starts
 }
 
-// newestPID is the pid of the last process that has started when the box
-// begins to live: later ones have higher pids.
+// newestPID is the highest pid at the beginning of the prelude: later processes have
+// higher ones.
 func (b *Box) newestPID() int {
 	newest := 0
-	for _, s := range b.seats {
+	for _, s := range b.slots {
 		if s.task != nil {
 			newest = max(newest, s.role.pid)
 		}
@@ -46,7 +45,7 @@ func (b *Box) newestPID() int {
 	return newest
 }
 
-// within is where in a period a moment falls, before the story begins too.
+// within is the place of a moment in a period, also in the prelude.
 func within(now, period time.Duration) time.Duration {
 	return ((now % period) + period) % period
 }

@@ -11,7 +11,7 @@ import (
 
 const tenMinutes = 10 * time.Minute
 
-// everyPrelude opens boxes that live for so long before their story.
+// everyPrelude opens boxes with preludes of these lengths.
 func everyPrelude(t *testing.T, long time.Duration, check func(t *testing.T, b *box)) {
 	t.Helper()
 	for seed := range uint64(seeds) {
@@ -22,17 +22,17 @@ func everyPrelude(t *testing.T, long time.Duration, check func(t *testing.T, b *
 func TestPreludeEndsWhereTheStoryBegins(t *testing.T) {
 	for _, long := range []time.Duration{5 * time.Minute, tenMinutes, simulator.MaxPrelude} {
 		for seed := range uint64(seeds) {
-			told := open(t, simulator.Options{Seed: seed}).look(0)
+			direct := open(t, simulator.Options{Seed: seed}).look(0)
 			lived := open(t, simulator.Options{Seed: seed, Prelude: long}).look(0)
-			for pid, want := range told.Processes {
+			for pid, want := range direct.Processes {
 				if got := lived.Processes[pid]; got.Identity != want.Identity || !got.Started.Equal(want.Started) {
 					t.Errorf("after %s: %+v, want %+v", long, got, want)
 				}
 			}
-			for gpu := range told.Readings {
+			for gpu := range direct.Readings {
 				// Where an epoch begins and which cell a notebook runs differs.
 				const alike = 2 * quantity.GiB
-				got, want := lived.Readings[gpu].Memory.Used.Or(0), told.Readings[gpu].Memory.Used.Or(0)
+				got, want := lived.Readings[gpu].Memory.Used.Or(0), direct.Readings[gpu].Memory.Used.Or(0)
 				if got < want-alike || got > want+alike {
 					t.Errorf("after %s: %s are used on GPU %d, want about %s", long, got, gpu, want)
 				}
@@ -62,7 +62,7 @@ func TestPreludeLeaksAllTheTime(t *testing.T) {
 	})
 }
 
-func TestLongPreludeShowsThatTheLeakHasABeginning(t *testing.T) {
+func TestLongPreludeHasTheStartOfTheLeak(t *testing.T) {
 	everyPrelude(t, 25*time.Minute, func(t *testing.T, b *box) {
 		before := b.look(-24 * time.Minute).Readings[3].Memory.Used
 		after := b.look(-13 * time.Minute).Readings[3].Memory.Used
@@ -72,7 +72,7 @@ func TestLongPreludeShowsThatTheLeakHasABeginning(t *testing.T) {
 	})
 }
 
-func TestPreludeIsAnOrdinaryTime(t *testing.T) {
+func TestPreludeHasNoIncidents(t *testing.T) {
 	everyPrelude(t, tenMinutes, func(t *testing.T, b *box) {
 		tests, falls := map[int]bool{}, 0
 		var last quantity.Bytes
@@ -112,8 +112,7 @@ func TestPreludeIsAnOrdinaryTime(t *testing.T) {
 	})
 }
 
-// Who comes and goes comes on time in the story, whatever went on before.
-func TestPreludeKeepsTheStorysArrivals(t *testing.T) {
+func TestPreludeKeepsTheStartsOfTheStory(t *testing.T) {
 	everyPrelude(t, tenMinutes, func(t *testing.T, b *box) {
 		if m := b.look(-7 * time.Minute); len(m.Readings[3].Processes) != 1 {
 			t.Errorf("bob's evaluation is there before its time: %+v", m.Readings[3].Processes)
@@ -156,7 +155,7 @@ func TestLaterProcessesHaveHigherPIDs(t *testing.T) {
 	})
 }
 
-func TestPreludeHasItsBounds(t *testing.T) {
+func TestPreludeIsLimited(t *testing.T) {
 	for _, long := range []time.Duration{-1, simulator.MaxPrelude + 1} {
 		if _, err := simulator.New(simulator.Options{Prelude: long}); err == nil {
 			t.Errorf("a prelude of %s was accepted", long)

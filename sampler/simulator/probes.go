@@ -11,36 +11,36 @@ import (
 
 const (
 	reportEvery = time.Second
-	// A probe's thread starts when the library that it watches is imported.
+	// A probe's thread starts when its library is imported.
 	importing = 3 * time.Second
 )
 
 var errNoAnswer = errors.New("no answer within 200 ms")
 
-// ear is what the monitor has heard last from a task's probe.
-type ear struct {
-	heard bool
-	at    time.Duration
-	stats allocator.Stats
-	phase time.Duration // where in the second its reports fall
+// lastReport is the last report of a task's probe.
+type lastReport struct {
+	reported bool
+	at       time.Duration
+	stats    allocator.Stats
+	phase    time.Duration // of its reports within the second
 
 	missing time.Duration // from then on it does not answer
 	until   time.Duration // until then
 	misses  int
 }
 
-// schedule sets when the probe reports, and when a deaf one first does not.
-func (e *ear) schedule(t *task) {
+// schedule sets when the probe reports, and when an unreliable one first does not.
+func (e *lastReport) schedule(t *task) {
 	e.phase = time.Duration(t.identity.PID%int(reportEvery/step)) * step
 	e.missing, e.until = never, never
-	if t.role.deaf {
+	if t.role.unreliable {
 		e.missing = max(t.started, 0) + span{65 * time.Second, 85 * time.Second}.draw(t.random)
 		e.until = e.missing + 7*time.Second
 	}
 }
 
-// listen takes the task's report if one is due.
-func (t *task) listen(now time.Duration) {
+// takeReport takes the task's report if one is due.
+func (t *task) takeReport(now time.Duration) {
 	e := &t.probe
 	if t.memory == nil || t.role.runtime == opaque || t.stopped || now-t.started < importing {
 		return
@@ -53,13 +53,13 @@ func (t *task) listen(now time.Duration) {
 			e.until = e.missing + span{16 * time.Second, 25 * time.Second}.draw(t.random)
 		}
 	}
-	if now >= e.missing || e.heard && within(now, reportEvery) != e.phase {
+	if now >= e.missing || e.reported && within(now, reportEvery) != e.phase {
 		return
 	}
-	e.heard, e.at, e.stats = true, now, t.memory.Stats()
+	e.reported, e.at, e.stats = true, now, t.memory.Stats()
 }
 
-// Answers hands over what each probe said last.
+// Answers has the last answer of each probe.
 func (b *Box) Answers() []probe.Answer {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -67,7 +67,7 @@ func (b *Box) Answers() []probe.Answer {
 	tasks := b.inOrder()
 	answers := make([]probe.Answer, 0, len(tasks))
 	for _, t := range tasks {
-		if t.probe.heard {
+		if t.probe.reported {
 			answers = append(answers, b.answer(t))
 		}
 	}
@@ -92,7 +92,7 @@ func (b *Box) answer(t *task) probe.Answer {
 	return a
 }
 
-// report is the last report in the protocol's words.
+// report is the last report in the form of the protocol.
 func (t *task) report() probe.Device {
 	s := t.probe.stats
 	total := t.frame.total

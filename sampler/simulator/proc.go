@@ -11,11 +11,10 @@ import (
 const (
 	hostName   = "h100-03"
 	hostMemory = 2015 * gib
-	hostUsed   = 205 * gib // by all that is not simulated
+	hostUsed   = 205 * gib // by what is not simulated
 )
 
-// Processes looks the pids up. A foreign one is not there. The box has one
-// clock, so now is not needed.
+// Processes looks the pids up. A foreign one is absent. The box has its own clock.
 func (b *Box) Processes(_ time.Time, pids []int) map[int]process.Info {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -60,8 +59,7 @@ func (b *Box) info(t *task) process.Info {
 	}
 }
 
-// cpu is per cent of a core: steady for who spins, and in proportion to the
-// work for who waits.
+// cpu is per cent of a core, with a little noise.
 func (b *Box) cpu(t *task) float64 {
 	cpu := t.role.cpu
 	if cpu == 0 {
@@ -71,7 +69,7 @@ func (b *Box) cpu(t *task) float64 {
 	return math.Round(cpu*10) / 10
 }
 
-// resident is host memory: libraries first, then what they are used for.
+// resident is host memory, which grows at the start.
 func (b *Box) resident(t *task) quantity.Bytes {
 	const loading = 25 * time.Second
 	share := min(1, 0.1+float64(b.at-t.started)/float64(loading))
@@ -104,7 +102,7 @@ func (b *Box) adopt(r *role) {
 	if r.parent.pid == 0 {
 		return
 	}
-	// Whoever started a task was there a few seconds before it.
+	// The parent started a few seconds before the task.
 	const earlier = 9 * time.Second
 	age := r.age
 	if age == 0 {

@@ -15,13 +15,13 @@ import (
 type runtime uint8
 
 const (
-	opaque  runtime = iota // no probe: what it does inside, nobody knows
+	opaque  runtime = iota // no probe
 	pytorch                // caching allocator
 	jax                    // one preallocated region
 )
 
-// role is somebody's program as the story needs it: who starts it, what it is,
-// and when it comes and goes.
+// role is a program of the story: its user, what it is, and when it starts and
+// ends.
 type role struct {
 	user    user
 	command []string
@@ -29,7 +29,7 @@ type role struct {
 	comm    string
 	parent  parent
 	job     process.Job
-	foreign bool // of another container: its pid means nothing in our /proc
+	foreign bool // of another container: its pid is not in this /proc
 	nsPID   int  // its pid in its own container; 0: not in one
 
 	instance int // MIG instance that it runs on, from 1; 0: the whole GPU
@@ -38,7 +38,7 @@ type role struct {
 	runtime runtime
 	version string
 	config  string         // of PyTorch's allocator
-	entered string         // how its probe got in; empty: "run"
+	entered string         // how its probe was started; empty: "run"
 	context quantity.Bytes // CUDA context, kernels, libraries
 	host    quantity.Bytes
 	cpu     float64 // per cent of a core
@@ -48,9 +48,9 @@ type role struct {
 	age   time.Duration // of that one; 0: none runs then
 	first time.Duration // when the first one starts, if none runs then
 	life  span          // zero: until it fails
-	pause span          // from an end to the next start; zero: it does not come back
+	pause span          // from an end to the next start; zero: no next start
 
-	deaf bool // its probe misses a few reports now and then
+	unreliable bool // its probe misses reports now and then
 }
 
 // parent is the process that started a task.
@@ -61,7 +61,7 @@ type parent struct {
 	user    user
 }
 
-// user is somebody with an account on the box.
+// user is a user of the box.
 type user struct {
 	name string
 	uid  uint32
@@ -79,13 +79,13 @@ func (s span) draw(random *rand.Rand) time.Duration {
 
 // program is what a task does with its memory.
 type program interface {
-	// resume brings the task at once to where it would be after its age.
+	// resume puts the task into its state after its age.
 	resume(t *task, now time.Duration) error
-	// step lets the task run for one step of the simulation. An error ends it.
+	// step runs the task for one step of the simulation. An error ends it.
 	step(t *task, now time.Duration) error
 }
 
-// hello is what a probe in this role's process says of itself.
+// hello is the probe's hello.
 func (r *role) hello(id process.Identity) probe.Hello {
 	h := probe.Hello{Proto: probe.Version, PID: id.PID, StartTime: id.StartTime, StartedBy: cmp.Or(r.entered, "run")}
 	if r.nsPID != 0 {

@@ -29,7 +29,7 @@ func TestFiguresAreSaneOnEveryBox(t *testing.T) {
 	}
 }
 
-// watch looks at a box for so long and checks every figure.
+// watch samples a box for so long and checks every figure.
 func watch(t *testing.T, options simulator.Options, long, every time.Duration) {
 	t.Helper()
 	b := open(t, options)
@@ -129,7 +129,7 @@ func checkProcesses(t *testing.T, b *box, m moment) {
 func checkAnswer(t *testing.T, m moment, a probe.Answer) {
 	t.Helper()
 	if info, ok := m.Processes[a.Process.PID]; !ok || info.Identity != a.Process || a.Hello.StartTime != a.Process.StartTime {
-		t.Errorf("the probe of %+v is in nobody of /proc: %+v", a.Process, info)
+		t.Errorf("the probe of %+v is of no process in /proc: %+v", a.Process, info)
 	}
 	if len(a.Hello.Runtimes) != 1 || a.Hello.Proto != probe.Version || len(a.Report.Devices) != 1 {
 		t.Fatalf("%+v", a)

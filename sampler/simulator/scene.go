@@ -12,13 +12,13 @@ import (
 type scene struct {
 	roles      []role
 	instances  []instance // MIG, if any
-	lost       bool       // the GPU falls off the bus now and then
-	corrected  uint64     // memory errors that ECC has put right so far
+	lost       bool       // the GPU is lost now and then
+	corrected  uint64     // memory errors corrected by ECC so far
 	errorEvery time.Duration
 }
 
-// cast deals the scenes to the GPUs. On a smaller box the ones that show most
-// are kept, in their order; on a larger one more of the ordinary kind are added.
+// cast gives each GPU a scene. A smaller box has the most instructive scenes, a
+// larger one more of the ordinary ones.
 func cast(gpus int) []scene {
 	scenes := []scene{
 		sawtoothScene(0), sawtoothScene(1), serverScene(), leakScene(),
@@ -36,7 +36,7 @@ func cast(gpus int) []scene {
 	return chosen
 }
 
-// The people of the story.
+// The users of the story.
 const (
 	root = iota
 	alice
@@ -102,19 +102,19 @@ func (r role) contained(shim, nsPID int) role {
 	return r
 }
 
-// running makes a role one that has run for so long when the story begins.
+// running makes a role one that runs for so long when the story begins.
 func (r role) running(pid int, age time.Duration) role {
 	r.pid, r.age = pid, age
 	return r
 }
 
-// costs is what a role needs of the host: resident memory and per cent of a core.
+// costs is the role's use of the host: resident memory and per cent of a core.
 func (r role) costs(gigabytes, cpu float64) role {
 	r.host, r.cpu = gibibytes(gigabytes), cpu
 	return r
 }
 
-// comes makes a role one that starts, ends and starts again.
+// comes makes a role one that starts and ends again and again.
 func (r role) comes(first time.Duration, life, pause span) role {
 	r.first, r.life, r.pause = first, life, pause
 	return r

@@ -8,8 +8,8 @@ import (
 	"vramscope/sampler/simulator/allocator"
 )
 
-// Segments is where a process's memory lies, as its probe would tell it: in
-// PyTorch only, as on a real box.
+// Segments is the map of a process's memory, as its probe would report it: of
+// PyTorch only.
 func (b *Box) Segments(id process.Identity) (probe.Segments, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -18,7 +18,7 @@ func (b *Box) Segments(id process.Identity) (probe.Segments, error) {
 		return probe.Segments{}, fmt.Errorf("simulator: segments: %w", err)
 	}
 	if t.cache == nil || t.role.runtime != pytorch {
-		return probe.Segments{}, &probe.Error{Code: probe.Unsupported, Message: "only PyTorch tells where its blocks lie"}
+		return probe.Segments{}, &probe.Error{Code: probe.Unsupported, Message: "only PyTorch reports its segments"}
 	}
 	device := probe.DeviceSegments{UUID: t.uuid()}
 	for _, s := range t.cache.Segments() {
@@ -29,7 +29,7 @@ func (b *Box) Segments(id process.Identity) (probe.Segments, error) {
 	}, nil
 }
 
-// segmentOf is a segment in the protocol's words.
+// segmentOf is a segment in the form of the protocol.
 func segmentOf(s *allocator.Segment) probe.Segment {
 	out := probe.Segment{Address: s.Address, Size: s.Size, Pool: "large", Blocks: make([]probe.Block, len(s.Pieces))}
 	if s.Small {

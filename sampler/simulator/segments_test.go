@@ -11,7 +11,7 @@ import (
 	"vramscope/sampler/simulator"
 )
 
-func TestTheMapAddsUpToTheBooks(t *testing.T) {
+func TestSegmentsAddUpToTheStats(t *testing.T) {
 	b := open(t, simulator.Options{})
 	compared := 0
 	for at := time.Duration(0); at < time.Minute; at += 250 * time.Millisecond {
@@ -28,18 +28,18 @@ func TestTheMapAddsUpToTheBooks(t *testing.T) {
 				t.Fatalf("PID %d: %+v, %v", a.Process.PID, found, err)
 			}
 			if !a.At.Equal(b.clock.Now()) {
-				continue // its books are older than the map
+				continue // its stats are older than the map
 			}
 			compared++
 			checkMap(t, &found.Devices[0], &a.Report.Devices[0].Allocators[0])
 		}
 	}
 	if compared < 100 {
-		t.Errorf("%d maps were compared with books of the same moment", compared)
+		t.Errorf("%d maps were compared with stats of the same moment", compared)
 	}
 }
 
-func checkMap(t *testing.T, d *probe.DeviceSegments, books *probe.Allocator) {
+func checkMap(t *testing.T, d *probe.DeviceSegments, stats *probe.Allocator) {
 	t.Helper()
 	sums := map[probe.BlockState]quantity.Bytes{}
 	live, last := int64(0), uint64(0)
@@ -55,14 +55,14 @@ func checkMap(t *testing.T, d *probe.DeviceSegments, books *probe.Allocator) {
 			}
 		}
 	}
-	if sums[probe.BlockLive]+sums[probe.BlockPending] != *books.AllocatedBytes || sums[probe.BlockPending] != *books.PendingBytes ||
-		sums[probe.BlockCached] != *books.ReturnableBytes || sums[probe.BlockFragmented] != *books.FragmentedBytes ||
-		live != *books.Blocks || int64(len(d.Segments)) != *books.Segments {
-		t.Errorf("%v in %d segments and %d blocks, but the books are %+v", sums, len(d.Segments), live, books)
+	if sums[probe.BlockLive]+sums[probe.BlockPending] != *stats.AllocatedBytes || sums[probe.BlockPending] != *stats.PendingBytes ||
+		sums[probe.BlockCached] != *stats.ReturnableBytes || sums[probe.BlockFragmented] != *stats.FragmentedBytes ||
+		live != *stats.Blocks || int64(len(d.Segments)) != *stats.Segments {
+		t.Errorf("%v in %d segments and %d blocks, but the stats are %+v", sums, len(d.Segments), live, stats)
 	}
 }
 
-func TestAMapIsOfOneProcess(t *testing.T) {
+func TestSegmentsAreOfOneProcess(t *testing.T) {
 	b := open(t, simulator.Options{})
 	m := b.look(0)
 	id := m.Answers[0].Process

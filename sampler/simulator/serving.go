@@ -7,14 +7,13 @@ import (
 	"vramscope/sampler/simulator/allocator"
 )
 
-// serving is an LLM server: weights and a preallocated cache of keys and
-// values, which never change, and little beside them. Requests come in waves
-// with quiet times between.
+// serving is an LLM server: weights and a preallocated key-value cache, which never
+// change, and little else. Requests come in waves.
 type serving struct {
 	weights
 	workspace []quantity.Bytes
 	loading   time.Duration // of a fresh start
-	quiet     time.Duration // no wave before that time of the story
+	quiet     time.Duration // the first wave is after this
 
 	until  time.Duration // end of the present wave or quiet time
 	demand float64       // of the present wave; 0: quiet
@@ -30,7 +29,7 @@ func (p *serving) resume(t *task, _ time.Duration) error {
 	return p.warm(c)
 }
 
-// warm runs the largest batch once, as servers do to find out what they need.
+// warm runs the largest batch once, as servers do to measure what they need.
 func (p *serving) warm(c *allocator.Caching) error {
 	var batch []*allocator.Block
 	for _, size := range p.workspace {
@@ -71,7 +70,7 @@ func (p *serving) step(t *task, now time.Duration) error {
 	return err
 }
 
-// turn goes from a wave to a quiet time or back.
+// turn starts or ends a wave.
 func (p *serving) turn(t *task, now time.Duration) {
 	if p.demand > 0 {
 		p.demand = 0

@@ -7,8 +7,8 @@ import (
 	"vramscope/sampler/simulator/allocator"
 )
 
-// sharding is a recommender whose embedding tables come and go in sizes that
-// never quite fit: nearly half of what it holds is holes.
+// sharding is a recommender whose embedding tables are replaced by tables of other
+// sizes: nearly half of its memory is fragmented.
 type sharding struct {
 	weights               // the tables
 	spare   int           // whole free segments, each as large as a table with its hole
@@ -26,7 +26,7 @@ func (p *sharding) resume(t *task, _ time.Duration) error {
 	return p.warm(c)
 }
 
-// warm leaves the free segments behind that the largest batches need.
+// warm allocates and frees the segments that the largest batches need.
 func (p *sharding) warm(c *allocator.Caching) error {
 	for range p.spare {
 		b, err := c.Allocate(p.size + p.hole)
@@ -70,8 +70,8 @@ func (p *sharding) step(t *task, now time.Duration) error {
 	return nil
 }
 
-// replace drops a table and loads another of about its size. No two of them
-// fit into one segment: that is what keeps the holes open.
+// replace frees a table and loads another of about its size. No two fit into one
+// segment, so that the holes stay.
 func (p *sharding) replace(t *task, c *allocator.Caching) error {
 	i := t.random.IntN(len(p.blocks))
 	c.Free(p.blocks[i])

@@ -1,32 +1,3 @@
-// Package simulator is one simulated GPU box that answers as all of the
-// sampler's sources: the driver, the probes and /proc. It is what --demo shows,
-// and what tests run hours on in seconds.
-//
-//	clock ─→ Box ── steps of 250 ms ──→ seats ── tasks ── programs ── allocators ── frames of the boards
-//	              └─ Open, Read (driver) · Answers (probes) · Processes, Host (/proc)
-//
-// The story is on eight H100s: a data-parallel pair with an epoch sawtooth
-// (GPU 0 and 1), an LLM server that has preallocated its cache (2), a leak that
-// fills its GPU in minutes, runs out of memory and starts again (3), a badly
-// fragmented job (4), MIG instances (5), a GPU that is lost and comes back (6),
-// a JAX job with a foreign pid beside it (7), and between them processes
-// without a probe and some that come and go.
-//
-// Nothing is drawn by hand but who starts what: every figure comes out of the
-// simulated allocators, so that reserved = allocated + cached + fragmented and
-// a flush returns what it would return.
-//
-// The story may have a prelude, in which the box lives as it must have lived
-// to be found as the story finds it: the leak leaks, notebooks climb, tests come
-// and go, the server has nothing to do. Whoever samples through it begins with
-// a past. Time is told from the beginning of the story, in the prelude it is
-// negative:
-//
-//	New ── −Prelude ─────────── 0 ── 9 s: a retry ── 12 s: GPU 3 90 % full ── 30–37 s: GPU 6 lost ─→
-//
-// The same seed and prelude give the same story. State moves in fixed steps up to the
-// time of the clock whenever somebody asks, so it does not matter who asks how
-// often.
 package simulator
 
 import (
@@ -43,12 +14,12 @@ import (
 
 const (
 	step = 250 * time.Millisecond
-	// The box was booted so long before the story begins.
+	// How long before the story the box was booted.
 	uptime = 41*24*time.Hour + 3*time.Hour
 	tick   = 10 * time.Millisecond // of the kernel's clock, USER_HZ = 100
 )
 
-// The numbers of GPUs that a box can have.
+// The number of GPUs of a box.
 const (
 	DefaultGPUs = 8
 	MaxGPUs     = 16
@@ -57,10 +28,9 @@ const (
 // Options choose a box. The zero value is the demo's.
 type Options struct {
 	Seed  uint64
-	Clock func() time.Time // nil: time.Now. What it says in New is when the prelude begins
+	Clock func() time.Time // nil: time.Now. Its time in New is the beginning of the prelude
 	GPUs  int              // 1 to MaxGPUs; 0: DefaultGPUs
-	// Prelude is how long after New the story begins, up to MaxPrelude; the box
-	// lives meanwhile.
+	// Prelude is how long after New the story begins, up to MaxPrelude.
 	Prelude time.Duration
 }
 
@@ -70,11 +40,11 @@ type Box struct {
 	seed  uint64
 	epoch time.Time // when the story begins
 
-	mu      sync.Mutex // guards all that follows
+	mu      sync.Mutex // guards the fields below
 	opened  bool
 	at      time.Duration // since the epoch, a whole number of steps; negative in the prelude
 	boards  []*board
-	seats   []*seat
+	slots   []*slot
 	tasks   map[int]*task // by pid
 	parents map[int]process.Info
 	nextPID int
@@ -108,10 +78,10 @@ func New(options Options) (*Box, error) {
 		b.stage(index, scene)
 	}
 	b.nextPID = b.newestPID()
-	for _, s := range b.seats {
+	for _, s := range b.slots {
 		if s.task != nil {
 			s.task.run(b.at)
-			s.task.listen(b.at)
+			s.task.takeReport(b.at)
 		}
 	}
 	for _, g := range b.boards {
@@ -130,7 +100,7 @@ func (b *Box) stage(index int, scene scene) {
 		g.loss = newLoss(rand.New(rand.NewPCG(b.seed, uint64(index)<<32)))
 	}
 	for i := range scene.roles {
-		s := &seat{
+		s := &slot{
 			role:   scene.roles[i],
 			board:  g,
 			random: rand.New(rand.NewPCG(b.seed, uint64(index)<<16|uint64(i)<<8|1)),
@@ -138,14 +108,14 @@ func (b *Box) stage(index int, scene scene) {
 		if at := s.role.instance; at > 0 {
 			s.instance = g.instances[at-1]
 		}
-		b.seats = append(b.seats, s)
+		b.slots = append(b.slots, s)
 		b.adopt(&s.role)
 		b.prepare(s)
 	}
 }
 
-// advance brings the box up to the clock and returns what the clock says. A
-// clock that goes back stops the story until it has caught up.
+// advance moves the box to the time of the clock, and returns that. A clock that
+// goes back stops the story until it has caught up.
 func (b *Box) advance() time.Time {
 	now := b.clock()
 	for target := now.Sub(b.epoch); b.at+step <= target; {
@@ -160,17 +130,17 @@ func (b *Box) move(now time.Duration) {
 	for _, g := range b.boards {
 		b.turnLoss(g, now)
 	}
-	for _, s := range b.seats {
-		if s.board.loss.gone {
+	for _, s := range b.slots {
+		if s.board.loss.lost {
 			continue
 		}
 		b.visit(s, now)
 		if s.task != nil {
-			s.task.listen(now)
+			s.task.takeReport(now)
 		}
 	}
 	for _, g := range b.boards {
-		if !g.loss.gone {
+		if !g.loss.lost {
 			g.draw(b.seed, now)
 		}
 	}

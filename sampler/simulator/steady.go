@@ -6,15 +6,15 @@ import (
 	"vramscope/internal/quantity"
 )
 
-// steady is a program that nobody can look into: it takes its memory within a
-// while and keeps about as much.
+// steady is a program without a probe: it takes its memory within ramp and keeps
+// about as much.
 type steady struct {
 	size   quantity.Bytes
-	ramp   time.Duration  // from its start until it has all of it
-	swing  quantity.Bytes // how much that goes up and down
-	period time.Duration  // how fast
+	ramp   time.Duration  // until it has all of it
+	swing  quantity.Bytes // of its memory
+	period time.Duration  // of swing
 	load   float64        // how busy it keeps the GPU
-	rest   float64        // share of the time in which it does nothing
+	rest   float64        // share of the time without work
 }
 
 func (p *steady) resume(t *task, now time.Duration) error { return t.hold(p.target(t, now)) }
@@ -26,7 +26,7 @@ func (p *steady) step(t *task, now time.Duration) error {
 	return t.hold(p.target(t, now))
 }
 
-// target is what it holds now, in the steps in which a driver hands it out.
+// target is what it uses now, in the granularity of the driver.
 func (p *steady) target(t *task, now time.Duration) quantity.Bytes {
 	size := p.size
 	if p.swing > 0 {

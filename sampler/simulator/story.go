@@ -34,7 +34,7 @@ func sawtoothScene(rank int) scene {
 	return scene{roles: []role{train, check}}
 }
 
-// display is the X server that holds a little of GPU 0.
+// display is the X server on GPU 0.
 func display() role {
 	x := role{
 		user: person(root), command: []string{"/usr/lib/xorg/Xorg", ":0", "-nolisten", "tcp"},
@@ -88,7 +88,7 @@ func leakScene() scene {
 func fragmentedScene() scene {
 	shard := script(dave, "dlrm.py", "--batch", "65536").
 		docker("3fa2c1", 2701380, 42).running(2701455, 19*time.Hour+40*time.Minute).costs(18.9, 88)
-	shard.runtime, shard.context, shard.deaf = pytorch, gibibytes(1.4), true
+	shard.runtime, shard.context, shard.unreliable = pytorch, gibibytes(1.4), true
 	shard.config = "expandable_segments:False"
 	shard.pause = span{20 * time.Second, time.Minute}
 	shard.program = func() program {
@@ -110,12 +110,12 @@ func fragmentedScene() scene {
 	return scene{roles: []role{shard, book, tests}, corrected: 3, errorEvery: 97 * time.Minute}
 }
 
-// migScene is a GPU cut into three, two of them taken by frank.
+// migScene is a GPU of three instances, two of them used by frank.
 func migScene() scene {
 	book := script(frank, "-m", "ipykernel_launcher", "-f", "kernel-b72.json").
 		pod("nb-frank-0", 3000340, 58).running(3000417, 52*time.Minute+10*time.Second).costs(6, 97)
 	book.runtime, book.context, book.instance = pytorch, 512*mib, 1
-	book.entered = "attach" // nobody starts a notebook with a probe in mind
+	book.entered = "attach" // notebooks are usually started without a probe
 	book.pause = span{20 * time.Second, time.Minute}
 	book.program = func() program {
 		return &notebook{
@@ -144,7 +144,7 @@ func migScene() scene {
 	}
 }
 
-// lostScene is hal's pretraining on a GPU that falls off the bus.
+// lostScene is hal's pretraining on a GPU that is lost.
 func lostScene() scene {
 	train := script(hal, "pretrain.py", "--resume", "auto").
 		slurm(88117, 2873980).running(2874001, 5*time.Hour+11*time.Minute).costs(27.5, 100)

@@ -7,7 +7,7 @@ import (
 )
 
 // extras are the scenes of GPU 8 to 15: a job on four GPUs, two servers, a JAX
-// job, and a GPU that nobody uses.
+// job, and an unused GPU.
 func extras() []scene {
 	scenes := make([]scene, 0, MaxGPUs-DefaultGPUs)
 	for rank := range 4 {
@@ -51,7 +51,7 @@ func replicaScene(replica int) scene {
 	return scene{roles: []role{serve}}
 }
 
-// smallJAXScene is a JAX job that was told to take half of the GPU.
+// smallJAXScene is a JAX job that preallocates half of the GPU.
 func smallJAXScene() scene {
 	train := script(erin, "vit/train.py", "--config", "s16.py").
 		slurm(88127, 2958700).running(2958733, 3*time.Hour+6*time.Minute).costs(8.2, 55)

@@ -12,8 +12,7 @@ import (
 
 const seeds = 3
 
-// everySeed runs a part of the story for several seeds, told from its beginning
-// and after a prelude.
+// everySeed runs a part of the story for several seeds, with and without a prelude.
 func everySeed(t *testing.T, check func(t *testing.T, b *box)) {
 	t.Helper()
 	for seed := range uint64(seeds) {
@@ -87,7 +86,7 @@ func TestLeakRunsOutOfMemoryEndsAndStartsAgain(t *testing.T) {
 			}
 		}
 		if counts != 3 || retries < 3 {
-			t.Errorf("before its end the probe told of %d failures and %d retries", counts, retries)
+			t.Errorf("before its end the probe reported %d failures and %d retries", counts, retries)
 		}
 		if ended == 0 || restarted == 0 || restarted-ended < 30*time.Second || restarted-ended > 90*time.Second {
 			t.Errorf("ended after %s, started again after %s", ended, restarted)
@@ -133,14 +132,14 @@ func TestGPUIsLostEarlyAndComesBack(t *testing.T) {
 func TestGPUIsLostAgainAfterALongTime(t *testing.T) {
 	b := open(t, simulator.Options{})
 	var times int
-	gone := false
+	lost := false
 	for at := 3 * time.Minute; at < 3*time.Hour; at += 10 * time.Second {
 		b.clock.set(at)
 		_, err := b.Read(b.devices[6])
-		if err != nil && !gone {
+		if err != nil && !lost {
 			times++
 		}
-		gone = err != nil
+		lost = err != nil
 	}
 	if times < 1 || times > 4 {
 		t.Errorf("lost %d times in three hours", times)
@@ -206,7 +205,7 @@ func TestProbeIsStaleThenSilentNowAndThen(t *testing.T) {
 		for at := time.Duration(0); at < 25*time.Minute; at += time.Second {
 			a, ok := b.look(at).answer(p.PID)
 			if !ok {
-				t.Fatalf("dave's probe is gone after %s", at)
+				t.Fatalf("dave's probe is missing after %s", at)
 			}
 			age := b.clock.Now().Sub(a.At)
 			if (age > time.Second) != (a.Err != nil) {

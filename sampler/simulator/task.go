@@ -13,7 +13,7 @@ import (
 
 const never = time.Duration(math.MaxInt64)
 
-// memory is what every allocator offers to the task that owns it.
+// memory is an allocator of a task.
 type memory interface {
 	Allocate(quantity.Bytes) (*allocator.Block, error)
 	Free(*allocator.Block)
@@ -27,26 +27,26 @@ type memory interface {
 type task struct {
 	role     *role
 	identity process.Identity
-	started  time.Duration // since the epoch; negative for what ran before
+	started  time.Duration // since the epoch; negative before it
 	job      process.Job
 	board    *board
-	instance *instance // nil: it has the whole GPU
+	instance *instance // nil: the whole GPU
 	frame    *frame
 	seed     uint64
 	random   *rand.Rand
 	program  program
-	probe    ear
+	probe    lastReport
 
-	memory  memory             // nil: its allocator is not known, or not there yet
+	memory  memory             // nil: unknown, or not there yet
 	cache   *allocator.Caching // the memory of a PyTorch task
-	plain   quantity.Bytes     // got from the driver without an allocator
-	busy    float64            // how much of the last step it kept the GPU busy, 0 to 1
+	plain   quantity.Bytes     // from the driver, without an allocator
+	busy    float64            // share of the last step in which the GPU was busy
 	ends    time.Duration
-	failed  bool // it is on its way out: no more steps
+	failed  bool // it is exiting: no more steps
 	stopped bool // by SIGSTOP
 }
 
-// used is what the driver says the task uses.
+// used is what the task uses.
 func (t *task) used() quantity.Bytes {
 	used := t.role.context + t.plain
 	if t.memory != nil {
@@ -55,7 +55,7 @@ func (t *task) used() quantity.Bytes {
 	return used
 }
 
-// hold makes the memory that the task has without an allocator that much.
+// hold sets the memory that the task has without an allocator.
 func (t *task) hold(size quantity.Bytes) error {
 	if more := size - t.plain; more > 0 && !t.frame.Reserve(more) {
 		return fmt.Errorf("hold %s: %w", size, allocator.ErrOutOfMemory)
@@ -73,18 +73,18 @@ func (t *task) run(now time.Duration) {
 		return
 	}
 	if err := t.program.step(t, now); err != nil {
-		// A traceback is written and libraries shut down before the memory
-		// comes back; a monitor has the time to see why.
+		// Writing a traceback and unloading libraries takes time before the
+		// memory is freed.
 		const lastWords = 2 * time.Second
 		t.failed, t.busy, t.ends = true, 0, now+lastWords
 	}
 }
 
-// release gives all memory back, as the driver does when a process ends.
+// release frees all memory, as the driver does when a process exits.
 func (t *task) release() {
 	t.frame.Release(t.used())
 	t.memory, t.cache, t.plain = nil, nil, 0
 }
 
-// stream numbers the task's noise.
+// stream is the number of the task's noise.
 func (t *task) stream() uint64 { return uint64(t.identity.PID) << 8 }

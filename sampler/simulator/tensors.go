@@ -13,12 +13,12 @@ const (
 	gib = quantity.GiB
 )
 
-// weights is what a program allocates once and keeps: parameters, optimiser
-// state, caches of its own.
+// weights is what a program allocates once and keeps: parameters, optimiser state,
+// caches of its own.
 //
-// Each tensor is first loaded with a scratch buffer behind it, which is freed
-// as soon as the tensor is in place. That is how fragmentation comes about:
-// the hole shares its segment with the tensor, and no flush returns it.
+// Each tensor is loaded with a scratch buffer behind it, which is freed at once.
+// That makes fragmentation: the hole shares its segment with the tensor, and no
+// flush frees it.
 type weights struct {
 	size  quantity.Bytes // of one tensor
 	hole  quantity.Bytes // behind each of them; smaller than a tensor, or tensors would fill the holes
@@ -26,7 +26,7 @@ type weights struct {
 	small bool // biases and norms come with each of them, and go to the small pool
 	holes int  // a hole behind the first so many tensors only; 0: behind all
 
-	blocks []*allocator.Block // what is there
+	blocks []*allocator.Block // the loaded tensors
 }
 
 func (w *weights) complete() bool { return len(w.blocks) >= w.count }
@@ -57,8 +57,8 @@ func (w *weights) load(m memory, count int) error {
 	return nil
 }
 
-// loadSmall allocates what comes with the newest tensor: a norm, and a bias
-// that is converted first, which leaves a hole of its own.
+// loadSmall allocates what belongs to the newest tensor: a norm, and a bias that is
+// converted first, which leaves a hole.
 func (w *weights) loadSmall(m memory) error {
 	if !w.small {
 		return nil
@@ -78,7 +78,7 @@ func (w *weights) loadSmall(m memory) error {
 	return nil
 }
 
-// share is how many tensors to load in a step for all to be there after so long.
+// share is how many tensors to load in a step, for all to be loaded after so long.
 func (w *weights) share(over time.Duration) int {
 	return max(1, w.count*int(step)/int(over))
 }

@@ -73,26 +73,26 @@ func TestSmallestFittingBlockIsTaken(t *testing.T) {
 	}
 }
 
-func TestFlushReturnsExactlyTheWholeFreeSegments(t *testing.T) {
+func TestFlushFreesTheWholeFreeSegments(t *testing.T) {
 	device := &card{capacity: gib}
 	c := NewCaching(device)
 	kept, freed := allocate(t, c, 100*mib), allocate(t, c, 200*mib)
 	c.Free(freed)
-	stuck := allocate(t, c, 40*mib) // in the 200 MiB segment
+	beside := allocate(t, c, 40*mib) // in the 200 MiB segment
 	whole := allocate(t, c, 300*mib)
 	c.Free(whole)
 	want := c.Stats().Returnable
 	before := device.used
 	if got := c.Flush(); got != want || got != 300*mib || before-device.used != got {
-		t.Errorf("flush gave %d, returnable was %d, the device got %d", got, want, before-device.used)
+		t.Errorf("flush freed %d, returnable was %d, the device freed %d", got, want, before-device.used)
 	}
 	if s := c.Stats(); s.Reserved != 300*mib || s.Fragmented != 160*mib || s.Returnable != 0 || s.Segments != 2 {
 		t.Errorf("after the flush: %+v", s)
 	}
 	c.Free(kept)
-	c.Free(stuck)
+	c.Free(beside)
 	if c.Flush(); device.used != 0 {
-		t.Errorf("%d bytes were never given back", device.used)
+		t.Errorf("%d bytes are still reserved", device.used)
 	}
 }
 
@@ -147,7 +147,7 @@ func TestBestFitKeepsItsRegion(t *testing.T) {
 		t.Errorf("four holes of 1 GiB: %+v", s)
 	}
 	if f.Flush() != 0 || device.used != 60*gib {
-		t.Error("JAX gives nothing back")
+		t.Error("JAX frees nothing")
 	}
 	if _, err := f.Allocate(53 * gib); !errors.Is(err, ErrOutOfMemory) {
 		t.Errorf("got %v: no hole is that large", err)

@@ -15,7 +15,7 @@ const (
 )
 
 // BestFit is the best fit with coalescing (BFC) of JAX and TensorFlow over one
-// region that is reserved in the beginning and never given back.
+// region that is reserved at the start and never freed.
 //
 // A request is rounded to 256 bytes and served with the smallest free block
 // that is large enough; the block is split when it is at least twice as large
@@ -75,7 +75,7 @@ func (f *BestFit) Free(b *Block) {
 // Flush returns nothing: the region stays until the process ends.
 func (f *BestFit) Flush() quantity.Bytes { return 0 }
 
-// Stats reads the books.
+// Stats returns the stats.
 func (f *BestFit) Stats() Stats {
 	s := f.stats
 	s.Reserved = f.reserved

@@ -1,14 +1,3 @@
-// Package allocator imitates the two ways in which deep-learning runtimes keep
-// GPU memory: PyTorch's caching allocator (Caching) and the best fit with
-// coalescing of JAX and TensorFlow (BestFit). Only the books are real; no
-// memory is behind them.
-//
-//	program ── Allocate, Free ──→ allocator ── Reserve, Release ──→ Device
-//	                                  └── Stats: reserved = allocated + cached + fragmented
-//
-// Memory is got from the device in segments. A segment is a chain of blocks in
-// the order of their addresses; a block is live, pending or free, and two free
-// blocks never lie side by side, because freeing merges them.
 package allocator
 
 import (
@@ -27,22 +16,22 @@ type Device interface {
 	Release(size quantity.Bytes)
 }
 
-// Stats are an allocator's books. Reserved = Allocated + Cached + Fragmented.
+// Stats are an allocator's stats. Reserved = Allocated + Cached + Fragmented.
 type Stats struct {
 	Reserved    quantity.Bytes // got from the device
 	Allocated   quantity.Bytes // in live blocks, pending ones included
-	Cached      quantity.Bytes // free and not stuck
-	Fragmented  quantity.Bytes // free and stuck between live blocks
-	Returnable  quantity.Bytes // what Flush would give back
+	Cached      quantity.Bytes // free segments
+	Fragmented  quantity.Bytes // free, in segments with live blocks
+	Returnable  quantity.Bytes // what Flush would free
 	Pending     quantity.Bytes // freed by the program, still used by a stream
 	LargestFree quantity.Bytes // largest free block
 	Segments    int
-	Stranded    int // segments with free memory stuck between live blocks
+	Stranded    int // segments with free memory beside live blocks
 	Blocks      int // live ones, pending ones included
 	OutOfMemory int // allocations that failed
 	Retries     int // allocations for which the cache was flushed first
 
-	PeakAllocated quantity.Bytes // the highest since the beginning
+	PeakAllocated quantity.Bytes // the highest so far
 	PeakReserved  quantity.Bytes
 
 	Small, Large Pool // what it is divided into; empty where it is not
@@ -77,10 +66,10 @@ type Segment struct {
 	Pieces  []Piece
 }
 
-// segmentBooks is what the blocks of one segment share.
-type segmentBooks struct {
-	pool  *Pool
-	stuck int // free blocks that do not fill the segment
+// segmentStats is what the blocks of one segment share.
+type segmentStats struct {
+	pool      *Pool
+	fragments int // free blocks that do not fill the segment
 }
 
 type state uint8
@@ -99,7 +88,7 @@ type Block struct {
 	previous *Block // neighbours in the segment
 	next     *Block
 	home     *freeSet // where it goes when it becomes free
-	segment  *segmentBooks
+	segment  *segmentStats
 	state    state
 }
 

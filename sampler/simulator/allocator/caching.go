@@ -27,12 +27,11 @@ const (
 // split off when it is worth keeping: 512 bytes in the small pool, more than
 // 1 MiB in the large one. Where nothing fits, a segment is reserved: 2 MiB for
 // the small pool, 20 MiB for requests under 10 MiB, else the request rounded
-// to 2 MiB. If the device refuses, all whole free segments are given back and
-// it is asked again.
+// to 2 MiB. Where the device refuses, the allocator frees all whole free segments
+// and tries again.
 //
-// What is free and whole is cached; what is free and shares its segment with
-// something live is fragmented ("inactive split" in PyTorch): no flush returns
-// it.
+// Whole free segments are cached; free memory in a segment with live blocks is
+// fragmented ("inactive split" in PyTorch): no flush frees it.
 type Caching struct {
 	device       Device
 	small, large freeSet
@@ -42,7 +41,7 @@ type Caching struct {
 	stats        Stats
 }
 
-// NewCaching returns an allocator that holds nothing yet.
+// NewCaching returns an empty allocator.
 func NewCaching(device Device) *Caching {
 	return &Caching{device: device, segments: map[*Block]struct{}{}, nextAddress: firstAddress}
 }
@@ -91,13 +90,13 @@ func (c *Caching) reserve(size quantity.Bytes, pool *freeSet) (*Block, error) {
 			return nil, fmt.Errorf("allocate %s: %w", size, ErrOutOfMemory)
 		}
 	}
-	books := &c.stats.Large
+	stats := &c.stats.Large
 	if pool == &c.small {
-		books = &c.stats.Small
+		stats = &c.stats.Small
 	}
-	books.Reserved += segment
-	books.Segments++
-	b := &Block{address: c.nextAddress, size: segment, home: pool, segment: &segmentBooks{pool: books}}
+	stats.Reserved += segment
+	stats.Segments++
+	b := &Block{address: c.nextAddress, size: segment, home: pool, segment: &segmentStats{pool: stats}}
 	c.nextAddress += uint64(segment) + addressGap
 	c.segments[b] = struct{}{}
 	c.stats.Segments++
@@ -144,8 +143,8 @@ func (c *Caching) settle(b *Block) {
 	c.put(b.merge(c.take))
 }
 
-// Flush gives every whole free segment back to the device and returns how much
-// that was: torch.cuda.empty_cache(), which waits for pending blocks first.
+// Flush frees every whole free segment and returns how much that was:
+// torch.cuda.empty_cache(), which waits for pending blocks first.
 func (c *Caching) Flush() quantity.Bytes {
 	c.Settle()
 	var freed quantity.Bytes
@@ -168,7 +167,7 @@ func (c *Caching) Flush() quantity.Bytes {
 	return freed
 }
 
-// Stats reads the books. It costs nothing, whatever the number of blocks.
+// Stats returns the stats in constant time.
 func (c *Caching) Stats() Stats {
 	s := c.stats
 	s.Returnable = s.Cached
@@ -182,7 +181,7 @@ func (c *Caching) Segments() []Segment {
 	for b := range c.segments {
 		heads = append(heads, b)
 	}
-	segments := describe(heads) // which has put the heads in order
+	segments := describe(heads) // which sorts the heads
 	for i, b := range heads {
 		segments[i].Small = b.home == &c.small
 	}
@@ -198,7 +197,7 @@ func (c *Caching) put(b *Block) {
 	} else {
 		c.stats.Fragmented += b.size
 		b.segment.pool.Fragmented += b.size
-		if b.segment.stuck++; b.segment.stuck == 1 {
+		if b.segment.fragments++; b.segment.fragments == 1 {
 			c.stats.Stranded++
 		}
 	}
@@ -212,7 +211,7 @@ func (c *Caching) take(b *Block) {
 	} else {
 		c.stats.Fragmented -= b.size
 		b.segment.pool.Fragmented -= b.size
-		if b.segment.stuck--; b.segment.stuck == 0 {
+		if b.segment.fragments--; b.segment.fragments == 0 {
 			c.stats.Stranded--
 		}
 	}

@@ -10,9 +10,8 @@ import (
 // fit is the first block that is large enough. A sorted slice beats a tree for
 // the few hundred blocks that a process has.
 //
-// The order is kept apart from the blocks and without pointers: it moves at
-// every change, and pointers cost several times as much to move while the
-// garbage collector looks on.
+// The order is kept without pointers: it moves at every change, and moving pointers
+// costs several times as much while the garbage collector runs.
 type freeSet struct {
 	order  []place
 	blocks []*Block // nil where the slot is vacant

@@ -9,8 +9,8 @@ import (
 	"vramscope/internal/quantity"
 )
 
-// books is what both allocators offer.
-type books interface {
+// either is what both allocators have.
+type either interface {
 	Allocate(quantity.Bytes) (*Block, error)
 	Free(*Block)
 	Flush() quantity.Bytes
@@ -18,8 +18,8 @@ type books interface {
 	Segments() []Segment
 }
 
-// audit compares the running books with what the segments really hold.
-func audit(t *testing.T, a books, device *card, held map[*Block]struct{}) {
+// audit compares the stats with the segments.
+func audit(t *testing.T, a either, device *card, held map[*Block]struct{}) {
 	t.Helper()
 	var segments, free, whole, largest, live quantity.Bytes
 	stranded := 0
@@ -78,7 +78,7 @@ func audit(t *testing.T, a books, device *card, held map[*Block]struct{}) {
 
 // play runs a script of four-byte operations: what to do, and a size or a
 // block to do it with.
-func play(t *testing.T, a books, device *card, script []byte) {
+func play(t *testing.T, a either, device *card, script []byte) {
 	held := map[*Block]struct{}{}
 	var order []*Block
 	for ; len(script) >= 4; script = script[4:] {

@@ -8,19 +8,19 @@ import (
 	"vramscope/sampler/simulator/allocator"
 )
 
-// seat is a place in the story that one task after another takes.
-type seat struct {
+// slot runs the tasks of a role, one after the other.
+type slot struct {
 	role     role
 	board    *board
 	instance *instance
 	random   *rand.Rand
 	task     *task
-	starts   time.Duration // when the next one starts, while the seat is empty
-	pid      int           // that the next one has; 0: the next that is free
+	starts   time.Duration // when the next task starts, while the slot is empty
+	pid      int           // of the next task; 0: the next free one
 }
 
-// visit starts, runs or ends the seat's task.
-func (b *Box) visit(s *seat, now time.Duration) {
+// visit starts, runs or ends the slot's task.
+func (b *Box) visit(s *slot, now time.Duration) {
 	if s.task == nil && now >= s.starts {
 		b.start(s, now)
 	}
@@ -32,9 +32,9 @@ func (b *Box) visit(s *seat, now time.Duration) {
 	}
 }
 
-// start fills the seat. Where the GPU has no room for so much as a context,
-// somebody tries again a little later.
-func (b *Box) start(s *seat, now time.Duration) {
+// start starts the next task. Where the GPU has no room for a context, it tries
+// again later.
+func (b *Box) start(s *slot, now time.Duration) {
 	const again = 15 * time.Second
 	if !s.board.frameOf(s.instance).Reserve(s.role.context) {
 		s.starts = now + again
@@ -55,9 +55,8 @@ func (b *Box) start(s *seat, now time.Duration) {
 	b.enter(s, t)
 }
 
-// resume fills the seat with the task that runs since before the box began to
-// live.
-func (b *Box) resume(s *seat) {
+// resume fills the slot with a task that was started before the prelude.
+func (b *Box) resume(s *slot) {
 	if !s.board.frameOf(s.instance).Reserve(s.role.context) {
 		return
 	}
@@ -68,7 +67,7 @@ func (b *Box) resume(s *seat) {
 	}
 }
 
-func (b *Box) newTask(s *seat, pid int, started time.Duration) *task {
+func (b *Box) newTask(s *slot, pid int, started time.Duration) *task {
 	const hostNamespace, firstNamespace = 4026531836, 4026533000
 	t := &task{
 		role:     &s.role,
@@ -84,15 +83,14 @@ func (b *Box) newTask(s *seat, pid int, started time.Duration) *task {
 		ends:     never,
 	}
 	if s.role.life.most > 0 {
-		// Who is there when the story begins stays for a life from then on.
+		// A task that runs when the story begins runs for a life from then on.
 		from := started
 		if pid == s.role.pid {
 			from = 0
 		}
 		t.ends = from + s.role.life.draw(s.random)
 	}
-	// A process started before the epoch began between two ticks of the clock
-	// like any other: its start time is rounded down to one.
+	// Start times are rounded down to clock ticks, before the epoch too.
 	t.identity.StartTime = uint64((started + uptime) / tick)
 	if s.role.nsPID != 0 {
 		t.identity.Namespace = firstNamespace + uint64(pid%997)
@@ -108,14 +106,14 @@ func (b *Box) newTask(s *seat, pid int, started time.Duration) *task {
 	return t
 }
 
-func (b *Box) enter(s *seat, t *task) {
+func (b *Box) enter(s *slot, t *task) {
 	s.task = t
 	b.tasks[t.identity.PID] = t
 	s.board.add(t)
 }
 
-// end empties the seat until its next task starts.
-func (b *Box) end(s *seat, now time.Duration) {
+// end empties the slot until its next task starts.
+func (b *Box) end(s *slot, now time.Duration) {
 	t := s.task
 	t.release()
 	delete(b.tasks, t.identity.PID)
@@ -123,6 +121,6 @@ func (b *Box) end(s *seat, now time.Duration) {
 	s.task = nil
 	s.starts = never
 	if s.role.pause.most > 0 {
-		s.starts = s.mind(now, now+s.role.pause.draw(s.random))
+		s.starts = s.reschedule(now, now+s.role.pause.draw(s.random))
 	}
 }
