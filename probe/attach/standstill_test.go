@@ -38,6 +38,7 @@ done
 `
 
 func TestStandstillIncludesHungGdb(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	a := f.attacher()
 	plan := a.Examine(t.Context(), process.Identity{PID: fixturePID, StartTime: fixtureStart})
@@ -64,19 +65,20 @@ func TestStandstillIncludesHungGdb(t *testing.T) {
 }
 
 func TestStandstillCountsStopLeftByGdb(t *testing.T) {
+	t.Parallel()
 	f := bareFixture(t)
 	for _, tc := range []struct {
 		states string
 		least  time.Duration
 	}{
-		{"tTS", 150 * time.Millisecond}, // gdb was killed and left the process stopped
+		{"tTS", 300 * time.Millisecond}, // gdb was killed and left the process stopped
 		{"STS", 0},                      // stopped by its own user
 	} {
 		f.setState("S")
 		watch := watchStandstill(f.proc, fixturePID)
 		for _, state := range tc.states {
 			f.setState(string(state))
-			time.Sleep(100 * time.Millisecond)
+			time.Sleep(250 * time.Millisecond)
 		}
 		if stood := watch.end(); stood < tc.least || tc.least == 0 && stood != 0 {
 			t.Errorf("states %s: standstill %v, want at least %v", tc.states, stood, tc.least)
