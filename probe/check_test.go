@@ -43,3 +43,20 @@ func TestCheckDropsImpossibleCacheSize(t *testing.T) {
 		}
 	}
 }
+
+func TestResultsAreChecked(t *testing.T) {
+	notes := make([]string, 100)
+	flush, snapshot := FlushResult{Notes: notes}, SnapshotResult{Notes: notes}
+	if err := flush.check(); err != nil || len(flush.Notes) != maxNotes {
+		t.Errorf("a flush with %d notes, %v", len(flush.Notes), err)
+	}
+	if err := snapshot.check(1); err != nil || len(snapshot.Notes) != maxNotes {
+		t.Errorf("a snapshot with %d notes, %v", len(snapshot.Notes), err)
+	}
+	for _, ms := range []float64{-1, 1e10} {
+		flush.Milliseconds, snapshot.Milliseconds = ms, ms
+		if flush.check() == nil || snapshot.check(1) == nil {
+			t.Errorf("%g ms is accepted", ms)
+		}
+	}
+}

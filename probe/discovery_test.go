@@ -154,3 +154,23 @@ func BenchmarkScanLargeDirectory(b *testing.B) {
 		b.Run("unchanged/"+strconv.Itoa(names), scan)
 	}
 }
+
+// TestSearchRetriesSoonerWithTruncatedListing: a probe that listing may miss is
+// searched by its pid more often.
+func TestSearchRetriesSoonerWithTruncatedListing(t *testing.T) {
+	for truncated, longest := range map[bool]time.Duration{true: searchRetryLimit, false: connectRetryLimit} {
+		dir := t.TempDir()
+		m := newMonitor(dir)
+		m.attempts[target{directory: dir}] = &attempt{listing: listing{truncated: truncated}}
+		own := target{pid: os.Getpid()}
+		m.attempts[own] = &attempt{failures: 10}
+		m.listed["GPU-1"] = []int{os.Getpid()}
+		m.mu.Lock()
+		m.searchListed(t.Context())
+		m.mu.Unlock()
+		m.running.Wait()
+		if wait := time.Until(m.attempts[own].notBefore); wait > longest || wait < longest/2 {
+			t.Errorf("truncated %v: the next search is in %v, want %v", truncated, wait, longest)
+		}
+	}
+}

@@ -65,3 +65,14 @@ func TestRemoteExecDisabledByEnvironment(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 }
+
+func TestVariable(t *testing.T) {
+	f := bareFixture(t)
+	f.write("PATHS=a\x00PATH=b=c\x00EMPTY=\x00", f.of("environ"))
+	a := f.attacher()
+	for name, want := range map[string]string{"PATH": "b=c", "EMPTY": "", "ATH": "", "HOME": ""} {
+		if got := a.variable(t.Context(), fixturePID, name); got != want {
+			t.Errorf("%s is %q, want %q", name, got, want)
+		}
+	}
+}
