@@ -43,6 +43,30 @@ func TestReadFillsEverySensor(t *testing.T) {
 	}
 }
 
+// A command that reads once waits for the throughput, but not for a call that
+// hangs.
+func TestCompleteReadingEndsUnderAHangingThroughput(t *testing.T) {
+	b := alone(t, fakedriver.Current, fakedriver.Box(1, 1))
+	if b == nil {
+		return
+	}
+	b.GPUs[0].Hang("nvmlDeviceGetPcieThroughput", time.Hour)
+	b.write()
+	library, devices := b.open()
+	read := make(chan Reading, 1)
+	go func() { read <- b.read(library, devices[0]) }()
+	select {
+	case reading := <-read:
+		if reading.PCIeReceived.Known() || !reading.Memory.Used.Known() {
+			t.Errorf("the reading is %+v", reading)
+		}
+	case <-time.After(30 * time.Second):
+		t.Error("the reading does not end")
+	}
+	b.GPUs[0].Heal()
+	b.write()
+}
+
 func TestThroughputDoesNotDelayReadings(t *testing.T) {
 	b := alone(t, fakedriver.Current, fakedriver.Box(1, 1))
 	if b == nil {

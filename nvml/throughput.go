@@ -22,6 +22,9 @@ const throughputInterval = 2 * time.Second
 // next does not come.
 const throughputHold = 2*throughputInterval + time.Second
 
+// throughputTimeout is how long a complete reading waits for a measurement.
+const throughputTimeout = 500 * time.Millisecond
+
 // throughput measures a GPU's PCIe throughput beside the readings, which take
 // the latest result and do not wait.
 //
@@ -62,7 +65,10 @@ func (r *reading) readThroughput() {
 	}
 	if pending := t.pending; pending != nil && r.complete && t.measured.IsZero() {
 		t.mu.Unlock()
-		<-pending
+		select {
+		case <-pending:
+		case <-time.After(throughputTimeout):
+		}
 		t.mu.Lock()
 	}
 	if age := r.options.Now().Sub(t.measured); age >= 0 && age < throughputHold {
