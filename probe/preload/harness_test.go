@@ -100,7 +100,8 @@ func compiler() string {
 	return "cc"
 }
 
-var programSources = []string{"testdata/program.c", "testdata/find.c", "testdata/scenario.c"}
+var programSources = []string{"testdata/program.c", "testdata/find.c", "testdata/scenario.c",
+	"testdata/memory_scenarios.c", "testdata/process_scenarios.c"}
 
 // program returns the test program, linked with libcuda or loading it itself.
 func program(t testing.TB, way string, flags ...string) string {

@@ -67,7 +67,7 @@ void *find_unseen(const char *name);
 /* Prints the fake driver's stats of each device. */
 void print_stats(void);
 
-/* scenario.c: 0 for a scenario that there is not. */
+/* scenario.c: runs a scenario; 0: unknown. */
 int play(const char *scenario);
 /* Prints a call's answer, which must be the same with and without the library. */
 void show(const char *what, int answer);
