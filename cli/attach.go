@@ -38,12 +38,12 @@ from the beginning.
   Python 3.14       Python itself runs the probe's code at its next safe point
                     (sys.remote_exec)
 
-It asks first, unless --yes is given. If it cannot be done, it says every
-reason. Each attempt is logged in $XDG_STATE_HOME/vramscope/audit.log, before
-and after.
+It asks first, unless --yes is given. If a probe cannot be attached, it lists
+every reason. Each attempt is logged in $XDG_STATE_HOME/vramscope/audit.log,
+before and after.
 
 The exit code is 0 if the probe answers, 1 if it does not, and 3 if nothing was
-done: it cannot be, or you said no.`,
+done: it cannot be attached, or you said no.`,
 		Example: `  vramscope attach 3011876 --dry-run
   vramscope attach 3011876 --yes`,
 		Args: onePID("  vramscope doctor   says which Python processes could get a probe"),
@@ -60,7 +60,7 @@ done: it cannot be, or you said no.`,
 	return cmd
 }
 
-// runAttach looks, asks, attaches and says what came of it.
+// runAttach attaches a probe and reports that.
 func (p *program) runAttach(ctx context.Context, pid int, f attachFlags) error {
 	s, err := p.settings()
 	switch {
@@ -69,7 +69,7 @@ func (p *program) runAttach(ctx context.Context, pid int, f attachFlags) error {
 	case s.ReadOnly && !f.dryRun:
 		return usage("read-only is set, and attaching changes something: leave out --read-only, or read_only in the configuration")
 	case p.flags.demo:
-		return usage("a simulated process has no inside: leave out --demo")
+		return usage("a simulated process can get no probe: leave out --demo")
 	case !f.dryRun && !f.yes && !p.canAsk():
 		return cannotAsk("attach", pid, "says whether it could be done")
 	}
@@ -88,12 +88,11 @@ func (p *program) runAttach(ctx context.Context, pid int, f attachFlags) error {
 			return err
 		}
 	}
-	// The first Ctrl-C ends the waiting, in good order; the second is not caught.
+	// The first Ctrl-C ends the wait for the probe; the second is not caught.
 	ctx, stop := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop)
 	defer stop()
-	// It examines anew: between the question and the answer anything may have
-	// happened. What is refused is logged there, too.
+	// It examines the process again: much may have happened since the question.
 	result, err := a.Run(ctx, attach.Request{Process: id, Origin: action.Command("attach")})
 	if err != nil {
 		return attachFailure(&plan, err)

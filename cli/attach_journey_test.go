@@ -48,7 +48,7 @@ func TestAttachShowsAndFlushesAPythonProgram(t *testing.T) {
 		t.Skipf("this machine's Python can get no probe: %s", out)
 	}
 	var attached []byte
-	for deadline := time.Now().Add(patience); ; {
+	for deadline := time.Now().Add(waitLimit); ; {
 		// A loaded machine may need longer than attaching waits.
 		again := b.command("attach", pid, "--yes")
 		if attached, err = again.CombinedOutput(); again.ProcessState.ExitCode() != exitFailure ||

@@ -26,13 +26,13 @@ import (
 type attachBox struct {
 	*testing.T
 	python *exec.Cmd
-	tells  *bufio.Writer
+	input  *bufio.Writer
 	says   *bufio.Reader
 	env    []string
 	state  string
 }
 
-// newAttachBox starts the Python, which answers what it is told with "still here".
+// newAttachBox starts the Python, which answers each line with "still here".
 func newAttachBox(t *testing.T) *attachBox {
 	t.Helper()
 	python := needs.Tool(t, "python3")
@@ -53,7 +53,7 @@ func newAttachBox(t *testing.T) *attachBox {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b.tells, b.says = bufio.NewWriter(input), bufio.NewReader(output)
+	b.input, b.says = bufio.NewWriter(input), bufio.NewReader(output)
 	if err := b.python.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -95,8 +95,7 @@ func cannotTrace(output string) bool {
 	return strings.Contains(output, "Operation not permitted") || strings.Contains(output, "this gdb cannot write registers")
 }
 
-// TestAttachFromTheCommandLine: looked at, attached, refused the second time;
-// the program goes on, and the log tells it all.
+// The program continues, and each attempt is in the audit log.
 func TestAttachFromTheCommandLine(t *testing.T) {
 	t.Parallel()
 	b := newAttachBox(t)
@@ -113,7 +112,7 @@ func TestAttachFromTheCommandLine(t *testing.T) {
 		t.Error("a dry run writes a log")
 	}
 	// A loaded machine may need longer than attaching waits.
-	for deadline := time.Now().Add(patience); ; {
+	for deadline := time.Now().Add(waitLimit); ; {
 		out, code = b.vramscope("attach", "PID", "--yes")
 		if cannotTrace(out) {
 			t.Skipf("no process can be traced on this machine: %s", out)
@@ -132,17 +131,17 @@ func TestAttachFromTheCommandLine(t *testing.T) {
 		t.Errorf("the second time: exit code %d: %s", code, out)
 	}
 	out = ""
-	for deadline := time.Now().Add(patience); !strings.Contains(out, "has a probe") && time.Now().Before(deadline); {
+	for deadline := time.Now().Add(waitLimit); !strings.Contains(out, "has a probe") && time.Now().Before(deadline); {
 		out, _ = b.vramscope("doctor")
 	}
 	if !strings.Contains(out, fmt.Sprintf("PID %d", b.python.Process.Pid)) || !strings.Contains(out, "has a probe") ||
 		!strings.Contains(out, "\nPython processes: could a probe be attached?\n") {
 		t.Errorf("doctor does not know of it:\n%s", out)
 	}
-	if _, err := b.tells.WriteString("\n"); err != nil {
+	if _, err := b.input.WriteString("\n"); err != nil {
 		t.Fatal(err)
 	}
-	if err := b.tells.Flush(); err != nil {
+	if err := b.input.Flush(); err != nil {
 		t.Fatal(err)
 	}
 	b.hears("still here")

@@ -106,8 +106,8 @@ func (p *program) runBacktest(path string, f backtestFlags) error {
 	return p.print(out.Bytes())
 }
 
-// openTrace reads a file, or standard input where it is called -, and says what
-// to call it.
+// openTrace opens a file, or standard input for "-", and returns its name for
+// messages.
 func (p *program) openTrace(path string) (trace *backtest.Trace, name string, err error) {
 	if path == "-" {
 		trace, err = parseTrace(p.stdin, "standard input")
@@ -159,11 +159,11 @@ func (p *program) reportBadRows(bad []backtest.BadRow) {
 		}
 		fmt.Fprintf(&b, "vramscope: line %d skipped: %s\n", row.Line, text.Clean(row.Reason))
 	}
-	_, _ = p.stderr.Write(b.Bytes()) // there is no other place to complain
+	_, _ = p.stderr.Write(b.Bytes()) // standard error is where this would be reported
 }
 
-// replay scores each series. What a sample costs is measured apart, without
-// the scoring and the writing.
+// replay scores each series. The cost of a sample is measured apart, without
+// scoring and writing.
 func (p *program) replay(trace *backtest.Trace, dir string) (scores []*backtest.Score, err error) {
 	var dump *backtest.Dump
 	if dir != "" {

@@ -13,7 +13,7 @@ import (
 	"vramscope/schema"
 )
 
-// backtestReport is what a backtest found.
+// backtestReport is the result of a backtest.
 type backtestReport struct {
 	name   string
 	trace  *backtest.Trace

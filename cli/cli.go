@@ -34,7 +34,7 @@ type program struct {
 	stdin, stdout, stderr *os.File
 	getenv                func(string) string
 	now                   func() time.Time
-	probeDirectories      []string // where probes' sockets are looked for; nil: where they usually are
+	probeDirectories      []string // where probes' sockets are searched; nil: the usual ones
 	flags                 globalFlags
 }
 
@@ -69,11 +69,11 @@ func (p *program) run(args []string) int {
 	return exitOK
 }
 
-// settings puts together what this run is told.
+// settings are this run's: the configuration file's, overridden by flags.
 func (p *program) settings() (config.Settings, error) {
 	s := config.Defaults()
 	if p.flags.all.Changed("seed") && !p.flags.demo {
-		return s, usage("--seed is for --demo: a real box tells its own story")
+		return s, usage("--seed is for --demo: a real box has none")
 	}
 	if err := s.Load(p.flags.config); err != nil {
 		f := usage("%v", err)
@@ -100,7 +100,7 @@ func (p *program) settings() (config.Settings, error) {
 func (p *program) addGlobalFlags(flags *pflag.FlagSet) {
 	p.flags.all = flags
 	flags.BoolVar(&p.flags.demo, "demo", false, "a simulated box, marked as such")
-	flags.Uint64Var(&p.flags.seed, "seed", 0, "which story --demo tells; the same seed, the same story")
+	flags.Uint64Var(&p.flags.seed, "seed", 0, "seed of --demo: the same seed, the same course")
 	for _, o := range config.Options() {
 		if o.Flag == "" {
 			continue
@@ -120,8 +120,8 @@ func (p *program) addGlobalFlags(flags *pflag.FlagSet) {
 // isTerminal reports whether a file is one.
 func isTerminal(f *os.File) bool { return f != nil && term.IsTerminal(int(f.Fd())) }
 
-// outputWidth is the width to which text is cut: the terminal's, 80 where it
-// does not tell it, and 0, which is not at all, where there is no terminal.
+// outputWidth is the width to which text is cut: the terminal's, 80 where it is
+// unknown, 0 (no limit) where there is no terminal.
 func (p *program) outputWidth() int {
 	if !isTerminal(p.stdout) {
 		return 0

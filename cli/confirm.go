@@ -11,7 +11,7 @@ import (
 // canAsk reports whether a question can be read and answered.
 func (p *program) canAsk() bool { return isTerminal(p.stdin) && isTerminal(p.stderr) }
 
-// cannotAsk is the failure of a command that has to ask and has nobody to; dry
+// cannotAsk is the failure of a command that has to ask without a terminal; dry
 // is what its --dry-run does.
 func cannotAsk(command string, pid int, dry string) *failure {
 	return &failure{code: exitUsage, message: "there is no terminal to ask on", advice: []string{

@@ -14,8 +14,8 @@ import (
 	"vramscope/sampler/simulator"
 )
 
-// replay is the clock of a simulated box that has a past: it says what the
-// past says until the sampler has caught up, and the time from then on.
+// replay is the clock of a simulated box that has a past: it stands in the past
+// until the sampler has caught up, and is the real time from then on.
 type replay struct {
 	mu     sync.Mutex
 	at     time.Time
@@ -44,8 +44,8 @@ func (r *replay) advance(step time.Duration) (time.Time, bool) {
 	return r.at, r.behind
 }
 
-// catchUp has the sampler live through a simulated box's past, so that the
-// first screen has a history: the same pipeline, ahead of time.
+// catchUp samples a simulated box's past, so that the first screen has a
+// history.
 func (src *sources) catchUp(sampling *sampler.Sampler) {
 	if src.replay == nil {
 		return
@@ -56,14 +56,14 @@ func (src *sources) catchUp(sampling *sampler.Sampler) {
 	}
 }
 
-// What a simulated flush takes: a driver takes about as long for each GiB.
+// How long a simulated flush takes: a driver needs about as long for each GiB.
 const (
 	simulatedFlushTime = 4 * time.Millisecond
 	simulatedGiBTime   = 6 * time.Millisecond
 )
 
 // simulatedProbes flush the processes of a simulated box. Its programs are
-// PyTorch's: they know no parts, and have registered nothing to evict.
+// PyTorch's, which frees its whole cache, and have registered nothing to evict.
 type simulatedProbes struct{ *simulator.Box }
 
 // Flush implements flush.Prober.
@@ -96,7 +96,7 @@ func (b *simulatedProbes) Flush(ctx context.Context, id process.Identity, reques
 	return result, nil
 }
 
-// simulatedDevice is what the probe of a simulated process says.
+// simulatedDevice are the stats of a simulated process's probe.
 func simulatedDevice(box *simulator.Box, id process.Identity) (*probe.Device, error) {
 	for _, a := range box.Answers() {
 		switch {

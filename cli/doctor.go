@@ -63,7 +63,7 @@ func (p *program) report(src *sources, s *config.Settings, snap *snapshot.Snapsh
 		Table: src.table, Log: src.log, ConfigPath: p.configPath(), ConfigErr: refused,
 		Terminal: isTerminal(p.stdout), Screen: p.hasScreen(), Output: p.stdout, Getenv: p.getenv,
 	}
-	box.Driver, box.Devices = src.driver.said()
+	box.Driver, box.Devices = src.driver.opened()
 	box.Cache, box.CacheErr = launch.Cache(p.getenv)
 	if src.library != nil {
 		box.Missing = src.library.Capabilities()

@@ -42,7 +42,7 @@ func TestDoctorTellsOfProbes(t *testing.T) {
 		return strings.Contains(report, "1 process answers")
 	})
 	wants(report, "1 process answers")
-	// Without a driver what a probe tells is there, and the monitor would work.
+	// Without a driver the probe's stats are there, and the monitor would work.
 	alone := ""
 	eventually(func() bool {
 		alone = b.doctorSays("LD_LIBRARY_PATH=")
@@ -51,7 +51,7 @@ func TestDoctorTellsOfProbes(t *testing.T) {
 	wants(alone, "probe data only, 79.6G")
 	wants(alone, "1 process answers")
 	if strings.Contains(alone, "gpu-reset") {
-		t.Errorf("a GPU that nobody has seen is to be reset:\n%s", alone)
+		t.Errorf("a GPU known from probes alone is to be reset:\n%s", alone)
 	}
 	if err := p.cmd.Process.Signal(syscall.SIGSTOP); err != nil {
 		t.Fatal(err)

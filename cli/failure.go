@@ -53,7 +53,7 @@ func report(w io.Writer, err error) int {
 	for _, line := range f.advice {
 		b.WriteString(line + "\n")
 	}
-	_, _ = io.WriteString(w, b.String()) // there is no other place to complain
+	_, _ = io.WriteString(w, b.String()) // standard error is where this would be reported
 	return f.code
 }
 

@@ -30,31 +30,33 @@ type flushFlags struct {
 	format string
 }
 
-// flush has one process give cached memory back.
+// flush has one process free cached memory.
 func (p *program) flush() *cobra.Command {
 	f := flushFlags{}
 	cmd := &cobra.Command{
 		Use:   "flush PID",
-		Short: "have a process give cached memory back to its GPU",
-		Long: `Asks the probe in a process to give back memory that its allocators hold but
-do not use, and says what came of it: by the probe, and by the driver's own
-figure before and after. The process goes on; its next allocations go to the
-driver, which takes a moment.
+		Short: "have a process free its cached GPU memory",
+		Long: `Asks the probe in a process to free memory that its allocators have cached, and
+reports what was freed, by the probe and by the driver's figure before and
+after. The process continues; its next allocations go to the driver, which takes
+a moment.
 
-  gradual     what is cached; in steps, if the allocator can give parts
+  gradual     what is cached; in steps, if the allocator can free a part
   selective   also the caches that the program has registered as evictable
   urgent      also whatever else can be collected, on all its GPUs
 
 It asks first, unless --yes is given. Ctrl-C stops a gradual flush after the
 current step.
 
-The exit code is 0 if memory was given back, or there was none to give; 1 if
-there was some and it was not given back; 3 if nothing was asked of the process:
-it has no probe, is another user's, has ended, refuses, or you said no.`,
+Each flush is logged in $XDG_STATE_HOME/vramscope/audit.log, before and after.
+
+The exit code is 0 if memory was freed, or there was none to free; 1 if there
+was some and none was freed; 3 if the process was not flushed: it has no probe,
+is another user's, has ended, refuses, or you said no.`,
 		Example: `  vramscope flush 2963112 --dry-run
   vramscope flush 2963112 --level gradual --yes
   vramscope flush 2963112 --yes --format json | jq .flush.freed_bytes`,
-		Args: onePID("  vramscope once     lists them, with what each would give back in FLUSH"),
+		Args: onePID("  vramscope once     lists them; FLUSH is what a flush of each would free"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			pid, err := parsePID(args[0])
 			if err != nil {
@@ -71,12 +73,12 @@ it has no probe, is another user's, has ended, refuses, or you said no.`,
 	return cmd
 }
 
-// refused is the failure of a flush that nobody was asked for.
+// refused is the failure of an action that was not done.
 func refused(err error, format string, args ...any) *failure {
 	return &failure{code: exitRefused, err: err, message: "refused: " + strings.TrimPrefix(fmt.Sprintf(format, args...), "refused: ")}
 }
 
-// runFlush looks, asks, flushes, looks again, and writes what came of it.
+// runFlush flushes a process and writes the result.
 func (p *program) runFlush(ctx context.Context, pid int, f flushFlags) error {
 	s, err := p.settings()
 	if err != nil {
@@ -95,13 +97,13 @@ func (p *program) runFlush(ctx context.Context, pid int, f flushFlags) error {
 	src.lookOnce()
 	defer src.listenFor(ctx)()
 	sampling := sampler.New(src.options)
-	look := func(context.Context) *snapshot.Snapshot { return sampling.Tick(src.options.Clock()) }
-	return p.flushProcess(ctx, src, &s, look, pid, f)
+	sample := func(context.Context) *snapshot.Snapshot { return sampling.Tick(src.options.Clock()) }
+	return p.flushProcess(ctx, src, &s, sample, pid, f)
 }
 
 func (p *program) flushProcess(ctx context.Context, src *sources, s *config.Settings,
-	look func(context.Context) *snapshot.Snapshot, pid int, f flushFlags) error {
-	before := look(ctx)
+	sample func(context.Context) *snapshot.Snapshot, pid int, f flushFlags) error {
+	before := sample(ctx)
 	target := flushTarget(before, pid)
 	if target == nil {
 		return p.notThere(before, src, s, pid)
@@ -123,7 +125,7 @@ func (p *program) flushProcess(ctx context.Context, src *sources, s *config.Sett
 	steps, stop := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM)
 	context.AfterFunc(steps, stop)
 	defer stop()
-	result, err := src.flusher(look).Run(steps, request)
+	result, err := src.flusher(sample).Run(steps, request)
 	if err != nil {
 		return flushFailure(err, target, src)
 	}
@@ -154,7 +156,7 @@ func probeAdvice(target *snapshot.Process, src *sources) (advice []string) {
 		}
 	}
 	if target.Probe == nil {
-		advice = append(advice, "  who has one        vramscope once   (FLUSH is what each would give back)")
+		advice = append(advice, "  who has one        vramscope once   (FLUSH is what a flush would free)")
 	}
 	return advice
 }
@@ -192,7 +194,7 @@ func flushQuestion(snap *snapshot.Snapshot, target *snapshot.Process, request fl
 		if !row.ReturnableIsExact() {
 			most = "up to "
 		}
-		fmt.Fprintf(&b, "GPU %s  used %s, a flush returns %s%s\n", placeOfDevice(snap, snap.DeviceUUID(row.ID), signs.dash),
+		fmt.Fprintf(&b, "GPU %s  used %s, a flush frees %s%s\n", placeOfDevice(snap, snap.DeviceUUID(row.ID), signs.dash),
 			signs.bytes(row.Used), most, max(row.Returnable.Or(row.Cached.Or(0)), 0))
 	}
 	fmt.Fprintf(&b, "Flush it (%s)?", request.Level)

@@ -17,7 +17,7 @@ import (
 	"vramscope/internal/quantity"
 )
 
-// cached waits until a process's probe tells of something that is worth a flush.
+// cached waits until a process's probe reports enough cached memory for a flush.
 func (b *probeBox) cached(pid int) {
 	b.Helper()
 	const least = 32 * quantity.MiB
@@ -80,9 +80,8 @@ func (b *probeBox) withTerminal() []string {
 // answer.
 const question = 400 * time.Millisecond
 
-// TestFFlushesAProbeProcess is the closed loop: a process's cache on the
-// screen, a key, and the driver's own figure falls.
-func TestFFlushesAProbeProcess(t *testing.T) {
+// From the cache on the screen by a key to a lower figure of the driver.
+func TestFlushKeyFreesMemory(t *testing.T) {
 	t.Parallel()
 	b := newProbeBox(t, 1)
 	p := b.start("--pattern", "steady", "--size", "1GiB")
@@ -172,8 +171,7 @@ func TestFlushIsRefusedWithoutAuditLog(t *testing.T) {
 	}
 }
 
-// TestAProbeProcessThatDiesUnderTheQuestion is not flushed, and nobody else is.
-func TestAProbeProcessThatDiesUnderTheQuestion(t *testing.T) {
+func TestProcessThatEndsDuringTheQuestionIsNotFlushed(t *testing.T) {
 	t.Parallel()
 	b := newProbeBox(t, 1)
 	p := b.start("--pattern", "steady", "--size", "1GiB")
@@ -212,7 +210,7 @@ func TestFlushAsksOnATerminal(t *testing.T) {
 			b.cached(p.cmd.Process.Pid)
 		}
 		s := b.asked(t, pid)
-		s.until("PID "+pid, "CUDA", "a flush returns")
+		s.until("PID "+pid, "CUDA", "a flush frees")
 		s.press(answer)
 		s.until(want.text)
 		_ = s.cmd.Wait() // its code is what matters
@@ -227,7 +225,7 @@ func TestFlushAsksOnATerminal(t *testing.T) {
 // answer in time it has refused, and is started again.
 func (b *probeBox) asked(t *testing.T, pid string) *screen {
 	t.Helper()
-	for deadline := time.Now().Add(patience); ; {
+	for deadline := time.Now().Add(waitLimit); ; {
 		s := onScreen(t, b.withTerminal(), os.Args[0], "flush", pid)
 		for shown := ""; !strings.Contains(shown, "refused"); shown = s.text() {
 			if strings.Contains(shown, "Flush it (gradual)? [y/N]") {
@@ -241,8 +239,7 @@ func (b *probeBox) asked(t *testing.T, pid string) *screen {
 	}
 }
 
-// TestFlushSaysWhatTheDriverSees: the figures of issue and help, from outside.
-func TestFlushSaysWhatTheDriverSees(t *testing.T) {
+func TestFlushReportsDriverDrop(t *testing.T) {
 	t.Parallel()
 	b := newProbeBox(t, 2)
 	p := b.start("--pattern", "steady", "--size", "1GiB", "--gpu", "1")
@@ -286,8 +283,8 @@ func TestFlushSaysWhatTheDriverSees(t *testing.T) {
 	}
 }
 
-// TestFInTheDemo flushes a simulated process.
-func TestFInTheDemo(t *testing.T) {
+// TestFlushKeyInTheDemo flushes a simulated process.
+func TestFlushKeyInTheDemo(t *testing.T) {
 	t.Parallel()
 	s := onScreen(t, nil, os.Args[0], "--demo", "--seed", "3")
 	s.until("SIMULATED", "dlrm.py")

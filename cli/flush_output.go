@@ -11,8 +11,8 @@ import (
 	"vramscope/schema"
 )
 
-// writeFlush writes what came of a flush. Where there was something to give
-// back and nothing was, or somebody stopped it, the exit code says so.
+// writeFlush writes the result of a flush. The exit code is 1 where it failed or
+// was stopped.
 func (p *program) writeFlush(before *snapshot.Snapshot, target *snapshot.Process, r *flush.Result, format string, s *config.Settings) error {
 	var text []byte
 	if format == "json" {
@@ -46,7 +46,7 @@ func flushText(before *snapshot.Snapshot, target *snapshot.Process, r *flush.Res
 			signs.bytes(d.DriverBefore), signs.bytes(d.DriverAfter), signs.bytes(d.DriverFreed()),
 		})
 		if d.Whole && d.DriverBefore.Known() {
-			notes = append(notes, "the driver does not tell what the process uses: its figures are the whole GPU's")
+			notes = append(notes, "the driver does not report the process's memory: its figures are the whole GPU's")
 		}
 	}
 	var b strings.Builder

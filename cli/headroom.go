@@ -40,17 +40,17 @@ func (p *program) headroom() *cobra.Command {
 		Short: "will it fit: now, and for a while (exit code)",
 		Long: `Answers whether a job that needs SIZE of memory fits on a GPU, for scripts and
 schedulers: by its exit code, and by a line for each GPU or MIG instance with
-what is free, what flushes would give back, and whether the job fits there.
+what is free, what flushes would free, and whether the job fits there.
 
   0  yes: on at least one of the GPUs (--count N: on N of them)
   3  no
   4  only after a flush of the processes that are named
 
-SIZE is all that the job will use, including its CUDA context (some hundred
-MiB). A letter is a binary unit: 20G is 20GiB.
+SIZE is everything that the job will use, including its CUDA context (some
+hundred MiB). A letter is a binary unit: 20G is 20GiB.
 
 --for asks whether it will also go on fitting beside the processes that are
-there. One sample knows no future, so it observes first: for a minute, or for
+there. One sample gives no forecast, so it observes first: for a minute, or for
 as long as --watch says. The forecast is the monitor's; yes means that the lower
 end of the 80 % interval of what will be free never falls below SIZE.
 docs/headroom.md has the rules and the JSON.`,
@@ -147,7 +147,7 @@ func (p *program) runHeadroom(ctx context.Context, f headroomFlags) error {
 		return err
 	}
 	if snap.Driver.State != snapshot.DriverOK {
-		driver, _ := src.driver.said()
+		driver, _ := src.driver.opened()
 		return p.driverFailure(snap, driver, &s) // whatever probes report: only the driver knows what is free
 	}
 	report := headroom.Judge(snap, sampling.History(), q)

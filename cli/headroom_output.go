@@ -101,17 +101,17 @@ func headroomSentence(r *headroom.Report) string {
 	case r.Answer == headroom.Unknown:
 		return "unknown: no GPU could be judged"
 	case len(now) > 0 && len(after) > 0:
-		return "no: " + what + " does not fit; only on " + list(headroom.Yes) + ", and after a flush on " + list(headroom.AfterFlush)
+		return fmt.Sprintf("no: need %d, fits on %s; after a flush also on %s", r.Question.Count, strings.Join(now, ","), strings.Join(after, ","))
 	case len(now) > 0:
-		return "no: " + what + " does not fit; only on " + list(headroom.Yes)
+		return fmt.Sprintf("no: need %d, fits on %s", r.Question.Count, strings.Join(now, ","))
 	case len(after) > 0:
-		return "no: " + what + " does not fit; only on " + list(headroom.AfterFlush) + ", and there after a flush"
+		return fmt.Sprintf("no: need %d, fits after a flush on %s", r.Question.Count, strings.Join(after, ","))
 	default:
 		return "no: " + what + " fits nowhere"
 	}
 }
 
-// headroomWhy is the text under WHY: what the figures do not say.
+// headroomWhy is the text under WHY.
 func headroomWhy(h *headroom.Place) string {
 	switch {
 	case h.GPU.State != snapshot.GPUOK:

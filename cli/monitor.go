@@ -14,9 +14,8 @@ import (
 	"vramscope/ui"
 )
 
-// monitor is the live screen. Where there is no terminal that could show one
-// it is a table, once: what is written into a pipe is read by a program, and
-// a program that wants more asks again.
+// monitor is the live screen. Without a terminal that can show it, it writes one
+// table.
 func (p *program) monitor(ctx context.Context) error {
 	if !p.hasScreen() {
 		return p.runOnce(ctx, onceFlags{format: "table"})
@@ -66,8 +65,8 @@ func (p *program) keyboard() (*os.File, error) {
 	return terminal, nil
 }
 
-// watch runs the sampler and the screen until one of them ends. Where it is
-// the driver's upgrade that ends them, they begin again in another process.
+// watch runs the sampler and the screen until one of them ends. After an upgrade
+// of the driver they continue in a new process.
 func (p *program) watch(ctx context.Context, src *sources, s *config.Settings, input *os.File) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -96,13 +95,13 @@ func (p *program) watch(ctx context.Context, src *sources, s *config.Settings, i
 	src.inflight.end(actionTimeout)
 	upgraded := errors.Is(err, errUpgraded)
 	// A driver call that hangs holds the sampler; the program ends anyway.
-	patience := 500 * time.Millisecond
+	timeout := 500 * time.Millisecond
 	if upgraded {
-		patience = 3 * time.Second // there is a history to be saved
+		timeout = 3 * time.Second // there is a history to save
 	}
 	select {
 	case <-finished:
-	case <-time.After(patience):
+	case <-time.After(timeout):
 		sampling = nil
 	}
 	waitForProbes()
@@ -112,14 +111,15 @@ func (p *program) watch(ctx context.Context, src *sources, s *config.Settings, i
 	return err
 }
 
-// handedScreen is what a screen goes on from, and then what it leaves.
+// handedScreen is the view that a screen begins with, and then the one that it
+// ends with.
 type handedScreen struct {
 	goesOn bool // from another process's
 	view   *ui.Viewpoint
 }
 
-// show is the screen. One that goes on from another process shows what that
-// one knew, also where there is no driver at the moment.
+// show runs the screen. One that continues another process's shows its history,
+// also without a driver at the moment.
 func (p *program) show(ctx context.Context, sampling *sampler.Sampler, src *sources, s *config.Settings, input *os.File, screen *handedScreen) error {
 	// The first sample decides whether there is a screen at all.
 	select {
@@ -129,8 +129,7 @@ func (p *program) show(ctx context.Context, sampling *sampler.Sampler, src *sour
 	}
 	first := sampling.Latest()
 	if first.Driver.State != snapshot.DriverOK && first.Driver.ProbesAnswering == 0 && src.probes != nil {
-		// Probes that answer are something to show as well: they are given the
-		// time for it, which a driver that answers need not wait for.
+		// Probes alone can be shown as well: wait for their first answers.
 		settling, cancel := context.WithTimeout(ctx, onceProbing)
 		src.probes.Settle(settling)
 		cancel()

@@ -15,11 +15,10 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// unusable is why there is nothing to show: no driver, no GPU, no GPU that
-// was asked for. It is nil where there is something, which may be a probe's
-// answer alone.
+// unusable is why there is nothing to show: no driver, no GPU, or not the GPU
+// that was asked for. It is nil where there is something, also only a probe.
 func (p *program) unusable(snap *snapshot.Snapshot, src *sources, s *config.Settings) error {
-	driver, devices := src.driver.said()
+	driver, devices := src.driver.opened()
 	if snap.Driver.State == snapshot.DriverOK {
 		if err := unmatched(s.GPUs, devices); err != nil {
 			return err
@@ -37,8 +36,8 @@ func (p *program) unusable(snap *snapshot.Snapshot, src *sources, s *config.Sett
 	return noGPU(driver, p.getenv("NVIDIA_VISIBLE_DEVICES"))
 }
 
-// unmatched refuses a --gpu that names nothing here: showing less than was
-// asked for would look like a GPU that is gone.
+// unmatched refuses a --gpu that names no GPU here: leaving it out would look
+// like a GPU that was lost.
 func unmatched(wanted []string, devices []nvml.Device) error {
 	for _, want := range wanted {
 		found := false
@@ -57,8 +56,8 @@ func unmatched(wanted []string, devices []nvml.Device) error {
 	return nil
 }
 
-// noGPU is a driver without a GPU. NVIDIA_VISIBLE_DEVICES is what the container
-// toolkit leaves behind where no GPU was asked for.
+// noGPU is a driver without a GPU. The container toolkit sets
+// NVIDIA_VISIBLE_DEVICES so where no GPU was asked for.
 func noGPU(driver nvml.Driver, visible string) error {
 	f := &failure{
 		code:    exitNoDriver,
@@ -76,7 +75,7 @@ func noGPU(driver nvml.Driver, visible string) error {
 	return f
 }
 
-// driverFailure words why the driver cannot be read.
+// driverFailure is why the driver cannot be read.
 func (p *program) driverFailure(snap *snapshot.Snapshot, driver nvml.Driver, s *config.Settings) error {
 	err := snap.Driver.Err
 	switch {
@@ -135,8 +134,8 @@ func noCgo(s *config.Settings) error {
 func noLibrary(host, path string, err error) error {
 	where := cmp.Or(path, "libnvidia-ml.so.1")
 	reason := where + " not found"
-	// The loader's own words tell more where the file is there and is not a
-	// library for this machine.
+	// Where the file exists and is no library for this machine, the loader's
+	// message says more.
 	if _, missing := os.Stat(where); path != "" && !errors.Is(missing, fs.ErrNotExist) {
 		reason = where + " cannot be used"
 		if e := (*nvml.Error)(nil); errors.As(err, &e) && e.Detail != "" {

@@ -35,20 +35,20 @@ func (p *program) probe() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "probe",
 		Short: "a small CUDA process with a pool, to try vramscope on",
-		Long: `Allocates memory on one GPU, moves it in a pattern, and answers as any process
-with a probe does: what is allocated, cached and fragmented, and a flush. It is
-the quickest way to see vramscope at work on a box without PyTorch, and a load
-for testing.
+		Long: `Allocates memory on one GPU in a pattern, and answers as any process with a
+probe does: what is allocated, cached and fragmented, and a flush. It is the
+quickest way to see vramscope at work on a box without PyTorch, and a load for
+testing.
 
-  steady      nine tenths of the size are live
-  sawtooth    up, and back to a third, every 12 seconds: what falls stays cached
+  steady      nine tenths of the size are allocated
+  sawtooth    up, and back to a third, every 12 seconds; what is freed stays cached
   leak        up, until the size is reached (after 5m, or --for)
   staircase   the same in eight steps
-  fragment    every other block freed: idle, and no flush returns it
+  fragment    every other block freed: fragmented, and no flush frees it
 
-It never takes more than --size, counting what its pool reserves (its CUDA
-context, some hundred MiB, comes on top), and never the GPU's last 512 MiB. It
-gives everything back when it ends: after --for, or on a signal (Ctrl-C).`,
+It never reserves more than --size (its CUDA context, some hundred MiB, comes on
+top), and never the GPU's last 512 MiB. It frees everything when it ends: after
+--for, or on a signal (Ctrl-C).`,
 		Example: `  vramscope probe --pattern sawtooth --size 4GiB
   vramscope probe --pattern leak --size 20GiB --gpu 3 --for 10m --verbose`,
 		Args: noArguments,
@@ -98,14 +98,14 @@ func (p *program) runProbe(ctx context.Context, f probeFlags) error {
 		return err
 	}
 	if p.flags.demo {
-		return usage("--demo has probes of its own: vramscope --demo")
+		return usage("--demo has its own probes: vramscope --demo")
 	}
 	o, length, err := f.options()
 	if err != nil {
 		return err
 	}
 	if environ, preloaded := launch.WithoutPreload(os.Environ()); preloaded {
-		// This process is its own probe: another one in it would be in its way.
+		// This process has its own probe: the preloaded one would interfere.
 		return fmt.Errorf("start again without %s: %w", preload.FileName, syscall.Exec("/proc/self/exe", os.Args, environ))
 	}
 	box, err := p.boxOf(&s)
@@ -125,7 +125,7 @@ func (p *program) runProbe(ctx context.Context, f probeFlags) error {
 	}
 	began := p.now()
 	err = p.serveProbe(ctx, process, length, func(server *probe.Server) {
-		_ = p.say("probe %d on %s: %s up to %s, socket %s; vramscope shows it, vramscope flush %d gives its cache back\n",
+		_ = p.say("probe %d on %s: %s up to %s, socket %s; vramscope shows it, vramscope flush %d frees its cache\n",
 			os.Getpid(), box.describe(process.Device()), o.Pattern, o.Size, server.Path(), os.Getpid())
 	}, f.verbose)
 	closing, cancel := context.WithTimeout(impatient, closeTime)
@@ -140,8 +140,8 @@ func (p *program) runProbe(ctx context.Context, f probeFlags) error {
 	return nil
 }
 
-// closeTime is how long a driver is waited for at the end. The kernel gives
-// the memory back in any case, once the process is gone.
+// closeTime is how long the end waits for the driver. The kernel frees the
+// memory in any case once the process has ended.
 const closeTime = 5 * time.Second
 
 // serveProbe plays the pattern and answers monitors until the context or the
@@ -160,22 +160,22 @@ func (p *program) serveProbe(ctx context.Context, process *cuda.Process, length 
 	served := make(chan error, 1)
 	go func() { served <- server.Serve(ctx, process) }()
 	ready(server)
-	told := make(chan struct{})
+	reported := make(chan struct{})
 	go func() {
-		defer close(told)
+		defer close(reported)
 		if verbose {
-			p.tell(ctx, process, cancel)
+			p.reportFigures(ctx, process, cancel)
 		}
 	}()
 	err = process.Run(ctx)
 	cancel()
-	<-told
+	<-reported
 	return errors.Join(err, <-served)
 }
 
-// tell writes a line a second. Where nobody reads them any more it ends the
-// process, as SIGPIPE would.
-func (p *program) tell(ctx context.Context, process *cuda.Process, end func()) {
+// reportFigures writes a line a second. Once standard output is closed it ends
+// the process, as SIGPIPE would.
+func (p *program) reportFigures(ctx context.Context, process *cuda.Process, end func()) {
 	began := p.now()
 	ticker := time.NewTicker(time.Second)
 	defer ticker.Stop()
@@ -212,13 +212,12 @@ func probeSummary(f cuda.Figures, took time.Duration, size quantity.Bytes, clean
 	line := fmt.Sprintf("probe %d ended after %s: at most %s of %s; allocations %d, refused %d, flushes %d (%s)",
 		os.Getpid(), took.Round(time.Second), f.Peak, size, f.Allocations, f.OutOfMemory, f.Flushes, f.Flushed)
 	if clean {
-		line += "; all given back"
+		line += "; all freed"
 	}
 	return line
 }
 
-// say writes for whoever looks on. That it cannot be written matters only to
-// who writes on and on.
+// say writes a line to standard output. Only reportFigures needs its error.
 func (p *program) say(format string, args ...any) error {
 	_, err := fmt.Fprintf(p.stdout, format, args...)
 	return err
@@ -226,8 +225,8 @@ func (p *program) say(format string, args ...any) error {
 
 // untilSignal is a context that ends with the first signal that would end the
 // process, and one that ends with the second: the first asks to clean up, the
-// second not to wait for it. SIGPIPE is not among them: a monitor that leaves in
-// the middle of an answer must not end what it looked at.
+// second not to wait for it. SIGPIPE is not among them: a monitor that closes its
+// connection in the middle of an answer must not end this process.
 func untilSignal(parent context.Context) (ctx, impatient context.Context, done func()) {
 	ctx, first := context.WithCancel(parent)
 	impatient, second := context.WithCancel(context.WithoutCancel(parent))

@@ -16,9 +16,9 @@ import (
 	"vramscope/probe/cuda"
 )
 
-// box is what the driver says of the GPUs to somebody who has to choose one.
-// CUDA counts them differently, and to ask it for free memory costs a context
-// on each, so that NVML is asked; without it the box is empty.
+// box is what NVML reports of the GPUs, to choose one. CUDA numbers them
+// differently, and asking CUDA for free memory costs a context on each. Without
+// NVML the box is empty.
 type box struct {
 	wanted  string // the one GPU asked for, "" for any
 	visible string // CUDA_VISIBLE_DEVICES
@@ -26,7 +26,7 @@ type box struct {
 	free    map[string]quantity.Bytes // by UUID, of GPUs and MIG instances
 }
 
-// boxOf asks the driver, and not for long.
+// boxOf asks the driver, with a timeout.
 func (p *program) boxOf(s *config.Settings) (*box, error) {
 	b := &box{visible: p.getenv("CUDA_VISIBLE_DEVICES"), free: map[string]quantity.Bytes{}}
 	switch len(s.GPUs) {
@@ -39,7 +39,7 @@ func (p *program) boxOf(s *config.Settings) (*box, error) {
 	library := nvml.New(nvml.Options{LibraryPath: s.Library})
 	opened := make(chan []nvml.Device, 1)
 	go func() {
-		// Its error is CUDA's to tell: there is no driver for it either then.
+		// CUDA reports the same error.
 		_, devices, _ := library.Open()
 		opened <- devices
 	}()
@@ -84,8 +84,7 @@ func (b *box) readFree(library *nvml.Library) {
 			return
 		}
 	}
-	// The library is let go only where nothing hangs in it; where something
-	// does, the end of the program lets it go.
+	// Only a library in which no call hangs can be closed.
 	_ = library.Close()
 }
 
@@ -158,11 +157,11 @@ func (b *box) describe(d cuda.Device) string {
 
 // probeFailure words why there is no probe process.
 func (p *program) probeFailure(err error, b *box) error {
-	var told *failure
+	var worded *failure
 	var size *cuda.SizeError
 	switch {
-	case errors.As(err, &told): // of the choice of a GPU
-		return told
+	case errors.As(err, &worded): // of the choice of a GPU
+		return worded
 	case errors.As(err, &size):
 		return tooLarge(size, b)
 	case errors.Is(err, cuda.ErrNoCgo):
@@ -196,8 +195,8 @@ func (p *program) probeFailure(err error, b *box) error {
 	return &failure{code: exitFailure, err: err, message: text.Clean(err.Error())}
 }
 
-// tooLarge refuses a size: one that the card can never have, as a mistake; one
-// that it does not have now, as bad luck.
+// tooLarge refuses a size: as a usage error where the GPU is too small, as a
+// failure where it only lacks free memory now.
 func tooLarge(e *cuda.SizeError, b *box) error {
 	f := &failure{code: exitFailure, err: e}
 	f.message = fmt.Sprintf("--size: %s does not fit on %s: %s is free, and 512M of it is left alone",

@@ -243,7 +243,7 @@ func TestProbeProcess(t *testing.T) {
 		t.Errorf("the flush says it freed %d, the driver's figure fell by %d", result.Freed(), used-after)
 	}
 	text := p.end(syscall.SIGINT, exitOK)
-	if !strings.Contains(text, "flushes 1 ("+result.Freed().String()+"); all given back") ||
+	if !strings.Contains(text, "flushes 1 ("+result.Freed().String()+"); all freed") ||
 		!strings.Contains(text, "s  reserved 1.00G  allocated ") {
 		t.Errorf("it wrote\n%s", text)
 	}
@@ -261,7 +261,7 @@ func TestProbeEndsCleanlyOnEverySignal(t *testing.T) {
 		if _, err := os.Stat(p.socket); err != nil {
 			t.Fatal(err)
 		}
-		if text := p.end(signal, exitOK); !strings.HasSuffix(text, "; all given back\n") {
+		if text := p.end(signal, exitOK); !strings.HasSuffix(text, "; all freed\n") {
 			t.Errorf("%v: it wrote %q", signal, text)
 		}
 		if _, err := os.Stat(p.socket); err == nil {
@@ -319,7 +319,7 @@ func TestProbeOutlivesItsMonitors(t *testing.T) {
 	p.end(syscall.SIGTERM, exitOK)
 }
 
-// TestProbeOnAMIGInstance is told under the instance's UUID.
+// The probe reports the instance's UUID.
 func TestProbeOnAMIGInstance(t *testing.T) {
 	t.Parallel()
 	b := newProbeBox(t, 1)
@@ -351,7 +351,7 @@ func TestKilledProbeLeavesNothing(t *testing.T) {
 	p.end(syscall.SIGKILL, -1)
 }
 
-// TestManyProbes start at once and are told apart; without --gpu each takes
+// TestManyProbes start at once and are distinguished; without --gpu each takes
 // the emptiest.
 func TestManyProbes(t *testing.T) {
 	if testing.Short() {
@@ -428,7 +428,7 @@ func TestProbeWhoseDriverNeverStarts(t *testing.T) {
 	b := newProbeBox(t, 1)
 	b.state.Hang("cuInit", time.Hour)
 	b.state.MustWrite(t, b.path)
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), waitLimit)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, os.Args[0], "probe", "--size", "128MiB")
 	cmd.Env = b.environ

@@ -22,32 +22,29 @@ import (
 	"vramscope/ui"
 )
 
-// A driver that is upgraded under a running monitor. A process keeps the
-// driver's library that it has loaded, and the new driver refuses the old
-// library: only another process can read on. So the monitor replaces itself,
-// and takes its history along:
+// When the driver is upgraded under a running monitor, the process still has the
+// old library, which the new driver refuses. The monitor replaces itself by a new
+// process and keeps its history:
 //
 //	Open fails, and the library on disk is another ─→ ctx ends in errUpgraded
 //	  ─→ the screen ends, the terminal is as it was ─→ history and viewpoint into memory ─→ exec, same arguments
 //	  ─→ handover ─→ sampler.Options.Restore, ui.Options.Resume ─→ the screen goes on
 //
-// A dialog or a moment of the past is not taken along: there is another driver
-// now, and what they were about has to be looked at anew.
+// A dialog or a moment of the past is not kept.
 
 // errUpgraded ends a monitor whose driver only a new process can read.
 var errUpgraded = errors.New("the driver was upgraded")
 
 const (
-	// restartVariable tells a process what it goes on from: the number of the
-	// file that holds the history, "-" for none, and the second of the restart.
+	// restartVariable is what a restarted process continues from: the descriptor
+	// of the history, "-" for none, and the Unix time of the restart.
 	restartVariable = "VRAMSCOPE_RESTART"
 
-	// restartPause is how long a restarted monitor does not restart again,
-	// whatever becomes of the library: it must not spend its time on that.
+	// restartPause is how long a restarted monitor does not restart again.
 	restartPause = 2 * time.Minute
 )
 
-// upgradeWatch is a driver that is watched for an upgrade.
+// upgradeWatch detects an upgrade of the driver.
 type upgradeWatch struct {
 	sampler.DeviceReader
 	library interface{ NeedsRestart(error) bool }
@@ -56,8 +53,7 @@ type upgradeWatch struct {
 	act     func() // does not wait
 }
 
-// watchUpgrades has cancel called with errUpgraded when the driver was upgraded
-// and this process can be replaced.
+// watchUpgrades calls cancel with errUpgraded when the driver was upgraded.
 func (p *program) watchUpgrades(src *sources, previous *handover, cancel func(error)) {
 	if src.library == nil {
 		return
@@ -78,15 +74,15 @@ func (w *upgradeWatch) Open() (nvml.Driver, []nvml.Device, error) {
 	return driver, devices, err
 }
 
-// mayRestart is false for a while after a restart. A clock that was set back
-// does not make that longer.
+// mayRestart is false for restartPause after a restart, or until the clock is
+// set back.
 func (w *upgradeWatch) mayRestart() bool {
 	age := w.now().Sub(w.since)
 	return age >= restartPause || age < 0
 }
 
-// restart replaces this process; it returns only where that was not possible.
-// The sampler is nil where it could not be brought to rest.
+// restart replaces this process; it returns only if that fails. The sampler is
+// nil where it did not end in time.
 func (p *program) restart(sampling *sampler.Sampler, view *ui.Viewpoint) error {
 	number := "-"
 	if sampling != nil {
@@ -103,14 +99,13 @@ func (p *program) restart(sampling *sampler.Sampler, view *ui.Viewpoint) error {
 	return &failure{
 		code: exitFailure, err: err,
 		message: fmt.Sprintf("the driver was upgraded, and vramscope could not restart itself to read it: %v", err),
-		advice:  []string{"  start it again    what it had seen so far is lost"},
+		advice:  []string{"  start it again    its history is lost"},
 	}
 }
 
-// executables are the files to execute, the best first: the program by its
-// name as long as that is what is running, else what is running, which can be
-// executed even where its file is gone or has been replaced by another version
-// that may not know these arguments.
+// executables are the files to execute, the best first: the program by its name
+// as long as that is the running one; else /proc/self/exe, which works even if
+// the file was removed or replaced by another version.
 func executables() []string {
 	const running = "/proc/self/exe"
 	path, err := os.Executable()
@@ -125,20 +120,20 @@ func executables() []string {
 	return []string{running, path}
 }
 
-// handover is what a process has left to the one that took its place.
+// handover is what a process leaves to its successor.
 type handover struct {
 	history io.Reader
 	file    *os.File // behind history; nil where nothing could be kept
 	at      time.Time
 }
 
-// handover is what this process goes on from, nil where it was simply started.
+// handover is what this process continues from; nil where it is a first one.
 func (p *program) handover() *handover {
 	value := p.getenv(restartVariable)
 	if value == "" {
 		return nil
 	}
-	// It is for this process alone, not for those that it starts.
+	// It is for this process alone, not for its children.
 	_ = os.Unsetenv(restartVariable) // fails for no name that could be looked up
 	number, second, _ := strings.Cut(value, " ")
 	restarted, err := strconv.ParseInt(second, 10, 64)
@@ -156,8 +151,7 @@ func (p *program) handover() *handover {
 		}
 		h.history = h.file
 	}
-	// Where the program's file had been replaced too, the running one was
-	// executed by another name.
+	// The process may have been executed as /proc/self/exe.
 	_ = os.WriteFile("/proc/self/comm", []byte(filepath.Base(os.Args[0])), 0) // only how ps names it
 	return h
 }
@@ -169,15 +163,15 @@ const (
 	viewVersion = 1
 )
 
-// viewpoint is what was being looked at; nil where that cannot be told. The
-// history has been read by then, which it lies behind.
+// viewpoint is the view of the screen; nil where it is unknown. It lies behind
+// the history, which has been read by then.
 func (h *handover) viewpoint() *ui.Viewpoint {
 	if h == nil || h.file == nil {
 		return nil
 	}
 	content, err := store.ReadSection(h.file, viewKind, viewVersion)
 	if err != nil {
-		return nil // another version's, or the history was not read to its end: the screen begins anew
+		return nil // another version's, or the history was not read to its end
 	}
 	view := new(ui.Viewpoint)
 	if err := gob.NewDecoder(strings.NewReader(content)).Decode(view); err != nil {
@@ -195,7 +189,7 @@ func saveView(w io.Writer, view *ui.Viewpoint) error {
 	return store.WriteSection(w, viewKind, viewVersion, b.Bytes())
 }
 
-// close gives the memory of the history back.
+// close frees the memory of the history.
 func (h *handover) close() {
 	if h.file != nil {
 		_ = h.file.Close() // it was only read from
@@ -210,12 +204,11 @@ func (nothingKept) Read([]byte) (int, error) {
 	return 0, errors.New("there was no memory to keep it in")
 }
 
-// historySeals say that a file in memory is complete.
+// historySeals mark a complete file.
 const historySeals = unix.F_SEAL_SEAL | unix.F_SEAL_SHRINK | unix.F_SEAL_GROW | unix.F_SEAL_WRITE
 
-// keepHistory saves the history, and what was being looked at where that is
-// known, into a file that exists in memory alone, so that a full disk is no
-// obstacle, and that the next program inherits.
+// keepHistory saves the history, and the view where it is known, into a file in
+// memory that the next process inherits.
 func keepHistory(sampling *sampler.Sampler, view *ui.Viewpoint) (fd int, err error) {
 	fd, err = unix.MemfdCreate("vramscope-history", unix.MFD_CLOEXEC|unix.MFD_ALLOW_SEALING)
 	if err != nil {
@@ -226,7 +219,7 @@ func keepHistory(sampling *sampler.Sampler, view *ui.Viewpoint) (fd int, err err
 		return 0, err
 	}
 	if view != nil {
-		_ = saveView(descriptor(fd), view) // a screen that begins anew is no reason to lose the history
+		_ = saveView(descriptor(fd), view) // the history is worth keeping without it
 	}
 	_, err = unix.FcntlInt(uintptr(fd), unix.F_ADD_SEALS, historySeals)
 	if err == nil {
@@ -239,7 +232,7 @@ func keepHistory(sampling *sampler.Sampler, view *ui.Viewpoint) (fd int, err err
 	return fd, nil
 }
 
-// openHistory opens what keepHistory has left; nil where it is something else.
+// openHistory opens what keepHistory saved; nil where it is something else.
 func openHistory(fd int) *os.File {
 	if seals, err := unix.FcntlInt(uintptr(fd), unix.F_GET_SEALS, 0); err != nil || seals&historySeals != historySeals {
 		return nil

@@ -135,7 +135,7 @@ func (s *screen) ended() {
 		if err != nil {
 			s.Errorf("it ended with %v; the screen is\n%s", err, s.text())
 		}
-	case <-time.After(patience):
+	case <-time.After(waitLimit):
 		s.Fatalf("it does not end; the screen is\n%s", s.text())
 	}
 	after, err := term.GetState(s.slave.Fd())

@@ -8,13 +8,11 @@ import (
 	"vramscope/internal/text"
 )
 
-// root is the command without a name: the live monitor, with the others below
-// it.
+// root is the live monitor, with the commands below it.
 //
-// Help is written by cobra, with a template of our own. Fang, which would
-// style it, asks the terminal for its background colour before every help and
-// every error, waits for the answer, and fills backgrounds; an error must be
-// on the screen at once, in the words that were drawn for it.
+// Help is cobra's, with our own template. Fang would style it, but asks the
+// terminal for its background colour before every help and error, and waits for
+// the answer.
 func (p *program) root() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "vramscope",
@@ -69,7 +67,7 @@ prints one table, as vramscope once does, and ends.`,
 	return root
 }
 
-// noCommand refuses what is no command, and says what may have been meant.
+// noCommand refuses an unknown command, and suggests a known one.
 func noCommand(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
@@ -97,8 +95,8 @@ const exitCodes = `  0  all went well
   9  there is a driver library, but no driver or no GPU
  12  there is no driver library`
 
-// looksAtNoBox marks a command to which the flags of all commands, which are
-// about looking at a box, mean nothing.
+// looksAtNoBox marks a command to which the flags of all commands do not apply:
+// it reads no GPU.
 const looksAtNoBox = "looks at no box"
 
 const usageTemplate = `{{if not .HasParent}}Usage

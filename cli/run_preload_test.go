@@ -70,8 +70,8 @@ type toldAllocation struct {
 	API, Library string
 }
 
-// toldAllocator is what it says of an allocator.
-type toldAllocator struct {
+// reportedAllocator is what it says of an allocator.
+type reportedAllocator struct {
 	Kind     string
 	Reserved quantity.Bytes `json:"reserved_bytes"`
 	Largest  []toldAllocation
@@ -135,9 +135,9 @@ func childOf(t *testing.T, pid int) int {
 
 // allocatorOf is what the JSON says of one of a process's allocators, once its
 // probe has answered in time.
-func (b *probeBox) allocatorOf(pid int, kind string) toldAllocator {
+func (b *probeBox) allocatorOf(pid int, kind string) reportedAllocator {
 	b.Helper()
-	var found *toldAllocator
+	var found *reportedAllocator
 	var out []byte
 	if !eventually(func() bool {
 		found, out = b.allocatorNow(pid, kind)
@@ -148,7 +148,7 @@ func (b *probeBox) allocatorOf(pid int, kind string) toldAllocator {
 	return *found
 }
 
-func (b *probeBox) allocatorNow(pid int, kind string) (*toldAllocator, []byte) {
+func (b *probeBox) allocatorNow(pid int, kind string) (*reportedAllocator, []byte) {
 	b.Helper()
 	out, err := b.command("once", "--format", "json").Output()
 	if err != nil {
@@ -158,7 +158,7 @@ func (b *probeBox) allocatorNow(pid int, kind string) (*toldAllocator, []byte) {
 		GPUs []struct {
 			Processes []struct {
 				PID        int
-				Allocators []toldAllocator
+				Allocators []reportedAllocator
 			}
 		}
 	}

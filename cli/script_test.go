@@ -79,7 +79,7 @@ func TestScripts(t *testing.T) {
 //	box GPUS PROCESSES    a healthy box
 //	box mixed             MIG, a lost GPU, an idle holder
 //	box init CODE         no GPU, and nvmlInit answers CODE
-//	box hidden            per-process memory is not told
+//	box hidden            per-process memory is not reported
 //	box hanging           GPU 1 does not answer
 func writeBox(ts *testscript.TestScript, neg bool, args []string) {
 	number := func(i int) int {

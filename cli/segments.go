@@ -1,15 +1,14 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"time"
 
 	"vramscope/action"
 	"vramscope/internal/process"
-	"vramscope/internal/quantity"
 	"vramscope/probe"
 	"vramscope/sampler/snapshot"
 )
@@ -18,15 +17,15 @@ import (
 // one.
 type mapper func(ctx context.Context, id process.Identity, devices ...string) (probe.Segments, error)
 
-// segmentsFrom asks real probes, each on a connection of its own: a map takes
-// its time, and the books are read meanwhile.
+// segmentsFrom asks real probes, each on its own connection: a map takes long,
+// and stats are read meanwhile.
 func segmentsFrom(finder *probe.Finder) mapper {
 	return func(ctx context.Context, id process.Identity, devices ...string) (probe.Segments, error) {
 		client, err := finder.OpenProcess(id)
 		if err != nil {
 			return probe.Segments{}, err
 		}
-		defer func() { _ = client.Close() }() // all has been said
+		defer func() { _ = client.Close() }() // the answer is complete
 		return client.Segments(ctx, devices...)
 	}
 }
@@ -45,35 +44,27 @@ func (src *sources) segmentsAction(latest func() *snapshot.Snapshot) func(contex
 		slices.Sort(devices)
 		found, err := src.segments(ctx, id, slices.Compact(devices)...)
 		if err != nil {
-			return snapshot.SegmentMap{}, fmt.Errorf("no map of its memory: %w", segmentsFailure(err))
+			return snapshot.SegmentMap{}, &mapError{err}
 		}
 		return mapOf(&found), nil
 	}
 }
 
-// segmentsFailure says in a probe's own words why there is no map.
-func segmentsFailure(err error) error {
-	if errors.Is(err, probe.ErrLate) {
-		return errNoMapInTime
-	}
-	return &worded{words: action.Reason(err), err: err}
-}
-
-var errNoMapInTime = errors.New("it did not come in time")
-
-// worded is an error in the words that are for people.
-type worded struct {
-	words string
-	err   error
-}
+// mapError is why there is no map, in words for people.
+type mapError struct{ err error }
 
 // Error implements error.
-func (w *worded) Error() string { return w.words }
+func (e *mapError) Error() string {
+	if errors.Is(e.err, probe.ErrLate) {
+		return "no map of its memory: no answer in time"
+	}
+	return "no map of its memory: " + action.Reason(e.err)
+}
 
 // Unwrap gives the cause.
-func (w *worded) Unwrap() error { return w.err }
+func (e *mapError) Unwrap() error { return e.err }
 
-// mapOf puts a map into the snapshot's words. Where a process has several MIG
+// mapOf converts a probe's map. Where a process has several MIG
 // instances of one GPU, they lie in one address space.
 func mapOf(found *probe.Segments) snapshot.SegmentMap {
 	out := snapshot.SegmentMap{Time: time.Unix(0, found.TimeNS)}
@@ -84,15 +75,7 @@ func mapOf(found *probe.Segments) snapshot.SegmentMap {
 			out.Segments = append(out.Segments, segmentOf(&d.Segments[j]))
 		}
 	}
-	slices.SortStableFunc(out.Segments, func(a, b snapshot.Segment) int {
-		switch {
-		case a.Address < b.Address:
-			return -1
-		case a.Address > b.Address:
-			return 1
-		}
-		return 0
-	})
+	slices.SortStableFunc(out.Segments, func(a, b snapshot.Segment) int { return cmp.Compare(a.Address, b.Address) })
 	return out
 }
 
@@ -120,6 +103,3 @@ func blockState(state probe.BlockState) snapshot.BlockState {
 		return snapshot.BlockLive
 	}
 }
-
-// sizeOf is a number of bytes for people.
-func sizeOf(bytes int64) string { return quantity.Bytes(bytes).String() }

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -15,6 +14,7 @@ import (
 
 	"vramscope/cli/config"
 	"vramscope/internal/process"
+	"vramscope/internal/quantity"
 	"vramscope/internal/text"
 	"vramscope/probe"
 )
@@ -107,7 +107,7 @@ func (p *program) runSnapshot(ctx context.Context, pid int, f snapshotFlags) err
 	return nil
 }
 
-// takeSnapshot has it written, and says what has come of it.
+// takeSnapshot has the snapshot written, and reports that.
 func (p *program) takeSnapshot(ctx context.Context, src *sources, pid int, f snapshotFlags, out *draft) error {
 	written, err := src.snapshotInto(ctx, pid, probe.SnapshotFormat(f.format), out)
 	if err != nil {
@@ -119,21 +119,20 @@ func (p *program) takeSnapshot(ctx context.Context, src *sources, pid int, f sna
 	var b strings.Builder
 	name := f.output
 	if name == "-" {
-		name = "standard output"
+		name = "stdout"
 	}
-	fmt.Fprintf(&b, "wrote %s: %s in %s, of PID %d", text.Clean(name), sizeOf(written.Bytes),
-		shortly(time.Duration(written.Milliseconds*float64(time.Millisecond))), pid)
+	fmt.Fprintf(&b, "wrote %s to %s (PID %d", quantity.Bytes(written.Bytes), text.Clean(name), pid)
 	if runtime := strings.TrimSpace(written.runtime.Name + " " + written.runtime.Version); runtime != "" {
 		b.WriteString(", " + text.Clean(runtime))
 	}
-	b.WriteByte('\n')
+	b.WriteString(")\n")
 	for _, note := range written.Notes {
 		b.WriteString("note: " + text.Clean(note) + "\n")
 	}
 	if f.format == string(probe.PyTorchFormat) {
 		b.WriteString("open it at https://pytorch.org/memory_viz\n")
 		if written.foreign {
-			b.WriteString("note: it is another user's work: look at it there, and do not unpickle it as root\n")
+			b.WriteString("note: it comes from another user's program: open it there, and do not unpickle it as root\n")
 		}
 	}
 	if f.output == "-" {
@@ -163,7 +162,7 @@ func (src *sources) snapshotInto(ctx context.Context, pid int, format probe.Snap
 	if err != nil {
 		return writtenSnapshot{}, err
 	}
-	defer func() { _ = client.Close() }() // all has been said
+	defer func() { _ = client.Close() }() // the answer is complete
 	hello, err := client.Hello(ctx)
 	if errors.Is(err, probe.ErrLate) {
 		return writtenSnapshot{}, &process.Refusal{Reason: fmt.Sprintf("the probe of PID %d does not answer: a stopped process cannot", pid)}
@@ -188,7 +187,7 @@ func (src *sources) snapshotInto(ctx context.Context, pid int, format probe.Snap
 	return written, tooOld(err, &hello)
 }
 
-// simulatedSnapshot has a simulated process tell where its memory lies.
+// simulatedSnapshot writes the memory map of a simulated process.
 func (src *sources) simulatedSnapshot(ctx context.Context, pid int, format probe.SnapshotFormat, out *draft) (writtenSnapshot, error) {
 	for _, a := range src.options.Probes.Answers() {
 		if a.Process.PID != pid {
@@ -225,10 +224,10 @@ func (w *writtenSnapshot) writeMap(found *probe.Segments, took time.Duration, ou
 
 // errOldProbe says that a probe has no snapshot because it is older than this
 // program.
-var errOldProbe = errors.New("its probe is older than this vramscope and writes no snapshots; start the program anew")
+var errOldProbe = errors.New("its probe is older than this vramscope and writes no snapshots; restart the program")
 
-// tooOld recognises a probe from before there were snapshots: it does not tell
-// how it came either.
+// tooOld recognises a probe from before there were snapshots: such a probe does
+// not report what started it either.
 func tooOld(err error, hello *probe.Hello) error {
 	var answer *probe.Error
 	if errors.As(err, &answer) && answer.Code == probe.Unsupported && hello.StartedBy == "" && len(hello.Runtimes) > 0 && hello.Runtimes[0].Name == "PyTorch" {
@@ -241,9 +240,9 @@ func tooOld(err error, hello *probe.Hello) error {
 func (p *program) snapshotFailure(err error, pid int) error {
 	var answer *probe.Error
 	var refusal *process.Refusal
-	var said *failure
+	var worded *failure
 	switch {
-	case errors.As(err, &said):
+	case errors.As(err, &worded):
 		return err
 	case errors.Is(err, errOldProbe):
 		return refused(err, "%s", err.Error())
@@ -264,13 +263,4 @@ func (p *program) snapshotFailure(err error, pid int) error {
 		return &failure{code: exitFailure, err: err, message: text.Clean(err.Error()) + ": is the process stopped?"}
 	}
 	return &failure{code: exitFailure, err: err, message: text.Clean(err.Error())}
-}
-
-// shortly is a duration with as many digits as matter.
-func shortly(d time.Duration) string {
-	unit := time.Millisecond
-	if d >= 10*time.Second {
-		unit = 100 * time.Millisecond
-	}
-	return cmp.Or(d.Round(unit), time.Millisecond).String()
 }

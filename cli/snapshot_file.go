@@ -12,16 +12,15 @@ import (
 	"vramscope/internal/text"
 )
 
-// draft is a file that stands under its name only once it is whole.
+// draft is a file that gets its name only when it is complete.
 type draft struct {
 	file   *os.File
 	target string // "-": standard output
-	force  bool   // it may take another file's place
+	force  bool   // it may replace a file
 }
 
-// newDraft makes an empty file beside the target, for this user alone. What
-// could not be put in its place in the end is refused before anything is
-// written.
+// newDraft makes an empty file beside the target, readable by this user alone. A
+// target that could not be replaced in the end is refused at once.
 func newDraft(target string, force bool) (*draft, error) {
 	d := &draft{target: target, force: force}
 	directory := filepath.Dir(target)
@@ -38,7 +37,7 @@ func newDraft(target string, force bool) (*draft, error) {
 	return d, nil
 }
 
-// free refuses a target that is taken.
+// free refuses a target that exists.
 func (d *draft) free() error {
 	info, err := os.Lstat(d.target)
 	switch {
@@ -58,8 +57,8 @@ func (d *draft) free() error {
 	return nil
 }
 
-// finish puts the file in its place, or hands it to standard output. Where
-// somebody has put another there meanwhile, that one stays.
+// finish gives the file its name, or copies it to standard output. It replaces
+// no file that was made meanwhile.
 func (d *draft) finish(ctx context.Context, stdout io.Writer) error {
 	if d.target == "-" {
 		if _, err := d.file.Seek(0, io.SeekStart); err != nil {
@@ -70,7 +69,7 @@ func (d *draft) finish(ctx context.Context, stdout io.Writer) error {
 		}
 		return nil
 	}
-	// A full disk may show only here.
+	// A full disk may be noticed only here.
 	if err := d.file.Sync(); err != nil {
 		return cannotWrite(d.target, err)
 	}

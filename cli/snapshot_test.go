@@ -30,7 +30,7 @@ type pythonJob struct {
 	in      *os.File // what is written there it executes, line by line
 }
 
-// startJob starts one that holds live and stuck memory.
+// startJob starts a program with allocated and fragmented memory.
 func startJob(t *testing.T) *pythonJob {
 	t.Helper()
 	python, err := exec.LookPath("python3")
@@ -124,7 +124,7 @@ func TestSnapshotOfAPythonProgram(t *testing.T) {
 	directory := t.TempDir()
 	path := filepath.Join(directory, "it's.pickle")
 	said := j.await("-o", path)
-	for _, want := range []string{"wrote " + path + ": ", "of PID " + strconv.Itoa(j.pid) + ", PyTorch 2.6.0", "https://pytorch.org/memory_viz"} {
+	for _, want := range []string{" to " + path + " (PID " + strconv.Itoa(j.pid) + ", PyTorch 2.6.0)\n", "https://pytorch.org/memory_viz"} {
 		if !strings.Contains(said, want) {
 			t.Errorf("it does not say %q:\n%s", want, said)
 		}
@@ -168,7 +168,7 @@ print(sorted(whole)[:3], sum(s["total_size"] for s in whole["segments"]) >> 20)`
 		content, err = piped.Output()
 		return err == nil
 	})
-	if err != nil || !strings.HasPrefix(aside.String(), "wrote standard output: ") {
+	if err != nil || !strings.Contains(aside.String(), " to stdout (PID ") {
 		t.Errorf("%v\n%s", err, &aside)
 	}
 	checkSegments(t, content)

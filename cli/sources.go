@@ -24,23 +24,23 @@ import (
 // them there is no difference.
 type sources struct {
 	options sampler.Options
-	driver  *driverSource  // with what it last said of itself
+	driver  *driverSource
 	library *nvml.Library  // nil in a demo
-	table   *process.Table // nil in a demo, whose pids are somebody else's on this machine
-	probes  *probe.Monitor // nil in a demo; read only while somebody listens
+	table   *process.Table // nil in a demo, whose PIDs are not this machine's
+	probes  *probe.Monitor // nil in a demo; read only while listen runs
 	replay  *replay        // a demo's clock, nil for a real box
-	// signal is the box's own: a simulated one signals simulated processes.
+	// signal signals a real process, or a simulated one.
 	signal func(context.Context, process.Identity, syscall.Signal) error
 	// flushes asks a probe to free memory: a real one, or a simulated one.
 	flushes flush.Prober
 	log     *action.Log // nil in a demo: what is simulated is not logged
-	// segments asks a probe where its memory lies on some devices, or on all.
+	// segments asks a probe for its memory map on some devices, or on all.
 	segments mapper
 	inflight *inflight // the monitor's actions on processes
 }
 
-// sources wires the sources that the settings ask for. A simulated box gets
-// as much past as is asked for; a real one has what it has.
+// sources wires the sources that the settings ask for. Past is how long a
+// simulated box has already run.
 func (p *program) sources(s *config.Settings, past time.Duration) (*sources, error) {
 	out := &sources{inflight: newInflight(), options: sampler.Options{
 		Interval:   s.Interval,
@@ -75,9 +75,8 @@ func (p *program) sources(s *config.Settings, past time.Duration) (*sources, err
 	return out, nil
 }
 
-// How long the first look waits. A driver that nobody keeps open (no
-// persistence mode) takes seconds to wake its GPUs; the monitor shows its
-// screen meanwhile, a one-shot command has nothing else to do.
+// Timeouts of the first sample. Without persistence mode a driver takes seconds
+// to wake its GPUs; the monitor shows its screen meanwhile.
 const (
 	monitorTimeout = 400 * time.Millisecond
 	onceOpening    = 15 * time.Second
@@ -85,7 +84,7 @@ const (
 	onceNaming     = 500 * time.Millisecond // of users, by a directory service
 )
 
-// lookOnce sets the timeout of a command that looks only once.
+// lookOnce sets the timeouts of a command that samples only once.
 func (src *sources) lookOnce() {
 	src.options.OpenDeadline, src.options.Deadline = onceOpening, onceReading
 	if src.table != nil {
@@ -105,8 +104,8 @@ type probeAsker interface {
 	Listed(gpu string, pids []int)
 }
 
-// driverSource is the driver, and remembers what its last Open said, also one
-// that failed: which library was found, and every GPU before the filter.
+// driverSource is the driver. It remembers the last Open, also one that failed:
+// the library that was found, and every GPU before the filter.
 type driverSource struct {
 	sampler.DeviceReader
 	probes probeAsker // nil where there are none to ask
@@ -130,9 +129,9 @@ func (d *driverSource) Open() (nvml.Driver, []nvml.Device, error) {
 	return driver, devices, err
 }
 
-// Read implements sampler.DeviceReader. The probes are asked at the moment that
-// the driver is read, so that the two can be compared, and are told which
-// processes it lists: a probe in a container is found by its pid.
+// Read implements sampler.DeviceReader. The probes are asked when the driver is
+// read, so that their figures can be compared, and get the PIDs that it lists: a
+// probe in a container is found by its PID.
 func (d *driverSource) Read(device nvml.Device) (nvml.Reading, error) {
 	if d.probes == nil {
 		return d.DeviceReader.Read(device)
@@ -153,16 +152,16 @@ func (d *driverSource) Read(device nvml.Device) (nvml.Reading, error) {
 	return reading, err
 }
 
-// said is what the last Open said.
-func (d *driverSource) said() (nvml.Driver, []nvml.Device) {
+// opened is the result of the last Open.
+func (d *driverSource) opened() (nvml.Driver, []nvml.Device) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.driver, d.devices
 }
 
-// listen has the probes of a real box read until the context ends, and returns
-// a function that waits until they no longer are. A panic there comes back as
-// an error: somebody else owns the terminal.
+// listen reads the probes of a real box until the context ends, and returns a
+// function that waits for that. A panic becomes an error: the screen must be
+// restored first.
 func (src *sources) listen(ctx context.Context, failed func(error)) (wait func()) {
 	if src.probes == nil {
 		return func() {}
@@ -180,8 +179,8 @@ func (src *sources) listen(ctx context.Context, failed func(error)) (wait func()
 	return func() { <-ended }
 }
 
-// listenFor has the probes read for a command that looks once, and returns a
-// function that ends it and waits until it has ended.
+// listenFor reads the probes for a command that samples once, and returns a
+// function that ends that and waits.
 func (src *sources) listenFor(ctx context.Context) (end func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	waitForProbes := src.listen(ctx, cancel)
@@ -191,12 +190,12 @@ func (src *sources) listenFor(ctx context.Context) (end func()) {
 	}
 }
 
-// onceProbing is how long a command that looks once waits for its probes: a
-// little more than one has for its first answer.
+// onceProbing is how long a command that samples once waits for probes: a little
+// more than a probe's timeout for its first answer.
 const onceProbing = 500 * time.Millisecond
 
-// settled is a reader of probes that waits, the first time, until all that can
-// be found have been asked: who looks once does not get another chance.
+// settled is a reader of probes whose first Answers waits until all probes that
+// can be found have been asked.
 type settled struct {
 	sampler.ProbeReader
 	settle func(context.Context)

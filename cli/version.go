@@ -9,8 +9,8 @@ import (
 // version is set by the linker for a release: -X vramscope/cli.version=1.0.0.
 var version string
 
-// versionNumber is the version, and where the linker was told none, what Go
-// knows of the source it built.
+// versionNumber is the version that the linker set, or else what Go knows of the
+// source.
 func versionNumber() string {
 	if version != "" {
 		return strings.TrimPrefix(version, "v")

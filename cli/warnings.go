@@ -57,7 +57,7 @@ func (t *table) driverless() string {
 	if d.Message != "" {
 		s += " (" + text.Clean(d.Message) + ")"
 	}
-	return s + ": what is known comes from probes alone"
+	return s + ": probe data only"
 }
 
 // unwell is what is wrong with a GPU and since when.
@@ -93,5 +93,5 @@ func (t *table) short(g *snapshot.GPU) string {
 	if best.User != "" {
 		user = " (" + oneWord(best.User) + ")"
 	}
-	return fmt.Sprintf("alert  gpu %d  free %v of %v; pid %d%s could return %v", g.Index, free, capacity, best.ID.Process.PID, user, best.Returnable.Or(0))
+	return fmt.Sprintf("alert  gpu %d  free %v of %v; flush of %d%s frees %v", g.Index, free, capacity, best.ID.Process.PID, user, best.Returnable.Or(0))
 }
