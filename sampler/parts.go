@@ -66,21 +66,26 @@ func (s *Sampler) gpu(g *gpu, rows []snapshot.Process) snapshot.GPU {
 
 // instance is one MIG instance with the parts of its processes.
 func instance(in *nvml.Instance, gpuUUID string, rows []snapshot.Process) snapshot.Instance {
-	id := snapshot.InstanceID(in.ID)
-	mine := func(p *snapshot.Process) bool { return p.ID.GPUUUID == gpuUUID && p.ID.Instance == id }
 	out := snapshot.Instance{
-		ID: id, UUID: in.UUID, Profile: in.Profile, Slices: in.Slices,
+		ID: snapshot.InstanceID(in.ID), UUID: in.UUID, Profile: in.Profile, Slices: in.Slices,
 		Memory: snapshot.Memory(in.Memory),
-		Parts:  partsOf(in.Memory.Used, rows, mine),
 	}
+	sumInstance(&out, gpuUUID, rows)
+	return out
+}
+
+// sumInstance sets the parts and the process count of an instance.
+func sumInstance(in *snapshot.Instance, gpuUUID string, rows []snapshot.Process) {
 	n := 0
+	in.Parts = partsOf(in.Memory.Used, rows, func(p *snapshot.Process) bool {
+		return p.ID.GPUUUID == gpuUUID && p.ID.Instance == in.ID
+	})
 	for i := range rows {
-		if mine(&rows[i]) {
+		if rows[i].ID.GPUUUID == gpuUUID && rows[i].ID.Instance == in.ID {
 			n++
 		}
 	}
-	out.ProcessCount = quantity.From(n, quantity.Computed)
-	return out
+	in.ProcessCount = quantity.From(n, quantity.Computed)
 }
 
 // partsOf sums the parts of the rows that belong. Unknown is what is used and no

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"time"
 
+	"vramscope/internal/process"
 	"vramscope/internal/quantity"
 	"vramscope/probe"
 	"vramscope/sampler/snapshot"
@@ -40,11 +41,11 @@ func (s *Sampler) addProbes(now time.Time, m *merged, answers []probe.Answer) in
 			answering++
 			s.probeSeen = true
 		}
-		if a.At.IsZero() && a.Err != nil {
-			noteSilence(m, a, now)
-		}
-		if len(a.Report.Devices) == 0 && !a.At.IsZero() {
-			noteNothing(m, a, age)
+		switch {
+		case a.At.IsZero() && a.Err != nil: // its process is stopped, or it breaks the protocol
+			m.setProbe(a.Process, snapshot.Probe{State: snapshot.ProbeSilent, Age: max(now.Sub(a.Since), 0)})
+		case !a.At.IsZero() && len(a.Report.Devices) == 0: // its process has no allocator, or not yet
+			m.setProbe(a.Process, probeOf(a, age))
 		}
 		for j := range a.Report.Devices {
 			s.addDevice(now, m, place, a, &a.Report.Devices[j], age)
@@ -53,24 +54,17 @@ func (s *Sampler) addProbes(now time.Time, m *merged, answers []probe.Answer) in
 	return answering
 }
 
-// noteSilence marks the rows of a probe that was found and has never answered:
-// its process is stopped, or it breaks the protocol.
-func noteSilence(m *merged, a *probe.Answer, now time.Time) {
+// setProbe gives the rows of a process a probe without stats.
+func (m *merged) setProbe(id process.Identity, p snapshot.Probe) {
 	for i := range m.rows {
-		if p := &m.rows[i]; p.ID.Process == a.Process {
-			p.Probe = &snapshot.Probe{State: snapshot.ProbeSilent, Age: max(now.Sub(a.Since), 0)}
+		if m.rows[i].ID.Process == id {
+			m.rows[i].Probe = &p
 		}
 	}
 }
 
-// noteNothing marks the rows of a probe without allocators: its process uses none
-// of the libraries that the probe reads, or not yet.
-func noteNothing(m *merged, a *probe.Answer, age time.Duration) {
-	for i := range m.rows {
-		if p := &m.rows[i]; p.ID.Process == a.Process {
-			p.Probe = &snapshot.Probe{State: freshness(age), Age: age, StartedBy: a.Hello.StartedBy, Capabilities: a.Hello.Capabilities}
-		}
-	}
+func probeOf(a *probe.Answer, age time.Duration) snapshot.Probe {
+	return snapshot.Probe{State: freshness(age), Age: age, StartedBy: a.Hello.StartedBy, Capabilities: a.Hello.Capabilities}
 }
 
 // addDevice puts the report on one device into its row; place has the rows of m.
@@ -91,9 +85,8 @@ func (s *Sampler) addDevice(now time.Time, m *merged, place map[snapshot.RowID]i
 		place[id] = at
 	}
 	p := &m.rows[at]
-	p.Probe = &snapshot.Probe{
-		State: freshness(age), Age: age, StartedBy: a.Hello.StartedBy, Capabilities: a.Hello.Capabilities,
-	}
+	of := probeOf(a, age)
+	p.Probe = &of
 	if len(a.Hello.Runtimes) > 0 {
 		p.Runtime, p.RuntimeVersion = a.Hello.Runtimes[0].Name, a.Hello.Runtimes[0].Version
 	}

@@ -153,7 +153,7 @@ func (h *History) driverAt(t time.Time) snapshot.Driver {
 	return h.drivers[0].driver
 }
 
-// gpuRecord is a GPU or a MIG instance for as long as the history remembers it.
+// gpuRecord is a GPU in the history.
 type gpuRecord struct {
 	gpu       snapshot.GPU // as last seen
 	first     time.Time    // when it was first seen
@@ -212,7 +212,7 @@ func (r *gpuRecord) present(t, newest time.Time) bool {
 	return !r.first.After(t) && (!r.last.Before(t) || !r.last.Before(newest))
 }
 
-// at rebuilds the GPU as it was, with the rows that were on it then.
+// at is the GPU at a moment, with the rows of that moment.
 func (r *gpuRecord) at(t time.Time, rows []snapshot.Process) snapshot.GPU {
 	g := r.gpu
 	m := &r.metrics
@@ -223,13 +223,7 @@ func (r *gpuRecord) at(t time.Time, rows []snapshot.Process) snapshot.GPU {
 			break
 		}
 	}
-	g.Memory.Used = m.bytes(metric.Used, t)
-	g.Memory.Free = snapshot.Bytes{}
-	if used, ok := g.Memory.Used.Value(); ok {
-		if capacity, ok := g.Memory.Capacity().Value(); ok {
-			g.Memory.Free = quantity.From(max(capacity-used, 0), quantity.Computed)
-		}
-	}
+	setUsed(&g.Memory, m.bytes(metric.Used, t))
 	for id := metric.FirstSensor; id < metric.Count; id++ {
 		if metric.Table[id].History != metric.Constant {
 			g.Set(id, m.value(id, t))
@@ -248,22 +242,19 @@ func (r *gpuRecord) at(t time.Time, rows []snapshot.Process) snapshot.GPU {
 	return g
 }
 
+// setUsed sets used memory, and free memory to the rest of the capacity.
+func setUsed(m *snapshot.Memory, used snapshot.Bytes) {
+	m.Used, m.Free = used, snapshot.Bytes{}
+	u, ok := used.Value()
+	if capacity, limited := m.Capacity().Value(); ok && limited {
+		m.Free = quantity.From(max(capacity-u, 0), quantity.Computed)
+	}
+}
+
 func (r *instanceRecord) at(t time.Time, gpuUUID string, rows []snapshot.Process) snapshot.Instance {
 	in := r.instance
 	in.FullIn, in.Predicted = nil, nil
-	in.Memory.Used = r.metrics.bytes(metric.Used, t)
-	in.Memory.Free = snapshot.Bytes{}
-	if used, ok := in.Memory.Used.Value(); ok && in.Memory.Total.Known() {
-		in.Memory.Free = quantity.From(max(in.Memory.Total.Or(0)-in.Memory.Reserved.Or(0)-used, 0), quantity.Computed)
-	}
-	mine := func(p *snapshot.Process) bool { return p.ID.GPUUUID == gpuUUID && p.ID.Instance == in.ID }
-	in.Parts = partsOf(in.Memory.Used, rows, mine)
-	n := 0
-	for i := range rows {
-		if mine(&rows[i]) {
-			n++
-		}
-	}
-	in.ProcessCount = quantity.From(n, quantity.Computed)
+	setUsed(&in.Memory, r.metrics.bytes(metric.Used, t))
+	sumInstance(&in, gpuUUID, rows)
 	return in
 }
