@@ -164,7 +164,7 @@ func (p *program) observeFirst(ctx context.Context, src *sources, s *config.Sett
 		return snap, p.unusable(snap, src, s)
 	}
 	if watch > 0 && isTerminal(p.stderr) {
-		_, _ = fmt.Fprintf(p.stderr, "vramscope: observing for %s; Ctrl-C ends it\n", config.Brief(watch)) // a failure to write it does not matter
+		_, _ = fmt.Fprintf(p.stderr, "vramscope: observing for %s; Ctrl-C ends it\n", quantity.BriefDuration(watch)) // a failure to write it does not matter
 	}
 	return p.observe(ctx, src, s, sampling, watch)
 }

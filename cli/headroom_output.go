@@ -87,7 +87,7 @@ func headroomSentence(r *headroom.Report) string {
 		what = fmt.Sprintf("%d times %s", r.Question.Count, what)
 	}
 	if r.Question.Length > 0 {
-		what += " for " + config.Brief(r.Question.Length)
+		what += " for " + quantity.BriefDuration(r.Question.Length)
 	}
 	list := func(v headroom.Verdict) string { return "GPU " + strings.Join(r.On(v), ", ") }
 	now, after := r.On(headroom.Yes), r.On(headroom.AfterFlush)

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"vramscope/cli/config"
+	"vramscope/internal/quantity"
 	"vramscope/internal/text"
 	"vramscope/nvml"
 	"vramscope/sampler/snapshot"
@@ -81,7 +82,7 @@ func (p *program) driverFailure(snap *snapshot.Snapshot, driver nvml.Driver, s *
 	switch {
 	case snap.Driver.State == snapshot.DriverStarting:
 		return &failure{code: exitNoDriver, err: err,
-			message: fmt.Sprintf("the driver has not answered for %s", config.Brief(onceOpening)),
+			message: fmt.Sprintf("the driver has not answered for %s", quantity.BriefDuration(onceOpening)),
 			advice:  []string{"  kernel says       dmesg | grep -i NVRM"}}
 	case errors.Is(err, nvml.ErrNoCgo):
 		return noCgo(s)

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"vramscope/internal/quantity"
 	"vramscope/internal/text"
 	"vramscope/sampler/snapshot"
 	"vramscope/ui/cell"
@@ -70,7 +71,7 @@ func pastWords(st *state) string {
 		if ago >= 12*time.Hour {
 			text = at.Format("Jan 2 15:04:05")
 		}
-		text += ", " + cell.Duration(ago) + " ago"
+		text += ", " + quantity.Duration(ago) + " ago"
 	}
 	return text + "   L live"
 }

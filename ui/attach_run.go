@@ -8,14 +8,13 @@ import (
 	"strings"
 	"time"
 
-	"vramscope/ui/cell"
+	"vramscope/action"
+	"vramscope/action/attach"
+	"vramscope/internal/quantity"
+	"vramscope/sampler/snapshot"
 	"vramscope/ui/dialog"
 
 	tea "charm.land/bubbletea/v2"
-
-	"vramscope/action"
-	"vramscope/action/attach"
-	"vramscope/sampler/snapshot"
 )
 
 // Attaching takes two looks at a process, both outside of the event loop:
@@ -118,7 +117,7 @@ func (m *model) startAttach(d dialog.Attach) tea.Cmd {
 		defer cancel()
 		switch result, err := act(ctx, attach.Request{Process: id, Origin: action.Key("a")}); {
 		case errors.Is(err, context.DeadlineExceeded):
-			return attachedMsg{"attach " + pid + ": no answer within " + cell.Duration(attachTimeout)}
+			return attachedMsg{"attach " + pid + ": no answer within " + quantity.Duration(attachTimeout)}
 		case err != nil:
 			return attachedMsg{err.Error()}
 		default:

@@ -229,7 +229,7 @@ func (d detail) facts(all bool) []string {
 		facts = append(facts, text.Clean(p.Type))
 	}
 	if !p.Started.IsZero() && d.gone == nil {
-		facts = append(facts, "up "+cell.Duration(d.now.Since(p.Started)))
+		facts = append(facts, "up "+quantity.Duration(d.now.Since(p.Started)))
 	}
 	if job := text.Clean(p.Job.String()); job != "" {
 		facts = append(facts, job)
@@ -306,7 +306,7 @@ func startedBy(way string) string {
 // ending is when and how the process ended.
 func (d detail) ending() string {
 	g := d.gone
-	text := "gone " + cell.Duration(d.now.Since(g.Ended)) + ", at " + d.now.Clock(g.Ended)
+	text := "gone " + quantity.Duration(d.now.Since(g.Ended)) + ", at " + d.now.Clock(g.Ended)
 	if peak, ok := g.Last.Peak.Value(); ok {
 		text += ", peak " + peak.String()
 	}
@@ -341,5 +341,5 @@ func ageOf(age time.Duration) string {
 	if age < 10*time.Second {
 		return strconv.FormatFloat(max(age, 0).Seconds(), 'f', 1, 64) + "s"
 	}
-	return cell.Duration(age)
+	return quantity.Duration(age)
 }

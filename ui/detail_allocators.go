@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"vramscope/internal/quantity"
 	"vramscope/internal/text"
 	"vramscope/sampler/snapshot"
 	"vramscope/ui/cell"
@@ -69,7 +70,7 @@ func (d detail) inShort(width int) []string {
 			words += " by " + whose
 		}
 		if age, ok := largest.Age.Value(); ok {
-			words += ", " + cell.Duration(age.Truncate(time.Second)) + " old"
+			words += ", " + quantity.Duration(age.Truncate(time.Second)) + " old"
 		}
 	}
 	return []string{d.text(width, cell.Span{s.Text, words})}
@@ -143,7 +144,7 @@ func (d detail) allocation(a *snapshot.Allocation) string {
 	s := strings.Repeat(" ", max(partBytes-text.Width(size), 0)) + size
 	if age, ok := a.Age.Value(); ok {
 		const ageCells = 6
-		old := cell.Duration(age.Truncate(time.Second))
+		old := quantity.Duration(age.Truncate(time.Second))
 		s += "  " + strings.Repeat(" ", max(ageCells-text.Width(old), 0)) + old + " old"
 	}
 	if api := text.Clean(cell.Limit(a.API)); api != "" {

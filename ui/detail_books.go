@@ -171,7 +171,7 @@ func (d detail) ahead() string {
 	for _, horizon := range outlookHorizons {
 		for i := range d.process.Predicted {
 			if f := &d.process.Predicted[i]; f.Horizon == horizon {
-				parts = append(parts, "+"+cell.ShortDuration(horizon)+" "+d.amount(f.Median)+d.bounds(f))
+				parts = append(parts, "+"+quantity.BriefDuration(horizon)+" "+d.amount(f.Median)+d.bounds(f))
 			}
 		}
 	}

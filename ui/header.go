@@ -136,7 +136,7 @@ func driverWords(shown *snapshot.Snapshot, now time.Time) string {
 	case snapshot.DriverOK, "":
 		return ""
 	case snapshot.DriverGone:
-		return "driver gone " + cell.Duration(now.Sub(shown.Driver.Since)) + " ago"
+		return "driver gone " + quantity.Duration(now.Sub(shown.Driver.Since)) + " ago"
 	case snapshot.DriverNotLoaded:
 		return "no driver loaded"
 	case snapshot.DriverNoCgo:

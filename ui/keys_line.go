@@ -4,6 +4,7 @@ import (
 	"strconv"
 	"time"
 
+	"vramscope/internal/quantity"
 	"vramscope/internal/text"
 	"vramscope/sampler/snapshot"
 	"vramscope/themes"
@@ -225,7 +226,7 @@ func (st *state) liveness(lk *cell.Appearance) (*themes.Style, string) {
 	case st.scope() == keys.InNoDriver, st.shown.Driver.State != snapshot.DriverOK && st.shown.Driver.State != "":
 		return &s.Warning, "NO DRIVER"
 	case st.behind():
-		return &s.Warning, "LATE " + cell.Duration(st.now.Sub(st.shown.Time))
+		return &s.Warning, "LATE " + quantity.Duration(st.now.Sub(st.shown.Time))
 	default:
 		return &s.Text, "LIVE"
 	}
@@ -243,7 +244,7 @@ func interval(d time.Duration) string {
 	case d <= 0:
 		return ""
 	case d%time.Second == 0:
-		return cell.Duration(d)
+		return quantity.Duration(d)
 	case d < time.Second:
 		return strconv.FormatInt(int64(d/time.Millisecond), 10) + "ms"
 	default:

@@ -9,9 +9,9 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
+	"vramscope/internal/quantity"
 	"vramscope/internal/text"
 	"vramscope/sampler/snapshot"
-	"vramscope/ui/cell"
 	"vramscope/ui/keys"
 	"vramscope/ui/segments"
 )
@@ -113,7 +113,7 @@ func (m *model) askSegments() (bool, tea.Cmd) {
 		defer cancel()
 		reported, err := ask(ctx, id, device)
 		if errors.Is(err, context.DeadlineExceeded) {
-			err = errors.New("its probe did not tell within " + cell.Duration(segmentsTimeout))
+			err = errors.New("its probe did not tell within " + quantity.Duration(segmentsTimeout))
 		}
 		return segmentsMsg{request, reported, err}
 	}

@@ -8,8 +8,8 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
+	"vramscope/internal/quantity"
 	"vramscope/themes"
-	"vramscope/ui/cell"
 	"vramscope/ui/graph"
 )
 
@@ -84,7 +84,7 @@ func (m *model) zoom() bool {
 		m.st.window = windows[i]
 	}
 	if rows == 0 {
-		m.say("graph window " + cell.ShortDuration(m.st.window) + "; Enter shows a process's graph")
+		m.say("graph window " + quantity.BriefDuration(m.st.window) + "; Enter shows a process's graph")
 	}
 	return true
 }

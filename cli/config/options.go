@@ -5,6 +5,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"vramscope/internal/quantity"
 )
 
 // Option is one thing that can be set.
@@ -39,7 +41,7 @@ func Options() []Option {
 			Usage:   "time between samples, 100ms to 1m",
 			Comment: "Time between samples: \"1s\", \"500ms\"; from 100ms to 1m.",
 			Set:     func(s *Settings) func(string) error { return s.setInterval },
-			Literal: func(s *Settings) string { return strconv.Quote(Brief(s.Interval)) },
+			Literal: func(s *Settings) string { return strconv.Quote(quantity.BriefDuration(s.Interval)) },
 		},
 		{
 			Key: "gpus", Flag: "gpu", Holder: "LIST", Kind: List,
@@ -90,7 +92,7 @@ func Options() []Option {
 				if s.GraphWindow == 0 {
 					return strconv.Quote(automatic)
 				}
-				return strconv.Quote(Brief(s.GraphWindow))
+				return strconv.Quote(quantity.BriefDuration(s.GraphWindow))
 			},
 		},
 		{

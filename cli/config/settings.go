@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"vramscope/internal/quantity"
 	"vramscope/sampler"
 	"vramscope/sampler/alert"
 	"vramscope/themes"
@@ -51,21 +52,9 @@ func Duration(value string, least, most time.Duration) (time.Duration, error) {
 		return 0, fmt.Errorf("%q is not a duration: write 1s, 500ms or 2m", value)
 	}
 	if d < least || d > most {
-		return 0, fmt.Errorf("%s is out of range: %s to %s", value, Brief(least), Brief(most))
+		return 0, fmt.Errorf("%s is out of range: %s to %s", value, quantity.BriefDuration(least), quantity.BriefDuration(most))
 	}
 	return d, nil
-}
-
-// Brief is a duration without the zero units that its String has.
-func Brief(d time.Duration) string {
-	text := d.String()
-	if strings.HasSuffix(text, "m0s") {
-		text = strings.TrimSuffix(text, "0s")
-	}
-	if strings.HasSuffix(text, "h0m") {
-		text = strings.TrimSuffix(text, "0m")
-	}
-	return text
 }
 
 func (s *Settings) setInterval(value string) (err error) {

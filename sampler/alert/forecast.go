@@ -27,7 +27,7 @@ func (e *Evaluator) fullPlace(found []candidate, g *snapshot.GPU, where place, f
 		return found
 	}
 	k := key{kind: snapshot.AlertFullIn, gpuUUID: g.UUID, instance: where.instance}
-	text := FormatFullIn(full)
+	text := formatFullIn(full)
 	words := text
 	if where.instance.MIG {
 		words = label + " " + briefFullIn(full) // the GPU line stands for all its instances

@@ -1,6 +1,7 @@
 package alert
 
 import (
+	"fmt"
 	"math"
 	"slices"
 	"testing"
@@ -170,7 +171,7 @@ func BenchmarkEvaluate(b *testing.B) {
 	gpu, row := *s.gpu(0), *s.row(0)
 	s.snap.GPUs, s.snap.Rows = nil, nil
 	for i := range 16 {
-		gpu.Index, gpu.UUID = i, "GPU-00000000-0000-0000-0000-0000000000"+twoDigits(i)
+		gpu.Index, gpu.UUID = i, fmt.Sprintf("GPU-00000000-0000-0000-0000-0000000000%02d", i)
 		s.snap.GPUs = append(s.snap.GPUs, gpu)
 		for j := range 64 {
 			row.ID.Process.PID, row.ID.GPUUUID = 1000*i+j, gpu.UUID

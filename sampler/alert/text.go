@@ -5,6 +5,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"vramscope/internal/quantity"
 	"vramscope/sampler/snapshot"
 )
 
@@ -20,10 +21,10 @@ func note(s string) string {
 	return string([]rune(s)[:noteCells-1]) + "…"
 }
 
-// FormatFullIn writes "full in 4m10s (3m–6m)" in at most 22 cells: the bounds
+// formatFullIn writes "full in 4m10s (3m–6m)" in at most 22 cells: the bounds
 // are rounded outward to minutes, an end further off than 99 minutes is open
 // ("3m+"), and from ten minutes on the median is in minutes too.
-func FormatFullIn(f snapshot.FullIn) string {
+func formatFullIn(f snapshot.FullIn) string {
 	if f.Median <= 0 {
 		return "full"
 	}
@@ -49,39 +50,14 @@ func briefFullIn(f snapshot.FullIn) string {
 
 func untilFull(d time.Duration) string {
 	if d < 10*time.Minute {
-		return duration(d)
+		return quantity.Duration(d)
 	}
 	switch minutes := int(d.Round(time.Minute) / time.Minute); {
 	case minutes < 100:
 		return number(minutes) + "m"
 	default:
-		return duration(d)
+		return quantity.Duration(d)
 	}
-}
-
-// duration writes at most two units in at most six cells: "58s", "4m10s",
-// "2h23m", "1d06h", "41d".
-func duration(d time.Duration) string {
-	d = max(d, 0)
-	switch s := int(d / time.Second); {
-	case s < 60:
-		return number(s) + "s"
-	case s < 3600:
-		return number(s/60) + "m" + twoDigits(s%60) + "s"
-	case s < 24*3600:
-		return number(s/3600) + "h" + twoDigits(s/60%60) + "m"
-	case s < 100*24*3600:
-		return number(s/86400) + "d" + twoDigits(s/3600%24) + "h"
-	default:
-		return number(s/86400) + "d"
-	}
-}
-
-func twoDigits(n int) string {
-	if n < 10 {
-		return "0" + number(n)
-	}
-	return number(n)
 }
 
 // clock is the time of day.

@@ -28,7 +28,7 @@ func TestFormatFullIn(t *testing.T) {
 		{2 * m, 5 * m, m, "full in 2m00s (2m–2m)"}, // bounds that are none
 	} {
 		f := snapshot.FullIn{Median: tc.median, Earliest: tc.earliest, Latest: tc.latest}
-		if got := FormatFullIn(f); got != tc.want {
+		if got := formatFullIn(f); got != tc.want {
 			t.Errorf("%+v: %q, want %q", f, got, tc.want)
 		}
 	}
@@ -38,7 +38,7 @@ func FuzzFormatFullInFitsANote(f *testing.F) {
 	f.Add(int64(250e9), int64(200e9), int64(340e9))
 	f.Add(int64(599e9), int64(-1), int64(1)<<62)
 	f.Fuzz(func(t *testing.T, median, earliest, latest int64) {
-		text := FormatFullIn(snapshot.FullIn{Median: time.Duration(median), Earliest: time.Duration(earliest), Latest: time.Duration(latest)})
+		text := formatFullIn(snapshot.FullIn{Median: time.Duration(median), Earliest: time.Duration(earliest), Latest: time.Duration(latest)})
 		if n := utf8.RuneCountInString(text); n > noteCells || text == "" {
 			t.Errorf("%q has %d cells", text, n)
 		}

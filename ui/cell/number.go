@@ -3,7 +3,6 @@ package cell
 import (
 	"math"
 	"strconv"
-	"strings"
 	"time"
 
 	"vramscope/internal/quantity"
@@ -145,35 +144,6 @@ func AppendPercentOf(dst []byte, value snapshot.Int, dash string) []byte {
 	return append(AppendInt(dst, v), '%')
 }
 
-// AppendDuration writes two units in at most 6 cells: "58s", "4m10s",
-// "2h23m", "1d06h", "41d".
-func AppendDuration(dst []byte, d time.Duration) []byte {
-	s := int64(max(d, 0) / time.Second)
-	pair := func(big, small int64, bigUnit, smallUnit byte) []byte {
-		dst = append(strconv.AppendInt(dst, big, 10), bigUnit)
-		if small < 10 {
-			dst = append(dst, '0')
-		}
-		return append(strconv.AppendInt(dst, small, 10), smallUnit)
-	}
-	const minute, hour, day = 60, 60 * 60, 24 * 60 * 60
-	switch {
-	case s < minute:
-		return append(strconv.AppendInt(dst, s, 10), 's')
-	case s < hour:
-		return pair(s/minute, s%minute, 'm', 's')
-	case s < day:
-		return pair(s/hour, s%hour/minute, 'h', 'm')
-	case s < 10*day:
-		return pair(s/day, s%day/hour, 'd', 'h')
-	default:
-		return append(strconv.AppendInt(dst, min(s/day, 99999), 10), 'd')
-	}
-}
-
-// Duration is appendDuration as text.
-func Duration(d time.Duration) string { return string(AppendDuration(nil, d)) }
-
 // CoarseDuration is a duration in its largest unit: "42m".
 func CoarseDuration(d time.Duration) string {
 	d = max(d, 0)
@@ -200,7 +170,7 @@ func UntilFull(f snapshot.FullIn) string {
 	if f.Median >= 10*time.Minute {
 		return CoarseDuration(f.Median)
 	}
-	return Duration(f.Median)
+	return quantity.Duration(f.Median)
 }
 
 func fullBounds(f snapshot.FullIn, g *Glyphs) string {
@@ -256,18 +226,6 @@ func AppendIndex(dst []byte, gpu, instance int) []byte {
 		dst = strconv.AppendInt(dst, int64(instance), 10)
 	}
 	return dst
-}
-
-// ShortDuration writes a window or horizon without zero units: "5m", "2h".
-func ShortDuration(d time.Duration) string {
-	s := d.Round(time.Second).String()
-	if strings.HasSuffix(s, "m0s") {
-		s = strings.TrimSuffix(s, "0s")
-	}
-	if strings.HasSuffix(s, "h0m") {
-		s = strings.TrimSuffix(s, "0m")
-	}
-	return s
 }
 
 // Count writes "1 allocation", "213 allocations".

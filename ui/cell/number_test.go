@@ -27,18 +27,6 @@ func TestKept(t *testing.T) {
 	}
 }
 
-func TestDurations(t *testing.T) {
-	for d, want := range map[time.Duration]string{
-		58 * time.Second: "58s", 4*time.Minute + 10*time.Second: "4m10s", time.Minute: "1m00s", 2*time.Hour + 23*time.Minute: "2h23m",
-		30 * time.Hour: "1d06h", 41 * 24 * time.Hour: "41d", 19*time.Hour + 40*time.Minute: "19h40m", 8*time.Hour + 2*time.Minute: "8h02m",
-		-time.Second: "0s", 999999 * time.Hour: "41666d", 1<<63 - 1: "99999d",
-	} {
-		if got := Duration(d); got != want || len(got) > 6 {
-			t.Errorf("%v: %s, want %s", d, got, want)
-		}
-	}
-}
-
 func TestFullIn(t *testing.T) {
 	minutes := func(median, earliest, latest float64) snapshot.FullIn {
 		at := func(m float64) time.Duration { return time.Duration(m * float64(time.Minute)) }

@@ -64,7 +64,7 @@ func (d Flush) who(t *flushTarget) [][]cell.Span {
 	}
 	facts := []string{"GPU " + strconv.Itoa(p.GPU)}
 	if !p.Started.IsZero() {
-		facts = append(facts, "started "+d.now.Clock(p.Started), cell.Duration(d.now.Since(p.Started))+" ago")
+		facts = append(facts, "started "+d.now.Clock(p.Started), quantity.Duration(d.now.Since(p.Started))+" ago")
 	}
 	if job := text.Clean(p.Job.String()); job != "" {
 		facts = append(facts, job)

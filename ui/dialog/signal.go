@@ -145,7 +145,7 @@ func (d Signal) who() [][]cell.Span {
 	first := []cell.Span{{s.Strong, "PID " + strconv.Itoa(p.ID.Process.PID)}, {s.Text, "  " + cell.UserName(p) + "  "}, {s.Text, cell.ShortCommand(p)}}
 	second := d.where()
 	if !p.Started.IsZero() {
-		second = append(second, "started "+d.now.Clock(p.Started), cell.Duration(d.now.Since(p.Started))+" ago")
+		second = append(second, "started "+d.now.Clock(p.Started), quantity.Duration(d.now.Since(p.Started))+" ago")
 	}
 	if job := text.Clean(p.Job.String()); job != "" {
 		second = append(second, job)

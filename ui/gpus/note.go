@@ -116,7 +116,7 @@ func lostNote(gpu *snapshot.GPU, now time.Time, brief bool) string {
 	case !gpu.RetryAt.IsZero():
 		s = "retry"
 		if !brief {
-			s += " " + cell.Duration(gpu.RetryAt.Sub(now))
+			s += " " + quantity.Duration(gpu.RetryAt.Sub(now))
 		}
 	case gpu.State == snapshot.GPULost:
 		s = "lost"
@@ -140,7 +140,7 @@ func stateWords(gpu *snapshot.GPU, now time.Time) []string {
 	if gpu.Since.IsZero() {
 		return []string{word}
 	}
-	since := word + " " + cell.Duration(now.Sub(gpu.Since))
+	since := word + " " + quantity.Duration(now.Sub(gpu.Since))
 	if gpu.State == snapshot.GPUHanging {
 		return []string{since, word, "silent"}
 	}

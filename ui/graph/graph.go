@@ -98,9 +98,9 @@ func (g Graph) title(width int, forecast bool, unit quantity.Bytes) string {
 	if letter := unitLetter(unit); letter != "G" {
 		name += " in " + letter
 	}
-	name += ", " + cell.ShortDuration(g.Window) + " back"
+	name += ", " + quantity.BriefDuration(g.Window) + " back"
 	if forecast {
-		name += " and " + cell.ShortDuration(g.ahead) + " ahead"
+		name += " and " + quantity.BriefDuration(g.ahead.Round(time.Second)) + " ahead"
 	}
 	return cell.TitledRule(g.Appearance, width, name, s.Title, g.legend(width-text.Width(name)-10, forecast, glyphs))
 }

@@ -168,7 +168,7 @@ func TestGraphLabelsNowAtEveryWindow(t *testing.T) {
 			lines := g.Render(width, 12)
 			uitest.CheckCells(t, lines, width, 12)
 			labels := lines[len(lines)-1]
-			if !strings.Contains(labels, "now") || !strings.Contains(labels, "-"+cell.ShortDuration(window)) {
+			if !strings.Contains(labels, "now") || !strings.Contains(labels, "-"+quantity.BriefDuration(window)) {
 				t.Errorf("%s at %d: %q", window, width, labels)
 			}
 		}

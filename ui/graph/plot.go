@@ -8,6 +8,7 @@ import (
 
 	"github.com/guptarohit/asciigraph"
 
+	"vramscope/internal/quantity"
 	"vramscope/themes"
 	"vramscope/ui/cell"
 )
@@ -76,9 +77,9 @@ func (a timeAxis) label(seconds float64) string {
 	case d == 0:
 		return a.moment
 	case d > 0:
-		return "+" + cell.ShortDuration(d)
+		return "+" + quantity.BriefDuration(d.Round(time.Second))
 	default:
-		return cell.ShortDuration(d)
+		return quantity.BriefDuration(d.Round(time.Second))
 	}
 }
 

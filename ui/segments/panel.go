@@ -109,7 +109,7 @@ func (p Panel) title(width int, part string) string {
 			text += " of " + strconv.Itoa(m.count+m.left)
 		}
 		if ago := p.Now.Since(m.taken); ago > 0 {
-			text += ", " + cell.Duration(ago) + " ago"
+			text += ", " + quantity.Duration(ago) + " ago"
 		} else {
 			text += ", now"
 		}

@@ -55,7 +55,7 @@ func (t *Table) writeCell(l *cell.Line, c *column, r *Row) {
 			l.Right(s.Dim, g.Dash, c.cells)
 			return
 		}
-		l.RightFigure(s.Text, cell.AppendDuration(figure, cell.Moment(t.Now).Since(p.Started)), c.cells)
+		l.RightFigure(s.Text, quantity.AppendDuration(figure, cell.Moment(t.Now).Since(p.Started)), c.cells)
 	case columnCommand:
 		t.writeCommand(l, r, c.cells)
 	default:
@@ -264,7 +264,7 @@ func (t *Table) writeCommand(l *cell.Line, r *Row, cells int) {
 		l.Put(s.Rule, g.Corners[2]+g.Rule)
 	}
 	if p.Probe != nil && p.Probe.State == snapshot.ProbeStale {
-		l.Put(s.Warning, "stale "+cell.Duration(p.Probe.Age))
+		l.Put(s.Warning, "stale "+quantity.Duration(p.Probe.Age))
 		l.Put(s.Dim, " | ")
 	}
 	text := t.Appearance.ShortCommand(p)

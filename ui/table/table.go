@@ -245,7 +245,7 @@ func (t *Table) span(from, to int) int {
 func (t *Table) partsWords(p *snapshot.Process, atCursor bool) string {
 	if p.Probe != nil {
 		if p.Probe.State == snapshot.ProbeSilent {
-			return "probe silent " + cell.Duration(p.Probe.Age)
+			return "probe silent " + quantity.Duration(p.Probe.Age)
 		}
 		if atCursor && p.Probe.State == snapshot.ProbeLive && len(p.Allocators) == 0 && !p.Allocated.Known() && !t.Past {
 			return "no allocator yet"
@@ -299,7 +299,7 @@ func (t *Table) writeEnded(l *cell.Line, r *Row) {
 // endedText says how a process ended, as fully as so many cells allow. The peak
 // goes first, then what it had; out of memory is why one looks.
 func endedText(e *snapshot.EndedProcess, now time.Time, cells int) string {
-	head := "gone " + cell.Duration(now.Sub(e.Ended))
+	head := "gone " + quantity.Duration(now.Sub(e.Ended))
 	had, peak, short, long := "", "", "", ""
 	if v, ok := e.Last.Used.Value(); ok {
 		had = v.String()
