@@ -1,4 +1,4 @@
-/* A GPU's attributes, and where it is plugged in. What the state does not say is as on an H100. */
+/* A GPU's attributes, and where it is plugged in. What the state lacks is as on an H100. */
 #include "driver.h"
 
 #include <stdio.h>
@@ -65,7 +65,7 @@ static int attribute_of(const struct gpu *gpu, const struct instance *instance, 
 	case CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED:
 	case CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR_SUPPORTED:
 	case CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED: return 1;
-	default: return 0; /* what this GPU cannot do */
+	default: return 0; /* not supported by this GPU */
 	}
 }
 

@@ -15,10 +15,10 @@ struct process_memory own;
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static _Atomic int initialised;
-/* A page that the kernel empties in a forked child (MADV_WIPEONFORK), whatever made the child. */
+/* A page that the kernel clears in every forked child (MADV_WIPEONFORK). */
 static _Atomic int *here;
 
-/* The state's own, or those of the GPU that the call is about. */
+/* The state's faults, or those of the call's GPU. */
 static const struct fault *find_fault(const struct call *call, struct device *device, enum fault_kind kind)
 {
 	const struct gpu *gpu = device ? device_gpu(call->state, device) : NULL;
@@ -33,7 +33,7 @@ static number milliseconds_now(void)
 	return (number)now.tv_sec * 1000 + (number)now.tv_nsec / 1000000;
 }
 
-/* Hangs for as long as the state says so, and no longer than that. Neither lock nor state is held meanwhile. */
+/* Hangs for as long as the state file says. Neither lock nor state is held meanwhile. */
 static CUresult suffer(struct call *call, struct device *device)
 {
 	const struct fault *fault = find_fault(call, device, FAULT_HANG);

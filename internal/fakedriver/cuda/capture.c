@@ -44,7 +44,7 @@ void capture_end(struct CUstream_st *stream)
 	stream->capturing = CU_STREAM_CAPTURE_STATUS_NONE;
 }
 
-/* What a captured stream allocated and did not free goes with its graph. */
+/* Frees with the graph what its stream allocated and did not free. */
 void graph_free(CUgraph graph)
 {
 	if (!graph)

@@ -1,7 +1,7 @@
 /*
- * Contexts. The first thing that a process has on a GPU is one: it costs what
- * the state file's context_bytes say, and what was allocated in it goes with it.
- * Which one is current is a stack of each thread's own.
+ * Contexts. A process needs one to use a GPU: it costs context_bytes of the state
+ * file, and its allocations are freed with it. Each thread has a stack of current
+ * contexts.
  */
 #include "driver.h"
 
@@ -33,7 +33,7 @@ static number cost(const struct call *call, struct device *device)
 	return gpu && gpu->context_bytes < ABSENT ? gpu->context_bytes : DEFAULT_CONTEXT_BYTES;
 }
 
-/* Brings a context, new or released before, to life. */
+/* Makes a context, new or released before, usable. */
 static CUresult bring_up(const struct call *call, struct CUctx_st *context)
 {
 	enum { PROHIBITED = 2 };
@@ -101,7 +101,7 @@ CUresult cuDevicePrimaryCtxRetain(CUcontext *context, CUdevice ordinal)
 	return call_end(&call, answer);
 }
 
-/* Release takes one reference away, reset all of them. */
+/* Release drops one reference, reset all of them. */
 static CUresult let_go(const char *name, CUdevice ordinal, int all)
 {
 	struct call call;
@@ -189,7 +189,7 @@ CUresult cuCtxCreate_v2(CUcontext *context, unsigned int flags, CUdevice device)
 	return create("cuCtxCreate_v2", context, flags, device);
 }
 
-/* Which multiprocessors, and which graphics API, a context is for makes no difference here. */
+/* The multiprocessors and the graphics API of a context make no difference here. */
 CUresult cuCtxCreate_v3(CUcontext *context, CUexecAffinityParam *affinities, int count, unsigned int flags,
                         CUdevice device)
 {
@@ -250,7 +250,7 @@ CUresult cuCtxPopCurrent_v2(CUcontext *context)
 	return call_end(&call, answer);
 }
 
-/* Replaces the top of the stack; NULL takes it away. */
+/* Replaces the top of the stack; NULL pops it. */
 CUresult cuCtxSetCurrent(CUcontext context)
 {
 	struct call call;

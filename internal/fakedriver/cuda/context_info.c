@@ -1,4 +1,4 @@
-/* What contexts tell of themselves, and waiting for all of their work. */
+/* Properties of contexts, and waiting for all of their work. */
 #include "driver.h"
 
 CUresult cuCtxGetDevice(CUdevice *device)
@@ -55,7 +55,7 @@ CUresult cuCtxGetApiVersion(CUcontext context, unsigned int *version)
 	return call_end(&call, answer);
 }
 
-/* Kernels of this GPU use nothing that is limited, so that limits are accepted and without effect. */
+/* Limits are accepted and have no effect, as no kernel runs. */
 CUresult cuCtxSetLimit(CUlimit limit, size_t value)
 {
 	struct call call;

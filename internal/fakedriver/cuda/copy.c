@@ -7,7 +7,7 @@
 
 #include <stdint.h>
 
-/* One side of a copy. The program's own memory is taken as it is; with one address for all memory a side may be either. */
+/* One side of a copy. Host memory of the program is not checked; with unified addressing a side may be either. */
 struct side {
 	CUdeviceptr address;
 	enum { DEVICE, HOST_MEMORY, EITHER } where;

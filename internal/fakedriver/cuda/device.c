@@ -1,4 +1,4 @@
-/* The GPUs: which there are, what they are called, and their memory. */
+/* The GPUs: their number, names and memory. */
 #include "driver.h"
 
 #include <stdio.h>
@@ -45,7 +45,7 @@ number device_total(const struct state *state, struct device *device)
 	number total = instance ? instance->total : gpu ? gpu->memory_total : 0;
 	number reserved = instance ? instance->reserved : gpu ? gpu->memory_reserved : 0;
 	if (total >= ABSENT)
-		return LARGEST; /* unified memory: the state does not say how much there is */
+		return LARGEST; /* unified memory: its size is not in the state */
 	return reserved < total ? total - reserved : total;
 }
 
@@ -60,7 +60,7 @@ void device_give(struct device *device, number bytes)
 		ledger_give(own.ledger, device->key, bytes);
 }
 
-/* nvmlInit's answers for a driver that is not there or not the one that this library belongs to. */
+/* nvmlInit's answers for a missing driver, or one of another version. */
 static CUresult driver_trouble(const struct state *state)
 {
 	switch (state->driver.init) {
@@ -105,7 +105,7 @@ static int driver_version(const struct state *state)
 	return state && state->driver.cuda_version < ABSENT ? (int)state->driver.cuda_version : 12040;
 }
 
-/* The library's own version, which it knows without a driver. */
+/* The library's own version, which needs no driver. */
 CUresult cuDriverGetVersion(int *version)
 {
 	if (!version)
@@ -158,7 +158,7 @@ CUresult cuDeviceGetName(char *name, int length, CUdevice ordinal)
 	return call_end(&call, answer);
 }
 
-/* The hexadecimal digits of a UUID; the letters in front of it are not part of it. */
+/* The hexadecimal digits of a UUID, without its prefix. */
 void uuid_bytes(const char *uuid, CUuuid *bytes)
 {
 	memset(bytes, 0, sizeof *bytes);

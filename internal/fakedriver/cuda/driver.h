@@ -1,6 +1,6 @@
 /*
- * A CUDA driver without a GPU: memory is counted, addresses are handed out,
- * and work on streams is done the moment it is submitted. Nothing computes.
+ * A CUDA driver without a GPU: memory is counted, addresses are assigned,
+ * and work on streams is done when it is submitted. Nothing computes.
  *
  *   program ── cu* ──→ call.c (state, faults, context, lock)
  *                        │
@@ -21,11 +21,11 @@
 #include "space.h"
 
 #define MIB (1ULL << 20)
-/* In these steps the driver takes memory of a GPU. */
+/* The driver takes memory of a GPU in these steps. */
 #define PAGE (2 * MIB)
-/* No allocation is larger, so that no sum overflows. */
+/* The largest allocation: sums do not overflow. */
 #define LARGEST (1ULL << 46)
-/* Where device memory is: from 4 TiB on Linux maps nothing of itself, so that no address is a program's own, too. */
+/* Where device memory begins: Linux maps nothing from 4 TiB on by itself, so that no address is host memory as well. */
 #define FIRST_ADDRESS (4ULL << 40)
 #define ADDRESSES (64ULL << 40)
 
@@ -37,14 +37,14 @@ struct device {
 	char gpu[TEXT_SIZE];      /* UUID */
 	char instance[TEXT_SIZE]; /* UUID of the MIG instance, "" for a whole GPU */
 	number key;               /* in the ledger */
-	size_t hint;              /* where in the state the GPU was at first, and mostly still is */
+	size_t hint;              /* the GPU's first index in the state, where it usually still is */
 	int contexts;
 	struct CUctx_st *primary;
 	unsigned int primary_flags;
 	CUmemoryPool default_pool, current_pool, graph_pool;
 };
 
-/* What a handle can be of. */
+/* What a handle can refer to. */
 enum kind { CONTEXT = 1, STREAM, EVENT, POOL, GRAPH, PHYSICAL };
 
 /* The first member of everything that a handle points to. */
@@ -56,9 +56,9 @@ struct object {
 struct arena {
 	struct device *device;
 	struct space space;
-	number chunk;    /* bytes that it takes of the GPU at a time */
-	number largest;  /* it never has more; 0: no limit */
-	number reserved; /* bytes that it has of the GPU */
+	number chunk;    /* bytes taken of the GPU at a time */
+	number largest;  /* its limit; 0: none */
+	number reserved; /* bytes taken of the GPU */
 	struct node *pieces; /* struct piece, by address */
 };
 
@@ -82,9 +82,9 @@ struct CUstream_st {
 	number id;
 	CUstreamCaptureStatus capturing;
 	CUstreamCaptureMode mode;
-	number capture, thread; /* its number, and who began it */
+	number capture, thread; /* its number, and the thread that began it */
 	CUgraph graph;
-	int of_thread; /* the default stream of one */
+	int of_thread; /* the default stream of a thread */
 	struct CUstream_st *next_capturing;
 };
 
@@ -96,16 +96,16 @@ struct CUmemPoolHandle_st {
 	int reuse[4]; /* by CU_MEMPOOL_ATTR_REUSE_…: kept and returned */
 	struct allocation *pending; /* freed on a stream that has not been waited for since */
 	CUmemAllocationHandleType handle_types;
-	int destroyed; /* and kept for what is still allocated from it */
+	int destroyed; /* kept until its last allocation is freed */
 	size_t live;
 };
 
 enum allocation_kind { LINEAR, SMALL, POOLED, MANAGED, HOST, RESERVED, IMPORTED };
 
-/* What an address was handed out for. */
+/* What an address was allocated for. */
 struct allocation {
 	struct node node; /* by address */
-	number size;      /* as it was asked for */
+	number size;      /* as requested */
 	enum allocation_kind kind;
 	struct device *device;
 	struct CUctx_st *context;
@@ -118,7 +118,7 @@ struct allocation {
 	struct node *mappings; /* of a reservation, by address */
 };
 
-/* All that the process has; guarded by the mutex of call.c. */
+/* All objects of the process; guarded by the mutex of call.c. */
 struct process_memory {
 	struct ledger *ledger;
 	struct device devices[MAX_DEVICES];
@@ -136,7 +136,7 @@ extern struct process_memory own;
 enum need {
 	NOTHING = 0,
 	INITIALISED = 1,
-	CURRENT = 2,  /* a current context on a GPU that is there */
+	CURRENT = 2,  /* a current context on a GPU that is not lost */
 	FAST = 4,     /* the state may be a few milliseconds old */
 	UNSAFE = 8,   /* forbidden while a stream is captured in global mode */
 };
@@ -165,7 +165,7 @@ CUresult call_initialise(void);
 const struct gpu *device_gpu(const struct state *state, struct device *device);
 const struct instance *device_instance(const struct state *state, struct device *device);
 int device_lost(const struct state *state, struct device *device);
-/* What the state leaves for allocations, and all that there is, in bytes. */
+/* What the state leaves for allocations, and the total, in bytes. */
 number device_capacity(const struct state *state, struct device *device);
 number device_total(const struct state *state, struct device *device);
 /* Takes bytes of the GPU for this process; 0: it is full. */
@@ -190,7 +190,7 @@ struct CUctx_st *context_current(void);
 void arena_init(struct arena *arena, struct device *device, number chunk, number granularity);
 struct block *arena_take(const struct call *call, struct arena *arena, number size);
 void arena_give(struct arena *arena, struct block *block);
-/* Gives wholly free chunks back to the GPU for as long as at least keep bytes stay. */
+/* Frees wholly free chunks as long as at least keep bytes stay. */
 void arena_trim(struct arena *arena, number keep);
 
 /* memory.c */
@@ -198,13 +198,13 @@ struct allocation *allocation_find(CUdeviceptr address);       /* that begins th
 struct allocation *allocation_around(CUdeviceptr address);     /* that it is inside of */
 struct allocation *allocation_add(number address, number size, enum allocation_kind kind, struct device *device);
 void allocation_forget(struct allocation *allocation);
-/* What cuMemAlloc gave; 0: it is something else, or of a pool. */
+/* What cuMemAlloc returned; 0: another kind of memory, or of a pool. */
 int allocation_free(struct allocation *allocation);
 void allocations_release(struct CUctx_st *context);
 
 /* pointer.c: whether all of a range is memory that a GPU could use. */
 int device_range(CUdeviceptr address, number size);
-/* Any other address is the program's own. */
+/* Any other address is host memory. */
 int is_device_address(CUdeviceptr address);
 
 /* pool.c */
@@ -213,22 +213,22 @@ CUmemoryPool pool_current(struct device *device);
 CUresult pool_allocate(const struct call *call, CUmemoryPool pool, number size, struct CUstream_st *stream,
                        CUdeviceptr *pointer);
 void pool_free(struct allocation *allocation, struct CUstream_st *stream); /* NULL: at once */
-/* A stream is known to have come to its end (0: all of them have): what was freed on it is free. */
+/* A stream has finished (0: all have): what was freed on it is free. */
 void pools_settle(struct device *device, number stream);
 /* The same, and it was waited for: pools fall to their thresholds. */
 void pools_synchronize(struct device *device, number stream);
-/* Frees all that pools have of a device whose last context is gone. */
+/* Frees what pools hold of a device without contexts. */
 void pools_release(struct device *device);
 
 /* stream.c */
 enum default_stream { LEGACY, PER_THREAD };
-/* The stream that a handle means. Work cannot go to the legacy stream while others are captured. */
+/* The stream of a handle. The legacy stream takes no work while others are captured. */
 CUresult stream_of(const struct call *call, CUstream handle, enum default_stream twin, struct CUstream_st **stream);
 struct CUstream_st *stream_new(struct CUctx_st *context, unsigned int flags, int priority);
 number thread_number(void);
 void streams_release(struct CUctx_st *context);
 
-/* capture.c: whether captures forbid this thread a call that might disturb them; they are invalid then. */
+/* capture.c: whether captures forbid this thread the call, which invalidates them. */
 int capture_forbids(void);
 void capture_end(struct CUstream_st *stream);
 void graph_free(CUgraph graph);

@@ -1,7 +1,6 @@
 /*
- * Finding calls by name: cuGetProcAddress. Of the versions of a call, the
- * latest that the asker's CUDA version knows is handed out. A version that is
- * later than the driver's own is not there yet, whatever the asker knows.
+ * Finding calls by name: cuGetProcAddress returns the latest version of a call
+ * that both the caller's CUDA version and the driver's have.
  */
 #include "driver.h"
 
@@ -10,7 +9,7 @@
 struct entry {
 	const char *name;
 	int version;
-	void *function; /* NULL: a version that this library has not */
+	void *function; /* NULL: a version that this library lacks */
 	int twin_version;
 	void *twin; /* for the thread's own default stream */
 };
@@ -71,7 +70,7 @@ static CUresult look_up(const char *symbol, void **function, int version, cuuint
 	return CUDA_SUCCESS;
 }
 
-/* What is not there: the first version answers with an error, the second with NULL and a status. */
+/* For a missing call the first version returns an error, the second NULL and a status. */
 CUresult cuGetProcAddress(const char *symbol, void **function, int version, cuuint64_t flags)
 {
 	CUdriverProcAddressQueryResult status;

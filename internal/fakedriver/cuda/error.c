@@ -1,9 +1,9 @@
-/* Names of result codes, and what the driver says of them. */
+/* Names and descriptions of result codes. */
 #include "api.h"
 
 #include <stddef.h>
 
-/* By number, for the header at hand may not name all of them. */
+/* By number, as a header may not name all of them. */
 #define RESULTS(X) \
 	X(CUDA_SUCCESS, 0, "no error") \
 	X(CUDA_ERROR_INVALID_VALUE, 1, "invalid argument") \

@@ -1,4 +1,4 @@
-/* Events. Waiting for one is waiting for the stream that it was recorded on. */
+/* Events. Waiting for one waits for the stream that it was recorded on. */
 #include "driver.h"
 
 #include <stdlib.h>
@@ -8,7 +8,7 @@ struct CUevent_st {
 	struct object object;
 	struct device *device;
 	unsigned int flags;
-	number stream; /* that it was recorded on last; 0: on none yet */
+	number stream; /* on which it was recorded last; 0: none yet */
 	struct timespec recorded;
 };
 

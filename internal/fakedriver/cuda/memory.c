@@ -1,7 +1,7 @@
 /*
- * Allocations: which address was handed out for what. Large ones take pages
- * of the GPU, small ones share them, as the driver does; managed and host
- * memory takes none of the GPU, for nothing here ever runs on it and faults.
+ * Allocations by address. Large ones take pages of the GPU and small ones share
+ * pages, as in the real driver; managed and host memory takes nothing of the GPU,
+ * because no kernel ever touches it.
  */
 #include "driver.h"
 
@@ -179,7 +179,7 @@ CUresult cuMemFree_v2(CUdeviceptr pointer)
 	return call_end(&call, answer);
 }
 
-/* Memory of the host that the program can use; only as much of it is there as is touched. */
+/* Host memory, of which only touched pages exist. */
 static CUresult map_host(const struct call *call, size_t size, enum allocation_kind kind, void **pointer)
 {
 	if (!pointer || size == 0)

@@ -1,6 +1,6 @@
 /*
- * Handles. One that was made up, or is of something that is no more, is
- * refused instead of followed. They are ordered by kind, then by address.
+ * Handles. An invalid one, or one of a destroyed object, is refused. They are
+ * ordered by kind, then by address.
  */
 #include "driver.h"
 

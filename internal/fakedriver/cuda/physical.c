@@ -1,7 +1,6 @@
 /*
- * Memory of a GPU without an address: cuMemCreate. It is taken when it is
- * created and given back when neither a handle nor a mapping is left,
- * whichever goes last. As a file it can be handed to another process.
+ * Memory of a GPU without an address: cuMemCreate. It is freed when neither a
+ * handle nor a mapping is left. Another process can get it as a file.
  */
 #define _GNU_SOURCE
 #include "virtual.h"
@@ -27,7 +26,7 @@ void physical_let_go(struct physical *physical)
 	free(physical);
 }
 
-/* Which device memory is to be on, NULL for the host's. */
+/* The device for the memory, NULL for host memory. */
 static CUresult location(const CUmemAllocationProp *properties, struct device **device)
 {
 	*device = NULL;
@@ -130,7 +129,7 @@ CUresult cuMemGetAllocationPropertiesFromHandle(CUmemAllocationProp *properties,
 	return call_end(&call, answer);
 }
 
-/* What a file of shared memory says of itself; its first bytes say what it is. */
+/* The contents of a file of shared memory, after a magic number. */
 struct exported {
 	number magic, size, key;
 	CUmemAllocationProp properties;
@@ -162,7 +161,7 @@ CUresult cuMemExportToShareableHandle(void *shareable, CUmemGenericAllocationHan
 	return call_end(&call, answer);
 }
 
-/* Memory of another process, which alone is charged for it. */
+/* Memory of another process, to which alone it is charged. */
 CUresult cuMemImportFromShareableHandle(CUmemGenericAllocationHandle *handle, void *shareable,
                                         CUmemAllocationHandleType type)
 {

@@ -1,4 +1,4 @@
-/* What an address is of, and sharing it with other processes. */
+/* Attributes of addresses, and sharing memory with other processes. */
 #include "driver.h"
 
 #include <stdint.h>
@@ -68,7 +68,7 @@ CUresult cuPointerGetAttribute(void *data, CUpointer_attribute attribute, CUdevi
 	return call_end(&call, answer);
 }
 
-/* What travels from one process to another inside a CUipcMemHandle. */
+/* The contents of a CUipcMemHandle. */
 struct shared {
 	number magic, address, size, key;
 	pid_t pid;
@@ -95,7 +95,7 @@ CUresult cuIpcGetMemHandle(CUipcMemHandle *handle, CUdeviceptr pointer)
 	return call_end(&call, answer);
 }
 
-/* The memory is the other process's, which alone is charged for it. */
+/* The memory is charged to the other process alone. */
 CUresult cuIpcOpenMemHandle_v2(CUdeviceptr *pointer, CUipcMemHandle handle, unsigned int flags)
 {
 	struct call call;

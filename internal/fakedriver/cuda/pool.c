@@ -1,6 +1,6 @@
 /*
  * Stream-ordered allocation. A pool takes memory of its GPU in chunks of
- * 32 MiB and keeps them: what is freed is used again before the GPU is asked.
+ * 32 MiB and keeps them: freed memory is used again before new chunks.
  *
  *   cuMemAllocAsync ──→ a free block of the pool, best fit ── none: a new chunk
  *   cuMemFreeAsync ──→ pending ── a wait for the stream, or its next allocation ──→ free block
@@ -37,7 +37,7 @@ CUmemoryPool pool_current(struct device *device)
 	return device->current_pool ? device->current_pool : device->default_pool;
 }
 
-/* A pool that was destroyed goes when the last that was allocated from it has gone. */
+/* A destroyed pool is freed with its last allocation. */
 static void let_go(CUmemoryPool pool)
 {
 	arena_trim(&pool->arena, 0);
@@ -45,7 +45,7 @@ static void let_go(CUmemoryPool pool)
 		free(pool);
 }
 
-/* Frees what waits for a stream, or for any (0). */
+/* Frees what waits for a stream, or for any stream (0). */
 static void settle(CUmemoryPool pool, number stream)
 {
 	struct allocation **link = &pool->pending;
@@ -86,7 +86,7 @@ static void count(CUmemoryPool pool, number taken)
 		pool->reserved_high = pool->arena.reserved;
 }
 
-/* From the pool, if need be at the cost of what other streams and other pools have left over. */
+/* From the pool, if necessary with memory freed on other streams and by other pools. */
 static struct block *find_room(const struct call *call, CUmemoryPool pool, number size, number stream)
 {
 	settle(pool, stream);

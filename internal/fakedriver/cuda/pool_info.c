@@ -1,4 +1,4 @@
-/* The pools of a device, and what pools tell of themselves. */
+/* The pools of a device, and the attributes of pools. */
 #include "driver.h"
 
 static CUresult pool_of(const char *name, CUmemoryPool *pool, CUdevice ordinal, int current)
@@ -66,7 +66,7 @@ CUresult cuMemPoolGetAttribute(CUmemoryPool pool, CUmemPool_attribute attribute,
 	return call_end(&call, answer);
 }
 
-/* High marks can only be set back, to what is now. */
+/* High marks can only be reset to the present value. */
 static CUresult reset_high(number *high, number now, const cuuint64_t *value)
 {
 	if (*value != 0)
@@ -97,7 +97,7 @@ CUresult cuMemPoolSetAttribute(CUmemoryPool pool, CUmemPool_attribute attribute,
 	return call_end(&call, answer);
 }
 
-/* Every GPU of the box can use every other's memory. */
+/* Every GPU of the box can access the memory of every other. */
 CUresult cuMemPoolSetAccess(CUmemoryPool pool, const CUmemAccessDesc *access, size_t count)
 {
 	struct call call;

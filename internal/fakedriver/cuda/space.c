@@ -28,7 +28,7 @@ struct block *space_add(struct space *space, number address, number size)
 	return block;
 }
 
-/* Cuts what is behind size off a taken block and frees it. 0 without host memory. */
+/* Splits a taken block at size and frees the rest. 0: out of host memory. */
 static int cut(struct space *space, struct block *block, number size)
 {
 	if (block->size == size)
@@ -48,7 +48,7 @@ static int cut(struct space *space, struct block *block, number size)
 	return 1;
 }
 
-/* Takes the part of a free block that begins at address. */
+/* Takes the part of a free block from address on. */
 static struct block *carve(struct space *space, struct block *block, number address, number size)
 {
 	take_free(space, block);
@@ -72,7 +72,7 @@ struct block *space_take(struct space *space, number size, number alignment)
 	size = round_up(size, space->granularity);
 	if (alignment < space->granularity)
 		alignment = space->granularity;
-	/* Among those that fit, small ones may begin at the wrong place; one with room for the worst case never does. */
+	/* A small block that fits may be misaligned; one with room for the worst case never is. */
 	for (struct node *node = tree_from(space->free, size, 0); node; node = tree_from(space->free, node->key, node->tie + 1)) {
 		struct block *block = (struct block *)node;
 		number address = round_up(block->address, alignment);
@@ -95,7 +95,7 @@ struct block *space_take_at(struct space *space, number address, number size)
 	return NULL;
 }
 
-/* Makes two neighbours one; the right one is no more. Neither is in the tree. */
+/* Merges two neighbours into the left one. Neither is in the tree. */
 static struct block *join(struct block *left, struct block *right)
 {
 	left->size += right->size;

@@ -25,15 +25,15 @@ struct space {
 	number granularity; /* sizes are rounded up to it, and blocks begin at multiples of it; a power of two */
 };
 
-/* A new chunk, as one free block; NULL without host memory. */
+/* A new chunk, as one free block; NULL: out of host memory. */
 struct block *space_add(struct space *space, number address, number size);
 /* A block of at least this size, NULL where none fits. An alignment above the granularity is a multiple of it, too. */
 struct block *space_take(struct space *space, number size, number alignment);
 /* The same, at an address of the caller's choice. */
 struct block *space_take_at(struct space *space, number address, number size);
-/* Gives a block back and returns the free one that it became part of. */
+/* Frees a block and returns the free block that it became part of. */
 struct block *space_give(struct space *space, struct block *block);
-/* The chunk that is this one free block is no more. */
+/* Removes the chunk that is this one free block. */
 void space_remove(struct space *space, struct block *whole);
 
 static inline int block_is_chunk(const struct block *block)

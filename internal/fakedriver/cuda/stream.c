@@ -1,6 +1,6 @@
 /*
- * Streams. Work on them is done when it is submitted, so that waiting for one
- * only lets pools know of what was freed on it.
+ * Streams. Work on them is done when it is submitted; waiting for one only makes
+ * pools reuse what was freed on it.
  */
 #include "driver.h"
 
@@ -29,7 +29,7 @@ struct CUstream_st *stream_new(struct CUctx_st *context, unsigned int flags, int
 	return stream;
 }
 
-/* The default stream of this thread, in whichever context it is current; one for the thread's life. */
+/* This thread's default stream, one for all contexts and for the thread's life. */
 static struct CUstream_st *thread_stream(struct CUctx_st *context)
 {
 	static _Thread_local struct CUstream_st *stream;
@@ -40,7 +40,7 @@ static struct CUstream_st *thread_stream(struct CUctx_st *context)
 	return stream;
 }
 
-/* Streams that wait for the legacy stream, and it for them. */
+/* Streams that synchronise with the legacy stream. */
 static int blocking_captured(void)
 {
 	for (const struct CUstream_st *stream = own.capturing; stream; stream = stream->next_capturing)
@@ -89,7 +89,7 @@ CUresult cuStreamCreateWithPriority(CUstream *stream, unsigned int flags, int pr
 	return create("cuStreamCreateWithPriority", stream, flags, priority);
 }
 
-/* A default stream has no handle of its own to be destroyed by. */
+/* A default stream has no handle and cannot be destroyed. */
 static void destroy(struct CUstream_st *stream)
 {
 	if (stream->capturing)
@@ -111,7 +111,7 @@ CUresult cuStreamDestroy_v2(CUstream stream)
 	return call_end(&call, answer);
 }
 
-/* Threads keep their default streams, and a context that may live again its legacy one. */
+/* Threads keep their default streams, and a context that may be used again its legacy stream. */
 void streams_release(struct CUctx_st *context)
 {
 	struct CUstream_st *next;
@@ -129,7 +129,7 @@ static CUresult begin(struct call *call, const char *name, enum need need, CUstr
 	return answer == CUDA_SUCCESS ? stream_of(call, handle, twin, stream) : answer;
 }
 
-/* Waiting is not possible for what is only recorded, and spoils the recording. */
+/* Waiting for a captured stream fails and invalidates the capture. */
 static CUresult not_captured(struct CUstream_st *stream)
 {
 	if (!stream->capturing)
@@ -138,7 +138,7 @@ static CUresult not_captured(struct CUstream_st *stream)
 	return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
 }
 
-/* All blocking streams are waited for with the legacy one. */
+/* Waiting for the legacy stream waits for all blocking streams. */
 static CUresult wait_for(const char *name, CUstream handle, enum default_stream twin,
                          void (*learn)(struct device *, number))
 {

@@ -14,7 +14,7 @@ static int before(const struct node *a, number key, number tie)
 	return a->key < key || (a->key == key && a->tie < tie);
 }
 
-/* Parts a tree into what is before (key, tie) and the rest. */
+/* Splits a tree into the nodes before (key, tie) and the rest. */
 static void split(struct node *tree, number key, number tie, struct node **low, struct node **high)
 {
 	while (tree) {

@@ -1,7 +1,7 @@
 /*
  * Ordered sets: treaps (Seidel and Aragon, "Randomized search trees", 1996)
- * of nodes that are part of what they stand for. Priorities are a hash of the
- * key, so that the same history always makes the same tree.
+ * of intrusive nodes. Priorities are a hash of the key, so that trees are
+ * deterministic.
  */
 #ifndef VRAMSCOPE_FAKE_CUDA_TREE_H
 #define VRAMSCOPE_FAKE_CUDA_TREE_H
@@ -10,12 +10,12 @@
 
 struct node {
 	struct node *left, *right;
-	number key, tie; /* ordered by key, then by tie; no two nodes of a tree have both alike */
+	number key, tie; /* ordered by key, then by tie; the pair is unique in a tree */
 };
 
 void tree_insert(struct node **tree, struct node *node);
 void tree_remove(struct node **tree, struct node *node);
-/* The first node from (key, tie) on, and the last node up to it; NULL where there is none. */
+/* The first node from (key, tie) on, and the last node up to it; NULL if there is none. */
 struct node *tree_from(struct node *tree, number key, number tie);
 struct node *tree_upto(struct node *tree, number key, number tie);
 

@@ -1,7 +1,6 @@
 /*
  * Virtual memory management: memory of a GPU without an address (physical.c),
- * addresses without memory, which are reserved here, and mapping the one to
- * the other.
+ * addresses without memory, which are reserved here, and mapping one to the other.
  */
 #include "virtual.h"
 
@@ -58,7 +57,7 @@ CUresult cuMemAddressFree(CUdeviceptr pointer, size_t size)
 	return call_end(&call, answer);
 }
 
-/* The reservation that a whole range is in. */
+/* The reservation that contains a range. */
 static struct allocation *reservation(CUdeviceptr pointer, number size)
 {
 	struct allocation *reserved = allocation_around(pointer);
@@ -67,7 +66,7 @@ static struct allocation *reservation(CUdeviceptr pointer, number size)
 	return size <= reserved->size - (pointer - reserved->node.key) ? reserved : NULL;
 }
 
-/* The first mapping that has something of a range. */
+/* The first mapping that overlaps a range. */
 static struct mapping *mapping_in(const struct allocation *reserved, number address, number size)
 {
 	struct mapping *mapping = (struct mapping *)tree_upto(reserved->mappings, address, 0);
@@ -102,7 +101,7 @@ CUresult cuMemMap(CUdeviceptr pointer, size_t size, size_t offset, CUmemGenericA
 	return call_end(&call, answer);
 }
 
-/* Whether a range is made of whole mappings, one beside the other. */
+/* Whether a range consists of whole, adjacent mappings. */
 static int whole_mappings(const struct allocation *reserved, number address, number size)
 {
 	number end = address + size;
@@ -142,7 +141,7 @@ CUresult cuMemSetAccess(CUdeviceptr pointer, size_t size, const CUmemAccessDesc 
 	for (size_t i = 0; answer == CUDA_SUCCESS && i < count; i++) {
 		int device = access[i].location.id;
 		if (access[i].location.type != CU_MEM_LOCATION_TYPE_DEVICE)
-			continue; /* the host can reach all memory */
+			continue; /* the host can access all memory */
 		if (device < 0 || device >= own.device_count) {
 			answer = CUDA_ERROR_INVALID_DEVICE;
 			break;

@@ -12,9 +12,9 @@ struct physical {
 	int handles, mappings;
 };
 
-/* NULL for a handle of nothing. */
+/* NULL for an invalid handle. */
 struct physical *physical_of(CUmemGenericAllocationHandle handle);
-/* Gives the memory back if neither a handle nor a mapping is left. */
+/* Frees the memory if neither a handle nor a mapping is left. */
 void physical_let_go(struct physical *physical);
 
 #endif

@@ -1,8 +1,7 @@
 /*
- * Which GPUs the process sees, and as which numbers: CUDA_VISIBLE_DEVICES, a
- * list of indices, of UUIDs or their beginnings, of MIG instances' UUIDs. The
- * first entry that means nothing ends the list, and one that is named twice
- * leaves none (CUDA C++ Programming Guide, "CUDA Environment Variables").
+ * The GPUs that the process sees, and their numbers: CUDA_VISIBLE_DEVICES is a list
+ * of indices, UUIDs or their prefixes, and UUIDs of MIG instances. The first
+ * invalid entry ends the list, and a duplicate makes it empty (CUDA C++ Programming Guide, "CUDA Environment Variables").
  */
 #include "driver.h"
 
@@ -24,7 +23,7 @@ static void add(const struct state *state, size_t index, const struct instance *
 	own.device_count++;
 }
 
-/* A GPU that is cut up is seen as the first of its instances, and one that is cut into nothing not at all. */
+/* A GPU under MIG is seen as its first instance, and not at all without one. */
 static int add_gpu(const struct state *state, size_t index)
 {
 	const struct gpu *gpu = &state->gpus[index];

@@ -1,8 +1,6 @@
 /*
- * A process that does nothing until its standard input ends: somebody for a
- * GPU's memory to belong to. Started under any name: what /proc says of it is
- * what monitors show. When whoever holds the other end of its input dies, in
- * whatever way, it ends.
+ * An idle process to own GPU memory, started under the name that monitors are to
+ * show. It ends with its standard input, and so with the process at the other end.
  */
 #include <string.h>
 #include <sys/prctl.h>

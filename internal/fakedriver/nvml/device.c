@@ -1,4 +1,4 @@
-/* Which devices there are, and what they are: count, handles, name, UUID, PCI, and other facts that do not move. */
+/* The devices and their constant facts: count, handles, name, UUID, PCI and others. */
 #include "call.h"
 
 #include <stdio.h>
@@ -19,7 +19,7 @@ static nvmlReturn_t device_count(const char *name, unsigned int *count)
 	return answer;
 }
 
-/* A handle can be had for a GPU that answers; a lost one has none to give. */
+/* A lost GPU has no handle. */
 static nvmlReturn_t hand_out(struct call *call, const struct gpu *gpu, nvmlDevice_t *device)
 {
 	if (!gpu || gpu->lost == 1)
@@ -190,7 +190,7 @@ nvmlReturn_t nvmlDeviceGetCudaComputeCapability(nvmlDevice_t device, int *major,
 	return answer;
 }
 
-/* Driver models are a thing of Windows; on Linux the call is there and refuses. */
+/* Driver models exist on Windows only; on Linux the call is refused. */
 static nvmlReturn_t driver_model(const char *name, nvmlDevice_t device)
 {
 	struct call call;

@@ -1,7 +1,6 @@
 /*
- * Event sets, which deliver Xids. What stood in the state file before a GPU
- * was registered is not delivered; what shows up afterwards is, once to each
- * set, in the order of its sequence numbers.
+ * Event sets, which deliver the Xids that appear in the state file after a GPU was
+ * registered, once to each set, in the order of their sequence numbers.
  */
 #include "call.h"
 
@@ -12,7 +11,7 @@
 struct registration {
 	nvmlDevice_t device;
 	unsigned long long types;
-	number seen; /* the highest sequence number that is behind us */
+	number seen; /* the highest sequence number delivered */
 	struct registration *next;
 };
 

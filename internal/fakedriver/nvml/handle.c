@@ -1,8 +1,7 @@
 /*
  * Device handles. A handle names a GPU by its UUID, or a MIG instance by GPU
- * UUID and instance IDs, and stays valid for the life of the process. Handles
- * are found by walking the list, so that one that was made up is refused
- * instead of followed.
+ * UUID and instance IDs, and stays valid for the life of the process. A lookup
+ * walks the list of handles, so that an invalid one is refused.
  */
 #include "call.h"
 

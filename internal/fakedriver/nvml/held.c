@@ -1,14 +1,14 @@
 /*
- * What processes hold through the fake CUDA driver, added to what the state
- * file says: each stands in the compute list with its contexts and
- * allocations, and one that the state file names too stands there once, with both.
+ * Adds what processes hold through the fake CUDA driver to the state file's
+ * processes: each is in the compute list with its contexts and allocations, once
+ * with the sum if the state file names it too.
  */
 #include "call.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* One of the state's, to add to; NULL when it has none of this pid in this instance. */
+/* The state's process of this pid in this instance; NULL if it has none. */
 static struct process *find(struct process *processes, size_t count, number pid, number gi, number ci)
 {
 	for (size_t i = 0; i < count; i++)

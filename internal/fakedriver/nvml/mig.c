@@ -1,4 +1,4 @@
-/* MIG: the mode of a GPU, and its instances as devices of their own. Drivers of the first versions have none of it. */
+/* MIG: the mode of a GPU, and its instances as devices of their own. The first drivers lack all of it. */
 #include "call.h"
 
 #ifdef HAVE_V2

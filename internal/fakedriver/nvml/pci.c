@@ -1,4 +1,4 @@
-/* Where a GPU is plugged in, and how fast its link is. Throughput is in KB/s. */
+/* The PCI address and link of a GPU. Throughput is in KB/s. */
 #include "call.h"
 
 #include <stddef.h>
@@ -6,11 +6,10 @@
 #include <string.h>
 
 /*
- * nvml.h declares all versions of the call with today's struct of 68 bytes,
- * but callers of the first two pass the one of before: it ends with four
- * reserved numbers in place of the long bus id (nvidia-ml-py: nvmlPciInfo_v2_t,
- * "Legacy pciInfo used for _v1 and _v2"). Nothing of the long bus id may be
- * written to them.
+ * nvml.h declares all versions of the call with today's struct of 68 bytes, but
+ * callers of the first two pass an older one, without the long bus id at its end
+ * (nvidia-ml-py: nvmlPciInfo_v2_t, "Legacy pciInfo used for _v1 and _v2"). Nothing
+ * may be written there.
  */
 static const size_t legacy_size = offsetof(nvmlPciInfo_t, busId);
 

@@ -1,7 +1,7 @@
 /*
  * The processes of a GPU. There are three lists, which overlap, and three
  * versions of each: the first has no MIG instances in its entries, the second
- * and third are alike. A list of all sizes goes the same way:
+ * and third are alike. All answer the same way:
  *
  *   buffer too small or NULL → INSUFFICIENT_SIZE and the count needed
  *   else                     → entries written, and their count
@@ -104,7 +104,7 @@ LATER(nvmlDeviceGetMPSComputeRunningProcesses_v3, MPS, nvmlProcessInfo_t)
 #endif
 
 #ifdef HAVE_V2
-/* The driver looks once a sample period; what it saw last carries the period's beginning as its time. */
+/* The driver samples once a period; the latest sample has the time of the period's beginning. */
 static number last_sample(const struct gpu *gpu)
 {
 	struct timespec now;

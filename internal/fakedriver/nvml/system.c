@@ -46,7 +46,7 @@ nvmlReturn_t nvmlSystemGetCudaDriverVersion_v2(int *version)
 }
 #endif
 
-/* The name that the state gives a process; a hostile one, for instance. */
+/* The state's name for a process, perhaps a hostile one. */
 static int told_name(const struct state *state, unsigned int pid, char *name)
 {
 	for (size_t i = 0; i < state->gpu_count; i++)
@@ -58,7 +58,7 @@ static int told_name(const struct state *state, unsigned int pid, char *name)
 	return 0;
 }
 
-/* Else what the process was started as, cut short, as the driver does. */
+/* Otherwise its command line, cut short as by the driver. */
 static int started_name(unsigned int pid, char *name)
 {
 	char path[64];
@@ -89,7 +89,7 @@ nvmlReturn_t nvmlSystemGetProcessName(unsigned int pid, char *name, unsigned int
 	return answer;
 }
 
-/* S-class units, which no box of today has. */
+/* S-class units, which are obsolete. */
 nvmlReturn_t nvmlUnitGetCount(unsigned int *unitCount)
 {
 	struct call call;

@@ -22,9 +22,9 @@ number ledger_key(const char *uuid)
 }
 
 /*
- * This program in this process: its pid and the random bytes that the kernel
- * gives every program at its start (AT_RANDOM), so that a process that became
- * another program does not take the other's slot for its own.
+ * Identifies this program in this process: its pid and the random bytes that every
+ * program gets at its start (AT_RANDOM), so that a process does not use the slot of
+ * the program that it was before exec.
  */
 static number identity(const struct ledger *ledger)
 {
@@ -41,7 +41,7 @@ static int lock(const struct ledger *ledger, size_t index, short type)
 	return fcntl(ledger->file, F_SETLK, &range) == 0;
 }
 
-/* The pid of a slot's process, 0 when it is no more. */
+/* The pid of a slot's process, 0 if it has ended. */
 static number living(const struct ledger *ledger, size_t index, number self)
 {
 	const struct slot *slot = &ledger->contents->slot[index];
@@ -50,7 +50,7 @@ static number living(const struct ledger *ledger, size_t index, number self)
 	struct flock range = { .l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = (off_t)index, .l_len = 1 };
 	if (fcntl(ledger->file, F_GETLK, &range) != 0 || range.l_type == F_UNLCK)
 		return 0;
-	/* Whoever has just locked a dead process's slot has not cleared it yet. */
+	/* A process that has just locked a dead process's slot has not cleared it yet. */
 	if (slot->space == ledger->space && slot->pid != (number)range.l_pid)
 		return 0;
 	return range.l_pid > 0 ? (number)range.l_pid : slot->pid;
@@ -105,7 +105,7 @@ static int bury(struct ledger *ledger)
 	return buried;
 }
 
-/* The entry of a GPU; NULL where there is none. */
+/* The entry of a GPU; NULL if there is none. */
 static const struct entry *find(const struct slot *slot, number key)
 {
 	for (size_t i = 0; i < ENTRIES && slot->entries[i].key; i++)
@@ -135,7 +135,7 @@ static number count(const struct ledger *ledger, number key, number *claims)
 		const struct entry *entry = find(&ledger->contents->slot[i], key);
 		if (!entry)
 			continue;
-		/* In this order: what is claimed no more is held already. */
+		/* In this order: a claim that is withdrawn is held already. */
 		*claims += entry->claim;
 		used += entry->used;
 	}
@@ -143,10 +143,10 @@ static number count(const struct ledger *ledger, number key, number *claims)
 }
 
 /*
- * First the claim is published, then the others' are read, so that of two
- * that race at least one sees the other. Whoever sees too much withdraws, and
- * tries again as long as a claim of another may yet be withdrawn too. A process
- * that was stopped in the middle of a claim is waited for a moment only.
+ * A process publishes its claim, then reads the others', so that of two that race
+ * at least one sees the other. A process that sees too much withdraws, and tries
+ * again while another claim may still be withdrawn. It waits only a moment for a
+ * process that was stopped in the middle of a claim.
  */
 int ledger_take(struct ledger *ledger, number key, number bytes, number capacity)
 {

@@ -20,7 +20,7 @@ static struct ledger *opened; /* guarded by mutex; never closed, see ledger.h */
 static struct contents *map(const char *path, int create, int *file)
 {
 	struct stat info;
-	/* Not to be opened before it can be used: closing it again could end what another thread has just got there. */
+	/* The file is opened only when it can be used: closing it again could drop another thread's lock. */
 	if (!create && (stat(path, &info) != 0 || (size_t)info.st_size < sizeof(struct contents)))
 		return NULL;
 	*file = open(path, O_RDWR | O_CLOEXEC);
@@ -29,7 +29,7 @@ static struct contents *map(const char *path, int create, int *file)
 	if (*file < 0)
 		return NULL;
 	if (create) {
-		/* Another user's process shares the GPUs too. Only the owner can say so, and that is enough. */
+		/* Processes of other users share the GPUs. Only the owner can set the mode, which is enough. */
 		if (fchmod(*file, 0666) != 0 && errno != EPERM)
 			return NULL;
 		/* The file only ever grows, to this one size. */

@@ -1,4 +1,4 @@
-/* Reads the state file's text. A line that it does not understand is an error: a test must not go wrong in silence. */
+/* Parses the state file. An unknown line is an error, so that no test fails silently. */
 #include "state.h"
 
 #include <errno.h>
@@ -46,7 +46,7 @@ static int digit(char c)
 	return -1;
 }
 
-/* Undoes the \xNN escapes, by which a name may hold any byte. */
+/* Decodes \xNN escapes, with which a name may hold any byte. */
 static int parse_text(char *out, const char *in)
 {
 	size_t length = 0;

@@ -1,9 +1,9 @@
 /*
- * Hands out the state as the file has it now.
+ * Returns the state of the file.
  *
  * The file is replaced by rename, so one that is open is whole. Each call
- * costs one stat, which is far below what a real driver's ioctl costs, and the
- * file is read again only when another inode, time or size stands in its place.
+ * costs one stat, far less than a real driver's ioctl, and the file is read again
+ * only after a change of its inode, time or size.
  */
 #include "state.h"
 
@@ -26,7 +26,7 @@ static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 /* Guarded by mutex. */
 static struct counted *all, *current;
 static struct stat seen;
-static struct timespec looked; /* when the file was */
+static struct timespec looked; /* when the file was last checked */
 
 static int same_file(const struct stat *a, const struct stat *b)
 {
@@ -35,7 +35,7 @@ static int same_file(const struct stat *a, const struct stat *b)
 	       a->st_ctim.tv_sec == b->st_ctim.tv_sec && a->st_ctim.tv_nsec == b->st_ctim.tv_nsec;
 }
 
-/* Reads the whole file, and what it was when it was opened. */
+/* Reads the whole file and its stat. */
 static char *read_file(const char *path, struct stat *info)
 {
 	int file = open(path, O_RDONLY | O_CLOEXEC);
