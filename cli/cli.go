@@ -1,15 +1,3 @@
-// Package cli is the command line: one file per command, the flags and the
-// configuration file, the exit codes, and the only place where the layers are
-// wired together.
-//
-//	defaults ← configuration file ← flags ── settings
-//	settings → sources (driver or simulator, /proc) → sampler ┬→ ui           vramscope
-//	                                                          └→ table, JSON  vramscope once
-//
-// Errors are written as "vramscope: …" on standard error, with what to do
-// next; the exit code is 0, 1 for a failure, 2 for a command line or
-// configuration that is not valid, and 9 and 12 where there is no driver
-// or no driver library, as nvidia-smi has them.
 package cli
 
 import (

@@ -304,3 +304,23 @@ func TestFlushKeyInTheDemo(t *testing.T) {
 	s.press("q")
 	s.ended()
 }
+
+// A flush that is under way when the monitor ends is still logged.
+func TestFlushIsLoggedWhenTheMonitorEnds(t *testing.T) {
+	t.Parallel()
+	b := newProbeBox(t, 1)
+	p := b.start("--pattern", "steady", "--size", "1GiB")
+	pid := p.cmd.Process.Pid
+	b.cached(pid)
+	s := onScreen(t, b.withTerminal(), os.Args[0], "--interval", "200ms")
+	s.until(" C   CUDA ", strconv.Itoa(pid))
+	s.press("jF")
+	s.until("Flush: free cached memory", "in steps; Esc stops")
+	time.Sleep(question)
+	s.press("y")
+	s.until("flushing " + strconv.Itoa(pid) + ": step 1 of 4")
+	s.press("q")
+	s.ended()
+	b.logged(pid, "key F", "begin", "stopped")
+	p.end(syscall.SIGTERM, exitOK)
+}

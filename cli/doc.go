@@ -1,0 +1,16 @@
+// Package cli is the command line: one file per command, the exit codes, and the
+// only place where the layers are wired together.
+//
+//	config: defaults ← configuration file ← flags ─→ settings
+//	settings ─→ sources (driver or simulator, /proc, probes) ─→ sampler ─┬→ ui           vramscope
+//	                                                                     ├→ table, JSON  vramscope once
+//	                                                                     └→ actions      vramscope flush, attach
+//
+// Errors are written as "vramscope: …" on standard error, with what to do next;
+// root.go lists the exit codes. Start with root.go for the commands, sources.go
+// for what is read, actions.go for what is done to processes.
+//
+//	config/  the settings and the configuration file
+//	doctor/  what vramscope doctor examines
+//	launch/  how a command gets its probe (run, env)
+package cli
