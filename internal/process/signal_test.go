@@ -92,7 +92,7 @@ func TestSignalIsRefused(t *testing.T) {
 		{"reused pid", reused, nil, 1000, "PID 500 is another process now"},
 		{"reused pid, as root", reused, nil, 0, "PID 500 is another process now"},
 		{"other namespace", otherNamespace, nil, 1000, "PID 500 is another process now"},
-		{"somebody else's", info.Identity, nil, 4242, "PID 500 belongs to alice; you are "},
+		{"another user's", info.Identity, nil, 4242, "PID 500 belongs to alice; you are "},
 		{"ended", gone, nil, 0, "PID 999 has ended"},
 		{"ended before it was opened", info.Identity, syscall.ESRCH, 0, "PID 500 has ended"},
 		{"kernel without pidfds", info.Identity, syscall.ENOSYS, 0, "this kernel has no pidfd_open"},

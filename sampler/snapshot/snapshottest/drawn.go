@@ -35,7 +35,7 @@ func DrawnBox() *snapshot.Snapshot {
 		GPUs: drawnGPUs(),
 	}
 	s.Rows = drawnRows(s.GPUs)
-	s.Ended = drawnGone(s.GPUs)
+	s.Ended = drawnEnded(s.GPUs)
 	instances := s.GPUs[5].Instances
 	for i := range instances {
 		instances[i].Parts = partsOf(s.Rows, s.GPUs[5].UUID, instances[i].ID, instances[i].Memory.Used)
@@ -207,7 +207,7 @@ func carol(r row) row {
 	return r
 }
 
-func drawnGone(gpus []snapshot.GPU) []snapshot.EndedProcess {
+func drawnEnded(gpus []snapshot.GPU) []snapshot.EndedProcess {
 	alice := rowOf(&gpus[1], 2961877, "alice", "C", 60.1, "python", "/home/alice/train.py", "--cfg", "llama-7b.yaml", "--rank", "1")
 	alice.Peak = gib(71.3)
 	carol := rowOf(&gpus[3], 2959310, "carol", "C", 74.4, "python", "finetune.py", "--cfg", "sft.yaml", "--lr", "1e-4")
