@@ -48,8 +48,15 @@ func TestScripts(t *testing.T) {
 			library = built
 		}
 	}
+	dir, files := filepath.Join("testdata", "script"), []string(nil)
+	if testing.Short() { // only commands with processes beside them
+		for _, name := range []string{"attach", "driver", "flush", "probe", "run", "snapshot"} {
+			files = append(files, filepath.Join(dir, name+".txtar"))
+		}
+		dir = ""
+	}
 	testscript.Run(t, testscript.Params{
-		Dir: filepath.Join("testdata", "script"),
+		Dir: dir, Files: files,
 		Setup: func(env *testscript.Env) error {
 			env.Setenv("LC_ALL", "C.UTF-8")
 			env.Setenv("TZ", "UTC")
