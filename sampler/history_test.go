@@ -183,3 +183,33 @@ func TestHistoryRoundsHostMemoryAndCPUAlone(t *testing.T) {
 		t.Errorf("host memory %v, CPU %v", host, cpu)
 	}
 }
+
+// The past has the sensors that the table records or calls constant.
+func TestHistoryKeepsTheSensorsOfTheTable(t *testing.T) {
+	b := newBox(1)
+	s := b.sampler(noDeadline)
+	r := b.readings["GPU-0"]
+	for id := metric.FirstSensor; id < metric.Count; id++ {
+		r.Set(id, quantity.From(float64(id), quantity.Driver))
+	}
+	b.devices[0].TemperatureSlowdown, b.devices[0].PowerLimit = r.TemperatureSlowdown, r.PowerLimit
+	b.readings["GPU-0"] = r
+	b.tick(s)
+	at := b.tick(s).Time
+	r.Sensors = metric.Sensors{}
+	b.readings["GPU-0"] = r
+	b.tick(s)
+	past, ok := s.History().At(at)
+	if !ok || len(past.GPUs) != 1 {
+		t.Fatalf("then: %+v", past)
+	}
+	for id := metric.FirstSensor; id < metric.Count; id++ {
+		want := -1.0
+		if metric.Table[id].History != metric.Forgotten {
+			want = float64(id)
+		}
+		if got := past.GPUs[0].Value(id).Or(-1); got != want {
+			t.Errorf("%s was %v, want %v", metric.Table[id].Name, got, want)
+		}
+	}
+}
