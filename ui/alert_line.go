@@ -13,10 +13,9 @@ import (
 	"vramscope/ui/table"
 )
 
-// writeAlert writes the line above the keys. It is always there, so that
-// nothing moves when an alarm comes: what the last action said, else how far
-// one is, else that the screen shows the past, else the alert, else a hint or
-// the bar's legend.
+// writeAlert writes the line above the keys: the message of the last action, else
+// the progress of one, else that the screen shows the past, else the alert, else a
+// hint or the legend. The line is always there, so that no alarm moves the screen.
 func writeAlert(l *cell.Line, st *state, lk *cell.Appearance) {
 	s := &lk.Styles
 	switch {
@@ -41,15 +40,15 @@ func writeAlert(l *cell.Line, st *state, lk *cell.Appearance) {
 	case st.dayOne(lk):
 		writeDayOne(l, lk)
 	default:
-		writeCalm(l, st, lk)
+		writeLegend(l, st, lk)
 	}
 }
 
-// speaking reports whether what the last action said is still to be read.
+// speaking reports whether the message of the last action is shown.
 func (st *state) speaking() bool { return st.message != "" && st.now.Before(st.messageUntil) }
 
-// standstill is what the line says, reversed, while the screen does not show
-// now; nothing while it does, or has more urgent things to say.
+// standstill is the line while the screen is frozen or shows the past, "" while it
+// is live or an alert is urgent.
 func (st *state) standstill() string {
 	switch {
 	case st.shown == nil || st.speaking() || st.progress != "":
@@ -57,13 +56,13 @@ func (st *state) standstill() string {
 	case !st.past.IsZero():
 		return " " + pastWords(st) + " "
 	case st.frozen:
-		return " frozen at " + st.shown.Time.Format(time.TimeOnly) + "   p goes on "
+		return " frozen at " + st.shown.Time.Format(time.TimeOnly) + "   p resumes "
 	default:
 		return ""
 	}
 }
 
-// pastWords say which moment is looked at: "12:02:03, 2m14s ago   L live".
+// pastWords names the moment that is shown: "12:02:03, 2m14s ago   L live".
 func pastWords(st *state) string {
 	at := st.shown.Time
 	text := at.Format(time.TimeOnly)
@@ -78,16 +77,15 @@ func pastWords(st *state) string {
 
 func noDriverWords(shown *snapshot.Snapshot) string {
 	if shown.Driver.ProbesAnswering > 0 {
-		return "no driver: these figures come from the probes alone"
+		return "no driver: probe data only"
 	}
 	if shown.Driver.State == snapshot.DriverStarting {
-		return "the driver has not answered yet: GPUs that sleep need seconds to wake"
+		return "the driver has not answered yet: sleeping GPUs need seconds to wake"
 	}
-	return "no driver: nothing to show until it is back"
+	return "no driver: nothing to show until it returns"
 }
 
-// writeAlertSentence writes the alert that is chosen: the worst, or with "!"
-// the next one.
+// writeAlertSentence writes the chosen alert: the worst, or after "!" the next.
 func writeAlertSentence(l *cell.Line, st *state, lk *cell.Appearance) {
 	s, g := &lk.Styles, &lk.Glyphs
 	alerts := st.shown.Alerts
@@ -113,8 +111,7 @@ func writeAlertSentence(l *cell.Line, st *state, lk *cell.Appearance) {
 		room -= 3 + len(counter)
 	}
 	left := room - text.Width(head)
-	// Where not all of an advice has room, its last clause is what to do, the
-	// first why.
+	// The last clause of an advice is what to do: it stays where not all fit.
 	if clauses := strings.Split(tail, "; "); text.Width(tail) > left && len(clauses) > 1 {
 		tail = fitting([]string{": " + clauses[len(clauses)-1], clauses[0]}, left)
 	}
@@ -134,8 +131,7 @@ func writeAlertSentence(l *cell.Line, st *state, lk *cell.Appearance) {
 	}
 }
 
-// counterAt is where "1 of 3" stands: on its own column, so that it does not
-// move with the sentence.
+// counterAt is the column of "1 of 3", which does not move with the sentence.
 func counterAt(width int) int {
 	switch {
 	case width >= 120:
@@ -147,7 +143,7 @@ func counterAt(width int) int {
 	}
 }
 
-// alertSentence says what is wrong, and after it what to do about it.
+// alertSentence is what is wrong, and what to do about it.
 func alertSentence(alert *snapshot.Alert, st *state, lk *cell.Appearance, width int) (head, tail string) {
 	gpu := st.shown.GPU(alert.GPUUUID)
 	if alert.Kind == snapshot.AlertFullIn && gpu != nil && gpu.FullIn != nil {
@@ -160,8 +156,8 @@ func alertSentence(alert *snapshot.Alert, st *state, lk *cell.Appearance, width 
 	return head, st.advice(alert, lk)
 }
 
-// advice is what to do about an alert, nothing where it names a key that this
-// run does not have, or a process that is somebody else's.
+// advice is what to do about an alert, "" where that needs a key that is not bound
+// or another user's process.
 func (st *state) advice(alert *snapshot.Alert, lk *cell.Appearance) string {
 	needs := keys.None
 	switch {
@@ -181,8 +177,8 @@ func (st *state) advice(alert *snapshot.Alert, lk *cell.Appearance) string {
 	return ": " + text.Clean(alert.Advice)
 }
 
-// fullInSentence is the alarm that matters most, with the wall clock and the
-// process that grows where there is room.
+// fullInSentence is the sentence of a GPU that fills up, with the time of day and
+// the process that grows where there is room.
 func fullInSentence(alert *snapshot.Alert, gpu *snapshot.GPU, st *state, lk *cell.Appearance, width int) (head, tail string) {
 	head = "GPU " + strconv.Itoa(gpu.Index) + " "
 	if width < 66 {
@@ -206,10 +202,10 @@ func fullInSentence(alert *snapshot.Alert, gpu *snapshot.GPU, st *state, lk *cel
 			grows = cell.UserName(p) + " " + pid + " grows " + cell.PerSecond(rate)
 		}
 	}
-	returns, flushable := st.flushReturns(p, lk)
+	returns, flushable := st.flushFrees(p, lk)
 	switch {
 	case wide && flushable:
-		tail = ": PID " + grows + "; F there returns " + returns
+		tail = ": PID " + grows + "; F there frees " + returns
 	case wide:
 		tail = ": PID " + grows
 	case flushable:
@@ -220,9 +216,9 @@ func fullInSentence(alert *snapshot.Alert, gpu *snapshot.GPU, st *state, lk *cel
 	return head, tail
 }
 
-// flushReturns is what F on a process would give back, false where F is not
-// to be had: not bound, not allowed, or nothing to give.
-func (st *state) flushReturns(p *snapshot.Process, lk *cell.Appearance) (string, bool) {
+// flushFrees is what F on a process would free, false where F is not bound, not
+// allowed or would free nothing.
+func (st *state) flushFrees(p *snapshot.Process, lk *cell.Appearance) (string, bool) {
 	amount, ok := p.Returnable.Value()
 	if !ok || amount <= 0 || p.Probe != nil && p.Probe.Mismatch || lk.Keys == nil || !lk.Keys.Has(keys.Flush) || !table.Own(st.shown, p) {
 		return "", false

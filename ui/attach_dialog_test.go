@@ -48,7 +48,7 @@ func drawnPlan() attach.Plan {
 		Instead: "vramscope run -- python eval.py",
 	}
 	for _, text := range []string{
-		"your own process", "ptrace allowed (scope 0)", "gdb 14.2 at /usr/bin/gdb", "nobody else traces it", "same container", "glibc",
+		"your own process", "ptrace allowed (scope 0)", "gdb 14.2 at /usr/bin/gdb", "no other tracer", "same container", "glibc",
 	} {
 		plan.Checks = append(plan.Checks, attach.Check{OK: true, Text: text})
 	}

@@ -17,21 +17,20 @@ import (
 	tea "charm.land/bubbletea/v2"
 )
 
-// Attaching takes two looks at a process, both outside of the event loop:
+// Attaching takes two commands outside of the event loop:
 //
-//	a ─→ openAttach  ── cmd: Attachable ─→ attachPlanMsg ─→ the dialog says how, or why not
+//	a ─→ openAttach  ── cmd: Attachable ─→ attachPlanMsg ─→ the question: how, or why not
 //	y ─→ startAttach ── cmd: Attach ─────→ attachedMsg ───→ message line
 
 const (
-	// examineTimeout is how long finding out may take.
+	// examineTimeout is how long Attachable may take.
 	examineTimeout = 10 * time.Second
-	// attachTimeout is how long attaching may take. Who attaches has shorter
-	// deadlines of its own and ends in good order; this one is for when it does not.
+	// attachTimeout is how long Attach may take. It has shorter timeouts of its own;
+	// this one is for when those fail.
 	attachTimeout = time.Minute
 )
 
-// openAttach asks about the process under the cursor, or says why there is
-// nothing to ask.
+// openAttach asks about the process under the cursor, or says why not.
 func (m *model) openAttach() (bool, tea.Cmd) {
 	examine := m.options.Actions.Attachable
 	p := m.needCursor()
@@ -39,7 +38,7 @@ func (m *model) openAttach() (bool, tea.Cmd) {
 		return false, nil
 	}
 	if m.flush != nil || m.attaching {
-		m.say("one thing at a time: another is under way")
+		m.say("one action at a time: another is under way")
 		return true, nil
 	}
 	p = m.st.live.Row(p.ID)
@@ -63,13 +62,12 @@ func (m *model) openAttach() (bool, tea.Cmd) {
 	}
 }
 
-// attachRefusal is why nobody needs to look whether a probe could be put into
-// the process; "" where it must be looked at.
+// attachRefusal is why a process need not be examined, "" where it must be.
 func attachRefusal(p *snapshot.Process) string {
 	pid := p.ID.Process.PID
 	switch {
 	case p.ID.Process.Foreign():
-		return fmt.Sprintf("PID %d is another container's process: no action is offered on it", pid)
+		return fmt.Sprintf("PID %d is another container's process: no action is possible on it", pid)
 	case p.Probe != nil && p.Probe.State == snapshot.ProbeSilent:
 		return fmt.Sprintf("PID %d has a probe, which is silent: a second one would be too", pid)
 	case p.Probe != nil:
@@ -79,7 +77,7 @@ func attachRefusal(p *snapshot.Process) string {
 	}
 }
 
-// home is the home directory of whoever looks, "" where it is not known.
+// home is the home directory of the user, "" where unknown.
 func (m *model) home() string {
 	home := ""
 	for _, variable := range m.options.Environ {
@@ -90,8 +88,7 @@ func (m *model) home() string {
 	return home
 }
 
-// takeAttachPlan fills the dialog that waits for it, if it is still there. It
-// can be answered only once it has been read.
+// takeAttachPlan fills the question that waits for it, if that is still open.
 func (m *model) takeAttachPlan(msg attachPlanMsg) bool {
 	waiting, ok := m.st.overlay.(dialog.Attach)
 	if !ok || waiting.Process() != msg.id {
@@ -102,8 +99,7 @@ func (m *model) takeAttachPlan(msg attachPlanMsg) bool {
 	return true
 }
 
-// startAttach does what the dialog's y confirmed. The identity travels with
-// it: it is compared again where the attaching is done.
+// startAttach attaches after y. Attach compares the identity again.
 func (m *model) startAttach(d dialog.Attach) tea.Cmd {
 	act, id := m.options.Actions.Attach, d.Process()
 	if act == nil || m.st.readOnly {
@@ -111,7 +107,7 @@ func (m *model) startAttach(d dialog.Attach) tea.Cmd {
 	}
 	pid := strconv.Itoa(id.PID)
 	m.attaching = true
-	m.st.message, m.st.progress = "", "attaching a probe to "+pid+": it takes a moment, at most 10 s"
+	m.st.message, m.st.progress = "", "attaching a probe to "+pid+", at most 10 s"
 	return func() tea.Msg {
 		ctx, cancel := context.WithTimeout(context.Background(), attachTimeout)
 		defer cancel()
@@ -126,7 +122,7 @@ func (m *model) startAttach(d dialog.Attach) tea.Cmd {
 	}
 }
 
-// takeAttached shows what came of attaching.
+// takeAttached shows the result of attaching.
 func (m *model) takeAttached(msg attachedMsg) bool {
 	m.attaching, m.st.progress = false, ""
 	m.say(msg.text)

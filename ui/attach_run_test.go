@@ -73,7 +73,7 @@ func TestAAsksAndYAttaches(t *testing.T) {
 		t.Fatal("the dialog is gone before it was answered")
 	}
 	close(a.wait)
-	m.until("ok  nobody else traces it")
+	m.until("ok  no other tracer")
 	m.key("enter", "d", "a")
 	if a.times() != 0 || m.st.overlay == nil {
 		t.Fatal("it attaches before anybody has said yes, or closes")
@@ -82,7 +82,7 @@ func TestAAsksAndYAttaches(t *testing.T) {
 	m.key("y")
 	m.shows("attaching a probe to 3011876")
 	m.key("a")
-	m.shows("one thing at a time")
+	m.shows("one action at a time")
 	m.key("j") // the screen lives on
 	close(a.wait)
 	m.until("attached to 3011876 (paused 280 ms)")
@@ -102,7 +102,7 @@ func TestAYesThatWasTypedBeforeTheQuestion(t *testing.T) {
 	m.onto(snapshottest.Probeme)
 	m.key("a")
 	close(a.wait)
-	m.until("ok  nobody else traces it")
+	m.until("ok  no other tracer")
 	m.send(keyNamed("y")) // at the same moment
 	if a.times() != 0 || m.st.overlay == nil {
 		t.Error("y attaches before the question can have been read")
@@ -115,7 +115,7 @@ func TestAClosesAsNo(t *testing.T) {
 	close(a.wait)
 	for _, no := range []string{"esc", "n", "q"} {
 		m.key("a")
-		m.until("ok  nobody else traces it")
+		m.until("ok  no other tracer")
 		m.key(no)
 		if m.st.overlay != nil || m.ended {
 			t.Errorf("%s does not close the dialog", no)
@@ -165,7 +165,7 @@ func TestASaysWhyNot(t *testing.T) {
 		want string
 	}{
 		{"a probe", 1288410, "PID 1288410 has a probe already"},
-		{"foreign", 184, "PID 184 is another container's process: no action is offered on it"},
+		{"foreign", 184, "PID 184 is another container's process: no action is possible on it"},
 		{"ended", 2961877, "refused: PID 2961877 has ended"},
 	} {
 		m, _ := newAttachModel(t, nil)
@@ -179,13 +179,13 @@ func TestASaysWhyNot(t *testing.T) {
 		m.onto(snapshottest.Probeme)
 		m.st.past = m.now.Add(-time.Minute)
 		m.key("a")
-		m.shows("not in the past: L goes back to now")
+		m.shows("not in the past: L shows the present")
 		m.hides("attach")
 	})
 	t.Run("read-only", func(t *testing.T) {
 		m, _ := newAttachModel(t, func(_ *snapshot.Snapshot, o *Options) { o.ReadOnly = true })
 		m.onto(snapshottest.Probeme).key("a")
-		m.shows("--read-only: nothing on the box is changed")
+		m.shows("--read-only: actions are disabled")
 		m.hides("attach")
 	})
 	t.Run("not bound", func(t *testing.T) {
@@ -198,7 +198,7 @@ func TestASaysWhyNot(t *testing.T) {
 		a.err = &process.Refusal{Reason: "PID 3011876 is another process now"}
 		close(a.wait)
 		m.onto(snapshottest.Probeme).key("a")
-		m.until("ok  nobody else traces it")
+		m.until("ok  no other tracer")
 		m.key("y")
 		m.until("refused: PID 3011876 is another process now")
 	})
@@ -207,7 +207,7 @@ func TestASaysWhyNot(t *testing.T) {
 		a.err = errors.New("attach: \x1b[2J\x07")
 		close(a.wait)
 		m.onto(snapshottest.Probeme).key("a")
-		m.until("ok  nobody else traces it")
+		m.until("ok  no other tracer")
 		m.key("y")
 		m.until("attach: ?[2J?")
 	})
@@ -227,7 +227,7 @@ func TestAttachHintIsGreyWhereItOnlySaysWhyNot(t *testing.T) {
 
 // TestDayOneHintSpeaksOnlyOfWhatThereIs: without a there is still run.
 func TestDayOneHintSpeaksOnlyOfWhatThereIs(t *testing.T) {
-	for bound, want := range map[bool]string{true: "CMD,  or a on a running Python", false: "start jobs with  vramscope run -- CMD  "} {
+	for bound, want := range map[bool]string{true: "CMD\", or press a on a Python process", false: "Start jobs with \"vramscope run -- CMD\" "} {
 		m, _ := newAttachModel(t, func(box *snapshot.Snapshot, o *Options) {
 			*box = *snapshottest.DayOne()
 			if !bound {

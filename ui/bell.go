@@ -6,14 +6,14 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// bell decides when the terminal's bell rings: once for each new red alarm,
-// and at most once a minute whatever happens.
+// bell decides when the terminal's bell rings: for each new urgent alert, at most
+// once a minute.
 type bell struct {
 	raised map[alarm]bool
 	rang   time.Time
 }
 
-// alarm is what an alert is recognised by from one snapshot to the next.
+// alarm identifies an alert from one snapshot to the next.
 type alarm struct {
 	kind    snapshot.AlertKind
 	gpuUUID string
@@ -24,8 +24,8 @@ func alarmOf(a *snapshot.Alert) alarm { return alarm{a.Kind, a.GPUUUID, a.Row} }
 
 const bellPause = time.Minute
 
-// ring looks at the alerts of a new snapshot and reports whether to ring.
-// What stands on the very first screen is being looked at: that is silent.
+// ring reports whether the alerts of a new snapshot ring the bell. Those of the
+// first snapshot do not.
 func (b *bell) ring(alerts []snapshot.Alert, now time.Time) bool {
 	first := b.raised == nil
 	raised := make(map[alarm]bool, len(alerts))

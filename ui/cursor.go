@@ -7,11 +7,10 @@ import (
 	"vramscope/ui/table"
 )
 
-// The cursor holds a process. Rows move around it: its line on the screen
-// stays, and what scrolls is the rest. Until a movement key there is none, and
-// the table shows its top.
+// The cursor stays on a process, and on its line of the screen while rows move. Until
+// a movement key is pressed there is none, and the table shows its top.
 
-// move moves the cursor by so many rows; the first movement only shows it.
+// move moves the cursor by so many rows. The first movement only shows it.
 func (m *model) move(by int) bool {
 	ids := m.rowIDs()
 	if len(ids) == 0 {
@@ -20,14 +19,14 @@ func (m *model) move(by int) bool {
 	at := slices.Index(ids, m.st.Cursor.ID)
 	if !m.st.Cursor.Active || at < 0 {
 		if by > 0 {
-			by-- // down from nowhere is the first row
+			by-- // without a cursor, down is the first row
 		}
 		return m.moveTo(ids, max(by, 0))
 	}
 	return m.moveTo(ids, at+by)
 }
 
-// moveTo puts the cursor on a row, and scrolls no more than that needs.
+// moveTo puts the cursor on a row, and scrolls as little as possible.
 func (m *model) moveTo(ids []snapshot.RowID, to int) bool {
 	to = min(max(to, 0), len(ids)-1)
 	height := max(m.tableHeight(), 1)
@@ -42,9 +41,9 @@ func (m *model) moveTo(ids []snapshot.RowID, to int) bool {
 	return before != m.st.Cursor
 }
 
-// keepCursor is called when the rows may have changed. A process that ended
-// stays where it is, as a row that says so, until the cursor leaves it. One
-// that a filter hides gives the cursor to its neighbour.
+// keepCursor is called when the rows may have changed. An ended process keeps its row
+// until the cursor leaves it. Where a filter hides the process, the cursor moves to
+// its neighbour.
 func (m *model) keepCursor() {
 	c := &m.st.Cursor
 	if !c.Active {
@@ -52,7 +51,7 @@ func (m *model) keepCursor() {
 	}
 	ids := m.rowIDs()
 	if len(ids) == 0 {
-		return // the rows may come back, with this one among them
+		return // this row may return with the others
 	}
 	at := slices.Index(ids, c.ID)
 	if at < 0 {
@@ -62,7 +61,7 @@ func (m *model) keepCursor() {
 	c.Line = min(c.Line, at, max(m.tableHeight()-1, 0))
 }
 
-// dropCursor goes back to the top: no cursor, no scrolling.
+// dropCursor removes the cursor and scrolls to the top.
 func (m *model) dropCursor() bool {
 	had := m.st.Cursor.Active || m.st.ScrollX != 0 || m.st.gpuTop != 0
 	m.st.Cursor = table.Cursor{}
@@ -70,8 +69,8 @@ func (m *model) dropCursor() bool {
 	return had
 }
 
-// atCursor is the process that the cursor holds, whether it still runs or has
-// ended; nil where there is none.
+// atCursor is the process under the cursor, running or ended; nil where there is
+// none.
 func (m *model) atCursor() *snapshot.Process {
 	if !m.st.Cursor.Active {
 		return nil
@@ -79,7 +78,7 @@ func (m *model) atCursor() *snapshot.Process {
 	return findProcess(m.st.shown, m.st.Cursor.ID)
 }
 
-// findProcess looks a row up among the living and the ended.
+// findProcess finds a running or ended row.
 func findProcess(s *snapshot.Snapshot, id snapshot.RowID) *snapshot.Process {
 	if p := s.Row(id); p != nil {
 		return p
@@ -90,8 +89,8 @@ func findProcess(s *snapshot.Snapshot, id snapshot.RowID) *snapshot.Process {
 	return nil
 }
 
-// needCursor puts the cursor on the first row where there is none yet, for
-// keys that act on a row.
+// needCursor puts the cursor on the first row where there is none, for keys that act
+// on a row.
 func (m *model) needCursor() *snapshot.Process {
 	if !m.st.Cursor.Active {
 		m.move(1)

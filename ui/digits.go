@@ -8,8 +8,8 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// digits collects the number of a GPU. Where there are more than ten, a digit
-// that could be the first of two waits for the second.
+// digits collects the index of a GPU. Where there are more than ten, a digit that
+// may be the first of two waits for the second.
 type digits struct {
 	first int  // the digit that waits
 	open  bool // one does
@@ -41,8 +41,8 @@ func (m *model) digit(d int) (bool, tea.Cmd) {
 	return m.focusGPU(d), nil
 }
 
-// lastIndex is the highest index of a GPU, which is more than their number
-// tells where only some are looked at.
+// lastIndex is the highest index of a GPU, which exceeds their number where only
+// some are listed.
 func lastIndex(s *snapshot.Snapshot) int {
 	last := 0
 	for i := range s.GPUs {

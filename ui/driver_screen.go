@@ -12,19 +12,19 @@ import (
 	"vramscope/ui/cell"
 )
 
-// driverRows is what the driver's screen takes: the text with a blank line
-// above and two below.
+// driverRows is the height of the driver's screen: the text with a blank line above
+// and two below.
 const driverRows = 8
 
-// driverScreen stands in place of the GPU lines while no driver answers: what
-// happened, what is being done about it, and what is still known.
+// driverScreen replaces the GPU lines while no driver answers: what happened, what
+// is done about it, and what is still known.
 type driverScreen struct {
 	look  *cell.Appearance
 	shown *snapshot.Snapshot
 	now   time.Time
 }
 
-// Render implements panel. A narrow screen breaks the sentences.
+// Render implements panel. Sentences are wrapped on a narrow screen.
 func (d driverScreen) Render(width, height int) []string {
 	s := &d.look.Styles
 	const indent = 3
@@ -50,12 +50,12 @@ func (d driverScreen) Render(width, height int) []string {
 		out = append(out, cell.Blank(width, 1)...)
 	}
 	write(s.Text, "Last seen   ", d.lastSeen())
-	write(s.Text, "By probes   ", d.told())
+	write(s.Text, "By probes   ", d.byProbes())
 	write(s.Text, "Still here  ", d.answering())
 	return cell.Fill(out, width, height)
 }
 
-// answering is what the probes still tell.
+// answering says how many probes still answer.
 func (d driverScreen) answering() string {
 	switch n := d.shown.Driver.ProbesAnswering; n {
 	case 0:
@@ -88,7 +88,7 @@ func (d driverScreen) happened() string {
 	}
 }
 
-// next is what is being done about it.
+// next says when the driver is tried again.
 func (d driverScreen) next() string {
 	driver := &d.shown.Driver
 	text := ""
@@ -99,14 +99,15 @@ func (d driverScreen) next() string {
 		return text
 	}
 	wait := max(driver.RetryAt.Sub(d.now), 0).Round(time.Second)
-	text += "Looking again in " + strconv.Itoa(int(wait/time.Second)) + " s"
+	text += "Next try in " + strconv.Itoa(int(wait/time.Second)) + " s"
 	if driver.State == snapshot.DriverGone {
 		text += "; the history is kept"
 	}
 	return text + "."
 }
 
-// lastSeen is the box as it was. What only probes tell of has not been seen.
+// lastSeen is the box as the driver last reported it. GPUs that only probes report
+// are not counted.
 func (d driverScreen) lastSeen() string {
 	seen := *d.shown
 	seen.GPUs = slices.DeleteFunc(slices.Clone(seen.GPUs), func(g snapshot.GPU) bool {
@@ -138,8 +139,8 @@ func (d driverScreen) lastSeen() string {
 	return s
 }
 
-// told is the box by its probes, where no driver has ever told of it.
-func (d driverScreen) told() string {
+// byProbes is the box as the probes report it, where no driver ever did.
+func (d driverScreen) byProbes() string {
 	if d.lastSeen() != "" || len(d.shown.GPUs) == 0 {
 		return ""
 	}
@@ -159,7 +160,7 @@ func (d driverScreen) told() string {
 	if total > 0 {
 		text += " with " + wholeGiB(total) + "G"
 	}
-	return text + "; what is used of it nobody tells."
+	return text + "; usage unknown."
 }
 
 func firstBlank(text string) int {

@@ -15,19 +15,18 @@ import (
 	tea "charm.land/bubbletea/v2"
 )
 
-// A flush takes its time, in steps even seconds, and the screen lives on
-// meanwhile:
+// A flush runs in commands, while the screen is updated:
 //
 //	y ─→ startFlush ─┬─ cmd: one request after the other ──→ flushedMsg ─→ message line
 //	                 └─ cmd: newest step (one slot) ──────→ flushStepMsg ─→ progress line
 //	Esc ─→ stopFlush: no further request, no further step
 
-// flushRun is the flush that is under way. There is one at a time.
+// flushRun is the flush that is running. There is one at a time.
 type flushRun struct {
 	stop      context.CancelFunc
-	steps     chan string // how far it is; one slot, closed at the end
+	steps     chan string // its progress; one slot, closed at the end
 	dryRun    bool
-	stoppable bool // it has more than one step, or process
+	stoppable bool // it has several steps or processes
 	stopped   bool
 }
 
@@ -35,14 +34,14 @@ type flushRun struct {
 type flushAction = func(context.Context, flush.Request) (flush.Result, error)
 
 type (
-	// flushStepMsg is how far the flush is.
+	// flushStepMsg is the progress of the flush.
 	flushStepMsg struct{ text string }
-	// flushedMsg is what came of it, in wordings, the fullest first.
+	// flushedMsg is its result in several wordings, the longest first.
 	flushedMsg struct{ wordings []string }
 )
 
-// openFlush asks about the process under the cursor, or the tagged ones; or it
-// says why none of them can be asked.
+// openFlush asks about the tagged processes or the one under the cursor, or says why
+// that cannot be flushed.
 func (m *model) openFlush() bool {
 	var ids []snapshot.RowID
 	for _, id := range m.rowIDs() {
@@ -58,11 +57,11 @@ func (m *model) openFlush() bool {
 		ids = append(ids, p.ID)
 	}
 	if m.flush != nil {
-		m.say("one flush at a time: another is under way")
+		m.say("one action at a time: a flush is running")
 		return true
 	}
 	if m.attaching {
-		m.say("one thing at a time: a probe is being attached")
+		m.say("one action at a time: a probe is being attached")
 		return true
 	}
 	d := dialog.NewFlush(&m.look, m.st.scene(), ids)
@@ -73,7 +72,7 @@ func (m *model) openFlush() bool {
 	return m.openOverlay(d)
 }
 
-// withAdvice adds to a refusal what can be done about it.
+// withAdvice adds to a refusal what can be done.
 func (m *model) withAdvice(p *snapshot.Process, ended bool, refusal string) string {
 	switch {
 	case ended:
@@ -85,8 +84,7 @@ func (m *model) withAdvice(p *snapshot.Process, ended bool, refusal string) stri
 	}
 }
 
-// greyed reports whether a key would only say why not, about the row that it
-// is plain to be about.
+// greyed reports whether an action would be refused on the row under the cursor.
 func (st *state) greyed(key string) bool {
 	if !st.Cursor.Active || st.live == nil || st.overlay != nil {
 		return false
@@ -102,9 +100,8 @@ func (st *state) greyed(key string) bool {
 	}
 }
 
-// startFlush does what the dialog's y confirmed, or d asked to find out. The
-// identities travel with the requests: they are compared again where the
-// flushing is done.
+// startFlush flushes after y, or makes a dry run after d. Flush compares the
+// identities again.
 func (m *model) startFlush(d dialog.Flush, dryRun bool) tea.Cmd {
 	act, requests := m.options.Actions.Flush, d.Requests(dryRun)
 	if act == nil || m.st.readOnly || len(requests) == 0 {
@@ -123,7 +120,7 @@ func (m *model) startFlush(d dialog.Flush, dryRun bool) tea.Cmd {
 	return tea.Batch(work, run.await)
 }
 
-// flushAll makes the requests one after the other and says what came of them.
+// flushAll makes the requests one after the other and words the results.
 func flushAll(ctx context.Context, act flushAction, requests []flush.Request, run *flushRun) []string {
 	var done []flush.Result
 	var failure string
@@ -131,7 +128,7 @@ func flushAll(ctx context.Context, act flushAction, requests []flush.Request, ru
 		if i > 0 && ctx.Err() != nil {
 			break
 		}
-		request.Progress = func(r flush.Result) { run.tell(flushing(requests, i, r) + run.escape()) }
+		request.Progress = func(r flush.Result) { run.report(flushing(requests, i, r) + run.escape()) }
 		if i > 0 {
 			request.Progress(flush.Result{})
 		}
@@ -153,7 +150,7 @@ func flushAll(ctx context.Context, act flushAction, requests []flush.Request, ru
 	}
 }
 
-// together is one sentence about several flushes, in wordings.
+// together is the result of several flushes, in several wordings.
 func together(done []flush.Result, asked int, failure string) []string {
 	if len(done) == 0 {
 		return []string{failure}
@@ -169,7 +166,7 @@ func together(done []flush.Result, asked int, failure string) []string {
 	}
 }
 
-// flushing says how far a flush is.
+// flushing is the progress of a flush.
 func flushing(requests []flush.Request, at int, r flush.Result) string {
 	verb := "flushing "
 	if requests[at].DryRun {
@@ -185,7 +182,7 @@ func flushing(requests []flush.Request, at int, r flush.Result) string {
 	return text
 }
 
-// escape says what Esc does meanwhile.
+// escape says what Esc does while the flush runs.
 func (r *flushRun) escape() string {
 	if r.stoppable {
 		return "   Esc stops it here"
@@ -193,8 +190,8 @@ func (r *flushRun) escape() string {
 	return ""
 }
 
-// tell puts the newest step into the slot.
-func (r *flushRun) tell(text string) {
+// report puts the newest progress into the slot.
+func (r *flushRun) report(text string) {
 	select {
 	case <-r.steps:
 	default:
@@ -205,7 +202,7 @@ func (r *flushRun) tell(text string) {
 	}
 }
 
-// await is a command that waits for the next step.
+// await is a command that waits for the next progress.
 func (r *flushRun) await() tea.Msg {
 	if text, ok := <-r.steps; ok {
 		return flushStepMsg{text}
@@ -213,7 +210,7 @@ func (r *flushRun) await() tea.Msg {
 	return nil
 }
 
-// takeStep shows how far the flush is, and waits for the next step.
+// takeStep shows the progress, and waits for the next.
 func (m *model) takeStep(msg flushStepMsg) (bool, tea.Cmd) {
 	if m.flush == nil {
 		return false, nil
@@ -224,7 +221,7 @@ func (m *model) takeStep(msg flushStepMsg) (bool, tea.Cmd) {
 	return true, m.flush.await
 }
 
-// takeFlushed shows what came of the flush.
+// takeFlushed shows the result of the flush.
 func (m *model) takeFlushed(msg flushedMsg) bool {
 	if d, ok := m.st.overlay.(dialog.Flush); ok {
 		m.st.overlay = d.DryRunDone()
@@ -234,7 +231,7 @@ func (m *model) takeFlushed(msg flushedMsg) bool {
 	return true
 }
 
-// fitting is the first wording that has room, the last where none has.
+// fitting is the first wording that fits, else the last.
 func fitting(wordings []string, cells int) string {
 	if i := slices.IndexFunc(wordings, func(w string) bool { return text.Width(w) <= cells }); i >= 0 {
 		return wordings[i]
@@ -242,7 +239,7 @@ func fitting(wordings []string, cells int) string {
 	return wordings[len(wordings)-1]
 }
 
-// stopFlush ends a flush after the step that it is at.
+// stopFlush stops a flush after its present step.
 func (m *model) stopFlush() bool {
 	if m.flush == nil || !m.flush.stoppable || m.flush.stopped {
 		return false

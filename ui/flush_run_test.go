@@ -198,7 +198,7 @@ func TestGradualFlushIsStoppedByEsc(t *testing.T) {
 	m.until("flushing 2963112: step 1 of 4, freed 2.90G of 11.8G   Esc stops it here")
 	// The screen lives on: another F says why not, the cursor moves.
 	m.key("F")
-	m.until("one flush at a time")
+	m.until("one action at a time")
 	m.key("j")
 	m.key("esc")
 	m.until("stopped 2963112: 70.6G to 67.7G, freed 2.90G of 11.8G; driver says -2.90G  ok")
@@ -252,14 +252,14 @@ func TestFSaysWhyNot(t *testing.T) {
 		m := newFlushModel(t, nil).onto(snapshottest.Leaking)
 		m.st.past = m.now.Add(-time.Minute)
 		m.key("F")
-		if m.st.overlay != nil || !strings.Contains(m.content, "not in the past: L goes back to now") {
+		if m.st.overlay != nil || !strings.Contains(m.content, "not in the past: L shows the present") {
 			t.Errorf("it says\n%s", m.content)
 		}
 	})
 	t.Run("read-only", func(t *testing.T) {
 		m := newFlushModel(t, func(_ *snapshot.Snapshot, o *Options) { o.ReadOnly, o.Actions = true, Actions{} }).onto(snapshottest.Leaking)
 		m.key("F")
-		if m.st.overlay != nil || !strings.Contains(m.content, "--read-only: nothing on the box is changed") {
+		if m.st.overlay != nil || !strings.Contains(m.content, "--read-only: actions are disabled") {
 			t.Errorf("it says\n%s", m.content)
 		}
 	})

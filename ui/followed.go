@@ -13,7 +13,7 @@ func newGraph(st *state, lk *cell.Appearance, rows []table.Row) graph.Graph {
 	return graphAbout(st, lk, followed(st, rows))
 }
 
-// graphAbout is a graph of one series at the moment that the screen shows.
+// graphAbout is the graph of a series at the shown moment.
 func graphAbout(st *state, lk *cell.Appearance, key snapshot.SeriesKey) graph.Graph {
 	g := graph.Graph{
 		Appearance: lk, History: st.history, Window: st.window,

@@ -13,8 +13,8 @@ import (
 	"vramscope/ui/gpus"
 )
 
-// writeHeader writes the first line: what this is, which box, and the time.
-// SIMULATED, READ-ONLY and PAST stand right after the name and never go.
+// writeHeader writes the first line: the program, the box and the time. The badges
+// SIMULATED, READ-ONLY and PAST follow the name and are never left out.
 //
 //	vramscope  root@h100-03  8×H100 80GB HBM3  drv 550.163  CUDA 12.4     12:04:17
 func writeHeader(l *cell.Line, st *state, lk *cell.Appearance) {
@@ -57,10 +57,10 @@ func writeHeader(l *cell.Line, st *state, lk *cell.Appearance) {
 	}
 }
 
-// The badges that say which moment is shown.
+// The badges of the moment that is shown.
 const badgePast, badgeFrozen = "PAST", "FROZEN"
 
-// badges are what must not be overlooked.
+// badges are the badges of the header.
 func (st *state) badges() []string {
 	var badges []string
 	if st.shown != nil && st.shown.Simulated {
@@ -78,8 +78,8 @@ func (st *state) badges() []string {
 	return badges
 }
 
-// headerItems are what the header says, the most important first; what does
-// not fit ends it. A pane says less of each.
+// headerItems are the items of the header, the most important first. The first that
+// does not fit ends the list. In a pane each is shorter.
 func headerItems(st *state, lk *cell.Appearance) []cell.Span {
 	s, shown := &lk.Styles, st.shown
 	pane, wide := st.width < fullWidth, st.width >= gpus.LegendWidth
@@ -119,8 +119,7 @@ func headerItems(st *state, lk *cell.Appearance) []cell.Span {
 	return items
 }
 
-// shortHost is a host's own name without its domain: who looks knows that, and
-// the rest of the line is worth more.
+// shortHost is the name of a host without its domain.
 func shortHost(name string, lk *cell.Appearance) string {
 	const most = 28
 	name = text.Clean(name)
@@ -130,7 +129,7 @@ func shortHost(name string, lk *cell.Appearance) string {
 	return text.Cut(name, most, lk.Glyphs.Ellipsis)
 }
 
-// driverWords replace the GPUs where there is no driver to tell them.
+// driverWords replaces the GPUs where there is no driver.
 func driverWords(shown *snapshot.Snapshot, now time.Time) string {
 	switch shown.Driver.State {
 	case snapshot.DriverOK, "":
@@ -148,9 +147,9 @@ func driverWords(shown *snapshot.Snapshot, now time.Time) string {
 	}
 }
 
-// boxName is "8×H100 80GB HBM3", or the kinds where there are several. A GPU
-// whose name nobody could read is counted with the one kind that there is;
-// where there are more it is a GPU of its own.
+// boxName is "8×H100 80GB HBM3", or a list where there are several kinds. A GPU
+// whose name is unknown counts as the one kind there is; where there are several it
+// is a kind of its own.
 func boxName(shown *snapshot.Snapshot, lk *cell.Appearance, pane, wide bool) string {
 	var names []string
 	counts := make(map[string]int, 1)
@@ -193,8 +192,8 @@ func boxName(shown *snapshot.Snapshot, lk *cell.Appearance, pane, wide bool) str
 	}
 }
 
-// headerName is a GPU's name: in a pane without the kind of its memory, in
-// full on a wide screen.
+// headerName is the name of a GPU: in a pane without the kind of its memory, in full
+// on a wide screen.
 func headerName(name string, pane, wide bool) string {
 	if wide {
 		return gpus.FullName(name)

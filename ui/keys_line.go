@@ -14,9 +14,9 @@ import (
 	"vramscope/ui/keys"
 )
 
-// writeKeys writes the last line: the keys that mean something now, as many
-// as fit, and at the right what narrows the table, which rows are in view,
-// the interval, and whether the screen is live.
+// writeKeys writes the last line: the keys that are bound now, as many as fit, and at
+// the right what narrows the table, the rows in view, the interval, and whether the
+// screen is live.
 func writeKeys(l *cell.Line, st *state, lk *cell.Appearance, view view) {
 	status := keysStatus(st, lk, view)
 	cells := cell.SpansWidth(status)
@@ -33,8 +33,8 @@ func writeKeys(l *cell.Line, st *state, lk *cell.Appearance, view view) {
 	}
 }
 
-// hints are the keys of the part of the screen that has them. In a pane
-// without a table there are two: help, and how to see the processes.
+// hints are the hints of the present scope. In a pane without a table there are two:
+// help, and how to see the processes.
 func (st *state) hints(lk *cell.Appearance, view view) []keys.Hint {
 	if question, ok := st.overlay.(dialog.Question); ok {
 		return question.Hints()
@@ -63,8 +63,8 @@ func (st *state) hints(lk *cell.Appearance, view view) []keys.Hint {
 	return few
 }
 
-// detailHints keeps the keys that mean something for this process: a map where
-// its probe can tell one, else attaching where it has no probe.
+// detailHints keeps the keys that apply to the process: the map where its probe has
+// one, and attaching where it has no probe.
 func (st *state) detailHints(hints []keys.Hint) []keys.Hint {
 	p := st.live.Row(st.Cursor.ID)
 	kept := make([]keys.Hint, 0, len(hints))
@@ -94,7 +94,7 @@ func (st *state) detailHints(hints []keys.Hint) []keys.Hint {
 	return kept
 }
 
-// scope is the part of the screen that has the keys.
+// scope is the part of the screen that receives the keys.
 func (st *state) scope() keys.Scope {
 	switch {
 	case st.overlay != nil:
@@ -138,7 +138,7 @@ func keysStatus(st *state, lk *cell.Appearance, view view) []cell.Span {
 		}
 		parts = append(parts, cell.Span{*style, text})
 	}
-	if view.layout.header.rows == 0 || st.detail { // the detail takes the header's place
+	if view.layout.header.rows == 0 || st.detail { // the detail replaces the header
 		for _, badge := range st.badges() {
 			if badge != badgePast && badge != badgeFrozen { // the line ends in that word
 				add(&s.Badge, badge)
@@ -161,8 +161,7 @@ func keysStatus(st *state, lk *cell.Appearance, view view) []cell.Span {
 	return parts
 }
 
-// gpusInView is "28/32 GPU" where not all GPU lines are in view: lines that
-// are only scrolled away must not look as if they were not there.
+// gpusInView is "28/32 GPU" where not all GPU lines are in view.
 func (st *state) gpusInView(lk *cell.Appearance, lay *layout) string {
 	rows := lay.gpus.rows
 	if lay.gpuHeader {
@@ -186,8 +185,7 @@ func (st *state) gpusInView(lk *cell.Appearance, lay *layout) string {
 	return strconv.Itoa(seen) + "/" + strconv.Itoa(len(st.shown.GPUs)) + " GPU"
 }
 
-// narrowed says what keeps rows out of the table: a list that is not whole
-// must not look so.
+// narrowed says what hides rows of the table.
 func (st *state) narrowed() string {
 	s := ""
 	if f := st.Focus; f != nil {
@@ -211,7 +209,7 @@ func joinedWords(a, b string) string {
 	return a + " " + b
 }
 
-// liveness says whether the figures are of now.
+// liveness says whether the figures are current.
 func (st *state) liveness(lk *cell.Appearance) (*themes.Style, string) {
 	s := &lk.Styles
 	switch {
@@ -232,8 +230,7 @@ func (st *state) liveness(lk *cell.Appearance) (*themes.Style, string) {
 	}
 }
 
-// behind reports whether the newest figures are older than they should be:
-// then it is not true that the screen is live.
+// behind reports whether the newest figures are too old for the screen to be live.
 func (st *state) behind() bool {
 	late := st.now.Sub(st.shown.Time)
 	return late > 3*st.shown.Interval && late > 3*time.Second
@@ -252,11 +249,11 @@ func interval(d time.Duration) string {
 	}
 }
 
-// view is what of the table is in view.
+// view is the part of the table that is in view.
 type view struct {
 	layout      layout
-	first, rows int // from the first row, so many
-	total       int // rows that there are
+	first, rows int // the first row, and how many
+	total       int // of how many rows
 }
 
 // inView is "1-12/13".

@@ -29,7 +29,7 @@ func TestHintsAsDrawn(t *testing.T) {
 		{keys.InMain, 120 - 1 - 21, 3, "? help   q quit   Enter detail   F flush   a attach   x signal   / find   f filter   s sort"},
 		{keys.InMain, 200 - 1 - 18, 3, "? help   q quit   Enter detail   F flush   a attach   x signal   / find   f filter   u mine   s sort   t tree   Space tag   0-7 GPU   p freeze   , . back, forth   E events"},
 		{keys.InDetail, 80 - 1 - 9, 2, "Esc back  j k next process  F flush  x signal  v map  e env  y copy"},
-		{keys.InNoDriver, 61, 2, "? help  r look now  d doctor  E events  q quit"},
+		{keys.InNoDriver, 61, 2, "? help  r retry now  d doctor  E events  q quit"},
 	} {
 		hints := b.Hints(tc.where, false, 7)
 		if tc.where == keys.InDetail {

@@ -2,21 +2,20 @@ package ui
 
 import "vramscope/ui/gpus"
 
-// layout is where everything stands, in rows and cells of the screen.
+// layout is the rectangles of the screen.
 //
 //	header │ GPU header │ GPU lines │ table │ graph, detail beside it │ alert │ keys
 //
-// It depends on the size and on what the box is (GPUs, MIG, kinds), not on
-// values, so that nothing moves but data. In a small pane rows go in the
-// order table, keys, alert, GPU lines; what is left in the end is the GPU
-// lines with an alarm and one line that says the worst.
+// It depends on the size and on the hardware of the box, not on values, so that only
+// data moves. A small pane drops, in this order, the table, the keys, the alert and
+// GPU lines; GPU lines with an alarm and one line of the worst alert stay.
 type layout struct {
 	width, height int
 
 	header rect
 	gpus   rect // with its header line where gpuHeader is set
-	spare  rect // one row that nothing else has a use for: the legend
-	table  rect // with its header line; no rows where it does not fit
+	spare  rect // a row that is left over: the legend
+	table  rect // with its header line; without rows where it does not fit
 	graph  rect
 	detail rect // beside the graph
 	alert  rect
@@ -24,16 +23,16 @@ type layout struct {
 
 	gpuHeader  bool
 	gpuColumns int  // 1 or 2
-	instances  bool // MIG instances have lines of their own
+	instances  bool // MIG instances have their own lines
 }
 
-// rect is a rectangle of the screen; without rows it is not there.
+// rect is a rectangle of the screen. Without rows it is not drawn.
 type rect struct{ top, left, rows, cells int }
 
-// The sizes that the drawings are made for.
+// The sizes at which the layout changes.
 const (
 	leastWidth, leastHeight = 30, 3
-	fullWidth, fullHeight   = 80, 24 // below it is a pane, and parts go
+	fullWidth, fullHeight   = 80, 24 // below is a pane, without some parts
 	detailWidth             = 180
 	detailHeight            = 46
 
@@ -42,7 +41,7 @@ const (
 	graphLeast = 12
 	graphMost  = 16
 
-	// On a box with so few GPUs the graph comes before the table's sixth row.
+	// With so few GPUs the graph comes before the table's sixth row.
 	fewGPUs  = 2
 	tableFew = 1 + 5
 )
@@ -50,9 +49,9 @@ const (
 // box is what the layout depends on besides the size.
 type box struct {
 	gpus      int
-	instances int  // MIG instances, all of them
-	opened    int  // those of the GPU in focus
-	noDriver  bool // the driver's screen stands in place of the GPU lines
+	instances int  // all MIG instances
+	opened    int  // MIG instances of the GPU in focus
+	noDriver  bool // the driver's screen replaces the GPU lines
 	tableOnly bool // a pane too small for both shows the table
 }
 
@@ -89,20 +88,18 @@ func arrange(width, height int, b box) layout {
 	return lay
 }
 
-// twoColumns: GPU lines are in two halves of the width where the board has
-// more GPUs than the height has room for. Instances need the whole width.
+// twoColumns reports whether GPU lines stand in two columns, because they are more
+// than the height has room for. Instances need the whole width.
 func twoColumns(width, height int, b box) bool {
 	const half = 29 // index, 10 cells of bar, used, utilisation and temperature or an alarm
 	return b.gpus > 8 && b.opened == 0 && width >= 2*half+2 && (height < 40 || b.gpus > 16)
 }
 
-// withTable hands out rows that are to spare, in the order of what they are
-// worth: table, graph, MIG lines, a higher graph, then the table again.
+// withTable distributes the free rows: to the table, the graph, MIG lines, a higher
+// graph, and the table again.
 func (lay *layout) withTable(gpuRows, free int, b box) {
 	table := min(free, tableGood)
 	if rest := free - max(b.instances-b.opened, 0) - graphLeast; b.gpus <= fewGPUs && rest >= tableFew {
-		// A workstation has few processes that count, and the graph where a
-		// server has GPU lines.
 		table = min(table, rest)
 	}
 	free -= table
@@ -128,8 +125,8 @@ func (lay *layout) withTable(gpuRows, free int, b box) {
 
 func (lay *layout) withoutTable(gpuRows, free int) { lay.stack(1, gpuRows, free, 0, 0) }
 
-// pane is for fewer rows than GPU lines, header, alert and keys need: alert
-// and keys share a line, then the header goes.
+// pane is for fewer rows than GPU lines, header, alert and keys need: alert and keys
+// share a line, and then the header is dropped.
 func (lay *layout) pane(gpuRows int) {
 	header := 0
 	if lay.height >= gpuRows+2 {
@@ -156,13 +153,11 @@ func (lay *layout) stack(header, gpus, spare, table, graph int) {
 	lay.keys = place(lay.height - top)
 }
 
-// rows is how many process rows the table has room for.
+// rows is the number of process rows in the table.
 func (lay *layout) rows() int { return max(lay.table.rows-1, 0) }
 
-// over is where a dialog of so many rows stands: over the table, the graph
-// too where the table is too low, and in a pane whose table is not high enough
-// whatever there is above the alert line: who is asked must see all of the
-// question.
+// over is the rectangle of a question of so many rows: the table, with the graph
+// where the table is too low, and in a pane everything above the alert line.
 func (lay *layout) over(rows int) rect {
 	switch {
 	case lay.table.rows == 0, lay.height < fullHeight && lay.table.rows+lay.graph.rows < rows:
@@ -174,12 +169,12 @@ func (lay *layout) over(rows int) rect {
 	}
 }
 
-// above is everything over the alert line: the place of the detail.
+// above is everything above the alert line: the rectangle of the detail.
 func (lay *layout) above() rect {
 	return rect{0, 0, max(lay.height-lay.alert.rows-lay.keys.rows, 0), lay.width}
 }
 
-// below is everything under the header: the place of help.
+// below is everything below the header: the rectangle of the help.
 func (lay *layout) below() rect {
 	return rect{lay.header.rows, 0, lay.height - lay.header.rows, lay.width}
 }

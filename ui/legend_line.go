@@ -1,10 +1,10 @@
 package ui
 
 import (
+	"slices"
 	"strconv"
 
 	"vramscope/internal/quantity"
-	"vramscope/internal/text"
 	"vramscope/sampler/snapshot"
 	"vramscope/themes"
 	"vramscope/ui/cell"
@@ -12,40 +12,36 @@ import (
 	"vramscope/ui/keys"
 )
 
-// The alert line where there is no alert: how to get to know more, while
-// nobody has a probe, else what the textures mean or the sums of the box.
+// Without an alert the alert line says how to get a probe while no process has one,
+// else what the textures mean or the sums of the box.
 
-// dayOne reports whether nobody has a probe yet and there is a way to get one.
+// dayOne reports whether no process has had a probe yet and there is a way to get
+// one.
 func (st *state) dayOne(lk *cell.Appearance) bool {
 	return !st.hintOff && !st.partsShown() && len(st.shown.Rows) > 0 && lk.Keys != nil && lk.Keys.Can(keys.CanRun)
 }
 
-// writeDayOne says how to learn more, in as many words as have room.
+// writeDayOne says how to get a probe, in the longest wording that fits.
 func writeDayOne(l *cell.Line, lk *cell.Appearance) {
 	s := &lk.Styles
-	ask, how, run := cell.Span{s.Text, "what is in it? "}, cell.Span{s.Dim, "start jobs with  "}, cell.Span{s.Key, "vramscope run -- CMD"}
-	parts := []cell.Span{ask, how, run}
+	sign := []cell.Span{{s.Unknown, lk.Glyphs.Unknown}, {s.Text, " = contents unknown. "}}
+	run := []cell.Span{{s.Dim, `Start jobs with "`}, {s.Key, "vramscope run -- CMD"}, {s.Dim, `"`}}
+	ways := run
 	if lk.Keys.Has(keys.Attach) {
-		parts = append(parts, cell.Span{s.Dim, ",  or "}, cell.Span{s.Key, "a"}, cell.Span{s.Dim, " on a running Python"})
+		ways = slices.Concat(run, []cell.Span{{s.Dim, ", or press "}, {s.Key, "a"}, {s.Dim, " on a Python process"}})
 	}
 	l.Skip(1)
-	for _, wording := range [...][]cell.Span{parts, {ask, how, run}, {ask, run}, {run}} {
-		cells := 0
-		for _, part := range wording {
-			cells += text.Width(part.Text)
-		}
-		if cells <= l.Width()-1 {
-			for _, part := range wording {
-				l.Put(part.Style, part.Text)
-			}
+	for _, wording := range [...][]cell.Span{slices.Concat(sign, ways), ways, slices.Concat(sign, run), run, run[1:2]} {
+		if cell.SpansWidth(wording) < l.Width() {
+			l.PutSpans(wording, l.Width(), "")
 			return
 		}
 	}
 }
 
-// writeCalm is the line of a box with nothing to say: what the textures of
-// the bar mean, or where the GPU lines' header says that, the sums.
-func writeCalm(l *cell.Line, st *state, lk *cell.Appearance) {
+// writeLegend writes what the textures of the bars mean or, where the header of the
+// GPU lines says that, the sums.
+func writeLegend(l *cell.Line, st *state, lk *cell.Appearance) {
 	l.Skip(1)
 	if l.Width() < gpus.LegendWidth {
 		gpus.WriteLegend(l, lk, l.Width()-2)
@@ -81,12 +77,12 @@ func boxSums(shown *snapshot.Snapshot, s *themes.Styles) []cell.Span {
 		{s.Text, free.String()}, {s.Dim, " free"},
 	}
 	if returnableKnown {
-		parts = append(parts, cell.Span{s.Dim, "   flushes would return "}, cell.Span{s.Text, returnable.String()})
+		parts = append(parts, cell.Span{s.Dim, "   flushes would free "}, cell.Span{s.Text, returnable.String()})
 	}
 	if idle > 0 {
-		text := " GPU holds memory and does nothing"
+		text := " GPU idle but holding memory"
 		if idle > 1 {
-			text = " GPUs hold memory and do nothing"
+			text = " GPUs idle but holding memory"
 		}
 		parts = append(parts, cell.Span{s.Dim, "   "}, cell.Span{s.Text, strconv.Itoa(idle)}, cell.Span{s.Dim, text})
 	}

@@ -6,31 +6,31 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// What comes to Update besides keys and the terminal's answers.
+// The messages to Update besides keys and the answers of the terminal.
 type (
 	// snapshotMsg is the newest snapshot.
 	snapshotMsg struct{ snapshot *snapshot.Snapshot }
 	// clockMsg comes each second in which no snapshot did.
 	clockMsg struct{}
-	// drainedMsg says that the terminal takes output again, and whether any
-	// was lost while it did not.
+	// drainedMsg comes when the terminal takes output again; lost says whether any
+	// was lost meanwhile.
 	drainedMsg struct{ lost bool }
-	// suspendMsg asks for what Ctrl+Z does, continuedMsg comes after a stop
-	// that nobody announced, resumedMsg at the end of a suspension.
+	// suspendMsg asks for a suspension and resumedMsg comes at its end; continuedMsg
+	// comes after a SIGSTOP.
 	suspendMsg   struct{}
 	continuedMsg struct{}
 	resumedMsg   struct{ err error }
-	// endMsg ends the program when the terminal's last answers had time to come.
+	// endMsg ends the program after quitTimeout.
 	endMsg struct{}
-	// digitMsg comes when no second digit did.
+	// digitMsg comes when no second digit was pressed.
 	digitMsg struct{ wait int }
-	// pastMsg is a moment rebuilt from the history; nil where nothing is
-	// remembered that far back.
+	// pastMsg is a moment rebuilt from the history; nil where the history does not
+	// reach that far.
 	pastMsg struct {
 		request  int
 		snapshot *snapshot.Snapshot
 	}
-	// environmentMsg is what a process's environment says.
+	// environmentMsg is the environment of a process.
 	environmentMsg struct {
 		id    process.Identity
 		lines []string
@@ -41,10 +41,10 @@ type (
 		id   process.Identity
 		plan attach.Plan
 	}
-	// attachedMsg is what came of putting it in, in words.
+	// attachedMsg is the result of attaching, in words.
 	attachedMsg struct{ text string }
-	// reportMsg is what doctor has found.
+	// reportMsg is the report of doctor.
 	reportMsg struct{ lines []string }
-	// actedMsg is the outcome of an action, in words.
+	// actedMsg is the result of another action, in words.
 	actedMsg struct{ text string }
 )

@@ -15,40 +15,40 @@ import (
 	"vramscope/ui/terminal"
 )
 
-// model is the one tea.Model. Update changes the state and, where anything
-// changed that can be seen, draws the frame; View only hands out the last one,
-// because Bubble Tea calls it after every message.
+// model is the tea.Model. Update changes the state and draws the frame where that
+// changed. View returns the last frame, because Bubble Tea calls it after every
+// message.
 type model struct {
 	options    Options
 	crashes    *crashes
 	end        func()               // ends the program
-	stalled    func() bool          // the terminal is not taking what is written
-	suspension *terminal.Suspension // nil where there is no terminal to hand back
+	stalled    func() bool          // the terminal does not take output
+	suspension *terminal.Suspension // nil where there is no terminal
 
 	st    state
 	look  cell.Appearance
 	theme string
-	dark  bool // the terminal's ground
+	dark  bool // the background of the terminal
 
 	traits    terminal.Traits
 	answers   terminal.Answers
-	ending    bool      // quit was pressed; only the terminal's answers are waited for
-	flush     *flushRun // nil while none is under way
-	attaching bool      // a probe is being put into a process
+	ending    bool      // quit was pressed: only the answers of the terminal are awaited
+	flush     *flushRun // nil while none runs
+	attaching bool      // a probe is being attached
 	bell      bell
 
-	typing        *typing       // the line being typed, nil while none is
-	digits        digits        // the number of a GPU being typed
+	typing        *typing       // the line being typed, nil where none is
+	digits        digits        // the index of a GPU being typed
 	past          int           // number of the newest request to the history
 	segmentsAsked int           // number of the newest request for a map of segments
-	asked         time.Time     // when the question that is open was put
-	current       alarm         // what the alert line has been turned to
-	interval      time.Duration // last asked for; 0: not yet
-	wish          intervalWish  // the same, for the commands that tell the sampler
+	asked         time.Time     // when the open question was asked
+	current       alarm         // the alert on the alert line
+	interval      time.Duration // last asked for; 0: never
+	wish          intervalWish  // the same, for the commands that set it
 
 	content string // the frame
 	title   string
-	stale   bool // the frame is not what the state says, because the terminal stalled
+	stale   bool // the frame is older than the state, because the terminal stalled
 }
 
 func newModel(options Options, t terminal.Traits) (*model, error) {
@@ -95,14 +95,14 @@ func newModel(options Options, t terminal.Traits) (*model, error) {
 	return m, nil
 }
 
-// restyle resolves the theme anew: another theme, or another ground.
+// restyle resolves the theme after a change of theme or background.
 func (m *model) restyle() {
 	if styles, err := themes.New(m.theme, m.dark, m.traits.Profile); err == nil {
 		m.look.Styles = styles
 	}
 }
 
-// begin draws the first frame, before there is a program.
+// begin draws the first frame, before the program runs.
 func (m *model) begin(width, height int, first *snapshot.Snapshot) {
 	m.st.width, m.st.height = width, height
 	m.answers = m.traits.Asked(m.options.Now(), m.look.Glyphs.ASCII)
@@ -115,8 +115,7 @@ func (m *model) begin(width, height int, first *snapshot.Snapshot) {
 	m.draw()
 }
 
-// Init implements tea.Model. The questions to the terminal went out with the
-// first frame.
+// Init implements tea.Model. The first frame carries the questions to the terminal.
 func (m *model) Init() tea.Cmd { return nil }
 
 // Update implements tea.Model.
@@ -145,8 +144,8 @@ func (m *model) View() tea.View {
 	return view
 }
 
-// draw makes the frame that View hands out. While the terminal takes no output
-// nothing is drawn: frames would only queue up.
+// draw makes the frame for View. While the terminal takes no output it draws
+// nothing, so that no frames queue up.
 func (m *model) draw() {
 	if m.stalled() {
 		m.stale = true
@@ -157,7 +156,7 @@ func (m *model) draw() {
 	m.title = titleOf(m.st.live)
 }
 
-// guarded makes a command that panics end the program as a panic in Update does.
+// guarded makes a panic in a command end the program like one in Update.
 func (m *model) guarded(cmd tea.Cmd) tea.Cmd {
 	if cmd == nil {
 		return nil
@@ -174,7 +173,7 @@ func (m *model) guarded(cmd tea.Cmd) tea.Cmd {
 	}
 }
 
-// say puts a line on the alert line for a while.
+// say shows a message on the alert line for a while.
 func (m *model) say(text string) {
 	m.st.message = text
 	m.st.messageUntil = m.options.Now().Add(messageTime)

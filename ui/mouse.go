@@ -6,11 +6,11 @@ import (
 	tea "charm.land/bubbletea/v2"
 )
 
-// wheelStep is how many rows a notch of the wheel is.
+// wheelStep is the rows of a notch of the wheel.
 const wheelStep = 3
 
-// takeMouse does what the mouse asks for, where it is on: it is off at the
-// start, because capturing it takes away the terminal's own selection.
+// takeMouse handles the mouse. It is off by default, because capturing it disables
+// the selection of the terminal.
 func (m *model) takeMouse(msg tea.MouseMsg) (bool, tea.Cmd) {
 	if !m.st.mouse || m.typing != nil || m.ending {
 		return false, nil
@@ -29,13 +29,13 @@ func (m *model) takeMouse(msg tea.MouseMsg) (bool, tea.Cmd) {
 	return false, nil
 }
 
-// wheel scrolls what has the keys, as its keys would.
+// wheel scrolls what receives the keys, as its keys would.
 func (m *model) wheel(by int) bool {
 	if m.st.overlay == nil {
 		return m.move(by)
 	}
 	if _, question := m.st.overlay.(dialog.Question); question {
-		return false // a wheel must not choose a signal
+		return false // the wheel must not choose a signal
 	}
 	key := "down"
 	if by < 0 {

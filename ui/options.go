@@ -14,74 +14,72 @@ import (
 	"vramscope/ui/terminal"
 )
 
-// Source hands over what the sampler publishes: one slot, newest wins.
+// Source is what the sampler publishes: one slot, the newest wins.
 type Source interface {
 	// Latest is the newest Snapshot, nil before the first.
 	Latest() *snapshot.Snapshot
-	// Updates is sent to when there is a newer one; it holds one token.
+	// Updates receives when there is a newer one. It holds one token.
 	Updates() <-chan struct{}
 }
 
-// Sampling is what the screen may change about the sampler. The methods may
-// take time; they are never called from the event loop.
+// Sampling controls the sampler. Its methods may block, and are never called from
+// the event loop.
 type Sampling interface {
 	SetInterval(interval time.Duration)
-	// Suspend lets go of the driver, so that it can be unloaded and a GPU can
-	// sleep while nobody looks; Resume opens it again.
+	// Suspend closes the driver, so that it can be unloaded and GPUs can sleep;
+	// Resume opens it again.
 	Suspend()
 	Resume()
 }
 
-// Actions is what the screen may do to the box. A nil one is not there: its
-// key, its hint and its help are left out.
+// Actions are what the screen can do to processes. A nil one leaves out its key, its
+// hint and its help.
 type Actions struct {
-	// Flush has a process free cached memory, only if the identity still holds.
-	// If the context ends no further step is begun.
+	// Flush makes a process free cached memory, if the identity still holds. After
+	// the end of the context it begins no further step.
 	Flush func(context.Context, flush.Request) (flush.Result, error)
-	// Signal sends a signal, only if the identity still holds.
+	// Signal sends a signal, if the identity still holds.
 	Signal func(context.Context, signal.Request) (signal.Result, error)
-	// Attachable finds out whether a probe can be put into a running process,
-	// and every reason why not. It changes nothing and may take a second.
+	// Attachable examines whether a probe can be attached to a running process. It
+	// changes nothing and may take a second.
 	Attachable func(context.Context, process.Identity) attach.Plan
-	// Attach puts a probe into a running process, only if the identity still
-	// holds, and returns once the probe answers.
+	// Attach attaches a probe to a running process, if the identity still holds, and
+	// returns when the probe answers.
 	Attach func(context.Context, attach.Request) (attach.Result, error)
-	// AuditLog is the directory in which these are logged; "" where they are not.
+	// AuditLog is the directory of the audit log, "" where there is none.
 	AuditLog string
-	// Segments asks a process's probe where its memory on a GPU lies.
+	// Segments asks the probe of a process for its segments on a GPU.
 	Segments func(context.Context, process.Identity, string) (snapshot.SegmentMap, error)
 }
 
-// Options is all that Run needs to know.
+// Options configure Run.
 type Options struct {
 	Source   Source
-	Sampling Sampling // nil: the interval is fixed, and suspending lets nothing go
+	Sampling Sampling // nil: the interval is fixed, and a suspension does not close the driver
 	History  snapshot.History
 	Actions  Actions
-	// Environment reads what of a process's environment matters to its use of
-	// a GPU, as NAME=value. Nil: not there.
+	// Environment reads the variables of a process that concern its use of a GPU, as
+	// NAME=value. Nil: no such key.
 	Environment func(process.Identity) ([]string, error)
 
-	// Save writes what the screen shows to a file, and says to which. Nil: not
-	// there.
+	// Save writes the shown snapshot to a file. Nil: no such key.
 	Save func(*snapshot.Snapshot) (path string, err error)
-	// LookNow asks for a driver that is away without waiting for the next try.
-	// Nil: not there.
+	// LookNow retries the driver at once. Nil: no such key.
 	LookNow func()
-	// Doctor is the report of vramscope doctor, for a box without a driver.
-	// Nil: not there.
+	// Doctor is the report of vramscope doctor, for a box without a driver. Nil: no
+	// such key.
 	Doctor func() []string
 
-	Resume *Viewpoint      // of another screen, to begin with; nil: what the options say
-	Leave  func(Viewpoint) // is told the last one, in the end. Nil: nobody asks
+	Resume *Viewpoint      // of an earlier screen; nil: the options
+	Leave  func(Viewpoint) // receives the last viewpoint at the end; may be nil
 
 	Theme       string        // "" is themes.Default
-	ASCII       bool          // draw with ASCII glyphs whatever the terminal can do
-	ReadOnly    bool          // no action, whatever is bound
-	Mouse       bool          // take the mouse from the start
-	GraphWindow time.Duration // how far back graphs reach; 0 goes by their height: 5 or 10 minutes
+	ASCII       bool          // use ASCII glyphs in every terminal
+	ReadOnly    bool          // no actions
+	Mouse       bool          // capture the mouse from the start
+	GraphWindow time.Duration // how far back graphs reach; 0: 5 or 10 minutes, by their height
 	Sort        string        // the column to sort by; "" is USED
-	IdleAfter   time.Duration // a GPU that holds memory and does nothing for longer is said to be idle; 0 is ten minutes
+	IdleAfter   time.Duration // a GPU that holds memory and is unused for longer is marked idle; 0 is ten minutes
 	Version     string        // of vramscope
 
 	Input, Output *os.File         // nil: standard input and output
@@ -108,11 +106,10 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// idleAfter is how long a GPU must have done nothing before that is worth a
-// word: shorter than a coffee, longer than an evaluation or a checkpoint.
+// idleAfter is longer than an evaluation or a checkpoint usually takes.
 const idleAfter = 10 * time.Minute
 
-// abilities is what the options bind, as the key table asks for it.
+// abilities are the abilities that the options bind.
 func (o Options) abilities(t terminal.Traits) keys.Ability {
 	can := keys.CanSuspend | keys.CanRun
 	if !t.Console {

@@ -15,7 +15,7 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// openOverlay lays something over the screen, in the place of what lies there.
+// openOverlay opens an overlay in the place of the present one.
 func (m *model) openOverlay(o dialog.Overlay) bool {
 	m.closeOverlay()
 	if _, question := o.(dialog.Question); question {
@@ -33,7 +33,7 @@ func (m *model) closeOverlay() bool {
 	return had
 }
 
-// holdRows keeps the rows where they are: what is asked about must not move.
+// holdRows keeps the order of the rows while a question is open.
 func (m *model) holdRows() {
 	ids := m.rowIDs()
 	m.st.Held = make(map[snapshot.RowID]int, len(ids))
@@ -42,7 +42,7 @@ func (m *model) holdRows() {
 	}
 }
 
-// overlayRoom is how many lines the overlay fills.
+// overlayRoom is the size of the overlay.
 func (m *model) overlayRoom() (width, height int) {
 	lay := m.layout()
 	what, natural := m.st.overlay.Size(m.st.width)
@@ -53,13 +53,11 @@ func (m *model) overlayRoom() (width, height int) {
 	return m.st.width, min(natural, room.rows)
 }
 
-// askingTime is how long a question stands before it can be answered with yes.
-// Until then nobody has read it: it is text pasted into the wrong window, or
-// keys that waited in a slow line.
+// askingTime is how long a question must be open before y is accepted. An earlier y
+// comes from text pasted into the wrong window or from keys queued in a slow line.
 const askingTime = 250 * time.Millisecond
 
-// pressOverlay gives a key to what lies on top; taken is false for keys that
-// mean nothing to it.
+// pressOverlay gives a key to the overlay. taken is false for keys that it ignores.
 func (m *model) pressOverlay(name string) (changed bool, cmd tea.Cmd, taken bool) {
 	width, height := m.overlayRoom()
 	next, out := m.st.overlay.Press(name, width, height)
@@ -92,21 +90,21 @@ func (m *model) pressOverlay(name string) (changed bool, cmd tea.Cmd, taken bool
 	return true, nil, true
 }
 
-// refreshOverlay lets what lies on top follow the box.
+// refreshOverlay gives the overlay the newest figures.
 func (m *model) refreshOverlay() {
 	if m.st.overlay != nil {
 		m.st.overlay = m.st.overlay.Follow(m.st.scene())
 	}
 }
 
-// fitOverlay closes a dialog that the screen has become too small for: as no.
+// fitOverlay closes a question for which the screen has become too small.
 func (m *model) fitOverlay() {
 	if _, question := m.st.overlay.(dialog.Question); !question {
 		return
 	}
 	if _, height := m.overlayRoom(); height < dialog.LeastLines {
 		m.closeOverlay()
-		m.say("the window is too small for that question")
+		m.say("the window is too small for this question")
 	}
 }
 
@@ -122,8 +120,7 @@ func (m *model) openSignal() bool {
 // signalTimeout is how long sending a signal may take.
 const signalTimeout = 5 * time.Second
 
-// sendSignal does what the dialog's y confirmed. The identity travels with it:
-// it is compared again where the signal is sent.
+// sendSignal sends the signal after y. Signal compares the identity again.
 func (m *model) sendSignal(d dialog.Signal) tea.Cmd {
 	send, id, sig := m.options.Actions.Signal, d.Process(), d.Signal()
 	if send == nil || m.st.readOnly {
@@ -144,8 +141,7 @@ func (m *model) sendSignal(d dialog.Signal) tea.Cmd {
 	}
 }
 
-// askEnvironment shows the environment of the process under the cursor, once
-// it has been read.
+// askEnvironment reads and shows the environment of the process under the cursor.
 func (m *model) askEnvironment() (bool, tea.Cmd) {
 	p := m.needCursor()
 	if p == nil {
@@ -158,7 +154,7 @@ func (m *model) askEnvironment() (bool, tea.Cmd) {
 	}
 }
 
-// takeEnvironment fills the panel that waits for it, if it is still there.
+// takeEnvironment fills the overlay that waits for it, if that is still open.
 func (m *model) takeEnvironment(msg environmentMsg) bool {
 	waiting, ok := m.st.overlay.(dialog.Environment)
 	if !ok || waiting.Process() != msg.id {
@@ -168,20 +164,20 @@ func (m *model) takeEnvironment(msg environmentMsg) bool {
 	return true
 }
 
-// lookNow has the driver asked for at once.
+// lookNow retries the driver at once.
 func (m *model) lookNow() tea.Cmd {
 	look := m.options.LookNow
 	if look == nil {
 		return nil
 	}
-	m.say("looking for the driver")
+	m.say("trying the driver")
 	return func() tea.Msg {
 		look()
-		return nil // whatever it found comes as a snapshot
+		return nil // the result comes as a snapshot
 	}
 }
 
-// askDoctor shows doctor's report, once it has been made.
+// askDoctor makes and shows the report of doctor.
 func (m *model) askDoctor() (bool, tea.Cmd) {
 	examine := m.options.Doctor
 	if examine == nil {
@@ -190,7 +186,7 @@ func (m *model) askDoctor() (bool, tea.Cmd) {
 	return m.openOverlay(dialog.NewReport(&m.look)), func() tea.Msg { return reportMsg{examine()} }
 }
 
-// takeReport fills the panel that waits for it, if it is still there.
+// takeReport fills the overlay that waits for it, if that is still open.
 func (m *model) takeReport(msg reportMsg) bool {
 	waiting, ok := m.st.overlay.(dialog.Report)
 	if !ok {

@@ -2,18 +2,19 @@ package ui
 
 import (
 	"strconv"
+
 	"vramscope/ui/gpus"
 	"vramscope/ui/table"
 )
 
-// Tab decides whether the movement keys walk the rows of the table or the
-// GPUs. Walking the GPUs puts them in focus one after the other, so the table
-// below shows each one's processes.
+// Tab switches the movement keys between the rows of the table and the GPUs. A
+// movement among the GPUs changes the focus, so that the table shows the processes of
+// one GPU after the other.
 
-// gpuKeys reports whether the movement keys walk the GPUs.
+// gpuKeys reports whether the movement keys move among the GPUs.
 func (m *model) gpuKeys() bool { return m.st.onGPUs && !m.st.detail && !m.st.noDriver() }
 
-// nextPanel gives the movement keys to the GPUs, or back to the table.
+// nextPanel switches the movement keys between the GPUs and the table.
 func (m *model) nextPanel() bool {
 	if m.st.shown == nil || len(m.st.shown.GPUs) == 0 {
 		return false
@@ -25,7 +26,7 @@ func (m *model) nextPanel() bool {
 	return true
 }
 
-// focusOn is the focus that shows a line's processes alone.
+// focusOn is the focus on the GPU or instance of a line.
 func focusOn(line gpus.Line) *table.Focus {
 	f := &table.Focus{GPUUUID: line.GPU.UUID}
 	if line.Instance != nil {
@@ -34,8 +35,7 @@ func focusOn(line gpus.Line) *table.Focus {
 	return f
 }
 
-// setFocus narrows the table; asked for what is in focus already, it shows all
-// again.
+// setFocus sets the focus, or removes it where it is set already.
 func (m *model) setFocus(f *table.Focus) bool {
 	if m.st.Focus != nil && *m.st.Focus == *f {
 		f = nil
@@ -46,7 +46,7 @@ func (m *model) setFocus(f *table.Focus) bool {
 	return true
 }
 
-// focusGPU focuses the GPU of an index.
+// focusGPU sets the focus on a GPU by its index.
 func (m *model) focusGPU(index int) bool {
 	for i := range m.st.shown.GPUs {
 		if m.st.shown.GPUs[i].Index == index {
@@ -57,7 +57,7 @@ func (m *model) focusGPU(index int) bool {
 	return true
 }
 
-// walkGPUs moves the focus to the next GPU, or instance of the GPU in focus.
+// walkGPUs moves the focus to the next GPU or instance.
 func (m *model) walkGPUs(by int) bool {
 	if m.st.shown == nil || len(m.st.shown.GPUs) == 0 {
 		return false
@@ -79,7 +79,7 @@ func (m *model) walkGPUs(by int) bool {
 	return true
 }
 
-// seeFocus scrolls the GPU lines until the one in focus is in view.
+// seeFocus scrolls the GPU lines until the focus is in view.
 func (m *model) seeFocus() {
 	if m.st.Focus == nil {
 		m.st.gpuTop = 0

@@ -16,23 +16,21 @@ import (
 	"vramscope/ui/terminal"
 )
 
-// framesPerSecond is the renderer's clock. It runs whether or not there is
-// anything to draw: at 60 it costs half a per cent of a core, at 10 a key
-// still feels instant.
+// framesPerSecond is the rate of the renderer, which always runs: 60 cost 0.5 % of a
+// core, and at 10 keys still feel instant.
 const framesPerSecond = 10
 
-// firstSnapshotTimeout is how long the first frame waits for something to
-// show. The sampler needs a few milliseconds; a driver that hangs, seconds.
+// firstSnapshotTimeout is how long the first frame waits for a snapshot. The sampler
+// needs a few milliseconds, with a driver that hangs seconds.
 const firstSnapshotTimeout = 25 * time.Millisecond
 
-// endTimeout is how long an orderly end may take. After it the watchdog
-// restores the terminal itself and exits: nothing in here may keep a program
-// alive that was told to end.
+// endTimeout is how long an orderly end may take. After it the watchdog restores the
+// terminal and exits.
 const endTimeout = 800 * time.Millisecond
 
-// Run shows the monitor until it is quit, a signal ends it, the terminal goes
-// away, or ctx is done; then the cause of ctx is returned where it is more
-// than a cancellation. The terminal is left as it was found in every case.
+// Run shows the monitor until the user quits, a signal ends it, the terminal closes,
+// or ctx is done; it then returns the cause of ctx where that is not a plain
+// cancellation. It always restores the terminal.
 //
 //	Source ── one slot ──→ feed goroutine ── Send (blocks) ─┐
 //	keys, resizes ── Bubble Tea's reader ───────────────────┼→ event loop: Update → View
@@ -52,12 +50,12 @@ type run struct {
 	terminal *terminal.Terminal
 	program  *tea.Program
 	cancel   context.CancelCauseFunc
-	drained  chan struct{} // the output was stalled and is no longer
-	lost     atomic.Bool   // bytes were dropped meanwhile
+	drained  chan struct{} // the output no longer stalls
+	lost     atomic.Bool   // output was dropped while it stalled
 	signals  *terminal.Signals
 }
 
-// errQuit ends a run that was asked to end: a signal, a closed terminal.
+// errQuit ends a run after a signal or a closed terminal.
 var errQuit = errors.New("asked to end")
 
 func (r *run) run(parent context.Context) error {
@@ -69,8 +67,8 @@ func (r *run) run(parent context.Context) error {
 	var err error
 	r.terminal, err = terminal.Open(r.options.Input, r.options.Output, r.options.Environ, terminal.Listeners{
 		Drained: r.noteDrained,
-		Ended:   func(error) { cancel(errQuit) }, // a terminal that is gone needs no message
-		// Ctrl-C quits through the event loop like any key, unless that hangs.
+		Ended:   func(error) { cancel(errQuit) }, // a closed terminal shows no message
+		// Ctrl-C is a key in the event loop; this is for when the loop hangs.
 		Interrupted: func() { time.AfterFunc(endTimeout, func() { cancel(errQuit) }) },
 	})
 	if err != nil {
@@ -98,8 +96,8 @@ func (r *run) run(parent context.Context) error {
 		tea.WithEnvironment(r.options.Environ),
 		tea.WithFPS(framesPerSecond),
 		tea.WithFilter(r.measured),
-		// The themes are resolved for the terminal's colours already: the
-		// renderer need not convert each cell again.
+		// The themes are resolved for the terminal's colours: the renderer need not
+		// convert them.
 		tea.WithColorProfile(colorprofile.TrueColor),
 		tea.WithoutSignalHandler())
 
@@ -126,9 +124,8 @@ func (r *run) run(parent context.Context) error {
 	return reason(err, cause)
 }
 
-// measured replaces a size that Bubble Tea has found among the keys with the
-// one that the kernel knows: what is typed or pasted, or garbled by the line,
-// can look like a terminal's report of it, and nothing would put that right.
+// measured replaces the size that Bubble Tea found in the input with the kernel's:
+// typed, pasted or garbled input can look like a terminal's report of its size.
 func (r *run) measured(_ tea.Model, msg tea.Msg) tea.Msg {
 	if _, ok := msg.(tea.WindowSizeMsg); !ok {
 		return msg
@@ -139,7 +136,7 @@ func (r *run) measured(_ tea.Model, msg tea.Msg) tea.Msg {
 	return msg
 }
 
-// reason is what the caller of Run should hear of an end.
+// reason is the error that Run returns.
 func reason(err, cause error) error {
 	var crash *Crash
 	switch {
@@ -170,10 +167,9 @@ func (r *run) firstFrame(ctx context.Context, m *model, caught *crashes) {
 	r.terminal.Enter(m.content)
 }
 
-// feed takes snapshots out of the one slot and hands them to the event loop.
-// Send blocks until the loop takes the message, so a loop that is behind gets
-// the newest snapshot next, never a queue of old ones. It also moves the clock
-// where no snapshot does.
+// feed sends snapshots from the slot to the event loop. Send blocks until the loop
+// takes the message, so that a slow loop gets the newest snapshot and no queue. In a
+// second without a snapshot feed sends the time.
 func (r *run) feed(ctx context.Context) {
 	clock := time.NewTicker(time.Second)
 	defer clock.Stop()
@@ -197,22 +193,22 @@ func (r *run) feed(ctx context.Context) {
 	}
 }
 
-// clockSlack lets a snapshot that is a little late still be what moves the
-// clock: two frames a second would cost twice as much as one.
+// clockSlack is how late a snapshot may be before the time is sent without it: two
+// frames a second would cost twice as much as one.
 const clockSlack = 150 * time.Millisecond
 
-// noteDrained passes on that output moves again. It never blocks.
+// noteDrained reports that the terminal takes output again. It never blocks.
 func (r *run) noteDrained(lost bool) {
 	if lost {
 		r.lost.Store(true)
 	}
 	select {
 	case r.drained <- struct{}{}:
-	default: // the news is on its way already
+	default: // reported already
 	}
 }
 
-// obey does what signals ask for.
+// obey handles the signals.
 func (r *run) obey(ctx context.Context) {
 	for {
 		select {
@@ -229,8 +225,8 @@ func (r *run) obey(ctx context.Context) {
 	}
 }
 
-// watch is the last resort: when the end has been asked for and does not come,
-// the terminal is restored as far as it can be, and the process exits.
+// watch restores the terminal and exits where the program does not end within
+// endTimeout.
 func (r *run) watch(ctx context.Context, finished <-chan struct{}) {
 	select {
 	case <-finished:

@@ -11,8 +11,10 @@ import (
 	"vramscope/ui/dialog"
 )
 
-// prompt is one line of input in the place of the keys line: what to find, or
-// what to filter by. Both take effect while they are typed.
+// prompt is a line of input in the place of the keys line: what to find, or what to
+// filter by. bubbles' textinput is not used: it measures text with go-runewidth,
+// which disagrees with terminals about widths, and the package that it reads the
+// clipboard with searches PATH at the start of every command.
 type prompt struct {
 	look  *cell.Appearance
 	label string // "find", "filter"
@@ -20,7 +22,7 @@ type prompt struct {
 	at    int // the insertion point, in runes
 }
 
-// maxPrompt is more than anybody types; pasting a file must not slow the screen.
+// maxPrompt bounds what is pasted.
 const maxPrompt = 200
 
 func newPrompt(lk *cell.Appearance, label, text string) prompt {
@@ -28,11 +30,10 @@ func newPrompt(lk *cell.Appearance, label, text string) prompt {
 	return p.insert(text)
 }
 
-// value is what has been typed.
+// value is the typed text.
 func (p prompt) value() string { return string(p.text) }
 
-// insert puts typed or pasted text at the insertion point; what cannot be
-// shown is dropped, the first line's end ends it.
+// insert inserts the first line of a text, without what is not printable.
 func (p prompt) insert(s string) prompt {
 	s, _, _ = strings.Cut(s, "\n")
 	var fresh []rune
@@ -46,8 +47,7 @@ func (p prompt) insert(s string) prompt {
 	return p
 }
 
-// press takes a key, its name and the text it types. Enter is confirmed, Esc
-// is closed; q is a letter here.
+// press takes a key: its name and the text it types.
 func (p prompt) press(name, text string) (prompt, dialog.Outcome) {
 	switch name {
 	case "enter":
@@ -65,7 +65,7 @@ func (p prompt) press(name, text string) (prompt, dialog.Outcome) {
 	case "backspace", "ctrl+h":
 		if p.at == 0 {
 			if len(p.text) == 0 {
-				return p, dialog.Closed // as in less and vi: nothing left to take back
+				return p, dialog.Closed // as in less and vi
 			}
 			return p, dialog.Handled
 		}
@@ -94,14 +94,14 @@ func (p prompt) press(name, text string) (prompt, dialog.Outcome) {
 	return p, dialog.Handled
 }
 
-// without takes runes out; the insertion point stands where they were.
+// without removes runes and moves the insertion point there.
 func (p prompt) without(from, to int) prompt {
 	p.text = slices.Delete(slices.Clone(p.text), from, to)
 	p.at = from
 	return p
 }
 
-// Render implements panel. The insertion point is always in sight.
+// Render implements panel. The insertion point is always in view.
 func (p prompt) Render(width, height int) []string {
 	if width <= 0 || height <= 0 {
 		return cell.Blank(max(width, 0), height)
@@ -126,8 +126,8 @@ func (p prompt) Render(width, height int) []string {
 	return cell.Fill([]string{l.String()}, width, height)
 }
 
-// field writes the text, the rune at the insertion point reversed, moved so
-// far to the left that this rune is in sight.
+// field writes the text with the rune at the insertion point reversed, scrolled so
+// that this rune is in view.
 func (p prompt) field(l *cell.Line, s *themes.Styles, room int) {
 	room = max(room, 1)
 	before := p.text[:p.at]

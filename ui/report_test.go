@@ -27,12 +27,12 @@ func TestWithoutADriverOneCanLookAndAsk(t *testing.T) {
 				strings.Split(strings.Repeat("  ok  more\n", 40)+"  ok  the end", "\n")...)
 		}
 	})
-	m.shows("? help  r look now  d doctor  E events  q quit")
+	m.shows("? help  r retry now  d doctor  E events  q quit")
 	m.press("r")
 	if looked != 1 {
 		t.Errorf("r looked %d times", looked)
 	}
-	m.shows("looking for the driver")
+	m.shows("trying the driver")
 	m.press("d")
 	m.shows("kernel module  none is loaded")
 	m.hides("the end")

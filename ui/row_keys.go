@@ -9,8 +9,8 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// pin makes the graph hold on to the process under the cursor, or to the GPU
-// in focus; pinned again it follows once more.
+// pin pins the graph to the process under the cursor or the GPU in focus, or unpins
+// it.
 func (m *model) pin() bool {
 	switch p := m.atCursor(); {
 	case m.st.pinned != nil:
@@ -28,7 +28,7 @@ func (m *model) pin() bool {
 	return true
 }
 
-// copyPID puts the pid on the clipboard of whoever looks, also over SSH.
+// copyPID copies the PID to the clipboard of the terminal, also over SSH.
 func (m *model) copyPID() (bool, tea.Cmd) {
 	p := m.needCursor()
 	if p == nil {
@@ -39,8 +39,8 @@ func (m *model) copyPID() (bool, tea.Cmd) {
 	return true, tea.SetClipboard(pid)
 }
 
-// tag marks the process under the cursor and goes on to the next; untag takes
-// all marks away.
+// tag tags the process under the cursor and moves to the next; with set false it
+// removes all tags.
 func (m *model) tag(set bool) bool {
 	if !set {
 		had := len(m.st.Tags) > 0

@@ -10,8 +10,8 @@ import (
 	"vramscope/ui/table"
 )
 
-// What the model needs to know of the frame that frame draws: which rows it
-// lists, how many are in view, and what stands where.
+// What the model needs to know of the drawn frame: its rows, how many are in view,
+// and where they are.
 
 func (m *model) table() *table.Table {
 	t := m.st.table(&m.look)
@@ -20,7 +20,7 @@ func (m *model) table() *table.Table {
 
 func (m *model) layout() layout { return arrange(m.st.width, m.st.height, m.st.box()) }
 
-// rowIDs is the rows of the table, in its order.
+// rowIDs are the rows of the table, in its order.
 func (m *model) rowIDs() []snapshot.RowID {
 	rows := m.table().Rows
 	ids := make([]snapshot.RowID, len(rows))
@@ -30,13 +30,13 @@ func (m *model) rowIDs() []snapshot.RowID {
 	return ids
 }
 
-// tableHeight is how many rows are in view at once.
+// tableHeight is how many rows are in view.
 func (m *model) tableHeight() int {
 	lay := m.layout()
 	return lay.rows()
 }
 
-// widestCommand is how far the COMMAND column may be moved.
+// widestCommand is how far the COMMAND column can be scrolled.
 func (m *model) widestCommand() int {
 	widest := 0
 	for _, r := range m.table().Rows {
@@ -45,8 +45,7 @@ func (m *model) widestCommand() int {
 	return max(widest-scrollStep, 0)
 }
 
-// nextSort sorts by the next column that the table shows. Its direction is
-// the natural one of the column again.
+// nextSort sorts by the next shown column, in its natural direction.
 func (m *model) nextSort() bool {
 	t := m.table()
 	titles := t.SortTitles(m.st.width)
@@ -61,8 +60,8 @@ func (m *model) sortBy(title string) bool {
 	return true
 }
 
-// click selects a row or a GPU, or sorts by a column whose title was hit;
-// hit again, it sorts the other way.
+// click selects a row or a GPU, or sorts by a column; a second click on its title
+// reverses the direction.
 func (m *model) click(x, y int) bool {
 	if m.st.shown == nil {
 		return false
@@ -98,7 +97,7 @@ func (m *model) click(x, y int) bool {
 	return false
 }
 
-// gpuLineAt is the GPU, or the instance, whose line a cell belongs to.
+// gpuLineAt is the GPU line at a cell.
 func (m *model) gpuLineAt(lay *layout, x, y int) (gpus.Line, bool) {
 	rows, row := lay.gpus.rows, y-lay.gpus.top
 	if lay.gpuHeader {

@@ -2,7 +2,7 @@ package ui
 
 import tea "charm.land/bubbletea/v2"
 
-// save writes what the screen shows to a file: now, frozen, or of the past.
+// save writes the shown snapshot to a file.
 func (m *model) save() tea.Cmd {
 	write, shown := m.options.Save, m.st.shown
 	if write == nil || shown == nil {

@@ -12,7 +12,7 @@ import (
 )
 
 // frame draws the whole screen: exactly height lines of exactly width cells.
-// It changes nothing; the same state and look give the same frame.
+// It depends on nothing else and changes nothing.
 //
 //	arrange ─→ layout ─┬─ header, GPU lines or driver's screen
 //	table.List ────────┼─ table
@@ -45,7 +45,7 @@ func frame(st *state, lk *cell.Appearance) []string {
 	return cell.Fill(out, st.width, st.height)
 }
 
-// drawMain draws what is above the alert line.
+// drawMain draws everything above the alert line.
 func drawMain(out []string, st *state, lk *cell.Appearance, lay *layout, t *table.Table) []string {
 	if lay.header.rows > 0 {
 		out = append(out, drawn(st.width, func(l *cell.Line) { writeHeader(l, st, lk) })...)
@@ -58,7 +58,7 @@ func drawMain(out []string, st *state, lk *cell.Appearance, lay *layout, t *tabl
 		out = append(out, st.gpus(lk, lay).Render(st.width, lay.gpus.rows)...)
 	}
 	if lay.spare.rows > 0 {
-		out = append(out, drawn(st.width, func(l *cell.Line) { writeCalm(l, st, lk) })...)
+		out = append(out, drawn(st.width, func(l *cell.Line) { writeLegend(l, st, lk) })...)
 		out = cell.Fill(out, st.width, lay.spare.top+lay.spare.rows)
 	}
 	if lay.table.rows > 0 {
@@ -70,7 +70,7 @@ func drawMain(out []string, st *state, lk *cell.Appearance, lay *layout, t *tabl
 	return out
 }
 
-// beside draws the graph and, where there is room, the detail to its right.
+// beside draws the graph with the detail at its right, where that has room.
 func beside(st *state, lk *cell.Appearance, lay *layout, rows []table.Row) []string {
 	lines := newGraph(st, lk, rows).Render(lay.graph.cells, lay.graph.rows)
 	if lay.detail.rows == 0 {
@@ -83,8 +83,8 @@ func beside(st *state, lk *cell.Appearance, lay *layout, rows []table.Row) []str
 	return lines
 }
 
-// bottom is the last line: what is being typed, else the keys. Where nothing
-// else has a line it says the worst, because that is what must be seen.
+// bottom is the last line: the prompt, else the keys. Where there is no alert line
+// and an alert, it is that.
 func bottom(st *state, lk *cell.Appearance, lay *layout, view view) []string {
 	switch {
 	case st.prompt != nil:
@@ -96,9 +96,8 @@ func bottom(st *state, lk *cell.Appearance, lay *layout, view view) []string {
 	}
 }
 
-// alertAndBadges is the last line where it has to say the worst: what the
-// alert line says, and at the right what no size may drop, where there is no
-// header for it.
+// alertAndBadges is the last line where that shows the alert, with the badges where
+// there is no header.
 func alertAndBadges(st *state, lk *cell.Appearance, lay *layout) string {
 	var badges []string
 	if lay.header.rows == 0 || st.detail {
@@ -108,7 +107,7 @@ func alertAndBadges(st *state, lk *cell.Appearance, lay *layout) string {
 	for _, badge := range badges {
 		cells += len(badge) + 2
 	}
-	// Words that say when it is reversed are as good as the badge.
+	// The words of a frozen or past screen replace its badge.
 	if words := st.standstill(); words != "" && cells > 0 {
 		last := len(badges[len(badges)-1]) + 2
 		if st.width-cells+last >= text.Width(words) {
@@ -131,13 +130,13 @@ func alertAndBadges(st *state, lk *cell.Appearance, lay *layout) string {
 	return s.String() + marks.String()
 }
 
-// speaks reports whether the alert line has more to say than a legend.
+// speaks reports whether the alert line shows more than a hint or a legend.
 func (st *state) speaks() bool {
 	return st.shown == nil || len(st.shown.Alerts) > 0 || st.noDriver() || !st.past.IsZero() || st.frozen ||
 		st.message != "" && st.now.Before(st.messageUntil)
 }
 
-// covered lays the overlay over what it covers.
+// covered draws the overlay over the lines.
 func covered(lines []string, st *state, lay *layout) []string {
 	extent, rows := st.overlay.Size(st.width)
 	r := lay.below()
@@ -168,13 +167,12 @@ func (st *state) box() box {
 	return b
 }
 
-// noDriver reports whether the driver's screen stands in place of the GPUs.
+// noDriver reports whether the driver's screen replaces the GPU lines.
 func (st *state) noDriver() bool {
 	return st.shown != nil && st.shown.Driver.State != snapshot.DriverOK && st.shown.Driver.State != ""
 }
 
-// moment is what ages on the screen are measured from: the moment that is
-// shown, or now while that is live.
+// moment is the moment that is shown: ages are measured from it.
 func (st *state) moment() time.Time {
 	if st.shown != nil && (!st.past.IsZero() || st.frozen || st.now.Before(st.shown.Time)) {
 		return st.shown.Time
@@ -182,7 +180,7 @@ func (st *state) moment() time.Time {
 	return st.now
 }
 
-// viewOf is which rows the table shows.
+// viewOf is the rows in view.
 func viewOf(lay layout, t *table.Table) view {
 	room := lay.rows()
 	v := view{layout: lay, total: table.Recent(t.Rows), first: t.First(room)}
@@ -190,14 +188,14 @@ func viewOf(lay layout, t *table.Table) view {
 	return v
 }
 
-// drawn is one line.
+// drawn is a line that write writes.
 func drawn(width int, write func(l *cell.Line)) []string {
 	l := cell.NewLine(width)
 	write(l)
 	return []string{l.String()}
 }
 
-// tooSmall is the only screen that refuses.
+// tooSmall replaces the screen below the least size.
 func tooSmall(width, height int, lk *cell.Appearance) []string {
 	if width <= 0 || height <= 0 {
 		return nil

@@ -156,7 +156,7 @@ func TestBadgesAreInEverySize(t *testing.T) {
 				for _, badge := range st.badges() {
 					said := strings.Contains(screen, badge) ||
 						badge == "PAST" && strings.Contains(screen, "   L live ") ||
-						badge == "FROZEN" && strings.Contains(screen, "frozen at 12:04:17   p goes on ")
+						badge == "FROZEN" && strings.Contains(screen, "frozen at 12:04:17   p resumes ")
 					if !said {
 						t.Fatalf("%d×%d with %s: no %s in\n%s", width, height, what, badge, screen)
 					}

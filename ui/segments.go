@@ -58,13 +58,13 @@ func mapsSegments(p *snapshot.Process) bool {
 func mapRefusal(p *snapshot.Process) string {
 	switch {
 	case p == nil:
-		return "it has ended: nobody can tell any more"
+		return "it has exited"
 	case p.Probe == nil:
-		return "PID " + strconv.Itoa(p.ID.Process.PID) + " has no probe: only a probe can tell where its memory lies"
+		return "PID " + strconv.Itoa(p.ID.Process.PID) + " has no probe: only a probe can report its segments"
 	case p.Probe.State == snapshot.ProbeSilent:
 		return "its probe is silent"
 	default:
-		return "its probe cannot tell where its memory lies"
+		return "its probe cannot report its segments"
 	}
 }
 
@@ -79,7 +79,7 @@ func (m *model) toggleSegments() (bool, tea.Cmd) {
 	case p == nil:
 		return false, nil
 	case !m.st.past.IsZero():
-		m.say("the map is of now: L goes back to it")
+		m.say("the map is of now: L shows the present")
 		return true, nil
 	}
 	if live := m.st.live.Row(p.ID); !mapsSegments(live) {
@@ -113,7 +113,7 @@ func (m *model) askSegments() (bool, tea.Cmd) {
 		defer cancel()
 		reported, err := ask(ctx, id, device)
 		if errors.Is(err, context.DeadlineExceeded) {
-			err = errors.New("its probe did not tell within " + quantity.Duration(segmentsTimeout))
+			err = errors.New("no answer from its probe within " + quantity.Duration(segmentsTimeout))
 		}
 		return segmentsMsg{request, reported, err}
 	}

@@ -96,9 +96,9 @@ func TestVSaysWhyThereIsNoMap(t *testing.T) {
 		pid  int
 		want string
 	}{
-		{snapshottest.Probeme, "has no probe: only a probe can tell where its memory lies"},
-		{2955020, "its probe cannot tell where its memory lies"},
-		{2961877, "it has ended: nobody can tell any more"},
+		{snapshottest.Probeme, "has no probe: only a probe can report its segments"},
+		{2955020, "its probe cannot report its segments"},
+		{2961877, "it has exited"},
 	} {
 		m, s := newMapModel(t)
 		m.onto(c.pid).draw()
@@ -157,7 +157,7 @@ func TestTheMapFollowsTheCursor(t *testing.T) {
 	}
 	m.onto(snapshottest.Probeme)
 	m.run(m.followSegments())
-	m.until("has no probe: only a probe can tell")
+	m.until("has no probe: only a probe can report")
 	// j held down asks nobody on the way.
 	for range 5 {
 		m.key("k")

@@ -21,7 +21,7 @@ func intervals() []time.Duration {
 	}
 }
 
-// changeInterval goes to the next longer or shorter interval.
+// changeInterval sets the next longer or shorter interval.
 func (m *model) changeInterval(longer bool) (changed bool, cmd tea.Cmd, done bool) {
 	if m.options.Sampling == nil || m.st.live == nil {
 		return false, nil, true
@@ -50,12 +50,11 @@ func (m *model) changeInterval(longer bool) (changed bool, cmd tea.Cmd, done boo
 	}, true
 }
 
-// intervalWish is the interval that was asked for last. Commands run each on a
-// goroutine of its own, in any order: whichever is last to come through asks
-// for the newest.
+// intervalWish is the interval that was asked for last. Commands run on their own
+// goroutines, in any order: each sets the newest interval.
 type intervalWish struct {
 	newest atomic.Int64
-	mu     sync.Mutex // held while the sampler is told, which may take its time
+	mu     sync.Mutex // held while the interval is set, which may block
 }
 
 func (w *intervalWish) grant(sampling Sampling) {
@@ -64,7 +63,7 @@ func (w *intervalWish) grant(sampling Sampling) {
 	sampling.SetInterval(time.Duration(w.newest.Load()))
 }
 
-// nextTheme walks through the themes.
+// nextTheme sets the next theme.
 func (m *model) nextTheme() bool {
 	names := themes.Names()
 	m.theme = names[(slices.Index(names, m.theme)+1)%len(names)]
@@ -73,8 +72,7 @@ func (m *model) nextTheme() bool {
 	return true
 }
 
-// zoom takes the graph to the next longer window than the one that it shows,
-// or back to the shortest.
+// zoom sets the next longer window of the graph, or after the longest the shortest.
 func (m *model) zoom() bool {
 	windows := []time.Duration{5 * time.Minute, 10 * time.Minute, 30 * time.Minute, 2 * time.Hour, 24 * time.Hour}
 	rows := m.graphRows()
@@ -89,7 +87,7 @@ func (m *model) zoom() bool {
 	return true
 }
 
-// graphRows is how high the graph on the screen is, 0 where none is.
+// graphRows is the height of the graph, 0 where there is none.
 func (m *model) graphRows() int {
 	lay := m.layout()
 	if !m.st.detail {

@@ -6,8 +6,8 @@ import (
 	tea "charm.land/bubbletea/v2"
 )
 
-// scrub moves the screen through the past. The history is read in a command:
-// rebuilding a moment out of compressed series takes its time.
+// scrub moves the shown moment. A command reads the history, because rebuilding a
+// moment from compressed series takes time.
 func (m *model) scrub(step time.Duration) (bool, tea.Cmd) {
 	if m.options.History == nil || m.st.live == nil {
 		return false, nil
@@ -39,7 +39,7 @@ func (m *model) scrub(step time.Duration) (bool, tea.Cmd) {
 		return m.live(), nil
 	}
 	m.st.past = to
-	m.st.frozen, m.st.segments = false, nil // the map is of now
+	m.st.frozen, m.st.segments = false, nil // the map is only of now
 	m.past++
 	request, history := m.past, m.options.History
 	return true, func() tea.Msg {
@@ -50,35 +50,35 @@ func (m *model) scrub(step time.Duration) (bool, tea.Cmd) {
 	}
 }
 
-// takePast shows a moment of the past, unless it is no longer what is wanted.
+// takePast shows a moment of the past, unless a later request replaced it.
 func (m *model) takePast(msg pastMsg) bool {
 	if msg.request != m.past || m.st.past.IsZero() {
 		return false
 	}
 	if msg.snapshot == nil {
 		m.live()
-		m.say("nothing is remembered of that moment")
+		m.say("the history has nothing of that moment")
 		return true
 	}
 	m.show(msg.snapshot)
 	return true
 }
 
-// live goes back to now, from the past and from a frozen screen.
+// live shows the present again.
 func (m *model) live() bool {
 	if m.st.past.IsZero() && !m.st.frozen {
 		return false
 	}
 	m.st.past = time.Time{}
 	m.st.frozen = false
-	m.past++ // what is still being rebuilt is not wanted any more
+	m.past++ // drop what is still being rebuilt
 	if m.st.live != nil {
 		m.show(m.st.live)
 	}
 	return true
 }
 
-// freeze holds the screen still, or lets it go on; sampling never stops.
+// freeze freezes the screen or continues it. Sampling never stops.
 func (m *model) freeze() bool {
 	if m.st.frozen || !m.st.past.IsZero() {
 		return m.live()

@@ -8,8 +8,8 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// titleOf is the terminal's title: "vramscope host", and in alarm what the
-// worst one is: "vramscope host ! 3 full 4m". Window lists and tmux show it.
+// titleOf is the title of the terminal: "vramscope host", and with an urgent alert
+// "vramscope host ! 3 full 4m".
 func titleOf(s *snapshot.Snapshot) string {
 	if s == nil {
 		return "vramscope"
@@ -39,7 +39,7 @@ func alertTitle(s *snapshot.Snapshot, a *snapshot.Alert) string {
 	title := strconv.Itoa(a.GPU) + " " + what
 	if a.Kind == snapshot.AlertFullIn {
 		if g := s.GPU(a.GPUUUID); g != nil && g.FullIn != nil {
-			// Whole minutes: a title that changes each second flickers in a window list.
+			// In whole minutes: a title that changes each second flickers in window lists.
 			title += " " + strconv.Itoa(int(g.FullIn.Median/time.Minute)) + "m"
 		}
 	}

@@ -2,6 +2,7 @@ package ui
 
 import (
 	"slices"
+
 	"vramscope/ui/table"
 
 	"vramscope/ui/dialog"
@@ -9,8 +10,8 @@ import (
 	tea "charm.land/bubbletea/v2"
 )
 
-// typing is a line that is being typed: what to find, or what to filter by. It
-// works while it is typed; Esc puts back what was before.
+// typing is the line being typed: what to find, or what to filter by. It takes effect
+// while it is typed. Esc restores what was before.
 type typing struct {
 	kind   typingKind
 	prompt prompt
@@ -29,7 +30,6 @@ func (m *model) openTyping(kind typingKind) bool {
 	e := &typing{kind: kind, cursor: m.st.Cursor}
 	if kind == typingFilter {
 		e.before = m.st.Filter
-		// A filter is refined more often than it is replaced.
 		e.prompt = newPrompt(&m.look, "filter", m.st.Filter)
 	} else {
 		e.before = m.st.find
@@ -39,8 +39,7 @@ func (m *model) openTyping(kind typingKind) bool {
 	return true
 }
 
-// typed takes a key of the line being typed. The arrows that the line has no
-// use for move the cursor.
+// typed takes a key of the line being typed. Up and down move the cursor.
 func (m *model) typed(msg tea.KeyPressMsg) (bool, tea.Cmd) {
 	e := m.typing
 	next, out := e.prompt.press(msg.String(), msg.Text)
@@ -48,7 +47,7 @@ func (m *model) typed(msg tea.KeyPressMsg) (bool, tea.Cmd) {
 	case dialog.Confirmed:
 		m.typing, m.st.prompt = nil, nil
 		if e.kind == typingFind && e.prompt.value() == "" {
-			m.st.find = e.before // Enter alone looks for the same again
+			m.st.find = e.before // Enter alone repeats the search
 			if m.st.find != "" {
 				m.findNext(1)
 			}
@@ -75,8 +74,8 @@ func (m *model) typed(msg tea.KeyPressMsg) (bool, tea.Cmd) {
 	return true, nil
 }
 
-// paste takes pasted text: into the line being typed, and nowhere else. A
-// paste in the wrong window must not be taken for keys.
+// paste inserts pasted text into the line being typed. Elsewhere it is dropped: it
+// must not be taken for keys.
 func (m *model) paste(text string) bool {
 	if m.typing == nil {
 		return false
@@ -85,7 +84,7 @@ func (m *model) paste(text string) bool {
 	return true
 }
 
-// edit gives the line another text, and lets it work.
+// edit replaces the line, which takes effect.
 func (m *model) edit(next prompt) {
 	e := m.typing
 	changed := next.value() != e.prompt.value()
@@ -104,11 +103,10 @@ func (m *model) edit(next prompt) {
 	}
 }
 
-// findNext goes to the next row that matches, or to the one before, around
-// the ends.
+// findNext goes to the next or previous match, around the ends.
 func (m *model) findNext(step int) bool {
 	if m.st.find == "" {
-		m.say("nothing to find yet: / and a text")
+		m.say("nothing to find: press / and type a text")
 		return true
 	}
 	if !m.find(step, step) {
@@ -117,12 +115,12 @@ func (m *model) findNext(step int) bool {
 	return true
 }
 
-// find puts the cursor on the first match, looking from so many rows past it.
+// find puts the cursor on the first match from so many rows past it.
 func (m *model) find(from, step int) bool {
 	ids := m.rowIDs()
 	at := max(slices.Index(ids, m.st.Cursor.ID), 0)
 	if !m.st.Cursor.Active {
-		from = 0 // the first row is not behind us
+		from = 0 // begin at the first row
 	}
 	for i := range ids {
 		j := (at + from + i*step) % len(ids)

@@ -11,7 +11,7 @@ import (
 	"vramscope/ui/terminal"
 )
 
-// update takes one message and reports whether what the screen shows changed.
+// update takes a message and reports whether the screen changed.
 func (m *model) update(msg tea.Msg) (changed bool, cmd tea.Cmd) {
 	if changed, taken := m.takeAnswer(msg); taken {
 		if m.ending && !m.answers.Expected(m.options.Now()) {
@@ -45,7 +45,7 @@ func (m *model) update(msg tea.Msg) (changed bool, cmd tea.Cmd) {
 		return m.takeStep(msg)
 	case flushedMsg:
 		changed := m.takeFlushed(msg)
-		_, cmd := m.askSegments() // what it has done is seen on the map
+		_, cmd := m.askSegments() // the map shows the effect
 		return changed, cmd
 	case attachPlanMsg:
 		return m.takeAttachPlan(msg), nil
@@ -80,8 +80,8 @@ func (m *model) update(msg tea.Msg) (changed bool, cmd tea.Cmd) {
 	return false, nil
 }
 
-// takeSnapshot makes a new snapshot the live one, and the shown one unless the
-// screen holds still or shows the past.
+// takeSnapshot makes a new snapshot the live one, and the shown one unless the screen
+// is frozen or shows the past.
 func (m *model) takeSnapshot(s *snapshot.Snapshot) bool {
 	m.st.now = m.options.Now()
 	m.st.live = s
@@ -90,13 +90,13 @@ func (m *model) takeSnapshot(s *snapshot.Snapshot) bool {
 		m.st.message = ""
 	}
 	if m.st.frozen || !m.st.past.IsZero() {
-		return true // the clock, and how long ago the past is
+		return true // the clock and the age of the past change
 	}
 	m.show(s)
 	return true
 }
 
-// show makes a snapshot the one that is drawn.
+// show draws a snapshot.
 func (m *model) show(s *snapshot.Snapshot) {
 	m.st.shown = s
 	m.keepAlert()
@@ -104,7 +104,7 @@ func (m *model) show(s *snapshot.Snapshot) {
 	m.refreshOverlay()
 }
 
-// ring rings the bell for a new alarm, also while the screen shows something else.
+// ring rings the bell for a new alarm, also while the screen shows the past.
 func (m *model) ring(s *snapshot.Snapshot) tea.Cmd {
 	if !m.bell.ring(s.Alerts, m.st.now) {
 		return nil
@@ -112,11 +112,11 @@ func (m *model) ring(s *snapshot.Snapshot) tea.Cmd {
 	return tea.Raw("\a")
 }
 
-// keepAlert keeps the alert line on the alert it is on while others come and go.
+// keepAlert keeps the alert line on its alert.
 func (m *model) keepAlert() {
 	alerts := m.st.shown.Alerts
 	if m.st.alert == 0 {
-		return // the worst one, whichever that is
+		return // the worst one
 	}
 	for i := range alerts {
 		if alarmOf(&alerts[i]) == m.current {
@@ -127,7 +127,7 @@ func (m *model) keepAlert() {
 	m.st.alert = 0
 }
 
-// nextAlert turns the alert line to the next alert.
+// nextAlert shows the next alert.
 func (m *model) nextAlert() bool {
 	if m.st.shown == nil || len(m.st.shown.Alerts) == 0 {
 		return false
@@ -137,8 +137,7 @@ func (m *model) nextAlert() bool {
 	return true
 }
 
-// resize keeps everything that is on the screen; a frame of the new size is
-// drawn at once, from the last snapshot.
+// resize takes a new size of the screen.
 func (m *model) resize(width, height int) bool {
 	if width <= 0 || height <= 0 || width == m.st.width && height == m.st.height {
 		return false
@@ -149,8 +148,8 @@ func (m *model) resize(width, height int) bool {
 	return true
 }
 
-// takeAnswer takes the answers of the terminal to the questions before the
-// first frame, and reports whether the screen must change for one.
+// takeAnswer takes the answers of the terminal, and reports whether the screen
+// changes.
 func (m *model) takeAnswer(msg tea.Msg) (changed, taken bool) {
 	if msg, ok := msg.(tea.BackgroundColorMsg); ok {
 		changed = m.dark != msg.IsDark()
@@ -167,8 +166,8 @@ func (m *model) takeAnswer(msg tea.Msg) (changed, taken bool) {
 	return wide, taken
 }
 
-// quit ends the program, but lets the terminal finish answering first: what
-// arrived after the end would stand on the shell's command line.
+// quit ends the program after the terminal's answers: later ones would appear on the
+// shell's command line.
 func (m *model) quit() tea.Cmd {
 	if !m.answers.Expected(m.options.Now()) {
 		m.end()
@@ -178,10 +177,10 @@ func (m *model) quit() tea.Cmd {
 	return tea.Tick(quitTimeout, func(time.Time) tea.Msg { return endMsg{} })
 }
 
-// quitTimeout is how long quitting waits for the terminal's answers.
+// quitTimeout is how long quitting waits for the answers of the terminal.
 const quitTimeout = 300 * time.Millisecond
 
-// suspend hands the terminal back until the program is continued.
+// suspend restores the terminal until the program is continued.
 func (m *model) suspend() tea.Cmd {
 	if m.suspension == nil {
 		return nil
@@ -196,8 +195,8 @@ func (m *model) suspend() tea.Cmd {
 	}
 }
 
-// retake takes the terminal back after a stop that came without warning: the
-// shell has changed its modes and written on the screen.
+// retake sets the terminal up again after a SIGSTOP: the shell has changed its modes
+// and written on the screen.
 func (m *model) retake() tea.Cmd {
 	if m.suspension == nil {
 		return nil

@@ -11,12 +11,11 @@ import (
 	tea "charm.land/bubbletea/v2"
 )
 
-// press does what a key means where it was pressed. Ctrl-C quits wherever that
-// is; then a prompt and a dialog read their keys themselves; all others go
-// through the key table.
+// press handles a key. Ctrl-C always quits; prompts and questions read their keys
+// themselves; other keys go through the table of keys.
 func (m *model) press(msg tea.KeyPressMsg) (bool, tea.Cmd) {
 	if msg.Code == tea.KeyEscape {
-		msg.Mod &^= tea.ModAlt // Esc twice, over so slow a line that both came at once
+		msg.Mod &^= tea.ModAlt // Esc twice, read at once from a slow line
 	}
 	name := msg.String()
 	switch {
@@ -46,7 +45,7 @@ func (m *model) press(msg tea.KeyPressMsg) (bool, tea.Cmd) {
 		return m.noKey(name), nil
 	}
 	if m.st.message != "" && id != keys.Interrupt {
-		m.st.message = "" // it has been read
+		m.st.message = "" // it was read
 	}
 	if changed, cmd, done := m.everywhereKey(id, name); done {
 		return changed, cmd
@@ -63,8 +62,8 @@ func (m *model) press(msg tea.KeyPressMsg) (bool, tea.Cmd) {
 	return m.lookKey(id)
 }
 
-// afterEscape is the key that was pressed after Esc, where a line so slow that
-// both came at once has made it look like that key with Alt. No binding has Alt.
+// afterEscape is the key after Esc where both were read at once from a slow line,
+// which looks like that key with Alt. No binding has Alt.
 func afterEscape(msg tea.KeyPressMsg) (key tea.KeyPressMsg, merged bool) {
 	if msg.Mod&^tea.ModShift != tea.ModAlt || msg.Code <= ' ' || msg.Code >= 0x7f {
 		return msg, false
@@ -77,22 +76,21 @@ func afterEscape(msg tea.KeyPressMsg) (key tea.KeyPressMsg, merged bool) {
 	return msg, true
 }
 
-// noKey explains a key that would do something elsewhere or with other
-// options; silence would look like a hang.
+// noKey explains a key that is bound elsewhere or with other options.
 func (m *model) noKey(name string) bool {
 	switch {
 	case m.st.readOnly && keys.New(keys.CanFlush|keys.CanSignal|keys.CanAttach, false).Match(name, m.st.scope(), false) != keys.None:
-		m.say("--read-only: nothing on the box is changed")
+		m.say("--read-only: actions are disabled")
 		return true
 	case m.st.past.IsZero() || m.look.Keys.Match(name, m.st.scope(), false) == keys.None:
 		return false
 	default:
-		m.say("not in the past: L goes back to now")
+		m.say("not in the past: L shows the present")
 		return true
 	}
 }
 
-// everywhereKey does the keys that mean the same in every part of the screen.
+// everywhereKey handles the keys that are bound everywhere.
 func (m *model) everywhereKey(id keys.ID, name string) (changed bool, cmd tea.Cmd, done bool) {
 	switch id {
 	case keys.Quit:
@@ -145,7 +143,7 @@ func onOff(what string, on bool) string {
 	return what + " off"
 }
 
-// moveKey does the keys that move the cursor.
+// moveKey handles the keys that move the cursor.
 func (m *model) moveKey(id keys.ID) (changed, done bool) {
 	if m.gpuKeys() {
 		switch id {
@@ -182,7 +180,7 @@ func (m *model) moveKey(id keys.ID) (changed, done bool) {
 	return false, false
 }
 
-// scrollStep is how far an arrow key moves the COMMAND column.
+// scrollStep is how many cells an arrow key scrolls the COMMAND column.
 const scrollStep = 8
 
 func (m *model) scrollColumns(by int) bool {
@@ -192,7 +190,7 @@ func (m *model) scrollColumns(by int) bool {
 	return changed
 }
 
-// lookKey does the keys that change what is shown, and those that act.
+// lookKey handles the keys that change what is shown, and those that act.
 func (m *model) lookKey(id keys.ID) (bool, tea.Cmd) {
 	switch id {
 	case keys.Tab:
@@ -261,8 +259,8 @@ func (m *model) lookKey(id keys.ID) (bool, tea.Cmd) {
 	return false, nil
 }
 
-// back undoes the nearest thing: what lies on top, then what narrows the
-// table, then the cursor.
+// back is Esc: it closes the overlay, else leaves the detail, else shows all rows, else
+// drops the cursor.
 func (m *model) back() bool {
 	switch {
 	case m.st.overlay != nil:

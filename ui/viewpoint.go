@@ -8,13 +8,12 @@ import (
 	"vramscope/ui/table"
 )
 
-// Viewpoint is what a reader has made of the screen: where the cursor is, what
-// is listed and how. It can be handed to the screen of another process, which
-// then begins where this one ended. Dialogs and a moment of the past are no
-// part of it: what they were about has to be looked at anew.
+// Viewpoint is the cursor, the sorting, the filter and so on of a screen, with which
+// the screen of another process can continue. It has no question and no moment of the
+// past.
 type Viewpoint struct {
 	Cursor *snapshot.RowID // nil: none
-	Line   int             // the line of the table that it stands on
+	Line   int             // its line of the table
 	Tags   []snapshot.RowID
 
 	Sort       string // a column's title
@@ -34,7 +33,7 @@ type Viewpoint struct {
 	HintOff bool
 }
 
-// viewpoint is the present one.
+// viewpoint is the viewpoint of this screen.
 func (m *model) viewpoint() Viewpoint {
 	st := &m.st
 	v := Viewpoint{
@@ -56,8 +55,8 @@ func (m *model) viewpoint() Viewpoint {
 	return v
 }
 
-// resume takes another screen's viewpoint, as far as it is one of this program:
-// it may be another version's.
+// resume takes a viewpoint, which may be of another version: what is invalid is
+// dropped.
 func (m *model) resume(v *Viewpoint) {
 	st := &m.st
 	if v.Cursor != nil {

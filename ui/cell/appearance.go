@@ -5,14 +5,14 @@ import (
 	"vramscope/ui/keys"
 )
 
-// Appearance is how a frame is drawn and which keys it names. It changes with
-// the theme and the options, never with the data. Panels hold a pointer to it,
-// so that an open one follows a change of theme.
+// Appearance is how a frame is drawn and which keys it names. It changes with the
+// theme and the options, never with the data. Panels hold a pointer to it, so that
+// they follow a change of theme.
 type Appearance struct {
 	Styles  themes.Styles
 	Glyphs  Glyphs
-	Keys    *keys.Bindings // what is bound and allowed in this run
-	Version string         // of vramscope, for the help's title; "" where unknown
+	Keys    *keys.Bindings // the keys that are bound and allowed
+	Version string         // of vramscope; "" where unknown
 
-	commands commandCache // what rows show of their commands
+	commands commandCache
 }

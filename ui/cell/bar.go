@@ -10,20 +10,17 @@ import (
 	"vramscope/themes"
 )
 
-// A bar is memory to scale: its cells are the capacity, and its parts stand
-// in the order of how hard they are to get back: other, unknown, allocated,
-// stuck, returnable, free.
+// A bar shows memory to scale: its cells are the capacity, and its parts are, from
+// the left, other, unknown, allocated, fragmented, returnable and free.
 //
-// Boundaries are rounded, not lengths: the boundary after a part is the sum
-// of all parts up to it, so each moves at most one cell a step, and the used
-// part is as long as used alone would be. A part under half a cell is left to
-// the numbers.
+// Boundaries are rounded, not lengths: each boundary is the sum of all parts before
+// it, so that it moves by at most one cell a step and the used part has its own
+// length. A part under half a cell is not drawn.
 
-// Parts are the amounts of a bar, zero where a part is not known.
+// Parts are the amounts of a bar without free, zero where unknown.
 type Parts [5]quantity.Bytes
 
-// PartsOf takes a GPU's parts; where nothing tells them but used is known,
-// all of it is unknown.
+// PartsOf are the parts of a GPU. Memory that is used and in no part is unknown.
 func PartsOf(parts snapshot.Parts, used snapshot.Bytes) Parts {
 	b := Parts{
 		parts.Other.Or(0), parts.Unknown.Or(0), parts.Allocated.Or(0), parts.Fragmented.Or(0), parts.Returnable.Or(0),
@@ -32,15 +29,13 @@ func PartsOf(parts snapshot.Parts, used snapshot.Bytes) Parts {
 	for _, part := range b {
 		known += part
 	}
-	// What the driver says is used and no part explains is unknown too: the
-	// bar must not show it as free.
 	if rest := used.Or(0) - known; rest > 0 {
 		b[1] += rest
 	}
 	return b
 }
 
-// ProcessParts are the parts of one process.
+// ProcessParts are the parts of a process.
 func ProcessParts(p *snapshot.Process) Parts {
 	if !p.Allocated.Known() {
 		return Parts{1: p.Used.Or(0)}
@@ -50,12 +45,12 @@ func ProcessParts(p *snapshot.Process) Parts {
 	}, p.Used)
 }
 
-// Bar writes the parts on a scale of capacity into so many cells.
+// Bar writes the parts into so many cells, which stand for the capacity.
 func (l *Line) Bar(lk *Appearance, parts Parts, capacity quantity.Bytes, cells int) {
 	parts.draw(lk, capacity, cells, func(style themes.Style, glyph string, n int) { l.Repeat(style, glyph, n) })
 }
 
-// Spans is the bar as text, for a dialog's lines.
+// Spans is the bar as spans.
 func (b Parts) Spans(lk *Appearance, capacity quantity.Bytes, cells int) []Span {
 	var out []Span
 	b.draw(lk, capacity, cells, func(style themes.Style, glyph string, n int) {
@@ -64,7 +59,7 @@ func (b Parts) Spans(lk *Appearance, capacity quantity.Bytes, cells int) []Span 
 	return out
 }
 
-// draw hands out the runs of one glyph that make the bar.
+// draw calls run for each run of one glyph.
 func (b Parts) draw(lk *Appearance, capacity quantity.Bytes, cells int, run func(style themes.Style, glyph string, n int)) {
 	s, g := &lk.Styles, &lk.Glyphs
 	inks := [...]struct {
@@ -87,7 +82,7 @@ func (b Parts) draw(lk *Appearance, capacity quantity.Bytes, cells int, run func
 	}
 }
 
-// boundary is the cell that ends after so many bytes.
+// boundary is the number of cells that so many bytes fill.
 func boundary(bytes float64, capacity quantity.Bytes, cells int) int {
 	if capacity <= 0 || cells <= 0 {
 		return 0
@@ -96,9 +91,8 @@ func boundary(bytes float64, capacity quantity.Bytes, cells int) int {
 	return int(min(max(at+0.5, 0), float64(cells)))
 }
 
-// MIGBar cuts the bar into its instances, each as long as it is big, with a
-// border after each. What follows the last is memory no instance owns: it is
-// blank, because no process can have it.
+// MIGBar is the bars of the instances, each as long as its capacity, with a border
+// after each. Memory of no instance is blank: no process can have it.
 func (l *Line) MIGBar(lk *Appearance, gpu *snapshot.GPU, cells int) {
 	start := l.used
 	inner := cells - len(gpu.Instances)
@@ -124,8 +118,8 @@ func (l *Line) MIGBar(lk *Appearance, gpu *snapshot.GPU, cells int) {
 	l.To(start + cells)
 }
 
-// InstanceBar is a bar as long as its instance is big, beside the others of
-// its GPU.
+// InstanceBar is a bar as long as the capacity of its instance on the scale of the
+// GPU.
 func (l *Line) InstanceBar(lk *Appearance, gpu *snapshot.GPU, instance *snapshot.Instance, cells int) {
 	start := l.used
 	size := instance.Memory.Capacity().Or(0)
@@ -138,9 +132,8 @@ func (l *Line) InstanceBar(lk *Appearance, gpu *snapshot.GPU, instance *snapshot
 	l.To(start + cells)
 }
 
-// BarWords is the bar of a GPU that has nothing to measure: a rule with
-// words, the first of the wordings that leaves enough of the rule. An empty
-// bar would mean that all of it is free.
+// BarWords is the bar of a GPU whose use is unknown: a rule with the first of the
+// wordings that fits. An empty bar would mean that all memory is free.
 func (l *Line) BarWords(lk *Appearance, wordings []string, cells int) {
 	const leastRule = 5
 	words := wordings[len(wordings)-1]

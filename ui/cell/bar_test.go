@@ -17,8 +17,7 @@ func barOf(t testing.TB, parts Parts, capacity quantity.Bytes, cells int) string
 	return strings.TrimRight(l.String(), " ")
 }
 
-// TestBarIsWhole: any amounts a driver and a probe may tell fill exactly the
-// bar's cells.
+// TestBarIsWhole: a bar has its width whatever the amounts.
 func TestBarIsWhole(t *testing.T) {
 	for range 5000 {
 		var parts Parts
@@ -32,8 +31,8 @@ func TestBarIsWhole(t *testing.T) {
 	}
 }
 
-// TestBarMovesOneCell is rule 8: a part that grows by less than a cell moves
-// each boundary by one cell at most, and no boundary backwards.
+// TestBarMovesOneCell: a part that grows by less than a cell moves each boundary by
+// at most one cell, and none backwards.
 func TestBarMovesOneCell(t *testing.T) {
 	const cells = 25
 	capacity := 79 * quantity.GiB
@@ -62,13 +61,12 @@ func ends(bar string) [5]int {
 	return at
 }
 
-// TestUsedIsNeverDrawnFree: what the driver says is used and nobody explains
-// is unknown, not free.
+// TestUsedIsNeverDrawnFree: memory that is used and in no part is unknown, not free.
 func TestUsedIsNeverDrawnFree(t *testing.T) {
 	used := quantity.From(40*gb, quantity.Driver)
 	for name, parts := range map[string]snapshot.Parts{
-		"nobody tells": {},
-		"some is told": {Allocated: quantity.From(10*gb, quantity.Probe)},
+		"no parts": {},
+		"one part": {Allocated: quantity.From(10*gb, quantity.Probe)},
 	} {
 		if got := ends(barOf(t, PartsOf(parts, used), 80*gb, 20))[4]; got != 10 {
 			t.Errorf("%s: 40 of 80 GiB used is drawn in %d of 20 cells", name, got)
@@ -76,8 +74,7 @@ func TestUsedIsNeverDrawnFree(t *testing.T) {
 	}
 }
 
-// TestManyInstances: more instances than cells can be cut into still make a
-// bar of the right length.
+// TestManyInstances: a bar has its width however many instances there are.
 func TestManyInstances(t *testing.T) {
 	gpu := snapshottest.DrawnBox().GPUs[5]
 	for len(gpu.Instances) < 14 {

@@ -8,12 +8,12 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// commandLimit is how much of a command line a row ever needs; a hostile one
-// has megabytes. All of it is in the detail.
+// commandLimit is the most of a command line that a row shows; a hostile one has
+// megabytes. The detail shows all of it.
 const commandLimit = 2048
 
-// ShortCommand is a process's command for a row: without interpreter, flags
-// and directories, fit to be shown.
+// ShortCommand is the cleaned command of a process without interpreter, flags and
+// directories.
 func ShortCommand(p *snapshot.Process) string {
 	if p.ID.Process.Foreign() {
 		return "pid of another container"
@@ -21,16 +21,15 @@ func ShortCommand(p *snapshot.Process) string {
 	return text.Clean(Limit(process.ShortCommand(limitedArguments(p.Command), Limit(p.Name))))
 }
 
-// commandCache remembers short commands by the argument list they were made
-// of: a row's list is the same one from snapshot to snapshot, and a frame
-// shows dozens. The list is kept alive by its key, so its address cannot come
-// to mean another one.
+// commandCache keeps short commands by the address of the argument list, which
+// stays the same from snapshot to snapshot. The key keeps the list alive, so that
+// its address is not reused.
 type commandCache map[*string]string
 
-// commandsKept is more than any screen shows; beyond it the cache starts anew.
+// commandsKept is the size at which the cache is emptied.
 const commandsKept = 4096
 
-// ShortCommand is shortCommand out of the cache.
+// ShortCommand is the function ShortCommand with a cache.
 func (a *Appearance) ShortCommand(p *snapshot.Process) string {
 	if len(p.Command) == 0 || p.ID.Process.Foreign() {
 		return ShortCommand(p)
@@ -46,7 +45,7 @@ func (a *Appearance) ShortCommand(p *snapshot.Process) string {
 	return text
 }
 
-// limitedArguments is as many arguments as a row can show.
+// limitedArguments are the arguments up to commandLimit.
 func limitedArguments(arguments []string) []string {
 	total := 0
 	for i, argument := range arguments {
@@ -61,8 +60,8 @@ func limitedArguments(arguments []string) []string {
 	return arguments
 }
 
-// Limit cuts what no screen can show. The cut may split a rune; clean
-// takes the remains.
+// Limit cuts text at commandLimit. The cut may split a rune, which text.Clean
+// replaces.
 func Limit(text string) string {
 	if len(text) > commandLimit {
 		return text[:commandLimit]
@@ -70,8 +69,7 @@ func Limit(text string) string {
 	return text
 }
 
-// ProgramName is a process's program in one word, without what only says that
-// it was launched.
+// ProgramName is the program of a process in one word, without "_launcher".
 func (a *Appearance) ProgramName(p *snapshot.Process) string {
 	command, _, _ := strings.Cut(a.ShortCommand(p), " ")
 	if i := strings.LastIndexByte(command, '/'); i >= 0 {
@@ -80,7 +78,7 @@ func (a *Appearance) ProgramName(p *snapshot.Process) string {
 	return strings.TrimSuffix(command, "_launcher")
 }
 
-// UserName is a process's user, "?" where nobody knows.
+// UserName is the cleaned user of a process, "?" where unknown.
 func UserName(p *snapshot.Process) string {
 	if p.User == "" {
 		return "?"

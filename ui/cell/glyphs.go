@@ -1,11 +1,11 @@
 package cell
 
-// Glyphs is one of the two sets the screen is drawn with.
+// Glyphs is a set of glyphs that the screen is drawn with.
 type Glyphs struct {
 	Other, Unknown, Allocated, Fragmented, Returnable, Free string
 	Pending                                                 string // freed, but a stream may still use it: only on the map of segments
 	MIGBorder                                               string
-	Dash                                                    string // a value that is not known
+	Dash                                                    string // an unknown value
 	Up, Down                                                string // growing, shrinking
 	Sawtooth, Leak                                          string
 	SortDown, SortUp                                        string
@@ -20,7 +20,7 @@ type Glyphs struct {
 	ASCII                                                   bool
 }
 
-// UnicodeGlyphs are those of a terminal with UTF-8.
+// UnicodeGlyphs are for a terminal with UTF-8.
 func UnicodeGlyphs() Glyphs {
 	return Glyphs{
 		Other: "▓", Unknown: "▄", Allocated: "█", Fragmented: "▒", Returnable: "░", Free: "·", Pending: "▅",
@@ -32,7 +32,7 @@ func UnicodeGlyphs() Glyphs {
 	}
 }
 
-// ASCIIGlyphs are those of a terminal without.
+// ASCIIGlyphs are for a terminal without UTF-8.
 func ASCIIGlyphs() Glyphs {
 	return Glyphs{
 		Other: "x", Unknown: "o", Allocated: "#", Fragmented: "=", Returnable: "-", Free: ".", Pending: "%",

@@ -5,29 +5,28 @@ import (
 	"vramscope/themes"
 )
 
-// Line is one row of cells, written from left to right. It never grows past
-// its width, so no panel can disturb its neighbour.
+// Line is a row of cells, written from left to right. It never exceeds its width.
 //
-// Text put into a line must be clean (no control or escape characters):
-// whatever comes from outside goes through clean first.
+// Text that is written must be clean: text from outside goes through text.Clean
+// first.
 type Line struct {
 	buf     []byte
-	style   themes.Style // of what was written last; neighbours in one style share one sequence
+	style   themes.Style // of what was written last: neighbours in one style share a sequence
 	used    int          // cells written
-	width   int          // cells there are
-	scratch [32]byte     // where figures are written before they are placed
+	width   int          // cells of the line
+	scratch [32]byte     // for figures before they are placed
 }
 
-// Used is how many cells have been written.
+// Used is the number of cells written.
 func (l *Line) Used() int { return l.used }
 
-// Width is how many cells there are.
+// Width is the number of cells of the line.
 func (l *Line) Width() int { return l.width }
 
-// Scratch is where a figure is written before it is placed.
+// Scratch is an empty buffer for the next figure.
 func (l *Line) Scratch() []byte { return l.scratch[:0] }
 
-// Unpadded is the line without blanks after what was written last.
+// Unpadded is what was written, without padding.
 func (l *Line) Unpadded() string { return string(l.buf) }
 
 func NewLine(width int) *Line { return &Line{buf: make([]byte, 0, 2*width+32), width: width} }
@@ -37,7 +36,7 @@ func (l *Line) Reset(width int) {
 	l.buf, l.style, l.used, l.width = l.buf[:0], themes.Style{}, 0, width
 }
 
-// Put writes text in a style, cut hard where the line ends.
+// Put writes text in a style, cut where the line ends.
 func (l *Line) Put(style themes.Style, s string) {
 	cells := text.Width(s)
 	if left := l.width - l.used; cells > left {
@@ -52,8 +51,7 @@ func (l *Line) Put(style themes.Style, s string) {
 	l.used += cells
 }
 
-// putFigure writes what one of the append functions gave: one byte a cell,
-// apart from glyphs of several bytes, which are single cells.
+// putFigure writes a figure, whose runes are one cell each.
 func (l *Line) putFigure(style themes.Style, figure []byte) {
 	cells := cellsOfFigure(figure)
 	if cells > l.width-l.used {
@@ -65,20 +63,19 @@ func (l *Line) putFigure(style themes.Style, figure []byte) {
 	l.used += cells
 }
 
-// Right writes text at the right edge of a cell of the given width.
+// Right writes text at the right edge of so many cells.
 func (l *Line) Right(style themes.Style, s string, cells int) {
 	l.Skip(cells - text.Width(s))
 	l.Put(style, s)
 }
 
-// RightFigure is right for what one of the append functions gave.
+// RightFigure is Right for a figure.
 func (l *Line) RightFigure(style themes.Style, figure []byte, cells int) {
 	l.Skip(cells - cellsOfFigure(figure))
 	l.putFigure(style, figure)
 }
 
-// Left writes text at the left edge of a cell of the given width, cut with
-// the ellipsis where it is longer.
+// Left writes text at the left edge of so many cells, cut with the ellipsis.
 func (l *Line) Left(style themes.Style, s string, cells int, ellipsis string) {
 	s = text.Cut(s, min(cells, l.width-l.used), ellipsis)
 	start := l.used
@@ -114,18 +111,17 @@ func (l *Line) Skip(n int) {
 	l.used += n
 }
 
-// To skips to a column; where the line is past it already it does nothing.
+// To skips to a column; it does nothing where the line is past it.
 func (l *Line) To(column int) { l.Skip(column - l.used) }
 
-// In is the line padded to its width, all of it in one style. Only text
-// without styles may have been written.
+// In is the padded line in one style. Only plain text may have been written.
 func (l *Line) In(style themes.Style) string {
 	l.To(l.width)
 	out := make([]byte, 0, len(l.buf)+16)
 	return string(style.Append(out, string(l.buf)))
 }
 
-// String pads the line to its width and returns it.
+// String is the padded line.
 func (l *Line) String() string {
 	l.To(l.width)
 	l.turn(themes.Style{})
@@ -137,7 +133,7 @@ func (l *Line) turn(style themes.Style) {
 	l.style = style
 }
 
-// cellsOfFigure counts the runes: figures have no wide ones.
+// cellsOfFigure counts the runes, none of which is wide.
 func cellsOfFigure(figure []byte) int {
 	cells := 0
 	for _, b := range figure {

@@ -2,17 +2,16 @@ package cell
 
 import "time"
 
-// Moment is when a panel is drawn: what ages are measured from.
+// Moment is the time from which a panel measures ages.
 type Moment time.Time
 
-// Since is how long ago t was, in whole seconds of the clock, never negative:
-// clocks differ. Counted like this all ages on a screen turn over together, and
-// a screen that is drawn ten times a second changes once.
+// Since is how long ago t was, in whole seconds of the wall clock and never
+// negative. All ages on a screen therefore change at the same time, once a second.
 func (m Moment) Since(t time.Time) time.Duration {
 	return time.Duration(max(time.Time(m).Unix()-t.Unix(), 0)) * time.Second
 }
 
-// Clock writes when something was, with its day where that was not today.
+// Clock is the time of t, with the day where that is not today.
 func (m Moment) Clock(t time.Time) string {
 	now := time.Time(m)
 	t = t.In(now.Location())

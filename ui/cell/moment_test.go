@@ -5,9 +5,8 @@ import (
 	"time"
 )
 
-// TestAgesTurnOverTogether: a screen that is drawn ten times a second has
-// nothing new to say nine times of them, whatever its processes' starts.
-func TestAgesTurnOverTogether(t *testing.T) {
+// TestAgesChangeTogether: all ages change at the same moment, once a second.
+func TestAgesChangeTogether(t *testing.T) {
 	second := time.Date(2026, 11, 20, 12, 0, 7, 0, time.UTC)
 	for _, start := range []time.Duration{0, 100 * time.Millisecond, 500 * time.Millisecond, 990 * time.Millisecond} {
 		started := second.Add(start - 5*time.Second)

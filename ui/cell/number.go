@@ -9,9 +9,8 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// How figures are written. Each has a fixed largest width, so that a column
-// of them never shifts. The append functions write into a buffer, because a
-// frame has hundreds of them.
+// Each figure has a fixed greatest width, so that columns never shift. The Append
+// functions write into a buffer, because a frame has hundreds of figures.
 
 // AppendBytes writes at most 5 cells, the dash for an unknown amount.
 func AppendBytes(dst []byte, amount snapshot.Bytes, dash string) []byte {
@@ -22,8 +21,8 @@ func AppendBytes(dst []byte, amount snapshot.Bytes, dash string) []byte {
 	return v.Append(dst)
 }
 
-// AppendUnreturnable writes cached memory that no flush returns, at most 5 cells with
-// its brackets: "(33G)", "(.6G)".
+// AppendUnreturnable writes cached memory that no flush frees in at most 5 cells:
+// "(33G)", "(.6G)".
 func AppendUnreturnable(dst []byte, amount quantity.Bytes) []byte {
 	v, unit := float64(amount)/float64(quantity.KiB), byte('K')
 	for _, u := range []byte("MGTPE") {
@@ -132,7 +131,8 @@ func AppendCount(dst []byte, count snapshot.Int, dash string) []byte {
 	return AppendInt(dst, min(max(v, 0), 999))
 }
 
-// AppendPercentOf writes per cent that may go past 999: of one core.
+// AppendPercentOf writes per cent of one core, which may exceed 999, in at most 4
+// cells.
 func AppendPercentOf(dst []byte, value snapshot.Int, dash string) []byte {
 	v, ok := value.Value()
 	if !ok {
@@ -159,13 +159,13 @@ func CoarseDuration(d time.Duration) string {
 	}
 }
 
-// FullIn is "full in 4m10s (3m–6m)": the median with its 80 % interval, whose
-// bounds are rounded outward to minutes.
+// FullIn is "full in 4m10s (3m–6m)": the median and the 80 % interval, rounded
+// outward to minutes.
 func FullIn(f snapshot.FullIn, g *Glyphs) string {
 	return "full in " + UntilFull(f) + " (" + fullBounds(f, g) + ")"
 }
 
-// UntilFull is the median alone: two units below ten minutes, one from there.
+// UntilFull is the median alone, in two units below ten minutes.
 func UntilFull(f snapshot.FullIn) string {
 	if f.Median >= 10*time.Minute {
 		return CoarseDuration(f.Median)
@@ -186,9 +186,9 @@ func fullBounds(f snapshot.FullIn, g *Glyphs) string {
 // PerSecond is a rate of growth: "25M/s".
 func PerSecond(rate quantity.Bytes) string { return rate.String() + "/s" }
 
-// Rounded rounds an amount to the digits that the screen has for it: three
-// significant ones from 1 GiB on, whole units below. Numeric columns sort by it,
-// so that noise in the fourth digit does not swap rows.
+// Rounded rounds an amount as the screen does: to three significant digits from
+// 1 GiB on, to whole units below. Columns are sorted by it, so that noise in the
+// fourth digit does not swap rows.
 func Rounded(amount quantity.Bytes) quantity.Bytes {
 	sign := quantity.Bytes(1)
 	if amount < 0 {

@@ -10,7 +10,7 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-func TestKept(t *testing.T) {
+func TestUnreturnable(t *testing.T) {
 	for amount, want := range map[quantity.Bytes]string{
 		33*gb + 100*mib: "(33G)", 614 * mib: "(.6G)", 9 * gb: "(9G)", 140 * gb: "(.1T)", 40 * mib: "(40M)",
 		99*gb + 900*mib: "(.1T)", 12 * kib: "(12K)", 0: "(0K)",
@@ -49,7 +49,7 @@ func TestFullIn(t *testing.T) {
 	}
 }
 
-// TestFiguresKeepTheirCells: no answer of a driver makes a column shift.
+// TestFiguresKeepTheirCells: no value exceeds the width of its column.
 func TestFiguresKeepTheirCells(t *testing.T) {
 	check := func(what string, text []byte, most int) {
 		t.Helper()
@@ -83,9 +83,9 @@ func TestFiguresKeepTheirCells(t *testing.T) {
 	}
 }
 
-// TestShown: amounts that look alike sort alike, and the order of the others
-// is that of the amounts.
-func TestShown(t *testing.T) {
+// TestRounded: amounts with the same text are equal when rounded, and the order of
+// the others stays.
+func TestRounded(t *testing.T) {
 	if Rounded(1010017) != Rounded(1010176) { // 986.3K, and 986.5K, which is written 986K
 		t.Error("half a unit is rounded otherwise than it is written")
 	}

@@ -7,8 +7,8 @@ import (
 	"vramscope/themes"
 )
 
-// TitledRule is the line above a panel: "── title ──────── right ──". The
-// right part is left out where both do not fit, the title is cut last.
+// TitledRule is the line above a panel: "── title ──────── right ──". Where both do
+// not fit, the right part is left out; then the title is cut.
 func TitledRule(lk *Appearance, width int, title string, style themes.Style, right []Span) string {
 	s, rule := &lk.Styles, lk.Glyphs.Rule
 	l := NewLine(width)
@@ -35,7 +35,7 @@ func TitledRule(lk *Appearance, width int, title string, style themes.Style, rig
 	return l.String()
 }
 
-// Fill makes lines exactly height long: the surplus goes, blanks come.
+// Fill cuts or pads a list of lines to height.
 func Fill(lines []string, width, height int) []string {
 	if height <= 0 {
 		return nil
@@ -49,5 +49,5 @@ func Fill(lines []string, width, height int) []string {
 	return lines
 }
 
-// Blank is an empty rectangle.
+// Blank is height blank lines.
 func Blank(width, height int) []string { return Fill(nil, width, height) }

@@ -12,7 +12,7 @@ type Span = struct {
 	Text  string
 }
 
-// SpansWidth is the width of the spans one after another.
+// SpansWidth is the sum of the widths.
 func SpansWidth(spans []Span) int {
 	n := 0
 	for _, s := range spans {
@@ -21,7 +21,7 @@ func SpansWidth(spans []Span) int {
 	return n
 }
 
-// PutSpans writes spans up to a column, cut with the ellipsis where they go past it.
+// PutSpans writes spans up to a column, cut there with the ellipsis.
 func (l *Line) PutSpans(spans []Span, column int, ellipsis string) {
 	for _, part := range spans {
 		left := column - l.used

@@ -2,9 +2,8 @@ package cell
 
 import "vramscope/internal/text"
 
-// Wrap breaks clean text into lines of at most so many cells, at blanks
-// where there are any, and at most so many lines: the last one then ends in
-// the ellipsis.
+// Wrap breaks clean text into lines of at most cells cells, at blanks where there
+// are any. After most lines the text is cut with the ellipsis.
 func Wrap(s string, cells, most int, ellipsis string) []string {
 	var lines []string
 	for s != "" && cells > 0 && len(lines) < most {

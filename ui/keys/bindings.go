@@ -5,7 +5,7 @@ import "charm.land/bubbles/v2/key"
 // ID names what a key does.
 type ID uint8
 
-// What keys do. None is no binding.
+// The IDs. None is no binding.
 const (
 	None ID = iota
 
@@ -18,7 +18,7 @@ const (
 	Left
 	Right
 	Tab
-	GPU // a digit: which one is in the key itself
+	GPU // a digit
 	NextAlert
 	Back
 
@@ -67,8 +67,8 @@ const (
 	Doctor
 )
 
-// Ability is a set of things that cli has bound for the screen to do. A key
-// whose ability is missing is no key: it is in no help text and does nothing.
+// Ability is a set of actions that cli has bound. A key whose ability is missing
+// does nothing and is in no help text.
 type Ability uint16
 
 // The abilities.
@@ -76,33 +76,31 @@ const (
 	CanSignal Ability = 1 << iota
 	CanFlush
 	CanAttach
-	CanMap         // the map of a process's segments
-	CanSave        // the snapshot, to a file
-	CanEnvironment // a process's environment
-	CanLookNow     // ask for the driver before its retry is due
+	CanMap         // show the map of a process's segments
+	CanSave        // save the snapshot
+	CanEnvironment // read a process's environment
+	CanLookNow     // retry the driver at once
 	CanDoctor      // show doctor's findings
-	CanCopy        // a clipboard through the terminal
-	CanSuspend     // a job-controlling shell to go back to
+	CanCopy        // copy through the terminal
+	CanSuspend     // stop, under a shell with job control
 	CanRun         // the command that starts a process with a probe
 )
 
-// everyAbility is what the drawings show.
+// AllAbilities is every ability.
 const AllAbilities = CanSignal | CanFlush | CanAttach | CanMap | CanSave |
 	CanEnvironment | CanLookNow | CanDoctor | CanCopy | CanSuspend | CanRun
 
-// Scope is the part of the screen that has the keys.
+// Scope is the part of the screen that receives the keys.
 type Scope uint8
 
-// The scopes. The events and the environment are overlays that scroll; a
-// prompt and a dialog read their keys themselves.
+// The scopes. Prompts and questions read their keys themselves.
 const (
 	InMain Scope = 1 << iota
 	InDetail
-	InOverlay  // help, events, environment
+	InOverlay  // overlays that scroll
 	InNoDriver // the screen without a driver
 
-	// The table has its keys also where no driver answers: its rows are then
-	// the probes' alone.
+	// Without a driver the table lists the processes of the probes.
 	inTable    = InMain | InNoDriver
 	everywhere = InMain | InDetail | InOverlay | InNoDriver
 )
@@ -119,21 +117,21 @@ const (
 	GroupSet  Group = "SET"
 )
 
-// binding is one line of the table.
+// binding is an entry of the table.
 type binding struct {
-	key.Binding // its Help is the line on the help screen; empty where another line covers it
+	key.Binding // its Help is empty where another line of the help covers it
 
 	ID        ID
 	scope     Scope
 	Group     Group
-	ASCIIKeys string  // what Help().Key is where arrows cannot be drawn
-	needs     Ability // what must be bound for it to work
-	acts      bool    // it acts on the box: not with --read-only, not in the past
+	ASCIIKeys string  // replaces Help().Key in ASCII
+	needs     Ability // the abilities that it needs
+	acts      bool    // disabled by --read-only and in the past
 	hints     []Hint
 }
 
-// Hint is a binding's place on the bottom line. The line shows what fits, the
-// lowest rank first, in the order of the positions.
+// Hint is a binding on the bottom line. The line shows the hints of the lowest ranks
+// that fit, in the order of their positions.
 type Hint struct {
 	scope    Scope
 	Position int
@@ -142,16 +140,16 @@ type Hint struct {
 	Text     string
 }
 
-// Bindings is the table as it holds for this run.
+// Bindings are the keys of this run.
 type Bindings struct {
 	All    []binding
 	byKey  map[string][]int // indices into all
-	Letter string           // keys of the actions that exist: "F a x"
+	Letter string           // the keys that act: "F a x"
 	bound  Ability
 }
 
-// New builds the table. Keys whose ability is missing are left out of
-// it, and with readOnly so are those that act on the box.
+// New leaves out the keys whose ability is missing, and with readOnly those that
+// act.
 func New(abilities Ability, readOnly bool) *Bindings {
 	b := &Bindings{byKey: make(map[string][]int), bound: abilities}
 	for _, entry := range bindingTable() {
@@ -172,9 +170,8 @@ func New(abilities Ability, readOnly bool) *Bindings {
 	return b
 }
 
-// Match says what a key means here. The name is what tea.KeyPressMsg.String
-// gives. It is None for a key that means nothing, and for one that acts on
-// the box while the screen shows the past.
+// Match is what a key (tea.KeyPressMsg.String) does in a scope: None for a key that
+// is not bound, and for one that acts while the screen shows the past.
 func (b *Bindings) Match(name string, where Scope, past bool) ID {
 	for _, i := range b.byKey[name] {
 		entry := &b.All[i]
@@ -186,7 +183,7 @@ func (b *Bindings) Match(name string, where Scope, past bool) ID {
 	return None
 }
 
-// Has reports whether a binding is in the table.
+// Has reports whether a key is bound.
 func (b *Bindings) Has(id ID) bool {
 	for i := range b.All {
 		if b.All[i].ID == id {
@@ -196,5 +193,5 @@ func (b *Bindings) Has(id ID) bool {
 	return false
 }
 
-// Can reports whether an ability is bound, keys or not.
+// Can reports whether an ability is bound.
 func (b *Bindings) Can(a Ability) bool { return b.bound&a == a }

@@ -7,9 +7,8 @@ import (
 	"vramscope/internal/text"
 )
 
-// Hints are the keys for the bottom line in this scope, in the order in which
-// they stand there, on a box whose last GPU has this index. Actions are left
-// out while the screen shows the past.
+// Hints are the hints of a scope in the order of their positions, on a box whose
+// last GPU has index last. While the screen shows the past, actions are left out.
 func (b *Bindings) Hints(where Scope, past bool, last int) []Hint {
 	found := make([]Hint, 0, 24)
 	for i := range b.All {
@@ -30,7 +29,7 @@ func (b *Bindings) Hints(where Scope, past bool, last int) []Hint {
 	return found
 }
 
-// gpuDigits are the number keys that name a GPU: "0-7".
+// gpuDigits are the keys of the GPUs: "0-7".
 func gpuDigits(last int) string {
 	switch {
 	case last <= 0:
@@ -42,12 +41,12 @@ func gpuDigits(last int) string {
 	}
 }
 
-// cells is how wide the hint is: key, a blank, text.
+// cells is the width of "key text".
 func (h Hint) cells() int { return text.Width(h.Key) + 1 + text.Width(h.Text) }
 
-// FitHints keeps the hints that fit into room cells with gap blanks between
-// them: by rank, and none after the first that does not fit, so that a wider
-// screen never loses one.
+// FitHints keeps the hints that fit into room cells with gap blanks between them, by
+// rank. It stops at the first that does not fit, so that a wider screen shows at
+// least the same hints.
 func FitHints(hints []Hint, room, gap int) []Hint {
 	ranked := slices.Clone(hints)
 	slices.SortFunc(ranked, func(a, b Hint) int { return a.Rank - b.Rank })

@@ -2,11 +2,8 @@ package keys
 
 import "charm.land/bubbles/v2/key"
 
-// bindingTable is every key there is, in the order of the help screen.
-//
-// Two bindings that are one line of help share the text of the first; the
-// second has none. A hint's position is its place in the drawings of the
-// bottom line, its rank the order in which a wider screen brings it back.
+// bindingTable is every key, in the order of the help. Two bindings on one line of
+// the help share the text of the first.
 func bindingTable() []binding {
 	return []binding{
 		// MOVE
@@ -42,7 +39,7 @@ func bindingTable() []binding {
 		{ID: Sort, scope: inTable, Group: GroupLook, Binding: on("s F6", "sort column", "s", "f6"),
 			hints: []Hint{{InMain, 10, 9, "s", "sort"}}},
 		{ID: LookNow, scope: InNoDriver, needs: CanLookNow, Binding: on("", "", "r"),
-			hints: []Hint{{InNoDriver, 3, 2, "r", "look now"}}},
+			hints: []Hint{{InNoDriver, 3, 2, "r", "retry now"}}},
 		{ID: Doctor, scope: InNoDriver, needs: CanDoctor, Binding: on("", "", "d"),
 			hints: []Hint{{InNoDriver, 4, 3, "d", "doctor"}}},
 		{ID: Reverse, scope: InMain, Group: GroupLook, Binding: on("r", "reverse", "r")},
@@ -98,7 +95,7 @@ func bindingTable() []binding {
 			hints: []Hint{{InMain, 2, 2, "q", "quit"}, {InNoDriver, 6, 5, "q", "quit"}}},
 		{ID: Help, scope: everywhere, Binding: on("", "", "?", "f1", "h"),
 			hints: []Hint{{InMain | InNoDriver, 1, 1, "?", "help"}}},
-		// Ctrl-C always quits, whatever has the keys; no text needs to say so.
+		// Ctrl-C quits everywhere; the help need not say so.
 		{ID: Interrupt, scope: everywhere, Binding: on("", "", "ctrl+c")},
 	}
 }
