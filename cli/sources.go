@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime/debug"
 	"slices"
 	"sync"
 	"syscall"
@@ -13,6 +12,7 @@ import (
 	"vramscope/action"
 	"vramscope/action/flush"
 	"vramscope/cli/config"
+	"vramscope/internal/panics"
 	"vramscope/internal/process"
 	"vramscope/nvml"
 	"vramscope/probe"
@@ -170,8 +170,8 @@ func (src *sources) listen(ctx context.Context, failed func(error)) (wait func()
 	go func() {
 		defer close(ended)
 		defer func() {
-			if value := recover(); value != nil {
-				failed(fmt.Errorf("probes: panic: %v\n%s", value, debug.Stack()))
+			if caught := panics.Catch(recover()); caught != nil {
+				failed(fmt.Errorf("probes: panic: %w", caught))
 			}
 		}()
 		src.probes.Run(ctx)

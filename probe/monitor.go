@@ -5,12 +5,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime/debug"
 	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"vramscope/internal/panics"
 	"vramscope/internal/process"
 )
 
@@ -143,9 +143,9 @@ func (m *Monitor) Run(ctx context.Context) {
 func (m *Monitor) start(act func()) {
 	m.running.Go(func() {
 		defer func() {
-			if value := recover(); value != nil {
+			if caught := panics.Catch(recover()); caught != nil {
 				select {
-				case m.panics <- fmt.Errorf("%v\n%s", value, debug.Stack()):
+				case m.panics <- caught:
 				default: // Run has one already
 				}
 			}
