@@ -81,7 +81,8 @@ func (p *program) printEnvironment(directory string, native bool) error {
 // preloadExports are the lines of shell that do as launch.WithPreload does. The
 // library is put into a directory for every user, or with the probe's other files.
 func (p *program) preloadExports(directory string, shared bool) (string, error) {
-	library, err := "", error(nil)
+	var library string
+	var err error
 	if !shared {
 		library, err = p.installProbe(preload.Install)
 	} else if library, err = preload.InstallShared(directory); err != nil {

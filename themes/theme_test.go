@@ -238,7 +238,7 @@ func open(s Style) string {
 	if s.drawn == nil {
 		return ""
 	}
-	return s.drawn.open
+	return s.open
 }
 
 // luminance is WCAG's relative luminance.

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"vramscope/probe/attach"
+	"vramscope/action/attach"
 	"vramscope/sampler/snapshot"
 	"vramscope/sampler/snapshot/snapshottest"
 	"vramscope/ui/cell"

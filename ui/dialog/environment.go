@@ -45,7 +45,7 @@ func (e Environment) Size(width int) (extent, int) {
 
 // Press implements Overlay.
 func (e Environment) Press(name string, width, height int) (Overlay, Outcome) {
-	out := Ignored
+	var out Outcome
 	e.page, out = e.press(name, len(e.content(width)), height-2)
 	return e, out
 }

@@ -25,7 +25,7 @@ func (h Help) Press(name string, width, height int) (Overlay, Outcome) {
 	if h.look.Keys.Match(name, keys.InOverlay, false) == keys.Help {
 		return h, Closed
 	}
-	out := Ignored
+	var out Outcome
 	h.page, out = h.press(name, len(h.content(width)), height-2)
 	return h, out
 }

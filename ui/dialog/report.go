@@ -33,7 +33,7 @@ func (r Report) Size(int) (extent, int) { return BelowHeader, allLines }
 
 // Press implements Overlay.
 func (r Report) Press(name string, width, height int) (Overlay, Outcome) {
-	out := Ignored
+	var out Outcome
 	r.page, out = r.press(name, len(r.content(width)), height-2)
 	return r, out
 }
