@@ -68,7 +68,7 @@ func TestAAsksAndYAttaches(t *testing.T) {
 	m.onto(snapshottest.Probeme)
 	m.key("a")
 	m.shows("examining the process")
-	m.key("y", "enter") // nobody has read anything yet
+	m.key("y", "enter") // sooner than anyone can read
 	if m.st.overlay == nil {
 		t.Fatal("the dialog is gone before it was answered")
 	}

@@ -18,7 +18,7 @@ func TestNoCursorUntilAMovementKey(t *testing.T) {
 		m.tick(smallBox(4, 3, second))
 	}
 	if m.cursorLine() >= 0 {
-		t.Fatalf("a cursor that nobody asked for:\n%s", m.screen())
+		t.Fatalf("a cursor before any movement key:\n%s", m.screen())
 	}
 	m.press("j")
 	if m.cursorLine() != 6 {

@@ -10,7 +10,7 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// fakeSource publishes what a test tells it to, as the sampler would.
+// fakeSource publishes the snapshots of a test, as the sampler would.
 type fakeSource struct {
 	mu        sync.Mutex
 	latest    *snapshot.Snapshot

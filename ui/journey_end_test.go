@@ -60,7 +60,7 @@ func TestClosedLineLeavesNoOrphan(t *testing.T) {
 	}
 }
 
-// A program that is not told of the end, because the terminal is not its
+// A program that gets no signal at the end, because the terminal is not its
 // controlling one, must find out by itself.
 func TestClosedLineWithoutASignal(t *testing.T) {
 	t.Parallel()
@@ -126,7 +126,7 @@ func TestPanicRestoresTheTerminal(t *testing.T) {
 				m.untilText("quit")
 				m.press("je")
 			}
-			m.ends(2, patience)
+			m.ends(2, journeyTimeout)
 			m.restored()
 			for _, want := range []string{"made to panic", "goroutine", "play_test.go"} {
 				if !strings.Contains(m.errors(), want) {
@@ -141,7 +141,7 @@ func TestPanicRestoresTheTerminal(t *testing.T) {
 func TestFailureIsReported(t *testing.T) {
 	t.Parallel()
 	m := launch(t, "failure", 80, 24)
-	m.ends(1, patience)
+	m.ends(1, journeyTimeout)
 	m.restored()
 	if !strings.Contains(m.errors(), "sampler: it broke") {
 		t.Errorf("stderr says %q", m.errors())
@@ -204,7 +204,7 @@ func TestRunLeavesNothingBehind(t *testing.T) {
 	}()
 	select {
 	case <-drawn:
-	case <-time.After(patience):
+	case <-time.After(journeyTimeout):
 		t.Error("it never drew")
 	}
 	cancel()

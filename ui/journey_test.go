@@ -177,7 +177,7 @@ func TestSuspendWithoutAShell(t *testing.T) {
 }
 
 // Keys of the help and a few more, pressed at random: whatever they do, the
-// program lives and ends when it is told to.
+// program continues, and ends when it is asked to.
 func TestRandomKeys(t *testing.T) {
 	keys := []string{
 		"j", "k", "\x1b[A", "\x1b[B", "\x1b[5~", "\x1b[6~", "\x1b[H", "\x1b[F", "g", "G", "\x1b[C", "\x1b[D", "\t",

@@ -63,7 +63,7 @@ func (m *testModel) send(msg tea.Msg) {
 		default:
 			m.said = append(m.said, answer)
 		}
-	case <-time.After(patience):
+	case <-time.After(journeyTimeout):
 		m.t.Fatalf("what %T asked for is never answered", msg)
 	}
 }

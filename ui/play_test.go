@@ -162,9 +162,9 @@ func boxAt(play string, second int) *snapshot.Snapshot {
 	case "probed":
 		for i := range s.Rows {
 			if p := &s.Rows[i]; i%3 > 0 {
-				told := carol()
-				p.Runtime, p.Probe, p.Allocators, p.Evictable = told.Runtime, told.Probe, told.Allocators, told.Evictable
-				p.Allocated, p.Cached, p.Fragmented, p.Returnable, p.Other = told.Allocated, told.Cached, told.Fragmented, told.Returnable, told.Other
+				full := carol()
+				p.Runtime, p.Probe, p.Allocators, p.Evictable = full.Runtime, full.Probe, full.Allocators, full.Evictable
+				p.Allocated, p.Cached, p.Fragmented, p.Returnable, p.Other = full.Allocated, full.Cached, full.Fragmented, full.Returnable, full.Other
 			}
 		}
 		s.ProbeSeen = true

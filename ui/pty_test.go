@@ -45,7 +45,7 @@ type monitor struct {
 	title  string
 	titles int // depth of the title stack
 	bells  int
-	paused chan struct{} // not nil: nobody reads until it is closed
+	paused chan struct{} // not nil: nothing is read until it is closed
 }
 
 // launch starts the program that play names, on a screen of that size.
@@ -293,12 +293,12 @@ func (m *monitor) errors() string {
 	}
 }
 
-// patience is how long a journey waits for what must come. It is generous: a
+// journeyTimeout is how long a journey waits for an expected screen. It is long: a
 // loaded machine is no failure.
-const patience = 60 * time.Second
+const journeyTimeout = 60 * time.Second
 
 func eventually(done func() bool) bool {
-	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
+	for deadline := time.Now().Add(journeyTimeout); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
 		if done() {
 			return true
 		}
@@ -307,7 +307,7 @@ func eventually(done func() bool) bool {
 }
 
 // soon is how long the end may take. It is meant to be a second; what is asked
-// here only tells an end from a hang, because a loaded machine is no failure.
+// here only distinguishes an end from a hang: a loaded machine is no failure.
 const soon = 30 * time.Second
 
 // ends waits for the end and checks its status and how long it took.
@@ -316,7 +316,7 @@ func (m *monitor) ends(code int, within time.Duration) {
 	start := time.Now()
 	select {
 	case <-m.done:
-	case <-time.After(patience):
+	case <-time.After(journeyTimeout):
 		m.signal(syscall.SIGKILL)
 		<-m.done
 		m.t.Fatalf("it does not end; the screen is\n%s", m.text())

@@ -71,7 +71,7 @@ func TestSaveWritesWhatIsShown(t *testing.T) {
 	}
 }
 
-// TestADriverThatHasNotAnsweredIsNotGone: nobody is told that there is none.
+// TestADriverThatHasNotAnsweredIsNotGone: the screen does not say that there is none.
 func TestADriverThatHasNotAnsweredIsNotGone(t *testing.T) {
 	s := without(0)
 	s.GPUs, s.Rows, s.Driver.State = nil, nil, snapshot.DriverStarting

@@ -67,3 +67,18 @@ func (m *model) openDetail() bool {
 	m.st.detail = true
 	return true
 }
+
+// save writes the shown snapshot to a file.
+func (m *model) save() tea.Cmd {
+	write, shown := m.options.Save, m.st.shown
+	if write == nil || shown == nil {
+		return nil
+	}
+	return func() tea.Msg {
+		path, err := write(shown)
+		if err != nil {
+			return actedMsg{err.Error()}
+		}
+		return actedMsg{"saved " + path}
+	}
+}

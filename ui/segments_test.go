@@ -18,7 +18,7 @@ type maps struct {
 	mu    sync.Mutex
 	asked []string // device of each request
 	pids  []int
-	told  snapshot.SegmentMap
+	found snapshot.SegmentMap
 	err   error
 }
 
@@ -26,7 +26,7 @@ func (s *maps) segments(_ context.Context, id process.Identity, device string) (
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.asked, s.pids = append(s.asked, device), append(s.pids, id.PID)
-	return s.told, s.err
+	return s.found, s.err
 }
 
 func (s *maps) times() int {
@@ -39,7 +39,7 @@ func (s *maps) times() int {
 // leaking process.
 func newMapModel(t *testing.T) (*flushModel, *maps) {
 	t.Helper()
-	s := &maps{told: uitest.CarolsSegments()}
+	s := &maps{found: uitest.CarolsSegments()}
 	m := newFlushModel(t, func(box *snapshot.Snapshot, o *Options) {
 		*box = *toldInFull()
 		for i := range box.Rows {
@@ -49,7 +49,7 @@ func newMapModel(t *testing.T) (*flushModel, *maps) {
 		}
 		o.Actions.Segments = s.segments
 	})
-	s.told.Time = m.now
+	s.found.Time = m.now
 	m.onto(snapshottest.Leaking).key("enter")
 	return m, s
 }
@@ -158,7 +158,7 @@ func TestTheMapFollowsTheCursor(t *testing.T) {
 	m.onto(snapshottest.Probeme)
 	m.run(m.followSegments())
 	m.until("has no probe: only a probe can report")
-	// j held down asks nobody on the way.
+	// Holding j down asks no probe on the way.
 	for range 5 {
 		m.key("k")
 	}

@@ -54,7 +54,7 @@ func TestLateMomentIsDropped(t *testing.T) {
 	m := newTestModel(t, smallBox(4, 3, 0), nil)
 	m.send(pastMsg{request: 0, snapshot: smallBox(1, 1, -10)})
 	if len(m.st.shown.GPUs) != 4 {
-		t.Error("a moment that nobody asked for is shown")
+		t.Error("a moment that was not asked for is shown")
 	}
 }
 
