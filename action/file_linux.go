@@ -11,9 +11,9 @@ import (
 )
 
 // appendLine appends a line to the log in a directory, in one write: other
-// vramscopes may append too. The log is a regular file of ours that nobody else
-// can read and that has no other name, in a directory of ours that nobody else
-// can write: no link and no FIFO can take its place.
+// vramscopes may append too. The log must be a regular file of ours, mode 0600,
+// with one name, in a directory of ours that no other user can write: neither a
+// link nor a FIFO can replace it.
 func appendLine(directory string, line []byte) error {
 	dir, err := openDirectory(directory, true)
 	if err != nil {
@@ -115,8 +115,8 @@ func openDirectory(path string, make bool) (int, error) {
 
 // resolve follows the symbolic links in a path that root alone can have put
 // there (/home → /export/home, /home/alice → /nfs/alice): those in directories
-// that, with all above them, are root's and that nobody else can write. The last
-// name is never followed.
+// that, with all above them, are root's and not writable by others. The last name
+// is never followed.
 func resolve(path string) string {
 	done, names := "/", split(path)
 	for links := 0; len(names) > 1 && links < 40; {

@@ -22,7 +22,7 @@ type optionValue struct {
 	raw    *string
 }
 
-// Set implements pflag.Value. A list given twice is one list.
+// Set implements pflag.Value. Lists given twice are joined.
 func (v *optionValue) Set(value string) error {
 	if v.option.Kind == config.List && v.raw != nil {
 		value = *v.raw + "," + value
@@ -35,8 +35,7 @@ func (v *optionValue) Set(value string) error {
 	return nil
 }
 
-// String implements pflag.Value: the default is in the configuration's
-// documentation, not in every line of help.
+// String implements pflag.Value: help shows no default.
 func (v *optionValue) String() string { return "" }
 
 // Type implements pflag.Value: it is what stands for the value in help.
@@ -47,9 +46,8 @@ func (v *optionValue) Type() string {
 	return v.option.Holder
 }
 
-// choiceFlag adds a flag that takes one of a few words, completes them, and
-// refuses every other word when it is parsed. The default is the word that is
-// there already, or else the first.
+// choiceFlag adds a flag that takes one of a few words, and completes them. The
+// default is the value of to, or else the first word.
 func choiceFlag(cmd *cobra.Command, to *string, flag, shorthand string, words ...string) {
 	*to = cmp.Or(*to, words[0])
 	value := &choice{to: to, words: words, holder: strings.ToUpper(flag)}
@@ -97,9 +95,8 @@ type holder struct {
 // Type implements pflag.Value.
 func (h *holder) Type() string { return h.name }
 
-// nameValues gives the values of a command's flags their names in help, by which
-// they are completed, too: FILE with files, DIR with directories, all others
-// with nothing.
+// nameValues names the values of a command's flags in help. FILE is completed
+// with files, DIR with directories, others with nothing.
 func nameValues(cmd *cobra.Command, names map[string]string) {
 	for flag, name := range names {
 		cmd.Flags().Lookup(flag).Value = &holder{cmd.Flags().Lookup(flag).Value, name}
@@ -117,7 +114,7 @@ func nameValues(cmd *cobra.Command, names map[string]string) {
 	}
 }
 
-// flagError words pflag's errors as the others are worded.
+// flagError turns pflag's errors into usage errors.
 func flagError(cmd *cobra.Command, err error) error {
 	var invalid *pflag.InvalidValueError
 	if errors.As(err, &invalid) {
@@ -144,7 +141,7 @@ func flagError(cmd *cobra.Command, err error) error {
 	return f
 }
 
-// noArguments refuses arguments in the words of the other errors.
+// noArguments refuses arguments.
 func noArguments(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
@@ -154,7 +151,7 @@ func noArguments(cmd *cobra.Command, args []string) error {
 	return f
 }
 
-// onePID refuses all but one argument; advice says where PIDs are to be had.
+// onePID refuses all but one argument; advice says how to find PIDs.
 func onePID(advice string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		switch {

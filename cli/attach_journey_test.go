@@ -15,9 +15,9 @@ import (
 	"vramscope/internal/quantity"
 )
 
-// TestANativeProgramThatHasAProbeNeedsNoAdvice: vramscope run, which would be the
+// TestNativeProgramWithAProbeGetsNoAdvice: vramscope run, which would be the
 // advice, may be what it was started with.
-func TestANativeProgramThatHasAProbeNeedsNoAdvice(t *testing.T) {
+func TestNativeProgramWithAProbeGetsNoAdvice(t *testing.T) {
 	b := newProbeBox(t, 1)
 	p := b.start()
 	pid := strconv.Itoa(p.cmd.Process.Pid)

@@ -167,8 +167,8 @@ func TestAttachFromTheCommandLine(t *testing.T) {
 	}
 }
 
-// TestEveryReasonIsALine of its own where there are several.
-func TestEveryReasonIsALine(t *testing.T) {
+// TestAttachFailureListsEveryReason of its own where there are several.
+func TestAttachFailureListsEveryReason(t *testing.T) {
 	plan := &attach.Plan{
 		Process: process.Identity{PID: 7, StartTime: 8}, Instead: "vramscope run -- tritonserver",
 		Checks: []attach.Check{{OK: false, Text: "not Python: /x\x1b[2J is native code"}, {OK: true, Text: "same container"}, {OK: false, Text: "another user's process (frank); you are bob"}},

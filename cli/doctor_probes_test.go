@@ -24,7 +24,7 @@ func (b *probeBox) doctorSays(environ ...string) string {
 	return string(out)
 }
 
-func TestDoctorTellsOfProbes(t *testing.T) {
+func TestDoctorReportsProbes(t *testing.T) {
 	t.Parallel()
 	b := newProbeBox(t, 1)
 	wants := func(report, want string) {

@@ -13,7 +13,7 @@ import (
 	"vramscope/probe/preload"
 )
 
-// env prints what puts a probe into programs that somebody else starts.
+// env prints the exports that put a probe into programs started elsewhere.
 func (p *program) env() *cobra.Command {
 	directory, native := "", false
 	cmd := &cobra.Command{

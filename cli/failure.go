@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// The exit codes. 9 and 12 are nvidia-smi's for the same two conditions.
+// The exit codes. 9 and 12 are those of nvidia-smi.
 const (
 	exitOK        = 0
 	exitFailure   = 1
@@ -17,8 +17,7 @@ const (
 	exitNoLibrary = 12
 )
 
-// failure is an error that a person sees, with the exit code it ends in and
-// what to do next.
+// failure is an error for the user, with its exit code and what to do next.
 type failure struct {
 	code    int
 	message string
@@ -40,8 +39,7 @@ func usage(format string, args ...any) *failure {
 	return &failure{code: exitUsage, message: fmt.Sprintf(format, args...)}
 }
 
-// report writes an error the way every error of vramscope looks, and returns
-// the exit code.
+// report writes an error, and returns its exit code.
 func report(w io.Writer, err error) int {
 	if s := (*silent)(nil); errors.As(err, &s) {
 		return s.code
@@ -57,13 +55,13 @@ func report(w io.Writer, err error) int {
 	return f.code
 }
 
-// silent ends the program with a code after all has been said.
+// silent ends the program with an exit code and no message.
 type silent struct{ code int }
 
 // Error implements error.
 func (s *silent) Error() string { return fmt.Sprintf("exit code %d", s.code) }
 
-// exitCode is the code that an error ends in.
+// exitCode is an error's exit code.
 func exitCode(err error) int {
 	var f *failure
 	var s *silent
@@ -75,7 +73,7 @@ func exitCode(err error) int {
 	case errors.As(err, &f):
 		return f.code
 	}
-	// A crash of the screen says itself what it ends in.
+	// A crash of the screen has its own exit code.
 	var crash interface {
 		error
 		ExitCode() int

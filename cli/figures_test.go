@@ -36,9 +36,9 @@ type figures struct {
 	}
 }
 
-// TestFiguresAreTheDriversToTheByte rewrites the state of the driver again
+// TestFiguresEqualTheDriversToTheByte rewrites the state of the driver again
 // and again; what once says is what the file says.
-func TestFiguresAreTheDriversToTheByte(t *testing.T) {
+func TestFiguresEqualTheDriversToTheByte(t *testing.T) {
 	if !haveCgo() {
 		t.Skip("built without cgo: no driver can be read")
 	}

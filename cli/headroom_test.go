@@ -135,7 +135,7 @@ func TestHeadroomOnSeveral(t *testing.T) {
 	}
 }
 
-func TestHeadroomNamesNoMoreThanItTakes(t *testing.T) {
+func TestHeadroomNamesNoMoreProcessesThanNeeded(t *testing.T) {
 	snap := room(10*gib, 6*gib)
 	for pid := 101; pid < 106; pid++ {
 		other := snap.Rows[0]

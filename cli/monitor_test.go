@@ -77,8 +77,8 @@ func TestCancelledWatch(t *testing.T) {
 	}
 }
 
-// TestNonsenseIsWritten: what no driver should say can still be written.
-func TestNonsenseIsWritten(t *testing.T) {
+// TestImpossibleFiguresAreWritten: what no driver should say can still be written.
+func TestImpossibleFiguresAreWritten(t *testing.T) {
 	amount := func(b quantity.Bytes) snapshot.Bytes { return quantity.From(b, quantity.Driver) }
 	float := func(f float64) snapshot.Float { return quantity.From(f, quantity.Driver) }
 	snap := oneSample()

@@ -14,8 +14,8 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// TestTextsAsDrawn compares the three texts with the drawing of them.
-func TestTextsAsDrawn(t *testing.T) {
+// TestDriverMessagesAsDrawn compares the three texts with the drawing of them.
+func TestDriverMessagesAsDrawn(t *testing.T) {
 	absent := &nvml.Error{Name: "ERROR_LIBRARY_NOT_FOUND", Call: "dlopen", Kind: nvml.ErrLibraryNotFound}
 	unloaded := &nvml.Error{Name: "ERROR_DRIVER_NOT_LOADED", Call: "nvmlInit_v2", Kind: nvml.ErrDriverNotLoaded}
 	for _, tc := range []struct {
@@ -74,7 +74,7 @@ func TestEveryFailureSaysWhatToDo(t *testing.T) {
 	}
 }
 
-func TestLibraryThatIsNoLibrary(t *testing.T) {
+func TestFileThatIsNoLibrary(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "libnvidia-ml.so.1")
 	if err := os.WriteFile(path, []byte("text"), 0o600); err != nil {
 		t.Fatal(err)

@@ -9,9 +9,8 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// print writes to standard output. A disk that is full or a descriptor that
-// is closed is an error; a closed pipe ends the program as it ends any other
-// in a pipe, by SIGPIPE.
+// print writes to standard output. A full disk or a closed descriptor is an
+// error; a closed pipe ends the program by SIGPIPE, as usual.
 func (p *program) print(text []byte) error {
 	if _, err := p.stdout.Write(text); err != nil {
 		return fmt.Errorf("write standard output: %w", err)
@@ -19,8 +18,8 @@ func (p *program) print(text []byte) error {
 	return nil
 }
 
-// output is standard output for cobra, which writes help and version there and
-// has no way to hand an error on: it is kept here, for the exit code.
+// output is standard output for cobra's help and version. It keeps the error for
+// the exit code: cobra ignores it.
 type output struct {
 	print func([]byte) error
 	err   error
@@ -34,8 +33,7 @@ func (o *output) Write(text []byte) (int, error) {
 	return len(text), nil
 }
 
-// oneWord is clean text without blanks, so that a column of it counts as one
-// for awk.
+// oneWord is clean text without blanks: one column for awk.
 func oneWord(s string) string { return strings.ReplaceAll(text.Clean(s), " ", "_") }
 
 // glyphs are the few signs in text output that are not ASCII.

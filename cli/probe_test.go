@@ -270,8 +270,8 @@ func TestProbeEndsCleanlyOnEverySignal(t *testing.T) {
 	}
 }
 
-// TestProbeEndsWhenNobodyReads: its line a second cannot be written.
-func TestProbeEndsWhenNobodyReads(t *testing.T) {
+// TestProbeEndsWhenItsOutputIsClosed: its line a second cannot be written.
+func TestProbeEndsWhenItsOutputIsClosed(t *testing.T) {
 	t.Parallel()
 	b := newProbeBox(t, 1)
 	read, write, err := os.Pipe()

@@ -219,7 +219,7 @@ func (u *upgrade) unload() {
 
 // The driver is upgraded under a running monitor: it shows the new one, with
 // the history from before, on the same terminal, in the same process.
-func TestADriverUpgradeUnderARunningMonitor(t *testing.T) {
+func TestMonitorSurvivesADriverUpgrade(t *testing.T) {
 	u := newUpgrade(t)
 	u.before.GPUs[1].Resize(u.before.GPUs[1].Processes[1].PID, 7<<30)
 	u.before.MustWrite(t, filepath.Join(u.directory, "before"))
@@ -259,7 +259,7 @@ func TestADriverUpgradeUnderARunningMonitor(t *testing.T) {
 
 // The new driver may be there before its library, and the program's own file
 // may have been replaced as well.
-func TestAnUpgradeInSteps(t *testing.T) {
+func TestDriverUpgradeInSteps(t *testing.T) {
 	u := newUpgrade(t)
 	program := filepath.Join(t.TempDir(), "vramscope")
 	binary, err := os.ReadFile(self(t))
@@ -311,7 +311,7 @@ type always bool
 
 func (a always) NeedsRestart(error) bool { return bool(a) }
 
-func TestARestartIsNotRepeatedAtOnce(t *testing.T) {
+func TestRestartIsNotRepeatedAtOnce(t *testing.T) {
 	noon := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 	for _, c := range []struct {
 		name  string
@@ -334,7 +334,7 @@ func TestARestartIsNotRepeatedAtOnce(t *testing.T) {
 	}
 }
 
-func TestOnlyACompleteHistoryIsTakenOver(t *testing.T) {
+func TestIncompleteHistoryIsNotRestored(t *testing.T) {
 	_, _, sampling := demo(t, config.Defaults())
 	fd, err := keepHistory(sampling, &ui.Viewpoint{Filter: "train", Line: 3})
 	if err != nil {
@@ -383,7 +383,7 @@ func TestOnlyACompleteHistoryIsTakenOver(t *testing.T) {
 	}
 }
 
-func TestAHistoryThatCouldNotBeKeptIsSaid(t *testing.T) {
+func TestLostHistoryIsReported(t *testing.T) {
 	p := &program{getenv: func(string) string { return "- 1790000000" }}
 	again := sampler.New(sampler.Options{Restore: p.handover().history})
 	events := again.History().Events(0)
@@ -392,7 +392,7 @@ func TestAHistoryThatCouldNotBeKeptIsSaid(t *testing.T) {
 	}
 }
 
-func TestTheProgramIsFoundWhereItsFileIsGone(t *testing.T) {
+func TestProgramWhoseFileWasRemovedIsExecuted(t *testing.T) {
 	paths := executables()
 	if len(paths) != 2 || paths[0] != self(t) || paths[1] != "/proc/self/exe" {
 		t.Errorf("executables: %q", paths)

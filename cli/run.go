@@ -15,14 +15,14 @@ import (
 	"vramscope/probe/preload"
 )
 
-// The exit codes of a command that could not be started, as a shell, env and
-// nohup have them.
+// Exit codes of a command that could not be started, as of a shell, env and
+// nohup.
 const (
 	exitNotRunnable = 126
 	exitNotFound    = 127
 )
 
-// run starts a command with a probe in the Python programs that come of it.
+// runCommand starts a command with a probe in it.
 func (p *program) runCommand() *cobra.Command {
 	verbose := false
 	var preloading launch.Preloading
@@ -73,7 +73,7 @@ the probe's files could not be written.`,
 			return p.become(args, preloading, verbose)
 		},
 	}
-	// What follows the command is the command's, with -- and without.
+	// Flags after the command are the command's, with -- and without.
 	cmd.Flags().SetInterspersed(false)
 	cmd.Flags().BoolVar(&verbose, "verbose", false, "say what is done")
 	cmd.Flags().BoolVar(&preloading.Wanted, "preload", false, "the native probe in Python programs as well")
@@ -87,7 +87,7 @@ func (p *program) become(command []string, f launch.Preloading, verbose bool) er
 		return err
 	}
 	path, err := exec.LookPath(command[0])
-	// Where PATH itself says so, a program of the working directory is meant.
+	// PATH may contain the working directory.
 	if err != nil && !errors.Is(err, exec.ErrDot) {
 		return notStarted(command[0], err)
 	}
@@ -108,8 +108,7 @@ func (p *program) become(command []string, f launch.Preloading, verbose bool) er
 	launch.IgnoreAsBefore()
 	err = syscall.Exec(path, command, environ)
 	if errors.Is(err, syscall.ENOEXEC) {
-		// A script without a first line that says what it is for: a shell's,
-		// as execvp has it.
+		// A script without an interpreter line is a shell's, as in execvp(3).
 		err = syscall.Exec("/bin/sh", append([]string{"/bin/sh", path}, command[1:]...), environ)
 	}
 	return notStarted(command[0], err)
@@ -129,8 +128,8 @@ func notStarted(name string, err error) error {
 	return &failure{code: code, err: err, message: text.Clean(fmt.Sprintf("run %s: %v", name, reason))}
 }
 
-// noGlobalFlags refuses the flags that are about looking at a box, but for
-// those that the command takes.
+// noGlobalFlags refuses the flags that choose what is sampled, but for those
+// that the command takes.
 func (p *program) noGlobalFlags(command string, taken ...string) error {
 	given := ""
 	if p.flags.demo {
@@ -170,9 +169,8 @@ func (p *program) installProbe(install func(cache string) (string, error)) (stri
 	return "", f
 }
 
-// withPreload puts the native probe into a command's environment where it is to
-// go there, and says so. Only a probe that was asked for is a reason not to
-// start the command.
+// withPreload puts the native probe into a command's environment where that is
+// possible. The command is not started without it only if --preload is given.
 func (p *program) withPreload(environ []string, c *launch.Command, f launch.Preloading, verbose bool) ([]string, error) {
 	yes, why := f.Decide(c)
 	library := ""

@@ -193,7 +193,7 @@ live.clear()
 `
 
 // TestRunWithBothProbesInOneProcess: a shell that starts Python has the native
-// probe, and so has Python. One of the two serves, and nothing is told twice.
+// probe, and so has Python. One of the two serves, and nothing is reported twice.
 func TestRunWithBothProbesInOneProcess(t *testing.T) {
 	python := pythonWith(t, "ctypes")
 	if preload.Library() == nil {

@@ -62,9 +62,9 @@ func TestRunBecomesTheCommand(t *testing.T) {
 	}
 }
 
-// TestRunKeepsWhatIsIgnored: signals, and the limit of open files, which Go's
+// TestRunKeepsIgnoredSignals: signals, and the limit of open files, which Go's
 // runtime changes for itself.
-func TestRunKeepsWhatIsIgnored(t *testing.T) {
+func TestRunKeepsIgnoredSignals(t *testing.T) {
 	const look = `grep -E "SigIgn|SigBlk" /proc/self/status; ulimit -Sn`
 	shell := func(command string) string {
 		cmd := exec.Command("sh", "-c", `ulimit -Sn 200; trap '' QUIT PIPE TERM INT USR1; `+command)

@@ -22,8 +22,8 @@ func stateHome() string {
 }
 
 // saveSnapshot writes a snapshot as once --format json does, to a file that is
-// named for the time of the snapshot. It replaces no file, and leaves none that
-// is not whole.
+// named for the time of the snapshot. It replaces no file, and leaves no
+// incomplete one.
 func saveSnapshot(directory string, snap *snapshot.Snapshot) (path string, err error) {
 	var text bytes.Buffer
 	if err := writeJSON(&text, snap); err != nil {
@@ -39,7 +39,7 @@ func saveSnapshot(directory string, snap *snapshot.Snapshot) (path string, err e
 	}
 	defer func() {
 		if err != nil {
-			_ = os.Remove(draft.Name()) // what is left of it is of no use; the reason is in err
+			_ = os.Remove(draft.Name()) // err has the reason
 		}
 	}()
 	_, err = draft.Write(text.Bytes())

@@ -30,9 +30,9 @@ func demoSources(t *testing.T) (*sources, *sampler.Sampler) {
 	return src, sampling
 }
 
-// TestTheMapIsOfTheRow: what the screen shows of a row and the sums of its map
+// TestMapIsOfTheRowsDevice: what the screen shows of a row and the sums of its map
 // are the same, also on a MIG instance.
-func TestTheMapIsOfTheRow(t *testing.T) {
+func TestMapIsOfTheRowsDevice(t *testing.T) {
 	src, sampling := demoSources(t)
 	ask := src.segmentsAction(sampling.Latest)
 	maps, instances := 0, 0
@@ -65,7 +65,7 @@ func TestTheMapIsOfTheRow(t *testing.T) {
 	}
 }
 
-func TestWhyThereIsNoMap(t *testing.T) {
+func TestReasonsForNoMap(t *testing.T) {
 	src, sampling := demoSources(t)
 	ask := src.segmentsAction(sampling.Latest)
 	for _, row := range sampling.Latest().Rows {

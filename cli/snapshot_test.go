@@ -196,8 +196,8 @@ func checkSegments(t *testing.T, content []byte) {
 	}
 }
 
-// TestASnapshotThatIsGivenUpLeavesNothing: Ctrl-C while the probe writes.
-func TestASnapshotThatIsGivenUpLeavesNothing(t *testing.T) {
+// TestCancelledSnapshotLeavesNoFile: Ctrl-C while the probe writes.
+func TestCancelledSnapshotLeavesNoFile(t *testing.T) {
 	j := startJob(t)
 	directory := t.TempDir()
 	j.await("-o", filepath.Join(directory, "first"))
@@ -226,8 +226,8 @@ func TestASnapshotThatIsGivenUpLeavesNothing(t *testing.T) {
 	j.await("-o", filepath.Join(directory, "third"))
 }
 
-// TestASnapshotOfAStoppedProcessIsRefused, in the words that a flush has for it.
-func TestASnapshotOfAStoppedProcessIsRefused(t *testing.T) {
+// TestSnapshotOfAStoppedProcessIsRefused, in the words that a flush has for it.
+func TestSnapshotOfAStoppedProcessIsRefused(t *testing.T) {
 	j := startJob(t)
 	file := filepath.Join(t.TempDir(), "snapshot")
 	j.await("-o", file)

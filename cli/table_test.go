@@ -83,9 +83,9 @@ func TestTableAsDrawn(t *testing.T) {
 	}
 }
 
-// TestMemoryThatNoListedProcessHoldsIsNoted: as in containers, where the driver
+// TestUnattributedMemoryIsNoted: as in containers, where the driver
 // lists no process. A driver's rounding is not worth a line.
-func TestMemoryThatNoListedProcessHoldsIsNoted(t *testing.T) {
+func TestUnattributedMemoryIsNoted(t *testing.T) {
 	snap := oneSample()
 	snap.GPUs[0].Unattributed = bytesOf(3 * quantity.GiB)
 	snap.GPUs[1].Unattributed = bytesOf(300 * quantity.MiB)

@@ -1,8 +1,3 @@
-// Package attach puts a probe into a running process: vramscope's part of it is
-// the question, the audit log and the event; the ways in are probe/attach's.
-//
-//	Examine ─→ Plan: every reason for and against
-//	Run     ─→ examines anew ─→ log ─ enter ─ log ─→ Result, event
 package attach
 
 import (

@@ -1,6 +1,3 @@
-// Package signal sends signals to processes: only to the process that the
-// request names, and only to one's own unless one is root (internal/process
-// checks both through a pidfd).
 package signal
 
 import (

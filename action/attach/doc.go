@@ -1,0 +1,8 @@
+// Package attach puts a probe into a running process. The ways in are
+// probe/attach's; this package adds the audit log and the event.
+//
+//	Examine ─→ Plan: every reason for and against
+//	Run     ─→ examines again ─→ log ─ Enter ─ log ─→ Result, event
+//
+// Start with Attacher.Run.
+package attach

@@ -1,0 +1,94 @@
+package launch
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"vramscope/probe/preload"
+)
+
+func TestPythonPathComesFirstAndOnce(t *testing.T) {
+	for was, want := range map[string]string{
+		"":                     "/probe",
+		"PYTHONPATH=":          "/probe",
+		"PYTHONPATH=/a:/b":     "/probe:/a:/b",
+		"PYTHONPATH=:/a":       "/probe::/a", // the working directory stays
+		"PYTHONPATH=/a:/probe": "/probe:/a",
+	} {
+		got := WithPythonPath([]string{"HOME=/", was}, "/probe")
+		if got[len(got)-1] != "PYTHONPATH="+want || !slices.Contains(got, "HOME=/") {
+			t.Errorf("%q becomes %q, want %q", was, got, want)
+		}
+	}
+}
+
+func TestPreloadComesLastAndOnce(t *testing.T) {
+	library := "/cache/" + preload.FileName
+	for was, want := range map[string]string{
+		"HOME=/":           library,
+		"LD_PRELOAD=/a.so": "/a.so:" + library,
+		"LD_PRELOAD=/a.so /old/" + preload.FileName:  "/a.so:" + library,
+		"LD_PRELOAD=/old/" + preload.FileName + ":/": "/:" + library,
+	} {
+		got := WithPreload([]string{was, "ASAN_OPTIONS=a=1"}, library)
+		if !slices.Contains(got, "LD_PRELOAD="+want) || !slices.Contains(got, "ASAN_OPTIONS=a=1:verify_asan_link_order=0") {
+			t.Errorf("%q becomes %q, want %q", was, got, want)
+		}
+	}
+	kept, found := WithoutPreload([]string{"LD_PRELOAD=/a.so:" + library, "HOME=/"})
+	if !found || !slices.Equal(kept, []string{"LD_PRELOAD=/a.so", "HOME=/"}) {
+		t.Errorf("without it: %q, %v", kept, found)
+	}
+	if kept, found = WithoutPreload([]string{"LD_PRELOAD=" + library}); !found || len(kept) != 0 {
+		t.Errorf("without it: %q, %v", kept, found)
+	}
+}
+
+func TestRefusalNamesThePythonFlag(t *testing.T) {
+	python := filepath.Join(t.TempDir(), "python3")
+	script := filepath.Join(t.TempDir(), "train")
+	if os.WriteFile(python, nil, 0o700) != nil || os.WriteFile(script, []byte("#!/usr/bin/env -S "+python+" -I\n"), 0o700) != nil {
+		t.Fatal("no files")
+	}
+	for _, c := range []struct {
+		path      string
+		arguments []string
+		want      string
+	}{
+		{python, []string{"train.py", "-I"}, ""},
+		{python, []string{"-u", "-X", "-I", "train.py"}, ""}, // -I is the value of -X
+		{python, []string{"-uE", "train.py"}, "under -E "},
+		{python, []string{"-S", "-m", "train"}, "under -S "},
+		{python, []string{"-cimport x", "-E"}, ""},
+		{script, nil, "under -I "},
+	} {
+		command := Inspect(c.path, append([]string{c.path}, c.arguments...))
+		if got := command.Refusal(); !strings.HasPrefix(got, c.want) || (c.want == "") != (got == "") || !command.python {
+			t.Errorf("%s %q: %q, want %q", filepath.Base(c.path), c.arguments, got, c.want)
+		}
+	}
+}
+
+func TestPythonHasItsOwnProbeUnlessPreloadIsWanted(t *testing.T) {
+	command := Command{Name: "python3", python: true, path: "/nowhere/python3"}
+	if yes, why := (Preloading{}).Decide(&command); yes || why != "Python has its own probe" {
+		t.Errorf("%v, %q", yes, why)
+	}
+	if yes, why := (Preloading{Unwanted: true}).Decide(&Command{}); yes || why != "--no-preload" {
+		t.Errorf("%v, %q", yes, why)
+	}
+}
+
+func TestCacheNeedsAnAbsoluteDirectory(t *testing.T) {
+	for _, c := range []struct{ cache, home, want string }{
+		{"/c", "/h", "/c/vramscope"}, {"relative", "/h", "/h/.cache/vramscope"}, {"", "/h", "/h/.cache/vramscope"}, {"", "", ""},
+	} {
+		got, err := Cache(func(name string) string { return map[string]string{"XDG_CACHE_HOME": c.cache, "HOME": c.home}[name] })
+		if got != c.want || (err != nil) != (c.want == "") {
+			t.Errorf("%+v: %q, %v", c, got, err)
+		}
+	}
+}
