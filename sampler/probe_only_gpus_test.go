@@ -201,6 +201,7 @@ func TestHistoryForgetsGPUs(t *testing.T) {
 		b.answers = nil
 		b.report(31, fmt.Sprintf("GPU-%x", 0xabc000+i), 80*gib)
 		b.tick(s)
+		b.tick(s)
 		b.now = b.now.Add(probeOnlyKept)
 	}
 	h := s.History()

@@ -26,6 +26,7 @@ func TestClean(t *testing.T) {
 		"\xff broken \xc3":    "? broken ?",
 		"left\u202eright\u2066 \u200b\u200d\ufeff": "left?right? ???",
 		"soft\u00adhyphen e\u0301 \u2028":          "soft?hyphen e? ?",
+		"private \ue000 unassigned \u0378":         "private ? unassigned ?",
 		"🇩🇪 👍🏽":                                    "?? 👍?",
 		"東京 müller ﾊ":                              "東京 müller ﾊ",
 	} {
