@@ -73,7 +73,7 @@ func (b *box) late(allocated, cached quantity.Bytes) {
 	b.answers[0].At = b.now.Add(500 * time.Millisecond) // the tick comes in a second
 }
 
-func TestAFlushBetweenTwoReadingsIsNotOtherMemory(t *testing.T) {
+func TestFlushBetweenTwoReadingsIsNotOtherMemory(t *testing.T) {
 	b := newBox(1)
 	s := b.sampler(noDeadline)
 	tick := func(used, allocated, cached quantity.Bytes) *snapshot.Snapshot {
@@ -135,7 +135,7 @@ func TestOtherMemoryIsUnknownAtTheFirstReportOfAProcessThatLoads(t *testing.T) {
 	}
 }
 
-func TestTheListOfSkewsIsBounded(t *testing.T) {
+func TestSkewsAreLimited(t *testing.T) {
 	r := &rowRecord{}
 	for i := range 10_000 {
 		p := &snapshot.Process{Used: measured(gib), Allocated: measured(gib)}

@@ -22,14 +22,14 @@ type either interface {
 func audit(t *testing.T, a either, device *card, held map[*Block]struct{}) {
 	t.Helper()
 	var segments, free, whole, largest, live quantity.Bytes
-	stranded := 0
+	fragmented := 0
 	for b := range held {
 		live += b.Size()
 	}
 	for _, segment := range a.Segments() {
 		segments += segment.Size
 		if slices.ContainsFunc(segment.Pieces, func(p Piece) bool { return p.Free }) && len(segment.Pieces) > 1 {
-			stranded++
+			fragmented++
 		}
 		for i, piece := range segment.Pieces {
 			if piece.Size <= 0 {
@@ -64,8 +64,8 @@ func audit(t *testing.T, a either, device *card, held map[*Block]struct{}) {
 	if _, ok := a.(*Caching); !ok {
 		return
 	}
-	if s.Cached != whole || s.Returnable != whole || s.Stranded != stranded {
-		t.Fatalf("%+v, but %d in whole free segments, and %d segments with holes", s, whole, stranded)
+	if s.Cached != whole || s.Returnable != whole || s.Stranded != fragmented {
+		t.Fatalf("%+v, but %d in whole free segments, and %d segments with holes", s, whole, fragmented)
 	}
 	sum := Pool{
 		s.Small.Reserved + s.Large.Reserved, s.Small.Allocated + s.Large.Allocated,
