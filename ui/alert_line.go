@@ -202,14 +202,14 @@ func fullInSentence(alert *snapshot.Alert, gpu *snapshot.GPU, st *state, lk *cel
 			grows = cell.UserName(p) + " " + pid + " grows " + cell.PerSecond(rate)
 		}
 	}
-	returns, flushable := st.flushFrees(p, lk)
+	frees, flushable := st.flushFrees(p, lk)
 	switch {
 	case wide && flushable:
-		tail = ": PID " + grows + "; F there frees " + returns
+		tail = ": PID " + grows + "; F there frees " + frees
 	case wide:
 		tail = ": PID " + grows
 	case flushable:
-		tail = ": F on " + pid + " returns " + returns
+		tail = ": F on " + pid + " frees " + frees
 	default:
 		tail = ": " + grows
 	}

@@ -32,18 +32,18 @@ func TestAdviceIsPossible(t *testing.T) {
 		kind snapshot.AlertKind
 		want string
 	}{
-		"everything bound":         {all, "root", snapshot.AlertFullIn, "! GPU 3 full in 4m10s (3m–6m): F on 2963112 returns 11.8G   1 of 3, ! next"},
+		"everything bound":         {all, "root", snapshot.AlertFullIn, "! GPU 3 full in 4m10s (3m–6m): F on 2963112 frees 11.8G     1 of 3, ! next"},
 		"bob cannot flush carol's": {all, "bob", snapshot.AlertFullIn, "! GPU 3 full in 4m10s (3m–6m): carol 2963112 grows 25M/s    1 of 3, ! next"},
 		"flush is not bound":       {none, "root", snapshot.AlertFullIn, "! GPU 3 full in 4m10s (3m–6m): carol 2963112 grows 25M/s    1 of 3, ! next"},
 		"read-only":                {readOnly, "root", snapshot.AlertFullIn, "! GPU 3 full in 4m10s (3m–6m): carol 2963112 grows 25M/s    1 of 3, ! next"},
-		"other alert":              {all, "carol", snapshot.AlertLowMemory, "! GPU 3 has 6.09G free: F on 2963112 returns 11.8G          1 of 3, ! next"},
+		"other alert":              {all, "carol", snapshot.AlertLowMemory, "! GPU 3 has 6.09G free: F on 2963112 frees 11.8G            1 of 3, ! next"},
 		"other alert, not bound":   {none, "carol", snapshot.AlertLowMemory, "! GPU 3 has 6.09G free                                      1 of 3, ! next"},
 	} {
 		s := snapshottest.DrawnBox()
 		s.Host.User = c.user
 		s.Alerts[0].Kind = c.kind
 		if c.kind == snapshot.AlertLowMemory {
-			s.Alerts[0].Message, s.Alerts[0].Advice = "GPU 3 has 6.09G free", "F on 2963112 returns 11.8G"
+			s.Alerts[0].Message, s.Alerts[0].Advice = "GPU 3 has 6.09G free", "F on 2963112 frees 11.8G"
 		}
 		if got := alertLine(screenOf(s, 80, 24), c.look); got != " "+c.want {
 			t.Errorf("%s:\n got %q\nwant %q", name, got, " "+c.want)
@@ -70,7 +70,7 @@ func TestAlertLineSpeaksOfOneThing(t *testing.T) {
 		{" ! no driver: probe data only", func() { then.Driver.State = snapshot.DriverOK; st.alert = 1 }},
 		{" ! GPU 6 lost since 12:02:03                                 2 of 3, ! next", func() { then.Alerts = nil; then.ProbeSeen = false; st.live = st.shown }},
 		{" Start jobs with \"vramscope run -- CMD\", or press a on a Python process", func() { st.hintOff = true }},
-		{" ▓ other  ▄ unknown  █ allocated  ▒ stuck  ░ cached: F returns it  · free", func() { st.width = 120 }},
+		{" ▓ other  ▄ unknown  █ allocated  ▒ fragmented  ░ cached  · free", func() { st.width = 120 }},
 		{" 415G of 553G used   138G free   flushes would free 54.1G   1 GPU idle but holding memory", func() {}},
 	}
 	for i, step := range steps {

@@ -72,7 +72,7 @@ func TestEndedProcessStaysUnderTheCursor(t *testing.T) {
 		again := *after
 		m.tick(&again)
 	}
-	if m.st.Cursor.ID != held || !strings.Contains(strings.Split(m.screen(), "\n")[m.cursorLine()], "gone") {
+	if m.st.Cursor.ID != held || !strings.Contains(strings.Split(m.screen(), "\n")[m.cursorLine()], "ended") {
 		t.Errorf("the cursor's row is not the one that ended:\n%s", m.screen())
 	}
 	m.press("k")

@@ -23,7 +23,7 @@ import (
 //	allocators, trend, forecast
 //	graph                          (full screen only)
 //
-// A line that has nothing to say is not there.
+// A line without facts is left out.
 type detail struct {
 	look    *cell.Appearance
 	history snapshot.History
@@ -32,7 +32,7 @@ type detail struct {
 
 	scratch  *cell.Line             // what its lines are written on, one after the other
 	process  *snapshot.Process      // nil: no process to show
-	gone     *snapshot.EndedProcess // when and how it ended, nil while it lives
+	ended    *snapshot.EndedProcess // when and how it ended, nil while it lives
 	index    string                 // of its GPU, "5:1" for an instance
 	also     []string               // its other GPUs
 	leak     *snapshot.Alert        // its leak's alarm
@@ -56,10 +56,10 @@ func newDetail(st *state, lk *cell.Appearance, rows []table.Row, whole bool) det
 	id := detailed(st, rows)
 	d.process = s.Row(id)
 	if d.process == nil {
-		if d.gone = s.EndedRow(id); d.gone == nil {
+		if d.ended = s.EndedRow(id); d.ended == nil {
 			return d
 		}
-		d.process = &d.gone.Last
+		d.process = &d.ended.Last
 	}
 	for other := range s.ProcessRows(id.Process) {
 		if other.ID != id {
@@ -120,13 +120,13 @@ func (d detail) Render(width, height int) []string {
 func (d detail) whole(width, height int) []string {
 	p := d.process
 	if p == nil {
-		return []string{d.text(width, cell.Span{d.look.Styles.Dim, "no process to show: it is gone and forgotten, or has not come yet"})}
+		return []string{d.text(width, cell.Span{d.look.Styles.Dim, "no process to show"})}
 	}
 	if d.segments != nil {
 		lines := d.above(width, height)
 		return append(d.besideMap(lines, width, height), d.segmentPanel().Render(width, d.mapHeight(width, height))...)
 	}
-	lines := d.told(width, height)
+	lines := d.aboveGraph(width, height)
 	if room := height - len(lines); room >= graph.LeastHeight {
 		lines = append(lines, d.graph.Render(width, room)...)
 	}
@@ -138,16 +138,16 @@ func (d detail) graphRows(width, height int) int {
 	if d.process == nil || d.segments != nil {
 		return 0
 	}
-	if room := height - len(d.told(width, height)); room >= graph.LeastHeight {
+	if room := height - len(d.aboveGraph(width, height)); room >= graph.LeastHeight {
 		return room
 	}
 	return 0
 }
 
-// told is everything that stands above the graph.
-func (d detail) told(width, height int) []string {
+// aboveGraph is everything above the graph.
+func (d detail) aboveGraph(width, height int) []string {
 	lines := append(d.above(width, height), "")
-	lines = append(lines, d.books(width)...)
+	lines = append(lines, d.totals(width)...)
 	outlook := d.outlook(width)
 	// What the allocators say one by one comes where the graph stays as it is.
 	if room := height - len(lines) - len(outlook) - graph.GoodHeight; room > 2 {
@@ -188,19 +188,19 @@ func (d detail) beside(width, height int) []string {
 		d.text(width, d.state()...),
 	}
 	lines = append(lines, d.parts(width)...)
-	books, outlook := d.books(width), d.outlook(width)
-	if room := height - len(lines) - len(books) - len(outlook) - 2; room > 0 {
-		books = append(books, d.allocators(width, room)...)
+	totals, outlook := d.totals(width), d.outlook(width)
+	if room := height - len(lines) - len(totals) - len(outlook) - 2; room > 0 {
+		totals = append(totals, d.allocators(width, room)...)
 	}
-	books = append(books, outlook...)
+	totals = append(totals, outlook...)
 	// A blank line before and after the parts, as far as there is room.
-	if len(lines)+len(books)+1 <= height {
+	if len(lines)+len(totals)+1 <= height {
 		lines = append(lines, strings.Repeat(" ", width))
 	}
-	if len(lines)+len(books)+1 <= height {
+	if len(lines)+len(totals)+1 <= height {
 		lines = append(lines[:4:4], append([]string{strings.Repeat(" ", width)}, lines[4:]...)...)
 	}
-	return append(lines, books...)
+	return append(lines, totals...)
 }
 
 // line is the one that every line of the panel is written on.
@@ -228,7 +228,7 @@ func (d detail) facts(all bool) []string {
 	if p.Type != "" && all {
 		facts = append(facts, text.Clean(p.Type))
 	}
-	if !p.Started.IsZero() && d.gone == nil {
+	if !p.Started.IsZero() && d.ended == nil {
 		facts = append(facts, "up "+quantity.Duration(d.now.Since(p.Started)))
 	}
 	if job := text.Clean(p.Job.String()); job != "" {
@@ -249,7 +249,7 @@ func (d detail) facts(all bool) []string {
 	return facts
 }
 
-// allocatorName tells PyTorch's two allocators apart.
+// allocatorName is which of PyTorch's two allocators the process uses.
 func allocatorName(p *snapshot.Process) string {
 	if p.Runtime != "PyTorch" || len(p.Allocators) == 0 {
 		return ""
@@ -268,7 +268,7 @@ func allocatorName(p *snapshot.Process) string {
 func (d detail) state() []cell.Span {
 	s, p := &d.look.Styles, d.process
 	switch {
-	case d.gone != nil:
+	case d.ended != nil:
 		return []cell.Span{{s.Warning, d.ending()}}
 	case p.ID.Process.Foreign():
 		return []cell.Span{{s.Dim, "another container's pid, not in our /proc: nothing more can be known here"}}
@@ -305,8 +305,8 @@ func startedBy(way string) string {
 
 // ending is when and how the process ended.
 func (d detail) ending() string {
-	g := d.gone
-	text := "gone " + quantity.Duration(d.now.Since(g.Ended)) + ", at " + d.now.Clock(g.Ended)
+	g := d.ended
+	text := "ended " + quantity.Duration(d.now.Since(g.Ended)) + " ago at " + d.now.Clock(g.Ended)
 	if peak, ok := g.Last.Peak.Value(); ok {
 		text += ", peak " + peak.String()
 	}
@@ -316,7 +316,7 @@ func (d detail) ending() string {
 	if status, ok := g.ExitStatus.Value(); ok {
 		text += ", exit " + strconv.Itoa(status)
 	}
-	return text + ". Its last figures:"
+	return text + ". Last figures:"
 }
 
 // advice is how to get to know more; only ways that this build has.
@@ -331,7 +331,7 @@ func (d detail) advice() string {
 		ways = append(ways, "next time start it with  vramscope run")
 	}
 	if len(ways) == 0 {
-		return "the driver says how much it uses, not for what"
+		return "the driver reports how much it uses, not for what"
 	}
 	return strings.Join(ways, "; ")
 }

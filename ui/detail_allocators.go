@@ -12,16 +12,14 @@ import (
 	"vramscope/ui/cell"
 )
 
-// kindRaw is the allocator of what a process has taken from the driver by
-// itself, past every allocator.
+// kindRaw is the kind of what a process has allocated from the driver directly.
 const kindRaw = "raw"
 
 // allocatorLinesMost is how much of the full screen single allocators get: the
 // graph below them is looked at more often.
 const allocatorLinesMost = 12
 
-// allocators is what is told of each allocator besides what all of them have
-// together, in at most so many lines, and whole lines only:
+// allocators is the figures of each allocator, in at most most lines:
 //
 //	pytorch     69.3G reserved   peak 72.0G   small 1.20G in 400, large 68.1G in 412
 //	            expandable_segments:True,max_split_size_mb:512
@@ -39,8 +37,8 @@ func (d detail) allocators(width, most int) []string {
 	return lines
 }
 
-// inShort is one line about several allocators, none where there is one that
-// has no list of its own.
+// inShort is one line about several allocators; nothing for a single one without
+// a list.
 func (d detail) inShort(width int) []string {
 	s, p := &d.look.Styles, d.process
 	var parts []string
@@ -76,8 +74,7 @@ func (d detail) inShort(width int) []string {
 	return []string{d.text(width, cell.Span{s.Text, words})}
 }
 
-// allocator is the lines of one: nothing where it is the only one and has
-// nothing to say that has not been said.
+// allocator is the lines of one; nothing for a single one without further facts.
 func (d detail) allocator(width int, a *snapshot.Allocator, among bool) []string {
 	s := &d.look.Styles
 	facts := d.allocatorFacts(a)
@@ -110,7 +107,7 @@ func (d detail) allocator(width int, a *snapshot.Allocator, among bool) []string
 	return lines
 }
 
-// allocatorFacts are what single allocators tell besides their parts.
+// allocatorFacts are the figures of an allocator besides its parts.
 func (d detail) allocatorFacts(a *snapshot.Allocator) []string {
 	var facts []string
 	if v, ok := a.PeakReserved.Value(); ok && v > 0 {
@@ -124,8 +121,8 @@ func (d detail) allocatorFacts(a *snapshot.Allocator) []string {
 			continue
 		}
 		s := text.Clean(cell.Limit(pool.Name)) + " " + v.String()
-		if stuck, ok := pool.Fragmented.Value(); ok && stuck > 0 {
-			s += " (" + stuck.String() + " stuck)"
+		if v, ok := pool.Fragmented.Value(); ok && v > 0 {
+			s += " (" + v.String() + " fragmented)"
 		}
 		if n, ok := pool.Segments.Value(); ok {
 			s += " in " + strconv.FormatInt(n, 10)

@@ -20,7 +20,7 @@ func (d detail) commandLines(height int) int {
 }
 
 // command is the whole command as it stands in /proc, wrapped; nothing where
-// the line above it has said all of it.
+// the line above shows all of it.
 func (d detail) command(width, most int) []string {
 	p := d.process
 	room := max(width-2, 1)
@@ -59,8 +59,8 @@ func quoted(argument string) string {
 	return argument
 }
 
-// isInterpreter reports whether a command begins with a bare "python", which
-// nobody needs to be told twice. A path says which one, and is told.
+// isInterpreter reports whether a command begins with a bare "python", which the
+// short command leaves out without loss; a path would be one.
 func isInterpreter(command []string) bool {
 	return len(command) > 1 && (command[0] == "python" || command[0] == "python3")
 }

@@ -6,8 +6,7 @@ import (
 	"vramscope/ui/segments"
 )
 
-// The map of segments has the place of the graph, and of what the allocators
-// say of themselves: it says that better.
+// The map of segments replaces the graph and the figures of the allocators.
 
 // mapLeast is what a map can be read in; the facts above it give way until it
 // has that.

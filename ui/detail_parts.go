@@ -26,18 +26,18 @@ func (d detail) parts(width int) []string {
 	s, p := &d.look.Styles, d.process
 	lines := []string{d.usedLine(width)}
 	if !p.Allocated.Known() && !p.Cached.Known() && !p.Fragmented.Known() {
-		note := "all of it: only a probe could tell what it is"
+		note := "contents unknown: only a probe reports them"
 		switch {
 		case p.Probe != nil && p.Probe.State != snapshot.ProbeSilent && len(p.Allocators) == 0:
-			note = "all of it: its probe knows no allocator in use"
+			note = "contents unknown: its probe sees no allocator in use"
 		case p.Probe != nil:
-			note = "all of it, until its probe answers again"
+			note = "contents unknown until its probe answers again"
 		case !p.Used.Known() && d.noDriver:
-			note = "there is no driver to tell how much it uses"
+			note = "no driver reports how much it uses"
 		case !p.Used.Known() && d.away:
 			note = "its GPU does not answer"
 		case !p.Used.Known():
-			note = "the driver does not tell how much it uses"
+			note = "the driver does not report how much it uses"
 		}
 		return append(lines, d.part(width, "unknown", s.Unknown, p.Used, note))
 	}
@@ -46,7 +46,7 @@ func (d detail) parts(width int) []string {
 	if v, ok := p.Other.Value(); ok && v < 0 {
 		other, otherStyle = "parts exceed used by "+(-v).String()+": probe and driver disagree", s.Warning
 	} else if !ok && p.Used.Known() {
-		other = "memory has moved between the driver's word and the probe's"
+		other = "skew: driver and probe were read at different moments"
 	}
 	return append(lines,
 		d.part(width, "allocated", s.Allocated, p.Allocated, d.allocatedNote()),
@@ -114,7 +114,7 @@ func (d detail) share(amount quantity.Bytes) string {
 // peak is the most that was allocated in the last ten minutes, and how much
 // of them has been seen. It is false where nothing was.
 func (d detail) peak() (amount quantity.Bytes, seen time.Duration, ok bool) {
-	if d.gone != nil {
+	if d.ended != nil {
 		return 0, 0, false
 	}
 	return cell.AllocatedPeak(d.history, time.Time(d.now), d.process.ID)
@@ -147,8 +147,8 @@ func (d detail) allocatedNote() string {
 	return strings.Join(facts, ", ")
 }
 
-// cachedNote says what of the cache could go back, and how much of that would
-// stay away: what the peak of the last minutes needs is taken again at once.
+// cachedNote is what a flush frees of the cache, and how much of that should
+// stay free: what the peak of the last ten minutes needs is allocated again.
 func (d detail) cachedNote() string {
 	p := d.process
 	returnable, ok := p.Returnable.Value()
@@ -156,34 +156,34 @@ func (d detail) cachedNote() string {
 	case !ok || cached <= 0 && returnable <= 0:
 		return ""
 	case returnable <= 0:
-		return "none of it goes back while the process runs"
+		return "none of it is freed while the process runs"
 	}
 	note := "returnable "
 	if d.look.Keys.Has(keys.Flush) {
-		note = "F returns "
+		note = "F frees "
 	}
 	if !p.ReturnableIsExact() {
 		note += "up to "
 	}
 	note += returnable.String()
-	if d.gone != nil {
+	if d.ended != nil {
 		return note
 	}
 	switch l := cell.LastingOf(d.history, time.Time(d.now), p); {
 	case !l.Known:
 		return note
 	case l.Most <= 0:
-		return note + "; its peak needs all of it again"
+		return note + "; its 10-min peak needs it back"
 	case l.Least < l.Most:
-		return note + "; at most " + l.AtMost(returnable) + " would stay away"
+		return note + "; up to " + l.AtMost(returnable) + " should stay free"
 	case l.Most >= returnable:
-		return note + "; all of it would stay away"
+		return note + "; all of it should stay free"
 	default:
-		return note + "; about " + cell.About(l.Most) + " would stay away"
+		return note + "; about " + cell.About(l.Most) + " should stay free"
 	}
 }
 
-// fragmentedNote says how fragmentation is determined, which depends on the
+// fragmentedNote is how fragmentation is determined, which depends on the
 // allocator.
 func (d detail) fragmentedNote() string {
 	basis := ""
@@ -193,39 +193,39 @@ func (d detail) fragmentedNote() string {
 			continue
 		}
 		if basis != "" {
-			return "by the means of each allocator"
+			return "as each allocator defines it"
 		}
 		basis = a.Basis
 	}
 	switch basis {
 	case "stranded":
-		if where := d.strandedIn(); where != "" && !d.full {
-			return "stranded: inactive split" + where
+		if where := d.splitSegments(); where != "" && !d.full {
+			return "inactive split" + where
 		}
-		return "stranded: inactive split blocks" + d.strandedIn()
+		return "inactive split blocks" + d.splitSegments()
 	case "largest_free":
 		return "free, but not in the largest block"
 	case "post_flush":
 		if d.process.Fragmented.Known() {
-			return "what the last flush had to leave"
+			return "what the last flush could not free"
 		}
-		return "known after a flush only: what it left behind"
+		return "known only after a flush: what it could not free"
 	default:
 		return ""
 	}
 }
 
-// strandedIn is ", in 212 of 812 segments", where that is told.
-func (d detail) strandedIn() string {
-	var stranded, segments quantity.Optional[int64]
+// splitSegments is ", in 212 of 812 segments", where that is known.
+func (d detail) splitSegments() string {
+	var split, segments quantity.Optional[int64]
 	for i := range d.process.Allocators {
 		if a := &d.process.Allocators[i]; a.StrandedSegments.Known() {
-			stranded, segments = plus(stranded, a.StrandedSegments), plus(segments, a.Segments)
+			split, segments = plus(split, a.StrandedSegments), plus(segments, a.Segments)
 		}
 	}
-	v, ok := stranded.Value()
-	all, told := segments.Value()
-	if !ok || !told || v > all {
+	v, ok := split.Value()
+	all, known := segments.Value()
+	if !ok || !known || v > all {
 		return ""
 	}
 	return ", in " + strconv.FormatInt(v, 10) + " of " + strconv.FormatInt(all, 10) + " segments"

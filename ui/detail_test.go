@@ -78,7 +78,7 @@ func TestADetailOfSecondsForeseesNothing(t *testing.T) {
 	}{"seconds": {justStarted(nil), false}, "minutes": {st.history, true}} {
 		st.history = c.history
 		got := strings.Join(frame(st, drawnLook(t)), "\n")
-		if !strings.Contains(got, "F returns 11.8G") || strings.Contains(got, "would stay away") != c.says {
+		if !strings.Contains(got, "F frees 11.8G") || strings.Contains(got, "should stay free") != c.says {
 			t.Errorf("after %s it says\n%s", name, got)
 		}
 	}
@@ -106,16 +106,16 @@ func TestAProbeThatKnowsNoAllocator(t *testing.T) {
 	m.shows("2.31G no allocator yet")
 	m.key("enter")
 	m.shows("probe live, 0.0s old, attached while it ran")
-	m.shows("all of it: its probe knows no allocator in use")
+	m.shows("contents unknown: its probe sees no allocator in use")
 }
 
 // TestDetailSaysWhyNothingIsKnown: whether the driver hides a process's memory,
 // its GPU does not answer or there is no driver are three different things.
 func TestDetailSaysWhyNothingIsKnown(t *testing.T) {
 	for want, change := range map[string]func(*snapshot.Snapshot){
-		"the driver does not tell how much it uses":   func(*snapshot.Snapshot) {},
+		"the driver does not report how much it uses": func(*snapshot.Snapshot) {},
 		"its GPU does not answer":                     func(s *snapshot.Snapshot) { s.GPUs[0].State = snapshot.GPULost },
-		"there is no driver to tell how much it uses": func(s *snapshot.Snapshot) { s.Driver.State = snapshot.DriverGone },
+		"no driver reports how much it uses":          func(s *snapshot.Snapshot) { s.Driver.State = snapshot.DriverGone },
 	} {
 		st := changed(func(p *snapshot.Process) { withoutProbe(p); p.Used = snapshot.Bytes{} })
 		change(st.shown)

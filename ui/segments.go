@@ -54,7 +54,7 @@ func mapsSegments(p *snapshot.Process) bool {
 	return p != nil && p.Probe != nil && p.Probe.State != snapshot.ProbeSilent && slices.Contains(p.Probe.Capabilities, "snapshot")
 }
 
-// mapRefusal says why there is no map of a process.
+// mapRefusal is why there is no map of a process.
 func mapRefusal(p *snapshot.Process) string {
 	switch {
 	case p == nil:

@@ -59,11 +59,11 @@ func TestVShowsTheMapAndVTheGraph(t *testing.T) {
 	m.shows("v map")
 	m.shows("── used, ")
 	m.key("v")
-	m.until("more is free and stays")
+	m.until("more is fragmented")
 	m.shows("v graph")
 	m.shows("r: again")
 	m.hides("── used, ")
-	m.shows(" stuck     ×212")
+	m.shows(" fragmented   ×212")
 	if s.times() != 1 || s.pids[0] != snapshottest.Leaking || s.asked[0] != m.st.live.GPUs[3].UUID {
 		t.Errorf("it asked %v for %v", s.pids, s.asked)
 	}
@@ -121,10 +121,10 @@ func TestVSaysWhyThereIsNoMap(t *testing.T) {
 	t.Run("back in time", func(t *testing.T) {
 		m, _ := newMapModel(t)
 		m.key("v")
-		m.until("more is free and stays")
+		m.until("more is fragmented")
 		m.key(",")
 		m.shows("── used, ")
-		m.hides("more is free and stays")
+		m.hides("more is fragmented")
 	})
 	t.Run("refused", func(t *testing.T) {
 		m, s := newMapModel(t)
@@ -134,11 +134,11 @@ func TestVSaysWhyThereIsNoMap(t *testing.T) {
 		// A map that is there stays when it cannot be had anew.
 		s.err = nil
 		m.key("r")
-		m.until("more is free and stays")
+		m.until("more is fragmented")
 		s.err = errors.New("probe: too late")
 		m.key("r")
 		m.until("probe: too late")
-		m.shows("more is free and stays")
+		m.shows("more is fragmented")
 	})
 }
 
@@ -147,11 +147,11 @@ func TestVSaysWhyThereIsNoMap(t *testing.T) {
 func TestTheMapFollowsTheCursor(t *testing.T) {
 	m, s := newMapModel(t)
 	m.key("v")
-	m.until("more is free and stays")
+	m.until("more is fragmented")
 	m.onto(3000417)
 	m.run(m.followSegments())
 	m.until("PID 3000417")
-	m.until("more is free and stays")
+	m.until("more is fragmented")
 	if s.times() != 2 || s.asked[1] != m.st.live.GPUs[5].Instances[0].UUID {
 		t.Errorf("it asked %v", s.asked)
 	}
@@ -173,11 +173,11 @@ func TestTheMapFollowsTheCursor(t *testing.T) {
 func TestTheMapZoomsAndScrolls(t *testing.T) {
 	m, _ := newMapModel(t)
 	m.key("v")
-	m.until("a cell is 256M")
+	m.until("cell = 256M")
 	m.hides("PgDn")
 	m.key("z")
-	m.shows("a cell is 64M")
-	m.shows(" stuck     ×212")
+	m.shows("cell = 64M")
+	m.shows(" fragmented   ×212")
 	m.send(keyNamed("home"))
 	m.shows("PgDn 1-")
 	before := m.screen()
@@ -195,5 +195,5 @@ func TestTheMapZoomsAndScrolls(t *testing.T) {
 		t.Error("paging has moved the cursor")
 	}
 	m.key("z", "z", "z")
-	m.shows("a cell is 256M")
+	m.shows("cell = 256M")
 }

@@ -5,7 +5,6 @@ import (
 	"vramscope/internal/text"
 	"vramscope/themes"
 	"vramscope/ui/cell"
-	"vramscope/ui/keys"
 )
 
 // columns is how many cells each figure of a GPU line has, without the
@@ -129,8 +128,8 @@ func (p *Panel) big() bool {
 	return false
 }
 
-// kinds counts the kinds of GPU in the box, as far as 2. A GPU whose name
-// nobody could read, because it was lost from the start, is of no kind.
+// kinds counts the kinds of GPU in the box, as far as 2. A GPU whose name is
+// unknown, because it was lost from the start, is of no kind.
 func (p *Panel) kinds() int {
 	first := ""
 	for i := range p.Snapshot.GPUs {
@@ -185,23 +184,18 @@ func (p *Panel) writeTitles(l *cell.Line, c columns, legend bool) {
 	}
 }
 
-// WriteLegend names the textures of the bar in at most so many cells, as
-// fully as they allow.
+// WriteLegend names the textures of the bar in at most cells cells, as fully as
+// they allow.
 func WriteLegend(l *cell.Line, lk *cell.Appearance, cells int) {
 	s, g := &lk.Styles, &lk.Glyphs
-	cached := "cached: returnable"
-	if lk.Keys != nil && lk.Keys.Has(keys.Flush) {
-		cached = "cached: F returns it"
-	}
 	glyphs := [...]string{g.Other, g.Unknown, g.Allocated, g.Fragmented, g.Returnable, g.Free}
 	for _, form := range [...]struct {
 		gap   string
 		names [6]string
 	}{
-		{"  ", [6]string{" other", " unknown", " allocated", " stuck", " " + cached, " free"}},
-		{"  ", [6]string{" other", " unknown", " allocated", " stuck", " cached", " free"}},
-		{" ", [6]string{"other", "unknown", "alloc", "stuck", "cached", "free"}},
-		{" ", [6]string{"oth", "unk", "alc", "stk", "cac", ""}},
+		{"  ", [6]string{" other", " unknown", " allocated", " fragmented", " cached", " free"}},
+		{" ", [6]string{"other", "unknown", "alloc", "frag", "cached", "free"}},
+		{" ", [6]string{"oth", "unk", "alc", "frg", "cac", ""}},
 	} {
 		need := len(form.gap) * 5
 		for _, name := range form.names {

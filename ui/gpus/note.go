@@ -11,13 +11,12 @@ import (
 	"vramscope/ui/cell"
 )
 
-// The note at the end of a GPU line is one thing, the worst there is to say:
+// The note at the end of a GPU line is the worst condition of the GPU:
 //
 //	lost, uncorrectable ECC error, full in, out of memory just seen, low
-//	memory, leak, other errors, throttled, idle holder, owner
+//	memory, leak, other errors, throttled, idle, owner
 //
-// In red it has to be acted on, in yellow it has to be known; who is there is
-// dim.
+// Red calls for action, yellow is a warning; the owner is dim.
 
 // noteOrder is the worst first. What is not in it is no alarm of a GPU.
 var noteOrder = [...]snapshot.AlertKind{
@@ -104,7 +103,7 @@ func briefAlert(kind snapshot.AlertKind) string {
 	}
 }
 
-// lostNote is what there is to say of a GPU that does not answer.
+// lostNote is the note of a GPU that does not answer.
 func lostNote(gpu *snapshot.GPU, now time.Time, brief bool) string {
 	if gpu.State == snapshot.GPUOK || gpu.State == "" {
 		return ""
@@ -128,7 +127,7 @@ func lostNote(gpu *snapshot.GPU, now time.Time, brief bool) string {
 }
 
 // stateWords stand in the bar of a GPU that does not answer: wordings, the
-// fullest first. Each says by itself what is the matter.
+// longest first. Each is clear by itself.
 func stateWords(gpu *snapshot.GPU, now time.Time) []string {
 	word := "error"
 	switch gpu.State {
@@ -147,12 +146,10 @@ func stateWords(gpu *snapshot.GPU, now time.Time) []string {
 	return []string{since + " ago", since, word}
 }
 
-// usedUnknownWords stand in the bar of a GPU that tells its size and not how
-// much of it is used.
-func usedUnknownWords() []string { return []string{"used not known", "not known", "unknown"} }
+// usedUnknownWords stand in the bar of a GPU whose used memory is unknown.
+func usedUnknownWords() []string { return []string{"usage unknown", "unknown"} }
 
-// calmNote is for a GPU with nothing wrong: why it is slow, that it is held
-// without being used, or whose it is.
+// calmNote is the note of a GPU without an alarm: throttled, idle, or its owner.
 func (p *Panel) calmNote(line Line, c columns) string {
 	gpu := line.GPU
 	if gpu.MIG || len(gpu.Instances) > 0 {
@@ -173,9 +170,9 @@ func (p *Panel) calmNote(line Line, c columns) string {
 	}
 }
 
-// withUnattributed adds the memory that no listed process accounts for, where
-// it is worth a word: a driver may hide other users' processes, or what any of
-// them uses. Where it is most of what is used it is what there is to say.
+// withUnattributed adds the memory that no listed process accounts for, from 1
+// GiB on: a driver may hide other users' processes, or their memory. Where it is
+// most of the used memory it replaces the owner.
 func withUnattributed(owner string, gpu *snapshot.GPU, cells int) string {
 	rest, ok := gpu.Unattributed.Value()
 	if !ok || rest < quantity.GiB {
@@ -194,13 +191,12 @@ func withUnattributed(owner string, gpu *snapshot.GPU, cells int) string {
 	}
 }
 
-// idle reports whether more than a GiB is held and nothing has run for so long
-// that it is worth a word.
+// idle reports whether more than 1 GiB is used and nothing has run for IdleAfter.
 func (p *Panel) idle(gpu *snapshot.GPU) bool {
 	return !gpu.IdleSince.IsZero() && p.Now.Sub(gpu.IdleSince) > p.IdleAfter && gpu.Memory.Used.Or(0) > quantity.GiB
 }
 
-// migNote counts the instances, and the slices that none has.
+// migNote counts the instances and the unused slices.
 func migNote(gpu *snapshot.GPU) string {
 	const slices = 7 // of every GPU that has MIG
 	text, spare := "MIG "+strconv.Itoa(len(gpu.Instances))+" inst", slices

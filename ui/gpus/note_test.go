@@ -23,7 +23,7 @@ func TestBarWordsAreWhole(t *testing.T) {
 		{snapshot.GPULost, []string{"lost 2m14s ago", "lost 2m14s", "lost"}},
 		{snapshot.GPUHanging, []string{"no answer 2m14s", "no answer", "silent"}},
 		{snapshot.GPUError, []string{"error 2m14s ago", "error 2m14s", "error"}},
-		{"", []string{"used not known", "not known", "unknown"}},
+		{"", []string{"usage unknown", "unknown"}},
 	} {
 		wordings := usedUnknownWords()
 		if c.state != "" {

@@ -90,8 +90,8 @@ func (g Graph) horizon(columns int) time.Duration {
 	return ahead
 }
 
-// title is "── GPU 3 used, 5m back and 5m ahead ──── ─ used  - median … ──".
-// The legend is shortened until it fits, and gone where nothing of it does.
+// title is "── GPU 3 used, 5m back and 5m ahead ──── ─ used  - forecast … ──".
+// The legend is shortened until it fits, or left out.
 func (g Graph) title(width int, forecast bool, unit quantity.Bytes) string {
 	s, glyphs := &g.Appearance.Styles, &g.Appearance.Glyphs
 	name := text.Clean(g.Subject.Name)
@@ -114,7 +114,7 @@ func (g Graph) legend(room int, forecast bool, glyphs *cell.Glyphs) []cell.Span 
 	}
 	var curves []cell.Span
 	if forecast {
-		curves = []cell.Span{{s.Median, glyphs.Median}, {s.Dim, " median  "}, {s.Bounds, glyphs.Bound}, {s.Dim, " 80 %"}}
+		curves = []cell.Span{{s.Median, glyphs.Median}, {s.Dim, " forecast  "}, {s.Bounds, glyphs.Bound}, {s.Dim, " 80 % range"}}
 	}
 	var capacity, until []cell.Span
 	if g.Subject.Capacity.Known() {
@@ -160,7 +160,7 @@ func (g Graph) fullAt() string {
 	return text + g.Appearance.Glyphs.EnDash + latest.Format("15:04") + ")"
 }
 
-// nothing is the line across a graph without a single sample.
+// nothing is the line across a graph without samples.
 func (g Graph) nothing(width int) string {
 	s := "nothing was measured in this time"
 	if g.History == nil {

@@ -150,8 +150,7 @@ func roundStep(least float64) float64 {
 	return 10 * decade
 }
 
-// decimals is how many the labels need to tell their rows apart, where there
-// is one in so many units.
+// decimals is how many the labels need to differ.
 func (s graphScale) decimals(first, apart float64) int {
 	for decimals := range 2 {
 		scale := math.Pow(10, float64(decimals))

@@ -12,7 +12,7 @@ import (
 // waiting is shown while there is no map.
 func (p Panel) waiting(cells int) []cell.Span {
 	s := &p.Appearance.Styles
-	style, text := s.Dim, "asking its probe where its memory lies"
+	style, text := s.Dim, "asking its probe for a map of its memory"
 	if p.Refusal != "" {
 		style, text = s.Warning, p.Refusal
 	}
@@ -48,13 +48,13 @@ func (p Panel) answer(m *Map, cells, height int) [][]cell.Span {
 	}
 	if private := m.ofFate(fatePrivate); private != nil {
 		free := private.sums[snapshot.BlockCached] + private.sums[snapshot.BlockFragmented]
-		say(free.String()+" is kept for CUDA graphs", ": private pools give nothing back while their graphs live.")
+		say(free.String()+" is kept for CUDA graphs", ": private pools free nothing while their graphs exist.")
 	}
 	if height >= adviceHeight && p.PyTorch && m.wouldExpand() {
-		say("", "Started with PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True, it could give whole free pages back.")
+		say("", "Started with PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True, a flush could free single pages.")
 	}
 	if m.left > 0 {
-		say("", "The "+strconv.Itoa(m.left)+" smallest segments were not told.")
+		say("", "The "+strconv.Itoa(m.left)+" smallest segments were not reported.")
 	}
 	return lines
 }
@@ -75,9 +75,9 @@ func (p Panel) frees(m *Map) (strong, text string) {
 	if private := m.ofFate(fatePrivate); private != nil {
 		cached -= private.sums[snapshot.BlockCached]
 	}
-	verb := "A flush returns "
+	verb := "A flush frees "
 	if p.Appearance.Keys.Has(keys.Flush) {
-		verb = "F returns "
+		verb = "F frees "
 	}
 	count := int64(0)
 	if free := m.ofFate(fateCached); free != nil {
@@ -107,5 +107,5 @@ func keeps(m *Map, fragmented *band) (strong, text string) {
 	if m.keepers < count && m.keptFor < m.kept {
 		text += " " + m.kept.String() + " of it is in " + strconv.Itoa(m.keepers) + ", kept there by just " + m.keptFor.String() + "."
 	}
-	return free.String() + " more is free and stays", text
+	return free.String() + " more is fragmented", text
 }

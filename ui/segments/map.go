@@ -29,7 +29,7 @@ const (
 )
 
 func (f fate) String() string {
-	return [fates]string{"in use", "stuck", "private", "cached"}[f]
+	return [fates]string{"in use", "fragmented", "private", "cached"}[f]
 }
 
 // blockSums are amounts by snapshot.BlockState.

@@ -17,7 +17,7 @@ import (
 //	 in use      559  50.1G  ████████████████████████████████████████████████
 //	 fragmented  212  7.40G  ▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒█▒▒▒▒▒▒▒▒▒▒▒██▒▒▒▒▒█████
 //	 cached       41  11.8G  ░░░░░░░░░░░░░░░
-//	 █ live 52.7G  ▅ pending 215M  ▒ fragmented 4.60G  ░ cached 11.8G    a cell is 128M
+//	 █ live 52.7G  ▅ pending 215M  ▒ fragmented 4.60G  ░ cached 11.8G    cell = 128M
 type Panel struct {
 	Appearance *cell.Appearance
 	Now        cell.Moment
@@ -130,11 +130,11 @@ func (p Panel) legend(width int, unit quantity.Bytes) string {
 	m := p.Map
 	l := cell.NewLine(width)
 	l.Skip(1)
-	scale := "a cell is " + unit.String()
+	scale := "cell = " + unit.String()
 	for i, state := range []struct {
 		state snapshot.BlockState
 		name  string
-	}{{snapshot.BlockLive, "live"}, {snapshot.BlockPending, "pending"}, {snapshot.BlockFragmented, "stuck"}, {snapshot.BlockCached, "cached"}} {
+	}{{snapshot.BlockLive, "live"}, {snapshot.BlockPending, "pending"}, {snapshot.BlockFragmented, "fragmented"}, {snapshot.BlockCached, "cached"}} {
 		sum := m.sums[state.state]
 		if sum == 0 && state.state == snapshot.BlockPending {
 			continue

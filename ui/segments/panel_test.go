@@ -40,17 +40,17 @@ func TestSegmentMapAnswers(t *testing.T) {
 		want []string
 	}{
 		"carol": {uitest.CarolsSegments(), []string{
-			"F returns ", "40 segments have no live block.", "more is free and stays: 212 segments also have live blocks", "kept there by just ",
+			"F frees ", "40 segments have no live block.", "more is fragmented: 212 segments also have live blocks", "kept there by just ",
 		}},
 		"expandable": {uitest.ExpandableSegments(), []string{
-			"F returns 6.00G: whole pages of expandable segments.", "1.00G more is free and stays: 1 segment also has live blocks (33.0G).",
-			"3.00G is kept for CUDA graphs", "The 7 smallest segments were not told.", "2 segments of 9, 1m15s ago",
+			"F frees 6.00G: whole pages of expandable segments.", "1.00G more is fragmented: 1 segment also has live blocks (33.0G).",
+			"3.00G is kept for CUDA graphs", "The 7 smallest segments were not reported.", "2 segments of 9, 1m15s ago",
 		}},
 		"much is fragmented": {snapshot.SegmentMap{Segments: []snapshot.Segment{{Blocks: []snapshot.Block{
 			{Size: 1 << 30}, {Size: 1 << 29, State: snapshot.BlockFragmented},
 		}}}}, []string{"PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True"}},
 		"calm": {snapshot.SegmentMap{Segments: []snapshot.Segment{{Blocks: []snapshot.Block{{Size: 1 << 30}}}}}, []string{
-			"F returns nothing: each segment has a live block.", "1 segment, ",
+			"F frees nothing: each segment has a live block.", "1 segment, ",
 		}},
 	} {
 		screen := strings.Join(drawn(t, "", c.m).Render(120, 28), "\n")

@@ -12,7 +12,7 @@ import (
 
 // The cells before a strip: fate, size, number, sum.
 const (
-	fateCells  = 7
+	fateCells  = 10
 	countCells = 6
 	sizeCells  = 5
 )
@@ -85,7 +85,7 @@ func (p Panel) strips(width, body int) ([]string, quantity.Bytes) {
 	return rows, unit
 }
 
-// label is " stuck    20.0M  ×212  7.40G  ".
+// label is " fragmented 20.0M  ×212  7.40G  ".
 func (p Panel) label(l *cell.Line, b *band, first, sized bool) {
 	s := &p.Appearance.Styles
 	l.Skip(1)

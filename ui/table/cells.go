@@ -99,8 +99,8 @@ func (t *Table) instanceOf(p *snapshot.Process) int {
 	return 0
 }
 
-// writeAmount writes an amount of memory. What a stale probe said is dim, and
-// cached memory that no flush returns stands in brackets.
+// writeAmount writes an amount of memory. Figures of a stale probe are dim, and
+// cached memory that no flush frees stands in brackets.
 func (t *Table) writeAmount(l *cell.Line, c *column, p *snapshot.Process) {
 	s, g := &t.Appearance.Styles, &t.Appearance.Glyphs
 	amount := amountOf(p, c.id)
@@ -133,8 +133,8 @@ func (t *Table) writeBar(l *cell.Line, p *snapshot.Process, cells int) {
 	l.Bar(t.Appearance, cell.ProcessParts(p), gpu.Memory.Capacity().Or(0), cells)
 }
 
-// writePrediction writes the median forecast: dim while it says that nothing
-// happens, "full" where it is more than the GPU has.
+// writePrediction writes the median forecast: dim where it differs little from
+// now, "full" where it is more than the GPU has.
 func (t *Table) writePrediction(l *cell.Line, p *snapshot.Process, cells int) {
 	s, g := &t.Appearance.Styles, &t.Appearance.Glyphs
 	median, ok := predictedIn(p, predictionShown)

@@ -30,7 +30,7 @@ const (
 )
 
 // column is one column: its title, how many cells it has without the blank
-// before it, and whether it needs the books of a probe.
+// before it, and whether a probe reports it.
 type column struct {
 	id    columnID
 	title string

@@ -203,7 +203,7 @@ func compareBool(a, b bool) int {
 	}
 }
 
-// compareIdentity tells any two rows apart.
+// compareIdentity is 0 for no two rows.
 func compareIdentity(a, b *snapshot.Process) int {
 	return cmp.Or(
 		cmp.Compare(a.GPU, b.GPU),

@@ -101,7 +101,7 @@ func (t Table) Render(width, height int) []string {
 	return out
 }
 
-// nothing says why there is no row.
+// nothing explains why there is no row.
 func (t *Table) nothing() string {
 	filter := text.Cut(text.Clean(t.Filter), 24, t.Appearance.Glyphs.Ellipsis) // the way out must have room beside it
 	switch {
@@ -116,13 +116,13 @@ func (t *Table) nothing() string {
 	case t.Snapshot.Driver.State != snapshot.DriverOK:
 		return ""
 	case t.unattributed():
-		return "the driver lists no process, though memory is used: it may not tell in here"
+		return "the driver lists no process, though memory is used: it may hide them here"
 	default:
 		return "no process uses a GPU"
 	}
 }
 
-// unattributed reports whether there is memory in use that is nobody's.
+// unattributed reports whether used memory belongs to no listed process.
 func (t *Table) unattributed() bool {
 	for i := range t.Snapshot.GPUs {
 		if t.Snapshot.GPUs[i].Unattributed.Or(0) >= quantity.GiB {
@@ -219,8 +219,8 @@ func (t *Table) writeRow(l *cell.Line, r *Row, atCursor bool) {
 	}
 }
 
-// lastPart is the last of the columns that words can take the place of:
-// allocated, fragmented, cached.
+// lastPart is the last of the columns that words can replace: allocated,
+// fragmented, cached.
 func (t *Table) lastPart(from int) int {
 	last := from
 	for i := from; i < len(t.columns); i++ {
@@ -240,8 +240,8 @@ func (t *Table) span(from, to int) int {
 	return cells
 }
 
-// partsWords stand in place of figures that a probe does not tell: that it
-// fell silent, or, only under the cursor, that there is none.
+// partsWords replace the parts that no probe reports: it fell silent or, only
+// under the cursor, there is none.
 func (t *Table) partsWords(p *snapshot.Process, atCursor bool) string {
 	if p.Probe != nil {
 		if p.Probe.State == snapshot.ProbeSilent {
@@ -275,8 +275,8 @@ func Own(s *snapshot.Snapshot, p *snapshot.Process) bool {
 	return user == "root" || user != "" && user == p.User
 }
 
-// writeEnded writes what is left of an ended process, from the column after
-// the user to the command.
+// writeEnded writes how a process ended, from the column after the user to the
+// command.
 func (t *Table) writeEnded(l *cell.Line, r *Row) {
 	g := &t.Appearance.Glyphs
 	for i := range t.columns {
@@ -296,10 +296,10 @@ func (t *Table) writeEnded(l *cell.Line, r *Row) {
 	}
 }
 
-// endedText says how a process ended, as fully as so many cells allow. The peak
-// goes first, then what it had; out of memory is why one looks.
+// endedText is how a process ended, as fully as fits. The peak is left out
+// first, then what it used.
 func endedText(e *snapshot.EndedProcess, now time.Time, cells int) string {
-	head := "gone " + quantity.Duration(now.Sub(e.Ended))
+	head := "ended " + quantity.Duration(now.Sub(e.Ended))
 	had, peak, short, long := "", "", "", ""
 	if v, ok := e.Last.Used.Value(); ok {
 		had = v.String()

@@ -9,9 +9,9 @@ import (
 	"vramscope/ui/uitest"
 )
 
-// TestGoneIsNeverCutMidway: in few cells an ended process says less, not half
-// of it, and what it died of last of all.
-func TestGoneIsNeverCutMidway(t *testing.T) {
+// TestEndedTextIsNeverCut: in few cells an ended process has fewer figures, not
+// half of one.
+func TestEndedTextIsNeverCut(t *testing.T) {
 	ended := uitest.DrawnAt
 	gone := snapshot.EndedProcess{
 		Last: snapshot.Process{
@@ -24,10 +24,10 @@ func TestGoneIsNeverCutMidway(t *testing.T) {
 		cells int
 		want  string
 	}{
-		{80, "gone 10s ago: was 59.0G, peak 71.0G, out of memory x1 (allocator)"},
-		{36, "gone 10s: 59.0G, peak 71.0G, OOM x1"},
-		{30, "gone 10s: 59.0G, OOM x1"},
-		{20, "gone 10s, OOM x1"},
+		{80, "ended 10s ago: was 59.0G, peak 71.0G, out of memory x1 (allocator)"},
+		{36, "ended 10s: 59.0G, peak 71.0G, OOM x1"},
+		{30, "ended 10s: 59.0G, OOM x1"},
+		{20, "ended 10s, OOM x1"},
 	} {
 		if got := endedText(&gone, ended.Add(10*time.Second), c.cells); got != c.want {
 			t.Errorf("in %d cells %q, want %q", c.cells, got, c.want)

@@ -12,9 +12,9 @@ import (
 	"vramscope/ui/cell"
 )
 
-// books is what the allocators say of themselves, all of them together, and
-// what the program has offered to evict: none where there is no probe.
-func (d detail) books(width int) []string {
+// totals is the figures of all allocators together, and the caches that the
+// program offers to evict; nothing without a probe.
+func (d detail) totals(width int) []string {
 	var lines []string
 	if facts := d.figuresOfAll(width - 2); facts != "" {
 		lines = append(lines, d.text(width, cell.Span{d.look.Styles.Text, facts}))
@@ -25,8 +25,7 @@ func (d detail) books(width int) []string {
 	return lines
 }
 
-// figuresOfAll is "largest free 2.00G   segments 812   …", as many as fit, the
-// last ones first to go.
+// figuresOfAll is "largest free 2.00G   segments 812   …", as many as fit.
 func (d detail) figuresOfAll(cells int) string {
 	p := d.process
 	var largest snapshot.Bytes
@@ -58,7 +57,7 @@ func (d detail) figuresOfAll(cells int) string {
 		count("out of memory", p.Probe.OutOfMemoryCount)
 		count("retries", p.Probe.AllocRetries)
 	}
-	if d.gone == nil {
+	if d.ended == nil {
 		amount("peak used", p.Peak)
 	}
 	s := ""
@@ -89,19 +88,19 @@ func (d detail) evictable() string {
 	if len(d.process.Evictable) == 0 {
 		return ""
 	}
-	told := cell.SizesKnown(d.process.Evictable)
+	reported := cell.SizesKnown(d.process.Evictable)
 	caches := make([]string, len(d.process.Evictable))
 	for i := range d.process.Evictable {
 		cache := &d.process.Evictable[i]
 		caches[i] = text.Clean(cell.Limit(cache.Name))
-		if told {
+		if reported {
 			caches[i] += " " + cell.SizeOf(cache.Bytes, d.look.Glyphs.Dash)
 		}
 		caches[i] += " (prio " + strconv.FormatFloat(cache.Priority, 'g', 6, 64) + ")"
 	}
 	s := "evictable: " + strings.Join(caches, ", ")
-	if !told {
-		s += "; sizes not told"
+	if !reported {
+		s += "; sizes not reported"
 	}
 	return s
 }
@@ -109,12 +108,11 @@ func (d detail) evictable() string {
 // The forecast stands in this column of the trend's line.
 const outlookColumn = 30
 
-// outlook is what the memory does and where it goes, none where no forecaster
-// has anything to say.
+// outlook is the trend and the forecast, nothing where there is neither.
 func (d detail) outlook(width int) []string {
 	trend, style := d.trend()
 	ahead := d.ahead()
-	if trend == "" && ahead == "" || d.gone != nil {
+	if trend == "" && ahead == "" || d.ended != nil {
 		return nil
 	}
 	l := d.line(width)
@@ -188,7 +186,7 @@ func (d detail) amount(v quantity.Bytes) string {
 }
 
 // bounds is " (71.9–72.4)", without the unit where both bounds have it, and
-// nothing where both say what the median says.
+// nothing where both equal the median.
 func (d detail) bounds(f *snapshot.Prediction) string {
 	low, high := d.amount(f.Lower80), d.amount(f.Upper80)
 	if low == high && low == d.amount(f.Median) {
