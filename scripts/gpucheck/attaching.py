@@ -57,10 +57,10 @@ def refusal(vramscope, pid):
 
 
 def log_of(pid):
-    """The last line about a process in vramscope's audit log."""
+    """The last line about attaching to a process in vramscope's audit log."""
     try:
         with open(os.path.join(os.environ["XDG_STATE_HOME"], "vramscope", "audit.log"), encoding="utf-8") as file:
             lines = [json.loads(line) for line in file]
     except OSError as problem:
         raise CannotCheck(f"audit.log: {problem.strerror}") from problem
-    return next((line for line in reversed(lines) if line["pid"] == pid), {})
+    return next((line for line in reversed(lines) if line["pid"] == pid and line["action"] == "attach"), {})
