@@ -14,7 +14,6 @@ import (
 	"vramscope/internal/quantity"
 	"vramscope/sampler/snapshot"
 	"vramscope/ui/dialog"
-	"vramscope/ui/keys"
 	"vramscope/ui/uitest"
 )
 
@@ -119,59 +118,6 @@ func matches(t *testing.T, p panel, width, height int) {
 	golden.RequireEqual(t, []byte(strings.Join(lines, "\n")+"\n"))
 }
 
-func TestHelpGoldens(t *testing.T) {
-	for _, size := range [][2]int{{80, 22}, {120, 38}, {60, 15}, {40, 8}} {
-		for _, ascii := range []bool{false, true} {
-			t.Run(fmt.Sprintf("%dx%d ascii=%v", size[0], size[1], ascii), func(t *testing.T) {
-				matches(t, dialog.NewHelp(uitest.Appearance(t, "", ascii)), size[0], size[1])
-			})
-		}
-	}
-	lk := uitest.Appearance(t, "", false)
-	lk.Keys = keys.New(keys.CanSignal|keys.CanEnvironment|keys.CanCopy|keys.CanSuspend, false)
-	t.Run("no flush, no attach", func(t *testing.T) { matches(t, dialog.NewHelp(lk), 80, 22) })
-	readOnly := uitest.Appearance(t, "", false)
-	readOnly.Keys = keys.New(keys.AllAbilities, true)
-	t.Run("read-only", func(t *testing.T) { matches(t, dialog.NewHelp(readOnly), 80, 22) })
-}
-
-// eventLog is a day of events, newest first.
-func eventLog() []snapshot.Event {
-	id := func(pid int) snapshot.RowID { return snapshot.RowID{Process: process.Identity{PID: pid, StartTime: 1}} }
-	return []snapshot.Event{
-		{Time: uitest.DrawnAt.Add(-8 * time.Second), Kind: snapshot.EventAlarm, GPU: 3, GPUUUID: "GPU-3", Row: id(2963112), User: "carol",
-			Name: "finetune.py", Severity: snapshot.Urgent, Message: "full in 4m10s (3m–6m)"},
-		{Time: uitest.DrawnAt.Add(-134 * time.Second), Kind: snapshot.EventGPULost, GPU: 6, GPUUUID: "GPU-6", Message: "lost, had 41.2G in use"},
-		{Time: uitest.DrawnAt.Add(-time.Hour), Kind: snapshot.EventSignal, GPU: 0, GPUUUID: "GPU-0", Row: id(7), User: "bob", Name: "x", Message: "sent TERM"},
-		{Time: uitest.DrawnAt.Add(-2 * time.Hour), Kind: snapshot.EventDriverBack, Message: "driver reloaded: 550.163.01"},
-		{Time: uitest.DrawnAt.Add(-13 * time.Hour), Kind: snapshot.EventEnded, GPU: 1, GPUUUID: "GPU-1", Row: id(2961877), User: "alice-of-research",
-			Name: "train.py", Message: "ended: was 60.1G, peak 71.3G, out of memory x1"},
-		{Time: uitest.DrawnAt.Add(-14 * time.Hour), Kind: snapshot.EventStarted, GPU: 1, GPUUUID: "GPU-1", Row: id(2961877),
-			Name: "tr\x1b[31main.py", Message: "started\r\n"},
-	}
-}
-
-func TestEventsGoldens(t *testing.T) {
-	st := &state{now: uitest.DrawnAt, history: uitest.CurveHistory{Log: eventLog()}}
-	for _, size := range [][2]int{{80, 14}, {120, 27}, {60, 5}, {30, 4}} {
-		for _, ascii := range []bool{false, true} {
-			t.Run(fmt.Sprintf("%dx%d ascii=%v", size[0], size[1], ascii), func(t *testing.T) {
-				matches(t, dialog.NewEvents(uitest.Appearance(t, "", ascii), st.scene()), size[0], size[1])
-			})
-		}
-	}
-	t.Run("empty", func(t *testing.T) {
-		matches(t, dialog.NewEvents(uitest.Appearance(t, "", false), &dialog.Scene{Now: uitest.DrawnAt}), 80, 7)
-	})
-	t.Run("colours", func(t *testing.T) {
-		matches(t, dialog.NewEvents(uitest.Appearance(t, "dark", false), st.scene()), 80, 14)
-	})
-	past := &state{now: uitest.DrawnAt, past: uitest.DrawnAt.Add(-30 * time.Minute), history: st.history}
-	t.Run("past", func(t *testing.T) {
-		matches(t, dialog.NewEvents(uitest.Appearance(t, "", false), past.scene()), 80, 10)
-	})
-}
-
 func TestEnvironmentGoldens(t *testing.T) {
 	p := carol()
 	empty := dialog.NewEnvironment(uitest.Appearance(t, "", false), &p)
@@ -223,7 +169,7 @@ func TestPromptGoldens(t *testing.T) {
 func TestPanelsFillEverySize(t *testing.T) {
 	lk := uitest.Appearance(t, "dark", false)
 	st := drawnState()
-	st.history = memoryHistory{uitest.CurveHistory{Now: uitest.DrawnAt, Every: time.Second, Since: time.Hour, Curve: uitest.Leak, Log: eventLog()}}
+	st.history = memoryHistory{uitest.CurveHistory{Now: uitest.DrawnAt, Every: time.Second, Since: time.Hour, Curve: uitest.Leak, Log: uitest.EventLog()}}
 	p := st.shown.Rows[0]
 	panels := map[string]panel{
 		"graph": newGraph(st, lk, nil), "detail": newDetail(st, lk, nil, true), "beside": newDetail(st, lk, nil, false),

@@ -9,6 +9,7 @@ import (
 	"github.com/charmbracelet/colorprofile"
 	"github.com/charmbracelet/x/ansi"
 
+	"vramscope/internal/process"
 	"vramscope/internal/quantity"
 	"vramscope/sampler/snapshot"
 	"vramscope/themes"
@@ -136,4 +137,20 @@ func (h PointsHistory) Series(_ snapshot.SeriesKey, from, to time.Time, buckets 
 		}
 	}
 	return points
+}
+
+// EventLog is a day of events, newest first.
+func EventLog() []snapshot.Event {
+	id := func(pid int) snapshot.RowID { return snapshot.RowID{Process: process.Identity{PID: pid, StartTime: 1}} }
+	return []snapshot.Event{
+		{Time: DrawnAt.Add(-8 * time.Second), Kind: snapshot.EventAlarm, GPU: 3, GPUUUID: "GPU-3", Row: id(2963112), User: "carol",
+			Name: "finetune.py", Severity: snapshot.Urgent, Message: "full in 4m10s (3m–6m)"},
+		{Time: DrawnAt.Add(-134 * time.Second), Kind: snapshot.EventGPULost, GPU: 6, GPUUUID: "GPU-6", Message: "lost, had 41.2G in use"},
+		{Time: DrawnAt.Add(-time.Hour), Kind: snapshot.EventSignal, GPU: 0, GPUUUID: "GPU-0", Row: id(7), User: "bob", Name: "x", Message: "sent TERM"},
+		{Time: DrawnAt.Add(-2 * time.Hour), Kind: snapshot.EventDriverBack, Message: "driver reloaded: 550.163.01"},
+		{Time: DrawnAt.Add(-13 * time.Hour), Kind: snapshot.EventEnded, GPU: 1, GPUUUID: "GPU-1", Row: id(2961877), User: "alice-of-research",
+			Name: "train.py", Message: "ended: was 60.1G, peak 71.3G, out of memory x1"},
+		{Time: DrawnAt.Add(-14 * time.Hour), Kind: snapshot.EventStarted, GPU: 1, GPUUUID: "GPU-1", Row: id(2961877),
+			Name: "tr\x1b[31main.py", Message: "started\r\n"},
+	}
 }

@@ -1,0 +1,113 @@
+package dialog
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"vramscope/internal/process"
+	"vramscope/sampler/snapshot"
+	"vramscope/ui/uitest"
+)
+
+// TestEventsSayWhatTheColumnsDoNot: an alarm's sentence names its GPU and its
+// process for the alert line; in the log the columns do, and the words that
+// are left have room.
+func TestEventsSayWhatTheColumnsDoNot(t *testing.T) {
+	row := snapshot.RowID{Process: process.Identity{PID: 2701455, StartTime: 1}}
+	leak := snapshot.Event{Time: uitest.DrawnAt, Kind: snapshot.EventAlarm, GPU: 4, GPUUUID: "GPU-4", Row: row, User: "dave", Name: "dlrm.py"}
+	for message, want := range map[string]string{
+		"GPU 4, PID 2701455 dave leaks 1M/s": "dlrm.py: leaks 1M/s",
+		"GPU 4 full in 14m (6m–14m)":         "dlrm.py: full in 14m (6m–14m)",
+		"GPU 4:1 full in 14m":                "dlrm.py: GPU 4:1 full in 14m",
+		"GPU 41 is none of this":             "dlrm.py: GPU 41 is none of this",
+	} {
+		leak.Message = message
+		e := NewEvents(uitest.Appearance(t, "", false), &Scene{Now: uitest.DrawnAt, History: uitest.CurveHistory{Log: []snapshot.Event{leak}}})
+		if text := rendered(e, 120, 6); !strings.Contains(text, "dave       "+want+" ") {
+			t.Errorf("%q is\n%s", message, text)
+		}
+	}
+}
+
+// TestEventsScrollSideways: what is cut off at the right can be read, no
+// further, and the box says how.
+func TestEventsScrollSideways(t *testing.T) {
+	end := "driver says -11.7G  ok"
+	var o Overlay = NewEvents(uitest.Appearance(t, "", false), &Scene{Now: uitest.DrawnAt, History: uitest.CurveHistory{Log: []snapshot.Event{
+		{Time: uitest.DrawnAt, Kind: snapshot.EventFlush, GPU: 3, GPUUUID: "GPU-3", User: "carol", Name: "finetune.py",
+			Message: "flushed: 70.6G to 58.9G, freed 11.7G in 84 ms; " + end},
+		{Time: uitest.DrawnAt.Add(-time.Minute), Kind: snapshot.EventDriverBack, Message: "short"},
+	}}})
+	if text := rendered(o, 80, 8); strings.Contains(text, end) || !strings.Contains(text, "← → more, Esc closes ┐") {
+		t.Errorf("at first\n%s", text)
+	}
+	for range 20 {
+		o, _ = o.Press("right", 80, 8)
+	}
+	if text := rendered(o, 80, 8); !strings.Contains(text, end+"│") {
+		t.Errorf("at the right\n%s", text)
+	}
+	for range 20 {
+		o, _ = o.Press("left", 80, 8)
+	}
+	if text := rendered(o, 80, 8); !strings.Contains(text, "  finetune.py: flushed") {
+		t.Errorf("at the left again\n%s", text)
+	}
+	if text := rendered(o, 120, 8); strings.Contains(text, "more") || !strings.Contains(text, end) {
+		t.Errorf("where all of it has room\n%s", text)
+	}
+}
+
+func TestEventsStayInPlaceWhileNewOnesCome(t *testing.T) {
+	log := uitest.EventLog()
+	for i := range 40 {
+		log = append(log, snapshot.Event{Time: uitest.DrawnAt.Add(-20*time.Hour - time.Duration(i)*time.Minute), Kind: snapshot.EventXID, Message: "old"})
+	}
+	st := &Scene{Now: uitest.DrawnAt, History: uitest.CurveHistory{Log: log}}
+	var o Overlay = NewEvents(uitest.Appearance(t, "", false), st)
+	o, _ = pressed(o, "down", "down", "down")
+	before := o.Render(80, 14)[2]
+	st.History = uitest.CurveHistory{Log: append([]snapshot.Event{{Time: uitest.DrawnAt, Kind: snapshot.EventXID, Message: "new"}}, log...)}
+	if got := o.Follow(st).Render(80, 14)[2]; got != before {
+		t.Errorf("the first line moved from\n%s to\n%s", before, got)
+	}
+	o, _ = pressed(o, "home")
+	if text := rendered(o.Follow(st), 80, 14); !strings.Contains(text, "new") {
+		t.Error("at the top the new event is not seen:\n" + text)
+	}
+	o, _ = pressed(o, "G")
+	if text := rendered(o, 80, 14); !strings.Contains(text, "46/46") && !strings.Contains(text, "old") {
+		t.Error("the end is not reached:\n" + text)
+	}
+}
+
+func TestEventsOfThePastEndThere(t *testing.T) {
+	st := &Scene{Now: uitest.DrawnAt, Past: uitest.DrawnAt.Add(-30 * time.Minute), History: uitest.CurveHistory{Log: uitest.EventLog()}}
+	text := rendered(NewEvents(uitest.Appearance(t, "", false), st), 80, 14)
+	if strings.Contains(text, "full in") || !strings.Contains(text, "sent TERM") {
+		t.Error("events after the moment that is looked at:\n" + text)
+	}
+}
+
+func TestEventsGoldens(t *testing.T) {
+	st := &Scene{Now: uitest.DrawnAt, History: uitest.CurveHistory{Log: uitest.EventLog()}}
+	for _, size := range [][2]int{{80, 14}, {120, 27}, {60, 5}, {30, 4}} {
+		for _, ascii := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%dx%d ascii=%v", size[0], size[1], ascii), func(t *testing.T) {
+				matches(t, NewEvents(uitest.Appearance(t, "", ascii), st), size[0], size[1])
+			})
+		}
+	}
+	t.Run("empty", func(t *testing.T) {
+		matches(t, NewEvents(uitest.Appearance(t, "", false), &Scene{Now: uitest.DrawnAt}), 80, 7)
+	})
+	t.Run("colours", func(t *testing.T) {
+		matches(t, NewEvents(uitest.Appearance(t, "dark", false), st), 80, 14)
+	})
+	past := &Scene{Now: uitest.DrawnAt, Past: uitest.DrawnAt.Add(-30 * time.Minute), History: st.History}
+	t.Run("past", func(t *testing.T) {
+		matches(t, NewEvents(uitest.Appearance(t, "", false), past), 80, 10)
+	})
+}

@@ -1,0 +1,104 @@
+package dialog
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"vramscope/ui/keys"
+	"vramscope/ui/uitest"
+)
+
+func TestHelpAsDrawn(t *testing.T) {
+	lines := NewHelp(uitest.Appearance(t, "", false)).Render(80, 22)
+	for i, want := range []string{
+		"┌ vramscope 1.0.0: keys and signs ───────────────────────────────── Esc closes ┐",
+		"│ MOVE                      LOOK                      ACT (asks first)         │",
+		"│   ↑ ↓  j k  row             Enter     detail          F         flush cache  │",
+		"│   PgUp PgDn page            / F3      find (n N)      a         attach probe │",
+		"│   Home End  ends (g G)      \\ F4 f    filter          x F9      signal       │",
+		"│   ← →       scroll text     u         only mine       Space U   tag, untag   │",
+		"│   Tab       next panel      s F6      sort column                            │",
+		"│   0-9       that GPU        r         reverse       BACK IN TIME             │",
+		"│   !         next alert      t F5      tree            p         freeze screen│",
+		"│   Esc       back, all       P         pin the graph   , .       10 s         │",
+		"│ SET                         z         graph window    < >       1 min        │",
+		"│   + -       interval        e         environment     L         live again   │",
+		"│   T  m      theme, mouse    E         events                                 │",
+		"│   Ctrl+L    redraw          y         copy PID      (F a x are off in        │",
+		"│   Ctrl+Z    suspend         w         save snapshot the past and with        │",
+		"│   q F10     quit            v         map (detail)  --read-only)             │",
+		"│ BAR   ▓ other: context, libraries   ▄ unknown: no probe   █ allocated        │",
+		"│       ▒ fragmented, or cached by JAX   ░ cached: F frees it   · free         │",
+		"│ ROW   L leak   ↑ growing   ↓ shrinking   ~ up and down   (33G) not returnable│",
+		"│       – not known   5:1 GPU 5, MIG instance 1   ? another container's process│",
+		"│ G is GiB.  +60s: median forecast.  full in: median (earliest–latest, 80 %)   │",
+		"└──────────────────────────────────────────────────────────────────────────────┘",
+	} {
+		if lines[i] != want {
+			t.Errorf("line %d\n got %s\nwant %s", i, lines[i], want)
+		}
+	}
+}
+
+func TestHelpLeavesOutWhatIsNotThere(t *testing.T) {
+	lk := uitest.Appearance(t, "", false)
+	lk.Keys = keys.New(keys.CanSignal, true)
+	text := rendered(NewHelp(lk), 80, 40)
+	for _, gone := range []string{"flush", "F frees", "attach", "signal", "ACT", "read-only", "snapshot", "copy", "tag"} {
+		if strings.Contains(text, gone) {
+			t.Errorf("help speaks of %q:\n%s", gone, text)
+		}
+	}
+	for i := range lk.Keys.All {
+		if b := &lk.Keys.All[i]; b.Help().Desc != "" && !strings.Contains(text, b.Help().Desc) {
+			t.Errorf("help leaves %q out", b.Help().Desc)
+		}
+	}
+}
+
+func TestHelpScrollsToItsEndAndBack(t *testing.T) {
+	var o Overlay = NewHelp(uitest.Appearance(t, "", false))
+	first := rendered(o, 40, 8)
+	if strings.Contains(first, "G is GiB") {
+		t.Fatal("the last line is in view at once")
+	}
+	o, _ = o.Press("end", 40, 8)
+	if !strings.Contains(rendered(o, 40, 8), "G is GiB") {
+		t.Error("End does not show the last line:\n" + rendered(o, 40, 8))
+	}
+	for range 99 {
+		o, _ = o.Press("down", 40, 8) // beyond the end nothing moves
+	}
+	end := rendered(o, 40, 8)
+	if o, _ = o.Press("k", 40, 8); rendered(o, 40, 8) == end {
+		t.Error("k after too many j does nothing: the scroll ran past the end")
+	}
+	if o, _ = o.Press("g", 40, 8); rendered(o, 40, 8) != first {
+		t.Error("g does not go back to the first line")
+	}
+	for _, name := range []string{"esc", "?", "q"} {
+		if _, out := o.Press(name, 40, 8); out != Closed {
+			t.Errorf("%q does not close the help", name)
+		}
+	}
+	if _, out := o.Press("T", 40, 8); out != Ignored {
+		t.Error("T is not left to the program")
+	}
+}
+
+func TestHelpGoldens(t *testing.T) {
+	for _, size := range [][2]int{{80, 22}, {120, 38}, {60, 15}, {40, 8}} {
+		for _, ascii := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%dx%d ascii=%v", size[0], size[1], ascii), func(t *testing.T) {
+				matches(t, NewHelp(uitest.Appearance(t, "", ascii)), size[0], size[1])
+			})
+		}
+	}
+	lk := uitest.Appearance(t, "", false)
+	lk.Keys = keys.New(keys.CanSignal|keys.CanEnvironment|keys.CanCopy|keys.CanSuspend, false)
+	t.Run("no flush, no attach", func(t *testing.T) { matches(t, NewHelp(lk), 80, 22) })
+	readOnly := uitest.Appearance(t, "", false)
+	readOnly.Keys = keys.New(keys.AllAbilities, true)
+	t.Run("read-only", func(t *testing.T) { matches(t, NewHelp(readOnly), 80, 22) })
+}
