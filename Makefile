@@ -54,7 +54,7 @@ agent: ## join the Python probe's source files into the file that ships
 
 .PHONY: golden
 golden: ## rewrite the golden files from what the code draws now
-	$(GO) test ./ui ./ui/graph -update
+	$(GO) test ./ui ./ui/graph ./ui/dialog -update
 	UPDATE_GOLDEN=1 $(GO) test ./internal/fakedriver -run TestKeysFollowTheState
 	UPDATE_GOLDEN=1 $(GO) test . ./schema ./cli
 
