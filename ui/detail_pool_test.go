@@ -8,9 +8,9 @@ import (
 	"vramscope/sampler/snapshot/snapshottest"
 )
 
-// TestThePartsOfAPool: what a pool has fragmented is known from its last flush, and
+// TestPartsOfPool: what a pool has fragmented is known from its last flush, and
 // what the next one returns is a bound all the time.
-func TestThePartsOfAPool(t *testing.T) {
+func TestPartsOfPool(t *testing.T) {
 	for _, c := range []struct {
 		fragmented snapshot.Bytes
 		note       string

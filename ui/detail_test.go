@@ -13,9 +13,8 @@ import (
 	"vramscope/ui/uitest"
 )
 
-// toldInFull is the drawn box with all that the probe of the leaking process
-// tells.
-func toldInFull() *snapshot.Snapshot {
+// fullStats is the drawn box with all stats of the leaking process's probe.
+func fullStats() *snapshot.Snapshot {
 	box := snapshottest.DrawnBox()
 	for i := range box.Rows {
 		p := &box.Rows[i]
@@ -32,7 +31,7 @@ func toldInFull() *snapshot.Snapshot {
 
 func TestDetailAsDrawn(t *testing.T) {
 	want := readLines(t, filepath.Join("testdata", "drawings", "7-detail-80x24.txt"))
-	st := screenOf(toldInFull(), 80, 24).at(snapshottest.Leaking, 1)
+	st := screenOf(fullStats(), 80, 24).at(snapshottest.Leaking, 1)
 	st.history, st.detail, st.window = peaked{st.history}, true, 5*time.Minute
 	got := frame(st, drawnLook(t))
 	for i := range want {
@@ -48,7 +47,7 @@ func TestDetailAsDrawn(t *testing.T) {
 
 // TestDetailTellsTheSizesOfCaches as far as the program does.
 func TestDetailTellsTheSizesOfCaches(t *testing.T) {
-	box := toldInFull()
+	box := fullStats()
 	for i := range box.Rows {
 		if caches := box.Rows[i].Evictable; len(caches) > 0 {
 			caches[0].Bytes = uitest.Known(2.5)
@@ -67,10 +66,10 @@ func justStarted(snapshot.History) snapshot.History {
 	return uitest.CurveHistory{Curve: uitest.Leak, Now: uitest.DrawnAt, Every: time.Second, Since: 5 * time.Second}
 }
 
-// TestADetailOfSecondsForeseesNothing: the flush's dialog says that it is not
-// known, and so does the detail behind it, by its silence.
-func TestADetailOfSecondsForeseesNothing(t *testing.T) {
-	st := screenOf(toldInFull(), 80, 24).at(snapshottest.Leaking, 1)
+// TestDetailOfYoungProcessHasNoOutlook: after a few seconds the detail does not
+// estimate what a flush frees for good.
+func TestDetailOfYoungProcessHasNoOutlook(t *testing.T) {
+	st := screenOf(fullStats(), 80, 24).at(snapshottest.Leaking, 1)
 	st.detail = true
 	for name, c := range map[string]struct {
 		history snapshot.History
@@ -84,7 +83,7 @@ func TestADetailOfSecondsForeseesNothing(t *testing.T) {
 	}
 }
 
-func TestAnEstimateHasTwoDigits(t *testing.T) {
+func TestEstimateHasTwoDigits(t *testing.T) {
 	for amount, want := range map[float64]string{9.5: "9.5G", 9.89: "9.9G", 11.02: "11G", 123.4: "120G", 0.6: "610M", 0.05: "51M", 2: "2.0G", 0: "0"} {
 		if got := cell.About(gib(amount)); got != want {
 			t.Errorf("about %v GiB is %q, want %q", amount, got, want)
@@ -92,9 +91,9 @@ func TestAnEstimateHasTwoDigits(t *testing.T) {
 	}
 }
 
-// TestAProbeThatKnowsNoAllocator: a program has been attached to, and uses none
+// TestProbeWithoutAllocator: a program has been attached to, and uses none
 // of the libraries that a probe can read.
-func TestAProbeThatKnowsNoAllocator(t *testing.T) {
+func TestProbeWithoutAllocator(t *testing.T) {
 	m := newFlushModel(t, func(box *snapshot.Snapshot, _ *Options) {
 		for i := range box.Rows {
 			if p := &box.Rows[i]; p.ID.Process.PID == snapshottest.Probeme {
@@ -109,9 +108,9 @@ func TestAProbeThatKnowsNoAllocator(t *testing.T) {
 	m.shows("contents unknown: its probe sees no allocator in use")
 }
 
-// TestDetailSaysWhyNothingIsKnown: whether the driver hides a process's memory,
+// TestDetailExplainsUnknownUsage: whether the driver hides a process's memory,
 // its GPU does not answer or there is no driver are three different things.
-func TestDetailSaysWhyNothingIsKnown(t *testing.T) {
+func TestDetailExplainsUnknownUsage(t *testing.T) {
 	for want, change := range map[string]func(*snapshot.Snapshot){
 		"the driver does not report how much it uses": func(*snapshot.Snapshot) {},
 		"its GPU does not answer":                     func(s *snapshot.Snapshot) { s.GPUs[0].State = snapshot.GPULost },

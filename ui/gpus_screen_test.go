@@ -24,8 +24,7 @@ func lineOf(t *testing.T, lines []string, prefix string) string {
 	return ""
 }
 
-// TestNoteIsTheWorst is rule 12: of all that could be said of a GPU the worst
-// is said.
+// TestNoteIsTheWorst is rule 12: the note of a GPU is its worst condition.
 func TestNoteIsTheWorst(t *testing.T) {
 	s := snapshottest.DrawnBox()
 	gpu := &s.GPUs[3]
@@ -64,7 +63,8 @@ func TestNoteIsTheWorst(t *testing.T) {
 	}
 }
 
-// TestIdleHolder: ten minutes of nothing with more than a GiB held.
+// TestIdleHolder: a GPU is idle after ten minutes without work with more than 1 GiB
+// used.
 func TestIdleHolder(t *testing.T) {
 	for _, c := range []struct {
 		idle time.Duration
@@ -80,8 +80,7 @@ func TestIdleHolder(t *testing.T) {
 	}
 }
 
-// TestIdleAfterIsConfigured: who is idle after an hour only is not called idle
-// before.
+// TestIdleAfterIsConfigured: a GPU is called idle after the configured time.
 func TestIdleAfterIsConfigured(t *testing.T) {
 	s := snapshottest.DrawnBox() // GPU 2 has done nothing for 42 minutes
 	for _, c := range []struct {
@@ -186,8 +185,8 @@ func TestUnknownFiguresAreDashes(t *testing.T) {
 	}
 }
 
-// TestHiddenProcesses: memory that no listed process accounts for is said, and
-// never drawn as free.
+// TestHiddenProcesses: memory that no listed process accounts for has a note, and
+// is never drawn as free.
 func TestHiddenProcesses(t *testing.T) {
 	s := snapshottest.DrawnBox()
 	s.Rows = nil
@@ -204,7 +203,7 @@ func TestHiddenProcesses(t *testing.T) {
 	}
 }
 
-// TestSystemMemoryIsLabelled: a machine whose GPU has no memory of its own.
+// TestSystemMemoryIsLabelled: the header marks a GPU without memory of its own.
 func TestSystemMemoryIsLabelled(t *testing.T) {
 	s := snapshottest.Crowded(1, 2)
 	s.GPUs[0].Name = "NVIDIA GB10"
@@ -214,8 +213,8 @@ func TestSystemMemoryIsLabelled(t *testing.T) {
 	}
 }
 
-// TestNamelessGPUIsOfNoKind: a GPU that is lost from the very start has told
-// nobody its name, and makes no second kind of GPU out of the box.
+// TestNamelessGPUIsOfNoKind: the name of a GPU that was lost from the start is
+// unknown, and does not count as a second kind of GPU.
 func TestNamelessGPUIsOfNoKind(t *testing.T) {
 	s := snapshottest.DrawnBox()
 	s.GPUs[6].Name = ""
@@ -233,8 +232,8 @@ func TestNamelessGPUIsOfNoKind(t *testing.T) {
 	}
 }
 
-// TestUnknownUsedIsNotFree: where the driver does not tell what is used the
-// bar says so. An empty one would be a promise.
+// TestUnknownUsedIsNotFree: where used memory is unknown the bar says so. An empty
+// one would mean free.
 func TestUnknownUsedIsNotFree(t *testing.T) {
 	s := snapshottest.DrawnBox()
 	s.GPUs[1].Memory.Used, s.GPUs[1].Memory.Free = snapshot.Bytes{}, snapshot.Bytes{}
@@ -242,7 +241,7 @@ func TestUnknownUsedIsNotFree(t *testing.T) {
 	lines := frame(screenOf(s, 120, 40), drawnLook(t))
 	for _, prefix := range []string{"   1 ", " 5:3 "} {
 		if line := lineOf(t, lines, prefix); strings.Contains(line, "·") {
-			t.Errorf("%q shows free memory that nobody has measured", line)
+			t.Errorf("%q shows free memory that was not measured", line)
 		}
 	}
 	if line := lineOf(t, lines, "   5 "); !strings.Contains(line, "│───") {
@@ -250,10 +249,10 @@ func TestUnknownUsedIsNotFree(t *testing.T) {
 	}
 }
 
-// TestUnattributedIsSaid: where the driver does not tell what processes use, or
-// lists none, the GPU's line says how much nobody accounts for, and the table
-// does not claim that nobody is there.
-func TestUnattributedIsSaid(t *testing.T) {
+// TestUnattributedIsShown: where the driver reports no memory of processes, or no
+// processes, the GPU's line has the unattributed memory, and the table does not
+// claim that there is no process.
+func TestUnattributedIsShown(t *testing.T) {
 	s := snapshottest.DayOne()
 	for i := range s.Rows {
 		s.Rows[i].Used = snapshot.Bytes{}

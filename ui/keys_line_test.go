@@ -33,7 +33,7 @@ func TestHintsAsDrawn(t *testing.T) {
 	} {
 		hints := b.Hints(tc.where, false, 7)
 		if tc.where == keys.InDetail {
-			hints = screenOf(toldInFull(), 80, 24).at(snapshottest.Leaking, 1).detailHints(hints)
+			hints = screenOf(fullStats(), 80, 24).at(snapshottest.Leaking, 1).detailHints(hints)
 		}
 		got := joined(keys.FitHints(hints, tc.room, tc.gap), tc.gap)
 		if got != tc.want {
@@ -46,8 +46,8 @@ func TestAWiderLineNeverLosesAHint(t *testing.T) {
 	for _, where := range []keys.Scope{keys.InMain, keys.InDetail, keys.InOverlay, keys.InNoDriver} {
 		hints := keys.New(keys.AllAbilities, false).Hints(where, false, 16)
 		if where == keys.InDetail {
-			widerLines(t, screenOf(toldInFull(), 80, 24).at(snapshottest.Leaking, 1).detailHints(hints))
-			hints = screenOf(toldInFull(), 80, 24).at(snapshottest.Probeme, 1).detailHints(hints)
+			widerLines(t, screenOf(fullStats(), 80, 24).at(snapshottest.Leaking, 1).detailHints(hints))
+			hints = screenOf(fullStats(), 80, 24).at(snapshottest.Probeme, 1).detailHints(hints)
 		}
 		widerLines(t, hints)
 	}

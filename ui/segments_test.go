@@ -41,7 +41,7 @@ func newMapModel(t *testing.T) (*flushModel, *maps) {
 	t.Helper()
 	s := &maps{found: uitest.CarolsSegments()}
 	m := newFlushModel(t, func(box *snapshot.Snapshot, o *Options) {
-		*box = *toldInFull()
+		*box = *fullStats()
 		for i := range box.Rows {
 			if p := &box.Rows[i]; p.ID.Process.PID == 3000417 {
 				p.Probe.Capabilities = []string{"snapshot"}

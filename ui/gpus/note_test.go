@@ -12,8 +12,8 @@ import (
 	"github.com/charmbracelet/x/ansi"
 )
 
-// TestBarWordsAreWhole: however short the bar, what stands in it says by
-// itself what is the matter: "no" and "used" alone would say something else.
+// TestBarWordsAreWhole: words are shortened to whole words, however short the bar:
+// "no" or "used" alone would be misleading.
 func TestBarWordsAreWhole(t *testing.T) {
 	now := time.Unix(10_000, 0)
 	for _, c := range []struct {

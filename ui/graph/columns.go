@@ -9,7 +9,7 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// curves are the graph's values by column, in bytes, NaN where there is none.
+// curves are the graph's values by column, in bytes; NaN is unknown.
 type curves struct {
 	history              []float64
 	median, lower, upper []float64     // empty without a forecast
@@ -18,8 +18,8 @@ type curves struct {
 	any                  bool          // there is at least one sample
 }
 
-// curves reads the history and spreads the forecast over so many columns.
-// Without a forecast the history has the whole width.
+// curves reads the history and spreads the forecast over the columns. Without a
+// forecast the history has the whole width.
 func (g Graph) curves(columns int) curves {
 	c := curves{capacity: math.NaN(), ahead: g.ahead}
 	if capacity, ok := g.Subject.Capacity.Value(); ok && capacity > 0 {
@@ -41,7 +41,7 @@ func (g Graph) curves(columns int) curves {
 	return c
 }
 
-// past is the maximum of each column's time: a spike must not vanish. Column
+// past is the maximum in each column's time, so that no spike is lost. Column
 // i ends i column-times after the window's begin, the last one at g.At.
 func (g Graph) past(columns int) []float64 {
 	values := make([]float64, columns)
@@ -62,8 +62,8 @@ func (g Graph) past(columns int) []float64 {
 	return values
 }
 
-// tolerance is how many columns may be empty between two samples that follow
-// each other: where the columns are finer than the samples, most are.
+// tolerance is how many columns may be empty between two consecutive samples:
+// most are, where columns are finer than samples.
 func (g Graph) tolerance(each time.Duration) int {
 	apart := g.Interval
 	if oldest := g.At.Add(-g.Window); g.Interval > 0 && g.History != nil {
@@ -75,12 +75,11 @@ func (g Graph) tolerance(each time.Duration) int {
 	return int(5 * apart / 2 / max(each, 1))
 }
 
-// bridge fills pauses of at most so many columns with the value before them,
-// at the end of the row too: the newest sample is rarely in the last column.
-// Samples may also have come at another interval earlier: a pause is bridged
-// as well that is no longer than the two before it, or the two after it, by
-// more than half. Where the samples are hardly rarer than the columns it is one
-// column that is empty now and then.
+// bridge fills pauses of at most columns columns with the value before them, also
+// at the end, because the newest sample is rarely in the last column. To join
+// samples of an earlier interval it also fills a pause that is at most half longer
+// than the two before or after it. Where samples are hardly sparser than columns it
+// fills single empty columns that have another one nearby.
 func bridge(values []float64, columns int) {
 	var known []int
 	for i, v := range values {
@@ -122,8 +121,8 @@ func bridge(values []float64, columns int) {
 	}
 }
 
-// forecast fills the columns after now, straight from horizon to horizon.
-// A forecast over the capacity is drawn at the capacity: the card has no more.
+// forecast fills the columns after now, linearly between horizons. A forecast
+// above the capacity is drawn at the capacity.
 func (c *curves) forecast(subject Subject, now, columns int) {
 	c.median, c.lower, c.upper = make([]float64, columns), make([]float64, columns), make([]float64, columns)
 	used, _ := subject.Used.Value()

@@ -72,7 +72,7 @@ func TestGraphTopRowIsTheCapacityAndFloorIsRound(t *testing.T) {
 	}
 }
 
-func TestGraphShowsAYoungHistoryWhereItBegan(t *testing.T) {
+func TestGraphStartsWhereHistoryBegins(t *testing.T) {
 	g := leakGraph(uitest.Appearance(t, "", false), 75*time.Second, false)
 	first, last := curveSpan(body(g.Render(120, 12)))
 	// 113 columns for 5 minutes: 75 s ago is a quarter before the end.
@@ -111,7 +111,7 @@ func TestGraphLeavesGapsOpen(t *testing.T) {
 	}
 }
 
-func TestGraphBridgesSamplesThatAreRarerThanColumns(t *testing.T) {
+func TestGraphBridgesSparseSamples(t *testing.T) {
 	g := leakGraph(uitest.Appearance(t, "", false), time.Hour, false)
 	g.Interval = 10 * time.Second
 	g.History = uitest.CurveHistory{Now: uitest.DrawnAt, Every: 10 * time.Second, Since: time.Hour, Curve: func(time.Duration) float64 { return 40 }}
@@ -139,18 +139,18 @@ func TestGraphKeepsASpike(t *testing.T) {
 	}
 }
 
-func TestGraphGivesTheWholeWidthToThePastWithoutAForecast(t *testing.T) {
+func TestGraphWithoutForecastUsesWholeWidth(t *testing.T) {
 	lines := leakGraph(uitest.Appearance(t, "", false), time.Hour, false).Render(80, 12)
 	labels := lines[len(lines)-1]
 	if strings.Contains(labels, "+") || !strings.HasSuffix(strings.TrimRight(labels, " "), "now") {
 		t.Errorf("labels are %q", labels)
 	}
 	if strings.Contains(lines[0], "ahead") || strings.Contains(lines[0], "median") {
-		t.Errorf("the title promises a forecast: %q", lines[0])
+		t.Errorf("the title mentions a forecast: %q", lines[0])
 	}
 }
 
-func TestGraphInThePastDoesNotSayNow(t *testing.T) {
+func TestGraphOfPastIsNotLabelledNow(t *testing.T) {
 	g := leakGraph(uitest.Appearance(t, "", false), time.Hour, false)
 	g.Running = false
 	if all := strings.Join(g.Render(80, 12), "\n"); strings.Contains(all, "now") {
@@ -175,13 +175,13 @@ func TestGraphLabelsNowAtEveryWindow(t *testing.T) {
 	}
 }
 
-func TestGraphSaysWhenThereIsNothing(t *testing.T) {
+func TestGraphWithoutHistoryExplainsItself(t *testing.T) {
 	g := leakGraph(uitest.Appearance(t, "", false), 0, false)
 	g.History = nil
 	lines := g.Render(80, 12)
 	uitest.CheckCells(t, lines, 80, 12)
 	if !strings.Contains(strings.Join(lines, "\n"), "no history yet") {
-		t.Error("an empty graph does not say why")
+		t.Error("an empty graph does not explain itself")
 	}
 }
 
@@ -224,9 +224,9 @@ func BenchmarkGraph120x12(b *testing.B) {
 	}
 }
 
-// TestEarlierIntervalIsNoDashes: samples that came every five columns before the
-// interval was changed make a line, and a loss in it is still a gap.
-func TestEarlierIntervalIsNoDashes(t *testing.T) {
+// Samples of an earlier, longer interval are joined to a line; missing samples in
+// it are still a gap.
+func TestBridgeJoinsSamplesOfEarlierInterval(t *testing.T) {
 	values := make([]float64, 60)
 	for i := range values {
 		values[i] = math.NaN()
@@ -243,9 +243,9 @@ func TestEarlierIntervalIsNoDashes(t *testing.T) {
 	}
 }
 
-// TestSamplesHardlyRarerThanColumnsMakeALine: every sixth column is empty, which
-// is no loss; a single empty one far from any other is.
-func TestSamplesHardlyRarerThanColumnsMakeALine(t *testing.T) {
+// Columns that are empty at regular distances are joined; a single empty one is a
+// gap.
+func TestBridgeJoinsRegularEmptyColumns(t *testing.T) {
 	values := make([]float64, 80)
 	for i := range values {
 		values[i] = float64(i)

@@ -86,7 +86,7 @@ func (a timeAxis) label(seconds float64) string {
 // plot draws the curves as lines of exactly width cells: the rows, the time
 // axis, its labels. Series are drawn in row units with fixed bounds, because
 // asciigraph rounds bounds of its own and would change the number of rows.
-func plot(lk *cell.Appearance, c curves, scale graphScale, axis timeAxis, width int) []string {
+func plot(lk *cell.Appearance, c curves, scale yAxis, axis timeAxis, width int) []string {
 	g := &lk.Glyphs
 	const most = 5 // capacity, bounds, median, history
 	series := make([][]float64, 0, most)

@@ -8,13 +8,12 @@ import (
 	"vramscope/internal/quantity"
 )
 
-// graphScale maps bytes to rows. The top row is the capacity (or, where the
-// data is above it or no capacity is known, the data's top); the bottom row is
-// 0 in a tall panel and else a round number below the data, so that the
-// change fills the panel. The lower bound of a forecast, which for a job that
-// may end soon is nothing, takes at most half of the rows and then leaves the
-// panel at the bottom: what was and what is likely would else be one line.
-type graphScale struct {
+// yAxis maps bytes to rows. The top row is the capacity or, where that is unknown
+// or below the data, the data's maximum. The bottom row is 0 in a tall panel, else
+// a round number below the data, so that the change fills the panel. The lower
+// bound of a forecast, which is 0 for a job that may end soon, takes at most half of
+// the rows and is not drawn below them: history and median would be a flat line.
+type yAxis struct {
 	unit   quantity.Bytes // of the labels: GiB, MiB, …
 	floor  float64        // of the bottom row, in units
 	step   float64        // from row to row, in units
@@ -22,15 +21,15 @@ type graphScale struct {
 	labels []string // by row from the bottom, labelCells wide, "" where none
 }
 
-// The rows from which the y axis starts at 0, and the most that is drawn: a
-// driver's nonsense is not to overflow the labels.
+// The number of rows from which on the y axis starts at 0, and the most that is
+// drawn, so that an impossible figure does not overflow the labels.
 const (
 	rowsFromZero = 16
 	maxGraphed   = float64(quantity.EiB)
 )
 
 // scaleOf fits the scale to the curves.
-func scaleOf(c curves, rows int) graphScale {
+func scaleOf(c curves, rows int) yAxis {
 	low, high := c.extremes()
 	top := high
 	if math.IsNaN(top) || top < c.capacity {
@@ -50,14 +49,14 @@ func scaleOf(c curves, rows int) graphScale {
 		low = max(bound, low-max(top-low, top/10))
 	}
 	unit := unitOf(quantity.Bytes(top))
-	s := graphScale{unit: unit, rows: rows}
+	s := yAxis{unit: unit, rows: rows}
 	s.floor, s.step = roundFloor(low/float64(unit), top/float64(unit), rows)
 	s.labels = s.label(top)
 	return s
 }
 
 // row is where an amount is drawn, counted from the bottom, unrounded.
-func (s graphScale) row(amount float64) float64 {
+func (s yAxis) row(amount float64) float64 {
 	if math.IsNaN(amount) {
 		return amount
 	}
@@ -66,7 +65,7 @@ func (s graphScale) row(amount float64) float64 {
 }
 
 // below reports whether an amount is under the bottom row.
-func (s graphScale) below(amount float64) bool {
+func (s yAxis) below(amount float64) bool {
 	return amount/float64(s.unit) < s.floor-s.step/2
 }
 
@@ -108,7 +107,7 @@ func roundFloor(low, top float64, rows int) (floor, step float64) {
 // label writes the top row's amount and, where the bottom row is 0, round
 // figures in the rows that their amounts are drawn in; else a figure in every
 // second row, of the two kinds of rows the rounder: 60, 66, 72 and not 57, 63.
-func (s graphScale) label(top float64) []string {
+func (s yAxis) label(top float64) []string {
 	labels := make([]string, s.rows)
 	apart := 2 * s.step
 	switch {
@@ -151,7 +150,7 @@ func roundStep(least float64) float64 {
 }
 
 // decimals is how many the labels need to differ.
-func (s graphScale) decimals(first, apart float64) int {
+func (s yAxis) decimals(first, apart float64) int {
 	for decimals := range 2 {
 		scale := math.Pow(10, float64(decimals))
 		exact := true

@@ -35,8 +35,8 @@ func sortedBy(s *snapshot.Snapshot, title string, reversed bool) []Row {
 	return t.List()
 }
 
-// TestOrderIsTotal is rule 17: whatever the order in which the sampler lists
-// rows, and whichever column sorts, the table is the same.
+// TestOrderIsTotal is rule 17: the order of the table does not depend on the order
+// of the sampler's rows, whichever column sorts.
 func TestOrderIsTotal(t *testing.T) {
 	for id := range columnCount {
 		for _, reversed := range []bool{false, true} {
@@ -53,7 +53,7 @@ func TestOrderIsTotal(t *testing.T) {
 	}
 }
 
-// TestUnknownIsLast: both ways, so that a lost GPU's process never leads.
+// TestUnknownIsLast: in both directions, so that a lost GPU's process is never first.
 func TestUnknownIsLast(t *testing.T) {
 	for _, title := range []string{"USED", "ALLOC", "SM%", "TIME", "RUNTIME"} {
 		for _, reversed := range []bool{false, true} {
@@ -69,7 +69,7 @@ func TestUnknownIsLast(t *testing.T) {
 	}
 }
 
-// TestNoiseDoesNotSwapRows: the fourth digit is not shown and sorts nothing.
+// TestNoiseDoesNotSwapRows: the fourth digit is not shown and does not count.
 func TestNoiseDoesNotSwapRows(t *testing.T) {
 	s := snapshottest.SixteenGPUs()
 	want := pidsOf(sortedBy(s, "USED", false))

@@ -8,9 +8,9 @@ import (
 	"vramscope/ui/uitest"
 )
 
-// TestLaunchersRowsStandTogether: what one launcher started stands side by
-// side in a bracket, though the launcher itself uses no GPU; what was left to
-// init, or stands alone, has none.
+// TestLaunchersRowsStandTogether: processes that one launcher started are grouped
+// by a bracket, also where the launcher itself uses no GPU; children of init and
+// single processes have none.
 func TestLaunchersRowsStandTogether(t *testing.T) {
 	const torchrun, shell = 2962000, 2700001
 	s := snapshottest.DrawnBox()
