@@ -197,7 +197,7 @@ func (st *state) narrowed() string {
 		s = joinedWords(s, "mine")
 	}
 	if st.Filter != "" {
-		s = joinedWords(s, "~"+text.Cut(text.Clean(st.Filter), 12, ""))
+		s = joinedWords(s, "filter: "+text.Cut(text.Clean(st.Filter), 12, ""))
 	}
 	return s
 }

@@ -52,7 +52,7 @@ func TestAScreenThatGoesOnLooksAsBefore(t *testing.T) {
 		before.key(string(letter))
 	}
 	before.key("enter", "r")
-	before.shows("~python")
+	before.shows("filter: python")
 	view := before.viewpoint()
 	after := newTestModel(t, box, func(o *Options) {
 		o.Resume, o.History, o.Now = &view, snapshottest.History(box), func() time.Time { return before.now }

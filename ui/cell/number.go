@@ -176,6 +176,9 @@ func UntilFull(f snapshot.FullIn) string {
 func fullBounds(f snapshot.FullIn, g *Glyphs) string {
 	earliest := int64(max(f.Earliest, 0) / time.Minute)
 	text := strconv.FormatInt(earliest, 10) + "m"
+	if f.Latest <= 0 && earliest == 0 {
+		return "any time"
+	}
 	if f.Latest <= 0 {
 		return text + "+"
 	}

@@ -39,11 +39,12 @@ func TestFullIn(t *testing.T) {
 		{minutes(4.17, 3.2, 5.6), "full in 4m10s (3m–6m)"},
 		{minutes(4.17, 3.9, 6), "full in 4m10s (3m–6m)"},
 		{minutes(4.17, 3.2, 0), "full in 4m10s (3m+)"},
+		{minutes(4.17, 0.2, 0), "full in 4m10s (any time)"},
 		{minutes(12.4, 9.5, 13.1), "full in 12m (9m–14m)"},
 		{minutes(0.5, 0.2, 0.9), "full in 30s (0m–1m)"},
 	} {
 		g := UnicodeGlyphs()
-		if got := FullIn(c.in, &g); got != c.want || text.Width(got) > 22 {
+		if got := FullIn(c.in, &g); got != c.want || text.Width(got) > 24 {
 			t.Errorf("%v: %q, want %q", c.in, got, c.want)
 		}
 	}
