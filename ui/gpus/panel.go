@@ -28,13 +28,6 @@ type Panel struct {
 	Lines         []Line // as List returns them
 }
 
-// Line is a GPU, or one of its instances.
-type Line struct {
-	GPU      *snapshot.GPU
-	Instance *snapshot.Instance // nil: the GPU itself
-	number   int                // of the instance, from 1
-}
-
 // List is all lines, in order.
 func (p *Panel) List() []Line {
 	lines := make([]Line, 0, len(p.Snapshot.GPUs)+8)
@@ -150,20 +143,6 @@ func (p *Panel) write(l *cell.Line, line Line, c columns, width int) {
 	if c.note > 0 || note.alarm {
 		p.writeNote(l, note, start+width-l.Used())
 	}
-}
-
-func (line Line) memory() *snapshot.Memory {
-	if line.Instance != nil {
-		return &line.Instance.Memory
-	}
-	return &line.GPU.Memory
-}
-
-func (line Line) parts() *snapshot.Parts {
-	if line.Instance != nil {
-		return &line.Instance.Parts
-	}
-	return &line.GPU.Parts
 }
 
 // writeIndex writes "   3 ", " 5:1 ", and ">" before what is in focus.
@@ -287,21 +266,4 @@ func (p *Panel) writeECC(l *cell.Line, r *snapshot.GPU, figure func(int, themes.
 		style = p.Appearance.Styles.Leak
 	}
 	figure(cells, style, cell.AppendCount(l.Scratch(), count, p.Appearance.Glyphs.Dash))
-}
-
-// free is what a process could still have. On a GPU cut into instances that
-// is nothing: its instances have it.
-func (line Line) free() snapshot.Bytes {
-	if line.Instance == nil && (len(line.GPU.Instances) > 0 || line.GPU.State != snapshot.GPUOK) {
-		return snapshot.Bytes{}
-	}
-	return line.memory().Free
-}
-
-// flush is what flushing every process there would return.
-func (line Line) flush() snapshot.Bytes {
-	if line.Instance == nil && line.GPU.State != snapshot.GPUOK {
-		return snapshot.Bytes{}
-	}
-	return line.parts().Returnable
 }

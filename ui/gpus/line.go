@@ -1,0 +1,41 @@
+package gpus
+
+import "vramscope/sampler/snapshot"
+
+// Line is a GPU, or one of its instances.
+type Line struct {
+	GPU      *snapshot.GPU
+	Instance *snapshot.Instance // nil: the GPU itself
+	number   int                // of the instance, from 1
+}
+
+func (line Line) memory() *snapshot.Memory {
+	if line.Instance != nil {
+		return &line.Instance.Memory
+	}
+	return &line.GPU.Memory
+}
+
+func (line Line) parts() *snapshot.Parts {
+	if line.Instance != nil {
+		return &line.Instance.Parts
+	}
+	return &line.GPU.Parts
+}
+
+// free is what a process could still have. On a GPU cut into instances that
+// is nothing: its instances have it.
+func (line Line) free() snapshot.Bytes {
+	if line.Instance == nil && (len(line.GPU.Instances) > 0 || line.GPU.State != snapshot.GPUOK) {
+		return snapshot.Bytes{}
+	}
+	return line.memory().Free
+}
+
+// flush is what flushing every process there would return.
+func (line Line) flush() snapshot.Bytes {
+	if line.Instance == nil && line.GPU.State != snapshot.GPUOK {
+		return snapshot.Bytes{}
+	}
+	return line.parts().Returnable
+}
