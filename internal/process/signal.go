@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"os"
 	"syscall"
+
+	"golang.org/x/sys/unix"
 )
 
 // Refusal is why an action on a process was refused. Nothing was done.
@@ -23,6 +25,15 @@ func refuse(format string, args ...any) error {
 type pidfds interface {
 	open(pid int) (fd int, err error)
 	send(fd int, signal syscall.Signal) error
+}
+
+// kernel is the real pidfds.
+type kernel struct{}
+
+func (kernel) open(pid int) (int, error) { return unix.PidfdOpen(pid, 0) }
+
+func (kernel) send(fd int, signal syscall.Signal) error {
+	return unix.PidfdSendSignal(fd, signal, nil, 0)
 }
 
 // Signal sends a signal to the process with this identity, or fails with a

@@ -8,6 +8,8 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"vramscope/internal/quantity"
 )
 
@@ -174,4 +176,15 @@ func (e *entry) measureCPU(now time.Time, ticks uint64) {
 		e.info.CPU = quantity.From(100*seconds/elapsed.Seconds(), quantity.System)
 	}
 	e.cpuAt, e.cpuTicks = now, ticks
+}
+
+// bootTime is when the machine booted, by the clock that counts start times.
+// /proc/stat takes milliseconds on a machine with hundreds of cores, and has the
+// container's start under lxcfs.
+func bootTime(now time.Time) time.Time {
+	var sinceBoot unix.Timespec
+	if err := unix.ClockGettime(unix.CLOCK_BOOTTIME, &sinceBoot); err != nil {
+		return time.Time{}
+	}
+	return now.Add(-time.Duration(sinceBoot.Nano()))
 }

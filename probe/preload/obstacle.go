@@ -9,6 +9,8 @@ import (
 	"runtime"
 	"strings"
 	"syscall"
+
+	"golang.org/x/sys/unix"
 )
 
 // Obstacle returns why the library cannot or should not be preloaded into a
@@ -53,6 +55,12 @@ func secure(path string) string {
 		return ""
 	}
 	return why + ": the loader ignores LD_PRELOAD there"
+}
+
+// hasCapabilities reports whether a program's file gives it capabilities.
+func hasCapabilities(path string) bool {
+	size, err := unix.Getxattr(path, "security.capability", nil)
+	return err == nil && size > 0
 }
 
 // Setuid returns why a program would run as another user or group than the one

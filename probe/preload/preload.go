@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"strings"
 
+	"golang.org/x/sys/unix"
+
 	"vramscope/internal/install"
 )
 
@@ -90,6 +92,13 @@ func runnable(directory string) error {
 		return fmt.Errorf("%s is on a filesystem that is mounted noexec: nothing can be preloaded from there", directory)
 	}
 	return nil
+}
+
+// executable reports whether a file's filesystem is not mounted noexec. If that is
+// unknown it returns true, and the loader reports a failure.
+func executable(path string) bool {
+	var fs unix.Statfs_t
+	return unix.Statfs(path, &fs) != nil || fs.Flags&unix.ST_NOEXEC == 0
 }
 
 func put(directory string, mode fs.FileMode) (string, error) {

@@ -1,8 +1,0 @@
-//go:build !linux
-
-package process
-
-import "time"
-
-// bootTime is unknown without a /proc.
-func bootTime(time.Time) time.Time { return time.Time{} }
