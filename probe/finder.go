@@ -79,6 +79,35 @@ func (f *Finder) Open(pid int) (*Client, error) {
 	return nil, fmt.Errorf("probe: PID %d: %w", pid, errors.Join(failures...))
 }
 
+// OpenProcess makes a new connection to the probe of a process. It is refused if
+// the identity no longer matches.
+func (f *Finder) OpenProcess(id process.Identity) (*Client, error) {
+	if err := stillThere(f.table, id); err != nil {
+		return nil, err
+	}
+	client, err := f.Open(id.PID)
+	if err != nil {
+		return nil, err
+	}
+	if !id.Same(client.process) {
+		_ = client.Close() // nothing was sent on it
+		return nil, &process.Refusal{Reason: fmt.Sprintf("PID %d is another process now", id.PID)}
+	}
+	return client, nil
+}
+
+// stillThere refuses a process that has exited, or whose pid is now another's.
+func stillThere(table *process.Table, id process.Identity) error {
+	now, err := table.Identify(id.PID)
+	if err != nil {
+		return &process.Refusal{Reason: fmt.Sprintf("PID %d has exited", id.PID)}
+	}
+	if !id.Same(now) {
+		return &process.Refusal{Reason: fmt.Sprintf("PID %d is another process now", id.PID)}
+	}
+	return nil
+}
+
 // usual returns the directories that follow from the user, without slow reads.
 func (f *Finder) usual(pid int, who owner) []string {
 	inner := innerUID(f.proc, pid, who.uid)
@@ -92,11 +121,11 @@ func (f *Finder) usual(pid int, who owner) []string {
 // fromEnvironment returns the directories that the process's environment names.
 // Reading it may wait for a lock held by a process that hangs in the driver.
 func (f *Finder) fromEnvironment(pid int, who owner) []string {
-	content, err := readLimited(filepath.Join(f.proc, strconv.Itoa(pid), "environ"), environmentSize)
+	content, err := process.ReadLimited(filepath.Join(f.proc, strconv.Itoa(pid), "environ"), environmentSize)
 	if err != nil {
 		return nil
 	}
-	for variable := range strings.SplitSeq(content, "\x00") {
+	for variable := range strings.SplitSeq(string(content), "\x00") {
 		if runtime, ok := strings.CutPrefix(variable, "XDG_RUNTIME_DIR="); ok {
 			return Directories(innerUID(f.proc, pid, who.uid), runtime)
 		}
@@ -188,11 +217,11 @@ func (f *Finder) recognise(conn *net.UnixConn, dir *directory, name string) (*Cl
 // innerUID is the user's ID inside the process's user namespace.
 // Source: https://man7.org/linux/man-pages/man7/user_namespaces.7.html
 func innerUID(proc string, pid int, uid uint32) int {
-	content, err := readLimited(filepath.Join(proc, strconv.Itoa(pid), "uid_map"), 4<<10)
+	content, err := process.ReadLimited(filepath.Join(proc, strconv.Itoa(pid), "uid_map"), 4<<10)
 	if err != nil {
 		return int(uid)
 	}
-	return parseInnerUID(content, uid)
+	return parseInnerUID(string(content), uid)
 }
 
 // parseInnerUID reads lines of "inside outside count".

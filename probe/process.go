@@ -3,8 +3,6 @@ package probe
 import (
 	"errors"
 	"fmt"
-	"io"
-	"os"
 
 	"github.com/prometheus/procfs"
 )
@@ -48,15 +46,4 @@ func startTime(p procfs.Proc, err error) (uint64, error) {
 	}
 	stat, err := p.Stat()
 	return stat.Starttime, err
-}
-
-// readLimited reads the start of a file of /proc.
-func readLimited(path string, limit int64) (string, error) {
-	file, err := os.Open(path)
-	if err != nil {
-		return "", err
-	}
-	defer func() { _ = file.Close() }()
-	content, err := io.ReadAll(io.LimitReader(file, limit))
-	return string(content), err
 }

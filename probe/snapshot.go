@@ -177,19 +177,11 @@ func newSnapshotFile(size int64) (*os.File, error) {
 	return file, nil
 }
 
-// writable refuses a descriptor that is open for reading only, or with O_PATH.
+// writable refuses a regular file that is open for reading only, or with O_PATH.
 func writable(file *os.File) error {
-	raw, err := file.SyscallConn()
+	flags, err := unix.FcntlInt(file.Fd(), unix.F_GETFL, 0)
 	if err != nil {
 		return fmt.Errorf("snapshot descriptor: %w", err)
-	}
-	var flags int
-	var asked error
-	if err := raw.Control(func(fd uintptr) { flags, asked = unix.FcntlInt(fd, unix.F_GETFL, 0) }); err != nil {
-		return fmt.Errorf("snapshot descriptor: %w", err)
-	}
-	if asked != nil {
-		return fmt.Errorf("snapshot descriptor: %w", asked)
 	}
 	if flags&unix.O_ACCMODE == unix.O_RDONLY {
 		return errNotWritable

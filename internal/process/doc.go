@@ -3,7 +3,7 @@
 // pidfd, and only while the identity matches.
 //
 //	/proc/PID/stat             each tick ──┐
-//	status, cmdline, exe, cgroup   seldom ─┼→ Table ── Info by pid
+//	status, cmdline, cgroup        seldom ─┼→ Table ── Info by pid
 //	/proc/meminfo, loadavg     each tick ──┘        └─ Host
 //
 // What a process chooses about itself (name, arguments, environment) is hostile

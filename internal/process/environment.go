@@ -44,7 +44,7 @@ func (t *Table) Environment(id Identity) ([]Variable, error) {
 	if err != nil {
 		return nil, err
 	}
-	if !id.same(now) {
+	if !id.Same(now) {
 		return nil, refuse("PID %d is another process now", id.PID)
 	}
 	return parseEnvironment(content), nil
@@ -75,7 +75,7 @@ func (t *Table) readEnvironment(pid int) ([]byte, error) {
 			answers <- a
 			<-t.slots
 		}()
-		a.content, a.err = readLimited(filepath.Join(t.root, strconv.Itoa(pid), "environ"), environmentSize)
+		a.content, a.err = ReadLimited(filepath.Join(t.root, strconv.Itoa(pid), "environ"), environmentSize)
 	}()
 	select {
 	case a := <-answers:
@@ -86,7 +86,8 @@ func (t *Table) readEnvironment(pid int) ([]byte, error) {
 	}
 }
 
-func readLimited(path string, limit int64) ([]byte, error) {
+// ReadLimited reads the start of a file.
+func ReadLimited(path string, limit int64) ([]byte, error) {
 	file, err := os.Open(path)
 	if err != nil {
 		return nil, err

@@ -2,6 +2,7 @@ package process
 
 import (
 	"bytes"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -18,11 +19,10 @@ import (
 // facts change seldom: at an exec, or when a scheduler moves the process. Those
 // that cannot be read are empty.
 type facts struct {
-	uid        quantity.Optional[uint32]
-	command    []string
-	executable string
-	job        Job
-	panic      *panics.Caught // of the reader
+	uid     quantity.Optional[uint32]
+	command []string
+	job     Job
+	panic   *panics.Caught // of the reader
 }
 
 // commandSize is how much of a command line is kept: some have hundreds of KiB.
@@ -43,7 +43,6 @@ func readFacts(root string, pid int, hostname string) facts {
 			}
 		}
 	}
-	f.executable, _ = os.Readlink(filepath.Join(dir, "exe")) // fails for another user's process
 	f.command = readCommand(filepath.Join(dir, "cmdline"))
 	if f.job.Kind == "pod" {
 		f.job.ID = podName(filepath.Join(dir, "root"), f.job.ID, hostname)
@@ -137,10 +136,7 @@ func namespaceOf(root string, pid int) uint64 {
 	if err != nil {
 		return 0
 	}
-	inode, _ := strings.CutPrefix(link, "pid:[")
-	n, err := strconv.ParseUint(strings.TrimSuffix(inode, "]"), 10, 64)
-	if err != nil {
-		return 0
-	}
-	return n
+	var inode uint64
+	_, _ = fmt.Sscanf(link, "pid:[%d]", &inode)
+	return inode
 }

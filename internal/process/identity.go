@@ -14,9 +14,9 @@ type Identity struct {
 // container's. No action is possible on it.
 func (id Identity) Foreign() bool { return id.StartTime == 0 }
 
-// same reports whether two identities are of one process. A namespace that could
+// Same reports whether two identities are of one process. A namespace that could
 // not be read equals any.
-func (id Identity) same(other Identity) bool {
+func (id Identity) Same(other Identity) bool {
 	if id.PID != other.PID || id.StartTime != other.StartTime {
 		return false
 	}

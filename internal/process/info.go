@@ -8,18 +8,17 @@ import (
 
 // Info is a process at one moment. What cannot be read is empty or unknown.
 type Info struct {
-	Identity   Identity
-	Parent     int
-	UID        quantity.Optional[uint32]
-	User       string // "" while unknown
-	Name       string // comm
-	Command    []string
-	Executable string
-	Started    time.Time
-	Ended      bool // a zombie
-	Job        Job
-	CPU        quantity.Optional[float64]        // per cent of one core, since the last call
-	Memory     quantity.Optional[quantity.Bytes] // resident
+	Identity Identity
+	Parent   int
+	UID      quantity.Optional[uint32]
+	User     string // "" while unknown
+	Name     string // comm
+	Command  []string
+	Started  time.Time
+	Ended    bool // a zombie
+	Job      Job
+	CPU      quantity.Optional[float64]        // per cent of one core, since the last call
+	Memory   quantity.Optional[quantity.Bytes] // resident
 }
 
 // Host is the machine, from /proc and uname.

@@ -192,7 +192,4 @@ func (e *entry) take(f facts) {
 	if len(f.command) > 0 {
 		e.info.Command = f.command
 	}
-	if f.executable != "" {
-		e.info.Executable = f.executable
-	}
 }

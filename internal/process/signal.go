@@ -89,7 +89,7 @@ func (t *Table) permit(id Identity, self uint32) error {
 	if err != nil {
 		return refuse("PID %d has ended", id.PID)
 	}
-	if !id.same(info.Identity) {
+	if !id.Same(info.Identity) {
 		return refuse("PID %d is another process now", id.PID)
 	}
 	owner, known := info.UID.Value()

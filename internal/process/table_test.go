@@ -30,15 +30,14 @@ func TestProcessFromProc(t *testing.T) {
 	tree.add(600, "python3", 4242)
 	got := tree.table().Processes(at(0), []int{500, 600, 700, -1, 0, 500})
 	want := Info{
-		Identity:   Identity{PID: 500, StartTime: 50000, Namespace: 4026531836},
-		Parent:     1,
-		UID:        quantity.From(uint32(1000), quantity.System),
-		User:       "alice",
-		Name:       "python3",
-		Command:    []string{"/usr/bin/python3", "train.py", "--lr", "1e-4"},
-		Executable: "/usr/bin/python3.12",
-		Started:    time.Unix(500, 0),
-		Memory:     quantity.From(quantity.Bytes(2048*os.Getpagesize()), quantity.System),
+		Identity: Identity{PID: 500, StartTime: 50000, Namespace: 4026531836},
+		Parent:   1,
+		UID:      quantity.From(uint32(1000), quantity.System),
+		User:     "alice",
+		Name:     "python3",
+		Command:  []string{"/usr/bin/python3", "train.py", "--lr", "1e-4"},
+		Started:  time.Unix(500, 0),
+		Memory:   quantity.From(quantity.Bytes(2048*os.Getpagesize()), quantity.System),
 	}
 	if !reflect.DeepEqual(got[500], want) {
 		t.Errorf("got  %+v\nwant %+v", got[500], want)
@@ -148,7 +147,7 @@ func (t *Table) reading(pid int) bool {
 
 // TestMissingFiles removes each file in turn: the other facts stay.
 func TestMissingFiles(t *testing.T) {
-	for _, name := range []string{"status", "cmdline", "exe", "cgroup", "ns"} {
+	for _, name := range []string{"status", "cmdline", "cgroup", "ns"} {
 		tree := newTree(t)
 		tree.add(500, "python3", 1000)
 		tree.remove(500, name)
@@ -386,7 +385,7 @@ func TestOwnProcess(t *testing.T) {
 	if age := time.Since(info.Started); age < -time.Second || age > time.Hour {
 		t.Errorf("this test started %v ago", age)
 	}
-	if len(info.Command) == 0 || filepath.Base(info.Executable) != filepath.Base(os.Args[0]) || info.Identity.Namespace == 0 {
+	if len(info.Command) == 0 || filepath.Base(info.Command[0]) != filepath.Base(os.Args[0]) || info.Identity.Namespace == 0 {
 		t.Errorf("got %+v", info)
 	}
 }

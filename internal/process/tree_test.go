@@ -41,7 +41,6 @@ func (tr *tree) add(pid int, name string, uid int) {
 	tr.write(pid, "status", fmt.Sprintf("Name:\t%s\nUmask:\t0022\nState:\tS (sleeping)\nTgid:\t%d\nPid:\t%d\nPPid:\t1\nUid:\t%d\t%d\t%d\t%d\n", "x", pid, pid, uid, uid, uid, uid))
 	tr.write(pid, "cmdline", "/usr/bin/python3\x00train.py\x00--lr\x001e-4\x00")
 	tr.write(pid, "cgroup", "0::/user.slice\n")
-	tr.link(pid, "exe", "/usr/bin/python3.12")
 	tr.link(pid, "ns/pid", "pid:[4026531836]")
 }
 

@@ -3,13 +3,13 @@ package attach
 import (
 	"context"
 	"errors"
-	"io"
-	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
+
+	"vramscope/internal/process"
 )
 
 // procTimeout limits the reading of one file of /proc. For some files the kernel
@@ -28,13 +28,7 @@ func readProc(ctx context.Context, limit int64, elements ...string) (string, err
 	}
 	answers := make(chan answer, 1)
 	go func() {
-		file, err := os.Open(filepath.Join(elements...))
-		if err != nil {
-			answers <- answer{nil, err}
-			return
-		}
-		defer func() { _ = file.Close() }() // only read
-		content, err := io.ReadAll(io.LimitReader(file, limit))
+		content, err := process.ReadLimited(filepath.Join(elements...), limit)
 		answers <- answer{content, err}
 	}()
 	deadline := time.NewTimer(procTimeout)

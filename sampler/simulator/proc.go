@@ -45,17 +45,16 @@ func (b *Box) Alive(id process.Identity) bool {
 func (b *Box) info(t *task) process.Info {
 	r := t.role
 	return process.Info{
-		Identity:   t.identity,
-		Parent:     r.parent.pid,
-		UID:        quantity.From(r.user.uid, quantity.System),
-		User:       r.user.name,
-		Name:       r.comm,
-		Command:    r.command,
-		Executable: r.exe,
-		Started:    process.Started(b.epoch.Add(-uptime), t.identity.StartTime),
-		Job:        t.job,
-		CPU:        quantity.From(b.cpu(t), quantity.System),
-		Memory:     quantity.From(b.resident(t), quantity.System),
+		Identity: t.identity,
+		Parent:   r.parent.pid,
+		UID:      quantity.From(r.user.uid, quantity.System),
+		User:     r.user.name,
+		Name:     r.comm,
+		Command:  r.command,
+		Started:  process.Started(b.epoch.Add(-uptime), t.identity.StartTime),
+		Job:      t.job,
+		CPU:      quantity.From(b.cpu(t), quantity.System),
+		Memory:   quantity.From(b.resident(t), quantity.System),
 	}
 }
 

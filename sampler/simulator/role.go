@@ -25,7 +25,6 @@ const (
 type role struct {
 	user    user
 	command []string
-	exe     string
 	comm    string
 	parent  parent
 	job     process.Job

@@ -67,7 +67,6 @@ func script(who int, arguments ...string) role {
 	return role{
 		user:    person(who),
 		command: append([]string{python}, arguments...),
-		exe:     python,
 		comm:    pythonComm,
 		kind:    nvml.Compute,
 		version: "2.6.0",
