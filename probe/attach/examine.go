@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -68,12 +69,7 @@ func (a *Attacher) Examine(ctx context.Context, id process.Identity) Plan {
 
 // allows reports whether no check has failed.
 func (p *Plan) allows() bool {
-	for _, check := range p.Checks {
-		if !check.OK {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(p.Checks, func(c Check) bool { return !c.OK })
 }
 
 // checkPython finds the interpreter. It adds a check only if there is none.
@@ -130,12 +126,7 @@ func (a *Attacher) checkPython(ctx context.Context, plan *Plan, info *process.In
 }
 
 func mapsHave(maps []mapping, prefix string) bool {
-	for _, m := range maps {
-		if strings.HasPrefix(base(m.path), prefix) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(maps, func(m mapping) bool { return strings.HasPrefix(base(m.path), prefix) })
 }
 
 // checkOwner requires the user's own process, from root too: the probe runs with

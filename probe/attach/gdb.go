@@ -33,16 +33,11 @@ func (a *Attacher) checkGdb(ctx context.Context, plan *Plan) {
 }
 
 func askGdb(ctx context.Context, path string, timeout time.Duration) Check {
-	ctx, cancel := context.WithTimeout(ctx, timeout)
-	defer cancel()
-	cmd := exec.CommandContext(ctx, path, "-nx", "--version")
-	cmd.Env = cleanEnvironment()
-	cmd.WaitDelay = time.Second
-	out, err := cmd.CombinedOutput()
+	out, err := output(ctx, timeout, cleanEnvironment(), path, "-nx", "--version")
 	if err != nil {
-		return Check{false, path + " does not start: " + firstLines(err.Error()+": "+string(out))}
+		return Check{false, path + " does not start: " + firstLines(err.Error()+": "+out)}
 	}
-	return Check{true, strings.TrimSpace("gdb "+gdbVersion(string(out))) + " at " + path}
+	return Check{true, strings.TrimSpace("gdb "+gdbVersion(out)) + " at " + path}
 }
 
 // gdbVersion is the last word of "GNU gdb (Debian 13.1-3) 13.1".

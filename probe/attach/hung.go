@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 )
 
@@ -39,50 +38,24 @@ func (a *Attacher) mustStop(ctx context.Context, dir string) error {
 // uninterruptible returns the threads in state D with their context switches. With
 // known, it returns those of them that have not been scheduled since.
 func uninterruptible(dir string, known map[int]uint64) map[int]uint64 {
-	found := make(map[int]uint64)
-	look := func(id int) {
-		content, err := os.ReadFile(filepath.Join(dir, "task", strconv.Itoa(id), "status"))
-		if err != nil {
-			return // it has exited
-		}
-		state, switches := parseSwitches(string(content))
-		if before, ok := known[id]; state == 'D' && (known == nil || ok && before == switches) {
-			found[id] = switches
-		}
-	}
-	if known != nil {
-		for id := range known {
-			look(id)
-		}
-		return found
-	}
-	entries, err := os.ReadDir(filepath.Join(dir, "task"))
+	ids, err := numbersIn(filepath.Join(dir, "task"))
 	if err != nil {
 		return nil // it has exited, which the next step reports
 	}
-	for _, entry := range entries {
-		if id, err := strconv.Atoi(entry.Name()); err == nil {
-			look(id)
+	found := make(map[int]uint64)
+	for _, id := range ids {
+		before, ok := known[id]
+		if known != nil && !ok {
+			continue
+		}
+		content, err := os.ReadFile(filepath.Join(dir, "task", strconv.Itoa(id), "status"))
+		s, malformed := parseStatus(string(content))
+		if err != nil || malformed != nil {
+			continue // it has exited
+		}
+		if s.state == 'D' && (known == nil || before == s.switches) {
+			found[id] = s.switches
 		}
 	}
 	return found
-}
-
-// parseSwitches reads a thread's state and its number of context switches.
-func parseSwitches(content string) (state byte, switches uint64) {
-	for line := range strings.Lines(content) {
-		key, value, _ := strings.Cut(line, ":")
-		value = strings.TrimSpace(value)
-		switch key {
-		case "State":
-			if value != "" {
-				state = value[0]
-			}
-		case "voluntary_ctxt_switches", "nonvoluntary_ctxt_switches":
-			if n, err := strconv.ParseUint(value, 10, 64); err == nil {
-				switches += n
-			}
-		}
-	}
-	return state, switches
 }

@@ -18,7 +18,7 @@ func TestHungThreadIsNotStopped(t *testing.T) {
 	a := New(Options{Proc: f.proc})
 	reads := 0
 	thread := func(id int, state string, switches int) {
-		f.write(fmt.Sprintf("Name:\tpython3\nState:\t%s\nvoluntary_ctxt_switches:\t%d\nnonvoluntary_ctxt_switches:\t7\n", state, switches),
+		f.write(fmt.Sprintf("Name:\tpython3\nState:\t%s\nTracerPid:\t0\nUid:\t1\t1\t1\t1\nSigBlk:\t0\nSigCgt:\t0\nCapEff:\t0\nvoluntary_ctxt_switches:\t%d\nnonvoluntary_ctxt_switches:\t7\n", state, switches),
 			f.of("task", strconv.Itoa(id), "status"))
 	}
 	a.pause = nil // not called while no thread hangs

@@ -184,7 +184,7 @@ func complaint(output string) string {
 
 var (
 	foundThread   = regexp.MustCompile(`(?m)^(?:\(gdb\) )*Thread (\d+) has target id '(?:process |LWP |.*\(LWP )(\d+)\)?'`)
-	mappedPage    = regexp.MustCompile(`page (0x[0-9a-f]+)`)
+	mappedPage    = regexp.MustCompile(`page 0x([0-9a-f]+)`)
 	startedThread = regexp.MustCompile(`started ([0-9]+)\b`)
 	pythonRuns    = regexp.MustCompile(`runs ([0-9]+)\b`)
 )
@@ -221,7 +221,10 @@ func (in *injection) start(number string) error {
 	if err != nil {
 		return err
 	}
-	page, err := hexIn(mappedPage, output)
+	var page uint64
+	if match := mappedPage.FindStringSubmatch(output); match != nil {
+		page, err = strconv.ParseUint(match[1], 16, 64)
+	}
 	if err != nil || page == 0 || page%pageSize != 0 {
 		return errors.New("no memory for the payload: " + complaint(output))
 	}
@@ -280,12 +283,4 @@ func (in *injection) write(page uint64) error {
 		return errors.New("the payload could not be written: " + complaint(output))
 	}
 	return nil
-}
-
-func hexIn(pattern *regexp.Regexp, text string) (uint64, error) {
-	match := pattern.FindStringSubmatch(text)
-	if match == nil {
-		return 0, errors.New("no number")
-	}
-	return strconv.ParseUint(strings.TrimPrefix(match[1], "0x"), 16, 64)
 }

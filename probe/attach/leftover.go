@@ -6,7 +6,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -127,7 +126,7 @@ func clearLeftover(parent int, name string, uid uint32, awaited bool) {
 		return
 	}
 	awaited = awaited && !exists(fd, startedName) && !exists(fd, failedName)
-	for _, file := range payloadFiles() {
+	for _, file := range payloadFiles {
 		if file != scriptName || !awaited {
 			_ = unix.Unlinkat(fd, file, 0) // most do not exist
 		}
@@ -140,12 +139,8 @@ func clearLeftover(parent int, name string, uid uint32, awaited bool) {
 }
 
 // payloadFiles are the names of the files in a payload's directory.
-func payloadFiles() []string {
-	names := []string{payloadName, agentName, scriptName, imageName, debuggerName, startedName, failedName}
-	for _, name := range slices.Clone(names[len(names)-2:]) {
-		names = append(names, name+".new")
-	}
-	return names
+var payloadFiles = []string{
+	payloadName, agentName, scriptName, imageName, debuggerName, startedName, startedName + ".new", failedName, failedName + ".new",
 }
 
 // debuggerLives reports whether a gdb works in a directory: it holds a lock on its

@@ -1,7 +1,6 @@
 package attach
 
 import (
-	"context"
 	"slices"
 	"strconv"
 	"strings"
@@ -47,15 +46,6 @@ func parseMaps(content string) []mapping {
 		all = append(all, m)
 	}
 	return all
-}
-
-// readMaps reads the mappings as they are now.
-func readMaps(dir string) ([]mapping, error) {
-	content, err := readProc(context.Background(), mapsSize, dir, "maps")
-	if err != nil {
-		return nil, err
-	}
-	return parseMaps(content), nil
 }
 
 // spaceBelow is the space below a stack pointer in its mapping.

@@ -29,8 +29,8 @@ const (
 // payload is a private directory with the code that the process is to run.
 type payload struct {
 	directory string
-	keep      bool   // gdb may still use it
-	late      string // the script, if the process may run it later
+	keep      bool // gdb may still use it
+	late      bool // the process may run the script later
 }
 
 // newPayload writes a payload. The target is the process that will open the script
@@ -82,20 +82,20 @@ func (p *payload) failure() string {
 	return firstLines(strings.ToValidUTF8(string(content), "?"))
 }
 
-// withdraw removes what the process would run, and keeps gdb's files.
-func (p *payload) withdraw() {
-	for _, name := range []string{payloadName, agentName, scriptName} {
-		_ = os.Remove(filepath.Join(p.directory, name)) // as remove does
-	}
-}
-
 // remove removes the payload. A process that runs the text later does nothing.
 func (p *payload) remove() {
 	switch {
-	case p.keep:
-		p.withdraw()
-	case p.late != "" && !p.started() && p.failure() == "":
-		p.empty()
+	case p.keep: // gdb's files
+		for _, name := range []string{payloadName, agentName, scriptName} {
+			_ = os.Remove(filepath.Join(p.directory, name))
+		}
+	case p.late && !p.started() && p.failure() == "": // everything but an empty script
+		for _, name := range payloadFiles {
+			if name != scriptName {
+				_ = os.Remove(filepath.Join(p.directory, name)) // most do not exist
+			}
+		}
+		_ = os.Truncate(filepath.Join(p.directory, scriptName), 0) // without the payload it does nothing
 	default:
 		_ = os.RemoveAll(p.directory) // leftovers are private to this user
 	}

@@ -1,6 +1,7 @@
 package attach
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -155,6 +156,35 @@ func (p *python) take(from *program, names []string) error {
 	return nil
 }
 
+// readMemory reads a process's memory.
+func readMemory(dir string, address uint64, n int) ([]byte, error) {
+	file, err := os.Open(filepath.Join(dir, "mem"))
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = file.Close() }() // only read
+	content := make([]byte, n)
+	if _, err := file.ReadAt(content, int64(address)); err != nil {
+		return nil, err
+	}
+	return content, nil
+}
+
+// verify checks that the functions in the process are those of the files that
+// their addresses come from.
+func (p *python) verify(dir string) error {
+	for name, f := range p.functions {
+		there, err := readMemory(dir, f.address, len(f.head))
+		if err != nil {
+			return fmt.Errorf("its memory cannot be read: %w", err)
+		}
+		if !bytes.Equal(there, f.head) {
+			return fmt.Errorf("its %s differs from the file: the file was replaced, or the process patched", name)
+		}
+	}
+	return nil
+}
+
 // isGlibc recognises libc.so.6 and libc-2.31.so.
 func isGlibc(path string) bool {
 	name := base(path)
@@ -215,16 +245,11 @@ func versionInName(name string) (version, bool) {
 
 // askVersion runs the program for its version: "Python 3.9.18".
 func askVersion(ctx context.Context, program string) (version, bool) {
-	ctx, cancel := context.WithTimeout(ctx, procTimeout)
-	defer cancel()
-	cmd := exec.CommandContext(ctx, program, "-V")
-	cmd.Env = cleanEnvironment()
-	cmd.WaitDelay = time.Second
-	out, err := cmd.CombinedOutput()
+	out, err := output(ctx, procTimeout, cleanEnvironment(), program, "-V")
 	if err != nil {
 		return version{}, false
 	}
-	return parseVersion(string(out))
+	return parseVersion(out)
 }
 
 func parseVersion(text string) (version, bool) {
@@ -247,6 +272,17 @@ func (a *Attacher) runnable(pid int, executable string) string {
 		return executable
 	}
 	return link
+}
+
+// output runs a program and returns what it prints, errors too.
+func output(ctx context.Context, timeout time.Duration, environment []string, program string, args ...string) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, program, args...)
+	cmd.Env = environment
+	cmd.WaitDelay = time.Second
+	out, err := cmd.CombinedOutput()
+	return string(out), err
 }
 
 // cleanEnvironment has nothing of this program's environment but PATH: PYTHONHOME

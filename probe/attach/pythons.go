@@ -4,7 +4,6 @@ import (
 	"context"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -15,24 +14,19 @@ import (
 // Python, by pid. It misses embedded Pythons, and only Examine knows whether one
 // really is a Python.
 func (a *Attacher) Pythons(ctx context.Context) []process.Identity {
-	entries, err := os.ReadDir(a.options.Proc)
+	pids, err := numbersIn(a.options.Proc)
 	if err != nil {
 		return nil
 	}
 	var found []process.Identity
-	for _, entry := range entries {
-		pid, err := strconv.Atoi(entry.Name())
-		if err != nil || ctx.Err() != nil {
-			continue
-		}
-		if !a.looksLikePython(ctx, entry.Name()) {
+	for _, pid := range pids {
+		if ctx.Err() != nil || !a.looksLikePython(ctx, strconv.Itoa(pid)) {
 			continue
 		}
 		if id, err := a.options.Table.Identify(pid); err == nil {
 			found = append(found, id)
 		}
 	}
-	slices.SortFunc(found, func(a, b process.Identity) int { return a.PID - b.PID })
 	return found
 }
 

@@ -4,12 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
-	"time"
 
 	"vramscope/internal/process"
 )
@@ -87,24 +84,16 @@ func (a *Attacher) askInterpreter(ctx context.Context, plan *Plan, line string, 
 	if program == "" {
 		return "", errors.New("it is not executable")
 	}
-	ctx, cancel := context.WithTimeout(ctx, a.answerTime)
-	defer cancel()
-	cmd := exec.CommandContext(ctx, program, append([]string{"-I", "-S", "-c", line}, args...)...)
-	cmd.Env = cleanEnvironment()
+	environment := cleanEnvironment()
 	if path := a.variable(ctx, plan.Process.PID, "LD_LIBRARY_PATH"); path != "" {
-		cmd.Env = append(cmd.Env, "LD_LIBRARY_PATH="+path) // it may not start without
+		environment = append(environment, "LD_LIBRARY_PATH="+path) // it may not start without
 	}
-	cmd.WaitDelay = time.Second
-	out, err := cmd.CombinedOutput()
+	out, err := output(ctx, a.answerTime, environment, program, append([]string{"-I", "-S", "-c", line}, args...)...)
 	if err != nil {
-		return "", fmt.Errorf("%w: %s", err, firstLines(lastLine(string(out))))
+		out = strings.TrimSpace(out)
+		return "", fmt.Errorf("%w: %s", err, firstLines(out[strings.LastIndexByte(out, '\n')+1:]))
 	}
-	return string(out), nil
-}
-
-func lastLine(text string) string {
-	lines := strings.Split(strings.TrimSpace(text), "\n")
-	return lines[len(lines)-1]
+	return out, nil
 }
 
 // remoteExec makes the process run the payload. Nothing signals when it does.
@@ -112,24 +101,10 @@ func (a *Attacher) remoteExec(ctx context.Context, plan *Plan, load *payload) er
 	script := filepath.Join(load.directory, scriptName)
 	// Python would report a missing script in the program's own output: an empty
 	// one stays until the process has run it.
-	load.late = script
+	load.late = true
 	if _, err := a.askInterpreter(ctx, plan, remoteCall, strconv.Itoa(plan.Process.PID), script); err != nil {
-		load.late = ""
+		load.late = false
 		return fmt.Errorf("sys.remote_exec: %w", err)
 	}
 	return nil
-}
-
-// empty removes everything of a payload but an empty script.
-func (p *payload) empty() {
-	entries, err := os.ReadDir(p.directory)
-	if err != nil {
-		return
-	}
-	for _, entry := range entries {
-		if path := filepath.Join(p.directory, entry.Name()); path != p.late {
-			_ = os.Remove(path) // as remove does
-		}
-	}
-	_ = os.Truncate(p.late, 0) // the script itself does nothing without the payload
 }

@@ -3,6 +3,7 @@ package attach
 import (
 	"context"
 	"errors"
+	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -53,6 +54,8 @@ type status struct {
 	blocked uint64    // signals
 	caught  uint64
 
+	switches uint64 // context switches of the thread
+
 	// Not reported by every kernel; zero if not.
 	dumping     bool // its core dump is being written
 	strict      bool // seccomp mode 1: only read, write and exit
@@ -66,6 +69,23 @@ func readStatus(ctx context.Context, elements ...string) (status, error) {
 		return status{}, err
 	}
 	return parseStatus(content)
+}
+
+// numbersIn returns the entries of a directory whose names are numbers, in order:
+// the processes in /proc, the threads in a task directory.
+func numbersIn(directory string) ([]int, error) {
+	entries, err := os.ReadDir(directory)
+	if err != nil {
+		return nil, err
+	}
+	var numbers []int
+	for _, entry := range entries {
+		if n, err := strconv.Atoi(entry.Name()); err == nil {
+			numbers = append(numbers, n)
+		}
+	}
+	slices.Sort(numbers)
+	return numbers, nil
 }
 
 var errMalformed = errors.New("malformed status")
@@ -114,9 +134,10 @@ func parseStatus(content string) (status, error) {
 			s.shadowStack = slices.Contains(strings.Fields(value), "shstk")
 			continue
 		case "Threads":
-			if n, err := strconv.Atoi(value); err == nil {
-				s.threads = n
-			}
+			s.threads = int(number(value, 10))
+			continue
+		case "voluntary_ctxt_switches", "nonvoluntary_ctxt_switches":
+			s.switches += number(value, 10)
 			continue
 		default:
 			continue

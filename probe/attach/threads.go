@@ -1,6 +1,7 @@
 package attach
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -25,17 +26,10 @@ type thread struct {
 // readThreads reads /proc/PID/task of a stopped process. It returns at the first
 // thread that is as good as any, to keep the stop short with a thousand threads.
 func readThreads(dir string, python *python) ([]thread, error) {
-	entries, err := os.ReadDir(filepath.Join(dir, "task"))
+	ids, err := numbersIn(filepath.Join(dir, "task")) // the first thread comes first
 	if err != nil {
 		return nil, err
 	}
-	var ids []int
-	for _, entry := range entries {
-		if id, err := strconv.Atoi(entry.Name()); err == nil {
-			ids = append(ids, id)
-		}
-	}
-	slices.Sort(ids) // the first thread comes first
 	var all []thread
 	var stacks []mapping
 	for i, id := range ids {
@@ -57,9 +51,11 @@ func readThreads(dir string, python *python) ([]thread, error) {
 		t.inside = s.blocked&s.caught != 0
 		if i > 0 { // the first thread's stack grows
 			if stacks == nil {
-				if stacks, err = readMaps(dir); err != nil {
+				maps, err := readProc(context.Background(), mapsSize, dir, "maps")
+				if err != nil {
 					return nil, err
 				}
+				stacks = parseMaps(maps)
 			}
 			t.small = spaceBelow(stacks, t.stack) < minStack
 		}
