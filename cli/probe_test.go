@@ -232,18 +232,18 @@ func TestProbeProcess(t *testing.T) {
 		t.Errorf("the driver says %d, the probe %d on %s, a context costs %d", used, reserved(t, report), report.Devices[0].UUID, context)
 	}
 	result, err := client.Flush(t.Context(), probe.FlushRequest{Level: probe.Urgent})
-	if err != nil || result.Freed() <= 0 {
+	if err != nil || result.Devices[0].FreedBytes <= 0 {
 		t.Fatalf("flush: %+v, %v", result, err)
 	}
 	after, report := p.still(client)
 	if after != reserved(t, report)+context {
 		t.Errorf("after the flush the driver says %d, the probe %d", after, reserved(t, report))
 	}
-	if used-after != result.Freed() && reserved(t, report) == result.After() {
-		t.Errorf("the flush says it freed %d, the driver's figure fell by %d", result.Freed(), used-after)
+	if used-after != result.Devices[0].FreedBytes && reserved(t, report) == result.Devices[0].AfterBytes {
+		t.Errorf("the flush says it freed %d, the driver's figure fell by %d", result.Devices[0].FreedBytes, used-after)
 	}
 	text := p.end(syscall.SIGINT, exitOK)
-	if !strings.Contains(text, "flushes 1 ("+result.Freed().String()+"); all freed") ||
+	if !strings.Contains(text, "flushes 1 ("+result.Devices[0].FreedBytes.String()+"); all freed") ||
 		!strings.Contains(text, "s  reserved 1.00G  allocated ") {
 		t.Errorf("it wrote\n%s", text)
 	}

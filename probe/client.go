@@ -26,7 +26,7 @@ var ErrBroken = errors.New("the probe breaks the protocol")
 // Client is a monitor's connection to one probe. Its methods are for one
 // goroutine at a time; Close may be called by any.
 type Client struct {
-	process  process.Identity
+	process  process.Identity // at the other end, verified when the connection was made
 	uid      uint32
 	nspid    int
 	start    uint64 // in the probe's own /proc
@@ -44,9 +44,6 @@ func newClient(conn *net.UnixConn, path string, id process.Identity, who owner) 
 		path: path, conn: conn, in: lines{source: conn}, deadline: StatsDeadline,
 	}
 }
-
-// Process is the process at the other end, verified when the connection was made.
-func (c *Client) Process() process.Identity { return c.process }
 
 // Close closes the connection without a bye.
 func (c *Client) Close() error { return c.conn.Close() }

@@ -260,7 +260,7 @@ func TestOpenProcessChecksIdentity(t *testing.T) {
 		t.Fatal(err)
 	}
 	client, err := finder.OpenProcess(id)
-	if err != nil || client.Process().PID != c.pid() || client.Foreign() {
+	if err != nil || client.process.PID != c.pid() || client.Foreign() {
 		t.Fatalf("%+v, %v", client, err)
 	}
 	if err := client.Close(); err != nil {

@@ -67,27 +67,6 @@ type Flushed struct {
 	FreedBytes  quantity.Bytes `json:"freed_bytes"`
 }
 
-// Before is the reserved memory before the flush, on all devices.
-func (r *FlushResult) Before() quantity.Bytes {
-	return r.sum(func(d *Flushed) quantity.Bytes { return d.BeforeBytes })
-}
-
-// After is the reserved memory after the flush, on all devices.
-func (r *FlushResult) After() quantity.Bytes {
-	return r.sum(func(d *Flushed) quantity.Bytes { return d.AfterBytes })
-}
-
-// Freed is what the flush freed, on all devices.
-func (r *FlushResult) Freed() quantity.Bytes { return r.Before() - r.After() }
-
-func (r *FlushResult) sum(figure func(*Flushed) quantity.Bytes) quantity.Bytes {
-	var total quantity.Bytes
-	for i := range r.Devices {
-		total += figure(&r.Devices[i])
-	}
-	return total
-}
-
 // check returns what is impossible in a result.
 func (r *FlushResult) check() error {
 	if len(r.Devices) > maxDevices {

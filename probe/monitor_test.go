@@ -108,7 +108,7 @@ func TestMonitorFindsReadsAndFlushes(t *testing.T) {
 		t.Errorf("its age is %v", age)
 	}
 	result, err := m.Flush(soon(t), a.Process, FlushRequest{Level: Urgent})
-	if err != nil || result.Freed() != 4*quantity.GiB {
+	if err != nil || result.Devices[0].FreedBytes != 4*quantity.GiB {
 		t.Fatalf("flush: %+v, %v", result, err)
 	}
 	eventually(t, "the stats show the flush", func() bool {

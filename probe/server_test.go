@@ -13,7 +13,7 @@ import (
 
 func TestClientReadsStatsAndFlushes(t *testing.T) {
 	client := dial(t, start(t, newPool()))
-	if id := client.Process(); id.PID != os.Getpid() || id.Foreign() {
+	if id := client.process; id.PID != os.Getpid() || id.Foreign() {
 		t.Errorf("the peer is %+v", id)
 	}
 	hello, err := client.Hello(soon(t))
@@ -25,11 +25,11 @@ func TestClientReadsStatsAndFlushes(t *testing.T) {
 		t.Fatalf("stats: %+v, %v", report, err)
 	}
 	dry, err := client.Flush(soon(t), FlushRequest{Level: Gradual, KeepBytes: quantity.GiB, DryRun: true})
-	if err != nil || dry.Freed() != 3*quantity.GiB || !dry.DryRun {
+	if err != nil || dry.Devices[0].FreedBytes != 3*quantity.GiB || !dry.DryRun {
 		t.Fatalf("dry run: %+v, %v", dry, err)
 	}
 	done, err := client.Flush(soon(t), FlushRequest{Level: Urgent, Devices: []string{testUUID}})
-	if err != nil || done.Before() != 10*quantity.GiB || done.After() != 6*quantity.GiB || done.Devices[0].FreedBytes != 4*quantity.GiB {
+	if err != nil || done.Devices[0].BeforeBytes != 10*quantity.GiB || done.Devices[0].AfterBytes != 6*quantity.GiB || done.Devices[0].FreedBytes != 4*quantity.GiB {
 		t.Fatalf("flush: %+v, %v", done, err)
 	}
 }

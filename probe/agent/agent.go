@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"crypto/sha256"
 	_ "embed"
-	"encoding/hex"
 	"fmt"
 	"io/fs"
 	"path/filepath"
@@ -35,7 +34,7 @@ func Name() string {
 		sum.Write(f.content)
 		sum.Write([]byte{0})
 	}
-	return "python-" + hex.EncodeToString(sum.Sum(nil))[:12]
+	return fmt.Sprintf("python-%x", sum.Sum(nil)[:6])
 }
 
 // Install writes the agent to a directory below cache, making both if needed, and

@@ -77,16 +77,17 @@ func (p *Process) release(ctx context.Context, keep quantity.Bytes) error {
 
 func (p *Process) measure(ctx context.Context) (moment, error) {
 	return on(ctx, p.thread, "measure", func() (moment, error) {
-		reserved, err := p.holding.reserved()
+		graphs, err := p.holding.graphStats()
 		if err != nil {
 			return moment{}, err
 		}
-		m := moment{reserved: reserved}
+		m := moment{reserved: p.holding.rawBytes + graphs.reserved}
 		for _, pool := range p.holding.pools {
 			b, err := pool.stats()
 			if err != nil {
 				return moment{}, err
 			}
+			m.reserved += b.reserved
 			m.cached += b.cached()
 		}
 		m.free, err = p.holding.device.free()

@@ -32,7 +32,7 @@ func TestFlushReportsDriverDrop(t *testing.T) {
 			used, free := g.used(), g.free()
 
 			dry := g.flush(p, probe.FlushRequest{Level: level, DryRun: true})
-			if dry.Freed() != *before.CachedBytes || !strings.Contains(strings.Join(dry.Notes, "\n"), "at most") {
+			if freed(dry) != *before.CachedBytes || !strings.Contains(strings.Join(dry.Notes, "\n"), "at most") {
 				t.Errorf("a dry run returns %+v, cached is %d", dry, *before.CachedBytes)
 			}
 			if now, _ := g.stats(p); g.used() != used || now.FragmentedBytes != nil {
@@ -41,10 +41,10 @@ func TestFlushReportsDriverDrop(t *testing.T) {
 
 			result := g.flush(p, probe.FlushRequest{Level: level})
 			after, raw := g.stats(p)
-			if result.Freed() <= 0 || result.Freed() != used-g.used() || result.Freed() != g.free()-free {
-				t.Errorf("freed %d; NVML's used fell by %d, its free rose by %d", result.Freed(), used-g.used(), g.free()-free)
+			if freed(result) <= 0 || freed(result) != used-g.used() || freed(result) != g.free()-free {
+				t.Errorf("freed %d; NVML's used fell by %d, its free rose by %d", freed(result), used-g.used(), g.free()-free)
 			}
-			if result.After() != *after.ReservedBytes+*raw.ReservedBytes || result.SkippedReason != "" {
+			if result.Devices[0].AfterBytes != *after.ReservedBytes+*raw.ReservedBytes || result.SkippedReason != "" {
 				t.Errorf("the result is %+v, the pool %+v", result, after)
 			}
 			if *after.AllocatedBytes != *before.AllocatedBytes {
@@ -54,8 +54,8 @@ func TestFlushReportsDriverDrop(t *testing.T) {
 			if after.FragmentedBytes == nil || *after.FragmentedBytes == 0 || *after.CachedBytes != 0 || *after.ReturnableBytes != 0 {
 				t.Errorf("after the flush the pool is %+v, want a fragmented rest and nothing cached", after)
 			}
-			if again := g.flush(p, probe.FlushRequest{Level: level}); again.Freed() != 0 {
-				t.Errorf("a second flush freed %d", again.Freed())
+			if again := g.flush(p, probe.FlushRequest{Level: level}); freed(again) != 0 {
+				t.Errorf("a second flush freed %d", freed(again))
 			}
 			notes := strings.Join(result.Notes, "\n")
 			if !strings.Contains(notes, "free on the GPU by the driver: "+free.String()+" before, "+g.free().String()+" after") {
@@ -71,7 +71,7 @@ func TestFlushReportsDriverDrop(t *testing.T) {
 			if *later.CachedBytes <= *before.CachedBytes/2 || *later.FragmentedBytes > *after.FragmentedBytes {
 				t.Errorf("a tooth later the pool is %+v", later)
 			}
-			if f := p.Figures(); f.Flushes != 2 || f.Flushed != result.Freed() {
+			if f := p.Figures(); f.Flushes != 2 || f.Flushed != freed(result) {
 				t.Errorf("the figures count %d flushes of %d", f.Flushes, f.Flushed)
 			}
 		})
@@ -90,8 +90,8 @@ func TestFlushOfFragmentedPoolFreesNothing(t *testing.T) {
 	}
 	result := g.flush(p, probe.FlushRequest{Level: probe.Urgent})
 	after, _ := g.stats(p)
-	if result.Freed() != 0 || *after.FragmentedBytes != *before.CachedBytes || *after.CachedBytes != 0 {
-		t.Errorf("freed %d; the pool is %+v", result.Freed(), after)
+	if freed(result) != 0 || *after.FragmentedBytes != *before.CachedBytes || *after.CachedBytes != 0 {
+		t.Errorf("freed %d; the pool is %+v", freed(result), after)
 	}
 	// The pattern continues in the fragmented memory.
 	g.play(p, 5*time.Second, 21*time.Second)
@@ -107,20 +107,20 @@ func TestFlushKeepsRequestedBytes(t *testing.T) {
 	before, _ := g.stats(p)
 	keep := *before.CachedBytes / 2
 	dry := g.flush(p, probe.FlushRequest{Level: probe.Gradual, KeepBytes: keep, DryRun: true})
-	if dry.Freed() != *before.CachedBytes-keep {
-		t.Errorf("a dry run frees %d of %d, keeping %d", dry.Freed(), *before.CachedBytes, keep)
+	if freed(dry) != *before.CachedBytes-keep {
+		t.Errorf("a dry run frees %d of %d, keeping %d", freed(dry), *before.CachedBytes, keep)
 	}
 	result := g.flush(p, probe.FlushRequest{Level: probe.Gradual, KeepBytes: keep})
 	after, _ := g.stats(p)
-	if *after.CachedBytes < keep || *after.CachedBytes >= keep+chunk || result.Freed() != *before.CachedBytes-*after.CachedBytes {
+	if *after.CachedBytes < keep || *after.CachedBytes >= keep+chunk || freed(result) != *before.CachedBytes-*after.CachedBytes {
 		t.Errorf("%d of %d are still cached, want %d", *after.CachedBytes, *before.CachedBytes, keep)
 	}
 	if after.FragmentedBytes != nil {
 		t.Error("fragmented is reported after a partial flush")
 	}
 	all := g.flush(p, probe.FlushRequest{Level: probe.Gradual, KeepBytes: quantity.TiB})
-	if all.Freed() != 0 {
-		t.Errorf("keeping everything freed %d", all.Freed())
+	if freed(all) != 0 {
+		t.Errorf("keeping everything freed %d", freed(all))
 	}
 }
 
@@ -133,11 +133,11 @@ func TestGradualFlushInSteps(t *testing.T) {
 	used := g.used()
 	for left := quantity.Bytes(3); left >= 0; left-- {
 		result := g.flush(p, probe.FlushRequest{Level: probe.Gradual, KeepBytes: *before.CachedBytes / 4 * left})
-		if result.Freed() <= 0 || result.Freed() > *before.CachedBytes/4+chunk {
-			t.Errorf("with %d quarters to keep it freed %d of %d", left, result.Freed(), *before.CachedBytes)
+		if freed(result) <= 0 || freed(result) > *before.CachedBytes/4+chunk {
+			t.Errorf("with %d quarters to keep it freed %d of %d", left, freed(result), *before.CachedBytes)
 		}
-		if result.Freed() != used-g.used() {
-			t.Errorf("freed %d, NVML's used fell by %d", result.Freed(), used-g.used())
+		if freed(result) != used-g.used() {
+			t.Errorf("freed %d, NVML's used fell by %d", freed(result), used-g.used())
 		}
 		used = g.used()
 	}
@@ -156,7 +156,7 @@ func TestFlushOfOtherDevicesDoesNothing(t *testing.T) {
 		t.Errorf("a flush of another GPU did %+v", result)
 	}
 	result = g.flush(p, probe.FlushRequest{Level: probe.Urgent, Devices: []string{"GPU-1", p.Device().UUID}})
-	if result.Freed() <= 0 {
+	if freed(result) <= 0 {
 		t.Errorf("a flush of this GPU among others did %+v", result)
 	}
 }
@@ -181,8 +181,17 @@ func TestDefaultPoolIsReportedAndFlushed(t *testing.T) {
 		t.Fatalf("the allocators are %+v", allocators)
 	}
 	used := g.used()
-	if result := g.flush(p, probe.FlushRequest{Level: probe.Urgent}); result.Freed() != used-g.used() || result.Freed() < 64*quantity.MiB {
-		t.Errorf("freed %d, NVML's used fell by %d", result.Freed(), used-g.used())
+	if result := g.flush(p, probe.FlushRequest{Level: probe.Urgent}); freed(result) != used-g.used() || freed(result) < 64*quantity.MiB {
+		t.Errorf("freed %d, NVML's used fell by %d", freed(result), used-g.used())
 	}
 	g.stats(p) // the default pool is empty, and not reported
+}
+
+// freed is what a flush freed on all devices.
+func freed(result probe.FlushResult) quantity.Bytes {
+	var sum quantity.Bytes
+	for _, d := range result.Devices {
+		sum += d.FreedBytes
+	}
+	return sum
 }

@@ -8,7 +8,6 @@ import (
 	"io"
 	"time"
 
-	"vramscope/internal/quantity"
 	"vramscope/probe"
 )
 
@@ -84,21 +83,4 @@ func (h *holding) report() ([]probe.Allocator, error) {
 func (h *holding) graphStats() (poolStats, error) {
 	reserved, used, err := h.device.graphMemory()
 	return poolStats{reserved: reserved, used: used}, err
-}
-
-// reserved is the sum over all allocators. It runs on the thread.
-func (h *holding) reserved() (quantity.Bytes, error) {
-	graphs, err := h.graphStats()
-	if err != nil {
-		return 0, err
-	}
-	total := h.rawBytes + graphs.reserved
-	for _, p := range h.pools {
-		b, err := p.stats()
-		if err != nil {
-			return 0, err
-		}
-		total += b.reserved
-	}
-	return total, nil
 }

@@ -14,7 +14,7 @@ import (
 // holding is the memory of a probe process. It is used on the device's thread only.
 type holding struct {
 	device    *device
-	pools     []*ownedPool // its own, then the device's default pool
+	pools     []*pool // its own, then the device's default pool
 	plan      plan
 	raw       []address
 	rawBytes  quantity.Bytes
@@ -24,18 +24,6 @@ type holding struct {
 	reserve   quantity.Bytes // kept free on the GPU
 
 	figures Figures
-}
-
-// ownedPool is a pool with its residue after a full flush.
-type ownedPool struct {
-	*pool
-	residue quantity.Optional[quantity.Bytes]
-}
-
-func (p *ownedPool) stats() (poolStats, error) {
-	s, err := p.pool.stats()
-	s.residue = p.residue
-	return s, err
 }
 
 // hold makes the pool on a device and allocates the permanent blocks. If it fails, it
@@ -55,12 +43,12 @@ func (h *holding) allocatePermanent() error {
 	if err != nil {
 		return fmt.Errorf("make a memory pool: %w", err)
 	}
-	h.pools = append(h.pools, &ownedPool{pool: own})
+	h.pools = append(h.pools, own)
 	common, err := h.device.defaultPool()
 	if err != nil {
 		return fmt.Errorf("find the default memory pool: %w", err)
 	}
-	h.pools = append(h.pools, &ownedPool{pool: common})
+	h.pools = append(h.pools, common)
 	for _, size := range h.plan.raw {
 		at, err := h.device.allocateRaw(size)
 		if err != nil {

@@ -17,6 +17,8 @@ import (
 type pool struct {
 	*device
 	pool C.CUmemoryPool
+	// residue is the unused memory after the last full flush; unknown before it.
+	residue quantity.Optional[quantity.Bytes]
 }
 
 // makePool creates a pool with the highest release threshold. By default the driver
@@ -51,7 +53,7 @@ func (p *pool) identity() uint64 { return uint64(uintptr(unsafe.Pointer(p.pool))
 
 // stats reads the driver's stats of a pool.
 func (p *pool) stats() (poolStats, error) {
-	var s poolStats
+	s := poolStats{residue: p.residue}
 	for _, figure := range []struct {
 		to        *quantity.Bytes
 		attribute C.int

@@ -2,7 +2,6 @@ package preload
 
 import (
 	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -29,7 +28,7 @@ func Library() []byte { return library }
 // version that they started with.
 func directoryName() string {
 	sum := sha256.Sum256(library)
-	return "preload-" + hex.EncodeToString(sum[:])[:12]
+	return fmt.Sprintf("preload-%x", sum[:6])
 }
 
 // Install writes the library to a directory below cache, making both if needed, and
