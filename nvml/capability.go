@@ -1,5 +1,7 @@
 package nvml
 
+import "slices"
+
 // Capability is a call that a driver library has or lacks, for doctor.
 type Capability struct {
 	Name      string // "memory, without what the driver reserves"
@@ -140,12 +142,7 @@ type symbolSet [symbolCount]bool
 // any reports whether the library has one of several entry points; go-nvml
 // itself takes the newest.
 func (s *symbolSet) any(choices ...symbol) bool {
-	for _, choice := range choices {
-		if s[choice] {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(choices, func(choice symbol) bool { return s[choice] })
 }
 
 // capabilities lists the whole set.

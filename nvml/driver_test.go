@@ -4,9 +4,7 @@ package nvml
 
 import (
 	"errors"
-	"io"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -238,9 +236,7 @@ func TestUnifiedMemory(t *testing.T) {
 	spark.Name, spark.Total, spark.BAR1Total = "NVIDIA GB10", fakedriver.Absent, fakedriver.Absent
 	b.GPUs[1].Fail("nvmlDeviceGetMemoryInfo*", fakedriver.NotSupported)
 	b.write()
-	library := New(Options{LibraryPath: b.library, HostMemory: func() (io.ReadCloser, error) {
-		return io.NopCloser(strings.NewReader("MemTotal: 127600748 kB\nMemAvailable: 118566368 kB\n")), nil
-	}})
+	library := New(Options{LibraryPath: b.library, Proc: procWith(t, "MemTotal: 127600748 kB\nMemAvailable: 118566368 kB\n")})
 	_, devices, err := library.Open()
 	if err != nil {
 		t.Fatal(err)

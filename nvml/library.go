@@ -19,14 +19,13 @@ import (
 // go-nvml binds a process to one library, so a process has one Library. After a
 // driver upgrade only a new process can load the new one: see NeedsRestart.
 type Library struct {
-	options Options
-	gate    gate
-	loaded  atomic.Pointer[loaded] // set once, by the first Open that finds the library
-	api     gonvml.Interface       // touched only inside the gate
-	// complete: see Complete.
-	complete atomic.Bool
-	gpus     map[string]*gpu // by UUID; written inside the gate, read by calls it counts
-	known    map[int]Device  // by index, from earlier Opens: the facts of a GPU that is lost at the next
+	options  Options
+	gate     gate
+	loaded   atomic.Pointer[loaded] // set once, by the first Open that finds the library
+	api      gonvml.Interface       // touched only inside the gate
+	complete atomic.Bool            // see Complete
+	gpus     map[string]*gpu        // by UUID; written inside the gate, read by calls it counts
+	known    map[int]Device         // by index, from earlier Opens: the facts of a GPU that is lost at the next
 }
 
 // loaded is the library with its entry points.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	gonvml "github.com/NVIDIA/go-nvml/pkg/nvml"
+	"golang.org/x/sys/unix"
 
 	"vramscope/internal/quantity"
 	"vramscope/internal/text"
@@ -91,7 +92,7 @@ func (l *Library) identify(lib *loaded, index int) (*gpu, error) {
 	}
 	if lib.symbols.any(symPCIv3, symPCIv2, symPCIv1) {
 		if pci, ret := handle.GetPciInfo(); ret == gonvml.SUCCESS {
-			device.PCIBusID = pciBusID(cText(pci.BusId[:]), pci.Domain, pci.Bus, pci.Device)
+			device.PCIBusID = pciBusID(unix.ByteSliceToString(pci.BusId[:]), pci.Domain, pci.Bus, pci.Device)
 		}
 	}
 	if lib.symbols[symTemperatureThreshold] {
@@ -111,17 +112,4 @@ func (l *Library) identify(lib *loaded, index int) (*gpu, error) {
 		}
 	}
 	return g, nil
-}
-
-// cText is the text before the first NUL of a C buffer, whose bytes go-nvml makes
-// signed or unsigned depending on the machine.
-func cText[B int8 | uint8](buffer []B) string {
-	text := make([]byte, 0, len(buffer))
-	for _, b := range buffer {
-		if b == 0 {
-			break
-		}
-		text = append(text, byte(b))
-	}
-	return string(text)
 }

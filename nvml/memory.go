@@ -1,11 +1,10 @@
 package nvml
 
 import (
-	"bufio"
-	"fmt"
-	"io"
-	"strconv"
+	"slices"
 	"strings"
+
+	"github.com/prometheus/procfs"
 
 	"vramscope/internal/quantity"
 )
@@ -70,58 +69,28 @@ var integratedNames = []string{"GB10", "Orin", "Thor", "Xavier", "Tegra", "nvgpu
 // namedIntegrated reports whether a name is that of a chip that shares the host's
 // memory.
 func namedIntegrated(name string) bool {
-	for _, part := range integratedNames {
-		if strings.Contains(name, part) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(integratedNames, func(part string) bool { return strings.Contains(name, part) })
 }
 
-// hostMemory is the memory of a GPU that shares the host's: /proc/meminfo's
-// MemTotal, and MemAvailable as what is free, because the kernel frees page cache
-// for a GPU allocation as for any other.
-func hostMemory(meminfo io.Reader) (Memory, error) {
-	total, available, err := parseMeminfo(meminfo)
+// hostMemory is the memory of a GPU that shares the host's, unknown where meminfo
+// is of no use. Free is MemAvailable, because the kernel frees page cache for a
+// GPU allocation as for any other.
+func hostMemory(proc string) Memory {
+	fs, err := procfs.NewFS(proc)
 	if err != nil {
-		return Memory{}, fmt.Errorf("nvml: host memory: %w", err)
+		return Memory{}
+	}
+	info, err := fs.Meminfo()
+	if err != nil || info.MemTotalBytes == nil || info.MemAvailableBytes == nil {
+		return Memory{}
+	}
+	total, available := *info.MemTotalBytes, *info.MemAvailableBytes
+	if total > largestMemory || available > total {
+		return Memory{}
 	}
 	return Memory{
-		Total: quantity.From(total, quantity.System),
-		Used:  quantity.From(total-available, quantity.System),
-		Free:  quantity.From(available, quantity.System),
-	}, nil
-}
-
-// parseMeminfo reads MemTotal and MemAvailable.
-// Source: proc_meminfo(5).
-func parseMeminfo(r io.Reader) (total, available quantity.Bytes, err error) {
-	var haveTotal, haveAvailable bool
-	lines := bufio.NewScanner(r)
-	for lines.Scan() && (!haveTotal || !haveAvailable) {
-		name, rest, _ := strings.Cut(lines.Text(), ":")
-		if name != "MemTotal" && name != "MemAvailable" {
-			continue
-		}
-		fields := strings.Fields(rest)
-		if len(fields) != 2 || fields[1] != "kB" {
-			return 0, 0, fmt.Errorf("meminfo: line %q is not a number of kB", lines.Text())
-		}
-		kib, err := strconv.ParseUint(fields[0], 10, 42)
-		if err != nil {
-			return 0, 0, fmt.Errorf("meminfo: %s: %w", name, err)
-		}
-		if name == "MemTotal" {
-			total, haveTotal = quantity.Bytes(kib)*quantity.KiB, true
-		} else {
-			available, haveAvailable = quantity.Bytes(kib)*quantity.KiB, true
-		}
+		Total: figure(total, total, quantity.System),
+		Used:  figure(total-available, total, quantity.System),
+		Free:  figure(available, total, quantity.System),
 	}
-	if err := lines.Err(); err != nil {
-		return 0, 0, fmt.Errorf("meminfo: %w", err)
-	}
-	if !haveTotal || !haveAvailable || available > total {
-		return 0, 0, fmt.Errorf("meminfo: no usable MemTotal and MemAvailable")
-	}
-	return total, available, nil
 }

@@ -1,7 +1,8 @@
 package nvml
 
 import (
-	"strings"
+	"os"
+	"path/filepath"
 	"testing"
 
 	"vramscope/internal/quantity"
@@ -68,10 +69,7 @@ func FuzzMemory(f *testing.F) {
 
 // As on a GB10: MemTotal 127600748 kB, MemAvailable 118566368 kB.
 func TestHostMemory(t *testing.T) {
-	got, err := hostMemory(strings.NewReader("MemTotal:       127600748 kB\nMemFree:         7000000 kB\nMemAvailable:   118566368 kB\nHugePages_Total:       0\n"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := hostMemory(procWith(t, "MemTotal:       127600748 kB\nMemFree:         7000000 kB\nMemAvailable:   118566368 kB\nHugePages_Total:       0\n"))
 	system := func(kib quantity.Bytes) quantity.Optional[quantity.Bytes] {
 		return quantity.From(kib*quantity.KiB, quantity.System)
 	}
@@ -89,11 +87,25 @@ func TestHostMemoryRefusesBadFiles(t *testing.T) {
 		"MemTotal: 10 kB\nMemAvailable: 11 kB\n",
 		"MemTotal: -10 kB\nMemAvailable: 5 kB\n",
 		"MemTotal: 99999999999999999999 kB\nMemAvailable: 5 kB\n",
+		"MemTotal: 4398046511104 kB\nMemAvailable: 5 kB\n", // 4 PiB
 	} {
-		if got, err := hostMemory(strings.NewReader(text)); err == nil {
+		if got := hostMemory(procWith(t, text)); got != (Memory{}) {
 			t.Errorf("%q was taken for %+v", text, got)
 		}
 	}
+	if got := hostMemory(filepath.Join(t.TempDir(), "absent")); got != (Memory{}) {
+		t.Errorf("no /proc was taken for %+v", got)
+	}
+}
+
+// procWith is a /proc that has only meminfo.
+func procWith(t *testing.T, meminfo string) string {
+	t.Helper()
+	proc := t.TempDir()
+	if err := os.WriteFile(filepath.Join(proc, "meminfo"), []byte(meminfo), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return proc
 }
 
 func TestNamedIntegrated(t *testing.T) {

@@ -37,16 +37,12 @@ type gpu struct {
 
 // reading is one Read under way.
 type reading struct {
+	*Library
 	*gpu
 	lib     *loaded
-	api     gonvml.Interface
-	gate    *gate
-	options Options
-	// complete makes the reading wait for what is measured slowly.
-	complete bool
-	started  time.Time
-	result   Reading
-	err      *Error // the first answer that ends the reading
+	started time.Time
+	result  Reading
+	err     *Error // the first answer that ends the reading
 }
 
 // Read takes one reading of a GPU, in which a field that the driver refuses is
@@ -77,7 +73,7 @@ func (l *Library) read(device Device) (Reading, error) {
 		return Reading{}, ErrBusy
 	}
 	defer g.busy.Store(false)
-	r := reading{gpu: g, gate: &l.gate, lib: l.loaded.Load(), api: l.api, options: l.options, complete: l.complete.Load()}
+	r := reading{Library: l, gpu: g, lib: l.loaded.Load()}
 	return r.run()
 }
 
@@ -123,6 +119,15 @@ func (r *reading) ok(call symbol, ret code) bool {
 	return false
 }
 
+// ask makes one call, if it can be made, and reports whether it succeeded.
+func ask[T any](r *reading, call symbol, get func() (T, gonvml.Return)) (answer T, ok bool) {
+	if !r.can(call) {
+		return answer, false
+	}
+	answer, ret := get()
+	return answer, r.ok(call, code(ret))
+}
+
 // readMIGMode comes before the figures whose meaning MIG changes.
 func (r *reading) readMIGMode() {
 	if !r.can(symMIGMode) {
@@ -143,7 +148,7 @@ func (r *reading) readMemory() Memory {
 		r.err = newError(symbols[call].name, ret)
 	}
 	if r.err == nil && errors.Is(ret.kind(), ErrNotSupported) && !r.result.MIGEnabled && r.integrated() {
-		return r.sharedMemory()
+		return hostMemory(r.options.Proc)
 	}
 	return Memory{}
 }
@@ -202,19 +207,6 @@ func (r *reading) integrated() bool {
 	}
 	_, ret := r.handle.GetBAR1MemoryInfo()
 	return !r.ok(symBAR1, code(ret)) && errors.Is(code(ret).kind(), ErrNotSupported)
-}
-
-// sharedMemory is the host's memory, unknown if it cannot be read.
-func (r *reading) sharedMemory() Memory {
-	file, err := r.options.HostMemory()
-	if err != nil {
-		return Memory{}
-	}
-	memory, err := hostMemory(file)
-	if err = errors.Join(err, file.Close()); err != nil {
-		return Memory{}
-	}
-	return memory
 }
 
 // readProcesses reads who is on the GPU and how busy each is.

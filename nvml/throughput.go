@@ -61,9 +61,9 @@ func (r *reading) readThroughput() {
 	}
 	if t.pending == nil && (t.started.IsZero() || r.started.Sub(t.started) >= throughputInterval) && r.gate.enterShort() == nil {
 		t.started, t.pending = r.started, make(chan struct{})
-		go t.measure(r.handle, r.gate, r.options.Now)
+		go t.measure(r.handle, &r.gate, r.options.Now)
 	}
-	if pending := t.pending; pending != nil && r.complete && t.measured.IsZero() {
+	if pending := t.pending; pending != nil && r.complete.Load() && t.measured.IsZero() {
 		t.mu.Unlock()
 		select {
 		case <-pending:

@@ -84,13 +84,10 @@ func (u *utilization) forget(now time.Time) {
 // another container).
 func (u *utilization) assign(list []Process, whole quantity.Optional[int]) {
 	percent, known := whole.Value()
-	idle := known && percent == 0
-	for i := range list {
-		if _, sampled := u.find(list[i].PID); sampled {
-			idle = true
-			break
-		}
-	}
+	idle := known && percent == 0 || slices.ContainsFunc(list, func(p Process) bool {
+		_, sampled := u.find(p.PID)
+		return sampled
+	})
 	for i := range list {
 		if at, sampled := u.find(list[i].PID); sampled {
 			list[i].SMUtilization = quantity.From(u.samples[at].percent, quantity.Driver)
