@@ -88,7 +88,7 @@ func openDirect(name string) (*direct, error) {
 	handle := C.vramscope_open(cname, &message)
 	if handle == nil {
 		defer C.free(unsafe.Pointer(message))
-		err := newError("dlopen "+name, codeLibraryNotFound)
+		err := newError("dlopen "+name, gonvml.ERROR_LIBRARY_NOT_FOUND)
 		err.Detail = C.GoString(message)
 		return nil, err
 	}
@@ -145,16 +145,16 @@ func (d *direct) release() string {
 
 // list calls one of the process lists with room for capacity entries of
 // unknown size.
-func (d *direct) list(call, device unsafe.Pointer, buffer []byte, capacity int) (count int, ret code) {
+func (d *direct) list(call, device unsafe.Pointer, buffer []byte, capacity int) (count int, ret gonvml.Return) {
 	n := C.uint(capacity)
-	ret = code(C.vramscope_list(call, device, &n, unsafe.Pointer(unsafe.SliceData(buffer))))
+	ret = gonvml.Return(C.vramscope_list(call, device, &n, unsafe.Pointer(unsafe.SliceData(buffer))))
 	return int(n), ret
 }
 
 // samples calls nvmlDeviceGetProcessUtilization.
-func (d *direct) samples(call, device unsafe.Pointer, buffer []byte, since uint64) (count int, ret code) {
+func (d *direct) samples(call, device unsafe.Pointer, buffer []byte, since uint64) (count int, ret gonvml.Return) {
 	n := C.uint(len(buffer) / utilizationStride)
-	ret = code(C.vramscope_samples(call, device, unsafe.Pointer(unsafe.SliceData(buffer)), &n, C.ulonglong(since)))
+	ret = gonvml.Return(C.vramscope_samples(call, device, unsafe.Pointer(unsafe.SliceData(buffer)), &n, C.ulonglong(since)))
 	return int(n), ret
 }
 
@@ -166,12 +166,12 @@ const (
 )
 
 // memoryV2 calls nvmlDeviceGetMemoryInfo_v2.
-func (d *direct) memoryV2(call, device unsafe.Pointer, bare bool) (memoryAnswer, code) {
+func (d *direct) memoryV2(call, device unsafe.Pointer, bare bool) (memoryAnswer, gonvml.Return) {
 	memory := C.struct_memory_v2{version: memoryVersion}
 	if bare {
 		memory.version = memoryVersionBare
 	}
-	ret := code(C.vramscope_memory(call, device, &memory))
+	ret := gonvml.Return(C.vramscope_memory(call, device, &memory))
 	return memoryAnswer{
 		total:    uint64(memory.total),
 		reserved: uint64(memory.reserved),

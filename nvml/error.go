@@ -1,9 +1,6 @@
 package nvml
 
-import (
-	"errors"
-	"fmt"
-)
+import "errors"
 
 // Errors that callers act on. Every error of the driver wraps one of them, or is
 // an *Error of another code.
@@ -27,15 +24,6 @@ type Error struct {
 	Call   string // "nvmlDeviceGetMemoryInfo_v2"
 	Kind   error  // one of the errors above, nil for codes without one
 	Detail string // the loader's message, say; may be empty
-}
-
-// newError is the error for a call's return code.
-func newError(call string, c code) *Error {
-	name, ok := codeNames[c]
-	if !ok {
-		name = fmt.Sprintf("code %d", c)
-	}
-	return &Error{Code: int32(c), Name: name, Call: call, Kind: c.kind()}
 }
 
 // Error implements error: "nvmlDeviceGetMemoryInfo_v2: ERROR_GPU_IS_LOST".

@@ -1,7 +1,6 @@
 package nvml
 
 import (
-	"errors"
 	"testing"
 )
 
@@ -48,28 +47,6 @@ func TestMarksAreNoFigures(t *testing.T) {
 	}
 	if got := watts(512_345); got.Or(0) != 512.345 {
 		t.Errorf("512345 mW are %v W", got.Or(0))
-	}
-}
-
-func TestErrorKinds(t *testing.T) {
-	for number, want := range map[code]error{
-		codeUninitialized: ErrUninitialized, codeDriverNotLoaded: ErrDriverNotLoaded,
-		codeLibraryNotFound: ErrLibraryNotFound, codeGPULost: ErrGPULost, codeVersionMismatch: ErrVersionMismatch,
-		codeNoPermission: ErrNoPermission, codeTimeout: ErrTimeout, codeFunctionNotFound: ErrNotSupported,
-	} {
-		var err error = newError("nvmlX", number)
-		if !errors.Is(err, want) {
-			t.Errorf("%v is not %v", err, want)
-		}
-	}
-	if got := newError("nvmlX", 15).Error(); got != "nvmlX: ERROR_GPU_IS_LOST" {
-		t.Error(got)
-	}
-	if got := newError("nvmlX", 4711).Error(); got != "nvmlX: code 4711" {
-		t.Error(got)
-	}
-	if codeUnknown.endsReading() || codeNotSupported.endsReading() || !codeGPULost.endsReading() {
-		t.Error("the wrong codes end a reading")
 	}
 }
 

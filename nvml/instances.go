@@ -16,12 +16,11 @@ type instance struct {
 	pointer unsafe.Pointer
 }
 
-// mostInstances limits a nonsense count of MIG devices; the hardware has at most
-// 7 GPU instances.
-const mostInstances = 64
-
-// mostSlices limits the slices of an instance; the hardware has 7.
-const mostSlices = 64
+// Larger counts are nonsense: the hardware has at most 7 of each.
+const (
+	mostInstances = 64
+	mostSlices    = 64
+)
 
 // readInstances reads the MIG devices each time, because administrators create
 // and destroy them while the GPU runs. An instance without readable numbers is
@@ -32,50 +31,47 @@ func (r *reading) readInstances() {
 		return
 	}
 	total, ret := r.handle.GetMaxMigDeviceCount()
-	if !r.ok(symMIGCount, code(ret)) {
+	if !r.ok(symMIGCount, ret) {
 		return
 	}
 	for index := range min(total, mostInstances) {
 		handle, ret := r.handle.GetMigDeviceHandleByIndex(index)
-		if !r.ok(symMIGHandle, code(ret)) {
-			if r.err != nil {
-				return
-			}
-			continue
+		if r.ok(symMIGHandle, ret) {
+			r.readInstance(handle)
 		}
-		if !r.readInstance(handle) && r.err != nil {
+		if r.err != nil {
 			return
 		}
 	}
 }
 
 // readInstance appends one MIG device to the reading.
-func (r *reading) readInstance(handle gonvml.Device) bool {
+func (r *reading) readInstance(handle gonvml.Device) {
 	pointer, err := devicePointer(handle)
 	if err != nil {
-		return false
+		return
 	}
 	gpu, ret := handle.GetGpuInstanceId()
-	if !r.ok(symGPUInstance, code(ret)) {
-		return false
+	if !r.ok(symGPUInstance, ret) {
+		return
 	}
 	compute, ret := handle.GetComputeInstanceId()
-	if !r.ok(symComputeInstance, code(ret)) {
-		return false
+	if !r.ok(symComputeInstance, ret) {
+		return
 	}
 	result := Instance{ID: instanceID(uint32(gpu), uint32(compute))}
-	if uuid, ret := handle.GetUUID(); r.ok(symUUID, code(ret)) {
+	if uuid, ret := handle.GetUUID(); r.ok(symUUID, ret) {
 		result.UUID = text.Strip(uuid)
 	}
 	var memoryMiB uint64
 	if r.can(symAttributes, symAttributesV1) {
-		if attributes, ret := handle.GetAttributes(); r.ok(symAttributes, code(ret)) {
+		if attributes, ret := handle.GetAttributes(); r.ok(symAttributes, ret) {
 			result.Slices = intFigure(attributes.GpuInstanceSliceCount, mostSlices).Or(0)
 			memoryMiB = attributes.MemorySizeMB
 		}
 	}
 	name, ret := handle.GetName()
-	if !r.ok(symName, code(ret)) {
+	if !r.ok(symName, ret) {
 		name = ""
 	}
 	result.Profile = profile(text.Strip(name), result.Slices, memoryMiB)
@@ -85,5 +81,4 @@ func (r *reading) readInstance(handle gonvml.Device) bool {
 	}
 	r.instances = append(r.instances, instance{id: result.ID, pointer: pointer})
 	r.result.Instances = append(r.result.Instances, result)
-	return r.err == nil
 }

@@ -125,7 +125,7 @@ func (l *Library) load() (*loaded, error) {
 		lib.symbols[i] = library.lookup(entry.name) != nil
 	}
 	if name := lib.symbols.missing(); name != "" {
-		err := newError("dlsym "+name, codeLibraryNotFound)
+		err := newError("dlsym "+name, gonvml.ERROR_LIBRARY_NOT_FOUND)
 		err.Detail = l.options.LibraryPath + " is not the NVIDIA management library"
 		return nil, err
 	}
@@ -163,11 +163,11 @@ func (l *Library) start() (Driver, []Device, error) {
 	}
 	driver := Driver{LibraryPath: lib.path, LibraryVersion: lib.release()}
 	ret := l.api.Init()
-	if code(ret) == codeGPUNotFound && lib.symbols[symInitWithFlags] {
+	if ret == gonvml.ERROR_GPU_NOT_FOUND && lib.symbols[symInitWithFlags] {
 		ret = l.api.InitWithFlags(gonvml.INIT_FLAG_NO_GPUS)
 	}
 	if ret != gonvml.SUCCESS {
-		return driver, nil, newError(symbols[symInit].name, code(ret))
+		return driver, nil, newError(symbols[symInit].name, ret)
 	}
 	l.describe(lib, &driver)
 	devices, err := l.list(lib)

@@ -24,7 +24,7 @@ const mostGPUs = 256
 func (l *Library) list(lib *loaded) ([]Device, error) {
 	total, ret := l.api.DeviceGetCount()
 	if ret != gonvml.SUCCESS {
-		return nil, newError(symbols[symCount].name, code(ret))
+		return nil, newError(symbols[symCount].name, ret)
 	}
 	if total > mostGPUs {
 		return nil, fmt.Errorf("%s: %d GPUs, which no machine has", symbols[symCount].name, total)
@@ -73,7 +73,7 @@ func (l *Library) lost(index int, err error) *gpu {
 func (l *Library) identify(lib *loaded, index int) (*gpu, error) {
 	handle, ret := l.api.DeviceGetHandleByIndex(index)
 	if ret != gonvml.SUCCESS {
-		return nil, newError(symbols[symHandle].name, code(ret))
+		return nil, newError(symbols[symHandle].name, ret)
 	}
 	pointer, err := devicePointer(handle)
 	if err != nil {
@@ -82,7 +82,7 @@ func (l *Library) identify(lib *loaded, index int) (*gpu, error) {
 	device := Device{Index: index}
 	uuid, ret := handle.GetUUID()
 	if ret != gonvml.SUCCESS {
-		return nil, newError(symbols[symUUID].name, code(ret))
+		return nil, newError(symbols[symUUID].name, ret)
 	}
 	if device.UUID = text.Strip(uuid); device.UUID == "" {
 		device.UUID = unknownUUID(index)

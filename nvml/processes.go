@@ -5,6 +5,8 @@ package nvml
 import (
 	"slices"
 	"unsafe"
+
+	gonvml "github.com/NVIDIA/go-nvml/pkg/nvml"
 )
 
 // askProcesses reads the process lists, unmerged. Under MIG the GPU's own handle
@@ -36,7 +38,7 @@ func (r *reading) askProcesses() ([]Process, error) {
 // if the compute list does; many GPUs refuse the others.
 func (r *reading) askLists(list []Process, device unsafe.Pointer) ([]Process, error) {
 	if len(r.lib.lists) == 0 || r.lib.lists[0].kind != Compute {
-		return list, newError(symbols[symComputeV1].name, codeFunctionNotFound)
+		return list, newError(symbols[symComputeV1].name, gonvml.ERROR_FUNCTION_NOT_FOUND)
 	}
 	for _, source := range r.lib.lists {
 		if r.err != nil {
@@ -53,18 +55,18 @@ func (r *reading) askLists(list []Process, device unsafe.Pointer) ([]Process, er
 
 // askList appends the processes of one list. For a driver that asks for more room
 // the buffer grows a limited number of times.
-func (r *reading) askList(list []Process, source processList, device unsafe.Pointer) ([]Process, code) {
+func (r *reading) askList(list []Process, source processList, device unsafe.Pointer) ([]Process, gonvml.Return) {
 	capacity := max(len(r.buffer)/strideDetail, firstProcesses)
 	for range mostTries {
 		r.buffer = slices.Grow(r.buffer[:0], capacity*strideDetail)[:capacity*strideDetail]
 		fillPattern(r.buffer)
 		count, ret := r.lib.list(source.call, device, r.buffer, capacity)
-		if ret == codeSuccess {
+		if ret == gonvml.SUCCESS {
 			count = min(count, capacity)
 			size := stride(r.buffer, count, source.promised)
 			return appendProcesses(list, r.buffer, count, size, source.kind, r.result.MIGEnabled), ret
 		}
-		if ret != codeInsufficientSize {
+		if ret != gonvml.ERROR_INSUFFICIENT_SIZE {
 			return list, ret
 		}
 		next, more := nextCapacity(capacity, count)
@@ -73,7 +75,7 @@ func (r *reading) askList(list []Process, source processList, device unsafe.Poin
 		}
 		capacity = next
 	}
-	return list, codeInsufficientSize
+	return list, gonvml.ERROR_INSUFFICIENT_SIZE
 }
 
 // readUtilization reads how busy each process kept the SMs, which the driver does
@@ -89,16 +91,14 @@ func (r *reading) readUtilization(list []Process) {
 		clear(r.buffer)
 		count, ret := r.lib.samples(r.lib.samplesCall, r.pointer, r.buffer, r.utilization.since)
 		switch ret {
-		case codeSuccess:
+		case gonvml.SUCCESS, gonvml.ERROR_NOT_FOUND:
+			if ret == gonvml.ERROR_NOT_FOUND {
+				count = 0 // no sample is newer than those already seen
+			}
 			r.utilization.add(r.buffer, count, now)
 			r.utilization.assign(list, r.result.Utilization)
 			return
-		case codeNotFound:
-			// No sample is newer than those already seen.
-			r.utilization.add(nil, 0, now)
-			r.utilization.assign(list, r.result.Utilization)
-			return
-		case codeInsufficientSize:
+		case gonvml.ERROR_INSUFFICIENT_SIZE:
 			next, more := nextCapacity(capacity, count)
 			if !more {
 				return

@@ -109,11 +109,11 @@ func (r *reading) can(choices ...symbol) bool {
 
 // ok reports whether a call succeeded, and ends the reading after an answer that
 // makes further calls useless.
-func (r *reading) ok(call symbol, ret code) bool {
-	if ret == codeSuccess {
+func (r *reading) ok(call symbol, ret gonvml.Return) bool {
+	if ret == gonvml.SUCCESS {
 		return true
 	}
-	if r.err == nil && ret.endsReading() {
+	if r.err == nil && endsReading(ret) {
 		r.err = newError(symbols[call].name, ret)
 	}
 	return false
@@ -125,7 +125,7 @@ func ask[T any](r *reading, call symbol, get func() (T, gonvml.Return)) (answer 
 		return answer, false
 	}
 	answer, ret := get()
-	return answer, r.ok(call, code(ret))
+	return answer, r.ok(call, ret)
 }
 
 // readMIGMode comes before the figures whose meaning MIG changes.
@@ -134,7 +134,7 @@ func (r *reading) readMIGMode() {
 		return
 	}
 	current, _, ret := r.handle.GetMigMode()
-	r.result.MIGEnabled = r.ok(symMIGMode, code(ret)) && current == gonvml.DEVICE_MIG_ENABLE
+	r.result.MIGEnabled = r.ok(symMIGMode, ret) && current == gonvml.DEVICE_MIG_ENABLE
 }
 
 // readMemory reads the GPU's memory. Every failure but a refusal ends the
@@ -144,10 +144,10 @@ func (r *reading) readMemory() Memory {
 	if r.ok(call, ret) {
 		return memory
 	}
-	if !ret.refusesField() && r.err == nil {
+	if !refusesField(ret) && r.err == nil {
 		r.err = newError(symbols[call].name, ret)
 	}
-	if r.err == nil && errors.Is(ret.kind(), ErrNotSupported) && !r.result.MIGEnabled && r.integrated() {
+	if r.err == nil && errors.Is(kinds[ret], ErrNotSupported) && !r.result.MIGEnabled && r.integrated() {
 		return hostMemory(r.options.Proc)
 	}
 	return Memory{}
@@ -155,38 +155,38 @@ func (r *reading) readMemory() Memory {
 
 // askMemory reads the memory of a GPU or a MIG device with the newest call
 // that answers.
-func (r *reading) askMemory(handle gonvml.Device, pointer unsafe.Pointer) (Memory, symbol, code) {
-	last, ret := symMemoryV2, codeFunctionNotFound
+func (r *reading) askMemory(handle gonvml.Device, pointer unsafe.Pointer) (Memory, symbol, gonvml.Return) {
+	last, ret := symMemoryV2, gonvml.ERROR_FUNCTION_NOT_FOUND
 	if r.can(symMemoryV2) {
 		var answer memoryAnswer
 		answer, ret = r.askMemoryV2(pointer)
-		if memory := memoryV2(answer); ret == codeSuccess && memory.Total.Known() {
+		if memory := memoryV2(answer); ret == gonvml.SUCCESS && memory.Total.Known() {
 			return memory, last, ret
 		}
 	}
-	if ret.endsReading() || !r.can(symMemory) {
-		if ret == codeSuccess {
-			ret = codeNotSupported
+	if endsReading(ret) || !r.can(symMemory) {
+		if ret == gonvml.SUCCESS {
+			ret = gonvml.ERROR_NOT_SUPPORTED
 		}
 		return Memory{}, last, ret
 	}
 	last = symMemory
-	answer, answered := handle.GetMemoryInfo()
-	ret = code(answered)
+	var answer gonvml.Memory
+	answer, ret = handle.GetMemoryInfo()
 	memory := memoryV1(memoryAnswer{total: answer.Total, free: answer.Free, used: answer.Used})
-	if ret == codeSuccess && !memory.Total.Known() {
+	if ret == gonvml.SUCCESS && !memory.Total.Known() {
 		// GPUs without memory of their own report success and nothing.
-		ret = codeNotSupported
+		ret = gonvml.ERROR_NOT_SUPPORTED
 	}
 	return memory, last, ret
 }
 
 // askMemoryV2 remembers which of the two forms of the version the driver takes.
-func (r *reading) askMemoryV2(pointer unsafe.Pointer) (memoryAnswer, code) {
+func (r *reading) askMemoryV2(pointer unsafe.Pointer) (memoryAnswer, gonvml.Return) {
 	answer, ret := r.lib.memoryV2(r.lib.memoryCall, pointer, r.bareVersion)
-	if ret == codeArgumentVersion || ret == codeInvalidArgument {
+	if ret == gonvml.ERROR_ARGUMENT_VERSION_MISMATCH || ret == gonvml.ERROR_INVALID_ARGUMENT {
 		other, again := r.lib.memoryV2(r.lib.memoryCall, pointer, !r.bareVersion)
-		if again == codeSuccess {
+		if again == gonvml.SUCCESS {
 			r.bareVersion = !r.bareVersion
 			return other, again
 		}
@@ -206,7 +206,7 @@ func (r *reading) integrated() bool {
 		return false
 	}
 	_, ret := r.handle.GetBAR1MemoryInfo()
-	return !r.ok(symBAR1, code(ret)) && errors.Is(code(ret).kind(), ErrNotSupported)
+	return !r.ok(symBAR1, ret) && errors.Is(kinds[ret], ErrNotSupported)
 }
 
 // readProcesses reads who is on the GPU and how busy each is.

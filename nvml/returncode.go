@@ -1,35 +1,25 @@
+//go:build linux && cgo
+
 package nvml
 
-import "errors"
+import (
+	"errors"
+	"fmt"
 
-// code is an nvmlReturn_t.
-// Source: nvml.h, nvmlReturn_enum.
-type code int32
-
-const (
-	codeSuccess          code = 0
-	codeUninitialized    code = 1
-	codeInvalidArgument  code = 2
-	codeNotSupported     code = 3
-	codeNoPermission     code = 4
-	codeNotFound         code = 6
-	codeInsufficientSize code = 7
-	codeDriverNotLoaded  code = 9
-	codeTimeout          code = 10
-	codeLibraryNotFound  code = 12
-	codeFunctionNotFound code = 13
-	codeGPULost          code = 15
-	codeResetRequired    code = 16
-	codeOperatingSystem  code = 17
-	codeVersionMismatch  code = 18
-	codeArgumentVersion  code = 25
-	codeDeprecated       code = 26
-	codeGPUNotFound      code = 28
-	codeUnknown          code = 999
+	gonvml "github.com/NVIDIA/go-nvml/pkg/nvml"
 )
 
+// newError is the error for a call's return code.
+func newError(call string, c gonvml.Return) *Error {
+	name, ok := codeNames[c]
+	if !ok {
+		name = fmt.Sprintf("code %d", c)
+	}
+	return &Error{Code: int32(c), Name: name, Call: call, Kind: kinds[c]}
+}
+
 // codeNames are the names in nvml.h without the prefix NVML_.
-var codeNames = map[code]string{
+var codeNames = map[gonvml.Return]string{
 	0: "SUCCESS", 1: "ERROR_UNINITIALIZED", 2: "ERROR_INVALID_ARGUMENT", 3: "ERROR_NOT_SUPPORTED",
 	4: "ERROR_NO_PERMISSION", 5: "ERROR_ALREADY_INITIALIZED", 6: "ERROR_NOT_FOUND",
 	7: "ERROR_INSUFFICIENT_SIZE", 8: "ERROR_INSUFFICIENT_POWER", 9: "ERROR_DRIVER_NOT_LOADED",
@@ -43,37 +33,28 @@ var codeNames = map[code]string{
 	999: "ERROR_UNKNOWN",
 }
 
-// kind is the error of this package for a code, nil for codes without one.
-func (c code) kind() error {
-	switch c {
-	case codeUninitialized:
-		return ErrUninitialized
-	case codeNotSupported, codeFunctionNotFound, codeDeprecated:
-		return ErrNotSupported
-	case codeNoPermission, codeOperatingSystem:
-		// A device cgroup that hides the GPU answers OPERATING_SYSTEM.
-		return ErrNoPermission
-	case codeDriverNotLoaded:
-		return ErrDriverNotLoaded
-	case codeTimeout:
-		return ErrTimeout
-	case codeLibraryNotFound:
-		return ErrLibraryNotFound
-	case codeGPULost, codeGPUNotFound:
-		return ErrGPULost
-	case codeVersionMismatch:
-		return ErrVersionMismatch
-	default:
-		return nil
-	}
+// kinds are the errors of this package for the codes that have one.
+var kinds = map[gonvml.Return]error{
+	gonvml.ERROR_UNINITIALIZED:           ErrUninitialized,
+	gonvml.ERROR_NOT_SUPPORTED:           ErrNotSupported,
+	gonvml.ERROR_FUNCTION_NOT_FOUND:      ErrNotSupported,
+	gonvml.ERROR_DEPRECATED:              ErrNotSupported,
+	gonvml.ERROR_NO_PERMISSION:           ErrNoPermission,
+	gonvml.ERROR_OPERATING_SYSTEM:        ErrNoPermission, // of a device cgroup that hides the GPU
+	gonvml.ERROR_DRIVER_NOT_LOADED:       ErrDriverNotLoaded,
+	gonvml.ERROR_TIMEOUT:                 ErrTimeout,
+	gonvml.ERROR_LIBRARY_NOT_FOUND:       ErrLibraryNotFound,
+	gonvml.ERROR_GPU_IS_LOST:             ErrGPULost,
+	gonvml.ERROR_GPU_NOT_FOUND:           ErrGPULost,
+	gonvml.ERROR_LIB_RM_VERSION_MISMATCH: ErrVersionMismatch,
 }
 
 // endsReading reports whether a code makes further calls to this GPU useless.
 // Every other failure costs one field only.
-func (c code) endsReading() bool {
+func endsReading(c gonvml.Return) bool {
 	switch c {
-	case codeUninitialized, codeDriverNotLoaded, codeTimeout, codeLibraryNotFound,
-		codeGPULost, codeResetRequired, codeVersionMismatch, codeGPUNotFound:
+	case gonvml.ERROR_UNINITIALIZED, gonvml.ERROR_DRIVER_NOT_LOADED, gonvml.ERROR_TIMEOUT, gonvml.ERROR_LIBRARY_NOT_FOUND,
+		gonvml.ERROR_GPU_IS_LOST, gonvml.ERROR_RESET_REQUIRED, gonvml.ERROR_LIB_RM_VERSION_MISMATCH, gonvml.ERROR_GPU_NOT_FOUND:
 		return true
 	default:
 		return false
@@ -82,6 +63,6 @@ func (c code) endsReading() bool {
 
 // refusesField reports whether a code refuses a figure, as opposed to failing to
 // read it.
-func (c code) refusesField() bool {
-	return errors.Is(c.kind(), ErrNotSupported) || errors.Is(c.kind(), ErrNoPermission)
+func refusesField(c gonvml.Return) bool {
+	return errors.Is(kinds[c], ErrNotSupported) || errors.Is(kinds[c], ErrNoPermission)
 }

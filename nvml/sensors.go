@@ -19,7 +19,7 @@ func (r *reading) readLoad() {
 	}
 	if r.can(symTemperature) {
 		celsius, ret := r.handle.GetTemperature(gonvml.TEMPERATURE_GPU)
-		if r.ok(symTemperature, code(ret)) {
+		if r.ok(symTemperature, ret) {
 			r.result.Temperature = intFigure(celsius, highestTemperature)
 		}
 	} else if answer, ok := ask(r, symTemperatureV, r.handle.GetTemperatureV().V1); ok && answer.Temperature >= 0 {
@@ -39,7 +39,7 @@ func (r *reading) readLoad() {
 func (r *reading) clock(kind gonvml.ClockType) metric.Int {
 	if r.can(symClock) {
 		megahertz, ret := r.handle.GetClockInfo(kind)
-		if r.ok(symClock, code(ret)) {
+		if r.ok(symClock, ret) {
 			return intFigure(megahertz, highestClock)
 		}
 	}
@@ -83,7 +83,7 @@ func (r *reading) readECC() {
 func (r *reading) eccErrors(kind gonvml.MemoryErrorType) quantity.Optional[uint64] {
 	if r.can(symECCErrors) {
 		errors, ret := r.handle.GetTotalEccErrors(kind, gonvml.VOLATILE_ECC)
-		if r.ok(symECCErrors, code(ret)) {
+		if r.ok(symECCErrors, ret) {
 			return count(errors)
 		}
 	}
