@@ -18,9 +18,9 @@ func alertLine(st *state, lk *cell.Appearance) string {
 	return strings.TrimRight(l.String(), " ")
 }
 
-// TestAdviceIsPossible: the alert line names no key that this run does not
-// have, and none on a process that is somebody else's.
-func TestAdviceIsPossible(t *testing.T) {
+// TestAdviceNamesOnlyAvailableKeys: advice names no key that is not bound, and none
+// for another user's process.
+func TestAdviceNamesOnlyAvailableKeys(t *testing.T) {
 	all := drawnLook(t)
 	none := drawnLook(t)
 	none.Keys = keys.New(keys.CanSignal, false)
@@ -51,9 +51,9 @@ func TestAdviceIsPossible(t *testing.T) {
 	}
 }
 
-// TestAlertLineSpeaksOfOneThing: what was just done, else the past, else the
-// driver, else the alert, else a hint, else the legend.
-func TestAlertLineSpeaksOfOneThing(t *testing.T) {
+// TestAlertLineShowsTheFirstThatApplies: the message, the past, the driver, the alert,
+// a hint, the legend.
+func TestAlertLineShowsTheFirstThatApplies(t *testing.T) {
 	lk := drawnLook(t)
 	st := screenOf(snapshottest.DrawnBox(), 80, 24)
 	st.past = st.now.Add(-134 * time.Second)
@@ -81,9 +81,8 @@ func TestAlertLineSpeaksOfOneThing(t *testing.T) {
 	}
 }
 
-// TestNumbersOfAlertsThatAreGone: the alert that was chosen may have been
-// cleared since.
-func TestNumbersOfAlertsThatAreGone(t *testing.T) {
+// TestChosenAlertOutOfRange: the chosen alert may have been cleared.
+func TestChosenAlertOutOfRange(t *testing.T) {
 	st := screenOf(snapshottest.DrawnBox(), 80, 24)
 	for _, chosen := range []int{-1, 3, 1 << 40} {
 		st.alert = chosen
@@ -93,8 +92,8 @@ func TestNumbersOfAlertsThatAreGone(t *testing.T) {
 	}
 }
 
-// TestDayOneHintIsWhole: in a pane the hint loses words, never half of one.
-func TestDayOneHintIsWhole(t *testing.T) {
+// TestDayOneHintHasWholeWordings: the hint is never cut in the middle.
+func TestDayOneHintHasWholeWordings(t *testing.T) {
 	lk := uitest.Appearance(t, "", false)
 	for width := 30; width <= 120; width++ {
 		l := cell.NewLine(width)
@@ -106,9 +105,8 @@ func TestDayOneHintIsWhole(t *testing.T) {
 	}
 }
 
-// TestAdviceKeepsItsVerb: of an advice that is too long for the line what to do
-// stays, as a whole clause.
-func TestAdviceKeepsItsVerb(t *testing.T) {
+// TestLongAdviceKeepsItsLastClause: the last clause is what to do.
+func TestLongAdviceKeepsItsLastClause(t *testing.T) {
 	s := snapshottest.DrawnBox()
 	s.Alerts = []snapshot.Alert{{
 		Kind: snapshot.AlertLost, Severity: snapshot.Notice, GPU: 6, GPUUUID: s.GPUs[6].UUID,
@@ -127,9 +125,9 @@ func TestAdviceKeepsItsVerb(t *testing.T) {
 	}
 }
 
-// TestOneMomentOfFull: the alert line and the graph name the same second, also
-// where the clock has gone on since the snapshot.
-func TestOneMomentOfFull(t *testing.T) {
+// TestAlertLineAndGraphAgreeOnFull: both name the same second, also some time after
+// the snapshot.
+func TestAlertLineAndGraphAgreeOnFull(t *testing.T) {
 	st := screenOf(snapshottest.DrawnBox(), 120, 40)
 	st.now = st.now.Add(900 * time.Millisecond)
 	const want = " at 12:08:27"

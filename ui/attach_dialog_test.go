@@ -97,9 +97,8 @@ func TestRefusedAttachAsDrawn(t *testing.T) {
 	}
 }
 
-// TestAttachDialogDoesNotJump: what has been found out fills the place that was
-// kept for it.
-func TestAttachDialogDoesNotJump(t *testing.T) {
+// TestAttachDialogKeepsItsHeight: the plan does not change the height.
+func TestAttachDialogKeepsItsHeight(t *testing.T) {
 	_, d := askedToAttach(drawnLook(t), snapshottest.Probeme, 80, 24)
 	_, before := d.Size(80)
 	_, after := d.Fill(drawnPlan()).Size(80)
@@ -111,7 +110,7 @@ func TestAttachDialogDoesNotJump(t *testing.T) {
 	}
 }
 
-func TestAttachAnswersAreNoUnlessY(t *testing.T) {
+func TestOnlyYAttaches(t *testing.T) {
 	_, asked := askedToAttach(drawnLook(t), snapshottest.Probeme, 80, 24)
 	ready := asked.Fill(drawnPlan())
 	for key, want := range map[string]dialog.Outcome{
@@ -159,7 +158,7 @@ func TestAttachDialogFollowsItsProcess(t *testing.T) {
 	}
 }
 
-func TestAttachSaysWhoseProcessItIsAndHow(t *testing.T) {
+func TestAttachNamesOwnerAndMethod(t *testing.T) {
 	_, d := askedToAttach(drawnLook(t), snapshottest.Leaking, 80, 24)
 	plan := drawnPlan()
 	plan.Method, plan.Version = "remote_exec", "3.14.0"
@@ -195,8 +194,8 @@ func TestAttachGoldens(t *testing.T) {
 	})
 }
 
-// TestAttachSaysWhatItDoesAtEverySize: what will be done stays readable.
-func TestAttachSaysWhatItDoesAtEverySize(t *testing.T) {
+// TestAttachExplainsItselfAtEverySize: what will be done stays readable.
+func TestAttachExplainsItselfAtEverySize(t *testing.T) {
 	lk := drawnLook(t)
 	for width := 60; width <= 200; width += 7 {
 		for height := 11; height <= 50; height++ {

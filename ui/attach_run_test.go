@@ -63,7 +63,7 @@ func newAttachModel(t *testing.T, change func(*snapshot.Snapshot, *Options)) (*f
 	return m, a
 }
 
-func TestAAsksAndYAttaches(t *testing.T) {
+func TestAttachKeyAsksAndYAttaches(t *testing.T) {
 	m, a := newAttachModel(t, nil)
 	m.onto(snapshottest.Probeme)
 	m.key("a")
@@ -95,9 +95,8 @@ func TestAAsksAndYAttaches(t *testing.T) {
 	}
 }
 
-// TestAYesThatWasTypedBeforeTheQuestion: keys that waited in a slow line are
-// no answer to a question that came after them.
-func TestAYesThatWasTypedBeforeTheQuestion(t *testing.T) {
+// TestEarlyYDoesNotAnswer: keys typed before the question do not answer it.
+func TestEarlyYDoesNotAnswer(t *testing.T) {
 	m, a := newAttachModel(t, nil)
 	m.onto(snapshottest.Probeme)
 	m.key("a")
@@ -109,7 +108,7 @@ func TestAYesThatWasTypedBeforeTheQuestion(t *testing.T) {
 	}
 }
 
-func TestAClosesAsNo(t *testing.T) {
+func TestAttachClosesWithoutAction(t *testing.T) {
 	m, a := newAttachModel(t, nil)
 	m.onto(snapshottest.Probeme)
 	close(a.wait)
@@ -126,9 +125,8 @@ func TestAClosesAsNo(t *testing.T) {
 	}
 }
 
-// TestAPlanThatComesTooLate: the dialog was closed, or is about another
-// process by now.
-func TestAPlanThatComesTooLate(t *testing.T) {
+// TestLatePlanIsDropped: the question was closed, or is about another process.
+func TestLatePlanIsDropped(t *testing.T) {
 	m, a := newAttachModel(t, nil)
 	m.onto(snapshottest.Probeme)
 	close(a.wait)
@@ -143,7 +141,7 @@ func TestAPlanThatComesTooLate(t *testing.T) {
 	m.shows("examining the process")
 }
 
-func TestAShowsEveryReasonAtOnce(t *testing.T) {
+func TestAttachShowsEveryReason(t *testing.T) {
 	m, a := newAttachModel(t, nil)
 	a.plan = refusedPlan()
 	close(a.wait)
@@ -158,7 +156,7 @@ func TestAShowsEveryReasonAtOnce(t *testing.T) {
 	}
 }
 
-func TestASaysWhyNot(t *testing.T) {
+func TestAttachKeySaysWhyNot(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		pid  int
@@ -213,7 +211,7 @@ func TestASaysWhyNot(t *testing.T) {
 	})
 }
 
-func TestAttachHintIsGreyWhereItOnlySaysWhyNot(t *testing.T) {
+func TestAttachHintIsGreyWhereRefused(t *testing.T) {
 	st := screenOf(seenBy("bob"), 80, 24)
 	if st.greyed("a") {
 		t.Error("without a cursor a is grey")
@@ -225,8 +223,8 @@ func TestAttachHintIsGreyWhereItOnlySaysWhyNot(t *testing.T) {
 	}
 }
 
-// TestDayOneHintSpeaksOnlyOfWhatThereIs: without a there is still run.
-func TestDayOneHintSpeaksOnlyOfWhatThereIs(t *testing.T) {
+// TestDayOneHintNamesOnlyAvailableKeys: without attaching, run remains.
+func TestDayOneHintNamesOnlyAvailableKeys(t *testing.T) {
 	for bound, want := range map[bool]string{true: "CMD\", or press a on a Python process", false: "Start jobs with \"vramscope run -- CMD\" "} {
 		m, _ := newAttachModel(t, func(box *snapshot.Snapshot, o *Options) {
 			*box = *snapshottest.DayOne()

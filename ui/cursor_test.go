@@ -31,7 +31,7 @@ func TestNoCursorUntilAMovementKey(t *testing.T) {
 }
 
 // The cursor's process keeps its screen line while the rows around it move.
-func TestCursorHoldsItsProcessAndItsLine(t *testing.T) {
+func TestCursorStaysOnItsProcessAndLine(t *testing.T) {
 	m := newTestModel(t, smallBox(8, 8, 0), nil)
 	m.press("down", "down", "down", "down", "down", "pgdown")
 	held, line := m.st.Cursor.ID, m.cursorLine()
@@ -100,9 +100,9 @@ func TestDigitsFocusAGPU(t *testing.T) {
 	m.shows("there is no GPU 9")
 }
 
-// TestDigitsNameIndicesNotPlaces: with --gpu 3,12 there are two GPUs, and 12
+// TestDigitsAreGPUIndices: with --gpu 3,12 there are two GPUs, and 12
 // needs two digits.
-func TestDigitsNameIndicesNotPlaces(t *testing.T) {
+func TestDigitsAreGPUIndices(t *testing.T) {
 	s := smallBox(2, 2, 0)
 	s.GPUs[0].Index, s.GPUs[1].Index = 3, 12
 	m := newTestModel(t, s, nil)
@@ -117,7 +117,7 @@ func TestDigitsNameIndicesNotPlaces(t *testing.T) {
 	}
 }
 
-func TestSecondDigitIsWaitedForWhereThereAreMoreThanTen(t *testing.T) {
+func TestFirstOfTwoDigitsWaits(t *testing.T) {
 	m := newTestModel(t, smallBox(16, 2, 0), nil)
 	index := func() int {
 		if m.st.Focus == nil {
@@ -177,7 +177,7 @@ func TestRowsDoNotMoveUnderADialog(t *testing.T) {
 	}
 }
 
-func TestTabWalksTheGPUs(t *testing.T) {
+func TestTabMovesAmongGPUs(t *testing.T) {
 	m := newTestModel(t, smallBox(4, 3, 0), nil)
 	m.press("tab", "j", "j")
 	if m.st.Focus == nil || m.st.Focus.GPUUUID != m.st.shown.GPUs[2].UUID {

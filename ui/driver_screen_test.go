@@ -26,7 +26,7 @@ func neverADriver(s *snapshot.Snapshot) {
 	}
 }
 
-func TestWhatNoDriverHasToldIsNotSaidToHaveBeenSeen(t *testing.T) {
+func TestLastSeenLeavesOutProbeOnlyGPUs(t *testing.T) {
 	box := &snapshot.Snapshot{}
 	neverADriver(box)
 	m := newTestModel(t, box, nil)
@@ -38,7 +38,7 @@ func TestWhatNoDriverHasToldIsNotSaidToHaveBeenSeen(t *testing.T) {
 	m.shows("By probes   2 GPUs; usage unknown")
 }
 
-func TestFFlushesAlsoWithoutADriver(t *testing.T) {
+func TestFlushWorksWithoutADriver(t *testing.T) {
 	m := newFlushModel(t, func(s *snapshot.Snapshot, _ *Options) { neverADriver(s) })
 	m.onto(snapshottest.Leaking).key("F")
 	if !strings.Contains(m.content, "Flush: free cached memory") {

@@ -100,7 +100,7 @@ func TestFlushLevels(t *testing.T) {
 	}
 }
 
-func TestFlushAnswersAreNoUnlessY(t *testing.T) {
+func TestOnlyYFlushes(t *testing.T) {
 	_, d := askedToFlush(drawnLook(t), nil, snapshottest.Leaking)
 	for key, want := range map[string]dialog.Outcome{
 		"y": dialog.Confirmed, "d": dialog.Rehearsed, "esc": dialog.Closed, "n": dialog.Closed, "N": dialog.Closed, "q": dialog.Closed,
@@ -141,7 +141,7 @@ func TestFlushDialogFollowsItsProcess(t *testing.T) {
 	}
 }
 
-func TestFlushSaysHowMuchLasts(t *testing.T) {
+func TestFlushEstimatesWhatStaysFree(t *testing.T) {
 	for _, c := range []struct {
 		name, want string
 		history    func(snapshot.History) snapshot.History
@@ -225,7 +225,7 @@ func TestFlushShowsTheSizesOfCaches(t *testing.T) {
 	}
 }
 
-func TestFlushWarnsWhereOthersWait(t *testing.T) {
+func TestFlushWarnsThatRanksMayWait(t *testing.T) {
 	_, d := askedToFlush(drawnLook(t), nil, 2963101) // one of two ranks
 	if got := shownText(d); !strings.Contains(got, "its job's other GPUs may wait") {
 		t.Errorf("no warning that the job may stall:\n%s", got)

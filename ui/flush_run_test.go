@@ -128,7 +128,7 @@ func (m *flushModel) onto(pid int) *flushModel {
 	return m
 }
 
-func TestFAsksAndYFlushes(t *testing.T) {
+func TestFlushKeyAsksAndYFlushes(t *testing.T) {
 	m := newFlushModel(t, nil).onto(snapshottest.Leaking)
 	m.key("F")
 	if !strings.Contains(m.content, "Flush: free cached memory") {
@@ -151,7 +151,7 @@ func TestFAsksAndYFlushes(t *testing.T) {
 // flush0 reports whether a flush is under way.
 func (m *flushModel) flush0() bool { return m.model.flush != nil }
 
-func TestFClosesAsNo(t *testing.T) {
+func TestFlushClosesWithoutAction(t *testing.T) {
 	m := newFlushModel(t, nil).onto(snapshottest.Leaking)
 	for _, no := range []string{"esc", "n", "q"} {
 		m.key("F", no)
@@ -224,7 +224,7 @@ func TestOneStepIsNotStoppedByEsc(t *testing.T) {
 	m.until("flushed 2963112")
 }
 
-func TestFSaysWhyNot(t *testing.T) {
+func TestFlushKeySaysWhyNot(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		pid  int
@@ -273,7 +273,7 @@ func TestFSaysWhyNot(t *testing.T) {
 	})
 }
 
-func TestFlushHintIsGreyWhereItOnlySaysWhyNot(t *testing.T) {
+func TestFlushHintIsGreyWhereRefused(t *testing.T) {
 	st := screenOf(snapshottest.DrawnBox(), 80, 24)
 	if st.greyed("F") {
 		t.Error("without a cursor F is grey")
@@ -285,7 +285,7 @@ func TestFlushHintIsGreyWhereItOnlySaysWhyNot(t *testing.T) {
 	}
 }
 
-func TestFOnTaggedProcesses(t *testing.T) {
+func TestFlushKeyWithTaggedProcesses(t *testing.T) {
 	m := newFlushModel(t, nil).onto(snapshottest.Leaking)
 	m.answer = func(_ context.Context, r flush.Request) (flush.Result, error) {
 		if r.Process.PID == 2701455 {
@@ -307,7 +307,7 @@ func TestFOnTaggedProcesses(t *testing.T) {
 	}
 }
 
-func TestFlushOfAProcessThatEndsMeanwhile(t *testing.T) {
+func TestFlushOfAProcessThatExits(t *testing.T) {
 	m := newFlushModel(t, nil).onto(snapshottest.Leaking)
 	m.key("F")
 	next := *m.st.live

@@ -21,8 +21,8 @@ func hostileTexts() []string {
 	}
 }
 
-// TestHostileNames: whatever a process calls itself, the screen keeps its
-// shape, and no byte of it reaches the terminal as a command.
+// TestHostileNames: no name of a process breaks the layout or reaches the terminal as
+// an escape sequence.
 func TestHostileNames(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long, on one goroutine")

@@ -96,7 +96,7 @@ func TestUnreadTerminalEnds(t *testing.T) {
 
 // A terminal that was not read for a while shows the whole screen when it is
 // read again, and what piled up meanwhile is bounded.
-func TestUnreadTerminalComesBack(t *testing.T) {
+func TestUnreadTerminalIsRedrawn(t *testing.T) {
 	t.Parallel()
 	m := launch(t, "quiet", 120, 40)
 	m.untilText("quit")
@@ -149,7 +149,7 @@ func TestFailureIsReported(t *testing.T) {
 }
 
 // An update that hangs cannot keep the program alive.
-func TestHangingProgramIsEnded(t *testing.T) {
+func TestHangingProgramExits(t *testing.T) {
 	for name, end := range map[string]func(*monitor){
 		"SIGTERM": func(m *monitor) { m.signal(syscall.SIGTERM) },
 		"Ctrl-C":  func(m *monitor) { m.press("\x03") },

@@ -261,7 +261,7 @@ func TestSignalIsConfirmedByYAlone(t *testing.T) {
 	m.ends(0, soon)
 }
 
-func TestPastShowsItselfAndEnds(t *testing.T) {
+func TestPastIsMarkedAndCanBeLeft(t *testing.T) {
 	t.Parallel()
 	m := launch(t, "moving", 80, 24)
 	m.untilText("LIVE")
@@ -314,7 +314,7 @@ func TestEnvironmentChoosesTheGlyphs(t *testing.T) {
 	}
 }
 
-func TestNoColorLeavesTextureAlone(t *testing.T) {
+func TestNoColorKeepsTextures(t *testing.T) {
 	for _, env := range []string{"NO_COLOR=yes", "CLICOLOR=0"} {
 		m := launch(t, "quiet", 80, 24, env)
 		m.untilText("train.py")

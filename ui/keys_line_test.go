@@ -42,7 +42,7 @@ func TestHintsAsDrawn(t *testing.T) {
 	}
 }
 
-func TestAWiderLineNeverLosesAHint(t *testing.T) {
+func TestWiderLineKeepsItsHints(t *testing.T) {
 	for _, where := range []keys.Scope{keys.InMain, keys.InDetail, keys.InOverlay, keys.InNoDriver} {
 		hints := keys.New(keys.AllAbilities, false).Hints(where, false, 16)
 		if where == keys.InDetail {

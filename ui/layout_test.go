@@ -2,10 +2,10 @@ package ui
 
 import "testing"
 
-// TestFewGPUsHaveTheirGraph: a workstation's screen of 80×24 shows the graph
+// TestFewGPUsGetAGraph: a workstation's screen of 80×24 shows the graph
 // and still five rows and more; a server's, or one with MIG instances to show, does not
 // give rows away for it.
-func TestFewGPUsHaveTheirGraph(t *testing.T) {
+func TestFewGPUsGetAGraph(t *testing.T) {
 	for _, c := range []struct {
 		name              string
 		width, height     int

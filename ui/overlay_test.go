@@ -24,7 +24,7 @@ func pressed(o dialog.Overlay, keys ...string) (dialog.Overlay, dialog.Outcome) 
 	return o, out
 }
 
-func TestDialogEnterNeverConfirms(t *testing.T) {
+func TestEnterNeverConfirms(t *testing.T) {
 	st := drawnState()
 	d := dialog.NewSignal(uitest.Appearance(t, "", false), st.scene(), st.Cursor.ID)
 	for _, name := range []string{"enter", "space", "Y", "tab", "x", "F", "1", "ctrl+j", "ctrl+m"} {
@@ -82,7 +82,7 @@ func TestSignalDialogFollowsItsProcess(t *testing.T) {
 	}
 }
 
-func TestSignalDialogSaysWhoseItIs(t *testing.T) {
+func TestSignalDialogNamesTheOwner(t *testing.T) {
 	st := drawnState()
 	for viewer, want := range map[string]string{"bob": "you are bob", "root": "allowed because you are root", "carol": ""} {
 		st.live.Host.User = viewer
@@ -104,7 +104,7 @@ func TestSignalDialogNamesAllGPUsOfTheProcess(t *testing.T) {
 	}
 }
 
-func TestDialogKeepsItsKeysWhenThereIsNoRoom(t *testing.T) {
+func TestShortDialogKeepsItsKeys(t *testing.T) {
 	st := drawnState()
 	d := dialog.NewSignal(uitest.Appearance(t, "", false), st.scene(), st.Cursor.ID)
 	for height := dialog.LeastLines; height < 20; height++ {
@@ -129,7 +129,7 @@ func TestOverlayStaysInItsRectangle(t *testing.T) {
 	}
 }
 
-func TestDetailPromisesNothingThatIsNotThere(t *testing.T) {
+func TestDetailNamesOnlyAvailableKeys(t *testing.T) {
 	st := changed(withoutProbe)
 	st.shown.Host.User = "carol"
 	lk := uitest.Appearance(t, "", false)
@@ -149,7 +149,7 @@ func TestDetailPromisesNothingThatIsNotThere(t *testing.T) {
 	}
 }
 
-func TestDetailNeverShowsMoreThanTheCardHas(t *testing.T) {
+func TestDetailForecastStopsAtTheCapacity(t *testing.T) {
 	st := changed(func(p *snapshot.Process) {
 		p.Predicted = []snapshot.Prediction{
 			{Horizon: time.Minute, Median: 72 * quantity.GiB, Lower80: 71 * quantity.GiB, Upper80: 90 * quantity.GiB},

@@ -82,7 +82,7 @@ func TestReadOnlyHasNoActions(t *testing.T) {
 	m.hides("signal")
 }
 
-func TestQClosesWhatLiesOnTopFirst(t *testing.T) {
+func TestQClosesOverlayThenDetail(t *testing.T) {
 	m := newTestModel(t, smallBox(4, 3, 0), nil)
 	for _, open := range []string{"?", "E"} {
 		m.press(open, "q")
@@ -100,7 +100,7 @@ func TestQClosesWhatLiesOnTopFirst(t *testing.T) {
 	}
 }
 
-func TestDialogThatNoLongerFitsClosesAsNo(t *testing.T) {
+func TestTooLargeDialogCloses(t *testing.T) {
 	m := newTestModel(t, smallBox(4, 3, 0), func(o *Options) {
 		o.Actions.Signal = func(context.Context, signal.Request) (signal.Result, error) {
 			t.Error("it acted")

@@ -16,9 +16,9 @@ func without(second int) *snapshot.Snapshot {
 	return s
 }
 
-// TestWithoutADriverOneCanLookAndAsk: r looks for it at once, d shows what
+// TestDriverScreenRetriesAndShowsDoctor: r looks for it at once, d shows what
 // doctor says, and neither is a key while there is a driver.
-func TestWithoutADriverOneCanLookAndAsk(t *testing.T) {
+func TestDriverScreenRetriesAndShowsDoctor(t *testing.T) {
 	looked := 0
 	m := newTestModel(t, without(0), func(o *Options) {
 		o.LookNow = func() { looked++ }
@@ -71,8 +71,8 @@ func TestSaveWritesWhatIsShown(t *testing.T) {
 	}
 }
 
-// TestADriverThatHasNotAnsweredIsNotGone: the screen does not say that there is none.
-func TestADriverThatHasNotAnsweredIsNotGone(t *testing.T) {
+// TestStartingDriverIsNotReportedMissing: the screen does not say that there is none.
+func TestStartingDriverIsNotReportedMissing(t *testing.T) {
 	s := without(0)
 	s.GPUs, s.Rows, s.Driver.State = nil, nil, snapshot.DriverStarting
 	m := newTestModel(t, s, nil)

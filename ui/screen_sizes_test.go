@@ -116,9 +116,8 @@ func TestTooSmall(t *testing.T) {
 	}
 }
 
-// TestAlarmIsAlwaysSeen: however small the screen, the GPU that is about to
-// fill says so, in words or at least with a mark.
-func TestAlarmIsAlwaysSeen(t *testing.T) {
+// TestAlarmIsVisibleAtEverySize: a GPU that fills up is marked on the smallest screen.
+func TestAlarmIsVisibleAtEverySize(t *testing.T) {
 	for _, size := range [][2]int{{30, 3}, {30, 5}, {40, 4}, {40, 8}, {60, 3}, {80, 3}, {80, 10}, {200, 4}} {
 		for name, box := range map[string]func() *snapshot.Snapshot{"8": snapshottest.DrawnBox, "16": snapshottest.SixteenGPUs} {
 			st := screenOf(box(), size[0], size[1])
@@ -133,9 +132,7 @@ func TestAlarmIsAlwaysSeen(t *testing.T) {
 	}
 }
 
-// TestBadgesAreInEverySize: that figures are simulated, that nothing can be
-// done and that the screen shows the past is said at every size, whatever else
-// the last line has to say.
+// TestBadgesAreInEverySize: SIMULATED, READ-ONLY and PAST are shown at every size.
 func TestBadgesAreInEverySize(t *testing.T) {
 	lk := drawnLook(t)
 	for width := leastWidth; width <= 120; width += 3 {

@@ -58,7 +58,7 @@ func TestLateMomentIsDropped(t *testing.T) {
 	}
 }
 
-func TestFreezeHoldsTheScreenAndNotTheSampling(t *testing.T) {
+func TestFreezeKeepsSampling(t *testing.T) {
 	m := newTestModel(t, smallBox(4, 3, 0), nil)
 	m.press("p")
 	m.shows("FROZEN")

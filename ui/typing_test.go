@@ -6,7 +6,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 )
 
-func TestFilterWorksWhileItIsTyped(t *testing.T) {
+func TestFilterAppliesWhileTyping(t *testing.T) {
 	m := newTestModel(t, smallBox(4, 3, 0), nil)
 	m.press("f", "b", "o", "b")
 	m.shows(" bob ")
@@ -58,7 +58,7 @@ func TestFindGoesToTheMatches(t *testing.T) {
 	m.shows("no row contains xyz")
 }
 
-func TestPasteIsNoKeys(t *testing.T) {
+func TestPasteIsNotTakenForKeys(t *testing.T) {
 	m := newTestModel(t, smallBox(4, 3, 0), nil)
 	before := m.screen()
 	m.send(tea.PasteMsg{Content: "qx\ny"})

@@ -23,9 +23,9 @@ func TestResizeKeepsEverything(t *testing.T) {
 	}
 }
 
-// TestLastIntervalStays: of two presses in one burst the second counts, in
-// whichever order their commands come to run.
-func TestLastIntervalStays(t *testing.T) {
+// TestLastIntervalWins: the second of two quick presses counts, in whatever order their
+// commands run.
+func TestLastIntervalWins(t *testing.T) {
 	m := newTestModel(t, smallBox(4, 3, 0), nil)
 	_, first := m.Update(tea.KeyPressMsg{Code: '+', Text: "+"})
 	_, second := m.Update(tea.KeyPressMsg{Code: '+', Text: "+"})
@@ -56,7 +56,7 @@ func TestIntervalSteps(t *testing.T) {
 	}
 }
 
-func TestGroundChoosesTheTheme(t *testing.T) {
+func TestBackgroundChoosesTheTheme(t *testing.T) {
 	m := newTestModel(t, smallBox(4, 3, 0), nil)
 	if !m.look.Styles.Dark {
 		t.Fatal("not dark before the terminal has said anything")
@@ -91,7 +91,7 @@ func TestWideGlyphsAreReplaced(t *testing.T) {
 
 // Nothing is drawn for a terminal that takes no output; the next frame is of
 // now.
-func TestStalledTerminalIsNotDrawnOn(t *testing.T) {
+func TestStalledTerminalGetsNoFrames(t *testing.T) {
 	m := newTestModel(t, smallBox(4, 3, 0), nil)
 	stalled := true
 	m.stalled = func() bool { return stalled }

@@ -22,9 +22,8 @@ func aViewpoint(box *snapshot.Snapshot) Viewpoint {
 	}
 }
 
-// TestAScreenGoesOnFromAnother: nothing of a viewpoint is lost on the way, also
-// not a field that is added and forgotten.
-func TestAScreenGoesOnFromAnother(t *testing.T) {
+// TestViewpointIsComplete: no field of a viewpoint is lost, nor one added later.
+func TestViewpointIsComplete(t *testing.T) {
 	box := snapshottest.DrawnBox()
 	want := aViewpoint(box)
 	for i := range reflect.TypeFor[Viewpoint]().NumField() {
@@ -42,8 +41,7 @@ func TestAScreenGoesOnFromAnother(t *testing.T) {
 	}
 }
 
-// TestAScreenThatGoesOnLooksAsBefore.
-func TestAScreenThatGoesOnLooksAsBefore(t *testing.T) {
+func TestResumedScreenLooksTheSame(t *testing.T) {
 	box := snapshottest.DrawnBox()
 	before := newFlushModel(t, nil)
 	before.onto(snapshottest.Leaking).draw()
@@ -64,8 +62,8 @@ func TestAScreenThatGoesOnLooksAsBefore(t *testing.T) {
 	}
 }
 
-// TestWhatAnotherVersionLookedAtIsTakenWithCare: what there is not here is left out.
-func TestWhatAnotherVersionLookedAtIsTakenWithCare(t *testing.T) {
+// TestInvalidViewpointIsDropped: a viewpoint of another version may be invalid.
+func TestInvalidViewpointIsDropped(t *testing.T) {
 	box := snapshottest.DrawnBox()
 	gone := snapshottest.RowID(box, snapshottest.Leaking)
 	gone.Process.PID = 1

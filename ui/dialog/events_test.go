@@ -11,10 +11,9 @@ import (
 	"vramscope/ui/uitest"
 )
 
-// TestEventsSayWhatTheColumnsDoNot: an alarm's sentence names its GPU and its
-// process for the alert line; in the log the columns do, and the words that
-// are left have room.
-func TestEventsSayWhatTheColumnsDoNot(t *testing.T) {
+// TestEventMessagesOmitWhatColumnsShow: GPU and process of an alarm have columns in
+// the log.
+func TestEventMessagesOmitWhatColumnsShow(t *testing.T) {
 	row := snapshot.RowID{Process: process.Identity{PID: 2701455, StartTime: 1}}
 	leak := snapshot.Event{Time: uitest.DrawnAt, Kind: snapshot.EventAlarm, GPU: 4, GPUUUID: "GPU-4", Row: row, User: "dave", Name: "dlrm.py"}
 	for message, want := range map[string]string{
@@ -60,7 +59,7 @@ func TestEventsScrollSideways(t *testing.T) {
 	}
 }
 
-func TestEventsStayInPlaceWhileNewOnesCome(t *testing.T) {
+func TestScrolledEventsStayInPlace(t *testing.T) {
 	log := uitest.EventLog()
 	for i := range 40 {
 		log = append(log, snapshot.Event{Time: uitest.DrawnAt.Add(-20*time.Hour - time.Duration(i)*time.Minute), Kind: snapshot.EventXID, Message: "old"})
@@ -83,7 +82,7 @@ func TestEventsStayInPlaceWhileNewOnesCome(t *testing.T) {
 	}
 }
 
-func TestEventsOfThePastEndThere(t *testing.T) {
+func TestEventsEndAtTheShownMoment(t *testing.T) {
 	st := &Scene{Now: uitest.DrawnAt, Past: uitest.DrawnAt.Add(-30 * time.Minute), History: uitest.CurveHistory{Log: uitest.EventLog()}}
 	text := rendered(NewEvents(uitest.Appearance(t, "", false), st), 80, 14)
 	if strings.Contains(text, "full in") || !strings.Contains(text, "sent TERM") {

@@ -41,7 +41,7 @@ func TestHelpAsDrawn(t *testing.T) {
 	}
 }
 
-func TestHelpLeavesOutWhatIsNotThere(t *testing.T) {
+func TestHelpListsOnlyAvailableKeys(t *testing.T) {
 	lk := uitest.Appearance(t, "", false)
 	lk.Keys = keys.New(keys.CanSignal, true)
 	text := rendered(NewHelp(lk), 80, 40)

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-func TestAKeyMeansOneThingInAScope(t *testing.T) {
+func TestKeysAreUniqueInAScope(t *testing.T) {
 	b := New(AllAbilities, false)
 	for name, indices := range b.byKey {
 		for _, where := range []Scope{InMain, InDetail, InOverlay, InNoDriver} {
@@ -44,7 +44,7 @@ func TestAliasesOfTheHelpScreen(t *testing.T) {
 	}
 }
 
-func TestActionsAreGoneInThePastAndReadOnly(t *testing.T) {
+func TestActionsAreDisabledInThePastAndReadOnly(t *testing.T) {
 	actions := []string{"F", "a", "x", "f9", "space", "U"}
 	b := New(AllAbilities, false)
 	for _, name := range actions {
