@@ -32,9 +32,9 @@ type History struct {
 
 // alertSpan is a time in which an alert stood.
 type alertSpan struct {
-	alert   snapshot.Alert
-	from    time.Time
-	cleared time.Time // zero while it stands
+	Alert   snapshot.Alert
+	From    time.Time
+	Cleared time.Time // zero while it stands
 }
 
 // The history's limits.
@@ -66,7 +66,7 @@ func (h *History) record(now time.Time, snap *snapshot.Snapshot) {
 		g := &snap.GPUs[i]
 		r := h.gpus[g.UUID]
 		if r == nil {
-			r = &gpuRecord{first: now, instances: make(map[snapshot.InstanceID]*instanceRecord)}
+			r = &gpuRecord{First: now}
 			h.gpus[g.UUID] = r
 		}
 		r.append(h.store, now, g)
@@ -75,7 +75,7 @@ func (h *History) record(now time.Time, snap *snapshot.Snapshot) {
 		p := &snap.Rows[i]
 		r := h.row(i, p.ID)
 		if r == nil {
-			r = &rowRecord{first: now}
+			r = &rowRecord{First: now}
 			h.rows[p.ID] = r
 		}
 		if i < len(h.order) {
@@ -84,7 +84,7 @@ func (h *History) record(now time.Time, snap *snapshot.Snapshot) {
 			h.order = append(h.order, r)
 		}
 		r.append(h.store, now, p)
-		r.tick = snap.Sequence
+		r.Tick = snap.Sequence
 	}
 	clear(h.order[len(snap.Rows):])
 	h.order = h.order[:len(snap.Rows)]
@@ -97,7 +97,7 @@ func (h *History) record(now time.Time, snap *snapshot.Snapshot) {
 // snapshot: that is faster than a thousand lookups ten times a second.
 func (h *History) row(i int, id snapshot.RowID) *rowRecord {
 	if i < len(h.order) {
-		if r := h.order[i]; r.ended.IsZero() && r.process.ID == id {
+		if r := h.order[i]; r.Ended.IsZero() && r.Process.ID == id {
 			return r
 		}
 	}
@@ -108,10 +108,10 @@ func (h *History) row(i int, id snapshot.RowID) *rowRecord {
 // those that ended before the store's oldest sample.
 func (h *History) retire(now time.Time, sequence uint64) {
 	for id, r := range h.rows {
-		if r.tick != sequence {
-			r.ended = now
-			last := *r.process // a copy, to free its snapshot
-			r.process = &last
+		if r.Tick != sequence {
+			r.Ended = now
+			last := *r.Process // a copy, to free its snapshot
+			r.Process = &last
 			r.metrics.close()
 			delete(h.rows, id)
 			h.ended = append(h.ended, r)
@@ -123,7 +123,7 @@ func (h *History) retire(now time.Time, sequence uint64) {
 	h.pruned = now
 	oldest, _ := h.store.Span()
 	first := max(len(h.ended)-mostEnded, 0)
-	for first < len(h.ended) && h.ended[first].ended.Before(oldest) {
+	for first < len(h.ended) && h.ended[first].Ended.Before(oldest) {
 		first++
 	}
 	h.ended = slices.Delete(h.ended, 0, first)
@@ -134,11 +134,11 @@ func (h *History) retire(now time.Time, sequence uint64) {
 func (h *History) forgetGPUs(now time.Time) {
 	var away []string
 	for uuid, r := range h.gpus {
-		if r.last.Before(now) {
+		if r.Last.Before(now) {
 			away = append(away, uuid)
 		}
 	}
-	slices.SortFunc(away, func(a, b string) int { return h.gpus[b].last.Compare(h.gpus[a].last) })
+	slices.SortFunc(away, func(a, b string) int { return h.gpus[b].Last.Compare(h.gpus[a].Last) })
 	for _, uuid := range away[min(mostGPUs, len(away)):] {
 		h.gpus[uuid].close()
 		delete(h.gpus, uuid)
@@ -152,14 +152,14 @@ func (h *History) noteAlerts(now time.Time, alerts []snapshot.Alert) {
 		key := keyOf(&alerts[i])
 		span := h.standing[key]
 		if span == nil {
-			span = &alertSpan{alert: alerts[i], from: now}
+			span = &alertSpan{Alert: alerts[i], From: now}
 			h.alerts = append(h.alerts, span)
 		}
 		standing[key] = span
 	}
 	for key, span := range h.standing {
 		if standing[key] == nil {
-			span.cleared = now
+			span.Cleared = now
 		}
 	}
 	h.standing = standing
@@ -202,7 +202,7 @@ func (h *History) find(key snapshot.SeriesKey) *store.Series {
 			return r.metrics[key.Metric]
 		}
 		for i := len(h.ended) - 1; i >= 0; i-- {
-			if h.ended[i].process.ID == key.Row {
+			if h.ended[i].Process.ID == key.Row {
 				return h.ended[i].metrics[key.Metric]
 			}
 		}
@@ -213,7 +213,7 @@ func (h *History) find(key snapshot.SeriesKey) *store.Series {
 		return nil
 	}
 	if key.Instance.MIG {
-		if in := g.instances[key.Instance]; in != nil {
+		if in := g.instance(key.Instance); in != nil {
 			return in.metrics[key.Metric]
 		}
 		return nil
@@ -235,12 +235,12 @@ func (h *History) At(t time.Time) (*snapshot.Snapshot, bool) {
 	then.Driver = h.driverAt(t)
 	then.Rows, then.GPUs, then.Ended, then.Alerts = nil, nil, nil, nil
 	for _, r := range h.rows {
-		if !r.first.After(t) {
+		if !r.First.After(t) {
 			then.Rows = append(then.Rows, r.at(t))
 		}
 	}
 	for _, r := range h.ended {
-		if !r.first.After(t) && r.ended.After(t) {
+		if !r.First.After(t) && r.Ended.After(t) {
 			then.Rows = append(then.Rows, r.at(t))
 		}
 	}
@@ -257,8 +257,8 @@ func (h *History) At(t time.Time) (*snapshot.Snapshot, bool) {
 		}
 	}
 	for _, span := range h.alerts {
-		if !span.from.After(t) && (span.cleared.IsZero() || span.cleared.After(t)) {
-			then.Alerts = append(then.Alerts, span.alert)
+		if !span.From.After(t) && (span.Cleared.IsZero() || span.Cleared.After(t)) {
+			then.Alerts = append(then.Alerts, span.Alert)
 		}
 	}
 	return &then, true

@@ -5,72 +5,36 @@ import (
 	"encoding/gob"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strings"
-	"time"
 
 	"vramscope/sampler/snapshot"
 	"vramscope/sampler/store"
 )
 
-// roster is all that Save writes besides the samples. A series is a number: its
-// place among the saved series, from 1; 0 is none.
+// roster is all that Save writes besides the samples.
 type roster struct {
 	Latest      *snapshot.Snapshot // nil before the first tick
 	OutOfMemory map[snapshot.RowID]int64
 	Events      []snapshot.Event // newest first
-	Drivers     []keptDriver
-	GPUs        []keptGPU
-	Rows        []keptRow // ended ones in order of their end, then live ones
-	Alerts      []keptAlert
+	Drivers     []driverSpan
+	GPUs        []*gpuRecord
+	Rows        []*rowRecord // ended ones in order of their end, then live ones
+	Alerts      []*alertSpan
 	Outlooks    []keptOutlook
 	Rules       []byte // the state of the alert rules
-}
 
-type keptSeries []uint32
-
-type keptDriver struct {
-	From   time.Time
-	Driver snapshot.Driver
-}
-
-type keptGPU struct {
-	GPU         snapshot.GPU
-	First, Last time.Time
-	States      []keptState
-	Series      keptSeries
-	Instances   []keptInstance
-}
-
-type keptState struct {
-	From    time.Time
-	State   snapshot.GPUState
-	Message string
-}
-
-type keptInstance struct {
-	Instance snapshot.Instance
-	Series   keptSeries
-}
-
-type keptRow struct {
-	Process      snapshot.Process
-	First, Ended time.Time // zero: it is live
-	Tick         uint64
-	Series       keptSeries
-	Torn         []span
-}
-
-type keptAlert struct {
-	Alert         snapshot.Alert
-	From, Cleared time.Time
+	// Series numbers the series of each of tables: a place among the saved series,
+	// from 1; 0 is none.
+	Series [][]uint32
 }
 
 // The roster's section. Gob matches fields by name: adding or removing one needs
 // no new version, a field with another meaning does.
 const (
 	rosterKind    = "rost"
-	rosterVersion = 2
+	rosterVersion = 3
 )
 
 func (r *roster) save(w io.Writer) error {
@@ -110,103 +74,91 @@ func (s *Sampler) roster() (*roster, []*store.Series) {
 			r.OutOfMemory[id] = row.oom
 		}
 	}
+	r.Drivers, r.Alerts = h.drivers, h.alerts
+	r.GPUs = slices.Collect(maps.Values(h.gpus))
+	r.Rows = slices.AppendSeq(slices.Clone(h.ended), maps.Values(h.rows))
 	var all []*store.Series
-	number := func(m *metrics) keptSeries {
-		out := make(keptSeries, len(m))
-		for i, series := range m {
+	for _, table := range r.tables() {
+		numbers := make([]uint32, len(table))
+		for i, series := range table {
 			if series != nil {
 				all = append(all, series)
-				out[i] = uint32(len(all))
+				numbers[i] = uint32(len(all))
 			}
 		}
-		return out
-	}
-	for _, span := range h.drivers {
-		r.Drivers = append(r.Drivers, keptDriver{span.from, span.driver})
-	}
-	for _, g := range h.gpus {
-		kept := keptGPU{GPU: g.gpu, First: g.first, Last: g.last, Series: number(&g.metrics)}
-		for _, span := range g.states {
-			kept.States = append(kept.States, keptState{span.from, span.state, span.message})
-		}
-		for _, in := range g.instances {
-			kept.Instances = append(kept.Instances, keptInstance{in.instance, number(&in.metrics)})
-		}
-		r.GPUs = append(r.GPUs, kept)
-	}
-	keep := func(row *rowRecord) {
-		r.Rows = append(r.Rows, keptRow{*row.process, row.first, row.ended, row.tick, number(&row.metrics), slices.Clone(row.skews)})
-	}
-	for _, row := range h.ended {
-		keep(row)
-	}
-	for _, row := range h.rows {
-		keep(row)
-	}
-	for _, span := range h.alerts {
-		r.Alerts = append(r.Alerts, keptAlert{span.alert, span.from, span.cleared})
+		r.Series = append(r.Series, numbers)
 	}
 	return r, all
 }
 
-// history makes a History of the roster and the samples.
-func (r *roster) history(samples *store.Store, series []*store.Series) (*History, error) {
-	h := newHistory()
-	h.store = samples
-	h.latest = r.Latest
-	unknown := false
-	find := func(numbers keptSeries) (out metrics) {
-		for i, n := range numbers {
+// tables are the series of every record, in the order of the records.
+func (r *roster) tables() []*metrics {
+	var all []*metrics
+	for _, g := range r.GPUs {
+		all = append(all, &g.metrics)
+		for _, in := range g.Instances {
+			all = append(all, &in.metrics)
+		}
+	}
+	for _, row := range r.Rows {
+		all = append(all, &row.metrics)
+	}
+	return all
+}
+
+var errForeign = fmt.Errorf("roster: %w: it does not belong to its samples", store.ErrDamaged)
+
+// takeSeries gives every record its series.
+func (r *roster) takeSeries(series []*store.Series) error {
+	tables := r.tables()
+	if len(r.Series) != len(tables) {
+		return errForeign
+	}
+	for i, table := range tables {
+		for id, n := range r.Series[i] {
 			switch {
-			case i >= len(out) || int64(n) > int64(len(series)):
-				unknown = unknown || n > 0
-			case n > 0:
-				out[i] = series[n-1]
+			case n == 0:
+			case id >= len(table) || int64(n) > int64(len(series)):
+				return errForeign
+			default:
+				table[id] = series[n-1]
 			}
 		}
-		return out
 	}
-	for i := len(r.Events) - 1; i >= 0; i-- {
-		h.log.Append(r.Events[i])
+	return nil
+}
+
+// history makes a History of the roster and the samples.
+func (r *roster) history(samples *store.Store, series []*store.Series) (*History, error) {
+	if _, newest := samples.Span(); r.Latest == nil && !newest.IsZero() {
+		return nil, errForeign
 	}
-	for _, span := range r.Drivers {
-		h.drivers = append(h.drivers, driverSpan{span.From, span.Driver})
+	if err := r.takeSeries(series); err != nil {
+		return nil, err
 	}
-	for i := range r.GPUs {
-		kept := &r.GPUs[i]
-		g := &gpuRecord{
-			gpu: kept.GPU, first: kept.First, last: kept.Last,
-			metrics: find(kept.Series), instances: make(map[snapshot.InstanceID]*instanceRecord),
-		}
-		for _, span := range kept.States {
-			g.states = append(g.states, stateSpan{span.From, span.State, span.Message})
-		}
-		for _, in := range kept.Instances {
-			g.instances[in.Instance.ID] = &instanceRecord{in.Instance, find(in.Series)}
-		}
-		h.gpus[kept.GPU.UUID] = g
+	h := newHistory()
+	h.store, h.latest, h.drivers, h.alerts = samples, r.Latest, r.Drivers, r.Alerts
+	for _, event := range slices.Backward(r.Events) {
+		h.log.Append(event)
 	}
-	for i := range r.Rows {
-		kept := &r.Rows[i]
-		process := kept.Process
-		row := &rowRecord{process: &process, first: kept.First, ended: kept.Ended, tick: kept.Tick, metrics: find(kept.Series), skews: kept.Torn}
-		if row.ended.IsZero() {
-			h.rows[row.process.ID] = row
-		} else {
+	for _, g := range r.GPUs {
+		h.gpus[g.GPU.UUID] = g
+	}
+	for _, row := range r.Rows {
+		switch {
+		case row.Process == nil:
+			return nil, errForeign
+		case row.Ended.IsZero():
+			h.rows[row.Process.ID] = row
+		default:
 			h.ended = append(h.ended, row)
 		}
 	}
 	h.standing = make(map[alertKey]*alertSpan)
-	for i := range r.Alerts {
-		span := &alertSpan{alert: r.Alerts[i].Alert, from: r.Alerts[i].From, cleared: r.Alerts[i].Cleared}
-		h.alerts = append(h.alerts, span)
-		if span.cleared.IsZero() {
-			h.standing[keyOf(&span.alert)] = span
+	for _, span := range h.alerts {
+		if span.Cleared.IsZero() {
+			h.standing[keyOf(&span.Alert)] = span
 		}
-	}
-	_, newest := samples.Span()
-	if unknown || h.latest == nil && !newest.IsZero() {
-		return nil, fmt.Errorf("roster: %w: it does not belong to its samples", store.ErrDamaged)
 	}
 	return h, nil
 }

@@ -144,7 +144,7 @@ func TestSkewsAreLimited(t *testing.T) {
 		}
 		r.noteSkew(start.Add(time.Duration(i)*time.Second), p)
 	}
-	if len(r.skews) > 64 || !r.skewedAt(start.Add(9999*time.Second)) || !r.skewedAt(start.Add(9997*time.Second)) || r.skewedAt(start.Add(9998*time.Second)) {
-		t.Errorf("%d skews are remembered, the last is %v", len(r.skews), r.skews[len(r.skews)-1])
+	if len(r.Skews) > 64 || !r.skewedAt(start.Add(9999*time.Second)) || !r.skewedAt(start.Add(9997*time.Second)) || r.skewedAt(start.Add(9998*time.Second)) {
+		t.Errorf("%d skews are remembered, the last is %v", len(r.Skews), r.Skews[len(r.Skews)-1])
 	}
 }

@@ -75,17 +75,17 @@ func (m *metrics) value(id metric.ID, t time.Time) snapshot.Float {
 
 // rowRecord is a row for as long as the history remembers it.
 type rowRecord struct {
-	process *snapshot.Process // as last seen
-	first   time.Time
-	ended   time.Time // zero while it lives
-	tick    uint64    // the snapshot that last had it
+	Process *snapshot.Process // as last seen
+	First   time.Time
+	Ended   time.Time // zero while it lives
+	Tick    uint64    // the snapshot that last had it
+	Skews   []span    // when its readings were of different moments
 	metrics metrics
-	skews   []span // when its readings were of different moments
 }
 
 func (r *rowRecord) append(s *store.Store, now time.Time, p *snapshot.Process) {
 	r.noteSkew(now, p)
-	r.process = p
+	r.Process = p
 	for _, id := range recordedOfProcess {
 		r.metrics.append(s, id, p.Value(id))
 	}
@@ -93,7 +93,7 @@ func (r *rowRecord) append(s *store.Store, now time.Time, p *snapshot.Process) {
 
 // at rebuilds the row as it was. Its names are those it was last seen with.
 func (r *rowRecord) at(t time.Time) snapshot.Process {
-	p := withoutFigures(*r.process)
+	p := withoutFigures(*r.Process)
 	m := &r.metrics
 	p.Used = m.bytes(metric.Used, t)
 	p.Allocated = m.bytes(metric.Allocated, t)
@@ -115,8 +115,8 @@ func (r *rowRecord) at(t time.Time) snapshot.Process {
 
 // driverSpan is a time that the driver spent in one state and version.
 type driverSpan struct {
-	from   time.Time
-	driver snapshot.Driver
+	From   time.Time
+	Driver snapshot.Driver
 }
 
 // noteDriver keeps what the driver was from now on, where that is new.
@@ -124,7 +124,7 @@ func (h *History) noteDriver(now time.Time, d *snapshot.Driver) {
 	const most = 1000
 	n := len(h.drivers)
 	if n > 0 {
-		was := &h.drivers[n-1].driver
+		was := &h.drivers[n-1].Driver
 		if was.State == d.State && was.Version == d.Version && was.CUDAVersion == d.CUDAVersion && was.MemoryCall == d.MemoryCall {
 			return
 		}
@@ -136,90 +136,99 @@ func (h *History) noteDriver(now time.Time, d *snapshot.Driver) {
 	// nothing of the past is tried again.
 	then := *d
 	then.Err, then.RetryAt, then.ProbesAnswering, then.Hanging = nil, time.Time{}, 0, 0
-	h.drivers = append(h.drivers, driverSpan{from: now, driver: then})
+	h.drivers = append(h.drivers, driverSpan{From: now, Driver: then})
 }
 
 // driverAt is what the driver was at a moment; before all that is known, the
 // first that is.
 func (h *History) driverAt(t time.Time) snapshot.Driver {
 	for i := len(h.drivers) - 1; i > 0; i-- {
-		if !h.drivers[i].from.After(t) {
-			return h.drivers[i].driver
+		if !h.drivers[i].From.After(t) {
+			return h.drivers[i].Driver
 		}
 	}
 	if len(h.drivers) == 0 {
 		return snapshot.Driver{}
 	}
-	return h.drivers[0].driver
+	return h.drivers[0].Driver
 }
 
 // gpuRecord is a GPU in the history.
 type gpuRecord struct {
-	gpu       snapshot.GPU // as last seen
-	first     time.Time    // when it was first seen
-	last      time.Time    // and last
-	states    []stateSpan
+	GPU       snapshot.GPU // as last seen
+	First     time.Time    // when it was first seen
+	Last      time.Time    // and last
+	States    []stateSpan
+	Instances []*instanceRecord
 	metrics   metrics
-	instances map[snapshot.InstanceID]*instanceRecord
 }
 
 // stateSpan is a time that a GPU spent in one state.
 type stateSpan struct {
-	from    time.Time
-	state   snapshot.GPUState
-	message string
+	From    time.Time
+	State   snapshot.GPUState
+	Message string
 }
 
 // close ends its series.
 func (r *gpuRecord) close() {
 	r.metrics.close()
-	for _, in := range r.instances {
+	for _, in := range r.Instances {
 		in.metrics.close()
 	}
 }
 
+// instanceRecord is a MIG instance that the GPU has had.
 type instanceRecord struct {
-	instance snapshot.Instance
-	metrics  metrics
+	ID      snapshot.InstanceID
+	metrics metrics
+}
+
+func (r *gpuRecord) instance(id snapshot.InstanceID) *instanceRecord {
+	for _, in := range r.Instances {
+		if in.ID == id {
+			return in
+		}
+	}
+	return nil
 }
 
 func (r *gpuRecord) append(s *store.Store, now time.Time, g *snapshot.GPU) {
 	const most = 1000
-	if n := len(r.states); n == 0 || r.states[n-1].state != g.State {
-		r.states = append(r.states, stateSpan{from: now, state: g.State, message: g.Message})
-		if len(r.states) > most {
-			r.states = append([]stateSpan(nil), r.states[len(r.states)-most/2:]...)
+	if n := len(r.States); n == 0 || r.States[n-1].State != g.State {
+		r.States = append(r.States, stateSpan{From: now, State: g.State, Message: g.Message})
+		if len(r.States) > most {
+			r.States = slices.Clone(r.States[len(r.States)-most/2:])
 		}
 	}
-	r.gpu, r.last = *g, now
+	r.GPU, r.Last = *g, now
 	for _, id := range recordedOfGPU {
 		r.metrics.append(s, id, g.Value(id))
 	}
 	for i := range g.Instances {
 		in := &g.Instances[i]
-		rec := r.instances[in.ID]
-		if rec == nil {
-			rec = &instanceRecord{}
-			r.instances[in.ID] = rec
+		record := r.instance(in.ID)
+		if record == nil {
+			record = &instanceRecord{ID: in.ID}
+			r.Instances = append(r.Instances, record)
 		}
-		rec.instance = *in
-		rec.metrics.append(s, metric.Used, in.Memory.Value(metric.Used))
+		record.metrics.append(s, metric.Used, in.Memory.Value(metric.Used))
 	}
 }
 
 // present reports whether the GPU was in the snapshots of a moment.
 func (r *gpuRecord) present(t, newest time.Time) bool {
-	return !r.first.After(t) && (!r.last.Before(t) || !r.last.Before(newest))
+	return !r.First.After(t) && (!r.Last.Before(t) || !r.Last.Before(newest))
 }
 
 // at is the GPU at a moment, with the rows of that moment.
 func (r *gpuRecord) at(t time.Time, rows []snapshot.Process) snapshot.GPU {
-	g := r.gpu
+	g := r.GPU
 	m := &r.metrics
 	g.State, g.Message, g.Since, g.RetryAt = snapshot.GPUOK, "", time.Time{}, time.Time{}
-	for i := len(r.states) - 1; i >= 0; i-- {
-		if !r.states[i].from.After(t) {
-			g.State, g.Message, g.Since = r.states[i].state, r.states[i].message, r.states[i].from
+	for _, was := range slices.Backward(r.States) {
+		if !was.From.After(t) {
+			g.State, g.Message, g.Since = was.State, was.Message, was.From
 			break
 		}
 	}
@@ -234,10 +243,15 @@ func (r *gpuRecord) at(t time.Time, rows []snapshot.Process) snapshot.GPU {
 	g.Parts = partsOf(g.Memory.Used, rows, func(p *snapshot.Process) bool { return p.ID.GPUUUID == g.UUID })
 	g.ProcessCount, g.Unattributed = count(g.Memory.Used, rows, g.UUID)
 	g.Instances = nil
-	for i := range r.gpu.Instances {
-		if rec := r.instances[r.gpu.Instances[i].ID]; rec != nil {
-			g.Instances = append(g.Instances, rec.at(t, g.UUID, rows))
+	for _, in := range r.GPU.Instances {
+		record := r.instance(in.ID)
+		if record == nil {
+			continue // a restored record may lack it
 		}
+		in.FullIn, in.Predicted = nil, nil
+		setUsed(&in.Memory, record.metrics.bytes(metric.Used, t))
+		sumInstance(&in, g.UUID, rows)
+		g.Instances = append(g.Instances, in)
 	}
 	return g
 }
@@ -249,12 +263,4 @@ func setUsed(m *snapshot.Memory, used snapshot.Bytes) {
 	if capacity, limited := m.Capacity().Value(); ok && limited {
 		m.Free = quantity.From(max(capacity-u, 0), quantity.Computed)
 	}
-}
-
-func (r *instanceRecord) at(t time.Time, gpuUUID string, rows []snapshot.Process) snapshot.Instance {
-	in := r.instance
-	in.FullIn, in.Predicted = nil, nil
-	setUsed(&in.Memory, r.metrics.bytes(metric.Used, t))
-	sumInstance(&in, gpuUUID, rows)
-	return in
 }

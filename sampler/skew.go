@@ -14,16 +14,16 @@ type span struct{ From, To time.Time }
 // were of different moments, so that the past does not subtract them either.
 func (r *rowRecord) noteSkew(now time.Time, p *snapshot.Process) {
 	const limit = 64
-	n := len(r.skews)
-	lasts := n > 0 && r.skews[n-1].To.IsZero()
+	n := len(r.Skews)
+	lasts := n > 0 && r.Skews[n-1].To.IsZero()
 	switch skewed := isSkewed(p); {
 	case lasts && !skewed:
-		r.skews[n-1].To = now
+		r.Skews[n-1].To = now
 	case skewed && !lasts:
 		if n == limit {
-			r.skews = slices.Clone(r.skews[limit/2:])
+			r.Skews = slices.Clone(r.Skews[limit/2:])
 		}
-		r.skews = append(r.skews, span{From: now})
+		r.Skews = append(r.Skews, span{From: now})
 	}
 }
 
@@ -35,5 +35,5 @@ func isSkewed(p *snapshot.Process) bool {
 
 // skewedAt reports whether the readings were skewed at a moment.
 func (r *rowRecord) skewedAt(t time.Time) bool {
-	return slices.ContainsFunc(r.skews, func(s span) bool { return !t.Before(s.From) && (s.To.IsZero() || t.Before(s.To)) })
+	return slices.ContainsFunc(r.Skews, func(s span) bool { return !t.Before(s.From) && (s.To.IsZero() || t.Before(s.To)) })
 }
