@@ -31,48 +31,55 @@ func (t Thresholds) withDefaults() Thresholds {
 // Evaluator applies the rules. It is not safe for concurrent use.
 type Evaluator struct {
 	thresholds Thresholds
-	latches    map[key]*latch
-	rows       map[snapshot.RowID]*rowTrace
-	gpus       map[string]*gpuTrace
-	tick       uint64
-	found      []*snapshot.Process // room for at
+	past
+	tick  uint64
+	found []*snapshot.Process // room for at
+}
+
+// past is what an Evaluator remembers. The exported fields in it are saved.
+type past struct {
+	Latches map[key]*latch
+	Rows    map[snapshot.RowID]*rowTrace
+	GPUs    map[string]*gpuTrace
 }
 
 // New makes an Evaluator without a past.
 func New(thresholds Thresholds) *Evaluator {
 	return &Evaluator{
 		thresholds: thresholds.withDefaults(),
-		latches:    make(map[key]*latch),
-		rows:       make(map[snapshot.RowID]*rowTrace),
-		gpus:       make(map[string]*gpuTrace),
+		past: past{
+			Latches: make(map[key]*latch),
+			Rows:    make(map[snapshot.RowID]*rowTrace),
+			GPUs:    make(map[string]*gpuTrace),
+		},
 	}
 }
 
 // key identifies a candidate from one snapshot to the next. An alert about a
 // GPU has no row in its key: the process that it names may change.
 type key struct {
-	kind     snapshot.AlertKind
-	gpuUUID  string
-	instance snapshot.InstanceID
-	row      snapshot.RowID
+	Kind     snapshot.AlertKind
+	GPUUUID  string
+	Instance snapshot.InstanceID
+	Row      snapshot.RowID
 }
 
 // place is the GPU or MIG instance that the candidate is about.
 func (k key) place() place {
-	if k.row != (snapshot.RowID{}) {
-		return place{gpuUUID: k.gpuUUID, instance: k.row.Instance}
+	if k.Row != (snapshot.RowID{}) {
+		return place{gpuUUID: k.GPUUUID, instance: k.Row.Instance}
 	}
-	return place{gpuUUID: k.gpuUUID, instance: k.instance}
+	return place{gpuUUID: k.GPUUUID, instance: k.Instance}
 }
 
 // candidate is what a rule finds in one snapshot.
 type candidate struct {
-	key        key
-	hysteresis hysteresis
-	alert      snapshot.Alert
-	soon       time.Duration // orders alerts of one kind: the soonest first
-	// refuted ends the alert at the first miss where the place uses less than this.
-	refuted quantity.Bytes
+	Key        key
+	Hysteresis hysteresis
+	Alert      snapshot.Alert
+	Soon       time.Duration // orders alerts of one kind: the soonest first
+	// Refuted ends the alert at the first miss where the place uses less than this.
+	Refuted quantity.Bytes
 }
 
 // Evaluate looks at the next snapshot and returns the alerts that stand,
@@ -102,7 +109,7 @@ func (e *Evaluator) Evaluate(snap *snapshot.Snapshot) []snapshot.Alert {
 	slices.SortFunc(standing, worstFirst)
 	var alerts []snapshot.Alert
 	for i := range standing {
-		alerts = append(alerts, standing[i].alert)
+		alerts = append(alerts, standing[i].Alert)
 	}
 	return alerts
 }
@@ -112,13 +119,13 @@ func (e *Evaluator) Evaluate(snap *snapshot.Snapshot) []snapshot.Alert {
 func withoutRepetition(standing []candidate) []candidate {
 	filling := make(map[place]bool)
 	for i := range standing {
-		if standing[i].key.kind == snapshot.AlertFullIn {
-			filling[standing[i].key.place()] = true
+		if standing[i].Key.Kind == snapshot.AlertFullIn {
+			filling[standing[i].Key.place()] = true
 		}
 	}
 	return slices.DeleteFunc(standing, func(c candidate) bool {
-		repeats := c.key.kind == snapshot.AlertLowMemory || c.key.kind == snapshot.AlertLeak
-		return repeats && filling[c.key.place()]
+		repeats := c.Key.Kind == snapshot.AlertLowMemory || c.Key.Kind == snapshot.AlertLeak
+		return repeats && filling[c.Key.place()]
 	})
 }
 
@@ -130,14 +137,14 @@ var order = [...]snapshot.AlertKind{
 
 func worstFirst(a, b candidate) int {
 	return cmp.Or(
-		cmp.Compare(b.alert.Severity, a.alert.Severity),
-		cmp.Compare(slices.Index(order[:], a.key.kind), slices.Index(order[:], b.key.kind)),
-		cmp.Compare(a.soon, b.soon),
-		cmp.Compare(a.alert.GPU, b.alert.GPU),
-		cmp.Compare(a.key.gpuUUID, b.key.gpuUUID),
-		cmp.Compare(a.key.instance.GPU, b.key.instance.GPU),
-		cmp.Compare(a.key.instance.Compute, b.key.instance.Compute),
-		compareRows(a.key.row, b.key.row),
+		cmp.Compare(b.Alert.Severity, a.Alert.Severity),
+		cmp.Compare(slices.Index(order[:], a.Key.Kind), slices.Index(order[:], b.Key.Kind)),
+		cmp.Compare(a.Soon, b.Soon),
+		cmp.Compare(a.Alert.GPU, b.Alert.GPU),
+		cmp.Compare(a.Key.GPUUUID, b.Key.GPUUUID),
+		cmp.Compare(a.Key.Instance.GPU, b.Key.Instance.GPU),
+		cmp.Compare(a.Key.Instance.Compute, b.Key.Instance.Compute),
+		compareRows(a.Key.Row, b.Key.Row),
 	)
 }
 

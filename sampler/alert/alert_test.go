@@ -226,8 +226,8 @@ func TestOutOfMemoryStandsAfterTheProcessExits(t *testing.T) {
 	}
 	s.tick()
 	s.calm(t, "after a minute")
-	if len(s.evaluator.rows) != 1 || len(s.evaluator.latches) != 0 {
-		t.Errorf("%d rows and %d latches are remembered", len(s.evaluator.rows), len(s.evaluator.latches))
+	if len(s.evaluator.Rows) != 1 || len(s.evaluator.Latches) != 0 {
+		t.Errorf("%d rows and %d latches are remembered", len(s.evaluator.Rows), len(s.evaluator.Latches))
 	}
 }
 

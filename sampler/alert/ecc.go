@@ -35,7 +35,7 @@ func (c *errorCount) add(now time.Time, count quantity.Optional[uint64]) {
 const newErrorsFor = time.Hour
 
 func (e *Evaluator) ecc(found []candidate, snap *snapshot.Snapshot, g *snapshot.GPU) []candidate {
-	c := &e.gpus[g.UUID].errors
+	c := &e.GPUs[g.UUID].Errors
 	if !c.Known || c.Value == 0 {
 		return found
 	}
@@ -57,8 +57,8 @@ func (e *Evaluator) ecc(found []candidate, snap *snapshot.Snapshot, g *snapshot.
 		}
 	}
 	return append(found, candidate{
-		key:        key{kind: snapshot.AlertECC, gpuUUID: g.UUID},
-		hysteresis: hysteresis{samples: 1, misses: 1},
-		alert:      a,
+		Key:        key{Kind: snapshot.AlertECC, GPUUUID: g.UUID},
+		Hysteresis: hysteresis{Samples: 1, Misses: 1},
+		Alert:      a,
 	})
 }

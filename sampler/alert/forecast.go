@@ -6,7 +6,7 @@ import (
 )
 
 // forecasted is the hysteresis of alerts from forecasts.
-func forecasted() hysteresis { return hysteresis{samples: 3, misses: 5} }
+var forecasted = hysteresis{Samples: 3, Misses: 5}
 
 // fullIn alerts where a GPU or a MIG instance will be full soon by its forecast.
 func (e *Evaluator) fullIn(found []candidate, g *snapshot.GPU) []candidate {
@@ -26,18 +26,18 @@ func (e *Evaluator) fullPlace(found []candidate, g *snapshot.GPU, where place, f
 	if full.Median >= e.thresholds.FullWithin {
 		return found
 	}
-	k := key{kind: snapshot.AlertFullIn, gpuUUID: g.UUID, instance: where.instance}
+	k := key{Kind: snapshot.AlertFullIn, GPUUUID: g.UUID, Instance: where.instance}
 	text := formatFullIn(full)
 	words := text
 	if where.instance.MIG {
 		words = label + " " + briefFullIn(full) // the GPU line stands for all its instances
 	}
 	return append(found, candidate{
-		key:        k,
-		hysteresis: forecasted(),
-		soon:       full.Median,
-		refuted:    refuted,
-		alert: snapshot.Alert{
+		Key:        k,
+		Hysteresis: forecasted,
+		Soon:       full.Median,
+		Refuted:    refuted,
+		Alert: snapshot.Alert{
 			Kind: snapshot.AlertFullIn, Severity: snapshot.Urgent,
 			GPU: g.Index, GPUUUID: g.UUID, Instance: where.instance, Row: e.grower(where, k),
 			Note: note(words), Message: "GPU " + label + " " + text, Advice: flushAdvice(e.mostReturnable(where)),
@@ -95,9 +95,9 @@ func (e *Evaluator) leaks(found []candidate, g *snapshot.GPU) []candidate {
 			short += ", " + p.User
 		}
 		found = append(found, candidate{
-			key:        key{kind: snapshot.AlertLeak, gpuUUID: g.UUID, row: p.ID},
-			hysteresis: forecasted(),
-			alert: snapshot.Alert{
+			Key:        key{Kind: snapshot.AlertLeak, GPUUUID: g.UUID, Row: p.ID},
+			Hysteresis: forecasted,
+			Alert: snapshot.Alert{
 				Kind: snapshot.AlertLeak, Severity: snapshot.Notice, GPU: g.Index, GPUUUID: g.UUID, Instance: p.ID.Instance, Row: p.ID,
 				Note: note(short), Message: "GPU " + number(g.Index) + ", " + sentence, Advice: flushAdvice(p),
 			},

@@ -10,11 +10,10 @@ import (
 
 // driver alerts where the driver cannot be read.
 func (e *Evaluator) driver(found []candidate, snap *snapshot.Snapshot) []candidate {
-	d := &snap.Driver
-	switch d.State {
-	case snapshot.DriverOK, snapshot.DriverStarting, "":
+	if !driverAway(snap) {
 		return found
 	}
+	d := &snap.Driver
 	message := "no driver"
 	if d.State == snapshot.DriverGone && !d.Since.IsZero() {
 		message = "the driver went away at " + clock(d.Since)
@@ -27,9 +26,9 @@ func (e *Evaluator) driver(found []candidate, snap *snapshot.Snapshot) []candida
 		advice = "probe data only"
 	}
 	return append(found, candidate{
-		key:        key{kind: snapshot.AlertDriver},
-		hysteresis: hysteresis{samples: 1, misses: 1},
-		alert: snapshot.Alert{
+		Key:        key{Kind: snapshot.AlertDriver},
+		Hysteresis: hysteresis{Samples: 1, Misses: 1},
+		Alert: snapshot.Alert{
 			Kind: snapshot.AlertDriver, Severity: snapshot.Notice, Since: d.Since,
 			Note: "no driver", Message: message, Advice: advice,
 		},
@@ -44,7 +43,7 @@ func (e *Evaluator) state(found []candidate, snap *snapshot.Snapshot, g *snapsho
 		return found
 	}
 	a := snapshot.Alert{Kind: snapshot.AlertLost, Severity: snapshot.Notice, GPU: g.Index, GPUUUID: g.UUID, Since: g.Since}
-	h := hysteresis{samples: 1, misses: 1}
+	h := hysteresis{Samples: 1, Misses: 1}
 	since := ""
 	if !g.Since.IsZero() {
 		since = " since " + clock(g.Since)
@@ -53,7 +52,7 @@ func (e *Evaluator) state(found []candidate, snap *snapshot.Snapshot, g *snapsho
 	case snapshot.GPUHanging:
 		a.Kind = snapshot.AlertHanging
 		// One late answer is no hang, and neither are answers that are always slow.
-		h.samples, h.after = 2, 3*time.Second
+		h.Samples, h.After = 2, 3*time.Second
 		a.Note = "no answer"
 		a.Message = "GPU " + number(g.Index) + " has not answered" + since
 		a.Advice = "a driver call hangs: see dmesg | grep -i NVRM"
@@ -72,7 +71,7 @@ func (e *Evaluator) state(found []candidate, snap *snapshot.Snapshot, g *snapsho
 	if had, ok := g.LastUsed.Value(); ok {
 		a.Note += ", had " + had.String()
 	}
-	return append(found, candidate{key: key{kind: a.Kind, gpuUUID: g.UUID}, hysteresis: h, alert: a})
+	return append(found, candidate{Key: key{Kind: a.Kind, GPUUUID: g.UUID}, Hysteresis: h, Alert: a})
 }
 
 func driverAway(snap *snapshot.Snapshot) bool {
@@ -104,9 +103,9 @@ func (e *Evaluator) throttled(found []candidate, g *snapshot.GPU) []candidate {
 		advice = "check its cooling"
 	}
 	return append(found, candidate{
-		key:        key{kind: snapshot.AlertThrottled, gpuUUID: g.UUID},
-		hysteresis: hysteresis{samples: 3, after: e.thresholds.ThrottledFor, misses: 5, hold: e.thresholds.ThrottledFor},
-		alert: snapshot.Alert{
+		Key:        key{Kind: snapshot.AlertThrottled, GPUUUID: g.UUID},
+		Hysteresis: hysteresis{Samples: 3, After: e.thresholds.ThrottledFor, Misses: 5, Hold: e.thresholds.ThrottledFor},
+		Alert: snapshot.Alert{
 			Kind: snapshot.AlertThrottled, Severity: snapshot.Notice, GPU: g.Index, GPUUUID: g.UUID,
 			Note: note("throttled: " + reasons[0]), Message: message, Advice: advice,
 		},

@@ -11,21 +11,21 @@ import (
 // hysteresis is how long a candidate must be there before its alert is raised,
 // and away before it is cleared: in snapshots and in time.
 type hysteresis struct {
-	samples int           // consecutive snapshots with it
-	after   time.Duration // since the first of them
-	misses  int           // consecutive snapshots without it
-	hold    time.Duration // since the last with it
+	Samples int           // consecutive snapshots with it
+	After   time.Duration // since the first of them
+	Misses  int           // consecutive snapshots without it
+	Hold    time.Duration // since the last with it
 }
 
 // latch is the state of one candidate's hysteresis.
 type latch struct {
-	standing bool
-	hits     int
-	misses   int
-	first    time.Time // of the hits in a row
-	last     time.Time
+	Standing bool
+	Hits     int
+	Misses   int
+	First    time.Time // of the hits in a row
+	Last     time.Time
+	Newest   candidate
 	tick     uint64 // the snapshot that last had it
-	newest   candidate
 }
 
 // latch passes the candidates of a snapshot through their latches and returns
@@ -33,10 +33,10 @@ type latch struct {
 func (e *Evaluator) latch(snap *snapshot.Snapshot, found []candidate) []candidate {
 	for i := range found {
 		c := &found[i]
-		l := e.latches[c.key]
+		l := e.Latches[c.Key]
 		if l == nil {
 			l = &latch{}
-			e.latches[c.key] = l
+			e.Latches[c.Key] = l
 		}
 		if l.tick == e.tick {
 			continue // the snapshot lists a GPU or a row twice
@@ -44,46 +44,46 @@ func (e *Evaluator) latch(snap *snapshot.Snapshot, found []candidate) []candidat
 		l.hit(snap.Time, e.tick, *c)
 	}
 	var standing []candidate
-	for k, l := range e.latches {
+	for k, l := range e.Latches {
 		if l.tick != e.tick {
 			l.miss(snap.Time)
-			if !l.standing || e.unfounded(k, l, snap.GPU(k.gpuUUID)) {
-				delete(e.latches, k)
+			if !l.Standing || e.unfounded(k, l, snap.GPU(k.GPUUUID)) {
+				delete(e.Latches, k)
 				continue
 			}
 		}
-		if l.standing {
-			standing = append(standing, l.newest)
+		if l.Standing {
+			standing = append(standing, l.Newest)
 		}
 	}
 	return standing
 }
 
 func (l *latch) hit(now time.Time, tick uint64, c candidate) {
-	if l.hits == 0 || now.Before(l.first) { // or the clock was set back
-		l.first = now
+	if l.Hits == 0 || now.Before(l.First) { // or the clock was set back
+		l.First = now
 	}
-	l.hits++
-	l.misses = 0
-	l.last, l.tick = now, tick
-	h := c.hysteresis
-	if !l.standing && l.hits >= h.samples && now.Sub(l.first) >= h.after {
-		l.standing = true
+	l.Hits++
+	l.Misses = 0
+	l.Last, l.tick = now, tick
+	h := c.Hysteresis
+	if !l.Standing && l.Hits >= h.Samples && now.Sub(l.First) >= h.After {
+		l.Standing = true
 	}
-	l.newest = c
-	if l.newest.alert.Since.IsZero() {
-		l.newest.alert.Since = l.first
+	l.Newest = c
+	if l.Newest.Alert.Since.IsZero() {
+		l.Newest.Alert.Since = l.First
 	}
 }
 
 // miss notes a snapshot without the candidate. A latch that does not stand
 // starts anew with the next hit.
 func (l *latch) miss(now time.Time) {
-	l.misses++
-	h := l.newest.hysteresis
-	if !l.standing || l.misses >= h.misses && !within(now, l.last, h.hold) {
-		l.standing = false
-		l.hits = 0
+	l.Misses++
+	h := l.Newest.Hysteresis
+	if !l.Standing || l.Misses >= h.Misses && !within(now, l.Last, h.Hold) {
+		l.Standing = false
+		l.Hits = 0
 	}
 }
 
@@ -92,13 +92,13 @@ func (l *latch) miss(now time.Time) {
 // no longer there.
 func (e *Evaluator) unfounded(k key, l *latch, g *snapshot.GPU) bool {
 	answers := g != nil && g.State == snapshot.GPUOK
-	switch k.kind {
+	switch k.Kind {
 	case snapshot.AlertFullIn:
-		return !answers || usedOn(g, k.instance) < l.newest.refuted
+		return !answers || usedOn(g, k.Instance) < l.Newest.Refuted
 	case snapshot.AlertLowMemory, snapshot.AlertThrottled:
 		return !answers
 	case snapshot.AlertLeak:
-		return !answers || !e.present(k.row)
+		return !answers || !e.present(k.Row)
 	default:
 		return false
 	}

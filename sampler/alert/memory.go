@@ -9,21 +9,21 @@ import (
 // outOfMemory alerts for a minute after an allocator failed, also where the
 // process exited.
 func (e *Evaluator) outOfMemory(found []candidate, snap *snapshot.Snapshot) []candidate {
-	for id, t := range e.rows {
-		if !within(snap.Time, t.outOfMemory.Risen, e.thresholds.OutOfMemoryFor) {
+	for id, t := range e.Rows {
+		if !within(snap.Time, t.OutOfMemory.Risen, e.thresholds.OutOfMemoryFor) {
 			continue
 		}
-		times := " x" + decimal(uint64(max(t.outOfMemory.Rises, 0)))
+		times := " x" + decimal(uint64(max(t.OutOfMemory.Rises, 0)))
 		message := "GPU " + number(t.row.GPU) + " out of memory" + times + ", " + who(t.row)
 		if t.ended {
 			message += ", which has exited"
 		}
 		found = append(found, candidate{
-			key:        key{kind: snapshot.AlertOutOfMemory, gpuUUID: id.GPUUUID, row: id},
-			hysteresis: hysteresis{samples: 1, misses: 1},
-			alert: snapshot.Alert{
+			Key:        key{Kind: snapshot.AlertOutOfMemory, GPUUUID: id.GPUUUID, Row: id},
+			Hysteresis: hysteresis{Samples: 1, Misses: 1},
+			Alert: snapshot.Alert{
 				Kind: snapshot.AlertOutOfMemory, Severity: snapshot.Urgent,
-				GPU: t.row.GPU, GPUUUID: id.GPUUUID, Instance: id.Instance, Row: id, Since: t.outOfMemory.Risen,
+				GPU: t.row.GPU, GPUUUID: id.GPUUUID, Instance: id.Instance, Row: id, Since: t.OutOfMemory.Risen,
 				Note: note("out of memory" + times), Message: message,
 				Advice: flushAdvice(e.mostReturnable(place{gpuUUID: id.GPUUUID, instance: id.Instance})),
 			},
@@ -68,9 +68,9 @@ func (e *Evaluator) lowPlace(found []candidate, now time.Time, g *snapshot.GPU, 
 		}
 		free = max(capacity-used, 0)
 	}
-	k := key{kind: snapshot.AlertLowMemory, gpuUUID: g.UUID, instance: where.instance}
+	k := key{Kind: snapshot.AlertLowMemory, GPUUUID: g.UUID, Instance: where.instance}
 	limit := e.thresholds.LowMemoryFraction * float64(capacity)
-	if l := e.latches[k]; l != nil && l.standing {
+	if l := e.Latches[k]; l != nil && l.Standing {
 		limit *= lowReleased
 	}
 	if float64(free) >= limit {
@@ -87,7 +87,7 @@ func (e *Evaluator) lowPlace(found []candidate, now time.Time, g *snapshot.GPU, 
 		Message: "GPU " + label + " has " + free.String() + " free of " + capacity.String() + ", " + s.sentence,
 		Advice:  flushAdvice(e.mostReturnable(where)),
 	}
-	return append(found, candidate{key: k, hysteresis: hysteresis{samples: 3, misses: 5}, alert: a})
+	return append(found, candidate{Key: k, Hysteresis: hysteresis{Samples: 3, Misses: 5}, Alert: a})
 }
 
 // strain is what makes little free memory dangerous.
@@ -105,17 +105,17 @@ func (e *Evaluator) strain(now time.Time, where place, named snapshot.RowID) str
 	var failed, retried, grown *snapshot.Process
 	anyKnown := false
 	for _, p := range e.at(where) {
-		t := e.rows[p.ID]
+		t := e.Rows[p.ID]
 		if p.Used.Known() {
 			anyKnown = true
 		}
-		if within(now, t.outOfMemory.Risen, strainRemembered) {
+		if within(now, t.OutOfMemory.Risen, strainRemembered) {
 			failed = larger(failed, p, named)
 		}
-		if within(now, t.retries.Risen, strainRemembered) {
+		if within(now, t.Retries.Risen, strainRemembered) {
 			retried = larger(retried, p, named)
 		}
-		if within(now, t.grew, growthRemembered) {
+		if within(now, t.Grew, growthRemembered) {
 			grown = larger(grown, p, named)
 		}
 	}
@@ -127,8 +127,8 @@ func (e *Evaluator) strain(now time.Time, where place, named snapshot.RowID) str
 	case grown != nil:
 		return strain{snapshot.Notice, "growing", who(grown) + " grows", grown.ID}
 	}
-	gpu := e.gpus[where.gpuUUID]
-	if !anyKnown && !where.instance.MIG && within(now, gpu.grew, growthRemembered) {
+	gpu := e.GPUs[where.gpuUUID]
+	if !anyKnown && !where.instance.MIG && within(now, gpu.Grew, growthRemembered) {
 		return strain{snapshot.Notice, "growing", "and it grows", snapshot.RowID{}}
 	}
 	return strain{}

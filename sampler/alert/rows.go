@@ -11,7 +11,7 @@ type place struct {
 // at lists the rows of a place in this snapshot. The result holds until the
 // next call.
 func (e *Evaluator) at(where place) []*snapshot.Process {
-	g := e.gpus[where.gpuUUID]
+	g := e.GPUs[where.gpuUUID]
 	switch {
 	case g == nil:
 		return nil
@@ -29,15 +29,15 @@ func (e *Evaluator) at(where place) []*snapshot.Process {
 
 // present reports whether a row is in this snapshot.
 func (e *Evaluator) present(id snapshot.RowID) bool {
-	t := e.rows[id]
+	t := e.Rows[id]
 	return t != nil && !t.ended
 }
 
 // named is the row that a standing alert names, zero where there is none or the
 // row has ended.
 func (e *Evaluator) named(k key) snapshot.RowID {
-	if l := e.latches[k]; l != nil && e.present(l.newest.alert.Row) {
-		return l.newest.alert.Row
+	if l := e.Latches[k]; l != nil && e.present(l.Newest.Alert.Row) {
+		return l.Newest.Alert.Row
 	}
 	return snapshot.RowID{}
 }

@@ -11,23 +11,24 @@ import (
 type rowTrace struct {
 	tick  uint64 // of the snapshot that last had it
 	ended bool
-	since time.Time
 	row   *snapshot.Process // as last seen
 
-	outOfMemory counter
-	retries     counter
-	growth      growth
-	grew        time.Time // when it last grew, after its warm-up
+	Since       time.Time
+	OutOfMemory counter
+	Retries     counter
+	Growth      growth
+	Grew        time.Time // when it last grew, after its warm-up
 }
 
 // gpuTrace is the past of a GPU.
 type gpuTrace struct {
-	tick   uint64
-	rows   []*snapshot.Process // those of this snapshot
-	young  bool                // one of them has just started
-	growth growth
-	grew   time.Time
-	errors errorCount
+	tick  uint64
+	rows  []*snapshot.Process // those of this snapshot
+	young bool                // one of them has just started
+
+	Growth growth
+	Grew   time.Time
+	Errors errorCount
 }
 
 // counter follows a count that falls only where its process restarts.
@@ -60,7 +61,7 @@ const warmUp = 5 * time.Minute
 
 // trace takes a snapshot into the traces, before the rules are applied.
 func (e *Evaluator) trace(snap *snapshot.Snapshot) {
-	for _, g := range e.gpus {
+	for _, g := range e.GPUs {
 		clear(g.rows)
 		g.rows, g.young = g.rows[:0], false
 	}
@@ -71,32 +72,32 @@ func (e *Evaluator) trace(snap *snapshot.Snapshot) {
 	for i := range snap.GPUs {
 		e.traceGPU(snap.Time, &snap.GPUs[i])
 	}
-	for uuid, g := range e.gpus {
+	for uuid, g := range e.GPUs {
 		if g.tick != e.tick {
-			delete(e.gpus, uuid)
+			delete(e.GPUs, uuid)
 		}
 	}
 }
 
 func (e *Evaluator) traceRow(now time.Time, p *snapshot.Process) {
-	t := e.rows[p.ID]
+	t := e.Rows[p.ID]
 	if t == nil {
-		t = &rowTrace{since: now}
-		t.outOfMemory.Series = e.thresholds.OutOfMemoryFor
-		e.rows[p.ID] = t
+		t = &rowTrace{Since: now}
+		t.OutOfMemory.Series = e.thresholds.OutOfMemoryFor
+		e.Rows[p.ID] = t
 	}
 	if t.tick == e.tick {
 		return // listed twice
 	}
 	t.tick, t.ended, t.row = e.tick, false, p
 	if p.Probe != nil {
-		t.outOfMemory.add(now, p.Probe.OutOfMemoryCount)
-		t.retries.add(now, p.Probe.AllocRetries)
+		t.OutOfMemory.add(now, p.Probe.OutOfMemoryCount)
+		t.Retries.add(now, p.Probe.AllocRetries)
 	}
 	if used, ok := p.Used.Value(); ok {
-		t.growth.add(now, used)
-		if t.growth.growing() && !t.young(now) {
-			t.grew = now
+		t.Growth.add(now, used)
+		if t.Growth.growing() && !t.young(now) {
+			t.Grew = now
 		}
 	}
 	g := e.gpu(p.ID.GPUUUID)
@@ -107,7 +108,7 @@ func (e *Evaluator) traceRow(now time.Time, p *snapshot.Process) {
 // young reports that a process has just started, or may have.
 func (t *rowTrace) young(now time.Time) bool {
 	if t.row.Started.IsZero() {
-		return now.Sub(t.since) < warmUp
+		return now.Sub(t.Since) < warmUp
 	}
 	return now.Sub(t.row.Started) < warmUp
 }
@@ -115,27 +116,27 @@ func (t *rowTrace) young(now time.Time) bool {
 // traceEnded takes in the last report of processes that ended: one that exits
 // because it is out of memory reports that last.
 func (e *Evaluator) traceEnded(snap *snapshot.Snapshot) {
-	for id, t := range e.rows {
+	for id, t := range e.Rows {
 		if t.tick == e.tick {
 			continue
 		}
 		if !t.ended {
 			t.ended = true
 			if ended := snap.EndedRow(id); ended != nil {
-				t.outOfMemory.add(snap.Time, ended.OutOfMemoryCount)
+				t.OutOfMemory.add(snap.Time, ended.OutOfMemoryCount)
 			}
 		}
-		if !within(snap.Time, t.outOfMemory.Risen, e.thresholds.OutOfMemoryFor) {
-			delete(e.rows, id)
+		if !within(snap.Time, t.OutOfMemory.Risen, e.thresholds.OutOfMemoryFor) {
+			delete(e.Rows, id)
 		}
 	}
 }
 
 func (e *Evaluator) gpu(uuid string) *gpuTrace {
-	g := e.gpus[uuid]
+	g := e.GPUs[uuid]
 	if g == nil {
 		g = &gpuTrace{}
-		e.gpus[uuid] = g
+		e.GPUs[uuid] = g
 	}
 	g.tick = e.tick
 	return g
@@ -146,11 +147,11 @@ func (e *Evaluator) traceGPU(now time.Time, g *snapshot.GPU) {
 	if g.State != snapshot.GPUOK {
 		return
 	}
-	t.errors.add(now, g.ECC.Uncorrected)
+	t.Errors.add(now, g.ECC.Uncorrected)
 	if used, ok := g.Memory.Used.Value(); ok {
-		t.growth.add(now, used)
-		if t.growth.growing() && !t.young {
-			t.grew = now
+		t.Growth.add(now, used)
+		if t.Growth.growing() && !t.young {
+			t.Grew = now
 		}
 	}
 }

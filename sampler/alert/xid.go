@@ -73,8 +73,8 @@ func (e *Evaluator) xid(found []candidate, snap *snapshot.Snapshot, g *snapshot.
 	}
 	a.Message += " at " + clock(seen.Time)
 	return append(found, candidate{
-		key:        key{kind: snapshot.AlertXID, gpuUUID: g.UUID},
-		hysteresis: hysteresis{samples: 1, misses: 1},
-		alert:      a,
+		Key:        key{Kind: snapshot.AlertXID, GPUUUID: g.UUID},
+		Hysteresis: hysteresis{Samples: 1, Misses: 1},
+		Alert:      a,
 	})
 }
