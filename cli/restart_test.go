@@ -232,9 +232,9 @@ func TestMonitorSurvivesADriverUpgrade(t *testing.T) {
 	s.press("jj")
 	s.until(cursor)
 	s.press("f42000\r")
-	s.until(cursor, "~42000")
+	s.until(cursor, "filter: 42000")
 	u.happen()
-	s.until("560.35.03", "58.9G", cursor, "~42000")
+	s.until("560.35.03", "58.9G", cursor, "filter: 42000")
 	if n := s.sent(begun); n != 2 {
 		t.Errorf("the screen was begun %d times", n)
 	}
