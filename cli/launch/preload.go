@@ -33,46 +33,41 @@ func (f Preloading) Decide(c *Command) (yes bool, why string) {
 }
 
 // WithPreload is an environment with a library behind whatever else is
-// preloaded: those come first as they would without it. A child built with
-// AddressSanitizer checks that nothing was loaded before its own library, and
-// would end: ASAN_OPTIONS turns that check off.
+// preloaded. A child built with AddressSanitizer checks that nothing was loaded
+// before its own library, and would end: ASAN_OPTIONS turns that check off.
 func WithPreload(environ []string, library string) []string {
-	const list, sanitizer, unchecked = "LD_PRELOAD=", "ASAN_OPTIONS=", "verify_asan_link_order=0"
-	changed := make([]string, 0, len(environ)+2)
-	value, options := "", unchecked
-	for _, v := range environ {
-		switch {
-		case strings.HasPrefix(v, list):
-			value = v[len(list):]
-		case strings.HasPrefix(v, sanitizer) && v != sanitizer:
-			options = v[len(sanitizer):]
-			if !strings.Contains(options, "verify_asan_link_order") {
-				options += ":" + unchecked
-			}
-		default:
-			changed = append(changed, v)
-		}
+	list, environ := split(environ, "LD_PRELOAD")
+	options, environ := split(environ, "ASAN_OPTIONS")
+	if !strings.Contains(options, "verify_asan_link_order") {
+		options = strings.TrimPrefix(options+":verify_asan_link_order=0", ":")
 	}
-	return append(changed, list+strings.Join(append(others(value), library), ":"), sanitizer+options)
+	return append(environ, "LD_PRELOAD="+strings.Join(append(others(list), library), ":"), "ASAN_OPTIONS="+options)
 }
 
 // WithoutPreload is an environment without the native probe; false where it was
 // not in it.
 func WithoutPreload(environ []string) ([]string, bool) {
-	found := false
-	changed := make([]string, 0, len(environ))
+	list, rest := split(environ, "LD_PRELOAD")
+	if !strings.Contains(list, preload.FileName) {
+		return environ, false
+	}
+	if kept := others(list); len(kept) > 0 {
+		rest = append(rest, "LD_PRELOAD="+strings.Join(kept, ":"))
+	}
+	return rest, true
+}
+
+// split is a variable's value and a copy of the environment without it.
+func split(environ []string, name string) (value string, rest []string) {
+	rest = make([]string, 0, len(environ)+2)
 	for _, v := range environ {
-		value, ok := strings.CutPrefix(v, "LD_PRELOAD=")
-		if !ok || !strings.Contains(value, preload.FileName) {
-			changed = append(changed, v)
-			continue
-		}
-		found = true
-		if kept := others(value); len(kept) > 0 {
-			changed = append(changed, "LD_PRELOAD="+strings.Join(kept, ":"))
+		if found, ok := strings.CutPrefix(v, name+"="); ok {
+			value = found
+		} else {
+			rest = append(rest, v)
 		}
 	}
-	return changed, found
+	return value, rest
 }
 
 // others are the entries of LD_PRELOAD that are not the native probe, of

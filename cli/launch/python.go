@@ -43,24 +43,15 @@ func CheckPythonPath(directory string) error {
 	return nil
 }
 
-// WithPythonPath puts a directory at the front of PYTHONPATH.
+// WithPythonPath puts a directory at the front of PYTHONPATH. Below another
+// vramscope run it is there already. An empty entry is the working directory.
 func WithPythonPath(environ []string, directory string) []string {
-	const name = "PYTHONPATH="
-	changed := make([]string, 0, len(environ)+1)
-	value := directory
-	for _, v := range environ {
-		if !strings.HasPrefix(v, name) {
-			changed = append(changed, v)
-			continue
-		}
-		value = directory
-		for _, entry := range strings.Split(v[len(name):], ":") {
-			// An empty entry is the working directory: it stays one. Ours is
-			// there already below another vramscope run.
-			if v != name && entry != directory {
-				value += ":" + entry
-			}
+	value, environ := split(environ, "PYTHONPATH")
+	path := directory
+	for entry := range strings.SplitSeq(value, ":") {
+		if value != "" && entry != directory {
+			path += ":" + entry
 		}
 	}
-	return append(changed, name+value)
+	return append(environ, "PYTHONPATH="+path)
 }
