@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"bytes"
 	"encoding/csv"
 	"fmt"
 	"io"
@@ -80,39 +79,26 @@ func csvFields() []csvField {
 // writeCSV writes one record for each process, and one for each GPU without
 // any. Unknown is the empty field.
 func writeCSV(w io.Writer, snap *snapshot.Snapshot) error {
+	var titles []string
 	fields := csvFields()
-	record := make([]string, len(fields))
-	for i, field := range fields {
-		record[i] = field.name
+	for _, field := range fields {
+		titles = append(titles, field.name)
 	}
-	var buf bytes.Buffer
-	out := csv.NewWriter(&buf)
-	write := func() error {
-		if err := out.Write(record); err != nil {
-			return fmt.Errorf("encode CSV: %w", err)
-		}
-		return nil
-	}
-	if err := write(); err != nil {
-		return err
-	}
+	records := [][]string{titles}
 	for _, pair := range gpusWithRows(snap) {
+		record := make([]string, len(fields))
 		for i, field := range fields {
 			record[i] = text.Clean(field.of(snap, pair.gpu, pair.process))
 		}
 		if pair.unlisted {
 			record[3] = "" // it has no index
 		}
-		if err := write(); err != nil {
-			return err
-		}
+		records = append(records, record)
 	}
-	out.Flush()
-	if err := out.Error(); err != nil {
+	if err := csv.NewWriter(w).WriteAll(records); err != nil {
 		return fmt.Errorf("encode CSV: %w", err)
 	}
-	_, err := w.Write(buf.Bytes())
-	return err
+	return nil
 }
 
 // gpuRow is one record: a process with its GPU, or a GPU without processes.
