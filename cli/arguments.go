@@ -19,7 +19,7 @@ import (
 // that pflag's message names the flag.
 type optionValue struct {
 	option config.Option
-	raw    *string
+	raw    *string // nil where it is not given
 }
 
 // Set implements pflag.Value. Lists given twice are joined.

@@ -31,14 +31,8 @@ type globalFlags struct {
 	demo   bool
 	seed   uint64
 	config string
-	given  []given // options set on the command line
+	given  []*optionValue
 	all    *pflag.FlagSet
-}
-
-// given is an option with the value it was given on the command line.
-type given struct {
-	option config.Option
-	value  *optionValue
 }
 
 func (p *program) run(args []string) int {
@@ -71,10 +65,10 @@ func (p *program) settings() (config.Settings, error) {
 		return s, f
 	}
 	for _, g := range p.flags.given {
-		if g.value.raw == nil {
+		if g.raw == nil {
 			continue
 		}
-		if err := g.option.Set(&s)(*g.value.raw); err != nil {
+		if err := g.option.Set(&s)(*g.raw); err != nil {
 			return s, usage("--%s: %v", g.option.Flag, err)
 		}
 		if g.option.Key == "nvml_library" && p.flags.demo {
@@ -98,7 +92,7 @@ func (p *program) addGlobalFlags(flags *pflag.FlagSet) {
 		if o.Kind == config.Truth {
 			flag.NoOptDefVal = "true"
 		}
-		p.flags.given = append(p.flags.given, given{o, value})
+		p.flags.given = append(p.flags.given, value)
 	}
 	flags.StringVar(&p.flags.config, "config", "", "configuration file (vramscope config --path: the default)")
 	flags.Lookup("config").Value = &holder{flags.Lookup("config").Value, "FILE"}

@@ -136,7 +136,7 @@ func (p *program) noGlobalFlags(command string, taken ...string) error {
 		given = "demo"
 	}
 	for _, g := range p.flags.given {
-		if g.value.raw != nil && !slices.Contains(taken, g.option.Flag) {
+		if g.raw != nil && !slices.Contains(taken, g.option.Flag) {
 			given = g.option.Flag
 		}
 	}
