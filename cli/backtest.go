@@ -94,11 +94,11 @@ func (p *program) runBacktest(path string, f backtestFlags) error {
 		return fmt.Errorf("backtest: %w", err)
 	}
 	var out bytes.Buffer
-	r := backtestReport{name: name, trace: trace, scores: scores}
+	r := backtestReport{name: name, trace: trace, scores: scores, signs: p.glyphs(&s)}
 	if f.format == "json" {
 		err = r.writeJSON(&out)
 	} else {
-		err = r.writeTable(&out, p.outputWidth(), p.glyphs(&s))
+		err = r.writeTable(&out, p.outputWidth())
 	}
 	if err != nil {
 		return fmt.Errorf("backtest: %w", err)

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"io"
 	"strconv"
-	"strings"
 	"time"
 
 	"vramscope/forecast/backtest"
@@ -18,6 +17,7 @@ type backtestReport struct {
 	name   string
 	trace  *backtest.Trace
 	scores []*backtest.Score
+	signs  glyphs
 }
 
 // pooled are the figures of all series together.
@@ -44,62 +44,44 @@ func (r *backtestReport) writeJSON(w io.Writer) error {
 }
 
 // writeTable writes the figures of all series, then a line for each.
-func (r *backtestReport) writeTable(w io.Writer, width int, signs glyphs) error {
-	t := backtestTable{signs}
+func (r *backtestReport) writeTable(w io.Writer, width int) error {
 	sum := r.pooled()
 	lines := []string{
 		fmt.Sprintf("%s  %d series, %d samples, %s of recording; %d rows skipped",
 			text.Clean(r.name), sum.Series, sum.Samples, shortDuration(time.Duration(sum.Seconds*1e9)), len(r.trace.Bad)), "",
 	}
-	lines = append(lines, t.horizons(&sum).lines(0, "")...)
-	lines = append(lines, "", t.alarms(&sum))
+	lines = append(lines, r.horizons(&sum).lines()...)
+	lines = append(lines, "", r.alarms(&sum))
 	for _, full := range sum.TimeToFull {
-		lines = append(lines, t.full(&full))
+		lines = append(lines, r.full(&full))
 	}
 	lines = append(lines,
-		fmt.Sprintf("leaks         %d flags in %d of %d series, at %s of samples", sum.Leak.Flags, sum.Leak.Series, sum.Series, t.percent(sum.Leak.Share)),
-		fmt.Sprintf("cost          %s ns per sample", t.number(sum.NanosecondsPerSample, 0)), "")
-	lines = append(lines, t.series(r.scores).lines(0, "")...)
-	for i := range lines {
-		lines[i] = cutLine(lines[i], width, signs.ellipsis) + "\n"
-	}
-	_, err := io.WriteString(w, strings.Join(lines, ""))
+		fmt.Sprintf("leaks         %d flags in %d of %d series, at %s of samples", sum.Leak.Flags, sum.Leak.Series, sum.Series, r.percent(sum.Leak.Share)),
+		fmt.Sprintf("cost          %s ns per sample", r.figure("%.0f", sum.NanosecondsPerSample)), "")
+	lines = append(lines, r.series(r.scores).lines()...)
+	_, err := io.WriteString(w, cutLines(lines, width, r.signs.ellipsis))
 	return err
 }
 
-// backtestTable writes figures; unknown is the dash.
-type backtestTable struct{ signs glyphs }
-
-func (t *backtestTable) number(f backtest.Figure, decimals int) string {
+// figure is a figure in a format; the dash where it is unknown.
+func (r *backtestReport) figure(format string, f backtest.Figure) string {
 	if !f.Known() {
-		return t.signs.dash
+		return r.signs.dash
 	}
-	return strconv.FormatFloat(float64(f), 'f', decimals, 64)
+	return fmt.Sprintf(format, float64(f))
 }
 
-func (t *backtestTable) percent(f backtest.Figure) string {
-	if !f.Known() {
-		return t.signs.dash
-	}
-	return strconv.FormatFloat(100*float64(f), 'f', 1, 64) + "%"
-}
+func (r *backtestReport) percent(f backtest.Figure) string { return r.figure("%.1f%%", 100*f) }
 
-func (t *backtestTable) seconds(f backtest.Figure) string {
+func (r *backtestReport) bytes(f backtest.Figure) string {
 	if !f.Known() {
-		return t.signs.dash
-	}
-	return t.number(f, 0) + " s"
-}
-
-func (t *backtestTable) bytes(f backtest.Figure) string {
-	if !f.Known() {
-		return t.signs.dash
+		return r.signs.dash
 	}
 	return quantity.Bytes(f).String()
 }
 
 // horizons is a line for each horizon.
-func (t *backtestTable) horizons(sum *backtest.Summary) *grid {
+func (r *backtestReport) horizons(sum *backtest.Summary) *grid {
 	g := &grid{columns: []column{
 		{title: "HORIZON"}, {title: "FORECASTS", right: true}, {title: "REL_MAE", right: true}, {title: "MAE", right: true},
 		{title: "NAIVE", right: true}, {title: "IN_80%", right: true}, {title: "WIDTH", right: true}, {title: "WINKLER", right: true},
@@ -108,9 +90,9 @@ func (t *backtestTable) horizons(sum *backtest.Summary) *grid {
 	for i := range sum.Horizons {
 		h := &sum.Horizons[i]
 		g.rows = append(g.rows, []string{
-			horizonName(h.Seconds), strconv.Itoa(h.Forecasts), t.number(h.Relative, 3), t.bytes(h.MAE), t.bytes(h.NaiveMAE),
-			t.percent(h.In80.Coverage), t.bytes(h.In80.MeanWidth), t.bytes(h.In80.Winkler),
-			t.percent(h.In95.Coverage), t.bytes(h.In95.MeanWidth), t.bytes(h.In95.Winkler),
+			horizonName(h.Seconds), strconv.Itoa(h.Forecasts), r.figure("%.3f", h.Relative), r.bytes(h.MAE), r.bytes(h.NaiveMAE),
+			r.percent(h.In80.Coverage), r.bytes(h.In80.MeanWidth), r.bytes(h.In80.Winkler),
+			r.percent(h.In95.Coverage), r.bytes(h.In95.MeanWidth), r.bytes(h.In95.Winkler),
 		})
 	}
 	return g
@@ -118,24 +100,24 @@ func (t *backtestTable) horizons(sum *backtest.Summary) *grid {
 
 func horizonName(seconds float64) string { return shortDuration(time.Duration(seconds * 1e9)) }
 
-func (t *backtestTable) alarms(sum *backtest.Summary) string {
+func (r *backtestReport) alarms(sum *backtest.Summary) string {
 	a := &sum.Alarms
 	if !a.Raised.Known() {
-		return "alarms        " + t.signs.dash + " (no series has a total)"
+		return "alarms        " + r.signs.dash + " (no series has a total)"
 	}
 	return fmt.Sprintf("alarms        %s raised, %s wrong, %s undecided; %s fills; precision %s, recall %s, lead %s",
-		t.number(a.Raised, 0), t.number(a.Wrong, 0), t.number(a.Undecided, 0), t.number(a.Fills, 0),
-		t.number(a.Precision, 2), t.number(a.Recall, 2), t.seconds(a.Lead))
+		r.figure("%.0f", a.Raised), r.figure("%.0f", a.Wrong), r.figure("%.0f", a.Undecided), r.figure("%.0f", a.Fills),
+		r.figure("%.2f", a.Precision), r.figure("%.2f", a.Recall), r.figure("%.0f s", a.Lead))
 }
 
-func (t *backtestTable) full(f *backtest.FullSummary) string {
+func (r *backtestReport) full(f *backtest.FullSummary) string {
 	return fmt.Sprintf("time to full  %.0f%s%.0f s ahead: median error %s, interval holds %s; said at %d of %d samples",
-		f.From, t.signs.enDash, f.To, t.percent(f.Error), t.percent(f.Coverage), f.Answered, f.Asked)
+		f.From, r.signs.enDash, f.To, r.percent(f.Error), r.percent(f.Coverage), f.Answered, f.Asked)
 }
 
 // series is a line for each series: the relative error at each horizon, and
 // what was raised.
-func (t *backtestTable) series(scores []*backtest.Score) *grid {
+func (r *backtestReport) series(scores []*backtest.Score) *grid {
 	g := &grid{columns: []column{{title: "SAMPLES", right: true}}}
 	for i, score := range scores {
 		sum := backtest.Summarise(score)
@@ -144,9 +126,9 @@ func (t *backtestTable) series(scores []*backtest.Score) *grid {
 			if i == 0 {
 				g.columns = append(g.columns, column{title: "REL_" + horizonName(sum.Horizons[k].Seconds), right: true})
 			}
-			row = append(row, t.number(sum.Horizons[k].Relative, 3))
+			row = append(row, r.figure("%.3f", sum.Horizons[k].Relative))
 		}
-		g.rows = append(g.rows, append(row, t.number(sum.Alarms.Raised, 0), strconv.Itoa(sum.Leak.Flags), text.Clean(sum.ID)))
+		g.rows = append(g.rows, append(row, r.figure("%.0f", sum.Alarms.Raised), strconv.Itoa(sum.Leak.Flags), text.Clean(sum.ID)))
 	}
 	g.columns = append(g.columns, column{title: "ALARMS", right: true}, column{title: "LEAKS", right: true}, column{title: "SERIES"})
 	return g

@@ -49,18 +49,18 @@ func flushText(before *snapshot.Snapshot, target *snapshot.Process, r *flush.Res
 			notes = append(notes, "the driver does not report the process's memory: its figures are the whole GPU's")
 		}
 	}
-	var b strings.Builder
+	var lines []string
 	if before.Simulated {
-		b.WriteString("SIMULATED\n")
+		lines = append(lines, "SIMULATED")
 	}
 	if len(g.rows) > 0 {
-		b.WriteString(strings.Join(g.lines(0, signs.ellipsis), "\n") + "\n")
+		lines = append(lines, g.lines()...)
 	}
-	b.WriteString(text.Clean(r.Sentence(strconv.Itoa(target.ID.Process.PID))) + "\n")
+	lines = append(lines, text.Clean(r.Sentence(strconv.Itoa(target.ID.Process.PID))))
 	for _, note := range append(notes, r.Notes...) {
-		b.WriteString("note  " + text.Clean(note) + "\n")
+		lines = append(lines, "note  "+text.Clean(note))
 	}
-	return []byte(b.String())
+	return []byte(cutLines(lines, 0, ""))
 }
 
 // placeOfDevice is "3", "5:1" for the first MIG instance of GPU 5, and the

@@ -42,29 +42,11 @@ func (g *grid) drop(titles ...string) {
 
 // start is the cell in which the last column begins.
 func (g *grid) start() int {
-	widths := g.widths()
-	start := 2 * (len(widths) - 1)
-	for _, width := range widths[:len(widths)-1] {
-		start += width
-	}
-	return start
+	return strings.LastIndex(g.lines()[0], g.columns[len(g.columns)-1].title)
 }
 
-// widths is how wide each column is.
-func (g *grid) widths() []int {
-	widths := make([]int, len(g.columns))
-	for i, c := range g.columns {
-		widths[i] = max(c.least, text.Width(c.title))
-		for _, row := range g.rows {
-			widths[i] = max(widths[i], text.Width(row[i]))
-		}
-	}
-	return widths
-}
-
-// lines writes the block. Width cuts the lines where it is not 0; the last
-// column then ends in an ellipsis.
-func (g *grid) lines(width int, ellipsis string) []string {
+// lines are the titles and the rows.
+func (g *grid) lines() []string {
 	titles, styles := make([]string, len(g.columns)), make([]lipgloss.Style, len(g.columns))
 	for i, c := range g.columns {
 		titles[i] = fmt.Sprintf("%-*s", c.least, c.title)
@@ -81,9 +63,18 @@ func (g *grid) lines(width int, ellipsis string) []string {
 		StyleFunc(func(_, i int) lipgloss.Style { return styles[i] })
 	lines := strings.Split(rows.Render(), "\n")
 	for i, line := range lines {
-		lines[i] = cutLine(strings.TrimRight(line, " "), width, ellipsis)
+		lines[i] = strings.TrimRight(line, " ")
 	}
 	return lines
+}
+
+// cutLines joins lines, each cut to so many cells.
+func cutLines(lines []string, width int, ellipsis string) string {
+	var b strings.Builder
+	for _, line := range lines {
+		b.WriteString(strings.TrimRight(cutLine(line, width, ellipsis), " ") + "\n")
+	}
+	return b.String()
 }
 
 // cutLine cuts a line to so many cells; 0 leaves it whole.

@@ -66,18 +66,15 @@ func headroomText(r *headroom.Report, signs glyphs, width int) []byte {
 		word := map[headroom.Verdict]string{headroom.Yes: "yes", headroom.AfterFlush: "flush", headroom.No: "no", headroom.Unknown: signs.dash}[h.Verdict]
 		g.rows = append(g.rows, append(row, word, headroomWhy(h)))
 	}
-	var b strings.Builder
+	var lines []string
 	if r.Snapshot.Simulated {
-		b.WriteString("SIMULATED\n")
+		lines = append(lines, "SIMULATED")
 	}
-	b.WriteString(cutLine(headroomSentence(r), width, signs.ellipsis) + "\n")
+	lines = append(lines, headroomSentence(r))
 	if len(g.rows) > 0 {
-		b.WriteByte('\n')
-		for _, line := range g.lines(width, signs.ellipsis) {
-			b.WriteString(strings.TrimRight(line, " ") + "\n")
-		}
+		lines = append(append(lines, ""), g.lines()...)
 	}
-	return []byte(b.String())
+	return []byte(cutLines(lines, width, signs.ellipsis))
 }
 
 // headroomSentence is the answer in words.

@@ -32,27 +32,21 @@ type table struct {
 // writeTable writes the table, its lines cut to width where that is not 0.
 func writeTable(w io.Writer, snap *snapshot.Snapshot, width int, ascii bool) error {
 	t := table{snap: snap, signs: glyphsFor(ascii)}
-	lines := []string{cutLine(t.box(), width, t.signs.ellipsis)}
+	lines := []string{t.box()}
 	gpus, processes := t.gpus(), t.processes()
 	if width > 0 {
 		t.fit(&gpus, &processes, width)
 	}
 	if len(gpus.rows) > 0 {
-		lines = append(append(lines, ""), gpus.lines(width, t.signs.ellipsis)...)
+		lines = append(append(lines, ""), gpus.lines()...)
 	}
 	if len(processes.rows) > 0 {
-		lines = append(append(lines, ""), processes.lines(width, t.signs.ellipsis)...)
+		lines = append(append(lines, ""), processes.lines()...)
 	}
 	if warnings := t.warnings(); len(warnings) > 0 {
-		lines = append(lines, "")
-		for _, warning := range warnings {
-			lines = append(lines, cutLine(warning, width, t.signs.ellipsis))
-		}
+		lines = append(append(lines, ""), warnings...)
 	}
-	for i := range lines {
-		lines[i] = strings.TrimRight(lines[i], " ")
-	}
-	_, err := io.WriteString(w, strings.Join(lines, "\n")+"\n")
+	_, err := io.WriteString(w, cutLines(lines, width, t.signs.ellipsis))
 	return err
 }
 
