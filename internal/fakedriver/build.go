@@ -1,18 +1,16 @@
 package fakedriver
 
 import (
+	"archive/tar"
 	"context"
 	"crypto/sha256"
 	"embed"
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
-	"maps"
 	"os"
 	"os/exec"
-	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -66,7 +64,7 @@ func Compile(variant Variant) (string, error) {
 			"-shared", "-fPIC", "-fvisibility=hidden", "-pthread",
 			"-Wl,-soname,libnvidia-ml.so.1", "-Wl,--no-undefined", "-isystem", header,
 		},
-		sources: []string{"state/*", "nvml/*"},
+		sources: []string{"state", "nvml"},
 	}
 	switch variant {
 	case R470:
@@ -82,7 +80,7 @@ func Compile(variant Variant) (string, error) {
 			// What cuGetProcAddress hands out is the library's own, whatever is preloaded.
 			"-Wl,-soname,libcuda.so.1", "-Wl,--no-undefined", "-Wl,-Bsymbolic",
 		},
-		sources: []string{"state/*", "cuda/*"},
+		sources: []string{"state", "cuda"},
 	}
 	return compile(nvml, cuda)
 }
@@ -124,7 +122,7 @@ func headerDirectory() (string, error) {
 type product struct {
 	name, link string // link is another name for it, "" for none
 	flags      []string
-	sources    []string // patterns
+	sources    []string // folders of its .c files
 }
 
 // compile makes products in one directory of the cache and returns the path of the
@@ -140,11 +138,12 @@ func compile(products ...product) (string, error) {
 		return "", err
 	}
 	sum := sha256.New()
-	for i := range products {
-		products[i].flags = append([]string{"-std=gnu11", "-O2", "-Wall", "-Wextra", "-Werror"}, products[i].flags...)
-		if err := fingerprint(sum, compiler, products[i]); err != nil {
-			return "", err
-		}
+	if err := tar.NewWriter(sum).AddFS(sources); err != nil {
+		return "", fmt.Errorf("fakedriver: %w", err)
+	}
+	for i, p := range products {
+		products[i].flags = append([]string{"-std=gnu11", "-O2", "-Wall", "-Wextra", "-Werror"}, p.flags...)
+		fmt.Fprintf(sum, "%q %q %q %q %q\n", compiler, p.name, p.link, products[i].flags, p.sources)
 	}
 	directory := filepath.Join(cache, hex.EncodeToString(sum.Sum(nil)[:12]))
 	built := filepath.Join(directory, products[0].name)
@@ -157,6 +156,9 @@ func compile(products ...product) (string, error) {
 		return "", fmt.Errorf("fakedriver: %w", err)
 	}
 	defer func() { _ = os.RemoveAll(work) }() // after the rename there is nothing left of it
+	if err := os.CopyFS(work, sources); err != nil {
+		return "", fmt.Errorf("fakedriver: %w", err)
+	}
 	for _, p := range products {
 		if err := p.make(compiler, work); err != nil {
 			return "", err
@@ -172,23 +174,15 @@ func compile(products ...product) (string, error) {
 }
 
 func (p product) make(compiler, work string) error {
-	files, err := match(p.sources)
-	if err != nil {
-		return err
-	}
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 	defer cancel()
 	arguments := append(slices.Clone(p.flags), "-o", p.name)
-	for file, text := range files {
-		if err := os.MkdirAll(filepath.Join(work, path.Dir(file)), 0o700); err != nil {
+	for _, folder := range p.sources {
+		files, err := fs.Glob(sources, folder+"/*.c")
+		if err != nil {
 			return fmt.Errorf("fakedriver: %w", err)
 		}
-		if err := os.WriteFile(filepath.Join(work, file), text, 0o600); err != nil {
-			return fmt.Errorf("fakedriver: %w", err)
-		}
-		if path.Ext(file) == ".c" {
-			arguments = append(arguments, file)
-		}
+		arguments = append(arguments, files...)
 	}
 	cmd := exec.CommandContext(ctx, compiler, arguments...)
 	cmd.Dir = work
@@ -214,37 +208,4 @@ func findCompiler() (string, error) {
 		}
 	}
 	return "", ErrNoCompiler
-}
-
-func match(patterns []string) (map[string][]byte, error) {
-	files := map[string][]byte{}
-	for _, pattern := range patterns {
-		names, err := fs.Glob(sources, pattern)
-		if err != nil {
-			return nil, fmt.Errorf("fakedriver: %w", err)
-		}
-		for _, name := range names {
-			text, err := sources.ReadFile(name)
-			if err != nil {
-				return nil, fmt.Errorf("fakedriver: %w", err)
-			}
-			files[name] = text
-		}
-	}
-	return files, nil
-}
-
-// fingerprint writes everything that a product depends on.
-func fingerprint(sum io.Writer, compiler string, p product) error {
-	files, err := match(p.sources)
-	if err != nil {
-		return err
-	}
-	_, err = fmt.Fprintf(sum, "%q %q %q %q\n", compiler, p.name, p.link, p.flags)
-	for _, name := range slices.Sorted(maps.Keys(files)) {
-		if err == nil {
-			_, err = fmt.Fprintf(sum, "%s %d\n%s\n", name, len(files[name]), files[name])
-		}
-	}
-	return err
 }

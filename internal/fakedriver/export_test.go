@@ -69,7 +69,7 @@ func CompileAgainst(directory string) error {
 	real := product{
 		name:    "libcuda-of-real-header.so",
 		flags:   []string{"-shared", "-fPIC", "-pthread", "-Wmissing-prototypes", "-DREAL_CUDA_HEADER", "-isystem", directory},
-		sources: []string{"state/*", "cuda/*"},
+		sources: []string{"state", "cuda"},
 	}
 	_, err := compile(real)
 	return err

@@ -1,6 +1,9 @@
 package fakedriver
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // Return is a return code of NVML, nvmlReturn_t.
 type Return uint64
@@ -24,63 +27,43 @@ const (
 	Unknown                 Return = 999
 )
 
-// Fault is something that goes wrong in a call. Fail, Hang, ReportSize and
-// ReportCount make one, of a State for every GPU or of a GPU.
+// Fault is something that goes wrong in a call.
 type Fault struct {
 	Kind  string // "fault", "hang", "size", "count": the word in the state file
 	Call  string // "nvmlDeviceGetPowerUsage"; "nvmlDeviceGetMemoryInfo*" for every name that begins so
 	Value uint64
 }
 
+// Faults are those of one GPU, or, of a State, of every GPU and of calls that
+// concern none.
+type Faults []Fault
+
 // Fail makes a call answer with a return code.
-func (g *GPU) Fail(call string, code Return) {
-	g.Faults = append(g.Faults, Fault{"fault", call, uint64(code)})
+func (f *Faults) Fail(call string, code Return) {
+	*f = append(*f, Fault{"fault", call, uint64(code)})
 }
 
 // Hang makes a call take so long, or until a state without the fault is written.
-func (g *GPU) Hang(call string, duration time.Duration) {
-	g.Faults = append(g.Faults, Fault{"hang", call, uint64(duration.Milliseconds())})
+func (f *Faults) Hang(call string, duration time.Duration) {
+	*f = append(*f, Fault{"hang", call, uint64(duration.Milliseconds())})
 }
 
 // ReportSize makes INSUFFICIENT_SIZE of a call come with this count.
-func (g *GPU) ReportSize(call string, count uint64) {
-	g.Faults = append(g.Faults, Fault{"size", call, count})
+func (f *Faults) ReportSize(call string, count uint64) {
+	*f = append(*f, Fault{"size", call, count})
 }
 
 // ReportCount makes SUCCESS of a call come with this count, whatever was written.
-func (g *GPU) ReportCount(call string, count uint64) {
-	g.Faults = append(g.Faults, Fault{"count", call, count})
+func (f *Faults) ReportCount(call string, count uint64) {
+	*f = append(*f, Fault{"count", call, count})
 }
 
-// Heal removes the GPU's own faults.
-func (g *GPU) Heal(calls ...string) { g.Faults = healed(g.Faults, calls) }
-
-// Fail makes a call answer with a return code, on every GPU.
-func (s *State) Fail(call string, code Return) {
-	s.Faults = append(s.Faults, Fault{"fault", call, uint64(code)})
+// Heal removes the faults of these calls, or all of them.
+func (f *Faults) Heal(calls ...string) {
+	*f = slices.DeleteFunc(slices.Clone(*f), func(fault Fault) bool {
+		return len(calls) == 0 || slices.Contains(calls, fault.Call)
+	})
 }
-
-// Hang makes a call take so long, on every GPU.
-func (s *State) Hang(call string, duration time.Duration) {
-	s.Faults = append(s.Faults, Fault{"hang", call, uint64(duration.Milliseconds())})
-}
-
-// Heal removes the faults of every GPU.
-func (s *State) Heal(calls ...string) { s.Faults = healed(s.Faults, calls) }
 
 // Reload reloads the driver: programs that have it open become uninitialised.
 func (s *State) Reload() { s.Driver.Generation++ }
-
-func healed(faults []Fault, calls []string) []Fault {
-	var left []Fault
-	for _, fault := range faults {
-		healed := len(calls) == 0
-		for _, call := range calls {
-			healed = healed || fault.Call == call
-		}
-		if !healed {
-			left = append(left, fault)
-		}
-	}
-	return left
-}

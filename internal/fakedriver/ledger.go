@@ -1,6 +1,7 @@
 package fakedriver
 
 import (
+	"errors"
 	"fmt"
 	"os"
 )
@@ -19,10 +20,7 @@ func PrepareLedger(path string) error {
 		return fmt.Errorf("fakedriver: ledger: %w", err)
 	}
 	err = file.Chmod(0o666) // whatever the umask says
-	if closed := file.Close(); err == nil {
-		err = closed
-	}
-	if err != nil {
+	if err = errors.Join(err, file.Close()); err != nil {
 		return fmt.Errorf("fakedriver: ledger: %w", err)
 	}
 	return nil

@@ -18,7 +18,7 @@ type Population struct {
 // Populate starts a process for each one of the state that has a Command, and sets
 // the pids in the state.
 func Populate(state *State) (*Population, error) {
-	program, err := compile(product{name: "idle-process", sources: []string{"idle/*"}})
+	program, err := compile(product{name: "idle-process", sources: []string{"idle"}})
 	if err != nil {
 		return nil, err
 	}

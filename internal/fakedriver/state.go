@@ -16,7 +16,7 @@ const Unavailable = math.MaxUint64
 type State struct {
 	Driver Driver
 	GPUs   []GPU
-	Faults []Fault // of every GPU, and of calls that concern none
+	Faults
 }
 
 // Driver is the part of the state that belongs to no GPU.
@@ -122,7 +122,7 @@ type GPU struct {
 	Processes []Process  `state:"-"`
 	Instances []Instance `state:"-"`
 	XIDs      []XID      `state:"-"`
-	Faults    []Fault    `state:"-"`
+	Faults    `state:"-"`
 }
 
 // Process is a process that holds memory on a GPU.

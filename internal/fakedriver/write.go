@@ -1,6 +1,7 @@
 package fakedriver
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -25,9 +26,7 @@ func (s State) Write(path string) error {
 		return fmt.Errorf("fakedriver: write state: %w", err)
 	}
 	_, err = file.WriteString(s.String())
-	if closed := file.Close(); err == nil {
-		err = closed
-	}
+	err = errors.Join(err, file.Close())
 	// A file system's clock ticks only every few milliseconds. The exact time
 	// keeps two states from looking like the same file.
 	if now := time.Now(); err == nil {
@@ -92,7 +91,7 @@ func writePairs(b *strings.Builder, word string, record any) {
 	b.WriteByte('\n')
 }
 
-func writeFaults(b *strings.Builder, faults []Fault) {
+func writeFaults(b *strings.Builder, faults Faults) {
 	for _, f := range faults {
 		fmt.Fprintf(b, "%s %s %d\n", f.Kind, f.Call, f.Value)
 	}
