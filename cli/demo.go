@@ -96,6 +96,17 @@ func (b *simulatedProbes) Flush(ctx context.Context, id process.Identity, reques
 	return result, nil
 }
 
+// Answers implements flush.Prober: a simulated probe has always just answered.
+func (b *simulatedProbes) Answers() []probe.Answer {
+	answers := b.Box.Answers()
+	for i := range answers {
+		if answers[i].Err == nil {
+			answers[i].At = time.Now()
+		}
+	}
+	return answers
+}
+
 // simulatedDevice are the stats of a simulated process's probe.
 func simulatedDevice(box *simulator.Box, id process.Identity) (*probe.Device, error) {
 	for _, a := range box.Answers() {
