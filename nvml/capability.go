@@ -9,145 +9,92 @@ type Capability struct {
 	Available bool
 }
 
-// symbol is an entry point of the library. A call through go-nvml's lazy
-// binding to one that is missing ends the process, so each is looked up once,
-// and checked before every call.
+// symbol is an entry point of the library: an index of symbols. A call through
+// go-nvml's lazy binding to one that is missing ends the process, so each is looked
+// up once, and checked before every call.
 type symbol int
 
-const (
-	symInit symbol = iota
-	symInitV1
-	symShutdown
-	symInitWithFlags
-	symDriverVersion
-	symNVMLVersion
-	symCUDAVersion
-	symCUDAVersionV1
-	symCount
-	symCountV1
-	symHandle
-	symHandleV1
-	symUUID
-	symName
-	symPCIv3
-	symPCIv2
-	symPCIv1
-	symMemoryV2
-	symMemory
-	symBAR1
-	symUtilization
-	symTemperature
-	symTemperatureV
-	symTemperatureThreshold
-	symPower
-	symPowerLimit
-	symClock
-	symFan
-	symPerformanceState
-	symPCIeThroughput
-	symEventReasons
-	symThrottleReasons
-	symECCMode
-	symECCErrors
-	symComputeV3
-	symComputeV2
-	symComputeV1
-	symGraphicsV3
-	symGraphicsV2
-	symGraphicsV1
-	symMPSV3
-	symMPSV2
-	symMPSV1
-	symProcessUtilization
-	symEventSetCreate
-	symEventSetFree
-	symEventSetWait
-	symEventSetWaitV1
-	symSupportedEvents
-	symRegisterEvents
-	symMIGMode
-	symMIGCount
-	symMIGHandle
-	symGPUInstance
-	symComputeInstance
-	symAttributes
-	symAttributesV1
-	symbolCount
-)
-
 // symbols has the C name of each entry point and, for people, its purpose.
-var symbols = [symbolCount]struct{ name, words string }{
-	symInit:                 {"nvmlInit_v2", "start"},
-	symInitV1:               {"nvmlInit", "start, older call"},
-	symShutdown:             {"nvmlShutdown", "shutdown"},
-	symInitWithFlags:        {"nvmlInitWithFlags", "start without any GPU"},
-	symDriverVersion:        {"nvmlSystemGetDriverVersion", "driver version"},
-	symNVMLVersion:          {"nvmlSystemGetNVMLVersion", "library version"},
-	symCUDAVersion:          {"nvmlSystemGetCudaDriverVersion_v2", "CUDA version"},
-	symCUDAVersionV1:        {"nvmlSystemGetCudaDriverVersion", "CUDA version, older call"},
-	symCount:                {"nvmlDeviceGetCount_v2", "number of GPUs"},
-	symCountV1:              {"nvmlDeviceGetCount", "number of GPUs, older call"},
-	symHandle:               {"nvmlDeviceGetHandleByIndex_v2", "GPUs by index"},
-	symHandleV1:             {"nvmlDeviceGetHandleByIndex", "GPUs by index, older call"},
-	symUUID:                 {"nvmlDeviceGetUUID", "UUID"},
-	symName:                 {"nvmlDeviceGetName", "name"},
-	symPCIv3:                {"nvmlDeviceGetPciInfo_v3", "PCI bus"},
-	symPCIv2:                {"nvmlDeviceGetPciInfo_v2", "PCI bus, older call"},
-	symPCIv1:                {"nvmlDeviceGetPciInfo", "PCI bus, oldest call"},
-	symMemoryV2:             {"nvmlDeviceGetMemoryInfo_v2", "memory, without what the driver reserves"},
-	symMemory:               {"nvmlDeviceGetMemoryInfo", "memory, with what the driver reserves counted as used"},
-	symBAR1:                 {"nvmlDeviceGetBAR1MemoryInfo", "whether a GPU has memory of its own"},
-	symUtilization:          {"nvmlDeviceGetUtilizationRates", "how busy a GPU is"},
-	symTemperature:          {"nvmlDeviceGetTemperature", "temperature"},
-	symTemperatureV:         {"nvmlDeviceGetTemperatureV", "temperature, newer call"},
-	symTemperatureThreshold: {"nvmlDeviceGetTemperatureThreshold", "slow-down temperature"},
-	symPower:                {"nvmlDeviceGetPowerUsage", "power"},
-	symPowerLimit:           {"nvmlDeviceGetEnforcedPowerLimit", "power limit"},
-	symClock:                {"nvmlDeviceGetClockInfo", "clocks"},
-	symFan:                  {"nvmlDeviceGetFanSpeed", "fan speed"},
-	symPerformanceState:     {"nvmlDeviceGetPerformanceState", "performance state"},
-	symPCIeThroughput:       {"nvmlDeviceGetPcieThroughput", "PCIe throughput"},
-	symEventReasons:         {"nvmlDeviceGetCurrentClocksEventReasons", "why clocks are held down"},
-	symThrottleReasons:      {"nvmlDeviceGetCurrentClocksThrottleReasons", "why clocks are held down, older call"},
-	symECCMode:              {"nvmlDeviceGetEccMode", "ECC mode"},
-	symECCErrors:            {"nvmlDeviceGetTotalEccErrors", "ECC errors"},
-	symComputeV3:            {"nvmlDeviceGetComputeRunningProcesses_v3", "compute processes"},
-	symComputeV2:            {"nvmlDeviceGetComputeRunningProcesses_v2", "compute processes, older call"},
-	symComputeV1:            {"nvmlDeviceGetComputeRunningProcesses", "compute processes, oldest call"},
-	symGraphicsV3:           {"nvmlDeviceGetGraphicsRunningProcesses_v3", "graphics processes"},
-	symGraphicsV2:           {"nvmlDeviceGetGraphicsRunningProcesses_v2", "graphics processes, older call"},
-	symGraphicsV1:           {"nvmlDeviceGetGraphicsRunningProcesses", "graphics processes, oldest call"},
-	symMPSV3:                {"nvmlDeviceGetMPSComputeRunningProcesses_v3", "MPS clients"},
-	symMPSV2:                {"nvmlDeviceGetMPSComputeRunningProcesses_v2", "MPS clients, older call"},
-	symMPSV1:                {"nvmlDeviceGetMPSComputeRunningProcesses", "MPS clients, oldest call"},
-	symProcessUtilization:   {"nvmlDeviceGetProcessUtilization", "how busy a process keeps the SMs"},
-	symEventSetCreate:       {"nvmlEventSetCreate", "critical errors (Xid): event set"},
-	symEventSetFree:         {"nvmlEventSetFree", "critical errors (Xid): end"},
-	symEventSetWait:         {"nvmlEventSetWait_v2", "critical errors (Xid): read"},
-	symEventSetWaitV1:       {"nvmlEventSetWait", "critical errors (Xid): read, older call"},
-	symSupportedEvents:      {"nvmlDeviceGetSupportedEventTypes", "critical errors (Xid): which there are"},
-	symRegisterEvents:       {"nvmlDeviceRegisterEvents", "critical errors (Xid): subscribe"},
-	symMIGMode:              {"nvmlDeviceGetMigMode", "MIG mode"},
-	symMIGCount:             {"nvmlDeviceGetMaxMigDeviceCount", "MIG: number of instances"},
-	symMIGHandle:            {"nvmlDeviceGetMigDeviceHandleByIndex", "MIG: instances"},
-	symGPUInstance:          {"nvmlDeviceGetGpuInstanceId", "MIG: GPU instance number"},
-	symComputeInstance:      {"nvmlDeviceGetComputeInstanceId", "MIG: compute instance number"},
-	symAttributes:           {"nvmlDeviceGetAttributes_v2", "MIG: slices"},
-	symAttributesV1:         {"nvmlDeviceGetAttributes", "MIG: slices, older call"},
+var symbols []struct{ name, words string }
+
+// define adds an entry point to symbols.
+func define(name, words string) symbol {
+	symbols = append(symbols, struct{ name, words string }{name, words})
+	return symbol(len(symbols) - 1)
 }
 
+var (
+	symInit                 = define("nvmlInit_v2", "start")
+	symInitV1               = define("nvmlInit", "start, older call")
+	symShutdown             = define("nvmlShutdown", "shutdown")
+	symInitWithFlags        = define("nvmlInitWithFlags", "start without any GPU")
+	symDriverVersion        = define("nvmlSystemGetDriverVersion", "driver version")
+	symNVMLVersion          = define("nvmlSystemGetNVMLVersion", "library version")
+	symCUDAVersion          = define("nvmlSystemGetCudaDriverVersion_v2", "CUDA version")
+	symCUDAVersionV1        = define("nvmlSystemGetCudaDriverVersion", "CUDA version, older call")
+	symCount                = define("nvmlDeviceGetCount_v2", "number of GPUs")
+	symCountV1              = define("nvmlDeviceGetCount", "number of GPUs, older call")
+	symHandle               = define("nvmlDeviceGetHandleByIndex_v2", "GPUs by index")
+	symHandleV1             = define("nvmlDeviceGetHandleByIndex", "GPUs by index, older call")
+	symUUID                 = define("nvmlDeviceGetUUID", "UUID")
+	symName                 = define("nvmlDeviceGetName", "name")
+	symPCIv3                = define("nvmlDeviceGetPciInfo_v3", "PCI bus")
+	symPCIv2                = define("nvmlDeviceGetPciInfo_v2", "PCI bus, older call")
+	symPCIv1                = define("nvmlDeviceGetPciInfo", "PCI bus, oldest call")
+	symMemoryV2             = define("nvmlDeviceGetMemoryInfo_v2", "memory, without what the driver reserves")
+	symMemory               = define("nvmlDeviceGetMemoryInfo", "memory, with what the driver reserves counted as used")
+	symBAR1                 = define("nvmlDeviceGetBAR1MemoryInfo", "whether a GPU has memory of its own")
+	symUtilization          = define("nvmlDeviceGetUtilizationRates", "how busy a GPU is")
+	symTemperature          = define("nvmlDeviceGetTemperature", "temperature")
+	symTemperatureV         = define("nvmlDeviceGetTemperatureV", "temperature, newer call")
+	symTemperatureThreshold = define("nvmlDeviceGetTemperatureThreshold", "slow-down temperature")
+	symPower                = define("nvmlDeviceGetPowerUsage", "power")
+	symPowerLimit           = define("nvmlDeviceGetEnforcedPowerLimit", "power limit")
+	symClock                = define("nvmlDeviceGetClockInfo", "clocks")
+	symFan                  = define("nvmlDeviceGetFanSpeed", "fan speed")
+	symPerformanceState     = define("nvmlDeviceGetPerformanceState", "performance state")
+	symPCIeThroughput       = define("nvmlDeviceGetPcieThroughput", "PCIe throughput")
+	symEventReasons         = define("nvmlDeviceGetCurrentClocksEventReasons", "why clocks are held down")
+	symThrottleReasons      = define("nvmlDeviceGetCurrentClocksThrottleReasons", "why clocks are held down, older call")
+	symECCMode              = define("nvmlDeviceGetEccMode", "ECC mode")
+	symECCErrors            = define("nvmlDeviceGetTotalEccErrors", "ECC errors")
+	symComputeV3            = define("nvmlDeviceGetComputeRunningProcesses_v3", "compute processes")
+	symComputeV2            = define("nvmlDeviceGetComputeRunningProcesses_v2", "compute processes, older call")
+	symComputeV1            = define("nvmlDeviceGetComputeRunningProcesses", "compute processes, oldest call")
+	symGraphicsV3           = define("nvmlDeviceGetGraphicsRunningProcesses_v3", "graphics processes")
+	symGraphicsV2           = define("nvmlDeviceGetGraphicsRunningProcesses_v2", "graphics processes, older call")
+	symGraphicsV1           = define("nvmlDeviceGetGraphicsRunningProcesses", "graphics processes, oldest call")
+	symMPSV3                = define("nvmlDeviceGetMPSComputeRunningProcesses_v3", "MPS clients")
+	symMPSV2                = define("nvmlDeviceGetMPSComputeRunningProcesses_v2", "MPS clients, older call")
+	symMPSV1                = define("nvmlDeviceGetMPSComputeRunningProcesses", "MPS clients, oldest call")
+	symProcessUtilization   = define("nvmlDeviceGetProcessUtilization", "how busy a process keeps the SMs")
+	symEventSetCreate       = define("nvmlEventSetCreate", "critical errors (Xid): event set")
+	symEventSetFree         = define("nvmlEventSetFree", "critical errors (Xid): end")
+	symEventSetWait         = define("nvmlEventSetWait_v2", "critical errors (Xid): read")
+	symEventSetWaitV1       = define("nvmlEventSetWait", "critical errors (Xid): read, older call")
+	symSupportedEvents      = define("nvmlDeviceGetSupportedEventTypes", "critical errors (Xid): which there are")
+	symRegisterEvents       = define("nvmlDeviceRegisterEvents", "critical errors (Xid): subscribe")
+	symMIGMode              = define("nvmlDeviceGetMigMode", "MIG mode")
+	symMIGCount             = define("nvmlDeviceGetMaxMigDeviceCount", "MIG: number of instances")
+	symMIGHandle            = define("nvmlDeviceGetMigDeviceHandleByIndex", "MIG: instances")
+	symGPUInstance          = define("nvmlDeviceGetGpuInstanceId", "MIG: GPU instance number")
+	symComputeInstance      = define("nvmlDeviceGetComputeInstanceId", "MIG: compute instance number")
+	symAttributes           = define("nvmlDeviceGetAttributes_v2", "MIG: slices")
+	symAttributesV1         = define("nvmlDeviceGetAttributes", "MIG: slices, older call")
+)
+
 // symbolSet is which entry points a loaded library has.
-type symbolSet [symbolCount]bool
+type symbolSet []bool
 
 // any reports whether the library has one of several entry points; go-nvml
 // itself takes the newest.
-func (s *symbolSet) any(choices ...symbol) bool {
+func (s symbolSet) any(choices ...symbol) bool {
 	return slices.ContainsFunc(choices, func(choice symbol) bool { return s[choice] })
 }
 
 // capabilities lists the whole set.
-func (s *symbolSet) capabilities() []Capability {
-	list := make([]Capability, 0, symbolCount)
+func (s symbolSet) capabilities() []Capability {
+	list := make([]Capability, 0, len(symbols))
 	for i, entry := range symbols {
 		list = append(list, Capability{Name: entry.words, Symbol: entry.name, Available: s[i]})
 	}
@@ -159,7 +106,7 @@ var essential = [][]symbol{{symInit, symInitV1}, {symShutdown}, {symCount, symCo
 
 // missing names the first essential call that the set lacks, "" where it has
 // all of them.
-func (s *symbolSet) missing() string {
+func (s symbolSet) missing() string {
 	for _, choices := range essential {
 		if !s.any(choices...) {
 			return symbols[choices[0]].name

@@ -120,7 +120,7 @@ func (l *Library) load() (*loaded, error) {
 	if err != nil {
 		return nil, err
 	}
-	lib := &loaded{direct: library}
+	lib := &loaded{direct: library, symbols: make(symbolSet, len(symbols))}
 	for i, entry := range symbols {
 		lib.symbols[i] = library.lookup(entry.name) != nil
 	}
