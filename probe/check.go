@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"vramscope/internal/quantity"
 )
@@ -73,11 +72,7 @@ func clip(text string) string {
 	if len(text) <= maxText {
 		return text
 	}
-	cut := maxText
-	for cut > 0 && !utf8.RuneStart(text[cut]) {
-		cut--
-	}
-	return strings.Clone(text[:cut])
+	return strings.Clone(strings.ToValidUTF8(text[:maxText], ""))
 }
 
 // check returns what is impossible in a report. One impossible figure discredits
@@ -98,10 +93,8 @@ func (r *Report) check() error {
 		if !wellFormedUUID(d.UUID) {
 			return fmt.Errorf("device %q is not a UUID in NVML's form", clip(d.UUID))
 		}
-		for j := range i {
-			if r.Devices[j].UUID == d.UUID {
-				return fmt.Errorf("device %s is listed twice", d.UUID)
-			}
+		if slices.ContainsFunc(r.Devices[:i], func(other Device) bool { return other.UUID == d.UUID }) {
+			return fmt.Errorf("device %s is listed twice", d.UUID)
 		}
 		if err := d.check(); err != nil {
 			return fmt.Errorf("device %s: %w", d.UUID, err)

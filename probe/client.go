@@ -51,12 +51,9 @@ func (c *Client) Close() error { return c.conn.Close() }
 // Hello asks the probe for its version and what it can do.
 func (c *Client) Hello(ctx context.Context) (Hello, error) {
 	var line helloLine
-	err := c.ask(ctx, c.deadline, question{request: request{Cmd: cmdHello, Proto: Version}}, &line, &line.reply)
-	if err != nil {
+	check := func() error { return line.check(c.nspid, c.start) }
+	if err := c.ask(ctx, c.deadline, &request{Cmd: cmdHello, Proto: Version}, &line, check); err != nil {
 		return Hello{}, err
-	}
-	if err := line.check(c.nspid, c.start); err != nil {
-		return Hello{}, c.broken(cmdHello, err)
 	}
 	return line.Hello, nil
 }
@@ -65,12 +62,8 @@ func (c *Client) Hello(ctx context.Context) (Hello, error) {
 // the outstanding answer.
 func (c *Client) Stats(ctx context.Context) (Report, error) {
 	var line statsLine
-	err := c.ask(ctx, c.deadline, question{request: request{Cmd: cmdStats}}, &line, &line.reply)
-	if err != nil {
+	if err := c.ask(ctx, c.deadline, &request{Cmd: cmdStats}, &line, line.check); err != nil {
 		return Report{}, err
-	}
-	if err := line.check(); err != nil {
-		return Report{}, c.broken(cmdStats, err)
 	}
 	return line.Report, nil
 }
@@ -82,12 +75,8 @@ func (c *Client) Flush(ctx context.Context, wanted FlushRequest) (FlushResult, e
 		return FlushResult{}, c.wrap(cmdFlush, err)
 	}
 	var line flushedLine
-	err := c.ask(ctx, FlushDeadline, question{request: request{Cmd: cmdFlush}, flush: &wanted}, &line, &line.reply)
-	if err != nil {
+	if err := c.ask(ctx, FlushDeadline, &flushQuestion{request{Cmd: cmdFlush}, wanted}, &line, line.check); err != nil {
 		return FlushResult{}, err
-	}
-	if err := line.check(); err != nil {
-		return FlushResult{}, c.broken(cmdFlush, err)
 	}
 	return line.FlushResult, nil
 }

@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"path/filepath"
 	"slices"
+	"sync"
 	"time"
 )
 
@@ -140,11 +142,9 @@ func (m *Monitor) list(ctx context.Context, path string, owner func() uint32) {
 // forget drops the attempts in a directory, except those on these names and
 // those that are busy. The lock is held.
 func (m *Monitor) forget(path string, except []string) {
-	for t, a := range m.attempts {
-		if t.directory == path && !a.busy && !slices.Contains(except, t.name) {
-			delete(m.attempts, t)
-		}
-	}
+	maps.DeleteFunc(m.attempts, func(t target, a *attempt) bool {
+		return t.directory == path && !a.busy && !slices.Contains(except, t.name)
+	})
 }
 
 // visit connects to one socket if it is due.
@@ -246,19 +246,14 @@ func (m *Monitor) hasCapacity(uid uint32) bool {
 
 // attend runs the session of a connection.
 func (m *Monitor) attend(ctx context.Context, a *attempt, p *probeProcess, client *Client) {
-	answered := false
-	first := func() {
-		if answered {
-			return
-		}
-		answered = true
+	first := sync.OnceFunc(func() {
 		m.mu.Lock()
 		defer m.mu.Unlock()
 		if p.answer.Load().Err == nil {
 			a.failures = 0
 		}
 		m.done()
-	}
+	})
 	s := session{probe: p, client: client, clock: m.clock, interval: m.interval}
 	err := s.run(ctx, first)
 	first()
@@ -304,10 +299,6 @@ func (m *Monitor) reap() {
 
 // publish makes byProcess visible to readers without the lock. The lock is held.
 func (m *Monitor) publish() {
-	probes := make([]*probeProcess, 0, len(m.byProcess))
-	for _, p := range m.byProcess {
-		probes = append(probes, p)
-	}
-	slices.SortFunc(probes, func(a, b *probeProcess) int { return a.process.PID - b.process.PID })
+	probes := slices.SortedFunc(maps.Values(m.byProcess), func(a, b *probeProcess) int { return a.process.PID - b.process.PID })
 	m.published.Store(&probes)
 }

@@ -10,56 +10,45 @@ import (
 	"time"
 )
 
-// question is a request as it is sent.
-type question struct {
-	request
-	flush    *FlushRequest    // in a flush
-	snapshot *SnapshotRequest // in a snapshot
-	file     *os.File         // sent with it
-}
+// question is a request as it is sent: a *request, or one of those below.
+type question interface{ head() *request }
 
-// line encodes the request. The fields of a command stand beside the others,
-// not below a key of their own.
-func (q *question) line() ([]byte, error) {
-	switch {
-	case q.flush != nil:
-		return encode(struct {
-			request
-			*FlushRequest
-		}{q.request, q.flush})
-	case q.snapshot != nil:
-		return encode(struct {
-			request
-			*SnapshotRequest
-		}{q.request, q.snapshot})
-	default:
-		return encode(q.request)
+// The questions that have fields of their own.
+type (
+	flushQuestion struct {
+		request
+		FlushRequest
 	}
-}
+	snapshotQuestion struct {
+		request
+		SnapshotRequest
+		file *os.File // sent with it
+	}
+)
 
-// ask sends a request and waits for its answer, all within one deadline.
+// ask sends a request, waits for its answer and checks it, all within one deadline.
 //
 // At most one request is outstanding: a probe that was stopped finds one request
 // when it continues, not one for each second, and its late answer is the newest.
-func (c *Client) ask(ctx context.Context, timeout time.Duration, q question, into any, head *reply) error {
+func (c *Client) ask(ctx context.Context, timeout time.Duration, q question, into response, check func() error) error {
+	cmd := q.head().Cmd
 	if err := ctx.Err(); err != nil {
-		return c.wrap(q.Cmd, err)
+		return c.wrap(cmd, err)
 	}
 	deadline := time.Now().Add(timeout)
 	if end, ok := ctx.Deadline(); ok && end.Before(deadline) {
 		deadline = end
 	}
 	if err := c.conn.SetDeadline(deadline); err != nil {
-		return c.wrap(q.Cmd, err)
+		return c.wrap(cmd, err)
 	}
 	// A cancelled caller does not wait for the deadline.
 	stop := context.AfterFunc(ctx, func() { _ = c.conn.SetDeadline(time.Unix(1, 0)) })
 	defer stop()
 
-	resumed := c.waiting == q.Cmd && q.flush == nil && q.snapshot == nil
+	resumed := c.waiting == cmd && (cmd == cmdHello || cmd == cmdStats)
 	if c.waiting != "" && !resumed {
-		var old reply
-		if err := c.receive(ctx, c.waiting, &old, &old); err != nil && !isRefusal(err) {
+		if err := c.receive(ctx, c.waiting, &reply{}); err != nil && !isRefusal(err) {
 			return err
 		}
 	}
@@ -68,31 +57,38 @@ func (c *Client) ask(ctx context.Context, timeout time.Duration, q question, int
 			return err
 		}
 	}
-	return c.receive(ctx, q.Cmd, into, head)
+	if err := c.receive(ctx, cmd, into); err != nil {
+		return err
+	}
+	if err := check(); err != nil {
+		return c.broken(cmd, err)
+	}
+	return nil
 }
 
 func (c *Client) send(q question) error {
 	c.id++
-	q.ID = &c.id
-	line, err := q.line()
+	q.head().ID = &c.id
+	cmd := q.head().Cmd
+	line, err := encode(q)
 	if err != nil {
-		return c.wrap(q.Cmd, err)
+		return c.wrap(cmd, err)
 	}
-	if q.file != nil {
-		err = send(c.conn, line, q.file)
+	if s, ok := q.(*snapshotQuestion); ok {
+		err = send(c.conn, line, s.file)
 	} else {
 		_, err = c.conn.Write(line)
 	}
 	// A server that closed the connection may have sent the reason: receive reads it.
 	if err != nil && !errors.Is(err, syscall.EPIPE) && !errors.Is(err, syscall.ECONNRESET) {
-		return c.broken(q.Cmd, err)
+		return c.broken(cmd, err)
 	}
-	c.waiting = q.Cmd
+	c.waiting = cmd
 	return nil
 }
 
 // receive waits for the answer to the outstanding request.
-func (c *Client) receive(ctx context.Context, cmd string, into any, head *reply) error {
+func (c *Client) receive(ctx context.Context, cmd string, into response) error {
 	line, err := c.in.next()
 	switch {
 	case errors.Is(err, os.ErrDeadlineExceeded):
@@ -108,6 +104,7 @@ func (c *Client) receive(ctx context.Context, cmd string, into any, head *reply)
 	if err := decode(line, into); err != nil {
 		return c.broken(cmd, err)
 	}
+	head := into.head()
 	if head.Error != nil {
 		head.Error = &Error{Code: Code(clip(string(head.Error.Code))), Message: clip(head.Error.Message)}
 	}
@@ -135,8 +132,8 @@ var (
 
 // isRefusal reports whether the probe answered with an error.
 func isRefusal(err error) bool {
-	var refused *Error
-	return errors.As(err, &refused) && !errors.Is(err, ErrBroken)
+	_, refused := errors.AsType[*Error](err)
+	return refused && !errors.Is(err, ErrBroken)
 }
 
 func (c *Client) wrap(cmd string, err error) error {

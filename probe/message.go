@@ -56,6 +56,8 @@ type request struct {
 	Proto string  `json:"proto,omitempty"` // in hello: the monitor's version
 }
 
+func (r *request) head() *request { return r }
+
 // fields is a request as received. Keys of a map are case-sensitive; a struct
 // would accept "CMD" for "cmd".
 type fields map[string]json.RawMessage
@@ -107,6 +109,11 @@ type reply struct {
 	OK    bool    `json:"ok"`
 	Error *Error  `json:"error,omitempty"`
 }
+
+func (r *reply) head() *reply { return r }
+
+// response is a reply, or one of those below.
+type response interface{ head() *reply }
 
 // The answers that have fields of their own.
 type (

@@ -291,6 +291,6 @@ func (m *Monitor) Problems() []Problem {
 
 // ordinary reports whether most processes fail with this error.
 func ordinary(err error) bool {
-	var refused *process.Refusal
-	return errors.Is(err, ErrNoProbe) || errors.Is(err, process.ErrExited) || errors.As(err, &refused)
+	_, refused := errors.AsType[*process.Refusal](err)
+	return refused || errors.Is(err, ErrNoProbe) || errors.Is(err, process.ErrExited)
 }

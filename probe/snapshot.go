@@ -121,12 +121,9 @@ func (c *Client) snapshot(ctx context.Context, timeout time.Duration, wanted Sna
 		return SnapshotResult{}, c.wrap(cmdSnapshot, err)
 	}
 	var line snapshotLine
-	q := question{request: request{Cmd: cmdSnapshot}, snapshot: &wanted, file: file}
-	if err := c.ask(ctx, timeout, q, &line, &line.reply); err != nil {
+	check := func() error { return line.check(most) }
+	if err := c.ask(ctx, timeout, &snapshotQuestion{request{Cmd: cmdSnapshot}, wanted, file}, &line, check); err != nil {
 		return SnapshotResult{}, err
-	}
-	if err := line.check(most); err != nil {
-		return SnapshotResult{}, c.broken(cmdSnapshot, err)
 	}
 	return line.SnapshotResult, nil
 }

@@ -20,9 +20,9 @@ func (d *directory) reach(name string) string {
 
 // listen binds and listens, with mode 0600.
 func (d *directory) listen(name string) (*net.UnixListener, error) {
-	fd, err := newSocket()
+	fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("make a socket: %w", err)
 	}
 	file := os.NewFile(uintptr(fd), name)
 	defer func() { _ = file.Close() }() // FileListener has a copy
@@ -58,44 +58,21 @@ var errNoUnixSocket = errors.New("not a Unix socket")
 // the rights of the directory's owner.
 func (d *directory) connect(name string) (*net.UnixConn, error) {
 	path := filepath.Join(d.path, name)
-	fd, err := newSocket()
-	if err != nil {
-		return nil, err
-	}
-	file := os.NewFile(uintptr(fd), path)
-	defer func() { _ = file.Close() }() // FileConn has a copy
-	address := &unix.SockaddrUnix{Name: d.reach(name)}
-	err = withRightsOf(d.uid, d.gid, func() error {
-		for {
-			if err := unix.Connect(fd, address); !errors.Is(err, unix.EINTR) {
-				return err
-			}
-		}
+	var conn *net.UnixConn
+	err := withRightsOf(d.uid, d.gid, func() (err error) {
+		conn, err = net.DialUnix("unix", nil, &net.UnixAddr{Name: d.reach(name), Net: "unix"})
+		return err
 	})
 	if errors.Is(err, unix.EAGAIN) {
 		return nil, fmt.Errorf("connect to %s: the process does not accept connections, and its queue is full", path)
 	}
+	if errno, ok := errors.AsType[unix.Errno](err); ok {
+		err = errno // without the path below /proc/self
+	}
 	if err != nil {
 		return nil, fmt.Errorf("connect to %s: %w", path, err)
 	}
-	conn, err := net.FileConn(file)
-	if err != nil {
-		return nil, fmt.Errorf("connect to %s: %w", path, err)
-	}
-	unixConn, ok := conn.(*net.UnixConn)
-	if !ok {
-		_ = conn.Close()
-		return nil, fmt.Errorf("connect to %s: %w", path, errNoUnixSocket)
-	}
-	return unixConn, nil
-}
-
-func newSocket() (int, error) {
-	fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
-	if err != nil {
-		return -1, fmt.Errorf("make a socket: %w", err)
-	}
-	return fd, nil
+	return conn, nil
 }
 
 // peerOf is the process at the other end: for a server the one that connected,

@@ -153,13 +153,6 @@ func (t *Table) refresh(now time.Time, entries []*entry, timeout time.Duration) 
 	}
 }
 
-// nameUser takes the user's name, where it is known by now.
-func (e *entry) nameUser(users *users) {
-	if uid, ok := e.info.UID.Value(); ok {
-		e.info.User = users.name(uid)
-	}
-}
-
 // wait takes the facts in when they come. It reports whether the deadline
 // came first.
 func (e *entry) wait(deadline <-chan time.Time) (late bool) {

@@ -1,6 +1,7 @@
 package process
 
 import (
+	"maps"
 	"math"
 	"os"
 	"path/filepath"
@@ -71,10 +72,7 @@ type entry struct {
 
 // NewTable reads the proc file system at root: "/proc", except in tests.
 func NewTable(root string) *Table {
-	hostname, err := os.Hostname()
-	if err != nil {
-		hostname = ""
-	}
+	hostname, _ := os.Hostname() // "" if unknown
 	return &Table{
 		Timeout:  timeout,
 		root:     root,
@@ -112,14 +110,12 @@ func (t *Table) Processes(now time.Time, pids []int) map[int]Info {
 	t.refresh(now, stale, max(t.Timeout-time.Since(began), t.Timeout/4))
 	found := make(map[int]Info, len(seen))
 	for _, e := range seen {
-		e.nameUser(t.users)
+		if uid, ok := e.info.UID.Value(); ok {
+			e.info.User = t.users.name(uid)
+		}
 		found[e.info.Identity.PID] = e.info
 	}
-	for pid, e := range t.entries {
-		if now.Sub(e.seen) > forgetAfter {
-			delete(t.entries, pid)
-		}
-	}
+	maps.DeleteFunc(t.entries, func(_ int, e *entry) bool { return now.Sub(e.seen) > forgetAfter })
 	return found
 }
 

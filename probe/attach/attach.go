@@ -1,6 +1,7 @@
 package attach
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -52,9 +53,7 @@ type Attacher struct {
 
 // New returns an Attacher for the user that runs this program.
 func New(options Options) *Attacher {
-	if options.Proc == "" {
-		options.Proc = "/proc"
-	}
+	options.Proc = cmp.Or(options.Proc, "/proc")
 	return &Attacher{
 		options: options, uid: uint32(os.Geteuid()), now: time.Now, pause: sleep, cgroups: "/sys/fs/cgroup",
 		timeout: defaultTimeout, answerTime: answerTime, gdbChecks: make(map[string]Check),

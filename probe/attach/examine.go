@@ -1,6 +1,7 @@
 package attach
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -135,10 +136,7 @@ func (a *Attacher) checkOwner(plan *Plan, info *process.Info, state *status) {
 	owner := state.uids[1]
 	switch {
 	case owner != a.uid:
-		name := info.User
-		if name == "" {
-			name = strconv.FormatUint(uint64(owner), 10)
-		}
+		name := cmp.Or(info.User, strconv.FormatUint(uint64(owner), 10))
 		plan.fail(fmt.Sprintf("another user's process (%s); you are %s", name, a.options.Table.Host(time.Time{}).User))
 	case state.uids[0] != owner || state.uids[2] != owner:
 		plan.fail("it has changed its user: the kernel does not allow tracing it")

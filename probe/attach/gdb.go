@@ -1,6 +1,7 @@
 package attach
 
 import (
+	"cmp"
 	"context"
 	"os/exec"
 	"strings"
@@ -10,11 +11,7 @@ import (
 
 // checkGdb finds gdb and runs it for its version, once for each path.
 func (a *Attacher) checkGdb(ctx context.Context, plan *Plan) {
-	name := a.options.Gdb
-	if name == "" {
-		name = "gdb"
-	}
-	path, err := exec.LookPath(name)
+	path, err := exec.LookPath(cmp.Or(a.options.Gdb, "gdb"))
 	if err != nil {
 		plan.fail("no gdb on PATH, which Python " + plan.Version + " needs: apt install gdb (or dnf)")
 		return

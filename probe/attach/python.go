@@ -2,6 +2,7 @@ package attach
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -288,9 +289,6 @@ func output(ctx context.Context, timeout time.Duration, environment []string, pr
 // cleanEnvironment has nothing of this program's environment but PATH: PYTHONHOME
 // would break the Python in gdb.
 func cleanEnvironment() []string {
-	path := os.Getenv("PATH")
-	if path == "" {
-		path = "/usr/local/bin:/usr/bin:/bin"
-	}
+	path := cmp.Or(os.Getenv("PATH"), "/usr/local/bin:/usr/bin:/bin")
 	return []string{"PATH=" + path, "LC_ALL=C", "TERM=dumb", "SHELL=/bin/sh", "HOME=/nonexistent"}
 }

@@ -3,9 +3,7 @@ package conformance
 import (
 	"encoding/json"
 	"fmt"
-	"math"
 	"regexp"
-	"strconv"
 	"strings"
 	"time"
 )
@@ -136,12 +134,17 @@ func matchRule(rule string, got any) error {
 }
 
 func isInteger(got any, least, most int64) bool {
+	n, ok := integer(got)
+	return ok && n >= least && n <= most
+}
+
+func integer(got any) (int64, bool) {
 	number, ok := got.(json.Number)
 	if !ok {
-		return false
+		return 0, false
 	}
-	n, err := strconv.ParseInt(number.String(), 10, 64)
-	return err == nil && n >= least && n <= most
+	n, err := number.Int64()
+	return n, err == nil
 }
 
 // matchTotals checks that no part exceeds reserved, and that the parts sum to it.
@@ -150,14 +153,7 @@ func matchTotals(got any) error {
 	if !ok {
 		return fmt.Errorf("%v is not an allocator", got)
 	}
-	figure := func(name string) (int64, bool) {
-		number, ok := object[name+"_bytes"].(json.Number)
-		if !ok {
-			return math.MinInt64, false
-		}
-		n, err := strconv.ParseInt(number.String(), 10, 64)
-		return n, err == nil
-	}
+	figure := func(name string) (int64, bool) { return integer(object[name+"_bytes"]) }
 	reserved, known := figure("reserved")
 	if !known {
 		return nil

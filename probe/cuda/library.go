@@ -8,6 +8,7 @@ package cuda
 import "C"
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"unsafe"
@@ -21,10 +22,7 @@ type library struct{ driver *C.struct_driver }
 // open loads and initialises the driver's library; "" is the one that the loader
 // finds.
 func open(path string) (*library, error) {
-	if path == "" {
-		path = "libcuda.so.1"
-	}
-	name := C.CString(path)
+	name := C.CString(cmp.Or(path, "libcuda.so.1"))
 	defer C.free(unsafe.Pointer(name))
 	var message, missing *C.char
 	driver := C.driver_open(name, &message, &missing)
