@@ -112,19 +112,14 @@ func parseEnvironment(content []byte) []Variable {
 // wanted reports whether a variable affects GPU memory. A name that may be of a
 // secret is not wanted, whatever its prefix.
 func wanted(name string) bool {
-	for _, secret := range []string{"KEY", "TOKEN", "SECRET", "PASSWORD", "PASSWD", "CREDENTIAL"} {
-		if strings.Contains(name, secret) {
-			return false
-		}
+	secrets := []string{"KEY", "TOKEN", "SECRET", "PASSWORD", "PASSWD", "CREDENTIAL"}
+	if slices.ContainsFunc(secrets, func(secret string) bool { return strings.Contains(name, secret) }) {
+		return false
 	}
 	switch name {
 	case "RANK", "LOCAL_RANK", "WORLD_SIZE", "LD_PRELOAD", "LD_LIBRARY_PATH", "PYTHONMALLOC", "SLURM_JOB_ID", "SLURM_PROCID":
 		return true
 	}
-	for _, prefix := range []string{"CUDA_", "NVIDIA_", "PYTORCH_", "TORCH_", "NCCL_", "XLA_", "JAX_", "TF_", "CUPY_", "RMM_", "VLLM_", "VRAMSCOPE_"} {
-		if strings.HasPrefix(name, prefix) {
-			return true
-		}
-	}
-	return false
+	prefixes := []string{"CUDA_", "NVIDIA_", "PYTORCH_", "TORCH_", "NCCL_", "XLA_", "JAX_", "TF_", "CUPY_", "RMM_", "VLLM_", "VRAMSCOPE_"}
+	return slices.ContainsFunc(prefixes, func(prefix string) bool { return strings.HasPrefix(name, prefix) })
 }

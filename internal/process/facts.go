@@ -79,21 +79,14 @@ func parseUID(status []byte) quantity.Optional[uint32] {
 	return quantity.From(uint32(uid), quantity.System)
 }
 
+// readCommand splits a command line at its NULs. A program that has rewritten its
+// title has one string and many NULs.
 func readCommand(path string) []string {
 	buf := make([]byte, commandSize)
 	n, err := readOnce(path, buf)
-	if err != nil {
+	line := bytes.TrimRight(buf[:n], "\x00")
+	if err != nil || len(line) == 0 {
 		return nil // a kernel thread or a zombie has none
-	}
-	return parseCommand(buf[:n])
-}
-
-// parseCommand splits a command line at its NULs. A program that has rewritten its
-// title has one string and many NULs.
-func parseCommand(line []byte) []string {
-	line = bytes.TrimRight(line, "\x00")
-	if len(line) == 0 {
-		return nil
 	}
 	return strings.Split(string(line), "\x00")
 }

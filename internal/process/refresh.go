@@ -70,11 +70,7 @@ func (t *Table) startReaders() {
 
 // readQueued reads until the queue is empty.
 func (t *Table) readQueued() {
-	for {
-		next, ok := t.nextRequest()
-		if !ok {
-			return
-		}
+	for next, ok := t.nextRequest(); ok; next, ok = t.nextRequest() {
 		next.answer <- t.readCaught(next.pid)
 	}
 }

@@ -9,14 +9,5 @@
 //
 // vramscope_probe.py is generated from source/ by "make agent"; start reading at
 // source/header.py, then agent.py.
-//
-// To add a runtime:
-//
-//  1. source/NAME.py: a subclass of _Runtime (source/runtime.py) with name,
-//     package, active, stats and, if it can free memory, flush. It must not
-//     import or initialise the library, and yields the keys of docs/protocol.md.
-//  2. source/startup.py: add the class to _RUNTIMES.
-//  3. testdata/fake/NAME: a stand-in for the library; testdata/test_runtimes.py:
-//     a test of its stats and of its flush.
-//  4. make agent && go test ./probe/agent/...; docs/python.md: a line.
+// CONTRIBUTING.md says how to add a runtime.
 package agent

@@ -40,12 +40,9 @@ func askGdb(ctx context.Context, path string, timeout time.Duration) Check {
 // gdbVersion is the last word of "GNU gdb (Debian 13.1-3) 13.1".
 func gdbVersion(text string) string {
 	line, _, _ := strings.Cut(text, "\n")
-	words := strings.Fields(line)
-	if len(words) == 0 {
-		return ""
-	}
-	last := words[len(words)-1]
-	if !unicode.IsDigit(rune(last[0])) {
+	line = strings.TrimSpace(line)
+	last := line[strings.LastIndexByte(line, ' ')+1:]
+	if last == "" || !unicode.IsDigit(rune(last[0])) {
 		return ""
 	}
 	return last

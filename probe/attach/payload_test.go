@@ -63,3 +63,26 @@ func TestPayloadInHostilePath(t *testing.T) {
 		t.Errorf("the directory still exists: %v", err)
 	}
 }
+
+// TestRemoveKeepsEmptyScriptForProcess: Python would report a missing script in the
+// program's own output.
+func TestRemoveKeepsEmptyScriptForProcess(t *testing.T) {
+	p, err := newPayload(born{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.late = true
+	p.remove()
+	entries, err := os.ReadDir(p.directory)
+	if err != nil || len(entries) != 1 || entries[0].Name() != scriptName {
+		t.Fatalf("%v remains, %v", entries, err)
+	}
+	if content, err := os.ReadFile(filepath.Join(p.directory, scriptName)); err != nil || len(content) > 0 {
+		t.Errorf("the script is %q, %v", content, err)
+	}
+	p.late = false
+	p.remove()
+	if _, err := os.Stat(p.directory); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the directory remains: %v", err)
+	}
+}

@@ -80,7 +80,11 @@ func Run(t *testing.T, directory, socket string) {
 				case c.Lacks != "" && slices.Contains(able, c.Lacks):
 					t.Skipf("this server has %s", c.Lacks)
 				}
-				run(t, c, socket)
+				p := connect(t, socket)
+				defer p.close()
+				for i := range c.Steps {
+					p.step(t, &c.Steps[i])
+				}
 			})
 		}
 	}
@@ -100,15 +104,6 @@ func capabilities(t *testing.T, socket string) []string {
 		t.Fatalf("hello: %v", err)
 	}
 	return hello.Capabilities
-}
-
-func run(t *testing.T, c vector, socket string) {
-	t.Helper()
-	p := connect(t, socket)
-	defer p.close()
-	for i := range c.Steps {
-		p.step(t, &c.Steps[i])
-	}
 }
 
 // peer is one connection to the server.

@@ -113,22 +113,16 @@ func (l *library) describe(ordinal int) (Device, error) {
 	if err := l.check("cuDeviceGetUuid_v2", C.driver_device_uuid(l.driver, handle, &own)); err != nil {
 		return device, err
 	}
-	device.GPU = formatUUID("GPU-", bytesOf(gpu))
+	device.GPU = formatUUID("GPU-", gpu)
 	device.UUID = device.GPU
 	if own != gpu {
 		// The second version of the call differs for MIG instances only.
-		device.UUID = formatUUID("MIG-", bytesOf(own))
+		device.UUID = formatUUID("MIG-", own)
 	}
 	return device, nil
 }
 
-func bytesOf(uuid C.CUuuid) (out [16]byte) {
-	for i, c := range uuid.bytes {
-		out[i] = byte(c)
-	}
-	return out
-}
-
-func formatUUID(prefix string, b [16]byte) string {
+func formatUUID(prefix string, uuid C.CUuuid) string {
+	b := C.GoBytes(unsafe.Pointer(&uuid.bytes), 16)
 	return fmt.Sprintf("%s%x-%x-%x-%x-%x", prefix, b[0:4], b[4:6], b[6:8], b[8:10], b[10:16])
 }
