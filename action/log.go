@@ -131,8 +131,8 @@ func Reason(err error) string {
 }
 
 func isRefusal(err error) bool {
-	var refusal *process.Refusal
-	return errors.As(err, &refusal)
+	_, ok := errors.AsType[*process.Refusal](err)
+	return ok
 }
 
 func (l *Log) now() time.Time {
@@ -149,17 +149,13 @@ func (l *Log) write(e *Entry) error {
 		e.User = l.User()
 	}
 	line, err := json.Marshal(e)
-	if err != nil {
-		return unwritable(err)
+	if err == nil {
+		err = appendLine(l.Directory, escaped(line))
 	}
-	if err := appendLine(l.Directory, escaped(line)); err != nil {
-		return unwritable(err)
+	if err != nil {
+		return fmt.Errorf("the audit log cannot be written: %w; mend that, or set XDG_STATE_HOME to a directory that only you can write", err)
 	}
 	return nil
-}
-
-func unwritable(err error) error {
-	return fmt.Errorf("the audit log cannot be written: %w; mend that, or set XDG_STATE_HOME to a directory that only you can write", err)
 }
 
 // escaped is JSON without anything that a terminal could act on: encoding/json

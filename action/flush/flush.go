@@ -48,7 +48,9 @@ const (
 // is a *process.Refusal, or the probe's.
 func (f *Flusher) Run(ctx context.Context, r Request) (Result, error) {
 	before := f.Sample(context.WithoutCancel(ctx))
-	entry := f.entry(before, r)
+	entry := action.NewEntry("flush", r.Process, r.Origin)
+	entry.About(before, r.Process)
+	entry.Level, entry.Devices = string(r.Level), r.Devices
 	if refusal := Refusal(before, r); refusal != nil {
 		if r.DryRun {
 			return Result{}, refusal
@@ -85,14 +87,6 @@ func Refusal(snap *snapshot.Snapshot, r Request) *process.Refusal {
 		return nil
 	}
 	return &process.Refusal{Reason: reason}
-}
-
-// entry is the flush in the audit log, before anything was done.
-func (f *Flusher) entry(snap *snapshot.Snapshot, r Request) action.Entry {
-	e := action.NewEntry("flush", r.Process, r.Origin)
-	e.About(snap, r.Process)
-	e.Level, e.Devices = string(r.Level), r.Devices
-	return e
 }
 
 // describe adds what came of the flush to its entry.
