@@ -6,13 +6,12 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/adrg/xdg"
 	"github.com/pelletier/go-toml/v2"
+	"github.com/pelletier/go-toml/v2/unstable"
 
 	"vramscope/internal/text"
 )
@@ -78,8 +77,17 @@ func (s *Settings) parse(path string, content []byte) error {
 		known[o.Key] = o
 		keys = append(keys, o.Key)
 	}
-	for _, key := range inOrder(content, values) {
-		line := lineOf(content, key)
+	parser, inTable := unstable.Parser{}, false
+	parser.Reset(content)
+	for parser.NextExpression() {
+		expression := parser.Expression()
+		if expression.Kind == unstable.KeyValue && inTable {
+			continue
+		}
+		inTable = expression.Kind != unstable.KeyValue
+		first := expression.Key()
+		first.Next()
+		key, line := string(first.Node().Data), parser.Shape(first.Node().Raw).Start.Line
 		o, ok := known[key]
 		if !ok {
 			return unknownKey(path, line, key, keys)
@@ -102,34 +110,6 @@ func unknownKey(path string, line int, key string, keys []string) error {
 	}
 	e.Hints = []string{"  vramscope config --print   lists every key"}
 	return e
-}
-
-// inOrder is the keys of a file, by line: the first mistake is reported.
-func inOrder(content []byte, values map[string]any) []string {
-	keys := make([]string, 0, len(values))
-	for key := range values {
-		keys = append(keys, key)
-	}
-	slices.SortFunc(keys, func(a, b string) int {
-		if d := lineOf(content, a) - lineOf(content, b); d != 0 {
-			return d
-		}
-		return strings.Compare(a, b)
-	})
-	return keys
-}
-
-// lineOf finds the line in which a top-level key is set, as "key = …",
-// "key.sub = …" or "[key]"; 1 where it cannot be found.
-func lineOf(content []byte, key string) int {
-	quoted := regexp.QuoteMeta(key)
-	set := regexp.MustCompile(`^\s*\[{0,2}\s*["']?` + quoted + `["']?\s*[=.\]]`)
-	for i, line := range strings.Split(string(content), "\n") {
-		if set.MatchString(line) {
-			return i + 1
-		}
-	}
-	return 1
 }
 
 // value turns a TOML value into the text that the option's setter takes; nil
