@@ -86,8 +86,9 @@ func (w *upgradeWatch) mayRestart() bool {
 func (p *program) restart(sampling *sampler.Sampler, view *ui.Viewpoint) error {
 	number := "-"
 	if sampling != nil {
-		if fd, err := keepHistory(sampling, view); err == nil {
-			number = strconv.Itoa(fd)
+		if file, err := keepHistory(sampling, view); err == nil {
+			defer func() { _ = file.Close() }() // only where the restart fails
+			number = strconv.Itoa(int(file.Fd()))
 		}
 	}
 	environ := slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, restartVariable+"=") })
@@ -209,27 +210,26 @@ const historySeals = unix.F_SEAL_SEAL | unix.F_SEAL_SHRINK | unix.F_SEAL_GROW | 
 
 // keepHistory saves the history, and the view where it is known, into a file in
 // memory that the next process inherits.
-func keepHistory(sampling *sampler.Sampler, view *ui.Viewpoint) (fd int, err error) {
-	fd, err = unix.MemfdCreate("vramscope-history", unix.MFD_CLOEXEC|unix.MFD_ALLOW_SEALING)
+func keepHistory(sampling *sampler.Sampler, view *ui.Viewpoint) (*os.File, error) {
+	fd, err := unix.MemfdCreate("vramscope-history", unix.MFD_CLOEXEC|unix.MFD_ALLOW_SEALING)
 	if err != nil {
-		return 0, fmt.Errorf("a file in memory: %w", err)
+		return nil, fmt.Errorf("a file in memory: %w", err)
 	}
-	if err := sampling.Save(descriptor(fd)); err != nil {
-		_ = unix.Close(fd) // nothing in it is wanted
-		return 0, err
+	file := os.NewFile(uintptr(fd), "history")
+	if err := sampling.Save(file); err != nil {
+		return nil, errors.Join(err, file.Close())
 	}
 	if view != nil {
-		_ = saveView(descriptor(fd), view) // the history is worth keeping without it
+		_ = saveView(file, view) // the history is worth keeping without it
 	}
 	_, err = unix.FcntlInt(uintptr(fd), unix.F_ADD_SEALS, historySeals)
 	if err == nil {
 		_, err = unix.FcntlInt(uintptr(fd), unix.F_SETFD, 0)
 	}
 	if err != nil {
-		_ = unix.Close(fd) // it would not be recognised
-		return 0, fmt.Errorf("a file in memory: %w", err)
+		return nil, errors.Join(fmt.Errorf("a file in memory: %w", err), file.Close())
 	}
-	return fd, nil
+	return file, nil
 }
 
 // openHistory opens what keepHistory saved; nil where it is something else.
@@ -244,23 +244,4 @@ func openHistory(fd int) *os.File {
 		return nil
 	}
 	return file
-}
-
-// descriptor is a file that no finalizer closes.
-type descriptor int
-
-// Write implements io.Writer.
-func (d descriptor) Write(p []byte) (int, error) {
-	written := 0
-	for written < len(p) {
-		n, err := unix.Write(int(d), p[written:])
-		if errors.Is(err, unix.EINTR) {
-			continue
-		}
-		if err != nil {
-			return written, fmt.Errorf("a file in memory: %w", err)
-		}
-		written += n
-	}
-	return written, nil
 }

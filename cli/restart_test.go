@@ -336,9 +336,13 @@ func TestRestartIsNotRepeatedAtOnce(t *testing.T) {
 
 func TestIncompleteHistoryIsNotRestored(t *testing.T) {
 	_, _, sampling := demo(t, config.Defaults())
-	fd, err := keepHistory(sampling, &ui.Viewpoint{Filter: "train", Line: 3})
+	file, err := keepHistory(sampling, &ui.Viewpoint{Filter: "train", Line: 3})
 	if err != nil {
 		t.Skipf("no file in memory to be had here: %v", err)
+	}
+	fd, err := syscall.Dup(int(file.Fd())) // the handover closes it
+	if err != nil || file.Close() != nil {
+		t.Fatal(err)
 	}
 	pipe, w, err := os.Pipe()
 	if err != nil {
