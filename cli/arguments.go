@@ -2,6 +2,7 @@ package cli
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -164,11 +165,13 @@ func onePID(advice string) cobra.PositionalArgs {
 	}
 }
 
-// parsePID reads a PID.
-func parsePID(s string) (int, error) {
-	pid, err := strconv.Atoi(s)
-	if err != nil || pid <= 0 {
-		return 0, usage("%q is not a PID", text.Clean(s))
+// withPID runs a command on the PID that is its argument.
+func withPID(run func(ctx context.Context, pid int) error) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, args []string) error {
+		pid, err := strconv.Atoi(args[0])
+		if err != nil || pid <= 0 {
+			return usage("%q is not a PID", text.Clean(args[0]))
+		}
+		return run(cmd.Context(), pid)
 	}
-	return pid, nil
 }

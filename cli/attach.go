@@ -47,13 +47,7 @@ done: it cannot be attached, or you said no.`,
 		Example: `  vramscope attach 3011876 --dry-run
   vramscope attach 3011876 --yes`,
 		Args: onePID("  vramscope doctor   says which Python processes could get a probe"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			pid, err := parsePID(args[0])
-			if err != nil {
-				return err
-			}
-			return p.runAttach(cmd.Context(), pid, f)
-		},
+		RunE: withPID(func(ctx context.Context, pid int) error { return p.runAttach(ctx, pid, f) }),
 	}
 	cmd.Flags().BoolVarP(&f.dryRun, "dry-run", "n", false, "say whether it could be done, and do nothing")
 	cmd.Flags().BoolVarP(&f.yes, "yes", "y", false, "do not ask")

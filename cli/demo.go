@@ -44,13 +44,11 @@ func (r *replay) advance(step time.Duration) (time.Time, bool) {
 	return r.at, r.behind
 }
 
-// catchUp samples a simulated box's past, so that the first screen has a
-// history.
-func (src *sources) catchUp(sampling *sampler.Sampler) {
+// catchUp samples a simulated box's past.
+func (src *sources) catchUp(sampling *sampler.Sampler, step time.Duration) {
 	if src.replay == nil {
 		return
 	}
-	const step = 5 * time.Second
 	for at, past := src.replay.advance(0); past; at, past = src.replay.advance(step) {
 		sampling.Tick(at)
 	}

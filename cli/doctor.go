@@ -43,7 +43,8 @@ func (p *program) examine(ctx context.Context) error {
 		return err
 	}
 	src.lookOnce()
-	defer src.listenFor(ctx)()
+	_, end := src.listenFor(ctx)
+	defer end()
 	snap := sampler.New(src.options).Tick(p.now())
 	if err := p.print([]byte(strings.Join(p.report(src, &s, snap, refused), "\n") + "\n")); err != nil {
 		return err

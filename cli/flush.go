@@ -57,13 +57,7 @@ is another user's, has ended, refuses, or you said no.`,
   vramscope flush 2963112 --level gradual --yes
   vramscope flush 2963112 --yes --format json | jq .flush.freed_bytes`,
 		Args: onePID("  vramscope once     lists them; FLUSH is what a flush of each would free"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			pid, err := parsePID(args[0])
-			if err != nil {
-				return err
-			}
-			return p.runFlush(cmd.Context(), pid, f)
-		},
+		RunE: withPID(func(ctx context.Context, pid int) error { return p.runFlush(ctx, pid, f) }),
 	}
 	flags := cmd.Flags()
 	choiceFlag(cmd, &f.level, "level", "", string(probe.Gradual), string(probe.Selective), string(probe.Urgent))
@@ -95,7 +89,8 @@ func (p *program) runFlush(ctx context.Context, pid int, f flushFlags) error {
 		return err
 	}
 	src.lookOnce()
-	defer src.listenFor(ctx)()
+	_, end := src.listenFor(ctx)
+	defer end()
 	sampling := sampler.New(src.options)
 	sample := func(context.Context) *snapshot.Snapshot { return sampling.Tick(src.options.Clock()) }
 	return p.flushProcess(ctx, src, &s, sample, pid, f)

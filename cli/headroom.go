@@ -157,9 +157,7 @@ func (p *program) runHeadroom(ctx context.Context, f headroomFlags) error {
 // observeFirst takes the snapshot to judge, after watching for as long as asked.
 func (p *program) observeFirst(ctx context.Context, src *sources, s *config.Settings, sampling *sampler.Sampler, watch time.Duration) (*snapshot.Snapshot, error) {
 	if src.replay != nil {
-		for at, past := src.replay.advance(0); past; at, past = src.replay.advance(s.Interval) {
-			sampling.Tick(at)
-		}
+		src.catchUp(sampling, s.Interval)
 		snap := sampling.Tick(src.options.Clock())
 		return snap, p.unusable(snap, src, s)
 	}

@@ -80,7 +80,7 @@ func (p *program) watch(ctx context.Context, src *sources, s *config.Settings, i
 	if previous != nil {
 		previous.close()
 	}
-	src.catchUp(sampling)
+	src.catchUp(sampling, 5*time.Second) // so that the first screen has a history
 	waitForProbes := src.listen(ctx, cancel)
 	finished := make(chan struct{})
 	go func() {

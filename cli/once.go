@@ -123,20 +123,15 @@ func writeJSON(w io.Writer, snap *snapshot.Snapshot) error {
 // observe takes the snapshot, after watching for as long as asked. It leaves the
 // driver open, as the program ends.
 func (p *program) observe(ctx context.Context, src *sources, s *config.Settings, sampling *sampler.Sampler, watch time.Duration) (*snapshot.Snapshot, error) {
-	ctx, cancel := context.WithCancelCause(ctx)
-	waitForProbes := src.listen(ctx, cancel)
-	defer func() {
-		cancel(nil)
-		waitForProbes()
-	}()
+	ctx, end := src.listenFor(ctx)
+	defer end()
 	if watch == 0 {
 		snap := sampling.Tick(p.now())
 		return snap, p.unusable(snap, src, s)
 	}
 	finished := make(chan error, 1)
 	go func() { finished <- sampling.Run(ctx) }()
-	end := time.NewTimer(watch)
-	defer end.Stop()
+	over := time.After(watch)
 	for first := true; ; first = false {
 		select {
 		case <-sampling.Updates():
@@ -148,7 +143,7 @@ func (p *program) observe(ctx context.Context, src *sources, s *config.Settings,
 			}
 		case err := <-finished:
 			return nil, err
-		case <-end.C:
+		case <-over:
 			return sampling.Latest(), nil
 		}
 	}

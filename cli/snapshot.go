@@ -50,13 +50,7 @@ An existing file is not replaced, unless --force is given.`,
 		Example: `  vramscope snapshot 2963112 -o carol.pickle
   vramscope snapshot 2963112 --format segments -o - | jq '.devices[].segments | length'`,
 		Args: onePID("  vramscope once     lists them"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			pid, err := parsePID(args[0])
-			if err != nil {
-				return err
-			}
-			return p.runSnapshot(cmd.Context(), pid, f)
-		},
+		RunE: withPID(func(ctx context.Context, pid int) error { return p.runSnapshot(ctx, pid, f) }),
 	}
 	flags := cmd.Flags()
 	flags.StringVarP(&f.output, "output", "o", "", "where to write it; - is standard output")

@@ -179,12 +179,12 @@ func (src *sources) listen(ctx context.Context, failed func(error)) (wait func()
 	return func() { <-ended }
 }
 
-// listenFor reads the probes for a command that samples once, and returns a
-// function that ends that and waits.
-func (src *sources) listenFor(ctx context.Context) (end func()) {
+// listenFor reads the probes for a command that samples once. Its function ends
+// that and waits; the context ends then, or when reading fails.
+func (src *sources) listenFor(ctx context.Context) (listening context.Context, end func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	waitForProbes := src.listen(ctx, cancel)
-	return func() {
+	return ctx, func() {
 		cancel(nil)
 		waitForProbes()
 	}
