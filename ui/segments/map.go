@@ -13,7 +13,7 @@ import (
 // fate is what a flush does with a segment. The driver frees a segment whole or
 // not at all.
 //
-//	in use      no free memory in it
+//	allocated   no free memory in it
 //	fragmented  free memory beside live blocks: a flush cannot free it
 //	private     free memory that is kept for a CUDA graph
 //	cached      no live block in it: a flush frees all of it
@@ -21,7 +21,7 @@ type fate uint8
 
 // The fates, in the order of a bar: what a flush frees comes last.
 const (
-	fateInUse fate = iota
+	fateAllocated fate = iota
 	fateFragmented
 	fatePrivate
 	fateCached
@@ -29,7 +29,7 @@ const (
 )
 
 func (f fate) String() string {
-	return [fates]string{"in use", "fragmented", "private", "cached"}[f]
+	return [fates]string{"allocated", "fragmented", "private", "cached"}[f]
 }
 
 // blockSums are amounts by snapshot.BlockState.
@@ -125,7 +125,7 @@ func fateOf(s *segment) fate {
 	case s.sums.held() == 0:
 		return fateCached
 	default:
-		return fateInUse
+		return fateAllocated
 	}
 }
 

@@ -14,10 +14,10 @@ import (
 //	── 812 segments, 2s ago ─────────────────────────────── v: graph  r: again ──
 //	 F frees 11.8G: 41 segments have no live block.
 //	 4.60G more is fragmented: 212 segments also have live blocks, 7.00G …
-//	 in use      559  50.1G  ████████████████████████████████████████████████
+//	 allocated   559  50.1G  ████████████████████████████████████████████████
 //	 fragmented  212  7.40G  ▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒█▒▒▒▒▒▒▒▒▒▒▒██▒▒▒▒▒█████
 //	 cached       41  11.8G  ░░░░░░░░░░░░░░░
-//	 █ live 52.7G  ▅ pending 215M  ▒ fragmented 4.60G  ░ cached 11.8G    cell = 128M
+//	 █ alloc 52.7G  ▅ pending 215M  ▒ fragmented 4.60G  ░ cached 11.8G    cell = 128M
 type Panel struct {
 	Appearance *cell.Appearance
 	Now        cell.Moment
@@ -134,7 +134,7 @@ func (p Panel) legend(width int, unit quantity.Bytes) string {
 	for i, state := range []struct {
 		state snapshot.BlockState
 		name  string
-	}{{snapshot.BlockLive, "live"}, {snapshot.BlockPending, "pending"}, {snapshot.BlockFragmented, "fragmented"}, {snapshot.BlockCached, "cached"}} {
+	}{{snapshot.BlockLive, "alloc"}, {snapshot.BlockPending, "pending"}, {snapshot.BlockFragmented, "fragmented"}, {snapshot.BlockCached, "cached"}} {
 		sum := m.sums[state.state]
 		if sum == 0 && state.state == snapshot.BlockPending {
 			continue
