@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"charm.land/lipgloss/v2"
-	lgtable "charm.land/lipgloss/v2/table"
 
 	"vramscope/internal/text"
 )
@@ -47,21 +46,22 @@ func (g *grid) start() int {
 
 // lines are the titles and the rows.
 func (g *grid) lines() []string {
-	titles, styles := make([]string, len(g.columns)), make([]lipgloss.Style, len(g.columns))
+	columns := make([]string, len(g.columns))
 	for i, c := range g.columns {
-		titles[i] = fmt.Sprintf("%-*s", c.least, c.title)
+		side, title, gap := lipgloss.Left, fmt.Sprintf("%-*s", c.least, c.title), "  "
 		if c.right {
-			titles[i] = fmt.Sprintf("%*s", c.least, c.title)
-			styles[i] = styles[i].Align(lipgloss.Right)
+			side, title = lipgloss.Right, fmt.Sprintf("%*s", c.least, c.title)
 		}
-		if i < len(g.columns)-1 {
-			styles[i] = styles[i].PaddingRight(2)
+		if i == len(g.columns)-1 {
+			gap = ""
 		}
+		cells := []string{title + gap}
+		for _, row := range g.rows {
+			cells = append(cells, row[i]+gap)
+		}
+		columns[i] = lipgloss.JoinVertical(side, cells...)
 	}
-	rows := lgtable.New().Headers(titles...).Rows(g.rows...).Wrap(false).BorderHeader(false).BorderColumn(false).
-		BorderTop(false).BorderBottom(false).BorderLeft(false).BorderRight(false).
-		StyleFunc(func(_, i int) lipgloss.Style { return styles[i] })
-	lines := strings.Split(rows.Render(), "\n")
+	lines := strings.Split(lipgloss.JoinHorizontal(lipgloss.Top, columns...), "\n")
 	for i, line := range lines {
 		lines[i] = strings.TrimRight(line, " ")
 	}
