@@ -33,23 +33,34 @@ func (s *Sampler) applyRules(now time.Time, snap *snapshot.Snapshot) []snapshot.
 		return s.standing
 	}
 	s.rulesApplied = now
-	alerts := s.alerts.Evaluate(snap)
+	before, alerts := s.standing, s.alerts.Evaluate(snap)
+	for _, a := range missingFrom(before, alerts) {
+		s.history.log.Append(s.alertEvent(snap, now, snapshot.EventAlarm, a, a.Message))
+	}
+	for _, a := range missingFrom(alerts, before) {
+		s.history.log.Append(s.alertEvent(snap, now, snapshot.EventCleared, a, cleared(now, a)))
+	}
 	s.standing = alerts
-	standing := make(map[alertKey]snapshot.Alert, len(alerts))
-	for i := range alerts {
-		key := keyOf(&alerts[i])
-		standing[key] = alerts[i]
-		if _, stood := s.raised[key]; !stood && hasNoEvent(alerts[i].Kind) {
-			s.history.log.Append(s.alertEvent(snap, now, snapshot.EventAlarm, &alerts[i], alerts[i].Message))
-		}
-	}
-	for key, a := range s.raised {
-		if _, stands := standing[key]; !stands && hasNoEvent(key.kind) {
-			s.history.log.Append(s.alertEvent(snap, now, snapshot.EventCleared, &a, cleared(now, &a)))
-		}
-	}
-	s.raised = standing
 	return alerts
+}
+
+// missingFrom are the alerts that others lack, without those whose cause is an
+// event of its own.
+func missingFrom(others, alerts []snapshot.Alert) (missing []*snapshot.Alert) {
+	known := make(map[alertKey]bool, len(others))
+	for i := range others {
+		known[keyOf(&others[i])] = true
+	}
+	for i := range alerts {
+		switch a := &alerts[i]; a.Kind {
+		case snapshot.AlertLost, snapshot.AlertHanging, snapshot.AlertDriver, snapshot.AlertXID, snapshot.AlertOutOfMemory:
+		default:
+			if !known[keyOf(a)] {
+				missing = append(missing, a)
+			}
+		}
+	}
+	return missing
 }
 
 // cleared is the message of the event that ends an alert. The alert's own
@@ -66,16 +77,6 @@ func cleared(now time.Time, a *snapshot.Alert) string {
 		what = "cleared: " + strings.ReplaceAll(string(a.Kind), "_", " ")
 	}
 	return fmt.Sprintf("%s (%s)", what, now.Sub(a.Since).Round(time.Second))
-}
-
-// hasNoEvent is false for the alerts whose cause is an event of its own.
-func hasNoEvent(kind snapshot.AlertKind) bool {
-	switch kind {
-	case snapshot.AlertLost, snapshot.AlertHanging, snapshot.AlertDriver, snapshot.AlertXID, snapshot.AlertOutOfMemory:
-		return false
-	default:
-		return true
-	}
 }
 
 // alertEvent is the event of an alert that was raised or cleared. The alert's

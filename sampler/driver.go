@@ -234,14 +234,22 @@ func (d *driver) superseded(g *gpu) bool {
 	})
 }
 
+// find is the GPU that the driver has listed under a UUID, or nil.
+func (d *driver) find(uuid string) *gpu {
+	for _, g := range d.gpus {
+		if g.device.UUID == uuid {
+			return g
+		}
+	}
+	return nil
+}
+
 // list finds the GPU's place by its UUID, or gives it one.
 func (d *driver) list(now time.Time, device nvml.Device) {
-	for _, g := range d.gpus {
-		if g.device.UUID == device.UUID {
-			g.device, g.listed = device, true
-			g.retryAt, g.restarted = time.Time{}, true
-			return
-		}
+	if g := d.find(device.UUID); g != nil {
+		g.device, g.listed = device, true
+		g.retryAt, g.restarted = time.Time{}, true
+		return
 	}
 	d.gpus = append(d.gpus, &gpu{device: device, listed: true, state: snapshot.GPUOK, since: now})
 }
@@ -289,8 +297,7 @@ func (d *driver) wanted(device nvml.Device) bool {
 // admits applies the --gpu filter to a GPU that a probe names: with a filter, the
 // driver has listed it, or the filter has its UUID.
 func (d *driver) admits(uuid string) bool {
-	return len(d.options.Only) == 0 ||
-		slices.ContainsFunc(d.gpus, func(g *gpu) bool { return g.device.UUID == uuid }) ||
+	return len(d.options.Only) == 0 || d.find(uuid) != nil ||
 		slices.ContainsFunc(d.options.Only, func(want string) bool { return len(want) > 3 && strings.HasPrefix(uuid, want) })
 }
 
@@ -333,6 +340,3 @@ func (d *driver) close() {
 		d.closeReader()
 	}
 }
-
-// reopen has the next tick open the driver.
-func (d *driver) reopen() { d.state.RetryAt = time.Time{} }

@@ -25,10 +25,6 @@ func programName(p *snapshot.Process) string {
 	return name
 }
 
-func startedEvent(now time.Time, p *snapshot.Process) snapshot.Event {
-	return processEvent(now, snapshot.EventStarted, p, "started")
-}
-
 func outOfMemoryEvent(now time.Time, p *snapshot.Process, count int64) snapshot.Event {
 	e := processEvent(now, snapshot.EventOutOfMemory, p, fmt.Sprintf("out of memory x%d (allocator)", count))
 	e.Severity = snapshot.Urgent
@@ -38,22 +34,20 @@ func outOfMemoryEvent(now time.Time, p *snapshot.Process, count int64) snapshot.
 // endedEvent is the end of a row. A process that still runs has only left the
 // GPU; of another container's process vramscope cannot know which it is.
 func endedEvent(now time.Time, g *snapshot.EndedProcess, running bool) snapshot.Event {
-	var b strings.Builder
+	message := "exited"
 	if running {
-		b.WriteString("left the GPU")
-	} else {
-		b.WriteString("exited")
+		message = "left the GPU"
 	}
 	if used, ok := g.Last.Used.Value(); ok {
-		fmt.Fprintf(&b, ", held %s", used)
+		message += fmt.Sprintf(", held %s", used)
 	}
 	if peak, ok := g.Last.Peak.Value(); ok { // alone where the driver was away at the end
-		fmt.Fprintf(&b, ", peak %s", peak)
+		message += fmt.Sprintf(", peak %s", peak)
 	}
 	if n, ok := g.OutOfMemoryCount.Value(); ok && n > 0 {
-		fmt.Fprintf(&b, ", out of memory x%d (allocator)", n)
+		message += fmt.Sprintf(", out of memory x%d (allocator)", n)
 	}
-	e := processEvent(now, snapshot.EventEnded, &g.Last, b.String())
+	e := processEvent(now, snapshot.EventEnded, &g.Last, message)
 	e.Bytes = g.Last.Peak
 	return e
 }

@@ -92,9 +92,7 @@ func (s *Sampler) takeOver(in io.Reader) error {
 		kept.oom, kept.oomKnown = r.OutOfMemory[p.ID]
 		s.rows[p.ID] = kept
 	}
-	for _, a := range latest.Alerts {
-		s.raised[keyOf(&a)] = a
-	}
+	s.standing = latest.Alerts
 	s.driver.restore(latest)
 	s.takeOutlooks(r.Outlooks)
 	// Rules that cannot be restored start over: an alert that stood is cleared at

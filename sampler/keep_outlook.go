@@ -43,17 +43,13 @@ func (s *Sampler) outlooks() []keptOutlook {
 // takeOutlooks restores the forecasters of restored rows and GPUs. One whose
 // state cannot be decoded (of another version) starts over.
 func (s *Sampler) takeOutlooks(kept []keptOutlook) {
-	gpus := make(map[string]*gpu, len(s.driver.gpus))
-	for _, g := range s.driver.gpus {
-		gpus[g.device.UUID] = g
-	}
 	for i := range kept {
 		k := &kept[i]
 		f := forecast.New()
 		if f.UnmarshalBinary(k.State) != nil {
 			continue
 		}
-		r, g := s.rows[k.Row], gpus[k.GPUUUID]
+		r, g := s.rows[k.Row], s.driver.find(k.GPUUUID)
 		switch {
 		case r != nil && k.Allocated:
 			r.allocated.forecaster = f

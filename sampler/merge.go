@@ -208,7 +208,7 @@ func (s *Sampler) finish(now time.Time, p *snapshot.Process) {
 		s.rows[p.ID] = r
 		if s.arrived(p) {
 			r.came = now
-			s.history.log.Append(startedEvent(now, p))
+			s.history.log.Append(processEvent(now, snapshot.EventStarted, p, "started"))
 		}
 	}
 	if used, ok := p.Used.Value(); ok && (!r.peakKnown || used > r.peak) {
@@ -226,10 +226,8 @@ func (s *Sampler) finish(now time.Time, p *snapshot.Process) {
 // arrived reports whether a new row is a process that started: those in a GPU's
 // first list were there before.
 func (s *Sampler) arrived(p *snapshot.Process) bool {
-	for _, g := range s.driver.gpus {
-		if g.device.UUID == p.ID.GPUUUID && g.met {
-			return true
-		}
+	if g := s.driver.find(p.ID.GPUUUID); g != nil && g.met {
+		return true
 	}
 	return s.began.IsZero() || p.Started.After(s.began)
 }

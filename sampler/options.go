@@ -1,6 +1,7 @@
 package sampler
 
 import (
+	"cmp"
 	"io"
 	"time"
 
@@ -40,10 +41,7 @@ const (
 
 // withDefaults fills in the zero fields.
 func (o Options) withDefaults() Options {
-	if o.Interval == 0 {
-		o.Interval = defaultInterval
-	}
-	o.Interval = min(max(o.Interval, MinInterval), MaxInterval)
+	o.Interval = min(max(cmp.Or(o.Interval, defaultInterval), MinInterval), MaxInterval)
 	if o.Clock == nil {
 		o.Clock = time.Now
 	}

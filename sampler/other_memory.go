@@ -4,7 +4,6 @@ import (
 	"time"
 
 	"vramscope/internal/quantity"
-	"vramscope/nvml"
 	"vramscope/sampler/snapshot"
 )
 
@@ -61,20 +60,12 @@ func (s *Sampler) otherOf(p *snapshot.Process, held quantity.Bytes, heldAt time.
 	if !known {
 		return snapshot.Bytes{}
 	}
-	r, reading := s.rows[p.ID], s.readingOf(p.ID.GPUUUID)
-	if r == nil || reading == nil {
+	r, g := s.rows[p.ID], s.driver.find(p.ID.GPUUUID)
+	if r == nil || g == nil || g.fresh == nil {
 		return quantity.From(used-held, quantity.Computed) // the first sample of the row
 	}
 	if latest := r.latest; latest != nil && latest.Used.Known() {
 		r.other.used = latest.Used // also from before the process had a probe
 	}
-	return r.other.take(used, held, reading.Time, heldAt)
-}
-
-// readingOf is this tick's reading of a GPU, nil where there is none.
-func (s *Sampler) readingOf(uuid string) *nvml.Reading {
-	if g := s.driver.seen(uuid); g != nil {
-		return g.fresh
-	}
-	return nil
+	return r.other.take(used, held, g.fresh.Time, heldAt)
 }

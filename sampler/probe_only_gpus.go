@@ -28,13 +28,13 @@ const (
 // nameDevice notes that a probe names a device, and its size. It reports
 // whether the device can have a row: false where there are too many GPUs.
 func (s *Sampler) nameDevice(now time.Time, uuid string, d *probe.Device) bool {
-	at := slices.IndexFunc(s.probeOnly, func(g probeOnlyGPU) bool { return g.uuid == uuid })
+	at := s.placeOf(uuid)
 	if at < 0 {
-		listed := s.driver.seen(uuid)
+		listed := s.driver.find(uuid)
 		if listed != nil && listed.last != nil {
 			return true // the driver has measured it
 		}
-		if at = slices.IndexFunc(s.probeOnly, func(g probeOnlyGPU) bool { return g.uuid == "" }); at < 0 {
+		if at = s.placeOf(""); at < 0 {
 			if len(s.probeOnly) == maxProbeOnlyGPUs {
 				return listed != nil
 			}
@@ -65,12 +65,16 @@ func (s *Sampler) forgetProbeOnly(now time.Time) {
 	s.probeOnly = s.probeOnly[:used]
 }
 
+// placeOf is the place of a GPU among those that only probes name; negative
+// where it has none.
+func (s *Sampler) placeOf(uuid string) int {
+	return slices.IndexFunc(s.probeOnly, func(g probeOnlyGPU) bool { return g.uuid == uuid })
+}
+
 // totalByProbes is a device's size as a probe reports it.
 func (s *Sampler) totalByProbes(uuid string) snapshot.Bytes {
-	for i := range s.probeOnly {
-		if s.probeOnly[i].uuid == uuid {
-			return s.probeOnly[i].total
-		}
+	if at := s.placeOf(uuid); at >= 0 {
+		return s.probeOnly[at].total
 	}
 	return snapshot.Bytes{}
 }
@@ -78,32 +82,22 @@ func (s *Sampler) totalByProbes(uuid string) snapshot.Bytes {
 // indexOf is the index of a GPU: the driver's, or for one that only probes
 // name the next after all of the driver's, in the order of their places.
 func (s *Sampler) indexOf(uuid string) int {
+	if g := s.driver.find(uuid); g != nil {
+		return g.device.Index
+	}
 	past := 0
 	for _, g := range s.driver.gpus {
-		if g.device.UUID == uuid {
-			return g.device.Index
-		}
 		past = max(past, g.device.Index+1)
 	}
 	for i := range s.probeOnly {
 		if s.probeOnly[i].uuid == uuid {
 			break
 		}
-		if s.driver.seen(s.probeOnly[i].uuid) == nil {
+		if s.driver.find(s.probeOnly[i].uuid) == nil {
 			past++
 		}
 	}
 	return past
-}
-
-// seen is the GPU that the driver has listed under a UUID, or nil.
-func (d *driver) seen(uuid string) *gpu {
-	for _, g := range d.gpus {
-		if g.device.UUID == uuid {
-			return g
-		}
-	}
-	return nil
 }
 
 // addProbeOnlyGPUs adds a GPU for the rows that are on none of the driver's.

@@ -154,7 +154,7 @@ func (s *Sampler) sumParts(p *snapshot.Process, a *probe.Answer) {
 // uses (more than is used in all, where the driver does not report that): in
 // readings of nearly the same moment, several times in a row.
 func (s *Sampler) noteMismatch(p *snapshot.Process, a *probe.Answer, held quantity.Bytes) {
-	r, g := s.rows[p.ID], s.driver.seen(p.ID.GPUUUID)
+	r, g := s.rows[p.ID], s.driver.find(p.ID.GPUUUID)
 	if r == nil {
 		return
 	}
@@ -210,16 +210,13 @@ func pools(reported []probe.Pool) []snapshot.Pool {
 	}
 	out := make([]snapshot.Pool, len(reported))
 	for i := range reported {
-		out[i] = pool(&reported[i])
+		p := &reported[i]
+		out[i] = snapshot.Pool{
+			Name: p.Name, Reserved: optionalOf(p.ReservedBytes), Allocated: optionalOf(p.AllocatedBytes),
+			Fragmented: optionalOf(p.FragmentedBytes), Segments: optionalOf(p.Segments),
+		}
 	}
 	return out
-}
-
-func pool(p *probe.Pool) snapshot.Pool {
-	return snapshot.Pool{
-		Name: p.Name, Reserved: optionalOf(p.ReservedBytes), Allocated: optionalOf(p.AllocatedBytes),
-		Fragmented: optionalOf(p.FragmentedBytes), Segments: optionalOf(p.Segments),
-	}
 }
 
 func largest(reported []probe.Allocation) []snapshot.Allocation {

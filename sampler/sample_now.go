@@ -13,7 +13,7 @@ import (
 func (s *Sampler) Refresh(ctx context.Context) *snapshot.Snapshot {
 	done := make(chan *snapshot.Snapshot, 1)
 	sample := func() {
-		if s.isSuspended() {
+		if s.suspended.Load() {
 			done <- s.Latest()
 			return
 		}
@@ -36,7 +36,7 @@ func (s *Sampler) Refresh(ctx context.Context) *snapshot.Snapshot {
 // without waiting until their next try is due.
 func (s *Sampler) SampleNow() {
 	s.do(func() {
-		if s.isSuspended() {
+		if s.suspended.Load() {
 			return
 		}
 		s.driver.state.RetryAt = time.Time{}

@@ -5,12 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"sync"
 	"sync/atomic"
 	"time"
 
 	"vramscope/internal/panics"
-	"vramscope/internal/process"
 	"vramscope/sampler/alert"
 	"vramscope/sampler/snapshot"
 )
@@ -28,8 +26,7 @@ type Sampler struct {
 	ended        []snapshot.EndedProcess // newest first
 	alerts       *alert.Evaluator
 	rulesApplied time.Time
-	standing     []snapshot.Alert // of the last time the rules were applied
-	raised       map[alertKey]snapshot.Alert
+	standing     []snapshot.Alert     // of the last time the rules were applied
 	down         map[string]time.Time // GPUs that are down by the event log, and since when
 	probeSeen    bool
 	probeOnly    []probeOnlyGPU
@@ -45,8 +42,7 @@ type Sampler struct {
 
 	interval  atomic.Int64
 	control   chan func()
-	awake     sync.Mutex // guards suspended
-	suspended bool
+	suspended atomic.Bool
 }
 
 // New makes a Sampler. It reads no source until Run or Tick is called.
@@ -58,7 +54,6 @@ func New(options Options) *Sampler {
 		rows:    make(map[snapshot.RowID]*row),
 		byPID:   make(map[int]*identified),
 		alerts:  alert.New(options.Thresholds),
-		raised:  make(map[alertKey]snapshot.Alert),
 		down:    make(map[string]time.Time),
 		first:   true,
 		history: newHistory(),
@@ -114,7 +109,7 @@ func (s *Sampler) Run(ctx context.Context) (err error) {
 		case act := <-s.control:
 			act()
 		case <-timer.C:
-			if s.isSuspended() {
+			if s.suspended.Load() {
 				s.driver.close() // where a tick in progress kept Suspend from it
 			} else {
 				snap := s.Tick(s.options.Clock())
@@ -148,24 +143,14 @@ func hasNameless(snap *snapshot.Snapshot) bool {
 // not block its unloading nor keep a laptop's GPU awake. It waits at most
 // doTimeout for a tick in progress.
 func (s *Sampler) Suspend() {
-	s.awake.Lock()
-	s.suspended = true
-	s.awake.Unlock()
-	s.do(func() { s.driver.close() })
+	s.suspended.Store(true)
+	s.do(s.driver.close)
 }
 
 // Resume ticks again; the next tick opens the driver.
 func (s *Sampler) Resume() {
-	s.awake.Lock()
-	s.suspended = false
-	s.awake.Unlock()
-	go s.do(func() { s.driver.reopen() })
-}
-
-func (s *Sampler) isSuspended() bool {
-	s.awake.Lock()
-	defer s.awake.Unlock()
-	return s.suspended
+	s.suspended.Store(false)
+	go s.do(func() { s.driver.state.RetryAt = time.Time{} })
 }
 
 // doTimeout is how long do waits: a tick may wait for a driver that hangs.
@@ -203,7 +188,7 @@ func (s *Sampler) Tick(now time.Time) *snapshot.Snapshot {
 		Time:      now,
 		Interval:  s.Interval(),
 		Simulated: s.options.Simulated,
-		Host:      hostOf(s.options.Processes.Host(now)),
+		Host:      snapshot.Host(s.options.Processes.Host(now)),
 		Driver:    s.driver.state,
 		Rows:      merged.rows,
 		Ended:     s.recentlyEnded(now, merged.ended),
@@ -224,8 +209,4 @@ func (s *Sampler) Tick(now time.Time) *snapshot.Snapshot {
 	default:
 	}
 	return snap
-}
-
-func hostOf(h process.Host) snapshot.Host {
-	return snapshot.Host{Name: h.Name, User: h.User, MemoryTotal: h.MemoryTotal, MemoryUsed: h.MemoryUsed, Load: h.Load}
 }
