@@ -1,7 +1,6 @@
 package simulator
 
 import (
-	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -99,9 +98,7 @@ func (g *board) frameOf(i *instance) *frame {
 }
 
 func (g *board) add(t *task) {
-	at, _ := slices.BinarySearchFunc(g.tasks, t, func(a, b *task) int {
-		return cmp.Compare(a.identity.PID, b.identity.PID)
-	})
+	at, _ := slices.BinarySearchFunc(g.tasks, t, byPID)
 	g.tasks = slices.Insert(g.tasks, at, t)
 }
 

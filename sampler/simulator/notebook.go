@@ -20,8 +20,8 @@ type notebook struct {
 	next    time.Duration // when a cell starts
 	until   time.Duration // when the running cell ends
 	running bool
-	kept    []*allocator.Block
-	scrap   []*allocator.Block
+	kept    batch
+	scrap   batch
 }
 
 func (p *notebook) resume(t *task, now time.Duration) error {
@@ -29,28 +29,17 @@ func (p *notebook) resume(t *task, now time.Duration) error {
 	if err := p.load(c, p.count); err != nil {
 		return err
 	}
-	for _, size := range p.workspace {
-		b, err := c.Allocate(size)
-		if err != nil {
-			return err
-		}
-		p.scrap = append(p.scrap, b)
+	if err := p.scrap.take(c, p.workspace...); err != nil {
+		return err
 	}
 	for t.used() < p.holds {
 		if err := p.leave(t, c); err != nil {
 			return err
 		}
 	}
-	p.drop(c, &p.scrap)
+	p.scrap.free(c)
 	p.next = now + 12*time.Second
 	return nil
-}
-
-func (p *notebook) drop(c *allocator.Caching, blocks *[]*allocator.Block) {
-	for _, b := range *blocks {
-		c.Free(b)
-	}
-	*blocks = (*blocks)[:0]
 }
 
 func (p *notebook) step(t *task, now time.Duration) error {
@@ -71,11 +60,11 @@ func (p *notebook) step(t *task, now time.Duration) error {
 	case now < p.until:
 		return p.compute(t, c)
 	}
-	p.drop(c, &p.scrap)
+	p.scrap.free(c)
 	p.running = false
 	p.next = now + span{12 * time.Second, 50 * time.Second}.draw(t.random)
 	if t.used() > p.most {
-		p.drop(c, &p.kept)
+		p.kept.free(c)
 		c.Flush()
 	}
 	return nil
@@ -84,15 +73,8 @@ func (p *notebook) step(t *task, now time.Duration) error {
 // compute is a step of a running cell: new intermediate results for the old.
 func (p *notebook) compute(t *task, c *allocator.Caching) error {
 	t.busy = 0.5 + 0.3*t.random.Float64()
-	p.drop(c, &p.scrap)
-	for _, size := range p.workspace {
-		b, err := c.Allocate(size)
-		if err != nil {
-			return err
-		}
-		p.scrap = append(p.scrap, b)
-	}
-	return nil
+	p.scrap.free(c)
+	return p.scrap.take(c, p.workspace...)
 }
 
 // cells is how many a notebook has.
@@ -119,9 +101,5 @@ func (p *notebook) keep(t *task, c *allocator.Caching) error {
 // leave keeps the result of a new cell. It is new memory, as the workspace has taken
 // all of the cache.
 func (p *notebook) leave(t *task, c *allocator.Caching) error {
-	b, err := c.Allocate(quantity.Bytes(220+t.random.IntN(400)) * mib)
-	if err == nil {
-		p.kept = append(p.kept, b)
-	}
-	return err
+	return p.kept.take(c, quantity.Bytes(220+t.random.IntN(400))*mib)
 }

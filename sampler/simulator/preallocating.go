@@ -17,7 +17,7 @@ type preallocating struct {
 
 	region *allocator.BestFit
 	ready  time.Duration
-	batch  []*allocator.Block
+	batch  batch
 }
 
 func (p *preallocating) resume(t *task, now time.Duration) error {
@@ -34,21 +34,18 @@ func (p *preallocating) build(t *task) error {
 		return err
 	}
 	p.region, t.memory = f, f
-	var holes []*allocator.Block
+	var holes batch
 	for range p.count {
 		if _, err := f.Allocate(p.size); err != nil {
 			return err
 		}
-		hole, err := f.Allocate(p.hole)
-		if err != nil {
+		if err := holes.take(f, p.hole); err != nil {
 			return err
 		}
-		holes = append(holes, hole)
 	}
 	// The last one stays: it would merge with the free rest of the region.
-	for _, hole := range holes[:len(holes)-1] {
-		f.Free(hole)
-	}
+	holes = holes[:len(holes)-1]
+	holes.free(f)
 	return nil
 }
 
@@ -63,16 +60,11 @@ func (p *preallocating) step(t *task, now time.Duration) error {
 	}
 	f := p.region
 	t.busy = 0.56 + 0.16*t.random.Float64()
-	for _, b := range p.batch {
-		f.Free(b)
-	}
-	p.batch = p.batch[:0]
+	p.batch.free(f)
 	for range 3 + t.random.IntN(4) {
-		b, err := f.Allocate(quantity.Bytes(30+t.random.IntN(400)) * mib)
-		if err != nil {
+		if err := p.batch.take(f, quantity.Bytes(30+t.random.IntN(400))*mib); err != nil {
 			return err
 		}
-		p.batch = append(p.batch, b)
 	}
 	return nil
 }

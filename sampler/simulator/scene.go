@@ -37,25 +37,17 @@ func cast(gpus int) []scene {
 }
 
 // The users of the story.
-const (
-	root = iota
-	alice
-	bob
-	carol
-	dave
-	erin
-	frank
-	gina
-	hal
+var (
+	root  = user{"root", 0}
+	alice = user{"alice", 1001}
+	bob   = user{"bob", 1002}
+	carol = user{"carol", 1003}
+	dave  = user{"dave", 1004}
+	erin  = user{"erin", 1005}
+	frank = user{"frank", 1006}
+	gina  = user{"gina", 1007}
+	hal   = user{"hal", 1008}
 )
-
-func person(who int) user {
-	if who == root {
-		return user{name: "root"}
-	}
-	names := [...]string{alice: "alice", bob: "bob", carol: "carol", dave: "dave", erin: "erin", frank: "frank", gina: "gina", hal: "hal"}
-	return user{name: names[who], uid: uint32(1000 + who)}
-}
 
 const (
 	python     = "/opt/conda/bin/python3.11"
@@ -63,9 +55,9 @@ const (
 )
 
 // script is a role whose program is a Python script.
-func script(who int, arguments ...string) role {
+func script(who user, arguments ...string) role {
 	return role{
-		user:    person(who),
+		user:    who,
 		command: append([]string{python}, arguments...),
 		comm:    pythonComm,
 		kind:    nvml.Compute,
@@ -76,7 +68,7 @@ func script(who int, arguments ...string) role {
 // slurm puts a role into a job of the scheduler.
 func (r role) slurm(job, step int) role {
 	r.job = process.Job{Kind: "slurm", ID: itoa(job)}
-	r.parent = parent{pid: step, comm: "slurmstepd", command: []string{"slurmstepd: [" + itoa(job) + ".batch]"}, user: person(root)}
+	r.parent = parent{pid: step, comm: "slurmstepd", command: []string{"slurmstepd: [" + itoa(job) + ".batch]"}, user: root}
 	return r
 }
 
@@ -95,7 +87,7 @@ func (r role) pod(name string, shim, nsPID int) role {
 func (r role) contained(shim, nsPID int) role {
 	r.nsPID = nsPID
 	r.parent = parent{
-		pid: shim, comm: "containerd-shim", user: person(root),
+		pid: shim, comm: "containerd-shim", user: root,
 		command: []string{"/usr/bin/containerd-shim-runc-v2", "-namespace", "moby", "-address", "/run/containerd/containerd.sock"},
 	}
 	return r

@@ -31,17 +31,11 @@ func (p *serving) resume(t *task, _ time.Duration) error {
 
 // warm runs the largest batch once, as servers do to measure what they need.
 func (p *serving) warm(c *allocator.Caching) error {
-	var batch []*allocator.Block
-	for _, size := range p.workspace {
-		b, err := c.Allocate(size)
-		if err != nil {
-			return err
-		}
-		batch = append(batch, b)
+	var largest batch
+	if err := largest.take(c, p.workspace...); err != nil {
+		return err
 	}
-	for _, b := range batch {
-		c.Free(b)
-	}
+	largest.free(c)
 	return nil
 }
 

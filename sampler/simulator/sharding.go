@@ -15,7 +15,7 @@ type sharding struct {
 	loading time.Duration // of a fresh start
 	swap    time.Duration // how often a table is replaced
 
-	batch []*allocator.Block
+	batch batch
 }
 
 func (p *sharding) resume(t *task, _ time.Duration) error {
@@ -29,21 +29,12 @@ func (p *sharding) resume(t *task, _ time.Duration) error {
 // warm allocates and frees the segments that the largest batches need.
 func (p *sharding) warm(c *allocator.Caching) error {
 	for range p.spare {
-		b, err := c.Allocate(p.size + p.hole)
-		if err != nil {
+		if err := p.batch.take(c, p.size+p.hole); err != nil {
 			return err
 		}
-		p.batch = append(p.batch, b)
 	}
-	p.finish(c)
+	p.batch.free(c)
 	return nil
-}
-
-func (p *sharding) finish(c *allocator.Caching) {
-	for _, b := range p.batch {
-		c.Free(b)
-	}
-	p.batch = p.batch[:0]
 }
 
 func (p *sharding) step(t *task, now time.Duration) error {
@@ -56,13 +47,11 @@ func (p *sharding) step(t *task, now time.Duration) error {
 		return p.warm(c)
 	}
 	t.busy = 0.71
-	p.finish(c)
+	p.batch.free(c)
 	for range 2 + t.random.IntN(6) {
-		b, err := c.Allocate(quantity.Bytes(8+t.random.IntN(110)) * mib)
-		if err != nil {
+		if err := p.batch.take(c, quantity.Bytes(8+t.random.IntN(110))*mib); err != nil {
 			return err
 		}
-		p.batch = append(p.batch, b)
 	}
 	if now%p.swap == 0 {
 		return p.replace(t, c)

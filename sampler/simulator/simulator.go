@@ -1,8 +1,8 @@
 package simulator
 
 import (
-	"cmp"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"strconv"
@@ -148,12 +148,7 @@ func (b *Box) move(now time.Duration) {
 
 // inOrder is the running tasks by pid.
 func (b *Box) inOrder() []*task {
-	tasks := make([]*task, 0, len(b.tasks))
-	for _, t := range b.tasks {
-		tasks = append(tasks, t)
-	}
-	slices.SortFunc(tasks, func(a, b *task) int { return cmp.Compare(a.identity.PID, b.identity.PID) })
-	return tasks
+	return slices.SortedFunc(maps.Values(b.tasks), byPID)
 }
 
 func itoa(n int) string { return strconv.Itoa(n) }

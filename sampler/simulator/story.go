@@ -37,7 +37,7 @@ func sawtoothScene(rank int) scene {
 // display is the X server on GPU 0.
 func display() role {
 	x := role{
-		user: person(root), command: []string{"/usr/lib/xorg/Xorg", ":0", "-nolisten", "tcp"},
+		user: root, command: []string{"/usr/lib/xorg/Xorg", ":0", "-nolisten", "tcp"},
 		comm: "Xorg", kind: nvml.Graphics,
 	}
 	x = x.running(1907, uptime-41*time.Second).costs(0.1, 0)
@@ -126,7 +126,7 @@ func migScene() scene {
 		}
 	}
 	serve := role{
-		user: person(frank), comm: "tritonserver", kind: nvml.Compute,
+		user: frank, comm: "tritonserver", kind: nvml.Compute,
 		command: []string{"/opt/tritonserver/bin/tritonserver", "--model-repository=/models"},
 	}
 	serve = serve.pod("srv-frank-0", 3000470, 1).running(3000533, 51*time.Minute+44*time.Second).costs(3.3, 12)

@@ -1,6 +1,7 @@
 package simulator
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -45,6 +46,8 @@ type task struct {
 	failed  bool // it is exiting: no more steps
 	stopped bool // by SIGSTOP
 }
+
+func byPID(a, b *task) int { return cmp.Compare(a.identity.PID, b.identity.PID) }
 
 // used is what the task uses.
 func (t *task) used() quantity.Bytes {

@@ -13,6 +13,28 @@ const (
 	gib = quantity.GiB
 )
 
+// batch is blocks that a program frees together.
+type batch []*allocator.Block
+
+// take allocates a block of each size.
+func (b *batch) take(m memory, sizes ...quantity.Bytes) error {
+	for _, size := range sizes {
+		block, err := m.Allocate(size)
+		if err != nil {
+			return err
+		}
+		*b = append(*b, block)
+	}
+	return nil
+}
+
+func (b *batch) free(m memory) {
+	for _, block := range *b {
+		m.Free(block)
+	}
+	*b = (*b)[:0]
+}
+
 // weights is what a program allocates once and keeps: parameters, optimiser state,
 // caches of its own.
 //
@@ -26,7 +48,7 @@ type weights struct {
 	small bool // biases and norms come with each of them, and go to the small pool
 	holes int  // a hole behind the first so many tensors only; 0: behind all
 
-	blocks []*allocator.Block // the loaded tensors
+	blocks batch // the loaded tensors
 }
 
 func (w *weights) complete() bool { return len(w.blocks) >= w.count }
@@ -45,11 +67,9 @@ func (w *weights) load(m memory, count int) error {
 			}
 			m.Free(scratch)
 		}
-		b, err := m.Allocate(w.size)
-		if err != nil {
+		if err := w.blocks.take(m, w.size); err != nil {
 			return err
 		}
-		w.blocks = append(w.blocks, b)
 		if err := w.loadSmall(m); err != nil {
 			return err
 		}
@@ -91,7 +111,7 @@ type ladder struct {
 	ratio float64        // from one rung to the next
 	rungs int
 
-	live []*allocator.Block
+	live batch
 }
 
 func (l *ladder) rung(i int) quantity.Bytes {
@@ -102,11 +122,9 @@ func (l *ladder) rung(i int) quantity.Bytes {
 // shortest; padding, at most 1, is how much of its rung each tensor fills.
 func (l *ladder) forward(c *allocator.Caching, shift int, padding float64) error {
 	for i := range l.rungs {
-		b, err := c.Allocate(quantity.Bytes(float64(l.rung(i+shift)) * padding))
-		if err != nil {
+		if err := l.live.take(c, quantity.Bytes(float64(l.rung(i+shift))*padding)); err != nil {
 			return err
 		}
-		l.live = append(l.live, b)
 	}
 	return nil
 }

@@ -1,6 +1,7 @@
 package allocator
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -91,12 +92,7 @@ func (f *BestFit) Segments() []Segment { return describe([]*Block{f.head}) }
 
 // describe writes down the segments that start with the given blocks.
 func describe(heads []*Block) []Segment {
-	slices.SortFunc(heads, func(a, b *Block) int {
-		if a.address < b.address {
-			return -1
-		}
-		return 1
-	})
+	slices.SortFunc(heads, func(a, b *Block) int { return cmp.Compare(a.address, b.address) })
 	segments := make([]Segment, len(heads))
 	for i, b := range heads {
 		segments[i] = b.describe()

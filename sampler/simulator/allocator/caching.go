@@ -2,6 +2,8 @@ package allocator
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 
 	"vramscope/internal/quantity"
 )
@@ -177,10 +179,7 @@ func (c *Caching) Stats() Stats {
 
 // Segments describes every segment, in the order of their addresses.
 func (c *Caching) Segments() []Segment {
-	heads := make([]*Block, 0, len(c.segments))
-	for b := range c.segments {
-		heads = append(heads, b)
-	}
+	heads := slices.Collect(maps.Keys(c.segments))
 	segments := describe(heads) // which sorts the heads
 	for i, b := range heads {
 		segments[i].Small = b.home == &c.small
