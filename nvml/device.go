@@ -37,8 +37,7 @@ func (d *Device) Nameless() bool { return d.UUID == unknownUUID(d.Index) }
 // Reading is one GPU at one moment.
 type Reading struct {
 	Device Device
-	Time   time.Time     // when the memory figures were read
-	Took   time.Duration // how long all the calls for this GPU took
+	Time   time.Time // when the memory figures were read
 
 	Memory         Memory
 	metric.Sensors // but for the facts in Device

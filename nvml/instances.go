@@ -3,18 +3,10 @@
 package nvml
 
 import (
-	"unsafe"
-
 	gonvml "github.com/NVIDIA/go-nvml/pkg/nvml"
 
 	"vramscope/internal/text"
 )
-
-// instance is a MIG device of the reading under way.
-type instance struct {
-	id      InstanceID
-	pointer unsafe.Pointer
-}
 
 // Larger counts are nonsense: the hardware has at most 7 of each.
 const (
@@ -79,6 +71,6 @@ func (r *reading) readInstance(handle gonvml.Device) {
 	if r.ok(call, answered) {
 		result.Memory = memory
 	}
-	r.instances = append(r.instances, instance{id: result.ID, pointer: pointer})
+	r.instances = append(r.instances, pointer)
 	r.result.Instances = append(r.result.Instances, result)
 }

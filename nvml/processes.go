@@ -18,14 +18,14 @@ func (r *reading) askProcesses() ([]Process, error) {
 		return list, err
 	}
 	list = list[:0]
-	for _, instance := range r.instances {
+	for n, pointer := range r.instances {
 		from := len(list)
 		var failed error
-		if list, failed = r.askLists(list, instance.pointer); failed != nil {
+		if list, failed = r.askLists(list, pointer); failed != nil {
 			return list[:0], failed
 		}
 		for i := from; i < len(list); i++ {
-			list[i].Instance = instance.id
+			list[i].Instance = r.result.Instances[n].ID
 		}
 	}
 	if len(r.instances) == 0 {

@@ -28,7 +28,7 @@ type gpu struct {
 	bareVersion bool // memory v2 takes the bare version number
 	buffer      []byte
 	processes   []Process
-	instances   []instance
+	instances   []unsafe.Pointer // handles of result.Instances
 	utilization utilization
 	throughput  throughput
 	events      gonvml.EventSet // nil until subscribed
@@ -97,7 +97,6 @@ func (r *reading) run() (Reading, error) {
 	if r.err != nil {
 		return Reading{XIDs: r.result.XIDs}, r.err
 	}
-	r.result.Took = r.options.Now().Sub(r.started)
 	return r.result, nil
 }
 

@@ -10,21 +10,14 @@ type Return uint64
 
 // The return codes that tests use; any other number works as well.
 const (
-	Success                 Return = 0
-	Uninitialized           Return = 1
-	InvalidArgument         Return = 2
-	NotSupported            Return = 3
-	NoPermission            Return = 4
-	NotFound                Return = 6
-	InsufficientSize        Return = 7
-	DriverNotLoaded         Return = 9
-	Timeout                 Return = 10
-	GPUIsLost               Return = 15
-	ResetRequired           Return = 16
-	OperatingSystem         Return = 17
-	VersionMismatch         Return = 18
-	ArgumentVersionMismatch Return = 25
-	Unknown                 Return = 999
+	Success          Return = 0
+	NotSupported     Return = 3
+	NoPermission     Return = 4
+	InsufficientSize Return = 7
+	DriverNotLoaded  Return = 9
+	OperatingSystem  Return = 17
+	VersionMismatch  Return = 18
+	Unknown          Return = 999
 )
 
 // Fault is something that goes wrong in a call.

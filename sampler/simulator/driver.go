@@ -68,7 +68,6 @@ func (g *board) reading(seed uint64, now time.Time, at time.Duration) nvml.Readi
 	r := nvml.Reading{
 		Device: g.device,
 		Time:   now,
-		Took:   time.Duration(900+300*wobble(2)) * time.Microsecond,
 		Memory: g.frame.memory(),
 		Sensors: metric.Sensors{
 			Temperature:      driver(int(math.Round(g.temperature))),

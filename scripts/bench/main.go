@@ -50,11 +50,25 @@ func bench(length time.Duration, runs int, only string, others []string) error {
 	}
 	fmt.Printf(lineFormat, "program", "box", "screen", "rate", "CPU", "RSS", "to terminal", "first frame")
 	r := &report{program: program, length: length, runs: runs, only: only}
-	small, err := r.smallBox(dir, others)
+	compared := []watched{{"vramscope", "1 Hz", []string{program}}}
+	if nvtop, err := exec.LookPath("nvtop"); err == nil {
+		compared = append(compared, watched{"nvtop", "1 Hz", []string{nvtop, "-d", "10"}})
+	} else {
+		fmt.Fprintln(os.Stderr, "bench: nvtop is not installed: not compared")
+	}
+	for _, other := range others {
+		command := strings.Fields(other)
+		compared = append(compared, watched{command[0], "own", command})
+	}
+	compared = append(compared, watched{"vramscope --demo", "1 Hz", []string{program, "--demo"}})
+	small, _, err := r.box(dir, 8, 8, compared)
 	if err != nil {
 		return err
 	}
-	large, version, err := r.largeBox(dir)
+	large, version, err := r.box(dir, 16, 64, []watched{
+		{"vramscope", "1 Hz", []string{program}},
+		{"vramscope", "10 Hz", []string{program, "--interval", "100ms"}},
+	})
 	if err != nil || runs == 0 {
 		return err
 	}
@@ -74,49 +88,24 @@ type report struct {
 	only    string
 }
 
-// smallBox measures everything that is compared on 8 GPUs, and gives how long
-// once takes there.
-func (r *report) smallBox(dir string, others []string) (once []time.Duration, err error) {
-	s, err := newStage(dir, 8, 8)
-	if err != nil {
-		return nil, err
-	}
-	defer s.close()
-	if err := r.watch(s, "vramscope", "1 Hz", r.program); err != nil {
-		return nil, err
-	}
-	if nvtop, err := exec.LookPath("nvtop"); err == nil {
-		if err := r.watch(s, "nvtop", "1 Hz", nvtop, "-d", "10"); err != nil {
-			return nil, err
-		}
-	} else {
-		fmt.Fprintln(os.Stderr, "bench: nvtop is not installed: not compared")
-	}
-	for _, other := range others {
-		command := strings.Fields(other)
-		if err := r.watch(s, command[0], "own", command...); err != nil {
-			return nil, err
-		}
-	}
-	if err := r.watch(s, "vramscope --demo", "1 Hz", r.program, "--demo"); err != nil {
-		return nil, err
-	}
-	return s.times(r.runs, r.program, "once", "--format", "json")
+// watched is a program to watch.
+type watched struct {
+	name, rate string
+	command    []string
 }
 
-// largeBox measures vramscope alone on 16 GPUs, and gives how long its one-shot
-// commands take there.
-func (r *report) largeBox(dir string) (once, version []time.Duration, err error) {
-	s, err := newStage(dir, 16, 64)
+// box measures programs on a box, and gives how long vramscope's one-shot commands
+// take there.
+func (r *report) box(dir string, gpus, processes int, programs []watched) (once, version []time.Duration, err error) {
+	s, err := newStage(dir, gpus, processes)
 	if err != nil {
 		return nil, nil, err
 	}
 	defer s.close()
-	if err := r.watch(s, "vramscope", "1 Hz", r.program); err != nil {
-		return nil, nil, err
-	}
-	if err := r.watch(s, "vramscope", "10 Hz", r.program, "--interval", "100ms"); err != nil {
-		return nil, nil, err
+	for _, p := range programs {
+		if err := r.watch(s, p); err != nil {
+			return nil, nil, fmt.Errorf("%s: %w", p.name, err)
+		}
 	}
 	if once, err = s.times(r.runs, r.program, "once", "--format", "json"); err != nil {
 		return nil, nil, err
@@ -126,15 +115,15 @@ func (r *report) largeBox(dir string) (once, version []time.Duration, err error)
 }
 
 // watch measures one program and writes its line, unless others are wanted.
-func (r *report) watch(s *stage, name, rate string, command ...string) error {
-	if !strings.Contains(name+" "+s.name+" "+rate, r.only) {
+func (r *report) watch(s *stage, p watched) error {
+	if !strings.Contains(p.name+" "+s.name+" "+p.rate, r.only) {
 		return nil
 	}
-	m, err := s.watch(r.length, command)
+	m, err := s.watch(r.length, p.command)
 	if err != nil {
-		return fmt.Errorf("%s: %w", name, err)
+		return err
 	}
-	fmt.Printf(lineFormat, name, s.name, fmt.Sprintf("%dx%d", columns, rows), rate, fmt.Sprintf("%.2f%%", m.cpu*100),
+	fmt.Printf(lineFormat, p.name, s.name, fmt.Sprintf("%dx%d", columns, rows), p.rate, fmt.Sprintf("%.2f%%", m.cpu*100),
 		fmt.Sprintf("%.1f MiB", float64(m.rss)/(1<<20)), fmt.Sprintf("%.2f kB/s", m.bytesPerSecond/1000),
 		fmt.Sprintf("%d ms", m.firstFrame.Milliseconds()))
 	return nil

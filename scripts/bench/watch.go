@@ -5,9 +5,7 @@ package main
 import (
 	"fmt"
 	"io"
-	"os"
 	"os/exec"
-	"strconv"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -15,6 +13,7 @@ import (
 
 	"github.com/charmbracelet/x/vt"
 	"github.com/creack/pty"
+	"github.com/prometheus/procfs"
 	"golang.org/x/sys/unix"
 )
 
@@ -107,19 +106,12 @@ func cpuTime(pid int) time.Duration {
 	return time.Duration(now.Nano())
 }
 
-// residentMemory is VmRSS of /proc/PID/status in bytes, 0 where the process has ended.
+// residentMemory is a process's, in bytes, 0 where it has ended.
 func residentMemory(pid int) int64 {
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	process, err := procfs.NewProc(pid)
 	if err != nil {
 		return 0
 	}
-	for line := range strings.Lines(string(text)) {
-		if rest, ok := strings.CutPrefix(line, "VmRSS:"); ok {
-			kib, err := strconv.ParseInt(strings.TrimSuffix(strings.TrimSpace(rest), " kB"), 10, 64)
-			if err == nil {
-				return kib << 10
-			}
-		}
-	}
-	return 0
+	status, _ := process.NewStatus() // its zero value where the process has ended
+	return int64(status.VmRSS)
 }
