@@ -79,23 +79,20 @@ func (s *Sampler) noteChanges(now time.Time, snap *snapshot.Snapshot) {
 
 func (s *Sampler) noteDriver(now time.Time, before, after *snapshot.Snapshot) {
 	was, is := &before.Driver, &after.Driver
+	event := snapshot.Event{Time: now, Kind: snapshot.EventDriverBack}
 	switch {
 	case s.restarted && is.State == snapshot.DriverOK:
 		s.restarted = false
-		s.history.log.Append(snapshot.Event{
-			Time: now, Kind: snapshot.EventDriverBack, Message: upgraded(was.Version, is.Version),
-		})
+		event.Message = upgraded(was.Version, is.Version)
 	case was.State == snapshot.DriverOK && is.State != snapshot.DriverOK:
-		s.history.log.Append(snapshot.Event{
-			Time: now, Kind: snapshot.EventDriverGone, Severity: snapshot.Notice,
-			Message: "the driver went away: " + is.Message,
-		})
+		event.Kind, event.Severity = snapshot.EventDriverGone, snapshot.Notice
+		event.Message = "the driver went away: " + is.Message
 	case was.State == snapshot.DriverGone && is.State == snapshot.DriverOK:
-		s.history.log.Append(snapshot.Event{
-			Time: now, Kind: snapshot.EventDriverBack,
-			Message: fmt.Sprintf("the driver is back: %s, after %s", is.Version, now.Sub(was.Since).Round(time.Second)),
-		})
+		event.Message = fmt.Sprintf("the driver is back: %s, after %s", is.Version, now.Sub(was.Since).Round(time.Second))
+	default:
+		return
 	}
+	s.history.log.Append(event)
 }
 
 // hangingFor is how long a GPU must be silent before that is an event: on a

@@ -29,15 +29,15 @@ func (s *Sampler) predict(now time.Time, g *gpu, out *snapshot.GPU, rows []snaps
 	if !s.disturbed(now, out, rows) {
 		return own, g.outlook.fullIn(&out.Memory)
 	}
-	sum := s.sumOf(now, own, out, rows)
-	full := fullOn(sum.path, &out.Memory)
-	if full == nil && !sum.loaded {
+	path, loading, loaded := s.sumOf(now, own, out, rows)
+	full := fullOn(path, &out.Memory)
+	if full == nil && !loaded {
 		full = g.outlook.fullIn(&out.Memory)
 	}
-	if sum.loading || len(sum.path) == 0 {
+	if loading || len(path) == 0 {
 		return own, full // how far a load goes is unknown
 	}
-	return sum.path, full
+	return path, full
 }
 
 // disturbed reports whether a large process has started or ended on the GPU
@@ -71,20 +71,15 @@ func (s *Sampler) disturbed(now time.Time, g *snapshot.GPU, rows []snapshot.Proc
 	return fresh && explained >= g.Memory.Used.Or(0)*9/10
 }
 
-// sum is the summed forecast of a GPU's processes.
-type sum struct {
-	path    []snapshot.Prediction
-	loading bool // some of them load
-	loaded  bool // or have just loaded
-}
-
-func (s *Sampler) sumOf(now time.Time, own []snapshot.Prediction, g *snapshot.GPU, rows []snapshot.Process) (out sum) {
+// sumOf is the summed forecast of a GPU's processes, and whether some of them load
+// or have just loaded.
+func (s *Sampler) sumOf(now time.Time, own []snapshot.Prediction, g *snapshot.GPU, rows []snapshot.Process) (path []snapshot.Prediction, loading, loaded bool) {
 	var spreads [4]float64 // squared, at one horizon
 	longest := 0
 	for i := range rows {
 		if rows[i].ID.GPUUUID == g.UUID {
 			l := &s.rows[rows[i].ID].load
-			out.loading, out.loaded = out.loading || l.running, out.loaded || l.fresh(now)
+			loading, loaded = loading || l.running, loaded || l.fresh(now)
 			longest = max(longest, len(rows[i].Predicted))
 		}
 	}
@@ -108,15 +103,15 @@ func (s *Sampler) sumOf(now time.Time, own []snapshot.Prediction, g *snapshot.GP
 			}
 		}
 		if at.Horizon == 0 {
-			return out
+			break
 		}
 		off := func(j int) quantity.Bytes { return max(quantity.Bytes(math.Sqrt(spreads[j])), least[j]) }
 		at.Median = max(at.Median, 0)
 		at.Lower95, at.Lower80 = max(at.Median-off(0), 0), max(at.Median-off(1), 0)
 		at.Upper80, at.Upper95 = at.Median+off(2), at.Median+off(3)
-		out.path = append(out.path, at)
+		path = append(path, at)
 	}
-	return out
+	return path, loading, loaded
 }
 
 // spreadOf is the distance of the ends of the intervals from the median.

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"vramscope/internal/quantity"
+	"vramscope/sampler/snapshot"
 )
 
 // growth detects memory that keeps growing, and not noise, a single step, a
@@ -21,6 +22,7 @@ import (
 // or a start that levels off within several minutes, from a leak.
 type growth struct {
 	Short, Long slots
+	Grew        time.Time // when it last grew, after the warm-up
 }
 
 const (
@@ -30,9 +32,17 @@ const (
 	leastGrowth = 64 * quantity.MiB
 )
 
-func (g *growth) add(now time.Time, used quantity.Bytes) {
+// add takes a sample in; growth while warming up does not count.
+func (g *growth) add(now time.Time, sample snapshot.Bytes, warmingUp bool) {
+	used, ok := sample.Value()
+	if !ok {
+		return
+	}
 	g.Short.add(now, used, shortSlot)
 	g.Long.add(now, used, longSlot)
+	if g.growing() && !warmingUp {
+		g.Grew = now
+	}
 }
 
 func (g *growth) growing() bool {

@@ -115,7 +115,7 @@ func (e *Evaluator) strain(now time.Time, where place, named snapshot.RowID) str
 		if within(now, t.Retries.Risen, strainRemembered) {
 			retried = larger(retried, p, named)
 		}
-		if within(now, t.Grew, growthRemembered) {
+		if within(now, t.Growth.Grew, growthRemembered) {
 			grown = larger(grown, p, named)
 		}
 	}
@@ -128,7 +128,7 @@ func (e *Evaluator) strain(now time.Time, where place, named snapshot.RowID) str
 		return strain{snapshot.Notice, "growing", who(grown) + " grows", grown.ID}
 	}
 	gpu := e.GPUs[where.gpuUUID]
-	if !anyKnown && !where.instance.MIG && within(now, gpu.Grew, growthRemembered) {
+	if !anyKnown && !where.instance.MIG && within(now, gpu.Growth.Grew, growthRemembered) {
 		return strain{snapshot.Notice, "growing", "and it grows", snapshot.RowID{}}
 	}
 	return strain{}

@@ -230,7 +230,7 @@ func TestGrowthAtAnyInterval(t *testing.T) {
 		grew := time.Duration(-1)
 		for grew < 0 && now.Sub(noon) < time.Hour {
 			age := now.Sub(noon)
-			g.add(now, quantity.Bytes(age.Seconds()*25*float64(quantity.MiB)))
+			g.add(now, bytes(quantity.Bytes(age.Seconds()*25*float64(quantity.MiB))), false)
 			if g.growing() {
 				grew = age
 			}

@@ -17,7 +17,6 @@ type rowTrace struct {
 	OutOfMemory counter
 	Retries     counter
 	Growth      growth
-	Grew        time.Time // when it last grew, after its warm-up
 }
 
 // gpuTrace is the past of a GPU.
@@ -27,7 +26,6 @@ type gpuTrace struct {
 	young bool                // one of them has just started
 
 	Growth growth
-	Grew   time.Time
 	Errors errorCount
 }
 
@@ -94,12 +92,7 @@ func (e *Evaluator) traceRow(now time.Time, p *snapshot.Process) {
 		t.OutOfMemory.add(now, p.Probe.OutOfMemoryCount)
 		t.Retries.add(now, p.Probe.AllocRetries)
 	}
-	if used, ok := p.Used.Value(); ok {
-		t.Growth.add(now, used)
-		if t.Growth.growing() && !t.young(now) {
-			t.Grew = now
-		}
-	}
+	t.Growth.add(now, p.Used, t.young(now))
 	g := e.gpu(p.ID.GPUUUID)
 	g.rows = append(g.rows, p)
 	g.young = g.young || t.young(now)
@@ -148,10 +141,5 @@ func (e *Evaluator) traceGPU(now time.Time, g *snapshot.GPU) {
 		return
 	}
 	t.Errors.add(now, g.ECC.Uncorrected)
-	if used, ok := g.Memory.Used.Value(); ok {
-		t.Growth.add(now, used)
-		if t.Growth.growing() && !t.young {
-			t.Grew = now
-		}
-	}
+	t.Growth.add(now, g.Memory.Used, t.young)
 }

@@ -2,6 +2,7 @@ package snapshot
 
 import (
 	"iter"
+	"slices"
 
 	"vramscope/internal/process"
 )
@@ -12,9 +13,13 @@ func (s *Snapshot) GPU(uuid string) *GPU {
 	if s == nil {
 		return nil
 	}
-	for i := range s.GPUs {
-		if s.GPUs[i].UUID == uuid {
-			return &s.GPUs[i]
+	return find(s.GPUs, func(g *GPU) bool { return g.UUID == uuid })
+}
+
+func find[T any](all []T, wanted func(*T) bool) *T {
+	for i := range all {
+		if wanted(&all[i]) {
+			return &all[i]
 		}
 	}
 	return nil
@@ -54,21 +59,13 @@ func (s *Snapshot) DeviceUUID(id RowID) string {
 
 // Instance finds a MIG instance; nil where the GPU has none of that ID.
 func (g *GPU) Instance(id InstanceID) *Instance {
-	if n := g.InstanceNumber(id); n > 0 {
-		return &g.Instances[n-1]
-	}
-	return nil
+	return find(g.Instances, func(in *Instance) bool { return in.ID == id })
 }
 
 // InstanceNumber is the place of a MIG instance among its GPU's, from 1; 0
 // where the GPU has none of that ID.
 func (g *GPU) InstanceNumber(id InstanceID) int {
-	for i := range g.Instances {
-		if g.Instances[i].ID == id {
-			return i + 1
-		}
-	}
-	return 0
+	return 1 + slices.IndexFunc(g.Instances, func(in Instance) bool { return in.ID == id })
 }
 
 // Row finds a live row; nil where there is none.
@@ -76,12 +73,7 @@ func (s *Snapshot) Row(id RowID) *Process {
 	if s == nil {
 		return nil
 	}
-	for i := range s.Rows {
-		if s.Rows[i].ID == id {
-			return &s.Rows[i]
-		}
-	}
-	return nil
+	return find(s.Rows, func(p *Process) bool { return p.ID == id })
 }
 
 // EndedRow finds the row of a process that has exited; nil where it is not
@@ -90,12 +82,7 @@ func (s *Snapshot) EndedRow(id RowID) *EndedProcess {
 	if s == nil {
 		return nil
 	}
-	for i := range s.Ended {
-		if s.Ended[i].Last.ID == id {
-			return &s.Ended[i]
-		}
-	}
-	return nil
+	return find(s.Ended, func(e *EndedProcess) bool { return e.Last.ID == id })
 }
 
 // ProcessRows are the live rows of a process: one for each device it is on.

@@ -2,6 +2,7 @@ package allocator
 
 import (
 	"slices"
+	"sort"
 
 	"vramscope/internal/quantity"
 )
@@ -27,17 +28,10 @@ type place struct {
 
 // position finds where a block of that size and address is or would be.
 func (s *freeSet) position(size quantity.Bytes, address uint64) int {
-	low, high := 0, len(s.order)
-	for low < high {
-		middle := int(uint(low+high) >> 1)
-		p := &s.order[middle]
-		if p.size < size || p.size == size && p.address < address {
-			low = middle + 1
-		} else {
-			high = middle
-		}
-	}
-	return low
+	return sort.Search(len(s.order), func(i int) bool {
+		p := &s.order[i]
+		return p.size > size || p.size == size && p.address >= address
+	})
 }
 
 func (s *freeSet) add(b *Block) {
