@@ -52,35 +52,24 @@ func (c *recovery) follow(y []float64, at int) {
 
 // changes is the coverage of intervals right after a change.
 func changes(seeds, first uint64) string {
-	var columns []string
-	for i := range len(sinceChange) - 1 {
-		columns = append(columns, fmt.Sprintf("%d to %d s", sinceChange[i], sinceChange[i+1]))
-	}
-	var b strings.Builder
-	for k, h := range changedAt {
-		if k > 0 {
-			b.WriteString("\n")
+	titles := each(len(sinceChange)-1, func(i int) string { return fmt.Sprintf("%d to %d s", sinceChange[i], sinceChange[i+1]) })
+	var names []string
+	var all []recovery
+	for _, kind := range regime.Changes() {
+		var c recovery
+		for seed := range seeds {
+			c.follow(kind.Make(regime.Seeded(first + seed)))
 		}
-		b.WriteString(head("within 80 % / 95 %, "+horizonName(h.Seconds())+" ahead, made after", columns...))
-		for _, kind := range regime.Changes() {
-			var c recovery
-			for seed := range seeds {
-				y, at := kind.Make(regime.Seeded(first + seed))
-				c.follow(y, at)
-			}
-			var cells []string
-			for _, held := range c[k] {
-				cells = append(cells, portion(held.in80, held.all)+" / "+portion(held.in95, held.all))
-			}
-			b.WriteString(row(kind.Name, cells))
-		}
+		names, all = append(names, kind.Name), append(all, c)
 	}
-	return b.String()
+	return strings.Join(each(len(changedAt), func(k int) string {
+		return grid("within 80 % / 95 %, "+horizonName(changedAt[k].Seconds())+" ahead, made after", titles, names, func(i int) []string {
+			return each(len(titles), func(when int) string {
+				held := all[i][k][when]
+				return portion(held.in80, held.all) + " / " + portion(held.in95, held.all)
+			})
+		})
+	}), "\n")
 }
 
-func portion(n, of int) string {
-	if of == 0 {
-		return "–"
-	}
-	return fmt.Sprintf("%.0f %%", 100*float64(n)/float64(of))
-}
+func portion(n, of int) string { return written("%.0f %%", 100*backtest.Figure(n)/backtest.Figure(of)) }

@@ -18,9 +18,7 @@ type gate struct {
 
 // The regimes that a gate is for.
 var (
-	seasonal   = []string{"sawtooth"}
-	leaking    = []string{"leak", "bursts", "leak after a plateau"}
-	climbing   = []string{"staircase"}
+	followed   = []string{"leak", "bursts", "leak after a plateau", "staircase", "sawtooth", "leak under a sawtooth"}
 	stationary = []string{"noise", "mean reversion"}
 	filling    = []string{"leak", "bursts", "staircase", "leak under a sawtooth", "leak after a plateau", "leak with restarts",
 		"warm-up, then leak", "alternation over a leak", "sawtooth, then leak", "leak under a medley"}
@@ -30,45 +28,40 @@ var (
 
 func (m *measured) gateList() []gate {
 	var list []gate
-	most := func(name, what string, v backtest.Figure, limit float64, percent bool) {
-		g := gate{regime: name, what: what, measured: share(v), asked: "≤ " + share(backtest.Figure(limit)), met: float64(v) <= limit}
-		if percent {
-			g.measured, g.asked = percentage(v), "≤ "+percentage(backtest.Figure(limit))
-		}
-		list = append(list, g)
+	type format = func(backtest.Figure) string
+	most := func(name, what string, v, limit backtest.Figure, write format) {
+		list = append(list, gate{name, what, write(v), "≤ " + write(limit), v <= limit})
 	}
-	least := func(name, what string, v backtest.Figure, limit float64, format string) {
-		list = append(list, gate{name, what, fmt.Sprintf(format, v), fmt.Sprintf("≥ "+format, limit), float64(v) >= limit})
+	least := func(name, what string, v, limit backtest.Figure, write format) {
+		list = append(list, gate{name, what, write(v), "≥ " + write(limit), v >= limit})
 	}
-	for _, name := range append(append(append([]string{}, leaking...), climbing...), append(seasonal, "leak under a sawtooth")...) {
-		most(name, "relative error at 60 s", m.of(name).Horizons[2].Relative, 0.30, false)
+	for _, name := range followed {
+		most(name, "relative error at 60 s", m.of(name).Horizons[2].Relative, 0.30, share)
 	}
 	for _, name := range stationary {
-		most(name, "relative error at 60 s", m.of(name).Horizons[2].Relative, 0.85, false)
+		most(name, "relative error at 60 s", m.of(name).Horizons[2].Relative, 0.85, share)
 	}
 	for _, name := range filling {
 		a := &m.of(name).Alarms
-		least(name, "precision of the alarm", a.Precision, 0.95, "%.2f")
-		least(name, "recall of the alarm", a.Recall, 0.95, "%.2f")
-		least(name, "median lead, s", a.Lead, 250, "%.0f")
+		least(name, "precision of the alarm", a.Precision, 0.95, share)
+		least(name, "recall of the alarm", a.Recall, 0.95, share)
+		least(name, "median lead, s", a.Lead, 250, whole)
 	}
 	for _, name := range harmless {
-		a := &m.of(name).Alarms
-		list = append(list, gate{name, "alarms", fmt.Sprintf("%.0f", a.Raised), "none", a.Raised == 0})
+		raised := m.of(name).Alarms.Raised
+		list = append(list, gate{name, "alarms", whole(raised), "none", raised == 0})
 	}
 	for _, name := range []string{"leak", "leak after a plateau", "warm-up, then leak"} {
-		most(name, "time to full, error", m.of(name).TimeToFull[0].Error, 0.05, true)
+		most(name, "time to full, error", m.of(name).TimeToFull[0].Error, 0.05, percentage)
 	}
 	for _, name := range []string{"leak under a sawtooth", "sawtooth, then leak"} {
-		most(name, "time to full, error", m.of(name).TimeToFull[0].Error, 0.25, true)
+		most(name, "time to full, error", m.of(name).TimeToFull[0].Error, 0.25, percentage)
 	}
 	for _, name := range stationary {
 		for _, h := range m.of(name).Horizons {
-			low := float64(h.In80.Coverage)
-			high := float64(h.In95.Coverage)
-			list = append(list, gate{name, "coverage at " + horizonName(h.Seconds),
-				percentage(h.In80.Coverage) + ", " + percentage(h.In95.Coverage), "80 ± 3 %, 95 ± 2 %",
-				math.Abs(low-0.80) <= 0.03 && math.Abs(high-0.95) <= 0.02})
+			in80, in95 := h.In80.Coverage, h.In95.Coverage
+			met := math.Abs(float64(in80)-0.80) <= 0.03 && math.Abs(float64(in95)-0.95) <= 0.02
+			list = append(list, gate{name, "coverage at " + horizonName(h.Seconds), percentage(in80) + ", " + percentage(in95), "80 ± 3 %, 95 ± 2 %", met})
 		}
 	}
 	return list

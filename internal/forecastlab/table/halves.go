@@ -8,6 +8,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -19,9 +20,7 @@ import (
 // halves are the figures on second halves: every method has seen the first
 // ones, and the LSTM was trained on them. By method, then by regime.
 type halves struct {
-	methods   []string
-	regimes   []string
-	summaries [][]backtest.Summary
+	figures
 	recording []backtest.Summary // by method; nil where there is none
 	nanos     float64            // of the forecaster, a sample
 	trained   training
@@ -35,7 +34,6 @@ type training struct {
 	ParameterBytes int     `json:"parameter_bytes"`
 	Layers         int     `json:"layers"`
 	Units          int     `json:"units"`
-	BytesPerSeries int     `json:"bytes_per_series"`
 	Alone          float64 `json:"microseconds_alone"`
 	In64           float64 `json:"microseconds_in_64"`
 	Traces         taken   `json:"traces"`
@@ -51,43 +49,34 @@ type taken struct {
 var beside = []string{"vramscope", "naive", "SES", "Holt"}
 
 func measureHalves(dir, recording string, seeds, first uint64, now func() time.Time) (*halves, error) {
-	h := &halves{methods: append(append([]string{}, beside...), "LSTM"), summaries: make([][]backtest.Summary, len(beside)+1)}
-	cost, err := os.ReadFile(filepath.Join(dir, "cost.json"))
+	h := &halves{figures: figures{methods: slices.Concat(beside, []string{"LSTM"})}}
+	paid, err := os.ReadFile(filepath.Join(dir, "cost.json"))
+	if err == nil {
+		err = json.Unmarshal(paid, &h.trained)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("read what the training cost: %w", err)
 	}
-	if err := json.Unmarshal(cost, &h.trained); err != nil {
-		return nil, fmt.Errorf("read what the training cost: %w", err)
-	}
-	var spent time.Duration
 	samples := 0
 	for _, g := range regime.All() {
 		path := filepath.Join(dir, fileName(g.Name)+".forecasts.csv")
 		if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
 			continue // a regime that came after the training
 		}
-		var series []*backtest.Series
-		for seed := first; seed < first+seeds; seed++ {
-			s := backtest.Evenly(seriesName(g.Name, seed), 1, int64(regime.Capacity), g.Make(regime.Seeded(seed)))
-			series = append(series, s)
-			if seed == first {
-				spent += leastCost(s, now)
-				samples += len(s.Samples)
-			}
-		}
+		series := made(g, seeds, first)
 		row, err := secondHalves(series, path)
 		if err != nil {
 			return nil, err
 		}
-		h.regimes = append(h.regimes, g.Name)
-		for i := range row {
-			h.summaries[i] = append(h.summaries[i], row[i])
-		}
+		h.nanos += cost(methods()[0], series[0], now)
+		samples += len(series[0].Samples)
+		h.regimeNames = append(h.regimeNames, g.Name)
+		h.summaries = append(h.summaries, row)
 	}
 	if samples == 0 {
 		return nil, fmt.Errorf("%s has no forecasts of any regime", dir)
 	}
-	h.nanos = float64(spent.Nanoseconds()) / float64(samples)
+	h.nanos /= float64(samples)
 	if recording != "" {
 		trace, err := readRecording(recording)
 		if err != nil {
@@ -100,44 +89,23 @@ func measureHalves(dir, recording string, seeds, first uint64, now func() time.T
 	return h, nil
 }
 
-// leastCost is what the forecaster needs for a series, on a machine that may be
-// busy now and then.
-func leastCost(s *backtest.Series, now func() time.Time) time.Duration {
-	least := time.Duration(math.MaxInt64)
-	for range 5 {
-		least = min(least, backtest.Cost(func() backtest.Method { return forecast.New() }, s, now))
-	}
-	return least
-}
-
 // secondHalves scores every method, the forecasts in the file last.
 func secondHalves(series []*backtest.Series, path string) ([]backtest.Summary, error) {
 	all, err := readForecasts(path)
 	if err != nil {
 		return nil, err
 	}
-	var makers []func(*backtest.Series) backtest.Method
-	for _, name := range beside {
-		for _, m := range methods() {
-			if m.name == name {
-				makers = append(makers, func(*backtest.Series) backtest.Method { return m.make() })
-			}
-		}
-	}
-	makers = append(makers, func(s *backtest.Series) backtest.Method { return all.of(s) })
+	list := slices.DeleteFunc(methods(), func(m method) bool { return !slices.Contains(beside, m.name) })
+	list = append(list, method{"LSTM", func(s *backtest.Series) backtest.Method { return all.of(s) }})
 	var row []backtest.Summary
-	for i, make := range makers {
-		var scores []*backtest.Score
-		for _, s := range series {
-			score, err := backtest.Replay(&secondHalf{Method: make(s), series: s}, s, nil)
-			if err != nil {
-				return nil, fmt.Errorf("second half of %s: %w", s.ID, err)
-			}
-			scores = append(scores, score)
+	for _, m := range list {
+		sum, err := scored(series, func(s *backtest.Series) backtest.Method { return &secondHalf{Method: m.make(s), series: s} })
+		if err != nil {
+			return nil, fmt.Errorf("second halves: %w", err)
 		}
-		row = append(row, backtest.Summarise(scores...))
+		row = append(row, sum)
 		for k := range forecast.Horizons {
-			if got, want := row[i].Horizons[k].Forecasts, row[0].Horizons[k].Forecasts; got != want {
+			if got, want := sum.Horizons[k].Forecasts, row[0].Horizons[k].Forecasts; got != want {
 				return nil, fmt.Errorf("%s: %d forecasts of %s, the others have %d", path, got, forecast.Horizons[k], want)
 			}
 		}
@@ -147,50 +115,38 @@ func secondHalves(series []*backtest.Series, path string) ([]backtest.Summary, e
 
 // tables are the section of the document.
 func (h *halves) tables() string {
-	var b strings.Builder
-	own, other := 0, len(h.methods)-1
-	b.WriteString(head("all regimes", horizonNames()...))
-	for j, name := range h.methods {
-		var cells []string
-		for k := range forecast.Horizons {
-			cells = append(cells, share(h.overall(j, k)))
-		}
-		b.WriteString(row(name, cells))
+	all := []string{grid("all regimes", horizonNames(), h.methods, func(j int) []string {
+		return each(len(forecast.Horizons), func(k int) string { return share(h.overall(j, k)) })
+	})}
+	for _, k := range shown {
+		all = append(all, h.relative(k))
 	}
-	for _, k := range []int{2, 4, 6} {
-		b.WriteByte('\n')
-		b.WriteString(head("at "+horizonName(forecast.Horizons[k].Seconds()), h.methods...))
-		for i, name := range h.regimes {
-			b.WriteString(row(name, best(h.summaries, i, k)))
-		}
-	}
-	b.WriteByte('\n')
-	b.WriteString(head("vramscope / LSTM", "within 80 %, 1 min", "15 min", "within 95 %, 1 min", "15 min",
-		"Winkler 80 %, GiB, 1 min", "15 min", "precision", "recall", "wrong alarms an hour"))
-	for i, name := range h.regimes {
-		a, o := &h.summaries[own][i], &h.summaries[other][i]
-		cells := intervalCells(a, o, 2, 6)
+	titles := []string{"within 80 %, 1 min", "15 min", "within 95 %, 1 min", "15 min", "Winkler 80 %, GiB, 1 min", "15 min",
+		"precision", "recall", "wrong alarms an hour"}
+	all = append(all, grid("vramscope / LSTM", titles, h.regimeNames, func(i int) []string {
+		a, o := &h.summaries[i][0], &h.summaries[i][len(beside)]
+		precision, recall := "", ""
 		if a.Alarms.Fills > 0 {
-			cells = append(cells, pair(share, a.Alarms.Precision, o.Alarms.Precision), pair(share, a.Alarms.Recall, o.Alarms.Recall))
-		} else {
-			cells = append(cells, "", "")
+			precision, recall = pair(share, a.Alarms.Precision, o.Alarms.Precision), pair(share, a.Alarms.Recall, o.Alarms.Recall)
 		}
-		b.WriteString(row(name, append(cells, pair(share, a.Alarms.WrongPerHour, o.Alarms.WrongPerHour))))
-	}
+		return append(intervalCells(a, o, 2, 6), precision, recall, pair(share, a.Alarms.WrongPerHour, o.Alarms.WrongPerHour))
+	}))
 	if h.recording != nil {
-		b.WriteByte('\n')
-		b.WriteString(h.recordingTable())
+		a, o := &h.recording[0], &h.recording[len(beside)]
+		titles := slices.Concat(h.methods, []string{"within 80 %", "within 95 %", "Winkler 80 %, GiB"})
+		summed := func(h *backtest.HorizonSummary) backtest.Figure { return h.MAE / h.NaiveMAE }
+		all = append(all,
+			recordingErrors("the recording", titles, h.recording, relativeOf, func(k int) []string { return intervalCells(a, o, k) }),
+			recordingErrors("the recording, all errors summed", h.methods, h.recording, summed, func(int) []string { return nil }))
 	}
-	b.WriteByte('\n')
-	b.WriteString(h.cost())
-	return b.String()
+	return strings.Join(append(all, h.cost()), "\n")
 }
 
 // overall is the geometric mean over the regimes.
 func (h *halves) overall(method, k int) backtest.Figure {
 	logs, n := 0.0, 0
-	for i := range h.regimes {
-		if v := h.summaries[method][i].Horizons[k].Relative; v.Known() {
+	for i := range h.regimeNames {
+		if v := h.summaries[i][method].Horizons[k].Relative; v.Known() {
 			logs += math.Log(float64(v))
 			n++
 		}
@@ -198,37 +154,16 @@ func (h *halves) overall(method, k int) backtest.Figure {
 	return backtest.Figure(math.Exp(logs / float64(n)))
 }
 
-// best is every method's relative error, the least one in bold.
-func best(summaries [][]backtest.Summary, i, k int) []string {
-	least := summaries[0][i].Horizons[k].Relative
-	for j := range summaries {
-		least = min(least, summaries[j][i].Horizons[k].Relative)
-	}
-	var cells []string
-	for j := range summaries {
-		cell := share(summaries[j][i].Horizons[k].Relative)
-		if cell == share(least) {
-			cell = "**" + cell + "**"
-		}
-		cells = append(cells, cell)
-	}
-	return cells
-}
-
 // intervalCells are how often the intervals held and their Winkler scores, at
-// two horizons.
+// some horizons.
 func intervalCells(a, o *backtest.Summary, ks ...int) []string {
-	var cells []string
+	var in80, in95, winkler []string
 	for _, k := range ks {
-		cells = append(cells, pair(percentage, a.Horizons[k].In80.Coverage, o.Horizons[k].In80.Coverage))
+		in80 = append(in80, pair(percentage, a.Horizons[k].In80.Coverage, o.Horizons[k].In80.Coverage))
+		in95 = append(in95, pair(percentage, a.Horizons[k].In95.Coverage, o.Horizons[k].In95.Coverage))
+		winkler = append(winkler, pair(gibibytes, a.Horizons[k].In80.Winkler, o.Horizons[k].In80.Winkler))
 	}
-	for _, k := range ks {
-		cells = append(cells, pair(percentage, a.Horizons[k].In95.Coverage, o.Horizons[k].In95.Coverage))
-	}
-	for _, k := range ks {
-		cells = append(cells, pair(gibibytes, a.Horizons[k].In80.Winkler, o.Horizons[k].In80.Winkler))
-	}
-	return cells
+	return slices.Concat(in80, in95, winkler)
 }
 
 func pair(write func(backtest.Figure) string, a, o backtest.Figure) string {
@@ -237,43 +172,16 @@ func pair(write func(backtest.Figure) string, a, o backtest.Figure) string {
 
 func gibibytes(f backtest.Figure) string { return share(f / backtest.Figure(regime.GiB)) }
 
-func (h *halves) recordingTable() string {
-	var b strings.Builder
-	b.WriteString(head("the recording", append(append([]string{}, h.methods...), "within 80 %", "within 95 %", "Winkler 80 %, GiB")...))
-	a, o := &h.recording[0], &h.recording[len(h.recording)-1]
-	for k := range forecast.Horizons {
-		if a.Horizons[k].Forecasts == 0 {
-			continue
-		}
-		var cells []string
-		for j := range h.recording {
-			cells = append(cells, fmt.Sprintf("%.3f", h.recording[j].Horizons[k].Relative))
-		}
-		b.WriteString(row(horizonName(forecast.Horizons[k].Seconds()), append(cells, intervalCells(a, o, k)...)))
-	}
-	b.WriteByte('\n')
-	b.WriteString(head("the recording, all errors summed", h.methods...))
-	for k := range forecast.Horizons {
-		if a.Horizons[k].Forecasts == 0 {
-			continue
-		}
-		var cells []string
-		for j := range h.recording {
-			cells = append(cells, fmt.Sprintf("%.3f", h.recording[j].Horizons[k].MAE/h.recording[j].Horizons[k].NaiveMAE))
-		}
-		b.WriteString(row(horizonName(forecast.Horizons[k].Seconds()), cells))
-	}
-	return b.String()
-}
-
 func (h *halves) cost() string {
 	t := &h.trained
-	var b strings.Builder
-	b.WriteString(head("cost", "vramscope", "LSTM"))
-	b.WriteString(row("µs a sample, one series", []string{fmt.Sprintf("%.1f", h.nanos/1e3), fmt.Sprintf("%.1f", t.Alone)}))
-	b.WriteString(row("µs a sample, 64 series at once", []string{fmt.Sprintf("%.1f", h.nanos/1e3), fmt.Sprintf("%.1f", t.In64)}))
-	b.WriteString(row("training, seconds of a core", []string{"none", fmt.Sprintf("%.0f + %.0f (%d + %d epochs)", t.Traces.Seconds, t.Recording.Seconds, t.Traces.Epochs, t.Recording.Epochs)}))
-	b.WriteString(row("parameters", []string{"none", fmt.Sprintf("%d: %d KiB", t.Parameters, t.ParameterBytes>>10)}))
-	fmt.Fprintf(&b, "\nPython %s, PyTorch %s, one thread; %d layer of %d units.\n", t.Python, t.Torch, t.Layers, t.Units)
-	return b.String()
+	own := fmt.Sprintf("%.1f", h.nanos/1e3)
+	rows := []string{"µs a sample, one series", "µs a sample, 64 series at once", "training, seconds of a core", "parameters"}
+	cells := [][]string{
+		{own, fmt.Sprintf("%.1f", t.Alone)},
+		{own, fmt.Sprintf("%.1f", t.In64)},
+		{"none", fmt.Sprintf("%.0f + %.0f (%d + %d epochs)", t.Traces.Seconds, t.Recording.Seconds, t.Traces.Epochs, t.Recording.Epochs)},
+		{"none", fmt.Sprintf("%d: %d KiB", t.Parameters, t.ParameterBytes>>10)},
+	}
+	return grid("cost", []string{"vramscope", "LSTM"}, rows, func(i int) []string { return cells[i] }) +
+		fmt.Sprintf("\nPython %s, PyTorch %s, one thread; %d layer of %d units.\n", t.Python, t.Torch, t.Layers, t.Units)
 }

@@ -8,26 +8,17 @@ import (
 	"vramscope/forecast/backtest"
 )
 
-func share(f backtest.Figure) string {
+// written formats a figure; an unknown one is a dash.
+func written(format string, f backtest.Figure) string {
 	if !f.Known() {
 		return "–"
 	}
-	return fmt.Sprintf("%.2f", f)
+	return fmt.Sprintf(format, f)
 }
 
-func percentage(f backtest.Figure) string {
-	if !f.Known() {
-		return "–"
-	}
-	return fmt.Sprintf("%.1f %%", 100*float64(f))
-}
-
-func whole(f backtest.Figure) string {
-	if !f.Known() {
-		return "–"
-	}
-	return fmt.Sprintf("%.0f", f)
-}
+func share(f backtest.Figure) string      { return written("%.2f", f) }
+func percentage(f backtest.Figure) string { return written("%.1f %%", 100*f) }
+func whole(f backtest.Figure) string      { return written("%.0f", f) }
 
 func horizonName(seconds float64) string {
 	if seconds < 60 {
@@ -36,149 +27,140 @@ func horizonName(seconds float64) string {
 	return fmt.Sprintf("%.0f min", seconds/60)
 }
 
-// head is a table's first two lines: words on the left, figures on the right.
-func head(first string, others ...string) string {
-	return "| " + first + " | " + strings.Join(others, " | ") + " |\n|---|" + strings.Repeat("---:|", len(others)) + "\n"
-}
-
-func row(first string, cells []string) string {
-	return "| " + first + " | " + strings.Join(cells, " | ") + " |\n"
-}
-
 func horizonNames() []string {
-	var names []string
-	for _, h := range forecast.Horizons {
-		names = append(names, horizonName(h.Seconds()))
-	}
-	return names
+	return each(len(forecast.Horizons), func(k int) string { return horizonName(forecast.Horizons[k].Seconds()) })
 }
 
-// regimes is the forecaster's figures on each regime.
-func (m *measured) regimes() string {
-	var b strings.Builder
-	for _, t := range []struct {
-		title string
-		cell  func(*backtest.HorizonSummary) string
-	}{
-		{"relative error", func(h *backtest.HorizonSummary) string { return share(h.Relative) }},
-		{"within 80 %", func(h *backtest.HorizonSummary) string { return percentage(h.In80.Coverage) }},
-		{"within 95 %", func(h *backtest.HorizonSummary) string { return percentage(h.In95.Coverage) }},
-	} {
-		b.WriteString(head(t.title, horizonNames()...))
-		for i, name := range m.regimeNames {
-			var cells []string
-			for k := range m.summaries[0][i].Horizons {
-				cells = append(cells, t.cell(&m.summaries[0][i].Horizons[k]))
-			}
-			b.WriteString(row(name, cells))
-		}
-		b.WriteByte('\n')
+// shown are the horizons that have a table of their own: 1, 5 and 15 minutes.
+var shown = [...]int{2, 4, 6}
+
+// each is the n cells of a row.
+func each(n int, cell func(i int) string) []string {
+	cells := make([]string, n)
+	for i := range cells {
+		cells[i] = cell(i)
 	}
-	b.WriteString(head("becoming full, leaks", "fills", "alarms", "precision", "recall", "lead, s",
-		"error 1–5 min", "held", "error 5–15 min", "held", "called a leak", "of samples"))
-	for i, name := range m.regimeNames {
-		s := &m.summaries[0][i]
-		soon, later := &s.TimeToFull[0], &s.TimeToFull[1]
-		b.WriteString(row(name, []string{
-			whole(s.Alarms.Fills), whole(s.Alarms.Raised), share(s.Alarms.Precision), share(s.Alarms.Recall), whole(s.Alarms.Lead),
-			percentage(soon.Error), percentage(soon.Coverage), percentage(later.Error), percentage(later.Coverage),
-			fmt.Sprintf("%d of %d", s.Leak.Series, s.Series), percentage(s.Leak.Share),
-		}))
+	return cells
+}
+
+// grid is a table: words on the left, figures on the right. A row without cells is
+// left out.
+func grid(corner string, titles, rows []string, cells func(i int) []string) string {
+	var b strings.Builder
+	b.WriteString("| " + corner + " | " + strings.Join(titles, " | ") + " |\n|---|" + strings.Repeat("---:|", len(titles)) + "\n")
+	for i, name := range rows {
+		if row := cells(i); row != nil {
+			b.WriteString("| " + name + " | " + strings.Join(row, " | ") + " |\n")
+		}
 	}
 	return b.String()
+}
+
+// regimes are the tables of the forecaster's figures on each regime.
+func (m *measured) regimes() string {
+	byHorizon := func(title string, cell func(*backtest.HorizonSummary) string) string {
+		return grid(title, horizonNames(), m.regimeNames, func(i int) []string {
+			return each(len(forecast.Horizons), func(k int) string { return cell(&m.summaries[i][0].Horizons[k]) })
+		})
+	}
+	filling := []string{"fills", "alarms", "precision", "recall", "lead, s", "error 1–5 min", "held", "error 5–15 min", "held", "called a leak", "of samples"}
+	return strings.Join([]string{
+		byHorizon("relative error", func(h *backtest.HorizonSummary) string { return share(h.Relative) }),
+		byHorizon("within 80 %", func(h *backtest.HorizonSummary) string { return percentage(h.In80.Coverage) }),
+		byHorizon("within 95 %", func(h *backtest.HorizonSummary) string { return percentage(h.In95.Coverage) }),
+		grid("becoming full, leaks", filling, m.regimeNames, func(i int) []string {
+			s := &m.summaries[i][0]
+			soon, later := &s.TimeToFull[0], &s.TimeToFull[1]
+			return []string{
+				whole(s.Alarms.Fills), whole(s.Alarms.Raised), share(s.Alarms.Precision), share(s.Alarms.Recall), whole(s.Alarms.Lead),
+				percentage(soon.Error), percentage(soon.Coverage), percentage(later.Error), percentage(later.Coverage),
+				fmt.Sprintf("%d of %d", s.Leak.Series, s.Series), percentage(s.Leak.Share),
+			}
+		}),
+	}, "\n")
+}
+
+// relative is a table of every method's relative error at a horizon on each regime,
+// the least in bold.
+func (f *figures) relative(k int) string {
+	return grid("at "+horizonName(forecast.Horizons[k].Seconds()), f.methods, f.regimeNames, func(i int) []string {
+		all := f.summaries[i]
+		least := all[0].Horizons[k].Relative
+		for j := range all {
+			least = min(least, all[j].Horizons[k].Relative)
+		}
+		return each(len(all), func(j int) string {
+			cell := share(all[j].Horizons[k].Relative)
+			if cell == share(least) {
+				return "**" + cell + "**"
+			}
+			return cell
+		})
+	})
 }
 
 // baselines is the relative error of every method, and what it costs.
 func (m *measured) baselines() string {
 	var b strings.Builder
-	for _, k := range []int{2, 4, 6} {
-		b.WriteString(head("at "+horizonName(forecast.Horizons[k].Seconds()), m.methods...))
-		for i, name := range m.regimeNames {
-			var cells []string
-			best := 0
-			for j := range m.methods {
-				if m.summaries[j][i].Horizons[k].Relative < m.summaries[best][i].Horizons[k].Relative {
-					best = j
-				}
-			}
-			for j := range m.methods {
-				cell := share(m.summaries[j][i].Horizons[k].Relative)
-				if cell == share(m.summaries[best][i].Horizons[k].Relative) {
-					cell = "**" + cell + "**"
-				}
-				cells = append(cells, cell)
-			}
-			b.WriteString(row(name, cells))
-		}
-		b.WriteByte('\n')
+	for _, k := range shown {
+		b.WriteString(m.relative(k) + "\n")
 	}
-	b.WriteString(head("cost", m.methods...))
-	var cells []string
-	for _, nanos := range m.nanos {
-		cells = append(cells, fmt.Sprintf("%.0f", nanos))
-	}
-	b.WriteString(row("ns a sample", cells))
+	b.WriteString(grid("cost", m.methods, []string{"ns a sample"}, func(int) []string {
+		return each(len(m.nanos), func(j int) string { return fmt.Sprintf("%.0f", m.nanos[j]) })
+	}))
 	return b.String()
 }
 
 // alarms is what every method's alarms are worth.
 func (m *measured) alarms() string {
-	var b strings.Builder
-	b.WriteString(head("precision / recall", m.methods...))
-	for i, name := range m.regimeNames {
-		if !(m.summaries[0][i].Alarms.Fills > 0) {
-			continue
+	return grid("precision / recall", m.methods, m.regimeNames, func(i int) []string {
+		if !(m.summaries[i][0].Alarms.Fills > 0) {
+			return nil
 		}
-		var cells []string
-		for j := range m.methods {
-			a := &m.summaries[j][i].Alarms
-			cells = append(cells, share(a.Precision)+" / "+share(a.Recall))
+		return each(len(m.methods), func(j int) string {
+			return pair(share, m.summaries[i][j].Alarms.Precision, m.summaries[i][j].Alarms.Recall)
+		})
+	}) + "\n" + grid("wrong alarms an hour", m.methods, m.regimeNames, func(i int) []string {
+		return each(len(m.methods), func(j int) string { return share(m.summaries[i][j].Alarms.WrongPerHour) })
+	})
+}
+
+// recordingErrors is a table of a recording: a figure of every method at the
+// horizons that were scored, and what else the row has.
+func recordingErrors(corner string, titles []string, all []backtest.Summary, figure func(*backtest.HorizonSummary) backtest.Figure, more func(k int) []string) string {
+	return grid(corner, titles, horizonNames(), func(k int) []string {
+		if all[0].Horizons[k].Forecasts == 0 {
+			return nil
 		}
-		b.WriteString(row(name, cells))
-	}
-	b.WriteByte('\n')
-	b.WriteString(head("wrong alarms an hour", m.methods...))
-	for i, name := range m.regimeNames {
-		var cells []string
-		for j := range m.methods {
-			cells = append(cells, share(m.summaries[j][i].Alarms.WrongPerHour))
-		}
-		b.WriteString(row(name, cells))
-	}
-	return b.String()
+		return append(each(len(all), func(j int) string { return fmt.Sprintf("%.3f", figure(&all[j].Horizons[k])) }), more(k)...)
+	})
 }
 
 // realTables is a recording's figures.
 func realTables(path string) (string, error) {
-	all, err := recorded(path)
+	trace, err := readRecording(path)
 	if err != nil {
 		return "", err
 	}
-	var b strings.Builder
+	var all []backtest.Summary
 	var names []string
 	for _, method := range methods() {
-		names = append(names, method.name)
+		sum, err := scored(trace.Series, method.make)
+		if err != nil {
+			return "", err
+		}
+		all, names = append(all, sum), append(names, method.name)
 	}
-	b.WriteString(head("relative error", names...))
 	own := &all[0]
-	for k := range own.Horizons {
-		if own.Horizons[k].Forecasts == 0 {
-			continue
+	errors := recordingErrors("relative error", names, all, relativeOf, func(int) []string { return nil })
+	intervals := []string{"within 80 %", "within 95 %", "mean width 80 %, GiB", "mean width 95 %, GiB"}
+	return errors + "\n" + grid("vramscope's intervals", intervals, horizonNames(), func(k int) []string {
+		h := &own.Horizons[k]
+		if h.Forecasts == 0 {
+			return nil
 		}
-		var cells []string
-		for j := range all {
-			cells = append(cells, fmt.Sprintf("%.3f", all[j].Horizons[k].Relative))
-		}
-		b.WriteString(row(horizonName(own.Horizons[k].Seconds), cells))
-	}
-	b.WriteByte('\n')
-	b.WriteString(head("vramscope's intervals", "within 80 %", "within 95 %", "mean width 80 %, GiB", "mean width 95 %, GiB"))
-	for _, h := range own.Horizons {
-		if h.Forecasts > 0 {
-			b.WriteString(row(horizonName(h.Seconds), []string{percentage(h.In80.Coverage), percentage(h.In95.Coverage),
-				share(h.In80.MeanWidth / (1 << 30)), share(h.In95.MeanWidth / (1 << 30))}))
-		}
-	}
-	fmt.Fprintf(&b, "\n%d of %d series were ever called a leak, at %s of the samples.\n", own.Leak.Series, own.Series, percentage(own.Leak.Share))
-	return b.String(), nil
+		return []string{percentage(h.In80.Coverage), percentage(h.In95.Coverage), gibibytes(h.In80.MeanWidth), gibibytes(h.In95.MeanWidth)}
+	}) + fmt.Sprintf("\n%d of %d series were ever called a leak, at %s of the samples.\n", own.Leak.Series, own.Series, percentage(own.Leak.Share)), nil
 }
+
+func relativeOf(h *backtest.HorizonSummary) backtest.Figure { return h.Relative }
