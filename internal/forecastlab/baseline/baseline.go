@@ -20,8 +20,8 @@ func All() []Baseline {
 		{"naive", of(func() path { return naive{} })},
 		{"drift", of(func() path { return &drift{} })},
 		{"SES", of(func() path { return newSES() })},
-		{"Holt", of(func() path { return newHolt(1) })},
-		{"damped Holt", of(func() path { return newHolt(0.8, 0.9, 0.98) })},
+		{"Holt", of(func() path { return newTrend(1) })},
+		{"damped Holt", of(func() path { return newTrend(0.8, 0.9, 0.98) })},
 		{"Holt–Winters", of(func() path { return newHoltWinters() })},
 		{"last five", of(func() path { return &lastFive{} })},
 	}
@@ -69,27 +69,31 @@ func (m *Method) Forecasts(dst []forecast.Interval) []forecast.Interval {
 	return dst
 }
 
-// FullIn is where the path first reaches the free bytes, straight between the
-// horizons.
+// FullIn is where the path first reaches the free bytes.
 func (m *Method) FullIn(free int64) (forecast.FullIn, bool) {
 	if m.count < forecast.MinSamples {
 		return forecast.FullIn{}, false
 	}
+	d, ok := Reaches(free, func(i int) float64 { return m.path.change(forecast.Horizons[i].Seconds(), m.step) })
+	return forecast.FullIn{Median: d, Earliest: d, Latest: d}, ok
+}
+
+// Reaches is when a path, straight between the horizons, first reaches the free
+// bytes. Change is the path at each horizon.
+func Reaches(free int64, change func(horizon int) float64) (time.Duration, bool) {
 	start, below := 0.0, 0.0
-	for _, h := range forecast.Horizons {
-		end := h.Seconds()
-		above := m.path.change(end, m.step)
+	for i, h := range forecast.Horizons {
+		end, above := h.Seconds(), change(i)
 		if above > 0 && above >= float64(free) {
 			seconds := start + (float64(free)-below)/(above-below)*(end-start)
-			d := time.Duration(max(seconds, 0) * 1e9)
-			return forecast.FullIn{Median: d, Earliest: d, Latest: d}, true
+			return time.Duration(max(seconds, 0) * 1e9), true
 		}
 		start, below = end, above
 	}
-	return forecast.FullIn{}, false
+	return 0, false
 }
 
-// Trend is none: the baselines tell no leaks.
+// Trend is none: the baselines report no leaks.
 func (m *Method) Trend() forecast.Trend { return forecast.Steady }
 
 // naive: no change.

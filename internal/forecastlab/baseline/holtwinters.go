@@ -33,15 +33,12 @@ type holtWinters struct {
 	seasons      []float64
 }
 
-func newHoltWinters() *holtWinters { return &holtWinters{plain: newHolt(1)} }
+func newHoltWinters() *holtWinters { return &holtWinters{plain: newTrend(1)} }
 
 func (s *holtWinters) observe(seconds, y float64) {
 	s.plain.observe(seconds, y)
-	if len(s.recent) == window {
-		copy(s.recent, s.recent[1:])
-		s.recent = s.recent[:window-1]
-	}
 	s.recent = append(s.recent, y)
+	s.recent = s.recent[max(len(s.recent)-window, 0):]
 	if s.period > 0 {
 		s.smooth(y)
 	}

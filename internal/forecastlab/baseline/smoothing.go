@@ -1,89 +1,63 @@
 package baseline
 
-import "math"
+import (
+	"cmp"
+	"math"
+	"slices"
+)
 
-// ses is simple exponential smoothing (FPP3 8.1).
-type ses struct {
-	alpha []float64
-	level []float64
-	sse   []float64
+// holt is Holt's linear trend (FPP3 8.2), damped where φ < 1; with β* = 0 it is
+// simple exponential smoothing (FPP3 8.1).
+type holt struct {
+	grid  []smoother
 	last  float64
 	begun bool
 }
 
-func newSES() *ses {
-	s := &ses{alpha: []float64{0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 0.95}}
-	s.level, s.sse = make([]float64, len(s.alpha)), make([]float64, len(s.alpha))
-	return s
+// smoother is the method with one set of parameters.
+type smoother struct {
+	alpha, beta, phi float64
+	level, trend     float64
+	sse              float64 // of its forecasts so far
 }
 
-func (s *ses) observe(_, y float64) {
-	for i, alpha := range s.alpha {
-		if !s.begun {
-			s.level[i] = y
-			continue
-		}
-		wrong := y - s.level[i]
-		s.sse[i] += wrong * wrong
-		s.level[i] += alpha * wrong
-	}
-	s.begun, s.last = true, y
+func newSES() *holt { return newHolt([]float64{0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 0.95}, []float64{0}, 1) }
+
+func newTrend(phis ...float64) *holt {
+	return newHolt([]float64{0.1, 0.3, 0.6, 0.9}, []float64{0.02, 0.1, 0.3}, phis...)
 }
 
-func (s *ses) change(_, _ float64) float64 { return s.level[least(s.sse)] - s.last }
-
-// least is where the smallest is.
-func least(v []float64) int {
-	best := 0
-	for i := range v {
-		if v[i] < v[best] {
-			best = i
-		}
-	}
-	return best
-}
-
-// holt is Holt's linear trend (FPP3 8.2), damped where φ < 1.
-type holt struct {
-	alpha, beta, phi []float64
-	level, trend     []float64
-	sse              []float64
-	last             float64
-	begun            bool
-}
-
-func newHolt(phis ...float64) *holt {
+func newHolt(alphas, betas []float64, phis ...float64) *holt {
 	s := &holt{}
 	for _, phi := range phis {
-		for _, alpha := range []float64{0.1, 0.3, 0.6, 0.9} {
-			for _, beta := range []float64{0.02, 0.1, 0.3} { // β*
-				s.alpha, s.beta, s.phi = append(s.alpha, alpha), append(s.beta, beta), append(s.phi, phi)
+		for _, alpha := range alphas {
+			for _, beta := range betas {
+				s.grid = append(s.grid, smoother{alpha: alpha, beta: beta, phi: phi})
 			}
 		}
 	}
-	n := len(s.alpha)
-	s.level, s.trend, s.sse = make([]float64, n), make([]float64, n), make([]float64, n)
 	return s
 }
 
 func (s *holt) observe(_, y float64) {
-	for i := range s.alpha {
+	for i := range s.grid {
+		m := &s.grid[i]
 		if !s.begun {
-			s.level[i] = y
+			m.level = y
 			continue
 		}
-		expected := s.level[i] + s.phi[i]*s.trend[i]
+		expected := m.level + m.phi*m.trend
 		wrong := y - expected
-		s.sse[i] += wrong * wrong
-		s.level[i] = expected + s.alpha[i]*wrong
-		s.trend[i] = s.phi[i]*s.trend[i] + s.alpha[i]*s.beta[i]*wrong
+		m.sse += wrong * wrong
+		m.level = expected + m.alpha*wrong
+		m.trend = m.phi*m.trend + m.alpha*m.beta*wrong
 	}
 	s.begun, s.last = true, y
 }
 
 func (s *holt) change(seconds, step float64) float64 {
-	i := least(s.sse)
-	return s.level[i] + damped(s.phi[i], seconds/step)*s.trend[i] - s.last
+	m := slices.MinFunc(s.grid, func(a, b smoother) int { return cmp.Compare(a.sse, b.sse) })
+	return m.level + damped(m.phi, seconds/step)*m.trend - s.last
 }
 
 // damped is φ + φ² + … over so many steps.

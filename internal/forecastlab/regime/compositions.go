@@ -7,12 +7,8 @@ import (
 
 // MeanReversion wanders and returns to its mean, within seconds or minutes.
 func MeanReversion(r *rand.Rand) []float64 {
-	mean, size, keep := between(r, 20, 65)*GiB, between(r, 0.2, 2)*GiB, math.Exp(-1/between(r, 2, 120))
-	off := size * r.NormFloat64()
-	return series(5400, func(float64) float64 {
-		off = keep*off + math.Sqrt(1-keep*keep)*size*r.NormFloat64()
-		return mean + off
-	})
+	mean, off := between(r, 20, 65)*GiB, wander(r, 0.2, 2)
+	return series(5400, func(t float64) float64 { return mean + off(t) })
 }
 
 // SlowSaturation is a warm-up that takes up to an hour and levels off below
@@ -60,12 +56,9 @@ func WarmUpThenLeak(r *rand.Rand) []float64 {
 // AlternationOverLeak goes back and forth between two levels that leak.
 func AlternationOverLeak(r *rand.Rand) []float64 {
 	base, size, rate := between(r, 5, 25)*GiB, between(r, 4, 12)*GiB, between(r, 10, 40)*MiB
-	period, until, up := between(r, 60, 240), 0.0, false
+	up := phases(r, between(r, 60, 240), 0.4, 0.6)
 	return series(7200, func(t float64) float64 {
-		if t >= until {
-			up, until = !up, t+period*between(r, 0.4, 0.6)
-		}
-		if up {
+		if up(t) {
 			return base + rate*t + size
 		}
 		return base + rate*t

@@ -20,12 +20,9 @@ func Steps(r *rand.Rand) []float64 {
 // evaluation do, with phases of uneven length.
 func Alternation(r *rand.Rand) []float64 {
 	low, high := between(r, 10, 30)*GiB, between(r, 35, 60)*GiB
-	period, until, up := between(r, 60, 400), 0.0, false
+	up := phases(r, between(r, 60, 400), 0.3, 0.6)
 	return series(3600, func(t float64) float64 {
-		if t >= until {
-			up, until = !up, t+period*between(r, 0.3, 0.6)
-		}
-		if up {
+		if up(t) {
 			return high
 		}
 		return low

@@ -40,15 +40,24 @@ func layered(r *rand.Rand) func(t float64) float64 {
 
 // alternating goes up and down by its size after phases of uneven length.
 func alternating(r *rand.Rand) func(t float64) float64 {
-	size, period, until, up := between(r, 1, 10)*GiB, between(r, 60, 400), 0.0, false
+	size := between(r, 1, 10) * GiB
+	up := phases(r, between(r, 60, 400), 0.35, 0.65)
 	return func(t float64) float64 {
-		if t >= until {
-			up, until = !up, t+period*between(r, 0.35, 0.65)
-		}
-		if up {
+		if up(t) {
 			return size
 		}
 		return 0
+	}
+}
+
+// phases alternates, true first; a phase lasts a random share of the period.
+func phases(r *rand.Rand, period, shortest, longest float64) func(t float64) bool {
+	until, up := 0.0, false
+	return func(t float64) bool {
+		if t >= until {
+			up, until = !up, t+period*between(r, shortest, longest)
+		}
+		return up
 	}
 }
 
@@ -71,8 +80,11 @@ func warming(r *rand.Rand) func(t float64) float64 {
 }
 
 // wandering returns to its mean.
-func wandering(r *rand.Rand) func(t float64) float64 {
-	size, keep := between(r, 0.1, 1)*GiB, math.Exp(-1/between(r, 2, 120))
+func wandering(r *rand.Rand) func(t float64) float64 { return wander(r, 0.1, 1) }
+
+// wander returns to 0 within seconds or minutes; its size is in GiB.
+func wander(r *rand.Rand, smallest, largest float64) func(t float64) float64 {
+	size, keep := between(r, smallest, largest)*GiB, math.Exp(-1/between(r, 2, 120))
 	off := size * r.NormFloat64()
 	return func(float64) float64 {
 		off = keep*off + math.Sqrt(1-keep*keep)*size*r.NormFloat64()

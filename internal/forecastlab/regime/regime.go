@@ -1,8 +1,6 @@
 package regime
 
-import (
-	"math/rand/v2"
-)
+import "math/rand/v2"
 
 // Sizes, in bytes.
 const (

@@ -11,6 +11,7 @@ import (
 
 	"vramscope/forecast"
 	"vramscope/forecast/backtest"
+	"vramscope/internal/forecastlab/baseline"
 )
 
 // forecastTitles are the columns of forecasts.csv, as backtest.Dump writes it.
@@ -111,28 +112,22 @@ func (s *replayed) Forecasts(dst []forecast.Interval) []forecast.Interval {
 	return append(dst, s.now...)
 }
 
-// FullIn is where the path of the medians, straight between the horizons,
-// first reaches the capacity. The bounds are those of the 80 % interval.
+// FullIn is where the path of the medians first reaches the capacity. The bounds are
+// those of the 80 % interval.
 func (s *replayed) FullIn(free int64) (forecast.FullIn, bool) {
-	median, fills := s.reaches(free, func(in *forecast.Interval) int64 { return in.Median })
+	if len(s.now) < len(forecast.Horizons) {
+		return forecast.FullIn{}, false
+	}
+	reaches := func(of func(*forecast.Interval) int64) (time.Duration, bool) {
+		return baseline.Reaches(free, func(i int) float64 { return float64(of(&s.now[i]) - s.used) })
+	}
+	median, fills := reaches(func(in *forecast.Interval) int64 { return in.Median })
 	if !fills {
 		return forecast.FullIn{}, false
 	}
-	earliest, _ := s.reaches(free, func(in *forecast.Interval) int64 { return in.Upper80 })
-	latest, _ := s.reaches(free, func(in *forecast.Interval) int64 { return in.Lower80 })
+	earliest, _ := reaches(func(in *forecast.Interval) int64 { return in.Upper80 })
+	latest, _ := reaches(func(in *forecast.Interval) int64 { return in.Lower80 })
 	return forecast.FullIn{Median: median, Earliest: earliest, Latest: latest}, true
-}
-
-func (s *replayed) reaches(free int64, of func(*forecast.Interval) int64) (time.Duration, bool) {
-	begin, below := 0.0, 0.0
-	for i := range s.now {
-		end, above := s.now[i].Horizon.Seconds(), float64(of(&s.now[i])-s.used)
-		if above > 0 && above >= float64(free) {
-			return time.Duration(max(begin+(float64(free)-below)/(above-below)*(end-begin), 0) * 1e9), true
-		}
-		begin, below = end, above
-	}
-	return 0, false
 }
 
 // Trend is none: forecasts.csv has no leaks.
