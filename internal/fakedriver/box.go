@@ -19,10 +19,7 @@ const firstPID = 4_200_001
 func Box(gpus, processes int) State {
 	state := State{Driver: defaultDriver()}
 	for i := range gpus {
-		state.GPUs = append(state.GPUs, H100(i))
-	}
-	for i := range state.GPUs {
-		gpu := &state.GPUs[i]
+		gpu := H100(i)
 		// The processes together hold .7 to .98 of the memory, the first of
 		// them the most, in the proportion 2 : 1 : 1 : …
 		hold := gpu.Free / 100 * uint64(70+i*4%29)
@@ -38,6 +35,7 @@ func Box(gpus, processes int) State {
 			process.Command = commands[(i+j)%len(commands)]
 			gpu.Start(process)
 		}
+		state.GPUs = append(state.GPUs, gpu)
 	}
 	return state
 }
@@ -59,7 +57,7 @@ func defaultDriver() Driver {
 // H100 is an NVIDIA H100 80GB HBM3 with nothing on it, as number index of a box.
 func H100(index int) GPU {
 	i := uint64(index)
-	gpu := GPU{
+	return GPU{
 		UUID:       uuid("GPU-", index),
 		Name:       "NVIDIA H100 80GB HBM3",
 		Serial:     fmt.Sprintf("165392300%04d", index),
@@ -98,7 +96,6 @@ func H100(index int) GPU {
 		MIGMode: 0, MIGPending: 0, MIGMax: 7,
 		SamplePeriod: 166_667,
 	}
-	return gpu
 }
 
 // uuid depends on the index alone.

@@ -200,9 +200,6 @@ func (p product) make(compiler, work string) error {
 
 func findCompiler() (string, error) {
 	for _, name := range []string{os.Getenv("CC"), "cc", "gcc", "clang"} {
-		if name == "" {
-			continue
-		}
 		if found, err := exec.LookPath(name); err == nil {
 			return found, nil
 		}

@@ -1,30 +1,19 @@
 package fakedriver
 
-// Live changes a box over time; At always returns the same state for the same
-// second. The first process of each GPU grows in a sawtooth and the others vary a
-// little; the last process of the last GPU leaks until its GPU is full and starts
-// again; the last process of GPU 1 comes and goes; a GPU that is lost in the base
-// state is lost every other half minute, from second 30 on.
-type Live struct {
-	base State
-}
-
-// NewLive starts from the state at second 0.
-func NewLive(base State) *Live { return &Live{base: base.Clone()} }
-
-// End takes a process out of the box for good.
-func (l *Live) End(pid uint64) {
-	for i := range l.base.GPUs {
-		l.base.GPUs[i].End(pid)
+// End takes a process out of the box.
+func (s State) End(pid uint64) {
+	for i := range s.GPUs {
+		s.GPUs[i].End(pid)
 	}
 }
 
-// Still is the box without changes.
-func (l *Live) Still() State { return l.base.Clone() }
-
-// At is the box so many seconds after the start.
-func (l *Live) At(second int) State {
-	state := l.base.Clone()
+// At is a box that changes, so many seconds after the start; it is always the same
+// for the same second. The first process of each GPU grows in a sawtooth and the
+// others vary a little; the last process of the last GPU leaks until its GPU is full
+// and starts again; the last process of GPU 1 comes and goes; a GPU that is lost at
+// the start is lost every other half minute, from second 30 on.
+func (s State) At(second int) State {
+	state := s.Clone()
 	for i := range state.GPUs {
 		gpu := &state.GPUs[i]
 		if gpu.Lost {

@@ -124,7 +124,7 @@ func TestEditsKeepTheBooks(t *testing.T) {
 func TestLiveBoxMovesAndAddsUp(t *testing.T) {
 	t.Parallel()
 	for name, box := range boxes() {
-		live := fakedriver.NewLive(box)
+		live := box.Clone()
 		before, moved := "", 0
 		for second := range 200 {
 			state := live.At(second)
@@ -150,7 +150,7 @@ func TestLiveBoxMovesAndAddsUp(t *testing.T) {
 
 func TestLiveBoxLosesAGPUAndFindsItAgain(t *testing.T) {
 	t.Parallel()
-	live := fakedriver.NewLive(fakedriver.Mixed())
+	live := fakedriver.Mixed()
 	for second, want := range map[int]struct {
 		lost bool
 		xids int
@@ -160,7 +160,7 @@ func TestLiveBoxLosesAGPUAndFindsItAgain(t *testing.T) {
 			t.Errorf("second %d: lost %v with %d Xids, want %v with %d", second, gpu.Lost, len(gpu.XIDs), want.lost, want.xids)
 		}
 	}
-	leaving := live.Still().GPUs[0].Processes[0].PID
+	leaving := live.GPUs[0].Processes[0].PID
 	live.End(leaving)
 	if state := live.At(5); state.GPUs[0].Process(leaving) != nil {
 		t.Error("a process that has ended is back")

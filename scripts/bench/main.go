@@ -189,7 +189,6 @@ func newStage(dir string, gpus, processes int) (*stage, error) {
 		environment: append(append(os.Environ(), fakedriver.Environment(library, path)...), "TERM=xterm-256color", "LANG=C.UTF-8", "LC_ALL=C.UTF-8"),
 		stop:        make(chan struct{}), stopped: make(chan struct{}),
 	}
-	live := fakedriver.NewLive(state)
 	go func() {
 		defer close(s.stopped)
 		for second := 1; ; second++ {
@@ -197,7 +196,7 @@ func newStage(dir string, gpus, processes int) (*stage, error) {
 			case <-s.stop:
 				return
 			case <-time.After(time.Second):
-				if err := live.At(second).Write(path); err != nil {
+				if err := state.At(second).Write(path); err != nil {
 					fmt.Fprintln(os.Stderr, "bench:", err)
 					return
 				}

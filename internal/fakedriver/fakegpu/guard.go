@@ -123,7 +123,6 @@ func watch(pid, encoded string) error {
 		return err
 	}
 	defer population.Close()
-	live := fakedriver.NewLive(state)
 	if err := state.Write(path); err != nil {
 		return err
 	}
@@ -136,14 +135,14 @@ func watch(pid, encoded string) error {
 	for second := 1; !ended(command); second++ {
 		gone := population.Ended()
 		for _, pid := range gone {
-			live.End(pid)
+			state.End(pid)
 		}
 		// A state that cannot be written now is written a second later.
 		switch {
 		case wanted.Live:
-			_ = live.At(second).Write(path)
+			_ = state.At(second).Write(path)
 		case len(gone) > 0:
-			_ = live.Still().Write(path)
+			_ = state.Write(path)
 		}
 	}
 	return nil
