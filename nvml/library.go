@@ -3,12 +3,15 @@
 package nvml
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"sync/atomic"
+	"time"
 	"unsafe"
 
 	gonvml "github.com/NVIDIA/go-nvml/pkg/nvml"
+	"github.com/prometheus/procfs"
 
 	"vramscope/internal/text"
 )
@@ -48,7 +51,11 @@ type processList struct {
 
 // New makes a Library that is not open yet.
 func New(options Options) *Library {
-	options = options.filled()
+	options.LibraryPath = cmp.Or(options.LibraryPath, "libnvidia-ml.so.1")
+	options.Proc = cmp.Or(options.Proc, procfs.DefaultMountPoint)
+	if options.Now == nil {
+		options.Now = time.Now
+	}
 	return &Library{
 		options: options,
 		api:     gonvml.New(gonvml.WithLibraryPath(options.LibraryPath)),
