@@ -16,6 +16,7 @@ import (
 	forecaster "vramscope/forecast"
 	"vramscope/forecast/backtest"
 	"vramscope/internal/text"
+	"vramscope/schema"
 )
 
 // backtestFlags are what backtest takes.
@@ -93,17 +94,15 @@ func (p *program) runBacktest(path string, f backtestFlags) error {
 	if err != nil {
 		return fmt.Errorf("backtest: %w", err)
 	}
-	var out bytes.Buffer
 	r := backtestReport{name: name, trace: trace, scores: scores, signs: p.glyphs(&s)}
-	if f.format == "json" {
-		err = r.writeJSON(&out)
-	} else {
-		err = r.writeTable(&out, p.outputWidth())
+	if f.format != "json" {
+		return p.print([]byte(r.table(p.outputWidth())))
 	}
+	document, err := schema.Encode(r.document())
 	if err != nil {
 		return fmt.Errorf("backtest: %w", err)
 	}
-	return p.print(out.Bytes())
+	return p.print(document)
 }
 
 // openTrace opens a file, or standard input for "-", and returns its name for
@@ -120,11 +119,7 @@ func (p *program) openTrace(path string) (trace *backtest.Trace, name string, er
 func readTrace(path string) (*backtest.Trace, error) {
 	file, err := os.Open(path)
 	if err != nil {
-		cause := (*fs.PathError)(nil)
-		if errors.As(err, &cause) {
-			return nil, &failure{code: exitFailure, err: err, message: fmt.Sprintf("open %s: %v", text.Clean(path), cause.Err)}
-		}
-		return nil, err
+		return nil, &failure{code: exitFailure, err: err, message: fmt.Sprintf("open %s: %v", text.Clean(path), withoutPath(err))}
 	}
 	defer func() { _ = file.Close() }() // nothing was written
 	return parseTrace(file, path)
@@ -136,9 +131,9 @@ func parseTrace(r io.Reader, path string) (*backtest.Trace, error) {
 		return trace, nil
 	}
 	f := &failure{code: exitFailure, err: err, message: fmt.Sprintf("%s: %v", text.Clean(path), err)}
-	cause := (*fs.PathError)(nil)
+	_, unreadable := errors.AsType[*fs.PathError](err)
 	switch {
-	case errors.As(err, &cause): // it cannot be read at all
+	case unreadable:
 	case errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, gzip.ErrHeader), errors.Is(err, gzip.ErrChecksum):
 		f.advice = []string{"  it is cut short or damaged; what can be unpacked:  zcat FILE | vramscope backtest -"}
 	default:

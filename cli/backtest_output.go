@@ -2,7 +2,6 @@ package cli
 
 import (
 	"fmt"
-	"io"
 	"strconv"
 	"time"
 
@@ -27,7 +26,7 @@ func (r *backtestReport) pooled() backtest.Summary {
 	return sum
 }
 
-func (r *backtestReport) writeJSON(w io.Writer) error {
+func (r *backtestReport) document() schema.Backtest {
 	out := schema.Backtest{Schema: schema.BacktestVersion, File: r.name, Pooled: r.pooled(), Skipped: []schema.SkippedRow{}}
 	for _, row := range r.trace.Bad {
 		out.Skipped = append(out.Skipped, schema.SkippedRow{Line: row.Line, Reason: text.Clean(row.Reason)})
@@ -35,16 +34,11 @@ func (r *backtestReport) writeJSON(w io.Writer) error {
 	for _, score := range r.scores {
 		out.Series = append(out.Series, backtest.Summarise(score))
 	}
-	s, err := schema.Encode(out)
-	if err != nil {
-		return err
-	}
-	_, err = w.Write(s)
-	return err
+	return out
 }
 
-// writeTable writes the figures of all series, then a line for each.
-func (r *backtestReport) writeTable(w io.Writer, width int) error {
+// table is the figures of all series, then a line for each.
+func (r *backtestReport) table(width int) string {
 	sum := r.pooled()
 	lines := []string{
 		fmt.Sprintf("%s  %d series, %d samples, %s of recording; %d rows skipped",
@@ -59,8 +53,7 @@ func (r *backtestReport) writeTable(w io.Writer, width int) error {
 		fmt.Sprintf("leaks         %d flags in %d of %d series, at %s of samples", sum.Leak.Flags, sum.Leak.Series, sum.Series, r.percent(sum.Leak.Share)),
 		fmt.Sprintf("cost          %s ns per sample", r.figure("%.0f", sum.NanosecondsPerSample)), "")
 	lines = append(lines, r.series(r.scores).lines()...)
-	_, err := io.WriteString(w, cutLines(lines, width, r.signs.ellipsis))
-	return err
+	return cutLines(lines, width, r.signs.ellipsis)
 }
 
 // figure is a figure in a format; the dash where it is unknown.

@@ -59,7 +59,7 @@ func (p *program) settings() (config.Settings, error) {
 	}
 	if err := s.Load(p.flags.config); err != nil {
 		f := usage("%v", err)
-		if refused := (*config.Error)(nil); errors.As(err, &refused) {
+		if refused, ok := errors.AsType[*config.Error](err); ok {
 			f.advice = refused.Hints
 		}
 		return s, f

@@ -28,6 +28,9 @@ type failure struct {
 // Error implements error. It is the message alone.
 func (f *failure) Error() string { return f.message }
 
+// ExitCode is the program's.
+func (f *failure) ExitCode() int { return f.code }
+
 // Advice is what to do next, in lines.
 func (f *failure) Advice() []string { return f.advice }
 
@@ -41,18 +44,17 @@ func usage(format string, args ...any) *failure {
 
 // report writes an error, and returns its exit code.
 func report(w io.Writer, err error) int {
-	if s := (*silent)(nil); errors.As(err, &s) {
-		return s.code
+	code := exitCode(err)
+	if _, ok := errors.AsType[*silent](err); ok {
+		return code
 	}
-	f := &failure{code: exitCode(err), message: err.Error()}
-	errors.As(err, &f)
-	var b strings.Builder
-	b.WriteString("vramscope: " + strings.TrimRight(f.message, "\n") + "\n")
-	for _, line := range f.advice {
-		b.WriteString(line + "\n")
+	f, ok := errors.AsType[*failure](err)
+	if !ok {
+		f = &failure{message: err.Error()}
 	}
-	_, _ = io.WriteString(w, b.String()) // standard error is where this would be reported
-	return f.code
+	lines := append([]string{"vramscope: " + strings.TrimRight(f.message, "\n")}, f.advice...)
+	_, _ = io.WriteString(w, strings.Join(lines, "\n")+"\n") // standard error is where this would be reported
+	return code
 }
 
 // silent ends the program with an exit code and no message.
@@ -61,25 +63,23 @@ type silent struct{ code int }
 // Error implements error.
 func (s *silent) Error() string { return fmt.Sprintf("exit code %d", s.code) }
 
+// ExitCode is the program's.
+func (s *silent) ExitCode() int { return s.code }
+
+// coded is an error with an exit code of its own: a failure, a silent one, or a
+// crash of the screen.
+type coded interface {
+	error
+	ExitCode() int
+}
+
 // exitCode is an error's exit code.
 func exitCode(err error) int {
-	var f *failure
-	var s *silent
-	switch {
-	case err == nil:
+	if err == nil {
 		return exitOK
-	case errors.As(err, &s):
-		return s.code
-	case errors.As(err, &f):
-		return f.code
 	}
-	// A crash of the screen has its own exit code.
-	var crash interface {
-		error
-		ExitCode() int
-	}
-	if errors.As(err, &crash) {
-		return crash.ExitCode()
+	if c, ok := errors.AsType[coded](err); ok {
+		return c.ExitCode()
 	}
 	return exitFailure
 }

@@ -79,57 +79,48 @@ func noGPU(driver nvml.Driver, visible string) error {
 // driverFailure is why the driver cannot be read.
 func (p *program) driverFailure(snap *snapshot.Snapshot, driver nvml.Driver, s *config.Settings) error {
 	err := snap.Driver.Err
+	f := &failure{code: exitNoDriver, err: err}
 	switch {
 	case snap.Driver.State == snapshot.DriverStarting:
-		return &failure{code: exitNoDriver, err: err,
-			message: fmt.Sprintf("the driver has not answered for %s", quantity.BriefDuration(onceOpening)),
-			advice:  []string{"  kernel says       dmesg | grep -i NVRM"}}
+		f.message = fmt.Sprintf("the driver has not answered for %s", quantity.BriefDuration(onceOpening))
+		f.advice = []string{"  kernel says       dmesg | grep -i NVRM"}
 	case errors.Is(err, nvml.ErrNoCgo):
-		return noCgo(s)
+		if s.Library != "" {
+			return usage("--nvml-library: this vramscope was built without cgo: it cannot read a driver")
+		}
+		return noCgo(nvml.ErrNoCgo)
 	case errors.Is(err, nvml.ErrLibraryNotFound):
 		return noLibrary(snap.Host.Name, s.Library, err)
 	case errors.Is(err, nvml.ErrDriverNotLoaded):
-		return &failure{code: exitNoDriver, err: err,
-			message: fmt.Sprintf("driver library%s is here, but no driver is loaded", spaced(driver.LibraryVersion)),
-			advice: []string{
-				"  after an upgrade  reboot, or reload the nvidia modules",
-				"  kernel says       dmesg | grep -i NVRM            (exit 9)",
-				"  just looking      vramscope --demo     a simulated box, marked as such",
-			}}
+		f.message = fmt.Sprintf("driver library%s is here, but no driver is loaded", spaced(driver.LibraryVersion))
+		f.advice = []string{
+			"  after an upgrade  reboot, or reload the nvidia modules",
+			"  kernel says       dmesg | grep -i NVRM            (exit 9)",
+			"  just looking      vramscope --demo     a simulated box, marked as such",
+		}
 	case errors.Is(err, nvml.ErrVersionMismatch):
-		return &failure{code: exitNoDriver, err: err,
-			message: fmt.Sprintf("driver library%s is here, but the loaded driver is of another version", spaced(driver.LibraryVersion)),
-			advice: []string{
-				"  after an upgrade  reboot, or reload the nvidia modules",
-				"  kernel says       cat /proc/driver/nvidia/version",
-			}}
+		f.message = fmt.Sprintf("driver library%s is here, but the loaded driver is of another version", spaced(driver.LibraryVersion))
+		f.advice = []string{
+			"  after an upgrade  reboot, or reload the nvidia modules",
+			"  kernel says       cat /proc/driver/nvidia/version",
+		}
 	case errors.Is(err, nvml.ErrNoPermission):
-		return &failure{code: exitNoDriver, err: err,
-			message: "the driver refuses this user: no permission",
-			advice: []string{
-				"  device files      ls -l /dev/nvidia*",
-				"  not sure          vramscope doctor",
-			}}
+		f.message = "the driver refuses this user: no permission"
+		f.advice = []string{"  device files      ls -l /dev/nvidia*", "  not sure          vramscope doctor"}
+	default:
+		f.message = fmt.Sprintf("the driver cannot be read: %s", cmp.Or(text.Clean(snap.Driver.Message), string(snap.Driver.State)))
+		f.advice = []string{"  kernel says       dmesg | grep -i NVRM", "  not sure          vramscope doctor"}
 	}
-	return &failure{code: exitNoDriver, err: err,
-		message: fmt.Sprintf("the driver cannot be read: %s", cmp.Or(text.Clean(snap.Driver.Message), string(snap.Driver.State))),
-		advice: []string{
-			"  kernel says       dmesg | grep -i NVRM",
-			"  not sure          vramscope doctor",
-		}}
+	return f
 }
 
-func noCgo(s *config.Settings) error {
-	if s.Library != "" {
-		return usage("--nvml-library: this vramscope was built without cgo: it cannot read a driver")
-	}
-	return &failure{code: exitNoLibrary, err: nvml.ErrNoCgo,
-		message: nvml.ErrNoCgo.Error(),
-		advice: []string{
-			"",
-			"  build it again    with a C compiler installed, and CGO_ENABLED=1",
-			"  just looking      vramscope --demo     a simulated box, marked as such",
-		}}
+// noCgo is a program that was built without C; cause says what it lacks.
+func noCgo(cause error) error {
+	return &failure{code: exitNoLibrary, err: cause, message: cause.Error(), advice: []string{
+		"",
+		"  build it again    with a C compiler installed, and CGO_ENABLED=1",
+		"  just looking      vramscope --demo     a simulated box, marked as such",
+	}}
 }
 
 func noLibrary(host, path string, err error) error {

@@ -165,11 +165,7 @@ func (p *program) probeFailure(err error, b *box) error {
 	case errors.As(err, &size):
 		return tooLarge(size, b)
 	case errors.Is(err, cuda.ErrNoCgo):
-		return &failure{code: exitNoLibrary, err: err, message: cuda.ErrNoCgo.Error(), advice: []string{
-			"",
-			"  build it again    with a C compiler installed, and CGO_ENABLED=1",
-			"  just looking      vramscope --demo     a simulated box, marked as such",
-		}}
+		return noCgo(cuda.ErrNoCgo)
 	case errors.Is(err, cuda.ErrLibraryNotFound):
 		return noCUDALibrary(err, b)
 	case errors.Is(err, cuda.ErrNoDevice):

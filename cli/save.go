@@ -1,7 +1,7 @@
 package cli
 
 import (
-	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -12,6 +12,7 @@ import (
 	"github.com/adrg/xdg"
 
 	"vramscope/sampler/snapshot"
+	"vramscope/schema"
 )
 
 // stateHome is the directory for what vramscope leaves behind:
@@ -25,38 +26,35 @@ func stateHome() string {
 // named for the time of the snapshot. It replaces no file, and leaves no
 // incomplete one.
 func saveSnapshot(directory string, snap *snapshot.Snapshot) (path string, err error) {
-	var text bytes.Buffer
-	if err := writeJSON(&text, snap); err != nil {
+	defer func() {
+		if err != nil { // on a narrow screen the end is cut, not the reason
+			err = fmt.Errorf("snapshot not saved: %w: %s", withoutPath(err), directory)
+		}
+	}()
+	content, err := schema.Encode(schema.Of(snap))
+	if err != nil {
 		return "", err
 	}
 	// Command lines are private.
 	if err := os.MkdirAll(directory, 0o700); err != nil {
-		return "", notSaved(directory, err)
+		return "", err
 	}
 	draft, err := os.CreateTemp(directory, ".snapshot-*")
 	if err != nil {
-		return "", notSaved(directory, err)
+		return "", err
 	}
-	defer func() {
-		if err != nil {
-			_ = os.Remove(draft.Name()) // err has the reason
-		}
-	}()
-	_, err = draft.Write(text.Bytes())
-	if closed := draft.Close(); err == nil {
-		err = closed
-	}
-	if err != nil {
-		return "", notSaved(directory, err)
+	defer func() { _ = os.Remove(draft.Name()) }() // it may have been renamed
+	_, err = draft.Write(content)
+	if err = cmp.Or(err, draft.Close()); err != nil {
+		return "", err
 	}
 	if path, err = reserve(filepath.Join(directory, "snapshot-"+snap.Time.Format("20060102-150405"))); err != nil {
-		return "", notSaved(directory, err)
+		return "", err
 	}
 	if err = os.Rename(draft.Name(), path); err != nil {
 		_ = os.Remove(path) // empty as yet
-		return "", notSaved(directory, err)
 	}
-	return path, nil
+	return path, err
 }
 
 // reserve makes an empty file: NAME.json or, where there is one, NAME-2.json
@@ -73,13 +71,4 @@ func reserve(name string) (path string, err error) {
 		}
 		path = name + "-" + strconv.Itoa(i) + ".json"
 	}
-}
-
-// notSaved puts the reason before the path: on a narrow screen the end is cut.
-func notSaved(directory string, err error) error {
-	var at *fs.PathError
-	if errors.As(err, &at) {
-		err = at.Err
-	}
-	return fmt.Errorf("snapshot not saved: %w: %s", err, directory)
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"vramscope/action"
 	"vramscope/cli/config"
 	"vramscope/internal/process"
 	"vramscope/internal/quantity"
@@ -216,35 +217,28 @@ func (w *writtenSnapshot) writeMap(found *probe.Segments, took time.Duration, ou
 	return nil
 }
 
-// errOldProbe says that a probe has no snapshot because it is older than this
-// program.
-var errOldProbe = errors.New("its probe is older than this vramscope and writes no snapshots; restart the program")
-
 // tooOld recognises a probe from before there were snapshots: such a probe does
 // not report what started it either.
 func tooOld(err error, hello *probe.Hello) error {
 	var answer *probe.Error
 	if errors.As(err, &answer) && answer.Code == probe.Unsupported && hello.StartedBy == "" && len(hello.Runtimes) > 0 && hello.Runtimes[0].Name == "PyTorch" {
-		return errOldProbe
+		return &process.Refusal{Reason: "its probe is older than this vramscope and writes no snapshots; restart the program"}
 	}
 	return err
 }
 
 // snapshotFailure words why there is no snapshot, and what to do.
 func (p *program) snapshotFailure(err error, pid int) error {
-	var answer *probe.Error
-	var refusal *process.Refusal
-	var worded *failure
+	_, worded := errors.AsType[*failure](err)
+	_, refusal := errors.AsType[*process.Refusal](err)
+	answer, answered := errors.AsType[*probe.Error](err)
+	answered = answered && !errors.Is(err, probe.ErrBroken)
 	switch {
-	case errors.As(err, &worded):
+	case worded:
 		return err
-	case errors.Is(err, errOldProbe):
-		return refused(err, "%s", err.Error())
-	case errors.As(err, &refusal):
-		return refused(err, "%s", text.Clean(refusal.Reason))
-	case errors.As(err, &answer) && !errors.Is(err, probe.ErrBroken) && answer.Code != probe.Internal:
-		return refused(err, "%s", text.Clean(answer.Message))
-	case errors.As(err, &answer) && !errors.Is(err, probe.ErrBroken):
+	case refusal, answered && answer.Code != probe.Internal:
+		return refused(err, "%s", text.Clean(action.Reason(err)))
+	case answered:
 		return &failure{code: exitFailure, err: err, message: "its probe could not write it: " + text.Clean(answer.Message)}
 	case errors.Is(err, probe.ErrNoProbe):
 		f := refused(err, "PID %d has no probe to write the snapshot", pid)

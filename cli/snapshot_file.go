@@ -61,10 +61,11 @@ func (d *draft) free() error {
 // no file that was made meanwhile.
 func (d *draft) finish(ctx context.Context, stdout io.Writer) error {
 	if d.target == "-" {
-		if _, err := d.file.Seek(0, io.SeekStart); err != nil {
-			return cannotWrite("standard output", err)
+		_, err := d.file.Seek(0, io.SeekStart)
+		if err == nil {
+			_, err = io.Copy(stdout, d.file)
 		}
-		if _, err := io.Copy(stdout, d.file); err != nil {
+		if err != nil {
 			return cannotWrite("standard output", err)
 		}
 		return nil
@@ -76,20 +77,15 @@ func (d *draft) finish(ctx context.Context, stdout io.Writer) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	if d.force {
-		if err := os.Rename(d.file.Name(), d.target); err != nil {
-			return cannotWrite(d.target, err)
+	if !d.force {
+		if err := os.Link(d.file.Name(), d.target); err == nil {
+			return nil
 		}
-		return nil
+		if refused := d.free(); refused != nil {
+			return refused
+		}
+		// A file system without links.
 	}
-	err := os.Link(d.file.Name(), d.target)
-	if err == nil {
-		return nil
-	}
-	if refused := d.free(); refused != nil {
-		return refused
-	}
-	// A file system without links.
 	if err := os.Rename(d.file.Name(), d.target); err != nil {
 		return cannotWrite(d.target, err)
 	}
@@ -102,15 +98,17 @@ func (d *draft) discard() {
 	_ = os.Remove(d.file.Name()) // it may have been renamed
 }
 
-// cannotWrite puts the reason behind the name once.
 func cannotWrite(target string, err error) error {
-	var at *fs.PathError
-	var link *os.LinkError
-	switch {
-	case errors.As(err, &at):
-		err = at.Err
-	case errors.As(err, &link):
-		err = link.Err
+	return fmt.Errorf("cannot write %s: %w", text.Clean(target), withoutPath(err))
+}
+
+// withoutPath is the reason in an error of a file, without the file's name.
+func withoutPath(err error) error {
+	if at, ok := errors.AsType[*fs.PathError](err); ok {
+		return at.Err
 	}
-	return fmt.Errorf("cannot write %s: %w", text.Clean(target), err)
+	if link, ok := errors.AsType[*os.LinkError](err); ok {
+		return link.Err
+	}
+	return err
 }
