@@ -102,8 +102,7 @@ func (l *Log) Do(e Entry, act func(*Entry) error) error {
 	return errors.Join(err, unlogged)
 }
 
-// Check is nil where a line could be written, and else why not. It changes
-// nothing.
+// Check is nil if a line could be written, else why not. It changes nothing.
 func (l *Log) Check() error { return checkLog(l.Directory) }
 
 // Refuse logs that an action was refused, and returns the refusal.
@@ -115,8 +114,7 @@ func (l *Log) Refuse(e Entry, refusal *process.Refusal) error {
 	return errors.Join(refusal, l.write(&e))
 }
 
-// Reason is why an action failed, in words for people: a refusal's reason, or
-// the probe's own message.
+// Reason is a refusal's reason, a probe's own message, or the error.
 func Reason(err error) string {
 	var answer *probe.Error
 	var refusal *process.Refusal
@@ -142,7 +140,6 @@ func (l *Log) now() time.Time {
 	return time.Now()
 }
 
-// write appends a line.
 func (l *Log) write(e *Entry) error {
 	e.Time, e.UID = l.now().Format("2006-01-02T15:04:05.000Z07:00"), os.Geteuid()
 	if l.User != nil {

@@ -66,8 +66,7 @@ func Rows(snap *snapshot.Snapshot, id process.Identity, devices ...string) []*sn
 	return rows
 }
 
-// NewEvent is an action in the screen's events, about the process's row on one
-// of the devices.
+// NewEvent is the screen's event of an action, about the process's row on a device.
 func NewEvent(now time.Time, snap *snapshot.Snapshot, kind snapshot.EventKind, id process.Identity, devices ...string) snapshot.Event {
 	event := snapshot.Event{Time: now, Kind: kind, Row: snapshot.RowID{Process: id}}
 	rows := append(Rows(snap, id, devices...), Rows(snap, id)...)

@@ -22,11 +22,9 @@ import (
 	"vramscope/ui"
 )
 
-// sampleTimeout is how long a flush waits for a sample: a GPU that hangs must
-// not hold it.
+// sampleTimeout keeps a GPU that hangs from holding a flush.
 const sampleTimeout = 2 * time.Second
 
-// auditLog is the log of what is done to real processes.
 func auditLog(table *process.Table, clock func() time.Time) *action.Log {
 	return &action.Log{Directory: stateHome(), User: func() string { return table.Host(time.Time{}).User }, Clock: clock}
 }
@@ -36,7 +34,6 @@ func (src *sources) flusher(sample func(context.Context) *snapshot.Snapshot) *fl
 	return &flush.Flusher{Probes: src.flushes, Sample: sample, Log: src.log, Clock: src.options.Clock}
 }
 
-// attacher puts probes into processes.
 func attacher(table *process.Table, log *action.Log) *attach.Attacher {
 	return &attach.Attacher{Way: waysInto(table), Log: log, Clock: time.Now}
 }
@@ -74,7 +71,6 @@ func (src *sources) actions(sampling *sampler.Sampler, s *config.Settings) ui.Ac
 	return actions
 }
 
-// canAsk reports whether a question can be read and answered.
 func (p *program) canAsk() bool { return isTerminal(p.stdin) && isTerminal(p.stderr) }
 
 // cannotAsk is the failure of a command that has to ask without a terminal; dry
@@ -86,7 +82,6 @@ func cannotAsk(command string, pid int, dry string) *failure {
 	}}
 }
 
-// confirm asks, and fails unless the answer is y or yes.
 func (p *program) confirm(question string) error {
 	if _, err := io.WriteString(p.stderr, question+" [y/N] "); err != nil {
 		return fmt.Errorf("ask: %w", err)

@@ -59,14 +59,12 @@ func choiceFlag(cmd *cobra.Command, to *string, flag, shorthand string, words ..
 	}
 }
 
-// choice is the value of such a flag.
 type choice struct {
 	to     *string
 	words  []string
 	holder string
 }
 
-// Set implements pflag.Value.
 func (c *choice) Set(value string) error {
 	if !slices.Contains(c.words, value) {
 		return fmt.Errorf("%q is not %s", text.Clean(value), orList(c.words))
@@ -78,7 +76,6 @@ func (c *choice) Set(value string) error {
 // String implements pflag.Value: it is the default in help.
 func (c *choice) String() string { return *c.to }
 
-// Type implements pflag.Value.
 func (c *choice) Type() string { return c.holder }
 
 // orList is "table, json or csv".
@@ -93,7 +90,6 @@ type holder struct {
 	name string
 }
 
-// Type implements pflag.Value.
 func (h *holder) Type() string { return h.name }
 
 // nameValues names the values of a command's flags in help. FILE is completed
@@ -142,7 +138,6 @@ func flagError(cmd *cobra.Command, err error) error {
 	return f
 }
 
-// noArguments refuses arguments.
 func noArguments(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil

@@ -19,10 +19,8 @@ import (
 	"vramscope/probe"
 )
 
-// attachFlags are what attach takes.
 type attachFlags struct{ dryRun, yes bool }
 
-// attach puts a probe into a running Python process.
 func (p *program) attach() *cobra.Command {
 	f := attachFlags{}
 	cmd := &cobra.Command{
@@ -54,7 +52,6 @@ done: it cannot be attached, or you said no.`,
 	return cmd
 }
 
-// runAttach attaches a probe and reports that.
 func (p *program) runAttach(ctx context.Context, pid int, f attachFlags) error {
 	s, err := p.settings()
 	switch {
@@ -94,7 +91,6 @@ func (p *program) runAttach(ctx context.Context, pid int, f attachFlags) error {
 	return p.print([]byte(attachedText(pid, &result)))
 }
 
-// writePlan is what --dry-run says.
 func (p *program) writePlan(table *process.Table, plan *attach.Plan) error {
 	if !plan.Possible() {
 		return attachFailure(plan, plan.Refusal())
@@ -166,7 +162,6 @@ func insteadOf(plan *attach.Plan) []string {
 	return []string{"  instead: start it with  " + text.Clean(plan.Instead)}
 }
 
-// attachedText is what came of it.
 func attachedText(pid int, result *attach.Result) string {
 	text := fmt.Sprintf("%s; its probe answered after %.1f s", attach.Sentence(pid, *result), result.Took.Seconds())
 	if names := runtimesOf(result.Hello.Runtimes); names != "" {

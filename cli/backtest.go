@@ -19,13 +19,11 @@ import (
 	"vramscope/schema"
 )
 
-// backtestFlags are what backtest takes.
 type backtestFlags struct {
 	format string
 	dump   string
 }
 
-// backtest scores the forecaster on a recording.
 func (p *program) backtest() *cobra.Command {
 	var f backtestFlags
 	cmd := &cobra.Command{
@@ -62,7 +60,6 @@ between steady, growing and leak). docs/forecast.md explains the scoring.`,
 	return cmd
 }
 
-// oneTrace refuses all but one argument.
 func oneTrace(_ *cobra.Command, args []string) error {
 	switch {
 	case len(args) == 0:
@@ -74,7 +71,6 @@ func oneTrace(_ *cobra.Command, args []string) error {
 	return nil
 }
 
-// runBacktest reads the trace, replays it and writes the scores.
 func (p *program) runBacktest(path string, f backtestFlags) error {
 	if err := p.noGlobalFlags("backtest", "ascii", "config"); err != nil {
 		return err
@@ -105,8 +101,7 @@ func (p *program) runBacktest(path string, f backtestFlags) error {
 	return p.print(document)
 }
 
-// openTrace opens a file, or standard input for "-", and returns its name for
-// messages.
+// openTrace reads a file, or standard input for "-"; name is for messages.
 func (p *program) openTrace(path string) (trace *backtest.Trace, name string, err error) {
 	if path == "-" {
 		trace, err = parseTrace(p.stdin, "standard input")
@@ -157,8 +152,7 @@ func (p *program) reportBadRows(bad []backtest.BadRow) {
 	_, _ = p.stderr.Write(b.Bytes()) // standard error is where this would be reported
 }
 
-// replay scores each series. The cost of a sample is measured apart, without
-// scoring and writing.
+// replay scores each series. A sample's cost is measured without scoring and writing.
 func (p *program) replay(trace *backtest.Trace, dir string) (scores []*backtest.Score, err error) {
 	var dump *backtest.Dump
 	if dir != "" {

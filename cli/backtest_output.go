@@ -11,7 +11,6 @@ import (
 	"vramscope/schema"
 )
 
-// backtestReport is the result of a backtest.
 type backtestReport struct {
 	name   string
 	trace  *backtest.Trace
@@ -19,7 +18,6 @@ type backtestReport struct {
 	signs  glyphs
 }
 
-// pooled are the figures of all series together.
 func (r *backtestReport) pooled() backtest.Summary {
 	sum := backtest.Summarise(r.scores...)
 	sum.ID = ""
@@ -73,7 +71,6 @@ func (r *backtestReport) bytes(f backtest.Figure) string {
 	return quantity.Bytes(f).String()
 }
 
-// horizons is a line for each horizon.
 func (r *backtestReport) horizons(sum *backtest.Summary) *grid {
 	g := &grid{columns: []column{
 		{title: "HORIZON"}, {title: "FORECASTS", right: true}, {title: "REL_MAE", right: true}, {title: "MAE", right: true},
@@ -108,8 +105,7 @@ func (r *backtestReport) full(f *backtest.FullSummary) string {
 		f.From, r.signs.enDash, f.To, r.percent(f.Error), r.percent(f.Coverage), f.Answered, f.Asked)
 }
 
-// series is a line for each series: the relative error at each horizon, and
-// what was raised.
+// series is a line for each series: relative errors, alarms and leaks.
 func (r *backtestReport) series(scores []*backtest.Score) *grid {
 	g := &grid{columns: []column{{title: "SAMPLES", right: true}}}
 	for i, score := range scores {

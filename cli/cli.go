@@ -99,7 +99,6 @@ func (p *program) addGlobalFlags(flags *pflag.FlagSet) {
 	flags.Lookup("seed").Value = &holder{flags.Lookup("seed").Value, "NUMBER"}
 }
 
-// isTerminal reports whether a file is one.
 func isTerminal(f *os.File) bool { return f != nil && term.IsTerminal(int(f.Fd())) }
 
 // outputWidth is the width to which text is cut: the terminal's, 80 where it is

@@ -6,7 +6,6 @@ import (
 	"vramscope/cli/config"
 )
 
-// config shows the configuration.
 func (p *program) config() *cobra.Command {
 	var printAll, path bool
 	cmd := &cobra.Command{

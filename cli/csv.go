@@ -21,8 +21,7 @@ type csvField struct {
 	of   func(snap *snapshot.Snapshot, g *snapshot.GPU, p *snapshot.Process) string
 }
 
-// csvFields lists the columns. New ones go to the end: metrics from
-// metric.Fan on get there by themselves.
+// csvFields lists the columns. New metrics, from metric.Fan on, go to the end.
 func csvFields() []csvField {
 	box := func(name string, of func(s *snapshot.Snapshot) string) csvField {
 		return csvField{name, func(s *snapshot.Snapshot, _ *snapshot.GPU, _ *snapshot.Process) string { return of(s) }}

@@ -23,7 +23,6 @@ type replay struct {
 	now    func() time.Time
 }
 
-// Now is the box's time.
 func (r *replay) Now() time.Time {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -64,7 +63,6 @@ const (
 // PyTorch's, which frees its whole cache, and have registered nothing to evict.
 type simulatedProbes struct{ *simulator.Box }
 
-// Flush implements flush.Prober.
 func (b *simulatedProbes) Flush(ctx context.Context, id process.Identity, request probe.FlushRequest) (probe.FlushResult, error) {
 	result := probe.FlushResult{Level: request.Level, DryRun: request.DryRun}
 	device, err := simulatedDevice(b.Box, id)
@@ -105,7 +103,6 @@ func (b *simulatedProbes) Answers() []probe.Answer {
 	return answers
 }
 
-// simulatedDevice are the stats of a simulated process's probe.
 func simulatedDevice(box *simulator.Box, id process.Identity) (*probe.Device, error) {
 	for _, a := range box.Answers() {
 		switch {
@@ -118,7 +115,6 @@ func simulatedDevice(box *simulator.Box, id process.Identity) (*probe.Device, er
 	return nil, &process.Refusal{Reason: fmt.Sprintf("PID %d has ended", id.PID)}
 }
 
-// simulatedSegments asks a simulated box.
 func simulatedSegments(box *simulator.Box) mapper {
 	return func(_ context.Context, id process.Identity, devices ...string) (probe.Segments, error) {
 		found, err := box.Segments(id)

@@ -15,7 +15,6 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// doctor reports what works on this box.
 func (p *program) doctor() *cobra.Command {
 	return &cobra.Command{
 		Use:   "doctor",
@@ -56,8 +55,7 @@ func (p *program) examine(ctx context.Context) error {
 	return nil
 }
 
-// report is what there is to say of a box at the moment of a snapshot, in
-// lines.
+// report is doctor's lines about a box at the moment of a snapshot.
 func (p *program) report(src *sources, s *config.Settings, snap *snapshot.Snapshot, refused error) []string {
 	box := doctor.Box{
 		Version: versionLine(), Snapshot: snap, Unusable: p.unusable(snap, src, s), Library: s.Library,

@@ -95,7 +95,6 @@ func (p *program) preloadExports(directory string, shared bool) (string, error) 
 		"export ASAN_OPTIONS=${ASAN_OPTIONS:+$ASAN_OPTIONS:}verify_asan_link_order=0\n", nil
 }
 
-// shellQuote quotes a word for sh.
 func shellQuote(word string) string {
 	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
 }

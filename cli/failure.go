@@ -28,16 +28,13 @@ type failure struct {
 // Error implements error. It is the message alone.
 func (f *failure) Error() string { return f.message }
 
-// ExitCode is the program's.
 func (f *failure) ExitCode() int { return f.code }
 
 // Advice is what to do next, in lines.
 func (f *failure) Advice() []string { return f.advice }
 
-// Unwrap gives the cause.
 func (f *failure) Unwrap() error { return f.err }
 
-// usage is the failure of a command line that is not valid.
 func usage(format string, args ...any) *failure {
 	return &failure{code: exitUsage, message: fmt.Sprintf(format, args...)}
 }
@@ -60,20 +57,16 @@ func report(w io.Writer, err error) int {
 // silent ends the program with an exit code and no message.
 type silent struct{ code int }
 
-// Error implements error.
 func (s *silent) Error() string { return fmt.Sprintf("exit code %d", s.code) }
 
-// ExitCode is the program's.
 func (s *silent) ExitCode() int { return s.code }
 
-// coded is an error with an exit code of its own: a failure, a silent one, or a
-// crash of the screen.
+// coded is a failure, a silent end, or a crash of the screen.
 type coded interface {
 	error
 	ExitCode() int
 }
 
-// exitCode is an error's exit code.
 func exitCode(err error) int {
 	if err == nil {
 		return exitOK

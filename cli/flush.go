@@ -22,7 +22,6 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// flushFlags are what flush takes.
 type flushFlags struct {
 	level  string
 	dryRun bool
@@ -30,7 +29,6 @@ type flushFlags struct {
 	format string
 }
 
-// flush has one process free cached memory.
 func (p *program) flush() *cobra.Command {
 	f := flushFlags{}
 	cmd := &cobra.Command{
@@ -67,12 +65,10 @@ is another user's, has ended, refuses, or you said no.`,
 	return cmd
 }
 
-// refused is the failure of an action that was not done.
 func refused(err error, format string, args ...any) *failure {
 	return &failure{code: exitRefused, err: err, message: "refused: " + strings.TrimPrefix(fmt.Sprintf(format, args...), "refused: ")}
 }
 
-// runFlush flushes a process and writes the result.
 func (p *program) runFlush(ctx context.Context, pid int, f flushFlags) error {
 	s, err := p.settings()
 	if err != nil {
@@ -127,8 +123,7 @@ func (p *program) flushProcess(ctx context.Context, src *sources, s *config.Sett
 	return p.writeFlush(before, target, &result, f.format, s)
 }
 
-// flushTarget is a row of the process, one that can be flushed where there is
-// one; nil where the process is on no GPU.
+// flushTarget is a row of the process, if possible one that can be flushed.
 func flushTarget(snap *snapshot.Snapshot, pid int) *snapshot.Process {
 	var target *snapshot.Process
 	for i := range snap.Rows {
@@ -176,7 +171,6 @@ func (p *program) notThere(snap *snapshot.Snapshot, src *sources, s *config.Sett
 	return refused(nil, "PID %d is on no GPU", pid)
 }
 
-// flushQuestion says what a flush would do, and asks.
 func flushQuestion(snap *snapshot.Snapshot, target *snapshot.Process, request flush.Request, signs glyphs) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "PID %d  %s  %s", target.ID.Process.PID, cmp.Or(text.Clean(target.User), "?"), commandOf(target))
@@ -196,7 +190,6 @@ func flushQuestion(snap *snapshot.Snapshot, target *snapshot.Process, request fl
 	return b.String()
 }
 
-// flushFailure words why nothing was flushed.
 func flushFailure(err error, target *snapshot.Process, src *sources) error {
 	var refusal *process.Refusal
 	var answer *probe.Error

@@ -11,8 +11,7 @@ import (
 	"vramscope/schema"
 )
 
-// writeFlush writes the result of a flush. The exit code is 1 where it failed or
-// was stopped.
+// writeFlush writes the result. The exit code is 1 if the flush failed or was stopped.
 func (p *program) writeFlush(before *snapshot.Snapshot, target *snapshot.Process, r *flush.Result, format string, s *config.Settings) error {
 	var text []byte
 	if format == "json" {

@@ -23,7 +23,6 @@ const (
 	exitAfterFlush = 4
 )
 
-// headroomFlags are what headroom takes.
 type headroomFlags struct {
 	need   string
 	length string
@@ -32,7 +31,6 @@ type headroomFlags struct {
 	format string
 }
 
-// headroom reports whether a job fits, and goes on fitting.
 func (p *program) headroom() *cobra.Command {
 	f := headroomFlags{}
 	cmd := &cobra.Command{
@@ -71,16 +69,13 @@ docs/headroom.md has the rules and the JSON.`,
 	return cmd
 }
 
-// How long headroom observes by default and at most.
 const (
 	usualWatch   = time.Minute
 	longestWatch = 30 * time.Minute
 )
 
-// leastNeed is the least that --need accepts.
 const leastNeed = quantity.MiB
 
-// question reads the flags.
 func (f *headroomFlags) question(interval time.Duration) (q headroom.Question, err error) {
 	if f.need == "" {
 		return q, &failure{code: exitUsage, message: "headroom needs --need: how much memory the job will use",
@@ -134,8 +129,7 @@ func (p *program) runHeadroom(ctx context.Context, f headroomFlags) error {
 	if err != nil {
 		return err
 	}
-	// A simulated box has its past at once: the result is the same as after a
-	// watch.
+	// A simulated box has its past at once, as after a watch.
 	src, err := p.sources(&s, q.Watched)
 	if err != nil {
 		return err

@@ -77,7 +77,6 @@ func headroomText(r *headroom.Report, signs glyphs, width int) []byte {
 	return []byte(cutLines(lines, width, signs.ellipsis))
 }
 
-// headroomSentence is the answer in words.
 func headroomSentence(r *headroom.Report) string {
 	what := r.Question.Need.String()
 	if r.Question.Count > 1 {
@@ -108,7 +107,6 @@ func headroomSentence(r *headroom.Report) string {
 	}
 }
 
-// headroomWhy is the text under WHY.
 func headroomWhy(h *headroom.Place) string {
 	switch {
 	case h.GPU.State != snapshot.GPUOK:

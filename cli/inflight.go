@@ -46,8 +46,7 @@ func (f *inflight) do(ctx context.Context, act func(context.Context)) error {
 	return nil
 }
 
-// end cancels all actions, and returns when they have ended or after the
-// timeout.
+// end cancels all actions and waits for them, at most for the timeout.
 func (f *inflight) end(timeout time.Duration) {
 	f.mu.Lock()
 	f.ended = true

@@ -83,13 +83,10 @@ func manPage(root *cobra.Command) string {
 	return r.String()
 }
 
-// roff is a man page that is being written.
 type roff struct{ strings.Builder }
 
-// line writes a line of roff as it stands.
 func (r *roff) line(s string) { r.WriteString(s + "\n") }
 
-// text writes plain text.
 func (r *roff) text(s string) { r.line(escaped(s)) }
 
 func (r *roff) section(title string) { r.line(".SH " + strings.ToUpper(title)) }
@@ -110,7 +107,6 @@ func (r *roff) prose(s string) {
 	}
 }
 
-// literal writes lines as they are.
 func (r *roff) literal(s string) {
 	r.line(".EX")
 	for line := range strings.SplitSeq(strings.Trim(s, "\n"), "\n") {
@@ -119,7 +115,6 @@ func (r *roff) literal(s string) {
 	r.line(".EE")
 }
 
-// command writes a command with what it does and its own flags.
 func (r *roff) command(command *cobra.Command) {
 	r.line(".SS " + escaped(strings.TrimSuffix(command.UseLine(), " [flags]")))
 	r.prose(command.Long)
@@ -130,7 +125,6 @@ func (r *roff) command(command *cobra.Command) {
 	}
 }
 
-// flags writes a flag a paragraph.
 func (r *roff) flags(flags *pflag.FlagSet) {
 	flags.VisitAll(func(flag *pflag.Flag) {
 		if flag.Hidden || flag.Name == "help" {

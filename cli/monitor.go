@@ -14,8 +14,7 @@ import (
 	"vramscope/ui"
 )
 
-// monitor is the live screen. Without a terminal that can show it, it writes one
-// table.
+// monitor is the live screen, or one table without a terminal that can show it.
 func (p *program) monitor(ctx context.Context) error {
 	if !p.hasScreen() {
 		return p.runOnce(ctx, onceFlags{format: "table"})
@@ -46,14 +45,12 @@ func (p *program) monitor(ctx context.Context) error {
 // has been watched for long enough to be called one.
 const demoPast = 12 * time.Minute
 
-// hasScreen reports whether standard output can be drawn on.
 func (p *program) hasScreen() bool {
 	kind := p.getenv("TERM")
 	return isTerminal(p.stdout) && kind != "" && kind != "dumb"
 }
 
-// keyboard is where keys come from: the terminal, also where standard input
-// is something else.
+// keyboard is the terminal, also where standard input is something else.
 func (p *program) keyboard() (*os.File, error) {
 	if isTerminal(p.stdin) {
 		return p.stdin, nil
@@ -111,8 +108,7 @@ func (p *program) watch(ctx context.Context, src *sources, s *config.Settings, i
 	return err
 }
 
-// handedScreen is the view that a screen begins with, and then the one that it
-// ends with.
+// handedScreen is the view that a screen begins with, and then ends with.
 type handedScreen struct {
 	goesOn bool // from another process's
 	view   *ui.Viewpoint
@@ -167,7 +163,6 @@ func (p *program) show(ctx context.Context, sampling *sampler.Sampler, src *sour
 	})
 }
 
-// environment binds the reading of a process's environment.
 func (src *sources) environment() func(process.Identity) ([]string, error) {
 	if src.table == nil {
 		return nil

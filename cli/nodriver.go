@@ -76,7 +76,6 @@ func noGPU(driver nvml.Driver, visible string) error {
 	return f
 }
 
-// driverFailure is why the driver cannot be read.
 func (p *program) driverFailure(snap *snapshot.Snapshot, driver nvml.Driver, s *config.Settings) error {
 	err := snap.Driver.Err
 	f := &failure{code: exitNoDriver, err: err}

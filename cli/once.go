@@ -16,14 +16,12 @@ import (
 	"vramscope/schema"
 )
 
-// onceFlags are what once takes.
 type onceFlags struct {
 	format string
 	line   bool
 	watch  time.Duration
 }
 
-// once writes one snapshot.
 func (p *program) once() *cobra.Command {
 	var f onceFlags
 	var watch string
@@ -64,8 +62,7 @@ while first, so that forecasts, rates and alerts are in the snapshot.`,
 	return cmd
 }
 
-// runOnce takes a snapshot and writes it. On an error the JSON is still written,
-// with the driver's state.
+// runOnce writes a snapshot: as JSON, with the driver's state, also on an error.
 func (p *program) runOnce(ctx context.Context, f onceFlags) error {
 	s, err := p.settings()
 	if err != nil {
@@ -90,7 +87,6 @@ func (p *program) runOnce(ctx context.Context, f onceFlags) error {
 	return err
 }
 
-// format is the snapshot as text.
 func (p *program) format(snap *snapshot.Snapshot, s *config.Settings, f onceFlags) ([]byte, error) {
 	var out bytes.Buffer
 	ascii := s.ASCII || !text.UTF8(p.getenv)
@@ -111,7 +107,6 @@ func (p *program) format(snap *snapshot.Snapshot, s *config.Settings, f onceFlag
 	return out.Bytes(), nil
 }
 
-// writeJSON writes a snapshot as one indented document.
 func writeJSON(w io.Writer, snap *snapshot.Snapshot) error {
 	encoded, err := schema.Encode(schema.Of(snap))
 	if err == nil {
@@ -120,8 +115,7 @@ func writeJSON(w io.Writer, snap *snapshot.Snapshot) error {
 	return err
 }
 
-// observe takes the snapshot, after watching for as long as asked. It leaves the
-// driver open, as the program ends.
+// observe takes a snapshot after watching. It leaves the driver open: the program ends.
 func (p *program) observe(ctx context.Context, src *sources, s *config.Settings, sampling *sampler.Sampler, watch time.Duration) (*snapshot.Snapshot, error) {
 	ctx, end := src.listenFor(ctx)
 	defer end()

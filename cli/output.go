@@ -25,7 +25,6 @@ type output struct {
 	err   error
 }
 
-// Write implements io.Writer.
 func (o *output) Write(text []byte) (int, error) {
 	if o.err == nil {
 		o.err = o.print(text)
@@ -46,12 +45,10 @@ func glyphsFor(ascii bool) glyphs {
 	return glyphs{dash: "–", ellipsis: "…", enDash: "–"}
 }
 
-// glyphs are the signs for this run's output.
 func (p *program) glyphs(s *config.Settings) glyphs {
 	return glyphsFor(s.ASCII || !text.UTF8(p.getenv))
 }
 
-// bytes is a size, or the dash.
 func (g glyphs) bytes(b snapshot.Bytes) string {
 	if v, ok := b.Value(); ok {
 		return v.String()

@@ -20,7 +20,6 @@ import (
 	"vramscope/probe/preload"
 )
 
-// probeFlags are what probe takes.
 type probeFlags struct {
 	pattern string
 	size    string
@@ -29,7 +28,6 @@ type probeFlags struct {
 	verbose bool
 }
 
-// probe is a probe process.
 func (p *program) probe() *cobra.Command {
 	f := probeFlags{pattern: string(cuda.Sawtooth)}
 	cmd := &cobra.Command{
@@ -144,8 +142,7 @@ func (p *program) runProbe(ctx context.Context, f probeFlags) error {
 // memory in any case once the process has ended.
 const closeTime = 5 * time.Second
 
-// serveProbe plays the pattern and answers monitors until the context or the
-// length ends.
+// serveProbe plays the pattern and answers monitors, until the context or the length ends.
 func (p *program) serveProbe(ctx context.Context, process *cuda.Process, length time.Duration,
 	ready func(*probe.Server), verbose bool) error {
 	server, err := probe.Listen(probe.ServerOptions{Clock: p.now})
@@ -191,7 +188,6 @@ func (p *program) reportFigures(ctx context.Context, process *cuda.Process, end 
 	}
 }
 
-// probeLine is one line of --verbose.
 func probeLine(f cuda.Figures, now, began time.Time) string {
 	line := fmt.Sprintf("%6s  reserved %5s  allocated %5s  idle %5s  allocations %d  refused %d",
 		now.Sub(began).Round(time.Second), f.Reserved, f.Allocated, f.Reserved-f.Allocated, f.Allocations, f.OutOfMemory)
@@ -207,7 +203,6 @@ func probeLine(f cuda.Figures, now, began time.Time) string {
 	return line
 }
 
-// probeSummary is the last line.
 func probeSummary(f cuda.Figures, took time.Duration, size quantity.Bytes, clean bool) string {
 	line := fmt.Sprintf("probe %d ended after %s: at most %s of %s; allocations %d, refused %d, flushes %d (%s)",
 		os.Getpid(), took.Round(time.Second), f.Peak, size, f.Allocations, f.OutOfMemory, f.Flushes, f.Flushed)

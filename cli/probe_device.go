@@ -26,7 +26,6 @@ type box struct {
 	free    map[string]quantity.Bytes // by UUID, of GPUs and MIG instances
 }
 
-// boxOf asks the driver, with a timeout.
 func (p *program) boxOf(s *config.Settings) (*box, error) {
 	b := &box{visible: p.getenv("CUDA_VISIBLE_DEVICES"), free: map[string]quantity.Bytes{}}
 	switch len(s.GPUs) {
@@ -88,8 +87,7 @@ func (b *box) readFree(library *nvml.Library) {
 	_ = library.Close()
 }
 
-// choose finds the device asked for among those that CUDA shows, or the one
-// with the most free memory.
+// choose finds the device asked for, or the one with the most free memory.
 func (b *box) choose(devices []cuda.Device) (cuda.Device, error) {
 	if b.wanted == "" {
 		best := devices[0]
@@ -155,7 +153,6 @@ func (b *box) describe(d cuda.Device) string {
 	return fmt.Sprintf("%s (%s)", d.UUID, text.Clean(d.Name))
 }
 
-// probeFailure words why there is no probe process.
 func (p *program) probeFailure(err error, b *box) error {
 	var worded *failure
 	var size *cuda.SizeError

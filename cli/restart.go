@@ -44,7 +44,6 @@ const (
 	restartPause = 2 * time.Minute
 )
 
-// upgradeWatch detects an upgrade of the driver.
 type upgradeWatch struct {
 	sampler.DeviceReader
 	library interface{ NeedsRestart(error) bool }
@@ -65,7 +64,6 @@ func (p *program) watchUpgrades(src *sources, previous *handover, cancel func(er
 	src.options.Devices = w
 }
 
-// Open implements sampler.DeviceReader.
 func (w *upgradeWatch) Open() (nvml.Driver, []nvml.Device, error) {
 	driver, devices, err := w.DeviceReader.Open()
 	if err != nil && w.library.NeedsRestart(err) && w.mayRestart() {
@@ -74,8 +72,7 @@ func (w *upgradeWatch) Open() (nvml.Driver, []nvml.Device, error) {
 	return driver, devices, err
 }
 
-// mayRestart is false for restartPause after a restart, or until the clock is
-// set back.
+// mayRestart is false for restartPause after a restart, unless the clock is set back.
 func (w *upgradeWatch) mayRestart() bool {
 	age := w.now().Sub(w.since)
 	return age >= restartPause || age < 0
@@ -181,7 +178,6 @@ func (h *handover) viewpoint() *ui.Viewpoint {
 	return view
 }
 
-// saveView writes the viewpoint after the history.
 func saveView(w io.Writer, view *ui.Viewpoint) error {
 	var b bytes.Buffer
 	if err := gob.NewEncoder(&b).Encode(view); err != nil {
@@ -190,7 +186,6 @@ func saveView(w io.Writer, view *ui.Viewpoint) error {
 	return store.WriteSection(w, viewKind, viewVersion, b.Bytes())
 }
 
-// close frees the memory of the history.
 func (h *handover) close() {
 	if h.file != nil {
 		_ = h.file.Close() // it was only read from
@@ -200,7 +195,6 @@ func (h *handover) close() {
 // nothingKept is the history of a process that could not keep one.
 type nothingKept struct{}
 
-// Read fails.
 func (nothingKept) Read([]byte) (int, error) {
 	return 0, errors.New("there was no memory to keep it in")
 }
@@ -208,8 +202,7 @@ func (nothingKept) Read([]byte) (int, error) {
 // historySeals mark a complete file.
 const historySeals = unix.F_SEAL_SEAL | unix.F_SEAL_SHRINK | unix.F_SEAL_GROW | unix.F_SEAL_WRITE
 
-// keepHistory saves the history, and the view where it is known, into a file in
-// memory that the next process inherits.
+// keepHistory saves history and view into a file in memory that the next process inherits.
 func keepHistory(sampling *sampler.Sampler, view *ui.Viewpoint) (*os.File, error) {
 	fd, err := unix.MemfdCreate("vramscope-history", unix.MFD_CLOEXEC|unix.MFD_ALLOW_SEALING)
 	if err != nil {

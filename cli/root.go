@@ -95,8 +95,7 @@ const exitCodes = `  0  all went well
   9  there is a driver library, but no driver or no GPU
  12  there is no driver library`
 
-// looksAtNoBox marks a command to which the flags of all commands do not apply:
-// it reads no GPU.
+// looksAtNoBox marks a command that reads no GPU: the flags of all commands do not apply.
 const looksAtNoBox = "looks at no box"
 
 const usageTemplate = `{{if not .HasParent}}Usage

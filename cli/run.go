@@ -15,14 +15,12 @@ import (
 	"vramscope/probe/preload"
 )
 
-// Exit codes of a command that could not be started, as of a shell, env and
-// nohup.
+// Exit codes of a command that could not be started, as a shell's.
 const (
 	exitNotRunnable = 126
 	exitNotFound    = 127
 )
 
-// runCommand starts a command with a probe in it.
 func (p *program) runCommand() *cobra.Command {
 	verbose := false
 	var preloading launch.Preloading
@@ -114,7 +112,6 @@ func (p *program) become(command []string, f launch.Preloading, verbose bool) er
 	return notStarted(command[0], err)
 }
 
-// notStarted is the failure of a command that did not start.
 func notStarted(name string, err error) error {
 	code := exitNotRunnable
 	reason := err
@@ -128,8 +125,7 @@ func notStarted(name string, err error) error {
 	return &failure{code: code, err: err, message: text.Clean(fmt.Sprintf("run %s: %v", name, reason))}
 }
 
-// noGlobalFlags refuses the flags that choose what is sampled, but for those
-// that the command takes.
+// noGlobalFlags refuses the flags of all commands but those that are taken.
 func (p *program) noGlobalFlags(command string, taken ...string) error {
 	given := ""
 	if p.flags.demo {

@@ -15,8 +15,7 @@ import (
 	"vramscope/schema"
 )
 
-// stateHome is the directory for what vramscope leaves behind:
-// $XDG_STATE_HOME/vramscope.
+// stateHome is $XDG_STATE_HOME/vramscope.
 func stateHome() string {
 	xdg.Reload() // the package reads the environment when the program starts, before a test can set it
 	return filepath.Join(xdg.StateHome, "vramscope")
@@ -57,8 +56,7 @@ func saveSnapshot(directory string, snap *snapshot.Snapshot) (path string, err e
 	return path, err
 }
 
-// reserve makes an empty file: NAME.json or, where there is one, NAME-2.json
-// and so on.
+// reserve makes an empty file: NAME.json or, if that exists, NAME-2.json and so on.
 func reserve(name string) (path string, err error) {
 	path = name + ".json"
 	for i := 2; ; i++ {

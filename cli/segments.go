@@ -13,8 +13,7 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// mapper asks one process where its memory lies: a real probe, or a simulated
-// one.
+// mapper asks a process's probe, real or simulated, where its memory lies.
 type mapper func(ctx context.Context, id process.Identity, devices ...string) (probe.Segments, error)
 
 // segmentsFrom asks real probes, each on its own connection: a map takes long,
@@ -53,7 +52,6 @@ func (src *sources) segmentsAction(latest func() *snapshot.Snapshot) func(contex
 // mapError is why there is no map, in words for people.
 type mapError struct{ err error }
 
-// Error implements error.
 func (e *mapError) Error() string {
 	if errors.Is(e.err, probe.ErrLate) {
 		return "no map of its memory: no answer in time"
@@ -61,7 +59,6 @@ func (e *mapError) Error() string {
 	return "no map of its memory: " + action.Reason(e.err)
 }
 
-// Unwrap gives the cause.
 func (e *mapError) Unwrap() error { return e.err }
 
 // mapOf converts a probe's map. Where a process has several MIG

@@ -20,14 +20,12 @@ import (
 	"vramscope/probe"
 )
 
-// snapshotFlags are what snapshot takes.
 type snapshotFlags struct {
 	output string
 	format string
 	force  bool
 }
 
-// snapshotCommand has a process save where its memory lies.
 func (p *program) snapshotCommand() *cobra.Command {
 	f := snapshotFlags{}
 	cmd := &cobra.Command{
@@ -102,7 +100,6 @@ func (p *program) runSnapshot(ctx context.Context, pid int, f snapshotFlags) err
 	return nil
 }
 
-// takeSnapshot has the snapshot written, and reports that.
 func (p *program) takeSnapshot(ctx context.Context, src *sources, pid int, f snapshotFlags, out *draft) error {
 	written, err := src.snapshotInto(ctx, pid, probe.SnapshotFormat(f.format), out)
 	if err != nil {
@@ -182,7 +179,6 @@ func (src *sources) snapshotInto(ctx context.Context, pid int, format probe.Snap
 	return written, tooOld(err, &hello)
 }
 
-// simulatedSnapshot writes the memory map of a simulated process.
 func (src *sources) simulatedSnapshot(ctx context.Context, pid int, format probe.SnapshotFormat, out *draft) (writtenSnapshot, error) {
 	for _, a := range src.options.Probes.Answers() {
 		if a.Process.PID != pid {
@@ -227,7 +223,6 @@ func tooOld(err error, hello *probe.Hello) error {
 	return err
 }
 
-// snapshotFailure words why there is no snapshot, and what to do.
 func (p *program) snapshotFailure(err error, pid int) error {
 	_, worded := errors.AsType[*failure](err)
 	_, refusal := errors.AsType[*process.Refusal](err)

@@ -37,7 +37,6 @@ func newDraft(target string, force bool) (*draft, error) {
 	return d, nil
 }
 
-// free refuses a target that exists.
 func (d *draft) free() error {
 	info, err := os.Lstat(d.target)
 	switch {

@@ -29,8 +29,7 @@ type sources struct {
 	table   *process.Table // nil in a demo, whose PIDs are not this machine's
 	probes  *probe.Monitor // nil in a demo; read only while listen runs
 	replay  *replay        // a demo's clock, nil for a real box
-	// signal signals a real process, or a simulated one.
-	signal func(context.Context, process.Identity, syscall.Signal) error
+	signal  func(context.Context, process.Identity, syscall.Signal) error
 	// flushes asks a probe to free memory: a real one, or a simulated one.
 	flushes flush.Prober
 	log     *action.Log // nil in a demo: what is simulated is not logged
@@ -39,8 +38,7 @@ type sources struct {
 	inflight *inflight // the monitor's actions on processes
 }
 
-// sources wires the sources that the settings ask for. Past is how long a
-// simulated box has already run.
+// sources wires the sources. Past is how long a simulated box has already run.
 func (p *program) sources(s *config.Settings, past time.Duration) (*sources, error) {
 	out := &sources{inflight: newInflight(), options: sampler.Options{
 		Interval:   s.Interval,
@@ -115,7 +113,6 @@ type driverSource struct {
 	devices []nvml.Device
 }
 
-// Open implements sampler.DeviceReader.
 func (d *driverSource) Open() (nvml.Driver, []nvml.Device, error) {
 	driver, devices, err := d.DeviceReader.Open()
 	d.mu.Lock()
@@ -152,7 +149,6 @@ func (d *driverSource) Read(device nvml.Device) (nvml.Reading, error) {
 	return reading, err
 }
 
-// opened is the result of the last Open.
 func (d *driverSource) opened() (nvml.Driver, []nvml.Device) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -202,7 +198,6 @@ type settled struct {
 	first  sync.Once
 }
 
-// Answers implements sampler.ProbeReader.
 func (s *settled) Answers() []probe.Answer {
 	s.first.Do(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), onceProbing)

@@ -70,7 +70,6 @@ func (t *table) fit(gpus, processes *grid, width int) {
 	}
 }
 
-// box is the first line.
 func (t *table) box() string {
 	s := t.snap
 	parts := []string{oneWord(cmp.Or(s.Host.Name, "?"))}
@@ -103,7 +102,6 @@ func (t *table) box() string {
 	return strings.Join(append(parts, text.Plural(len(s.GPUs), "GPU", "GPUs"), people), "  ")
 }
 
-// gpus is a line for each GPU and each MIG instance.
 func (t *table) gpus() grid {
 	g := grid{columns: []column{
 		{"GPU", true, 3}, {"USED", true, 5}, {"TOTAL", true, 5}, {"FREE", true, 5}, {"FLUSH", true, 5},
@@ -143,7 +141,6 @@ func (t *table) gpus() grid {
 	return g
 }
 
-// processMetrics are the columns of a process's metrics.
 var processMetrics = []struct {
 	title string
 	id    metric.ID
@@ -152,8 +149,7 @@ var processMetrics = []struct {
 	{"CACHE", metric.Cached}, {"OTHER", metric.Other}, {"FLUSH", metric.Returnable},
 }
 
-// processes is a line for each process on a GPU, the biggest first and those
-// of unknown size last.
+// processes is a line for each process, the biggest first, unknown sizes last.
 func (t *table) processes() grid {
 	g := grid{columns: []column{
 		{"GPU", true, 3}, {"PID", true, 7}, {"USER", false, 8}, {"TYPE", false, 4}, {"RUNTIME", false, 7},

@@ -9,8 +9,7 @@ import (
 // version is set by the linker for a release: -X vramscope/cli.version=1.0.0.
 var version string
 
-// versionNumber is the version that the linker set, or else what Go knows of the
-// source.
+// versionNumber is the linker's version, or else what Go knows of the source.
 func versionNumber() string {
 	if version != "" {
 		return strings.TrimPrefix(version, "v")

@@ -47,7 +47,6 @@ func (t *table) warnings() []string {
 	return lines
 }
 
-// driverless is the driver's state and since when.
 func (t *table) driverless() string {
 	d := &t.snap.Driver
 	s := text.Clean(string(d.State))
@@ -60,7 +59,6 @@ func (t *table) driverless() string {
 	return s + ": probe data only"
 }
 
-// unwell is what is wrong with a GPU and since when.
 func (t *table) unwell(g *snapshot.GPU) string {
 	what := text.Clean(string(g.State))
 	if g.State == snapshot.GPUError && g.Message != "" {

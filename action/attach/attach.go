@@ -18,7 +18,6 @@ type (
 	Check = attach.Check
 )
 
-// The ways into a process.
 const (
 	GDB        = attach.GDB
 	RemoteExec = attach.RemoteExec

@@ -14,8 +14,7 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// Prober asks a process's probe to flush: the probes' monitor, or a simulated
-// box.
+// Prober asks a process's probe to flush: a real one, or a simulated box's.
 type Prober interface {
 	Flush(context.Context, process.Identity, probe.FlushRequest) (probe.FlushResult, error)
 	// Answers are the probes' newest stats.
@@ -89,7 +88,6 @@ func Refusal(snap *snapshot.Snapshot, r Request) *process.Refusal {
 	return &process.Refusal{Reason: reason}
 }
 
-// describe adds what came of the flush to its entry.
 func describe(e *action.Entry, result *Result) {
 	freed := result.Freed()
 	e.Outcome, e.Reason, e.FreedBytes = result.Outcome(), result.Reason, &freed
@@ -98,7 +96,6 @@ func describe(e *action.Entry, result *Result) {
 	}
 }
 
-// event is the flush in the screen's events.
 func (f *Flusher) event(r Request, result *Result, snap *snapshot.Snapshot) snapshot.Event {
 	event := action.NewEvent(f.Clock(), snap, snapshot.EventFlush, r.Process, r.Devices...)
 	event.Message, event.Bytes = result.Sentence(""), quantity.From(result.Freed(), quantity.Probe)
@@ -178,7 +175,6 @@ func keeps(snap *snapshot.Snapshot, r Request) []quantity.Bytes {
 	return keeps
 }
 
-// add joins another step to the result.
 func (r *Result) add(answer *probe.FlushResult) {
 	r.Took += time.Duration(answer.Milliseconds * float64(time.Millisecond))
 	r.Reason, r.Notes = answer.SkippedReason, answer.Notes

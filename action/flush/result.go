@@ -64,12 +64,10 @@ func (r *Result) After() quantity.Bytes {
 // Freed is what was freed; negative where the program took more meanwhile.
 func (r *Result) Freed() quantity.Bytes { return r.Before() - r.After() }
 
-// DriverFreed is by how much the driver's figures fell; unknown unless all are
-// known.
+// DriverFreed is by how much the driver's figures fell; unknown if one is unknown.
 func (r *Result) DriverFreed() snapshot.Bytes { return r.known(quantity.Driver, (*Device).DriverFreed) }
 
-// Since is what the allocators have reserved since the flush; unknown unless
-// it is known of all devices.
+// Since is what the allocators have reserved since; unknown if a device's is.
 func (r *Result) Since() snapshot.Bytes {
 	return r.known(quantity.Probe, func(d *Device) snapshot.Bytes { return d.Since })
 }

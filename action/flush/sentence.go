@@ -105,13 +105,11 @@ func (r *Result) agreement() string {
 	}
 }
 
-// near reports whether a difference is negligible: 2 % of what was freed, or a
-// few pages.
+// near reports whether a difference is at most 2 % of what was freed, or a few pages.
 func (r *Result) near(off quantity.Bytes) bool {
 	return max(off, -off) <= max(r.Freed()/50, 32*quantity.MiB)
 }
 
-// signed is an amount with its sign.
 func signed(amount quantity.Bytes) string {
 	switch {
 	case amount < 0:

@@ -25,7 +25,6 @@ type Error struct {
 	Hints   []string // lines below the message
 }
 
-// Error implements error.
 func (e *Error) Error() string { return e.Message }
 
 func refuse(format string, args ...any) *Error {
@@ -182,8 +181,7 @@ func (k Kind) wants() string {
 	}
 }
 
-// DefaultFile is a configuration file that changes nothing and explains
-// everything.
+// DefaultFile is a configuration file with every key at its default, explained.
 func DefaultFile() string {
 	s := Defaults()
 	var b strings.Builder

@@ -24,7 +24,6 @@ type Option struct {
 // Kind is which TOML values an option takes.
 type Kind uint8
 
-// The kinds.
 const (
 	words  Kind = iota
 	period      // "1s", or a number of seconds

@@ -61,7 +61,6 @@ type finding struct {
 	next    []string
 }
 
-// section is findings under a title.
 type section struct {
 	title    string
 	findings []finding
@@ -108,7 +107,6 @@ func lines(sections []section) []string {
 	return out
 }
 
-// configuration is the file and what is in it.
 func (b *Box) configuration() []finding {
 	if b.ConfigErr != nil {
 		return []finding{because(b.ConfigErr, "settings")}
@@ -142,7 +140,6 @@ func trimmed(advice []string) []string {
 	return lines
 }
 
-// oneWord is clean text without blanks.
 func oneWord(s string) string { return strings.ReplaceAll(text.Clean(s), " ", "_") }
 
 func parenthesis(s string) string {

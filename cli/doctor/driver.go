@@ -159,7 +159,6 @@ func (b *Box) memoryCall() finding {
 	return f
 }
 
-// silentFields lists the figures that no GPU reports.
 func (b *Box) silentFields() []finding {
 	var temperature, power, utilization bool
 	for i := range b.Snapshot.GPUs {
@@ -197,7 +196,6 @@ func cudaText(version string) string {
 	return ", CUDA up to " + text.Clean(version)
 }
 
-// wsl reports whether this is the Windows Subsystem for Linux.
 func wsl() bool {
 	_, err := os.Stat("/dev/dxg")
 	return err == nil

@@ -72,8 +72,7 @@ func (b *Box) pythons() []finding {
 	return found
 }
 
-// ownersOf leaves out the processes that are certainly another user's, and
-// counts them.
+// ownersOf separates and counts the processes that are certainly another user's.
 func ownersOf(all []process.Identity, uid int, owner func(process.Identity) (uint32, bool)) (own []process.Identity, others int) {
 	for _, id := range all {
 		if of, known := owner(id); known && int(of) != uid {
@@ -85,7 +84,6 @@ func ownersOf(all []process.Identity, uid int, owner func(process.Identity) (uin
 	return own, others
 }
 
-// pythonFinding is one process in a line.
 func pythonFinding(plan *attach.Plan) finding {
 	f := finding{verdict: works, what: fmt.Sprintf("PID %d", plan.Process.PID)}
 	name := text.Cut(text.Clean(process.ShortCommand(plan.Command, "")), commandCells, "…")

@@ -23,8 +23,7 @@ type Command struct {
 	special string   // why no environment reaches it
 }
 
-// Inspect finds out what a command is: an interpreter, a script (by its first
-// line), or another program.
+// Inspect finds out what a command is: an interpreter, a script, or another program.
 func Inspect(path string, command []string) Command {
 	s := Command{Name: filepath.Base(path), path: path}
 	if why := preload.Setuid(path); why != "" {
@@ -83,8 +82,7 @@ func oldPython(path string) string {
 	return ""
 }
 
-// shebang splits the first line of a script as Linux and env -S do; nil for
-// everything else.
+// shebang splits a script's interpreter line as Linux and env -S do.
 func shebang(path string) []string {
 	file, err := os.Open(path)
 	if err != nil {

@@ -44,8 +44,7 @@ func WithPreload(environ []string, library string) []string {
 	return append(environ, "LD_PRELOAD="+strings.Join(append(others(list), library), ":"), "ASAN_OPTIONS="+options)
 }
 
-// WithoutPreload is an environment without the native probe; false where it was
-// not in it.
+// WithoutPreload is an environment without the native probe, and whether it was there.
 func WithoutPreload(environ []string) ([]string, bool) {
 	list, rest := split(environ, "LD_PRELOAD")
 	if !strings.Contains(list, preload.FileName) {

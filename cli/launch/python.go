@@ -25,8 +25,7 @@ func Cache(getenv func(string) string) (string, error) {
 	return filepath.Join(cache, "vramscope"), nil
 }
 
-// InstallAgent puts the Python probe below the cache, and returns the directory
-// for PYTHONPATH.
+// InstallAgent puts the Python probe below the cache. It returns PYTHONPATH's directory.
 func InstallAgent(cache string) (string, error) {
 	directory, err := agent.Install(cache)
 	if err == nil {
