@@ -189,7 +189,7 @@ func (p *program) reportFigures(ctx context.Context, process *cuda.Process, end 
 }
 
 func probeLine(f cuda.Figures, now, began time.Time) string {
-	line := fmt.Sprintf("%6s  reserved %5s  allocated %5s  idle %5s  allocations %d  refused %d",
+	line := fmt.Sprintf("%6s  reserved %5s  allocated %5s  free %5s  allocations %d  refused %d",
 		now.Sub(began).Round(time.Second), f.Reserved, f.Allocated, f.Reserved-f.Allocated, f.Allocations, f.OutOfMemory)
 	if f.Flushes > 0 {
 		line += fmt.Sprintf("  flushes %d (%s)", f.Flushes, f.Flushed)

@@ -237,7 +237,7 @@ func TestFlushOfTaggedProcesses(t *testing.T) {
 	got := shownText(d)
 	for _, want := range []string{
 		"Flush: free cached memory, 2 of 3 tagged",
-		"    PID USER     GPU  USED AFTER FREED LASTS  COMMAND",
+		"    PID USER     GPU  USED AFTER FREED STAYS  COMMAND",
 		"2963112 carol      3 70.6G 58.8G 11.8G 9.50G  finetune.py --cfg sft.yaml",
 		"2701455 dave       4 47.8G 41.6G 6.20G 6.20G  dlrm.py --batch 65536",
 		"2955020 erin       7 59.7G     –     –     –  no: JAX keeps its cache. To ch",

@@ -253,7 +253,7 @@ func (d Flush) list() [][]cell.Span {
 	if more := len(lines) - listedAtMost; more > 1 {
 		lines = append(lines[:listedAtMost], []cell.Span{{s.Dim, flushLine(d.look, "", "", "", "", "", "", "") + "and " + strconv.Itoa(more) + " more"}})
 	}
-	head := []cell.Span{{s.Header, flushLine(d.look, "PID", "USER", "GPU", "USED", "AFTER", "FREED", "LASTS") + "COMMAND"}}
+	head := []cell.Span{{s.Header, flushLine(d.look, "PID", "USER", "GPU", "USED", "AFTER", "FREED", "STAYS") + "COMMAND"}}
 	sumStays := g.Dash
 	switch {
 	case known && atMost:
