@@ -118,18 +118,10 @@ const (
 
 // String is nvidia-smi's notation: C, G, C+G, M+C.
 func (t ProcessType) String() string {
-	switch {
-	case t&MPS != 0:
+	if t&MPS != 0 {
 		return "M+C"
-	case t == Compute|Graphics:
-		return "C+G"
-	case t == Graphics:
-		return "G"
-	case t == Compute:
-		return "C"
-	default:
-		return ""
 	}
+	return [...]string{Compute: "C", Graphics: "G", Compute | Graphics: "C+G"}[t&(Compute|Graphics)]
 }
 
 // Process is a process that holds a context on a GPU.

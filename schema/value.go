@@ -51,14 +51,12 @@ func escapeControls(encoded []byte) []byte {
 		return encoded
 	}
 	escaped := make([]byte, 0, len(encoded)+64)
-	for len(encoded) > 0 {
-		r, size := utf8.DecodeRune(encoded)
+	for _, r := range string(encoded) {
 		if isC1(r) {
 			escaped = fmt.Appendf(escaped, `\u%04x`, r)
 		} else {
-			escaped = append(escaped, encoded[:size]...)
+			escaped = utf8.AppendRune(escaped, r)
 		}
-		encoded = encoded[size:]
 	}
 	return escaped
 }
