@@ -5,10 +5,12 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+
+	"vramscope/internal/needs"
 )
 
 // BuildClient compiles testdata/client.c.
-func BuildClient(tb TB) string {
+func BuildClient(tb needs.TB) string {
 	tb.Helper()
 	header, err := headerDirectory()
 	if err != nil {
@@ -32,7 +34,7 @@ func BuildClient(tb TB) string {
 }
 
 // BuildCUDAClient compiles testdata/cuda_client.c, linked as any CUDA program is.
-func BuildCUDAClient(tb TB) string {
+func BuildCUDAClient(tb needs.TB) string {
 	tb.Helper()
 	program, err := compileCUDAClient(CUDA(Build(tb, Current)))
 	if err != nil {

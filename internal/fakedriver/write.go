@@ -9,14 +9,9 @@ import (
 	"strconv"
 	"strings"
 	"time"
-)
 
-// TB is the part of testing.TB that this package needs.
-type TB interface {
-	Helper()
-	Skipf(format string, args ...any)
-	Fatalf(format string, args ...any)
-}
+	"vramscope/internal/needs"
+)
 
 // Write replaces the state file at path atomically, so that programs may read it
 // meanwhile.
@@ -46,7 +41,7 @@ func (s State) Write(path string) error {
 }
 
 // MustWrite is Write for tests.
-func (s State) MustWrite(tb TB, path string) {
+func (s State) MustWrite(tb needs.TB, path string) {
 	tb.Helper()
 	if err := s.Write(path); err != nil {
 		tb.Fatalf("%v", err)
