@@ -76,9 +76,10 @@ func Milliseconds(d time.Duration) *float64 {
 
 // Do acts between two lines of the log: one before, without which nothing is
 // done, and one after, with the outcome that act leaves in the entry. An error
-// of act is the outcome "failed", a *process.Refusal is "refused". An action
-// that was done but whose outcome could not be logged is an error too.
-func (l *Log) Do(e Entry, act func(*Entry) error) error {
+// of act is the outcome "failed", as is a panic, which goes on; a *process.Refusal
+// is "refused". An action that was done but whose outcome could not be logged is
+// an error too.
+func (l *Log) Do(e Entry, act func(*Entry) error) (err error) {
 	if l == nil {
 		return act(&e)
 	}
@@ -87,20 +88,27 @@ func (l *Log) Do(e Entry, act func(*Entry) error) error {
 		return &process.Refusal{Reason: err.Error()}
 	}
 	began := l.now()
-	err := act(&e)
-	e.DurationMS = Milliseconds(l.now().Sub(began))
-	if err != nil {
-		e.Outcome, e.Reason = failed, Reason(err)
-		if isRefusal(err) {
-			e.Outcome = refused
+	defer func() {
+		e.DurationMS = Milliseconds(l.now().Sub(began))
+		if err != nil {
+			e.Outcome, e.Reason = failed, Reason(err)
+			if isRefusal(err) {
+				e.Outcome = refused
+			}
 		}
-	}
-	unlogged := l.write(&e)
-	if err == nil && unlogged != nil {
-		return fmt.Errorf("it is done, but %w", unlogged)
-	}
-	return errors.Join(err, unlogged)
+		unlogged := l.write(&e)
+		if err == nil && unlogged != nil {
+			err = fmt.Errorf("it is done, but %w", unlogged)
+			return
+		}
+		err = errors.Join(err, unlogged)
+	}()
+	err = errPanic // stays where act panics
+	err = act(&e)
+	return err
 }
+
+var errPanic = errors.New("vramscope panicked: it may be done or not")
 
 // Check is nil if a line could be written, else why not. It changes nothing.
 func (l *Log) Check() error { return checkLog(l.Directory) }

@@ -43,6 +43,23 @@ func readEntry(t *testing.T, line string) Entry {
 	return e
 }
 
+func TestPanicIsLogged(t *testing.T) {
+	directory := filepath.Join(t.TempDir(), "vramscope")
+	log := &Log{Directory: directory}
+	func() {
+		defer func() {
+			if recovered := recover(); recovered != "no memory" {
+				t.Errorf("recovered %v, want the action's panic", recovered)
+			}
+		}()
+		_ = log.Do(testEntry(), func(*Entry) error { panic("no memory") })
+	}()
+	lines := readLines(t, directory)
+	if e := readEntry(t, lines[len(lines)-1]); len(lines) != 2 || e.Outcome != "failed" || !strings.Contains(e.Reason, "panicked") {
+		t.Errorf("the log is %q, want the panic as the outcome", lines)
+	}
+}
+
 func TestLineBeforeAndAfter(t *testing.T) {
 	now := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 	directory := filepath.Join(t.TempDir(), "state", "vramscope")
