@@ -90,12 +90,12 @@ func (s *Sampler) SetInterval(interval time.Duration) {
 // where the context was cancelled. A panic while sampling is an error with its
 // stack, so that the caller can restore the terminal.
 func (s *Sampler) Run(ctx context.Context) (err error) {
-	defer s.driver.close()
 	defer func() {
 		if c := panics.Catch(recover()); c != nil {
 			err = fmt.Errorf("sampler: panic: %w", c)
 		}
 	}()
+	defer s.driver.close() // which may panic, with a reading that came late
 	next, first := time.Now(), s.Latest() == nil
 	timer := time.NewTimer(0)
 	defer timer.Stop()

@@ -275,6 +275,17 @@ func TestPanicOfASourceIsAnError(t *testing.T) {
 	}
 }
 
+// The driver is closed after the panic of one GPU: that of another must not end
+// the program there.
+func TestPanicsOfTwoGPUsAreOneError(t *testing.T) {
+	b := newBox(2)
+	s := b.sampler(func(o *Options) { o.Devices = panicking{b} })
+	err := s.Run(context.Background())
+	if err == nil || !strings.Contains(err.Error(), "the driver's answer was absurd") {
+		t.Errorf("got %v, want the panic", err)
+	}
+}
+
 type panicking struct{ *box }
 
 func (panicking) Read(nvml.Device) (nvml.Reading, error) { panic("the driver's answer was absurd") }
