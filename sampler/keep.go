@@ -79,7 +79,6 @@ func (s *Sampler) takeOver(in io.Reader) error {
 	}
 	s.before, s.restarted = latest, true
 	s.sequence = latest.Sequence + 1
-	s.first = false
 	s.ended = latest.Ended
 	s.probeSeen = latest.ProbeSeen
 	if latest.Interval > 0 {
@@ -87,10 +86,7 @@ func (s *Sampler) takeOver(in io.Reader) error {
 	}
 	for i := range latest.Rows {
 		p := &latest.Rows[i]
-		kept := &row{latest: p}
-		kept.peak, kept.peakKnown = p.Peak.Value()
-		kept.oom, kept.oomKnown = r.OutOfMemory[p.ID]
-		s.rows[p.ID] = kept
+		s.rows[p.ID] = &row{latest: p, peak: p.Peak, oom: r.OutOfMemory[p.ID]}
 	}
 	s.standing = latest.Alerts
 	s.driver.restore(latest)

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"vramscope/internal/quantity"
 	"vramscope/sampler/snapshot"
 	"vramscope/sampler/store"
 )
@@ -16,7 +17,7 @@ import (
 // roster is all that Save writes besides the samples.
 type roster struct {
 	Latest      *snapshot.Snapshot // nil before the first tick
-	OutOfMemory map[snapshot.RowID]int64
+	OutOfMemory map[snapshot.RowID]quantity.Optional[int64]
 	Events      []snapshot.Event // newest first
 	Drivers     []driverSpan
 	GPUs        []*gpuRecord
@@ -63,14 +64,14 @@ func (s *Sampler) roster() (*roster, []*store.Series) {
 	h := s.history
 	h.mu.RLock()
 	defer h.mu.RUnlock()
-	r := &roster{Events: h.log.Newest(0), OutOfMemory: make(map[snapshot.RowID]int64)}
+	r := &roster{Events: h.log.Newest(0), OutOfMemory: make(map[snapshot.RowID]quantity.Optional[int64])}
 	if h.latest != nil {
 		latest := *h.latest
 		latest.Driver.Err = nil // errors cannot be encoded; Message has the text
 		r.Latest = &latest
 	}
 	for id, row := range s.rows {
-		if row.oomKnown {
+		if row.oom.Known() {
 			r.OutOfMemory[id] = row.oom
 		}
 	}

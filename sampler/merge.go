@@ -24,15 +24,13 @@ type row struct {
 	latest     *snapshot.Process // in the newest snapshot that has it
 	seen       uint64            // the tick that last listed it
 	came       time.Time         // when it started, where the sampler saw that
-	peak       quantity.Bytes
-	peakKnown  bool
+	peak       snapshot.Bytes
 	mismatches int     // ticks in a row in which the parts exceeded used
 	outlook    outlook // of used
 	allocated  outlook // of allocated, where a probe reports it
 	load       load
 	other      otherMemory
-	oom        int64
-	oomKnown   bool
+	oom        quantity.Optional[int64]
 }
 
 // merged is one tick's processes.
@@ -211,12 +209,10 @@ func (s *Sampler) finish(now time.Time, p *snapshot.Process) {
 			s.history.log.Append(processEvent(now, snapshot.EventStarted, p, "started"))
 		}
 	}
-	if used, ok := p.Used.Value(); ok && (!r.peakKnown || used > r.peak) {
-		r.peak, r.peakKnown = used, true
+	if used, ok := p.Used.Value(); ok {
+		r.peak = quantity.From(max(used, r.peak.Or(used)), quantity.Computed)
 	}
-	if r.peakKnown {
-		p.Peak = quantity.From(r.peak, quantity.Computed)
-	}
+	p.Peak = r.peak
 	s.noteOutOfMemory(now, p, r)
 	r.predict(now, p, paceOf(len(s.rows)))
 	r.latest = p
@@ -241,10 +237,10 @@ func (s *Sampler) noteOutOfMemory(now time.Time, p *snapshot.Process, r *row) {
 	if !ok {
 		return
 	}
-	if r.oomKnown && count > r.oom {
+	if before, known := r.oom.Value(); known && count > before {
 		s.history.log.Append(outOfMemoryEvent(now, p, count))
 	}
-	r.oom, r.oomKnown = count, true
+	r.oom = p.Probe.OutOfMemoryCount
 }
 
 // sweep takes out the rows that no source listed in this tick.
@@ -255,10 +251,7 @@ func (s *Sampler) sweep(now time.Time) []snapshot.EndedProcess {
 			continue
 		}
 		delete(s.rows, id)
-		g := snapshot.EndedProcess{Last: *r.latest, Ended: now}
-		if r.oomKnown {
-			g.OutOfMemoryCount = quantity.From(r.oom, quantity.Probe)
-		}
+		g := snapshot.EndedProcess{Last: *r.latest, Ended: now, OutOfMemoryCount: r.oom}
 		ended = append(ended, g)
 		// Asked now: a process that was there a second ago may have exited.
 		running := id.Process.Foreign() || s.options.Processes.Alive(id.Process)

@@ -31,7 +31,6 @@ type Sampler struct {
 	probeSeen    bool
 	probeOnly    []probeOnlyGPU
 	sequence     uint64
-	first        bool               // no tick has been made yet
 	began        time.Time          // the first tick; zero after a restart
 	before       *snapshot.Snapshot // the last one before a restart; nil after the first tick
 	restarted    bool               // after a restart, until the driver answers
@@ -55,7 +54,6 @@ func New(options Options) *Sampler {
 		byPID:   make(map[int]*identified),
 		alerts:  alert.New(options.Thresholds),
 		down:    make(map[string]time.Time),
-		first:   true,
 		history: newHistory(),
 		updates: make(chan struct{}, 1),
 		control: make(chan func()),
@@ -178,7 +176,7 @@ func (s *Sampler) Note(event snapshot.Event) { s.history.log.Append(event) }
 
 // Tick takes one sample of everything, publishes it and returns it.
 func (s *Sampler) Tick(now time.Time) *snapshot.Snapshot {
-	if s.first {
+	if s.sequence == 0 {
 		s.began = now
 	}
 	readings := s.driver.read(now, s.Interval())
@@ -202,7 +200,7 @@ func (s *Sampler) Tick(now time.Time) *snapshot.Snapshot {
 
 	s.history.record(now, snap)
 	s.sequence++
-	s.first, s.before = false, nil
+	s.before = nil
 	s.latest.Store(snap)
 	select {
 	case s.updates <- struct{}{}:

@@ -32,8 +32,7 @@ func (t Thresholds) withDefaults() Thresholds {
 type Evaluator struct {
 	thresholds Thresholds
 	past
-	tick  uint64
-	found []*snapshot.Process // room for at
+	tick uint64
 }
 
 // past is what an Evaluator remembers. The exported fields in it are saved.

@@ -66,7 +66,7 @@ func (e *Evaluator) grower(where place, k key) snapshot.RowID {
 	}
 	var fastest *snapshot.Process
 	var rate quantity.Bytes
-	for _, p := range e.at(where) {
+	for p := range e.at(where) {
 		if r, ok := p.GrowthPerSecond.Value(); ok && r > rate {
 			fastest, rate = p, r
 		}
@@ -82,7 +82,7 @@ func (e *Evaluator) grower(where place, k key) snapshot.RowID {
 
 // leaks alerts for the processes that leak.
 func (e *Evaluator) leaks(found []candidate, g *snapshot.GPU) []candidate {
-	for _, p := range e.at(place{gpuUUID: g.UUID}) {
+	for p := range e.at(place{gpuUUID: g.UUID}) {
 		if p.Trend != snapshot.TrendLeak {
 			continue
 		}

@@ -104,7 +104,7 @@ type strain struct {
 func (e *Evaluator) strain(now time.Time, where place, named snapshot.RowID) strain {
 	var failed, retried, grown *snapshot.Process
 	anyKnown := false
-	for _, p := range e.at(where) {
+	for p := range e.at(where) {
 		t := e.Rows[p.ID]
 		if p.Used.Known() {
 			anyKnown = true

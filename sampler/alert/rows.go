@@ -1,6 +1,10 @@
 package alert
 
-import "vramscope/sampler/snapshot"
+import (
+	"iter"
+
+	"vramscope/sampler/snapshot"
+)
 
 // place is a GPU, or with an instance a part of one.
 type place struct {
@@ -8,23 +12,19 @@ type place struct {
 	instance snapshot.InstanceID
 }
 
-// at lists the rows of a place in this snapshot. The result holds until the
-// next call.
-func (e *Evaluator) at(where place) []*snapshot.Process {
-	g := e.GPUs[where.gpuUUID]
-	switch {
-	case g == nil:
-		return nil
-	case !where.instance.MIG:
-		return g.rows
-	}
-	e.found = e.found[:0]
-	for _, p := range g.rows {
-		if p.ID.Instance == where.instance {
-			e.found = append(e.found, p)
+// at are the rows of a place in this snapshot.
+func (e *Evaluator) at(where place) iter.Seq[*snapshot.Process] {
+	return func(yield func(*snapshot.Process) bool) {
+		g := e.GPUs[where.gpuUUID]
+		if g == nil {
+			return
+		}
+		for _, p := range g.rows {
+			if (!where.instance.MIG || p.ID.Instance == where.instance) && !yield(p) {
+				return
+			}
 		}
 	}
-	return e.found
 }
 
 // present reports whether a row is in this snapshot.
@@ -46,7 +46,7 @@ func (e *Evaluator) named(k key) snapshot.RowID {
 // frees anything.
 func (e *Evaluator) mostReturnable(where place) *snapshot.Process {
 	var best *snapshot.Process
-	for _, p := range e.at(where) {
+	for p := range e.at(where) {
 		if frees(p) && (best == nil || p.Returnable.Or(0) > best.Returnable.Or(0)) {
 			best = p
 		}

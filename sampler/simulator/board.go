@@ -90,22 +90,13 @@ func (g *board) partition(profiles ...instance) {
 	}
 }
 
-func (g *board) frameOf(i *instance) *frame {
-	if i != nil {
-		return i.frame
-	}
-	return g.frame
-}
-
 func (g *board) add(t *task) {
 	at, _ := slices.BinarySearchFunc(g.tasks, t, byPID)
 	g.tasks = slices.Insert(g.tasks, at, t)
 }
 
 func (g *board) remove(t *task) {
-	if at := slices.Index(g.tasks, t); at >= 0 {
-		g.tasks = slices.Delete(g.tasks, at, at+1)
-	}
+	g.tasks = slices.DeleteFunc(g.tasks, func(other *task) bool { return other == t })
 }
 
 // draw has power follow the load at once, and temperature with the inertia of the

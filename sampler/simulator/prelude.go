@@ -33,18 +33,6 @@ func (s *slot) reschedule(now, starts time.Duration) time.Duration {
 	return starts
 }
 
-// newestPID is the highest pid at the beginning of the prelude: later processes have
-// higher ones.
-func (b *Box) newestPID() int {
-	newest := 0
-	for _, s := range b.slots {
-		if s.task != nil {
-			newest = max(newest, s.role.pid)
-		}
-	}
-	return newest
-}
-
 // within is the place of a moment in a period, also in the prelude.
 func within(now, period time.Duration) time.Duration {
 	return ((now % period) + period) % period

@@ -47,7 +47,7 @@ type Box struct {
 	slots   []*slot
 	tasks   map[int]*task // by pid
 	parents map[int]process.Info
-	nextPID int
+	nextPID int // the highest pid so far
 	nextJob int
 }
 
@@ -77,7 +77,6 @@ func New(options Options) (*Box, error) {
 	for index, scene := range cast(options.GPUs) {
 		b.stage(index, scene)
 	}
-	b.nextPID = b.newestPID()
 	for _, s := range b.slots {
 		if s.task != nil {
 			s.task.run(b.at)
@@ -105,8 +104,10 @@ func (b *Box) stage(index int, scene scene) {
 			board:  g,
 			random: rand.New(rand.NewPCG(b.seed, uint64(index)<<16|uint64(i)<<8|1)),
 		}
+		s.frame = g.frame
 		if at := s.role.instance; at > 0 {
 			s.instance = g.instances[at-1]
+			s.frame = s.instance.frame
 		}
 		b.slots = append(b.slots, s)
 		b.adopt(&s.role)

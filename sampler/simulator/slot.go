@@ -13,6 +13,7 @@ type slot struct {
 	role     role
 	board    *board
 	instance *instance
+	frame    *frame // of the GPU, or of the instance
 	random   *rand.Rand
 	task     *task
 	starts   time.Duration // when the next task starts, while the slot is empty
@@ -36,14 +37,14 @@ func (b *Box) visit(s *slot, now time.Duration) {
 // again later.
 func (b *Box) start(s *slot, now time.Duration) {
 	const again = 15 * time.Second
-	if !s.board.frameOf(s.instance).Reserve(s.role.context) {
+	if !s.frame.Reserve(s.role.context) {
 		s.starts = now + again
 		return
 	}
 	b.nextPID += 3 + s.random.IntN(400)
 	if s.pid != 0 {
 		b.nextPID = max(b.nextPID, s.pid)
-		b.enter(s, b.newTask(s, s.pid, now))
+		b.newTask(s, s.pid, now)
 		s.pid = 0
 		return
 	}
@@ -52,21 +53,21 @@ func (b *Box) start(s *slot, now time.Duration) {
 		b.nextJob += 1 + s.random.IntN(5)
 		t.job.ID = itoa(b.nextJob)
 	}
-	b.enter(s, t)
 }
 
 // resume fills the slot with a task that was started before the prelude.
 func (b *Box) resume(s *slot) {
-	if !s.board.frameOf(s.instance).Reserve(s.role.context) {
+	if !s.frame.Reserve(s.role.context) {
 		return
 	}
+	b.nextPID = max(b.nextPID, s.role.pid)
 	t := b.newTask(s, s.role.pid, -s.role.age)
-	b.enter(s, t)
 	if err := t.program.resume(t, b.at); err != nil {
 		t.failed, t.ends = true, b.at
 	}
 }
 
+// newTask puts a new task into the slot.
 func (b *Box) newTask(s *slot, pid int, started time.Duration) *task {
 	const hostNamespace, firstNamespace = 4026531836, 4026533000
 	t := &task{
@@ -75,7 +76,7 @@ func (b *Box) newTask(s *slot, pid int, started time.Duration) *task {
 		job:      s.role.job,
 		board:    s.board,
 		instance: s.instance,
-		frame:    s.board.frameOf(s.instance),
+		frame:    s.frame,
 		seed:     b.seed,
 		random:   rand.New(rand.NewPCG(b.seed, uint64(pid))),
 		program:  s.role.program(),
@@ -103,13 +104,10 @@ func (b *Box) newTask(s *slot, pid int, started time.Duration) *task {
 		t.memory = t.cache
 	}
 	t.probe.schedule(t)
-	return t
-}
-
-func (b *Box) enter(s *slot, t *task) {
 	s.task = t
 	b.tasks[t.identity.PID] = t
 	s.board.add(t)
+	return t
 }
 
 // end empties the slot until its next task starts.
