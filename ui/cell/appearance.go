@@ -16,3 +16,11 @@ type Appearance struct {
 
 	commands commandCache
 }
+
+// Known is the style of a figure: an unknown one is dim.
+func (a *Appearance) Known(known bool) themes.Style {
+	if known {
+		return a.Styles.Text
+	}
+	return a.Styles.Dim
+}

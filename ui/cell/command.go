@@ -1,6 +1,8 @@
 package cell
 
 import (
+	"cmp"
+	"slices"
 	"strings"
 
 	"vramscope/internal/process"
@@ -52,10 +54,7 @@ func limitedArguments(arguments []string) []string {
 		if total += len(argument); total <= commandLimit {
 			continue
 		}
-		short := make([]string, i+1)
-		copy(short, arguments)
-		short[i] = Limit(argument)
-		return short
+		return append(slices.Clone(arguments[:i]), Limit(argument))
 	}
 	return arguments
 }
@@ -72,16 +71,10 @@ func Limit(text string) string {
 // ProgramName is the program of a process in one word, without "_launcher".
 func (a *Appearance) ProgramName(p *snapshot.Process) string {
 	command, _, _ := strings.Cut(a.ShortCommand(p), " ")
-	if i := strings.LastIndexByte(command, '/'); i >= 0 {
-		command = command[i+1:]
-	}
-	return strings.TrimSuffix(command, "_launcher")
+	return strings.TrimSuffix(command[strings.LastIndexByte(command, '/')+1:], "_launcher")
 }
 
 // UserName is the cleaned user of a process, "?" where unknown.
 func UserName(p *snapshot.Process) string {
-	if p.User == "" {
-		return "?"
-	}
-	return text.Clean(Limit(p.User))
+	return text.Clean(Limit(cmp.Or(p.User, "?")))
 }

@@ -62,22 +62,23 @@ func appendGiB(dst []byte, amount snapshot.Bytes, dash string) []byte {
 	return strconv.AppendFloat(dst, gib, 'f', 1, 64)
 }
 
-// AppendPercent writes at most 4 cells: "97%".
-func AppendPercent(dst []byte, value snapshot.Int, dash string) []byte {
+// appendWithin writes a number, kept within bounds, and its unit.
+func appendWithin(dst []byte, value snapshot.Int, least, most int, unit, dash string) []byte {
 	v, ok := value.Value()
 	if !ok {
 		return append(dst, dash...)
 	}
-	return append(strconv.AppendInt(dst, int64(min(max(v, 0), 999)), 10), '%')
+	return append(AppendInt(dst, min(max(v, least), most)), unit...)
+}
+
+// AppendPercent writes at most 4 cells: "97%".
+func AppendPercent(dst []byte, value snapshot.Int, dash string) []byte {
+	return appendWithin(dst, value, 0, 999, "%", dash)
 }
 
 // AppendTemperature writes at most 4 cells, without a degree sign: "68C".
 func AppendTemperature(dst []byte, value snapshot.Int, dash string) []byte {
-	v, ok := value.Value()
-	if !ok {
-		return append(dst, dash...)
-	}
-	return append(strconv.AppendInt(dst, int64(min(max(v, -99), 999)), 10), 'C')
+	return appendWithin(dst, value, -99, 999, "C", dash)
 }
 
 // AppendWatts writes at most 4 cells: "612W", and "1.2k" from 1000 W on.
@@ -116,19 +117,11 @@ func AppendPower(dst []byte, power, limit snapshot.Float, dash string) []byte {
 func AppendInt(dst []byte, v int) []byte { return strconv.AppendInt(dst, int64(v), 10) }
 
 func AppendClock(dst []byte, mhz snapshot.Int, dash string) []byte {
-	v, ok := mhz.Value()
-	if !ok {
-		return append(dst, dash...)
-	}
-	return append(AppendInt(dst, min(max(v, 0), 99999)), 'M')
+	return appendWithin(dst, mhz, 0, 99999, "M", dash)
 }
 
 func AppendCount(dst []byte, count snapshot.Int, dash string) []byte {
-	v, ok := count.Value()
-	if !ok {
-		return append(dst, dash...)
-	}
-	return AppendInt(dst, min(max(v, 0), 999))
+	return appendWithin(dst, count, 0, 999, "", dash)
 }
 
 // AppendPercentOf writes per cent of one core, which may exceed 999, in at most 4

@@ -1,6 +1,10 @@
 package cell
 
-import "vramscope/internal/text"
+import (
+	"strings"
+
+	"vramscope/internal/text"
+)
 
 // Wrap breaks clean text into lines of at most cells cells, at blanks where there
 // are any. After most lines the text is cut with the ellipsis.
@@ -18,23 +22,11 @@ func Wrap(s string, cells, most int, ellipsis string) []string {
 			return append(lines, text.Cut(s, cells, ellipsis)) // a rune wider than the line
 		}
 		rest := s[len(head):]
-		if at := lastBlank(head); rest[0] != ' ' && at > len(head)/2 {
+		if at := strings.LastIndexByte(head, ' '); rest[0] != ' ' && at > len(head)/2 {
 			head, rest = s[:at], s[at:]
 		}
 		lines = append(lines, head)
-		for rest != "" && rest[0] == ' ' {
-			rest = rest[1:]
-		}
-		s = rest
+		s = strings.TrimLeft(rest, " ")
 	}
 	return lines
-}
-
-func lastBlank(text string) int {
-	for i := len(text) - 1; i > 0; i-- {
-		if text[i] == ' ' {
-			return i
-		}
-	}
-	return -1
 }

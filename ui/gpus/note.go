@@ -18,10 +18,14 @@ import (
 //
 // Red calls for action, yellow is a warning; the owner is dim.
 
-// noteOrder is the worst first. What is not in it is no alarm of a GPU.
-var noteOrder = [...]snapshot.AlertKind{
-	snapshot.AlertECC, snapshot.AlertFullIn, snapshot.AlertOutOfMemory, snapshot.AlertLowMemory,
-	snapshot.AlertLeak, snapshot.AlertXID, snapshot.AlertHanging, snapshot.AlertThrottled,
+// noteOrder is the worst first, each with its name in the six cells of a short line.
+// What is not in it is no alarm of a GPU.
+var noteOrder = [...]struct {
+	kind  snapshot.AlertKind
+	brief string
+}{
+	{snapshot.AlertECC, "ECC"}, {snapshot.AlertFullIn, "full"}, {snapshot.AlertOutOfMemory, "OOM"}, {snapshot.AlertLowMemory, "low"},
+	{snapshot.AlertLeak, "leak"}, {snapshot.AlertXID, "XID"}, {snapshot.AlertHanging, "hangs"}, {snapshot.AlertThrottled, "slow"},
 }
 
 // note is what stands at the end of a line.
@@ -40,9 +44,20 @@ func (p *Panel) note(line Line, c columns) note {
 	if text := lostNote(line.GPU, p.Now, brief); text != "" {
 		return note{text: text, alarm: true, style: p.Appearance.Styles.Warning}
 	}
-	for _, kind := range noteOrder {
-		if alert := p.alert(line.GPU, kind); alert != nil {
-			n := p.alarmNote(line.GPU, alert, brief)
+	for _, rule := range noteOrder {
+		if alert := p.alert(line.GPU, rule.kind); alert != nil {
+			n := note{text: text.Clean(alert.Note), alarm: true, style: p.Appearance.Styles.Warning}
+			if alert.Severity == snapshot.Urgent {
+				n.style = p.Appearance.Styles.Alarm
+			}
+			switch fills := rule.kind == snapshot.AlertFullIn && line.GPU.FullIn != nil; {
+			case fills && brief:
+				n.text = cell.UntilFull(*line.GPU.FullIn)
+			case fills:
+				n.text = cell.FullIn(*line.GPU.FullIn, &p.Appearance.Glyphs)
+			case brief:
+				n.text = rule.brief
+			}
 			if c.note >= noteMost {
 				n.owner = p.owner(line.GPU.UUID, snapshot.InstanceID{}, false, true)
 			}
@@ -62,45 +77,6 @@ func (p *Panel) alert(gpu *snapshot.GPU, kind snapshot.AlertKind) *snapshot.Aler
 		}
 	}
 	return nil
-}
-
-func (p *Panel) alarmNote(gpu *snapshot.GPU, alert *snapshot.Alert, brief bool) note {
-	n := note{text: text.Clean(alert.Note), alarm: true, style: p.Appearance.Styles.Warning}
-	if alert.Severity == snapshot.Urgent {
-		n.style = p.Appearance.Styles.Alarm
-	}
-	fills := alert.Kind == snapshot.AlertFullIn && gpu.FullIn != nil
-	switch {
-	case fills && brief:
-		n.text = cell.UntilFull(*gpu.FullIn)
-	case fills:
-		n.text = cell.FullIn(*gpu.FullIn, &p.Appearance.Glyphs)
-	case brief:
-		n.text = briefAlert(alert.Kind)
-	}
-	return n
-}
-
-// briefAlert names a rule in the six cells that a short line has for it.
-func briefAlert(kind snapshot.AlertKind) string {
-	switch kind {
-	case snapshot.AlertECC:
-		return "ECC"
-	case snapshot.AlertFullIn:
-		return "full"
-	case snapshot.AlertOutOfMemory:
-		return "OOM"
-	case snapshot.AlertLowMemory:
-		return "low"
-	case snapshot.AlertXID:
-		return "XID"
-	case snapshot.AlertHanging:
-		return "hangs"
-	case snapshot.AlertThrottled:
-		return "slow"
-	default:
-		return text.Clean(string(kind))
-	}
 }
 
 // lostNote is the note of a GPU that does not answer.

@@ -166,7 +166,7 @@ func (p *Panel) writeName(l *cell.Line, line Line, c columns) {
 
 func (p *Panel) writeUsed(l *cell.Line, used, total snapshot.Bytes, c columns) {
 	g := &p.Appearance.Glyphs
-	style := p.known(used.Known())
+	style := p.Appearance.Known(used.Known())
 	switch {
 	case c.percent:
 		l.RightFigure(style, cell.AppendPercent(l.Scratch(), share(used, total), g.Dash), c.used)
@@ -187,14 +187,6 @@ func share(used, total snapshot.Bytes) snapshot.Int {
 	return quantity.From(int(float64(u)*100/float64(t)+0.5), quantity.Computed)
 }
 
-// known is the style of a figure: what is not known is dim.
-func (p *Panel) known(known bool) themes.Style {
-	if known {
-		return p.Appearance.Styles.Text
-	}
-	return p.Appearance.Styles.Dim
-}
-
 // writeFigures writes what the driver measures. Of an instance it measures
 // little, of a lost GPU nothing.
 func (p *Panel) writeFigures(l *cell.Line, line Line, c columns) {
@@ -211,23 +203,23 @@ func (p *Panel) writeFigures(l *cell.Line, line Line, c columns) {
 	}
 	if c.free > 0 {
 		free := line.free()
-		figure(c.free, p.known(free.Known()), cell.AppendBytes(l.Scratch(), free, g.Dash))
+		figure(c.free, p.Appearance.Known(free.Known()), cell.AppendBytes(l.Scratch(), free, g.Dash))
 	}
 	if c.flush > 0 {
 		flush := line.flush()
-		figure(c.flush, p.known(flush.Known()), cell.AppendBytes(l.Scratch(), flush, g.Dash))
+		figure(c.flush, p.Appearance.Known(flush.Known()), cell.AppendBytes(l.Scratch(), flush, g.Dash))
 	}
-	figure(c.util, p.known(r.Utilization.Known()), cell.AppendPercent(l.Scratch(), r.Utilization, g.Dash))
-	figure(c.mem, p.known(r.MemoryUtilization.Known()), cell.AppendPercent(l.Scratch(), r.MemoryUtilization, g.Dash))
+	figure(c.util, p.Appearance.Known(r.Utilization.Known()), cell.AppendPercent(l.Scratch(), r.Utilization, g.Dash))
+	figure(c.mem, p.Appearance.Known(r.MemoryUtilization.Known()), cell.AppendPercent(l.Scratch(), r.MemoryUtilization, g.Dash))
 	if c.temp > 0 {
-		style := p.known(r.Temperature.Known())
+		style := p.Appearance.Known(r.Temperature.Known())
 		if slow, ok := r.TemperatureSlowdown.Value(); ok && r.Temperature.Or(0) >= slow-5 {
 			style = s.Warning
 		}
 		figure(c.temp, style, cell.AppendTemperature(l.Scratch(), r.Temperature, g.Dash))
 	}
 	if c.power > 0 {
-		style := p.known(r.Power.Known())
+		style := p.Appearance.Known(r.Power.Known())
 		if limit, ok := r.PowerLimit.Value(); ok && limit > 0 && r.Power.Or(0) >= limit {
 			style = s.Warning
 		}
@@ -240,7 +232,7 @@ func (p *Panel) writeFigures(l *cell.Line, line Line, c columns) {
 		figure(c.power, style, text)
 	}
 	if c.clock > 0 {
-		figure(c.clock, p.known(r.SMClock.Known()), cell.AppendClock(l.Scratch(), r.SMClock, g.Dash))
+		figure(c.clock, p.Appearance.Known(r.SMClock.Known()), cell.AppendClock(l.Scratch(), r.SMClock, g.Dash))
 	}
 	if c.ecc > 0 {
 		p.writeECC(l, &r, figure, c.ecc)
@@ -250,7 +242,7 @@ func (p *Panel) writeFigures(l *cell.Line, line Line, c columns) {
 		if line.Instance != nil {
 			count = line.Instance.ProcessCount
 		}
-		figure(c.processes, p.known(count.Known()), cell.AppendCount(l.Scratch(), count, g.Dash))
+		figure(c.processes, p.Appearance.Known(count.Known()), cell.AppendCount(l.Scratch(), count, g.Dash))
 	}
 }
 
@@ -261,7 +253,7 @@ func (p *Panel) writeECC(l *cell.Line, r *snapshot.GPU, figure func(int, themes.
 	if n, ok := r.ECC.Uncorrected.Value(); ok {
 		count = quantity.From(int(min(n, 999)), quantity.Driver)
 	}
-	style := p.known(count.Known())
+	style := p.Appearance.Known(count.Known())
 	if count.Or(0) > 0 {
 		style = p.Appearance.Styles.Leak
 	}

@@ -1,6 +1,10 @@
 package keys
 
-import "charm.land/bubbles/v2/key"
+import (
+	"slices"
+
+	"charm.land/bubbles/v2/key"
+)
 
 // ID names what a key does.
 type ID uint8
@@ -185,12 +189,7 @@ func (b *Bindings) Match(name string, where Scope, past bool) ID {
 
 // Has reports whether a key is bound.
 func (b *Bindings) Has(id ID) bool {
-	for i := range b.All {
-		if b.All[i].ID == id {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(b.All, func(entry binding) bool { return entry.ID == id })
 }
 
 // Can reports whether an ability is bound.

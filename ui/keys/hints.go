@@ -31,14 +31,10 @@ func (b *Bindings) Hints(where Scope, past bool, last int) []Hint {
 
 // gpuDigits are the keys of the GPUs: "0-7".
 func gpuDigits(last int) string {
-	switch {
-	case last <= 0:
+	if last <= 0 {
 		return "0"
-	case last >= 9:
-		return "0-9"
-	default:
-		return "0-" + strconv.Itoa(last)
 	}
+	return "0-" + strconv.Itoa(min(last, 9))
 }
 
 // cells is the width of "key text".
@@ -58,11 +54,5 @@ func FitHints(hints []Hint, room, gap int) []Hint {
 		}
 		last = h.Rank
 	}
-	kept := make([]Hint, 0, len(hints))
-	for _, h := range hints {
-		if h.Rank <= last {
-			kept = append(kept, h)
-		}
-	}
-	return kept
+	return slices.DeleteFunc(slices.Clone(hints), func(h Hint) bool { return h.Rank > last })
 }

@@ -1,6 +1,7 @@
 package table
 
 import (
+	"math"
 	"strings"
 	"time"
 
@@ -34,13 +35,13 @@ func (t *Table) writeCell(l *cell.Line, c *column, r *Row) {
 	case columnJob:
 		t.writeJob(l, p, c.cells)
 	case columnSM:
-		l.RightFigure(t.known(p.SMUtilization.Known()), cell.AppendPercent(figure, p.SMUtilization, g.Dash), c.cells)
+		l.RightFigure(t.Appearance.Known(p.SMUtilization.Known()), cell.AppendPercent(figure, p.SMUtilization, g.Dash), c.cells)
 	case columnCPU:
 		cpu := snapshot.Int{}
 		if v, ok := p.CPU.Value(); ok {
 			cpu = quantity.From(int(min(max(v, 0), 99999)+0.5), quantity.System)
 		}
-		l.RightFigure(t.known(cpu.Known()), cell.AppendPercentOf(figure, cpu, g.Dash), c.cells)
+		l.RightFigure(t.Appearance.Known(cpu.Known()), cell.AppendPercentOf(figure, cpu, g.Dash), c.cells)
 	case columnBar:
 		t.writeBar(l, p, c.cells)
 	case columnPredicted:
@@ -61,13 +62,6 @@ func (t *Table) writeCell(l *cell.Line, c *column, r *Row) {
 	default:
 		t.writeAmount(l, c, p)
 	}
-}
-
-func (t *Table) known(known bool) themes.Style {
-	if known {
-		return t.Appearance.Styles.Text
-	}
-	return t.Appearance.Styles.Dim
 }
 
 func (t *Table) writeText(l *cell.Line, s string, cells int) {
@@ -108,7 +102,7 @@ func (t *Table) writeAmount(l *cell.Line, c *column, p *snapshot.Process) {
 		amount = snapshot.Bytes{}
 	}
 	v, ok := amount.Value()
-	style := t.known(ok)
+	style := t.Appearance.Known(ok)
 	if c.parts && p.Probe != nil && p.Probe.State == snapshot.ProbeStale {
 		style = s.Dim
 	}
@@ -147,7 +141,7 @@ func (t *Table) writePrediction(l *cell.Line, p *snapshot.Process, cells int) {
 		return
 	}
 	style := s.Text
-	if used, known := p.Used.Value(); known && abs(median-used) <= used/100 {
+	if used, known := p.Used.Value(); known && max(median-used, used-median) <= used/100 {
 		style = s.Dim
 	}
 	l.RightFigure(style, median.Append(l.Scratch()), cells)
@@ -165,13 +159,6 @@ func (t *Table) capacityFor(p *snapshot.Process) (quantity.Bytes, bool) {
 		}
 	}
 	return gpu.Memory.Capacity().Value()
-}
-
-func abs(v quantity.Bytes) quantity.Bytes {
-	if v < 0 {
-		return -v
-	}
-	return v
 }
 
 // trend is one cell; steady is blank.
@@ -208,19 +195,11 @@ func (t *Table) writeSpark(l *cell.Line, p *snapshot.Process, cells int) {
 	}
 	key := snapshot.SeriesKey{Metric: metric.Used, GPUUUID: p.ID.GPUUUID, Instance: p.ID.Instance, Row: p.ID}
 	points := t.History.Series(key, t.Now.Add(-sparkWindow), t.Now, cells)
-	var low, high int64
-	found := false
+	low, high := int64(math.MaxInt64), int64(math.MinInt64)
 	for _, point := range points {
-		if !point.Known {
-			continue
+		if point.Known {
+			low, high = min(low, point.Max), max(high, point.Max)
 		}
-		if !found || point.Max < low {
-			low = point.Max
-		}
-		if !found || point.Max > high {
-			high = point.Max
-		}
-		found = true
 	}
 	span := max(high-low, high/10, 1)
 	for i := range cells {

@@ -39,60 +39,36 @@ type column struct {
 	parts bool // not there until the first probe has been seen
 }
 
-// columnOf is a switch and not a table, so that nothing is shared that could
-// be changed.
-func columnOf(id columnID) column {
-	switch id {
-	case columnGPU:
-		return column{id: id, title: "GPU", cells: 3}
-	case columnPID:
-		return column{id: id, title: "PID", cells: 7}
-	case columnUser:
-		return column{id: id, title: "USER", cells: 8, left: true}
-	case columnType:
-		return column{id: id, title: "TYP", cells: 3, left: true}
-	case columnRuntime:
-		return column{id: id, title: "RUNTIME", cells: 7, left: true, parts: true}
-	case columnSM:
-		return column{id: id, title: "SM%", cells: 4}
-	case columnUsed:
-		return column{id: id, title: "USED", cells: 5}
-	case columnBar:
-		return column{id: id, cells: 16, left: true}
-	case columnAllocated:
-		return column{id: id, title: "ALLOC", cells: 5, parts: true}
-	case columnFragmented:
-		return column{id: id, title: "FRAG", cells: 5, parts: true}
-	case columnCached:
-		return column{id: id, title: "CACHE", cells: 5, parts: true}
-	case columnOther:
-		return column{id: id, title: "OTHER", cells: 5, parts: true}
-	case columnFlush:
-		return column{id: id, title: "FLUSH", cells: 5, parts: true}
-	case columnPredicted:
-		return column{id: id, title: "+60s", cells: 5}
-	case columnTrend:
-		return column{id: id, cells: 1}
-	case columnSpark:
-		return column{id: id, title: "LAST 10m", cells: 10, left: true}
-	case columnCPU:
-		return column{id: id, title: "CPU%", cells: 4}
-	case columnHost:
-		return column{id: id, title: "HOST", cells: 5}
-	case columnTime:
-		return column{id: id, title: "TIME", cells: 6}
-	case columnJob:
-		return column{id: id, title: "JOB", cells: 14, left: true}
-	default:
-		return column{id: columnCommand, title: "COMMAND", left: true}
-	}
+// allColumns are the columns by their ID. They never change.
+var allColumns = [columnCount]column{
+	columnGPU:        {id: columnGPU, title: "GPU", cells: 3},
+	columnPID:        {id: columnPID, title: "PID", cells: 7},
+	columnUser:       {id: columnUser, title: "USER", cells: 8, left: true},
+	columnType:       {id: columnType, title: "TYP", cells: 3, left: true},
+	columnRuntime:    {id: columnRuntime, title: "RUNTIME", cells: 7, left: true, parts: true},
+	columnSM:         {id: columnSM, title: "SM%", cells: 4},
+	columnUsed:       {id: columnUsed, title: "USED", cells: 5},
+	columnBar:        {id: columnBar, cells: 16, left: true},
+	columnAllocated:  {id: columnAllocated, title: "ALLOC", cells: 5, parts: true},
+	columnFragmented: {id: columnFragmented, title: "FRAG", cells: 5, parts: true},
+	columnCached:     {id: columnCached, title: "CACHE", cells: 5, parts: true},
+	columnOther:      {id: columnOther, title: "OTHER", cells: 5, parts: true},
+	columnFlush:      {id: columnFlush, title: "FLUSH", cells: 5, parts: true},
+	columnPredicted:  {id: columnPredicted, title: "+60s", cells: 5},
+	columnTrend:      {id: columnTrend, cells: 1},
+	columnSpark:      {id: columnSpark, title: "LAST 10m", cells: 10, left: true},
+	columnCPU:        {id: columnCPU, title: "CPU%", cells: 4},
+	columnHost:       {id: columnHost, title: "HOST", cells: 5},
+	columnTime:       {id: columnTime, title: "TIME", cells: 6},
+	columnJob:        {id: columnJob, title: "JOB", cells: 14, left: true},
+	columnCommand:    {id: columnCommand, title: "COMMAND", left: true},
 }
 
 // columnNamed finds a column by its title; an unknown one is USED.
 func columnNamed(title string) columnID {
-	for id := range columnCount {
-		if c := columnOf(id); c.title == title && title != "" {
-			return id
+	for _, c := range allColumns {
+		if c.title == title && title != "" {
+			return c.id
 		}
 	}
 	return columnUsed
@@ -126,7 +102,7 @@ func columnsAt(width int, b box) []column {
 	left++ // the first column has no blank before it, but the mark
 	add := func(ids []columnID, least int) {
 		for _, id := range ids {
-			c := columnOf(id)
+			c := allColumns[id]
 			if !b.has(c) {
 				continue
 			}
@@ -144,12 +120,12 @@ func columnsAt(width int, b box) []column {
 	columns := make([]column, 0, columnCount)
 	for id := range columnCommand {
 		if has[id] {
-			c := columnOf(id)
+			c := allColumns[id]
 			c.cells = b.cells(id)
 			columns = append(columns, c)
 		}
 	}
-	last := columnOf(columnCommand)
+	last := allColumns[columnCommand]
 	last.cells = max(left, 0)
 	return append(columns, last)
 }
@@ -191,7 +167,7 @@ func (b box) cells(id columnID) int {
 	if id == columnGPU && b.wideGPU {
 		return 4
 	}
-	return columnOf(id).cells
+	return allColumns[id].cells
 }
 
 // sortable reports whether a column has an order: pictures have none.
@@ -202,7 +178,7 @@ func sortable(id columnID) bool {
 // Sortable reports whether there is a column of that title, with an order.
 func Sortable(title string) bool {
 	id := columnNamed(title)
-	return columnOf(id).title == title && sortable(id)
+	return allColumns[id].title == title && sortable(id)
 }
 
 // SortTitles are the titles of the columns at a width that have an order.

@@ -23,16 +23,16 @@ func TestColumnsGrowWithTheWidth(t *testing.T) {
 			}
 			for id := range before {
 				if !now[id] {
-					t.Errorf("%+v: column %q is there at %d and not at %d", b, columnOf(id).title, width-1, width)
+					t.Errorf("%+v: column %q is there at %d and not at %d", b, allColumns[id].title, width-1, width)
 				}
 			}
 			for _, id := range []columnID{columnGPU, columnPID, columnUsed, columnCommand} {
 				if !now[id] {
-					t.Errorf("%+v: no column %q at %d", b, columnOf(id).title, width)
+					t.Errorf("%+v: no column %q at %d", b, allColumns[id].title, width)
 				}
 			}
 			for id := range now {
-				c := columnOf(id)
+				c := allColumns[id]
 				if c.parts && !b.parts || (id == columnPredicted || id == columnTrend) && !b.ahead || id == columnSpark && b.ascii {
 					t.Errorf("%+v: column %q at %d has nothing to show", b, c.title, width)
 				}
@@ -70,7 +70,7 @@ func TestColumnsOfTheDrawings(t *testing.T) {
 
 func TestColumnNamed(t *testing.T) {
 	for id := range columnCount {
-		if c := columnOf(id); c.title != "" && columnNamed(c.title) != id {
+		if c := allColumns[id]; c.title != "" && columnNamed(c.title) != id {
 			t.Errorf("title %q names column %d, not %d", c.title, columnNamed(c.title), id)
 		}
 	}

@@ -74,10 +74,8 @@ func hold(rows []Row, order map[snapshot.RowID]int) {
 
 // Recent is how many rows there are without those that ended long ago.
 func Recent(rows []Row) int {
-	for i := range rows {
-		if rows[i].old {
-			return i
-		}
+	if i := slices.IndexFunc(rows, func(r Row) bool { return r.old }); i >= 0 {
+		return i
 	}
 	return len(rows)
 }
@@ -98,32 +96,19 @@ func (t *Table) lists(p *snapshot.Process) bool {
 // Matches reports whether what a reader sees of a row contains text, upper
 // and lower case alike. Filter and find share it.
 func Matches(p *snapshot.Process, text string) bool {
-	for _, field := range [...]string{p.User, p.Runtime, p.Job.Kind, p.Job.ID, p.Name} {
-		if containsFold(field, text) {
-			return true
-		}
-	}
-	if containsFold(strconv.Itoa(p.ID.Process.PID), text) {
+	contains := func(field string) bool { return containsFold(field, text) }
+	if slices.ContainsFunc([]string{p.User, p.Runtime, p.Job.Kind, p.Job.ID, p.Name, strconv.Itoa(p.ID.Process.PID)}, contains) ||
+		slices.ContainsFunc(p.Command, contains) {
 		return true
 	}
-	for _, argument := range p.Command {
-		if containsFold(argument, text) {
-			return true
-		}
-	}
-	return containsFold(p.Job.String(), text) || strings.Contains(text, " ") && containsFold(strings.Join(p.Command, " "), text)
+	return contains(p.Job.String()) || strings.Contains(text, " ") && contains(strings.Join(p.Command, " "))
 }
 
 // containsFold is strings.Contains without regard to case, without a copy of
 // the text where it is ASCII.
 func containsFold(text, part string) bool {
-	if len(part) == 0 {
-		return true
-	}
-	for i := range len(part) {
-		if part[i] >= 0x80 {
-			return strings.Contains(strings.ToLower(text), strings.ToLower(part))
-		}
+	if strings.ContainsFunc(part, func(r rune) bool { return r >= 0x80 }) {
+		return strings.Contains(strings.ToLower(text), strings.ToLower(part))
 	}
 	for i := 0; i+len(part) <= len(text); i++ {
 		if strings.EqualFold(text[i:i+len(part)], part) {
@@ -170,36 +155,33 @@ func sortRows(rows []Row, order Order) {
 	if order.Reversed {
 		sign = -1
 	}
-	slices.SortFunc(list, func(a, b keyed) int {
-		if a.row.old != b.row.old {
-			return compareBool(a.row.old, b.row.old)
+	group := func(k keyed) int {
+		switch {
+		case k.row.old:
+			return 2
+		case !k.key.known:
+			return 1
+		default:
+			return 0
 		}
-		if a.row.old {
-			if c := b.row.Ended.Ended.Compare(a.row.Ended.Ended); c != 0 {
-				return c
-			}
-		} else if a.key.known != b.key.known {
-			return compareBool(b.key.known, a.key.known)
-		} else if c := cmp.Compare(b.key.number, a.key.number); c != 0 {
-			return sign * c
-		} else if c := strings.Compare(a.key.text, b.key.text); c != 0 {
-			return sign * c
+	}
+	slices.SortFunc(list, func(a, b keyed) int {
+		c := cmp.Compare(group(a), group(b))
+		switch {
+		case c != 0:
+			return c
+		case a.row.old:
+			c = b.row.Ended.Ended.Compare(a.row.Ended.Ended)
+		default:
+			c = sign * cmp.Or(cmp.Compare(b.key.number, a.key.number), strings.Compare(a.key.text, b.key.text))
+		}
+		if c != 0 {
+			return c
 		}
 		return compareIdentity(a.row.Process, b.row.Process)
 	})
 	for i := range list {
 		rows[i] = list[i].row
-	}
-}
-
-func compareBool(a, b bool) int {
-	switch {
-	case a == b:
-		return 0
-	case a:
-		return 1
-	default:
-		return -1
 	}
 }
 

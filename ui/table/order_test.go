@@ -42,11 +42,11 @@ func TestOrderIsTotal(t *testing.T) {
 		for _, reversed := range []bool{false, true} {
 			s := snapshottest.DrawnBox()
 			s.Ended = nil
-			want := pidsOf(sortedBy(s, columnOf(id).title, reversed))
+			want := pidsOf(sortedBy(s, allColumns[id].title, reversed))
 			for range 20 {
 				rand.Shuffle(len(s.Rows), func(i, j int) { s.Rows[i], s.Rows[j] = s.Rows[j], s.Rows[i] })
-				if got := pidsOf(sortedBy(s, columnOf(id).title, reversed)); !slices.Equal(got, want) {
-					t.Errorf("%s: %v, then %v", columnOf(id).title, want, got)
+				if got := pidsOf(sortedBy(s, allColumns[id].title, reversed)); !slices.Equal(got, want) {
+					t.Errorf("%s: %v, then %v", allColumns[id].title, want, got)
 				}
 			}
 		}

@@ -143,7 +143,8 @@ func (t *Table) render(l *cell.Line, r *Row) string {
 	if at || r.Ended != nil {
 		plain := *t.Appearance
 		plain.Styles = themes.Styles{}
-		reversed := t.withLook(&plain)
+		reversed := *t
+		reversed.Appearance = &plain
 		l.Put(themes.Style{}, mark)
 		reversed.writeRow(l, r, at)
 		if at {
@@ -154,12 +155,6 @@ func (t *Table) render(l *cell.Line, r *Row) string {
 	l.Put(s.Strong, mark)
 	t.writeRow(l, r, false)
 	return l.String()
-}
-
-func (t *Table) withLook(lk *cell.Appearance) *Table {
-	other := *t
-	other.Appearance = lk
-	return &other
 }
 
 // writeRow writes the columns after the mark.
