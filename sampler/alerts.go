@@ -33,34 +33,45 @@ func (s *Sampler) applyRules(now time.Time, snap *snapshot.Snapshot) []snapshot.
 		return s.standing
 	}
 	s.rulesApplied = now
-	before, alerts := s.standing, s.alerts.Evaluate(snap)
-	for _, a := range missingFrom(before, alerts) {
-		s.history.log.Append(s.alertEvent(snap, now, snapshot.EventAlarm, a, a.Message))
-	}
-	for _, a := range missingFrom(alerts, before) {
-		s.history.log.Append(s.alertEvent(snap, now, snapshot.EventCleared, a, cleared(now, a)))
-	}
+	alerts := s.alerts.Evaluate(snap)
+	raised, ended := missingFrom(s.standing, alerts), missingFrom(alerts, s.standing)
 	s.standing = alerts
+	s.history.noteAlerts(now, raised, ended)
+	for _, a := range raised {
+		if hasNoEvent(a.Kind) {
+			s.history.log.Append(s.alertEvent(snap, now, snapshot.EventAlarm, a, a.Message))
+		}
+	}
+	for _, a := range ended {
+		if hasNoEvent(a.Kind) {
+			s.history.log.Append(s.alertEvent(snap, now, snapshot.EventCleared, a, cleared(now, a)))
+		}
+	}
 	return alerts
 }
 
-// missingFrom are the alerts that others lack, without those whose cause is an
-// event of its own.
+// missingFrom are the alerts that others lack.
 func missingFrom(others, alerts []snapshot.Alert) (missing []*snapshot.Alert) {
 	known := make(map[alertKey]bool, len(others))
 	for i := range others {
 		known[keyOf(&others[i])] = true
 	}
 	for i := range alerts {
-		switch a := &alerts[i]; a.Kind {
-		case snapshot.AlertLost, snapshot.AlertHanging, snapshot.AlertDriver, snapshot.AlertXID, snapshot.AlertOutOfMemory:
-		default:
-			if !known[keyOf(a)] {
-				missing = append(missing, a)
-			}
+		if a := &alerts[i]; !known[keyOf(a)] {
+			missing = append(missing, a)
 		}
 	}
 	return missing
+}
+
+// hasNoEvent is false for the alerts whose cause is an event of its own.
+func hasNoEvent(kind snapshot.AlertKind) bool {
+	switch kind {
+	case snapshot.AlertLost, snapshot.AlertHanging, snapshot.AlertDriver, snapshot.AlertXID, snapshot.AlertOutOfMemory:
+		return false
+	default:
+		return true
+	}
 }
 
 // cleared is the message of the event that ends an alert. The alert's own

@@ -251,7 +251,10 @@ func (d *driver) list(now time.Time, device nvml.Device) {
 		g.retryAt, g.restarted = time.Time{}, true
 		return
 	}
-	d.gpus = append(d.gpus, &gpu{device: device, listed: true, state: snapshot.GPUOK, since: now})
+	d.gpus = append(d.gpus, &gpu{
+		device: device, listed: true, state: snapshot.GPUOK, since: now,
+		instances: make(map[snapshot.InstanceID]*instanceOutlook),
+	})
 }
 
 // lose notes that the driver is lost, and when to try again.

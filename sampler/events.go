@@ -2,6 +2,7 @@ package sampler
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -70,11 +71,8 @@ func (s *Sampler) noteChanges(now time.Time, snap *snapshot.Snapshot) {
 			s.noteGPU(now, before.Time, was, g)
 		}
 	}
-	for uuid := range s.down {
-		if snap.GPU(uuid) == nil { // only probes named it, and none does now
-			delete(s.down, uuid)
-		}
-	}
+	// A GPU that only probes named is not there once none does.
+	maps.DeleteFunc(s.down, func(uuid string, _ time.Time) bool { return snap.GPU(uuid) == nil })
 }
 
 func (s *Sampler) noteDriver(now time.Time, before, after *snapshot.Snapshot) {

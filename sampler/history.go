@@ -26,8 +26,6 @@ type History struct {
 	ended   []*rowRecord                  // in order of their end
 	alerts  []*alertSpan                  // in order of their raising
 	pruned  time.Time
-
-	standing map[alertKey]*alertSpan // the alerts that stand
 }
 
 // alertSpan is a time in which an alert stood.
@@ -90,7 +88,6 @@ func (h *History) record(now time.Time, snap *snapshot.Snapshot) {
 	h.order = h.order[:len(snap.Rows)]
 	h.store.Commit()
 	h.retire(now, snap.Sequence)
-	h.noteAlerts(now, snap.Alerts)
 }
 
 // row finds a living row, which is nearly always where it was in the last
@@ -146,23 +143,19 @@ func (h *History) forgetGPUs(now time.Time) {
 }
 
 // noteAlerts keeps from when to when each alert stood.
-func (h *History) noteAlerts(now time.Time, alerts []snapshot.Alert) {
-	standing := make(map[alertKey]*alertSpan, len(alerts))
-	for i := range alerts {
-		key := keyOf(&alerts[i])
-		span := h.standing[key]
-		if span == nil {
-			span = &alertSpan{Alert: alerts[i], From: now}
-			h.alerts = append(h.alerts, span)
-		}
-		standing[key] = span
-	}
-	for key, span := range h.standing {
-		if standing[key] == nil {
-			span.Cleared = now
+func (h *History) noteAlerts(now time.Time, raised, ended []*snapshot.Alert) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, a := range ended {
+		for _, span := range h.alerts {
+			if span.Cleared.IsZero() && keyOf(&span.Alert) == keyOf(a) {
+				span.Cleared = now
+			}
 		}
 	}
-	h.standing = standing
+	for _, a := range raised {
+		h.alerts = append(h.alerts, &alertSpan{Alert: *a, From: now})
+	}
 	if n := len(h.alerts); n > mostAlerts {
 		h.alerts = slices.Delete(h.alerts, 0, n-mostAlerts)
 	}

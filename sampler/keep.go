@@ -131,6 +131,7 @@ func restoredGPU(g *snapshot.GPU) *gpu {
 		},
 		state: g.State, since: g.Since, message: g.Message,
 		idleSince: g.IdleSince, xids: g.XIDs,
+		instances: make(map[snapshot.InstanceID]*instanceOutlook),
 	}
 }
 

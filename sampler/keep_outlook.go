@@ -56,9 +56,6 @@ func (s *Sampler) takeOutlooks(kept []keptOutlook) {
 		case r != nil:
 			r.outlook.forecaster = f
 		case g != nil && k.Instance.MIG:
-			if g.instances == nil {
-				g.instances = make(map[snapshot.InstanceID]*instanceOutlook)
-			}
 			g.instances[k.Instance] = &instanceOutlook{outlook: outlook{forecaster: f}, uuid: k.InstanceUUID}
 		case g != nil:
 			g.outlook.forecaster = f

@@ -155,11 +155,5 @@ func (r *roster) history(samples *store.Store, series []*store.Series) (*History
 			h.ended = append(h.ended, row)
 		}
 	}
-	h.standing = make(map[alertKey]*alertSpan)
-	for _, span := range h.alerts {
-		if span.Cleared.IsZero() {
-			h.standing[keyOf(&span.Alert)] = span
-		}
-	}
 	return h, nil
 }

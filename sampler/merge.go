@@ -2,6 +2,7 @@ package sampler
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"time"
 
@@ -139,11 +140,7 @@ func (s *Sampler) identify(now time.Time, gpus []*gpu, answers []probe.Answer) {
 			known.alive = false
 		}
 	}
-	for pid, known := range s.byPID {
-		if known.named != s.sequence {
-			delete(s.byPID, pid)
-		}
-	}
+	maps.DeleteFunc(s.byPID, func(_ int, known *identified) bool { return known.named != s.sequence })
 }
 
 // mayLive reports whether a process may still be there. Of another container's

@@ -1,7 +1,7 @@
 package sampler
 
 import (
-	"slices"
+	"maps"
 	"time"
 
 	"vramscope/forecast"
@@ -167,11 +167,7 @@ type instanceOutlook struct {
 
 func (g *gpu) predictInstances(now time.Time, out *snapshot.GPU) {
 	if g.fresh != nil { // else the instances are unknown
-		for id := range g.instances {
-			if !slices.ContainsFunc(out.Instances, func(in snapshot.Instance) bool { return in.ID == id }) {
-				delete(g.instances, id)
-			}
-		}
+		maps.DeleteFunc(g.instances, func(id snapshot.InstanceID, _ *instanceOutlook) bool { return out.Instance(id) == nil })
 	}
 	for _, o := range g.instances {
 		if len(out.Instances) == 0 {
@@ -183,9 +179,6 @@ func (g *gpu) predictInstances(now time.Time, out *snapshot.GPU) {
 		o := g.instances[in.ID]
 		if o == nil || o.uuid != in.UUID {
 			o = &instanceOutlook{uuid: in.UUID}
-			if g.instances == nil {
-				g.instances = make(map[snapshot.InstanceID]*instanceOutlook)
-			}
 			g.instances[in.ID] = o
 		}
 		o.observe(now, in.Memory.Used, quickPace)

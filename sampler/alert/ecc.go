@@ -56,9 +56,5 @@ func (e *Evaluator) ecc(found []candidate, snap *snapshot.Snapshot, g *snapshot.
 			a.Advice = "results may be wrong; end its jobs and reset it"
 		}
 	}
-	return append(found, candidate{
-		Key:        key{Kind: snapshot.AlertECC, GPUUUID: g.UUID},
-		Hysteresis: hysteresis{Samples: 1, Misses: 1},
-		Alert:      a,
-	})
+	return append(found, candidate{Key: key{Kind: a.Kind, GPUUUID: g.UUID}, Hysteresis: atOnce, Alert: a})
 }

@@ -27,7 +27,7 @@ func (e *Evaluator) driver(found []candidate, snap *snapshot.Snapshot) []candida
 	}
 	return append(found, candidate{
 		Key:        key{Kind: snapshot.AlertDriver},
-		Hysteresis: hysteresis{Samples: 1, Misses: 1},
+		Hysteresis: atOnce,
 		Alert: snapshot.Alert{
 			Kind: snapshot.AlertDriver, Severity: snapshot.Notice, Since: d.Since,
 			Note: "no driver", Message: message, Advice: advice,
@@ -43,7 +43,7 @@ func (e *Evaluator) state(found []candidate, snap *snapshot.Snapshot, g *snapsho
 		return found
 	}
 	a := snapshot.Alert{Kind: snapshot.AlertLost, Severity: snapshot.Notice, GPU: g.Index, GPUUUID: g.UUID, Since: g.Since}
-	h := hysteresis{Samples: 1, Misses: 1}
+	h := atOnce
 	since := ""
 	if !g.Since.IsZero() {
 		since = " since " + clock(g.Since)
@@ -86,12 +86,7 @@ func driverAway(snap *snapshot.Snapshot) bool {
 // throttled alerts where heat or the hardware lower the clocks for longer than
 // a moment. A power cap does that all the time on a busy GPU.
 func (e *Evaluator) throttled(found []candidate, g *snapshot.GPU) []candidate {
-	var reasons []string
-	for _, reason := range g.Throttled {
-		if reason != "power" && !slices.Contains(reasons, reason) {
-			reasons = append(reasons, reason)
-		}
-	}
+	reasons := slices.DeleteFunc(slices.Clone(g.Throttled), func(reason string) bool { return reason == "power" })
 	if len(reasons) == 0 {
 		return found
 	}

@@ -17,6 +17,9 @@ type hysteresis struct {
 	Hold    time.Duration // since the last with it
 }
 
+// atOnce raises and clears an alert without a delay.
+var atOnce = hysteresis{Samples: 1, Misses: 1}
+
 // latch is the state of one candidate's hysteresis.
 type latch struct {
 	Standing bool

@@ -20,7 +20,7 @@ func (e *Evaluator) outOfMemory(found []candidate, snap *snapshot.Snapshot) []ca
 		}
 		found = append(found, candidate{
 			Key:        key{Kind: snapshot.AlertOutOfMemory, GPUUUID: id.GPUUUID, Row: id},
-			Hysteresis: hysteresis{Samples: 1, Misses: 1},
+			Hysteresis: atOnce,
 			Alert: snapshot.Alert{
 				Kind: snapshot.AlertOutOfMemory, Severity: snapshot.Urgent,
 				GPU: t.row.GPU, GPUUUID: id.GPUUUID, Instance: id.Instance, Row: id, Since: t.OutOfMemory.Risen,
@@ -139,11 +139,9 @@ func larger(best, p *snapshot.Process, named snapshot.RowID) *snapshot.Process {
 	switch {
 	case best == nil || p.ID == named:
 		return p
-	case best.ID == named:
+	case best.ID == named || p.Used.Or(-1) <= best.Used.Or(-1):
 		return best
-	}
-	if p.Used.Or(-1) > best.Used.Or(-1) {
+	default:
 		return p
 	}
-	return best
 }

@@ -49,15 +49,11 @@ func briefFullIn(f snapshot.FullIn) string {
 }
 
 func untilFull(d time.Duration) string {
-	if d < 10*time.Minute {
-		return quantity.Duration(d)
-	}
-	switch minutes := int(d.Round(time.Minute) / time.Minute); {
-	case minutes < 100:
+	minutes := int(d.Round(time.Minute) / time.Minute)
+	if d >= 10*time.Minute && minutes < 100 {
 		return number(minutes) + "m"
-	default:
-		return quantity.Duration(d)
 	}
+	return quantity.Duration(d)
 }
 
 // clock is the time of day.

@@ -1,6 +1,7 @@
 package alert
 
 import (
+	"maps"
 	"time"
 
 	"vramscope/internal/quantity"
@@ -70,11 +71,7 @@ func (e *Evaluator) trace(snap *snapshot.Snapshot) {
 	for i := range snap.GPUs {
 		e.traceGPU(snap.Time, &snap.GPUs[i])
 	}
-	for uuid, g := range e.GPUs {
-		if g.tick != e.tick {
-			delete(e.GPUs, uuid)
-		}
-	}
+	maps.DeleteFunc(e.GPUs, func(_ string, g *gpuTrace) bool { return g.tick != e.tick })
 }
 
 func (e *Evaluator) traceRow(now time.Time, p *snapshot.Process) {

@@ -72,9 +72,5 @@ func (e *Evaluator) xid(found []candidate, snap *snapshot.Snapshot, g *snapshot.
 		a.Message += ", " + worst.words + ","
 	}
 	a.Message += " at " + clock(seen.Time)
-	return append(found, candidate{
-		Key:        key{Kind: snapshot.AlertXID, GPUUUID: g.UUID},
-		Hysteresis: hysteresis{Samples: 1, Misses: 1},
-		Alert:      a,
-	})
+	return append(found, candidate{Key: key{Kind: a.Kind, GPUUUID: g.UUID}, Hysteresis: atOnce, Alert: a})
 }
