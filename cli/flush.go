@@ -146,7 +146,7 @@ func probeAdvice(target *snapshot.Process, src *sources) (advice []string) {
 		}
 	}
 	if target.Probe == nil {
-		advice = append(advice, "  who has one        vramscope once   (FLUSH is what a flush would free)")
+		advice = append(advice, "  those with a probe vramscope once   (FLUSH is what a flush would free)")
 	}
 	return advice
 }
