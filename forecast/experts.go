@@ -42,9 +42,7 @@ type claims [experts]float64
 // panel is what the experts know of the series now.
 type panel struct {
 	holt        *holt
-	short, long line
-	hasShort    bool
-	hasLong     bool
+	short, long line // zero for too few samples
 	phase       seasonalPhase
 	hasPhase    bool
 	mean        float64 // above the newest sample
@@ -63,13 +61,9 @@ func (p *panel) claim(horizon int) claims {
 	var c claims
 	c[dampedHolt] = p.holt.at(horizon) - p.last
 	seconds := min(Horizons[horizon].Seconds(), foresight*p.age)
-	if p.hasShort {
-		c[driftShort] = p.short.ahead(seconds / shortTau)
-	}
-	if p.hasLong {
-		c[driftLong] = p.long.ahead(seconds / longTau)
-		c[lineLong] = p.long.height + c[driftLong]
-	}
+	c[driftShort] = p.short.ahead(seconds / shortTau)
+	c[driftLong] = p.long.ahead(seconds / longTau)
+	c[lineLong] = p.long.height + c[driftLong]
 	c[meanLong], c[medianLong] = p.mean, p.median
 	c[reverting] = p.reversion.ahead(Horizons[horizon].Seconds())
 	if p.hasPhase {

@@ -91,7 +91,7 @@ func (s *state) begin(y float64) {
 	s.Long.observe(0, 0)
 	s.Mean.observe(0, 0)
 	s.Changepoint.Line.observe(0, 0)
-	s.Minima.begin(y)
+	s.Minima.Lowest, s.Minima.WindowEnd = y, int64(windowLength)
 	s.Sawtooth.Extreme = y
 }
 

@@ -80,16 +80,19 @@ func (m *minima) rises(r *row, n int, swings bool) bool {
 	const (
 		dominates    = 0.3 // a step's share
 		chance       = 3.5 // standard deviations
-		chanceOfLife = 6   // likewise, of a life: it has many stretches
+		chanceOfLife = 6.0 // likewise, of a life: it has many stretches
 		freed        = 0.1 // more than this share of what was freed before must be new
 		within       = 2   // windows' falls
 	)
 	lows := newest(r.lows, n)
 	from, to := lows[0], lows[n-1]
 	grown := to - from
-	before := highest(r.lows[:len(r.lows)-n])
+	before := 0.0
 	if !r.life {
-		before = max(before, m.Highest)
+		before = m.Highest
+	}
+	for _, low := range r.lows[:len(r.lows)-n] {
+		before = max(before, low)
 	}
 	fresh := to - max(before, from)
 	if fresh < max(notable*to, least, freed*(before-from)) || swings && grown < within*float64(m.Falls) {
@@ -102,11 +105,11 @@ func (m *minima) rises(r *row, n int, swings bool) bool {
 	if largest > dominates*grown || !concordant(lows) {
 		return false
 	}
-	s := stepsOf(lows)
+	s, deviations := stepsOf(lows), chance
 	if r.life {
-		return grown > chanceOfLife*s.wandering()
+		deviations = chanceOfLife
 	}
-	return grown > chance*s.wandering()
+	return grown > deviations*s.wandering()
 }
 
 // lasts reports whether the steps of the newest n levels cannot have become much
@@ -250,14 +253,6 @@ func theilSen(y []float64) float64 {
 			slopes = append(slopes, (y[i]-y[j])/float64(i-j))
 		}
 	}
-	return middle(slopes)
-}
-
-// middle is the upper median; it sorts its argument.
-func middle(v []float64) float64 {
-	if len(v) == 0 {
-		return 0
-	}
-	slices.Sort(v)
-	return v[len(v)/2]
+	slices.Sort(slopes)
+	return slopes[len(slopes)/2]
 }

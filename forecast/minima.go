@@ -2,7 +2,6 @@ package forecast
 
 import (
 	"math"
-	"slices"
 	"time"
 )
 
@@ -54,10 +53,6 @@ type minima struct {
 
 	Highest  float64 // the highest low that has left the ring, forgotten over hours
 	LeakRate float64 // bytes per second
-}
-
-func (m *minima) begin(y float64) {
-	m.Lowest, m.WindowEnd = y, int64(windowLength)
 }
 
 // sound reports whether every index lies within its array.
@@ -217,11 +212,3 @@ func (m *minima) noise(samples float64) float64 {
 
 // newest is the last n levels.
 func newest(levels []float64, n int) []float64 { return levels[len(levels)-n:] }
-
-// highest is the highest level, 0 without levels.
-func highest(levels []float64) float64 {
-	if len(levels) == 0 {
-		return 0
-	}
-	return slices.Max(levels)
-}

@@ -86,8 +86,8 @@ func (s *state) nearest() int {
 func (s *state) panel() panel {
 	median := s.Seasons.median(s.Now, int64(1e9*min(max(medianSpan, medianSamples*s.Step), 1e8)))
 	p := panel{holt: &s.Holt, last: s.Last, reversion: s.Auto.reversion(s.Step), mean: s.Mean.height(), median: median - s.Last, age: float64(s.Now) / 1e9}
-	p.short, p.hasShort = s.Short.line()
-	p.long, p.hasLong = s.Long.line()
+	p.short, _ = s.Short.line()
+	p.long, _ = s.Long.line()
 	p.phase, p.hasPhase = s.Seasons.phase(s.Now, s.Last)
 	return p
 }

@@ -1,6 +1,9 @@
 package forecast
 
-import "math"
+import (
+	"math"
+	"slices"
+)
 
 const (
 	residualCap = 96
@@ -33,30 +36,17 @@ func (r *residuals) add(now int64, err float64) {
 	r.Last = now
 	v := float32(err)
 	if r.Size == residualCap {
-		i := r.find(r.Ring[r.Next])
-		copy(r.Sorted[i:r.Size-1], r.Sorted[i+1:r.Size])
+		i, _ := slices.BinarySearch(r.Sorted[:], r.Ring[r.Next])
+		copy(r.Sorted[i:], r.Sorted[i+1:])
 		r.Size--
 	}
 	r.Ring[r.Next] = v
 	r.Next = (r.Next + 1) % residualCap
-	i := r.find(v)
+	i, _ := slices.BinarySearch(r.Sorted[:r.Size], v)
 	copy(r.Sorted[i+1:r.Size+1], r.Sorted[i:r.Size])
 	r.Sorted[i] = v
 	r.Size++
 	r.Spread = r.spread()
-}
-
-// find is the place of the first that is not less than v.
-func (r *residuals) find(v float32) int {
-	low, high := 0, int(r.Size)
-	for low < high {
-		if mid := (low + high) / 2; r.Sorted[mid] < v {
-			low = mid + 1
-		} else {
-			high = mid
-		}
-	}
-	return low
 }
 
 // spread is an interval's bounds relative to its median, in bytes: lower ≤ 0,
@@ -80,9 +70,8 @@ func (r *residuals) spread() spread {
 	}
 }
 
-// independent is how many independent errors the ring's are worth: the
-// effective sample size n(1−ρ)/(1+ρ) of a first-order autoregression, ρ being
-// the correlation of neighbours (Bayley, Hammersley 1946).
+// independent is how many independent errors the ring's are worth: n(1−ρ)/(1+ρ), ρ
+// being the correlation of neighbours (Bayley, Hammersley 1946).
 func (r *residuals) independent() float64 {
 	const closest, fewest = 0.95, 2
 	n := float64(r.Size)
