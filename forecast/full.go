@@ -47,7 +47,7 @@ func (s *state) crossing(room float64, path func(*outlook) float64) (time.Durati
 	if above < room || above <= 0 {
 		return 0, false
 	}
-	for i := last; ; i-- {
+	for i := last; i >= 0; i-- {
 		var below float64
 		var start time.Duration
 		if i > 0 {
@@ -57,9 +57,7 @@ func (s *state) crossing(room float64, path func(*outlook) float64) (time.Durati
 			share := (room - below) / (above - below)
 			return start + time.Duration(share*float64(Horizons[i]-start)), true
 		}
-		if i == 0 {
-			return 0, true
-		}
 		above = below
 	}
+	return 0, true
 }

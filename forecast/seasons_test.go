@@ -117,8 +117,7 @@ func TestFullInCountsPeaks(t *testing.T) {
 // Noise has peaks too, at intervals that may look even for a while.
 func TestNoiseHasNoSeasonalPhase(t *testing.T) {
 	for seed := range uint64(20) {
-		for _, g := range []string{"noise", "mean reversion"} {
-			g, _ := regime.Named(g)
+		for _, g := range []regime.Regime{{Name: "noise", Make: regime.Noise}, {Name: "mean reversion", Make: regime.MeanReversion}} {
 			y := g.Make(regime.Seeded(seed))
 			f := New()
 			n := 0

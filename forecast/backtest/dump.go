@@ -23,8 +23,14 @@ type Dump struct {
 // table is one CSV file.
 type table struct {
 	file *os.File
-	buf  *bufio.Writer
 	csv  *csv.Writer
+}
+
+func (t *table) write(row ...string) error {
+	if err := t.csv.Write(row); err != nil {
+		return fmt.Errorf("dump: %w", err)
+	}
+	return nil
 }
 
 // NewDump makes the files, and the directory where it is missing. Files of an
@@ -47,10 +53,9 @@ func NewDump(dir string) (*Dump, error) {
 		if err != nil {
 			return nil, errors.Join(fmt.Errorf("dump: %w", err), d.Close())
 		}
-		buf := bufio.NewWriterSize(file, 1<<16)
-		*t.table = table{file: file, buf: buf, csv: csv.NewWriter(buf)}
-		if err := t.table.csv.Write(t.titles); err != nil {
-			return nil, errors.Join(fmt.Errorf("dump: %w", err), d.Close())
+		*t.table = table{file: file, csv: csv.NewWriter(bufio.NewWriterSize(file, 1<<16))} // csv takes a large buffer as its own
+		if err := t.table.write(t.titles...); err != nil {
+			return nil, errors.Join(err, d.Close())
 		}
 	}
 	return d, nil
@@ -69,8 +74,8 @@ func (d *Dump) write(id string, sample *Sample, answer *Answer) error {
 		for _, v := range [...]int64{in.Median, in.Lower80, in.Upper80, in.Lower95, in.Upper95} {
 			d.row = append(d.row, strconv.FormatInt(v, 10))
 		}
-		if err := d.forecasts.csv.Write(d.row); err != nil {
-			return fmt.Errorf("dump forecasts: %w", err)
+		if err := d.forecasts.write(d.row...); err != nil {
+			return err
 		}
 	}
 	if answer.Fills {
@@ -78,18 +83,16 @@ func (d *Dump) write(id string, sample *Sample, answer *Answer) error {
 		if answer.Full.Latest > 0 {
 			latest = decimal(answer.Full.Latest.Seconds())
 		}
-		d.row = append(d.row[:0], id, t, decimal(answer.Full.Median.Seconds()), decimal(answer.Full.Earliest.Seconds()), latest)
-		if err := d.full.csv.Write(d.row); err != nil {
-			return fmt.Errorf("dump times to full: %w", err)
+		if err := d.full.write(id, t, decimal(answer.Full.Median.Seconds()), decimal(answer.Full.Earliest.Seconds()), latest); err != nil {
+			return err
 		}
 	}
-	if state := stateOf(answer.Trend); state != "" && state != d.state {
-		d.state = state
-		if err := d.leaks.csv.Write([]string{id, t, state}); err != nil {
-			return fmt.Errorf("dump leaks: %w", err)
-		}
+	state := stateOf(answer.Trend)
+	if state == "" || state == d.state {
+		return nil
 	}
-	return nil
+	d.state = state
+	return d.leaks.write(id, t, state)
 }
 
 // stateOf is the state as in leaks.csv, "" for too few samples.
@@ -115,7 +118,7 @@ func (d *Dump) Close() error {
 			continue
 		}
 		t.csv.Flush()
-		failed = cmp.Or(failed, t.csv.Error(), t.buf.Flush(), t.file.Close())
+		failed = cmp.Or(failed, t.csv.Error(), t.file.Close())
 		t.file = nil
 	}
 	if failed != nil {

@@ -126,11 +126,7 @@ func TestCoverageAtAnySamplingInterval(t *testing.T) {
 // The demo's leaking GPU, and any like it, is announced four minutes ahead
 // within 5 %.
 func TestLeakIsAnnouncedFourMinutesAhead(t *testing.T) {
-	g, ok := regime.Named("leak")
-	if !ok {
-		t.Fatal("there is no leak")
-	}
-	y := g.Make(regime.Seeded(77))
+	y := regime.Leak(regime.Seeded(77))
 	end := float64(len(y) - 1)
 	f := forecast.New()
 	s := Evenly("leak", 1, int64(regime.Capacity), y)

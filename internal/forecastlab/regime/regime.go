@@ -29,16 +29,6 @@ func All() []Regime {
 	}
 }
 
-// Named is the regime of a name; false: there is none.
-func Named(name string) (Regime, bool) {
-	for _, g := range All() {
-		if g.Name == name {
-			return g, true
-		}
-	}
-	return Regime{}, false
-}
-
 // Seeded is the randomness of one series.
 func Seeded(seed uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, 42)) }
 
