@@ -10,8 +10,7 @@ const (
 )
 
 // changepoint is the start of a new course: for some moments the series has
-// followed a line away from what was forecast. Earlier errors say nothing about
-// it, and how long it lasts is unknown.
+// followed a line away from what was forecast.
 type changepoint struct {
 	Line   regression
 	Since  int64 // ns
@@ -62,9 +61,8 @@ func (s *spread) misses(err float64) bool {
 }
 
 // reach widens an interval around a change by the new course, until the horizon has
-// errors made since. A course lasts at most nine times as long as it has lasted
-// already with odds of nine to one, and thirty-nine times with odds of thirty-nine
-// to one (Gott 1993). near is the interval of the nearest horizon.
+// errors made since. A course lasts at most k times as long as it has lasted already
+// with odds of k to one (Gott 1993). near is the interval of the nearest horizon.
 func (c *course) reach(s, near spread, change, horizon float64) spread {
 	const until = 2.5 // horizons
 	if !c.on || c.age > until*horizon {

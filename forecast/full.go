@@ -12,15 +12,13 @@ type FullIn struct {
 // extrapolated: any line fits two or three.
 const fewCycles = 4
 
-// FullIn is when the series will have grown by free bytes: the first time at
-// which the median path reaches that and stays there up to the last horizon.
-// A passing peak does not count; otherwise a sawtooth close to the limit would
-// raise an alarm with every cycle. Of a rising sawtooth the peaks count. Earliest is
-// the same for the path of the upper 80 % bound, Latest for that of the lower one,
-// and later by the usual time between samples, because the next sample may come
-// that late. Free below zero counts as zero. FullIn is false where the time lies
-// beyond the last horizon or is longer than the series has been watched (a rise
-// lasts as long again at even odds), and where there are too few samples.
+// FullIn is when the series will have grown by free bytes: the first time at which
+// the median path reaches that and stays there up to the last horizon. A passing
+// peak does not count, but the peaks of a rising sawtooth do. Earliest is the same
+// for the upper 80 % bound, Latest for the lower one, later by the usual time
+// between samples. Free below zero counts as zero. FullIn is false for too few
+// samples, and where the time lies beyond the last horizon or is longer than the
+// series has been watched: a rise lasts as long again at even odds.
 func (f *Forecaster) FullIn(free int64) (FullIn, bool) {
 	s := &f.state
 	if s.Count < MinSamples || s.Now < fewCycles*s.Sawtooth.period(s.Now, s.Step) {

@@ -21,9 +21,8 @@ import (
 //   - nor do the steps of any stretch up to three times as long.
 //
 // A line through the steps over time shows how much smaller they have become. Its
-// error is that of a local level (Harvey, Forecasting, Structural Time Series Models
-// and the Kalman Filter, 1989, chapter 2): a part of each step is undone by the
-// next, as noise is, and a part stays, as a burst does. So it fits both.
+// error is that of a local level: a part of each step is undone by the next, as noise
+// is, and a part stays, as a burst does.
 
 // judge decides again whether the series leaks. A window has so many minutes and
 // samples; swings is true of a sawtooth.

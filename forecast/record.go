@@ -9,14 +9,12 @@ const (
 	pendingCap        = pendingPerHorizon + 1
 
 	// priorSamples is how much the next shorter horizon's experience counts: as
-	// much as so many forecasts of the present claim's size. A claim larger than
-	// all before has hardly any record of its own, so that the trend which a
-	// single step leaves behind is not believed.
+	// much as so many forecasts of the present claim's size. So the trend that a
+	// single step leaves behind, larger than all before, is not believed.
 	priorSamples = 3
 
 	// samplesPerReturn scales that prior for experts that return to a level: so
-	// many forecasts within one horizon's length count as one. One return proves
-	// little, however many samples show it.
+	// many forecasts within one horizon's length count as one.
 	samplesPerReturn = 6
 
 	// fresher is how much more the shorter horizon counts for the choice of the
@@ -40,15 +38,13 @@ type promise struct {
 type credit struct {
 	Loss, Naive float64 // Σ ω|e−sd|, Σ ω|e| with ω = |d|/(|d|+|e|); s is the share then believed; 1 for trends, which are judged as a whole
 
-	// For trends Σ e in the direction of d and Σ |d|; e is cut to ±1.5|d|, so that
-	// one step cannot outweigh a hundred claims. For returns to a level Σ de and
-	// Σ d²: least squares.
+	// For trends Σ e in the direction of d, cut to ±1.5|d|, and Σ |d|; for returns
+	// to a level Σ de and Σ d²: least squares.
 	Came, Claimed float64
 }
 
 // accounts is the number of credits: one for each expert, and a second one for
-// those that rest on a level, for the times when the series stands still. Then it
-// often stays where it is; while it moves it would return.
+// those that rest on a level, for the times when the series stands still.
 const accounts = experts + 2
 
 func account(expert int, still bool) int {
@@ -145,8 +141,7 @@ func (r *record) age(seconds, halfLife float64) {
 }
 
 // hindsight is a mean of a forecast's own error and the one that it would have had
-// with the present weights. The younger the series was, the less its weights were
-// worth, and the more the second one counts.
+// with the present weights, which counts for more the younger the series is.
 func (r *record) hindsight(p *promise, now int64, err, happened, horizon float64) float64 {
 	var c claims
 	for i, claimed := range p.Claims {

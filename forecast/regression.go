@@ -2,11 +2,9 @@ package forecast
 
 import "math"
 
-// regression is least squares over time, in which a sample that is τ old
-// counts 1/e. It is kept as sums of powers of x (time in units of τ) and y
-// (bytes), both measured from the newest sample, which therefore lies at the
-// origin: each new one discounts the sums and moves that origin, and no digits
-// are lost to the height of the series.
+// regression is least squares over time, in which a sample that is τ old counts 1/e:
+// sums of powers of x (time in units of τ) and y (bytes). The origin moves with the
+// newest sample, so that no digits are lost to the height of the series.
 type regression struct {
 	X  [5]float64 // Σ x⁰ … Σ x⁴
 	Y  [3]float64 // Σ y, Σ xy, Σ x²y
@@ -43,9 +41,8 @@ func (r *regression) observe(dx, dy float64) {
 	}
 }
 
-// vanishing is less than any meaningful sum of bytes or of their squares. The sums
-// of a series that stands still for hours would shrink to denormal numbers, which
-// processors compute with many times as slowly.
+// vanishing is less than any meaningful sum. The sums of a constant series would
+// shrink to denormal numbers, which processors compute with many times as slowly.
 const vanishing = 1e-200
 
 // settled is v, or 0 where that is vanishing.
@@ -122,8 +119,7 @@ func (r *regression) line() (line, bool) {
 }
 
 // bends is the share of the line's squared errors that a parabola must remove for
-// growth to count as slowing. Noise and steps stay far below, and the test assumes
-// nothing about the correlation of errors.
+// growth to count as slowing. Noise and steps stay far below.
 const bends = 0.6
 
 func (r *regression) parabola(l *line, rest float64) {

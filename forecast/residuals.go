@@ -22,9 +22,8 @@ type residuals struct {
 	Spread spread
 }
 
-// due reports whether another error is worth adding. Neighbouring errors are nearly
-// equal, and the ring should cover a dozen horizons (two dozen of an old series),
-// but hardly more than two hours.
+// due reports whether another error is worth adding: the ring should cover a dozen
+// horizons (two dozen of an old series), but hardly more than two hours.
 func (r *residuals) due(now int64, horizon float64) bool {
 	age := float64(now) / 1e9
 	apart := max(4, horizon/11, min(horizon/4, age/150, 82))
@@ -54,9 +53,8 @@ func (r *residuals) add(now int64, err float64) {
 type spread struct{ Lower80, Upper80, Lower95, Upper95 float64 }
 
 // spread takes the bounds from the errors, with conformal ranks: of n independent
-// errors the k-th has k/(n+1) below it. Errors of overlapping forecasts are
-// correlated; then ranks are those of fewer errors, a little further out because
-// each of the few is smeared over its neighbours.
+// errors the k-th has k/(n+1) below it. Correlated errors have the ranks of fewer, a
+// little further out because each of the few is smeared over its neighbours.
 func (r *residuals) spread() spread {
 	const smeared = 0.15
 	n, independent := float64(r.Size), r.independent()
@@ -155,10 +153,9 @@ func (w *widening) measure(wide, horizon float64, errors uint8) {
 
 // over is how much wider an interval without errors of its own is than that of the
 // next shorter horizon, when it is so many times as far ahead: a power of that
-// factor. The power is a random walk's (½), nearer to 1 the more the forecast follows
-// a trend and nearer to 0 the more it returns to a level, and then what the shorter
-// horizons show, weighted by their number of errors. It may be negative, because
-// what they show is partly chance.
+// factor. The power is a mean of what the shorter horizons show, weighted by their
+// number of errors, and of a prior: a random walk's (½), nearer to 1 the more the
+// forecast follows a trend and nearer to 0 the more it returns to a level.
 func (w *widening) over(expert int, share, farther float64) float64 {
 	const (
 		prior    = 4    // errors

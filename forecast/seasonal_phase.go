@@ -111,9 +111,8 @@ func (r *seasonalPhase) ahead(seconds float64) (phase, peaks float64) {
 const astray = 0.25
 
 // claim is the change of the series. The present cycle continues as the last one did
-// from this place. Later cycles are as the last one, higher by the growth; the
-// further ahead, the less certain the phase, so that less of the shape is left and
-// more of the median: the mean of a wave whose phase is a normal deviate.
+// from this place. Later cycles are as the last one, higher by the growth, and nearer
+// to its median the less certain the phase: the mean of a wave with a normal phase.
 func (r *seasonalPhase) claim(seconds, last float64) float64 {
 	phase, peaks := r.ahead(seconds)
 	if peaks == 0 {

@@ -22,9 +22,8 @@ func naiveVerdict() verdict {
 }
 
 // weigh combines a horizon's own record, of so many forecasts within its length,
-// with the next shorter horizon's. The share borrowed for a trend is smaller where
-// the lender borrowed too: growth that has lasted a minute says less about the next
-// quarter of an hour.
+// with the next shorter horizon's. Less is borrowed for a trend where the lender
+// borrowed too: a minute of growth says little about the next quarter of an hour.
 func (r *record) weigh(c *claims, still bool, perHorizon float64, shorter *weights) weights {
 	const lent = 0.95
 	var t weights
@@ -69,8 +68,7 @@ func (v *verdict) believed(expert int) float64 {
 }
 
 // opinion is the change that the experts expect: a mean of the best one and those
-// that are hardly worse, weighted by how close they are to it. Which of several good
-// ones is best is mostly chance, and their errors partly cancel.
+// that are hardly worse, weighted by how close they are, so that errors partly cancel.
 func (v *verdict) opinion(c *claims, best int) float64 {
 	const hardly = 0.1
 	var sum, total float64
