@@ -1,9 +1,6 @@
 package store
 
-import (
-	"slices"
-	"sort"
-)
+import "sort"
 
 // chain is the sealed blocks of a series in one resolution, oldest first. It is
 // immutable: adding and forgetting make a new one. Segments that do not touch
@@ -33,13 +30,10 @@ func (g *segment) end(size int64) int64 { return g.start + int64(g.blocks)*size 
 func (c chain) push(start, size int64, f frame, work []byte) chain {
 	n := len(c)
 	if n == 0 || c[n-1].end(size) != start || c[n-1].blocks >= segmentBlocks || len(c[n-1].data) >= segmentBytes {
-		longer := make(chain, n+1)
-		copy(longer, c)
-		longer[n] = segment{data: string(appendFrame(work[:0], f)), start: start, blocks: 1}
-		return longer
+		longer := append(make(chain, 0, n+1), c...)
+		return append(longer, segment{data: string(appendFrame(work[:0], f)), start: start, blocks: 1})
 	}
-	same := make(chain, n)
-	copy(same, c)
+	same := append(make(chain, 0, n), c...)
 	g := &same[n-1]
 	g.blocks++
 	last, _, ok := takeFrame(g.data[g.lastFrame:])
@@ -57,22 +51,21 @@ func (c chain) push(start, size int64, f frame, work []byte) chain {
 
 // forget drops the segments that lie wholly before an ordinal.
 func (c chain) forget(before, size int64) chain {
-	n := 0
-	for n < len(c) && c[n].end(size) <= before {
-		n++
-	}
-	if n == len(c) {
-		return nil
-	}
+	n := c.after(before, size)
 	if n == 0 {
 		return c
 	}
-	return slices.Clone(c[n:]) // a subslice would keep the forgotten segments
+	return append(chain(nil), c[n:]...) // a subslice would keep the forgotten segments
+}
+
+// after is the index of the first segment that ends after an ordinal.
+func (c chain) after(ordinal, size int64) int {
+	return sort.Search(len(c), func(i int) bool { return c[i].end(size) > ordinal })
 }
 
 // find gives the block that begins at ordinal start.
 func (c chain) find(start, size int64) (frame, bool) {
-	i := sort.Search(len(c), func(i int) bool { return c[i].end(size) > start })
+	i := c.after(start, size)
 	if i == len(c) || c[i].start > start {
 		return frame{}, false
 	}
@@ -91,8 +84,7 @@ func (c chain) find(start, size int64) (frame, bool) {
 // first. Equal blocks follow each other with fresh false: what the frame
 // decodes to is what it decoded to before.
 func (c chain) blocks(from, to, size int64, visit func(start int64, f *frame, fresh bool)) {
-	i := sort.Search(len(c), func(i int) bool { return c[i].end(size) > from })
-	for ; i < len(c) && c[i].start < to; i++ {
+	for i := c.after(from, size); i < len(c) && c[i].start < to; i++ {
 		start := c[i].start
 		for data := c[i].data; start < to; {
 			f, rest, ok := takeFrame(data)

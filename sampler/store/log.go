@@ -1,9 +1,9 @@
 package store
 
-import "sync"
-
-// defaultEvents is how many events a Log keeps.
-const defaultEvents = 10_000
+import (
+	"cmp"
+	"sync"
+)
 
 // Log has the newest events. When it is full a new event replaces the oldest. It
 // is safe for concurrent use.
@@ -16,10 +16,7 @@ type Log[E any] struct {
 
 // NewLog makes a log of at most most events; 0 means 10,000.
 func NewLog[E any](most int) *Log[E] {
-	if most <= 0 {
-		most = defaultEvents
-	}
-	return &Log[E]{most: most}
+	return &Log[E]{most: cmp.Or(max(most, 0), 10_000)}
 }
 
 // Append adds an event.

@@ -107,7 +107,7 @@ func (st *state) sound(s *Store, r *Series) bool {
 	if st.start < -blockTicks || st.start > s.next || st.cursor < -blockTicks || st.cursor > st.start || (st.start-st.cursor)%blockTicks != 0 {
 		return false
 	}
-	if r.closed && r.head == nil && len(st.full) == 0 && len(st.buckets) == 0 && st.tail.data == "" && !st.pending.known {
+	if r.closed && st.empty() {
 		return true // all of it is forgotten
 	}
 	// A series whose turn has come rolls at the next tick, not later; an open
@@ -121,7 +121,7 @@ func (st *state) sound(s *Store, r *Series) bool {
 	}
 	// Folding asks for the time of every tick from the cursor on that has a
 	// sample. Only before the very first tick may a block reach further back.
-	if st.cursor < s.ticks.first() && (s.ticks.first() != 0 || st.pending.known || !st.emptyBefore(0)) {
+	if st.cursor < s.ticks.first() && (s.ticks.first() != 0 || st.pending.known || !st.noneBeforeZero()) {
 		return false
 	}
 	return st.full.within(st.start, blockTicks) && st.buckets.within(s.buckets.end, blockBuckets) &&
@@ -129,9 +129,8 @@ func (st *state) sound(s *Store, r *Series) bool {
 		(!st.pending.known || st.pending.ordinal < s.buckets.end)
 }
 
-// emptyBefore reports that the block at the cursor has no sample before an
-// ordinal that lies in it.
-func (st *state) emptyBefore(ordinal int64) bool {
+// noneBeforeZero reports that the block at the cursor has no sample before ordinal 0.
+func (st *state) noneBeforeZero() bool {
 	f, ok := st.full.find(st.cursor, blockTicks)
 	if !ok {
 		return true
@@ -141,7 +140,7 @@ func (st *state) emptyBefore(ordinal int64) bool {
 	if _, ok := f.decode(blockTicks, &m, values[:]); !ok {
 		return false
 	}
-	return m.before(int(ordinal-st.cursor)) == 0
+	return m.before(int(-st.cursor)) == 0
 }
 
 // within reports that the segments are in order and end by an ordinal; a block

@@ -73,9 +73,10 @@ func (r *Series) Append(v int64) {
 func (r *Series) Close() { r.closed = true }
 
 // forgotten reports that a closed series is empty.
-func (r *Series) forgotten() bool {
-	st := r.state.Load()
-	return r.closed && r.head == nil && len(st.full) == 0 && len(st.buckets) == 0 && st.tail.data == "" && !st.pending.known
+func (r *Series) forgotten() bool { return r.closed && r.state.Load().empty() }
+
+func (st *state) empty() bool {
+	return st.head == nil && len(st.full) == 0 && len(st.buckets) == 0 && st.tail.data == "" && !st.pending.known
 }
 
 // roll seals the head's block and starts the next, folds the blocks that have left

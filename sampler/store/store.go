@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"sync/atomic"
 	"time"
 )
@@ -11,12 +12,6 @@ type Options struct {
 	BucketWidth time.Duration // of the coarse resolution: 15 s
 	BucketSpan  time.Duration // how far back from now the coarse resolution reaches: 24 h
 }
-
-const (
-	defaultFullSamples = 3600
-	defaultBucketWidth = 15 * time.Second
-	defaultBucketSpan  = 24 * time.Hour
-)
 
 // Store has the series of a box. The package comment says which calls may be
 // concurrent.
@@ -53,16 +48,11 @@ type view struct {
 
 // New makes an empty store.
 func New(o Options) *Store {
-	if o.FullSamples <= 0 {
-		o.FullSamples = defaultFullSamples
+	s := &Store{
+		fullSamples: int64(cmp.Or(max(o.FullSamples, 0), 3600)),
+		width:       int64(cmp.Or(max(o.BucketWidth, 0), 15*time.Second)),
+		span:        int64(cmp.Or(max(o.BucketSpan, 0), 24*time.Hour)),
 	}
-	if o.BucketWidth <= 0 {
-		o.BucketWidth = defaultBucketWidth
-	}
-	if o.BucketSpan <= 0 {
-		o.BucketSpan = defaultBucketSpan
-	}
-	s := &Store{fullSamples: int64(o.FullSamples), width: int64(o.BucketWidth), span: int64(o.BucketSpan)}
 	s.published.Store(&view{})
 	return s
 }
