@@ -9,6 +9,7 @@ import (
 
 	gonvml "github.com/NVIDIA/go-nvml/pkg/nvml"
 
+	"vramscope/internal/panics"
 	"vramscope/internal/quantity"
 	"vramscope/metric"
 )
@@ -40,7 +41,7 @@ type throughput struct {
 	started        time.Time
 	measured       time.Time
 	received, sent metric.Int
-	panicked       any // what the measurement panicked with: raised by the next reading
+	panic          *panics.Caught // of the measurement: the next reading panics with it
 }
 
 // Complete makes Read wait for each GPU's first PCIe throughput, which takes
@@ -56,9 +57,7 @@ func (r *reading) readThroughput() {
 	t := &r.throughput
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.panicked != nil {
-		panic(t.panicked)
-	}
+	t.panic.Again()
 	if t.pending == nil && (t.started.IsZero() || r.started.Sub(t.started) >= throughputInterval) && r.gate.enterShort() == nil {
 		t.started, t.pending = r.started, make(chan struct{})
 		go t.measure(r.handle, &r.gate, r.options.Now)
@@ -80,11 +79,11 @@ func (r *reading) readThroughput() {
 func (t *throughput) measure(handle gonvml.Device, gate *gate, now func() time.Time) {
 	var received, sent metric.Int
 	defer func() {
-		panicked := recover()
+		caught := panics.Catch(recover())
 		gate.leaveShort()
 		t.mu.Lock()
 		defer t.mu.Unlock()
-		t.received, t.sent, t.measured, t.panicked = received, sent, now(), panicked
+		t.received, t.sent, t.measured, t.panic = received, sent, now(), caught
 		close(t.pending)
 		t.pending = nil
 	}()
