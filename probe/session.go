@@ -141,8 +141,7 @@ func (s *session) wait(ctx context.Context) error {
 				return nil
 			}
 		case j := <-s.probe.jobs:
-			result, err := s.client.Flush(j.ctx, j.request)
-			j.done <- flushed{result, err}
+			err := s.flush(j)
 			s.helloAt = time.Time{} // the sizes of the program's caches may have changed
 			if err == nil || isRefusal(err) || errors.Is(err, ErrLate) || j.ctx.Err() != nil {
 				return nil // ask at once for the new stats
@@ -150,4 +149,12 @@ func (s *session) wait(ctx context.Context) error {
 			return err
 		}
 	}
+}
+
+// flush answers the job, also where it panics: the caller waits.
+func (s *session) flush(j job) error {
+	f := flushed{err: errClosed}
+	defer func() { j.done <- f }()
+	f.result, f.err = s.client.Flush(j.ctx, j.request)
+	return f.err
 }
