@@ -72,8 +72,10 @@ func (p *program) runAttach(ctx context.Context, pid int, f attachFlags) error {
 	a := attacher(table, auditLog(table, time.Now))
 	plan := a.Examine(ctx, id)
 	switch {
+	case f.dryRun && !plan.Possible():
+		return attachFailure(&plan, plan.Refusal())
 	case f.dryRun:
-		return p.writePlan(table, &plan)
+		return p.print([]byte(p.planText(table, &plan)))
 	case plan.Possible() && !f.yes:
 		if err := p.confirm(p.planText(table, &plan) + "Attach?"); err != nil {
 			return err
@@ -89,13 +91,6 @@ func (p *program) runAttach(ctx context.Context, pid int, f attachFlags) error {
 		return attachFailure(&plan, err)
 	}
 	return p.print([]byte(attachedText(pid, &result)))
-}
-
-func (p *program) writePlan(table *process.Table, plan *attach.Plan) error {
-	if !plan.Possible() {
-		return attachFailure(plan, plan.Refusal())
-	}
-	return p.print([]byte(p.planText(table, plan)))
 }
 
 // planText is what the monitor's dialog says, in lines.

@@ -16,7 +16,6 @@ import (
 	forecaster "vramscope/forecast"
 	"vramscope/forecast/backtest"
 	"vramscope/internal/text"
-	"vramscope/schema"
 )
 
 type backtestFlags struct {
@@ -91,14 +90,7 @@ func (p *program) runBacktest(path string, f backtestFlags) error {
 		return fmt.Errorf("backtest: %w", err)
 	}
 	r := backtestReport{name: name, trace: trace, scores: scores, signs: p.glyphs(&s)}
-	if f.format != "json" {
-		return p.print([]byte(r.table(p.outputWidth())))
-	}
-	document, err := schema.Encode(r.document())
-	if err != nil {
-		return fmt.Errorf("backtest: %w", err)
-	}
-	return p.print(document)
+	return p.printAs(f.format, r.document(), r.table(p.outputWidth()))
 }
 
 // openTrace reads a file, or standard input for "-"; name is for messages.
@@ -107,17 +99,14 @@ func (p *program) openTrace(path string) (trace *backtest.Trace, name string, er
 		trace, err = parseTrace(p.stdin, "standard input")
 		return trace, "standard input", err
 	}
-	trace, err = readTrace(path)
-	return trace, filepath.Base(path), err
-}
-
-func readTrace(path string) (*backtest.Trace, error) {
+	name = filepath.Base(path)
 	file, err := os.Open(path)
 	if err != nil {
-		return nil, &failure{code: exitFailure, err: err, message: fmt.Sprintf("open %s: %v", text.Clean(path), withoutPath(err))}
+		return nil, name, &failure{code: exitFailure, err: err, message: fmt.Sprintf("open %s: %v", text.Clean(path), withoutPath(err))}
 	}
 	defer func() { _ = file.Close() }() // nothing was written
-	return parseTrace(file, path)
+	trace, err = parseTrace(file, path)
+	return trace, name, err
 }
 
 func parseTrace(r io.Reader, path string) (*backtest.Trace, error) {

@@ -13,16 +13,7 @@ import (
 
 // writeFlush writes the result. The exit code is 1 if the flush failed or was stopped.
 func (p *program) writeFlush(before *snapshot.Snapshot, target *snapshot.Process, r *flush.Result, format string, s *config.Settings) error {
-	var text []byte
-	if format == "json" {
-		var err error
-		if text, err = flushJSON(before, target, r); err != nil {
-			return err
-		}
-	} else {
-		text = flushText(before, target, r, p.glyphs(s))
-	}
-	if err := p.print(text); err != nil {
+	if err := p.printAs(format, flushDocument(before, target, r), flushText(before, target, r, p.glyphs(s))); err != nil {
 		return err
 	}
 	if r.Failed() || r.Stopped {
@@ -32,7 +23,7 @@ func (p *program) writeFlush(before *snapshot.Snapshot, target *snapshot.Process
 }
 
 // flushText is a line for each GPU, and the sentence that the monitor shows.
-func flushText(before *snapshot.Snapshot, target *snapshot.Process, r *flush.Result, signs glyphs) []byte {
+func flushText(before *snapshot.Snapshot, target *snapshot.Process, r *flush.Result, signs glyphs) string {
 	g := grid{columns: []column{
 		{"GPU", true, 0}, {"BEFORE", true, 0}, {"AFTER", true, 0}, {"FREED", true, 0},
 		{"DRIVER-BEFORE", true, 0}, {"DRIVER-AFTER", true, 0}, {"DRIVER-FREED", true, 0},
@@ -59,7 +50,7 @@ func flushText(before *snapshot.Snapshot, target *snapshot.Process, r *flush.Res
 	for _, note := range append(notes, r.Notes...) {
 		lines = append(lines, "note  "+text.Clean(note))
 	}
-	return []byte(cutLines(lines, 0, ""))
+	return cutLines(lines, 0, "")
 }
 
 // placeOfDevice is "3", "5:1" for the first MIG instance of GPU 5, and the
@@ -74,7 +65,7 @@ func placeOfDevice(snap *snapshot.Snapshot, uuid, dash string) string {
 	return dash
 }
 
-func flushJSON(before *snapshot.Snapshot, target *snapshot.Process, r *flush.Result) ([]byte, error) {
+func flushDocument(before *snapshot.Snapshot, target *snapshot.Process, r *flush.Result) schema.FlushDocument {
 	doc := schema.FlushDocument{
 		Schema: schema.Version, Time: schema.Time(before.Time), Host: before.Host.Name, Simulated: before.Simulated,
 		Flush: schema.Flush{
@@ -101,5 +92,5 @@ func flushJSON(before *snapshot.Snapshot, target *snapshot.Process, r *flush.Res
 		}
 		doc.Flush.Devices = append(doc.Flush.Devices, done)
 	}
-	return schema.Encode(doc)
+	return doc
 }

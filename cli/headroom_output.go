@@ -15,16 +15,7 @@ import (
 
 // writeHeadroom writes the answer and returns its exit code as an error.
 func (p *program) writeHeadroom(r *headroom.Report, format string, s *config.Settings) error {
-	var text []byte
-	if format == "json" {
-		var err error
-		if text, err = headroomJSON(r); err != nil {
-			return err
-		}
-	} else {
-		text = headroomText(r, p.glyphs(s), p.outputWidth())
-	}
-	if err := p.print(text); err != nil {
+	if err := p.printAs(format, headroomDocument(r), headroomText(r, p.glyphs(s), p.outputWidth())); err != nil {
 		return err
 	}
 	switch r.Answer {
@@ -45,7 +36,7 @@ func (p *program) writeHeadroom(r *headroom.Report, format string, s *config.Set
 //
 //	GPU   FREE  FLUSH    LOW  LOW_80%      FITS   WHY
 //	  0  40.4G  5.51G  35.1G  30.2G–38.0G  yes
-func headroomText(r *headroom.Report, signs glyphs, width int) []byte {
+func headroomText(r *headroom.Report, signs glyphs, width int) string {
 	g := grid{columns: []column{{"GPU", true, 3}, {"FREE", true, 5}, {"FLUSH", true, 5}}}
 	predicted := r.Question.Length > 0
 	if predicted {
@@ -74,7 +65,7 @@ func headroomText(r *headroom.Report, signs glyphs, width int) []byte {
 	if len(g.rows) > 0 {
 		lines = append(append(lines, ""), g.lines()...)
 	}
-	return []byte(cutLines(lines, width, signs.ellipsis))
+	return cutLines(lines, width, signs.ellipsis)
 }
 
 func headroomSentence(r *headroom.Report) string {
@@ -151,7 +142,7 @@ func flushList(h *headroom.Place) string {
 	return s
 }
 
-func headroomJSON(r *headroom.Report) ([]byte, error) {
+func headroomDocument(r *headroom.Report) schema.HeadroomDocument {
 	q := &r.Question
 	doc := schema.HeadroomDocument{
 		Schema: schema.Version, Time: schema.Time(r.Snapshot.Time), Host: r.Snapshot.Host.Name, Simulated: r.Snapshot.Simulated,
@@ -164,7 +155,7 @@ func headroomJSON(r *headroom.Report) ([]byte, error) {
 	for i := range r.Places {
 		doc.Headroom.Places = append(doc.Headroom.Places, placeOf(&r.Places[i]))
 	}
-	return schema.Encode(doc)
+	return doc
 }
 
 func placeOf(h *headroom.Place) schema.Place {

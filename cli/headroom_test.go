@@ -129,7 +129,7 @@ func TestHeadroomOnSeveral(t *testing.T) {
 				}
 			}
 		}
-		if text := string(headroomText(&r, glyphsFor(true), 0)); !strings.Contains(text, headroomSentence(&r)) || strings.ContainsFunc(text, func(c rune) bool { return c > 0x7e }) {
+		if text := headroomText(&r, glyphsFor(true), 0); !strings.Contains(text, headroomSentence(&r)) || strings.ContainsFunc(text, func(c rune) bool { return c > 0x7e }) {
 			t.Fatalf("the text is %q", text)
 		}
 	}
@@ -158,7 +158,7 @@ func TestHeadroomNamesNoMoreProcessesThanNeeded(t *testing.T) {
 func TestHeadroomJSON(t *testing.T) {
 	snap := snapshottest.DrawnBox()
 	r := headroom.Judge(snap, remembers{}, headroom.Question{Need: 20 * gib, Count: 2})
-	content, err := headroomJSON(&r)
+	content, err := schema.Encode(headroomDocument(&r))
 	if err != nil {
 		t.Fatal(err)
 	}

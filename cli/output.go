@@ -7,6 +7,7 @@ import (
 	"vramscope/cli/config"
 	"vramscope/internal/text"
 	"vramscope/sampler/snapshot"
+	"vramscope/schema"
 )
 
 // print writes to standard output. A full disk or a closed descriptor is an
@@ -16,6 +17,18 @@ func (p *program) print(text []byte) error {
 		return fmt.Errorf("write standard output: %w", err)
 	}
 	return nil
+}
+
+// printAs writes a result as a JSON document or as text.
+func (p *program) printAs(format string, document any, text string) error {
+	if format != "json" {
+		return p.print([]byte(text))
+	}
+	encoded, err := schema.Encode(document)
+	if err != nil {
+		return err
+	}
+	return p.print(encoded)
 }
 
 // output is standard output for cobra's help and version. It keeps the error for

@@ -9,6 +9,7 @@ import (
 	"syscall"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"vramscope/cli/launch"
 	"vramscope/internal/text"
@@ -128,19 +129,11 @@ func notStarted(name string, err error) error {
 // noGlobalFlags refuses the flags of all commands but those that are taken.
 func (p *program) noGlobalFlags(command string, taken ...string) error {
 	given := ""
-	if p.flags.demo {
-		given = "demo"
-	}
-	for _, g := range p.flags.given {
-		if g.raw != nil && !slices.Contains(taken, g.option.Flag) {
-			given = g.option.Flag
+	p.flags.all.VisitAll(func(flag *pflag.Flag) {
+		if flag.Changed && !slices.Contains(taken, flag.Name) {
+			given = flag.Name
 		}
-	}
-	for _, name := range []string{"seed", "config"} {
-		if p.flags.all.Changed(name) && !slices.Contains(taken, name) {
-			given = name
-		}
-	}
+	})
 	if given == "" {
 		return nil
 	}

@@ -43,23 +43,15 @@ func (src *sources) segmentsAction(latest func() *snapshot.Snapshot) func(contex
 		slices.Sort(devices)
 		found, err := src.segments(ctx, id, slices.Compact(devices)...)
 		if err != nil {
-			return snapshot.SegmentMap{}, &mapError{err}
+			reason := action.Reason(err)
+			if errors.Is(err, probe.ErrLate) {
+				reason = "no answer in time"
+			}
+			return snapshot.SegmentMap{}, &failure{code: exitFailure, err: err, message: "no map of its memory: " + reason}
 		}
 		return mapOf(&found), nil
 	}
 }
-
-// mapError is why there is no map, in words for people.
-type mapError struct{ err error }
-
-func (e *mapError) Error() string {
-	if errors.Is(e.err, probe.ErrLate) {
-		return "no map of its memory: no answer in time"
-	}
-	return "no map of its memory: " + action.Reason(e.err)
-}
-
-func (e *mapError) Unwrap() error { return e.err }
 
 // mapOf converts a probe's map. Where a process has several MIG
 // instances of one GPU, they lie in one address space.
