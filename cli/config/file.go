@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -70,12 +71,7 @@ func (s *Settings) parse(path string, content []byte) error {
 		}
 		return refuse("%s:%d: %s", path, line, strings.TrimPrefix(message, "toml: "))
 	}
-	known := make(map[string]Option)
-	var keys []string
-	for _, o := range Options() {
-		known[o.Key] = o
-		keys = append(keys, o.Key)
-	}
+	options := Options()
 	parser, inTable := unstable.Parser{}, false
 	parser.Reset(content)
 	for parser.NextExpression() {
@@ -87,10 +83,11 @@ func (s *Settings) parse(path string, content []byte) error {
 		first := expression.Key()
 		first.Next()
 		key, line := string(first.Node().Data), parser.Shape(first.Node().Raw).Start.Line
-		o, ok := known[key]
-		if !ok {
-			return unknownKey(path, line, key, keys)
+		at := slices.IndexFunc(options, func(o Option) bool { return o.Key == key })
+		if at < 0 {
+			return unknownKey(path, line, key)
 		}
+		o := &options[at]
 		value, err := o.value(values[key])
 		if err == nil && value != nil {
 			err = o.Set(s)(*value)
@@ -102,7 +99,11 @@ func (s *Settings) parse(path string, content []byte) error {
 	return nil
 }
 
-func unknownKey(path string, line int, key string, keys []string) error {
+func unknownKey(path string, line int, key string) error {
+	var keys []string
+	for _, o := range Options() {
+		keys = append(keys, o.Key)
+	}
 	e := refuse("%s:%d: there is no key %q", path, line, text.Clean(key))
 	if near := text.Nearest(key, keys); near != "" {
 		e.Message += fmt.Sprintf("; did you mean %q?", near)
@@ -114,38 +115,28 @@ func unknownKey(path string, line int, key string, keys []string) error {
 // value turns a TOML value into the text that the option's setter takes; nil
 // leaves the option as it is.
 func (o *Option) value(value any) (*string, error) {
-	text, err := "", error(nil)
+	text, fits, err := "", false, error(nil)
 	switch v := value.(type) {
 	case string:
-		text = v
-		if o.Kind == Truth || o.Kind == number || o.Kind == List {
-			err = fmt.Errorf("want %s, not a text", o.Kind.wants())
+		text, fits = v, o.Kind == words || o.Kind == period
+		if !fits {
+			return nil, fmt.Errorf("want %s, not a text", o.Kind.wants())
 		}
 	case bool:
-		text = strconv.FormatBool(v)
-		if o.Kind != Truth {
-			err = fmt.Errorf("want %s", o.Kind.wants())
-		}
+		text, fits = strconv.FormatBool(v), o.Kind == Truth
 	case int64:
-		text = strconv.FormatInt(v, 10)
-		if o.Kind != number && o.Kind != period {
-			err = fmt.Errorf("want %s", o.Kind.wants())
-		}
+		text, fits = strconv.FormatInt(v, 10), o.Kind == number || o.Kind == period
 	case float64:
-		text = strconv.FormatFloat(v, 'g', -1, 64)
-		if o.Kind != period {
-			err = fmt.Errorf("want %s", o.Kind.wants())
-		}
+		text, fits = strconv.FormatFloat(v, 'g', -1, 64), o.Kind == period
 	case []any:
-		if o.Kind != List {
-			return nil, fmt.Errorf("want %s", o.Kind.wants())
-		}
-		if len(v) == 0 {
+		fits = o.Kind == List
+		if fits && len(v) == 0 {
 			return nil, nil
 		}
 		text, err = joined(v)
-	default:
-		err = fmt.Errorf("want %s", o.Kind.wants())
+	}
+	if !fits {
+		return nil, fmt.Errorf("want %s", o.Kind.wants())
 	}
 	return &text, err
 }
