@@ -74,9 +74,7 @@ func (p *program) watch(ctx context.Context, src *sources, s *config.Settings, i
 	p.watchUpgrades(src, previous, cancel)
 	sampling := sampler.New(src.options)
 	screen := handedScreen{goesOn: previous != nil, view: previous.viewpoint()}
-	if previous != nil {
-		previous.close()
-	}
+	previous.close()
 	src.catchUp(sampling, 5*time.Second) // so that the first screen has a history
 	waitForProbes := src.listen(ctx, cancel)
 	finished := make(chan struct{})

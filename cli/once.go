@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -81,10 +82,7 @@ func (p *program) runOnce(ctx context.Context, f onceFlags) error {
 	if failed == nil {
 		failed = p.print(text)
 	}
-	if failed != nil {
-		return failed
-	}
-	return err
+	return cmp.Or(failed, err)
 }
 
 func (p *program) format(snap *snapshot.Snapshot, s *config.Settings, f onceFlags) ([]byte, error) {

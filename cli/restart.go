@@ -187,7 +187,7 @@ func saveView(w io.Writer, view *ui.Viewpoint) error {
 }
 
 func (h *handover) close() {
-	if h.file != nil {
+	if h != nil && h.file != nil {
 		_ = h.file.Close() // it was only read from
 	}
 }

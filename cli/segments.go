@@ -74,21 +74,14 @@ func segmentOf(s *probe.Segment) snapshot.Segment {
 		Blocks: make([]snapshot.Block, len(s.Blocks)),
 	}
 	for i, b := range s.Blocks {
-		out.Blocks[i] = snapshot.Block{Size: b.Size, State: blockState(b.State)}
+		out.Blocks[i] = snapshot.Block{Size: b.Size, State: blockStates[b.State]}
 	}
 	return out
 }
 
-// blockState is a block's state; the protocol has no others.
-func blockState(state probe.BlockState) snapshot.BlockState {
-	switch state {
-	case probe.BlockPending:
-		return snapshot.BlockPending
-	case probe.BlockCached:
-		return snapshot.BlockCached
-	case probe.BlockFragmented:
-		return snapshot.BlockFragmented
-	default:
-		return snapshot.BlockLive
-	}
+// blockStates are the protocol's states; live is the zero value.
+var blockStates = map[probe.BlockState]snapshot.BlockState{
+	probe.BlockPending:    snapshot.BlockPending,
+	probe.BlockCached:     snapshot.BlockCached,
+	probe.BlockFragmented: snapshot.BlockFragmented,
 }

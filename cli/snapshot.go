@@ -91,13 +91,11 @@ func (p *program) runSnapshot(ctx context.Context, pid int, f snapshotFlags) err
 		return err
 	}
 	defer out.discard()
-	if err := p.takeSnapshot(ctx, src, pid, f, out); err != nil {
-		if ctx.Err() != nil {
-			return &failure{code: exitFailure, err: ctx.Err(), message: "interrupted: no snapshot was written"}
-		}
-		return err
+	err = p.takeSnapshot(ctx, src, pid, f, out)
+	if err != nil && ctx.Err() != nil {
+		return &failure{code: exitFailure, err: ctx.Err(), message: "interrupted: no snapshot was written"}
 	}
-	return nil
+	return err
 }
 
 func (p *program) takeSnapshot(ctx context.Context, src *sources, pid int, f snapshotFlags, out *draft) error {
