@@ -30,7 +30,7 @@ func writeAlert(l *cell.Line, st *state, lk *cell.Appearance) {
 	case st.shown == nil:
 		l.Skip(1)
 		l.Put(s.Dim, "waiting for the first figures")
-	case st.shown.Driver.State != snapshot.DriverOK && st.shown.Driver.State != "":
+	case st.noDriver():
 		l.Skip(1)
 		l.Put(s.Warning, "!")
 		l.Skip(1)
@@ -113,7 +113,7 @@ func writeAlertSentence(l *cell.Line, st *state, lk *cell.Appearance) {
 	left := room - text.Width(head)
 	// The last clause of an advice is what to do: it stays where not all fit.
 	if clauses := strings.Split(tail, "; "); text.Width(tail) > left && len(clauses) > 1 {
-		tail = fitting([]string{": " + clauses[len(clauses)-1], clauses[0]}, left)
+		tail = cell.Fitting([]string{": " + clauses[len(clauses)-1], clauses[0]}, left)
 	}
 	if text.Width(tail) > left {
 		const worthCutting = 24

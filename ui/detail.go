@@ -103,7 +103,7 @@ func detailed(st *state, rows []table.Row) snapshot.RowID {
 	return snapshot.RowID{}
 }
 
-// Render implements panel.
+// Render returns exactly height lines of exactly width cells.
 func (d detail) Render(width, height int) []string {
 	switch {
 	case width <= 0 || height <= 0:
@@ -155,13 +155,7 @@ func (d detail) aboveGraph(width, height int) []string {
 	} else {
 		lines = append(lines, d.inShort(width)...)
 	}
-	lines = append(lines, outlook...)
-	for i := range lines {
-		if lines[i] == "" {
-			lines[i] = strings.Repeat(" ", width)
-		}
-	}
-	return lines
+	return blanked(append(lines, outlook...), width)
 }
 
 // above is who the process is and what its memory is.

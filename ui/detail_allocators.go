@@ -31,10 +31,7 @@ func (d detail) allocators(width, most int) []string {
 	for i := range p.Allocators {
 		lines = append(lines, d.allocator(width, &p.Allocators[i], len(p.Allocators) > 1)...)
 	}
-	if len(lines) > most {
-		lines = lines[:most]
-	}
-	return lines
+	return lines[:min(len(lines), most)]
 }
 
 // inShort is one line about several allocators; nothing for a single one without
@@ -45,11 +42,7 @@ func (d detail) inShort(width int) []string {
 	var largest *snapshot.Allocation
 	for i := range p.Allocators {
 		a := &p.Allocators[i]
-		reserved := d.look.Glyphs.Dash
-		if v, ok := a.Reserved.Value(); ok {
-			reserved = v.String()
-		}
-		words := text.Clean(cell.Limit(a.Kind)) + " " + reserved
+		words := text.Clean(cell.Limit(a.Kind)) + " " + cell.SizeOf(a.Reserved, d.look.Glyphs.Dash)
 		if n, ok := a.Blocks.Value(); ok && a.Kind == kindRaw {
 			words += " in " + strconv.FormatInt(n, 10)
 		}
@@ -81,14 +74,10 @@ func (d detail) allocator(width int, a *snapshot.Allocator, among bool) []string
 	if len(facts) == 0 && !among && a.Config == "" && len(a.Largest) == 0 {
 		return nil
 	}
-	const nameCells = partName
 	line := func(name, words string) string {
-		return d.text(width, cell.Span{s.Dim, text.Pad(text.Cut(name, nameCells-1, d.look.Glyphs.Ellipsis), nameCells)}, cell.Span{s.Text, words})
+		return d.text(width, cell.Span{s.Dim, text.Pad(text.Cut(name, partName-1, d.look.Glyphs.Ellipsis), partName)}, cell.Span{s.Text, words})
 	}
-	reserved := d.look.Glyphs.Dash
-	if v, ok := a.Reserved.Value(); ok {
-		reserved = v.String()
-	}
+	reserved := cell.SizeOf(a.Reserved, d.look.Glyphs.Dash)
 	head := reserved + " reserved"
 	if a.Kind == kindRaw {
 		head = reserved

@@ -1,6 +1,7 @@
 package ui
 
 import (
+	"slices"
 	"strings"
 
 	"vramscope/ui/segments"
@@ -15,27 +16,23 @@ const mapLeast = 10
 // besideMap is what of the facts stays above the map: all of them, without
 // blank lines where that is needed, or who it is about and no more.
 func (d detail) besideMap(facts []string, width, height int) []string {
-	for _, kept := range [][]string{facts, withoutBlank(facts)} {
+	withoutBlank := slices.DeleteFunc(slices.Clone(facts), func(l string) bool { return l == "" })
+	for _, kept := range [][]string{facts, withoutBlank} {
 		if height-len(kept) >= mapLeast {
-			for i := range kept {
-				if kept[i] == "" {
-					kept[i] = strings.Repeat(" ", width)
-				}
-			}
-			return kept
+			return blanked(kept, width)
 		}
 	}
 	return facts[:min(1, max(height-1, 0))]
 }
 
-func withoutBlank(lines []string) []string {
-	kept := make([]string, 0, len(lines))
-	for _, l := range lines {
-		if l != "" {
-			kept = append(kept, l)
+// blanked fills empty lines with blanks.
+func blanked(lines []string, width int) []string {
+	for i := range lines {
+		if lines[i] == "" {
+			lines[i] = strings.Repeat(" ", width)
 		}
 	}
-	return kept
+	return lines
 }
 
 // segmentPanel is the map itself.

@@ -3,6 +3,7 @@ package ui
 import (
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"vramscope/internal/quantity"
@@ -24,7 +25,7 @@ type driverScreen struct {
 	now   time.Time
 }
 
-// Render implements panel. Sentences are wrapped on a narrow screen.
+// Render returns exactly height lines of exactly width cells. Sentences are wrapped on a narrow screen.
 func (d driverScreen) Render(width, height int) []string {
 	s := &d.look.Styles
 	const indent = 3
@@ -127,9 +128,7 @@ func (d driverScreen) lastSeen() string {
 		total += gpu.Memory.Total.Or(0)
 	}
 	s := boxName(&seen, d.look, true, false)
-	if i := firstBlank(s); i > 0 {
-		s = s[:i]
-	}
+	s, _, _ = strings.Cut(s, " ")
 	if total > 0 {
 		s += ", " + wholeGiB(used) + " of " + wholeGiB(total) + "G used"
 	}
@@ -153,21 +152,9 @@ func (d driverScreen) byProbes() string {
 		}
 		total += b
 	}
-	text := "1 GPU"
-	if n := len(d.shown.GPUs); n > 1 {
-		text = strconv.Itoa(n) + " GPUs"
-	}
+	text := cell.Count(int64(len(d.shown.GPUs)), "GPU")
 	if total > 0 {
 		text += " with " + wholeGiB(total) + "G"
 	}
 	return text + "; usage unknown."
-}
-
-func firstBlank(text string) int {
-	for i := range len(text) {
-		if text[i] == ' ' {
-			return i
-		}
-	}
-	return -1
 }

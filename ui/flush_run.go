@@ -2,12 +2,12 @@ package ui
 
 import (
 	"context"
-	"slices"
 	"strconv"
 
 	"vramscope/action/flush"
 	"vramscope/internal/text"
 	"vramscope/sampler/snapshot"
+	"vramscope/ui/cell"
 	"vramscope/ui/dialog"
 	"vramscope/ui/keys"
 	"vramscope/ui/table"
@@ -227,16 +227,8 @@ func (m *model) takeFlushed(msg flushedMsg) bool {
 		m.st.overlay = d.DryRunDone()
 	}
 	m.flush, m.st.progress = nil, ""
-	m.say(fitting(msg.wordings, m.st.width-2))
+	m.say(cell.Fitting(msg.wordings, m.st.width-2))
 	return true
-}
-
-// fitting is the first wording that fits, else the last.
-func fitting(wordings []string, cells int) string {
-	if i := slices.IndexFunc(wordings, func(w string) bool { return text.Width(w) <= cells }); i >= 0 {
-		return wordings[i]
-	}
-	return wordings[len(wordings)-1]
 }
 
 // stopFlush stops a flush after its present step.

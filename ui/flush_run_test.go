@@ -16,6 +16,7 @@ import (
 	"vramscope/internal/text"
 	"vramscope/sampler/snapshot"
 	"vramscope/sampler/snapshot/snapshottest"
+	"vramscope/ui/cell"
 	"vramscope/ui/table"
 	"vramscope/ui/uitest"
 )
@@ -332,7 +333,7 @@ func TestFlushMessageFitsTheScreen(t *testing.T) {
 			Before: gib(70), After: gib(58), DriverBefore: uitest.Known(132), DriverAfter: uitest.Known(122), Since: uitest.Known(2),
 		}}}
 		for _, subject := range []string{"2963112", "4194304", "12 processes"} {
-			sentence := fitting(r.Sentences(subject), cells)
+			sentence := cell.Fitting(r.Sentences(subject), cells)
 			if text.Width(sentence) > cells || !strings.HasSuffix(sentence, "driver says -10.0G, 2.00G taken since  ok") {
 				t.Errorf("%d cells: %s", text.Width(sentence), sentence)
 			}

@@ -8,11 +8,6 @@ import (
 	"vramscope/ui/table"
 )
 
-// newGraph is the graph of the main screen.
-func newGraph(st *state, lk *cell.Appearance, rows []table.Row) graph.Graph {
-	return graphAbout(st, lk, followed(st, rows))
-}
-
 // graphAbout is the graph of a series at the shown moment.
 func graphAbout(st *state, lk *cell.Appearance, key snapshot.SeriesKey) graph.Graph {
 	g := graph.Graph{

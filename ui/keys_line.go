@@ -2,6 +2,7 @@ package ui
 
 import (
 	"strconv"
+	"strings"
 	"time"
 
 	"vramscope/internal/quantity"
@@ -28,9 +29,7 @@ func writeKeys(l *cell.Line, st *state, lk *cell.Appearance, view view) {
 		writeHints(l, st, lk, st.hints(lk, view), gap, l.Width()-cells-4)
 	}
 	l.To(l.Width() - cells - 1)
-	for _, part := range status {
-		l.Put(part.Style, part.Text)
-	}
+	l.PutSpans(status, l.Width(), "")
 }
 
 // hints are the hints of the present scope. In a pane without a table there are two:
@@ -101,7 +100,7 @@ func (st *state) scope() keys.Scope {
 		return keys.InOverlay
 	case st.detail:
 		return keys.InDetail
-	case st.shown != nil && st.shown.Driver.State != snapshot.DriverOK && st.shown.Driver.State != "":
+	case st.noDriver():
 		return keys.InNoDriver
 	default:
 		return keys.InMain
@@ -187,26 +186,19 @@ func (st *state) gpusInView(lk *cell.Appearance, lay *layout) string {
 
 // narrowed says what hides rows of the table.
 func (st *state) narrowed() string {
-	s := ""
+	var words []string
 	if f := st.Focus; f != nil {
 		if gpu := st.shown.GPU(f.GPUUUID); gpu != nil {
-			s = "GPU " + string(cell.AppendIndex(nil, gpu.Index, gpu.InstanceNumber(f.Instance)))
+			words = append(words, "GPU "+string(cell.AppendIndex(nil, gpu.Index, gpu.InstanceNumber(f.Instance))))
 		}
 	}
 	if st.Mine {
-		s = joinedWords(s, "mine")
+		words = append(words, "mine")
 	}
 	if st.Filter != "" {
-		s = joinedWords(s, "filter: "+text.Cut(text.Clean(st.Filter), 12, ""))
+		words = append(words, "filter: "+text.Cut(text.Clean(st.Filter), 12, ""))
 	}
-	return s
-}
-
-func joinedWords(a, b string) string {
-	if a == "" {
-		return b
-	}
-	return a + " " + b
+	return strings.Join(words, " ")
 }
 
 // liveness says whether the figures are current.
@@ -221,7 +213,7 @@ func (st *state) liveness(lk *cell.Appearance) (*themes.Style, string) {
 		return &s.Badge, badgeFrozen
 	case st.shown.Driver.State == snapshot.DriverStarting:
 		return &s.Warning, "WAITING"
-	case st.scope() == keys.InNoDriver, st.shown.Driver.State != snapshot.DriverOK && st.shown.Driver.State != "":
+	case st.noDriver():
 		return &s.Warning, "NO DRIVER"
 	case st.behind():
 		return &s.Warning, "LATE " + quantity.Duration(st.now.Sub(st.shown.Time))

@@ -47,9 +47,7 @@ func writeLegend(l *cell.Line, st *state, lk *cell.Appearance) {
 		gpus.WriteLegend(l, lk, l.Width()-2)
 		return
 	}
-	for _, part := range boxSums(st.shown, &lk.Styles) {
-		l.Put(part.Style, part.Text)
-	}
+	l.PutSpans(boxSums(st.shown, &lk.Styles), l.Width(), "")
 }
 
 // boxSums is the whole box in one sentence.

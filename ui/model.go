@@ -1,6 +1,7 @@
 package ui
 
 import (
+	"cmp"
 	"strings"
 	"time"
 
@@ -37,7 +38,6 @@ type model struct {
 	attaching bool      // a probe is being attached
 	bell      bell
 
-	typing        *typing       // the line being typed, nil where none is
 	digits        digits        // the index of a GPU being typed
 	past          int           // number of the newest request to the history
 	segmentsAsked int           // number of the newest request for a map of segments
@@ -57,7 +57,7 @@ func newModel(options Options, t terminal.Traits) (*model, error) {
 		crashes: &crashes{end: func(error) {}},
 		end:     func() {},
 		stalled: func() bool { return false },
-		theme:   options.Theme,
+		theme:   cmp.Or(options.Theme, themes.Default),
 		dark:    true,
 		traits:  t,
 	}
@@ -69,24 +69,17 @@ func newModel(options Options, t terminal.Traits) (*model, error) {
 	if options.ASCII || t.ASCII {
 		m.look.Glyphs = cell.ASCIIGlyphs()
 	}
-	if m.theme == "" {
-		m.theme = themes.Default
-	}
 	if _, err := themes.New(m.theme, m.dark, t.Profile); err != nil {
 		return nil, err
 	}
 	m.restyle()
-	column := options.Sort
-	if column == "" {
-		column = "USED"
-	}
 	m.st = state{
 		now:       options.Now(),
 		history:   options.History,
 		idleAfter: options.IdleAfter,
 		readOnly:  options.ReadOnly,
 		mouse:     options.Mouse,
-		Listing:   table.Listing{Tags: make(map[snapshot.RowID]bool), Sort: table.Order{Column: column}},
+		Listing:   table.Listing{Tags: make(map[snapshot.RowID]bool), Sort: table.Order{Column: cmp.Or(options.Sort, "USED")}},
 		window:    options.GraphWindow,
 	}
 	if options.Resume != nil {

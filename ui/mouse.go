@@ -12,7 +12,7 @@ const wheelStep = 3
 // takeMouse handles the mouse. It is off by default, because capturing it disables
 // the selection of the terminal.
 func (m *model) takeMouse(msg tea.MouseMsg) (bool, tea.Cmd) {
-	if !m.st.mouse || m.typing != nil || m.ending {
+	if !m.st.mouse || m.st.typing != nil || m.ending {
 		return false, nil
 	}
 	at := msg.Mouse()

@@ -1,6 +1,7 @@
 package ui
 
 import (
+	"cmp"
 	"context"
 	"os"
 	"time"
@@ -88,12 +89,7 @@ type Options struct {
 }
 
 func (o Options) withDefaults() Options {
-	if o.Input == nil {
-		o.Input = os.Stdin
-	}
-	if o.Output == nil {
-		o.Output = os.Stdout
-	}
+	o.Input, o.Output = cmp.Or(o.Input, os.Stdin), cmp.Or(o.Output, os.Stdout)
 	if o.Environ == nil {
 		o.Environ = os.Environ()
 	}
@@ -115,29 +111,19 @@ func (o Options) abilities(t terminal.Traits) keys.Ability {
 	if !t.Console {
 		can |= keys.CanCopy // the Linux console has no clipboard
 	}
-	if o.Actions.Flush != nil {
-		can |= keys.CanFlush
-	}
-	if o.Actions.Signal != nil {
-		can |= keys.CanSignal
-	}
-	if o.Actions.Attach != nil && o.Actions.Attachable != nil {
-		can |= keys.CanAttach
-	}
-	if o.Actions.Segments != nil {
-		can |= keys.CanMap
-	}
-	if o.Environment != nil {
-		can |= keys.CanEnvironment
-	}
-	if o.Save != nil {
-		can |= keys.CanSave
-	}
-	if o.LookNow != nil {
-		can |= keys.CanLookNow
-	}
-	if o.Doctor != nil {
-		can |= keys.CanDoctor
+	for ability, bound := range map[keys.Ability]bool{
+		keys.CanFlush:       o.Actions.Flush != nil,
+		keys.CanSignal:      o.Actions.Signal != nil,
+		keys.CanAttach:      o.Actions.Attach != nil && o.Actions.Attachable != nil,
+		keys.CanMap:         o.Actions.Segments != nil,
+		keys.CanEnvironment: o.Environment != nil,
+		keys.CanSave:        o.Save != nil,
+		keys.CanLookNow:     o.LookNow != nil,
+		keys.CanDoctor:      o.Doctor != nil,
+	} {
+		if bound {
+			can |= ability
+		}
 	}
 	return can
 }

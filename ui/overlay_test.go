@@ -13,6 +13,11 @@ import (
 	"vramscope/ui/uitest"
 )
 
+// panel is a part of the screen.
+type panel interface {
+	Render(width, height int) []string
+}
+
 func rendered(p panel, width, height int) string { return strings.Join(p.Render(width, height), "\n") }
 
 // pressed plays keys to an overlay of 80×14.

@@ -101,7 +101,7 @@ func (p prompt) without(from, to int) prompt {
 	return p
 }
 
-// Render implements panel. The insertion point is always in view.
+// Render returns exactly height lines of exactly width cells. The insertion point is always in view.
 func (p prompt) Render(width, height int) []string {
 	if width <= 0 || height <= 0 {
 		return cell.Blank(max(width, 0), height)

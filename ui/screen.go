@@ -72,7 +72,7 @@ func drawMain(out []string, st *state, lk *cell.Appearance, lay *layout, t *tabl
 
 // beside draws the graph with the detail at its right, where that has room.
 func beside(st *state, lk *cell.Appearance, lay *layout, rows []table.Row) []string {
-	lines := newGraph(st, lk, rows).Render(lay.graph.cells, lay.graph.rows)
+	lines := graphAbout(st, lk, followed(st, rows)).Render(lay.graph.cells, lay.graph.rows)
 	if lay.detail.rows == 0 {
 		return lines
 	}
@@ -87,8 +87,8 @@ func beside(st *state, lk *cell.Appearance, lay *layout, rows []table.Row) []str
 // and an alert, it is that.
 func bottom(st *state, lk *cell.Appearance, lay *layout, view view) []string {
 	switch {
-	case st.prompt != nil:
-		return st.prompt.Render(st.width, lay.keys.rows)
+	case st.typing != nil:
+		return st.typing.prompt.Render(st.width, lay.keys.rows)
 	case lay.alert.rows == 0 && st.speaks():
 		return []string{alertAndBadges(st, lk, lay)}
 	default:
@@ -132,8 +132,7 @@ func alertAndBadges(st *state, lk *cell.Appearance, lay *layout) string {
 
 // speaks reports whether the alert line shows more than a hint or a legend.
 func (st *state) speaks() bool {
-	return st.shown == nil || len(st.shown.Alerts) > 0 || st.noDriver() || !st.past.IsZero() || st.frozen ||
-		st.message != "" && st.now.Before(st.messageUntil)
+	return st.shown == nil || len(st.shown.Alerts) > 0 || st.noDriver() || !st.past.IsZero() || st.frozen || st.speaking()
 }
 
 // covered draws the overlay over the lines.

@@ -96,18 +96,15 @@ func (m *model) askSegments() (bool, tea.Cmd) {
 	if now == nil || ask == nil {
 		return false, nil
 	}
-	next := *now
 	m.segmentsAsked++
-	next.request = m.segmentsAsked
-	live := m.st.live.Row(next.row)
+	now.request = m.segmentsAsked
+	live := m.st.live.Row(now.row)
 	if !mapsSegments(live) {
-		next.Asking, next.Refusal = false, mapRefusal(live)
-		m.st.segments = &next
+		now.Asking, now.Refusal = false, mapRefusal(live)
 		return true, nil
 	}
-	next.Asking, next.Refusal = true, ""
-	m.st.segments = &next
-	request, id, device := next.request, next.row.Process, m.st.live.DeviceUUID(next.row)
+	now.Asking, now.Refusal = true, ""
+	request, id, device := now.request, now.row.Process, m.st.live.DeviceUUID(now.row)
 	return true, func() tea.Msg {
 		ctx, cancel := context.WithTimeout(context.Background(), segmentsTimeout)
 		defer cancel()
@@ -121,20 +118,19 @@ func (m *model) askSegments() (bool, tea.Cmd) {
 
 // takeSegments shows the answer of the probe, unless a later request replaced it.
 func (m *model) takeSegments(msg segmentsMsg) bool {
-	if m.st.segments == nil || m.st.segments.request != msg.request {
+	now := m.st.segments
+	if now == nil || now.request != msg.request {
 		return false
 	}
-	next := *m.st.segments
-	next.Asking = false
+	now.Asking = false
 	switch {
-	case msg.err != nil && next.Map != nil:
+	case msg.err != nil && now.Map != nil:
 		m.say(msg.err.Error()) // the old map stays, with its age
 	case msg.err != nil:
-		next.Refusal = text.Clean(msg.err.Error())
+		now.Refusal = text.Clean(msg.err.Error())
 	default:
-		next.Map = segments.New(msg.reported)
+		now.Map = segments.New(msg.reported)
 	}
-	m.st.segments = &next
 	return true
 }
 
@@ -182,23 +178,18 @@ func (m *model) segmentKey(id keys.ID) (changed bool, cmd tea.Cmd, done bool) {
 	if by == 1 || by == -1 {
 		by *= max(panel.Body(width, height)-1, 1)
 	}
-	next := *m.st.segments
-	next.Top = panel.Scrolled(by, width, height)
-	changed = next.Top != m.st.segments.Top
-	m.st.segments = &next
-	return changed, nil, true
+	before := m.st.segments.Top
+	m.st.segments.Top = panel.Scrolled(by, width, height)
+	return m.st.segments.Top != before, nil, true
 }
 
 // zoomSegments zooms in on the fragmented segments, or back to the whole map.
 func (m *model) zoomSegments() {
-	next := *m.st.segments
-	next.Zoom, next.Top = (next.Zoom+1)%(segmentsZooms+1), 0
-	m.st.segments = &next
-	if next.Map != nil && next.Zoom > 0 {
+	now := m.st.segments
+	now.Zoom, now.Top = (now.Zoom+1)%(segmentsZooms+1), 0
+	if now.Map != nil && now.Zoom > 0 {
 		panel, width, height := m.segmentPanel()
-		nearer := next
-		nearer.Top = panel.FragmentedAt(width, height)
-		m.st.segments = &nearer
+		now.Top = panel.FragmentedAt(width, height)
 	}
 }
 

@@ -10,12 +10,6 @@ import (
 	"vramscope/ui/table"
 )
 
-// panel is a value that draws a rectangle of the screen. Render returns exactly
-// height lines of exactly width cells.
-type panel interface {
-	Render(width, height int) []string
-}
-
 // state is what the screen shows. A frame is a pure function of a state and an
 // Appearance; only Update changes a state.
 type state struct {
@@ -48,7 +42,7 @@ type state struct {
 	detail   bool           // Enter: the detail fills the screen above the alert line
 	segments *segmentMap    // v: the map that replaces the graph of the detail; nil: the graph
 	overlay  dialog.Overlay // nil: none
-	prompt   panel          // a line of input that replaces the keys line; nil: none
+	typing   *typing        // the line being typed, in the place of the keys line; nil: none
 
 	progress     string // of the running action, on the alert line until it ends
 	message      string // of the last action, on the alert line until messageUntil

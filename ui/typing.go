@@ -35,17 +35,17 @@ func (m *model) openTyping(kind typingKind) bool {
 		e.before = m.st.find
 		e.prompt = newPrompt(&m.look, "find", "")
 	}
-	m.typing, m.st.prompt = e, e.prompt
+	m.st.typing = e
 	return true
 }
 
 // typed takes a key of the line being typed. Up and down move the cursor.
 func (m *model) typed(msg tea.KeyPressMsg) (bool, tea.Cmd) {
-	e := m.typing
+	e := m.st.typing
 	next, out := e.prompt.press(msg.String(), msg.Text)
 	switch out {
 	case dialog.Confirmed:
-		m.typing, m.st.prompt = nil, nil
+		m.st.typing = nil
 		if e.kind == typingFind && e.prompt.value() == "" {
 			m.st.find = e.before // Enter alone repeats the search
 			if m.st.find != "" {
@@ -53,7 +53,7 @@ func (m *model) typed(msg tea.KeyPressMsg) (bool, tea.Cmd) {
 			}
 		}
 	case dialog.Closed:
-		m.typing, m.st.prompt = nil, nil
+		m.st.typing = nil
 		if e.kind == typingFilter {
 			m.st.Filter = e.before
 		} else {
@@ -77,18 +77,18 @@ func (m *model) typed(msg tea.KeyPressMsg) (bool, tea.Cmd) {
 // paste inserts pasted text into the line being typed. Elsewhere it is dropped: it
 // must not be taken for keys.
 func (m *model) paste(text string) bool {
-	if m.typing == nil {
+	if m.st.typing == nil {
 		return false
 	}
-	m.edit(m.typing.prompt.insert(text))
+	m.edit(m.st.typing.prompt.insert(text))
 	return true
 }
 
 // edit replaces the line, which takes effect.
 func (m *model) edit(next prompt) {
-	e := m.typing
+	e := m.st.typing
 	changed := next.value() != e.prompt.value()
-	e.prompt, m.st.prompt = next, next
+	e.prompt = next
 	switch {
 	case !changed: // only the insertion point moved
 	case e.kind == typingFilter:

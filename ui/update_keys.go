@@ -23,7 +23,7 @@ func (m *model) press(msg tea.KeyPressMsg) (bool, tea.Cmd) {
 		return true, m.quit()
 	case m.ending:
 		return false, nil
-	case m.typing != nil:
+	case m.st.typing != nil:
 		return m.typed(msg)
 	}
 	if key, merged := afterEscape(msg); merged && (m.st.overlay != nil || m.st.detail) {
@@ -119,7 +119,7 @@ func (m *model) everywhereKey(id keys.ID, name string) (changed bool, cmd tea.Cm
 		return m.nextTheme(), nil, true
 	case keys.Mouse:
 		m.st.mouse = !m.st.mouse
-		m.say(onOff("mouse", m.st.mouse) + map[bool]string{true: ": to select text hold Shift"}[m.st.mouse])
+		m.say(map[bool]string{true: "mouse on: to select text hold Shift", false: "mouse off"}[m.st.mouse])
 		return true, nil, true
 	case keys.Redraw:
 		return true, tea.ClearScreen, true
@@ -134,13 +134,6 @@ func (m *model) everywhereKey(id keys.ID, name string) (changed bool, cmd tea.Cm
 		return changed, cmd, true
 	}
 	return false, nil, false
-}
-
-func onOff(what string, on bool) string {
-	if on {
-		return what + " on"
-	}
-	return what + " off"
 }
 
 // moveKey handles the keys that move the cursor.
@@ -168,10 +161,7 @@ func (m *model) moveKey(id keys.ID) (changed, done bool) {
 		if len(ids) == 0 {
 			return false, true
 		}
-		if id == keys.Home {
-			return m.moveTo(ids, 0), true
-		}
-		return m.moveTo(ids, len(ids)-1), true
+		return m.moveTo(ids, map[keys.ID]int{keys.Home: 0, keys.End: len(ids) - 1}[id]), true
 	case keys.Left:
 		return m.scrollColumns(-scrollStep), true
 	case keys.Right:

@@ -1,7 +1,6 @@
 package cell
 
 import (
-	"slices"
 	"strings"
 
 	"vramscope/internal/quantity"
@@ -136,11 +135,7 @@ func (l *Line) InstanceBar(lk *Appearance, gpu *snapshot.GPU, instance *snapshot
 // wordings that fits. An empty bar would mean that all memory is free.
 func (l *Line) BarWords(lk *Appearance, wordings []string, cells int) {
 	const leastRule = 5
-	words := wordings[len(wordings)-1]
-	if i := slices.IndexFunc(wordings, func(w string) bool { return cells-len(w)-2 >= leastRule }); i >= 0 {
-		words = wordings[i]
-	}
-	words = text.Cut(words, cells-2, lk.Glyphs.Ellipsis)
+	words := text.Cut(Fitting(wordings, cells-2-leastRule), cells-2, lk.Glyphs.Ellipsis)
 	rule := max(cells-len(words)-2, 0)
 	l.Repeat(lk.Styles.Rule, lk.Glyphs.Rule, rule/2)
 	l.Skip(1)

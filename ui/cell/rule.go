@@ -26,9 +26,7 @@ func TitledRule(lk *Appearance, width int, title string, style themes.Style, rig
 	l.Put(s.Rule, strings.Repeat(rule, max(width-l.used-tail, 0)))
 	if tail > 0 {
 		l.Put(s.Text, " ")
-		for _, part := range right {
-			l.Put(part.Style, part.Text)
-		}
+		l.PutSpans(right, width, "")
 		l.Put(s.Text, " ")
 		l.Put(s.Rule, strings.Repeat(rule, 2))
 	}

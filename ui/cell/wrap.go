@@ -1,6 +1,7 @@
 package cell
 
 import (
+	"slices"
 	"strings"
 
 	"vramscope/internal/text"
@@ -29,4 +30,12 @@ func Wrap(s string, cells, most int, ellipsis string) []string {
 		s = strings.TrimLeft(rest, " ")
 	}
 	return lines
+}
+
+// Fitting is the first wording that fits, else the last.
+func Fitting(wordings []string, cells int) string {
+	if i := slices.IndexFunc(wordings, func(w string) bool { return text.Width(w) <= cells }); i >= 0 {
+		return wordings[i]
+	}
+	return wordings[len(wordings)-1]
 }

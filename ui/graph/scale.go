@@ -186,22 +186,7 @@ func fixed(v float64, decimals int) string {
 // unitOf is the unit that Bytes.String writes an amount in.
 func unitOf(amount quantity.Bytes) quantity.Bytes {
 	text := amount.String()
-	switch text[len(text)-1] {
-	case 'K':
-		return quantity.KiB
-	case 'M':
-		return quantity.MiB
-	case 'G':
-		return quantity.GiB
-	case 'T':
-		return quantity.TiB
-	case 'P':
-		return quantity.PiB
-	case 'E':
-		return quantity.EiB
-	default:
-		return 1
-	}
+	return 1 << (10 * max(strings.IndexByte("BKMGTPE", text[len(text)-1]), 0))
 }
 
 // unitLetter names a unit as Bytes.String does.

@@ -122,9 +122,7 @@ func containsFold(text, part string) bool {
 // takes its place.
 func (t *Table) Order() Order {
 	o := t.Sort
-	if o.Column == "" {
-		o.Column = "USED"
-	}
+	o.Column = cmp.Or(o.Column, "USED")
 	if o.Column == "USED" && t.Snapshot != nil && t.Snapshot.Driver.State != snapshot.DriverOK && t.Parts {
 		o.Column = "ALLOC"
 	}

@@ -262,9 +262,9 @@ func (t *Table) writeEnded(l *cell.Line, r *Row) {
 // first, then what it used.
 func endedText(e *snapshot.EndedProcess, now time.Time, cells int) string {
 	head := "ended " + quantity.Duration(now.Sub(e.Ended))
-	had, peak, short, long := "", "", "", ""
+	was, colon, peak, short, long := "", "", "", "", ""
 	if v, ok := e.Last.Used.Value(); ok {
-		had = v.String()
+		was, colon = ": was "+v.String(), ": "+v.String()
 	}
 	if v, ok := e.Last.Peak.Value(); ok {
 		peak = ", peak " + v.String()
@@ -277,14 +277,5 @@ func endedText(e *snapshot.EndedProcess, now time.Time, cells int) string {
 		exit := ", exit " + string(cell.AppendInt(nil, status))
 		short, long = short+exit, long+exit
 	}
-	was, colon := "", ""
-	if had != "" {
-		was, colon = ": was "+had, ": "+had
-	}
-	for _, text := range [...]string{head + " ago" + was + peak + long, head + colon + peak + short, head + colon + short} {
-		if len(text) <= cells {
-			return text
-		}
-	}
-	return head + short
+	return cell.Fitting([]string{head + " ago" + was + peak + long, head + colon + peak + short, head + colon + short, head + short}, cells)
 }
