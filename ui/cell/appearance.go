@@ -5,9 +5,8 @@ import (
 	"vramscope/ui/keys"
 )
 
-// Appearance is how a frame is drawn and which keys it names. It changes with the
-// theme and the options, never with the data. Panels hold a pointer to it, so that
-// they follow a change of theme.
+// Appearance is how a frame is drawn and which keys it names. Panels hold a pointer to it,
+// so that they follow a change of theme.
 type Appearance struct {
 	Styles  themes.Styles
 	Glyphs  Glyphs

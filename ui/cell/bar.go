@@ -9,12 +9,9 @@ import (
 	"vramscope/themes"
 )
 
-// A bar shows memory to scale: its cells are the capacity, and its parts are, from
-// the left, other, unknown, allocated, fragmented, returnable and free.
-//
-// Boundaries are rounded, not lengths: each boundary is the sum of all parts before
-// it, so that it moves by at most one cell a step and the used part has its own
-// length. A part under half a cell is not drawn.
+// The cells of a bar are the capacity; its parts are, from the left, other, unknown,
+// allocated, fragmented, returnable and free. Boundaries are rounded, not lengths, so that
+// each moves by at most one cell a step. A part under half a cell is not drawn.
 
 // Parts are the amounts of a bar without free, zero where unknown.
 type Parts [5]quantity.Bytes
@@ -117,8 +114,7 @@ func (l *Line) MIGBar(lk *Appearance, gpu *snapshot.GPU, cells int) {
 	l.To(start + cells)
 }
 
-// InstanceBar is a bar as long as the capacity of its instance on the scale of the
-// GPU.
+// InstanceBar is the bar of an instance, on the scale of the GPU.
 func (l *Line) InstanceBar(lk *Appearance, gpu *snapshot.GPU, instance *snapshot.Instance, cells int) {
 	start := l.used
 	size := instance.Memory.Capacity().Or(0)

@@ -10,12 +10,10 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// commandLimit is the most of a command line that a row shows; a hostile one has
-// megabytes. The detail shows all of it.
+// commandLimit is the most of a command line that a row shows; a hostile one has megabytes.
 const commandLimit = 2048
 
-// ShortCommand is the cleaned command of a process without interpreter, flags and
-// directories.
+// ShortCommand is the cleaned command without interpreter, flags and directories.
 func ShortCommand(p *snapshot.Process) string {
 	if p.ID.Process.Foreign() {
 		return "pid of another container"
@@ -23,9 +21,8 @@ func ShortCommand(p *snapshot.Process) string {
 	return text.Clean(Limit(process.ShortCommand(limitedArguments(p.Command), Limit(p.Name))))
 }
 
-// commandCache keeps short commands by the address of the argument list, which
-// stays the same from snapshot to snapshot. The key keeps the list alive, so that
-// its address is not reused.
+// commandCache keeps short commands by the address of the argument list, which stays the
+// same from snapshot to snapshot and, being a key, is not reused.
 type commandCache map[*string]string
 
 // commandsKept is the size at which the cache is emptied.
@@ -59,8 +56,7 @@ func limitedArguments(arguments []string) []string {
 	return arguments
 }
 
-// Limit cuts text at commandLimit. The cut may split a rune, which text.Clean
-// replaces.
+// Limit cuts text at commandLimit, even within a rune, which text.Clean then replaces.
 func Limit(text string) string {
 	if len(text) > commandLimit {
 		return text[:commandLimit]

@@ -11,8 +11,7 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// watchedLeast is how long a process must have been watched before its needs are
-// estimated.
+// watchedLeast is how long a process is watched before its needs are estimated.
 const watchedLeast = 20 * time.Second
 
 // Lasting estimates how much of the memory that a flush frees stays free.
@@ -106,8 +105,7 @@ func AllocatedPeak(history snapshot.History, now time.Time, id snapshot.RowID) (
 	return amount, min(seen, peakWindow), ok
 }
 
-// ReturnableOf is what a flush frees; where the allocator does not report that,
-// what it caches.
+// ReturnableOf is what a flush frees or, where that is unknown, what is cached.
 func ReturnableOf(p *snapshot.Process) quantity.Bytes {
 	return max(p.Returnable.Or(p.Cached.Or(0)), 0)
 }

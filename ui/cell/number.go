@@ -124,8 +124,7 @@ func AppendCount(dst []byte, count snapshot.Int, dash string) []byte {
 	return appendWithin(dst, count, 0, 999, "", dash)
 }
 
-// AppendPercentOf writes per cent of one core, which may exceed 999, in at most 4
-// cells.
+// AppendPercentOf writes per cent of one core, which may exceed 999, in at most 4 cells.
 func AppendPercentOf(dst []byte, value snapshot.Int, dash string) []byte {
 	v, ok := value.Value()
 	if !ok {
@@ -152,8 +151,7 @@ func CoarseDuration(d time.Duration) string {
 	}
 }
 
-// FullIn is "full in 4m10s (3m–6m)": the median and the 80 % interval, rounded
-// outward to minutes.
+// FullIn is "full in 4m10s (3m–6m)": the median and the 80 % interval in whole minutes.
 func FullIn(f snapshot.FullIn, g *Glyphs) string {
 	return "full in " + UntilFull(f) + " (" + fullBounds(f, g) + ")"
 }
@@ -182,9 +180,8 @@ func fullBounds(f snapshot.FullIn, g *Glyphs) string {
 // PerSecond is a rate of growth: "25M/s".
 func PerSecond(rate quantity.Bytes) string { return rate.String() + "/s" }
 
-// Rounded rounds an amount as the screen does: to three significant digits from
-// 1 GiB on, to whole units below. Columns are sorted by it, so that noise in the
-// fourth digit does not swap rows.
+// Rounded rounds an amount as the screen does. Columns are sorted by it, so that noise in
+// the fourth digit does not swap rows.
 func Rounded(amount quantity.Bytes) quantity.Bytes {
 	sign := quantity.Bytes(1)
 	if amount < 0 {

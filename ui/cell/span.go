@@ -5,8 +5,7 @@ import (
 	"vramscope/themes"
 )
 
-// Span is a piece of a line in one style. It is an alias of a struct type, so
-// that spans are written without field names.
+// Span is a piece of a line in one style: an alias, so that it is written without field names.
 type Span = struct {
 	Style themes.Style
 	Text  string

@@ -7,8 +7,7 @@ import (
 	"vramscope/internal/text"
 )
 
-// Wrap breaks clean text into lines of at most cells cells, at blanks where there
-// are any. After most lines the text is cut with the ellipsis.
+// Wrap breaks clean text into lines, at blanks where it can. The last of most lines is cut.
 func Wrap(s string, cells, most int, ellipsis string) []string {
 	var lines []string
 	for s != "" && cells > 0 && len(lines) < most {

@@ -18,8 +18,7 @@ type curves struct {
 	any                  bool          // there is at least one sample
 }
 
-// curves reads the history and spreads the forecast over the columns. Without a
-// forecast the history has the whole width.
+// curves reads the history and, where there is a forecast, shares the width with it.
 func (g Graph) curves(columns int) curves {
 	c := curves{capacity: math.NaN(), ahead: g.ahead}
 	if capacity, ok := g.Subject.Capacity.Value(); ok && capacity > 0 {
@@ -41,8 +40,7 @@ func (g Graph) curves(columns int) curves {
 	return c
 }
 
-// past is the maximum in each column's time, so that no spike is lost. Column
-// i ends i column-times after the window's begin, the last one at g.At.
+// past is the maximum in each column's time, the last one's ending at g.At.
 func (g Graph) past(columns int) []float64 {
 	values := make([]float64, columns)
 	for i := range values {
@@ -62,8 +60,7 @@ func (g Graph) past(columns int) []float64 {
 	return values
 }
 
-// tolerance is how many columns may be empty between two consecutive samples:
-// most are, where columns are finer than samples.
+// tolerance is how many empty columns may lie between two consecutive samples.
 func (g Graph) tolerance(each time.Duration) int {
 	apart := g.Interval
 	if oldest := g.At.Add(-g.Window); g.Interval > 0 && g.History != nil {
@@ -121,8 +118,7 @@ func bridge(values []float64, columns int) {
 	}
 }
 
-// forecast fills the columns after now, linearly between horizons. A forecast
-// above the capacity is drawn at the capacity.
+// forecast fills the columns after now, linearly between horizons, up to the capacity.
 func (c *curves) forecast(subject Subject, now, columns int) {
 	c.median, c.lower, c.upper = make([]float64, columns), make([]float64, columns), make([]float64, columns)
 	used, _ := subject.Used.Value()
@@ -149,8 +145,7 @@ func (c *curves) limited(v float64) float64 {
 	return max(v, 0)
 }
 
-// between is a curve of the forecast at a distance from now, NaN past its
-// last horizon.
+// between is a curve of the forecast at a distance, NaN past its last horizon.
 func between(predicted []snapshot.Prediction, used quantity.Bytes, distance time.Duration, of func(snapshot.Prediction) quantity.Bytes) float64 {
 	before, from := time.Duration(0), float64(used)
 	for _, p := range predicted {
@@ -163,8 +158,7 @@ func between(predicted []snapshot.Prediction, used quantity.Bytes, distance time
 	return math.NaN()
 }
 
-// extremes are the lowest value of history and median and the highest of all
-// curves but the capacity; NaN where there is no value.
+// extremes are the least of history and median and the most of all but the capacity.
 func (c *curves) extremes() (low, high float64) {
 	low = lowest(append(slices.Clone(c.history), c.median...))
 	high = math.NaN()

@@ -22,8 +22,7 @@ type Graph struct {
 	ahead time.Duration // of the width, what the forecast takes; set by Render
 }
 
-// The cells that are not curve: labels and axis to the left, one blank to the
-// right; title above, axis and its labels below.
+// The cells around the curves: labels and axis at the left, title and time axis.
 const (
 	labelCells = 4
 	leftCells  = 1 + labelCells + 1
@@ -60,8 +59,7 @@ func (g Graph) Render(width, height int) []string {
 	return cell.Fill(lines, width, height)
 }
 
-// WindowFor returns the window at a height: the one that is set, else 5
-// minutes, 10 in a tall panel.
+// WindowFor returns the set window, else 5 minutes, 10 in a tall panel.
 func (g Graph) WindowFor(height int) time.Duration {
 	switch {
 	case g.Window > 0:
@@ -73,9 +71,8 @@ func (g Graph) WindowFor(height int) time.Duration {
 	}
 }
 
-// horizon is how far ahead a forecast is drawn: as far as the window goes
-// back, but not past the last horizon worth drawing at that scale. Without a
-// forecast, or where "now" could not be labelled, the past has the whole width.
+// horizon is how far ahead a forecast is drawn: as far as the window goes back, within
+// limits. It is 0 without a forecast, or where "now" could not be labelled.
 func (g Graph) horizon(columns int) time.Duration {
 	ahead := 15 * time.Minute
 	switch {
@@ -91,7 +88,6 @@ func (g Graph) horizon(columns int) time.Duration {
 }
 
 // title is "── GPU 3 used, 5m back and 5m ahead ──── ─ used  - forecast … ──".
-// The legend is shortened until it fits, or left out.
 func (g Graph) title(width int, forecast bool, unit quantity.Bytes) string {
 	s, glyphs := &g.Appearance.Styles, &g.Appearance.Glyphs
 	name := text.Clean(g.Subject.Name)
@@ -142,8 +138,7 @@ func (g Graph) legend(room int, forecast bool, glyphs *cell.Glyphs) []cell.Span 
 	return nil
 }
 
-// fullAt is " at 12:08:27 (12:07–12:10)", the bounds rounded outward, or
-// nothing where no time can be said.
+// fullAt is " at 12:08:27 (12:07–12:10)", the bounds rounded outward, "" where unknown.
 func (g Graph) fullAt() string {
 	in := g.Subject.FullIn
 	if in == nil {

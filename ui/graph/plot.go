@@ -13,8 +13,7 @@ import (
 	"vramscope/ui/cell"
 )
 
-// asciigraph draws the curves; its colours are only marks here, one for each
-// kind of cell, which are replaced by the theme's styles afterwards.
+// asciigraph draws the curves. Its colours mark kinds of cells; restyled replaces them.
 const (
 	markCapacity asciigraph.AnsiColor = iota + 1
 	markBounds
@@ -37,8 +36,7 @@ var tickSteps = [...]time.Duration{
 	time.Hour, 2 * time.Hour, 3 * time.Hour, 4 * time.Hour, 6 * time.Hour, 12 * time.Hour,
 }
 
-// tickCells is what a label takes with a blank: "-10m", and "-1m30s" where the
-// ticks are closer than a minute.
+// tickCells is the width of a label: "-10m", and "-1m30s" below a minute.
 func tickCells(step time.Duration) int {
 	if step < time.Minute {
 		return 9
@@ -46,8 +44,7 @@ func tickCells(step time.Duration) int {
 	return 7
 }
 
-// ticksFor is how many ticks fit at round times, one of them at now; 0 where
-// no round distance does.
+// ticksFor is how many ticks fit at round times, one at now; 0 where none do.
 func ticksFor(window, ahead time.Duration, columns int) int {
 	for _, step := range tickSteps {
 		if step < time.Minute && window >= 3*time.Minute {
@@ -83,9 +80,8 @@ func (a timeAxis) label(seconds float64) string {
 	}
 }
 
-// plot draws the curves as lines of exactly width cells: the rows, the time
-// axis, its labels. Series are drawn in row units with fixed bounds, because
-// asciigraph rounds bounds of its own and would change the number of rows.
+// plot draws the rows, the time axis and its labels. Series are in row units with fixed
+// bounds, because asciigraph would round its own and change the number of rows.
 func plot(lk *cell.Appearance, c curves, scale yAxis, axis timeAxis, width int) []string {
 	g := &lk.Glyphs
 	const most = 5 // capacity, bounds, median, history
@@ -138,8 +134,7 @@ func plot(lk *cell.Appearance, c curves, scale yAxis, axis timeAxis, width int) 
 	return lines
 }
 
-// historyChars are the characters of the history's curve. asciigraph's own
-// default has round corners and half lines, which many fonts lack.
+// historyChars avoid the round corners of asciigraph, which many fonts lack.
 func historyChars(g *cell.Glyphs) asciigraph.CharSet {
 	if g.ASCII {
 		return asciigraph.CharSet{
@@ -156,8 +151,7 @@ func historyChars(g *cell.Glyphs) asciigraph.CharSet {
 // historyMark stands for the history in the legend.
 func historyMark(g *cell.Glyphs) string { return historyChars(g).Horizontal }
 
-// restyled writes a row on a line, with the theme's colours in the place of
-// asciigraph's and, in the ASCII set, the twins of the axis's characters.
+// restyled writes a row with the theme's colours and, in ASCII, another axis.
 func restyled(lk *cell.Appearance, l *cell.Line, row string) string {
 	mark := asciigraph.Default
 	for row != "" {

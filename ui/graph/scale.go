@@ -69,10 +69,8 @@ func (s yAxis) below(amount float64) bool {
 	return amount/float64(s.unit) < s.floor-s.step/2
 }
 
-// roundFloor chooses a round step and floor so that top is in the top row and
-// low is not below the bottom one. With floor 0 the step need not be round:
-// the top row is then the capacity exactly, and label finds rows for round
-// figures.
+// roundFloor chooses a round step and floor so that top is in the top row and low not below
+// the bottom one. With floor 0 the step need not be round: top is then exact.
 func roundFloor(low, top float64, rows int) (floor, step float64) {
 	intervals := float64(rows - 1)
 	fromZero := top / intervals
@@ -104,9 +102,7 @@ func roundFloor(low, top float64, rows int) (floor, step float64) {
 	return 0, fromZero
 }
 
-// label writes the top row's amount and, where the bottom row is 0, round
-// figures in the rows that their amounts are drawn in; else a figure in every
-// second row, of the two kinds of rows the rounder: 60, 66, 72 and not 57, 63.
+// label writes the top row's amount, and round figures in rows below it.
 func (s yAxis) label(top float64) []string {
 	labels := make([]string, s.rows)
 	apart := 2 * s.step

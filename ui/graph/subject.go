@@ -25,8 +25,7 @@ func UsedBy(id snapshot.RowID) snapshot.SeriesKey {
 	return snapshot.SeriesKey{Metric: metric.Used, GPUUUID: id.GPUUUID, Instance: id.Instance, Row: id}
 }
 
-// SubjectOf gathers what a snapshot knows of a series: its name, capacity and
-// forecast. A process that has exited keeps its curve.
+// SubjectOf gathers what a snapshot knows of a series. Exited processes keep a curve.
 func SubjectOf(s *snapshot.Snapshot, key snapshot.SeriesKey) Subject {
 	subject := Subject{Key: key, Name: "used", Full: "full"}
 	gpu := s.GPU(key.GPUUUID)
@@ -62,8 +61,7 @@ func SubjectOf(s *snapshot.Snapshot, key snapshot.SeriesKey) Subject {
 	return subject
 }
 
-// Reachable is the most that a process could use: the capacity of its GPU or
-// instance, less what other processes use. There its GPU is full.
+// Reachable is the most that a process could use beside the others on its GPU or instance.
 func Reachable(gpu *snapshot.GPU, p *snapshot.Process) snapshot.Bytes {
 	memory := gpu.Memory
 	if instance := gpu.Instance(p.ID.Instance); instance != nil {

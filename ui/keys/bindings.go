@@ -71,8 +71,7 @@ const (
 	Doctor
 )
 
-// Ability is a set of actions that cli has bound. A key whose ability is missing
-// does nothing and is in no help text.
+// Ability is a set of actions that cli has bound. Keys without theirs are left out.
 type Ability uint16
 
 // The abilities.
@@ -134,8 +133,7 @@ type binding struct {
 	hints     []Hint
 }
 
-// Hint is a binding on the bottom line. The line shows the hints of the lowest ranks
-// that fit, in the order of their positions.
+// Hint is a binding on the bottom line, which shows the lowest ranks that fit by position.
 type Hint struct {
 	scope    Scope
 	Position int
@@ -152,8 +150,7 @@ type Bindings struct {
 	bound  Ability
 }
 
-// New leaves out the keys whose ability is missing, and with readOnly those that
-// act.
+// New leaves out keys whose ability is missing and, with readOnly, those that act.
 func New(abilities Ability, readOnly bool) *Bindings {
 	b := &Bindings{byKey: make(map[string][]int), bound: abilities}
 	for _, entry := range bindingTable() {
@@ -174,8 +171,7 @@ func New(abilities Ability, readOnly bool) *Bindings {
 	return b
 }
 
-// Match is what a key (tea.KeyPressMsg.String) does in a scope: None for a key that
-// is not bound, and for one that acts while the screen shows the past.
+// Match is what a key (tea.KeyPressMsg.String) does in a scope. In the past no key acts.
 func (b *Bindings) Match(name string, where Scope, past bool) ID {
 	for _, i := range b.byKey[name] {
 		entry := &b.All[i]

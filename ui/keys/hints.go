@@ -7,8 +7,7 @@ import (
 	"vramscope/internal/text"
 )
 
-// Hints are the hints of a scope in the order of their positions, on a box whose
-// last GPU has index last. While the screen shows the past, actions are left out.
+// Hints are the hints of a scope by position; last is the highest index of a GPU.
 func (b *Bindings) Hints(where Scope, past bool, last int) []Hint {
 	found := make([]Hint, 0, 24)
 	for i := range b.All {
@@ -40,9 +39,8 @@ func gpuDigits(last int) string {
 // cells is the width of "key text".
 func (h Hint) cells() int { return text.Width(h.Key) + 1 + text.Width(h.Text) }
 
-// FitHints keeps the hints that fit into room cells with gap blanks between them, by
-// rank. It stops at the first that does not fit, so that a wider screen shows at
-// least the same hints.
+// FitHints keeps the hints of the lowest ranks that fit into room cells. It stops at the
+// first that does not, so that a wider screen shows at least the same hints.
 func FitHints(hints []Hint, room, gap int) []Hint {
 	ranked := slices.Clone(hints)
 	slices.SortFunc(ranked, func(a, b Hint) int { return a.Rank - b.Rank })

@@ -2,8 +2,7 @@ package keys
 
 import "charm.land/bubbles/v2/key"
 
-// bindingTable is every key, in the order of the help. Two bindings on one line of
-// the help share the text of the first.
+// bindingTable is every key in the order of the help; those without a text share a line.
 func bindingTable() []binding {
 	return []binding{
 		// MOVE

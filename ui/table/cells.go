@@ -84,8 +84,7 @@ func (t *Table) writeJob(l *cell.Line, p *snapshot.Process, cells int) {
 	l.Left(t.Appearance.Styles.Text, text.Clean(cell.Limit(p.Job.ID)), start+cells-l.Used(), t.Appearance.Glyphs.Ellipsis)
 }
 
-// instanceOf is which of its GPU's instances the process is on, from 1; 0 is
-// none.
+// instanceOf is the number of the process's instance on its GPU, 0 for none.
 func (t *Table) instanceOf(p *snapshot.Process) int {
 	if gpu := t.Snapshot.GPU(p.ID.GPUUUID); gpu != nil && p.ID.Instance.MIG {
 		return gpu.InstanceNumber(p.ID.Instance)
@@ -93,8 +92,7 @@ func (t *Table) instanceOf(p *snapshot.Process) int {
 	return 0
 }
 
-// writeAmount writes an amount of memory. Figures of a stale probe are dim, and
-// cached memory that no flush frees stands in brackets.
+// writeAmount writes memory: dim for a stale probe, in brackets where no flush frees it.
 func (t *Table) writeAmount(l *cell.Line, c *column, p *snapshot.Process) {
 	s, g := &t.Appearance.Styles, &t.Appearance.Glyphs
 	amount := amountOf(p, c.id)
@@ -116,8 +114,7 @@ func (t *Table) writeAmount(l *cell.Line, c *column, p *snapshot.Process) {
 	l.RightFigure(style, cell.AppendBytes(l.Scratch(), amount, g.Dash), c.cells)
 }
 
-// writeBar writes the process on the scale of its GPU. What is not known has
-// no bar: an empty one would mean free.
+// writeBar writes the process on the scale of its GPU; no bar where that is unknown.
 func (t *Table) writeBar(l *cell.Line, p *snapshot.Process, cells int) {
 	gpu := t.Snapshot.GPU(p.ID.GPUUUID)
 	if gpu == nil || !p.Used.Known() || gpu.Memory.Capacity().Or(0) <= 0 {
@@ -127,8 +124,7 @@ func (t *Table) writeBar(l *cell.Line, p *snapshot.Process, cells int) {
 	l.Bar(t.Appearance, cell.ProcessParts(p), gpu.Memory.Capacity().Or(0), cells)
 }
 
-// writePrediction writes the median forecast: dim where it differs little from
-// now, "full" where it is more than the GPU has.
+// writePrediction writes the median forecast: dim near the present figure, "full" above capacity.
 func (t *Table) writePrediction(l *cell.Line, p *snapshot.Process, cells int) {
 	s, g := &t.Appearance.Styles, &t.Appearance.Glyphs
 	median, ok := predictedIn(p, predictionShown)
@@ -183,10 +179,8 @@ func (t *Table) trend(p *snapshot.Process) (string, themes.Style) {
 // sparkWindow is what the column LAST 10m shows.
 const sparkWindow = 10 * time.Minute
 
-// writeSpark draws used memory over the last ten minutes from its lowest to
-// its highest, each cell the highest of its minute: a spike must not vanish.
-// What moved by less than a tenth is drawn on a scale of a tenth, so that
-// noise stays flat: a line at the bottom, which draws no eye.
+// writeSpark draws the highest used memory of each minute, so that no spike vanishes, on a
+// scale of at least a tenth of it, so that noise stays flat.
 func (t *Table) writeSpark(l *cell.Line, p *snapshot.Process, cells int) {
 	g := &t.Appearance.Glyphs
 	if t.History == nil || len(g.Spark) == 0 {
@@ -212,8 +206,7 @@ func (t *Table) writeSpark(l *cell.Line, p *snapshot.Process, cells int) {
 	}
 }
 
-// writeCommand writes the last column: the command, moved by ← →, with what
-// has to be said of the row before it or instead of it.
+// writeCommand writes the command, moved by ← →, after or instead of it a warning.
 func (t *Table) writeCommand(l *cell.Line, r *Row, cells int) {
 	s, g, p := &t.Appearance.Styles, &t.Appearance.Glyphs, r.Process
 	style := s.Text
@@ -253,8 +246,7 @@ func (t *Table) writeCommand(l *cell.Line, r *Row, cells int) {
 	l.Left(style, text, start+cells-l.Used(), g.Ellipsis)
 }
 
-// scrolled is text without its first cells. A wide rune that is cut in two
-// leaves a blank.
+// scrolled is text without its first cells, with a blank for half of a wide rune.
 func scrolled(s string, cells int) string {
 	at := 0
 	for i, r := range s {

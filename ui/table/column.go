@@ -29,8 +29,7 @@ const (
 	columnCount
 )
 
-// column is one column: its title, how many cells it has without the blank
-// before it, and whether a probe reports it.
+// column is a title and its cells, without the blank before them.
 type column struct {
 	id    columnID
 	title string
@@ -80,12 +79,9 @@ const (
 	commandGood  = 24 // and 28 % of the width
 )
 
-// columnsAt is the columns that a table of so many cells has. They are added
-// in the order of what they are worth while the command keeps its part; the
-// first that does not fit ends it, so that a wider screen never loses one.
-//
-// The first group is what a pane of 66 columns has whole; the second comes
-// with the width.
+// columnsAt is the columns of a table, added by importance while the command keeps its part.
+// The first that does not fit ends each group, so that a wider screen never loses one.
+// The first group is what a pane of 66 columns has whole.
 func columnsAt(width int, b box) []column {
 	first := [...]columnID{
 		columnCached, columnAllocated, columnFragmented, columnUser, columnPredicted, columnTrend,
@@ -192,8 +188,7 @@ func (t *Table) SortTitles(width int) []string {
 	return titles
 }
 
-// SortTitleAt is the title at a cell of the title line, false where there is
-// none to sort by.
+// SortTitleAt is the sortable title at a cell of the title line.
 func (t *Table) SortTitleAt(width, x int) (string, bool) {
 	start := 1 // after the mark
 	for _, c := range columnsAt(width, t.box()) {

@@ -21,12 +21,10 @@ type Row struct {
 	old     bool                   // ended long ago: only there while lines are free
 }
 
-// endedFresh is how long an ended process keeps its place among the living;
-// after that it goes to the end of the table, and stays while lines are free.
+// endedFresh is how long an ended process keeps its place; later it goes to the end.
 const endedFresh = time.Minute
 
-// List is the rows of the table, in order: those that focus, mine and filter
-// leave, sorted, then what ended long ago.
+// List is the rows that focus, mine and filter leave, sorted, then what ended long ago.
 func (t *Table) List() []Row {
 	s := t.Snapshot
 	if s == nil {
@@ -93,8 +91,7 @@ func (t *Table) lists(p *snapshot.Process) bool {
 	return t.Filter == "" || Matches(p, t.Filter)
 }
 
-// Matches reports whether what a reader sees of a row contains text, upper
-// and lower case alike. Filter and find share it.
+// Matches reports whether a visible text of a row contains text, in either case.
 func Matches(p *snapshot.Process, text string) bool {
 	contains := func(field string) bool { return containsFold(field, text) }
 	if slices.ContainsFunc([]string{p.User, p.Runtime, p.Job.Kind, p.Job.ID, p.Name, strconv.Itoa(p.ID.Process.PID)}, contains) ||
@@ -104,8 +101,7 @@ func Matches(p *snapshot.Process, text string) bool {
 	return contains(p.Job.String()) || strings.Contains(text, " ") && contains(strings.Join(p.Command, " "))
 }
 
-// containsFold is strings.Contains without regard to case, without a copy of
-// the text where it is ASCII.
+// containsFold is strings.Contains without case, and without a copy of ASCII text.
 func containsFold(text, part string) bool {
 	if strings.ContainsFunc(part, func(r rune) bool { return r >= 0x80 }) {
 		return strings.Contains(strings.ToLower(text), strings.ToLower(part))
@@ -118,8 +114,7 @@ func containsFold(text, part string) bool {
 	return false
 }
 
-// Order is what the table sorts by. Without a driver used is unknown: allocated
-// takes its place.
+// Order is what the table sorts by: allocated for used where no driver reports that.
 func (t *Table) Order() Order {
 	o := t.Sort
 	o.Column = cmp.Or(o.Column, "USED")
@@ -136,9 +131,8 @@ type sortKey struct {
 	text   string
 }
 
-// sortRows sorts by the column, then by GPU, pid and start time, which makes
-// the order total: rows move only when a figure that is shown does. Unknown
-// comes last both ways; numbers go down and texts up unless reversed.
+// sortRows sorts by the column, unknown last, then by identity: rows move only when a shown
+// figure does. Numbers go down and texts up unless reversed.
 func sortRows(rows []Row, order Order) {
 	type keyed struct {
 		row Row

@@ -12,8 +12,7 @@ import (
 	"vramscope/ui/keys"
 )
 
-// Table is the processes of a snapshot: column titles, then as many rows as fit
-// around the cursor.
+// Table is column titles, then as many processes as fit around the cursor.
 type Table struct {
 	Listing
 	Appearance *cell.Appearance
@@ -28,8 +27,7 @@ type Table struct {
 	columns []column // set by Render
 }
 
-// First is the first row in view: the one that leaves the cursor's process on
-// its line; the top while there is no cursor.
+// First is the first row in view: it leaves the cursor on its line, else it is the top.
 func (t *Table) First(room int) int {
 	if !t.Cursor.Active {
 		return 0
@@ -99,9 +97,7 @@ func (t *Table) unattributed() bool {
 	return false
 }
 
-// writeTitles writes the column titles. The sort marker stands right before
-// the title that the table is sorted by, in the gap where the title fills its
-// cell.
+// writeTitles writes the column titles, with the sort marker right before its title.
 func (t *Table) writeTitles(l *cell.Line) {
 	s, g := &t.Appearance.Styles, &t.Appearance.Glyphs
 	order := t.Order()
@@ -128,8 +124,7 @@ func (t *Table) writeTitles(l *cell.Line) {
 	}
 }
 
-// render draws one row: the cursor's reversed from edge to edge, one that has
-// ended dim, others figure by figure.
+// render draws a row: the cursor's reversed, an ended one dim, others by figure.
 func (t *Table) render(l *cell.Line, r *Row) string {
 	s := &t.Appearance.Styles
 	at := t.Cursor.Active && r.Process.ID == t.Cursor.ID
@@ -181,8 +176,7 @@ func (t *Table) writeRow(l *cell.Line, r *Row, atCursor bool) {
 	}
 }
 
-// lastPart is the last of the columns that words can replace: allocated,
-// fragmented, cached.
+// lastPart is the last column that words can replace.
 func (t *Table) lastPart(from int) int {
 	last := from
 	for i := from; i < len(t.columns); i++ {
@@ -202,8 +196,7 @@ func (t *Table) span(from, to int) int {
 	return cells
 }
 
-// partsWords replace the parts that no probe reports: it fell silent or, only
-// under the cursor, there is none.
+// partsWords replace parts of a silent probe or, under the cursor, of none.
 func (t *Table) partsWords(p *snapshot.Process, atCursor bool) string {
 	if p.Probe != nil {
 		if p.Probe.State == snapshot.ProbeSilent {
@@ -230,15 +223,13 @@ func (t *Table) wordStyle(p *snapshot.Process) themes.Style {
 	return t.Appearance.Styles.Dim
 }
 
-// Own reports whether the viewer of a snapshot may act on a process: it is
-// theirs, or they are root.
+// Own reports whether the viewer may act on a process, as its owner or root.
 func Own(s *snapshot.Snapshot, p *snapshot.Process) bool {
 	user := s.Host.User
 	return user == "root" || user != "" && user == p.User
 }
 
-// writeEnded writes how a process ended, from the column after the user to the
-// command.
+// writeEnded writes how a process ended between the user and the command.
 func (t *Table) writeEnded(l *cell.Line, r *Row) {
 	g := &t.Appearance.Glyphs
 	for i := range t.columns {
@@ -258,8 +249,7 @@ func (t *Table) writeEnded(l *cell.Line, r *Row) {
 	}
 }
 
-// endedText is how a process ended, as fully as fits. The peak is left out
-// first, then what it used.
+// endedText is how a process ended, as fully as fits.
 func endedText(e *snapshot.EndedProcess, now time.Time, cells int) string {
 	head := "ended " + quantity.Duration(now.Sub(e.Ended))
 	was, colon, peak, short, long := "", "", "", "", ""

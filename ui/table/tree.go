@@ -21,8 +21,7 @@ const (
 	bracketUnder // below the last one's corner: what that has started
 )
 
-// tree is rows on their way into the order of the tree. Rows are named by
-// their place in the order of the sort, which each generation keeps.
+// tree is rows on their way into tree order, named by their place in the sort.
 type tree struct {
 	rows     []Row
 	children map[int][]int // of the first row of a process
@@ -89,8 +88,7 @@ func (t *tree) place(i, depth int) {
 	}
 }
 
-// placeGroup puts the rows of one launcher side by side, with a bracket from
-// the first to the last.
+// placeGroup puts the rows of one launcher side by side, in a bracket.
 func (t *tree) placeGroup(group []int) {
 	from, last := len(t.ordered), 0
 	for _, i := range group {

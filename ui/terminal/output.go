@@ -62,8 +62,7 @@ func newOutput(file *os.File, drained func(lost bool), failed func(error)) *Outp
 	return o
 }
 
-// Write implements io.Writer. It fails once the terminal is
-// closed or the output stopped.
+// Write implements io.Writer. It fails on a closed terminal or a stopped output.
 func (o *Output) Write(p []byte) (int, error) {
 	o.mu.Lock()
 	if o.err != nil || o.closed {
@@ -102,8 +101,7 @@ func (o *Output) Stalled() bool {
 	return o.stalled
 }
 
-// Flush waits until everything has been written, and reports false after the
-// timeout.
+// Flush waits until all is written, and reports false after the timeout.
 func (o *Output) Flush(timeout time.Duration) bool {
 	o.mu.Lock()
 	taken := o.taken
@@ -111,8 +109,7 @@ func (o *Output) Flush(timeout time.Duration) bool {
 	return taken == nil || await(taken, timeout)
 }
 
-// Interrupt ends the write under way and drops what is pending. It reports
-// false where a blocked write cannot be ended.
+// Interrupt drops what is pending, and reports whether the write under way was ended.
 func (o *Output) Interrupt() bool {
 	o.mu.Lock()
 	o.pending = nil
@@ -154,8 +151,7 @@ func await(taken <-chan struct{}, timeout time.Duration) bool {
 	}
 }
 
-// signal wakes the writing goroutine. The channel is never closed: a Write may
-// come to it after Stop.
+// signal wakes the writing goroutine. A Write may come after Stop: nothing closes the channel.
 func (o *Output) signal() {
 	select {
 	case o.wake <- struct{}{}:
@@ -170,8 +166,7 @@ func (o *Output) run() {
 	}
 }
 
-// drain writes until nothing is pending or the terminal is closed, and reports
-// whether the output was stopped by then: nothing is added after that.
+// drain writes until nothing is pending, and reports whether the output was stopped.
 func (o *Output) drain() (stopped bool) {
 	for {
 		o.mu.Lock()

@@ -19,12 +19,10 @@ import (
 //	█ at line 2, then DSR 6         cursor position               is an ambiguous glyph one cell wide?
 //	DA1                             device attributes             every terminal answers it, and last
 
-// widthProbeLine is where the glyph is measured. On the first line the answer
-// could be mistaken for Shift-F3.
+// widthProbeLine is where the glyph is measured: on line 1 the answer could be Shift-F3.
 const widthProbeLine = 2
 
-// questions are written before the first frame, which covers what the probe
-// (or a terminal that does not know a question) leaves on the screen.
+// questions are written before the first frame, which covers their traces.
 func (t Traits) questions() string {
 	if t.Console {
 		return "" // ASCII, dark and unsynchronized are known already
@@ -46,8 +44,7 @@ type Answers struct {
 // answerTimeout is how long the end of the program waits for answers.
 const answerTimeout = time.Second
 
-// Asked returns what is open once the questions are written. The width of █
-// is asked for but does not matter where the screen is ASCII.
+// Asked returns what is open once the questions are written.
 func (t Traits) Asked(now time.Time, ascii bool) Answers {
 	if t.Console {
 		return Answers{}
@@ -55,14 +52,12 @@ func (t Traits) Asked(now time.Time, ascii bool) Answers {
 	return Answers{asked: now, width: !ascii}
 }
 
-// Expected reports whether answers may still be on their way. A program that
-// ended now would leave them to the shell, as if they had been typed.
+// Expected reports whether answers may still come: the shell would take them for keys.
 func (a *Answers) Expected(now time.Time) bool {
 	return !a.asked.IsZero() && now.Sub(a.asked) < answerTimeout
 }
 
-// Take reports whether a message is an answer of the terminal, and whether it
-// shows that the terminal draws █ two cells wide.
+// Take reports whether a message is an answer, and whether █ is two cells wide.
 func (a *Answers) Take(msg tea.Msg) (wide, taken bool) {
 	switch msg := msg.(type) {
 	case tea.CursorPositionMsg:

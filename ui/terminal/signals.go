@@ -14,8 +14,7 @@ type Signals struct {
 	Ends, Stops, Continues chan os.Signal
 }
 
-// CatchSignals must be called before the terminal is changed: a signal that
-// came in between would leave it changed.
+// CatchSignals must come before the terminal is changed, or a signal could leave it so.
 func CatchSignals() *Signals {
 	s := &Signals{
 		Ends:      make(chan os.Signal, 1),

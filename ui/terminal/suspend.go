@@ -41,8 +41,7 @@ func NewSuspension(t *Terminal, driver Driver) *Suspension {
 // ErrNotStopped is returned where no shell could continue the program.
 var ErrNotStopped = errors.New("no shell to go back to")
 
-// Prepare ends the read of the keyboard, for whose end Bubble Tea waits before
-// it calls Run.
+// Prepare ends the read of the keyboard, which Bubble Tea awaits before Run.
 func (s *Suspension) Prepare() error {
 	if orphaned() {
 		return ErrNotStopped
@@ -118,8 +117,7 @@ func stopGroup() error {
 	return nil
 }
 
-// stopTimeout is how long a stop may take to arrive. It passes while the
-// process is stopped, too.
+// stopTimeout is how long a stop may take to arrive; it passes while stopped, too.
 const stopTimeout = time.Second
 
 // orphaned reports whether no shell waits for the program: whether among its

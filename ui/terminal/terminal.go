@@ -29,16 +29,14 @@ type Terminal struct {
 	saved  atomic.Bool // the title is on the terminal's stack
 }
 
-// Listeners are called, on any goroutine, for what happens to the terminal.
-// They must not block.
+// Listeners are called on any goroutine and must not block.
 type Listeners struct {
 	Drained     func(lost bool) // it takes output again
 	Ended       func(error)     // it was closed
 	Interrupted func()          // Ctrl-C was typed
 }
 
-// Open looks at the terminal without changing it. The environment is what
-// os.Environ returns.
+// Open looks at the terminal without changing it.
 func Open(input, output *os.File, environ []string, listeners Listeners) (*Terminal, error) {
 	env := environment(environ)
 	t := &Terminal{Traits: TraitsOf(environ)}
@@ -78,8 +76,7 @@ func (t *Terminal) cooked() {
 	_ = term.Restore(t.Input.Fd(), t.before) // a closed terminal has no modes to restore
 }
 
-// Size returns the terminal's size in cells, 80×24 where the kernel does not
-// know it, as on a serial line.
+// Size returns the size in cells, 80×24 where the kernel does not know it.
 func (t *Terminal) Size() (width, height int) {
 	if width, height, ok := t.KernelSize(); ok {
 		return width, height
@@ -157,8 +154,7 @@ func (t *Terminal) leave(aborted bool) {
 // flushTimeout is how long the end of the program waits for the terminal.
 const flushTimeout = 250 * time.Millisecond
 
-// Close leaves the terminal after an orderly end. One that takes no output is
-// abandoned. Aborted means that Bubble Tea could not switch its modes off.
+// Close leaves the terminal after an orderly end; aborted, Bubble Tea's modes are still on.
 func (t *Terminal) Close(aborted bool) {
 	t.leave(aborted)
 	if !t.Output.Flush(flushTimeout) {
