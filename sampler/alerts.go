@@ -38,14 +38,10 @@ func (s *Sampler) applyRules(now time.Time, snap *snapshot.Snapshot) []snapshot.
 	s.standing = alerts
 	s.history.noteAlerts(now, raised, ended)
 	for _, a := range raised {
-		if hasNoEvent(a.Kind) {
-			s.history.log.Append(s.alertEvent(snap, now, snapshot.EventAlarm, a, a.Message))
-		}
+		s.logAlert(snap, now, snapshot.EventAlarm, a, a.Message)
 	}
 	for _, a := range ended {
-		if hasNoEvent(a.Kind) {
-			s.history.log.Append(s.alertEvent(snap, now, snapshot.EventCleared, a, cleared(now, a)))
-		}
+		s.logAlert(snap, now, snapshot.EventCleared, a, cleared(now, a))
 	}
 	return alerts
 }
@@ -64,16 +60,6 @@ func missingFrom(others, alerts []snapshot.Alert) (missing []*snapshot.Alert) {
 	return missing
 }
 
-// hasNoEvent is false for the alerts whose cause is an event of its own.
-func hasNoEvent(kind snapshot.AlertKind) bool {
-	switch kind {
-	case snapshot.AlertLost, snapshot.AlertHanging, snapshot.AlertDriver, snapshot.AlertXID, snapshot.AlertOutOfMemory:
-		return false
-	default:
-		return true
-	}
-}
-
 // cleared is the message of the event that ends an alert. The alert's own
 // message has figures that are no longer true.
 func cleared(now time.Time, a *snapshot.Alert) string {
@@ -90,19 +76,23 @@ func cleared(now time.Time, a *snapshot.Alert) string {
 	return fmt.Sprintf("%s (%s)", what, now.Sub(a.Since).Round(time.Second))
 }
 
-// alertEvent is the event of an alert that was raised or cleared. The alert's
-// process may have ended: then its name comes from the ended rows.
-func (s *Sampler) alertEvent(snap *snapshot.Snapshot, now time.Time, kind snapshot.EventKind, a *snapshot.Alert, message string) snapshot.Event {
+// logAlert logs that an alert was raised or cleared, unless its cause is an event
+// of its own. The alert's process may have ended: then its name comes from the
+// ended rows.
+func (s *Sampler) logAlert(snap *snapshot.Snapshot, now time.Time, kind snapshot.EventKind, a *snapshot.Alert, message string) {
+	switch a.Kind {
+	case snapshot.AlertLost, snapshot.AlertHanging, snapshot.AlertDriver, snapshot.AlertXID, snapshot.AlertOutOfMemory:
+		return
+	default:
+	}
 	e := snapshot.Event{Time: now, Kind: kind, GPU: a.GPU, GPUUUID: a.GPUUUID, Row: a.Row, Message: message}
 	if kind == snapshot.EventAlarm {
 		e.Severity = a.Severity
 	}
 	if r := s.rows[a.Row]; r != nil {
 		e.User, e.Name = r.latest.User, programName(r.latest)
-		return e
-	}
-	if ended := snap.EndedRow(a.Row); ended != nil {
+	} else if ended := snap.EndedRow(a.Row); ended != nil {
 		e.User, e.Name = ended.Last.User, programName(&ended.Last)
 	}
-	return e
+	s.history.log.Append(e)
 }

@@ -26,12 +26,6 @@ func programName(p *snapshot.Process) string {
 	return name
 }
 
-func outOfMemoryEvent(now time.Time, p *snapshot.Process, count int64) snapshot.Event {
-	e := processEvent(now, snapshot.EventOutOfMemory, p, fmt.Sprintf("out of memory x%d (allocator)", count))
-	e.Severity = snapshot.Urgent
-	return e
-}
-
 // endedEvent is the end of a row. A process that still runs has only left the
 // GPU; of another container's process vramscope cannot know which it is.
 func endedEvent(now time.Time, g *snapshot.EndedProcess, running bool) snapshot.Event {

@@ -2,6 +2,7 @@ package sampler
 
 import (
 	"cmp"
+	"fmt"
 	"maps"
 	"slices"
 	"time"
@@ -235,7 +236,9 @@ func (s *Sampler) noteOutOfMemory(now time.Time, p *snapshot.Process, r *row) {
 		return
 	}
 	if before, known := r.oom.Value(); known && count > before {
-		s.history.log.Append(outOfMemoryEvent(now, p, count))
+		event := processEvent(now, snapshot.EventOutOfMemory, p, fmt.Sprintf("out of memory x%d (allocator)", count))
+		event.Severity = snapshot.Urgent
+		s.history.log.Append(event)
 	}
 	r.oom = p.Probe.OutOfMemoryCount
 }

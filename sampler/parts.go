@@ -56,7 +56,12 @@ func (s *Sampler) gpu(g *gpu, rows []snapshot.Process) snapshot.GPU {
 	out.ECC = snapshot.ECC(r.ECC)
 	out.Parts = partsOf(out.Memory.Used, rows, func(p *snapshot.Process) bool { return p.ID.GPUUUID == g.device.UUID })
 	for i := range r.Instances {
-		out.Instances = append(out.Instances, instance(&r.Instances[i], g.device.UUID, rows))
+		in := &r.Instances[i]
+		out.Instances = append(out.Instances, snapshot.Instance{
+			ID: snapshot.InstanceID(in.ID), UUID: in.UUID, Profile: in.Profile, Slices: in.Slices,
+			Memory: snapshot.Memory(in.Memory),
+		})
+		sumInstance(&out.Instances[i], g.device.UUID, rows)
 	}
 	if r.ProcessesError == nil {
 		out.ProcessCount, out.Unattributed = count(out.Memory.Used, rows, g.device.UUID)
@@ -64,24 +69,13 @@ func (s *Sampler) gpu(g *gpu, rows []snapshot.Process) snapshot.GPU {
 	return out
 }
 
-// instance is one MIG instance with the parts of its processes.
-func instance(in *nvml.Instance, gpuUUID string, rows []snapshot.Process) snapshot.Instance {
-	out := snapshot.Instance{
-		ID: snapshot.InstanceID(in.ID), UUID: in.UUID, Profile: in.Profile, Slices: in.Slices,
-		Memory: snapshot.Memory(in.Memory),
-	}
-	sumInstance(&out, gpuUUID, rows)
-	return out
-}
-
 // sumInstance sets the parts and the process count of an instance.
 func sumInstance(in *snapshot.Instance, gpuUUID string, rows []snapshot.Process) {
+	belongs := func(p *snapshot.Process) bool { return p.ID.GPUUUID == gpuUUID && p.ID.Instance == in.ID }
+	in.Parts = partsOf(in.Memory.Used, rows, belongs)
 	n := 0
-	in.Parts = partsOf(in.Memory.Used, rows, func(p *snapshot.Process) bool {
-		return p.ID.GPUUUID == gpuUUID && p.ID.Instance == in.ID
-	})
 	for i := range rows {
-		if rows[i].ID.GPUUUID == gpuUUID && rows[i].ID.Instance == in.ID {
+		if belongs(&rows[i]) {
 			n++
 		}
 	}
