@@ -111,7 +111,7 @@ func (d detail) allocatorFacts(a *snapshot.Allocator) []string {
 		}
 		s := text.Clean(cell.Limit(pool.Name)) + " " + v.String()
 		if v, ok := pool.Fragmented.Value(); ok && v > 0 {
-			s += " (" + v.String() + " fragmented)"
+			s += " (" + v.String() + " frag)"
 		}
 		if n, ok := pool.Segments.Value(); ok {
 			s += " in " + strconv.FormatInt(n, 10)
