@@ -10,10 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// appendLine appends a line to the log in a directory, in one write: other
-// vramscopes may append too. The log must be a regular file of ours, mode 0600,
-// with one name, in a directory of ours that no other user can write: neither a
-// link nor a FIFO can replace it.
+// appendLine appends a line in one write: other vramscopes may append too. The
+// log is a regular file of ours with one name, in a directory that only we write.
 func appendLine(directory string, line []byte) error {
 	dir, err := openDirectory(directory, true)
 	if err != nil {

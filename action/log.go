@@ -33,8 +33,7 @@ const (
 	failed  = "failed"
 )
 
-// Entry is a line of the log. Whoever fills it takes text as it stands: the log
-// escapes it.
+// Entry is a line of the log, which escapes its text.
 type Entry struct {
 	Time    string `json:"time"`
 	Action  string `json:"action"`  // "flush", "attach", "signal"

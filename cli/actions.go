@@ -73,8 +73,7 @@ func (src *sources) actions(sampling *sampler.Sampler, s *config.Settings) ui.Ac
 
 func (p *program) canAsk() bool { return isTerminal(p.stdin) && isTerminal(p.stderr) }
 
-// cannotAsk is the failure of a command that has to ask without a terminal; dry
-// is what its --dry-run does.
+// cannotAsk is a question without a terminal; dry is what --dry-run does.
 func cannotAsk(command string, pid int, dry string) *failure {
 	return &failure{code: exitUsage, message: "there is no terminal to ask on", advice: []string{
 		fmt.Sprintf("  vramscope %s %d --dry-run   %s", command, pid, dry),

@@ -16,8 +16,7 @@ import (
 	"vramscope/internal/text"
 )
 
-// optionValue is an option's flag. It checks its value when it is parsed, so
-// that pflag's message names the flag.
+// optionValue is an option's flag. It checks its value, so that pflag's message names the flag.
 type optionValue struct {
 	option config.Option
 	raw    *string // nil where it is not given

@@ -121,8 +121,7 @@ func (p *program) planText(table *process.Table, plan *attach.Plan) string {
 	return b.String()
 }
 
-// attachFailure words why there is no probe: every reason on a line of its own
-// where there are several.
+// attachFailure words why there is no probe, several reasons on a line each.
 func attachFailure(plan *attach.Plan, err error) error {
 	var refusal *process.Refusal
 	if !errors.As(err, &refusal) {

@@ -101,8 +101,7 @@ func (p *program) addGlobalFlags(flags *pflag.FlagSet) {
 
 func isTerminal(f *os.File) bool { return f != nil && term.IsTerminal(int(f.Fd())) }
 
-// outputWidth is the width to which text is cut: the terminal's, 80 where it is
-// unknown, 0 (no limit) where there is no terminal.
+// outputWidth is the terminal's width, 80 if it is unknown; without a terminal 0, no limit.
 func (p *program) outputWidth() int {
 	if !isTerminal(p.stdout) {
 		return 0

@@ -75,8 +75,7 @@ func csvFields() []csvField {
 	return fields
 }
 
-// writeCSV writes one record for each process, and one for each GPU without
-// any. Unknown is the empty field.
+// writeCSV writes a record for each process, and for each GPU without any. Unknown is empty.
 func writeCSV(w io.Writer, snap *snapshot.Snapshot) error {
 	var titles []string
 	fields := csvFields()

@@ -14,8 +14,7 @@ import (
 	"vramscope/sampler/simulator"
 )
 
-// replay is the clock of a simulated box that has a past: it stands in the past
-// until the sampler has caught up, and is the real time from then on.
+// replay is a simulated box's clock: in the past until the sampler has caught up, then real.
 type replay struct {
 	mu     sync.Mutex
 	at     time.Time

@@ -30,8 +30,7 @@ The exit code is 0 if the monitor would work, otherwise the monitor's.`,
 	}
 }
 
-// examine writes the report. A configuration that is refused is a finding, and
-// the rest is examined with the defaults.
+// examine writes the report, with the defaults if the configuration is refused.
 func (p *program) examine(ctx context.Context) error {
 	s, refused := p.settings()
 	if refused != nil {

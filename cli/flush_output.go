@@ -53,8 +53,7 @@ func flushText(before *snapshot.Snapshot, target *snapshot.Process, r *flush.Res
 	return cutLines(lines, 0, "")
 }
 
-// placeOfDevice is "3", "5:1" for the first MIG instance of GPU 5, and the
-// dash where the driver knows no such device.
+// placeOfDevice is "3", "5:1" for a MIG instance, or the dash for an unknown device.
 func placeOfDevice(snap *snapshot.Snapshot, uuid, dash string) string {
 	switch g, instance := snap.Device(uuid); {
 	case instance != nil:

@@ -16,8 +16,7 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// The exit codes of headroom beside those of every command: they are answers,
-// not failures.
+// The exit codes of headroom that are answers, not failures.
 const (
 	exitNoRoom     = 3
 	exitAfterFlush = 4

@@ -116,8 +116,7 @@ func headroomWhy(h *headroom.Place) string {
 	return s
 }
 
-// flushList names the processes to flush, the largest first: as many as it
-// takes, or all of them where they do not suffice.
+// flushList names the processes to flush, the largest first, as many as it takes.
 func flushList(h *headroom.Place) string {
 	const most = 3
 	s := ""

@@ -6,13 +6,11 @@ import (
 	"time"
 )
 
-// actionTimeout is how long the monitor's end waits for actions: usually
-// milliseconds, longer where the machine, gdb or a probe is slow.
+// actionTimeout is how long the monitor's end waits for actions, which gdb may slow down.
 const actionTimeout = 15 * time.Second
 
-// inflight is the actions on processes that are under way. The end of the
-// program cancels them and waits, so that gdb is not cut off in a process and
-// each action gets its last line in the audit log.
+// inflight is the actions under way. The end of the program cancels them and
+// waits: gdb is not cut off in a process, and the audit log is complete.
 type inflight struct {
 	ctx  context.Context // ends when all of them shall
 	stop context.CancelFunc

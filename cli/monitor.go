@@ -40,9 +40,8 @@ func (p *program) monitor(ctx context.Context) error {
 	return p.watch(ctx, src, &s, input)
 }
 
-// demoPast is how much past the monitor's simulated box has: the graph's window
-// and the sparklines' ten minutes are full from the first frame, and its leak
-// has been watched for long enough to be called one.
+// demoPast is the past of the monitor's simulated box: enough to fill graph and
+// sparklines, and to call its leak one.
 const demoPast = 12 * time.Minute
 
 func (p *program) hasScreen() bool {
@@ -62,8 +61,7 @@ func (p *program) keyboard() (*os.File, error) {
 	return terminal, nil
 }
 
-// watch runs the sampler and the screen until one of them ends. After an upgrade
-// of the driver they continue in a new process.
+// watch runs sampler and screen, after an upgrade of the driver in a new process.
 func (p *program) watch(ctx context.Context, src *sources, s *config.Settings, input *os.File) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -112,8 +110,7 @@ type handedScreen struct {
 	view   *ui.Viewpoint
 }
 
-// show runs the screen. One that continues another process's shows its history,
-// also without a driver at the moment.
+// show runs the screen. A restarted one shows its history also without a driver.
 func (p *program) show(ctx context.Context, sampling *sampler.Sampler, src *sources, s *config.Settings, input *os.File, screen *handedScreen) error {
 	// The first sample decides whether there is a screen at all.
 	select {

@@ -37,8 +37,7 @@ func (p *program) unusable(snap *snapshot.Snapshot, src *sources, s *config.Sett
 	return noGPU(driver, p.getenv("NVIDIA_VISIBLE_DEVICES"))
 }
 
-// unmatched refuses a --gpu that names no GPU here: leaving it out would look
-// like a GPU that was lost.
+// unmatched refuses a --gpu that names no GPU here: it would look like a lost one.
 func unmatched(wanted []string, devices []nvml.Device) error {
 	for _, want := range wanted {
 		found := false

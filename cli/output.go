@@ -10,8 +10,7 @@ import (
 	"vramscope/schema"
 )
 
-// print writes to standard output. A full disk or a closed descriptor is an
-// error; a closed pipe ends the program by SIGPIPE, as usual.
+// print writes to standard output. A closed pipe ends the program by SIGPIPE.
 func (p *program) print(text []byte) error {
 	if _, err := p.stdout.Write(text); err != nil {
 		return fmt.Errorf("write standard output: %w", err)
@@ -31,8 +30,7 @@ func (p *program) printAs(format string, document any, text string) error {
 	return p.print(encoded)
 }
 
-// output is standard output for cobra's help and version. It keeps the error for
-// the exit code: cobra ignores it.
+// output is cobra's standard output. It keeps the error, which cobra ignores.
 type output struct {
 	print func([]byte) error
 	err   error

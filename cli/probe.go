@@ -138,8 +138,7 @@ func (p *program) runProbe(ctx context.Context, f probeFlags) error {
 	return nil
 }
 
-// closeTime is how long the end waits for the driver. The kernel frees the
-// memory in any case once the process has ended.
+// closeTime is how long the end waits for the driver; the kernel frees the memory anyway.
 const closeTime = 5 * time.Second
 
 // serveProbe plays the pattern and answers monitors, until the context or the length ends.
@@ -170,8 +169,7 @@ func (p *program) serveProbe(ctx context.Context, process *cuda.Process, length 
 	return errors.Join(err, <-served)
 }
 
-// reportFigures writes a line a second. Once standard output is closed it ends
-// the process, as SIGPIPE would.
+// reportFigures writes a line a second, until standard output is closed, as with SIGPIPE.
 func (p *program) reportFigures(ctx context.Context, process *cuda.Process, end func()) {
 	began := p.now()
 	ticker := time.NewTicker(time.Second)
@@ -218,10 +216,9 @@ func (p *program) say(format string, args ...any) error {
 	return err
 }
 
-// untilSignal is a context that ends with the first signal that would end the
-// process, and one that ends with the second: the first asks to clean up, the
-// second not to wait for it. SIGPIPE is not among them: a monitor that closes its
-// connection in the middle of an answer must not end this process.
+// untilSignal is a context that ends with the first signal, which asks to clean
+// up, and one that ends with the second, which asks not to wait. SIGPIPE is none:
+// a monitor that closes its connection must not end this process.
 func untilSignal(parent context.Context) (ctx, impatient context.Context, done func()) {
 	ctx, first := context.WithCancel(parent)
 	impatient, second := context.WithCancel(context.WithoutCancel(parent))

@@ -16,9 +16,8 @@ import (
 	"vramscope/probe/cuda"
 )
 
-// box is what NVML reports of the GPUs, to choose one. CUDA numbers them
-// differently, and asking CUDA for free memory costs a context on each. Without
-// NVML the box is empty.
+// box is what NVML reports of the GPUs, to choose one; empty without NVML. CUDA
+// numbers them differently, and would need a context on each for its free memory.
 type box struct {
 	wanted  string // the one GPU asked for, "" for any
 	visible string // CUDA_VISIBLE_DEVICES
@@ -188,8 +187,7 @@ func (p *program) probeFailure(err error, b *box) error {
 	return &failure{code: exitFailure, err: err, message: text.Clean(err.Error())}
 }
 
-// tooLarge refuses a size: as a usage error where the GPU is too small, as a
-// failure where it only lacks free memory now.
+// tooLarge refuses a size: a usage error only if the GPU could never hold it.
 func tooLarge(e *cuda.SizeError, b *box) error {
 	f := &failure{code: exitFailure, err: e}
 	f.message = fmt.Sprintf("--size: %s does not fit on %s: %s is free, and 512M of it is left alone",

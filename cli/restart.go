@@ -101,9 +101,8 @@ func (p *program) restart(sampling *sampler.Sampler, view *ui.Viewpoint) error {
 	}
 }
 
-// executables are the files to execute, the best first: the program by its name
-// as long as that is the running one; else /proc/self/exe, which works even if
-// the file was removed or replaced by another version.
+// executables are the files to execute, the best first: the program by its name,
+// or /proc/self/exe if that file was removed or replaced.
 func executables() []string {
 	const running = "/proc/self/exe"
 	path, err := os.Executable()

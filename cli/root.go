@@ -8,11 +8,8 @@ import (
 	"vramscope/internal/text"
 )
 
-// root is the live monitor, with the commands below it.
-//
-// Help is cobra's, with our own template. Fang would style it, but asks the
-// terminal for its background colour before every help and error, and waits for
-// the answer.
+// root is the live monitor, with the commands below it. Help is cobra's, with our
+// own template: fang would ask the terminal for its colours first, and wait.
 func (p *program) root() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "vramscope",

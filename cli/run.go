@@ -158,8 +158,7 @@ func (p *program) installProbe(install func(cache string) (string, error)) (stri
 	return "", f
 }
 
-// withPreload puts the native probe into a command's environment where that is
-// possible. The command is not started without it only if --preload is given.
+// withPreload puts the native probe into an environment if it can; --preload requires it.
 func (p *program) withPreload(environ []string, c *launch.Command, f launch.Preloading, verbose bool) ([]string, error) {
 	yes, why := f.Decide(c)
 	library := ""

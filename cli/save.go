@@ -21,9 +21,8 @@ func stateHome() string {
 	return filepath.Join(xdg.StateHome, "vramscope")
 }
 
-// saveSnapshot writes a snapshot as once --format json does, to a file that is
-// named for the time of the snapshot. It replaces no file, and leaves no
-// incomplete one.
+// saveSnapshot writes a snapshot as once --format json does, to a file named for
+// its time. It replaces no file, and leaves no incomplete one.
 func saveSnapshot(directory string, snap *snapshot.Snapshot) (path string, err error) {
 	defer func() {
 		if err != nil { // on a narrow screen the end is cut, not the reason

@@ -53,8 +53,7 @@ func (src *sources) segmentsAction(latest func() *snapshot.Snapshot) func(contex
 	}
 }
 
-// mapOf converts a probe's map. Where a process has several MIG
-// instances of one GPU, they lie in one address space.
+// mapOf converts a probe's map; MIG instances of one GPU lie in one address space.
 func mapOf(found *probe.Segments) snapshot.SegmentMap {
 	out := snapshot.SegmentMap{Time: time.Unix(0, found.TimeNS)}
 	for i := range found.Devices {

@@ -211,8 +211,7 @@ func (w *writtenSnapshot) writeMap(found *probe.Segments, took time.Duration, ou
 	return nil
 }
 
-// tooOld recognises a probe from before there were snapshots: such a probe does
-// not report what started it either.
+// tooOld recognises a probe from before snapshots: it does not report what started it.
 func tooOld(err error, hello *probe.Hello) error {
 	var answer *probe.Error
 	if errors.As(err, &answer) && answer.Code == probe.Unsupported && hello.StartedBy == "" && len(hello.Runtimes) > 0 && hello.Runtimes[0].Name == "PyTorch" {

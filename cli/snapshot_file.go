@@ -19,8 +19,7 @@ type draft struct {
 	force  bool   // it may replace a file
 }
 
-// newDraft makes an empty file beside the target, readable by this user alone. A
-// target that could not be replaced in the end is refused at once.
+// newDraft makes a private file beside the target. It refuses one that it could not replace.
 func newDraft(target string, force bool) (*draft, error) {
 	d := &draft{target: target, force: force}
 	directory := filepath.Dir(target)
@@ -56,8 +55,7 @@ func (d *draft) free() error {
 	return nil
 }
 
-// finish gives the file its name, or copies it to standard output. It replaces
-// no file that was made meanwhile.
+// finish names the file, or copies it to standard output. It replaces no newer file.
 func (d *draft) finish(ctx context.Context, stdout io.Writer) error {
 	if d.target == "-" {
 		_, err := d.file.Seek(0, io.SeekStart)

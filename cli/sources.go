@@ -155,9 +155,8 @@ func (d *driverSource) opened() (nvml.Driver, []nvml.Device) {
 	return d.driver, d.devices
 }
 
-// listen reads the probes of a real box until the context ends, and returns a
-// function that waits for that. A panic becomes an error: the screen must be
-// restored first.
+// listen reads a real box's probes until the context ends; wait returns then. A
+// panic becomes an error: the screen must be restored first.
 func (src *sources) listen(ctx context.Context, failed func(error)) (wait func()) {
 	if src.probes == nil {
 		return func() {}
@@ -186,12 +185,10 @@ func (src *sources) listenFor(ctx context.Context) (listening context.Context, e
 	}
 }
 
-// onceProbing is how long a command that samples once waits for probes: a little
-// more than a probe's timeout for its first answer.
+// onceProbing is a little more than a probe's timeout for its first answer.
 const onceProbing = 500 * time.Millisecond
 
-// settled is a reader of probes whose first Answers waits until all probes that
-// can be found have been asked.
+// settled is a reader whose first Answers waits until all probes have been asked.
 type settled struct {
 	sampler.ProbeReader
 	settle func(context.Context)

@@ -9,9 +9,8 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// warnings are the table's last lines: GPUs that are not ok, the sampler's
-// alerts, GPUs with little free memory where a flush would help, and memory of
-// processes that the driver does not list.
+// warnings are the table's last lines: GPUs that are not ok, alerts, where a flush
+// would help, and memory of processes that the driver does not list.
 func (t *table) warnings() []string {
 	if t.snap.Driver.State != snapshot.DriverOK {
 		return []string{"alert  driver  " + t.driverless()} // and not its consequences for each GPU

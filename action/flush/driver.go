@@ -10,8 +10,7 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// compare adds the driver's figures, before and after. A driver may need a
-// moment to show what was freed.
+// compare adds the driver's figures. A driver may need a moment to show what was freed.
 func (f *Flusher) compare(ctx context.Context, r *Result, id process.Identity, before *snapshot.Snapshot, asked time.Time) {
 	for i := range r.Devices {
 		d := &r.Devices[i]
@@ -48,10 +47,9 @@ func (f *Flusher) compare(ctx context.Context, r *Result, id process.Identity, b
 	}
 }
 
-// awaitStats waits until the process's probe has reported new stats, so that
-// the screen does not show the driver's new figure beside the probe's old ones.
-// It reports whether it has: a probe is asked one thing at a time, so that
-// stats younger than the last step's request are stats after it, or just before.
+// awaitStats waits for the probe's new stats, and reports whether they came: the
+// screen must not show them old beside the driver's new figure. A probe is asked
+// one thing at a time: stats younger than the last request are from after it.
 func (f *Flusher) awaitStats(ctx context.Context, id process.Identity, asked time.Time) bool {
 	const pause = 5 * time.Millisecond
 	for waited := time.Duration(0); waited < statsTimeout; waited += pause {

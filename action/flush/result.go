@@ -72,8 +72,7 @@ func (r *Result) Since() snapshot.Bytes {
 	return r.known(quantity.Probe, func(d *Device) snapshot.Bytes { return d.Since })
 }
 
-// Used is what the process uses before and after the flush, by the driver;
-// unknown where the driver does not report processes.
+// Used is what the process uses, by the driver; unknown if it reports no processes.
 func (r *Result) Used() (before, after snapshot.Bytes) {
 	if slices.ContainsFunc(r.Devices, func(d Device) bool { return d.Whole }) {
 		return snapshot.Bytes{}, snapshot.Bytes{}
@@ -104,8 +103,7 @@ func (r *Result) Outcome() string {
 	}
 }
 
-// ownCaches reports whether a dry run would also empty caches that the program
-// has registered: what these free is known afterwards.
+// ownCaches reports whether a dry run would also empty caches of the program, of unknown size.
 func (r *Result) ownCaches() bool {
 	return r.DryRun && slices.ContainsFunc(r.Notes, func(note string) bool { return strings.HasPrefix(note, "would empty ") })
 }

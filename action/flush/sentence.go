@@ -58,8 +58,7 @@ func (r *Result) Sentences(subject string) []string {
 	}
 }
 
-// fromTo is the process's memory before and after: the driver's figure where
-// there is one, as everywhere on the screen.
+// fromTo is the process's memory before and after, by the driver if it reports it.
 func (r *Result) fromTo() (from, to quantity.Bytes) {
 	used, usedAfter := r.Used()
 	before, ok := used.Value()

@@ -42,8 +42,7 @@ type Sender struct {
 	Clock  func() time.Time
 }
 
-// Run sends a signal. Where that is not permitted, or the process has ended,
-// the error is a *process.Refusal.
+// Run sends a signal. A *process.Refusal says that it is not permitted, or the process has ended.
 func (s *Sender) Run(ctx context.Context, r Request) (Result, error) {
 	snap := s.Latest()
 	entry := action.NewEntry("signal", r.Process, r.Origin)

@@ -112,8 +112,7 @@ func unknownKey(path string, line int, key string) error {
 	return e
 }
 
-// value turns a TOML value into the text that the option's setter takes; nil
-// leaves the option as it is.
+// value is a TOML value as text for the option's setter; nil leaves the option as it is.
 func (o *Option) value(value any) (*string, error) {
 	text, fits, err := "", false, error(nil)
 	switch v := value.(type) {

@@ -14,8 +14,7 @@ import (
 	"vramscope/themes"
 )
 
-// Settings are what a run is configured with: the defaults, overridden by the
-// configuration file, overridden by the command line.
+// Settings are the defaults, overridden by the configuration file and the command line.
 type Settings struct {
 	Interval    time.Duration
 	GPUs        []string // indices and UUIDs; empty is all
@@ -41,8 +40,7 @@ func Defaults() Settings {
 	}
 }
 
-// Duration reads "1s", "500ms" or, as watch -n takes it, a bare number of
-// seconds.
+// Duration reads "1s", "500ms" or, as watch -n does, a number of seconds.
 func Duration(value string, least, most time.Duration) (time.Duration, error) {
 	d, err := time.ParseDuration(value)
 	if seconds, bare := strconv.ParseFloat(value, 64); bare == nil && !math.IsNaN(seconds) && math.Abs(seconds) < 1e6 {

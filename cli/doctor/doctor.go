@@ -127,8 +127,7 @@ func because(err error, what string) finding {
 	return f
 }
 
-// trimmed is advice without its indentation, blank lines and exit codes, and
-// without the advice to ask doctor.
+// trimmed is advice without indentation, blank lines, exit codes and the pointer to doctor.
 func trimmed(advice []string) []string {
 	var lines []string
 	for _, line := range advice {

@@ -72,8 +72,7 @@ func (b *Box) why(what string) finding {
 	return because(b.Unusable, what)
 }
 
-// missingCalls lists what the library cannot be asked. A call of which an
-// older or newer form is there is not missing.
+// missingCalls lists the calls of which the library has no form, old or new.
 func missingCalls(capabilities []nvml.Capability) []finding {
 	there := make(map[string]bool)
 	for _, c := range capabilities {

@@ -55,8 +55,7 @@ func Inspect(path string, command []string) Command {
 	return s
 }
 
-// isPython reports whether a file is a Python interpreter, by the name that it
-// is called by: python, python3, python3.11, pypy3.
+// isPython reports whether a file is named as an interpreter: python, python3.11, pypy3.
 func isPython(path string) bool {
 	name := filepath.Base(path)
 	for _, prefix := range []string{"python", "pypy"} {
@@ -67,8 +66,8 @@ func isPython(path string) bool {
 	return false
 }
 
-// oldPython is the version of an interpreter that is too old for the probe, by
-// its file's name: python3.6, or python that leads to it; else "".
+// oldPython is an interpreter's version if it is too old for the probe, by its
+// file's name, python3.6 or a link to it; else "".
 func oldPython(path string) string {
 	if file, err := filepath.EvalSymlinks(path); err == nil {
 		path = file
@@ -114,8 +113,7 @@ func afterEnv(arguments []string) []string {
 	return nil
 }
 
-// pythonFlags are an interpreter's own single-letter flags: those before the
-// script, -c or -m.
+// pythonFlags are an interpreter's single-letter flags before the script, -c or -m.
 // Source: https://docs.python.org/3/using/cmdline.html
 func pythonFlags(arguments []string) []string {
 	var flags []string

@@ -82,8 +82,7 @@ func others(value string) []string {
 	return kept
 }
 
-// NativeObstacle says why a running process could not have been given the
-// native probe; "" where there is no reason, or it cannot be read.
+// NativeObstacle says why a running process cannot have the native probe; "" if it can.
 func NativeObstacle(pid int) string {
 	path := fmt.Sprintf("/proc/%d/exe", pid)
 	if target, err := os.Readlink(path); err != nil || isPython(target) {
