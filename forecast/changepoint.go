@@ -2,15 +2,13 @@ package forecast
 
 import "math"
 
-// changeTau and changeSamples are how far back the line reaches that shows a new
-// course: seconds, and a least number of samples.
+// The line that shows a new course reaches back so many seconds, at least so many samples.
 const (
 	changeTau     = 8
 	changeSamples = 6
 )
 
-// changepoint is the start of a new course: for some moments the series has
-// followed a line away from what was forecast.
+// changepoint is the start of a new course: a line away from what was forecast.
 type changepoint struct {
 	Line   regression
 	Since  int64 // ns

@@ -2,8 +2,7 @@ package forecast
 
 import "math"
 
-// The experts. Each claims by how much the series will have changed at a
-// horizon. The naive forecast, no change, is the claim of none.
+// The experts. Each claims a change at a horizon; the naive forecast claims none.
 const (
 	dampedHolt = iota
 	driftShort // continues as in the last minute
@@ -52,8 +51,7 @@ type panel struct {
 	age         float64 // seconds since the first sample
 }
 
-// foresight limits a drift: it is extended to at most so many times the age of
-// the series, so that a moment's slope claims nothing minutes ahead.
+// foresight limits how far a drift is extended, in ages of the series.
 const foresight = 4
 
 // claim is what each expert claims at a horizon.

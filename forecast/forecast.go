@@ -8,8 +8,7 @@ var Horizons = [...]time.Duration{
 	5 * time.Minute, 10 * time.Minute, 15 * time.Minute,
 }
 
-// Interval is a forecast at one horizon, in bytes.
-// Lower95 ≤ Lower80 ≤ Median ≤ Upper80 ≤ Upper95.
+// Interval is a forecast in bytes: Lower95 ≤ Lower80 ≤ Median ≤ Upper80 ≤ Upper95.
 type Interval struct {
 	Horizon                                    time.Duration
 	Median, Lower80, Upper80, Lower95, Upper95 int64

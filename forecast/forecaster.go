@@ -8,15 +8,13 @@ import (
 // MinSamples is how many samples a series needs before it is forecast.
 const MinSamples = 20
 
-// Forecaster follows one series of bytes. The zero value is ready for use. It is
-// not safe for concurrent use.
+// Forecaster follows one series. The zero value is ready; no concurrent use.
 type Forecaster struct {
 	epoch time.Time // the first sample's; the state's times count from here
 	state state
 }
 
-// state is all that a Forecaster remembers, in fields of fixed size, so that it can
-// be written out and read back as it is.
+// state is all that a Forecaster remembers and saves, in fields of fixed size.
 type state struct {
 	Count       int64
 	Now         int64   // the newest sample's time, ns since the epoch
@@ -42,12 +40,10 @@ type state struct {
 // New returns a Forecaster without samples.
 func New() *Forecaster { return new(Forecaster) }
 
-// clockSetBack is how much earlier than the last a sample must be to mean that the
-// clock was set back. One that is less early came twice or out of order.
+// clockSetBack is how much earlier than the last a sample is after a clock was set back.
 const clockSetBack = time.Minute
 
-// farAway, in nanoseconds since the first sample, is 146 years. Beyond it sums of
-// times would overflow.
+// farAway, in ns, is 146 years. Beyond it sums of times would overflow.
 const farAway = 1 << 62
 
 // Observe takes the next sample, in bytes; below zero counts as zero. Samples may
@@ -139,8 +135,7 @@ func (s *state) observe(now int64, y float64) {
 	s.look(seconds)
 }
 
-// restarted reports whether memory has fallen to nearly nothing or risen from it:
-// one job has ended, or another has begun.
+// restarted reports whether one job has ended or another begun: nearly nothing is left.
 func restarted(before, y float64) bool {
 	const nothing = 0.05
 	return max(before, y) >= 1024*mebibyte && min(before, y) < nothing*max(before, y)
@@ -159,9 +154,8 @@ func (s *state) forget(now int64, y float64) {
 	}
 }
 
-// At is the forecast for h after the newest sample, interpolated linearly between
-// the Horizons. It is false where there are fewer than MinSamples samples, or h is
-// not in (0, 15 min].
+// At is the forecast for h, interpolated between the Horizons. It is false for fewer
+// than MinSamples samples and for h outside (0, 15 min].
 func (f *Forecaster) At(h time.Duration) (Interval, bool) {
 	if f.state.Count < MinSamples || h <= 0 || h > Horizons[len(Horizons)-1] {
 		return Interval{}, false
@@ -182,8 +176,7 @@ func (f *Forecaster) At(h time.Duration) (Interval, bool) {
 	return f.state.interval(h, o), true
 }
 
-// Forecasts appends the forecasts at all Horizons to dst, or nothing while there are
-// fewer than MinSamples samples.
+// Forecasts appends the forecasts at all Horizons, none for fewer than MinSamples.
 func (f *Forecaster) Forecasts(dst []Interval) []Interval {
 	if f.state.Count < MinSamples {
 		return dst

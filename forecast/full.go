@@ -8,8 +8,7 @@ type FullIn struct {
 	Median, Earliest, Latest time.Duration
 }
 
-// fewCycles is how many cycles of a sawtooth must have passed before its peaks are
-// extrapolated: any line fits two or three.
+// fewCycles of a sawtooth must have passed before peaks are extrapolated.
 const fewCycles = 4
 
 // FullIn is when the series will have grown by free bytes: the first time at which
@@ -37,8 +36,7 @@ func (f *Forecaster) FullIn(free int64) (FullIn, bool) {
 	return FullIn{Median: median, Earliest: earliest, Latest: latest}, true
 }
 
-// crossing is the time from which the path, linear between the horizons, stays
-// above room.
+// crossing is when the path, linear between the horizons, rises above room for good.
 func (s *state) crossing(room float64, path func(*outlook) float64) (time.Duration, bool) {
 	last := len(Horizons) - 1
 	above := path(&s.Outlook[last])

@@ -9,16 +9,14 @@ const (
 	holtPhi   = 0.98
 )
 
-// holt is a damped local trend, ETS(A,Ad,N), in error-correction form. At one
-// sample a second it is exactly the textbook's (FPP3 8.7); over Δ seconds the
-// parameters are those of Δ seconds.
+// holt is a damped local trend, ETS(A,Ad,N), in error-correction form (FPP3 8.7). Over
+// Δ seconds the parameters are those of Δ seconds.
 type holt struct {
 	Level, Trend float64 // bytes; bytes per second
 	Started      bool
 }
 
-// observe corrects the state by the error of its own forecast over the
-// seconds since the last sample.
+// observe corrects the state by the error of its own forecast.
 func (s *holt) observe(seconds, y float64) {
 	if !s.Started {
 		*s = holt{Level: y, Started: true}
@@ -46,8 +44,7 @@ var holtReach = func() (reach [len(Horizons)]float64) {
 	return reach
 }()
 
-// damped is φ + φ² + … + φ^Δ, given φ^Δ: how many seconds of undamped trend equal
-// Δ seconds of damped trend.
+// damped is φ + φ² + … + φ^Δ, given φ^Δ: how far a damped trend leads in Δ seconds.
 func damped(decay float64) float64 {
 	return holtPhi * (1 - decay) / (1 - holtPhi)
 }

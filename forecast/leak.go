@@ -136,15 +136,13 @@ func (m *minima) lasts(r *row, n int, swings bool) bool {
 	return lost > accelerated && max(lost, 0)+sure*err <= fades
 }
 
-// fading is the share that steps lose in so many minutes of growth that fades
-// within half an hour, or within twice the time watched.
+// fading is what steps lose when growth fades in half an hour or twice the time watched.
 func fading(minutes float64) float64 {
 	const half, asLong = 30, 2
 	return 1 - math.Exp(-minutes/max(half, asLong*minutes))
 }
 
-// slows reports whether the steps of any stretch of at most so many minutes have
-// become notably smaller, and by more than chance.
+// slows reports whether the steps of any such short stretch have become notably smaller.
 func (r *row) slows(minutes float64) bool {
 	const worth, significant, few = 0.5, 2.6, 3.5
 	for n := fewLows; n <= len(r.levels) && float64(n)*r.minutes <= minutes; n++ {
@@ -198,16 +196,14 @@ func (s *steps) wandering() float64 {
 	return math.Sqrt(max(v, known*s.count*s.variance))
 }
 
-// lost is the share of the mean step by which steps have become smaller from
-// the first to the last, and its standard error.
+// lost is the share that steps have lost from first to last, and its standard error.
 func (s *steps) lost() (share, err float64) {
 	const digits = 1e-3 // the precision of levels
 	v := s.variance/squares(s.count) + 2*s.undone*products(s.count)
 	return -s.bend * s.count / s.mean, math.Sqrt(max(v, 0))*s.count/s.mean + digits
 }
 
-// noiseOfLoss is the standard error, in bytes, of what steps lose when each level has
-// independent noise of so many bytes.
+// noiseOfLoss is the standard error, in bytes, that noise of the levels gives to lost.
 func noiseOfLoss(count, bytes float64) float64 {
 	return bytes * count * math.Sqrt(2/squares(count)-2*products(count))
 }
@@ -215,8 +211,7 @@ func noiseOfLoss(count, bytes float64) float64 {
 // squares is Σ(i − middle)² for i in 0…n−1.
 func squares(n float64) float64 { return n * (n*n - 1) / 12 }
 
-// products is Σ(i − middle)(i + 1 − middle) over neighbours, divided by the square
-// of squares.
+// products is Σ(i − middle)(i + 1 − middle) over neighbours, divided by squares².
 func products(n float64) float64 {
 	sum := 0.0
 	for x := -(n - 1) / 2; x < (n-2)/2; x++ {

@@ -8,12 +8,10 @@ import (
 	"time"
 )
 
-// format is the version of what MarshalBinary writes: it changes with the
-// layout of state.
+// format is the version of the layout of state.
 const format = 6
 
-// image is a marshalled Forecaster, little-endian. The checksum is of all that
-// follows it.
+// image is a marshalled Forecaster, little-endian. Sum is of all that follows it.
 type image struct {
 	Format, Sum uint32
 	Seconds     int64 // the epoch
@@ -24,8 +22,7 @@ type image struct {
 // Where the checksum stands, and where what it covers begins.
 const sumAt, summedAt = 4, 8
 
-// MarshalBinary writes the state, so that a forecaster can continue after a
-// restart. Times lose their monotonic clock reading.
+// MarshalBinary writes the state. Times lose their monotonic clock reading.
 func (f *Forecaster) MarshalBinary() ([]byte, error) {
 	written := image{Format: format, State: f.state}
 	if f.state.Count > 0 {
@@ -39,8 +36,7 @@ func (f *Forecaster) MarshalBinary() ([]byte, error) {
 	return data, nil
 }
 
-// UnmarshalBinary replaces the state by one that MarshalBinary wrote. Data of
-// another version, and damaged data, are an error and change nothing.
+// UnmarshalBinary reads what MarshalBinary wrote. An error changes nothing.
 func (f *Forecaster) UnmarshalBinary(data []byte) error {
 	var read image
 	if len(data) != binary.Size(&read) {

@@ -61,8 +61,7 @@ func (m *minima) sound() bool {
 		(m.LifeScale == 0 || m.LifeScale < 32 && m.LifeSize >= lifeCap/2)
 }
 
-// observe takes a sample. When that ends a window it judges again whether the
-// series leaks.
+// observe takes a sample, and judges the series again at the end of a window.
 func (m *minima) observe(now int64, y, step float64, saw *sawtooth, long *regression) {
 	if now < m.WindowEnd {
 		m.Lowest = min(m.Lowest, y)
@@ -128,8 +127,7 @@ func (m *minima) close() {
 	m.Windows = 0
 }
 
-// join sets how many windows hold a whole cycle from now on, and lets Highest
-// decay.
+// join sets how many windows hold a whole cycle, and lets Highest decay.
 func (m *minima) join(windows int) {
 	const memory = 240 // windows
 	windows = min(windows, windowCap)
@@ -144,8 +142,7 @@ func (m *minima) join(windows int) {
 	m.Highest -= max(m.Highest-top, 0) / memory
 }
 
-// low is the lowest of so many windows, counted from the one that lies so far
-// back; 1 is the newest.
+// low is the lowest of so many windows from one that lies back; 1 is the newest.
 func (m *minima) low(back, windows int) float64 {
 	lowest := float32(math.MaxFloat32)
 	for i := range windows {

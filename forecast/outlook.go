@@ -9,12 +9,10 @@ type outlook struct {
 	Spread spread
 }
 
-// unscored is how many first samples make forecasts whose errors are not kept: they
-// say nothing about later ones.
+// unscored first samples make forecasts whose errors say nothing about later ones.
 const unscored = 5
 
-// look makes the forecasts from this sample, from the shortest horizon to the
-// longest, because each lends its experience to the next.
+// look makes the forecasts. Each horizon lends its experience to the next longer one.
 func (s *state) look(seconds float64) {
 	p := s.panel()
 	s.Crest = settled(max(s.Crest*math.Exp(-seconds/longTau), -p.long.height, 0))
@@ -72,8 +70,7 @@ func (s *state) look(seconds float64) {
 	}
 }
 
-// nearest is the horizon on which a new course is seen first: half a minute, or the
-// first that is longer than the time between samples.
+// nearest is the horizon that shows a new course: the first, from 30 s, of a step at least.
 func (s *state) nearest() int {
 	i := 1
 	for i < len(Horizons)-1 && Horizons[i].Seconds() < s.Step {

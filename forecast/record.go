@@ -3,8 +3,7 @@ package forecast
 import "math"
 
 const (
-	// A horizon keeps one forecast every 22nd part of its length, so that those
-	// that are pending have room at any sampling interval.
+	// A horizon keeps so many forecasts, so that there is room at any sampling interval.
 	pendingPerHorizon = 22
 	pendingCap        = pendingPerHorizon + 1
 
@@ -124,8 +123,7 @@ func (r *record) score(p *promise, still bool, now int64, y float64, horizon, ha
 	}
 }
 
-// age discounts the past by the seconds that have passed. Levels are remembered
-// for longer, because it takes several swings to see one.
+// age discounts the past. It takes several swings to see a level: those last longer.
 func (r *record) age(seconds, halfLife float64) {
 	const shortestOfLevels = 1000 // seconds
 	trends := math.Exp(-math.Ln2 * seconds / halfLife)
@@ -168,8 +166,7 @@ func (r *record) promise(now int64, y float64, still bool, horizon, published fl
 	r.Kept = now
 }
 
-// forget drops the credits and the pending claims. Pending forecasts still add
-// their errors.
+// forget drops credits and pending claims. Pending forecasts still add their errors.
 func (r *record) forget() {
 	r.Credits, r.Verdict = [accounts]credit{}, naiveVerdict()
 	for i := range r.Pending {

@@ -69,8 +69,7 @@ func (r *regression) slopeError(scatter float64) float64 {
 	return scatter * math.Sqrt(r.X[0]/(r.X[0]*r.X[2]-r.X[1]*r.X[1]))
 }
 
-// mean is a discounted mean: a sample that is τ old counts 1/e. It is measured from
-// the newest sample, as in a regression.
+// mean is a discounted mean, measured from the newest sample as in a regression.
 type mean struct{ Weight, Sum float64 }
 
 // observe moves the origin by dx (in τ) and dy to a new sample.
@@ -84,8 +83,7 @@ func (m *mean) observe(dx, dy float64) {
 // height is the mean's height above the newest sample.
 func (m *mean) height() float64 { return m.Sum / m.Weight }
 
-// line is the fitted line now: its height above the newest sample, in bytes, and its
-// slope in bytes per τ.
+// line is the fitted line now, in bytes above the newest sample and bytes per τ.
 type line struct {
 	height, slope float64
 	explained     float64 // the share of the variance that the line explains
@@ -97,8 +95,7 @@ type line struct {
 	bend, fade float64
 }
 
-// line fits a line, and a parabola to see whether it bends. It is false where there
-// are too few samples within τ.
+// line fits a line and a parabola. It is false for too few samples within τ.
 func (r *regression) line() (line, bool) {
 	x, y := &r.X, &r.Y
 	det := x[0]*x[2] - x[1]*x[1]
@@ -152,8 +149,7 @@ func (r *regression) parabola(l *line, rest float64) {
 	}
 }
 
-// ahead is how much the series changes in x (in τ) if it continues like this:
-// straight, or slowing down as it does now.
+// ahead is the change in x (in τ): straight, or slowing down as the series does now.
 func (l *line) ahead(x float64) float64 {
 	switch {
 	case !l.slowing:

@@ -11,8 +11,7 @@ const (
 	enoughResiduals = 12
 )
 
-// residuals are the last signed errors of the published forecasts at one horizon, in
-// bytes: in a ring, oldest first, and sorted.
+// residuals are the last errors of the forecasts published at one horizon, in bytes.
 type residuals struct {
 	Ring   [residualCap]float32
 	Sorted [residualCap]float32
@@ -48,8 +47,7 @@ func (r *residuals) add(now int64, err float64) {
 	r.Spread = r.spread()
 }
 
-// spread is an interval's bounds relative to its median, in bytes: lower ≤ 0,
-// upper ≥ 0.
+// spread is an interval relative to its median, in bytes: lower ≤ 0, upper ≥ 0.
 type spread struct{ Lower80, Upper80, Lower95, Upper95 float64 }
 
 // spread takes the bounds from the errors, with conformal ranks: of n independent
@@ -131,8 +129,7 @@ func (s spread) reaching(change float64) spread {
 	return spread{min(s.Lower80, change), max(s.Upper80, change), min(s.Lower95, change), max(s.Upper95, change)}
 }
 
-// widening is how intervals grow with the horizon, measured on the last three
-// horizons that have their own.
+// widening is how the last three intervals of their own grow with the horizon.
 type widening struct {
 	wide, horizon [3]float64 // of the last own ones
 	known         int

@@ -17,8 +17,7 @@ func (a *autoregression) observe(dx, dy float64) {
 	a.FromChange -= dy * dy
 }
 
-// move moves the origin by dx and dy to a new sample without learning from the
-// change, which spans a gap or leads to another job.
+// move moves the origin without learning: over a gap, or to another job.
 func (a *autoregression) move(dx, dy float64) {
 	decay := math.Exp(-dx)
 	a.Weight *= decay
@@ -36,9 +35,8 @@ func (a *autoregression) move(dx, dy float64) {
 	}
 }
 
-// reversion is the approach to a level: its height above the newest sample, in
-// bytes, and the rate per second at which the rest of the way shrinks. Without a
-// speed nothing is approached.
+// reversion is the approach to a level, in bytes above the newest sample, by a share
+// of the rest of the way per second. Without a speed nothing is approached.
 type reversion struct{ level, speed float64 }
 
 // reversion is the approach, for samples that usually are so many seconds apart. One

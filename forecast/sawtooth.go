@@ -18,8 +18,7 @@ type sawtooth struct {
 	ExtremeAt int64   // ns
 }
 
-// observe records a turning point when the series has come back from it by minSwing.
-// It is true for a peak.
+// observe records a turn when the series has come back by minSwing: true for a peak.
 func (t *sawtooth) observe(now int64, y float64) (top peak, ok bool) {
 	size := max(minSwing*max(y, t.Extreme), least)
 	ahead := y - t.Extreme

@@ -4,13 +4,11 @@ import "math"
 
 const (
 	fewPeaks = 2
-	// risingPeaks is how many peaks must each be above the last before the next is
-	// expected to be.
+	// risingPeaks must each be above the last before the next is expected to be.
 	risingPeaks = 4
 )
 
-// seasonalPhase places the present cycle of a sawtooth in the last one. Times are in
-// seconds; a phase counts from the peak before.
+// seasonalPhase places this cycle of a sawtooth in the last one, in s from its peak.
 type seasonalPhase struct {
 	seasons *seasons
 	before  int64   // the time of the last peak but one, ns
@@ -95,8 +93,7 @@ func (r *seasonalPhase) at(phase float64) float64 {
 	return r.seasons.at(r.before + int64(min(phase, r.last)*1e9))
 }
 
-// ahead is the phase of the last cycle that the series will have reached, and how
-// many peaks it will have passed.
+// ahead is the phase of the last cycle reached by then, and the peaks passed.
 func (r *seasonalPhase) ahead(seconds float64) (phase, peaks float64) {
 	rest := r.phase + seconds - r.whole
 	if rest < 0 {
@@ -106,8 +103,7 @@ func (r *seasonalPhase) ahead(seconds float64) (phase, peaks float64) {
 	return (rest - (peaks-1)*r.length) * r.last / r.length, peaks
 }
 
-// astray is the share of a cycle's height by which the series may differ from the
-// last cycle and still be at the same place.
+// astray is how far off, in heights of a cycle, the series is still at its place.
 const astray = 0.25
 
 // claim is the change of the series. The present cycle continues as the last one did

@@ -3,8 +3,7 @@ package forecast
 import "math"
 
 const (
-	// pastCap is how many bins of the past are kept: the last whole cycle is among
-	// them if it is at most half as long.
+	// pastCap bins of the past are kept: two cycles of half that length.
 	pastCap = 960
 
 	peakCap = 5
@@ -90,8 +89,7 @@ func (s *seasons) at(t int64) float64 {
 	return float64(s.Bins[bin%pastCap])
 }
 
-// median is the median of a few bins spread over the given length, in ns, up to a
-// time.
+// median is the median of a few bins over the given length up to a time, in ns.
 func (s *seasons) median(end, length int64) float64 {
 	const few = 15
 	var sorted [few]float32

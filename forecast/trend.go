@@ -29,9 +29,8 @@ func (f *Forecaster) Trend() Trend {
 	return trend
 }
 
-// GrowthPerSecond is the growth in bytes per second of a series that is Growing,
-// Shrinking (then it is negative) or a Leak, and false otherwise. For a leak it is
-// the growth of what is never freed.
+// GrowthPerSecond is the growth of a series that is Growing, Shrinking (negative) or a
+// Leak (of what is never freed), and false otherwise.
 func (f *Forecaster) GrowthPerSecond() (bytes float64, ok bool) {
 	switch trend, rate := f.state.trend(); trend {
 	case Growing, Shrinking, Leak:
@@ -77,8 +76,7 @@ func slope(r *regression, tau, level float64) float64 {
 	return l.slope / tau
 }
 
-// notable is the share of the level from which a change counts, if it is at least
-// least bytes.
+// notable is the share of the level from which a change of at least least bytes counts.
 const (
 	notable = 0.01
 	least   = 16 * mebibyte

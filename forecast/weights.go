@@ -60,8 +60,7 @@ func (v *verdict) best(c *claims) int {
 	return best
 }
 
-// believed is the share of an expert's claims to use: none of one that has been no
-// better than naive.
+// believed is the share of an expert's claims to use: none unless it beats naive.
 func (v *verdict) believed(expert int) float64 {
 	const wholly = 24 // all of it from an advantage of 1/24 on
 	return v.Share[expert] * min(max(wholly*(1-v.Ratio[expert]), 0), 1)

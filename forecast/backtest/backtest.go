@@ -70,8 +70,7 @@ func ask(m Method, s *Series, i int, room []forecast.Interval) Answer {
 	return answer
 }
 
-// near is the rounding error of a time that was read as a decimal fraction, in
-// seconds.
+// near is the rounding error of a time read as a decimal fraction, in seconds.
 const near = 1e-6
 
 // meets is the first sample from j on that lies at or after a horizon from sample i.

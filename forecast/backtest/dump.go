@@ -33,8 +33,7 @@ func (t *table) write(row ...string) error {
 	return nil
 }
 
-// NewDump makes the files, and the directory where it is missing. Files of an
-// earlier dump are replaced.
+// NewDump makes the directory where it is missing, and replaces the files.
 func NewDump(dir string) (*Dump, error) {
 	if err := os.MkdirAll(dir, 0o777); err != nil {
 		return nil, fmt.Errorf("make the directory of the dump: %w", err)
@@ -109,8 +108,7 @@ func stateOf(trend forecast.Trend) string {
 
 func decimal(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) }
 
-// Close flushes and closes the files. It returns the first error: a full disk is the
-// same for all.
+// Close flushes and closes the files and returns the first error.
 func (d *Dump) Close() error {
 	var failed error
 	for _, t := range []*table{&d.forecasts, &d.full, &d.leaks} {

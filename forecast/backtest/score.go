@@ -10,8 +10,7 @@ import (
 // tolerance is what no error and no interval hangs on, in bytes.
 const tolerance = 1 << 20
 
-// Score is what the forecasts of one series were worth: sums, from which
-// Summarise makes figures.
+// Score is what the forecasts of one series were worth, as sums for Summarise.
 type Score struct {
 	ID      string
 	Samples int
@@ -22,8 +21,7 @@ type Score struct {
 	Cost    time.Duration // 0: not measured
 }
 
-// Accuracy is what came of the forecasts at one horizon: how many, and sums
-// over them, in bytes.
+// Accuracy is the sums over the forecasts at one horizon, in bytes.
 type Accuracy struct {
 	Scored      int
 	Loss, Naive float64 // absolute errors
@@ -61,8 +59,7 @@ func outside(lower, upper, came int64) float64 {
 	return max(float64(lower)-float64(came), float64(came)-float64(upper), 0)
 }
 
-// Holds reports whether an interval counts as having held a value: it holds
-// what lies within 1 MiB of it.
+// Holds reports whether a value lies within an interval or within 1 MiB of it.
 func Holds(lower, upper, came int64) bool { return outside(lower, upper, came) <= tolerance }
 
 // relative is the mean error over the naive one's.

@@ -30,8 +30,7 @@ func over(sum float64, n int) Figure {
 	return Figure(sum / float64(n))
 }
 
-// Summary is the figures of one series, or of several. The JSON names are part
-// of what `vramscope backtest --format json` promises.
+// Summary is the figures of one series or of several, as in the JSON output.
 type Summary struct {
 	ID                   string           `json:"series_id,omitempty"`
 	Series               int              `json:"series"`
@@ -63,8 +62,7 @@ type IntervalSummary struct {
 	Winkler   Figure `json:"winkler_score_bytes"`
 }
 
-// AlarmSummary is how good the alarms "full within 300 s" were. All is unknown
-// where no total is.
+// AlarmSummary is how good the alarms were; unknown without a total.
 type AlarmSummary struct {
 	Fills        Figure `json:"fills"`
 	Raised       Figure `json:"raised"`

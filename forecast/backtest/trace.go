@@ -15,8 +15,7 @@ import (
 	"strings"
 )
 
-// Sample is how much memory was used at a time. Total is what there is, in
-// bytes; 0 is unknown.
+// Sample is the memory in use at a time. Total is in bytes; 0 is unknown.
 type Sample struct {
 	Seconds     float64
 	Used, Total int64
@@ -44,8 +43,7 @@ type BadRow struct {
 	Reason string
 }
 
-// Trace is a recording: its series in the order in which they appear, and the rows
-// that were skipped.
+// Trace is a recording: its series in order of appearance, and the rows skipped.
 type Trace struct {
 	Series []*Series
 	Bad    []BadRow
@@ -196,8 +194,7 @@ func (t *trace) sample(fields []string) (s Sample, id string, err error) {
 	return s, id, nil
 }
 
-// amount reads bytes, also as "1.5e10" and "42.0": other programs write columns with
-// gaps like that.
+// amount reads bytes, also as "1.5e10" and "42.0", which other programs write.
 func amount(text string) (int64, error) {
 	v, err := strconv.ParseInt(text, 10, 64)
 	if err != nil {

@@ -56,8 +56,7 @@ func (m *Method) Observe(t time.Time, used int64) {
 	m.path.observe(seconds, m.last)
 }
 
-// Forecasts appends the medians at all horizons, from as many samples on as
-// the forecaster needs. There are no intervals: all bounds are the median.
+// Forecasts appends the medians at all horizons. All bounds are the median.
 func (m *Method) Forecasts(dst []forecast.Interval) []forecast.Interval {
 	if m.count < forecast.MinSamples {
 		return dst

@@ -3,8 +3,7 @@ package baseline
 import "math"
 
 const (
-	// window is how many samples the period is looked for in, refresh how many
-	// go by until it is looked for again.
+	// The period is looked for in so many samples, and again after so many.
 	window  = 600
 	refresh = 60
 
@@ -59,8 +58,7 @@ func (s *holtWinters) smooth(y float64) {
 	*season = hwGamma*(y-s.level) + (1-hwGamma)**season
 }
 
-// learn starts from the first period of the window: its mean is the level,
-// what differs are the seasons, and the next period's mean gives the trend.
+// learn takes level, trend and seasons from the first two periods of the window.
 func (s *holtWinters) learn(period int) {
 	s.period = period
 	if period == 0 {

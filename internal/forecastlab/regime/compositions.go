@@ -11,16 +11,14 @@ func MeanReversion(r *rand.Rand) []float64 {
 	return series(5400, func(t float64) float64 { return mean + off(t) })
 }
 
-// SlowSaturation is a warm-up that takes up to an hour and levels off below
-// the capacity: the kind most easily taken for a leak.
+// SlowSaturation is a warm-up of up to an hour: most easily taken for a leak.
 func SlowSaturation(r *rand.Rand) []float64 {
 	base, fade, size := between(r, 5, 30)*GiB, between(r, 400, 1800), between(r, 2, 100)*MiB
 	grows := between(r, 10, 0.9*(Capacity-base)/GiB) * GiB
 	return series(7200, func(t float64) float64 { return base + grows*saturation(t/fade) + size*r.NormFloat64() })
 }
 
-// LeakWithRestarts is a plateau, a leak out of it until the GPU is full, and
-// the restart of the job that follows, for four hours.
+// LeakWithRestarts is a plateau, a leak until the GPU is full, and a restart, again and again.
 func LeakWithRestarts(r *rand.Rand) []float64 {
 	base, size := between(r, 20, 50)*GiB, between(r, 5, 50)*MiB
 	rate, begins := between(r, 15, 60)*MiB, between(r, 300, 2400)

@@ -16,8 +16,7 @@ func Steps(r *rand.Rand) []float64 {
 	})
 }
 
-// Alternation goes back and forth between two levels, as training and
-// evaluation do, with phases of uneven length.
+// Alternation goes back and forth between two levels, in phases of uneven length.
 func Alternation(r *rand.Rand) []float64 {
 	low, high := between(r, 10, 30)*GiB, between(r, 35, 60)*GiB
 	up := phases(r, between(r, 60, 400), 0.3, 0.6)

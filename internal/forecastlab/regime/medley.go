@@ -5,8 +5,7 @@ import (
 	"math/rand/v2"
 )
 
-// Medley is the sum of two or three kinds that do not fill a GPU; which ones, and
-// how large, is drawn for each series.
+// Medley is the sum of two or three random layers that do not fill a GPU.
 func Medley(r *rand.Rand) []float64 {
 	base, size, layers := between(r, 8, 30)*GiB, between(r, 2, 40)*MiB, layered(r)
 	return series(7200, func(t float64) float64 { return base + layers(t) + size*r.NormFloat64() })

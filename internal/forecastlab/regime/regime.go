@@ -9,8 +9,7 @@ const (
 	Capacity = 80 * GiB
 )
 
-// Regime is one kind of series. Those that fill the GPU end there, unless the
-// job is restarted.
+// Regime is one kind of series. Those that fill the GPU end there or restart.
 type Regime struct {
 	Name string
 	Make func(r *rand.Rand) []float64 // bytes, one sample a second

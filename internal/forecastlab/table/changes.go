@@ -10,15 +10,13 @@ import (
 	"vramscope/internal/forecastlab/regime"
 )
 
-// The times since a change, in seconds, by which its forecasts are put
-// together, and the horizons that are looked at.
+// The seconds since a change that divide its forecasts, and the horizons shown.
 var (
 	sinceChange = [...]int{0, 15, 30, 60, 300, 900}
 	changedAt   = [...]time.Duration{time.Minute, 5 * time.Minute}
 )
 
-// recovery counts what intervals held, by horizon and by the time since the change at
-// which they were made.
+// recovery counts what intervals held, by horizon and by time since the change.
 type recovery [len(changedAt)][len(sinceChange) - 1]struct{ in80, in95, all int }
 
 // follow takes the forecaster through one change.

@@ -20,8 +20,7 @@ const forecastTitles = 8
 // external is what another program forecast: by series, then by t_seconds.
 type external map[string]map[float64][]forecast.Interval
 
-// readForecasts reads a file of the layout of forecasts.csv. At each t_seconds
-// there must be all horizons, in order.
+// readForecasts reads a file like forecasts.csv, with all horizons at each t_seconds.
 func readForecasts(path string) (external, error) {
 	file, err := os.Open(path)
 	if err != nil {
@@ -112,8 +111,7 @@ func (s *replayed) Forecasts(dst []forecast.Interval) []forecast.Interval {
 	return append(dst, s.now...)
 }
 
-// FullIn is where the path of the medians first reaches the capacity. The bounds are
-// those of the 80 % interval.
+// FullIn is where median and 80 % interval first reach the capacity.
 func (s *replayed) FullIn(free int64) (forecast.FullIn, bool) {
 	if len(s.now) < len(forecast.Horizons) {
 		return forecast.FullIn{}, false
@@ -133,8 +131,7 @@ func (s *replayed) FullIn(free int64) (forecast.FullIn, bool) {
 // Trend is none: forecasts.csv has no leaks.
 func (s *replayed) Trend() forecast.Trend { return forecast.Steady }
 
-// secondHalf is a method that sees the first half of a series in time without
-// answering.
+// secondHalf is a method that answers only in the second half of a series.
 type secondHalf struct {
 	backtest.Method
 	series *backtest.Series

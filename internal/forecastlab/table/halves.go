@@ -17,8 +17,7 @@ import (
 	"vramscope/internal/forecastlab/regime"
 )
 
-// halves are the figures on second halves: every method has seen the first
-// ones, and the LSTM was trained on them. By method, then by regime.
+// halves are the figures on second halves. The LSTM was trained on the first ones.
 type halves struct {
 	figures
 	recording []backtest.Summary // by method; nil where there is none
@@ -154,8 +153,7 @@ func (h *halves) overall(method, k int) backtest.Figure {
 	return backtest.Figure(math.Exp(logs / float64(n)))
 }
 
-// intervalCells are how often the intervals held and their Winkler scores, at
-// some horizons.
+// intervalCells are coverages and Winkler scores of the intervals at some horizons.
 func intervalCells(a, o *backtest.Summary, ks ...int) []string {
 	var in80, in95, winkler []string
 	for _, k := range ks {

@@ -43,8 +43,7 @@ func each(n int, cell func(i int) string) []string {
 	return cells
 }
 
-// grid is a table: words on the left, figures on the right. A row without cells is
-// left out.
+// grid is a table: words left, figures right. A row without cells is left out.
 func grid(corner string, titles, rows []string, cells func(i int) []string) string {
 	var b strings.Builder
 	b.WriteString("| " + corner + " | " + strings.Join(titles, " | ") + " |\n|---|" + strings.Repeat("---:|", len(titles)) + "\n")
@@ -80,8 +79,7 @@ func (m *measured) regimes() string {
 	}, "\n")
 }
 
-// relative is a table of every method's relative error at a horizon on each regime,
-// the least in bold.
+// relative is a table of relative errors at a horizon, the least in bold.
 func (f *figures) relative(k int) string {
 	return grid("at "+horizonName(forecast.Horizons[k].Seconds()), f.methods, f.regimeNames, func(i int) []string {
 		all := f.summaries[i]
@@ -125,8 +123,7 @@ func (m *measured) alarms() string {
 	})
 }
 
-// recordingErrors is a table of a recording: a figure of every method at the
-// horizons that were scored, and what else the row has.
+// recordingErrors is a table of a figure of every method at the horizons scored.
 func recordingErrors(corner string, titles []string, all []backtest.Summary, figure func(*backtest.HorizonSummary) backtest.Figure, more func(k int) []string) string {
 	return grid(corner, titles, horizonNames(), func(k int) []string {
 		if all[0].Horizons[k].Forecasts == 0 {

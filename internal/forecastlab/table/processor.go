@@ -5,8 +5,7 @@ import (
 	"time"
 )
 
-// processorTime is a clock of this process's CPU time, which other programs do not
-// make longer.
+// processorTime is the CPU time of this process, which others do not make longer.
 func processorTime() time.Time {
 	var used syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &used); err != nil {

@@ -10,8 +10,7 @@ import (
 	"vramscope/internal/forecastlab/regime"
 )
 
-// writeTraces writes the series of each regime into a file of its name, as
-// vramscope backtest reads them.
+// writeTraces writes a file for each regime, as vramscope backtest reads them.
 func writeTraces(dir string, seeds, first uint64) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return fmt.Errorf("make the directory of the traces: %w", err)
