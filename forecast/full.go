@@ -15,9 +15,8 @@ const fewCycles = 4
 // the median path reaches that and stays there up to the last horizon. A passing
 // peak does not count, but the peaks of a rising sawtooth do. Earliest is the same
 // for the upper 80 % bound, Latest for the lower one, later by the usual time
-// between samples. Free below zero counts as zero. FullIn is false for too few
-// samples, and where the time lies beyond the last horizon or is longer than the
-// series has been watched: a rise lasts as long again at even odds.
+// between samples. FullIn is false for too few samples, beyond the last horizon, and
+// for a time longer than the past: a rise lasts as long again at even odds.
 func (f *Forecaster) FullIn(free int64) (FullIn, bool) {
 	s := &f.state
 	if s.Count < MinSamples || s.Now < fewCycles*s.Sawtooth.period(s.Now, s.Step) {

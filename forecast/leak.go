@@ -6,9 +6,8 @@ import (
 )
 
 // A leak is growth of memory that is never freed and that does not slow down. It is
-// found in two rows of levels: the last half hour's, minute by minute, and the
-// whole life's, in slots that become longer with it. A stretch of a row, from some
-// level to the newest, is a leak if
+// found in two rows of levels: the last half hour's, and the whole life's. A stretch of
+// a row, from some level to the newest, is a leak if
 //
 //   - it rises: by Mann and Kendall's test, by a notable amount, in many steps none
 //     of which dominates, and further than such steps would wander by chance;
@@ -112,14 +111,13 @@ func (m *minima) rises(r *row, n int, swings bool) bool {
 }
 
 // lasts reports whether the steps of the newest n levels cannot have become much
-// smaller. The first level may partly be of the time before. Under a sawtooth a
-// rougher answer has to do: not all speed is lost.
+// smaller. Under a sawtooth a rougher answer has to do: not all speed is lost.
 func (m *minima) lasts(r *row, n int, swings bool) bool {
 	const (
 		sure, likely = 1, 1
 		long         = 10 // minutes
 	)
-	s := stepsOf(newest(r.levels, n-1))
+	s := stepsOf(newest(r.levels, n-1)) // the first level may partly be of the time before
 	if s.mean <= 0 {
 		return false
 	}

@@ -31,9 +31,8 @@ type promise struct {
 	Claims    [experts]float32
 }
 
-// credit is an expert's record at a horizon: discounted sums over forecasts that
-// came due, weighted by the size of the expert's claim then. d is the claim, e the
-// change that happened.
+// credit is an expert's record at a horizon: discounted sums over forecasts that came
+// due, weighted by the size of the claim. d is the claim, e the change that happened.
 type credit struct {
 	Loss, Naive float64 // Σ ω|e−sd|, Σ ω|e| with ω = |d|/(|d|+|e|); s is the share then believed; 1 for trends, which are judged as a whole
 

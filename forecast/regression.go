@@ -88,9 +88,8 @@ type line struct {
 	height, slope float64
 	explained     float64 // the share of the variance that the line explains
 
-	// slowing: growth slows down so clearly that a parabola explains most of what
-	// the line does not. bend is the parabola's slope now, per τ, and fade the time
-	// in τ in which that slope falls to 1/e.
+	// slowing: a parabola explains most of what the line does not. bend is its slope
+	// now, per τ, and fade the time in τ in which that slope falls to 1/e.
 	slowing    bool
 	bend, fade float64
 }

@@ -148,11 +148,9 @@ func (w *widening) measure(wide, horizon float64, errors uint8) {
 	w.errors = float64(errors)
 }
 
-// over is how much wider an interval without errors of its own is than that of the
-// next shorter horizon, when it is so many times as far ahead: a power of that
-// factor. The power is a mean of what the shorter horizons show, weighted by their
-// number of errors, and of a prior: a random walk's (½), nearer to 1 the more the
-// forecast follows a trend and nearer to 0 the more it returns to a level.
+// over is how much wider a borrowed interval is than that of the next shorter
+// horizon: a power of how much farther ahead it is. The prior power is a random
+// walk's, ½, nearer to 1 for a trend and to 0 for a return to a level.
 func (w *widening) over(expert int, share, farther float64) float64 {
 	const (
 		prior    = 4    // errors

@@ -2,9 +2,8 @@ package forecast
 
 import "math"
 
-// autoregression is least squares of each change on its starting value: first-order,
-// with mean and speed of return fitted to the series. A sample that is τ old counts
-// 1/e. Sums are kept as in a regression, in bytes above the newest sample.
+// autoregression is least squares of each change on its starting value, in bytes above
+// the newest sample. A sample that is τ old counts 1/e.
 type autoregression struct{ Weight, From, Change, FromSquared, FromChange float64 }
 
 // observe takes the change dy to a new sample, dx (in τ) after the last one.

@@ -46,8 +46,7 @@ func (t *sawtooth) last(n int) (from, to int64) {
 }
 
 // recur reports whether the series goes up and down: at least four turns within a
-// quarter of an hour (of rare samples, within forty samples), and the next one not
-// long overdue.
+// quarter of an hour or forty samples, and the next one not long overdue.
 func (t *sawtooth) recur(now int64, step float64) bool {
 	const turns = 4
 	if t.Size < turns+1 { // the first is where the series began

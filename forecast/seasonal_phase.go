@@ -27,8 +27,7 @@ type seasonalPhase struct {
 }
 
 // phase is the seasonal phase now. It is false where cycles are too few, too uneven,
-// no larger than chance would make them, or longer than the past that is kept, and
-// where the next peak is long overdue.
+// too long or as small as by chance, and where the next peak is long overdue.
 func (s *seasons) phase(now int64, y float64) (seasonalPhase, bool) {
 	const clear = 2.8
 	if s.Size < fewPeaks || s.Bin == 0 || s.Clarity < clear {

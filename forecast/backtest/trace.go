@@ -202,10 +202,7 @@ func amount(text string) (int64, error) {
 		if failed != nil || math.IsNaN(f) {
 			return 0, fmt.Errorf("%q is not a number", text)
 		}
-		if f >= 1<<62 || f <= -1<<62 {
-			return 0, fmt.Errorf("%q is out of range", text)
-		}
-		v = int64(math.Round(f))
+		v = int64(math.Round(min(max(f, -1), 1<<62)))
 	}
 	if v < 0 || v >= 1<<62 {
 		return 0, fmt.Errorf("%q is out of range", text)

@@ -16,15 +16,14 @@ func writeTraces(dir string, seeds, first uint64) error {
 		return fmt.Errorf("make the directory of the traces: %w", err)
 	}
 	for _, g := range regime.All() {
-		name := fileName(g.Name)
 		var b bytes.Buffer
 		b.WriteString("t_seconds,series_id,used_bytes,total_bytes\n")
-		for seed := first; seed < first+seeds; seed++ {
-			for t, used := range g.Make(regime.Seeded(seed)) {
-				fmt.Fprintf(&b, "%d,%s,%d,%d\n", t, seriesName(g.Name, seed), int64(used), int64(regime.Capacity))
+		for _, s := range made(g, seeds, first) {
+			for t, sample := range s.Samples {
+				fmt.Fprintf(&b, "%d,%s,%d,%d\n", t, s.ID, sample.Used, sample.Total)
 			}
 		}
-		if err := os.WriteFile(filepath.Join(dir, name+".csv"), b.Bytes(), 0o644); err != nil {
+		if err := os.WriteFile(filepath.Join(dir, fileName(g.Name)+".csv"), b.Bytes(), 0o644); err != nil {
 			return fmt.Errorf("write a trace: %w", err)
 		}
 	}
