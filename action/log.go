@@ -123,16 +123,13 @@ func (l *Log) Refuse(e Entry, refusal *process.Refusal) error {
 
 // Reason is a refusal's reason, a probe's own message, or the error.
 func Reason(err error) string {
-	var answer *probe.Error
-	var refusal *process.Refusal
-	switch {
-	case errors.As(err, &answer) && !errors.Is(err, probe.ErrBroken):
+	if answer, ok := errors.AsType[*probe.Error](err); ok && !errors.Is(err, probe.ErrBroken) {
 		return answer.Message
-	case errors.As(err, &refusal):
-		return refusal.Reason
-	default:
-		return err.Error()
 	}
+	if refusal, ok := errors.AsType[*process.Refusal](err); ok {
+		return refusal.Reason
+	}
+	return err.Error()
 }
 
 func isRefusal(err error) bool {

@@ -15,7 +15,9 @@ func (f *Flusher) compare(ctx context.Context, r *Result, id process.Identity, b
 	for i := range r.Devices {
 		d := &r.Devices[i]
 		d.DriverBefore, d.Whole = driverFigure(before, id, d.UUID)
-		d.Index = indexOf(before, d.UUID)
+		if g, instance := before.Device(d.UUID); g != nil && (instance != nil || g.Name != "") {
+			d.Index = quantity.From(g.Index, quantity.Driver)
+		}
 	}
 	if r.DryRun {
 		return
@@ -101,12 +103,4 @@ func reservedFigure(snap *snapshot.Snapshot, id process.Identity, uuid string) s
 		}
 	}
 	return quantity.From(sum, quantity.Probe)
-}
-
-// indexOf is the index of the GPU that a device is, or is a part of.
-func indexOf(snap *snapshot.Snapshot, uuid string) snapshot.Int {
-	if g, instance := snap.Device(uuid); g != nil && (instance != nil || g.Name != "") {
-		return quantity.From(g.Index, quantity.Driver)
-	}
-	return snapshot.Int{}
 }

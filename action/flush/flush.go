@@ -62,7 +62,11 @@ func (f *Flusher) Run(ctx context.Context, r Request) (Result, error) {
 	var result Result
 	err := f.Log.Do(entry, func(e *action.Entry) (err error) {
 		if result, err = f.flush(ctx, r, before); err == nil {
-			describe(e, &result)
+			freed := result.Freed()
+			e.Outcome, e.Reason, e.FreedBytes = result.Outcome(), result.Reason, &freed
+			if dropped, ok := result.DriverFreed().Value(); ok {
+				e.DriverBytes = &dropped
+			}
 		}
 		return err
 	})
@@ -86,14 +90,6 @@ func Refusal(snap *snapshot.Snapshot, r Request) *process.Refusal {
 		return nil
 	}
 	return &process.Refusal{Reason: reason}
-}
-
-func describe(e *action.Entry, result *Result) {
-	freed := result.Freed()
-	e.Outcome, e.Reason, e.FreedBytes = result.Outcome(), result.Reason, &freed
-	if dropped, ok := result.DriverFreed().Value(); ok {
-		e.DriverBytes = &dropped
-	}
 }
 
 func (f *Flusher) event(r Request, result *Result, snap *snapshot.Snapshot) snapshot.Event {
