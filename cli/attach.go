@@ -157,13 +157,8 @@ func insteadOf(plan *attach.Plan) []string {
 }
 
 func attachedText(pid int, result *attach.Result) string {
-	text := fmt.Sprintf("%s; its probe answered after %.1f s", attach.Sentence(pid, *result), result.Took.Seconds())
-	if names := runtimesOf(result.Hello.Runtimes); names != "" {
-		text += "; " + names
-	} else {
-		text += "; it uses no GPU so far"
-	}
-	return text + "\n"
+	names := cmp.Or(runtimesOf(result.Hello.Runtimes), "it uses no GPU so far")
+	return fmt.Sprintf("%s; its probe answered after %.1f s; %s\n", attach.Sentence(pid, *result), result.Took.Seconds(), names)
 }
 
 func runtimesOf(runtimes []probe.Runtime) string {

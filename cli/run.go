@@ -59,9 +59,7 @@ the probe's files could not be written.`,
 		ValidArgsFunction: cobra.FixedCompletions(nil, cobra.ShellCompDirectiveDefault), // any program
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {
-				f := usage("run needs a command")
-				f.advice = []string{"  vramscope run -- python3 train.py"}
-				return f
+				return &failure{code: exitUsage, message: "run needs a command", advice: []string{"  vramscope run -- python3 train.py"}}
 			}
 			return nil
 		},
@@ -114,14 +112,12 @@ func (p *program) become(command []string, f launch.Preloading, verbose bool) er
 }
 
 func notStarted(name string, err error) error {
-	code := exitNotRunnable
-	reason := err
-	if failed := (*exec.Error)(nil); errors.As(err, &failed) {
+	code, reason := exitNotRunnable, err
+	if failed, ok := errors.AsType[*exec.Error](err); ok {
 		reason = failed.Err
 	}
 	if errors.Is(err, exec.ErrNotFound) || errors.Is(err, syscall.ENOENT) {
-		code = exitNotFound
-		reason = errors.New("not found")
+		code, reason = exitNotFound, errors.New("not found")
 	}
 	return &failure{code: code, err: err, message: text.Clean(fmt.Sprintf("run %s: %v", name, reason))}
 }
