@@ -13,9 +13,8 @@ import (
 	"vramscope/ui/table"
 )
 
-// writeAlert writes the line above the keys: the message of the last action, else
-// the progress of one, else that the screen shows the past, else the alert, else a
-// hint or the legend. The line is always there, so that no alarm moves the screen.
+// writeAlert writes the line above the keys: the first of message, progress, moment of the past,
+// alert, hint and legend. It is always there, so that no alarm moves the screen.
 func writeAlert(l *cell.Line, st *state, lk *cell.Appearance) {
 	s := &lk.Styles
 	switch {
@@ -47,8 +46,7 @@ func writeAlert(l *cell.Line, st *state, lk *cell.Appearance) {
 // speaking reports whether the message of the last action is shown.
 func (st *state) speaking() bool { return st.message != "" && st.now.Before(st.messageUntil) }
 
-// standstill is the line while the screen is frozen or shows the past, "" while it
-// is live or an alert is urgent.
+// standstill is the line while the screen is frozen or shows the past, else "".
 func (st *state) standstill() string {
 	switch {
 	case st.shown == nil || st.speaking() || st.progress != "":
@@ -156,8 +154,7 @@ func alertSentence(alert *snapshot.Alert, st *state, lk *cell.Appearance, width 
 	return head, st.advice(alert, lk)
 }
 
-// advice is what to do about an alert, "" where that needs a key that is not bound
-// or another user's process.
+// advice is what to do about an alert, "" where its key is not bound or not allowed.
 func (st *state) advice(alert *snapshot.Alert, lk *cell.Appearance) string {
 	needs := keys.None
 	switch {
@@ -177,8 +174,7 @@ func (st *state) advice(alert *snapshot.Alert, lk *cell.Appearance) string {
 	return ": " + text.Clean(alert.Advice)
 }
 
-// fullInSentence is the sentence of a GPU that fills up, with the time of day and
-// the process that grows where there is room.
+// fullInSentence is of a GPU that fills up, with time of day and process if they fit.
 func fullInSentence(alert *snapshot.Alert, gpu *snapshot.GPU, st *state, lk *cell.Appearance, width int) (head, tail string) {
 	head = "GPU " + strconv.Itoa(gpu.Index) + " "
 	if width < 66 {
@@ -216,8 +212,7 @@ func fullInSentence(alert *snapshot.Alert, gpu *snapshot.GPU, st *state, lk *cel
 	return head, tail
 }
 
-// flushFrees is what F on a process would free, false where F is not bound, not
-// allowed or would free nothing.
+// flushFrees is what F on a process would free, false where it cannot or frees nothing.
 func (st *state) flushFrees(p *snapshot.Process, lk *cell.Appearance) (string, bool) {
 	amount, ok := p.Returnable.Value()
 	if !ok || amount <= 0 || p.Probe != nil && p.Probe.Mismatch || lk.Keys == nil || !lk.Keys.Has(keys.Flush) || !table.Own(st.shown, p) {

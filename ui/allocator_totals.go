@@ -12,8 +12,7 @@ import (
 	"vramscope/ui/cell"
 )
 
-// totals is the figures of all allocators together, and the caches that the
-// program offers to evict; nothing without a probe.
+// totals is the figures of all allocators together, and the evictable caches.
 func (d detail) totals(width int) []string {
 	var lines []string
 	if facts := d.figuresOfAll(width - 2); facts != "" {
@@ -82,8 +81,7 @@ func plus(sum, count quantity.Optional[int64]) quantity.Optional[int64] {
 	return quantity.From(sum.Or(0)+v, quantity.Probe)
 }
 
-// evictable names the caches that the program has offered, in the order in
-// which a selective flush evicts them.
+// evictable names the offered caches in the order of a selective flush.
 func (d detail) evictable() string {
 	if len(d.process.Evictable) == 0 {
 		return ""
@@ -176,8 +174,7 @@ func (d detail) ahead() string {
 	return strings.Join(parts, "   ")
 }
 
-// amount is a predicted amount. At or over the GPU's capacity it is full: a
-// figure that the card does not have is never shown.
+// amount is a predicted amount, full from the GPU's capacity on.
 func (d detail) amount(v quantity.Bytes) string {
 	if d.gpuFull > 0 && v >= d.gpuFull {
 		return "full"
@@ -185,8 +182,7 @@ func (d detail) amount(v quantity.Bytes) string {
 	return max(v, 0).String()
 }
 
-// bounds is " (71.9–72.4)", without the unit where both bounds have it, and
-// nothing where both equal the median.
+// bounds is " (71.9–72.4)", "" where both equal the median.
 func (d detail) bounds(f *snapshot.Prediction) string {
 	low, high := d.amount(f.Lower80), d.amount(f.Upper80)
 	if low == high && low == d.amount(f.Median) {

@@ -6,8 +6,7 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// bell decides when the terminal's bell rings: for each new urgent alert, at most
-// once a minute.
+// bell decides when the terminal's bell rings: for each new urgent alert, at most once a minute.
 type bell struct {
 	raised map[alarm]bool
 	rang   time.Time

@@ -6,8 +6,7 @@ import (
 	"sync"
 )
 
-// Crash is a panic in the program's code. When Run returns it, the terminal has been
-// restored. The caller prints it and exits with 2, as for any panic.
+// Crash is a panic in the program's code. When Run returns it, the terminal is restored.
 type Crash struct {
 	Value any
 	Stack []byte
@@ -27,8 +26,7 @@ type crashes struct {
 	once sync.Once
 }
 
-// caught is deferred by every goroutine and every entry into the model: an uncaught
-// panic would leave the terminal in raw mode.
+// caught is deferred by all goroutines: a panic would leave the terminal in raw mode.
 func (c *crashes) caught() {
 	if value := recover(); value != nil {
 		crash := &Crash{Value: value, Stack: debug.Stack()}

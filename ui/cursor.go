@@ -41,9 +41,8 @@ func (m *model) moveTo(ids []snapshot.RowID, to int) bool {
 	return before != m.st.Cursor
 }
 
-// keepCursor is called when the rows may have changed. An ended process keeps its row
-// until the cursor leaves it. Where a filter hides the process, the cursor moves to
-// its neighbour.
+// keepCursor is called when the rows may have changed. Where a filter hides the process, the
+// cursor moves to its neighbour.
 func (m *model) keepCursor() {
 	c := &m.st.Cursor
 	if !c.Active {
@@ -69,8 +68,7 @@ func (m *model) dropCursor() bool {
 	return had
 }
 
-// atCursor is the process under the cursor, running or ended; nil where there is
-// none.
+// atCursor is the running or ended process under the cursor, nil for none.
 func (m *model) atCursor() *snapshot.Process {
 	if !m.st.Cursor.Active {
 		return nil
@@ -89,8 +87,7 @@ func findProcess(s *snapshot.Snapshot, id snapshot.RowID) *snapshot.Process {
 	return nil
 }
 
-// needCursor puts the cursor on the first row where there is none, for keys that act
-// on a row.
+// needCursor is atCursor, on the first row where there is no cursor.
 func (m *model) needCursor() *snapshot.Process {
 	if !m.st.Cursor.Active {
 		m.move(1)

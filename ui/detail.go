@@ -44,8 +44,7 @@ type detail struct {
 	segments *segmentMap // the map in the place of the graph, nil where there is none
 }
 
-// newDetail is the detail of the process under the cursor. On the full screen
-// it has its own graph.
+// newDetail is the detail of the process under the cursor, with a graph if whole.
 func newDetail(st *state, lk *cell.Appearance, rows []table.Row, whole bool) detail {
 	d := detail{look: lk, history: st.history, now: cell.Moment(st.moment()), full: whole, scratch: cell.NewLine(st.width)}
 	s := st.shown
@@ -88,8 +87,7 @@ func newDetail(st *state, lk *cell.Appearance, rows []table.Row, whole bool) det
 	return d
 }
 
-// detailed is the row that the detail is about: under the cursor, else the
-// one the alert line names, else the table's first.
+// detailed is the row under the cursor, else of the alert line, else the first.
 func detailed(st *state, rows []table.Row) snapshot.RowID {
 	if st.Cursor.Active {
 		return st.Cursor.ID
@@ -115,8 +113,7 @@ func (d detail) Render(width, height int) []string {
 	}
 }
 
-// whole fills the screen above the alert line: the facts, then the graph with
-// what is left.
+// whole is the full screen: the facts, then the graph with what is left.
 func (d detail) whole(width, height int) []string {
 	p := d.process
 	if p == nil {
@@ -211,8 +208,7 @@ func (d detail) text(width int, spans ...cell.Span) string {
 	return l.String()
 }
 
-// facts are what is known besides memory, the runtime first. What is not
-// known is not there.
+// facts are what is known besides memory, the runtime first.
 func (d detail) facts(all bool) []string {
 	p := d.process
 	var facts []string
@@ -280,8 +276,7 @@ func (d detail) state() []cell.Span {
 	}
 }
 
-// startedBy is how the probe got into the process, nothing where it cannot
-// tell.
+// startedBy is how the probe got into the process, "" where unknown.
 func startedBy(way string) string {
 	switch way {
 	case "":

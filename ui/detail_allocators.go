@@ -15,8 +15,7 @@ import (
 // kindRaw is the kind of what a process has allocated from the driver directly.
 const kindRaw = "raw"
 
-// allocatorLinesMost is how much of the full screen single allocators get: the
-// graph below them is looked at more often.
+// allocatorLinesMost is how much of the full screen single allocators get.
 const allocatorLinesMost = 12
 
 // allocators is the figures of each allocator, in at most most lines:
@@ -34,8 +33,7 @@ func (d detail) allocators(width, most int) []string {
 	return lines[:min(len(lines), most)]
 }
 
-// inShort is one line about several allocators; nothing for a single one without
-// a list.
+// inShort is one line about several allocators.
 func (d detail) inShort(width int) []string {
 	s, p := &d.look.Styles, d.process
 	var parts []string

@@ -19,8 +19,7 @@ func (d detail) commandLines(height int) int {
 	}
 }
 
-// command is the whole command as it stands in /proc, wrapped; nothing where
-// the line above shows all of it.
+// command is the whole command, wrapped; nothing where the line above shows it.
 func (d detail) command(width, most int) []string {
 	p := d.process
 	room := max(width-2, 1)
@@ -50,8 +49,7 @@ func (d detail) command(width, most int) []string {
 	return lines
 }
 
-// quoted puts an argument that a shell would split in quotes, so that it is
-// seen to be one.
+// quoted puts an argument that a shell would split in quotes.
 func quoted(argument string) string {
 	if argument == "" || strings.ContainsAny(argument, " \t\n\"'") {
 		return "'" + argument + "'"
@@ -59,8 +57,7 @@ func quoted(argument string) string {
 	return argument
 }
 
-// isInterpreter reports whether a command begins with a bare "python", which the
-// short command leaves out without loss; a path would be one.
+// isInterpreter reports whether the short command leaves out a bare "python".
 func isInterpreter(command []string) bool {
 	return len(command) > 1 && (command[0] == "python" || command[0] == "python3")
 }

@@ -9,12 +9,10 @@ import (
 
 // The map of segments replaces the graph and the figures of the allocators.
 
-// mapLeast is what a map can be read in; the facts above it give way until it
-// has that.
+// mapLeast is the least height of a map; the facts above give way to it.
 const mapLeast = 10
 
-// besideMap is what of the facts stays above the map: all of them, without
-// blank lines where that is needed, or who it is about and no more.
+// besideMap is the facts above the map: all, all without blank lines, or the first.
 func (d detail) besideMap(facts []string, width, height int) []string {
 	withoutBlank := slices.DeleteFunc(slices.Clone(facts), func(l string) bool { return l == "" })
 	for _, kept := range [][]string{facts, withoutBlank} {

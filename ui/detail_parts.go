@@ -20,8 +20,7 @@ const (
 	partShare = 6
 )
 
-// parts is used memory and what it is made of, each part with its share of
-// used and a note.
+// parts is used memory and its parts, each with its share and a note.
 func (d detail) parts(width int) []string {
 	s, p := &d.look.Styles, d.process
 	lines := []string{d.usedLine(width)}
@@ -100,8 +99,7 @@ func (d detail) figures(l *cell.Line, name string, style themes.Style, amount sn
 	l.Skip(2)
 }
 
-// share is an amount in per cent of used; nothing where used is not known,
-// and for a mismatch.
+// share is an amount in per cent of used, "" where that is unknown.
 func (d detail) share(amount quantity.Bytes) string {
 	used := d.process.Used.Or(0)
 	if used <= 0 || amount < 0 {
@@ -111,8 +109,7 @@ func (d detail) share(amount quantity.Bytes) string {
 	return strconv.FormatFloat(min(percent, 999), 'f', 0, 64) + "%"
 }
 
-// peak is the most that was allocated in the last ten minutes, and how much
-// of them has been seen. It is false where nothing was.
+// peak is the most allocated in the last ten minutes, and how long that was watched.
 func (d detail) peak() (amount quantity.Bytes, seen time.Duration, ok bool) {
 	if d.ended != nil {
 		return 0, 0, false
@@ -147,8 +144,7 @@ func (d detail) allocatedNote() string {
 	return strings.Join(facts, ", ")
 }
 
-// cachedNote is what a flush frees of the cache, and how much of that should
-// stay free: what the peak of the last ten minutes needs is allocated again.
+// cachedNote is what a flush frees, and how much of that should stay free.
 func (d detail) cachedNote() string {
 	p := d.process
 	returnable, ok := p.Returnable.Value()
@@ -183,8 +179,7 @@ func (d detail) cachedNote() string {
 	}
 }
 
-// fragmentedNote is how fragmentation is determined, which depends on the
-// allocator.
+// fragmentedNote is how the allocator determines fragmentation.
 func (d detail) fragmentedNote() string {
 	basis := ""
 	for i := range d.process.Allocators {

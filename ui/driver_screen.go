@@ -13,12 +13,10 @@ import (
 	"vramscope/ui/cell"
 )
 
-// driverRows is the height of the driver's screen: the text with a blank line above
-// and two below.
+// driverRows is the height of the driver's screen with its blank lines.
 const driverRows = 8
 
-// driverScreen replaces the GPU lines while no driver answers: what happened, what
-// is done about it, and what is still known.
+// driverScreen replaces the GPU lines while no driver answers.
 type driverScreen struct {
 	look  *cell.Appearance
 	shown *snapshot.Snapshot
@@ -107,8 +105,7 @@ func (d driverScreen) next() string {
 	return text + "."
 }
 
-// lastSeen is the box as the driver last reported it. GPUs that only probes report
-// are not counted.
+// lastSeen is the box as the driver last reported it.
 func (d driverScreen) lastSeen() string {
 	seen := *d.shown
 	seen.GPUs = slices.DeleteFunc(slices.Clone(seen.GPUs), func(g snapshot.GPU) bool {

@@ -40,8 +40,7 @@ type (
 	flushedMsg struct{ wordings []string }
 )
 
-// openFlush asks about the tagged processes or the one under the cursor, or says why
-// that cannot be flushed.
+// openFlush asks about the tagged processes or the one under the cursor, or refuses.
 func (m *model) openFlush() bool {
 	var ids []snapshot.RowID
 	for _, id := range m.rowIDs() {
@@ -100,8 +99,7 @@ func (st *state) greyed(key string) bool {
 	}
 }
 
-// startFlush flushes after y, or makes a dry run after d. Flush compares the
-// identities again.
+// startFlush flushes after y, or makes a dry run after d. Flush checks identities again.
 func (m *model) startFlush(d dialog.Flush, dryRun bool) tea.Cmd {
 	act, requests := m.options.Actions.Flush, d.Requests(dryRun)
 	if act == nil || m.st.readOnly || len(requests) == 0 {

@@ -49,8 +49,7 @@ func followed(st *state, rows []table.Row) snapshot.SeriesKey {
 	}
 }
 
-// alarmed is the alarm that the graph follows: the one on the alert line
-// where that is urgent, else the worst urgent one; nil where none is.
+// alarmed is the urgent alert on the alert line, else the worst urgent one, or nil.
 func alarmed(s *snapshot.Snapshot, current int) *snapshot.Alert {
 	urgent := func(a *snapshot.Alert) bool { return a.Severity == snapshot.Urgent && a.GPUUUID != "" }
 	if current >= 0 && current < len(s.Alerts) && urgent(&s.Alerts[current]) {

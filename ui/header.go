@@ -78,8 +78,7 @@ func (st *state) badges() []string {
 	return badges
 }
 
-// headerItems are the items of the header, the most important first. The first that
-// does not fit ends the list. In a pane each is shorter.
+// headerItems are the items of the header by importance, shorter in a pane.
 func headerItems(st *state, lk *cell.Appearance) []cell.Span {
 	s, shown := &lk.Styles, st.shown
 	pane, wide := st.width < fullWidth, st.width >= gpus.LegendWidth
@@ -147,9 +146,8 @@ func driverWords(shown *snapshot.Snapshot, now time.Time) string {
 	}
 }
 
-// boxName is "8×H100 80GB HBM3", or a list where there are several kinds. A GPU
-// whose name is unknown counts as the one kind there is; where there are several it
-// is a kind of its own.
+// boxName is "8×H100 80GB HBM3", or a list where there are several kinds. GPUs of unknown
+// name count as the only kind, or as one of their own.
 func boxName(shown *snapshot.Snapshot, lk *cell.Appearance, pane, wide bool) string {
 	var names []string
 	counts := make(map[string]int, 1)
@@ -192,8 +190,7 @@ func boxName(shown *snapshot.Snapshot, lk *cell.Appearance, pane, wide bool) str
 	}
 }
 
-// headerName is the name of a GPU: in a pane without the kind of its memory, in full
-// on a wide screen.
+// headerName is the name of a GPU, shorter in a pane and in full on a wide screen.
 func headerName(name string, pane, wide bool) string {
 	if wide {
 		return gpus.FullName(name)

@@ -15,9 +15,7 @@ import (
 	"vramscope/ui/keys"
 )
 
-// writeKeys writes the last line: the keys that are bound now, as many as fit, and at
-// the right what narrows the table, the rows in view, the interval, and whether the
-// screen is live.
+// writeKeys writes the last line: the bound keys that fit and, at the right, the status.
 func writeKeys(l *cell.Line, st *state, lk *cell.Appearance, view view) {
 	status := keysStatus(st, lk, view)
 	cells := cell.SpansWidth(status)
@@ -32,8 +30,7 @@ func writeKeys(l *cell.Line, st *state, lk *cell.Appearance, view view) {
 	l.PutSpans(status, l.Width(), "")
 }
 
-// hints are the hints of the present scope. In a pane without a table there are two:
-// help, and how to see the processes.
+// hints are those of the present scope; without a table only help and Enter.
 func (st *state) hints(lk *cell.Appearance, view view) []keys.Hint {
 	if question, ok := st.overlay.(dialog.Question); ok {
 		return question.Hints()
@@ -62,8 +59,7 @@ func (st *state) hints(lk *cell.Appearance, view view) []keys.Hint {
 	return few
 }
 
-// detailHints keeps the keys that apply to the process: the map where its probe has
-// one, and attaching where it has no probe.
+// detailHints keeps the keys that apply to the process.
 func (st *state) detailHints(hints []keys.Hint) []keys.Hint {
 	p := st.live.Row(st.Cursor.ID)
 	kept := make([]keys.Hint, 0, len(hints))

@@ -88,15 +88,13 @@ func arrange(width, height int, b box) layout {
 	return lay
 }
 
-// twoColumns reports whether GPU lines stand in two columns, because they are more
-// than the height has room for. Instances need the whole width.
+// twoColumns reports whether GPU lines need two columns. Instances need the whole width.
 func twoColumns(width, height int, b box) bool {
 	const half = 29 // index, 10 cells of bar, used, utilisation and temperature or an alarm
 	return b.gpus > 8 && b.opened == 0 && width >= 2*half+2 && (height < 40 || b.gpus > 16)
 }
 
-// withTable distributes the free rows: to the table, the graph, MIG lines, a higher
-// graph, and the table again.
+// withTable gives rows to the table, the graph, MIG lines, the graph, and the table again.
 func (lay *layout) withTable(gpuRows, free int, b box) {
 	table := min(free, tableGood)
 	if rest := free - max(b.instances-b.opened, 0) - graphLeast; b.gpus <= fewGPUs && rest >= tableFew {
@@ -125,8 +123,7 @@ func (lay *layout) withTable(gpuRows, free int, b box) {
 
 func (lay *layout) withoutTable(gpuRows, free int) { lay.stack(1, gpuRows, free, 0, 0) }
 
-// pane is for fewer rows than GPU lines, header, alert and keys need: alert and keys
-// share a line, and then the header is dropped.
+// pane is for a low screen: alert and keys share a line, then the header goes.
 func (lay *layout) pane(gpuRows int) {
 	header := 0
 	if lay.height >= gpuRows+2 {
@@ -156,8 +153,7 @@ func (lay *layout) stack(header, gpus, spare, table, graph int) {
 // rows is the number of process rows in the table.
 func (lay *layout) rows() int { return max(lay.table.rows-1, 0) }
 
-// over is the rectangle of a question of so many rows: the table, with the graph
-// where the table is too low, and in a pane everything above the alert line.
+// over is the rectangle of a question: the table, with the graph or more if too low.
 func (lay *layout) over(rows int) rect {
 	switch {
 	case lay.table.rows == 0, lay.height < fullHeight && lay.table.rows+lay.graph.rows < rows:

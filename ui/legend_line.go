@@ -15,8 +15,7 @@ import (
 // Without an alert the alert line says how to get a probe while no process has one,
 // else what the textures mean or the sums of the box.
 
-// dayOne reports whether no process has had a probe yet and there is a way to get
-// one.
+// dayOne reports whether no process has had a probe yet, and one can be had.
 func (st *state) dayOne(lk *cell.Appearance) bool {
 	return !st.hintOff && !st.partsShown() && len(st.shown.Rows) > 0 && lk.Keys != nil && lk.Keys.Can(keys.CanRun)
 }
@@ -39,8 +38,7 @@ func writeDayOne(l *cell.Line, lk *cell.Appearance) {
 	}
 }
 
-// writeLegend writes what the textures of the bars mean or, where the header of the
-// GPU lines says that, the sums.
+// writeLegend writes what the textures mean or, where the GPU header does, the sums.
 func writeLegend(l *cell.Line, st *state, lk *cell.Appearance) {
 	l.Skip(1)
 	if l.Width() < gpus.LegendWidth {

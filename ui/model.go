@@ -16,9 +16,8 @@ import (
 	"vramscope/ui/terminal"
 )
 
-// model is the tea.Model. Update changes the state and draws the frame where that
-// changed. View returns the last frame, because Bubble Tea calls it after every
-// message.
+// model is the tea.Model. Update draws the frame where the state changed; View returns the last
+// one, because Bubble Tea calls it after every message.
 type model struct {
 	options    Options
 	crashes    *crashes
@@ -137,8 +136,7 @@ func (m *model) View() tea.View {
 	return view
 }
 
-// draw makes the frame for View. While the terminal takes no output it draws
-// nothing, so that no frames queue up.
+// draw makes the frame for View, none while the terminal stalls: frames must not queue.
 func (m *model) draw() {
 	if m.stalled() {
 		m.stale = true

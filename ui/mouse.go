@@ -9,8 +9,7 @@ import (
 // wheelStep is the rows of a notch of the wheel.
 const wheelStep = 3
 
-// takeMouse handles the mouse. It is off by default, because capturing it disables
-// the selection of the terminal.
+// takeMouse handles the mouse, which is off by default: it disables the terminal's selection.
 func (m *model) takeMouse(msg tea.MouseMsg) (bool, tea.Cmd) {
 	if !m.st.mouse || m.st.typing != nil || m.ending {
 		return false, nil

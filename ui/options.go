@@ -23,8 +23,7 @@ type Source interface {
 	Updates() <-chan struct{}
 }
 
-// Sampling controls the sampler. Its methods may block, and are never called from
-// the event loop.
+// Sampling controls the sampler. Its methods may block: only commands call them.
 type Sampling interface {
 	SetInterval(interval time.Duration)
 	// Suspend closes the driver, so that it can be unloaded and GPUs can sleep;
@@ -33,8 +32,7 @@ type Sampling interface {
 	Resume()
 }
 
-// Actions are what the screen can do to processes. A nil one leaves out its key, its
-// hint and its help.
+// Actions are what the screen can do to processes. A nil one leaves out its key.
 type Actions struct {
 	// Flush makes a process free cached memory, if the identity still holds. After
 	// the end of the context it begins no further step.

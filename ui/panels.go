@@ -11,9 +11,7 @@ import (
 	"vramscope/ui/table"
 )
 
-// Tab switches the movement keys between the rows of the table and the GPUs. A
-// movement among the GPUs changes the focus, so that the table shows the processes of
-// one GPU after the other.
+// Tab switches the movement keys between the table and the GPUs, where they move the focus.
 
 // gpuKeys reports whether the movement keys move among the GPUs.
 func (m *model) gpuKeys() bool { return m.st.onGPUs && !m.st.detail && !m.st.noDriver() }
@@ -111,8 +109,7 @@ func (m *model) seeFocus() {
 	}
 }
 
-// digits collects the index of a GPU. Where there are more than ten, a digit that
-// may be the first of two waits for the second.
+// digits collects the index of a GPU: where there are more than ten, a digit may wait.
 type digits struct {
 	first int  // the digit that waits
 	open  bool // one does
@@ -144,8 +141,7 @@ func (m *model) digit(d int) (bool, tea.Cmd) {
 	return m.focusGPU(d), nil
 }
 
-// lastIndex is the highest index of a GPU, which exceeds their number where only
-// some are listed.
+// lastIndex is the highest index of a GPU; only some may be listed.
 func lastIndex(s *snapshot.Snapshot) int {
 	last := 0
 	for i := range s.GPUs {

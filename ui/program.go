@@ -16,16 +16,13 @@ import (
 	"vramscope/ui/terminal"
 )
 
-// framesPerSecond is the rate of the renderer, which always runs: 60 cost 0.5 % of a
-// core, and at 10 keys still feel instant.
+// framesPerSecond is the renderer's rate: 60 would cost 0.5 % of a core.
 const framesPerSecond = 10
 
-// firstSnapshotTimeout is how long the first frame waits for a snapshot. The sampler
-// needs a few milliseconds, with a driver that hangs seconds.
+// firstSnapshotTimeout is how long the first frame waits for a snapshot.
 const firstSnapshotTimeout = 25 * time.Millisecond
 
-// endTimeout is how long an orderly end may take. After it the watchdog restores the
-// terminal and exits.
+// endTimeout is how long an orderly end may take before the watchdog exits.
 const endTimeout = 800 * time.Millisecond
 
 // Run shows the monitor until the user quits, a signal ends it, the terminal closes,
@@ -225,8 +222,7 @@ func (r *run) obey(ctx context.Context) {
 	}
 }
 
-// watch restores the terminal and exits where the program does not end within
-// endTimeout.
+// watch restores the terminal and exits where the end takes longer than endTimeout.
 func (r *run) watch(ctx context.Context, finished <-chan struct{}) {
 	select {
 	case <-finished:

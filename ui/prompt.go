@@ -126,8 +126,7 @@ func (p prompt) Render(width, height int) []string {
 	return cell.Fill([]string{l.String()}, width, height)
 }
 
-// field writes the text with the rune at the insertion point reversed, scrolled so
-// that this rune is in view.
+// field writes the text, scrolled to the rune at the insertion point, which is reversed.
 func (p prompt) field(l *cell.Line, s *themes.Styles, room int) {
 	room = max(room, 1)
 	before := p.text[:p.at]

@@ -9,8 +9,7 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// pin pins the graph to the process under the cursor or the GPU in focus, or unpins
-// it.
+// pin pins the graph to the process or GPU, or unpins it.
 func (m *model) pin() bool {
 	switch p := m.atCursor(); {
 	case m.st.pinned != nil:
@@ -39,8 +38,7 @@ func (m *model) copyPID() (bool, tea.Cmd) {
 	return true, tea.SetClipboard(pid)
 }
 
-// tag tags the process under the cursor and moves to the next; with set false it
-// removes all tags.
+// tag tags the process under the cursor, or with set false removes all tags.
 func (m *model) tag(set bool) bool {
 	if !set {
 		had := len(m.st.Tags) > 0

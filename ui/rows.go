@@ -10,8 +10,7 @@ import (
 	"vramscope/ui/table"
 )
 
-// What the model needs to know of the drawn frame: its rows, how many are in view,
-// and where they are.
+// What the model needs to know of the drawn frame.
 
 func (m *model) table() *table.Table {
 	t := m.st.table(&m.look)
@@ -60,8 +59,7 @@ func (m *model) sortBy(title string) bool {
 	return true
 }
 
-// click selects a row or a GPU, or sorts by a column; a second click on its title
-// reverses the direction.
+// click selects a row or a GPU, or sorts by a column; a second click reverses that.
 func (m *model) click(x, y int) bool {
 	if m.st.shown == nil {
 		return false

@@ -83,8 +83,7 @@ func beside(st *state, lk *cell.Appearance, lay *layout, rows []table.Row) []str
 	return lines
 }
 
-// bottom is the last line: the prompt, else the keys. Where there is no alert line
-// and an alert, it is that.
+// bottom is the last line: the prompt, the alert where it has no line, or the keys.
 func bottom(st *state, lk *cell.Appearance, lay *layout, view view) []string {
 	switch {
 	case st.typing != nil:
@@ -96,8 +95,7 @@ func bottom(st *state, lk *cell.Appearance, lay *layout, view view) []string {
 	}
 }
 
-// alertAndBadges is the last line where that shows the alert, with the badges where
-// there is no header.
+// alertAndBadges is the last line where that shows the alert.
 func alertAndBadges(st *state, lk *cell.Appearance, lay *layout) string {
 	var badges []string
 	if lay.header.rows == 0 || st.detail {

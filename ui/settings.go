@@ -50,8 +50,7 @@ func (m *model) changeInterval(longer bool) (changed bool, cmd tea.Cmd, done boo
 	}, true
 }
 
-// intervalWish is the interval that was asked for last. Commands run on their own
-// goroutines, in any order: each sets the newest interval.
+// intervalWish is the newest interval: commands run in any order, and each sets it.
 type intervalWish struct {
 	newest atomic.Int64
 	mu     sync.Mutex // held while the interval is set, which may block

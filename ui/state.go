@@ -10,8 +10,7 @@ import (
 	"vramscope/ui/table"
 )
 
-// state is what the screen shows. A frame is a pure function of a state and an
-// Appearance; only Update changes a state.
+// state is what the screen shows. Only Update changes it.
 type state struct {
 	width, height int
 	now           time.Time // of the last tick or key

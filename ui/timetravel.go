@@ -6,8 +6,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 )
 
-// scrub moves the shown moment. A command reads the history, because rebuilding a
-// moment from compressed series takes time.
+// scrub moves the shown moment. A command reads the history, which takes time.
 func (m *model) scrub(step time.Duration) (bool, tea.Cmd) {
 	if m.options.History == nil || m.st.live == nil {
 		return false, nil

@@ -8,8 +8,7 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// titleOf is the title of the terminal: "vramscope host", and with an urgent alert
-// "vramscope host ! 3 full 4m".
+// titleOf is the terminal's title: "vramscope host ! 3 full 4m" for an urgent alert.
 func titleOf(s *snapshot.Snapshot) string {
 	if s == nil {
 		return "vramscope"

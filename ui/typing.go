@@ -10,8 +10,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 )
 
-// typing is the line being typed: what to find, or what to filter by. It takes effect
-// while it is typed. Esc restores what was before.
+// typing is the line being typed, which takes effect at once. Esc restores what was before.
 type typing struct {
 	kind   typingKind
 	prompt prompt
@@ -74,8 +73,7 @@ func (m *model) typed(msg tea.KeyPressMsg) (bool, tea.Cmd) {
 	return true, nil
 }
 
-// paste inserts pasted text into the line being typed. Elsewhere it is dropped: it
-// must not be taken for keys.
+// paste inserts text into the line being typed. Elsewhere it must not act as keys.
 func (m *model) paste(text string) bool {
 	if m.st.typing == nil {
 		return false

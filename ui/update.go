@@ -80,8 +80,7 @@ func (m *model) update(msg tea.Msg) (changed bool, cmd tea.Cmd) {
 	return false, nil
 }
 
-// takeSnapshot makes a new snapshot the live one, and the shown one unless the screen
-// is frozen or shows the past.
+// takeSnapshot takes the newest snapshot, and shows it unless the screen stands still.
 func (m *model) takeSnapshot(s *snapshot.Snapshot) bool {
 	m.st.now = m.options.Now()
 	m.st.live = s
@@ -148,8 +147,7 @@ func (m *model) resize(width, height int) bool {
 	return true
 }
 
-// takeAnswer takes the answers of the terminal, and reports whether the screen
-// changes.
+// takeAnswer takes the answers of the terminal.
 func (m *model) takeAnswer(msg tea.Msg) (changed, taken bool) {
 	if msg, ok := msg.(tea.BackgroundColorMsg); ok {
 		changed = m.dark != msg.IsDark()
@@ -166,8 +164,7 @@ func (m *model) takeAnswer(msg tea.Msg) (changed, taken bool) {
 	return wide, taken
 }
 
-// quit ends the program after the terminal's answers: later ones would appear on the
-// shell's command line.
+// quit ends the program after the terminal's answers, which the shell must not get.
 func (m *model) quit() tea.Cmd {
 	if !m.answers.Expected(m.options.Now()) {
 		m.end()
@@ -195,8 +192,7 @@ func (m *model) suspend() tea.Cmd {
 	}
 }
 
-// retake sets the terminal up again after a SIGSTOP: the shell has changed its modes
-// and written on the screen.
+// retake sets the terminal up again after a SIGSTOP, when the shell had it.
 func (m *model) retake() tea.Cmd {
 	if m.suspension == nil {
 		return nil

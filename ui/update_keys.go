@@ -11,8 +11,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 )
 
-// press handles a key. Ctrl-C always quits; prompts and questions read their keys
-// themselves; other keys go through the table of keys.
+// press handles a key. Ctrl-C always quits; prompts and questions read keys themselves.
 func (m *model) press(msg tea.KeyPressMsg) (bool, tea.Cmd) {
 	if msg.Code == tea.KeyEscape {
 		msg.Mod &^= tea.ModAlt // Esc twice, read at once from a slow line
@@ -62,8 +61,7 @@ func (m *model) press(msg tea.KeyPressMsg) (bool, tea.Cmd) {
 	return m.lookKey(id)
 }
 
-// afterEscape is the key after Esc where both were read at once from a slow line,
-// which looks like that key with Alt. No binding has Alt.
+// afterEscape is the key after Esc where both arrived at once and look like Alt.
 func afterEscape(msg tea.KeyPressMsg) (key tea.KeyPressMsg, merged bool) {
 	if msg.Mod&^tea.ModShift != tea.ModAlt || msg.Code <= ' ' || msg.Code >= 0x7f {
 		return msg, false
@@ -249,8 +247,7 @@ func (m *model) lookKey(id keys.ID) (bool, tea.Cmd) {
 	return false, nil
 }
 
-// back is Esc: it closes the overlay, else leaves the detail, else shows all rows, else
-// drops the cursor.
+// back is Esc: it undoes the innermost of what is open or narrowed.
 func (m *model) back() bool {
 	switch {
 	case m.st.overlay != nil:

@@ -8,9 +8,7 @@ import (
 	"vramscope/ui/table"
 )
 
-// Viewpoint is the cursor, the sorting, the filter and so on of a screen, with which
-// the screen of another process can continue. It has no question and no moment of the
-// past.
+// Viewpoint is what another process needs to continue a screen: no question, no past.
 type Viewpoint struct {
 	Cursor *snapshot.RowID // nil: none
 	Line   int             // its line of the table
@@ -55,8 +53,7 @@ func (m *model) viewpoint() Viewpoint {
 	return v
 }
 
-// resume takes a viewpoint, which may be of another version: what is invalid is
-// dropped.
+// resume takes what is valid of a viewpoint, which may be of another version.
 func (m *model) resume(v *Viewpoint) {
 	st := &m.st
 	if v.Cursor != nil {

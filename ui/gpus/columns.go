@@ -1,14 +1,16 @@
 package gpus
 
 import (
+	"slices"
+
 	"vramscope/internal/quantity"
 	"vramscope/internal/text"
+	"vramscope/sampler/snapshot"
 	"vramscope/themes"
 	"vramscope/ui/cell"
 )
 
-// columns is how many cells each figure of a GPU line has, without the
-// blank before it; 0 is not there.
+// columns is the cells of each figure, without the blank before it; 0 leaves it out.
 type columns struct {
 	index, name, bar, used, free, flush, util, mem, temp, power, clock, ecc, processes, note int
 
@@ -23,8 +25,7 @@ const (
 	fullWidth   = 80
 )
 
-// The sizes between which bar and note grow with the screen: the note gets
-// one cell in five.
+// Bar and note grow with the screen between these sizes, the note by one cell in five.
 const (
 	barLeast, barMost   = 16, 80
 	noteLeast, noteMost = 24, 43 // with its mark and a blank around it
@@ -86,8 +87,7 @@ func (c *columns) nameGap() int {
 	return 0
 }
 
-// narrow is for panes under 80 columns: total, power and temperature go, then
-// utilisation, then the note is an alarm only.
+// narrow is for panes: total, power and temperature go, then utilisation, then the owner.
 func (c *columns) narrow(width int) {
 	c.index, c.name, c.power = 3, 0, 0
 	if width < 74 {
@@ -120,16 +120,11 @@ func halfColumns(width int, percent bool) columns {
 
 // big reports whether used/total needs 12 cells: a property of the box.
 func (p *Panel) big() bool {
-	for i := range p.Snapshot.GPUs {
-		if p.Snapshot.GPUs[i].Memory.Total.Or(0) >= 100*quantity.GiB-quantity.GiB/20 {
-			return true
-		}
-	}
-	return false
+	const least = 100*quantity.GiB - quantity.GiB/20
+	return slices.ContainsFunc(p.Snapshot.GPUs, func(g snapshot.GPU) bool { return g.Memory.Total.Or(0) >= least })
 }
 
-// kinds counts the kinds of GPU in the box, as far as 2. A GPU whose name is
-// unknown, because it was lost from the start, is of no kind.
+// kinds counts the kinds of GPU, as far as 2, without GPUs of unknown name.
 func (p *Panel) kinds() int {
 	first := ""
 	for i := range p.Snapshot.GPUs {
@@ -184,8 +179,7 @@ func (p *Panel) writeTitles(l *cell.Line, c columns, legend bool) {
 	}
 }
 
-// WriteLegend names the textures of the bar in at most cells cells, as fully as
-// they allow.
+// WriteLegend names the textures of the bar as fully as so many cells allow.
 func WriteLegend(l *cell.Line, lk *cell.Appearance, cells int) {
 	s, g := &lk.Styles, &lk.Glyphs
 	glyphs := [...]string{g.Other, g.Unknown, g.Allocated, g.Fragmented, g.Returnable, g.Free}

@@ -23,8 +23,7 @@ func (line Line) parts() *snapshot.Parts {
 	return &line.GPU.Parts
 }
 
-// free is what a process could still have. On a GPU cut into instances that
-// is nothing: its instances have it.
+// free is what a process could still have; instances have that of their GPU.
 func (line Line) free() snapshot.Bytes {
 	if line.Instance == nil && (len(line.GPU.Instances) > 0 || line.GPU.State != snapshot.GPUOK) {
 		return snapshot.Bytes{}

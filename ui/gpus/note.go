@@ -102,8 +102,7 @@ func lostNote(gpu *snapshot.GPU, now time.Time, brief bool) string {
 	return s
 }
 
-// stateWords stand in the bar of a GPU that does not answer: wordings, the
-// longest first. Each is clear by itself.
+// stateWords are wordings for the bar of a GPU that does not answer, the longest first.
 func stateWords(gpu *snapshot.GPU, now time.Time) []string {
 	word := "error"
 	switch gpu.State {
@@ -146,8 +145,7 @@ func (p *Panel) calmNote(line Line, c columns) string {
 	}
 }
 
-// withUnattributed adds the memory that no listed process accounts for, from 1
-// GiB on: a driver may hide other users' processes, or their memory. Where it is
+// withUnattributed adds memory that no listed process accounts for, from 1 GiB on. Where it is
 // most of the used memory it replaces the owner.
 func withUnattributed(owner string, gpu *snapshot.GPU, cells int) string {
 	rest, ok := gpu.Unattributed.Value()
@@ -199,8 +197,7 @@ func (p *Panel) instanceOwner(line Line) string {
 	return ""
 }
 
-// owner names the biggest holder of a GPU or instance, its program if asked,
-// and counts the other processes that compute there: "dave dlrm.py +1".
+// owner names the biggest holder, and counts the others: "dave dlrm.py +1".
 func (p *Panel) owner(gpuUUID string, instance snapshot.InstanceID, program, count bool) string {
 	var biggest *snapshot.Process
 	others := -1
@@ -230,8 +227,7 @@ func (p *Panel) owner(gpuUUID string, instance snapshot.InstanceID, program, cou
 	return cell.UserName(biggest) + name + more
 }
 
-// writeNote writes the note into the last cells of a line: after an alarm's
-// mark, or where that would be.
+// writeNote writes the note into the last cells, after an alarm's mark or its blank.
 func (p *Panel) writeNote(l *cell.Line, n note, cells int) {
 	s, g := &p.Appearance.Styles, &p.Appearance.Glyphs
 	end := l.Used() + cells

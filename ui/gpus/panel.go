@@ -1,6 +1,7 @@
 package gpus
 
 import (
+	"slices"
 	"time"
 
 	"vramscope/internal/quantity"
@@ -73,8 +74,7 @@ func (p Panel) Render(width, height int) []string {
 	return out
 }
 
-// Visible is the lines in view in a number of rows and halves: all of them, or
-// those with an alarm followed by a window on the rest.
+// Visible is the lines in view: all, or those with an alarm and a window on the rest.
 func (p *Panel) Visible(room int) []Line {
 	if len(p.Lines) <= room || room <= 0 {
 		return p.Lines[:min(len(p.Lines), max(room, 0))]
@@ -100,12 +100,9 @@ func (p *Panel) alarmed(gpu *snapshot.GPU) bool {
 	if gpu.State != snapshot.GPUOK {
 		return true
 	}
-	for i := range p.Snapshot.Alerts {
-		if a := &p.Snapshot.Alerts[i]; a.GPUUUID == gpu.UUID && a.Severity == snapshot.Urgent {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(p.Snapshot.Alerts, func(a snapshot.Alert) bool {
+		return a.GPUUUID == gpu.UUID && a.Severity == snapshot.Urgent
+	})
 }
 
 // write writes one line into the next width cells of l.
@@ -187,8 +184,7 @@ func share(used, total snapshot.Bytes) snapshot.Int {
 	return quantity.From(int(float64(u)*100/float64(t)+0.5), quantity.Computed)
 }
 
-// writeFigures writes what the driver measures. Of an instance it measures
-// little, of a lost GPU nothing.
+// writeFigures writes what the driver measures, nothing of a lost GPU.
 func (p *Panel) writeFigures(l *cell.Line, line Line, c columns) {
 	s, g := &p.Appearance.Styles, &p.Appearance.Glyphs
 	var r snapshot.GPU // nothing known
@@ -246,8 +242,7 @@ func (p *Panel) writeFigures(l *cell.Line, line Line, c columns) {
 	}
 }
 
-// writeECC writes the uncorrectable errors; without ECC there is nothing to
-// count.
+// writeECC writes the uncorrectable errors.
 func (p *Panel) writeECC(l *cell.Line, r *snapshot.GPU, figure func(int, themes.Style, []byte), cells int) {
 	var count snapshot.Int
 	if n, ok := r.ECC.Uncorrected.Value(); ok {

@@ -171,7 +171,7 @@ func New(abilities Ability, readOnly bool) *Bindings {
 	return b
 }
 
-// Match is what a key (tea.KeyPressMsg.String) does in a scope. In the past no key acts.
+// Match is what a key (tea.KeyPressMsg.String) does in a scope; while the past is shown no key acts.
 func (b *Bindings) Match(name string, where Scope, past bool) ID {
 	for _, i := range b.byKey[name] {
 		entry := &b.All[i]

@@ -62,8 +62,7 @@ func (p Panel) answer(m *Map, cells, height int) [][]cell.Span {
 // adviceHeight is the height from which on there is room for advice.
 const adviceHeight = 16
 
-// wouldExpand reports whether expandable segments, whose pages are freed one by
-// one, would make a difference: a tenth of all is fragmented.
+// wouldExpand reports whether expandable segments, whose pages are freed one by one, would help.
 // Source: https://pytorch.org/docs/stable/notes/cuda.html#optimizing-memory-usage-with-pytorch-cuda-alloc-conf
 func (m *Map) wouldExpand() bool {
 	return !m.expanded && m.sums[snapshot.BlockFragmented] >= m.sums.total()/10

@@ -5,21 +5,17 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// A band is drawn as cells of equal size, segment by segment and, within a
-// segment, by address. A cell that covers several blocks shows the state with
-// the most memory; the rest is carried over to the next cell, so that each state
-// gets as many cells as it has memory (error diffusion). Segments of several
-// cells are separated by a gap, and show the live block that keeps them however
-// small it is.
+// A band is drawn as cells of equal size, segment by segment and by address. A cell over several
+// blocks shows the state with the most memory and carries the rest over, so that each state gets
+// as many cells as it has memory (error diffusion). Segments of several cells have gaps between
+// them, and show the live block that keeps them however small it is.
 
-// mapCell is what a cell shows: a snapshot.BlockState, or the gap between two
-// segments.
+// mapCell is a snapshot.BlockState, or the gap between two segments.
 type mapCell uint8
 
 const cellGap mapCell = 255
 
-// apartFrom is the mean number of cells from which on the segments of a band are
-// separated by gaps.
+// apartFrom is the mean size of a segment in cells from which on gaps separate them.
 const apartFrom = 4
 
 // apart reports whether gaps separate the segments of a band.
@@ -27,8 +23,7 @@ func (b *band) apart(unit quantity.Bytes) bool {
 	return int64(b.sums.total()/unit) >= apartFrom*int64(len(b.segments))
 }
 
-// cells draws a band at unit bytes a cell, in rows of strip cells. A separated
-// segment that fits into one row is not broken between two.
+// cells draws a band in rows of strip cells, without breaking a segment that fits into one.
 func (b *band) cells(unit quantity.Bytes, strip int) []mapCell {
 	if !b.apart(unit) {
 		var d drawing
@@ -50,8 +45,7 @@ func (b *band) cells(unit quantity.Bytes, strip int) []mapCell {
 	return out
 }
 
-// apartBy is the number of gaps before a segment: one, none at the start of a
-// row, or as many as lead to the next row.
+// apartBy is the number of gaps before a segment, which may lead to the next row.
 func apartBy(at, cells, strip int) int {
 	column := at % strip
 	switch {
@@ -130,8 +124,7 @@ func (d *drawing) end(unit quantity.Bytes) []mapCell {
 	return d.cells
 }
 
-// showHolder puts the first live block of a fragmented segment into its cells
-// where rounding has left no live block.
+// showHolder shows a live block of a fragmented segment that rounding has left out.
 func showHolder(cells []mapCell, s *segment, unit quantity.Bytes) []mapCell {
 	if s.fate != fateFragmented || len(cells) < 2 {
 		return cells
@@ -161,8 +154,7 @@ func rowsOf(bands []band, unit quantity.Bytes, strip int) int {
 	return rows
 }
 
-// unitFor is the smallest round size of a cell at which bands fit into the rows;
-// each step of zoom divides it by four.
+// unitFor is the smallest round cell at which bands fit; each zoom divides it by four.
 func unitFor(bands []band, strip, rows, zoom int) quantity.Bytes {
 	unit := leastUnit
 	for step := 0; unit < mostUnit && rowsOf(bands, unit, strip) > rows; step++ {

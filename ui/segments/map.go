@@ -81,8 +81,7 @@ type Map struct {
 	expanded bool           // some are expandable
 }
 
-// New sorts the segments that a probe reported. Impossible figures are left
-// out: the probe may be hostile.
+// New sorts the reported segments, without impossible figures: the probe may be hostile.
 func New(reported snapshot.SegmentMap) *Map {
 	m := &Map{taken: reported.Time, left: max(reported.Left, 0)}
 	var all []*segment
@@ -156,8 +155,7 @@ func bandsOf(all []*segment, class func(*segment) int) []band {
 // heldShare is how much of a segment is not free, 0 to 1.
 func (s *segment) heldShare() float64 { return float64(s.sums.held()) / float64(s.sums.total()) }
 
-// blame finds the segments that hold half of the fragmented memory with the
-// least live memory in them: freeing that would help most.
+// blame finds the segments that keep half of the fragmented memory by the least live memory.
 func (m *Map) blame() {
 	fragmented := m.ofFate(fateFragmented)
 	if fragmented == nil {
@@ -184,8 +182,7 @@ func (m *Map) ofFate(f fate) *band {
 	return nil
 }
 
-// bands are the bands to draw in a number of rows: by size too where each of
-// them can have a row, with a few rows to spare for the larger ones.
+// bands are the bands to draw: by size where each of them has a row, else by fate.
 func (m *Map) bands(rows int) (list []band, sized bool) {
 	const spare = 3
 	if len(m.bySize)+spare <= rows {

@@ -70,8 +70,7 @@ func (p Panel) Render(width, height int) []string {
 	return cell.Fill(lines, width, height)
 }
 
-// Body is how many rows the strips have: those that the answer leaves, and at
-// least a few, for which the answer is cut.
+// Body is how many rows the strips have: those that the answer leaves, and at least a few.
 func (p Panel) Body(width, height int) int {
 	const least = 3
 	rows := height - 2 // title and legend
@@ -98,8 +97,7 @@ func (p Panel) text(width int, spans ...cell.Span) string {
 	return l.String()
 }
 
-// title gives the number of segments and the age of the map; part is which of
-// its rows are in view, where not all are.
+// title gives the number of segments, the age of the map and the rows in view.
 func (p Panel) title(width int, part string) string {
 	s := &p.Appearance.Styles
 	text := "segments"
