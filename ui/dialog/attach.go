@@ -12,9 +12,8 @@ import (
 	"vramscope/ui/keys"
 )
 
-// Attach asks before a probe is put into a running process, which runs vramscope's
-// code there. It opens while the process is examined, and then says how the probe
-// would be attached, or every reason why it cannot be.
+// Attach asks before a probe is put into a running process. It opens while the process is examined,
+// and then says how the probe would be attached, or every reason why it cannot be.
 type Attach struct {
 	look   *cell.Appearance
 	now    cell.Moment
@@ -122,22 +121,12 @@ func (d Attach) form(width int) form {
 	return out
 }
 
-// who names the process.
-func (d Attach) who() []cell.Span {
-	s, p := &d.look.Styles, &d.target
-	return []cell.Span{{s.Strong, "PID " + strconv.Itoa(p.ID.Process.PID)}, {s.Text, "  " + cell.UserName(p) + "  " + cell.ShortCommand(p)}}
-}
-
 // where is the facts, with as much of the interpreter's path as has room.
 func (d Attach) where(inner int) []cell.Span {
 	path := text.Clean(cell.Limit(d.plan.Interpreter))
-	s := ""
-	for _, shown := range []string{path, d.homely(path), path[strings.LastIndexByte(path, '/')+1:]} {
-		if s = d.facts(shown); text.Width(s) <= inner {
-			break
-		}
-	}
-	return []cell.Span{{d.look.Styles.Text, s}}
+	name := path[strings.LastIndexByte(path, '/')+1:]
+	wordings := []string{d.facts(path), d.facts(d.homely(path)), d.facts(name)}
+	return []cell.Span{{d.look.Styles.Text, cell.Fitting(wordings, inner)}}
 }
 
 // facts are GPU, memory, interpreter and start of the process.
@@ -159,13 +148,12 @@ func (d Attach) facts(path string) string {
 	return strings.Join(facts, ", ")
 }
 
-// wait is the question while the process is examined, as high as it will be, so
-// that nothing jumps when the plan comes.
+// wait is the question while the process is examined, as high as it will be.
 func (d Attach) wait(out *form, inner int) {
 	ready := form{look: d.look}
 	d.ask(&ready, inner)
 	const toCome = 4 // lines of checks, and what to do next time
-	out.lines = [][]cell.Span{d.who(), d.where(inner), nil, {{d.look.Styles.Dim, "examining the process; this changes nothing"}}}
+	out.lines = [][]cell.Span{nameOf(d.look, &d.target), d.where(inner), nil, {{d.look.Styles.Dim, "examining the process; this changes nothing"}}}
 	for len(out.lines) < len(ready.lines)+toCome {
 		out.lines = append(out.lines, nil)
 	}
@@ -174,7 +162,7 @@ func (d Attach) wait(out *form, inner int) {
 
 // ask says what will be done, and what was checked.
 func (d Attach) ask(out *form, inner int) {
-	out.lines = [][]cell.Span{d.who(), d.where(inner), nil}
+	out.lines = [][]cell.Span{nameOf(d.look, &d.target), d.where(inner), nil}
 	out.add(d.what(inner), inner)
 	last := len(out.lines)
 	out.add("The probe stays until the process ends."+d.logged(), inner)
@@ -273,7 +261,7 @@ func (d Attach) checks(inner int) [][]cell.Span {
 func (d Attach) refuse(out *form, reasons []string, inner int) {
 	s := &d.look.Styles
 	out.title = "Cannot attach"
-	out.lines = [][]cell.Span{d.who(), nil}
+	out.lines = [][]cell.Span{nameOf(d.look, &d.target), nil}
 	const mostLines = 3
 	for _, reason := range reasons {
 		for i, words := range cell.Wrap(cell.Limit(reason), max(inner-checkIndent, 1), mostLines, d.look.Glyphs.Ellipsis) {

@@ -18,8 +18,7 @@ type box struct {
 	snug         bool // no larger than its lines and dialogWidth, and centred; else it fills the rectangle
 }
 
-// Render returns exactly height lines of exactly width cells. Lines that are
-// too many are cut at the end.
+// Render returns exactly height lines of exactly width cells, the first ones.
 func (b box) Render(width, height int) []string {
 	if width < 4 || height < 3 {
 		return cell.Blank(max(width, 0), height)
@@ -46,8 +45,7 @@ func (b box) Render(width, height int) []string {
 	return strings.Split(placed, "\n")
 }
 
-// top is "┌ title ───── right ┐". In a narrow box the clauses of right are dropped
-// one by one, and the title is cut to keep the last.
+// top is "┌ title ───── right ┐". In a narrow box the clauses of right are dropped one by one.
 func (b box) top(width int) string {
 	s, g, title, right := &b.look.Styles, &b.look.Glyphs, b.title, b.right
 	for !titleFits(title, right, width) {
@@ -81,8 +79,7 @@ func (b box) top(width int) string {
 	return l.String()
 }
 
-// titleFits reports whether both fit into the edge of a box, with a piece of rule
-// between them.
+// titleFits reports whether both fit into the edge of a box, with rule between them.
 func titleFits(title, right string, width int) bool {
 	return right == "" || 3+text.Width(title)+1+text.Width(right)+3 <= width
 }

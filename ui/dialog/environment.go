@@ -11,8 +11,7 @@ import (
 	"vramscope/ui/cell"
 )
 
-// Environment shows the variables of a process's environment that concern its
-// use of a GPU: CUDA_VISIBLE_DEVICES, PYTORCH_CUDA_ALLOC_CONF and so on.
+// Environment shows the variables of a process that concern its use of a GPU.
 type Environment struct {
 	page
 	target snapshot.Process

@@ -14,8 +14,7 @@ import (
 	"vramscope/ui/keys"
 )
 
-// Events is the event log, newest first. Where the screen shows the past, the log
-// ends at that moment.
+// Events is the event log, newest first, up to the moment that the screen shows.
 type Events struct {
 	look  *cell.Appearance
 	log   []snapshot.Event // newest first
@@ -102,8 +101,7 @@ func (e Events) rows() int {
 	return n
 }
 
-// startsDay reports whether event i is of another day than the one above it. The
-// newest is compared with today.
+// startsDay reports whether event i is of another day than the one above it, or today.
 func (e Events) startsDay(i int) bool {
 	above := time.Time(e.now)
 	if i > 0 {
@@ -255,8 +253,7 @@ func (e Events) message(event *snapshot.Event) string {
 	return marker + s
 }
 
-// style is an event's style and mark. Nothing is reversed: what is urgent is on
-// the alert line.
+// style is an event's style and mark, never reversed as on the alert line.
 func (e Events) style(event *snapshot.Event) (themes.Style, string) {
 	s := &e.look.Styles
 	switch {

@@ -13,8 +13,7 @@ import (
 	"vramscope/ui/keys"
 )
 
-// Flush asks before cached memory of processes is freed. It shows each process
-// now and after the flush, how much of the freed memory should stay free, and
+// Flush asks before cached memory is freed. It shows each process now and after the flush, and
 // what the flush costs. It follows the processes while it is open.
 type Flush struct {
 	look    *cell.Appearance

@@ -21,9 +21,7 @@ func (d Flush) form(width int) form {
 		t := &d.targets[0]
 		out.lines = d.who(t)
 		if reason := d.refusal(t); reason != "" {
-			out.title = "Cannot flush"
-			out.lines = append(out.lines, nil, []cell.Span{{s.Warning, "  no  "}, {s.Text, reason}})
-			out.buttons = []button{{"Esc", "close"}}
+			out.refuse("Cannot flush", reason)
 			return out
 		}
 		out.lines = append(out.lines, d.nowAndAfter(t, min(width, dialogWidth)-4)...)
@@ -58,17 +56,11 @@ const flushLabel = 12
 // who names the process.
 func (d Flush) who(t *flushTarget) [][]cell.Span {
 	s, p := &d.look.Styles, &t.row
-	first := []cell.Span{{s.Strong, "PID " + strconv.Itoa(p.ID.Process.PID)}, {s.Text, "  " + cell.UserName(p) + "  " + cell.ShortCommand(p)}}
+	first := nameOf(d.look, p)
 	if p.Runtime != "" {
 		first = append(first, cell.Span{s.Dim, "  " + text.Clean(strings.TrimRight(p.Runtime+" "+p.RuntimeVersion, " "))})
 	}
-	facts := []string{"GPU " + strconv.Itoa(p.GPU)}
-	if !p.Started.IsZero() {
-		facts = append(facts, "started "+d.now.Clock(p.Started), quantity.Duration(d.now.Since(p.Started))+" ago")
-	}
-	if job := text.Clean(p.Job.String()); job != "" {
-		facts = append(facts, job)
-	}
+	facts := append([]string{"GPU " + strconv.Itoa(p.GPU)}, startAndJob(d.now, p)...)
 	return [][]cell.Span{first, {{s.Text, strings.Join(facts, ", ")}}}
 }
 
@@ -103,8 +95,7 @@ func (d Flush) nowAndAfter(t *flushTarget, inner int) [][]cell.Span {
 	return lines
 }
 
-// amount is what the chosen level frees, and on how many GPUs where that is more
-// than one.
+// amount is what the chosen level frees, and on how many GPUs if on several.
 func (d Flush) amount(t *flushTarget) string {
 	text := d.frees(t).String()
 	if !t.row.ReturnableIsExact() {
@@ -148,7 +139,7 @@ func (d Flush) choices() []choice {
 		if !t.row.FlushesInParts() {
 			runtime = text.Clean(t.row.Runtime)
 		}
-		if !slices.ContainsFunc(d.targets[:i], t.sameProcess) { // its other rows have the same caches
+		if !slices.ContainsFunc(d.targets[:i], func(o flushTarget) bool { return o.row.ID.Process == t.row.ID.Process }) { // its other rows have the same caches
 			evictable = addCaches(evictable, t.row.Evictable)
 		}
 	}
@@ -177,13 +168,7 @@ func (d Flush) choices() []choice {
 	}
 }
 
-// sameProcess reports whether both are rows of one process.
-func (t *flushTarget) sameProcess(other flushTarget) bool {
-	return t.row.ID.Process == other.row.ID.Process
-}
-
-// addCaches adds caches to a sum. Caches of one name are added up; the size of the
-// sum is known where all of them are.
+// addCaches adds caches up by name; an unknown size makes the sum unknown.
 func addCaches(sum, caches []snapshot.Evictable) []snapshot.Evictable {
 	for _, cache := range caches {
 		cache.Name = text.Clean(cache.Name)
@@ -273,8 +258,7 @@ func flushLine(lk *cell.Appearance, pid, user, gpu, used, after, freed, stays st
 		right(used, 5) + " " + right(after, 5) + " " + right(freed, 5) + " " + right(stays, 5) + "  "
 }
 
-// staysFree is how much of the freed memory should stay free. A sawtooth takes its
-// cache again within seconds.
+// staysFree is how much of the freed memory should stay free.
 func (d Flush) staysFree(t *flushTarget) cell.Span {
 	s := &d.look.Styles
 	l := cell.LastingOf(d.history, time.Time(d.now), &t.row)

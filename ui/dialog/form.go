@@ -1,9 +1,13 @@
 package dialog
 
 import (
+	"slices"
+	"strconv"
 	"strings"
 
+	"vramscope/internal/quantity"
 	"vramscope/internal/text"
+	"vramscope/sampler/snapshot"
 	"vramscope/ui/cell"
 	"vramscope/ui/keys"
 )
@@ -42,6 +46,35 @@ type button struct {
 	key, does string
 }
 
+// nameOf names the process that a question is about.
+func nameOf(lk *cell.Appearance, p *snapshot.Process) []cell.Span {
+	return []cell.Span{
+		{lk.Styles.Strong, "PID " + strconv.Itoa(p.ID.Process.PID)}, {lk.Styles.Text, "  " + cell.UserName(p) + "  " + cell.ShortCommand(p)},
+	}
+}
+
+// startAndJob are when a process was started, and its job.
+func startAndJob(now cell.Moment, p *snapshot.Process) []string {
+	var facts []string
+	if !p.Started.IsZero() {
+		facts = append(facts, "started "+now.Clock(p.Started), quantity.Duration(now.Since(p.Started))+" ago")
+	}
+	if job := text.Clean(p.Job.String()); job != "" {
+		facts = append(facts, job)
+	}
+	return facts
+}
+
+// refuse lists the reasons why there is no question.
+func (f *form) refuse(title string, reasons ...string) {
+	f.title = title
+	f.lines = append(f.lines, nil)
+	for _, reason := range reasons {
+		f.lines = append(f.lines, []cell.Span{{f.look.Styles.Warning, "  no  "}, {f.look.Styles.Text, reason}})
+	}
+	f.buttons = []button{{"Esc", "close"}}
+}
+
 // dialogWidth is the greatest width of a question and of the help.
 const dialogWidth = 80
 
@@ -62,9 +95,8 @@ func (f *form) add(text string, inner int) {
 	}
 }
 
-// Render draws the form. Where there are too few lines it drops the blank ones,
-// then those in drop, then choices that are not chosen, then text from the end;
-// the chosen one and the keys stay.
+// Render draws the form. Where there are too few lines it drops the blank ones, those in drop,
+// other choices, then text from the end; the chosen one and the keys stay.
 func (f form) Render(width, height int) []string {
 	inner := f.fit(height-2, min(width, dialogWidth)-3)
 	return box{look: f.look, title: f.title, lines: inner, snug: true}.Render(width, height)
@@ -100,8 +132,7 @@ func (f form) fit(rows, cells int) [][]cell.Span {
 	return inner
 }
 
-// shortened drops blank lines from the end, and then those in drop, until at most
-// so many are left.
+// shortened drops blank lines from the end, then those in drop, until most are left.
 func (f form) shortened(most int) [][]cell.Span {
 	var order []int
 	for i := len(f.lines) - 1; i >= 0; i-- {
@@ -149,8 +180,7 @@ func (f form) choiceLines() [][]cell.Span {
 	return lines
 }
 
-// buttonLine is "y  flush        Esc  cancel", with smaller gaps where there is
-// less room.
+// buttonLine is "y  flush        Esc  cancel", with smaller gaps in less room.
 func (f form) buttonLine(cells int) []cell.Span {
 	if len(f.buttons) == 0 {
 		return nil
@@ -191,8 +221,7 @@ func (f form) buttonSpans(apart int) []cell.Span {
 	return line
 }
 
-// hints are the keys of the question for the bottom line: its buttons, then its
-// choices.
+// hints are the keys of the question for the bottom line.
 func (f form) hints() []keys.Hint {
 	hints := make([]keys.Hint, 0, len(f.buttons)+1)
 	for _, b := range f.buttons {
@@ -216,10 +245,8 @@ type Question interface {
 
 // choose is the index of the choice after a key: a choice's own, or ↑ and ↓.
 func (f form) choose(name string) int {
-	for i, c := range f.choices {
-		if c.key == name {
-			return i
-		}
+	if i := slices.IndexFunc(f.choices, func(c choice) bool { return c.key == name }); i >= 0 {
+		return i
 	}
 	switch name {
 	case "up", "k":
@@ -234,10 +261,5 @@ func (f form) choose(name string) int {
 // refuses reports whether a key closes a question without an action. Enter
 // neither refuses nor confirms, so that holding it down does no harm.
 func refuses(name string) bool {
-	switch name {
-	case "esc", "n", "N", "q", "f10":
-		return true
-	default:
-		return false
-	}
+	return slices.Contains([]string{"esc", "n", "N", "q", "f10"}, name)
 }

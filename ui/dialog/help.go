@@ -8,8 +8,7 @@ import (
 	"vramscope/ui/keys"
 )
 
-// Help lists the keys and the signs. It is written from the table of keys, so it
-// has no key that is not bound or not allowed in this run.
+// Help lists the bound keys, from the table of keys, and the signs.
 type Help struct{ page }
 
 func NewHelp(lk *cell.Appearance) Help { return Help{page{look: lk}} }
@@ -94,8 +93,7 @@ func (h Help) columns(width int) [][]cell.Span {
 	return lines
 }
 
-// spread stacks blocks into rows lines, with a blank line between two where there
-// is room and the last block at the bottom.
+// spread stacks blocks, with blank lines between where there is room, the last at the bottom.
 func (h Help) spread(rows int, blocks ...[]entry) []entry {
 	total := 0
 	for _, b := range blocks {

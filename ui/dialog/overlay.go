@@ -54,12 +54,10 @@ const (
 // allLines is the size of an overlay that fills what it covers.
 const allLines = 1 << 16
 
-// LeastLines is what a question needs: the frame, the process, and the keys. In
-// less it closes unanswered.
+// LeastLines is what a question needs; in less it closes unanswered.
 const LeastLines = 6
 
-// Overlaid lays an overlay over the lines of the rectangle that it covers:
-// centred, the lines above and below it stay.
+// Overlaid lays an overlay over the middle of the lines that it covers.
 func Overlaid(lines []string, o Overlay, width int) []string {
 	_, natural := o.Size(width)
 	height := min(natural, len(lines))

@@ -38,8 +38,7 @@ func (p page) box(title string, lines [][]cell.Span, height int) box {
 // scroll is the first line in view.
 type scroll int
 
-// moved is the position after a key that scrolls, with the last line kept at the
-// bottom; false for any other key.
+// moved is the position after a key that scrolls; false for any other key.
 func (s scroll) moved(id keys.ID, total, rows int) (scroll, bool) {
 	switch id {
 	case keys.Up:

@@ -27,8 +27,7 @@ func (r Report) Fill(lines []string) Report {
 // Follow implements Overlay: the report is made once.
 func (r Report) Follow(*Scene) Overlay { return r }
 
-// Size implements Overlay: all lines, so that the frame does not change when the
-// report comes.
+// Size implements Overlay: all lines, so that the frame stays when the report comes.
 func (r Report) Size(int) (extent, int) { return BelowHeader, allLines }
 
 // Press implements Overlay.

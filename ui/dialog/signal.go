@@ -13,8 +13,7 @@ import (
 	"vramscope/ui/keys"
 )
 
-// Signal asks before a signal is sent to a process. When the process ends while the
-// question is open, the question says so and y does nothing.
+// Signal asks before a signal is sent to a process, which may end meanwhile.
 type Signal struct {
 	look   *cell.Appearance
 	target snapshot.Process // as last seen
@@ -119,12 +118,7 @@ func (d Signal) form() form {
 	s := &d.look.Styles
 	out := form{look: d.look, title: "Send a signal", lines: d.who()}
 	if reasons := d.refusals(); len(reasons) > 0 {
-		out.title = "Cannot send a signal"
-		out.lines = append(out.lines, nil)
-		for _, reason := range reasons {
-			out.lines = append(out.lines, []cell.Span{{s.Warning, "  no  "}, {s.Text, reason}})
-		}
-		out.buttons = []button{{"Esc", "close"}}
+		out.refuse("Cannot send a signal", reasons...)
 		return out
 	}
 	if warning := d.warning(); warning != "" {
@@ -141,16 +135,8 @@ func (d Signal) form() form {
 
 // who names the process.
 func (d Signal) who() [][]cell.Span {
-	s, p := &d.look.Styles, &d.target
-	first := []cell.Span{{s.Strong, "PID " + strconv.Itoa(p.ID.Process.PID)}, {s.Text, "  " + cell.UserName(p) + "  "}, {s.Text, cell.ShortCommand(p)}}
-	second := d.where()
-	if !p.Started.IsZero() {
-		second = append(second, "started "+d.now.Clock(p.Started), quantity.Duration(d.now.Since(p.Started))+" ago")
-	}
-	if job := text.Clean(p.Job.String()); job != "" {
-		second = append(second, job)
-	}
-	return [][]cell.Span{first, {{s.Text, strings.Join(second, ", ")}}}
+	facts := append(d.where(), startAndJob(d.now, &d.target)...)
+	return [][]cell.Span{nameOf(d.look, &d.target), {{d.look.Styles.Text, strings.Join(facts, ", ")}}}
 }
 
 // where lists the GPUs of the process, and what it uses on all of them.
