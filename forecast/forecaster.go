@@ -8,7 +8,8 @@ import (
 // MinSamples is how many samples a series needs before it is forecast.
 const MinSamples = 20
 
-// Forecaster follows one series. The zero value is ready; no concurrent use.
+// Forecaster follows one series of bytes. The zero value is ready for use. It is
+// not safe for concurrent use.
 type Forecaster struct {
 	epoch time.Time // the first sample's; the state's times count from here
 	state state
@@ -135,7 +136,8 @@ func (s *state) observe(now int64, y float64) {
 	s.look(seconds)
 }
 
-// restarted reports whether one job has ended or another begun: nearly nothing is left.
+// restarted reports whether memory has fallen to nearly nothing or risen from it:
+// one job has ended, or another has begun.
 func restarted(before, y float64) bool {
 	const nothing = 0.05
 	return max(before, y) >= 1024*mebibyte && min(before, y) < nothing*max(before, y)
@@ -154,8 +156,8 @@ func (s *state) forget(now int64, y float64) {
 	}
 }
 
-// At is the forecast for h, interpolated between the Horizons. It is false for fewer
-// than MinSamples samples and for h outside (0, 15 min].
+// At is the forecast for h after the newest sample, interpolated between the Horizons.
+// It is false for fewer than MinSamples samples and for h outside (0, 15 min].
 func (f *Forecaster) At(h time.Duration) (Interval, bool) {
 	if f.state.Count < MinSamples || h <= 0 || h > Horizons[len(Horizons)-1] {
 		return Interval{}, false

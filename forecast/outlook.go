@@ -9,7 +9,7 @@ type outlook struct {
 	Spread spread
 }
 
-// unscored first samples make forecasts whose errors say nothing about later ones.
+// unscored is how many first samples make forecasts whose errors are not kept.
 const unscored = 5
 
 // look makes the forecasts. Each horizon lends its experience to the next longer one.
@@ -70,7 +70,8 @@ func (s *state) look(seconds float64) {
 	}
 }
 
-// nearest is the horizon that shows a new course: the first, from 30 s, of a step at least.
+// nearest is the horizon on which a new course is seen first: half a minute, or the
+// first that is longer than the time between samples.
 func (s *state) nearest() int {
 	i := 1
 	for i < len(Horizons)-1 && Horizons[i].Seconds() < s.Step {

@@ -8,7 +8,8 @@ const (
 	risingPeaks = 4
 )
 
-// seasonalPhase places this cycle of a sawtooth in the last one, in s from its peak.
+// seasonalPhase places the present cycle of a sawtooth in the last one. A phase is the
+// seconds since the peak before.
 type seasonalPhase struct {
 	seasons *seasons
 	before  int64   // the time of the last peak but one, ns

@@ -3,7 +3,7 @@ package forecast
 import "math"
 
 const (
-	// pastCap bins of the past are kept: two cycles of half that length.
+	// pastCap bins of the past are kept: cycles may be half as long.
 	pastCap = 960
 
 	peakCap = 5
