@@ -97,6 +97,13 @@ func (m *Monitor) startTask(t target, act func(*attempt)) {
 	})
 }
 
+// locked calls act with the lock, which a panic releases: Run must end.
+func (m *Monitor) locked(act func()) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	act()
+}
+
 // attemptOn returns the attempt on a target. The lock is held.
 func (m *Monitor) attemptOn(t target) *attempt {
 	a := m.attempts[t]
@@ -126,10 +133,10 @@ func (m *Monitor) list(ctx context.Context, path string, owner func() uint32) {
 		if errors.Is(err, fs.ErrNotExist) {
 			err = nil // no probe serves there
 		}
-		m.mu.Lock()
-		a.err, a.listing = err, found
-		m.forget(path, found.names)
-		m.mu.Unlock()
+		m.locked(func() {
+			a.err, a.listing = err, found
+			m.forget(path, found.names)
+		})
 		for _, name := range found.names {
 			if ctx.Err() != nil {
 				return
@@ -149,10 +156,12 @@ func (m *Monitor) forget(path string, except []string) {
 
 // visit connects to one socket if it is due.
 func (m *Monitor) visit(ctx context.Context, dir *directory, t target) {
-	m.mu.Lock()
-	a := m.attemptOn(t)
-	due := (a.probe == nil || a.probe.ended == nil) && !time.Now().Before(a.notBefore)
-	m.mu.Unlock()
+	var a *attempt
+	due := false
+	m.locked(func() {
+		a = m.attemptOn(t)
+		due = (a.probe == nil || a.probe.ended == nil) && !time.Now().Before(a.notBefore)
+	})
 	if !due {
 		return
 	}

@@ -259,6 +259,20 @@ func TestRunPanicsWhenASearchPanics(t *testing.T) {
 	}
 }
 
+func TestPanicUnderTheLockIsHandedOn(t *testing.T) {
+	dir := privateDirectory(t)
+	m := newMonitor(dir)
+	m.attempts[target{directory: dir, name: "no attempt"}] = nil
+	m.mu.Lock()
+	m.list(t.Context(), dir, func() uint32 { return m.finder.uid })
+	m.mu.Unlock()
+	select {
+	case <-m.panics:
+	case <-time.After(5 * time.Second):
+		t.Error("the panic is not handed on: the lock is still held")
+	}
+}
+
 func TestRunPanicsWhenASessionPanics(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "vramscope")
 	spawn(t, "serve", dir)
