@@ -81,7 +81,7 @@ func arrange(width, height int, b box) layout {
 	case free >= 2:
 		lay.withTable(gpuRows, free, b)
 	case free >= 0:
-		lay.withoutTable(gpuRows, free)
+		lay.stack(1, gpuRows, free, 0, 0)
 	default:
 		lay.pane(min(gpuRows, height-1))
 	}
@@ -120,8 +120,6 @@ func (lay *layout) withTable(gpuRows, free int, b box) {
 		lay.detail = rect{lay.graph.top, lay.graph.cells + 1, graph, lay.width - lay.graph.cells - 1}
 	}
 }
-
-func (lay *layout) withoutTable(gpuRows, free int) { lay.stack(1, gpuRows, free, 0, 0) }
 
 // pane is for a low screen: alert and keys share a line, then the header goes.
 func (lay *layout) pane(gpuRows int) {

@@ -2,6 +2,7 @@ package ui
 
 import (
 	"errors"
+	"slices"
 	"time"
 
 	tea "charm.land/bubbletea/v2"
@@ -117,13 +118,7 @@ func (m *model) keepAlert() {
 	if m.st.alert == 0 {
 		return // the worst one
 	}
-	for i := range alerts {
-		if alarmOf(&alerts[i]) == m.current {
-			m.st.alert = i
-			return
-		}
-	}
-	m.st.alert = 0
+	m.st.alert = max(slices.IndexFunc(alerts, func(a snapshot.Alert) bool { return alarmOf(&a) == m.current }), 0)
 }
 
 // nextAlert shows the next alert.
