@@ -77,8 +77,7 @@ func (m *Method) FullIn(free int64) (forecast.FullIn, bool) {
 	return forecast.FullIn{Median: d, Earliest: d, Latest: d}, ok
 }
 
-// Reaches is when a path, straight between the horizons, first reaches the free
-// bytes. Change is the path at each horizon.
+// Reaches is when a path, straight between its values at the horizons, reaches free.
 func Reaches(free int64, change func(horizon int) float64) (time.Duration, bool) {
 	start, below := 0.0, 0.0
 	for i, h := range forecast.Horizons {
@@ -119,8 +118,7 @@ func (d *drift) change(seconds, _ float64) float64 {
 	return (d.last - d.first) / d.seconds * seconds
 }
 
-// lastFive: it continues as in the last five samples. This is what tools with an
-// estimate of the time to an out-of-memory error do.
+// lastFive: it continues as in the last five samples, as other tools assume.
 type lastFive struct {
 	y, at [5]float64 // rings
 	n     int
