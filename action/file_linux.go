@@ -11,7 +11,8 @@ import (
 )
 
 // appendLine appends a line in one write: other vramscopes may append too. The
-// log is a regular file of ours with one name, in a directory that only we write.
+// log is a regular file of ours, 0600, with one name, in a directory that only we
+// write: neither a link nor a FIFO can take its place.
 func appendLine(directory string, line []byte) error {
 	dir, err := openDirectory(directory, true)
 	if err != nil {
