@@ -2,7 +2,6 @@ package cell
 
 import (
 	"cmp"
-	"slices"
 	"strings"
 
 	"vramscope/internal/process"
@@ -51,7 +50,7 @@ func limitedArguments(arguments []string) []string {
 		if total += len(argument); total <= commandLimit {
 			continue
 		}
-		return append(slices.Clone(arguments[:i]), Limit(argument))
+		return append(arguments[:i:i], Limit(argument))
 	}
 	return arguments
 }
