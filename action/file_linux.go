@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -25,6 +26,7 @@ func appendLine(directory string, line []byte) error {
 		return openError(path, err)
 	}
 	file := os.NewFile(uintptr(fd), path)
+	lock(fd)
 	var stat unix.Stat_t
 	if err := unix.Fstat(fd, &stat); err != nil {
 		return errors.Join(fmt.Errorf("%s: %w", path, err), file.Close())
@@ -37,6 +39,18 @@ func appendLine(directory string, line []byte) error {
 	}
 	_, err = file.Write(append(line, '\n'))
 	return errors.Join(err, file.Close())
+}
+
+// lock keeps other vramscopes from writing until the file is closed: half of their
+// line would look like that of a full disk. It does not wait for one that was
+// stopped meanwhile.
+func lock(fd int) {
+	for range 100 {
+		if err := unix.Flock(fd, unix.LOCK_EX|unix.LOCK_NB); !errors.Is(err, unix.EWOULDBLOCK) {
+			return // some file systems have no locks
+		}
+		time.Sleep(time.Millisecond)
+	}
 }
 
 // checkLog is nil where appendLine would find, or could make, the log.

@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 	"unicode"
@@ -89,6 +91,26 @@ func TestLineBeforeAndAfter(t *testing.T) {
 	}
 	if info, err := os.Stat(filepath.Join(directory, LogName)); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("%v, %v", info, err)
+	}
+}
+
+func TestLinesWrittenAtOnceStayWhole(t *testing.T) {
+	directory := filepath.Join(t.TempDir(), "vramscope")
+	const writers, each = 8, 100
+	var running sync.WaitGroup
+	for range writers {
+		running.Go(func() {
+			for range each {
+				if err := (&Log{Directory: directory}).Do(testEntry(), func(*Entry) error { return nil }); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	running.Wait()
+	lines := readLines(t, directory)
+	if len(lines) != 2*writers*each || slices.ContainsFunc(lines, func(line string) bool { return !valid(line) }) || slices.Contains(lines, "") {
+		t.Errorf("%d lines, want %d; an empty one: %v", len(lines), 2*writers*each, slices.Contains(lines, ""))
 	}
 }
 
