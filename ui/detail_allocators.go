@@ -40,7 +40,7 @@ func (d detail) inShort(width int) []string {
 	var largest *snapshot.Allocation
 	for i := range p.Allocators {
 		a := &p.Allocators[i]
-		words := text.Clean(cell.Limit(a.Kind)) + " " + cell.SizeOf(a.Reserved, d.look.Glyphs.Dash)
+		words := text.Clean(cell.Limit(a.Kind)) + " " + string(cell.AppendBytes(nil, a.Reserved, d.look.Glyphs.Dash))
 		if n, ok := a.Blocks.Value(); ok && a.Kind == kindRaw {
 			words += " in " + strconv.FormatInt(n, 10)
 		}
@@ -75,7 +75,7 @@ func (d detail) allocator(width int, a *snapshot.Allocator, among bool) []string
 	line := func(name, words string) string {
 		return d.text(width, cell.Span{s.Dim, text.Pad(text.Cut(name, partName-1, d.look.Glyphs.Ellipsis), partName)}, cell.Span{s.Text, words})
 	}
-	reserved := cell.SizeOf(a.Reserved, d.look.Glyphs.Dash)
+	reserved := string(cell.AppendBytes(nil, a.Reserved, d.look.Glyphs.Dash))
 	head := reserved + " reserved"
 	if a.Kind == kindRaw {
 		head = reserved
