@@ -267,7 +267,10 @@ func TestPanicUnderTheLockIsHandedOn(t *testing.T) {
 	m.list(t.Context(), dir, func() uint32 { return m.finder.uid })
 	m.mu.Unlock()
 	select {
-	case <-m.panics:
+	case err := <-m.panics:
+		if err == nil {
+			t.Error("the panic has no message")
+		}
 	case <-time.After(5 * time.Second):
 		t.Error("the panic is not handed on: the lock is still held")
 	}
