@@ -68,6 +68,7 @@ func (p *program) printEnvironment(directory string, native bool) error {
 		}
 	}
 	s := fmt.Appendf(nil, "export PYTHONPATH=%s${PYTHONPATH:+:$PYTHONPATH}\n", shellQuote(directory))
+	s = append(s, launch.ExportSeccompFilters()...)
 	if native {
 		exports, err := p.preloadExports(directory, shared)
 		if err != nil {

@@ -98,7 +98,7 @@ func (p *program) become(command []string, f launch.Preloading, verbose bool) er
 	} else if verbose {
 		_, _ = fmt.Fprintf(p.stderr, "vramscope: %s\n", how.Describe(directory)) // likewise
 	}
-	environ, err := p.withPreload(launch.WithPythonPath(os.Environ(), directory), &how, f, verbose)
+	environ, err := p.withPreload(launch.WithSeccompFilters(launch.WithPythonPath(os.Environ(), directory)), &how, f, verbose)
 	if err != nil {
 		return err
 	}

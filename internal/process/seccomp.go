@@ -1,0 +1,41 @@
+package process
+
+import (
+	"bytes"
+	"errors"
+	"strconv"
+)
+
+// SeccompFilters is how many seccomp filters a process runs under, by its status
+// file: those of its container or service, and its own.
+func SeccompFilters(statusPath string) (int, error) {
+	content, err := ReadLimited(statusPath, 64<<10)
+	if err != nil {
+		return 0, err
+	}
+	return ParseSeccompFilters(content)
+}
+
+// ParseSeccompFilters finds the number in a status file. Before Linux 5.9 the kernel
+// says only whether there are any: then it is 1 if there are.
+// Source: https://man7.org/linux/man-pages/man5/proc_pid_status.5.html
+func ParseSeccompFilters(status []byte) (int, error) {
+	if count, ok := field(status, "Seccomp_filters"); ok {
+		return count, nil
+	}
+	mode, ok := field(status, "Seccomp")
+	if !ok {
+		return 0, errNoSeccomp // a kernel without seccomp, or not a status file
+	}
+	return min(mode, 1), nil
+}
+
+var errNoSeccomp = errors.New("the kernel does not say whether there are seccomp filters")
+
+// field is the number in a line "NAME:\tNUMBER" of a status file.
+func field(status []byte, name string) (int, bool) {
+	_, rest, found := bytes.Cut(status, []byte("\n"+name+":"))
+	line, _, whole := bytes.Cut(rest, []byte("\n"))
+	value, err := strconv.ParseUint(string(bytes.TrimSpace(line)), 10, 31)
+	return int(value), found && whole && err == nil
+}
