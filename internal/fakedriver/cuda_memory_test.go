@@ -160,3 +160,51 @@ func TestAllocationsOnAnInstance(t *testing.T) {
 	held := uint64(contextBytes + gib)
 	view.want("memory2 0 0", fmt.Sprintf("0 %d %d %d %d", gpu.Total, gpu.Reserved, gpu.Used+held, gpu.Free-held))
 }
+
+func TestHandleTypesOfVirtualMemory(t *testing.T) {
+	t.Parallel()
+	_, program := startBoth(t, fakedriver.Box(1, 0))
+	program.device(0).script("createfabric 0 2097152 0", notSupported, "create 0 2097152 0", success)
+}
+
+// A value is written at a multiple of its size in memory of the GPU.
+func TestWritingAValue(t *testing.T) {
+	t.Parallel()
+	_, program := startBoth(t, fakedriver.Box(1, 0))
+	program.device(0).script(
+		"alloc 0 4096", success,
+		"write 0 0 0", success,
+		"write 0 4092 0", success,
+		"write 0 4094 0", invalidValue,
+		"write 0 4096 0", invalidValue,
+	)
+}
+
+func TestRegisteredHostMemory(t *testing.T) {
+	t.Parallel()
+	box := fakedriver.Box(1, 0)
+	view, program := startBoth(t, box)
+	program.device(0).script(
+		"register 0 4096", success,
+		"register 1024 16", alreadyRegistered,
+		"register 8192 4096", success,
+		"register 4096 4097", alreadyRegistered,
+		"register 4096 0", invalidValue,
+		"unregister 4096", notRegistered,
+		"unregister 0", success,
+		"unregister 0", notRegistered,
+	)
+	wantHeld(view, box.GPUs[0], 0, map[int]uint64{program.pid(): contextBytes}) // none of it is the GPU's
+}
+
+func TestPeerAccess(t *testing.T) {
+	t.Parallel()
+	_, program := startBoth(t, fakedriver.Box(2, 0))
+	program.device(1).device(0).script(
+		"peer 1 0", peerNotEnabled,
+		"peer 1 1", success,
+		"peer 1 1", peerAlreadyEnabled,
+		"peer 1 0", success,
+		"peer 0 1", invalidContext, // itself
+	)
+}

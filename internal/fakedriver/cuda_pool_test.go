@@ -196,6 +196,37 @@ func TestCapture(t *testing.T) {
 	program.script("capture 3 2", success, "alloc 5 1000", success, "endcapture 3", success) // relaxed
 }
 
+// What a graph allocates and does not free lives as long as the graph, its
+// executable graphs, or, once it has been launched, the program wants.
+func TestMemoryOfAGraph(t *testing.T) {
+	t.Parallel()
+	box := fakedriver.Box(1, 0)
+	view, program := startBoth(t, box)
+	held, trimmed := fmt.Sprintf("0 %d 1024", 32*mib), "0 0 0"
+	capture := []string{"capture 3 0", success, "async 0 1000 3", success, "endcapture 3", success, "instantiate 0", success}
+	program.device(0).script("stream 3 0", success)
+	program.script(capture...)
+	program.script(
+		"destroygraph 0", success,
+		"destroygraph 0", invalidValue,
+		"graphtrim 0", success, "graphinfo 0", held,
+		"destroyexec 0", success, // never launched: nobody can have the memory
+		"destroyexec 0", invalidValue,
+		"launch 3", invalidValue,
+		"graphtrim 0", success, "graphinfo 0", trimmed,
+	)
+	program.script(capture...)
+	program.script(
+		"launch 3", success,
+		"destroygraph 0", success,
+		"destroyexec 0", success,
+		"graphtrim 0", success, "graphinfo 0", held,
+		"freeasync 0 3", success,
+		"graphtrim 0", success, "graphinfo 0", trimmed,
+	)
+	wantHeld(view, box.GPUs[0], 0, map[int]uint64{program.pid(): contextBytes})
+}
+
 func TestRandomWorkKeepsAllocationsApart(t *testing.T) {
 	t.Parallel()
 	box := fakedriver.Box(1, 0)

@@ -87,10 +87,10 @@
 // There are devices (CUDA_VISIBLE_DEVICES in all its forms, MIG instances
 // too), contexts, linear, pitched, managed and host memory, virtual memory
 // management, streams, events, stream-ordered allocation with its pools,
-// capture, sharing between processes, and cuGetProcAddress in both versions;
-// cuda/prototypes.h lists every call. There are no modules, no kernels, no
-// graphs to be launched, and none of the private tables of
-// cuGetExportTable, without which NVIDIA's runtime library (cudart, PyTorch)
+// capture, graphs, sharing between processes, and cuGetProcAddress in both
+// versions; cuda/prototypes.h lists every call. There are no modules and no
+// kernels, so that launching a graph does nothing, and none of the private
+// tables of cuGetExportTable, without which NVIDIA's runtime library (cudart, PyTorch)
 // does not start. Copies check their addresses and move nothing. Hot calls
 // see a rewritten state file after one tick of the kernel's clock, all others
 // at once.

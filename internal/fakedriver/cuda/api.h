@@ -20,6 +20,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+typedef uint32_t cuuint32_t;
 typedef uint64_t cuuint64_t;
 typedef unsigned long long CUdeviceptr;
 typedef int CUdevice;
@@ -48,15 +49,20 @@ typedef enum cudaError_enum {
 	CUDA_ERROR_ALREADY_MAPPED = 208,
 	CUDA_ERROR_ECC_UNCORRECTABLE = 214,
 	CUDA_ERROR_UNSUPPORTED_LIMIT = 215,
+	CUDA_ERROR_PEER_ACCESS_UNSUPPORTED = 217,
 	CUDA_ERROR_OPERATING_SYSTEM = 304,
 	CUDA_ERROR_INVALID_HANDLE = 400,
 	CUDA_ERROR_ILLEGAL_STATE = 401,
 	CUDA_ERROR_NOT_FOUND = 500,
 	CUDA_ERROR_NOT_READY = 600,
 	CUDA_ERROR_ILLEGAL_ADDRESS = 700,
-	CUDA_ERROR_LAUNCH_FAILED = 719,
+	CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED = 704,
+	CUDA_ERROR_PEER_ACCESS_NOT_ENABLED = 705,
 	CUDA_ERROR_PRIMARY_CONTEXT_ACTIVE = 708,
 	CUDA_ERROR_CONTEXT_IS_DESTROYED = 709,
+	CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED = 712,
+	CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED = 713,
+	CUDA_ERROR_LAUNCH_FAILED = 719,
 	CUDA_ERROR_NOT_PERMITTED = 800,
 	CUDA_ERROR_NOT_SUPPORTED = 801,
 	CUDA_ERROR_SYSTEM_NOT_READY = 802,
@@ -231,6 +237,9 @@ typedef struct CUmemPoolProps_st {
 typedef struct CUipcMemHandle_st {
 	char reserved[64];
 } CUipcMemHandle;
+typedef struct CUipcEventHandle_st {
+	char reserved[64];
+} CUipcEventHandle;
 
 typedef struct CUexecAffinityParam_st CUexecAffinityParam;
 typedef struct CUctxCreateParams_st CUctxCreateParams;

@@ -1,6 +1,6 @@
 /*
- * Capturing a stream into a graph. Only the memory of what is captured is kept:
- * allocations come from the device's pool for graphs and are freed with the graph.
+ * Capturing a stream into a graph (graph.c). Allocations come from the device's
+ * pool for graphs.
  *
  * While a stream is captured, calls that might disturb it are forbidden:
  *
@@ -10,12 +10,6 @@
  *   relaxed             no thread
  */
 #include "driver.h"
-
-#include <stdlib.h>
-
-struct CUgraph_st {
-	struct object object;
-};
 
 static _Thread_local CUstreamCaptureMode thread_mode; /* global at first */
 
@@ -44,21 +38,6 @@ void capture_end(struct CUstream_st *stream)
 	stream->capturing = CU_STREAM_CAPTURE_STATUS_NONE;
 }
 
-/* Frees with the graph what its stream allocated and did not free. */
-void graph_free(CUgraph graph)
-{
-	if (!graph)
-		return;
-	struct node *next;
-	for (struct node *node = tree_from(own.allocations, 0, 0); node; node = next) {
-		next = tree_from(own.allocations, node->key + 1, 0);
-		if (((struct allocation *)node)->graph == graph)
-			pool_free((struct allocation *)node, NULL);
-	}
-	object_remove(&graph->object);
-	free(graph);
-}
-
 static CUresult begin(const char *name, CUstream handle, CUstreamCaptureMode mode, enum default_stream twin)
 {
 	struct call call;
@@ -72,10 +51,9 @@ static CUresult begin(const char *name, CUstream handle, CUstreamCaptureMode mod
 		answer = CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
 	if (answer == CUDA_SUCCESS && stream->capturing)
 		answer = CUDA_ERROR_ILLEGAL_STATE;
-	if (answer == CUDA_SUCCESS && !(stream->graph = calloc(1, sizeof *stream->graph)))
+	if (answer == CUDA_SUCCESS && !(stream->graph = graph_new()))
 		answer = CUDA_ERROR_OUT_OF_MEMORY;
 	if (answer == CUDA_SUCCESS) {
-		object_add(&stream->graph->object, GRAPH);
 		stream->capturing = CU_STREAM_CAPTURE_STATUS_ACTIVE;
 		stream->mode = mode;
 		stream->capture = ++own.numbers;
@@ -181,16 +159,5 @@ CUresult cuThreadExchangeStreamCaptureMode(CUstreamCaptureMode *mode)
 		thread_mode = *mode;
 		*mode = before;
 	}
-	return call_end(&call, answer);
-}
-
-CUresult cuGraphDestroy(CUgraph graph)
-{
-	struct call call;
-	CUresult answer = call_begin(&call, "cuGraphDestroy", INITIALISED);
-	if (answer == CUDA_SUCCESS && !object_is(graph, GRAPH))
-		answer = CUDA_ERROR_INVALID_VALUE;
-	if (answer == CUDA_SUCCESS)
-		graph_free(graph);
 	return call_end(&call, answer);
 }

@@ -51,6 +51,7 @@ static CUresult bring_up(const struct call *call, struct CUctx_st *context)
 	arena_init(&context->small, device, PAGE, 512);
 	context->alive = 1;
 	context->id = ++own.numbers;
+	context->peers = 0;
 	device->contexts++;
 	return CUDA_SUCCESS;
 }

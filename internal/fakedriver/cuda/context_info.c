@@ -105,3 +105,43 @@ CUresult cuCtxSynchronize(void)
 		pools_synchronize(call.device, 0);
 	return call_end(&call, answer);
 }
+
+/* The peer's bit, or why the current context cannot have access to it. */
+static CUresult peer_bit(const struct call *call, CUcontext peer, number *bit)
+{
+	if (!object_is(peer, CONTEXT) || !peer->alive || peer == call->context)
+		return CUDA_ERROR_INVALID_CONTEXT;
+	if (peer->device == call->device)
+		return CUDA_ERROR_PEER_ACCESS_UNSUPPORTED;
+	*bit = (number)1 << peer->device->ordinal;
+	return CUDA_SUCCESS;
+}
+
+/* Access is recorded, and has no effect: every copy reaches every GPU. */
+CUresult cuCtxEnablePeerAccess(CUcontext peer, unsigned int flags)
+{
+	struct call call;
+	number bit = 0;
+	CUresult answer = call_begin(&call, "cuCtxEnablePeerAccess", CURRENT);
+	if (answer == CUDA_SUCCESS)
+		answer = flags ? CUDA_ERROR_INVALID_VALUE : peer_bit(&call, peer, &bit);
+	if (answer == CUDA_SUCCESS && call.context->peers & bit)
+		answer = CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED;
+	if (answer == CUDA_SUCCESS)
+		call.context->peers |= bit;
+	return call_end(&call, answer);
+}
+
+CUresult cuCtxDisablePeerAccess(CUcontext peer)
+{
+	struct call call;
+	number bit = 0;
+	CUresult answer = call_begin(&call, "cuCtxDisablePeerAccess", CURRENT);
+	if (answer == CUDA_SUCCESS)
+		answer = peer_bit(&call, peer, &bit);
+	if (answer == CUDA_SUCCESS && !(call.context->peers & bit))
+		answer = CUDA_ERROR_PEER_ACCESS_NOT_ENABLED;
+	if (answer == CUDA_SUCCESS)
+		call.context->peers &= ~bit;
+	return call_end(&call, answer);
+}

@@ -106,3 +106,26 @@ FILL(cuMemsetD32_v2, cuMemsetD32_v2_ptds, unsigned int)
 FILL_ASYNC(cuMemsetD8Async, cuMemsetD8Async_ptsz, unsigned char)
 FILL_ASYNC(cuMemsetD16Async, cuMemsetD16Async_ptsz, unsigned short)
 FILL_ASYNC(cuMemsetD32Async, cuMemsetD32Async_ptsz, unsigned int)
+
+static CUresult write_value(const char *name, CUdeviceptr to, unsigned int flags, CUstream stream, enum default_stream twin)
+{
+	enum { KNOWN = 1 }; /* CU_STREAM_WRITE_VALUE_NO_MEMORY_BARRIER */
+	if (flags & ~(unsigned int)KNOWN)
+		return CUDA_ERROR_INVALID_VALUE;
+	return fill(name, to, 1, sizeof(cuuint32_t), stream, twin);
+}
+
+#define WRITE_VALUE(function)                                                                       \
+	CUresult function(CUstream stream, CUdeviceptr to, cuuint32_t value, unsigned int flags)        \
+	{                                                                                               \
+		(void)value;                                                                                \
+		return write_value(#function, to, flags, stream, LEGACY);                                   \
+	}                                                                                               \
+	CUresult function##_ptsz(CUstream stream, CUdeviceptr to, cuuint32_t value, unsigned int flags) \
+	{                                                                                               \
+		(void)value;                                                                                \
+		return write_value(#function, to, flags, stream, PER_THREAD);                               \
+	}
+
+WRITE_VALUE(cuStreamWriteValue32)
+WRITE_VALUE(cuStreamWriteValue32_v2)

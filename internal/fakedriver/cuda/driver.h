@@ -45,7 +45,7 @@ struct device {
 };
 
 /* What a handle can refer to. */
-enum kind { CONTEXT = 1, STREAM, EVENT, POOL, GRAPH, PHYSICAL };
+enum kind { CONTEXT = 1, STREAM, EVENT, POOL, GRAPH, EXECUTABLE_GRAPH, PHYSICAL };
 
 /* The first member of everything that a handle points to. */
 struct object {
@@ -70,6 +70,7 @@ struct CUctx_st {
 	int references; /* of a primary context */
 	int alive;
 	number charged, id;
+	number peers; /* a bit for each device whose memory it may use */
 	struct arena small; /* allocations below a page share pages */
 	struct CUstream_st *legacy;
 };
@@ -100,7 +101,7 @@ struct CUmemPoolHandle_st {
 	size_t live;
 };
 
-enum allocation_kind { LINEAR, SMALL, POOLED, MANAGED, HOST, RESERVED, IMPORTED };
+enum allocation_kind { LINEAR, SMALL, POOLED, MANAGED, HOST, REGISTERED, RESERVED, IMPORTED };
 
 /* What an address was allocated for. */
 struct allocation {
@@ -231,7 +232,10 @@ void streams_release(struct CUctx_st *context);
 /* capture.c: whether captures forbid this thread the call, which invalidates them. */
 int capture_forbids(void);
 void capture_end(struct CUstream_st *stream);
-void graph_free(CUgraph graph);
+
+/* graph.c */
+CUgraph graph_new(void);
+void graph_free(CUgraph graph); /* NULL: nothing */
 
 /* virtual.c */
 int mapped_range(const struct allocation *reservation, number address, number size);

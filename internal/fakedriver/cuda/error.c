@@ -29,8 +29,12 @@
 	X(CUDA_ERROR_NOT_READY, 600, "device not ready") \
 	X(CUDA_ERROR_ILLEGAL_ADDRESS, 700, "an illegal memory access was encountered") \
 	X(CUDA_ERROR_LAUNCH_TIMEOUT, 702, "the launch timed out and was terminated") \
+	X(CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED, 704, "peer access is already enabled") \
+	X(CUDA_ERROR_PEER_ACCESS_NOT_ENABLED, 705, "peer access has not been enabled") \
 	X(CUDA_ERROR_PRIMARY_CONTEXT_ACTIVE, 708, "cannot set while device is active in this process") \
 	X(CUDA_ERROR_CONTEXT_IS_DESTROYED, 709, "context is destroyed") \
+	X(CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED, 712, "part or all of the requested memory range is already mapped") \
+	X(CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED, 713, "pointer does not correspond to a registered memory region") \
 	X(CUDA_ERROR_LAUNCH_FAILED, 719, "unspecified launch failure") \
 	X(CUDA_ERROR_NOT_PERMITTED, 800, "operation not permitted") \
 	X(CUDA_ERROR_NOT_SUPPORTED, 801, "operation not supported") \

@@ -2,7 +2,9 @@
 #include "driver.h"
 
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 struct CUevent_st {
 	struct object object;
@@ -130,4 +132,38 @@ CUresult cuEventElapsedTime(float *milliseconds, CUevent start, CUevent end)
 CUresult cuEventElapsedTime_v2(float *milliseconds, CUevent start, CUevent end)
 {
 	return elapsed("cuEventElapsedTime_v2", milliseconds, start, end);
+}
+
+/* The contents of a CUipcEventHandle. Work is done when it is submitted, so that nothing need be waited for. */
+struct shared {
+	number magic;
+	pid_t pid;
+};
+#define SHARED_MAGIC 0x7672616d65766e74ULL
+
+CUresult cuIpcGetEventHandle(CUipcEventHandle *handle, CUevent event)
+{
+	struct call call;
+	CUresult answer = begin(&call, "cuIpcGetEventHandle", event);
+	/* "must have been created with CU_EVENT_INTERPROCESS and CU_EVENT_DISABLE_TIMING" */
+	if (answer == CUDA_SUCCESS && (!handle || !(event->flags & CU_EVENT_INTERPROCESS)))
+		answer = CUDA_ERROR_INVALID_VALUE;
+	if (answer == CUDA_SUCCESS) {
+		struct shared shared = { .magic = SHARED_MAGIC, .pid = getpid() };
+		memset(handle, 0, sizeof *handle);
+		memcpy(handle, &shared, sizeof shared);
+	}
+	return call_end(&call, answer);
+}
+
+/* "The imported event ... must be created in another process." */
+CUresult cuIpcOpenEventHandle(CUevent *event, CUipcEventHandle handle)
+{
+	struct shared shared;
+	memcpy(&shared, &handle, sizeof shared);
+	if (shared.magic != SHARED_MAGIC)
+		return CUDA_ERROR_INVALID_VALUE;
+	if (shared.pid == getpid())
+		return CUDA_ERROR_INVALID_CONTEXT;
+	return cuEventCreate(event, CU_EVENT_DISABLE_TIMING);
 }

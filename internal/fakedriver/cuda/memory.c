@@ -100,6 +100,7 @@ static void release(struct allocation *allocation)
 		break;
 	case MANAGED:
 	case HOST: munmap((void *)(uintptr_t)allocation->node.key, (size_t)allocation->size); break;
+	case REGISTERED: break; /* the program's own */
 	case POOLED:
 	case RESERVED: return; /* of pool.c and virtual.c */
 	}
@@ -242,6 +243,44 @@ CUresult cuMemFreeHost(void *pointer)
 			release(allocation);
 		else
 			answer = CUDA_ERROR_INVALID_VALUE;
+	}
+	return call_end(&call, answer);
+}
+
+/* Memory of the program's own: it is only noted. */
+CUresult cuMemHostRegister_v2(void *pointer, size_t size, unsigned int flags)
+{
+	struct call call;
+	(void)flags; /* as in cuMemHostAlloc */
+	number address = (number)(uintptr_t)pointer;
+	CUresult answer = call_begin(&call, "cuMemHostRegister_v2", CURRENT | UNSAFE);
+	if (answer == CUDA_SUCCESS && (!pointer || size == 0 || size > LARGEST))
+		answer = CUDA_ERROR_INVALID_VALUE;
+	if (answer == CUDA_SUCCESS) {
+		const struct node *next = tree_from(own.allocations, address, 0);
+		if (allocation_around(address) || (next && next->key < address + size))
+			answer = CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED;
+	}
+	if (answer == CUDA_SUCCESS) {
+		struct allocation *made = allocation_add(address, size, REGISTERED, call.device);
+		if (made)
+			made->context = call.context;
+		else
+			answer = CUDA_ERROR_OUT_OF_MEMORY;
+	}
+	return call_end(&call, answer);
+}
+
+CUresult cuMemHostUnregister(void *pointer)
+{
+	struct call call;
+	CUresult answer = call_begin(&call, "cuMemHostUnregister", CURRENT | UNSAFE);
+	if (answer == CUDA_SUCCESS) {
+		struct allocation *allocation = allocation_find((CUdeviceptr)(uintptr_t)pointer);
+		if (allocation && allocation->kind == REGISTERED)
+			release(allocation);
+		else
+			answer = CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED;
 	}
 	return call_end(&call, answer);
 }

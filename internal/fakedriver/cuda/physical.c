@@ -85,6 +85,9 @@ CUresult cuMemCreate(CUmemGenericAllocationHandle *handle, size_t size, const CU
 		answer = call_device(&call, device->ordinal, &device);
 	if (answer == CUDA_SUCCESS && (!handle || flags || size == 0 || size % PAGE))
 		answer = CUDA_ERROR_INVALID_VALUE;
+	/* Fabric handles, which PyTorch asks for first, need NVLink between machines. */
+	if (answer == CUDA_SUCCESS && properties->requestedHandleTypes & ~CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR)
+		answer = CUDA_ERROR_NOT_SUPPORTED;
 	if (answer == CUDA_SUCCESS && device && device_lost(call.state, device))
 		answer = CUDA_ERROR_DEVICE_UNAVAILABLE;
 	if (answer == CUDA_SUCCESS && (size > LARGEST || (device && !device_take(&call, device, size))))

@@ -18,13 +18,18 @@ int device_range(CUdeviceptr address, number size)
 	return allocation->kind != RESERVED || mapped_range(allocation, address, size);
 }
 
+static int is_host(const struct allocation *allocation)
+{
+	return allocation->kind == HOST || allocation->kind == REGISTERED;
+}
+
 CUresult cuMemGetAddressRange_v2(CUdeviceptr *base, size_t *size, CUdeviceptr pointer)
 {
 	struct call call;
 	CUresult answer = call_begin(&call, "cuMemGetAddressRange_v2", CURRENT | FAST);
 	if (answer == CUDA_SUCCESS) {
 		const struct allocation *allocation = allocation_around(pointer);
-		if (!allocation || allocation->kind == HOST) {
+		if (!allocation || is_host(allocation)) {
 			answer = CUDA_ERROR_NOT_FOUND;
 		} else {
 			if (base)
@@ -42,7 +47,7 @@ static CUresult attribute_of(const struct allocation *allocation, CUpointer_attr
 	switch (attribute) {
 	case CU_POINTER_ATTRIBUTE_CONTEXT: *(CUcontext *)data = allocation->context; break;
 	case CU_POINTER_ATTRIBUTE_MEMORY_TYPE:
-		*(unsigned int *)data = allocation->kind == HOST ? CU_MEMORYTYPE_HOST : CU_MEMORYTYPE_DEVICE;
+		*(unsigned int *)data = is_host(allocation) ? CU_MEMORYTYPE_HOST : CU_MEMORYTYPE_DEVICE;
 		break;
 	case CU_POINTER_ATTRIBUTE_DEVICE_POINTER: *(CUdeviceptr *)data = pointer; break;
 	case CU_POINTER_ATTRIBUTE_IS_MANAGED: *(int *)data = allocation->kind == MANAGED; break;
@@ -145,7 +150,7 @@ CUresult cuMemHostGetDevicePointer_v2(CUdeviceptr *pointer, void *host, unsigned
 	CUresult answer = call_begin(&call, "cuMemHostGetDevicePointer_v2", CURRENT);
 	if (answer == CUDA_SUCCESS) {
 		const struct allocation *allocation = allocation_around((CUdeviceptr)(uintptr_t)host);
-		if (!pointer || flags || !allocation || allocation->kind != HOST)
+		if (!pointer || flags || !allocation || !is_host(allocation))
 			answer = CUDA_ERROR_INVALID_VALUE;
 		else
 			*pointer = (CUdeviceptr)(uintptr_t)host; /* one address space: it is the same */

@@ -144,7 +144,7 @@ void pool_free(struct allocation *allocation, struct CUstream_st *stream)
 	allocation->next = pool->pending;
 	pool->pending = allocation;
 	pool->live--;
-	if (!stream || stream->capturing || pool->destroyed)
+	if (!stream || stream->capturing || pool->destroyed || pool == pool->arena.device->graph_pool)
 		settle(pool, allocation->stream);
 	if (pool->destroyed)
 		let_go(pool);

@@ -50,6 +50,8 @@ CUresult cuCtxGetLimit(size_t *value, CUlimit limit);
 CUresult cuCtxSetLimit(CUlimit limit, size_t value);
 CUresult cuCtxGetStreamPriorityRange(int *least, int *greatest);
 CUresult cuCtxSynchronize(void);
+CUresult cuCtxEnablePeerAccess(CUcontext peer, unsigned int flags);
+CUresult cuCtxDisablePeerAccess(CUcontext peer);
 
 CUresult cuMemGetInfo_v2(size_t *free, size_t *total);
 CUresult cuMemAlloc_v2(CUdeviceptr *pointer, size_t size);
@@ -60,12 +62,16 @@ CUresult cuMemAllocHost_v2(void **pointer, size_t size);
 CUresult cuMemHostAlloc(void **pointer, size_t size, unsigned int flags);
 CUresult cuMemHostGetDevicePointer_v2(CUdeviceptr *pointer, void *host, unsigned int flags);
 CUresult cuMemFreeHost(void *pointer);
+CUresult cuMemHostRegister_v2(void *pointer, size_t size, unsigned int flags);
+CUresult cuMemHostUnregister(void *pointer);
 CUresult cuMemGetAddressRange_v2(CUdeviceptr *base, size_t *size, CUdeviceptr pointer);
 CUresult cuPointerGetAttribute(void *data, CUpointer_attribute attribute, CUdeviceptr pointer);
 
 CUresult cuIpcGetMemHandle(CUipcMemHandle *handle, CUdeviceptr pointer);
 CUresult cuIpcOpenMemHandle_v2(CUdeviceptr *pointer, CUipcMemHandle handle, unsigned int flags);
 CUresult cuIpcCloseMemHandle(CUdeviceptr pointer);
+CUresult cuIpcGetEventHandle(CUipcEventHandle *handle, CUevent event);
+CUresult cuIpcOpenEventHandle(CUevent *event, CUipcEventHandle handle);
 
 PTDS(cuMemcpy, CUdeviceptr to, CUdeviceptr from, size_t size);
 PTSZ(cuMemcpyAsync, CUdeviceptr to, CUdeviceptr from, size_t size, CUstream stream);
@@ -81,6 +87,8 @@ PTDS(cuMemsetD32_v2, CUdeviceptr to, unsigned int value, size_t count);
 PTSZ(cuMemsetD8Async, CUdeviceptr to, unsigned char value, size_t count, CUstream stream);
 PTSZ(cuMemsetD16Async, CUdeviceptr to, unsigned short value, size_t count, CUstream stream);
 PTSZ(cuMemsetD32Async, CUdeviceptr to, unsigned int value, size_t count, CUstream stream);
+PTSZ(cuStreamWriteValue32, CUstream stream, CUdeviceptr to, cuuint32_t value, unsigned int flags);
+PTSZ(cuStreamWriteValue32_v2, CUstream stream, CUdeviceptr to, cuuint32_t value, unsigned int flags);
 
 CUresult cuMemGetAllocationGranularity(size_t *granularity, const CUmemAllocationProp *properties,
                                        CUmemAllocationGranularity_flags option);
@@ -118,6 +126,9 @@ PTSZ(cuStreamGetCaptureInfo, CUstream stream, CUstreamCaptureStatus *status, cuu
 PTSZ(cuLaunchHostFunc, CUstream stream, CUhostFn function, void *data);
 CUresult cuThreadExchangeStreamCaptureMode(CUstreamCaptureMode *mode);
 CUresult cuGraphDestroy(CUgraph graph);
+CUresult cuGraphInstantiateWithFlags(CUgraphExec *exec, CUgraph graph, unsigned long long flags);
+CUresult cuGraphExecDestroy(CUgraphExec exec);
+PTSZ(cuGraphLaunch, CUgraphExec exec, CUstream stream);
 
 CUresult cuEventCreate(CUevent *event, unsigned int flags);
 CUresult cuEventDestroy_v2(CUevent event);

@@ -22,6 +22,7 @@ static void count_allocations(const struct device *device, struct fake_totals *t
 		case IMPORTED: totals->imported_count++; break;
 		case POOLED:
 		case HOST:
+		case REGISTERED:
 		case RESERVED: break;
 		}
 	}

@@ -142,6 +142,15 @@ int main(int argc, char **argv)
 			unsigned int power = 0;
 			nvmlReturn_t answer = CALL(nvmlDeviceGetPowerUsage, device(index), &power);
 			printf("%d %u\n", answer, power);
+		} else if (strcmp(word, "nvlink") == 0) {
+			nvmlIntNvLinkDeviceType_t type;
+			nvmlPciInfo_t pci;
+			nvmlEnableState_t active;
+			nvmlGpuFabricInfoV_t fabric = { .version = nvmlGpuFabricInfo_v3 };
+			printf("%d %d %d %d\n", CALL(nvmlDeviceGetNvLinkState, device(index), 0, &active),
+			       CALL(nvmlDeviceGetNvLinkRemotePciInfo_v2, device(index), 0, &pci),
+			       CALL(nvmlDeviceGetNvLinkRemoteDeviceType, device(index), 0, &type),
+			       CALL(nvmlDeviceGetGpuFabricInfoV, device(index), &fabric));
 		} else if (strcmp(word, "register") == 0) {
 			if (!set.handle)
 				CALL(nvmlEventSetCreate, &set);

@@ -20,13 +20,8 @@ static CUstream streams[NAMES] = { NULL, CU_STREAM_LEGACY, CU_STREAM_PER_THREAD 
 static CUmemoryPool pools[NAMES];
 static CUmemGenericAllocationHandle handles[NAMES];
 static CUgraph graph;
-
-static CUresult use(int device)
-{
-	CUcontext context;
-	CUresult answer = cuDevicePrimaryCtxRetain(&context, device);
-	return answer == CUDA_SUCCESS ? cuCtxSetCurrent(context) : answer;
-}
+static CUgraphExec executable;
+static char program_memory[1 << 16];
 
 static CUresult create_pool(int name, int device, size_t largest)
 {
@@ -116,32 +111,6 @@ static void fork_child(size_t size)
 	printf("%d %d %d %d %d\n", values[0], values[1], values[2], values[3], values[4]);
 }
 
-static void describe(int device)
-{
-	char name[100] = "", bus[20] = "";
-	CUuuid first = { { 0 } }, second = { { 0 } };
-	size_t total = 0;
-	CUdevice found = -1;
-	CUresult answer = cuDeviceGetName(name, sizeof name, device);
-	if (answer == CUDA_SUCCESS)
-		answer = cuDeviceGetUuid(&first, device);
-	if (answer == CUDA_SUCCESS)
-		answer = cuDeviceGetUuid_v2(&second, device);
-	if (answer == CUDA_SUCCESS)
-		answer = cuDeviceTotalMem_v2(&total, device);
-	if (answer == CUDA_SUCCESS)
-		answer = cuDeviceGetPCIBusId(bus, sizeof bus, device);
-	if (answer == CUDA_SUCCESS)
-		answer = cuDeviceGetByPCIBusId(&found, bus);
-	printf("%d ", answer);
-	for (int i = 0; i < 4; i++)
-		printf("%02x", (unsigned char)first.bytes[i]);
-	printf(" ");
-	for (int i = 0; i < 4; i++)
-		printf("%02x", (unsigned char)second.bytes[i]);
-	printf(" %zu %s %d %s\n", total, bus, found, name);
-}
-
 /* Whether a command was one of these: memory. */
 static int memory_command(const char *word, int a, unsigned long long b, int c)
 {
@@ -175,9 +144,18 @@ static int memory_command(const char *word, int a, unsigned long long b, int c)
 		printf("%d\n", cuMemFreeAsync_ptsz(pointers[a], streams[b]));
 	else if (strcmp(word, "frompool") == 0) /* on the legacy stream */
 		printf("%d\n", cuMemAllocFromPoolAsync(&pointers[a], size, pools[c], NULL));
+	else if (strcmp(word, "write") == 0)
+		printf("%d\n", cuStreamWriteValue32_v2(streams[c], pointers[a] + size, 1, 0));
+	else if (strcmp(word, "register") == 0)
+		printf("%d\n", cuMemHostRegister_v2(program_memory + a, size, 0));
+	else if (strcmp(word, "unregister") == 0)
+		printf("%d\n", cuMemHostUnregister(program_memory + a));
 	else if (strcmp(word, "create") == 0)
 		printf("%d\n", cuMemCreate(&handles[a], size, &properties, 0));
-	else if (strcmp(word, "let") == 0)
+	else if (strcmp(word, "createfabric") == 0) {
+		properties.requestedHandleTypes = 8; /* CU_MEM_HANDLE_TYPE_FABRIC */
+		printf("%d\n", cuMemCreate(&handles[a], size, &properties, 0));
+	} else if (strcmp(word, "let") == 0)
 		printf("%d\n", cuMemRelease(handles[a]));
 	else if (strcmp(word, "share") == 0)
 		printf("%d\n", export_and_import(a, (int)b));
@@ -244,42 +222,13 @@ static int pool_command(const char *word, int a, unsigned long long b, int c)
 		graph = ended;
 	} else if (strcmp(word, "destroygraph") == 0)
 		printf("%d\n", cuGraphDestroy(graph));
+	else if (strcmp(word, "instantiate") == 0)
+		printf("%d\n", cuGraphInstantiateWithFlags(&executable, graph, 0));
+	else if (strcmp(word, "launch") == 0)
+		printf("%d\n", cuGraphLaunch(executable, streams[a]));
+	else if (strcmp(word, "destroyexec") == 0)
+		printf("%d\n", cuGraphExecDestroy(executable));
 	else
-		return 0;
-	return 1;
-}
-
-static int device_command(const char *word, int a, int b)
-{
-	int number = -1;
-	CUresult answer;
-	if (strcmp(word, "init") == 0)
-		printf("%d\n", cuInit(0));
-	else if (strcmp(word, "version") == 0) {
-		answer = cuDriverGetVersion(&number);
-		printf("%d %d\n", answer, number);
-	} else if (strcmp(word, "count") == 0) {
-		answer = cuDeviceGetCount(&number);
-		printf("%d %d\n", answer, number);
-	} else if (strcmp(word, "describe") == 0)
-		describe(a);
-	else if (strcmp(word, "attribute") == 0) {
-		answer = cuDeviceGetAttribute(&number, (CUdevice_attribute)a, b);
-		printf("%d %d\n", answer, number);
-	} else if (strcmp(word, "use") == 0)
-		printf("%d\n", use(a));
-	else if (strcmp(word, "release") == 0)
-		printf("%d\n", cuDevicePrimaryCtxRelease_v2(a));
-	else if (strcmp(word, "reset") == 0)
-		printf("%d\n", cuDevicePrimaryCtxReset_v2(a));
-	else if (strcmp(word, "newcontext") == 0) {
-		CUcontext context;
-		printf("%d\n", cuCtxCreate_v2(&context, 0, a));
-	} else if (strcmp(word, "destroycontext") == 0) {
-		CUcontext context = NULL;
-		cuCtxGetCurrent(&context);
-		printf("%d\n", cuCtxDestroy_v2(context));
-	} else
 		return 0;
 	return 1;
 }

@@ -6,6 +6,10 @@
 #include <stdint.h>
 #include <stdio.h>
 
+/* The primary context of a device becomes current. */
+CUresult use(int device);
+/* Whether the command was one of cuda_device.c's. */
+int device_command(const char *word, int a, int b);
 /* Whether the command was one of cuda_work.c's. */
 int work_command(const char *word, int a, unsigned long long b, int c);
 
