@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"vramscope/internal/install"
 	"vramscope/internal/process"
 )
 
@@ -175,9 +176,9 @@ func empty(directory int, name string, uid uint32) {
 // makeDirectory makes a payload's directory, after clearing leftovers.
 func makeDirectory(target born) (string, error) {
 	uid := uint32(os.Geteuid())
-	temporary, err := trusted(os.TempDir(), uid)
+	temporary, err := install.Trusted(os.TempDir())
 	if err != nil {
-		return "", err
+		return "", fmt.Errorf("temporary directory: %w; or set TMPDIR to a directory of your own", err)
 	}
 	clearLeftovers(temporary, uid)
 	pattern := payloadPrefix + "*"
