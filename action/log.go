@@ -5,13 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"strings"
 	"time"
-	"unicode"
-	"unicode/utf16"
 
 	"vramscope/internal/process"
 	"vramscope/internal/quantity"
+	"vramscope/internal/text"
 	"vramscope/probe"
 )
 
@@ -151,29 +149,10 @@ func (l *Log) write(e *Entry) error {
 	}
 	line, err := json.Marshal(e)
 	if err == nil {
-		err = appendLine(l.Directory, escaped(line))
+		err = appendLine(l.Directory, text.EscapeJSON(line))
 	}
 	if err != nil {
 		return fmt.Errorf("the audit log cannot be written: %w; mend that, or set XDG_STATE_HOME to a directory that only you can write", err)
 	}
 	return nil
-}
-
-// escaped is JSON without anything that a terminal could act on: encoding/json
-// escapes line ends and other control characters below 0x20, but neither C1
-// controls nor marks that change direction.
-func escaped(line []byte) []byte {
-	var b strings.Builder
-	for _, r := range string(line) {
-		switch {
-		case unicode.IsPrint(r):
-			b.WriteRune(r)
-		case r > 0xffff:
-			high, low := utf16.EncodeRune(r)
-			fmt.Fprintf(&b, `\u%04x\u%04x`, high, low)
-		default:
-			fmt.Fprintf(&b, `\u%04x`, r)
-		}
-	}
-	return []byte(b.String())
 }

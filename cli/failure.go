@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"io"
 	"strings"
+
+	"vramscope/internal/text"
 )
 
 // The exit codes. 9 and 12 are those of nvidia-smi.
@@ -49,7 +51,10 @@ func report(w io.Writer, err error) int {
 	if !ok {
 		f = &failure{message: err.Error()}
 	}
-	lines := append([]string{"vramscope: " + strings.TrimRight(f.message, "\n")}, f.advice...)
+	lines := append(strings.Split("vramscope: "+strings.TrimRight(f.message, "\n"), "\n"), f.advice...)
+	for i := range lines {
+		lines[i] = text.Clean(lines[i])
+	}
 	_, _ = io.WriteString(w, strings.Join(lines, "\n")+"\n") // standard error is where this would be reported
 	return code
 }

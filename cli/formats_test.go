@@ -4,16 +4,20 @@ import (
 	"bytes"
 	"encoding/csv"
 	"encoding/json"
+	"errors"
 	"io"
 	"strings"
 	"testing"
 	"time"
 
+	"vramscope/action/flush"
+	"vramscope/headroom"
 	"vramscope/internal/process"
 	"vramscope/internal/quantity"
 	"vramscope/internal/text"
 	"vramscope/sampler/snapshot"
 	"vramscope/sampler/snapshot/snapshottest"
+	"vramscope/schema"
 )
 
 // forecast is the drawn box as one who has looked on sees it.
@@ -98,41 +102,80 @@ func TestJSONHasItsStableFields(t *testing.T) {
 
 // hostile is a box with a process whose every text is an attack.
 func hostile() *snapshot.Snapshot {
-	bad := "\x1b]0;gotcha\a\x1b[2J\u009b31m\u202ereversed\x7f\xff\xfe\nnext,\"line\"\t" + strings.Repeat("界", 100)
+	return hostileWith("\x1b]0;gotcha\a\x1b[2J\u009b31m\u202ereversed\x7f\xff\xfe\nnext,\"line\"\t" + strings.Repeat("界", 100))
+}
+
+func hostileWith(bad string) *snapshot.Snapshot {
+	size := quantity.From(quantity.GiB, quantity.Probe)
 	return &snapshot.Snapshot{
 		Time:   time.Unix(1800000000, 0).UTC(),
 		Host:   snapshot.Host{Name: bad, User: bad},
-		Driver: snapshot.Driver{State: snapshot.DriverOK, Version: bad, CUDAVersion: bad},
+		Driver: snapshot.Driver{State: snapshot.DriverOK, Version: bad, CUDAVersion: bad, Message: bad},
 		GPUs: []snapshot.GPU{{UUID: "GPU-1", Name: bad, State: snapshot.GPUError, Message: bad, PCIBusID: bad,
 			MIG: true, Instances: []snapshot.Instance{{ID: snapshot.InstanceID{MIG: true, GPU: 1}, Profile: bad}}}},
 		Rows: []snapshot.Process{{
 			ID:   snapshot.RowID{Process: process.Identity{PID: 7, StartTime: 1}, GPUUUID: "GPU-1"},
-			User: bad, Name: bad, Command: []string{bad, bad}, Type: bad, Runtime: bad, Job: process.Job{Kind: "pod", ID: bad},
-			Used: quantity.From(quantity.Bytes(-5), quantity.Driver),
+			User: bad, Name: bad, Command: []string{bad, bad}, Type: bad, Runtime: bad, RuntimeVersion: bad, Job: process.Job{Kind: "pod", ID: bad},
+			Used: quantity.From(quantity.Bytes(-5), quantity.Driver), Returnable: size, Cached: size,
+			Probe:     &snapshot.Probe{State: snapshot.ProbeLive, StartedBy: bad, Capabilities: []string{bad}},
+			Evictable: []snapshot.Evictable{{Name: bad, Bytes: size}},
+			Allocators: []snapshot.Allocator{{
+				Kind: bad, Config: bad, Pools: []snapshot.Pool{{Name: bad}}, Largest: []snapshot.Allocation{{API: bad, Library: bad}},
+			}},
 		}},
 		Alerts: []snapshot.Alert{{Kind: snapshot.AlertLeak, GPUUUID: "GPU-1", Message: bad, Advice: bad}, {Kind: snapshot.AlertDriver, Message: bad}},
 	}
 }
 
+// outputs are all that the commands write about a snapshot whose texts are bad.
+func outputs(bad string) map[string]func(io.Writer) error {
+	snap := hostileWith(bad)
+	flushed := &flush.Result{Level: flush.Urgent, Reason: bad, Notes: []string{bad}, Returnable: quantity.GiB,
+		Devices: []flush.Device{{UUID: "GPU-1", Before: quantity.GiB}}}
+	judged := headroom.Judge(snap, nil, headroom.Question{Need: quantity.GiB, Count: 1})
+	written := func(encoded []byte, err error) func(io.Writer) error {
+		return func(w io.Writer) error {
+			_, failed := w.Write(encoded)
+			return errors.Join(err, failed)
+		}
+	}
+	plain := func(s string) func(io.Writer) error { return written([]byte(s), nil) }
+	return map[string]func(io.Writer) error{
+		"table":         func(w io.Writer) error { return writeTable(w, snap, 0, false) },
+		"narrow table":  func(w io.Writer) error { return writeTable(w, snap, 80, true) },
+		"JSON":          func(w io.Writer) error { return writeJSON(w, snap) },
+		"CSV":           func(w io.Writer) error { return writeCSV(w, snap) },
+		"line":          func(w io.Writer) error { return writeLine(w, snap, false) },
+		"flush":         plain(flushText(snap, &snap.Rows[0], flushed, glyphsFor(false))),
+		"flush JSON":    written(schema.Encode(flushDocument(snap, &snap.Rows[0], flushed))),
+		"flush asks":    plain(flushQuestion(snap, &snap.Rows[0], flush.Request{Process: snap.Rows[0].ID.Process, Level: flush.Urgent}, glyphsFor(false))),
+		"headroom":      plain(headroomText(&judged, glyphsFor(false), 0)),
+		"headroom JSON": written(schema.Encode(headroomDocument(&judged))),
+		"an error": func(w io.Writer) error {
+			report(w, &failure{message: bad, advice: []string{strings.ReplaceAll(bad, "\n", "")}})
+			return nil
+		},
+	}
+}
+
 func TestHostileTextCannotReachTheTerminal(t *testing.T) {
-	for name, write := range map[string]func(io.Writer) error{
-		"table":        func(w io.Writer) error { return writeTable(w, hostile(), 0, false) },
-		"narrow table": func(w io.Writer) error { return writeTable(w, hostile(), 80, true) },
-		"JSON":         func(w io.Writer) error { return writeJSON(w, hostile()) },
-		"CSV":          func(w io.Writer) error { return writeCSV(w, hostile()) },
-		"line":         func(w io.Writer) error { return writeLine(w, hostile(), false) },
+	for _, bad := range []string{
+		"\x1b]0;gotcha\a\x1b[2J\u009b31m\u202ereversed\x7f\xff\xfe\nnext,\"line\"\t" + strings.Repeat("界", 100),
+		"\u2066\u200b\u200d\u2028\u2029\ufeff\u00ad\u034f\u061c\u2060\ufe0f\u115f\u3164\ue000\U000e0041\U000e0100\u0085",
 	} {
+		checkOutputs(t, bad)
+	}
+}
+
+func checkOutputs(t *testing.T, bad string) {
+	t.Helper()
+	for name, write := range outputs(bad) {
 		var out bytes.Buffer
 		if err := write(&out); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
-		for _, r := range out.String() {
-			if r != '\n' && (r < 0x20 || r >= 0x7f && r < 0xa0) {
-				t.Errorf("%s has the control character %q", name, r)
-			}
-			if name != "JSON" && (r >= 0x202a && r <= 0x202e) {
-				t.Errorf("%s has %q, which turns the line around", name, r)
-			}
+		if raw := strings.ReplaceAll(out.String(), "\n", ""); text.Clean(raw) != raw {
+			t.Errorf("%s of %q has a character that the terminal must not get: %q", name, bad, raw)
 		}
 		if name == "narrow table" {
 			for line := range strings.Lines(out.String()) {
@@ -142,6 +185,13 @@ func TestHostileTextCannotReachTheTerminal(t *testing.T) {
 			}
 		}
 	}
+}
+
+func FuzzOutputs(f *testing.F) {
+	for _, bad := range []string{"\x1b[2J", "\u202e\u200b", "\U000e0041", "\u2028", "a\nb", "\xff", "e\u0301"} {
+		f.Add(bad)
+	}
+	f.Fuzz(func(t *testing.T, bad string) { checkOutputs(t, bad) })
 }
 
 // TestJSONKeepsWhatItEscapes: escaping must not change what a reader reads.

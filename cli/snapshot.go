@@ -203,7 +203,7 @@ func (w *writtenSnapshot) writeMap(found *probe.Segments, took time.Duration, ou
 	if err != nil {
 		return fmt.Errorf("encode the map: %w", err)
 	}
-	content = append(content, '\n')
+	content = append(text.EscapeJSON(content), '\n')
 	w.Format, w.Bytes, w.Milliseconds = probe.SegmentsSchema, int64(len(content)), float64(took)/float64(time.Millisecond)
 	if _, err := out.file.Write(content); err != nil {
 		return cannotWrite(out.target, err)

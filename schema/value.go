@@ -6,7 +6,8 @@ import (
 	"fmt"
 	"strings"
 	"time"
-	"unicode/utf8"
+
+	"vramscope/internal/text"
 )
 
 // Text is a string of which "" means unknown.
@@ -41,27 +42,8 @@ func Encode(value any) ([]byte, error) {
 	if err := encoder.Encode(value); err != nil {
 		return nil, fmt.Errorf("encode JSON: %w", err)
 	}
-	return escapeControls(buf.Bytes()), nil
+	return text.EscapeJSON(buf.Bytes()), nil
 }
-
-// escapeControls writes DEL and the C1 controls as \u escapes: JSON allows them
-// unescaped in strings, and a terminal may obey them.
-func escapeControls(encoded []byte) []byte {
-	if !bytes.ContainsFunc(encoded, isC1) {
-		return encoded
-	}
-	escaped := make([]byte, 0, len(encoded)+64)
-	for _, r := range string(encoded) {
-		if isC1(r) {
-			escaped = fmt.Appendf(escaped, `\u%04x`, r)
-		} else {
-			escaped = utf8.AppendRune(escaped, r)
-		}
-	}
-	return escaped
-}
-
-func isC1(r rune) bool { return r >= 0x7f && r <= 0x9f }
 
 // Texts converts a list; the result is never null.
 func Texts(words []string) []Text {

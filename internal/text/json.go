@@ -1,0 +1,33 @@
+package text
+
+import (
+	"bytes"
+	"fmt"
+	"unicode/utf16"
+	"unicode/utf8"
+)
+
+// EscapeJSON writes what Clean would replace as \u escapes in an encoded JSON
+// document: encoding/json escapes control characters below 0x20, but neither
+// C1 controls nor characters that change the direction of a line, or that have
+// no width. Line ends stay: they stand only between a document's values.
+func EscapeJSON(encoded []byte) []byte {
+	if !bytes.ContainsFunc(encoded, escapedInJSON) {
+		return encoded
+	}
+	out := make([]byte, 0, len(encoded)+64)
+	for _, r := range string(encoded) {
+		switch {
+		case !escapedInJSON(r):
+			out = utf8.AppendRune(out, r)
+		case r > 0xffff:
+			high, low := utf16.EncodeRune(r)
+			out = fmt.Appendf(out, `\u%04x\u%04x`, high, low)
+		default:
+			out = fmt.Appendf(out, `\u%04x`, r)
+		}
+	}
+	return out
+}
+
+func escapedInJSON(r rune) bool { return r != '\n' && !Printable(r) }
