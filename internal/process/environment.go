@@ -113,7 +113,7 @@ func parseEnvironment(content []byte) []Variable {
 // secret is not wanted, whatever its prefix.
 func wanted(name string) bool {
 	secrets := []string{"KEY", "TOKEN", "SECRET", "PASSWORD", "PASSWD", "CREDENTIAL"}
-	if slices.ContainsFunc(secrets, func(secret string) bool { return strings.Contains(name, secret) }) {
+	if slices.ContainsFunc(secrets, func(secret string) bool { return strings.Contains(strings.ToUpper(name), secret) }) {
 		return false
 	}
 	switch name {

@@ -2,7 +2,6 @@ package process
 
 import (
 	"bytes"
-	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -84,9 +83,16 @@ func parseUID(status []byte) quantity.Optional[uint32] {
 func readCommand(path string) []string {
 	buf := make([]byte, commandSize)
 	n, err := readOnce(path, buf)
-	line := bytes.TrimRight(buf[:n], "\x00")
-	if err != nil || len(line) == 0 {
+	if err != nil {
 		return nil // a kernel thread or a zombie has none
+	}
+	return parseCommand(buf[:n])
+}
+
+func parseCommand(line []byte) []string {
+	line = bytes.TrimRight(line, "\x00")
+	if len(line) == 0 {
+		return nil
 	}
 	return strings.Split(string(line), "\x00")
 }
@@ -112,9 +118,17 @@ func podName(root, uid, hostname string) string {
 	if err != nil {
 		return short
 	}
+	if name := parseHostname(content); name != "" && name != hostname {
+		return name
+	}
+	return short
+}
+
+// parseHostname is the name in /etc/hostname, "" where it has none.
+func parseHostname(content []byte) string {
 	name := strings.TrimSpace(string(content))
-	if name == "" || name == hostname || strings.ContainsFunc(name, notInHostname) {
-		return short
+	if strings.ContainsFunc(name, notInHostname) {
+		return ""
 	}
 	return name
 }
@@ -129,7 +143,14 @@ func namespaceOf(root string, pid int) uint64 {
 	if err != nil {
 		return 0
 	}
-	var inode uint64
-	_, _ = fmt.Sscanf(link, "pid:[%d]", &inode)
+	return parseNamespace(link)
+}
+
+func parseNamespace(link string) uint64 {
+	number, ok := strings.CutPrefix(strings.TrimSuffix(link, "]"), "pid:[")
+	inode, err := strconv.ParseUint(number, 10, 64)
+	if !ok || err != nil {
+		return 0
+	}
 	return inode
 }

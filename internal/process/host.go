@@ -1,6 +1,7 @@
 package process
 
 import (
+	"math"
 	"os"
 	"time"
 
@@ -19,7 +20,7 @@ func (t *Table) Host(time.Time) Host {
 	if memory, err := fs.Meminfo(); err == nil {
 		host.MemoryTotal, host.MemoryUsed = memoryOf(memory)
 	}
-	if load, err := fs.LoadAvg(); err == nil {
+	if load, err := fs.LoadAvg(); err == nil && load.Load1 >= 0 && !math.IsInf(load.Load1, 1) {
 		host.Load = quantity.From(load.Load1, quantity.System)
 	}
 	return host
@@ -42,7 +43,7 @@ func (t *Table) ownName() string {
 // memoryOf counts as used what is not available to programs: page cache that can
 // be dropped is not used.
 func memoryOf(memory procfs.Meminfo) (total, used quantity.Optional[quantity.Bytes]) {
-	if memory.MemTotalBytes == nil {
+	if memory.MemTotalBytes == nil || *memory.MemTotalBytes > math.MaxInt64 {
 		return total, used
 	}
 	total = quantity.From(quantity.Bytes(*memory.MemTotalBytes), quantity.System)

@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"strconv"
 	"syscall"
+	"time"
 )
 
 // stat is what a tick needs of /proc/PID/stat.
@@ -26,6 +28,13 @@ type stat struct {
 // statSize holds a stat line with every field at its longest. A line that is cut
 // does no harm, as only the first 24 fields are needed.
 const statSize = 2048
+
+// More than any process has, and little enough that neither the time nor the bytes
+// overflow.
+const (
+	mostTicks = math.MaxInt64 / int64(time.Second/ticksPerSecond)
+	mostPages = math.MaxInt64 / (64 << 10) // of 64 KiB, the largest pages
+)
 
 var errMalformedStat = errors.New("malformed stat line")
 
@@ -89,7 +98,7 @@ func parseStat(line []byte) (stat, error) {
 			continue
 		}
 		value, err := strconv.ParseInt(string(word), 10, 64)
-		if err != nil || value < 0 {
+		if err != nil || value < 0 || field == 22 && value > mostTicks || field == 24 && value > mostPages {
 			return stat{}, errMalformedStat
 		}
 		switch field {

@@ -1,8 +1,10 @@
 package process
 
 import (
+	"os"
 	"strings"
 	"testing"
+	"time"
 
 	"vramscope/internal/quantity"
 )
@@ -30,6 +32,8 @@ func TestMalformedStatIsAnError(t *testing.T) {
 		strings.Replace("1 (x)"+statTail, "987654", "98765x", 1),
 		strings.Replace("1 (x)"+statTail, "987654", "-5", 1),
 		strings.Replace("1 (x)"+statTail, "987654", "99999999999999999999999", 1),
+		strings.Replace("1 (x)"+statTail, "987654", "9223372036854775807", 1),
+		strings.Replace("1 (x)"+statTail, " 2048 ", " 9223372036854775807 ", 1),
 	} {
 		if s, err := parseStat([]byte(line)); err == nil {
 			t.Errorf("%q gave %+v", line, s)
@@ -42,8 +46,12 @@ func FuzzStat(f *testing.F) {
 	f.Add([]byte("1 (a) b) S"))
 	f.Fuzz(func(t *testing.T, line []byte) {
 		s, err := parseStat(line)
-		if err == nil && (s.parent < 0 || s.resident < 0 || int64(s.start) < 0) {
-			t.Errorf("%q gave a negative figure: %+v", line, s)
+		if err != nil {
+			return
+		}
+		bytes, started := s.resident*int64(os.Getpagesize()), Started(time.Unix(0, 0), s.start)
+		if s.parent < 0 || s.resident < 0 || bytes < s.resident || started.Before(time.Unix(0, 0)) {
+			t.Errorf("%q: %+v: %d bytes, started %v", line, s, bytes, started)
 		}
 	})
 }

@@ -1,10 +1,7 @@
 package process
 
 import (
-	"bufio"
 	"errors"
-	"io"
-	"os"
 	"os/user"
 	"strconv"
 	"strings"
@@ -97,20 +94,20 @@ func (u *users) find(number string) (found *user.User, caught *panics.Caught, er
 
 // load reads the password file, where there is one.
 func (u *users) load() {
-	file, err := os.Open(u.passwd)
-	if err != nil {
-		return
+	content, err := ReadLimited(u.passwd, passwdSize)
+	if err == nil {
+		parsePasswd(string(content), u.names)
 	}
-	defer func() { _ = file.Close() }()
-	parsePasswd(file, u.names)
 }
+
+// passwdSize is how much is read of the password file: a hundred thousand users.
+const passwdSize = 16 << 20
 
 // parsePasswd adds the names of a password file to names; the first line of
 // a user ID wins, as in the C library. Malformed lines are skipped.
-func parsePasswd(r io.Reader, names map[uint32]string) {
-	lines := bufio.NewScanner(r)
-	for lines.Scan() {
-		fields := strings.SplitN(lines.Text(), ":", 4)
+func parsePasswd(content string, names map[uint32]string) {
+	for line := range strings.Lines(content) {
+		fields := strings.SplitN(line, ":", 4)
 		if len(fields) < 4 || fields[0] == "" {
 			continue
 		}
