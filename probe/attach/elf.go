@@ -5,7 +5,8 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"io"
+
+	"vramscope/internal/elffile"
 )
 
 // program is an ELF file mapped into a process, with the addresses of its symbols
@@ -15,7 +16,7 @@ type program struct {
 	symbols map[string]symbol
 	text    []mapping // its code
 	bias    uint64    // address in the process − address in the file
-	file    *elf.File
+	file    *elffile.File
 }
 
 type symbol struct {
@@ -23,12 +24,15 @@ type symbol struct {
 	data    bool   // a variable, not a function
 }
 
-var errOtherFile = errors.New("it is not the mapped file")
+var (
+	errOtherFile      = errors.New("it is not the mapped file")
+	errOtherProcessor = errors.New("it is for another processor")
+)
 
 // openProgram reads the symbols that a mapped file exports. At is the path to open,
 // path the process's own name for it.
 func openProgram(at, path string, maps []mapping) (*program, error) {
-	file, err := elf.Open(at)
+	file, err := elffile.Open(at)
 	if err != nil {
 		return nil, err
 	}
@@ -42,6 +46,9 @@ func openProgram(at, path string, maps []mapping) (*program, error) {
 func (p *program) close() error { return p.file.Close() }
 
 func (p *program) read(maps []mapping) error {
+	if !p.file.Native() {
+		return errOtherProcessor
+	}
 	placed := false
 	for _, m := range maps {
 		if m.path != p.path {
@@ -54,9 +61,10 @@ func (p *program) read(maps []mapping) error {
 			continue
 		}
 		// A segment is mapped from the start of its first page.
-		for _, segment := range p.file.Progs {
+		for i := range p.file.Segments {
+			segment := &p.file.Segments[i]
 			in := segment.Vaddr - segment.Off // the same for all bytes of a segment
-			if segment.Type == elf.PT_LOAD && segment.Off&^(pageSize-1) == m.offset && segment.Filesz > 0 {
+			if elf.ProgType(segment.Type) == elf.PT_LOAD && segment.Off&^(pageSize-1) == m.offset && segment.Filesz > 0 {
 				p.bias, placed = m.start-m.offset-in, true
 				break
 			}
@@ -65,16 +73,12 @@ func (p *program) read(maps []mapping) error {
 	if !placed || len(p.text) == 0 {
 		return errOtherFile
 	}
-	symbols, err := p.file.DynamicSymbols()
-	if err != nil && !errors.Is(err, elf.ErrNoSymbols) {
+	symbols, err := p.file.Symbols(symbolNames...)
+	if err != nil {
 		return err
 	}
-	for _, s := range symbols {
-		kind := elf.ST_TYPE(s.Info)
-		if s.Section == elf.SHN_UNDEF || kind != elf.STT_FUNC && kind != elf.STT_OBJECT {
-			continue
-		}
-		p.symbols[s.Name] = symbol{address: p.bias + s.Value, data: kind == elf.STT_OBJECT}
+	for name, s := range symbols {
+		p.symbols[name] = symbol{address: p.bias + s.Value, data: s.Data}
 	}
 	return nil
 }
@@ -95,18 +99,11 @@ func (p *program) has(name string) bool { return p.symbols[name].address != 0 }
 
 // bytesAt returns the file's bytes for an address in the process.
 func (p *program) bytesAt(address uint64, n int) ([]byte, error) {
-	in := address - p.bias
-	for _, segment := range p.file.Progs {
-		if segment.Type != elf.PT_LOAD || in < segment.Vaddr || in-segment.Vaddr+uint64(n) > segment.Filesz {
-			continue
-		}
-		content := make([]byte, n)
-		if _, err := segment.ReadAt(content, int64(in-segment.Vaddr)); err != nil && !errors.Is(err, io.EOF) {
-			return nil, err
-		}
-		return content, nil
+	content, err := p.file.At(address-p.bias, n)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", p.path, err)
 	}
-	return nil, fmt.Errorf("%s: %#x is not in the file", p.path, in)
+	return content, nil
 }
 
 // number is the value in the file of a variable of eight bytes.

@@ -44,6 +44,12 @@ var (
 	libraryNames = [...]string{"mmap", "__errno_location", "pthread_create", "pthread_detach"}
 )
 
+// symbolNames are all names that a file is asked for: a hostile file may export
+// millions of others.
+var symbolNames = slices.Concat(pythonNames[:], libraryNames[:], []string{
+	"Py_Main", "Py_BytesMain", "Py_Version", "_Py_MergeZeroLocalRefcount", "malloc",
+})
+
 // version is a version of Python; micro is -1 if unknown.
 type version struct{ major, minor, micro int }
 
@@ -90,7 +96,7 @@ func (a *Attacher) findPython(pid int, executable string, maps []mapping) (*pyth
 	for _, path := range pythonFiles(executable, maps) {
 		p, err := openProgram(a.reachable(pid, path, executable), path, maps)
 		if err != nil {
-			if path == executable {
+			if path == executable && (!errors.Is(err, errOtherProcessor) || !isPythonName(base(path))) {
 				continue // not an ELF file, or not mapped: not Python itself
 			}
 			return nil, err

@@ -1,16 +1,14 @@
 package preload
 
 import (
-	"bytes"
-	"debug/elf"
-	"errors"
 	"os"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"syscall"
 
 	"golang.org/x/sys/unix"
+
+	"vramscope/internal/elffile"
 )
 
 // Obstacle returns why the library cannot or should not be preloaded into a
@@ -20,15 +18,15 @@ func Obstacle(path string) string {
 	if why := secure(path); why != "" {
 		return why
 	}
-	file, err := elf.Open(path)
+	file, err := elffile.Open(path)
 	if err != nil {
 		return "" // the kernel reports a malformed program
 	}
 	defer func() { _ = file.Close() }() // read only
-	if file.Machine != machine() || file.Class != elf.ELFCLASS64 {
+	if !file.Native() {
 		return "it is for another processor (" + strings.TrimPrefix(file.Machine.String(), "EM_") + ")"
 	}
-	loader := interpreter(file)
+	loader := file.Interpreter()
 	switch {
 	case loader == "":
 		return "it is statically linked: there is no loader that would preload anything"
@@ -81,30 +79,6 @@ func Setuid(path string) string {
 	return ""
 }
 
-// machine returns the processor that this program was built for.
-func machine() elf.Machine {
-	if runtime.GOARCH == "arm64" {
-		return elf.EM_AARCH64
-	}
-	return elf.EM_X86_64
-}
-
-// interpreter returns the path of a program's loader, or "" if it is statically
-// linked.
-func interpreter(file *elf.File) string {
-	for _, p := range file.Progs {
-		if p.Type != elf.PT_INTERP || p.Filesz > 4096 {
-			continue
-		}
-		name := make([]byte, p.Filesz)
-		if _, err := p.ReadAt(name, 0); err != nil {
-			return ""
-		}
-		return string(bytes.TrimRight(name, "\x00"))
-	}
-	return ""
-}
-
 // sanitizers are recognised by a library that the program needs or a symbol that
 // it defines.
 var sanitizers = []struct{ name, library, symbol string }{
@@ -113,8 +87,8 @@ var sanitizers = []struct{ name, library, symbol string }{
 	{"MemorySanitizer", "msan", "__msan_init"},
 }
 
-func sanitizer(file *elf.File) string {
-	libraries, err := file.ImportedLibraries()
+func sanitizer(file *elffile.File) string {
+	libraries, err := file.Needed()
 	if err != nil {
 		return ""
 	}
@@ -125,15 +99,9 @@ func sanitizer(file *elf.File) string {
 			}
 		}
 	}
-	symbols, err := file.DynamicSymbols()
-	if err != nil && !errors.Is(err, elf.ErrNoSymbols) {
-		return ""
-	}
-	for _, symbol := range symbols {
-		for _, s := range sanitizers {
-			if symbol.Name == s.symbol {
-				return s.name
-			}
+	for _, s := range sanitizers {
+		if symbols, err := file.Symbols(s.symbol); err == nil && len(symbols) > 0 {
+			return s.name
 		}
 	}
 	return ""
