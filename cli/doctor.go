@@ -11,6 +11,7 @@ import (
 	"vramscope/cli/doctor"
 	"vramscope/cli/launch"
 	"vramscope/internal/text"
+	"vramscope/probe/preload"
 	"vramscope/sampler"
 	"vramscope/sampler/snapshot"
 )
@@ -62,7 +63,7 @@ func (p *program) report(src *sources, s *config.Settings, snap *snapshot.Snapsh
 		Terminal: isTerminal(p.stdout), Screen: p.hasScreen(), Output: p.stdout, Getenv: p.getenv,
 	}
 	box.Driver, box.Devices = src.driver.opened()
-	box.Cache, box.CacheErr = launch.Cache(p.getenv)
+	_, box.CacheErr = launch.Cache(p.getenv, func(cache string) (string, error) { return cache, preload.Usable(cache) })
 	if src.library != nil {
 		box.Missing = src.library.Capabilities()
 	}

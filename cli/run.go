@@ -51,8 +51,10 @@ use CUDA it does nothing. With --preload it goes into Python as well, with
 with a sanitizer or against musl run unchanged, without a probe: --verbose and
 vramscope doctor say why.
 
-The exit code is CMD's; 127 if CMD was not found, 126 if it cannot be run, 1 if
-the probe's files could not be written.`,
+Where the probe's files cannot be written, a line on standard error says so, and
+CMD is started without a probe.
+
+The exit code is CMD's; 127 if CMD was not found, 126 if it cannot be run.`,
 		Example: `  vramscope run -- python3 train.py --epochs 3
   vramscope run -- torchrun --nproc-per-node 8 train.py
   vramscope run -- ./simulation --steps 1000`,
@@ -79,36 +81,42 @@ the probe's files could not be written.`,
 }
 
 // become replaces this process by the command.
-func (p *program) become(command []string, f launch.Preloading, verbose bool) error {
+func (p *program) become(command []string, preloading launch.Preloading, verbose bool) error {
 	if err := p.noGlobalFlags("run"); err != nil {
 		return err
 	}
-	path, err := exec.LookPath(command[0])
-	// PATH may contain the working directory.
-	if err != nil && !errors.Is(err, exec.ErrDot) {
+	path, err := launch.Find(command[0])
+	if err != nil {
 		return notStarted(command[0], err)
 	}
-	directory, err := p.installProbe(launch.InstallAgent)
-	if err != nil {
-		return err
+	environ := os.Environ()
+	if launch.HasRoom() {
+		environ = p.withProbes(launch.Inspect(path, command), preloading, verbose)
+	} else {
+		p.warn("no probe: too few free file descriptors (ulimit -n)")
 	}
-	how := launch.Inspect(path, command)
-	if why := how.Refusal(); why != "" {
-		_, _ = fmt.Fprintf(p.stderr, "vramscope: no probe: %s\n", why) // without a reader the command is started all the same
-	} else if verbose {
-		_, _ = fmt.Fprintf(p.stderr, "vramscope: %s\n", how.Describe(directory)) // likewise
-	}
-	environ, err := p.withPreload(launch.WithSeccompFilters(launch.WithPythonPath(os.Environ(), directory)), &how, f, verbose)
-	if err != nil {
-		return err
-	}
-	launch.IgnoreAsBefore()
-	err = syscall.Exec(path, command, environ)
-	if errors.Is(err, syscall.ENOEXEC) {
-		// A script without an interpreter line is a shell's, as in execvp(3).
-		err = syscall.Exec("/bin/sh", append([]string{"/bin/sh", path}, command[1:]...), environ)
+	launch.AsInherited()
+	err = execute(path, command, environ)
+	if errors.Is(err, syscall.E2BIG) {
+		// The kernel limits arguments and environment together.
+		p.warn("no probe: the command's arguments and its environment have no room for it")
+		err = execute(path, command, os.Environ())
 	}
 	return notStarted(command[0], err)
+}
+
+func execute(path string, command, environ []string) error {
+	err := syscall.Exec(path, command, environ)
+	if errors.Is(err, syscall.ENOEXEC) {
+		// A script without an interpreter line is a shell's, as in execvp(3).
+		return syscall.Exec("/bin/sh", append([]string{"/bin/sh", path}, command[1:]...), environ)
+	}
+	return err
+}
+
+// warn writes a line to standard error. The command is started with and without a reader.
+func (p *program) warn(format string, args ...any) {
+	_, _ = fmt.Fprintf(p.stderr, "vramscope: %s\n", text.Clean(fmt.Sprintf(format, args...)))
 }
 
 func notStarted(name string, err error) error {
@@ -116,7 +124,7 @@ func notStarted(name string, err error) error {
 	if failed, ok := errors.AsType[*exec.Error](err); ok {
 		reason = failed.Err
 	}
-	if errors.Is(err, exec.ErrNotFound) || errors.Is(err, syscall.ENOENT) {
+	if errors.Is(err, syscall.ENOENT) {
 		code, reason = exitNotFound, errors.New("not found")
 	}
 	return &failure{code: code, err: err, message: text.Clean(fmt.Sprintf("run %s: %v", name, reason))}
@@ -138,12 +146,7 @@ func (p *program) noGlobalFlags(command string, taken ...string) error {
 
 // installProbe puts a probe's files where this user's programs find them.
 func (p *program) installProbe(install func(cache string) (string, error)) (string, error) {
-	cache, err := launch.Cache(p.getenv)
-	if err != nil {
-		return "", &failure{code: exitFailure, err: err, message: err.Error(),
-			advice: []string{"  XDG_CACHE_HOME=/tmp/mine vramscope run -- …   puts them there"}}
-	}
-	path, err := install(cache)
+	path, err := launch.Cache(p.getenv, install)
 	if err == nil {
 		return path, nil
 	}
@@ -154,26 +157,35 @@ func (p *program) installProbe(install func(cache string) (string, error)) (stri
 	return "", f
 }
 
-// withPreload puts the native probe into an environment if it can; --preload requires it.
-func (p *program) withPreload(environ []string, c *launch.Command, f launch.Preloading, verbose bool) ([]string, error) {
-	yes, why := f.Decide(c)
+// withProbes is the command's environment. Where a probe's files can be put nowhere,
+// the command is started without it.
+func (p *program) withProbes(c launch.Command, preloading launch.Preloading, verbose bool) []string {
+	directory, err := launch.Cache(p.getenv, launch.InstallAgent)
+	if err != nil {
+		p.warn("no probe: %v; XDG_CACHE_HOME=DIR puts its files into another directory", err)
+		return os.Environ()
+	}
+	if why := c.Refusal(); why != "" {
+		p.warn("no probe: %s", why)
+	} else if verbose {
+		p.warn("%s", c.Describe(directory))
+	}
+	environ := launch.WithSeccompFilters(launch.WithPythonPath(os.Environ(), directory))
+	yes, why := preloading.Decide(&c)
 	library := ""
 	if yes {
-		var err error
-		if library, err = p.installProbe(preload.Install); err != nil && f.Wanted {
-			return nil, err
-		} else if err != nil {
+		if library, err = launch.Cache(p.getenv, preload.Install); err != nil {
 			yes, why = false, err.Error()
 		}
 	}
-	switch {
-	case yes && verbose:
-		_, _ = fmt.Fprintf(p.stderr, "vramscope: %s is preloaded; it serves as soon as a GPU is used\n", text.Clean(library)) // without a reader the command is started all the same
-	case !yes && (verbose || f.Wanted):
-		_, _ = fmt.Fprintf(p.stderr, "vramscope: no native probe in %s: %s\n", text.Clean(c.Name), text.Clean(why)) // likewise
-	}
 	if !yes {
-		return environ, nil
+		if verbose || preloading.Wanted {
+			p.warn("no native probe in %s: %s", c.Name, why)
+		}
+		return environ
 	}
-	return launch.WithPreload(environ, library), nil
+	if verbose {
+		p.warn("%s is preloaded; it serves as soon as a GPU is used", library)
+	}
+	return launch.WithPreload(environ, library)
 }

@@ -32,8 +32,7 @@ type Box struct {
 	Problems []probe.Problem // probes that cannot be read
 	Attacher *attach.Attacher
 	Log      *action.Log
-	Cache    string // where the probes' files are kept
-	CacheErr error  // why there is no such place
+	CacheErr error // why the native probe's file can be put nowhere
 
 	Terminal bool // standard output is one
 	Screen   bool // it can show the monitor

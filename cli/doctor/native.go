@@ -17,9 +17,6 @@ func (b *Box) native() []finding {
 		return nil
 	}
 	err := b.CacheErr
-	if err == nil {
-		err = preload.Usable(b.Cache)
-	}
 	switch {
 	case errors.Is(err, preload.ErrNoLibrary):
 		return []finding{{verdict: neither, what: "native", text: err.Error()}}

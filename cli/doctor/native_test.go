@@ -56,7 +56,7 @@ func TestNativeNamesProgramsThatCanGetNoProbe(t *testing.T) {
 		"one that could have had it":       {[]snapshot.Process{row(os.Getpid(), 1)}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			b := Box{Cache: filepath.Dir(path), Snapshot: &snapshot.Snapshot{Rows: c.rows}}
+			b := Box{Snapshot: &snapshot.Snapshot{Rows: c.rows}}
 			found := b.native()
 			at := slices.IndexFunc(found, func(f finding) bool { return f.what == "PID "+strconv.Itoa(cmd.Process.Pid) })
 			if (at >= 0) != c.want || len(found) > 2 || found[0].verdict != works {
@@ -67,7 +67,7 @@ func TestNativeNamesProgramsThatCanGetNoProbe(t *testing.T) {
 			}
 		})
 	}
-	blank := Box{Cache: "/a blank", Snapshot: &snapshot.Snapshot{}}
+	blank := Box{CacheErr: preload.Usable("/a blank"), Snapshot: &snapshot.Snapshot{}}
 	if found := blank.native(); len(found) != 1 || found[0].verdict != fails || len(found[0].next) == 0 {
 		t.Errorf("where the library cannot be put it says %+v", found)
 	}

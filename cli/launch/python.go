@@ -1,28 +1,39 @@
 package launch
 
 import (
-	"errors"
+	"cmp"
 	"fmt"
+	"iter"
 	"path/filepath"
 	"strings"
 
+	"vramscope/internal/install"
 	"vramscope/probe/agent"
 )
 
-// ErrNoCache says that the user has no directory for the probes' files.
-var ErrNoCache = errors.New("there is no place for the probe's files: neither HOME nor XDG_CACHE_HOME is set")
-
-// Cache is the directory below which the probes' files are kept.
-func Cache(getenv func(string) string) (string, error) {
-	cache := getenv("XDG_CACHE_HOME")
-	if !filepath.IsAbs(cache) {
-		home := getenv("HOME")
-		if !filepath.IsAbs(home) {
-			return "", ErrNoCache
+// Caches are the directories below which the probes' files can be kept, the best first.
+func Caches(getenv func(string) string) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for base := range install.Bases(getenv, "XDG_CACHE_HOME", ".cache") {
+			if !yield(filepath.Join(base, "vramscope")) {
+				return
+			}
 		}
-		cache = filepath.Join(home, ".cache")
 	}
-	return filepath.Join(cache, "vramscope"), nil
+}
+
+// Cache is the first of them in which put succeeds, by what that returns; else the
+// first one's error.
+func Cache(getenv func(string) string, put func(cache string) (string, error)) (string, error) {
+	var failed error
+	for cache := range Caches(getenv) {
+		path, err := put(cache)
+		if err == nil {
+			return path, nil
+		}
+		failed = cmp.Or(failed, err)
+	}
+	return "", cmp.Or(failed, install.ErrNoHome)
 }
 
 // InstallAgent puts the Python probe below the cache. It returns PYTHONPATH's directory.

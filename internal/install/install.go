@@ -33,8 +33,12 @@ func Directory(path string, mode fs.FileMode) error {
 }
 
 // Below makes a directory in a cache, with the cache and its parents where there
-// are none, and returns its path. Only their owner can enter cache and directory.
+// are none, and returns its path. Only their owner can enter cache and directory,
+// and no other user can replace them.
 func Below(cache, name string) (string, error) {
+	if _, err := Trusted(cache); err != nil {
+		return "", err // before anything is made there
+	}
 	if err := os.MkdirAll(filepath.Dir(cache), 0o700); err != nil {
 		return "", err
 	}
@@ -44,7 +48,21 @@ func Below(cache, name string) (string, error) {
 			return "", err
 		}
 	}
-	return directory, nil
+	_, err := Trusted(directory) // a parent may have come meanwhile
+	return directory, err
+}
+
+// Shared makes a directory that every user can read, and that nobody else can
+// replace. Its parent must be there.
+func Shared(directory string) error {
+	if _, err := Trusted(directory); err != nil {
+		return err
+	}
+	if err := Directory(directory, 0o755); err != nil {
+		return err
+	}
+	_, err := Trusted(directory)
+	return err
 }
 
 // File writes a file unless it is there with the same content. It is written

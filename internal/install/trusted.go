@@ -12,60 +12,56 @@ import (
 
 // Trusted resolves the symbolic links in a directory's path, whose end need not be
 // there yet. It refuses a path of which another user can replace any part: programs
-// run by name what lies there. Every part must belong to root or this user, and
-// others must not be able to write there, unless it is sticky.
+// run by name what lies there. Every directory and link on the way must belong to
+// root or this user, and others must not be able to write in the directories, unless
+// they are sticky. The path itself is then as safe as the resolved one.
 func Trusted(path string) (string, error) {
 	return trusted(path, uint32(os.Geteuid()), uint32(os.Getegid()))
 }
 
 func trusted(path string, uid, gid uint32) (string, error) {
-	path, err := resolve(path)
+	absolute, err := filepath.Abs(path)
 	if err != nil {
 		return "", err
 	}
-	for _, at := range upTo(path) {
-		info, err := os.Lstat(at)
+	done, names := "/", parts(absolute)
+	for links := 0; ; names = names[1:] {
+		info, err := os.Lstat(done)
 		if errors.Is(err, fs.ErrNotExist) {
-			return path, nil // who makes it calls Trusted again: a sticky directory is everybody's
+			// Whoever makes it calls Trusted again: in a sticky directory anybody can.
+			return filepath.Join(done, filepath.Join(names...)), nil
 		}
 		if err != nil {
 			return "", err
 		}
 		if reason := replaceable(info, uid, gid); reason != "" {
-			return "", fmt.Errorf("files in %s could be replaced, since %s %s", path, at, reason)
+			return "", fmt.Errorf("files in %s could be replaced, since %s %s", path, done, reason)
 		}
-	}
-	return path, nil
-}
-
-// resolve follows the symbolic links in the part of a path that is there.
-func resolve(path string) (string, error) {
-	path, err := filepath.Abs(path)
-	if err != nil {
-		return "", err
-	}
-	below := ""
-	for at := path; ; at = filepath.Dir(at) {
-		found, err := filepath.EvalSymlinks(at)
-		if err == nil {
-			return filepath.Join(found, below), nil
+		if info.Mode()&fs.ModeSymlink != 0 {
+			target, err := os.Readlink(done)
+			if links++; err != nil || links > mostLinks {
+				return "", fmt.Errorf("%s: %w", path, errors.Join(err, syscall.ELOOP))
+			}
+			if done = filepath.Dir(done); filepath.IsAbs(target) {
+				done = "/"
+			}
+			names = append(append([]string{""}, parts(target)...), names...)
 		}
-		if _, link := os.Lstat(at); link == nil || !errors.Is(err, fs.ErrNotExist) || at == filepath.Dir(at) {
-			return "", err // a link that leads nowhere, for example
+		if len(names) == 0 {
+			return done, nil
 		}
-		below = filepath.Join(filepath.Base(at), below)
+		done = filepath.Join(done, names[0])
 	}
 }
 
-// upTo is a path's directories, from the root, and the path.
-func upTo(path string) []string {
-	if path == filepath.Dir(path) {
-		return []string{path}
-	}
-	return append(upTo(filepath.Dir(path)), path)
+// mostLinks is the kernel's limit on symbolic links in a path.
+const mostLinks = 40
+
+func parts(path string) []string {
+	return strings.FieldsFunc(path, func(r rune) bool { return r == '/' })
 }
 
-// replaceable says why another user could replace what is in a directory; "": nobody can.
+// replaceable says why another user could replace a link or what is in a directory; "": nobody can.
 func replaceable(info fs.FileInfo, uid, gid uint32) string {
 	owner, ok := info.Sys().(*syscall.Stat_t)
 	writable := info.Mode().Perm() & 0o022
@@ -75,9 +71,9 @@ func replaceable(info fs.FileInfo, uid, gid uint32) string {
 		writable = 0
 	}
 	switch {
-	case !ok || owner.Uid != uid && owner.Uid != 0 && !(owner.Uid == overflow && inUserNamespace()):
+	case !ok, owner.Uid != uid && owner.Uid != 0 && (owner.Uid != overflow || !inUserNamespace()):
 		return "belongs to another user"
-	case writable != 0 && info.Mode()&fs.ModeSticky == 0:
+	case writable != 0 && info.Mode()&(fs.ModeSticky|fs.ModeSymlink) == 0:
 		return fmt.Sprintf("can be written by others (mode %04o): chmod go-w it", info.Mode().Perm())
 	default:
 		return ""

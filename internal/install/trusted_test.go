@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 )
 
@@ -30,11 +31,38 @@ func TestReplaceablePathIsRefused(t *testing.T) {
 			}
 		}
 	}
-	if err := os.Symlink("/nowhere/at/all", base+"/dangling"); err != nil {
+	if err := os.Symlink("loop", base+"/loop"); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := trusted(base+"/dangling/x", uid, gid); err == nil {
-		t.Error("a link that leads nowhere is trusted")
+	if _, err := trusted(base+"/loop", uid, gid); !errors.Is(err, syscall.ELOOP) {
+		t.Errorf("a link to itself: %v", err)
+	}
+	if err := os.Symlink("../base/./x", base+"/up"); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := trusted(base+"/up/y", uid, gid); err != nil || got != filepath.Dir(base)+"/base/x/y" {
+		t.Errorf("a link with dots: %q, %v", got, err)
+	}
+}
+
+// TestAnotherUsersLinkIsRefused: in /tmp anybody can make one.
+func TestAnotherUsersLinkIsRefused(t *testing.T) {
+	base := t.TempDir()
+	link := filepath.Join(base, "link")
+	if err := errors.Join(os.Chmod(base, 0o777|os.ModeSticky), os.Symlink("/", link)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Trusted(link); err != nil {
+		t.Errorf("one's own link: %v", err)
+	}
+	if os.Geteuid() != 0 {
+		t.Skip("only root can make another user's link")
+	}
+	if err := os.Lchown(link, 12345, 12345); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Trusted(link); err == nil || !strings.Contains(err.Error(), link+" belongs to another user") {
+		t.Errorf("another user's link: %v", err)
 	}
 }
 

@@ -51,7 +51,7 @@ func Install(cache string) (string, error) {
 // InstallShared writes the agent to a directory that every user can read, as in
 // a container image.
 func InstallShared(directory string) error {
-	if err := install.Directory(directory, 0o755); err != nil {
+	if err := install.Shared(directory); err != nil {
 		return fmt.Errorf("make the directory of the Python probe: %w", err)
 	}
 	return write(directory, 0o644)

@@ -51,7 +51,7 @@ func InstallShared(directory string) (string, error) {
 	if err := preloadable(filepath.Join(directory, FileName)); err != nil {
 		return "", err
 	}
-	if err := install.Directory(directory, 0o755); err != nil {
+	if err := install.Shared(directory); err != nil {
 		return "", fmt.Errorf("make the directory of the native probe: %w", err)
 	}
 	return put(directory, 0o644)
@@ -62,10 +62,11 @@ func Usable(cache string) error {
 	if err := preloadable(filepath.Join(cache, directoryName(), FileName)); err != nil {
 		return err
 	}
-	for !exists(cache) && cache != filepath.Dir(cache) {
-		cache = filepath.Dir(cache)
+	existing, err := install.Possible(cache)
+	if err != nil {
+		return err
 	}
-	return runnable(cache)
+	return runnable(existing)
 }
 
 func exists(path string) bool {

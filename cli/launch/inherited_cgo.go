@@ -1,0 +1,53 @@
+//go:build linux && cgo
+
+package launch
+
+/*
+#include <fcntl.h>
+#include <signal.h>
+
+static unsigned long long ignored;
+static int closed;
+
+// Go's runtime installs handlers of its own before any of Go runs, and so
+// forgets which signals the program was started to ignore (but for SIGHUP and
+// SIGINT). It opens /dev/null for a standard descriptor that is closed. This
+// runs before the runtime does.
+__attribute__((constructor)) static void note_inherited(void)
+{
+	for (int number = 1; number <= 64; number++) {
+		struct sigaction action;
+		if (sigaction(number, NULL, &action) == 0 && action.sa_handler == SIG_IGN)
+			ignored |= 1ULL << (number - 1);
+	}
+	for (int descriptor = 0; descriptor <= 2; descriptor++)
+		if (fcntl(descriptor, F_GETFD) < 0)
+			closed |= 1 << descriptor;
+}
+
+static unsigned long long ignored_at_start(void) { return ignored; }
+static int closed_at_start(void) { return closed; }
+*/
+import "C"
+
+import (
+	"os/signal"
+	"syscall"
+)
+
+// AsInherited prepares the exec of a command: it ignores the signals that this
+// program was started to ignore ("nohup", a job in the background of a script), and
+// has no standard descriptor that this program did not have.
+func AsInherited() {
+	ignored, closed := uint64(C.ignored_at_start()), int(C.closed_at_start())
+	for number := 1; number <= 64; number++ {
+		if ignored&(1<<(number-1)) != 0 {
+			signal.Ignore(syscall.Signal(number))
+		}
+	}
+	for descriptor := range 3 {
+		if closed&(1<<descriptor) != 0 {
+			syscall.CloseOnExec(descriptor)
+		}
+	}
+}

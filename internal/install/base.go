@@ -1,0 +1,104 @@
+package install
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"iter"
+	"os"
+	"os/user"
+	"path/filepath"
+	"strconv"
+
+	"golang.org/x/sys/unix"
+)
+
+// Bases are the places for a base directory of this user, the best first: $variable,
+// then below $HOME, then below the home directory that the password database names.
+// The last is there for root under sudo -E, whose HOME is another user's, and for
+// services, which have none.
+// Source: https://specifications.freedesktop.org/basedir-spec/latest/
+func Bases(getenv func(string) string, variable, below string) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		if base := getenv(variable); filepath.IsAbs(base) && !yield(filepath.Clean(base)) {
+			return
+		}
+		home := getenv("HOME")
+		if filepath.IsAbs(home) && !yield(filepath.Join(home, below)) {
+			return
+		}
+		// A directory service may take its time: it is asked last.
+		account, err := user.LookupId(strconv.Itoa(os.Geteuid()))
+		if err == nil && filepath.IsAbs(account.HomeDir) && filepath.Clean(account.HomeDir) != filepath.Clean(home) {
+			yield(filepath.Join(account.HomeDir, below))
+		}
+	}
+}
+
+// ErrNoHome says that nothing names a directory of this user.
+var ErrNoHome = errors.New("HOME is not set, and the password database names no home directory")
+
+// Own is the first of the bases in which this user, and not another one, would make
+// files; else the first. Under sudo -E root leaves no files in the user's home.
+func Own(bases iter.Seq[string]) (string, error) {
+	first := ""
+	for base := range bases {
+		if first == "" {
+			first = base
+		}
+		if owner, err := owner(existing(base)); err == nil && owner == uint32(os.Geteuid()) {
+			return base, nil
+		}
+	}
+	if first == "" {
+		return "", ErrNoHome
+	}
+	return first, nil
+}
+
+// existing is the part of a path that is there.
+func existing(path string) string {
+	for path != filepath.Dir(path) {
+		if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
+			return path
+		}
+		path = filepath.Dir(path)
+	}
+	return path
+}
+
+func owner(path string) (uint32, error) {
+	var st unix.Stat_t
+	err := unix.Stat(path, &st)
+	return st.Uid, err
+}
+
+// Possible is the part of a cache's path that is there. It refuses a cache in which
+// Below could make nothing.
+func Possible(cache string) (string, error) {
+	path, err := Trusted(cache)
+	if err != nil {
+		return "", err
+	}
+	path = existing(path)
+	return path, Writable(path)
+}
+
+// Writable is nil where files can be made in a directory and hold something.
+func Writable(directory string) error {
+	if err := unix.Faccessat(unix.AT_FDCWD, directory, unix.W_OK|unix.X_OK, unix.AT_EACCESS); err != nil {
+		return fmt.Errorf("%s: %w", directory, err)
+	}
+	var fs unix.Statfs_t
+	if unix.Statfs(directory, &fs) != nil || fs.Blocks == 0 {
+		return nil // unknown
+	}
+	free := fs.Bavail
+	if os.Geteuid() == 0 {
+		free = fs.Bfree
+	}
+	if free == 0 || fs.Files > 0 && fs.Ffree == 0 {
+		return fmt.Errorf("%s: %w", directory, unix.ENOSPC)
+	}
+	return nil
+}
