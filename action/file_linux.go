@@ -1,6 +1,7 @@
 package action
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -9,6 +10,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"vramscope/internal/install"
 )
 
 // appendLine appends a line in one write: other vramscopes may append too. The
@@ -70,24 +73,30 @@ func checkLog(directory string) error {
 	case err != nil:
 		return fmt.Errorf("%s: %w", filepath.Join(directory, LogName), err)
 	default:
-		return checkFile(filepath.Join(directory, LogName), &stat)
+		return cmp.Or(checkFile(filepath.Join(directory, LogName), &stat), install.Room(reach(dir), directory))
 	}
 }
 
 // errCanBeMade says that a directory is not there, and could be made.
 var errCanBeMade = errors.New("not there yet")
 
-// writable reports whether names can be made in a directory.
+// writable is nil where names can be made in a directory, and a file can hold something.
 func writable(dir int, path string) error {
-	if err := unix.Faccessat(unix.AT_FDCWD, fmt.Sprintf("/proc/self/fd/%d", dir), unix.W_OK|unix.X_OK, unix.AT_EACCESS); err != nil {
+	if err := unix.Faccessat(unix.AT_FDCWD, reach(dir), unix.W_OK|unix.X_OK, unix.AT_EACCESS); err != nil {
 		return fmt.Errorf("%s: %w", path, err)
 	}
-	return nil
+	return install.Room(reach(dir), path)
 }
+
+// reach is a path to what a descriptor is open for.
+func reach(dir int) string { return fmt.Sprintf("/proc/self/fd/%d", dir) }
 
 // openDirectory opens a directory for its names; where it is not there it makes
 // it, or says that it could. It follows no symbolic link but root's: see resolve.
 func openDirectory(path string, make bool) (int, error) {
+	if path == "" {
+		return -1, install.ErrNoHome
+	}
 	if !filepath.IsAbs(path) {
 		return -1, fmt.Errorf("%s is not an absolute path", path)
 	}

@@ -64,6 +64,9 @@ func manPage(root *cobra.Command) string {
 	r.line(".TP")
 	r.line(".B NO_COLOR")
 	r.text("Turns colours off, whatever its value.")
+	r.line(".TP")
+	r.line(".B HOME")
+	r.text("Where it is not set, or another user's (sudo -E), the home directory that the password database names.")
 	r.section("Files")
 	for _, f := range [][2]string{
 		{"$XDG_STATE_HOME/vramscope", "the audit log of flushes, attaches and signals (audit.log), and the snapshots that the key w writes; by default in ~/.local/state"},

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"syscall"
@@ -160,5 +161,24 @@ func TestRunKeepsStandardDescriptorsClosed(t *testing.T) {
 	}
 	if plain, run := shell(`sh -c "$LOOK"`), shell(`"$0" run -- sh -c "$LOOK"`); plain != run {
 		t.Errorf("without vramscope run %q are open, with it %q", plain, run)
+	}
+}
+
+// TestDoctorNoticesAFullDisk: where the audit log, and the native probe's file, find no room.
+func TestDoctorNoticesAFullDisk(t *testing.T) {
+	full := t.TempDir()
+	cmd := script([]string{"HOME=" + full, "XDG_STATE_HOME=", "FULL=" + full, "XDG_CONFIG_HOME=" + t.TempDir(), "LC_ALL=C.UTF-8"},
+		`mount -t tmpfs -o size=64k none "$FULL" || exit 77; head -c 1000000 /dev/zero >"$FULL/file" 2>/dev/null; exec "$0" doctor`)
+	cmd.SysProcAttr = &syscall.SysProcAttr{
+		Cloneflags:  syscall.CLONE_NEWUSER | syscall.CLONE_NEWNS,
+		UidMappings: []syscall.SysProcIDMap{{HostID: os.Getuid(), Size: 1}},
+		GidMappings: []syscall.SysProcIDMap{{HostID: os.Getgid(), Size: 1}},
+	}
+	out, err := cmd.CombinedOutput()
+	if exit, ok := errors.AsType[*exec.ExitError](err); !ok && err != nil || ok && exit.ExitCode() == 77 {
+		t.Skipf("no tmpfs can be mounted here: %v, %s", err, out)
+	}
+	if !regexp.MustCompile(`no  audit log +` + full + `[^\n]*no space left`).Match(out) {
+		t.Errorf("it says\n%s", out)
 	}
 }

@@ -9,16 +9,18 @@ import (
 	"path/filepath"
 	"strconv"
 
-	"github.com/adrg/xdg"
-
+	"vramscope/internal/install"
 	"vramscope/sampler/snapshot"
 	"vramscope/schema"
 )
 
-// stateHome is $XDG_STATE_HOME/vramscope.
+// stateHome is $XDG_STATE_HOME/vramscope, "" where this user has no directory.
 func stateHome() string {
-	xdg.Reload() // the package reads the environment when the program starts, before a test can set it
-	return filepath.Join(xdg.StateHome, "vramscope")
+	base, err := install.Own(install.Bases(os.Getenv, "XDG_STATE_HOME", ".local/state"))
+	if err != nil {
+		return ""
+	}
+	return filepath.Join(base, "vramscope")
 }
 
 // saveSnapshot writes a snapshot as once --format json does, to a file named for
@@ -29,6 +31,9 @@ func saveSnapshot(directory string, snap *snapshot.Snapshot) (path string, err e
 			err = fmt.Errorf("snapshot not saved: %w: %s", withoutPath(err), directory)
 		}
 	}()
+	if directory == "" {
+		return "", install.ErrNoHome
+	}
 	content, err := schema.Encode(schema.Of(snap))
 	if err != nil {
 		return "", err

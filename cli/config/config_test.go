@@ -1,6 +1,7 @@
 package config
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -97,5 +98,51 @@ func TestThresholds(t *testing.T) {
 	s.LowMemory = 0
 	if got := s.Thresholds(); got.LowMemoryFraction >= 0 {
 		t.Errorf("switched off: %+v; only a negative fraction is off, 0 is the default", got)
+	}
+}
+
+// TestLibraryNeedsASafeFile: nvml_library is code that this program loads.
+func TestLibraryNeedsASafeFile(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "config.toml")
+	for _, c := range []struct {
+		content string
+		mode    os.FileMode
+		want    string
+	}{
+		{`nvml_library = "/x.so"`, 0o644, ""},
+		{`nvml_library = "/x.so"`, 0o666, "nvml_library: " + path + " is not safe from other users"},
+		{`nvml_library = ""`, 0o666, ""},
+		{`theme = "mono"`, 0o666, ""},
+	} {
+		if err := errors.Join(os.WriteFile(path, []byte(c.content), 0o600), os.Chmod(path, c.mode)); err != nil {
+			t.Fatal(err)
+		}
+		s := Defaults()
+		if err := s.Load(path); (err == nil) != (c.want == "") || err != nil && !strings.HasPrefix(err.Error(), c.want) {
+			t.Errorf("%s, %v: %v", c.content, c.mode, err)
+		}
+	}
+}
+
+// TestAnotherUsersConfigurationIsNotRead: as under sudo -E.
+func TestAnotherUsersConfigurationIsNotRead(t *testing.T) {
+	theirs, own := t.TempDir(), t.TempDir()
+	file := filepath.Join(theirs, Name)
+	if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o700), os.WriteFile(file, nil, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("XDG_CONFIG_HOME", theirs)
+	t.Setenv("HOME", own)
+	if got := Path(); got != file {
+		t.Errorf("one's own: %s", got)
+	}
+	if os.Geteuid() != 0 {
+		t.Skip("only root can make another user's directory")
+	}
+	if err := os.Chown(theirs, 12345, 12345); err != nil {
+		t.Fatal(err)
+	}
+	if got := Path(); got != filepath.Join(own, ".config", Name) {
+		t.Errorf("another user's: %s", got)
 	}
 }

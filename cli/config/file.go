@@ -14,6 +14,7 @@ import (
 	"github.com/pelletier/go-toml/v2"
 	"github.com/pelletier/go-toml/v2/unstable"
 
+	"vramscope/internal/install"
 	"vramscope/internal/text"
 )
 
@@ -33,13 +34,20 @@ func refuse(format string, args ...any) *Error {
 }
 
 // Path is the file that is read where --config names none: the first one in
-// $XDG_CONFIG_HOME and $XDG_CONFIG_DIRS or, without any, where it would be.
+// $XDG_CONFIG_HOME and $XDG_CONFIG_DIRS or, without any, where it would be. Under
+// sudo -E it is not another user's.
 func Path() string {
 	xdg.Reload() // the package reads the environment when the program starts, before a test can set it
-	if path, err := xdg.SearchConfigFile(Name); err == nil {
-		return path
+	directories := xdg.ConfigDirs
+	if own, err := install.Own(install.Bases(os.Getenv, "XDG_CONFIG_HOME", ".config")); err == nil {
+		directories = append([]string{own}, directories...)
 	}
-	return filepath.Join(xdg.ConfigHome, Name)
+	for _, directory := range directories {
+		if _, err := os.Stat(filepath.Join(directory, Name)); err == nil {
+			return filepath.Join(directory, Name)
+		}
+	}
+	return filepath.Join(directories[0], Name)
 }
 
 // Load applies the configuration file. One that the user has named must be
@@ -49,6 +57,7 @@ func (s *Settings) Load(named string) error {
 	if path == "" {
 		path = Path()
 	}
+	library := s.Library
 	content, err := os.ReadFile(path)
 	if named == "" && errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -56,7 +65,15 @@ func (s *Settings) Load(named string) error {
 	if err != nil {
 		return refuse("configuration file: %v", err)
 	}
-	return s.parse(path, content)
+	if err := s.parse(path, content); err != nil {
+		return err
+	}
+	if s.Library != library { // code that this program loads
+		if _, err := install.Trusted(path); err != nil {
+			return refuse("nvml_library: %v", err)
+		}
+	}
+	return nil
 }
 
 // Parse applies a file's content. A key that is not known, and a value

@@ -81,24 +81,25 @@ func Possible(cache string) (string, error) {
 		return "", err
 	}
 	path = existing(path)
-	return path, Writable(path)
+	if err := unix.Faccessat(unix.AT_FDCWD, path, unix.W_OK|unix.X_OK, unix.AT_EACCESS); err != nil {
+		return "", fmt.Errorf("%s: %w", path, err)
+	}
+	return path, Room(path, path)
 }
 
-// Writable is nil where files can be made in a directory and hold something.
-func Writable(directory string) error {
-	if err := unix.Faccessat(unix.AT_FDCWD, directory, unix.W_OK|unix.X_OK, unix.AT_EACCESS); err != nil {
-		return fmt.Errorf("%s: %w", directory, err)
-	}
+// Room is nil where a file in a directory can hold something, as far as that is
+// known: quotas are not. The name is the directory's in the error.
+func Room(directory, name string) error {
 	var fs unix.Statfs_t
 	if unix.Statfs(directory, &fs) != nil || fs.Blocks == 0 {
-		return nil // unknown
+		return nil
 	}
 	free := fs.Bavail
 	if os.Geteuid() == 0 {
 		free = fs.Bfree
 	}
 	if free == 0 || fs.Files > 0 && fs.Ffree == 0 {
-		return fmt.Errorf("%s: %w", directory, unix.ENOSPC)
+		return fmt.Errorf("%s: %w", name, unix.ENOSPC)
 	}
 	return nil
 }

@@ -35,7 +35,7 @@ func trusted(path string, uid, gid uint32) (string, error) {
 			return "", err
 		}
 		if reason := replaceable(info, uid, gid); reason != "" {
-			return "", fmt.Errorf("files in %s could be replaced, since %s %s", path, done, reason)
+			return "", fmt.Errorf("%s is not safe from other users: %s %s", path, done, reason)
 		}
 		if info.Mode()&fs.ModeSymlink != 0 {
 			target, err := os.Readlink(done)
