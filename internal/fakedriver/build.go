@@ -33,7 +33,7 @@ const (
 // ErrNoCompiler is returned where there is no C compiler.
 var ErrNoCompiler = errors.New("no C compiler: install gcc or clang, or set CC")
 
-//go:embed state/*.c state/*.h nvml/*.c nvml/*.h cuda/*.c cuda/*.h idle/*.c
+//go:embed state/*.c state/*.h nvml/*.c nvml/*.h cuda/*.c cuda/*.h cudart/*.c cudart/*.h idle/*.c
 var sources embed.FS
 
 // Build compiles the driver, once for all tests of this user, and returns the path
@@ -89,9 +89,9 @@ func Compile(variant Variant) (string, error) {
 func CUDA(library string) string { return filepath.Join(filepath.Dir(library), "libcuda.so.1") }
 
 // Environment is added to os.Environ() for a program to find the library and its
-// state.
-func Environment(library, state string) []string {
-	search := filepath.Dir(library)
+// state, and libraries in more directories.
+func Environment(library, state string, more ...string) []string {
+	search := strings.Join(append([]string{filepath.Dir(library)}, more...), ":")
 	if before := os.Getenv("LD_LIBRARY_PATH"); before != "" {
 		search += ":" + before
 	}
@@ -123,6 +123,7 @@ type product struct {
 	name, link string // link is another name for it, "" for none
 	flags      []string
 	sources    []string // folders of its .c files
+	libraries  []string // -l…
 }
 
 // compile makes products in one directory of the cache and returns the path of the
@@ -143,7 +144,7 @@ func compile(products ...product) (string, error) {
 	}
 	for i, p := range products {
 		products[i].flags = append([]string{"-std=gnu11", "-O2", "-Wall", "-Wextra", "-Werror"}, p.flags...)
-		fmt.Fprintf(sum, "%q %q %q %q %q\n", compiler, p.name, p.link, products[i].flags, p.sources)
+		fmt.Fprintf(sum, "%q %q %q %q %q %q\n", compiler, p.name, p.link, products[i].flags, p.sources, p.libraries)
 	}
 	directory := filepath.Join(cache, hex.EncodeToString(sum.Sum(nil)[:12]))
 	built := filepath.Join(directory, products[0].name)
@@ -184,6 +185,7 @@ func (p product) make(compiler, work string) error {
 		}
 		arguments = append(arguments, files...)
 	}
+	arguments = append(arguments, p.libraries...)
 	cmd := exec.CommandContext(ctx, compiler, arguments...)
 	cmd.Dir = work
 	if out, err := cmd.CombinedOutput(); err != nil {

@@ -118,3 +118,25 @@ func TestTheBinaryHasNoFakeDriver(t *testing.T) {
 		t.Error("vramscope imports the fake driver")
 	}
 }
+
+// importedFrom are the symbols that a program wants of a library, in a version that
+// is named as the library is.
+func importedFrom(t *testing.T, program, library string) map[string]bool {
+	t.Helper()
+	file, err := elf.Open(program)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	symbols, err := file.ImportedSymbols()
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := map[string]bool{}
+	for _, symbol := range symbols {
+		if symbol.Library == library && symbol.Version == library {
+			found[symbol.Name] = true
+		}
+	}
+	return found
+}

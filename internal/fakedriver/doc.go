@@ -7,7 +7,7 @@
 //	(a test rewrites it                            │    ↑ who holds how much (nvml/*.c)
 //	 while programs run)                           │  ledger
 //	                                               │    ↑ takes and frees (cuda/*.c)
-//	                                               └─ libcuda.so.1 ←── CUDA programs
+//	                                               └─ libcuda.so.1 ←── CUDA programs, libcudart.so (cudart/*.c)
 //
 // Start at State in state.go and Build in build.go. Build compiles both libraries
 // into one directory, where any unmodified NVML or CUDA program can load them. A
@@ -90,10 +90,17 @@
 // capture, graphs, sharing between processes, and cuGetProcAddress in both
 // versions; cuda/prototypes.h lists every call. There are no modules and no
 // kernels, so that launching a graph does nothing, and none of the private
-// tables of cuGetExportTable, without which NVIDIA's runtime library (cudart, PyTorch)
-// does not start. Copies check their addresses and move nothing. Hot calls
-// see a rewritten state file after one tick of the kernel's clock, all others
-// at once.
+// tables of cuGetExportTable, without which NVIDIA's runtime library does not
+// start. Copies check their addresses and move nothing. Hot calls see a
+// rewritten state file after one tick of the kernel's clock, all others at once.
+//
+// # The runtime API
+//
+// Programs that link libcudart (PyTorch, for one) get one of this package's own:
+// CompileRuntime. Its calls are the driver's, found through cuGetProcAddress as
+// NVIDIA's finds them, so that memory is real in the sense above; launching a
+// kernel does nothing. cudart/prototypes.h lists every call. A program with a
+// static cudart (CuPy) does not run.
 //
 // A process in another pid namespace is listed by the pid that the asking
 // process's namespace has for it, or, where that has none, by its own.

@@ -53,13 +53,6 @@ func TestVersionedMemory(t *testing.T) {
 	c.want("memory2 0 2", second)
 }
 
-func TestABoxHasNoNVLink(t *testing.T) {
-	t.Parallel()
-	c := startClient(t, fakedriver.Box(1, 0))
-	c.want("init", "0")
-	c.want("nvlink 0", "3 3 3 3") // NVML_ERROR_NOT_SUPPORTED
-}
-
 // Callers of the first two versions of this call pass a shorter struct than
 // nvml.h declares; whatever is written behind it is their memory.
 func TestBusIDsKeepToTheStructOfTheirVersion(t *testing.T) {

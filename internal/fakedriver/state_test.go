@@ -200,3 +200,10 @@ func TestKeysFollowTheState(t *testing.T) {
 		t.Fatal(err)
 	}
 }
+
+func TestABoxHasNoNVLink(t *testing.T) {
+	t.Parallel()
+	c := startClient(t, fakedriver.Box(1, 0))
+	c.want("init", "0")
+	c.want("nvlink 0", "3 3 3 3") // NVML_ERROR_NOT_SUPPORTED
+}
