@@ -205,6 +205,7 @@ func (f *File) Symbols(wanted ...string) (map[string]Symbol, error) {
 		return nil, err
 	}
 	found := make(map[string]Symbol)
+	content = content[min(elf.Sym64Size, len(content)):] // the first is empty
 	for ; len(content) >= elf.Sym64Size; content = content[elf.Sym64Size:] {
 		at, kind := uint64(binary.LittleEndian.Uint32(content)), elf.ST_TYPE(content[4])
 		section := elf.SectionIndex(binary.LittleEndian.Uint16(content[6:]))

@@ -26,7 +26,7 @@ type debugger struct {
 	cmd   *exec.Cmd
 	input io.WriteCloser
 	path  string // of its output
-	taken int    // how much of the output has been read
+	taken int64  // how much of the output has been read
 	turn  int
 	ended chan struct{}
 	nonce string // in the end marks, so that no output of the process looks like one
@@ -103,12 +103,12 @@ func (d *debugger) execute(commands ...string) (string, error) {
 	}
 	deadline := time.Now().Add(d.timeout)
 	for pause := 500 * time.Microsecond; ; pause = min(pause*2, 5*time.Millisecond) {
-		content, err := os.ReadFile(d.path)
+		text, err := d.untaken()
 		if err != nil {
 			return "", err
 		}
-		if before, _, ok := strings.Cut(string(content[min(d.taken, len(content)):]), mark); ok {
-			d.taken += len(before) + len(mark)
+		if before, _, ok := strings.Cut(text, mark); ok {
+			d.taken += int64(len(before) + len(mark))
 			return before, nil
 		}
 		select {
@@ -123,13 +123,28 @@ func (d *debugger) execute(commands ...string) (string, error) {
 	}
 }
 
+// outputSize limits gdb's answer to one request; a list of all threads has some
+// hundred KiB.
+const outputSize = 16 << 20
+
+// untaken is gdb's output that has not been returned yet.
+func (d *debugger) untaken() (string, error) {
+	file, err := os.Open(d.path)
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = file.Close() }() // only read
+	content, err := io.ReadAll(io.NewSectionReader(file, d.taken, outputSize))
+	return string(content), err
+}
+
 // exited is the error of a gdb that has exited by itself.
 func (d *debugger) exited() error {
-	content, err := os.ReadFile(d.path)
+	text, err := d.untaken()
 	if err != nil {
 		return errors.Join(errors.New("gdb has exited"), err)
 	}
-	return errors.New("gdb has exited: " + complaint(strings.ToValidUTF8(string(content[min(d.taken, len(content)):]), "")))
+	return errors.New("gdb has exited: " + complaint(strings.ToValidUTF8(text, "")))
 }
 
 // leave closes gdb's input, at whose end gdb detaches and exits. A gdb that hangs

@@ -32,24 +32,32 @@ func (a *Attacher) frozen(ctx context.Context, pid int) bool {
 	if err != nil {
 		return false
 	}
+	for _, path := range freezers(content) {
+		state, err := readProc(ctx, 4<<10, a.cgroups, path)
+		if err == nil && (strings.Contains(state, "frozen 1") || strings.HasPrefix(state, "FR")) {
+			return true
+		}
+	}
+	return false
+}
+
+// freezers are the files, below the mount point of cgroups, with the state of a
+// process's cgroups. Its path begins with /.. where it is outside this program's
+// cgroup namespace; no file is outside the mount point.
+func freezers(content string) []string {
+	var files []string
 	for line := range strings.Lines(content) {
 		fields := strings.SplitN(strings.TrimRight(line, "\n"), ":", 3) // number, controllers, path
 		if len(fields) != 3 {
 			continue
 		}
-		var paths []string
+		path := filepath.Join("/", fields[2])
 		switch fields[1] {
 		case "":
-			paths = []string{filepath.Join(fields[2], "cgroup.events"), filepath.Join("unified", fields[2], "cgroup.events")}
+			files = append(files, filepath.Join(path, "cgroup.events"), filepath.Join("/unified", path, "cgroup.events"))
 		case "freezer":
-			paths = []string{filepath.Join("freezer", fields[2], "freezer.state")}
-		}
-		for _, path := range paths {
-			state, err := readProc(ctx, 4<<10, a.cgroups, path)
-			if err == nil && (strings.Contains(state, "frozen 1") || strings.HasPrefix(state, "FR")) {
-				return true
-			}
+			files = append(files, filepath.Join("/freezer", path, "freezer.state"))
 		}
 	}
-	return false
+	return files
 }

@@ -184,9 +184,9 @@ func complaint(output string) string {
 
 var (
 	foundThread   = regexp.MustCompile(`(?m)^(?:\(gdb\) )*Thread (\d+) has target id '(?:process |LWP |.*\(LWP )(\d+)\)?'`)
-	mappedPage    = regexp.MustCompile(`page 0x([0-9a-f]+)`)
-	startedThread = regexp.MustCompile(`started ([0-9]+)\b`)
-	pythonRuns    = regexp.MustCompile(`runs ([0-9]+)\b`)
+	mappedPage    = regexp.MustCompile(`page (0x[0-9a-f]+)\b`)
+	startedThread = regexp.MustCompile(`started (0|[1-9][0-9]*)\b`)
+	pythonRuns    = regexp.MustCompile(`runs (0|[1-9][0-9]*)\b`)
 )
 
 // start makes the chosen thread map memory, writes the code there, starts the new
@@ -208,7 +208,7 @@ func (in *injection) start(number string) error {
 	if err != nil {
 		return err
 	}
-	if match := pythonRuns.FindStringSubmatch(output); match == nil || match[1] == "0" {
+	if runs, ok := numberAfter(pythonRuns, output); !ok || runs == 0 {
 		return errors.New("its Python is starting or ending; nothing was done")
 	}
 	output, err = in.execute(
@@ -221,11 +221,8 @@ func (in *injection) start(number string) error {
 	if err != nil {
 		return err
 	}
-	var page uint64
-	if match := mappedPage.FindStringSubmatch(output); match != nil {
-		page, err = strconv.ParseUint(match[1], 16, 64)
-	}
-	if err != nil || page == 0 || page%pageSize != 0 {
+	page, ok := numberAfter(mappedPage, output)
+	if !ok || page == 0 || page%pageSize != 0 {
 		return errors.New("no memory for the payload: " + complaint(output))
 	}
 	if err := in.write(page); err != nil {
@@ -240,14 +237,24 @@ func (in *injection) start(number string) error {
 	if err != nil {
 		return err
 	}
-	match := startedThread.FindStringSubmatch(output)
-	if match == nil {
+	code, ok := numberAfter(startedThread, output)
+	if !ok {
 		return errors.New("the process cannot start another thread: " + complaint(output))
 	}
-	if number, err := strconv.Atoi(match[1]); err != nil || number != 0 {
-		return fmt.Errorf("the process cannot start another thread: %w", syscall.Errno(number))
+	if code != 0 {
+		return fmt.Errorf("the process cannot start another thread: %w", syscall.Errno(code))
 	}
 	return nil
+}
+
+// numberAfter is the number that gdb has printed after a word, decimal or with 0x.
+func numberAfter(word *regexp.Regexp, output string) (uint64, bool) {
+	match := word.FindStringSubmatch(output)
+	if match == nil {
+		return 0, false
+	}
+	n, err := strconv.ParseUint(match[1], 0, 63)
+	return n, err == nil
 }
 
 func (in *injection) address(name string) uint64 { return in.plan.python.functions[name].address }

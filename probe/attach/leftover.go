@@ -70,7 +70,7 @@ func parseMark(name string) (m mark, ok bool) {
 		numbers[i] = n
 	}
 	m = mark{numbers[0], born{int(numbers[1]), numbers[2]}, born{int(numbers[3]), numbers[4]}}
-	return m, m.maker.pid > 0
+	return m, m.maker.pid > 0 && strings.HasPrefix(name, strings.TrimSuffix(m.pattern(), "*"))
 }
 
 // mayLive reports whether a process exists, or may exist.

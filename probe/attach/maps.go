@@ -1,7 +1,6 @@
 package attach
 
 import (
-	"slices"
 	"strconv"
 	"strings"
 )
@@ -61,8 +60,10 @@ func spaceBelow(all []mapping, pointer uint64) uint64 {
 // files returns the distinct files, by address.
 func files(all []mapping) []string {
 	var paths []string
+	seen := make(map[string]bool) // a process can have 65,530 mappings
 	for _, m := range all {
-		if m.path != "" && !slices.Contains(paths, m.path) {
+		if m.path != "" && !seen[m.path] {
+			seen[m.path] = true
 			paths = append(paths, m.path)
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"vramscope/internal/process"
 	"vramscope/probe/agent"
 )
 
@@ -75,7 +76,7 @@ func (p *payload) started() bool {
 
 // failure is the payload's error in the process, or "".
 func (p *payload) failure() string {
-	content, err := os.ReadFile(filepath.Join(p.directory, failedName))
+	content, err := process.ReadLimited(filepath.Join(p.directory, failedName), 4<<10)
 	if err != nil {
 		return ""
 	}

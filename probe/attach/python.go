@@ -238,16 +238,28 @@ func versionInName(name string) (version, bool) {
 		return version{}, false
 	}
 	rest, _, _ = strings.Cut(rest, ".so")
-	major, minor, ok := strings.Cut(strings.TrimRight(rest, "mdt"), ".")
+	numbers, ok := numbersOf(strings.TrimRight(rest, "mdt"), 2)
 	if !ok {
 		return version{}, false
 	}
-	first, err1 := strconv.Atoi(major)
-	second, err2 := strconv.Atoi(minor)
-	if err1 != nil || err2 != nil {
-		return version{}, false
+	return version{numbers[0], numbers[1], -1}, true
+}
+
+// numbersOf reads n numbers with dots between them.
+func numbersOf(text string, n int) ([]int, bool) {
+	words := strings.Split(text, ".")
+	if len(words) != n {
+		return nil, false
 	}
-	return version{first, second, -1}, true
+	numbers := make([]int, n)
+	for i, word := range words {
+		number, err := strconv.ParseUint(word, 10, 16)
+		if err != nil {
+			return nil, false
+		}
+		numbers[i] = int(number)
+	}
+	return numbers, true
 }
 
 // askVersion runs the program for its version: "Python 3.9.18".
@@ -260,11 +272,16 @@ func askVersion(ctx context.Context, program string) (version, bool) {
 }
 
 func parseVersion(text string) (version, bool) {
-	var v version
-	if _, err := fmt.Sscanf(text, "Python %d.%d.%d", &v.major, &v.minor, &v.micro); err != nil {
+	rest, ok := strings.CutPrefix(text, "Python ")
+	// A pre-release is "3.15.0a1+".
+	if end := strings.IndexFunc(rest, func(r rune) bool { return r != '.' && (r < '0' || r > '9') }); end >= 0 {
+		rest = rest[:end]
+	}
+	numbers, whole := numbersOf(rest, 3)
+	if !ok || !whole {
 		return version{}, false
 	}
-	return v, true
+	return version{numbers[0], numbers[1], numbers[2]}, true
 }
 
 // runnable is the path to run a process's program by, or "". It is the program's

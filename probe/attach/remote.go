@@ -44,22 +44,31 @@ func (a *Attacher) checkRemoteExec(ctx context.Context, plan *Plan, info *proces
 // remoteForbidden returns how the start of the process disabled it, or "".
 // Source: https://docs.python.org/3.14/using/cmdline.html#envvar-PYTHON_DISABLE_REMOTE_DEBUG
 func (a *Attacher) remoteForbidden(ctx context.Context, info *process.Info) string {
-	for i, word := range info.Command {
-		option, ok := strings.CutPrefix(word, "-X")
-		if ok && option == "" && i+1 < len(info.Command) {
-			option = info.Command[i+1]
-		}
-		if option, _, _ = strings.Cut(option, "="); ok && option == "disable_remote_debug" {
-			return "it was started with -X disable_remote_debug"
-		}
-		if i > 0 && !strings.HasPrefix(word, "-") && !strings.HasPrefix(info.Command[i-1], "-X") && !strings.HasPrefix(info.Command[i-1], "-W") {
-			break // the script: its own arguments follow
-		}
+	if disables(info.Command) {
+		return "it was started with -X disable_remote_debug"
 	}
 	if a.variable(ctx, info.Identity.PID, "PYTHON_DISABLE_REMOTE_DEBUG") != "" {
 		return "it was started with PYTHON_DISABLE_REMOTE_DEBUG"
 	}
 	return ""
+}
+
+// disables reports whether a command line has -X disable_remote_debug for Python,
+// before the script.
+func disables(command []string) bool {
+	for i, word := range command {
+		option, ok := strings.CutPrefix(word, "-X")
+		if ok && option == "" && i+1 < len(command) {
+			option = command[i+1]
+		}
+		if option, _, _ = strings.Cut(option, "="); ok && option == "disable_remote_debug" {
+			return true
+		}
+		if i > 0 && !strings.HasPrefix(word, "-") && !strings.HasPrefix(command[i-1], "-X") && !strings.HasPrefix(command[i-1], "-W") {
+			return false // the script: its own arguments follow
+		}
+	}
+	return false
 }
 
 // variable is the value of an environment variable that a process was started
@@ -69,6 +78,11 @@ func (a *Attacher) variable(ctx context.Context, pid int, name string) string {
 	if err != nil {
 		return ""
 	}
+	return valueIn(content, name)
+}
+
+// valueIn is the first value of a variable in the content of an environ file.
+func valueIn(content, name string) string {
 	for variable := range strings.SplitSeq(content, "\x00") {
 		if value, ok := strings.CutPrefix(variable, name+"="); ok {
 			return value

@@ -93,8 +93,8 @@ var errMalformed = errors.New("malformed status")
 func parseStatus(content string) (status, error) {
 	s := status{}
 	var failed error
-	number := func(text string, base int) uint64 {
-		n, err := strconv.ParseUint(text, base, 64)
+	number := func(text string, base, bits int) uint64 {
+		n, err := strconv.ParseUint(text, base, bits)
 		failed = errors.Join(failed, err)
 		return n
 	}
@@ -109,21 +109,21 @@ func parseStatus(content string) (status, error) {
 			}
 			s.state = value[0]
 		case "TracerPid":
-			s.tracer = int(number(value, 10))
+			s.tracer = int(number(value, 10, 31))
 		case "Uid":
 			fields := strings.Fields(value)
 			if len(fields) != len(s.uids) {
 				return s, errMalformed
 			}
 			for i, field := range fields {
-				s.uids[i] = uint32(number(field, 10))
+				s.uids[i] = uint32(number(field, 10, 32))
 			}
 		case "CapEff":
-			s.caps = number(value, 16)
+			s.caps = number(value, 16, 64)
 		case "SigBlk":
-			s.blocked = number(value, 16)
+			s.blocked = number(value, 16, 64)
 		case "SigCgt":
-			s.caught = number(value, 16)
+			s.caught = number(value, 16, 64)
 		case "CoreDumping":
 			s.dumping = value == "1"
 			continue
@@ -134,10 +134,10 @@ func parseStatus(content string) (status, error) {
 			s.shadowStack = slices.Contains(strings.Fields(value), "shstk")
 			continue
 		case "Threads":
-			s.threads = int(number(value, 10))
+			s.threads = int(number(value, 10, 31))
 			continue
 		case "voluntary_ctxt_switches", "nonvoluntary_ctxt_switches":
-			s.switches += number(value, 10)
+			s.switches += number(value, 10, 64)
 			continue
 		default:
 			continue
