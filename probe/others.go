@@ -28,13 +28,13 @@ func (m *Monitor) findOthers() {
 		{"/run/user", "", directoryName}, {"/tmp", directoryName + "-", ""},
 	} {
 		for _, name := range namesIn(parent.path, parent.prefix) {
-			uid, err := strconv.ParseUint(strings.TrimPrefix(name, parent.prefix), 10, 32)
-			if err != nil || uint32(uid) == m.finder.uid || len(found) >= maxOthers {
+			uid, ok := parseUser(strings.TrimPrefix(name, parent.prefix))
+			if !ok || uid == m.finder.uid || len(found) >= maxOthers {
 				continue
 			}
 			path := filepath.Join(parent.path, name, parent.below)
-			if owner, ok := ownerAt(path); ok && owner == uint32(uid) {
-				found[path] = uint32(uid)
+			if owner, ok := ownerAt(path); ok && owner == uid {
+				found[path] = uid
 			}
 		}
 	}
@@ -49,6 +49,13 @@ func (m *Monitor) findOthers() {
 		m.others = found
 		m.scanNow()
 	}
+}
+
+// parseUser reads a user ID as Directories writes it. With leading zeros one user
+// could have many directories.
+func parseUser(text string) (uint32, bool) {
+	uid, err := strconv.ParseUint(text, 10, 32)
+	return uint32(uid), err == nil && strconv.FormatUint(uid, 10) == text
 }
 
 // namesIn lists the names in a directory that begin with prefix.

@@ -35,6 +35,7 @@ var (
 	errTooLarge   = errors.New("malformed ELF file: a table is too large")
 	errHeaderSize = errors.New("malformed ELF file: its headers have another size")
 	errNoNames    = errors.New("malformed ELF file: a table has no names")
+	errCompressed = errors.New("malformed ELF file: a table that is loaded is compressed")
 	errCut        = errors.New("malformed ELF file: it ends too early")
 )
 
@@ -182,6 +183,9 @@ func (f *File) section(kind elf.SectionType) (content, names []byte, err error) 
 			return nil, nil, errNoNames
 		}
 		text := &f.sections[s.Link]
+		if elf.SectionFlag(s.Flags|text.Flags)&elf.SHF_COMPRESSED != 0 {
+			return nil, nil, errCompressed
+		}
 		content, err = f.bytes(s.Off, s.Size, maxTable)
 		if err == nil {
 			names, err = f.bytes(text.Off, text.Size, maxTable)

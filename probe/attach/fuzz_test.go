@@ -80,6 +80,7 @@ func FuzzStatus(f *testing.F) {
 	f.Add(needed)
 	f.Add(strings.Replace(needed, "12", "9223372036854775808", 1) + "Threads:\t18446744073709551615\n")
 	f.Add(strings.Replace(needed, "\t2", "\t4294967296", 1))
+	f.Add(strings.Replace(needed, "State", "SigBlk", 1))
 	f.Add("202 0x1 0x189 0x0 0x0 0x0 0xffffffff 0x7ffe 0x7f11\n")
 	f.Fuzz(func(t *testing.T, content string) {
 		if s, err := parseStatus(content); err == nil {

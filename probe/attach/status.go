@@ -98,7 +98,7 @@ func parseStatus(content string) (status, error) {
 		failed = errors.Join(failed, err)
 		return n
 	}
-	seen := 0
+	seen := make(map[string]bool)
 	for line := range strings.Lines(content) {
 		key, value, _ := strings.Cut(strings.TrimRight(line, "\n"), ":")
 		value = strings.TrimSpace(value)
@@ -142,9 +142,9 @@ func parseStatus(content string) (status, error) {
 		default:
 			continue
 		}
-		seen++
+		seen[key] = true
 	}
-	if seen != 6 || failed != nil {
+	if len(seen) != 6 || failed != nil {
 		return s, errMalformed
 	}
 	return s, nil
