@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math"
 	"net"
 	"os"
 	"path/filepath"
@@ -227,12 +228,18 @@ func innerUID(proc string, pid int, uid uint32) int {
 // parseInnerUID reads lines of "inside outside count".
 func parseInnerUID(content string, uid uint32) int {
 	for line := range strings.Lines(content) {
-		var inside, outside, count uint32
-		if _, err := fmt.Sscan(line, &inside, &outside, &count); err != nil {
+		fields := strings.Fields(line)
+		if len(fields) != 3 {
 			continue
 		}
-		if uid >= outside && uid-outside < count {
-			return int(inside + uid - outside)
+		inside, err1 := strconv.ParseUint(fields[0], 10, 32)
+		outside, err2 := strconv.ParseUint(fields[1], 10, 32)
+		count, err3 := strconv.ParseUint(fields[2], 10, 32)
+		if err1 != nil || err2 != nil || err3 != nil || uint64(uid) < outside || uint64(uid)-outside >= count {
+			continue
+		}
+		if inner := inside + uint64(uid) - outside; inner <= math.MaxUint32 {
+			return int(inner)
 		}
 	}
 	return int(uid)

@@ -32,3 +32,24 @@ func TestDirectoryOfWrongOwnerIsIgnored(t *testing.T) {
 		t.Errorf("%s is not found", path)
 	}
 }
+
+// TestOneDirectoryForEachUser: a user who makes many directories that read as its
+// number fills no list.
+func TestOneDirectoryForEachUser(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("only root looks for other users' directories")
+	}
+	const stranger = 3999999998
+	path := "/tmp/vramscope-0" + strconv.Itoa(stranger)
+	if err := os.Mkdir(path, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.Remove(path) })
+	if err := os.Chown(path, stranger, stranger); err != nil {
+		t.Fatal(err)
+	}
+	m := NewMonitor(NewFinder(process.NewTable("/proc")), MonitorOptions{Directories: []string{t.TempDir()}})
+	if m.findOthers(); m.others[path] != 0 {
+		t.Errorf("%s counts as user %d's", path, m.others[path])
+	}
+}
