@@ -33,9 +33,6 @@ func Obstacle(path string) string {
 	case strings.Contains(filepath.Base(loader), "musl"):
 		return "its C library is musl, and the probe is made for glibc"
 	}
-	if name := missingCompanion(loader); name != "" {
-		return "its C library comes without " + name + ", which the probe needs"
-	}
 	if name := sanitizer(file); name != "" {
 		return "it was built with " + name + ", which wants to come first"
 	}

@@ -21,6 +21,9 @@ func TestLinkerFlags(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) { compare(t, program(t, "linked", flags...), "linked", "linear", nil) })
 	}
+	t.Run("LD_BIND_NOW", func(t *testing.T) {
+		compare(t, program(t, "dlsym"), "dlsym", "linear", []string{"LD_BIND_NOW=1"})
+	})
 }
 
 // TestUnseenContexts: for a context made current by calls that are not hooked, the

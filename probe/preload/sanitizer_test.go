@@ -18,7 +18,7 @@ import (
 // unitSources are the parts that need no driver and no socket.
 var unitSources = []string{
 	"testdata/units.c", "shim/ledger.c", "shim/json.c", "shim/text.c", "shim/vmm.c", "shim/pools.c", "shim/capture.c",
-	"shim/contexts.c", "shim/state.c",
+	"shim/contexts.c", "shim/state.c", "shim/lock.c",
 }
 
 // TestUnitsUnderSanitizers compares the ledger with a plain model, also under

@@ -43,12 +43,18 @@ unsigned long long process_start(void)
 	return start_of("/proc/self/stat");
 }
 
+/* 0: there is none. */
+static int file_info(int directory, const char *name, struct stat *info)
+{
+	return syscall(SYS_newfstatat, directory, name, info, AT_SYMLINK_NOFOLLOW) == 0; /* as descriptor_info */
+}
+
 /* A descriptor of a safe parent directory; -1: it is not safe. */
 static int open_parent(const char *path)
 {
 	struct stat info;
 	int parent = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	if (parent >= 0 && (fstat(parent, &info) != 0 || (info.st_uid != geteuid() && !(info.st_mode & S_ISVTX)))) {
+	if (parent >= 0 && (!descriptor_info(parent, &info) || (info.st_uid != geteuid() && !(info.st_mode & S_ISVTX)))) {
 		close(parent);
 		parent = -1;
 	}
@@ -65,7 +71,7 @@ static int open_directory(const char *parent_path, const char *name, int make)
 		(void)mkdirat(parent, name, 0700); /* if this failed, so does openat */
 	int directory = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 	close(parent);
-	if (directory >= 0 && (fstat(directory, &info) != 0 || info.st_uid != geteuid() || info.st_mode & 077)) {
+	if (directory >= 0 && (!descriptor_info(directory, &info) || info.st_uid != geteuid() || info.st_mode & 077)) {
 		close(directory);
 		directory = -1;
 	}
@@ -84,7 +90,7 @@ static int is_dead(int directory, const char *name)
 {
 	struct stat info;
 	struct sockaddr_un address;
-	if (fstatat(directory, name, &info, AT_SYMLINK_NOFOLLOW) != 0 || !S_ISSOCK(info.st_mode) || info.st_uid != geteuid())
+	if (!file_info(directory, name, &info) || !S_ISSOCK(info.st_mode) || info.st_uid != geteuid())
 		return 0;
 	int socket_ = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	reach(&address, directory, name);
@@ -108,7 +114,7 @@ static int is_stale(int directory, const char *name)
 	if (strcmp(again, name) != 0 || start_of(path) == start)
 		return 0;
 	/* The process may be in another pid namespace, or between bind and listen. */
-	return fstatat(directory, name, &info, AT_SYMLINK_NOFOLLOW) == 0 && time(NULL) - info.st_mtime > BINDING_SECONDS &&
+	return file_info(directory, name, &info) && time(NULL) - info.st_mtime > BINDING_SECONDS &&
 	       is_dead(directory, name);
 }
 
@@ -151,7 +157,7 @@ static int bind_in(struct address *address, const char *parent, const char *name
 		return 0;
 	tidy(directory);
 	int listener = listen_at(directory, address->name);
-	if (listener < 0 || fstatat(directory, address->name, &info, AT_SYMLINK_NOFOLLOW) != 0) {
+	if (listener < 0 || !file_info(directory, address->name, &info)) {
 		if (listener >= 0)
 			close(listener);
 		close(directory);
@@ -190,7 +196,7 @@ static int open_valid(const struct address *address)
 {
 	struct stat info;
 	int directory = open_directory(address->parent, address->child, 0);
-	if (directory >= 0 && (fstatat(directory, address->name, &info, AT_SYMLINK_NOFOLLOW) != 0 || info.st_ino != address->inode)) {
+	if (directory >= 0 && (!file_info(directory, address->name, &info) || info.st_ino != address->inode)) {
 		close(directory);
 		directory = -1;
 	}

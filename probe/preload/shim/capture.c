@@ -17,10 +17,10 @@ struct capture {
 };
 
 static struct {
-	pthread_mutex_t lock;
+	struct lock lock;
 	int running;
 	struct capture list[CAPTURES];
-} captures = { .lock = PTHREAD_MUTEX_INITIALIZER };
+} captures;
 
 static struct capture named(CUstream stream)
 {
@@ -98,5 +98,4 @@ int capture_of(CUstream stream)
 void captures_reset(void)
 {
 	memset(&captures, 0, sizeof captures);
-	pthread_mutex_init(&captures.lock, NULL);
 }

@@ -19,15 +19,15 @@ struct context {
 };
 
 static struct {
-	pthread_mutex_t lock;
-	int count; /* one more than the highest number used so far */
+	struct lock lock;
+	int last; /* the highest number used so far */
 	struct context list[CONTEXTS]; /* from 1 */
-} contexts = { .lock = PTHREAD_MUTEX_INITIALIZER, .count = 1 };
+} contexts;
 
 static uint16_t number_of(CUcontext handle)
 {
-	int count = __atomic_load_n(&contexts.count, __ATOMIC_ACQUIRE);
-	for (int i = 1; handle && i < count; i++)
+	int last = __atomic_load_n(&contexts.last, __ATOMIC_ACQUIRE);
+	for (int i = 1; handle && i <= last; i++)
 		if (__atomic_load_n(&contexts.list[i].handle, __ATOMIC_RELAXED) == (uint64_t)(uintptr_t)handle)
 			return (uint16_t)i;
 	return 0;
@@ -37,19 +37,19 @@ static uint16_t number_of(CUcontext handle)
 static uint16_t number_for(CUcontext handle, CUdevice device)
 {
 	uint16_t number = number_of(handle);
-	for (int i = 1; !number && i < contexts.count; i++)
+	for (int i = 1; !number && i <= contexts.last; i++)
 		if (!contexts.list[i].alive && !contexts.list[i].primary && !contexts.list[i].handle)
 			number = (uint16_t)i;
-	if (!number && contexts.count < CONTEXTS)
-		number = (uint16_t)contexts.count;
+	if (!number && contexts.last + 1 < CONTEXTS)
+		number = (uint16_t)(contexts.last + 1);
 	if (!number || device < 0 || device >= DEVICES)
 		return 0;
 	struct context *context = &contexts.list[number];
 	__atomic_store_n(&context->device, (uint8_t)device, __ATOMIC_RELAXED);
 	__atomic_store_n(&context->alive, 1, __ATOMIC_RELAXED);
 	__atomic_store_n(&context->handle, (uint64_t)(uintptr_t)handle, __ATOMIC_RELAXED);
-	if (number == contexts.count)
-		__atomic_store_n(&contexts.count, number + 1, __ATOMIC_RELEASE);
+	if (number > contexts.last)
+		__atomic_store_n(&contexts.last, number, __ATOMIC_RELEASE);
 	return number;
 }
 
@@ -141,7 +141,7 @@ struct teardown primary_ending(CUdevice device, int all)
 {
 	struct teardown teardown = { .primary = 1 };
 	stats_lock(&contexts.lock);
-	for (int i = 1; i < contexts.count; i++) {
+	for (int i = 1; i <= contexts.last; i++) {
 		struct context *context = &contexts.list[i];
 		if (!context->primary || context->device != device || !context->alive)
 			continue;
@@ -205,7 +205,7 @@ int device_in_use(int device)
 {
 	int found = 0;
 	stats_lock(&contexts.lock);
-	for (int i = 1; i < contexts.count && !found; i++)
+	for (int i = 1; i <= contexts.last && !found; i++)
 		found = contexts.list[i].alive && contexts.list[i].device == device;
 	stats_unlock(&contexts.lock);
 	return found;
@@ -213,8 +213,6 @@ int device_in_use(int device)
 
 void contexts_reset(void)
 {
-	pthread_mutex_init(&contexts.lock, NULL);
-	memset(contexts.list, 0, sizeof contexts.list);
-	contexts.count = 1;
+	memset(&contexts, 0, sizeof contexts);
 	own_thread = (struct thread){ 0 };
 }

@@ -1,14 +1,21 @@
+#define _GNU_SOURCE
 #include "serve.h"
 
 #include <errno.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
+
+int descriptor_info(int number, struct stat *info)
+{
+	return syscall(SYS_fstat, number, info) == 0; /* glibc has it under this name since 2.33 only */
+}
 
 struct descriptor descriptor_of(int number)
 {
 	struct stat info;
-	if (number < 0 || fstat(number, &info) != 0)
+	if (number < 0 || !descriptor_info(number, &info))
 		return (struct descriptor){ .number = -1 };
 	return (struct descriptor){ .number = number, .device = info.st_dev, .inode = info.st_ino };
 }
@@ -17,7 +24,7 @@ int descriptor_is(const struct descriptor *descriptor)
 {
 	struct stat info;
 	int before = errno;
-	int same = descriptor->number >= 0 && fstat(descriptor->number, &info) == 0 && info.st_dev == descriptor->device &&
+	int same = descriptor->number >= 0 && descriptor_info(descriptor->number, &info) && info.st_dev == descriptor->device &&
 	           info.st_ino == descriptor->inode;
 	errno = before;
 	return same;

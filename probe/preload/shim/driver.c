@@ -6,51 +6,51 @@
 #define _GNU_SOURCE
 #include "serve.h"
 
+#include <limits.h>
 #include <stdio.h>
-#include <time.h>
+
+enum { CLOSE_TIME = 1000 };
 
 static struct {
-	pthread_mutex_t lock;
-	pthread_cond_t left;
+	struct lock lock;
 	int inside, closed;
 	struct driver calls;
 	struct gpu devices[DEVICES];
-} driver = { .lock = PTHREAD_MUTEX_INITIALIZER, .left = PTHREAD_COND_INITIALIZER };
+} driver;
 
 int driver_enter(void)
 {
-	pthread_mutex_lock(&driver.lock);
+	lock_take(&driver.lock);
 	int open = !driver.closed;
-	driver.inside += open;
-	pthread_mutex_unlock(&driver.lock);
+	__atomic_add_fetch(&driver.inside, open, __ATOMIC_RELAXED);
+	lock_give(&driver.lock);
 	return open;
 }
 
 void driver_leave(void)
 {
-	pthread_mutex_lock(&driver.lock);
-	driver.inside--;
-	pthread_cond_broadcast(&driver.left);
-	pthread_mutex_unlock(&driver.lock);
+	__atomic_sub_fetch(&driver.inside, 1, __ATOMIC_SEQ_CST);
+	if (__atomic_load_n(&driver.closed, __ATOMIC_SEQ_CST))
+		futex_wake(&driver.inside, INT_MAX);
 }
 
 void driver_close(void)
 {
-	struct timespec until;
-	clock_gettime(CLOCK_REALTIME, &until);
-	until.tv_sec++;
-	pthread_mutex_lock(&driver.lock);
-	driver.closed = 1;
+	uint64_t began = milliseconds(), waited = 0;
+	int inside;
+	lock_take(&driver.lock);
+	__atomic_store_n(&driver.closed, 1, __ATOMIC_SEQ_CST);
+	lock_give(&driver.lock);
 	/* A user that hangs in the driver does not delay exit for longer. */
-	while (driver.inside > 0 && pthread_cond_timedwait(&driver.left, &driver.lock, &until) == 0)
-		;
-	pthread_mutex_unlock(&driver.lock);
+	while ((inside = __atomic_load_n(&driver.inside, __ATOMIC_SEQ_CST)) > 0 && waited < CLOSE_TIME) {
+		futex_wait(&driver.inside, inside, CLOSE_TIME - waited);
+		waited = milliseconds() - began;
+	}
 }
 
 void driver_reopen(void)
 {
-	pthread_mutex_init(&driver.lock, NULL);
-	pthread_cond_init(&driver.left, NULL);
+	driver.lock = (struct lock){ 0 };
 	driver.inside = driver.closed = 0;
 	memset(driver.devices, 0, sizeof driver.devices);
 }
@@ -114,13 +114,13 @@ const struct gpu *gpu_of(int device)
 		return NULL;
 	if (calls->cuDeviceTotalMem_v2 && calls->cuDeviceTotalMem_v2(&total, device) == CUDA_SUCCESS)
 		fresh.total = total;
-	pthread_mutex_lock(&driver.lock);
+	lock_take(&driver.lock);
 	if (!gpu->known) {
 		memcpy(gpu->uuid, fresh.uuid, sizeof gpu->uuid);
 		gpu->total = fresh.total;
 		__atomic_store_n(&gpu->known, 1, __ATOMIC_RELEASE);
 	}
-	pthread_mutex_unlock(&driver.lock);
+	lock_give(&driver.lock);
 	return gpu;
 }
 

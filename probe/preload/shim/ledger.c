@@ -17,21 +17,10 @@ const char *api_name(enum api api)
 	return api < APIS ? names[api] : "";
 }
 
-void ledger_init(struct ledger *ledger)
-{
-	for (int i = 0; i < SHARDS; i++)
-		pthread_mutex_init(&ledger->shards[i].lock, NULL);
-}
-
 void ledger_reset(struct ledger *ledger)
 {
-	for (int i = 0; i < SHARDS; i++) {
-		struct shard *shard = &ledger->shards[i];
-		/* The parent may have been changing the table when it forked: it is not touched, its pages leak. */
-		memset(&shard->table, 0, sizeof shard->table);
-		memset(&shard->sums, 0, sizeof shard->sums);
-		pthread_mutex_init(&shard->lock, NULL);
-	}
+	/* The parent may have been changing the tables when it forked: they are not touched, their pages leak. */
+	memset(ledger, 0, sizeof *ledger);
 }
 
 /* Addresses are multiples of 512 bytes, mostly of 2 MiB, so they are hashed. The table uses the low bits. */

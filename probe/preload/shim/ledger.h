@@ -58,7 +58,7 @@ struct sums {
 };
 
 struct shard {
-	pthread_mutex_t lock;
+	struct lock lock;
 	struct table table;
 	struct sums sums;
 } __attribute__((aligned(64)));
@@ -67,7 +67,6 @@ struct ledger {
 	struct shard shards[SHARDS];
 };
 
-void ledger_init(struct ledger *ledger);
 /* In a forked child: empties it, whatever state its locks are in. */
 void ledger_reset(struct ledger *ledger);
 

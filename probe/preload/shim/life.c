@@ -12,14 +12,18 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
-#include <time.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
-enum { STACK = 512 << 10 };
+enum { STACK = 512 << 10, PARKED_TIME = 5000 };
+
+/* What atexit and pthread_atfork call; these are not in libc.so.6. Weak: absent in musl. */
+extern int __cxa_atexit(void (*handler)(void *argument), void *argument, void *library);
+extern int __register_atfork(void (*prepare)(void), void (*parent)(void), void (*child)(void), void *library) __attribute__((weak));
 
 int serving; /* 0: not yet; 1: the thread was started; 2: no longer, another probe serves or the process exits */
-struct server server = { .wakeup = { .number = -1 }, .waker = { .number = -1 } };
-pthread_mutex_t server_loop = PTHREAD_MUTEX_INITIALIZER;
+struct server server;
+struct lock server_loop;
 
 int serves(void)
 {
@@ -29,13 +33,6 @@ int serves(void)
 static void stop_serving(void)
 {
 	__atomic_store_n(&serving, 2, __ATOMIC_RELEASE);
-}
-
-uint64_t milliseconds(void)
-{
-	struct timespec now;
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
 }
 
 static int add_variables(struct dl_phdr_info *object, size_t size, void *sum)
@@ -60,39 +57,67 @@ int start_thread(void *(*run)(void *))
 	sigset_t all, before;
 	pthread_t thread;
 	pthread_attr_t attributes;
+	if (!LOADED(pthread_create) || LOADED(pthread_attr_init)(&attributes) != 0)
+		return 0;
+	(void)LOADED(pthread_attr_setdetachstate)(&attributes, PTHREAD_CREATE_DETACHED);
+	(void)LOADED(pthread_attr_setstacksize)(&attributes, stack_size());
 	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	pthread_attr_init(&attributes);
-	pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
-	pthread_attr_setstacksize(&attributes, stack_size());
-	int failed = pthread_create(&thread, &attributes, run, NULL);
-	pthread_attr_destroy(&attributes);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	sigprocmask(SIG_SETMASK, &all, &before); /* of this thread: pthread_sigmask is in libpthread */
+	int failed = LOADED(pthread_create)(&thread, &attributes, run, NULL);
+	sigprocmask(SIG_SETMASK, &before, NULL);
+	(void)LOADED(pthread_attr_destroy)(&attributes);
 	return !failed;
 }
 
-/* Runs before the driver's handlers, which were registered earlier. */
-static void at_exit(void)
+/*
+ * Whether this thread has the filters of the main thread. Another one may have more;
+ * and in a child made without atfork handlers nothing here is its own.
+ */
+static int is_known_thread(void)
 {
-	if (!serves() || server.pid != getpid())
+	return own_thread.depth || syscall(SYS_gettid) == server.pid;
+}
+
+/* Runs before the driver's handlers, which were registered earlier. */
+static void at_exit(void *unused)
+{
+	(void)unused;
+	if (!serves())
 		return;
 	driver_close();
-	struct timespec until;
-	clock_gettime(CLOCK_REALTIME, &until);
-	until.tv_sec++;
-	if (pthread_mutex_timedlock(&server_loop, &until) != 0)
+	if (!lock_take_within(&server_loop, 1000))
 		return; /* the loop hangs in the driver: the socket's name is left for others to tidy up */
+	enum program program = program_now(&server.main_thread, 0);
 	stop_serving();
-	if (server.bound)
+	if (server.bound && (program == RUNNING || program == ENDED) && is_known_thread())
 		address_remove(&server.address);
 	server.bound = 0;
-	pthread_mutex_unlock(&server_loop);
+	lock_give(&server_loop);
+}
+
+void park(int own_threads)
+{
+	static int never;
+	enum program program;
+	stop_serving();
+	do {
+		futex_wait(&never, 0, PARKED_TIME);
+		lock_take(&server_loop);
+		program = program_now(&server.main_thread, own_threads);
+		lock_give(&server_loop);
+	} while (program != ENDED);
+}
+
+static void forget_descriptors(void)
+{
+	server.main_thread.status.number = server.main_thread.stat.number = server.wakeup.number = server.waker.number = -1;
+	for (int i = 0; i < MONITORS; i++)
+		server.connections[i].file.number = -1;
 }
 
 static int prepare(void)
 {
-	for (int i = 0; i < MONITORS; i++)
-		server.connections[i].file.number = -1;
+	forget_descriptors();
 	if (!server.answer.at)
 		server.answer = (struct text){ .at = pages_alloc(LONGEST_LINE), .size = LONGEST_LINE };
 	if (!server.flushed.at)
@@ -103,6 +128,7 @@ static int prepare(void)
 		server.waker = descriptor_of(ends[1]);
 	}
 	server.pid = getpid();
+	main_thread_open(&server.main_thread);
 	address_environment(&server.address);
 	return server.answer.at && server.flushed.at && server.wakeup.number >= 0;
 }
@@ -113,10 +139,15 @@ void serve_start(void)
 	int not_yet = 0, before = errno;
 	if (!__atomic_compare_exchange_n(&serving, &not_yet, 1, 0, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
 		return;
+	if (!may_serve()) {
+		stop_serving();
+		errno = before;
+		return;
+	}
 	if (!registered) {
 		registered = 1;
-		(void)atexit(at_exit);
-		(void)pthread_atfork(NULL, NULL, reset_after_fork);
+		(void)__cxa_atexit(at_exit, NULL, NULL);
+		(void)__register_atfork(NULL, NULL, reset_after_fork, NULL);
 	}
 	if (prepare())
 		(void)start_thread(serve_run); /* without the thread there is no probe */
@@ -125,10 +156,12 @@ void serve_start(void)
 
 void serve_reset(void)
 {
-	pthread_mutex_init(&server_loop, NULL);
+	server_loop = (struct lock){ 0 };
 	if (serves()) {
 		if (server.bound)
 			descriptor_close(&server.address.listener);
+		descriptor_close(&server.main_thread.status);
+		descriptor_close(&server.main_thread.stat);
 		descriptor_close(&server.wakeup);
 		descriptor_close(&server.waker);
 		for (int i = 0; i < MONITORS; i++)
@@ -138,13 +171,13 @@ void serve_reset(void)
 	memset(&server, 0, sizeof server);
 	server.answer = answer;
 	server.flushed = flushed;
-	server.wakeup.number = server.waker.number = -1;
+	forget_descriptors();
 	__atomic_store_n(&serving, 0, __ATOMIC_RELEASE);
 }
 
 int serve_yield(void)
 {
-	pthread_mutex_lock(&server_loop);
+	lock_take(&server_loop);
 	int was = serves();
 	stop_serving();
 	if (was && server.bound) {
@@ -153,16 +186,16 @@ int serve_yield(void)
 	}
 	for (int i = 0; was && i < MONITORS; i++)
 		connection_close(&server.connections[i]);
-	pthread_mutex_unlock(&server_loop);
+	lock_give(&server_loop);
 	return was;
 }
 
 void serve_report(struct text *text)
 {
-	pthread_mutex_lock(&server_loop);
+	lock_take(&server_loop);
 	if (driver_enter()) {
 		report_stats(text);
 		driver_leave();
 	}
-	pthread_mutex_unlock(&server_loop);
+	lock_give(&server_loop);
 }

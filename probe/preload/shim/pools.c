@@ -5,15 +5,17 @@
  */
 #include "shim.h"
 
+#include <limits.h>
+
 enum { HELD_AT_ONCE = 2 }; /* by the serving and the flushing thread */
 
 static struct {
-	pthread_mutex_t lock;
-	pthread_cond_t free;
+	struct lock lock;
+	int releases; /* counted; what waits for a pool waits for this to change */
 	struct pool list[POOLS];
 	uint64_t current[DEVICES]; /* 0: the default one */
 	uint64_t held[HELD_AT_ONCE];
-} pools = { .lock = PTHREAD_MUTEX_INITIALIZER, .free = PTHREAD_COND_INITIALIZER };
+} pools;
 
 /* Under the lock, as every static function here. */
 static struct pool *find(uint64_t handle)
@@ -73,12 +75,12 @@ int pool_ending(CUmemoryPool handle, struct pool *was)
 	if (pool) {
 		*was = *pool;
 		pool->handle = 0;
-		/* A thread that is cancelled in pthread_cond_wait would keep the lock. */
-		int cancellable;
-		pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancellable);
-		while (is_held(was->handle))
-			pthread_cond_wait(&pools.free, &pools.lock);
-		pthread_setcancelstate(cancellable, NULL);
+		while (is_held(was->handle)) {
+			int releases = pools.releases;
+			stats_unlock(&pools.lock);
+			futex_wait(&pools.releases, releases, FOREVER);
+			stats_lock(&pools.lock);
+		}
 	}
 	for (int i = 0; i < DEVICES; i++)
 		if (pools.current[i] == number(handle))
@@ -161,8 +163,9 @@ void pool_release(uint64_t handle)
 			pools.held[i] = 0;
 			break;
 		}
-	pthread_cond_broadcast(&pools.free);
+	__atomic_add_fetch(&pools.releases, 1, __ATOMIC_RELAXED); /* threads that wait read it without the lock */
 	stats_unlock(&pools.lock);
+	futex_wake(&pools.releases, INT_MAX);
 }
 
 void pool_note_residue(uint64_t handle, uint64_t residue)
@@ -179,6 +182,4 @@ void pool_note_residue(uint64_t handle, uint64_t residue)
 void pools_reset(void)
 {
 	memset(&pools, 0, sizeof pools);
-	pthread_mutex_init(&pools.lock, NULL);
-	pthread_cond_init(&pools.free, NULL);
 }

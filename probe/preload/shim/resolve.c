@@ -15,8 +15,6 @@
 
 #include <dlfcn.h>
 
-typedef void *(*dlsym_call)(void *handle, const char *name);
-
 struct call {
 	const char *symbol, *name;
 	int version, until, twin;
@@ -44,28 +42,6 @@ static void store(void **pointer, void *value)
 	__atomic_store_n(pointer, value, __ATOMIC_RELEASE);
 }
 
-#if defined(__x86_64__)
-#define BASE_VERSION "GLIBC_2.2.5"
-#else
-#define BASE_VERSION "GLIBC_2.17"
-#endif
-
-/* Only glibc has these; weak, so that a program with another C library can start. */
-extern __typeof(dlvsym) dlvsym __attribute__((weak));
-extern __typeof(dladdr1) dladdr1 __attribute__((weak));
-
-/* libc's dlsym, or the next versioned one after ours. */
-static dlsym_call real_dlsym(void)
-{
-	static void *real;
-	if (!load(&real)) {
-		/* Every glibc has the old version. It is tried first: a failing lookup allocates, and malloc may be the caller. */
-		void *found = dlvsym ? dlvsym(RTLD_NEXT, "dlsym", BASE_VERSION) : dlsym_without_versions();
-		store(&real, found ? found : dlvsym(RTLD_NEXT, "dlsym", "GLIBC_2.34"));
-	}
-	return (dlsym_call)load(&real);
-}
-
 /* The next dlsym in the program's search order, perhaps another preloaded library's. */
 static dlsym_call next_dlsym(void)
 {
@@ -77,15 +53,22 @@ static dlsym_call next_dlsym(void)
 	return (dlsym_call)load(&next);
 }
 
+/* Clears our own error, which the program must not see. */
+static void clear_error(void)
+{
+	if (LOADED(dlerror))
+		(void)LOADED(dlerror)();
+}
+
 /* libcuda's function of a name; NULL: libcuda is not loaded, or has none. */
 static void *in_driver(const char *symbol, int pin)
 {
-	void *driver = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD | (pin ? RTLD_NODELETE : 0));
+	void *driver = LOADED(dlopen) ? LOADED(dlopen)("libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD | (pin ? RTLD_NODELETE : 0)) : NULL;
 	void *found = driver ? real_dlsym()(driver, symbol) : NULL;
 	if (driver)
-		dlclose(driver); /* drops our reference only */
+		LOADED(dlclose)(driver); /* drops our reference only */
 	if (!found)
-		(void)dlerror(); /* clears our error, which the program must not see */
+		clear_error();
 	return found;
 }
 
@@ -101,7 +84,7 @@ void *resolve_next(enum slot slot)
 		return next;
 	next = real_dlsym()(RTLD_NEXT, calls[slot].symbol);
 	if (!next) {
-		(void)dlerror();
+		clear_error();
 		next = in_driver(calls[slot].symbol, 1); /* loaded outside of the global scope */
 	}
 	store(&next_calls[slot], next);
@@ -165,7 +148,7 @@ struct verdict {
 static int is_ours(const void *address)
 {
 	Dl_info theirs, ours;
-	return dladdr(address, &theirs) && dladdr((const void *)calls, &ours) && theirs.dli_fbase == ours.dli_fbase;
+	return LOADED(dladdr)(address, &theirs) && LOADED(dladdr)(calls, &ours) && theirs.dli_fbase == ours.dli_fbase;
 }
 
 /* What the caller's object finds in its own scope, the libraries that it is linked with. */
@@ -173,7 +156,7 @@ static void *in_own_scope(const void *caller, const char *name)
 {
 	Dl_info info;
 	void *map = NULL;
-	if (!dladdr1 || !dladdr1(caller, &info, &map, RTLD_DL_LINKMAP) || !map)
+	if (!LOADED(dladdr1) || !LOADED(dladdr1)(caller, &info, &map, RTLD_DL_LINKMAP) || !map)
 		return NULL;
 	void *found = real_dlsym()(map, name); /* glibc's handles are link maps */
 	return found && is_ours(found) ? NULL : found;

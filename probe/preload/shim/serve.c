@@ -29,8 +29,13 @@ static void *run_flush(void *unused)
 		flush_run(&server.flush, &server.flushed);
 		driver_leave();
 	}
+	lock_take(&server_loop);
+	enum program program = program_now(&server.main_thread, 2);
+	lock_give(&server_loop);
+	if (program == SEALED)
+		park(2);
 	__atomic_store_n(&server.flush_done, 1, __ATOMIC_RELEASE);
-	if (descriptor_is(&server.waker))
+	if (program != SEALED && descriptor_is(&server.waker))
 		(void)!write(server.waker.number, "", 1); /* the loop also polls flush_done */
 	return NULL;
 }
@@ -142,61 +147,76 @@ static void check_socket(void)
 	server.bound = address_bind(&server.address);
 }
 
-/* Whether only our threads are left. */
-static int only_we_are_left(void)
+/* Fills in what to wait for, and returns for how long. */
+static int wish(struct pollfd wanted[MONITORS + 2])
 {
-	if (server.checked != server.seen_alive) {
-		server.seen_alive = server.checked; /* as often as the socket */
-		return program_has_ended(1 + server.flushing);
+	int busy = server.flushing || server.out_of_files, admits = server.bound && !server.out_of_files;
+	server.out_of_files = 0;
+	wanted[0] = (struct pollfd){ .fd = admits ? server.address.listener.number : -1, .events = POLLIN };
+	wanted[1] = (struct pollfd){ .fd = server.wakeup.number, .events = POLLIN };
+	for (int i = 0; i < MONITORS; i++) {
+		wanted[i + 2] = connection_wants(&server.connections[i]);
+		busy |= connection_is_urgent(&server.connections[i]);
 	}
-	return 0;
+	return busy ? TICK : CHECK_TIME;
+}
+
+static void attend(const struct pollfd wanted[MONITORS + 2], int ready)
+{
+	char woken[16];
+	if (ready > 0 && wanted[1].revents && !descriptor_is(&server.wakeup))
+		server.wakeup.number = -1; /* the program has closed it: the loop polls flush_done */
+	else if (ready > 0 && wanted[1].revents && read(server.wakeup.number, woken, sizeof woken) == 0)
+		descriptor_close(&server.wakeup); /* the program has closed the other end */
+	if (ready > 0 && wanted[0].revents && server.bound)
+		accept_monitors();
+	end_flush();
+	for (int i = 0; i < MONITORS; i++) {
+		struct connection *connection = &server.connections[i];
+		if (ready > 0 && wanted[i + 2].revents && connection->file.number == wanted[i + 2].fd)
+			connection_move(connection, wanted[i + 2].revents);
+		answer_all(connection);
+		connection_expire(connection);
+	}
+}
+
+/* What there is to do under the lock; returns for how long to wait then. */
+static int work(struct pollfd wanted[MONITORS + 2], int ready)
+{
+	attend(wanted, ready);
+	check_socket();
+	return wish(wanted);
 }
 
 void *serve_run(void *unused)
 {
-	(void)unused;
 	struct pollfd wanted[MONITORS + 2];
-	prctl(PR_SET_NAME, "vramscope", 0, 0, 0);
+	enum program program;
+	int ready = 0, most = 0;
+	(void)unused;
 	own_thread.depth = 1;
 	for (;;) {
-		pthread_mutex_lock(&server_loop);
-		if (!serves()) {
-			pthread_mutex_unlock(&server_loop);
+		lock_take(&server_loop);
+		program = program_now(&server.main_thread, 1 + server.flushing);
+		if (program != SEALED && !serves()) {
+			lock_give(&server_loop);
 			return NULL;
 		}
-		check_socket();
-		if (only_we_are_left()) {
-			pthread_mutex_unlock(&server_loop);
-			return NULL; /* ends the program with its last thread */
+		if (program == RUNNING && !most)
+			prctl(PR_SET_NAME, "vramscope", 0, 0, 0);
+		if (program == RUNNING)
+			most = work(wanted, ready);
+		else if (program == UNKNOWN)
+			main_thread_open(&server.main_thread);
+		lock_give(&server_loop);
+		if (program == SEALED)
+			park(1 + server.flushing);
+		if (program == SEALED || program == ENDED) {
+			end_program(&server.main_thread);
+			return NULL; /* which calls exit */
 		}
-		int busy = server.flushing || server.out_of_files, admits = server.bound && !server.out_of_files;
-		server.out_of_files = 0;
-		wanted[0] = (struct pollfd){ .fd = admits ? server.address.listener.number : -1, .events = POLLIN };
-		wanted[1] = (struct pollfd){ .fd = server.wakeup.number, .events = POLLIN };
-		for (int i = 0; i < MONITORS; i++) {
-			wanted[i + 2] = connection_wants(&server.connections[i]);
-			busy |= connection_is_urgent(&server.connections[i]);
-		}
-		pthread_mutex_unlock(&server_loop);
-		int ready = poll(wanted, MONITORS + 2, busy ? TICK : CHECK_TIME);
+		ready = program == RUNNING ? poll(wanted, MONITORS + 2, most) : -1;
 		if (ready < 0)
 			(void)poll(NULL, 0, TICK); /* RLIMIT_NOFILE may be lower than the number of polled descriptors */
-		pthread_mutex_lock(&server_loop);
-		char woken[16];
-		if (ready > 0 && wanted[1].revents && !descriptor_is(&server.wakeup))
-			server.wakeup.number = -1; /* the program has closed it: the loop polls flush_done */
-		else if (ready > 0 && wanted[1].revents && read(server.wakeup.number, woken, sizeof woken) == 0)
-			descriptor_close(&server.wakeup); /* the program has closed the other end */
-		if (ready > 0 && wanted[0].revents && server.bound && serves())
-			accept_monitors();
-		end_flush();
-		for (int i = 0; i < MONITORS; i++) {
-			struct connection *connection = &server.connections[i];
-			if (ready > 0 && wanted[i + 2].revents && connection->file.number == wanted[i + 2].fd)
-				connection_move(connection, wanted[i + 2].revents);
-			answer_all(connection);
-			connection_expire(connection);
-		}
-		pthread_mutex_unlock(&server_loop);
 	}
 }

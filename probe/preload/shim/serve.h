@@ -87,6 +87,8 @@ struct descriptor {
 	int number; /* -1: none */
 	uint64_t device, inode;
 };
+struct stat;
+int descriptor_info(int number, struct stat *info); /* 0: it is closed */
 struct descriptor descriptor_of(int number);
 int descriptor_is(const struct descriptor *descriptor); /* whether it is still the same file */
 int descriptor_listens(const struct descriptor *descriptor); /* and also a listening socket */
@@ -105,9 +107,22 @@ int address_is_valid(const struct address *address);
 void address_remove(struct address *address); /* closes the listener, and removes its name if that is still the listener's */
 unsigned long long process_start(void);
 
-uint64_t milliseconds(void);
-
-/* alone.c: whether all of the program's threads have exited. */
-int program_has_ended(int own_threads);
+/* status.c: whether this thread may make system calls that the program does not. */
+int may_serve(void);
+/* The main thread's files in /proc. */
+struct main_thread {
+	struct descriptor status, stat;
+};
+void main_thread_open(struct main_thread *thread);
+enum program {
+	RUNNING,
+	SEALED,  /* there are more seccomp filters than at its start: only wait */
+	ENDED,   /* all threads but ours have exited */
+	UNKNOWN, /* the program has closed the descriptor */
+};
+/* Under server_loop. */
+enum program program_now(const struct main_thread *thread, int own_threads);
+/* In the last thread: ends the program as its main thread has ended, or returns if that called pthread_exit. */
+void end_program(const struct main_thread *thread);
 
 #endif

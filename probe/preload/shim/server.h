@@ -5,6 +5,8 @@
 #include "connection.h"
 #include "fork.h"
 
+#include <sys/types.h>
+
 enum { MONITORS = 16 };
 
 struct server {
@@ -12,7 +14,8 @@ struct server {
 	int bound;
 	int out_of_files; /* the program is out of descriptors: accept fails for a while */
 	struct descriptor wakeup, waker; /* a pipe; an eventfd has no inode of its own to check */
-	uint64_t checked, seen_alive;
+	uint64_t checked;
+	struct main_thread main_thread;
 	pid_t pid; /* the process that made the address */
 	struct connection connections[MONITORS];
 	struct text answer;
@@ -27,11 +30,13 @@ struct server {
 extern struct server server;
 
 /* Held by the loop except in poll, so that exit and another probe see a consistent state. */
-extern pthread_mutex_t server_loop;
+extern struct lock server_loop;
 
 int serves(void);
 /* Starts a detached thread that blocks signals; 0: failed. */
 int start_thread(void *(*run)(void *));
 void *serve_run(void *unused);
+/* Waits without other system calls, and returns once only so many threads of ours are left. */
+void park(int own_threads);
 
 #endif

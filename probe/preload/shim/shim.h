@@ -36,6 +36,7 @@ struct thread {
 	uint16_t stack[32];
 };
 extern __thread struct thread own_thread __attribute__((tls_model("initial-exec")));
+uint64_t milliseconds(void); /* of the monotonic clock */
 uint32_t deciseconds(void);
 void count_out_of_memory(uint8_t device);
 
@@ -114,6 +115,13 @@ int captures_running(void);
 int capture_of(CUstream stream); /* whether it is being captured */
 void captures_reset(void);
 
+/* loader.c: libc's dlsym, or the next versioned one after ours. */
+typedef void *(*dlsym_call)(void *handle, const char *name);
+dlsym_call real_dlsym(void);
+/* A function that may be in libdl or libpthread; NULL: in no loaded library. The cache is 0 at first. */
+void *loaded_function(void **cache, const char *name);
+#define LOADED(name) ((__typeof__(&name))({ static void *cache; loaded_function(&cache, #name); }))
+
 /* resolve.c */
 enum slot {
 #define CALL(symbol, ...) SLOT_##symbol,
@@ -127,8 +135,6 @@ void *resolve_next(enum slot slot);
 void *resolve_handed_out(enum slot slot);
 /* A libcuda function that we call ourselves; NULL: missing. */
 void *resolve_driver(const char *symbol);
-/* musl.c: dlsym of a C library without symbol versions. */
-void *dlsym_without_versions(void);
 /* Replaces an answer of cuGetProcAddress with our hook, if there is one. */
 void resolve_wrap(const char *symbol, int version, cuuint64_t flags, void **function);
 /* The hook of a slot, to be handed out. */

@@ -7,6 +7,13 @@ struct process process;
 __thread volatile int own_locks __attribute__((tls_model("initial-exec")));
 __thread struct thread own_thread __attribute__((tls_model("initial-exec")));
 
+uint64_t milliseconds(void)
+{
+	struct timespec now;
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+}
+
 uint32_t deciseconds(void)
 {
 	struct timespec now;

@@ -20,11 +20,11 @@ struct mapping {
 };
 
 static struct {
-	pthread_mutex_t lock;
+	struct lock lock;
 	struct table handles, mappings, physicals;
 	uint64_t last;
 	struct sum sums[DEVICES];
-} vmm = { .lock = PTHREAD_MUTEX_INITIALIZER };
+} vmm;
 
 static struct physical *physical_numbered(uint64_t number)
 {
@@ -191,5 +191,4 @@ void vmm_reset(void)
 {
 	/* The parent may have been changing the tables when it forked: their pages leak. */
 	memset(&vmm, 0, sizeof vmm);
-	pthread_mutex_init(&vmm.lock, NULL);
 }

@@ -7,6 +7,7 @@
 #include "shim.h"
 #include "text.h"
 
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -73,7 +74,6 @@ static void against_a_model(void)
 	static uint8_t where[ADDRESSES];
 	uint64_t bytes = 0, count = 0, counted, walked = 0;
 	unsigned int seed = 1;
-	ledger_init(&ledger);
 	for (int change = 0; change < CHANGES; change++) {
 		unsigned int i = (unsigned int)rand_r(&seed) % ADDRESSES, action = (unsigned int)rand_r(&seed) % 100;
 		struct entry entry = { .address = address_of(i), .size = (uint64_t)rand_r(&seed) + 1, .kind = RAW,
@@ -189,7 +189,6 @@ static void from_many_threads(void)
 	pthread_t changing[THREADS], objects[2], watching;
 	uint64_t counted;
 	struct sum sums[DEVICES];
-	ledger_init(&shared);
 	pthread_create(&watching, NULL, watch_shared, NULL);
 	for (uintptr_t i = 0; i < THREADS; i++)
 		pthread_create(&changing[i], NULL, change_shared, (void *)i);
@@ -249,7 +248,6 @@ static void almost_json(void)
 
 int main(void)
 {
-	ledger_init(&process.ledger);
 	against_a_model();
 	almost_json();
 	from_many_threads();
