@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"strings"
 
@@ -67,11 +66,6 @@ func Usable(cache string) error {
 		return err
 	}
 	return runnable(existing)
-}
-
-func exists(path string) bool {
-	_, err := os.Stat(path)
-	return err == nil
 }
 
 // preloadable refuses a path with a character at which the loader splits
