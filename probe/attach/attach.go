@@ -6,9 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"vramscope/internal/process"
 	"vramscope/probe"
@@ -68,19 +72,45 @@ type Result struct {
 	Hello      probe.Hello
 }
 
+// errExited is the error of a process that is gone, or of which only the parent's
+// record remains.
+var errExited = errors.New("the process has exited")
+
 // Enter starts the probe in a process by a plan without a refusal, and returns
 // once the probe answers. If it fails, whatever it started in the process finds
 // nothing to run.
 func (a *Attacher) Enter(ctx context.Context, plan *Plan) (Result, error) {
 	began := a.now()
 	result := Result{Method: plan.Method}
+	err := a.enter(ctx, plan, &result)
+	result.Took = a.now().Sub(began)
+	var refusal *process.Refusal
+	switch {
+	case err == nil, errors.As(err, &refusal):
+		return result, err
+	case !a.options.Table.Alive(plan.Process):
+		err = errExited // whatever else failed because of that
+	}
+	return result, fmt.Errorf("attach to PID %d: %w", plan.Process.PID, err)
+}
+
+func (a *Attacher) enter(ctx context.Context, plan *Plan, result *Result) error {
+	place, err := a.lock(ctx, plan.Process)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = place.Close() }() // only locked
+	own, err := readStatus(ctx, a.options.Proc, "self")
+	if err != nil {
+		return err
+	}
 	var target born
 	if plan.Method == RemoteExec {
 		target = born{plan.Process.PID, plan.Process.StartTime}
 	}
-	load, err := newPayload(target)
+	load, err := newPayload(target, &own)
 	if err != nil {
-		return result, fmt.Errorf("attach to PID %d: %w", plan.Process.PID, err)
+		return err
 	}
 	defer load.remove()
 	if plan.Method == GDB {
@@ -91,31 +121,57 @@ func (a *Attacher) Enter(ctx context.Context, plan *Plan) (Result, error) {
 	if err == nil {
 		result.Hello, err = a.await(ctx, plan, load)
 	}
-	result.Took = a.now().Sub(began)
-	if err != nil {
-		return result, fmt.Errorf("attach to PID %d: %w", plan.Process.PID, err)
-	}
-	return result, nil
+	return err
 }
+
+// lock keeps every other attach of this user out of a process, until the file is
+// closed or this program ends. Another user cannot open the file, and so not hold
+// the lock.
+func (a *Attacher) lock(ctx context.Context, id process.Identity) (*os.File, error) {
+	file, err := os.Open(filepath.Join(a.options.Proc, strconv.Itoa(id.PID), "maps"))
+	if err != nil {
+		return nil, err
+	}
+	err = unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+	if err == nil {
+		if _, failed := a.greet(ctx, id); failed != nil {
+			return file, nil
+		}
+		err = &process.Refusal{Reason: hasProbe} // it came while this waited for an answer
+	} else if errors.Is(err, unix.EWOULDBLOCK) {
+		err = &process.Refusal{Reason: "another vramscope attaches to it at this moment"}
+	}
+	_ = file.Close() // only locked
+	return nil, err
+}
+
+// startTime is how long a probe that has begun to start may take to answer. Each of
+// its first system calls may wait until C code lets go of the GIL.
+const startTime = time.Minute
 
 // await waits until the probe answers, or returns why it does not.
 func (a *Attacher) await(ctx context.Context, plan *Plan, load *payload) (probe.Hello, error) {
-	deadline := a.now().Add(a.timeout)
+	deadline, begun := a.now().Add(a.timeout), false
 	for {
 		if reason := load.failure(); reason != "" {
 			return probe.Hello{}, fmt.Errorf("the probe does not start: %s", reason)
 		}
 		hello, failed := a.greet(ctx, plan.Process)
-		if failed == nil {
+		switch {
+		case failed == nil:
 			return hello, nil
-		}
-		switch now, err := a.options.Table.Identify(plan.Process.PID); {
-		case err != nil || now.StartTime != plan.Process.StartTime:
-			return probe.Hello{}, errors.New("the process has exited")
+		case !a.options.Table.Alive(plan.Process):
+			return probe.Hello{}, errExited
+		case ctx.Err() != nil && load.withdraw():
+			return probe.Hello{}, &givenUp{"; nothing will happen later", ctx.Err()}
 		case ctx.Err() != nil:
-			return probe.Hello{}, &givenUp{"before the probe answered; it may still start", ctx.Err()}
-		case a.now().After(deadline):
-			return probe.Hello{}, a.noAnswer(plan, load, failed)
+			return probe.Hello{}, &givenUp{" before the probe answered; it may still start", ctx.Err()}
+		case !begun && load.begun():
+			deadline, begun = a.now().Add(startTime), true
+		case a.now().After(deadline) && begun:
+			return probe.Hello{}, fmt.Errorf("the probe was started, but did not answer within %v; it may still answer: %w", startTime, failed)
+		case a.now().After(deadline) && load.withdraw():
+			return probe.Hello{}, a.notBegun(ctx, plan)
 		}
 		a.pause(ctx, 10*time.Millisecond)
 	}
@@ -128,22 +184,21 @@ type givenUp struct {
 }
 
 // Error implements error, without the context's error.
-func (g *givenUp) Error() string { return "cancelled " + g.when }
+func (g *givenUp) Error() string { return "cancelled" + g.when }
 
 // Unwrap returns the context's error.
 func (g *givenUp) Unwrap() error { return g.err }
 
-// noAnswer is the error of a probe that does not answer in time.
-func (a *Attacher) noAnswer(plan *Plan, load *payload, failed error) error {
+// notBegun is the error of a payload that was not run in time, and now never is.
+func (a *Attacher) notBegun(ctx context.Context, plan *Plan) error {
 	seconds := int(a.timeout / time.Second)
-	switch {
-	case load.started():
-		return fmt.Errorf("the probe was started, but did not answer within %d s; it may still answer: %w", seconds, failed)
-	case plan.Method == RemoteExec:
-		return fmt.Errorf("its main thread did not return to Python within %d s: it waits or computes in C code; nothing will happen later, try again when it is busy", seconds)
-	default:
-		return fmt.Errorf("no other thread could run Python for %d s: C code holds the interpreter; nothing will happen later, try again", seconds)
+	if reason := a.hindrance(ctx, plan.Process.PID); reason != "" {
+		return fmt.Errorf("%s; nothing will happen later", reason)
 	}
+	if plan.Method == RemoteExec {
+		return fmt.Errorf("its main thread did not return to Python within %d s: it waits or computes in C code; nothing will happen later, try again when it is busy", seconds)
+	}
+	return fmt.Errorf("no other thread could run Python for %d s: C code holds the interpreter; nothing will happen later, try again", seconds)
 }
 
 // greet says hello to the process's probe.

@@ -253,6 +253,14 @@ func (a *Attacher) checkState(ctx context.Context, plan *Plan, state *status) {
 	if plan.Method == GDB {
 		checkThreads(plan, state)
 	}
+	if plan.python == nil {
+		return
+	}
+	if reason := a.hindrance(ctx, plan.Process.PID); reason != "" {
+		plan.fail(reason)
+	} else {
+		plan.pass("no seccomp filters of its own")
+	}
 }
 
 // checkProbe checks that no probe answers yet.
@@ -262,9 +270,11 @@ func (a *Attacher) checkProbe(ctx context.Context, plan *Plan) {
 	}
 	if _, err := a.greet(ctx, plan.Process); err == nil {
 		plan.HasProbe = true
-		plan.fail("it has a probe already")
+		plan.fail(hasProbe)
 	}
 }
+
+const hasProbe = "it has a probe already"
 
 // chooseMethod chooses the method by the interpreter's version.
 func (a *Attacher) chooseMethod(ctx context.Context, plan *Plan, info *process.Info) {

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -21,6 +22,7 @@ type fixture struct {
 	*testing.T
 	proc, root string
 	status     map[string]string
+	filters    int // of seccomp, in this program
 	maps       string
 	gdb        string
 }
@@ -154,12 +156,15 @@ func (f *fixture) attacher() *Attacher {
 	for _, who := range []string{"500", "self"} {
 		var text strings.Builder
 		for key, value := range f.status {
-			if who == "self" && (key == "Uid" || key == "TracerPid" || key == "State") {
-				value = map[string]string{"Uid": "1000\t1000\t1000\t1000", "TracerPid": "0", "State": "R (running)"}[key]
+			if own := map[string]string{
+				"Uid": "1000\t1000\t1000\t1000", "TracerPid": "0", "State": "R (running)", "Seccomp_filters": strconv.Itoa(f.filters),
+			}; who == "self" && own[key] != "" {
+				value = own[key]
 			}
 			fmt.Fprintf(&text, "%s:\t%s\n", key, value)
 		}
 		f.write("Name:\tpython3\n"+text.String(), f.proc, who, "status")
+		f.write("Name:\tpython3\n"+text.String(), f.proc, who, "task", who, "status")
 	}
 	f.write(f.maps, f.of("maps"))
 	table := process.NewTable(f.proc)

@@ -208,6 +208,8 @@ func FuzzCgroupFiles(f *testing.F) {
 	})
 }
 
+var quotedWords = regexp.MustCompile(`'[^']*'|\\'`)
+
 // FuzzStart: what disables remote debugging and a variable's value are in the
 // command line and the environment of the process.
 func FuzzStart(f *testing.F) {
@@ -227,7 +229,9 @@ func FuzzStart(f *testing.F) {
 		if value := valueIn(content, "LD_LIBRARY_PATH"); value != "" && !slices.Contains(words, "LD_LIBRARY_PATH="+value) {
 			t.Errorf("%q: %q", content, value)
 		}
-		if line := instead(words); line != "" && strings.Trim(line, plainWord+" ") != "" {
+		// A shell interprets nothing of it: what is not in quotes is plain.
+		line := instead(words)
+		if open := quotedWords.ReplaceAllString(strings.TrimSuffix(line, " …"), ""); strings.Trim(open, plainWord+" ") != "" {
 			t.Errorf("%q: %q", words, line)
 		}
 	})

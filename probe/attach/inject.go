@@ -108,7 +108,7 @@ func (in *injection) untilStarted(ctx context.Context) error {
 			return err
 		}
 		if ctx.Err() != nil {
-			return &givenUp{"before anything was done", ctx.Err()}
+			return &givenUp{" before anything was done", ctx.Err()}
 		}
 		if in.attacher.now().After(deadline) {
 			return fmt.Errorf("blocked in C: for %d s no thread waited or ran Python's own code, where another can be started (%s); nothing was done",
@@ -136,7 +136,7 @@ func (in *injection) tryOnce() (done bool, doing string, err error) {
 	}()
 	state, err := readStatus(context.Background(), in.dir)
 	if err != nil {
-		return false, "", errors.New("the process has exited")
+		return false, "", errExited
 	}
 	if state.tracer != in.cmd.Process.Pid {
 		return false, "", errors.New("gdb could not stop the process: " + complaint(output))
@@ -149,7 +149,11 @@ func (in *injection) tryOnce() (done bool, doing string, err error) {
 	if err := in.plan.python.verify(in.dir); err != nil {
 		return false, "", err
 	}
-	threads, err := readThreads(in.dir, in.plan.python)
+	own, err := readStatus(context.Background(), in.attacher.options.Proc, "self")
+	if err != nil {
+		return false, "", err
+	}
+	threads, err := readThreads(in.dir, in.plan.python, &own)
 	if err != nil {
 		return false, "", err
 	}
@@ -215,7 +219,7 @@ func (in *injection) start(number string) error {
 		fmt.Sprintf("set $errno_at = ((int*(*)(void))%#x)()", in.address("__errno_location")),
 		"set $errno_was = *$errno_at",
 		fmt.Sprintf(`printf "page %%#lx\n", ((unsigned long(*)(unsigned long,unsigned long,int,int,int,long))%#x)(0,%d,%d,%d,-1,0)`,
-			in.address("mmap"), imageSize, protection, flags),
+			in.address("mmap"), imageSize(in.load.text), protection, flags),
 		"set *$errno_at = $errno_was",
 	)
 	if err != nil {
@@ -271,7 +275,7 @@ func numberOf(chosen thread, output string) string {
 
 // write writes the machine code into the process and verifies it.
 func (in *injection) write(page uint64) error {
-	content, err := image(runtime.GOARCH, in.plan.python.functions, page, in.load.text())
+	content, err := image(runtime.GOARCH, in.plan.python.functions, page, in.load.text)
 	if err != nil {
 		return err
 	}

@@ -126,7 +126,6 @@ func clearLeftover(parent int, name string, uid uint32, awaited bool) {
 	if unix.Fstat(fd, &st) != nil || st.Uid != uid || st.Mode&0o7777 != 0o700 || debuggerLives(fd) {
 		return
 	}
-	awaited = awaited && !exists(fd, startedName) && !exists(fd, failedName)
 	for _, file := range payloadFiles {
 		if file != scriptName || !awaited {
 			_ = unix.Unlinkat(fd, file, 0) // most do not exist
@@ -140,9 +139,7 @@ func clearLeftover(parent int, name string, uid uint32, awaited bool) {
 }
 
 // payloadFiles are the names of the files in a payload's directory.
-var payloadFiles = []string{
-	payloadName, agentName, scriptName, imageName, debuggerName, startedName, startedName + ".new", failedName, failedName + ".new",
-}
+var payloadFiles = []string{claimName, failedName, scriptName, imageName, debuggerName}
 
 // debuggerLives reports whether a gdb works in a directory: it holds a lock on its
 // output.
@@ -155,11 +152,6 @@ func debuggerLives(directory int) bool {
 	return unix.Flock(fd, unix.LOCK_EX|unix.LOCK_NB) != nil
 }
 
-func exists(directory int, name string) bool {
-	var st unix.Stat_t
-	return unix.Fstatat(directory, name, &st, unix.AT_SYMLINK_NOFOLLOW) == nil
-}
-
 // empty truncates a file that has no other link.
 func empty(directory int, name string, uid uint32) {
 	fd, err := unix.Openat(directory, name, unix.O_WRONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
@@ -169,7 +161,7 @@ func empty(directory int, name string, uid uint32) {
 	defer func() { _ = unix.Close(fd) }() // nothing was written
 	var st unix.Stat_t
 	if unix.Fstat(fd, &st) == nil && st.Mode&unix.S_IFMT == unix.S_IFREG && st.Nlink == 1 && st.Uid == uid {
-		_ = unix.Ftruncate(fd, 0) // without the payload the script does nothing
+		_ = unix.Ftruncate(fd, 0) // an empty script does nothing
 	}
 }
 

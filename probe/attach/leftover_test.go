@@ -63,11 +63,11 @@ func (l *leftovers) left(path string) []string {
 	return names
 }
 
-var everyFile = []string{"failed.new", "gdb", "image", "payload.py", "start.py", "started.new", "vramscope_probe.py"}
+var everyFile = []string{"claim", "failed", "gdb", "image", "start.py"}
 
 func TestLeftoversAreCleared(t *testing.T) {
 	l := newLeftovers(t)
-	for _, files := range [][]string{{}, everyFile, append([]string{startedName}, everyFile...)} {
+	for _, files := range [][]string{{}, everyFile, {debuggerName}} {
 		if left := l.left(l.make(l.dead, files...)); left != nil {
 			t.Errorf("of %v remains %v", files, left)
 		}
@@ -127,7 +127,7 @@ func TestOtherDirectoriesStay(t *testing.T) {
 func TestClearingFollowsNoLink(t *testing.T) {
 	l := newLeftovers(t)
 	elsewhere := t.TempDir()
-	precious := filepath.Join(elsewhere, payloadName)
+	precious := filepath.Join(elsewhere, imageName)
 	if err := os.WriteFile(precious, []byte("precious"), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -151,7 +151,7 @@ func TestClearingFollowsNoLink(t *testing.T) {
 	must("a link in place of the directory")
 
 	inside := l.make(l.dead)
-	link(precious, filepath.Join(inside, payloadName))
+	link(precious, filepath.Join(inside, imageName))
 	must("a link in it")
 	if _, err := os.Lstat(inside); !os.IsNotExist(err) {
 		t.Errorf("the directory with a link: %v", err)
@@ -192,12 +192,6 @@ func TestAwaitedScriptStaysEmpty(t *testing.T) {
 	if left := l.left(path); !slices.Equal(left, []string{scriptName}) {
 		t.Errorf("a second time: %v remains", left)
 	}
-	// The script has run, or the process has exited.
-	for _, name := range []string{startedName, failedName} {
-		if left := l.left(l.make(m, append([]string{name}, everyFile...)...)); left != nil {
-			t.Errorf("after it has %s: %v remains", name, left)
-		}
-	}
 	m.target.start += 2
 	if left := l.left(l.make(m, everyFile...)); left != nil {
 		t.Errorf("after its exit: %v remains", left)
@@ -229,7 +223,7 @@ func TestNewPayloadClearsLeftovers(t *testing.T) {
 	l := newLeftovers(t)
 	left := l.make(l.dead, everyFile...)
 	t.Setenv("TMPDIR", l.directory)
-	p, err := newPayload(born{5, 6})
+	p, err := newPayload(born{5, 6}, &status{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,45 +8,50 @@ import (
 	"path/filepath"
 	"strings"
 
-	"vramscope/internal/process"
 	"vramscope/probe/agent"
 )
 
 //go:embed payload.py
 var payloadSource []byte
 
-// The files of a payload. The process writes the last two.
+// The files of a payload.
 const (
-	payloadName = "payload.py"
-	agentName   = "vramscope_probe.py"
-	scriptName  = "start.py"
-	imageName   = "image"
+	scriptName = "start.py" // for sys.remote_exec
+	imageName  = "image"    // for gdb
 	// debuggerName is gdb's output.
 	debuggerName = "gdb"
-	startedName  = "started"
-	failedName   = "failed"
+	// claimName is the right to start the probe. Whoever removes it first, the
+	// process or this program, has it.
+	claimName = "claim"
+	// failedName is a symbolic link whose target is the reason: one system call makes
+	// it, which needs no file descriptor.
+	failedName = "failed"
 )
 
-// payload is a private directory with the code that the process is to run.
+// payload is the code that a process is to run, and a private directory in which
+// both sides tell each other what has happened.
 type payload struct {
 	directory string
-	keep      bool // gdb may still use it
-	late      bool // the process may run the script later
+	text      string // the code, in Python
+	keep      bool   // gdb may still use it
+	late      bool   // the process may run the script later
+	withdrawn bool   // the process will not start the probe
 }
 
-// newPayload writes a payload. The target is the process that will open the script
-// by its name, if any.
-func newPayload(target born) (*payload, error) {
+// newPayload makes a payload. The target is the process that will open the script
+// by its name, if any. Own is the status of this program.
+func newPayload(target born, own *status) (*payload, error) {
 	directory, err := makeDirectory(target)
 	if err != nil {
 		return nil, err
 	}
 	p := &payload{directory: directory}
-	err = errors.Join(
-		os.WriteFile(filepath.Join(p.directory, payloadName), payloadSource, 0o600),
-		os.WriteFile(filepath.Join(p.directory, agentName), agent.Source(), 0o600),
-		os.WriteFile(filepath.Join(p.directory, scriptName), []byte(p.text()), 0o600),
-	)
+	remote := target.pid != 0
+	p.text = payloadText(directory, remote, own.seccompLine())
+	err = os.WriteFile(filepath.Join(p.directory, claimName), nil, 0o600)
+	if remote {
+		err = errors.Join(err, os.WriteFile(filepath.Join(p.directory, scriptName), []byte(p.text), 0o600))
+	}
 	if err != nil {
 		p.remove()
 		return nil, err
@@ -54,49 +59,69 @@ func newPayload(target born) (*payload, error) {
 	return p, nil
 }
 
-// text is the Python code that runs the payload if it still exists. It sets no name
-// of the program, and escapes every byte of the path.
-func (p *payload) text() string {
-	var path strings.Builder
-	for _, b := range []byte(p.directory + "/") {
-		fmt.Fprintf(&path, `\x%02x`, b)
-	}
+// payloadText is the Python code. It sets no name of the program. An interrupt of
+// the main thread is the program's.
+func payloadText(directory string, remote bool, seccomp string) string {
+	truth := map[bool]string{false: "False", true: "True"}
 	return `try:
- (lambda b, d: b.exec(b.compile(b.open(d + b'` + payloadName + `', encoding='utf-8').read(), '<vramscope attach>', 'exec'), {'__name__': 'vramscope_attach', '__builtins__': b, 'directory': d}))(__import__('builtins'), b'` + path.String() + `')
+ (lambda b: b.exec(b.compile(` + pythonBytes(payloadSource) + `, '<vramscope attach>', 'exec', 0, True), {'__name__': 'vramscope_attach', '__builtins__': b, 'directory': ` +
+		pythonBytes([]byte(directory+"/")) + `, 'remote': ` + truth[remote] + `, 'seccomp': ` + pythonBytes([]byte(seccomp)) +
+		`, 'source': ` + pythonBytes(agent.Source()) + `}))(__import__('builtins'))
+except KeyboardInterrupt:
+ __import__('_thread').interrupt_main()
 except BaseException:
  pass
 `
 }
 
-// started reports whether the payload has started the probe.
-func (p *payload) started() bool {
-	_, err := os.Stat(filepath.Join(p.directory, startedName))
-	return err == nil
+// pythonBytes is a literal of Python.
+func pythonBytes(content []byte) string {
+	var b strings.Builder
+	b.WriteString("b'")
+	for _, c := range content {
+		switch {
+		case c == '\n':
+			b.WriteString(`\n`)
+		case c < ' ' || c > '~' || c == '\'' || c == '\\':
+			fmt.Fprintf(&b, `\x%02x`, c)
+		default:
+			b.WriteByte(c)
+		}
+	}
+	b.WriteByte('\'')
+	return b.String()
+}
+
+// begun reports whether the process has begun to start the probe.
+func (p *payload) begun() bool {
+	_, err := os.Lstat(filepath.Join(p.directory, claimName))
+	return !p.withdrawn && errors.Is(err, os.ErrNotExist)
+}
+
+// withdraw takes the right to start the probe back. It reports whether it could:
+// then nothing happens in the process later.
+func (p *payload) withdraw() bool {
+	p.withdrawn = p.withdrawn || os.Remove(filepath.Join(p.directory, claimName)) == nil
+	return p.withdrawn
 }
 
 // failure is the payload's error in the process, or "".
 func (p *payload) failure() string {
-	content, err := process.ReadLimited(filepath.Join(p.directory, failedName), 4<<10)
+	reason, err := os.Readlink(filepath.Join(p.directory, failedName))
 	if err != nil {
 		return ""
 	}
-	return firstLines(strings.ToValidUTF8(string(content), "?"))
+	return firstLines(strings.ToValidUTF8(reason, "?"))
 }
 
 // remove removes the payload. A process that runs the text later does nothing.
 func (p *payload) remove() {
+	withdrawn := p.withdraw()
 	switch {
 	case p.keep: // gdb's files
-		for _, name := range []string{payloadName, agentName, scriptName} {
-			_ = os.Remove(filepath.Join(p.directory, name))
-		}
-	case p.late && !p.started() && p.failure() == "": // everything but an empty script
-		for _, name := range payloadFiles {
-			if name != scriptName {
-				_ = os.Remove(filepath.Join(p.directory, name)) // most do not exist
-			}
-		}
-		_ = os.Truncate(filepath.Join(p.directory, scriptName), 0) // without the payload it does nothing
+		_ = os.Remove(filepath.Join(p.directory, scriptName)) // only the other method has one
+	case p.late && withdrawn: // everything but an empty script
+		_ = os.Truncate(filepath.Join(p.directory, scriptName), 0)
 	default:
 		_ = os.RemoveAll(p.directory) // leftovers are private to this user
 	}

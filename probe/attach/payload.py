@@ -1,60 +1,80 @@
-# vramscope attach runs this in a process, on a new thread or, with sys.remote_exec,
-# on the main thread: it loads the probe and starts it. The caller sets directory,
-# where the outcome is written; nothing is written to the program's output.
+# vramscope attach runs this in a process: on a thread that gdb started or, with
+# sys.remote_exec, on the main thread, where it only starts a thread. It loads the
+# probe and starts it. The caller sets directory, source (the probe's), remote, and
+# seccomp (a line of the kernel's, see permitted).
+#
+# At each system call another thread may take the GIL, which C code may then hold for
+# a second. So there are few: the source comes with this text, and the one that
+# reports a failure needs no file descriptor either. Nothing is written to the
+# program's output.
+
+import _thread
+import posix
+import sys
+
+
+def begin():
+    if not remote:
+        load()
+    elif permitted():
+        try:
+            _thread.start_new_thread(load, ())
+        except BaseException as error:
+            report(error)
+
+
+def permitted():
+    """Whether this thread has the seccomp filters that it was examined with: any
+    further call could kill it."""
+    file = posix.open("/proc/thread-self/status", posix.O_RDONLY | posix.O_CLOEXEC)
+    try:
+        status = posix.read(file, 1 << 16)
+    finally:
+        posix.close(file)
+    return b"\nSeccomp:\t0\n" in status or b"\nSeccomp:" not in status or seccomp in status
 
 
 def load():
-    import _thread
-    import os
-    import sys
-
-    def report(name, text):
-        with open(directory + name + b".new", "w", encoding="utf-8", errors="replace") as file:
-            file.write(text)
-        os.rename(directory + name + b".new", directory + name)
-
-    # A child forked during an import here would inherit the import lock without the
-    # thread that holds it, and wait for ever. So a fork waits until the imports are
-    # done, at most 5 s.
-    busy = _thread.allocate_lock()
-    busy.acquire()
-    done = []
-
-    def wait():
-        if not done and busy.acquire(True, 5.0):
-            busy.release()
-
-    if hasattr(os, "register_at_fork"):
-        os.register_at_fork(before=wait)
     try:
-        reason = start(sys)
+        posix.unlink(directory + b"claim")
+    except BaseException:
+        return  # vramscope has given up, and removed it first
+    try:
+        reason = start()
     except BaseException as error:
-        reason = "%s: %s" % (type(error).__name__, error)
-    finally:
-        done.append(True)
-        busy.release()
+        reason = error
     if reason:
-        report(b"failed", str(reason))
-    else:
-        report(b"started", "")
+        report(reason)
 
 
-def start(sys):
-    probe = sys.modules.get("vramscope_probe")
-    if probe is None:
-        with open(directory + b"vramscope_probe.py", encoding="utf-8") as file:
-            source = file.read()
-        code = compile(source, "<vramscope_probe>", "exec")
-        probe = type(sys)("vramscope_probe")
-        probe.__file__ = "<vramscope_probe>"
-        probe._started_by = "attach"
-        sys.modules["vramscope_probe"] = probe
-        try:
-            exec(code, probe.__dict__)
-        except BaseException:
-            del sys.modules["vramscope_probe"]
-            raise
+def report(reason):
+    try:
+        if isinstance(reason, BaseException):
+            reason = "%s: %s" % (type(reason).__name__, reason)
+        posix.symlink(reason.replace("\0", " ").encode("utf-8", "replace")[:1000], directory + b"failed")
+    except BaseException:
+        pass  # vramscope will give up
+
+
+def start():
+    probe = type(sys)("vramscope_probe")
+    probe.__file__ = "<vramscope_probe>"
+    probe._started_by = "attach"
+    probe._loaded_in = posix.getpid()
+    there = sys.modules.setdefault("vramscope_probe", probe)  # atomic: one probe per process
+    if getattr(there, "_loaded_in", 0) not in (0, probe._loaded_in) and not hasattr(there, "_start"):
+        # The process was forked while its parent loaded the probe.
+        there = sys.modules["vramscope_probe"] = probe
+    if there is not probe:
+        if not hasattr(there, "_start"):
+            return "another probe is being started in it; try again"
+        return there._start(at_once=True, started_by="attach")
+    try:
+        exec(compile(source, "<vramscope_probe>", "exec"), probe.__dict__)
+    except BaseException:
+        del sys.modules["vramscope_probe"]
+        raise
     return probe._start(at_once=True, started_by="attach")
 
 
-load()
+begin()

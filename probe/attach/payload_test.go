@@ -22,7 +22,7 @@ func TestPayloadInHostilePath(t *testing.T) {
 		t.Skipf("this file system does not support the name: %v", err)
 	}
 	t.Setenv("TMPDIR", scratch)
-	p, err := newPayload(born{})
+	p, err := newPayload(born{}, &status{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -30,7 +30,7 @@ func TestPayloadInHostilePath(t *testing.T) {
 		t.Errorf("its directory: %v, %v", info, err)
 	}
 	run := func(before string) string {
-		cmd := exec.Command(python, "-c", before+"\n"+p.text()+"\nprint(open, sorted(n for n in globals() if not n.startswith('__')))")
+		cmd := exec.Command(python, "-c", before+"\n"+p.text+"\nprint(open, sorted(n for n in globals() if not n.startswith('__')))")
 		cmd.Env = append(os.Environ(), "XDG_RUNTIME_DIR="+t.TempDir(), "PYTHONPATH=")
 		out, err := cmd.CombinedOutput()
 		if err != nil {
@@ -41,18 +41,18 @@ func TestPayloadInHostilePath(t *testing.T) {
 	if out := run("open = exec = compile = 7"); out != "7 ['compile', 'exec', 'open']\n" {
 		t.Errorf("the program's names are %s", out)
 	}
-	if !p.started() || p.failure() != "" {
-		t.Errorf("started %v, failure %q", p.started(), p.failure())
+	if !p.begun() || p.failure() != "" {
+		t.Errorf("begun %v, failure %q", p.begun(), p.failure())
 	}
 	// A failure is reported in the directory only.
-	if err := os.Remove(filepath.Join(p.directory, startedName)); err != nil {
+	if err := os.WriteFile(filepath.Join(p.directory, claimName), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
 	if out := run("import sys, types\nsys.modules['vramscope_probe'] = types.ModuleType('vramscope_probe')"); strings.Contains(out, "rror") {
 		t.Errorf("the program prints %s", out)
 	}
-	if p.started() || !strings.Contains(p.failure(), "AttributeError: ") {
-		t.Errorf("started %v, failure %q", p.started(), p.failure())
+	if !p.begun() || p.failure() != "another probe is being started in it; try again" {
+		t.Errorf("begun %v, failure %q", p.begun(), p.failure())
 	}
 	// After remove nothing happens.
 	p.remove()
@@ -67,7 +67,7 @@ func TestPayloadInHostilePath(t *testing.T) {
 // TestRemoveKeepsEmptyScriptForProcess: Python would report a missing script in the
 // program's own output.
 func TestRemoveKeepsEmptyScriptForProcess(t *testing.T) {
-	p, err := newPayload(born{})
+	p, err := newPayload(born{5, 6}, &status{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"vramscope/internal/process"
+	"vramscope/internal/text"
 )
 
 // Plan is how a probe could enter a process, or why not. Interpreter and Command
@@ -52,49 +53,56 @@ func (p *Plan) Refusal() *process.Refusal {
 func (p *Plan) pass(text string) { p.Checks = append(p.Checks, Check{true, text}) }
 func (p *Plan) fail(text string) { p.Checks = append(p.Checks, Check{false, text}) }
 
-// instead is the command line that starts a program with a probe: its name and its
-// script, or "" if they are not plain words.
+// instead is the command line that starts a program with a probe, for a shell, or
+// "" if the process's command line does not tell: a Python that reads its program
+// from standard input, or a process that has replaced its command line by a title.
 func instead(command []string) string {
-	if len(command) == 0 {
+	if len(command) == 0 || command[0] == "" || strings.ContainsAny(command[0], " \t\n:") {
 		return ""
 	}
-	words := []string{base(command[0])}
-	if isPythonName(words[0]) {
-		what := script(command[1:])
-		if len(what) == 0 {
-			return ""
-		}
-		words = append(words, what...)
+	if isPythonName(base(command[0])) && !hasScript(command[1:]) {
+		return ""
 	}
-	for _, word := range words {
-		if word == "" || strings.Trim(word, plainWord) != "" {
-			return ""
+	const most = 400 // bytes; a screen's width several times
+	line := "vramscope run --"
+	for _, word := range command {
+		quoted := shellQuote(word)
+		if len(line)+len(quoted) > most || strings.ContainsFunc(word, func(r rune) bool { return !text.Printable(r) }) {
+			return line + " …"
 		}
+		line += " " + quoted
 	}
-	return "vramscope run -- " + strings.Join(words, " ")
+	return line
 }
 
-// script is what a Python runs: a file, or a module with its flag. It is empty for
-// -c and for standard input.
+// hasScript reports whether a Python's arguments name what it runs.
 // Source: https://docs.python.org/3/using/cmdline.html
-func script(args []string) []string {
+func hasScript(args []string) bool {
 	for i := 0; i < len(args); i++ {
 		switch word := args[i]; {
-		case word == "-m" && i+1 < len(args):
-			return []string{"-m", args[i+1]}
+		case word == "-m" || word == "-c":
+			return i+1 < len(args)
 		case word == "-X" || word == "-W" || word == "--check-hash-based-pycs":
 			i++ // its value
-		case word == "-c" || word == "-":
-			return nil
+		case word == "-":
+			return false
 		case !strings.HasPrefix(word, "-"):
-			return []string{base(word)}
+			return true
 		}
 	}
-	return nil
+	return false
+}
+
+// shellQuote quotes a word if a shell would interpret it.
+func shellQuote(word string) string {
+	if word != "" && strings.Trim(word, plainWord) == "" {
+		return word
+	}
+	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
 }
 
 // plainWord has the characters that a shell does not interpret.
-const plainWord = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-+/:@%"
+const plainWord = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-+/:@%=,"
 
 func base(path string) string { return path[strings.LastIndexByte(path, '/')+1:] }
 

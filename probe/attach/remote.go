@@ -116,6 +116,10 @@ func (a *Attacher) remoteExec(ctx context.Context, plan *Plan, load *payload) er
 	// Python would report a missing script in the program's own output: an empty
 	// one stays until the process has run it.
 	load.late = true
+	if reason := a.hindrance(ctx, plan.Process.PID); reason != "" {
+		load.late = false
+		return &process.Refusal{Reason: reason}
+	}
 	if _, err := a.askInterpreter(ctx, plan, remoteCall, strconv.Itoa(plan.Process.PID), script); err != nil {
 		load.late = false
 		return fmt.Errorf("sys.remote_exec: %w", err)

@@ -47,7 +47,7 @@ func TestStandstillIncludesHungGdb(t *testing.T) {
 	}
 	plan.python = &python{} // the fixture has no memory to verify
 	f.write(fmt.Sprintf(hungGdb, f.of("stat")), f.gdb)
-	load, err := newPayload(born{})
+	load, err := newPayload(born{}, &status{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -58,7 +58,9 @@ type status struct {
 
 	// Not reported by every kernel; zero if not.
 	dumping     bool // its core dump is being written
-	strict      bool // seccomp mode 1: only read, write and exit
+	seccomp     int  // the mode; 1: only read, write and exit
+	filters     int  // of seccomp; in mode 2, 0 is unknown (Linux before 5.9)
+	slots       int  // for file descriptors
 	shadowStack bool
 	threads     int
 }
@@ -128,7 +130,13 @@ func parseStatus(content string) (status, error) {
 			s.dumping = value == "1"
 			continue
 		case "Seccomp":
-			s.strict = value == "1"
+			s.seccomp = int(number(value, 10, 31))
+			continue
+		case "Seccomp_filters":
+			s.filters = int(number(value, 10, 31))
+			continue
+		case "FDSize":
+			s.slots = int(number(value, 10, 31))
 			continue
 		case "x86_Thread_features":
 			s.shadowStack = slices.Contains(strings.Fields(value), "shstk")

@@ -2,10 +2,10 @@ package attach
 
 import (
 	"encoding/binary"
-	"fmt"
+	"errors"
 )
 
-// The page written into the process contains the machine code of the new thread
+// The memory written into the process contains the machine code of the new thread
 // (stub), that of its creation (start), a table of addresses, and the text:
 //
 //	void stub(struct { int (*ensure)(void); void (*release)(int); int (*run)(const char *); const char *text; } *a) {
@@ -23,13 +23,17 @@ import (
 // Python's own function to start a thread allocates memory, and with tracemalloc
 // Python's allocators wait for the GIL.
 //
-// The page is readable and executable by the process; gdb writes it.
+// It is readable and executable by the process; gdb writes it.
 const (
 	starterAt = 128
 	wordsAt   = 256
 	textAt    = 320
-	imageSize = 8 << 10 // two pages
 )
+
+// imageSize is the size of the memory for a text, in whole pages.
+func imageSize(text string) int {
+	return (textAt + len(text) + pageSize) / pageSize * pageSize // with the NUL at the end
+}
 
 // starters is start in machine code.
 var starters = map[string][]byte{
@@ -125,11 +129,11 @@ func instructions(words ...uint32) []byte {
 	return code
 }
 
-// image returns the content of the page at an address.
+// image returns the content of the memory at an address.
 func image(architecture string, functions map[string]function, page uint64, text string) ([]byte, error) {
 	code, starter := stubs[architecture], starters[architecture]
-	if len(code) > starterAt || len(starter) > wordsAt-starterAt || textAt+len(text)+1 > imageSize {
-		return nil, fmt.Errorf("a payload of %d bytes is too long", len(text))
+	if len(code) > starterAt || len(starter) > wordsAt-starterAt {
+		return nil, errors.New("the machine code overlaps")
 	}
 	out := make([]byte, textAt, textAt+len(text)+1)
 	copy(out, code)

@@ -27,8 +27,10 @@ func TestImage(t *testing.T) {
 				t.Errorf("%s: word %d is %#x, want %#x", architecture, i, got, want)
 			}
 		}
-		if _, err := image(architecture, functions, 0, strings.Repeat("x", imageSize-textAt)); err == nil {
-			t.Errorf("%s: a text that is too long is accepted", architecture)
+	}
+	for length, want := range map[int]int{1: pageSize, pageSize - textAt - 1: pageSize, pageSize - textAt: 2 * pageSize} {
+		if got := imageSize(strings.Repeat("x", length)); got != want {
+			t.Errorf("%d bytes of text need %d, want %d", length, got, want)
 		}
 	}
 }

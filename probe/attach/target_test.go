@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"syscall"
@@ -32,6 +33,7 @@ type target struct {
 	count   string // file
 	input   io.WriteCloser
 	output  *bufio.Reader
+	errors  string // file
 	runtime string // its XDG_RUNTIME_DIR
 }
 
@@ -48,7 +50,13 @@ func runTarget(t *testing.T, python, name string, environ ...string) *target {
 	p.cmd = exec.Command(python, "-u", filepath.Join("testdata", "targets.py"), name, p.count)
 	p.cmd.Env = append(os.Environ(), "XDG_RUNTIME_DIR="+runtime, "PYTHONDONTWRITEBYTECODE=1", "PYTHONPATH=", "VRAMSCOPE_PROBE_DEBUG=1")
 	p.cmd.Env = append(p.cmd.Env, environ...)
-	p.cmd.Stderr = os.Stderr
+	p.errors = p.count + ".errors"
+	stderr, err := os.Create(p.errors)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = stderr.Close() }() // the target has its own descriptor
+	p.cmd.Stderr = stderr
 	if p.input, err = p.cmd.StdinPipe(); err != nil {
 		t.Fatal(err)
 	}
@@ -142,6 +150,19 @@ func (p *target) mustEndWell() {
 	}
 	if err := p.cmd.Wait(); err != nil {
 		p.Fatalf("%s ends with %v", p.name, err)
+	}
+	p.mustBeSilent()
+}
+
+// forkWarning is what Python 3.12 and newer say of a fork with more than one thread.
+var forkWarning = regexp.MustCompile(`(?m)^.*DeprecationWarning: This process .* is multi-threaded, .*\n  .*\n`)
+
+// mustBeSilent checks that nothing was written to its standard error.
+func (p *target) mustBeSilent() {
+	p.Helper()
+	said, err := os.ReadFile(p.errors)
+	if said = forkWarning.ReplaceAll(said, nil); err != nil || len(said) > 0 {
+		p.Errorf("%s says %s, %v", p.name, said, err)
 	}
 }
 

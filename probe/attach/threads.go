@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"vramscope/internal/process"
 )
 
 // thread is what one thread of a stopped process was doing.
@@ -25,7 +27,8 @@ type thread struct {
 
 // readThreads reads /proc/PID/task of a stopped process. It returns at the first
 // thread that is as good as any, to keep the stop short with a thousand threads.
-func readThreads(dir string, python *python) ([]thread, error) {
+// The new thread will have the seccomp filters of the one that starts it.
+func readThreads(dir string, python *python, own *status) ([]thread, error) {
 	ids, err := numbersIn(filepath.Join(dir, "task")) // the first thread comes first
 	if err != nil {
 		return nil, err
@@ -45,6 +48,9 @@ func readThreads(dir string, python *python) ([]thread, error) {
 		s, err := parseStatus(string(state))
 		if !ok || err != nil || s.state != 't' {
 			continue // running or exited
+		}
+		if reason := s.filtered(own); reason != "" {
+			return nil, &process.Refusal{Reason: reason}
 		}
 		t.id = id
 		// The kernel blocks a signal while its handler runs.

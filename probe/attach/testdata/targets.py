@@ -198,6 +198,48 @@ def power(step):
     return True
 
 
+def filtered(step):
+    """Is sleeping; some of its threads have a seccomp filter, as $FILTER says:
+    "main CALL" or "thread CALL"."""
+    import seccomp
+
+    who, call = os.environ["FILTER"].split()
+    install = seccomp.prepare(call)
+    end = threading.Event()
+    if who == "main":
+        install()
+    elif who == "thread":
+        ready = threading.Event()
+        t = threading.Thread(target=lambda: (install(), ready.set(), end.wait()))
+        t.start()
+        ready.wait()
+    good = True
+    while not ending():
+        time.sleep(0.003)
+        if who == "later" and os.path.exists(sys.argv[2] + ".install"):
+            who = install()
+            os.remove(sys.argv[2] + ".install")
+        step()
+    end.set()
+    return good
+
+
+def full(step):
+    """Is sleeping; $FREE file descriptors are free."""
+    import resource
+
+    limit = max(map(int, os.listdir("/proc/self/fd"))) + 1 + int(os.environ["FREE"])
+    resource.setrlimit(resource.RLIMIT_NOFILE, (limit, limit))
+    taken = []
+    try:
+        while True:
+            taken.append(os.open("/dev/null", os.O_RDONLY))
+    except OSError:
+        for _ in range(int(os.environ["FREE"])):
+            os.close(taken.pop())
+    return sleeping(step)
+
+
 if __name__ == "__main__":
     fine = globals()[sys.argv[1]](counting(sys.argv[2]))
     if fine is not None:

@@ -1,0 +1,153 @@
+//go:build linux
+
+package attach
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// TestSimultaneousAttaches: one of four gets its probe in, and the others say so.
+func TestSimultaneousAttaches(t *testing.T) {
+	times, _ := strconv.Atoi(os.Getenv(rounds)) // 0 where it is not set
+	for version, python := range anyPythons(t) {
+		for round := range max(times, 1) {
+			name := []string{"churn", "threads", "sleeping", "loop"}[round%4]
+			t.Run(version+"/"+name, func(t *testing.T) {
+				p := runTarget(t, python, name)
+				outcomes := make(chan string)
+				const attaches = 4
+				for range attaches {
+					go func() {
+						cmd := exec.Command(os.Args[0])
+						cmd.Env = append(os.Environ(), asAttacher+"="+strconv.Itoa(p.pid()))
+						out, err := cmd.CombinedOutput()
+						outcomes <- strings.TrimPrefix(strings.TrimSpace(string(out)), "refused: ") + map[bool]string{false: fmt.Sprint(err)}[err == nil]
+					}()
+				}
+				count := make(map[string]int)
+				for range attaches {
+					count[<-outcomes]++
+				}
+				others := count["another vramscope attaches to it at this moment"] + count[hasProbe]
+				for outcome, n := range count {
+					if strings.HasPrefix(outcome, "it is traced by gdb (PID ") {
+						others += n
+					}
+				}
+				if count["<nil>"] != 1 || others != attaches-1 || probesIn(t, p.pid()) != 1 {
+					t.Errorf("%v; %d probes", count, probesIn(t, p.pid()))
+				}
+				p.mustBeWell()
+				p.mustEndWell()
+			})
+		}
+	}
+}
+
+// probesIn counts the threads that are a probe's.
+func probesIn(t *testing.T, pid int) int {
+	t.Helper()
+	names, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/comm", pid))
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := 0
+	for _, name := range names {
+		if content, err := os.ReadFile(name); err == nil && string(content) == "vramscope\n" {
+			n++
+		}
+	}
+	return n
+}
+
+// TestSimultaneousPayloads: without the lock too, which a vramscope with another
+// /proc does not see, one probe starts.
+func TestSimultaneousPayloads(t *testing.T) {
+	for version, python := range anyPythons(t) {
+		p, err := newPayload(born{}, &status{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer p.remove()
+		cmd := exec.Command(python, "-c", `
+import os, sys, threading, time
+text, directory = sys.stdin.read(), sys.argv[1]
+sys.setswitchinterval(1e-6)
+class Claims:  # each has one
+    def unlink(self, path): pass
+    def __getattr__(self, name): return getattr(self.posix, name)
+Claims.posix, sys.modules["posix"] = sys.modules["posix"], Claims()
+together = threading.Barrier(8)
+every = [threading.Thread(target=lambda: (together.wait(), exec(text, {}))) for _ in range(8)]
+for t in every: t.start()
+for t in every: t.join()
+def probes():
+    n = 0
+    for t in os.listdir("/proc/self/task"):
+        try: n += open("/proc/self/task/%s/comm" % t).read() == "vramscope\n"
+        except OSError: pass  # it has ended
+    return n
+deadline = time.time() + 60
+while not probes() and time.time() < deadline: time.sleep(.01)
+time.sleep(.2)
+print(probes())`, p.directory)
+		cmd.Stdin = strings.NewReader(p.text)
+		cmd.Env = append(os.Environ(), "XDG_RUNTIME_DIR="+t.TempDir(), "PYTHONPATH=")
+		if out, err := cmd.CombinedOutput(); err != nil || string(out) != "1\n" {
+			t.Errorf("Python %s: %v, %s", version, err, out)
+		}
+	}
+}
+
+// TestAttachLeavesNoWarning: the strictest settings of Python report nothing, not at
+// the program's end either.
+func TestAttachLeavesNoWarning(t *testing.T) {
+	t.Parallel()
+	for version, python := range anyPythons(t) {
+		t.Run(version, func(t *testing.T) {
+			p := runTarget(t, python, "churn", "PYTHONDEVMODE=1", "PYTHONWARNINGS=error", "PYTHONTRACEMALLOC=5")
+			if _, err := examineAndEnter(t.Context(), testAttacher(), identify(t, p.pid())); err != nil {
+				t.Error(err)
+			}
+			p.mustBeWell()
+			p.mustEndWell()
+		})
+	}
+}
+
+// TestEndOfProcessIsNoticed: it stays as a zombie, which has its start time.
+func TestEndOfProcessIsNoticed(t *testing.T) {
+	t.Parallel()
+	for _, python := range needGdb(t) {
+		p := runTarget(t, python, "power")
+		a := testAttacher()
+		plan := a.Examine(t.Context(), identify(t, p.pid()))
+		if !plan.Possible() {
+			t.Fatal(plan.Refusal())
+		}
+		load, err := newPayload(born{}, &status{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer load.remove()
+		if err := syscall.Kill(p.pid(), syscall.SIGKILL); err != nil {
+			t.Fatal(err)
+		}
+		until(t, "its end", func() bool { return stateOf(fmt.Sprintf("/proc/%d/stat", p.pid())) == 'Z' })
+		if _, err := a.await(t.Context(), &plan, load); !errors.Is(err, errExited) {
+			t.Errorf("waiting for the probe: %v", err)
+		}
+		if _, err := a.Enter(t.Context(), &plan); !errors.Is(err, errExited) {
+			t.Errorf("by gdb: %v", err)
+		}
+		return
+	}
+}

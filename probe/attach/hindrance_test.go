@@ -1,0 +1,197 @@
+//go:build linux
+
+package attach
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"vramscope/internal/process"
+)
+
+// killing are the system calls of a probe's start for which a filter kills here.
+var killing = []string{"socket", "bind", "mmap", "clone3", "mkdirat", "socketpair"}
+
+const otherFilters = "it has other seccomp filters than vramscope (1, vramscope 0), which may kill it for a call of the probe"
+
+// anyPythons are the Pythons that can be attached to here, by gdb or sys.remote_exec.
+func anyPythons(t *testing.T) map[string]string {
+	t.Helper()
+	found := pythons(t, 14)
+	if _, err := exec.LookPath("gdb"); err != nil || gdbCalls() != nil {
+		found = map[string]string{"3.14": found["3.14"]}
+	}
+	if len(found) == 1 && found["3.14"] == "" {
+		t.Skip("neither gdb nor Python 3.14")
+	}
+	return found
+}
+
+func unfiltered(t *testing.T) {
+	t.Helper()
+	if own, err := readStatus(t.Context(), "/proc", "self"); err != nil || own.seccomp != 0 {
+		t.Skipf("this test runs under seccomp, %v", err)
+	}
+}
+
+// TestFiltersThatKillAreRefused: each process would die of the probe's start.
+func TestFiltersThatKillAreRefused(t *testing.T) {
+	t.Parallel()
+	unfiltered(t)
+	for version, python := range anyPythons(t) {
+		for i, call := range killing {
+			t.Run(version+"/"+call, func(t *testing.T) {
+				t.Parallel()
+				who := []string{"main", "thread"}[i%2]
+				p := runTarget(t, python, "filtered", "FILTER="+who+" "+call)
+				_, err := examineAndEnter(t.Context(), testAttacher(), identify(t, p.pid()))
+				mustRefuse(t, err, otherFilters)
+				p.mustBeWell()
+				p.mustEndWell()
+			})
+		}
+	}
+}
+
+func mustRefuse(t *testing.T, err error, want string) {
+	t.Helper()
+	var refusal *process.Refusal
+	if !errors.As(err, &refusal) || refusal.Reason != want {
+		t.Errorf("got %v, want %s", err, want)
+	}
+}
+
+// TestFilterAfterExamineIsRefused: the filters are compared once more where nothing
+// has been done yet.
+func TestFilterAfterExamineIsRefused(t *testing.T) {
+	t.Parallel()
+	unfiltered(t)
+	for version, python := range anyPythons(t) {
+		t.Run(version, func(t *testing.T) {
+			t.Parallel()
+			p := runTarget(t, python, "filtered", "FILTER=later socketpair")
+			a := testAttacher()
+			plan := a.Examine(t.Context(), identify(t, p.pid()))
+			if !plan.Possible() {
+				t.Fatal(plan.Refusal())
+			}
+			request := p.count + ".install"
+			if err := os.WriteFile(request, nil, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			until(t, "the filter", func() bool { _, err := os.Stat(request); return errors.Is(err, os.ErrNotExist) })
+			_, err := a.Enter(t.Context(), &plan)
+			mustRefuse(t, err, otherFilters)
+			p.mustBeWell()
+			p.mustEndWell()
+		})
+	}
+}
+
+// TestPayloadChecksFilters: after vramscope has asked, Python may run the script at
+// any time.
+func TestPayloadChecksFilters(t *testing.T) {
+	for _, python := range anyPythons(t) {
+		p, err := newPayload(born{5, 6}, &status{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer p.remove()
+		script := filepath.Join(p.directory, scriptName)
+		cmd := exec.Command(python, "-c", "import sys, seccomp; seccomp.prepare('clone3')(); exec(open(sys.argv[1]).read())", script)
+		cmd.Env = append(os.Environ(), "PYTHONPATH=testdata")
+		if out, err := cmd.CombinedOutput(); err != nil || len(out) > 0 || p.begun() || p.failure() != "" {
+			t.Errorf("%v, %q, begun %v, failure %q", err, out, p.begun(), p.failure())
+		}
+		return
+	}
+}
+
+// TestCommonFiltersAreAccepted: a container's filters are vramscope's too.
+func TestCommonFiltersAreAccepted(t *testing.T) {
+	t.Parallel()
+	unfiltered(t)
+	for version, python := range anyPythons(t) {
+		t.Run(version, func(t *testing.T) {
+			t.Parallel()
+			wrapper, err := filepath.Abs("testdata/seccomp.py")
+			if err != nil {
+				t.Fatal(err)
+			}
+			filtered := filepath.Join(t.TempDir(), "python")
+			script := fmt.Sprintf("#!/bin/sh\nexec %q %q acct %q \"$@\"\n", python, wrapper, python)
+			if err := os.WriteFile(filtered, []byte(script), 0o700); err != nil {
+				t.Fatal(err)
+			}
+			p := runTarget(t, filtered, "sleeping")
+			_, err = examineAndEnter(t.Context(), testAttacher(), identify(t, p.pid()))
+			mustRefuse(t, err, otherFilters)
+			cmd := exec.Command(python, wrapper, "acct", os.Args[0])
+			cmd.Env = append(os.Environ(), asAttacher+"="+strconv.Itoa(p.pid()))
+			if out, err := cmd.CombinedOutput(); err != nil || string(out) != "<nil>\n" {
+				t.Errorf("%s, %v", out, err)
+			}
+			p.mustBeWell()
+			p.mustEndWell()
+		})
+	}
+}
+
+// TestFileDescriptorsAreCounted: a process without free ones is left alone, and one
+// with as many as a probe needs gets one.
+func TestFileDescriptorsAreCounted(t *testing.T) {
+	t.Parallel()
+	for version, python := range anyPythons(t) {
+		for _, free := range []int{0, descriptorsNeeded - 1, descriptorsNeeded} {
+			t.Run(fmt.Sprintf("%s/%d", version, free), func(t *testing.T) {
+				t.Parallel()
+				p := runTarget(t, python, "full", "FREE="+strconv.Itoa(free))
+				_, err := examineAndEnter(t.Context(), testAttacher(), identify(t, p.pid()))
+				var refusal *process.Refusal
+				switch refused := errors.As(err, &refusal); {
+				case free < descriptorsNeeded && (!refused || !strings.HasSuffix(refusal.Reason, "file descriptors open, and a probe needs 8")):
+					t.Errorf("with %d free: %v", free, err)
+				case free >= descriptorsNeeded && err != nil:
+					t.Errorf("with %d free: %v", free, err)
+				}
+				p.mustBeWell()
+				p.mustEndWell()
+			})
+		}
+	}
+}
+
+// TestPayloadReports its failure without file descriptors, and without a thread.
+func TestPayloadReports(t *testing.T) {
+	const exhaust = "import resource; resource.setrlimit(resource.RLIMIT_NOFILE, (3, 3))\n"
+	const threadless = "import _thread\ndef fail(*_): raise RuntimeError(\"can't start new thread\")\n_thread.start_new_thread = fail\n"
+	for _, python := range anyPythons(t) {
+		for _, c := range []struct {
+			before, want string
+			target       born
+		}{
+			{exhaust, "Too many open files", born{}},
+			{threadless, "RuntimeError: can't start new thread", born{}},
+			{threadless, "RuntimeError: can't start new thread", born{5, 6}},
+		} {
+			p, err := newPayload(c.target, &status{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer p.remove()
+			cmd := exec.CommandContext(context.Background(), python, "-c", "import sys\ntext = sys.stdin.read()\n"+c.before+"exec(text)")
+			cmd.Stdin = strings.NewReader(p.text)
+			if out, err := cmd.CombinedOutput(); err != nil || len(out) > 0 || !strings.Contains(p.failure(), c.want) {
+				t.Errorf("%v, %q, failure %q, want %q", err, out, p.failure(), c.want)
+			}
+		}
+		return
+	}
+}
