@@ -115,6 +115,9 @@ func (p *program) planText(table *process.Table, plan *attach.Plan) string {
 	for _, check := range plan.Checks {
 		fmt.Fprintf(&b, "  ok  %s\n", text.Clean(check.Text))
 	}
+	if plan.Note != "" {
+		fmt.Fprintf(&b, "  note  %s\n", text.Clean(plan.Note))
+	}
 	if plan.Instead != "" {
 		fmt.Fprintf(&b, "No attaching next time:  %s\n", text.Clean(plan.Instead))
 	}

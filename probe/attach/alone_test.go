@@ -151,3 +151,25 @@ func TestEndOfProcessIsNoticed(t *testing.T) {
 		return
 	}
 }
+
+// TestOneThreadIsNoted: with a probe there are two, and the kernel refuses what only
+// a process with one thread can do.
+func TestOneThreadIsNoted(t *testing.T) {
+	t.Parallel()
+	for version, python := range anyPythons(t) {
+		p := runTarget(t, python, "alone")
+		a := testAttacher()
+		plan := a.Examine(t.Context(), identify(t, p.pid()))
+		if want := "it has one thread: with a probe it cannot enter or make a user namespace (setns, unshare)"; plan.Note != want {
+			t.Errorf("Python %s: note %q", version, plan.Note)
+		}
+		if _, err := a.Enter(t.Context(), &plan); err != nil {
+			t.Fatalf("Python %s: %v", version, err)
+		}
+		if plan := a.Examine(t.Context(), identify(t, p.pid())); plan.Note != "" {
+			t.Errorf("Python %s: with the probe: note %q", version, plan.Note)
+		}
+		p.mustEndWell()
+		return
+	}
+}

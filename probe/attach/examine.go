@@ -253,13 +253,8 @@ func (a *Attacher) checkState(ctx context.Context, plan *Plan, state *status) {
 	if plan.Method == GDB {
 		checkThreads(plan, state)
 	}
-	if plan.python == nil {
-		return
-	}
-	if reason := a.hindrance(ctx, plan.Process.PID); reason != "" {
-		plan.fail(reason)
-	} else {
-		plan.pass("no seccomp filters of its own")
+	if plan.python != nil {
+		a.checkHindrance(ctx, plan, state)
 	}
 }
 

@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"reflect"
 	"runtime"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -86,28 +85,10 @@ func TestExamineListsEveryReason(t *testing.T) {
 			f.link("pid:[2]", f.of("ns/pid"))
 			f.write("0::/system.slice/docker-"+strings.Repeat("4f", 32)+".scope\n", f.of("cgroup"))
 		}, []string{"another container's process (docker 4f4f4f4f4f4f): run vramscope inside it"}},
-		"chroot":         {func(f *fixture) { f.link("/", f.proc, "self/root") }, []string{"it has its own root directory (chroot): run vramscope inside it"}},
-		"a core dump":    {func(f *fixture) { f.status["CoreDumping"] = "1" }, []string{"it has crashed: its core dump is being written"}},
-		"shadow stacks":  {func(f *fixture) { f.status["x86_Thread_features"] = "shstk wrss" }, []string{"it has shadow stacks, which a debugger's calls break"}},
-		"strict seccomp": {func(f *fixture) { f.status["Seccomp"] = "1" }, []string{"strict seccomp: another thread would kill it"}},
-		"a seccomp filter of its own": {func(f *fixture) { f.status["Seccomp"], f.status["Seccomp_filters"], f.filters = "2", "2", 1 },
-			[]string{"it has other seccomp filters than vramscope (2, vramscope 1), which may kill it for a call of the probe"}},
-		"fewer seccomp filters": {func(f *fixture) { f.status["Seccomp"], f.status["Seccomp_filters"], f.filters = "2", "1", 2 },
-			[]string{"it has other seccomp filters than vramscope (1, vramscope 2), which may kill it for a call of the probe"}},
-		"a thread with a seccomp filter": {func(f *fixture) {
-			f.write("State:\tS\nTracerPid:\t0\nUid:\t1 1 1 1\nCapEff:\t0\nSigBlk:\t0\nSigCgt:\t0\nSeccomp:\t2\nSeccomp_filters:\t1\n", f.of("task/501/status"))
-		},
-			[]string{"it has other seccomp filters than vramscope (1, vramscope 0), which may kill it for a call of the probe"}},
-		"seccomp before Linux 5.9": {func(f *fixture) { f.status["Seccomp"] = "2" },
-			[]string{"it has seccomp filters, which may kill it for a call of the probe; Linux before 5.9 does not tell how many are its own"}},
-		"no descriptors": {func(f *fixture) {
-			f.status["FDSize"] = "256"
-			f.write("Limit                     Soft Limit           Hard Limit           Units     \nMax open files            10                   1024                 files     \n", f.of("limits"))
-			for i := range 3 {
-				f.write("", f.of("fd", strconv.Itoa(i)))
-			}
-		}, []string{"it has 3 of 10 file descriptors open, and a probe needs 8"}},
-		"many threads": {func(f *fixture) { f.status["Threads"] = "5001" }, []string{"it has 5001 threads: stopping them takes seconds"}},
+		"chroot":        {func(f *fixture) { f.link("/", f.proc, "self/root") }, []string{"it has its own root directory (chroot): run vramscope inside it"}},
+		"a core dump":   {func(f *fixture) { f.status["CoreDumping"] = "1" }, []string{"it has crashed: its core dump is being written"}},
+		"shadow stacks": {func(f *fixture) { f.status["x86_Thread_features"] = "shstk wrss" }, []string{"it has shadow stacks, which a debugger's calls break"}},
+		"many threads":  {func(f *fixture) { f.status["Threads"] = "5001" }, []string{"it has 5001 threads: stopping them takes seconds"}},
 		"paused": {func(f *fixture) {
 			f.write("4:memory:/x\n0::/pod/a:b\n", f.of("cgroup"))
 			f.write("populated 1\nfrozen 1\n", f.root, "cgroup/pod/a:b/cgroup.events")

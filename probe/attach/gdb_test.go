@@ -76,7 +76,13 @@ func needPythonAndGdb(t *testing.T) map[string]string {
 	if len(found) == 0 {
 		t.Skip("no Python from 3.8 to 3.13")
 	}
-	// A sandbox may forbid tracing that the kernel's settings allow.
+	mustTrace(t)
+	return found
+}
+
+// mustTrace skips the test in a sandbox that forbids tracing.
+func mustTrace(t *testing.T) {
+	t.Helper()
 	cmd := exec.Command("sleep", "3600")
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
@@ -88,7 +94,6 @@ func needPythonAndGdb(t *testing.T) map[string]string {
 	if _, err := readMemory(fmt.Sprintf("/proc/%d", cmd.Process.Pid), 0, 1); errors.Is(err, os.ErrPermission) {
 		t.Skipf("this machine does not allow tracing: %v", err)
 	}
-	return found
 }
 
 // TestBusyProgramsSurviveAttach: no program may die, stay stopped or traced, or

@@ -9,6 +9,19 @@ import (
 	"strings"
 )
 
+// checkHindrance checks what would make the payload fail or harm, and notes what the
+// program could not do with it.
+func (a *Attacher) checkHindrance(ctx context.Context, plan *Plan, state *status) {
+	if state.threads == 1 {
+		plan.Note = "it has one thread: with a probe it cannot enter or make a user namespace (setns, unshare)"
+	}
+	if reason := a.hindrance(ctx, plan.Process.PID); reason != "" {
+		plan.fail(reason)
+		return
+	}
+	plan.pass("no seccomp filters of its own")
+}
+
 // hindrance is what would make the payload's system calls fail or kill the
 // process, or "". It may come at any time, so it is looked for more than once.
 func (a *Attacher) hindrance(ctx context.Context, pid int) string {

@@ -3,12 +3,13 @@
 package attach
 
 import (
-	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"strings"
 	"testing"
@@ -21,15 +22,51 @@ var killing = []string{"socket", "bind", "mmap", "clone3", "mkdirat", "socketpai
 
 const otherFilters = "it has other seccomp filters than vramscope (1, vramscope 0), which may kill it for a call of the probe"
 
+func TestExamineListsHindrances(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(*fixture)
+		want   string
+	}{
+		"strict seccomp": {func(f *fixture) { f.status["Seccomp"] = "1" }, "strict seccomp: another thread would kill it"},
+		"a seccomp filter of its own": {func(f *fixture) { f.status["Seccomp"], f.status["Seccomp_filters"], f.filters = "2", "2", 1 },
+			"it has other seccomp filters than vramscope (2, vramscope 1), which may kill it for a call of the probe"},
+		"fewer seccomp filters": {func(f *fixture) { f.status["Seccomp"], f.status["Seccomp_filters"], f.filters = "2", "1", 2 },
+			"it has other seccomp filters than vramscope (1, vramscope 2), which may kill it for a call of the probe"},
+		"a thread with a seccomp filter": {func(f *fixture) {
+			f.write("State:\tS\nTracerPid:\t0\nUid:\t1 1 1 1\nCapEff:\t0\nSigBlk:\t0\nSigCgt:\t0\nSeccomp:\t2\nSeccomp_filters:\t1\n", f.of("task/501/status"))
+		}, "it has other seccomp filters than vramscope (1, vramscope 0), which may kill it for a call of the probe"},
+		"seccomp before Linux 5.9": {func(f *fixture) { f.status["Seccomp"] = "2" },
+			"it has seccomp filters, which may kill it for a call of the probe; Linux before 5.9 does not tell how many are its own"},
+		"no descriptors": {func(f *fixture) {
+			f.status["FDSize"] = "256"
+			f.write("Limit                     Soft Limit           Hard Limit           Units     \nMax open files            10                   1024                 files     \n", f.of("limits"))
+			for i := range 3 {
+				f.write("", f.of("fd", strconv.Itoa(i)))
+			}
+		}, "it has 3 of 10 file descriptors open, and a probe needs 8"},
+	} {
+		if stubs[runtime.GOARCH] == nil {
+			t.Skip("gdb attaching is not supported on " + runtime.GOARCH)
+		}
+		f := newFixture(t)
+		c.change(f)
+		plan := f.examined()
+		if got := texts(&plan, false); len(got) != 1 || got[0] != c.want {
+			t.Errorf("%s: %q, want %q", name, got, c.want)
+		}
+	}
+}
+
 // anyPythons are the Pythons that can be attached to here, by gdb or sys.remote_exec.
 func anyPythons(t *testing.T) map[string]string {
 	t.Helper()
+	mustTrace(t)
 	found := pythons(t, 14)
 	if _, err := exec.LookPath("gdb"); err != nil || gdbCalls() != nil {
-		found = map[string]string{"3.14": found["3.14"]}
+		maps.DeleteFunc(found, func(version, _ string) bool { return version != "3.14" })
 	}
-	if len(found) == 1 && found["3.14"] == "" {
-		t.Skip("neither gdb nor Python 3.14")
+	if len(found) == 0 {
+		t.Skip("no Python that can be attached to here")
 	}
 	return found
 }
@@ -172,6 +209,10 @@ func TestFileDescriptorsAreCounted(t *testing.T) {
 func TestPayloadReports(t *testing.T) {
 	const exhaust = "import resource; resource.setrlimit(resource.RLIMIT_NOFILE, (3, 3))\n"
 	const threadless = "import _thread\ndef fail(*_): raise RuntimeError(\"can't start new thread\")\n_thread.start_new_thread = fail\n"
+	// As gevent does, with which a greenlet would be started.
+	const green = "import _thread, sys, types\noriginal = _thread.start_new_thread\ndef hub(*_): raise SystemExit(1)\n_thread.start_new_thread = hub\n" +
+		"sys.modules['gevent.monkey'] = types.SimpleNamespace(get_original=lambda module, name: {'_thread.start_new_thread': original}[module + '.' + name])\n" +
+		"sys.modules['vramscope_probe'] = types.ModuleType('vramscope_probe')\n"
 	for _, python := range anyPythons(t) {
 		for _, c := range []struct {
 			before, want string
@@ -180,13 +221,15 @@ func TestPayloadReports(t *testing.T) {
 			{exhaust, "Too many open files", born{}},
 			{threadless, "RuntimeError: can't start new thread", born{}},
 			{threadless, "RuntimeError: can't start new thread", born{5, 6}},
+			{green, "another probe is being started in it; try again", born{5, 6}},
 		} {
 			p, err := newPayload(c.target, &status{})
 			if err != nil {
 				t.Fatal(err)
 			}
 			defer p.remove()
-			cmd := exec.CommandContext(context.Background(), python, "-c", "import sys\ntext = sys.stdin.read()\n"+c.before+"exec(text)")
+			cmd := exec.Command(python, "-c", "import os, sys, time\ntext = sys.stdin.read()\n"+c.before+"exec(text)\n"+
+				"end = time.time() + 60\nwhile not os.path.lexists(sys.argv[1]) and time.time() < end: time.sleep(.01)", filepath.Join(p.directory, failedName))
 			cmd.Stdin = strings.NewReader(p.text)
 			if out, err := cmd.CombinedOutput(); err != nil || len(out) > 0 || !strings.Contains(p.failure(), c.want) {
 				t.Errorf("%v, %q, failure %q, want %q", err, out, p.failure(), c.want)

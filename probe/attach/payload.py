@@ -18,9 +18,20 @@ def begin():
         load()
     elif permitted():
         try:
-            _thread.start_new_thread(load, ())
+            thread_starter()(load, ())
         except BaseException as error:
             report(error)
+
+
+def thread_starter():
+    """The system's own function: gevent and eventlet make a greenlet instead."""
+    start = _thread.start_new_thread
+    gevent, eventlet = sys.modules.get("gevent.monkey"), sys.modules.get("eventlet.patcher")
+    if type(start) is not type(len) and gevent:
+        start = gevent.get_original("_thread", "start_new_thread")
+    if type(start) is not type(len) and eventlet:
+        start = eventlet.original("_thread").start_new_thread
+    return start
 
 
 def permitted():

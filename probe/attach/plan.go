@@ -19,6 +19,7 @@ type Plan struct {
 	Checks      []Check
 	Instead     string // the command line that starts it with a probe
 	HasProbe    bool   // so that no attaching is needed
+	Note        string // what the program cannot do with a probe, or ""
 
 	gdb    string  // the program
 	python *python // nil if there is none, or it cannot be read

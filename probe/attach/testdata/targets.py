@@ -7,6 +7,7 @@ on standard input, or its end, it checks its results and prints "done".
 """
 
 import asyncio
+import errno
 import mmap
 import os
 import select
@@ -222,6 +223,16 @@ def filtered(step):
         step()
     end.set()
     return good
+
+
+def alone(step):
+    """Is sleeping; then a call that a process with several threads cannot make."""
+    import ctypes
+
+    CLONE_NEWUSER = 0x10000000
+    sleeping(step)
+    libc = ctypes.CDLL(None, use_errno=True)
+    return libc.unshare(CLONE_NEWUSER) == -1 and ctypes.get_errno() == errno.EINVAL
 
 
 def full(step):
