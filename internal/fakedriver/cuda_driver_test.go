@@ -38,7 +38,9 @@ func TestEntryPointsByVersion(t *testing.T) {
 		{"cuMemPoolTrimTo 12000 2", found + "cuMemPoolTrimTo"},        // has no twin
 		{"cuMemAlloc 12000 3", "1 1 9 -"},
 		{"cuMemAlloc 0 0", "1 1 9 -"},
-		{"cuStreamGetCaptureInfo 12000 0", unknown}, // not the first in the place of a later one
+		{"cuStreamGetCaptureInfo 11020 0", found + "cuStreamGetCaptureInfo"},
+		{"cuStreamGetCaptureInfo 12000 0", found + "cuStreamGetCaptureInfo_v2"},
+		{"cuStreamGetCaptureInfo 12030 0", unknown}, // not the second in the place of a later one
 	} {
 		program.want("proc "+test[0], test[1])
 	}

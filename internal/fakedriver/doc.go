@@ -100,7 +100,8 @@
 // CompileRuntime. Its calls are the driver's, found through cuGetProcAddress as
 // NVIDIA's finds them, so that memory is real in the sense above; launching a
 // kernel does nothing. cudart/prototypes.h lists every call. A program with a
-// static cudart (CuPy) does not run.
+// static cudart (CuPy) does not run. CompileStandIns makes the other libraries
+// that a wheel needs, without their functions: cuDNN's convolutions fail.
 //
 // A process in another pid namespace is listed by the pid that the asking
 // process's namespace has for it, or, where that has none, by its own.

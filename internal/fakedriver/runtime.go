@@ -3,6 +3,8 @@ package fakedriver
 import (
 	"fmt"
 	"path/filepath"
+
+	"vramscope/internal/fakedriver/standin"
 )
 
 // runtimeVersions are those of the runtime libraries, by major version. Each
@@ -14,6 +16,25 @@ var runtimeVersions = map[int]int{12: 12090, 13: 13020}
 func CompileRuntime() (string, error) {
 	library, err := compile(runtimeLibrary(12), runtimeLibrary(13))
 	return filepath.Dir(library), err
+}
+
+// CompileStandIns compiles empty stand-ins for NVIDIA's libraries that those below
+// folders need, and returns their directory, for Environment.
+func CompileStandIns(folders ...string) (string, error) {
+	compiler, err := findCompiler()
+	if err != nil {
+		return "", err
+	}
+	cache, err := cacheDirectory()
+	if err != nil {
+		return "", err
+	}
+	return standin.Make(compiler, cache, folders...)
+}
+
+// RuntimeDriver is a driver that is new enough for each runtime of CompileRuntime.
+func RuntimeDriver() Driver {
+	return Driver{Version: "580.95.05", NVMLVersion: "13.580.95.05", CUDAVersion: 13000, Generation: 1}
 }
 
 func runtimeLibrary(major int) product {

@@ -109,7 +109,7 @@ CUresult cuStreamEndCapture_ptsz(CUstream stream, CUgraph *graph)
 	return end(stream, graph, PER_THREAD);
 }
 
-static CUresult info(const char *name, CUstream handle, CUstreamCaptureStatus *status, cuuint64_t *id,
+static CUresult info(const char *name, CUstream handle, CUstreamCaptureStatus *status, cuuint64_t *id, CUgraph *graph,
                      enum default_stream twin)
 {
 	struct call call;
@@ -123,28 +123,54 @@ static CUresult info(const char *name, CUstream handle, CUstreamCaptureStatus *s
 		*status = stream->capturing;
 		if (id)
 			*id = stream->capture;
+		if (graph)
+			*graph = stream->graph;
 	}
 	return call_end(&call, answer);
 }
 
 CUresult cuStreamIsCapturing(CUstream stream, CUstreamCaptureStatus *status)
 {
-	return info("cuStreamIsCapturing", stream, status, NULL, LEGACY);
+	return info("cuStreamIsCapturing", stream, status, NULL, NULL, LEGACY);
 }
 
 CUresult cuStreamIsCapturing_ptsz(CUstream stream, CUstreamCaptureStatus *status)
 {
-	return info("cuStreamIsCapturing", stream, status, NULL, PER_THREAD);
+	return info("cuStreamIsCapturing", stream, status, NULL, NULL, PER_THREAD);
 }
 
 CUresult cuStreamGetCaptureInfo(CUstream stream, CUstreamCaptureStatus *status, cuuint64_t *id)
 {
-	return info("cuStreamGetCaptureInfo", stream, status, id, LEGACY);
+	return info("cuStreamGetCaptureInfo", stream, status, id, NULL, LEGACY);
 }
 
 CUresult cuStreamGetCaptureInfo_ptsz(CUstream stream, CUstreamCaptureStatus *status, cuuint64_t *id)
 {
-	return info("cuStreamGetCaptureInfo", stream, status, id, PER_THREAD);
+	return info("cuStreamGetCaptureInfo", stream, status, id, NULL, PER_THREAD);
+}
+
+/* A graph's nodes are not kept, so there is none to depend on. */
+static CUresult full_info(CUstream handle, CUstreamCaptureStatus *status, cuuint64_t *id, CUgraph *graph,
+                          const CUgraphNode **dependencies, size_t *count, enum default_stream twin)
+{
+	CUresult answer = info("cuStreamGetCaptureInfo_v2", handle, status, id, graph, twin);
+	if (answer == CUDA_SUCCESS && dependencies)
+		*dependencies = NULL;
+	if (answer == CUDA_SUCCESS && count)
+		*count = 0;
+	return answer;
+}
+
+CUresult cuStreamGetCaptureInfo_v2(CUstream stream, CUstreamCaptureStatus *status, cuuint64_t *id, CUgraph *graph,
+                                   const CUgraphNode **dependencies, size_t *count)
+{
+	return full_info(stream, status, id, graph, dependencies, count, LEGACY);
+}
+
+CUresult cuStreamGetCaptureInfo_v2_ptsz(CUstream stream, CUstreamCaptureStatus *status, cuuint64_t *id, CUgraph *graph,
+                                        const CUgraphNode **dependencies, size_t *count)
+{
+	return full_info(stream, status, id, graph, dependencies, count, PER_THREAD);
 }
 
 /* Swaps the thread's own mode with the caller's. */

@@ -123,6 +123,8 @@ PTSZ(cuStreamBeginCapture_v2, CUstream stream, CUstreamCaptureMode mode);
 PTSZ(cuStreamEndCapture, CUstream stream, CUgraph *graph);
 PTSZ(cuStreamIsCapturing, CUstream stream, CUstreamCaptureStatus *status);
 PTSZ(cuStreamGetCaptureInfo, CUstream stream, CUstreamCaptureStatus *status, cuuint64_t *id);
+PTSZ(cuStreamGetCaptureInfo_v2, CUstream stream, CUstreamCaptureStatus *status, cuuint64_t *id, CUgraph *graph,
+     const CUgraphNode **dependencies, size_t *count);
 PTSZ(cuLaunchHostFunc, CUstream stream, CUhostFn function, void *data);
 CUresult cuThreadExchangeStreamCaptureMode(CUstreamCaptureMode *mode);
 CUresult cuGraphDestroy(CUgraph graph);

@@ -34,13 +34,8 @@ cudaError_t cudaStreamGetCaptureInfo(cudaStream_t stream, enum cudaStreamCapture
 	if (edges)
 		*edges = NULL;
 #endif
-	if (graph)
-		return record(cudaErrorNotSupported); /* it has no handle before its capture ends */
-	if (dependencies)
-		*dependencies = NULL;
-	if (count)
-		*count = 0;
-	return WITH_CONTEXT(cuStreamGetCaptureInfo, stream, (CUstreamCaptureStatus *)status, (cuuint64_t *)id);
+	return WITH_CONTEXT(cuStreamGetCaptureInfo, stream, (CUstreamCaptureStatus *)status, (cuuint64_t *)id, graph,
+	                    (const CUgraphNode **)dependencies, count);
 }
 
 cudaError_t cudaGraphInstantiateWithFlags(cudaGraphExec_t *exec, cudaGraph_t graph, unsigned long long flags)

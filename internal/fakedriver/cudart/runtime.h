@@ -94,7 +94,7 @@
 	X(cuStreamBeginCapture, 10010, cuStreamBeginCapture_v2) \
 	X(cuStreamEndCapture, 10000, cuStreamEndCapture) \
 	X(cuStreamIsCapturing, 10000, cuStreamIsCapturing) \
-	X(cuStreamGetCaptureInfo, 10010, cuStreamGetCaptureInfo) \
+	X(cuStreamGetCaptureInfo, 11030, cuStreamGetCaptureInfo_v2) \
 	X(cuGraphInstantiateWithFlags, 11040, cuGraphInstantiateWithFlags) \
 	X(cuGraphLaunch, 10000, cuGraphLaunch) \
 	X(cuGraphExecDestroy, 10000, cuGraphExecDestroy) \

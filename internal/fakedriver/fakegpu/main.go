@@ -37,6 +37,7 @@ const usage = `Run a command on a box with simulated NVIDIA GPUs.
   scripts/fake-gpu [--gpus N] [--processes M] [--live] -- CMD…
   scripts/fake-gpu --mig | --mixed [--live] -- CMD…
   scripts/fake-gpu --state FILE -- CMD…
+  scripts/fake-gpu --cudart -- python3 train.py
 
 Any program that uses libnvidia-ml.so.1 sees them: vramscope, nvtop, nvidia-ml-py.
 One that uses libcuda.so.1 allocates on them: its memory is in all their lists.
@@ -48,6 +49,9 @@ One that uses libcuda.so.1 allocates on them: its memory is in all their lists.
   --mixed          the box of the drawings: MIG, a lost GPU, an idle holder, a foreign pid
   --state FILE     use this state file if it is there, else write the box to it;
                    edit it while CMD runs (the format: go doc ./internal/fakedriver)
+  --cudart         a CUDA runtime, too, and empty stand-ins for cuBLAS, cuDNN, …, for a
+                   PyTorch that was installed without the nvidia-* wheels (pip install
+                   --no-deps torch): its memory is real, its kernels do nothing
   --driver NAME    current, r470 (memory v1, process lists v2) or v1 (first versions only)
 `
 
@@ -66,18 +70,22 @@ func main() {
 type box struct {
 	GPUs, Processes  int
 	MIG, Mixed, Live bool
+	CUDART           bool
 	State            string
 }
 
 func (b box) state() fakedriver.State {
+	state := fakedriver.Box(b.GPUs, b.Processes)
 	switch {
 	case b.MIG:
-		return fakedriver.MIG()
+		state = fakedriver.MIG()
 	case b.Mixed:
-		return fakedriver.Mixed()
-	default:
-		return fakedriver.Box(b.GPUs, b.Processes)
+		state = fakedriver.Mixed()
 	}
+	if b.CUDART {
+		state.Driver = fakedriver.RuntimeDriver()
+	}
+	return state
 }
 
 // run returns only on an error.
@@ -91,6 +99,7 @@ func run(arguments []string) (int, error) {
 	flags.BoolVar(&wanted.MIG, "mig", false, "")
 	flags.BoolVar(&wanted.Mixed, "mixed", false, "")
 	flags.BoolVar(&wanted.Live, "live", false, "")
+	flags.BoolVar(&wanted.CUDART, "cudart", false, "")
 	flags.StringVar(&wanted.State, "state", "", "")
 	flags.StringVar(&driver, "driver", string(fakedriver.Current), "")
 	err := flags.Parse(arguments)
@@ -109,11 +118,17 @@ func run(arguments []string) (int, error) {
 	if err != nil {
 		return exitFailure, err
 	}
+	var more []string
+	if wanted.CUDART {
+		if more, err = runtimeDirectories(flags.Args()); err != nil {
+			return exitFailure, err
+		}
+	}
 	path, err := prepare(wanted)
 	if err != nil {
 		return exitFailure, err
 	}
-	return become(flags.Args(), append(os.Environ(), fakedriver.Environment(library, path)...))
+	return become(flags.Args(), append(os.Environ(), fakedriver.Environment(library, path, more...)...))
 }
 
 func check(wanted box, flags *flag.FlagSet) error {

@@ -1,0 +1,65 @@
+/*
+ * What a stand-in's functions answer. The generator defines WANT_name for those
+ * that are asked for. Every other one returns 0, which is success in all of
+ * these libraries, and fills in nothing.
+ *
+ * Programs refuse a library that is older than the one that they were compiled
+ * against: versions are higher than any, in each library's own notation.
+ */
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#define EMPTY(name) long name(void) { return 0; }
+
+#ifdef WANT_cudnnGetVersion
+size_t cudnnGetVersion(void) { return 99900; }
+#endif
+#ifdef WANT_cudnnGetCudartVersion
+size_t cudnnGetCudartVersion(void) { return 12090; }
+#endif
+#ifdef WANT_cudnnGetErrorString
+const char *cudnnGetErrorString(int status) { (void)status; return "CUDNN_STATUS_SUCCESS"; }
+#endif
+#ifdef WANT_cublasGetVersion_v2
+int cublasGetVersion_v2(void *handle, int *version) { (void)handle; *version = 129900; return 0; }
+#endif
+#ifdef WANT_cublasGetProperty
+int cublasGetProperty(int which, int *value) { (void)which; *value = 12; return 0; }
+#endif
+#ifdef WANT_cublasLtGetVersion
+size_t cublasLtGetVersion(void) { return 129900; }
+#endif
+#ifdef WANT_cublasGetStatusString
+const char *cublasGetStatusString(int status) { (void)status; return "CUBLAS_STATUS_SUCCESS"; }
+#endif
+#ifdef WANT_cufftGetVersion
+int cufftGetVersion(int *version) { *version = 11999; return 0; }
+#endif
+#ifdef WANT_cusparseGetVersion
+int cusparseGetVersion(void *handle, int *version) { (void)handle; *version = 12999; return 0; }
+#endif
+#ifdef WANT_cusparseGetErrorString
+const char *cusparseGetErrorString(int status) { (void)status; return "success"; }
+#endif
+#ifdef WANT_cusolverGetVersion
+int cusolverGetVersion(int *version) { *version = 11999; return 0; }
+#endif
+#ifdef WANT_cuptiGetVersion
+int cuptiGetVersion(uint32_t *version) { *version = 26; return 0; }
+#endif
+#ifdef WANT_ncclGetVersion
+int ncclGetVersion(int *version) { *version = 29999; return 0; }
+#endif
+#ifdef WANT_ncclGetErrorString
+const char *ncclGetErrorString(int status) { (void)status; return "no error"; }
+#endif
+#ifdef WANT_ncclGetLastError
+const char *ncclGetLastError(void *communicator) { (void)communicator; return ""; }
+#endif
+#ifdef WANT_nvrtcVersion
+int nvrtcVersion(int *major, int *minor) { *major = 12; *minor = 9; return 0; }
+#endif
+#ifdef WANT_nvrtcGetErrorString
+const char *nvrtcGetErrorString(int status) { (void)status; return "NVRTC_SUCCESS"; }
+#endif

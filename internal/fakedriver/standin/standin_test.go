@@ -1,0 +1,112 @@
+package standin
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	"vramscope/internal/needs"
+)
+
+// A wheel's library that was linked to NVIDIA's, with symbol versions and without.
+const (
+	cublas = `int cublasCreate_v2(void **handle) { return 7; }`
+	cudnn  = `unsigned long cudnnGetVersion(void) { return 7; }`
+	nccl   = `int ncclGetVersion(int *version) { return 7; } int ncclGroupStart(void) { return 7; }`
+	wheel  = `
+#include <stdio.h>
+int cublasCreate_v2(void **), ncclGetVersion(int *), ncclGroupStart(void);
+unsigned long cudnnGetVersion(void);
+void print(void)
+{
+	void *handle = NULL;
+	int created = cublasCreate_v2(&handle), version = 0, got = ncclGetVersion(&version);
+	printf("%d %d %d %lu %d\n", created, got, version, cudnnGetVersion(), ncclGroupStart());
+}`
+	program = `
+#include <dlfcn.h>
+#include <stdio.h>
+int main(int argc, char **argv)
+{
+	void *library = argc == 2 ? dlopen(argv[1], RTLD_NOW) : NULL;
+	void (*print)(void) = library ? (void (*)(void))dlsym(library, "print") : NULL;
+	if (!print)
+		return puts(dlerror());
+	print();
+	return 0;
+}`
+)
+
+func TestStandInsTakeThePlaceOfWhatALibraryNeeds(t *testing.T) {
+	t.Parallel()
+	needs.Tool(t, "cc")
+	site, real := t.TempDir(), t.TempDir()
+	package1 := filepath.Join(site, "torch", "lib")
+	if err := os.MkdirAll(package1, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	compile(t, cublas, filepath.Join(real, "libcublas.so.12"), "-shared", "-fPIC", "-Wl,-soname,libcublas.so.12", "-Wl,--default-symver")
+	compile(t, cudnn, filepath.Join(real, "libcudnn.so.9"), "-shared", "-fPIC", "-Wl,-soname,libcudnn.so.9", "-Wl,--default-symver")
+	compile(t, nccl, filepath.Join(real, "libnccl.so.2"), "-shared", "-fPIC", "-Wl,-soname,libnccl.so.2")
+	library := filepath.Join(package1, "libtorch_cuda.so")
+	compile(t, wheel, library, "-shared", "-fPIC", filepath.Join(real, "libcublas.so.12"), filepath.Join(real, "libcudnn.so.9"),
+		filepath.Join(real, "libnccl.so.2"))
+	runner := filepath.Join(real, "program")
+	compile(t, program, runner, "-ldl")
+
+	cache := t.TempDir()
+	directory, err := Make("cc", cache, site)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for directory, want := range map[string]string{real: "7 7 0 7 7\n", directory: "0 0 29999 99900 0\n"} {
+		cmd := exec.Command(runner, library)
+		cmd.Env = append(os.Environ(), "LD_LIBRARY_PATH="+directory)
+		out, err := cmd.CombinedOutput()
+		if err != nil || string(out) != want {
+			t.Errorf("with %s: %v: %s, want %s", directory, err, out, want)
+		}
+	}
+	again, err := Make("cc", cache, site)
+	if err != nil || again != directory {
+		t.Errorf("made again: %s, %v", again, err)
+	}
+	if _, err := Make("false", cache, site); err == nil {
+		t.Error("no error with a compiler that fails")
+	}
+}
+
+// A folder without such libraries, or with NVIDIA's own alone, needs none.
+func TestNothingNeeded(t *testing.T) {
+	t.Parallel()
+	site := t.TempDir()
+	folder := filepath.Join(site, "nvidia", "nccl", "lib")
+	if err := os.MkdirAll(folder, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(site, "text.so"), []byte("INPUT(libm.so)"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	directory, err := Make("false", t.TempDir(), site)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if entries, err := os.ReadDir(directory); err != nil || len(entries) > 0 {
+		t.Errorf("%s has %v, %v", directory, entries, err)
+	}
+	if _, err := Make("false", t.TempDir(), filepath.Join(site, "none")); err == nil {
+		t.Error("no error without the folder")
+	}
+}
+
+func compile(t *testing.T, source, output string, flags ...string) {
+	t.Helper()
+	file := output + ".c"
+	if err := os.WriteFile(file, []byte(source), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := exec.Command("cc", append([]string{"-w", "-o", output, file}, flags...)...).CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+}
