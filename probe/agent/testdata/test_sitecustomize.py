@@ -50,6 +50,21 @@ class Chain(Case):
                     ends.append((status, errors[-1:] if status else errors))
                 self.assertEqual(ends[0], ends[1])
 
+    def test_tracers_see_no_file_of_ours(self):
+        # Coverage and trace would count its lines as the program's.
+        job = self.job("""
+import sys
+seen = set()
+def trace(frame, event, _):
+    seen.add(frame.f_code.co_filename)
+sys.settrace(trace)
+import torch
+sys.settrace(None)
+""")
+        seen = job.do("seen")
+        self.assertIn("<vramscope_probe>", seen)
+        self.assertEqual([name for name in seen if name.startswith(AGENT) and "/testdata/" not in name], [])
+
     def test_no_other_sitecustomize(self):
         job = self.job("import sitecustomize, sys")
         self.assertEqual(job.errors(), "")
