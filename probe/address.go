@@ -17,8 +17,16 @@ func Directories(uid int, runtime string) []string {
 	if filepath.IsAbs(runtime) {
 		dirs = append(dirs, filepath.Join(runtime, directoryName))
 	}
-	return append(dirs, fmt.Sprintf("/tmp/%s-%d", directoryName, uid))
+	return append(dirs, fmt.Sprintf("%s/%s-%d", temporary, directoryName, uid))
 }
+
+// temporary is where every user can make directories.
+const temporary = "/tmp"
+
+// sparePrefix begins the names of that user's spare directories in /tmp, whose ends
+// are random. Anybody can make a directory under a name that is known, and keep a
+// process without a runtime directory from serving.
+func sparePrefix(uid int) string { return fmt.Sprintf("%s-%d-", directoryName, uid) }
 
 // usualDirectories are that user's directories if the process's environment is
 // unknown.

@@ -54,11 +54,20 @@ func makeDirectory(path string, uid uint32) (*directory, error) {
 }
 
 // openDirectory opens another process's directory of sockets: path below root,
-// which is its /proc/PID/root. No link leads out of root.
+// which is its /proc/PID/root.
 func openDirectory(root, path string, owner uint32) (*directory, error) {
+	fd, err := openBelow(root, path)
+	if err != nil {
+		return nil, err
+	}
+	return checked(fd, filepath.Join(root, path), owner)
+}
+
+// openBelow opens the directory path below root. No link leads out of root.
+func openBelow(root, path string) (int, error) {
 	rootfd, err := unix.Open(root, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if err != nil {
-		return nil, fmt.Errorf("open %s: %w", root, err)
+		return -1, fmt.Errorf("open %s: %w", root, err)
 	}
 	defer func() { _ = unix.Close(rootfd) }()
 	fd, err := unix.Openat2(rootfd, path, &unix.OpenHow{
@@ -70,9 +79,9 @@ func openDirectory(root, path string, owner uint32) (*directory, error) {
 		fd, err = openStepwise(rootfd, path)
 	}
 	if err != nil {
-		return nil, notDirectory(filepath.Join(root, path), err)
+		return -1, notDirectory(filepath.Join(root, path), err)
 	}
-	return checked(fd, filepath.Join(root, path), owner)
+	return fd, nil
 }
 
 // ownerAt is the owner of a path, without following a link; false if it does not

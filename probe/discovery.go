@@ -50,7 +50,7 @@ func (m *Monitor) scan(ctx context.Context) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.reap()
-	if m.everyone && time.Since(m.othersAt) >= othersInterval {
+	if m.wider && time.Since(m.othersAt) >= othersInterval {
 		m.othersAt = time.Now()
 		m.startTask(target{directory: "/run/user"}, func(*attempt) { m.findOthers() })
 	}

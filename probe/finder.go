@@ -59,7 +59,7 @@ func (f *Finder) Open(pid int) (*Client, error) {
 	name := socketName(who.nspid, id.StartTime)
 	var failures []error
 	tried := map[string]bool{}
-	for _, source := range []func(pid int, who owner) []string{f.usual, f.fromEnvironment} {
+	for _, source := range []func(pid int, who owner) []string{f.usual, f.fromEnvironment, f.spare} {
 		for _, path := range source(pid, who) {
 			if tried[path] {
 				continue
@@ -147,10 +147,13 @@ func (f *Finder) sharesMounts(pid int) bool {
 	return err == nil && theirs == ours
 }
 
+// rootOf is a path to the root directory that a process sees.
+func (f *Finder) rootOf(pid int) string { return filepath.Join(f.proc, strconv.Itoa(pid), "root") }
+
 // openIn connects to a socket in a directory as the process sees it, or as this
 // program sees it if the process's root may not be entered.
 func (f *Finder) openIn(pid int, path, name string, who owner) (*Client, error) {
-	dir, err := openDirectory(filepath.Join(f.proc, strconv.Itoa(pid), "root"), path, who.uid)
+	dir, err := openDirectory(f.rootOf(pid), path, who.uid)
 	if errors.Is(err, fs.ErrPermission) {
 		dir, err = openDirectory("/", path, who.uid)
 	}

@@ -240,7 +240,7 @@ func TestRootFindsEveryUsersProbes(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			m := newMonitor(own)
-			m.everyone, m.scanInterval = true, time.Minute // one scan must find it
+			m.wider, m.everyone, m.scanInterval = true, true, time.Minute // one scan must find it
 			run(t, m)
 			if m.Settle(soon(t)); !answers(m, theirs.pid()) {
 				t.Error("it does not answer")

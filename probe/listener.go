@@ -25,11 +25,18 @@ type boundSocket struct {
 func (p *boundSocket) path() string { return filepath.Join(p.directory, p.name) }
 
 // bind listens in the first directory that is usable, and removes dead sockets
-// from it.
-func bind(directories []string, uid uint32, pid int, start uint64, now time.Time) (*boundSocket, error) {
-	var refusals []error
+// from it. With spare, the last is the user's spare directory in /tmp.
+func bind(directories []string, spare bool, uid uint32, pid int, start uint64, now time.Time) (*boundSocket, error) {
+	opens := make([]func() (*directory, error), 0, len(directories)+1)
 	for _, path := range directories {
-		p, err := bindIn(path, uid, pid, start, now)
+		opens = append(opens, func() (*directory, error) { return makeDirectory(path, uid) })
+	}
+	if spare {
+		opens = append(opens, func() (*directory, error) { return spareDirectory(temporary, uid) })
+	}
+	var refusals []error
+	for _, open := range opens {
+		p, err := bindIn(open, pid, start, now)
 		if err == nil {
 			return p, nil
 		}
@@ -43,8 +50,8 @@ func bind(directories []string, uid uint32, pid int, start uint64, now time.Time
 
 var errServed = errors.New("this process already has a probe")
 
-func bindIn(path string, uid uint32, pid int, start uint64, now time.Time) (*boundSocket, error) {
-	dir, err := makeDirectory(path, uid)
+func bindIn(open func() (*directory, error), pid int, start uint64, now time.Time) (*boundSocket, error) {
+	dir, err := open()
 	if err != nil {
 		return nil, err
 	}
@@ -72,7 +79,7 @@ func bindIn(path string, uid uint32, pid int, start uint64, now time.Time) (*bou
 		_ = listener.Close()
 		return nil, err
 	}
-	return &boundSocket{directory: path, name: name, inode: inode, listener: listener, pid: pid}, nil
+	return &boundSocket{directory: dir.path, name: name, inode: inode, listener: listener, pid: pid}, nil
 }
 
 const (

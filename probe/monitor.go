@@ -29,6 +29,7 @@ type Monitor struct {
 	interval     time.Duration
 	scanInterval time.Duration
 	own          []string // this user's directories
+	wider        bool     // the directories that findOthers finds are scanned too
 	everyone     bool     // root scans every user's
 
 	wake      chan struct{}
@@ -44,7 +45,7 @@ type Monitor struct {
 	byProcess map[processKey]*probeProcess
 	listed    map[string][]int // the driver's pids, by GPU
 	attempts  map[target]*attempt
-	others    map[string]uint32 // other users' directories, when root scans
+	others    map[string]uint32 // directories that findOthers has found, and their users
 	othersAt  time.Time
 }
 
@@ -106,7 +107,7 @@ func NewMonitor(finder *Finder, options MonitorOptions) *Monitor {
 				m.own = append(m.own, path)
 			}
 		}
-		m.everyone = finder.uid == 0
+		m.wider, m.everyone = true, finder.uid == 0
 	}
 	m.published.Store(&[]*probeProcess{})
 	return m

@@ -19,22 +19,29 @@ const (
 	maxTemporaryNames = 64 << 10 // read of /tmp, to find users' directories
 )
 
-// findOthers finds other users' directories, for root. Anybody may create any
-// name in /tmp, so a directory must belong to the user that it is named for:
-// otherwise one user could fill the list.
+// findOthers finds the directories that are not known by name: this user's spare
+// ones, and for root every user's. Anybody may create any name in /tmp, so a
+// directory must belong to the user that it is named for: otherwise one user could
+// fill the list.
 func (m *Monitor) findOthers() {
 	found := make(map[string]uint32)
+	spares := make(map[uint32]int)
 	for _, parent := range []struct{ path, prefix, below string }{
-		{"/run/user", "", directoryName}, {"/tmp", directoryName + "-", ""},
+		{"/run/user", "", directoryName}, {temporary, directoryName + "-", ""},
 	} {
 		for _, name := range namesIn(parent.path, parent.prefix) {
-			uid, ok := parseUser(strings.TrimPrefix(name, parent.prefix))
-			if !ok || uid == m.finder.uid || len(found) >= maxOthers {
+			number, _, spare := strings.Cut(strings.TrimPrefix(name, parent.prefix), "-")
+			uid, ok := parseUser(number)
+			own := uid == m.finder.uid
+			if !ok || own && !spare || !own && !m.everyone || spare && spares[uid] >= maxSpares || len(found) >= maxOthers {
 				continue
 			}
 			path := filepath.Join(parent.path, name, parent.below)
 			if owner, ok := ownerAt(path); ok && owner == uid {
 				found[path] = uid
+				if spare {
+					spares[uid]++
+				}
 			}
 		}
 	}
@@ -65,18 +72,5 @@ func namesIn(path, prefix string) []string {
 		return nil
 	}
 	defer func() { _ = dir.Close() }()
-	const batch = 1024
-	var found []string
-	for range maxTemporaryNames / batch {
-		names, err := dir.Readdirnames(batch)
-		for _, name := range names {
-			if strings.HasPrefix(name, prefix) {
-				found = append(found, name)
-			}
-		}
-		if err != nil {
-			break
-		}
-	}
-	return found
+	return namesWith(dir, prefix)
 }

@@ -18,6 +18,7 @@ func TestDirectoryOfWrongOwnerIsIgnored(t *testing.T) {
 	}
 	t.Cleanup(func() { _ = os.Remove(path) })
 	m := NewMonitor(NewFinder(process.NewTable("/proc")), MonitorOptions{Directories: []string{t.TempDir()}})
+	m.everyone = true
 	m.findOthers()
 	if uid, counted := m.others[path]; counted {
 		t.Errorf("%s counts as user %d's", path, uid)
@@ -49,6 +50,7 @@ func TestOneDirectoryForEachUser(t *testing.T) {
 		t.Fatal(err)
 	}
 	m := NewMonitor(NewFinder(process.NewTable("/proc")), MonitorOptions{Directories: []string{t.TempDir()}})
+	m.everyone = true
 	if m.findOthers(); m.others[path] != 0 {
 		t.Errorf("%s counts as user %d's", path, m.others[path])
 	}

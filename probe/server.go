@@ -52,6 +52,7 @@ const (
 // Server is the probe's end of the protocol.
 type Server struct {
 	directories     []string
+	spare           bool // and the spare directory in /tmp
 	clock           func() time.Time
 	uid             uint32
 	pid             int
@@ -89,13 +90,13 @@ func Listen(options ServerOptions) (*Server, error) {
 		open:            make(map[*net.UnixConn]struct{}),
 	}
 	if s.directories == nil {
-		s.directories = Directories(os.Geteuid(), os.Getenv("XDG_RUNTIME_DIR"))
+		s.directories, s.spare = Directories(os.Geteuid(), os.Getenv("XDG_RUNTIME_DIR")), true
 	}
 	if s.clock == nil {
 		s.clock = time.Now
 	}
 	s.rate = &bucket{clock: s.clock, burst: flushBurst, period: flushEvery}
-	s.socket, err = bind(s.directories, s.uid, s.pid, s.start, time.Now())
+	s.socket, err = bind(s.directories, s.spare, s.uid, s.pid, s.start, time.Now())
 	if err != nil {
 		return nil, err
 	}
@@ -202,7 +203,7 @@ func (s *Server) move() bool {
 	if s.socket.reachable(s.uid) {
 		return false
 	}
-	next, err := bind(s.directories, s.uid, s.pid, s.start, time.Now())
+	next, err := bind(s.directories, s.spare, s.uid, s.pid, s.start, time.Now())
 	if err != nil {
 		return false
 	}
