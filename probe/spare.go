@@ -24,10 +24,8 @@ func spareDirectory(parent string, uid uint32) (*directory, error) {
 		return nil, err
 	}
 	defer func() { _ = dir.Close() }()
-	for _, name := range sparesIn(dir, prefix, uid) {
-		if found, err := makeDirectory(filepath.Join(parent, name), uid); err == nil {
-			return found, nil
-		}
+	if names := sparesIn(dir, prefix, uid); len(names) > 0 {
+		return makeDirectory(filepath.Join(parent, names[0]), uid)
 	}
 	for range 10 {
 		name := fmt.Sprintf("%s%016x", prefix, rand.Uint64())
@@ -54,14 +52,14 @@ func spareDirectories(root, prefix string, owner uint32) ([]string, error) {
 	return paths, nil
 }
 
-// sparesIn are the names with a prefix in a directory that belong to a user: anybody
+// sparesIn are the names with a prefix of directories that are a user's alone: anybody
 // can make others.
 func sparesIn(dir *os.File, prefix string, owner uint32) []string {
 	var found []string
 	for _, name := range namesWith(dir, prefix) {
 		var st unix.Stat_t
 		err := unix.Fstatat(int(dir.Fd()), name, &st, unix.AT_SYMLINK_NOFOLLOW)
-		if err == nil && st.Uid == owner && st.Mode&unix.S_IFMT == unix.S_IFDIR && len(found) < maxSpares {
+		if err == nil && st.Uid == owner && st.Mode&(unix.S_IFMT|0o077) == unix.S_IFDIR && len(found) < maxSpares {
 			found = append(found, name)
 		}
 	}

@@ -107,6 +107,23 @@ class _Directory:
                 pass
 
 
+def _own_directory(prefix, uid):
+    """A directory with a prefix that is this user's alone; None if there is none."""
+    import itertools
+
+    parent, start = os.path.split(prefix)
+    try:
+        with os.scandir(parent) as entries:
+            for entry in itertools.islice(entries, 65536):
+                if entry.name.startswith(start) and entry.is_dir(follow_symlinks=False):
+                    info = entry.stat(follow_symlinks=False)
+                    if info.st_uid == uid and not info.st_mode & 0o077:
+                        return entry.path
+    except OSError:
+        pass  # an entry has been removed meanwhile, or there is no parent
+    return None
+
+
 class _Listener:
     """This process's listening socket."""
 
@@ -122,6 +139,9 @@ class _Listener:
         if os.path.isabs(runtime):
             yield os.path.join(os.path.normpath(runtime), "vramscope")
         yield "/tmp/vramscope-%d" % self._uid
+        # Another user may have taken that name. Nobody can take one that is random.
+        prefix = "/tmp/vramscope-%d-" % self._uid
+        yield _own_directory(prefix, self._uid) or prefix + os.urandom(8).hex()
 
     def bind(self):
         """Listens in the first usable directory. False if there is none, or

@@ -1,6 +1,7 @@
 /*
- * The socket's directory: $XDG_RUNTIME_DIR/vramscope or /tmp/vramscope-<uid>, for
- * its user alone, by the rules of docs/protocol.md. Its files are reached through
+ * The socket's directory: $XDG_RUNTIME_DIR/vramscope, /tmp/vramscope-<uid> or, where
+ * another user has taken that name, /tmp/vramscope-<uid>-<random>; for its user
+ * alone, by the rules of docs/protocol.md. Its files are reached through
  * the directory's descriptor, so that the directory cannot be swapped meanwhile
  * and its path may have any length.
  */
@@ -19,7 +20,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { BACKLOG = 16, BINDING_SECONDS = 10, MOST_TIDIED = 4096 };
+enum { BACKLOG = 16, BINDING_SECONDS = 10, MOST_TIDIED = 4096, MOST_LISTED = 65536, SERVED = -2 };
 
 /* Field 22 of a process's stat file; 0: no such process. */
 static unsigned long long start_of(const char *path)
@@ -132,23 +133,30 @@ static void tidy(int directory)
 		closedir(list);
 }
 
+/* A listening socket; -1: it failed; SERVED: another probe of this process listens there. */
 static int listen_at(int directory, const char *name)
 {
 	struct sockaddr_un address;
+	int failed = -1;
 	int listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (listener < 0)
 		return -1;
 	reach(&address, directory, name);
 	int bound = bind(listener, (struct sockaddr *)&address, sizeof address) == 0;
 	/* The name is this process's: another probe has it, or the program before an exec had. */
-	if (!bound && errno == EADDRINUSE && is_dead(directory, name) && unlinkat(directory, name, 0) == 0)
-		bound = bind(listener, (struct sockaddr *)&address, sizeof address) == 0;
+	if (!bound && errno == EADDRINUSE) {
+		if (!is_dead(directory, name))
+			failed = SERVED;
+		else if (unlinkat(directory, name, 0) == 0)
+			bound = bind(listener, (struct sockaddr *)&address, sizeof address) == 0;
+	}
 	if (bound && fchmodat(directory, name, 0600, 0) == 0 && listen(listener, BACKLOG) == 0)
 		return listener;
 	close(listener);
-	return -1;
+	return failed;
 }
 
+/* 1: it listens there; 0: the directory cannot be used; SERVED. */
 static int bind_in(struct address *address, const char *parent, const char *name)
 {
 	struct stat info;
@@ -161,7 +169,7 @@ static int bind_in(struct address *address, const char *parent, const char *name
 		if (listener >= 0)
 			close(listener);
 		close(directory);
-		return 0;
+		return listener == SERVED ? SERVED : 0;
 	}
 	snprintf(address->parent, sizeof address->parent, "%s", parent);
 	snprintf(address->child, sizeof address->child, "%s", name);
@@ -178,17 +186,47 @@ void address_environment(struct address *address)
 	snprintf(address->runtime, sizeof address->runtime, "%s", usable ? runtime : "");
 }
 
+/* Adds to a prefix what makes it the name of a directory in /tmp that is this user's alone. */
+static int complete(char *name, size_t size)
+{
+	size_t length = strlen(name);
+	char path[64];
+	struct stat info;
+	DIR *list = opendir("/tmp");
+	const struct dirent *entry;
+	int found = 0;
+	for (int seen = 0; list && !found && seen < MOST_LISTED && (entry = readdir(list)); seen++) {
+		found = strncmp(entry->d_name, name, length) == 0 && strlen(entry->d_name) < size &&
+			file_info(dirfd(list), entry->d_name, &info) && S_ISDIR(info.st_mode) &&
+			info.st_uid == geteuid() && !(info.st_mode & 077);
+		if (found)
+			snprintf(name, size, "%s", entry->d_name);
+	}
+	if (list)
+		closedir(list);
+	if (!found) {
+		snprintf(path, sizeof path, "/tmp/%.40sXXXXXX", name);
+		found = mkdtemp(path) != NULL;
+		snprintf(name, size, "%s", path + strlen("/tmp/"));
+	}
+	return found;
+}
+
 int address_bind(struct address *address)
 {
 	unsigned long long start = process_start();
-	char name[48];
+	char name[sizeof address->child];
 	if (!start)
 		return 0;
 	snprintf(address->name, sizeof address->name, "%d-%llu.sock", (int)getpid(), start);
 	snprintf(name, sizeof name, "vramscope-%u", (unsigned int)geteuid());
-	if (*address->runtime && bind_in(address, address->runtime, "vramscope"))
-		return 1;
-	return bind_in(address, "/tmp", name);
+	int bound = *address->runtime ? bind_in(address, address->runtime, "vramscope") : 0;
+	if (!bound)
+		bound = bind_in(address, "/tmp", name);
+	snprintf(name, sizeof name, "vramscope-%u-", (unsigned int)geteuid());
+	if (!bound && complete(name, sizeof name))
+		bound = bind_in(address, "/tmp", name);
+	return bound == 1;
 }
 
 /* The directory, if the name in it is still this socket's; -1: it is not. */
