@@ -2,9 +2,14 @@ package doctor
 
 import (
 	"fmt"
+	"os"
+	"os/user"
+	"slices"
 	"strconv"
+	"syscall"
 
 	"vramscope/internal/text"
+	"vramscope/probe"
 	"vramscope/sampler/snapshot"
 )
 
@@ -38,12 +43,38 @@ func (b *Box) probes() []finding {
 		found = append(found, finding{verdict: fails, what: "silent", text: fmt.Sprintf("%d with a probe that does not answer: stopped, or hanging", n)})
 	}
 	found = append(found, b.native()...)
-	for i, problem := range b.Problems {
+	problems := b.Problems
+	if b.Table != nil {
+		own := probe.Directories(os.Geteuid(), "")[0]
+		if taken := takenName(own, uint32(os.Geteuid())); taken != nil {
+			found = append(found, *taken)
+			problems = slices.DeleteFunc(slices.Clone(problems), func(p probe.Problem) bool { return p.Path == own })
+		}
+	}
+	for i, problem := range problems {
 		if i == mostProblems {
-			found = append(found, finding{verdict: fails, what: "more", text: strconv.Itoa(len(b.Problems)-i) + " others cannot be read"})
+			found = append(found, finding{verdict: fails, what: "more", text: strconv.Itoa(len(problems)-i) + " others cannot be read"})
 			break
 		}
 		found = append(found, finding{verdict: fails, what: "refused", text: text.Clean(problem.Err.Error())})
 	}
 	return found
+}
+
+// takenName is about this user's directory in /tmp, if another user has made it.
+func takenName(path string, uid uint32) *finding {
+	info, err := os.Lstat(path)
+	if err != nil {
+		return nil
+	}
+	st, ok := info.Sys().(*syscall.Stat_t)
+	if !ok || st.Uid == uid {
+		return nil
+	}
+	owner := strconv.FormatUint(uint64(st.Uid), 10)
+	if account, err := user.LookupId(owner); err == nil {
+		owner = account.Username
+	}
+	return &finding{verdict: neither, what: "sockets",
+		text: fmt.Sprintf("%s belongs to %s: probes without XDG_RUNTIME_DIR serve in %s-*", path, text.Clean(owner), path)}
 }

@@ -128,6 +128,30 @@ func TestServerConforms(t *testing.T) {
 	}
 }
 
+// TestSquattedDirectoryDeniesNoProbe: another user has made /tmp/vramscope-<uid>.
+func TestSquattedDirectoryDeniesNoProbe(t *testing.T) {
+	user, prefix := conformance.Squatted(t)
+	cmd := exec.Command("python3", "-c", "import sys, vramscope_probe; vramscope_probe._start(at_once=True); sys.stdin.read()")
+	cmd.Env = append(os.Environ(), "XDG_RUNTIME_DIR=", "PYTHONDONTWRITEBYTECODE=1", "PYTHONPATH="+installed(t), "VRAMSCOPE_PROBE_DEBUG=1")
+	cmd.SysProcAttr = user
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		_ = in.Close() // ends the program
+		if err := cmd.Wait(); err != nil || t.Failed() {
+			t.Errorf("the program: %v\n%s", err, stderr.String())
+		}
+	}()
+	conformance.Run(t, filepath.Join("..", "testdata", "conformance"), conformance.SpareSocket(t, prefix))
+}
+
 // TestRealPyTorchStaysUninitialised serves from a program with the real PyTorch,
 // which has not used a GPU.
 func TestRealPyTorchStaysUninitialised(t *testing.T) {

@@ -2,12 +2,14 @@ package conformance
 
 import (
 	"fmt"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"sync/atomic"
 	"syscall"
 	"testing"
+	"time"
 )
 
 var squatted atomic.Int32
@@ -44,4 +46,25 @@ func Squatted(t *testing.T) (user *syscall.SysProcAttr, prefix string) {
 		t.Fatal(err)
 	}
 	return user, path + "-"
+}
+
+// SpareSocket waits for the socket of a program of that user. The name of its
+// directory is random, and the directory is the user's alone.
+func SpareSocket(t *testing.T, prefix string) string {
+	t.Helper()
+	for range 600 {
+		// A socket exists before it is listened on.
+		if found, err := filepath.Glob(prefix + "*/*.sock"); err == nil && len(found) == 1 {
+			if conn, err := net.Dial("unix", found[0]); err == nil {
+				_ = conn.Close() // nothing was sent
+				if info, err := os.Stat(filepath.Dir(found[0])); err != nil || info.Mode().Perm() != 0o700 {
+					t.Errorf("its directory: %v, %v", info, err)
+				}
+				return found[0]
+			}
+		}
+		time.Sleep(100 * time.Millisecond)
+	}
+	t.Fatalf("nobody serves in %s*", prefix)
+	return ""
 }

@@ -18,3 +18,13 @@ func TestConformance(t *testing.T) {
 		})
 	}
 }
+
+// TestSquattedDirectoryDeniesNoProbe: another user has made /tmp/vramscope-<uid>.
+func TestSquattedDirectoryDeniesNoProbe(t *testing.T) {
+	user, prefix := conformance.Squatted(t)
+	b := newBox(t)
+	b.user, b.environ = user, append(b.environ, "XDG_RUNTIME_DIR=")
+	r := b.start(true, program(t, "dlsym"), "dlsym", "linear")
+	conformance.Run(t, "../testdata/conformance", conformance.SpareSocket(t, prefix))
+	r.end()
+}

@@ -16,6 +16,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -120,7 +121,8 @@ type box struct {
 	tools
 	environ []string
 	runtime string
-	state   string // file
+	state   string               // file
+	user    *syscall.SysProcAttr // whom programs run as; nil: this user
 }
 
 func newBox(t testing.TB) *box {
@@ -167,6 +169,7 @@ func (b *box) startIn(environ []string, command ...string) *run {
 	b.Cleanup(cancel)
 	r := &run{box: b, cmd: exec.CommandContext(ctx, command[0], command[1:]...), stderr: &strings.Builder{}}
 	r.cmd.Env = environ
+	r.cmd.SysProcAttr = b.user
 	r.cmd.Stderr = r.stderr
 	in, err := r.cmd.StdinPipe()
 	if err != nil {
