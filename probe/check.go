@@ -5,7 +5,11 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
+	"golang.org/x/sys/unix"
+
+	"vramscope/internal/process"
 	"vramscope/internal/quantity"
 )
 
@@ -29,6 +33,29 @@ const (
 	// Seconds, 31 years: it does not overflow a time.Duration.
 	maxAge = 1e9
 )
+
+// clockSlack is how far a reading's time may lie after its arrival, or before the
+// start of its process. Both ends read the same clock, which may be set in
+// between. A report that is older than this is not shown (silentAfter in the
+// sampler), so one from as far in the future has no age either.
+const clockSlack = 10 * time.Second
+
+// checkTime returns what is impossible in the time of a reading that a process
+// has made, which started so many clock ticks after boot, and that arrived now.
+func checkTime(now time.Time, ns int64, start uint64) error {
+	age := time.Duration(now.UnixNano() - ns)
+	if age < -clockSlack {
+		return fmt.Errorf("time_ns is %s in the future", (-age).Round(time.Second))
+	}
+	var boot unix.Timespec // it counts while the machine is suspended, and cannot be set
+	if err := unix.ClockGettime(unix.CLOCK_BOOTTIME, &boot); err != nil {
+		return nil //nolint:nilerr // then nothing bounds it: it is old, and shown as such
+	}
+	if lived := time.Duration(boot.Nano()) - process.SinceBoot(start); age > lived+clockSlack {
+		return fmt.Errorf("time_ns is %s ago, before the process started", age.Round(time.Second))
+	}
+	return nil
+}
 
 func plausible(b quantity.Bytes) bool { return b >= 0 && b <= maxBytes }
 
@@ -250,6 +277,10 @@ func (h *Hello) check(pid int, start uint64) error {
 			cache.Bytes = nil // the program's figure, not the probe's: the rest is kept
 		}
 	}
-	h.StartedBy = clip(h.StartedBy)
+	switch h.StartedBy {
+	case "run", "import", "attach", "preload":
+	default:
+		h.StartedBy = "" // of a later minor version
+	}
 	return nil
 }

@@ -1,8 +1,12 @@
 package probe
 
 import (
+	"math"
 	"strings"
 	"testing"
+	"time"
+
+	"github.com/prometheus/procfs"
 
 	"vramscope/internal/quantity"
 )
@@ -58,5 +62,31 @@ func TestResultsAreChecked(t *testing.T) {
 		if flush.check() == nil || snapshot.check(1) == nil {
 			t.Errorf("%g ms is accepted", ms)
 		}
+	}
+}
+
+func TestCheckTime(t *testing.T) {
+	start, err := startTime(procfs.Self())
+	if err != nil {
+		t.Fatal(err)
+	}
+	now := time.Now()
+	for _, c := range []struct {
+		off  time.Duration
+		want string
+	}{
+		{0, ""}, {-9 * time.Second, ""}, {9 * time.Second, ""}, {11 * time.Second, "11s in the future"}, {1 << 62, "in the future"},
+		{-24 * time.Hour, "before the process started"}, {-1 << 60, "before the process started"},
+	} {
+		err := checkTime(now, now.UnixNano()+int64(c.off), start)
+		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%v: %v, want %q", c.off, err, c.want)
+		}
+	}
+	if err := checkTime(now, 1, start); err == nil {
+		t.Error("1970 passes")
+	}
+	if err := checkTime(now, math.MaxInt64, start); err == nil {
+		t.Error("the year 2262 passes")
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"os"
 	"sync"
 	"testing"
+	"time"
 
 	"vramscope/internal/quantity"
 )
@@ -32,8 +33,8 @@ func newPool() *pool {
 	return &pool{reserved: 10 * quantity.GiB, used: 6 * quantity.GiB, snapshot: testMap}
 }
 
-// testMap is a map of one segment.
-const testMap = `{"schema":"vramscope/segments/1","time_ns":5,"devices":[{"uuid":"` + testUUID + `","left":3,"segments":[
+// testMap is a map of one segment, made now.
+var testMap = fmt.Sprintf(`{"schema":"vramscope/segments/1","time_ns":%d`, time.Now().UnixNano()) + `,"devices":[{"uuid":"` + testUUID + `","left":3,"segments":[
 	{"address":139637976727552,"size":20971520,"pool":"large","stream":7,"private":true,"blocks":[[2097152,"live"],[1048576,"pending"], [17825792, "stuck"]]}]}]}`
 
 func (p *pool) Hello() Hello {

@@ -111,7 +111,11 @@ func (s *session) ask(ctx context.Context, next *Answer) error {
 	if err != nil {
 		return err
 	}
-	next.Report, next.At = report, readAt(s.clock(), report.TimeNS)
+	now := s.clock()
+	if err := checkTime(now, report.TimeNS, s.probe.process.StartTime); err != nil {
+		return s.client.broken(cmdStats, err)
+	}
+	next.Report, next.At = report, readAt(now, report.TimeNS)
 	return nil
 }
 

@@ -147,6 +147,9 @@ func (c *Client) Segments(ctx context.Context, devices ...string) (Segments, err
 		return Segments{}, c.wrap(cmdSnapshot, err)
 	}
 	found, err := decodeSegments(content)
+	if err == nil {
+		err = checkTime(time.Now(), found.TimeNS, c.process.StartTime)
+	}
 	if err != nil {
 		return Segments{}, c.broken(cmdSnapshot, fmt.Errorf("the map: %w", err))
 	}

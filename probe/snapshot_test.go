@@ -10,6 +10,7 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+	"time"
 
 	"vramscope/internal/quantity"
 )
@@ -158,7 +159,7 @@ func TestLargestMapFits(t *testing.T) {
 		}
 		d.Segments = append(d.Segments, s)
 	}
-	content, err := json.Marshal(Segments{Schema: SegmentsSchema, TimeNS: 1, Devices: []DeviceSegments{d}})
+	content, err := json.Marshal(Segments{Schema: SegmentsSchema, TimeNS: time.Now().UnixNano(), Devices: []DeviceSegments{d}})
 	if err != nil || len(content) > SnapshotSize {
 		t.Fatalf("%d bytes, %v", len(content), err)
 	}

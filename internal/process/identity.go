@@ -71,5 +71,10 @@ const ticksPerSecond = 100
 
 // Started converts a start time from clock ticks to wall-clock time.
 func Started(boot time.Time, ticks uint64) time.Time {
-	return boot.Add(time.Duration(ticks) * (time.Second / ticksPerSecond))
+	return boot.Add(SinceBoot(ticks))
+}
+
+// SinceBoot converts a start time from clock ticks.
+func SinceBoot(ticks uint64) time.Duration {
+	return time.Duration(ticks) * (time.Second / ticksPerSecond)
 }
