@@ -29,7 +29,8 @@ type attempt struct {
 	notBefore time.Time     // on the real clock
 	probe     *probeProcess // that it led to
 	err       error
-	listing   listing // of a directory
+	listing   listing  // of a directory
+	left      []string // of its names: those that have not been visited yet
 }
 
 // fail records a failure. The time until the next attempt doubles up to longest.
@@ -90,6 +91,9 @@ func (m *Monitor) startTask(t target, act func(*attempt)) {
 			a.busy = false
 			if t.pid != 0 {
 				m.searching--
+				if m.unsearched {
+					m.scanNow()
+				}
 			}
 			m.done()
 		}()
@@ -137,10 +141,12 @@ func (m *Monitor) list(ctx context.Context, path string, owner func() uint32) {
 			a.err, a.listing = err, found
 			m.forget(path, found.names)
 		})
-		for _, name := range found.names {
+		defer m.locked(func() { a.left = nil })
+		for i, name := range found.names {
 			if ctx.Err() != nil {
 				return
 			}
+			m.locked(func() { a.left = found.names[i:] })
 			m.visit(ctx, dir, target{directory: path, name: name})
 		}
 	})
@@ -167,46 +173,6 @@ func (m *Monitor) visit(ctx context.Context, dir *directory, t target) {
 	}
 	client, err := m.finder.visit(dir, t.name)
 	m.connected(ctx, a, client, err, connectRetryLimit)
-}
-
-// searchListed starts the search for the probes of the driver's processes, in
-// the directories where each would serve. The lock is held.
-func (m *Monitor) searchListed(ctx context.Context) {
-	wanted := make(map[int]bool)
-	for _, pids := range m.listed {
-		for _, pid := range pids {
-			wanted[pid] = true
-		}
-	}
-	truncated := false
-	for t, a := range m.attempts {
-		truncated = truncated || a.listing.truncated
-		if t.pid != 0 && !wanted[t.pid] && !a.busy {
-			delete(m.attempts, t)
-		}
-	}
-	for _, p := range m.byProcess {
-		if p.ended != nil {
-			delete(wanted, p.process.PID)
-		}
-	}
-	for pid := range wanted {
-		t := target{pid: pid}
-		if a := m.attempts[t]; a != nil && time.Now().Before(a.notBefore) {
-			continue
-		}
-		if m.searching >= maxSearches {
-			return
-		}
-		m.startTask(t, func(a *attempt) {
-			client, err := m.finder.Open(pid)
-			longest := searchRetryLimit
-			if !truncated && m.finder.sharesMounts(pid) {
-				longest = connectRetryLimit // list finds it as well
-			}
-			m.connected(ctx, a, client, err, longest)
-		})
-	}
 }
 
 // connected starts the session of a new connection, or records why there is none.

@@ -37,16 +37,17 @@ type Monitor struct {
 	running   sync.WaitGroup
 	published atomic.Pointer[[]*probeProcess] // byProcess, readable without the lock
 
-	mu        sync.Mutex
-	changed   *sync.Cond
-	dirty     bool // something has changed since the last scan
-	pending   int  // tasks and first exchanges in progress
-	searching int  // tasks for pids among them
-	byProcess map[processKey]*probeProcess
-	listed    map[string][]int // the driver's pids, by GPU
-	attempts  map[target]*attempt
-	others    map[string]uint32 // directories that findOthers has found, and their users
-	othersAt  time.Time
+	mu         sync.Mutex
+	changed    *sync.Cond
+	dirty      bool // something has changed since the last scan
+	pending    int  // tasks and first exchanges in progress
+	searching  int  // tasks for pids among them
+	unsearched bool // more pids are due than may be searched for at a time
+	byProcess  map[processKey]*probeProcess
+	listed     map[string][]int // the driver's pids, by GPU
+	attempts   map[target]*attempt
+	others     map[string]uint32 // directories that findOthers has found, and their users
+	othersAt   time.Time
 }
 
 // MonitorOptions configure a Monitor. The zero value selects the defaults.
@@ -213,22 +214,6 @@ func (m *Monitor) scanNow() {
 	select {
 	case m.wake <- struct{}{}:
 	default:
-	}
-}
-
-// Settle waits until every probe that can be found has been asked once, or
-// the context ends.
-func (m *Monitor) Settle(ctx context.Context) {
-	stop := context.AfterFunc(ctx, func() {
-		m.mu.Lock()
-		defer m.mu.Unlock()
-		m.changed.Broadcast()
-	})
-	defer stop()
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	for ctx.Err() == nil && (m.dirty || m.pending > 0) {
-		m.changed.Wait()
 	}
 }
 
