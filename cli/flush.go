@@ -49,7 +49,8 @@ current step.
 Each flush is logged in $XDG_STATE_HOME/vramscope/audit.log, before and after.
 
 The exit code is 0 if memory was freed, or there was none to free; 1 if there
-was some and none was freed; 3 if the process was not flushed: it has no probe,
+was some and none was freed, or the driver's figure did not fall as the probe
+says; 3 if the process was not flushed: it has no probe,
 is another user's, has ended, refuses, or you said no.`,
 		Example: `  vramscope flush 2963112 --dry-run
   vramscope flush 2963112 --level gradual --yes
@@ -184,7 +185,7 @@ func flushQuestion(snap *snapshot.Snapshot, target *snapshot.Process, request fl
 			most = "up to "
 		}
 		fmt.Fprintf(&b, "GPU %s  used %s, a flush frees %s%s\n", placeOfDevice(snap, snap.DeviceUUID(row.ID), signs.dash),
-			signs.bytes(row.Used), most, max(row.Returnable.Or(row.Cached.Or(0)), 0))
+			signs.bytes(row.Used), most, row.Frees())
 	}
 	fmt.Fprintf(&b, "Flush it (%s)?", request.Level)
 	return b.String()

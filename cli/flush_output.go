@@ -11,12 +11,13 @@ import (
 	"vramscope/schema"
 )
 
-// writeFlush writes the result. The exit code is 1 if the flush failed or was stopped.
+// writeFlush writes the result. The exit code is 1 if the flush failed or
+// was stopped, or where the driver's figure contradicts the probe.
 func (p *program) writeFlush(before *snapshot.Snapshot, target *snapshot.Process, r *flush.Result, format string, s *config.Settings) error {
 	if err := p.printAs(format, flushDocument(before, target, r), flushText(before, target, r, p.glyphs(s))); err != nil {
 		return err
 	}
-	if r.Failed() || r.Stopped {
+	if !r.Done() {
 		return &silent{exitFailure}
 	}
 	return nil

@@ -5,6 +5,7 @@ import (
 	"encoding/csv"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"strings"
 	"testing"
@@ -248,5 +249,33 @@ func TestCSVReadsBack(t *testing.T) {
 	}
 	if out := (&bytes.Buffer{}); writeCSV(out, &snapshot.Snapshot{GPUs: []snapshot.GPU{{UUID: "GPU-1"}}}) != nil || strings.Count(out.String(), "\n") != 2 {
 		t.Errorf("a GPU without processes: %s", out)
+	}
+}
+
+// TestOutputsSayWhatIsLeftOut: rejected probes, and processes that could not be
+// asked for one.
+func TestOutputsSayWhatIsLeftOut(t *testing.T) {
+	snap := oneSample()
+	snap.ProbesUnasked = 257
+	snap.Rows[0].Probe = &snapshot.Probe{State: snapshot.ProbeLive, Rejected: "reports 512T, the driver 13.0G"}
+	for _, state := range []snapshot.DriverState{snapshot.DriverOK, snapshot.DriverAbsent} {
+		snap.Driver.State = state
+		var table, document bytes.Buffer
+		if err := errors.Join(writeTable(&table, snap, 0, false), writeJSON(&document, snap)); err != nil {
+			t.Fatal(err)
+		}
+		for _, want := range []string{
+			"\nnote   257 processes could not be asked for a probe in time",
+			fmt.Sprintf(": PID %d: its probe is rejected: reports 512T, the driver 13.0G\n", snap.Rows[0].ID.Process.PID)[1:],
+		} {
+			if !strings.Contains(table.String(), want) {
+				t.Errorf("%s: the table has no %q:\n%s", state, want, table.String())
+			}
+		}
+		for _, want := range []string{`"unasked": 257`, `"rejected": "reports 512T, the driver 13.0G"`} {
+			if !strings.Contains(document.String(), want) {
+				t.Errorf("%s: the document has no %s", state, want)
+			}
+		}
 	}
 }

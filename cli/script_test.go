@@ -24,7 +24,7 @@ func TestMain(m *testing.M) {
 	if os.Getenv(asVramscope) != "" {
 		os.Exit(alone())
 	}
-	testscript.Main(m, map[string]func(){"vramscope": func() { os.Exit(alone()) }})
+	testscript.Main(m, map[string]func(){"vramscope": func() { os.Exit(alone()) }, "liar": beLiar})
 }
 
 // alone is Main, but it sees no other probes than those in its own runtime
@@ -50,7 +50,7 @@ func TestScripts(t *testing.T) {
 	}
 	dir, files := filepath.Join("testdata", "script"), []string(nil)
 	if testing.Short() { // only commands with processes beside them
-		for _, name := range []string{"attach", "driver", "flush", "probe", "run", "snapshot"} {
+		for _, name := range []string{"attach", "driver", "flush", "hostile", "probe", "run", "snapshot"} {
 			files = append(files, filepath.Join(dir, name+".txtar"))
 		}
 		dir = ""
@@ -75,8 +75,9 @@ func TestScripts(t *testing.T) {
 			return condition == "cgo" && haveCgo(), nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"box":  writeBox,
-			"code": exitCodeOf,
+			"box":   writeBox,
+			"code":  exitCodeOf,
+			"ready": ready,
 		},
 	})
 }

@@ -4,11 +4,13 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"time"
 
 	"vramscope/action"
 	"vramscope/internal/process"
+	"vramscope/internal/quantity"
 	"vramscope/probe"
 	"vramscope/sampler/snapshot"
 )
@@ -49,8 +51,31 @@ func (src *sources) segmentsAction(latest func() *snapshot.Snapshot) func(contex
 			}
 			return snapshot.SegmentMap{}, &failure{code: exitFailure, err: err, message: "no map of its memory: " + reason}
 		}
-		return mapOf(&found), nil
+		out := mapOf(&found)
+		if held, limit := out.Size(), usedOf(snap, id, uuid); held > limit+snapshot.Tolerance(limit) {
+			return snapshot.SegmentMap{}, &failure{code: exitFailure, message: fmt.Sprintf("no map of its memory: its probe reports %s, the driver %s", held, limit)}
+		}
+		return out, nil
 	}
+}
+
+// usedOf is the most that a process can hold on a GPU: what it uses there or,
+// where the driver does not report that, what is used there, or what there is.
+func usedOf(snap *snapshot.Snapshot, id process.Identity, uuid string) quantity.Bytes {
+	var used quantity.Bytes
+	known := false
+	for _, row := range action.Rows(snap, id) {
+		if v, ok := row.Used.Value(); ok && row.ID.GPUUUID == uuid {
+			used, known = used+v, true
+		}
+	}
+	if g := snap.GPU(uuid); !known && g != nil {
+		return g.Memory.Used.Or(g.Memory.Total.Or(quantity.EiB))
+	}
+	if !known {
+		return quantity.EiB
+	}
+	return used
 }
 
 // mapOf converts a probe's map; MIG instances of one GPU lie in one address space.

@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -92,6 +93,28 @@ func TestReasonsForNoMap(t *testing.T) {
 		}
 		if !errors.Is(err, given) && !strings.Contains(reason, "in time") {
 			t.Errorf("%v has lost its cause", err)
+		}
+	}
+}
+
+// TestImpossibleMapsAreRefused: a map may not have more than the driver reports of
+// the process.
+func TestImpossibleMapsAreRefused(t *testing.T) {
+	src, sampling := demoSources(t)
+	snap := sampling.Latest()
+	row := &snap.Rows[slices.IndexFunc(snap.Rows, func(p snapshot.Process) bool { return p.Runtime == "PyTorch" && p.Used.Known() })]
+	for _, c := range []struct {
+		size  quantity.Bytes
+		many  int
+		shown bool
+	}{{row.Used.Or(0), 1, true}, {row.Used.Or(0) / 2, 3, false}, {quantity.PiB, probe.MaxSegments, false}} {
+		segments := slices.Repeat([]probe.Segment{{Address: 1, Size: c.size, Blocks: []probe.Block{{Size: c.size, State: probe.BlockCached}}}}, c.many)
+		src.segments = func(context.Context, process.Identity, ...string) (probe.Segments, error) {
+			return probe.Segments{Devices: []probe.DeviceSegments{{UUID: row.ID.GPUUUID, Segments: segments}}}, nil
+		}
+		_, err := src.segmentsAction(sampling.Latest)(context.Background(), row.ID.Process, row.ID.GPUUUID)
+		if (err == nil) != c.shown || err != nil && !strings.HasPrefix(err.Error(), "no map of its memory: its probe reports ") {
+			t.Errorf("%d segments of %v where %v are used: %v", c.many, c.size, row.Used.Or(0), err)
 		}
 	}
 }

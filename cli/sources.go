@@ -185,8 +185,10 @@ func (src *sources) listenFor(ctx context.Context) (listening context.Context, e
 	}
 }
 
-// onceProbing is a little more than a probe's timeout for its first answer.
-const onceProbing = 500 * time.Millisecond
+// onceProbing is how long all first answers may take, as long as the driver's. One
+// probe that does not answer takes a fraction of a second; hundreds that do,
+// on a busy machine, may take a second.
+const onceProbing = onceReading
 
 // settled is a reader whose first Answers waits until all probes have been asked.
 type settled struct {

@@ -13,7 +13,8 @@ import (
 // would help, and memory of processes that the driver does not list.
 func (t *table) warnings() []string {
 	if t.snap.Driver.State != snapshot.DriverOK {
-		return []string{"alert  driver  " + t.driverless()} // and not its consequences for each GPU
+		// And not its consequences for each GPU.
+		return append([]string{"alert  driver  " + t.driverless()}, t.rejected()...)
 	}
 	var lines []string
 	for i := range t.snap.GPUs {
@@ -41,6 +42,20 @@ func (t *table) warnings() []string {
 		g := &t.snap.GPUs[i]
 		if v := g.Unattributed.Or(0); v >= quantity.GiB {
 			lines = append(lines, fmt.Sprintf("note   gpu %d  %v is used by processes that the driver does not list", g.Index, v))
+		}
+	}
+	return append(lines, t.rejected()...)
+}
+
+// rejected are the probes whose figures are not in the table, and how many may be
+// missing because there was no time to ask them.
+func (t *table) rejected() (lines []string) {
+	if n := t.snap.ProbesUnasked; n > 0 {
+		lines = append(lines, "note   "+text.Plural(n, "process", "processes")+" could not be asked for a probe in time: the parts are unknown; --watch waits for them")
+	}
+	for i := range t.snap.Rows {
+		if why := t.snap.Rows[i].Rejection(); why != "" {
+			lines = append(lines, fmt.Sprintf("note   gpu %d  %s", t.snap.Rows[i].GPU, why))
 		}
 	}
 	return lines

@@ -24,7 +24,7 @@ func (p *Place) findReturnable(snap *snapshot.Snapshot, history snapshot.History
 	var all, staying quantity.Bytes
 	probed := false
 	for row := range snap.GPURows(p.GPU.UUID) {
-		if p.Instance != nil && row.ID.Instance != p.Instance.ID || row.Probe == nil {
+		if p.Instance != nil && row.ID.Instance != p.Instance.ID || row.Probe == nil || row.Probe.Rejected != "" {
 			continue
 		}
 		probed = true

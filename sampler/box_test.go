@@ -29,6 +29,7 @@ type box struct {
 	hang      map[string]chan struct{} // a Read of this GPU waits until it is closed
 	processes map[int]process.Info
 	answers   []probe.Answer
+	unasked   int
 	opens     int
 	closes    int
 	open      bool
@@ -117,6 +118,8 @@ func (b *box) Close() error {
 	b.open = false
 	return nil
 }
+
+func (b *box) Unasked() int { return b.unasked }
 
 func (b *box) Answers() []probe.Answer { return append([]probe.Answer(nil), b.answers...) }
 

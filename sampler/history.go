@@ -223,7 +223,7 @@ func (h *History) At(t time.Time) (*snapshot.Snapshot, bool) {
 	h.mu.RLock()
 	defer h.mu.RUnlock()
 	then := *h.latest
-	then.Time, then.Past = t, true
+	then.Time, then.Past, then.ProbesUnasked = t, true, 0
 	then.Host.MemoryUsed, then.Host.Load = snapshot.Bytes{}, snapshot.Float{}
 	then.Driver = h.driverAt(t)
 	then.Rows, then.GPUs, then.Ended, then.Alerts = nil, nil, nil, nil

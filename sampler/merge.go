@@ -40,6 +40,7 @@ type merged struct {
 	rows            []snapshot.Process
 	ended           []snapshot.EndedProcess
 	probesAnswering int
+	probesUnasked   int
 }
 
 // merge joins the driver's, the probes' and /proc's figures into rows, one for
@@ -52,6 +53,9 @@ func (s *Sampler) merge(now time.Time, gpus []*gpu) merged {
 	s.identify(now, gpus, answers)
 
 	m := merged{rows: make([]snapshot.Process, 0, len(s.rows)+8)}
+	if s.options.Probes != nil {
+		m.probesUnasked = s.options.Probes.Unasked()
+	}
 	for _, g := range gpus {
 		if g.lists() {
 			for i := range g.fresh.Processes {

@@ -110,7 +110,7 @@ func partsOf(used snapshot.Bytes, rows []snapshot.Process, belongs func(*snapsho
 		own, known := p.Used.Value()
 		room -= own
 		unlisted = unlisted || !known
-		if known && p.Allocated.Known() && credible(heldBy(p), own) {
+		if known && p.Allocated.Known() && heldBy(p) <= own+snapshot.Tolerance(own) {
 			take(p)
 		}
 	}
@@ -119,24 +119,20 @@ func partsOf(used snapshot.Bytes, rows []snapshot.Process, belongs func(*snapsho
 		if !unlisted || !belongs(p) || p.Used.Known() || !p.Allocated.Known() {
 			continue
 		}
-		if limited && heldBy(p) > room+total/tolerance {
+		if limited && heldBy(p) > room+snapshot.Tolerance(total) {
 			continue
 		}
 		room -= heldBy(p)
 		take(p)
+	}
+	if returnable, ok := parts.Returnable.Value(); ok && limited {
+		parts.Returnable = quantity.From(min(returnable, total), quantity.Computed)
 	}
 	if limited {
 		parts.Unknown = quantity.From(max(total-explained, 0), quantity.Computed)
 	}
 	return parts
 }
-
-// tolerance allows for skew: a probe may report more than is used by this part
-// of it.
-const tolerance = 16
-
-// credible reports whether a process can hold what its probe reports.
-func credible(held, used quantity.Bytes) bool { return held <= used+used/tolerance }
 
 // heldBy is the memory that a process's allocators hold.
 func heldBy(p *snapshot.Process) quantity.Bytes {

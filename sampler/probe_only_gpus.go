@@ -12,9 +12,11 @@ import (
 // no driver, or it no longer lists the GPU. Its place in the list decides its
 // index; a place whose uuid is "" is free.
 type probeOnlyGPU struct {
-	uuid  string
-	total snapshot.Bytes
-	named time.Time // when a probe last named it
+	uuid     string
+	total    snapshot.Bytes
+	sized    time.Time // when a probe last reported the total
+	disputed bool      // in that tick, probes reported different totals
+	named    time.Time // when a probe last named it
 }
 
 const (
@@ -44,10 +46,14 @@ func (s *Sampler) nameDevice(now time.Time, uuid string, d *probe.Device) bool {
 		s.probeOnly[at] = probeOnlyGPU{uuid: uuid}
 	}
 	g := &s.probeOnly[at]
-	g.named = now
+	if !g.named.Equal(now) {
+		g.named, g.disputed = now, false
+	}
 	// The size of a MIG instance is not that of its GPU.
 	if d.UUID == uuid && d.TotalBytes != nil {
-		g.total = optionalOf(d.TotalBytes)
+		total, known := g.total.Value()
+		g.disputed = g.disputed || known && g.sized.Equal(now) && total != *d.TotalBytes
+		g.total, g.sized = optionalOf(d.TotalBytes), now
 	}
 	return true
 }
@@ -71,9 +77,10 @@ func (s *Sampler) placeOf(uuid string) int {
 	return slices.IndexFunc(s.probeOnly, func(g probeOnlyGPU) bool { return g.uuid == uuid })
 }
 
-// totalByProbes is a device's size as a probe reports it.
+// totalByProbes is a device's size as its probes report it, unknown where they
+// disagree.
 func (s *Sampler) totalByProbes(uuid string) snapshot.Bytes {
-	if at := s.placeOf(uuid); at >= 0 {
+	if at := s.placeOf(uuid); at >= 0 && !s.probeOnly[at].disputed {
 		return s.probeOnly[at].total
 	}
 	return snapshot.Bytes{}

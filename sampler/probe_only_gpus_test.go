@@ -158,7 +158,7 @@ func TestPartsOfAGPUDoNotExceedUsed(t *testing.T) {
 	}{
 		{"honest", 8 * gib, 5 * gib, 13 * gib},
 		{"more than the process uses", 60 * gib, 5 * gib, 5 * gib},
-		{"a little more, a moment later", 10*gib + 512*quantity.MiB, 0, 10*gib + 512*quantity.MiB},
+		{"a little more, a moment later", 10*gib + 128*mib, 0, 10 * gib},
 		{"more than is left for who is not listed", 8 * gib, 9 * gib, 8 * gib},
 		{"more than any GPU has", 8 * gib, quantity.PiB, 8 * gib},
 	} {
@@ -185,8 +185,11 @@ func TestPartsOfAGPUDoNotExceedUsed(t *testing.T) {
 			}
 			for i := range snap.Rows {
 				p := &snap.Rows[i]
-				impossible := p.ID.Process.PID == 100 && c.listed > 10*gib || p.ID.Process.PID == 31 && c.not > 16*gib
-				if p.Probe.Mismatch != impossible {
+				impossible := p.ID.Process.PID == 100 && c.listed > 11*gib || p.ID.Process.PID == 31 && c.not > 6*gib
+				if (p.Probe.Rejected != "") != impossible || p.Cached.Known() == impossible {
+					t.Errorf("PID %d: rejected %q, cached %v", p.ID.Process.PID, p.Probe.Rejected, p.Cached)
+				}
+				if doubtful := p.ID.Process.PID == 100 && c.listed > 10*gib && !impossible; p.Probe.Mismatch != doubtful {
 					t.Errorf("PID %d: mismatch %v", p.ID.Process.PID, p.Probe.Mismatch)
 				}
 			}

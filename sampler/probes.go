@@ -25,6 +25,7 @@ const (
 // that the driver does not list. It returns how many probes are not silent.
 func (s *Sampler) addProbes(now time.Time, m *merged, answers []probe.Answer) int {
 	defer s.forgetProbeOnly(now)
+	defer s.forgetReports()
 	answering := 0
 	if len(answers) == 0 {
 		return 0
@@ -33,6 +34,7 @@ func (s *Sampler) addProbes(now time.Time, m *merged, answers []probe.Answer) in
 	for i := range m.rows {
 		place[m.rows[i].ID] = i
 	}
+	limits := limits{sampler: s, now: now, rows: m.rows}
 	for i := range answers {
 		a := &answers[i]
 		// The answer may be newer than the start of the tick.
@@ -48,8 +50,11 @@ func (s *Sampler) addProbes(now time.Time, m *merged, answers []probe.Answer) in
 			m.setProbe(a.Process, probeOf(a, age))
 		}
 		for j := range a.Report.Devices {
-			s.addDevice(now, m, place, a, &a.Report.Devices[j], age)
+			s.addDevice(now, m, place, &limits, a, &a.Report.Devices[j])
 		}
+	}
+	for i := range m.rows {
+		m.rows[i].Evictable = limits.caches(&m.rows[i])
 	}
 	return answering
 }
@@ -70,8 +75,8 @@ func probeOf(a *probe.Answer, age time.Duration) snapshot.Probe {
 // addDevice puts the report on one device into its row; place has the rows of m.
 // The last report of a process that exited makes no row: its pid may have been
 // reused.
-func (s *Sampler) addDevice(now time.Time, m *merged, place map[snapshot.RowID]int, a *probe.Answer, d *probe.Device, age time.Duration) {
-	id := s.locate(a, d)
+func (s *Sampler) addDevice(now time.Time, m *merged, place map[snapshot.RowID]int, limits *limits, a *probe.Answer, d *probe.Device) {
+	id, age := s.locate(a, d), max(now.Sub(a.At), 0)
 	at, listed := place[id]
 	if !listed {
 		if age >= silentAfter || len(d.Allocators) == 0 || !s.driver.admits(id.GPUUUID) || !s.mayLive(id) || !s.nameDevice(now, id.GPUUUID, d) {
@@ -90,20 +95,27 @@ func (s *Sampler) addDevice(now time.Time, m *merged, place map[snapshot.RowID]i
 	if len(a.Hello.Runtimes) > 0 {
 		p.Runtime, p.RuntimeVersion = a.Hello.Runtimes[0].Name, a.Hello.Runtimes[0].Version
 	}
+	if of.State == snapshot.ProbeSilent {
+		clearParts(p)
+		return
+	}
+	shown, limit, rejected := limits.check(p, d, a.At)
+	if p.Probe.Rejected = rejected; rejected != "" {
+		return
+	}
+	if age := max(now.Sub(shown.at), 0); age > p.Probe.Age {
+		p.Probe.Age, p.Probe.State = age, freshness(age)
+	}
 	for _, cache := range a.Hello.Evictable {
 		p.Evictable = append(p.Evictable, snapshot.Evictable{Name: cache.Name, Priority: cache.Priority, Bytes: optionalOf(cache.Bytes)})
 	}
-	for i := range d.Allocators {
-		al := allocator(&d.Allocators[i])
+	for i := range shown.device.Allocators {
+		al := allocator(&shown.device.Allocators[i])
 		p.Allocators = append(p.Allocators, al)
 		p.Probe.OutOfMemoryCount = add(p.Probe.OutOfMemoryCount, al.OutOfMemoryCount)
 		p.Probe.AllocRetries = add(p.Probe.AllocRetries, al.AllocRetries)
 	}
-	if p.Probe.State == snapshot.ProbeSilent {
-		clearParts(p)
-		return
-	}
-	s.sumParts(p, a)
+	s.sumParts(p, limit, shown.at)
 }
 
 // locate is the row of a probe's device. A probe names a MIG instance by its
@@ -128,8 +140,9 @@ func (s *Sampler) locate(a *probe.Answer, d *probe.Device) snapshot.RowID {
 //
 //	used = Σ (allocated + cached + fragmented) + other
 //
-// While the two sides are skewed, other is unknown.
-func (s *Sampler) sumParts(p *snapshot.Process, a *probe.Answer) {
+// While the two sides are skewed, other is unknown. No more can be returned than
+// the limit, which is what the process uses, or can use at most.
+func (s *Sampler) sumParts(p *snapshot.Process, limit quantity.Bytes, at time.Time) {
 	var reserved snapshot.Bytes
 	for i := range p.Allocators {
 		al := &p.Allocators[i]
@@ -139,6 +152,9 @@ func (s *Sampler) sumParts(p *snapshot.Process, a *probe.Answer) {
 		p.Fragmented = quantity.Sum(p.Fragmented, al.Fragmented)
 		p.Returnable = quantity.Sum(p.Returnable, al.Returnable)
 	}
+	if returnable, ok := p.Returnable.Value(); ok {
+		p.Returnable = quantity.From(min(returnable, p.Cached.Or(returnable), limit), quantity.Computed)
+	}
 	if !p.FragmentedKnown() {
 		p.Fragmented = snapshot.Bytes{} // some allocator does not know its part
 	}
@@ -146,14 +162,17 @@ func (s *Sampler) sumParts(p *snapshot.Process, a *probe.Answer) {
 	if !known {
 		return
 	}
-	p.Other = s.otherOf(p, held, a.At)
-	s.noteMismatch(p, a, held)
+	p.Other = s.otherOf(p, held, at)
+	if other := p.Other.Or(0); -other > snapshot.Tolerance(p.Used.Or(0)) {
+		p.Other = snapshot.Bytes{} // the report was accepted with an older reading
+	}
+	s.noteMismatch(p, at, held)
 }
 
 // noteMismatch raises a mismatch where the allocators hold more than the process
 // uses (more than is used in all, where the driver does not report that): in
 // readings of nearly the same moment, several times in a row.
-func (s *Sampler) noteMismatch(p *snapshot.Process, a *probe.Answer, held quantity.Bytes) {
+func (s *Sampler) noteMismatch(p *snapshot.Process, at time.Time, held quantity.Bytes) {
 	r, g := s.rows[p.ID], s.driver.find(p.ID.GPUUUID)
 	if r == nil {
 		return
@@ -166,7 +185,7 @@ func (s *Sampler) noteMismatch(p *snapshot.Process, a *probe.Answer, held quanti
 		switch {
 		case !ok || held <= used:
 			r.mismatches = 0
-		case g.fresh.Time.Sub(a.At).Abs() <= comparable:
+		case g.fresh.Time.Sub(at).Abs() <= comparable:
 			r.mismatches++
 		}
 	}

@@ -22,6 +22,7 @@ type Sampler struct {
 	// Owned by the goroutine that ticks.
 	driver       *driver
 	rows         map[snapshot.RowID]*row
+	reports      map[snapshot.RowID]*reports
 	byPID        map[int]*identified
 	ended        []snapshot.EndedProcess // newest first
 	alerts       *alert.Evaluator
@@ -51,6 +52,7 @@ func New(options Options) *Sampler {
 		options: options,
 		driver:  newDriver(options),
 		rows:    make(map[snapshot.RowID]*row),
+		reports: make(map[snapshot.RowID]*reports),
 		byPID:   make(map[int]*identified),
 		alerts:  alert.New(options.Thresholds),
 		down:    make(map[string]time.Time),
@@ -191,6 +193,8 @@ func (s *Sampler) Tick(now time.Time) *snapshot.Snapshot {
 		Rows:      merged.rows,
 		Ended:     s.recentlyEnded(now, merged.ended),
 		ProbeSeen: s.probeSeen,
+
+		ProbesUnasked: merged.probesUnasked,
 
 		Forecasting: true,
 	}

@@ -74,11 +74,11 @@ func TestMismatchNeedsConfirmation(t *testing.T) {
 	b.tick(s)
 	for tick, want := range []bool{false, false, true, true} {
 		b.now = b.now.Add(time.Second)
-		b.answer(100, "GPU-0", 12*gib, 0, 0, 0)
+		b.answer(100, "GPU-0", 10*gib+128*mib, 0, 0, 0)
 		snap := s.Tick(b.now)
 		p := snap.Rows[0]
-		if got := bytesOf(t, p.Other); got != -2*gib {
-			t.Fatalf("other %v, want −2 GiB: a mismatch is shown, not clamped", got)
+		if got := bytesOf(t, p.Other); got != -128*mib {
+			t.Fatalf("other %v, want −128 MiB: a mismatch is shown, not clamped", got)
 		}
 		if p.Probe.Mismatch != want {
 			t.Errorf("tick %d: mismatch %v, want %v", tick, p.Probe.Mismatch, want)
@@ -90,7 +90,7 @@ func TestSkewIsNoMismatch(t *testing.T) {
 	b := newBox(1)
 	s := b.sampler()
 	for range 6 {
-		b.answer(100, "GPU-0", 12*gib, 0, 0, 0) // a second older than the driver's reading
+		b.answer(100, "GPU-0", 10*gib+128*mib, 0, 0, 0) // a second older than the driver's reading
 		if snap := b.tick(s); snap.Rows[0].Probe.Mismatch {
 			t.Fatal("mismatch raised on readings a second apart")
 		}

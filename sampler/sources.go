@@ -25,6 +25,8 @@ type DeviceReader interface {
 // ProbeReader has the newest answer of every probe. It never blocks.
 type ProbeReader interface {
 	Answers() []probe.Answer
+	// Unasked is how many processes may have a probe that has not been asked yet.
+	Unasked() int
 }
 
 // ProcessReader is what the operating system knows of processes.

@@ -12,6 +12,7 @@ type Document struct {
 	Host       string     `json:"host"`
 	Simulated  bool       `json:"simulated"`
 	Driver     Driver     `json:"driver"`
+	Probes     Probes     `json:"probes"`
 	GPUs       []GPU      `json:"gpus"`
 	HostMemory HostMemory `json:"host_memory"`
 	Alerts     []Alert    `json:"alerts"`
@@ -24,6 +25,12 @@ type Driver struct {
 	State       string `json:"state"`
 	Message     Text   `json:"message"`
 	MemoryCall  Text   `json:"memory_call"`
+}
+
+// Probes counts processes by their probes.
+type Probes struct {
+	Answering int `json:"answering"`
+	Unasked   int `json:"unasked"`
 }
 
 // HostMemory is the memory of the machine.
@@ -55,6 +62,7 @@ func Of(snap *snapshot.Snapshot) Document {
 			Message:     Text(snap.Driver.Message),
 			MemoryCall:  Text(snap.Driver.MemoryCall),
 		},
+		Probes:     Probes{snap.Driver.ProbesAnswering, snap.ProbesUnasked},
 		GPUs:       make([]GPU, 0, len(snap.GPUs)),
 		HostMemory: HostMemory{snap.Host.MemoryTotal, snap.Host.MemoryUsed},
 		Alerts:     make([]Alert, 0, len(snap.Alerts)),

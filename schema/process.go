@@ -96,6 +96,7 @@ type Probe struct {
 	AllocRetries     quantity.Optional[int64] `json:"alloc_retries"`
 	StartedBy        Text                     `json:"started_by"`
 	Capabilities     []Text                   `json:"capabilities"`
+	Rejected         Text                     `json:"rejected"`
 }
 
 func processOf(p *snapshot.Process) Process {
@@ -124,6 +125,7 @@ func processOf(p *snapshot.Process) Process {
 			State: string(p.Probe.State), AgeSeconds: p.Probe.Age.Seconds(),
 			OutOfMemoryCount: p.Probe.OutOfMemoryCount, AllocRetries: p.Probe.AllocRetries,
 			StartedBy: Text(p.Probe.StartedBy), Capabilities: Texts(p.Probe.Capabilities),
+			Rejected: Text(p.Probe.Rejected),
 		}
 	}
 	return out

@@ -27,6 +27,8 @@ func (d detail) parts(width int) []string {
 	if !p.Allocated.Known() && !p.Cached.Known() && !p.Fragmented.Known() {
 		note := "contents unknown: only a probe reports them"
 		switch {
+		case p.Probe != nil && p.Probe.Rejected != "":
+			note = "probe rejected: " + p.Probe.Rejected
 		case p.Probe != nil && p.Probe.State != snapshot.ProbeSilent && len(p.Allocators) == 0:
 			note = "contents unknown: its probe sees no allocator in use"
 		case p.Probe != nil:

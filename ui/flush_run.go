@@ -155,6 +155,8 @@ func together(done []flush.Result, asked int, failure string) []string {
 	}
 	sum := flush.Sum(done)
 	switch some := strconv.Itoa(len(done)) + " of " + strconv.Itoa(asked); {
+	case failure != "" && sum.Differs():
+		return []string{sum.Sentence(some) + "; " + failure}
 	case failure != "":
 		return []string{"flushed " + some + ", freed " + max(sum.Freed(), 0).String() + "; " + failure}
 	case len(done) < asked:
@@ -175,7 +177,7 @@ func flushing(requests []flush.Request, at int, r flush.Result) string {
 		text += ", " + strconv.Itoa(at+1) + " of " + strconv.Itoa(len(requests))
 	}
 	if r.Step > 0 {
-		text += ": step " + strconv.Itoa(r.Step) + " of " + strconv.Itoa(r.Steps) + ", freed " + max(r.Freed(), 0).String() + " of " + r.Returnable.String()
+		text += ": step " + strconv.Itoa(r.Step) + " of " + strconv.Itoa(r.Steps) + ", freed " + min(max(r.Freed(), 0), r.Returnable).String() + " of " + r.Returnable.String()
 	}
 	return text
 }

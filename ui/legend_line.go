@@ -82,5 +82,8 @@ func boxSums(shown *snapshot.Snapshot, s *themes.Styles) []cell.Span {
 		}
 		parts = append(parts, cell.Span{s.Dim, "   "}, cell.Span{s.Text, strconv.Itoa(idle)}, cell.Span{s.Dim, text})
 	}
+	if n := shown.ProbesUnasked; n > 0 {
+		parts = append(parts, cell.Span{s.Dim, "   "}, cell.Span{s.Text, strconv.Itoa(n)}, cell.Span{s.Dim, " not asked for a probe yet"})
+	}
 	return parts
 }

@@ -25,8 +25,6 @@ func (f *Flusher) compare(ctx context.Context, r *Result, id process.Identity, b
 	newer := f.awaitStats(ctx, id, asked)
 	for waited := time.Duration(0); ; waited += driverPause {
 		after := f.Sample(ctx)
-		var dropped quantity.Bytes
-		known := true
 		for i := range r.Devices {
 			d := &r.Devices[i]
 			var whole bool
@@ -39,10 +37,8 @@ func (f *Flusher) compare(ctx context.Context, r *Result, id process.Identity, b
 			if ok && newer && reserved <= d.Before-d.Freed()/8 {
 				d.Since = quantity.From(reserved-d.After, quantity.Probe)
 			}
-			known = known && d.DriverBefore.Known() && d.DriverAfter.Known()
-			dropped += d.DriverFreed().Or(0) + d.Since.Or(0)
 		}
-		if !known || dropped >= r.Freed()/10*9 || waited >= driverTimeout {
+		if !r.Differs() || waited >= driverTimeout {
 			return
 		}
 		f.pause(ctx, driverPause)

@@ -95,7 +95,7 @@ func Refusal(snap *snapshot.Snapshot, r Request) *process.Refusal {
 func (f *Flusher) event(r Request, result *Result, snap *snapshot.Snapshot) snapshot.Event {
 	event := action.NewEvent(f.Clock(), snap, snapshot.EventFlush, r.Process, r.Devices...)
 	event.Message, event.Bytes = result.Sentence(""), quantity.From(result.Freed(), quantity.Probe)
-	if result.Failed() {
+	if result.Failed() || result.Differs() {
 		event.Severity = snapshot.Notice
 	}
 	return event
@@ -143,12 +143,11 @@ func (f *Flusher) flush(ctx context.Context, r Request, before *snapshot.Snapsho
 	return result, nil
 }
 
-// Returnable is what a flush of the process should free, by its probe; of an
-// allocator that does not report that, at most what it caches.
+// Returnable is what a flush of the process should free, by its probe.
 func Returnable(snap *snapshot.Snapshot, r Request) quantity.Bytes {
 	var sum quantity.Bytes
 	for _, p := range action.Rows(snap, r.Process, r.Devices...) {
-		sum += max(p.Returnable.Or(p.Cached.Or(0)), 0)
+		sum += p.Frees()
 	}
 	return sum
 }
@@ -158,7 +157,7 @@ func keeps(snap *snapshot.Snapshot, r Request) []quantity.Bytes {
 	var most quantity.Bytes
 	parts := r.Level == Gradual && !r.DryRun
 	for _, p := range action.Rows(snap, r.Process, r.Devices...) {
-		most = max(most, p.Returnable.Or(p.Cached.Or(0)))
+		most = max(most, p.Frees())
 		parts = parts && p.FlushesInParts()
 	}
 	if !parts || most <= 0 {

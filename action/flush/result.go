@@ -85,6 +85,19 @@ func (r *Result) Used() (before, after snapshot.Bytes) {
 // Failed reports whether there was something to free and nothing was.
 func (r *Result) Failed() bool { return !r.DryRun && r.Freed() <= 0 && r.Returnable > 0 }
 
+// Differs reports whether the probe says that it freed memory, and a driver's
+// figure did not fall by as much, less what the allocators have reserved since.
+// More is no contradiction: the program frees memory too.
+func (r *Result) Differs() bool { return !r.DryRun && slices.ContainsFunc(r.Devices, Device.differs) }
+
+func (d Device) differs() bool {
+	dropped, ok := d.DriverFreed().Value()
+	return ok && d.Freed() > 0 && d.Freed()-d.Since.Or(0)-dropped > snapshot.Tolerance(d.Freed())
+}
+
+// Done reports whether the flush did what it was asked for, as far as is known.
+func (r *Result) Done() bool { return !r.Failed() && !r.Stopped && !r.Differs() }
+
 // Outcome is the result in one word, for documents and the audit log.
 func (r *Result) Outcome() string {
 	switch {
@@ -96,6 +109,8 @@ func (r *Result) Outcome() string {
 		return "nothing_freed"
 	case r.Freed() <= 0:
 		return "nothing_to_free"
+	case r.Differs():
+		return "differs"
 	case r.Reason != "":
 		return "partly"
 	default:

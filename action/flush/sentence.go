@@ -3,9 +3,11 @@ package flush
 import (
 	"fmt"
 	"strconv"
+	"strings"
 	"time"
 
 	"vramscope/internal/quantity"
+	"vramscope/sampler/snapshot"
 )
 
 // Sentence says what came of it: "flushed 2963112: 70.6G to 58.9G, freed 11.7G
@@ -34,6 +36,8 @@ func (r *Result) Sentence(subject string) string {
 			text += ", try again"
 		}
 		return text
+	case r.Differs() && !r.Stopped:
+		return "flush" + subject + ": " + r.fall() + "its probe says " + signed(-freed) + ", " + r.agreement() + r.because()
 	case r.Stopped:
 		return fmt.Sprintf("stopped%s: %s to %s, freed %s of %s; %s", subject, from, to, freed, r.Returnable, r.agreement())
 	case r.Reason != "":
@@ -47,8 +51,11 @@ func (r *Result) Sentence(subject string) string {
 // narrow screen the driver's figure must not be what is cut off.
 func (r *Result) Sentences(subject string) []string {
 	full := r.Sentence(subject)
-	if r.DryRun || r.Stopped || r.Reason != "" || r.Freed() <= 0 {
+	switch {
+	case r.DryRun || r.Stopped || r.Reason != "" || r.Freed() <= 0:
 		return []string{full}
+	case r.Differs():
+		return []string{full, strings.Replace(full, r.fall(), "", 1)}
 	}
 	from, to := r.fromTo()
 	return []string{
@@ -71,6 +78,15 @@ func (r *Result) fromTo() (from, to quantity.Bytes) {
 	default:
 		return r.Before(), r.After()
 	}
+}
+
+// fall is "70.6G to 58.9G, ", by the driver; "" where that is unknown.
+func (r *Result) fall() string {
+	if _, after := r.Used(); !after.Known() {
+		return ""
+	}
+	from, to := r.fromTo()
+	return from.String() + " to " + to.String() + ", "
 }
 
 func (r *Result) because() string {
@@ -97,16 +113,18 @@ func (r *Result) agreement() string {
 		return text + ", " + since.String() + " taken since  ok"
 	case r.near(off - since):
 		return text + ", " + (-since).String() + " freed since  ok"
-	case !used.Known():
+	case !used.Known() && r.Differs():
 		return text + "  differs: on the whole GPU, where others allocate too"
-	default:
+	case r.Differs():
 		return text + "  differs"
+	default:
+		return text + "  more"
 	}
 }
 
-// near reports whether a difference is at most 2 % of what was freed, or a few pages.
+// near reports whether a difference is within the tolerance.
 func (r *Result) near(off quantity.Bytes) bool {
-	return max(off, -off) <= max(r.Freed()/50, 32*quantity.MiB)
+	return max(off, -off) <= snapshot.Tolerance(r.Freed())
 }
 
 func signed(amount quantity.Bytes) string {

@@ -27,18 +27,21 @@ func TestSentence(t *testing.T) {
 		{"as drawn", "flushed 2963112: 70.6G to 58.9G, freed 11.7G in 84 ms; driver says -11.7G  ok", nil},
 		{"skipped", "flush 2963112: nothing freed of 11.8G: a graph capture was running, try again",
 			[]func(*Result){nothing, reason("a graph capture was running")}},
-		{"smaller driver drop", "flushed 2963112: 70.6G to 68.6G, freed 11.7G in 1.2 s; driver says -2.00G  differs",
+		{"smaller driver drop", "flush 2963112: 70.6G to 68.6G, its probe says -11.7G, driver says -2.00G  differs",
 			[]func(*Result){driver(70.6, 68.6), took(1234 * time.Millisecond)}},
-		{"driver rise", "flushed 2963112: 70.6G to 71.6G, freed 11.7G in 84 ms; driver says +1.00G  differs",
+		{"driver rise", "flush 2963112: 70.6G to 71.6G, its probe says -11.7G, driver says +1.00G  differs",
 			[]func(*Result){driver(70.6, 71.6)}},
 		{"busy program", "flushed 2963112: 70.6G to 61.4G, freed 11.7G in 84 ms; driver says -9.20G, 2.50G taken since  ok",
 			[]func(*Result){driver(70.6, 61.4), since(2.5)}},
 		{"program frees more", "flushed 2963112: 70.6G to 57.9G, freed 11.7G in 84 ms; driver says -12.7G, 1.00G freed since  ok",
 			[]func(*Result){driver(70.6, 57.9), since(-1)}},
-		{"drop not explained by what was taken", "flushed 2963112: 70.6G to 68.6G, freed 11.7G in 84 ms; driver says -2.00G  differs",
+		{"drop not explained by what was taken", "flush 2963112: 70.6G to 68.6G, its probe says -11.7G, driver says -2.00G  differs",
 			[]func(*Result){driver(70.6, 68.6), since(2.5)}},
-		{"others on the GPU", "flushed 2963112: 69.3G to 57.6G, freed 11.7G in 84 ms; driver says +1.00G  differs: on the whole GPU, where others allocate too",
+		{"others on the GPU", "flush 2963112: its probe says -11.7G, driver says +1.00G  differs: on the whole GPU, where others allocate too",
 			[]func(*Result){driver(70.6, 71.6), whole}},
+		{"partly, and not even that", "flush 2963112: 70.6G to 68.6G, its probe says -11.7G, driver says -2.00G  differs: it took too long",
+			[]func(*Result){driver(70.6, 68.6), reason("it took too long")}},
+		{"larger driver drop", "flushed 2963112: 70.6G to 50.6G, freed 11.7G in 84 ms; driver says -20.0G  more", []func(*Result){driver(70.6, 50.6)}},
 		{"no driver figure", "flushed 2963112: 69.3G to 57.6G, freed 11.7G in 84 ms; not reported by the driver",
 			[]func(*Result){func(r *Result) {
 				r.Devices[0].DriverBefore, r.Devices[0].DriverAfter = snapshot.Bytes{}, snapshot.Bytes{}
@@ -66,6 +69,9 @@ func TestSentence(t *testing.T) {
 		}
 		if got := r.Sentence("2963112"); got != c.want {
 			t.Errorf("%s:\n got %s\nwant %s", c.name, got, c.want)
+		}
+		if differs := strings.Contains(c.want, "  differs"); r.Differs() != differs || (r.Outcome() == "differs") != differs || differs && r.Done() {
+			t.Errorf("%s: differs %v, outcome %s", c.name, r.Differs(), r.Outcome())
 		}
 		if r.Failed() != (r.Freed() <= 0 && r.Returnable > 0 && !r.DryRun) {
 			t.Errorf("%s: failed %v", c.name, r.Failed())

@@ -19,8 +19,12 @@ const mostProblems = 8
 // probes are those that answer, and those that cannot be read.
 func (b *Box) probes() []finding {
 	live, silent := make(map[int]bool), make(map[int]bool)
+	var rejected []string
 	for i := range b.Snapshot.Rows {
 		p := &b.Snapshot.Rows[i]
+		if why := p.Rejection(); why != "" {
+			rejected = append(rejected, why)
+		}
 		switch {
 		case p.Probe == nil:
 		case p.Probe.State == snapshot.ProbeSilent:
@@ -41,6 +45,13 @@ func (b *Box) probes() []finding {
 	}
 	if n := len(silent); n > 0 {
 		found = append(found, finding{verdict: fails, what: "silent", text: fmt.Sprintf("%d with a probe that does not answer: stopped, or hanging", n)})
+	}
+	for i, why := range rejected {
+		if i == mostProblems {
+			found = append(found, finding{verdict: fails, what: "more", text: strconv.Itoa(len(rejected)-i) + " others are rejected"})
+			break
+		}
+		found = append(found, finding{verdict: fails, what: "rejected", text: why})
 	}
 	found = append(found, b.native()...)
 	problems := b.Problems

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"vramscope/internal/quantity"
 )
 
 // Kinds of allocators that differ in a flush. Sources:
@@ -72,6 +74,8 @@ func (p *Process) FlushRefusal(viewer string) string {
 		return fmt.Sprintf("the probe of PID %d does not answer: a stopped process cannot", pid)
 	case p.Probe.State == ProbeSilent:
 		return fmt.Sprintf("the probe of PID %d has been silent for %s", pid, p.Probe.Age.Round(time.Second))
+	case p.Probe.Rejected != "":
+		return p.Rejection()
 	case p.flushable():
 		return ""
 	}
@@ -84,6 +88,23 @@ func (p *Process) FlushRefusal(viewer string) string {
 		}
 	}
 	return ""
+}
+
+// Rejection is why the figures of the process's probe are not shown, "" where
+// they are not rejected.
+func (p *Process) Rejection() string {
+	if p.Probe == nil || p.Probe.Rejected == "" {
+		return ""
+	}
+	return fmt.Sprintf("PID %d: its probe is rejected: %s", p.ID.Process.PID, p.Probe.Rejected)
+}
+
+// Frees is what a flush of the process should free, by its probe: of an allocator
+// that does not report that, at most what it caches, and never more than the
+// process uses.
+func (p *Process) Frees() quantity.Bytes {
+	frees := p.Returnable.Or(p.Cached.Or(0))
+	return max(min(frees, p.Used.Or(frees)), 0)
 }
 
 // NothingToFlush is why a flush would free nothing now, by the process's stats;
@@ -101,5 +122,5 @@ func (p *Process) NothingToFlush() string {
 
 // flushable reports whether a flush would free something.
 func (p *Process) flushable() bool {
-	return len(p.Evictable) > 0 || p.Returnable.Or(p.Cached.Or(0)) > 0
+	return len(p.Evictable) > 0 || p.Frees() > 0
 }

@@ -96,7 +96,8 @@ const (
 type Probe struct {
 	State            ProbeState
 	Age              time.Duration // of its last report, or of its silence where there was none
-	Mismatch         bool          // parts exceed used, confirmed three times in a row
+	Mismatch         bool          // parts exceed used within the tolerance, confirmed three times in a row
+	Rejected         string        // why its figures are unknown: "reports 512T, the driver 13.0G"; "" where they are not rejected
 	StartedBy        string        // "run", "import", "attach", "preload"; "" where unknown
 	Capabilities     []string      // "flush", "snapshot"
 	OutOfMemoryCount quantity.Optional[int64]

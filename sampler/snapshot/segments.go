@@ -15,6 +15,15 @@ type SegmentMap struct {
 	Left int
 }
 
+// Size is the sum of the segments.
+func (m *SegmentMap) Size() quantity.Bytes {
+	var sum quantity.Bytes
+	for i := range m.Segments {
+		sum = min(sum+m.Segments[i].Size, quantity.EiB) // a segment is at most a PiB, and there are thousands
+	}
+	return sum
+}
+
 // Segment is one piece of memory that an allocator has from the driver. The
 // driver takes it back whole or not at all, except for the whole free pages of
 // an expandable one.

@@ -32,6 +32,9 @@ type Snapshot struct {
 	// ProbeSeen reports that a probe has answered since the start. Then the
 	// columns of parts stay.
 	ProbeSeen bool
+	// ProbesUnasked counts processes whose probe, if they have one, has not been
+	// asked yet: their parts are unknown for this reason.
+	ProbesUnasked int
 	// Forecasting reports that forecasters observe the rows.
 	Forecasting bool
 }

@@ -34,7 +34,7 @@ func LastingOf(history snapshot.History, now time.Time, p *snapshot.Process) Las
 		return s
 	}
 	left := func(needs quantity.Bytes) quantity.Bytes {
-		return min(max(p.Cached.Or(0)-needs, 0), ReturnableOf(p))
+		return min(max(p.Cached.Or(0)-needs, 0), p.Frees())
 	}
 	s.Needs = max(peak-allocated, 0)
 	s.Most = left(s.Needs)
@@ -103,11 +103,6 @@ func AllocatedPeak(history snapshot.History, now time.Time, id snapshot.RowID) (
 		amount, ok = max(amount, quantity.Bytes(point.Max)), true
 	}
 	return amount, min(seen, peakWindow), ok
-}
-
-// ReturnableOf is what a flush frees or, where that is unknown, what is cached.
-func ReturnableOf(p *snapshot.Process) quantity.Bytes {
-	return max(p.Returnable.Or(p.Cached.Or(0)), 0)
 }
 
 // SizesKnown reports whether the size of any of the caches is known.

@@ -81,7 +81,7 @@ func (t flushTarget) follow(s *snapshot.Snapshot) flushTarget {
 	}
 	for p := range s.ProcessRows(id.Process) {
 		t.gpus++
-		t.all += cell.ReturnableOf(p)
+		t.all += p.Frees()
 	}
 	for i := range s.Rows {
 		p := &s.Rows[i]
@@ -115,7 +115,7 @@ func (d Flush) frees(t *flushTarget) quantity.Bytes {
 	if d.Level() == flush.Urgent {
 		return t.all
 	}
-	return cell.ReturnableOf(&t.row)
+	return t.row.Frees()
 }
 
 // sums is what the gentlest level frees of all targets, and whether there are
@@ -123,7 +123,7 @@ func (d Flush) frees(t *flushTarget) quantity.Bytes {
 func (d Flush) sums() (frees quantity.Bytes, evictable bool) {
 	for i := range d.targets {
 		if d.refusal(&d.targets[i]) == "" {
-			frees += cell.ReturnableOf(&d.targets[i].row)
+			frees += d.targets[i].row.Frees()
 			evictable = evictable || len(d.targets[i].row.Evictable) > 0
 		}
 	}

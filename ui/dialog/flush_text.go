@@ -75,7 +75,7 @@ func (d Flush) nowAndAfter(t *flushTarget, inner int) [][]cell.Span {
 			scale += max(part, 0)
 		}
 	}
-	freed := min(cell.ReturnableOf(p), scale)
+	freed := min(p.Frees(), scale)
 	after := parts
 	const returnablePart = 4
 	after[returnablePart] = max(after[returnablePart]-freed, 0)
@@ -132,7 +132,7 @@ func (d Flush) choices() []choice {
 		if d.refusal(t) != "" {
 			continue
 		}
-		sum += cell.ReturnableOf(&t.row)
+		sum += t.row.Frees()
 		exact = exact && t.row.ReturnableIsExact()
 		parts = parts && t.row.FlushesInParts()
 		pytorch = pytorch && t.row.Runtime == "PyTorch"
@@ -217,10 +217,10 @@ func (d Flush) list() [][]cell.Span {
 		if reason := d.refusal(t); reason != "" {
 			text, style = "no: "+reason, s.Warning
 		} else {
-			sum += cell.ReturnableOf(&t.row)
-			freed = cell.ReturnableOf(&t.row).String()
+			sum += t.row.Frees()
+			freed = t.row.Frees().String()
 			if used, ok := t.row.Used.Value(); ok {
-				after = (used - cell.ReturnableOf(&t.row)).String()
+				after = (used - t.row.Frees()).String()
 			}
 			switch l := cell.LastingOf(d.history, time.Time(d.now), &t.row); {
 			case !l.Known:

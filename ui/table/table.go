@@ -202,6 +202,9 @@ func (t *Table) partsWords(p *snapshot.Process, atCursor bool) string {
 		if p.Probe.State == snapshot.ProbeSilent {
 			return "probe silent " + quantity.Duration(p.Probe.Age)
 		}
+		if p.Probe.Rejected != "" {
+			return "probe rejected"
+		}
 		if atCursor && p.Probe.State == snapshot.ProbeLive && len(p.Allocators) == 0 && !p.Allocated.Known() && !t.Past {
 			return "no allocator yet"
 		}
@@ -217,7 +220,7 @@ func (t *Table) partsWords(p *snapshot.Process, atCursor bool) string {
 }
 
 func (t *Table) wordStyle(p *snapshot.Process) themes.Style {
-	if p.Probe != nil && p.Probe.State == snapshot.ProbeSilent {
+	if p.Probe != nil && (p.Probe.State == snapshot.ProbeSilent || p.Probe.Rejected != "") {
 		return t.Appearance.Styles.Warning
 	}
 	return t.Appearance.Styles.Dim

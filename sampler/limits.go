@@ -1,0 +1,138 @@
+package sampler
+
+import (
+	"maps"
+	"time"
+
+	"vramscope/internal/process"
+	"vramscope/internal/quantity"
+	"vramscope/nvml"
+	"vramscope/probe"
+	"vramscope/sampler/snapshot"
+)
+
+// limits are what processes can hold in this tick, by the driver.
+type limits struct {
+	sampler   *Sampler
+	now       time.Time
+	rows      []snapshot.Process // the driver's
+	devices   map[place]*deviceLimit
+	processes map[process.Identity]quantity.Bytes // on all devices together
+}
+
+// place is a GPU or a MIG instance.
+type place struct {
+	uuid     string
+	instance snapshot.InstanceID
+}
+
+// deviceLimit is what the driver reports of a device.
+type deviceLimit struct {
+	used, total snapshot.Bytes
+	at          time.Time
+	listed      quantity.Bytes // by the processes whose use it reports
+	unlisted    quantity.Bytes // by the accepted reports of the others
+}
+
+// unlimited is the limit where nothing is known. No report reaches it.
+const unlimited = 4 * quantity.EiB
+
+// check holds a report on one device against the driver's figures. It returns the
+// report to show and what its process can hold, or why there is none to show.
+func (l *limits) check(p *snapshot.Process, d *probe.Device, at time.Time) (shown report, limit quantity.Bytes, rejected string) {
+	r := l.sampler.reports[p.ID]
+	if r == nil {
+		r = &reports{}
+		l.sampler.reports[p.ID] = r
+	}
+	r.seen = l.sampler.sequence
+	on := l.device(place{p.ID.GPUUUID, p.ID.Instance})
+	size := on.total.Or(valueOf(d.TotalBytes))
+	now := bound{limit: unlimited, at: l.now}
+	used, known := p.Used.Value()
+	switch {
+	case known:
+		now = bound{limit: used, of: "driver", at: on.at}
+	case on.used.Known():
+		now = bound{limit: on.used.Or(0) - on.listed, of: "driver leaves", at: on.at}
+	case size > 0:
+		now = bound{limit: size, of: "GPU has", at: l.now}
+	}
+	if !known {
+		if r.unlisted {
+			on.unlisted -= r.shown.held
+		}
+		now.limit = max(now.limit-on.unlisted, 0)
+	}
+	shown, rejected = r.take(l.now, reportOf(d, at), now, size)
+	if r.unlisted = !known; r.unlisted {
+		on.unlisted += shown.held
+	}
+	if l.processes == nil {
+		l.processes = make(map[process.Identity]quantity.Bytes)
+	}
+	l.processes[p.ID.Process] = min(l.processes[p.ID.Process]+now.limit, unlimited)
+	return shown, now.limit, rejected
+}
+
+// device is the limit of a device.
+func (l *limits) device(where place) *deviceLimit {
+	if on := l.devices[where]; on != nil {
+		return on
+	}
+	on := &deviceLimit{at: l.now}
+	if g := l.sampler.driver.find(where.uuid); g != nil && g.last != nil {
+		on.total = memoryOf(g.last, where.instance).Total
+		if g.fresh != nil {
+			on.used, on.at = memoryOf(g.fresh, where.instance).Used, g.fresh.Time
+		}
+	}
+	for i := range l.rows {
+		if p := &l.rows[i]; p.ID.GPUUUID == where.uuid && p.ID.Instance == where.instance {
+			on.listed += p.Used.Or(0)
+		}
+	}
+	for id, r := range l.sampler.reports {
+		if r.unlisted && id.GPUUUID == where.uuid && id.Instance == where.instance && l.sampler.mayLive(id) {
+			on.unlisted += r.shown.held
+		}
+	}
+	if l.devices == nil {
+		l.devices = make(map[place]*deviceLimit)
+	}
+	l.devices[where] = on
+	return on
+}
+
+// caches are the program's caches. Their sizes are the program's word: where they
+// exceed what the process can hold, they are unknown.
+func (l *limits) caches(p *snapshot.Process) []snapshot.Evictable {
+	var sum quantity.Bytes
+	for i := range p.Evictable {
+		sum += p.Evictable[i].Bytes.Or(0)
+	}
+	if most := l.processes[p.ID.Process]; sum > most+snapshot.Tolerance(most) {
+		for i := range p.Evictable {
+			p.Evictable[i].Bytes = snapshot.Bytes{}
+		}
+	}
+	return p.Evictable
+}
+
+// forgetReports forgets the rows that no probe has reported on in this tick.
+func (s *Sampler) forgetReports() {
+	maps.DeleteFunc(s.reports, func(_ snapshot.RowID, r *reports) bool { return r.seen != s.sequence })
+}
+
+// memoryOf is the memory of a GPU, or of one of its instances.
+func memoryOf(r *nvml.Reading, id snapshot.InstanceID) nvml.Memory {
+	if !id.MIG {
+		return r.Memory
+	}
+	for i := range r.Instances {
+		if snapshot.InstanceID(r.Instances[i].ID) == id {
+			return r.Instances[i].Memory
+		}
+	}
+	return nvml.Memory{}
+}
