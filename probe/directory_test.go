@@ -3,6 +3,7 @@
 package probe
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -67,5 +68,36 @@ func refuses(t *testing.T, path string, uid uint32, reason string) {
 	}
 	if _, err := openDirectory("/", path, uid); err == nil || !strings.Contains(err.Error(), reason) {
 		t.Errorf("a monitor: %v", err)
+	}
+}
+
+// TestLinksDoNotLeadOutOfTheContainer: root's monitor looks below /proc/PID/root,
+// where a container's root makes what it likes.
+func TestLinksDoNotLeadOutOfTheContainer(t *testing.T) {
+	outside, root := t.TempDir(), t.TempDir()
+	if err := errors.Join(
+		os.Mkdir(filepath.Join(outside, "vramscope-0"), 0o700),
+		os.Symlink(outside, filepath.Join(root, "tmp")),
+		os.Symlink("../../../../../.."+outside, filepath.Join(root, "up")),
+		os.Symlink("/proc/self/root"+outside, filepath.Join(root, "magic")),
+	); err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{"/tmp/vramscope-0", "/up/vramscope-0", "/magic/vramscope-0", "/../../../../../.." + outside + "/vramscope-0"} {
+		if dir, err := openDirectory(root, path, uint32(os.Geteuid())); err == nil {
+			t.Errorf("%s leads to %s", path, dir.path)
+			dir.close()
+		}
+		rootfd, err := os.Open(root)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := openStepwise(int(rootfd.Fd()), path); err == nil {
+			t.Errorf("step by step %s leads outside", path)
+		}
+		_ = rootfd.Close()
+	}
+	if paths, err := spareDirectories(root, "vramscope-", uint32(os.Geteuid())); err == nil && len(paths) > 0 {
+		t.Errorf("spare directories outside: %v", paths)
 	}
 }

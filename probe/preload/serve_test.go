@@ -8,6 +8,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"strings"
 	"testing"
@@ -101,4 +102,55 @@ func ticks(t *testing.T, r *run) int {
 	}
 	t.Fatal("no thread is named vramscope")
 	return 0
+}
+
+// TestAnotherUserIsRefused by the server itself, should the directory's mode ever
+// let one in. Root is not refused.
+func TestAnotherUserIsRefused(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("only root can become another user")
+	}
+	r := newBox(t).start(true, program(t, "dlsym"), "dlsym", "linear")
+	path := r.socket()
+	for name, mode := range map[string]os.FileMode{r.runtime: 0o711, filepath.Dir(path): 0o711, path: 0o666} {
+		if err := os.Chmod(name, mode); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, c := range []struct {
+		uid  int
+		want string
+	}{{65534, `"forbidden"`}, {0, `"ok":true`}} {
+		if answer, err := askAs(c.uid, path); err != nil || !strings.Contains(answer, c.want) {
+			t.Errorf("user %d is answered %q, %v", c.uid, answer, err)
+		}
+	}
+	r.end()
+}
+
+// askAs says hello with another user's rights, on a thread that is not used again.
+func askAs(uid int, path string) (answer string, err error) {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		runtime.LockOSThread()
+		if _, _, errno := unix.RawSyscall(unix.SYS_SETRESUID, ^uintptr(0), uintptr(uid), ^uintptr(0)); errno != 0 {
+			err = errno
+			return
+		}
+		var fd int
+		if fd, err = unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0); err != nil {
+			return
+		}
+		defer func() { _ = unix.Close(fd) }()
+		if err = unix.Connect(fd, &unix.SockaddrUnix{Name: path}); err != nil {
+			return
+		}
+		_, _ = unix.Write(fd, []byte(`{"id":1,"cmd":"hello"}`+"\n")) // it may be closed already
+		buffer := make([]byte, 4096)
+		n, failed := unix.Read(fd, buffer)
+		answer, err = string(buffer[:max(n, 0)]), failed
+	}()
+	<-done
+	return answer, err
 }
