@@ -12,6 +12,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"golang.org/x/sys/unix"
 )
 
 // TestSimultaneousAttaches: one of four gets its probe in, and the others say so.
@@ -169,6 +171,30 @@ func TestOneThreadIsNoted(t *testing.T) {
 		if plan := a.Examine(t.Context(), identify(t, p.pid())); plan.Note != "" {
 			t.Errorf("Python %s: with the probe: note %q", version, plan.Note)
 		}
+		p.mustEndWell()
+		return
+	}
+}
+
+// TestFullDirectoryIsReported before gdb stops the process: without an answer in its
+// output the process would stand still until gdb is given up.
+func TestFullDirectoryIsReported(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("only root can mount a small file system")
+	}
+	small := t.TempDir()
+	if err := unix.Mount("tmpfs", small, "tmpfs", 0, "size=256k,mode=0700"); err != nil {
+		t.Skipf("mount: %v", err)
+	}
+	defer func() { _ = unix.Unmount(small, unix.MNT_DETACH) }() // the test's end
+	for _, python := range anyPythons(t) {
+		p := runTarget(t, python, "sleeping")
+		t.Setenv("TMPDIR", small)
+		_ = os.WriteFile(filepath.Join(small, "fill"), make([]byte, 256<<10), 0o600) // until it is full
+		if _, err := examineAndEnter(t.Context(), testAttacher(), identify(t, p.pid())); !errors.Is(err, unix.ENOSPC) {
+			t.Errorf("got %v", err)
+		}
+		p.mustBeWell()
 		p.mustEndWell()
 		return
 	}

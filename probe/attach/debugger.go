@@ -51,6 +51,12 @@ func startDebugger(program, directory string, timeout time.Duration) (*debugger,
 		return nil, err
 	}
 	defer func() { _ = output.Close() }() // gdb has its own descriptor
+	// Without an answer on a full disk, gdb would be waited for with the process
+	// stopped. Some file systems reserve nothing.
+	const most = 1 << 20
+	if err := unix.Fallocate(int(output.Fd()), unix.FALLOC_FL_KEEP_SIZE, 0, most); errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EDQUOT) {
+		return nil, fmt.Errorf("gdb's output in %s: %w", directory, err)
+	}
 	// gdb inherits the lock with its output, and keeps it when this program ends.
 	_ = unix.Flock(int(output.Fd()), unix.LOCK_EX|unix.LOCK_NB) // some file systems have no locks
 	d.cmd = exec.Command(program, "-nx", "-nh", "-q", "-iex", "set auto-load no", "-iex", "set debuginfod enabled off")

@@ -1,6 +1,7 @@
 package attach
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -15,16 +16,26 @@ func (a *Attacher) checkHindrance(ctx context.Context, plan *Plan, state *status
 	if state.threads == 1 {
 		plan.Note = "it has one thread: with a probe it cannot enter or make a user namespace (setns, unshare)"
 	}
-	if reason := a.hindrance(ctx, plan.Process.PID); reason != "" {
+	if reason := a.otherFilters(ctx, plan.Process.PID); reason != "" {
 		plan.fail(reason)
-		return
+		plan.Instead = "" // a probe that run has installed stays out too
+	} else {
+		plan.pass("no seccomp filters of its own")
 	}
-	plan.pass("no seccomp filters of its own")
+	if reason := a.noDescriptors(ctx, plan.Process.PID); reason != "" {
+		plan.fail(reason)
+	}
 }
 
 // hindrance is what would make the payload's system calls fail or kill the
 // process, or "". It may come at any time, so it is looked for more than once.
 func (a *Attacher) hindrance(ctx context.Context, pid int) string {
+	return cmp.Or(a.otherFilters(ctx, pid), a.noDescriptors(ctx, pid))
+}
+
+// otherFilters is the reason if a thread has seccomp filters that this program does
+// not run under.
+func (a *Attacher) otherFilters(ctx context.Context, pid int) string {
 	own, err := readStatus(ctx, a.options.Proc, "self")
 	if err != nil {
 		return "" // the caller needs it too
@@ -43,7 +54,7 @@ func (a *Attacher) hindrance(ctx context.Context, pid int) string {
 			return reason
 		}
 	}
-	return a.noDescriptors(ctx, pid)
+	return ""
 }
 
 // filtered is the reason if a thread has seccomp filters that this program, whose

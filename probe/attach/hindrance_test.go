@@ -54,6 +54,9 @@ func TestExamineListsHindrances(t *testing.T) {
 		if got := texts(&plan, false); len(got) != 1 || got[0] != c.want {
 			t.Errorf("%s: %q, want %q", name, got, c.want)
 		}
+		if helps := name == "no descriptors"; (plan.Instead != "") != helps {
+			t.Errorf("%s: advice %q", name, plan.Instead)
+		}
 	}
 }
 
@@ -234,6 +237,34 @@ func TestPayloadReports(t *testing.T) {
 			if out, err := cmd.CombinedOutput(); err != nil || len(out) > 0 || !strings.Contains(p.failure(), c.want) {
 				t.Errorf("%v, %q, failure %q, want %q", err, out, p.failure(), c.want)
 			}
+		}
+		return
+	}
+}
+
+// TestInterruptIsThePrograms: Ctrl-C may come while the main thread runs the script.
+func TestInterruptIsThePrograms(t *testing.T) {
+	for _, python := range anyPythons(t) {
+		p, err := newPayload(born{5, 6}, &status{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer p.remove()
+		cmd := exec.Command(python, "-c", `
+import _thread, sys, time
+original = _thread.start_new_thread
+def interrupted(*_):
+    _thread.start_new_thread = original
+    raise KeyboardInterrupt
+_thread.start_new_thread = interrupted
+try:
+    exec(sys.stdin.read())
+    time.sleep(60)
+except KeyboardInterrupt:
+    print("interrupted")`)
+		cmd.Stdin = strings.NewReader(p.text)
+		if out, err := cmd.CombinedOutput(); err != nil || string(out) != "interrupted\n" || p.failure() != "" {
+			t.Errorf("%v, %q, failure %q", err, out, p.failure())
 		}
 		return
 	}

@@ -49,9 +49,11 @@ func newPayload(target born, own *status) (*payload, error) {
 	remote := target.pid != 0
 	p.text = payloadText(directory, remote, own.seccompLine())
 	err = os.WriteFile(filepath.Join(p.directory, claimName), nil, 0o600)
+	name := imageName // which gdb needs later: the place for it is taken before the process stops
 	if remote {
-		err = errors.Join(err, os.WriteFile(filepath.Join(p.directory, scriptName), []byte(p.text), 0o600))
+		name = scriptName
 	}
+	err = errors.Join(err, os.WriteFile(filepath.Join(p.directory, name), []byte(p.text), 0o600))
 	if err != nil {
 		p.remove()
 		return nil, err
@@ -60,7 +62,7 @@ func newPayload(target born, own *status) (*payload, error) {
 }
 
 // payloadText is the Python code. It sets no name of the program. An interrupt of
-// the main thread is the program's.
+// the main thread is the program's: a thread repeats the signal after the code.
 func payloadText(directory string, remote bool, seccomp string) string {
 	truth := map[bool]string{false: "False", true: "True"}
 	return `try:
@@ -68,7 +70,7 @@ func payloadText(directory string, remote bool, seccomp string) string {
 		pythonBytes([]byte(directory+"/")) + `, 'remote': ` + truth[remote] + `, 'seccomp': ` + pythonBytes([]byte(seccomp)) +
 		`, 'source': ` + pythonBytes(agent.Source()) + `}))(__import__('builtins'))
 except KeyboardInterrupt:
- __import__('_thread').interrupt_main()
+ (lambda p: __import__('_thread').start_new_thread(p.kill, (p.getpid(), 2)))(__import__('posix'))
 except BaseException:
  pass
 `

@@ -19,7 +19,7 @@ def begin():
     elif permitted():
         try:
             thread_starter()(load, ())
-        except BaseException as error:
+        except Exception as error:
             report(error)
 
 
