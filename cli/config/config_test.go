@@ -5,9 +5,13 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
+
+	"vramscope/internal/text"
+	"vramscope/sampler"
 )
 
 // TestDefaultConfigIsTheDefaults: the documentation is a valid file that
@@ -81,12 +85,40 @@ func TestConfigMistakes(t *testing.T) {
 	}
 }
 
-func FuzzConfigNeverPanics(f *testing.F) {
+// FuzzConfig: a file that is accepted sets what can be, and is in force as it can
+// be read back; one that is refused has its line, in words that a terminal can
+// show.
+func FuzzConfig(f *testing.F) {
 	f.Add(DefaultFile())
-	f.Add("gpus = [[1], {a=1}]\n[x]\ny=1")
-	f.Fuzz(func(_ *testing.T, content string) {
+	for _, content := range []string{
+		"gpus = [[1], {a=1}]\n[x]\ny=1", "gpus = [0, '01', \"GPU-\\u001b\"]\ninterval = 1.5\nsort='sm%'", "graph_window = \"auto\"\nlow_memory_percent = 0",
+		"interval = \"1e3s\"\n", "interval = 1e300", "\"\\u001b[2J\" = 1", "idle_minutes = 9223372036854775807", "theme = \"\\u202E\"",
+		strings.Repeat("[", 300), strings.Repeat("a.", 300) + "a = 1", "gpus = " + strings.Repeat("[", 300), "a = " + strings.Repeat("{a=", 200),
+	} {
+		f.Add(content)
+	}
+	f.Fuzz(func(t *testing.T, content string) {
 		s := Defaults()
-		_ = s.parse("f", []byte(content)) // an error or not: no panic
+		if err := s.parse("f", []byte(content)); err != nil {
+			rest, ok := strings.CutPrefix(err.Error(), "f:")
+			number, _, _ := strings.Cut(rest, ":")
+			line, failed := strconv.Atoi(number)
+			if !ok || failed != nil || line < 1 || line > strings.Count(content, "\n")+1 {
+				t.Errorf("%q: %v", content, err)
+			}
+			if text.Clean(err.Error()) != err.Error() {
+				t.Errorf("%q: the message is not clean: %q", content, err)
+			}
+			return
+		}
+		if s.Interval < sampler.MinInterval || s.Interval > sampler.MaxInterval || s.GraphWindow < 0 || s.GraphWindow > 24*time.Hour ||
+			s.IdleAfter < time.Minute || s.IdleAfter > 24*time.Hour || s.LowMemory < 0 || s.LowMemory > 90 {
+			t.Errorf("%q sets %+v", content, s)
+		}
+		back := Defaults()
+		if err := back.parse("f", []byte(InForce("none", &s))); err != nil || !reflect.DeepEqual(back, s) {
+			t.Errorf("%q sets %+v, in force %q: %+v, %v", content, s, InForce("none", &s), back, err)
+		}
 	})
 }
 

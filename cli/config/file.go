@@ -15,6 +15,7 @@ import (
 	"github.com/pelletier/go-toml/v2/unstable"
 
 	"vramscope/internal/install"
+	"vramscope/internal/process"
 	"vramscope/internal/text"
 )
 
@@ -58,12 +59,15 @@ func (s *Settings) Load(named string) error {
 		path = Path()
 	}
 	library := s.Library
-	content, err := os.ReadFile(path)
+	content, err := process.ReadLimited(path, fileSize+1)
 	if named == "" && errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
 	if err != nil {
 		return refuse("configuration file: %v", err)
+	}
+	if len(content) > fileSize {
+		return refuse("configuration file: %s has more than 1 MiB: it is not one", path)
 	}
 	if err := s.parse(path, content); err != nil {
 		return err
@@ -75,6 +79,9 @@ func (s *Settings) Load(named string) error {
 	}
 	return nil
 }
+
+// fileSize is the largest file that is parsed.
+const fileSize = 1 << 20
 
 // Parse applies a file's content. A key that is not known, and a value
 // that cannot be, are refused with their line: nothing is silently ignored.
