@@ -124,13 +124,15 @@ func (r *run) run(parent context.Context) error {
 // measured replaces the size that Bubble Tea found in the input with the kernel's:
 // typed, pasted or garbled input can look like a terminal's report of its size.
 func (r *run) measured(_ tea.Model, msg tea.Msg) tea.Msg {
-	if _, ok := msg.(tea.WindowSizeMsg); !ok {
+	size, ok := msg.(tea.WindowSizeMsg)
+	if !ok {
 		return msg
 	}
 	if width, height, ok := r.terminal.KernelSize(); ok {
 		return tea.WindowSizeMsg{Width: width, Height: height}
 	}
-	return msg
+	size.Width, size.Height = terminal.Limit(size.Width, size.Height)
+	return size
 }
 
 // reason is the error that Run returns.

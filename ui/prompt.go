@@ -2,6 +2,7 @@ package ui
 
 import (
 	"slices"
+	"sort"
 	"strings"
 	"unicode"
 
@@ -130,9 +131,7 @@ func (p prompt) Render(width, height int) []string {
 func (p prompt) field(l *cell.Line, s *themes.Styles, room int) {
 	room = max(room, 1)
 	before := p.text[:p.at]
-	for len(before) > 0 && text.Width(string(before)) > room-1 {
-		before = before[1:]
-	}
+	before = before[sort.Search(len(before), func(i int) bool { return text.Width(string(before[i:])) <= room-1 }):]
 	l.Put(s.Text, string(before))
 	left := room - text.Width(string(before))
 	if p.at == len(p.text) {

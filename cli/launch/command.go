@@ -1,7 +1,6 @@
 package launch
 
 import (
-	"bufio"
 	"bytes"
 	"io"
 	"os"
@@ -88,10 +87,15 @@ func shebang(path string) []string {
 		return nil
 	}
 	defer func() { _ = file.Close() }() // nothing was written
-	line, err := bufio.NewReader(io.LimitReader(file, 256)).ReadBytes('\n')
-	if err != nil && len(line) == 0 {
+	content, err := io.ReadAll(io.LimitReader(file, 256))
+	if err != nil {
 		return nil
 	}
+	return parseShebang(content)
+}
+
+func parseShebang(content []byte) []string {
+	line, _, _ := bytes.Cut(content, []byte("\n"))
 	rest, ok := bytes.CutPrefix(line, []byte("#!"))
 	if !ok {
 		return nil

@@ -87,8 +87,14 @@ func (t *Terminal) Size() (width, height int) {
 // KernelSize returns the size that the kernel knows, false where it knows none.
 func (t *Terminal) KernelSize() (width, height int, ok bool) {
 	width, height, err := term.GetSize(t.Output.Fd())
-	return width, height, err == nil && width > 0 && height > 0
+	ok = err == nil && width > 0 && height > 0
+	width, height = Limit(width, height)
+	return width, height, ok
 }
+
+// Limit is the part of a screen that is drawn on: more than any screen has, as each
+// cell takes memory and whoever owns the terminal can set any size.
+func Limit(width, height int) (most, lines int) { return min(width, 2000), min(height, 1000) }
 
 // Enter saves the title, switches to the alternate screen, asks the questions
 // and draws the first frame, all in one write. The renderer would draw it only
