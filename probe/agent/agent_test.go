@@ -5,6 +5,7 @@ package agent
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -77,6 +78,16 @@ func TestPython(t *testing.T) {
 			})
 		}
 	}
+}
+
+// TestGreenThreads runs testdata/green_threads.py with gevent, eventlet and gunicorn.
+func TestGreenThreads(t *testing.T) {
+	python := cmp.Or(os.Getenv("VRAMSCOPE_PYTHON"), "python3")
+	if out, err := exec.Command(python, "-W", "ignore", "-c", "import eventlet, gevent, gunicorn.workers.geventlet, gunicorn.workers.ggevent").CombinedOutput(); err != nil {
+		needs.Missing(t, "%s has no gevent, eventlet and gunicorn: %s", python, out)
+	}
+	environ := append(os.Environ(), "PYTHONPATH=", "PYTHONDONTWRITEBYTECODE=1", "CUDA_VISIBLE_DEVICES=0,1")
+	runSuite(t, python, "green_threads.Green", environ)
 }
 
 // suites returns the test classes in testdata/test_*.py, as module.Class.

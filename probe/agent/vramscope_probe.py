@@ -24,15 +24,19 @@ GPU. No failure of the probe reaches the program. Its threads are unknown to the
 docs/protocol.md of vramscope describes the protocol.
 """
 
+import _io
 import _thread
 import os
+import posix
 import sys
+import time
 
 __all__ = ["register_evictable", "unregister_evictable"]
 __version__ = "1.0.0"
 
 _PROTOCOL = "vramscope/1"
 
+_POLLIN, _POLLOUT, _POLLNVAL = 1, 4, 32
 _CMSG_CLOEXEC = 0x40000000  # MSG_CMSG_CLOEXEC, missing from the socket module of 3.8
 _MAX_LINE = 256 << 10
 _MAX_MEMBERS = 16 << 10
@@ -49,6 +53,7 @@ _MAX_CONNECTIONS = 16
 _IDLE_TIME = 120.0  # without a request; then the connection is closed
 _LINE_TIME = 5.0  # from the first to the last byte of a request
 _WRITE_TIME = 2.0  # for a monitor to accept an answer
+_BIND_TIME = 10.0  # from bind to listen, at most: a younger socket may look dead and not be
 _CHECK_TIME = 5.0  # between checks that the socket's name still exists
 _FLUSH_BURST = 8  # flushes at once …
 _FLUSH_EVERY = 2.0  # … and one more per interval
@@ -134,29 +139,129 @@ def _thread_failure(error, instead=""):
     )
 
 
-# Held during the probe's imports and during a fork. A child that was forked in
-# the middle of an import would wait for that module's lock for ever: the thread
-# that holds it does not exist in the child.
-_imports = _thread.RLock()
-
-
-def _before_fork():
-    _imports.acquire(True, _FORK_TIME)
-
-
-def _after_fork_in_parent():
-    try:
-        _imports.release()
-    except RuntimeError:
-        pass  # _before_fork timed out
-
-
 class _Refusal(Exception):
     """An error answer to a monitor."""
 
     def __init__(self, code, message):
         super().__init__(message)
         self.code = code
+
+
+# --- source/program.py ---
+
+# What the probe uses must be the system's own: under gevent and eventlet a thread
+# would be a greenlet of the program's event loop, a lock and a poll would wait in it.
+# So posix stands for os here, _socket for socket, _io.FileIO for open, and these:
+
+_replaced = []  # functions that the program has replaced, and whose originals are unknown
+
+
+def _original(module, name):
+    """A function of a C module, as it was before the program replaced it."""
+    for found in _candidates(module, name):
+        if type(found) is type(len):
+            return found
+    _replaced.append(module + "." + name)
+    return getattr(sys.modules[module], name, None)
+
+
+def _candidates(module, name):
+    yield getattr(sys.modules[module], name, None)
+    try:
+        gevent, eventlet = _module("gevent.monkey"), _module("eventlet.patcher")
+        if gevent is not None:
+            yield gevent.get_original(module, name)
+        if eventlet is not None:
+            yield getattr(eventlet.original(module), name, None)
+    except Exception:
+        _log_failure("looking for %s.%s" % (module, name))
+
+
+_start_new_thread = _original("_thread", "start_new_thread")
+_allocate_lock = _original("_thread", "allocate_lock")
+_get_ident = _original("_thread", "get_ident")
+
+# Tests set time.time and time.monotonic to times of theirs: freezegun wherever it
+# finds them, time-machine also CLOCK_REALTIME. The system's coarse clock stays.
+_clock, _clock_ns = time.clock_gettime, time.clock_gettime_ns
+_REALTIME_COARSE = 5
+
+
+def _monotonic():
+    return _clock(time.CLOCK_MONOTONIC)
+
+
+def _time_ns():
+    return _clock_ns(_REALTIME_COARSE)
+
+
+def _name_thread():
+    """Names this thread in top, unless it is the program's first."""
+    if _thread.get_native_id() == posix.getpid():
+        return
+    try:
+        file = posix.open("/proc/thread-self/comm", posix.O_WRONLY | posix.O_CLOEXEC)
+    except OSError:
+        return
+    try:
+        posix.write(file, b"vramscope")
+    finally:
+        posix.close(file)
+
+
+def _read(path):
+    """The start of a file, 64 KiB at most."""
+    file = posix.open(path, posix.O_RDONLY | posix.O_CLOEXEC)
+    try:
+        return posix.read(file, 1 << 16)
+    finally:
+        posix.close(file)
+
+
+class _ForkLock:
+    """Held during the probe's imports and during a fork. A child that was forked in
+    the middle of an import would wait for that module's lock for ever: the thread
+    that holds it does not exist in the child.
+
+    A thread may take it again. It is no RLock, because eventlet replaces those.
+    """
+
+    def __init__(self):
+        self._lock = _allocate_lock()
+        self._owner, self._depth = None, 0
+
+    def acquire(self, seconds=-1):
+        if self._owner != _get_ident():
+            if not self._lock.acquire(True, seconds):
+                return False
+            self._owner = _get_ident()
+        self._depth += 1
+        return True
+
+    def release(self):
+        if self._owner != _get_ident():
+            return  # the fork has waited for _FORK_TIME
+        self._depth -= 1
+        if not self._depth:
+            self._owner = None
+            self._lock.release()
+
+    def __enter__(self):
+        self.acquire()
+
+    def __exit__(self, *_):
+        self.release()
+
+
+_imports = _ForkLock()
+
+
+def _before_fork():
+    _imports.acquire(_FORK_TIME)
+
+
+def _after_fork_in_parent():
+    _imports.release()
 
 
 # --- source/runtime.py ---
@@ -238,17 +343,18 @@ class _Agent:
     def __init__(self, evictable, started_by="import"):
         self.evictable = evictable
         self.started_by = started_by
-        self.pid = os.getpid()
-        self.uid = os.geteuid()
+        self.pid = posix.getpid()
         self.started = False
-        self._once = _thread.allocate_lock()
         self.serving = False
         self.at_once = False  # serve even if no GPU is in use
         self.stopping = False
         self.commands = None
-        self._listener = None
-        self._connections = {}
-        self._wake = None  # a socket pair; a byte interrupts the thread's poll
+        self.start_time = None
+        self.status = None  # of the thread; None until it has a descriptor for it
+        self._once = _allocate_lock()
+        self._bell = _allocate_lock()  # released to interrupt the thread's wait before it serves
+        self._bell.acquire()
+        self._server = None
         self._ended = None
 
     def start(self, at_once=False):
@@ -258,274 +364,193 @@ class _Agent:
             self.wake()
             return
         self.started = True
+        try:
+            self._start_thread()
+        except BaseException:
+            # A later start() tries again. The import hook does not: started is set.
+            self._once.release()
+            raise
+
+    def _start_thread(self):
+        global _poll
+        _refuse_filters()
         with _imports:
-            # Imported here, on the program's thread, for the probe's thread.
+            # Imported here, on the program's thread, for the probe's thread: under
+            # gevent and eventlet it must not wait for the locks of modules.
+            import _signal
+            import _socket  # noqa: F401
             import atexit
+            import ctypes  # noqa: F401
             import errno  # noqa: F401
             import fcntl  # noqa: F401
             import gc  # noqa: F401
-            import json  # noqa: F401
+            import json
+            import pickle  # noqa: F401
             import select  # noqa: F401
-            import signal
-            import socket
             import stat  # noqa: F401
             import struct  # noqa: F401
 
-        global _monotonic, _time_ns
-        from time import monotonic as _monotonic, time_ns as _time_ns
-
-        self.start_time = _start_time("self")
+        _use_json(json)
+        _poll = _original("select", "poll")
+        if _replaced:
+            raise RuntimeError("the program has replaced %s: the probe would run in its event loop" % _replaced[0])
         self.memory = _Memory()
         self.commands = _Commands(self)
-        self._wake = socket.socketpair()
-        for end in self._wake:
-            end.setblocking(False)
-        self._ended = _thread.allocate_lock()
+        self._ended = _allocate_lock()
         self._ended.acquire()
         # The thread inherits the signal mask. Signals are the program's; those that
         # a fault in the thread raises stay unblocked.
-        faults = {signal.SIGSEGV, signal.SIGBUS, signal.SIGFPE, signal.SIGILL, signal.SIGABRT, signal.SIGTRAP}
-        old = signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals() - faults)
+        faults = {_signal.SIGSEGV, _signal.SIGBUS, _signal.SIGFPE, _signal.SIGILL, _signal.SIGABRT, _signal.SIGTRAP}
+        old = _signal.pthread_sigmask(_signal.SIG_BLOCK, _signal.valid_signals() - faults)
         try:
-            _thread.start_new_thread(self._run, ())
+            _refuse_filters()
+            _start_new_thread(self._run, ())
         except BaseException:
-            # A later start() tries again. The import hook does not: started is set.
-            for end in self._wake:
-                end.close()
-            self._wake = self._ended = None
-            self._once.release()
+            self._ended = None
             raise
         finally:
-            signal.pthread_sigmask(signal.SIG_SETMASK, old)
+            _signal.pthread_sigmask(_signal.SIG_SETMASK, old)
         atexit.register(self.stop)
 
     def retire(self):
         """Prevents every later start."""
         self.started = self._once.acquire(False)
 
-    def wake(self):
+    def _ring(self):
         try:
-            self._wake[1].send(b"!")
-        except (OSError, AttributeError, TypeError):
-            pass  # full: the thread is awake; closed: it has ended
+            self._bell.release()
+        except RuntimeError:
+            pass  # it rings already
+
+    def wake(self):
+        self._ring()
+        if self._server is not None:
+            self._server.wake()
 
     def stop(self):
-        """Ends the thread at the program's exit, and waits for it up to _STOP_TIME."""
-        if os.getpid() != self.pid or self._ended is None:
+        """Ends the thread at the program's exit, and waits for it up to _STOP_TIME.
+
+        The program's own thread closes a pipe for that and waits for a lock: a
+        seccomp filter might kill it for more. The socket is removed by the probe's.
+        """
+        if posix.getpid() != self.pid or self._ended is None:
             return
         self.stopping = True
-        self.wake()
+        self._ring()
+        if self._server is not None:
+            self._server.hang_up()
         until = _monotonic() + _STOP_TIME
         self._ended.acquire(True, _STOP_TIME)
         self.commands.sizes.stop(max(until - _monotonic(), 0))
-        if self._listener is not None:
-            self._listener.remove()
 
     def close_inherited(self):
         """In a forked child: closes the parent's descriptors."""
-        for connection in list(self._connections.values()):
-            connection.close()
-        if self.commands is not None:
+        if self.status is not None and self.status.inherited():
+            if self._server is not None:
+                self._server.close()
             self.commands.close_snapshot_fd()
-        if self._listener is not None:
-            self._listener.close()
-        for end in self._wake or ():
-            end.close()
+            self.status.close_inherited()
+
+    def start_thread(self, work, *arguments):
+        """Starts a thread for a task."""
+        self.status.check()
+        _start_new_thread(self._run_task, (work, arguments))
+
+    def _run_task(self, work, arguments):
+        try:
+            work(*arguments)
+        except BaseException:
+            _log_failure("in a thread")
+        try:
+            self.status.check()
+            self.wake()
+        except _Filtered:
+            _park()
+        except BaseException:
+            pass  # the probe's thread has ended, or will notice that too
 
     # -- The thread
 
     def _run(self):
+        filtered = False
         try:
-            with open("/proc/thread-self/comm", "w") as file:
-                file.write("vramscope")
-        except OSError:
-            pass  # the thread has no name in top
-        try:
-            if self._wait_for_gpu():
-                self._serve()
+            _name_thread()
+            self._live()
+        except _Filtered:
+            filtered = True
         except BaseException:
             _log_failure("serving")
-        finally:
-            try:
-                self._close_all()
-            except BaseException:
-                _log_failure("closing")
-            self._ended.release()
-
-    def _pause(self, seconds):
-        import select
-
-        poll = select.poll()
-        poll.register(self._wake[0], select.POLLIN)
-        if poll.poll(seconds * 1000):
-            self._drain()
-
-    def _drain(self):
         try:
-            self._wake[0].recv(64)
-        except OSError:
-            pass  # empty
+            self._close(remove=not filtered)
+        except BaseException:
+            _log_failure("closing")
+        self._ended.release()
+        if filtered:
+            _park()
+
+    def _live(self):
+        """Waits until a library uses a GPU, then serves until the program exits."""
+        wait = _CHECK_TIME
+        while not self.stopping:
+            try:
+                self.status = _Status()
+                self._wait_for_gpu()
+                self._serve()
+            except _Lost:
+                self.status = None
+                if self._server is not None:
+                    self._server.forget()
+                    self._server = None
+            except OSError:
+                # Most likely out of descriptors, because of the program.
+                _log_failure("serving")
+                self._close(remove=True)
+                self._bell.acquire(True, wait)
+                wait = min(wait * 2, 60.0)
+
+    def _close(self, remove):
+        server, self._server = self._server, None
+        if server is not None:
+            if remove:
+                server.remove()
+            server.close()
+        status, self.status = self.status, None
+        if status is not None:
+            status.close()
+
+    def pause(self, seconds):
+        self._bell.acquire(True, seconds)
+        self.status.check()
 
     def _wait_for_gpu(self):
-        """Waits until a library uses a GPU. False if the program exits first."""
         began = _monotonic()
-        while not self.stopping:
-            if self.at_once or self.memory.in_use():
-                return True
+        while not (self.stopping or self.at_once or self.memory.in_use()):
             # After a minute without use, check less often.
-            self._pause(0.5 if _monotonic() - began < 60 else 2.0)
-        return False
+            self.pause(0.5 if _monotonic() - began < 60 else 2.0)
 
     def _serve(self):
-        self.uid = os.geteuid()  # the program may have changed it
-        self._listener = _Listener(self.uid, self.pid, self.start_time)
+        if self.stopping:
+            return
+        self.status.check()
+        self.start_time = _start_time("self")
+        server = self._server = _Server(self)
         self.memory.preloaded.take_over()
         wait = _CHECK_TIME
-        while not self._listener.bind():
+        while not server.listener.bind():
             # A full disk or a foreign directory: either may be repaired.
-            self._pause(wait)
+            self.pause(wait)
             wait = min(wait * 2, 60.0)
             if self.stopping:
                 return
         self.serving = True
-        check = _monotonic() + _CHECK_TIME
-        while not self.stopping:
-            self._step(check)
-            if _monotonic() >= check:
-                if not self._listener.reachable():
-                    self._listener.bind()
-                check = _monotonic() + _CHECK_TIME
+        server.serve()
 
-    def _step(self, until):
-        """Waits for an event, until a time at most, and handles it."""
-        import select
 
-        poll = select.poll()
-        poll.register(self._wake[0], select.POLLIN)
-        if self._listener.sock is not None:
-            poll.register(self._listener.sock, select.POLLIN)
-        for fd, connection in self._connections.items():
-            until = min(until, connection.deadline)
-            if connection.outgoing:
-                poll.register(fd, select.POLLOUT)
-            else:
-                # While its task runs, only the connection's end is polled for.
-                poll.register(fd, 0 if connection.waiting else select.POLLIN)
-        ready = poll.poll(max(until - _monotonic(), 0) * 1000 + 1)
-        for fd, _ in ready:
-            if fd == self._wake[0].fileno():
-                self._drain()
-            elif fd in self._connections:
-                connection = self._connections[fd]
-                if connection.waiting and not connection.outgoing:
-                    self._drop(connection)
-                else:
-                    self._handle(connection)
-            elif self._listener.sock is not None and fd == self._listener.sock.fileno():
-                self._accept()
-        for connection, answer in self.commands.finished():
-            if connection.sock.fileno() >= 0:
-                self._send(connection, answer)
-                self._handle(connection)
-        now = _monotonic()
-        for connection in list(self._connections.values()):
-            if now >= connection.deadline:
-                self._drop(connection)
-
-    def _close_all(self):
-        for connection in list(self._connections.values()):
-            self._drop(connection)
-        if self._listener is not None:
-            self._listener.remove()
-        for end in self._wake:
-            end.close()
-
-    # -- Connections
-
-    def _accept(self):
-        import socket
-        import struct
-
-        try:
-            sock, _ = self._listener.sock.accept()
-        except OSError as error:
-            if not isinstance(error, (BlockingIOError, ConnectionError)):
-                # Most likely out of descriptors, because of the program: do not spin.
-                self._pause(0.1)
-            return
-        sock.setblocking(False)
-        refusal = None
-        uid = struct.unpack("iII", sock.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))[1]
-        if uid not in (self.uid, 0):
-            refusal = _Refusal("forbidden", "this is user %d's process; you are user %d" % (self.uid, uid))
-        elif len(self._connections) >= _MAX_CONNECTIONS:
-            refusal = _Refusal("busy", "%d monitors are already connected" % _MAX_CONNECTIONS)
-        if refusal is None:
-            self._connections[sock.fileno()] = _Connection(sock)
-            return
-        try:
-            sock.send(_encode(_failure(None, refusal)))  # a new connection's buffer is empty
-        except OSError:
-            pass
-        sock.close()
-
-    def _drop(self, connection):
-        self._connections.pop(connection.sock.fileno(), None)
-        connection.close()
-
-    def _handle(self, connection):
-        """Writes what is pending, else reads; then answers every complete request."""
-        # The deadline is for a whole line: a part of one does not extend it.
-        progress = not connection.incoming
-        try:
-            if connection.outgoing:
-                sent = connection.sock.send(connection.outgoing)
-                connection.outgoing = connection.outgoing[sent:]
-                if connection.outgoing:
-                    return
-                progress = True
-            elif not connection.waiting:
-                if not connection.read():
-                    self._drop(connection)
-                    return
-        except BlockingIOError:
-            pass  # nothing to read; incoming may still hold requests
-        except OSError:
-            self._drop(connection)
-            return
-        while not (connection.outgoing or connection.waiting or connection.last):
-            try:
-                line = connection.next_line()
-            except _Refusal as refusal:
-                # The start of the next request is unknown.
-                connection.last = True
-                self._send(connection, _failure(None, refusal))
-                break
-            if line is None:
-                break
-            progress = True
-            answer = self.commands.answer(connection, line)
-            if answer is not None:
-                self._send(connection, answer)
-            connection.close_fd()
-        if connection.sock.fileno() < 0:
-            return
-        if connection.last and not connection.outgoing:
-            self._drop(connection)
-        elif progress:
-            connection.set_deadline()
-
-    def _send(self, connection, answer):
-        connection.outgoing += _encode(answer)
-        try:
-            sent = connection.sock.send(connection.outgoing)
-            connection.outgoing = connection.outgoing[sent:]
-        except BlockingIOError:
-            pass
-        except OSError:
-            self._drop(connection)
-            return
-        connection.set_deadline()
+def _park():
+    """Stops this thread for good. It does not end: a thread's end makes system calls."""
+    lock = _allocate_lock()
+    lock.acquire()
+    lock.acquire()
 
 
 # --- source/commands.py ---
@@ -536,7 +561,7 @@ class _Commands:
 
     def __init__(self, agent):
         self._agent = agent
-        self.sizes = _Sizes(agent.memory.prepare_thread)
+        self.sizes = _Sizes(agent)
         self.running = set()  # of "flush", "snapshot"
         self.snapshot_fd = None  # the descriptor that a snapshot is being written to
         self._rate = _FlushRate()
@@ -622,7 +647,12 @@ class _Commands:
         _check_snapshot_fd(connection.fd)
         if "snapshot" in self.running:
             raise _Refusal("busy", "another snapshot is running")
-        out = _SnapshotFile(connection.fd, lambda: connection.sock.fileno() >= 0 and not agent.stopping)
+
+        def still_wanted():
+            agent.status.check()
+            return connection.sock.fileno() >= 0 and not agent.stopping
+
+        out = _SnapshotFile(connection.fd, still_wanted)
 
         def write():
             try:
@@ -642,13 +672,13 @@ class _Commands:
         # close the next descriptor of that number.
         fd, self.snapshot_fd = self.snapshot_fd, None
         if fd is not None:
-            os.close(fd)
+            posix.close(fd)
 
     def _start_task(self, task, connection, number, work):
         self.running.add(task)
         connection.waiting = True
         try:
-            _thread.start_new_thread(self._run_task, (task, connection, number, work))
+            self._agent.start_thread(self._run_task, task, connection, number, work)
         except RuntimeError as error:
             self.running.discard(task)
             connection.waiting = False
@@ -663,7 +693,6 @@ class _Commands:
             _log_failure("in a " + task)
             answer = _failure(number, _Refusal("internal", _first_line(error)))
         self._finished.append((task, connection, answer))
-        self._agent.wake()
 
     def finished(self):
         """Yields (connection, answer) of the tasks that have ended since the last call."""
@@ -710,12 +739,12 @@ class _Connection:
 
     def read(self):
         """Reads available bytes and keeps a passed descriptor. False at end of file."""
-        import socket
+        import _socket
         import struct
 
-        content, ancillary, _, _ = self.sock.recvmsg(65536, socket.CMSG_SPACE(16), _CMSG_CLOEXEC)
+        content, ancillary, _, _ = self.sock.recvmsg(65536, _socket.CMSG_SPACE(16), _CMSG_CLOEXEC)
         for level, kind, data in ancillary:
-            if level == socket.SOL_SOCKET and kind == socket.SCM_RIGHTS:
+            if level == _socket.SOL_SOCKET and kind == _socket.SCM_RIGHTS:
                 for (fd,) in struct.iter_unpack("i", data[: len(data) // 4 * 4]):
                     self.close_fd()
                     self.fd = fd
@@ -726,7 +755,7 @@ class _Connection:
         """Closes a passed descriptor that the request did not take over."""
         fd, self.fd = self.fd, None
         if fd is not None:
-            os.close(fd)
+            posix.close(fd)
 
     def close(self):
         self.sock.close()
@@ -832,13 +861,12 @@ class _Driver:
 
     def _open(self):
         if self._library is None:
-            with _imports:
-                import ctypes
+            import ctypes
 
             self._ctypes = ctypes
             try:
                 # RTLD_NOLOAD: fails unless it is already loaded.
-                self._library = ctypes.CDLL("libcuda.so.1", mode=os.RTLD_NOLOAD | os.RTLD_NOW)
+                self._library = ctypes.CDLL("libcuda.so.1", mode=posix.RTLD_NOLOAD | posix.RTLD_NOW)
             except OSError:
                 return False
         if not self._handles:
@@ -1036,8 +1064,8 @@ class _Sizes:
     asks, and is never started again before it has returned.
     """
 
-    def __init__(self, prepare_thread):
-        self._prepare_thread = prepare_thread
+    def __init__(self, agent):
+        self._agent = agent
         self._known = {}  # name → (registration number, bytes or None, when)
         self._asking = False
         self._done = None  # released when the thread returns
@@ -1067,11 +1095,11 @@ class _Sizes:
         every = [one for one in every if one[1] is not None and type(one[1]) is not int]
         if not every or self._asking or self._stopping or _monotonic() < self._due:
             return
-        done = self._done = _thread.allocate_lock()
+        done = self._done = _allocate_lock()
         done.acquire()
         self._asking = True
         try:
-            _thread.start_new_thread(self._ask, (every, self._known, done))
+            self._agent.start_thread(self._ask, every, self._known, done)
         except RuntimeError:  # out of threads, or the program is exiting
             self._asking = False
             self._due = _monotonic() + _SIZES_TIME
@@ -1082,7 +1110,7 @@ class _Sizes:
         # known is the dict of the start: after invalidate() the results are unused.
         began = _monotonic()
         try:
-            self._prepare_thread()
+            self._agent.memory.prepare_thread()
             while every and not self._stopping:
                 name, size, number = every.pop(0)
                 count = None
@@ -1153,8 +1181,7 @@ class _JAX(_Runtime):
 
 def _start_time(pid):
     """Field 22 of /proc/PID/stat: with the pid it identifies a process for good."""
-    with open("/proc/%s/stat" % pid, "rb") as file:
-        return int(file.read().rpartition(b")")[2].split()[19])
+    return int(_read("/proc/%s/stat" % pid).rpartition(b")")[2].split()[19])
 
 
 def _socket_name(pid, start):
@@ -1177,23 +1204,28 @@ class _Directory:
     """
 
     def __init__(self, path, uid, make):
-        flags = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-        parent = os.open(os.path.dirname(path), os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
+        above, name = os.path.split(path)
+        flags = posix.O_RDONLY | posix.O_DIRECTORY | posix.O_NOFOLLOW | posix.O_NONBLOCK | posix.O_CLOEXEC
+        parent = posix.open(above, posix.O_PATH | posix.O_DIRECTORY | posix.O_CLOEXEC)
         try:
-            if make:
-                info = os.fstat(parent)
+            try:
+                self.fd = posix.open(name, flags, dir_fd=parent)
+            except FileNotFoundError:
+                if not make:
+                    raise
+                info = posix.fstat(parent)
                 if info.st_uid != uid and not info.st_mode & 0o1000:
-                    raise OSError("%s is another user's" % os.path.dirname(path))
+                    raise OSError("%s is another user's" % above)
                 try:
-                    os.mkdir(os.path.basename(path), 0o700, dir_fd=parent)
+                    posix.mkdir(name, 0o700, dir_fd=parent)
                 except FileExistsError:
                     pass
-            self.fd = os.open(os.path.basename(path), flags, dir_fd=parent)
+                self.fd = posix.open(name, flags, dir_fd=parent)
         finally:
-            os.close(parent)
-        info = os.fstat(self.fd)
+            posix.close(parent)
+        info = posix.fstat(self.fd)
         if info.st_uid != uid or info.st_mode & 0o077:
-            os.close(self.fd)
+            posix.close(self.fd)
             raise OSError("%s is another user's, or open to others: refused" % path)
         self._uid = uid
 
@@ -1201,34 +1233,35 @@ class _Directory:
         return self
 
     def __exit__(self, *_):
-        os.close(self.fd)
+        posix.close(self.fd)
 
     def path(self, name):
         return "/proc/self/fd/%d/%s" % (self.fd, name)
 
-    def inode(self, name):
-        info = os.stat(name, dir_fd=self.fd, follow_symlinks=False)
+    def socket(self, name):
+        """What stat knows of a socket of our user."""
+        info = posix.stat(name, dir_fd=self.fd, follow_symlinks=False)
         if info.st_mode & 0o170000 != 0o140000 or info.st_uid != self._uid:
             raise OSError("%s is not our user's socket" % name)
-        return info.st_ino
+        return info
 
     def remove(self, name):
         try:
-            os.unlink(name, dir_fd=self.fd)
+            posix.unlink(name, dir_fd=self.fd)
         except FileNotFoundError:
             pass
 
     def dead(self, name):
-        """Whether this is a socket of our user on which no process listens."""
-        import socket
+        """Whether this is a socket of our user on which no process listens, nor is about to."""
+        import _socket
 
         try:
-            self.inode(name)
+            if _time_ns() / 1e9 - self.socket(name).st_mtime < _BIND_TIME:
+                return False
         except OSError:
             return False
-        client = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        client = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM | _socket.SOCK_NONBLOCK)
         try:
-            client.setblocking(False)
             client.connect(self.path(name))
         except ConnectionRefusedError:
             return True
@@ -1240,9 +1273,7 @@ class _Directory:
 
     def tidy(self):
         """Removes the sockets of processes that have exited."""
-        import time
-
-        for name in os.listdir(self.fd)[:4096]:
+        for name in posix.listdir(self.fd)[:4096]:
             named = _parse_name(name)
             if named is None:
                 continue
@@ -1252,9 +1283,7 @@ class _Directory:
             except (OSError, ValueError, IndexError):
                 pass  # no such process here, but perhaps in another pid namespace
             try:
-                # Between bind and listen a new socket looks dead.
-                age = time.time() - os.stat(name, dir_fd=self.fd, follow_symlinks=False).st_mtime
-                if age > 10 and self.dead(name):
+                if self.dead(name):
                     self.remove(name)
             except OSError:
                 pass
@@ -1280,8 +1309,9 @@ def _own_directory(prefix, uid):
 class _Listener:
     """This process's listening socket."""
 
-    def __init__(self, uid, pid, start):
+    def __init__(self, uid, pid, start, check):
         self._uid, self._pid = uid, pid
+        self._check = check  # before a call that a seccomp filter might kill for
         self._name = _socket_name(pid, start)
         self._path = None
         self._inode = None
@@ -1301,27 +1331,29 @@ class _Listener:
         another probe of this process listens."""
         for path in self._directories():
             try:
+                self._check()
                 with _Directory(path, self._uid, make=True) as directory:
-                    directory.tidy()
                     sock = self._listen(directory)
                     if sock is None:
                         return False
                     self.close()
                     self.sock, self._path = sock, path
-                    self._inode = directory.inode(self._name)
+                    self._inode = directory.socket(self._name).st_ino
+                    directory.tidy()
                     return True
             except OSError:
                 _log_failure("listening in " + path)
         return False
 
     def _listen(self, directory):
+        import _socket
         import errno
-        import socket
 
-        sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        self._check()
+        sock = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM | _socket.SOCK_NONBLOCK)
         try:
-            sock.setblocking(False)
             try:
+                self._check()
                 sock.bind(directory.path(self._name))
             except OSError as error:
                 if error.errno != errno.EADDRINUSE:
@@ -1333,7 +1365,9 @@ class _Listener:
                     return None
                 directory.remove(self._name)
                 sock.bind(directory.path(self._name))
-            os.chmod(self._name, 0o600, dir_fd=directory.fd)
+            self._check()
+            posix.chmod(self._name, 0o600, dir_fd=directory.fd)
+            self._check()
             sock.listen(16)
             return sock
         except BaseException:
@@ -1344,7 +1378,7 @@ class _Listener:
         """Whether the name still leads to this socket. $XDG_RUNTIME_DIR is removed at the last logout."""
         try:
             with _Directory(self._path, self._uid, make=False) as directory:
-                return directory.inode(self._name) == self._inode
+                return directory.socket(self._name).st_ino == self._inode
         except OSError:
             return False
 
@@ -1355,12 +1389,12 @@ class _Listener:
 
     def remove(self):
         """Stops listening and removes the name, if it is still this socket's."""
-        if self.sock is None or os.getpid() != self._pid:
+        if self.sock is None or posix.getpid() != self._pid:
             return
         self.close()
         try:
             with _Directory(self._path, self._uid, make=False) as directory:
-                if directory.inode(self._name) == self._inode:
+                if directory.socket(self._name).st_ino == self._inode:
                     directory.remove(self._name)
         except OSError:
             pass  # already removed
@@ -1376,7 +1410,7 @@ class _Memory:
         self._runtimes = [runtime(self._driver) for runtime in _RUNTIMES]
         self._torch = next(r for r in self._runtimes if isinstance(r, _PyTorch))
         self.preloaded = _Preloaded()
-        self._lock = _thread.allocate_lock()
+        self._lock = _allocate_lock()
         self._report = None
         self._due = 0.0
         self._map_budget = _MapBudget()
@@ -1576,8 +1610,7 @@ class _Memory:
             self._write_map(snapshot["segments"], wanted["devices"], out)
             self._map_budget.add(_monotonic() - started)
         else:
-            with _imports:
-                import pickle
+            import pickle
 
             name = "pytorch"
             # As PyTorch's _dump_snapshot. The C code writes some 64 KiB at a time,
@@ -1602,16 +1635,15 @@ class _Memory:
             device = self._device(ordinal)
             if device is not None and (not uuids or device["uuid"] in uuids):
                 chosen.append((device["uuid"], by_device[ordinal]))
-        import json
-
-        out.add(json.dumps({"schema": _MAP_SCHEMA, "time_ns": _time_ns()})[:-1] + ',"devices":[')
+        encode = _json_encoder.encode
+        out.add(encode({"schema": _MAP_SCHEMA, "time_ns": _time_ns()})[:-1] + ',"devices":[')
         comma = ""
         for uuid, segments in _within_limits(chosen):
             left = segments.pop()
-            out.add('%s{"uuid":%s,"left":%d,"segments":[' % (comma, json.dumps(uuid), left))
+            out.add('%s{"uuid":%s,"left":%d,"segments":[' % (comma, encode(uuid), left))
             comma = ""
             for segment, pieces in segments:
-                out.add(comma + json.dumps(_described(segment, pieces), separators=(",", ":")))
+                out.add(comma + encode(_described(segment, pieces)))
                 comma = ","
             out.add("]}")
             comma = ","
@@ -1642,8 +1674,7 @@ class _Preloaded:
 
     def _open(self):
         if self._library is None and "libvramscope.so" in os.environ.get("LD_PRELOAD", ""):
-            with _imports:
-                import ctypes
+            import ctypes
 
             library = ctypes.CDLL(None)
             if hasattr(library, "vramscope_preload_yield"):
@@ -1665,10 +1696,8 @@ class _Preloaded:
         """Adds what only the library knows: further pools, and memory outside of all other allocators."""
         if self._open() is None:
             return
-        import json
-
         length = self._library.vramscope_preload_report(self._buffer, self._SIZE)
-        native = json.loads(self._buffer.raw[:length].decode()) if length > 0 else {"devices": []}
+        native = _json_decoder.decode(self._buffer.raw[:length].decode()) if length > 0 else {"devices": []}
         known = {device["uuid"]: device for device in report["devices"]}
         for theirs in native.get("devices", ()):
             ours = known.get(theirs["uuid"])
@@ -1716,16 +1745,19 @@ def _no_number(text):
     raise ValueError("%s is not JSON" % text)
 
 
+def _use_json(json):
+    """Makes a decoder and an encoder: a program may replace json.loads and json.dumps."""
+    global _json_decoder, _json_encoder
+    _json_decoder = json.JSONDecoder(parse_int=_integer, parse_float=_real, parse_constant=_no_number)
+    _json_encoder = json.JSONEncoder(separators=(",", ":"), allow_nan=False)
+
+
 def _decode(line):
     """A request as a dict. Lines that would expand to many objects are refused first."""
-    import json
-
     if line.count(b",") > _MAX_MEMBERS or line.count(b"[") + line.count(b"{") > _MAX_DEPTH:
         raise _Refusal("bad_request", "too many members in one line")
     try:
-        request = json.loads(
-            line.decode("utf-8"), parse_int=_integer, parse_float=_real, parse_constant=_no_number
-        )
+        request = _json_decoder.decode(line.decode("utf-8"))
     except (ValueError, RecursionError) as error:
         raise _Refusal("bad_request", _clip(error))
     if not isinstance(request, dict):
@@ -1775,9 +1807,9 @@ def _check_snapshot_fd(fd):
 
     if fd is None:
         raise _Refusal("bad_request", "a snapshot needs a descriptor to write to (SCM_RIGHTS)")
-    if not stat.S_ISREG(os.fstat(fd).st_mode):
+    if not stat.S_ISREG(posix.fstat(fd).st_mode):
         raise _Refusal("bad_request", "the descriptor is not a regular file or memfd")
-    if fcntl.fcntl(fd, fcntl.F_GETFL) & os.O_ACCMODE == os.O_RDONLY:
+    if fcntl.fcntl(fd, fcntl.F_GETFL) & posix.O_ACCMODE == posix.O_RDONLY:
         raise _Refusal("bad_request", "the descriptor is not open for writing")
 
 
@@ -1820,9 +1852,7 @@ def _failure(number, refusal):
 
 
 def _encode(answer):
-    import json
-
-    line = json.dumps(answer, separators=(",", ":"), allow_nan=False).encode("ascii") + b"\n"
+    line = _json_encoder.encode(answer).encode("ascii") + b"\n"
     if len(line) > _MAX_LINE:
         line = _encode(_failure(answer.get("id"), _Refusal("internal", "the answer does not fit a line")))
     return line
@@ -2312,6 +2342,205 @@ def _joined(pieces):
     return joined
 
 
+# --- source/server.py ---
+
+class _Server:
+    """The listening socket, and the connections of monitors."""
+
+    def __init__(self, agent):
+        self._agent = agent
+        self._uid = posix.geteuid()  # the program may have changed it
+        self.listener = _Listener(self._uid, agent.pid, agent.start_time, agent.status.check)
+        self._connections = {}
+        reading, writing = posix.pipe2(posix.O_NONBLOCK | posix.O_CLOEXEC)
+        # A FileIO knows that it has been closed, whichever thread did it.
+        self._woken = _io.FileIO(reading, closefd=False)  # poll waits for it too
+        self._waker = _io.FileIO(writing, "w", closefd=False)
+        self._hung_up = _allocate_lock()
+
+    def wake(self):
+        try:
+            self._waker.write(b"!")
+        except (OSError, ValueError):
+            pass  # closed: the thread has ended
+
+    def hang_up(self):
+        """As wake, with no more than close(2)."""
+        if self._hung_up.acquire(False):
+            _close(self._waker)
+
+    def serve(self):
+        agent = self._agent
+        check = _monotonic() + _CHECK_TIME
+        while not agent.stopping:
+            self._step(check)
+            if _monotonic() >= check and not agent.stopping:
+                if not self.listener.reachable():
+                    self.listener.bind()
+                check = _monotonic() + _CHECK_TIME
+
+    def _step(self, until):
+        """Waits for an event, until a time at most, and handles it."""
+        poll = _poll()
+        poll.register(self._woken, _POLLIN)
+        if self.listener.sock is not None:
+            poll.register(self.listener.sock, _POLLIN)
+        for fd, connection in self._connections.items():
+            until = min(until, connection.deadline)
+            if connection.outgoing:
+                poll.register(fd, _POLLOUT)
+            else:
+                # While its task runs, only the connection's end is polled for.
+                poll.register(fd, 0 if connection.waiting else _POLLIN)
+        timeout = max(until - _monotonic(), 0) * 1000 + 1
+        self._agent.status.check()
+        ready = poll.poll(timeout)
+        self._agent.status.check()
+        for fd, event in ready:
+            if event & _POLLNVAL:
+                raise _Lost
+            if fd == self._woken.fileno():
+                self._woken.read(64)
+            elif fd in self._connections:
+                connection = self._connections[fd]
+                if connection.waiting and not connection.outgoing:
+                    self._drop(connection)
+                else:
+                    self._handle(connection)
+            elif self.listener.sock is not None and fd == self.listener.sock.fileno():
+                self._accept()
+        for connection, answer in self._agent.commands.finished():
+            if connection.sock.fileno() >= 0:
+                self._send(connection, answer)
+                self._handle(connection)
+        now = _monotonic()
+        for connection in list(self._connections.values()):
+            if now >= connection.deadline:
+                self._drop(connection)
+
+    # -- The end. It is close(2) alone that a seccomp filter may have to permit.
+
+    def close(self):
+        for connection in list(self._connections.values()):
+            self._drop(connection)
+        self.listener.close()
+        _close(self._woken)
+        self.hang_up()
+
+    def remove(self):
+        """Removes the socket's name."""
+        self.listener.remove()
+
+    def forget(self):
+        """Closes nothing: the descriptors' numbers may be files of the program's by now."""
+        for connection in self._connections.values():
+            connection.sock.detach()
+            connection.fd = None
+        if self.listener.sock is not None:
+            self.listener.sock.detach()
+        self._hung_up.acquire(False)
+        self._woken.close()
+        self._waker.close()
+        self._agent.commands.snapshot_fd = None
+
+    # -- Connections
+
+    def _accept(self):
+        import _socket
+        import struct
+
+        try:
+            fd, _ = self.listener.sock._accept()
+        except OSError as error:
+            if not isinstance(error, (BlockingIOError, ConnectionError)):
+                # Most likely out of descriptors, because of the program: do not spin.
+                self._agent.pause(0.1)
+            return
+        self._agent.status.check()
+        sock = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM, 0, fd)
+        sock.setblocking(False)
+        refusal = None
+        uid = struct.unpack("iII", sock.getsockopt(_socket.SOL_SOCKET, _socket.SO_PEERCRED, 12))[1]
+        if uid not in (self._uid, 0):
+            refusal = _Refusal("forbidden", "this is user %d's process; you are user %d" % (self._uid, uid))
+        elif len(self._connections) >= _MAX_CONNECTIONS:
+            refusal = _Refusal("busy", "%d monitors are already connected" % _MAX_CONNECTIONS)
+        if refusal is None:
+            self._connections[sock.fileno()] = _Connection(sock)
+            return
+        try:
+            sock.send(_encode(_failure(None, refusal)))  # a new connection's buffer is empty
+        except OSError:
+            pass
+        sock.close()
+
+    def _drop(self, connection):
+        self._connections.pop(connection.sock.fileno(), None)
+        connection.close()
+
+    def _handle(self, connection):
+        """Writes what is pending, else reads; then answers every complete request."""
+        # The deadline is for a whole line: a part of one does not extend it.
+        progress = not connection.incoming
+        try:
+            if connection.outgoing:
+                sent = connection.sock.send(connection.outgoing)
+                connection.outgoing = connection.outgoing[sent:]
+                if connection.outgoing:
+                    return
+                progress = True
+            elif not connection.waiting:
+                if not connection.read():
+                    self._drop(connection)
+                    return
+        except BlockingIOError:
+            pass  # nothing to read; incoming may still hold requests
+        except OSError:
+            self._drop(connection)
+            return
+        while not (connection.outgoing or connection.waiting or connection.last):
+            try:
+                line = connection.next_line()
+            except _Refusal as refusal:
+                # The start of the next request is unknown.
+                connection.last = True
+                self._send(connection, _failure(None, refusal))
+                break
+            if line is None:
+                break
+            progress = True
+            answer = self._agent.commands.answer(connection, line)
+            if answer is not None:
+                self._send(connection, answer)
+            connection.close_fd()
+        if connection.sock.fileno() < 0:
+            return
+        if connection.last and not connection.outgoing:
+            self._drop(connection)
+        elif progress:
+            connection.set_deadline()
+
+    def _send(self, connection, answer):
+        connection.outgoing += _encode(answer)
+        self._agent.status.check()
+        try:
+            sent = connection.sock.send(connection.outgoing)
+            connection.outgoing = connection.outgoing[sent:]
+        except BlockingIOError:
+            pass
+        except OSError:
+            self._drop(connection)
+            return
+        connection.set_deadline()
+
+
+def _close(file):
+    """Closes a FileIO that does not close its descriptor itself."""
+    fd = file.fileno()
+    file.close()
+    posix.close(fd)
+
+
 # --- source/snapshot.py ---
 
 def _within_limits(chosen):
@@ -2402,15 +2631,119 @@ class _SnapshotFile:
             if not self._wanted():
                 raise _Refusal("internal", "the monitor has disconnected")
             try:
-                written = os.pwrite(self._fd, rest[: 1 << 20], self.offset)
+                written = posix.pwrite(self._fd, rest[: 1 << 20], self.offset)
                 reason = "nothing was written"
             except OSError as error:
-                written, reason = 0, os.strerror(error.errno)
+                written, reason = 0, posix.strerror(error.errno)
             if not written:
                 raise _Refusal("internal", "the snapshot's file failed after %s: %s" % (_size(self.offset), reason))
             rest = rest[written:]
             self.offset += written
         return len(content)
+
+
+# --- source/status.py ---
+
+class _Filtered(BaseException):
+    """This thread has more seccomp filters than the probe may run under."""
+
+
+class _Lost(BaseException):
+    """The program has closed the probe's descriptors."""
+
+
+def _count_filters(status):
+    """The seccomp filters of a thread, from its /proc status. Linux before 5.9 does
+    not count them: there it is 1 if there are any."""
+    for key in (b"\nSeccomp_filters:", b"\nSeccomp:"):
+        _, found, rest = status.partition(key)
+        if found:
+            count = int(rest.split(None, 1)[0])
+            return count if key == b"\nSeccomp_filters:" else min(count, 1)
+    return 0  # a kernel without seccomp
+
+
+def _own_filters():
+    return _count_filters(_read("/proc/thread-self/status"))
+
+
+def _refuse_filters():
+    if _own_filters() > _permitted:
+        raise RuntimeError("the program has seccomp filters, which might kill it for a system call of the probe")
+
+
+def _permitted_filters():
+    """How many filters the probe may run under: those that `vramscope run` had, or
+    else those of the container. docs/protocol.md says more."""
+    try:
+        now = _own_filters()
+    except OSError:
+        return 0
+    if globals().get("_started_by") == "attach":
+        return now  # vramscope has compared them with its own
+    try:
+        return min(now, int(os.environ["VRAMSCOPE_SECCOMP_FILTERS"]))
+    except (KeyError, ValueError):
+        pass
+    try:
+        return min(now, _count_filters(_read("/proc/1/status")))
+    except OSError:
+        return now
+
+
+class _Status:
+    """The /proc status of the thread that made it.
+
+    The program may have got a filter that kills it for whatever else a thread
+    does. So the file stays open, and reading it takes lseek and read, which every
+    Python program needs. They are called with the GIL held: another thread gets no
+    time to install a filter between a check and the call that it is for.
+    """
+
+    def __init__(self):
+        import ctypes
+
+        libc = ctypes.PyDLL(None)
+        self._seek, self._read = libc.lseek, libc.read
+        self._seek.argtypes, self._seek.restype = (ctypes.c_int, ctypes.c_long, ctypes.c_int), ctypes.c_long
+        self._read.argtypes, self._read.restype = (ctypes.c_int, ctypes.c_char_p, ctypes.c_size_t), ctypes.c_ssize_t
+        self._buffer = ctypes.create_string_buffer(1 << 14)
+        self._lock = _allocate_lock()
+        self._thread = b"\nPid:\t%d\n" % _thread.get_native_id()
+        self._offset = 0
+        self._fd = posix.open("/proc/thread-self/status", posix.O_RDONLY | posix.O_CLOEXEC)
+        self._inode = posix.fstat(self._fd).st_ino
+
+    def lost(self):
+        """Whether the program has closed the descriptor. It may be a file of the program's now."""
+        return self._seek(self._fd, 0, 1) != self._offset
+
+    def check(self):
+        """Raises _Filtered or _Lost if the thread must make no other system calls, or not with its descriptors."""
+        with self._lock:
+            if self.lost():
+                raise _Lost
+            self._seek(self._fd, 0, 0)
+            self._offset = self._read(self._fd, self._buffer, len(self._buffer))
+            status = self._buffer.raw[: max(self._offset, 0)]
+        if self._thread not in status:
+            raise _Lost
+        if _count_filters(status) > _permitted:
+            raise _Filtered
+
+    def inherited(self):
+        """In a forked child, which shares the offset: whether the descriptor is still the parent's."""
+        try:
+            return posix.fstat(self._fd).st_ino == self._inode
+        except OSError:
+            return False
+
+    def close_inherited(self):
+        posix.close(self._fd)
+
+    def close(self):
+        if not self.lost():
+            posix.close(self._fd)
 
 
 # --- source/tensorflow.py ---
@@ -2470,6 +2803,7 @@ class _ImportHook:
         return None
 
 
+_permitted = _permitted_filters()
 _evictable = _Evictable()
 # probe/attach sets _started_by in the module's namespace before it executes the module.
 _agent = _Agent(_evictable, globals().get("_started_by", "import"))
@@ -2482,6 +2816,7 @@ def _start(at_once=False, started_by=None):
     the program imported it. Returns why it could not start, or None.
     """
     try:
+        _install()
         if started_by is not None and not _agent.started:
             _agent.started_by = started_by
         _agent.start(at_once)
@@ -2496,7 +2831,7 @@ def _after_fork():
     since CUDA does not survive a fork, and it uses one itself."""
     global _agent, _imports
     try:
-        _imports = _thread.RLock()
+        _imports = _ForkLock()
         old, _agent = _agent, _Agent(_evictable, _agent.started_by)
         old.close_inherited()
         if old.serving:
@@ -2507,11 +2842,15 @@ def _after_fork():
         _log_failure("forking")
 
 
+_installed = _allocate_lock()
+
+
 def _install():
-    if not sys.platform.startswith("linux") or sys.version_info < (3, 8):
+    """Installs the hooks, once."""
+    if not sys.platform.startswith("linux") or sys.version_info < (3, 8) or not _installed.acquire(False):
         return
     try:
-        os.register_at_fork(
+        posix.register_at_fork(
             before=_before_fork, after_in_parent=_after_fork_in_parent, after_in_child=_after_fork
         )
         sys.meta_path.insert(0, _ImportHook)
@@ -2539,4 +2878,7 @@ def unregister_evictable(name):
     return _evictable.unregister(name)
 
 
-_install()
+# A probe of vramscope attach begins with _start: before that, probe/attach makes
+# sure that it is the only one.
+if _agent.started_by != "attach":
+    _install()

@@ -4,7 +4,7 @@ class _Commands:
 
     def __init__(self, agent):
         self._agent = agent
-        self.sizes = _Sizes(agent.memory.prepare_thread)
+        self.sizes = _Sizes(agent)
         self.running = set()  # of "flush", "snapshot"
         self.snapshot_fd = None  # the descriptor that a snapshot is being written to
         self._rate = _FlushRate()
@@ -90,7 +90,12 @@ class _Commands:
         _check_snapshot_fd(connection.fd)
         if "snapshot" in self.running:
             raise _Refusal("busy", "another snapshot is running")
-        out = _SnapshotFile(connection.fd, lambda: connection.sock.fileno() >= 0 and not agent.stopping)
+
+        def still_wanted():
+            agent.status.check()
+            return connection.sock.fileno() >= 0 and not agent.stopping
+
+        out = _SnapshotFile(connection.fd, still_wanted)
 
         def write():
             try:
@@ -110,13 +115,13 @@ class _Commands:
         # close the next descriptor of that number.
         fd, self.snapshot_fd = self.snapshot_fd, None
         if fd is not None:
-            os.close(fd)
+            posix.close(fd)
 
     def _start_task(self, task, connection, number, work):
         self.running.add(task)
         connection.waiting = True
         try:
-            _thread.start_new_thread(self._run_task, (task, connection, number, work))
+            self._agent.start_thread(self._run_task, task, connection, number, work)
         except RuntimeError as error:
             self.running.discard(task)
             connection.waiting = False
@@ -131,7 +136,6 @@ class _Commands:
             _log_failure("in a " + task)
             answer = _failure(number, _Refusal("internal", _first_line(error)))
         self._finished.append((task, connection, answer))
-        self._agent.wake()
 
     def finished(self):
         """Yields (connection, answer) of the tasks that have ended since the last call."""

@@ -30,12 +30,12 @@ class _Connection:
 
     def read(self):
         """Reads available bytes and keeps a passed descriptor. False at end of file."""
-        import socket
+        import _socket
         import struct
 
-        content, ancillary, _, _ = self.sock.recvmsg(65536, socket.CMSG_SPACE(16), _CMSG_CLOEXEC)
+        content, ancillary, _, _ = self.sock.recvmsg(65536, _socket.CMSG_SPACE(16), _CMSG_CLOEXEC)
         for level, kind, data in ancillary:
-            if level == socket.SOL_SOCKET and kind == socket.SCM_RIGHTS:
+            if level == _socket.SOL_SOCKET and kind == _socket.SCM_RIGHTS:
                 for (fd,) in struct.iter_unpack("i", data[: len(data) // 4 * 4]):
                     self.close_fd()
                     self.fd = fd
@@ -46,7 +46,7 @@ class _Connection:
         """Closes a passed descriptor that the request did not take over."""
         fd, self.fd = self.fd, None
         if fd is not None:
-            os.close(fd)
+            posix.close(fd)
 
     def close(self):
         self.sock.close()

@@ -18,13 +18,12 @@ class _Driver:
 
     def _open(self):
         if self._library is None:
-            with _imports:
-                import ctypes
+            import ctypes
 
             self._ctypes = ctypes
             try:
                 # RTLD_NOLOAD: fails unless it is already loaded.
-                self._library = ctypes.CDLL("libcuda.so.1", mode=os.RTLD_NOLOAD | os.RTLD_NOW)
+                self._library = ctypes.CDLL("libcuda.so.1", mode=posix.RTLD_NOLOAD | posix.RTLD_NOW)
             except OSError:
                 return False
         if not self._handles:

@@ -85,8 +85,8 @@ class _Sizes:
     asks, and is never started again before it has returned.
     """
 
-    def __init__(self, prepare_thread):
-        self._prepare_thread = prepare_thread
+    def __init__(self, agent):
+        self._agent = agent
         self._known = {}  # name → (registration number, bytes or None, when)
         self._asking = False
         self._done = None  # released when the thread returns
@@ -116,11 +116,11 @@ class _Sizes:
         every = [one for one in every if one[1] is not None and type(one[1]) is not int]
         if not every or self._asking or self._stopping or _monotonic() < self._due:
             return
-        done = self._done = _thread.allocate_lock()
+        done = self._done = _allocate_lock()
         done.acquire()
         self._asking = True
         try:
-            _thread.start_new_thread(self._ask, (every, self._known, done))
+            self._agent.start_thread(self._ask, every, self._known, done)
         except RuntimeError:  # out of threads, or the program is exiting
             self._asking = False
             self._due = _monotonic() + _SIZES_TIME
@@ -131,7 +131,7 @@ class _Sizes:
         # known is the dict of the start: after invalidate() the results are unused.
         began = _monotonic()
         try:
-            self._prepare_thread()
+            self._agent.memory.prepare_thread()
             while every and not self._stopping:
                 name, size, number = every.pop(0)
                 count = None

@@ -21,15 +21,19 @@ GPU. No failure of the probe reaches the program. Its threads are unknown to the
 docs/protocol.md of vramscope describes the protocol.
 """
 
+import _io
 import _thread
 import os
+import posix
 import sys
+import time
 
 __all__ = ["register_evictable", "unregister_evictable"]
 __version__ = "1.0.0"
 
 _PROTOCOL = "vramscope/1"
 
+_POLLIN, _POLLOUT, _POLLNVAL = 1, 4, 32
 _CMSG_CLOEXEC = 0x40000000  # MSG_CMSG_CLOEXEC, missing from the socket module of 3.8
 _MAX_LINE = 256 << 10
 _MAX_MEMBERS = 16 << 10
@@ -46,6 +50,7 @@ _MAX_CONNECTIONS = 16
 _IDLE_TIME = 120.0  # without a request; then the connection is closed
 _LINE_TIME = 5.0  # from the first to the last byte of a request
 _WRITE_TIME = 2.0  # for a monitor to accept an answer
+_BIND_TIME = 10.0  # from bind to listen, at most: a younger socket may look dead and not be
 _CHECK_TIME = 5.0  # between checks that the socket's name still exists
 _FLUSH_BURST = 8  # flushes at once …
 _FLUSH_EVERY = 2.0  # … and one more per interval
@@ -129,23 +134,6 @@ def _thread_failure(error, instead=""):
         "the program's main thread has ended, and Python 3.12.0 to 3.12.2 then start no other thread; "
         "have the main thread join the others, use a newer Python" + instead
     )
-
-
-# Held during the probe's imports and during a fork. A child that was forked in
-# the middle of an import would wait for that module's lock for ever: the thread
-# that holds it does not exist in the child.
-_imports = _thread.RLock()
-
-
-def _before_fork():
-    _imports.acquire(True, _FORK_TIME)
-
-
-def _after_fork_in_parent():
-    try:
-        _imports.release()
-    except RuntimeError:
-        pass  # _before_fork timed out
 
 
 class _Refusal(Exception):

@@ -1,7 +1,6 @@
 def _start_time(pid):
     """Field 22 of /proc/PID/stat: with the pid it identifies a process for good."""
-    with open("/proc/%s/stat" % pid, "rb") as file:
-        return int(file.read().rpartition(b")")[2].split()[19])
+    return int(_read("/proc/%s/stat" % pid).rpartition(b")")[2].split()[19])
 
 
 def _socket_name(pid, start):
@@ -24,23 +23,28 @@ class _Directory:
     """
 
     def __init__(self, path, uid, make):
-        flags = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-        parent = os.open(os.path.dirname(path), os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
+        above, name = os.path.split(path)
+        flags = posix.O_RDONLY | posix.O_DIRECTORY | posix.O_NOFOLLOW | posix.O_NONBLOCK | posix.O_CLOEXEC
+        parent = posix.open(above, posix.O_PATH | posix.O_DIRECTORY | posix.O_CLOEXEC)
         try:
-            if make:
-                info = os.fstat(parent)
+            try:
+                self.fd = posix.open(name, flags, dir_fd=parent)
+            except FileNotFoundError:
+                if not make:
+                    raise
+                info = posix.fstat(parent)
                 if info.st_uid != uid and not info.st_mode & 0o1000:
-                    raise OSError("%s is another user's" % os.path.dirname(path))
+                    raise OSError("%s is another user's" % above)
                 try:
-                    os.mkdir(os.path.basename(path), 0o700, dir_fd=parent)
+                    posix.mkdir(name, 0o700, dir_fd=parent)
                 except FileExistsError:
                     pass
-            self.fd = os.open(os.path.basename(path), flags, dir_fd=parent)
+                self.fd = posix.open(name, flags, dir_fd=parent)
         finally:
-            os.close(parent)
-        info = os.fstat(self.fd)
+            posix.close(parent)
+        info = posix.fstat(self.fd)
         if info.st_uid != uid or info.st_mode & 0o077:
-            os.close(self.fd)
+            posix.close(self.fd)
             raise OSError("%s is another user's, or open to others: refused" % path)
         self._uid = uid
 
@@ -48,34 +52,35 @@ class _Directory:
         return self
 
     def __exit__(self, *_):
-        os.close(self.fd)
+        posix.close(self.fd)
 
     def path(self, name):
         return "/proc/self/fd/%d/%s" % (self.fd, name)
 
-    def inode(self, name):
-        info = os.stat(name, dir_fd=self.fd, follow_symlinks=False)
+    def socket(self, name):
+        """What stat knows of a socket of our user."""
+        info = posix.stat(name, dir_fd=self.fd, follow_symlinks=False)
         if info.st_mode & 0o170000 != 0o140000 or info.st_uid != self._uid:
             raise OSError("%s is not our user's socket" % name)
-        return info.st_ino
+        return info
 
     def remove(self, name):
         try:
-            os.unlink(name, dir_fd=self.fd)
+            posix.unlink(name, dir_fd=self.fd)
         except FileNotFoundError:
             pass
 
     def dead(self, name):
-        """Whether this is a socket of our user on which no process listens."""
-        import socket
+        """Whether this is a socket of our user on which no process listens, nor is about to."""
+        import _socket
 
         try:
-            self.inode(name)
+            if _time_ns() / 1e9 - self.socket(name).st_mtime < _BIND_TIME:
+                return False
         except OSError:
             return False
-        client = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        client = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM | _socket.SOCK_NONBLOCK)
         try:
-            client.setblocking(False)
             client.connect(self.path(name))
         except ConnectionRefusedError:
             return True
@@ -87,9 +92,7 @@ class _Directory:
 
     def tidy(self):
         """Removes the sockets of processes that have exited."""
-        import time
-
-        for name in os.listdir(self.fd)[:4096]:
+        for name in posix.listdir(self.fd)[:4096]:
             named = _parse_name(name)
             if named is None:
                 continue
@@ -99,9 +102,7 @@ class _Directory:
             except (OSError, ValueError, IndexError):
                 pass  # no such process here, but perhaps in another pid namespace
             try:
-                # Between bind and listen a new socket looks dead.
-                age = time.time() - os.stat(name, dir_fd=self.fd, follow_symlinks=False).st_mtime
-                if age > 10 and self.dead(name):
+                if self.dead(name):
                     self.remove(name)
             except OSError:
                 pass
@@ -127,8 +128,9 @@ def _own_directory(prefix, uid):
 class _Listener:
     """This process's listening socket."""
 
-    def __init__(self, uid, pid, start):
+    def __init__(self, uid, pid, start, check):
         self._uid, self._pid = uid, pid
+        self._check = check  # before a call that a seccomp filter might kill for
         self._name = _socket_name(pid, start)
         self._path = None
         self._inode = None
@@ -148,27 +150,29 @@ class _Listener:
         another probe of this process listens."""
         for path in self._directories():
             try:
+                self._check()
                 with _Directory(path, self._uid, make=True) as directory:
-                    directory.tidy()
                     sock = self._listen(directory)
                     if sock is None:
                         return False
                     self.close()
                     self.sock, self._path = sock, path
-                    self._inode = directory.inode(self._name)
+                    self._inode = directory.socket(self._name).st_ino
+                    directory.tidy()
                     return True
             except OSError:
                 _log_failure("listening in " + path)
         return False
 
     def _listen(self, directory):
+        import _socket
         import errno
-        import socket
 
-        sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        self._check()
+        sock = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM | _socket.SOCK_NONBLOCK)
         try:
-            sock.setblocking(False)
             try:
+                self._check()
                 sock.bind(directory.path(self._name))
             except OSError as error:
                 if error.errno != errno.EADDRINUSE:
@@ -180,7 +184,9 @@ class _Listener:
                     return None
                 directory.remove(self._name)
                 sock.bind(directory.path(self._name))
-            os.chmod(self._name, 0o600, dir_fd=directory.fd)
+            self._check()
+            posix.chmod(self._name, 0o600, dir_fd=directory.fd)
+            self._check()
             sock.listen(16)
             return sock
         except BaseException:
@@ -191,7 +197,7 @@ class _Listener:
         """Whether the name still leads to this socket. $XDG_RUNTIME_DIR is removed at the last logout."""
         try:
             with _Directory(self._path, self._uid, make=False) as directory:
-                return directory.inode(self._name) == self._inode
+                return directory.socket(self._name).st_ino == self._inode
         except OSError:
             return False
 
@@ -202,12 +208,12 @@ class _Listener:
 
     def remove(self):
         """Stops listening and removes the name, if it is still this socket's."""
-        if self.sock is None or os.getpid() != self._pid:
+        if self.sock is None or posix.getpid() != self._pid:
             return
         self.close()
         try:
             with _Directory(self._path, self._uid, make=False) as directory:
-                if directory.inode(self._name) == self._inode:
+                if directory.socket(self._name).st_ino == self._inode:
                     directory.remove(self._name)
         except OSError:
             pass  # already removed

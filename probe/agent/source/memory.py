@@ -6,7 +6,7 @@ class _Memory:
         self._runtimes = [runtime(self._driver) for runtime in _RUNTIMES]
         self._torch = next(r for r in self._runtimes if isinstance(r, _PyTorch))
         self.preloaded = _Preloaded()
-        self._lock = _thread.allocate_lock()
+        self._lock = _allocate_lock()
         self._report = None
         self._due = 0.0
         self._map_budget = _MapBudget()
@@ -206,8 +206,7 @@ class _Memory:
             self._write_map(snapshot["segments"], wanted["devices"], out)
             self._map_budget.add(_monotonic() - started)
         else:
-            with _imports:
-                import pickle
+            import pickle
 
             name = "pytorch"
             # As PyTorch's _dump_snapshot. The C code writes some 64 KiB at a time,
@@ -232,16 +231,15 @@ class _Memory:
             device = self._device(ordinal)
             if device is not None and (not uuids or device["uuid"] in uuids):
                 chosen.append((device["uuid"], by_device[ordinal]))
-        import json
-
-        out.add(json.dumps({"schema": _MAP_SCHEMA, "time_ns": _time_ns()})[:-1] + ',"devices":[')
+        encode = _json_encoder.encode
+        out.add(encode({"schema": _MAP_SCHEMA, "time_ns": _time_ns()})[:-1] + ',"devices":[')
         comma = ""
         for uuid, segments in _within_limits(chosen):
             left = segments.pop()
-            out.add('%s{"uuid":%s,"left":%d,"segments":[' % (comma, json.dumps(uuid), left))
+            out.add('%s{"uuid":%s,"left":%d,"segments":[' % (comma, encode(uuid), left))
             comma = ""
             for segment, pieces in segments:
-                out.add(comma + json.dumps(_described(segment, pieces), separators=(",", ":")))
+                out.add(comma + encode(_described(segment, pieces)))
                 comma = ","
             out.add("]}")
             comma = ","

@@ -12,8 +12,7 @@ class _Preloaded:
 
     def _open(self):
         if self._library is None and "libvramscope.so" in os.environ.get("LD_PRELOAD", ""):
-            with _imports:
-                import ctypes
+            import ctypes
 
             library = ctypes.CDLL(None)
             if hasattr(library, "vramscope_preload_yield"):
@@ -35,10 +34,8 @@ class _Preloaded:
         """Adds what only the library knows: further pools, and memory outside of all other allocators."""
         if self._open() is None:
             return
-        import json
-
         length = self._library.vramscope_preload_report(self._buffer, self._SIZE)
-        native = json.loads(self._buffer.raw[:length].decode()) if length > 0 else {"devices": []}
+        native = _json_decoder.decode(self._buffer.raw[:length].decode()) if length > 0 else {"devices": []}
         known = {device["uuid"]: device for device in report["devices"]}
         for theirs in native.get("devices", ()):
             ours = known.get(theirs["uuid"])

@@ -11,16 +11,19 @@ def _no_number(text):
     raise ValueError("%s is not JSON" % text)
 
 
+def _use_json(json):
+    """Makes a decoder and an encoder: a program may replace json.loads and json.dumps."""
+    global _json_decoder, _json_encoder
+    _json_decoder = json.JSONDecoder(parse_int=_integer, parse_float=_real, parse_constant=_no_number)
+    _json_encoder = json.JSONEncoder(separators=(",", ":"), allow_nan=False)
+
+
 def _decode(line):
     """A request as a dict. Lines that would expand to many objects are refused first."""
-    import json
-
     if line.count(b",") > _MAX_MEMBERS or line.count(b"[") + line.count(b"{") > _MAX_DEPTH:
         raise _Refusal("bad_request", "too many members in one line")
     try:
-        request = json.loads(
-            line.decode("utf-8"), parse_int=_integer, parse_float=_real, parse_constant=_no_number
-        )
+        request = _json_decoder.decode(line.decode("utf-8"))
     except (ValueError, RecursionError) as error:
         raise _Refusal("bad_request", _clip(error))
     if not isinstance(request, dict):
@@ -70,9 +73,9 @@ def _check_snapshot_fd(fd):
 
     if fd is None:
         raise _Refusal("bad_request", "a snapshot needs a descriptor to write to (SCM_RIGHTS)")
-    if not stat.S_ISREG(os.fstat(fd).st_mode):
+    if not stat.S_ISREG(posix.fstat(fd).st_mode):
         raise _Refusal("bad_request", "the descriptor is not a regular file or memfd")
-    if fcntl.fcntl(fd, fcntl.F_GETFL) & os.O_ACCMODE == os.O_RDONLY:
+    if fcntl.fcntl(fd, fcntl.F_GETFL) & posix.O_ACCMODE == posix.O_RDONLY:
         raise _Refusal("bad_request", "the descriptor is not open for writing")
 
 
@@ -115,9 +118,7 @@ def _failure(number, refusal):
 
 
 def _encode(answer):
-    import json
-
-    line = json.dumps(answer, separators=(",", ":"), allow_nan=False).encode("ascii") + b"\n"
+    line = _json_encoder.encode(answer).encode("ascii") + b"\n"
     if len(line) > _MAX_LINE:
         line = _encode(_failure(answer.get("id"), _Refusal("internal", "the answer does not fit a line")))
     return line

@@ -86,10 +86,10 @@ class _SnapshotFile:
             if not self._wanted():
                 raise _Refusal("internal", "the monitor has disconnected")
             try:
-                written = os.pwrite(self._fd, rest[: 1 << 20], self.offset)
+                written = posix.pwrite(self._fd, rest[: 1 << 20], self.offset)
                 reason = "nothing was written"
             except OSError as error:
-                written, reason = 0, os.strerror(error.errno)
+                written, reason = 0, posix.strerror(error.errno)
             if not written:
                 raise _Refusal("internal", "the snapshot's file failed after %s: %s" % (_size(self.offset), reason))
             rest = rest[written:]

@@ -17,6 +17,7 @@ class _ImportHook:
         return None
 
 
+_permitted = _permitted_filters()
 _evictable = _Evictable()
 # probe/attach sets _started_by in the module's namespace before it executes the module.
 _agent = _Agent(_evictable, globals().get("_started_by", "import"))
@@ -29,6 +30,7 @@ def _start(at_once=False, started_by=None):
     the program imported it. Returns why it could not start, or None.
     """
     try:
+        _install()
         if started_by is not None and not _agent.started:
             _agent.started_by = started_by
         _agent.start(at_once)
@@ -43,7 +45,7 @@ def _after_fork():
     since CUDA does not survive a fork, and it uses one itself."""
     global _agent, _imports
     try:
-        _imports = _thread.RLock()
+        _imports = _ForkLock()
         old, _agent = _agent, _Agent(_evictable, _agent.started_by)
         old.close_inherited()
         if old.serving:
@@ -54,11 +56,15 @@ def _after_fork():
         _log_failure("forking")
 
 
+_installed = _allocate_lock()
+
+
 def _install():
-    if not sys.platform.startswith("linux") or sys.version_info < (3, 8):
+    """Installs the hooks, once."""
+    if not sys.platform.startswith("linux") or sys.version_info < (3, 8) or not _installed.acquire(False):
         return
     try:
-        os.register_at_fork(
+        posix.register_at_fork(
             before=_before_fork, after_in_parent=_after_fork_in_parent, after_in_child=_after_fork
         )
         sys.meta_path.insert(0, _ImportHook)
@@ -86,4 +92,7 @@ def unregister_evictable(name):
     return _evictable.unregister(name)
 
 
-_install()
+# A probe of vramscope attach begins with _start: before that, probe/attach makes
+# sure that it is the only one.
+if _agent.started_by != "attach":
+    _install()

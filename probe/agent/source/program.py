@@ -1,0 +1,113 @@
+# What the probe uses must be the system's own: under gevent and eventlet a thread
+# would be a greenlet of the program's event loop, a lock and a poll would wait in it.
+# So posix stands for os here, _socket for socket, _io.FileIO for open, and these:
+
+_replaced = []  # functions that the program has replaced, and whose originals are unknown
+
+
+def _original(module, name):
+    """A function of a C module, as it was before the program replaced it."""
+    for found in _candidates(module, name):
+        if type(found) is type(len):
+            return found
+    _replaced.append(module + "." + name)
+    return getattr(sys.modules[module], name, None)
+
+
+def _candidates(module, name):
+    yield getattr(sys.modules[module], name, None)
+    try:
+        gevent, eventlet = _module("gevent.monkey"), _module("eventlet.patcher")
+        if gevent is not None:
+            yield gevent.get_original(module, name)
+        if eventlet is not None:
+            yield getattr(eventlet.original(module), name, None)
+    except Exception:
+        _log_failure("looking for %s.%s" % (module, name))
+
+
+_start_new_thread = _original("_thread", "start_new_thread")
+_allocate_lock = _original("_thread", "allocate_lock")
+_get_ident = _original("_thread", "get_ident")
+
+# Tests set time.time and time.monotonic to times of theirs: freezegun wherever it
+# finds them, time-machine also CLOCK_REALTIME. The system's coarse clock stays.
+_clock, _clock_ns = time.clock_gettime, time.clock_gettime_ns
+_REALTIME_COARSE = 5
+
+
+def _monotonic():
+    return _clock(time.CLOCK_MONOTONIC)
+
+
+def _time_ns():
+    return _clock_ns(_REALTIME_COARSE)
+
+
+def _name_thread():
+    """Names this thread in top, unless it is the program's first."""
+    if _thread.get_native_id() == posix.getpid():
+        return
+    try:
+        file = posix.open("/proc/thread-self/comm", posix.O_WRONLY | posix.O_CLOEXEC)
+    except OSError:
+        return
+    try:
+        posix.write(file, b"vramscope")
+    finally:
+        posix.close(file)
+
+
+def _read(path):
+    """The start of a file, 64 KiB at most."""
+    file = posix.open(path, posix.O_RDONLY | posix.O_CLOEXEC)
+    try:
+        return posix.read(file, 1 << 16)
+    finally:
+        posix.close(file)
+
+
+class _ForkLock:
+    """Held during the probe's imports and during a fork. A child that was forked in
+    the middle of an import would wait for that module's lock for ever: the thread
+    that holds it does not exist in the child.
+
+    A thread may take it again. It is no RLock, because eventlet replaces those.
+    """
+
+    def __init__(self):
+        self._lock = _allocate_lock()
+        self._owner, self._depth = None, 0
+
+    def acquire(self, seconds=-1):
+        if self._owner != _get_ident():
+            if not self._lock.acquire(True, seconds):
+                return False
+            self._owner = _get_ident()
+        self._depth += 1
+        return True
+
+    def release(self):
+        if self._owner != _get_ident():
+            return  # the fork has waited for _FORK_TIME
+        self._depth -= 1
+        if not self._depth:
+            self._owner = None
+            self._lock.release()
+
+    def __enter__(self):
+        self.acquire()
+
+    def __exit__(self, *_):
+        self.release()
+
+
+_imports = _ForkLock()
+
+
+def _before_fork():
+    _imports.acquire(_FORK_TIME)
+
+
+def _after_fork_in_parent():
+    _imports.release()

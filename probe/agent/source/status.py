@@ -1,0 +1,100 @@
+class _Filtered(BaseException):
+    """This thread has more seccomp filters than the probe may run under."""
+
+
+class _Lost(BaseException):
+    """The program has closed the probe's descriptors."""
+
+
+def _count_filters(status):
+    """The seccomp filters of a thread, from its /proc status. Linux before 5.9 does
+    not count them: there it is 1 if there are any."""
+    for key in (b"\nSeccomp_filters:", b"\nSeccomp:"):
+        _, found, rest = status.partition(key)
+        if found:
+            count = int(rest.split(None, 1)[0])
+            return count if key == b"\nSeccomp_filters:" else min(count, 1)
+    return 0  # a kernel without seccomp
+
+
+def _own_filters():
+    return _count_filters(_read("/proc/thread-self/status"))
+
+
+def _refuse_filters():
+    if _own_filters() > _permitted:
+        raise RuntimeError("the program has seccomp filters, which might kill it for a system call of the probe")
+
+
+def _permitted_filters():
+    """How many filters the probe may run under: those that `vramscope run` had, or
+    else those of the container. docs/protocol.md says more."""
+    try:
+        now = _own_filters()
+    except OSError:
+        return 0
+    if globals().get("_started_by") == "attach":
+        return now  # vramscope has compared them with its own
+    try:
+        return min(now, int(os.environ["VRAMSCOPE_SECCOMP_FILTERS"]))
+    except (KeyError, ValueError):
+        pass
+    try:
+        return min(now, _count_filters(_read("/proc/1/status")))
+    except OSError:
+        return now
+
+
+class _Status:
+    """The /proc status of the thread that made it.
+
+    The program may have got a filter that kills it for whatever else a thread
+    does. So the file stays open, and reading it takes lseek and read, which every
+    Python program needs. They are called with the GIL held: another thread gets no
+    time to install a filter between a check and the call that it is for.
+    """
+
+    def __init__(self):
+        import ctypes
+
+        libc = ctypes.PyDLL(None)
+        self._seek, self._read = libc.lseek, libc.read
+        self._seek.argtypes, self._seek.restype = (ctypes.c_int, ctypes.c_long, ctypes.c_int), ctypes.c_long
+        self._read.argtypes, self._read.restype = (ctypes.c_int, ctypes.c_char_p, ctypes.c_size_t), ctypes.c_ssize_t
+        self._buffer = ctypes.create_string_buffer(1 << 14)
+        self._lock = _allocate_lock()
+        self._thread = b"\nPid:\t%d\n" % _thread.get_native_id()
+        self._offset = 0
+        self._fd = posix.open("/proc/thread-self/status", posix.O_RDONLY | posix.O_CLOEXEC)
+        self._inode = posix.fstat(self._fd).st_ino
+
+    def lost(self):
+        """Whether the program has closed the descriptor. It may be a file of the program's now."""
+        return self._seek(self._fd, 0, 1) != self._offset
+
+    def check(self):
+        """Raises _Filtered or _Lost if the thread must make no other system calls, or not with its descriptors."""
+        with self._lock:
+            if self.lost():
+                raise _Lost
+            self._seek(self._fd, 0, 0)
+            self._offset = self._read(self._fd, self._buffer, len(self._buffer))
+            status = self._buffer.raw[: max(self._offset, 0)]
+        if self._thread not in status:
+            raise _Lost
+        if _count_filters(status) > _permitted:
+            raise _Filtered
+
+    def inherited(self):
+        """In a forked child, which shares the offset: whether the descriptor is still the parent's."""
+        try:
+            return posix.fstat(self._fd).st_ino == self._inode
+        except OSError:
+            return False
+
+    def close_inherited(self):
+        posix.close(self._fd)
+
+    def close(self):
+        if not self.lost():
+            posix.close(self._fd)

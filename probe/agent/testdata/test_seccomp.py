@@ -1,0 +1,216 @@
+"""Programs with seccomp filters that kill for whatever the probe does and they do not."""
+
+import os
+import platform
+import subprocess
+import sys
+import unittest
+
+from harness import AGENT, HERE, TIMEOUT, Case, Monitor, until
+
+# Loaded by a program: kill(tsync) installs a filter that ends the process for
+# every system call in NUMBERS, and for memory that can be executed.
+FILTER = """
+import ctypes, os, struct, sys
+libc = ctypes.CDLL(None, use_errno=True)
+
+def kill(tsync, numbers):
+    LD, JEQ, JSET, RET, KILL, ALLOW = 0x20, 0x15, 0x45, 0x06, 0x80000000, 0x7FFF0000
+    code = [(LD, 0, 0, 0)]
+    for number in numbers:
+        code += [(JEQ, 0, 1, number), (RET, 0, 0, KILL)]
+    # mmap with PROT_EXEC
+    code += [(JEQ, 0, 3, MMAP), (LD, 0, 0, 16 + 8 * 2), (JSET, 0, 1, 4), (RET, 0, 0, KILL), (RET, 0, 0, ALLOW)]
+    program = ctypes.create_string_buffer(b"".join(struct.pack("HBBI", *one) for one in code))
+    header = ctypes.create_string_buffer(struct.pack("HxxxxxxQ", len(code), ctypes.addressof(program)))
+    assert libc.prctl(38, 1, 0, 0, 0) == 0
+    assert libc.syscall(SECCOMP, 1, 1 if tsync else 0, header) == 0, ctypes.get_errno()
+"""
+
+# x86-64: https://github.com/torvalds/linux/blob/master/arch/x86/entry/syscalls/syscall_64.tbl
+X86 = {
+    "poll": 7, "pipe": 22, "madvise": 28, "socket": 41, "connect": 42, "accept": 43, "sendto": 44, "recvfrom": 45,
+    "sendmsg": 46, "recvmsg": 47, "bind": 49, "listen": 50, "getsockname": 51, "getpeername": 52, "socketpair": 53,
+    "setsockopt": 54, "getsockopt": 55, "clone": 56, "exit": 60, "fcntl": 72, "ftruncate": 77, "mkdir": 83,
+    "unlink": 87, "chmod": 90, "fchmod": 91, "statfs": 137, "prctl": 157, "epoll_wait": 232, "mkdirat": 258,
+    "unlinkat": 263, "fchmodat": 268, "ppoll": 271, "pwrite64": 18, "pread64": 17, "accept4": 288, "pipe2": 293,
+    "clone3": 435,
+}
+NUMBERS = sorted(X86.values())
+
+PROGRAM = """
+import gc, time, threading
+%(filter)s
+MMAP, SECCOMP = 9, 317
+if when == "import":
+    kill(tsync, numbers)
+import torch
+if when == "gpu":
+    kill(tsync, numbers)
+t = torch.empty(30 << 20)
+t = None
+if when == "serving":
+    wait("serve")
+    kill(tsync, numbers)
+if when == "busy":
+    import vramscope_probe
+    entered = threading.Lock(); entered.acquire(); leave = threading.Lock(); leave.acquire()
+    def evict():
+        entered.release()
+        leave.acquire()
+    vramscope_probe.register_evictable("cache", 1, evict)
+    wait("serve")
+    entered.acquire()
+    kill(tsync, numbers)
+    leave.release()
+print("filtered", flush=True)
+wait("end")
+gc.collect()
+print("ends", flush=True)
+"""
+
+HEAD = """
+import os, sys
+when, tsync, numbers = sys.argv[1], bool(int(sys.argv[2])), eval(sys.argv[3])
+
+def wait(for_what):
+    line = sys.stdin.readline()
+    assert line == for_what + "\\n", line
+"""
+
+
+@unittest.skipIf(platform.machine() != "x86_64", "the numbers of system calls are x86-64's")
+class Seccomp(Case):
+    def program(self, when, tsync, probe=True, **environ):
+        self.runtime = os.path.join(self.directory, "run-%s-%d-%d" % (when, tsync, probe))
+        os.makedirs(self.runtime)
+        paths = ([AGENT] if probe else []) + [os.path.join(HERE, "fake")]
+        environ = dict(os.environ, XDG_RUNTIME_DIR=self.runtime, PYTHONPATH=os.pathsep.join(paths), **environ)
+        process = subprocess.Popen(
+            [sys.executable, "-c", HEAD + PROGRAM % {"filter": FILTER}, when, str(int(tsync)), repr(NUMBERS)], env=environ,
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, universal_newlines=True)
+        self.addCleanup(process.communicate)
+        self.addCleanup(process.kill)
+        return process
+
+    def say(self, process, word):
+        process.stdin.write(word + "\n")
+        process.stdin.flush()
+
+    def ends(self, process):
+        self.say(process, "end")
+        out, errors = process.communicate(timeout=TIMEOUT)
+        self.assertEqual((process.returncode, out, errors), (0, "ends\n", ""))
+
+    def socket(self):
+        directory = os.path.join(self.runtime, "vramscope")
+        names = os.listdir(directory) if os.path.isdir(directory) else []
+        return [os.path.join(directory, name) for name in names]
+
+    def threads(self, process):
+        return os.listdir("/proc/%d/task" % process.pid)
+
+    def both(self):
+        """With the filter in all threads, and in the one that installs it."""
+        for tsync in (True, False):
+            with self.subTest(tsync=tsync):
+                yield tsync
+
+    def test_the_program_ends_well_without_a_probe(self):
+        for when in ("import", "gpu"):
+            for tsync in self.both():
+                process = self.program(when, tsync, probe=False)
+                self.assertEqual(process.stdout.readline(), "filtered\n")
+                self.ends(process)
+
+    def test_before_torch(self):
+        for tsync in self.both():
+            process = self.program("import", tsync, VRAMSCOPE_SECCOMP_FILTERS=self.own())
+            self.assertEqual(process.stdout.readline(), "filtered\n")
+            self.assertEqual(len(self.threads(process)), 1)
+            self.ends(process)
+            self.assertEqual(self.socket(), [])
+
+    def own(self):
+        with open("/proc/self/status") as file:
+            return next((line.split()[1] for line in file if line.startswith("Seccomp_filters:")), "0")
+
+    def test_between_torch_and_the_gpu(self):
+        process = self.program("gpu", True)
+        self.assertEqual(process.stdout.readline(), "filtered\n")
+        until("the probe's thread to wait for ever", lambda: self.waits(process))
+        self.ends(process)
+        self.assertEqual(self.socket(), [])
+
+    def waits(self, process):
+        """Whether all threads of the program but the first have gone or wait for a lock."""
+        others = [tid for tid in self.threads(process) if tid != str(process.pid)]
+        states = []
+        for tid in others:
+            with open("/proc/%d/task/%s/wchan" % (process.pid, tid)) as file:
+                states.append(file.read())
+            with open("/proc/%d/task/%s/status" % (process.pid, tid)) as file:
+                switches = [line for line in file if line.startswith("voluntary")]
+            states.append(switches)
+        seen, self.seen = getattr(self, "seen", None), states
+        return seen == states
+
+    def test_only_the_first_thread(self):
+        # The probe's thread has no filter: it serves, and removes its socket.
+        process = self.program("gpu", False)
+        self.assertEqual(process.stdout.readline(), "filtered\n")
+        monitor = Monitor(until("the probe", self.socket)[0])
+        self.addCleanup(monitor.close)
+        self.assertTrue(monitor.ask("stats")["devices"] is not None)
+        self.ends(process)
+
+    def test_while_it_serves(self):
+        for tsync in self.both():
+            for asked in (False, True):
+                with self.subTest(asked=asked):
+                    process = self.program("serving", tsync)
+                    monitor = Monitor(until("the probe", self.socket)[0])
+                    self.addCleanup(monitor.close)
+                    self.assertTrue(monitor.ask("hello")["ok"])
+                    self.say(process, "serve")
+                    self.assertEqual(process.stdout.readline(), "filtered\n")
+                    if asked:
+                        self.assertEqual(self.answers(monitor), not tsync)
+                    self.ends(process)
+                    for path in self.socket():
+                        os.unlink(path)
+                    os.rename(self.runtime, self.runtime + str(asked))
+
+    def answers(self, monitor):
+        try:
+            return monitor.ask("stats") is not None
+        except ConnectionError:
+            return False  # closed before it was read
+
+    def test_during_a_flush(self):
+        for tsync in self.both():
+            process = self.program("busy", tsync)
+            monitor = Monitor(until("the probe", self.socket)[0])
+            self.addCleanup(monitor.close)
+            self.assertTrue(monitor.ask("hello")["ok"])
+            self.say(process, "serve")
+            monitor.send(cmd="flush", level="selective")
+            self.assertEqual(process.stdout.readline(), "filtered\n")
+            if not tsync:
+                self.assertTrue(monitor.receive()["ok"])
+            self.ends(process)
+
+    def test_the_next_check(self):
+        # Idle, it finds the filter by itself.
+        process = self.program("serving", True)
+        monitor = Monitor(until("the probe", self.socket)[0])
+        self.addCleanup(monitor.close)
+        self.assertTrue(monitor.ask("hello")["ok"])
+        self.say(process, "serve")
+        self.assertEqual(process.stdout.readline(), "filtered\n")
+        self.assertIsNone(monitor.receive(), "it closes its connections")
+        self.ends(process)
+
+
+if __name__ == "__main__":
+    unittest.main()
