@@ -355,7 +355,8 @@ class _Agent:
         self._bell = _allocate_lock()  # released to interrupt the thread's wait before it serves
         self._bell.acquire()
         self._server = None
-        self._ended = None
+        self._ended = None  # released when the thread ends
+        self._tasks = []  # the same of the tasks' threads
 
     def start(self, at_once=False):
         """Starts the thread, once."""
@@ -433,18 +434,20 @@ class _Agent:
         The program's own thread closes a pipe for that and waits for a lock: a
         seccomp filter might kill it for more. The socket is removed by the probe's.
         """
-        if posix.getpid() != self.pid or self._ended is None:
+        if self._ended is None:
             return
         self.stopping = True
         self._ring()
         if self._server is not None:
             self._server.hang_up()
+        self.commands.sizes.stop()
         until = _monotonic() + _STOP_TIME
-        self._ended.acquire(True, _STOP_TIME)
-        self.commands.sizes.stop(max(until - _monotonic(), 0))
+        for ended in [self._ended] + self._tasks:
+            ended.acquire(True, max(until - _monotonic(), 0))
 
     def close_inherited(self):
         """In a forked child: closes the parent's descriptors."""
+        self._ended = None
         if self.status is not None and self.status.inherited():
             if self._server is not None:
                 self._server.close()
@@ -454,9 +457,17 @@ class _Agent:
     def start_thread(self, work, *arguments):
         """Starts a thread for a task."""
         self.status.check()
-        _start_new_thread(self._run_task, (work, arguments))
+        ended = _allocate_lock()
+        ended.acquire()
+        self._tasks.append(ended)
+        try:
+            _start_new_thread(self._run_task, (ended, work, arguments))
+        except BaseException:
+            self._tasks.remove(ended)
+            raise
 
-    def _run_task(self, work, arguments):
+    def _run_task(self, ended, work, arguments):
+        filtered = False
         try:
             work(*arguments)
         except BaseException:
@@ -465,9 +476,13 @@ class _Agent:
             self.status.check()
             self.wake()
         except _Filtered:
-            _park()
+            filtered = True
         except BaseException:
             pass  # the probe's thread has ended, or will notice that too
+        self._tasks.remove(ended)
+        ended.release()
+        if filtered:
+            _park()
 
     # -- The thread
 
@@ -1068,7 +1083,6 @@ class _Sizes:
         self._agent = agent
         self._known = {}  # name → (registration number, bytes or None, when)
         self._asking = False
-        self._done = None  # released when the thread returns
         self._stopping = False
         self._due = 0.0
 
@@ -1079,11 +1093,8 @@ class _Sizes:
         # Slow sizes are asked for rarely: one is not too old before the next call is due.
         return count if registration == number and _monotonic() - max(at, self._due) < _SIZES_MAX_AGE else None
 
-    def stop(self, seconds):
-        """Waits for the thread: returning to a finalised interpreter could crash the program."""
+    def stop(self):
         self._stopping = True
-        if self._asking:
-            self._done.acquire(True, seconds)
 
     def invalidate(self):
         """Drops all sizes, after a flush."""
@@ -1095,7 +1106,7 @@ class _Sizes:
         every = [one for one in every if one[1] is not None and type(one[1]) is not int]
         if not every or self._asking or self._stopping or _monotonic() < self._due:
             return
-        done = self._done = _allocate_lock()
+        done = _allocate_lock()
         done.acquire()
         self._asking = True
         try:

@@ -16,7 +16,8 @@ class _Agent:
         self._bell = _allocate_lock()  # released to interrupt the thread's wait before it serves
         self._bell.acquire()
         self._server = None
-        self._ended = None
+        self._ended = None  # released when the thread ends
+        self._tasks = []  # the same of the tasks' threads
 
     def start(self, at_once=False):
         """Starts the thread, once."""
@@ -94,18 +95,20 @@ class _Agent:
         The program's own thread closes a pipe for that and waits for a lock: a
         seccomp filter might kill it for more. The socket is removed by the probe's.
         """
-        if posix.getpid() != self.pid or self._ended is None:
+        if self._ended is None:
             return
         self.stopping = True
         self._ring()
         if self._server is not None:
             self._server.hang_up()
+        self.commands.sizes.stop()
         until = _monotonic() + _STOP_TIME
-        self._ended.acquire(True, _STOP_TIME)
-        self.commands.sizes.stop(max(until - _monotonic(), 0))
+        for ended in [self._ended] + self._tasks:
+            ended.acquire(True, max(until - _monotonic(), 0))
 
     def close_inherited(self):
         """In a forked child: closes the parent's descriptors."""
+        self._ended = None
         if self.status is not None and self.status.inherited():
             if self._server is not None:
                 self._server.close()
@@ -115,9 +118,17 @@ class _Agent:
     def start_thread(self, work, *arguments):
         """Starts a thread for a task."""
         self.status.check()
-        _start_new_thread(self._run_task, (work, arguments))
+        ended = _allocate_lock()
+        ended.acquire()
+        self._tasks.append(ended)
+        try:
+            _start_new_thread(self._run_task, (ended, work, arguments))
+        except BaseException:
+            self._tasks.remove(ended)
+            raise
 
-    def _run_task(self, work, arguments):
+    def _run_task(self, ended, work, arguments):
+        filtered = False
         try:
             work(*arguments)
         except BaseException:
@@ -126,9 +137,13 @@ class _Agent:
             self.status.check()
             self.wake()
         except _Filtered:
-            _park()
+            filtered = True
         except BaseException:
             pass  # the probe's thread has ended, or will notice that too
+        self._tasks.remove(ended)
+        ended.release()
+        if filtered:
+            _park()
 
     # -- The thread
 

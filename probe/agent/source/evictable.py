@@ -89,7 +89,6 @@ class _Sizes:
         self._agent = agent
         self._known = {}  # name → (registration number, bytes or None, when)
         self._asking = False
-        self._done = None  # released when the thread returns
         self._stopping = False
         self._due = 0.0
 
@@ -100,11 +99,8 @@ class _Sizes:
         # Slow sizes are asked for rarely: one is not too old before the next call is due.
         return count if registration == number and _monotonic() - max(at, self._due) < _SIZES_MAX_AGE else None
 
-    def stop(self, seconds):
-        """Waits for the thread: returning to a finalised interpreter could crash the program."""
+    def stop(self):
         self._stopping = True
-        if self._asking:
-            self._done.acquire(True, seconds)
 
     def invalidate(self):
         """Drops all sizes, after a flush."""
@@ -116,7 +112,7 @@ class _Sizes:
         every = [one for one in every if one[1] is not None and type(one[1]) is not int]
         if not every or self._asking or self._stopping or _monotonic() < self._due:
             return
-        done = self._done = _allocate_lock()
+        done = _allocate_lock()
         done.acquire()
         self._asking = True
         try:

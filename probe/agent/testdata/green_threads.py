@@ -59,7 +59,7 @@ class Green(Case):
         self.gate = os.path.join(self.runtime, "gate")
         self.process = subprocess.Popen(
             [sys.executable, "-W", "ignore", "-c", program, self.gate], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-            universal_newlines=True, env=self.environ(at_import))
+            universal_newlines=True, start_new_session=True, env=self.environ(at_import))
         self.addCleanup(self.reap, self.process)
         self.said = self.process.stdout.readline()
 
@@ -68,7 +68,10 @@ class Green(Case):
         return dict(os.environ, XDG_RUNTIME_DIR=self.runtime, PYTHONPATH=os.pathsep.join(paths))
 
     def reap(self, process):
-        process.kill()
+        try:
+            os.killpg(process.pid, signal.SIGKILL)  # gunicorn's workers too
+        except ProcessLookupError:
+            pass
         process.communicate()
 
     def socket(self):
@@ -148,9 +151,9 @@ class Green(Case):
         address = os.path.join(self.runtime, "http")
         command = [sys.executable, "-W", "ignore", "-m", "gunicorn", "-k", worker, "-w", "1", "-b", "unix:" + address, "app:app"]
         server = subprocess.Popen(command, env=dict(self.environ(True), **extra), cwd=self.directory,
-                                  stdout=subprocess.PIPE, stderr=subprocess.PIPE, universal_newlines=True)
+                                  stdout=subprocess.PIPE, stderr=subprocess.PIPE, universal_newlines=True, start_new_session=True)
         self.addCleanup(self.reap, server)
-        first = until("gunicorn", lambda: os.path.exists(address)) and self.get(address)
+        first = until("gunicorn", lambda: self.get(address))
         self.assertIn(b"torch 2.6.0", first)
         self.check(int(first.split()[-1]))
         self.assertEqual(self.get(address), first)
@@ -163,7 +166,11 @@ class Green(Case):
         connection = http.client.HTTPConnection("localhost", timeout=TIMEOUT)
         connection.sock = socket.socket(socket.AF_UNIX)
         connection.sock.settimeout(TIMEOUT)
-        connection.sock.connect(address)
+        try:
+            connection.sock.connect(address)
+        except (FileNotFoundError, ConnectionRefusedError):  # not listening yet
+            connection.close()
+            return None
         connection.request("GET", "/")
         answer = connection.getresponse().read()
         connection.close()

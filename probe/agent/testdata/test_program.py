@@ -59,9 +59,9 @@ class Program(Case):
     def test_no_descriptors_when_it_begins_to_serve(self):
         job = self.quiet(QUICK, "import torch", self.EXHAUST)
         until("the thread", lambda: "vramscope" in job.threads())
-        job.do("held = exhaust(); t = torch.empty(1 << 20); import time; time.sleep(1)")
+        job.do("import vramscope_probe as v; held = exhaust(); v._agent.at_once = True; v._agent.wake(); import time; time.sleep(1)")
         self.assertEqual(job.sockets(), [])
-        job.do("[os.close(fd) for fd in held] and None")
+        job.do("[os.close(fd) for fd in held]; t = torch.empty(1 << 20)")
         self.assertTrue(self.serves(job)["devices"])
         self.ends(job)
 

@@ -8,8 +8,9 @@ import unittest
 
 from harness import AGENT, HERE, TIMEOUT, Case, Monitor, until
 
-# Loaded by a program: kill(tsync) installs a filter that ends the process for
-# every system call in NUMBERS, and for memory that can be executed.
+# Part of a program: kill(tsync, numbers) installs a filter that ends the process
+# for these system calls, and for memory that can be executed; if numbers begin
+# with -1, for every call but these.
 FILTER = """
 import ctypes, os, struct, sys
 libc = ctypes.CDLL(None, use_errno=True)
@@ -17,10 +18,12 @@ libc = ctypes.CDLL(None, use_errno=True)
 def kill(tsync, numbers):
     LD, JEQ, JSET, RET, KILL, ALLOW = 0x20, 0x15, 0x45, 0x06, 0x80000000, 0x7FFF0000
     code = [(LD, 0, 0, 0)]
-    for number in numbers:
-        code += [(JEQ, 0, 1, number), (RET, 0, 0, KILL)]
-    # mmap with PROT_EXEC
-    code += [(JEQ, 0, 3, MMAP), (LD, 0, 0, 16 + 8 * 2), (JSET, 0, 1, 4), (RET, 0, 0, KILL), (RET, 0, 0, ALLOW)]
+    allowing = numbers[:1] == [-1]
+    for number in numbers[allowing:]:
+        code += [(JEQ, 0, 1, number), (RET, 0, 0, ALLOW if allowing else KILL)]
+    if numbers and not allowing:  # and mmap with PROT_EXEC
+        code += [(JEQ, 0, 3, MMAP), (LD, 0, 0, 16 + 8 * 2), (JSET, 0, 1, 4), (RET, 0, 0, KILL)]
+    code += [(RET, 0, 0, KILL if allowing else ALLOW)]
     program = ctypes.create_string_buffer(b"".join(struct.pack("HBBI", *one) for one in code))
     header = ctypes.create_string_buffer(struct.pack("HxxxxxxQ", len(code), ctypes.addressof(program)))
     assert libc.prctl(38, 1, 0, 0, 0) == 0
@@ -37,6 +40,16 @@ X86 = {
     "clone3": 435,
 }
 NUMBERS = sorted(X86.values())
+# read, write, close, lseek, mmap, mprotect, munmap, brk, rt_sigaction,
+# rt_sigprocmask, mremap, getpid, sigaltstack, futex, exit_group
+ALONE = [-1, 0, 1, 3, 8, 9, 10, 11, 12, 13, 14, 25, 39, 131, 202, 231]
+
+# Starts a program under a filter that does nothing, as a container has.
+OUTER = FILTER + """
+MMAP, SECCOMP = 9, 317
+kill(True, [])
+os.execv(sys.argv[1], sys.argv[1:])
+"""
 
 PROGRAM = """
 import gc, time, threading
@@ -81,13 +94,14 @@ def wait(for_what):
 
 @unittest.skipIf(platform.machine() != "x86_64", "the numbers of system calls are x86-64's")
 class Seccomp(Case):
-    def program(self, when, tsync, probe=True, **environ):
+    def program(self, when, tsync, probe=True, outer="", numbers=NUMBERS, **environ):
         self.runtime = os.path.join(self.directory, "run-%s-%d-%d" % (when, tsync, probe))
         os.makedirs(self.runtime)
         paths = ([AGENT] if probe else []) + [os.path.join(HERE, "fake")]
-        environ = dict(os.environ, XDG_RUNTIME_DIR=self.runtime, PYTHONPATH=os.pathsep.join(paths), **environ)
+        inherited = {name: value for name, value in os.environ.items() if name != "VRAMSCOPE_SECCOMP_FILTERS"}
+        environ = dict(inherited, XDG_RUNTIME_DIR=self.runtime, PYTHONPATH=os.pathsep.join(paths), **environ)
         process = subprocess.Popen(
-            [sys.executable, "-c", HEAD + PROGRAM % {"filter": FILTER}, when, str(int(tsync)), repr(NUMBERS)], env=environ,
+            ([sys.executable, "-S", "-c", outer] if outer else []) + [sys.executable, "-c", HEAD + PROGRAM % {"filter": FILTER}, when, str(int(tsync)), repr(numbers)], env=environ,
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, universal_newlines=True)
         self.addCleanup(process.communicate)
         self.addCleanup(process.kill)
@@ -131,9 +145,37 @@ class Seccomp(Case):
             self.ends(process)
             self.assertEqual(self.socket(), [])
 
-    def own(self):
+    def own(self, more=0):
         with open("/proc/self/status") as file:
-            return next((line.split()[1] for line in file if line.startswith("Seccomp_filters:")), "0")
+            return str(sum(int(line.split()[1]) for line in file if line.startswith("Seccomp_filters:")) + more)
+
+    def test_a_filter_that_run_has_too(self):
+        for given in (self.own(1), self.own()):
+            process = self.program("never", True, outer=OUTER, VRAMSCOPE_SECCOMP_FILTERS=given)
+            self.assertEqual(process.stdout.readline(), "filtered\n")
+            if given == self.own():
+                self.assertEqual(len(self.threads(process)), 1)
+            else:
+                monitor = Monitor(until("the probe", self.socket)[0])
+                self.addCleanup(monitor.close)
+                self.assertTrue(monitor.ask("hello")["ok"])
+            self.ends(process)
+            os.rename(self.runtime, self.runtime + given)
+
+    def test_how_many_are_permitted(self):
+        job = self.job("import os, vramscope_probe as v", "def read(path): return statuses[path]\nv._read = read",
+                       "def status(n): return b'Name:\\tx\\nSeccomp:\\t%d\\nSeccomp_filters:\\t%d\\nCpus:\\t1\\n' % (2 if n else 0, n)",
+                       "def permitted(own, first, given):\n    global statuses\n"
+                       "    statuses = {'/proc/thread-self/status': status(own), '/proc/1/status': status(first)}\n"
+                       "    os.environ.pop('VRAMSCOPE_SECCOMP_FILTERS', None)\n"
+                       "    if given is not None: os.environ['VRAMSCOPE_SECCOMP_FILTERS'] = given\n"
+                       "    return v._permitted_filters()")
+        for (own, first, given), expected in (
+            ((2, 0, "1"), 1), ((2, 0, "2"), 2), ((1, 0, "5"), 1), ((2, 1, None), 1), ((2, 2, "nonsense"), 2), ((2, 1, ""), 1), ((0, 0, None), 0),
+        ):
+            self.assertEqual(job.do("permitted(%d, %d, %r)" % (own, first, given)), expected)
+        for status, expected in ((b"Seccomp:\t2\n", 1), (b"Seccomp:\t0\n", 0), (b"Pid:\t2\n", 0), (b"Seccomp:\t2\nSeccomp_filters:\t3\n", 3)):
+            self.assertEqual(job.do("v._count_filters(%r)" % (b"Name:\tx\n" + status)), expected)
 
     def test_between_torch_and_the_gpu(self):
         process = self.program("gpu", True)
@@ -141,6 +183,23 @@ class Seccomp(Case):
         until("the probe's thread to wait for ever", lambda: self.waits(process))
         self.ends(process)
         self.assertEqual(self.socket(), [])
+
+    def test_every_call_but_a_few(self):
+        for when in ("gpu", "serving"):
+            for probe in (False, True) if when == "gpu" else (True,):
+                with self.subTest(when, probe=probe):
+                    process = self.program(when, True, probe=probe, numbers=ALONE)
+                    if when == "serving":
+                        monitor = Monitor(until("the probe", self.socket)[0])
+                        self.addCleanup(monitor.close)
+                        self.assertTrue(monitor.ask("hello")["ok"])
+                        self.say(process, "serve")
+                    self.assertEqual(process.stdout.readline(), "filtered\n")
+                    if when == "serving":
+                        self.assertFalse(self.answers(monitor))
+                    elif probe:
+                        until("the probe's thread to wait for ever", lambda: self.waits(process))
+                    self.ends(process)
 
     def waits(self, process):
         """Whether all threads of the program but the first have gone or wait for a lock."""

@@ -222,7 +222,7 @@ class Snapshot(Case):
         monitor.send_file(file, cmd="snapshot", format="pytorch")
         until("the snapshot to begin", lambda: job.do("list(v._agent.commands.running)") == ["snapshot"])
         monitor.close()
-        until("the disconnection to be noticed", lambda: job.do("len(v._agent._connections)") == 0)
+        until("the disconnection to be noticed", lambda: job.do("len(v._agent._server._connections)") == 0)
         job.do("gate.set()")
         again = self.monitor(job)
         until("the snapshot to end", lambda: not job.do("list(v._agent.commands.running)"))
