@@ -42,7 +42,7 @@ class _Agent:
             import _signal
             import _socket  # noqa: F401
             import atexit
-            import ctypes  # noqa: F401
+            import ctypes
             import errno  # noqa: F401
             import fcntl  # noqa: F401
             import gc  # noqa: F401
@@ -52,6 +52,12 @@ class _Agent:
             import stat  # noqa: F401
             import struct  # noqa: F401
 
+        try:
+            # pthread_exit loads it, and aborts the program where that fails. Python
+            # before 3.11 ends every thread with it, before 3.14 those that outlive it.
+            ctypes.CDLL("libgcc_s.so.1")
+        except OSError:
+            pass  # another C library
         _use_json(json)
         _poll = _original("select", "poll")
         if _replaced:

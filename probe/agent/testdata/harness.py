@@ -48,7 +48,7 @@ class Monitor:
         try:
             sock.connect(path)
             return sock
-        except (ConnectionRefusedError, FileNotFoundError):  # not listening yet, or being replaced
+        except (ConnectionRefusedError, FileNotFoundError, BlockingIOError):  # not listening yet, being replaced, or its queue is full
             sock.close()
 
     def send(self, **request):
