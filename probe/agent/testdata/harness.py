@@ -6,6 +6,7 @@ import json
 import os
 import select
 import shutil
+import signal
 import socket
 import subprocess
 import sys
@@ -115,7 +116,7 @@ class Job:
     def __init__(self, directory, flags=(), probe=True, path=(), **environ):
         self.runtime = os.path.join(directory, "run")
         os.makedirs(self.runtime, exist_ok=True)
-        self.environ = dict(os.environ, XDG_RUNTIME_DIR=self.runtime, VRAMSCOPE_PROBE_DEBUG="1")
+        self.environ = dict(os.environ, XDG_RUNTIME_DIR=self.runtime, VRAMSCOPE_PROBE_DEBUG="1", PYTHONFAULTHANDLER="1")
         if DRIVER:
             self.environ["FAKE_TORCH_DRIVER"] = "1"
         self.environ.update(environ)
@@ -132,6 +133,8 @@ class Job:
         self.process.stdin.write(repr(code) + "\n")
         self.process.stdin.flush()
         if not select.select([self.process.stdout], [], [], TIMEOUT)[0]:
+            self.process.send_signal(signal.SIGABRT)  # prints where its threads are
+            self.process.wait()
             raise AssertionError("the job does not answer: " + self.errors())
         answer = self.process.stdout.readline()
         if not answer:
