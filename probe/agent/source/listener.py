@@ -70,7 +70,7 @@ class _Directory:
         except FileNotFoundError:
             pass
 
-    def dead(self, name):
+    def dead(self, name, check):
         """Whether this is a socket of our user on which no process listens, nor is about to."""
         import _socket
 
@@ -79,8 +79,10 @@ class _Directory:
                 return False
         except OSError:
             return False
+        check()
         client = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM | _socket.SOCK_NONBLOCK)
         try:
+            check()
             client.connect(self.path(name))
         except ConnectionRefusedError:
             return True
@@ -90,7 +92,7 @@ class _Directory:
             client.close()
         return False
 
-    def tidy(self):
+    def tidy(self, check):
         """Removes the sockets of processes that have exited."""
         for name in posix.listdir(self.fd)[:4096]:
             named = _parse_name(name)
@@ -102,7 +104,7 @@ class _Directory:
             except (OSError, ValueError, IndexError):
                 pass  # no such process here, but perhaps in another pid namespace
             try:
-                if self.dead(name):
+                if self.dead(name, check):
                     self.remove(name)
             except OSError:
                 pass
@@ -110,12 +112,12 @@ class _Directory:
 
 def _own_directory(prefix, uid):
     """A directory with a prefix that is this user's alone; None if there is none."""
-    import itertools
-
     parent, start = os.path.split(prefix)
     try:
-        with os.scandir(parent) as entries:
-            for entry in itertools.islice(entries, 65536):
+        with posix.scandir(parent) as entries:
+            for number, entry in enumerate(entries):
+                if number == 65536:
+                    break
                 if entry.name.startswith(start) and entry.is_dir(follow_symlinks=False):
                     info = entry.stat(follow_symlinks=False)
                     if info.st_uid == uid and not info.st_mode & 0o077:
@@ -143,7 +145,7 @@ class _Listener:
         yield "/tmp/vramscope-%d" % self._uid
         # Another user may have taken that name. Nobody can take one that is random.
         prefix = "/tmp/vramscope-%d-" % self._uid
-        yield _own_directory(prefix, self._uid) or prefix + os.urandom(8).hex()
+        yield _own_directory(prefix, self._uid) or prefix + posix.urandom(8).hex()
 
     def bind(self):
         """Listens in the first usable directory. False if there is none, or
@@ -158,7 +160,7 @@ class _Listener:
                     self.close()
                     self.sock, self._path = sock, path
                     self._inode = directory.socket(self._name).st_ino
-                    directory.tidy()
+                    directory.tidy(self._check)
                     return True
             except OSError:
                 _log_failure("listening in " + path)
@@ -179,7 +181,7 @@ class _Listener:
                     raise
                 # Another probe of this process, or the dead socket of the program
                 # before an exec, which keeps the pid and the start time.
-                if not directory.dead(self._name):
+                if not directory.dead(self._name, self._check):
                     sock.close()
                     return None
                 directory.remove(self._name)
