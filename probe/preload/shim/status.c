@@ -43,7 +43,7 @@ static int number(const char *name)
 	int sum = 0;
 	if (!at)
 		return -1;
-	for (at += strlen(name); *at >= '0' && *at <= '9'; at++)
+	for (at += strlen(name); *at >= '0' && *at <= '9' && sum < 1000000; at++) /* the file may be the program's own */
 		sum = sum * 10 + (*at - '0');
 	return sum;
 }
