@@ -84,6 +84,9 @@
 //	fault cuMemAlloc_v2 2               # fault and hang are for CUDA's calls, too, by their symbols' names
 //	lost 1                              # CUDA_ERROR_DEVICE_UNAVAILABLE
 //
+// With VRAMSCOPE_FAKE_FAIL="N CODE" in a program's environment its Nth call does
+// nothing and returns CODE.
+//
 // There are devices (CUDA_VISIBLE_DEVICES in all its forms, MIG instances
 // too), contexts, linear, pitched, managed and host memory, virtual memory
 // management, streams, events, stream-ordered allocation with its pools,

@@ -27,7 +27,7 @@ func TestFuzzServer(t *testing.T) {
 	clang := needs.Tool(t, "clang")
 	for name, sources := range map[string][]string{
 		"requests":   {"testdata/fuzz_requests.c", "shim/answer.c", "shim/json.c", "shim/text.c"},
-		"connection": {"testdata/fuzz_connection.c", "shim/connection.c", "-Wl,--wrap=recvmsg,--wrap=send,--wrap=close"},
+		"connection": {"testdata/fuzz_connection.c", "shim/connection.c", "shim/text.c", "-Wl,--wrap=recvmsg,--wrap=send,--wrap=close"},
 		"proc":       {"testdata/fuzz_proc.c"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -1,13 +1,17 @@
 /*
  * What every call does first and last:
  *
- *   forked? → state → hang → fault → lock → initialised? → context → lost? → capture → the call's own answer
+ *   to fail once? → forked? → state → hang → fault → lock → initialised? → context → lost? → capture → the call's own answer
  */
 #define _GNU_SOURCE
 #include "driver.h"
+#include "totals.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <time.h>
 
@@ -50,9 +54,28 @@ static CUresult suffer(struct call *call, struct device *device)
 	return fault ? (CUresult)fault->value : CUDA_SUCCESS;
 }
 
+static _Atomic unsigned long long calls;
+
+__attribute__((visibility("default"))) unsigned long long fake_calls(void)
+{
+	return calls;
+}
+
+/* VRAMSCOPE_FAKE_FAIL="N CODE": the Nth call of the process does nothing and returns CODE. */
+static CUresult fail_once(const char *name)
+{
+	unsigned long long failing, this = strncmp(name, "cu", 2) == 0 ? ++calls : 0;
+	int code;
+	const char *plan = getenv("VRAMSCOPE_FAKE_FAIL");
+	return plan && sscanf(plan, "%llu %d", &failing, &code) == 2 && failing == this ? (CUresult)code : CUDA_SUCCESS;
+}
+
 CUresult call_begin(struct call *call, const char *name, enum need need)
 {
 	*call = (struct call){ .name = name, .need = need };
+	CUresult failed = fail_once(name);
+	if (failed != CUDA_SUCCESS)
+		return failed;
 	int ready = initialised;
 	if ((ready && !*here) || (!ready && need & (INITIALISED | CURRENT)))
 		return CUDA_ERROR_NOT_INITIALIZED;

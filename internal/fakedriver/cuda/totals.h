@@ -15,4 +15,7 @@ struct fake_totals {
 /* 0: there is no such device. */
 int fake_totals(int device, struct fake_totals *totals);
 
+/* How many calls the process has made. */
+unsigned long long fake_calls(void);
+
 #endif

@@ -130,7 +130,7 @@ struct teardown context_ending(CUcontext handle)
 {
 	stats_lock(&contexts.lock);
 	uint16_t number = number_of(handle);
-	struct teardown teardown = { .context = number, .epoch = contexts.list[number].epoch };
+	struct teardown teardown = { .context = number, .epoch = contexts.list[number].epoch, .ends = 1 };
 	if (number)
 		end(&contexts.list[number]);
 	stats_unlock(&contexts.lock);
@@ -145,15 +145,13 @@ struct teardown primary_ending(CUdevice device, int all)
 		struct context *context = &contexts.list[i];
 		if (!context->primary || context->device != device || !context->alive)
 			continue;
-		if (!all && context->retained > 1) {
-			context->retained--;
-			continue;
-		}
-		teardown.retained = context->retained;
+		teardown.ends = all || context->retained <= 1;
+		teardown.released = teardown.ends ? context->retained : 1;
 		teardown.context = (uint16_t)i;
 		teardown.epoch = context->epoch;
-		context->retained = 0;
-		end(context);
+		context->retained -= teardown.released;
+		if (teardown.ends)
+			end(context);
 	}
 	stats_unlock(&contexts.lock);
 	return teardown;
@@ -178,12 +176,16 @@ void context_ended(struct teardown teardown, int succeeded)
 	struct context *context = &contexts.list[teardown.context];
 	if (!succeeded) {
 		stats_lock(&contexts.lock);
-		__atomic_store_n(&context->epoch, teardown.epoch, __ATOMIC_RELAXED);
-		__atomic_store_n(&context->alive, 1, __ATOMIC_RELAXED);
-		context->retained += teardown.retained;
+		if (teardown.ends) {
+			__atomic_store_n(&context->epoch, teardown.epoch, __ATOMIC_RELAXED);
+			__atomic_store_n(&context->alive, 1, __ATOMIC_RELAXED);
+		}
+		context->retained += teardown.released;
 		stats_unlock(&contexts.lock);
 		return;
 	}
+	if (!teardown.ends)
+		return;
 	uint8_t device = __atomic_load_n(&context->device, __ATOMIC_RELAXED);
 	ledger_drop(&process.ledger, is_of_the_past, &teardown);
 	captures_of_context_ended(teardown.context);

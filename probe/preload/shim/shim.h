@@ -54,8 +54,8 @@ void context_pop(void);
 /* Called before and after the real call. If it succeeded, the context's entries are dropped. */
 struct teardown {
 	uint16_t context, epoch; /* before the call */
-	uint32_t retained;
-	int primary;
+	uint32_t released;
+	int primary, ends;
 };
 struct teardown context_ending(CUcontext handle);
 struct teardown primary_ending(CUdevice device, int all);

@@ -5,8 +5,8 @@
 
 void linear(void)
 {
-	CUdeviceptr pointers[40], pitched, managed;
-	size_t pitch;
+	CUdeviceptr pointers[40], pitched = 0, managed = 0;
+	size_t pitch = 0;
 	for (int i = 0; i < 40; i++) {
 		use_device(i % 2);
 		pointers[i] = allocate((size_t)(i * i + 1) * 12345);
@@ -28,9 +28,9 @@ void linear(void)
 void pooled(void)
 {
 	CUmemPoolProps properties = { .allocType = CU_MEM_ALLOCATION_TYPE_PINNED, .location = { CU_MEM_LOCATION_TYPE_DEVICE, 0 } };
-	CUdeviceptr pointers[30];
-	CUmemoryPool pool, gone;
-	CUstream stream;
+	CUdeviceptr pointers[30] = { 0 };
+	CUmemoryPool pool = NULL, gone = NULL;
+	CUstream stream = NULL;
 	cuuint64_t all = UINT64_MAX;
 	show("stream", CU(cuStreamCreate)(&stream, 0));
 	show("pool", CU(cuMemPoolCreate)(&pool, &properties));
@@ -55,8 +55,8 @@ void pooled(void)
 void idle_pools(void)
 {
 	CUmemPoolProps properties = { .allocType = CU_MEM_ALLOCATION_TYPE_PINNED, .location = { CU_MEM_LOCATION_TYPE_DEVICE, 0 } };
-	CUdeviceptr pointers[64];
-	CUmemoryPool pools[2];
+	CUdeviceptr pointers[64] = { 0 };
+	CUmemoryPool pools[2] = { NULL };
 	cuuint64_t all = UINT64_MAX;
 	for (int i = 0; i < 2; i++) {
 		show("pool", CU(cuMemPoolCreate)(&pools[i], &properties));
@@ -75,9 +75,9 @@ void idle_pools(void)
 /* Captures a graph, and ends the capture or leaves it running. */
 void capturing(int leave)
 {
-	CUstream stream;
-	CUgraph graph;
-	CUdeviceptr pointer;
+	CUstream stream = NULL;
+	CUgraph graph = NULL;
+	CUdeviceptr pointer = 0;
 	show("stream", CU(cuStreamCreate)(&stream, 1));
 	show("begin", CU(cuStreamBeginCapture_v2)(stream, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL));
 	show("async", CU(cuMemAllocAsync)(&pointer, 9 * MIB, stream));
@@ -91,8 +91,8 @@ void capturing(int leave)
 void virtual_memory(void)
 {
 	CUmemAllocationProp properties = shared_allocation(1), host = properties;
-	CUmemGenericAllocationHandle handles[6], again, imported;
-	CUdeviceptr place;
+	CUmemGenericAllocationHandle handles[6] = { 0 }, again = 0, imported = 0;
+	CUdeviceptr place = 0;
 	int file = -1;
 	host.location.type = CU_MEM_LOCATION_TYPE_HOST;
 	show("reserve", CU(cuMemAddressReserve)(&place, 64 * MIB, 0, 0, 0));
@@ -118,7 +118,7 @@ void virtual_memory(void)
 
 void teardown(void)
 {
-	CUcontext own, popped;
+	CUcontext own = NULL, popped = NULL;
 	allocate(3 * MIB);
 	show("create", CU(cuCtxCreate_v2)(&own, 0, 1));
 	allocate(20 * MIB);

@@ -28,6 +28,7 @@ int main(int count, char **arguments)
 	find_calls(arguments[1]);
 	if (!play(arguments[2]))
 		return 2;
+	print_calls();
 	print_stats();
 	printf("ready\n");
 	while (read(0, &byte, 1) > 0) {
