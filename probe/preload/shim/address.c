@@ -200,14 +200,14 @@ static int complete(char *name, size_t size)
 			file_info(dirfd(list), entry->d_name, &info) && S_ISDIR(info.st_mode) &&
 			info.st_uid == geteuid() && !(info.st_mode & 077);
 		if (found)
-			snprintf(name, size, "%s", entry->d_name);
+			memcpy(name, entry->d_name, strlen(entry->d_name) + 1);
 	}
 	if (list)
 		closedir(list);
 	if (!found) {
 		snprintf(path, sizeof path, "/tmp/%.40sXXXXXX", name);
 		found = mkdtemp(path) != NULL;
-		snprintf(name, size, "%s", path + strlen("/tmp/"));
+		memcpy(name, path + strlen("/tmp/"), strlen(path + strlen("/tmp/")) + 1); /* 46 bytes at most, as size allows */
 	}
 	return found;
 }
