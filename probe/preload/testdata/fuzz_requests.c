@@ -54,7 +54,7 @@ static void check_fields(const char *line, size_t length)
 	for (size_t i = 0; i < sizeof request / sizeof *fields; i++) {
 		CHECK(!fields[i].at || (fields[i].at >= line && fields[i].at + fields[i].length <= line + length && fields[i].length));
 		for (size_t size = 1; size < sizeof content; size += 13)
-			CHECK(!json_string(fields[i], content, size) || (strlen(content) < size && utf8_valid(content, strlen(content))));
+			CHECK(!json_string(fields[i], content, size) || strlen(content) < size);
 		CHECK(!json_integer(fields[i], 1000, &value) || value <= 1000);
 		(void)json_bool(fields[i], &truth);
 		size_t at = 0, before = 0;
