@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Sends mutated requests to the probe.
 
-    fuzz.py [--seed N] [--dispatcher 10000000] [--socket 1000000]
+    fuzz.py [--seed N] [--dispatcher 10000000] [--socket 1000000] [--seconds 1800]
 
 Dispatcher: to the part of the probe that splits, reads and answers requests, in
 this process. Every answer must be one line of JSON that is no internal failure.
@@ -76,8 +76,8 @@ class NoSocket:
         return -1
 
 
-def dispatcher(chance, times):
-    """Returns how often each kind of answer came."""
+def dispatcher(chance, times, end):
+    """Returns how many requests were sent, and how often each kind of answer came."""
     sys.path[:0] = [AGENT, os.path.join(HERE, "fake")]
     with tempfile.TemporaryDirectory() as runtime:
         os.environ["XDG_RUNTIME_DIR"] = runtime
@@ -90,7 +90,7 @@ def dispatcher(chance, times):
         every, kinds = seeds(), {}
         connection = v._Connection(NoSocket)
         done = 0
-        while done < times:
+        while done < times and (done % 1000 or time.monotonic() < end):
             done += 1
             line = mutated(chance, every) + b"\n"
             connection.incoming += line
@@ -115,7 +115,7 @@ def dispatcher(chance, times):
                 kinds[kind] = kinds.get(kind, 0) + 1
         del held
         v._agent.stop()
-    return kinds
+    return done, kinds
 
 
 CHILD = """
@@ -195,7 +195,7 @@ def send(chance, sock, content):
             os.close(fd)
 
 
-def over_socket(chance, times):
+def over_socket(chance, times, end):
     every, sent = seeds(), 0
     with tempfile.TemporaryDirectory() as runtime:
         child, alone = Child(os.path.join(runtime), True), Child(runtime, False)
@@ -205,7 +205,7 @@ def over_socket(chance, times):
         Monitor(path).close()
         files = child.files()
         socks = []
-        while sent < times:
+        while sent < times and time.monotonic() < end:
             if len(socks) < chance.choice((1, 4, 20)):
                 sock = socket.socket(socket.AF_UNIX)
                 sock.connect(path)
@@ -246,17 +246,18 @@ def main():
     parser.add_argument("--seed", type=int, default=random.randrange(1 << 32))
     parser.add_argument("--dispatcher", type=int, default=0)
     parser.add_argument("--socket", type=int, default=0)
+    parser.add_argument("--seconds", type=float, default=1e9, help="end earlier, after this time each")
     options = parser.parse_args()
     print("seed", options.seed, flush=True)
     chance, began = random.Random(options.seed), time.monotonic()
     if options.socket:
-        print("socket: %d requests, while the program printed %d lines," % over_socket(chance, options.socket), end=" ")
+        print("socket: %d requests, while the program printed %d lines," % over_socket(chance, options.socket, began + options.seconds), end=" ")
         print("%.0f s" % (time.monotonic() - began), flush=True)
     began = time.monotonic()
     if options.dispatcher:
-        kinds = dispatcher(chance, options.dispatcher)
+        done, kinds = dispatcher(chance, options.dispatcher, began + options.seconds)
         print("dispatcher: %d requests, %.0f s, answers: %s"
-              % (options.dispatcher, time.monotonic() - began, ", ".join("%s %d" % kind for kind in sorted(kinds.items()))))
+              % (done, time.monotonic() - began, ", ".join("%s %d" % kind for kind in sorted(kinds.items()))))
 
 
 if __name__ == "__main__":

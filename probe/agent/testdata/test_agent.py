@@ -126,6 +126,7 @@ class Socket(Case):
             os.utime(os.path.join(directory, name), (1, 1))
         job = self.job("import torch; t = torch.empty(1)")
         job.socket()
+        until("the stale one to be removed", lambda: names[0] not in os.listdir(directory))
         self.assertEqual(sorted(n for n in os.listdir(directory) if n in names), names[1:])
 
     def test_a_second_probe_does_not_serve(self):
