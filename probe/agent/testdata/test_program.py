@@ -159,11 +159,14 @@ class Program(Case):
             with self.subTest(profiler):
                 job = self.quiet("import sys, threading", TORCH, "def refuse(*a):\n    if threading.get_ident() != main: raise RuntimeError('refused')",
                                  "main = threading.get_ident()")
-                self.serves(job)
-                job.do("threading.%s_all_threads(refuse)" % profiler)
                 monitor = self.monitor(job)
-                monitor.send(cmd="hello")
-                job.do("import time; time.sleep(0.5); threading.%s_all_threads(None)" % profiler)
+                self.assertTrue(monitor.ask("hello")["ok"])
+                job.do("threading.%s_all_threads(refuse)" % profiler)
+                try:
+                    self.assertIsNone(monitor.ask("hello"))
+                except ConnectionError:
+                    pass  # it has ended already
+                job.do("threading.%s_all_threads(None)" % profiler)
                 self.ends(job)
 
 
