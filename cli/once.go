@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -119,6 +120,11 @@ func (p *program) observe(ctx context.Context, src *sources, s *config.Settings,
 	defer end()
 	if watch == 0 {
 		snap := sampling.Tick(p.now())
+		if slices.ContainsFunc(snap.Rows, func(p snapshot.Process) bool { return p.Rejection() != "" }) {
+			// The driver's next reading tells a process that grew meanwhile from
+			// a probe that lies.
+			snap = sampling.Tick(p.now())
+		}
 		return snap, p.unusable(snap, src, s)
 	}
 	finished := make(chan error, 1)

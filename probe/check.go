@@ -224,8 +224,8 @@ func (a *Allocator) checkLargest() error {
 	return nil
 }
 
-// checkParts checks that no part exceeds reserved, and that the parts sum to
-// reserved if the allocator reports them all.
+// checkParts checks that neither a part nor their sum exceeds reserved, and that
+// the sum is reserved if the allocator reports them all.
 func (a *Allocator) checkParts() error {
 	if a.ReservedBytes != nil && !plausible(*a.ReservedBytes) {
 		return fmt.Errorf("reserved_bytes is %d", *a.ReservedBytes)
@@ -245,10 +245,18 @@ func (a *Allocator) checkParts() error {
 			return fmt.Errorf("%s is %d, more than reserved_bytes, %d", part.name, *part.bytes, *a.ReservedBytes)
 		}
 	}
-	if a.ReservedBytes != nil && a.AllocatedBytes != nil && a.CachedBytes != nil && a.FragmentedBytes != nil {
-		if sum := *a.AllocatedBytes + *a.CachedBytes + *a.FragmentedBytes; sum != *a.ReservedBytes {
-			return fmt.Errorf("allocated, cached and fragmented sum to %d, reserved_bytes is %d", sum, *a.ReservedBytes)
+	if a.ReservedBytes == nil {
+		return nil
+	}
+	var sum quantity.Bytes
+	all := true
+	for _, part := range [...]*quantity.Bytes{a.AllocatedBytes, a.CachedBytes, a.FragmentedBytes} {
+		if all = all && part != nil; part != nil {
+			sum += *part
 		}
+	}
+	if sum > *a.ReservedBytes || all && sum < *a.ReservedBytes {
+		return fmt.Errorf("allocated, cached and fragmented sum to %d, reserved_bytes is %d", sum, *a.ReservedBytes)
 	}
 	return nil
 }

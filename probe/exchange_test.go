@@ -122,6 +122,7 @@ func TestImpossibleAnswerIsRefused(t *testing.T) {
 		{"more than any GPU has", oneAllocator(`"kind":"raw","reserved_bytes":1125899906842625`), "reserved_bytes is 1125899906842625"},
 		{"a part larger than the whole", oneAllocator(`"kind":"raw","reserved_bytes":5,"allocated_bytes":6`), "allocated_bytes is 6"},
 		{"parts that do not add up", oneAllocator(`"kind":"raw","reserved_bytes":9,"allocated_bytes":5,"cached_bytes":3,"fragmented_bytes":0`), "sum to 8"},
+		{"two parts that exceed reserved", oneAllocator(`"kind":"raw","reserved_bytes":9,"allocated_bytes":5,"cached_bytes":5`), "sum to 10"},
 		{"a negative count", oneAllocator(`"kind":"raw","out_of_memory_count":-3`), "out_of_memory_count is -3"},
 		{"a negative number of blocks", oneAllocator(`"kind":"raw","blocks":-1`), "blocks is -1"},
 		{"a peak of an EiB", oneAllocator(`"kind":"raw","peak_reserved_bytes":1152921504606846976`), "a peak is 1152921504606846976"},

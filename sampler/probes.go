@@ -152,13 +152,17 @@ func (s *Sampler) sumParts(p *snapshot.Process, limit quantity.Bytes, at time.Ti
 		p.Fragmented = quantity.Sum(p.Fragmented, al.Fragmented)
 		p.Returnable = quantity.Sum(p.Returnable, al.Returnable)
 	}
+	held, known := reserved.Value()
 	if returnable, ok := p.Returnable.Value(); ok {
-		p.Returnable = quantity.From(min(returnable, p.Cached.Or(returnable), limit), quantity.Computed)
+		cached := p.Cached.Or(returnable)
+		if known {
+			cached = min(cached, max(held-p.Allocated.Or(0)-p.Fragmented.Or(0), 0))
+		}
+		p.Returnable = quantity.From(min(returnable, cached, limit), quantity.Computed)
 	}
 	if !p.FragmentedKnown() {
 		p.Fragmented = snapshot.Bytes{} // some allocator does not know its part
 	}
-	held, known := reserved.Value()
 	if !known {
 		return
 	}

@@ -126,6 +126,7 @@ func TestSkewedReportsAreShown(t *testing.T) {
 	for name, steps := range map[string][]step{
 		"grows, the driver shows it first":   {{4 * gib, 3 * gib, early, 3 * gib}, {9 * gib, 4 * gib, early, 4 * gib}, {14 * gib, 9 * gib, early, 9 * gib}},
 		"grows, the probe shows it first":    {{4 * gib, 3 * gib, late, 3 * gib}, {9 * gib, 13 * gib, late, 3 * gib}, {14 * gib, 18 * gib, late, 13 * gib}, {19 * gib, 18 * gib, late, 18 * gib}},
+		"grows from its first report on":     {{4 * gib, 9 * gib, late, unknown}, {10 * gib, 15 * gib, late, 9 * gib}, {16 * gib, 15 * gib, late, 15 * gib}},
 		"shrinks, the driver shows it first": {{14 * gib, 13 * gib, early, 13 * gib}, {4 * gib, 13 * gib, early, 13 * gib}, {4 * gib, 3 * gib, early, 3 * gib}},
 		"shrinks, the probe shows it first":  {{14 * gib, 13 * gib, late, 13 * gib}, {14 * gib, 3 * gib, late, 3 * gib}, {4 * gib, 3 * gib, late, 3 * gib}},
 		"up and down":                        {{14 * gib, 13 * gib, early, 13 * gib}, {4 * gib, 13 * gib, early, 13 * gib}, {14 * gib, 3 * gib, early, 3 * gib}, {4 * gib, 13 * gib, early, 13 * gib}},
