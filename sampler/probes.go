@@ -146,7 +146,11 @@ func (s *Sampler) sumParts(p *snapshot.Process, limit quantity.Bytes, at time.Ti
 	var reserved snapshot.Bytes
 	for i := range p.Allocators {
 		al := &p.Allocators[i]
-		reserved = quantity.Sum(reserved, al.Reserved)
+		own := al.Reserved
+		if !own.Known() { // it is at least its parts
+			own = quantity.Sum(al.Allocated, al.Cached, al.Fragmented)
+		}
+		reserved = quantity.Sum(reserved, own)
 		p.Allocated = quantity.Sum(p.Allocated, al.Allocated)
 		p.Cached = quantity.Sum(p.Cached, al.Cached)
 		p.Fragmented = quantity.Sum(p.Fragmented, al.Fragmented)
