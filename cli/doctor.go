@@ -63,7 +63,11 @@ func (p *program) report(src *sources, s *config.Settings, snap *snapshot.Snapsh
 		Terminal: isTerminal(p.stdout), Screen: p.hasScreen(), Output: p.stdout, Getenv: p.getenv,
 	}
 	box.Driver, box.Devices = src.driver.opened()
-	_, box.CacheErr = launch.Cache(p.getenv, func(cache string) (string, error) { return cache, preload.Usable(cache) })
+	cache, err := launch.Cache(p.getenv)
+	if err == nil {
+		err = preload.Usable(cache)
+	}
+	box.CacheErr = err
 	if src.library != nil {
 		box.Missing = src.library.Capabilities()
 	}

@@ -146,7 +146,11 @@ func (p *program) noGlobalFlags(command string, taken ...string) error {
 
 // installProbe puts a probe's files where this user's programs find them.
 func (p *program) installProbe(install func(cache string) (string, error)) (string, error) {
-	path, err := launch.Cache(p.getenv, install)
+	cache, err := launch.Cache(p.getenv)
+	path := ""
+	if err == nil {
+		path, err = install(cache)
+	}
 	if err == nil {
 		return path, nil
 	}
@@ -160,7 +164,7 @@ func (p *program) installProbe(install func(cache string) (string, error)) (stri
 // withProbes is the command's environment. Where a probe's files can be put nowhere,
 // the command is started without it.
 func (p *program) withProbes(c launch.Command, preloading launch.Preloading, verbose bool) []string {
-	directory, err := launch.Cache(p.getenv, launch.InstallAgent)
+	directory, err := p.installProbe(launch.InstallAgent)
 	if err != nil {
 		p.warn("no probe: %v; XDG_CACHE_HOME=DIR puts its files into another directory", err)
 		return os.Environ()
@@ -174,7 +178,7 @@ func (p *program) withProbes(c launch.Command, preloading launch.Preloading, ver
 	yes, why := preloading.Decide(&c)
 	library := ""
 	if yes {
-		if library, err = launch.Cache(p.getenv, preload.Install); err != nil {
+		if library, err = p.installProbe(preload.Install); err != nil {
 			yes, why = false, err.Error()
 		}
 	}

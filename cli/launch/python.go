@@ -1,9 +1,7 @@
 package launch
 
 import (
-	"cmp"
 	"fmt"
-	"iter"
 	"path/filepath"
 	"strings"
 
@@ -11,29 +9,13 @@ import (
 	"vramscope/probe/agent"
 )
 
-// Caches are the directories below which the probes' files can be kept, the best first.
-func Caches(getenv func(string) string) iter.Seq[string] {
-	return func(yield func(string) bool) {
-		for base := range install.Bases(getenv, "XDG_CACHE_HOME", ".cache") {
-			if !yield(filepath.Join(base, "vramscope")) {
-				return
-			}
-		}
+// Cache is the directory below which the probes' files are kept.
+func Cache(getenv func(string) string) (string, error) {
+	base, err := install.Own(install.Bases(getenv, "XDG_CACHE_HOME", ".cache"))
+	if err != nil {
+		return "", err
 	}
-}
-
-// Cache is the first of them in which put succeeds, by what that returns; else the
-// first one's error.
-func Cache(getenv func(string) string, put func(cache string) (string, error)) (string, error) {
-	var failed error
-	for cache := range Caches(getenv) {
-		path, err := put(cache)
-		if err == nil {
-			return path, nil
-		}
-		failed = cmp.Or(failed, err)
-	}
-	return "", cmp.Or(failed, install.ErrNoHome)
+	return filepath.Join(base, "vramscope"), nil
 }
 
 // InstallAgent puts the Python probe below the cache. It returns PYTHONPATH's directory.

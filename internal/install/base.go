@@ -38,15 +38,16 @@ func Bases(getenv func(string) string, variable, below string) iter.Seq[string] 
 // ErrNoHome says that nothing names a directory of this user.
 var ErrNoHome = errors.New("HOME is not set, and the password database names no home directory")
 
-// Own is the first of the bases in which this user, and not another one, would make
-// files; else the first. Under sudo -E root leaves no files in the user's home.
+// Own is the first of the bases in which files would not be made in another user's
+// directory (root's is nobody's); else the first. Under sudo -E root leaves no files
+// in the user's home.
 func Own(bases iter.Seq[string]) (string, error) {
 	first := ""
 	for base := range bases {
 		if first == "" {
 			first = base
 		}
-		if owner, err := owner(existing(base)); err == nil && owner == uint32(os.Geteuid()) {
+		if owner, err := owner(existing(base)); err == nil && (owner == uint32(os.Geteuid()) || owner == 0) {
 			return base, nil
 		}
 	}

@@ -19,7 +19,7 @@ func TestOwnIsNotAnotherUsers(t *testing.T) {
 	if os.Geteuid() == 0 {
 		err = os.Chown(theirs, 12345, 12345)
 	} else {
-		theirs = "/" // root's
+		t.Skip("only root can make another user's directory")
 	}
 	if err != nil {
 		t.Fatal(err)
