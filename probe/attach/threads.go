@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 
 	"vramscope/internal/process"
 )
@@ -23,6 +24,7 @@ type thread struct {
 	stack   uint64 // stack pointer
 	inside  bool   // perhaps inside a signal handler
 	small   bool   // its stack has too little space left
+	loses   bool   // a call in it would take a signal's handler from the program
 }
 
 // readThreads reads /proc/PID/task of a stopped process. It returns at the first
@@ -55,6 +57,7 @@ func readThreads(dir string, python *python, own *status) ([]thread, error) {
 		t.id = id
 		// The kernel blocks a signal while its handler runs.
 		t.inside = s.blocked&s.caught != 0
+		t.loses = s.losesHandler()
 		if i > 0 { // the first thread's stack grows
 			if stacks == nil {
 				maps, err := readProc(context.Background(), mapsSize, dir, "maps")
@@ -71,6 +74,15 @@ func readThreads(dir string, python *python, own *status) ([]thread, error) {
 		}
 	}
 	return all, nil
+}
+
+// losesHandler reports whether the return from a function that gdb calls in the
+// thread would reset a handler of the program: it is a fault, and where a thread
+// blocks the fault's signal the kernel unblocks it and forgets the handler.
+// Source: force_sig_info_to_task in kernel/signal.c of Linux
+func (s *status) losesHandler() bool {
+	const faults = 1<<(syscall.SIGSEGV-1) | 1<<(syscall.SIGTRAP-1)
+	return s.blocked&s.caught&faults != 0
 }
 
 // parseSyscall parses "7 0x7ff… 0x1 … SP PC", or "-1 SP PC" outside a system call.
@@ -118,7 +130,7 @@ func choose(threads []thread, python *python) (thread, bool) {
 		func(t *thread) bool { return t.call < 0 && !t.inside && t.in(python.text) },
 	} {
 		for i := range threads {
-			if !threads[i].small && fits(&threads[i]) {
+			if !threads[i].small && !threads[i].loses && fits(&threads[i]) {
 				return threads[i], true
 			}
 		}
@@ -189,6 +201,9 @@ var waiting = map[string]*calls{
 
 // String describes the thread in the error when no thread is usable.
 func (t *thread) String() string {
+	if t.loses {
+		return fmt.Sprintf("thread %d blocks a fault's signal that the program handles", t.id)
+	}
 	if t.call < 0 {
 		return fmt.Sprintf("thread %d computes at %#x", t.id, t.counter)
 	}

@@ -24,6 +24,21 @@ func TestParseSyscall(t *testing.T) {
 	}
 }
 
+// TestCallsLoseHandlers: of a signal that the thread blocks.
+func TestCallsLoseHandlers(t *testing.T) {
+	const segv, usr1 = 1 << 10, 1 << 9
+	for want, states := range map[bool][]status{
+		true:  {{blocked: segv, caught: segv}, {blocked: ^uint64(0), caught: 1 << 4}},
+		false: {{}, {caught: segv}, {blocked: ^uint64(0), caught: usr1}, {blocked: usr1, caught: segv}},
+	} {
+		for _, s := range states {
+			if got := s.losesHandler(); got != want {
+				t.Errorf("blocked %x, caught %x: %v", s.blocked, s.caught, got)
+			}
+		}
+	}
+}
+
 func TestChooseThread(t *testing.T) {
 	numbers := waiting[runtime.GOARCH]
 	if numbers == nil {
@@ -37,6 +52,8 @@ func TestChooseThread(t *testing.T) {
 	reading := func(id int, counter uint64) thread { return thread{id: id, call: numbers.others[0], counter: counter} }
 	masked, cramped := reading(1, 0x7fff), reading(1, 0x7fff)
 	masked.inside, cramped.small = true, true
+	losing := masked
+	losing.loses = true
 	computing := func(id int, counter uint64) thread { return thread{id: id, call: -1, counter: counter} }
 	for name, c := range map[string]struct {
 		threads []thread
@@ -52,6 +69,7 @@ func TestChooseThread(t *testing.T) {
 		"waiting before computing": {[]thread{computing(1, 0x1800), reading(2, 0x7123)}, 2},
 		"unmasked before masked":   {[]thread{masked, reading(2, 0x7123)}, 2},
 		"masked if no other":       {[]thread{masked, computing(2, 0x1800)}, 1},
+		"loses a handler":          {[]thread{losing, computing(2, 0x2000)}, 0},
 		"of another runtime":       {[]thread{reading(1, 0x8000), reading(2, 0x1800)}, 0},
 		"on a small stack":         {[]thread{cramped}, 0},
 		"small stack and large":    {[]thread{cramped, reading(2, 0x7123)}, 2},
