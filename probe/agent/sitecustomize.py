@@ -31,8 +31,20 @@ def _load():
         raise
 
 
+def _is_first():
+    """Whether this is the process's first interpreter. Others may end before the process, and
+    Python aborts where one still has a thread."""
+    import _signal
+
+    try:
+        _signal.set_wakeup_fd(-1)  # which it is at the start; other interpreters may not set it
+    except ValueError:
+        return False
+    return True
+
+
 try:
-    if "vramscope_probe" not in sys.modules:
+    if "vramscope_probe" not in sys.modules and _is_first():
         _load()
 except Exception:
     pass  # no failure of the probe reaches the program

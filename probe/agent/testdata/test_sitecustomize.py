@@ -65,6 +65,16 @@ sys.settrace(None)
         self.assertIn("<vramscope_probe>", seen)
         self.assertEqual([name for name in seen if name.startswith(AGENT) and "/testdata/" not in name], [])
 
+    @unittest.skipIf(sys.version_info >= (3, 12), "ctypes is in the first interpreter only")
+    def test_sub_interpreters_have_no_probe(self):
+        job = self.job("import _xxsubinterpreters as interpreters; own = interpreters.create()")
+        job.do("interpreters.run_string(own, 'import torch')")
+        job.do("interpreters.run_string(own, 'import sys; assert \"vramscope_probe\" not in sys.modules')")
+        job.do("interpreters.destroy(own)")
+        self.assertTrue(job.do("own not in interpreters.list_all()"))
+        self.assertEqual(job.end(), 0)
+        self.assertEqual(job.errors(), "")
+
     def test_no_other_sitecustomize(self):
         job = self.job("import sitecustomize, sys")
         self.assertEqual(job.errors(), "")
