@@ -1,0 +1,10 @@
+"""All signals that matter are blocked: SIGSEGV and SIGTRAP a debugger unblocks (docs/attach.md)."""
+
+import signal
+
+import zoo
+
+signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals() - {signal.SIGSEGV, signal.SIGTRAP})
+zoo.meet()
+print(len(signal.pthread_sigmask(signal.SIG_BLOCK, [])))
+zoo.end()

@@ -1,0 +1,4 @@
+import zoo
+
+zoo.busy(zoo.work)
+zoo.end()

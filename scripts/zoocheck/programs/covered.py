@@ -1,0 +1,9 @@
+import zoo
+
+
+def never():
+    print("never")
+
+
+zoo.busy(zoo.work)
+zoo.end()

@@ -1,0 +1,18 @@
+"""Opens so many descriptors, or all that it may (0)."""
+
+import os
+import sys
+
+import zoo
+
+zoo.use()
+count, held = int(sys.argv[1]), []
+try:
+    while not count or len(held) < count:
+        held.append(os.open("/dev/null", os.O_RDONLY))
+except OSError as error:
+    print(error.strerror)
+zoo.meet()
+for fd in held:
+    os.close(fd)
+zoo.end()

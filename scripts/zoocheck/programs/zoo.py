@@ -1,0 +1,68 @@
+"""How a program of the zoo uses a GPU and meets the runner."""
+
+import os
+import time
+
+MIB = 1 << 20
+LIVE, CACHED = 3 * 64 * MIB, 6 * 64 * MIB
+_held = []
+
+
+def use():
+    """Uses a GPU: LIVE stay allocated, CACHED are what a flush frees."""
+    import torch
+
+    _held[:] = [torch.empty(64 * MIB) for _ in range(9)]
+    del _held[3:]
+
+
+def intact():
+    """Whether what stays allocated is what use() allocated."""
+    import torch
+
+    return torch.cuda.memory_stats(0)["allocated_bytes.all.current"] == LIVE
+
+
+def _place(number):
+    return os.path.join(os.environ["ZOO_MEET"], "%d.%d" % (os.getpid(), number))
+
+
+def ready(number=0):
+    """Tells the runner that this process is ready, for the number-th time. It needs no descriptor."""
+    os.mkdir(_place(number))
+
+
+def going(number=0):
+    """Whether the runner is done with this process."""
+    return os.path.exists(_place(number) + ".go")
+
+
+def meet(number=0, sleep=time.sleep):
+    """Uses a GPU and waits until the runner is done."""
+    if not _held:
+        use()
+    ready(number)
+    while not going(number):
+        sleep(0.01)
+
+
+def busy(step, number=0):
+    """Uses a GPU and takes steps, one at least, until the runner is done."""
+    if not _held:
+        use()
+    ready(number)
+    while True:
+        step()
+        if going(number):
+            return
+
+
+def work(n=200):
+    """Uses the heap, and checks its own result."""
+    table = {i: [str(i)] * (i % 7) for i in range(n)}
+    assert sum(len(v) for v in table.values()) == sum(i % 7 for i in range(n))
+
+
+def end():
+    """The last line of most programs."""
+    print("intact" if intact() else "broken", flush=True)

@@ -1,0 +1,93 @@
+//go:build linux && cgo
+
+package zoocheck
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"vramscope/internal/fakedriver"
+	"vramscope/internal/needs"
+)
+
+// zoo runs scripts/zoo with the python3 of the PATH, and returns its output and exit code.
+func zoo(t *testing.T, environ []string, vramscope string, arguments ...string) (string, int) {
+	t.Helper()
+	version, err := exec.Command("python3", "-c", "import sys; print('%d.%d.%d' % sys.version_info[:3])").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	state := filepath.Join(t.TempDir(), "state")
+	fakedriver.Box(1, 0).MustWrite(t, state)
+	cmd := exec.Command("python3", append([]string{"../zoo", vramscope, "--pythons", strings.TrimSpace(string(version))}, arguments...)...)
+	cmd.Env = append(append(os.Environ(), environ...), fakedriver.Environment(fakedriver.Build(t, fakedriver.Current), state)...)
+	out, err := cmd.CombinedOutput()
+	if cmd.ProcessState == nil {
+		t.Fatal(err)
+	}
+	return string(out), cmd.ProcessState.ExitCode()
+}
+
+func buildVramscope(t *testing.T) string {
+	t.Helper()
+	needs.Tool(t, "python3")
+	needs.Tool(t, "go")
+	binary := filepath.Join(t.TempDir(), "vramscope")
+	if out, err := exec.Command("go", "build", "-o", binary, "vramscope").CombinedOutput(); err != nil {
+		t.Fatalf("go build: %v\n%s", err, out)
+	}
+	return binary
+}
+
+// TestZoo tries the quickest of the programs that found something. All of them are
+// for .ci/run --full.
+func TestZoo(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
+	binary := buildVramscope(t)
+	ways := "run,attach"
+	if _, err := exec.LookPath("gdb"); err != nil {
+		ways = "run"
+	}
+	out, exit := zoo(t, nil, binary, "--ways", ways, "--only",
+		"^(-X dev -W error|exec chain|stdin closed|faulthandler, a thread blocks all signals|flag -I)$")
+	if strings.Contains(out, "Operation not permitted") || strings.Contains(out, "this gdb cannot write registers") {
+		t.Skipf("no process can be traced on this machine:\n%s", out)
+	}
+	if exit != 0 {
+		t.Errorf("exit code %d\n%s", exit, out)
+	}
+}
+
+// TestZooSeesHarm runs it with a vramscope that does harm, each time of another kind.
+func TestZooSeesHarm(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
+	binary := buildVramscope(t)
+	harmful, err := filepath.Abs("testdata/harmful")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for harm, want := range map[string]string{
+		"speaks":  "run: stderr +harm",
+		"fails":   "run: exit code 3, alone 0",
+		"file":    "run: left behind: work/harm",
+		"umask":   "run: seen in /proc +Umask: 0077",
+		"process": "run: does not end: ",
+		"nothing": "run: there is no probe",
+		"lies":    "bytes freed by the probe",
+	} {
+		t.Run(harm, func(t *testing.T) {
+			t.Parallel() // mostly it waits
+			environ := []string{"ZOO_VRAMSCOPE=" + binary, "ZOO_HARM=" + harm}
+			if out, exit := zoo(t, environ, harmful, "--ways", "run", "--only", "^job$"); exit != 1 || !strings.Contains(out, want) {
+				t.Errorf("exit code %d, and not %q in\n%s", exit, want, out)
+			}
+		})
+	}
+}
