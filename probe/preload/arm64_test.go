@@ -15,9 +15,6 @@ import (
 	"vramscope/internal/needs"
 )
 
-// crossRoot is where Debian's libc6-arm64-cross puts its libraries.
-const crossRoot = "/usr/aarch64-linux-gnu"
-
 // TestMatrixOnArm64 runs a part of the matrix in an emulator, which shows neither
 // the cost of calls nor races.
 func TestMatrixOnArm64(t *testing.T) {

@@ -9,6 +9,9 @@ import (
 	"vramscope/internal/needs"
 )
 
+// crossRoot is where Debian's libc6-arm64-cross puts its libraries.
+const crossRoot = "/usr/aarch64-linux-gnu"
+
 // TestLibrariesNeedOldLibc: every process below vramscope run loads the library, so
 // it needs libc.so.6 alone, and only names that glibc has had since 2.17.
 func TestLibrariesNeedOldLibc(t *testing.T) {
