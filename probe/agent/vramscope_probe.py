@@ -177,6 +177,28 @@ def _candidates(module, name):
         _log_failure("looking for %s.%s" % (module, name))
 
 
+# What the probe imports besides modules that are always there.
+_LIBRARY = ("ctypes", "fcntl", "json", "pickle", "select", "_socket", "stat", "struct")
+
+
+def _refuse_shadowed():
+    """Raises where an import would run a file of the program in place of the
+    standard library's, or hide that file from the program: its json.py, say."""
+    library = os.path.dirname(os.__file__)
+    ahead = sys.path[: sys.path.index(library)] if library in sys.path else []
+    ahead = tuple(os.path.join(os.path.abspath(path), "") for path in ahead)
+    for name in _LIBRARY:
+        if name in sys.modules:
+            spec = getattr(sys.modules[name], "__spec__", None)
+        elif name in sys.builtin_module_names:
+            continue
+        else:
+            spec = sys.modules["_frozen_importlib_external"].PathFinder.find_spec(name)
+        origin = getattr(spec, "origin", None) or ""
+        if origin.startswith(ahead) and not origin.startswith(os.path.join(library, "")):
+            raise RuntimeError("the program has a module of its own by the name of %s, which the probe needs: %s" % (name, origin))
+
+
 _start_new_thread = _original("_thread", "start_new_thread")
 _allocate_lock = _original("_thread", "allocate_lock")
 _get_ident = _original("_thread", "get_ident")
@@ -376,6 +398,7 @@ class _Agent:
         global _poll
         _refuse_filters()
         with _imports:
+            _refuse_shadowed()
             # Imported here, on the program's thread, for the probe's thread: under
             # gevent and eventlet it must not wait for the locks of modules.
             import _signal

@@ -37,6 +37,7 @@ class _Agent:
         global _poll
         _refuse_filters()
         with _imports:
+            _refuse_shadowed()
             # Imported here, on the program's thread, for the probe's thread: under
             # gevent and eventlet it must not wait for the locks of modules.
             import _signal

@@ -53,6 +53,20 @@ class Program(Case):
         self.assertIsNone(job.do("[f.close() for f in files + list(pair)] and None"))
         self.ends(job)
 
+    def test_it_has_modules_by_the_names_of_the_standard_librarys(self):
+        # The probe runs none of them, and none of the library's takes their place.
+        for name in ("json", "select"):
+            with open(os.path.join(self.directory, name + ".py"), "w") as file:
+                file.write("import sys; sys.stderr.write('run')\nown = 7\n")
+            job = self.quiet(QUICK, path=[self.directory])
+            reason = job.do("v._start(at_once=True)")
+            self.assertIn("a module of its own by the name of %s" % name, reason)
+            self.assertEqual(job.sockets(), [])
+            self.assertEqual(job.do("import %s as module; module.own" % name), 7)
+            self.assertEqual(job.end(), 0)
+            self.assertEqual(job.errors(), "run")
+            os.remove(os.path.join(self.directory, name + ".py"))
+
     EXHAUST = ("import os\ndef exhaust():\n    held = []\n    try:\n        while True: held.append(os.dup(0))\n"
                "    except OSError: return held\nimport resource; resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64))")
 
