@@ -211,7 +211,7 @@ func TestFileDescriptorsAreCounted(t *testing.T) {
 // TestPayloadReports its failure without file descriptors, and without a thread.
 func TestPayloadReports(t *testing.T) {
 	const exhaust = "import resource; resource.setrlimit(resource.RLIMIT_NOFILE, (3, 3))\n"
-	const threadless = "import _thread\ndef fail(*_): raise RuntimeError(\"can't start new thread\")\n_thread.start_new_thread = fail\n"
+	const threadless = "import _thread\n_thread.stack_size(1 << 47)\n" // more than there are addresses
 	// As gevent does, with which a greenlet would be started.
 	const green = "import _thread, sys, types\noriginal = _thread.start_new_thread\ndef hub(*_): raise SystemExit(1)\n_thread.start_new_thread = hub\n" +
 		"sys.modules['gevent.monkey'] = types.SimpleNamespace(get_original=lambda module, name: {'_thread.start_new_thread': original}[module + '.' + name])\n" +

@@ -68,24 +68,16 @@ def report(reason):
 
 
 def start():
-    probe = type(sys)("vramscope_probe")
-    probe.__file__ = "<vramscope_probe>"
-    probe._started_by = "attach"
-    probe._loaded_in = posix.getpid()
-    there = sys.modules.setdefault("vramscope_probe", probe)  # atomic: one probe per process
-    if getattr(there, "_loaded_in", 0) not in (0, probe._loaded_in) and not hasattr(there, "_start"):
-        # The process was forked while its parent loaded the probe.
-        there = sys.modules["vramscope_probe"] = probe
-    if there is not probe:
-        if not hasattr(there, "_start"):
-            return "another probe is being started in it; try again"
-        return there._start(at_once=True, started_by="attach")
-    try:
+    there = sys.modules.get("vramscope_probe")
+    if not there:
+        probe = type(sys)("vramscope_probe")
+        probe.__file__ = "<vramscope_probe>"
+        probe._started_by = "attach"
         exec(compile(source, "<vramscope_probe>", "exec"), probe.__dict__)
-    except BaseException:
-        del sys.modules["vramscope_probe"]
-        raise
-    return probe._start(at_once=True, started_by="attach")
+        there = sys.modules.setdefault("vramscope_probe", probe)  # atomic: one probe per process
+    if not hasattr(there, "_start"):
+        return "another probe is being started in it; try again"
+    return there._start(at_once=True, started_by="attach")
 
 
 begin()

@@ -54,6 +54,16 @@ func TestPayloadInHostilePath(t *testing.T) {
 	if !p.begun() || p.failure() != "another probe is being started in it; try again" {
 		t.Errorf("begun %v, failure %q", p.begun(), p.failure())
 	}
+	// A thread of the program that imports the module meanwhile finds all of it or nothing.
+	if err := os.WriteFile(filepath.Join(p.directory, claimName), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	const watch = "import atexit, builtins, sys\nseen, original = [], exec\n" +
+		"def watch(*arguments):\n seen.append('vramscope_probe' in sys.modules)\n original(*arguments)\n" +
+		"builtins.exec = watch\natexit.register(lambda: print(seen[:2], 'vramscope_probe' in sys.modules))"
+	if out := run(watch); !strings.HasSuffix(out, "[False, False] True\n") {
+		t.Errorf("the program sees %s", out)
+	}
 	// After remove nothing happens.
 	p.remove()
 	if out := run("pass"); out != "<built-in function open> []\n" {

@@ -9,6 +9,7 @@ class _Agent:
         self.serving = False
         self.at_once = False  # serve even if no GPU is in use
         self.stopping = False
+        self.filtered = False  # a seccomp filter has come
         self.commands = None
         self.start_time = None
         self.status = None  # of the thread; None until it has a descriptor for it
@@ -135,7 +136,6 @@ class _Agent:
             raise
 
     def _run_task(self, ended, work, arguments):
-        filtered = False
         try:
             work(*arguments)
         except BaseException:
@@ -144,32 +144,35 @@ class _Agent:
             self.status.check()
             self.wake()
         except _Filtered:
-            filtered = True
+            self.filtered = True
         except BaseException:
             pass  # the probe's thread has ended, or will notice that too
         self._tasks.remove(ended)
+        self._end(ended)
+
+    def _end(self, ended):
+        """Ends this thread, or stops it for good: its end would make system calls."""
         ended.release()
-        if filtered:
-            _park()
+        if self.filtered:
+            lock = _allocate_lock()
+            lock.acquire()
+            lock.acquire()
 
     # -- The thread
 
     def _run(self):
-        filtered = False
         try:
             _name_thread()
             self._live()
         except _Filtered:
-            filtered = True
+            self.filtered = True
         except BaseException:
             _log_failure("serving")
         try:
-            self._close(remove=not filtered)
+            self._close(remove=not self.filtered)
         except BaseException:
             _log_failure("closing")
-        self._ended.release()
-        if filtered:
-            _park()
+        self._end(self._ended)
 
     def _live(self):
         """Waits until a library uses a GPU, then serves until the program exits."""
@@ -227,10 +230,3 @@ class _Agent:
                 return
         self.serving = True
         server.serve()
-
-
-def _park():
-    """Stops this thread for good. It does not end: a thread's end makes system calls."""
-    lock = _allocate_lock()
-    lock.acquire()
-    lock.acquire()

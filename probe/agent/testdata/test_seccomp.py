@@ -75,8 +75,10 @@ if when == "busy":
     wait("serve")
     entered.acquire()
     kill(tsync, numbers)
-    leave.release()
 print("filtered", flush=True)
+if when == "busy":
+    wait("leave")
+    leave.release()
 wait("end")
 gc.collect()
 print("ends", flush=True)
@@ -248,16 +250,26 @@ class Seccomp(Case):
 
     def test_during_a_flush(self):
         for tsync in self.both():
-            process = self.program("busy", tsync)
-            monitor = Monitor(until("the probe", self.socket)[0])
-            self.addCleanup(monitor.close)
-            self.assertTrue(monitor.ask("hello")["ok"])
-            self.say(process, "serve")
-            monitor.send(cmd="flush", level="selective")
-            self.assertEqual(process.stdout.readline(), "filtered\n")
-            if not tsync:
-                self.assertTrue(monitor.receive()["ok"])
-            self.ends(process)
+            for noticed in (False, True):  # by the probe's other thread, before the flush ends
+                with self.subTest(noticed=noticed):
+                    process = self.program("busy", tsync)
+                    path = until("the probe", self.socket)[0]
+                    monitor, other = Monitor(path), Monitor(path)
+                    self.addCleanup(monitor.close)
+                    self.addCleanup(other.close)
+                    self.assertTrue(monitor.ask("hello")["ok"])
+                    self.say(process, "serve")
+                    monitor.send(cmd="flush", level="selective")
+                    self.assertEqual(process.stdout.readline(), "filtered\n")
+                    if noticed:
+                        self.assertEqual(self.answers(other), not tsync)
+                    self.say(process, "leave")
+                    if not tsync:
+                        self.assertTrue(monitor.receive()["ok"])
+                    elif noticed:
+                        until("the flush to end", lambda: self.waits(process))
+                    self.ends(process)
+                    os.rename(self.runtime, self.runtime + str(noticed))
 
     def test_the_next_check(self):
         # Idle, it finds the filter by itself.
