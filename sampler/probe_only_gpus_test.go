@@ -170,7 +170,7 @@ func TestPartsOfAGPUDoNotExceedUsed(t *testing.T) {
 			b.processes[31] = info(31, 1000)
 			s := b.sampler()
 			var snap *snapshot.Snapshot
-			for range confirmed + 1 {
+			for range max(confirmed, confirmedDoubt) + 1 {
 				b.answers = nil
 				claims(b, 100, c.listed)
 				claims(b, 31, c.not)

@@ -100,11 +100,15 @@ func (s *Sampler) addDevice(now time.Time, m *merged, place map[snapshot.RowID]i
 		return
 	}
 	shown, limit, rejected := limits.check(p, d, a.At)
-	if p.Probe.Rejected = rejected; rejected != "" {
+	if p.Probe.Rejected = rejected; shown.device == nil {
+		p.Probe.Doubted = rejected == ""
 		return
 	}
 	if age := max(now.Sub(shown.at), 0); age > p.Probe.Age {
-		p.Probe.Age, p.Probe.State = age, freshness(age)
+		p.Probe.Age = age
+		if age >= staleAfter {
+			p.Probe.State = snapshot.ProbeStale // not silent: it answers
+		}
 	}
 	for _, cache := range a.Hello.Evictable {
 		p.Evictable = append(p.Evictable, snapshot.Evictable{Name: cache.Name, Priority: cache.Priority, Bytes: optionalOf(cache.Bytes)})

@@ -15,11 +15,19 @@ import (
 // the device is the limit, by the driver or by the probe itself.
 //
 // The driver and the probe are read at different moments (skew), and a process
-// that grows or shrinks is no liar. So a report is held against the driver's
-// readings before and after it: the larger one is the limit. A report that is
-// newer than the driver's reading and exceeds it waits for the next reading;
-// until then the last accepted report is shown, with its age, while it is not
-// stale. Where there is none the figures are unknown, with the reason.
+// whose memory comes and goes is no liar: nothing bounds what it held between two
+// of the driver's readings. So a report is held against the highest of the recent
+// readings. One that is newer than all of them and exceeds them waits for the next.
+// Where a report is not accepted the last accepted one is shown, with its age;
+// only where none is accepted several times in a row are the figures unknown, with
+// the reason.
+
+const (
+	// Where a process takes and returns memory all the time, k reports in a row
+	// exceed each of n readings once in n+k over k times: here in 74,613.
+	recentReadings = 16
+	confirmedDoubt = 6
+)
 
 // report is what a probe says of one device.
 type report struct {
@@ -38,20 +46,23 @@ type bound struct {
 
 // reports are a row's.
 type reports struct {
-	shown         report // the last accepted; its device is nil where there is none
-	waiting       report // exceeds the driver's reading, and is newer
-	before, after bound
-	unlisted      bool   // the driver does not report what its process uses
-	seen          uint64 // the tick of the newest report
+	shown    report  // the last accepted; its device is nil where there is none
+	waiting  report  // exceeds the driver's readings, and is newer
+	readings []bound // the recent ones, oldest first
+	doubts   int     // ticks in a row in which no report was accepted
+	unlisted bool    // the driver does not report what its process uses
+	seen     uint64  // the tick of the newest report
 }
 
-// take takes the newest report in, and returns the one to show, or why there is
-// none. Size is that of the device; 0 where it is unknown.
+// take takes the newest report in, and returns the one to show: one without a
+// device where there is none, with the reason once that is confirmed. Size is that
+// of the device; 0 where it is unknown.
 func (r *reports) take(now time.Time, newest report, limit bound, size quantity.Bytes) (shown report, rejected string) {
-	if !limit.at.Equal(r.after.at) {
-		r.before = r.after
+	if n := len(r.readings); n > 0 && limit.at.Equal(r.readings[n-1].at) {
+		r.readings[n-1] = limit
+	} else {
+		r.readings = append(r.readings[max(n-recentReadings+1, 0):], limit)
 	}
-	r.after = limit
 	if most := max(newest.held, newest.peak); size > 0 && most > size+snapshot.Tolerance(size) {
 		r.shown, r.waiting = report{}, report{}
 		return report{}, exceeds(most, "GPU has "+size.String())
@@ -62,27 +73,29 @@ func (r *reports) take(now time.Time, newest report, limit bound, size quantity.
 		}
 	}
 	r.waiting = report{}
-	another := !newest.same(&r.shown)
-	if another && newest.at.After(limit.at) {
+	if newest.same(&r.shown) {
+		r.doubts = 0
+		return r.shown, ""
+	}
+	if newest.at.After(limit.at) {
 		r.waiting = newest
 	}
-	if r.shown.device == nil || another && now.Sub(r.shown.at) >= staleAfter {
-		r.shown = report{}
-		return report{}, exceeds(newest.held, limit.of+" "+limit.limit.String())
+	if r.doubts++; r.doubts < confirmedDoubt || r.shown.device != nil && now.Sub(r.shown.at) < staleAfter {
+		return r.shown, ""
 	}
-	return r.shown, ""
+	r.shown = report{}
+	return report{}, exceeds(newest.held, limit.of+" "+limit.limit.String())
 }
 
 func (r *report) same(other *report) bool { return r.device == other.device && r.at.Equal(other.at) }
 
-// possible reports whether the process could hold what it reports when it
-// reported it.
+// possible reports whether the process could hold what it reports.
 func (r *reports) possible(next *report) bool {
-	limit := r.after.limit
-	if !next.at.After(r.after.at) {
-		limit = max(limit, r.before.limit)
+	var most quantity.Bytes
+	for i := range r.readings {
+		most = max(most, r.readings[i].limit)
 	}
-	return next.held <= limit+snapshot.Tolerance(limit)
+	return next.held <= most+snapshot.Tolerance(most)
 }
 
 func exceeds(reported quantity.Bytes, limit string) string {

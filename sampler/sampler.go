@@ -113,7 +113,7 @@ func (s *Sampler) Run(ctx context.Context) (err error) {
 				s.driver.close() // where a tick in progress kept Suspend from it
 			} else {
 				snap := s.Tick(s.options.Clock())
-				if first && hasNameless(snap) {
+				if first && isPreliminary(snap) {
 					next = time.Now().Add(min(s.Interval(), secondTick) - s.Interval())
 				}
 				first = false
@@ -129,13 +129,13 @@ func (s *Sampler) Run(ctx context.Context) (err error) {
 	}
 }
 
-// secondTick is how soon the second tick comes where the first, which waits for
-// names only briefly, does not have them all.
+// secondTick is how soon the second tick comes where the first does not have all:
+// it waits for names only briefly, and has one reading to hold reports against.
 const secondTick = 250 * time.Millisecond
 
-func hasNameless(snap *snapshot.Snapshot) bool {
+func isPreliminary(snap *snapshot.Snapshot) bool {
 	return slices.ContainsFunc(snap.Rows, func(p snapshot.Process) bool {
-		return !p.ID.Process.Foreign() && (p.User == "" || len(p.Command) == 0)
+		return !p.ID.Process.Foreign() && (p.User == "" || len(p.Command) == 0) || p.Probe != nil && p.Probe.Doubted
 	})
 }
 

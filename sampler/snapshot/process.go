@@ -97,6 +97,7 @@ type Probe struct {
 	State            ProbeState
 	Age              time.Duration // of its last report, or of its silence where there was none
 	Mismatch         bool          // parts exceed used within the tolerance, confirmed three times in a row
+	Doubted          bool          // its figures are unknown until the driver's next readings show whether they are possible
 	Rejected         string        // why its figures are unknown: "reports 512T, the driver 13.0G"; "" where they are not rejected
 	StartedBy        string        // "run", "import", "attach", "preload"; "" where unknown
 	Capabilities     []string      // "flush", "snapshot"
