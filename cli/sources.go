@@ -190,18 +190,27 @@ func (src *sources) listenFor(ctx context.Context) (listening context.Context, e
 // on a busy machine, may take a second.
 const onceProbing = onceReading
 
-// settled is a reader whose first Answers waits until all probes have been asked.
+// settled is a reader that waits first until all probes have been asked.
 type settled struct {
 	sampler.ProbeReader
 	settle func(context.Context)
 	first  sync.Once
 }
 
+func (s *settled) Unasked() int {
+	s.wait()
+	return s.ProbeReader.Unasked()
+}
+
 func (s *settled) Answers() []probe.Answer {
+	s.wait()
+	return s.ProbeReader.Answers()
+}
+
+func (s *settled) wait() {
 	s.first.Do(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), onceProbing)
 		defer cancel()
 		s.settle(ctx)
 	})
-	return s.ProbeReader.Answers()
 }

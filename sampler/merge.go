@@ -47,15 +47,13 @@ type merged struct {
 // each process and GPU (instance), by GPU, instance, pid and start time.
 func (s *Sampler) merge(now time.Time, gpus []*gpu) merged {
 	var answers []probe.Answer
+	m := merged{rows: make([]snapshot.Process, 0, len(s.rows)+8)}
 	if s.options.Probes != nil {
+		m.probesUnasked = s.options.Probes.Unasked() // first: each process is in one of the two
 		answers = s.options.Probes.Answers()
 	}
 	s.identify(now, gpus, answers)
 
-	m := merged{rows: make([]snapshot.Process, 0, len(s.rows)+8)}
-	if s.options.Probes != nil {
-		m.probesUnasked = s.options.Probes.Unasked()
-	}
 	for _, g := range gpus {
 		if g.lists() {
 			for i := range g.fresh.Processes {

@@ -91,3 +91,35 @@ func TestProbeWithoutAllocators(t *testing.T) {
 	}
 	t.Error("the process has no row")
 }
+
+// answeringLater is a box one of whose probes answers between any two questions.
+type answeringLater struct {
+	*box
+	later []probe.Answer
+}
+
+func (b *answeringLater) Unasked() int {
+	defer b.oneMore()
+	return len(b.later)
+}
+
+func (b *answeringLater) Answers() []probe.Answer {
+	defer b.oneMore()
+	return b.box.Answers()
+}
+
+func (b *answeringLater) oneMore() { b.answers, b.later = append(b.answers, b.later[0]), b.later[1:] }
+
+// TestUnaskedCountsEveryRowWithoutAnAnswer, also where one answers meanwhile.
+func TestUnaskedCountsEveryRowWithoutAnAnswer(t *testing.T) {
+	b := newBox(0)
+	for pid := 31; pid < 35; pid++ {
+		b.report(pid, "GPU-b", 80*gib)
+	}
+	later := &answeringLater{box: b, later: b.answers}
+	b.answers = nil
+	s := b.sampler(func(o *Options) { o.Probes = later })
+	if snap := b.tick(s); len(snap.Rows)+snap.ProbesUnasked < 4 {
+		t.Errorf("%d rows, %d not asked, of 4 processes", len(snap.Rows), snap.ProbesUnasked)
+	}
+}
