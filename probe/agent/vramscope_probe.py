@@ -64,6 +64,7 @@ _SIZES_MAX_TIME = 120.0  # … up to this
 _SIZES_MAX_AGE = 30.0  # older sizes are not reported
 _SIZES_WAIT = 0.05  # hello waits so long for new sizes
 _FORK_TIME = 5.0  # a fork waits so long for an import by the probe
+_START_TIME = 1.0  # the program waits so long for the probe's thread to begin
 _STOP_TIME = 0.5  # the program's exit waits so long for the probe's threads
 _SNAPSHOT_SHARE = 0.0003  # share of the time that PyTorch's snapshots may take …
 _SNAPSHOT_MOST = 0.02  # … and the longest one
@@ -378,6 +379,8 @@ class _Agent:
         self._bell = _allocate_lock()  # released to interrupt the thread's wait before it serves
         self._bell.acquire()
         self._server = None
+        self._begun = _allocate_lock()  # released when the thread looks for filters from then on
+        self._begun.acquire()
         self._ended = None  # released when the thread ends
         self._tasks = []  # the same of the tasks' threads
 
@@ -394,6 +397,9 @@ class _Agent:
             # A later start() tries again. The import hook does not: started is set.
             self._once.release()
             raise
+        # A thread's first system calls cannot be preceded by a look for filters. The
+        # program installs none meanwhile.
+        self._begun.acquire(True, _START_TIME)
 
     def _start_thread(self):
         global _poll
@@ -523,7 +529,13 @@ class _Agent:
 
     def _run(self):
         try:
-            _name_thread()
+            try:
+                _name_thread()
+                self.status = _Status()
+            except OSError:
+                pass  # no descriptor is free: it is tried again
+            finally:
+                self._begun.release()
             self._live()
         except _Filtered:
             self.filtered = True
@@ -540,7 +552,7 @@ class _Agent:
         wait = _CHECK_TIME
         while not self.stopping:
             try:
-                self.status = _Status()
+                self.status = self.status or _Status()
                 self._wait_for_gpu()
                 self._serve()
             except _Lost:

@@ -17,6 +17,8 @@ class _Agent:
         self._bell = _allocate_lock()  # released to interrupt the thread's wait before it serves
         self._bell.acquire()
         self._server = None
+        self._begun = _allocate_lock()  # released when the thread looks for filters from then on
+        self._begun.acquire()
         self._ended = None  # released when the thread ends
         self._tasks = []  # the same of the tasks' threads
 
@@ -33,6 +35,9 @@ class _Agent:
             # A later start() tries again. The import hook does not: started is set.
             self._once.release()
             raise
+        # A thread's first system calls cannot be preceded by a look for filters. The
+        # program installs none meanwhile.
+        self._begun.acquire(True, _START_TIME)
 
     def _start_thread(self):
         global _poll
@@ -162,7 +167,13 @@ class _Agent:
 
     def _run(self):
         try:
-            _name_thread()
+            try:
+                _name_thread()
+                self.status = _Status()
+            except OSError:
+                pass  # no descriptor is free: it is tried again
+            finally:
+                self._begun.release()
             self._live()
         except _Filtered:
             self.filtered = True
@@ -179,7 +190,7 @@ class _Agent:
         wait = _CHECK_TIME
         while not self.stopping:
             try:
-                self.status = _Status()
+                self.status = self.status or _Status()
                 self._wait_for_gpu()
                 self._serve()
             except _Lost:

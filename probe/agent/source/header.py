@@ -61,6 +61,7 @@ _SIZES_MAX_TIME = 120.0  # … up to this
 _SIZES_MAX_AGE = 30.0  # older sizes are not reported
 _SIZES_WAIT = 0.05  # hello waits so long for new sizes
 _FORK_TIME = 5.0  # a fork waits so long for an import by the probe
+_START_TIME = 1.0  # the program waits so long for the probe's thread to begin
 _STOP_TIME = 0.5  # the program's exit waits so long for the probe's threads
 _SNAPSHOT_SHARE = 0.0003  # share of the time that PyTorch's snapshots may take …
 _SNAPSHOT_MOST = 0.02  # … and the longest one

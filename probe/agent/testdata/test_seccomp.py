@@ -179,6 +179,11 @@ class Seccomp(Case):
         for status, expected in ((b"Seccomp:\t2\n", 1), (b"Seccomp:\t0\n", 0), (b"Pid:\t2\n", 0), (b"Seccomp:\t2\nSeccomp_filters:\t3\n", 3)):
             self.assertEqual(job.do("v._count_filters(%r)" % (b"Name:\tx\n" + status)), expected)
 
+    def test_while_the_thread_begins(self):
+        job = self.job("import time, vramscope_probe as v", "v._name_thread = lambda: time.sleep(.3)")
+        self.assertIsNone(job.do("v._start()"))
+        self.assertTrue(job.do("v._agent.status is not None"), "the program goes on before the thread looks for filters")
+
     def test_between_torch_and_the_gpu(self):
         process = self.program("gpu", True)
         self.assertEqual(process.stdout.readline(), "filtered\n")
