@@ -42,9 +42,9 @@ func (p *program) examine(ctx context.Context) error {
 		return err
 	}
 	src.lookOnce()
-	_, end := src.listenFor(ctx)
+	ctx, end := src.listenFor(ctx)
 	defer end()
-	snap := sampler.New(src.options).Tick(p.now())
+	snap := src.look(ctx, sampler.New(src.options))
 	if err := p.print([]byte(strings.Join(p.report(src, &s, snap, refused), "\n") + "\n")); err != nil {
 		return err
 	}

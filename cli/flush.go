@@ -89,7 +89,7 @@ func (p *program) runFlush(ctx context.Context, pid int, f flushFlags) error {
 	_, end := src.listenFor(ctx)
 	defer end()
 	sampling := sampler.New(src.options)
-	sample := func(context.Context) *snapshot.Snapshot { return sampling.Tick(src.options.Clock()) }
+	sample := func(ctx context.Context) *snapshot.Snapshot { return src.look(ctx, sampling) }
 	return p.flushProcess(ctx, src, &s, sample, pid, f)
 }
 

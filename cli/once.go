@@ -6,7 +6,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -114,21 +113,12 @@ func writeJSON(w io.Writer, snap *snapshot.Snapshot) error {
 	return err
 }
 
-// betweenReadings is how soon the driver is read again for a doubtful report.
-const betweenReadings = 20 * time.Millisecond
-
 // observe takes a snapshot after watching. It leaves the driver open: the program ends.
 func (p *program) observe(ctx context.Context, src *sources, s *config.Settings, sampling *sampler.Sampler, watch time.Duration) (*snapshot.Snapshot, error) {
 	ctx, end := src.listenFor(ctx)
 	defer end()
 	if watch == 0 {
-		snap := sampling.Tick(p.now())
-		for slices.ContainsFunc(snap.Rows, func(p snapshot.Process) bool { return p.Probe != nil && p.Probe.Doubted }) && ctx.Err() == nil {
-			// The driver's next readings tell a process that grew meanwhile from
-			// a probe that lies.
-			time.Sleep(betweenReadings)
-			snap = sampling.Tick(p.now())
-		}
+		snap := src.look(ctx, sampling)
 		return snap, p.unusable(snap, src, s)
 	}
 	finished := make(chan error, 1)

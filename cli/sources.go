@@ -18,6 +18,7 @@ import (
 	"vramscope/probe"
 	"vramscope/sampler"
 	"vramscope/sampler/simulator"
+	"vramscope/sampler/snapshot"
 )
 
 // sources is what a sampler reads: the real box, or a simulated one. Behind
@@ -183,6 +184,18 @@ func (src *sources) listenFor(ctx context.Context) (listening context.Context, e
 		cancel(nil)
 		waitForProbes()
 	}
+}
+
+// look samples for a command that samples once: again while a report is doubted,
+// since the driver's next readings tell a process that grew from a probe that lies.
+func (src *sources) look(ctx context.Context, sampling *sampler.Sampler) *snapshot.Snapshot {
+	const most, pause = 10, 20 * time.Millisecond // others may come meanwhile
+	snap := sampling.Tick(src.options.Clock())
+	for i := 1; i < most && ctx.Err() == nil && slices.ContainsFunc(snap.Rows, func(p snapshot.Process) bool { return p.Probe != nil && p.Probe.Doubted }); i++ {
+		time.Sleep(pause)
+		snap = sampling.Tick(src.options.Clock())
+	}
+	return snap
 }
 
 // onceProbing is how long all first answers may take, as long as the driver's. One

@@ -76,6 +76,8 @@ func (p *Process) FlushRefusal(viewer string) string {
 		return fmt.Sprintf("the probe of PID %d has been silent for %s", pid, p.Probe.Age.Round(time.Second))
 	case p.Probe.Rejected != "":
 		return p.Rejection()
+	case p.Probe.Doubted:
+		return fmt.Sprintf("PID %d: its probe reports more than the driver so far: wait for the driver's next readings", pid)
 	case p.flushable():
 		return ""
 	}
