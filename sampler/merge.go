@@ -27,9 +27,10 @@ type row struct {
 	seen       uint64            // the tick that last listed it
 	came       time.Time         // when it started, where the sampler saw that
 	peak       snapshot.Bytes
-	mismatches int     // ticks in a row in which the parts exceeded used
-	outlook    outlook // of used
-	allocated  outlook // of allocated, where a probe reports it
+	mismatches int       // reports in a row in which the parts exceeded used
+	mismatchAt time.Time // of the last of them
+	outlook    outlook   // of used
+	allocated  outlook   // of allocated, where a probe reports it
 	load       load
 	other      otherMemory
 	oom        quantity.Optional[int64]

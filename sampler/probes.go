@@ -197,8 +197,9 @@ func (s *Sampler) noteMismatch(p *snapshot.Process, at time.Time, held quantity.
 		switch {
 		case !ok || held <= used:
 			r.mismatches = 0
-		case g.fresh.Time.Sub(at).Abs() <= comparable:
+		case g.fresh.Time.Sub(at).Abs() <= comparable && !at.Equal(r.mismatchAt):
 			r.mismatches++
+			r.mismatchAt = at
 		}
 	}
 	p.Probe.Mismatch = r.mismatches >= confirmed

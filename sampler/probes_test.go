@@ -123,3 +123,22 @@ func TestUnaskedCountsEveryRowWithoutAnAnswer(t *testing.T) {
 		t.Errorf("%d rows, %d not asked, of 4 processes", len(snap.Rows), snap.ProbesUnasked)
 	}
 }
+
+// TestMismatchCountsReports, not ticks: several may come before the next report.
+func TestMismatchCountsReports(t *testing.T) {
+	b := newBox(1)
+	s := b.sampler(noDeadline)
+	b.use("GPU-0", 10*gib)
+	b.tick(s)
+	b.answer(100, "GPU-0", 10*gib+16*quantity.MiB, 0, 0, 0)
+	for i := range 3 * confirmed {
+		if i%confirmed == 0 {
+			b.answers[0].At = b.now.Add(time.Second)
+		} else { // the report of the tick before
+			b.now = b.now.Add(50*time.Millisecond - time.Second)
+		}
+		if p := b.tick(s).Rows[0]; p.Probe.Mismatch != (i/confirmed >= confirmed-1) {
+			t.Errorf("tick %d: mismatch %v", i, p.Probe.Mismatch)
+		}
+	}
+}
