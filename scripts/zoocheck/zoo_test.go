@@ -48,6 +48,7 @@ func TestZoo(t *testing.T) {
 	if testing.Short() {
 		t.Skip("slow")
 	}
+	t.Parallel() // mostly it waits
 	binary := buildVramscope(t)
 	ways := "run,attach"
 	if _, err := exec.LookPath("gdb"); err != nil {

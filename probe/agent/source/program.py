@@ -22,6 +22,7 @@ def _candidates(module, name):
             yield gevent.get_original(module, name)
         if eventlet is not None:
             yield getattr(eventlet.original(module), name, None)
+        yield getattr(sys.modules[module], "_original_" + name, None)  # debugpy's
     except Exception:
         _log_failure("looking for %s.%s" % (module, name))
 
