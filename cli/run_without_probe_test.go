@@ -17,9 +17,9 @@ import (
 	"vramscope/cli/launch"
 )
 
-// nobody has a user ID that no password database knows: only the environment
+// userWithoutName has a user ID that no password database knows: only the environment
 // names a home directory.
-func nobody(t *testing.T) *syscall.SysProcAttr {
+func userWithoutName(t *testing.T) *syscall.SysProcAttr {
 	t.Helper()
 	const unknown = 54321
 	attr := &syscall.SysProcAttr{
@@ -48,7 +48,7 @@ func script(environ []string, text string) *exec.Cmd {
 
 // TestRunStartsTheCommandWithoutAProbe: with one line that says why and what to do.
 func TestRunStartsTheCommandWithoutAProbe(t *testing.T) {
-	unknown := nobody(t)
+	unknown := userWithoutName(t)
 	long := strings.Repeat("x", 1<<17-len("PYTHONPATH=")-1) // the kernel's longest string
 	for name, c := range map[string]struct {
 		environ []string

@@ -72,7 +72,7 @@ func TestMonitorFindsItsUsersSpareDirectory(t *testing.T) {
 		t.Fatal(err)
 	}
 	spare.close()
-	t.Cleanup(func() { _ = os.Remove(spare.path) }) // if nobody serves there
+	t.Cleanup(func() { _ = os.Remove(spare.path) }) // if no probe serves there
 	for _, everyone := range []bool{false, true} {
 		m := NewMonitor(NewFinder(process.NewTable("/proc")), MonitorOptions{})
 		m.everyone = everyone
@@ -115,5 +115,5 @@ func TestMonitorSeesAProbeInASpareDirectory(t *testing.T) {
 		t.Errorf("found: %v, %v", found, err)
 	}
 	<-watched
-	_ = os.Remove(spare.path) // if nobody else serves there
+	_ = os.Remove(spare.path) // if no other probe serves there
 }

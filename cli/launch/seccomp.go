@@ -7,7 +7,7 @@ import (
 	"vramscope/internal/process"
 )
 
-// SeccompFilters is the variable that tells probes how many seccomp filters the
+// SeccompFilters is the environment variable by which probes learn how many seccomp filters the
 // command was started under. A probe does not start where the program has added
 // one: it might kill the program for a system call of the probe's.
 const SeccompFilters = "VRAMSCOPE_SECCOMP_FILTERS"

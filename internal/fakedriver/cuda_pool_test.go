@@ -210,7 +210,7 @@ func TestMemoryOfAGraph(t *testing.T) {
 		"destroygraph 0", success,
 		"destroygraph 0", invalidValue,
 		"graphtrim 0", success, "graphinfo 0", held,
-		"destroyexec 0", success, // never launched: nobody can have the memory
+		"destroyexec 0", success, // never launched: no one can have the memory
 		"destroyexec 0", invalidValue,
 		"launch 3", invalidValue,
 		"graphtrim 0", success, "graphinfo 0", trimmed,

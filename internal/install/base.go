@@ -39,7 +39,7 @@ func Bases(getenv func(string) string, variable, below string) iter.Seq[string] 
 var ErrNoHome = errors.New("HOME is not set, and the password database names no home directory")
 
 // Own is the first of the bases in which files would not be made in another user's
-// directory (root's is nobody's); else the first. Under sudo -E root leaves no files
+// directory (root's does not count); else the first. Under sudo -E root leaves no files
 // in the user's home.
 func Own(bases iter.Seq[string]) (string, error) {
 	first := ""

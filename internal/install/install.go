@@ -52,7 +52,7 @@ func Below(cache, name string) (string, error) {
 	return directory, err
 }
 
-// Shared makes a directory that every user can read, and that nobody else can
+// Shared makes a directory that every user can read, and that no other user can
 // replace. Its parent must be there.
 func Shared(directory string) error {
 	if _, err := Trusted(directory); err != nil {

@@ -61,7 +61,7 @@ func parts(path string) []string {
 	return strings.FieldsFunc(path, func(r rune) bool { return r == '/' })
 }
 
-// replaceable says why another user could replace a link or what is in a directory; "": nobody can.
+// replaceable says why another user could replace a link or what is in a directory; "" where none can.
 func replaceable(info fs.FileInfo, uid, gid uint32) string {
 	owner, ok := info.Sys().(*syscall.Stat_t)
 	writable := info.Mode().Perm() & 0o022

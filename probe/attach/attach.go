@@ -72,7 +72,7 @@ type Result struct {
 	Hello      probe.Hello
 }
 
-// errExited is the error of a process that is gone, or of which only the parent's
+// errExited is the error of a process that has exited, or of which only the parent's
 // record remains.
 var errExited = errors.New("the process has exited")
 

@@ -65,6 +65,6 @@ func SpareSocket(t *testing.T, prefix string) string {
 		}
 		time.Sleep(100 * time.Millisecond)
 	}
-	t.Fatalf("nobody serves in %s*", prefix)
+	t.Fatalf("no probe serves in %s*", prefix)
 	return ""
 }
