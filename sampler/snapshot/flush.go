@@ -71,7 +71,7 @@ func (p *Process) FlushRefusal(viewer string) string {
 	case p.Probe == nil:
 		return fmt.Sprintf("PID %d has no probe", pid)
 	case p.Probe.State == ProbeSilent && p.Probe.Age < time.Second:
-		return fmt.Sprintf("the probe of PID %d does not answer: a stopped process cannot", pid)
+		return fmt.Sprintf("the probe of PID %d gives no valid answer: a stopped process cannot", pid)
 	case p.Probe.State == ProbeSilent:
 		return fmt.Sprintf("the probe of PID %d has been silent for %s", pid, p.Probe.Age.Round(time.Second))
 	case p.Probe.Rejected != "":
