@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -25,7 +26,8 @@ const contextBytes = 500 << 20
 
 var sprintf = fmt.Sprintf
 
-// program is torch_job.py below vramscope run.
+// program is torch_job.py below vramscope run. Its pid is that of the job which it
+// has begun: its own, or a forked child's.
 type program struct {
 	t           *testing.T
 	vramscope   string
@@ -86,9 +88,9 @@ func build(t *testing.T) string {
 	return binary
 }
 
-// start starts the job in one of its ways on a box of so many GPUs, and waits until
-// it has allocated. It ends with the test.
-func start(t *testing.T, vramscope, site string, gpus int, way string, settings ...string) *program {
+// start starts the program on a box of two GPUs and waits until it has imported
+// the library. It ends with the test.
+func start(t *testing.T, vramscope, site string, settings ...string) *program {
 	t.Helper()
 	runtime, err := fakedriver.CompileRuntime()
 	if err != nil {
@@ -98,7 +100,7 @@ func start(t *testing.T, vramscope, site string, gpus int, way string, settings 
 	if err != nil {
 		t.Fatal(err)
 	}
-	box := fakedriver.Box(gpus, 0)
+	box := fakedriver.Box(2, 0)
 	box.Driver = fakedriver.RuntimeDriver()
 	state := filepath.Join(t.TempDir(), "state")
 	box.MustWrite(t, state)
@@ -108,11 +110,27 @@ func start(t *testing.T, vramscope, site string, gpus int, way string, settings 
 	}
 	library := fakedriver.Build(t, fakedriver.Current)
 	p.environment = append(os.Environ(), fakedriver.Environment(library, state, runtime, standIns)...)
-	cmd := exec.Command(vramscope, "run", "--", "python3", "torch_job.py", way)
+	cmd := exec.Command(vramscope, "run", "--", "python3", "torch_job.py")
 	cmd.Env = append(slices.Clone(p.environment), "PYTHONPATH="+site, "PYTHONDONTWRITEBYTECODE=1")
 	cmd.Env = append(cmd.Env, settings...)
 	p.run(cmd)
 	return p
+}
+
+// begin makes the program allocate in one of its ways: itself, or in a forked child
+// with these settings, which ends with the test.
+func (p *program) begin(t *testing.T, way string, fork bool, settings map[string]string) *program {
+	t.Helper()
+	job := *p
+	job.t = t
+	job.step(&job.pid, "begin", map[string]any{"way": way, "fork": fork, "environment": settings})
+	if fork {
+		t.Cleanup(func() {
+			var ended int
+			job.step(&ended, "end", nil)
+		})
+	}
+	return &job
 }
 
 func (p *program) run(cmd *exec.Cmd) {
@@ -134,7 +152,7 @@ func (p *program) run(cmd *exec.Cmd) {
 	if err := cmd.Start(); err != nil {
 		p.t.Fatal(err)
 	}
-	p.pid, p.answers = cmd.Process.Pid, bufio.NewScanner(output)
+	p.answers = bufio.NewScanner(output)
 	p.t.Cleanup(func() {
 		_ = p.input.Close() // it may have ended before
 		err := cmd.Wait()
@@ -162,21 +180,32 @@ func (p *program) read(into any) {
 	}
 }
 
-// figures asks the program for its own of a device.
-func (p *program) figures(device int) figures {
+// step has the program do a step.
+func (p *program) step(into any, name string, arguments map[string]any) {
 	p.t.Helper()
-	if _, err := fmt.Fprintf(p.input, "{\"step\": \"figures\", \"device\": %d}\n", device); err != nil {
+	request := map[string]any{"step": name}
+	maps.Copy(request, arguments)
+	if err := json.NewEncoder(p.input).Encode(request); err != nil {
 		p.t.Fatal(err)
 	}
 	var answer struct {
-		OK    figures
+		OK    json.RawMessage
 		Error string
 	}
 	p.read(&answer)
 	if answer.Error != "" {
-		p.t.Fatal(answer.Error)
+		p.t.Fatalf("%s: %s", name, answer.Error)
 	}
-	return answer.OK
+	if err := json.Unmarshal(answer.OK, into); err != nil {
+		p.t.Fatalf("%s: %v in %s", name, err, answer.OK)
+	}
+}
+
+// figures asks the program for its own of a device.
+func (p *program) figures(device int) (own figures) {
+	p.t.Helper()
+	p.step(&own, "figures", map[string]any{"device": device})
+	return own
 }
 
 // row is the program's in vramscope once; empty if it is not there.

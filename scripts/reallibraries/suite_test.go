@@ -12,22 +12,25 @@ import (
 var configurations = []struct {
 	name, way string
 	settings  string // PYTORCH_CUDA_ALLOC_CONF
+	alone     bool   // the setting is read at the import: a program of its own
+	last      bool   // not in a child, so nothing can follow
+	core      bool
 	gpus      int
 	ooms      int64
 	predicted bound
 }{
-	{name: "native", way: "plain"},
-	{name: "expandable segments", way: "plain", settings: "expandable_segments:True"},
-	{name: "cudaMallocAsync", way: "plain", settings: "backend:cudaMallocAsync", predicted: unpredicted},
+	{name: "expandable segments", way: "plain", settings: "expandable_segments:True", core: true},
+	{name: "cudaMallocAsync", way: "plain", settings: "backend:cudaMallocAsync", alone: true, core: true, predicted: unpredicted},
 	{name: "garbage collection", way: "plain", settings: "garbage_collection_threshold:0.6,max_split_size_mb:128"},
 	{name: "rounded", way: "plain", settings: "roundup_power2_divisions:4"},
-	{name: "two GPUs", way: "two_gpus", gpus: 2},
-	{name: "memory pool", way: "pool"},
-	{name: "graph", way: "graph"},
+	{name: "two GPUs", way: "two_gpus", core: true, gpus: 2},
+	{name: "memory pool", way: "pool", core: true},
+	{name: "graph", way: "graph", core: true},
 	{name: "graph with expandable segments", way: "graph", settings: "expandable_segments:True"},
 	{name: "streams", way: "streams", predicted: atLeast},
 	{name: "pinned memory", way: "pinned"},
-	{name: "out of memory", way: "exhausted", ooms: 3},
+	{name: "out of memory", way: "exhausted", core: true, ooms: 3},
+	{name: "native", way: "plain", last: true, core: true},
 }
 
 // bound is how what a flush frees follows from what was predicted.
@@ -44,16 +47,28 @@ const (
 // with what was predicted.
 func TestRealPyTorch(t *testing.T) {
 	vramscope := build(t)
+	core := os.Getenv("VRAMSCOPE_REAL_CORE") != ""
 	for _, site := range releases(t, "torch") {
-		for _, c := range configurations {
-			t.Run(filepath.Base(site)+"/"+c.name, func(t *testing.T) {
-				p := start(t, vramscope, site, max(c.gpus, 1), c.way, "PYTORCH_CUDA_ALLOC_CONF="+c.settings)
-				for device := range max(c.gpus, 1) {
-					p.settled(device, c.ooms)
+		t.Run(filepath.Base(site), func(t *testing.T) {
+			shared := start(t, vramscope, site)
+			for _, c := range configurations {
+				if core && !c.core {
+					continue
 				}
-				p.flush(max(c.gpus, 1), c.predicted)
-			})
-		}
+				t.Run(c.name, func(t *testing.T) {
+					settings := map[string]string{"PYTORCH_CUDA_ALLOC_CONF": c.settings}
+					p := shared
+					if c.alone {
+						p = start(t, vramscope, site, "PYTORCH_CUDA_ALLOC_CONF="+c.settings)
+					}
+					p = p.begin(t, c.way, !c.alone && !c.last, settings)
+					for device := range max(c.gpus, 1) {
+						p.settled(device, c.ooms)
+					}
+					p.flush(max(c.gpus, 1), c.predicted)
+				})
+			}
+		})
 	}
 }
 

@@ -1,7 +1,8 @@
 """A real PyTorch that allocates in one of several ways, and tells its allocator's own figures.
 
-Started by suite_test.go, with the name of a way. It answers the step figures, in
-the protocol of gpucheck/jobs/serving.py, until its input ends.
+Started by suite_test.go. It answers steps, in the protocol of gpucheck/jobs/serving.py:
+begin allocates in one way, figures tells what PyTorch says. As the import takes
+seconds, one program serves several ways, each in a forked child; end ends the child.
 """
 
 import os
@@ -90,25 +91,38 @@ def exhausted(torch):
 WAYS = {way.__name__: way for way in (plain, two_gpus, pool, graph, streams, pinned, exhausted)}
 
 
+def figures(torch, device):
+    """The allocator's own sums, those over its blocks, and the driver's free memory."""
+    stats = torch.cuda.memory_stats(device)
+    found = {"reserved": stats["reserved_bytes.all.current"], "active": stats["active_bytes.all.current"],
+             "ooms": stats["num_ooms"], "free": torch.cuda.mem_get_info(device)[0]}
+    if torch.cuda.get_allocator_backend() == "native":
+        segments = [segment for segment in torch.cuda.memory_snapshot() if segment["device"] == device]
+        found["segments"] = sum(segment["total_size"] for segment in segments)
+        found["blocks"] = sum(block["size"] for segment in segments for block in segment["blocks"]
+                              if block["state"].startswith("active"))
+    return found
+
+
 def meet():
     import torch
 
-    WAYS[sys.argv[1]](torch)
-    torch.cuda.synchronize()
+    def begin(way, environment, fork):
+        """Allocates, here or in a child, which answers from then on. Returns who does."""
+        if fork:
+            child = os.fork()
+            if child:
+                status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+                if status:
+                    raise ChildProcessError(f"the child ended with {status}")
+                return 0  # the answer to end
+        os.environ.update(environment)
+        WAYS[way](torch)
+        torch.cuda.synchronize()
+        return os.getpid()
 
-    def figures(device):
-        """The allocator's own sums, those over its blocks, and the driver's free memory."""
-        stats = torch.cuda.memory_stats(device)
-        found = {"reserved": stats["reserved_bytes.all.current"], "active": stats["active_bytes.all.current"],
-                 "ooms": stats["num_ooms"], "free": torch.cuda.mem_get_info(device)[0]}
-        if torch.cuda.get_allocator_backend() == "native":
-            segments = [segment for segment in torch.cuda.memory_snapshot() if segment["device"] == device]
-            found["segments"] = sum(segment["total_size"] for segment in segments)
-            found["blocks"] = sum(block["size"] for segment in segments for block in segment["blocks"]
-                                  if block["state"].startswith("active"))
-        return found
-
-    return torch.__version__, {"figures": figures}
+    steps = {"begin": begin, "figures": lambda device: figures(torch, device), "end": sys.exit}
+    return torch.__version__, steps
 
 
 serve(meet)
