@@ -63,7 +63,7 @@ func TestFlushRefusal(t *testing.T) {
 		}, "silent for 14s"},
 		{"found just now, and silent", leaking, "root", func(p *Process) {
 			p.Probe.State, p.Probe.Age = ProbeSilent, 200*time.Millisecond
-		}, "does not answer"},
+		}, "gives no valid answer"},
 		{"private pools", leaking, "root", func(p *Process) { p.Returnable = reported(0) }, "private pools"},
 		{"empty", leaking, "root", func(p *Process) {
 			p.Returnable, p.Cached, p.Allocators[0].Cached = reported(0), reported(0), reported(0)
