@@ -33,7 +33,7 @@ const (
 // ErrNoCompiler is returned where there is no C compiler.
 var ErrNoCompiler = errors.New("no C compiler: install gcc or clang, or set CC")
 
-//go:embed state/*.c state/*.h nvml/*.c nvml/*.h cuda/*.c cuda/*.h cudart/*.c cudart/*.h idle/*.c
+//go:embed state/*.c state/*.h nvml/*.c nvml/*.h cuda/*.c cuda/*.h cudart/*.c cudart/*.h idle/*.c devices/*.c
 var sources embed.FS
 
 // Build compiles the driver, once for all tests of this user, and returns the path
@@ -89,13 +89,17 @@ func Compile(variant Variant) (string, error) {
 func CUDA(library string) string { return filepath.Join(filepath.Dir(library), "libcuda.so.1") }
 
 // Environment is added to os.Environ() for a program to find the library and its
-// state, and libraries in more directories.
+// state, and libraries and programs in more directories.
 func Environment(library, state string, more ...string) []string {
 	search := strings.Join(append([]string{filepath.Dir(library)}, more...), ":")
 	if before := os.Getenv("LD_LIBRARY_PATH"); before != "" {
 		search += ":" + before
 	}
-	return []string{"LD_LIBRARY_PATH=" + search, "VRAMSCOPE_FAKE_STATE=" + state}
+	environment := []string{"LD_LIBRARY_PATH=" + search, "VRAMSCOPE_FAKE_STATE=" + state}
+	if len(more) > 0 {
+		environment = append(environment, "PATH="+strings.Join(append(more, os.Getenv("PATH")), ":"))
+	}
+	return environment
 }
 
 // headerDirectory is where go-nvml keeps the nvml.h that it was generated from.

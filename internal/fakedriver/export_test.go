@@ -50,7 +50,7 @@ func compileCUDAClient(library string, more ...string) (string, error) {
 		return "", err
 	}
 	flags := append([]string{"-I", header}, more...)
-	for _, name := range []string{"cuda_client.h", "cuda_client.c", "cuda_device.c", "cuda_work.c"} {
+	for _, name := range []string{"cuda_client.h", "cuda_client.c", "cuda_device.c", "cuda_module.c", "cuda_work.c"} {
 		file, err := filepath.Abs(filepath.Join("testdata", name))
 		if err != nil {
 			return "", err

@@ -32,6 +32,13 @@ func CompileStandIns(folders ...string) (string, error) {
 	return standin.Make(compiler, cache, folders...)
 }
 
+// CompileDevices compiles a program that becomes a command to which the machine has
+// /dev/nvidiactl, where the kernel permits it. Its arguments are the command's path
+// and the command.
+func CompileDevices() (string, error) {
+	return compile(product{name: "with-devices", flags: []string{"-Wall"}, sources: []string{"devices"}})
+}
+
 // RuntimeDriver is a driver that is new enough for each runtime of CompileRuntime.
 func RuntimeDriver() Driver {
 	return Driver{Version: "580.95.05", NVMLVersion: "13.580.95.05", CUDAVersion: 13000, Generation: 1}

@@ -45,7 +45,7 @@ struct device {
 };
 
 /* What a handle can refer to. */
-enum kind { CONTEXT = 1, STREAM, EVENT, POOL, GRAPH, EXECUTABLE_GRAPH, PHYSICAL };
+enum kind { CONTEXT = 1, STREAM, EVENT, POOL, GRAPH, EXECUTABLE_GRAPH, PHYSICAL, MODULE, FUNCTION };
 
 /* The first member of everything that a handle points to. */
 struct object {

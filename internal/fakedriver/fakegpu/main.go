@@ -50,8 +50,9 @@ One that uses libcuda.so.1 allocates on them: its memory is in all their lists.
   --state FILE     use this state file if it is there, else write the box to it;
                    edit it while CMD runs (the format: go doc ./internal/fakedriver)
   --cudart         a CUDA runtime, too, and empty stand-ins for cuBLAS, cuDNN, …, for a
-                   PyTorch that was installed without the nvidia-* wheels (pip install
-                   --no-deps torch): its memory is real, its kernels do nothing
+                   PyTorch, JAX or TensorFlow that was installed without the nvidia-* wheels
+                   (pip install --no-deps torch): its memory is real, its kernels do nothing;
+                   and /dev/nvidiactl, which JAX looks for, seen by CMD alone
   --driver NAME    current, r470 (memory v1, process lists v2) or v1 (first versions only)
 `
 
@@ -119,8 +120,12 @@ func run(arguments []string) (int, error) {
 		return exitFailure, err
 	}
 	var more []string
+	devices := ""
 	if wanted.CUDART {
 		if more, err = runtimeDirectories(flags.Args()); err != nil {
+			return exitFailure, err
+		}
+		if devices, err = fakedriver.CompileDevices(); err != nil {
 			return exitFailure, err
 		}
 	}
@@ -128,7 +133,7 @@ func run(arguments []string) (int, error) {
 	if err != nil {
 		return exitFailure, err
 	}
-	return become(flags.Args(), append(os.Environ(), fakedriver.Environment(library, path, more...)...))
+	return become(devices, flags.Args(), append(os.Environ(), fakedriver.Environment(library, path, more...)...))
 }
 
 func check(wanted box, flags *flag.FlagSet) error {
@@ -174,11 +179,16 @@ func prepare(wanted box) (string, error) {
 	return startGuard(wanted)
 }
 
-// become replaces this process by the command.
-func become(command, environment []string) (int, error) {
+// become replaces this process by the command, through the program devices if there
+// is one.
+func become(devices string, command, environment []string) (int, error) {
 	path, err := exec.LookPath(command[0])
 	if err == nil {
-		err = syscall.Exec(path, command, environment)
+		program, arguments := path, command
+		if devices != "" {
+			program, arguments = devices, append([]string{devices, path}, command...)
+		}
+		err = syscall.Exec(program, arguments, environment)
 	}
 	if errors.Is(err, exec.ErrNotFound) || errors.Is(err, os.ErrNotExist) {
 		return exitNotFound, fmt.Errorf("%s: command not found", command[0])

@@ -4,9 +4,14 @@ package main_test
 
 import (
 	"os"
+	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+
+	"vramscope/internal/fakedriver"
+	"vramscope/internal/needs"
 )
 
 // The command finds the runtime, and stand-ins for what its Python's packages need.
@@ -43,6 +48,66 @@ func TestCUDARTIsFound(t *testing.T) {
 	cmd = fakeGPU(t, "--cudart", "--", python, "-")
 	out, err = cmd.CombinedOutput()
 	if status(err) != 1 || !strings.Contains(string(out), folder) || !strings.Contains(string(out), "--no-deps") {
+		t.Errorf("%v: %s", err, out)
+	}
+}
+
+// Where mounts are forbidden the command runs without the name, and it says so.
+func TestCUDARTWithoutMounts(t *testing.T) {
+	t.Parallel()
+	needs.Tool(t, "setpriv")
+	program, err := fakedriver.CompileDevices()
+	if err != nil {
+		t.Fatal(err)
+	}
+	const forbid = `echo 0 >/proc/sys/user/max_user_namespaces && exec setpriv --bounding-set=-sys_admin --inh-caps=-sys_admin "$@"`
+	cmd := exec.Command("unshare", "--user", "--map-root-user", "sh", "-c", forbid, "sh", program, "/bin/sh", "sh", "-c", "exit 7")
+	out, err := cmd.CombinedOutput()
+	if strings.HasPrefix(string(out), "unshare:") || exists("/dev/nvidiactl") {
+		t.Skipf("no user namespaces here: %s", out)
+	}
+	if status(err) != 7 || !strings.HasPrefix(string(out), "fake-gpu: no /dev/nvidiactl") || !strings.Contains(string(out), "JAX") {
+		t.Errorf("%v: %s", err, out)
+	}
+}
+
+// To the command the machine has /dev/nvidiactl besides what it has, and to no other.
+func TestCUDARTMakesADevice(t *testing.T) {
+	t.Parallel()
+	if exists("/dev/nvidiactl") {
+		t.Skip("the machine has one")
+	}
+	needs.Tool(t, "unshare")
+	if out, err := exec.Command("unshare", "--user", "--map-root-user", "--mount", "true").CombinedOutput(); err != nil {
+		t.Skipf("no mount namespaces for this user: %s", out)
+	}
+	python, _ := pythonWith(t)
+	const script = `ls /dev; echo lost >/dev/nvidiactl; echo lost >/dev/null; [ -e /dev/fd/0 ]; exit 7`
+	cmd := fakeGPU(t, "--gpus", "1", "--processes", "0", "--cudart", "--", "sh", "-c", script, python)
+	out, err := cmd.CombinedOutput()
+	if status(err) != 7 {
+		t.Fatalf("%v: %s", err, out)
+	}
+	here, err := os.ReadDir("/dev")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []string{"nvidiactl"}
+	for _, entry := range here {
+		want = append(want, entry.Name())
+	}
+	got := strings.Fields(string(out))
+	slices.Sort(got)
+	slices.Sort(want)
+	if !slices.Equal(got, want) {
+		t.Errorf("in /dev: %q, want %q", got, want)
+	}
+	if exists("/dev/nvidiactl") {
+		t.Error("others see /dev/nvidiactl")
+	}
+
+	cmd = fakeGPU(t, "--gpus", "1", "--processes", "0", "--cudart", "--", python+"-which-is-not-there")
+	if out, err := cmd.CombinedOutput(); status(err) != 127 || !strings.Contains(string(out), "command not found") {
 		t.Errorf("%v: %s", err, out)
 	}
 }

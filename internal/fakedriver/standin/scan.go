@@ -2,8 +2,11 @@ package standin
 
 import (
 	"debug/elf"
+	"errors"
 	"fmt"
 	"io/fs"
+	"iter"
+	"maps"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -16,12 +19,46 @@ type library struct {
 	symbols map[string]string
 }
 
-// families are NVIDIA's libraries, with how the functions of those begin that
-// have no symbol versions.
-var families = map[string]string{
-	"cublas": "cublas", "cublasLt": "cublasLt", "cudnn": "cudnn", "cufft": "cufft", "cufile": "cuFile", "cupti": "cupti",
-	"curand": "curand", "cusolver": "cusolver", "cusparse": "cusparse", "cusparseLt": "cusparseLt", "nccl": "nccl",
-	"nvJitLink": "nvJitLink", "nvrtc": "nvrtc", "nvshmem_host": "nvshmem", "nvToolsExt": "nvtx",
+// libraries are stand-ins by name.
+type libraries map[string]*library
+
+func (l libraries) library(name string) *library {
+	if l[name] == nil {
+		l[name] = &library{name: name, symbols: map[string]string{}}
+	}
+	return l[name]
+}
+
+// add adds a function whose symbol version is not known, unless it is there.
+func (l libraries) add(name, function string) {
+	into := l.library(name)
+	if _, known := into.symbols[function]; !known {
+		into.symbols[function] = ""
+	}
+}
+
+// family is one of NVIDIA's libraries.
+type family struct {
+	prefix string   // how the names of its functions begin
+	opened []string // how programs name it that open it themselves, with CUDA 12 and 13
+}
+
+var families = map[string]family{
+	"cublas":       {"cublas", []string{"libcublas.so.12", "libcublas.so.13"}},
+	"cublasLt":     {"cublasLt", []string{"libcublasLt.so.12", "libcublasLt.so.13"}},
+	"cudnn":        {"cudnn", []string{"libcudnn.so.9"}},
+	"cufft":        {"cufft", []string{"libcufft.so.11", "libcufft.so.12"}},
+	"cufile":       {"cuFile", nil},
+	"cupti":        {"cupti", []string{"libcupti.so.12", "libcupti.so.13"}},
+	"curand":       {"curand", nil},
+	"cusolver":     {"cusolver", []string{"libcusolver.so.11", "libcusolver.so.12"}},
+	"cusparse":     {"cusparse", []string{"libcusparse.so.12"}},
+	"cusparseLt":   {"cusparseLt", nil},
+	"nccl":         {"nccl", []string{"libnccl.so.2"}},
+	"nvJitLink":    {"nvJitLink", []string{"libnvJitLink.so.12", "libnvJitLink.so.13"}},
+	"nvrtc":        {"nvrtc", []string{"libnvrtc.so.12", "libnvrtc.so.13"}},
+	"nvshmem_host": {"nvshmem", []string{"libnvshmem_host.so.3"}},
+	"nvToolsExt":   {"nvtx", nil},
 }
 
 var (
@@ -30,7 +67,7 @@ var (
 )
 
 // scan adds what the shared libraries below a folder need.
-func scan(folder string, wanted map[string]*library) error {
+func scan(folder string, wanted libraries) error {
 	return filepath.WalkDir(folder, func(path string, entry fs.DirEntry, err error) error {
 		if err != nil {
 			return fmt.Errorf("standin: %w", err)
@@ -46,7 +83,7 @@ func scan(folder string, wanted map[string]*library) error {
 	})
 }
 
-func read(path string, wanted map[string]*library) error {
+func read(path string, wanted libraries) error {
 	file, err := elf.Open(path)
 	if err != nil {
 		return nil // not a library, whatever its name
@@ -56,44 +93,38 @@ func read(path string, wanted map[string]*library) error {
 	if err != nil {
 		return fmt.Errorf("standin: %s: %w", path, err)
 	}
-	byPrefix := map[string]*library{}
+	symbols, err := file.ImportedSymbols()
+	if err != nil && !errors.Is(err, elf.ErrNoSymbols) {
+		return fmt.Errorf("standin: %s: %w", path, err)
+	}
+	linked := map[string]string{} // library by prefix
 	for _, name := range needed {
 		match := soname.FindStringSubmatch(name)
-		if match == nil || families[match[1]] == "" {
+		if match == nil || families[match[1]].prefix == "" {
 			continue
 		}
-		if wanted[name] == nil {
-			wanted[name] = &library{name: name, symbols: map[string]string{}}
-		}
-		byPrefix[families[match[1]]] = wanted[name]
-	}
-	if len(byPrefix) == 0 {
-		return nil
-	}
-	symbols, err := file.ImportedSymbols()
-	if err != nil {
-		return fmt.Errorf("standin: %s: %w", path, err)
+		linked[families[match[1]].prefix] = name
+		wanted.library(name)
 	}
 	for _, symbol := range symbols {
 		if into := wanted[symbol.Library]; into != nil {
 			into.symbols[symbol.Name] = symbol.Version
-		} else if into := owner(symbol, byPrefix); into != nil {
-			if _, known := into.symbols[symbol.Name]; !known {
-				into.symbols[symbol.Name] = ""
-			}
+		} else if prefix := longest(symbol.Name, maps.Keys(linked)); prefix != "" && symbol.Library == "" {
+			wanted.add(linked[prefix], symbol.Name)
 		}
+	}
+	if err := readNames(file, symbols, wanted); err != nil {
+		return fmt.Errorf("standin: %s: %w", path, err)
 	}
 	return nil
 }
 
-// owner is the library of a symbol without a version: the one with the longest
-// prefix that its name begins with.
-func owner(symbol elf.ImportedSymbol, byPrefix map[string]*library) *library {
-	var found *library
-	longest := 0
-	for prefix, candidate := range byPrefix {
-		if symbol.Library == "" && len(prefix) > longest && strings.HasPrefix(symbol.Name, prefix) {
-			found, longest = candidate, len(prefix)
+// longest is the longest of prefixes that a name begins with, "" for none.
+func longest(name string, prefixes iter.Seq[string]) string {
+	found := ""
+	for prefix := range prefixes {
+		if len(prefix) > len(found) && strings.HasPrefix(name, prefix) {
+			found = prefix
 		}
 	}
 	return found

@@ -20,6 +20,9 @@ import (
 //go:embed functions/functions.c
 var functions []byte
 
+//go:embed functions/ptxas
+var assembler []byte
+
 // answering are the functions that functions/functions.c defines.
 var answering = func() []string {
 	var names []string
@@ -33,7 +36,7 @@ var answering = func() []string {
 // their directory: one below cache, named by a hash of all that it depends on.
 // compiler is a C compiler.
 func Make(compiler, cache string, folders ...string) (string, error) {
-	wanted := map[string]*library{}
+	wanted := libraries{}
 	for _, folder := range folders {
 		if err := scan(folder, wanted); err != nil {
 			return "", err
@@ -41,6 +44,7 @@ func Make(compiler, cache string, folders ...string) (string, error) {
 	}
 	names := slices.Sorted(maps.Keys(wanted))
 	sum := sha256.New()
+	sum.Write(assembler)
 	for _, name := range names {
 		fmt.Fprintf(sum, "%q %q %q %q\n", compiler, name, wanted[name].source(), wanted[name].versions())
 	}
@@ -57,6 +61,9 @@ func Make(compiler, cache string, folders ...string) (string, error) {
 		if err := wanted[name].build(compiler, work); err != nil {
 			return "", err
 		}
+	}
+	if err := os.WriteFile(filepath.Join(work, "ptxas"), assembler, 0o700); err != nil { //nolint:gosec // it is run
+		return "", fmt.Errorf("standin: %w", err)
 	}
 	if err := os.Rename(work, directory); err != nil {
 		if _, other := os.Stat(directory); other != nil {

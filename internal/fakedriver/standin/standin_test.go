@@ -1,9 +1,12 @@
 package standin
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
+	"strings"
 	"testing"
 
 	"vramscope/internal/needs"
@@ -77,6 +80,85 @@ func TestStandInsTakeThePlaceOfWhatALibraryNeeds(t *testing.T) {
 	}
 }
 
+// XLA's libraries need none of NVIDIA's: they open them and look names up.
+const (
+	opening = `
+#include <dlfcn.h>
+#include <stdio.h>
+static const char *const names[] = { "cudnnGetProperty", "cudnnCreate", "cublasLtGetVersion", "cusolverDnCreate", "ncclGetVersion" };
+static const char *const texts[] = { "cudnn is old", "cudnnCreate failed", "ncclunique" };
+static int call(const char *library, int name, int a, int *b)
+{
+	void *handle = dlopen(library, RTLD_NOW);
+	int (*function)(int, int *) = handle ? (int (*)(int, int *))dlsym(handle, names[name]) : NULL;
+	return function ? function(a, b) : -1;
+}
+void print(void)
+{
+	int major = 0, minor = 0;
+	int got = call("libcudnn.so.9", 0, 0, &major) + call("libcudnn.so.9", 0, 1, &minor);
+	printf("%d %d.%d %d %d %d %d %d\n", got, major, minor, call("libcudnn.so.9", 1, 0, NULL), call("libcublasLt.so.12", 2, 0, NULL),
+	       call("libcublas.so.12", 2, 0, NULL), call("libcusolver.so.11", 3, 0, NULL), texts[major % 3][0]);
+}`
+)
+
+func TestStandInsHaveWhatALibraryLooksUp(t *testing.T) {
+	t.Parallel()
+	needs.Tool(t, "cc")
+	site, folder, cache := t.TempDir(), t.TempDir(), t.TempDir()
+	library, runner := filepath.Join(site, "plugin.so"), filepath.Join(folder, "program")
+	compile(t, opening, library, "-shared", "-fPIC", "-ldl")
+	compile(t, program, runner, "-ldl")
+	directory, err := Make("cc", cache, site)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(runner, library)
+	cmd.Env = append(os.Environ(), "LD_LIBRARY_PATH="+directory)
+	out, err := cmd.CombinedOutput()
+	if want := fmt.Sprintf("0 9.99 0 129900 -1 0 %d\n", 'c'); err != nil || string(out) != want {
+		t.Errorf("%v: %s, want %s", err, out, want)
+	}
+	var names []string
+	found, err := filepath.Glob(filepath.Join(directory, "*.so.*[0-9]"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range found {
+		names = append(names, filepath.Base(path))
+	}
+	want := "libcublasLt.so.12 libcublasLt.so.13 libcudnn.so.9 libcusolver.so.11 libcusolver.so.12 libnccl.so.2"
+	if got := strings.Join(names, " "); got != want {
+		t.Errorf("made %s, want %s", got, want)
+	}
+}
+
+// XLA asks its assembler for its version, for the newest PTX, and for a kernel.
+func TestAssembler(t *testing.T) {
+	t.Parallel()
+	needs.Tool(t, "cc")
+	directory, err := Make("cc", t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	ptxas, input := filepath.Join(directory, "ptxas"), filepath.Join(t.TempDir(), "in put.ptx")
+	out, err := exec.Command(ptxas, "--version").Output()
+	if err != nil || !regexp.MustCompile(`V\d+\.\d+\.\d+`).Match(out) {
+		t.Errorf("its version: %v, %s", err, out)
+	}
+	for _, test := range []struct{ version, says string }{{"8.5", ""}, {"99.99", "Unsupported .version 99.99; current version is '8.8'"}} {
+		if err := os.WriteFile(input, []byte(".version "+test.version+"\n.target sm_90\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		out, err := exec.Command(ptxas, input, "-o", input+".cubin", "-arch=sm_90", "--warn-on-spills").CombinedOutput()
+		_, made := os.Stat(input + ".cubin")
+		if works := test.says == ""; (err == nil) != works || (made == nil) != works || !strings.Contains(string(out), test.says) {
+			t.Errorf("PTX %s: %v, %s; the kernel: %v", test.version, err, out, made)
+		}
+		_ = os.Remove(input + ".cubin") // only the first has made it
+	}
+}
+
 // A folder without such libraries, or with NVIDIA's own alone, needs none.
 func TestNothingNeeded(t *testing.T) {
 	t.Parallel()
@@ -92,7 +174,7 @@ func TestNothingNeeded(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if entries, err := os.ReadDir(directory); err != nil || len(entries) > 0 {
+	if entries, err := filepath.Glob(filepath.Join(directory, "*.so*")); err != nil || len(entries) > 0 {
 		t.Errorf("%s has %v, %v", directory, entries, err)
 	}
 	if _, err := Make("false", t.TempDir(), filepath.Join(site, "none")); err == nil {

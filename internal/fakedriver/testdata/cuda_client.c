@@ -250,7 +250,7 @@ int main(void)
 			execlp("cat", "cat", (char *)NULL); /* until its input ends, as this program */
 			return 1;
 		} else if (!device_command(word, a, (int)b) && !memory_command(word, a, b, c) && !pool_command(word, a, b, c) &&
-		           !work_command(word, a, b, c)) {
+		           !work_command(word, a, b, c) && !module_command(word, a)) {
 			printf("what? %s", line);
 		}
 		fflush(stdout);

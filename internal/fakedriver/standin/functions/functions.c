@@ -15,6 +15,10 @@
 #ifdef WANT_cudnnGetVersion
 size_t cudnnGetVersion(void) { return 99900; }
 #endif
+/* libraryPropertyType: 0 major, 1 minor, 2 patch level. */
+#ifdef WANT_cudnnGetProperty
+int cudnnGetProperty(int which, int *value) { *value = which == 0 ? 9 : which == 1 ? 99 : 0; return 0; }
+#endif
 #ifdef WANT_cudnnGetCudartVersion
 size_t cudnnGetCudartVersion(void) { return 12090; }
 #endif
