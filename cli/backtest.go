@@ -16,11 +16,13 @@ import (
 	forecaster "vramscope/forecast"
 	"vramscope/forecast/backtest"
 	"vramscope/internal/text"
+	monitor "vramscope/sampler/replay"
 )
 
 type backtestFlags struct {
 	format string
 	dump   string
+	bare   bool
 }
 
 func (p *program) backtest() *cobra.Command {
@@ -28,11 +30,13 @@ func (p *program) backtest() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:         "backtest FILE.csv",
 		Annotations: map[string]string{looksAtNoBox: ""},
-		Short:       "score the forecaster on a recording",
-		Long: `Replays a recording through the forecaster that the monitor runs, and says how
-good its forecasts were: errors beside those of "it stays as it is", what the
-intervals held and how wide they were, alarms with their lead, times to full,
-leaks, and what a sample costs. It reads no GPU.
+		Short:       "score the forecasts and alarms on a recording",
+		Long: `Replays each series of a recording through the monitor, as the only process of a
+GPU, and says how good its alarms and forecasts were: alarms with their lead and
+how many were wrong, errors beside those of "it stays as it is", what the
+intervals held and how wide they were, times to full, leaks, and what a sample
+costs. It reads no GPU. --bare replays the forecaster alone, without the monitor's
+rules for loads and alarms: then an alarm is a time to full below 5 minutes.
 
 The file has the columns t_seconds,series_id,used_bytes,total_bytes, and may be
 compressed with gzip; - is standard input. A total that is 0 or missing is
@@ -45,7 +49,8 @@ empty latest_seconds is later than that) and leaks.csv (a row for each change
 between steady, growing and leak). docs/forecast.md explains the scoring.`,
 		Example: `  vramscope backtest trace.csv.gz
   vramscope backtest trace.csv --format json | jq '.pooled.horizons[] | {horizon_seconds, relative_mae}'
-  vramscope backtest trace.csv --dump out`,
+  vramscope backtest trace.csv --dump out
+  vramscope backtest trace.csv --bare`,
 		Args:              oneTrace,
 		ValidArgsFunction: cobra.FixedCompletions([]string{"csv", "gz"}, cobra.ShellCompDirectiveFilterFileExt),
 		RunE: func(_ *cobra.Command, args []string) error {
@@ -55,6 +60,7 @@ between steady, growing and leak). docs/forecast.md explains the scoring.`,
 	flags := cmd.Flags()
 	choiceFlag(cmd, &f.format, "format", "f", "table", "json")
 	flags.StringVar(&f.dump, "dump", "", "write every forecast into files in this directory")
+	flags.BoolVar(&f.bare, "bare", false, "score the forecaster alone")
 	nameValues(cmd, map[string]string{"dump": "DIR"})
 	return cmd
 }
@@ -85,11 +91,11 @@ func (p *program) runBacktest(path string, f backtestFlags) error {
 	if err != nil {
 		return err
 	}
-	scores, err := p.replay(trace, f.dump)
+	scores, err := p.replay(trace, &f)
 	if err != nil {
 		return fmt.Errorf("backtest: %w", err)
 	}
-	r := backtestReport{name: name, trace: trace, scores: scores, signs: p.glyphs(&s)}
+	r := backtestReport{name: name, bare: f.bare, trace: trace, scores: scores, signs: p.glyphs(&s)}
 	return p.printAs(f.format, r.document(), r.table(p.outputWidth()))
 }
 
@@ -141,27 +147,32 @@ func (p *program) reportBadRows(bad []backtest.BadRow) {
 	_, _ = p.stderr.Write(b.Bytes()) // standard error is where this would be reported
 }
 
-// replay scores each series. A sample's cost is measured without scoring and writing.
-func (p *program) replay(trace *backtest.Trace, dir string) (scores []*backtest.Score, err error) {
+// replay scores each series. A sample's cost is the forecaster's, without scoring
+// and writing.
+func (p *program) replay(trace *backtest.Trace, f *backtestFlags) (scores []*backtest.Score, err error) {
 	var dump *backtest.Dump
-	if dir != "" {
-		if dump, err = backtest.NewDump(dir); err != nil {
+	if f.dump != "" {
+		if dump, err = backtest.NewDump(f.dump); err != nil {
 			return nil, err
 		}
 		// What fails at the end has failed before, mostly: a disk is full once.
 		defer func() { err = cmp.Or(err, dump.Close()) }()
 	}
-	begin := func() backtest.Method { return forecaster.New() }
+	bare := func() backtest.Method { return forecaster.New() }
 	for _, series := range trace.Series {
 		var listen func(*backtest.Sample, *backtest.Answer) error
 		if dump != nil {
 			listen = dump.Begin(series)
 		}
-		score, err := backtest.Replay(begin(), series, listen)
+		method := bare()
+		if !f.bare {
+			method = monitor.New(series)
+		}
+		score, err := backtest.Replay(method, series, listen)
 		if err != nil {
 			return nil, err
 		}
-		score.Cost = backtest.Cost(begin, series, p.now)
+		score.Cost = backtest.Cost(bare, series, p.now)
 		scores = append(scores, score)
 	}
 	return scores, nil

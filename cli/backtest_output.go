@@ -13,6 +13,7 @@ import (
 
 type backtestReport struct {
 	name   string
+	bare   bool
 	trace  *backtest.Trace
 	scores []*backtest.Score
 	signs  glyphs
@@ -25,7 +26,7 @@ func (r *backtestReport) pooled() backtest.Summary {
 }
 
 func (r *backtestReport) document() schema.Backtest {
-	out := schema.Backtest{Schema: schema.BacktestVersion, File: r.name, Pooled: r.pooled(), Skipped: []schema.SkippedRow{}}
+	out := schema.Backtest{Schema: schema.BacktestVersion, File: r.name, Bare: r.bare, Pooled: r.pooled(), Skipped: []schema.SkippedRow{}}
 	for _, row := range r.trace.Bad {
 		out.Skipped = append(out.Skipped, schema.SkippedRow{Line: row.Line, Reason: text.Clean(row.Reason)})
 	}
@@ -41,9 +42,10 @@ func (r *backtestReport) table(width int) string {
 	lines := []string{
 		fmt.Sprintf("%s  %d series, %d samples, %s of recording; %d rows skipped",
 			text.Clean(r.name), sum.Series, sum.Samples, shortDuration(time.Duration(sum.Seconds*1e9)), len(r.trace.Bad)), "",
+		r.alarms(&sum), "",
 	}
 	lines = append(lines, r.horizons(&sum).lines()...)
-	lines = append(lines, "", r.alarms(&sum))
+	lines = append(lines, "")
 	for _, full := range sum.TimeToFull {
 		lines = append(lines, r.full(&full))
 	}
@@ -95,9 +97,9 @@ func (r *backtestReport) alarms(sum *backtest.Summary) string {
 	if !a.Raised.Known() {
 		return "alarms        " + r.signs.dash + " (no series has a total)"
 	}
-	return fmt.Sprintf("alarms        %s raised, %s wrong, %s undecided; %s fills; precision %s, recall %s, lead %s",
+	return fmt.Sprintf("alarms        %s raised, %s wrong, %s undecided; %s fills; precision %s, recall %s, lead %s; %s wrong a day",
 		r.figure("%.0f", a.Raised), r.figure("%.0f", a.Wrong), r.figure("%.0f", a.Undecided), r.figure("%.0f", a.Fills),
-		r.figure("%.2f", a.Precision), r.figure("%.2f", a.Recall), r.figure("%.0f s", a.Lead))
+		r.figure("%.2f", a.Precision), r.figure("%.2f", a.Recall), r.figure("%.0f s", a.Lead), r.figure("%.1f", a.WrongPerDay))
 }
 
 func (r *backtestReport) full(f *backtest.FullSummary) string {

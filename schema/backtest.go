@@ -6,6 +6,7 @@ import "vramscope/forecast/backtest"
 type Backtest struct {
 	Schema  string             `json:"schema"`
 	File    string             `json:"file"`
+	Bare    bool               `json:"bare"` // the forecaster alone, without the monitor's rules
 	Skipped []SkippedRow       `json:"skipped_rows"`
 	Pooled  backtest.Summary   `json:"pooled"`
 	Series  []backtest.Summary `json:"series"`

@@ -15,12 +15,20 @@ type Method interface {
 	Trend() forecast.Trend
 }
 
+// Alarmer is a Method that raises alarms by rules of its own, as the monitor does.
+type Alarmer interface {
+	Method
+	Alarm() bool           // whether one stands
+	Within() time.Duration // the time to full from which it is raised
+}
+
 // Answer is what a method forecasts after a sample.
 type Answer struct {
 	Forecasts []forecast.Interval // at all Horizons, or none
 	Full      forecast.FullIn     // where Fills; only for a known total
 	Fills     bool
 	Trend     forecast.Trend
+	Alarm     bool // stands; of an Alarmer
 }
 
 // Replay gives a method the samples of a series and scores its answers. Listen,
@@ -31,7 +39,7 @@ func Replay(m Method, s *Series, listen func(*Sample, *Answer) error) (*Score, e
 		score.Seconds = s.Samples[n-1].Seconds - s.Samples[0].Seconds
 	}
 	var due [len(forecast.Horizons)]int // the sample that each horizon's forecast meets
-	full := newFilling(s)
+	full := newFilling(s, m)
 	room := make([]forecast.Interval, 0, len(forecast.Horizons))
 	for i := range s.Samples {
 		sample := &s.Samples[i]
@@ -66,6 +74,9 @@ func ask(m Method, s *Series, i int, room []forecast.Interval) Answer {
 	answer := Answer{Forecasts: m.Forecasts(room[:0]), Trend: m.Trend()}
 	if sample.Total > 0 {
 		answer.Full, answer.Fills = m.FullIn(sample.Total - sample.Used)
+	}
+	if a, ok := m.(Alarmer); ok {
+		answer.Alarm = a.Alarm()
 	}
 	return answer
 }

@@ -8,13 +8,13 @@ import (
 	"vramscope/forecast"
 )
 
-// The alarm, and how it is scored.
+// The alarm of a method that has none of its own, and how alarms are scored.
 const (
 	alarmWithin = 300 * time.Second // a median time to full below it is one
 	raiseAfter  = 3                 // samples in a row
 	lowerAfter  = 5
-	rightWithin = 600 // seconds
-	apart       = 60  // seconds that a series must not be full before it becomes full again
+	rightWithin = 2  // times the time from which it is raised
+	apart       = 60 // seconds that a series must not be full before it becomes full again
 )
 
 // bands are the true times to full, in seconds, at which forecasts of it are scored.
@@ -28,6 +28,7 @@ type Filling struct {
 	Right  int  // of them
 	Open   int  // of them: the trace ends before it is decided
 	Leads  []float64
+	Raised []float64 // when, t_seconds
 	Bands  [len(bands)]TimeToFull
 }
 
@@ -43,18 +44,22 @@ type TimeToFull struct {
 type filling struct {
 	series *Series
 	fills  []int // the samples at which it becomes full
+	own    bool  // the method raises alarms itself
+	right  float64
 	Filling
 
 	next     int // of fills
 	hits     int
 	misses   int
 	standing bool
-	raised   []float64
 	errors   [len(bands)][]float64 // of the present fill
 }
 
-func newFilling(s *Series) *filling {
-	f := &filling{series: s}
+func newFilling(s *Series, m Method) *filling {
+	f := &filling{series: s, right: rightWithin * alarmWithin.Seconds()}
+	if a, ok := m.(Alarmer); ok {
+		f.own, f.right = true, rightWithin*a.Within().Seconds()
+	}
 	clear := math.Inf(-1) // since when it is not full; −∞: it never was
 	full := true
 	for i := range s.Samples {
@@ -86,20 +91,25 @@ func (f *filling) observe(i int, answer *Answer) {
 	if f.next < len(f.fills) && !isFull(sample) {
 		f.compare(f.series.Samples[f.fills[f.next]].Seconds-sample.Seconds, answer)
 	}
+	stood := f.standing
+	if f.own {
+		f.standing = answer.Alarm
+	} else {
+		f.latch(answer)
+	}
+	if f.standing && !stood && !isFull(sample) {
+		f.Raised = append(f.Raised, sample.Seconds)
+	}
+}
+
+// latch is the hysteresis of the alarm of a method that has none of its own.
+func (f *filling) latch(answer *Answer) {
 	if answer.Fills && answer.Full.Median < alarmWithin {
 		f.hits, f.misses = f.hits+1, 0
 	} else {
 		f.hits, f.misses = 0, f.misses+1
 	}
-	switch {
-	case !f.standing && f.hits >= raiseAfter:
-		f.standing = true
-		if !isFull(sample) {
-			f.raised = append(f.raised, sample.Seconds)
-		}
-	case f.standing && f.misses >= lowerAfter:
-		f.standing = false
-	}
+	f.standing = f.hits >= raiseAfter || f.standing && f.misses < lowerAfter
 }
 
 // compare scores a time to full against the true one.
@@ -138,13 +148,13 @@ func (f *filling) close() {
 
 // score judges the alarms.
 func (f *filling) score() Filling {
-	f.Alarms = len(f.raised)
+	f.Alarms = len(f.Raised)
 	led := make([]bool, len(f.fills))
 	end := f.series.Samples[len(f.series.Samples)-1].Seconds
-	for _, at := range f.raised {
+	for _, at := range f.Raised {
 		k := slices.IndexFunc(f.fills, func(i int) bool {
 			t := f.series.Samples[i].Seconds
-			return t >= at && t <= at+rightWithin
+			return t >= at && t <= at+f.right
 		})
 		switch {
 		case k >= 0:
@@ -153,7 +163,7 @@ func (f *filling) score() Filling {
 				led[k] = true
 				f.Leads = append(f.Leads, f.series.Samples[f.fills[k]].Seconds-at)
 			}
-		case at+rightWithin > end:
+		case at+f.right > end:
 			f.Open++
 		}
 	}

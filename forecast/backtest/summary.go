@@ -73,6 +73,7 @@ type AlarmSummary struct {
 	Recall       Figure `json:"recall"`
 	Lead         Figure `json:"median_lead_seconds"`
 	WrongPerHour Figure `json:"wrong_per_hour"`
+	WrongPerDay  Figure `json:"wrong_per_day"`
 }
 
 // FullSummary is how good the times to full were, by how much time was left.
@@ -192,14 +193,15 @@ func filled(scores []*Score) (AlarmSummary, []FullSummary) {
 	alarms := AlarmSummary{
 		Fills: Figure(all.Fills), Raised: Figure(all.Alarms), Right: Figure(all.Right), Wrong: Figure(wrong), Undecided: Figure(all.Open),
 		Precision: over(float64(all.Right), all.Right+wrong), Recall: over(float64(len(leads)), all.Fills),
-		Lead: Figure(median(slices.Clone(leads))), WrongPerHour: Figure(math.NaN()),
+		Lead: Figure(median(slices.Clone(leads))), WrongPerHour: Figure(math.NaN()), WrongPerDay: Figure(math.NaN()),
 	}
 	if seconds > 0 {
 		alarms.WrongPerHour = Figure(float64(wrong) / seconds * 3600)
+		alarms.WrongPerDay = 24 * alarms.WrongPerHour
 	}
 	if !all.Known {
 		nan := Figure(math.NaN())
-		alarms = AlarmSummary{nan, nan, nan, nan, nan, nan, nan, nan, nan}
+		alarms = AlarmSummary{nan, nan, nan, nan, nan, nan, nan, nan, nan, nan}
 	}
 	full := make([]FullSummary, len(bands))
 	for k, b := range all.Bands {

@@ -26,6 +26,15 @@ type Sample struct {
 type Series struct {
 	ID      string
 	Samples []Sample
+	Age     float64 // seconds that its process had run before the first sample; 0: unknown
+}
+
+// Step is the time between the first two samples, in seconds.
+func (s *Series) Step() float64 {
+	if len(s.Samples) < 2 {
+		return 1
+	}
+	return s.Samples[1].Seconds - s.Samples[0].Seconds
 }
 
 // Evenly makes a series of used bytes that are step seconds apart.

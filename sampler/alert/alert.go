@@ -9,6 +9,10 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
+// FullWithin is the time to full from which the alert is raised, unless the
+// Thresholds have another one.
+const FullWithin = 15 * time.Minute
+
 // Thresholds are the rules' limits. The zero value means the defaults; a
 // negative LowMemoryFraction switches that rule off.
 type Thresholds struct {
@@ -21,7 +25,7 @@ type Thresholds struct {
 
 func (t Thresholds) withDefaults() Thresholds {
 	t.LowMemoryFraction = cmp.Or(t.LowMemoryFraction, 0.10)
-	t.FullWithin = cmp.Or(t.FullWithin, 15*time.Minute)
+	t.FullWithin = cmp.Or(t.FullWithin, FullWithin)
 	t.OutOfMemoryFor = cmp.Or(t.OutOfMemoryFor, time.Minute)
 	t.ThrottledFor = cmp.Or(t.ThrottledFor, 30*time.Second)
 	t.XIDFor = cmp.Or(t.XIDFor, 10*time.Minute)

@@ -15,9 +15,15 @@ func main() {
 	recording := flag.String("recording", "", "a real recording")
 	traces := flag.String("traces", "", "write the series as traces into this directory, and no tables")
 	lstm := flag.String("lstm", "", "write the tables of the LSTM alone, from what scripts/lstm/train.py left in this directory")
+	monitor := flag.Bool("monitor", false, "print the tables of the monitor's alarms, and write nothing")
 	flag.Parse()
 	var err error
 	switch {
+	case *monitor:
+		var text string
+		if text, err = monitorTables(*seeds, *first); err == nil {
+			_, err = fmt.Print(text)
+		}
 	case *traces != "":
 		err = writeTraces(*traces, *seeds, *first)
 	case *lstm != "":

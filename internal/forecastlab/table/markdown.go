@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"math"
 	"strings"
 
 	"vramscope/forecast"
@@ -15,6 +16,8 @@ func written(format string, f backtest.Figure) string {
 	}
 	return fmt.Sprintf(format, f)
 }
+
+var unknown = backtest.Figure(math.NaN())
 
 func share(f backtest.Figure) string      { return written("%.2f", f) }
 func percentage(f backtest.Figure) string { return written("%.1f %%", 100*f) }

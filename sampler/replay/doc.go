@@ -1,0 +1,8 @@
+// Package replay runs a recorded series through the monitor: a Sampler that reads
+// one GPU with one process, at the pace, with the rules and with the hysteresis of
+// a real one. So backtest scores what people saw, and not the forecaster alone.
+//
+//	backtest.Series → recording (a driver and /proc) → sampler.Sampler → Snapshot → Monitor
+//
+// Start reading at New (monitor.go).
+package replay

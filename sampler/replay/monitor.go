@@ -1,0 +1,102 @@
+package replay
+
+import (
+	"slices"
+	"time"
+
+	"vramscope/forecast"
+	"vramscope/forecast/backtest"
+	"vramscope/internal/quantity"
+	"vramscope/sampler"
+	"vramscope/sampler/alert"
+	"vramscope/sampler/snapshot"
+)
+
+// Monitor is a backtest.Method and a backtest.Alarmer. It follows one series.
+type Monitor struct {
+	series  *backtest.Series
+	next    int // sample of the series
+	source  *recording
+	sampler *sampler.Sampler
+	snap    *snapshot.Snapshot
+}
+
+// New makes a Monitor for a series. Where the series is as old as its process the
+// monitor has seen that start, on a GPU that was empty.
+func New(series *backtest.Series) *Monitor {
+	m := &Monitor{series: series, source: &recording{}}
+	m.sampler = sampler.New(sampler.Options{
+		Devices: m.source, Processes: m.source, Deadline: time.Hour, OpenDeadline: time.Hour,
+		Interval: time.Duration(series.Step() * 1e9),
+		Clock:    func() time.Time { return m.source.now },
+	})
+	return m
+}
+
+// Observe takes the next sample of the series.
+func (m *Monitor) Observe(t time.Time, used int64) {
+	sample := &m.series.Samples[m.next]
+	if m.next == 0 {
+		m.source.begin(t, m.series.Age)
+		if step := m.series.Step(); m.series.Age > 0 && m.series.Age <= step {
+			m.source.set(t.Add(-time.Duration(step*1e9)), 0, sample.Total)
+			m.sampler.Tick(m.source.now)
+		}
+	}
+	m.next++
+	m.source.running = true
+	m.source.set(t, used, sample.Total)
+	m.snap = m.sampler.Tick(t)
+}
+
+func (m *Monitor) gpu() *snapshot.GPU { return &m.snap.GPUs[0] }
+
+// Forecasts appends what the GPU is forecast to use.
+func (m *Monitor) Forecasts(dst []forecast.Interval) []forecast.Interval {
+	for _, p := range m.gpu().Predicted {
+		dst = append(dst, forecast.Interval{
+			Horizon: p.Horizon, Median: int64(p.Median),
+			Lower80: int64(p.Lower80), Upper80: int64(p.Upper80), Lower95: int64(p.Lower95), Upper95: int64(p.Upper95),
+		})
+	}
+	return dst
+}
+
+// FullIn is when the GPU will be full.
+func (m *Monitor) FullIn(int64) (forecast.FullIn, bool) {
+	full := m.gpu().FullIn
+	if full == nil {
+		return forecast.FullIn{}, false
+	}
+	return forecast.FullIn{Median: full.Median, Earliest: full.Earliest, Latest: full.Latest}, true
+}
+
+// Trend is that of the process.
+func (m *Monitor) Trend() forecast.Trend {
+	switch m.snap.Rows[0].Trend {
+	case snapshot.TrendSteady:
+		return forecast.Steady
+	case snapshot.TrendGrowing:
+		return forecast.Growing
+	case snapshot.TrendShrinking:
+		return forecast.Shrinking
+	case snapshot.TrendSawtooth:
+		return forecast.Sawtooth
+	case snapshot.TrendLeak:
+		return forecast.Leak
+	default:
+		return forecast.Young
+	}
+}
+
+// Alarm reports whether the alert that the GPU will be full stands.
+func (m *Monitor) Alarm() bool {
+	return slices.ContainsFunc(m.snap.Alerts, func(a snapshot.Alert) bool { return a.Kind == snapshot.AlertFullIn })
+}
+
+// Within is the time to full from which that alert is raised.
+func (m *Monitor) Within() time.Duration { return alert.FullWithin }
+
+func bytesOf(v int64) quantity.Optional[quantity.Bytes] {
+	return quantity.From(quantity.Bytes(v), quantity.Driver)
+}

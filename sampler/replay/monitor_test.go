@@ -1,0 +1,82 @@
+package replay
+
+import (
+	"testing"
+
+	"vramscope/forecast"
+	"vramscope/forecast/backtest"
+)
+
+const gib = 1 << 30
+
+// leaking is 40 GiB that grow by 32 MiB a second until the GPU is full.
+func leaking() *backtest.Series {
+	used := make([]float64, 1400)
+	for i := range used {
+		used[i] = min(40*gib+float64(i)*gib/32, 80*gib)
+	}
+	return backtest.Evenly("leak", 1, 80*gib, used)
+}
+
+// The monitor forecasts an old process as the bare forecaster does, and raises its
+// own alarm, earlier than the bare one's five minutes.
+func TestMonitorForecastsAndRaisesAlarm(t *testing.T) {
+	series := leaking()
+	m, f := New(series), forecast.New()
+	raised := -1
+	_, err := backtest.Replay(m, series, func(s *backtest.Sample, answer *backtest.Answer) error {
+		f.Observe(m.source.now, s.Used)
+		want := f.Forecasts(nil)
+		if s.Used == s.Total {
+			return nil // still memory is given to the forecaster less often
+		}
+		if len(answer.Forecasts) != len(want) {
+			t.Fatalf("at %v s %d forecasts, want %d", s.Seconds, len(answer.Forecasts), len(want))
+		}
+		for k, got := range answer.Forecasts {
+			if got != want[k] {
+				t.Fatalf("at %v s: %+v, want %+v", s.Seconds, got, want[k])
+			}
+		}
+		if answer.Alarm && raised < 0 {
+			raised = int(s.Seconds)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if left := 1280 - raised; raised < 0 || left < 600 || left > 1000 {
+		t.Errorf("the alarm is raised at %d s, %d s before memory is full", raised, left)
+	}
+}
+
+// A process that the monitor saw start is young, and its load is no ramp.
+func TestMonitorSeesProcessStart(t *testing.T) {
+	used := make([]float64, 300)
+	for i := range used {
+		used[i] = min(float64(i)*gib/2, 60*gib)
+	}
+	for _, age := range []float64{0, 1} {
+		series := backtest.Evenly("load", 1, 80*gib, used)
+		series.Age = age
+		score, err := backtest.Replay(New(series), series, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if age > 0 && len(score.Filling.Raised) > 0 {
+			t.Errorf("a load is alarmed at %v s", score.Filling.Raised)
+		}
+	}
+}
+
+func TestMonitorWithoutTotalRaisesNoAlarm(t *testing.T) {
+	series := leaking()
+	for i := range series.Samples {
+		series.Samples[i].Total = 0
+	}
+	score, err := backtest.Replay(New(series), series, nil)
+	if err != nil || score.Filling.Known || len(score.Filling.Raised) > 0 {
+		t.Errorf("%v, %+v", err, score.Filling)
+	}
+}
