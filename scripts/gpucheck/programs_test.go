@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"vramscope/internal/fakedriver"
 )
@@ -44,7 +45,14 @@ func TestGPUCheckPrograms(t *testing.T) {
 	startWhole := func() *check {
 		return startSections(t, binary, "pytorch,native", unlisted, "0", environment...)
 	}
+	slow := fakedriver.Box(1, 0)
+	slow.GPUs[0].Hang("cuMemFree_v2", time.Second)
+	startFreeze := func() *check { return startSections(t, binary, "freeze", slow, "0", environment...) }
+	startFreezing := func() *check {
+		return startSections(t, binary, "freeze", slow, "0", append(lies, "LIAR_FREEZES=1")...)
+	}
 	honest, others, whole, lying := startHonest(), startOthers(), startWhole(), startLying()
+	freeze, freezing := startFreeze(), startFreezing()
 
 	t.Run("agrees", func(t *testing.T) {
 		honest, printed, exit := retried(honest, agreed, startHonest)
@@ -70,6 +78,21 @@ func TestGPUCheckPrograms(t *testing.T) {
 			{"pytorch", "other, by a context alone, MiB"}, {"native, flush", "freed, by the driver, MiB"},
 		})
 	})
+	t.Run("agrees that nothing freezes", func(t *testing.T) {
+		_, printed, exit := retried(freeze, agreed, startFreeze)
+		if exit != 0 || !strings.Contains(printed, "1 figures agree, 0 differ;") {
+			t.Fatalf("exit code %d\n%s", exit, printed)
+		}
+		expectRows(t, printed, [][2]string{standsStill})
+	})
+	t.Run("differs where a question freezes the program", func(t *testing.T) {
+		caught := func(printed string, exit int) bool {
+			return exit == 1 && len(missing(printed, "differs", [][2]string{standsStill})) == 0
+		}
+		if _, printed, exit := retried(freezing, caught, startFreezing); !caught(printed, exit) {
+			t.Errorf("exit code %d\n%s", exit, printed)
+		}
+	})
 	t.Run("differs", func(t *testing.T) {
 		left := programLies
 		caught := func(printed string, exit int) bool {
@@ -83,6 +106,9 @@ func TestGPUCheckPrograms(t *testing.T) {
 	})
 }
 
+// standsStill is the row about a program that waits for the driver.
+var standsStill = [2]string{"freeze", "a thread stands still, asked, ms"}
+
 // programRows are some of the rows about PyTorch.
 var programRows = [][2]string{
 	{"pytorch", "reserved, by memory_stats, MiB"}, {"pytorch", "fragmented, by the blocks, MiB"},
@@ -90,6 +116,7 @@ var programRows = [][2]string{
 	{"pytorch, flush gradual", "freed, by the driver, MiB"}, {"pytorch, flush urgent", "freed, by memory_stats, MiB"},
 	{"pytorch", "fragmented, by what a flush left, MiB"}, {"expandable", "fragmented, by what a flush left, MiB"},
 	{"expandable", "config"}, {"async", "fragmented, by what a flush left, MiB"}, {"async", "a snapshot"},
+	{"async, pending", "allocated, by memory_stats, MiB"}, {"async, pending", "left after empty_cache, MiB"},
 }
 
 // otherRows are some of the rows about trainings, graphs, other libraries and

@@ -17,6 +17,8 @@ from gpucheck.torchsnapshot import check_snapshot, refuses_snapshot
 LIVE = [64 * MIB] * 3 + [300_000] * 40
 BETWEEN = [3 * MIB] * 24     # every other one is freed: fragmented
 SPARE = [48 * MIB] * 4       # all are freed: returnable
+PENDING = 256 * MIB          # freed while the GPU works
+MOMENTS = {"freed": "just freed", "synchronize": "after synchronize", "empty": "after empty_cache"}
 
 
 def check_native(bench, findings):
@@ -40,8 +42,34 @@ def check_async(bench, findings):
             for level in LEVELS:
                 check_flush(where, job, level, findings)
             findings.rows += settled_rows(lambda: torchstats.compare_residue(where, job, probe))
+            check_pending(where, job, probe, findings)
         findings.rows.append(refuses_snapshot(where, job))
         findings.fixtures["async-stats"] = job.ask("stats")
+
+
+def check_pending(where, job, probe, findings):
+    """Which figures hold what was freed while the GPU worked: recorded, as it is nowhere documented."""
+    def figures():
+        stats = job.ask("stats")
+        return {"allocated": torchstats.figure(stats, "allocated_bytes"), "reserved": torchstats.figure(stats, "reserved_bytes"),
+                "driver": job.holding.bytes()}
+
+    where += ", pending"
+    before, pending = figures(), job.ask("pend", size=PENDING)
+    seen = {"freed": figures()}
+    findings.rows += settled_rows(lambda: torchstats.compare_sums(where, job, probe))
+    for step in ("synchronize", "empty"):
+        job.ask(step)
+        seen[step] = figures()
+    findings.figures["pending_while_read"] = pending
+    for moment, now in seen.items():
+        grown = {name: None if None in (value, before[name]) else value - before[name] for name, value in now.items()}
+        findings.figures.update({f"pending_{moment}_{name}_bytes": value for name, value in grown.items()})
+        findings.rows.append(noted(where, f"{MOMENTS[moment]}: allocated, reserved, driver, MiB",
+                                   ", ".join(show(in_mib(value)) for value in grown.values()),
+                                   f"of {show(in_mib(PENDING))}, the GPU at work: {show(pending)}"))
+    left = max(seen["empty"][name] - before[name] for name in ("allocated", "reserved"))
+    findings.rows.append(judged(where, "left after empty_cache, MiB", "0 or less", show(in_mib(left)), left <= 0))
 
 
 def check_preloaded(bench, findings):

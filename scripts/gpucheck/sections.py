@@ -5,7 +5,7 @@
 
 import time
 
-from gpucheck import attaching, libraries, native, pytorch, training
+from gpucheck import attaching, freeze, libraries, native, pytorch, training
 from gpucheck.children import OutOfTime, time_limit
 from gpucheck.driver import Driver
 from gpucheck.figures import Row, noted
@@ -16,6 +16,7 @@ SECTIONS = {             # name → time limit in seconds, function
     "pytorch": (70, pytorch.check_native),
     "expandable": (50, pytorch.check_expandable),
     "async": (45, pytorch.check_async),
+    "freeze": (40, freeze.check_freeze),
     "preloaded": (50, pytorch.check_preloaded),
     "training": (60, training.check_training),
     "graph": (45, training.check_graph),

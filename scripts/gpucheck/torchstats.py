@@ -80,14 +80,18 @@ def compare_config(where, reported, set_to):
 
 def compare_pool(where, job, probe, set_to):
     """cudaMallocAsync: the driver's pool, also in PyTorch's statistics."""
-    stats, reported = job.ask("stats"), one(probe, "cuda_pool")
-    return [
-        compare_bytes(where, "reserved, by memory_stats", [figure(stats, "reserved_bytes")], [reported.get("reserved_bytes")], 0),
-        compare_bytes(where, "allocated, by memory_stats", [figure(stats, "allocated_bytes")], [reported.get("allocated_bytes")], 0),
+    reported = one(probe, "cuda_pool")
+    return compare_sums(where, job, probe) + [
         counted(where, "basis", "post_flush", reported.get("basis")),
         counted(where, "fragmented before a flush", "–", show(reported.get("fragmented_bytes"))),
         compare_config(where, reported, set_to),
     ]
+
+
+def compare_sums(where, job, probe):
+    stats, reported = job.ask("stats"), one(probe, "cuda_pool")
+    return [compare_bytes(where, f"{ours}, by memory_stats", [figure(stats, f"{ours}_bytes")], [reported.get(f"{ours}_bytes")], 0)
+            for ours in ("reserved", "allocated")]
 
 
 def compare_residue(where, job, probe):

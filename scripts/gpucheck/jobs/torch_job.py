@@ -31,12 +31,37 @@ class Training:
         return {"times": list(self.times), "failed": self.failed}
 
 
+class Beat:
+    """A thread that wakes every few milliseconds; late has the times at which it did not."""
+
+    EVERY, LATE = 0.005, 0.02
+
+    def __init__(self):
+        self.late, self.ended = [], threading.Event()
+        self.thread = threading.Thread(target=self.work, daemon=True)
+        self.thread.start()
+
+    def work(self):
+        last = time.monotonic()
+        while not self.ended.wait(self.EVERY):
+            now = time.monotonic()
+            if now - last > self.LATE:
+                self.late.append(now - last)
+            last = now
+
+    def end(self):
+        """The longest standstill, in ms."""
+        self.ended.set()
+        self.thread.join()
+        return round(max(self.late, default=0) * 1000, 1)
+
+
 def meet():
     import torch
 
     if not torch.cuda.is_available():
         raise Missing("PyTorch is installed but sees no GPU")
-    held, capture = {}, {}
+    held, capture, slow = {}, {}, {}
     training = []
 
     def context():
@@ -77,6 +102,46 @@ def meet():
         torch.cuda.synchronize(0)
         return training[-1].progress()
 
+    def occupy():
+        """Has the GPU work for a second or two. (The stand-in, and the fake driver, do nothing.)"""
+        if hasattr(torch.cuda, "_sleep"):
+            torch.cuda._sleep(3_000_000_000)
+
+    def begin_slowly(size):
+        """Frees and allocates on a thread while the GPU works, which the driver waits for."""
+        held["slow"] = [torch.empty(size, dtype=torch.uint8, device=0)]
+        torch.cuda.synchronize(0)
+        slow.update(beat=Beat(), began=time.monotonic())
+        slow["thread"] = threading.Thread(target=free_and_allocate, args=(size,), daemon=True)
+        slow["thread"].start()
+
+    def free_and_allocate(size):
+        occupy()
+        del held["slow"]
+        torch.cuda.empty_cache()
+        held["slow"] = [torch.empty(size, dtype=torch.uint8, device=0)]
+        slow["seconds"] = time.monotonic() - slow["began"]
+
+    def is_slow():
+        return slow["thread"].is_alive()
+
+    def end_slowly():
+        slow["thread"].join()
+        return {"seconds": round(slow["seconds"], 3), "longest_ms": slow["beat"].end()}
+
+    def pend(size):
+        """Frees a tensor while the GPU works; whether its work was still going on then."""
+        tensor = torch.empty(size, dtype=torch.uint8, device=0)
+        occupy()
+        del tensor
+        return not torch.cuda.current_stream().query() if hasattr(torch.cuda, "current_stream") else None
+
+    def synchronize():
+        torch.cuda.synchronize(0)
+
+    def empty():
+        torch.cuda.empty_cache()
+
     def captures():
         return hasattr(torch.cuda, "CUDAGraph")
 
@@ -101,7 +166,8 @@ def meet():
         torch.cuda.synchronize(0)
         return [capture["y"].min().item(), capture["y"].max().item()]
 
-    steps = (context, take, give, stats, segments, train, trained, rest, captures, begin_capture, end_capture, replay)
+    steps = (context, take, give, stats, segments, train, trained, rest, begin_slowly, is_slow, end_slowly,
+             pend, synchronize, empty, captures, begin_capture, end_capture, replay)
     return torch.__version__, {step.__name__: step for step in steps}
 
 

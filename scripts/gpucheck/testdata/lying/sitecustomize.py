@@ -1,5 +1,7 @@
-"""Makes the probe report 512 reserved bytes and one live block too many, for the
-test of scripts/gpu-check."""
+"""Makes the probe report 512 reserved bytes and one live block too many, and with
+LIAR_FREEZES stop all threads at each question, for the test of scripts/gpu-check."""
+import ctypes
+import os
 import sys
 
 LIES = {("reserved_bytes", "current", "all"): 512, ("active", "current", "all"): 1}
@@ -13,3 +15,11 @@ if probe is not None:
         return None if value is None else value + LIES.get((key, which, part), 0)
 
     probe._figure = lying
+    if os.environ.get("LIAR_FREEZES"):
+        stats = probe._PyTorch.stats
+
+        def freezing(self):
+            ctypes.PyDLL(None).usleep(900000)  # keeps the GIL
+            return stats(self)
+
+        probe._PyTorch.stats = freezing
