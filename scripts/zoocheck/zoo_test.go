@@ -31,17 +31,6 @@ func zoo(t *testing.T, environ []string, vramscope string, arguments ...string) 
 	return string(out), cmd.ProcessState.ExitCode()
 }
 
-func buildVramscope(t *testing.T) string {
-	t.Helper()
-	needs.Tool(t, "python3")
-	needs.Tool(t, "go")
-	binary := filepath.Join(t.TempDir(), "vramscope")
-	if out, err := exec.Command("go", "build", "-o", binary, "vramscope").CombinedOutput(); err != nil {
-		t.Fatalf("go build: %v\n%s", err, out)
-	}
-	return binary
-}
-
 // TestZoo tries the quickest of the programs that found something. All of them are
 // for .ci/run --full.
 func TestZoo(t *testing.T) {
@@ -49,7 +38,8 @@ func TestZoo(t *testing.T) {
 		t.Skip("slow")
 	}
 	t.Parallel() // mostly it waits
-	binary := buildVramscope(t)
+	needs.Tool(t, "python3")
+	binary := needs.Vramscope(t)
 	ways := "run,attach"
 	if _, err := exec.LookPath("gdb"); err != nil {
 		ways = "run"
@@ -69,7 +59,8 @@ func TestZooSeesHarm(t *testing.T) {
 	if testing.Short() {
 		t.Skip("slow")
 	}
-	binary := buildVramscope(t)
+	needs.Tool(t, "python3")
+	binary := needs.Vramscope(t)
 	harmful, err := filepath.Abs("testdata/harmful")
 	if err != nil {
 		t.Fatal(err)
@@ -86,6 +77,9 @@ func TestZooSeesHarm(t *testing.T) {
 		t.Run(harm, func(t *testing.T) {
 			t.Parallel() // mostly it waits
 			environ := []string{"ZOO_VRAMSCOPE=" + binary, "ZOO_HARM=" + harm}
+			if harm == "process" || harm == "nothing" {
+				environ = append(environ, "ZOO_SECONDS=3") // what it waits for never happens
+			}
 			if out, exit := zoo(t, environ, harmful, "--ways", "run", "--only", "^job$"); exit != 1 || !strings.Contains(out, want) {
 				t.Errorf("exit code %d, and not %q in\n%s", exit, want, out)
 			}
