@@ -3,5 +3,6 @@
 // installed everything (VRAMSCOPE_CI is set) it fails.
 //
 //	needs.Tool(t, "gdb") → its path
+//	needs.Vramscope(t) → that of the program itself, built for the test
 //	needs.Missing(t, "there is no cuda.h")
 package needs

@@ -3,11 +3,13 @@ package needs
 import (
 	"os"
 	"os/exec"
+	"path/filepath"
 )
 
 // TB is what is used of a testing.TB.
 type TB interface {
 	Helper()
+	TempDir() string
 	Skipf(format string, args ...any)
 	Fatalf(format string, args ...any)
 }
@@ -20,6 +22,16 @@ func Tool(t TB, name string) string {
 		Missing(t, "there is no %s", name)
 	}
 	return path
+}
+
+// Vramscope is the path of the program itself, built for the test.
+func Vramscope(t TB) string {
+	t.Helper()
+	binary := filepath.Join(t.TempDir(), "vramscope")
+	if out, err := exec.Command(Tool(t, "go"), "build", "-o", binary, "vramscope").CombinedOutput(); err != nil {
+		t.Fatalf("go build: %v\n%s", err, out)
+	}
+	return binary
 }
 
 // Missing ends the test because something is missing that .ci/run installs.

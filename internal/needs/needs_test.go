@@ -9,6 +9,7 @@ import (
 type ended struct{ skipped, failed string }
 
 func (*ended) Helper()                          {}
+func (*ended) TempDir() string                  { return "" }
 func (e *ended) Skipf(format string, a ...any)  { e.skipped = fmt.Sprintf(format, a...) }
 func (e *ended) Fatalf(format string, a ...any) { e.failed = fmt.Sprintf(format, a...) }
 

@@ -100,21 +100,10 @@ func checkRun(t *testing.T, binary string, found verdict, state fakedriver.State
 	return printed, exit, c.output
 }
 
-// buildVramscope builds the program that scripts/gpu-check compares.
-func buildVramscope(t *testing.T) string {
-	t.Helper()
-	needs.Tool(t, "python3")
-	needs.Tool(t, "go")
-	binary := filepath.Join(t.TempDir(), "vramscope")
-	if out, err := exec.Command("go", "build", "-o", binary, "vramscope").CombinedOutput(); err != nil {
-		t.Fatalf("go build: %v\n%s", err, out)
-	}
-	return binary
-}
-
 // TestGPUCheck compares true and falsified figures of the fake driver.
 func TestGPUCheck(t *testing.T) {
-	binary := buildVramscope(t)
+	needs.Tool(t, "python3")
+	binary := needs.Vramscope(t)
 	box := fakedriver.Box(2, 3)
 	box.GPUs[1].ECCCorrected = 4
 

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"vramscope/internal/fakedriver"
+	"vramscope/internal/needs"
 )
 
 // TestGPUCheckClosedLoop runs every pattern and every flush. The runs mostly wait,
@@ -23,7 +24,8 @@ func TestGPUCheckClosedLoop(t *testing.T) {
 		t.Skip("slow")
 	}
 	t.Parallel()
-	binary := buildVramscope(t)
+	needs.Tool(t, "python3")
+	binary := needs.Vramscope(t)
 	liar, err := filepath.Abs("testdata/liar")
 	if err != nil {
 		t.Fatal(err)

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"vramscope/internal/fakedriver"
+	"vramscope/internal/needs"
 )
 
 // TestGPUCheckPrograms runs the sections about programs with the stand-ins of the
@@ -20,7 +21,8 @@ func TestGPUCheckPrograms(t *testing.T) {
 		t.Skip("slow")
 	}
 	t.Parallel()
-	binary := buildVramscope(t)
+	needs.Tool(t, "python3")
+	binary := needs.Vramscope(t)
 	stand, err := filepath.Abs("../../probe/agent/testdata/fake")
 	if err != nil {
 		t.Fatal(err)
