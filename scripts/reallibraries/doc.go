@@ -3,5 +3,9 @@
 // installs them and runs the tests, which are skipped without.
 //
 //	torch_job.py ── real PyTorch ── libcudart, stand-ins ── libcuda ──┬── its own figures ──────┐
-//	     under vramscope run                                          └── vramscope once, flush ─┴→ equal, to the byte
+//	run, attach, run --preload                                        └── vramscope once, flush,┴→ equal, to the byte
+//	                                                                      snapshot                       └→ docs/measured/real-libraries.md
+//
+// Start at torchConfigurations in torch_test.go. compare_test.go has the
+// identities, program_test.go how a program is started and asked.
 package reallibraries

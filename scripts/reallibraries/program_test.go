@@ -4,6 +4,7 @@ package reallibraries
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -24,39 +25,35 @@ import (
 // contextBytes is what a context costs on the fake driver.
 const contextBytes = 500 << 20
 
-var sprintf = fmt.Sprintf
+// gpus is how many GPUs every box has.
+const gpus = 2
 
-// program is torch_job.py below vramscope run. Its pid is that of the job which it
-// has begun: its own, or a forked child's.
+// job is how a program with a real library is started.
+type job struct {
+	vramscope, site string
+	how             string   // of probes
+	command         []string // default: the library's job
+	settings        []string
+}
+
+// The ways in which a probe gets into a program.
+const (
+	byRun    = "run"
+	byAttach = "attach"
+	withShim = "run --preload"
+)
+
+// program is a job that runs. Its pid is that of whoever has begun to allocate: its
+// own, or a forked child's.
 type program struct {
 	t           *testing.T
-	vramscope   string
+	job         job
 	environment []string
 	capacity    []int64 // of each device, in bytes
 	pid         int
 	input       io.WriteCloser
 	answers     *bufio.Scanner
-}
-
-// figures are PyTorch's own, in bytes. The last two are unknown for cudaMallocAsync.
-type figures struct {
-	Reserved, Active, OOMs, Free int64
-	Segments, Blocks             *int64
-}
-
-// row is what vramscope once has of a process on a GPU. What is null is 0 here.
-type row struct {
-	PID        int
-	Used       int64 `json:"used_bytes"`
-	Allocated  int64 `json:"allocated_bytes"`
-	Cached     int64 `json:"cached_bytes"`
-	Fragmented int64 `json:"fragmented_bytes"`
-	Other      int64 `json:"other_bytes"`
-	Returnable int64 `json:"returnable_bytes"`
-	Allocators []struct {
-		Kind string
-		OOMs int64 `json:"out_of_memory_count"`
-	}
+	questions   *int // that vramscope was asked about the job
 }
 
 // releases are the folders of a library's releases that scripts/real-libraries has
@@ -88,49 +85,42 @@ func build(t *testing.T) string {
 	return binary
 }
 
-// start starts the program on a box of two GPUs and waits until it has imported
-// the library. It ends with the test.
-func start(t *testing.T, vramscope, site string, settings ...string) *program {
+// start starts a job on a box of its own, and waits until it has imported the
+// library. It ends with the test.
+func start(t *testing.T, j job) *program {
 	t.Helper()
 	runtime, err := fakedriver.CompileRuntime()
 	if err != nil {
 		t.Fatal(err)
 	}
-	standIns, err := fakedriver.CompileStandIns(site)
+	standIns, err := fakedriver.CompileStandIns(j.site)
 	if err != nil {
 		t.Fatal(err)
 	}
-	box := fakedriver.Box(2, 0)
+	box := fakedriver.Box(gpus, 0)
 	box.Driver = fakedriver.RuntimeDriver()
 	state := filepath.Join(t.TempDir(), "state")
 	box.MustWrite(t, state)
-	p := &program{t: t, vramscope: vramscope}
+	p := &program{t: t, job: j}
 	for _, gpu := range box.GPUs {
 		p.capacity = append(p.capacity, int64(gpu.Free))
 	}
 	library := fakedriver.Build(t, fakedriver.Current)
 	p.environment = append(os.Environ(), fakedriver.Environment(library, state, runtime, standIns)...)
-	cmd := exec.Command(vramscope, "run", "--", "python3", "torch_job.py")
-	cmd.Env = append(slices.Clone(p.environment), "PYTHONPATH="+site, "PYTHONDONTWRITEBYTECODE=1")
-	cmd.Env = append(cmd.Env, settings...)
+	command := slices.Clone(j.command)
+	switch j.how {
+	case byAttach:
+		needs.Tool(t, "gdb")
+	case withShim:
+		command = append([]string{j.vramscope, "run", "--preload", "--"}, command...)
+	default:
+		command = append([]string{j.vramscope, "run", "--"}, command...)
+	}
+	cmd := exec.Command(command[0], command[1:]...)
+	cmd.Env = append(slices.Clone(p.environment), "PYTHONPATH="+j.site, "PYTHONDONTWRITEBYTECODE=1")
+	cmd.Env = append(cmd.Env, j.settings...)
 	p.run(cmd)
 	return p
-}
-
-// begin makes the program allocate in one of its ways: itself, or in a forked child
-// with these settings, which ends with the test.
-func (p *program) begin(t *testing.T, way string, fork bool, settings map[string]string) *program {
-	t.Helper()
-	job := *p
-	job.t = t
-	job.step(&job.pid, "begin", map[string]any{"way": way, "fork": fork, "environment": settings})
-	if fork {
-		t.Cleanup(func() {
-			var ended int
-			job.step(&ended, "end", nil)
-		})
-	}
-	return &job
 }
 
 func (p *program) run(cmd *exec.Cmd) {
@@ -166,7 +156,7 @@ func (p *program) run(cmd *exec.Cmd) {
 	var first struct{ Version, Missing string }
 	p.read(&first)
 	if first.Version == "" {
-		p.t.Fatalf("no PyTorch: %s", first.Missing)
+		p.t.Fatalf("the library is missing: %s", first.Missing)
 	}
 }
 
@@ -180,8 +170,26 @@ func (p *program) read(into any) {
 	}
 }
 
-// step has the program do a step.
-func (p *program) step(into any, name string, arguments map[string]any) {
+// begin makes the program allocate in one of its ways: itself, or in a forked child
+// with these settings, which ends with the test. Then it has a probe.
+func (p *program) begin(t *testing.T, way string, fork bool, settings map[string]string) *program {
+	t.Helper()
+	begun := *p
+	begun.t, begun.questions = t, new(int)
+	begun.must("begin", map[string]any{"way": way, "fork": fork, "environment": settings}, &begun.pid)
+	if fork {
+		t.Cleanup(func() { begun.must("end", nil, new(int)) })
+	}
+	if p.job.how == byAttach {
+		if _, err := begun.vramscope("attach", strconv.Itoa(begun.pid), "--yes"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return &begun
+}
+
+// step has the program do a step, which may fail.
+func (p *program) step(name string, arguments map[string]any, into any) error {
 	p.t.Helper()
 	request := map[string]any{"step": name}
 	maps.Copy(request, arguments)
@@ -194,66 +202,38 @@ func (p *program) step(into any, name string, arguments map[string]any) {
 	}
 	p.read(&answer)
 	if answer.Error != "" {
-		p.t.Fatalf("%s: %s", name, answer.Error)
+		return fmt.Errorf("%s: %s", name, answer.Error)
 	}
-	if err := json.Unmarshal(answer.OK, into); err != nil {
-		p.t.Fatalf("%s: %v in %s", name, err, answer.OK)
+	return json.Unmarshal(answer.OK, into)
+}
+
+func (p *program) must(name string, arguments map[string]any, into any) {
+	p.t.Helper()
+	if err := p.step(name, arguments, into); err != nil {
+		p.t.Fatal(err)
 	}
 }
 
-// figures asks the program for its own of a device.
-func (p *program) figures(device int) (own figures) {
-	p.t.Helper()
-	p.step(&own, "figures", map[string]any{"device": device})
-	return own
-}
-
-// row is the program's in vramscope once; empty if it is not there.
-func (p *program) row(device int) row {
-	p.t.Helper()
-	var document struct {
-		GPUs []struct{ Processes []row }
-	}
-	p.ask(&document, "once", "--format", "json")
-	if device < len(document.GPUs) {
-		for _, r := range document.GPUs[device].Processes {
-			if r.PID == p.pid {
-				return r
-			}
+// vramscope runs a command of vramscope on the program's box, and is its output. On
+// a busy machine a probe may answer too late: then it is asked again.
+func (p *program) vramscope(arguments ...string) (out []byte, err error) {
+	eventually(func() bool {
+		cmd := exec.Command(p.job.vramscope, arguments...)
+		var said bytes.Buffer
+		cmd.Env, cmd.Stderr = p.environment, &said
+		*p.questions++
+		if out, err = cmd.Output(); err != nil {
+			err = fmt.Errorf("vramscope %s: %w\n%s%s", strings.Join(arguments, " "), err, out, said.Bytes())
 		}
-	}
-	return row{}
-}
-
-// flushed flushes the program, and is what vramscope says it has freed.
-func (p *program) flushed() int64 {
-	p.t.Helper()
-	var document struct {
-		Flush struct {
-			Freed int64 `json:"freed_bytes"`
-		}
-	}
-	p.ask(&document, "flush", strconv.Itoa(p.pid), "--yes", "--level", "urgent", "--format", "json")
-	return document.Flush.Freed
-}
-
-func (p *program) ask(into any, arguments ...string) {
-	p.t.Helper()
-	cmd := exec.Command(p.vramscope, arguments...)
-	cmd.Env = p.environment
-	out, err := cmd.Output()
-	if err == nil {
-		err = json.Unmarshal(out, into)
-	}
-	if err != nil {
-		p.t.Fatalf("vramscope %s: %v\n%s", strings.Join(arguments, " "), err, out)
-	}
+		return err == nil || !strings.Contains(err.Error(), "does not answer")
+	})
+	return out, err
 }
 
 // eventually repeats a comparison until it holds, and gives up after a time that is
 // long enough for a busy machine.
-func (p *program) eventually(holds func() bool) {
+func eventually(holds func() bool) {
 	for deadline := time.Now().Add(20 * time.Second); !holds() && time.Now().Before(deadline); {
-		time.Sleep(300 * time.Millisecond)
+		time.Sleep(100 * time.Millisecond)
 	}
 }

@@ -1,107 +1,129 @@
 """A real PyTorch that allocates in one of several ways, and tells its allocator's own figures.
 
-Started by suite_test.go. It answers steps, in the protocol of gpucheck/jobs/serving.py:
+Started by torch_test.go. It answers steps, in the protocol of gpucheck/jobs/serving.py:
 begin allocates in one way, figures tells what PyTorch says. As the import takes
 seconds, one program serves several ways, each in a forked child; end ends the child.
 """
 
+import json
 import os
+import pickle
+import pickletools
 import sys
 
-sys.path[0] = os.path.join(os.path.dirname(os.path.realpath(__file__)), "..", "gpucheck", "jobs")
+HERE = os.path.dirname(os.path.realpath(__file__))
+sys.path[0] = os.path.join(HERE, "..", "gpucheck", "jobs")
 from serving import serve  # noqa: E402
+
+sys.path[0] = os.path.join(HERE, "..")
+from gpucheck.blocks import Blocks  # noqa: E402
+
+sys.path[0] = HERE
+import torch_ways  # noqa: E402
 
 sys.path.pop(0)  # PyTorch must not import our modules
 
-MIB = 1 << 20
-held = []
-
-
-def tensors(torch, sizes, device=0):
-    return [torch.empty(size, dtype=torch.uint8, device=device) for size in sizes]
-
-
-def fill(torch, device=0):
-    """Memory of all kinds: live blocks, free ones between them, and whole segments that are free."""
-    held.append(tensors(torch, [64 * MIB] * 3 + [300_000] * 40, device))
-    between = tensors(torch, [3 * MIB] * 24, device)
-    held.append(between[::2])
-    tensors(torch, [48 * MIB] * 4, device)
-
-
-def plain(torch):
-    fill(torch)
-
-
-def two_gpus(torch):
-    fill(torch, 0)
-    fill(torch, 1)
-
-
-def pool(torch):
-    """A memory pool of the program's own, besides."""
-    fill(torch)
-    own = torch.cuda.MemPool()
-    with torch.cuda.use_mem_pool(own):
-        held.append(tensors(torch, [40 * MIB, 5 * MIB]))
-        tensors(torch, [24 * MIB])
-    held.append(own)
-
-
-def graph(torch):
-    """A captured graph keeps its memory for replays. (Beginning a capture empties the cache.)"""
-    captured = torch.cuda.CUDAGraph()
-    source = torch.ones(8 * MIB, device=0)
-    torch.cuda.synchronize()
-    with torch.cuda.graph(captured):
-        held.append(source * 2)
-    captured.replay()
-    held.extend((captured, source))
-    fill(torch)
-
-
-def streams(torch):
-    """Blocks that were used on another stream are pending until its event is seen."""
-    fill(torch)
-    side = torch.cuda.Stream()
-    for tensor in tensors(torch, [30 * MIB] * 3):
-        with torch.cuda.stream(side):
-            tensor.fill_(1)
-        tensor.record_stream(side)
-    held.append(side)
-
-
-def pinned(torch):
-    """Host memory is none of the GPU's."""
-    fill(torch)
-    held.append([torch.empty(32 * MIB, dtype=torch.uint8, pin_memory=True) for _ in range(3)])
-
-
-def exhausted(torch):
-    """Three errors that the program survives. (Each has emptied the cache first.)"""
-    for _ in range(3):
-        try:
-            tensors(torch, [1 << 40])
-        except torch.cuda.OutOfMemoryError:
-            continue
-        raise AssertionError("a TiB was allocated")
-    fill(torch)
-
-
-WAYS = {way.__name__: way for way in (plain, two_gpus, pool, graph, streams, pinned, exhausted)}
+# memory_stats' keys, and those of a probe's report.
+KEYS = {
+    "reserved_bytes.all.current": "reserved_bytes",
+    "active_bytes.all.current": "allocated_bytes",
+    "reserved_bytes.all.peak": "peak_reserved_bytes",
+    "active_bytes.all.peak": "peak_allocated_bytes",
+    "active.all.current": "blocks",
+    "num_ooms": "out_of_memory_count",
+    "num_alloc_retries": "alloc_retries",
+}
 
 
 def figures(torch, device):
-    """The allocator's own sums, those over its blocks, and the driver's free memory."""
-    stats = torch.cuda.memory_stats(device)
-    found = {"reserved": stats["reserved_bytes.all.current"], "active": stats["active_bytes.all.current"],
-             "ooms": stats["num_ooms"], "free": torch.cuda.mem_get_info(device)[0]}
-    if torch.cuda.get_allocator_backend() == "native":
-        segments = [segment for segment in torch.cuda.memory_snapshot() if segment["device"] == device]
-        found["segments"] = sum(segment["total_size"] for segment in segments)
-        found["blocks"] = sum(block["size"] for segment in segments for block in segment["blocks"]
-                              if block["state"].startswith("active"))
+    """What PyTorch and the driver say of a device, with the names of a report."""
+    found = {"free": torch.cuda.mem_get_info(device)[0], "beside": torch_ways.beside.get(device, 0),
+             "errors": torch_ways.errors.get(device, 0)}
+    backend = torch.cuda.get_allocator_backend()
+    stats = torch.cuda.memory_stats(device) if backend in ("native", "cudaMallocAsync") else {}
+    if not stats.get("reserved_bytes.all.peak"):
+        return found
+    if backend == "cudaMallocAsync":
+        found["stats"] = {ours: stats[key] for key, ours in KEYS.items() if "bytes" in key}
+        return found
+    own = found["stats"] = {ours: stats[key] for key, ours in KEYS.items()}
+    own["pending_bytes"] = own["allocated_bytes"] - stats["allocated_bytes.all.current"]
+    segments = on(device, torch.cuda.memory_snapshot())
+    if not any(segment["is_expandable"] for segment in segments):  # these PyTorch does not count
+        own["segments"] = stats["segment.all.current"]
+        own["fragmented_bytes"] = stats["inactive_split_bytes.all.current"]
+    if not torch._C._cuda_isHistoryEnabled():  # a probe does not look at blocks then
+        found["blocks"] = sums(segments)
     return found
+
+
+def on(device, segments):
+    return [segment for segment in segments if segment["device"] == device]
+
+
+def sums(segments):
+    """Sums over the blocks, with the names of a report."""
+    blocks = Blocks(segments)
+    return {"reserved_bytes": blocks.reserved, "allocated_bytes": blocks.live, "fragmented_bytes": blocks.fragmented,
+            "cached_bytes": blocks.free - blocks.fragmented, "largest_free_bytes": blocks.largest_free,
+            "segments": blocks.segments, "stranded_segments": blocks.stranded_segments}
+
+
+def look(torch, path):
+    """Compares a snapshot with PyTorch's own, and has PyTorch's visualiser show it."""
+    from torch.cuda import _memory_viz as viz
+
+    with open(path, "rb") as file:
+        written = file.read()
+    content, own = pickle.loads(written), torch.cuda.memory._snapshot()
+    # A browser's unpickler knows the opcodes that _dump_snapshot uses.
+    strange = opcodes(written) - opcodes(pickle.dumps(own))
+    expect(not strange, f"opcodes that _dump_snapshot does not use: {strange}")
+    expect(content.keys() == own.keys(), f"the keys {sorted(content.keys() ^ own.keys())}")
+    for key in own:
+        expect(without_looks(content[key]) == without_looks(own[key]), f"{key} is not _snapshot()'s")
+    # segsum raises where the blocks do not make up their segments.
+    expect(f"segments: {len(own['segments'])}\n" in viz.segsum(content), "segsum counts other segments")
+    shown = sum(int(line.rpartition(" ")[2]) for line in viz.segments(content, format_flamegraph=str).splitlines())
+    expect(shown == sum(segment["total_size"] for segment in own["segments"]), f"the flame graph shows {shown} bytes")
+    listed, events = viz.trace(content), [len(trace) for trace in content["device_traces"] if trace]
+    expect(all(f"{number} entries\n" in listed for number in events), f"the trace does not list {events} events")
+    for plot in (viz.segment_plot, viz.trace_plot):
+        expect("base64" in plot(content), plot.__name__)
+    return sum(events)
+
+
+def compare_map(torch, path):
+    """Compares the sums over a map with those over PyTorch's blocks. Returns what is cached of each device."""
+    with open(path, encoding="utf-8") as file:
+        devices = {device["uuid"].removeprefix("GPU-"): device["segments"] for device in json.load(file)["devices"]}
+    cached, whole = [], torch.cuda.memory_snapshot()
+    for device in range(torch.cuda.device_count()):
+        own = sums(on(device, whole))
+        segments = devices.get(str(torch.cuda.get_device_properties(device).uuid), [])
+        size = {state: sum(size for segment in segments for size, is_ in segment["blocks"] if is_ == state)
+                for state in ("live", "pending", "cached", "stuck")}
+        expect(len(segments) == own["segments"], f"{len(segments)} segments, PyTorch has {own['segments']}")
+        expect(sum(size.values()) == own["reserved_bytes"], f"{size} of {own['reserved_bytes']} reserved")
+        expect(size["live"] + size["pending"] == own["allocated_bytes"], f"{size}, {own['allocated_bytes']} allocated")
+        cached.append(size["cached"])
+    return cached
+
+
+def without_looks(part):
+    """Traces without the snapshots, each of which is an event."""
+    if not (isinstance(part, list) and part and isinstance(part[0], list)):
+        return part
+    return [[event for event in trace if event["action"] != "snapshot"] for trace in part]
+
+
+def opcodes(pickled):
+    return {opcode.name for opcode, _, _ in pickletools.genops(pickled)}
+
+
+def expect(holds, what):
+    if not holds:
+        raise AssertionError(what)
 
 
 def meet():
@@ -113,16 +135,21 @@ def meet():
             child = os.fork()
             if child:
                 status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-                if status:
-                    raise ChildProcessError(f"the child ended with {status}")
+                expect(status == 0, f"the child ended with {status}")
                 return 0  # the answer to end
-        os.environ.update(environment)
-        WAYS[way](torch)
+        os.environ.update(environment or {})
+        torch_ways.WAYS[way](torch)
         torch.cuda.synchronize()
         return os.getpid()
 
-    steps = {"begin": begin, "figures": lambda device: figures(torch, device), "end": sys.exit}
+    def spare(device):
+        torch_ways.spare(torch, device)
+        torch.cuda.synchronize(device)
+
+    steps = {"begin": begin, "spare": spare, "end": sys.exit, "figures": lambda device: figures(torch, device),
+             "look": lambda path: look(torch, path), "map": lambda path: compare_map(torch, path)}
     return torch.__version__, steps
 
 
-serve(meet)
+if __name__ == "__main__":
+    serve(meet)

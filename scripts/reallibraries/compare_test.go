@@ -1,0 +1,198 @@
+//go:build linux && cgo
+
+package reallibraries
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+)
+
+// figures are a library's own, and the driver's, of a device: bytes and counts by
+// the names that they have in a probe's report.
+type figures struct {
+	Free   int64            // by the driver
+	Beside int64            // what the program has from the driver itself
+	Errors int64            // out-of-memory errors that the program has seen
+	Stats  map[string]int64 // the allocator's
+	Blocks map[string]int64 // sums over its blocks
+}
+
+// row is what vramscope once has of a process on a GPU.
+type row struct {
+	PID        int
+	Used       *int64 `json:"used_bytes"`
+	Allocated  *int64 `json:"allocated_bytes"`
+	Cached     *int64 `json:"cached_bytes"`
+	Fragmented *int64 `json:"fragmented_bytes"`
+	Other      *int64 `json:"other_bytes"`
+	Returnable *int64 `json:"returnable_bytes"`
+	Allocators []map[string]any
+	GPU        int `json:"-"`
+}
+
+// The identities: what must be equal.
+const (
+	isDriver   = "driver"   // used is the driver's; what no allocator has is the context
+	isStats    = "stats"    // the report is the allocator's statistics
+	isBlocks   = "blocks"   // the report is the sums over the allocator's blocks
+	isErrors   = "errors"   // each out-of-memory error is counted once
+	isSnapshot = "snapshot" // the snapshot is the allocator's, and its visualiser shows it
+	isMap      = "map"      // the map is the allocator's blocks, and what is cached in it is returnable
+	isFlush    = "flush "   // at a level: predicted, freed, by the allocator and by the driver
+)
+
+func (p *program) figures(device int) (own figures) {
+	p.t.Helper()
+	p.must("figures", map[string]any{"device": device}, &own)
+	return own
+}
+
+// rows are those of vramscope once.
+func (p *program) rows() []row {
+	p.t.Helper()
+	var document struct {
+		GPUs []struct{ Processes []row }
+	}
+	p.ask(&document, "once", "--format", "json")
+	var rows []row
+	for index, gpu := range document.GPUs {
+		for _, r := range gpu.Processes {
+			r.GPU = index
+			rows = append(rows, r)
+		}
+	}
+	return rows
+}
+
+func (p *program) ask(into any, arguments ...string) {
+	p.t.Helper()
+	out, err := p.vramscope(arguments...)
+	if err == nil {
+		err = json.Unmarshal(out, into)
+	}
+	if err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+// row is the program's own on a device.
+func (p *program) row(device int) row {
+	p.t.Helper()
+	for _, r := range p.rows() {
+		if r.PID == p.pid && r.GPU == device {
+			return r
+		}
+	}
+	return row{}
+}
+
+// settle waits until a device's row agrees with the program's figures: a report may
+// be a second old, what comes from a snapshot some seconds.
+func (p *program) settle(into *cell, device int) {
+	p.t.Helper()
+	var own figures
+	var shown row
+	var found map[string][]string
+	eventually(func() bool {
+		own, shown = p.figures(device), p.row(device)
+		found = p.compare(device, own, shown)
+		for identity, differences := range found {
+			if len(differences) > 0 && into.differs[identity] == "" { // noted already
+				return false
+			}
+		}
+		return true
+	})
+	for identity, differences := range found {
+		if into.differs[identity] != "" {
+			continue
+		}
+		into.note(p.t, identity, differences...)
+		if len(differences) > 0 {
+			p.t.Logf("GPU %d\nthe library: %+v\nvramscope: %s", device, own, shown)
+		}
+	}
+}
+
+// compare has the differences of each identity that can be looked at.
+func (p *program) compare(device int, own figures, shown row) map[string][]string {
+	found := map[string][]string{isDriver: p.compareDriver(device, own, shown)}
+	var ooms int64
+	for _, a := range shown.Allocators {
+		if count := number(a, "out_of_memory_count"); count != nil {
+			ooms += *count
+		}
+	}
+	found[isErrors] = differ(nil, "out of memory", &ooms, own.Errors)
+	for identity, wanted := range map[string]map[string]int64{isStats: own.Stats, isBlocks: own.Blocks} {
+		if wanted != nil {
+			found[identity] = compareReport(shown.allocator("pytorch", "cuda_pool"), wanted)
+		}
+	}
+	return found
+}
+
+// compareDriver compares used with the driver's figure. What no allocator has is
+// the context, and without the native probe what the program has beside them.
+func (p *program) compareDriver(device int, own figures, shown row) []string {
+	wrong := differ(nil, "used", shown.Used, p.capacity[device]-own.Free)
+	switch {
+	case p.job.how == withShim:
+		raw := number(shown.allocator("raw"), "allocated_bytes")
+		if raw != nil || own.Beside > 0 {
+			wrong = differ(wrong, "raw", raw, own.Beside)
+		}
+		return differ(wrong, "other", shown.Other, contextBytes)
+	case own.Stats == nil:
+		if shown.Other != nil || shown.Allocated != nil {
+			wrong = append(wrong, "it knows what nobody reports")
+		}
+		return wrong
+	}
+	return differ(wrong, "other", shown.Other, contextBytes+own.Beside)
+}
+
+// compareReport compares an allocator's report, by its names.
+func compareReport(reported map[string]any, wanted map[string]int64) (wrong []string) {
+	for _, name := range slices.Sorted(maps.Keys(wanted)) {
+		wrong = differ(wrong, name, number(reported, name), wanted[name])
+	}
+	return wrong
+}
+
+// allocator is the report of the row's allocator of one of these kinds.
+func (r row) allocator(kinds ...string) map[string]any {
+	for _, a := range r.Allocators {
+		if kind, ok := a["kind"].(string); ok && slices.Contains(kinds, kind) {
+			return a
+		}
+	}
+	return nil
+}
+
+// number is a report's figure, nil if it has none.
+func number(report map[string]any, name string) *int64 {
+	value, ok := report[name].(float64)
+	if !ok {
+		return nil
+	}
+	whole := int64(value)
+	return &whole
+}
+
+func differ(wrong []string, what string, got *int64, want int64) []string {
+	switch {
+	case got == nil:
+		return append(wrong, fmt.Sprintf("%s is unknown, want %d", what, want))
+	case *got != want:
+		return append(wrong, fmt.Sprintf("%s: %d, want %d", what, *got, want))
+	}
+	return wrong
+}
+
+func (r row) String() string {
+	text, _ := json.Marshal(r) // it came from JSON
+	return string(text)
+}

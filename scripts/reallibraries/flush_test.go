@@ -1,0 +1,121 @@
+//go:build linux && cgo
+
+package reallibraries
+
+import (
+	"fmt"
+	"path/filepath"
+	"strconv"
+)
+
+var levels = []string{"gradual", "selective", "urgent"}
+
+// bound is how what a flush frees follows from what was predicted.
+type bound int
+
+const (
+	exactly bound = iota
+	atLeast       // a flush waits for streams, and frees what was pending, too
+	refused       // there is no cache, or none that can be freed
+)
+
+// flush flushes at each level, with something to free each time: the program holds
+// as much less and the driver has as much more as was predicted and is said.
+func (p *program) flush(into *cell, devices []int, how bound) {
+	p.t.Helper()
+	for i, level := range levels {
+		if i > 0 {
+			for _, device := range devices {
+				p.must("spare", map[string]any{"device": device}, new(any))
+				p.settle(into, device)
+			}
+		}
+		into.note(p.t, isFlush+level, p.flushAt(level, devices, how)...)
+	}
+	for _, device := range devices {
+		p.settle(into, device)
+	}
+}
+
+func (p *program) flushAt(level string, devices []int, how bound) (wrong []string) {
+	p.t.Helper()
+	var reserved, free, predicted int64
+	known := true
+	for _, device := range devices {
+		own, shown := p.figures(device), p.row(device)
+		reserved, free = reserved+own.Stats["reserved_bytes"], free+own.Free
+		if shown.Returnable == nil || shown.Fragmented == nil { // cudaMallocAsync, before its first flush
+			known = false
+		} else {
+			predicted += *shown.Returnable
+		}
+	}
+	var document struct {
+		Flush struct {
+			Freed   int64 `json:"freed_bytes"`
+			Outcome string
+		}
+	}
+	p.ask(&document, "flush", strconv.Itoa(p.pid), "--yes", "--level", level, "--format", "json")
+	freed := document.Flush.Freed
+	for _, device := range devices {
+		own := p.figures(device)
+		reserved, free = reserved-own.Stats["reserved_bytes"], free-own.Free
+	}
+	wrong = differ(wrong, "freed, by the allocator", &reserved, freed)
+	free = -free
+	wrong = differ(wrong, "freed, by the driver", &free, freed)
+	if known && (freed < predicted || how == exactly && freed > predicted) {
+		wrong = append(wrong, fmt.Sprintf("freed %d, predicted %d", freed, predicted))
+	}
+	if freed == 0 {
+		wrong = append(wrong, "nothing was freed")
+	}
+	if outcome := document.Flush.Outcome; outcome != "flushed" {
+		wrong = append(wrong, "the outcome is "+outcome)
+	}
+	return wrong
+}
+
+// snapshot takes PyTorch's snapshot and a map.
+func (p *program) snapshot(into *cell, devices []int, history bool) {
+	p.t.Helper()
+	pid, directory := strconv.Itoa(p.pid), p.t.TempDir()
+	pickle, drawn := filepath.Join(directory, "pickle"), filepath.Join(directory, "map")
+	_, err := p.vramscope("snapshot", pid, "-o", pickle)
+	var events int
+	if err == nil {
+		err = p.step("look", map[string]any{"path": pickle}, &events)
+	}
+	if err == nil && history != (events > 0) {
+		err = fmt.Errorf("%d events", events)
+	}
+	into.note(p.t, isSnapshot, messages(err)...)
+	if history {
+		return // a map of it is refused
+	}
+	into.note(p.t, isMap, messages(p.checkMap(drawn, devices))...)
+}
+
+func (p *program) checkMap(path string, devices []int) error {
+	if _, err := p.vramscope("snapshot", strconv.Itoa(p.pid), "--format", "segments", "-o", path); err != nil {
+		return err
+	}
+	var cached []int64
+	if err := p.step("map", map[string]any{"path": path}, &cached); err != nil {
+		return err
+	}
+	for _, device := range devices {
+		if wrong := differ(nil, "returnable", p.row(device).Returnable, cached[device]); wrong != nil {
+			return fmt.Errorf("%s", wrong[0])
+		}
+	}
+	return nil
+}
+
+func messages(err error) []string {
+	if err == nil {
+		return nil
+	}
+	return []string{err.Error()}
+}

@@ -1,0 +1,164 @@
+//go:build linux && cgo
+
+package reallibraries
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+)
+
+// cell is what was compared of one configuration of one release with one way of
+// getting a probe in.
+type cell struct {
+	release, configuration, how string
+	known                       string // the identity in which a known fault shows
+
+	equal   []string          // identities
+	differs map[string]string // identity → its first difference
+	took    time.Duration
+	asked   int           // questions to vramscope
+	probe   time.Duration // CPU time of the probe's thread
+	paused  float64       // by gdb, in ms
+}
+
+// cells are those of all tests of this run.
+var cells []*cell
+
+func newCell(t *testing.T, release, configuration, how string) *cell {
+	c := &cell{release: release, configuration: configuration, how: how, differs: map[string]string{}}
+	began := time.Now()
+	cells = append(cells, c)
+	t.Cleanup(func() {
+		c.took = time.Since(began)
+		if t.Failed() && len(c.differs) == 0 {
+			c.differs["–"] = "the comparison ended early"
+		}
+	})
+	return c
+}
+
+// note records whether an identity holds. What has differed once differs.
+func (c *cell) note(t *testing.T, identity string, differences ...string) {
+	t.Helper()
+	for _, what := range differences {
+		if identity == c.known {
+			t.Logf("known: %s: %s", identity, what)
+		} else {
+			t.Errorf("%s: %s", identity, what)
+		}
+		c.differs[identity] = cmp.Or(c.differs[identity], what)
+	}
+	if c.differs[identity] == "" && !slices.Contains(c.equal, identity) {
+		c.equal = append(c.equal, identity)
+	}
+	c.equal = slices.DeleteFunc(c.equal, func(name string) bool { return c.differs[name] != "" })
+}
+
+// cost is what the probe has cost the program: the CPU time of its thread, and for
+// how long gdb has stopped the process.
+func (c *cell) cost(p *program) {
+	p.t.Helper()
+	c.asked = *p.questions
+	threads, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*", p.pid))
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	for _, thread := range threads {
+		name, _ := os.ReadFile(filepath.Join(thread, "comm")) // a thread may have ended
+		if strings.TrimSpace(string(name)) != "vramscope" {
+			continue
+		}
+		spent, _ := os.ReadFile(filepath.Join(thread, "schedstat"))
+		first, _, _ := strings.Cut(string(spent), " ")
+		if ns, err := strconv.ParseInt(first, 10, 64); err == nil {
+			c.probe += time.Duration(ns)
+		}
+	}
+	log, _ := os.ReadFile(filepath.Join(os.Getenv("XDG_STATE_HOME"), "vramscope", "audit.log")) // without an attach there may be none
+	for line := range strings.Lines(string(log)) {
+		var entry struct {
+			PID      int
+			Standing float64 `json:"standstill_ms"`
+		}
+		if json.Unmarshal([]byte(line), &entry) == nil && entry.PID == p.pid && entry.Standing > 0 {
+			c.paused = entry.Standing
+		}
+	}
+}
+
+const legend = `# Measured with real libraries
+
+Made by ` + "`scripts/real-libraries --all --table`" + `. The libraries are the releases from PyPI; the driver below them is the
+fake one, so every allocator is real and no kernel runs. Each line is one program (%s).
+
+| column | |
+|---|---|
+| started | how the probe got in: ` + "`vramscope run`, `vramscope attach`" + ` (gdb), or ` + "`vramscope run --preload`" + `: the native library beside Python's probe |
+| equal | what was equal, to the byte |
+| differs | what was not, and the first difference |
+| s | how long the comparison took |
+| questions | how often vramscope was called meanwhile: ` + "`once`, `flush`, `snapshot`" + ` |
+| probe, ms | CPU time of the probes' threads in the program, from their start to the end of the comparison |
+| paused, ms | for how long gdb stopped the program |
+
+| equal | |
+|---|---|
+| driver | what ` + "`once`" + ` shows as used = capacity − ` + "`cudaMemGetInfo`" + `; what no allocator has = a context (and what the program has from the driver itself, where there is no native library that knows it) |
+| stats | the report = ` + "`memory_stats`" + `: reserved, allocated, pending, their peaks, blocks, errors, retries; fragmented and segments, where PyTorch counts them |
+| blocks | the report = sums over the allocator's snapshot: reserved, allocated, cached, fragmented, the largest free block, segments, fragmented segments |
+| errors | out-of-memory errors that the program has caught = those shown |
+| snapshot | what ` + "`vramscope snapshot`" + ` writes = ` + "`torch.cuda.memory._snapshot()`" + `, and ` + "`torch.cuda._memory_viz`" + ` shows all of it: segsum, flame graph, trace, both plots |
+| map | the map's sums = the blocks'; what is cached in it = returnable |
+| flush | at that level: what was predicted = what was freed = what the allocator then lacks = what the driver then has |
+
+`
+
+// writeTable writes what was compared as a page.
+func writeTable(path string) error {
+	if len(cells) == 0 {
+		return fmt.Errorf("%s: nothing was compared", path)
+	}
+	python, err := exec.Command("python3", "--version").Output()
+	if err != nil {
+		return err
+	}
+	var page strings.Builder
+	fmt.Fprintf(&page, legend, fmt.Sprintf("%s, %s, %d processors; with %s", time.Now().UTC().Format(time.DateOnly),
+		runtime.GOARCH, runtime.NumCPU(), strings.TrimSpace(string(python))))
+	for i, c := range cells {
+		if i == 0 || cells[i-1].release != c.release {
+			fmt.Fprintf(&page, "## %s\n\n| configuration | started | equal | differs | s | questions | probe, ms | paused, ms |\n|---|---|---|---|---|---|---|---|\n", c.release)
+		}
+		page.WriteString(c.line())
+		if i+1 == len(cells) || cells[i+1].release != c.release {
+			page.WriteString("\n")
+		}
+	}
+	return os.WriteFile(path, []byte(strings.TrimSuffix(page.String(), "\n")), 0o644)
+}
+
+func (c *cell) line() string {
+	var differs []string
+	for identity, what := range c.differs {
+		differs = append(differs, identity+": "+what)
+	}
+	slices.Sort(differs)
+	paused := "–"
+	if c.paused > 0 {
+		paused = fmt.Sprintf("%.0f", c.paused)
+	}
+	column := strings.NewReplacer("|", "\\|", "\n", " ")
+	return fmt.Sprintf("| %s | %s | %s | %s | %.1f | %d | %.1f | %s |\n", c.configuration, c.how,
+		cmp.Or(strings.Join(c.equal, ", "), "–"), cmp.Or(column.Replace(strings.Join(differs, "; ")), "–"),
+		c.took.Seconds(), c.asked, float64(c.probe.Microseconds())/1000, paused)
+}

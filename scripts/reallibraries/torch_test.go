@@ -1,0 +1,141 @@
+//go:build linux && cgo
+
+package reallibraries
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"vramscope/internal/needs"
+)
+
+// configuration is a way in which programs use PyTorch's allocators.
+type configuration struct {
+	name, way string
+	settings  map[string]string
+	alone     bool  // the settings are read at the import: a program of its own
+	last      bool  // not in a child, so that nothing can follow
+	core      bool  // of what every change is tested with
+	devices   []int // default: 0
+	predicted bound
+	history   bool
+	known     string // the identity in which a known fault shows
+}
+
+func conf(settings string) map[string]string {
+	return map[string]string{"PYTORCH_CUDA_ALLOC_CONF": settings}
+}
+
+var torchConfigurations = []configuration{
+	{name: "expandable segments", way: "plain", settings: conf("expandable_segments:True"), core: true, known: isBlocks},
+	{name: "cudaMallocAsync", way: "plain", settings: conf("backend:cudaMallocAsync"), alone: true, core: true},
+	{name: "garbage_collection_threshold", way: "collected", settings: conf("garbage_collection_threshold:0.6")},
+	{name: "max_split_size_mb", way: "plain", settings: conf("max_split_size_mb:32")},
+	{name: "roundup_power2_divisions", way: "plain", settings: conf("roundup_power2_divisions:4")},
+	{name: "two GPUs", way: "two_gpus", core: true, devices: []int{0, 1}},
+	{name: "GPU 1 alone", way: "second_gpu", devices: []int{1}},
+	{name: "MemPool", way: "pool", core: true},
+	{name: "CUDA graph", way: "graph", core: true},
+	{name: "CUDA graph, expandable segments", way: "graph", settings: conf("expandable_segments:True"), known: isBlocks},
+	{name: "record_stream", way: "streams", predicted: atLeast},
+	{name: "pinned memory", way: "pinned"},
+	{name: "out of memory", way: "exhausted", core: true},
+	{name: "history recorded", way: "history", history: true},
+	{name: "cudaMalloc beside", way: "mixed"},
+	{name: "caching off", way: "uncached", settings: map[string]string{"PYTORCH_NO_CUDA_MEMORY_CACHING": "1"}, predicted: refused},
+	{name: "pluggable allocator", way: "pluggable", predicted: refused},
+	{name: "DataLoader", way: "loader"},
+	{name: "native", way: "plain", last: true, core: true},
+}
+
+// TestPyTorch compares, for each release, configuration and way of getting a probe
+// in, what vramscope shows with the allocator's own figures and the driver's; and
+// what a flush frees with what was predicted.
+func TestPyTorch(t *testing.T) {
+	vramscope := build(t)
+	core := os.Getenv("VRAMSCOPE_REAL_CORE") != ""
+	ways := []string{byRun, byAttach, withShim}
+	if core {
+		ways = []string{byRun}
+	}
+	library := pluggable(t)
+	for _, site := range releases(t, "torch") {
+		for _, how := range ways {
+			t.Run(filepath.Base(site)+"/"+how, func(t *testing.T) {
+				j := job{vramscope: vramscope, site: site, how: how, command: []string{"python3", "torch_job.py"},
+					settings: []string{"VRAMSCOPE_REAL_PLUGGABLE=" + library}}
+				shared := start(t, j)
+				for _, c := range torchConfigurations {
+					if core && !c.core {
+						continue
+					}
+					t.Run(c.name, func(t *testing.T) { c.compare(t, shared) })
+				}
+			})
+		}
+	}
+}
+
+// pluggable compiles an allocator for PyTorch.
+func pluggable(t *testing.T) string {
+	t.Helper()
+	needs.Tool(t, "cc")
+	library := filepath.Join(t.TempDir(), "pluggable.so")
+	if out, err := exec.Command("cc", "-Wall", "-Wextra", "-shared", "-fPIC", "-o", library, "testdata/pluggable.c", "-ldl").CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	return library
+}
+
+func (c configuration) compare(t *testing.T, shared *program) {
+	into := newCell(t, filepath.Base(shared.job.site), c.name, shared.job.how)
+	into.known = c.known
+	p := shared
+	if c.alone {
+		j := shared.job
+		j.settings = slices.Clone(j.settings)
+		for name, value := range c.settings {
+			j.settings = append(j.settings, name+"="+value)
+		}
+		p = start(t, j)
+	}
+	p = p.begin(t, c.way, !c.alone && !c.last, c.settings)
+	devices := c.devices
+	if devices == nil {
+		devices = []int{0}
+	}
+	for _, device := range devices {
+		p.settle(into, device)
+	}
+	if c.predicted != refused && c.name != "cudaMallocAsync" {
+		p.snapshot(into, devices, c.history)
+	}
+	if c.predicted != refused {
+		p.flush(into, devices, c.predicted)
+	}
+	into.cost(p)
+}
+
+func TestMain(m *testing.M) {
+	// No other probes, no configuration, and paths that are short enough for sockets.
+	own, err := os.MkdirTemp("", "real-")
+	if err != nil {
+		panic(err)
+	}
+	for _, name := range []string{"XDG_RUNTIME_DIR", "XDG_CONFIG_HOME", "XDG_STATE_HOME"} {
+		if err := os.Setenv(name, own); err != nil {
+			panic(err)
+		}
+	}
+	status := m.Run()
+	if path := os.Getenv("VRAMSCOPE_REAL_TABLE"); path != "" {
+		if err := writeTable(path); err != nil {
+			panic(err)
+		}
+	}
+	_ = os.RemoveAll(own) // it is in the temporary directory
+	os.Exit(status)
+}

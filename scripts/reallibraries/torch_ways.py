@@ -1,0 +1,150 @@
+"""The ways in which programs use PyTorch's allocators. Each takes the module torch."""
+
+import ctypes
+import os
+
+MIB = 1 << 20
+held = []    # what is live
+beside = {}  # device → bytes that the program has from the driver, not from PyTorch's allocator
+errors = {}  # device → torch.cuda.OutOfMemoryError that the program survived
+
+
+def tensors(torch, sizes, device=0):
+    return [torch.empty(size, dtype=torch.uint8, device=device) for size in sizes]
+
+
+def spare(torch, device=0):
+    """Whole segments that are free: what a flush frees."""
+    tensors(torch, [48 * MIB] * 4, device)
+
+
+def fill(torch, device=0):
+    """Memory of all kinds: live blocks, free ones between them, and whole segments that are free."""
+    held.append(tensors(torch, [64 * MIB] * 3 + [300_000] * 40, device))
+    between = tensors(torch, [3 * MIB] * 24, device)
+    held.append(between[::2])
+    del between
+    spare(torch, device)
+
+
+def plain(torch):
+    fill(torch)
+
+
+def two_gpus(torch):
+    fill(torch, 0)
+    fill(torch, 1)
+
+
+def second_gpu(torch):
+    """GPU 1 alone: whoever asks must not make a context on GPU 0."""
+    fill(torch, 1)
+
+
+def pool(torch):
+    """A memory pool of the program's own, besides."""
+    fill(torch)
+    own = torch.cuda.MemPool()
+    with torch.cuda.use_mem_pool(own):
+        held.append(tensors(torch, [40 * MIB, 5 * MIB]))
+        tensors(torch, [24 * MIB])
+    held.append(own)
+
+
+def graph(torch):
+    """A captured graph keeps its memory for replays. (Beginning a capture empties the cache.)"""
+    captured = torch.cuda.CUDAGraph()
+    source = torch.ones(8 * MIB, device=0)
+    torch.cuda.synchronize()
+    with torch.cuda.graph(captured):
+        held.append(source * 2)
+    captured.replay()
+    held.extend((captured, source))
+    fill(torch)
+
+
+def streams(torch):
+    """Blocks that were used on another stream are pending until its event is seen."""
+    fill(torch)
+    side = torch.cuda.Stream()
+    for tensor in tensors(torch, [30 * MIB] * 3):
+        with torch.cuda.stream(side):
+            tensor.fill_(1)
+        tensor.record_stream(side)
+    held.append(side)
+
+
+def pinned(torch):
+    """Host memory is none of the GPU's."""
+    fill(torch)
+    held.append([torch.empty(32 * MIB, dtype=torch.uint8, pin_memory=True) for _ in range(3)])
+
+
+def collected(torch):
+    """The allocator collects its own garbage where a limit comes near."""
+    total = torch.cuda.mem_get_info()[1]
+    torch.cuda.set_per_process_memory_fraction(2048 * MIB / total)
+    for size in (100, 150, 200, 250, 300):  # none fits into what the one before left
+        for _ in range(3):
+            tensors(torch, [size * MIB] * 2)
+    torch.cuda.set_per_process_memory_fraction(1.0)
+    fill(torch)
+
+
+def exhausted(torch):
+    """Three errors that the program survives. (Each has emptied the cache first.)"""
+    for _ in range(3):
+        try:
+            tensors(torch, [1 << 40])
+        except torch.cuda.OutOfMemoryError:
+            errors[0] = errors.get(0, 0) + 1
+    fill(torch)
+
+
+def history(torch):
+    """Recorded history is part of a snapshot."""
+    torch.cuda.memory._record_memory_history()
+    fill(torch)
+
+
+def mixed(torch):
+    """Memory from the driver beside PyTorch's."""
+    fill(torch)
+    runtime = runtime_of(torch)
+    pointer = ctypes.c_void_p()
+    for size in (64 * MIB, 6 * MIB):
+        if runtime.cudaMalloc(ctypes.byref(pointer), ctypes.c_size_t(size)):
+            raise MemoryError("cudaMalloc")
+        beside[0] = beside.get(0, 0) + size
+
+
+def uncached(torch):
+    """PYTORCH_NO_CUDA_MEMORY_CACHING: each tensor is the driver's."""
+    sizes = [64 * MIB] * 3 + [2 * MIB] * 40
+    held.append(tensors(torch, sizes))
+    tensors(torch, [48 * MIB] * 4)
+    beside[0] = sum(sizes)
+
+
+def pluggable(torch):
+    """An allocator of the program's own, which asks the driver for each tensor."""
+    library = os.environ["VRAMSCOPE_REAL_PLUGGABLE"]
+    torch.cuda.memory.change_current_allocator(torch.cuda.memory.CUDAPluggableAllocator(library, "take", "give"))
+    uncached(torch)
+
+
+def loader(torch):
+    """Workers that do not use the GPU, and a thread that pins what they send."""
+    fill(torch)
+    batches = torch.utils.data.DataLoader(range(64), batch_size=8, num_workers=2, pin_memory=True, persistent_workers=True)
+    for batch in batches:
+        held.append(batch.to("cuda:0", non_blocking=True))
+    held.append(batches)  # with its workers
+
+
+def runtime_of(torch):
+    return ctypes.CDLL(f"libcudart.so.{torch.version.cuda.partition('.')[0]}")
+
+
+WAYS = {way.__name__: way for way in (
+    plain, two_gpus, second_gpu, pool, graph, streams, pinned, collected, exhausted, history, mixed, uncached, pluggable, loader)}
