@@ -240,3 +240,17 @@ func TestRandomWorkKeepsAllocationsApart(t *testing.T) {
 	// All was freed, and nothing is left over.
 	wantHeld(view, box.GPUs[0], 0, map[int]uint64{program.pid(): contextBytes})
 }
+
+// A stream has a context, so that threads without one allocate and free on it. The
+// default streams have not.
+func TestPoolsWithoutACurrentContext(t *testing.T) {
+	t.Parallel()
+	_, program := startBoth(t, fakedriver.Box(2, 0))
+	program.device(1).script(
+		"defaultpool 0 1", success, "stream 3 1", success, "async 0 4096 3", success, "leave 0", success,
+		"async 1 4096 3", success, "poolinfo 0", poolInfo(32*mib, 32*mib, 8192, 8192),
+		"async 2 4096 0", invalidContext, "freeasync 0 0", invalidContext, "freeasync_ptsz 0 0", invalidContext,
+		"freeasync 0 3", success, "freeasync 1 3", success, "freeasync 1 3", invalidValue,
+		"use 1", success, "sync 3", success, "trim 0 0", success, "poolinfo 0", poolInfo(0, 32*mib, 0, 8192),
+	)
+}

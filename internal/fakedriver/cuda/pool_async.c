@@ -1,16 +1,27 @@
 /* Allocating and freeing on streams, for both default streams. */
 #include "driver.h"
 
+/* "CUDA_ERROR_INVALID_CONTEXT (default stream specified with no current context)": any other has its own. */
+static CUresult begin(struct call *call, const char *name, CUstream handle, enum default_stream twin,
+                      struct CUstream_st **stream)
+{
+	int own_context = handle && handle != CU_STREAM_LEGACY && handle != CU_STREAM_PER_THREAD && !context_current();
+	CUresult answer = call_begin(call, name, (own_context ? INITIALISED : CURRENT) | FAST);
+	if (answer == CUDA_SUCCESS)
+		answer = stream_of(call, handle, twin, stream);
+	if (answer == CUDA_SUCCESS && own_context && device_lost(call->state, (*stream)->context->device))
+		answer = CUDA_ERROR_DEVICE_UNAVAILABLE;
+	return answer;
+}
+
 static CUresult allocate(const char *name, CUdeviceptr *pointer, size_t size, int named, CUmemoryPool pool,
                          CUstream handle, enum default_stream twin)
 {
 	struct call call;
 	struct CUstream_st *stream;
-	CUresult answer = call_begin(&call, name, CURRENT | FAST);
+	CUresult answer = begin(&call, name, handle, twin, &stream);
 	if (answer == CUDA_SUCCESS && named && !object_is(pool, POOL))
 		answer = CUDA_ERROR_INVALID_VALUE;
-	if (answer == CUDA_SUCCESS)
-		answer = stream_of(&call, handle, twin, &stream);
 	if (answer == CUDA_SUCCESS && !named && !(pool = pool_current(stream->context->device)))
 		answer = CUDA_ERROR_OUT_OF_MEMORY;
 	if (answer == CUDA_SUCCESS)
@@ -42,9 +53,7 @@ static CUresult give_back(const char *name, CUdeviceptr pointer, CUstream handle
 {
 	struct call call;
 	struct CUstream_st *stream;
-	CUresult answer = call_begin(&call, name, CURRENT | FAST);
-	if (answer == CUDA_SUCCESS)
-		answer = stream_of(&call, handle, twin, &stream);
+	CUresult answer = begin(&call, name, handle, twin, &stream);
 	if (answer == CUDA_SUCCESS && stream->capturing == CU_STREAM_CAPTURE_STATUS_INVALIDATED)
 		answer = CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
 	if (answer == CUDA_SUCCESS) {

@@ -55,6 +55,8 @@ int device_command(const char *word, int a, int b)
 		printf("%d %d\n", answer, number);
 	} else if (strcmp(word, "use") == 0)
 		printf("%d\n", use(a));
+	else if (strcmp(word, "leave") == 0)
+		printf("%d\n", cuCtxSetCurrent(NULL));
 	else if (strcmp(word, "release") == 0)
 		printf("%d\n", cuDevicePrimaryCtxRelease_v2(a));
 	else if (strcmp(word, "reset") == 0)

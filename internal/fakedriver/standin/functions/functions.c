@@ -12,12 +12,28 @@
 
 #define EMPTY(name) long name(void) { return 0; }
 
+/* A part of a version, by libraryPropertyType: 0 major, 1 minor, 2 patch level. */
+#define PROPERTY(name, major) int name(int which, int *value) { *value = which == 0 ? major : which == 1 ? 99 : 0; return 0; }
+#ifdef WANT_cublasGetProperty
+PROPERTY(cublasGetProperty, 12)
+#endif
+#ifdef WANT_cublasLtGetProperty
+PROPERTY(cublasLtGetProperty, 12)
+#endif
+#ifdef WANT_cudnnGetProperty
+PROPERTY(cudnnGetProperty, 9)
+#endif
+#ifdef WANT_cufftGetProperty
+PROPERTY(cufftGetProperty, 11)
+#endif
+#ifdef WANT_cusolverGetProperty
+PROPERTY(cusolverGetProperty, 11)
+#endif
+#ifdef WANT_cusparseGetProperty
+PROPERTY(cusparseGetProperty, 12)
+#endif
 #ifdef WANT_cudnnGetVersion
 size_t cudnnGetVersion(void) { return 99900; }
-#endif
-/* libraryPropertyType: 0 major, 1 minor, 2 patch level. */
-#ifdef WANT_cudnnGetProperty
-int cudnnGetProperty(int which, int *value) { *value = which == 0 ? 9 : which == 1 ? 99 : 0; return 0; }
 #endif
 #ifdef WANT_cudnnGetCudartVersion
 size_t cudnnGetCudartVersion(void) { return 12090; }
@@ -27,9 +43,6 @@ const char *cudnnGetErrorString(int status) { (void)status; return "CUDNN_STATUS
 #endif
 #ifdef WANT_cublasGetVersion_v2
 int cublasGetVersion_v2(void *handle, int *version) { (void)handle; *version = 129900; return 0; }
-#endif
-#ifdef WANT_cublasGetProperty
-int cublasGetProperty(int which, int *value) { (void)which; *value = 12; return 0; }
 #endif
 #ifdef WANT_cublasLtGetVersion
 size_t cublasLtGetVersion(void) { return 129900; }
