@@ -109,7 +109,11 @@ func TestBusyProgramsSurviveAttach(t *testing.T) {
 	})
 	times, _ := strconv.Atoi(os.Getenv(rounds)) // 0 where it is not set
 	var stood []time.Duration
-	for i, name := range busy {
+	targets := busy
+	if testing.Short() {
+		targets = busy[:2]
+	}
+	for i, name := range targets {
 		for j, version := range versions {
 			if times == 0 && i%len(versions) != j {
 				continue // each target once, and each Python at least once
@@ -161,6 +165,9 @@ func TestAttachWithTracemalloc(t *testing.T) {
 // TestAttachAfterFirstThreadExited: Python 3.12.0 to 3.12.2 then start no thread.
 // The program continues, and the error helps, also a second time.
 func TestAttachAfterFirstThreadExited(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow, and of one goroutine")
+	}
 	t.Parallel()
 	for version, python := range needGdb(t) {
 		t.Run(version, func(t *testing.T) {
@@ -193,6 +200,9 @@ func mustRefuseThreads(t *testing.T, p *target, a *Attacher) {
 }
 
 func TestSecondProbeIsRefused(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow, and of one goroutine")
+	}
 	t.Parallel()
 	for _, python := range needGdb(t) {
 		p := runTarget(t, python, "sleeping")
@@ -238,6 +248,9 @@ func TestBlockedProcessIsLeftAlone(t *testing.T) {
 // TestGdbIgnoresSignals: gdb gets signals all the time while it stops the process.
 // It finishes, and the program continues.
 func TestGdbIgnoresSignals(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow, and of one goroutine")
+	}
 	t.Parallel()
 	for _, python := range needGdb(t) {
 		for i, name := range []string{"churn", "threads", "forks", "sleeping"} {

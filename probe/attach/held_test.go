@@ -27,6 +27,9 @@ while True:
 // TestAttachWhereCodeHoldsTheGIL: each wait for the GIL costs as long, so there must
 // be few until the payload has begun, and the rest are waited for.
 func TestAttachWhereCodeHoldsTheGIL(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow, and of one goroutine")
+	}
 	t.Parallel()
 	for version, python := range needGdb(t) {
 		cmd, _ := startProgram(t, python, "-c", held)

@@ -83,6 +83,9 @@ func unfiltered(t *testing.T) {
 
 // TestFiltersThatKillAreRefused: each process would die of the probe's start.
 func TestFiltersThatKillAreRefused(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow, and of one goroutine")
+	}
 	t.Parallel()
 	unfiltered(t)
 	for version, python := range anyPythons(t) {
@@ -111,6 +114,9 @@ func mustRefuse(t *testing.T, err error, want string) {
 // TestFilterAfterExamineIsRefused: the filters are compared once more where nothing
 // has been done yet.
 func TestFilterAfterExamineIsRefused(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow, and of one goroutine")
+	}
 	t.Parallel()
 	unfiltered(t)
 	for version, python := range anyPythons(t) {
@@ -138,6 +144,9 @@ func TestFilterAfterExamineIsRefused(t *testing.T) {
 // TestPayloadChecksFilters: after vramscope has asked, Python may run the script at
 // any time.
 func TestPayloadChecksFilters(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow, and of one goroutine")
+	}
 	for _, python := range anyPythons(t) {
 		p, err := newPayload(born{5, 6}, &status{})
 		if err != nil {
@@ -156,6 +165,9 @@ func TestPayloadChecksFilters(t *testing.T) {
 
 // TestCommonFiltersAreAccepted: a container's filters are vramscope's too.
 func TestCommonFiltersAreAccepted(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow, and of one goroutine")
+	}
 	t.Parallel()
 	unfiltered(t)
 	for version, python := range anyPythons(t) {
@@ -210,6 +222,9 @@ func TestFileDescriptorsAreCounted(t *testing.T) {
 
 // TestPayloadReports its failure without file descriptors, and without a thread.
 func TestPayloadReports(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow, and of one goroutine")
+	}
 	const exhaust = "import resource; resource.setrlimit(resource.RLIMIT_NOFILE, (3, 3))\n"
 	const threadless = "import _thread\n_thread.stack_size(1 << 47)\n" // more than there are addresses
 	// As gevent does, with which a greenlet would be started.

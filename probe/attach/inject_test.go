@@ -93,6 +93,9 @@ func TestExecAfterExamineIsDetected(t *testing.T) {
 // TestUninitialisedPythonIsLeftAlone: asking for the GIL would crash a program that
 // has loaded Python's library and not initialised it.
 func TestUninitialisedPythonIsLeftAlone(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow, and of one goroutine")
+	}
 	t.Parallel()
 	compiler := needs.Tool(t, "cc")
 	const code = `#include <dlfcn.h>
