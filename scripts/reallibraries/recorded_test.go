@@ -15,22 +15,39 @@ import (
 // scripts/real-libraries --record, writes it anew.
 const recordings = "../../probe/agent/testdata/recorded"
 
-// TestRecordedPyTorch compares what each release answers with what is recorded.
-func TestRecordedPyTorch(t *testing.T) {
+// TestRecorded compares what each release answers with what is recorded.
+func TestRecorded(t *testing.T) {
 	if os.Getenv("VRAMSCOPE_REAL_CORE") != "" {
 		t.Skip("not of the core")
 	}
-	for _, site := range releases(t, "torch") {
-		for name, setting := range map[string]string{
+	for library, settings := range map[string]map[string]string{
+		"torch": {
 			"native":     "PYTORCH_CUDA_ALLOC_CONF=",
 			"expandable": "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True",
 			"async":      "PYTORCH_CUDA_ALLOC_CONF=backend:cudaMallocAsync",
 			"uncached":   "PYTORCH_NO_CUDA_MEMORY_CACHING=1",
-		} {
-			t.Run(filepath.Base(site)+"/"+name, func(t *testing.T) {
-				recorded(t, filepath.Base(site)+"-"+name, "record_torch.py", site, setting)
-			})
-		}
+		},
+		"jax": {
+			"default":  "XLA_PYTHON_CLIENT_ALLOCATOR=default",
+			"growing":  "XLA_PYTHON_CLIENT_PREALLOCATE=false",
+			"platform": "XLA_PYTHON_CLIENT_ALLOCATOR=platform",
+			"async":    "XLA_PYTHON_CLIENT_ALLOCATOR=cuda_async",
+		},
+		"tensorflow": {
+			"default": "TF_FORCE_GPU_ALLOW_GROWTH=",
+			"growing": "TF_FORCE_GPU_ALLOW_GROWTH=true",
+			"async":   "TF_GPU_ALLOCATOR=cuda_malloc_async",
+		},
+	} {
+		t.Run(library, func(t *testing.T) {
+			for _, site := range releases(t, library) {
+				for name, setting := range settings {
+					t.Run(filepath.Base(site)+"/"+name, func(t *testing.T) {
+						recorded(t, filepath.Base(site)+"-"+name, "record_"+library+".py", site, setting)
+					})
+				}
+			}
+		})
 	}
 }
 
@@ -38,7 +55,7 @@ func TestRecordedPyTorch(t *testing.T) {
 func recorded(t *testing.T, name, program, site, setting string) {
 	t.Helper()
 	cmd := exec.Command("../fake-gpu", "--gpus", "1", "--processes", "0", "--cudart", "--", "python3", filepath.Join(filepath.Dir(recordings), program))
-	cmd.Env = append(os.Environ(), "PYTHONPATH="+site, "PYTHONDONTWRITEBYTECODE=1", setting)
+	cmd.Env = append(os.Environ(), "PYTHONPATH="+site, "PYTHONDONTWRITEBYTECODE=1", "JAX_SKIP_CUDA_CONSTRAINTS_CHECK=1", setting)
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
 	answers, err := cmd.Output()

@@ -1,4 +1,4 @@
-"""The probe's report of what real releases of PyTorch answered.
+"""The probe's report of what real releases of PyTorch, JAX and TensorFlow answered.
 
 recorded/ is written by scripts/real-libraries --record.
 """
@@ -6,19 +6,21 @@ recorded/ is written by scripts/real-libraries --record.
 import glob
 import json
 import os
+import subprocess
 import sys
 import types
 import unittest
 
-from harness import AGENT, HERE, Case
+from harness import AGENT, DRIVER, HERE, TIMEOUT, Case
 
 sys.path.insert(0, AGENT)
 import vramscope_probe as probe  # noqa: E402
 
-def recordings(*kinds):
+
+def recordings(*kinds, library="torch"):
     """(name, kind, content) of each file of these kinds."""
     found = []
-    for path in sorted(glob.glob(os.path.join(HERE, "recorded", "torch-*.json"))):
+    for path in sorted(glob.glob(os.path.join(HERE, "recorded", library + "-*.json"))):
         name = os.path.basename(path)[:-len(".json")]
         kind = name.rpartition("-")[2]
         if not kinds or kind in kinds:
@@ -122,6 +124,58 @@ class Replayed(Case):
         for name, kind, recording in recordings("uncached"):
             with self.subTest(name):
                 self.assertEqual(self.replay(recording, "filled"), [])
+
+
+class Others(Case):
+    """JAX and TensorFlow."""
+
+    def test_jax(self):
+        for name, _, recording in recordings("default", "growing", "platform", library="jax"):
+            for moment in ("filled", "freed"):
+                with self.subTest(name, moment=moment):
+                    stats = recording[moment]
+                    a = probe._JAX(Driver())._allocator(stats)
+                    self.assertEqual((a["reserved_bytes"], a["allocated_bytes"]), (stats["pool_bytes"], stats["bytes_in_use"]))
+                    self.assertEqual((a["peak_reserved_bytes"], a["peak_allocated_bytes"]),
+                                     (stats["peak_pool_bytes"], stats["peak_bytes_in_use"]))
+                    self.assertEqual(a["returnable_bytes"], 0)
+                    parts = [a.get(part + "_bytes", 0) for part in ("allocated", "cached", "fragmented")]
+                    self.assertEqual(sum(parts), a["reserved_bytes"])
+
+    def test_jax_on_the_drivers_pool(self):
+        for name, _, recording in recordings("async", library="jax"):
+            with self.subTest(name):
+                a = probe._JAX(Driver())._allocator(recording["freed"])
+                self.assertEqual(a["allocated_bytes"], recording["freed"]["bytes_in_use"])
+                self.assertNotIn("reserved_bytes", a, "the stats have no size of the pool")
+
+    def test_tensorflow(self):
+        for name, _, recording in recordings(library="tensorflow"):
+            with self.subTest(name):
+                device, then = types.SimpleNamespace(name=recording["visible"][0]), recording["freed"]
+                self.module("tensorflow", config=types.SimpleNamespace(
+                    get_visible_devices=lambda kind: [device], list_logical_devices=lambda kind: recording["logical"],
+                    experimental=types.SimpleNamespace(get_memory_info=lambda name: then)))
+                self.module("tensorflow.python.eager.context",
+                            _context=types.SimpleNamespace(_initialized=recording["initialized"]))
+                ((ordinal, a),) = probe._TensorFlow(Driver()).stats()
+                self.assertEqual((ordinal, a["kind"], a["allocated_bytes"], a["peak_allocated_bytes"]),
+                                 (0, "tensorflow", then["current"], then["peak"]))
+
+    def module(self, name, **content):
+        sys.modules[name] = types.SimpleNamespace(**content)
+        self.addCleanup(sys.modules.pop, name, None)
+
+    @unittest.skipUnless(DRIVER, "no fake driver: VRAMSCOPE_FAKE_STATE is not set")
+    def test_the_stand_ins_have_the_same_keys(self):
+        for library, figures in (("jax", "jax.local_devices()[0].memory_stats()"),
+                                 ("tensorflow", "tensorflow.config.experimental.get_memory_info('GPU:0')")):
+            program = "import json, %s; print(json.dumps(%s))" % (library, figures)
+            out = subprocess.check_output([sys.executable, "-B", "-c", program], timeout=TIMEOUT,
+                                          env=dict(os.environ, PYTHONPATH=os.path.join(HERE, "fake")))
+            for name, _, recording in recordings("default", library=library):
+                with self.subTest(name):
+                    self.assertEqual(sorted(json.loads(out)), sorted(recording["filled"]))
 
 
 if __name__ == "__main__":

@@ -23,7 +23,8 @@ class GPU:
     def memory_stats(self):
         return {
             "bytes_in_use": 10 * GIB, "pool_bytes": 60 * GIB, "peak_pool_bytes": 60 * GIB, "peak_bytes_in_use": 12 * GIB,
-            "bytes_limit": 60 * GIB, "largest_free_block_bytes": 45 * GIB, "num_allocs": 7,
+            "bytes_limit": 60 * GIB, "largest_free_block_bytes": 45 * GIB, "num_allocs": 7, "bytes_reserved": 0,
+            "peak_bytes_reserved": 0, "largest_alloc_size": 4 * GIB,
         }
 
 
