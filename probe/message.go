@@ -30,7 +30,7 @@ const (
 	Unsupported    Code = "unsupported"     // this server has the command, but cannot execute it here
 	WrongVersion   Code = "wrong_version"   // the major versions differ
 	Forbidden      Code = "forbidden"       // the process belongs to another user
-	Busy           Code = "busy"            // a flush or a snapshot is in progress, or there are too many connections
+	Busy           Code = "busy"            // a flush, a snapshot or an allocation is in progress, or there are too many connections
 	RateLimited    Code = "rate_limited"    // too many flushes
 	Internal       Code = "internal"        // the probe itself failed
 )

@@ -63,9 +63,10 @@ _SIZES_FACTOR = 200  # that time is at least so many times as long as the calls 
 _SIZES_MAX_TIME = 120.0  # … up to this
 _SIZES_MAX_AGE = 30.0  # older sizes are not reported
 _SIZES_WAIT = 0.05  # hello waits so long for new sizes
-_FORK_TIME = 5.0  # a fork waits so long for an import by the probe
+_FORK_TIME = 5.0  # a fork waits so long for the probe (_ForkLock)
 _START_TIME = 1.0  # the program waits so long for the probe's thread to begin
 _STOP_TIME = 0.5  # the program's exit waits so long for the probe's threads
+_BUSY_TIME = 5.0  # a flush or a map waits so long for a library's lock
 _SNAPSHOT_SHARE = 0.0003  # share of the time that PyTorch's snapshots may take …
 _SNAPSHOT_MOST = 0.02  # … and the longest one
 _MAP_MOST = 0.5  # longest pause that a requested map may cause …
@@ -219,6 +220,13 @@ def _time_ns():
     return _clock_ns(_REALTIME_COARSE)
 
 
+def _sleep(seconds):
+    """time.sleep, which gevent replaces."""
+    lock = _allocate_lock()
+    lock.acquire()
+    lock.acquire(True, seconds)
+
+
 def _name_thread():
     """Names this thread in top, unless it is the program's first."""
     if _thread.get_native_id() == posix.getpid():
@@ -243,9 +251,9 @@ def _read(path):
 
 
 class _ForkLock:
-    """Held during the probe's imports and during a fork. A child that was forked in
-    the middle of an import would wait for that module's lock for ever: the thread
-    that holds it does not exist in the child.
+    """Held during a fork, and while the probe imports or keeps the garbage collector
+    off. A child that was forked in the middle of an import would wait for that
+    module's lock for ever: the thread that holds it does not exist in the child.
 
     A thread may take it again. It is no RLock, because eventlet replaces those.
     """
@@ -277,15 +285,40 @@ class _ForkLock:
         self.release()
 
 
-_imports = _ForkLock()
+_no_fork = _ForkLock()
 
 
 def _before_fork():
-    _imports.acquire(_FORK_TIME)
+    _no_fork.acquire(_FORK_TIME)
 
 
 def _after_fork_in_parent():
-    _imports.release()
+    _no_fork.release()
+
+
+class _CollectionOff:
+    """Keeps Python's garbage collector off for a moment, and forks away.
+
+    A snapshot makes an object of each block. So many new ones set the collector off
+    to look at every object of the program, which takes longer than the snapshot;
+    and at the end all are dropped. Whatever is raised here, the collector is on
+    afterwards if it was before. A program that switches it off itself in this very
+    moment finds it on.
+    """
+
+    def __enter__(self):
+        import gc
+
+        _no_fork.acquire()
+        self._was_on = gc.isenabled()
+        gc.disable()
+
+    def __exit__(self, *_):
+        import gc
+
+        if self._was_on:
+            gc.enable()
+        _no_fork.release()
 
 
 # --- source/runtime.py ---
@@ -405,7 +438,7 @@ class _Agent:
     def _start_thread(self):
         global _poll
         _refuse_filters()
-        with _imports:
+        with _no_fork:
             _refuse_shadowed()
             # Imported here, on the program's thread, for the probe's thread: under
             # gevent and eventlet it must not wait for the locks of modules.
@@ -1497,7 +1530,12 @@ class _Memory:
         with self._lock:
             now = _monotonic()
             if self._report is None or now >= self._due:
-                self._report = self._read()
+                try:
+                    self._report = self._read()
+                except _Busy:
+                    if self._report is None:
+                        raise
+                    return self._report  # with the time at which it was read
                 took = _monotonic() - now
                 # Slow stats are read less often: at most 0.5 % of the time.
                 self._due = now + max(_STATS_TIME, min(took * 200, 2.5))
@@ -1505,7 +1543,7 @@ class _Memory:
 
     def _fresh(self):
         with self._lock:
-            self._report = None
+            self._due = 0.0
             return self._read()
 
     def _read(self):
@@ -1514,6 +1552,8 @@ class _Memory:
         for runtime in self._active():
             try:
                 stats = list(runtime.stats())
+            except _Busy:
+                raise
             except Exception:
                 _log_failure("reading the stats of " + runtime.name)
                 continue
@@ -1552,7 +1592,7 @@ class _Memory:
         started = _monotonic()
         level, keep, dry = request["level"], request["keep_bytes"], request["dry_run"]
         notes, reasons = [], []
-        before = self._chosen(self._fresh(), request["devices"])
+        before = self._chosen(_when_free(self._fresh), request["devices"])
         after = {}
         if not before:
             reasons.append("this process uses none of these devices")
@@ -1560,7 +1600,9 @@ class _Memory:
             self._predict(before, after, keep, level, evictable, notes)
         else:
             self._release(before, keep, level, evictable, notes, reasons)
-            after = {d["uuid"]: _reserved(d) for d in self._chosen(self._fresh(), request["devices"])}
+            # What was freed is reported, however long it takes to know.
+            report = _when_free(self._fresh, float("inf"))
+            after = {d["uuid"]: _reserved(d) for d in self._chosen(report, request["devices"])}
         devices = []
         for device in before:
             held = _reserved(device)
@@ -1642,28 +1684,26 @@ class _Memory:
     def refuse_snapshot(self, wanted):
         """Raises a _Refusal if this snapshot cannot be taken now."""
         reason = self._torch.no_snapshot()
-        if reason is None and wanted["format"] == "segments":
-            reason = self._torch.no_map()
-            wait = self._map_budget.wait()
-            if reason is None and wait:
-                raise _Refusal("rate_limited", "a large map was made just now: again in %.0f s" % (wait + 1))
         if reason is not None:
             raise _Refusal("unsupported", reason)
+        wait = self._map_budget.wait() if wanted["format"] == "segments" else 0
+        if wait:
+            raise _Refusal("rate_limited", "a large map was made just now: again in %.0f s" % (wait + 1))
 
     def snapshot(self, wanted, out):
         """Writes a snapshot to out, and returns the answer about it."""
         started = _monotonic()
-        recording = self._torch.recording()
-        snapshot, paused = self._torch.snapshot()
         notes = []
         if wanted["format"] == "segments":
             name = _MAP_SCHEMA
-            self._write_map(snapshot["segments"], wanted["devices"], out)
+            self._write_map(_when_free(lambda: self._take_map(wanted["devices"])), out)
             self._map_budget.add(_monotonic() - started)
         else:
             import pickle
 
             name = "pytorch"
+            recording = self._torch.recording()
+            snapshot, paused = _when_free(self._torch.snapshot)
             # As PyTorch's _dump_snapshot. The C code writes some 64 KiB at a time,
             # and other threads run in between.
             pickle.Pickler(out).dump(snapshot)
@@ -1677,19 +1717,27 @@ class _Memory:
             answer["notes"] = notes
         return answer
 
-    def _write_map(self, segments, uuids, out):
-        by_device = {}
-        for segment in segments:
-            by_device.setdefault(segment.get("device", 0), []).append(segment)
-        chosen = []
-        for ordinal in sorted(by_device)[:_MAX_DEVICES]:
-            device = self._device(ordinal)
-            if device is not None and (not uuids or device["uuid"] in uuids):
-                chosen.append((device["uuid"], by_device[ordinal]))
+    def _take_map(self, uuids):
+        """[(uuid, segments as in _within_limits), …]"""
+        reason = self._torch.no_map()
+        if reason is not None:
+            raise _Refusal("unsupported", reason)
+        with _CollectionOff():
+            by_device = {}
+            for segment in self._torch.snapshot()[0]["segments"]:
+                by_device.setdefault(segment.get("device", 0), []).append(segment)
+            chosen = []
+            for ordinal in sorted(by_device)[:_MAX_DEVICES]:
+                device = self._device(ordinal)
+                if device is not None and (not uuids or device["uuid"] in uuids):
+                    chosen.append((device["uuid"], by_device[ordinal]))
+            return list(_within_limits(chosen))
+
+    def _write_map(self, devices, out):
         encode = _json_encoder.encode
         out.add(encode({"schema": _MAP_SCHEMA, "time_ns": _time_ns()})[:-1] + ',"devices":[')
         comma = ""
-        for uuid, segments in _within_limits(chosen):
+        for uuid, segments in devices:
             left = segments.pop()
             out.add('%s{"uuid":%s,"left":%d,"segments":[' % (comma, encode(uuid), left))
             comma = ""
@@ -1922,6 +1970,7 @@ class _PyTorch(_Runtime):
 
     def __init__(self, driver):
         super().__init__(driver)
+        self._locks = _PyTorchLocks()
         self._count = 0
         self._devices = {}
         self._maps = {}  # ordinal → figures of the last snapshot (_add_segment)
@@ -2003,15 +2052,20 @@ class _PyTorch(_Runtime):
         return figures
 
     def _memory_stats(self, cuda, ordinal):
+        """Raises _Busy rather than wait with the GIL, and so does _take_snapshot."""
+        self._locks.pass_by()
         nested = getattr(cuda, "memory_stats_as_nested_dict", None)
         # memory_stats() is made from this one and costs three times as much.
         return nested(ordinal) if nested is not None else cuda.memory_stats(ordinal)
 
     def _native(self, cuda):
+        self._locks.pass_by()  # while one is held, the driver may let its callers wait, too
         every = [(d, self._memory_stats(cuda, d)) for d in self._ordinals(cuda)]
         every = [(d, s) for d, s in every if _figure(s, "reserved_bytes", "peak") or _figure(s, "num_ooms", None)]
         try:
             self._survey(cuda, [s for _, s in every])
+        except _Busy:
+            pass  # the next report has one
         except Exception:
             _log_failure("taking PyTorch's snapshot")
             self._maps, self._next_map = {}, _monotonic() + 60
@@ -2092,8 +2146,10 @@ class _PyTorch(_Runtime):
 
     def _take_snapshot(self, cuda):
         """torch.cuda.memory._snapshot(), a dict since 1.13."""
-        take = _attribute(cuda, "memory", "_snapshot")
-        whole = take() if take is not None else cuda.memory_snapshot()
+        take = _attribute(cuda, "memory", "_snapshot") or cuda.memory_snapshot
+        with _CollectionOff():
+            self._locks.pass_by()
+            whole = take()
         if not isinstance(whole, dict):
             whole = {"segments": whole, "device_traces": []}
         settings = whole.get("allocator_settings") or {}
@@ -2117,13 +2173,15 @@ class _PyTorch(_Runtime):
         if blocks * self._map_cost > _SNAPSHOT_MOST or recorded:
             self._maps, self._next_map = {}, now + 10
             return
-        segments = self._take_snapshot(cuda)["segments"]
         maps = {}
-        for segment in segments:
-            _add_segment(maps, segment)
-        if recorded is None:
-            # Before 2.1 only the snapshot shows that history is recorded, and not when that ends.
-            self._history = any(b.get("history") or b.get("frames") for s in segments for b in s.get("blocks", ()))
+        with _CollectionOff():
+            segments = self._take_snapshot(cuda)["segments"]
+            for segment in segments:
+                _add_segment(maps, segment)
+            if recorded is None:
+                # Before 2.1 only the snapshot shows that history is recorded, and not when that ends.
+                self._history = any(b.get("history") or b.get("frames") for s in segments for b in s.get("blocks", ()))
+            segments = None
         self._maps = maps
         took = max(_monotonic() - now, 1e-5)
         self._map_cost = max(self._map_cost / 2, took / max(blocks, 100))
@@ -2239,6 +2297,107 @@ def _figure(stats, key, which="current", part="all"):
 def _blocks(every):
     """Roughly how many blocks and segments a snapshot would hold."""
     return sum(_figure(s, key) or 0 for s in every for key in ("active", "inactive_split", "segment"))
+
+
+# --- source/pytorch_locks.py ---
+
+class _Busy(_Refusal):
+    """A question would wait for an allocator's lock with the GIL."""
+
+    def __init__(self):
+        super().__init__("busy", "another thread is inside an allocation or a release of GPU memory: try again")
+
+
+def _when_free(ask, seconds=_BUSY_TIME):
+    """ask(), repeated for so long while it raises _Busy."""
+    until = _monotonic() + seconds
+    while True:
+        try:
+            return ask()
+        except _Busy:
+            if _monotonic() >= until:
+                raise
+        _sleep(0.02)
+
+
+class _PyTorchLocks:
+    """The locks of PyTorch's own allocator: one for each device, looked at but never taken.
+
+    memory_stats and _snapshot wait for a lock while they hold the GIL. A thread that
+    is inside cudaMalloc or cudaFree has it for seconds at worst, for which all other
+    threads would stand still. So the probe looks at it first. That is a look at one
+    integer with the GIL, right before the call: a thread that takes the lock within
+    these microseconds and then is slow still delays the others.
+
+        libc10_cuda.so: allocator → NativeCachingAllocator { …, vector device_allocator, … }
+                                                                   ↓ one for each device
+                                      DeviceCachingAllocator { recursive_mutex, DeviceStats, … }
+
+    The vector's offset differs between releases. It is searched for once, through
+    /proc/self/mem, where a wrong address is an error: the only vector whose pointers
+    all lead to recursive mutexes. Without one PyTorch is asked at any time.
+
+    Sources: c10/cuda/CUDACachingAllocator.cpp (2.0 to 2.15); struct __pthread_mutex_s
+    of glibc, sysdeps/nptl/bits/struct_mutex.h.
+    """
+
+    _SYMBOL = "_ZN3c104cuda20CUDACachingAllocator9allocatorE"
+    _SEARCHED = 64 << 10  # bytes of the allocator; the vector is at 22,584 in 2.8 and 2.15
+    _TRIES = 5  # at intervals of a millisecond: whoever allocates has the lock for less
+
+    def __init__(self):
+        self._locks = None  # not searched for yet
+
+    def pass_by(self):
+        """Returns when no device's lock is held. Raises _Busy if one is for milliseconds."""
+        if self._locks is None:
+            try:
+                self._locks = self._search()
+            except Exception:
+                _log_failure("looking for the locks of PyTorch's allocator")
+                self._locks = ()
+        for _ in range(self._TRIES):
+            if not any(lock.value for lock in self._locks):
+                return
+            _sleep(0.001)
+        raise _Busy
+
+    def _search(self):
+        import ctypes
+        import struct
+
+        try:
+            library = ctypes.CDLL("libc10_cuda.so", mode=posix.RTLD_NOLOAD | posix.RTLD_NOW)
+            allocator = ctypes.c_void_p.in_dll(library, self._SYMBOL).value
+        except (OSError, ValueError):
+            return ()  # before 2.0
+        memory = posix.open("/proc/self/mem", posix.O_RDONLY | posix.O_CLOEXEC)
+        try:
+
+            def words(address, size):
+                content = posix.pread(memory, size, address)
+                return struct.unpack_from("%dQ" % (len(content) // 8), content)
+
+            def is_lock(address):
+                """A recursive mutex is: lock, count, owner, users, kind 1, spins, elision, list."""
+                content = posix.pread(memory, 40, address)
+                lock, _, owner, _, *rest = struct.unpack("=iIiIiiQQ", content)
+                return rest == [1, 0, 0, 0] and lock in (0, 1, 2) and owner >= 0
+
+            found = []
+            inside = words(allocator, self._SEARCHED)
+            for begin, end, capacity in zip(inside, inside[1:], inside[2:]):
+                if not 0 < end - begin <= 8 * _MAX_DEVICES or begin % 8 or end % 8 or end > capacity:
+                    continue
+                try:
+                    devices = words(begin, end - begin)
+                    if all(device % 8 == 0 and is_lock(device) for device in devices):
+                        found.append(devices)
+                except (OSError, OverflowError, struct.error):
+                    pass  # no pointers
+        finally:
+            posix.close(memory)
+        return [ctypes.c_int.from_address(device) for device in found[0]] if len(found) == 1 else ()
 
 
 # --- source/rmm.py ---
@@ -2880,9 +3039,9 @@ def _start(at_once=False, started_by=None):
 def _after_fork():
     """In a forked child: the child serves only if its parent had not used a GPU,
     since CUDA does not survive a fork, and it uses one itself."""
-    global _agent, _imports
+    global _agent, _no_fork
     try:
-        _imports = _ForkLock()
+        _no_fork = _ForkLock()
         old, _agent = _agent, _Agent(_evictable, _agent.started_by)
         old.close_inherited()
         if old.serving:

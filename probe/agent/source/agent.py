@@ -42,7 +42,7 @@ class _Agent:
     def _start_thread(self):
         global _poll
         _refuse_filters()
-        with _imports:
+        with _no_fork:
             _refuse_shadowed()
             # Imported here, on the program's thread, for the probe's thread: under
             # gevent and eventlet it must not wait for the locks of modules.

@@ -42,7 +42,12 @@ class _Memory:
         with self._lock:
             now = _monotonic()
             if self._report is None or now >= self._due:
-                self._report = self._read()
+                try:
+                    self._report = self._read()
+                except _Busy:
+                    if self._report is None:
+                        raise
+                    return self._report  # with the time at which it was read
                 took = _monotonic() - now
                 # Slow stats are read less often: at most 0.5 % of the time.
                 self._due = now + max(_STATS_TIME, min(took * 200, 2.5))
@@ -50,7 +55,7 @@ class _Memory:
 
     def _fresh(self):
         with self._lock:
-            self._report = None
+            self._due = 0.0
             return self._read()
 
     def _read(self):
@@ -59,6 +64,8 @@ class _Memory:
         for runtime in self._active():
             try:
                 stats = list(runtime.stats())
+            except _Busy:
+                raise
             except Exception:
                 _log_failure("reading the stats of " + runtime.name)
                 continue
@@ -97,7 +104,7 @@ class _Memory:
         started = _monotonic()
         level, keep, dry = request["level"], request["keep_bytes"], request["dry_run"]
         notes, reasons = [], []
-        before = self._chosen(self._fresh(), request["devices"])
+        before = self._chosen(_when_free(self._fresh), request["devices"])
         after = {}
         if not before:
             reasons.append("this process uses none of these devices")
@@ -105,7 +112,9 @@ class _Memory:
             self._predict(before, after, keep, level, evictable, notes)
         else:
             self._release(before, keep, level, evictable, notes, reasons)
-            after = {d["uuid"]: _reserved(d) for d in self._chosen(self._fresh(), request["devices"])}
+            # What was freed is reported, however long it takes to know.
+            report = _when_free(self._fresh, float("inf"))
+            after = {d["uuid"]: _reserved(d) for d in self._chosen(report, request["devices"])}
         devices = []
         for device in before:
             held = _reserved(device)
@@ -187,28 +196,26 @@ class _Memory:
     def refuse_snapshot(self, wanted):
         """Raises a _Refusal if this snapshot cannot be taken now."""
         reason = self._torch.no_snapshot()
-        if reason is None and wanted["format"] == "segments":
-            reason = self._torch.no_map()
-            wait = self._map_budget.wait()
-            if reason is None and wait:
-                raise _Refusal("rate_limited", "a large map was made just now: again in %.0f s" % (wait + 1))
         if reason is not None:
             raise _Refusal("unsupported", reason)
+        wait = self._map_budget.wait() if wanted["format"] == "segments" else 0
+        if wait:
+            raise _Refusal("rate_limited", "a large map was made just now: again in %.0f s" % (wait + 1))
 
     def snapshot(self, wanted, out):
         """Writes a snapshot to out, and returns the answer about it."""
         started = _monotonic()
-        recording = self._torch.recording()
-        snapshot, paused = self._torch.snapshot()
         notes = []
         if wanted["format"] == "segments":
             name = _MAP_SCHEMA
-            self._write_map(snapshot["segments"], wanted["devices"], out)
+            self._write_map(_when_free(lambda: self._take_map(wanted["devices"])), out)
             self._map_budget.add(_monotonic() - started)
         else:
             import pickle
 
             name = "pytorch"
+            recording = self._torch.recording()
+            snapshot, paused = _when_free(self._torch.snapshot)
             # As PyTorch's _dump_snapshot. The C code writes some 64 KiB at a time,
             # and other threads run in between.
             pickle.Pickler(out).dump(snapshot)
@@ -222,19 +229,27 @@ class _Memory:
             answer["notes"] = notes
         return answer
 
-    def _write_map(self, segments, uuids, out):
-        by_device = {}
-        for segment in segments:
-            by_device.setdefault(segment.get("device", 0), []).append(segment)
-        chosen = []
-        for ordinal in sorted(by_device)[:_MAX_DEVICES]:
-            device = self._device(ordinal)
-            if device is not None and (not uuids or device["uuid"] in uuids):
-                chosen.append((device["uuid"], by_device[ordinal]))
+    def _take_map(self, uuids):
+        """[(uuid, segments as in _within_limits), …]"""
+        reason = self._torch.no_map()
+        if reason is not None:
+            raise _Refusal("unsupported", reason)
+        with _CollectionOff():
+            by_device = {}
+            for segment in self._torch.snapshot()[0]["segments"]:
+                by_device.setdefault(segment.get("device", 0), []).append(segment)
+            chosen = []
+            for ordinal in sorted(by_device)[:_MAX_DEVICES]:
+                device = self._device(ordinal)
+                if device is not None and (not uuids or device["uuid"] in uuids):
+                    chosen.append((device["uuid"], by_device[ordinal]))
+            return list(_within_limits(chosen))
+
+    def _write_map(self, devices, out):
         encode = _json_encoder.encode
         out.add(encode({"schema": _MAP_SCHEMA, "time_ns": _time_ns()})[:-1] + ',"devices":[')
         comma = ""
-        for uuid, segments in _within_limits(chosen):
+        for uuid, segments in devices:
             left = segments.pop()
             out.add('%s{"uuid":%s,"left":%d,"segments":[' % (comma, encode(uuid), left))
             comma = ""

@@ -67,6 +67,13 @@ def _time_ns():
     return _clock_ns(_REALTIME_COARSE)
 
 
+def _sleep(seconds):
+    """time.sleep, which gevent replaces."""
+    lock = _allocate_lock()
+    lock.acquire()
+    lock.acquire(True, seconds)
+
+
 def _name_thread():
     """Names this thread in top, unless it is the program's first."""
     if _thread.get_native_id() == posix.getpid():
@@ -91,9 +98,9 @@ def _read(path):
 
 
 class _ForkLock:
-    """Held during the probe's imports and during a fork. A child that was forked in
-    the middle of an import would wait for that module's lock for ever: the thread
-    that holds it does not exist in the child.
+    """Held during a fork, and while the probe imports or keeps the garbage collector
+    off. A child that was forked in the middle of an import would wait for that
+    module's lock for ever: the thread that holds it does not exist in the child.
 
     A thread may take it again. It is no RLock, because eventlet replaces those.
     """
@@ -125,12 +132,37 @@ class _ForkLock:
         self.release()
 
 
-_imports = _ForkLock()
+_no_fork = _ForkLock()
 
 
 def _before_fork():
-    _imports.acquire(_FORK_TIME)
+    _no_fork.acquire(_FORK_TIME)
 
 
 def _after_fork_in_parent():
-    _imports.release()
+    _no_fork.release()
+
+
+class _CollectionOff:
+    """Keeps Python's garbage collector off for a moment, and forks away.
+
+    A snapshot makes an object of each block. So many new ones set the collector off
+    to look at every object of the program, which takes longer than the snapshot;
+    and at the end all are dropped. Whatever is raised here, the collector is on
+    afterwards if it was before. A program that switches it off itself in this very
+    moment finds it on.
+    """
+
+    def __enter__(self):
+        import gc
+
+        _no_fork.acquire()
+        self._was_on = gc.isenabled()
+        gc.disable()
+
+    def __exit__(self, *_):
+        import gc
+
+        if self._was_on:
+            gc.enable()
+        _no_fork.release()

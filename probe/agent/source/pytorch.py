@@ -9,6 +9,7 @@ class _PyTorch(_Runtime):
 
     def __init__(self, driver):
         super().__init__(driver)
+        self._locks = _PyTorchLocks()
         self._count = 0
         self._devices = {}
         self._maps = {}  # ordinal → figures of the last snapshot (_add_segment)
@@ -90,15 +91,20 @@ class _PyTorch(_Runtime):
         return figures
 
     def _memory_stats(self, cuda, ordinal):
+        """Raises _Busy rather than wait with the GIL, and so does _take_snapshot."""
+        self._locks.pass_by()
         nested = getattr(cuda, "memory_stats_as_nested_dict", None)
         # memory_stats() is made from this one and costs three times as much.
         return nested(ordinal) if nested is not None else cuda.memory_stats(ordinal)
 
     def _native(self, cuda):
+        self._locks.pass_by()  # while one is held, the driver may let its callers wait, too
         every = [(d, self._memory_stats(cuda, d)) for d in self._ordinals(cuda)]
         every = [(d, s) for d, s in every if _figure(s, "reserved_bytes", "peak") or _figure(s, "num_ooms", None)]
         try:
             self._survey(cuda, [s for _, s in every])
+        except _Busy:
+            pass  # the next report has one
         except Exception:
             _log_failure("taking PyTorch's snapshot")
             self._maps, self._next_map = {}, _monotonic() + 60
@@ -179,8 +185,10 @@ class _PyTorch(_Runtime):
 
     def _take_snapshot(self, cuda):
         """torch.cuda.memory._snapshot(), a dict since 1.13."""
-        take = _attribute(cuda, "memory", "_snapshot")
-        whole = take() if take is not None else cuda.memory_snapshot()
+        take = _attribute(cuda, "memory", "_snapshot") or cuda.memory_snapshot
+        with _CollectionOff():
+            self._locks.pass_by()
+            whole = take()
         if not isinstance(whole, dict):
             whole = {"segments": whole, "device_traces": []}
         settings = whole.get("allocator_settings") or {}
@@ -204,13 +212,15 @@ class _PyTorch(_Runtime):
         if blocks * self._map_cost > _SNAPSHOT_MOST or recorded:
             self._maps, self._next_map = {}, now + 10
             return
-        segments = self._take_snapshot(cuda)["segments"]
         maps = {}
-        for segment in segments:
-            _add_segment(maps, segment)
-        if recorded is None:
-            # Before 2.1 only the snapshot shows that history is recorded, and not when that ends.
-            self._history = any(b.get("history") or b.get("frames") for s in segments for b in s.get("blocks", ()))
+        with _CollectionOff():
+            segments = self._take_snapshot(cuda)["segments"]
+            for segment in segments:
+                _add_segment(maps, segment)
+            if recorded is None:
+                # Before 2.1 only the snapshot shows that history is recorded, and not when that ends.
+                self._history = any(b.get("history") or b.get("frames") for s in segments for b in s.get("blocks", ()))
+            segments = None
         self._maps = maps
         took = max(_monotonic() - now, 1e-5)
         self._map_cost = max(self._map_cost / 2, took / max(blocks, 100))

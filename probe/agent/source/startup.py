@@ -43,9 +43,9 @@ def _start(at_once=False, started_by=None):
 def _after_fork():
     """In a forked child: the child serves only if its parent had not used a GPU,
     since CUDA does not survive a fork, and it uses one itself."""
-    global _agent, _imports
+    global _agent, _no_fork
     try:
-        _imports = _ForkLock()
+        _no_fork = _ForkLock()
         old, _agent = _agent, _Agent(_evictable, _agent.started_by)
         old.close_inherited()
         if old.serving:

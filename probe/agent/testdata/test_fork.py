@@ -85,10 +85,10 @@ class Fork(Case):
 
     def test_a_fork_does_not_wait_for_ever(self):
         job = self.job("import vramscope_probe as v, threading; v._FORK_TIME = 0.1; held = threading.Event()",
-                       "def hold():\n    v._imports.acquire()\n    held.set()\n    threading.Event().wait()",
+                       "def hold():\n    v._no_fork.acquire()\n    held.set()\n    threading.Event().wait()",
                        "threading.Thread(target=hold, daemon=True).start()", "assert held.wait(%d)" % TIMEOUT)
         for _ in range(2):
-            self.assertIsNone(job.do(self.FORK % "free = v._imports.acquire(False); os._exit(7 if free else 8)"))
+            self.assertIsNone(job.do(self.FORK % "free = v._no_fork.acquire(False); os._exit(7 if free else 8)"))
             self.assertEqual(job.do("os.waitpid(pid, 0)[1]"), 7 << 8)
 
     def test_a_childs_exit_leaves_the_parents_socket(self):

@@ -1,0 +1,97 @@
+class _Busy(_Refusal):
+    """A question would wait for an allocator's lock with the GIL."""
+
+    def __init__(self):
+        super().__init__("busy", "another thread is inside an allocation or a release of GPU memory: try again")
+
+
+def _when_free(ask, seconds=_BUSY_TIME):
+    """ask(), repeated for so long while it raises _Busy."""
+    until = _monotonic() + seconds
+    while True:
+        try:
+            return ask()
+        except _Busy:
+            if _monotonic() >= until:
+                raise
+        _sleep(0.02)
+
+
+class _PyTorchLocks:
+    """The locks of PyTorch's own allocator: one for each device, looked at but never taken.
+
+    memory_stats and _snapshot wait for a lock while they hold the GIL. A thread that
+    is inside cudaMalloc or cudaFree has it for seconds at worst, for which all other
+    threads would stand still. So the probe looks at it first. That is a look at one
+    integer with the GIL, right before the call: a thread that takes the lock within
+    these microseconds and then is slow still delays the others.
+
+        libc10_cuda.so: allocator → NativeCachingAllocator { …, vector device_allocator, … }
+                                                                   ↓ one for each device
+                                      DeviceCachingAllocator { recursive_mutex, DeviceStats, … }
+
+    The vector's offset differs between releases. It is searched for once, through
+    /proc/self/mem, where a wrong address is an error: the only vector whose pointers
+    all lead to recursive mutexes. Without one PyTorch is asked at any time.
+
+    Sources: c10/cuda/CUDACachingAllocator.cpp (2.0 to 2.15); struct __pthread_mutex_s
+    of glibc, sysdeps/nptl/bits/struct_mutex.h.
+    """
+
+    _SYMBOL = "_ZN3c104cuda20CUDACachingAllocator9allocatorE"
+    _SEARCHED = 64 << 10  # bytes of the allocator; the vector is at 22,584 in 2.8 and 2.15
+    _TRIES = 5  # at intervals of a millisecond: whoever allocates has the lock for less
+
+    def __init__(self):
+        self._locks = None  # not searched for yet
+
+    def pass_by(self):
+        """Returns when no device's lock is held. Raises _Busy if one is for milliseconds."""
+        if self._locks is None:
+            try:
+                self._locks = self._search()
+            except Exception:
+                _log_failure("looking for the locks of PyTorch's allocator")
+                self._locks = ()
+        for _ in range(self._TRIES):
+            if not any(lock.value for lock in self._locks):
+                return
+            _sleep(0.001)
+        raise _Busy
+
+    def _search(self):
+        import ctypes
+        import struct
+
+        try:
+            library = ctypes.CDLL("libc10_cuda.so", mode=posix.RTLD_NOLOAD | posix.RTLD_NOW)
+            allocator = ctypes.c_void_p.in_dll(library, self._SYMBOL).value
+        except (OSError, ValueError):
+            return ()  # before 2.0
+        memory = posix.open("/proc/self/mem", posix.O_RDONLY | posix.O_CLOEXEC)
+        try:
+
+            def words(address, size):
+                content = posix.pread(memory, size, address)
+                return struct.unpack_from("%dQ" % (len(content) // 8), content)
+
+            def is_lock(address):
+                """A recursive mutex is: lock, count, owner, users, kind 1, spins, elision, list."""
+                content = posix.pread(memory, 40, address)
+                lock, _, owner, _, *rest = struct.unpack("=iIiIiiQQ", content)
+                return rest == [1, 0, 0, 0] and lock in (0, 1, 2) and owner >= 0
+
+            found = []
+            inside = words(allocator, self._SEARCHED)
+            for begin, end, capacity in zip(inside, inside[1:], inside[2:]):
+                if not 0 < end - begin <= 8 * _MAX_DEVICES or begin % 8 or end % 8 or end > capacity:
+                    continue
+                try:
+                    devices = words(begin, end - begin)
+                    if all(device % 8 == 0 and is_lock(device) for device in devices):
+                        found.append(devices)
+                except (OSError, OverflowError, struct.error):
+                    pass  # no pointers
+        finally:
+            posix.close(memory)
+        return [ctypes.c_int.from_address(device) for device in found[0]] if len(found) == 1 else ()
