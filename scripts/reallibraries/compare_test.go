@@ -12,11 +12,13 @@ import (
 // figures are a library's own, and the driver's, of a device: bytes and counts by
 // the names that they have in a probe's report.
 type figures struct {
-	Free   int64            // by the driver
-	Beside int64            // what the program has from the driver itself
-	Errors int64            // out-of-memory errors that the program has seen
-	Stats  map[string]int64 // the allocator's
-	Blocks map[string]int64 // sums over its blocks
+	Free   int64 // by the driver
+	Beside int64 // what the program has from the driver itself
+	Errors int64 // out-of-memory errors that the program has seen
+	// Child processes that use GPU 0: pid, what they have allocated and reserved.
+	Workers [][3]int64
+	Stats   map[string]int64 // the allocator's
+	Blocks  map[string]int64 // sums over its blocks
 }
 
 // row is what vramscope once has of a process on a GPU.
@@ -37,6 +39,7 @@ const (
 	isDriver   = "driver"   // used is the driver's; what no allocator has is the context
 	isStats    = "stats"    // the report is the allocator's statistics
 	isBlocks   = "blocks"   // the report is the sums over the allocator's blocks
+	isWorkers  = "workers"  // the reports of child processes are their allocators' statistics
 	isErrors   = "errors"   // each out-of-memory error is counted once
 	isSnapshot = "snapshot" // the snapshot is the allocator's, and its visualiser shows it
 	isMap      = "map"      // the map is the allocator's blocks, and what is cached in it is returnable
@@ -80,45 +83,50 @@ func (p *program) ask(into any, arguments ...string) {
 // row is the program's own on a device.
 func (p *program) row(device int) row {
 	p.t.Helper()
-	for _, r := range p.rows() {
-		if r.PID == p.pid && r.GPU == device {
+	return of(p.rows(), p.pid, device)
+}
+
+// of is the row of a process on a device, empty if it is not there.
+func of(rows []row, pid, device int) row {
+	for _, r := range rows {
+		if r.PID == pid && r.GPU == device {
 			return r
 		}
 	}
 	return row{}
 }
 
-// settle waits until a device's row agrees with the program's figures: a report may
-// be a second old, what comes from a snapshot some seconds.
-func (p *program) settle(into *cell, device int) {
+// settle waits until a device's row agrees with the program's figures in these
+// identities, or in all: a report may be a second old, and what comes from a
+// snapshot of a busy program half a minute.
+func (p *program) settle(into *cell, device int, identities ...string) {
 	p.t.Helper()
 	var own figures
-	var shown row
+	var rows []row
 	var found map[string][]string
 	eventually(func() bool {
-		own, shown = p.figures(device), p.row(device)
-		found = p.compare(device, own, shown)
-		for identity, differences := range found {
-			if len(differences) > 0 && into.differs[identity] == "" { // noted already
-				return false
-			}
-		}
-		return true
+		own, rows = p.figures(device), p.rows()
+		found = p.compare(device, own, rows)
+		maps.DeleteFunc(found, func(identity string, _ []string) bool {
+			return into.differs[identity] != "" || identities != nil && !slices.Contains(identities, identity)
+		})
+		return len(slices.Concat(slices.Collect(maps.Values(found))...)) == 0
 	})
 	for identity, differences := range found {
-		if into.differs[identity] != "" {
-			continue
-		}
 		into.note(p.t, identity, differences...)
 		if len(differences) > 0 {
-			p.t.Logf("GPU %d\nthe library: %+v\nvramscope: %s", device, own, shown)
+			p.t.Logf("GPU %d\nthe library: %+v\nvramscope: %s", device, own, rows)
 		}
 	}
 }
 
 // compare has the differences of each identity that can be looked at.
-func (p *program) compare(device int, own figures, shown row) map[string][]string {
-	found := map[string][]string{isDriver: p.compareDriver(device, own, shown)}
+func (p *program) compare(device int, own figures, rows []row) map[string][]string {
+	shown := of(rows, p.pid, device)
+	found := map[string][]string{isDriver: p.compareDriver(device, own, shown, rows)}
+	if own.Workers != nil && device == 0 && p.job.how != byAttach {
+		found[isWorkers] = compareWorkers(own.Workers, rows)
+	}
 	var ooms int64
 	for _, a := range shown.Allocators {
 		if count := number(a, "out_of_memory_count"); count != nil {
@@ -136,8 +144,14 @@ func (p *program) compare(device int, own figures, shown row) map[string][]strin
 
 // compareDriver compares used with the driver's figure. What no allocator has is
 // the context, and without the native probe what the program has beside them.
-func (p *program) compareDriver(device int, own figures, shown row) []string {
-	wrong := differ(nil, "used", shown.Used, p.capacity[device]-own.Free)
+func (p *program) compareDriver(device int, own figures, shown row, rows []row) []string {
+	var used int64
+	for _, r := range rows {
+		if r.GPU == device && r.Used != nil {
+			used += *r.Used
+		}
+	}
+	wrong := differ(nil, "used by all processes", &used, p.capacity[device]-own.Free)
 	switch {
 	case p.job.how == withShim:
 		raw := number(shown.allocator("raw"), "allocated_bytes")
@@ -152,6 +166,16 @@ func (p *program) compareDriver(device int, own figures, shown row) []string {
 		return wrong
 	}
 	return differ(wrong, "other", shown.Other, contextBytes+own.Beside)
+}
+
+func compareWorkers(workers [][3]int64, rows []row) (wrong []string) {
+	for _, worker := range workers {
+		shown := of(rows, int(worker[0]), 0)
+		wrong = differ(wrong, "allocated by a worker", shown.Allocated, worker[1])
+		wrong = differ(wrong, "reserved by a worker", number(shown.allocator("pytorch"), "reserved_bytes"), worker[2])
+		wrong = differ(wrong, "other of a worker", shown.Other, contextBytes)
+	}
+	return wrong
 }
 
 // compareReport compares an allocator's report, by its names.

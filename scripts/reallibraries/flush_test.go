@@ -27,7 +27,8 @@ func (p *program) flush(into *cell, devices []int, how bound) {
 		if i > 0 {
 			for _, device := range devices {
 				p.must("spare", map[string]any{"device": device}, new(any))
-				p.settle(into, device)
+				p.settle(into, device, isDriver, isStats)
+				p.seen(device)
 			}
 		}
 		into.note(p.t, isFlush+level, p.flushAt(level, devices, how)...)
@@ -35,6 +36,16 @@ func (p *program) flush(into *cell, devices []int, how bound) {
 	for _, device := range devices {
 		p.settle(into, device)
 	}
+}
+
+// seen waits until a report has what a snapshot of the blocks shows as cached. The
+// other figures of a snapshot may be older: a flush needs them not.
+func (p *program) seen(device int) {
+	p.t.Helper()
+	eventually(func() bool {
+		cached, own := p.row(device).Cached, p.figures(device)
+		return own.Blocks == nil || cached != nil && *cached == own.Blocks["cached_bytes"]
+	})
 }
 
 func (p *program) flushAt(level string, devices []int, how bound) (wrong []string) {

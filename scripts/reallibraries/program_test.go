@@ -49,6 +49,7 @@ type program struct {
 	t           *testing.T
 	job         job
 	environment []string
+	own         string  // its directory for sockets, and for the log
 	capacity    []int64 // of each device, in bytes
 	pid         int
 	input       io.WriteCloser
@@ -75,16 +76,6 @@ func releases(t *testing.T, library string) []string {
 	return found
 }
 
-func build(t *testing.T) string {
-	t.Helper()
-	needs.Tool(t, "python3")
-	binary := filepath.Join(t.TempDir(), "vramscope")
-	if out, err := exec.Command("go", "build", "-o", binary, "vramscope").CombinedOutput(); err != nil {
-		t.Fatalf("go build: %v\n%s", err, out)
-	}
-	return binary
-}
-
 // start starts a job on a box of its own, and waits until it has imported the
 // library. It ends with the test.
 func start(t *testing.T, j job) *program {
@@ -106,7 +97,15 @@ func start(t *testing.T, j job) *program {
 		p.capacity = append(p.capacity, int64(gpu.Free))
 	}
 	library := fakedriver.Build(t, fakedriver.Current)
+	// No other probes, no configuration, and a path that is short enough for sockets.
+	if p.own, err = os.MkdirTemp("", "real-"); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(p.own) }) // it is in the temporary directory
 	p.environment = append(os.Environ(), fakedriver.Environment(library, state, runtime, standIns)...)
+	for _, name := range []string{"XDG_RUNTIME_DIR", "XDG_CONFIG_HOME", "XDG_STATE_HOME"} {
+		p.environment = append(p.environment, name+"="+p.own)
+	}
 	command := slices.Clone(j.command)
 	switch j.how {
 	case byAttach:
@@ -233,7 +232,7 @@ func (p *program) vramscope(arguments ...string) (out []byte, err error) {
 // eventually repeats a comparison until it holds, and gives up after a time that is
 // long enough for a busy machine.
 func eventually(holds func() bool) {
-	for deadline := time.Now().Add(20 * time.Second); !holds() && time.Now().Before(deadline); {
+	for deadline := time.Now().Add(40 * time.Second); !holds() && time.Now().Before(deadline); {
 		time.Sleep(100 * time.Millisecond)
 	}
 }

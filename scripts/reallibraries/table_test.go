@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 )
@@ -31,13 +32,18 @@ type cell struct {
 	paused  float64       // by gdb, in ms
 }
 
-// cells are those of all tests of this run.
-var cells []*cell
+// table has the cells of all tests of this run.
+var table struct {
+	sync.Mutex
+	cells []*cell
+}
 
-func newCell(t *testing.T, release, configuration, how string) *cell {
-	c := &cell{release: release, configuration: configuration, how: how, differs: map[string]string{}}
+func newCell(t *testing.T, j job, configuration string) *cell {
+	c := &cell{release: filepath.Base(j.site), configuration: configuration, how: j.how, differs: map[string]string{}}
 	began := time.Now()
-	cells = append(cells, c)
+	table.Lock()
+	table.cells = append(table.cells, c)
+	table.Unlock()
 	t.Cleanup(func() {
 		c.took = time.Since(began)
 		if t.Failed() && len(c.differs) == 0 {
@@ -84,7 +90,7 @@ func (c *cell) cost(p *program) {
 			c.probe += time.Duration(ns)
 		}
 	}
-	log, _ := os.ReadFile(filepath.Join(os.Getenv("XDG_STATE_HOME"), "vramscope", "audit.log")) // without an attach there may be none
+	log, _ := os.ReadFile(filepath.Join(p.own, "vramscope", "audit.log")) // without an attach there may be none
 	for line := range strings.Lines(string(log)) {
 		var entry struct {
 			PID      int
@@ -113,10 +119,11 @@ fake one, so every allocator is real and no kernel runs. Each line is one progra
 
 | equal | |
 |---|---|
-| driver | what ` + "`once`" + ` shows as used = capacity − ` + "`cudaMemGetInfo`" + `; what no allocator has = a context (and what the program has from the driver itself, where there is no native library that knows it) |
+| driver | what ` + "`once`" + ` shows as used, by all processes = capacity − ` + "`cudaMemGetInfo`" + `; what no allocator has = a context (and what the program has from the driver itself, where there is no native library that knows it) |
 | stats | the report = ` + "`memory_stats`" + `: reserved, allocated, pending, their peaks, blocks, errors, retries; fragmented and segments, where PyTorch counts them |
 | blocks | the report = sums over the allocator's snapshot: reserved, allocated, cached, fragmented, the largest free block, segments, fragmented segments |
 | errors | out-of-memory errors that the program has caught = those shown |
+| workers | the reports of child processes = their own ` + "`memory_stats`" + ` |
 | snapshot | what ` + "`vramscope snapshot`" + ` writes = ` + "`torch.cuda.memory._snapshot()`" + `, and ` + "`torch.cuda._memory_viz`" + ` shows all of it: segsum, flame graph, trace, both plots |
 | map | the map's sums = the blocks'; what is cached in it = returnable |
 | flush | at that level: what was predicted = what was freed = what the allocator then lacks = what the driver then has |
@@ -125,9 +132,12 @@ fake one, so every allocator is real and no kernel runs. Each line is one progra
 
 // writeTable writes what was compared as a page.
 func writeTable(path string) error {
+	cells := table.cells
 	if len(cells) == 0 {
 		return fmt.Errorf("%s: nothing was compared", path)
 	}
+	// Tests run side by side.
+	slices.SortStableFunc(cells, func(a, b *cell) int { return cmp.Or(cmp.Compare(a.release, b.release), cmp.Compare(a.how, b.how)) })
 	python, err := exec.Command("python3", "--version").Output()
 	if err != nil {
 		return err

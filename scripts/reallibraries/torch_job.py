@@ -12,16 +12,13 @@ import pickletools
 import sys
 
 HERE = os.path.dirname(os.path.realpath(__file__))
-sys.path[0] = os.path.join(HERE, "..", "gpucheck", "jobs")
+OURS = [os.path.join(HERE, "..", "gpucheck", "jobs"), os.path.join(HERE, ".."), HERE]
+sys.path[:0] = OURS
+import torch_ways  # noqa: E402
+from gpucheck.blocks import Blocks  # noqa: E402
 from serving import serve  # noqa: E402
 
-sys.path[0] = os.path.join(HERE, "..")
-from gpucheck.blocks import Blocks  # noqa: E402
-
-sys.path[0] = HERE
-import torch_ways  # noqa: E402
-
-sys.path.pop(0)  # PyTorch must not import our modules
+sys.path[:] = [path for path in sys.path if path not in OURS]  # PyTorch must not import our modules
 
 # memory_stats' keys, and those of a probe's report.
 KEYS = {
@@ -38,7 +35,7 @@ KEYS = {
 def figures(torch, device):
     """What PyTorch and the driver say of a device, with the names of a report."""
     found = {"free": torch.cuda.mem_get_info(device)[0], "beside": torch_ways.beside.get(device, 0),
-             "errors": torch_ways.errors.get(device, 0)}
+             "errors": torch_ways.errors.get(device, 0), "workers": torch_ways.workers or None}
     backend = torch.cuda.get_allocator_backend()
     stats = torch.cuda.memory_stats(device) if backend in ("native", "cudaMallocAsync") else {}
     if not stats.get("reserved_bytes.all.peak"):

@@ -17,6 +17,7 @@ type configuration struct {
 	name, way string
 	settings  map[string]string
 	alone     bool  // the settings are read at the import: a program of its own
+	below     bool  // started by another Python program
 	last      bool  // not in a child, so that nothing can follow
 	core      bool  // of what every change is tested with
 	devices   []int // default: 0
@@ -47,7 +48,9 @@ var torchConfigurations = []configuration{
 	{name: "cudaMalloc beside", way: "mixed"},
 	{name: "caching off", way: "uncached", settings: map[string]string{"PYTORCH_NO_CUDA_MEMORY_CACHING": "1"}, predicted: refused},
 	{name: "pluggable allocator", way: "pluggable", predicted: refused},
+	{name: "subprocess", way: "plain", alone: true, below: true},
 	{name: "DataLoader", way: "loader"},
+	{name: "DataLoader, workers on the GPU", way: "spawned"},
 	{name: "native", way: "plain", last: true, core: true},
 }
 
@@ -55,7 +58,8 @@ var torchConfigurations = []configuration{
 // in, what vramscope shows with the allocator's own figures and the driver's; and
 // what a flush frees with what was predicted.
 func TestPyTorch(t *testing.T) {
-	vramscope := build(t)
+	needs.Tool(t, "python3")
+	vramscope := needs.Vramscope(t)
 	core := os.Getenv("VRAMSCOPE_REAL_CORE") != ""
 	ways := []string{byRun, byAttach, withShim}
 	if core {
@@ -65,6 +69,7 @@ func TestPyTorch(t *testing.T) {
 	for _, site := range releases(t, "torch") {
 		for _, how := range ways {
 			t.Run(filepath.Base(site)+"/"+how, func(t *testing.T) {
+				t.Parallel()
 				j := job{vramscope: vramscope, site: site, how: how, command: []string{"python3", "torch_job.py"},
 					settings: []string{"VRAMSCOPE_REAL_PLUGGABLE=" + library}}
 				shared := start(t, j)
@@ -91,7 +96,7 @@ func pluggable(t *testing.T) string {
 }
 
 func (c configuration) compare(t *testing.T, shared *program) {
-	into := newCell(t, filepath.Base(shared.job.site), c.name, shared.job.how)
+	into := newCell(t, shared.job, c.name)
 	into.known = c.known
 	p := shared
 	if c.alone {
@@ -99,6 +104,9 @@ func (c configuration) compare(t *testing.T, shared *program) {
 		j.settings = slices.Clone(j.settings)
 		for name, value := range c.settings {
 			j.settings = append(j.settings, name+"="+value)
+		}
+		if c.below {
+			j.command = append([]string{"python3", "-c", "import subprocess, sys; sys.exit(subprocess.call([sys.executable] + sys.argv[1:]))"}, j.command[1:]...)
 		}
 		p = start(t, j)
 	}
@@ -120,22 +128,11 @@ func (c configuration) compare(t *testing.T, shared *program) {
 }
 
 func TestMain(m *testing.M) {
-	// No other probes, no configuration, and paths that are short enough for sockets.
-	own, err := os.MkdirTemp("", "real-")
-	if err != nil {
-		panic(err)
-	}
-	for _, name := range []string{"XDG_RUNTIME_DIR", "XDG_CONFIG_HOME", "XDG_STATE_HOME"} {
-		if err := os.Setenv(name, own); err != nil {
-			panic(err)
-		}
-	}
 	status := m.Run()
 	if path := os.Getenv("VRAMSCOPE_REAL_TABLE"); path != "" {
 		if err := writeTable(path); err != nil {
 			panic(err)
 		}
 	}
-	_ = os.RemoveAll(own) // it is in the temporary directory
 	os.Exit(status)
 }

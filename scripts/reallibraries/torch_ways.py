@@ -4,8 +4,9 @@ import ctypes
 import os
 
 MIB = 1 << 20
-held = []    # what is live
+held = []  # what is live
 beside = {}  # device → bytes that the program has from the driver, not from PyTorch's allocator
+workers = []  # of child processes that use GPU 0: pid, and what they have allocated and reserved
 errors = {}  # device → torch.cuda.OutOfMemoryError that the program survived
 
 
@@ -103,7 +104,7 @@ def exhausted(torch):
 
 def history(torch):
     """Recorded history is part of a snapshot."""
-    torch.cuda.memory._record_memory_history()
+    torch.cuda.memory._record_memory_history(stacks="python")
     fill(torch)
 
 
@@ -142,9 +143,33 @@ def loader(torch):
     held.append(batches)  # with its workers
 
 
+class OnGPU:
+    """A dataset whose worker holds memory of GPU 0. Its items are figures of the worker's allocator."""
+
+    def __len__(self):
+        return 2
+
+    def __getitem__(self, index):
+        import torch
+
+        held.append(tensors(torch, [30 * MIB, 3 * MIB]))
+        spare(torch)
+        stats = torch.cuda.memory_stats()
+        return [os.getpid(), stats["active_bytes.all.current"], stats["reserved_bytes.all.current"]]
+
+
+def spawned(torch):
+    """Workers that use the GPU themselves, which forked ones cannot."""
+    fill(torch)
+    batches = torch.utils.data.DataLoader(OnGPU(), batch_size=None, num_workers=2, persistent_workers=True,
+                                          multiprocessing_context="spawn")
+    workers.extend([int(figure) for figure in item] for item in batches)
+    held.append(batches)
+
+
 def runtime_of(torch):
     return ctypes.CDLL(f"libcudart.so.{torch.version.cuda.partition('.')[0]}")
 
 
 WAYS = {way.__name__: way for way in (
-    plain, two_gpus, second_gpu, pool, graph, streams, pinned, collected, exhausted, history, mixed, uncached, pluggable, loader)}
+    plain, two_gpus, second_gpu, pool, graph, streams, pinned, collected, exhausted, history, mixed, uncached, pluggable, loader, spawned)}
