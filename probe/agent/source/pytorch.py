@@ -14,7 +14,7 @@ class _PyTorch(_Runtime):
         self._devices = {}
         self._maps = {}  # ordinal → figures of the last snapshot (_add_segment)
         self._next_map = 0.0
-        self._map_cost = 2e-6  # seconds per block, updated by each snapshot
+        self._map_cost = self._least_map_cost = 2e-6  # seconds per block: of the last snapshot, of the fastest
         self._history = False
         self._conf = None  # the allocator's settings, as in the last snapshot
 
@@ -211,6 +211,8 @@ class _PyTorch(_Runtime):
         recorded = self._recorded()
         if blocks * self._map_cost > _SNAPSHOT_MOST or recorded:
             self._maps, self._next_map = {}, now + 10
+            # The last one may have waited for a processor, which says nothing of the next.
+            self._map_cost = max(self._map_cost / 2, self._least_map_cost)
             return
         maps = {}
         with _CollectionOff():
@@ -223,7 +225,8 @@ class _PyTorch(_Runtime):
             segments = None
         self._maps = maps
         took = max(_monotonic() - now, 1e-5)
-        self._map_cost = max(self._map_cost / 2, took / max(blocks, 100))
+        cost = took / max(blocks, 100)
+        self._map_cost, self._least_map_cost = max(self._map_cost / 2, cost), min(self._least_map_cost, cost)
         self._next_map = now + max(took / _SNAPSHOT_SHARE, 2.0)
 
     def no_snapshot(self):

@@ -159,6 +159,18 @@ class Stats(Case):
         self.assertNotIn("largest_free_bytes", a)
         self.assertEqual(a["allocated_bytes"], 30 * MIB)
 
+    def test_one_slow_snapshot_does_not_end_them(self):
+        job = self.settled("v._SNAPSHOT_MOST = 0.02", "import torch; t = torch.empty(30 << 20)")
+        monitor = self.monitor(job)
+        self.one(monitor)
+        job.do("pytorch = v._agent.memory._torch; pytorch._map_cost = 0.1")  # the thread had to wait for a processor
+        seen = []
+        while not any(seen) and len(seen) < 20:  # ten seconds apart
+            job.do("v._agent.memory._due = pytorch._next_map = 0")
+            seen.append("largest_free_bytes" in self.one(monitor))
+        self.assertFalse(seen[0], "not at once")
+        self.assertTrue(seen[-1], "one is taken again")
+
     def test_fragmented_in_expandable_segments_is_unknown_without_a_snapshot(self):
         job = self.settled("import vramscope_probe as v; v._SNAPSHOT_MOST = 0", CHURN % 3,
                            PYTORCH_CUDA_ALLOC_CONF="expandable_segments:True")
