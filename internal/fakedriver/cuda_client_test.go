@@ -143,6 +143,18 @@ func onDriver(c *client, gpu int) map[int]uint64 {
 	return held
 }
 
+// holding returns a check that a program holds so many bytes of GPU 0 besides these.
+func holding(c *client, gpu fakedriver.GPU, program *cudaProgram, besides uint64) func(uint64) {
+	return func(bytes uint64) {
+		c.t.Helper()
+		want := map[int]uint64{}
+		if besides+bytes > 0 {
+			want[program.pid()] = besides + bytes
+		}
+		wantHeld(c, gpu, 0, want)
+	}
+}
+
 // wantHeld compares the driver's list of a GPU, and its memory, with what
 // processes hold in a box that had nothing on it; to the byte.
 func wantHeld(c *client, gpu fakedriver.GPU, index int, want map[int]uint64) {

@@ -11,10 +11,7 @@ func TestVirtualMemoryManagement(t *testing.T) {
 	t.Parallel()
 	box := fakedriver.Box(1, 0)
 	view, program := startBoth(t, box)
-	holds := func(bytes uint64) {
-		t.Helper()
-		wantHeld(view, box.GPUs[0], 0, map[int]uint64{program.pid(): contextBytes + bytes})
-	}
+	holds := holding(view, box.GPUs[0], program, contextBytes)
 	program.device(0).script(
 		"create 0 1000", invalidValue, // not a multiple of the granularity
 		"create 0 4194304", success,
@@ -72,14 +69,7 @@ func TestContexts(t *testing.T) {
 	t.Parallel()
 	box := fakedriver.Box(1, 0)
 	view, program := startBoth(t, box)
-	holds := func(bytes uint64) {
-		t.Helper()
-		want := map[int]uint64{}
-		if bytes > 0 {
-			want[program.pid()] = bytes
-		}
-		wantHeld(view, box.GPUs[0], 0, want)
-	}
+	holds := holding(view, box.GPUs[0], program, 0)
 	program.device(0).script("use 0", success)
 	holds(contextBytes) // retained twice, there once
 	program.want("newcontext 0", success)

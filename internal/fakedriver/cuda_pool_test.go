@@ -16,10 +16,7 @@ func TestPoolReservesReusesAndTrims(t *testing.T) {
 	t.Parallel()
 	box := fakedriver.Box(1, 0)
 	view, program := startBoth(t, box)
-	holds := func(reserved uint64) {
-		t.Helper()
-		wantHeld(view, box.GPUs[0], 0, map[int]uint64{program.pid(): contextBytes + reserved})
-	}
+	holds := holding(view, box.GPUs[0], program, contextBytes)
 	program.device(0).script(
 		"defaultpool 0 0", success,
 		fmt.Sprintf("threshold 0 %d", uint64(1)<<63), success,

@@ -41,10 +41,7 @@ func forBothRuntimes(t *testing.T, gpus int, test func(t *testing.T, box fakedri
 func TestRuntimeMemoryIsTheDrivers(t *testing.T) {
 	forBothRuntimes(t, 1, func(t *testing.T, box fakedriver.State, view *client, program *cudaProgram) {
 		gpu := box.GPUs[0]
-		holds := func(bytes uint64) {
-			t.Helper()
-			wantHeld(view, gpu, 0, map[int]uint64{program.pid(): contextBytes + bytes})
-		}
+		holds := holding(view, gpu, program, contextBytes)
 		program.script("malloc 0 0", success, "null 0", "1") // the first call makes the context
 		holds(0)
 		program.script("malloc 0 3145728", success, "null 0", "0", "pitch 1 100 1000", "0 512")
