@@ -112,6 +112,9 @@ print(probes())`, p.directory)
 // TestAttachLeavesNoWarning: the strictest settings of Python report nothing, not at
 // the program's end either.
 func TestAttachLeavesNoWarning(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow, and of one goroutine")
+	}
 	t.Parallel()
 	for version, python := range anyPythons(t) {
 		t.Run(version, func(t *testing.T) {
@@ -157,6 +160,9 @@ func TestEndOfProcessIsNoticed(t *testing.T) {
 // TestOneThreadIsNoted: with a probe there are two, and the kernel refuses what only
 // a process with one thread can do.
 func TestOneThreadIsNoted(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow, and of one goroutine")
+	}
 	t.Parallel()
 	for version, python := range anyPythons(t) {
 		p := runTarget(t, python, "alone")
@@ -179,6 +185,9 @@ func TestOneThreadIsNoted(t *testing.T) {
 // TestFullDirectoryIsReported before gdb stops the process: without an answer in its
 // output the process would stand still until gdb is given up.
 func TestFullDirectoryIsReported(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow, and of one goroutine")
+	}
 	if os.Geteuid() != 0 {
 		t.Skip("only root can mount a small file system")
 	}

@@ -13,6 +13,9 @@ import (
 // TestGdbWithoutRegistersHarmsNothing: attaching fails where gdb cannot write
 // registers, and no system call of the program returns an unexpected error.
 func TestGdbWithoutRegistersHarmsNothing(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow, and of one goroutine")
+	}
 	for _, python := range needPythonAndGdb(t) {
 		for _, name := range []string{"sleeping", "reading", "selecting"} {
 			p := runTarget(t, python, name)

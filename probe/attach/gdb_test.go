@@ -148,6 +148,9 @@ func attachOnce(t *testing.T, python, name string) time.Duration {
 
 // TestAttachWithTracemalloc: Python's allocators then wait for the GIL.
 func TestAttachWithTracemalloc(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow, and of one goroutine")
+	}
 	for version, python := range needGdb(t) {
 		t.Run(version, func(t *testing.T) {
 			t.Parallel()

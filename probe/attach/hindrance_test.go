@@ -199,6 +199,9 @@ func TestCommonFiltersAreAccepted(t *testing.T) {
 // TestFileDescriptorsAreCounted: a process without free ones is left alone, and one
 // with as many as a probe needs gets one.
 func TestFileDescriptorsAreCounted(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow, and of one goroutine")
+	}
 	t.Parallel()
 	for version, python := range anyPythons(t) {
 		for _, free := range []int{0, descriptorsNeeded - 1, descriptorsNeeded} {
@@ -259,6 +262,9 @@ func TestPayloadReports(t *testing.T) {
 
 // TestInterruptIsThePrograms: Ctrl-C may come while the main thread runs the script.
 func TestInterruptIsThePrograms(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow, and of one goroutine")
+	}
 	for _, python := range anyPythons(t) {
 		p, err := newPayload(born{5, 6}, &status{})
 		if err != nil {

@@ -54,6 +54,9 @@ func mustBeLeft(t *testing.T, pid int) {
 
 // TestExecAfterExamineIsDetected: exec keeps the pid and the start time.
 func TestExecAfterExamineIsDetected(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow, and of one goroutine")
+	}
 	t.Parallel()
 	sleep := needs.Tool(t, "sleep")
 	for _, python := range needGdb(t) {

@@ -16,6 +16,9 @@ import (
 // TestPayloadInHostilePath: neither the path of the temporary directory nor the
 // program's own names change what runs.
 func TestPayloadInHostilePath(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow, and of one goroutine")
+	}
 	python := needs.Tool(t, "python3")
 	scratch := filepath.Join(t.TempDir(), "a'); print(\"b\\\n\xff é {x} % ")
 	if err := os.Mkdir(scratch, 0o700); err != nil {

@@ -20,6 +20,9 @@ func (m moment) encode(t *testing.T) string {
 // Calls must not change the story: one box is sampled twice a second, the other
 // only for the comparison.
 func TestSameSeedGivesTheSameStory(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	for _, prelude := range []time.Duration{0, 10 * time.Minute} {
 		watched, left := open(t, simulator.Options{Seed: 5, Prelude: prelude}), open(t, simulator.Options{Seed: 5, Prelude: prelude})
 		looks := 0
@@ -36,6 +39,9 @@ func TestSameSeedGivesTheSameStory(t *testing.T) {
 }
 
 func TestAnotherSeedGivesAnotherStory(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	one, other := open(t, simulator.Options{Seed: 1}), open(t, simulator.Options{Seed: 2})
 	if one.look(time.Hour).encode(t) == other.look(time.Hour).encode(t) {
 		t.Error("the seed changes nothing")

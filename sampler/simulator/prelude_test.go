@@ -20,6 +20,9 @@ func everyPrelude(t *testing.T, long time.Duration, check func(t *testing.T, b *
 }
 
 func TestPreludeEndsWhereTheStoryBegins(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	for _, long := range []time.Duration{5 * time.Minute, tenMinutes, simulator.MaxPrelude} {
 		for seed := range uint64(seeds) {
 			direct := open(t, simulator.Options{Seed: seed}).look(0)
@@ -73,6 +76,9 @@ func TestLongPreludeHasTheStartOfTheLeak(t *testing.T) {
 }
 
 func TestPreludeHasNoIncidents(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	everyPrelude(t, tenMinutes, func(t *testing.T, b *box) {
 		tests, falls := map[int]bool{}, 0
 		var last quantity.Bytes
@@ -136,6 +142,9 @@ func TestPreludeKeepsTheStartsOfTheStory(t *testing.T) {
 }
 
 func TestLaterProcessesHaveHigherPIDs(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	everyPrelude(t, tenMinutes, func(t *testing.T, b *box) {
 		seen := map[int]bool{}
 		var order []int

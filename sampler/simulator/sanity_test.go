@@ -18,12 +18,18 @@ func TestFiguresStaySaneForEightHours(t *testing.T) {
 }
 
 func TestFiguresAreSaneInEveryPrelude(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	for _, prelude := range []time.Duration{time.Second, 333*time.Second + time.Millisecond, simulator.MaxPrelude} {
 		watch(t, simulator.Options{Prelude: prelude, GPUs: simulator.MaxGPUs}, 2*time.Minute, 3*time.Second)
 	}
 }
 
 func TestFiguresAreSaneOnEveryBox(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	for gpus := 1; gpus <= simulator.MaxGPUs; gpus += 3 {
 		watch(t, simulator.Options{Seed: uint64(gpus), GPUs: gpus}, 25*time.Minute, 5*time.Second)
 	}

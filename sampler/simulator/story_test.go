@@ -23,6 +23,9 @@ func everySeed(t *testing.T, check func(t *testing.T, b *box)) {
 }
 
 func TestLeakRaisesTheFirstAlarmAndFillsItsGPU(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	everySeed(t, func(t *testing.T, b *box) {
 		if full := b.look(0).full(3); full > 0.9 || full < 0.88 {
 			t.Errorf("GPU 3 starts %.1f %% full", 100*full)
@@ -58,6 +61,9 @@ func TestLeakRaisesTheFirstAlarmAndFillsItsGPU(t *testing.T) {
 }
 
 func TestLeakRunsOutOfMemoryEndsAndStartsAgain(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	everySeed(t, func(t *testing.T, b *box) {
 		first, ok := b.look(0).owned(3, "carol", "finetune.py")
 		if !ok {
@@ -130,6 +136,9 @@ func TestGPUIsLostEarlyAndComesBack(t *testing.T) {
 }
 
 func TestGPUIsLostAgainAfterALongTime(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	b := open(t, simulator.Options{})
 	var times int
 	lost := false
@@ -147,6 +156,9 @@ func TestGPUIsLostAgainAfterALongTime(t *testing.T) {
 }
 
 func TestEpochIsASawtooth(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	everySeed(t, func(t *testing.T, b *box) {
 		low, high, falls := quantity.Bytes(1<<62), quantity.Bytes(0), 0
 		var last quantity.Bytes
