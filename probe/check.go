@@ -171,7 +171,7 @@ func (a *Allocator) check() error {
 		count *int64
 	}{
 		{"segments", a.Segments}, {"out_of_memory_count", a.OutOfMemoryCount}, {"alloc_retries", a.AllocRetries},
-		{"blocks", a.Blocks}, {"stranded_segments", a.StrandedSegments},
+		{"failed_allocations", a.FailedAllocations}, {"blocks", a.Blocks}, {"stranded_segments", a.StrandedSegments},
 	} {
 		if !countable(c.count) {
 			return fmt.Errorf("%s is %d", c.name, *c.count)

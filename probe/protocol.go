@@ -50,6 +50,9 @@ type Allocator struct {
 	Segments         *int64          `json:"segments,omitempty"`
 	OutOfMemoryCount *int64          `json:"out_of_memory_count,omitempty"`
 	AllocRetries     *int64          `json:"alloc_retries,omitempty"`
+	// FailedAllocations are calls that the driver refused for lack of memory. A
+	// library may have tried again, so they are not errors of the program's.
+	FailedAllocations *int64 `json:"failed_allocations,omitempty"`
 
 	// Peaks are the highest since the process began, or since the program has
 	// reset them.

@@ -230,7 +230,8 @@ func allocator(a *probe.Allocator) snapshot.Allocator {
 		Fragmented: optionalOf(a.FragmentedBytes), Returnable: optionalOf(a.ReturnableBytes), Pending: optionalOf(a.PendingBytes),
 		LargestFree: optionalOf(a.LargestFreeBytes), Segments: optionalOf(a.Segments),
 		OutOfMemoryCount: optionalOf(a.OutOfMemoryCount), AllocRetries: optionalOf(a.AllocRetries),
-		PeakAllocated: optionalOf(a.PeakAllocatedBytes), PeakReserved: optionalOf(a.PeakReservedBytes),
+		FailedAllocations: optionalOf(a.FailedAllocations),
+		PeakAllocated:     optionalOf(a.PeakAllocatedBytes), PeakReserved: optionalOf(a.PeakReservedBytes),
 		Blocks: optionalOf(a.Blocks), StrandedSegments: optionalOf(a.StrandedSegments), Config: a.Config,
 		Pools: pools(a.Pools), Largest: largest(a.Largest),
 	}

@@ -21,8 +21,9 @@ func filled() probe.Allocator {
 		ReservedBytes: size(), AllocatedBytes: size(), CachedBytes: size(), FragmentedBytes: size(), ReturnableBytes: size(),
 		PendingBytes: size(), LargestFreeBytes: size(), Segments: count(), OutOfMemoryCount: count(), AllocRetries: count(),
 		PeakAllocatedBytes: size(), PeakReservedBytes: size(), Blocks: count(), StrandedSegments: count(), Config: "x:y",
-		Pools:   []probe.Pool{{Name: "small", ReservedBytes: size(), AllocatedBytes: size(), FragmentedBytes: size(), Segments: count()}},
-		Largest: []probe.Allocation{{Bytes: 5, AgeSeconds: &age, API: "cuMemAlloc", Library: "libx.so"}},
+		FailedAllocations: count(),
+		Pools:             []probe.Pool{{Name: "small", ReservedBytes: size(), AllocatedBytes: size(), FragmentedBytes: size(), Segments: count()}},
+		Largest:           []probe.Allocation{{Bytes: 5, AgeSeconds: &age, API: "cuMemAlloc", Library: "libx.so"}},
 	}
 }
 

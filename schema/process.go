@@ -66,6 +66,7 @@ type Allocator struct {
 	PeakReservedBytes  snapshot.Bytes           `json:"peak_reserved_bytes"`
 	Blocks             quantity.Optional[int64] `json:"blocks"`
 	StrandedSegments   quantity.Optional[int64] `json:"stranded_segments"`
+	FailedAllocations  quantity.Optional[int64] `json:"failed_allocations"`
 	Config             Text                     `json:"config"`
 	Pools              []Pool                   `json:"pools"`
 	Largest            []Allocation             `json:"largest"`
@@ -139,7 +140,8 @@ func allocatorOf(a *snapshot.Allocator) Allocator {
 		Segments: a.Segments, OutOfMemoryCount: a.OutOfMemoryCount, AllocRetries: a.AllocRetries,
 		PeakAllocatedBytes: a.PeakAllocated, PeakReservedBytes: a.PeakReserved,
 		Blocks: a.Blocks, StrandedSegments: a.StrandedSegments, Config: Text(a.Config),
-		Pools: []Pool{}, Largest: []Allocation{},
+		FailedAllocations: a.FailedAllocations,
+		Pools:             []Pool{}, Largest: []Allocation{},
 	}
 	for _, p := range a.Pools {
 		out.Pools = append(out.Pools, Pool{Text(p.Name), p.Reserved, p.Allocated, p.Fragmented, p.Segments})

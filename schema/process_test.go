@@ -18,7 +18,7 @@ func TestAllocatorFigures(t *testing.T) {
 			ID: snapshot.RowID{GPUUUID: "GPU-1"}, RuntimeVersion: "2.6.0", Evictable: []snapshot.Evictable{{Name: "cache\x1b[2J", Priority: 2.5}, {Name: "kv", Bytes: quantity.From(3*quantity.GiB, quantity.Probe)}},
 			Probe: &snapshot.Probe{State: snapshot.ProbeLive, StartedBy: "run", Capabilities: []string{"flush"}},
 			Allocators: []snapshot.Allocator{{
-				Kind: "raw", PeakAllocated: size(11), PeakReserved: size(12), Blocks: count(13), StrandedSegments: count(14), Config: "a:b",
+				Kind: "raw", PeakAllocated: size(11), PeakReserved: size(12), Blocks: count(13), StrandedSegments: count(14), FailedAllocations: count(21), Config: "a:b",
 				Pools:   []snapshot.Pool{{Name: "small", Reserved: size(15), Allocated: size(16), Segments: count(18)}},
 				Largest: []snapshot.Allocation{{Bytes: 19, Age: quantity.From(1500*time.Millisecond, quantity.Probe), API: "cuMemAlloc"}},
 			}},
@@ -30,7 +30,7 @@ func TestAllocatorFigures(t *testing.T) {
 	}
 	got := strings.Join(strings.Fields(string(out)), " ")
 	for _, want := range []string{
-		`"peak_allocated_bytes": 11, "peak_reserved_bytes": 12, "blocks": 13, "stranded_segments": 14, "config": "a:b"`,
+		`"peak_allocated_bytes": 11, "peak_reserved_bytes": 12, "blocks": 13, "stranded_segments": 14, "failed_allocations": 21, "config": "a:b"`,
 		`{ "name": "small", "reserved_bytes": 15, "allocated_bytes": 16, "fragmented_bytes": null, "segments": 18 }`,
 		`{ "bytes": 19, "age_seconds": 1.5, "api": "cuMemAlloc", "library": null }`,
 		`"started_by": "run", "capabilities": [ "flush" ]`,

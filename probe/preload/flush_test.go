@@ -73,6 +73,9 @@ func TestOutOfMemoryIsCounted(t *testing.T) {
 		var counted int64
 		for _, a := range allocators(r.report(), kind) {
 			counted += *a.OutOfMemoryCount
+			if *a.FailedAllocations != *a.OutOfMemoryCount {
+				t.Errorf("%d failed allocations, %d errors: no library is in between", *a.FailedAllocations, *a.OutOfMemoryCount)
+			}
 		}
 		if counted != 1 {
 			t.Errorf("%s: %d out-of-memory errors counted, want 1", scenario, counted)

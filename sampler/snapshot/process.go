@@ -119,6 +119,8 @@ type Allocator struct {
 	Segments         quantity.Optional[int64]
 	OutOfMemoryCount quantity.Optional[int64]
 	AllocRetries     quantity.Optional[int64]
+	// FailedAllocations are calls that the driver refused for lack of memory.
+	FailedAllocations quantity.Optional[int64]
 
 	PeakAllocated    Bytes // the highest since the process began
 	PeakReserved     Bytes

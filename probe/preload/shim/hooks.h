@@ -64,18 +64,25 @@ HOOKED(cuStreamDestroy_v2, CUstream stream)
 #undef HOOKED
 
 #define UNWRAP(...) __VA_ARGS__
-#define CALLER ((uint64_t)(uintptr_t)__builtin_return_address(0))
+#define RETURN_ADDRESS ((uint64_t)(uintptr_t)__builtin_return_address(0))
+#ifdef __x86_64__
+#define CALLER                                                                                               \
+	((struct frame){ RETURN_ADDRESS, (uint64_t)(uintptr_t)__builtin_frame_address(0) + 16,                \
+	                 *(const uint64_t *)__builtin_frame_address(0) })
+#else
+#define CALLER ((struct frame){ .pc = RETURN_ADDRESS })
+#endif
 
 /*
- * Begins a hook's body. Its parameters: the real function, the caller's address,
+ * Begins a hook's body. Its parameters: the real function, the caller's frame,
  * whether this hook is the outermost one, and the arguments. A weakly linked
  * program without libcuda finds our symbol: the call returns the error of a
  * driver that could not be loaded.
  */
 #define HOOK(symbol, arguments, ...)                                                                          \
 	typedef CUresult (*call_##symbol)(__VA_ARGS__);                                                       \
-	static inline CUresult noted_##symbol(call_##symbol real, uint64_t caller, int outer, __VA_ARGS__);   \
-	static inline CUresult around_##symbol(call_##symbol real, uint64_t caller, __VA_ARGS__)              \
+	static inline CUresult noted_##symbol(call_##symbol real, struct frame caller, int outer, __VA_ARGS__);   \
+	static inline CUresult around_##symbol(call_##symbol real, struct frame caller, __VA_ARGS__)              \
 	{                                                                                                     \
 		if (!real)                                                                                    \
 			return CUDA_ERROR_SHARED_OBJECT_INIT_FAILED;                                          \
@@ -95,6 +102,6 @@ HOOKED(cuStreamDestroy_v2, CUstream stream)
 		call_##symbol real = (call_##symbol)resolve_handed_out(SLOT_##symbol);                        \
 		return around_##symbol(real, CALLER, UNWRAP arguments);                                       \
 	}                                                                                                     \
-	static inline CUresult noted_##symbol(call_##symbol real, uint64_t caller, int outer, __VA_ARGS__)
+	static inline CUresult noted_##symbol(call_##symbol real, struct frame caller, int outer, __VA_ARGS__)
 
 #endif

@@ -24,7 +24,7 @@ static void allocated(CUresult answer, const CUdeviceptr *pointer, struct entry 
 HOOK(cuMemAlloc_v2, (pointer, size), CUdeviceptr *pointer, size_t size)
 {
 	CUresult answer = real(pointer, size);
-	allocated(answer, pointer, (struct entry){ .size = size, .kind = RAW, .api = API_ALLOC, .caller = caller }, outer);
+	allocated(answer, pointer, (struct entry){ .size = size, .kind = RAW, .api = API_ALLOC, .caller = frame_caller(caller) }, outer);
 	return answer;
 }
 
@@ -33,14 +33,14 @@ HOOK(cuMemAllocPitch_v2, (pointer, pitch, width, height, element), CUdeviceptr *
 {
 	CUresult answer = real(pointer, pitch, width, height, element);
 	uint64_t size = answer == CUDA_SUCCESS ? (uint64_t)*pitch * height : 0;
-	allocated(answer, pointer, (struct entry){ .size = size, .kind = RAW, .api = API_ALLOC_PITCH, .caller = caller }, outer);
+	allocated(answer, pointer, (struct entry){ .size = size, .kind = RAW, .api = API_ALLOC_PITCH, .caller = frame_caller(caller) }, outer);
 	return answer;
 }
 
 HOOK(cuMemAllocManaged, (pointer, size, flags), CUdeviceptr *pointer, size_t size, unsigned int flags)
 {
 	CUresult answer = real(pointer, size, flags);
-	allocated(answer, pointer, (struct entry){ .size = size, .kind = MANAGED, .api = API_ALLOC_MANAGED, .caller = caller },
+	allocated(answer, pointer, (struct entry){ .size = size, .kind = MANAGED, .api = API_ALLOC_MANAGED, .caller = frame_caller(caller) },
 	          outer);
 	return answer;
 }
@@ -57,9 +57,9 @@ HOOK(cuMemFree_v2, (pointer), CUdeviceptr pointer)
 }
 
 /* Its size is in the other process's stats. */
-static void imported(CUresult answer, const CUdeviceptr *pointer, uint64_t caller)
+static void imported(CUresult answer, const CUdeviceptr *pointer, struct frame caller)
 {
-	allocated(answer, pointer, (struct entry){ .kind = IMPORTED, .api = API_IPC_OPEN, .caller = caller }, 0);
+	allocated(answer, pointer, (struct entry){ .kind = IMPORTED, .api = API_IPC_OPEN, .caller = frame_caller(caller) }, 0);
 }
 
 HOOK(cuIpcOpenMemHandle, (pointer, handle, flags), CUdeviceptr *pointer, CUipcMemHandle handle, unsigned int flags)
@@ -107,19 +107,19 @@ static void pooled(CUresult answer, const CUdeviceptr *pointer, struct entry ent
 	allocated(answer, pointer, entry, outer);
 }
 
-static inline CUresult noted_allocation(allocate_async real, uint64_t caller, int outer, CUdeviceptr *pointer, size_t size,
+static inline CUresult noted_allocation(allocate_async real, struct frame caller, int outer, CUdeviceptr *pointer, size_t size,
                                         CUstream stream)
 {
 	CUresult answer = real(pointer, size, stream);
-	pooled(answer, pointer, (struct entry){ .size = size, .api = API_ALLOC_ASYNC, .caller = caller }, stream, outer);
+	pooled(answer, pointer, (struct entry){ .size = size, .api = API_ALLOC_ASYNC, .caller = frame_caller(caller) }, stream, outer);
 	return answer;
 }
 
-static inline CUresult noted_from_pool(allocate_from_pool real, uint64_t caller, int outer, CUdeviceptr *pointer, size_t size,
+static inline CUresult noted_from_pool(allocate_from_pool real, struct frame caller, int outer, CUdeviceptr *pointer, size_t size,
                                        CUmemoryPool pool, CUstream stream)
 {
 	CUresult answer = real(pointer, size, pool, stream);
-	struct entry entry = { .size = size, .api = API_ALLOC_FROM_POOL, .caller = caller, .pool = (uint64_t)(uintptr_t)pool };
+	struct entry entry = { .size = size, .api = API_ALLOC_FROM_POOL, .caller = frame_caller(caller), .pool = (uint64_t)(uintptr_t)pool };
 	pooled(answer, pointer, entry, stream, outer);
 	return answer;
 }

@@ -159,7 +159,7 @@ HOOK(cuMemCreate, (handle, size, properties, flags), CUmemGenericAllocationHandl
 		return answer;
 	int device = properties->location.id;
 	if (answer == CUDA_SUCCESS) {
-		vmm_created(*handle, size, device, caller);
+		vmm_created(*handle, size, device, frame_caller(caller));
 		serve_wanted();
 	}
 	if (answer == CUDA_ERROR_OUT_OF_MEMORY && device >= 0 && device < DEVICES)

@@ -74,12 +74,13 @@ static void report_raw(struct text *text, int device, const struct sums *sums, c
 	uint64_t failed = __atomic_load_n(&process.out_of_memory[device], __ATOMIC_RELAXED);
 	text_add(text,
 	         "{\"kind\":\"raw\",\"reserved_bytes\":%llu,\"allocated_bytes\":%llu,\"cached_bytes\":0,\"fragmented_bytes\":0,"
-	         "\"returnable_bytes\":0,\"segments\":%llu,\"out_of_memory_count\":%llu",
-	         (big)bytes, (big)bytes, (big)count, (big)failed);
+	         "\"returnable_bytes\":0,\"segments\":%llu,\"out_of_memory_count\":%llu,\"failed_allocations\":%llu",
+	         (big)bytes, (big)bytes, (big)count, (big)failed, (big)failed);
 	if (managed->count || imported->count)
 		text_add(text, ",\"config\":\"not counted: %llu managed with %llu bytes, %llu of other processes\"", (big)managed->count,
 		         (big)managed->bytes, (big)imported->count);
 	survey_report(text, device, 0, 0);
+	survey_origins(text, device);
 	text_add(text, "}");
 }
 
@@ -93,9 +94,9 @@ static void report_pool(struct text *text, const struct pool *pool)
 	text_add(text,
 	         ",{\"kind\":\"cuda_pool\",\"handle\":%llu,\"basis\":\"post_flush\",\"reserved_bytes\":%llu,\"allocated_bytes\":%llu,"
 	         "\"cached_bytes\":%llu,\"returnable_bytes\":%llu,\"peak_allocated_bytes\":%llu,\"peak_reserved_bytes\":%llu,"
-	         "\"out_of_memory_count\":%llu",
+	         "\"out_of_memory_count\":%llu,\"failed_allocations\":%llu",
 	         (big)pool->handle, (big)of.reserved, (big)of.used, (big)cached, (big)cached, (big)of.used_high,
-	         (big)of.reserved_high, (big)pool->out_of_memory);
+	         (big)of.reserved_high, (big)pool->out_of_memory, (big)pool->out_of_memory);
 	if (pool->residue_known)
 		text_add(text, ",\"fragmented_bytes\":%llu", (big)fragmented);
 	if (of.threshold == UINT64_MAX)

@@ -122,6 +122,8 @@ static int has_twin(const char *name)
 void resolve_wrap(const char *name, int version, cuuint64_t flags, void **function)
 {
 	int found = -1;
+	if (!frames_prepare())
+		clear_error();
 	if (!has_twin(name))
 		flags &= ~(cuuint64_t)PER_THREAD_DEFAULT_STREAM;
 	for (int i = 0; i < SLOTS && found < 0; i++)

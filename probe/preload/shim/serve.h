@@ -60,6 +60,7 @@ int report_can_flush(void);
 /* survey.c: the single allocations on a device, outside of pools (pooled 0) or in one. */
 void survey_refresh(uint64_t live);
 void survey_report(struct text *text, int device, int pooled, uint64_t pool); /* ,"blocks":…,"largest":[…] */
+void survey_origins(struct text *text, int device); /* ,"libraries":[…]: who allocated how much outside of pools */
 void survey_reset(void);
 
 /* flush.c */

@@ -40,6 +40,13 @@ uint64_t milliseconds(void); /* of the monotonic clock */
 uint32_t deciseconds(void);
 void count_out_of_memory(uint8_t device);
 
+/* frames.c: a call's return address, where the called function's frame ends, and the caller's rbp. */
+struct frame {
+	uint64_t pc, end, fp;
+};
+uint64_t frame_caller(struct frame frame); /* an address in the code that called, past the runtime's */
+int frames_prepare(void); /* not in an allocation: it takes the loader's lock. 0: dlerror has a message of ours */
+
 /* contexts.c: context 0 is unknown. */
 struct place {
 	uint16_t context, epoch;

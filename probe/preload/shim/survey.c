@@ -12,6 +12,7 @@
 enum {
 	LARGEST = 8,
 	ALLOCATORS = 256,
+	ORIGINS = 128,           /* further ones are in no sum */
 	MANY = 1 << 16,          /* up to so many entries each time … */
 	SELDOM = 10 * 1000,      /* … more of them at this interval in milliseconds */
 };
@@ -23,12 +24,20 @@ struct allocator {
 	struct entry largest[LARGEST]; /* the largest first */
 };
 
+/* What one place in the code has allocated outside of pools. */
+struct origin_sum {
+	uint64_t caller, bytes;
+	uint8_t device;
+};
+
 static struct {
 	int count;
 	uint64_t when;
 	int default_count;
 	uint64_t defaults[DEVICES];
 	struct allocator list[ALLOCATORS];
+	int origin_count;
+	struct origin_sum origins[ORIGINS];
 } survey;
 
 static struct allocator *find(int device, int pooled, uint64_t pool)
@@ -41,12 +50,26 @@ static struct allocator *find(int device, int pooled, uint64_t pool)
 	return NULL;
 }
 
+static void add_to_origin(const struct entry *entry)
+{
+	int i = 0;
+	while (i < survey.origin_count && (survey.origins[i].caller != entry->caller || survey.origins[i].device != entry->device))
+		i++;
+	if (i == ORIGINS)
+		return;
+	if (i == survey.origin_count)
+		survey.origins[survey.origin_count++] = (struct origin_sum){ .caller = entry->caller, .device = entry->device };
+	survey.origins[i].bytes += entry->size;
+}
+
 static void see(const struct entry *entry, void *argument)
 {
 	(void)argument;
 	int pooled = entry->kind == POOLED;
 	if (entry->kind != RAW && !pooled)
 		return;
+	if (!pooled)
+		add_to_origin(entry);
 	/* The default pool is counted under 0, named or not. */
 	uint64_t pool = entry->pool;
 	for (int i = 0; pool && i < survey.default_count; i++)
@@ -78,7 +101,7 @@ void survey_refresh(uint64_t live)
 	if (live > MANY && survey.when && now - survey.when < SELDOM)
 		return;
 	survey.when = now;
-	survey.count = 0;
+	survey.count = survey.origin_count = 0;
 	survey.default_count = pools_default(survey.defaults);
 	ledger_walk(&process.ledger, see, NULL);
 	vmm_walk(see, NULL);
@@ -140,8 +163,25 @@ void survey_report(struct text *text, int device, int pooled, uint64_t pool)
 	text_add(text, "]");
 }
 
+void survey_origins(struct text *text, int device)
+{
+	const char *comma = "";
+	text_add(text, ",\"libraries\":[");
+	for (int i = 0; i < survey.origin_count; i++) {
+		struct origin origin = { .caller = survey.origins[i].caller };
+		if (survey.origins[i].device != device)
+			continue;
+		find_origin(&origin);
+		text_add(text, "%s{\"library\":", comma);
+		text_quote(text, origin.name);
+		text_add(text, ",\"bytes\":%llu}", (unsigned long long)survey.origins[i].bytes);
+		comma = ",";
+	}
+	text_add(text, "]");
+}
+
 void survey_reset(void)
 {
-	survey.count = 0;
+	survey.count = survey.origin_count = 0;
 	survey.when = 0;
 }

@@ -1,0 +1,88 @@
+//go:build linux && amd64
+
+package preload_test
+
+import (
+	"fmt"
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	"vramscope/internal/quantity"
+	"vramscope/probe"
+)
+
+// TestLibraryBehindTheRuntime: an allocation is its caller's, not the runtime
+// library's through which it goes, however that was compiled. Where a frame cannot
+// be followed it is the runtime's.
+func TestLibraryBehindTheRuntime(t *testing.T) {
+	find := build(t, "dl-find-object", []string{"testdata/find_object.c"})
+	if exec.Command(find).Run() != nil {
+		t.Skip("this libc has no _dl_find_object: glibc has it since 2.35")
+	}
+	const aligned = 5 * quantity.MiB // that frame is not understood with every compiler
+	for i, c := range []struct {
+		flags    []string
+		followed bool
+	}{
+		{[]string{"-O0"}, true},
+		{[]string{"-O1"}, true},
+		{[]string{"-O2"}, true},
+		{[]string{"-Os"}, true},
+		{[]string{"-O3", "-fno-omit-frame-pointer", "-fcf-protection"}, true},
+		{[]string{"-O2", "-fexceptions"}, true},
+		{[]string{"-O2", "-fno-asynchronous-unwind-tables", "-fno-unwind-tables"}, false},
+	} {
+		t.Run(fmt.Sprint(c.flags), func(t *testing.T) {
+			name := fmt.Sprintf("libcudart-test%d.so.12", i)
+			runtime := build(t, name, []string{"testdata/runtime.c"}, append(c.flags, "-shared", "-fPIC", "-Wl,-soname,"+name)...)
+			program := build(t, fmt.Sprintf("runtime-program%d", i), []string{"testdata/runtime.c"}, "-DPROGRAM", runtime,
+				"-Wl,-rpath,"+filepath.Dir(runtime))
+			r := newBox(t).start(true, program)
+			r.sumsByLibrary(15 * 2 * quantity.MiB)
+			seen := 0
+			for _, a := range allocators(r.report(), "raw") {
+				for _, l := range a.Largest {
+					seen++
+					want := name
+					if c.followed {
+						want = filepath.Base(program)
+					}
+					if l.Library != want && (l.Bytes != aligned || l.Library != name) {
+						t.Errorf("%v are of %s, want %s", l.Bytes, l.Library, want)
+					}
+				}
+			}
+			if seen != 8 {
+				t.Errorf("%d allocations", seen)
+			}
+			r.end()
+		})
+	}
+}
+
+// sumsByLibrary checks that what each library has allocated is what all have.
+func (r *run) sumsByLibrary(want quantity.Bytes) {
+	r.Helper()
+	var report struct {
+		Devices []struct {
+			Allocators []struct {
+				Reserved  quantity.Bytes `json:"reserved_bytes"`
+				Libraries []probe.Allocation
+			}
+		}
+	}
+	r.ask(`{"id":1,"cmd":"stats"}`, &report)
+	var reserved, byLibrary quantity.Bytes
+	for _, d := range report.Devices {
+		for _, a := range d.Allocators {
+			reserved += a.Reserved
+			for _, l := range a.Libraries {
+				byLibrary += l.Bytes
+			}
+		}
+	}
+	if reserved != want || byLibrary != want {
+		r.Errorf("%v are reserved, by libraries %v, want %v", reserved, byLibrary, want)
+	}
+}
