@@ -240,7 +240,7 @@ func TestFlushOfTaggedProcesses(t *testing.T) {
 		"    PID USER     GPU  USED AFTER FREED STAYS  COMMAND",
 		"2963112 carol      3 70.6G 58.8G 11.8G 9.50G  finetune.py --cfg sft.yaml",
 		"2701455 dave       4 47.8G 41.6G 6.20G 6.20G  dlrm.py --batch 65536",
-		"2955020 erin       7 59.7G     –     –     –  no: JAX keeps its cache. To ch",
+		"2955020 erin       7 59.7G     –     –     –  no: JAX keeps its cache. To re",
 		"sum                      18.0G 15.7G",
 		"gradual    18.0G in one step: PyTorch cannot free a part",
 	} {

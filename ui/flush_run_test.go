@@ -231,7 +231,7 @@ func TestFlushKeySaysWhyNot(t *testing.T) {
 		pid  int
 		want string
 	}{
-		{"JAX", 2955020, "JAX keeps its cache. To change that: XLA_PYTHON_CLIENT_ALLOCATOR="},
+		{"JAX", 2955020, "JAX keeps its cache. To reserve less: XLA_PYTHON_CLIENT_PREALLOCATE="},
 		{"foreign", 184, "PID 184 is another container's process"},
 		{"no probe", snapshottest.Probeme, "PID 3011876 has no probe"},
 	} {

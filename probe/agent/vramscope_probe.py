@@ -348,6 +348,19 @@ class _Runtime:
         """Yields (ordinal, allocator), the allocator with the protocol's keys."""
         raise NotImplementedError
 
+    def _on_pool(self, kind, ordinal):
+        """The figures of a library that allocates from the default CUDA pool and
+        cannot flush it, or None if the pool is unused."""
+        handle = self._driver.default_pool(ordinal)
+        pair = self._driver.pool(handle) if handle else None
+        if pair is None or pair[1] == 0:
+            return None
+        figures = {"kind": kind, "handle": handle}
+        figures.update(self._driver.pool_peaks(handle))
+        figures.update(self._post_flush.figures(handle, pair[1], pair[0]))
+        figures["returnable_bytes"] = 0
+        return figures
+
     def clear(self):
         """Frees what only an urgent flush frees, before flush()."""
 
@@ -390,6 +403,11 @@ class _PostFlush:
         pair = driver.pool(handle)
         if pair is not None and not keep:
             self.record(key, pair[1], pair[0])
+
+
+def _settings(*names):
+    """Those of these environment variables that are set, as in a shell."""
+    return _clip(" ".join("%s=%s" % (name, os.environ[name]) for name in names if os.environ.get(name)))
 
 
 # --- source/agent.py ---
@@ -1239,7 +1257,15 @@ class _JAX(_Runtime):
             ordinal = getattr(device, "local_hardware_id", None)
             if ordinal is None:
                 ordinal = device.id
-            yield ordinal, self._allocator(device.memory_stats() or {})
+            stats = device.memory_stats()
+            if not stats:
+                continue  # the platform allocator of older releases: each array is an allocation of the driver's
+            figures = self._on_pool("jax", ordinal) if "pool_bytes" not in stats else None  # cuda_async
+            figures = figures or self._allocator(stats)
+            settings = _settings("XLA_PYTHON_CLIENT_PREALLOCATE", "XLA_PYTHON_CLIENT_ALLOCATOR")
+            if settings:
+                figures["config"] = settings
+            yield ordinal, figures
 
     def _allocator(self, stats):
         a = {"kind": "jax", "basis": "largest_free", "returnable_bytes": 0}
@@ -1253,8 +1279,9 @@ class _JAX(_Runtime):
         if reserved is None or used is None or used > reserved:
             return a
         a["reserved_bytes"] = reserved
-        if largest is not None:
-            a["largest_free_bytes"] = a["cached_bytes"] = min(largest, reserved - used)
+        a["cached_bytes"] = reserved - used
+        if largest or reserved == used:  # 0 in releases that do not count it
+            a["largest_free_bytes"] = a["cached_bytes"] = min(largest or 0, reserved - used)
             a["fragmented_bytes"] = reserved - used - a["cached_bytes"]
         return a
 
@@ -1661,7 +1688,7 @@ class _Memory:
             import gc
 
             gc.collect()
-        ordinals = [d["ordinal"] for d in before]
+        ordinals = [d["ordinal"] for d in before if "ordinal" in d]
         for runtime in list(self._active()):
             if not runtime.flushes:
                 notes.append("%s keeps what it has reserved" % runtime.name)
@@ -1767,6 +1794,9 @@ class _Preloaded:
     """
 
     _SIZE = 256 << 10
+    # The libraries whose allocations are all their allocator's, by its kind. The
+    # names of their files begin so.
+    _FILES = {"tensorflow": "libtensorflow"}
 
     def __init__(self):
         self._library = None
@@ -1792,7 +1822,7 @@ class _Preloaded:
             _log_failure("taking over from the preloaded library")
 
     def add_to(self, report):
-        """Adds what only the library knows: further pools, and memory outside of all other allocators."""
+        """Adds what only the library knows: further devices and pools, and memory outside of all other allocators."""
         if self._open() is None:
             return
         length = self._library.vramscope_preload_report(self._buffer, self._SIZE)
@@ -1800,33 +1830,54 @@ class _Preloaded:
         known = {device["uuid"]: device for device in report["devices"]}
         for theirs in native.get("devices", ()):
             ours = known.get(theirs["uuid"])
-            if ours is None:
-                continue  # no Python library uses this device, and a flush could not find its ordinal
-            handles = {a.get("handle") for a in ours["allocators"]}
-            rest = self._rest(theirs["allocators"], ours["allocators"])
-            for allocator in theirs["allocators"]:
-                if allocator.get("handle") and allocator["handle"] not in handles:
-                    ours["allocators"].append(allocator)
-            if rest is not None:
-                ours["allocators"].append(rest)
+            if ours is not None:
+                ours["allocators"].extend(self._further(theirs["allocators"], ours["allocators"]))
+            elif len(report["devices"]) < _MAX_DEVICES:
+                # No Python library reports this device. Nothing of it can be flushed, so it needs no ordinal.
+                theirs["allocators"] = self._further(theirs["allocators"], [])
+                report["devices"].append(theirs)
 
-    @staticmethod
-    def _rest(theirs, ours):
+    def _further(self, theirs, ours):
+        """What ours leave out of the native allocators. A flush of this probe frees none of it."""
+        handles = {a["handle"] for a in ours if a.get("handle")}
+        further = []
+        for allocator in theirs:
+            if allocator["kind"] == "raw":
+                allocator = self._rest(allocator, ours)
+            if allocator is None or allocator.get("handle") in handles:
+                continue
+            allocator["returnable_bytes"] = 0
+            if ours:
+                # A library tries again after a call that failed: that is no error of the program's.
+                allocator.pop("out_of_memory_count", None)
+            further.append(allocator)
+        return further
+
+    def _rest(self, raw, ours):
         """Native allocations less the segments of our allocators, which are among them."""
-        raw = next((a for a in theirs if a["kind"] == "raw"), None)
+        by_library = raw.pop("libraries", ())
         # An allocator with a handle is a pool in the driver: none of its memory is a raw allocation.
-        reserved = [a.get("reserved_bytes") for a in ours if not a.get("handle")]
-        if raw is None or None in reserved:
-            return None
-        bytes_left = raw["reserved_bytes"] - sum(reserved)
+        ours = [a for a in ours if not a.get("handle")]
+        for allocator in ours:
+            prefix = self._FILES.get(allocator["kind"])
+            if prefix and "reserved_bytes" not in allocator:
+                self._complete(allocator, sum(of["bytes"] for of in by_library if of["library"].startswith(prefix)))
+        reserved = sum(a.get("reserved_bytes", a.get("allocated_bytes", 0)) for a in ours)
+        bytes_left = raw["reserved_bytes"] - reserved
         if bytes_left < 0:
             return None  # skew: memory changed between the two readings
-        rest = {"kind": "raw", "reserved_bytes": bytes_left, "allocated_bytes": bytes_left}
-        for name in ("cached_bytes", "fragmented_bytes", "returnable_bytes"):
-            rest[name] = 0
-        for name in raw if not any(reserved) else ("out_of_memory_count",):
-            rest.setdefault(name, raw[name])
-        return rest
+        if reserved:
+            for name in ("blocks", "segments", "largest"):
+                raw.pop(name, None)  # the segments of ours are among these
+        raw["reserved_bytes"] = raw["allocated_bytes"] = bytes_left
+        return raw
+
+    @staticmethod
+    def _complete(allocator, reserved):
+        """Adds what the library reserves to an allocator that reports only what it allocates."""
+        idle = reserved - allocator.get("allocated_bytes", 0)
+        if idle >= 0:
+            allocator["reserved_bytes"], allocator["cached_bytes"] = reserved, idle
 
 
 # --- source/protocol.py ---
@@ -2985,14 +3036,30 @@ class _TensorFlow(_Runtime):
         if len(physical) != len(logical):
             return  # virtual GPUs: which physical one each is on is unknown
         for index, device in enumerate(physical):
-            info = config.experimental.get_memory_info("GPU:%d" % index)
-            yield int(device.name.rpartition(":")[2]), {
-                "kind": "tensorflow",
-                "basis": "largest_free",
-                "allocated_bytes": int(info["current"]),
-                "peak_allocated_bytes": int(info["peak"]),
-                "returnable_bytes": 0,
-            }
+            ordinal = int(device.name.rpartition(":")[2])
+            figures = self._on_pool("tensorflow", ordinal) if self._async() else None
+            figures = figures or self._allocator(config.experimental.get_memory_info("GPU:%d" % index))
+            settings = _settings("TF_FORCE_GPU_ALLOW_GROWTH", "TF_GPU_ALLOCATOR")
+            growth = _attribute(config, "experimental", "get_memory_growth")
+            if growth is not None and growth(device):
+                settings = (settings + " memory_growth=True").strip()
+            if settings:
+                figures["config"] = settings
+            yield ordinal, figures
+
+    @staticmethod
+    def _async():
+        return os.environ.get("TF_GPU_ALLOCATOR") == "cuda_malloc_async"
+
+    @staticmethod
+    def _allocator(info):
+        return {
+            "kind": "tensorflow",
+            "basis": "largest_free",
+            "allocated_bytes": int(info["current"]),
+            "peak_allocated_bytes": int(info["peak"]),
+            "returnable_bytes": 0,
+        }
 
 
 # --- source/startup.py ---

@@ -3,6 +3,7 @@ package snapshot
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"vramscope/internal/quantity"
@@ -50,10 +51,10 @@ func (p *Process) ReturnableIsExact() bool {
 }
 
 // FragmentedKnown reports whether every allocator knows how much of its memory
-// is fragmented: a pool that was never flushed does not.
+// is fragmented: a pool that was never flushed does not, nor does TensorFlow.
 func (p *Process) FragmentedKnown() bool {
 	return !slices.ContainsFunc(p.Allocators, func(a Allocator) bool {
-		return a.Basis == postFlush && !a.Fragmented.Known() && a.Cached.Or(0) > 0
+		return !a.Fragmented.Known() && a.Cached.Or(0) > 0
 	})
 }
 
@@ -82,14 +83,26 @@ func (p *Process) FlushRefusal(viewer string) string {
 		return ""
 	}
 	for i := range p.Allocators {
-		switch p.Allocators[i].Kind {
+		switch a := &p.Allocators[i]; a.Kind {
 		case kindJAX:
-			return "JAX keeps its cache. To change that: XLA_PYTHON_CLIENT_ALLOCATOR=platform"
+			return a.keeps("JAX", "XLA_PYTHON_CLIENT_PREALLOCATE=false", "XLA_PYTHON_CLIENT_PREALLOCATE=False",
+				"XLA_PYTHON_CLIENT_PREALLOCATE=0", "XLA_PYTHON_CLIENT_ALLOCATOR=platform")
 		case kindTensorFlow:
-			return "TensorFlow keeps its cache. To change that: TF_GPU_ALLOCATOR=cuda_malloc_async"
+			return a.keeps("TensorFlow", "TF_FORCE_GPU_ALLOW_GROWTH=true", "memory_growth=True", "TF_GPU_ALLOCATOR=cuda_malloc_async")
 		}
 	}
 	return ""
+}
+
+// keeps says that a library frees nothing, and with which setting it reserves no
+// more than it needs, unless it was started so.
+func (a *Allocator) keeps(library string, settings ...string) string {
+	for _, setting := range settings {
+		if strings.Contains(a.Config, setting) {
+			return library + " keeps what it has reserved"
+		}
+	}
+	return library + " keeps its cache. To reserve less: " + settings[0]
 }
 
 // Rejection is why the figures of the process's probe are not shown, "" where
@@ -116,7 +129,7 @@ func (p *Process) NothingToFlush() string {
 	case p.flushable():
 		return ""
 	case p.Cached.Or(0) > 0:
-		return fmt.Sprintf("PID %d keeps its cache: private pools in use free nothing", p.ID.Process.PID)
+		return fmt.Sprintf("PID %d keeps its cache: no flush frees private pools or native code's", p.ID.Process.PID)
 	default:
 		return fmt.Sprintf("PID %d has nothing to free", p.ID.Process.PID)
 	}

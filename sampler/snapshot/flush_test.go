@@ -56,7 +56,10 @@ func TestFlushRefusal(t *testing.T) {
 		{"foreign", foreign, "root", nil, "another container's"},
 		{"no probe", unprobed, "bob", nil, "PID 3011876 has no probe"},
 		{"another user", unprobed, "alice", nil, "PID 3011876 is bob's, you are alice"},
-		{"JAX", inJAX, "root", nil, "JAX keeps its cache. To change that: XLA_PYTHON_CLIENT_ALLOCATOR="},
+		{"JAX", inJAX, "root", nil, "JAX keeps its cache. To reserve less: XLA_PYTHON_CLIENT_PREALLOCATE=false"},
+		{"JAX that reserves what it needs", inJAX, "root", func(p *Process) {
+			p.Allocators[0].Config = "XLA_PYTHON_CLIENT_ALLOCATOR=platform"
+		}, "JAX keeps what it has reserved"},
 		{"TensorFlow", inJAX, "root", func(p *Process) { p.Allocators[0].Kind = "tensorflow" }, "TensorFlow keeps its cache"},
 		{"silent", leaking, "root", func(p *Process) {
 			p.Probe.State, p.Probe.Age = ProbeSilent, 14*time.Second

@@ -24,7 +24,15 @@ class _JAX(_Runtime):
             ordinal = getattr(device, "local_hardware_id", None)
             if ordinal is None:
                 ordinal = device.id
-            yield ordinal, self._allocator(device.memory_stats() or {})
+            stats = device.memory_stats()
+            if not stats:
+                continue  # the platform allocator of older releases: each array is an allocation of the driver's
+            figures = self._on_pool("jax", ordinal) if "pool_bytes" not in stats else None  # cuda_async
+            figures = figures or self._allocator(stats)
+            settings = _settings("XLA_PYTHON_CLIENT_PREALLOCATE", "XLA_PYTHON_CLIENT_ALLOCATOR")
+            if settings:
+                figures["config"] = settings
+            yield ordinal, figures
 
     def _allocator(self, stats):
         a = {"kind": "jax", "basis": "largest_free", "returnable_bytes": 0}
@@ -38,7 +46,8 @@ class _JAX(_Runtime):
         if reserved is None or used is None or used > reserved:
             return a
         a["reserved_bytes"] = reserved
-        if largest is not None:
-            a["largest_free_bytes"] = a["cached_bytes"] = min(largest, reserved - used)
+        a["cached_bytes"] = reserved - used
+        if largest or reserved == used:  # 0 in releases that do not count it
+            a["largest_free_bytes"] = a["cached_bytes"] = min(largest or 0, reserved - used)
             a["fragmented_bytes"] = reserved - used - a["cached_bytes"]
         return a

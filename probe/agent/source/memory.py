@@ -173,7 +173,7 @@ class _Memory:
             import gc
 
             gc.collect()
-        ordinals = [d["ordinal"] for d in before]
+        ordinals = [d["ordinal"] for d in before if "ordinal" in d]
         for runtime in list(self._active()):
             if not runtime.flushes:
                 notes.append("%s keeps what it has reserved" % runtime.name)

@@ -6,6 +6,9 @@ class _Preloaded:
     """
 
     _SIZE = 256 << 10
+    # The libraries whose allocations are all their allocator's, by its kind. The
+    # names of their files begin so.
+    _FILES = {"tensorflow": "libtensorflow"}
 
     def __init__(self):
         self._library = None
@@ -31,7 +34,7 @@ class _Preloaded:
             _log_failure("taking over from the preloaded library")
 
     def add_to(self, report):
-        """Adds what only the library knows: further pools, and memory outside of all other allocators."""
+        """Adds what only the library knows: further devices and pools, and memory outside of all other allocators."""
         if self._open() is None:
             return
         length = self._library.vramscope_preload_report(self._buffer, self._SIZE)
@@ -39,30 +42,51 @@ class _Preloaded:
         known = {device["uuid"]: device for device in report["devices"]}
         for theirs in native.get("devices", ()):
             ours = known.get(theirs["uuid"])
-            if ours is None:
-                continue  # no Python library uses this device, and a flush could not find its ordinal
-            handles = {a.get("handle") for a in ours["allocators"]}
-            rest = self._rest(theirs["allocators"], ours["allocators"])
-            for allocator in theirs["allocators"]:
-                if allocator.get("handle") and allocator["handle"] not in handles:
-                    ours["allocators"].append(allocator)
-            if rest is not None:
-                ours["allocators"].append(rest)
+            if ours is not None:
+                ours["allocators"].extend(self._further(theirs["allocators"], ours["allocators"]))
+            elif len(report["devices"]) < _MAX_DEVICES:
+                # No Python library reports this device. Nothing of it can be flushed, so it needs no ordinal.
+                theirs["allocators"] = self._further(theirs["allocators"], [])
+                report["devices"].append(theirs)
 
-    @staticmethod
-    def _rest(theirs, ours):
+    def _further(self, theirs, ours):
+        """What ours leave out of the native allocators. A flush of this probe frees none of it."""
+        handles = {a["handle"] for a in ours if a.get("handle")}
+        further = []
+        for allocator in theirs:
+            if allocator["kind"] == "raw":
+                allocator = self._rest(allocator, ours)
+            if allocator is None or allocator.get("handle") in handles:
+                continue
+            allocator["returnable_bytes"] = 0
+            if ours:
+                # A library tries again after a call that failed: that is no error of the program's.
+                allocator.pop("out_of_memory_count", None)
+            further.append(allocator)
+        return further
+
+    def _rest(self, raw, ours):
         """Native allocations less the segments of our allocators, which are among them."""
-        raw = next((a for a in theirs if a["kind"] == "raw"), None)
+        by_library = raw.pop("libraries", ())
         # An allocator with a handle is a pool in the driver: none of its memory is a raw allocation.
-        reserved = [a.get("reserved_bytes") for a in ours if not a.get("handle")]
-        if raw is None or None in reserved:
-            return None
-        bytes_left = raw["reserved_bytes"] - sum(reserved)
+        ours = [a for a in ours if not a.get("handle")]
+        for allocator in ours:
+            prefix = self._FILES.get(allocator["kind"])
+            if prefix and "reserved_bytes" not in allocator:
+                self._complete(allocator, sum(of["bytes"] for of in by_library if of["library"].startswith(prefix)))
+        reserved = sum(a.get("reserved_bytes", a.get("allocated_bytes", 0)) for a in ours)
+        bytes_left = raw["reserved_bytes"] - reserved
         if bytes_left < 0:
             return None  # skew: memory changed between the two readings
-        rest = {"kind": "raw", "reserved_bytes": bytes_left, "allocated_bytes": bytes_left}
-        for name in ("cached_bytes", "fragmented_bytes", "returnable_bytes"):
-            rest[name] = 0
-        for name in raw if not any(reserved) else ("out_of_memory_count",):
-            rest.setdefault(name, raw[name])
-        return rest
+        if reserved:
+            for name in ("blocks", "segments", "largest"):
+                raw.pop(name, None)  # the segments of ours are among these
+        raw["reserved_bytes"] = raw["allocated_bytes"] = bytes_left
+        return raw
+
+    @staticmethod
+    def _complete(allocator, reserved):
+        """Adds what the library reserves to an allocator that reports only what it allocates."""
+        idle = reserved - allocator.get("allocated_bytes", 0)
+        if idle >= 0:
+            allocator["reserved_bytes"], allocator["cached_bytes"] = reserved, idle

@@ -23,6 +23,19 @@ class _Runtime:
         """Yields (ordinal, allocator), the allocator with the protocol's keys."""
         raise NotImplementedError
 
+    def _on_pool(self, kind, ordinal):
+        """The figures of a library that allocates from the default CUDA pool and
+        cannot flush it, or None if the pool is unused."""
+        handle = self._driver.default_pool(ordinal)
+        pair = self._driver.pool(handle) if handle else None
+        if pair is None or pair[1] == 0:
+            return None
+        figures = {"kind": kind, "handle": handle}
+        figures.update(self._driver.pool_peaks(handle))
+        figures.update(self._post_flush.figures(handle, pair[1], pair[0]))
+        figures["returnable_bytes"] = 0
+        return figures
+
     def clear(self):
         """Frees what only an urgent flush frees, before flush()."""
 
@@ -65,3 +78,8 @@ class _PostFlush:
         pair = driver.pool(handle)
         if pair is not None and not keep:
             self.record(key, pair[1], pair[0])
+
+
+def _settings(*names):
+    """Those of these environment variables that are set, as in a shell."""
+    return _clip(" ".join("%s=%s" % (name, os.environ[name]) for name in names if os.environ.get(name)))

@@ -22,11 +22,27 @@ class _TensorFlow(_Runtime):
         if len(physical) != len(logical):
             return  # virtual GPUs: which physical one each is on is unknown
         for index, device in enumerate(physical):
-            info = config.experimental.get_memory_info("GPU:%d" % index)
-            yield int(device.name.rpartition(":")[2]), {
-                "kind": "tensorflow",
-                "basis": "largest_free",
-                "allocated_bytes": int(info["current"]),
-                "peak_allocated_bytes": int(info["peak"]),
-                "returnable_bytes": 0,
-            }
+            ordinal = int(device.name.rpartition(":")[2])
+            figures = self._on_pool("tensorflow", ordinal) if self._async() else None
+            figures = figures or self._allocator(config.experimental.get_memory_info("GPU:%d" % index))
+            settings = _settings("TF_FORCE_GPU_ALLOW_GROWTH", "TF_GPU_ALLOCATOR")
+            growth = _attribute(config, "experimental", "get_memory_growth")
+            if growth is not None and growth(device):
+                settings = (settings + " memory_growth=True").strip()
+            if settings:
+                figures["config"] = settings
+            yield ordinal, figures
+
+    @staticmethod
+    def _async():
+        return os.environ.get("TF_GPU_ALLOCATOR") == "cuda_malloc_async"
+
+    @staticmethod
+    def _allocator(info):
+        return {
+            "kind": "tensorflow",
+            "basis": "largest_free",
+            "allocated_bytes": int(info["current"]),
+            "peak_allocated_bytes": int(info["peak"]),
+            "returnable_bytes": 0,
+        }
