@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -105,7 +106,7 @@ func (c *cell) cost(p *program) {
 const legend = `# Measured with real libraries
 
 Made by ` + "`scripts/real-libraries --all --table`" + `. The libraries are the releases from PyPI; the driver below them is the
-fake one, so every allocator is real and no kernel runs. Each line is one program (%s).
+fake one, so every allocator is real and no kernel runs. Each line is one program.
 
 | column | |
 |---|---|
@@ -127,7 +128,6 @@ fake one, so every allocator is real and no kernel runs. Each line is one progra
 | snapshot | what ` + "`vramscope snapshot`" + ` writes = ` + "`torch.cuda.memory._snapshot()`" + `, and ` + "`torch.cuda._memory_viz`" + ` shows all of it: segsum, flame graph, trace, both plots |
 | map | the map's sums = the blocks'; what is cached in it = returnable |
 | flush | at that level: what was predicted = what was freed = what the allocator then lacks = what the driver then has |
-
 `
 
 // writeTable writes what was compared as a page.
@@ -142,19 +142,36 @@ func writeTable(path string) error {
 	if err != nil {
 		return err
 	}
-	var page strings.Builder
-	fmt.Fprintf(&page, legend, fmt.Sprintf("%s, %s, %d processors; with %s", time.Now().UTC().Format(time.DateOnly),
-		runtime.GOARCH, runtime.NumCPU(), strings.TrimSpace(string(python))))
-	for i, c := range cells {
-		if i == 0 || cells[i-1].release != c.release {
-			fmt.Fprintf(&page, "## %s\n\n| configuration | started | equal | differs | s | questions | probe, ms | paused, ms |\n|---|---|---|---|---|---|---|---|\n", c.release)
+	sections := sectionsOf(path)
+	for _, c := range cells {
+		sections[c.release] = ""
+	}
+	for _, c := range cells {
+		if sections[c.release] == "" {
+			sections[c.release] = fmt.Sprintf("Measured %s, %s, %d processors, %s.\n\n", time.Now().UTC().Format(time.DateOnly),
+				runtime.GOARCH, runtime.NumCPU(), strings.TrimSpace(string(python))) +
+				"| configuration | started | equal | differs | s | questions | probe, ms | paused, ms |\n|---|---|---|---|---|---|---|---|\n"
 		}
-		page.WriteString(c.line())
-		if i+1 == len(cells) || cells[i+1].release != c.release {
-			page.WriteString("\n")
+		sections[c.release] += c.line()
+	}
+	page := legend
+	for _, release := range slices.Sorted(maps.Keys(sections)) {
+		page += "\n## " + release + "\n\n" + sections[release]
+	}
+	return os.WriteFile(path, []byte(page), 0o644)
+}
+
+// sectionsOf are those of the page that is there, by release: a run of some
+// releases keeps the others.
+func sectionsOf(path string) map[string]string {
+	sections := map[string]string{}
+	old, _ := os.ReadFile(path) // there may be none
+	for i, section := range strings.Split(string(old), "\n## ") {
+		if release, text, found := strings.Cut(section, "\n\n"); found && i > 0 {
+			sections[release] = strings.TrimRight(text, "\n") + "\n"
 		}
 	}
-	return os.WriteFile(path, []byte(strings.TrimSuffix(page.String(), "\n")), 0o644)
+	return sections
 }
 
 func (c *cell) line() string {
