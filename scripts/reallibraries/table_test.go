@@ -184,6 +184,7 @@ func (c *cell) line() string {
 	if c.paused > 0 {
 		paused = fmt.Sprintf("%.0f", c.paused)
 	}
+	slices.Sort(c.equal) // they come from a map
 	column := strings.NewReplacer("|", "\\|", "\n", " ")
 	return fmt.Sprintf("| %s | %s | %s | %s | %.1f | %d | %.1f | %s |\n", c.configuration, c.how,
 		cmp.Or(strings.Join(c.equal, ", "), "–"), cmp.Or(column.Replace(strings.Join(differs, "; ")), "–"),
