@@ -29,6 +29,7 @@ const (
 // inside a slow cudaMalloc or cudaFree. Its other threads run on, and the probe answers in
 // time with the last figures.
 func TestQuestionsDoNotFreeze(t *testing.T) {
+	beyondCore(t)
 	vramscope := needs.Vramscope(t)
 	for _, site := range releases(t, "torch") {
 		t.Run(filepath.Base(site), func(t *testing.T) {

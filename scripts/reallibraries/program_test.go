@@ -76,6 +76,14 @@ func releases(t *testing.T, library string) []string {
 	return found
 }
 
+// beyondCore skips a test that is not of the core.
+func beyondCore(t *testing.T) {
+	t.Helper()
+	if os.Getenv("VRAMSCOPE_REAL_CORE") != "" {
+		t.Skip("not of the core")
+	}
+}
+
 // start starts a job on a box of its own, and waits until it has imported the
 // library. It ends with the test.
 func start(t *testing.T, j job) *program {

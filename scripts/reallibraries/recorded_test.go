@@ -17,9 +17,7 @@ const recordings = "../../probe/agent/testdata/recorded"
 
 // TestRecorded compares what each release answers with what is recorded.
 func TestRecorded(t *testing.T) {
-	if os.Getenv("VRAMSCOPE_REAL_CORE") != "" {
-		t.Skip("not of the core")
-	}
+	beyondCore(t)
 	for library, settings := range map[string]map[string]string{
 		"torch": {
 			"native":     "PYTORCH_CUDA_ALLOC_CONF=",
