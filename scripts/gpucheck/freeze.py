@@ -41,6 +41,8 @@ def check_freeze(bench, findings):
 def slowly(job, probe):
     """What the job measured, and how long each answer of the probe took, in ms."""
     answers, due = [], 0.0
+    if probe is not None:
+        probe.ask("stats")  # what it may answer with meanwhile
     job.ask("begin_slowly", size=SIZE)
     while job.ask("is_slow"):
         if probe is not None and time.monotonic() >= due:

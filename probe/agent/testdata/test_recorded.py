@@ -141,6 +141,8 @@ class Others(Case):
                     self.assertEqual(a["returnable_bytes"], 0)
                     parts = [a.get(part + "_bytes", 0) for part in ("allocated", "cached", "fragmented")]
                     self.assertEqual(sum(parts), a["reserved_bytes"])
+                    if a["cached_bytes"]:  # this release does not report the largest free block
+                        self.assertNotIn("fragmented_bytes", a)
 
     def test_jax_on_the_drivers_pool(self):
         for name, _, recording in recordings("async", library="jax"):

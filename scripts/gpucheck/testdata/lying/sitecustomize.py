@@ -16,10 +16,10 @@ if probe is not None:
 
     probe._figure = lying
     if os.environ.get("LIAR_FREEZES"):
-        stats = probe._PyTorch.stats
+        report = probe._Memory.report
 
-        def freezing(self):
+        def freezing(self, *arguments):
             ctypes.PyDLL(None).usleep(900000)  # keeps the GIL
-            return stats(self)
+            return report(self, *arguments)
 
-        probe._PyTorch.stats = freezing
+        probe._Memory.report = freezing
