@@ -129,11 +129,7 @@ func flushList(h *headroom.Place) string {
 		if i > 0 {
 			s += ", "
 		}
-		upTo := ""
-		if !f.Process.ReturnableIsExact() {
-			upTo = "up to "
-		}
-		s += fmt.Sprintf("%d (%s, %s%s)", f.Process.ID.Process.PID, cmp.Or(text.Clean(f.Process.User), "?"), upTo, f.Returns)
+		s += fmt.Sprintf("%d (%s, %s%s)", f.Process.ID.Process.PID, cmp.Or(text.Clean(f.Process.User), "?"), f.Process.ReturnableBound().Words(), f.Returns)
 		if missing -= f.Stays; missing <= 0 {
 			return s
 		}

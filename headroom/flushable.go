@@ -32,7 +32,7 @@ func (p *Place) findReturnable(snap *snapshot.Snapshot, history snapshot.History
 		if !ok || returns <= 0 || row.Probe.Mismatch || row.FlushRefusal("root") != "" {
 			continue
 		}
-		p.Exact = p.Exact && row.ReturnableIsExact()
+		p.Exact = p.Exact && row.ReturnableBound() == snapshot.Exactly
 		stays := lasting(snap, history, row, returns, q.Length)
 		p.Flushable = append(p.Flushable, Flushable{row, returns, stays})
 		all += returns

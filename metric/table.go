@@ -66,7 +66,7 @@ var Table = [Count]Metric{
 	Allocated:     {Name: "allocated_bytes", Unit: Bytes, Of: Process, Source: quantity.Probe, History: Recorded, Help: "memory in live blocks of the process's allocators"},
 	Cached:        {Name: "cached_bytes", Unit: Bytes, Of: Process, Source: quantity.Probe, History: Recorded, Help: "free memory that the process's allocators keep"},
 	Fragmented:    {Name: "fragmented_bytes", Unit: Bytes, Of: Process, Source: quantity.Probe, History: Recorded, Help: "free memory between live blocks, which no flush frees"},
-	Returnable:    {Name: "returnable_bytes", Unit: Bytes, Of: Process, Source: quantity.Probe, History: Recorded, Help: "cached memory that a flush frees"},
+	Returnable:    {Name: "returnable_bytes", Unit: Bytes, Of: Process, Source: quantity.Probe, History: Recorded, Help: "memory that a flush frees: cached, or pending"},
 	Host:          {Name: "host_bytes", Unit: Bytes, Of: Process, Source: quantity.System, History: Recorded, Digits: 9, Help: "resident host memory"},
 	CPU:           {Name: "cpu_percent", Unit: Percent, Of: Process, Source: quantity.System, History: Recorded, Digits: 6, Help: "of one core"},
 	SMUtilization: {Name: "sm_utilization_percent", Unit: Percent, Of: Process, Source: quantity.Driver, History: Recorded, Digits: 6, Help: "of the GPU's multiprocessors"},

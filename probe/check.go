@@ -163,6 +163,11 @@ func (a *Allocator) check() error {
 		// A basis of a later minor version: its figures are still valid.
 		a.Basis = ""
 	}
+	switch a.ReturnableBound {
+	case "", Most, Least, About:
+	default:
+		a.ReturnableBound = About
+	}
 	if err := a.checkParts(); err != nil {
 		return err
 	}

@@ -10,6 +10,16 @@ import (
 // Version is the protocol's name and major version.
 const Version = "vramscope/1"
 
+// Bound is how what a flush frees may differ from what was predicted.
+type Bound string
+
+// The bounds.
+const (
+	Most  Bound = "most"  // it may free less
+	Least Bound = "least" // it may free more
+	About Bound = "about" // either
+)
+
 // Basis says how an allocator's fragmentation is determined.
 type Basis string
 
@@ -39,6 +49,8 @@ type Allocator struct {
 	Kind   string `json:"kind"`             // "pytorch", "cuda_pool", "cupy", "rmm", "jax", "tensorflow", "raw"
 	Handle uint64 `json:"handle,omitempty"` // pool handle: two libraries on one CUDA pool are one allocator
 	Basis  Basis  `json:"basis,omitempty"`
+	// ReturnableBound is empty where a flush frees ReturnableBytes; with PostFlush, Most.
+	ReturnableBound Bound `json:"returnable_bound,omitempty"`
 
 	ReservedBytes    *quantity.Bytes `json:"reserved_bytes,omitempty"`
 	AllocatedBytes   *quantity.Bytes `json:"allocated_bytes,omitempty"`

@@ -96,7 +96,7 @@ func partsOf(used snapshot.Bytes, rows []snapshot.Process, belongs func(*snapsho
 			parts.Other = quantity.Sum(parts.Other, p.Other)
 			explained += other
 		}
-		parts.Allocated = quantity.Sum(parts.Allocated, p.Allocated)
+		parts.Allocated = quantity.Sum(parts.Allocated, p.Kept())
 		parts.Fragmented = quantity.Sum(parts.Fragmented, p.Unreturnable())
 		parts.Returnable = quantity.Sum(parts.Returnable, p.Returnable)
 		explained += heldBy(p)
@@ -136,7 +136,7 @@ func partsOf(used snapshot.Bytes, rows []snapshot.Process, belongs func(*snapsho
 
 // heldBy is the memory that a process's allocators hold.
 func heldBy(p *snapshot.Process) quantity.Bytes {
-	return p.Allocated.Or(0) + max(p.Cached.Or(0), p.Returnable.Or(0)) + p.Fragmented.Or(0)
+	return p.Allocated.Or(0) + p.Cached.Or(p.Returnable.Or(0)) + p.Fragmented.Or(0)
 }
 
 // count is the number of a GPU's processes, and the used memory that none of them

@@ -147,7 +147,7 @@ func (s *Sampler) locate(a *probe.Answer, d *probe.Device) snapshot.RowID {
 // While the two sides are skewed, other is unknown. No more can be returned than
 // the limit, which is what the process uses, or can use at most.
 func (s *Sampler) sumParts(p *snapshot.Process, limit quantity.Bytes, at time.Time) {
-	var reserved snapshot.Bytes
+	var reserved, pending snapshot.Bytes
 	for i := range p.Allocators {
 		al := &p.Allocators[i]
 		own := al.Reserved
@@ -159,6 +159,7 @@ func (s *Sampler) sumParts(p *snapshot.Process, limit quantity.Bytes, at time.Ti
 		p.Cached = quantity.Sum(p.Cached, al.Cached)
 		p.Fragmented = quantity.Sum(p.Fragmented, al.Fragmented)
 		p.Returnable = quantity.Sum(p.Returnable, al.Returnable)
+		pending = quantity.Sum(pending, al.Pending)
 	}
 	held, known := reserved.Value()
 	if returnable, ok := p.Returnable.Value(); ok {
@@ -166,7 +167,11 @@ func (s *Sampler) sumParts(p *snapshot.Process, limit quantity.Bytes, at time.Ti
 		if known {
 			cached = min(cached, max(held-p.Allocated.Or(0)-p.Fragmented.Or(0), 0))
 		}
+		cached += min(pending.Or(0), p.Allocated.Or(0))
 		p.Returnable = quantity.From(min(returnable, cached, limit), quantity.Computed)
+		if !p.ReturnableKnown() {
+			p.Returnable = snapshot.Bytes{}
+		}
 	}
 	if !p.FragmentedKnown() {
 		p.Fragmented = snapshot.Bytes{} // some allocator does not know its part
@@ -224,8 +229,8 @@ func clearParts(p *snapshot.Process) {
 
 // allocator converts the protocol's stats.
 func allocator(a *probe.Allocator) snapshot.Allocator {
-	return snapshot.Allocator{
-		Kind: a.Kind, Basis: string(a.Basis),
+	out := snapshot.Allocator{
+		Kind: a.Kind, Basis: string(a.Basis), ReturnableBound: snapshot.Bound(a.ReturnableBound),
 		Reserved: optionalOf(a.ReservedBytes), Allocated: optionalOf(a.AllocatedBytes), Cached: optionalOf(a.CachedBytes),
 		Fragmented: optionalOf(a.FragmentedBytes), Returnable: optionalOf(a.ReturnableBytes), Pending: optionalOf(a.PendingBytes),
 		LargestFree: optionalOf(a.LargestFreeBytes), Segments: optionalOf(a.Segments),
@@ -235,6 +240,10 @@ func allocator(a *probe.Allocator) snapshot.Allocator {
 		Blocks: optionalOf(a.Blocks), StrandedSegments: optionalOf(a.StrandedSegments), Config: a.Config,
 		Pools: pools(a.Pools), Largest: largest(a.Largest),
 	}
+	if out.Bound() == snapshot.About && out.Returnable.Or(0) == 0 && out.Allocated.Or(0) > 0 {
+		out.Returnable = snapshot.Bytes{}
+	}
+	return out
 }
 
 func pools(reported []probe.Pool) []snapshot.Pool {

@@ -18,7 +18,7 @@ func filled() probe.Allocator {
 	age := 2.5
 	return probe.Allocator{
 		Kind: "pytorch", Handle: 7, Basis: probe.Stranded,
-		ReservedBytes: size(), AllocatedBytes: size(), CachedBytes: size(), FragmentedBytes: size(), ReturnableBytes: size(),
+		ReservedBytes: size(), AllocatedBytes: size(), CachedBytes: size(), FragmentedBytes: size(), ReturnableBytes: size(), ReturnableBound: probe.Most,
 		PendingBytes: size(), LargestFreeBytes: size(), Segments: count(), OutOfMemoryCount: count(), AllocRetries: count(),
 		PeakAllocatedBytes: size(), PeakReservedBytes: size(), Blocks: count(), StrandedSegments: count(), Config: "x:y",
 		FailedAllocations: count(),

@@ -27,6 +27,7 @@ type Process struct {
 	FragmentedBytes snapshot.Bytes `json:"fragmented_bytes"`
 	OtherBytes      snapshot.Bytes `json:"other_bytes"`
 	ReturnableBytes snapshot.Bytes `json:"returnable_bytes"`
+	ReturnableBound Text           `json:"returnable_bound"`
 
 	Allocators     []Allocator `json:"allocators"`
 	RuntimeVersion Text        `json:"runtime_version"`
@@ -56,6 +57,7 @@ type Allocator struct {
 	CachedBytes      snapshot.Bytes           `json:"cached_bytes"`
 	FragmentedBytes  snapshot.Bytes           `json:"fragmented_bytes"`
 	ReturnableBytes  snapshot.Bytes           `json:"returnable_bytes"`
+	ReturnableBound  Text                     `json:"returnable_bound"`
 	PendingBytes     snapshot.Bytes           `json:"pending_bytes"`
 	LargestFreeBytes snapshot.Bytes           `json:"largest_free_bytes"`
 	Segments         quantity.Optional[int64] `json:"segments"`
@@ -107,8 +109,9 @@ func processOf(p *snapshot.Process) Process {
 		Name: Text(p.Name), Command: Text(strings.Join(p.Command, " ")), Job: Text(p.Job.String()),
 		UsedBytes: p.Used, AllocatedBytes: p.Allocated, CachedBytes: p.Cached,
 		FragmentedBytes: p.Fragmented, OtherBytes: p.Other, ReturnableBytes: p.Returnable,
-		Allocators:     []Allocator{},
-		RuntimeVersion: Text(p.RuntimeVersion), Evictable: []Evictable{},
+		ReturnableBound: Text(p.ReturnableBound()),
+		Allocators:      []Allocator{},
+		RuntimeVersion:  Text(p.RuntimeVersion), Evictable: []Evictable{},
 		SMUtilizationPercent: p.SMUtilization, CPUPercent: p.Value(metric.CPU), HostBytes: p.Host,
 		Predicted: predictedOf(p.Predicted), PredictedAllocated: predictedOf(p.PredictedAllocated),
 	}
@@ -136,7 +139,7 @@ func allocatorOf(a *snapshot.Allocator) Allocator {
 	out := Allocator{
 		Kind: a.Kind, Basis: Text(a.Basis),
 		ReservedBytes: a.Reserved, AllocatedBytes: a.Allocated, CachedBytes: a.Cached, FragmentedBytes: a.Fragmented,
-		ReturnableBytes: a.Returnable, PendingBytes: a.Pending, LargestFreeBytes: a.LargestFree,
+		ReturnableBytes: a.Returnable, ReturnableBound: Text(a.Bound()), PendingBytes: a.Pending, LargestFreeBytes: a.LargestFree,
 		Segments: a.Segments, OutOfMemoryCount: a.OutOfMemoryCount, AllocRetries: a.AllocRetries,
 		PeakAllocatedBytes: a.PeakAllocated, PeakReservedBytes: a.PeakReserved,
 		Blocks: a.Blocks, StrandedSegments: a.StrandedSegments, Config: Text(a.Config),

@@ -160,10 +160,7 @@ func (d detail) cachedNote() string {
 	if d.look.Keys.Has(keys.Flush) {
 		note = "F frees "
 	}
-	if !p.ReturnableIsExact() {
-		note += "up to "
-	}
-	note += returnable.String()
+	note += p.ReturnableBound().Words() + returnable.String()
 	if d.ended != nil {
 		return note
 	}

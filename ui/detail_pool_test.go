@@ -27,7 +27,7 @@ func TestPartsOfPool(t *testing.T) {
 			}
 		})
 		m.onto(snapshottest.Leaking).key("enter")
-		m.shows("F frees up to 11.8G")
+		m.shows("F frees about 11.8G")
 		m.shows(c.note)
 	}
 }

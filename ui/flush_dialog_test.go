@@ -183,8 +183,8 @@ func TestFlushOfAPoolThatWasNeverFlushed(t *testing.T) {
 	}, snapshottest.Leaking)
 	got := shownText(d)
 	for _, want := range []string{
-		"frees up to 11.8G", "gradual    up to 11.8G in steps; Esc stops between two of them",
-		"selective  up to 11.8G at once; no caches are registered to evict", "whatever else it can collect",
+		"frees about 11.8G", "gradual    about 11.8G in steps; Esc stops between two of them",
+		"selective  about 11.8G at once; no caches are registered to evict", "whatever else it can collect",
 	} {
 		if !strings.Contains(got, want) {
 			t.Errorf("no %q in\n%s", want, got)

@@ -177,7 +177,7 @@ func flushing(requests []flush.Request, at int, r flush.Result) string {
 		text += ", " + strconv.Itoa(at+1) + " of " + strconv.Itoa(len(requests))
 	}
 	if r.Step > 0 {
-		text += ": step " + strconv.Itoa(r.Step) + " of " + strconv.Itoa(r.Steps) + ", freed " + min(max(r.Freed(), 0), r.Returnable).String() + " of " + r.Returnable.String()
+		text += ": step " + strconv.Itoa(r.Step) + " of " + strconv.Itoa(r.Steps) + ", freed " + max(r.Freed(), 0).String() + " of " + max(r.Freed(), r.Returnable).String()
 	}
 	return text
 }

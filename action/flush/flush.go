@@ -108,7 +108,11 @@ func (f *Flusher) flush(ctx context.Context, r Request, before *snapshot.Snapsho
 	keeps := keeps(before, r)
 	result.Steps = len(keeps)
 	asked := f.Clock()
+	skipped := false
 	for i, keep := range keeps {
+		if skipped && keep > 0 {
+			continue // it cannot free a part: the last step asks for all
+		}
 		if i > 0 {
 			f.pause(ctx, stepPause)
 			if ctx.Err() != nil {
@@ -132,12 +136,13 @@ func (f *Flusher) flush(ctx context.Context, r Request, before *snapshot.Snapsho
 		}
 		result.Step = i + 1
 		result.add(&answer)
-		if answer.SkippedReason != "" {
-			break
-		}
+		skipped = answer.SkippedReason != ""
 		if r.Progress != nil && i+1 < len(keeps) {
 			r.Progress(result)
 		}
+	}
+	if result.Step > 1 && result.Freed() >= result.Returnable {
+		result.Reason = "" // of a last step to which the others have left nothing
 	}
 	f.compare(finish, &result, r.Process, before, asked)
 	return result, nil

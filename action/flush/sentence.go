@@ -39,9 +39,9 @@ func (r *Result) Sentence(subject string) string {
 	case r.Differs() && !r.Stopped:
 		return "flush" + subject + ": " + r.fall() + "its probe says " + signed(-freed) + ", " + r.agreement() + r.because()
 	case r.Stopped:
-		return fmt.Sprintf("stopped%s: %s to %s, freed %s of %s; %s", subject, from, to, freed, r.Returnable, r.agreement())
+		return fmt.Sprintf("stopped%s: %s to %s, freed %s; %s", subject, from, to, r.freedOf(), r.agreement())
 	case r.Reason != "":
-		return fmt.Sprintf("flushed%s: %s to %s, freed %s of %s%s; %s", subject, from, to, freed, r.Returnable, r.because(), r.agreement())
+		return fmt.Sprintf("flushed%s: %s to %s, freed %s%s; %s", subject, from, to, r.freedOf(), r.because(), r.agreement())
 	default:
 		return fmt.Sprintf("flushed%s: %s to %s, freed %s in %s; %s", subject, from, to, freed, spent(r.Took), r.agreement())
 	}
@@ -78,6 +78,14 @@ func (r *Result) fromTo() (from, to quantity.Bytes) {
 	default:
 		return r.Before(), r.After()
 	}
+}
+
+// freedOf is "4.00G of 8.00G", or "8.00G" where no more was expected.
+func (r *Result) freedOf() string {
+	if r.Freed() >= r.Returnable {
+		return r.Freed().String()
+	}
+	return r.Freed().String() + " of " + r.Returnable.String()
 }
 
 // fall is "70.6G to 58.9G, ", by the driver; "" where that is unknown.

@@ -389,6 +389,14 @@ class _PostFlush:
         figures["cached_bytes"] = figures["returnable_bytes"] = idle - fragmented
         return figures
 
+    def pool_figures(self, key, pair):
+        """The figures of a pool in the driver. What its streams have not yet freed
+        may count as used, and is freed by a flush, which waits for it."""
+        figures = dict(self.figures(key, pair[1], pair[0]), returnable_bound="about")
+        if not figures["returnable_bytes"] and pair[0]:
+            del figures["returnable_bytes"]  # unknown
+        return figures
+
     def record(self, key, reserved, used):
         self._left[key] = max(reserved - used, 0)
 
@@ -923,7 +931,9 @@ class _CuPy(_Runtime):
             if handle:
                 figures["handle"] = handle
                 figures.update(self._driver.pool_peaks(handle))
-            figures.update(self._post_flush.figures(ordinal, reserved, used))
+                figures.update(self._post_flush.pool_figures(ordinal, (used, reserved)))
+            else:
+                figures.update(self._post_flush.figures(ordinal, reserved, used))
             yield ordinal, figures
 
     def flush(self, ordinals, keep, notes):
@@ -1227,6 +1237,100 @@ class _Sizes:
                 self._due = now + min(max(_SIZES_TIME, (now - began) * _SIZES_FACTOR), _SIZES_MAX_TIME)
             self._asking = False
             done.release()
+
+
+# --- source/figures.py ---
+
+# The figures of PyTorch's caching allocator, with the protocol's keys. What is unknown is left out.
+
+
+def _allocator(stats, seen, settings):
+    """A device's figures, by its statistics and what the last snapshot showed, or None."""
+    a = {"kind": "pytorch", "basis": "stranded"}
+    a.update(_counts(stats, seen, settings))
+    reserved, active = _figure(stats, "reserved_bytes"), _figure(stats, "active_bytes")
+    if reserved is None or active is None:
+        return a
+    active = min(active, reserved)
+    a["allocated_bytes"] = active
+    allocated, split = _figure(stats, "allocated_bytes"), _figure(stats, "inactive_split_bytes")
+    pending = 0
+    if allocated is not None:
+        a["pending_bytes"] = pending = max(active - allocated, 0)
+    if seen is not None:
+        a["largest_free_bytes"] = min(seen["largest"], reserved - active)
+    if split is None or (seen is None and settings.expandable(stats)):
+        return a  # only a snapshot shows what is fragmented in expandable segments
+    fragmented = split + (sum(seen["fragmented"].values()) if seen else 0)
+    a["fragmented_bytes"] = fragmented = max(min(fragmented, reserved - active), 0)
+    a["cached_bytes"] = reserved - active - fragmented
+    a.update(_returnable_figures(a["cached_bytes"], pending, seen, settings))
+    return a
+
+
+def _returnable_figures(cached, pending, seen, settings):
+    """What a flush frees, and how exact that is."""
+    if seen is None:  # a part may lie in private pools, and some of what is pending is freed, too
+        return {"returnable_bytes": cached, "returnable_bound": "about" if pending else "most"}
+    returnable = {"returnable_bytes": max(cached - seen["private"], 0) + min(seen["pending"], pending)}
+    if seen["expandable"]["large"] and not settings.large_page()[1]:
+        returnable["returnable_bound"] = "about"
+    elif seen["private"]:
+        returnable["returnable_bound"] = "least"
+    return returnable
+
+
+def _counts(stats, seen, settings):
+    """An allocator's figures besides allocated, cached and fragmented."""
+    segments = _segments(stats, seen, settings, "all")
+    counts = {
+        "reserved_bytes": _figure(stats, "reserved_bytes"),
+        "peak_allocated_bytes": _figure(stats, "active_bytes", "peak"),
+        "peak_reserved_bytes": _figure(stats, "reserved_bytes", "peak"),
+        "segments": segments,
+        "blocks": _figure(stats, "active"),
+        "out_of_memory_count": _figure(stats, "num_ooms", None),
+        "alloc_retries": _figure(stats, "num_alloc_retries", None),
+        "config": settings.text() or None,
+    }
+    if seen is not None and segments is not None:
+        counts["stranded_segments"] = min(seen["mixed"], segments)
+    pools = [_pool(stats, seen, settings, name) for name in ("small", "large")]
+    if None not in pools:
+        counts["pools"] = pools
+    return {name: value for name, value in counts.items() if value is not None}
+
+
+def _segments(stats, seen, settings, part):
+    """The number of segments: PyTorch counts the ordinary ones, a snapshot shows the expandable ones."""
+    ordinary = _figure(stats, "segment", part=part if part == "all" else part + "_pool")
+    if ordinary is None or (seen is None and settings.expandable(stats)):
+        return None
+    expandable = seen["expandable"] if seen else {}
+    return ordinary + (sum(expandable.values()) if part == "all" else expandable.get(part, 0))
+
+
+def _pool(stats, seen, settings, name):
+    """The small pool, of blocks up to 1 MiB, or the large one."""
+    own = name + "_pool"
+    reserved, active = _figure(stats, "reserved_bytes", part=own), _figure(stats, "active_bytes", part=own)
+    if reserved is None or active is None:
+        return None
+    pool = {"name": name, "reserved_bytes": reserved, "allocated_bytes": active}
+    split, segments = _figure(stats, "inactive_split_bytes", part=own), _segments(stats, seen, settings, name)
+    if split is not None and not (seen is None and settings.expandable(stats)):
+        pool["fragmented_bytes"] = max(split + (seen["fragmented"][name] if seen else 0), 0)
+    if segments is not None:
+        pool["segments"] = segments
+    return pool
+
+
+def _figure(stats, key, which="current", part="all"):
+    """A figure of memory_stats, flat or nested, or None if this release has none."""
+    value = stats.get(key)
+    if which is not None:
+        value = stats.get("%s.%s.%s" % (key, part, which)) if value is None else value.get(part, {}).get(which)
+    return value if isinstance(value, int) and value >= 0 else None
 
 
 # --- source/jax.py ---
@@ -1619,6 +1723,8 @@ class _Memory:
         started = _monotonic()
         level, keep, dry = request["level"], request["keep_bytes"], request["dry_run"]
         notes, reasons = [], []
+        if dry:
+            self._torch.forget_snapshot()
         before = self._chosen(_when_free(self._fresh), request["devices"])
         after = {}
         if not before:
@@ -1669,8 +1775,7 @@ class _Memory:
             elif partial:
                 returnable -= keep
             after[device["uuid"]] = _reserved(device) - returnable
-        if any("fragmented_bytes" not in a and a.get("cached_bytes") for d in before for a in d["allocators"]):
-            notes.append("at most: only the flush shows how much is fragmented")
+        notes.extend(sorted({_bound(a) for d in before for a in d["allocators"]} - {""}))
         if level != "gradual":
             self.prepare_thread()
             notes.extend(evictable.preview())
@@ -1758,7 +1863,7 @@ class _Memory:
                 device = self._device(ordinal)
                 if device is not None and (not uuids or device["uuid"] in uuids):
                     chosen.append((device["uuid"], by_device[ordinal]))
-            return list(_within_limits(chosen))
+            return list(_within_limits(chosen, self._torch.settings.large_page()[0]))
 
     def _write_map(self, devices, out):
         encode = _json_encoder.encode
@@ -1774,6 +1879,22 @@ class _Memory:
             out.add("]}")
             comma = ","
         out.add("]}")
+
+
+def _bound(allocator):
+    """Why a flush of the allocator may free more or less than predicted, or ""."""
+    bound, pool = allocator.get("returnable_bound"), allocator.get("basis") == "post_flush"
+    if bound == "about" and pool:
+        return "about: what streams have not yet freed counts as used, and only the flush shows what is fragmented"
+    if pool:
+        return "at most: only the flush shows how much is fragmented" if allocator.get("returnable_bytes") else ""
+    if bound == "about" and "largest_free_bytes" in allocator:
+        return "about: the allocator's settings were changed, and its page size with them, perhaps"
+    return {
+        "least": "at least: private pools that nothing uses any more are freed, too",
+        "most": "at most: private pools keep their memory, and there was no snapshot to show it",
+        "about": "about: only a snapshot shows which pending memory is freed, and what private pools keep",
+    }.get(bound, "")
 
 
 def _reserved(device):
@@ -2028,7 +2149,7 @@ class _PyTorch(_Runtime):
         self._next_map = 0.0
         self._map_cost = self._least_map_cost = 2e-6  # seconds per block: of the last snapshot, of the fastest
         self._history = False
-        self._conf = None  # the allocator's settings, as in the last snapshot
+        self.settings = _Settings()
 
     def _cuda(self):
         torch = _module("torch")
@@ -2097,9 +2218,10 @@ class _PyTorch(_Runtime):
         if handle:
             figures["handle"] = handle
             figures.update(self._driver.pool_peaks(handle))
-        if self._settings():
-            figures["config"] = self._settings()
-        figures.update(self._post_flush.figures(ordinal, pair[1], pair[0]))
+        config = self.settings.text()
+        if config:
+            figures["config"] = config
+        figures.update(self._post_flush.pool_figures(ordinal, pair))
         return figures
 
     def _memory_stats(self, cuda, ordinal):
@@ -2121,72 +2243,7 @@ class _PyTorch(_Runtime):
             _log_failure("taking PyTorch's snapshot")
             self._maps, self._next_map = {}, _monotonic() + 60
         for ordinal, stats in every:
-            yield ordinal, self._allocator(ordinal, stats)
-
-    def _allocator(self, ordinal, stats):
-        a = {"kind": "pytorch", "basis": "stranded"}
-        seen = self._maps.get(ordinal)
-        a.update(self._counts(stats, seen))
-        reserved, active = _figure(stats, "reserved_bytes"), _figure(stats, "active_bytes")
-        if reserved is None or active is None:
-            return a
-        active = min(active, reserved)
-        a["allocated_bytes"] = active
-        allocated, split = _figure(stats, "allocated_bytes"), _figure(stats, "inactive_split_bytes")
-        if allocated is not None:
-            a["pending_bytes"] = max(active - allocated, 0)
-        if seen is not None:
-            a["largest_free_bytes"] = min(seen["largest"], reserved - active)
-        if split is None or (seen is None and self._expandable()):
-            return a  # only a snapshot shows what is fragmented in expandable segments
-        fragmented = min(split + (sum(seen["fragmented"].values()) if seen else 0), reserved - active)
-        a["fragmented_bytes"] = fragmented
-        a["cached_bytes"] = reserved - active - fragmented
-        a["returnable_bytes"] = max(a["cached_bytes"] - (seen["private"] if seen else 0), 0)
-        return a
-
-    def _counts(self, stats, seen):
-        """An allocator's figures besides allocated, cached and fragmented."""
-        segments = _figure(stats, "segment")
-        counts = {
-            "reserved_bytes": _figure(stats, "reserved_bytes"),
-            "peak_allocated_bytes": _figure(stats, "active_bytes", "peak"),
-            "peak_reserved_bytes": _figure(stats, "reserved_bytes", "peak"),
-            "segments": segments,
-            "blocks": _figure(stats, "active"),
-            "out_of_memory_count": _figure(stats, "num_ooms", None),
-            "alloc_retries": _figure(stats, "num_alloc_retries", None),
-            "config": self._settings() or None,
-        }
-        if seen is not None and segments is not None:
-            counts["stranded_segments"] = min(seen["mixed"], segments)
-        pools = [self._part(stats, seen, name) for name in ("small", "large")]
-        if None not in pools:
-            counts["pools"] = pools
-        return {name: value for name, value in counts.items() if value is not None}
-
-    def _part(self, stats, seen, name):
-        """The small pool, of blocks up to 1 MiB, or the large one."""
-        own = name + "_pool"
-        reserved, active = _figure(stats, "reserved_bytes", part=own), _figure(stats, "active_bytes", part=own)
-        if reserved is None or active is None:
-            return None
-        pool = {"name": name, "reserved_bytes": reserved, "allocated_bytes": active}
-        split, segments = _figure(stats, "inactive_split_bytes", part=own), _figure(stats, "segment", part=own)
-        if split is not None and not (seen is None and self._expandable()):
-            pool["fragmented_bytes"] = split + (seen["fragmented"].get(name, 0) if seen else 0)
-        if segments is not None:
-            pool["segments"] = segments
-        return pool
-
-    def _settings(self):
-        """The allocator's settings in PyTorch's syntax, or ""."""
-        if self._conf:
-            return self._conf
-        return _clip(os.environ.get("PYTORCH_ALLOC_CONF") or os.environ.get("PYTORCH_CUDA_ALLOC_CONF") or "")
-
-    def _expandable(self):
-        return "expandable_segments:true" in self._settings().lower().replace(" ", "")
+            yield ordinal, _allocator(stats, self._maps.get(ordinal), self.settings)
 
     # -- Snapshots
 
@@ -2203,11 +2260,7 @@ class _PyTorch(_Runtime):
             whole = take()
         if not isinstance(whole, dict):
             whole = {"segments": whole, "device_traces": []}
-        settings = whole.get("allocator_settings") or {}
-        for name in ("PYTORCH_ALLOC_CONF", "PYTORCH_CUDA_ALLOC_CONF"):
-            if settings.get(name):
-                self._conf = _clip(settings[name])
-                break
+        self.settings.learn(whole.get("allocator_settings") or {})
         return whole
 
     def _survey(self, cuda, every):
@@ -2226,11 +2279,12 @@ class _PyTorch(_Runtime):
             # The last one may have waited for a processor, which says nothing of the next.
             self._map_cost = max(self._map_cost / 2, self._least_map_cost)
             return
-        maps = {}
+        maps = {ordinal: _new_figures() for ordinal in range(self._count)}
         with _CollectionOff():
             segments = self._take_snapshot(cuda)["segments"]
+            page = self.settings.large_page()[0]
             for segment in segments:
-                _add_segment(maps, segment)
+                _add_segment(maps, segment, page)
             if recorded is None:
                 # Before 2.1 only the snapshot shows that history is recorded, and not when that ends.
                 self._history = any(b.get("history") or b.get("frames") for s in segments for b in s.get("blocks", ()))
@@ -2314,22 +2368,41 @@ class _PyTorch(_Runtime):
             notes.append("torch.distributed is running: other ranks may have waited")
         try:
             if backend == "native":
-                self._empty(cuda, ordinals, keep, notes)
-            else:
-                self._trim(cuda, ordinals, keep)
+                return self._empty(cuda, ordinals, keep, notes)
+            return self._trim(cuda, ordinals, keep)
         except RuntimeError as error:
-            if "captur" in str(error):
+            if "captur" in str(error):  # releases before 2.8 fail then
                 return "a graph capture was running: PyTorch refused"
             return "PyTorch refused: " + _first_line(error)
+        finally:
+            self.forget_snapshot()
+
+    def forget_snapshot(self):
+        """Has the next stats take a new one."""
         self._next_map, self._maps = 0.0, {}
-        return None
 
     def _empty(self, cuda, ordinals, keep, notes):
         if set(self._ordinals(cuda)) - set(ordinals):
             notes.append("PyTorch flushes all its devices at once")
         if keep:
             notes.append("PyTorch frees all of its cache or nothing: keep_bytes was ignored")
+        before = self._waits(cuda, ordinals)
         cuda.empty_cache()
+        after = self._waits(cuda, ordinals)
+        skipped = [d for d in before if before[d] == after.get(d)]
+        if not skipped:
+            return None
+        where = "" if len(skipped) == len(before) else " on %d of %d GPUs" % (len(skipped), len(before))
+        return "a graph capture was running%s: PyTorch frees nothing meanwhile" % where
+
+    def _waits(self, cuda, ordinals):
+        """How often each device's allocator has waited for pending frees, as each
+        empty_cache() does unless a graph is being captured there. Before 2.1 unknown."""
+        try:
+            every = {d: _figure(self._memory_stats(cuda, d), "num_sync_all_streams", None) for d in ordinals}
+        except _Busy:
+            return {}
+        return {d: count for d, count in every.items() if count is not None}
 
     def _trim(self, cuda, ordinals, keep):
         """As empty_cache does with cudaMallocAsync, but per device and up to keep bytes."""
@@ -2338,14 +2411,6 @@ class _PyTorch(_Runtime):
             if handle:
                 cuda.synchronize(ordinal)
                 self._post_flush.trim(self._driver, ordinal, handle, keep)
-
-
-def _figure(stats, key, which="current", part="all"):
-    """A figure of memory_stats, flat or nested, or None if this release has none."""
-    value = stats.get(key)
-    if which is not None:
-        value = stats.get("%s.%s.%s" % (key, part, which)) if value is None else value.get(part, {}).get(which)
-    return value if isinstance(value, int) and value >= 0 else None
 
 
 def _blocks(every):
@@ -2494,7 +2559,7 @@ class _RMM(_Runtime):
             pair = self._driver.pool(handle) if handle else None
             if pair is not None and pair[1]:
                 figures = dict({"kind": "rmm", "handle": handle}, **self._driver.pool_peaks(handle))
-                figures.update(self._post_flush.figures(ordinal, pair[1], pair[0]))
+                figures.update(self._post_flush.pool_figures(ordinal, pair))
             elif size is not None:
                 # RMM's own pool never shrinks.
                 figures = {"kind": "rmm", "reserved_bytes": int(size), "returnable_bytes": 0}
@@ -2520,78 +2585,121 @@ class _RMM(_Runtime):
 
 # --- source/segments.py ---
 
-# PyTorch's mapping unit in an expandable segment: kSmallBuffer and kLargeBuffer
-# of c10/cuda/CUDACachingAllocator.cpp.
-_PAGES = {"small": 2 << 20, "large": 20 << 20}
+# PyTorch's mapping units in an expandable segment: kSmallBuffer, and the default of
+# large_segment_size_mb. Source: c10/core/AllocatorConfig.h
+_SMALL_PAGE, _LARGE_PAGE = 2 << 20, 20 << 20
 
 _FRAGMENTED = "stuck"  # the map's value
 
 
-def _whole_pages(at, size, page):
-    """(offset of the first whole page in [at, at + size), bytes of whole pages)"""
-    first = -(-at // page) * page
-    return first, max((at + size) // page * page - first, 0)
+def _new_figures():
+    """Of a device, as _add_segment fills them in."""
+    return {
+        "largest": 0,  # the largest free block
+        "private": 0,  # free memory in private pools, which a flush frees only if nothing uses the pool any more
+        "pending": 0,  # pending memory that a flush frees: it waits for it first
+        "mixed": 0,  # segments with fragmented memory
+        "expandable": {"small": 0, "large": 0},  # expandable segments, which PyTorch's statistics do not count
+        # Fragmented memory, less what PyTorch's statistics count as such: free memory of
+        # expandable segments that is part of no whole free page. Negative where they count
+        # free blocks beside pending ones, which a flush frees.
+        "fragmented": {"small": 0, "large": 0},
+    }
 
 
-def _add_segment(maps, segment):
-    """Adds a segment of torch.cuda.memory_snapshot() to its device's figures.
-
-    largest: the largest free block; private: free memory in the private pool of
-    a CUDA graph; fragmented: free memory of an expandable segment that is part
-    of no whole page, so that no flush frees it; mixed: the number of segments
-    with free memory between live blocks.
-    """
-    m = maps.setdefault(
-        segment.get("device", 0), {"largest": 0, "private": 0, "mixed": 0, "fragmented": {"small": 0, "large": 0}}
-    )
-    expandable = bool(segment.get("is_expandable"))
-    kind = "small" if segment.get("segment_type") == "small" else "large"
-    at = returnable = fragmented = 0
-    free = live = False
-    for block in segment.get("blocks", ()):
-        size = block.get("size", 0)
-        if block.get("state") == "inactive":
-            free = True
-            m["largest"] = max(m["largest"], size)
-            if expandable:
-                whole = _whole_pages(at, size, _PAGES[kind])[1]
-                fragmented += size - whole
-                returnable += whole
-        else:
-            live = True
-        at += size
-    m["fragmented"][kind] += fragmented
-    m["mixed"] += 1 if (fragmented if expandable else free and live) else 0
-    if not expandable and not live:
-        returnable = segment.get("total_size", 0)
-    if _is_private(segment):
-        m["private"] += returnable
+def _kind(segment):
+    return "small" if segment.get("segment_type") == "small" else "large"
 
 
 def _is_private(segment):
     return tuple(segment.get("segment_pool_id") or (0, 0)) != (0, 0)
 
 
-def _pieces(segment):
+def _add_segment(maps, segment, large_page):
+    """Adds a segment of torch.cuda.memory_snapshot() to its device's figures."""
+    m = maps.setdefault(segment.get("device", 0), _new_figures())
+    kind, private, blocks = _kind(segment), _is_private(segment), segment.get("blocks", ())
+    free = pending = largest = 0
+    live = False
+    for block in blocks:
+        state, size = block.get("state"), block.get("size", 0)
+        if state == "inactive":
+            free += size
+            if size > largest:
+                largest = size
+        elif state == "active_allocated":
+            live = True
+        else:
+            pending += size
+    counted = 0  # as fragmented, by PyTorch
+    if segment.get("is_expandable"):
+        m["expandable"][kind] += 1
+        cached = freed = 0
+        for block, _, whole in _whole_pages(segment, large_page):
+            if block.get("state") == "inactive":
+                cached += whole
+            else:
+                freed += whole
+    else:
+        idle = not live and not (private and pending)
+        cached, freed = (free, pending) if idle else (0, 0)
+        counted = free if len(blocks) > 1 else 0
+    m["largest"] = max(m["largest"], largest)
+    m["private"] += cached if private else 0
+    m["pending"] += freed
+    m["mixed"] += 1 if free > cached else 0
+    m["fragmented"][kind] += free - cached - counted
+
+
+def _whole_pages(segment, large_page):
+    """Yields (block, offset in it, bytes that a flush frees) for each block of an expandable segment.
+
+    A flush frees whole pages without live blocks. It waits for pending blocks
+    first, but those of a private pool stay in that.
+    """
+    blocks, private = segment.get("blocks", ()), _is_private(segment)
+    page = _SMALL_PAGE if _kind(segment) == "small" else large_page
+
+    idle = [b.get("state") != "active_allocated" for b in blocks]
+    if private:
+        idle = [b.get("state") == "inactive" for b in blocks]
+    at = begin = end = 0  # of the block; of the run of idle blocks that it is in
+    for n, block in enumerate(blocks):
+        size = block.get("size", 0)
+        head = freed = 0
+        if idle[n]:
+            if at >= end:
+                begin = end = at
+                for m in range(n, len(blocks)):
+                    if not idle[m]:
+                        break
+                    end += blocks[m].get("size", 0)
+            first = max(at, -(-begin // page) * page)
+            freed = min(at + size, end // page * page) - first
+            head, freed = (first - at, freed) if freed > 0 else (0, 0)
+        yield block, head, freed
+        at += size
+
+
+def _pieces(segment, large_page):
     """A segment as [[size, state], …]. Free memory is cached if a flush frees it, else fragmented."""
-    blocks = [(b.get("size", 0), b.get("state", "")) for b in segment.get("blocks", ())]
-    expandable, private = segment.get("is_expandable"), _is_private(segment)
-    page = _PAGES["small" if segment.get("segment_type") == "small" else "large"]
-    idle = all(state == "inactive" for _, state in blocks)
-    pieces, at = [], 0
-    for size, state in blocks:
+    blocks = segment.get("blocks", ())
+    private = _is_private(segment)
+    if segment.get("is_expandable"):
+        every = _whole_pages(segment, large_page)
+    else:
+        idle = not any(b.get("state") == "active_allocated" for b in blocks)
+        every = ((b, 0, b.get("size", 0) if idle else 0) for b in blocks)
+    pieces = []
+    for block, head, freed in every:
+        size, state = block.get("size", 0), block.get("state", "")
         if state != "inactive":
             parts = ((size, "live" if state == "active_allocated" else "pending"),)
-        elif private or not (expandable or idle):
+        elif private or not freed:
             parts = ((size, _FRAGMENTED),)
-        elif not expandable:
-            parts = ((size, "cached"),)
         else:
-            first, whole = _whole_pages(at, size, page)
-            head = first - at if whole else size
-            parts = ((head, _FRAGMENTED), (whole, "cached"), (size - head - whole, _FRAGMENTED))
+            parts = ((head, _FRAGMENTED), (freed, "cached"), (size - head - freed, _FRAGMENTED))
         pieces.extend([part, word] for part, word in parts if part > 0)
-        at += size
     return pieces
 
 
@@ -2805,13 +2913,78 @@ def _close(file):
     posix.close(fd)
 
 
+# --- source/settings.py ---
+
+class _Settings:
+    """The settings of PyTorch's allocator, which the program may change as it runs.
+
+    Source: https://pytorch.org/docs/stable/notes/cuda.html#optimizing-memory-usage-with-pytorch-cuda-alloc-conf
+    """
+
+    def __init__(self):
+        self._last = None  # as in the last snapshot
+        self._seen = set()
+
+    def learn(self, settings):
+        """Takes a snapshot's."""
+        for name in ("PYTORCH_ALLOC_CONF", "PYTORCH_CUDA_ALLOC_CONF"):
+            if settings.get(name):
+                self._last = settings[name]
+                break
+
+    def text(self):
+        """In PyTorch's syntax, or ""."""
+        asked = self._ask()
+        now = self._last if asked is None else asked()
+        if now is None:
+            now = _environment_settings()
+        if len(self._seen) < 16:
+            self._seen.add(now)
+        return _clip(now)
+
+    @staticmethod
+    def _ask():
+        """Returns PyTorch's function that returns them, or None. 2.8 has none."""
+        return _attribute(_module("torch"), "_C", "_accelerator_getAllocatorSettings")
+
+    def expandable(self, stats):
+        """Whether there may be expandable segments."""
+        self.text()
+        if any("expandable_segments:true" in one.lower().replace(" ", "") for one in self._seen):
+            return True
+        return bool(_figure(stats, "reserved_bytes")) and _figure(stats, "segment") == 0
+
+    def large_page(self):
+        """(mapping unit of the large pool's expandable segments, whether that is certain)
+
+        large_segment_size_mb came with the function above. A segment keeps the size
+        that it began with, and later settings without it leave it as it was: it is
+        certain only if the program has never changed the settings.
+        """
+        self.text()
+        if self._ask() is None:
+            return _LARGE_PAGE, True
+        sizes = [size for one in self._seen for size in _large_segment_sizes(one)]
+        return max(sizes, default=_LARGE_PAGE), self._seen == {_environment_settings()}
+
+
+def _environment_settings():
+    return os.environ.get("PYTORCH_ALLOC_CONF") or os.environ.get("PYTORCH_CUDA_ALLOC_CONF") or ""
+
+
+def _large_segment_sizes(settings):
+    """The values of large_segment_size_mb in settings, in bytes."""
+    pairs = [pair.partition(":") for pair in settings.replace(" ", "").split(",")]
+    return [int(n) << 20 for name, _, n in pairs if name == "large_segment_size_mb" and n.isdigit() and int(n)]
+
+
 # --- source/snapshot.py ---
 
-def _within_limits(chosen):
+def _within_limits(chosen, large_page):
     """Limits a map's size. Yields (uuid, [(segment, pieces), …, number left out])."""
     every = []
     for place, (_, segments) in enumerate(chosen):
-        every.extend((place, segment, _pieces(segment)) for segment in segments)
+        every.extend((place, segment, _pieces(segment, large_page)) for segment in segments)
     if sum(len(pieces) for _, _, pieces in every) > _MAP_BLOCKS:
         every = [(place, segment, _joined(pieces)) for place, segment, pieces in every]
     # The largest segments are kept: they matter most to whoever looks for memory.

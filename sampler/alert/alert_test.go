@@ -436,7 +436,7 @@ func TestFlushAdvice(t *testing.T) {
 		{"something to return", func() { p.Returnable = bytes(5 * quantity.GiB) }, "F on 100 frees 5.00G"},
 		{"a pool, part of which may be fragmented", func() {
 			p.Allocators = []snapshot.Allocator{{Kind: "cuda_pool", Basis: "post_flush", Cached: bytes(5 * quantity.GiB)}}
-		}, "F on 100 frees up to 5.00G"},
+		}, "F on 100 frees about 5.00G"},
 		{"a probe that claims too much", func() { p.Probe.Mismatch = true }, ""},
 		{"a silent probe", func() { p.Probe.State, p.Probe.Mismatch = snapshot.ProbeSilent, false }, ""},
 		{"a foreign process", func() { p.Probe.State, p.ID.Process = snapshot.ProbeLive, process.Identity{PID: 7} }, ""},

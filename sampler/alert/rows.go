@@ -66,9 +66,5 @@ func flushAdvice(p *snapshot.Process) string {
 	if p == nil || !frees(p) {
 		return ""
 	}
-	most := ""
-	if !p.ReturnableIsExact() {
-		most = "up to "
-	}
-	return "F on " + number(p.ID.Process.PID) + " frees " + most + p.Returnable.Or(0).String()
+	return "F on " + number(p.ID.Process.PID) + " frees " + p.ReturnableBound().Words() + p.Returnable.Or(0).String()
 }

@@ -41,12 +41,78 @@ func (p *Process) FlushesInParts() bool {
 	return found
 }
 
-// ReturnableIsExact reports whether a flush frees all of Returnable, and not at
-// most that: how much of a memory pool's cache is fragmented shows only in a
-// flush, and changes after it.
-func (p *Process) ReturnableIsExact() bool {
-	return !slices.ContainsFunc(p.Allocators, func(a Allocator) bool {
-		return a.Basis == postFlush && a.Cached.Or(0) > 0
+// Bound is how what a flush frees may differ from Returnable.
+type Bound string
+
+// The bounds, as in the protocol.
+const (
+	Exactly Bound = ""
+	Most    Bound = "most"  // it may free less
+	Least   Bound = "least" // it may free more
+	About   Bound = "about" // either
+)
+
+// Words stand before an amount: "up to ".
+func (b Bound) Words() string {
+	return map[Bound]string{Most: "up to ", Least: "at least ", About: "about "}[b]
+}
+
+// And is the bound of a sum.
+func (b Bound) And(other Bound) Bound {
+	switch {
+	case b == other || other == Exactly:
+		return b
+	case b == Exactly:
+		return other
+	default:
+		return About
+	}
+}
+
+// ReturnableBound is how exact Returnable is.
+func (p *Process) ReturnableBound() Bound {
+	bound := Exactly
+	for i := range p.Allocators {
+		bound = bound.And(p.Allocators[i].Bound())
+	}
+	return bound
+}
+
+// Bound is the allocator's own or, of a memory pool, what follows from its kind:
+// how much of its cache is fragmented shows only in a flush, and changes after it;
+// and a pool of the driver may count as used what streams have not yet freed.
+func (a *Allocator) Bound() Bound {
+	switch {
+	case a.Reserved.Known() && a.Reserved.Or(0) == 0:
+		return Exactly
+	case a.ReturnableBound != Exactly:
+		return a.ReturnableBound
+	case a.Basis == postFlush && a.Kind == kindPool:
+		return About
+	case a.Basis == postFlush && a.Cached.Or(0) > 0:
+		return Most
+	case a.uncertain():
+		return Least
+	}
+	return Exactly
+}
+
+// uncertain reports whether a flush may free memory of it that no figure shows.
+func (a *Allocator) uncertain() bool {
+	return a.Reserved.Or(0) > 0 && !a.Returnable.Known() && a.Cached.Or(0) == 0
+}
+
+// ReturnableKnown reports whether a flush frees something by the figures of the
+// process's allocators, or frees nothing by all of them.
+func (p *Process) ReturnableKnown() bool {
+	return p.Returnable.Or(0) > 0 || !slices.ContainsFunc(p.Allocators, func(a Allocator) bool { return a.uncertain() })
+}
+
+// mayFree reports whether a flush may free something that no figure shows: of a
+// pool, or in private pools that nothing uses any more.
+func (p *Process) mayFree() bool {
+	return slices.ContainsFunc(p.Allocators, func(a Allocator) bool {
+		return a.uncertain() || a.Bound() == Least && a.Cached.Or(0) > a.Returnable.Or(0)
 	})
 }
 
@@ -137,5 +203,5 @@ func (p *Process) NothingToFlush() string {
 
 // flushable reports whether a flush would free something.
 func (p *Process) flushable() bool {
-	return len(p.Evictable) > 0 || p.Frees() > 0
+	return len(p.Evictable) > 0 || p.Frees() > 0 || p.mayFree()
 }

@@ -92,21 +92,25 @@ func TestFlushRefusal(t *testing.T) {
 
 func TestFlushInPartsAndExactFigures(t *testing.T) {
 	p := rowFor(leaking)
-	if p.FlushesInParts() || !p.ReturnableIsExact() {
+	if p.FlushesInParts() || p.ReturnableBound() != Exactly {
 		t.Error("PyTorch frees all or nothing, and knows how much")
 	}
 	p.Allocators[0].Kind, p.Allocators[0].Basis, p.Allocators[0].Fragmented = "cuda_pool", "post_flush", Bytes{}
 	raw := Allocator{Kind: "raw", Cached: quantity.From(quantity.Bytes(0), quantity.Probe)}
 	p.Allocators = append(p.Allocators, raw)
-	if !p.FlushesInParts() || p.ReturnableIsExact() || p.FragmentedKnown() {
+	if !p.FlushesInParts() || p.ReturnableBound() != About || p.FragmentedKnown() {
 		t.Error("a pool that was never flushed frees parts, and does not know how much in all")
 	}
 	p.Allocators[0].Fragmented = quantity.From(quantity.GiB, quantity.Probe)
-	if !p.FragmentedKnown() || p.ReturnableIsExact() {
+	if !p.FragmentedKnown() || p.ReturnableBound() != About {
 		t.Error("a flushed pool knows what was fragmented then, not what is now")
 	}
 	p.Allocators[0].Cached = quantity.From(quantity.Bytes(0), quantity.Probe)
-	if !p.ReturnableIsExact() {
+	if p.ReturnableBound() != About {
+		t.Error("a pool of the driver that caches nothing may have pending frees")
+	}
+	p.Allocators[0].Kind = "cupy"
+	if p.ReturnableBound() != Exactly {
 		t.Error("a pool that caches nothing knows that it frees nothing")
 	}
 	p.Allocators = []Allocator{raw}

@@ -56,7 +56,7 @@ type Process struct {
 	Allocated      Bytes
 	Cached         Bytes
 	Fragmented     Bytes
-	Returnable     Bytes // the part of Cached that a flush frees
+	Returnable     Bytes // what a flush frees: of Cached, and of what is pending, for which it waits
 	Other          Bytes // used − Σ reserved; negative: a mismatch
 	Allocators     []Allocator
 	Evictable      []Evictable // the program's own caches that a selective flush evicts, in that order
@@ -77,8 +77,18 @@ func (p *Process) Unreturnable() Bytes {
 	if !ok {
 		return p.Fragmented
 	}
-	kept := cached - p.Returnable.Or(cached)
+	kept := max(cached-p.Returnable.Or(cached), 0)
 	return quantity.From(p.Fragmented.Or(0)+kept, quantity.Computed)
+}
+
+// Kept is what stays allocated after a flush: of what is pending it frees a part.
+func (p *Process) Kept() Bytes {
+	allocated, ok := p.Allocated.Value()
+	if !ok {
+		return p.Allocated
+	}
+	freed := max(p.Returnable.Or(0)-p.Cached.Or(p.Returnable.Or(0)), 0)
+	return quantity.From(max(allocated-freed, 0), quantity.Computed)
 }
 
 // ProbeState is the age of a probe's stats.
@@ -109,6 +119,7 @@ type Probe struct {
 type Allocator struct {
 	Kind             string
 	Basis            string // "stranded", "largest_free", "post_flush"
+	ReturnableBound  Bound
 	Reserved         Bytes
 	Allocated        Bytes
 	Cached           Bytes

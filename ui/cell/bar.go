@@ -37,7 +37,7 @@ func ProcessParts(p *snapshot.Process) Parts {
 		return Parts{1: p.Used.Or(0)}
 	}
 	return PartsOf(snapshot.Parts{
-		Other: p.Other, Allocated: p.Allocated, Fragmented: p.Unreturnable(), Returnable: p.Returnable,
+		Other: p.Other, Allocated: p.Kept(), Fragmented: p.Unreturnable(), Returnable: p.Returnable,
 	}, p.Used)
 }
 

@@ -97,10 +97,7 @@ func (d Flush) nowAndAfter(t *flushTarget, inner int) [][]cell.Span {
 
 // amount is what the chosen level frees, and on how many GPUs if on several.
 func (d Flush) amount(t *flushTarget) string {
-	text := d.frees(t).String()
-	if !t.row.ReturnableIsExact() {
-		text = "up to " + text
-	}
+	text := t.row.ReturnableBound().Words() + d.frees(t).String()
 	if d.Level() == flush.Urgent && t.gpus > 1 {
 		text += " on " + strconv.Itoa(t.gpus) + " GPUs"
 	}
@@ -126,14 +123,14 @@ func (d Flush) choices() []choice {
 	var sum quantity.Bytes
 	var runtime string
 	var evictable []snapshot.Evictable
-	exact, parts, pytorch := true, true, true
+	bound, parts, pytorch := snapshot.Exactly, true, true
 	for i := range d.targets {
 		t := &d.targets[i]
 		if d.refusal(t) != "" {
 			continue
 		}
 		sum += t.row.Frees()
-		exact = exact && t.row.ReturnableIsExact()
+		bound = bound.And(t.row.ReturnableBound())
 		parts = parts && t.row.FlushesInParts()
 		pytorch = pytorch && t.row.Runtime == "PyTorch"
 		if !t.row.FlushesInParts() {
@@ -143,10 +140,7 @@ func (d Flush) choices() []choice {
 			evictable = addCaches(evictable, t.row.Evictable)
 		}
 	}
-	frees := sum.String()
-	if !exact {
-		frees = "up to " + frees
-	}
+	frees := bound.Words() + sum.String()
 
 	gradual := frees + " in steps; Esc stops between two of them"
 	if !parts {

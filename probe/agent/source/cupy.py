@@ -44,7 +44,9 @@ class _CuPy(_Runtime):
             if handle:
                 figures["handle"] = handle
                 figures.update(self._driver.pool_peaks(handle))
-            figures.update(self._post_flush.figures(ordinal, reserved, used))
+                figures.update(self._post_flush.pool_figures(ordinal, (used, reserved)))
+            else:
+                figures.update(self._post_flush.figures(ordinal, reserved, used))
             yield ordinal, figures
 
     def flush(self, ordinals, keep, notes):

@@ -104,6 +104,8 @@ class _Memory:
         started = _monotonic()
         level, keep, dry = request["level"], request["keep_bytes"], request["dry_run"]
         notes, reasons = [], []
+        if dry:
+            self._torch.forget_snapshot()
         before = self._chosen(_when_free(self._fresh), request["devices"])
         after = {}
         if not before:
@@ -154,8 +156,7 @@ class _Memory:
             elif partial:
                 returnable -= keep
             after[device["uuid"]] = _reserved(device) - returnable
-        if any("fragmented_bytes" not in a and a.get("cached_bytes") for d in before for a in d["allocators"]):
-            notes.append("at most: only the flush shows how much is fragmented")
+        notes.extend(sorted({_bound(a) for d in before for a in d["allocators"]} - {""}))
         if level != "gradual":
             self.prepare_thread()
             notes.extend(evictable.preview())
@@ -243,7 +244,7 @@ class _Memory:
                 device = self._device(ordinal)
                 if device is not None and (not uuids or device["uuid"] in uuids):
                     chosen.append((device["uuid"], by_device[ordinal]))
-            return list(_within_limits(chosen))
+            return list(_within_limits(chosen, self._torch.settings.large_page()[0]))
 
     def _write_map(self, devices, out):
         encode = _json_encoder.encode
@@ -259,6 +260,22 @@ class _Memory:
             out.add("]}")
             comma = ","
         out.add("]}")
+
+
+def _bound(allocator):
+    """Why a flush of the allocator may free more or less than predicted, or ""."""
+    bound, pool = allocator.get("returnable_bound"), allocator.get("basis") == "post_flush"
+    if bound == "about" and pool:
+        return "about: what streams have not yet freed counts as used, and only the flush shows what is fragmented"
+    if pool:
+        return "at most: only the flush shows how much is fragmented" if allocator.get("returnable_bytes") else ""
+    if bound == "about" and "largest_free_bytes" in allocator:
+        return "about: the allocator's settings were changed, and its page size with them, perhaps"
+    return {
+        "least": "at least: private pools that nothing uses any more are freed, too",
+        "most": "at most: private pools keep their memory, and there was no snapshot to show it",
+        "about": "about: only a snapshot shows which pending memory is freed, and what private pools keep",
+    }.get(bound, "")
 
 
 def _reserved(device):

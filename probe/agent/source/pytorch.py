@@ -16,7 +16,7 @@ class _PyTorch(_Runtime):
         self._next_map = 0.0
         self._map_cost = self._least_map_cost = 2e-6  # seconds per block: of the last snapshot, of the fastest
         self._history = False
-        self._conf = None  # the allocator's settings, as in the last snapshot
+        self.settings = _Settings()
 
     def _cuda(self):
         torch = _module("torch")
@@ -85,9 +85,10 @@ class _PyTorch(_Runtime):
         if handle:
             figures["handle"] = handle
             figures.update(self._driver.pool_peaks(handle))
-        if self._settings():
-            figures["config"] = self._settings()
-        figures.update(self._post_flush.figures(ordinal, pair[1], pair[0]))
+        config = self.settings.text()
+        if config:
+            figures["config"] = config
+        figures.update(self._post_flush.pool_figures(ordinal, pair))
         return figures
 
     def _memory_stats(self, cuda, ordinal):
@@ -109,72 +110,7 @@ class _PyTorch(_Runtime):
             _log_failure("taking PyTorch's snapshot")
             self._maps, self._next_map = {}, _monotonic() + 60
         for ordinal, stats in every:
-            yield ordinal, self._allocator(ordinal, stats)
-
-    def _allocator(self, ordinal, stats):
-        a = {"kind": "pytorch", "basis": "stranded"}
-        seen = self._maps.get(ordinal)
-        a.update(self._counts(stats, seen))
-        reserved, active = _figure(stats, "reserved_bytes"), _figure(stats, "active_bytes")
-        if reserved is None or active is None:
-            return a
-        active = min(active, reserved)
-        a["allocated_bytes"] = active
-        allocated, split = _figure(stats, "allocated_bytes"), _figure(stats, "inactive_split_bytes")
-        if allocated is not None:
-            a["pending_bytes"] = max(active - allocated, 0)
-        if seen is not None:
-            a["largest_free_bytes"] = min(seen["largest"], reserved - active)
-        if split is None or (seen is None and self._expandable()):
-            return a  # only a snapshot shows what is fragmented in expandable segments
-        fragmented = min(split + (sum(seen["fragmented"].values()) if seen else 0), reserved - active)
-        a["fragmented_bytes"] = fragmented
-        a["cached_bytes"] = reserved - active - fragmented
-        a["returnable_bytes"] = max(a["cached_bytes"] - (seen["private"] if seen else 0), 0)
-        return a
-
-    def _counts(self, stats, seen):
-        """An allocator's figures besides allocated, cached and fragmented."""
-        segments = _figure(stats, "segment")
-        counts = {
-            "reserved_bytes": _figure(stats, "reserved_bytes"),
-            "peak_allocated_bytes": _figure(stats, "active_bytes", "peak"),
-            "peak_reserved_bytes": _figure(stats, "reserved_bytes", "peak"),
-            "segments": segments,
-            "blocks": _figure(stats, "active"),
-            "out_of_memory_count": _figure(stats, "num_ooms", None),
-            "alloc_retries": _figure(stats, "num_alloc_retries", None),
-            "config": self._settings() or None,
-        }
-        if seen is not None and segments is not None:
-            counts["stranded_segments"] = min(seen["mixed"], segments)
-        pools = [self._part(stats, seen, name) for name in ("small", "large")]
-        if None not in pools:
-            counts["pools"] = pools
-        return {name: value for name, value in counts.items() if value is not None}
-
-    def _part(self, stats, seen, name):
-        """The small pool, of blocks up to 1 MiB, or the large one."""
-        own = name + "_pool"
-        reserved, active = _figure(stats, "reserved_bytes", part=own), _figure(stats, "active_bytes", part=own)
-        if reserved is None or active is None:
-            return None
-        pool = {"name": name, "reserved_bytes": reserved, "allocated_bytes": active}
-        split, segments = _figure(stats, "inactive_split_bytes", part=own), _figure(stats, "segment", part=own)
-        if split is not None and not (seen is None and self._expandable()):
-            pool["fragmented_bytes"] = split + (seen["fragmented"].get(name, 0) if seen else 0)
-        if segments is not None:
-            pool["segments"] = segments
-        return pool
-
-    def _settings(self):
-        """The allocator's settings in PyTorch's syntax, or ""."""
-        if self._conf:
-            return self._conf
-        return _clip(os.environ.get("PYTORCH_ALLOC_CONF") or os.environ.get("PYTORCH_CUDA_ALLOC_CONF") or "")
-
-    def _expandable(self):
-        return "expandable_segments:true" in self._settings().lower().replace(" ", "")
+            yield ordinal, _allocator(stats, self._maps.get(ordinal), self.settings)
 
     # -- Snapshots
 
@@ -191,11 +127,7 @@ class _PyTorch(_Runtime):
             whole = take()
         if not isinstance(whole, dict):
             whole = {"segments": whole, "device_traces": []}
-        settings = whole.get("allocator_settings") or {}
-        for name in ("PYTORCH_ALLOC_CONF", "PYTORCH_CUDA_ALLOC_CONF"):
-            if settings.get(name):
-                self._conf = _clip(settings[name])
-                break
+        self.settings.learn(whole.get("allocator_settings") or {})
         return whole
 
     def _survey(self, cuda, every):
@@ -214,11 +146,12 @@ class _PyTorch(_Runtime):
             # The last one may have waited for a processor, which says nothing of the next.
             self._map_cost = max(self._map_cost / 2, self._least_map_cost)
             return
-        maps = {}
+        maps = {ordinal: _new_figures() for ordinal in range(self._count)}
         with _CollectionOff():
             segments = self._take_snapshot(cuda)["segments"]
+            page = self.settings.large_page()[0]
             for segment in segments:
-                _add_segment(maps, segment)
+                _add_segment(maps, segment, page)
             if recorded is None:
                 # Before 2.1 only the snapshot shows that history is recorded, and not when that ends.
                 self._history = any(b.get("history") or b.get("frames") for s in segments for b in s.get("blocks", ()))
@@ -302,22 +235,41 @@ class _PyTorch(_Runtime):
             notes.append("torch.distributed is running: other ranks may have waited")
         try:
             if backend == "native":
-                self._empty(cuda, ordinals, keep, notes)
-            else:
-                self._trim(cuda, ordinals, keep)
+                return self._empty(cuda, ordinals, keep, notes)
+            return self._trim(cuda, ordinals, keep)
         except RuntimeError as error:
-            if "captur" in str(error):
+            if "captur" in str(error):  # releases before 2.8 fail then
                 return "a graph capture was running: PyTorch refused"
             return "PyTorch refused: " + _first_line(error)
+        finally:
+            self.forget_snapshot()
+
+    def forget_snapshot(self):
+        """Has the next stats take a new one."""
         self._next_map, self._maps = 0.0, {}
-        return None
 
     def _empty(self, cuda, ordinals, keep, notes):
         if set(self._ordinals(cuda)) - set(ordinals):
             notes.append("PyTorch flushes all its devices at once")
         if keep:
             notes.append("PyTorch frees all of its cache or nothing: keep_bytes was ignored")
+        before = self._waits(cuda, ordinals)
         cuda.empty_cache()
+        after = self._waits(cuda, ordinals)
+        skipped = [d for d in before if before[d] == after.get(d)]
+        if not skipped:
+            return None
+        where = "" if len(skipped) == len(before) else " on %d of %d GPUs" % (len(skipped), len(before))
+        return "a graph capture was running%s: PyTorch frees nothing meanwhile" % where
+
+    def _waits(self, cuda, ordinals):
+        """How often each device's allocator has waited for pending frees, as each
+        empty_cache() does unless a graph is being captured there. Before 2.1 unknown."""
+        try:
+            every = {d: _figure(self._memory_stats(cuda, d), "num_sync_all_streams", None) for d in ordinals}
+        except _Busy:
+            return {}
+        return {d: count for d, count in every.items() if count is not None}
 
     def _trim(self, cuda, ordinals, keep):
         """As empty_cache does with cudaMallocAsync, but per device and up to keep bytes."""
@@ -326,14 +278,6 @@ class _PyTorch(_Runtime):
             if handle:
                 cuda.synchronize(ordinal)
                 self._post_flush.trim(self._driver, ordinal, handle, keep)
-
-
-def _figure(stats, key, which="current", part="all"):
-    """A figure of memory_stats, flat or nested, or None if this release has none."""
-    value = stats.get(key)
-    if which is not None:
-        value = stats.get("%s.%s.%s" % (key, part, which)) if value is None else value.get(part, {}).get(which)
-    return value if isinstance(value, int) and value >= 0 else None
 
 
 def _blocks(every):

@@ -36,7 +36,7 @@ class _RMM(_Runtime):
             pair = self._driver.pool(handle) if handle else None
             if pair is not None and pair[1]:
                 figures = dict({"kind": "rmm", "handle": handle}, **self._driver.pool_peaks(handle))
-                figures.update(self._post_flush.figures(ordinal, pair[1], pair[0]))
+                figures.update(self._post_flush.pool_figures(ordinal, pair))
             elif size is not None:
                 # RMM's own pool never shrinks.
                 figures = {"kind": "rmm", "reserved_bytes": int(size), "returnable_bytes": 0}

@@ -64,6 +64,14 @@ class _PostFlush:
         figures["cached_bytes"] = figures["returnable_bytes"] = idle - fragmented
         return figures
 
+    def pool_figures(self, key, pair):
+        """The figures of a pool in the driver. What its streams have not yet freed
+        may count as used, and is freed by a flush, which waits for it."""
+        figures = dict(self.figures(key, pair[1], pair[0]), returnable_bound="about")
+        if not figures["returnable_bytes"] and pair[0]:
+            del figures["returnable_bytes"]  # unknown
+        return figures
+
     def record(self, key, reserved, used):
         self._left[key] = max(reserved - used, 0)
 

@@ -1,75 +1,118 @@
-# PyTorch's mapping unit in an expandable segment: kSmallBuffer and kLargeBuffer
-# of c10/cuda/CUDACachingAllocator.cpp.
-_PAGES = {"small": 2 << 20, "large": 20 << 20}
+# PyTorch's mapping units in an expandable segment: kSmallBuffer, and the default of
+# large_segment_size_mb. Source: c10/core/AllocatorConfig.h
+_SMALL_PAGE, _LARGE_PAGE = 2 << 20, 20 << 20
 
 _FRAGMENTED = "stuck"  # the map's value
 
 
-def _whole_pages(at, size, page):
-    """(offset of the first whole page in [at, at + size), bytes of whole pages)"""
-    first = -(-at // page) * page
-    return first, max((at + size) // page * page - first, 0)
+def _new_figures():
+    """Of a device, as _add_segment fills them in."""
+    return {
+        "largest": 0,  # the largest free block
+        "private": 0,  # free memory in private pools, which a flush frees only if nothing uses the pool any more
+        "pending": 0,  # pending memory that a flush frees: it waits for it first
+        "mixed": 0,  # segments with fragmented memory
+        "expandable": {"small": 0, "large": 0},  # expandable segments, which PyTorch's statistics do not count
+        # Fragmented memory, less what PyTorch's statistics count as such: free memory of
+        # expandable segments that is part of no whole free page. Negative where they count
+        # free blocks beside pending ones, which a flush frees.
+        "fragmented": {"small": 0, "large": 0},
+    }
 
 
-def _add_segment(maps, segment):
-    """Adds a segment of torch.cuda.memory_snapshot() to its device's figures.
-
-    largest: the largest free block; private: free memory in the private pool of
-    a CUDA graph; fragmented: free memory of an expandable segment that is part
-    of no whole page, so that no flush frees it; mixed: the number of segments
-    with free memory between live blocks.
-    """
-    m = maps.setdefault(
-        segment.get("device", 0), {"largest": 0, "private": 0, "mixed": 0, "fragmented": {"small": 0, "large": 0}}
-    )
-    expandable = bool(segment.get("is_expandable"))
-    kind = "small" if segment.get("segment_type") == "small" else "large"
-    at = returnable = fragmented = 0
-    free = live = False
-    for block in segment.get("blocks", ()):
-        size = block.get("size", 0)
-        if block.get("state") == "inactive":
-            free = True
-            m["largest"] = max(m["largest"], size)
-            if expandable:
-                whole = _whole_pages(at, size, _PAGES[kind])[1]
-                fragmented += size - whole
-                returnable += whole
-        else:
-            live = True
-        at += size
-    m["fragmented"][kind] += fragmented
-    m["mixed"] += 1 if (fragmented if expandable else free and live) else 0
-    if not expandable and not live:
-        returnable = segment.get("total_size", 0)
-    if _is_private(segment):
-        m["private"] += returnable
+def _kind(segment):
+    return "small" if segment.get("segment_type") == "small" else "large"
 
 
 def _is_private(segment):
     return tuple(segment.get("segment_pool_id") or (0, 0)) != (0, 0)
 
 
-def _pieces(segment):
+def _add_segment(maps, segment, large_page):
+    """Adds a segment of torch.cuda.memory_snapshot() to its device's figures."""
+    m = maps.setdefault(segment.get("device", 0), _new_figures())
+    kind, private, blocks = _kind(segment), _is_private(segment), segment.get("blocks", ())
+    free = pending = largest = 0
+    live = False
+    for block in blocks:
+        state, size = block.get("state"), block.get("size", 0)
+        if state == "inactive":
+            free += size
+            if size > largest:
+                largest = size
+        elif state == "active_allocated":
+            live = True
+        else:
+            pending += size
+    counted = 0  # as fragmented, by PyTorch
+    if segment.get("is_expandable"):
+        m["expandable"][kind] += 1
+        cached = freed = 0
+        for block, _, whole in _whole_pages(segment, large_page):
+            if block.get("state") == "inactive":
+                cached += whole
+            else:
+                freed += whole
+    else:
+        idle = not live and not (private and pending)
+        cached, freed = (free, pending) if idle else (0, 0)
+        counted = free if len(blocks) > 1 else 0
+    m["largest"] = max(m["largest"], largest)
+    m["private"] += cached if private else 0
+    m["pending"] += freed
+    m["mixed"] += 1 if free > cached else 0
+    m["fragmented"][kind] += free - cached - counted
+
+
+def _whole_pages(segment, large_page):
+    """Yields (block, offset in it, bytes that a flush frees) for each block of an expandable segment.
+
+    A flush frees whole pages without live blocks. It waits for pending blocks
+    first, but those of a private pool stay in that.
+    """
+    blocks, private = segment.get("blocks", ()), _is_private(segment)
+    page = _SMALL_PAGE if _kind(segment) == "small" else large_page
+
+    idle = [b.get("state") != "active_allocated" for b in blocks]
+    if private:
+        idle = [b.get("state") == "inactive" for b in blocks]
+    at = begin = end = 0  # of the block; of the run of idle blocks that it is in
+    for n, block in enumerate(blocks):
+        size = block.get("size", 0)
+        head = freed = 0
+        if idle[n]:
+            if at >= end:
+                begin = end = at
+                for m in range(n, len(blocks)):
+                    if not idle[m]:
+                        break
+                    end += blocks[m].get("size", 0)
+            first = max(at, -(-begin // page) * page)
+            freed = min(at + size, end // page * page) - first
+            head, freed = (first - at, freed) if freed > 0 else (0, 0)
+        yield block, head, freed
+        at += size
+
+
+def _pieces(segment, large_page):
     """A segment as [[size, state], …]. Free memory is cached if a flush frees it, else fragmented."""
-    blocks = [(b.get("size", 0), b.get("state", "")) for b in segment.get("blocks", ())]
-    expandable, private = segment.get("is_expandable"), _is_private(segment)
-    page = _PAGES["small" if segment.get("segment_type") == "small" else "large"]
-    idle = all(state == "inactive" for _, state in blocks)
-    pieces, at = [], 0
-    for size, state in blocks:
+    blocks = segment.get("blocks", ())
+    private = _is_private(segment)
+    if segment.get("is_expandable"):
+        every = _whole_pages(segment, large_page)
+    else:
+        idle = not any(b.get("state") == "active_allocated" for b in blocks)
+        every = ((b, 0, b.get("size", 0) if idle else 0) for b in blocks)
+    pieces = []
+    for block, head, freed in every:
+        size, state = block.get("size", 0), block.get("state", "")
         if state != "inactive":
             parts = ((size, "live" if state == "active_allocated" else "pending"),)
-        elif private or not (expandable or idle):
+        elif private or not freed:
             parts = ((size, _FRAGMENTED),)
-        elif not expandable:
-            parts = ((size, "cached"),)
         else:
-            first, whole = _whole_pages(at, size, page)
-            head = first - at if whole else size
-            parts = ((head, _FRAGMENTED), (whole, "cached"), (size - head - whole, _FRAGMENTED))
+            parts = ((head, _FRAGMENTED), (freed, "cached"), (size - head - freed, _FRAGMENTED))
         pieces.extend([part, word] for part, word in parts if part > 0)
-        at += size
     return pieces
 
 

@@ -1,8 +1,8 @@
-def _within_limits(chosen):
+def _within_limits(chosen, large_page):
     """Limits a map's size. Yields (uuid, [(segment, pieces), …, number left out])."""
     every = []
     for place, (_, segments) in enumerate(chosen):
-        every.extend((place, segment, _pieces(segment)) for segment in segments)
+        every.extend((place, segment, _pieces(segment, large_page)) for segment in segments)
     if sum(len(pieces) for _, _, pieces in every) > _MAP_BLOCKS:
         every = [(place, segment, _joined(pieces)) for place, segment, pieces in every]
     # The largest segments are kept: they matter most to whoever looks for memory.

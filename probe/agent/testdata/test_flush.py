@@ -116,10 +116,20 @@ class Flush(Case):
         self.assertEqual(job.do("torch.cuda.contexts()"), [1])
 
     def test_no_flush_during_a_graph_capture(self):
-        job = self.job("import torch; t = torch.empty(40 << 20); del t; torch.cuda.capturing = True")
+        for release, reason in (("2.6.0", "a graph capture was running: PyTorch refused"),
+                                ("2.8.0", "a graph capture was running: PyTorch frees nothing meanwhile")):
+            job = self.job("import torch; t = torch.empty(40 << 20); del t; torch.cuda.capturing = True",
+                           FAKE_TORCH_VERSION=release)
+            answer = self.monitor(job).ask("flush", level="gradual")
+            self.assertEqual(answer["devices"][0]["freed_bytes"], 0)
+            self.assertEqual(answer["skipped_reason"], reason)
+
+    def test_a_graph_capture_on_one_of_two_gpus(self):
+        job = self.job("import torch; t, u = torch.empty(40 << 20, 0), torch.empty(50 << 20, 1); del t, u",
+                       "torch.cuda._allocators[1].capturing = True", FAKE_TORCH_VERSION="2.8.0")
         answer = self.monitor(job).ask("flush", level="gradual")
-        self.assertEqual(answer["devices"][0]["freed_bytes"], 0)
-        self.assertIn("graph capture", answer["skipped_reason"])
+        self.assertEqual(sorted(d["freed_bytes"] for d in answer["devices"]), [0, 40 * MIB])
+        self.assertIn("a graph capture was running on 1 of 2 GPUs", answer["skipped_reason"])
 
     def test_keep_bytes(self):
         job = self.job("import torch; t = torch.empty(40 << 20); del t")

@@ -23,11 +23,23 @@ history = False  # set by tests: torch.cuda.memory._record_memory_history()
 snapshots = 0
 traces = 3  # set by tests: the length of that history
 slowly = 0  # set by tests: seconds that a snapshot takes
-settings = ""  # set by tests: torch.cuda.memory._set_allocator_settings()
+settings = None  # as last set by the program
 
 
 def _conf():
     return os.environ.get("PYTORCH_CUDA_ALLOC_CONF", "")
+
+
+def _settings():
+    return _conf() if settings is None else settings
+
+
+def _set_allocator_settings(text):
+    global settings
+    init()
+    settings = text
+    for allocator in _allocators:
+        allocator.configure(text)
 
 
 def is_available():
@@ -49,7 +61,7 @@ def init():
         if "cudaMallocAsync" in _conf():
             _allocators.append(PoolAllocator(device, _release))
         else:
-            _allocators.append(CachingAllocator(device, _release, "expandable_segments:True" in _conf()))
+            _allocators.append(CachingAllocator(device, _release, _conf()))
     _initialized, _initialised_in = True, os.getpid()
 
 
@@ -112,7 +124,7 @@ def _snapshot(device=None):
                            for n in range(traces if history else 0)] for _ in _allocators],
     }
     if _release >= (2, 1):
-        whole["allocator_settings"] = {"PYTORCH_CUDA_ALLOC_CONF": settings or _conf(), "max_split_size": -1}
+        whole["allocator_settings"] = {"PYTORCH_CUDA_ALLOC_CONF": _settings(), "max_split_size": -1}
     return whole
 
 
@@ -120,17 +132,18 @@ def memory_snapshot():
     return _snapshot()["segments"]
 
 
-memory = types.SimpleNamespace(_snapshot=_snapshot)
+memory = types.SimpleNamespace(_snapshot=_snapshot, _set_allocator_settings=_set_allocator_settings)
 
 
 def empty_cache():
     if not is_initialized():
         return
     _devices[current_device()].enter()
-    if capturing:
+    if capturing and _release < (2, 8):
         raise RuntimeError("captures_underway.empty() INTERNAL ASSERT FAILED at CUDACachingAllocator.cpp:2967")
     for allocator in _allocators:
-        allocator.empty()
+        if not (capturing or allocator.capturing):  # 2.8 and newer free nothing, and do not wait
+            allocator.empty()
 
 
 def synchronize(device):
@@ -153,5 +166,7 @@ if _release >= (2, 0):
 
 if _release >= (2, 1):
     torch._C._cuda_isHistoryEnabled = lambda: history
+if _release > (2, 8):
+    torch._C._accelerator_getAllocatorSettings = _settings  # 2.15 has it, 2.8 not
 torch._C._cuda_hasPrimaryContext = lambda device: bool(_devices) and _devices[device].entered()
 graphs = types.SimpleNamespace()

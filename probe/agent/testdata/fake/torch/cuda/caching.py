@@ -1,9 +1,11 @@
 """The caching allocator: segments, blocks, splitting, best fit, coalescing.
 
 Rules: https://pytorch.org/docs/stable/notes/cuda.html#memory-management. An
-expandable segment is mapped in pages; as in PyTorch, inactive_split_bytes does
-not count its free memory.
+expandable segment is mapped in pages; as in PyTorch, segment does not count it,
+and inactive_split_bytes not its free memory.
 """
+
+import re
 
 MIB = 1 << 20
 SMALL, SMALL_SEGMENT, LARGE_SEGMENT = MIB, 2 * MIB, 20 * MIB
@@ -20,8 +22,9 @@ class Block:
 
 
 class Segment:
-    def __init__(self, kind, address, size, expandable=False):
-        self.kind, self.address, self.size, self.expandable = kind, address, size, expandable
+    def __init__(self, kind, address, size, page=0):
+        self.kind, self.address, self.size = kind, address, size
+        self.page, self.expandable = page, page > 0
         self.blocks = [Block(self, address, size)] if size else []
         self.private = (0, 0)
         self.pages = []  # of an expandable segment
@@ -31,11 +34,22 @@ class Segment:
 
 
 class CachingAllocator:
-    def __init__(self, device, release, expandable):
-        self.device, self.release, self.expandable = device, release, expandable
+    def __init__(self, device, release, settings):
+        self.device, self.release = device, release
+        self.large, self.expandable = LARGE_SEGMENT, False
+        self.configure(settings)
         self.segments, self.peaks = [], {}
-        self.ooms = self.retries = 0
+        self.ooms = self.retries = self.waits = 0
         self.private = (0, 0)  # set by tests: the pool of a graph
+        self.unused = set()  # set by tests: private pools that no graph uses any more
+        self.capturing = False  # set by tests: a graph is being captured on this device
+
+    def configure(self, settings):
+        """Settings that are not mentioned stay as they are."""
+        for on in re.findall(r"expandable_segments:(True|False)", settings):
+            self.expandable = on == "True"
+        for size in re.findall(r"large_segment_size_mb:(\d+)", settings):
+            self.large = int(size) * MIB
 
     # -- Allocation
 
@@ -70,7 +84,7 @@ class CachingAllocator:
     def _grow(self, kind, size):
         if self.expandable:
             return self._map(kind, size)
-        whole = SMALL_SEGMENT if kind == "small" else LARGE_SEGMENT
+        whole = SMALL_SEGMENT if kind == "small" else self.large
         if size >= 10 * MIB:
             whole = (size + 2 * MIB - 1) // (2 * MIB) * (2 * MIB)
         address = self.device.take(whole)
@@ -83,11 +97,12 @@ class CachingAllocator:
 
     def _map(self, kind, size):
         """Maps pages at the segment's end and merges them with a free last block."""
-        page = SMALL_SEGMENT if kind == "small" else LARGE_SEGMENT
-        segment = next((s for s in self.segments if s.kind == kind), None)
+        segment = next((s for s in self.segments if s.expandable and s.kind == kind and s.private == self.private), None)
         if segment is None:
-            segment = Segment(kind, len(self.segments) << 36, 0, True)
+            segment = Segment(kind, len(self.segments) << 36, 0, SMALL_SEGMENT if kind == "small" else self.large)
+            segment.private = self.private
             self.segments.append(segment)
+        page = segment.page
         end = segment.blocks[-1] if segment.blocks else None
         idle = end.size if end and end.state == "inactive" else 0
         more = -(-(size - idle) // page) * page
@@ -104,7 +119,7 @@ class CachingAllocator:
         return segment.blocks[-1]
 
     def give(self, block):
-        block.state = "active_awaiting_free" if block.awaited else "inactive"
+        block.state = "active_pending_free" if block.awaited else "inactive"
         self._coalesce(block.segment)
 
     def _coalesce(self, segment):
@@ -120,19 +135,22 @@ class CachingAllocator:
 
     def empty(self):
         """empty_cache: frees pending blocks, then whole free segments and pages."""
+        self.waits += 1
         for segment in list(self.segments):
             for block in segment.blocks:
-                if block.state == "active_awaiting_free":
+                if block.state == "active_pending_free":
                     block.state, block.awaited = "inactive", False
             self._coalesce(segment)
+            if segment.private != (0, 0) and segment.private not in self.unused:
+                continue
             if segment.expandable:
                 self._unmap(segment)
-            elif not segment.live() and segment.private == (0, 0):
+            elif not segment.live():
                 self.device.give(segment.address, segment.size)
                 self.segments.remove(segment)
 
     def _unmap(self, segment):
-        page = SMALL_SEGMENT if segment.kind == "small" else LARGE_SEGMENT
+        page = segment.page
         kept = []
         for block in segment.blocks:
             if block.state != "inactive":
@@ -164,7 +182,7 @@ class CachingAllocator:
             "inactive_split_bytes": split,
             "active": [(s, 1) for s, b in blocks if b.state != "inactive"],
             "inactive_split": [(s, 1) for s, _ in split],
-            "segment": [(s, 1) for s, size in held if size],
+            "segment": [(s, 1) for s, size in held if size and not s.expandable],
         }
 
     def _peak(self):
@@ -184,7 +202,7 @@ class CachingAllocator:
         stats["num_alloc_retries"], stats["num_ooms"] = self.retries, self.ooms
         stats["max_split_size"] = -1
         if self.release >= (2, 1):
-            stats["num_sync_all_streams"] = 0
+            stats["num_sync_all_streams"] = self.waits
         return stats
 
     def _figure(self, parts, peak):

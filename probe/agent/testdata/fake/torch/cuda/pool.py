@@ -9,7 +9,10 @@ class PoolAllocator:
     def __init__(self, device, release):
         self.device = device
         self._kept = False
-        self.private = (0, 0)
+        self.private, self.capturing = (0, 0), False
+
+    def configure(self, settings):
+        pass
 
     def _pool(self):
         pool = ctypes.c_void_p()
