@@ -68,7 +68,7 @@ func TestHeadroomNow(t *testing.T) {
 		{"another container's", 15 * gib, 9 * gib, func(s *snapshot.Snapshot) { s.Rows[0].ID.Process.StartTime = 0 }, headroom.No, 5 * gib, "5.00G short"},
 		{"a pool", 15 * gib, 9 * gib, func(s *snapshot.Snapshot) {
 			s.Rows[0].Allocators = []snapshot.Allocator{{Kind: "cuda_pool", Basis: "post_flush", Cached: bytesOf(gib)}}
-		}, headroom.AfterFlush, 5 * gib, "flush 100 (bob, up to 9.00G)"},
+		}, headroom.AfterFlush, 5 * gib, "flush 100 (bob, about 9.00G)"},
 		{"lost", 40 * gib, 0, func(s *snapshot.Snapshot) { s.GPUs[0].State = snapshot.GPULost }, headroom.Unknown, 0, "lost"},
 		{"unknown", 40 * gib, 0, func(s *snapshot.Snapshot) { s.GPUs[0].Memory = snapshot.Memory{Total: bytesOf(80 * gib)} }, headroom.Unknown, 0, "the driver does not report what is free"},
 		{"free is unknown, used is not", 40 * gib, 0, func(s *snapshot.Snapshot) { s.GPUs[0].Memory.Free = snapshot.Bytes{} }, headroom.Yes, 0, ""},

@@ -1,7 +1,7 @@
 """Sums of torch.cuda.memory_snapshot(), computed independently of the probe.
 
-A flush frees an ordinary segment if no block in it is live. Of an expandable
-segment it frees the whole pages that are free.
+A flush frees an ordinary segment if no block in it is live, and the pages of an
+expandable segment in which none is.
 https://pytorch.org/docs/stable/notes/cuda.html#memory-management
 """
 
@@ -21,26 +21,32 @@ class Blocks:
             self.add(segment)
 
     def add(self, segment):
-        idle = all(block["state"] == "inactive" for block in segment["blocks"])
+        freed = freed_pages(segment)
         at = fragmented = free = 0
         for block in segment["blocks"]:
-            size = block["size"]
+            end = at + block["size"]
             if block["state"] == "inactive":
-                free += size
-                self.largest_free = max(self.largest_free, size)
-                fragmented += self.fragmented_in(segment, at, size, idle)
-            at += size
+                free += end - at
+                self.largest_free = max(self.largest_free, end - at)
+                fragmented += end - at - sum(max(min(end, last) - max(at, first), 0) for first, last in freed)
+            at = end
         self.live += at - free
         self.free += free
         self.fragmented += fragmented
-        if fragmented if segment.get("is_expandable") else free and not idle:
-            self.stranded_segments += 1
+        self.stranded_segments += fragmented > 0
 
-    @staticmethod
-    def fragmented_in(segment, at, size, idle):
-        """How much of a free block no flush frees."""
-        if not segment.get("is_expandable"):
-            return 0 if idle else size
-        page = PAGES["small" if segment["segment_type"] == "small" else "large"]
-        whole = (at + size) // page - -(-at // page)
-        return size - max(whole, 0) * page
+
+def freed_pages(segment):
+    """The ranges of a segment that a flush frees: those in which nothing is live. An
+    ordinary segment is one such range. What is pending counts as free, for a flush
+    waits for it, but not in a private pool."""
+    private = tuple(segment.get("segment_pool_id", (0, 0))) != (0, 0)
+    size = segment["total_size"]
+    page = PAGES["small" if segment["segment_type"] == "small" else "large"] if segment.get("is_expandable") else size
+    live, at = set(), 0
+    for block in segment["blocks"]:
+        end = at + block["size"]
+        if block["state"] == "active_allocated" or private and block["state"] != "inactive":
+            live.update(range(at // page, -(-end // page)))
+        at = end
+    return [(n * page, (n + 1) * page) for n in range(size // page) if n not in live]

@@ -30,6 +30,7 @@ type row struct {
 	Fragmented *int64 `json:"fragmented_bytes"`
 	Other      *int64 `json:"other_bytes"`
 	Returnable *int64 `json:"returnable_bytes"`
+	Bound      string `json:"returnable_bound"`
 	Allocators []map[string]any
 	GPU        int `json:"-"`
 }
@@ -42,7 +43,7 @@ const (
 	isWorkers  = "workers"  // the reports of child processes are their allocators' statistics
 	isErrors   = "errors"   // each out-of-memory error is counted once
 	isSnapshot = "snapshot" // the snapshot is the allocator's, and its visualiser shows it
-	isMap      = "map"      // the map is the allocator's blocks, and what is cached in it is returnable
+	isMap      = "map"      // the map is the allocator's blocks, and what is cached in it is returnable, with what is pending
 	isFlush    = "flush "   // at a level: predicted, freed, by the allocator and by the driver
 )
 

@@ -143,7 +143,8 @@ def meet():
         torch_ways.spare(torch, device)
         torch.cuda.synchronize(device)
 
-    steps = {"begin": begin, "spare": spare, "end": sys.exit, "figures": lambda device: figures(torch, device),
+    names = dict(vars(torch_ways), torch=torch)
+    steps = {"begin": begin, "do": lambda code: exec(code, names), "spare": spare, "end": sys.exit, "figures": lambda device: figures(torch, device),
              "look": lambda path: look(torch, path), "map": lambda path: compare_map(torch, path)}
     return torch.__version__, steps
 

@@ -31,7 +31,7 @@ func conf(settings string) map[string]string {
 }
 
 var torchConfigurations = []configuration{
-	{name: "expandable segments", way: "plain", settings: conf("expandable_segments:True"), core: true, known: isBlocks},
+	{name: "expandable segments", way: "plain", settings: conf("expandable_segments:True"), core: true},
 	{name: "cudaMallocAsync", way: "plain", settings: conf("backend:cudaMallocAsync"), alone: true, core: true},
 	{name: "garbage_collection_threshold", way: "collected", settings: conf("garbage_collection_threshold:0.6")},
 	{name: "max_split_size_mb", way: "plain", settings: conf("max_split_size_mb:32")},
@@ -40,8 +40,8 @@ var torchConfigurations = []configuration{
 	{name: "GPU 1 alone", way: "second_gpu", devices: []int{1}},
 	{name: "MemPool", way: "pool", core: true},
 	{name: "CUDA graph", way: "graph", core: true},
-	{name: "CUDA graph, expandable segments", way: "graph", settings: conf("expandable_segments:True"), known: isBlocks},
-	{name: "record_stream", way: "streams", predicted: atLeast},
+	{name: "CUDA graph, expandable segments", way: "graph", settings: conf("expandable_segments:True")},
+	{name: "record_stream", way: "streams"},
 	{name: "pinned memory", way: "pinned"},
 	{name: "out of memory", way: "exhausted", core: true},
 	{name: "history recorded", way: "history", history: true},
@@ -122,7 +122,7 @@ func (c configuration) compare(t *testing.T, shared *program) {
 		p.snapshot(into, devices, c.history)
 	}
 	if c.predicted != refused {
-		p.flush(into, devices, c.predicted)
+		p.flush(into, devices)
 	}
 	into.cost(p)
 }

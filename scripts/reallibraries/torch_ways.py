@@ -171,5 +171,11 @@ def runtime_of(torch):
     return ctypes.CDLL(f"libcudart.so.{torch.version.cuda.partition('.')[0]}")
 
 
+def empty(torch):
+    """A context, and what the step do allocates."""
+    torch.cuda.init()
+
+
 WAYS = {way.__name__: way for way in (
-    plain, two_gpus, second_gpu, pool, graph, streams, pinned, collected, exhausted, history, mixed, uncached, pluggable, loader, spawned)}
+    empty, plain, two_gpus, second_gpu, pool, graph, streams, pinned, collected, exhausted, history, mixed, uncached, pluggable, loader,
+    spawned)}
