@@ -17,6 +17,7 @@ class Blocks:
         self.segments = len(segments)
         self.reserved = sum(segment["total_size"] for segment in segments)
         self.live = self.free = self.fragmented = self.largest_free = self.stranded_segments = 0
+        self.pending_freed = 0  # pending memory that a flush frees
         for segment in segments:
             self.add(segment)
 
@@ -24,12 +25,15 @@ class Blocks:
         freed = freed_pages(segment)
         at = fragmented = free = 0
         for block in segment["blocks"]:
-            end = at + block["size"]
+            size = block["size"]
+            flushed = sum(max(min(at + size, last) - max(at, first), 0) for first, last in freed)
             if block["state"] == "inactive":
-                free += end - at
-                self.largest_free = max(self.largest_free, end - at)
-                fragmented += end - at - sum(max(min(end, last) - max(at, first), 0) for first, last in freed)
-            at = end
+                free += size
+                self.largest_free = max(self.largest_free, size)
+                fragmented += size - flushed
+            else:
+                self.pending_freed += flushed
+            at += size
         self.live += at - free
         self.free += free
         self.fragmented += fragmented

@@ -30,7 +30,7 @@ def counted(where, what, theirs, ours):
 
 
 def compare_native(where, job, probe, expandable):
-    """The caching allocator. memory_stats does not count fragmented memory of expandable segments."""
+    """The caching allocator. memory_stats counts neither expandable segments nor what is fragmented in them."""
     stats, blocks, reported = job.ask("stats"), Blocks(job.ask("segments")), native(probe)
     active, reserved = figure(stats, "active_bytes"), figure(stats, "reserved_bytes")
     pairs = [
@@ -41,7 +41,7 @@ def compare_native(where, job, probe, expandable):
         ("pending, by memory_stats", active - figure(stats, "allocated_bytes"), "pending_bytes"),
         ("fragmented, by the blocks", blocks.fragmented, "fragmented_bytes"),
         ("cached, by the blocks", blocks.free - blocks.fragmented, "cached_bytes"),
-        ("returnable, by the blocks", blocks.free - blocks.fragmented, "returnable_bytes"),
+        ("returnable, by the blocks", blocks.free - blocks.fragmented + blocks.pending_freed, "returnable_bytes"),
         ("largest free block", blocks.largest_free, "largest_free_bytes"),
         ("peak allocated", figure(stats, "active_bytes", "peak"), "peak_allocated_bytes"),
         ("peak reserved", figure(stats, "reserved_bytes", "peak"), "peak_reserved_bytes"),
@@ -50,7 +50,7 @@ def compare_native(where, job, probe, expandable):
         pairs.append(("fragmented, by memory_stats", figure(stats, "inactive_split_bytes"), "fragmented_bytes"))
     rows = [compare_bytes(where, what, [theirs], [reported.get(key)], 0) for what, theirs, key in pairs]
     rows += [counted(where, what, theirs, reported.get(key)) for what, theirs, key in (
-        ("segments", figure(stats, "segment"), "segments"),
+        ("segments", blocks.segments if expandable else figure(stats, "segment"), "segments"),
         ("live blocks", figure(stats, "active"), "blocks"),
         ("fragmented segments", blocks.stranded_segments, "stranded_segments"),
         ("out of memory", stats.get("num_ooms"), "out_of_memory_count"),
