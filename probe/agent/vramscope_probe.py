@@ -45,6 +45,7 @@ _MAX_BYTES = 1 << 50
 _MAX_COUNT = 1 << 53
 _MAX_TEXT = 256
 _MAX_DEVICES = 64
+_MAX_ALLOCATORS = 64  # of one device
 _MAX_NOTES = 8
 _MAX_EVICTABLE = 32
 _MAX_CONNECTIONS = 16
@@ -1917,7 +1918,7 @@ class _Preloaded:
     _SIZE = 256 << 10
     # The libraries whose allocations are all their allocator's, by its kind. The
     # names of their files begin so.
-    _FILES = {"tensorflow": "libtensorflow"}
+    _FILES = {"tensorflow": ("libtensorflow", "_pywrap_tensorflow")}
 
     def __init__(self):
         self._library = None
@@ -1972,7 +1973,7 @@ class _Preloaded:
                 # A library tries again after a call that failed: that is no error of the program's.
                 allocator.pop("out_of_memory_count", None)
             further.append(allocator)
-        return further
+        return further[: max(_MAX_ALLOCATORS - len(ours), 0)]
 
     def _rest(self, raw, ours):
         """Native allocations less the segments of our allocators, which are among them."""
@@ -1980,9 +1981,9 @@ class _Preloaded:
         # An allocator with a handle is a pool in the driver: none of its memory is a raw allocation.
         ours = [a for a in ours if not a.get("handle")]
         for allocator in ours:
-            prefix = self._FILES.get(allocator["kind"])
-            if prefix and "reserved_bytes" not in allocator:
-                self._complete(allocator, sum(of["bytes"] for of in by_library if of["library"].startswith(prefix)))
+            names = self._FILES.get(allocator["kind"])
+            if names and "reserved_bytes" not in allocator:
+                self._complete(allocator, sum(of["bytes"] for of in by_library if of["library"].startswith(names)))
         reserved = sum(a.get("reserved_bytes", a.get("allocated_bytes", 0)) for a in ours)
         bytes_left = raw["reserved_bytes"] - reserved
         if bytes_left < 0:

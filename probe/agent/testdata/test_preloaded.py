@@ -71,6 +71,12 @@ class Preloaded(Case):
         before = sum(a.get("returnable_bytes", 0) for a in found.values())
         self.assertEqual(monitor.ask("flush", level="gradual")["devices"][0]["freed_bytes"], before)
 
+    def test_no_more_allocators_than_a_monitor_accepts(self):
+        _, monitor = self.start(0, raw(70 * MIB), *[dict(POOL, handle=n) for n in range(1, 90)],
+                                setup=["import torch; t = torch.empty(30 << 20)"])
+        (allocators,) = self.allocators(monitor).values()
+        self.assertEqual([a["kind"] for a in allocators], ["pytorch", "raw"] + ["cuda_pool"] * 62)
+
     def jax(self, stats, *allocators, **environ):
         setup = ["import jax; devices = jax.local_devices()",
                  "jax._src.xla_bridge.GPU.memory_stats = lambda self: %r" % stats]
