@@ -81,10 +81,15 @@ func (p *program) ask(into any, arguments ...string) {
 	}
 }
 
-// row is the program's own on a device.
-func (p *program) row(device int) row {
+// row is the program's own on a device, with a report: on a busy machine a probe may
+// answer too late.
+func (p *program) row(device int) (shown row) {
 	p.t.Helper()
-	return of(p.rows(), p.pid, device)
+	eventually(func() bool {
+		shown = of(p.rows(), p.pid, device)
+		return shown.Allocated != nil
+	})
+	return shown
 }
 
 // of is the row of a process on a device, empty if it is not there.

@@ -232,7 +232,7 @@ func (p *program) vramscope(arguments ...string) (out []byte, err error) {
 		if out, err = cmd.Output(); err != nil {
 			err = fmt.Errorf("vramscope %s: %w\n%s%s", strings.Join(arguments, " "), err, out, said.Bytes())
 		}
-		return err == nil || !strings.Contains(err.Error(), "does not answer")
+		return err == nil || !strings.Contains(err.Error(), "does not answer") && !strings.Contains(err.Error(), "gives no valid answer")
 	})
 	return out, err
 }
