@@ -128,6 +128,7 @@ func (p *program) shown(predicted int64) string {
 // TestRealPrediction compares what a flush of each level was to free with what it
 // frees, by its own word, by PyTorch's and by the driver's.
 func TestRealPrediction(t *testing.T) {
+	beyondCore(t)
 	vramscope := needs.Vramscope(t)
 	for _, site := range releases(t, "torch") {
 		t.Run(filepath.Base(site), func(t *testing.T) {
@@ -180,6 +181,7 @@ func (p *program) checkFlush(level, bound string, more int64) {
 
 // TestRealFlushDuringCapture: PyTorch then frees nothing on that GPU, and says nothing.
 func TestRealFlushDuringCapture(t *testing.T) {
+	beyondCore(t)
 	vramscope := needs.Vramscope(t)
 	for _, site := range releases(t, "torch") {
 		t.Run(filepath.Base(site), func(t *testing.T) {
@@ -212,6 +214,7 @@ with torch.cuda.stream(stream):
 
 // TestRealFlushOfOneGPU predicts it for that GPU. PyTorch flushes the other one, too.
 func TestRealFlushOfOneGPU(t *testing.T) {
+	beyondCore(t)
 	vramscope := needs.Vramscope(t)
 	for _, site := range releases(t, "torch") {
 		t.Run(filepath.Base(site), func(t *testing.T) {
@@ -236,6 +239,7 @@ func TestRealFlushOfOneGPU(t *testing.T) {
 // have not yet freed, so the prediction is an estimate; but all that a flush can
 // free it frees, in steps as at once, and none of it is promised again.
 func TestRealFlushOfCUDAMallocAsync(t *testing.T) {
+	beyondCore(t)
 	vramscope := needs.Vramscope(t)
 	for _, site := range releases(t, "torch") {
 		for _, level := range levels {

@@ -12,6 +12,7 @@ import (
 
 // TestTogether looks at what only the native probe knows of a program with PyTorch.
 func TestTogether(t *testing.T) {
+	beyondCore(t)
 	vramscope := needs.Vramscope(t)
 	library := pluggable(t)
 	for _, site := range releases(t, "torch") {
