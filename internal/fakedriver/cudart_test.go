@@ -105,6 +105,7 @@ func TestRuntimeWork(t *testing.T) {
 		const invalidConfiguration = "9"
 		program.script(
 			"stream 3", success,
+			"handle 1", "0 1", "handle 0", "1 0",
 			"launch 0 256", success,
 			"launch 3 256", success,
 			"launch 3 0", invalidConfiguration,

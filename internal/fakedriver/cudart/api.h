@@ -35,6 +35,7 @@ typedef CUmemoryPool cudaMemPool_t;
 typedef CUuuid cudaUUID_t;
 typedef struct CUgraphNode_st *cudaGraphNode_t;
 typedef struct CUkern_st *cudaKernel_t;
+typedef CUfunction cudaFunction_t;
 typedef struct CUlib_st *cudaLibrary_t;
 typedef struct CUuserObject_st *cudaUserObject_t;
 typedef cuuint64_t cudaGraphConditionalHandle;

@@ -1,6 +1,7 @@
 /* What nvcc's code does when it is loaded, and kernels: they are known by name alone, and launching one does nothing. */
 #include "runtime.h"
 
+#include <pthread.h>
 #include <string.h>
 
 void **__cudaRegisterFatBinary(void *binary)
@@ -102,6 +103,23 @@ cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t *configuration, const v
 {
 	(void)arguments;
 	return configuration && function ? record(context_ready()) : record(cudaErrorInvalidValue);
+}
+
+/* The driver's handle of a kernel: that of a module that has any. */
+cudaError_t cudaGetFuncBySymbol(cudaFunction_t *function, const void *symbol)
+{
+	static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+	static CUfunction any;
+	CUmodule module;
+	if (!function || !symbol)
+		return record(cudaErrorInvalidValue);
+	cudaError_t answer = context_ready();
+	pthread_mutex_lock(&mutex);
+	if (answer == cudaSuccess && !any)
+		answer = (cudaError_t)(driver.cuModuleLoadData(&module, "") ?: driver.cuModuleGetFunction(&any, module, "any"));
+	*function = any;
+	pthread_mutex_unlock(&mutex);
+	return record(answer);
 }
 
 /* A kernel's handle is its function's address. */

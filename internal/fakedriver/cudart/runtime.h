@@ -17,6 +17,8 @@
 	X(cuInit, 2000, cuInit) \
 	X(cuDriverGetVersion, 2020, cuDriverGetVersion) \
 	X(cuGetProcAddress, 12000, cuGetProcAddress_v2) \
+	X(cuModuleLoadData, 2000, cuModuleLoadData) \
+	X(cuModuleGetFunction, 2000, cuModuleGetFunction) \
 	X(cuDeviceGetCount, 2000, cuDeviceGetCount) \
 	X(cuDeviceGetName, 2000, cuDeviceGetName) \
 	X(cuDeviceGetUuid, 11040, cuDeviceGetUuid_v2) \

@@ -80,12 +80,48 @@ func TestStandInsTakeThePlaceOfWhatALibraryNeeds(t *testing.T) {
 	}
 }
 
+// A convolution asks cuDNN for its engines, and each of them for the memory that it needs.
+const cudnnEngines = `
+#include <stdint.h>
+#include <stdio.h>
+int cudnnCreate(void **), cudnnBackendCreateDescriptor(int, void **);
+int cudnnBackendGetAttribute(void *, int, int, int64_t, int64_t *, void *);
+void print(void)
+{
+	void *handle = NULL, *descriptor = NULL;
+	int64_t engines = -1, sizes = -1, size = -1, notes = -1;
+	int got = cudnnCreate(&handle) + cudnnBackendCreateDescriptor(0, &descriptor);
+	got += cudnnBackendGetAttribute(descriptor, 200, 15, 0, &engines, NULL) + cudnnBackendGetAttribute(descriptor, 300, 3, 1, &sizes, &size);
+	got += cudnnBackendGetAttribute(descriptor, 400, 11, 50, &notes, NULL);
+	printf("%d %d %d %d %d %d %d\n", got, handle != NULL, descriptor != NULL, (int)engines, (int)sizes, (int)size, (int)notes);
+}`
+
+func TestConvolutionsHaveAnEngine(t *testing.T) {
+	t.Parallel()
+	needs.Tool(t, "cc")
+	site, folder := t.TempDir(), t.TempDir()
+	const real = "int cudnnCreate, cudnnBackendCreateDescriptor, cudnnBackendGetAttribute;"
+	compile(t, real, filepath.Join(folder, "libcudnn.so.9"), "-shared", "-fPIC", "-Wl,-soname,libcudnn.so.9")
+	library, runner := filepath.Join(site, "plugin.so"), filepath.Join(folder, "program")
+	compile(t, cudnnEngines, library, "-shared", "-fPIC", filepath.Join(folder, "libcudnn.so.9"))
+	compile(t, program, runner, "-ldl")
+	directory, err := Make("cc", t.TempDir(), site)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(runner, library)
+	cmd.Env = append(os.Environ(), "LD_LIBRARY_PATH="+directory)
+	if out, err := cmd.CombinedOutput(); err != nil || string(out) != "0 1 1 1 1 0 0\n" {
+		t.Errorf("%v: %s", err, out)
+	}
+}
+
 // XLA's libraries need none of NVIDIA's: they open them and look names up.
 const (
 	opening = `
 #include <dlfcn.h>
 #include <stdio.h>
-static const char *const names[] = { "cudnnGetProperty", "cudnnCreate", "cublasLtGetVersion", "cusolverDnCreate", "ncclGetVersion" };
+static const char *const names[] = { "cudnnGetProperty", "cudnnDestroy", "cublasLtGetVersion", "cusolverDnCreate", "ncclGetVersion" };
 static const char *const texts[] = { "cudnn is old", "cudnnCreate failed", "ncclunique" };
 static int call(const char *library, int name, int a, int *b)
 {

@@ -122,7 +122,11 @@ static int work(const char *word, int a, unsigned long long b)
 		printf("%d\n", cudaStreamSynchronize(streams[a]));
 	else if (strcmp(word, "devicesync") == 0)
 		printf("%d\n", cudaDeviceSynchronize());
-	else if (strcmp(word, "launch") == 0)
+	else if (strcmp(word, "handle") == 0) {
+		cudaFunction_t first = NULL, second = NULL;
+		cudaError_t answer = cudaGetFuncBySymbol(&first, a ? (void *)attributes : NULL);
+		printf("%d %d\n", answer, first && cudaGetFuncBySymbol(&second, (void *)count_call) == cudaSuccess && second != NULL);
+	} else if (strcmp(word, "launch") == 0)
 		kernel((unsigned int)b, streams[a]);
 	else if (strcmp(word, "callbacks") == 0) {
 		cudaError_t answer = cudaLaunchHostFunc(streams[a], count_call, &calls);
