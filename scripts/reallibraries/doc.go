@@ -1,11 +1,12 @@
-// Package reallibraries tests vramscope with real releases of PyTorch on the fake
-// driver: their allocators are real, their kernels do nothing. scripts/real-libraries
+// Package reallibraries tests vramscope with real releases of PyTorch, JAX,
+// TensorFlow and Numba on the fake driver: their allocators are real, their kernels do nothing. scripts/real-libraries
 // installs them and runs the tests, which are skipped without.
 //
-//	torch_job.py ── real PyTorch ── libcudart, stand-ins ── libcuda ──┬── its own figures ──────┐
+//	…_job.py ────── real library ── libcudart, stand-ins ── libcuda ──┬── its own figures ──────┐
 //	run, attach, run --preload                                        └── vramscope once, flush,┴→ equal, to the byte
 //	                                                                      snapshot                       └→ docs/measured/real-libraries.md
 //
-// Start at torchConfigurations in torch_test.go. compare_test.go has the
+// Start at torchConfigurations in torch_test.go, and at frameworks in framework_test.go
+// for the libraries whose memory no flush frees. compare_test.go has the
 // identities, program_test.go how a program is started and asked.
 package reallibraries

@@ -128,6 +128,7 @@ func (c configuration) compare(t *testing.T, shared *program) {
 }
 
 func TestMain(m *testing.M) {
+	withDevices()
 	status := m.Run()
 	if path := os.Getenv("VRAMSCOPE_REAL_TABLE"); path != "" {
 		if err := writeTable(path); err != nil {

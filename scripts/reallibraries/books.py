@@ -1,0 +1,45 @@
+"""What the driver says of a GPU's memory, asked without a library."""
+
+import contextlib
+import ctypes
+
+RESERVED, USED = 5, 7  # CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT, …_USED_MEM_CURRENT
+
+
+def free_memory(device):
+    """In bytes, of a device that the program uses."""
+    free, total = ctypes.c_size_t(), ctypes.c_size_t()
+    with context(device) as driver:
+        check(driver.cuMemGetInfo_v2(ctypes.byref(free), ctypes.byref(total)))
+    return free.value
+
+
+def pool_memory(device):
+    """What the device's default pool has reserved, what of that is used, and the most that each was."""
+    pool, value = ctypes.c_void_p(), ctypes.c_uint64()
+    found = []
+    with context(device) as driver:
+        check(driver.cuDeviceGetDefaultMemPool(ctypes.byref(pool), device))
+        for attribute in (RESERVED, USED, RESERVED + 1, USED + 1):
+            check(driver.cuMemPoolGetAttribute(pool, attribute, ctypes.byref(value)))
+            found.append(value.value)
+    return found
+
+
+@contextlib.contextmanager
+def context(device):
+    """The driver, in the context of the library, which keeps it. What was freed on a stream is free."""
+    driver, current = ctypes.CDLL("libcuda.so.1"), ctypes.c_void_p()
+    check(driver.cuDevicePrimaryCtxRetain(ctypes.byref(current), device))
+    check(driver.cuCtxPushCurrent_v2(current))
+    try:
+        check(driver.cuCtxSynchronize())
+        yield driver
+    finally:
+        driver.cuCtxPopCurrent_v2(ctypes.byref(current))
+        driver.cuDevicePrimaryCtxRelease_v2(device)
+
+
+def check(code):
+    if code:
+        raise OSError(f"the driver answers {code}")
