@@ -14,7 +14,7 @@ class _PyTorch(_Runtime):
         self._devices = {}
         self._maps = {}  # ordinal → figures of the last snapshot (_add_segment)
         self._next_map = 0.0
-        self._map_cost = self._least_map_cost = 2e-6  # seconds per block: of the last snapshot, of the fastest
+        self._map_cost = self._least_map_cost = 1e-6  # seconds per block: of the last snapshot, of the fastest
         self._history = False
         self.settings = _Settings()
 
