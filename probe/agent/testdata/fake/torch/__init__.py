@@ -31,8 +31,9 @@ class Tensor:
     def __init__(self, size, device):
         self._allocator, self._block = cuda._allocator(device), None
         self._block = self._allocator.take(size)
+        cuda._record(device, self._block, size)
 
-    def record_stream(self):
+    def record_stream(self, stream=None):
         """Another stream uses it: once freed it is pending."""
         self._block.awaited = True
 

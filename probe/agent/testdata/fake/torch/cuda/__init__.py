@@ -1,6 +1,8 @@
 """torch.cuda of the stand-in. Each thread has a current device, initially 0. set_device,
 and any call that needs a context, creates that device's context, as in CUDA 12."""
 
+import contextlib
+import itertools
 import os
 import threading
 import time
@@ -8,7 +10,8 @@ import types
 
 import torch
 
-from .caching import CachingAllocator, OutOfMemoryError  # noqa: F401
+from . import figures, snapshot
+from .caching import CachingAllocator, OutOfMemoryError, UncachedAllocator  # noqa: F401
 from .device import Device
 from .pool import PoolAllocator
 
@@ -21,7 +24,7 @@ _allocators = []
 capturing = False  # set by tests: a CUDA graph is being captured
 history = False  # set by tests: torch.cuda.memory._record_memory_history()
 snapshots = 0
-traces = 3  # set by tests: the length of that history
+traces = 0  # set by tests: the least length of that history
 slowly = 0  # set by tests: seconds that a snapshot takes
 settings = None  # as last set by the program
 
@@ -61,7 +64,8 @@ def init():
         if "cudaMallocAsync" in _conf():
             _allocators.append(PoolAllocator(device, _release))
         else:
-            _allocators.append(CachingAllocator(device, _release, _conf()))
+            kind = UncachedAllocator if os.environ.get("PYTORCH_NO_CUDA_MEMORY_CACHING") else CachingAllocator
+            _allocators.append(kind(device, _release, _conf()))
     _initialized, _initialised_in = True, os.getpid()
 
 
@@ -100,17 +104,7 @@ def memory_stats_as_nested_dict(device):
 
 
 def memory_stats(device):
-    flat = {}
-
-    def add(prefix, value):
-        if isinstance(value, dict):
-            for key, inner in value.items():
-                add(prefix + "." + key if prefix else key, inner)
-        else:
-            flat[prefix] = value
-
-    add("", memory_stats_as_nested_dict(device))
-    return flat
+    return figures.flat(memory_stats_as_nested_dict(device))
 
 
 def _snapshot(device=None):
@@ -118,21 +112,66 @@ def _snapshot(device=None):
     snapshots += 1
     if slowly:
         time.sleep(slowly)
-    whole = {
-        "segments": [s for a in _allocators for s in a.snapshot(history)],
-        "device_traces": [[{"action": "alloc", "addr": n, "size": 512, "stream": 0, "frames": [{"filename": "job.py"}]}
-                           for n in range(traces if history else 0)] for _ in _allocators],
-    }
-    if _release >= (2, 1):
-        whole["allocator_settings"] = {"PYTORCH_CUDA_ALLOC_CONF": _settings(), "max_split_size": -1}
-    return whole
+    segments = [s for a in _allocators for s in a.snapshot(history)]
+    events = [[snapshot.event(_release, n, size) for n, size in enumerate(a.events)] for a in _allocators]
+    return snapshot.whole(_release, segments, [e + e[-1:] * (traces - len(e)) for e in events], _settings())
+
+
+def _record(device, block, size):
+    """Notes an allocation, if history is recorded."""
+    if history and getattr(block, "segment", None):  # of the caching allocator
+        block.recorded = True
+        _allocators[device].events.append(size)
+
+
+def _unsupported(what):
+    if "cudaMallocAsync" in _conf():
+        raise RuntimeError("cudaMallocAsync does not yet support %s. If you need it, please file an issue describing your use case." % what)
+
+
+def _history_enabled():
+    _unsupported("recordHistory")
+    return history
+
+
+def _record_memory_history(enabled="all", stacks="all"):
+    global history
+    _unsupported("recordHistory")
+    history = enabled is not None
+
+
+class MemPool:
+    """A pool of the program's own."""
+
+    _numbers = itertools.count(1)
+
+    def __init__(self):
+        init()
+        _unsupported("createOrIncrefPool")
+        self.id = 0, next(self._numbers)
+
+
+@contextlib.contextmanager
+def use_mem_pool(pool):
+    for allocator in _allocators:
+        allocator.private = pool.id
+    try:
+        yield
+    finally:
+        for allocator in _allocators:
+            allocator.private = 0, 0
+
+
+class Stream:
+    pass
 
 
 def memory_snapshot():
     return _snapshot()["segments"]
 
 
-memory = types.SimpleNamespace(_snapshot=_snapshot, _set_allocator_settings=_set_allocator_settings)
+memory = types.SimpleNamespace(_snapshot=_snapshot, _set_allocator_settings=_set_allocator_settings,
+                               _record_memory_history=_record_memory_history)
 
 
 def empty_cache():
@@ -141,6 +180,8 @@ def empty_cache():
     _devices[current_device()].enter()
     if capturing and _release < (2, 8):
         raise RuntimeError("captures_underway.empty() INTERNAL ASSERT FAILED at CUDACachingAllocator.cpp:2967")
+    if "cudaMallocAsync" in _conf():
+        synchronize(current_device())
     for allocator in _allocators:
         if not (capturing or allocator.capturing):  # 2.8 and newer free nothing, and do not wait
             allocator.empty()
@@ -149,7 +190,7 @@ def empty_cache():
 def synchronize(device):
     _devices[device].enter()
     if capturing:
-        raise RuntimeError("CUDA error: operation not permitted when stream is capturing")
+        raise _devices[device].error("CUDA error: operation not permitted when stream is capturing")
     if _devices[device].cuda is not None:
         assert _devices[device].cuda.cuCtxSynchronize() == 0
 
@@ -165,7 +206,7 @@ if _release >= (2, 0):
 
 
 if _release >= (2, 1):
-    torch._C._cuda_isHistoryEnabled = lambda: history
+    torch._C._cuda_isHistoryEnabled = _history_enabled
 if _release > (2, 8):
     torch._C._accelerator_getAllocatorSettings = _settings  # 2.15 has it, 2.8 not
 torch._C._cuda_hasPrimaryContext = lambda device: bool(_devices) and _devices[device].entered()

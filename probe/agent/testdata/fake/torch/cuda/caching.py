@@ -5,10 +5,16 @@ expandable segment is mapped in pages; as in PyTorch, segment does not count it,
 and inactive_split_bytes not its free memory.
 """
 
+import copy
 import re
+
+from . import figures
 
 MIB = 1 << 20
 SMALL, SMALL_SEGMENT, LARGE_SEGMENT = MIB, 2 * MIB, 20 * MIB
+
+
+FRAMES = [{"filename": "job.py", "line": 1, "name": "job.py"}]
 
 
 class OutOfMemoryError(RuntimeError):
@@ -19,6 +25,7 @@ class Block:
     def __init__(self, segment, address, size):
         self.segment, self.address, self.size = segment, address, size
         self.state, self.awaited, self.asked = "inactive", False, 0
+        self.recorded = False  # with history
 
 
 class Segment:
@@ -38,8 +45,8 @@ class CachingAllocator:
         self.device, self.release = device, release
         self.large, self.expandable = LARGE_SEGMENT, False
         self.configure(settings)
-        self.segments, self.peaks = [], {}
-        self.ooms = self.retries = self.waits = 0
+        self.segments, self.figures = [], figures.empty(release)
+        self.events = []  # of the recorded history
         self.private = (0, 0)  # set by tests: the pool of a graph
         self.unused = set()  # set by tests: private pools that no graph uses any more
         self.capturing = False  # set by tests: a graph is being captured on this device
@@ -58,11 +65,11 @@ class CachingAllocator:
         kind = "small" if size <= SMALL else "large"
         block = self._fit(kind, size) or self._grow(kind, size)
         if block is None:
-            self.retries += 1
+            self.figures["num_alloc_retries"] += 1
             self.empty()
             block = self._fit(kind, size) or self._grow(kind, size)
         if block is None:
-            self.ooms += 1
+            self.figures["num_ooms"] += 1
             raise OutOfMemoryError("CUDA out of memory. Tried to allocate %d" % size)
         rest = block.size - size
         if rest >= 512 if kind == "small" else rest > SMALL or block.segment.expandable and rest >= 512:
@@ -71,7 +78,7 @@ class CachingAllocator:
             blocks = block.segment.blocks
             blocks.insert(blocks.index(block) + 1, after)
         block.state, block.asked = "active_allocated", asked
-        self._peak()
+        self._follow()
         return block
 
     def _fit(self, kind, size):
@@ -90,6 +97,7 @@ class CachingAllocator:
         address = self.device.take(whole)
         if address is None:
             return None
+        self._count("num_device_alloc")
         segment = Segment(kind, address, whole)
         segment.private = self.private
         self.segments.append(segment)
@@ -106,12 +114,15 @@ class CachingAllocator:
         end = segment.blocks[-1] if segment.blocks else None
         idle = end.size if end and end.state == "inactive" else 0
         more = -(-(size - idle) // page) * page
-        pages = [self.device.take(page) for _ in range(more // page)]
-        if None in pages:
-            for address in pages:
-                if address is not None:
+        pages = []
+        while len(pages) < more // page:
+            address = self.device.take(page)
+            if address is None:
+                for address in pages:
                     self.device.give(address, page)
-            return None
+                return None
+            pages.append(address)
+        self._count("num_device_alloc")
         segment.pages += pages
         segment.blocks.append(Block(segment, segment.address + segment.size, more))
         segment.size += more
@@ -121,6 +132,7 @@ class CachingAllocator:
     def give(self, block):
         block.state = "active_pending_free" if block.awaited else "inactive"
         self._coalesce(block.segment)
+        self._follow()
 
     def _coalesce(self, segment):
         joined = []
@@ -135,7 +147,7 @@ class CachingAllocator:
 
     def empty(self):
         """empty_cache: frees pending blocks, then whole free segments and pages."""
-        self.waits += 1
+        self._count("num_sync_all_streams")
         for segment in list(self.segments):
             for block in segment.blocks:
                 if block.state == "active_pending_free":
@@ -148,6 +160,8 @@ class CachingAllocator:
             elif not segment.live():
                 self.device.give(segment.address, segment.size)
                 self.segments.remove(segment)
+                self._count("num_device_free")
+        self._follow()
 
     def _unmap(self, segment):
         page = segment.page
@@ -163,56 +177,59 @@ class CachingAllocator:
                 continue
             for _ in range((end - begin) // page):
                 self.device.give(segment.pages.pop(), page)
+            self._count("num_device_free")
             for address, stop in ((block.address, begin), (end, block.address + block.size)):
                 if address < stop:
                     kept.append(Block(segment, address, stop - address))
         segment.blocks = kept
+        segment.size = kept[-1].address + kept[-1].size - segment.address if kept else 0
 
     # -- Statistics
 
+    def _count(self, key):
+        if key in self.figures:
+            self.figures[key] += 1
+
     def _sums(self):
         blocks = [(s, b) for s in self.segments for b in s.blocks]
-        held = [(s, sum(b.size for b in s.blocks)) for s in self.segments]
+        live = [(s, b) for s, b in blocks if b.state == "active_allocated"]
+        active = [(s, b) for s, b in blocks if b.state != "inactive"]
         split = [(s, b.size) for s, b in blocks if b.state == "inactive" and b.size < s.size and not s.expandable]
         return {
-            "allocated_bytes": [(s, b.size) for s, b in blocks if b.state == "active_allocated"],
-            "requested_bytes": [(s, b.asked) for s, b in blocks if b.state == "active_allocated"],
-            "active_bytes": [(s, b.size) for s, b in blocks if b.state != "inactive"],
-            "reserved_bytes": held,
-            "inactive_split_bytes": split,
-            "active": [(s, 1) for s, b in blocks if b.state != "inactive"],
+            "allocation": [(s, 1) for s, _ in live],
+            "allocated_bytes": [(s, b.size) for s, b in live],
+            "requested_bytes": [(s, b.asked) for s, b in active],
+            "active": [(s, 1) for s, _ in active],
+            "active_bytes": [(s, b.size) for s, b in active],
+            "reserved_bytes": [(s, b.size) for s, b in blocks],
             "inactive_split": [(s, 1) for s, _ in split],
-            "segment": [(s, 1) for s, size in held if size and not s.expandable],
+            "inactive_split_bytes": split,
+            "segment": [(s, 1) for s in self.segments if not s.expandable],
         }
 
-    def _peak(self):
-        for key, parts in self._sums().items():
-            self.peaks[key] = max(self.peaks.get(key, 0), sum(n for _, n in parts))
+    def _follow(self):
+        sums = self._sums()
+        for key in set(sums) & set(self.figures):
+            self._follow_parts(self.figures[key], sums[key])
+        pools = self.figures.get("reserved_bytes_by_private_pools")
+        if pools is not None:
+            for pool in {s.private for s in self.segments} - {(0, 0)} | set(pools):
+                own = [part for part in sums["reserved_bytes"] if part[0].private == pool]
+                self._follow_parts(pools.setdefault(pool, figures.parts()), own)
+
+    @staticmethod
+    def _follow_parts(counters, sums):
+        for part, counter in counters.items():
+            figures.follow(counter, sum(n for s, n in sums if part in ("all", s.kind + "_pool")))
 
     def stats(self):
-        self._peak()
-        stats = {}
-        for key, parts in self._sums().items():
-            if key == "requested_bytes" and self.release < (2, 0):
-                continue
-            stats[key] = {"all": self._figure(parts, self.peaks[key])}
-            for kind in ("small", "large"):
-                own = [p for p in parts if p[0].kind == kind]
-                stats[key][kind + "_pool"] = self._figure(own, sum(n for _, n in own))
-        stats["num_alloc_retries"], stats["num_ooms"] = self.retries, self.ooms
-        stats["max_split_size"] = -1
-        if self.release >= (2, 1):
-            stats["num_sync_all_streams"] = self.waits
-        return stats
-
-    def _figure(self, parts, peak):
-        now = sum(n for _, n in parts)
-        return {"current": now, "peak": peak, "allocated": peak, "freed": peak - now}
+        self._follow()
+        return copy.deepcopy(self.figures)
 
     def snapshot(self, history):
         """memory_snapshot(): each contiguous run of mapped memory is a segment."""
         segments = []
-        for s in self.segments:
+        for s in sorted(self.segments, key=lambda s: s.address):
             runs = []
             for b in s.blocks:
                 if runs and runs[-1][-1].address + runs[-1][-1].size == b.address:
@@ -224,21 +241,43 @@ class CachingAllocator:
         return segments
 
     def _described(self, segment, run, history):
-        blocks = []
-        for b in run:
-            block = {"size": b.size, "state": b.state}
-            if self.release >= (2, 0):
-                block["address"], block["requested_size"] = b.address, b.asked
-            if history:
-                block["frames" if self.release >= (2, 1) else "history"] = [{"filename": "job.py"}]
-            blocks.append(block)
         live = sum(b.size for b in run if b.state != "inactive")
         described = {
             "device": self.device.ordinal, "address": run[0].address, "stream": 0, "segment_type": segment.kind,
-            "total_size": sum(b.size for b in run), "active_size": live, "allocated_size": live, "blocks": blocks,
+            "total_size": sum(b.size for b in run), "active_size": live,
+            "allocated_size": sum(b.size for b in run if b.state == "active_allocated"),
+            "blocks": [self._block(b, history) for b in run],
         }
         if self.release >= (2, 0):
             described["segment_pool_id"] = segment.private
         if self.release >= (2, 1):
             described["is_expandable"] = segment.expandable
+        if self.release >= (2, 8):
+            described.update(requested_size=sum(b.asked for b in run if b.state != "inactive"), frames=[])
         return described
+
+    def _block(self, b, history):
+        block = {"size": b.size, "state": b.state}
+        if self.release >= (2, 0):
+            block["address"], block["requested_size"] = b.address, b.asked
+        if self.release >= (2, 1):
+            block["frames"] = FRAMES if b.recorded else []
+        elif history:
+            block["history"] = FRAMES
+        return block
+
+
+class UncachedAllocator(CachingAllocator):
+    """PYTORCH_NO_CUDA_MEMORY_CACHING=1: it counts nothing."""
+
+    def take(self, size):
+        address = self.device.take(size)
+        if address is None:
+            raise self.device.error("CUDA error: out of memory")
+        return Block(None, address, size)
+
+    def give(self, block):
+        self.device.give(block.address, block.size)
+
+    def empty(self):
+        self._count("num_sync_all_streams")

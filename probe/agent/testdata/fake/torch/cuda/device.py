@@ -7,6 +7,10 @@ import types
 MIB = 1 << 20
 
 
+class AcceleratorError(RuntimeError):
+    """Of a call of CUDA, since 2.8."""
+
+
 class Device:
     @classmethod
     def all(cls, release):
@@ -21,6 +25,7 @@ class Device:
     def __init__(self, ordinal, release, cuda):
         self.ordinal = ordinal
         self.cuda = cuda
+        self.error = AcceleratorError if release >= (2, 8) else RuntimeError
         self.free = self.total = int(os.environ.get("FAKE_TORCH_TOTAL", 1024 * MIB))
         self._next = (ordinal + 1) << 40
         self._context = None

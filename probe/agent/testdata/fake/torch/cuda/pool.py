@@ -2,14 +2,16 @@
 
 import ctypes
 
+from . import figures
+from .caching import OutOfMemoryError
 from .device import check
 
 
 class PoolAllocator:
     def __init__(self, device, release):
-        self.device = device
+        self.device, self.release = device, release
         self._kept = False
-        self.private, self.capturing = (0, 0), False
+        self.private, self.capturing, self.events = (0, 0), False, []
 
     def configure(self, settings):
         pass
@@ -27,7 +29,11 @@ class PoolAllocator:
             check(cuda.cuMemPoolSetAttribute(self._pool(), 4, ctypes.byref(most)))
             self._kept = True
         address = ctypes.c_ulonglong()
-        check(cuda.cuMemAllocAsync(ctypes.byref(address), ctypes.c_size_t(size), None))
+        code = cuda.cuMemAllocAsync(ctypes.byref(address), ctypes.c_size_t(size), None)
+        if code == 2:
+            more = "%d would exceed allowed memory." % self.device.ordinal if self.release > (2, 8) else ""
+            raise OutOfMemoryError("Allocation on device " + more)
+        check(code)
         return address
 
     def give(self, address):
@@ -43,17 +49,20 @@ class PoolAllocator:
     def stats(self):
         # CUDAGuard makes the device's context.
         self.device.enter()
-        figures = []
-        for attribute in (7, 5):
-            value = ctypes.c_uint64()
-            check(self.device.cuda.cuMemPoolGetAttribute(self._pool(), attribute, ctypes.byref(value)))
-            figures.append(value.value)
-        nothing = {"current": 0, "peak": 0, "allocated": 0, "freed": 0}
-        stats = {key: {"all": dict(nothing)} for key in ("active_bytes", "inactive_split_bytes", "segment")}
-        for key, now in zip(("allocated_bytes", "reserved_bytes"), figures):
-            stats[key] = {"all": {"current": now, "peak": now, "allocated": now, "freed": 0}}
-        stats["num_ooms"] = stats["num_alloc_retries"] = 0
+        used, used_high, reserved, reserved_high = (self._attribute(n) for n in (7, 8, 5, 6))
+        stats = figures.empty(self.release)
+        stats["max_split_size"] = 0
+        for key, now, peak in (("allocated_bytes", used, used_high), ("active_bytes", used, used_high),
+                               ("reserved_bytes", reserved, reserved_high)):
+            stats[key]["all"] = figures.counter(now, peak)
         return stats
 
+    def _attribute(self, number):
+        value = ctypes.c_uint64()
+        check(self.device.cuda.cuMemPoolGetAttribute(self._pool(), number, ctypes.byref(value)))
+        return value.value
+
     def snapshot(self, history):
-        raise RuntimeError("cudaMallocAsync does not yet support snapshot.")
+        raise RuntimeError(
+            "Calling snapshot with backend:cudaMallocAsync is not meaningful. (For backend:native, snapshot returns a detailed "
+            "summary of all blocks tracked by the allocator, but the cudaMallocAsync backend does not track individual blocks.)")
