@@ -47,6 +47,12 @@ del output[1]
 del own
 output.clear()
 `
+	endCapture = `
+with torch.cuda.stream(stream):
+    output = source * 2
+    captured.capture_end()
+captured.replay()
+`
 	setLater = `
 torch.cuda.memory._set_allocator_settings("expandable_segments:True")
 fill(torch)
@@ -179,7 +185,8 @@ func (p *program) checkFlush(level, bound string, more int64) {
 	}
 }
 
-// TestRealFlushDuringCapture: PyTorch then frees nothing on that GPU, and says nothing.
+// TestRealFlushDuringCapture: 2.8 then frees nothing on that GPU, and says nothing;
+// 2.15 does as ever for a thread that does not capture. The capture goes on.
 func TestRealFlushDuringCapture(t *testing.T) {
 	beyondCore(t)
 	vramscope := needs.Vramscope(t)
@@ -198,13 +205,20 @@ with torch.cuda.stream(stream):
 			p.awaitProbe()
 			free := p.figures(0).Free
 			done := p.flushWith("--level", "gradual")
+			if !strings.Contains(site, "torch-2.8.") {
+				if done.Outcome != "flushed" || done.Devices[0].Freed <= 0 || p.figures(0).Free-free != done.Devices[0].Freed {
+					t.Errorf("%+v", done)
+				}
+				p.do(endCapture)
+				return
+			}
 			if done.Outcome != "partly" || done.Reason != "a graph capture was running on 1 of 2 GPUs: PyTorch frees nothing meanwhile" {
 				t.Errorf("%+v", done)
 			}
 			if done.Devices[0].Freed != 0 || done.Devices[1].Freed <= 0 || p.figures(0).Free != free {
 				t.Errorf("%+v, %d free before, %d after", done, free, p.figures(0).Free)
 			}
-			p.do("with torch.cuda.stream(stream): output = source * 2; captured.capture_end()\ncaptured.replay()")
+			p.do(endCapture)
 			if done = p.flushWith("--level", "gradual"); done.Outcome != "flushed" || done.Devices[0].Freed <= 0 {
 				t.Errorf("after the capture: %+v", done)
 			}
@@ -225,7 +239,7 @@ func TestRealFlushOfOneGPU(t *testing.T) {
 			predicted := p.flushWith("--gpu", "1", "--dry-run")
 			before := []figures{p.figures(0), p.figures(1)}
 			done := p.flushWith("--gpu", "1")
-			if predicted.Freed != (4+5)*48<<20 || done.Freed != predicted.Freed || p.figures(1).Free-before[1].Free != done.Freed {
+			if predicted.Freed != 5*48<<20 || done.Freed != predicted.Freed || p.figures(1).Free-before[1].Free != done.Freed {
 				t.Errorf("predicted %+v, done %+v", predicted, done)
 			}
 			if p.figures(0).Free == before[0].Free || !slices.Contains(done.Notes, "PyTorch flushes all its devices at once") {

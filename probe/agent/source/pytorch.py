@@ -264,7 +264,8 @@ class _PyTorch(_Runtime):
 
     def _waits(self, cuda, ordinals):
         """How often each device's allocator has waited for pending frees, as each
-        empty_cache() does unless a graph is being captured there. Before 2.1 unknown."""
+        empty_cache() does, but in 2.8 not while a graph is being captured there (in
+        2.15 in this thread). Before 2.1 unknown."""
         try:
             every = {d: _figure(self._memory_stats(cuda, d), "num_sync_all_streams", None) for d in ordinals}
         except _Busy:

@@ -124,6 +124,12 @@ class Flush(Case):
             self.assertEqual(answer["devices"][0]["freed_bytes"], 0)
             self.assertEqual(answer["skipped_reason"], reason)
 
+    def test_a_flush_beside_a_graph_capture_in_another_thread(self):
+        job = self.job("import torch; t = torch.empty(40 << 20); del t; torch.cuda.capturing = True",
+                       FAKE_TORCH_VERSION="2.15.0")
+        answer = self.monitor(job).ask("flush", level="gradual")
+        self.assertEqual((answer["devices"][0]["freed_bytes"], answer.get("skipped_reason")), (40 * MIB, None))
+
     def test_a_graph_capture_on_one_of_two_gpus(self):
         job = self.job("import torch; t, u = torch.empty(40 << 20, 0), torch.empty(50 << 20, 1); del t, u",
                        "torch.cuda._allocators[1].capturing = True", FAKE_TORCH_VERSION="2.8.0")

@@ -182,8 +182,10 @@ def empty_cache():
         raise RuntimeError("captures_underway.empty() INTERNAL ASSERT FAILED at CUDACachingAllocator.cpp:2967")
     if "cudaMallocAsync" in _conf():
         synchronize(current_device())
+    # 2.8 then frees nothing there, and does not wait. In 2.15 only the capturing thread does.
+    concerned = _release <= (2, 8) or threading.get_ident() == threading.main_thread().ident
     for allocator in _allocators:
-        if not (capturing or allocator.capturing):  # 2.8 and newer free nothing, and do not wait
+        if not (concerned and (capturing or allocator.capturing)):
             allocator.empty()
 
 
