@@ -137,10 +137,14 @@ func (d *Device) check() error {
 	if d.TotalBytes != nil && !plausible(*d.TotalBytes) {
 		return fmt.Errorf("total_bytes is %d", *d.TotalBytes)
 	}
+	var sum quantity.Bytes
 	for i := range d.Allocators {
 		a := &d.Allocators[i]
 		if err := a.check(); err != nil {
 			return fmt.Errorf("allocator %q: %w", clip(a.Kind), err)
+		}
+		if sum += a.size(); !plausible(sum) {
+			return fmt.Errorf("its allocators sum to %d", sum)
 		}
 		for j := range i {
 			if a.Handle != 0 && d.Allocators[j].Handle == a.Handle {
@@ -227,6 +231,20 @@ func (a *Allocator) checkLargest() error {
 		l.API, l.Library = clip(l.API), clip(l.Library)
 	}
 	return nil
+}
+
+// size is what the allocator has reserved, or the sum of its known parts.
+func (a *Allocator) size() quantity.Bytes {
+	if a.ReservedBytes != nil {
+		return *a.ReservedBytes
+	}
+	var sum quantity.Bytes
+	for _, part := range [...]*quantity.Bytes{a.AllocatedBytes, a.CachedBytes, a.FragmentedBytes} {
+		if part != nil {
+			sum += *part
+		}
+	}
+	return sum
 }
 
 // checkParts checks that neither a part nor their sum exceeds reserved, and that
