@@ -7,7 +7,9 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
+	"time"
 
 	"vramscope/internal/fakedriver"
 	"vramscope/internal/needs"
@@ -15,6 +17,16 @@ import (
 
 // zoo runs scripts/zoo with the python3 of the PATH, and returns its output and exit code.
 func zoo(t *testing.T, environ []string, vramscope string, arguments ...string) (string, int) {
+	t.Helper()
+	cmd := zooCommand(t, environ, vramscope, arguments...)
+	out, err := cmd.CombinedOutput()
+	if cmd.ProcessState == nil {
+		t.Fatal(err)
+	}
+	return string(out), cmd.ProcessState.ExitCode()
+}
+
+func zooCommand(t *testing.T, environ []string, vramscope string, arguments ...string) *exec.Cmd {
 	t.Helper()
 	version, err := exec.Command("python3", "-c", "import sys; print('%d.%d.%d' % sys.version_info[:3])").Output()
 	if err != nil {
@@ -24,11 +36,53 @@ func zoo(t *testing.T, environ []string, vramscope string, arguments ...string) 
 	fakedriver.Box(1, 0).MustWrite(t, state)
 	cmd := exec.Command("python3", append([]string{"../zoo", vramscope, "--pythons", strings.TrimSpace(string(version))}, arguments...)...)
 	cmd.Env = append(append(os.Environ(), environ...), fakedriver.Environment(fakedriver.Build(t, fakedriver.Current), state)...)
-	out, err := cmd.CombinedOutput()
-	if cmd.ProcessState == nil {
-		t.Fatal(err)
+	return cmd
+}
+
+// TestZooCleansUp: its programs wait for it, so they would stay for ever.
+func TestZooCleansUp(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
 	}
-	return string(out), cmd.ProcessState.ExitCode()
+	t.Parallel() // mostly it waits
+	for _, signal := range []syscall.Signal{syscall.SIGTERM, syscall.SIGKILL} {
+		directory := t.TempDir()
+		// Where there is no probe, the program waits until the runner gives up.
+		cmd := zooCommand(t, []string{"TMPDIR=" + directory}, "/bin/true", "--ways", "run", "--only", "^job$")
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		await(t, "a program to run", func() bool { return len(programs(directory)) > 0 })
+		if err := cmd.Process.Signal(signal); err != nil {
+			t.Fatal(err)
+		}
+		_ = cmd.Wait() // by the signal
+		await(t, "its programs to end, and its files to be removed", func() bool {
+			left, err := os.ReadDir(directory)
+			return err == nil && len(left) == 0 && len(programs(directory)) == 0
+		})
+	}
+}
+
+// programs are the processes whose environment names something in a directory of the zoo.
+func programs(directory string) []string {
+	var found []string
+	environments, _ := filepath.Glob("/proc/[0-9]*/environ") // the pattern is well-formed
+	for _, path := range environments {
+		if content, err := os.ReadFile(path); err == nil && strings.Contains(string(content), "="+directory+"/zoo-") {
+			found = append(found, path)
+		}
+	}
+	return found
+}
+
+func await(t *testing.T, what string, is func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(time.Minute); !is(); time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("timed out waiting for %s", what)
+		}
+	}
 }
 
 // TestZoo tries the quickest of the programs that found something. All of them are
