@@ -440,31 +440,34 @@ class _Agent:
         self._bell = _allocate_lock()  # released to interrupt the thread's wait before it serves
         self._bell.acquire()
         self._server = None
+        self._waits = None
         self._begun = _allocate_lock()  # released when the thread looks for filters from then on
         self._begun.acquire()
         self._ended = None  # released when the thread ends
         self._tasks = []  # the same of the tasks' threads
 
-    def start(self, at_once=False):
-        """Starts the thread, once."""
+    def start(self, at_once=False, waits=None):
+        """Starts the thread, once. With waits, the calling thread is the probe's from then
+        on, and calls waits() before it first waits."""
         self.at_once = self.at_once or at_once
         if not self._once.acquire(False):
             self.wake()
             return
         self.started = True
         try:
-            self._start_thread()
+            self._start_thread(waits)
         except BaseException:
             # A later start() tries again. The import hook does not: started is set.
             self._once.release()
             raise
-        # A thread's first system calls cannot be preceded by a look for filters. The
+        # A new thread's first system calls cannot be preceded by a look for filters. The
         # program installs none meanwhile.
         self._begun.acquire(True, _START_TIME)
 
-    def _start_thread(self):
+    def _start_thread(self, waits):
         global _poll
-        _refuse_filters()
+        if waits is None:
+            _refuse_filters()
         with _no_fork:
             _refuse_shadowed()
             # Imported here, on the program's thread, for the probe's thread: under
@@ -501,14 +504,20 @@ class _Agent:
         faults = {_signal.SIGSEGV, _signal.SIGBUS, _signal.SIGFPE, _signal.SIGILL, _signal.SIGABRT, _signal.SIGTRAP}
         old = _signal.pthread_sigmask(_signal.SIG_BLOCK, _signal.valid_signals() - faults)
         try:
-            _refuse_filters()
-            _start_new_thread(self._run, ())
+            if waits is None:
+                _refuse_filters()
+                _start_new_thread(self._run, ())
+            else:
+                self._waits, self.status = waits, _Status()
         except BaseException:
             self._ended = None
             raise
         finally:
-            _signal.pthread_sigmask(_signal.SIG_SETMASK, old)
+            if waits is None:
+                _signal.pthread_sigmask(_signal.SIG_SETMASK, old)
         atexit.register(self.stop)
+        if waits is not None:
+            self._run()
 
     def retire(self):
         """Prevents every later start."""
@@ -591,8 +600,9 @@ class _Agent:
     def _run(self):
         try:
             try:
-                _name_thread()
-                self.status = _Status()
+                if self.status is None:
+                    _name_thread()
+                    self.status = _Status()
             except OSError:
                 pass  # no descriptor is free: it is tried again
             finally:
@@ -625,6 +635,7 @@ class _Agent:
                 # Most likely out of descriptors, because of the program.
                 _log_failure("serving")
                 self._close(remove=True)
+                self._before_wait()
                 self._bell.acquire(True, wait)
                 wait = min(wait * 2, 60.0)
 
@@ -638,7 +649,14 @@ class _Agent:
         if status is not None:
             status.close()
 
+    def _before_wait(self):
+        waits, self._waits = self._waits, None
+        if waits is not None:
+            waits()
+            _name_thread()
+
     def pause(self, seconds):
+        self._before_wait()
         self._bell.acquire(True, seconds)
         self.status.check()
 
@@ -663,6 +681,7 @@ class _Agent:
             if self.stopping:
                 return
         self.serving = True
+        self._before_wait()
         server.serve()
 
 
@@ -1531,6 +1550,7 @@ class _Listener:
         self._name = _socket_name(pid, start)
         self._path = None
         self._inode = None
+        self._tidied = False
         self.sock = None
 
     def _directories(self):
@@ -1555,7 +1575,6 @@ class _Listener:
                     self.close()
                     self.sock, self._path = sock, path
                     self._inode = directory.socket(self._name).st_ino
-                    directory.tidy(self._check)
                     return True
             except OSError:
                 _log_failure("listening in " + path)
@@ -1591,9 +1610,13 @@ class _Listener:
             raise
 
     def reachable(self):
-        """Whether the name still leads to this socket. $XDG_RUNTIME_DIR is removed at the last logout."""
+        """Whether the name still leads to this socket. $XDG_RUNTIME_DIR is removed at the last logout.
+        The first call also removes the sockets of processes that have exited."""
         try:
             with _Directory(self._path, self._uid, make=False) as directory:
+                if not self._tidied:
+                    self._tidied = True
+                    directory.tidy(self._check)
                 return directory.socket(self._name).st_ino == self._inode
         except OSError:
             return False
@@ -2840,7 +2863,8 @@ class _Server:
         elif len(self._connections) >= _MAX_CONNECTIONS:
             refusal = _Refusal("busy", "%d monitors are already connected" % _MAX_CONNECTIONS)
         if refusal is None:
-            self._connections[sock.fileno()] = _Connection(sock)
+            connection = self._connections[sock.fileno()] = _Connection(sock)
+            self._handle(connection)  # the request has often come with the connection
             return
         try:
             sock.send(_encode(_failure(None, refusal)))  # a new connection's buffer is empty
@@ -3106,20 +3130,28 @@ def _own_filters():
     return _count_filters(_read("/proc/thread-self/status"))
 
 
+def _too_many(filters):
+    global _permitted
+    if _permitted is None:
+        _permitted = filters
+    return filters > _permitted
+
+
 def _refuse_filters():
-    if _own_filters() > _permitted:
+    if _too_many(_own_filters()):
         raise RuntimeError("the program has seccomp filters, which might kill it for a system call of the probe")
 
 
 def _permitted_filters():
     """How many filters the probe may run under: those that `vramscope run` had, or
-    else those of the container. docs/protocol.md says more."""
+    else those of the container. docs/protocol.md says more. None: those that it has
+    when it first looks."""
+    if globals().get("_started_by") == "attach":
+        return None  # vramscope has compared them with its own
     try:
         now = _own_filters()
     except OSError:
         return 0
-    if globals().get("_started_by") == "attach":
-        return now  # vramscope has compared them with its own
     try:
         return min(now, int(os.environ["VRAMSCOPE_SECCOMP_FILTERS"]))
     except (KeyError, ValueError):
@@ -3167,7 +3199,7 @@ class _Status:
             status = self._buffer.raw[: max(self._offset, 0)]
         if self._thread not in status:
             raise _Lost
-        if _count_filters(status) > _permitted:
+        if _too_many(_count_filters(status)):
             raise _Filtered
 
     def inherited(self):
@@ -3264,8 +3296,8 @@ _evictable = _Evictable()
 _agent = _Agent(_evictable, globals().get("_started_by", "import"))
 
 
-def _start(at_once=False, started_by=None):
-    """Starts the probe. at_once: it serves even if no GPU is in use.
+def _start(at_once=False, started_by=None, waits=None):
+    """Starts the probe. at_once: it serves even if no GPU is in use. waits: see _Agent.start.
 
     started_by, how the probe came into the program: "run" or "attach"; otherwise
     the program imported it. Returns why it could not start, or None.
@@ -3274,7 +3306,7 @@ def _start(at_once=False, started_by=None):
         _install()
         if started_by is not None and not _agent.started:
             _agent.started_by = started_by
-        _agent.start(at_once)
+        _agent.start(at_once, waits)
     except Exception as error:
         _log_failure("starting")
         return _thread_failure(error, ", or start the program with vramscope run")
@@ -3309,7 +3341,7 @@ def _install():
             before=_before_fork, after_in_parent=_after_fork_in_parent, after_in_child=_after_fork
         )
         sys.meta_path.insert(0, _ImportHook)
-        if any(package in sys.modules for package in _PACKAGES):
+        if _agent.started_by != "attach" and any(package in sys.modules for package in _PACKAGES):
             _start()
     except Exception:
         _log_failure("installing")

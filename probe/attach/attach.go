@@ -152,11 +152,13 @@ const startTime = time.Minute
 // await waits until the probe answers, or returns why it does not.
 func (a *Attacher) await(ctx context.Context, plan *Plan, load *payload) (probe.Hello, error) {
 	deadline, begun := a.now().Add(a.timeout), false
+	g := greeting{finder: a.options.Finder, pid: plan.Process.PID}
+	defer g.close()
 	for {
 		if reason := load.failure(); reason != "" {
 			return probe.Hello{}, fmt.Errorf("the probe does not start: %s", reason)
 		}
-		hello, failed := a.greet(ctx, plan.Process)
+		hello, failed := g.hello(ctx)
 		switch {
 		case failed == nil:
 			return hello, nil
@@ -203,12 +205,39 @@ func (a *Attacher) notBegun(ctx context.Context, plan *Plan) error {
 
 // greet says hello to the process's probe.
 func (a *Attacher) greet(ctx context.Context, id process.Identity) (probe.Hello, error) {
-	client, err := a.options.Finder.Open(id.PID)
-	if err != nil {
-		return probe.Hello{}, err
+	g := greeting{finder: a.options.Finder, pid: id.PID}
+	defer g.close()
+	return g.hello(ctx)
+}
+
+// greeting says hello to a process's probe, on one connection while the answer is
+// late: each connection may cost the probe a wait for the GIL.
+type greeting struct {
+	finder *probe.Finder
+	pid    int
+	client *probe.Client
+}
+
+func (g *greeting) hello(ctx context.Context) (probe.Hello, error) {
+	if g.client == nil {
+		client, err := g.finder.Open(g.pid)
+		if err != nil {
+			return probe.Hello{}, err
+		}
+		g.client = client
 	}
-	defer func() { _ = client.Close() }() // nothing to flush
-	return client.Hello(ctx)
+	hello, err := g.client.Hello(ctx)
+	if err != nil && !errors.Is(err, probe.ErrLate) {
+		g.close()
+	}
+	return hello, err
+}
+
+func (g *greeting) close() {
+	if g.client != nil {
+		_ = g.client.Close() // nothing to flush
+		g.client = nil
+	}
 }
 
 // sleep waits for d, or until the context ends.

@@ -240,7 +240,6 @@ func TestPayloadReports(t *testing.T) {
 			target       born
 		}{
 			{exhaust, "Too many open files", born{}},
-			{threadless, "RuntimeError: can't start new thread", born{}},
 			{threadless, "RuntimeError: can't start new thread", born{5, 6}},
 			{green, "another probe is being started in it; try again", born{5, 6}},
 		} {

@@ -61,6 +61,15 @@ func newPayload(target born, own *status) (*payload, error) {
 	return p, nil
 }
 
+// keepGIL is run before the payload. Another thread asks for the GIL after five
+// milliseconds, by default, and C code may then hold it for a second: once for each
+// such time. Access wakes that thread, which then waits for the new interval.
+const keepGIL = `try:
+ (lambda s, p: (s.__dict__.__setitem__('vramscope_attach', s.getswitchinterval()), s.setswitchinterval(0.25), p.access('', 0)))(__import__('sys'), __import__('posix'))
+except BaseException:
+ pass
+`
+
 // payloadText is the Python code. It sets no name of the program. An interrupt of
 // the main thread is the program's: a thread repeats the signal after the code.
 func payloadText(directory string, remote bool, seccomp string) string {
@@ -68,7 +77,7 @@ func payloadText(directory string, remote bool, seccomp string) string {
 	return `try:
  (lambda b: b.exec(b.compile(` + pythonBytes(payloadSource) + `, '<vramscope attach>', 'exec', 0, True), {'__name__': 'vramscope_attach', '__builtins__': b, 'directory': ` +
 		pythonBytes([]byte(directory+"/")) + `, 'remote': ` + truth[remote] + `, 'seccomp': ` + pythonBytes([]byte(seccomp)) +
-		`, 'source': ` + pythonBytes(agent.Source()) + `}))(__import__('builtins'))
+		`, 'keep_gil': ` + pythonBytes([]byte(keepGIL)) + `, 'source': ` + pythonBytes(agent.Source()) + `}))(__import__('builtins'))
 except KeyboardInterrupt:
  (lambda p: __import__('_thread').start_new_thread(p.kill, (p.getpid(), 2)))(__import__('posix'))
 except BaseException:

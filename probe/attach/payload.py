@@ -1,12 +1,13 @@
 # vramscope attach runs this in a process: on a thread that gdb started or, with
-# sys.remote_exec, on the main thread, where it only starts a thread. It loads the
-# probe and starts it. The caller sets directory, source (the probe's), remote, and
-# seccomp (a line of the kernel's, see permitted).
+# sys.remote_exec, on the main thread, where it only starts a thread. That thread
+# loads the probe and becomes the probe's. The caller sets directory, source (the
+# probe's), remote, keep_gil (see keepGIL), and seccomp (a line of the kernel's, see
+# permitted).
 #
-# At each system call another thread may take the GIL, which C code may then hold for
-# a second. So there are few: the source comes with this text, and the one that
-# reports a failure needs no file descriptor either. Nothing is written to the
-# program's output.
+# At each system call another thread may take the GIL, which C code may then keep for
+# a second. So there are few: the source comes with this text, no other thread is
+# started, and the call that reports a failure needs no file descriptor either.
+# Nothing is written to the program's output.
 
 import _thread
 import posix
@@ -46,16 +47,26 @@ def permitted():
 
 
 def load():
+    if remote:
+        exec(keep_gil, {})
     try:
         posix.unlink(directory + b"claim")
     except BaseException:
-        return  # vramscope has given up, and removed it first
+        return give_way()  # vramscope has given up, and removed it first
     try:
         reason = start()
     except BaseException as error:
         reason = error
+    give_way()
     if reason:
         report(reason)
+
+
+def give_way():
+    """Takes back what keep_gil has set."""
+    before = sys.__dict__.pop("vramscope_attach", None)
+    if before is not None and sys.getswitchinterval() == 0.25:
+        sys.setswitchinterval(before)
 
 
 def report(reason):
@@ -75,6 +86,10 @@ def start():
         probe._started_by = "attach"
         exec(compile(source, "<vramscope_probe>", "exec"), probe.__dict__)
         there = sys.modules.setdefault("vramscope_probe", probe)  # atomic: one probe per process
+        if there is probe:
+            if not all(name in sys.modules for name in probe._LIBRARY):
+                give_way()  # files are read now: at each, another thread may take the GIL all the same
+            return probe._start(at_once=True, started_by="attach", waits=give_way)
     if not hasattr(there, "_start"):
         return "another probe is being started in it; try again"
     return there._start(at_once=True, started_by="attach")

@@ -13,6 +13,28 @@ import (
 	"vramscope/internal/needs"
 )
 
+// onThread runs the text in the file that the program is called with on a thread of
+// its own, as gdb does, until that has ended or serves.
+const onThread = `
+def __run():
+    import builtins, sys, threading, time, types
+    thread = threading.Thread(target=types.FunctionType(builtins.compile(builtins.open(sys.argv[1], "rb").read(), "<string>", "exec"), globals()), daemon=True)
+    thread.start()
+    while thread.is_alive() and not getattr(getattr(sys.modules.get("vramscope_probe"), "_agent", None), "serving", False):
+        time.sleep(0.01)
+__run()
+`
+
+// textFile is a file with a text: an argument has room for 128 KiB.
+func textFile(t *testing.T, text string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "text")
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
 // TestPayloadInHostilePath: neither the path of the temporary directory nor the
 // program's own names change what runs.
 func TestPayloadInHostilePath(t *testing.T) {
@@ -33,7 +55,7 @@ func TestPayloadInHostilePath(t *testing.T) {
 		t.Errorf("its directory: %v, %v", info, err)
 	}
 	run := func(before string) string {
-		cmd := exec.Command(python, "-c", before+"\n"+p.text+"\nprint(open, sorted(n for n in globals() if not n.startswith('__')))")
+		cmd := exec.Command(python, "-c", before+onThread+"\nprint(open, sorted(n for n in globals() if not n.startswith('__')))", textFile(t, p.text))
 		cmd.Env = append(os.Environ(), "XDG_RUNTIME_DIR="+t.TempDir(), "PYTHONPATH=")
 		out, err := cmd.CombinedOutput()
 		if err != nil {
@@ -97,5 +119,49 @@ func TestRemoveKeepsEmptyScriptForProcess(t *testing.T) {
 	p.remove()
 	if _, err := os.Stat(p.directory); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("the directory remains: %v", err)
+	}
+}
+
+// TestPayloadRarelyLetsGoOfTheGIL: at each system call of the payload C code may take
+// the GIL for a second. What Python and the C library do all the time is not counted.
+func TestPayloadRarelyLetsGoOfTheGIL(t *testing.T) {
+	strace := needs.Tool(t, "strace")
+	held := map[string]bool{"futex": true, "mmap": true, "munmap": true, "mprotect": true, "madvise": true, "brk": true, "rt_sigprocmask": true, "gettid": true, "getpid": true, "geteuid": true, "lseek": true}
+	for version, python := range anyPythons(t) {
+		p, err := newPayload(born{}, &status{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer p.remove()
+		log := filepath.Join(t.TempDir(), "log")
+		// What a program that uses a GPU has imported.
+		const program = "import ctypes, fcntl, json, pickle, select, socket, struct" + onThread + "\nprint(sys.getswitchinterval(), hasattr(sys, 'vramscope_attach'))"
+		cmd := exec.Command(strace, "-f", "-o", log, python, "-c", "import sys\n"+program, textFile(t, keepGIL+p.text))
+		cmd.Env = append(os.Environ(), "XDG_RUNTIME_DIR="+t.TempDir(), "PYTHONPATH=")
+		if out, err := cmd.CombinedOutput(); err != nil || string(out) != "0.005 False\n" {
+			t.Fatalf("Python %s: %v, %s", version, err, out)
+		}
+		content, err := os.ReadFile(log)
+		if err != nil {
+			t.Fatal(err)
+		}
+		const most = 40 // of these a dozen read /proc and a library with the GIL held
+		var thread string
+		var calls []string
+		for line := range strings.Lines(string(content)) {
+			id, call, _ := strings.Cut(line, " ")
+			call = strings.TrimSpace(call)
+			switch name, _, _ := strings.Cut(call, "("); {
+			case name == "unlink" && strings.Contains(call, claimName):
+				thread = id
+			case id == thread && name == "listen":
+				thread = "listens"
+			case id == thread && !held[name] && !strings.HasPrefix(name, "<..."):
+				calls = append(calls, call)
+			}
+		}
+		if thread != "listens" || len(calls) > most {
+			t.Errorf("Python %s: %s, %d calls before the probe listens, at most %d:\n%s", version, thread, len(calls), most, strings.Join(calls, "\n"))
+		}
 	}
 }

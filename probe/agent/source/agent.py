@@ -17,31 +17,34 @@ class _Agent:
         self._bell = _allocate_lock()  # released to interrupt the thread's wait before it serves
         self._bell.acquire()
         self._server = None
+        self._waits = None
         self._begun = _allocate_lock()  # released when the thread looks for filters from then on
         self._begun.acquire()
         self._ended = None  # released when the thread ends
         self._tasks = []  # the same of the tasks' threads
 
-    def start(self, at_once=False):
-        """Starts the thread, once."""
+    def start(self, at_once=False, waits=None):
+        """Starts the thread, once. With waits, the calling thread is the probe's from then
+        on, and calls waits() before it first waits."""
         self.at_once = self.at_once or at_once
         if not self._once.acquire(False):
             self.wake()
             return
         self.started = True
         try:
-            self._start_thread()
+            self._start_thread(waits)
         except BaseException:
             # A later start() tries again. The import hook does not: started is set.
             self._once.release()
             raise
-        # A thread's first system calls cannot be preceded by a look for filters. The
+        # A new thread's first system calls cannot be preceded by a look for filters. The
         # program installs none meanwhile.
         self._begun.acquire(True, _START_TIME)
 
-    def _start_thread(self):
+    def _start_thread(self, waits):
         global _poll
-        _refuse_filters()
+        if waits is None:
+            _refuse_filters()
         with _no_fork:
             _refuse_shadowed()
             # Imported here, on the program's thread, for the probe's thread: under
@@ -78,14 +81,20 @@ class _Agent:
         faults = {_signal.SIGSEGV, _signal.SIGBUS, _signal.SIGFPE, _signal.SIGILL, _signal.SIGABRT, _signal.SIGTRAP}
         old = _signal.pthread_sigmask(_signal.SIG_BLOCK, _signal.valid_signals() - faults)
         try:
-            _refuse_filters()
-            _start_new_thread(self._run, ())
+            if waits is None:
+                _refuse_filters()
+                _start_new_thread(self._run, ())
+            else:
+                self._waits, self.status = waits, _Status()
         except BaseException:
             self._ended = None
             raise
         finally:
-            _signal.pthread_sigmask(_signal.SIG_SETMASK, old)
+            if waits is None:
+                _signal.pthread_sigmask(_signal.SIG_SETMASK, old)
         atexit.register(self.stop)
+        if waits is not None:
+            self._run()
 
     def retire(self):
         """Prevents every later start."""
@@ -168,8 +177,9 @@ class _Agent:
     def _run(self):
         try:
             try:
-                _name_thread()
-                self.status = _Status()
+                if self.status is None:
+                    _name_thread()
+                    self.status = _Status()
             except OSError:
                 pass  # no descriptor is free: it is tried again
             finally:
@@ -202,6 +212,7 @@ class _Agent:
                 # Most likely out of descriptors, because of the program.
                 _log_failure("serving")
                 self._close(remove=True)
+                self._before_wait()
                 self._bell.acquire(True, wait)
                 wait = min(wait * 2, 60.0)
 
@@ -215,7 +226,14 @@ class _Agent:
         if status is not None:
             status.close()
 
+    def _before_wait(self):
+        waits, self._waits = self._waits, None
+        if waits is not None:
+            waits()
+            _name_thread()
+
     def pause(self, seconds):
+        self._before_wait()
         self._bell.acquire(True, seconds)
         self.status.check()
 
@@ -240,4 +258,5 @@ class _Agent:
             if self.stopping:
                 return
         self.serving = True
+        self._before_wait()
         server.serve()

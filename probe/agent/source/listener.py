@@ -136,6 +136,7 @@ class _Listener:
         self._name = _socket_name(pid, start)
         self._path = None
         self._inode = None
+        self._tidied = False
         self.sock = None
 
     def _directories(self):
@@ -160,7 +161,6 @@ class _Listener:
                     self.close()
                     self.sock, self._path = sock, path
                     self._inode = directory.socket(self._name).st_ino
-                    directory.tidy(self._check)
                     return True
             except OSError:
                 _log_failure("listening in " + path)
@@ -196,9 +196,13 @@ class _Listener:
             raise
 
     def reachable(self):
-        """Whether the name still leads to this socket. $XDG_RUNTIME_DIR is removed at the last logout."""
+        """Whether the name still leads to this socket. $XDG_RUNTIME_DIR is removed at the last logout.
+        The first call also removes the sockets of processes that have exited."""
         try:
             with _Directory(self._path, self._uid, make=False) as directory:
+                if not self._tidied:
+                    self._tidied = True
+                    directory.tidy(self._check)
                 return directory.socket(self._name).st_ino == self._inode
         except OSError:
             return False

@@ -120,7 +120,8 @@ class _Server:
         elif len(self._connections) >= _MAX_CONNECTIONS:
             refusal = _Refusal("busy", "%d monitors are already connected" % _MAX_CONNECTIONS)
         if refusal is None:
-            self._connections[sock.fileno()] = _Connection(sock)
+            connection = self._connections[sock.fileno()] = _Connection(sock)
+            self._handle(connection)  # the request has often come with the connection
             return
         try:
             sock.send(_encode(_failure(None, refusal)))  # a new connection's buffer is empty

@@ -23,8 +23,8 @@ _evictable = _Evictable()
 _agent = _Agent(_evictable, globals().get("_started_by", "import"))
 
 
-def _start(at_once=False, started_by=None):
-    """Starts the probe. at_once: it serves even if no GPU is in use.
+def _start(at_once=False, started_by=None, waits=None):
+    """Starts the probe. at_once: it serves even if no GPU is in use. waits: see _Agent.start.
 
     started_by, how the probe came into the program: "run" or "attach"; otherwise
     the program imported it. Returns why it could not start, or None.
@@ -33,7 +33,7 @@ def _start(at_once=False, started_by=None):
         _install()
         if started_by is not None and not _agent.started:
             _agent.started_by = started_by
-        _agent.start(at_once)
+        _agent.start(at_once, waits)
     except Exception as error:
         _log_failure("starting")
         return _thread_failure(error, ", or start the program with vramscope run")
@@ -68,7 +68,7 @@ def _install():
             before=_before_fork, after_in_parent=_after_fork_in_parent, after_in_child=_after_fork
         )
         sys.meta_path.insert(0, _ImportHook)
-        if any(package in sys.modules for package in _PACKAGES):
+        if _agent.started_by != "attach" and any(package in sys.modules for package in _PACKAGES):
             _start()
     except Exception:
         _log_failure("installing")

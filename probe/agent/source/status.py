@@ -21,20 +21,28 @@ def _own_filters():
     return _count_filters(_read("/proc/thread-self/status"))
 
 
+def _too_many(filters):
+    global _permitted
+    if _permitted is None:
+        _permitted = filters
+    return filters > _permitted
+
+
 def _refuse_filters():
-    if _own_filters() > _permitted:
+    if _too_many(_own_filters()):
         raise RuntimeError("the program has seccomp filters, which might kill it for a system call of the probe")
 
 
 def _permitted_filters():
     """How many filters the probe may run under: those that `vramscope run` had, or
-    else those of the container. docs/protocol.md says more."""
+    else those of the container. docs/protocol.md says more. None: those that it has
+    when it first looks."""
+    if globals().get("_started_by") == "attach":
+        return None  # vramscope has compared them with its own
     try:
         now = _own_filters()
     except OSError:
         return 0
-    if globals().get("_started_by") == "attach":
-        return now  # vramscope has compared them with its own
     try:
         return min(now, int(os.environ["VRAMSCOPE_SECCOMP_FILTERS"]))
     except (KeyError, ValueError):
@@ -82,7 +90,7 @@ class _Status:
             status = self._buffer.raw[: max(self._offset, 0)]
         if self._thread not in status:
             raise _Lost
-        if _count_filters(status) > _permitted:
+        if _too_many(_count_filters(status)):
             raise _Filtered
 
     def inherited(self):
