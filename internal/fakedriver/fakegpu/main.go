@@ -52,7 +52,8 @@ One that uses libcuda.so.1 allocates on them: its memory is in all their lists.
   --cudart         a CUDA runtime, too, and empty stand-ins for cuBLAS, cuDNN, …, for a
                    PyTorch, JAX or TensorFlow that was installed without the nvidia-* wheels
                    (pip install --no-deps torch): its memory is real, its kernels do nothing;
-                   and /dev/nvidiactl, which JAX looks for, seen by CMD alone
+                   and /dev/nvidiactl, which JAX looks for, seen by CMD alone. XLA must not time
+                   kernels that do nothing: XLA_FLAGS=--xla_gpu_autotune_level=0
   --driver NAME    current, r470 (memory v1, process lists v2) or v1 (first versions only)
 `
 
