@@ -10,14 +10,6 @@ import (
 
 var levels = []string{"gradual", "selective", "urgent"}
 
-// bound is how what a flush frees follows from what was predicted.
-type bound int
-
-const (
-	exactly bound = iota
-	refused       // there is no cache, or none that can be freed
-)
-
 // flush flushes at each level, with something to free each time: the program holds
 // as much less and the driver has as much more as was predicted and is said.
 func (p *program) flush(into *cell, devices []int) {
@@ -64,6 +56,8 @@ func (p *program) flushAt(level string, devices []int) (wrong []string) {
 		Flush struct {
 			Freed   int64 `json:"freed_bytes"`
 			Outcome string
+			Reason  string
+			Notes   []string
 		}
 	}
 	p.ask(&document, "flush", strconv.Itoa(p.pid), "--yes", "--level", level, "--format", "json")
@@ -82,7 +76,7 @@ func (p *program) flushAt(level string, devices []int) (wrong []string) {
 		wrong = append(wrong, "nothing was freed")
 	}
 	if outcome := document.Flush.Outcome; outcome != "flushed" {
-		wrong = append(wrong, "the outcome is "+outcome)
+		wrong = append(wrong, fmt.Sprintf("the outcome is %s: %s %q", outcome, document.Flush.Reason, document.Flush.Notes))
 	}
 	return wrong
 }

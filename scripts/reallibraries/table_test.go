@@ -33,7 +33,7 @@ type cell struct {
 	paused  float64       // by gdb, in ms
 }
 
-// table has the cells of all tests of this run.
+// table has the cells of this run that have been compared.
 var table struct {
 	sync.Mutex
 	cells []*cell
@@ -42,13 +42,18 @@ var table struct {
 func newCell(t *testing.T, j job, configuration string) *cell {
 	c := &cell{release: filepath.Base(j.site), configuration: configuration, how: j.how, differs: map[string]string{}}
 	began := time.Now()
-	table.Lock()
-	table.cells = append(table.cells, c)
-	table.Unlock()
 	t.Cleanup(func() {
 		c.took = time.Since(began)
 		if t.Failed() && len(c.differs) == 0 {
 			c.differs["–"] = "the comparison ended early"
+		}
+		table.Lock()
+		defer table.Unlock()
+		table.cells = append(table.cells, c)
+		if path := os.Getenv("VRAMSCOPE_REAL_TABLE"); path != "" { // at once: a run may be interrupted
+			if err := writeTable(path, table.cells); err != nil {
+				t.Error(err)
+			}
 		}
 	})
 	return c
@@ -132,11 +137,7 @@ fake one, so every allocator is real and no kernel runs. Each line is one progra
 `
 
 // writeTable writes what was compared as a page.
-func writeTable(path string) error {
-	cells := table.cells
-	if len(cells) == 0 {
-		return fmt.Errorf("%s: nothing was compared", path)
-	}
+func writeTable(path string, cells []*cell) error {
 	// Tests run side by side.
 	slices.SortStableFunc(cells, func(a, b *cell) int { return cmp.Or(cmp.Compare(a.release, b.release), cmp.Compare(a.how, b.how)) })
 	python, err := exec.Command("python3", "--version").Output()
