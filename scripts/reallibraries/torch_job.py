@@ -48,7 +48,8 @@ def figures(torch, device):
     segments = on(device, torch.cuda.memory_snapshot())
     if not any(segment["is_expandable"] for segment in segments):  # these PyTorch does not count
         own["segments"] = stats["segment.all.current"]
-        own["fragmented_bytes"] = stats["inactive_split_bytes.all.current"]
+        if not own["pending_bytes"]:  # what is free beside pending blocks alone, a flush frees
+            own["fragmented_bytes"] = stats["inactive_split_bytes.all.current"]
     if not torch._C._cuda_isHistoryEnabled():  # a probe does not look at blocks then
         found["blocks"] = sums(segments)
     return found
