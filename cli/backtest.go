@@ -35,8 +35,9 @@ func (p *program) backtest() *cobra.Command {
 GPU, and says how good its alarms and forecasts were: alarms with their lead and
 how many were wrong, errors beside those of "it stays as it is", what the
 intervals held and how wide they were, times to full, leaks, and what a sample
-costs. It reads no GPU. --bare replays the forecaster alone, without the monitor's
-rules for loads and alarms: then an alarm is a time to full below 5 minutes.
+costs. It reads no GPU. --bare replays the forecaster alone, without the
+monitor's rules for loads and alarms: then an alarm is a time to full below
+5 minutes.
 
 The file has the columns t_seconds,series_id,used_bytes,total_bytes, and may be
 compressed with gzip; - is standard input. A total that is 0 or missing is
