@@ -38,8 +38,8 @@ func TestConstantSeriesCostsNoMore(t *testing.T) {
 		f.Observe(after(900+step*float64(i)), 7<<30)
 	}
 	s := &f.state
-	numbers := []float64{s.Holt.Trend, s.Mean.Sum, s.Crest, s.Auto.From, s.Auto.Change, s.Auto.FromSquared, s.Auto.FromChange}
-	for _, r := range []*regression{&s.Short, &s.Long, &s.Changepoint.Line} {
+	numbers := []float64{s.Crest, s.Auto.From, s.Auto.Change, s.Auto.FromSquared, s.Auto.FromChange}
+	for _, r := range []*regression{&s.Short, &s.Long, &s.Quick} {
 		numbers = append(append(numbers, r.Y[:]...), r.YY)
 	}
 	const smallest = 0x1p-1022 // that is not

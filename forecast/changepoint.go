@@ -2,19 +2,31 @@ package forecast
 
 import "math"
 
-// The line that shows a new course reaches back so many seconds, at least so many samples.
 const (
-	changeTau     = 8
-	changeSamples = 6
+	// farMiss is how far beyond the usual 80 % bound an error lies that no noise makes:
+	// three standard deviations.
+	farMiss = 2.5
+
+	// offLine is the share of its rise that the samples of a line may lie off it.
+	offLine = 0.2
+
+	// fewOnLine is how many samples beyond the first show that they lie on a line.
+	fewOnLine = 3
 )
 
-// changepoint is the start of a new course: a line away from what was forecast.
+// changepoint is the line on which the series has been since a forecast missed by far
+// more than usual: least squares over the samples since, none discounted. It starts
+// anew where a sample lies off it, so that a step is no line.
 type changepoint struct {
-	Line   regression
-	Since  int64 // ns
-	On     bool
-	Up     bool    // it leads above what was forecast
-	Before float64 // the forecast slope, bytes per second
+	Since  int64   // the last sample before the miss, ns; 0: there was no miss
+	Origin float64 // its height, bytes
+	N      float64
+	T, TT  float64 // Σ t, Σ t², seconds since the origin
+	Y, TY  float64 // Σ y, Σ ty, bytes above it
+	YY     float64
+	Usual  float64 // the usual error when it began, bytes
+	Before float64 // the slope that was forecast then, bytes per second
+	Top    float64 // the highest level until then, bytes
 }
 
 // course is the new course, as a line.
@@ -22,40 +34,85 @@ type course struct {
 	on, up        bool
 	age           float64 // seconds
 	slope, unsure float64 // and the slope's standard error, bytes per second
+	clear         bool    // above all that was there before
 }
 
-// tau is the line's time constant, for samples so many seconds apart.
-func (*changepoint) tau(step float64) float64 { return max(changeTau, changeSamples*step) }
-
-// watch decides whether a new course has begun, or the present one has ended. It
-// begins with an error far beyond the usual ones while the newest samples lie on a
-// line that leads further away. A step misses as far, but is no line.
-func (c *changepoint) watch(now int64, step float64, r *record, horizon float64) course {
-	const begins, ends = 0.45, 0.6 // the scatter of samples, as a share of how far the line leads away within τ
-	missed := r.Scored == now && r.Errors.Size >= enoughResiduals && r.Errors.Spread.misses(r.Missed)
-	if !c.On && !missed {
+// observe takes the next sample, the one before it, and what came of the nearest
+// horizon's forecast.
+func (c *changepoint) observe(now, before int64, y, last float64, r *record, horizon float64, past *seasons) course {
+	if c.Since > 0 {
+		if c.add(now, y) {
+			return c.course(now, y)
+		}
+		if c.N < 1 {
+			return course{}
+		}
+		c.begin(before, last, c.Usual, c.Before, c.Top)
+		c.add(now, y)
 		return course{}
 	}
-	l, ok := c.Line.line()
-	tau := c.tau(step)
-	slope, scatter := l.slope/tau, c.Line.scatter(&l)
-	if c.On {
-		away := slope - c.Before
-		c.On = ok && (away > 0) == c.Up && scatter <= ends*math.Abs(away)*tau
-	} else {
-		before := r.Published / horizon
-		away := slope - before
-		c.On = ok && away*r.Missed > 0 && scatter < begins*math.Abs(away)*tau
-		c.Up, c.Before = away > 0, before
-		c.Since = now - int64(1e9*min(r.Missed/away, horizon))
+	usual := max(r.Errors.Spread.Upper80, -r.Errors.Spread.Lower80) + mebibyte
+	if r.Scored != now || r.Errors.Size < enoughResiduals || math.Abs(r.Missed) < farMiss*usual {
+		return course{}
 	}
-	return course{on: c.On, up: c.Up, age: float64(now-c.Since) / 1e9, slope: slope, unsure: c.Line.slopeError(scatter) / tau}
+	c.begin(before, last, usual, r.Published/horizon, past.highest(before))
+	c.add(now, y)
+	return course{}
 }
 
-// misses reports whether an error lies far beyond the usual ones.
-func (s *spread) misses(err float64) bool {
-	const far = 2.5
-	return err > far*s.Upper80+mebibyte || err < far*s.Lower80-mebibyte
+func (c *changepoint) begin(at int64, y, usual, before, top float64) {
+	*c = changepoint{Since: at, Origin: y, N: 1, Usual: usual, Before: before, Top: top}
+}
+
+// fit is the line's height at the origin, its slope, and the scatter around it.
+func (c *changepoint) fit() (height, slope, scatter float64) {
+	det := c.N*c.TT - c.T*c.T
+	if !(det > 0) {
+		return 0, 0, 0
+	}
+	slope = (c.N*c.TY - c.T*c.Y) / det
+	height = (c.Y - slope*c.T) / c.N
+	return height, slope, math.Sqrt(max(c.YY-height*c.Y-slope*c.TY, 0) / c.N)
+}
+
+// add adds a sample. It is false, and the line has ended, where the sample lies off it.
+func (c *changepoint) add(now int64, y float64) bool {
+	t, y := float64(now-c.Since)/1e9, y-c.Origin
+	if c.N >= fewOnLine {
+		height, slope, _ := c.fit()
+		if math.Abs(y-height-slope*t) > max(farMiss*c.Usual, offLine*math.Abs(slope)*t) {
+			return false
+		}
+	}
+	c.N++
+	c.T, c.TT, c.Y, c.TY, c.YY = c.T+t, c.TT+t*t, c.Y+y, c.TY+t*y, c.YY+y*y
+	return true
+}
+
+func (c *changepoint) course(now int64, y float64) course {
+	age := float64(now-c.Since) / 1e9
+	_, slope, scatter := c.fit()
+	away := slope - c.Before
+	if c.N <= fewOnLine {
+		return course{}
+	}
+	if math.Abs(away)*age < farMiss*c.Usual || scatter > offLine*math.Abs(away)*age {
+		if c.N > 2*fewOnLine { // it leads nowhere
+			*c = changepoint{}
+		}
+		return course{}
+	}
+	return course{
+		on: true, up: away > 0, age: age, slope: slope, clear: y > c.Top+c.Usual,
+		unsure: scatter * math.Sqrt(c.N/(c.N*c.TT-c.T*c.T)),
+	}
+}
+
+// announces reports whether the course is one that will fill a GPU: a burst of
+// loading ends before.
+func (c *course) announces() bool {
+	const sureAfter = 18 // seconds
+	return c.on && c.up && c.clear && c.age >= sureAfter
 }
 
 // reach widens an interval around a change by the new course, until the horizon has

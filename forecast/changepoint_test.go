@@ -60,7 +60,7 @@ func TestStepsAndSawtoothAreNoNewCourse(t *testing.T) {
 	f := fed(step[:1800], 1)
 	for i, v := range step[1800:] {
 		f.Observe(after(float64(1800+i)), int64(v))
-		if f.state.Changepoint.On {
+		if f.state.Course > 0 {
 			t.Fatalf("%d s after a step it is a course", i)
 		}
 	}
@@ -69,7 +69,7 @@ func TestStepsAndSawtoothAreNoNewCourse(t *testing.T) {
 	on := 0
 	for i, v := range saw {
 		f.Observe(after(float64(i)), int64(v))
-		if f.state.Changepoint.On && i > len(saw)/2 {
+		if f.state.Course > 0 && i > len(saw)/2 {
 			on++
 		}
 	}
@@ -120,31 +120,26 @@ func TestCourseExtendsIntervalByUncertainSlope(t *testing.T) {
 	}
 }
 
-// A course starts where the error started, and lasts as long as it leads away from the
-// forecast, to the same side.
-func TestCourseStartsWhereForecastsMissed(t *testing.T) {
-	const rate, missed, now = 10 * mebibyte, 200 * mebibyte, int64(100e9)
-	climbing := func() *changepoint {
-		o := new(changepoint)
-		for range 60 {
-			o.Line.observe(1.0/changeTau, rate)
+// A course begins at the last sample before a miss, has the slope of the samples
+// since, and ends where they leave the line.
+func TestCourseIsTheLineSinceTheMiss(t *testing.T) {
+	const rate = 10 * mebibyte
+	missed := &record{Scored: 100e9, Missed: 200 * mebibyte, Errors: residuals{Size: residualCap, Spread: spread{-mebibyte, mebibyte, -mebibyte, mebibyte}}}
+	var past seasons
+	past.observe(99e9, gib, 1)
+	var c changepoint
+	var got course
+	for second := range int64(20) {
+		y := gib + rate*float64(second+1)
+		got = c.observe((100+second)*1e9, (99+second)*1e9, y, y-rate, missed, 10, &past)
+		if early := second < fewOnLine-1; got.on == early {
+			t.Fatalf("%d samples after the miss: %+v", second, got)
 		}
-		return o
 	}
-	r := record{Scored: now, Missed: missed, Errors: residuals{Size: residualCap, Spread: spread{-mebibyte, mebibyte, -mebibyte, mebibyte}}}
-	o := climbing()
-	c := o.watch(now, 1, &r, 30)
-	if !c.on || !c.up || math.Abs(c.age-missed/rate) > 0.1 || math.Abs(c.slope-rate) > 0.01*rate {
-		t.Errorf("%v MiB missed at %v MiB a second: %+v", missed/mebibyte, rate/mebibyte, c)
+	if !got.up || !got.clear || got.age != 20 || math.Abs(got.slope-rate) > 1 || !got.announces() {
+		t.Errorf("%+v", got)
 	}
-	for range 60 {
-		o.Line.observe(1.0/changeTau, -rate)
-	}
-	if c := o.watch(now+60e9, 1, &r, 30); c.on {
-		t.Errorf("it has turned: %+v", c)
-	}
-	r.Missed = -missed
-	if c := climbing().watch(now, 1, &r, 30); c.on {
-		t.Errorf("it leads back to the forecast: %+v", c)
+	if got = c.observe(120e9, 119e9, gib, gib+20*rate, missed, 10, &past); got.on {
+		t.Errorf("it has fallen back: %+v", got)
 	}
 }

@@ -3,10 +3,10 @@
 // numbers, bytes and times, and knows neither GPUs nor processes.
 //
 //	sample ─┬→ records: due forecasts meet what happened ───────────────┐
-//	        ├→ damped Holt, regressions over 60 s and 300 s ─→ claims ──┼→ expert weights → Interval, FullIn
-//	        ├→ mean, median, autoregression of the past ─────→ claims ──┤         ↑
+//	        ├→ regressions over 8 s, 60 s and 300 s ─────────→ claims ──┼→ expert weights → Interval, FullIn
+//	        ├→ median, autoregression of the past ───────────→ claims ──┤         ↑
 //	        ├→ peaks, and the past in bins → seasonal phase ─→ claim ───┘         │
-//	        ├→ a line through the last seconds → changepoint ─────────────────────┘
+//	        ├→ a line since the last large miss → changepoint ────────────────────┘
 //	        └→ minima of windows, turning points ─────────────────────────────→ Trend
 //
 // Start reading at Forecaster.Observe (forecaster.go), then outlook.go.
@@ -20,14 +20,10 @@
 //
 // The experts (experts.go) cost O(1) a sample:
 //
-//   - the damped Holt, ETS(A,Ad,N), in error-correction form: Hyndman, Koehler,
-//     Ord, Snyder, Forecasting with Exponential Smoothing (2008); Hyndman &
-//     Athanasopoulos, Forecasting: Principles and Practice (FPP3), 3rd ed., chapter 8;
 //   - three on discounted least squares (Brown, Smoothing, Forecasting and
-//     Prediction, 1963): the slope of the last minute, that of the last five, and
-//     the long line itself; slopes fade where a parabola shows that growth does;
-//   - two that return to a level: simple exponential smoothing over half an hour,
-//     and the median of ten minutes;
+//     Prediction, 1963): the slope of the last seconds, that of the last minute, and
+//     the line of the last five; slopes fade where a parabola shows that growth does;
+//   - the median of ten minutes;
 //   - a first-order autoregression of the last half hour (Box, Jenkins, Reinsel,
 //     Ljung, Time Series Analysis, 5th ed., chapter 3). It counts samples; all
 //     others count elapsed time, so that late, missing and irregular samples need
@@ -47,12 +43,14 @@
 // Intervals (residuals.go) are quantiles of the errors that the published forecasts
 // made at that horizon, with conformal ranks (Vovk, Gammerman, Shafer, Algorithmic
 // Learning in a Random World, 2005). While there are few errors, the interval is
-// that of the next shorter horizon, widened as intervals have widened up to there.
+// that of the next shorter horizon, widened by a power of how much farther it is.
 //
-// Changepoint (changepoint.go): where a forecast of half a minute ago misses far
-// beyond the usual error while the last seconds lie on a line, intervals extend along
-// that line until forecasts made since have come due, as far as a course goes that
-// has lasted so long (Gott, Nature 363, 1993).
+// Changepoint (changepoint.go): a forecast that misses far beyond the usual error
+// begins a line, least squares over the samples since, which ends where a sample lies
+// off it. Until forecasts made since have come due, intervals extend along that line
+// as far as a course goes that has lasted so long (Gott, Nature 363, 1993). After
+// eighteen seconds, if it leads above all that was there before, it also says when
+// the GPU will be full (full.go), long before the experts follow it.
 //
 // A leak (leak.go) is tested with Mann (1945), Kendall (1975), Theil (1950), Sen
 // (1968), and the error of a local level (Harvey, Forecasting, Structural Time Series
@@ -66,8 +64,8 @@
 // twice the time watched is called a leak. A leak whose rate wanders is at times
 // only growing, and large steps on top of one can hide it. Ten minutes ahead an
 // uneven sawtooth is forecast no better than by naive. A changepoint takes some
-// twenty seconds to be seen, under a sawtooth minutes, and until then intervals
-// are too narrow. A burst of growth within a leak makes the time to full too
+// seconds to be seen, under a sawtooth minutes, and until then intervals are too
+// narrow. A burst of growth within a leak makes the time to full too
 // short. Where several jobs share a GPU, one that ends is a step, and what was
 // learnt of it stays.
 package forecast

@@ -34,14 +34,15 @@ type state struct {
 	Last        float64 // the newest sample, bytes
 	Step        float64 // the usual time between samples, seconds
 	Roughness   float64 // the usual change, bytes per √second
+	Began       int64   // when the present job did, ns since the epoch
 	Gap         bool
-	Still       bool // the newest sample equals the one before
-	Holt        holt
+	Quick       regression
 	Short       regression
 	Long        regression
-	Mean        mean
 	Auto        autoregression
 	Changepoint changepoint
+	PeriodEnds  int64   // ns
+	Course      float64 // the slope of a new course that leads up, bytes per second; 0: there is none
 	Crest       float64 // how far peaks of a sawtooth rise above the long line, bytes
 	Records     [len(Horizons)]record
 	Outlook     [len(Horizons)]outlook
@@ -95,11 +96,9 @@ func (f *Forecaster) Gap(t time.Time) {
 
 func (s *state) begin(y float64) {
 	s.Count, s.Last = 1, y
-	s.Holt.observe(0, y)
 	s.Short.observe(0, 0)
 	s.Long.observe(0, 0)
-	s.Mean.observe(0, 0)
-	s.Changepoint.Line.observe(0, 0)
+	s.Quick.observe(0, 0)
 	s.Minima.Lowest, s.Minima.WindowEnd = y, int64(windowLength)
 	s.Sawtooth.Extreme = y
 }
@@ -123,17 +122,15 @@ func (s *state) observe(now int64, y float64) {
 	if anew {
 		s.forget(now, y)
 	}
-	s.Holt.observe(seconds, y)
 	s.Short.observe(seconds/shortTau, change)
 	s.Long.observe(seconds/longTau, change)
 	long := max(meanTau, meanSamples*s.Step)
-	s.Mean.observe(seconds/long, change)
 	if anew || s.Gap {
 		s.Auto.move(seconds/long, change)
 	} else {
 		s.Auto.observe(seconds/long, change)
 	}
-	s.Changepoint.Line.observe(seconds/s.Changepoint.tau(s.Step), change)
+	s.Quick.observe(seconds/quickTau(s.Step), change)
 	if !s.Gap { // a gap is not the usual time between samples
 		s.Step += share * (min(seconds, 4*s.Step) - s.Step)
 	}
@@ -143,9 +140,11 @@ func (s *state) observe(now int64, y float64) {
 	s.Seasons.observe(now, y, s.Step)
 	s.Minima.observe(now, y, s.Step, &s.Sawtooth, &s.Long)
 
+	nearest := s.nearest()
+	heading := s.Changepoint.observe(now, s.Now, y, s.Last, &s.Records[nearest], Horizons[nearest].Seconds(), &s.Seasons)
 	s.Count++
-	s.Now, s.Last, s.Gap, s.Still = now, y, false, math.Abs(change) < mebibyte
-	s.look(seconds)
+	s.Now, s.Last, s.Gap = now, y, false
+	s.look(seconds, heading)
 }
 
 // restarted reports whether memory has fallen to nearly nothing or risen from it:
@@ -158,11 +157,12 @@ func restarted(before, y float64) bool {
 // forget drops what was known of the job before: its drift, its sawtooth, and how
 // far claims came true. The sizes of errors are kept: jobs end and begin again.
 func (s *state) forget(now int64, y float64) {
-	s.Holt, s.Short, s.Long, s.Mean, s.Crest = holt{}, regression{}, regression{}, mean{}, 0
+	s.Quick, s.Short, s.Long, s.Crest = regression{}, regression{}, regression{}, 0
 	s.Auto, s.Changepoint = autoregression{}, changepoint{}
 	s.Sawtooth = sawtooth{Extreme: y, ExtremeAt: now}
 	s.Seasons = seasons{}
 	s.Minima = minima{Lowest: y, WindowEnd: now + int64(windowLength)}
+	s.Began = now
 	for i := range s.Records {
 		s.Records[i].forget()
 	}

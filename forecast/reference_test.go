@@ -9,9 +9,6 @@ import (
 
 // reference is testdata/reference.json, which testdata/reference.py wrote.
 type reference struct {
-	Holt struct {
-		Y, Level, Trend, Forecast []float64
-	}
 	Regressions []struct {
 		T, Y                                       []float64
 		Tau                                        float64
@@ -38,34 +35,6 @@ func near(t *testing.T, what string, got, want, scale float64) {
 	if !(math.Abs(got-want) <= 1e-8*scale) {
 		t.Errorf("%s: got %v, want %v", what, got, want)
 	}
-}
-
-func TestDampedHoltMatchesTextbook(t *testing.T) {
-	ref := readReference(t).Holt
-	var s holt
-	s.observe(0, ref.Y[0])
-	for i, y := range ref.Y[1:] {
-		s.observe(1, y)
-		near(t, "level", s.Level, ref.Level[i], ref.Level[i])
-		near(t, "trend", s.Trend, ref.Trend[i], ref.Level[i])
-	}
-	for i, h := range Horizons {
-		want := ref.Forecast[int(h.Seconds())-1]
-		near(t, "forecast", s.at(i), want, want)
-	}
-}
-
-// A missing sample does not change the trend: one step of ten seconds equals ten
-// steps of a second.
-func TestDampedHoltScalesWithElapsedTime(t *testing.T) {
-	often := holt{Level: 1e10, Trend: 3e7, Started: true}
-	rarely := often
-	for range 10 {
-		often.observe(1, often.Level+often.Trend*holtPhi) // as expected
-	}
-	rarely.observe(10, rarely.at(0))
-	near(t, "level", rarely.Level, often.Level, 1e10)
-	near(t, "trend", rarely.Trend, often.Trend, 3e7)
 }
 
 func TestRegressionIsWeightedLeastSquares(t *testing.T) {

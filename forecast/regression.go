@@ -59,30 +59,6 @@ func (r *regression) deviation() float64 {
 	return math.Sqrt(max(r.YY/r.X[0]-mean*mean, 0))
 }
 
-// scatter is the standard deviation of the samples around their line, in bytes.
-func (r *regression) scatter(l *line) float64 {
-	return math.Sqrt(max(r.YY-l.height*r.Y[0]-l.slope*r.Y[1], 0) / r.X[0])
-}
-
-// slopeError is the standard error of a line's slope, per τ, for that scatter.
-func (r *regression) slopeError(scatter float64) float64 {
-	return scatter * math.Sqrt(r.X[0]/(r.X[0]*r.X[2]-r.X[1]*r.X[1]))
-}
-
-// mean is a discounted mean, measured from the newest sample as in a regression.
-type mean struct{ Weight, Sum float64 }
-
-// observe moves the origin by dx (in τ) and dy to a new sample.
-func (m *mean) observe(dx, dy float64) {
-	decay := math.Exp(-dx)
-	m.Weight *= decay
-	m.Sum = settled(m.Sum*decay - dy*m.Weight)
-	m.Weight++
-}
-
-// height is the mean's height above the newest sample.
-func (m *mean) height() float64 { return m.Sum / m.Weight }
-
 // line is the fitted line now, in bytes above the newest sample and bytes per τ.
 type line struct {
 	height, slope float64
@@ -98,7 +74,7 @@ type line struct {
 func (r *regression) line() (line, bool) {
 	x, y := &r.X, &r.Y
 	det := x[0]*x[2] - x[1]*x[1]
-	if x[0] < 4 || !(det > 1e-9*x[0]*x[2]) {
+	if x[0] < 3 || !(det > 1e-9*x[0]*x[2]) {
 		return line{}, false
 	}
 	l := line{

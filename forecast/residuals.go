@@ -124,46 +124,13 @@ func normalSpread(size float64) spread {
 // wide is the width of the 80 % interval.
 func (s spread) wide() float64 { return s.Upper80 - s.Lower80 }
 
-// reaching widens the spread to include a change.
-func (s spread) reaching(change float64) spread {
-	return spread{min(s.Lower80, change), max(s.Upper80, change), min(s.Lower95, change), max(s.Upper95, change)}
-}
-
-// widening is how the last three intervals of their own grow with the horizon.
-type widening struct {
-	wide, horizon [3]float64 // of the last own ones
-	known         int
-	errors        float64 // of the newest
-}
-
-// measure adds a horizon's own interval.
-func (w *widening) measure(wide, horizon float64, errors uint8) {
-	if w.known == len(w.wide) {
-		copy(w.wide[:], w.wide[1:])
-		copy(w.horizon[:], w.horizon[1:])
-		w.known--
-	}
-	w.wide[w.known], w.horizon[w.known] = wide, horizon
-	w.known++
-	w.errors = float64(errors)
-}
-
-// over is how much wider a borrowed interval is than that of the next shorter
-// horizon: a power of how much farther ahead it is. The prior power is a random
-// walk's, ½, nearer to 1 for a trend and to 0 for a return to a level.
-func (w *widening) over(expert int, share, farther float64) float64 {
-	const (
-		prior    = 4    // errors
-		most     = 0.83 // of a claim
-		narrower = -0.3 // a power
-	)
+// wider is how much wider a borrowed interval is than that of the next shorter
+// horizon: a power of how much farther ahead it is, ½ for a random walk, nearer to 1
+// for a trend and to 0 for a return to a level.
+func wider(expert int, share, farther float64) float64 {
 	power := 0.5 + 0.5*share
 	if returns(expert) {
-		power = max(0.5-0.5*share/most, 0)
-	}
-	if last := w.known - 1; last > 0 && w.wide[0] > 0 && w.wide[last] > 0 {
-		seen := math.Log(w.wide[last]/w.wide[0]) / math.Log(w.horizon[last]/w.horizon[0])
-		power = (w.errors*min(max(seen, narrower), 1) + prior*power) / (w.errors + prior)
+		power = 0.5 - 0.5*share
 	}
 	return math.Pow(farther, power)
 }

@@ -42,6 +42,7 @@ type reversion struct{ level, speed float64 }
 // that takes longer than the series remembers is a trend, and no reversion.
 func (a *autoregression) reversion(step float64) reversion {
 	const fewSamples, slowest, fastest = 10, 1e-4, 0.999 // of the way, from one sample to the next
+	const farthest = 10                                  // standard deviations from where the series has been
 	spread := a.Weight*a.FromSquared - a.From*a.From
 	if a.Weight < fewSamples || !(spread > 1e-9*a.Weight*a.FromSquared) {
 		return reversion{}
@@ -50,8 +51,12 @@ func (a *autoregression) reversion(step float64) reversion {
 	if !(share > slowest) {
 		return reversion{}
 	}
+	level := a.Change / share / a.Weight // above the mean of the starts
+	if level*level*a.Weight*a.Weight > farthest*farthest*spread {
+		return reversion{}
+	}
 	return reversion{
-		level: (a.Change/share + a.From) / a.Weight,
+		level: level + a.From/a.Weight,
 		speed: -math.Log1p(-min(share, fastest)) / step,
 	}
 }

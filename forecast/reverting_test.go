@@ -14,7 +14,7 @@ func TestReversionFindsLevelAndSpeed(t *testing.T) {
 			var a autoregression
 			at := func(t float64) float64 { return level + (from-level)*math.Exp(-speed*t) }
 			now := 0.0
-			for range 60 {
+			for range int(max(60, 60/step)) {
 				a.observe(step/meanTau, at(now+step)-at(now))
 				now += step
 			}

@@ -89,6 +89,15 @@ func (s *seasons) at(t int64) float64 {
 	return float64(s.Bins[bin%pastCap])
 }
 
+// highest is the highest level before a time, in ns.
+func (s *seasons) highest(before int64) float64 {
+	top := float32(0)
+	for bin := s.Oldest; bin <= min(before/s.Bin, s.Newest); bin++ {
+		top = max(top, s.Bins[bin%pastCap])
+	}
+	return float64(top)
+}
+
 // median is the median of a few bins over the given length up to a time, in ns.
 func (s *seasons) median(end, length int64) float64 {
 	const few = 15

@@ -24,11 +24,11 @@ func naiveVerdict() verdict {
 // weigh combines a horizon's own record, of so many forecasts within its length,
 // with the next shorter horizon's. Less is borrowed for a trend where the lender
 // borrowed too: a minute of growth says little about the next quarter of an hour.
-func (r *record) weigh(c *claims, still bool, perHorizon float64, shorter *weights) weights {
+func (r *record) weigh(c *claims, perHorizon float64, shorter *weights) weights {
 	const lent = 0.95
 	var t weights
 	for i := range c {
-		k := &r.Credits[account(i, still)]
+		k := &r.Credits[i]
 		size := max(math.Abs(c[i]), mebibyte)
 		mass := priorSamples * size
 		if returns(i) {
@@ -66,19 +66,5 @@ func (v *verdict) believed(expert int) float64 {
 	return v.Share[expert] * min(max(wholly*(1-v.Ratio[expert]), 0), 1)
 }
 
-// opinion is the change that the experts expect: a mean of the best one and those
-// that are hardly worse, weighted by how close they are, so that errors partly cancel.
-func (v *verdict) opinion(c *claims, best int) float64 {
-	const hardly = 0.1
-	var sum, total float64
-	for i, ratio := range v.Ratio {
-		near := 1 - (ratio-v.Ratio[best])/hardly
-		if near <= 0 || (c[i] == 0 && i != best) {
-			continue
-		}
-		weight := near * near
-		sum += weight * v.believed(i) * c[i]
-		total += weight
-	}
-	return sum / total
-}
+// opinion is the change that the expert's claim is believed to bring.
+func (v *verdict) opinion(c *claims, expert int) float64 { return v.believed(expert) * c[expert] }

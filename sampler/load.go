@@ -3,42 +3,41 @@ package sampler
 import (
 	"time"
 
-	"vramscope/forecast"
 	"vramscope/internal/quantity"
 )
 
-// load detects that a young process loads what it needs: weights, optimizer
-// state, workspaces. Forecasts made in the middle of that are wrong by tens of
-// gigabytes, and long horizons learn from their errors for longer than many a
-// job runs: they would not see a leak that follows. So the forecaster starts
-// over when a load ends.
+// load is how a process begins: it reads what it needs (weights, optimizer state,
+// workspaces) up to its first plateau, and no later growth is a load. Until then the
+// process is expected to stay as it is and raises no alarm, because how far a load
+// goes is unknown; and its forecaster starts over, because long horizons remember
+// claims that are wrong by tens of gigabytes for longer than many a job runs.
 //
-// A load is growth by loadRate or more over loadWindow; it ends when the growth
-// falls to a quarter of that. A second load counts only where it is twice as
-// fast, so that a process that grows and shrinks all the time is still forecast.
+// A plateau is a minute in which memory grows more slowly than by loadRate.
 type load struct {
-	begin   time.Time      // of the window
-	from    quantity.Bytes // used then
-	fastest float64        // bytes per second
-	running bool
-	ended   time.Time // when the last one ended
+	begin time.Time      // of the window; zero before the first sample
+	from  quantity.Bytes // used then
+	quiet int            // windows in a row
+	over  bool
+	ended time.Time
 }
 
 const (
 	loadWindow  = 10 * time.Second
 	loadRate    = 64 << 20 // bytes per second
 	loadsWithin = 15 * time.Minute
+	plateau     = 6 // windows: a minute, because shards of weights come closer together
 	// loadRemembered is how long a load shows in its GPU's slope.
 	loadRemembered = 2 * time.Minute
 )
 
 // fresh reports whether the process loads or has just loaded.
 func (l *load) fresh(now time.Time) bool {
-	return l.running || !l.ended.IsZero() && now.Sub(l.ended) < loadRemembered
+	return !l.over || !l.ended.IsZero() && now.Sub(l.ended) < loadRemembered
 }
 
-// ends takes a sample in and reports whether a load ends with it.
-func (l *load) ends(now time.Time, used quantity.Bytes) bool {
+// watch takes a sample in and reports whether memory has grown as in a load since
+// the last window.
+func (l *load) watch(now time.Time, used quantity.Bytes) (grew bool) {
 	passed := now.Sub(l.begin)
 	switch {
 	case l.begin.IsZero() || passed < 0:
@@ -47,26 +46,26 @@ func (l *load) ends(now time.Time, used quantity.Bytes) bool {
 	case passed < loadWindow:
 		return false
 	}
-	rate := float64(used-l.from) / passed.Seconds()
+	grew = float64(used-l.from) >= loadRate*passed.Seconds()
 	l.begin, l.from = now, used
-	switch {
-	case rate >= max(loadRate, 2*l.fastest):
-		l.fastest, l.running = rate, true
-	case l.running && rate < l.fastest/4:
-		l.running, l.ended = false, now
+	if grew {
+		l.quiet = 0
 		return true
+	}
+	if l.quiet++; l.quiet == plateau {
+		l.over, l.ended = true, now
 	}
 	return false
 }
 
-// watchLoad starts the row's forecasters over when its process has loaded.
+// watchLoad starts the row's forecasters over for as long as its process loads.
 func (r *row) watchLoad(now, started time.Time, used quantity.Bytes) {
 	young := func(since time.Time) bool { return !since.IsZero() && now.Sub(since) < loadsWithin }
-	if !young(r.came) && !young(started) {
-		r.load.running = false
-		return
-	}
-	if r.load.ends(now, used) {
-		r.outlook, r.allocated = outlook{forecaster: forecast.New()}, outlook{}
+	switch {
+	case r.load.over:
+	case !young(r.came) && !young(started):
+		r.load.over = true
+	case r.load.watch(now, used):
+		r.outlook, r.allocated = outlook{}, outlook{}
 	}
 }

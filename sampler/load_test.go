@@ -78,41 +78,33 @@ func TestProcessThatStartsDoesNotChangeTheForecastOfALeak(t *testing.T) {
 	}
 }
 
-func TestLoadEndsOnce(t *testing.T) {
+// A load is what comes before the first plateau, and nothing after it.
+func TestLoadIsUpToFirstPlateau(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		rate func(second int) quantity.Bytes
-		want int
+		over int // second; 0: never
+		grew int // windows in which it grew
 	}{
-		{"a load", func(i int) quantity.Bytes { return map[bool]quantity.Bytes{true: 500 * mib}[i < 60] }, 1},
-		{"a leak", func(int) quantity.Bytes { return 40 * mib }, 0},
-		{"a load that does not end", func(int) quantity.Bytes { return 100 * mib }, 0},
-		{"two loads, the second much faster", func(i int) quantity.Bytes {
-			switch {
-			case i < 60:
-				return 100 * mib
-			case i >= 120 && i < 150:
-				return 900 * mib
-			}
-			return 0
-		}, 2},
-		{"teeth", func(i int) quantity.Bytes {
-			if i/30%2 == 0 {
-				return 300 * mib
-			}
-			return -300 * mib
-		}, 1},
+		{"a load", func(i int) quantity.Bytes { return map[bool]quantity.Bytes{true: 500 * mib}[i < 60] }, 120, 6},
+		{"a leak", func(int) quantity.Bytes { return 40 * mib }, 60, 0},
+		{"a load that does not end", func(int) quantity.Bytes { return 100 * mib }, 0, 59},
+		{"shards", func(i int) quantity.Bytes { return map[bool]quantity.Bytes{true: 3000 * mib}[i%45 == 0 && i < 200] }, 250, 5},
+		{"two loads", func(i int) quantity.Bytes { return map[bool]quantity.Bytes{true: 500 * mib}[i < 60 || i >= 200] }, 120, 6},
 	} {
 		var l load
-		used, ends := 10*gib, 0
+		used, over, grew := 10*gib, 0, 0
 		for i := range 600 {
 			used += c.rate(i)
-			if l.ends(start.Add(time.Duration(i)*time.Second), used) {
-				ends++
+			if !l.over && l.watch(start.Add(time.Duration(i)*time.Second), used) {
+				grew++
+			}
+			if l.over && over == 0 {
+				over = i
 			}
 		}
-		if ends != c.want {
-			t.Errorf("%s: ends %d times, want %d", c.name, ends, c.want)
+		if over < c.over-10 || over > c.over+10 || grew < c.grew-1 || grew > c.grew+1 {
+			t.Errorf("%s: over after %d s and %d windows, want %d and %d", c.name, over, grew, c.over, c.grew)
 		}
 	}
 }

@@ -80,13 +80,16 @@ func (o *outlook) observe(now time.Time, figure snapshot.Bytes, p pace) {
 }
 
 // fullIn is when that memory will be full.
-func (o *outlook) fullIn(m *snapshot.Memory) *snapshot.FullIn {
+func (o *outlook) fullIn(m *snapshot.Memory) *snapshot.FullIn { return whenFull(m, o.forecaster) }
+
+// whenFull is when several series together will fill a memory.
+func whenFull(m *snapshot.Memory, series ...*forecast.Forecaster) *snapshot.FullIn {
 	used, known := m.Used.Value()
 	capacity, limited := m.Capacity().Value()
 	if !known || !limited {
 		return nil
 	}
-	full, ok := o.forecaster.FullIn(int64(capacity - used))
+	full, ok := forecast.WhenFull(int64(capacity-used), series...)
 	if !ok {
 		return nil
 	}

@@ -4,6 +4,7 @@ import (
 	"math"
 	"time"
 
+	"vramscope/forecast"
 	"vramscope/internal/quantity"
 	"vramscope/sampler/snapshot"
 )
@@ -29,11 +30,21 @@ func (s *Sampler) predict(now time.Time, g *gpu, out *snapshot.GPU, rows []snaps
 	if !s.disturbed(now, out, rows) {
 		return own, g.outlook.fullIn(&out.Memory)
 	}
-	path, loading, loaded := s.sumOf(now, own, out, rows)
-	full := fullOn(path, &out.Memory)
+	var parts []*forecast.Forecaster
+	loading, loaded := false, false
+	for i := range rows {
+		if r := s.rows[rows[i].ID]; rows[i].ID.GPUUUID == out.UUID {
+			loading, loaded = loading || !r.load.over, loaded || r.load.fresh(now)
+			if r.load.over && r.outlook.forecaster != nil {
+				parts = append(parts, r.outlook.forecaster)
+			}
+		}
+	}
+	full := whenFull(&out.Memory, parts...)
 	if full == nil && !loaded {
 		full = g.outlook.fullIn(&out.Memory)
 	}
+	path := s.sumOf(own, out, rows)
 	if loading || len(path) == 0 {
 		return own, full // how far a load goes is unknown
 	}
@@ -58,8 +69,8 @@ func (s *Sampler) disturbed(now time.Time, g *snapshot.GPU, rows []snapshot.Proc
 			return false
 		}
 		explained += used
-		came := s.rows[p.ID].came
-		fresh = fresh || used >= matters && !came.IsZero() && now.Sub(came) < stepRemembered
+		r := s.rows[p.ID]
+		fresh = fresh || !r.load.over || used >= matters && !r.came.IsZero() && now.Sub(r.came) < stepRemembered
 	}
 	for i := range s.ended {
 		left := &s.ended[i]
@@ -71,15 +82,12 @@ func (s *Sampler) disturbed(now time.Time, g *snapshot.GPU, rows []snapshot.Proc
 	return fresh && explained >= g.Memory.Used.Or(0)*9/10
 }
 
-// sumOf is the summed forecast of a GPU's processes, and whether some of them load
-// or have just loaded.
-func (s *Sampler) sumOf(now time.Time, own []snapshot.Prediction, g *snapshot.GPU, rows []snapshot.Process) (path []snapshot.Prediction, loading, loaded bool) {
+// sumOf is the summed forecast of a GPU's processes.
+func (s *Sampler) sumOf(own []snapshot.Prediction, g *snapshot.GPU, rows []snapshot.Process) (path []snapshot.Prediction) {
 	var spreads [4]float64 // squared, at one horizon
 	longest := 0
 	for i := range rows {
 		if rows[i].ID.GPUUUID == g.UUID {
-			l := &s.rows[rows[i].ID].load
-			loading, loaded = loading || l.running, loaded || l.fresh(now)
 			longest = max(longest, len(rows[i].Predicted))
 		}
 	}
@@ -92,7 +100,7 @@ func (s *Sampler) sumOf(now time.Time, own []snapshot.Prediction, g *snapshot.GP
 		}
 		for i := range rows {
 			p := &rows[i]
-			if p.ID.GPUUUID != g.UUID || h >= len(p.Predicted) || s.rows[p.ID].load.running {
+			if p.ID.GPUUUID != g.UUID || h >= len(p.Predicted) || !s.rows[p.ID].load.over {
 				continue
 			}
 			of := &p.Predicted[h]
@@ -111,48 +119,10 @@ func (s *Sampler) sumOf(now time.Time, own []snapshot.Prediction, g *snapshot.GP
 		at.Upper80, at.Upper95 = at.Median+off(2), at.Median+off(3)
 		path = append(path, at)
 	}
-	return path, loading, loaded
+	return path
 }
 
 // spreadOf is the distance of the ends of the intervals from the median.
 func spreadOf(p *snapshot.Prediction) [4]quantity.Bytes {
 	return [4]quantity.Bytes{p.Median - p.Lower95, p.Median - p.Lower80, p.Upper80 - p.Median, p.Upper95 - p.Median}
-}
-
-// fullOn is when the path reaches the capacity.
-func fullOn(path []snapshot.Prediction, m *snapshot.Memory) *snapshot.FullIn {
-	used, known := m.Used.Value()
-	capacity, limited := m.Capacity().Value()
-	if !known || !limited {
-		return nil
-	}
-	reach := func(of func(*snapshot.Prediction) quantity.Bytes) (time.Duration, bool) {
-		return reaches(path, used, max(capacity, used), of)
-	}
-	median, ok := reach(func(p *snapshot.Prediction) quantity.Bytes { return p.Median })
-	if !ok {
-		return nil
-	}
-	earliest, _ := reach(func(p *snapshot.Prediction) quantity.Bytes { return p.Upper80 })
-	latest, _ := reach(func(p *snapshot.Prediction) quantity.Bytes { return p.Lower80 })
-	return &snapshot.FullIn{Median: median, Earliest: earliest, Latest: latest}
-}
-
-// reaches is the time from which the path stays at the capacity or above. It is
-// linear from what is used now to its first point and between its points.
-func reaches(path []snapshot.Prediction, used, capacity quantity.Bytes, of func(*snapshot.Prediction) quantity.Bytes) (time.Duration, bool) {
-	if len(path) == 0 || of(&path[len(path)-1]) < capacity {
-		return 0, false
-	}
-	for i := len(path) - 1; i >= 0; i-- {
-		below, since := used, time.Duration(0)
-		if i > 0 {
-			below, since = of(&path[i-1]), path[i-1].Horizon
-		}
-		if below < capacity {
-			share := float64(capacity-below) / float64(of(&path[i])-below)
-			return since + time.Duration(share*float64(path[i].Horizon-since)), true
-		}
-	}
-	return 0, true
 }

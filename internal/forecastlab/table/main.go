@@ -11,7 +11,7 @@ import (
 func main() {
 	out := flag.String("out", "docs/forecast.md", "the document")
 	seeds := flag.Uint64("seeds", 100, "series of each regime")
-	first := flag.Uint64("first", 8000, "the first seed")
+	first := flag.Uint64("first", 9000, "the first seed")
 	recording := flag.String("recording", "", "a real recording")
 	traces := flag.String("traces", "", "write the series as traces into this directory, and no tables")
 	lstm := flag.String("lstm", "", "write the tables of the LSTM alone, from what scripts/lstm/train.py left in this directory")
@@ -43,6 +43,9 @@ func run(path string, seeds, first uint64, recording string) error {
 		return err
 	}
 	sections := map[string]string{"gates": m.gates(), "changes": changes(seeds, first), "regimes": m.regimes(), "baselines": m.baselines(), "alarms": m.alarms()}
+	if sections["monitor"], err = monitorTables(seeds, first); err != nil {
+		return err
+	}
 	if recording != "" {
 		if sections["real"], err = realTables(recording); err != nil {
 			return err
