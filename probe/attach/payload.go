@@ -63,9 +63,12 @@ func newPayload(target born, own *status) (*payload, error) {
 
 // keepGIL is run before the payload. Another thread asks for the GIL after five
 // milliseconds, by default, and C code may then hold it for a second: once for each
-// such time. Access wakes that thread, which then waits for the new interval.
+// such time. Access wakes that thread, which then waits for the new interval. A child
+// that it forks meanwhile takes the interval back itself.
 const keepGIL = `try:
- (lambda s, p: (s.__dict__.__setitem__('vramscope_attach', s.getswitchinterval()), s.setswitchinterval(0.25), p.access('', 0)))(__import__('sys'), __import__('posix'))
+ (lambda s, p: (
+  p.register_at_fork(after_in_child=lambda: s.setswitchinterval(s.__dict__.pop('vramscope_attach', None) or s.getswitchinterval())),
+  s.__dict__.setdefault('vramscope_attach', s.getswitchinterval()), s.setswitchinterval(0.25), p.access('', 0)))(__import__('sys'), __import__('posix'))
 except BaseException:
  pass
 `

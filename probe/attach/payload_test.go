@@ -165,3 +165,22 @@ func TestPayloadRarelyLetsGoOfTheGIL(t *testing.T) {
 		}
 	}
 }
+
+// TestSwitchIntervalIsTakenBack: however many attach at once, and in a child that is
+// forked meanwhile.
+func TestSwitchIntervalIsTakenBack(t *testing.T) {
+	for version, python := range anyPythons(t) {
+		p, err := newPayload(born{}, &status{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer p.remove()
+		const child = "import os, sys\nif not os.fork():\n print(sys.getswitchinterval(), hasattr(sys, 'vramscope_attach'), flush=True)\n os._exit(0)\nos.wait()\n"
+		const program = "import sys" + onThread + "\nprint(sys.getswitchinterval(), hasattr(sys, 'vramscope_attach'))"
+		cmd := exec.Command(python, "-c", program, textFile(t, keepGIL+keepGIL+child+p.text))
+		cmd.Env = append(os.Environ(), "XDG_RUNTIME_DIR="+t.TempDir(), "PYTHONPATH=")
+		if out, err := cmd.CombinedOutput(); err != nil || string(out) != "0.005 False\n0.005 False\n" {
+			t.Errorf("Python %s: %v: the child's and the program's are\n%s", version, err, out)
+		}
+	}
+}
