@@ -307,19 +307,30 @@ class _CollectionOff:
     moment finds it on.
     """
 
+    _now = False  # of the class: the probe keeps it off
+
     def __enter__(self):
         import gc
 
         _no_fork.acquire()
         self._was_on = gc.isenabled()
-        gc.disable()
+        if self._was_on:
+            _CollectionOff._now = True
+            gc.disable()
 
     def __exit__(self, *_):
+        if self._was_on:
+            self.end()
+        _no_fork.release()
+
+    @staticmethod
+    def end():
+        """In a child, too: its fork waits no longer than _FORK_TIME."""
         import gc
 
-        if self._was_on:
+        if _CollectionOff._now:
             gc.enable()
-        _no_fork.release()
+            _CollectionOff._now = False
 
 
 # --- source/runtime.py ---
@@ -3319,6 +3330,7 @@ def _after_fork():
     global _agent, _no_fork
     try:
         _no_fork = _ForkLock()
+        _CollectionOff.end()
         old, _agent = _agent, _Agent(_evictable, _agent.started_by)
         old.close_inherited()
         if old.serving:

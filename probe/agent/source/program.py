@@ -153,16 +153,27 @@ class _CollectionOff:
     moment finds it on.
     """
 
+    _now = False  # of the class: the probe keeps it off
+
     def __enter__(self):
         import gc
 
         _no_fork.acquire()
         self._was_on = gc.isenabled()
-        gc.disable()
+        if self._was_on:
+            _CollectionOff._now = True
+            gc.disable()
 
     def __exit__(self, *_):
+        if self._was_on:
+            self.end()
+        _no_fork.release()
+
+    @staticmethod
+    def end():
+        """In a child, too: its fork waits no longer than _FORK_TIME."""
         import gc
 
-        if self._was_on:
+        if _CollectionOff._now:
             gc.enable()
-        _no_fork.release()
+            _CollectionOff._now = False

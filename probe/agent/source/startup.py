@@ -46,6 +46,7 @@ def _after_fork():
     global _agent, _no_fork
     try:
         _no_fork = _ForkLock()
+        _CollectionOff.end()
         old, _agent = _agent, _Agent(_evictable, _agent.started_by)
         old.close_inherited()
         if old.serving:
