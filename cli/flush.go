@@ -196,7 +196,7 @@ func flushFailure(err error, target *snapshot.Process, src *sources) error {
 		f.advice = probeAdvice(target, src)
 		return f
 	case errors.As(err, &answer) && !errors.Is(err, probe.ErrBroken):
-		return refused(err, "its probe says %s: %s", text.Clean(string(answer.Code)), text.Clean(answer.Message))
+		return refused(err, "its probe answers %s: %s", text.Clean(string(answer.Code)), text.Clean(answer.Message))
 	case errors.Is(err, probe.ErrNoProbe):
 		return refused(err, "%s", text.Clean(err.Error()))
 	default:

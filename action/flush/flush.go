@@ -137,12 +137,12 @@ func (f *Flusher) flush(ctx context.Context, r Request, before *snapshot.Snapsho
 		result.Step = i + 1
 		result.add(&answer)
 		skipped = answer.SkippedReason != ""
+		if skipped && i > 0 && result.Freed() >= result.Returnable {
+			result.Reason = "" // the steps before have left nothing
+		}
 		if r.Progress != nil && i+1 < len(keeps) {
 			r.Progress(result)
 		}
-	}
-	if result.Step > 1 && result.Freed() >= result.Returnable {
-		result.Reason = "" // of a last step to which the others have left nothing
 	}
 	f.compare(finish, &result, r.Process, before, asked)
 	return result, nil

@@ -37,7 +37,7 @@ func (r *Result) Sentence(subject string) string {
 		}
 		return text
 	case r.Differs() && !r.Stopped:
-		return "flush" + subject + ": " + r.fall() + "its probe says " + signed(-freed) + ", " + r.agreement() + r.because()
+		return "flush" + subject + ": " + r.fall() + "its probe reports " + signed(-freed) + ", " + r.agreement() + r.because()
 	case r.Stopped:
 		return fmt.Sprintf("stopped%s: %s to %s, freed %s; %s", subject, from, to, r.freedOf(), r.agreement())
 	case r.Reason != "":

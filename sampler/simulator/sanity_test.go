@@ -184,7 +184,7 @@ func checkOther(t *testing.T, m moment, a probe.Answer) {
 				}
 			}
 			if uuid != device.UUID {
-				t.Errorf("PID %d is on %s, its probe says %s", p.PID, uuid, device.UUID)
+				t.Errorf("PID %d is on %s, its probe reports %s", p.PID, uuid, device.UUID)
 			}
 			other := p.Used.Or(0) - *device.Allocators[0].ReservedBytes
 			if other < 500*quantity.MiB || other > 3*quantity.GiB {
