@@ -180,8 +180,8 @@ func flushQuestion(snap *snapshot.Snapshot, target *snapshot.Process, request fl
 	}
 	b.WriteByte('\n')
 	for _, row := range action.Rows(snap, request.Process, request.Devices...) {
-		fmt.Fprintf(&b, "GPU %s  used %s, a flush frees %s%s\n", placeOfDevice(snap, snap.DeviceUUID(row.ID), signs.dash),
-			signs.bytes(row.Used), row.ReturnableBound().Words(), row.Frees())
+		fmt.Fprintf(&b, "GPU %s  used %s, a flush frees %s\n", placeOfDevice(snap, snap.DeviceUUID(row.ID), signs.dash),
+			signs.bytes(row.Used), row.ReturnableBound().Amount(row.Frees()))
 	}
 	fmt.Fprintf(&b, "Flush it (%s)?", request.Level)
 	return b.String()

@@ -129,7 +129,7 @@ func flushList(h *headroom.Place) string {
 		if i > 0 {
 			s += ", "
 		}
-		s += fmt.Sprintf("%d (%s, %s%s)", f.Process.ID.Process.PID, cmp.Or(text.Clean(f.Process.User), "?"), f.Process.ReturnableBound().Words(), f.Returns)
+		s += fmt.Sprintf("%d (%s, %s)", f.Process.ID.Process.PID, cmp.Or(text.Clean(f.Process.User), "?"), f.Process.ReturnableBound().Amount(f.Returns))
 		if missing -= f.Stays; missing <= 0 {
 			return s
 		}

@@ -83,6 +83,22 @@ func TestTableAsDrawn(t *testing.T) {
 	}
 }
 
+func TestAlertGivesTheBoundOfAFlush(t *testing.T) {
+	snap := oneSample()
+	for i := range snap.Rows {
+		for j := range snap.Rows[i].Allocators {
+			snap.Rows[i].Allocators[j].ReturnableBound = snapshot.Most
+		}
+	}
+	var out bytes.Buffer
+	if err := writeTable(&out, snap, 0, false); err != nil {
+		t.Fatal(err)
+	}
+	if want := "flush of 2963112 (carol) frees up to 11.8G\n"; !strings.Contains(out.String(), want) {
+		t.Errorf("no %q in\n%s", want, &out)
+	}
+}
+
 // TestUnattributedMemoryIsNoted: as in containers, where the driver
 // lists no process. A driver's rounding is not worth a line.
 func TestUnattributedMemoryIsNoted(t *testing.T) {

@@ -105,5 +105,5 @@ func (t *table) short(g *snapshot.GPU) string {
 	if best.User != "" {
 		user = " (" + oneWord(best.User) + ")"
 	}
-	return fmt.Sprintf("alert  gpu %d  free %v of %v; flush of %d%s frees %v", g.Index, free, capacity, best.ID.Process.PID, user, best.Returnable.Or(0))
+	return fmt.Sprintf("alert  gpu %d  free %v of %v; flush of %d%s frees %s", g.Index, free, capacity, best.ID.Process.PID, user, best.ReturnableBound().Amount(best.Returnable.Or(0)))
 }

@@ -28,18 +28,21 @@ func (p *Place) findReturnable(snap *snapshot.Snapshot, history snapshot.History
 			continue
 		}
 		probed = true
-		returns, ok := row.Returnable.Value()
-		if !ok || returns <= 0 || row.Probe.Mismatch || row.FlushRefusal("root") != "" {
+		if row.Probe.Mismatch || row.FlushRefusal("root") != "" || row.NothingToFlush() != "" {
 			continue
 		}
 		p.Exact = p.Exact && row.ReturnableBound() == snapshot.Exactly
+		returns := row.Returnable.Or(0)
+		if returns <= 0 {
+			continue
+		}
 		stays := lasting(snap, history, row, returns, q.Length)
 		p.Flushable = append(p.Flushable, Flushable{row, returns, stays})
 		all += returns
 		staying += stays
 	}
 	slices.SortStableFunc(p.Flushable, func(a, b Flushable) int { return cmp.Compare(b.Stays, a.Stays) })
-	if probed {
+	if probed && (all > 0 || p.Exact) {
 		p.Returnable = quantity.From(all, quantity.Computed)
 		p.Staying = quantity.From(staying, quantity.Computed)
 	}

@@ -45,7 +45,7 @@ type Place struct {
 	Free       snapshot.Bytes
 	Returnable snapshot.Bytes // what flushes would free now
 	Staying    snapshot.Bytes // the part of Returnable that stays free for as long as is asked
-	Exact      bool           // Returnable is what flushes free; otherwise the most that they can free
+	Exact      bool           // Returnable is what flushes free, not a bound or an estimate of it
 	Flushable  []Flushable    // the largest first
 	Low        *LowPoint      // nil where nothing is predicted
 

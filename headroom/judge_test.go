@@ -91,6 +91,34 @@ func TestJudgeForAWhile(t *testing.T) {
 	}
 }
 
+// What a flush frees may be unknown: that is not nothing.
+func TestUnknownReturnable(t *testing.T) {
+	pool := snapshot.Allocator{Kind: "cuda_pool", Basis: "post_flush", Reserved: bytesOf(5 * gib), Allocated: bytesOf(5 * gib), Cached: bytesOf(0)}
+	judge := func(snap *snapshot.Snapshot) *Place {
+		r := Judge(snap, remembers{}, Question{Need: 20 * gib, Count: 1})
+		return &r.Places[0]
+	}
+	snap := room(gib, 0)
+	snap.Rows[0].Returnable = snapshot.Bytes{}
+	snap.Rows[0].Allocators = []snapshot.Allocator{pool}
+	if p := judge(snap); p.Returnable.Known() || p.Staying.Known() || p.Exact {
+		t.Errorf("of a pool alone: %+v, %+v, exact %v", p.Returnable, p.Staying, p.Exact)
+	}
+	other := room(gib, 4*gib).Rows[0]
+	other.ID.Process.PID = 101
+	snap.Rows = append(snap.Rows, other)
+	if p := judge(snap); p.Returnable.Or(0) != 4*gib || p.Exact {
+		t.Errorf("of another process, too: %+v, exact %v", p.Returnable, p.Exact)
+	}
+	snap.Rows = snap.Rows[1:]
+	if p := judge(snap); p.Returnable.Or(0) != 4*gib || !p.Exact {
+		t.Errorf("of the other one alone: %+v, exact %v", p.Returnable, p.Exact)
+	}
+	if p := judge(room(gib, 0)); p.Returnable != quantity.From[quantity.Bytes](0, quantity.Computed) || !p.Exact {
+		t.Errorf("of a process that caches nothing: %+v, exact %v", p.Returnable, p.Exact)
+	}
+}
+
 // On a simulated box the low point of free memory is where it was predicted.
 func TestLowPointComesTrue(t *testing.T) {
 	const watch, length = 5 * time.Minute, 3 * time.Minute

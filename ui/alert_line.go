@@ -218,5 +218,5 @@ func (st *state) flushFrees(p *snapshot.Process, lk *cell.Appearance) (string, b
 	if !ok || amount <= 0 || p.Probe != nil && p.Probe.Mismatch || lk.Keys == nil || !lk.Keys.Has(keys.Flush) || !table.Own(st.shown, p) {
 		return "", false
 	}
-	return p.ReturnableBound().Words() + amount.String(), true
+	return p.ReturnableBound().Amount(amount), true
 }

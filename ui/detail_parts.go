@@ -160,7 +160,7 @@ func (d detail) cachedNote() string {
 	if d.look.Keys.Has(keys.Flush) {
 		note = "F frees "
 	}
-	note += p.ReturnableBound().Words() + returnable.String()
+	note += p.ReturnableBound().Amount(returnable)
 	if d.ended != nil {
 		return note
 	}

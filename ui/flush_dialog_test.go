@@ -173,25 +173,6 @@ func TestFlushEstimatesWhatStaysFree(t *testing.T) {
 	}
 }
 
-func TestFlushOfAPoolThatWasNeverFlushed(t *testing.T) {
-	_, d := askedToFlush(drawnLook(t), func(p *snapshot.Process) {
-		if p.ID.Process.PID == snapshottest.Leaking {
-			a := &p.Allocators[0]
-			a.Kind, a.Basis, a.Fragmented, p.Fragmented = "cuda_pool", "post_flush", snapshot.Bytes{}, snapshot.Bytes{}
-			p.Runtime, p.Evictable = "CUDA", nil
-		}
-	}, snapshottest.Leaking)
-	got := shownText(d)
-	for _, want := range []string{
-		"frees about 11.8G", "gradual    about 11.8G in steps; Esc stops between two of them",
-		"selective  about 11.8G at once; no caches are registered to evict", "whatever else it can collect",
-	} {
-		if !strings.Contains(got, want) {
-			t.Errorf("no %q in\n%s", want, got)
-		}
-	}
-}
-
 // TestFlushShowsTheSizesOfCaches: as far as the program reports them, and each
 // process's once.
 func TestFlushShowsTheSizesOfCaches(t *testing.T) {

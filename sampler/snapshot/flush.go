@@ -57,6 +57,18 @@ func (b Bound) Words() string {
 	return map[Bound]string{Most: "up to ", Least: "at least ", About: "about "}[b]
 }
 
+// Amount is an amount with its bound: "up to 4.00G". Where a flush may free
+// something, and nothing shows how much, it is "an unknown amount".
+func (b Bound) Amount(amount quantity.Bytes) string {
+	if amount <= 0 && b.Unlimited() {
+		return "an unknown amount"
+	}
+	return b.Words() + amount.String()
+}
+
+// Unlimited reports whether a flush may free more.
+func (b Bound) Unlimited() bool { return b == Least || b == About }
+
 // And is the bound of a sum.
 func (b Bound) And(other Bound) Bound {
 	switch {

@@ -90,6 +90,17 @@ func TestFlushRefusal(t *testing.T) {
 	}
 }
 
+func TestBoundInWords(t *testing.T) {
+	for bound, want := range map[Bound][2]string{
+		Exactly: {"0", "1.00G"}, Most: {"up to 0", "up to 1.00G"},
+		Least: {"an unknown amount", "at least 1.00G"}, About: {"an unknown amount", "about 1.00G"},
+	} {
+		if got := [2]string{bound.Amount(0), bound.Amount(quantity.GiB)}; got != want {
+			t.Errorf("%q: %q, want %q", bound, got, want)
+		}
+	}
+}
+
 func TestFlushInPartsAndExactFigures(t *testing.T) {
 	p := rowFor(leaking)
 	if p.FlushesInParts() || p.ReturnableBound() != Exactly {

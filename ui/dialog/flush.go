@@ -48,13 +48,7 @@ func NewFlush(lk *cell.Appearance, now *Scene, ids []snapshot.RowID) Flush {
 		}
 	}
 	d = d.following(now)
-	switch frees, evictable := d.sums(); {
-	case frees > 0:
-	case evictable:
-		d.chosen = slices.Index(levels(), flush.Selective)
-	default:
-		d.chosen = slices.Index(levels(), flush.Urgent)
-	}
+	d.chosen = slices.Index(levels(), d.gentlest())
 	return d
 }
 
@@ -118,16 +112,26 @@ func (d Flush) frees(t *flushTarget) quantity.Bytes {
 	return t.row.Frees()
 }
 
-// sums is what the gentlest level frees of all targets, and whether there are
-// caches to evict.
-func (d Flush) sums() (frees quantity.Bytes, evictable bool) {
+// unknown reports whether a flush may free something of it, and nothing shows
+// how much.
+func (t *flushTarget) unknown() bool {
+	return t.row.Frees() <= 0 && t.row.ReturnableBound().Unlimited()
+}
+
+// gentlest is the gentlest level that frees something of a target, or may.
+func (d Flush) gentlest() flush.Level {
+	level := flush.Urgent
 	for i := range d.targets {
-		if d.refusal(&d.targets[i]) == "" {
-			frees += d.targets[i].row.Frees()
-			evictable = evictable || len(d.targets[i].row.Evictable) > 0
+		t := &d.targets[i]
+		switch {
+		case d.refusal(t) != "":
+		case t.row.Frees() > 0 || t.unknown():
+			return flush.Gradual
+		case len(t.row.Evictable) > 0:
+			level = flush.Selective
 		}
 	}
-	return frees, evictable
+	return level
 }
 
 // Willing is the number of targets that can be flushed.

@@ -97,7 +97,7 @@ func (d Flush) nowAndAfter(t *flushTarget, inner int) [][]cell.Span {
 
 // amount is what the chosen level frees, and on how many GPUs if on several.
 func (d Flush) amount(t *flushTarget) string {
-	text := t.row.ReturnableBound().Words() + d.frees(t).String()
+	text := t.row.ReturnableBound().Amount(d.frees(t))
 	if d.Level() == flush.Urgent && t.gpus > 1 {
 		text += " on " + strconv.Itoa(t.gpus) + " GPUs"
 	}
@@ -140,10 +140,13 @@ func (d Flush) choices() []choice {
 			evictable = addCaches(evictable, t.row.Evictable)
 		}
 	}
-	frees := bound.Words() + sum.String()
+	frees := bound.Amount(sum)
 
 	gradual := frees + " in steps; Esc stops between two of them"
-	if !parts {
+	switch {
+	case sum <= 0:
+		gradual = frees + " in one step"
+	case !parts:
 		if runtime == "" {
 			runtime = "its allocator"
 		}
@@ -204,12 +207,14 @@ func (d Flush) list() [][]cell.Span {
 	s, g := &d.look.Styles, &d.look.Glyphs
 	var lines [][]cell.Span
 	var sum, stays quantity.Bytes
-	known, atMost := true, false
+	known, atMost, unknown := true, false, false
 	for i := range d.targets {
 		t := &d.targets[i]
 		after, freed, stay, text, style := g.Dash, g.Dash, g.Dash, cell.ShortCommand(&t.row), s.Text
 		if reason := d.refusal(t); reason != "" {
 			text, style = "no: "+reason, s.Warning
+		} else if t.unknown() {
+			unknown = true
 		} else {
 			sum += t.row.Frees()
 			freed = t.row.Frees().String()
@@ -233,14 +238,16 @@ func (d Flush) list() [][]cell.Span {
 		lines = append(lines[:listedAtMost], []cell.Span{{s.Dim, flushLine(d.look, "", "", "", "", "", "", "") + "and " + strconv.Itoa(more) + " more"}})
 	}
 	head := []cell.Span{{s.Header, flushLine(d.look, "PID", "USER", "GPU", "USED", "AFTER", "FREED", "STAYS") + "COMMAND"}}
-	sumStays := g.Dash
+	sumFreed, sumStays := sum.String(), g.Dash
 	switch {
+	case unknown && sum <= 0:
+		sumFreed = g.Dash
 	case known && atMost:
 		sumStays = "<" + cell.About(stays)
 	case known:
 		sumStays = stays.String()
 	}
-	total := flushLine(d.look, "", "sum", "", "", "", sum.String(), sumStays)
+	total := flushLine(d.look, "", "sum", "", "", "", sumFreed, sumStays)
 	lines = append(append([][]cell.Span{head}, lines...), []cell.Span{{s.Strong, total}})
 	return append(lines, nil)
 }
@@ -258,6 +265,8 @@ func (d Flush) staysFree(t *flushTarget) cell.Span {
 	l := cell.LastingOf(d.history, time.Time(d.now), &t.row)
 	peak := ": its " + strings.ReplaceAll(cell.Minutes(l.Seen), " ", "-") + " peak needs "
 	switch {
+	case t.unknown():
+		return cell.Span{s.Dim, "unknown"}
 	case !l.Known:
 		return cell.Span{s.Dim, "unknown: not watched for long enough"}
 	case l.Most <= 0:
