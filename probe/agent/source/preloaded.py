@@ -72,8 +72,9 @@ class _Preloaded:
         ours = [a for a in ours if not a.get("handle")]
         for allocator in ours:
             names = self._FILES.get(allocator["kind"])
-            if names and "reserved_bytes" not in allocator:
-                self._complete(allocator, sum(of["bytes"] for of in by_library if of["library"].startswith(names)))
+            sizes = [of["bytes"] for of in by_library if names and of["library"].startswith(names)]
+            if sizes and "reserved_bytes" not in allocator:
+                self._complete(allocator, sum(sizes))
         reserved = sum(a.get("reserved_bytes", a.get("allocated_bytes", 0)) for a in ours)
         bytes_left = raw["reserved_bytes"] - reserved
         if bytes_left < 0:

@@ -122,6 +122,17 @@ class Preloaded(Case):
         self.assertNotIn("fragmented_bytes", found["tensorflow"])
         self.assertEqual(found["raw"]["allocated_bytes"], GIB)
 
+    def test_tensorflow_whose_library_is_unknown(self):
+        """On arm64, and before glibc 2.35, the runtime is named in its place."""
+        setup = ["import tensorflow; tensorflow.context.ensure_initialized()",
+                 "tensorflow.config.experimental.get_memory_info = lambda device: {'current': 0, 'peak': 0}"]
+        for by in {"libraries": [{"library": "libcudart.so.12", "bytes": GIB}]}, {}:
+            _, monitor = self.start(1, raw(GIB, **by), setup=setup)
+            found = self.kinds(monitor)[self.uuid(1)]
+            self.assertEqual(found["tensorflow"]["allocated_bytes"], 0)
+            self.assertNotIn("reserved_bytes", found["tensorflow"])
+            self.assertNotIn("cached_bytes", found["tensorflow"])
+
     def test_tensorflow_on_cuda_malloc_async(self):
         job, monitor = self.start(1, setup=["import tensorflow; tensorflow.context.ensure_initialized()"],
                                   TF_GPU_ALLOCATOR="cuda_malloc_async")
