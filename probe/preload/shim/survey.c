@@ -12,7 +12,7 @@
 enum {
 	LARGEST = 8,
 	ALLOCATORS = 256,
-	ORIGINS = 128,           /* further ones are in no sum */
+	ORIGINS = 128,           /* with as many, the sums are left out: there may be more */
 	MANY = 1 << 16,          /* up to so many entries each time … */
 	SELDOM = 10 * 1000,      /* … more of them at this interval in milliseconds */
 };
@@ -166,6 +166,8 @@ void survey_report(struct text *text, int device, int pooled, uint64_t pool)
 void survey_origins(struct text *text, int device)
 {
 	const char *comma = "";
+	if (survey.origin_count == ORIGINS)
+		return;
 	text_add(text, ",\"libraries\":[");
 	for (int i = 0; i < survey.origin_count; i++) {
 		struct origin origin = { .caller = survey.origins[i].caller };
