@@ -67,7 +67,7 @@ func newPayload(target born, own *status) (*payload, error) {
 // that it forks meanwhile takes the interval back itself.
 const keepGIL = `try:
  (lambda s, p: (
-  p.register_at_fork(after_in_child=lambda: s.setswitchinterval(s.__dict__.pop('vramscope_attach', None) or s.getswitchinterval())),
+  p.register_at_fork(after_in_child=lambda: hasattr(s, 'vramscope_attach') and s.setswitchinterval(s.__dict__.pop('vramscope_attach'))),
   s.__dict__.setdefault('vramscope_attach', s.getswitchinterval()), s.setswitchinterval(0.25), p.access('', 0)))(__import__('sys'), __import__('posix'))
 except BaseException:
  pass
