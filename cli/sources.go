@@ -187,9 +187,10 @@ func (src *sources) listenFor(ctx context.Context) (listening context.Context, e
 }
 
 // look samples for a command that samples once: again while a report is doubted,
-// since the driver's next readings tell a process that grew from a probe that lies.
+// since the driver's next readings tell a process that grew from a probe that lies,
+// and the probe's next report, a second later, one that shrank.
 func (src *sources) look(ctx context.Context, sampling *sampler.Sampler) *snapshot.Snapshot {
-	const most, pause = 10, 20 * time.Millisecond // others may come meanwhile
+	const most, pause = 20, 100 * time.Millisecond // others may come meanwhile
 	snap := sampling.Tick(src.options.Clock())
 	for i := 1; i < most && ctx.Err() == nil && slices.ContainsFunc(snap.Rows, func(p snapshot.Process) bool { return p.Probe != nil && p.Probe.Doubted }); i++ {
 		time.Sleep(pause)

@@ -80,6 +80,9 @@ func (r *reports) take(now time.Time, newest report, limit bound, size quantity.
 	if newest.at.After(limit.at) {
 		r.waiting = newest
 	}
+	if n := len(r.readings); n < recentReadings && newest.at.Before(r.readings[0].at) {
+		return r.shown, "" // what the driver would have said then is not known
+	}
 	if r.doubts++; r.doubts < confirmedDoubt || r.shown.device != nil && now.Sub(r.shown.at) < staleAfter {
 		return r.shown, ""
 	}
