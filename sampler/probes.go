@@ -148,11 +148,13 @@ func (s *Sampler) locate(a *probe.Answer, d *probe.Device) snapshot.RowID {
 // the limit, which is what the process uses, or can use at most.
 func (s *Sampler) sumParts(p *snapshot.Process, limit quantity.Bytes, at time.Time) {
 	var reserved, pending snapshot.Bytes
+	bounded := false // reserved is a lower bound
 	for i := range p.Allocators {
 		al := &p.Allocators[i]
 		own := al.Reserved
 		if !own.Known() { // it is at least its parts
 			own = quantity.Sum(al.Allocated, al.Cached, al.Fragmented)
+			bounded = bounded || !al.Cached.Known()
 		}
 		reserved = quantity.Sum(reserved, own)
 		p.Allocated = quantity.Sum(p.Allocated, al.Allocated)
@@ -180,8 +182,8 @@ func (s *Sampler) sumParts(p *snapshot.Process, limit quantity.Bytes, at time.Ti
 		return
 	}
 	p.Other = s.otherOf(p, held, at)
-	if other := p.Other.Or(0); -other > snapshot.Tolerance(p.Used.Or(0)) {
-		p.Other = snapshot.Bytes{} // the report was accepted with an older reading
+	if other := p.Other.Or(0); bounded || -other > snapshot.Tolerance(p.Used.Or(0)) {
+		p.Other = snapshot.Bytes{} // or the report was accepted with an older reading
 	}
 	s.noteMismatch(p, at, held)
 }

@@ -143,3 +143,19 @@ func TestMismatchCountsReports(t *testing.T) {
 		}
 	}
 }
+
+// TestOtherIsUnknownWhereALibraryDoesNotReportItsReserve: TensorFlow says what is
+// allocated, and may have cached any part of the rest.
+func TestOtherIsUnknownWhereALibraryDoesNotReportItsReserve(t *testing.T) {
+	b := newBox(1)
+	b.use("GPU-0", 10*gib)
+	b.says(t, 100, `{"uuid":"GPU-0","allocators":[{"kind":"tensorflow","allocated_bytes":4294967296,"returnable_bytes":0}]}`)
+	snap := b.tick(b.sampler(noDeadline))
+	p := &snap.Rows[0]
+	if got := bytesOf(t, p.Allocated); got != 4*gib || p.Cached.Known() || p.Other.Known() {
+		t.Errorf("allocated %v, cached %v, other %v; want 4 GiB and two unknowns", p.Allocated, p.Cached, p.Other)
+	}
+	if got := bytesOf(t, snap.GPUs[0].Parts.Unknown); got != 6*gib {
+		t.Errorf("of the GPU %v is unknown, want the 6 GiB that are not allocated", got)
+	}
+}

@@ -1,7 +1,9 @@
 package ui
 
 import (
+	"cmp"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -46,6 +48,8 @@ func (d detail) parts(width int) []string {
 	otherStyle := s.Other
 	if v, ok := p.Other.Value(); ok && v < 0 {
 		other, otherStyle = "parts exceed used by "+(-v).String()+": probe and driver disagree", s.Warning
+	} else if !ok && slices.ContainsFunc(p.Allocators, func(a snapshot.Allocator) bool { return !a.Reserved.Known() && !a.Cached.Known() }) {
+		other = "and what is cached, which " + cmp.Or(p.Runtime, "its library") + " does not report"
 	} else if !ok && p.Used.Known() {
 		other = "skew: driver and probe were read at different moments"
 	}

@@ -123,3 +123,15 @@ func TestDetailExplainsUnknownUsage(t *testing.T) {
 		}
 	}
 }
+
+// TestDetailTellsWhatOtherMayHold: TensorFlow does not report what it reserves.
+func TestDetailTellsWhatOtherMayHold(t *testing.T) {
+	st := changed(func(p *snapshot.Process) {
+		p.Runtime, p.Cached, p.Fragmented, p.Other = "TensorFlow", snapshot.Bytes{}, snapshot.Bytes{}, snapshot.Bytes{}
+		p.Allocators = []snapshot.Allocator{{Kind: "tensorflow", Basis: "largest_free", Allocated: p.Allocated}}
+	})
+	const want = "and what is cached, which TensorFlow does not report"
+	if text := rendered(newDetail(st, uitest.Appearance(t, "", false), nil, true), 80, 22); !strings.Contains(text, want) {
+		t.Errorf("not %q but\n%s", want, text)
+	}
+}
