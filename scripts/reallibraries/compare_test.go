@@ -135,13 +135,9 @@ func (p *program) compare(device int, own figures, rows []row) map[string][]stri
 	if own.Workers != nil && device == 0 && p.job.how != byAttach {
 		found[isWorkers] = compareWorkers(own.Workers, rows)
 	}
-	var ooms int64
-	for _, a := range shown.Allocators {
-		if count := number(a, "out_of_memory_count"); count != nil {
-			ooms += *count
-		}
+	if counted := errorsOf(shown); counted != nil || own.Errors > 0 {
+		found[isErrors] = differ(nil, "out of memory", counted, own.Errors)
 	}
-	found[isErrors] = differ(nil, "out of memory", &ooms, own.Errors)
 	for identity, wanted := range map[string]map[string]int64{isStats: own.Stats, isBlocks: own.Blocks} {
 		if wanted != nil {
 			found[identity] = compareReport(shown.allocator("pytorch", "cuda_pool"), wanted)

@@ -176,7 +176,6 @@ func (p *program) differences(f framework, device int, own figures, shown row) m
 	if raw != nil || own.Beside > 0 {
 		found[isDriver] = differ(found[isDriver], "raw", raw, own.Beside)
 	}
-	found[isErrors] = nil
 	if counted := errorsOf(shown); counted != nil || f.name == "numba" { // JAX and TensorFlow count none
 		found[isErrors] = differ(nil, "out of memory", counted, own.Errors)
 	}

@@ -128,7 +128,7 @@ fake one, so every allocator is real and no kernel runs. Each line is one progra
 | driver | what ` + "`once`" + ` shows as used, by all processes = capacity − ` + "`cudaMemGetInfo`" + `; what no allocator has = a context (and what the program has from the driver itself, where there is no native library that knows it) |
 | stats | PyTorch: the report = ` + "`memory_stats`" + `: reserved, allocated, pending, their peaks, blocks, errors, retries; fragmented and segments, where PyTorch counts them. JAX: = ` + "`device.memory_stats()`" + `: reserved, allocated, their peaks, cached. TensorFlow: = ` + "`tf.config.experimental.get_memory_info`" + `: allocated, its peak; what it has reserved, which it does not report, = what the native library has seen it take. With their asynchronous allocators: reserved = the CUDA pool's, by the driver |
 | blocks | the report = sums over the allocator's snapshot: reserved, allocated, cached, fragmented, the largest free block, segments, fragmented segments |
-| errors | out-of-memory errors that the program has caught = those shown |
+| errors | out-of-memory errors that the program has caught = those shown, where an allocator counts them (JAX and TensorFlow count none) |
 | no flush | of a library that keeps its memory, a flush is refused and says why, nothing is returnable, and nothing changes |
 | workers | the reports of child processes = their own ` + "`memory_stats`" + ` |
 | snapshot | what ` + "`vramscope snapshot`" + ` writes = ` + "`torch.cuda.memory._snapshot()`" + `, and ` + "`torch.cuda._memory_viz`" + ` shows all of it: segsum, flame graph, trace, both plots |
