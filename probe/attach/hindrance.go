@@ -67,7 +67,7 @@ func (s *status) filtered(own *status) string {
 	case s.seccomp == 1:
 		return "strict seccomp: another thread would kill it"
 	case s.filters == 0:
-		return "it has seccomp filters, which may kill it for a call of the probe; Linux before 5.9 does not tell how many are its own"
+		return "it has seccomp filters, which may kill it for a call of the probe; Linux before 5.9 does not report how many are its own"
 	default:
 		return fmt.Sprintf("it has other seccomp filters than vramscope (%d, vramscope %d), which may kill it for a call of the probe", s.filters, own.filters)
 	}

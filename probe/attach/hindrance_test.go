@@ -36,7 +36,7 @@ func TestExamineListsHindrances(t *testing.T) {
 			f.write("State:\tS\nTracerPid:\t0\nUid:\t1 1 1 1\nCapEff:\t0\nSigBlk:\t0\nSigCgt:\t0\nSeccomp:\t2\nSeccomp_filters:\t1\n", f.of("task/501/status"))
 		}, "it has other seccomp filters than vramscope (1, vramscope 0), which may kill it for a call of the probe"},
 		"seccomp before Linux 5.9": {func(f *fixture) { f.status["Seccomp"] = "2" },
-			"it has seccomp filters, which may kill it for a call of the probe; Linux before 5.9 does not tell how many are its own"},
+			"it has seccomp filters, which may kill it for a call of the probe; Linux before 5.9 does not report how many are its own"},
 		"no descriptors": {func(f *fixture) {
 			f.status["FDSize"] = "256"
 			f.write("Limit                     Soft Limit           Hard Limit           Units     \nMax open files            10                   1024                 files     \n", f.of("limits"))

@@ -150,7 +150,7 @@ func (p *Process) FlushRefusal(viewer string) string {
 	case p.Probe == nil:
 		return fmt.Sprintf("PID %d has no probe", pid)
 	case p.Probe.State == ProbeSilent && p.Probe.Age < time.Second:
-		return fmt.Sprintf("the probe of PID %d gives no valid answer: a stopped process cannot", pid)
+		return fmt.Sprintf("the probe of PID %d gives no valid answer: is the process stopped?", pid)
 	case p.Probe.State == ProbeSilent:
 		return fmt.Sprintf("the probe of PID %d has been silent for %s", pid, p.Probe.Age.Round(time.Second))
 	case p.Probe.Rejected != "":
@@ -172,8 +172,8 @@ func (p *Process) FlushRefusal(viewer string) string {
 	return ""
 }
 
-// keeps says that a library frees nothing, and with which setting it reserves no
-// more than it needs, unless it was started so.
+// keeps is why a library frees nothing, with the setting that makes it reserve no
+// more than it needs, unless the process was started with one.
 func (a *Allocator) keeps(library string, settings ...string) string {
 	for _, setting := range settings {
 		if strings.Contains(a.Config, setting) {
