@@ -41,6 +41,7 @@ type state struct {
 	Long        regression
 	Auto        autoregression
 	Changepoint changepoint
+	Still       bool    // the newest sample equals the one before
 	PeriodEnds  int64   // ns
 	Course      float64 // the slope of a new course that leads up, bytes per second; 0: there is none
 	Crest       float64 // how far peaks of a sawtooth rise above the long line, bytes
@@ -143,7 +144,7 @@ func (s *state) observe(now int64, y float64) {
 	nearest := s.nearest()
 	heading := s.Changepoint.observe(now, s.Now, y, s.Last, &s.Records[nearest], Horizons[nearest].Seconds(), &s.Seasons)
 	s.Count++
-	s.Now, s.Last, s.Gap = now, y, false
+	s.Now, s.Last, s.Gap, s.Still = now, y, false, math.Abs(change) < mebibyte
 	s.look(seconds, heading)
 }
 

@@ -48,7 +48,7 @@ func (s *state) look(seconds float64, heading course) {
 	for i := range s.Records {
 		r, h := &s.Records[i], Horizons[i].Seconds()
 		c := p.claim(i)
-		weighed = r.weigh(&c, min(max(h/s.Step, 1), pendingPerHorizon), &weighed)
+		weighed = r.weigh(&c, s.Still, min(max(h/s.Step, 1), pendingPerHorizon), &weighed)
 		r.Verdict = weighed.verdict
 		expert := weighed.best(&c)
 		share := weighed.believed(expert)
@@ -82,7 +82,7 @@ func (s *state) look(seconds float64, heading course) {
 		if s.Count < unscored {
 			published = math.Inf(1)
 		}
-		r.promise(s.Now, s.Last, h, published, &c)
+		r.promise(s.Now, s.Last, s.Still, h, published, &c)
 	}
 }
 

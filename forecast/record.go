@@ -41,15 +41,27 @@ type credit struct {
 	Came, Claimed float64
 }
 
+// accounts is the number of credits: one for each expert, and a second one for the
+// median, for the times when the series stands still.
+const accounts = experts + 1
+
+func account(expert int, still bool) int {
+	if still && expert == medianLong {
+		return experts
+	}
+	return expert
+}
+
 // record is the forecasts at one horizon: pending ones, credits and errors.
 type record struct {
 	Pending     [pendingCap]promise
 	First, Size uint8
-	Kept        int64   // when the newest pending forecast was made, ns
-	Scored      int64   // when the last one came due, ns
-	Published   float64 // the change that it had published, bytes
-	Missed      float64 // its error, bytes
-	Credits     [experts]credit
+	Kept        int64            // when the newest pending forecast was made, ns
+	Scored      int64            // when the last one came due, ns
+	Published   float64          // the change that it had published, bytes
+	Missed      float64          // its error, bytes
+	Still       [pendingCap]bool // whether the series stood still then
+	Credits     [accounts]credit
 	Verdict     verdict // the newest
 	Errors      residuals
 }
@@ -64,14 +76,14 @@ func (r *record) settle(now int64, y float64, horizon, halfLife float64, gap boo
 			return
 		}
 		if !gap && now-p.Due <= late {
-			r.score(p, now, y, horizon, halfLife)
+			r.score(p, r.Still[r.First], now, y, horizon, halfLife)
 		}
 		r.First = (r.First + 1) % pendingCap
 		r.Size--
 	}
 }
 
-func (r *record) score(p *promise, now int64, y float64, horizon, halfLife float64) {
+func (r *record) score(p *promise, still bool, now int64, y float64, horizon, halfLife float64) {
 	r.age(float64(now-r.Scored)/1e9, halfLife)
 	r.Scored = now
 	happened := y - p.Origin
@@ -85,7 +97,7 @@ func (r *record) score(p *promise, now int64, y float64, horizon, halfLife float
 		if !follows(i) {
 			believed *= r.Verdict.Share[i]
 		}
-		c := &r.Credits[i]
+		c := &r.Credits[account(i, still)]
 		weight := size / (size + math.Abs(happened))
 		c.Loss += weight * math.Abs(happened-believed)
 		c.Naive += weight * math.Abs(happened)
@@ -113,7 +125,7 @@ func (r *record) age(seconds, halfLife float64) {
 	levels := math.Exp(-math.Ln2 * seconds / max(halfLife, shortestOfLevels))
 	for i := range r.Credits {
 		keep := trends
-		if resting(i) {
+		if i == experts || resting(i) {
 			keep = levels
 		}
 		c := &r.Credits[i]
@@ -133,12 +145,13 @@ func (r *record) hindsight(p *promise, now int64, err, happened, horizon float64
 }
 
 // promise keeps a forecast until it is due.
-func (r *record) promise(now int64, y float64, horizon, published float64, c *claims) {
+func (r *record) promise(now int64, y float64, still bool, horizon, published float64, c *claims) {
 	length := int64(horizon * 1e9)
 	if r.Size == pendingCap || (r.Size > 0 && now-r.Kept < length/pendingPerHorizon) {
 		return
 	}
 	at := (r.First + r.Size) % pendingCap
+	r.Still[at] = still
 	p := &r.Pending[at]
 	*p = promise{Due: now + length, Origin: y, Published: float32(published)}
 	for i := range c {
@@ -150,7 +163,7 @@ func (r *record) promise(now int64, y float64, horizon, published float64, c *cl
 
 // forget drops credits and pending claims. Pending forecasts still add their errors.
 func (r *record) forget() {
-	r.Credits, r.Verdict = [experts]credit{}, naiveVerdict()
+	r.Credits, r.Verdict = [accounts]credit{}, naiveVerdict()
 	for i := range r.Pending {
 		r.Pending[i].Claims = [experts]float32{}
 	}

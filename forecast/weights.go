@@ -24,11 +24,11 @@ func naiveVerdict() verdict {
 // weigh combines a horizon's own record, of so many forecasts within its length,
 // with the next shorter horizon's. Less is borrowed for a trend where the lender
 // borrowed too: a minute of growth says little about the next quarter of an hour.
-func (r *record) weigh(c *claims, perHorizon float64, shorter *weights) weights {
+func (r *record) weigh(c *claims, still bool, perHorizon float64, shorter *weights) weights {
 	const lent = 0.95
 	var t weights
 	for i := range c {
-		k := &r.Credits[i]
+		k := &r.Credits[account(i, still)]
 		size := max(math.Abs(c[i]), mebibyte)
 		mass := priorSamples * size
 		if returns(i) {

@@ -3,6 +3,8 @@ package forecast
 import (
 	"math"
 	"testing"
+
+	"vramscope/internal/forecastlab/regime"
 )
 
 // The best expert so far is not followed while it claims nothing: cycles that have
@@ -21,6 +23,40 @@ func TestExpertWithoutClaimIsNotFollowed(t *testing.T) {
 	}
 }
 
+// A series that is noise around a level at times, and constant away from it at others,
+// is forecast to return while it moves, and to stay while it is still.
+func TestStillSeriesHasOwnCredits(t *testing.T) {
+	r := regime.Seeded(16)
+	stays, moves, left := 0.0, false, 0
+	var still, moving, stills, movings float64
+	f := New()
+	for i := range 20_000 {
+		if left == 0 {
+			moves, left = !moves, 100+r.IntN(200)
+			stays = 20*gib + gib*r.NormFloat64()
+		}
+		left--
+		y := stays
+		if moves {
+			y = 20*gib + gib*r.NormFloat64()
+		}
+		f.Observe(after(float64(i)), int64(y))
+		if i < 2000 {
+			continue
+		}
+		in, _ := f.At(Horizons[0])
+		c := f.state.panel().median
+		if claimed := math.Abs(float64(in.Median) - y); f.state.Still {
+			still, stills = still+claimed, stills+math.Abs(c)
+		} else {
+			moving, movings = moving+claimed, movings+math.Abs(c)
+		}
+	}
+	if still > 0.1*stills || moving < 0.6*movings {
+		t.Errorf("of the way back to the median %.0f %% are forecast when it is still, %.0f %% when it moves", 100*still/stills, 100*moving/movings)
+	}
+}
+
 // The borrowed record counts as much as so many forecasts of the present claim's size:
 // for trends a fixed number, for returns as many as fill the horizon.
 func TestWeightOfOwnExperienceGrowsWithClaims(t *testing.T) {
@@ -35,7 +71,7 @@ func TestWeightOfOwnExperienceGrowsWithClaims(t *testing.T) {
 			c := claims{}
 			c[expert] = -size
 			shorter := weights{verdict: naiveVerdict()}
-			got := r.weigh(&c, perHorizon, &shorter)
+			got := r.weigh(&c, false, perHorizon, &shorter)
 			if want := times / (times + 1); math.Abs(got.own[expert]-want) > 1e-9 || math.Abs(got.Share[expert]-want) > 1e-9 {
 				t.Errorf("expert %d, %v times the prior: %v its own, %v believed; want %v", expert, times, got.own[expert], got.Share[expert], want)
 			}
@@ -51,7 +87,7 @@ func TestTrendsAreScoredWholeAndReturnsByShare(t *testing.T) {
 	r.Verdict.Share[driftShort], r.Verdict.Share[medianLong] = 0.5, 0.5
 	p := promise{Published: float32(math.Inf(1))}
 	p.Claims[driftShort], p.Claims[medianLong] = 2<<30, 2<<30
-	r.score(&p, 1e9, gib, 10, 120)
+	r.score(&p, false, 1e9, gib, 10, 120)
 	if k := r.Credits[driftShort]; k.Loss != k.Naive || k.Naive <= 0 {
 		t.Errorf("a trend that claimed twice too much: %+v", k)
 	}
@@ -59,7 +95,7 @@ func TestTrendsAreScoredWholeAndReturnsByShare(t *testing.T) {
 		t.Errorf("a return that was half believed, and was half true: %+v", k)
 	}
 	before := r.Credits[driftShort].Came
-	r.score(&p, 1e9, 50*gib, 10, 120)
+	r.score(&p, false, 1e9, 50*gib, 10, 120)
 	if got := r.Credits[driftShort].Came - before; got != 3*gib {
 		t.Errorf("a step of 50 GiB counts for %.1f GiB of a claim of two", got/gib)
 	}
