@@ -160,9 +160,9 @@ var forkWarning = regexp.MustCompile(`(?m)^.*DeprecationWarning: This process .*
 // mustBeSilent checks that nothing was written to its standard error.
 func (p *target) mustBeSilent() {
 	p.Helper()
-	said, err := os.ReadFile(p.errors)
-	if said = forkWarning.ReplaceAll(said, nil); err != nil || len(said) > 0 {
-		p.Errorf("%s says %s, %v", p.name, said, err)
+	printed, err := os.ReadFile(p.errors)
+	if printed = forkWarning.ReplaceAll(printed, nil); err != nil || len(printed) > 0 {
+		p.Errorf("%s printed %s, %v", p.name, printed, err)
 	}
 }
 
