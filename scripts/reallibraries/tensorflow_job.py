@@ -47,7 +47,7 @@ def exhausted(tf):
     global errors
     for _ in range(3):
         try:
-            tensors(tf, [100 << 30])
+            tensors(tf, [1 << 30] * 100)  # one of 100 GiB would land in host memory
         except tf.errors.ResourceExhaustedError:
             errors += 1
             continue
