@@ -30,6 +30,9 @@ func TestServerMovesWhenDirectoryVanishes(t *testing.T) {
 	ended := make(chan error, 1)
 	go func() { ended <- server.Serve(ctx, newPool()) }()
 	before := dial(t, server)
+	if _, err := before.Stats(soon(t)); err != nil { // it is accepted
+		t.Fatal(err)
+	}
 	first := server.Path()
 
 	// As at the user's last logout.

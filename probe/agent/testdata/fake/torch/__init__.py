@@ -7,6 +7,7 @@ FAKE_TORCH_TOTAL are the number of GPUs and their memory.
 """
 
 import os
+import sys
 import types
 
 __version__ = os.environ.get("FAKE_TORCH_VERSION", "2.6.0") + "+cu124"
@@ -37,8 +38,8 @@ class Tensor:
         """Another stream uses it: once freed it is pending."""
         self._block.awaited = True
 
-    def __del__(self):
-        if self._block is not None:
+    def __del__(self, _ends=sys.is_finalizing):
+        if self._block is not None and not _ends():
             self._allocator.give(self._block)
 
 
