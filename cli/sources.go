@@ -187,7 +187,7 @@ func (src *sources) listenFor(ctx context.Context) (listening context.Context, e
 }
 
 // look samples for a command that samples once: again while a report is doubted,
-// since the driver's next readings tell a process that grew from a probe that lies,
+// since the driver's next readings distinguish a process that grew from a probe that lies,
 // and the probe's next report, a second later, one that shrank.
 func (src *sources) look(ctx context.Context, sampling *sampler.Sampler) *snapshot.Snapshot {
 	const most, pause = 20, 100 * time.Millisecond // others may come meanwhile

@@ -168,7 +168,7 @@ func (p *program) compareDriver(device int, own figures, shown row, rows []row) 
 		return differ(wrong, "other", shown.Other, contextBytes)
 	case own.Stats == nil:
 		if shown.Other != nil || shown.Allocated != nil {
-			wrong = append(wrong, "it knows what nobody reports")
+			wrong = append(wrong, "it knows what no allocator reports")
 		}
 		return wrong
 	}

@@ -1,4 +1,4 @@
-"""A real TensorFlow that allocates in one of several ways, and tells its allocator's own figures.
+"""A real TensorFlow that allocates in one of several ways, and reports its allocator's own figures.
 
 Started by framework_test.go, and answers steps as torch_job.py does.
 """
@@ -11,7 +11,7 @@ sys.path[0] = os.path.join(HERE, "..", "gpucheck", "jobs")
 from serving import serve  # noqa: E402
 
 sys.path[0] = HERE
-from books import free_memory, pool_memory  # noqa: E402
+from driver import free_memory, pool_memory  # noqa: E402
 
 sys.path.pop(0)  # TensorFlow must not import our modules
 

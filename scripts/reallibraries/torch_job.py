@@ -1,4 +1,4 @@
-"""A real PyTorch that allocates in one of several ways, and tells its allocator's own figures.
+"""A real PyTorch that allocates in one of several ways, and reports its allocator's own figures.
 
 Started by torch_test.go. It answers steps, in the protocol of gpucheck/jobs/serving.py:
 begin allocates in one way, figures tells what PyTorch says. As the import takes

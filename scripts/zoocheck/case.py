@@ -5,7 +5,7 @@ import importlib
 import pkgutil
 import shutil
 
-# Where a process ends without Python's atexit, nobody removes the probe's socket. The
+# Where a process ends without Python's atexit, nothing removes the probe's socket. The
 # next probe does.
 ABRUPT = r"^run/vramscope/PID-\d+\.sock$"
 

@@ -132,7 +132,7 @@ sys.exit(3)
 
 class Child:
     def __init__(self, runtime, probe):
-        # Without a probe's thread: the module is there, but started by nobody.
+        # Without a probe's thread: the module is there, but not started.
         program = CHILD if probe else "import vramscope_probe; vramscope_probe._start_new_thread = None" + CHILD
         environ = dict(os.environ, XDG_RUNTIME_DIR=runtime, PYTHONPATH=os.pathsep.join([AGENT, os.path.join(HERE, "fake")]))
         environ.pop("VRAMSCOPE_PROBE_DEBUG", None)

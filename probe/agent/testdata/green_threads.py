@@ -20,7 +20,7 @@ PATCH = {
 }
 
 # evict keeps its own thread busy until the loop has turned: in the loop's thread
-# that would be never. The C library's sleep is nobody's to replace.
+# that would be never. The C library's sleep is not replaced.
 PROGRAM = """
 import ctypes, os, sys
 ticks = [0]

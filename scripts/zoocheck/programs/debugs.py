@@ -1,4 +1,4 @@
-"""debugpy listens; nobody connects."""
+"""debugpy listens; no client connects."""
 
 import debugpy
 
