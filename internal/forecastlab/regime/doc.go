@@ -1,9 +1,10 @@
 // Package regime makes series of the kinds that GPU memory is known for, to try
-// forecasts on. Each is one sample a second of a GPU of 80 GiB. A generator draws its
-// own parameters (heights, rates, periods, noise): each seed is another job, and
-// always the same one.
+// forecasts on: samples of a GPU of 80 GiB, mostly one a second. A generator draws
+// its own parameters (heights, rates, periods, noise): each seed is another job, and
+// always the same one. A Scene is a process as the monitor meets it; a Change is a
+// series that changes once.
 //
-//	All → Regime.Make(Seeded(n)) → bytes, second by second
+//	All → Regime.Make(Seeded(n)) → bytes, sample by sample
 //
 // Start reading at All (regime.go).
 package regime

@@ -93,7 +93,7 @@ func cost(m method, s *backtest.Series, now func() time.Time) float64 {
 func made(g regime.Regime, seeds, first uint64) []*backtest.Series {
 	var all []*backtest.Series
 	for seed := first; seed < first+seeds; seed++ {
-		all = append(all, backtest.Evenly(seriesName(g.Name, seed), 1, int64(regime.Capacity), g.Make(regime.Seeded(seed))))
+		all = append(all, backtest.Evenly(seriesName(g.Name, seed), g.Every(), int64(regime.Capacity), g.Make(regime.Seeded(seed))))
 	}
 	return all
 }

@@ -19,8 +19,8 @@ func writeTraces(dir string, seeds, first uint64) error {
 		var b bytes.Buffer
 		b.WriteString("t_seconds,series_id,used_bytes,total_bytes\n")
 		for _, s := range made(g, seeds, first) {
-			for t, sample := range s.Samples {
-				fmt.Fprintf(&b, "%d,%s,%d,%d\n", t, s.ID, sample.Used, sample.Total)
+			for _, sample := range s.Samples {
+				fmt.Fprintf(&b, "%g,%s,%d,%d\n", sample.Seconds, s.ID, sample.Used, sample.Total)
 			}
 		}
 		if err := os.WriteFile(filepath.Join(dir, fileName(g.Name)+".csv"), b.Bytes(), 0o644); err != nil {

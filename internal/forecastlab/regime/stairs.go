@@ -1,0 +1,92 @@
+package regime
+
+import (
+	"math"
+	"math/rand/v2"
+)
+
+// cycle is where a time lies in a series of cycles, the first of which is number 0.
+type cycle struct {
+	number        int
+	since, length float64 // seconds since it began, and until it ends
+	drawn         float64 // 0…1, another number for each
+}
+
+// cycling divides time into cycles whose lengths vary by a share of the period.
+func cycling(r *rand.Rand, period, uneven float64) func(t float64) cycle {
+	began := 0.0
+	next := func(number int) cycle {
+		return cycle{number: number, length: period * between(r, 1-uneven, 1+uneven), drawn: r.Float64()}
+	}
+	now := next(0)
+	return func(t float64) cycle {
+		for t-began >= now.length {
+			began += now.length
+			now = next(now.number + 1)
+		}
+		now.since = t - began
+		return now
+	}
+}
+
+// logarithmic is drawn evenly from the logarithms between two numbers.
+func logarithmic(r *rand.Rand, low, high float64) float64 {
+	return math.Exp(between(r, math.Log(low), math.Log(high)))
+}
+
+// Stairs is a leak in five to twenty steps that fill the GPU, one to ten minutes apart.
+func Stairs(r *rand.Rand) []float64 { return stairs(r, 60, 600) }
+
+// LongStairs are steps ten minutes apart, or nearly.
+func LongStairs(r *rand.Rand) []float64 { return stairs(r, 540, 660) }
+
+func stairs(r *rand.Rand, shortest, longest float64) []float64 {
+	base, size, steps := between(r, 5, 40)*GiB, trembling(r), between(r, 5, 20)
+	at := cycling(r, logarithmic(r, shortest, longest), between(r, 0, 0.15))
+	height, uneven := (Capacity-base)/steps, between(r, 0, 0.2)
+	return series(20_000, func(t float64) float64 {
+		c := at(t)
+		return base + height*(float64(c.number)+uneven*c.drawn) + size*r.NormFloat64()
+	})
+}
+
+// EpochLeak leaks once an epoch of five to twenty minutes. Some epochs end with an
+// evaluation.
+func EpochLeak(r *rand.Rand) []float64 {
+	base, size, epochs := between(r, 5, 40)*GiB, trembling(r), between(r, 4, 12)
+	at := cycling(r, between(r, 300, 1200), between(r, 0, 0.1))
+	height, uneven := (Capacity-base)/epochs, between(r, 0, 0.3)
+	evaluation, lasts := max(between(r, -1, 1), 0)*height, between(r, 10, 90)
+	return series(20_000, func(t float64) float64 {
+		c := at(t)
+		level := base + height*(float64(c.number)+uneven*c.drawn)
+		if c.length-c.since < lasts {
+			level += evaluation
+		}
+		return level + size*r.NormFloat64()
+	})
+}
+
+// GrowingPeaks is a level with evaluations, each of which takes more than the one
+// before, until one fills the GPU.
+func GrowingPeaks(r *rand.Rand) []float64 {
+	base, size, peaks := between(r, 5, 40)*GiB, trembling(r), between(r, 8, 25)
+	at := cycling(r, logarithmic(r, 60, 400), between(r, 0, 0.1))
+	first, lasts, rises := between(r, 0.1, 0.4)*(Capacity-base), between(r, 0.05, 0.4), between(r, 0, 10)
+	grows, uneven := (Capacity-base-first)/peaks, between(r, 0, 0.6)
+	return series(15_000, func(t float64) float64 {
+		c := at(t)
+		height := first + grows*(float64(c.number)+uneven*c.drawn)
+		return base + height*climbs(c.since, (1-lasts)*c.length, rises) + size*r.NormFloat64()
+	})
+}
+
+// LeakUnderLongSawtooth is a leak under a sawtooth of 200 to 900 seconds.
+func LeakUnderLongSawtooth(r *rand.Rand) []float64 {
+	base, size, height, period := between(r, 5, 30)*GiB, trembling(r), between(r, 4, 16)*GiB, logarithmic(r, 200, 900)
+	at, rate := cycling(r, period, between(r, 0, 0.15)), (Capacity-base-height)/(period*between(r, 6, 20))
+	return series(20_000, func(t float64) float64 {
+		c := at(t)
+		return base + rate*t + height*c.since/c.length + size*r.NormFloat64()
+	})
+}
