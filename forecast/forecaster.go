@@ -36,6 +36,7 @@ type state struct {
 	Roughness   float64 // the usual change, bytes per √second
 	Began       int64   // when the present job did, ns since the epoch
 	Gap         bool
+	Without     Part // the parts that are left out
 	Quick       regression
 	Short       regression
 	Long        regression
@@ -119,7 +120,7 @@ func (s *state) observe(now int64, y float64) {
 		halfLife := max(120, 1.5*h, 60*s.Step)
 		s.Records[i].settle(now, y, h, halfLife, s.Gap)
 	}
-	anew := restarted(s.Last, y)
+	anew := s.Without&PartRestart == 0 && restarted(s.Last, y)
 	if anew {
 		s.forget(now, y)
 	}

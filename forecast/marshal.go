@@ -9,7 +9,7 @@ import (
 )
 
 // format is the version of the layout of state.
-const format = 8
+const format = 9
 
 // image is a marshalled Forecaster, little-endian. Sum is of all that follows it.
 type image struct {

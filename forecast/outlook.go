@@ -32,6 +32,9 @@ const unscored = 5
 // look makes the forecasts. Each horizon lends its experience to the next longer one.
 func (s *state) look(seconds float64, heading course) {
 	p := s.panel()
+	if s.Without&PartChangepoint != 0 {
+		heading = course{}
+	}
 	s.Crest = settled(max(s.Crest*math.Exp(-seconds/longTau), -p.long.height, 0))
 	swings := s.Sawtooth.recur(s.Now, s.Step)
 	weighed := weights{verdict: naiveVerdict()}
@@ -48,6 +51,7 @@ func (s *state) look(seconds float64, heading course) {
 	for i := range s.Records {
 		r, h := &s.Records[i], Horizons[i].Seconds()
 		c := p.claim(i)
+		s.Without.drop(&c)
 		weighed = r.weigh(&c, s.Still, min(max(h/s.Step, 1), pendingPerHorizon), &weighed)
 		r.Verdict = weighed.verdict
 		expert := weighed.best(&c)
@@ -61,6 +65,7 @@ func (s *state) look(seconds float64, heading course) {
 		}
 		o.Least[0] = min(o.Least[0], o.Change)
 		switch {
+		case s.Without&PartCrest != 0:
 		case swings && expert == lineLong && p.long.slope > 0:
 			o.Crest = share * s.Crest
 		case p.hasPhase && expert == seasonal:
