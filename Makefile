@@ -60,4 +60,5 @@ golden: ## rewrite the golden files from what the code draws now
 
 .PHONY: forecast-table
 forecast-table: ## measure the forecaster beside baselines and write docs/forecast.md (RECORDING=FILE: a real one too)
-	$(GO) run ./internal/forecastlab/table $(if $(RECORDING),-recording $(RECORDING))
+	$(GO) run ./internal/forecastlab/table -write docs/forecast.md $(if $(RECORDING),-recording $(RECORDING))
+	$(GO) run ./internal/forecastlab/table -ablation -write docs/forecast.md

@@ -24,6 +24,7 @@ type Score struct {
 // Accuracy is the sums over the forecasts at one horizon, in bytes.
 type Accuracy struct {
 	Scored      int
+	Same        int     // of them: what came is within 1 MiB of what was
 	Loss, Naive float64 // absolute errors
 	In80, In95  Bounds
 }
@@ -36,6 +37,9 @@ type Bounds struct {
 
 func (a *Accuracy) add(in forecast.Interval, was, came int64) {
 	a.Scored++
+	if Holds(was, was, came) {
+		a.Same++
+	}
 	a.Loss += math.Abs(float64(came) - float64(in.Median))
 	a.Naive += math.Abs(float64(came) - float64(was))
 	a.In80.add(in.Lower80, in.Upper80, came, 0.20)

@@ -1,15 +1,12 @@
 package baseline
 
-import (
-	"cmp"
-	"math"
-	"slices"
-)
+import "math"
 
 // holt is Holt's linear trend (FPP3 8.2), damped where φ < 1; with β* = 0 it is
 // simple exponential smoothing (FPP3 8.1).
 type holt struct {
 	grid  []smoother
+	best  int // of the grid, with the least error so far
 	last  float64
 	begun bool
 }
@@ -52,11 +49,17 @@ func (s *holt) observe(_, y float64) {
 		m.level = expected + m.alpha*wrong
 		m.trend = m.phi*m.trend + m.alpha*m.beta*wrong
 	}
+	s.best = 0
+	for i := range s.grid {
+		if s.grid[i].sse < s.grid[s.best].sse {
+			s.best = i
+		}
+	}
 	s.begun, s.last = true, y
 }
 
 func (s *holt) change(seconds, step float64) float64 {
-	m := slices.MinFunc(s.grid, func(a, b smoother) int { return cmp.Compare(a.sse, b.sse) })
+	m := &s.grid[s.best]
 	return m.level + damped(m.phi, seconds/step)*m.trend - s.last
 }
 

@@ -49,14 +49,14 @@ func (c *recovery) follow(y []float64, at int) {
 }
 
 // changes is the coverage of intervals right after a change.
-func changes(seeds, first uint64) string {
+func changes(s seeds) string {
 	titles := each(len(sinceChange)-1, func(i int) string { return fmt.Sprintf("%d to %d s", sinceChange[i], sinceChange[i+1]) })
 	var names []string
 	var all []recovery
 	for _, kind := range regime.Changes() {
 		var c recovery
-		for seed := range seeds {
-			c.follow(kind.Make(regime.Seeded(first + seed)))
+		for seed := s.first; seed < s.first+s.count; seed++ {
+			c.follow(kind.Make(regime.Seeded(seed)))
 		}
 		names, all = append(names, kind.Name), append(all, c)
 	}

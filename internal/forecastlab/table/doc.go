@@ -1,9 +1,17 @@
-// Command table measures the forecaster and the baselines on every regime and writes
-// the tables of docs/forecast.md.
+// Command table measures the forecaster, the monitor and the baselines on every
+// regime. It prints the gates: what is asked, what was measured, and whether it is
+// held.
 //
-//	regime.All × seeds → backtest.Replay of each method → tables → between the marks in the document
+//	regime.All × seeds → backtest.Replay of each method and of the monitor → rows → gates, tables
+//	regime scenes      → backtest.Replay of the monitor ───────────────────────────────┘
 //
-// The figures of a real recording are written where one is named; otherwise those in
-// the document stay. The LSTM's tables are written by scripts/lstm/run, through -lstm.
-// Start reading at run (main.go).
+//	-ablation     what each part of the forecaster gains
+//	-details      every figure at every horizon
+//	-recording F  a real recording too
+//	-external D   beside AutoETS and AutoTheta, from what scripts/statsforecast left
+//	-lstm D       beside the LSTM, from what scripts/lstm/train.py left
+//	-write F      write the tables between the marks of a document instead
+//	-traces D     write the series as traces, as vramscope backtest reads them
+//
+// Start reading at options.run (main.go).
 package main

@@ -131,32 +131,36 @@ func (s *replayed) FullIn(free int64) (forecast.FullIn, bool) {
 // Trend is none: forecasts.csv has no leaks.
 func (s *replayed) Trend() forecast.Trend { return forecast.Steady }
 
-// secondHalf is a method that answers only in the second half of a series.
-type secondHalf struct {
+// limited is a method that answers only at some samples.
+type limited struct {
 	backtest.Method
 	series *backtest.Series
+	at     func(seconds float64) bool
 	seen   int
 }
 
-func (l *secondHalf) Observe(t time.Time, used int64) {
+// afterHalf limits a method to the second half of a series.
+func afterHalf(m backtest.Method, s *backtest.Series) *limited {
+	middle := (s.Samples[0].Seconds + s.Samples[len(s.Samples)-1].Seconds) / 2
+	return &limited{Method: m, series: s, at: func(seconds float64) bool { return seconds >= middle }}
+}
+
+func (l *limited) Observe(t time.Time, used int64) {
 	l.Method.Observe(t, used)
 	l.seen++
 }
 
-func (l *secondHalf) begun() bool {
-	all := l.series.Samples
-	return all[l.seen-1].Seconds >= (all[0].Seconds+all[len(all)-1].Seconds)/2
-}
+func (l *limited) answers() bool { return l.at(l.series.Samples[l.seen-1].Seconds) }
 
-func (l *secondHalf) Forecasts(dst []forecast.Interval) []forecast.Interval {
-	if !l.begun() {
+func (l *limited) Forecasts(dst []forecast.Interval) []forecast.Interval {
+	if !l.answers() {
 		return dst
 	}
 	return l.Method.Forecasts(dst)
 }
 
-func (l *secondHalf) FullIn(free int64) (forecast.FullIn, bool) {
-	if !l.begun() {
+func (l *limited) FullIn(free int64) (forecast.FullIn, bool) {
+	if !l.answers() {
 		return forecast.FullIn{}, false
 	}
 	return l.Method.FullIn(free)

@@ -35,7 +35,7 @@ func TestExternalForecastsAreScoredOnSecondHalf(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, m := range map[string]backtest.Method{"external": all.of(s), "ours": forecast.New()} {
-		score, err := backtest.Replay(&secondHalf{Method: m, series: s}, s, nil)
+		score, err := backtest.Replay(afterHalf(m, s), s, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -5,12 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"math"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 
 	"vramscope/forecast"
 	"vramscope/forecast/backtest"
@@ -19,9 +17,8 @@ import (
 
 // halves are the figures on second halves. The LSTM was trained on the first ones.
 type halves struct {
-	figures
+	measured
 	recording []backtest.Summary // by method; nil where there is none
-	nanos     float64            // of the forecaster, a sample
 	trained   training
 }
 
@@ -47,8 +44,8 @@ type taken struct {
 // beside are the methods that the LSTM is shown with.
 var beside = []string{"vramscope", "naive", "SES", "Holt"}
 
-func measureHalves(dir, recording string, seeds, first uint64, now func() time.Time) (*halves, error) {
-	h := &halves{figures: figures{methods: slices.Concat(beside, []string{"LSTM"})}}
+func measureHalves(dir, recording string, s seeds) (*halves, error) {
+	h := &halves{measured: measured{seeds: s, methods: slices.Concat(beside, []string{"LSTM"})}}
 	paid, err := os.ReadFile(filepath.Join(dir, "cost.json"))
 	if err == nil {
 		err = json.Unmarshal(paid, &h.trained)
@@ -56,26 +53,20 @@ func measureHalves(dir, recording string, seeds, first uint64, now func() time.T
 	if err != nil {
 		return nil, fmt.Errorf("read what the training cost: %w", err)
 	}
-	samples := 0
 	for _, g := range regime.All() {
 		path := filepath.Join(dir, fileName(g.Name)+".forecasts.csv")
 		if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
 			continue // a regime that came after the training
 		}
-		series := made(g, seeds, first)
-		row, err := secondHalves(series, path)
+		summaries, err := secondHalves(made(&g, s), path)
 		if err != nil {
 			return nil, err
 		}
-		h.nanos += cost(methods()[0], series[0], now)
-		samples += len(series[0].Samples)
-		h.regimeNames = append(h.regimeNames, g.Name)
-		h.summaries = append(h.summaries, row)
+		h.rows = append(h.rows, row{regime: g.Name, summaries: summaries})
 	}
-	if samples == 0 {
+	if len(h.rows) == 0 {
 		return nil, fmt.Errorf("%s has no forecasts of any regime", dir)
 	}
-	h.nanos /= float64(samples)
 	if recording != "" {
 		trace, err := readRecording(recording)
 		if err != nil {
@@ -98,7 +89,7 @@ func secondHalves(series []*backtest.Series, path string) ([]backtest.Summary, e
 	list = append(list, method{"LSTM", func(s *backtest.Series) backtest.Method { return all.of(s) }})
 	var row []backtest.Summary
 	for _, m := range list {
-		sum, err := scored(series, func(s *backtest.Series) backtest.Method { return &secondHalf{Method: m.make(s), series: s} })
+		sum, err := scored(series, func(s *backtest.Series) backtest.Method { return afterHalf(m.make(s), s) })
 		if err != nil {
 			return nil, fmt.Errorf("second halves: %w", err)
 		}
@@ -112,18 +103,25 @@ func secondHalves(series []*backtest.Series, path string) ([]backtest.Summary, e
 	return row, nil
 }
 
-// tables are the section of the document.
+// short is the section of the document.
+func (h *halves) short() string {
+	all := []string{h.overallTable()}
+	if h.recording != nil {
+		all = append(all, recordingErrors("the recording", h.methods, h.recording, relativeOf, none))
+	}
+	return strings.Join(append(all, h.cost()), "\n")
+}
+
+// tables are all tables.
 func (h *halves) tables() string {
-	all := []string{grid("all regimes", horizonNames(), h.methods, func(j int) []string {
-		return each(len(forecast.Horizons), func(k int) string { return share(h.overall(j, k)) })
-	})}
-	for _, k := range shown {
+	all := []string{h.short()}
+	for _, k := range []int{2, 4, 6} { // 1, 5 and 15 minutes
 		all = append(all, h.relative(k))
 	}
 	titles := []string{"within 80 %, 1 min", "15 min", "within 95 %, 1 min", "15 min", "Winkler 80 %, GiB, 1 min", "15 min",
 		"precision", "recall", "wrong alarms an hour"}
-	all = append(all, grid("vramscope / LSTM", titles, h.regimeNames, func(i int) []string {
-		a, o := &h.summaries[i][0], &h.summaries[i][len(beside)]
+	all = append(all, grid("vramscope / LSTM", titles, h.names(), func(i int) []string {
+		a, o := &h.rows[i].summaries[0], &h.rows[i].summaries[len(beside)]
 		precision, recall := "", ""
 		if a.Alarms.Fills > 0 {
 			precision, recall = pair(share, a.Alarms.Precision, o.Alarms.Precision), pair(share, a.Alarms.Recall, o.Alarms.Recall)
@@ -136,22 +134,13 @@ func (h *halves) tables() string {
 		summed := func(h *backtest.HorizonSummary) backtest.Figure { return h.MAE / h.NaiveMAE }
 		all = append(all,
 			recordingErrors("the recording", titles, h.recording, relativeOf, func(k int) []string { return intervalCells(a, o, k) }),
-			recordingErrors("the recording, all errors summed", h.methods, h.recording, summed, func(int) []string { return nil }))
+			recordingErrors("the recording, all errors summed", h.methods, h.recording, summed, none))
 	}
-	return strings.Join(append(all, h.cost()), "\n")
+	return strings.Join(all, "\n")
 }
 
-// overall is the geometric mean over the regimes.
-func (h *halves) overall(method, k int) backtest.Figure {
-	logs, n := 0.0, 0
-	for i := range h.regimeNames {
-		if v := h.summaries[i][method].Horizons[k].Relative; v.Known() {
-			logs += math.Log(float64(v))
-			n++
-		}
-	}
-	return backtest.Figure(math.Exp(logs / float64(n)))
-}
+// none are the cells of a table that has no more.
+func none(int) []string { return nil }
 
 // intervalCells are coverages and Winkler scores of the intervals at some horizons.
 func intervalCells(a, o *backtest.Summary, ks ...int) []string {
@@ -172,14 +161,8 @@ func gibibytes(f backtest.Figure) string { return share(f / backtest.Figure(regi
 
 func (h *halves) cost() string {
 	t := &h.trained
-	own := fmt.Sprintf("%.1f", h.nanos/1e3)
-	rows := []string{"µs a sample, one series", "µs a sample, 64 series at once", "training, seconds of a core", "parameters"}
-	cells := [][]string{
-		{own, fmt.Sprintf("%.1f", t.Alone)},
-		{own, fmt.Sprintf("%.1f", t.In64)},
-		{"none", fmt.Sprintf("%.0f + %.0f (%d + %d epochs)", t.Traces.Seconds, t.Recording.Seconds, t.Traces.Epochs, t.Recording.Epochs)},
-		{"none", fmt.Sprintf("%d: %d KiB", t.Parameters, t.ParameterBytes>>10)},
-	}
-	return grid("cost", []string{"vramscope", "LSTM"}, rows, func(i int) []string { return cells[i] }) +
-		fmt.Sprintf("\nPython %s, PyTorch %s, one thread; %d layer of %d units.\n", t.Python, t.Torch, t.Layers, t.Units)
+	return fmt.Sprintf("The LSTM (%d layer of %d units, %d parameters, %d KiB; Python %s, PyTorch %s, one thread) took %.0f + %.0f s of a core to train "+
+		"(%d + %d epochs), and takes %.1f µs a sample of one series, %.1f where 64 are asked at once.\n",
+		t.Layers, t.Units, t.Parameters, t.ParameterBytes>>10, t.Python, t.Torch, t.Traces.Seconds, t.Recording.Seconds,
+		t.Traces.Epochs, t.Recording.Epochs, t.Alone, t.In64)
 }

@@ -5,31 +5,29 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
+
+	"vramscope/internal/forecastlab/regime"
 )
 
 func main() {
-	out := flag.String("out", "docs/forecast.md", "the document")
-	seeds := flag.Uint64("seeds", 100, "series of each regime")
-	first := flag.Uint64("first", 9000, "the first seed")
-	recording := flag.String("recording", "", "a real recording")
-	traces := flag.String("traces", "", "write the series as traces into this directory, and no tables")
-	lstm := flag.String("lstm", "", "write the tables of the LSTM alone, from what scripts/lstm/train.py left in this directory")
-	monitor := flag.Bool("monitor", false, "print the tables of the monitor's alarms, and write nothing")
+	var o options
+	flag.Uint64Var(&o.seeds.count, "seeds", 40, "series of each regime")
+	flag.Uint64Var(&o.seeds.first, "first", 3000, "the first seed")
+	flag.StringVar(&o.recording, "recording", "", "a real recording, in the format of vramscope backtest")
+	flag.StringVar(&o.external, "external", "", "forecasts of other programs, as scripts/statsforecast writes them into this directory")
+	flag.StringVar(&o.lstm, "lstm", "", "forecasts of the LSTM, as scripts/lstm/train.py writes them into this directory")
+	flag.StringVar(&o.write, "write", "", "write the tables between the marks of this document, in place of printing")
+	flag.BoolVar(&o.ablation, "ablation", false, "what each part of the forecaster gains")
+	flag.BoolVar(&o.details, "details", false, "every figure at every horizon, of every method")
+	traces := flag.String("traces", "", "write the series as traces into this directory, and measure nothing")
 	flag.Parse()
 	var err error
-	switch {
-	case *monitor:
-		var text string
-		if text, err = monitorTables(*seeds, *first); err == nil {
-			_, err = fmt.Print(text)
-		}
-	case *traces != "":
-		err = writeTraces(*traces, *seeds, *first)
-	case *lstm != "":
-		err = runHalves(*out, *lstm, *recording, *seeds, *first)
-	default:
-		err = run(*out, *seeds, *first, *recording)
+	if *traces != "" {
+		err = writeTraces(*traces, o.seeds)
+	} else {
+		err = o.run()
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "table:", err)
@@ -37,40 +35,113 @@ func main() {
 	}
 }
 
-func run(path string, seeds, first uint64, recording string) error {
-	m, err := measure(seeds, first, processorTime)
+type options struct {
+	seeds             seeds
+	recording         string
+	external, lstm    string
+	write             string
+	ablation, details bool
+}
+
+// section is a table of the document, by the name of its marks.
+type section struct{ name, text string }
+
+func (o *options) run() error {
+	sections, err := o.sections()
 	if err != nil {
 		return err
 	}
-	sections := map[string]string{"gates": m.gates(), "changes": changes(seeds, first), "regimes": m.regimes(), "baselines": m.baselines(), "alarms": m.alarms()}
-	if sections["monitor"], err = monitorTables(seeds, first); err != nil {
-		return err
+	if o.write != "" {
+		return rewrite(o.write, sections)
 	}
-	if recording != "" {
-		if sections["real"], err = realTables(recording); err != nil {
-			return err
+	for _, s := range sections {
+		if _, err := fmt.Println(s.text); err != nil {
+			return fmt.Errorf("print: %w", err)
 		}
 	}
-	return rewrite(path, sections)
+	return nil
 }
 
-func runHalves(path, dir, recording string, seeds, first uint64) error {
-	h, err := measureHalves(dir, recording, seeds, first, processorTime)
-	if err != nil {
-		return err
+// sections are the tables asked for: the gates unless others are.
+func (o *options) sections() ([]section, error) {
+	switch {
+	case o.ablation:
+		return o.ablationSections()
+	case o.lstm != "":
+		return o.lstmSections()
+	case o.external != "":
+		return o.externalSections()
 	}
-	return rewrite(path, map[string]string{"lstm": h.tables()})
+	m, err := measure(o.seeds, regime.All())
+	if err != nil {
+		return nil, err
+	}
+	all, err := playScenes(o.seeds)
+	if err != nil {
+		return nil, err
+	}
+	c := measureCost(processorTime)
+	gates := slices.Concat(all.gates(), m.monitorGates(), m.gates(), c.gates())
+	sections := []section{{"scenes", all.table()}, {"monitor", m.monitorTable()}, {"baselines", m.baselines()}}
+	if o.recording != "" {
+		groups, err := measureRecording(o.recording)
+		if err != nil {
+			return nil, err
+		}
+		gates = append(gates, recordingGates(groups)...)
+		sections = append(sections, section{"real", recordingTable(&groups[0])})
+	}
+	switch {
+	case o.write != "":
+		return append(sections, section{"gates", gateTable(gates)}), nil
+	case o.details:
+		return append(sections, section{text: m.details()}, section{text: m.alarms()}, section{text: changes(o.seeds)}), nil
+	default:
+		return []section{{text: gateLines(gates)}}, nil
+	}
 }
 
-// rewrite puts tables into the document, by the names of their marks.
-func rewrite(path string, sections map[string]string) error {
+func (o *options) ablationSections() ([]section, error) {
+	regimes := regime.All()
+	all, err := ablation(o.seeds, regimes)
+	if err != nil {
+		return nil, err
+	}
+	names := each(len(regimes), func(i int) string { return regimes[i].Name })
+	return []section{{"ablation", ablationTable(all, names)}}, nil
+}
+
+func (o *options) lstmSections() ([]section, error) {
+	h, err := measureHalves(o.lstm, o.recording, o.seeds)
+	if err != nil {
+		return nil, err
+	}
+	if o.details {
+		return []section{{"lstm", h.tables()}}, nil
+	}
+	return []section{{"lstm", h.short()}}, nil
+}
+
+func (o *options) externalSections() ([]section, error) {
+	m, err := measureLibraries(o.external, o.seeds)
+	if err != nil {
+		return nil, err
+	}
+	if o.details {
+		return []section{{text: m.table()}, {text: m.relative(minute)}, {text: m.relative(4)}}, nil
+	}
+	return []section{{"libraries", m.table()}}, nil
+}
+
+// rewrite puts tables into the document.
+func rewrite(path string, sections []section) error {
 	document, err := os.ReadFile(path)
 	if err != nil {
 		return fmt.Errorf("read the document: %w", err)
 	}
 	text := string(document)
-	for name, table := range sections {
-		if text, err = replace(text, name, table); err != nil {
+	for _, s := range sections {
+		if text, err = replace(text, s.name, s.text); err != nil {
 			return err
 		}
 	}

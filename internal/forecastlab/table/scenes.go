@@ -3,15 +3,14 @@ package main
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	"vramscope/forecast/backtest"
 	"vramscope/internal/forecastlab/regime"
 	"vramscope/sampler/replay"
 )
 
-// ramps is what the monitor's alarms were worth where a ramp fills the GPU.
-type ramps struct {
+// rampScenes is what the monitor's alarms were worth where a ramp fills the GPU.
+type rampScenes struct {
 	scenes, inTime, early int
 	delays, leads         []float64 // of those that were alarmed, seconds
 }
@@ -19,7 +18,7 @@ type ramps struct {
 // latest is how many seconds after its start a ramp must be alarmed.
 func latest(step float64) float64 { return max(25, 8*step) }
 
-func (n *ramps) add(s *regime.Scene, raised []float64) {
+func (n *rampScenes) add(s *regime.Scene, raised []float64) {
 	full := s.Step * float64(slices.Index(s.Bytes, regime.Capacity))
 	n.scenes++
 	for _, at := range raised {
@@ -35,6 +34,12 @@ func (n *ramps) add(s *regime.Scene, raised []float64) {
 	}
 }
 
+// join adds another's.
+func (n *rampScenes) join(other *rampScenes) {
+	n.scenes, n.inTime, n.early = n.scenes+other.scenes, n.inTime+other.inTime, n.early+other.early
+	n.delays, n.leads = append(n.delays, other.delays...), append(n.leads, other.leads...)
+}
+
 // played is the score of the monitor in a scene.
 func played(id string, s *regime.Scene) (*backtest.Score, error) {
 	series := backtest.Evenly(id, s.Step, int64(regime.Capacity), s.Bytes)
@@ -46,85 +51,111 @@ func played(id string, s *regime.Scene) (*backtest.Score, error) {
 	return score, nil
 }
 
-// rampTable is how soon ramps are alarmed.
-func rampTable(seeds, first uint64) (string, error) {
+// scenes are how soon ramps were alarmed, by age of the process and by step, and how
+// many loads were.
+type scenes struct {
+	ages, steps []float64
+	ramps       [][]rampScenes // by age, then by step
+	loads       [][]int        // by kind, then by step: the scenes alarmed
+	count       uint64
+}
+
+var loadKinds = []struct {
+	name string
+	make func(seed uint64, step float64) regime.Scene
+}{
+	{"load", func(seed uint64, step float64) regime.Scene { return regime.Load(regime.Seeded(seed), step) }},
+	{"load, plateau, load", func(seed uint64, step float64) regime.Scene { return regime.LoadPlateauLoad(regime.Seeded(seed), step) }},
+}
+
+func playScenes(s seeds) (*scenes, error) {
+	all := &scenes{ages: regime.RampAges(), steps: regime.SceneSteps(), count: s.count}
+	all.ramps, all.loads = make([][]rampScenes, len(all.ages)), make([][]int, len(loadKinds))
+	for i := range all.ramps {
+		all.ramps[i] = make([]rampScenes, len(all.steps))
+	}
+	for i := range all.loads {
+		all.loads[i] = make([]int, len(all.steps))
+	}
+	return all, parallel(len(all.steps), func(j int) error {
+		return s.each(func(seed uint64) error { return all.play(seed, j) })
+	})
+}
+
+// play plays all scenes of a seed at a step.
+func (all *scenes) play(seed uint64, step int) error {
+	for i, age := range all.ages {
+		s := regime.FastRamp(regime.Seeded(seed), all.steps[step], age)
+		score, err := played(seriesName("fast ramp", seed), &s)
+		if err != nil {
+			return err
+		}
+		all.ramps[i][step].add(&s, score.Filling.Raised)
+	}
+	for i, kind := range loadKinds {
+		s := kind.make(seed, all.steps[step])
+		score, err := played(seriesName(kind.name, seed), &s)
+		if err != nil {
+			return err
+		}
+		all.loads[i][step] += min(len(score.Filling.Raised), 1)
+	}
+	return nil
+}
+
+// gates are those of ramps and loads in the monitor.
+func (all *scenes) gates() []gate {
+	inTime := gate{what: "monitor: a ramp alarmed within max(25 s, 8 samples)", aim: "≥ 95 % by age and by step"}
+	early := gate{what: "monitor: a ramp alarmed before it begins", aim: "none"}
+	loads := gate{what: "monitor: loads alarmed", aim: "none"}
+	var total rampScenes
+	add := func(name string, n *rampScenes) {
+		inTime.atLeast(name, backtest.Figure(n.inTime)/backtest.Figure(n.scenes), 0.95, percentage)
+	}
+	for i, age := range all.ages {
+		var n rampScenes
+		for j := range all.steps {
+			n.join(&all.ramps[i][j])
+		}
+		add(fmt.Sprintf("process of %.0f min", age/60), &n)
+		total.join(&n)
+	}
+	for j, step := range all.steps {
+		var n rampScenes
+		for i := range all.ages {
+			n.join(&all.ramps[i][j])
+		}
+		add(fmt.Sprintf("every %g s", step), &n)
+	}
+	early.most("all", backtest.Figure(total.early), 0, whole)
+	for i, kind := range loadKinds {
+		sum := 0
+		for _, n := range all.loads[i] {
+			sum += n
+		}
+		loads.most(kind.name, backtest.Figure(sum), 0, func(v backtest.Figure) string {
+			return fmt.Sprintf("%.0f of %d", v, int(all.count)*len(all.steps))
+		})
+	}
+	return []gate{inTime, early, loads}
+}
+
+// table is how soon ramps are alarmed.
+func (all *scenes) table() string {
 	var rows []string
-	var all []ramps
-	for _, age := range regime.RampAges() {
-		for _, step := range regime.SceneSteps() {
-			var n ramps
-			name := fmt.Sprintf("process of %.0f min, every %g s", age/60, step)
-			for seed := first; seed < first+seeds; seed++ {
-				s := regime.FastRamp(regime.Seeded(seed), step, age)
-				score, err := played(seriesName(name, seed), &s)
-				if err != nil {
-					return "", err
-				}
-				n.add(&s, score.Filling.Raised)
-			}
-			rows, all = append(rows, name), append(all, n)
+	var flat []*rampScenes
+	for i, age := range all.ages {
+		for j, step := range all.steps {
+			rows = append(rows, fmt.Sprintf("process of %.0f min, every %g s", age/60, step))
+			flat = append(flat, &all.ramps[i][j])
 		}
 	}
 	titles := []string{"in time", "never", "too early", "delay, s: half", "9 of 10", "median lead, s"}
 	return grid("a fast ramp", titles, rows, func(i int) []string {
-		n := &all[i]
+		n := flat[i]
 		return []string{portion(n.inTime, n.scenes), fmt.Sprint(n.scenes - len(n.delays)), fmt.Sprint(n.early),
 			whole(quantile(n.delays, 0.5)), whole(quantile(n.delays, 0.9)), whole(quantile(n.leads, 0.5))}
-	}), nil
-}
-
-// loadTable is how often a load is alarmed.
-func loadTable(seeds, first uint64) (string, error) {
-	kinds := []struct {
-		name  string
-		makes func(seed uint64, step float64) regime.Scene
-	}{
-		{"load", func(seed uint64, step float64) regime.Scene { return regime.Load(regime.Seeded(seed), step) }},
-		{"load, plateau, load", func(seed uint64, step float64) regime.Scene { return regime.LoadPlateauLoad(regime.Seeded(seed), step) }},
-	}
-	var rows, cells []string
-	for _, kind := range kinds {
-		for _, step := range regime.SceneSteps() {
-			alarmed := 0
-			for seed := first; seed < first+seeds; seed++ {
-				s := kind.makes(seed, step)
-				score, err := played(seriesName(kind.name, seed), &s)
-				if err != nil {
-					return "", err
-				}
-				alarmed += min(len(score.Filling.Raised), 1)
-			}
-			rows = append(rows, fmt.Sprintf("%s, every %g s", kind.name, step))
-			cells = append(cells, fmt.Sprintf("%d of %d", alarmed, seeds))
-		}
-	}
-	return grid("a load", []string{"alarmed"}, rows, func(i int) []string { return cells[i : i+1] }), nil
-}
-
-// monitorTables are the alarms that people would have seen.
-func monitorTables(seeds, first uint64) (string, error) {
-	ramps, err := rampTable(seeds, first)
-	if err != nil {
-		return "", err
-	}
-	loads, err := loadTable(seeds, first)
-	if err != nil {
-		return "", err
-	}
-	var rows []string
-	var all []backtest.Summary
-	for _, g := range regime.All() {
-		sum, err := scored(made(g, seeds, first), func(s *backtest.Series) backtest.Method { return replay.New(s) })
-		if err != nil {
-			return "", err
-		}
-		rows, all = append(rows, g.Name), append(all, sum)
-	}
-	titles := []string{"fills", "alarms", "precision", "recall", "median lead, s", "false a day"}
-	return strings.Join([]string{ramps, loads, grid("alarms in the monitor", titles, rows, func(i int) []string {
-		a := &all[i].Alarms
-		return []string{whole(a.Fills), whole(a.Raised), share(a.Precision), share(a.Recall), whole(a.Lead), written("%.1f", a.WrongPerDay)}
-	})}, "\n"), nil
+	})
 }
 
 // quantile sorts its argument; of nothing it is unknown.

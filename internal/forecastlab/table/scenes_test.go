@@ -9,9 +9,9 @@ import (
 // A GPU that begins to fill fast is alarmed in time, however young its process is and
 // however rare its samples; a load is not alarmed.
 func TestMonitorAlarmsFastRampsAndNoLoads(t *testing.T) {
-	const first, seeds = 1000, 8
+	const first, seeds = 1000, 4
 	for _, step := range regime.SceneSteps() {
-		var n ramps
+		var n rampScenes
 		for _, age := range regime.RampAges() {
 			for seed := uint64(first); seed < first+seeds; seed++ {
 				s := regime.FastRamp(regime.Seeded(seed), step, age)

@@ -1,0 +1,34 @@
+package main
+
+import "slices"
+
+// monitorGates are those of the alarms that people see.
+func (m *measured) monitorGates() []gate {
+	precision := gate{what: "monitor: precision of the alarm", aim: "≥ .95"}
+	recall := gate{what: "monitor: recall of the alarm", aim: "≥ .95 (stairs of 10 min .80, epochs and peaks .75)"}
+	none := gate{what: "monitor: alarms where nothing fills the GPU", aim: "none"}
+	young := gate{what: "monitor: alarms from less than a minute's past", aim: "none"}
+	for _, name := range slices.Concat(filling, ramps, growth) {
+		a := &m.of(name).monitor.Alarms
+		precision.atLeast(name, a.Precision, 0.95, share)
+		recall.atLeast(name, a.Recall, recallOf(name), share)
+	}
+	for _, name := range harmless {
+		none.most(name, m.of(name).monitor.Alarms.Raised, 0, whole)
+	}
+	sum := 0
+	for i := range m.rows {
+		sum += m.rows[i].young
+	}
+	young.most("all", figureOf(sum), 0, whole)
+	return []gate{precision, recall, none, young}
+}
+
+// monitorTable is the monitor's alarms on each regime.
+func (m *measured) monitorTable() string {
+	titles := []string{"fills", "alarms", "precision", "recall", "median lead, s", "false a day"}
+	return grid("alarms in the monitor", titles, m.names(), func(i int) []string {
+		a := &m.rows[i].monitor.Alarms
+		return []string{whole(a.Fills), whole(a.Raised), share(a.Precision), share(a.Recall), whole(a.Lead), written("%.1f", a.WrongPerDay)}
+	})
+}
