@@ -21,8 +21,7 @@ func watchStandstill(proc string, pid int) *standstill {
 	s := &standstill{stop: make(chan struct{}), sum: make(chan time.Duration, 1)}
 	path := filepath.Join(proc, strconv.Itoa(pid), "stat")
 	go func() {
-		var sum time.Duration
-		last, stopped := time.Now(), false
+		var stood stops
 		tick := time.NewTicker(time.Millisecond)
 		defer tick.Stop()
 		for ended := false; !ended; {
@@ -31,17 +30,26 @@ func watchStandstill(proc string, pid int) *standstill {
 				ended = true
 			case <-tick.C:
 			}
-			now := time.Now()
-			if stopped {
-				sum += now.Sub(last)
-			}
-			state := stateOf(path)
-			// 'T' after 't': the debugger died and left the process stopped.
-			last, stopped = now, state == 't' || state == 'T' && stopped
+			stood.add(time.Now(), stateOf(path))
 		}
-		s.sum <- sum
+		s.sum <- stood.sum
 	}()
 	return s
+}
+
+// stops adds up how long a process was stopped, from its state at moments.
+type stops struct {
+	sum     time.Duration
+	last    time.Time // of the newest state
+	stopped bool      // whether that was a stop by the debugger
+}
+
+func (s *stops) add(now time.Time, state byte) {
+	if s.stopped {
+		s.sum += now.Sub(s.last)
+	}
+	// 'T' after 't': the debugger died and left the process stopped.
+	s.last, s.stopped = now, state == 't' || state == 'T' && s.stopped
 }
 
 // end returns the time measured.
