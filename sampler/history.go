@@ -237,7 +237,7 @@ func (h *History) At(t time.Time) (*snapshot.Snapshot, bool) {
 			then.Rows = append(then.Rows, r.at(t))
 		}
 	}
-	sortRows(then.Rows)
+	snapshot.SortRows(then.Rows)
 	for _, r := range h.gpus {
 		if r.present(t, h.latest.Time) {
 			then.GPUs = append(then.GPUs, r.at(t, then.Rows))

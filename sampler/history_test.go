@@ -158,9 +158,10 @@ func TestHistoryRoundsHostMemoryAndCPUAlone(t *testing.T) {
 	random := rand.New(rand.NewPCG(3, 5))
 	for range 5000 {
 		v := random.Int64N(1 << random.IntN(50))
-		for _, digits := range []int{metric.Table[metric.CPU].Digits, metric.Table[metric.Host].Digits} {
-			got := rounded(v, digits)
-			if off := max(got-v, v-got); off > v>>digits || v < 1<<digits && off > 0 || rounded(got, digits) != got {
+		for _, id := range []metric.ID{metric.CPU, metric.Host} {
+			m, digits := &metric.Table[id], metric.Table[id].Digits
+			got := m.Whole(float64(v))
+			if off := max(got-v, v-got); off > v>>digits || v < 1<<digits && off > 0 || m.Whole(float64(got)) != got {
 				t.Fatalf("%d to %d digits is %d", v, digits, got)
 			}
 		}

@@ -66,7 +66,7 @@ func (s *Sampler) merge(now time.Time, gpus []*gpu) merged {
 		// their processes exit.
 		for id, r := range s.rows {
 			if id.GPUUUID == g.device.UUID && s.mayLive(id) {
-				p := withoutFigures(*r.latest)
+				p := r.latest.WithoutFigures()
 				if known := s.byPID[id.Process.PID]; known != nil && known.alive {
 					p.CPU, p.Host = known.info.CPU, known.info.Memory // /proc still has them
 				}
@@ -75,7 +75,7 @@ func (s *Sampler) merge(now time.Time, gpus []*gpu) merged {
 		}
 	}
 	m.probesAnswering = s.addProbes(now, &m, answers)
-	sortRows(m.rows) // before finish, which keeps pointers to the rows
+	snapshot.SortRows(m.rows) // before finish, which keeps pointers to the rows
 	for i := range m.rows {
 		s.finish(now, &m.rows[i])
 	}
@@ -84,25 +84,6 @@ func (s *Sampler) merge(now time.Time, gpus []*gpu) merged {
 		g.met = g.met || g.lists()
 	}
 	return m
-}
-
-// sortRows orders rows by GPU, instance, pid and start time. Usually they are in
-// order, and rows are large to move.
-func sortRows(rows []snapshot.Process) {
-	for i := 1; i < len(rows); i++ {
-		if byPlace(&rows[i-1], &rows[i]) > 0 {
-			slices.SortFunc(rows, func(a, b snapshot.Process) int { return byPlace(&a, &b) })
-			return
-		}
-	}
-}
-
-func byPlace(a, b *snapshot.Process) int {
-	return cmp.Or(cmp.Compare(a.GPU, b.GPU),
-		cmp.Compare(a.ID.Instance.GPU, b.ID.Instance.GPU),
-		cmp.Compare(a.ID.Instance.Compute, b.ID.Instance.Compute),
-		cmp.Compare(a.ID.Process.PID, b.ID.Process.PID),
-		cmp.Compare(a.ID.Process.StartTime, b.ID.Process.StartTime))
 }
 
 // identify looks up every pid that a source names, and those of the rows of the
@@ -186,16 +167,6 @@ func (s *Sampler) describe(pid int) snapshot.Process {
 	if known.alive {
 		p.CPU, p.Host = info.CPU, info.Memory
 	}
-	return p
-}
-
-// withoutFigures is a row without its figures.
-func withoutFigures(p snapshot.Process) snapshot.Process {
-	p.SMUtilization, p.Used = snapshot.Int{}, snapshot.Bytes{}
-	clearParts(&p)
-	p.CPU, p.Host = snapshot.Float{}, snapshot.Bytes{}
-	p.Probe = nil
-	p.Predicted, p.PredictedAllocated, p.Trend, p.GrowthPerSecond = nil, nil, snapshot.TrendUnknown, snapshot.Bytes{}
 	return p
 }
 

@@ -1,7 +1,6 @@
 package sampler
 
 import (
-	"slices"
 	"sort"
 	"time"
 
@@ -54,109 +53,19 @@ func (s *Sampler) gpu(g *gpu, rows []snapshot.Process) snapshot.GPU {
 	out.TemperatureSlowdown, out.PowerLimit = r.Device.TemperatureSlowdown, r.Device.PowerLimit
 	out.Throttled = throttled(r.Throttle)
 	out.ECC = snapshot.ECC(r.ECC)
-	out.Parts = partsOf(out.Memory.Used, rows, func(p *snapshot.Process) bool { return p.ID.GPUUUID == g.device.UUID })
+	out.Parts = snapshot.PartsOf(out.Memory.Used, rows, func(p *snapshot.Process) bool { return p.ID.GPUUUID == g.device.UUID })
 	for i := range r.Instances {
 		in := &r.Instances[i]
 		out.Instances = append(out.Instances, snapshot.Instance{
 			ID: snapshot.InstanceID(in.ID), UUID: in.UUID, Profile: in.Profile, Slices: in.Slices,
 			Memory: snapshot.Memory(in.Memory),
 		})
-		sumInstance(&out.Instances[i], g.device.UUID, rows)
+		out.Instances[i].Sum(g.device.UUID, rows)
 	}
 	if r.ProcessesError == nil {
-		out.ProcessCount, out.Unattributed = count(out.Memory.Used, rows, g.device.UUID)
+		out.CountProcesses(rows)
 	}
 	return out
-}
-
-// sumInstance sets the parts and the process count of an instance.
-func sumInstance(in *snapshot.Instance, gpuUUID string, rows []snapshot.Process) {
-	belongs := func(p *snapshot.Process) bool { return p.ID.GPUUUID == gpuUUID && p.ID.Instance == in.ID }
-	in.Parts = partsOf(in.Memory.Used, rows, belongs)
-	n := 0
-	for i := range rows {
-		if belongs(&rows[i]) {
-			n++
-		}
-	}
-	in.ProcessCount = quantity.From(n, quantity.Computed)
-}
-
-// partsOf sums the parts of the rows that belong. Unknown is what is used and no
-// probe explains: processes without a probe and memory without a process. What
-// a probe reports beyond what the driver has as used does not count: any user's
-// process may report anything, and root sees all of them.
-func partsOf(used snapshot.Bytes, rows []snapshot.Process, belongs func(*snapshot.Process) bool) snapshot.Parts {
-	var parts snapshot.Parts
-	var explained quantity.Bytes
-	total, limited := used.Value()
-	room := total // for the processes whose use the driver does not report
-	take := func(p *snapshot.Process) {
-		if other := p.Other.Or(0); other > 0 {
-			parts.Other = quantity.Sum(parts.Other, p.Other)
-			explained += other
-		}
-		parts.Allocated = quantity.Sum(parts.Allocated, p.Kept())
-		parts.Fragmented = quantity.Sum(parts.Fragmented, p.Unreturnable())
-		parts.Returnable = quantity.Sum(parts.Returnable, p.Returnable)
-		explained += heldBy(p)
-	}
-	unlisted := false
-	for i := range rows {
-		p := &rows[i]
-		if !belongs(p) {
-			continue
-		}
-		own, known := p.Used.Value()
-		room -= own
-		unlisted = unlisted || !known
-		if known && p.Allocated.Known() && heldBy(p) <= own+snapshot.Tolerance(own) {
-			take(p)
-		}
-	}
-	for i := range rows {
-		p := &rows[i]
-		if !unlisted || !belongs(p) || p.Used.Known() || !p.Allocated.Known() {
-			continue
-		}
-		if limited && heldBy(p) > room+snapshot.Tolerance(total) {
-			continue
-		}
-		room -= heldBy(p)
-		take(p)
-	}
-	if returnable, ok := parts.Returnable.Value(); ok && limited {
-		parts.Returnable = quantity.From(min(returnable, total), quantity.Computed)
-	}
-	if limited {
-		parts.Unknown = quantity.From(max(total-explained, 0), quantity.Computed)
-	}
-	return parts
-}
-
-// heldBy is the memory that a process's allocators hold.
-func heldBy(p *snapshot.Process) quantity.Bytes {
-	return p.Allocated.Or(0) + p.Cached.Or(p.Returnable.Or(0)) + p.Fragmented.Or(0)
-}
-
-// count is the number of a GPU's processes, and the used memory that none of them
-// accounts for.
-func count(used snapshot.Bytes, rows []snapshot.Process, uuid string) (snapshot.Int, snapshot.Bytes) {
-	pids := make([]int, 0, len(rows))
-	var attributed quantity.Bytes
-	for i := range rows {
-		if rows[i].ID.GPUUUID == uuid {
-			pids = append(pids, rows[i].ID.Process.PID)
-			attributed += rows[i].Used.Or(0)
-		}
-	}
-	slices.Sort(pids)
-	n := quantity.From(len(slices.Compact(pids)), quantity.Driver)
-	total, ok := used.Value()
-	if !ok {
-		return n, snapshot.Bytes{}
-	}
-	return n, quantity.From(max(total-attributed, 0), quantity.Computed)
 }
 
 // throttled names the reasons that hold the clocks down, in nvidia-smi's order.

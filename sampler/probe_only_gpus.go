@@ -119,7 +119,7 @@ func (s *Sampler) addProbeOnlyGPUs(gpus []snapshot.GPU, rows []snapshot.Process)
 		gpus = append(gpus, snapshot.GPU{
 			Index: rows[i].GPU, UUID: uuid, State: snapshot.GPUError, Message: snapshot.ProbeDataOnly,
 			Memory: snapshot.Memory{Total: s.totalByProbes(uuid)},
-			Parts:  partsOf(snapshot.Bytes{}, rows, func(p *snapshot.Process) bool { return p.ID.GPUUUID == uuid }),
+			Parts:  snapshot.PartsOf(snapshot.Bytes{}, rows, func(p *snapshot.Process) bool { return p.ID.GPUUUID == uuid }),
 		})
 	}
 	slices.SortFunc(gpus[listed:], func(a, b snapshot.GPU) int { return a.Index - b.Index })

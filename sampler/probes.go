@@ -96,7 +96,7 @@ func (s *Sampler) addDevice(now time.Time, m *merged, place map[snapshot.RowID]i
 		p.Runtime, p.RuntimeVersion = a.Hello.Runtimes[0].Name, a.Hello.Runtimes[0].Version
 	}
 	if of.State == snapshot.ProbeSilent {
-		clearParts(p)
+		p.ClearParts()
 		return
 	}
 	shown, limit, rejected := limits.check(p, d, a.At)
@@ -221,12 +221,6 @@ func freshness(age time.Duration) snapshot.ProbeState {
 	default:
 		return snapshot.ProbeSilent
 	}
-}
-
-func clearParts(p *snapshot.Process) {
-	p.Allocated, p.Cached, p.Fragmented = snapshot.Bytes{}, snapshot.Bytes{}, snapshot.Bytes{}
-	p.Returnable, p.Other = snapshot.Bytes{}, snapshot.Bytes{}
-	p.Allocators = nil
 }
 
 // allocator converts the protocol's stats.

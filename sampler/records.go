@@ -1,8 +1,6 @@
 package sampler
 
 import (
-	"math"
-	"math/bits"
 	"slices"
 	"time"
 
@@ -19,10 +17,7 @@ type metrics [metric.Count]*store.Series
 // What is recorded of a process and of a GPU.
 var recordedOfProcess, recordedOfGPU = metric.RecordedOf(metric.Process), metric.RecordedOf(metric.GPU)
 
-// append writes a sample where there is one; a tick without is a gap. It keeps
-// whole numbers, and of noisy metrics the digits that the screen shows: a day
-// of the others would take more room than all memory figures, which are kept to
-// the byte.
+// append writes a sample where there is one; a tick without is a gap.
 func (m *metrics) append(s *store.Store, id metric.ID, value snapshot.Float) {
 	v, known := value.Value()
 	if !known {
@@ -31,20 +26,7 @@ func (m *metrics) append(s *store.Store, id metric.ID, value snapshot.Float) {
 	if m[id] == nil {
 		m[id] = s.Open()
 	}
-	m[id].Append(rounded(toWhole(v), metric.Table[id].Digits))
-}
-
-// toWhole rounds to an integer. Whoever reports more than 2^62 bytes reports
-// nonsense, of which no digits are kept.
-func toWhole(v float64) int64 { return int64(math.Round(min(max(v, -1<<62), 1<<62))) }
-
-// rounded keeps so many binary digits, all of them where digits is 0.
-func rounded(v int64, digits int) int64 {
-	drop := bits.Len64(uint64(max(v, 0))) - digits
-	if digits == 0 || drop <= 0 {
-		return v
-	}
-	return (v + 1<<(drop-1)) >> drop << drop
+	m[id].Append(metric.Table[id].Whole(v))
 }
 
 func (m *metrics) close() {
@@ -53,12 +35,6 @@ func (m *metrics) close() {
 			series.Close()
 		}
 	}
-}
-
-// bytes is a metric of memory at a moment.
-func (m *metrics) bytes(id metric.ID, t time.Time) snapshot.Bytes {
-	v := m.value(id, t)
-	return quantity.From(quantity.Bytes(v.Or(0)), v.Source())
 }
 
 // value is a metric at a moment, unknown where it was not recorded.
@@ -93,22 +69,11 @@ func (r *rowRecord) append(s *store.Store, now time.Time, p *snapshot.Process) {
 
 // at rebuilds the row as it was. Its names are those it was last seen with.
 func (r *rowRecord) at(t time.Time) snapshot.Process {
-	p := withoutFigures(*r.Process)
-	m := &r.metrics
-	p.Used = m.bytes(metric.Used, t)
-	p.Allocated = m.bytes(metric.Allocated, t)
-	p.Cached = m.bytes(metric.Cached, t)
-	p.Fragmented = m.bytes(metric.Fragmented, t)
-	p.Returnable = m.bytes(metric.Returnable, t)
-	p.Host = m.bytes(metric.Host, t)
-	p.CPU = m.value(metric.CPU, t)
-	busy := m.value(metric.SMUtilization, t)
-	p.SMUtilization = quantity.From(int(busy.Or(0)), busy.Source())
-	if reserved := quantity.Sum(p.Allocated, p.Cached, p.Fragmented); reserved.Known() {
-		p.Probe = &snapshot.Probe{State: snapshot.ProbeLive}
-		if used, ok := p.Used.Value(); ok && !r.skewedAt(t) {
-			p.Other = quantity.From(used-reserved.Or(0), quantity.Computed)
-		}
+	p := r.Process.WithoutFigures()
+	p.SetFigures(func(id metric.ID) snapshot.Float { return r.metrics.value(id, t) })
+	if used, ok := p.Used.Value(); ok && p.Probe != nil && !r.skewedAt(t) {
+		reserved := quantity.Sum(p.Allocated, p.Cached, p.Fragmented)
+		p.Other = quantity.From(used-reserved.Or(0), quantity.Computed)
 	}
 	return p
 }
@@ -232,35 +197,13 @@ func (r *gpuRecord) at(t time.Time, rows []snapshot.Process) snapshot.GPU {
 			break
 		}
 	}
-	setUsed(&g.Memory, m.bytes(metric.Used, t))
-	for id := metric.FirstSensor; id < metric.Count; id++ {
-		if metric.Table[id].History != metric.Constant {
-			g.Set(id, m.value(id, t))
-		}
-	}
-	g.Throttled, g.ECC = nil, snapshot.ECC{}
-	g.XIDs, g.IdleSince, g.FullIn, g.Predicted = nil, time.Time{}, nil, nil
-	g.Parts = partsOf(g.Memory.Used, rows, func(p *snapshot.Process) bool { return p.ID.GPUUUID == g.UUID })
-	g.ProcessCount, g.Unattributed = count(g.Memory.Used, rows, g.UUID)
-	g.Instances = nil
-	for _, in := range r.GPU.Instances {
-		record := r.instance(in.ID)
-		if record == nil {
-			continue // a restored record may lack it
-		}
-		in.FullIn, in.Predicted = nil, nil
-		setUsed(&in.Memory, record.metrics.bytes(metric.Used, t))
-		sumInstance(&in, g.UUID, rows)
-		g.Instances = append(g.Instances, in)
-	}
+	g.SetFigures(rows,
+		func(id metric.ID) snapshot.Float { return m.value(id, t) },
+		func(id snapshot.InstanceID) snapshot.Float {
+			if record := r.instance(id); record != nil {
+				return record.metrics.value(metric.Used, t)
+			}
+			return snapshot.Float{} // a restored record may lack it
+		})
 	return g
-}
-
-// setUsed sets used memory, and free memory to the rest of the capacity.
-func setUsed(m *snapshot.Memory, used snapshot.Bytes) {
-	m.Used, m.Free = used, snapshot.Bytes{}
-	u, ok := used.Value()
-	if capacity, limited := m.Capacity().Value(); ok && limited {
-		m.Free = quantity.From(max(capacity-u, 0), quantity.Computed)
-	}
 }

@@ -26,6 +26,25 @@ func ShortCommand(command []string, name string) string {
 	return strings.Join(short, " ")
 }
 
+// Program is the program of a command line and, of an interpreter, its script or
+// module: "python3 train.py", "python3 -m torch.distributed.run". Arguments, which
+// may hold secrets, are left out. It is hostile input.
+func Program(command []string) string {
+	if len(command) == 0 {
+		return ""
+	}
+	program, _, _ := strings.Cut(path.Base(command[0]), " ") // a title may have arguments
+	rest := afterInterpreter(command)
+	switch n := len(command) - len(rest); {
+	case n == 0:
+		return program
+	case command[n-1] == "-m":
+		return program + " -m " + rest[0]
+	default:
+		return program + " " + withoutDirectory(rest[0])
+	}
+}
+
 // afterInterpreter drops "python3 -u", so that the script or module comes first.
 // The interpreter stays where it runs code from the command line (-c), or nothing.
 func afterInterpreter(command []string) []string {

@@ -1,0 +1,127 @@
+package recording
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+)
+
+// database is the one connection that writes, with its prepared statements. After
+// the first error it does nothing more: the caller looks at err once a commit.
+type database struct {
+	db       *sql.DB
+	conn     *sql.Conn
+	prepared map[string]*sql.Stmt
+	begun    bool
+	err      error
+}
+
+// openDatabase opens a database for writing, makes its tables where it is new, and
+// adds what an older version lacks.
+func openDatabase(path string) (*database, error) {
+	if err := create(path); err != nil {
+		return nil, fmt.Errorf("recording: %w", err)
+	}
+	// Few pages are needed to append; the log is cut after a checkpoint.
+	db, err := open(path, "rw", "journal_mode(WAL)", "synchronous(FULL)", "cache_size(-512)", "journal_size_limit(1048576)")
+	if err != nil {
+		return nil, err
+	}
+	db.SetMaxOpenConns(1)
+	d := &database{db: db, prepared: make(map[string]*sql.Stmt)}
+	version, err := check(ctx, db, path)
+	if err == nil && version == 0 {
+		err = createTables(ctx, db)
+	}
+	if err == nil {
+		d.conn, err = db.Conn(ctx)
+	}
+	if err != nil {
+		_ = db.Close() // the first error counts
+		return nil, fmt.Errorf("recording: %s: %w", path, err)
+	}
+	return d, nil
+}
+
+// ctx is the context of every statement: none takes long, and one that is
+// cancelled would leave a transaction in an unknown state.
+var ctx = context.Background()
+
+// statement prepares each text once.
+func (d *database) statement(text string) *sql.Stmt {
+	s := d.prepared[text]
+	if s == nil && d.err == nil {
+		if s, d.err = d.conn.PrepareContext(ctx, text); d.err == nil {
+			d.prepared[text] = s
+		}
+	}
+	return s
+}
+
+// exec runs a statement in the transaction, which it begins, and returns the ID of
+// the row that it inserted.
+func (d *database) exec(text string, args ...any) int64 {
+	if !d.begun && d.err == nil {
+		_, d.err = d.conn.ExecContext(ctx, "BEGIN IMMEDIATE")
+		d.begun = d.err == nil
+	}
+	s := d.statement(text)
+	if d.err != nil {
+		return 0
+	}
+	result, err := s.ExecContext(ctx, args...)
+	if err != nil {
+		d.err = err
+		return 0
+	}
+	id, _ := result.LastInsertId() // SQLite always has one
+	return id
+}
+
+// each calls scan for every row.
+func (d *database) each(scan func(*sql.Rows) error, text string, args ...any) {
+	if d.err == nil {
+		d.err = each(ctx, d.conn, scan, text, args...)
+	}
+}
+
+// querier is a database or a connection.
+type querier interface {
+	QueryContext(ctx context.Context, text string, args ...any) (*sql.Rows, error)
+}
+
+// each calls scan for every row of a query.
+func each(ctx context.Context, in querier, scan func(*sql.Rows) error, text string, args ...any) error {
+	rows, err := in.QueryContext(ctx, text, args...)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = rows.Close() }() // Err has what went wrong
+	for rows.Next() {
+		if err := scan(rows); err != nil {
+			return err
+		}
+	}
+	return rows.Err()
+}
+
+// commit makes all that was written durable.
+func (d *database) commit() error {
+	if d.err == nil && d.begun {
+		_, d.err = d.conn.ExecContext(ctx, "COMMIT")
+		d.begun = false
+	}
+	return d.err
+}
+
+// close leaves what is not committed.
+func (d *database) close() error {
+	if d.begun {
+		_, _ = d.conn.ExecContext(ctx, "ROLLBACK") // closing does it too
+	}
+	for _, s := range d.prepared {
+		_ = s.Close() // its connection follows
+	}
+	_ = d.conn.Close() // it returns to db
+	return d.db.Close()
+}

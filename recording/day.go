@@ -1,0 +1,244 @@
+package recording
+
+import (
+	"database/sql"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"vramscope/internal/text"
+	"vramscope/metric"
+	"vramscope/sampler/snapshot"
+	"vramscope/sampler/store"
+)
+
+// day writes the database of one day. One goroutine uses it.
+type day struct {
+	*database
+	path     string
+	commands Commands
+
+	session int64
+	block   block
+	series  int64 // the newest ID
+	box     boxState
+	gpus    map[string]*gpuRecord
+	rows    map[snapshot.RowID]*rowRecord
+	alerts  map[alertKey]int64
+	last    int64 // ns, of the newest tick
+	ticks   int64 // written so far
+	work    []byte
+}
+
+// gpuRecord is a GPU of the session.
+type gpuRecord struct {
+	id        int64
+	tick      int64
+	state     string
+	columns   [metric.Count]*column
+	instances map[snapshot.InstanceID]*column
+	sums      gpuSums
+}
+
+// rowRecord is a row of the session.
+type rowRecord struct {
+	id, gpu int64
+	tick    int64
+	last    *snapshot.Process // of the newest snapshot that has it
+	columns [metric.Count]*column
+	sums    processSums
+}
+
+// What is recorded of a process and of a GPU. Other memory is recorded as it was
+// computed: the readings that it is the difference of may be of different moments.
+var (
+	recordedOfProcess = append(metric.RecordedOf(metric.Process), metric.Other)
+	recordedOfGPU     = metric.RecordedOf(metric.GPU)
+)
+
+// fileOf is the name of a moment's database.
+func fileOf(t time.Time) string { return t.UTC().Format(time.DateOnly) + suffix }
+
+const suffix = ".db"
+
+// openDay opens the database of a moment's day and seals what another recorder
+// left in its tail.
+func openDay(directory string, now time.Time, commands Commands) (*day, error) {
+	d := &day{path: filepath.Join(directory, fileOf(now)), commands: commands}
+	var err error
+	if d.database, err = openDatabase(d.path); err != nil {
+		return nil, err
+	}
+	d.recover()
+	d.each(func(rows *sql.Rows) error { return rows.Scan(&d.series) }, "SELECT coalesce(max(series), 0) FROM series")
+	if d.err != nil {
+		err = d.err
+		_ = d.database.close() // the first error counts
+		return nil, fmt.Errorf("recording: %s: %w", d.path, err)
+	}
+	return d, nil
+}
+
+// recover seals the tail of a recorder that was killed. A row that is damaged
+// ends it.
+func (d *day) recover() {
+	type row struct {
+		session, time int64
+		data          []byte
+	}
+	var tail []row
+	d.each(func(rows *sql.Rows) error {
+		var r row
+		err := rows.Scan(&r.session, &r.time, &r.data)
+		tail = append(tail, r)
+		return err
+	}, "SELECT session, time_ns, data FROM tail ORDER BY time_ns")
+	for _, r := range tail {
+		d.session = r.session
+		if d.block.replay(r.time, r.data) != nil {
+			break
+		}
+	}
+	if len(tail) > 0 {
+		d.seal()
+		d.endAlerts(tail[len(tail)-1].time)
+	}
+	d.block = block{}
+}
+
+// endAlerts ends the alerts that stand at the last tick of a session, behind it.
+func (d *day) endAlerts(last int64) {
+	d.exec("UPDATE alerts SET to_ns = ? WHERE to_ns IS NULL", last+1)
+}
+
+// begin begins a session at a snapshot.
+func (d *day) begin(snap *snapshot.Snapshot) {
+	d.seal()
+	d.endAlerts(d.last)
+	d.block = block{}
+	d.gpus, d.rows, d.alerts = make(map[string]*gpuRecord), make(map[snapshot.RowID]*rowRecord), make(map[alertKey]int64)
+	now := snap.Time.UnixNano()
+	d.session = d.exec("INSERT INTO sessions (from_ns, to_ns, host, user, simulated, arguments) VALUES (?, ?, ?, ?, ?, ?)",
+		now, now, text.Clean(snap.Host.Name), text.Clean(snap.Host.User), snap.Simulated, d.commands == Full)
+	d.box = boxState{}
+}
+
+// write adds a tick.
+func (d *day) write(snap *snapshot.Snapshot, events []snapshot.Event) {
+	now := snap.Time.UnixNano()
+	switch {
+	case d.ticks > 0 && now == d.last:
+		return // it is there
+	case d.ticks == 0 || now < d.last:
+		d.begin(snap)
+	}
+	elapsed := time.Duration(0)
+	if d.block.n > 0 || d.ticks > 0 {
+		elapsed = time.Duration(now - d.last)
+	}
+	d.last = now
+	d.ticks++
+	if d.block.n == store.BlockTicks {
+		d.seal()
+	}
+	d.block.times[d.block.n] = now
+	d.block.n++
+	if state := boxStateOf(snap); state != d.box {
+		d.box = state
+		d.exec("INSERT INTO box_states VALUES (?, ?, ?)", d.session, now, encoded(&state))
+	}
+	weight := min(elapsed, 2*max(snap.Interval, time.Second)) // more is a gap
+	for i := range snap.GPUs {
+		d.writeGPU(now, weight, &snap.GPUs[i], snap)
+	}
+	for i := range snap.Rows {
+		d.writeRow(now, weight, &snap.Rows[i])
+	}
+	d.endRows(now, snap)
+	d.writeAlerts(now, snap)
+	for i := range events {
+		d.writeEvent(&events[i], snap)
+	}
+	d.work = d.block.appendTail(d.work[:0])
+	d.exec("INSERT INTO tail VALUES (?, ?, ?)", now, d.session, d.work)
+}
+
+// seal writes the block's samples as chunks, which take the place of the tail.
+func (d *day) seal() {
+	b := &d.block
+	if b.n == 0 {
+		return
+	}
+	from, to := b.times[0], b.times[b.n-1]
+	d.exec("INSERT INTO ticks VALUES (?, ?, ?, ?, ?)", d.session, from, to, codecBlock, b.ticks())
+	for _, c := range b.columns {
+		if c.listed {
+			d.work = c.Append(d.work[:0])
+			d.exec("INSERT INTO chunks VALUES (?, ?, ?, ?, ?)", c.series, from, to, codecBlock, d.work)
+		}
+	}
+	d.exec("DELETE FROM tail")
+	d.exec("UPDATE sessions SET to_ns = ? WHERE session = ?", to, d.session)
+	for _, g := range d.gpus {
+		d.exec("UPDATE gpus SET last_ns = max(last_ns, ?) WHERE gpu = ?", to, g.id)
+	}
+	for _, r := range d.rows {
+		d.updateRow(r, to)
+	}
+	b.reset()
+}
+
+// sample writes a figure into a column, which is made when there is a first one.
+// A tick without a figure is a gap.
+func (d *day) sample(c **column, id metric.ID, value snapshot.Float, gpu int64, instance snapshot.InstanceID, process any) {
+	v, known := value.Value()
+	if *c == nil {
+		if !known && (process == nil || id != metric.Used) { // a row always has used memory: it shows that it is there
+			return
+		}
+		d.series++
+		migGPU, migCompute := instanceColumns(instance)
+		d.exec("INSERT INTO series VALUES (?, ?, ?, ?, ?, ?, ?)", d.series, d.session, metric.Table[id].Name, gpu, migGPU, migCompute, process)
+		*c = d.block.column(d.series)
+	}
+	if known {
+		d.block.set(*c, metric.Table[id].Whole(v))
+	}
+}
+
+// instanceColumns are the columns of a MIG instance, NULL for a whole GPU.
+func instanceColumns(in snapshot.InstanceID) (gpu, compute any) {
+	if !in.MIG {
+		return nil, nil
+	}
+	return in.GPU, in.Compute
+}
+
+// close seals the day.
+func (d *day) close() error {
+	d.seal()
+	d.endAlerts(d.last)
+	for _, g := range d.gpus {
+		d.flushGPU(g)
+	}
+	for _, r := range d.rows {
+		d.flushProcess(r)
+	}
+	_ = d.commit() // err has it
+	err := d.err
+	if closeErr := d.database.close(); err == nil {
+		err = closeErr
+	}
+	return err
+}
+
+// remove deletes a day's database with its other files.
+func remove(path string) error {
+	for _, also := range []string{"-wal", "-shm", ""} {
+		if err := os.Remove(path + also); err != nil && !os.IsNotExist(err) {
+			return err
+		}
+	}
+	return nil
+}

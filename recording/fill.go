@@ -1,0 +1,172 @@
+package recording
+
+import (
+	"database/sql"
+	"reflect"
+	"time"
+
+	"vramscope/internal/quantity"
+	"vramscope/sampler/snapshot"
+)
+
+// fill takes the values of a row, in the order of columnsOf.
+func fill(into reflect.Value, values *[]any, uuids map[int64]string, processes map[int64]*ProcessRow) {
+	take := func() any {
+		v := (*values)[0]
+		*values = (*values)[1:]
+		return v
+	}
+	for i := range into.NumField() {
+		switch f := into.Field(i).Addr().Interface().(type) {
+		case *Subject:
+			gpu, _ := take().(int64)
+			process, _ := take().(int64)
+			*f = Subject{GPUUUID: uuids[gpu], Process: processes[process]}
+			if f.GPUUUID == "" && f.Process != nil {
+				f.GPUUUID = f.Process.ID.GPUUUID
+			}
+		case *snapshot.InstanceID:
+			gpu, mig := take().(int64)
+			compute, _ := take().(int64)
+			*f = snapshot.InstanceID{MIG: mig, GPU: uint32(gpu), Compute: uint32(compute)}
+		case *Sum:
+			f.Min, f.Mean, f.Max = optional[int64](take()), optional[int64](take()), optional[int64](take())
+		case *Utilization:
+			f.Min = optional[int](take())
+			if mean, ok := take().(float64); ok {
+				f.Mean = quantity.From(mean, quantity.Computed)
+			}
+			f.Max = optional[int](take())
+		case *time.Time:
+			if ns, ok := take().(int64); ok {
+				*f = time.Unix(0, ns)
+			}
+		case *quantity.Optional[quantity.Bytes]:
+			*f = optional[quantity.Bytes](take())
+		case *quantity.Optional[int64]:
+			*f = optional[int64](take())
+		case *quantity.Optional[int]:
+			*f = optional[int](take())
+		case *quantity.Optional[time.Duration]:
+			*f = optional[time.Duration](take())
+		default:
+			set(into.Field(i), take())
+		}
+	}
+}
+
+// set sets a plain number or text; NULL is its zero.
+func set(field reflect.Value, v any) {
+	switch v := v.(type) {
+	case int64:
+		if field.CanInt() {
+			field.SetInt(v)
+		} else if field.CanUint() {
+			field.SetUint(uint64(v))
+		}
+	case string:
+		if field.Kind() == reflect.String {
+			field.SetString(v)
+		}
+	}
+}
+
+// optional is a column's value, unknown for NULL. Where a recorded figure came from
+// is not kept.
+func optional[T ~int64 | ~int](v any) quantity.Optional[T] {
+	if n, ok := v.(int64); ok {
+		return quantity.From(T(n), quantity.Computed)
+	}
+	return quantity.Optional[T]{}
+}
+
+// uuids are the UUIDs of the day's GPUs.
+func (d *dayReader) uuids() (map[int64]string, error) {
+	all := make(map[int64]string)
+	err := each(ctx, d.db, func(rows *sql.Rows) error {
+		var id int64
+		var uuid string
+		err := rows.Scan(&id, &uuid)
+		all[id] = uuid
+		return err
+	}, "SELECT gpu, uuid FROM gpus")
+	return all, err
+}
+
+// processes are the day's processes.
+func (d *dayReader) processes() (map[int64]*ProcessRow, error) {
+	uuids, err := d.uuids()
+	if err != nil {
+		return nil, err
+	}
+	all := make(map[int64]*ProcessRow)
+	err = each(ctx, d.db, func(rows *sql.Rows) error {
+		var first, last, retries sql.NullInt64
+		p, err := scanProcess(rows, uuids, &first, &last, &retries)
+		all[p.id] = &ProcessRow{
+			Process: p.Last, First: moment(first.Int64), Last: moment(last.Int64), Ended: p.Ended, ExitStatus: p.ExitStatus,
+			OutOfMemoryCount: p.OutOfMemoryCount, AllocRetries: known[int64](retries, quantity.Probe),
+		}
+		return err
+	}, "SELECT "+processColumns+", p.first_ns, p.last_ns, p.alloc_retries FROM processes p")
+	return all, err
+}
+
+// events are the newest events, newest first; a negative limit is none.
+func (d *dayReader) events(limit int) []snapshot.Event {
+	uuids, err := d.uuids()
+	if err != nil {
+		return nil
+	}
+	var events []snapshot.Event
+	_ = each(ctx, d.db, func(rows *sql.Rows) error {
+		var at int64
+		var index, gpu, pid, start, namespace, bytes sql.NullInt64
+		var place place
+		var kind string
+		var user, name, message sql.NullString
+		var e snapshot.Event
+		err := rows.Scan(&at, &kind, &e.Severity, &gpu, &index, &pid, &start, &namespace, &place.gpu, &place.migGPU, &place.migCompute, &user, &name, &message, &bytes)
+		e.Time, e.Kind, e.GPU, e.GPUUUID = moment(at), snapshot.EventKind(kind), int(index.Int64), uuids[gpu.Int64]
+		if pid.Valid {
+			e.Row = snapshot.RowID{GPUUUID: uuids[place.gpu.Int64], Instance: place.instance()}
+			e.Row.Process.PID, e.Row.Process.StartTime, e.Row.Process.Namespace = int(pid.Int64), uint64(start.Int64), uint64(namespace.Int64)
+		}
+		e.User, e.Name, e.Message, e.Bytes = user.String, name.String, message.String, known[quantity.Bytes](bytes, quantity.Computed)
+		events = append(events, e)
+		return err
+	}, `SELECT e.time_ns, e.kind, e.severity, e.gpu, g.gpu_index, p.pid, p.start_time, p.pid_namespace, p.gpu, p.mig_gpu, p.mig_compute, e.user, e.name, e.message, e.bytes
+		FROM events e LEFT JOIN gpus g ON g.gpu = e.gpu LEFT JOIN processes p ON p.process = e.process ORDER BY e.time_ns DESC, e.event DESC LIMIT ?`, limit)
+	return events
+}
+
+// alertsAt are the alerts of a moment, worst first.
+func (d *dayReader) alertsAt(t int64) []snapshot.Alert {
+	uuids, err := d.uuids()
+	if err != nil {
+		return nil
+	}
+	var alerts []snapshot.Alert
+	_ = each(ctx, d.db, func(rows *sql.Rows) error {
+		var since, index, gpu, migGPU, migCompute, pid, start, namespace sql.NullInt64
+		var of place
+		var kind string
+		var note, message, advice sql.NullString
+		var a snapshot.Alert
+		err := rows.Scan(&since, &kind, &a.Severity, &gpu, &index, &migGPU, &migCompute, &note, &message, &advice,
+			&pid, &start, &namespace, &of.gpu, &of.migGPU, &of.migCompute)
+		a.Since, a.Kind, a.GPU, a.GPUUUID = moment(since.Int64), snapshot.AlertKind(kind), int(index.Int64), uuids[gpu.Int64]
+		a.Instance = (&place{migGPU: migGPU, migCompute: migCompute}).instance()
+		a.Note, a.Message, a.Advice = note.String, message.String, advice.String
+		if pid.Valid {
+			a.Row = snapshot.RowID{GPUUUID: uuids[of.gpu.Int64], Instance: of.instance()}
+			a.Row.Process.PID, a.Row.Process.StartTime, a.Row.Process.Namespace = int(pid.Int64), uint64(start.Int64), uint64(namespace.Int64)
+		}
+		alerts = append(alerts, a)
+		return err
+	}, `SELECT a.since_ns, a.kind, a.severity, a.gpu, g.gpu_index, a.mig_gpu, a.mig_compute, a.note, a.message, a.advice,
+			p.pid, p.start_time, p.pid_namespace, p.gpu, p.mig_gpu, p.mig_compute
+		FROM alerts a LEFT JOIN gpus g ON g.gpu = a.gpu LEFT JOIN processes p ON p.process = a.process
+		WHERE a.from_ns <= ? AND (a.to_ns IS NULL OR a.to_ns > ?) ORDER BY a.severity DESC, a.alert`, t, t)
+	return alerts
+}

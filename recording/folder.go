@@ -1,0 +1,108 @@
+package recording
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// lockFolder makes sure that one process records into a folder. The lock ends with
+// the process.
+func lockFolder(directory string) (*os.File, error) {
+	path := filepath.Join(directory, "lock")
+	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("recording: %w", err)
+	}
+	err = unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+	if errors.Is(err, unix.EWOULDBLOCK) {
+		owner, _ := io.ReadAll(io.LimitReader(file, 20)) // only for the message
+		_ = file.Close()
+		return nil, fmt.Errorf("recording: %s: PID %s records there: stop it, or record into another folder", directory, strings.TrimSpace(string(owner)))
+	}
+	if err != nil {
+		_ = file.Close()
+		return nil, fmt.Errorf("recording: lock %s: %w", path, err)
+	}
+	if err := file.Truncate(0); err == nil {
+		_, _ = fmt.Fprintln(file, os.Getpid()) // only for that message
+	}
+	return file, nil
+}
+
+// days lists the databases of a folder, oldest first.
+func days(directory string) ([]string, error) {
+	entries, err := os.ReadDir(directory)
+	if err != nil {
+		return nil, fmt.Errorf("recording: %w", err)
+	}
+	var paths []string
+	for _, e := range entries {
+		name, found := strings.CutSuffix(e.Name(), suffix)
+		if _, err := time.Parse(time.DateOnly, name); found && err == nil && e.Type().IsRegular() {
+			paths = append(paths, filepath.Join(directory, e.Name()))
+		}
+	}
+	slices.Sort(paths)
+	return paths, nil
+}
+
+// sizeOf is the room that a database takes with its other files.
+func sizeOf(path string) (size int64) {
+	for _, also := range []string{"", "-wal", "-shm"} {
+		if info, err := os.Stat(path + also); err == nil {
+			size += info.Size()
+		}
+	}
+	return size
+}
+
+func folderSize(directory string) (size int64) {
+	paths, _ := days(directory) // none: nothing there
+	for _, path := range paths {
+		size += sizeOf(path)
+	}
+	return size
+}
+
+// prune removes the days that are older than Keep and, while all together take
+// more than MaxSize, the oldest. The day that is written to stays.
+func (w *Writer) prune(now time.Time) {
+	w.pruned = time.Now()
+	paths, _ := days(w.directory) // none: nothing to prune
+	size := int64(0)
+	for _, path := range paths {
+		size += sizeOf(path)
+	}
+	oldest, today := fileOf(now.Add(-w.options.Keep)), fileOf(now)
+	for _, path := range paths {
+		name := filepath.Base(path)
+		if w.day != nil && path == w.day.path || name >= today {
+			break
+		}
+		if name >= oldest && size <= w.options.MaxSize {
+			break
+		}
+		size -= sizeOf(path)
+		_ = remove(path) // what cannot be removed is tried again
+	}
+}
+
+// reasonOf says why recording is paused, and what to do.
+func reasonOf(err error) string {
+	text := err.Error()
+	switch {
+	case errors.Is(err, unix.ENOSPC), strings.Contains(text, "disk is full"):
+		return "the disk is full"
+	case errors.Is(err, unix.EROFS), strings.Contains(text, "readonly"):
+		return "the folder cannot be written"
+	}
+	return text
+}

@@ -1,0 +1,334 @@
+package recording
+
+import (
+	"cmp"
+	"database/sql"
+	"encoding/json"
+	"slices"
+	"strings"
+	"time"
+
+	"vramscope/internal/process"
+	"vramscope/internal/quantity"
+	"vramscope/metric"
+	"vramscope/sampler/snapshot"
+	"vramscope/sampler/store"
+)
+
+// At rebuilds the moment at or just before t. In a gap it is the last moment before,
+// with its own time.
+func (r *Recording) At(t time.Time) (*snapshot.Snapshot, bool) {
+	for _, path := range slices.Backward(r.between(time.Time{}, t)) {
+		d, err := r.day(path)
+		if err != nil {
+			continue
+		}
+		if then, ok := d.at(t); ok {
+			return then, true
+		}
+	}
+	return nil, false
+}
+
+// session is a row of sessions.
+type session struct {
+	id, from  int64
+	simulated bool
+}
+
+// sessions are those of the day, newest first. Where the clock was set back two of
+// them are of the same time: the newer one counts.
+func (d *dayReader) sessions() []session {
+	var all []session
+	_ = each(ctx, d.db, func(rows *sql.Rows) error {
+		var s session
+		err := rows.Scan(&s.id, &s.from, &s.simulated)
+		all = append(all, s)
+		return err
+	}, "SELECT session, from_ns, simulated FROM sessions ORDER BY session DESC")
+	return all
+}
+
+// figures are the samples at a tick.
+type figures struct {
+	session
+	time     int64
+	gpus     map[int64]*values
+	rows     map[int64]*values
+	instance map[instanceKey]int64
+}
+
+type values struct {
+	known [metric.Count]bool
+	value [metric.Count]int64
+}
+
+func (v *values) at(id metric.ID) snapshot.Float {
+	if v == nil || !v.known[id] {
+		return snapshot.Float{}
+	}
+	return quantity.From(float64(v.value[id]), metric.Table[id].Source)
+}
+
+type instanceKey struct {
+	gpu int64
+	id  snapshot.InstanceID
+}
+
+// seriesOf is what a series is of.
+type seriesOf struct {
+	metric   metric.ID
+	gpu      int64
+	instance snapshot.InstanceID
+	process  int64
+}
+
+const seriesColumns = "s.metric, s.gpu, s.mig_gpu, s.mig_compute, s.process"
+
+// place are the columns of a place: a GPU, an instance of it, a process on it.
+type place struct {
+	gpu, process       sql.NullInt64
+	migGPU, migCompute sql.NullInt64
+}
+
+func (p *place) instance() snapshot.InstanceID {
+	if !p.migGPU.Valid {
+		return snapshot.InstanceID{}
+	}
+	return snapshot.InstanceID{MIG: true, GPU: uint32(p.migGPU.Int64), Compute: uint32(p.migCompute.Int64)}
+}
+
+// metricIDs finds metrics by name. One that this version does not know is Count.
+var metricIDs = func() map[string]metric.ID {
+	ids := make(map[string]metric.ID)
+	for id := range metric.Count {
+		ids[metric.Table[id].Name] = id
+	}
+	return ids
+}()
+
+func metricOf(name string) metric.ID {
+	if id, ok := metricIDs[name]; ok {
+		return id
+	}
+	return metric.Count
+}
+
+// add takes a sample over. Without one, the row is there all the same.
+func (f *figures) add(s seriesOf, v int64, known bool) {
+	of, id := f.gpus, s.gpu
+	switch {
+	case s.metric == metric.Count:
+		return
+	case s.process != 0:
+		of, id = f.rows, s.process
+	case s.instance.MIG:
+		if known {
+			f.instance[instanceKey{s.gpu, s.instance}] = v
+		}
+		return
+	}
+	if of[id] == nil {
+		of[id] = new(values)
+	}
+	of[id].known[s.metric], of[id].value[s.metric] = known, v
+}
+
+// at rebuilds a moment; false where the day begins later.
+func (d *dayReader) at(t time.Time) (*snapshot.Snapshot, bool) {
+	f, ok := d.figures(t.UnixNano())
+	if !ok {
+		return nil, false
+	}
+	then := &snapshot.Snapshot{Time: t, Past: true, Simulated: f.simulated, Sequence: uint64(f.time)}
+	var box boxState
+	d.state(&box, "SELECT state FROM box_states WHERE session = ? AND from_ns <= ? ORDER BY from_ns DESC LIMIT 1", f.id, f.time)
+	box.restore(then)
+	if gap := t.UnixNano() - f.time; gap > int64(3*max(then.Interval, time.Second)) {
+		then.Time = moment(f.time)
+	}
+	uuids, gpus := d.gpusAt(&f)
+	then.Rows = d.rowsAt(&f, uuids)
+	snapshot.SortRows(then.Rows)
+	for id, g := range gpus {
+		g.SetFigures(then.Rows, f.gpus[id].at, func(in snapshot.InstanceID) snapshot.Float {
+			v, known := f.instance[instanceKey{id, in}]
+			if !known {
+				return snapshot.Float{}
+			}
+			return quantity.From(float64(v), quantity.Driver)
+		})
+		then.GPUs = append(then.GPUs, g)
+	}
+	slices.SortFunc(then.GPUs, func(a, b snapshot.GPU) int { return cmp.Or(cmp.Compare(a.Index, b.Index), cmp.Compare(a.UUID, b.UUID)) })
+	then.Ended = d.endedAt(&f, uuids)
+	then.Alerts = d.alertsAt(f.time)
+	return then, true
+}
+
+// figures are the samples at the last tick at or before t.
+func (d *dayReader) figures(t int64) (f figures, ok bool) {
+	for _, s := range d.sessions() {
+		if s.from <= t {
+			f.session, ok = s, true
+			break
+		}
+	}
+	if !ok {
+		return f, false
+	}
+	f.gpus, f.rows, f.instance = make(map[int64]*values), make(map[int64]*values), make(map[instanceKey]int64)
+	if tail := d.tailOf(f.id); tail != nil && tail.block.n > 0 && tail.block.times[0] <= t {
+		i := lastAt(tail.block.times[:tail.block.n], t)
+		f.time = tail.block.times[i]
+		for _, c := range tail.block.columns {
+			v, known := c.At(i)
+			f.add(d.seriesOf(c.series), v, known)
+		}
+		return f, true
+	}
+	var from int64
+	var data []byte
+	err := d.db.QueryRowContext(ctx, "SELECT from_ns, data FROM ticks WHERE session = ? AND from_ns <= ? ORDER BY from_ns DESC LIMIT 1", f.id, t).Scan(&from, &data)
+	times := decodeTicks(from, data)
+	if err != nil || len(times) == 0 {
+		return f, false
+	}
+	i := lastAt(times, t)
+	f.time = times[i]
+	var b store.Block
+	_ = each(ctx, d.db, func(rows *sql.Rows) error {
+		var s seriesOf
+		var name string
+		var at place
+		var data sql.RawBytes
+		if err := rows.Scan(&data, &name, &at.gpu, &at.migGPU, &at.migCompute, &at.process); err != nil {
+			return err
+		}
+		s.metric, s.gpu, s.instance, s.process = metricOf(name), at.gpu.Int64, at.instance(), at.process.Int64
+		if b.Decode(data) {
+			v, known := b.At(i)
+			f.add(s, v, known)
+		}
+		return nil
+	}, "SELECT c.data, "+seriesColumns+" FROM chunks c JOIN series s ON s.series = c.series WHERE c.from_ns = ? AND s.session = ? AND c.codec = 1", from, f.id)
+	return f, true
+}
+
+// lastAt is the last of times that is at or before t, 0 where there is none.
+func lastAt(times []int64, t int64) int {
+	i, found := slices.BinarySearch(times, t)
+	if !found && i > 0 {
+		i--
+	}
+	return i
+}
+
+// state decodes a single state; false where there is none.
+func (d *dayReader) state(into any, query string, args ...any) bool {
+	var text sql.NullString
+	if d.db.QueryRowContext(ctx, query, args...).Scan(&text) != nil || !text.Valid {
+		return false
+	}
+	return json.Unmarshal([]byte(text.String), into) == nil
+}
+
+// gpusAt are the GPUs of a moment, without figures, and the UUIDs of all.
+func (d *dayReader) gpusAt(f *figures) (uuids map[int64]string, gpus map[int64]snapshot.GPU) {
+	uuids, gpus = make(map[int64]string), make(map[int64]snapshot.GPU)
+	_ = each(ctx, d.db, func(rows *sql.Rows) error {
+		var id int64
+		var uuid string
+		var text sql.NullString
+		if err := rows.Scan(&id, &uuid, &text); err != nil {
+			return err
+		}
+		uuids[id] = uuid
+		var state gpuState
+		if text.Valid && json.Unmarshal([]byte(text.String), &state) == nil {
+			gpus[id] = state.restore(uuid)
+		}
+		return nil
+	}, `SELECT g.gpu, g.uuid, (SELECT state FROM gpu_states WHERE gpu = g.gpu AND session = ? AND from_ns <= ? ORDER BY from_ns DESC LIMIT 1) FROM gpus g`, f.id, f.time)
+	return uuids, gpus
+}
+
+const processColumns = `p.process, p.pid, p.start_time, p.pid_namespace, p.gpu, p.mig_gpu, p.mig_compute,
+	p.parent, p.uid, p.user, p.name, p.command, p.job_kind, p.job_id, p.type, p.runtime, p.runtime_version, p.started_ns, p.used_bytes, p.peak_bytes,
+	p.ended_ns, p.exit_status, p.out_of_memory_count`
+
+// described is a row as the table processes describes it.
+type described struct {
+	id int64
+	snapshot.EndedProcess
+}
+
+// scanProcess reads processColumns, and more behind them.
+func scanProcess(rows *sql.Rows, uuids map[int64]string, more ...any) (out described, err error) {
+	var at place
+	var start, namespace int64
+	var parent, uid, started, used, peak, ended, exit, oom sql.NullInt64
+	var user, name, command, jobKind, jobID, kind, runtime, version sql.NullString
+	p := &out.Last
+	err = rows.Scan(append([]any{&out.id, &p.ID.Process.PID, &start, &namespace, &at.gpu, &at.migGPU, &at.migCompute,
+		&parent, &uid, &user, &name, &command, &jobKind, &jobID, &kind, &runtime, &version, &started, &used, &peak, &ended, &exit, &oom}, more...)...)
+	p.ID.Process.StartTime, p.ID.Process.Namespace = uint64(start), uint64(namespace)
+	p.ID.GPUUUID, p.ID.Instance = uuids[at.gpu.Int64], at.instance()
+	p.Parent, p.User, p.Name, p.Command = int(parent.Int64), user.String, name.String, nil
+	if command.Valid {
+		p.Command = strings.Fields(command.String)
+	}
+	if uid.Valid {
+		p.UID = quantity.From(uint32(uid.Int64), quantity.System)
+	}
+	p.Job = process.Job{Kind: jobKind.String, ID: jobID.String}
+	p.Type, p.Runtime, p.RuntimeVersion, p.Started = kind.String, runtime.String, version.String, moment(started.Int64)
+	p.Used, p.Peak = known[quantity.Bytes](used, quantity.Driver), known[quantity.Bytes](peak, quantity.Computed)
+	out.Ended, out.ExitStatus, out.OutOfMemoryCount = moment(ended.Int64), known[int](exit, quantity.System), known[int64](oom, quantity.Probe)
+	return out, err
+}
+
+// known is a column's value, unknown for NULL.
+func known[T quantity.Bytes | int | int64](v sql.NullInt64, source quantity.Source) quantity.Optional[T] {
+	if !v.Valid {
+		return quantity.Optional[T]{}
+	}
+	return quantity.From(T(v.Int64), source)
+}
+
+// rowsAt are the rows of a moment.
+func (d *dayReader) rowsAt(f *figures, uuids map[int64]string) []snapshot.Process {
+	ids := make([]int64, 0, len(f.rows))
+	for id := range f.rows {
+		ids = append(ids, id)
+	}
+	var all []snapshot.Process
+	_ = each(ctx, d.db, func(rows *sql.Rows) error {
+		var text sql.NullString
+		r, err := scanProcess(rows, uuids, &text)
+		var state processState
+		if err != nil || !text.Valid || json.Unmarshal([]byte(text.String), &state) != nil {
+			return err // not there at this tick
+		}
+		p := &r.Last
+		state.restore(p)
+		p.Peak = snapshot.Bytes{} // of later
+		p.SetFigures(f.rows[r.id].at)
+		all = append(all, *p)
+		return nil
+	}, "SELECT "+processColumns+`, (SELECT state FROM process_states WHERE process = p.process AND session = ? AND from_ns <= ? ORDER BY from_ns DESC LIMIT 1)
+		FROM json_each(?) ids JOIN processes p ON p.process = ids.value`, f.id, f.time, encoded(ids))
+	return all
+}
+
+// endedAt are the processes that had ended, newest first, as far as a snapshot has them.
+func (d *dayReader) endedAt(f *figures, uuids map[int64]string) []snapshot.EndedProcess {
+	const keep, most = 3 * time.Hour, 200
+	var all []snapshot.EndedProcess
+	_ = each(ctx, d.db, func(rows *sql.Rows) error {
+		r, err := scanProcess(rows, uuids)
+		all = append(all, r.EndedProcess)
+		return err
+	}, "SELECT "+processColumns+" FROM processes p WHERE ended_ns <= ? AND ended_ns > ? ORDER BY ended_ns DESC LIMIT ?", f.time, f.time-int64(keep), most)
+	return all
+}

@@ -1,0 +1,105 @@
+package recording
+
+import (
+	"reflect"
+	"testing"
+	"time"
+
+	"vramscope/metric"
+	"vramscope/sampler/snapshot"
+)
+
+// A recording shows every moment as the sampler's own history does, across
+// midnight and in the ticks that are in no chunk yet.
+func TestRecordingEqualsTheLiveHistory(t *testing.T) {
+	b := newBox(t, Options{Commands: Full})
+	var moments []time.Time
+	for range 500 {
+		moments = append(moments, b.tick(time.Second).Time)
+	}
+	b.writer.commit()
+	live, whileWriting := b.sampler.History(), read(t, b.writer.directory)
+	compare(t, whileWriting, live, moments)
+	compare(t, b.close(), live, moments)
+}
+
+func compare(t *testing.T, got, want snapshot.History, moments []time.Time) {
+	t.Helper()
+	oldest, newest := got.Span()
+	if !oldest.Equal(moments[0]) || !newest.Equal(moments[len(moments)-1]) {
+		t.Fatalf("span %v to %v", oldest, newest)
+	}
+	keys := make(map[snapshot.SeriesKey]bool)
+	for i, at := range moments {
+		if i%7 != 0 {
+			continue
+		}
+		g, ok := got.At(at)
+		w, had := want.At(at)
+		if !ok || !had {
+			t.Fatalf("at %v: %v, want %v", at, ok, had)
+		}
+		sameMoment(t, g, w)
+		for j := range w.Rows {
+			keys[snapshot.SeriesKey{Metric: metric.ID(i) % metric.Count, Row: w.Rows[j].ID}] = true
+		}
+		for j := range w.GPUs {
+			keys[snapshot.SeriesKey{Metric: metric.ID(i) % metric.Count, GPUUUID: w.GPUs[j].UUID}] = true
+		}
+	}
+	for key := range keys {
+		if key.Metric == metric.Other {
+			continue // the live history computes it
+		}
+		from, to := oldest.Add(17*time.Second), newest.Add(-5*time.Second)
+		for _, n := range []int{1, 40, 600} {
+			g, w := got.Series(key, from, to, n), want.Series(key, from, to, n)
+			for i := range w {
+				if !g[i].Time.Equal(w[i].Time) || g[i].Known != w[i].Known || g[i].Min != w[i].Min || g[i].Max != w[i].Max || g[i].Last != w[i].Last {
+					t.Fatalf("%+v: point %d of %d is\n%+v, want\n%+v", key, i, n, g[i], w[i])
+				}
+			}
+		}
+	}
+	g, w := got.Events(0), want.Events(0)
+	if len(g) != len(w) {
+		t.Fatalf("%d events, want %d", len(g), len(w))
+	}
+	for i := range w {
+		if !g[i].Time.Equal(w[i].Time) || g[i].Kind != w[i].Kind || g[i].Row != w[i].Row || g[i].GPUUUID != w[i].GPUUUID || g[i].Message != w[i].Message {
+			t.Fatalf("event %d is\n%+v, want\n%+v", i, g[i], w[i])
+		}
+	}
+}
+
+// sameMoment compares what a recording keeps.
+func sameMoment(t *testing.T, got, want *snapshot.Snapshot) {
+	t.Helper()
+	if !got.Past || !got.Simulated || !got.Time.Equal(want.Time) || got.Interval != want.Interval || got.Host.Name != want.Host.Name {
+		t.Fatalf("at %v: %+v", want.Time, got)
+	}
+	if len(got.GPUs) != len(want.GPUs) || len(got.Rows) != len(want.Rows) || len(got.Alerts) != len(want.Alerts) {
+		t.Fatalf("at %v: %d GPUs, %d rows, %d alerts, want %d, %d, %d", want.Time,
+			len(got.GPUs), len(got.Rows), len(got.Alerts), len(want.GPUs), len(want.Rows), len(want.Alerts))
+	}
+	for i := range want.GPUs {
+		g, w := got.GPUs[i], want.GPUs[i]
+		if g.UUID != w.UUID || g.Name != w.Name || g.State != w.State || g.Memory != w.Memory || g.Parts != w.Parts || !reflect.DeepEqual(g.Sensors, w.Sensors) ||
+			g.ProcessCount != w.ProcessCount || g.Unattributed != w.Unattributed || len(g.Instances) != len(w.Instances) {
+			t.Fatalf("at %v: GPU\n%+v, want\n%+v", want.Time, g, w)
+		}
+		for j := range w.Instances {
+			if !reflect.DeepEqual(g.Instances[j], w.Instances[j]) {
+				t.Fatalf("at %v: instance\n%+v, want\n%+v", want.Time, g.Instances[j], w.Instances[j])
+			}
+		}
+	}
+	for i := range want.Rows {
+		g, w := got.Rows[i], want.Rows[i]
+		if g.ID != w.ID || g.User != w.User || g.Name != w.Name || !reflect.DeepEqual(g.Command, w.Command) || g.Job != w.Job || g.Used != w.Used ||
+			g.Allocated != w.Allocated || g.Cached != w.Cached || g.Fragmented != w.Fragmented || g.Returnable != w.Returnable ||
+			g.Other.Or(0) != w.Other.Or(0) || g.Other.Known() != w.Other.Known() || g.Host != w.Host || g.CPU != w.CPU || g.SMUtilization != w.SMUtilization {
+			t.Fatalf("at %v: row\n%+v, want\n%+v", want.Time, g, w)
+		}
+	}
+}

@@ -1,0 +1,182 @@
+package recording
+
+import (
+	"database/sql"
+	"sort"
+	"time"
+
+	"vramscope/metric"
+	"vramscope/sampler/snapshot"
+	"vramscope/sampler/store"
+)
+
+// Series gives a metric between from and to in equal buckets; see snapshot.History.
+func (r *Recording) Series(key snapshot.SeriesKey, from, to time.Time, buckets int) []snapshot.Point {
+	points := make([]snapshot.Point, max(buckets, 0))
+	for i := range points {
+		points[i].Time = from.Add(to.Sub(from) * time.Duration(i+1) / time.Duration(buckets))
+	}
+	if len(points) == 0 || !to.After(from) || key.Metric >= metric.Count {
+		return points
+	}
+	add := func(t, v int64) {
+		at := time.Unix(0, t)
+		p := &points[sort.Search(len(points)-1, func(i int) bool { return !points[i].Time.Before(at) })]
+		if !p.Known {
+			p.Min, p.Max = v, v
+		}
+		p.Min, p.Max, p.Last, p.Known = min(p.Min, v), max(p.Max, v), v, true
+	}
+	for _, path := range r.between(from, to) {
+		if d, err := r.day(path); err == nil {
+			d.samples(key, from.UnixNano(), to.UnixNano(), add)
+		}
+	}
+	return points
+}
+
+// samples visits the samples of a series in (from, to], oldest first.
+func (d *dayReader) samples(key snapshot.SeriesKey, from, to int64, visit func(t, v int64)) {
+	where, args := d.find(key)
+	if where == "" {
+		return
+	}
+	sessions := d.sessions()
+	for i := len(sessions) - 1; i >= 0; i-- {
+		s := sessions[i]
+		begin, end := max(from, s.from-1), to
+		for _, later := range sessions[:i] { // a later one counts
+			end = min(end, later.from-1)
+		}
+		if begin >= end {
+			continue
+		}
+		id := d.number("SELECT series FROM series WHERE session = ? AND metric = ? AND "+where, append([]any{s.id, metric.Table[key.Metric].Name}, args...)...)
+		if id != 0 {
+			// The tail is read first: what is sealed meanwhile is visited twice, not never.
+			tail := d.tailOf(s.id)
+			d.sealed(s.id, id, begin, end, visit)
+			tail.samples(id, begin, end, visit)
+		}
+	}
+}
+
+// find is the condition for a key's series; "" where the day has not its subject.
+func (d *dayReader) find(key snapshot.SeriesKey) (where string, args []any) {
+	uuid, instance := key.GPUUUID, key.Instance
+	if key.Row != (snapshot.RowID{}) {
+		uuid, instance = key.Row.GPUUUID, key.Row.Instance
+	}
+	gpu := d.number("SELECT gpu FROM gpus WHERE uuid = ?", uuid)
+	if gpu == 0 {
+		return "", nil
+	}
+	migGPU, migCompute := instanceColumns(instance)
+	if key.Row == (snapshot.RowID{}) {
+		return "gpu = ? AND mig_gpu IS ? AND mig_compute IS ? AND process IS NULL", []any{gpu, migGPU, migCompute}
+	}
+	id := key.Row.Process
+	process := d.number(findProcess, id.PID, int64(id.StartTime), int64(id.Namespace), gpu, migGPU, migCompute)
+	if process == 0 {
+		return "", nil
+	}
+	return "process = ?", []any{process}
+}
+
+// sealed visits the samples of chunks.
+func (d *dayReader) sealed(session, series, from, to int64, visit func(t, v int64)) {
+	var b store.Block
+	_ = each(ctx, d.db, func(rows *sql.Rows) error {
+		var begin int64
+		var ticks, data sql.RawBytes
+		if err := rows.Scan(&begin, &ticks, &data); err != nil {
+			return err
+		}
+		times := decodeTicks(begin, ticks)
+		if !b.Decode(data) {
+			return nil // a gap
+		}
+		for i, t := range times {
+			if v, known := b.At(i); known && t > from && t <= to {
+				visit(t, v)
+			}
+		}
+		return nil
+	}, `SELECT t.from_ns, t.data, c.data FROM ticks t JOIN chunks c ON c.from_ns = t.from_ns AND c.series = ?
+		WHERE t.session = ? AND t.from_ns <= ? AND t.from_ns >= coalesce((SELECT max(from_ns) FROM ticks WHERE session = ? AND from_ns <= ?), 0) AND c.codec = 1
+		ORDER BY t.from_ns`, series, session, to, session, from)
+}
+
+// tailCache is the tail as it was last read. It does not change any more: a new
+// one takes its place.
+type tailCache struct {
+	session, first, last int64 // ns
+	block                *block
+}
+
+// tailOf is a session's tail; nil where it has none.
+func (d *dayReader) tailOf(session int64) *tailCache {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	var first, last sql.NullInt64
+	err := d.db.QueryRowContext(ctx, "SELECT (SELECT min(time_ns) FROM tail), (SELECT max(time_ns) FROM tail)").Scan(&first, &last)
+	if err != nil || !first.Valid {
+		return nil
+	}
+	if t := &d.tail; t.block == nil || t.first != first.Int64 || t.last != last.Int64 {
+		fresh := tailCache{first: first.Int64, last: last.Int64, block: new(block)}
+		_ = each(ctx, d.db, func(rows *sql.Rows) error {
+			var at int64
+			var data sql.RawBytes
+			if err := rows.Scan(&fresh.session, &at, &data); err != nil {
+				return err
+			}
+			return fresh.block.replay(at, data)
+		}, "SELECT session, time_ns, data FROM tail ORDER BY time_ns")
+		d.tail = fresh
+	}
+	if d.tail.session != session {
+		return nil
+	}
+	found := d.tail
+	return &found
+}
+
+// samples visits the samples of a series.
+func (t *tailCache) samples(series, from, to int64, visit func(t, v int64)) {
+	if t == nil {
+		return
+	}
+	for _, c := range t.block.columns {
+		if c.series != series {
+			continue
+		}
+		for i, at := range t.block.times[:t.block.n] {
+			if v, known := c.At(i); known && at > from && at <= to {
+				visit(at, v)
+			}
+		}
+	}
+}
+
+// seriesOf looks a series up.
+func (d *dayReader) seriesOf(series int64) seriesOf {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if s, ok := d.series[series]; ok {
+		return s
+	}
+	var name string
+	var at place
+	if d.db.QueryRowContext(ctx, "SELECT "+seriesColumns+" FROM series s WHERE series = ?", series).
+		Scan(&name, &at.gpu, &at.migGPU, &at.migCompute, &at.process) != nil {
+		return seriesOf{metric: metric.Count}
+	}
+	const most = 1 << 16
+	if len(d.series) >= most {
+		clear(d.series)
+	}
+	s := seriesOf{metricOf(name), at.gpu.Int64, at.instance(), at.process.Int64}
+	d.series[series] = s
+	return s
+}

@@ -1,0 +1,232 @@
+package recording
+
+import (
+	"encoding/json"
+	"slices"
+	"time"
+
+	"vramscope/internal/quantity"
+	"vramscope/internal/text"
+	"vramscope/sampler/snapshot"
+)
+
+// What a snapshot has beside figures, as it is recorded whenever it changes. The
+// fields have the names of the documents in schema.
+
+type boxState struct {
+	Interval    time.Duration        `json:"interval_ns"`
+	Host        string               `json:"host,omitempty"`
+	User        string               `json:"user,omitempty"`
+	MemoryTotal *amount              `json:"memory_total,omitempty"`
+	Driver      snapshot.DriverState `json:"driver_state,omitempty"`
+	Version     string               `json:"driver_version,omitempty"`
+	CUDA        string               `json:"cuda_version,omitempty"`
+	Since       int64                `json:"since_ns,omitempty"`
+	Message     string               `json:"message,omitempty"`
+	MemoryCall  string               `json:"memory_call,omitempty"`
+	ProbeSeen   bool                 `json:"probe_seen,omitempty"`
+}
+
+// amount is an optional with its source.
+type amount struct {
+	Value  float64         `json:"value"`
+	Source quantity.Source `json:"source"`
+}
+
+func amountOf(v snapshot.Bytes) *amount {
+	if !v.Known() {
+		return nil
+	}
+	return &amount{float64(v.Or(0)), v.Source()}
+}
+
+func (a *amount) bytes() snapshot.Bytes {
+	if a == nil {
+		return snapshot.Bytes{}
+	}
+	return quantity.From(quantity.Bytes(a.Value), a.Source)
+}
+
+func floatAmount(v snapshot.Float) *amount {
+	if !v.Known() {
+		return nil
+	}
+	return &amount{v.Or(0), v.Source()}
+}
+
+func (a *amount) float() snapshot.Float {
+	if a == nil {
+		return snapshot.Float{}
+	}
+	return quantity.From(a.Value, a.Source)
+}
+
+func boxStateOf(s *snapshot.Snapshot) boxState {
+	d := &s.Driver
+	return boxState{
+		Interval: s.Interval, Host: text.Clean(s.Host.Name), User: text.Clean(s.Host.User), MemoryTotal: amountOf(s.Host.MemoryTotal),
+		Driver: d.State, Version: d.Version, CUDA: d.CUDAVersion, Since: nanoseconds(d.Since), Message: d.Message,
+		MemoryCall: d.MemoryCall, ProbeSeen: s.ProbeSeen,
+	}
+}
+
+func (b *boxState) restore(s *snapshot.Snapshot) {
+	s.Interval, s.ProbeSeen = b.Interval, b.ProbeSeen
+	s.Host = snapshot.Host{Name: b.Host, User: b.User, MemoryTotal: b.MemoryTotal.bytes()}
+	s.Driver = snapshot.Driver{
+		Version: b.Version, CUDAVersion: b.CUDA, State: b.Driver, Since: moment(b.Since), Message: b.Message, MemoryCall: b.MemoryCall,
+	}
+}
+
+type gpuState struct {
+	Index     int               `json:"index"`
+	Name      string            `json:"name,omitempty"`
+	PCIBusID  string            `json:"pci_bus_id,omitempty"`
+	State     snapshot.GPUState `json:"state"`
+	Since     int64             `json:"since_ns,omitempty"`
+	Message   string            `json:"message,omitempty"`
+	Total     *amount           `json:"total,omitempty"`
+	Reserved  *amount           `json:"reserved,omitempty"`
+	Slowdown  *amount           `json:"temperature_slowdown,omitempty"`
+	Limit     *amount           `json:"power_limit,omitempty"`
+	MIG       bool              `json:"mig,omitempty"`
+	Instances []instanceState   `json:"instances,omitempty"`
+}
+
+type instanceState struct {
+	GPU      uint32  `json:"gpu_instance"`
+	Compute  uint32  `json:"compute_instance"`
+	UUID     string  `json:"uuid"`
+	Profile  string  `json:"profile,omitempty"`
+	Slices   int     `json:"slices,omitempty"`
+	Total    *amount `json:"total,omitempty"`
+	Reserved *amount `json:"reserved,omitempty"`
+}
+
+func gpuStateOf(g *snapshot.GPU) gpuState {
+	whole := quantity.From(float64(g.TemperatureSlowdown.Or(0)), g.TemperatureSlowdown.Source())
+	out := gpuState{
+		Index: g.Index, Name: text.Clean(g.Name), PCIBusID: g.PCIBusID, State: g.State, Since: nanoseconds(g.Since), Message: g.Message,
+		Total: amountOf(g.Memory.Total), Reserved: amountOf(g.Memory.Reserved), Slowdown: floatAmount(whole), Limit: floatAmount(g.PowerLimit), MIG: g.MIG,
+	}
+	for i := range g.Instances {
+		in := &g.Instances[i]
+		out.Instances = append(out.Instances, instanceState{
+			GPU: in.ID.GPU, Compute: in.ID.Compute, UUID: in.UUID, Profile: in.Profile, Slices: in.Slices,
+			Total: amountOf(in.Memory.Total), Reserved: amountOf(in.Memory.Reserved),
+		})
+	}
+	return out
+}
+
+func (g *gpuState) restore(uuid string) snapshot.GPU {
+	out := snapshot.GPU{
+		Index: g.Index, UUID: uuid, Name: g.Name, PCIBusID: g.PCIBusID, State: g.State, Since: moment(g.Since), Message: g.Message,
+		Memory: snapshot.Memory{Total: g.Total.bytes(), Reserved: g.Reserved.bytes()}, MIG: g.MIG,
+	}
+	slowdown := g.Slowdown.float()
+	out.TemperatureSlowdown = quantity.From(int(slowdown.Or(0)), slowdown.Source())
+	out.PowerLimit = g.Limit.float()
+	for _, in := range g.Instances {
+		out.Instances = append(out.Instances, snapshot.Instance{
+			ID: snapshot.InstanceID{MIG: true, GPU: in.GPU, Compute: in.Compute}, UUID: in.UUID, Profile: in.Profile, Slices: in.Slices,
+			Memory: snapshot.Memory{Total: in.Total.bytes(), Reserved: in.Reserved.bytes()},
+		})
+	}
+	return out
+}
+
+type processState struct {
+	GPU            int              `json:"gpu_index"`
+	Type           string           `json:"type,omitempty"`
+	Runtime        string           `json:"runtime,omitempty"`
+	RuntimeVersion string           `json:"runtime_version,omitempty"`
+	Probe          *probeState      `json:"probe,omitempty"`
+	Allocators     []allocatorState `json:"allocators,omitempty"`
+}
+
+type probeState struct {
+	State        snapshot.ProbeState `json:"state"`
+	StartedBy    string              `json:"started_by,omitempty"`
+	Capabilities []string            `json:"capabilities,omitempty"`
+	Mismatch     bool                `json:"mismatch,omitempty"`
+	Doubted      bool                `json:"doubted,omitempty"`
+	Rejected     string              `json:"rejected,omitempty"`
+}
+
+type allocatorState struct {
+	Kind  string         `json:"kind"`
+	Basis string         `json:"basis,omitempty"`
+	Bound snapshot.Bound `json:"returnable_bound,omitempty"`
+}
+
+func processStateOf(p *snapshot.Process) processState {
+	out := processState{GPU: p.GPU, Type: p.Type, Runtime: text.Clean(p.Runtime), RuntimeVersion: text.Clean(p.RuntimeVersion)}
+	if b := p.Probe; b != nil {
+		out.Probe = &probeState{
+			State: b.State, StartedBy: text.Clean(b.StartedBy), Capabilities: b.Capabilities,
+			Mismatch: b.Mismatch, Doubted: b.Doubted, Rejected: text.Clean(b.Rejected),
+		}
+	}
+	for i := range p.Allocators {
+		a := &p.Allocators[i]
+		out.Allocators = append(out.Allocators, allocatorState{text.Clean(a.Kind), text.Clean(a.Basis), a.ReturnableBound})
+	}
+	return out
+}
+
+func (s *processState) restore(p *snapshot.Process) {
+	p.GPU, p.Type, p.Runtime, p.RuntimeVersion = s.GPU, s.Type, s.Runtime, s.RuntimeVersion
+	if b := s.Probe; b != nil {
+		p.Probe = &snapshot.Probe{
+			State: b.State, StartedBy: b.StartedBy, Capabilities: b.Capabilities,
+			Mismatch: b.Mismatch, Doubted: b.Doubted, Rejected: b.Rejected,
+		}
+	}
+	for _, a := range s.Allocators {
+		p.Allocators = append(p.Allocators, snapshot.Allocator{Kind: a.Kind, Basis: a.Basis, ReturnableBound: a.Bound})
+	}
+}
+
+// sameProcessState compares without making the states: it is done for every row at
+// every tick.
+func sameProcessState(a, b *snapshot.Process) bool {
+	return a.GPU == b.GPU && a.Type == b.Type && a.Runtime == b.Runtime && a.RuntimeVersion == b.RuntimeVersion &&
+		sameProbe(a.Probe, b.Probe) && slices.EqualFunc(a.Allocators, b.Allocators, func(x, y snapshot.Allocator) bool {
+		return x.Kind == y.Kind && x.Basis == y.Basis && x.ReturnableBound == y.ReturnableBound
+	})
+}
+
+func sameProbe(a, b *snapshot.Probe) bool {
+	if a == nil || b == nil {
+		return a == b
+	}
+	return a.State == b.State && a.StartedBy == b.StartedBy && a.Mismatch == b.Mismatch && a.Doubted == b.Doubted &&
+		a.Rejected == b.Rejected && slices.Equal(a.Capabilities, b.Capabilities)
+}
+
+// sameNames compares what is recorded of a process in the table processes.
+func sameNames(a, b *snapshot.Process) bool {
+	return a.User == b.User && a.UID == b.UID && a.Name == b.Name && a.Parent == b.Parent && a.Job == b.Job && a.Type == b.Type &&
+		a.Runtime == b.Runtime && a.RuntimeVersion == b.RuntimeVersion && a.Started.Equal(b.Started) && slices.Equal(a.Command, b.Command)
+}
+
+func encoded(state any) string {
+	data, _ := json.Marshal(state) // structs of strings and numbers
+	return string(data)
+}
+
+// nanoseconds is a moment in Unix nanoseconds, 0 for none.
+func nanoseconds(t time.Time) int64 {
+	if t.IsZero() {
+		return 0
+	}
+	return t.UnixNano()
+}
+
+func moment(ns int64) time.Time {
+	if ns == 0 {
+		return time.Time{}
+	}
+	return time.Unix(0, ns)
+}

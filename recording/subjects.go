@@ -1,0 +1,213 @@
+package recording
+
+import (
+	"strings"
+	"time"
+
+	"vramscope/internal/process"
+	"vramscope/internal/quantity"
+	"vramscope/internal/text"
+	"vramscope/metric"
+	"vramscope/sampler/snapshot"
+)
+
+// writeGPU records a GPU at a tick.
+func (d *day) writeGPU(now int64, weight time.Duration, g *snapshot.GPU, snap *snapshot.Snapshot) {
+	r := d.gpu(now, g)
+	r.tick = d.ticks
+	if state := encoded(gpuStateOf(g)); state != r.state {
+		r.state = state
+		d.exec("INSERT INTO gpu_states VALUES (?, ?, ?, ?)", r.id, d.session, now, state)
+		d.exec("UPDATE gpus SET gpu_index = ?, name = ?, pci_bus_id = ?, total_bytes = ?, reserved_bytes = ?, last_ns = ? WHERE gpu = ?",
+			g.Index, text.Clean(g.Name), g.PCIBusID, number(g.Memory.Total), number(g.Memory.Reserved), now, r.id)
+	}
+	for _, id := range recordedOfGPU {
+		d.sample(&r.columns[id], id, g.Value(id), r.id, snapshot.InstanceID{}, nil)
+	}
+	for i := range g.Instances {
+		in := &g.Instances[i]
+		c := r.instances[in.ID]
+		d.sample(&c, metric.Used, in.Memory.Value(metric.Used), r.id, in.ID, nil)
+		if c != nil {
+			r.instances[in.ID] = c
+		}
+	}
+	if r.sums.add(now, weight, g, snap) {
+		d.flushGPU(r)
+		r.sums.begin(now)
+		r.sums.add(now, weight, g, snap)
+	}
+}
+
+// gpu finds the record of a GPU, or begins it.
+func (d *day) gpu(now int64, g *snapshot.GPU) *gpuRecord {
+	r := d.gpus[g.UUID]
+	if r == nil {
+		r = &gpuRecord{id: d.gpuID(g.UUID, now), instances: make(map[snapshot.InstanceID]*column)}
+		d.gpus[g.UUID] = r
+		r.sums.begin(now)
+	}
+	return r
+}
+
+// gpuID is the ID of a GPU, which is made where there is none.
+func (d *day) gpuID(uuid string, now int64) int64 {
+	uuid = text.Clean(uuid)
+	d.exec("INSERT INTO gpus (uuid, first_ns, last_ns) VALUES (?, ?, ?) ON CONFLICT DO NOTHING", uuid, now, now)
+	return d.find("SELECT gpu FROM gpus WHERE uuid = ?", uuid)
+}
+
+// find is a single number, 0 where there is no row.
+func (d *day) find(query string, args ...any) (id int64) {
+	if s := d.statement(query); d.err == nil {
+		_ = s.QueryRowContext(ctx, args...).Scan(&id) // no row: 0
+	}
+	return id
+}
+
+// writeRow records a row at a tick.
+func (d *day) writeRow(now int64, weight time.Duration, p *snapshot.Process) {
+	r := d.rows[p.ID]
+	if r == nil {
+		r = &rowRecord{}
+		d.rows[p.ID] = r
+		d.insertRow(r, now, p)
+		r.sums.begin(now)
+	} else if r.last != p {
+		if !sameNames(r.last, p) {
+			d.updateNames(r, p)
+		}
+		if !sameProcessState(r.last, p) {
+			d.exec("INSERT INTO process_states VALUES (?, ?, ?, ?)", r.id, d.session, now, encoded(processStateOf(p)))
+		}
+	}
+	r.last, r.tick = p, d.ticks
+	for _, id := range recordedOfProcess {
+		d.sample(&r.columns[id], id, p.Value(id), r.gpu, p.ID.Instance, r.id)
+	}
+	if r.sums.add(now, weight, p) {
+		d.flushProcess(r)
+		r.sums.begin(now)
+		r.sums.add(now, weight, p)
+	}
+}
+
+const findProcess = `SELECT process FROM processes WHERE pid = ? AND start_time = ? AND pid_namespace = ? AND gpu = ? AND mig_gpu IS ? AND mig_compute IS ?`
+
+// insertRow finds the row in the database or inserts it.
+func (d *day) insertRow(r *rowRecord, now int64, p *snapshot.Process) {
+	id := p.ID.Process
+	gpu := d.gpuID(p.ID.GPUUUID, now)
+	r.gpu = gpu
+	migGPU, migCompute := instanceColumns(p.ID.Instance)
+	r.id = d.find(findProcess, id.PID, int64(id.StartTime), int64(id.Namespace), gpu, migGPU, migCompute)
+	if r.id == 0 {
+		r.id = d.exec(`INSERT INTO processes (pid, start_time, pid_namespace, gpu, mig_gpu, mig_compute, first_ns, last_ns) VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
+			id.PID, int64(id.StartTime), int64(id.Namespace), gpu, migGPU, migCompute, now, now)
+	}
+	d.exec("UPDATE processes SET ended_ns = NULL WHERE process = ?", r.id)
+	d.updateNames(r, p)
+	d.exec("INSERT INTO process_states VALUES (?, ?, ?, ?)", r.id, d.session, now, encoded(processStateOf(p)))
+}
+
+func (d *day) updateNames(r *rowRecord, p *snapshot.Process) {
+	d.exec(`UPDATE processes SET parent = ?, uid = ?, user = ?, name = ?, command = ?, job_kind = ?, job_id = ?, type = ?, runtime = ?, runtime_version = ?, started_ns = ? WHERE process = ?`,
+		orNull(p.Parent), number(p.UID), words(p.User), words(p.Name), words(d.commands.of(p)), words(p.Job.Kind), words(p.Job.ID),
+		words(p.Type), words(p.Runtime), words(p.RuntimeVersion), orNull(nanoseconds(p.Started)), r.id)
+}
+
+// updateRow records what a row has come to.
+func (d *day) updateRow(r *rowRecord, last int64) {
+	p := r.last
+	oom, retries := counts(p)
+	d.exec("UPDATE processes SET last_ns = max(last_ns, ?), peak_bytes = max(coalesce(peak_bytes, ?), coalesce(?, peak_bytes)), used_bytes = coalesce(?, used_bytes), out_of_memory_count = ?, alloc_retries = ? WHERE process = ?",
+		last, number(p.Peak), number(p.Peak), number(p.Used), number(oom), number(retries), r.id)
+}
+
+func counts(p *snapshot.Process) (oom, retries quantity.Optional[int64]) {
+	if p.Probe == nil {
+		return oom, retries
+	}
+	return p.Probe.OutOfMemoryCount, p.Probe.AllocRetries
+}
+
+// endRows ends the rows and GPUs that this tick does not have.
+func (d *day) endRows(now int64, snap *snapshot.Snapshot) {
+	for id, r := range d.rows {
+		if r.tick == d.ticks {
+			continue
+		}
+		d.updateRow(r, 0)
+		d.flushProcess(r)
+		var exit snapshot.Int
+		ended := now
+		if e := snap.EndedRow(id); e != nil {
+			exit, ended = e.ExitStatus, e.Ended.UnixNano()
+		}
+		d.exec("UPDATE processes SET ended_ns = ?, exit_status = ? WHERE process = ?", ended, number(exit), r.id)
+		d.exec("INSERT INTO process_states VALUES (?, ?, ?, NULL)", r.id, d.session, now)
+		for _, c := range r.columns {
+			if c != nil {
+				c.ended = true
+			}
+		}
+		delete(d.rows, id)
+	}
+	for uuid, r := range d.gpus {
+		if r.tick == d.ticks {
+			continue
+		}
+		d.flushGPU(r)
+		d.exec("INSERT INTO gpu_states VALUES (?, ?, ?, NULL)", r.id, d.session, now)
+		for _, c := range r.columns {
+			if c != nil {
+				c.ended = true
+			}
+		}
+		for _, c := range r.instances {
+			c.ended = true
+		}
+		delete(d.gpus, uuid)
+	}
+}
+
+// Commands is how much of a command line is recorded.
+type Commands uint8
+
+// The ways. Arguments can hold secrets.
+const (
+	NameOnly Commands = iota // the program and its script or module, without arguments
+	Full                     // all arguments
+)
+
+// of is what is recorded of a row's command line.
+func (c Commands) of(p *snapshot.Process) string {
+	if c == Full {
+		return strings.Join(p.Command, " ")
+	}
+	return process.Program(p.Command)
+}
+
+// number is a value for a column, nil where it is unknown.
+func number[T quantity.Bytes | int | int64 | uint32](v quantity.Optional[T]) any {
+	if value, ok := v.Value(); ok {
+		return int64(value)
+	}
+	return nil
+}
+
+// words is text for a column, cleaned; nil where there is none.
+func words(s string) any {
+	if s == "" {
+		return nil
+	}
+	return text.Clean(s)
+}
+
+// orNull is nil for zero.
+func orNull[T int | int64](v T) any {
+	if v == 0 {
+		return nil
+	}
+	return int64(v)
+}

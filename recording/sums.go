@@ -1,0 +1,178 @@
+package recording
+
+import (
+	"fmt"
+	"math"
+	"strings"
+	"time"
+
+	"vramscope/internal/quantity"
+	"vramscope/sampler/snapshot"
+)
+
+// sum is the minimum, the time-weighted mean and the maximum of a figure.
+type sum struct {
+	min, max int64
+	area     float64 // value × ns
+	covered  int64   // ns
+}
+
+func (s *sum) add(v int64, weight time.Duration) {
+	if s.covered == 0 {
+		s.min, s.max = v, v
+	}
+	s.min, s.max = min(s.min, v), max(s.max, v)
+	s.area += float64(v) * float64(weight)
+	s.covered += int64(weight)
+}
+
+// window is a stretch of time that sums are made over.
+type window struct {
+	from, width int64 // ns
+	covered     int64 // ns
+}
+
+func (w *window) set(now int64, width time.Duration) {
+	w.width = int64(width)
+	w.from, w.covered = now-now%w.width, 0
+}
+
+// over reports that a tick belongs to a later window.
+func (w *window) over(now int64) bool { return now >= w.from+w.width || now < w.from }
+
+// gpuSums are the sums of a GPU in a minute.
+type gpuSums struct {
+	window
+	parts     [len(gpuParts)]sum
+	processes int
+}
+
+// The columns of gpu_minute and process_5min.
+var (
+	gpuParts     = [...]string{"used", "free", "allocated", "cached", "fragmented", "other", "unknown", "utilization"}
+	processParts = [...]string{"used", "allocated", "cached", "fragmented", "other", "sm_utilization"}
+)
+
+func (s *gpuSums) begin(now int64) {
+	*s = gpuSums{}
+	s.set(now, time.Minute)
+}
+
+// add adds a tick; it is false where the tick belongs to another window.
+func (s *gpuSums) add(now int64, weight time.Duration, g *snapshot.GPU, snap *snapshot.Snapshot) (over bool) {
+	if s.over(now) {
+		return true
+	}
+	if weight <= 0 {
+		return false
+	}
+	var cached, fragmented snapshot.Bytes
+	n := 0
+	for i := range snap.Rows {
+		if p := &snap.Rows[i]; p.ID.GPUUUID == g.UUID {
+			cached, fragmented = quantity.Sum(cached, p.Cached), quantity.Sum(fragmented, p.Fragmented)
+			n++
+		}
+	}
+	s.processes = max(s.processes, n)
+	s.covered += int64(weight)
+	for i, v := range [len(gpuParts)]any{
+		number(g.Memory.Used), number(g.Memory.Free), number(g.Parts.Allocated), number(cached), number(fragmented),
+		number(g.Parts.Other), number(g.Parts.Unknown), number(g.Utilization),
+	} {
+		if v, ok := v.(int64); ok {
+			s.parts[i].add(v, weight)
+		}
+	}
+	return false
+}
+
+// processSums are the sums of a row in five minutes.
+type processSums struct {
+	window
+	parts [len(processParts)]sum
+}
+
+func (s *processSums) begin(now int64) {
+	*s = processSums{}
+	s.set(now, 5*time.Minute)
+}
+
+func (s *processSums) add(now int64, weight time.Duration, p *snapshot.Process) (over bool) {
+	if s.over(now) {
+		return true
+	}
+	if weight <= 0 {
+		return false
+	}
+	s.covered += int64(weight)
+	for i, v := range [len(processParts)]any{
+		number(p.Used), number(p.Allocated), number(p.Cached), number(p.Fragmented), number(p.Other), number(p.SMUtilization),
+	} {
+		if v, ok := v.(int64); ok {
+			s.parts[i].add(v, weight)
+		}
+	}
+	return false
+}
+
+// flushGPU writes a GPU's sums so far.
+func (d *day) flushGPU(r *gpuRecord) {
+	s := &r.sums
+	if s.covered > 0 {
+		d.flush("gpu_minute", "gpu", r.id, &s.window, s.parts[:], gpuParts[:], assignment{"processes", s.processes})
+	}
+	s.covered = 0
+}
+
+// flushProcess writes a row's sums so far.
+func (d *day) flushProcess(r *rowRecord) {
+	s := &r.sums
+	if s.covered > 0 {
+		oom, retries := counts(r.last)
+		d.flush("process_5min", "process", r.id, &s.window, s.parts[:], processParts[:],
+			assignment{"out_of_memory_count", number(oom)}, assignment{"alloc_retries", number(retries)})
+	}
+	s.covered = 0
+}
+
+// assignment is a column with its value.
+type assignment struct {
+	name  string
+	value any
+}
+
+// flush writes a row of sums. Where a recorder was restarted within the window, the
+// row is there already and the two become one.
+func (d *day) flush(table, subject string, id int64, w *window, sums []sum, parts []string, more ...assignment) {
+	names := []string{"time_ns", subject, "covered_ns"}
+	args := []any{w.from, id, w.covered}
+	merges := []string{"covered_ns = covered_ns + excluded.covered_ns"}
+	for i, part := range parts {
+		unit := "bytes"
+		if strings.HasSuffix(part, "utilization") {
+			unit = "percent"
+		}
+		low, mean, high := part+"_min_"+unit, part+"_mean_"+unit, part+"_max_"+unit
+		names = append(names, low, mean, high)
+		merges = append(merges,
+			fmt.Sprintf("%s = min(coalesce(%[1]s, excluded.%[1]s), coalesce(excluded.%[1]s, %[1]s))", low),
+			fmt.Sprintf("%s = (coalesce(%[1]s, excluded.%[1]s) * covered_ns + coalesce(excluded.%[1]s, %[1]s) * excluded.covered_ns) / (covered_ns + excluded.covered_ns)", mean),
+			fmt.Sprintf("%s = max(coalesce(%[1]s, excluded.%[1]s), coalesce(excluded.%[1]s, %[1]s))", high))
+		s := &sums[i]
+		switch {
+		case s.covered == 0:
+			args = append(args, nil, nil, nil)
+		case unit == "percent":
+			args = append(args, s.min, s.area/float64(s.covered), s.max)
+		default:
+			args = append(args, s.min, int64(math.Round(s.area/float64(s.covered))), s.max)
+		}
+	}
+	for _, c := range more {
+		names, args = append(names, c.name), append(args, c.value)
+		merges = append(merges, fmt.Sprintf("%s = coalesce(excluded.%[1]s, %[1]s)", c.name))
+	}
+	d.exec(fmt.Sprintf("INSERT INTO %s (%s) VALUES (?%s) ON CONFLICT DO UPDATE SET %s",
+		table, strings.Join(names, ", "), strings.Repeat(", ?", len(names)-1), strings.Join(merges, ", ")), args...)
+}

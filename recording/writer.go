@@ -1,0 +1,268 @@
+package recording
+
+import (
+	"cmp"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"vramscope/sampler/snapshot"
+)
+
+// Options are what a Writer keeps. The zero value means the defaults.
+type Options struct {
+	Keep     time.Duration // how long: 30 days
+	MaxSize  int64         // of all databases, in bytes: 4 GiB
+	Commands Commands      // of command lines: NameOnly
+}
+
+func (o Options) withDefaults() Options {
+	o.Keep = cmp.Or(max(o.Keep, 0), 30*24*time.Hour)
+	o.MaxSize = cmp.Or(max(o.MaxSize, 0), 4<<30)
+	return o
+}
+
+const (
+	// commitInterval is how much a kill may lose.
+	commitInterval = 2 * time.Second
+	// queueTicks limits what waits for a slow disk: snapshots of 16 GPUs with 64
+	// processes each have 1.5 MB.
+	queueTicks = 30
+	// retryInterval is the time between attempts to go on after a failure.
+	retryInterval = 5 * time.Second
+)
+
+// Writer records snapshots into a folder. One goroutine appends; State may be
+// called from anywhere.
+type Writer struct {
+	directory string
+	options   Options
+	lock      *os.File
+	queue     chan tick
+	closing   chan struct{}
+	done      chan struct{}
+	err       error // of closing
+
+	// Of the goroutine that writes.
+	day     *day
+	pending int // ticks that are not committed
+	pruned  time.Time
+	retryAt time.Time
+
+	mu    sync.Mutex
+	state State
+}
+
+// tick is what Append hands over.
+type tick struct {
+	snap   *snapshot.Snapshot
+	events []snapshot.Event
+}
+
+// State is how a Writer is doing.
+type State struct {
+	Directory string
+	Recording bool
+	Reason    string    // why it is paused
+	Since     time.Time // of recording or of the pause
+	Size      int64     // of all databases, in bytes
+	Ticks     int64     // that are on disk, of this writer
+	Lost      int64     // ticks that are gaps: the disk was slow, or recording was paused
+	Newest    time.Time // the last tick that is on disk
+}
+
+// Create begins to record into a folder, which it makes. It fails where another
+// one records there, or where nothing can be written.
+func Create(directory string, options Options) (*Writer, error) {
+	w, err := newWriter(directory, options)
+	if err != nil {
+		return nil, err
+	}
+	go w.run()
+	return w, nil
+}
+
+func newWriter(directory string, options Options) (*Writer, error) {
+	if err := os.MkdirAll(directory, 0o700); err != nil {
+		return nil, fmt.Errorf("recording: %w", err)
+	}
+	lock, err := lockFolder(directory)
+	if err != nil {
+		return nil, err
+	}
+	w := &Writer{
+		directory: directory, options: options.withDefaults(), lock: lock,
+		queue: make(chan tick, queueTicks), closing: make(chan struct{}), done: make(chan struct{}),
+	}
+	w.state = State{Directory: directory, Recording: true, Since: time.Now()}
+	probe, err := os.CreateTemp(directory, ".write-*")
+	if err != nil {
+		_ = lock.Close() // nothing was written
+		return nil, fmt.Errorf("recording: %w", err)
+	}
+	_ = probe.Close()
+	_ = os.Remove(probe.Name())
+	return w, nil
+}
+
+// Append hands a tick over, with the events since the last one. It never waits:
+// where the disk is too slow, the tick is lost, which State counts. The snapshot
+// must not change any more.
+func (w *Writer) Append(snap *snapshot.Snapshot, events []snapshot.Event) error {
+	select {
+	case w.queue <- tick{snap, events}:
+		return nil
+	default:
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.state.Lost++
+		return fmt.Errorf("recording: %s: the disk is too slow: %d ticks wait", w.directory, queueTicks)
+	}
+}
+
+// State is how the writer is doing.
+func (w *Writer) State() State {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.state
+}
+
+// Close writes what was appended and ends the recording.
+func (w *Writer) Close() error {
+	close(w.closing)
+	<-w.done
+	return w.err
+}
+
+// run writes until the writer is closed.
+func (w *Writer) run() {
+	defer close(w.done)
+	timer := time.NewTicker(commitInterval)
+	defer timer.Stop()
+	for {
+		select {
+		case t := <-w.queue:
+			w.write(t)
+		case <-timer.C:
+			w.commit()
+		case <-w.closing:
+			for {
+				select {
+				case t := <-w.queue:
+					w.write(t)
+					continue
+				default:
+				}
+				break
+			}
+			w.err = w.end()
+			return
+		}
+	}
+}
+
+// write adds a tick to its day.
+func (w *Writer) write(t tick) {
+	now := time.Now()
+	if w.day == nil && now.Before(w.retryAt) {
+		w.lose(1)
+		return
+	}
+	if w.day != nil && filepath.Base(w.day.path) != fileOf(t.snap.Time) {
+		if err := w.day.close(); err != nil {
+			w.day = nil
+			w.fail(err)
+		} else {
+			w.committed()
+		}
+		w.day = nil
+	}
+	if w.day == nil {
+		w.prune(t.snap.Time)
+		day, err := openDay(w.directory, t.snap.Time, w.options.Commands)
+		if err != nil {
+			w.lose(1)
+			w.fail(err)
+			return
+		}
+		w.day = day
+	}
+	w.day.write(t.snap, t.events)
+	w.pending++
+	if t.snap.Interval >= commitInterval {
+		w.commit()
+	} else if w.day.err != nil {
+		w.drop(w.day.err)
+	}
+}
+
+// commit makes what was written durable.
+func (w *Writer) commit() {
+	if w.day == nil || w.pending == 0 {
+		return
+	}
+	if err := w.day.commit(); err != nil {
+		w.drop(err)
+		return
+	}
+	w.committed()
+	if now := time.Now(); now.Sub(w.pruned) > time.Hour {
+		w.prune(now)
+	}
+}
+
+// committed publishes that all is on disk.
+func (w *Writer) committed() {
+	size := folderSize(w.directory)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	s := &w.state
+	if !s.Recording {
+		s.Recording, s.Reason, s.Since = true, "", time.Now()
+	}
+	s.Ticks += int64(w.pending)
+	s.Newest, s.Size = time.Unix(0, w.day.last), size
+	w.pending = 0
+}
+
+// drop closes a day that cannot be written. What was committed is safe; the next
+// attempt opens the database anew.
+func (w *Writer) drop(err error) {
+	w.lose(int64(w.pending))
+	_ = w.day.database.close() // err is why
+	w.day = nil
+	w.fail(err)
+}
+
+func (w *Writer) lose(n int64) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.state.Lost += n
+	w.pending = 0
+}
+
+// fail pauses.
+func (w *Writer) fail(err error) {
+	w.retryAt = time.Now().Add(retryInterval)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.state.Recording {
+		w.state.Recording, w.state.Since = false, time.Now()
+	}
+	w.state.Reason = reasonOf(err)
+}
+
+// end closes the day and gives the folder free.
+func (w *Writer) end() error {
+	var err error
+	if w.day != nil {
+		if err = w.day.close(); err == nil {
+			w.committed()
+		}
+		w.day = nil
+	}
+	_ = w.lock.Close() // which gives it free
+	return err
+}

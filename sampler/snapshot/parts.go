@@ -1,0 +1,95 @@
+package snapshot
+
+import (
+	"slices"
+
+	"vramscope/internal/quantity"
+)
+
+// Sum sets the parts and the process count of an instance from its rows.
+func (in *Instance) Sum(gpuUUID string, rows []Process) {
+	belongs := func(p *Process) bool { return p.ID.GPUUUID == gpuUUID && p.ID.Instance == in.ID }
+	in.Parts = PartsOf(in.Memory.Used, rows, belongs)
+	n := 0
+	for i := range rows {
+		if belongs(&rows[i]) {
+			n++
+		}
+	}
+	in.ProcessCount = quantity.From(n, quantity.Computed)
+}
+
+// PartsOf sums the parts of the rows that belong. Unknown is what is used and no
+// probe explains: processes without a probe and memory without a process. What
+// a probe reports beyond what the driver has as used does not count: any user's
+// process may report anything, and root sees all of them.
+func PartsOf(used Bytes, rows []Process, belongs func(*Process) bool) Parts {
+	var parts Parts
+	var explained quantity.Bytes
+	total, limited := used.Value()
+	room := total // for the processes whose use the driver does not report
+	take := func(p *Process) {
+		if other := p.Other.Or(0); other > 0 {
+			parts.Other = quantity.Sum(parts.Other, p.Other)
+			explained += other
+		}
+		parts.Allocated = quantity.Sum(parts.Allocated, p.Kept())
+		parts.Fragmented = quantity.Sum(parts.Fragmented, p.Unreturnable())
+		parts.Returnable = quantity.Sum(parts.Returnable, p.Returnable)
+		explained += heldBy(p)
+	}
+	unlisted := false
+	for i := range rows {
+		p := &rows[i]
+		if !belongs(p) {
+			continue
+		}
+		own, known := p.Used.Value()
+		room -= own
+		unlisted = unlisted || !known
+		if known && p.Allocated.Known() && heldBy(p) <= own+Tolerance(own) {
+			take(p)
+		}
+	}
+	for i := range rows {
+		p := &rows[i]
+		if !unlisted || !belongs(p) || p.Used.Known() || !p.Allocated.Known() {
+			continue
+		}
+		if limited && heldBy(p) > room+Tolerance(total) {
+			continue
+		}
+		room -= heldBy(p)
+		take(p)
+	}
+	if returnable, ok := parts.Returnable.Value(); ok && limited {
+		parts.Returnable = quantity.From(min(returnable, total), quantity.Computed)
+	}
+	if limited {
+		parts.Unknown = quantity.From(max(total-explained, 0), quantity.Computed)
+	}
+	return parts
+}
+
+// heldBy is the memory that a process's allocators hold.
+func heldBy(p *Process) quantity.Bytes {
+	return p.Allocated.Or(0) + p.Cached.Or(p.Returnable.Or(0)) + p.Fragmented.Or(0)
+}
+
+// CountProcesses sets the number of the GPU's processes, and the used memory that
+// none of them accounts for.
+func (g *GPU) CountProcesses(rows []Process) {
+	pids := make([]int, 0, len(rows))
+	var attributed quantity.Bytes
+	for i := range rows {
+		if rows[i].ID.GPUUUID == g.UUID {
+			pids = append(pids, rows[i].ID.Process.PID)
+			attributed += rows[i].Used.Or(0)
+		}
+	}
+	slices.Sort(pids)
+	g.ProcessCount, g.Unattributed = quantity.From(len(slices.Compact(pids)), quantity.Driver), Bytes{}
+	if total, ok := g.Memory.Used.Value(); ok {
+		g.Unattributed = quantity.From(max(total-attributed, 0), quantity.Computed)
+	}
+}

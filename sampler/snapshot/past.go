@@ -1,0 +1,103 @@
+package snapshot
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"vramscope/internal/quantity"
+	"vramscope/metric"
+)
+
+// What a history does to rebuild a moment: it takes rows and GPUs as they were
+// last described, and sets the figures of that moment.
+
+// WithoutFigures is the row without what is measured at every tick.
+func (p *Process) WithoutFigures() Process {
+	out := *p
+	out.SMUtilization, out.Used = Int{}, Bytes{}
+	out.ClearParts()
+	out.CPU, out.Host = Float{}, Bytes{}
+	out.Probe = nil
+	out.Predicted, out.PredictedAllocated, out.Trend, out.GrowthPerSecond = nil, nil, TrendUnknown, Bytes{}
+	return out
+}
+
+// ClearParts makes the parts unknown.
+func (p *Process) ClearParts() {
+	p.Allocated, p.Cached, p.Fragmented = Bytes{}, Bytes{}, Bytes{}
+	p.Returnable, p.Other = Bytes{}, Bytes{}
+	p.Allocators = nil
+}
+
+// SetFigures sets the figures of a row to recorded values. A row with parts has a
+// live probe. Other is not among them where the history does not record it.
+func (p *Process) SetFigures(value func(metric.ID) Float) {
+	bytesOf := func(id metric.ID) Bytes { return whole(value(id)) }
+	p.Used = bytesOf(metric.Used)
+	p.Allocated = bytesOf(metric.Allocated)
+	p.Cached = bytesOf(metric.Cached)
+	p.Fragmented = bytesOf(metric.Fragmented)
+	p.Returnable = bytesOf(metric.Returnable)
+	p.Other = bytesOf(metric.Other)
+	p.Host = bytesOf(metric.Host)
+	p.CPU = value(metric.CPU)
+	busy := value(metric.SMUtilization)
+	p.SMUtilization = quantity.From(int(busy.Or(0)), busy.Source())
+	if p.Probe == nil && quantity.Sum(p.Allocated, p.Cached, p.Fragmented).Known() {
+		p.Probe = &Probe{State: ProbeLive}
+	}
+}
+
+// whole is an amount of memory among recorded values.
+func whole(v Float) Bytes { return quantity.From(quantity.Bytes(v.Or(0)), v.Source()) }
+
+// SetFigures sets the figures of a GPU and its instances to recorded values, with
+// the rows of that moment. What is not recorded becomes unknown.
+func (g *GPU) SetFigures(rows []Process, value func(metric.ID) Float, instance func(InstanceID) Float) {
+	g.Memory.setUsed(whole(value(metric.Used)))
+	for id := metric.FirstSensor; id < metric.Count; id++ {
+		if metric.Table[id].History != metric.Constant {
+			g.Set(id, value(id))
+		}
+	}
+	g.Throttled, g.ECC = nil, ECC{}
+	g.XIDs, g.IdleSince, g.FullIn, g.Predicted = nil, time.Time{}, nil, nil
+	g.Parts = PartsOf(g.Memory.Used, rows, func(p *Process) bool { return p.ID.GPUUUID == g.UUID })
+	g.CountProcesses(rows)
+	g.Instances = slices.Clone(g.Instances)
+	for i := range g.Instances {
+		in := &g.Instances[i]
+		in.FullIn, in.Predicted = nil, nil
+		in.Memory.setUsed(whole(instance(in.ID)))
+		in.Sum(g.UUID, rows)
+	}
+}
+
+// setUsed sets used memory, and free memory to the rest of the capacity.
+func (m *Memory) setUsed(used Bytes) {
+	m.Used, m.Free = used, Bytes{}
+	u, ok := used.Value()
+	if capacity, limited := m.Capacity().Value(); ok && limited {
+		m.Free = quantity.From(max(capacity-u, 0), quantity.Computed)
+	}
+}
+
+// SortRows orders rows by GPU, instance, pid and start time. Usually they are in
+// order, and rows are large to move.
+func SortRows(rows []Process) {
+	for i := 1; i < len(rows); i++ {
+		if byPlace(&rows[i-1], &rows[i]) > 0 {
+			slices.SortFunc(rows, func(a, b Process) int { return byPlace(&a, &b) })
+			return
+		}
+	}
+}
+
+func byPlace(a, b *Process) int {
+	return cmp.Or(cmp.Compare(a.GPU, b.GPU),
+		cmp.Compare(a.ID.Instance.GPU, b.ID.Instance.GPU),
+		cmp.Compare(a.ID.Instance.Compute, b.ID.Instance.Compute),
+		cmp.Compare(a.ID.Process.PID, b.ID.Process.PID),
+		cmp.Compare(a.ID.Process.StartTime, b.ID.Process.StartTime))
+}

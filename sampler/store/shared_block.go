@@ -1,0 +1,62 @@
+package store
+
+// BlockTicks is how many ticks a Block covers.
+const BlockTicks = blockTicks
+
+// Block is the samples of a series at up to BlockTicks ticks, for others who keep
+// them: a recording. A tick without a sample is a gap.
+type Block struct {
+	present mask
+	values  [blockTicks]int64
+}
+
+// Set sets the sample at place i.
+func (b *Block) Set(i int, v int64) {
+	b.present.set(i)
+	b.values[i] = v
+}
+
+// At is the sample at place i; false for a gap.
+func (b *Block) At(i int) (int64, bool) { return b.values[i], b.present.has(i) }
+
+// Count is how many samples there are.
+func (b *Block) Count() int { return b.present.count() }
+
+// Reset makes all of it a gap.
+func (b *Block) Reset() { b.present = mask{} }
+
+// Append appends the block's encoding, in the codec of the live store: the kind of
+// a frame and its payload. A block without a sample has no bytes.
+func (b *Block) Append(dst []byte) []byte {
+	if b.Count() == 0 {
+		return dst
+	}
+	var values [blockTicks]int64
+	at := len(dst)
+	dst, kind := appendPayload(append(dst, 0), &b.present, blockTicks, b.present.collect(&b.values, &values))
+	dst[at] = kind
+	return dst
+}
+
+// Decode replaces the block by what Append has encoded. It is false for bytes that
+// Append never writes; the block is empty then.
+func (b *Block) Decode(data []byte) bool {
+	b.Reset()
+	if len(data) == 0 {
+		return true
+	}
+	var values [blockTicks]int64
+	f := frame{kind: data[0], payload: string(data[1:])}
+	if _, ok := f.decode(blockTicks, &b.present, values[:]); !ok {
+		b.Reset()
+		return false
+	}
+	n := 0
+	for i := range b.values {
+		if b.present.has(i) {
+			b.values[i] = values[n]
+			n++
+		}
+	}
+	return true
+}
