@@ -43,7 +43,7 @@ func reflected(level, height float64) float64 {
 	return min(level, 2*height-level)
 }
 
-// daySineStep is the seconds between the samples of a day's sine.
+// daySineStep is the seconds between the samples of a sine of a day.
 const daySineStep = 5
 
 // DaySine goes up and down once a day.

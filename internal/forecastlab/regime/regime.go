@@ -55,7 +55,7 @@ func Growth() []Regime {
 func FalseLeaks() []Regime {
 	return []Regime{
 		{Name: "long first epoch", Make: LongFirstEpoch}, {Name: "bounded walk", Make: BoundedWalk},
-		{Name: "day's sine", Make: DaySine, Step: daySineStep},
+		{Name: "sine of a day", Make: DaySine, Step: daySineStep},
 	}
 }
 

@@ -87,6 +87,9 @@ func gateTable(gates []gate) string {
 	held, all := 0, 0
 	for i := range gates {
 		g := &gates[i]
+		if len(g.results) == 0 {
+			continue
+		}
 		missed := g.missed()
 		held, all = held+len(g.results)-len(missed), all+len(g.results)
 		last := g.least()

@@ -4,12 +4,10 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"math"
 	"os"
 	"path/filepath"
 	"slices"
 
-	"vramscope/forecast"
 	"vramscope/forecast/backtest"
 	"vramscope/internal/forecastlab/regime"
 )
@@ -51,7 +49,8 @@ func libraryFile(dir, library, regime string) string {
 	return filepath.Join(dir, library, fileName(regime)+".csv")
 }
 
-// atOrigins scores every method at the samples from which the libraries forecast.
+// atOrigins scores every method at the samples from which the libraries forecast. The
+// relative error is that of all series together.
 func atOrigins(dir, regime string, series []*backtest.Series) ([]backtest.Summary, error) {
 	list := methods()
 	var origins external
@@ -66,47 +65,45 @@ func atOrigins(dir, regime string, series []*backtest.Series) ([]backtest.Summar
 		list = append(list, method{name, func(s *backtest.Series) backtest.Method { return all.of(s) }})
 	}
 	summaries := make([]backtest.Summary, len(list))
-	return summaries, parallel(len(list), func(i int) (err error) {
+	err := parallel(len(list), func(i int) (err error) {
 		summaries[i], err = scored(series, func(s *backtest.Series) backtest.Method {
 			return &limited{Method: list[i].make(s), series: s, at: func(seconds float64) bool { return origins[s.ID][seconds] != nil }}
 		})
-		if err == nil && summaries[i].Horizons[0].Forecasts != summaries[0].Horizons[0].Forecasts {
-			err = fmt.Errorf("%s has %d forecasts of %s, others %d", list[i].name, summaries[i].Horizons[0].Forecasts, regime, summaries[0].Horizons[0].Forecasts)
-		}
 		return err
 	})
-}
-
-// table is the geometric mean of the errors of all regimes, and of the Winkler scores
-// of those methods that have intervals.
-func (m *sampled) table() string {
-	winklers := grid("Winkler score of the 80 % interval, GiB", append([]string{m.methods[0]}, libraries...), horizonNames(), func(k int) []string {
-		return each(1+len(libraries), func(j int) string {
-			if j > 0 {
-				j += len(m.methods) - len(libraries) - 1
-			}
-			mean := geometric(len(m.rows), func(i int) backtest.Figure { return m.rows[i].summaries[j].Horizons[k].In80.Winkler + 1<<20 })
-			return gibibytes(mean)
-		})
-	})
-	return fmt.Sprintf("%d origins in %d regimes.\n\n", m.origins, len(m.rows)) + m.overallTable() + "\n" + winklers + "\n" + m.better()
-}
-
-// better names the regimes in which a library is better by more than a twentieth.
-func (m *sampled) better() string {
-	text := ""
-	for k := range forecast.Horizons {
-		for j, name := range m.methods {
-			if !slices.Contains(libraries, name) {
-				continue
-			}
-			for i := range m.rows {
-				own, other := m.rows[i].summaries[0].Horizons[k].Relative, m.rows[i].summaries[j].Horizons[k].Relative
-				if (k == minute || k == 4) && own > 1.05*other && !math.IsInf(float64(own/other), 0) {
-					text += fmt.Sprintf("%s is better at %s on %s: %s, vramscope %s.\n", name, horizonNames()[k], m.rows[i].regime, share(other), share(own))
-				}
-			}
+	for i := range summaries {
+		if got, want := summaries[i].Horizons[0].Forecasts, summaries[0].Horizons[0].Forecasts; err == nil && got != want {
+			err = fmt.Errorf("%s has %d forecasts of %s, others %d", list[i].name, got, regime, want)
+		}
+		for k := range summaries[i].Horizons { // a ratio of a few errors says nothing
+			h := &summaries[i].Horizons[k]
+			h.Relative = (h.MAE + 1<<20) / (h.NaiveMAE + 1<<20)
 		}
 	}
-	return text
+	return summaries, err
+}
+
+// table is the geometric mean of the errors of all regimes, of the Winkler scores of
+// the methods that have intervals, and the regimes in which a library is better.
+func (m *sampled) table() string {
+	titles := slices.Clone(m.methods)
+	intervals := []int{0}
+	for j := len(m.methods) - len(libraries); j < len(m.methods); j++ {
+		intervals = append(intervals, j)
+	}
+	for _, j := range intervals {
+		titles = append(titles, "Winkler, GiB: "+m.methods[j])
+	}
+	errors := grid("all regimes", titles, shownNames(), func(i int) []string {
+		k := shown[i]
+		winklers := each(len(intervals), func(n int) backtest.Figure {
+			return geometric(len(m.rows), func(i int) backtest.Figure { return m.rows[i].summaries[intervals[n]].Horizons[k].In80.Winkler + 1<<20 })
+		})
+		return append(boldest(share, each(len(m.methods), func(j int) backtest.Figure { return m.overall(j, k) })), boldest(gibibytes, winklers)...)
+	})
+	text := fmt.Sprintf("%d origins in %d regimes. ", m.origins, len(m.rows))
+	for j := len(m.methods) - len(libraries); j < len(m.methods); j++ {
+		text += m.better([]int{j})
+	}
+	return errors + "\n" + text
 }

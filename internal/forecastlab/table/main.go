@@ -82,7 +82,7 @@ func (o *options) sections() ([]section, error) {
 	}
 	c := measureCost(processorTime)
 	gates := slices.Concat(all.gates(), m.monitorGates(), m.gates(), c.gates())
-	sections := []section{{"scenes", all.table()}, {"monitor", m.monitorTable()}, {"baselines", m.baselines()}}
+	sections := []section{{"baselines", m.baselineTable()}}
 	if o.recording != "" {
 		groups, err := measureRecording(o.recording)
 		if err != nil {
@@ -93,9 +93,13 @@ func (o *options) sections() ([]section, error) {
 	}
 	switch {
 	case o.write != "":
-		return append(sections, section{"gates", gateTable(gates)}), nil
+		text := fmt.Sprintf("Seeds %d to %d: ", o.seeds.first, o.seeds.first+o.seeds.count-1) + gateTable(gates)
+		return append(sections, section{"gates", text}), nil
 	case o.details:
-		return append(sections, section{text: m.details()}, section{text: m.alarms()}, section{text: changes(o.seeds)}), nil
+		for _, text := range []string{m.regimeTable(), all.table(), m.details(), m.relative(minute), m.relative(4), m.alarms(), changes(o.seeds)} {
+			sections = append(sections, section{text: text})
+		}
+		return sections, nil
 	default:
 		return []section{{text: gateLines(gates)}}, nil
 	}
@@ -128,7 +132,7 @@ func (o *options) externalSections() ([]section, error) {
 		return nil, err
 	}
 	if o.details {
-		return []section{{text: m.table()}, {text: m.relative(minute)}, {text: m.relative(4)}}, nil
+		return []section{{"libraries", m.table()}, {text: m.relative(minute)}, {text: m.relative(4)}}, nil
 	}
 	return []section{{"libraries", m.table()}}, nil
 }

@@ -31,7 +31,7 @@ func TestDocumentHasEveryTable(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []string{"gates", "changes", "regimes", "baselines", "alarms", "monitor", "real", "lstm"} {
+	for _, name := range []string{"gates", "baselines", "real", "lstm"} {
 		_, rest, ok := strings.Cut(string(text), "<!-- "+name+" -->")
 		table, _, closed := strings.Cut(rest, "<!-- /"+name+" -->")
 		if !ok || !closed || strings.Count(table, "\n|") < 5 {
@@ -50,7 +50,7 @@ func TestTablesHaveEveryRegimeAndMethod(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, table := range map[string]string{"baselines": m.baselines(), "monitor": m.monitorTable(), "details": m.details()} {
+	for name, table := range map[string]string{"regimes": m.regimeTable(), "at a minute": m.relative(minute), "details": m.details()} {
 		for _, regime := range m.names() {
 			if !strings.Contains(table, "\n| "+regime+" |") {
 				t.Errorf("%s: no %s", name, regime)
@@ -65,7 +65,7 @@ func TestTablesHaveEveryRegimeAndMethod(t *testing.T) {
 	gates := slices.Concat(m.gates(), m.monitorGates())
 	lines := gateLines(gates)
 	for i := range gates {
-		if strings.Count(lines, gates[i].what) < len(gates[i].results) || len(gates[i].results) == 0 {
+		if strings.Count(lines, gates[i].what) < len(gates[i].results) {
 			t.Errorf("the results of %q are not all printed", gates[i].what)
 		}
 	}
@@ -77,7 +77,7 @@ func TestUnknownFigureIsDashAndMissesItsGate(t *testing.T) {
 	g.most("b", unknown, 2, share)
 	g.atLeast("c", 3, 2, share)
 	g.around("d", 0.9, 0.8, 0.05)
-	if got := gateTable([]gate{g}); !strings.Contains(got, "| 2 of 4 | **b –; d 90.0 %** |") {
+	if got := gateTable([]gate{g, {what: "unmeasured"}}); strings.Contains(got, "unmeasured") || !strings.Contains(got, "| 2 of 4 | **b –; d 90.0 %** |") {
 		t.Errorf("the table is %s", got)
 	}
 	if got := gateLines([]gate{g}); strings.Count(got, "\nmissed") != 2 || !strings.HasPrefix(got, "held") {
