@@ -77,7 +77,7 @@ func GrowingPeaks(r *rand.Rand) []float64 {
 	return series(15_000, func(t float64) float64 {
 		c := at(t)
 		height := first + grows*(float64(c.number)+uneven*c.drawn)
-		return base + height*climbs(c.since, (1-lasts)*c.length, rises) + size*r.NormFloat64()
+		return base + height*climbs(c.since, (1-lasts)*c.length, min(rises, lasts*c.length/2)) + size*r.NormFloat64()
 	})
 }
 

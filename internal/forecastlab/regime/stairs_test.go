@@ -1,0 +1,94 @@
+package regime
+
+import (
+	"slices"
+	"testing"
+)
+
+// rises are the samples at which a series goes up by more than a size.
+func rises(y []float64, size float64) []int {
+	var at []int
+	for i := 1; i < len(y); i++ {
+		if y[i]-y[i-1] > size {
+			at = append(at, i)
+		}
+	}
+	return at
+}
+
+func TestStairsAreStepsApartAsTheyAreNamed(t *testing.T) {
+	for _, g := range []struct {
+		make           func(seed uint64) []float64
+		shortest, most int // seconds
+	}{
+		{func(seed uint64) []float64 { return Stairs(Seeded(seed)) }, 50, 700},
+		{func(seed uint64) []float64 { return LongStairs(Seeded(seed)) }, 450, 770},
+		{func(seed uint64) []float64 { return EpochLeak(Seeded(seed)) }, 5, 1330}, // an evaluation is a step too
+	} {
+		for seed := range uint64(20) {
+			steps := rises(g.make(seed), GiB)
+			for i := 1; i < len(steps); i++ {
+				if apart := steps[i] - steps[i-1]; apart < g.shortest || apart > g.most {
+					t.Errorf("seed %d: steps at %d and %d s", seed, steps[i-1], steps[i])
+				}
+			}
+			if len(steps) < 3 {
+				t.Errorf("seed %d: %d steps", seed, len(steps))
+			}
+		}
+	}
+}
+
+func TestPeaksGrow(t *testing.T) {
+	for seed := range uint64(20) {
+		y := GrowingPeaks(Seeded(seed))
+		base := slices.Min(y)
+		var tops []float64
+		up := false
+		for _, v := range y {
+			switch {
+			case v < base+0.5*GiB:
+				up = false
+			case !up:
+				up, tops = true, append(tops, v)
+			default:
+				tops[len(tops)-1] = max(tops[len(tops)-1], v)
+			}
+		}
+		if !slices.IsSorted(tops) || len(tops) < 5 {
+			t.Errorf("seed %d: peaks of %.2g", seed, tops)
+		}
+	}
+}
+
+func TestRampsFillAsFastAsTheyAreNamed(t *testing.T) {
+	for i, g := range Ramps() {
+		for seed := range uint64(20) {
+			y := g.Make(Seeded(seed))
+			lasts := int(rampsLast[i])
+			before := y[len(y)-lasts-5 : len(y)-lasts]
+			if spread := slices.Max(before) - slices.Min(before); spread > 0.5*GiB {
+				t.Errorf("%s, seed %d: it moves by %.1f GiB before", g.Name, seed, spread/GiB)
+			}
+			half := y[len(y)-lasts/2]
+			if share := (half - before[0]) / (Capacity - before[0]); share < 0.45 || share > 0.55 {
+				t.Errorf("%s, seed %d: half the time fills %.2f", g.Name, seed, share)
+			}
+		}
+	}
+}
+
+func TestFirstEpochIsLong(t *testing.T) {
+	for seed := range uint64(20) {
+		y := LongFirstEpoch(Seeded(seed))
+		first := 0
+		for i := 1; i < len(y) && first == 0; i++ {
+			if y[i-1]-y[i] > 0.8*GiB {
+				first = i
+			}
+		}
+		if first < 480 {
+			t.Errorf("seed %d: it first falls at %d s", seed, first)
+		}
+	}
+}
