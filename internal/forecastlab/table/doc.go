@@ -6,6 +6,7 @@
 //	regime scenes      → backtest.Replay of the monitor ───────────────────────────────┘
 //
 //	-ablation     what each part of the forecaster gains
+//	-cost         what a sample and a series cost
 //	-details      every figure at every horizon
 //	-recording F  a real recording too
 //	-external D   beside AutoETS and AutoTheta, from what scripts/statsforecast left

@@ -20,6 +20,7 @@ func main() {
 	flag.StringVar(&o.lstm, "lstm", "", "forecasts of the LSTM, as scripts/lstm/train.py writes them into this directory")
 	flag.StringVar(&o.write, "write", "", "write the tables between the marks of this document, in place of printing")
 	flag.BoolVar(&o.ablation, "ablation", false, "what each part of the forecaster gains")
+	flag.BoolVar(&o.cost, "cost", false, "what a sample and a series cost, alone")
 	flag.BoolVar(&o.details, "details", false, "every figure at every horizon, of every method")
 	traces := flag.String("traces", "", "write the series as traces into this directory, and measure nothing")
 	flag.Parse()
@@ -41,6 +42,7 @@ type options struct {
 	external, lstm    string
 	write             string
 	ablation, details bool
+	cost              bool
 }
 
 // section is a table of the document, by the name of its marks.
@@ -67,6 +69,9 @@ func (o *options) sections() ([]section, error) {
 	switch {
 	case o.ablation:
 		return o.ablationSections()
+	case o.cost:
+		c := measureCost(processorTime)
+		return []section{{text: gateLines(c.gates())}}, nil
 	case o.lstm != "":
 		return o.lstmSections()
 	case o.external != "":
