@@ -22,7 +22,7 @@ type day struct {
 	session int64
 	block   block
 	series  int64 // the newest ID
-	box     boxState
+	box     string
 	gpus    map[string]*gpuRecord
 	rows    map[snapshot.RowID]*rowRecord
 	alerts  map[alertKey]int64
@@ -121,7 +121,7 @@ func (d *day) begin(snap *snapshot.Snapshot) {
 	now := snap.Time.UnixNano()
 	d.session = d.exec("INSERT INTO sessions (from_ns, to_ns, host, user, simulated, arguments) VALUES (?, ?, ?, ?, ?, ?)",
 		now, now, text.Clean(snap.Host.Name), text.Clean(snap.Host.User), snap.Simulated, d.commands == Full)
-	d.box = boxState{}
+	d.box = ""
 }
 
 // write adds a tick.
@@ -144,9 +144,9 @@ func (d *day) write(snap *snapshot.Snapshot, events []snapshot.Event) {
 	}
 	d.block.times[d.block.n] = now
 	d.block.n++
-	if state := boxStateOf(snap); state != d.box {
+	if state := encoded(boxStateOf(snap)); state != d.box {
 		d.box = state
-		d.exec("INSERT INTO box_states VALUES (?, ?, ?)", d.session, now, encoded(&state))
+		d.exec("INSERT INTO box_states VALUES (?, ?, ?)", d.session, now, state)
 	}
 	weight := min(elapsed, 2*max(snap.Interval, time.Second)) // more is a gap
 	for i := range snap.GPUs {
