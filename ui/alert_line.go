@@ -70,6 +70,9 @@ func pastWords(st *state) string {
 		}
 		text += ", " + quantity.Duration(ago) + " ago"
 	}
+	if st.replay {
+		return text + "   L newest"
+	}
 	return text + "   L live"
 }
 

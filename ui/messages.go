@@ -1,6 +1,8 @@
 package ui
 
 import (
+	"time"
+
 	"vramscope/action/attach"
 	"vramscope/internal/process"
 	"vramscope/sampler/snapshot"
@@ -29,6 +31,8 @@ type (
 	pastMsg struct {
 		request  int
 		snapshot *snapshot.Snapshot
+		at       time.Time // the moment that it stands for
+		note     string    // on the alert line; "" for none
 	}
 	// environmentMsg is the environment of a process.
 	environmentMsg struct {

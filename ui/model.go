@@ -77,6 +77,7 @@ func newModel(options Options, t terminal.Traits) (*model, error) {
 		history:   options.History,
 		idleAfter: options.IdleAfter,
 		readOnly:  options.ReadOnly,
+		replay:    options.Replay,
 		mouse:     options.Mouse,
 		Listing:   table.Listing{Tags: make(map[snapshot.RowID]bool), Sort: table.Order{Column: cmp.Or(options.Sort, "USED")}},
 		window:    options.GraphWindow,
@@ -100,6 +101,9 @@ func (m *model) begin(width, height int, first *snapshot.Snapshot) {
 	m.answers = m.traits.Asked(m.options.Now(), m.look.Glyphs.ASCII)
 	if first != nil {
 		m.takeSnapshot(first)
+		if m.st.replay {
+			m.st.past = first.Time
+		}
 		if m.options.Resume != nil {
 			m.seeFocus()
 		}

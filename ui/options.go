@@ -57,6 +57,9 @@ type Options struct {
 	Sampling Sampling // nil: the interval is fixed, and a suspension does not close the driver
 	History  snapshot.History
 	Actions  Actions
+	// Replay says that History is a recording and that nothing is sampled: the screen
+	// begins in the past, at the moment of Source, and stays there.
+	Replay bool
 	// Environment reads the variables of a process that concern its use of a GPU, as
 	// NAME=value. Nil: no such key.
 	Environment func(process.Identity) ([]string, error)
@@ -110,6 +113,7 @@ func (o Options) abilities(t terminal.Traits) keys.Ability {
 		can |= keys.CanCopy // the Linux console has no clipboard
 	}
 	for ability, bound := range map[keys.Ability]bool{
+		keys.CanSample:      !o.Replay,
 		keys.CanFlush:       o.Actions.Flush != nil,
 		keys.CanSignal:      o.Actions.Signal != nil,
 		keys.CanAttach:      o.Actions.Attach != nil && o.Actions.Attachable != nil,

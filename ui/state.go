@@ -22,6 +22,7 @@ type state struct {
 
 	frozen bool      // p: the screen is frozen, sampling continues
 	past   time.Time // not zero: the moment that is shown
+	replay bool      // a recording: there is no present
 
 	idleAfter time.Duration // a GPU that is unused for longer is marked idle
 	readOnly  bool

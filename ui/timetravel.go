@@ -1,52 +1,181 @@
 package ui
 
 import (
+	"fmt"
 	"time"
 
 	tea "charm.land/bubbletea/v2"
+
+	"vramscope/internal/quantity"
+	"vramscope/internal/text"
+	"vramscope/sampler/snapshot"
+	"vramscope/ui/keys"
 )
 
-// scrub moves the shown moment. A command reads the history, which takes time.
+// steps are the keys that move the shown moment by a fixed time.
+var steps = map[keys.ID]time.Duration{
+	keys.Back10s: -10 * time.Second, keys.Forward10s: 10 * time.Second,
+	keys.Back1m: -time.Minute, keys.Forward1m: time.Minute,
+	keys.Back1h: -time.Hour, keys.Forward1h: time.Hour,
+}
+
+// scrub moves the shown moment.
 func (m *model) scrub(step time.Duration) (bool, tea.Cmd) {
 	if m.options.History == nil || m.st.live == nil {
 		return false, nil
+	}
+	if m.atPresent() && step > 0 {
+		return false, nil
+	}
+	from := m.at()
+	oldest, newest := m.options.History.Span()
+	switch to := from.Add(step); {
+	case newest.IsZero():
+		m.say("no history yet")
+		return true, nil
+	case !to.Before(oldest):
+		return m.travel(to)
+	case from.Equal(oldest):
+		m.say("the history begins here")
+		return true, nil
+	default:
+		return m.travel(oldest)
+	}
+}
+
+// atPresent reports whether the screen shows the newest snapshot.
+func (m *model) atPresent() bool { return m.st.past.IsZero() && !m.st.frozen }
+
+// at is the moment that was asked for, or else the shown one.
+func (m *model) at() time.Time {
+	switch {
+	case !m.st.past.IsZero():
+		return m.st.past
+	case m.st.frozen && m.st.shown != nil:
+		return m.st.shown.Time
+	default:
+		return m.st.live.Time
+	}
+}
+
+// travel shows a moment of the history, or the present from its end on. A command
+// reads the history, which takes time.
+func (m *model) travel(to time.Time) (bool, tea.Cmd) {
+	_, newest := m.options.History.Span()
+	switch {
+	case to.Before(newest):
+	case !m.st.replay:
+		return m.present()
+	case !m.st.past.Before(newest):
+		m.say("the recording ends here")
+		return true, nil
+	default:
+		to = newest
+	}
+	history := m.options.History
+	return true, m.request(to, func() pastMsg {
+		then, _ := history.At(to)
+		return pastMsg{snapshot: then, at: to}
+	})
+}
+
+// request asks for a moment; an answer to an earlier request is dropped. Until it
+// comes the screen stays in the past.
+func (m *model) request(to time.Time, read func() pastMsg) tea.Cmd {
+	m.st.past = to
+	m.st.frozen, m.st.segments = false, nil // the map is only of now
+	m.past++
+	request := m.past
+	return func() tea.Msg {
+		msg := read()
+		msg.request = request
+		return msg
+	}
+}
+
+// toEvent shows the moment of the next event, or of the previous one.
+func (m *model) toEvent(forward bool) (bool, tea.Cmd) {
+	if m.options.History == nil || m.st.live == nil || m.atPresent() && forward {
+		return false, nil
+	}
+	from, history := m.at(), m.options.History
+	return true, m.request(from, func() pastMsg {
+		events := near(history.Events(0), from, forward)
+		if len(events) == 0 {
+			then, _ := history.At(from)
+			return pastMsg{snapshot: then, at: from, note: map[bool]string{true: "no later event", false: "no earlier event"}[forward]}
+		}
+		then, _ := history.At(events[0].Time)
+		return pastMsg{snapshot: then, at: events[0].Time, note: eventsNote(events)}
+	})
+}
+
+// near are the events of the first moment after from that has one, or of the last
+// one before. The events are newest first.
+func near(events []snapshot.Event, from time.Time, forward bool) []snapshot.Event {
+	first, last := 0, 0
+	for i := range events {
+		at := events[i].Time
+		switch {
+		case forward && !at.After(from):
+			return events[first:last]
+		case !forward && !at.Before(from):
+			continue
+		case last == 0 || !at.Equal(events[first].Time):
+			if !forward && last > 0 {
+				return events[first:last]
+			}
+			first = i
+		}
+		last = i + 1
+	}
+	return events[first:last]
+}
+
+// eventsNote is the worst of some events of one moment, and how many others there are.
+func eventsNote(events []snapshot.Event) string {
+	worst := &events[0]
+	for i := range events {
+		if events[i].Severity > worst.Severity {
+			worst = &events[i]
+		}
+	}
+	note := worst.Time.Format(time.TimeOnly) + " "
+	if worst.GPUUUID != "" {
+		note += fmt.Sprintf("GPU %d ", worst.GPU)
+	}
+	if name := text.Clean(worst.Name); name != "" {
+		note += name + ": "
+	}
+	note += text.Clean(worst.Message)
+	if others := len(events) - 1; others > 0 {
+		note += fmt.Sprintf("  (and %d more: E)", others)
+	}
+	return note
+}
+
+// toTyped shows the moment that was typed after @.
+func (m *model) toTyped(s string) (bool, tea.Cmd) {
+	if m.options.History == nil || m.st.live == nil {
+		return true, nil
 	}
 	oldest, newest := m.options.History.Span()
 	if newest.IsZero() {
 		m.say("no history yet")
 		return true, nil
 	}
-	from := m.st.past
-	if from.IsZero() {
-		if step > 0 {
-			return false, nil // already live
-		}
-		from = m.st.live.Time
-		if m.st.frozen && m.st.shown != nil {
-			from = m.st.shown.Time
-		}
+	to, err := quantity.ParseMoment(s, newest)
+	switch {
+	case err != nil:
+		m.say(err.Error())
+	case to.Before(oldest):
+		m.say("the history begins at " + oldest.In(newest.Location()).Format(time.DateTime))
+	case to.After(newest):
+		m.say("the history ends at " + newest.Format(time.DateTime))
+	default:
+		return m.travel(to)
 	}
-	to := from.Add(step)
-	if to.Before(oldest) {
-		if from.Equal(oldest) {
-			m.say("the history begins here")
-			return true, nil
-		}
-		to = oldest
-	}
-	if !to.Before(newest) {
-		return m.live(), nil
-	}
-	m.st.past = to
-	m.st.frozen, m.st.segments = false, nil // the map is only of now
-	m.past++
-	request, history := m.past, m.options.History
-	return true, func() tea.Msg {
-		if s, ok := history.At(to); ok {
-			return pastMsg{request, s}
-		}
-		return pastMsg{request, nil}
-	}
+	return true, nil
 }
 
 // takePast shows a moment of the past, unless a later request replaced it.
@@ -54,19 +183,34 @@ func (m *model) takePast(msg pastMsg) bool {
 	if msg.request != m.past || m.st.past.IsZero() {
 		return false
 	}
-	if msg.snapshot == nil {
-		m.live()
-		m.say("the history has nothing of that moment")
-		return true
+	m.st.past = msg.at
+	switch {
+	case msg.snapshot != nil:
+		if m.st.replay {
+			m.st.live = msg.snapshot
+		}
+		m.show(msg.snapshot)
+	case m.st.replay: // the moment that is shown stays
+		m.st.past = m.st.shown.Time
+		msg.note = "the recording has nothing of that moment"
+	default:
+		m.present()
+		msg.note = "the history has nothing of that moment"
 	}
-	m.show(msg.snapshot)
+	if msg.note != "" {
+		m.say(msg.note)
+	}
 	return true
 }
 
-// live shows the present again.
-func (m *model) live() bool {
-	if m.st.past.IsZero() && !m.st.frozen {
-		return false
+// present shows the present again; of a recording, its end.
+func (m *model) present() (bool, tea.Cmd) {
+	if m.st.replay {
+		_, newest := m.options.History.Span()
+		return m.travel(newest)
+	}
+	if m.atPresent() {
+		return false, nil
 	}
 	m.st.past = time.Time{}
 	m.st.frozen = false
@@ -74,14 +218,14 @@ func (m *model) live() bool {
 	if m.st.live != nil {
 		m.show(m.st.live)
 	}
-	return true
+	return true, nil
 }
 
 // freeze freezes the screen or continues it. Sampling never stops.
-func (m *model) freeze() bool {
-	if m.st.frozen || !m.st.past.IsZero() {
-		return m.live()
+func (m *model) freeze() (bool, tea.Cmd) {
+	if !m.atPresent() {
+		return m.present()
 	}
 	m.st.frozen = true
-	return true
+	return true, nil
 }

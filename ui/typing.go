@@ -23,14 +23,18 @@ type typingKind uint8
 const (
 	typingFind typingKind = iota
 	typingFilter
+	typingTime
 )
 
 func (m *model) openTyping(kind typingKind) bool {
 	e := &typing{kind: kind, cursor: m.st.Cursor}
-	if kind == typingFilter {
+	switch kind {
+	case typingFilter:
 		e.before = m.st.Filter
 		e.prompt = newPrompt(&m.look, "filter", m.st.Filter)
-	} else {
+	case typingTime:
+		e.prompt = newPrompt(&m.look, "time, as 03:12 or 2026-11-21 03:12", "")
+	default:
 		e.before = m.st.find
 		e.prompt = newPrompt(&m.look, "find", "")
 	}
@@ -45,6 +49,9 @@ func (m *model) typed(msg tea.KeyPressMsg) (bool, tea.Cmd) {
 	switch out {
 	case dialog.Confirmed:
 		m.st.typing = nil
+		if e.kind == typingTime {
+			return m.toTyped(e.prompt.value())
+		}
 		if e.kind == typingFind && e.prompt.value() == "" {
 			m.st.find = e.before // Enter alone repeats the search
 			if m.st.find != "" {
@@ -53,9 +60,10 @@ func (m *model) typed(msg tea.KeyPressMsg) (bool, tea.Cmd) {
 		}
 	case dialog.Closed:
 		m.st.typing = nil
-		if e.kind == typingFilter {
+		switch e.kind {
+		case typingFilter:
 			m.st.Filter = e.before
-		} else {
+		case typingFind:
 			m.st.find, m.st.Cursor = e.before, e.cursor
 		}
 		m.keepCursor()
@@ -88,7 +96,7 @@ func (m *model) edit(next prompt) {
 	changed := next.value() != e.prompt.value()
 	e.prompt = next
 	switch {
-	case !changed: // only the insertion point moved
+	case !changed, e.kind == typingTime: // takes effect at Enter
 	case e.kind == typingFilter:
 		m.st.Filter = next.value()
 		m.keepCursor()

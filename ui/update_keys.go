@@ -2,7 +2,6 @@ package ui
 
 import (
 	"strconv"
-	"time"
 	"unicode"
 
 	"vramscope/ui/dialog"
@@ -105,7 +104,8 @@ func (m *model) everywhereKey(id keys.ID, name string) (changed bool, cmd tea.Cm
 	case keys.Events:
 		return m.openOverlay(dialog.NewEvents(&m.look, m.st.scene())), nil, true
 	case keys.Live:
-		return m.live(), nil, true
+		changed, cmd := m.present()
+		return changed, cmd, true
 	case keys.LookNow:
 		return true, m.lookNow(), true
 	case keys.Doctor:
@@ -234,15 +234,14 @@ func (m *model) lookKey(id keys.ID) (bool, tea.Cmd) {
 	case keys.Tag, keys.Untag:
 		return m.tag(id == keys.Tag), nil
 	case keys.Freeze:
-		return m.freeze(), nil
-	case keys.Back10s:
-		return m.scrub(-10 * time.Second)
-	case keys.Forward10s:
-		return m.scrub(10 * time.Second)
-	case keys.Back1m:
-		return m.scrub(-time.Minute)
-	case keys.Forward1m:
-		return m.scrub(time.Minute)
+		return m.freeze()
+	case keys.PreviousEvent, keys.NextEvent:
+		return m.toEvent(id == keys.NextEvent)
+	case keys.AskTime:
+		return m.openTyping(typingTime), nil
+	}
+	if step, ok := steps[id]; ok {
+		return m.scrub(step)
 	}
 	return false, nil
 }

@@ -55,6 +55,11 @@ const (
 	Forward10s
 	Back1m
 	Forward1m
+	Back1h
+	Forward1h
+	PreviousEvent
+	NextEvent
+	AskTime
 	Live
 
 	Slower
@@ -87,11 +92,12 @@ const (
 	CanCopy        // copy through the terminal
 	CanSuspend     // stop, under a shell with job control
 	CanRun         // the command that starts a process with a probe
+	CanSample      // the box is read while the screen shows it
 )
 
 // AllAbilities is every ability.
 const AllAbilities = CanSignal | CanFlush | CanAttach | CanMap | CanSave |
-	CanEnvironment | CanLookNow | CanDoctor | CanCopy | CanSuspend | CanRun
+	CanEnvironment | CanLookNow | CanDoctor | CanCopy | CanSuspend | CanRun | CanSample
 
 // Scope is the part of the screen that receives the keys.
 type Scope uint8

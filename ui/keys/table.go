@@ -74,18 +74,23 @@ func bindingTable() []binding {
 		{ID: Untag, scope: inTable, acts: true, Binding: on("", "", "U")},
 
 		// BACK IN TIME
-		{ID: Freeze, scope: InMain | InDetail, Group: GroupPast, Binding: on("p", "freeze screen", "p"),
+		{ID: Freeze, scope: InMain | InDetail, Group: GroupPast, needs: CanSample, Binding: on("p", "freeze screen", "p"),
 			hints: []Hint{{InMain, 14, 14, "p", "freeze"}}},
 		{ID: Back10s, scope: InMain | InDetail, Group: GroupPast, Binding: on(", .", "10 s", ","),
 			hints: []Hint{{InMain, 15, 15, ", .", "back, forth"}}},
 		{ID: Forward10s, scope: InMain | InDetail, Binding: on("", "", ".")},
-		{ID: Back1m, scope: InMain | InDetail, Group: GroupPast, Binding: on("< >", "1 min", "<")},
+		{ID: Back1m, scope: InMain | InDetail, Group: GroupPast, Binding: on("< >  { }", "1 min, 1 hour", "<")},
 		{ID: Forward1m, scope: InMain | InDetail, Binding: on("", "", ">")},
-		{ID: Live, scope: everywhere, Group: GroupPast, Binding: on("L", "live again", "L")},
+		{ID: Back1h, scope: InMain | InDetail, Binding: on("", "", "{")},
+		{ID: Forward1h, scope: InMain | InDetail, Binding: on("", "", "}")},
+		{ID: PreviousEvent, scope: InMain | InDetail, Group: GroupPast, Binding: on("[ ]", "event", "[")},
+		{ID: NextEvent, scope: InMain | InDetail, Binding: on("", "", "]")},
+		{ID: AskTime, scope: InMain | InDetail, Group: GroupPast, Binding: on("@", "go to a time", "@")},
+		{ID: Live, scope: everywhere, Group: GroupPast, Binding: on("L", "newest, live", "L")},
 
 		// SET
-		{ID: Slower, scope: everywhere, Group: GroupSet, Binding: on("+ -", "interval", "+", "=")},
-		{ID: Faster, scope: everywhere, Binding: on("", "", "-")},
+		{ID: Slower, scope: everywhere, Group: GroupSet, needs: CanSample, Binding: on("+ -", "interval", "+", "=")},
+		{ID: Faster, scope: everywhere, needs: CanSample, Binding: on("", "", "-")},
 		{ID: Theme, scope: everywhere, Group: GroupSet, Binding: on("T  m", "theme, mouse", "T")},
 		{ID: Mouse, scope: everywhere, Binding: on("", "", "m")},
 		{ID: Redraw, scope: everywhere, Group: GroupSet, Binding: on("Ctrl+L", "redraw", "ctrl+l")},

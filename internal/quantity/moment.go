@@ -1,0 +1,43 @@
+package quantity
+
+import (
+	"fmt"
+	"strings"
+	"time"
+)
+
+// momentLayouts are the ways to write a moment. Those without a date mean the last
+// such time.
+var momentLayouts = []struct {
+	layout string
+	dated  bool
+}{
+	{time.RFC3339, true},
+	{"2006-01-02 15:04:05", true}, {"2006-01-02 15:04", true}, {"2006-01-02T15:04:05", true}, {"2006-01-02T15:04", true},
+	{"2006-01-02", true},
+	{"15:04:05", false}, {"15:04", false},
+}
+
+// ParseMoment reads a moment in the time zone of newest: "2026-11-21 03:12",
+// "2026-11-21T03:12:00Z", or "03:12", which is the last one that is not after newest.
+func ParseMoment(text string, newest time.Time) (time.Time, error) {
+	text = strings.TrimSpace(text)
+	for _, m := range momentLayouts {
+		t, err := time.ParseInLocation(m.layout, text, newest.Location())
+		if err != nil {
+			continue
+		}
+		if m.dated {
+			return t, nil
+		}
+		year, month, day := newest.Date()
+		last := func(day int) time.Time {
+			return time.Date(year, month, day, t.Hour(), t.Minute(), t.Second(), 0, newest.Location())
+		}
+		if t = last(day); t.After(newest) {
+			t = last(day - 1)
+		}
+		return t, nil
+	}
+	return time.Time{}, fmt.Errorf("%.40q is no time: write 03:12, '2026-11-21 03:12' or 2026-11-21T03:12:00Z", text)
+}

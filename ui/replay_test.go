@@ -1,0 +1,119 @@
+package ui
+
+import (
+	"testing"
+	"time"
+
+	"vramscope/sampler/snapshot"
+)
+
+// recorded is a history with events.
+type recorded struct {
+	fakeHistory
+	events []snapshot.Event // newest first
+}
+
+func (h recorded) Events(int) []snapshot.Event { return h.events }
+
+// replayed is a model that shows a recording of moments at these seconds, from the last.
+func replayed(t *testing.T, events []snapshot.Event, seconds ...int) *testModel {
+	h := recorded{events: events}
+	for _, second := range seconds {
+		then := smallBox(4, 3, second)
+		then.Past = true
+		h.moments = append(h.moments, then)
+	}
+	return newTestModel(t, h.moments[len(h.moments)-1], func(o *Options) {
+		o.Sampling, o.History, o.Replay = nil, h, true
+	})
+}
+
+func (m *testModel) shownAt(second int) {
+	m.t.Helper()
+	if got, want := m.st.shown.Time, noon().Add(time.Duration(second)*time.Second); !got.Equal(want) {
+		m.t.Errorf("shows %v, want %v", got, want)
+	}
+	if m.st.past.IsZero() {
+		m.t.Error("the recording is shown as the present")
+	}
+}
+
+func TestReplayStaysInThePast(t *testing.T) {
+	m := replayed(t, nil, -7200, -3600, -60, 0)
+	m.shows("PAST")
+	m.shownAt(0)
+	m.press(">")
+	m.shows("the recording ends here")
+	m.press("{")
+	m.shownAt(-3600)
+	m.press("{", "{")
+	m.shownAt(-7200)
+	m.press("L")
+	m.shownAt(0)
+	m.press("p", "+", "F", "x")
+	m.shownAt(0)
+	if m.st.frozen || m.st.overlay != nil {
+		t.Error("a key of the live monitor did something")
+	}
+}
+
+func TestEventsAreStoppedAt(t *testing.T) {
+	at := func(second int) time.Time { return noon().Add(time.Duration(second) * time.Second) }
+	m := replayed(t, []snapshot.Event{
+		{Time: at(-10), Kind: snapshot.EventEnded, Name: "python", Message: "exited"},
+		{Time: at(-60), Kind: snapshot.EventStarted, Name: "bash", Message: "started"},
+		{Time: at(-60), Kind: snapshot.EventOutOfMemory, Name: "train\x1b[2J", Message: "out of memory", Severity: snapshot.Urgent, GPUUUID: "GPU-00000002", GPU: 2},
+		{Time: at(-90), Kind: snapshot.EventStarted, Name: "python", Message: "started"},
+	}, -100, -90, -60, -20, 0)
+	m.press("[")
+	m.shownAt(-20) // the last moment at or before the event
+	m.shows("python: exited")
+	m.press("[")
+	m.shownAt(-60)
+	m.shows("GPU 2 train?[2J: out of memory  (and 1 more: E)")
+	m.press("[")
+	m.shownAt(-90)
+	m.press("[")
+	m.shows("no earlier event")
+	m.shownAt(-90)
+	m.press("]", "]")
+	m.shownAt(-20)
+	m.press("]")
+	m.shows("no later event")
+}
+
+func TestTypedTime(t *testing.T) {
+	m := replayed(t, nil, -7200, -3600, 0)
+	m.press("@")
+	for _, key := range "11:30" {
+		m.press(string(key))
+	}
+	m.press("enter")
+	m.shownAt(-3600)
+	m.press("@", "9", "enter")
+	m.shows("is no time: write 03:12")
+	m.press("@", "9", ":", "0", "0", "enter")
+	m.shows("the history begins at 2026-11-20 10:00:00")
+	m.press("@", "1", "esc")
+	m.shownAt(-3600)
+	if m.st.Filter != "" || m.st.find != "" {
+		t.Error("a typed time filters or finds")
+	}
+}
+
+func TestEventsOfTheLiveMonitor(t *testing.T) {
+	h := recorded{fakeHistory{[]*snapshot.Snapshot{smallBox(4, 3, -60), smallBox(4, 3, 0)}},
+		[]snapshot.Event{{Time: noon().Add(-30 * time.Second), Kind: snapshot.EventEnded, Name: "python", Message: "exited"}}}
+	m := newTestModel(t, smallBox(4, 3, 0), func(o *Options) { o.History = h })
+	m.press("]")
+	if !m.st.past.IsZero() {
+		t.Error("] leaves the present")
+	}
+	m.press("[")
+	m.shows("PAST")
+	m.shownAt(-60)
+	m.press("L")
+	if !m.st.past.IsZero() {
+		t.Error("L does not go live")
+	}
+}
