@@ -31,6 +31,8 @@ func TestInForceReadsBack(t *testing.T) {
 	s := Settings{
 		Interval: 1500 * time.Millisecond, GPUs: []string{"0", "GPU-8f1c"}, Library: "/opt/\"odd\\\x01path", Theme: "light",
 		ASCII: true, ReadOnly: true, Mouse: true, GraphWindow: 90 * time.Minute, Sort: "SM%", IdleAfter: time.Hour, LowMemory: 0,
+		Record: true, Share: "group:gpu users", Keep: 90 * time.Minute, MaxSize: 3 << 29, Commands: "full",
+		AlertCommand: []string{"/bin/sh", "-c", "a, \"b\" \\ \n", ""},
 	}
 	var back Settings
 	if err := back.parse("config.toml", []byte(InForce("none", &s))); err != nil {
@@ -71,6 +73,20 @@ func TestConfigMistakes(t *testing.T) {
 		{"sort = 'WEIGHT'", `f:1: sort: there is no column "WEIGHT"`},
 		{"mouse = true\nmouse = true", "f:2:"},
 		{"x = \"\x00\"", "f:1:"},
+		{"[daemon]\nrecrd = true", `f:2: there is no key "daemon.recrd"; did you mean "daemon.record"?`},
+		{"[daemon]\nrecord = 1", "f:2: daemon.record: want true or false"},
+		{"[daemons]\nrecord = true", `f:1: there is no key "daemons"`},
+		{"daemon = true", "f:1: daemon: it is a table: write [daemon]"},
+		{"\ndaemon = {record = true}", "f:2: daemon: it is a table: write [daemon]"},
+		{"[[daemon]]\nrecord = true", "f:1: daemon: it is a table: write [daemon]"},
+		{"[daemon.record]\nx = 1", "f:1: daemon.record: want true or false"},
+		{"[daemon]\nshare = 'some'", `f:2: daemon.share: "some" is neither none`},
+		{"[recording]\nkeep = '30m'", "f:2: recording.keep:"},
+		{"[recording]\nkeep = '4000d'", "f:2: recording.keep: 4000d is out of range"},
+		{"[recording]\nmax_size = '1k'", "f:2: recording.max_size: 1k is out of range"},
+		{"[alerts]\nexec = 'mail'", "f:2: alerts.exec: want a list"},
+		{"[alerts]\nexec = ['mail', 1]", "f:2: alerts.exec: want a list of texts"},
+		{"[alerts]\nexec = ['']", "f:2: alerts.exec: the program has no name"},
 		{"\"theme\x1b[2J\" = 1", "f:1:"},
 		{"'bad\\u001b' = 1", `f:1: there is no key`},
 	} {
@@ -94,6 +110,7 @@ func FuzzConfig(f *testing.F) {
 		"gpus = [[1], {a=1}]\n[x]\ny=1", "gpus = [0, '01', \"GPU-\\u001b\"]\ninterval = 1.5\nsort='sm%'", "graph_window = \"auto\"\nlow_memory_percent = 0",
 		"interval = \"1e3s\"\n", "interval = 1e300", "\"\\u001b[2J\" = 1", "idle_minutes = 9223372036854775807", "theme = \"\\u202E\"", "theme = \"\\u20E2\"",
 		strings.Repeat("[", 300), strings.Repeat("a.", 300) + "a = 1", "gpus = " + strings.Repeat("[", 300), "a = " + strings.Repeat("{a=", 200),
+		"daemon.record = true\n[recording]\nkeep = \"90m\"\nmax_size = '17MiB'", "[alerts]\nexec = [\"a,b\", '']", "[daemon]\n[gpus]", "\"daemon.record\" = true",
 	} {
 		f.Add(content)
 	}
@@ -133,7 +150,8 @@ func TestThresholds(t *testing.T) {
 	}
 }
 
-// TestLibraryNeedsASafeFile: nvml_library is code that this program loads.
+// TestLibraryNeedsASafeFile: nvml_library is code that this program loads, and
+// alerts.exec a command that the daemon runs.
 func TestLibraryNeedsASafeFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "config.toml")
 	for _, c := range []struct {
@@ -145,6 +163,8 @@ func TestLibraryNeedsASafeFile(t *testing.T) {
 		{`nvml_library = "/x.so"`, 0o666, "nvml_library: " + path + " is not safe from other users"},
 		{`nvml_library = ""`, 0o666, ""},
 		{`theme = "mono"`, 0o666, ""},
+		{"[alerts]\nexec = ['mail']", 0o644, ""},
+		{"[alerts]\nexec = ['mail']", 0o666, "alerts.exec: " + path + " is not safe from other users"},
 	} {
 		if err := errors.Join(os.WriteFile(path, []byte(c.content), 0o600), os.Chmod(path, c.mode)); err != nil {
 			t.Fatal(err)

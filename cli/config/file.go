@@ -1,6 +1,7 @@
 package config
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -58,7 +59,7 @@ func (s *Settings) Load(named string) error {
 	if path == "" {
 		path = Path()
 	}
-	library := s.Library
+	library, exec := s.Library, s.AlertCommand
 	content, err := process.ReadLimited(path, fileSize+1)
 	if named == "" && errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -75,6 +76,11 @@ func (s *Settings) Load(named string) error {
 	if s.Library != library { // code that this program loads
 		if _, err := install.Trusted(path); err != nil {
 			return refuse("nvml_library: %v", err)
+		}
+	}
+	if !slices.Equal(s.AlertCommand, exec) { // a command that the daemon runs
+		if _, err := install.Trusted(path); err != nil {
+			return refuse("alerts.exec: %v", err)
 		}
 	}
 	return nil
@@ -95,32 +101,83 @@ func (s *Settings) parse(path string, content []byte) error {
 		}
 		return refuse("%s:%d: %s", path, line, strings.TrimPrefix(message, "toml: "))
 	}
-	options := Options()
-	parser, inTable := unstable.Parser{}, false
+	parser, table := unstable.Parser{}, ""
 	parser.Reset(content)
 	for parser.NextExpression() {
 		expression := parser.Expression()
-		if expression.Kind == unstable.KeyValue && inTable {
+		key, line := keyOf(&parser, expression)
+		if expression.Kind != unstable.KeyValue {
+			table = ""
+		}
+		key = table + key
+		header := expression.Kind == unstable.Table && isTable(key)
+		if header {
+			table = key + "."
 			continue
 		}
-		inTable = expression.Kind != unstable.KeyValue
-		first := expression.Key()
-		first.Next()
-		key, line := string(first.Node().Data), parser.Shape(first.Node().Raw).Start.Line
-		at := slices.IndexFunc(options, func(o Option) bool { return o.Key == key })
-		if at < 0 {
-			return unknownKey(path, line, key)
-		}
-		o := &options[at]
-		value, err := o.value(values[key])
-		if err == nil && value != nil {
-			err = o.Set(s)(*value)
-		}
-		if err != nil {
-			return refuse("%s:%d: %s: %v", path, line, key, err)
+		if err := s.set(key, lookUp(values, key)); err != nil {
+			if errors.Is(err, errNoKey) {
+				if first, _, _ := strings.Cut(key, "."); !isTable(first) {
+					key = first
+				}
+				return unknownKey(path, line, key)
+			}
+			return refuse("%s:%d: %s: %v", path, line, text.Clean(key), err)
 		}
 	}
 	return nil
+}
+
+// keyOf is the key of an expression, its parts joined by dots, and its line.
+func keyOf(parser *unstable.Parser, expression *unstable.Node) (string, int) {
+	var parts []string
+	line := 0
+	for key := expression.Key(); key.Next(); {
+		if line == 0 {
+			line = parser.Shape(key.Node().Raw).Start.Line
+		}
+		parts = append(parts, string(key.Node().Data))
+	}
+	return strings.Join(parts, "."), line
+}
+
+// isTable reports whether options have keys in a table of that name.
+func isTable(name string) bool {
+	return slices.ContainsFunc(Options(), func(o Option) bool { return strings.HasPrefix(o.Key, name+".") })
+}
+
+// lookUp is the value of a dotted key; nil where there is none.
+func lookUp(values map[string]any, key string) any {
+	for {
+		if value, ok := values[key]; ok {
+			return value
+		}
+		first, rest, dotted := strings.Cut(key, ".")
+		table, ok := values[first].(map[string]any)
+		if !dotted || !ok {
+			return nil
+		}
+		values, key = table, rest
+	}
+}
+
+var errNoKey = errors.New("there is no such key")
+
+func (s *Settings) set(key string, value any) error {
+	options := Options()
+	at := slices.IndexFunc(options, func(o Option) bool { return o.Key == key })
+	if at < 0 && isTable(key) {
+		return fmt.Errorf("it is a table: write [%s] on a line of its own, and its keys below", key)
+	}
+	if at < 0 {
+		return errNoKey
+	}
+	o := &options[at]
+	literal, err := o.value(value)
+	if err == nil && literal != nil {
+		err = o.Set(s)(*literal)
+	}
+	return err
 }
 
 func unknownKey(path string, line int, key string) error {
@@ -152,7 +209,11 @@ func (o *Option) value(value any) (*string, error) {
 	case float64:
 		text, fits = strconv.FormatFloat(v, 'g', -1, 64), o.Kind == period
 	case []any:
-		fits = o.Kind == List
+		fits = o.Kind == List || o.Kind == command
+		if o.Kind == command {
+			text, err = quotedWords(v)
+			break
+		}
 		if fits && len(v) == 0 {
 			return nil, nil
 		}
@@ -179,6 +240,22 @@ func joined(items []any) (string, error) {
 	return strings.Join(texts, ","), nil
 }
 
+// quotedWords is a command as the JSON that its setter reads: a word may hold anything.
+func quotedWords(items []any) (string, error) {
+	words := make([]string, len(items))
+	for i, item := range items {
+		word, ok := item.(string)
+		if !ok {
+			return "", errors.New(command.notThis())
+		}
+		words[i] = word
+	}
+	quoted, err := json.Marshal(words)
+	return string(quoted), err
+}
+
+func (k Kind) notThis() string { return "want " + k.wants() }
+
 // wants says what a kind of option takes.
 func (k Kind) wants() string {
 	switch k {
@@ -190,6 +267,8 @@ func (k Kind) wants() string {
 		return "a whole number"
 	case List:
 		return "a list, like [0, 2]"
+	case command:
+		return `a list of texts, like ["mail", "-s", "GPU", "bob"]`
 	default:
 		return "a text in quotes"
 	}
@@ -201,15 +280,17 @@ func DefaultFile() string {
 	var b strings.Builder
 	b.WriteString("# The configuration of vramscope, with every key at its default.\n")
 	b.WriteString("# Flags on the command line override it.\n")
+	table := ""
 	for _, o := range Options() {
 		b.WriteString("\n")
+		o.writeTable(&b, &table)
 		for line := range strings.SplitSeq(o.Comment, "\n") {
 			b.WriteString("# " + line + "\n")
 		}
 		if o.Flag != "" {
 			b.WriteString("# Flag: --" + o.Flag + "\n")
 		}
-		b.WriteString(o.Key + " = " + o.Literal(&s) + "\n")
+		b.WriteString(o.name() + " = " + o.Literal(&s) + "\n")
 	}
 	return b.String()
 }
@@ -221,8 +302,21 @@ func InForce(path string, s *Settings) string {
 		path += " (not there)"
 	}
 	b.WriteString("# " + text.Clean(path) + "\n")
+	table := ""
 	for _, o := range Options() {
-		fmt.Fprintf(&b, "%s = %s\n", o.Key, o.Literal(s))
+		o.writeTable(&b, &table)
+		fmt.Fprintf(&b, "%s = %s\n", o.name(), o.Literal(s))
 	}
 	return b.String()
 }
+
+// writeTable begins the option's table, where it is not the current one.
+func (o *Option) writeTable(b *strings.Builder, current *string) {
+	if table, _, dotted := strings.Cut(o.Key, "."); dotted && table != *current {
+		*current = table
+		b.WriteString("[" + table + "]\n")
+	}
+}
+
+// name is the key in its table.
+func (o *Option) name() string { return o.Key[strings.LastIndexByte(o.Key, '.')+1:] }

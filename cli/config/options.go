@@ -11,7 +11,7 @@ import (
 
 // Option is one thing that can be set.
 type Option struct {
-	Key     string // in the configuration file
+	Key     string // in the configuration file; "table.key" in a table
 	Flag    string // on the command line; "" where there is none
 	Holder  string // what stands for the value in help: "DURATION"
 	Usage   string // of the flag, one line
@@ -29,7 +29,8 @@ const (
 	period      // "1s", or a number of seconds
 	Truth
 	number
-	List // of texts and numbers
+	List    // of texts and numbers
+	command // a program and its arguments
 )
 
 // Options are all options, in the order of the documentation.
@@ -111,6 +112,42 @@ func Options() []Option {
 			Comment: "Free memory of a GPU, in per cent, below which growth, allocation retries or an\nout-of-memory event raise an alert. Little free memory alone never does. 0: no such alert.",
 			Set:     func(s *Settings) func(string) error { return s.setLowMemory },
 			Literal: func(s *Settings) string { return strconv.Itoa(s.LowMemory) },
+		},
+		{
+			Key: "daemon.record", Kind: Truth,
+			Comment: "What vramscope daemon does. record: it records what it samples.",
+			Set:     func(s *Settings) func(string) error { return setTruth(&s.Record) },
+			Literal: func(s *Settings) string { return strconv.FormatBool(s.Record) },
+		},
+		{
+			Key: "daemon.share", Kind: words,
+			Comment: "Who, besides root and this user, may read numbers from the daemon's socket:\n\"none\", \"group:NAME\" or \"all\". Never command lines, paths or actions.",
+			Set:     func(s *Settings) func(string) error { return s.setShare },
+			Literal: func(s *Settings) string { return tomlString(s.Share) },
+		},
+		{
+			Key: "recording.keep", Kind: period,
+			Comment: "How long recordings are kept: \"30d\", \"36h\"; from 1h to 3650d.",
+			Set:     func(s *Settings) func(string) error { return s.setKeep },
+			Literal: func(s *Settings) string { return strconv.Quote(days(s.Keep)) },
+		},
+		{
+			Key: "recording.max_size", Kind: words,
+			Comment: "How large they may become, all together: from 16MiB.",
+			Set:     func(s *Settings) func(string) error { return s.setMaxSize },
+			Literal: func(s *Settings) string { return strconv.Quote(exactBytes(s.MaxSize)) },
+		},
+		{
+			Key: "recording.commands", Kind: words,
+			Comment: "What is recorded of command lines, which may hold secrets: \"name\" (program and\nscript) or \"full\".",
+			Set:     func(s *Settings) func(string) error { return s.setCommands },
+			Literal: func(s *Settings) string { return tomlString(s.Commands) },
+		},
+		{
+			Key: "alerts.exec", Kind: command,
+			Comment: "The command that vramscope daemon runs when an alert is raised about this user's\nprocesses, with the alert as JSON on standard input: [\"/home/bob/bin/tell-me\"]. Empty: none.",
+			Set:     func(s *Settings) func(string) error { return s.setAlertCommand },
+			Literal: func(s *Settings) string { return tomlList(s.AlertCommand) },
 		},
 	}
 }

@@ -27,6 +27,14 @@ type Settings struct {
 	Sort        string
 	IdleAfter   time.Duration
 	LowMemory   int // per cent of a GPU's memory
+
+	// Of the daemon.
+	Record       bool
+	Share        string // "none", "all", or "group:NAME"
+	Keep         time.Duration
+	MaxSize      quantity.Bytes
+	Commands     string   // "name" or "full"
+	AlertCommand []string // nil: none
 }
 
 // Defaults are the settings without a configuration file and flags.
@@ -37,6 +45,10 @@ func Defaults() Settings {
 		Sort:      "USED",
 		IdleAfter: 10 * time.Minute,
 		LowMemory: 10,
+		Share:     "none",
+		Keep:      30 * 24 * time.Hour,
+		MaxSize:   4 * quantity.GiB,
+		Commands:  "name",
 	}
 }
 
