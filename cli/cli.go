@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"vramscope/cli/config"
+	"vramscope/daemon/socket"
 
 	"github.com/spf13/pflag"
 	"golang.org/x/term"
@@ -22,7 +23,9 @@ type program struct {
 	stdin, stdout, stderr *os.File
 	getenv                func(string) string
 	now                   func() time.Time
-	probeDirectories      []string // where probes' sockets are searched; nil: the usual ones
+	probeDirectories      []string       // where probes' sockets are searched; nil: the usual ones
+	daemonPlaces          []socket.Place // where daemons' sockets are searched; nil: the usual ones
+	daemonDirectory       string         // of this user's own; "": the usual one
 	flags                 globalFlags
 }
 

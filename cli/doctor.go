@@ -74,6 +74,13 @@ func (p *program) report(src *sources, s *config.Settings, snap *snapshot.Snapsh
 	if src.table != nil {
 		box.Attacher, box.Problems = waysInto(src.table), src.probes.Problems()
 	}
+	if src.daemon != nil {
+		client, err := src.daemon.Client()
+		if box.NoDaemon = err; client != nil {
+			status := client.Status()
+			box.Daemon = &status
+		}
+	}
 	lines := doctor.Report(&box)
 	if s.ASCII || !text.UTF8(p.getenv) {
 		for i, line := range lines {

@@ -26,6 +26,7 @@ prints one table, as vramscope once does, and ends.`,
   vramscope run -- python3 job.py   start a program with a probe in it
   vramscope attach 3011876          put a probe into a running Python process
   vramscope once --format json      one snapshot for a script
+  vramscope daemon --record         without a screen: record, answer monitors
   vramscope doctor                  what works on this box, and what does not`,
 		Version:       versionLine(),
 		SilenceUsage:  true,
@@ -42,7 +43,7 @@ prints one table, as vramscope once does, and ends.`,
 	p.completeGlobalFlags(root)
 	root.Flags().BoolP("help", "h", false, "help for a command")
 	root.Flags().BoolP("version", "v", false, "the version")
-	root.AddCommand(p.once(), p.headroom(), p.flush(), p.attach(), p.snapshotCommand(), p.runCommand(), p.env(), p.probe(), p.backtest(), p.doctor(), p.config(), p.completion(), p.man())
+	root.AddCommand(p.once(), p.headroom(), p.flush(), p.attach(), p.snapshotCommand(), p.runCommand(), p.env(), p.probe(), p.daemon(), p.backtest(), p.doctor(), p.config(), p.completion(), p.man())
 	for _, command := range root.Commands() {
 		command.Flags().BoolP("help", "h", false, "help for "+command.Name())
 		if command.ValidArgs == nil && command.ValidArgsFunction == nil {

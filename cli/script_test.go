@@ -13,6 +13,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"vramscope/daemon/socket"
 	"vramscope/internal/fakedriver"
 	"vramscope/probe"
 )
@@ -31,8 +32,10 @@ func TestMain(m *testing.M) {
 // directory: whoever works on this machine may have some.
 func alone() int {
 	p := &program{stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr, getenv: os.Getenv, now: time.Now}
-	p.probeDirectories = []string{}
+	p.probeDirectories, p.daemonPlaces = []string{}, []socket.Place{}
 	if runtime := os.Getenv("XDG_RUNTIME_DIR"); runtime != "" {
+		p.daemonDirectory = filepath.Join(runtime, "vramscope")
+		p.daemonPlaces = []socket.Place{{Directory: p.daemonDirectory, Owner: uint32(os.Geteuid())}}
 		p.probeDirectories = probe.Directories(os.Geteuid(), runtime)[:1]
 	}
 	return p.run(os.Args[1:])

@@ -12,6 +12,7 @@ import (
 	"vramscope/action"
 	"vramscope/action/flush"
 	"vramscope/cli/config"
+	"vramscope/daemon/socket"
 	"vramscope/internal/panics"
 	"vramscope/internal/process"
 	"vramscope/nvml"
@@ -29,6 +30,7 @@ type sources struct {
 	library *nvml.Library  // nil in a demo
 	table   *process.Table // nil in a demo, whose PIDs are not this machine's
 	probes  *probe.Monitor // nil in a demo; read only while listen runs
+	daemon  *socket.Reader // what a daemon reports of others' probes; nil in a demo
 	replay  *replay        // a demo's clock, nil for a real box
 	signal  func(context.Context, process.Identity, syscall.Signal) error
 	// flushes asks a probe to free memory: a real one, or a simulated one.
@@ -65,7 +67,8 @@ func (p *program) sources(s *config.Settings, past time.Duration) (*sources, err
 		out.probes = probe.NewMonitor(probe.NewFinder(out.table), probe.MonitorOptions{Clock: p.now, Directories: p.probeDirectories})
 		out.driver = &driverSource{DeviceReader: out.library, probes: out.probes}
 		out.options.Processes, out.options.Clock = out.table, p.now
-		out.options.Probes = out.probes
+		out.daemon = socket.NewReader(out.probes, p.daemonPlaces, p.now)
+		out.options.Probes = out.daemon
 		out.signal, out.flushes = out.table.Signal, out.probes
 		out.log = auditLog(out.table, p.now)
 		out.segments = segmentsFrom(probe.NewFinder(out.table))
@@ -93,7 +96,12 @@ func (src *sources) lookOnce() {
 		src.library.Complete()
 	}
 	if src.probes != nil {
-		src.options.Probes = &settled{ProbeReader: src.probes, settle: src.probes.Settle}
+		src.options.Probes = &settled{ProbeReader: src.options.Probes, settle: func(ctx context.Context) {
+			src.probes.Settle(ctx)
+			if src.daemon != nil {
+				src.daemon.Settle(ctx)
+			}
+		}}
 	}
 }
 
@@ -162,17 +170,22 @@ func (src *sources) listen(ctx context.Context, failed func(error)) (wait func()
 	if src.probes == nil {
 		return func() {}
 	}
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
-		defer func() {
-			if caught := panics.Catch(recover()); caught != nil {
-				failed(fmt.Errorf("probes: panic: %w", caught))
-			}
-		}()
-		src.probes.Run(ctx)
-	}()
-	return func() { <-ended }
+	var running sync.WaitGroup
+	start := func(run func(context.Context)) {
+		running.Go(func() {
+			defer func() {
+				if caught := panics.Catch(recover()); caught != nil {
+					failed(fmt.Errorf("probes: panic: %w", caught))
+				}
+			}()
+			run(ctx)
+		})
+	}
+	start(src.probes.Run)
+	if src.daemon != nil {
+		start(src.daemon.Run)
+	}
+	return running.Wait
 }
 
 // listenFor reads the probes for a command that samples once. Its function ends

@@ -44,7 +44,21 @@ func (t *table) warnings() []string {
 			lines = append(lines, fmt.Sprintf("note   gpu %d  %v is used by processes that the driver does not list", g.Index, v))
 		}
 	}
-	return append(lines, t.rejected()...)
+	return append(append(lines, t.rejected()...), t.byDaemon()...)
+}
+
+// byDaemon says whose word the parts of others' processes are.
+func (t *table) byDaemon() []string {
+	n := 0
+	for i := range t.snap.Rows {
+		if p := t.snap.Rows[i].Probe; p != nil && p.ByDaemon {
+			n++
+		}
+	}
+	if n == 0 {
+		return nil
+	}
+	return []string{"note   the parts of " + text.Plural(n, "process", "processes") + " are by root's daemon: you may not ask their probes"}
 }
 
 // rejected are the probes whose figures are not in the table, and how many may be

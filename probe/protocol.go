@@ -135,4 +135,6 @@ type Answer struct {
 	// never later than its arrival. Zero before the first report.
 	At  time.Time
 	Err error // why the last exchange failed, nil if it did not
+	// Daemon reports that a daemon asked the probe, and passed its report on.
+	Daemon bool
 }

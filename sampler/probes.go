@@ -37,6 +37,9 @@ func (s *Sampler) addProbes(now time.Time, m *merged, answers []probe.Answer) in
 	limits := limits{sampler: s, now: now, rows: m.rows}
 	for i := range answers {
 		a := &answers[i]
+		if a.Daemon && !s.adopt(a) {
+			continue
+		}
 		// The answer may be newer than the start of the tick.
 		age := max(now.Sub(a.At), 0)
 		if age < silentAfter && !a.At.IsZero() {
@@ -69,7 +72,7 @@ func (m *merged) setProbe(id process.Identity, p snapshot.Probe) {
 }
 
 func probeOf(a *probe.Answer, age time.Duration) snapshot.Probe {
-	return snapshot.Probe{State: freshness(age), Age: age, StartedBy: a.Hello.StartedBy, Capabilities: a.Hello.Capabilities}
+	return snapshot.Probe{State: freshness(age), Age: age, StartedBy: a.Hello.StartedBy, Capabilities: a.Hello.Capabilities, ByDaemon: a.Daemon}
 }
 
 // addDevice puts the report on one device into its row; place has the rows of m.

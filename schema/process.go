@@ -20,6 +20,8 @@ type Process struct {
 	Job             Text    `json:"job"`
 	GPUInstance     *uint32 `json:"gpu_instance"`
 	ComputeInstance *uint32 `json:"compute_instance"`
+	StartTimeTicks  *uint64 `json:"start_time_ticks"`
+	PIDNamespace    *uint64 `json:"pid_namespace"`
 
 	UsedBytes       snapshot.Bytes `json:"used_bytes"`
 	AllocatedBytes  snapshot.Bytes `json:"allocated_bytes"`
@@ -100,6 +102,7 @@ type Probe struct {
 	StartedBy        Text                     `json:"started_by"`
 	Capabilities     []Text                   `json:"capabilities"`
 	Rejected         Text                     `json:"rejected"`
+	Source           string                   `json:"source"`
 }
 
 func processOf(p *snapshot.Process) Process {
@@ -121,6 +124,12 @@ func processOf(p *snapshot.Process) Process {
 	if instance := p.ID.Instance; instance.MIG {
 		out.GPUInstance, out.ComputeInstance = &instance.GPU, &instance.Compute
 	}
+	if id := p.ID.Process; id.StartTime != 0 {
+		out.StartTimeTicks = &id.StartTime
+	}
+	if id := p.ID.Process; id.Namespace != 0 {
+		out.PIDNamespace = &id.Namespace
+	}
 	for i := range p.Allocators {
 		out.Allocators = append(out.Allocators, allocatorOf(&p.Allocators[i]))
 	}
@@ -129,10 +138,18 @@ func processOf(p *snapshot.Process) Process {
 			State: string(p.Probe.State), AgeSeconds: p.Probe.Age.Seconds(),
 			OutOfMemoryCount: p.Probe.OutOfMemoryCount, AllocRetries: p.Probe.AllocRetries,
 			StartedBy: Text(p.Probe.StartedBy), Capabilities: Texts(p.Probe.Capabilities),
-			Rejected: Text(p.Probe.Rejected),
+			Rejected: Text(p.Probe.Rejected), Source: sourceOf(p.Probe),
 		}
 	}
 	return out
+}
+
+// sourceOf is who asked the probe: this program, or the daemon.
+func sourceOf(p *snapshot.Probe) string {
+	if p.ByDaemon {
+		return "daemon"
+	}
+	return "process"
 }
 
 func allocatorOf(a *snapshot.Allocator) Allocator {

@@ -105,6 +105,7 @@ func TestSchemaFilesHaveTheFieldsOfTheTypes(t *testing.T) {
 	for name, in := range map[string]reflect.Type{
 		"once": reflect.TypeFor[Document](), "flush": reflect.TypeFor[FlushDocument](),
 		"headroom": reflect.TypeFor[HeadroomDocument](), "backtest": reflect.TypeFor[Backtest](),
+		"alert": reflect.TypeFor[AlertDocument](),
 	} {
 		file := name + ".schema.json"
 		f.compare(t, file, "the document", f.load(t, file), in)

@@ -33,6 +33,14 @@ func (t Time) MarshalJSON() ([]byte, error) {
 	return time.Time(t).AppendFormat(nil, `"2006-01-02T15:04:05.000Z07:00"`), nil
 }
 
+// UnmarshalJSON reads what MarshalJSON has written.
+func (t *Time) UnmarshalJSON(encoded []byte) error {
+	var at time.Time // of null it stays zero
+	err := json.Unmarshal(encoded, &at)
+	*t = Time(at)
+	return err
+}
+
 // Encode writes a document as indented JSON that is safe to show in a terminal.
 func Encode(value any) ([]byte, error) {
 	var buf bytes.Buffer

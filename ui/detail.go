@@ -268,27 +268,11 @@ func (d detail) state() []cell.Span {
 	age := ageOf(p.Probe.Age)
 	switch p.Probe.State {
 	case snapshot.ProbeStale:
-		return []cell.Span{{s.Warning, "probe stale: the parts are as of " + age + " ago"}}
+		return []cell.Span{{s.Warning, "probe stale: the parts are as of " + age + " ago" + byDaemon(p.Probe)}}
 	case snapshot.ProbeSilent:
 		return []cell.Span{{s.Warning, "probe silent " + age + ": its figures are too old to show"}}
 	default:
-		return []cell.Span{{s.Text, "probe live, " + age + " old" + startedBy(p.Probe.StartedBy)}}
-	}
-}
-
-// startedBy is how the probe got into the process, "" where unknown.
-func startedBy(way string) string {
-	switch way {
-	case "":
-		return ""
-	case "import":
-		return ", imported by the program"
-	case "attach":
-		return ", attached while it ran"
-	case "preload":
-		return ", preloaded"
-	default:
-		return ", started by " + text.Clean(cell.Limit(way))
+		return []cell.Span{{s.Text, "probe live, " + age + " old" + startedBy(p.Probe.StartedBy) + byDaemon(p.Probe)}}
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"vramscope/action"
+	"vramscope/daemon/socket"
 	"vramscope/internal/process"
 	"vramscope/internal/text"
 	"vramscope/nvml"
@@ -32,6 +33,8 @@ type Box struct {
 	Problems []probe.Problem // probes that cannot be read
 	Attacher *attach.Attacher
 	Log      *action.Log
+	Daemon   *socket.Status // that answers; nil where none does
+	NoDaemon error          // why not
 	CacheErr error // why the native probe's file can be put nowhere
 
 	Terminal bool // standard output is one
@@ -76,6 +79,7 @@ func Report(b *Box) []string {
 		{"GPUs", b.gpus()},
 		{"processes", b.processes()},
 		{"probes", b.probes()},
+		{"daemon", b.daemon()},
 		{"Python processes: could a probe be attached?", b.pythons()},
 		{"terminal", b.terminal()},
 		{"configuration", b.configuration()},

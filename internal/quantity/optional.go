@@ -80,6 +80,18 @@ func (o Optional[T]) MarshalJSON() ([]byte, error) {
 	return json.Marshal(o.value)
 }
 
+// UnmarshalJSON reads what MarshalJSON has written. The source is not in it: a
+// known value counts as computed.
+func (o *Optional[T]) UnmarshalJSON(encoded []byte) error {
+	var value *T
+	if err := json.Unmarshal(encoded, &value); err != nil || value == nil {
+		*o = Optional[T]{}
+		return err
+	}
+	*o = Optional[T]{value: *value, source: Computed}
+	return nil
+}
+
 // Sum adds the known values of amounts; it is unknown when none is known.
 func Sum(amounts ...Optional[Bytes]) Optional[Bytes] {
 	var total Bytes

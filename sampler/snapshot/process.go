@@ -111,6 +111,7 @@ type Probe struct {
 	Rejected         string        // why its figures are unknown: "reports 512T, the driver 13.0G"; "" where they are not rejected
 	StartedBy        string        // "run", "import", "attach", "preload"; "" where unknown
 	Capabilities     []string      // "flush", "snapshot"
+	ByDaemon         bool          // the daemon asked it: this user may not
 	OutOfMemoryCount quantity.Optional[int64]
 	AllocRetries     quantity.Optional[int64]
 }

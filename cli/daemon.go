@@ -1,0 +1,163 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"runtime/debug"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"vramscope/cli/config"
+	"vramscope/daemon"
+	"vramscope/daemon/socket"
+	"vramscope/sampler"
+)
+
+// daemonFlags override the configuration file's tables.
+type daemonFlags struct {
+	record   bool
+	keep     string
+	maxSize  string
+	commands string
+}
+
+func (p *program) daemon() *cobra.Command {
+	var f daemonFlags
+	cmd := &cobra.Command{
+		Use:   "daemon",
+		Short: "sample without a screen: record, answer monitors, run a command on alerts",
+		Long: `Samples as the monitor does, without a screen, until SIGTERM. With --record, or
+record = true in [daemon] of the configuration, it records what it samples.
+Monitors on this box get from it what only it may ask or has seen. [alerts] exec
+is a command that it runs when an alert is raised about your processes.
+
+There is one for each user. Root's is the box's: share in [daemon] lets other
+users read numbers from it, never command lines or paths. SIGHUP has it read its
+configuration anew. docs/daemon.md has the rest, and units for systemd.`,
+		Example: `  vramscope daemon --record
+  vramscope daemon --record --keep 7d --max-size 1GiB
+  systemctl enable --now vramscope-daemon    root's, with contrib/systemd's unit`,
+		Args: noArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error { return p.runDaemon(cmd, &f) },
+	}
+	flags := cmd.Flags()
+	flags.BoolVar(&f.record, "record", false, "record what is sampled")
+	flags.StringVar(&f.keep, "keep", "", "how long recordings are kept (30d)")
+	flags.StringVar(&f.maxSize, "max-size", "", "how large all recordings may become (4GiB)")
+	flags.StringVar(&f.commands, "commands", "", "what is recorded of command lines: name or full (name)")
+	nameValues(cmd, map[string]string{"keep": "TIME", "max-size": "SIZE", "commands": "WHAT"})
+	return cmd
+}
+
+// daemonSettings are the settings with the command's own flags.
+func (p *program) daemonSettings(cmd *cobra.Command, f *daemonFlags) (config.Settings, error) {
+	s, err := p.settings()
+	if err != nil {
+		return s, err
+	}
+	if cmd.Flags().Changed("record") {
+		s.Record = f.record
+	}
+	for _, o := range config.Options() {
+		value, known := map[string]string{
+			"recording.keep": f.keep, "recording.max_size": f.maxSize, "recording.commands": f.commands,
+		}[o.Key]
+		if !known || value == "" {
+			continue
+		}
+		if err := o.Set(&s)(value); err != nil {
+			return s, usage("--%s: %v", daemonFlagOf(o.Key), err)
+		}
+	}
+	if _, err := socket.ParseShare(s.Share); err != nil {
+		return s, usage("daemon.%v", err)
+	}
+	return s, nil
+}
+
+func daemonFlagOf(key string) string {
+	return map[string]string{"recording.keep": "keep", "recording.max_size": "max-size", "recording.commands": "commands"}[key]
+}
+
+func (p *program) runDaemon(cmd *cobra.Command, f *daemonFlags) error {
+	s, err := p.daemonSettings(cmd, f)
+	if err != nil {
+		return err
+	}
+	if p.getenv("GOGC") == "" {
+		debug.SetGCPercent(50) // as the monitor
+	}
+	src, err := p.sources(&s, 0)
+	if err != nil {
+		return err
+	}
+	if src.probes != nil {
+		src.options.Probes, src.daemon = src.probes, nil // the daemon is this one
+	}
+	directory := cmp.Or(p.daemonDirectory, socket.Directory(os.Geteuid(), p.getenv("XDG_RUNTIME_DIR")))
+	if err := socket.MakeDirectory(directory); err != nil {
+		return &failure{code: exitFailure, err: err, message: "daemon: no place for its socket: " + err.Error()}
+	}
+	signals := make(chan os.Signal, 4)
+	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP)
+	defer signal.Stop(signals)
+
+	ctx, cancel := context.WithCancelCause(cmd.Context())
+	defer cancel(nil)
+	previous := p.handover()
+	if previous != nil {
+		src.options.Restore = previous.history
+	}
+	p.watchUpgrades(src, previous, cancel)
+	src.options.OpenDeadline = onceOpening
+	sampling := sampler.New(src.options)
+	previous.close()
+	waitForProbes := src.listen(ctx, cancel)
+
+	o := p.daemonOptions(src, &s, sampling, directory)
+	o.Signals = signals
+	o.Check = func() error { _, err := p.daemonSettings(cmd, f); return err }
+	err = daemon.Run(ctx, o)
+	cancel(nil)
+	waitForProbes()
+	if errors.Is(err, errUpgraded) || errors.Is(err, daemon.ErrReload) {
+		signal.Ignore(syscall.SIGHUP) // a second one does not end the new process before it listens
+		return p.restart(sampling, nil)
+	}
+	if running, is := errors.AsType[*daemon.Running](err); is {
+		return &failure{code: exitFailure, err: running, message: running.Error()}
+	}
+	return err
+}
+
+func (p *program) daemonOptions(src *sources, s *config.Settings, sampling *sampler.Sampler, directory string) daemon.Options {
+	share, _ := socket.ParseShare(s.Share) // the settings have been checked
+	o := daemon.Options{
+		Directory: directory, Share: share, Sampling: sampling, History: sampling.History(),
+		Log: daemon.NewLog(p.stderr, p.getenv), Notify: daemon.NewNotifier(p.getenv), Now: p.now,
+	}
+	if src.options.Probes != nil {
+		o.Answers = src.options.Probes.Answers
+	}
+	if len(s.AlertCommand) > 0 {
+		o.Alerts = daemon.NewAlerts(s.AlertCommand, p.now(), o.Log)
+	}
+	return o
+}
+
+// recordings is where the recordings of this user, or of a simulated box, are kept.
+func (p *program) recordings(simulated bool) string {
+	directory := "/var/lib/vramscope"
+	if os.Geteuid() != 0 {
+		directory = filepath.Join(stateHome(), "recordings")
+	}
+	if simulated {
+		directory = filepath.Join(directory, "simulated")
+	}
+	return directory
+}

@@ -1,0 +1,191 @@
+package daemon
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"log/slog"
+	"os"
+	"os/exec"
+	"os/user"
+	"strconv"
+	"syscall"
+	"time"
+
+	"vramscope/internal/text"
+	"vramscope/sampler/snapshot"
+	"vramscope/schema"
+)
+
+// Alerts runs the user's own command when an alert is raised about the user's own
+// processes (root: about any), with the alert as JSON on its standard input: one
+// command at a time.
+//
+//	observe (each snapshot) ─ raised, and the user's ─→ waiting ─→ run ─→ command
+type Alerts struct {
+	command []string
+	uid     uint32
+	log     *slog.Logger
+	timeout time.Duration
+	environ []string
+	waiting chan schema.AlertDocument
+
+	// Owned by the goroutine that observes.
+	standing map[alertKey]bool // nil before the first snapshot
+	began    time.Time
+	dropped  int
+	saved    float64 // runs that may begin at once
+	at       time.Time
+}
+
+// The limits on the user's command.
+const (
+	commandTime    = 10 * time.Second // then it is killed with its process group
+	mostWaiting    = 16
+	commandBurst   = 20
+	commandsAnHour = 60
+	mostOutput     = 4 << 10 // bytes of its output that are logged where it fails
+)
+
+type alertKey struct {
+	kind     snapshot.AlertKind
+	uuid     string
+	instance snapshot.InstanceID
+	row      snapshot.RowID
+}
+
+// NewAlerts prepares to run a command. What was raised before began is old.
+func NewAlerts(command []string, began time.Time, log *slog.Logger) *Alerts {
+	return &Alerts{
+		command: command, uid: uint32(os.Geteuid()), log: log, timeout: commandTime, environ: environment(os.Getenv),
+		waiting: make(chan schema.AlertDocument, mostWaiting), began: began, saved: commandBurst, at: began,
+	}
+}
+
+// environment is all of it that the command gets.
+func environment(getenv func(string) string) []string {
+	environ := []string{"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"}
+	if account, err := user.LookupId(strconv.Itoa(os.Geteuid())); err == nil {
+		environ = append(environ, "HOME="+account.HomeDir, "USER="+account.Username, "LOGNAME="+account.Username)
+	}
+	for _, name := range []string{"LANG", "XDG_RUNTIME_DIR", "DBUS_SESSION_BUS_ADDRESS"} { // the last two for notify-send
+		if value := getenv(name); value != "" {
+			environ = append(environ, name+"="+value)
+		}
+	}
+	return environ
+}
+
+// observe hands on the alerts that a snapshot has and the one before had not.
+func (a *Alerts) observe(snap *snapshot.Snapshot) {
+	standing := make(map[alertKey]bool, len(snap.Alerts))
+	for i := range snap.Alerts {
+		alert := &snap.Alerts[i]
+		key := alertKey{alert.Kind, alert.GPUUUID, alert.Instance, alert.Row}
+		standing[key] = true
+		old := a.standing == nil && alert.Since.Before(a.began) // of the process before
+		if a.standing[key] || old || !a.concerns(snap, alert) {
+			continue
+		}
+		a.hand(snap, alert)
+	}
+	a.standing = standing
+}
+
+// concerns reports whether an alert is about the user: about a process of the
+// user's, or about a GPU or the driver while the user has a process there.
+func (a *Alerts) concerns(snap *snapshot.Snapshot, alert *snapshot.Alert) bool {
+	if a.uid == 0 || snap.Simulated {
+		return true
+	}
+	if ended := snap.EndedRow(alert.Row); ended != nil {
+		return a.owns(&ended.Last)
+	}
+	if p := snap.Row(alert.Row); p != nil && a.owns(p) {
+		return true
+	}
+	if alert.Kind == snapshot.AlertLeak || alert.Kind == snapshot.AlertOutOfMemory {
+		return false
+	}
+	for i := range snap.Rows {
+		p := &snap.Rows[i]
+		here := alert.GPUUUID == "" || p.ID.GPUUUID == alert.GPUUUID && (!alert.Instance.MIG || p.ID.Instance == alert.Instance)
+		if here && a.owns(p) {
+			return true
+		}
+	}
+	return false
+}
+
+func (a *Alerts) owns(p *snapshot.Process) bool {
+	uid, known := p.UID.Value()
+	return known && uid == a.uid
+}
+
+// hand lets the command be run, unless it is run too often.
+func (a *Alerts) hand(snap *snapshot.Snapshot, alert *snapshot.Alert) {
+	hours := max(snap.Time.Sub(a.at), 0).Hours()
+	a.saved, a.at = min(a.saved+hours*commandsAnHour, commandBurst), snap.Time
+	doc := schema.AlertOf(snap, alert)
+	doc.Dropped = a.dropped
+	if a.saved >= 1 {
+		select {
+		case a.waiting <- doc:
+			a.saved--
+			a.dropped = 0
+			return
+		default:
+		}
+	}
+	if a.dropped++; a.dropped == 1 {
+		a.log.Warn("alerts.exec: too many alerts: the command is not run for some", "kind", string(alert.Kind))
+	}
+}
+
+// run runs the command for each alert until the context ends, which kills it.
+func (a *Alerts) run(ctx context.Context) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case doc := <-a.waiting:
+			if err := a.call(ctx, doc); err != nil && ctx.Err() == nil {
+				a.log.Error("alerts.exec failed", "command", text.Clean(a.command[0]), "kind", doc.Alert.Kind, "error", text.Clean(err.Error()))
+			}
+		}
+	}
+}
+
+func (a *Alerts) call(ctx context.Context, doc schema.AlertDocument) error {
+	encoded, err := schema.Encode(doc)
+	if err != nil {
+		return err
+	}
+	limited, cancel := context.WithTimeout(ctx, a.timeout)
+	defer cancel()
+	cmd := exec.CommandContext(limited, a.command[0], a.command[1:]...)
+	output := &limitedBuffer{}
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(encoded), output, output
+	cmd.Env, cmd.Dir = a.environ, "/"
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+	cmd.WaitDelay = 100 * time.Millisecond // a child that left the group may hold the pipes
+	err = cmd.Run()
+	if limited.Err() != nil && ctx.Err() == nil {
+		err = errors.New("it did not end in " + a.timeout.String() + " and was killed")
+	} else if errors.Is(err, exec.ErrWaitDelay) {
+		err = nil // it has ended; a child of its own goes on
+	}
+	if err != nil && output.Len() > 0 {
+		err = errors.New(err.Error() + ": " + string(bytes.TrimSpace(output.Bytes())))
+	}
+	return err
+}
+
+// limitedBuffer keeps the first bytes of what is written to it.
+type limitedBuffer struct{ bytes.Buffer }
+
+func (b *limitedBuffer) Write(p []byte) (int, error) {
+	_, _ = b.Buffer.Write(p[:min(len(p), mostOutput-b.Len())]) // never fails
+	return len(p), nil
+}

@@ -1,0 +1,225 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"sync"
+	"syscall"
+	"time"
+
+	"vramscope/daemon/socket"
+	"vramscope/internal/panics"
+	"vramscope/internal/text"
+	"vramscope/probe"
+	"vramscope/sampler/snapshot"
+)
+
+// Sampling is what the daemon needs of a sampler.
+type Sampling interface {
+	Run(ctx context.Context) error
+	Latest() *snapshot.Snapshot
+	Updates() <-chan struct{}
+}
+
+// Recorder is what the daemon needs of a recording.
+type Recorder interface {
+	// Append records a snapshot, and the events since the one before. It does not
+	// wait for a slow disk.
+	Append(snap *snapshot.Snapshot, events []snapshot.Event) error
+	// Paused is why nothing is recorded at present, "" where it is. Anybody may call it.
+	Paused() string
+	// Close returns when everything appended is on disk.
+	Close() error
+}
+
+// Options are what a daemon runs with.
+type Options struct {
+	Directory string // of socket and lock; made by the caller
+	Share     socket.Share
+	Sampling  Sampling
+	History   snapshot.History
+	Answers   func() []probe.Answer // of the probes; nil where none are read
+	Recorder  Recorder              // nil: nothing is recorded
+	Alerts    *Alerts               // nil: no command is run
+	// Check reads the configuration anew, and returns why it is refused.
+	Check   func() error
+	Log     *slog.Logger
+	Notify  *Notifier
+	Signals <-chan os.Signal
+	Now     func() time.Time
+}
+
+// ErrReload ends Run at SIGHUP: the program is to be executed anew.
+var ErrReload = errors.New("the configuration is read anew")
+
+// Run samples until SIGTERM or SIGINT, or until the context ends, whose cause it
+// returns. It fails where another daemon of this user runs, with a *Running.
+func Run(ctx context.Context, o Options) (err error) {
+	held, err := lock(o.Directory, o.Now())
+	if err != nil {
+		return err
+	}
+	defer func() { _ = held.Close() }() // the lock was all there was to it
+	d := &daemon{Options: o, began: o.Now()}
+	server, err := socket.Listen(socket.Options{
+		Directory: o.Directory, Share: o.Share, Latest: o.Sampling.Latest, Answers: o.Answers, History: o.History, Status: d.status,
+	})
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	var running sync.WaitGroup
+	start := func(what string, act func() error) {
+		running.Go(func() {
+			defer func() {
+				if caught := panics.Catch(recover()); caught != nil {
+					cancel(fmt.Errorf("daemon: %s: panic: %w", what, caught))
+				}
+			}()
+			if err := act(); err != nil {
+				cancel(err)
+			}
+		})
+	}
+	start("socket", func() error { server.Serve(ctx); return nil })
+	start("sampler", func() error { return o.Sampling.Run(ctx) })
+	if o.Alerts != nil {
+		start("alerts", func() error { o.Alerts.run(ctx); return nil })
+	}
+	err = d.loop(ctx)
+	cancel(nil)
+	if errors.Is(err, ErrReload) {
+		o.Notify.Reloading()
+	} else {
+		o.Notify.Stopping()
+	}
+	// First what was promised: a driver that hangs holds the sampler.
+	if o.Recorder != nil {
+		err = errors.Join(err, o.Recorder.Close())
+	}
+	waitFor(&running, endTime)
+	return err
+}
+
+// endTime is how long the end waits for the sampler, whose driver may hang, and the clients.
+const endTime = 300 * time.Millisecond
+
+func waitFor(running *sync.WaitGroup, timeout time.Duration) {
+	ended := make(chan struct{})
+	go func() {
+		running.Wait()
+		close(ended)
+	}()
+	select {
+	case <-ended:
+	case <-time.After(timeout):
+	}
+}
+
+// daemon is one Run.
+type daemon struct {
+	Options
+	began    time.Time
+	ready    bool
+	driver   snapshot.DriverState
+	paused   string
+	lastTick time.Time
+	last     snapshot.Event // the newest that was handed on
+}
+
+func (d *daemon) loop(ctx context.Context) error {
+	if newest := d.History.Events(1); len(newest) == 1 {
+		d.last = newest[0] // of the process before
+	}
+	d.lastTick = d.began
+	var watchdog <-chan time.Time
+	if period := d.Notify.watchdog / 2; period > 0 {
+		ticker := time.NewTicker(period)
+		defer ticker.Stop()
+		watchdog = ticker.C
+	}
+	for {
+		select {
+		case <-ctx.Done():
+			if err := context.Cause(ctx); !errors.Is(err, context.Canceled) {
+				return err
+			}
+			return nil
+		case signal := <-d.Signals:
+			if signal != syscall.SIGHUP {
+				d.Log.Info("ending", "signal", signal.String())
+				return nil
+			}
+			if err := d.Check(); err != nil {
+				d.Log.Error("the configuration is refused; the daemon goes on with the one before", "error", text.Clean(err.Error()))
+				continue
+			}
+			d.Log.Info("reading the configuration anew")
+			return ErrReload
+		case <-d.Sampling.Updates():
+			d.take(d.Sampling.Latest())
+		case <-watchdog:
+			// A sampler that hangs is worth a restart; a driver that hangs does not stop it.
+			latest := d.Sampling.Latest()
+			if latest == nil || d.Now().Sub(d.lastTick) < latest.Interval+d.Notify.watchdog {
+				d.Notify.alive()
+			}
+		}
+	}
+}
+
+// take hands a snapshot on.
+func (d *daemon) take(snap *snapshot.Snapshot) {
+	d.lastTick = d.Now()
+	events := d.newEvents()
+	d.logChanges(snap, events)
+	if d.Recorder != nil {
+		if err := d.Recorder.Append(snap, events); err != nil && d.paused == "" {
+			d.paused = text.Clean(err.Error())
+			d.Log.Error("not recorded", "error", d.paused)
+		}
+		d.logRecording()
+	}
+	if d.Alerts != nil {
+		d.Alerts.observe(snap)
+	}
+	if !d.ready {
+		d.ready = true
+		d.Log.Info("sampling", "gpus", len(snap.GPUs), "driver", string(snap.Driver.State), "interval", snap.Interval.String(),
+			"recording", d.Recorder != nil, "simulated", snap.Simulated, "socket", d.Directory+"/"+socket.Name)
+		d.Notify.Ready(d.sentence(snap))
+	}
+}
+
+// newEvents are the events since the last call, oldest first.
+func (d *daemon) newEvents() []snapshot.Event {
+	const usual = 64
+	newest := d.History.Events(usual)
+	at := d.known(newest)
+	if at == usual {
+		newest = d.History.Events(0)
+		at = d.known(newest)
+	}
+	fresh := make([]snapshot.Event, at)
+	for i := range fresh {
+		fresh[i] = newest[at-1-i]
+	}
+	if at > 0 {
+		d.last = newest[0]
+	}
+	return fresh
+}
+
+// known is how many events are newer than the last one handed on.
+func (d *daemon) known(newest []snapshot.Event) int {
+	for i := range newest {
+		if newest[i] == d.last {
+			return i
+		}
+	}
+	return len(newest)
+}

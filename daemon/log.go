@@ -1,0 +1,100 @@
+package daemon
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// NewLog is the daemon's log on a file, usually standard error: with the time or,
+// where the file leads to systemd's journal, which has its own, with a priority.
+func NewLog(file *os.File, getenv func(string) string) *slog.Logger {
+	return slog.New(newHandler(file, toJournal(file, getenv("JOURNAL_STREAM"))))
+}
+
+// toJournal reports whether a file is the stream that systemd has connected to the
+// journal, by device and inode.
+// Source: https://www.freedesktop.org/software/systemd/man/latest/systemd.exec.html, $JOURNAL_STREAM
+func toJournal(file *os.File, stream string) bool {
+	var st unix.Stat_t
+	err := unix.Fstat(int(file.Fd()), &st)
+	return err == nil && stream == fmt.Sprintf("%d:%d", st.Dev, st.Ino)
+}
+
+// handler writes a message, then what it is about as slog's text handler does:
+//
+//	2026-11-21 03:12:07 WARN recording paused reason="disk full"
+//	<4>recording paused reason="disk full"
+type handler struct {
+	slog.Handler // writes the attributes into line
+	line         *bytes.Buffer
+	mu           *sync.Mutex
+	out          io.Writer
+	journal      bool
+}
+
+func newHandler(out io.Writer, journal bool) *handler {
+	h := &handler{line: new(bytes.Buffer), mu: new(sync.Mutex), out: out, journal: journal}
+	h.Handler = slog.NewTextHandler(h.line, &slog.HandlerOptions{ReplaceAttr: func(groups []string, a slog.Attr) slog.Attr {
+		if len(groups) == 0 && (a.Key == slog.TimeKey || a.Key == slog.LevelKey || a.Key == slog.MessageKey) {
+			return slog.Attr{}
+		}
+		return a
+	}})
+	return h
+}
+
+// Handle implements slog.Handler.
+func (h *handler) Handle(ctx context.Context, r slog.Record) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.line.Reset()
+	if h.journal {
+		fmt.Fprintf(h.line, "<%d>", priority(r.Level))
+	} else {
+		h.line.WriteString(r.Time.Format(time.DateTime) + " " + r.Level.String() + " ")
+	}
+	h.line.WriteString(r.Message + " ")
+	if err := h.Handler.Handle(ctx, r); err != nil {
+		return err
+	}
+	line := append(bytes.TrimRight(h.line.Bytes(), " \n"), '\n')
+	_, err := h.out.Write(line)
+	return err
+}
+
+// WithAttrs implements slog.Handler.
+func (h *handler) WithAttrs(attrs []slog.Attr) slog.Handler {
+	next := *h
+	next.Handler = h.Handler.WithAttrs(attrs)
+	return &next
+}
+
+// WithGroup implements slog.Handler.
+func (h *handler) WithGroup(name string) slog.Handler {
+	next := *h
+	next.Handler = h.Handler.WithGroup(name)
+	return &next
+}
+
+// priority is syslog's.
+// Source: https://man7.org/linux/man-pages/man3/sd-daemon.3.html
+func priority(level slog.Level) int {
+	switch {
+	case level >= slog.LevelError:
+		return 3
+	case level >= slog.LevelWarn:
+		return 4
+	case level >= slog.LevelInfo:
+		return 6
+	default:
+		return 7
+	}
+}

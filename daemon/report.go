@@ -1,0 +1,82 @@
+package daemon
+
+import (
+	"vramscope/daemon/socket"
+	"vramscope/internal/text"
+	"vramscope/sampler/snapshot"
+	"vramscope/schema"
+)
+
+// logChanges logs what an administrator looks for in the journal: the driver, GPUs
+// and alerts. What processes do is in the recording.
+func (d *daemon) logChanges(snap *snapshot.Snapshot, events []snapshot.Event) {
+	if state := snap.Driver.State; state != d.driver {
+		switch {
+		case state == snapshot.DriverOK && d.driver != "":
+			d.Log.Info("the driver answers", "version", text.Clean(snap.Driver.Version), "gpus", len(snap.GPUs))
+		case state == snapshot.DriverAbsent || state == snapshot.DriverNotLoaded || state == snapshot.DriverNoCgo || state == snapshot.DriverGone:
+			d.Log.Warn("the driver cannot be read; it is tried again", "state", string(state), "error", text.Clean(snap.Driver.Message))
+		}
+		d.driver = state
+		if d.ready {
+			d.Notify.Status(d.sentence(snap))
+		}
+	}
+	for i := range events {
+		e := &events[i]
+		switch e.Kind {
+		case snapshot.EventGPULost, snapshot.EventXID:
+			d.Log.Warn(text.Clean(e.Message), "gpu", e.GPU, "event", string(e.Kind))
+		case snapshot.EventGPUBack, snapshot.EventAlarm, snapshot.EventCleared:
+			d.Log.Info(text.Clean(e.Message), "gpu", e.GPU, "event", string(e.Kind))
+		}
+	}
+}
+
+// logRecording logs once that the recording pauses, and that it goes on.
+func (d *daemon) logRecording() {
+	paused := text.Clean(d.Recorder.Paused())
+	switch {
+	case paused == d.paused:
+		return
+	case paused == "":
+		d.Log.Info("recording goes on")
+	case d.paused == "":
+		d.Log.Warn("recording paused", "reason", paused)
+	}
+	d.paused = paused
+	d.Notify.Status(d.sentence(d.Sampling.Latest()))
+}
+
+// sentence is what systemctl status shows.
+func (d *daemon) sentence(snap *snapshot.Snapshot) string {
+	s := text.Plural(len(snap.GPUs), "GPU", "GPUs")
+	if snap.Driver.State != snapshot.DriverOK {
+		s = "no driver (" + string(snap.Driver.State) + ")"
+	}
+	switch {
+	case d.paused != "":
+		s += "; recording paused: " + d.paused
+	case d.Recorder != nil:
+		s += "; recording"
+	}
+	if snap.Simulated {
+		s += "; simulated"
+	}
+	return s
+}
+
+// status is what clients are told. It is called by their goroutines.
+func (d *daemon) status() socket.Status {
+	status := socket.Status{Since: schema.Time(d.began), Recording: "off"}
+	if latest := d.Sampling.Latest(); latest != nil {
+		status.IntervalNS, status.Simulated = int64(latest.Interval), latest.Simulated
+	}
+	if d.Recorder != nil {
+		status.Recording = "recording"
+		if status.Reason = d.Recorder.Paused(); status.Reason != "" {
+			status.Recording = "paused"
+		}
+	}
+	return status
+}

@@ -1,0 +1,235 @@
+package socket
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	"vramscope/internal/text"
+	"vramscope/probe"
+	"vramscope/sampler/snapshot"
+	"vramscope/schema"
+)
+
+// serve answers a client's requests, one at a time.
+func (s *Server) serve(ctx context.Context, conn *net.UnixConn, own *budget, owner bool) {
+	in := newLines(conn, maxRequest)
+	for ctx.Err() == nil {
+		_ = conn.SetReadDeadline(time.Now().Add(idleTime)) // a closed connection fails below
+		line, err := in.next(func() { _ = conn.SetReadDeadline(time.Now().Add(lineTime)) })
+		if err != nil {
+			if errors.Is(err, bufio.ErrTooLong) {
+				s.send(conn, encode(refuse(0, probe.BadRequest, "a request has at most %d bytes", maxRequest)))
+			}
+			return
+		}
+		var reply []byte
+		act := func() time.Duration {
+			began := time.Now()
+			reply = s.answer(line, owner)
+			// To send a byte takes about a nanosecond.
+			return time.Since(began) + requestCost + time.Duration(len(reply))
+		}
+		own.use(ctx, func() time.Duration {
+			if owner {
+				return act()
+			}
+			return s.others.use(ctx, act)
+		})
+		if reply == nil || !s.send(conn, reply) {
+			return // the daemon ends, or the client does not read
+		}
+	}
+}
+
+func (s *Server) send(conn *net.UnixConn, line []byte) bool {
+	_ = conn.SetWriteDeadline(time.Now().Add(writeTime)) // a closed connection fails below
+	_, err := conn.Write(line)
+	return err == nil
+}
+
+func refuse(id uint64, code probe.Code, format string, args ...any) *answer {
+	return &answer{ID: id, Error: &probe.Error{Code: code, Message: fmt.Sprintf(format, args...)}}
+}
+
+// answer is the line that answers a request.
+func (s *Server) answer(line []byte, owner bool) []byte {
+	var r request
+	if err := json.Unmarshal(line, &r); err != nil {
+		return encode(refuse(0, probe.BadRequest, "a request is a JSON object"))
+	}
+	if err := r.check(); err != nil {
+		return encode(refuse(r.ID, probe.BadRequest, "%v", err))
+	}
+	a := &answer{ID: r.ID, OK: true}
+	switch r.Cmd {
+	case cmdHello:
+		if !strings.HasPrefix(r.Proto+".", Version+".") {
+			return encode(refuse(r.ID, probe.WrongVersion, "the daemon speaks %s", Version))
+		}
+		a.Status = s.status(owner)
+	case cmdSnapshot, cmdReports:
+		return s.newest(r.ID, r.Cmd, owner)
+	case cmdAt:
+		snap, ok := s.options.History.At(time.Unix(0, r.TimeNS))
+		if !ok {
+			return encode(refuse(r.ID, notFound, "the past does not go back that far"))
+		}
+		a.Snapshot = document(snap, owner)
+	case cmdSpan:
+		oldest, newest := s.options.History.Span()
+		if !newest.IsZero() {
+			a.OldestNS, a.NewestNS = oldest.UnixNano(), newest.UnixNano()
+		}
+	case cmdSeries:
+		a.Points = points(s.options.History.Series(r.key(), time.Unix(0, r.FromNS), time.Unix(0, r.ToNS), r.Buckets))
+	case cmdEvents:
+		a.Events = s.events(r.Limit, owner)
+	default:
+		return encode(refuse(r.ID, probe.UnknownCommand, "there is no such command"))
+	}
+	return encode(a)
+}
+
+// notFound is the code for what the past does not have.
+const notFound probe.Code = "not_found"
+
+func (s *Server) status(owner bool) *Status {
+	status := s.options.Status()
+	status.Proto, status.PID, status.UID, status.View = Version, os.Getpid(), os.Geteuid(), ViewNumbers
+	if owner {
+		status.View = ViewAll
+	}
+	return &status
+}
+
+func document(snap *snapshot.Snapshot, owner bool) *schema.Document {
+	if !owner {
+		snap = numbers(snap)
+	}
+	doc := schema.Of(snap)
+	return &doc
+}
+
+func points(found []snapshot.Point) []point {
+	out := make([]point, len(found))
+	for i, p := range found {
+		if p.Known {
+			out[i] = &[3]int64{p.Last, p.Min, p.Max}
+		}
+	}
+	return out
+}
+
+func (s *Server) events(limit int, owner bool) []event {
+	if limit <= 0 || limit > maxEvents {
+		limit = maxEvents
+	}
+	out := []event{}
+	for _, e := range s.options.History.Events(limit) {
+		if owner || sharedEvent(&e) {
+			out = append(out, eventOf(&e))
+		}
+	}
+	return out
+}
+
+// cache keeps the answers that all clients get alike until the next snapshot: so
+// many clients cost little more than one.
+type cache struct {
+	mu    sync.Mutex
+	lines map[cacheKey]cached
+}
+
+type cacheKey struct {
+	cmd   string
+	owner bool
+}
+
+type cached struct {
+	of   *snapshot.Snapshot
+	rest []byte // of the line, after its id
+}
+
+// newest answers with the newest snapshot, or what the probes report with it.
+func (s *Server) newest(id uint64, cmd string, owner bool) []byte {
+	latest := s.options.Latest()
+	if latest == nil {
+		return encode(refuse(id, probe.Busy, "there is no snapshot yet"))
+	}
+	s.cache.mu.Lock()
+	defer s.cache.mu.Unlock()
+	key := cacheKey{cmd, owner || cmd == cmdReports}
+	c := s.cache.lines[key]
+	if c.of != latest {
+		a := &answer{OK: true}
+		if cmd == cmdSnapshot {
+			a.Snapshot = document(latest, owner)
+		} else if s.options.Answers != nil {
+			a.Processes = probe.Relay(s.options.Answers())
+		}
+		c = cached{of: latest, rest: encode(a)[len(`{"id":0`):]}
+		if s.cache.lines == nil {
+			s.cache.lines = make(map[cacheKey]cached)
+		}
+		s.cache.lines[key] = c
+	}
+	return append(fmt.Appendf(nil, `{"id":%d`, id), c.rest...)
+}
+
+// encode is a line, safe to show in a terminal.
+func encode(a *answer) []byte {
+	line, err := json.Marshal(a)
+	if err != nil { // of no value that a snapshot can hold
+		line, _ = json.Marshal(refuse(a.ID, probe.Internal, "the answer cannot be encoded"))
+	}
+	return append(text.EscapeJSON(line), '\n')
+}
+
+// lines splits a stream into lines of at most limit bytes.
+type lines struct {
+	scanner *bufio.Scanner
+	source  *noting
+}
+
+func newLines(source io.Reader, limit int) *lines {
+	l := &lines{source: &noting{Reader: source}}
+	l.scanner = bufio.NewScanner(l.source)
+	l.scanner.Buffer(make([]byte, 0, min(limit, 4<<10)), limit)
+	return l
+}
+
+// noting calls a function after its first read.
+type noting struct {
+	io.Reader
+	first func()
+}
+
+func (n *noting) Read(p []byte) (int, error) {
+	count, err := n.Reader.Read(p)
+	if n.first != nil && count > 0 {
+		n.first()
+		n.first = nil
+	}
+	return count, err
+}
+
+// next is the next line. It calls begun when a part of it has come.
+func (l *lines) next(begun func()) ([]byte, error) {
+	l.source.first = begun
+	if l.scanner.Scan() {
+		return l.scanner.Bytes(), nil
+	}
+	if err := l.scanner.Err(); err != nil {
+		return nil, err
+	}
+	return nil, io.EOF
+}

@@ -1,0 +1,191 @@
+package socket
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"vramscope/internal/text"
+	"vramscope/probe"
+)
+
+// Client is a connection to a daemon. Its methods may be called by any goroutine;
+// each waits for those before it.
+type Client struct {
+	status atomic.Pointer[Status]
+
+	mu   sync.Mutex
+	conn *net.UnixConn
+	in   *lines
+	id   uint64
+}
+
+// How long a client waits for an answer: a daemon that samples 16 GPUs on a busy
+// machine may take a while.
+const answerTime = 2 * time.Second
+
+// ErrBroken says that a daemon broke the protocol. The connection is closed.
+var ErrBroken = errors.New("the daemon breaks the protocol")
+
+// Dial connects to root's daemon or, where there is none that shares with this
+// user, to the user's own. Directories are these two, in this order; nil: the
+// usual ones. Where there is no daemon, Absent reports so of the error.
+func Dial(ctx context.Context, directories []Place) (*Client, error) {
+	var refusals []error
+	for _, place := range directories {
+		conn, err := dial(place.Directory, place.Owner)
+		if err != nil {
+			refusals = append(refusals, err)
+			continue
+		}
+		c := newClient(conn)
+		if err := c.hello(ctx); err != nil {
+			refusals = append(refusals, errors.Join(err, c.Close()))
+			continue
+		}
+		return c, nil
+	}
+	for _, err := range refusals {
+		if !Absent(err) {
+			return nil, err
+		}
+	}
+	return nil, errors.Join(refusals...)
+}
+
+// Place is a directory in which a daemon of that user's may have its socket.
+type Place struct {
+	Directory string
+	Owner     uint32
+}
+
+// Places are root's directory, and this user's.
+func Places(getenv func(string) string) []Place {
+	places := []Place{{RootDirectory, 0}}
+	if uid := os.Geteuid(); uid != 0 {
+		places = append(places, Place{Directory(uid, getenv("XDG_RUNTIME_DIR")), uint32(uid)})
+	}
+	return places
+}
+
+func newClient(conn *net.UnixConn) *Client {
+	return &Client{conn: conn, in: newLines(conn, maxAnswer)}
+}
+
+// Status is what the daemon last said of itself.
+func (c *Client) Status() Status { return *c.status.Load() }
+
+// Close closes the connection. Whoever waits for an answer gets an error.
+func (c *Client) Close() error { return c.conn.Close() }
+
+func (c *Client) hello(ctx context.Context) error {
+	var a answer
+	if err := c.ask(ctx, &request{Cmd: cmdHello, Proto: Version}, &a); err != nil {
+		return err
+	}
+	if a.Status == nil {
+		return c.broken(cmdHello, errors.New("it does not say what it is"))
+	}
+	a.Status.Reason = text.Clean(clip(a.Status.Reason))
+	a.Status.Recording = text.Clean(clip(a.Status.Recording))
+	c.status.Store(a.Status)
+	return nil
+}
+
+// clip cuts what only people read.
+func clip(s string) string { return s[:min(len(s), 256)] }
+
+// ask sends a request and reads its answer, within answerTime.
+func (c *Client) ask(ctx context.Context, r *request, into *answer) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	c.id++
+	r.ID = c.id
+	line, err := json.Marshal(r)
+	if err != nil {
+		return fmt.Errorf("daemon: %s: %w", r.Cmd, err)
+	}
+	deadline := time.Now().Add(answerTime)
+	if end, ok := ctx.Deadline(); ok && end.Before(deadline) {
+		deadline = end
+	}
+	_ = c.conn.SetDeadline(deadline) // a closed connection fails below
+	stop := context.AfterFunc(ctx, func() { _ = c.conn.SetDeadline(time.Unix(1, 0)) })
+	defer stop()
+	// Where the daemon has closed the connection it may have sent the reason.
+	_, sendErr := c.conn.Write(append(line, '\n'))
+	if line, err = c.in.next(nil); err != nil {
+		// The answer may still come, and would be taken for another's.
+		return c.broken(r.Cmd, errors.Join(sendErr, err))
+	}
+	if err := decode(line, into); err != nil {
+		return c.broken(r.Cmd, err)
+	}
+	switch {
+	case into.Error != nil && !into.OK:
+		refused := &probe.Error{Code: probe.Code(clip(string(into.Error.Code))), Message: text.Clean(clip(into.Error.Message))}
+		if into.ID != c.id {
+			return c.broken(r.Cmd, refused)
+		}
+		return fmt.Errorf("daemon: %s: %w", r.Cmd, refused)
+	case !into.OK || into.ID != c.id:
+		return c.broken(r.Cmd, errors.New("the answer is to another request"))
+	}
+	return nil
+}
+
+func (c *Client) broken(cmd string, err error) error {
+	_ = c.conn.Close() // the reason is err
+	return fmt.Errorf("daemon: %s: %w: %w", cmd, ErrBroken, err)
+}
+
+// The limits on what a daemon may send in a line beside its length: of every two
+// bytes of "[],[]" a hundred would become in memory.
+const (
+	maxMembers   = 1 << 20
+	maxProcesses = 4096
+)
+
+func decode(line []byte, into *answer) error {
+	members := 0
+	for _, b := range line {
+		if b == ',' {
+			members++
+		}
+	}
+	if members > maxMembers {
+		return fmt.Errorf("more than %d members in one line", maxMembers)
+	}
+	if err := json.Unmarshal(line, into); err != nil {
+		return err
+	}
+	if len(into.Processes) > maxProcesses || len(into.Points) > maxBuckets || len(into.Events) > maxEvents {
+		return errors.New("there are too many items in one line")
+	}
+	return nil
+}
+
+// reports are what the probes of all processes report. What cannot be is left out.
+func (c *Client) reports(ctx context.Context, now func() time.Time) ([]probe.Answer, error) {
+	var a answer
+	if err := c.ask(ctx, &request{Cmd: cmdReports}, &a); err != nil {
+		return nil, err
+	}
+	answers := make([]probe.Answer, 0, len(a.Processes))
+	at := now()
+	for i := range a.Processes {
+		if one, err := a.Processes[i].Answer(at); err == nil {
+			answers = append(answers, one)
+		}
+	}
+	return answers, nil
+}

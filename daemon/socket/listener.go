@@ -1,0 +1,97 @@
+package socket
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"os"
+	"path/filepath"
+
+	"golang.org/x/sys/unix"
+
+	"vramscope/internal/install"
+)
+
+// bound is a socket that is listened on.
+type bound struct {
+	path     string
+	inode    uint64
+	listener *net.UnixListener
+}
+
+// MakeDirectory makes the directory of a user's socket and lock: root's is for all
+// to see, a user's for nobody else.
+func MakeDirectory(directory string) error {
+	if directory == RootDirectory {
+		return install.Shared(directory)
+	}
+	return install.Directory(directory, 0o700)
+}
+
+const backlog = 64
+
+// listen replaces the socket of a daemon that is no more: the caller has the lock.
+// Nobody can connect before mode and group are set.
+func listen(directory string, share Share) (*bound, error) {
+	path := filepath.Join(directory, Name)
+	fail := func(what string, err error) (*bound, error) {
+		return nil, fmt.Errorf("socket: %s %s: %w", what, path, err)
+	}
+	if err := checkPlace(directory, uint32(os.Geteuid())); err != nil {
+		return nil, fmt.Errorf("socket: %w", err)
+	}
+	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fail("remove", err)
+	}
+	fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
+	if err != nil {
+		return fail("make", err)
+	}
+	file := os.NewFile(uintptr(fd), path)
+	defer func() { _ = file.Close() }() // FileListener has a copy
+	if err := unix.Bind(fd, &unix.SockaddrUnix{Name: path}); err != nil {
+		return fail("bind", err)
+	}
+	if err := share.apply(directory); err != nil {
+		return fail("share", err)
+	}
+	if err := unix.Listen(fd, backlog); err != nil {
+		return fail("listen on", err)
+	}
+	listener, err := net.FileListener(file)
+	if err != nil {
+		return fail("listen on", err)
+	}
+	l, ok := listener.(*net.UnixListener)
+	if !ok {
+		return fail("listen on", errors.Join(errors.New("not a Unix socket"), listener.Close()))
+	}
+	l.SetUnlinkOnClose(false)
+	b := &bound{path: path, listener: l}
+	if b.inode, err = inodeOf(path); err != nil {
+		return fail("stat", errors.Join(err, l.Close()))
+	}
+	return b, nil
+}
+
+func inodeOf(path string) (uint64, error) {
+	var st unix.Stat_t
+	err := unix.Lstat(path, &st)
+	return st.Ino, err
+}
+
+// there reports whether the path still leads to the socket. XDG_RUNTIME_DIR is
+// emptied at a user's last logout.
+func (b *bound) there() bool {
+	inode, err := inodeOf(b.path)
+	return err == nil && inode == b.inode
+}
+
+// close stops listening, and removes the socket if it is still this one.
+func (b *bound) close() {
+	if b.there() {
+		_ = os.Remove(b.path) // the next daemon replaces it
+	}
+	_ = b.listener.Close() // nothing was written to it
+}

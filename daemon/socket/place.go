@@ -1,0 +1,113 @@
+package socket
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// Name is the socket's name in its directory.
+const Name = "daemon.sock"
+
+// RootDirectory is where root's daemon has its socket.
+const RootDirectory = "/run/vramscope"
+
+// Directory is where that user's daemon has its socket and its lock. runtime is
+// the user's XDG_RUNTIME_DIR, or "".
+func Directory(uid int, runtime string) string {
+	if uid == 0 {
+		return RootDirectory
+	}
+	for _, base := range []string{runtime, "/run/user/" + strconv.Itoa(uid)} {
+		var st unix.Stat_t
+		if filepath.IsAbs(base) && unix.Lstat(base, &st) == nil && st.Mode&unix.S_IFMT == unix.S_IFDIR && int(st.Uid) == uid {
+			return filepath.Join(base, "vramscope")
+		}
+	}
+	return "/tmp/vramscope-" + strconv.Itoa(uid)
+}
+
+// maxPath is the longest path of a Unix socket.
+// Source: https://man7.org/linux/man-pages/man7/unix.7.html
+const maxPath = 107
+
+// checkPlace refuses a directory that its owner is not the only one to change.
+func checkPlace(directory string, owner uint32) error {
+	var st unix.Stat_t
+	if err := unix.Lstat(directory, &st); err != nil {
+		return fmt.Errorf("%s: %w", directory, err)
+	}
+	switch {
+	case st.Mode&unix.S_IFMT != unix.S_IFDIR:
+		return fmt.Errorf("%s is a symbolic link, or not a directory: refused", directory)
+	case st.Uid != owner:
+		return fmt.Errorf("%s belongs to user %d, not to user %d: refused", directory, st.Uid, owner)
+	case st.Mode&0o022 != 0:
+		return fmt.Errorf("%s can be written by others (mode %04o): refused; chmod go-w it", directory, st.Mode&0o7777)
+	case len(filepath.Join(directory, Name)) > maxPath:
+		return fmt.Errorf("%s is too long for the path of a socket", directory)
+	}
+	return nil
+}
+
+// dial connects to the socket of a daemon of owner's, and to nobody else's.
+func dial(directory string, owner uint32) (*net.UnixConn, error) {
+	if err := checkPlace(directory, owner); err != nil {
+		return nil, err
+	}
+	path := filepath.Join(directory, Name)
+	var st unix.Stat_t
+	if err := unix.Lstat(path, &st); err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	if st.Mode&unix.S_IFMT != unix.S_IFSOCK || st.Uid != owner {
+		return nil, fmt.Errorf("%s is not a socket of user %d: refused", path, owner)
+	}
+	conn, err := net.DialUnix("unix", nil, &net.UnixAddr{Name: path, Net: "unix"})
+	if err != nil {
+		if errno, ok := errors.AsType[syscall.Errno](err); ok {
+			err = errno
+		}
+		return nil, fmt.Errorf("connect to %s: %w", path, err)
+	}
+	peer, err := peerOf(conn)
+	if err == nil && peer.Uid != owner {
+		err = fmt.Errorf("%s is served by user %d, not by user %d: refused", path, peer.Uid, owner)
+	}
+	if err != nil {
+		_ = conn.Close() // nothing was sent
+		return nil, err
+	}
+	return conn, nil
+}
+
+// peerOf is the process at the other end: who connected, or who listens.
+func peerOf(conn *net.UnixConn) (*unix.Ucred, error) {
+	raw, err := conn.SyscallConn()
+	if err != nil {
+		return nil, fmt.Errorf("identify the peer: %w", err)
+	}
+	var peer *unix.Ucred
+	var asked error
+	if err := raw.Control(func(fd uintptr) {
+		peer, asked = unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED)
+	}); err != nil {
+		return nil, fmt.Errorf("identify the peer: %w", err)
+	}
+	if asked != nil {
+		return nil, fmt.Errorf("identify the peer: %w", asked)
+	}
+	return peer, nil
+}
+
+// Absent reports whether there is no daemon, or none that this user may speak to:
+// the usual cases, of which nothing need be said.
+func Absent(err error) bool {
+	return errors.Is(err, os.ErrNotExist) || errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, os.ErrPermission)
+}

@@ -1,0 +1,217 @@
+package socket
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"vramscope/internal/process"
+	"vramscope/metric"
+	"vramscope/probe"
+	"vramscope/sampler/snapshot"
+	"vramscope/schema"
+)
+
+// Version is the protocol's name and major version.
+const Version = "vramscope-daemon/1"
+
+// The limits of the protocol.
+const (
+	maxRequest = 4 << 10  // bytes of a line from a client
+	maxAnswer  = 16 << 20 // bytes of a line from a daemon: 1,024 processes take 3 MiB
+	maxBuckets = 2048     // of a series in one answer
+	maxEvents  = 2000
+	maxUUID    = 96
+)
+
+// The commands.
+const (
+	cmdHello    = "hello"
+	cmdSnapshot = "snapshot" // the newest
+	cmdReports  = "reports"  // what the probes report
+	cmdAt       = "at"       // a moment of the past
+	cmdSeries   = "series"
+	cmdSpan     = "span"
+	cmdEvents   = "events"
+)
+
+// request is a line from a client.
+type request struct {
+	ID    uint64 `json:"id"`
+	Cmd   string `json:"cmd"`
+	Proto string `json:"proto,omitempty"` // of hello
+
+	TimeNS int64 `json:"time_ns,omitempty"` // of at
+	Limit  int   `json:"limit,omitempty"`   // of events
+
+	// Of series.
+	Metric          string  `json:"metric,omitempty"`
+	GPU             string  `json:"gpu,omitempty"`
+	GPUInstance     *uint32 `json:"gpu_instance,omitempty"`
+	ComputeInstance *uint32 `json:"compute_instance,omitempty"`
+	PID             int     `json:"pid,omitempty"`
+	StartTime       uint64  `json:"start_time_ticks,omitempty"`
+	Namespace       uint64  `json:"pid_namespace,omitempty"`
+	FromNS          int64   `json:"from_ns,omitempty"`
+	ToNS            int64   `json:"to_ns,omitempty"`
+	Buckets         int     `json:"buckets,omitempty"`
+}
+
+// Status is what a daemon says of itself.
+type Status struct {
+	Proto      string      `json:"proto"`
+	PID        int         `json:"pid"`
+	UID        int         `json:"uid"`
+	Since      schema.Time `json:"since"`
+	IntervalNS int64       `json:"interval_ns"`
+	Simulated  bool        `json:"simulated"`
+	// Recording is "recording", "paused" or "off", and Reason why it is paused.
+	Recording string `json:"recording"`
+	Reason    string `json:"reason"`
+	// View is "all" for root and the daemon's user, "numbers" for others.
+	View string `json:"view"`
+}
+
+// The views.
+const (
+	ViewAll     = "all"
+	ViewNumbers = "numbers"
+)
+
+// answer is a line from the daemon: of the other fields, those of the command.
+type answer struct {
+	ID    uint64       `json:"id"`
+	OK    bool         `json:"ok"`
+	Error *probe.Error `json:"error,omitempty"`
+
+	Status    *Status          `json:"daemon,omitempty"`
+	Snapshot  *schema.Document `json:"snapshot,omitempty"`
+	Processes []probe.Relayed  `json:"processes,omitempty"`
+	Points    []point          `json:"points,omitempty"`
+	OldestNS  int64            `json:"oldest_ns,omitempty"`
+	NewestNS  int64            `json:"newest_ns,omitempty"`
+	Events    []event          `json:"events,omitempty"`
+}
+
+// point is a bucket of a series: last, least and most, or null where it is unknown.
+type point *[3]int64
+
+// event is an event, with the identity of its process.
+type event struct {
+	TimeNS          int64          `json:"time_ns"`
+	Kind            string         `json:"kind"`
+	Severity        uint8          `json:"severity"`
+	GPU             int            `json:"gpu"`
+	UUID            string         `json:"gpu_uuid"`
+	PID             int            `json:"pid"`
+	StartTime       uint64         `json:"start_time_ticks"`
+	Namespace       uint64         `json:"pid_namespace"`
+	GPUInstance     *uint32        `json:"gpu_instance"`
+	ComputeInstance *uint32        `json:"compute_instance"`
+	User            string         `json:"user"`
+	Name            string         `json:"name"`
+	Message         string         `json:"message"`
+	Bytes           snapshot.Bytes `json:"bytes"`
+}
+
+var errRequest = errors.New("not a request")
+
+// check returns what is wrong with a request's fields.
+func (r *request) check() error {
+	switch {
+	case r.ID > 1<<53:
+		return fmt.Errorf("%w: id is %d", errRequest, r.ID)
+	case r.Cmd != cmdSeries:
+		return nil
+	case len(r.GPU) > maxUUID:
+		return fmt.Errorf("%w: gpu has %d bytes", errRequest, len(r.GPU))
+	case r.Buckets < 1 || r.Buckets > maxBuckets:
+		return fmt.Errorf("%w: buckets is %d: 1 to %d", errRequest, r.Buckets, maxBuckets)
+	case r.ToNS <= r.FromNS || r.FromNS < 0:
+		return fmt.Errorf("%w: from_ns to to_ns is no time", errRequest)
+	case r.metric() == metric.Count:
+		return fmt.Errorf("%w: there is no such metric", errRequest)
+	}
+	return nil
+}
+
+// metric is the metric that a request names; metric.Count where there is none.
+func (r *request) metric() metric.ID {
+	for id := range metric.Count {
+		if metric.Table[id].Name == r.Metric {
+			return id
+		}
+	}
+	return metric.Count
+}
+
+func instanceOf(gpu, compute *uint32) snapshot.InstanceID {
+	if gpu == nil || compute == nil {
+		return snapshot.InstanceID{}
+	}
+	return snapshot.InstanceID{MIG: true, GPU: *gpu, Compute: *compute}
+}
+
+func instanceFields(id snapshot.InstanceID) (gpu, compute *uint32) {
+	if !id.MIG {
+		return nil, nil
+	}
+	return &id.GPU, &id.Compute
+}
+
+// key is the series that a request names.
+func (r *request) key() snapshot.SeriesKey {
+	in := instanceOf(r.GPUInstance, r.ComputeInstance)
+	key := snapshot.SeriesKey{Metric: r.metric(), GPUUUID: r.GPU, Instance: in}
+	if r.PID != 0 {
+		key.Row = snapshot.RowID{
+			Process: process.Identity{PID: r.PID, StartTime: r.StartTime, Namespace: r.Namespace},
+			GPUUUID: r.GPU, Instance: in,
+		}
+	}
+	return key
+}
+
+// seriesRequest is the inverse of key.
+func seriesRequest(key snapshot.SeriesKey, from, to time.Time, buckets int) request {
+	r := request{Cmd: cmdSeries, GPU: key.GPUUUID, FromNS: from.UnixNano(), ToNS: to.UnixNano(), Buckets: buckets}
+	if key.Metric < metric.Count {
+		r.Metric = metric.Table[key.Metric].Name
+	}
+	in := key.Instance
+	if key.Row != (snapshot.RowID{}) {
+		r.GPU, in = key.Row.GPUUUID, key.Row.Instance
+		id := key.Row.Process
+		r.PID, r.StartTime, r.Namespace = id.PID, id.StartTime, id.Namespace
+	}
+	r.GPUInstance, r.ComputeInstance = instanceFields(in)
+	return r
+}
+
+func eventOf(e *snapshot.Event) event {
+	out := event{
+		TimeNS: e.Time.UnixNano(), Kind: string(e.Kind), Severity: uint8(e.Severity), GPU: e.GPU, UUID: e.GPUUUID,
+		PID: e.Row.Process.PID, StartTime: e.Row.Process.StartTime, Namespace: e.Row.Process.Namespace,
+		User: utf8Of(e.User), Name: utf8Of(e.Name), Message: utf8Of(e.Message), Bytes: e.Bytes,
+	}
+	out.GPUInstance, out.ComputeInstance = instanceFields(e.Row.Instance)
+	return out
+}
+
+func (e *event) snapshot() snapshot.Event {
+	out := snapshot.Event{
+		Time: time.Unix(0, e.TimeNS), Kind: snapshot.EventKind(e.Kind), Severity: min(snapshot.Severity(e.Severity), snapshot.Urgent),
+		GPU: e.GPU, GPUUUID: e.UUID, User: e.User, Name: e.Name, Message: e.Message, Bytes: e.Bytes,
+	}
+	if e.PID > 0 {
+		out.Row = snapshot.RowID{
+			Process: process.Identity{PID: e.PID, StartTime: e.StartTime, Namespace: e.Namespace},
+			GPUUUID: e.UUID, Instance: instanceOf(e.GPUInstance, e.ComputeInstance),
+		}
+	}
+	return out
+}
+
+// utf8Of is a text as JSON can hold it.
+func utf8Of(s string) string { return strings.ToValidUTF8(s, "\uFFFD") }

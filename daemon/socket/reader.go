@@ -1,0 +1,155 @@
+package socket
+
+import (
+	"context"
+	"errors"
+	"os"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"vramscope/internal/process"
+	"vramscope/probe"
+)
+
+// ownReader is what reads the probes that this user may ask. sampler.ProbeReader
+// is the same.
+type ownReader interface {
+	Answers() []probe.Answer
+	Unasked() int
+}
+
+// Reader adds to the probes that this user may ask what the daemon reports of the
+// others. It is a sampler.ProbeReader.
+type Reader struct {
+	own    ownReader
+	places []Place
+	now    func() time.Time
+
+	asked   chan struct{} // closed after the first attempt
+	answers atomic.Pointer[[]probe.Answer]
+
+	mu     sync.Mutex
+	client *Client // nil while there is no daemon
+	err    error   // why not
+}
+
+// How often the daemon is asked, and how often one is looked for.
+const (
+	askInterval  = time.Second
+	lookInterval = 5 * time.Second
+)
+
+// NewReader makes a Reader; Run reads. Places nil are the usual ones.
+func NewReader(own ownReader, places []Place, now func() time.Time) *Reader {
+	if places == nil {
+		places = Places(os.Getenv)
+	}
+	r := &Reader{own: own, places: places, now: now, asked: make(chan struct{})}
+	r.answers.Store(&[]probe.Answer{})
+	return r
+}
+
+// Run reads until the context ends.
+func (r *Reader) Run(ctx context.Context) {
+	first := sync.OnceFunc(func() { close(r.asked) })
+	defer r.set(nil, nil)
+	defer first()
+	for ctx.Err() == nil {
+		client, err := Dial(ctx, r.places)
+		if err == nil {
+			err = r.follow(ctx, client, first)
+		}
+		r.set(nil, err)
+		r.answers.Store(&[]probe.Answer{})
+		first()
+		pause(ctx, lookInterval)
+	}
+}
+
+// follow asks one daemon until it goes away.
+func (r *Reader) follow(ctx context.Context, client *Client, first func()) error {
+	defer func() { _ = client.Close() }() // only asked
+	r.set(client, nil)
+	for ctx.Err() == nil {
+		interval, answers := lookInterval, []probe.Answer{}
+		var err error
+		if r.useful(client) {
+			interval = askInterval
+			answers, err = client.reports(ctx, r.now)
+		} else {
+			err = client.hello(ctx)
+		}
+		// A daemon that refuses has no snapshot yet.
+		if _, refused := errors.AsType[*probe.Error](err); err != nil && (!refused || errors.Is(err, ErrBroken)) {
+			return err
+		}
+		r.answers.Store(&answers)
+		first()
+		pause(ctx, interval)
+	}
+	return nil
+}
+
+// useful reports whether the daemon may ask probes that this user may not. What a
+// simulated box does is of no use to a real one.
+func (r *Reader) useful(client *Client) bool {
+	status := client.Status()
+	return status.UID != os.Geteuid() && !status.Simulated
+}
+
+func (r *Reader) set(client *Client, err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.client, r.err = client, err
+}
+
+// Client is the connection; nil while there is no daemon, with the reason.
+func (r *Reader) Client() (*Client, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.client, r.err
+}
+
+// Settle waits until the daemon was asked once, or there is none.
+func (r *Reader) Settle(ctx context.Context) {
+	select {
+	case <-r.asked:
+	case <-ctx.Done():
+	}
+}
+
+// Unasked implements sampler.ProbeReader.
+func (r *Reader) Unasked() int { return r.own.Unasked() }
+
+// Answers implements sampler.ProbeReader: of each process what this user's own
+// question found, else what the daemon's did.
+func (r *Reader) Answers() []probe.Answer {
+	own, others := r.own.Answers(), *r.answers.Load()
+	if len(others) == 0 {
+		return own
+	}
+	place := make(map[identity]int, len(own))
+	for i := range own {
+		place[identityOf(own[i].Process)] = i
+	}
+	all := append(make([]probe.Answer, 0, len(own)+len(others)), own...)
+	for _, other := range others {
+		at, both := place[identityOf(other.Process)]
+		switch {
+		case !both:
+			all = append(all, other)
+		case own[at].At.IsZero():
+			all[at] = other
+		}
+	}
+	return all
+}
+
+// identity is a process without its pid namespace, which one side may not know.
+type identity struct {
+	pid   int
+	start uint64
+}
+
+func identityOf(id process.Identity) identity { return identity{id.PID, id.StartTime} }

@@ -1,0 +1,213 @@
+package socket
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"net"
+	"os"
+	"slices"
+	"sync"
+	"time"
+
+	"vramscope/probe"
+	"vramscope/sampler/snapshot"
+)
+
+// Options are what a Server serves, and to whom.
+type Options struct {
+	Directory string
+	Share     Share
+	Latest    func() *snapshot.Snapshot // nil before the first
+	Answers   func() []probe.Answer     // of the probes; nil where none are read
+	History   snapshot.History
+	Status    func() Status // but for Proto, PID, UID and View
+}
+
+// The limits on clients.
+const (
+	mostOwners   = 32 // connections of root and the daemon's user
+	mostOthers   = 32 // of all others
+	mostOfAUser  = 8
+	idleTime     = 2 * time.Minute // an idle connection is closed after it
+	lineTime     = 5 * time.Second // for the rest of a line that has begun
+	writeTime    = 2 * time.Second // for a client to take an answer
+	socketCheck  = 5 * time.Second // between two checks of the socket's name
+	acceptBurst  = 64              // connections at once,
+	acceptPeriod = 10 * time.Millisecond
+)
+
+// Server is the daemon's end.
+type Server struct {
+	options Options
+	cache   cache
+	others  *budget
+	clients sync.WaitGroup
+
+	mu    sync.Mutex
+	bound *bound
+	open  map[*net.UnixConn]uint32 // and whose each is
+	users map[uint32]*budget
+	ended bool
+}
+
+// Listen makes the socket; Serve answers. The caller has the daemon's lock.
+func Listen(options Options) (*Server, error) {
+	b, err := listen(options.Directory, options.Share)
+	if err != nil {
+		return nil, err
+	}
+	return &Server{
+		options: options, bound: b,
+		others: newBudget(othersRate, burst),
+		open:   make(map[*net.UnixConn]uint32), users: make(map[uint32]*budget),
+	}, nil
+}
+
+// Serve answers until the context ends, removes the socket, and waits for the
+// answers in progress. It is called once.
+func (s *Server) Serve(ctx context.Context) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	accepting := s.accept(ctx)
+	checks := time.NewTicker(socketCheck)
+	defer checks.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			s.mu.Lock()
+			s.ended = true
+			s.bound.close()
+			for conn := range s.open {
+				_ = conn.Close() // an answer in progress is lost
+			}
+			s.mu.Unlock()
+			<-accepting
+			s.clients.Wait()
+			return
+		case <-accepting: // the listener was replaced
+			accepting = s.accept(ctx)
+		case <-checks.C:
+			s.mu.Lock()
+			if !s.bound.there() && MakeDirectory(s.options.Directory) == nil {
+				_ = s.rebind() // else it is tried again
+			}
+			s.mu.Unlock()
+		}
+	}
+}
+
+// rebind replaces the socket. The lock is held.
+func (s *Server) rebind() error {
+	next, err := listen(s.options.Directory, s.options.Share)
+	if err != nil {
+		return err
+	}
+	old := s.bound
+	s.bound = next
+	old.close() // its path is the new one's: it stays
+	return nil
+}
+
+// owner reports whether a user is the daemon's or root.
+func owner(uid uint32) bool { return uid == 0 || uid == uint32(os.Geteuid()) }
+
+// accept accepts until the present listener is closed, and then closes the channel.
+func (s *Server) accept(ctx context.Context) <-chan struct{} {
+	s.mu.Lock()
+	listener := s.bound.listener
+	s.mu.Unlock()
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		// A flood of connections costs no more than this many a second.
+		slots := newBudget(float64(requestCost)/float64(acceptPeriod), acceptBurst*requestCost)
+		for {
+			conn, err := listener.AcceptUnix()
+			switch {
+			case errors.Is(err, net.ErrClosed):
+				return
+			case err != nil: // most likely out of descriptors
+				pause(ctx, 100*time.Millisecond)
+			default:
+				slots.use(ctx, func() time.Duration { s.admit(ctx, conn); return requestCost })
+			}
+		}
+	}()
+	return done
+}
+
+// admit starts a client, or sends the reason and closes the connection.
+func (s *Server) admit(ctx context.Context, conn *net.UnixConn) {
+	peer, err := peerOf(conn)
+	var refusal *probe.Error
+	var budget *budget
+	s.mu.Lock()
+	switch {
+	case err != nil:
+		refusal = &probe.Error{Code: probe.Forbidden, Message: "your user is unknown: " + err.Error()}
+	case !owner(peer.Uid) && !s.options.Share.open():
+		refusal = &probe.Error{Code: probe.Forbidden, Message: "this daemon shares nothing with other users"}
+	case s.full(peer.Uid):
+		refusal = &probe.Error{Code: probe.Busy, Message: "there are too many connections"}
+	case s.ended:
+		refusal = &probe.Error{Code: probe.Busy, Message: "the daemon is ending"}
+	default:
+		s.open[conn] = peer.Uid
+		budget = s.budgetOf(peer.Uid)
+		s.clients.Add(1)
+	}
+	s.mu.Unlock()
+	if refusal != nil {
+		// A new connection's buffer is empty, so this does not block.
+		_ = conn.SetWriteDeadline(time.Now().Add(writeTime))
+		_, _ = conn.Write(encode(&answer{Error: refusal})) // it is closed anyway
+		_ = conn.Close()
+		return
+	}
+	go func() {
+		defer s.clients.Done()
+		defer func() {
+			_ = conn.Close() // nothing is left to send
+			s.mu.Lock()
+			delete(s.open, conn)
+			s.mu.Unlock()
+		}()
+		s.serve(ctx, conn, budget, owner(peer.Uid))
+	}()
+}
+
+// full reports whether a user may open no more connections. The lock is held.
+func (s *Server) full(uid uint32) bool {
+	same, others := 0, 0
+	for _, of := range s.open {
+		if of == uid {
+			same++
+		}
+		if !owner(of) {
+			others++
+		}
+	}
+	if owner(uid) {
+		return len(s.open)-others >= mostOwners
+	}
+	return same >= mostOfAUser || others >= mostOthers
+}
+
+// budgetOf is a user's budget. It outlives its connections while it is in use.
+// The lock is held.
+func (s *Server) budgetOf(uid uint32) *budget {
+	for other, b := range s.users {
+		if b.full() && !slices.Contains(slices.Collect(maps.Values(s.open)), other) {
+			delete(s.users, other)
+		}
+	}
+	if s.users[uid] == nil {
+		rate := userRate
+		if owner(uid) {
+			rate = ownersRate
+		}
+		s.users[uid] = newBudget(rate, burst)
+	}
+	return s.users[uid]
+}
