@@ -6,7 +6,6 @@ import (
 	"errors"
 	"os"
 	"os/signal"
-	"path/filepath"
 	"runtime/debug"
 	"syscall"
 
@@ -148,16 +147,4 @@ func (p *program) daemonOptions(src *sources, s *config.Settings, sampling *samp
 		o.Alerts = daemon.NewAlerts(s.AlertCommand, p.now(), o.Log)
 	}
 	return o
-}
-
-// recordings is where the recordings of this user, or of a simulated box, are kept.
-func (p *program) recordings(simulated bool) string {
-	directory := "/var/lib/vramscope"
-	if os.Geteuid() != 0 {
-		directory = filepath.Join(stateHome(), "recordings")
-	}
-	if simulated {
-		directory = filepath.Join(directory, "simulated")
-	}
-	return directory
 }

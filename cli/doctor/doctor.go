@@ -35,7 +35,7 @@ type Box struct {
 	Log      *action.Log
 	Daemon   *socket.Status // that answers; nil where none does
 	NoDaemon error          // why not
-	CacheErr error // why the native probe's file can be put nowhere
+	CacheErr error          // why the native probe's file can be put nowhere
 
 	Terminal bool // standard output is one
 	Screen   bool // it can show the monitor

@@ -1,0 +1,223 @@
+package cli
+
+import (
+	"bytes"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// runningDaemon is this test binary as vramscope daemon, with a socket of the
+// test's own where systemd's would be.
+type runningDaemon struct {
+	*testing.T
+	cmd     *exec.Cmd
+	home    string // runtime, configuration and state
+	config  string // the file
+	environ []string
+
+	mu      sync.Mutex
+	log     bytes.Buffer
+	notices []string
+}
+
+func startDaemon(t *testing.T, environ []string, args ...string) *runningDaemon {
+	t.Helper()
+	home, err := os.MkdirTemp("", "vs") // the path of a socket is short
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(home) })
+	d := &runningDaemon{T: t, home: home, config: filepath.Join(home, "vramscope", "config.toml")}
+	if err := os.Mkdir(filepath.Dir(d.config), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	systemd, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: filepath.Join(home, "notify"), Net: "unixgram"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = systemd.Close() })
+	go func() {
+		buf := make([]byte, 4096)
+		for {
+			n, err := systemd.Read(buf)
+			if err != nil {
+				return
+			}
+			d.mu.Lock()
+			d.notices = append(d.notices, string(buf[:n]))
+			d.mu.Unlock()
+		}
+	}()
+	d.environ = append(append(os.Environ(), asVramscope+"=1", "XDG_RUNTIME_DIR="+home, "XDG_CONFIG_HOME="+home, "XDG_STATE_HOME="+home,
+		"JOURNAL_STREAM=", "GORACE=atexit_sleep_ms=0"), environ...)
+	d.cmd = d.command(append([]string{"daemon"}, args...)...)
+	d.cmd.Env = append(d.cmd.Env, "NOTIFY_SOCKET="+filepath.Join(home, "notify"), "WATCHDOG_USEC=200000")
+	d.cmd.Stderr = d
+	if err := d.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = d.cmd.Process.Kill() // it may have ended
+		_ = d.cmd.Wait()         // how it ended is not of interest any more
+	})
+	return d
+}
+
+// command is vramscope with the daemon's directories.
+func (d *runningDaemon) command(args ...string) *exec.Cmd {
+	cmd := exec.Command(os.Args[0], args...)
+	cmd.Env = d.environ
+	return cmd
+}
+
+func (d *runningDaemon) Write(p []byte) (int, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.log.Write(p)
+}
+
+func (d *runningDaemon) logged() string {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.log.String()
+}
+
+// told reports whether systemd was told something so many times.
+func (d *runningDaemon) told(what string, times int) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return strings.Count("\n"+strings.Join(d.notices, "\n")+"\n", "\n"+what) >= times
+}
+
+func (d *runningDaemon) wait(what string, holds func() bool) {
+	d.Helper()
+	if !eventually(holds) {
+		d.Fatalf("waited for: %s; it logged\n%s\nand notified %q", what, d.logged(), d.notices)
+	}
+}
+
+func (d *runningDaemon) signal(s syscall.Signal) {
+	d.Helper()
+	if err := d.cmd.Process.Signal(s); err != nil {
+		d.Fatal(err)
+	}
+}
+
+// end sends SIGTERM and waits for the end.
+func (d *runningDaemon) end() {
+	d.Helper()
+	d.signal(syscall.SIGTERM)
+	began := time.Now()
+	ended := make(chan error, 1)
+	go func() { ended <- d.cmd.Wait() }()
+	select {
+	case err := <-ended:
+		if err != nil {
+			d.Errorf("it ended with %v\n%s", err, d.logged())
+		}
+		d.Logf("ended after %s", time.Since(began))
+	case <-time.After(waitLimit):
+		d.Fatalf("it does not end\n%s", d.logged())
+	}
+}
+
+func (d *runningDaemon) configure(content string) {
+	d.Helper()
+	if err := os.WriteFile(d.config, []byte(content), 0o600); err != nil {
+		d.Fatal(err)
+	}
+}
+
+func TestDaemonFromStartToEnd(t *testing.T) {
+	d := startDaemon(t, nil, "--demo", "--seed", "1")
+	d.wait("READY", func() bool { return d.told("READY=1", 1) })
+	d.wait("signs of life", func() bool { return d.told("WATCHDOG=1", 2) })
+
+	// A second one says who is there.
+	out, err := d.command("daemon", "--demo").CombinedOutput()
+	if err == nil || !strings.Contains(string(out), "PID "+strconv.Itoa(d.cmd.Process.Pid)+", since 20") {
+		t.Errorf("a second daemon: %v, %s", err, out)
+	}
+
+	// A mistake in the configuration changes nothing.
+	d.configure("interval = '1s'\n[daemon]\nshare = 'some'\n")
+	d.signal(syscall.SIGHUP)
+	d.wait("the line of the mistake", func() bool { return strings.Contains(d.logged(), "config.toml:3: daemon.share: ") })
+	if d.told("RELOADING=1", 1) {
+		t.Error("it reloads a configuration that is refused")
+	}
+
+	// One without is read, by the same process, which keeps its past.
+	d.configure("[daemon]\nshare = 'all'\n")
+	d.signal(syscall.SIGHUP)
+	d.wait("READY again", func() bool { return d.told("RELOADING=1", 1) && d.told("READY=1", 2) })
+	socket := filepath.Join(d.home, "vramscope", "daemon.sock")
+	if info, err := os.Stat(socket); err != nil || info.Mode().Perm() != 0o666 {
+		t.Errorf("the socket after share = all: %v, %v", info, err)
+	}
+
+	d.end()
+	if !d.told("STOPPING=1", 1) {
+		t.Errorf("no STOPPING: %q", d.notices)
+	}
+	if _, err := os.Stat(socket); err == nil {
+		t.Error("the socket is still there")
+	}
+	if log := d.logged(); !strings.Contains(log, "INFO sampling gpus=8") || !strings.Contains(log, "simulated=true") {
+		t.Errorf("the log:\n%s", log)
+	}
+}
+
+func TestDaemonWaitsForADriver(t *testing.T) {
+	d := startDaemon(t, []string{"JOURNAL_STREAM=0:0"}, "--nvml-library", "/nonexistent")
+	d.wait("READY", func() bool { return d.told("STATUS=no driver (absent)", 1) && d.told("READY=1", 1) })
+	if log := d.logged(); strings.Count(log, "the driver cannot be read; it is tried again") != 1 {
+		t.Errorf("the log:\n%s", log)
+	}
+	// once finds it, and doctor says so.
+	out, _ := d.command("doctor", "--nvml-library", "/nonexistent").CombinedOutput() // it fails: there is no driver
+	if want := "answers: PID " + strconv.Itoa(d.cmd.Process.Pid); !strings.Contains(string(out), want) {
+		t.Errorf("doctor does not say %q:\n%s", want, out)
+	}
+	d.end()
+}
+
+// TestDaemonKilledLeavesNothingInTheWay: the next one starts.
+func TestDaemonKilledLeavesNothingInTheWay(t *testing.T) {
+	d := startDaemon(t, nil, "--demo")
+	d.wait("READY", func() bool { return d.told("READY=1", 1) })
+	d.signal(syscall.SIGKILL)
+	_ = d.cmd.Wait() // it was killed
+	next := d.command("daemon", "--demo")
+	next.Env = append(next.Env, "NOTIFY_SOCKET="+filepath.Join(d.home, "notify"))
+	next.Stderr = d
+	if err := next.Start(); err != nil {
+		t.Fatal(err)
+	}
+	d.cmd = next
+	d.wait("READY of the next", func() bool { return d.told("READY=1", 2) })
+	d.end()
+}
+
+func TestDaemonRefusesBadFlags(t *testing.T) {
+	for _, c := range []struct{ args, want string }{
+		{"--keep 5m", "--keep: "},
+		{"--max-size lots", "--max-size: "},
+		{"--commands all", `--commands: "all" is neither name nor full`},
+	} {
+		cmd := exec.Command(os.Args[0], append([]string{"daemon", "--demo"}, strings.Fields(c.args)...)...)
+		cmd.Env = append(os.Environ(), asVramscope+"=1", "XDG_CONFIG_HOME="+t.TempDir(), "XDG_RUNTIME_DIR="+t.TempDir())
+		out, err := cmd.CombinedOutput()
+		if err == nil || cmd.ProcessState.ExitCode() != exitUsage || !strings.Contains(string(out), c.want) {
+			t.Errorf("%s: %v, %s", c.args, err, out)
+		}
+	}
+}
