@@ -26,6 +26,7 @@ type program struct {
 	probeDirectories      []string       // where probes' sockets are searched; nil: the usual ones
 	daemonPlaces          []socket.Place // where daemons' sockets are searched; nil: the usual ones
 	daemonDirectory       string         // of this user's own; "": the usual one
+	recordings            string         // where recordings are kept; "": the usual place
 	flags                 globalFlags
 }
 

@@ -143,6 +143,9 @@ func (p *program) daemonOptions(src *sources, s *config.Settings, sampling *samp
 	if src.options.Probes != nil {
 		o.Answers = src.options.Probes.Answers
 	}
+	if s.Record {
+		o.Recorder = p.newRecorder(s, cmp.Or(p.recordings, recordingsOf(p.flags.demo)))
+	}
 	if len(s.AlertCommand) > 0 {
 		o.Alerts = daemon.NewAlerts(s.AlertCommand, p.now(), o.Log)
 	}

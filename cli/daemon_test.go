@@ -12,6 +12,10 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"vramscope/cli/config"
+	"vramscope/recording"
+	"vramscope/sampler/snapshot/snapshottest"
 )
 
 // runningDaemon is this test binary as vramscope daemon, with a socket of the
@@ -220,4 +224,62 @@ func TestDaemonRefusesBadFlags(t *testing.T) {
 			t.Errorf("%s: %v, %s", c.args, err, out)
 		}
 	}
+}
+
+// TestDaemonRecords: everything is on disk after SIGTERM, marked as simulated, and
+// a reload goes on with it.
+func TestDaemonRecords(t *testing.T) {
+	d := startDaemon(t, nil, "--demo", "--record", "--interval", "100ms")
+	folder := filepath.Join(d.home, "recordings")
+	d.wait("READY", func() bool { return d.told("READY=1", 1) })
+	d.signal(syscall.SIGHUP)
+	d.wait("READY again", func() bool { return d.told("READY=1", 2) })
+	before := time.Now()
+	time.Sleep(300 * time.Millisecond)
+	d.end()
+	r, err := recording.Open(folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = r.Close() }()
+	if oldest, newest := r.Span(); newest.Before(before) || !oldest.Before(before) {
+		t.Errorf("on disk are %s to %s; the daemon sampled before and after %s", oldest, newest, before)
+	}
+	_, newest := r.Span()
+	if snap, ok := r.At(newest); !ok || !snap.Simulated || len(snap.GPUs) != 8 {
+		t.Errorf("the newest moment: %t, %+v", ok, snap)
+	}
+}
+
+// TestRecorderWaitsForItsDirectory: it is tried again, and says meanwhile why nothing is recorded.
+func TestRecorderWaitsForItsDirectory(t *testing.T) {
+	directory := filepath.Join(t.TempDir(), "recordings")
+	if err := os.WriteFile(directory, nil, 0o600); err != nil { // not a directory
+		t.Fatal(err)
+	}
+	s, now := config.Defaults(), time.Now()
+	p := &program{now: func() time.Time { return now }}
+	r := p.newRecorder(&s, directory)
+	snap := snapshottest.DrawnBox()
+	if err := r.Append(snap, nil); err != nil || !strings.Contains(r.Paused(), "not a directory") {
+		t.Errorf("%v, %q", err, r.Paused())
+	}
+	if err := os.Remove(directory); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.Append(snap, nil); err != nil || r.Paused() == "" {
+		t.Errorf("before the time: %v, %q", err, r.Paused())
+	}
+	now = now.Add(recordRetry)
+	if err := r.Append(snap, nil); err != nil || r.Paused() != "" {
+		t.Errorf("then: %v, %q", err, r.Paused())
+	}
+	if err := r.Close(); err != nil {
+		t.Error(err)
+	}
+	opened, err := recording.Open(directory)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = opened.Close()
 }

@@ -34,7 +34,7 @@ func alone() int {
 	p := &program{stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr, getenv: os.Getenv, now: time.Now}
 	p.probeDirectories, p.daemonPlaces = []string{}, []socket.Place{}
 	if runtime := os.Getenv("XDG_RUNTIME_DIR"); runtime != "" {
-		p.daemonDirectory = filepath.Join(runtime, "vramscope")
+		p.daemonDirectory, p.recordings = filepath.Join(runtime, "vramscope"), filepath.Join(runtime, "recordings")
 		p.daemonPlaces = []socket.Place{{Directory: p.daemonDirectory, Owner: uint32(os.Geteuid())}}
 		p.probeDirectories = probe.Directories(os.Geteuid(), runtime)[:1]
 	}

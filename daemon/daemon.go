@@ -178,11 +178,7 @@ func (d *daemon) take(snap *snapshot.Snapshot) {
 	events := d.newEvents()
 	d.logChanges(snap, events)
 	if d.Recorder != nil {
-		if err := d.Recorder.Append(snap, events); err != nil && d.paused == "" {
-			d.paused = text.Clean(err.Error())
-			d.Log.Error("not recorded", "error", d.paused)
-		}
-		d.logRecording()
+		d.logRecording(d.Recorder.Append(snap, events))
 	}
 	if d.Alerts != nil {
 		d.Alerts.observe(snap)

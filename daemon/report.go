@@ -34,8 +34,11 @@ func (d *daemon) logChanges(snap *snapshot.Snapshot, events []snapshot.Event) {
 }
 
 // logRecording logs once that the recording pauses, and that it goes on.
-func (d *daemon) logRecording() {
+func (d *daemon) logRecording(failed error) {
 	paused := text.Clean(d.Recorder.Paused())
+	if failed != nil && paused == "" {
+		paused = text.Clean(failed.Error())
+	}
 	switch {
 	case paused == d.paused:
 		return
