@@ -38,6 +38,9 @@ func alone() int {
 		p.daemonPlaces = []socket.Place{{Directory: p.daemonDirectory, Owner: uint32(os.Geteuid())}}
 		p.probeDirectories = probe.Directories(os.Geteuid(), runtime)[:1]
 	}
+	if directory := os.Getenv("VRAMSCOPE_TEST_ROOTS_DAEMON"); directory != "" {
+		p.daemonPlaces = []socket.Place{{Directory: directory, Owner: 0}}
+	}
 	return p.run(os.Args[1:])
 }
 

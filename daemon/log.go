@@ -92,9 +92,7 @@ func priority(level slog.Level) int {
 		return 3
 	case level >= slog.LevelWarn:
 		return 4
-	case level >= slog.LevelInfo:
-		return 6
 	default:
-		return 7
+		return 6
 	}
 }

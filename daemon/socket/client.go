@@ -56,8 +56,10 @@ func Dial(ctx context.Context, directories []Place) (*Client, error) {
 			return nil, err
 		}
 	}
-	return nil, errors.Join(refusals...)
+	return nil, errors.Join(append(refusals, errNone)...)
 }
+
+var errNone = fmt.Errorf("no daemon answers: %w", os.ErrNotExist)
 
 // Place is a directory in which a daemon of that user's may have its socket.
 type Place struct {

@@ -529,6 +529,14 @@ type fixed []probe.Answer
 func (f fixed) Answers() []probe.Answer { return f }
 func (f fixed) Unasked() int            { return 0 }
 
+func TestNoDaemonIsNoError(t *testing.T) {
+	for _, places := range [][]Place{nil, {{t.TempDir(), uint32(os.Geteuid())}}, {{"/nonexistent", 0}}} {
+		if client, err := Dial(t.Context(), places); client != nil || !Absent(err) {
+			t.Errorf("%v: %v", places, err)
+		}
+	}
+}
+
 func TestSeriesRequestNamesItsSeries(t *testing.T) {
 	in := snapshot.InstanceID{MIG: true, GPU: 3, Compute: 0}
 	for _, key := range []snapshot.SeriesKey{
