@@ -7,6 +7,7 @@
 //
 //	-ablation     what each part of the forecaster gains
 //	-cost         what a sample and a series cost
+//	-scenes       ramps and loads in the monitor
 //	-details      every figure at every horizon
 //	-recording F  a real recording too
 //	-external D   beside AutoETS and AutoTheta, from what scripts/statsforecast left

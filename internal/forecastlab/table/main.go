@@ -20,6 +20,7 @@ func main() {
 	flag.StringVar(&o.lstm, "lstm", "", "forecasts of the LSTM, as scripts/lstm/train.py writes them into this directory")
 	flag.StringVar(&o.write, "write", "", "write the tables between the marks of this document, in place of printing")
 	flag.BoolVar(&o.ablation, "ablation", false, "what each part of the forecaster gains")
+	flag.BoolVar(&o.scenes, "scenes", false, "ramps and loads in the monitor, alone")
 	flag.BoolVar(&o.cost, "cost", false, "what a sample and a series cost, alone")
 	flag.BoolVar(&o.details, "details", false, "every figure at every horizon, of every method")
 	traces := flag.String("traces", "", "write the series as traces into this directory, and measure nothing")
@@ -42,7 +43,7 @@ type options struct {
 	external, lstm    string
 	write             string
 	ablation, details bool
-	cost              bool
+	cost, scenes      bool
 }
 
 // section is a table of the document, by the name of its marks.
@@ -69,6 +70,12 @@ func (o *options) sections() ([]section, error) {
 	switch {
 	case o.ablation:
 		return o.ablationSections()
+	case o.scenes:
+		all, err := playScenes(o.seeds)
+		if err != nil {
+			return nil, err
+		}
+		return []section{{text: all.table()}, {text: gateLines(all.gates())}}, nil
 	case o.cost:
 		c := measureCost(processorTime)
 		return []section{{text: gateLines(c.gates())}}, nil
@@ -168,5 +175,5 @@ func replace(text, name, table string) (string, error) {
 	if !ok || !found {
 		return "", errors.New("the document has no marks for " + name)
 	}
-	return before + begin + "\n" + table + "\n" + end + after, nil
+	return before + begin + strings.TrimRight(table, "\n") + "\n" + end + after, nil
 }

@@ -14,7 +14,7 @@ import (
 func TestReplaceKeepsMarks(t *testing.T) {
 	document := "before\n<!-- a -->\nold\n<!-- /a -->\nafter\n"
 	got, err := replace(document, "a", "| new |\n")
-	if want := "before\n<!-- a -->\n\n| new |\n\n<!-- /a -->\nafter\n"; err != nil || got != want {
+	if want := "before\n<!-- a -->\n| new |\n<!-- /a -->\nafter\n"; err != nil || got != want {
 		t.Errorf("%q, %v", got, err)
 	}
 	if again, _ := replace(got, "a", "| new |\n"); again != got {
