@@ -30,8 +30,10 @@ func openDatabase(path string) (*database, error) {
 	db.SetMaxOpenConns(1)
 	d := &database{db: db, prepared: make(map[string]*sql.Stmt)}
 	version, err := check(ctx, db, path)
-	if err == nil && version == 0 {
+	if err == nil && version == blank {
 		err = createTables(ctx, db)
+	} else if err == nil && version < schemaVersion {
+		err = upgrade(ctx, db)
 	}
 	if err == nil {
 		d.conn, err = db.Conn(ctx)

@@ -9,7 +9,7 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// fill takes the values of a row, in the order of columnsOf.
+// fill takes the values of a row, in the order of fieldColumns.
 func fill(into reflect.Value, values *[]any, uuids map[int64]string, processes map[int64]*ProcessRow) {
 	take := func() any {
 		v := (*values)[0]
@@ -119,7 +119,7 @@ func (d *dayReader) events(limit int) []snapshot.Event {
 		return nil
 	}
 	var events []snapshot.Event
-	_ = each(ctx, d.db, func(rows *sql.Rows) error {
+	d.each(func(rows *sql.Rows) error {
 		var at int64
 		var index, gpu, pid, start, namespace, bytes sql.NullInt64
 		var place place
@@ -147,7 +147,7 @@ func (d *dayReader) alertsAt(t int64) []snapshot.Alert {
 		return nil
 	}
 	var alerts []snapshot.Alert
-	_ = each(ctx, d.db, func(rows *sql.Rows) error {
+	d.each(func(rows *sql.Rows) error {
 		var since, index, gpu, migGPU, migCompute, pid, start, namespace sql.NullInt64
 		var of place
 		var kind string

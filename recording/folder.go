@@ -106,3 +106,34 @@ func reasonOf(err error) string {
 	}
 	return text
 }
+
+// trim removes the oldest samples of the day that is written to, while it alone
+// takes more than limit. The pages are used again; the file does not get smaller.
+// A few blocks at a time: the next call goes on.
+func (d *day) trim(limit int64) {
+	const blocks = 32
+	for range blocks {
+		used := d.find("SELECT (page_count - freelist_count) * page_size FROM pragma_page_count, pragma_freelist_count, pragma_page_size")
+		oldest := d.find("SELECT coalesce(min(from_ns), 0) FROM ticks")
+		if used <= limit || oldest == 0 || d.err != nil {
+			return
+		}
+		d.exec("DELETE FROM chunks WHERE from_ns = ?", oldest)
+		d.exec("DELETE FROM ticks WHERE from_ns = ?", oldest)
+	}
+}
+
+// setAside renames a damaged database of today, so that recording goes on in a new
+// one. sqlite3's .recover may save what is in it.
+func setAside(path string) {
+	to := strings.TrimSuffix(path, suffix) + "-damaged" + suffix
+	for i := 2; ; i++ {
+		if _, err := os.Lstat(to); err != nil {
+			break
+		}
+		to = fmt.Sprintf("%s-damaged-%d%s", strings.TrimSuffix(path, suffix), i, suffix)
+	}
+	for _, also := range []string{"-wal", "-shm", ""} {
+		_ = os.Rename(path+also, to+also) // recording is paused where it fails
+	}
+}

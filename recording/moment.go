@@ -40,7 +40,7 @@ type session struct {
 // them are of the same time: the newer one counts.
 func (d *dayReader) sessions() []session {
 	var all []session
-	_ = each(ctx, d.db, func(rows *sql.Rows) error {
+	d.each(func(rows *sql.Rows) error {
 		var s session
 		err := rows.Scan(&s.id, &s.from, &s.simulated)
 		all = append(all, s)
@@ -188,16 +188,23 @@ func (d *dayReader) figures(t int64) (f figures, ok bool) {
 		return f, true
 	}
 	var from int64
-	var data []byte
-	err := d.db.QueryRowContext(ctx, "SELECT from_ns, data FROM ticks WHERE session = ? AND from_ns <= ? ORDER BY from_ns DESC LIMIT 1", f.id, t).Scan(&from, &data)
-	times := decodeTicks(from, data)
-	if err != nil || len(times) == 0 {
+	var times []int64
+	d.each(func(rows *sql.Rows) error { // more than one, as a block may be damaged
+		var data sql.RawBytes
+		var begin int64
+		err := rows.Scan(&begin, &data)
+		if len(times) == 0 {
+			from, times = begin, decodeTicks(begin, data)
+		}
+		return err
+	}, "SELECT from_ns, data FROM ticks WHERE session = ? AND from_ns <= ? ORDER BY from_ns DESC LIMIT 4", f.id, t)
+	if len(times) == 0 {
 		return f, false
 	}
 	i := lastAt(times, t)
 	f.time = times[i]
 	var b store.Block
-	_ = each(ctx, d.db, func(rows *sql.Rows) error {
+	d.each(func(rows *sql.Rows) error {
 		var s seriesOf
 		var name string
 		var at place
@@ -227,7 +234,7 @@ func lastAt(times []int64, t int64) int {
 // state decodes a single state; false where there is none.
 func (d *dayReader) state(into any, query string, args ...any) bool {
 	var text sql.NullString
-	if d.db.QueryRowContext(ctx, query, args...).Scan(&text) != nil || !text.Valid {
+	if !d.row([]any{&text}, query, args...) || !text.Valid {
 		return false
 	}
 	return json.Unmarshal([]byte(text.String), into) == nil
@@ -236,7 +243,7 @@ func (d *dayReader) state(into any, query string, args ...any) bool {
 // gpusAt are the GPUs of a moment, without figures, and the UUIDs of all.
 func (d *dayReader) gpusAt(f *figures) (uuids map[int64]string, gpus map[int64]snapshot.GPU) {
 	uuids, gpus = make(map[int64]string), make(map[int64]snapshot.GPU)
-	_ = each(ctx, d.db, func(rows *sql.Rows) error {
+	d.each(func(rows *sql.Rows) error {
 		var id int64
 		var uuid string
 		var text sql.NullString
@@ -303,7 +310,7 @@ func (d *dayReader) rowsAt(f *figures, uuids map[int64]string) []snapshot.Proces
 		ids = append(ids, id)
 	}
 	var all []snapshot.Process
-	_ = each(ctx, d.db, func(rows *sql.Rows) error {
+	d.each(func(rows *sql.Rows) error {
 		var text sql.NullString
 		r, err := scanProcess(rows, uuids, &text)
 		var state processState
@@ -325,7 +332,7 @@ func (d *dayReader) rowsAt(f *figures, uuids map[int64]string) []snapshot.Proces
 func (d *dayReader) endedAt(f *figures, uuids map[int64]string) []snapshot.EndedProcess {
 	const keep, most = 3 * time.Hour, 200
 	var all []snapshot.EndedProcess
-	_ = each(ctx, d.db, func(rows *sql.Rows) error {
+	d.each(func(rows *sql.Rows) error {
 		r, err := scanProcess(rows, uuids)
 		all = append(all, r.EndedProcess)
 		return err

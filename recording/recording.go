@@ -4,9 +4,11 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -19,8 +21,9 @@ type Recording struct {
 	directory string // "" where it is a single file
 	paths     []string
 
-	mu   sync.Mutex
-	open map[string]*dayReader
+	mu       sync.Mutex
+	open     map[string]*dayReader
+	problems map[string]error // by day: the first
 }
 
 var _ snapshot.History = (*Recording)(nil)
@@ -31,7 +34,7 @@ func Open(path string) (*Recording, error) {
 	if err != nil {
 		return nil, fmt.Errorf("recording: %w", err)
 	}
-	r := &Recording{open: make(map[string]*dayReader)}
+	r := &Recording{open: make(map[string]*dayReader), problems: make(map[string]error)}
 	if info.IsDir() {
 		r.directory = path
 		paths, err := days(path)
@@ -45,11 +48,43 @@ func Open(path string) (*Recording, error) {
 	} else {
 		r.paths = []string{path}
 	}
-	// The newest one shows whether it can be read at all.
-	if _, err := r.day(r.paths[len(r.paths)-1]); err != nil {
-		return nil, err
+	// A day that cannot be read is a problem of that day, unless all cannot.
+	for _, path := range slices.Backward(r.paths) {
+		if _, err = r.day(path); err == nil {
+			return r, nil
+		}
 	}
-	return r, nil
+	return nil, err
+}
+
+// Problems says what could not be read so far, a line for each day.
+func (r *Recording) Problems() []string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var lines []string
+	for _, path := range slices.Sorted(maps.Keys(r.problems)) {
+		lines = append(lines, r.problems[path].Error())
+	}
+	return lines
+}
+
+// note remembers a problem of a day. One that is removed meanwhile has none.
+func (r *Recording) note(path string, err error) error {
+	if err == nil || errors.Is(err, os.ErrNotExist) || errors.Is(err, sql.ErrNoRows) {
+		return err
+	}
+	if _, gone := os.Stat(path); gone != nil {
+		return err
+	}
+	if strings.Contains(err.Error(), "malformed") {
+		err = fmt.Errorf("recording: %s is damaged, a part of it cannot be read (sqlite3 %[1]s .recover saves what can be saved): %w", path, err)
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.problems[path] == nil {
+		r.problems[path] = err
+	}
+	return err
 }
 
 // Close closes the databases.
@@ -67,13 +102,21 @@ func (r *Recording) Close() error {
 // day opens a day, or finds it open.
 func (r *Recording) day(path string) (*dayReader, error) {
 	r.mu.Lock()
-	defer r.mu.Unlock()
-	if d := r.open[path]; d != nil {
+	d := r.open[path]
+	r.mu.Unlock()
+	if d != nil {
 		return d, nil
 	}
 	d, err := openReader(path)
 	if err != nil {
-		return nil, err
+		return nil, r.note(path, err)
+	}
+	d.problem = func(err error) { _ = r.note(path, err) }
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if other := r.open[path]; other != nil {
+		_ = d.db.Close() // another goroutine was quicker
+		return other, nil
 	}
 	r.open[path] = d
 	return d, nil
@@ -150,8 +193,9 @@ func (r *Recording) Events(limit int) []snapshot.Event {
 
 // dayReader reads the database of one day.
 type dayReader struct {
-	path string
-	db   *sql.DB
+	path    string
+	db      *sql.DB
+	problem func(error)
 
 	mu     sync.Mutex
 	series map[int64]seriesOf // those that were looked up: they never change
@@ -159,28 +203,65 @@ type dayReader struct {
 }
 
 func openReader(path string) (*dayReader, error) {
-	db, err := open(path, "ro", "query_only(1)", "cache_size(-4096)")
-	if err != nil {
-		return nil, err
-	}
-	version, err := check(ctx, db, path)
-	if err == nil && version == 0 {
+	db, version, err := openWhole(path)
+	if err == nil && version == blank {
 		err = fmt.Errorf("recording: %s: nothing is recorded in it", path)
 	}
+	if err == nil && version < schemaVersion {
+		if err = supplement(ctx, db); err != nil {
+			err = fmt.Errorf("recording: %s: %w", path, err)
+		}
+	}
 	if err != nil {
-		_ = db.Close()
+		if db != nil {
+			_ = db.Close() // err is why
+		}
 		return nil, err
 	}
 	// A day that nobody reads any more costs nothing after a minute.
 	db.SetConnMaxIdleTime(time.Minute)
-	return &dayReader{path: path, db: db, series: make(map[int64]seriesOf)}, nil
+	return &dayReader{path: path, db: db, series: make(map[int64]seriesOf), problem: func(error) {}}, nil
+}
+
+// openWhole opens a database with its log. SQLite must be able to write beside it
+// for that; where it cannot, a database without a log is read as it is.
+func openWhole(path string) (db *sql.DB, version int, err error) {
+	for _, more := range []string{"", "&immutable=1"} {
+		if db, err = open(path, "ro"+more, "cache_size(-4096)"); err != nil {
+			return nil, 0, err
+		}
+		if version, err = check(ctx, db, path); err == nil || !strings.Contains(err.Error(), "unable to open") {
+			return db, version, err
+		}
+		_ = db.Close() // err is why
+		if log, missing := os.Stat(path + "-wal"); missing == nil && log.Size() > 0 {
+			return nil, 0, fmt.Errorf("%w: its log cannot be used there: copy %s and %[2]s-wal into a folder that you can write", err, path)
+		}
+	}
+	return nil, 0, err
 }
 
 // number is a single number, 0 where there is none.
 func (d *dayReader) number(query string, args ...any) (n int64) {
 	var v sql.NullInt64
-	_ = d.db.QueryRowContext(ctx, query, args...).Scan(&v)
+	d.row([]any{&v}, query, args...)
 	return v.Int64
+}
+
+// row reads a single row; false where there is none, or it cannot be read.
+func (d *dayReader) row(into []any, query string, args ...any) bool {
+	err := d.db.QueryRowContext(ctx, query, args...).Scan(into...)
+	if err != nil && !errors.Is(err, sql.ErrNoRows) {
+		d.problem(err)
+	}
+	return err == nil
+}
+
+// each calls scan for every row that can be read.
+func (d *dayReader) each(scan func(*sql.Rows) error, query string, args ...any) {
+	if err := each(ctx, d.db, scan, query, args...); err != nil {
+		d.problem(err)
+	}
 }
 
 // span is the first and the last tick.

@@ -107,8 +107,8 @@ type Utilization struct {
 
 // GPUMinute is a GPU in the minute that begins at Time.
 type GPUMinute struct {
-	Time time.Time `column:"time_ns"`
-	Subject
+	Time        time.Time `column:"time_ns"`
+	Subject     `column:"gpu"`
 	Covered     time.Duration `column:"covered_ns"` // how much of it was measured
 	Processes   snapshot.Int  `column:"processes"`
 	Used        Sum           `column:"used"`
@@ -123,8 +123,8 @@ type GPUMinute struct {
 
 // Process5Min is a row in the five minutes that begin at Time.
 type Process5Min struct {
-	Time time.Time `column:"time_ns"`
-	Subject
+	Time             time.Time `column:"time_ns"`
+	Subject          `column:"process"`
 	Covered          time.Duration            `column:"covered_ns"`
 	Used             Sum                      `column:"used"`
 	Allocated        Sum                      `column:"allocated"`
@@ -221,19 +221,10 @@ func rows[T any](r *Recording, table string, from, to time.Time) ([]T, error) {
 	return all, nil
 }
 
-// dayRows reads a day's table. What the database of an older version lacks is unknown.
+// dayRows reads a day's table.
 func dayRows[T any](d *dayReader, all []T, table string, from, to int64) ([]T, error) {
-	has, err := d.columns(table)
-	if err != nil || len(has) == 0 {
-		return all, err
-	}
 	var names []string
-	columnsOf(reflect.TypeFor[T](), func(name string) {
-		if !has[name] {
-			name = "NULL"
-		}
-		names = append(names, name)
-	})
+	fieldColumns(reflect.TypeFor[T](), func(name string) { names = append(names, name) })
 	uuids, err := d.uuids()
 	if err != nil {
 		return all, err
@@ -260,27 +251,19 @@ func dayRows[T any](d *dayReader, all []T, table string, from, to int64) ([]T, e
 	return all, err
 }
 
-// columns are the columns of a table.
-func (d *dayReader) columns(table string) (map[string]bool, error) {
-	has := make(map[string]bool)
-	err := each(ctx, d.db, func(rows *sql.Rows) error {
-		var name string
-		err := rows.Scan(&name)
-		has[name] = true
-		return err
-	}, "SELECT name FROM pragma_table_info(?)", table)
-	return has, err
-}
-
-// columnsOf visits the columns of a type, in the order in which fill takes their values.
-func columnsOf(t reflect.Type, visit func(string)) {
+// fieldColumns visits the columns of a type, in the order in which fill takes their values.
+func fieldColumns(t reflect.Type, visit func(string)) {
 	for i := range t.NumField() {
 		f := t.Field(i)
 		column := f.Tag.Get("column")
 		switch f.Type {
 		case reflect.TypeFor[Subject]():
-			visit("gpu")
-			visit("process")
+			for _, id := range []string{"gpu", "process"} {
+				if column != "" && column != id {
+					id = "NULL" // the table has the other alone
+				}
+				visit(id)
+			}
 		case reflect.TypeFor[snapshot.InstanceID]():
 			visit("mig_gpu")
 			visit("mig_compute")

@@ -8,7 +8,9 @@ import (
 	"fmt"
 	"net/url"
 	"os"
+	"slices"
 	"strings"
+	"sync"
 
 	_ "modernc.org/sqlite" // the driver
 )
@@ -28,17 +30,20 @@ var (
 	ErrNewer   = errors.New("made by a newer vramscope")
 )
 
-// open opens a database with these pragmas.
+// open opens a database in a mode, with these pragmas.
 func open(path, mode string, pragmas ...string) (*sql.DB, error) {
-	values := url.Values{"mode": {mode}, "_pragma": append([]string{"busy_timeout(2000)"}, pragmas...)}
-	db, err := sql.Open("sqlite", "file:"+(&url.URL{Path: path}).EscapedPath()+"?"+values.Encode())
+	values := url.Values{"_pragma": append([]string{"busy_timeout(2000)"}, pragmas...)}
+	db, err := sql.Open("sqlite", "file:"+(&url.URL{Path: path}).EscapedPath()+"?mode="+mode+"&"+values.Encode())
 	if err != nil {
 		return nil, fmt.Errorf("recording: %s: %w", path, err)
 	}
 	return db, nil
 }
 
-// check reports whose database it is: its version, 0 where it is empty.
+// blank is the version of a database without tables.
+const blank = -1
+
+// check reports whose database it is, and its version.
 func check(ctx context.Context, db *sql.DB, path string) (version int, err error) {
 	var id, tables int
 	err = db.QueryRowContext(ctx, "SELECT application_id, user_version, (SELECT count(*) FROM sqlite_master) FROM pragma_application_id, pragma_user_version").
@@ -49,7 +54,7 @@ func check(ctx context.Context, db *sql.DB, path string) (version int, err error
 	case err != nil:
 		return 0, fmt.Errorf("recording: %s: %w", path, err)
 	case tables == 0:
-		return 0, nil
+		return blank, nil
 	case id != applicationID:
 		return 0, fmt.Errorf("recording: %s: %w", path, ErrForeign)
 	case version > schemaVersion:
@@ -66,6 +71,103 @@ func create(path string) error {
 		return err
 	}
 	return file.Close()
+}
+
+// tables are the columns that this version knows of each table, in order.
+var tables = sync.OnceValue(func() map[string][]string {
+	all := make(map[string][]string)
+	db, err := open("", "memory")
+	if err == nil {
+		defer func() { _ = db.Close() }() // it was in memory
+		db.SetMaxOpenConns(1)
+		if err = createTables(ctx, db); err == nil {
+			all, err = columnsOf(db)
+		}
+	}
+	if err != nil {
+		panic(err) // the schema is this program's own
+	}
+	return all
+})
+
+// columnsOf are the columns that a database has of each table.
+func columnsOf(in querier) (map[string][]string, error) {
+	all := make(map[string][]string)
+	err := each(ctx, in, func(rows *sql.Rows) error {
+		var table, column string
+		err := rows.Scan(&table, &column)
+		all[table] = append(all[table], column)
+		return err
+	}, "SELECT t.name, c.name FROM sqlite_master t JOIN pragma_table_info(t.name) c WHERE t.type = 'table' ORDER BY t.name, c.cid")
+	return all, err
+}
+
+// missing visits what a database of an older version lacks: a whole table, where
+// has is empty, or columns of it.
+func missing(in querier, visit func(table string, has, lacks []string) error) error {
+	there, err := columnsOf(in)
+	if err != nil {
+		return err
+	}
+	for table, columns := range tables() {
+		lacks := slices.DeleteFunc(slices.Clone(columns), func(c string) bool { return slices.Contains(there[table], c) })
+		if len(lacks) > 0 {
+			if err := visit(table, there[table], lacks); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// upgrade adds what the database of an older version lacks.
+func upgrade(ctx context.Context, db *sql.DB) error {
+	added := false
+	err := missing(db, func(table string, has, lacks []string) error {
+		added = true
+		if len(has) == 0 {
+			_, err := db.ExecContext(ctx, statementOf(table))
+			return err
+		}
+		for _, column := range lacks {
+			if _, err := db.ExecContext(ctx, "ALTER TABLE "+table+" ADD COLUMN "+column); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err == nil && added {
+		_, err = db.ExecContext(ctx, fmt.Sprintf("PRAGMA user_version = %d", schemaVersion))
+	}
+	return err
+}
+
+// statementOf is the statement that creates a table.
+func statementOf(table string) string {
+	_, after, _ := strings.Cut(schema, "CREATE TABLE "+table+" ")
+	body, _, _ := strings.Cut(after, ";")
+	return "CREATE TABLE " + table + " " + body
+}
+
+// supplement shows what an older database lacks as unknown, to this connection
+// alone: a view in the temporary schema has precedence over a table.
+func supplement(ctx context.Context, db *sql.DB) error {
+	return missing(db, func(table string, has, lacks []string) error {
+		db.SetMaxOpenConns(1) // the views are the connection's
+		db.SetConnMaxIdleTime(0)
+		view := "CREATE TEMP VIEW " + table + " AS SELECT "
+		if len(has) > 0 {
+			view += strings.Join(has, ", ") + ", "
+		}
+		view += "NULL AS " + strings.Join(lacks, ", NULL AS ")
+		if len(has) > 0 {
+			view += " FROM main." + table
+		} else {
+			view += " WHERE 0"
+		}
+		_, err := db.ExecContext(ctx, view)
+		return err
+	})
 }
 
 func createTables(ctx context.Context, db *sql.DB) error {

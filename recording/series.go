@@ -86,7 +86,7 @@ func (d *dayReader) find(key snapshot.SeriesKey) (where string, args []any) {
 // sealed visits the samples of chunks.
 func (d *dayReader) sealed(session, series, from, to int64, visit func(t, v int64)) {
 	var b store.Block
-	_ = each(ctx, d.db, func(rows *sql.Rows) error {
+	d.each(func(rows *sql.Rows) error {
 		var begin int64
 		var ticks, data sql.RawBytes
 		if err := rows.Scan(&begin, &ticks, &data); err != nil {
@@ -119,13 +119,12 @@ func (d *dayReader) tailOf(session int64) *tailCache {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	var first, last sql.NullInt64
-	err := d.db.QueryRowContext(ctx, "SELECT (SELECT min(time_ns) FROM tail), (SELECT max(time_ns) FROM tail)").Scan(&first, &last)
-	if err != nil || !first.Valid {
+	if !d.row([]any{&first, &last}, "SELECT (SELECT min(time_ns) FROM tail), (SELECT max(time_ns) FROM tail)") || !first.Valid {
 		return nil
 	}
 	if t := &d.tail; t.block == nil || t.first != first.Int64 || t.last != last.Int64 {
 		fresh := tailCache{first: first.Int64, last: last.Int64, block: new(block)}
-		_ = each(ctx, d.db, func(rows *sql.Rows) error {
+		d.each(func(rows *sql.Rows) error {
 			var at int64
 			var data sql.RawBytes
 			if err := rows.Scan(&fresh.session, &at, &data); err != nil {
@@ -168,8 +167,7 @@ func (d *dayReader) seriesOf(series int64) seriesOf {
 	}
 	var name string
 	var at place
-	if d.db.QueryRowContext(ctx, "SELECT "+seriesColumns+" FROM series s WHERE series = ?", series).
-		Scan(&name, &at.gpu, &at.migGPU, &at.migCompute, &at.process) != nil {
+	if !d.row([]any{&name, &at.gpu, &at.migGPU, &at.migCompute, &at.process}, "SELECT "+seriesColumns+" FROM series s WHERE series = ?", series) {
 		return seriesOf{metric: metric.Count}
 	}
 	const most = 1 << 16

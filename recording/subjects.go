@@ -1,6 +1,8 @@
 package recording
 
 import (
+	"database/sql"
+	"errors"
 	"strings"
 	"time"
 
@@ -60,7 +62,9 @@ func (d *day) gpuID(uuid string, now int64) int64 {
 // find is a single number, 0 where there is no row.
 func (d *day) find(query string, args ...any) (id int64) {
 	if s := d.statement(query); d.err == nil {
-		_ = s.QueryRowContext(ctx, args...).Scan(&id) // no row: 0
+		if err := s.QueryRowContext(ctx, args...).Scan(&id); err != nil && !errors.Is(err, sql.ErrNoRows) {
+			d.err = err
+		}
 	}
 	return id
 }

@@ -157,7 +157,7 @@ func (d *day) flush(table, subject string, id int64, w *window, sums []sum, part
 		names = append(names, low, mean, high)
 		merges = append(merges,
 			fmt.Sprintf("%s = min(coalesce(%[1]s, excluded.%[1]s), coalesce(excluded.%[1]s, %[1]s))", low),
-			fmt.Sprintf("%s = (coalesce(%[1]s, excluded.%[1]s) * covered_ns + coalesce(excluded.%[1]s, %[1]s) * excluded.covered_ns) / (covered_ns + excluded.covered_ns)", mean),
+			mean+" = "+fmt.Sprintf(wholeIf(unit == "bytes"), fmt.Sprintf("(coalesce(%[1]s, excluded.%[1]s) * 1.0 * covered_ns + coalesce(excluded.%[1]s, %[1]s) * 1.0 * excluded.covered_ns) / (covered_ns + excluded.covered_ns)", mean)),
 			fmt.Sprintf("%s = max(coalesce(%[1]s, excluded.%[1]s), coalesce(excluded.%[1]s, %[1]s))", high))
 		s := &sums[i]
 		switch {
@@ -175,4 +175,12 @@ func (d *day) flush(table, subject string, id int64, w *window, sums []sum, part
 	}
 	d.exec(fmt.Sprintf("INSERT INTO %s (%s) VALUES (?%s) ON CONFLICT DO UPDATE SET %s",
 		table, strings.Join(names, ", "), strings.Repeat(", ?", len(names)-1), strings.Join(merges, ", ")), args...)
+}
+
+// wholeIf is a format that rounds an expression, or leaves it.
+func wholeIf(round bool) string {
+	if round {
+		return "CAST(round(%s) AS INTEGER)"
+	}
+	return "%s"
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"time"
 
@@ -50,6 +51,7 @@ type Writer struct {
 	pending int // ticks that are not committed
 	pruned  time.Time
 	retryAt time.Time
+	retry   time.Duration
 
 	mu    sync.Mutex
 	state State
@@ -94,7 +96,7 @@ func newWriter(directory string, options Options) (*Writer, error) {
 	}
 	w := &Writer{
 		directory: directory, options: options.withDefaults(), lock: lock,
-		queue: make(chan tick, queueTicks), closing: make(chan struct{}), done: make(chan struct{}),
+		queue: make(chan tick, queueTicks), closing: make(chan struct{}), done: make(chan struct{}), retry: retryInterval,
 	}
 	w.state = State{Directory: directory, Recording: true, Since: time.Now()}
 	probe, err := os.CreateTemp(directory, ".write-*")
@@ -182,6 +184,10 @@ func (w *Writer) write(t tick) {
 	if w.day == nil {
 		w.prune(t.snap.Time)
 		day, err := openDay(w.directory, t.snap.Time, w.options.Commands)
+		if err != nil && strings.Contains(err.Error(), "malformed") {
+			setAside(filepath.Join(w.directory, fileOf(t.snap.Time)))
+			day, err = openDay(w.directory, t.snap.Time, w.options.Commands)
+		}
 		if err != nil {
 			w.lose(1)
 			w.fail(err)
@@ -191,6 +197,9 @@ func (w *Writer) write(t tick) {
 	}
 	w.day.write(t.snap, t.events)
 	w.pending++
+	if w.day.block.n == 1 { // a block was sealed
+		w.day.trim(w.options.MaxSize)
+	}
 	if t.snap.Interval >= commitInterval {
 		w.commit()
 	} else if w.day.err != nil {
@@ -245,7 +254,7 @@ func (w *Writer) lose(n int64) {
 
 // fail pauses.
 func (w *Writer) fail(err error) {
-	w.retryAt = time.Now().Add(retryInterval)
+	w.retryAt = time.Now().Add(w.retry)
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.state.Recording {

@@ -1,0 +1,108 @@
+package recording
+
+import (
+	"os"
+	"slices"
+	"testing"
+	"time"
+
+	"vramscope/metric"
+	"vramscope/sampler/snapshot"
+)
+
+// long skips a test that takes minutes, unless .ci/run --full runs it.
+func long(t *testing.T) {
+	t.Helper()
+	if os.Getenv("VRAMSCOPE_FULL") == "" {
+		t.Skip("minutes: .ci/run --full runs it")
+	}
+}
+
+// fillFolder records a synthetic box, a tick a second, and returns how much CPU
+// time of the writer a tick took.
+func fillFolder(t *testing.T, directory string, box *synthetic, ticks int) time.Duration {
+	t.Helper()
+	w, err := newWriter(directory, Options{MaxSize: 1 << 40, Keep: 1000 * 24 * time.Hour})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var spent time.Duration
+	for n := range ticks {
+		snap := box.next()
+		began := time.Now()
+		w.write(tick{snap, nil})
+		if n%60 == 0 { // two seconds are 2.6 million fsyncs
+			w.commit()
+		}
+		spent += time.Since(began)
+	}
+	if s := w.State(); !s.Recording || s.Lost > 0 {
+		t.Fatalf("%+v", s)
+	}
+	if err := w.end(); err != nil {
+		t.Fatal(err)
+	}
+	return spent / time.Duration(ticks)
+}
+
+// TestMonth: a seek anywhere in 30 days takes at most 100 ms. With VRAMSCOPE_FULL
+// they are whole days of a large box, else 30 days of a few minutes.
+func TestMonth(t *testing.T) {
+	gpus, rows, days, ticks := 8, 8, 30, 100
+	if os.Getenv("VRAMSCOPE_FULL") != "" {
+		ticks = 86_400
+	}
+	seekTest(t, gpus, rows, days, ticks)
+}
+
+// TestLargeDay is a day of 16 GPUs with 64 processes each.
+func TestLargeDay(t *testing.T) {
+	long(t)
+	seekTest(t, 16, 64, 1, 86_400)
+}
+
+func seekTest(t *testing.T, gpus, rows, days, ticks int) {
+	directory := t.TempDir()
+	box := newSynthetic(gpus, rows)
+	var write time.Duration
+	var moments []*snapshot.Snapshot
+	for range days {
+		write += fillFolder(t, directory, box, ticks) / time.Duration(days)
+		moments = append(moments, box.snap)
+		if whole := box.now.Truncate(24 * time.Hour); ticks < 86_000 {
+			box.now = whole.Add(24 * time.Hour)
+		}
+	}
+	began := time.Now()
+	r := read(t, directory)
+	oldest, newest := r.Span()
+	opened := time.Since(began)
+	for i, want := range moments {
+		got, ok := r.At(want.Time)
+		if !ok || len(got.Rows) != gpus*rows || got.Rows[i%len(got.Rows)].Used != want.Rows[i%len(got.Rows)].Used {
+			t.Fatalf("at %v: %v, %d rows", want.Time, ok, len(got.Rows))
+		}
+	}
+	var seeks, graphs []time.Duration
+	for range 200 {
+		at := oldest.Add(time.Duration(box.random.Int64N(int64(newest.Sub(oldest)))))
+		began := time.Now()
+		then, ok := r.At(at)
+		seeks = append(seeks, time.Since(began))
+		if !ok || len(then.Rows) != gpus*rows {
+			t.Fatalf("at %v: %v", at, ok)
+		}
+		key := snapshot.SeriesKey{Metric: metric.Used, GPUUUID: then.GPUs[0].UUID}
+		began = time.Now()
+		r.Series(key, at.Add(-time.Hour), at, 200)
+		graphs = append(graphs, time.Since(began))
+	}
+	slices.Sort(seeks)
+	slices.Sort(graphs)
+	t.Logf("%d days × %d ticks × %d×%d: %.1f MB, %.0f B a tick, %v a tick written; opened in %v; a seek: median %v, 99 %% %v, most %v; an hour's graph: median %v, most %v",
+		days, ticks, gpus, rows, float64(folderSize(directory))/1e6, float64(folderSize(directory))/float64(days*ticks), write, opened,
+		seeks[100], seeks[197], seeks[199], graphs[100], graphs[199])
+	if limit := 100 * time.Millisecond; rows == 8 && seeks[100] > limit {
+		t.Errorf("half of the seeks take more than %v", limit)
+	}
+}

@@ -1,0 +1,70 @@
+package recording
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"vramscope/sampler/snapshot"
+)
+
+// day by day records a few ticks on each of some days and lists the files after it.
+func (q *quiet) days(n, ticks int) []string {
+	q.t.Helper()
+	for range n {
+		q.record(ticks)
+		q.now = q.now.Add(24 * time.Hour)
+	}
+	paths, err := days(q.w.directory)
+	if err != nil {
+		q.t.Fatal(err)
+	}
+	return paths
+}
+
+func TestOldDaysAreRemoved(t *testing.T) {
+	q := newQuiet(t, t.TempDir(), Options{Keep: 3 * 24 * time.Hour})
+	paths := q.days(10, 2)
+	// The last one was written to on day 10: days 7, 8 and 9 are at most 3 days old.
+	if len(paths) != 4 || filepath.Base(paths[0]) != "2026-10-07.db" {
+		t.Errorf("kept %v", paths)
+	}
+	if oldest, _ := q.end().Span(); oldest.Day() != 7 {
+		t.Errorf("the recording begins at %v", oldest)
+	}
+}
+
+func TestTooLargeDaysAreRemoved(t *testing.T) {
+	q := newQuiet(t, t.TempDir(), Options{MaxSize: 1 << 20})
+	paths := q.days(10, 150)
+	if size := folderSize(q.w.directory); len(paths) >= 10 || len(paths) < 2 || size > 3<<20 {
+		t.Errorf("%d days of %d bytes: %v", len(paths), size, paths)
+	}
+	if last := filepath.Base(paths[len(paths)-1]); last != "2026-10-10.db" {
+		t.Errorf("the newest day is gone: %v", paths)
+	}
+}
+
+// A day that is too large by itself loses its oldest samples; what is written stays
+// below the limit, and the newest moments are whole.
+func TestTooLargeDayLosesItsOldestSamples(t *testing.T) {
+	const limit = 1 << 19
+	q := newQuiet(t, t.TempDir(), Options{MaxSize: limit})
+	var moments []*snapshot.Snapshot
+	for range 80 {
+		moments = append(moments, q.record(128)...)
+	}
+	info, err := os.Stat(q.w.day.path) // its log has up to 4 MB more
+	if err != nil || info.Size() > 2*limit {
+		t.Errorf("it takes %d bytes, %v", info.Size(), err)
+	}
+	r := q.end()
+	has(t, r, moments[len(moments)-1000:])
+	if then, ok := r.At(moments[10].Time); ok && then.Time.Equal(moments[10].Time) && then.Rows[0].Used.Known() {
+		t.Error("the oldest samples are still there")
+	}
+	if problems := r.Problems(); len(problems) > 0 {
+		t.Error(problems)
+	}
+}

@@ -1,0 +1,190 @@
+package recording
+
+import (
+	"math"
+	"testing"
+	"time"
+
+	"vramscope/internal/process"
+	"vramscope/internal/quantity"
+	"vramscope/sampler/snapshot"
+)
+
+// The sums of a minute and of five are those of the ticks in them.
+func TestSumsAreThoseOfTheTicks(t *testing.T) {
+	q := newQuiet(t, t.TempDir(), Options{})
+	var moments []*snapshot.Snapshot
+	for range 3 {
+		moments = append(moments, q.record(250)...)
+		if err := q.w.end(); err != nil { // within a minute
+			t.Fatal(err)
+		}
+		q.w = newQuiet(t, q.w.directory, Options{}).w
+	}
+	r := q.end()
+	from, to := moments[0].Time.Truncate(time.Hour), q.now.Add(time.Hour)
+	minutes, err := r.GPUMinutes(from, to)
+	if err != nil || len(minutes) != 2*13 {
+		t.Fatalf("%d minutes, %v", len(minutes), err)
+	}
+	fives, err := r.Process5Min(from, to)
+	if err != nil || len(fives) == 0 {
+		t.Fatalf("%d times five minutes, %v", len(fives), err)
+	}
+	for _, m := range minutes {
+		sumsEqual(t, moments, m.Time, time.Minute, m.Covered, m.Used, func(s *snapshot.Snapshot) (snapshot.Bytes, bool) {
+			return s.GPU(m.GPUUUID).Memory.Used, true
+		})
+		if m.Processes.Or(0) != 3 || m.Utilization.Max.Or(0) < 50 || m.Utilization.Mean.Or(0) > 60 {
+			t.Errorf("%+v", m)
+		}
+	}
+	for _, f := range fives {
+		sumsEqual(t, moments, f.Time, 5*time.Minute, f.Covered, f.Allocated, func(s *snapshot.Snapshot) (snapshot.Bytes, bool) {
+			p := s.Row(f.Row())
+			if p == nil {
+				return snapshot.Bytes{}, false
+			}
+			return p.Allocated, true
+		})
+	}
+}
+
+// sumsEqual compares with the sums made of the ticks. A session's first tick counts
+// for its extremes only where another follows.
+func sumsEqual(t *testing.T, moments []*snapshot.Snapshot, at time.Time, width, covered time.Duration, got Sum, value func(*snapshot.Snapshot) (snapshot.Bytes, bool)) {
+	t.Helper()
+	var low, high, area float64
+	n := 0.0
+	for i, s := range moments {
+		v, there := value(s)
+		if s.Time.Before(at) || !s.Time.Before(at.Add(width)) || !there || i%250 == 0 {
+			continue // nothing is known of the time before a session's first tick
+		}
+		b := float64(v.Or(0))
+		if n == 0 {
+			low, high = b, b
+		}
+		low, high = min(low, b), max(high, b)
+		area += b
+		n++
+	}
+	mean := float64(got.Mean.Or(-1))
+	if float64(got.Min.Or(-1)) != low || float64(got.Max.Or(-1)) != high || math.Abs(mean-area/n) > 0.01*(high+1) {
+		t.Errorf("%v: %+v, want %v, %v, %v", at, got, low, area/n, high)
+	}
+	if math.Abs(covered.Seconds()-n) > 1.5 {
+		t.Errorf("%v: %v are covered, want %v s", at, covered, n)
+	}
+}
+
+func TestPlainRows(t *testing.T) {
+	q := newQuiet(t, t.TempDir(), Options{})
+	first := q.record(10)
+	snap := q.next()
+	row := snap.Rows[0]
+	key := row.ID
+	gpu := &snap.GPUs[0]
+	alert := snapshot.Alert{
+		Kind: snapshot.AlertFullIn, Severity: snapshot.Urgent, GPUUUID: gpu.UUID, Row: key, Since: snap.Time,
+		Note: "full in 40s", Message: "GPU 0 is full in 40s", Advice: "F on 1001 frees 3G",
+	}
+	gpu.FullIn = &snapshot.FullIn{Median: 40 * time.Second, Earliest: 30 * time.Second}
+	gpu.Predicted = []snapshot.Prediction{{Horizon: time.Minute, Median: 70, Lower80: 60, Upper80: 80, Lower95: 50, Upper95: 90}}
+	snap.Alerts = []snapshot.Alert{alert}
+	q.w.write(tick{snap, []snapshot.Event{
+		{Time: snap.Time, Kind: snapshot.EventOutOfMemory, GPUUUID: gpu.UUID, Row: key, User: "alice", Message: "out of memory\x1b[31m x1"},
+		{Time: snap.Time, Kind: snapshot.EventFlush, GPUUUID: gpu.UUID, Row: key, Message: "freed 3G", Bytes: quantity.From(3*quantity.GiB, quantity.Driver)},
+	}})
+	q.snap.Alerts, q.snap.GPUs[0].FullIn, q.snap.GPUs[0].Predicted = nil, nil, nil
+	gone := q.snap.Rows[5]
+	q.snap.Rows = q.snap.Rows[:5]
+	q.snap.Ended = []snapshot.EndedProcess{{Last: gone, Ended: q.now.Add(time.Second), ExitStatus: quantity.From(137, quantity.System)}}
+	q.record(10)
+	r := q.end()
+	from, to := first[0].Time, q.now.Add(time.Second)
+
+	ooms, err := r.OOMs(from, to)
+	if err != nil || len(ooms) != 1 || ooms[0].Row() != key || ooms[0].GPUUUID != gpu.UUID || ooms[0].Message != "out of memory?[31m x1" ||
+		ooms[0].Used.Or(0) != row.Used.Or(0) || ooms[0].GPUTotal.Or(0) != 80*quantity.GiB || !ooms[0].Time.Equal(snap.Time) || ooms[0].Requested.Known() {
+		t.Errorf("%+v, %v", ooms, err)
+	}
+	actions, err := r.Actions(from, to)
+	if err != nil || len(actions) != 1 || actions[0].Row() != key || actions[0].Kind != snapshot.EventFlush || actions[0].Freed.Or(0) != 3*quantity.GiB {
+		t.Errorf("%+v, %v", actions, err)
+	}
+	alerts, err := r.Alerts(from, to)
+	if err != nil || len(alerts) != 1 || alerts[0].Kind != alert.Kind || alerts[0].Severity != alert.Severity || alerts[0].Row() != key ||
+		alerts[0].Advice != alert.Advice || !alerts[0].Since.Equal(snap.Time) || !alerts[0].To.After(snap.Time) || alerts[0].Instance != (snapshot.InstanceID{}) {
+		t.Errorf("%+v, %v", alerts, err)
+	}
+	forecasts, err := r.Forecasts(from, to)
+	if err != nil || len(forecasts) != 1 || forecasts[0].Horizon != time.Minute || forecasts[0].Median.Or(0) != 70 || forecasts[0].Upper95.Or(0) != 90 ||
+		forecasts[0].FullMedian.Or(0) != 40*time.Second || forecasts[0].FullLatest.Known() || forecasts[0].GPUUUID != gpu.UUID {
+		t.Errorf("%+v, %v", forecasts, err)
+	}
+	processes, err := r.Processes(from, to)
+	if err != nil || len(processes) != 6 {
+		t.Fatalf("%d processes, %v", len(processes), err)
+	}
+	for _, p := range processes {
+		ended := p.ID == gone.ID
+		if p.User != "alice" || p.Name != "python3" || !p.First.Equal(first[0].Time) || p.Ended.IsZero() == ended || p.ExitStatus.Known() != ended || !p.Peak.Known() {
+			t.Errorf("%+v", p)
+		}
+	}
+	if none, err := r.Processes(to.Add(time.Hour), to.Add(2*time.Hour)); err != nil || len(none) != 0 {
+		t.Errorf("later: %+v, %v", none, err)
+	}
+	// The moment of the alert has it, that of the end has the process among the ended.
+	then, _ := r.At(snap.Time)
+	if len(then.Alerts) != 1 || then.Alerts[0].Message != alert.Message || then.Alerts[0].Row != key {
+		t.Errorf("alerts then: %+v", then.Alerts)
+	}
+	then, _ = r.At(q.now)
+	if len(then.Alerts) != 0 || len(then.Rows) != 5 || len(then.Ended) != 1 || then.Ended[0].Last.ID != gone.ID || then.Ended[0].ExitStatus.Or(0) != 137 {
+		t.Errorf("at the end: %+v", then)
+	}
+}
+
+// Arguments are recorded only where that was asked for.
+func TestCommandLines(t *testing.T) {
+	for commands, want := range map[Commands]string{NameOnly: "python3 train.py", Full: "python3 /home/alice/train.py --token hunter2"} {
+		q := newQuiet(t, t.TempDir(), Options{Commands: commands})
+		q.snap.Rows[0].Command = []string{"python3", "/home/alice/train.py", "--token", "hunter2"}
+		q.snap.Rows[1].Command = []string{"\x1b]0;gotcha\x07", "--token", "hunter2"}
+		q.record(3)
+		then, _ := q.end().At(q.now)
+		if got := processCommand(then, q.snap.Rows[0].ID); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+		if got := processCommand(then, q.snap.Rows[1].ID); commands == NameOnly && got != "?]0;gotcha?" {
+			t.Errorf("%q", got)
+		}
+	}
+}
+
+func processCommand(s *snapshot.Snapshot, id snapshot.RowID) (words string) {
+	for i, word := range s.Row(id).Command {
+		if i > 0 {
+			words += " "
+		}
+		words += word
+	}
+	return words
+}
+
+func TestProgram(t *testing.T) {
+	for want, command := range map[string][]string{
+		"python3 train.py":             {"/usr/bin/python3", "-u", "/home/a/train.py", "--token", "x"},
+		"python3 -m torch.distributed": {"python3", "-m", "torch.distributed", "--secret", "x"},
+		"python3":                      {"python3", "-c", "print('secret')"},
+		"VLLM::Worker":                 {"VLLM::Worker secret=x"},
+		"a.out":                        {"./a.out", "secret"},
+		"":                             nil,
+	} {
+		if got := process.Program(command); got != want {
+			t.Errorf("%q: %q, want %q", command, got, want)
+		}
+	}
+}

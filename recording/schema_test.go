@@ -1,0 +1,84 @@
+package recording
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// The schema of each version. Whoever changes it raises schemaVersion, so that a
+// database of before is supplemented.
+var schemas = map[int]string{
+	1: "0e160e2c54e6",
+}
+
+func TestSchemaHasAVersion(t *testing.T) {
+	var text strings.Builder
+	for _, line := range strings.Split(schema, "\n") {
+		if !strings.HasPrefix(line, "--") {
+			fmt.Fprintln(&text, strings.TrimSpace(line))
+		}
+	}
+	got := fmt.Sprintf("%x", sha256.Sum256([]byte(text.String())))[:12]
+	if want := schemas[schemaVersion]; got != want {
+		t.Errorf("the schema of version %d is %s, was %s: raise schemaVersion and add a line to schemas", schemaVersion, got, want)
+	}
+}
+
+// A database of an older version is read with what it has, and a recorder adds
+// what it lacks.
+func TestOlderVersion(t *testing.T) {
+	q := newQuiet(t, t.TempDir(), Options{})
+	moments := q.record(200)
+	q.end()
+	path := filepath.Join(q.w.directory, fileOf(q.now))
+	db, err := openDatabase(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, statement := range []string{
+		"DROP TABLE gpu_minute", "ALTER TABLE processes DROP COLUMN alloc_retries", "ALTER TABLE processes DROP COLUMN runtime_version",
+		"ALTER TABLE ooms DROP COLUMN detail", "INSERT INTO ooms (time_ns, message) VALUES (" + fmt.Sprint(moments[5].Time.UnixNano()) + ", 'out of memory')",
+		"PRAGMA user_version = 0",
+	} {
+		db.exec(statement)
+	}
+	if err := db.commit(); err != nil {
+		t.Fatal(err)
+	}
+	if err := db.close(); err != nil {
+		t.Fatal(err)
+	}
+	look := func(r *Recording) {
+		t.Helper()
+		has(t, r, moments)
+		from, to := moments[0].Time, q.now
+		if ooms, err := r.OOMs(from, to); err != nil || len(ooms) != 1 || ooms[0].Message != "out of memory" || ooms[0].Detail != "" {
+			t.Errorf("%+v, %v", ooms, err)
+		}
+		if p, err := r.Processes(from, to); err != nil || len(p) != 6 || p[0].AllocRetries.Known() || p[0].RuntimeVersion != "" {
+			t.Errorf("%+v, %v", p, err)
+		}
+		if problems := r.Problems(); len(problems) > 0 {
+			t.Error(problems)
+		}
+	}
+	r := read(t, q.w.directory)
+	look(r)
+	if minutes, err := r.GPUMinutes(moments[0].Time, q.now); err != nil || len(minutes) != 0 {
+		t.Errorf("%+v, %v", minutes, err)
+	}
+	again := newQuiet(t, q.w.directory, Options{})
+	again.now = q.now
+	moments = append(moments, again.record(100)...)
+	if s := again.w.State(); !s.Recording {
+		t.Fatalf("%+v", s)
+	}
+	r = again.end()
+	has(t, r, moments)
+	if minutes, err := r.GPUMinutes(moments[0].Time.Truncate(60e9), again.now); err != nil || len(minutes) == 0 {
+		t.Errorf("after the recorder added it: %+v, %v", minutes, err)
+	}
+}
