@@ -185,7 +185,7 @@ func expectLoop(t *testing.T, directory string) {
 func expectInterrupted(t *testing.T, c *check) {
 	t.Helper()
 	pid := 0
-	for deadline := time.Now().Add(time.Minute); pid == 0; time.Sleep(20 * time.Millisecond) {
+	for deadline := time.Now().Add(5 * time.Minute); pid == 0; time.Sleep(20 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatal("no pattern has started")
 		}

@@ -28,6 +28,13 @@ def absences(results):
         print("\nnot tried: %s: %s" % (why, ", ".join(sorted(names))))
 
 
+def failures(results):
+    """What failed, and why, once more: below a long table, where it is looked for."""
+    for (case, python, way), (verdict, why) in results.items():
+        if verdict == FAILED:
+            print("\n%s, %s, %s:%s" % (case, python, way, "".join("\n    " + line for line in why)))
+
+
 def summary(cases, pythons, ways, results):
     count = {verdict: sum(v == verdict for v, _ in results.values()) for verdict in (OK, REFUSED, FAILED, ABSENT)}
     print("\n%d programs, %d Pythons, %s: %d ok, %d refused as described, %d failed, %d not for this Python" % (
