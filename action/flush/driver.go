@@ -38,7 +38,7 @@ func (f *Flusher) compare(ctx context.Context, r *Result, id process.Identity, b
 				d.Since = quantity.From(reserved-d.After, quantity.Probe)
 			}
 		}
-		if !r.Differs() || waited >= driverTimeout {
+		if !r.Differs() && !r.lacksFigure() || waited >= driverTimeout {
 			return
 		}
 		f.pause(ctx, driverPause)

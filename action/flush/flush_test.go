@@ -131,6 +131,25 @@ func TestFlushReportsDriverDrop(t *testing.T) {
 			t.Errorf("it says %s", got)
 		}
 	})
+	t.Run("unknown for a moment", func(t *testing.T) {
+		b := newPooled("pytorch")
+		f := b.flusher()
+		sample, samples := f.Sample, 0
+		f.Sample = func(ctx context.Context) *snapshot.Snapshot {
+			snap := sample(ctx)
+			if samples++; samples == 2 {
+				snap.GPUs, b.row(snap).Used = nil, snapshot.Bytes{} // the driver did not answer in time
+			}
+			return snap
+		}
+		report, err := f.Run(t.Context(), Request{Process: b.id, Level: Urgent})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if freed := report.DriverFreed(); freed.Or(0) != 8*gib {
+			t.Errorf("by the driver %v was freed", freed)
+		}
+	})
 	t.Run("never", func(t *testing.T) {
 		b := newPooled("pytorch")
 		b.shown = func(quantity.Bytes) quantity.Bytes { return 0 }

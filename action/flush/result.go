@@ -95,6 +95,12 @@ func (d Device) differs() bool {
 	return ok && d.Freed() > 0 && d.Freed()-d.Since.Or(0)-dropped > snapshot.Tolerance(d.Freed())
 }
 
+// lacksFigure reports whether a driver's figure was known before, and is not now: a
+// driver on a busy machine may not answer in time.
+func (r *Result) lacksFigure() bool {
+	return slices.ContainsFunc(r.Devices, func(d Device) bool { return d.DriverBefore.Known() && !d.DriverAfter.Known() })
+}
+
 // Done reports whether the flush did what it was asked for, as far as is known.
 func (r *Result) Done() bool { return !r.Failed() && !r.Stopped && !r.Differs() }
 
