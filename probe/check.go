@@ -24,6 +24,7 @@ const (
 	maxNotes        = 8
 	maxPools        = 8 // of one allocator
 	maxLargest      = 8
+	maxFailed       = 16 // of one device
 	maxText         = 256 // bytes of a message, a reason, a name
 	maxUUID         = 96
 	// More than any GPU has, and small enough that no sum overflows.
@@ -54,6 +55,18 @@ func checkTime(now time.Time, ns int64, start uint64) error {
 		return fmt.Errorf("time_ns is %s ago, before the process started", age.Round(time.Second))
 	}
 	return nil
+}
+
+// checkTimes returns what is impossible in the times of a report that arrived now.
+func (r *Report) checkTimes(now time.Time, start uint64) error {
+	for i := range r.Devices {
+		for _, f := range r.Devices[i].OutOfMemory {
+			if ahead := time.Duration(f.TimeNS - now.UnixNano()); ahead > clockSlack {
+				return fmt.Errorf("an allocation failed %s in the future", ahead.Round(time.Second))
+			}
+		}
+	}
+	return checkTime(now, r.TimeNS, start)
 }
 
 func plausible(b quantity.Bytes) bool { return b >= 0 && b <= maxBytes }
@@ -125,6 +138,12 @@ func (r *Report) check() error {
 		if err := d.check(); err != nil {
 			return fmt.Errorf("device %s: %w", d.UUID, err)
 		}
+		if err := d.checkFailed(); err != nil {
+			return fmt.Errorf("device %s: %w", d.UUID, err)
+		}
+	}
+	if !countable(r.Steps) {
+		return fmt.Errorf("steps is %d", *r.Steps)
 	}
 	return nil
 }

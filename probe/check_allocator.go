@@ -1,8 +1,10 @@
 package probe
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"slices"
 
 	"vramscope/internal/quantity"
 )
@@ -82,6 +84,25 @@ func (a *Allocator) checkLargest() error {
 		}
 		l.API, l.Library = clip(l.API), clip(l.Library)
 	}
+	return nil
+}
+
+// checkFailed bounds the allocations that failed, and sorts them.
+func (d *Device) checkFailed() error {
+	d.OutOfMemory = d.OutOfMemory[max(len(d.OutOfMemory)-maxFailed, 0):]
+	for i := range d.OutOfMemory {
+		f := &d.OutOfMemory[i]
+		if f.TimeNS <= 0 {
+			return fmt.Errorf("an allocation failed at %d", f.TimeNS)
+		}
+		for _, figure := range []*quantity.Bytes{&f.Bytes, f.FreeBytes, f.LimitBytes, f.ReservedBytes, f.AllocatedBytes, f.LargestFreeBytes} {
+			if figure != nil && !plausible(*figure) {
+				return fmt.Errorf("an allocation that failed has a figure of %d bytes", *figure)
+			}
+		}
+		f.Allocator, f.API, f.Library = clip(f.Allocator), clip(f.API), clip(f.Library)
+	}
+	slices.SortStableFunc(d.OutOfMemory, func(a, b FailedAllocation) int { return cmp.Compare(a.TimeNS, b.TimeNS) })
 	return nil
 }
 

@@ -36,6 +36,7 @@ type Client struct {
 	deadline time.Duration // for all but a flush
 	id       uint64
 	waiting  string // the command of request id, until its answer comes
+	last     bool   // the program exits: it has sent its last stats, unasked
 }
 
 func newClient(conn *net.UnixConn, path string, id process.Identity, who owner) *Client {

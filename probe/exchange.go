@@ -35,6 +35,9 @@ func (c *Client) ask(ctx context.Context, timeout time.Duration, q question, int
 	if err := ctx.Err(); err != nil {
 		return c.wrap(cmd, err)
 	}
+	if c.last {
+		return c.wrap(cmd, errClosed)
+	}
 	deadline := time.Now().Add(timeout)
 	if end, ok := ctx.Deadline(); ok && end.Before(deadline) {
 		deadline = end
@@ -112,6 +115,8 @@ func (c *Client) receive(ctx context.Context, cmd string, into response) error {
 	case head.ID == nil && !head.OK && head.Error != nil:
 		// The server refuses the whole connection.
 		return c.broken(cmd, head.Error)
+	case head.Last && head.OK && cmd == cmdStats:
+		c.last = true
 	case head.ID == nil || *head.ID != c.id:
 		return c.broken(cmd, errOtherID)
 	case !head.OK && head.Error == nil:

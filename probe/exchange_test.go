@@ -131,6 +131,13 @@ func TestImpossibleAnswerIsRefused(t *testing.T) {
 		{"a negative allocation", oneAllocator(`"kind":"raw","largest":[{"bytes":-4}]`), "an allocation is -4"},
 		{"an allocation from the future", oneAllocator(`"kind":"raw","largest":[{"bytes":4,"age_seconds":-0.5}]`), "is -0.5 s old"},
 		{"an allocation too old", oneAllocator(`"kind":"raw","largest":[{"bytes":4,"age_seconds":1e300}]`), "is 1e+300 s old"},
+		{"an impossible failed request", device(`"uuid":"GPU-1","out_of_memory":[{"time_ns":1,"bytes":-1}]`), "has a figure of -1 bytes"},
+		{"an impossible limit", device(`"uuid":"GPU-1","out_of_memory":[{"time_ns":1,"bytes":1,"limit_bytes":1125899906842625}]`), "has a figure of 1125899906842625 bytes"},
+		{"a failure without a time", device(`"uuid":"GPU-1","out_of_memory":[{"bytes":1}]`), "an allocation failed at 0"},
+		{"a failure in the future", device(`"uuid":"GPU-1","out_of_memory":[{"time_ns":9223372036854775807,"bytes":1}]`), "in the future"},
+		{"negative steps", liar(func(id uint64) string {
+			return fmt.Sprintf(`{"id":%d,"ok":true,"time_ns":1,"steps":-1,"devices":[]}`, id)
+		}), "steps is -1"},
 		{"no kind", oneAllocator(`"reserved_bytes":5`), "kind"},
 		{"a negative total", device(`"uuid":"` + testUUID + `","total_bytes":-5`), "total_bytes is -5"},
 		{"not a UUID", device(`"uuid":"0","allocators":[]`), "not a UUID"},

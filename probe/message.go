@@ -107,6 +107,7 @@ func (f fields) snapshot() (SnapshotRequest, error) {
 type reply struct {
 	ID    *uint64 `json:"id"`
 	OK    bool    `json:"ok"`
+	Last  bool    `json:"last,omitempty"` // stats that were not asked for, as the program exits
 	Error *Error  `json:"error,omitempty"`
 }
 

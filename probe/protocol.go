@@ -32,7 +32,8 @@ const (
 
 // Report is the answer to the command "stats".
 type Report struct {
-	TimeNS  int64    `json:"time_ns"` // Unix time of the reading in the probe process
+	TimeNS  int64    `json:"time_ns"`         // Unix time of the reading in the probe process
+	Steps   *int64   `json:"steps,omitempty"` // training steps since the program began; nil where nothing counts them
 	Devices []Device `json:"devices"`
 }
 
@@ -42,6 +43,24 @@ type Device struct {
 	UUID       string          `json:"uuid"`
 	TotalBytes *quantity.Bytes `json:"total_bytes,omitempty"`
 	Allocators []Allocator     `json:"allocators"`
+	// OutOfMemory are the newest allocations that failed, the newest last.
+	OutOfMemory []FailedAllocation `json:"out_of_memory,omitempty"`
+}
+
+// FailedAllocation is an allocation that failed for lack of memory. With an API it
+// is a call that the driver refused, after which a library may have tried again;
+// without one it is an error that the program got from an allocator.
+type FailedAllocation struct {
+	TimeNS           int64           `json:"time_ns"`
+	Bytes            quantity.Bytes  `json:"bytes"` // asked for
+	FreeBytes        *quantity.Bytes `json:"free_bytes,omitempty"`
+	LimitBytes       *quantity.Bytes `json:"limit_bytes,omitempty"` // what the allocator may reserve: the device's memory, or less
+	Allocator        string          `json:"allocator,omitempty"`   // its kind; the next figures are its own at that moment
+	ReservedBytes    *quantity.Bytes `json:"reserved_bytes,omitempty"`
+	AllocatedBytes   *quantity.Bytes `json:"allocated_bytes,omitempty"`
+	LargestFreeBytes *quantity.Bytes `json:"largest_free_bytes,omitempty"`
+	API              string          `json:"api,omitempty"`     // "cuMemAlloc"
+	Library          string          `json:"library,omitempty"` // whose code made that call
 }
 
 // Allocator is one allocator's stats. A nil figure is one it does not report.

@@ -96,27 +96,36 @@ func (s *session) exchange(ctx context.Context) error {
 }
 
 func (s *session) ask(ctx context.Context, next *Answer) error {
-	interval := helloInterval
-	if len(next.Hello.Evictable) > 0 {
-		interval = cachesInterval
-	}
-	if time.Since(s.helloAt) > interval {
-		hello, err := s.client.Hello(ctx)
-		if err != nil {
+	if s.helloAt.IsZero() {
+		if err := s.hello(ctx, next); err != nil {
 			return err
 		}
-		s.helloAt, next.Hello = time.Now(), hello
 	}
 	report, err := s.client.Stats(ctx)
 	if err != nil {
 		return err
 	}
 	now := s.clock()
-	if err := checkTime(now, report.TimeNS, s.probe.process.StartTime); err != nil {
+	if err := report.checkTimes(now, s.probe.process.StartTime); err != nil {
 		return s.client.broken(cmdStats, err)
 	}
 	next.Report, next.At = report, readAt(now, report.TimeNS)
-	return nil
+	interval := helloInterval
+	if len(next.Hello.Evictable) > 0 {
+		interval = cachesInterval
+	}
+	if s.client.last || time.Since(s.helloAt) <= interval {
+		return nil
+	}
+	return s.hello(ctx, next)
+}
+
+func (s *session) hello(ctx context.Context, next *Answer) error {
+	hello, err := s.client.Hello(ctx)
+	if err == nil {
+		s.helloAt, next.Hello = time.Now(), hello
+	}
+	return err
 }
 
 // readAt converts a report's own time to the monitor's clock. A probe may

@@ -30,8 +30,9 @@ import os
 import posix
 import sys
 import time
+from _weakref import ref as _weak_reference
 
-__all__ = ["register_evictable", "unregister_evictable"]
+__all__ = ["register_evictable", "step", "unregister_evictable"]
 __version__ = "1.0.0"
 
 _PROTOCOL = "vramscope/1"
@@ -49,6 +50,8 @@ _MAX_ALLOCATORS = 64  # of one device
 _MAX_NOTES = 8
 _MAX_EVICTABLE = 32
 _MAX_CONNECTIONS = 16
+_MAX_ERRORS = 8  # newest out-of-memory errors of one source
+_MAX_OPTIMIZERS = 64
 
 # Durations are in seconds.
 _IDLE_TIME = 120.0  # without a request; then the connection is closed
@@ -70,6 +73,7 @@ _STOP_TIME = 0.5  # the program's exit waits so long for the probe's threads
 _BUSY_TIME = 5.0  # a flush or a map waits so long for a library's lock
 _SNAPSHOT_SHARE = 0.0003  # share of the time that PyTorch's snapshots may take …
 _SNAPSHOT_MOST = 0.02  # … and the longest one
+_ERROR_MOST = 0.002  # … and the longest one inside a failing allocation
 _MAP_MOST = 0.5  # longest pause that a requested map may cause …
 _MAP_SHARE = 0.02  # … and the share of the time that maps may take
 _MAP_SCHEMA = "vramscope/segments/1"
@@ -619,11 +623,13 @@ class _Agent:
             finally:
                 self._begun.release()
             self._live()
+            self._say_last()
         except _Filtered:
             self.filtered = True
         except BaseException:
             _log_failure("serving")
         try:
+            _steps.remove()
             self._close(remove=not self.filtered)
         except BaseException:
             _log_failure("closing")
@@ -649,6 +655,12 @@ class _Agent:
                 self._before_wait()
                 self._bell.acquire(True, wait)
                 wait = min(wait * 2, 60.0)
+
+    def _say_last(self):
+        """Sends an out-of-memory error that the program exits with: no monitor can ask for it later."""
+        report = self.memory.last_report() if self._server is not None else None
+        if report is not None:
+            self._server.send_unasked(dict({"id": None, "ok": True, "last": True}, **_public(report)))
 
     def _close(self, remove):
         server, self._server = self._server, None
@@ -684,6 +696,7 @@ class _Agent:
         self.start_time = _start_time("self")
         server = self._server = _Server(self)
         self.memory.preloaded.take_over()
+        self.memory.observe()
         wait = _CHECK_TIME
         while not server.listener.bind():
             # A full disk or a foreign directory: either may be repaired.
@@ -1678,6 +1691,17 @@ class _Memory:
     def in_use(self):
         return any(True for _ in self._active())
 
+    def observe(self):
+        """Has PyTorch's out-of-memory errors recorded."""
+        try:
+            self._torch.errors.attach()
+        except Exception:  # _Busy, too: the first stats try again
+            _log_failure("observing out-of-memory errors")
+
+    def last_report(self):
+        """The last stats with an out-of-memory error that no monitor knows yet, or None."""
+        return self._report if self._report is not None and self._torch.errors.add_to(self._report) else None
+
     def runtimes(self):
         found = []
         for runtime in self._active():
@@ -1734,6 +1758,8 @@ class _Memory:
                     continue  # two libraries on one CUDA pool are one allocator
                 handles.add(handle)
                 device["allocators"].append(allocator)
+        self._torch.errors.add_to(report)
+        _steps.add_to(report)
         try:
             self.preloaded.add_to(report)
         except Exception:
@@ -1940,6 +1966,102 @@ def _returnable(device):
     return sum(a.get("returnable_bytes", a.get("cached_bytes", 0)) for a in device["allocators"])
 
 
+# --- source/out_of_memory.py ---
+
+class _OutOfMemory:
+    """PyTorch's out-of-memory errors, recorded as they happen.
+
+        the program ── allocates ──→ cudaMalloc fails, PyTorch frees its cache, cudaMalloc fails again
+                                         ↓ PyTorch releases its lock, then takes the GIL
+                                     observers ── _observe ──→ the newest errors, part of the next stats
+                                         ↓
+                                     the program's error
+
+    An observer runs inside the failing allocation, on any thread: it waits for no lock,
+    makes no CUDA call and raises nothing. It cannot be detached.
+
+    Sources: DeviceCachingAllocator::malloc in c10/cuda/CUDACachingAllocator.cpp and
+    THCPModule_attachOutOfMemoryObserver in torch/csrc/cuda/Module.cpp, 2.0 to 2.15.
+    """
+
+    def __init__(self, runtime):
+        self._runtime = runtime
+        self._tried = False
+        self._errors = []  # (ordinal, error with the protocol's keys), the newest last
+        self._reported = None  # the newest one that stats have had
+
+    def attach(self):
+        """Attaches once PyTorch's own allocator is in use. That takes no lock of PyTorch's,
+        so none may be held; it initialises CUDA, so that has to be done."""
+        runtime = self._runtime
+        cuda = runtime.initialised()
+        if self._tried or cuda is None:
+            return
+        if runtime.backend(cuda) != "native":
+            return  # cudaMallocAsync refuses observers
+        runtime.locks.pass_by()
+        self._tried = True
+        attach = _attribute(_module("torch"), "_C", "_cuda_attach_out_of_memory_observer")  # since 2.0
+        if attach is not None:
+            attach(self._observe)
+
+    def add_to(self, report):
+        """Adds the errors to the stats. Returns whether one of them is new."""
+        errors = list(self._errors)
+        if not errors:
+            return False
+        for device in report["devices"]:
+            own = [error for ordinal, error in errors if ordinal == device.get("ordinal")]
+            if own:
+                failed = [error for error in device.get("out_of_memory", ()) if "api" in error]
+                device["out_of_memory"] = sorted(failed + own, key=lambda error: error["time_ns"])
+        new, self._reported = errors[-1] is not self._reported, errors[-1]
+        return new
+
+    def _observe(self, ordinal, asked, limit, free):
+        # Only a failure of ours is kept from the program, not its KeyboardInterrupt.
+        try:
+            error = {"time_ns": _time_ns(), "bytes": asked, "free_bytes": free, "limit_bytes": limit, "allocator": "pytorch"}
+            try:
+                error.update(self._parts(ordinal))
+            except Exception:
+                pass
+            self._errors.append((ordinal, error))
+            del self._errors[:-_MAX_ERRORS]
+        except Exception:
+            pass  # it would replace the program's error
+
+    def _parts(self, ordinal):
+        """The allocator's figures, as far as they are to be had without waiting."""
+        runtime = self._runtime
+        if not runtime.locks.free():
+            return {}
+        cuda = _module("torch").cuda
+        stats = getattr(cuda, "memory_stats_as_nested_dict", None) or cuda.memory_stats
+        own = stats(ordinal)
+        reserved, active = _figure(own, "reserved_bytes"), _figure(own, "active_bytes")
+        if reserved is None or active is None:
+            return {}
+        parts = {"reserved_bytes": reserved, "allocated_bytes": min(active, reserved)}
+        # A snapshot has the blocks of all devices.
+        cost = runtime.snapshot_cost([stats(d) for d in {ordinal, *runtime.in_use}])
+        if cost > _ERROR_MOST or runtime.recorded() is not False or not _no_fork.acquire(0):
+            return parts
+        try:
+            with _CollectionOff():
+                blocks = [
+                    block["size"]
+                    for segment in _attribute(cuda, "memory", "_snapshot")()["segments"]
+                    if segment["device"] == ordinal and segment.get("segment_pool_id", (0, 0)) == (0, 0)
+                    for block in segment["blocks"]
+                    if block["state"] == "inactive"
+                ]
+        finally:
+            _no_fork.release()
+        parts["largest_free_bytes"] = min(max(blocks, default=0), reserved - parts["allocated_bytes"])
+        return parts
+
+
 # --- source/preloaded.py ---
 
 class _Preloaded:
@@ -1988,6 +2110,9 @@ class _Preloaded:
             ours = known.get(theirs["uuid"])
             if ours is not None:
                 ours["allocators"].extend(self._further(theirs["allocators"], ours["allocators"]))
+                failed = ours.get("out_of_memory", []) + theirs.get("out_of_memory", [])
+                if failed:
+                    ours["out_of_memory"] = sorted(failed, key=lambda error: error["time_ns"])
             elif len(report["devices"]) < _MAX_DEVICES:
                 # No Python library reports this device. Nothing of it can be flushed, so it needs no ordinal.
                 theirs["allocators"] = self._further(theirs["allocators"], [])
@@ -2151,7 +2276,7 @@ class _FlushRate:
 def _public(report):
     """A report without the keys that are internal."""
     devices = [{key: d[key] for key in d if key != "ordinal"} for d in report["devices"]]
-    return {"time_ns": report["time_ns"], "devices": devices}
+    return dict(report, devices=devices)
 
 
 def _failure(number, refusal):
@@ -2178,16 +2303,19 @@ class _PyTorch(_Runtime):
 
     def __init__(self, driver):
         super().__init__(driver)
-        self._locks = _PyTorchLocks()
+        self.locks = _PyTorchLocks()
         self._count = 0
+        self.in_use = []  # the ordinals of the devices that have a context
         self._devices = {}
         self._maps = {}  # ordinal → figures of the last snapshot (_add_segment)
         self._next_map = 0.0
         self._map_cost = self._least_map_cost = 1e-6  # seconds per block: of the last snapshot, of the fastest
         self._history = False
         self.settings = _Settings()
+        self.errors = _OutOfMemory(self)
 
-    def _cuda(self):
+    def initialised(self):
+        """torch.cuda, or None where the program has not begun to use a GPU through it."""
         torch = _module("torch")
         if torch is None or _attribute(torch, "version", "hip"):
             return None
@@ -2199,12 +2327,12 @@ class _PyTorch(_Runtime):
         return super().version().partition("+")[0]
 
     def active(self):
-        return self._cuda() is not None
+        return self.initialised() is not None
 
     def describe(self, ordinal):
         """As _Driver.describe, for a machine where libcuda does not answer."""
         if ordinal not in self._devices:
-            properties = self._cuda().get_device_properties(ordinal)
+            properties = self.initialised().get_device_properties(ordinal)
             uuid = str(getattr(properties, "uuid", "") or "")
             if uuid and not uuid.startswith(("GPU-", "MIG-")):
                 uuid = "GPU-" + uuid
@@ -2218,18 +2346,19 @@ class _PyTorch(_Runtime):
         used = self._driver.in_use()
         if used is None:
             has = _attribute(_module("torch"), "_C", "_cuda_hasPrimaryContext")
-            return [d for d in range(self._count) if has is None or has(d)]
-        return [d for d in used if d < self._count]
+            used = [d for d in range(self._count) if has is None or has(d)]
+        self.in_use = [d for d in used if d < self._count]
+        return self.in_use
 
-    def _backend(self, cuda):
+    def backend(self, cuda):
         asked = getattr(cuda, "get_allocator_backend", None)  # since 2.0
         return asked() if asked is not None else "native"
 
     def stats(self):
-        cuda = self._cuda()
+        cuda = self.initialised()
         if cuda is None:
             return
-        backend = self._backend(cuda)
+        backend = self.backend(cuda)
         if backend == "native":
             yield from self._native(cuda)
         elif backend == "cudaMallocAsync":
@@ -2262,13 +2391,17 @@ class _PyTorch(_Runtime):
 
     def _memory_stats(self, cuda, ordinal):
         """Raises _Busy rather than wait with the GIL, and so does _take_snapshot."""
-        self._locks.pass_by()
+        self.locks.pass_by()
         nested = getattr(cuda, "memory_stats_as_nested_dict", None)
         # memory_stats() is made from this one and costs three times as much.
         return nested(ordinal) if nested is not None else cuda.memory_stats(ordinal)
 
     def _native(self, cuda):
-        self._locks.pass_by()  # while one is held, the driver may let its callers wait, too
+        self.locks.pass_by()  # while one is held, the driver may let its callers wait, too
+        try:
+            self.errors.attach()
+        except RuntimeError:
+            _log_failure("observing out-of-memory errors")
         every = [(d, self._memory_stats(cuda, d)) for d in self._ordinals(cuda)]
         every = [(d, s) for d, s in every if _figure(s, "reserved_bytes", "peak") or _figure(s, "num_ooms", None)]
         try:
@@ -2283,7 +2416,7 @@ class _PyTorch(_Runtime):
 
     # -- Snapshots
 
-    def _recorded(self):
+    def recorded(self):
         """Whether memory history is recorded, or None if unknown."""
         asked = _attribute(_module("torch"), "_C", "_cuda_isHistoryEnabled")  # since 2.1
         return asked() if asked is not None else None
@@ -2292,7 +2425,7 @@ class _PyTorch(_Runtime):
         """torch.cuda.memory._snapshot(), a dict since 1.13."""
         take = _attribute(cuda, "memory", "_snapshot") or cuda.memory_snapshot
         with _CollectionOff():
-            self._locks.pass_by()
+            self.locks.pass_by()
             whole = take()
         if not isinstance(whole, dict):
             whole = {"segments": whole, "device_traces": []}
@@ -2309,7 +2442,7 @@ class _PyTorch(_Runtime):
         if now < self._next_map or self._history or not every:
             return
         blocks = _blocks(every)
-        recorded = self._recorded()
+        recorded = self.recorded()
         if blocks * self._map_cost > _SNAPSHOT_MOST or recorded:
             self._maps, self._next_map = {}, now + 10
             # The last one may have waited for a processor, which says nothing of the next.
@@ -2331,24 +2464,28 @@ class _PyTorch(_Runtime):
         self._map_cost, self._least_map_cost = max(self._map_cost / 2, cost), min(self._least_map_cost, cost)
         self._next_map = now + max(took / _SNAPSHOT_SHARE, 2.0)
 
+    def snapshot_cost(self, every):
+        """The seconds that a snapshot takes, by the statistics of the devices."""
+        return _blocks(every) * self._map_cost
+
     def no_snapshot(self):
         """Why no snapshot can be taken, or None."""
         if _module("torch") is None:
             return "only PyTorch reports its blocks, and this program has not imported it"
-        cuda = self._cuda()
+        cuda = self.initialised()
         if cuda is None:
             return "PyTorch has not begun to use a GPU in this process"
-        backend = self._backend(cuda)
+        backend = self.backend(cuda)
         return None if backend == "native" else "PyTorch's allocator is %s, which does not report its blocks" % backend
 
     def no_map(self):
         """Why a map would cost the program too much, or None."""
-        if self._history or self._recorded():
+        if self._history or self.recorded():
             return "memory history is recorded, so a map would pause the program; vramscope snapshot takes one anyway"
-        cuda = self._cuda()
-        blocks = _blocks([self._memory_stats(cuda, d) for d in self._ordinals(cuda)])
-        if blocks * self._map_cost > _MAP_MOST:
-            return "a map of its %d blocks would pause the program for %.1f s" % (blocks, blocks * self._map_cost)
+        cuda = self.initialised()
+        every = [self._memory_stats(cuda, d) for d in self._ordinals(cuda)]
+        if self.snapshot_cost(every) > _MAP_MOST:
+            return "a map of its %d blocks would pause the program for %.1f s" % (_blocks(every), self.snapshot_cost(every))
         return None
 
     def snapshot(self):
@@ -2356,16 +2493,16 @@ class _PyTorch(_Runtime):
         self._driver.relax()
         self.use_device()
         began = _monotonic()
-        snapshot = self._take_snapshot(self._cuda())
+        snapshot = self._take_snapshot(self.initialised())
         return snapshot, _monotonic() - began
 
     def recording(self):
-        return bool(self._history or self._recorded())
+        return bool(self._history or self.recorded())
 
     # -- Flush
 
     def clear(self):
-        cuda = self._cuda()
+        cuda = self.initialised()
         if cuda is None:
             return
         plans = _attribute(_module("torch"), "backends", "cuda", "cufft_plan_cache")
@@ -2385,16 +2522,16 @@ class _PyTorch(_Runtime):
         would make one there, of some 500 MiB. torch.cuda.device() would return
         to GPU 0 at its end, so the device stays current.
         """
-        cuda = self._cuda()
+        cuda = self.initialised()
         ordinals = self._ordinals(cuda) if cuda is not None else ()
         if ordinals:
             cuda.set_device(ordinals[0])
 
     def flush(self, ordinals, keep, notes):
-        cuda = self._cuda()
+        cuda = self.initialised()
         if cuda is None:
             return None
-        backend = self._backend(cuda)
+        backend = self.backend(cuda)
         if backend not in ("native", "cudaMallocAsync"):
             notes.append("PyTorch uses a custom allocator (%s), which cannot be flushed" % backend)
             return None
@@ -2517,6 +2654,10 @@ class _PyTorchLocks:
                 return
             _sleep(0.001)
         raise _Busy
+
+    def free(self):
+        """Whether no lock is held; False where that is unknown. It waits for nothing."""
+        return bool(self._locks) and not any(lock.value for lock in self._locks)
 
     def _search(self):
         import ctypes
@@ -2930,6 +3071,11 @@ class _Server:
         elif progress:
             connection.set_deadline()
 
+    def send_unasked(self, answer):
+        for connection in list(self._connections.values()):
+            if not (connection.outgoing or connection.waiting):
+                self._send(connection, answer)
+
     def _send(self, connection, answer):
         connection.outgoing += _encode(answer)
         self._agent.status.check()
@@ -3229,6 +3375,147 @@ class _Status:
             posix.close(self._fd)
 
 
+# --- source/steps.py ---
+
+class _Steps:
+    """The training steps of the program, counted by PyTorch's hook for all optimizers or by itself.
+
+    A program may have several optimizers: the slowest one's steps are the program's. One
+    that is gone, or idle while others go on, no longer counts. A set of optimizers counts
+    until one comes or goes, or for a minute:
+
+        count = least steps in each earlier set + least steps since this set's begin
+
+    Source: torch/optim/optimizer.py, register_optimizer_step_post_hook.
+    """
+
+    _SET_TIME = 60.0
+    _IDLE_TIME, _IDLE_STEPS = 10.0, 100  # without a step for so long, while another one made so many
+
+    def __init__(self):
+        self.own = 0  # by step()
+        self._counted = {}  # id of an optimizer → [weak reference, steps]
+        self._set = {}  # id → [its list in _counted, steps at the set's begin, those last seen, when they grew, all steps then]
+        self._removed = 0  # steps of optimizers that are no longer in _counted
+        self._before, self._begun = 0, 0.0  # steps of earlier sets, and when this one began
+        self._handle = None
+
+    def add(self, steps):
+        if not _is_count(steps, _MAX_COUNT):
+            raise ValueError("steps is not a number of steps")
+        self.own += steps
+
+    def add_to(self, report):
+        """Adds the count to the stats. The first ones have the hook registered."""
+        try:
+            self.register()
+            steps = self.count()
+            if steps is not None:
+                report["steps"] = steps
+        except Exception:
+            _log_failure("counting steps")
+
+    # -- The hook
+
+    def register(self):
+        """Registers the hook, unless the program has one of its own: a thread between two
+        hooks fails if one is added. Without any, it iterates over none."""
+        module = _module("torch.optim.optimizer")
+        register = getattr(module, "register_optimizer_step_post_hook", None)  # since 1.13
+        hooks = getattr(module, "_global_optimizer_post_hooks", True)
+        if self._handle is None and register is not None and not hooks and os.environ.get("VRAMSCOPE_STEPS") != "0":
+            self._handle = register(self._hook())
+
+    def remove(self):
+        """Removes the hook, without changing what a thread may be iterating over."""
+        module, handle = _module("torch.optim.optimizer"), self._handle
+        hooks = getattr(module, "_global_optimizer_post_hooks", None)
+        if handle is None or not hooks or handle.id not in hooks:
+            return
+        if len(hooks) == 1:
+            module._global_optimizer_post_hooks = type(hooks)()
+        else:
+            hooks[handle.id] = _do_nothing
+
+    def _hook(self):
+        counted, meet = self._counted, self._meet
+        # torch.compile inlines a hook into the program's graph, and would compile anew for each count.
+        compiler = _attribute(_module("torch"), "compiler")
+        compiling = getattr(compiler, "is_dynamo_compiling", None) or getattr(compiler, "is_compiling", None) or bool
+
+        def count_step(optimizer, args, kwargs):
+            if compiling():
+                return
+            entry = counted.get(id(optimizer))
+            if entry is not None and entry[0]() is optimizer:
+                entry[1] += 1
+            else:
+                meet(optimizer)
+
+        return count_step
+
+    def _meet(self, optimizer):
+        try:
+            if len(self._counted) >= _MAX_OPTIMIZERS:
+                for key, entry in list(self._counted.items()):
+                    if entry[0]() is None:
+                        self._counted.pop(key, None)
+            if len(self._counted) < _MAX_OPTIMIZERS:
+                self._counted[id(optimizer)] = [_weak_reference(optimizer), 1]
+        except Exception:
+            pass  # an optimizer that nothing may refer to weakly
+
+    # -- The count
+
+    def count(self):
+        """The program's steps so far, or None where they are not counted."""
+        if self.own or not self._counted:
+            return self.own or None
+        now, counted, members = _monotonic(), dict(self._counted), self._set
+        made = self._removed + sum(entry[1] for entry in counted.values())
+        new = [key for key, entry in counted.items() if key not in members or members[key][0] is not entry]
+        if new or (now - self._begun > self._SET_TIME and all(entry[1] > base for entry, base, *_ in members.values())):
+            self._begin(members.values())
+        for key in new:
+            members[key] = [counted[key], 0, 0, now, made]
+        gone = []
+        for key, member in members.items():
+            entry, _, seen, grew, then = member
+            if entry[1] > seen:
+                member[2:] = entry[1], now, made
+            elif entry[0]() is None or (now - grew > self._IDLE_TIME and made - then > self._IDLE_STEPS):
+                gone.append(key)
+        if gone:
+            self._begin([members[key] for key in members if key not in gone] or members.values())
+            for key in gone:
+                entry = members.pop(key)[0]
+                if self._counted.get(key) is entry:  # one that steps again is new
+                    self._removed += self._counted.pop(key)[1]
+        if self._compiled() and all(now - member[3] > self._IDLE_TIME for member in members.values()):
+            return None  # its steps may be part of a compiled graph
+        return self._before + self._least(members.values())
+
+    @staticmethod
+    def _least(members):
+        return min((member[0][1] - member[1] for member in members), default=0)
+
+    def _begin(self, counting):
+        """Begins another set, of the same members, with the least steps of those that count."""
+        self._before += self._least(counting)
+        self._begun = _monotonic()
+        for member in self._set.values():
+            member[1] = member[0][1]
+
+    @staticmethod
+    def _compiled():
+        counters = _attribute(_module("torch._dynamo.utils"), "counters")
+        return bool(counters and "frames" in counters and counters["frames"].get("ok"))
+
+
+def _do_nothing(*_):
+    pass
+
+
 # --- source/tensorflow.py ---
 
 class _TensorFlow(_Runtime):
@@ -3304,6 +3591,7 @@ class _ImportHook:
 
 _permitted = _permitted_filters()
 _evictable = _Evictable()
+_steps = _Steps()
 # probe/attach sets _started_by in the module's namespace before it executes the module.
 _agent = _Agent(_evictable, globals().get("_started_by", "import"))
 
@@ -3376,6 +3664,11 @@ def register_evictable(name, priority, evict, size=None):
 def unregister_evictable(name):
     """Unregisters a cache. Returns False if there was none of that name."""
     return _evictable.unregister(name)
+
+
+def step(steps=1):
+    """Counts training steps, for programs without a PyTorch optimizer. Once called, only these calls count."""
+    _steps.add(steps)
 
 
 # A probe of vramscope attach begins with _start: before that, probe/attach makes

@@ -80,8 +80,20 @@ func TestOutOfMemoryIsCounted(t *testing.T) {
 		if counted != 1 {
 			t.Errorf("%s: %d out-of-memory errors counted, want 1", scenario, counted)
 		}
+		failed := failures(r.report())
+		if len(failed) != 1 || failed[0].Bytes < quantity.GiB || !strings.HasPrefix(failed[0].API, "cuMem") ||
+			!strings.HasPrefix(failed[0].Library, "dlsym") || time.Since(time.Unix(0, failed[0].TimeNS)).Abs() > time.Minute {
+			t.Errorf("%s: failed: %+v", scenario, failed)
+		}
 		r.end()
 	}
+}
+
+func failures(r probe.Report) (failed []probe.FailedAllocation) {
+	for _, d := range r.Devices {
+		failed = append(failed, d.OutOfMemory...)
+	}
+	return failed
 }
 
 // TestLargestAllocations checks their library, age and call.

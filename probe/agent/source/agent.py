@@ -185,11 +185,13 @@ class _Agent:
             finally:
                 self._begun.release()
             self._live()
+            self._say_last()
         except _Filtered:
             self.filtered = True
         except BaseException:
             _log_failure("serving")
         try:
+            _steps.remove()
             self._close(remove=not self.filtered)
         except BaseException:
             _log_failure("closing")
@@ -215,6 +217,12 @@ class _Agent:
                 self._before_wait()
                 self._bell.acquire(True, wait)
                 wait = min(wait * 2, 60.0)
+
+    def _say_last(self):
+        """Sends an out-of-memory error that the program exits with: no monitor can ask for it later."""
+        report = self.memory.last_report() if self._server is not None else None
+        if report is not None:
+            self._server.send_unasked(dict({"id": None, "ok": True, "last": True}, **_public(report)))
 
     def _close(self, remove):
         server, self._server = self._server, None
@@ -250,6 +258,7 @@ class _Agent:
         self.start_time = _start_time("self")
         server = self._server = _Server(self)
         self.memory.preloaded.take_over()
+        self.memory.observe()
         wait = _CHECK_TIME
         while not server.listener.bind():
             # A full disk or a foreign directory: either may be repaired.

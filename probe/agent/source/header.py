@@ -27,8 +27,9 @@ import os
 import posix
 import sys
 import time
+from _weakref import ref as _weak_reference
 
-__all__ = ["register_evictable", "unregister_evictable"]
+__all__ = ["register_evictable", "step", "unregister_evictable"]
 __version__ = "1.0.0"
 
 _PROTOCOL = "vramscope/1"
@@ -46,6 +47,8 @@ _MAX_ALLOCATORS = 64  # of one device
 _MAX_NOTES = 8
 _MAX_EVICTABLE = 32
 _MAX_CONNECTIONS = 16
+_MAX_ERRORS = 8  # newest out-of-memory errors of one source
+_MAX_OPTIMIZERS = 64
 
 # Durations are in seconds.
 _IDLE_TIME = 120.0  # without a request; then the connection is closed
@@ -67,6 +70,7 @@ _STOP_TIME = 0.5  # the program's exit waits so long for the probe's threads
 _BUSY_TIME = 5.0  # a flush or a map waits so long for a library's lock
 _SNAPSHOT_SHARE = 0.0003  # share of the time that PyTorch's snapshots may take …
 _SNAPSHOT_MOST = 0.02  # … and the longest one
+_ERROR_MOST = 0.002  # … and the longest one inside a failing allocation
 _MAP_MOST = 0.5  # longest pause that a requested map may cause …
 _MAP_SHARE = 0.02  # … and the share of the time that maps may take
 _MAP_SCHEMA = "vramscope/segments/1"

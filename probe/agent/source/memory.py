@@ -24,6 +24,17 @@ class _Memory:
     def in_use(self):
         return any(True for _ in self._active())
 
+    def observe(self):
+        """Has PyTorch's out-of-memory errors recorded."""
+        try:
+            self._torch.errors.attach()
+        except Exception:  # _Busy, too: the first stats try again
+            _log_failure("observing out-of-memory errors")
+
+    def last_report(self):
+        """The last stats with an out-of-memory error that no monitor knows yet, or None."""
+        return self._report if self._report is not None and self._torch.errors.add_to(self._report) else None
+
     def runtimes(self):
         found = []
         for runtime in self._active():
@@ -80,6 +91,8 @@ class _Memory:
                     continue  # two libraries on one CUDA pool are one allocator
                 handles.add(handle)
                 device["allocators"].append(allocator)
+        self._torch.errors.add_to(report)
+        _steps.add_to(report)
         try:
             self.preloaded.add_to(report)
         except Exception:

@@ -44,6 +44,9 @@ class _Preloaded:
             ours = known.get(theirs["uuid"])
             if ours is not None:
                 ours["allocators"].extend(self._further(theirs["allocators"], ours["allocators"]))
+                failed = ours.get("out_of_memory", []) + theirs.get("out_of_memory", [])
+                if failed:
+                    ours["out_of_memory"] = sorted(failed, key=lambda error: error["time_ns"])
             elif len(report["devices"]) < _MAX_DEVICES:
                 # No Python library reports this device. Nothing of it can be flushed, so it needs no ordinal.
                 theirs["allocators"] = self._further(theirs["allocators"], [])

@@ -110,7 +110,7 @@ class _FlushRate:
 def _public(report):
     """A report without the keys that are internal."""
     devices = [{key: d[key] for key in d if key != "ordinal"} for d in report["devices"]]
-    return {"time_ns": report["time_ns"], "devices": devices}
+    return dict(report, devices=devices)
 
 
 def _failure(number, refusal):

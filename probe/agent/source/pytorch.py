@@ -9,16 +9,19 @@ class _PyTorch(_Runtime):
 
     def __init__(self, driver):
         super().__init__(driver)
-        self._locks = _PyTorchLocks()
+        self.locks = _PyTorchLocks()
         self._count = 0
+        self.in_use = []  # the ordinals of the devices that have a context
         self._devices = {}
         self._maps = {}  # ordinal → figures of the last snapshot (_add_segment)
         self._next_map = 0.0
         self._map_cost = self._least_map_cost = 1e-6  # seconds per block: of the last snapshot, of the fastest
         self._history = False
         self.settings = _Settings()
+        self.errors = _OutOfMemory(self)
 
-    def _cuda(self):
+    def initialised(self):
+        """torch.cuda, or None where the program has not begun to use a GPU through it."""
         torch = _module("torch")
         if torch is None or _attribute(torch, "version", "hip"):
             return None
@@ -30,12 +33,12 @@ class _PyTorch(_Runtime):
         return super().version().partition("+")[0]
 
     def active(self):
-        return self._cuda() is not None
+        return self.initialised() is not None
 
     def describe(self, ordinal):
         """As _Driver.describe, for a machine where libcuda does not answer."""
         if ordinal not in self._devices:
-            properties = self._cuda().get_device_properties(ordinal)
+            properties = self.initialised().get_device_properties(ordinal)
             uuid = str(getattr(properties, "uuid", "") or "")
             if uuid and not uuid.startswith(("GPU-", "MIG-")):
                 uuid = "GPU-" + uuid
@@ -49,18 +52,19 @@ class _PyTorch(_Runtime):
         used = self._driver.in_use()
         if used is None:
             has = _attribute(_module("torch"), "_C", "_cuda_hasPrimaryContext")
-            return [d for d in range(self._count) if has is None or has(d)]
-        return [d for d in used if d < self._count]
+            used = [d for d in range(self._count) if has is None or has(d)]
+        self.in_use = [d for d in used if d < self._count]
+        return self.in_use
 
-    def _backend(self, cuda):
+    def backend(self, cuda):
         asked = getattr(cuda, "get_allocator_backend", None)  # since 2.0
         return asked() if asked is not None else "native"
 
     def stats(self):
-        cuda = self._cuda()
+        cuda = self.initialised()
         if cuda is None:
             return
-        backend = self._backend(cuda)
+        backend = self.backend(cuda)
         if backend == "native":
             yield from self._native(cuda)
         elif backend == "cudaMallocAsync":
@@ -93,13 +97,17 @@ class _PyTorch(_Runtime):
 
     def _memory_stats(self, cuda, ordinal):
         """Raises _Busy rather than wait with the GIL, and so does _take_snapshot."""
-        self._locks.pass_by()
+        self.locks.pass_by()
         nested = getattr(cuda, "memory_stats_as_nested_dict", None)
         # memory_stats() is made from this one and costs three times as much.
         return nested(ordinal) if nested is not None else cuda.memory_stats(ordinal)
 
     def _native(self, cuda):
-        self._locks.pass_by()  # while one is held, the driver may let its callers wait, too
+        self.locks.pass_by()  # while one is held, the driver may let its callers wait, too
+        try:
+            self.errors.attach()
+        except RuntimeError:
+            _log_failure("observing out-of-memory errors")
         every = [(d, self._memory_stats(cuda, d)) for d in self._ordinals(cuda)]
         every = [(d, s) for d, s in every if _figure(s, "reserved_bytes", "peak") or _figure(s, "num_ooms", None)]
         try:
@@ -114,7 +122,7 @@ class _PyTorch(_Runtime):
 
     # -- Snapshots
 
-    def _recorded(self):
+    def recorded(self):
         """Whether memory history is recorded, or None if unknown."""
         asked = _attribute(_module("torch"), "_C", "_cuda_isHistoryEnabled")  # since 2.1
         return asked() if asked is not None else None
@@ -123,7 +131,7 @@ class _PyTorch(_Runtime):
         """torch.cuda.memory._snapshot(), a dict since 1.13."""
         take = _attribute(cuda, "memory", "_snapshot") or cuda.memory_snapshot
         with _CollectionOff():
-            self._locks.pass_by()
+            self.locks.pass_by()
             whole = take()
         if not isinstance(whole, dict):
             whole = {"segments": whole, "device_traces": []}
@@ -140,7 +148,7 @@ class _PyTorch(_Runtime):
         if now < self._next_map or self._history or not every:
             return
         blocks = _blocks(every)
-        recorded = self._recorded()
+        recorded = self.recorded()
         if blocks * self._map_cost > _SNAPSHOT_MOST or recorded:
             self._maps, self._next_map = {}, now + 10
             # The last one may have waited for a processor, which says nothing of the next.
@@ -162,24 +170,28 @@ class _PyTorch(_Runtime):
         self._map_cost, self._least_map_cost = max(self._map_cost / 2, cost), min(self._least_map_cost, cost)
         self._next_map = now + max(took / _SNAPSHOT_SHARE, 2.0)
 
+    def snapshot_cost(self, every):
+        """The seconds that a snapshot takes, by the statistics of the devices."""
+        return _blocks(every) * self._map_cost
+
     def no_snapshot(self):
         """Why no snapshot can be taken, or None."""
         if _module("torch") is None:
             return "only PyTorch reports its blocks, and this program has not imported it"
-        cuda = self._cuda()
+        cuda = self.initialised()
         if cuda is None:
             return "PyTorch has not begun to use a GPU in this process"
-        backend = self._backend(cuda)
+        backend = self.backend(cuda)
         return None if backend == "native" else "PyTorch's allocator is %s, which does not report its blocks" % backend
 
     def no_map(self):
         """Why a map would cost the program too much, or None."""
-        if self._history or self._recorded():
+        if self._history or self.recorded():
             return "memory history is recorded, so a map would pause the program; vramscope snapshot takes one anyway"
-        cuda = self._cuda()
-        blocks = _blocks([self._memory_stats(cuda, d) for d in self._ordinals(cuda)])
-        if blocks * self._map_cost > _MAP_MOST:
-            return "a map of its %d blocks would pause the program for %.1f s" % (blocks, blocks * self._map_cost)
+        cuda = self.initialised()
+        every = [self._memory_stats(cuda, d) for d in self._ordinals(cuda)]
+        if self.snapshot_cost(every) > _MAP_MOST:
+            return "a map of its %d blocks would pause the program for %.1f s" % (_blocks(every), self.snapshot_cost(every))
         return None
 
     def snapshot(self):
@@ -187,16 +199,16 @@ class _PyTorch(_Runtime):
         self._driver.relax()
         self.use_device()
         began = _monotonic()
-        snapshot = self._take_snapshot(self._cuda())
+        snapshot = self._take_snapshot(self.initialised())
         return snapshot, _monotonic() - began
 
     def recording(self):
-        return bool(self._history or self._recorded())
+        return bool(self._history or self.recorded())
 
     # -- Flush
 
     def clear(self):
-        cuda = self._cuda()
+        cuda = self.initialised()
         if cuda is None:
             return
         plans = _attribute(_module("torch"), "backends", "cuda", "cufft_plan_cache")
@@ -216,16 +228,16 @@ class _PyTorch(_Runtime):
         would make one there, of some 500 MiB. torch.cuda.device() would return
         to GPU 0 at its end, so the device stays current.
         """
-        cuda = self._cuda()
+        cuda = self.initialised()
         ordinals = self._ordinals(cuda) if cuda is not None else ()
         if ordinals:
             cuda.set_device(ordinals[0])
 
     def flush(self, ordinals, keep, notes):
-        cuda = self._cuda()
+        cuda = self.initialised()
         if cuda is None:
             return None
-        backend = self._backend(cuda)
+        backend = self.backend(cuda)
         if backend not in ("native", "cudaMallocAsync"):
             notes.append("PyTorch uses a custom allocator (%s), which cannot be flushed" % backend)
             return None

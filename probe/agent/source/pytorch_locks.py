@@ -59,6 +59,10 @@ class _PyTorchLocks:
             _sleep(0.001)
         raise _Busy
 
+    def free(self):
+        """Whether no lock is held; False where that is unknown. It waits for nothing."""
+        return bool(self._locks) and not any(lock.value for lock in self._locks)
+
     def _search(self):
         import ctypes
         import struct

@@ -175,6 +175,11 @@ class _Server:
         elif progress:
             connection.set_deadline()
 
+    def send_unasked(self, answer):
+        for connection in list(self._connections.values()):
+            if not (connection.outgoing or connection.waiting):
+                self._send(connection, answer)
+
     def _send(self, connection, answer):
         connection.outgoing += _encode(answer)
         self._agent.status.check()

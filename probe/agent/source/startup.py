@@ -19,6 +19,7 @@ class _ImportHook:
 
 _permitted = _permitted_filters()
 _evictable = _Evictable()
+_steps = _Steps()
 # probe/attach sets _started_by in the module's namespace before it executes the module.
 _agent = _Agent(_evictable, globals().get("_started_by", "import"))
 
@@ -91,6 +92,11 @@ def register_evictable(name, priority, evict, size=None):
 def unregister_evictable(name):
     """Unregisters a cache. Returns False if there was none of that name."""
     return _evictable.unregister(name)
+
+
+def step(steps=1):
+    """Counts training steps, for programs without a PyTorch optimizer. Once called, only these calls count."""
+    _steps.add(steps)
 
 
 # A probe of vramscope attach begins with _start: before that, probe/attach makes

@@ -20,6 +20,15 @@ TIMEOUT = 60  # seconds, enough for a slow machine
 MIB, GIB = 1 << 20, 1 << 30
 DRIVER = bool(os.environ.get("VRAMSCOPE_FAKE_STATE"))
 
+# Has each request read the stats anew.
+FRESH = """
+import vramscope_probe as v
+def report(self):
+    self._due = 0
+    return read(self)
+read, v._Memory.report = v._Memory.report, report
+"""
+
 
 def until(what, condition):
     """Waits until condition() is true and returns its value. Files and processes that it reads may vanish."""

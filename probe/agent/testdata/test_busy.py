@@ -137,5 +137,5 @@ class Busy(Case):
                 self.one(monitor)
                 job.do("hold(1); held.append(torch.empty(40 << 20))")
                 until("new stats", lambda: self.one(monitor)["allocated_bytes"] >= 70 << 20)
-                self.assertEqual(job.do("v._agent.memory._torch._locks._locks"), ())
+                self.assertEqual(job.do("v._agent.memory._torch.locks._locks"), ())
                 job.do("let_go()")

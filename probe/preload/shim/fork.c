@@ -19,4 +19,5 @@ void reset_after_fork(void)
 	pools_reset();
 	captures_reset();
 	survey_reset();
+	failures_reset();
 }

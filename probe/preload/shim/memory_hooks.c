@@ -8,8 +8,10 @@
 static void allocated(CUresult answer, const CUdeviceptr *pointer, struct entry entry, int outer)
 {
 	struct place place = place_now();
-	if (answer == CUDA_ERROR_OUT_OF_MEMORY && outer)
+	if (answer == CUDA_ERROR_OUT_OF_MEMORY && outer) {
 		count_out_of_memory(place.device);
+		failure_note(place.device, entry.size, entry.api, entry.caller);
+	}
 	if (answer != CUDA_SUCCESS)
 		return;
 	entry.address = *pointer;
@@ -32,7 +34,7 @@ HOOK(cuMemAllocPitch_v2, (pointer, pitch, width, height, element), CUdeviceptr *
      size_t height, unsigned int element)
 {
 	CUresult answer = real(pointer, pitch, width, height, element);
-	uint64_t size = answer == CUDA_SUCCESS ? (uint64_t)*pitch * height : 0;
+	uint64_t size = (answer == CUDA_SUCCESS ? (uint64_t)*pitch : (uint64_t)width) * height;
 	allocated(answer, pointer, (struct entry){ .size = size, .kind = RAW, .api = API_ALLOC_PITCH, .caller = frame_caller(caller) }, outer);
 	return answer;
 }
@@ -97,8 +99,10 @@ typedef CUresult (*free_async)(CUdeviceptr pointer, CUstream stream);
 static void pooled(CUresult answer, const CUdeviceptr *pointer, struct entry entry, CUstream stream, int outer)
 {
 	uint8_t device = place_now().device;
-	if (answer == CUDA_ERROR_OUT_OF_MEMORY && outer)
+	if (answer == CUDA_ERROR_OUT_OF_MEMORY && outer) {
 		pool_out_of_memory(entry.pool, device);
+		failure_note(device, entry.size, entry.api, entry.caller);
+	}
 	if (answer != CUDA_SUCCESS || capture_of(stream))
 		return;
 	entry.kind = POOLED;

@@ -162,8 +162,10 @@ HOOK(cuMemCreate, (handle, size, properties, flags), CUmemGenericAllocationHandl
 		vmm_created(*handle, size, device, frame_caller(caller));
 		serve_wanted();
 	}
-	if (answer == CUDA_ERROR_OUT_OF_MEMORY && device >= 0 && device < DEVICES)
+	if (answer == CUDA_ERROR_OUT_OF_MEMORY && device >= 0 && device < DEVICES) {
 		count_out_of_memory((uint8_t)device);
+		failure_note((uint8_t)device, size, API_CREATE, frame_caller(caller));
+	}
 	return answer;
 }
 

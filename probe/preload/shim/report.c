@@ -129,7 +129,9 @@ static void report_device(struct text *text, int device, const struct sums *sums
 		         ",{\"kind\":\"cuda_graph\",\"basis\":\"post_flush\",\"reserved_bytes\":%llu,\"allocated_bytes\":%llu,"
 		         "\"cached_bytes\":%llu,\"returnable_bytes\":%llu}",
 		         (big)reserved, (big)used, (big)(reserved - used), (big)(reserved - used));
-	text_add(text, "]}");
+	text_add(text, "]");
+	failures_report(text, device);
+	text_add(text, "}");
 }
 
 /* Too large for the thread's stack. */

@@ -61,7 +61,11 @@ int report_can_flush(void);
 void survey_refresh(uint64_t live);
 void survey_report(struct text *text, int device, int pooled, uint64_t pool); /* ,"blocks":…,"largest":[…] */
 void survey_origins(struct text *text, int device); /* ,"libraries":[…]: who allocated how much outside of pools */
+void origin_report(struct text *text, uint64_t caller); /* ,"library":…, if it is known */
 void survey_reset(void);
+
+/* failures.c: ,"out_of_memory":[…], if there are any */
+void failures_report(struct text *text, int device);
 
 /* flush.c */
 struct flush {

@@ -40,6 +40,10 @@ uint64_t milliseconds(void); /* of the monotonic clock */
 uint32_t deciseconds(void);
 void count_out_of_memory(uint8_t device);
 
+/* failures.c */
+void failure_note(uint8_t device, uint64_t size, enum api api, uint64_t caller);
+void failures_reset(void);
+
 /* frames.c: a call's return address, where the called function's frame ends, and the caller's rbp. */
 struct frame {
 	uint64_t pc, end, fp;

@@ -140,6 +140,16 @@ static void find_origin(struct origin *origin)
 		(void)dl_iterate_phdr(see_object, origin); /* generated code has no name */
 }
 
+void origin_report(struct text *text, uint64_t caller)
+{
+	struct origin origin = { .caller = caller };
+	find_origin(&origin);
+	if (*origin.name) {
+		text_add(text, ",\"library\":");
+		text_quote(text, origin.name);
+	}
+}
+
 void survey_report(struct text *text, int device, int pooled, uint64_t pool)
 {
 	const struct allocator *allocator = find(device, pooled, pool);
@@ -150,14 +160,9 @@ void survey_report(struct text *text, int device, int pooled, uint64_t pool)
 	for (int i = 0; i < allocator->listed; i++) {
 		const struct entry *entry = &allocator->largest[i];
 		uint32_t age = now - entry->since;
-		struct origin origin = { .caller = entry->caller };
-		find_origin(&origin);
 		text_add(text, "%s{\"bytes\":%llu,\"age_seconds\":%u.%u,\"api\":\"%s\"", i ? "," : "",
 		         (unsigned long long)entry->size, age / 10, age % 10, api_name(entry->api));
-		if (*origin.name) {
-			text_add(text, ",\"library\":");
-			text_quote(text, origin.name);
-		}
+		origin_report(text, entry->caller);
 		text_add(text, "}");
 	}
 	text_add(text, "]");

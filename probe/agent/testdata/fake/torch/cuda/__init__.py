@@ -207,6 +207,15 @@ if _release >= (2, 0):
         return "cudaMallocAsync" if "cudaMallocAsync" in _conf() else "native"
 
 
+def _attach_out_of_memory_observer(observer):
+    init()  # as PyTorch does
+    _unsupported("attachOutOfMemoryObserver")
+    for allocator in _allocators:
+        allocator.observers.append(observer)
+
+
+if _release >= (2, 0):
+    torch._C._cuda_attach_out_of_memory_observer = _attach_out_of_memory_observer
 if _release >= (2, 1):
     torch._C._cuda_isHistoryEnabled = _history_enabled
 if _release > (2, 8):

@@ -48,6 +48,7 @@ class CachingAllocator:
         self.segments, self.figures = [], figures.empty(release)
         self.events = []  # of the recorded history
         self.private = (0, 0)  # set by tests: the pool of a graph
+        self.observers = []
         self.unused = set()  # set by tests: private pools that no graph uses any more
         self.capturing = False  # set by tests: a graph is being captured on this device
 
@@ -70,6 +71,8 @@ class CachingAllocator:
             block = self._fit(kind, size) or self._grow(kind, size)
         if block is None:
             self.figures["num_ooms"] += 1
+            for observe in self.observers:
+                observe(self.device.ordinal, size, self.device.total, self.device.left())
             raise OutOfMemoryError("CUDA out of memory. Tried to allocate %d" % size)
         rest = block.size - size
         if rest >= 512 if kind == "small" else rest > SMALL or block.segment.expandable and rest >= 512:

@@ -62,6 +62,13 @@ class Device:
         self._next += size
         return self._next - size
 
+    def left(self):
+        if self.cuda is None:
+            return self.free
+        free, total = ctypes.c_size_t(), ctypes.c_size_t()
+        check(self.cuda.cuMemGetInfo_v2(ctypes.byref(free), ctypes.byref(total)))
+        return free.value
+
     def give(self, address, size):
         if self.cuda is not None:
             self.enter()

@@ -1,0 +1,92 @@
+class _OutOfMemory:
+    """PyTorch's out-of-memory errors, recorded as they happen.
+
+        the program ── allocates ──→ cudaMalloc fails, PyTorch frees its cache, cudaMalloc fails again
+                                         ↓ PyTorch releases its lock, then takes the GIL
+                                     observers ── _observe ──→ the newest errors, part of the next stats
+                                         ↓
+                                     the program's error
+
+    An observer runs inside the failing allocation, on any thread: it waits for no lock,
+    makes no CUDA call and raises nothing. It cannot be detached.
+
+    Sources: DeviceCachingAllocator::malloc in c10/cuda/CUDACachingAllocator.cpp and
+    THCPModule_attachOutOfMemoryObserver in torch/csrc/cuda/Module.cpp, 2.0 to 2.15.
+    """
+
+    def __init__(self, runtime):
+        self._runtime = runtime
+        self._tried = False
+        self._errors = []  # (ordinal, error with the protocol's keys), the newest last
+        self._reported = None  # the newest one that stats have had
+
+    def attach(self):
+        """Attaches once PyTorch's own allocator is in use. That takes no lock of PyTorch's,
+        so none may be held; it initialises CUDA, so that has to be done."""
+        runtime = self._runtime
+        cuda = runtime.initialised()
+        if self._tried or cuda is None:
+            return
+        if runtime.backend(cuda) != "native":
+            return  # cudaMallocAsync refuses observers
+        runtime.locks.pass_by()
+        self._tried = True
+        attach = _attribute(_module("torch"), "_C", "_cuda_attach_out_of_memory_observer")  # since 2.0
+        if attach is not None:
+            attach(self._observe)
+
+    def add_to(self, report):
+        """Adds the errors to the stats. Returns whether one of them is new."""
+        errors = list(self._errors)
+        if not errors:
+            return False
+        for device in report["devices"]:
+            own = [error for ordinal, error in errors if ordinal == device.get("ordinal")]
+            if own:
+                failed = [error for error in device.get("out_of_memory", ()) if "api" in error]
+                device["out_of_memory"] = sorted(failed + own, key=lambda error: error["time_ns"])
+        new, self._reported = errors[-1] is not self._reported, errors[-1]
+        return new
+
+    def _observe(self, ordinal, asked, limit, free):
+        # Only a failure of ours is kept from the program, not its KeyboardInterrupt.
+        try:
+            error = {"time_ns": _time_ns(), "bytes": asked, "free_bytes": free, "limit_bytes": limit, "allocator": "pytorch"}
+            try:
+                error.update(self._parts(ordinal))
+            except Exception:
+                pass
+            self._errors.append((ordinal, error))
+            del self._errors[:-_MAX_ERRORS]
+        except Exception:
+            pass  # it would replace the program's error
+
+    def _parts(self, ordinal):
+        """The allocator's figures, as far as they are to be had without waiting."""
+        runtime = self._runtime
+        if not runtime.locks.free():
+            return {}
+        cuda = _module("torch").cuda
+        stats = getattr(cuda, "memory_stats_as_nested_dict", None) or cuda.memory_stats
+        own = stats(ordinal)
+        reserved, active = _figure(own, "reserved_bytes"), _figure(own, "active_bytes")
+        if reserved is None or active is None:
+            return {}
+        parts = {"reserved_bytes": reserved, "allocated_bytes": min(active, reserved)}
+        # A snapshot has the blocks of all devices.
+        cost = runtime.snapshot_cost([stats(d) for d in {ordinal, *runtime.in_use}])
+        if cost > _ERROR_MOST or runtime.recorded() is not False or not _no_fork.acquire(0):
+            return parts
+        try:
+            with _CollectionOff():
+                blocks = [
+                    block["size"]
+                    for segment in _attribute(cuda, "memory", "_snapshot")()["segments"]
+                    if segment["device"] == ordinal and segment.get("segment_pool_id", (0, 0)) == (0, 0)
+                    for block in segment["blocks"]
+                    if block["state"] == "inactive"
+                ]
+        finally:
+            _no_fork.release()
+        parts["largest_free_bytes"] = min(max(blocks, default=0), reserved - parts["allocated_bytes"])
+        return parts

@@ -1,0 +1,137 @@
+class _Steps:
+    """The training steps of the program, counted by PyTorch's hook for all optimizers or by itself.
+
+    A program may have several optimizers: the slowest one's steps are the program's. One
+    that is gone, or idle while others go on, no longer counts. A set of optimizers counts
+    until one comes or goes, or for a minute:
+
+        count = least steps in each earlier set + least steps since this set's begin
+
+    Source: torch/optim/optimizer.py, register_optimizer_step_post_hook.
+    """
+
+    _SET_TIME = 60.0
+    _IDLE_TIME, _IDLE_STEPS = 10.0, 100  # without a step for so long, while another one made so many
+
+    def __init__(self):
+        self.own = 0  # by step()
+        self._counted = {}  # id of an optimizer → [weak reference, steps]
+        self._set = {}  # id → [its list in _counted, steps at the set's begin, those last seen, when they grew, all steps then]
+        self._removed = 0  # steps of optimizers that are no longer in _counted
+        self._before, self._begun = 0, 0.0  # steps of earlier sets, and when this one began
+        self._handle = None
+
+    def add(self, steps):
+        if not _is_count(steps, _MAX_COUNT):
+            raise ValueError("steps is not a number of steps")
+        self.own += steps
+
+    def add_to(self, report):
+        """Adds the count to the stats. The first ones have the hook registered."""
+        try:
+            self.register()
+            steps = self.count()
+            if steps is not None:
+                report["steps"] = steps
+        except Exception:
+            _log_failure("counting steps")
+
+    # -- The hook
+
+    def register(self):
+        """Registers the hook, unless the program has one of its own: a thread between two
+        hooks fails if one is added. Without any, it iterates over none."""
+        module = _module("torch.optim.optimizer")
+        register = getattr(module, "register_optimizer_step_post_hook", None)  # since 1.13
+        hooks = getattr(module, "_global_optimizer_post_hooks", True)
+        if self._handle is None and register is not None and not hooks and os.environ.get("VRAMSCOPE_STEPS") != "0":
+            self._handle = register(self._hook())
+
+    def remove(self):
+        """Removes the hook, without changing what a thread may be iterating over."""
+        module, handle = _module("torch.optim.optimizer"), self._handle
+        hooks = getattr(module, "_global_optimizer_post_hooks", None)
+        if handle is None or not hooks or handle.id not in hooks:
+            return
+        if len(hooks) == 1:
+            module._global_optimizer_post_hooks = type(hooks)()
+        else:
+            hooks[handle.id] = _do_nothing
+
+    def _hook(self):
+        counted, meet = self._counted, self._meet
+        # torch.compile inlines a hook into the program's graph, and would compile anew for each count.
+        compiler = _attribute(_module("torch"), "compiler")
+        compiling = getattr(compiler, "is_dynamo_compiling", None) or getattr(compiler, "is_compiling", None) or bool
+
+        def count_step(optimizer, args, kwargs):
+            if compiling():
+                return
+            entry = counted.get(id(optimizer))
+            if entry is not None and entry[0]() is optimizer:
+                entry[1] += 1
+            else:
+                meet(optimizer)
+
+        return count_step
+
+    def _meet(self, optimizer):
+        try:
+            if len(self._counted) >= _MAX_OPTIMIZERS:
+                for key, entry in list(self._counted.items()):
+                    if entry[0]() is None:
+                        self._counted.pop(key, None)
+            if len(self._counted) < _MAX_OPTIMIZERS:
+                self._counted[id(optimizer)] = [_weak_reference(optimizer), 1]
+        except Exception:
+            pass  # an optimizer that nothing may refer to weakly
+
+    # -- The count
+
+    def count(self):
+        """The program's steps so far, or None where they are not counted."""
+        if self.own or not self._counted:
+            return self.own or None
+        now, counted, members = _monotonic(), dict(self._counted), self._set
+        made = self._removed + sum(entry[1] for entry in counted.values())
+        new = [key for key, entry in counted.items() if key not in members or members[key][0] is not entry]
+        if new or (now - self._begun > self._SET_TIME and all(entry[1] > base for entry, base, *_ in members.values())):
+            self._begin(members.values())
+        for key in new:
+            members[key] = [counted[key], 0, 0, now, made]
+        gone = []
+        for key, member in members.items():
+            entry, _, seen, grew, then = member
+            if entry[1] > seen:
+                member[2:] = entry[1], now, made
+            elif entry[0]() is None or (now - grew > self._IDLE_TIME and made - then > self._IDLE_STEPS):
+                gone.append(key)
+        if gone:
+            self._begin([members[key] for key in members if key not in gone] or members.values())
+            for key in gone:
+                entry = members.pop(key)[0]
+                if self._counted.get(key) is entry:  # one that steps again is new
+                    self._removed += self._counted.pop(key)[1]
+        if self._compiled() and all(now - member[3] > self._IDLE_TIME for member in members.values()):
+            return None  # its steps may be part of a compiled graph
+        return self._before + self._least(members.values())
+
+    @staticmethod
+    def _least(members):
+        return min((member[0][1] - member[1] for member in members), default=0)
+
+    def _begin(self, counting):
+        """Begins another set, of the same members, with the least steps of those that count."""
+        self._before += self._least(counting)
+        self._begun = _monotonic()
+        for member in self._set.values():
+            member[1] = member[0][1]
+
+    @staticmethod
+    def _compiled():
+        counters = _attribute(_module("torch._dynamo.utils"), "counters")
+        return bool(counters and "frames" in counters and counters["frames"].get("ok"))
+
+
+def _do_nothing(*_):
+    pass
