@@ -32,6 +32,7 @@ const (
 	Celsius        Unit = "celsius"
 	Watts          Unit = "watts"
 	Megahertz      Unit = "megahertz"
+	Number         Unit = "number"
 	State          Unit = "state" // a number that is no amount
 )
 

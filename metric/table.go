@@ -28,6 +28,7 @@ const (
 	Free
 	Reserved
 	Unattributed
+	Steps
 
 	Utilization
 	MemoryUtilization
@@ -74,6 +75,7 @@ var Table = [Count]Metric{
 	Total:         {Name: "total_bytes", Unit: Bytes, Of: GPU, Source: quantity.Driver, Help: "memory of the GPU"},
 	Free:          {Name: "free_bytes", Unit: Bytes, Of: GPU, Source: quantity.Driver, Help: "memory that processes can allocate"},
 	Reserved:      {Name: "reserved_bytes", Unit: Bytes, Of: GPU, Source: quantity.Driver, Help: "memory that the driver keeps for itself"},
+	Steps:         {Name: "steps", Unit: Number, Of: Process, Source: quantity.Probe, History: Recorded, Help: "training steps since the program began; `null` where nothing counts them"},
 	Unattributed:  {Name: "unattributed_bytes", Unit: Bytes, Of: GPU, Source: quantity.Computed, Help: "memory used by no process that the driver lists"},
 
 	Utilization: {Name: "utilization_percent", Unit: Percent, Of: GPU, Source: quantity.Driver, History: Recorded,

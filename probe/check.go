@@ -24,7 +24,7 @@ const (
 	maxNotes        = 8
 	maxPools        = 8 // of one allocator
 	maxLargest      = 8
-	maxFailed       = 16 // of one device
+	maxFailed       = 16  // of one device
 	maxText         = 256 // bytes of a message, a reason, a name
 	maxUUID         = 96
 	// More than any GPU has, and small enough that no sum overflows.

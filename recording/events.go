@@ -35,10 +35,14 @@ func (d *day) writeOOM(at int64, e *snapshot.Event, snap *snapshot.Snapshot, gpu
 	} else if ended := snap.EndedRow(e.Row); ended != nil {
 		p = ended.Last
 	}
+	var requested, detail any
+	if of := e.OutOfMemory; of != nil {
+		requested, detail = number(of.Requested), failureText(of)
+	}
 	d.exec(`INSERT INTO ooms (time_ns, gpu, process, message, gpu_total_bytes, gpu_used_bytes, gpu_free_bytes,
-		used_bytes, allocated_bytes, cached_bytes, fragmented_bytes) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+		used_bytes, allocated_bytes, cached_bytes, fragmented_bytes, requested_bytes, detail) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
 		at, gpu, process, text.Clean(e.Message), number(m.Total), number(m.Used), number(m.Free),
-		number(p.Used), number(p.Allocated), number(p.Cached), number(p.Fragmented))
+		number(p.Used), number(p.Allocated), number(p.Cached), number(p.Fragmented), requested, detail)
 }
 
 // subjects are the IDs of a GPU and a row, nil where there is none.

@@ -35,7 +35,7 @@ type roster struct {
 // no new version, a field with another meaning does.
 const (
 	rosterKind    = "rost"
-	rosterVersion = 3
+	rosterVersion = 4
 )
 
 func (r *roster) save(w io.Writer) error {

@@ -2,7 +2,6 @@ package sampler
 
 import (
 	"cmp"
-	"fmt"
 	"maps"
 	"slices"
 	"time"
@@ -210,9 +209,7 @@ func (s *Sampler) noteOutOfMemory(now time.Time, p *snapshot.Process, r *row) {
 		return
 	}
 	if before, known := r.oom.Value(); known && count > before {
-		event := processEvent(now, snapshot.EventOutOfMemory, p, fmt.Sprintf("out of memory x%d (allocator)", count))
-		event.Severity = snapshot.Urgent
-		s.history.log.Append(event)
+		s.noteRise(now, p, count)
 	}
 	r.oom = p.Probe.OutOfMemoryCount
 }

@@ -26,6 +26,7 @@ const (
 func (s *Sampler) addProbes(now time.Time, m *merged, answers []probe.Answer) int {
 	defer s.forgetProbeOnly(now)
 	defer s.forgetReports()
+	defer s.forgetFailures(answers)
 	answering := 0
 	if len(answers) == 0 {
 		return 0
@@ -82,6 +83,7 @@ func (s *Sampler) addDevice(now time.Time, m *merged, place map[snapshot.RowID]i
 	id, age := s.locate(a, d), max(now.Sub(a.At), 0)
 	at, listed := place[id]
 	if !listed {
+		s.noteFailures(now, id, s.lastOf(id), d)
 		if age >= silentAfter || len(d.Allocators) == 0 || !s.driver.admits(id.GPUUUID) || !s.mayLive(id) || !s.nameDevice(now, id.GPUUUID, d) {
 			return
 		}
@@ -93,6 +95,10 @@ func (s *Sampler) addDevice(now time.Time, m *merged, place map[snapshot.RowID]i
 		place[id] = at
 	}
 	p := &m.rows[at]
+	s.noteFailures(now, id, p, d)
+	if a.Report.Steps != nil && age < silentAfter {
+		p.Steps = optionalOf(a.Report.Steps)
+	}
 	of := probeOf(a, age)
 	p.Probe = &of
 	if len(a.Hello.Runtimes) > 0 {

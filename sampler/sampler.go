@@ -22,6 +22,7 @@ type Sampler struct {
 	// Owned by the goroutine that ticks.
 	driver       *driver
 	rows         map[snapshot.RowID]*row
+	failures     map[snapshot.RowID]*failures
 	reports      map[snapshot.RowID]*reports
 	byPID        map[int]*identified
 	ended        []snapshot.EndedProcess // newest first
@@ -49,16 +50,17 @@ type Sampler struct {
 func New(options Options) *Sampler {
 	options = options.withDefaults()
 	s := &Sampler{
-		options: options,
-		driver:  newDriver(options),
-		rows:    make(map[snapshot.RowID]*row),
-		reports: make(map[snapshot.RowID]*reports),
-		byPID:   make(map[int]*identified),
-		alerts:  alert.New(options.Thresholds),
-		down:    make(map[string]time.Time),
-		history: newHistory(),
-		updates: make(chan struct{}, 1),
-		control: make(chan func()),
+		options:  options,
+		driver:   newDriver(options),
+		rows:     make(map[snapshot.RowID]*row),
+		failures: make(map[snapshot.RowID]*failures),
+		reports:  make(map[snapshot.RowID]*reports),
+		byPID:    make(map[int]*identified),
+		alerts:   alert.New(options.Thresholds),
+		down:     make(map[string]time.Time),
+		history:  newHistory(),
+		updates:  make(chan struct{}, 1),
+		control:  make(chan func()),
 	}
 	s.interval.Store(int64(options.Interval))
 	if options.Restore != nil {

@@ -80,16 +80,16 @@ func TestOutOfMemoryIsCounted(t *testing.T) {
 		if counted != 1 {
 			t.Errorf("%s: %d out-of-memory errors counted, want 1", scenario, counted)
 		}
-		failed := failures(r.report())
+		failed := refused(r.report())
 		if len(failed) != 1 || failed[0].Bytes < quantity.GiB || !strings.HasPrefix(failed[0].API, "cuMem") ||
-			!strings.HasPrefix(failed[0].Library, "dlsym") || time.Since(time.Unix(0, failed[0].TimeNS)).Abs() > time.Minute {
+			!strings.HasPrefix(failed[0].Library, "program") || time.Since(time.Unix(0, failed[0].TimeNS)).Abs() > time.Minute {
 			t.Errorf("%s: failed: %+v", scenario, failed)
 		}
 		r.end()
 	}
 }
 
-func failures(r probe.Report) (failed []probe.FailedAllocation) {
+func refused(r probe.Report) (failed []probe.FailedAllocation) {
 	for _, d := range r.Devices {
 		failed = append(failed, d.OutOfMemory...)
 	}

@@ -70,4 +70,21 @@ type Event struct {
 	Severity Severity
 	Message  string // "exited, held 60.1G, peak 71.3G, out of memory x1 (allocator)"
 	Bytes    quantity.Optional[quantity.Bytes]
+
+	OutOfMemory *OutOfMemory // of an out-of-memory event, where the probe has seen the allocation that failed
+}
+
+// OutOfMemory is an allocation that failed, as its process reports it. Texts are
+// hostile input.
+type OutOfMemory struct {
+	Requested   Bytes
+	Free        Bytes  // on the device, as the process saw it
+	Limit       Bytes  // what the allocator may reserve: all that the device has, or less
+	Allocator   string // its kind; the next figures are its own
+	Reserved    Bytes
+	Allocated   Bytes
+	LargestFree Bytes
+	API         string // the driver's call, where that is known: "cuMemAlloc"
+	Library     string // whose code made it
+	Config      string // the allocator's settings
 }

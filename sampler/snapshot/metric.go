@@ -57,12 +57,14 @@ func (p *Process) Value(id metric.ID) Float {
 		return tenths(p.CPU)
 	case metric.SMUtilization:
 		return number(p.SMUtilization)
+	case metric.Steps:
+		return number(p.Steps)
 	default:
 		return Float{}
 	}
 }
 
-func number[T quantity.Bytes | int](value quantity.Optional[T]) Float {
+func number[T quantity.Bytes | int | int64](value quantity.Optional[T]) Float {
 	return quantity.From(float64(value.Or(0)), value.Source())
 }
 

@@ -44,6 +44,8 @@ func (p *Process) SetFigures(value func(metric.ID) Float) {
 	p.CPU = value(metric.CPU)
 	busy := value(metric.SMUtilization)
 	p.SMUtilization = quantity.From(int(busy.Or(0)), busy.Source())
+	steps := value(metric.Steps)
+	p.Steps = quantity.From(int64(steps.Or(0)), steps.Source())
 	if p.Probe == nil && quantity.Sum(p.Allocated, p.Cached, p.Fragmented).Known() {
 		p.Probe = &Probe{State: ProbeLive}
 	}

@@ -62,6 +62,9 @@ type Process struct {
 	Evictable      []Evictable // the program's own caches that a selective flush evicts, in that order
 	Probe          *Probe      // nil where there is none
 
+	// Steps are the training steps since the program began; unknown where nothing counts them.
+	Steps quantity.Optional[int64]
+
 	Peak            Bytes // highest used since vramscope saw it
 	Trend           Trend
 	GrowthPerSecond Bytes // of a leak

@@ -1,0 +1,129 @@
+package sampler
+
+import (
+	"cmp"
+	"fmt"
+	"time"
+
+	"vramscope/internal/quantity"
+	"vramscope/probe"
+	"vramscope/sampler/snapshot"
+)
+
+// failures are what a probe has reported of allocations that failed in a row's
+// process.
+type failures struct {
+	newest int64                   // time of the newest one that was considered
+	logged int                     // errors with an event, since the count of errors last rose
+	call   *probe.FailedAllocation // newest call that the driver refused: an error only if the count rises, too
+}
+
+// noteFailures logs the errors that are new. p is the row as it is, or as it was
+// last: its process may have ended. It is nil if the row was never seen.
+func (s *Sampler) noteFailures(now time.Time, id snapshot.RowID, p *snapshot.Process, d *probe.Device) {
+	if len(d.OutOfMemory) == 0 || p == nil {
+		return
+	}
+	f := s.failures[id]
+	if f == nil {
+		f = &failures{}
+		if !s.began.IsZero() {
+			f.newest = s.began.UnixNano() // what failed before is no event of this monitor's
+		}
+		s.failures[id] = f
+	}
+	for i := range d.OutOfMemory {
+		failed := &d.OutOfMemory[i]
+		if failed.TimeNS <= f.newest {
+			continue
+		}
+		f.newest = failed.TimeNS
+		if failed.API != "" {
+			f.call = failed
+			continue
+		}
+		f.logged++
+		s.logFailure(now, p, d, failed)
+	}
+}
+
+// noteRise logs that a probe's count of errors has risen, unless the errors
+// themselves were reported.
+func (s *Sampler) noteRise(now time.Time, p *snapshot.Process, count int64) {
+	f := s.failures[p.ID]
+	switch {
+	case f != nil && f.logged > 0:
+		f.logged = 0
+	case f != nil && f.call != nil:
+		s.logFailure(now, p, nil, f.call)
+		f.call = nil
+	default:
+		event := processEvent(now, snapshot.EventOutOfMemory, p, fmt.Sprintf("out of memory x%d (allocator)", count))
+		event.Severity = snapshot.Urgent
+		s.history.log.Append(event)
+	}
+}
+
+func (s *Sampler) logFailure(now time.Time, p *snapshot.Process, d *probe.Device, failed *probe.FailedAllocation) {
+	at := time.Unix(0, failed.TimeNS)
+	if at.After(now) { // within the slack of the probe's check
+		at = now
+	}
+	message := "out of memory: asked for " + failed.Bytes.String()
+	if failed.FreeBytes != nil {
+		message += ", " + failed.FreeBytes.String() + " free"
+	}
+	event := processEvent(at, snapshot.EventOutOfMemory, p, message)
+	event.Severity = snapshot.Urgent
+	event.OutOfMemory = &snapshot.OutOfMemory{
+		Requested: quantity.From(failed.Bytes, quantity.Probe), Free: optionalOf(failed.FreeBytes), Limit: optionalOf(failed.LimitBytes),
+		Allocator: failed.Allocator, Reserved: optionalOf(failed.ReservedBytes), Allocated: optionalOf(failed.AllocatedBytes),
+		LargestFree: optionalOf(failed.LargestFreeBytes), API: failed.API, Library: failed.Library,
+		Config: settingsOf(failed.Allocator, d, p),
+	}
+	s.history.log.Append(event)
+}
+
+// settingsOf are the settings of an allocator, by the report or else the row.
+func settingsOf(kind string, d *probe.Device, p *snapshot.Process) string {
+	settings := ""
+	if d != nil {
+		for i := range d.Allocators {
+			if d.Allocators[i].Kind == kind {
+				settings = d.Allocators[i].Config
+			}
+		}
+	}
+	for i := range p.Allocators {
+		if p.Allocators[i].Kind == kind {
+			settings = cmp.Or(settings, p.Allocators[i].Config)
+		}
+	}
+	return settings
+}
+
+// lastOf is a row as it was last seen, also if it has ended; nil if it was not seen.
+func (s *Sampler) lastOf(id snapshot.RowID) *snapshot.Process {
+	if r := s.rows[id]; r != nil {
+		return r.latest
+	}
+	for i := range s.ended {
+		if s.ended[i].Last.ID == id {
+			return &s.ended[i].Last
+		}
+	}
+	return nil
+}
+
+// forgetFailures drops those of processes that no probe answers for any more.
+func (s *Sampler) forgetFailures(answers []probe.Answer) {
+	for id := range s.failures {
+		answering := false
+		for i := range answers {
+			answering = answering || answers[i].Process == id.Process
+		}
+		if !answering {
+			delete(s.failures, id)
+		}
+	}
+}
