@@ -1,8 +1,6 @@
 package cli
 
 import (
-	"os"
-	"path/filepath"
 	"sync"
 	"time"
 
@@ -10,19 +8,6 @@ import (
 	"vramscope/recording"
 	"vramscope/sampler/snapshot"
 )
-
-// recordingsOf is where recordings are kept: root's are the box's. Those of a
-// simulated box are apart.
-func recordingsOf(simulated bool) string {
-	directory := "/var/lib/vramscope"
-	if os.Geteuid() != 0 {
-		directory = filepath.Join(stateHome(), "recordings")
-	}
-	if simulated {
-		directory = filepath.Join(directory, "simulated")
-	}
-	return directory
-}
 
 // recorder records from the moment at which it can: a directory that cannot be
 // written to now may be later. It is a daemon.Recorder.

@@ -21,6 +21,7 @@ type onceFlags struct {
 	format string
 	line   bool
 	watch  time.Duration
+	at     string // a moment of a recording
 }
 
 func (p *program) once() *cobra.Command {
@@ -41,11 +42,15 @@ while first, so that forecasts, rates and alerts are in the snapshot.`,
   vramscope once | awk '$1 == 3'
   vramscope once --format json | jq '.gpus[] | {index, used: .memory.used_bytes}'
   vramscope once --line             for a status bar
-  vramscope once --watch 60s        with forecasts`,
+  vramscope once --watch 60s        with forecasts
+  vramscope once --at 03:12         what was there then, from a recording`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if f.line && cmd.Flags().Changed("format") {
 				return usage("--line or --format, not both")
+			}
+			if watch != "" && f.at != "" {
+				return usage("--watch or --at, not both")
 			}
 			if watch != "" {
 				var err error
@@ -59,8 +64,27 @@ while first, so that forecasts, rates and alerts are in the snapshot.`,
 	choiceFlag(cmd, &f.format, "format", "f", "table", "json", "csv")
 	cmd.Flags().BoolVar(&f.line, "line", false, "one line, for a status bar")
 	cmd.Flags().StringVar(&watch, "watch", "", "observe for this long first, 1s to 1h")
-	nameValues(cmd, map[string]string{"watch": "DURATION"})
+	cmd.Flags().StringVar(&f.at, "at", "", "a moment of your own recordings: 03:12 or '2026-11-21 03:12'")
+	nameValues(cmd, map[string]string{"watch": "DURATION", "at": "TIME"})
 	return cmd
+}
+
+// recorded is the snapshot of a moment of this user's recordings.
+func (p *program) recorded(at string) (*snapshot.Snapshot, error) {
+	r, where, err := p.openRecording(nil)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = r.Close() }() // nothing was written
+	t, err := momentOf(r, where, "at", at)
+	if err != nil {
+		return nil, err
+	}
+	then, ok := r.At(t)
+	if !ok {
+		return nil, &failure{code: exitFailure, message: "nothing is recorded of " + at}
+	}
+	return then, nil
 }
 
 // runOnce writes a snapshot: as JSON, with the driver's state, also on an error.
@@ -68,6 +92,14 @@ func (p *program) runOnce(ctx context.Context, f onceFlags) error {
 	s, err := p.settings()
 	if err != nil {
 		return err
+	}
+	if f.at != "" {
+		then, err := p.recorded(f.at)
+		if err != nil {
+			return err
+		}
+		text, err := p.format(then, &s, f)
+		return cmp.Or(err, p.print(text))
 	}
 	src, err := p.sources(&s, 0)
 	if err != nil {

@@ -69,6 +69,22 @@ func RecordedOf(of Subject) []ID {
 	return ids
 }
 
+var named = func() map[string]ID {
+	ids := make(map[string]ID, Count)
+	for id := range Count {
+		ids[Table[id].Name] = id
+	}
+	return ids
+}()
+
+// Named is the metric of a name, Count where there is none.
+func Named(name string) ID {
+	if id, ok := named[name]; ok {
+		return id
+	}
+	return Count
+}
+
 // Value is a sensor's value, unknown also where it is not a finite number.
 func (s *Sensors) Value(id ID) Float {
 	switch m := &Table[id]; {

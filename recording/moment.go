@@ -98,22 +98,6 @@ func (p *place) instance() snapshot.InstanceID {
 	return snapshot.InstanceID{MIG: true, GPU: uint32(p.migGPU.Int64), Compute: uint32(p.migCompute.Int64)}
 }
 
-// metricIDs finds metrics by name. One that this version does not know is Count.
-var metricIDs = func() map[string]metric.ID {
-	ids := make(map[string]metric.ID)
-	for id := range metric.Count {
-		ids[metric.Table[id].Name] = id
-	}
-	return ids
-}()
-
-func metricOf(name string) metric.ID {
-	if id, ok := metricIDs[name]; ok {
-		return id
-	}
-	return metric.Count
-}
-
 // add takes a sample over. Without one, the row is there all the same.
 func (f *figures) add(s seriesOf, v int64, known bool) {
 	of, id := f.gpus, s.gpu
@@ -212,7 +196,7 @@ func (d *dayReader) figures(t int64) (f figures, ok bool) {
 		if err := rows.Scan(&data, &name, &at.gpu, &at.migGPU, &at.migCompute, &at.process); err != nil {
 			return err
 		}
-		s.metric, s.gpu, s.instance, s.process = metricOf(name), at.gpu.Int64, at.instance(), at.process.Int64
+		s.metric, s.gpu, s.instance, s.process = metric.Named(name), at.gpu.Int64, at.instance(), at.process.Int64
 		if b.Decode(data) {
 			v, known := b.At(i)
 			f.add(s, v, known)

@@ -174,7 +174,7 @@ func (d *dayReader) seriesOf(series int64) seriesOf {
 	if len(d.series) >= most {
 		clear(d.series)
 	}
-	s := seriesOf{metricOf(name), at.gpu.Int64, at.instance(), at.process.Int64}
+	s := seriesOf{metric.Named(name), at.gpu.Int64, at.instance(), at.process.Int64}
 	d.series[series] = s
 	return s
 }

@@ -1,0 +1,218 @@
+package cli
+
+import (
+	"bufio"
+	"cmp"
+	"encoding/csv"
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"vramscope/internal/text"
+	"vramscope/metric"
+	"vramscope/recording"
+	"vramscope/schema"
+)
+
+type exportFlags struct {
+	format, from, to string
+	metrics          []string
+}
+
+func (p *program) export() *cobra.Command {
+	var f exportFlags
+	cmd := &cobra.Command{
+		Use:         "export [FILE|DIR]",
+		Annotations: map[string]string{looksAtNoBox: ""},
+		Short:       "write a recording as JSON lines or CSV",
+		Long: `Writes every sample of a recording: a line for each GPU, MIG instance and
+process at each tick, oldest first. Sizes are in bytes; null, or nothing in CSV,
+is unknown. Without FILE or DIR it reads your own recordings.
+
+Times are local: 03:12 (the last one), '2026-11-21 03:12', or RFC 3339. sqlite3,
+DuckDB and pandas read sums per minute, events and alerts from the files
+themselves: docs/recording.md.`,
+		Example: `  vramscope export --from 03:00 --to 03:30 --format csv > night.csv
+  vramscope export --metric used_bytes,cached_bytes | jq -c 'select(.pid == 4711)'
+  vramscope export recordings/2026-11-21.db | gzip > day.jsonl.gz`,
+		Args:              cobra.MaximumNArgs(1),
+		ValidArgsFunction: cobra.FixedCompletions([]string{"db"}, cobra.ShellCompDirectiveFilterFileExt),
+		RunE:              func(_ *cobra.Command, args []string) error { return p.runExport(args, f) },
+	}
+	choiceFlag(cmd, &f.format, "format", "f", "jsonl", "csv")
+	cmd.Flags().StringVar(&f.from, "from", "", "from this time on")
+	cmd.Flags().StringVar(&f.to, "to", "", "up to this time")
+	cmd.Flags().StringSliceVar(&f.metrics, "metric", nil, "only these metrics, as docs/json.md names them")
+	nameValues(cmd, map[string]string{"from": "TIME", "to": "TIME", "metric": "NAME,…"})
+	return cmd
+}
+
+func (p *program) runExport(args []string, f exportFlags) error {
+	if err := p.noGlobalFlags("export", "demo"); err != nil {
+		return err
+	}
+	ids, err := f.ids()
+	if err != nil {
+		return err
+	}
+	r, where, err := p.openRecording(args)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = r.Close() }() // nothing was written
+	oldest, newest := r.Span()
+	to, err := momentFlag(r, where, "to", f.to, newest.Add(1))
+	if err != nil {
+		return err
+	}
+	from, err := momentFlag(r, where, "from", f.from, oldest)
+	if err != nil {
+		return err
+	}
+	if !from.Before(to) {
+		return usage("--from is not before --to")
+	}
+	out := bufio.NewWriterSize(p.stdout, 64<<10)
+	line := f.lines(out, ids)
+	if err := r.Readings(from, to, line); err != nil {
+		return err
+	}
+	return out.Flush()
+}
+
+// ids are the metrics to write.
+func (f *exportFlags) ids() ([]metric.ID, error) {
+	var ids []metric.ID
+	for id := range metric.Count {
+		if metric.Table[id].History != metric.Recorded {
+			continue
+		}
+		if len(f.metrics) == 0 {
+			ids = append(ids, id)
+		}
+	}
+	for _, name := range f.metrics {
+		id := metric.Named(name)
+		if id == metric.Count || metric.Table[id].History != metric.Recorded {
+			return nil, usage("--metric: %q is not recorded: %s", text.Clean(name), strings.Join(recordedNames(), ", "))
+		}
+		ids = append(ids, id)
+	}
+	return ids, nil
+}
+
+func recordedNames() (names []string) {
+	for id := range metric.Count {
+		if metric.Table[id].History == metric.Recorded {
+			names = append(names, metric.Table[id].Name)
+		}
+	}
+	return names
+}
+
+// lines writes a reading as a line.
+func (f *exportFlags) lines(out *bufio.Writer, ids []metric.ID) func(*recording.Reading) error {
+	if f.format == "csv" {
+		return csvLines(out, ids)
+	}
+	return jsonLines(out, ids)
+}
+
+// exported is what a line says before the metrics, in the words of docs/json.md.
+type exported struct {
+	Time            schema.Time `json:"time"`
+	Simulated       bool        `json:"simulated"`
+	UUID            schema.Text `json:"uuid"`
+	GPUInstance     *uint32     `json:"gpu_instance"`
+	ComputeInstance *uint32     `json:"compute_instance"`
+	PID             *int        `json:"pid"`
+	StartTime       schema.Time `json:"start_time"`
+	User            schema.Text `json:"user"`
+	Name            schema.Text `json:"name"`
+}
+
+func exportedOf(r *recording.Reading) exported {
+	e := exported{Time: schema.Time(r.Time), Simulated: r.Simulated, UUID: schema.Text(r.GPUUUID)}
+	if r.Instance.MIG {
+		e.GPUInstance, e.ComputeInstance = &r.Instance.GPU, &r.Instance.Compute
+	}
+	if p := r.Process; p != nil {
+		e.PID, e.StartTime = &p.ID.Process.PID, schema.Time(p.Started)
+		e.User, e.Name = schema.Text(text.Clean(p.User)), schema.Text(text.Clean(p.Name))
+	}
+	return e
+}
+
+// subjectOf is what a reading is of. An instance has a GPU's metrics.
+func subjectOf(r *recording.Reading) metric.Subject {
+	if r.Process != nil {
+		return metric.Process
+	}
+	return metric.GPU
+}
+
+func jsonLines(out *bufio.Writer, ids []metric.ID) func(*recording.Reading) error {
+	var line []byte
+	return func(r *recording.Reading) error {
+		head, err := json.Marshal(exportedOf(r))
+		if err != nil {
+			return fmt.Errorf("export: %w", err)
+		}
+		line = append(line[:0], head[:len(head)-1]...)
+		for _, id := range ids {
+			if metric.Table[id].Of&subjectOf(r) == 0 {
+				continue
+			}
+			line = append(append(append(line, `,"`...), metric.Table[id].Name...), `":`...)
+			if v, known := r.Value(id); known {
+				line = strconv.AppendInt(line, v, 10)
+			} else {
+				line = append(line, "null"...)
+			}
+		}
+		_, err = out.Write(append(text.EscapeJSON(line), '}', '\n'))
+		return err
+	}
+}
+
+func csvLines(out *bufio.Writer, ids []metric.ID) func(*recording.Reading) error {
+	table := csv.NewWriter(out)
+	fields := []string{"time", "simulated", "uuid", "gpu_instance", "compute_instance", "pid", "start_time", "user", "name"}
+	head := len(fields)
+	for _, id := range ids {
+		fields = append(fields, metric.Table[id].Name)
+	}
+	begun := false
+	return func(r *recording.Reading) error {
+		if !begun {
+			begun = true
+			if err := table.Write(fields); err != nil {
+				return err
+			}
+		}
+		e := exportedOf(r)
+		clear(fields)
+		fields[0], fields[1], fields[2] = csvTimeExactly(r.Time), strconv.FormatBool(e.Simulated), string(e.UUID)
+		if e.GPUInstance != nil {
+			fields[3], fields[4] = strconv.FormatUint(uint64(*e.GPUInstance), 10), strconv.FormatUint(uint64(*e.ComputeInstance), 10)
+		}
+		if e.PID != nil {
+			fields[5], fields[6], fields[7], fields[8] = strconv.Itoa(*e.PID), csvTime(r.Process.Started), string(e.User), string(e.Name)
+		}
+		for i, id := range ids {
+			if v, known := r.Value(id); known {
+				fields[head+i] = strconv.FormatInt(v, 10)
+			}
+		}
+		err := table.Write(fields)
+		table.Flush()
+		return cmp.Or(err, table.Error())
+	}
+}
+
+// csvTimeExactly is a time to the millisecond: ticks may be closer than a second.
+func csvTimeExactly(t time.Time) string { return t.Format("2006-01-02T15:04:05.000Z07:00") }

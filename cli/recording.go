@@ -1,0 +1,80 @@
+package cli
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"vramscope/internal/quantity"
+	"vramscope/internal/text"
+	"vramscope/recording"
+)
+
+// recordingsOf is where recordings are kept: root's are the box's. Those of a
+// simulated box are apart.
+func recordingsOf(simulated bool) string {
+	directory := "/var/lib/vramscope"
+	if os.Geteuid() != 0 {
+		directory = filepath.Join(stateHome(), "recordings")
+	}
+	if simulated {
+		directory = filepath.Join(directory, "simulated")
+	}
+	return directory
+}
+
+// openRecording opens the file or directory that the arguments name, or this user's
+// recordings; with --demo, those of the simulated box.
+func (p *program) openRecording(args []string) (r *recording.Recording, where string, err error) {
+	where = cmp.Or(p.recordings, recordingsOf(p.flags.demo))
+	if len(args) > 0 {
+		where = args[0]
+	}
+	if r, err = recording.Open(where); err == nil {
+		return r, where, nil
+	}
+	f := &failure{code: exitFailure, err: err, message: text.Clean(err.Error())}
+	switch {
+	case errors.Is(err, recording.ErrForeign):
+		f.advice = []string{"  vramscope daemon --record   makes recordings; docs/recording.md has their format"}
+	case errors.Is(err, fs.ErrPermission):
+		f.advice = []string{"  a recording can be read by the user who made it, and by root"}
+	case errors.Is(err, fs.ErrNotExist) && len(args) == 0:
+		f.message = "nothing is recorded in " + text.Clean(where)
+		f.advice = []string{"  vramscope daemon --record   records from now on", "  DIR or FILE as an argument reads another recording"}
+	}
+	return nil, where, f
+}
+
+// momentOf reads the value of a flag as a moment of a recording.
+func momentOf(r *recording.Recording, where, flag, value string) (time.Time, error) {
+	oldest, newest := r.Span()
+	if newest.IsZero() {
+		return newest, &failure{code: exitFailure, message: text.Clean(where) + ": nothing is recorded in it yet"}
+	}
+	t, err := quantity.ParseMoment(value, newest.Local())
+	if err != nil {
+		return t, usage("--%s: %v", flag, err)
+	}
+	// Times are typed in whole seconds or minutes.
+	if t.Before(oldest.Truncate(time.Minute)) || t.After(newest) {
+		return t, &failure{code: exitFailure, message: fmt.Sprintf("--%s %s: nothing is recorded of that time", flag, text.Clean(value)),
+			advice: []string{fmt.Sprintf("  %s has %s to %s", text.Clean(where), oldest.Local().Format(time.DateTime), newest.Local().Format(time.DateTime))}}
+	}
+	if t.Before(oldest) {
+		t = oldest
+	}
+	return t, nil
+}
+
+// momentFlag is momentOf, or fallback without a value.
+func momentFlag(r *recording.Recording, where, flag, value string, fallback time.Time) (time.Time, error) {
+	if value == "" {
+		return fallback, nil
+	}
+	return momentOf(r, where, flag, value)
+}

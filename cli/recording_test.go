@@ -1,0 +1,190 @@
+package cli
+
+import (
+	"bufio"
+	"encoding/csv"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"vramscope/metric"
+	"vramscope/recording"
+	"vramscope/sampler"
+	"vramscope/sampler/simulator"
+	"vramscope/sampler/snapshot"
+)
+
+// recorded makes a recording of a simulated box: two and a half minutes from noon on.
+func recorded(t *testing.T) (directory string, noon time.Time, live *sampler.History) {
+	t.Helper()
+	directory = filepath.Join(t.TempDir(), "recordings")
+	noon = time.Date(2026, 11, 20, 12, 0, 0, 0, time.Local)
+	now := noon
+	clock := func() time.Time { return now }
+	box, err := simulator.New(simulator.Options{Seed: 1, Clock: clock})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := sampler.New(sampler.Options{Devices: box, Probes: box, Processes: box, Clock: clock, Simulated: true, Deadline: time.Minute})
+	w, err := recording.Create(directory, recording.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	events := 0
+	for range 150 {
+		snap := s.Tick(now)
+		all := s.History().Events(0)
+		var fresh []snapshot.Event
+		for i := len(all) - events - 1; i >= 0; i-- {
+			fresh = append(fresh, all[i])
+		}
+		events = len(all)
+		for w.Append(snap, fresh) != nil { // the queue is full: it is written faster than lived
+			time.Sleep(time.Millisecond)
+		}
+		now = now.Add(time.Second)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return directory, noon, s.History()
+}
+
+// command runs a command line. It returns what that writes, and its exit code.
+func command(t *testing.T, args ...string) (stdout, stderr string, code int) {
+	t.Helper()
+	dir := t.TempDir()
+	file := func(name string) *os.File {
+		f, err := os.Create(filepath.Join(dir, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = f.Close() }) // read below
+		return f
+	}
+	p := &program{stdin: os.Stdin, stdout: file("out"), stderr: file("err"), getenv: func(string) string { return "" }, now: time.Now}
+	code = p.run(args)
+	read := func(name string) string {
+		content, err := os.ReadFile(filepath.Join(dir, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(content)
+	}
+	return read("out"), read("err"), code
+}
+
+func TestExportWritesEverySample(t *testing.T) {
+	directory, noon, live := recorded(t)
+	out, errs, code := command(t, "export", directory, "--from", "12:01", "--to", "12:01:30")
+	if code != exitOK || errs != "" {
+		t.Fatalf("exit code %d: %s", code, errs)
+	}
+	ticks, lines := make(map[string]bool), 0
+	for scan := bufio.NewScanner(strings.NewReader(out)); scan.Scan(); lines++ {
+		var line struct {
+			Time      time.Time
+			UUID      string
+			PID       *int
+			Instance  *int   `json:"gpu_instance"`
+			UsedBytes *int64 `json:"used_bytes"`
+		}
+		if err := json.Unmarshal(scan.Bytes(), &line); err != nil {
+			t.Fatalf("%s: %v", scan.Text(), err)
+		}
+		ticks[line.Time.String()] = true
+		then, ok := live.At(line.Time)
+		if !ok || line.PID != nil || line.Instance != nil {
+			continue
+		}
+		if used, known := then.GPU(line.UUID).Memory.Used.Value(); known && (line.UsedBytes == nil || *line.UsedBytes != int64(used)) {
+			t.Errorf("%s: used %v", scan.Text(), used)
+		}
+	}
+	if len(ticks) != 30 || lines < 30*8 {
+		t.Errorf("%d lines of %d ticks", lines, len(ticks))
+	}
+
+	out, errs, code = command(t, "export", directory, "--format", "csv", "--metric", "used_bytes,power_watts", "--to", "12:00:10")
+	rows, err := csv.NewReader(strings.NewReader(out)).ReadAll()
+	if code != exitOK || err != nil {
+		t.Fatalf("exit code %d: %s %v", code, errs, err)
+	}
+	if got := strings.Join(rows[0], ","); got != "time,simulated,uuid,gpu_instance,compute_instance,pid,start_time,user,name,used_bytes,power_watts" {
+		t.Error(got)
+	}
+	if got := rows[1][0]; got != noon.Format("2006-01-02T15:04:05.000Z07:00") || rows[1][1] != "true" {
+		t.Error(rows[1])
+	}
+}
+
+func TestOnceOfTheRecordedPast(t *testing.T) {
+	directory, noon, live := recorded(t)
+	p := &program{getenv: os.Getenv}
+	r, where, err := p.openRecording([]string{directory})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = r.Close() }) // nothing was written
+	at, err := momentOf(r, where, "at", "12:01")
+	if err != nil || !at.Equal(noon.Add(time.Minute)) {
+		t.Fatalf("%v, %v", at, err)
+	}
+	got, _ := r.At(at)
+	want, _ := live.At(at)
+	if len(got.Rows) == 0 || len(got.Rows) != len(want.Rows) || got.Rows[0].Used != want.Rows[0].Used {
+		t.Errorf("%d rows, want %d", len(got.Rows), len(want.Rows))
+	}
+	if first, err := (&replayFlags{event: "started"}).begin(r, where); err != nil || !first.Past {
+		t.Errorf("replay of an event: %v", err)
+	}
+}
+
+func TestWrongTimesAndRecordings(t *testing.T) {
+	directory, _, _ := recorded(t)
+	foreign := filepath.Join(t.TempDir(), "notes.db")
+	if err := os.WriteFile(foreign, []byte(strings.Repeat("no database ", 500)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, tc := range []struct {
+		args []string
+		code int
+		want []string
+	}{
+		{[]string{"export", directory, "--from", "11:00"}, exitFailure, []string{"--from 11:00: nothing is recorded of that time", "has 2026-11-20 12:00:00 to 2026-11-20 12:02:29"}},
+		{[]string{"export", directory, "--from", "soon"}, exitUsage, []string{`"soon" is no time: write 03:12`}},
+		{[]string{"export", directory, "--from", "12:02", "--to", "12:01"}, exitUsage, []string{"--from is not before --to"}},
+		{[]string{"export", directory, "--metric", "bytes"}, exitUsage, []string{`"bytes" is not recorded: used_bytes`}},
+		{[]string{"export", t.TempDir()}, exitFailure, []string{"there is no recording", "vramscope daemon --record"}},
+		{[]string{"export", foreign}, exitFailure, []string{"not a recording of vramscope"}},
+		{[]string{"export", filepath.Join(directory, "none.db")}, exitFailure, []string{"no such file"}},
+		{[]string{"replay", directory, "--at", "03:12", "--event", "oom"}, exitUsage, []string{"leave one out"}},
+		{[]string{"replay", directory, "--event", "flood"}, exitUsage, []string{`"flood" is not oom, alarm`}},
+		{[]string{"replay", directory}, exitUsage, []string{"replay needs a terminal"}},
+		{[]string{"once", "--at", "03:12", "--watch", "5s"}, exitUsage, []string{"--watch or --at, not both"}},
+	} {
+		_, errs, code := command(t, tc.args...)
+		if code != tc.code {
+			t.Errorf("%v: exit code %d, want %d: %s", tc.args, code, tc.code, errs)
+		}
+		for _, want := range tc.want {
+			if !strings.Contains(errs, want) {
+				t.Errorf("%v: %q does not say %q", tc.args, errs, want)
+			}
+		}
+	}
+}
+
+func TestMetricsAreFoundByName(t *testing.T) {
+	for id := range metric.Count {
+		if got := metric.Named(metric.Table[id].Name); got != id {
+			t.Errorf("%s is %v", metric.Table[id].Name, got)
+		}
+	}
+	if got := metric.Named("none"); got != metric.Count {
+		t.Errorf("none is %v", got)
+	}
+}

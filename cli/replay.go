@@ -1,0 +1,129 @@
+package cli
+
+import (
+	"context"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"vramscope/recording"
+	"vramscope/sampler/snapshot"
+	"vramscope/ui"
+)
+
+type replayFlags struct {
+	at, event string
+}
+
+func (p *program) replayCommand() *cobra.Command {
+	var f replayFlags
+	cmd := &cobra.Command{
+		Use:   "replay [FILE|DIR]",
+		Short: "the monitor's screen on a recording",
+		Long: `Shows what vramscope daemon --record has recorded on the monitor's screen,
+marked PAST. Without FILE or DIR it opens your own recordings. It begins at the
+newest moment, at --at, or at the last event of a kind. It reads no GPU and acts
+on no process.
+
+The keys , . move by ten seconds, < > by a minute, { } by an hour, [ ] to the
+previous and next event; @ asks for a time, L goes to the newest moment.
+
+Times are local: 03:12 (the last one), '2026-11-21 03:12', or RFC 3339.`,
+		Example: `  vramscope replay
+  vramscope replay --at 03:12
+  vramscope replay --event oom
+  vramscope replay recordings/2026-11-21.db`,
+		Args:              cobra.MaximumNArgs(1),
+		ValidArgsFunction: cobra.FixedCompletions([]string{"db"}, cobra.ShellCompDirectiveFilterFileExt),
+		RunE:              func(cmd *cobra.Command, args []string) error { return p.runReplay(cmd.Context(), args, f) },
+	}
+	cmd.Flags().StringVar(&f.at, "at", "", "begin at this time")
+	cmd.Flags().Var(&choice{&f.event, eventNames(), "KIND"}, "event", "begin at the last event of this kind: "+orList(eventNames()))
+	if err := cmd.RegisterFlagCompletionFunc("event", cobra.FixedCompletions(eventNames(), cobra.ShellCompDirectiveNoFileComp)); err != nil {
+		panic(err) // the flag is there
+	}
+	nameValues(cmd, map[string]string{"at": "TIME"})
+	return cmd
+}
+
+// eventKinds are the kinds of --event, by the word for them.
+var eventKinds = []struct {
+	word string
+	kind snapshot.EventKind
+}{
+	{"oom", snapshot.EventOutOfMemory}, {"alarm", snapshot.EventAlarm}, {"lost", snapshot.EventGPULost}, {"xid", snapshot.EventXID},
+	{"started", snapshot.EventStarted}, {"ended", snapshot.EventEnded},
+	{"flush", snapshot.EventFlush}, {"attach", snapshot.EventAttach}, {"signal", snapshot.EventSignal},
+}
+
+func eventNames() (names []string) {
+	for _, k := range eventKinds {
+		names = append(names, k.word)
+	}
+	return names
+}
+
+func (p *program) runReplay(ctx context.Context, args []string, f replayFlags) error {
+	if f.at != "" && f.event != "" {
+		return usage("--at and --event both say where to begin: leave one out")
+	}
+	if !p.hasScreen() {
+		return &failure{code: exitUsage, message: "replay needs a terminal",
+			advice: []string{"  vramscope once --at TIME   writes a moment of a recording", "  vramscope export           writes all of it"}}
+	}
+	s, err := p.settings()
+	if err != nil {
+		return err
+	}
+	r, where, err := p.openRecording(args)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = r.Close() }() // nothing was written
+	first, err := f.begin(r, where)
+	if err != nil {
+		return err
+	}
+	input, err := p.keyboard()
+	if err != nil {
+		return err
+	}
+	return ui.Run(ctx, ui.Options{
+		Source: moment{first}, History: r, Replay: true,
+		Save:  func(snap *snapshot.Snapshot) (string, error) { return saveSnapshot(stateHome(), snap) },
+		Theme: s.Theme, ASCII: s.ASCII, Mouse: s.Mouse, GraphWindow: s.GraphWindow, Sort: s.Sort, IdleAfter: s.IdleAfter,
+		Version: versionNumber(), Input: input, Output: p.stdout, Now: p.now,
+	})
+}
+
+// begin is the moment at which the replay begins.
+func (f *replayFlags) begin(r *recording.Recording, where string) (*snapshot.Snapshot, error) {
+	_, newest := r.Span()
+	at, err := momentFlag(r, where, "at", f.at, newest)
+	if err != nil {
+		return nil, err
+	}
+	if f.event != "" {
+		kind := eventKinds[slices.Index(eventNames(), f.event)].kind
+		events := r.Events(0)
+		last := slices.IndexFunc(events, func(e snapshot.Event) bool { return e.Kind == kind })
+		if last < 0 {
+			return nil, &failure{code: exitFailure, message: "no event of this kind is recorded: " + f.event}
+		}
+		at = events[last].Time
+	}
+	then, ok := r.At(at)
+	if !ok {
+		return nil, &failure{code: exitFailure, message: where + ": nothing is recorded in it yet"}
+	}
+	return then, nil
+}
+
+// moment is the ui.Source of a replay: no newer snapshot comes.
+type moment struct{ then *snapshot.Snapshot }
+
+// Latest implements ui.Source.
+func (m moment) Latest() *snapshot.Snapshot { return m.then }
+
+// Updates implements ui.Source.
+func (m moment) Updates() <-chan struct{} { return nil }

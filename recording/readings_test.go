@@ -1,0 +1,63 @@
+package recording
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"vramscope/metric"
+	"vramscope/sampler/snapshot"
+)
+
+// Every reading is what At shows of its moment, across midnight and in the tail.
+func TestReadingsEqualTheMoments(t *testing.T) {
+	b := newBox(t, Options{})
+	for range 330 {
+		b.tick(time.Second)
+	}
+	b.writer.commit()
+	r := read(t, b.writer.directory)
+	from, to := start.Add(100*time.Second), start.Add(320*time.Second)
+	var then *snapshot.Snapshot
+	ticks, rows, rowsThen := 0, 0, 0
+	next := func(at time.Time) {
+		if rows != rowsThen {
+			t.Fatalf("before %v: %d rows, want %d", at, rows, rowsThen)
+		}
+		if then != nil && at.Sub(then.Time) != time.Second {
+			t.Fatalf("%v after %v", at, then.Time)
+		}
+		then, _ = r.At(at)
+		ticks, rows, rowsThen = ticks+1, 0, len(then.Rows)
+	}
+	err := r.Readings(from, to, func(x *Reading) error {
+		if !x.Simulated || x.Time.Before(from) || !x.Time.Before(to) {
+			t.Fatalf("%+v", x)
+		}
+		if then == nil || !x.Time.Equal(then.Time) {
+			next(x.Time)
+		}
+		used, known := x.Value(metric.Used)
+		want := snapshot.Bytes{}
+		switch {
+		case x.Process != nil:
+			rows++
+			want = then.Row(x.Process.ID).Used
+		case x.Instance.MIG:
+			return nil
+		default:
+			want = then.GPU(x.GPUUUID).Memory.Used
+		}
+		if int64(want.Or(0)) != used || want.Known() != known {
+			t.Fatalf("%v: used %d (%v), want %v", x.Time, used, known, want)
+		}
+		return nil
+	})
+	if err != nil || ticks != 220 {
+		t.Fatalf("%d ticks, %v", ticks, err)
+	}
+	stop := errors.New("stop")
+	if err := r.Readings(from, to, func(*Reading) error { return stop }); !errors.Is(err, stop) {
+		t.Errorf("error %v, want that of visit", err)
+	}
+}
