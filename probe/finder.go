@@ -22,6 +22,7 @@ type Finder struct {
 	uid      uint32        // of this monitor
 	deadline time.Duration // for the connections' answers
 	runtime  string        // this process's XDG_RUNTIME_DIR, which probes of the same user may share
+	listings listings      // of directories for temporary files
 }
 
 // NewFinder finds the probes of the user that runs this program, and for root

@@ -24,8 +24,8 @@ func spareDirectory(parent string, uid uint32) (*directory, error) {
 		return nil, err
 	}
 	defer func() { _ = dir.Close() }()
-	if names := sparesIn(dir, prefix, uid); len(names) > 0 {
-		return makeDirectory(filepath.Join(parent, names[0]), uid)
+	if found := sparesIn(dir, namesWith(dir, prefix), prefix, uid); len(found) > 0 {
+		return makeDirectory(filepath.Join(parent, found[0]), uid)
 	}
 	for range 10 {
 		name := fmt.Sprintf("%s%016x", prefix, rand.Uint64())
@@ -38,7 +38,7 @@ func spareDirectory(parent string, uid uint32) (*directory, error) {
 
 // spareDirectories are the paths of a user's spare directories below root, which is a
 // process's /proc/PID/root. Their prefix is the process's, their owner this program's.
-func spareDirectories(root, prefix string, owner uint32) ([]string, error) {
+func (l *listings) spareDirectories(root, prefix string, owner uint32) ([]string, error) {
 	fd, err := openBelow(root, temporary)
 	if err != nil {
 		return nil, err
@@ -46,17 +46,20 @@ func spareDirectories(root, prefix string, owner uint32) ([]string, error) {
 	dir := os.NewFile(uintptr(fd), temporary)
 	defer func() { _ = dir.Close() }()
 	var paths []string
-	for _, name := range sparesIn(dir, prefix, owner) {
+	for _, name := range sparesIn(dir, l.in(dir), prefix, owner) {
 		paths = append(paths, filepath.Join(temporary, name))
 	}
 	return paths, nil
 }
 
-// sparesIn are the names with a prefix of directories that are a user's alone: anybody
-// can make others.
-func sparesIn(dir *os.File, prefix string, owner uint32) []string {
+// sparesIn are those of the names in a directory that have a prefix and are
+// directories of a user's alone: anybody can make others.
+func sparesIn(dir *os.File, names []string, prefix string, owner uint32) []string {
 	var found []string
-	for _, name := range namesWith(dir, prefix) {
+	for _, name := range names {
+		if !strings.HasPrefix(name, prefix) {
+			continue
+		}
 		var st unix.Stat_t
 		err := unix.Fstatat(int(dir.Fd()), name, &st, unix.AT_SYMLINK_NOFOLLOW)
 		if err == nil && st.Uid == owner && st.Mode&(unix.S_IFMT|0o077) == unix.S_IFDIR && len(found) < maxSpares {
@@ -87,9 +90,9 @@ func namesWith(dir *os.File, prefix string) []string {
 // spare returns a process's spare directories.
 func (f *Finder) spare(pid int, who owner) []string {
 	prefix := sparePrefix(innerUID(f.proc, pid, who.uid))
-	paths, err := spareDirectories(f.rootOf(pid), prefix, who.uid)
+	paths, err := f.listings.spareDirectories(f.rootOf(pid), prefix, who.uid)
 	if errors.Is(err, unix.EACCES) || errors.Is(err, unix.EPERM) {
-		paths, _ = spareDirectories("/", prefix, who.uid) // as openIn does; none where it fails
+		paths, _ = f.listings.spareDirectories("/", prefix, who.uid) // as openIn does; none where it fails
 	}
 	return paths
 }
