@@ -145,6 +145,12 @@ func (c *Client) ask(ctx context.Context, r *request, into *answer) error {
 	return nil
 }
 
+// refused reports whether a daemon answered that it will not, or cannot.
+func refused(err error) bool {
+	_, is := errors.AsType[*probe.Error](err)
+	return is && !errors.Is(err, ErrBroken)
+}
+
 func (c *Client) broken(cmd string, err error) error {
 	_ = c.conn.Close() // the reason is err
 	return fmt.Errorf("daemon: %s: %w: %w", cmd, ErrBroken, err)

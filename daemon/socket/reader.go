@@ -2,7 +2,6 @@ package socket
 
 import (
 	"context"
-	"errors"
 	"os"
 	"sync"
 	"sync/atomic"
@@ -81,7 +80,7 @@ func (r *Reader) follow(ctx context.Context, client *Client, first func()) error
 			err = client.hello(ctx)
 		}
 		// A daemon that refuses has no snapshot yet.
-		if _, refused := errors.AsType[*probe.Error](err); err != nil && (!refused || errors.Is(err, ErrBroken)) {
+		if err != nil && !refused(err) {
 			return err
 		}
 		r.answers.Store(&answers)

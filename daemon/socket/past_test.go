@@ -1,0 +1,146 @@
+package socket
+
+import (
+	"context"
+	"os"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"vramscope/metric"
+	"vramscope/sampler"
+	"vramscope/sampler/simulator"
+	"vramscope/sampler/snapshot"
+)
+
+// counted counts the questions that reach a history.
+type counted struct {
+	snapshot.History
+	series atomic.Int64
+}
+
+func (c *counted) Series(key snapshot.SeriesKey, from, to time.Time, buckets int) []snapshot.Point {
+	c.series.Add(1)
+	return c.History.Series(key, from, to, buckets)
+}
+
+// past is a simulated hour, and the same through a socket.
+func past(t *testing.T) (theirs *counted, mine *Past, latest *snapshot.Snapshot) {
+	t.Helper()
+	now := time.Now().Truncate(time.Second)
+	at := now.Add(-time.Hour)
+	clock := func() time.Time { return at }
+	box, err := simulator.New(simulator.Options{Clock: clock})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := sampler.New(sampler.Options{Devices: box, Probes: box, Processes: box, Clock: clock, Simulated: true})
+	for ; !at.After(now); at = at.Add(5 * time.Second) {
+		latest = s.Tick(at)
+	}
+	theirs = &counted{History: s.History()}
+	directory, err := os.MkdirTemp("", "vs")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(directory) })
+	server, err := Listen(Options{Directory: directory, Share: Share{0o600, -1}, Latest: s.Latest, History: theirs, Status: func() Status { return Status{} }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan struct{})
+	go func() { defer close(ended); server.Serve(ctx) }()
+	t.Cleanup(func() { cancel(); <-ended })
+	client, err := Dial(ctx, []Place{{directory, uint32(os.Geteuid())}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = client.Close() })
+	mine = NewPast(NewReader(fixed(nil), []Place{}, time.Now))
+	mine.client = func() (*Client, error) { return client, nil }
+	return theirs, mine, latest
+}
+
+// TestPastIsTheDaemons: what a monitor reads over the socket is what the daemon has.
+func TestPastIsTheDaemons(t *testing.T) {
+	theirs, mine, latest := past(t)
+	oldest, newest := theirs.Span()
+	from, to := mine.Span()
+	if !from.Equal(oldest) || !to.Equal(newest) {
+		t.Errorf("span %s to %s, want %s to %s", from, to, oldest, newest)
+	}
+	then := newest.Add(-20 * time.Minute)
+	want, _ := theirs.At(then)
+	got, ok := mine.At(then)
+	if !ok || !got.Past || !got.Simulated || len(got.Rows) != len(want.Rows) || len(got.GPUs) != len(want.GPUs) {
+		t.Fatalf("at %s: %t, %+v", then, ok, got)
+	}
+	for i := range want.Rows {
+		w := &want.Rows[i]
+		g := got.Row(w.ID)
+		if g == nil || g.Used.Or(-1) != w.Used.Or(-1) || g.Cached.Or(-1) != w.Cached.Or(-1) || g.Name != w.Name || g.Other.Or(-1) != w.Other.Or(-1) {
+			t.Errorf("row %+v: got %+v", w, g)
+		}
+	}
+	for i := range want.GPUs {
+		if w, g := &want.GPUs[i], got.GPU(want.GPUs[i].UUID); g == nil || g.Parts.Allocated.Or(-1) != w.Parts.Allocated.Or(-1) || g.Utilization.Or(-1) != w.Utilization.Or(-1) {
+			t.Errorf("GPU %d: parts %+v, want %+v", i, g.Parts, w.Parts)
+		}
+	}
+	if _, ok := mine.At(oldest.Add(-time.Hour)); ok {
+		t.Error("a moment before the daemon began")
+	}
+	if got, want := mine.Events(5), theirs.Events(5); len(got) != len(want) || len(got) > 0 && got[0].Message != want[0].Message {
+		t.Errorf("events %+v, want %+v", got, want)
+	}
+	// Graphs: buckets that are multiples of a block's points are the same to the byte.
+	row := latest.Rows[0].ID
+	for _, key := range []snapshot.SeriesKey{{Metric: metric.Used, GPUUUID: latest.GPUs[0].UUID}, {Metric: metric.Used, GPUUUID: row.GPUUUID, Row: row}} {
+		for _, width := range []time.Duration{5 * time.Second, 15 * time.Second, time.Minute} {
+			end := newest.Truncate(width)
+			start := end.Add(-30 * width)
+			got, want := mine.Series(key, start, end, 30), theirs.History.Series(key, start, end, 30)
+			for i := range want {
+				if got[i] != want[i] {
+					t.Errorf("%v, %s: point %d: got %+v, want %+v", key.Metric, width, i, got[i], want[i])
+				}
+			}
+		}
+	}
+}
+
+// TestPastIsAskedForOnce: a screen that draws the same graph again asks for the
+// newest block at most.
+func TestPastIsAskedForOnce(t *testing.T) {
+	theirs, mine, latest := past(t)
+	_, newest := theirs.Span()
+	draw := func() int64 {
+		before := theirs.series.Load()
+		for i := range latest.Rows[:8] {
+			id := latest.Rows[i].ID
+			mine.Series(snapshot.SeriesKey{Metric: metric.Used, Row: id}, newest.Add(-5*time.Minute), newest, 100)
+		}
+		return theirs.series.Load() - before
+	}
+	if first := draw(); first < 8 {
+		t.Errorf("the first frame asks %d times", first)
+	}
+	if second := draw(); second > 8 {
+		t.Errorf("the second frame asks %d times", second)
+	}
+}
+
+// TestPastWithoutADaemonIsEmpty: and asks for nothing.
+func TestPastWithoutADaemonIsEmpty(t *testing.T) {
+	p := NewPast(NewReader(fixed(nil), []Place{}, time.Now))
+	if _, ok := p.At(time.Now()); ok {
+		t.Error("there is a moment")
+	}
+	if oldest, newest := p.Span(); !oldest.IsZero() || !newest.IsZero() {
+		t.Error("there is a span")
+	}
+	if points := p.Series(snapshot.SeriesKey{}, time.Unix(0, 0), time.Unix(10, 0), 5); len(points) != 5 || points[0].Known {
+		t.Errorf("%+v", points)
+	}
+}

@@ -1,0 +1,246 @@
+package schema
+
+import (
+	"strings"
+	"time"
+
+	"vramscope/internal/process"
+	"vramscope/internal/quantity"
+	"vramscope/metric"
+	"vramscope/sampler/snapshot"
+)
+
+// The limits on a document that comes from outside.
+const (
+	mostBytes = quantity.PiB
+	mostGPUs  = 256
+	mostRows  = 4096
+)
+
+// Snapshot is the moment that a document describes, as far as it does: a document
+// has no peaks, trends and parents of processes. Figures that cannot be are unknown.
+func (d *Document) Snapshot() *snapshot.Snapshot {
+	s := &snapshot.Snapshot{
+		Time: time.Time(d.Time), Simulated: d.Simulated, ProbeSeen: true, ProbesUnasked: max(d.Probes.Unasked, 0),
+		Host: snapshot.Host{Name: d.Host, MemoryTotal: sane(d.HostMemory.TotalBytes, quantity.System), MemoryUsed: sane(d.HostMemory.UsedBytes, quantity.System)},
+		Driver: snapshot.Driver{
+			Version: string(d.Driver.Version), CUDAVersion: string(d.Driver.CUDAVersion), State: snapshot.DriverState(d.Driver.State),
+			Message: string(d.Driver.Message), MemoryCall: string(d.Driver.MemoryCall), ProbesAnswering: max(d.Probes.Answering, 0),
+		},
+	}
+	for i := range d.GPUs[:min(len(d.GPUs), mostGPUs)] {
+		g := &d.GPUs[i]
+		for j := range g.Processes {
+			if len(s.Rows) < mostRows {
+				s.Rows = append(s.Rows, g.Processes[j].row(g))
+			}
+		}
+	}
+	for i := range d.GPUs[:min(len(d.GPUs), mostGPUs)] {
+		if g := &d.GPUs[i]; g.Index != nil {
+			s.GPUs = append(s.GPUs, g.restore(s.Rows))
+		}
+	}
+	for i := range d.Alerts {
+		s.Alerts = append(s.Alerts, d.Alerts[i].restore(s))
+	}
+	return s
+}
+
+// sane is an amount of memory from a source, unknown where it cannot be.
+func sane(b snapshot.Bytes, source quantity.Source) snapshot.Bytes {
+	v, known := b.Value()
+	if !known || v < 0 || v > mostBytes {
+		return snapshot.Bytes{}
+	}
+	return quantity.From(v, source)
+}
+
+// signed is sane for what may be negative.
+func signed(b snapshot.Bytes) snapshot.Bytes {
+	if v, known := b.Value(); !known || v < -mostBytes || v > mostBytes {
+		return snapshot.Bytes{}
+	}
+	return b
+}
+
+func (m *Memory) restore() snapshot.Memory {
+	source := quantity.Driver
+	for _, known := range []quantity.Source{quantity.DriverV1, quantity.System, quantity.Probe} {
+		if string(m.Source) == known.String() {
+			source = known
+		}
+	}
+	return snapshot.Memory{
+		Total: sane(m.TotalBytes, source), Used: sane(m.UsedBytes, source),
+		Free: sane(m.FreeBytes, source), Reserved: sane(m.ReservedBytes, source),
+	}
+}
+
+func (g *GPU) restore(rows []snapshot.Process) snapshot.GPU {
+	out := snapshot.GPU{
+		Index: *g.Index, UUID: g.UUID, Name: string(g.Name), PCIBusID: string(g.PCIBusID),
+		State: snapshot.GPUState(g.State), Since: time.Time(g.Since), Message: string(g.Message),
+		Memory: g.Memory.restore(), Sensors: sensors(g.Sensors), Throttled: g.Throttled, ECC: snapshot.ECC(g.ECC), MIG: g.MIG,
+		FullIn: g.FullIn.restore(), Predicted: restored(g.Predicted),
+	}
+	for _, x := range g.XIDs {
+		out.XIDs = append(out.XIDs, snapshot.XID{Code: x.Code, Time: time.Time(x.Time)})
+	}
+	out.Parts = snapshot.PartsOf(out.Memory.Used, rows, func(p *snapshot.Process) bool { return p.ID.GPUUUID == g.UUID })
+	out.Parts.Returnable = sane(g.ReturnableBytes, quantity.Computed)
+	out.Unattributed = sane(g.UnattributedBytes, quantity.Computed)
+	count := 0
+	for i := range rows {
+		if rows[i].ID.GPUUUID == g.UUID {
+			count++
+		}
+	}
+	out.ProcessCount = quantity.From(count, quantity.Computed)
+	for i := range g.Instances {
+		in := &g.Instances[i]
+		instance := snapshot.Instance{
+			ID: snapshot.InstanceID{MIG: true, GPU: in.GPUInstance, Compute: in.ComputeInstance}, UUID: in.UUID, Profile: string(in.Profile),
+			Memory: in.Memory.restore(), FullIn: in.FullIn.restore(), Predicted: restored(in.Predicted),
+		}
+		instance.Sum(g.UUID, rows)
+		instance.Parts.Returnable = sane(in.ReturnableBytes, quantity.Computed)
+		out.Instances = append(out.Instances, instance)
+	}
+	return out
+}
+
+// sensors have the sources that the driver's would have.
+func sensors(s metric.Sensors) metric.Sensors {
+	for id := metric.FirstSensor; id < metric.Count; id++ {
+		if v, known := s.Value(id).Value(); known {
+			s.Set(id, quantity.From(v, metric.Table[id].Source))
+		}
+	}
+	return s.Finite()
+}
+
+func (f *FullIn) restore() *snapshot.FullIn {
+	if f == nil || !seconds(f.MedianSeconds) || !seconds(f.EarliestSeconds) || f.LatestSeconds != nil && !seconds(*f.LatestSeconds) {
+		return nil
+	}
+	out := &snapshot.FullIn{Median: durationOf(f.MedianSeconds), Earliest: durationOf(f.EarliestSeconds)}
+	if f.LatestSeconds != nil {
+		out.Latest = durationOf(*f.LatestSeconds)
+	}
+	return out
+}
+
+func seconds(v float64) bool { return v >= 0 && v <= 1e9 }
+
+func durationOf(seconds float64) time.Duration { return time.Duration(seconds * float64(time.Second)) }
+
+func restored(predictions []Prediction) []snapshot.Prediction {
+	var out []snapshot.Prediction
+	for _, p := range predictions {
+		if seconds(p.HorizonSeconds) {
+			out = append(out, snapshot.Prediction{
+				Horizon: durationOf(p.HorizonSeconds), Median: p.MedianBytes,
+				Lower80: p.Lower80Bytes, Upper80: p.Upper80Bytes, Lower95: p.Lower95Bytes, Upper95: p.Upper95Bytes,
+			})
+		}
+	}
+	return out
+}
+
+// row is a process on a GPU.
+func (p *Process) row(g *GPU) snapshot.Process {
+	out := snapshot.Process{
+		ID:      snapshot.RowID{Process: process.Identity{PID: p.PID}, GPUUUID: g.UUID},
+		Started: time.Time(p.StartTime), User: string(p.User), Type: string(p.Type), Name: string(p.Name), Command: strings.Fields(string(p.Command)),
+		Runtime: string(p.Runtime), RuntimeVersion: string(p.RuntimeVersion),
+		CPU: metric.Finite(p.CPUPercent), Host: sane(p.HostBytes, quantity.System), SMUtilization: p.SMUtilizationPercent,
+		Used: sane(p.UsedBytes, quantity.Driver), Allocated: sane(p.AllocatedBytes, quantity.Probe), Cached: sane(p.CachedBytes, quantity.Probe),
+		Fragmented: sane(p.FragmentedBytes, quantity.Probe), Returnable: sane(p.ReturnableBytes, quantity.Probe), Other: signed(p.OtherBytes),
+		Predicted: restored(p.Predicted), PredictedAllocated: restored(p.PredictedAllocated),
+	}
+	if g.Index != nil {
+		out.GPU = *g.Index
+	}
+	if p.StartTimeTicks != nil {
+		out.ID.Process.StartTime = *p.StartTimeTicks
+	}
+	if p.PIDNamespace != nil {
+		out.ID.Process.Namespace = *p.PIDNamespace
+	}
+	if p.GPUInstance != nil && p.ComputeInstance != nil {
+		out.ID.Instance = snapshot.InstanceID{MIG: true, GPU: *p.GPUInstance, Compute: *p.ComputeInstance}
+	}
+	if kind, id, found := strings.Cut(string(p.Job), " "); found {
+		out.Job = process.Job{Kind: kind, ID: id}
+	}
+	for i := range p.Allocators {
+		out.Allocators = append(out.Allocators, p.Allocators[i].restore())
+	}
+	for _, cache := range p.Evictable {
+		out.Evictable = append(out.Evictable, snapshot.Evictable{Name: string(cache.Name), Priority: cache.Priority, Bytes: sane(cache.Bytes, quantity.Probe)})
+	}
+	out.Probe = p.Probe.restore()
+	return out
+}
+
+func (p *Probe) restore() *snapshot.Probe {
+	if p == nil {
+		return nil
+	}
+	out := &snapshot.Probe{
+		State: snapshot.ProbeState(p.State), OutOfMemoryCount: p.OutOfMemoryCount, AllocRetries: p.AllocRetries,
+		StartedBy: string(p.StartedBy), Rejected: string(p.Rejected), ByDaemon: p.Source == "daemon",
+	}
+	if seconds(p.AgeSeconds) {
+		out.Age = durationOf(p.AgeSeconds)
+	}
+	for _, word := range p.Capabilities {
+		out.Capabilities = append(out.Capabilities, string(word))
+	}
+	return out
+}
+
+func (a *Allocator) restore() snapshot.Allocator {
+	size := func(b snapshot.Bytes) snapshot.Bytes { return sane(b, quantity.Probe) }
+	out := snapshot.Allocator{
+		Kind: a.Kind, Basis: string(a.Basis), ReturnableBound: snapshot.Bound(a.ReturnableBound), Config: string(a.Config),
+		Reserved: size(a.ReservedBytes), Allocated: size(a.AllocatedBytes), Cached: size(a.CachedBytes), Fragmented: size(a.FragmentedBytes),
+		Returnable: size(a.ReturnableBytes), Pending: size(a.PendingBytes), LargestFree: size(a.LargestFreeBytes),
+		PeakAllocated: size(a.PeakAllocatedBytes), PeakReserved: size(a.PeakReservedBytes),
+		Segments: a.Segments, OutOfMemoryCount: a.OutOfMemoryCount, AllocRetries: a.AllocRetries, Blocks: a.Blocks,
+		StrandedSegments: a.StrandedSegments, FailedAllocations: a.FailedAllocations,
+	}
+	for _, p := range a.Pools {
+		out.Pools = append(out.Pools, snapshot.Pool{
+			Name: string(p.Name), Reserved: size(p.ReservedBytes), Allocated: size(p.AllocatedBytes), Fragmented: size(p.FragmentedBytes), Segments: p.Segments,
+		})
+	}
+	for _, l := range a.Largest {
+		allocation := snapshot.Allocation{Bytes: l.Bytes, API: string(l.API), Library: string(l.Library)}
+		if age, known := l.AgeSeconds.Value(); known && seconds(age) {
+			allocation.Age = quantity.From(durationOf(age), quantity.Probe)
+		}
+		out.Largest = append(out.Largest, allocation)
+	}
+	return out
+}
+
+// restore finds what the alert is about. Its advice is at the end of its message.
+func (a *Alert) restore(s *snapshot.Snapshot) snapshot.Alert {
+	out := snapshot.Alert{Kind: snapshot.AlertKind(a.Kind), Message: a.Message, Since: s.Time}
+	if a.Severity == "urgent" {
+		out.Severity = snapshot.Urgent
+	}
+	for i := range s.GPUs {
+		if g := &s.GPUs[i]; a.GPU != nil && g.Index == *a.GPU {
+			out.GPU, out.GPUUUID = g.Index, g.UUID
+		}
+	}
+	for i := range s.Rows {
+		if p := &s.Rows[i]; a.PID != nil && p.ID.Process.PID == *a.PID && (out.GPUUUID == "" || p.ID.GPUUUID == out.GPUUUID) {
+			out.Row = p.ID
+		}
+	}
+	return out
+}
