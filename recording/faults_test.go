@@ -185,7 +185,7 @@ func TestReaderDuringWriting(t *testing.T) {
 		if !now.IsZero() && (!ok || len(then.Rows) != 6) {
 			t.Fatalf("at %v: %v %+v", now, ok, then)
 		}
-		return now.Sub(oldest) > 300*time.Second
+		return now.Sub(oldest) > 200*time.Second
 	})
 	close(stop)
 	moments := <-ended
@@ -203,7 +203,7 @@ func TestReaderDuringWriting(t *testing.T) {
 
 func eventually(t *testing.T, condition func() bool) {
 	t.Helper()
-	for limit := time.Now().Add(time.Minute); !condition(); time.Sleep(time.Millisecond) {
+	for limit := time.Now().Add(time.Minute); !condition(); time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(limit) {
 			t.Fatal("it did not happen within a minute")
 		}
@@ -380,7 +380,9 @@ func TestCorruptPage(t *testing.T) {
 	}
 	const page = 4096
 	told, most := 0, 0
-	for n := 1; n < len(content)/page; n++ {
+	pages := 0
+	for n := 1; n < len(content)/page; n += 2 {
+		pages++
 		broken := bytes.Clone(content)
 		for i := range page {
 			broken[n*page+i] = byte(q.random.Uint32())
@@ -417,7 +419,6 @@ func TestCorruptPage(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	pages := len(content)/page - 1
 	t.Logf("of %d pages, %d show as a problem, and with %d nearly all moments can be read", pages, told, most)
 	if most < pages/2 || told == 0 { // a small file has few leaves
 		t.Errorf("of %d pages, %d show as a problem, and with %d nearly all moments can be read", pages, told, most)

@@ -31,7 +31,7 @@ func compare(t *testing.T, got, want snapshot.History, moments []time.Time) {
 	}
 	keys := make(map[snapshot.SeriesKey]bool)
 	for i, at := range moments {
-		if i%7 != 0 {
+		if i%13 != 0 {
 			continue
 		}
 		g, ok := got.At(at)
