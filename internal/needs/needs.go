@@ -24,9 +24,13 @@ func Tool(t TB, name string) string {
 	return path
 }
 
-// Vramscope is the path of the program itself, built for the test.
+// Vramscope is the path of the program itself, built for the test. To save that, .ci/run
+// builds one for all tests, and names it in VRAMSCOPE_BUILT.
 func Vramscope(t TB) string {
 	t.Helper()
+	if built := os.Getenv("VRAMSCOPE_BUILT"); built != "" {
+		return built
+	}
 	binary := filepath.Join(t.TempDir(), "vramscope")
 	if out, err := exec.Command(Tool(t, "go"), "build", "-o", binary, "vramscope").CombinedOutput(); err != nil {
 		t.Fatalf("go build: %v\n%s", err, out)

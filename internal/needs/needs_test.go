@@ -32,3 +32,11 @@ func TestMissingToolSkipsAndInCIFails(t *testing.T) {
 		t.Errorf("go is at %q: %+v", path, got)
 	}
 }
+
+func TestVramscopeBuiltBefore(t *testing.T) {
+	t.Setenv("VRAMSCOPE_BUILT", "/built/vramscope")
+	var got ended
+	if path := Vramscope(&got); path != "/built/vramscope" || got != (ended{}) {
+		t.Errorf("it is %q: %+v", path, got)
+	}
+}
