@@ -82,7 +82,7 @@ func TestThroughputDoesNotDelayReadings(t *testing.T) {
 	// until reads until a reading has the throughput in KB/s, -1: none.
 	until := func(received int) {
 		t.Helper()
-		for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(time.Millisecond) {
+		for deadline := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) {
 			reading := b.read(library, devices[0])
 			if got := reading.PCIeReceived.Or(-1000); got == received*1000 {
 				return
@@ -99,7 +99,7 @@ func TestThroughputDoesNotDelayReadings(t *testing.T) {
 	passed.Add(int64(throughputInterval))
 	began := time.Now()
 	b.read(library, devices[0])
-	if took := time.Since(began); took > 5*time.Second {
+	if took := time.Since(began); took > 30*time.Second {
 		t.Errorf("a reading took %v", took)
 	}
 	passed.Add(int64(10 * time.Second))

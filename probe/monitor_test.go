@@ -271,7 +271,7 @@ func TestPanicUnderTheLockIsHandedOn(t *testing.T) {
 		if err == nil {
 			t.Error("the panic has no message")
 		}
-	case <-time.After(5 * time.Second):
+	case <-time.After(testTimeout):
 		t.Error("the panic is not handed on: the lock is still held")
 	}
 }

@@ -24,7 +24,7 @@ func TestFlushEndsWhenItsSessionPanics(t *testing.T) {
 		if !errors.Is(f.err, errClosed) {
 			t.Errorf("the flush ends with %v, want %v", f.err, errClosed)
 		}
-	case <-time.After(5 * time.Second):
+	case <-time.After(testTimeout):
 		t.Error("the flush does not end")
 	}
 	if <-panicked == nil {

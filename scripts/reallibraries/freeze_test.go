@@ -135,7 +135,7 @@ func (p *freezing) stats(t *testing.T, interval time.Duration, stop <-chan struc
 // connect waits for the probe's socket.
 func (p *freezing) connect() (net.Conn, *bufio.Scanner, error) {
 	directory := filepath.Join(p.own, "vramscope")
-	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
 		entries, _ := os.ReadDir(directory) // made by the probe
 		for _, entry := range entries {
 			if !strings.HasSuffix(entry.Name(), ".sock") {
