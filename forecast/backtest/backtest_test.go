@@ -259,7 +259,7 @@ func TestDumpHasEverySampleAndHorizon(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := line(1200, 1, 80*gib, func(i int) float64 { return 10*gib + float64(i)*gib/18 })
+	s := line(3900, 1, 80*gib, func(i int) float64 { return 10*gib + max(float64(i-1500), 0)*gib/36 })
 	s.ID = "a,\"b\""
 	score, err := Replay(forecast.New(), s, d.Begin(s))
 	if err != nil {
