@@ -302,7 +302,7 @@ func (d *dayReader) rowsAt(f *figures, uuids map[int64]string) []snapshot.Proces
 			return err // not there at this tick
 		}
 		p := &r.Last
-		state.restore(p)
+		state.restore(p, f.time)
 		p.Peak = snapshot.Bytes{} // of later
 		p.SetFigures(f.rows[r.id].at)
 		all = append(all, *p)

@@ -188,3 +188,23 @@ func TestProgram(t *testing.T) {
 		}
 	}
 }
+
+// A moment has what a row is beside its figures: runtime, allocators, its probe.
+func TestRowsOfAMomentAreDescribed(t *testing.T) {
+	q := newQuiet(t, t.TempDir(), Options{})
+	p := &q.snap.Rows[0]
+	p.Probe = &snapshot.Probe{State: snapshot.ProbeStale, Age: 7 * time.Second, StartedBy: "run", Capabilities: []string{"flush"}}
+	p.Allocators = []snapshot.Allocator{{Kind: "pytorch", Basis: "stranded", ReturnableBound: snapshot.Least}}
+	p.RuntimeVersion, p.Job = "2.9\x00", process.Job{Kind: "slurm", ID: "88123"}
+	first := q.record(3)[0]
+	r := q.end()
+	for _, at := range []time.Time{first.Time, q.now} {
+		age := 7*time.Second + at.Sub(first.Time)
+		then, _ := r.At(at)
+		got := then.Row(p.ID)
+		if got.Probe == nil || got.Probe.State != snapshot.ProbeStale || got.Probe.Age != age || got.Probe.StartedBy != "run" || len(got.Probe.Capabilities) != 1 ||
+			len(got.Allocators) != 1 || got.Allocators[0].ReturnableBound != snapshot.Least || got.RuntimeVersion != "2.9?" || got.Job != p.Job || got.UID != p.UID {
+			t.Errorf("after %v: %+v, %+v", age, got, got.Probe)
+		}
+	}
+}

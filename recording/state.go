@@ -147,6 +147,7 @@ type processState struct {
 
 type probeState struct {
 	State        snapshot.ProbeState `json:"state"`
+	Reported     int64               `json:"reported_ns,omitempty"` // of one that is not live: its last report
 	StartedBy    string              `json:"started_by,omitempty"`
 	Capabilities []string            `json:"capabilities,omitempty"`
 	Mismatch     bool                `json:"mismatch,omitempty"`
@@ -160,12 +161,15 @@ type allocatorState struct {
 	Bound snapshot.Bound `json:"returnable_bound,omitempty"`
 }
 
-func processStateOf(p *snapshot.Process) processState {
+func processStateOf(p *snapshot.Process, now int64) processState {
 	out := processState{GPU: p.GPU, Type: p.Type, Runtime: text.Clean(p.Runtime), RuntimeVersion: text.Clean(p.RuntimeVersion)}
 	if b := p.Probe; b != nil {
 		out.Probe = &probeState{
 			State: b.State, StartedBy: text.Clean(b.StartedBy), Capabilities: b.Capabilities,
 			Mismatch: b.Mismatch, Doubted: b.Doubted, Rejected: text.Clean(b.Rejected),
+		}
+		if b.State != snapshot.ProbeLive {
+			out.Probe.Reported = now - int64(b.Age)
 		}
 	}
 	for i := range p.Allocators {
@@ -175,12 +179,15 @@ func processStateOf(p *snapshot.Process) processState {
 	return out
 }
 
-func (s *processState) restore(p *snapshot.Process) {
+func (s *processState) restore(p *snapshot.Process, now int64) {
 	p.GPU, p.Type, p.Runtime, p.RuntimeVersion = s.GPU, s.Type, s.Runtime, s.RuntimeVersion
 	if b := s.Probe; b != nil {
 		p.Probe = &snapshot.Probe{
 			State: b.State, StartedBy: b.StartedBy, Capabilities: b.Capabilities,
 			Mismatch: b.Mismatch, Doubted: b.Doubted, Rejected: b.Rejected,
+		}
+		if b.Reported != 0 {
+			p.Probe.Age = time.Duration(now - b.Reported)
 		}
 	}
 	for _, a := range s.Allocators {

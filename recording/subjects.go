@@ -82,7 +82,7 @@ func (d *day) writeRow(now int64, weight time.Duration, p *snapshot.Process) {
 			d.updateNames(r, p)
 		}
 		if !sameProcessState(r.last, p) {
-			d.exec("INSERT INTO process_states VALUES (?, ?, ?, ?)", r.id, d.session, now, encoded(processStateOf(p)))
+			d.exec("INSERT INTO process_states VALUES (?, ?, ?, ?)", r.id, d.session, now, encoded(processStateOf(p, now)))
 		}
 	}
 	r.last, r.tick = p, d.ticks
@@ -111,7 +111,7 @@ func (d *day) insertRow(r *rowRecord, now int64, p *snapshot.Process) {
 	}
 	d.exec("UPDATE processes SET ended_ns = NULL WHERE process = ?", r.id)
 	d.updateNames(r, p)
-	d.exec("INSERT INTO process_states VALUES (?, ?, ?, ?)", r.id, d.session, now, encoded(processStateOf(p)))
+	d.exec("INSERT INTO process_states VALUES (?, ?, ?, ?)", r.id, d.session, now, encoded(processStateOf(p, now)))
 }
 
 func (d *day) updateNames(r *rowRecord, p *snapshot.Process) {
