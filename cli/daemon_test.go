@@ -95,10 +95,13 @@ func (d *runningDaemon) logged() string {
 }
 
 // told reports whether systemd was told something so many times.
-func (d *runningDaemon) told(what string, times int) bool {
+func (d *runningDaemon) told(what string, times int) bool { return d.count(what) >= times }
+
+// count is how many notices began with these words.
+func (d *runningDaemon) count(what string) int {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return strings.Count("\n"+strings.Join(d.notices, "\n")+"\n", "\n"+what) >= times
+	return strings.Count("\n"+strings.Join(d.notices, "\n")+"\n", "\n"+what)
 }
 
 func (d *runningDaemon) wait(what string, holds func() bool) {
@@ -234,8 +237,9 @@ func TestDaemonRecords(t *testing.T) {
 	d.wait("READY", func() bool { return d.told("READY=1", 1) })
 	d.signal(syscall.SIGHUP)
 	d.wait("READY again", func() bool { return d.told("READY=1", 2) })
-	before := time.Now()
-	time.Sleep(300 * time.Millisecond)
+	before, signs := time.Now(), d.count("WATCHDOG=1")
+	// They come every 100 ms, while the newest sample is younger than 300 ms.
+	d.wait("a sample since", func() bool { return d.told("WATCHDOG=1", signs+5) })
 	d.end()
 	r, err := recording.Open(folder)
 	if err != nil {
