@@ -18,4 +18,5 @@ package schema
 const (
 	Version         = "vramscope/1"
 	BacktestVersion = "vramscope/backtest/1"
+	ReportVersion   = "vramscope/report/1"
 )

@@ -1,0 +1,73 @@
+package report
+
+import (
+	"testing"
+	"time"
+
+	"vramscope/internal/process"
+	"vramscope/internal/quantity"
+	"vramscope/sampler/snapshot"
+	"vramscope/schema"
+)
+
+var start = time.Date(2026, 11, 21, 0, 0, 0, 0, time.UTC)
+
+func at(minute int) time.Time { return start.Add(time.Duration(minute) * time.Minute) }
+
+const gpuA, gpuB = "GPU-a", "GPU-b"
+
+// box is a report in the making about the hours from start on.
+type box struct{ *Builder }
+
+func newBox(by string, hours int) box {
+	b := box{New(Question{From: start, To: at(60 * hours), By: by})}
+	b.AddSession("h100-03", false)
+	for i, uuid := range []string{gpuA, gpuB} {
+		b.AddGPU(GPU{UUID: uuid, Index: i, Name: "NVIDIA H100", Capacity: gib(80)})
+	}
+	return b
+}
+
+func gib(n float64) snapshot.Bytes {
+	return quantity.From(quantity.Bytes(n*float64(quantity.GiB)), quantity.Driver)
+}
+
+func percent(v float64) snapshot.Float { return quantity.From(v, quantity.Driver) }
+
+func level80(n float64) Spread { return Spread{gib(n), gib(n), gib(n)} }
+
+func busy(v float64) Percents { return Percents{percent(v), percent(v), percent(v)} }
+
+// use adds minutes of the first GPU with so much used and busy.
+func (b box) use(from, to int, used, utilization float64) {
+	for m := from; m < to; m++ {
+		b.AddMinute(&Minute{
+			Time: at(m), GPUUUID: gpuA, Covered: time.Minute, Used: level80(used), Free: level80(80 - used),
+			Unknown: level80(used), Utilization: busy(utilization),
+		})
+	}
+}
+
+func row(pid int, uuid string) snapshot.RowID {
+	return snapshot.RowID{Process: process.Identity{PID: pid, StartTime: uint64(pid)}, GPUUUID: uuid}
+}
+
+// started adds a process of the first GPU.
+func (b box) started(pid, minute int, user, command string) snapshot.RowID {
+	id := row(pid, gpuA)
+	b.AddProcess(Process{ID: id, Started: at(minute), First: at(minute), Last: b.question.To, User: user, Name: "python3", Command: command})
+	return id
+}
+
+func (b box) report() schema.Report { return b.Report(at(9999)) }
+
+func about(t *testing.T, what string, got *float64, want float64) {
+	t.Helper()
+	if got == nil || *got < want-1e-6 || *got > want+1e-6 {
+		if got == nil {
+			t.Errorf("%s is unknown, want %v", what, want)
+			return
+		}
+		t.Errorf("%s is %v, want %v", what, *got, want)
+	}
+}

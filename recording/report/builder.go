@@ -1,0 +1,174 @@
+package report
+
+import (
+	"time"
+
+	"vramscope/internal/quantity"
+	"vramscope/sampler/snapshot"
+	"vramscope/schema"
+)
+
+// Question is what a report is about.
+type Question struct {
+	From, To time.Time
+	By       string // one of Groupings
+}
+
+// Groupings are the words for Question.By. By GPU each process stands for itself.
+var Groupings = []string{"gpu", "user", "job", "command"}
+
+// Builder sums rows. GPUs and processes come first, then minutes, then five
+// minutes, each in the order of time; the others come at any time.
+type Builder struct {
+	question  Question
+	host      string
+	simulated bool
+
+	gpus      []*gpuSums
+	byUUID    map[string]*gpuSums
+	processes map[snapshot.RowID]*processSums
+	ooms      []OutOfMemory
+	alerts    []Alert
+	raised    map[alertKey]bool
+	actions   []Action
+	others    []schema.ReportEvent
+	hours     hours
+	recorded  map[int64]time.Duration // by minute: the most of any GPU
+}
+
+// New begins a report.
+func New(q Question) *Builder {
+	return &Builder{
+		question: q, byUUID: map[string]*gpuSums{}, processes: map[snapshot.RowID]*processSums{}, hours: newHours(q),
+		recorded: map[int64]time.Duration{}, raised: map[alertKey]bool{},
+	}
+}
+
+// AddSession takes who recorded. One simulated session makes the report a
+// simulated one.
+func (b *Builder) AddSession(host string, simulated bool) {
+	b.host = host
+	b.simulated = b.simulated || simulated
+}
+
+// AddGPU takes a GPU; one that is known already is described anew.
+func (b *Builder) AddGPU(g GPU) {
+	if known := b.byUUID[g.UUID]; known != nil {
+		known.GPU = g
+		return
+	}
+	sums := &gpuSums{GPU: g, idleAt: newMinuteSet(b.question), timeline: newTimeline(b.question)}
+	sums.full.tight = newMinuteSet(b.question)
+	b.byUUID[g.UUID] = sums
+	b.gpus = append(b.gpus, sums)
+}
+
+// AddProcess takes a process; one that is known already, from another day, is
+// described anew.
+func (b *Builder) AddProcess(p Process) {
+	if known := b.processes[p.ID]; known != nil {
+		p.First = known.First
+		known.Process = p
+		return
+	}
+	b.processes[p.ID] = &processSums{Process: p}
+}
+
+// AddMinute takes a minute of a GPU.
+func (b *Builder) AddMinute(m *Minute) {
+	g := b.byUUID[m.GPUUUID]
+	if g == nil || m.Covered <= 0 || !b.within(m.Time) {
+		return
+	}
+	g.add(m)
+	minute := minuteOf(m.Time)
+	b.recorded[minute] = max(b.recorded[minute], min(m.Covered, time.Minute))
+	b.hours.addMinute(g, m)
+}
+
+// AddFiveMinutes takes five minutes of a process.
+func (b *Builder) AddFiveMinutes(f *FiveMinutes) {
+	p := b.processes[f.Process]
+	if p == nil || f.Covered <= 0 || !b.within(f.Time) {
+		return
+	}
+	retries, steps := p.add(f, b.byUUID[f.Process.GPUUUID])
+	b.hours.addProcess(p, f, retries, steps)
+}
+
+// AddOutOfMemory takes an out-of-memory error.
+func (b *Builder) AddOutOfMemory(o OutOfMemory) {
+	if b.within(o.Time) {
+		b.ooms = append(b.ooms, o)
+	}
+}
+
+// AddAlert takes an alert.
+func (b *Builder) AddAlert(a Alert) {
+	key := alertKey{a.Kind, a.GPUUUID, a.Instance, a.Process, a.Since.UnixNano()}
+	if b.within(a.Time) && (a.Since.IsZero() || !b.raised[key]) {
+		b.raised[key] = true
+		b.alerts = append(b.alerts, a)
+	}
+}
+
+// alertKey is an alert, however often it was recorded.
+type alertKey struct {
+	kind     snapshot.AlertKind
+	gpuUUID  string
+	instance snapshot.InstanceID
+	process  snapshot.RowID
+	since    int64
+}
+
+// AddAction takes an action.
+func (b *Builder) AddAction(a Action) {
+	if b.within(a.Time) {
+		b.actions = append(b.actions, a)
+	}
+}
+
+// AddEvent takes an event of a GPU or of the driver; those about memory come as
+// rows of their own.
+func (b *Builder) AddEvent(e *snapshot.Event) {
+	if b.within(e.Time) && (e.Kind == snapshot.EventGPULost || e.Kind == snapshot.EventGPUBack) {
+		b.others = append(b.others, schema.ReportEvent{
+			Time: schema.Time(e.Time), GPU: e.GPU, UUID: e.GPUUUID, Kind: string(e.Kind), Message: schema.Text(e.Message),
+		})
+	}
+}
+
+func (b *Builder) within(t time.Time) bool {
+	return !t.Before(b.question.From) && t.Before(b.question.To)
+}
+
+// recordedTime is the time in which any GPU was recorded.
+func (b *Builder) recordedTime() (total time.Duration) {
+	for _, covered := range b.recorded {
+		total += covered
+	}
+	return total
+}
+
+// gibHours is memory over time.
+func gibHours(amount quantity.Bytes, over time.Duration) float64 {
+	return float64(amount) / float64(quantity.GiB) * over.Hours()
+}
+
+// share is v in per cent of a whole; nil where there is none.
+func share(v, whole float64) *float64 {
+	if whole <= 0 {
+		return nil
+	}
+	percent := 100 * v / whole
+	return &percent
+}
+
+// perHour is a count over time; nil where there is none.
+func perHour(count int64, over time.Duration) *float64 {
+	if over <= 0 {
+		return nil
+	}
+	rate := float64(count) / over.Hours()
+	return &rate
+}

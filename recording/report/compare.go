@@ -1,0 +1,116 @@
+package report
+
+import (
+	"math"
+	"time"
+
+	"vramscope/schema"
+)
+
+// hours are a period in blocks of an hour from its beginning, for comparing two of
+// them: what an hour is like is a sample of what the period is like.
+type hours struct {
+	from   time.Time
+	blocks []hour
+}
+
+type hour struct {
+	gpus                                          time.Duration // recorded, of all GPUs
+	capacity, used, allocated, cached, fragmented part
+	busy                                          float64
+	busyOver                                      time.Duration
+	retries                                       int64
+	steps                                         map[string]*stepping // by command
+}
+
+type stepping struct {
+	steps int64
+	over  time.Duration
+}
+
+func newHours(q Question) hours {
+	return hours{q.From, make([]hour, int(math.Ceil(q.To.Sub(q.From).Hours())))}
+}
+
+func (h *hours) at(t time.Time) *hour { return &h.blocks[int(t.Sub(h.from)/time.Hour)] }
+
+func (h *hours) addMinute(g *gpuSums, m *Minute) {
+	b := h.at(m.Time)
+	b.gpus += m.Covered
+	b.capacity.add(g.Capacity, m.Covered)
+	b.used.add(m.Used.Mean, m.Covered)
+	b.allocated.add(m.Allocated.Mean, m.Covered)
+	b.cached.add(m.Cached.Mean, m.Covered)
+	b.fragmented.add(m.Fragmented.Mean, m.Covered)
+	if v, ok := m.Utilization.Mean.Value(); ok {
+		b.busy += v * m.Covered.Hours()
+		b.busyOver += m.Covered
+	}
+}
+
+func (h *hours) addProcess(p *processSums, f *FiveMinutes, retries, steps int64) {
+	b := h.at(f.Time)
+	b.retries += retries
+	if p.steps.since == 0 {
+		return
+	}
+	if b.steps == nil {
+		b.steps = map[string]*stepping{}
+	}
+	s := b.steps[p.Command]
+	if s == nil {
+		s = &stepping{}
+		b.steps[p.Command] = s
+	}
+	s.steps += steps
+	s.over += f.Covered
+}
+
+// leastOfHour is how much of an hour must be recorded to stand for it.
+const leastOfHour = time.Hour / 2
+
+// values are a figure by hours; NaN where an hour is not known.
+func (h *hours) values(of func(*hour) float64) []float64 {
+	values := make([]float64, len(h.blocks))
+	for i := range h.blocks {
+		values[i] = math.NaN()
+		if h.blocks[i].gpus >= leastOfHour {
+			values[i] = of(&h.blocks[i])
+		}
+	}
+	return values
+}
+
+// Compare compares this period, the second, with the first.
+func (b *Builder) Compare(first *Builder) *schema.ReportComparison {
+	out := &schema.ReportComparison{First: first.period(), Lines: []schema.ReportCompared{}}
+	percentOf := func(p func(*hour) *part) func(*hour) float64 {
+		return func(h *hour) float64 {
+			if !p(h).known || h.capacity.gibHours == 0 {
+				return math.NaN()
+			}
+			return 100 * p(h).gibHours / h.capacity.gibHours
+		}
+	}
+	line := func(name, unit string, of func(*hour) float64) {
+		if l, ok := compared(name, unit, first.hours.values(of), b.hours.values(of)); ok {
+			out.Lines = append(out.Lines, l)
+		}
+	}
+	line("used", "percent", percentOf(func(h *hour) *part { return &h.used }))
+	line("allocated", "percent", percentOf(func(h *hour) *part { return &h.allocated }))
+	line("cached", "percent", percentOf(func(h *hour) *part { return &h.cached }))
+	line("fragmented", "percent", percentOf(func(h *hour) *part { return &h.fragmented }))
+	line("utilization", "percent", func(h *hour) float64 { return h.busy / h.busyOver.Hours() })
+	out.Lines = append(out.Lines, rates("out of memory", len(first.ooms), len(b.ooms), first.recordedTime(), b.recordedTime()))
+	line("alloc retries", "per_hour", func(h *hour) float64 { return float64(h.retries) })
+	for _, command := range b.steppingCommands(first) {
+		line("steps of "+command, "per_second", func(h *hour) float64 {
+			if s := h.steps[command]; s != nil {
+				return float64(s.steps) / s.over.Seconds()
+			}
+			return math.NaN()
+		})
+	}
+	return out
+}

@@ -1,0 +1,260 @@
+package report
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"time"
+
+	"vramscope/sampler/snapshot"
+	"vramscope/schema"
+)
+
+// The forecaster is judged as `vramscope backtest` judges it (docs/forecast.md).
+const (
+	// rightWithin is how soon a GPU must be full for an alert to be right: twice
+	// the time to full from which it is raised.
+	rightWithin = 10 * time.Minute
+	// apart is how long a GPU must not be full before it becomes full again. Minutes
+	// say no more than that it was full in one of them.
+	apart = 2 * time.Minute
+	// sudden is how soon after a process has started nothing can be forecast: it
+	// takes samples of what it does.
+	sudden = time.Minute
+)
+
+// Outcomes of an alert that a GPU will be full.
+const (
+	outcomeHit       = "hit"
+	outcomeFalse     = "false"
+	outcomeActedOn   = "acted_on"  // something was done to a process, or the named one ended
+	outcomeUndecided = "undecided" // the recording does not show it
+)
+
+// fullness follows when a GPU becomes full: within 1 % of its capacity, which is
+// less than most allocations, or tight: within 10 %, so that an out-of-memory error
+// is one of the GPU and not of a limit.
+type fullness struct {
+	fills []time.Time
+	tight minuteSet
+	clear time.Time // the end of the last minute that was not full
+	was   bool
+}
+
+func (f *fullness) add(g *gpuSums, m *Minute) {
+	capacity, ok := g.Capacity.Value()
+	highest, known := m.Used.Max.Value()
+	if !ok || !known {
+		return
+	}
+	if highest >= capacity-capacity/10 {
+		f.tight.add(m.Time)
+	}
+	full := highest >= capacity-capacity/100
+	if full && !f.was && !f.clear.IsZero() {
+		f.fills = append(f.fills, m.Time)
+	}
+	if f.was = full; !full {
+		f.clear = m.Time.Add(time.Minute)
+	}
+}
+
+// fill is a moment at which a GPU ran out of memory.
+type fill struct {
+	at     time.Time
+	sudden bool
+	led    bool
+}
+
+// fillsOf are the moments at which a GPU became full or a process on it ran out of
+// memory while it was nearly full.
+func (b *Builder) fillsOf(g *gpuSums) []fill {
+	moments := slices.Clone(g.full.fills)
+	for i := range b.ooms {
+		o := &b.ooms[i]
+		if o.GPUUUID == g.UUID && (g.full.tight.all(o.Time, 1) || g.full.tight.all(o.Time.Add(-time.Minute), 1)) {
+			moments = append(moments, o.Time)
+		}
+	}
+	slices.SortFunc(moments, time.Time.Compare)
+	var fills []fill
+	var last time.Time
+	for _, at := range moments {
+		if last.IsZero() || at.Sub(last) >= apart {
+			fills = append(fills, fill{at: at, sudden: b.startedBefore(g, at)})
+		}
+		last = at
+	}
+	return fills
+}
+
+func (b *Builder) startedBefore(g *gpuSums, at time.Time) bool {
+	for id, p := range b.processes {
+		began := p.Started
+		if began.IsZero() {
+			began = p.First
+		}
+		// A minute is full at any moment in it.
+		if since := at.Sub(began); id.GPUUUID == g.UUID && since >= -time.Minute && since <= sudden {
+			return true
+		}
+	}
+	return false
+}
+
+// forecaster judges the alerts that a GPU will be full, and marks them as events.
+func (b *Builder) forecaster(events []schema.ReportEvent) (schema.ReportForecaster, []schema.ReportEvent) {
+	out := schema.ReportForecaster{OtherAlerts: []schema.ReportAlertKind{}}
+	fills := map[string][]fill{}
+	for _, g := range b.gpus {
+		fills[g.UUID] = b.fillsOf(g)
+	}
+	var leads, errors []float64
+	others := map[snapshot.AlertKind]int{}
+	slices.SortStableFunc(b.alerts, func(x, y Alert) int { return x.Time.Compare(y.Time) })
+	for i := range b.alerts {
+		a := &b.alerts[i]
+		if a.Kind != snapshot.AlertFullIn || a.Instance.MIG {
+			others[a.Kind]++
+			continue
+		}
+		out.Alerts++
+		outcome, at := b.judge(a, fills[a.GPUUUID])
+		switch outcome {
+		case outcomeHit:
+			out.Hits++
+			lead := max(at.at.Sub(a.Time), 0)
+			if !at.led {
+				at.led = true
+				leads = append(leads, lead.Seconds())
+			}
+			if full := a.FullIn; full != nil {
+				out.IntervalOf++
+				// The moment of a fill is known to a minute.
+				if lead >= full.Earliest-time.Minute && (full.Latest == 0 || lead <= full.Latest+time.Minute) {
+					out.IntervalHeld++
+				}
+				errors = append(errors, 100*math.Abs((full.Median-lead).Seconds())/max(lead, time.Minute).Seconds())
+			}
+		case outcomeFalse:
+			out.False++
+		case outcomeActedOn:
+			out.ActedOn++
+		default:
+			out.Undecided++
+		}
+		events = append(events, schema.ReportEvent{
+			Time: schema.Time(a.Time), GPU: b.index(a.GPUUUID), UUID: a.GPUUUID, Kind: string(a.Kind), Outcome: schema.Text(outcome),
+			Process: schema.Text(b.label(a.Process)), Message: schema.Text(a.Message),
+		})
+	}
+	for _, of := range fills {
+		for _, f := range of {
+			out.Fills++
+			switch {
+			case f.led:
+			case f.sudden:
+				out.Sudden++
+			default:
+				out.Missed++
+			}
+		}
+	}
+	out.MedianLead, out.MedianError = median(leads), median(errors)
+	for kind, n := range others {
+		out.OtherAlerts = append(out.OtherAlerts, schema.ReportAlertKind{Kind: string(kind), Count: n})
+	}
+	slices.SortFunc(out.OtherAlerts, func(x, y schema.ReportAlertKind) int {
+		return cmp.Or(cmp.Compare(y.Count, x.Count), cmp.Compare(x.Kind, y.Kind))
+	})
+	return out, events
+}
+
+// judge is what came of an alert, with the moment that it was about.
+func (b *Builder) judge(a *Alert, fills []fill) (outcome string, at *fill) {
+	end := a.Time.Add(rightWithin)
+	for i := range fills {
+		// A full minute may have begun before the alert.
+		if at := fills[i].at; at.After(a.Time.Add(-time.Minute)) && !at.After(end) {
+			return outcomeHit, &fills[i]
+		}
+	}
+	switch g := b.byUUID[a.GPUUUID]; {
+	case b.actedOn(a, end):
+		return outcomeActedOn, nil
+	case g == nil || end.After(b.question.To) || !b.sawAll(a.Time, end):
+		return outcomeUndecided, nil
+	default:
+		return outcomeFalse, nil
+	}
+}
+
+// actedOn reports whether something was done on an alert's GPU, or the process that
+// it names had ended, before it could come true.
+func (b *Builder) actedOn(a *Alert, end time.Time) bool {
+	between := func(t time.Time) bool { return t.After(a.Time) && !t.After(end) }
+	if p := b.processes[a.Process]; p != nil && between(p.Last) && p.Last.Before(b.question.To.Add(-time.Minute)) {
+		return true
+	}
+	return slices.ContainsFunc(b.actions, func(x Action) bool {
+		return x.GPUUUID == a.GPUUUID && between(x.Time) && (x.Kind == snapshot.EventFlush || x.Kind == snapshot.EventSignal)
+	})
+}
+
+// sawAll reports whether most of each minute was recorded.
+func (b *Builder) sawAll(from, to time.Time) bool {
+	for at := from; at.Before(to); at = at.Add(time.Minute) {
+		if b.recorded[minuteOf(at)] < time.Minute/2 {
+			return false
+		}
+	}
+	return true
+}
+
+// median is nil for none. It sorts its argument.
+func median(v []float64) *float64 {
+	if len(v) == 0 {
+		return nil
+	}
+	slices.Sort(v)
+	m := (v[(len(v)-1)/2] + v[len(v)/2]) / 2
+	return &m
+}
+
+// flushes sums what flushes freed.
+func (b *Builder) flushes() schema.ReportFlushes {
+	out := schema.ReportFlushes{StayedFree: make([]schema.ReportStaying, len(Stays))}
+	for i, after := range Stays {
+		out.StayedFree[i].AfterSeconds = after.Seconds()
+	}
+	for i := range b.actions {
+		a := &b.actions[i]
+		if a.Kind != snapshot.EventFlush {
+			continue
+		}
+		out.Count++
+		freed, ok := a.Freed.Value()
+		if !ok {
+			out.NotMeasured++
+			continue
+		}
+		out.FreedBytes += freed
+		for k := range Stays {
+			if stayed, ok := a.Stayed[k].Value(); ok {
+				s := &out.StayedFree[k]
+				s.Flushes++
+				s.FreedBytes += freed
+				s.StayedBytes += min(max(stayed, 0), max(freed, 0))
+			}
+		}
+	}
+	return out
+}
+
+// index is that of a GPU, -1 where it is not known.
+func (b *Builder) index(uuid string) int {
+	if g := b.byUUID[uuid]; g != nil {
+		return g.Index
+	}
+	return -1
+}

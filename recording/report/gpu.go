@@ -1,0 +1,169 @@
+package report
+
+import (
+	"time"
+
+	"vramscope/internal/quantity"
+	"vramscope/sampler/snapshot"
+	"vramscope/schema"
+)
+
+// What idle holding is: more than so much memory, for longer than so long, on a GPU
+// that computes nothing.
+const (
+	idleLeast  = quantity.GiB
+	idleLonger = 10 * time.Minute
+)
+
+// part is an amount over time. It is unknown until it is known once.
+type part struct {
+	gibHours float64
+	known    bool
+}
+
+func (p *part) add(mean snapshot.Bytes, over time.Duration) {
+	if v, ok := mean.Value(); ok {
+		p.gibHours += gibHours(v, over)
+		p.known = true
+	}
+}
+
+// hoursOrNil is the amount in GiB·h.
+func (p *part) hoursOrNil() *float64 {
+	if !p.known {
+		return nil
+	}
+	v := p.gibHours
+	return &v
+}
+
+func (p *part) amount(whole float64) *schema.ReportAmount {
+	if !p.known {
+		return nil
+	}
+	return &schema.ReportAmount{GiBHours: p.gibHours, Percent: share(p.gibHours, whole)}
+}
+
+// gpuSums is what becomes of a GPU's minutes.
+type gpuSums struct {
+	GPU
+	recorded time.Duration
+	capacity part
+
+	used, allocated, cached, fragmented, other, unknown, free part
+
+	busy     float64 // per cent, times hours
+	busyOver time.Duration
+	idle     idleRun
+	idleTime time.Duration
+	idleAt   minuteSet // for the processes
+	peak     snapshot.Bytes
+	peakTime time.Time
+	timeline timeline
+
+	full fullness
+}
+
+func (g *gpuSums) add(m *Minute) {
+	g.recorded += m.Covered
+	g.capacity.add(g.Capacity, m.Covered)
+	for _, p := range []struct {
+		of   *part
+		mean snapshot.Bytes
+	}{
+		{&g.used, m.Used.Mean}, {&g.allocated, m.Allocated.Mean}, {&g.cached, m.Cached.Mean}, {&g.fragmented, m.Fragmented.Mean},
+		{&g.other, m.Other.Mean}, {&g.unknown, m.Unknown.Mean}, {&g.free, m.Free.Mean},
+	} {
+		p.of.add(p.mean, m.Covered)
+	}
+	if v, ok := m.Utilization.Mean.Value(); ok {
+		g.busy += v * m.Covered.Hours()
+		g.busyOver += m.Covered
+	}
+	if highest, ok := m.Used.Max.Value(); ok && (!g.peak.Known() || highest > g.peak.Or(0)) {
+		g.peak, g.peakTime = m.Used.Max, m.Time
+	}
+	idle := isIdle(m.Utilization.Max, m.Used.Min)
+	if idle {
+		g.idleAt.add(m.Time)
+	}
+	g.idleTime += g.idle.add(m.Time, time.Minute, m.Covered, idle)
+	g.full.add(g, m)
+	g.timeline.add(m)
+}
+
+func isIdle(utilization snapshot.Float, held snapshot.Bytes) bool {
+	busy, ok := utilization.Value()
+	return ok && busy == 0 && held.Or(0) > idleLeast
+}
+
+// idleRun is the time since which memory has been held idle.
+type idleRun struct {
+	next    time.Time
+	pending time.Duration
+}
+
+// add takes a stretch of time and returns how much time has turned out to be idle
+// holding. A gap ends a run.
+func (r *idleRun) add(t time.Time, step, covered time.Duration, idle bool) (turned time.Duration) {
+	was := r.pending
+	if !t.Equal(r.next) {
+		was = 0
+	}
+	r.next, r.pending = t.Add(step), 0
+	if !idle {
+		return 0
+	}
+	r.pending = was + covered
+	switch {
+	case r.pending <= idleLonger:
+		return 0
+	case was > idleLonger:
+		return covered
+	default:
+		return r.pending
+	}
+}
+
+// minuteSet is a set of minutes from a first one on.
+type minuteSet struct {
+	first int64
+	words []uint64
+}
+
+func newMinuteSet(q Question) minuteSet {
+	return minuteSet{minuteOf(q.From), make([]uint64, (minuteOf(q.To)-minuteOf(q.From))/64+1)}
+}
+
+func minuteOf(t time.Time) int64 { return t.Unix() / 60 }
+
+func (s *minuteSet) add(t time.Time) {
+	i := minuteOf(t) - s.first
+	s.words[i/64] |= 1 << (i % 64)
+}
+
+// all reports whether every minute of a time is in the set.
+func (s *minuteSet) all(from time.Time, minutes int) bool {
+	for i := minuteOf(from) - s.first; minutes > 0; i, minutes = i+1, minutes-1 {
+		if i < 0 || i >= int64(64*len(s.words)) || s.words[i/64]>>(i%64)&1 == 0 {
+			return false
+		}
+	}
+	return true
+}
+
+func (g *gpuSums) document() schema.ReportGPU {
+	whole := g.capacity.gibHours
+	out := schema.ReportGPU{
+		GPU: g.Index, UUID: g.UUID, Name: schema.Text(g.Name), CapacityBytes: g.Capacity, RecordedSeconds: g.recorded.Seconds(),
+		Used: g.used.amount(whole), Allocated: g.allocated.amount(whole), Cached: g.cached.amount(whole), Fragmented: g.fragmented.amount(whole),
+		Other: g.other.amount(whole), Unknown: g.unknown.amount(whole), Free: g.free.amount(whole),
+		PeakBytes: g.peak, PeakTime: schema.Time(g.peakTime),
+		Timeline: g.timeline.document(),
+	}
+	if g.busyOver > 0 {
+		mean, idle := g.busy/g.busyOver.Hours(), g.idleTime.Hours()
+		out.UtilizationPercent, out.IdleHours = &mean, &idle
+	}
+	return out
+}

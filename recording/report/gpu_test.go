@@ -1,0 +1,98 @@
+package report
+
+import (
+	"testing"
+	"time"
+
+	"vramscope/schema"
+)
+
+func TestGPUsAreMeasuredOverRecordedTime(t *testing.T) {
+	b := newBox("gpu", 2)
+	for m := range 30 { // of two hours
+		covered := time.Minute
+		b.AddMinute(&Minute{
+			Time: at(m), GPUUUID: gpuA, Covered: covered, Used: Spread{gib(30), gib(40), gib(60 + float64(m)/100)}, Free: level80(40),
+			Allocated: level80(20), Cached: level80(12), Fragmented: level80(4), Other: level80(4), Utilization: busy(50),
+		})
+		b.AddMinute(&Minute{Time: at(m), GPUUUID: gpuB, Covered: covered / 2, Used: level80(8)})
+	}
+	r := b.report()
+	if r.Period.Seconds != 7200 || r.Period.RecordedSeconds != 1800 || len(r.GPUs) != 2 {
+		t.Fatalf("%+v, %d GPUs", r.Period, len(r.GPUs))
+	}
+	a := r.GPUs[0]
+	for _, c := range []struct {
+		what           string
+		of             *schema.ReportAmount
+		hours, percent float64
+	}{
+		{"used", a.Used, 20, 50}, {"free", a.Free, 20, 50}, {"allocated", a.Allocated, 10, 25}, {"cached", a.Cached, 6, 15},
+		{"fragmented", a.Fragmented, 2, 5}, {"other", a.Other, 2, 5}, {"used of B", r.GPUs[1].Used, 2, 10},
+	} {
+		if c.of == nil {
+			t.Errorf("%s is unknown", c.what)
+			continue
+		}
+		about(t, c.what, &c.of.GiBHours, c.hours)
+		about(t, c.what+" %", c.of.Percent, c.percent)
+	}
+	about(t, "utilization", a.UtilizationPercent, 50)
+	about(t, "idle", a.IdleHours, 0)
+	if a.PeakBytes != gib(60.29) || !time.Time(a.PeakTime).Equal(at(29)) {
+		t.Errorf("peak %v at %v", a.PeakBytes, time.Time(a.PeakTime))
+	}
+	// What nobody reported is unknown.
+	if second := r.GPUs[1]; second.Allocated != nil || second.UtilizationPercent != nil || second.IdleHours != nil || a.Unknown != nil {
+		t.Errorf("%+v", second)
+	}
+}
+
+func TestIdleHoldingTakesMoreThanTenMinutes(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		minutes func(b box)
+		want    float64 // minutes
+	}{
+		{"ten minutes", func(b box) { b.use(0, 10, 8, 0); b.use(10, 20, 8, 50) }, 0},
+		{"eleven minutes", func(b box) { b.use(0, 11, 8, 0); b.use(11, 20, 8, 50) }, 11},
+		{"busy", func(b box) { b.use(0, 30, 8, 1) }, 0},
+		{"little memory", func(b box) { b.use(0, 30, 1, 0) }, 0},
+		{"a gap", func(b box) { b.use(0, 8, 8, 0); b.use(9, 17, 8, 0) }, 0},
+		{"twice", func(b box) { b.use(0, 12, 8, 0); b.use(12, 13, 8, 9); b.use(13, 28, 8, 0) }, 27},
+	} {
+		b := newBox("gpu", 1)
+		c.minutes(b)
+		t.Run(c.name, func(t *testing.T) { about(t, "idle", b.report().GPUs[0].IdleHours, c.want/60) })
+	}
+}
+
+func TestTimelineHasTheMeansAndThePeaks(t *testing.T) {
+	b := newBox("gpu", 24)
+	b.use(0, 6, 10, 40)
+	b.use(60, 63, 10, 40)
+	b.use(63, 66, 20, 60)
+	points := b.report().GPUs[0].Timeline
+	if len(points) != 2 { // 24 h in 240 buckets of 6 minutes; the time between is not there
+		t.Fatalf("%d points: %+v", len(points), points)
+	}
+	second := points[1]
+	if !time.Time(second.Time).Equal(at(60)) || second.RecordedSeconds != 360 || second.UsedBytes.Or(0) != gib(15).Or(0) ||
+		second.UsedMaxBytes != gib(20) || second.AllocatedBytes.Known() {
+		t.Errorf("%+v", second)
+	}
+	about(t, "utilization", second.UtilizationPercent, 50)
+}
+
+func TestTimelinesOfAnyLengthAreShort(t *testing.T) {
+	for _, length := range []time.Duration{time.Second, time.Minute, 90 * time.Minute, 24 * time.Hour, 30 * 24 * time.Hour, 41*24*time.Hour + 7*time.Second} {
+		b := New(Question{From: start, To: start.Add(length)})
+		b.AddGPU(GPU{UUID: gpuA})
+		for m := start; m.Before(start.Add(length)); m = m.Add(time.Minute) {
+			b.AddMinute(&Minute{Time: m, GPUUUID: gpuA, Covered: time.Minute, Used: level80(1)})
+		}
+		if n := len(b.Report(start).GPUs[0].Timeline); n < 1 || n > mostBuckets {
+			t.Errorf("%s: %d points", length, n)
+		}
+	}
+}

@@ -1,0 +1,99 @@
+package report
+
+import (
+	"testing"
+	"time"
+
+	"vramscope/internal/quantity"
+	"vramscope/sampler/snapshot"
+)
+
+func count(n int) snapshot.Int { return quantity.From(n, quantity.Probe) }
+
+// five adds five minutes of a process with so much used, of it cached.
+func (b box) five(id snapshot.RowID, minute int, used, cached float64, utilization Percents) {
+	b.AddFiveMinutes(&FiveMinutes{
+		Time: at(minute), Process: id, Covered: 5 * time.Minute, Used: level80(used), Allocated: level80(used - cached), Cached: level80(cached),
+		Utilization: utilization, Retries: count(minute), Steps: count(100 * minute),
+	})
+}
+
+func TestWastersKeepMemoryThatDoesNoWork(t *testing.T) {
+	b := newBox("gpu", 1)
+	b.use(0, 60, 60, 0) // the GPU is idle all the time
+	worker := b.started(1, 0, "alice", "train.py")
+	idle := b.started(2, 0, "bob", "serve.py")
+	brief := b.started(3, 0, "carol", "notebook.py")
+	for m := 0; m < 60; m += 5 {
+		b.five(worker, m, 24, 12, busy(90)) // its own utilisation is known
+		b.five(idle, m, 24, 0, Percents{})
+		if m < 10 {
+			b.five(brief, m, 12, 6, Percents{}) // ten minutes are no idle holding
+		}
+	}
+	r := b.report()
+	if len(r.Groups) != 3 || r.Groups[0].Name != "serve.py" || r.Groups[1].Name != "train.py" || r.Groups[2].Name != "notebook.py" {
+		t.Fatalf("%+v", r.Groups)
+	}
+	for i, want := range []struct{ wasted, idle, cached float64 }{{24, 24, 0}, {12, 0, 12}, {1, 0, 1}} {
+		g := &r.Groups[i]
+		about(t, g.Name+": wasted", &g.WastedGiBHours, want.wasted)
+		about(t, g.Name+": idle", g.IdleGiBHours, want.idle)
+		about(t, g.Name+": cached", g.CachedGiBHours, want.cached)
+	}
+	if first := r.Groups[0]; first.PID == nil || *first.PID != 2 || first.User != "bob" || first.Processes != 1 || first.RecordedSeconds != 3600 {
+		t.Errorf("%+v", first)
+	}
+}
+
+func TestIdleIsUnknownWithoutUtilisation(t *testing.T) {
+	b := newBox("gpu", 1)
+	b.AddMinute(&Minute{Time: at(0), GPUUUID: gpuA, Covered: time.Minute, Used: level80(8)})
+	b.five(b.started(1, 0, "alice", "train.py"), 0, 8, 2, Percents{})
+	if g := b.report().Groups[0]; g.IdleGiBHours != nil {
+		t.Errorf("%v GiB·h are idle", *g.IdleGiBHours)
+	}
+}
+
+func TestGroupsSumTheirProcesses(t *testing.T) {
+	for by, want := range map[string][]string{"user": {"alice", "bob"}, "job": {"slurm 7", "no job"}, "command": {"train.py", "serve.py"}} {
+		b := newBox(by, 1)
+		for pid, who := range []string{"alice", "alice", "bob"} {
+			p := Process{ID: row(pid+1, gpuA), User: who, Command: "train.py", Job: "slurm 7", First: at(0), Last: at(60)}
+			if who == "bob" {
+				p.Command, p.Job = "serve.py", ""
+			}
+			b.AddProcess(p)
+			b.five(p.ID, 0, 12, 6, Percents{})
+			b.five(p.ID, 5, 12, 6, Percents{})
+			b.AddOutOfMemory(OutOfMemory{Time: at(5), GPUUUID: gpuA, Process: p.ID})
+		}
+		// The second process is on another GPU, too: it is one process.
+		b.AddProcess(Process{ID: row(2, gpuB), User: "alice", Command: "train.py", Job: "slurm 7", First: at(0), Last: at(60)})
+		b.five(row(2, gpuB), 0, 12, 6, Percents{})
+		r := b.report()
+		if len(r.Groups) != 2 || r.Groups[0].Name != want[0] || r.Groups[1].Name != want[1] {
+			t.Fatalf("by %s: %+v", by, r.Groups)
+		}
+		first := r.Groups[0]
+		if first.Processes != 2 || len(first.GPUs) != 2 || first.Failures.OutOfMemory != 2 || first.PID != nil || *first.Failures.Retries != 10 {
+			t.Errorf("by %s: %+v", by, first)
+		}
+		about(t, "used", first.UsedGiBHours, 5)
+		about(t, "steps per second", first.StepsPerSecond, 100./60)
+	}
+}
+
+func TestCountersBeginAnewWithTheirProbe(t *testing.T) {
+	var c counter
+	for _, v := range []snapshot.Int{count(100), count(150), {}, count(160), count(5), count(9)} {
+		c.add(v, 5*time.Minute)
+	}
+	// 50; nothing across the gap; 5 after the new beginning; 4.
+	if c.sum != 59 || c.since != 15*time.Minute {
+		t.Errorf("%+v", c)
+	}
+	if c = (counter{}); c.known {
+		t.Error("known before it was counted")
+	}
+}

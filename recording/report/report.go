@@ -1,0 +1,252 @@
+package report
+
+import (
+	"cmp"
+	"slices"
+	"strconv"
+	"time"
+
+	"vramscope/internal/text"
+	"vramscope/sampler/snapshot"
+	"vramscope/schema"
+)
+
+// mostGroups is how many groups a document has, and mostEvents how many events: a
+// month of short jobs has a hundred thousand.
+const (
+	mostGroups = 1000
+	mostEvents = 1000
+)
+
+// Report is the document of what was added, made at a time.
+func (b *Builder) Report(now time.Time) schema.Report {
+	slices.SortFunc(b.gpus, func(x, y *gpuSums) int { return cmp.Or(cmp.Compare(x.Index, y.Index), cmp.Compare(x.UUID, y.UUID)) })
+	b.countOutOfMemory()
+	out := schema.Report{
+		Schema: schema.ReportVersion, Time: schema.Time(now), Host: schema.Text(text.Clean(b.host)), Simulated: b.simulated,
+		Period: b.period(), GPUs: []schema.ReportGPU{}, By: b.question.By, Flushes: b.flushes(),
+	}
+	retries := b.retriesByGPU()
+	for _, g := range b.gpus {
+		if g.recorded == 0 {
+			continue
+		}
+		gpu := g.document()
+		gpu.Failures = failures(b.oomsOf(g.UUID), retries[g.UUID], g.recorded)
+		out.GPUs = append(out.GPUs, gpu)
+	}
+	out.Groups, out.LeftOut = b.groups()
+	out.Forecaster, out.Events = b.forecaster(b.events())
+	slices.SortStableFunc(out.Events, func(x, y schema.ReportEvent) int { return time.Time(x.Time).Compare(time.Time(y.Time)) })
+	if extra := len(out.Events) - mostEvents; extra > 0 {
+		out.Events, out.EventsLeftOut = out.Events[extra:], extra
+	}
+	return out
+}
+
+func (b *Builder) period() schema.ReportPeriod {
+	return schema.ReportPeriod{
+		From: schema.Time(b.question.From), To: schema.Time(b.question.To),
+		Seconds: b.question.To.Sub(b.question.From).Seconds(), RecordedSeconds: b.recordedTime().Seconds(),
+	}
+}
+
+// countOutOfMemory gives each process its errors.
+func (b *Builder) countOutOfMemory() {
+	for _, p := range b.processes {
+		p.ooms = 0
+	}
+	for i := range b.ooms {
+		if p := b.processes[b.ooms[i].Process]; p != nil {
+			p.ooms++
+		}
+	}
+}
+
+func (b *Builder) oomsOf(uuid string) (n int) {
+	for i := range b.ooms {
+		if b.ooms[i].GPUUUID == uuid {
+			n++
+		}
+	}
+	return n
+}
+
+func (b *Builder) retriesByGPU() map[string]*int64 {
+	sums := map[string]*int64{}
+	for id, p := range b.processes {
+		if p.retries.known {
+			if sums[id.GPUUUID] == nil {
+				sums[id.GPUUUID] = new(int64)
+			}
+			*sums[id.GPUUUID] += p.retries.sum
+		}
+	}
+	return sums
+}
+
+func failures(ooms int, retries *int64, over time.Duration) schema.ReportFailures {
+	out := schema.ReportFailures{OutOfMemory: ooms, OutOfMemoryPerHour: perHour(int64(ooms), over), Retries: retries}
+	if retries != nil {
+		out.RetriesPerHour = perHour(*retries, over)
+	}
+	return out
+}
+
+// events are those that a timeline shows, alerts excepted.
+func (b *Builder) events() []schema.ReportEvent {
+	events := append([]schema.ReportEvent{}, b.others...)
+	for i := range b.ooms {
+		o := &b.ooms[i]
+		events = append(events, schema.ReportEvent{
+			Time: schema.Time(o.Time), GPU: b.index(o.GPUUUID), UUID: o.GPUUUID, Kind: string(snapshot.EventOutOfMemory),
+			Process: schema.Text(b.label(o.Process)), Message: schema.Text(text.Clean(o.Message)),
+		})
+	}
+	for i := range b.actions {
+		a := &b.actions[i]
+		if a.Kind == snapshot.EventFlush {
+			events = append(events, schema.ReportEvent{
+				Time: schema.Time(a.Time), GPU: b.index(a.GPUUUID), UUID: a.GPUUUID, Kind: string(a.Kind),
+				Process: schema.Text(b.label(a.Process)), Message: schema.Text(text.Clean(a.Message)),
+			})
+		}
+	}
+	return events
+}
+
+// label is a process as a reader knows it: "2963112 carol finetune.py".
+func (b *Builder) label(id snapshot.RowID) string {
+	if id == (snapshot.RowID{}) {
+		return ""
+	}
+	label := strconv.Itoa(id.Process.PID)
+	if p := b.processes[id]; p != nil {
+		label += " " + cmp.Or(text.Clean(p.User), "?") + " " + text.Clean(cmp.Or(p.Command, p.Name, "?"))
+	}
+	return label
+}
+
+// group sums processes.
+type group struct {
+	schema.ReportGroup
+	identities                                         map[any]bool
+	recorded                                           time.Duration
+	used, allocated, cached, fragmented, other, idling part
+	retries                                            *int64
+	steps                                              float64
+	stepping                                           int
+}
+
+func (p *part) join(other *part) {
+	p.gibHours += other.gibHours
+	p.known = p.known || other.known
+}
+
+// groups are the processes, summed as asked for, those that waste most first.
+func (b *Builder) groups() (out []schema.ReportGroup, leftOut int) {
+	byName := map[any]*group{}
+	for id, p := range b.processes {
+		if p.recorded == 0 && p.ooms == 0 {
+			continue
+		}
+		key, name := b.groupOf(p)
+		g := byName[key]
+		if g == nil {
+			g = &group{identities: map[any]bool{}, ReportGroup: schema.ReportGroup{Name: name}}
+			byName[key] = g
+		}
+		g.add(p)
+		g.identities[id.Process] = true
+		if gpu := b.byUUID[id.GPUUUID]; gpu != nil && !slices.Contains(g.GPUs, gpu.Index) {
+			g.GPUs = append(g.GPUs, gpu.Index)
+		}
+		if b.question.By == "gpu" {
+			pid := id.Process.PID
+			g.PID, g.StartTime, g.User, g.Job = &pid, schema.Time(p.Started), schema.Text(text.Clean(p.User)), schema.Text(text.Clean(p.Job))
+		}
+	}
+	out = []schema.ReportGroup{}
+	for _, g := range byName {
+		out = append(out, g.document())
+	}
+	slices.SortFunc(out, func(x, y schema.ReportGroup) int {
+		return cmp.Or(cmp.Compare(y.WastedGiBHours, x.WastedGiBHours), cmp.Compare(hoursOf(y.UsedGiBHours), hoursOf(x.UsedGiBHours)),
+			cmp.Compare(x.Name, y.Name), cmp.Compare(pidOf(&x), pidOf(&y)), cmp.Compare(slices.Min(append(x.GPUs, -1)), slices.Min(append(y.GPUs, -1))))
+	})
+	if leftOut = max(len(out)-mostGroups, 0); leftOut > 0 {
+		out = out[:mostGroups]
+	}
+	return out, leftOut
+}
+
+func hoursOf(v *float64) float64 {
+	if v == nil {
+		return 0
+	}
+	return *v
+}
+
+func pidOf(g *schema.ReportGroup) int {
+	if g.PID == nil {
+		return 0
+	}
+	return *g.PID
+}
+
+// groupOf is the group of a process: what identifies it, and its name.
+func (b *Builder) groupOf(p *processSums) (key any, name string) {
+	command := text.Clean(cmp.Or(p.Command, p.Name, "?"))
+	switch b.question.By {
+	case "user":
+		name = cmp.Or(text.Clean(p.User), "?")
+	case "job":
+		name = cmp.Or(text.Clean(p.Job), "no job")
+	case "command":
+		name = command
+	default:
+		return p.ID, command
+	}
+	return name, name
+}
+
+func (g *group) add(p *processSums) {
+	g.recorded += p.recorded
+	g.used.join(&p.used)
+	g.allocated.join(&p.allocated)
+	g.cached.join(&p.cached)
+	g.fragmented.join(&p.fragmented)
+	g.other.join(&p.other)
+	g.idling.join(&p.idleHeld)
+	g.WastedGiBHours += p.wasted
+	if highest, ok := p.peak.Value(); ok && highest >= g.PeakBytes.Or(0) {
+		g.PeakBytes = p.peak
+	}
+	g.Failures.OutOfMemory += p.ooms
+	if p.retries.known {
+		if g.retries == nil {
+			g.retries = new(int64)
+		}
+		*g.retries += p.retries.sum
+	}
+	// A process counts its steps once, whatever GPUs it is on.
+	if p.steps.since > 0 && !g.identities[p.ID.Process] {
+		g.steps += float64(p.steps.sum) / p.steps.since.Seconds()
+		g.stepping++
+	}
+}
+
+func (g *group) document() schema.ReportGroup {
+	out := g.ReportGroup
+	out.Processes = len(g.identities)
+	slices.Sort(out.GPUs)
+	out.RecordedSeconds = g.recorded.Seconds()
+	out.UsedGiBHours, out.AllocatedGiBHours, out.CachedGiBHours = g.used.hoursOrNil(), g.allocated.hoursOrNil(), g.cached.hoursOrNil()
+	out.FragmentedGiBHours, out.OtherGiBHours, out.IdleGiBHours = g.fragmented.hoursOrNil(), g.other.hoursOrNil(), g.idling.hoursOrNil()
+	out.Failures = failures(out.Failures.OutOfMemory, g.retries, g.recorded)
+	if g.stepping > 0 {
+		mean := g.steps / float64(g.stepping)
+		out.StepsPerSecond = &mean
+	}
+	return out
+}

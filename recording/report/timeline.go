@@ -1,0 +1,82 @@
+package report
+
+import (
+	"math"
+	"time"
+
+	"vramscope/internal/quantity"
+	"vramscope/sampler/snapshot"
+	"vramscope/schema"
+)
+
+// A timeline has at most so many buckets, each of whole minutes: as many as a chart
+// has columns.
+const mostBuckets = 240
+
+// timeline is a GPU's memory in buckets.
+type timeline struct {
+	from    time.Time
+	length  time.Duration // of a bucket
+	buckets []bucket
+}
+
+type bucket struct {
+	covered                                           time.Duration
+	used, allocated, cached, fragmented, other, spare part
+	usedMax                                           snapshot.Bytes
+	busy                                              float64
+	busyOver                                          time.Duration
+}
+
+func newTimeline(q Question) timeline {
+	length := (q.To.Sub(q.From)/mostBuckets + time.Minute - 1).Truncate(time.Minute)
+	length = max(length, time.Minute)
+	n := int((q.To.Sub(q.From) + length - 1) / length)
+	return timeline{q.From, length, make([]bucket, n)}
+}
+
+func (l *timeline) add(m *Minute) {
+	b := &l.buckets[min(int(m.Time.Sub(l.from)/l.length), len(l.buckets)-1)]
+	b.covered += m.Covered
+	b.used.add(m.Used.Mean, m.Covered)
+	b.allocated.add(m.Allocated.Mean, m.Covered)
+	b.cached.add(m.Cached.Mean, m.Covered)
+	b.fragmented.add(m.Fragmented.Mean, m.Covered)
+	b.other.add(m.Other.Mean, m.Covered)
+	b.spare.add(m.Unknown.Mean, m.Covered)
+	if v, ok := m.Used.Max.Value(); ok && v >= b.usedMax.Or(0) {
+		b.usedMax = m.Used.Max
+	}
+	if v, ok := m.Utilization.Mean.Value(); ok {
+		b.busy += v * m.Covered.Hours()
+		b.busyOver += m.Covered
+	}
+}
+
+// document is the buckets that were recorded.
+func (l *timeline) document() []schema.ReportPoint {
+	points := []schema.ReportPoint{}
+	for i := range l.buckets {
+		b := &l.buckets[i]
+		if b.covered == 0 {
+			continue
+		}
+		mean := func(p *part) snapshot.Bytes {
+			if !p.known {
+				return snapshot.Bytes{}
+			}
+			return quantity.From(quantity.Bytes(math.Round(p.gibHours/b.covered.Hours()*float64(quantity.GiB))), quantity.Computed)
+		}
+		point := schema.ReportPoint{
+			Time: schema.Time(l.from.Add(time.Duration(i) * l.length)), RecordedSeconds: b.covered.Seconds(),
+			UsedBytes: mean(&b.used), UsedMaxBytes: b.usedMax, AllocatedBytes: mean(&b.allocated), CachedBytes: mean(&b.cached),
+			FragmentedBytes: mean(&b.fragmented), OtherBytes: mean(&b.other), UnknownBytes: mean(&b.spare),
+		}
+		if b.busyOver > 0 {
+			busy := b.busy / b.busyOver.Hours()
+			point.UtilizationPercent = &busy
+		}
+		points = append(points, point)
+	}
+	return points
+}

@@ -1,0 +1,183 @@
+package schema
+
+import (
+	"vramscope/internal/quantity"
+	"vramscope/sampler/snapshot"
+)
+
+// Report is what `vramscope report --format json` writes (docs/report.md).
+type Report struct {
+	Schema        string            `json:"schema"`
+	Time          Time              `json:"time"`
+	Host          Text              `json:"host"`
+	Simulated     bool              `json:"simulated"`
+	Period        ReportPeriod      `json:"period"`
+	GPUs          []ReportGPU       `json:"gpus"`
+	By            string            `json:"by"`
+	Groups        []ReportGroup     `json:"groups"`
+	LeftOut       int               `json:"groups_left_out"`
+	Flushes       ReportFlushes     `json:"flushes"`
+	Forecaster    ReportForecaster  `json:"forecaster"`
+	Events        []ReportEvent     `json:"events"`
+	EventsLeftOut int               `json:"events_left_out"`
+	Comparison    *ReportComparison `json:"comparison"`
+}
+
+// ReportPeriod is the time that a report is about. Time without samples is not
+// recorded.
+type ReportPeriod struct {
+	From            Time    `json:"from"`
+	To              Time    `json:"to"`
+	Seconds         float64 `json:"seconds"`
+	RecordedSeconds float64 `json:"recorded_seconds"`
+}
+
+// ReportGPU is one GPU.
+type ReportGPU struct {
+	GPU             int            `json:"gpu"`
+	UUID            string         `json:"uuid"`
+	Name            Text           `json:"name"`
+	CapacityBytes   snapshot.Bytes `json:"capacity_bytes"`
+	RecordedSeconds float64        `json:"recorded_seconds"`
+
+	Used       *ReportAmount `json:"used"`
+	Allocated  *ReportAmount `json:"allocated"`
+	Cached     *ReportAmount `json:"cached"`
+	Fragmented *ReportAmount `json:"fragmented"`
+	Other      *ReportAmount `json:"other"`
+	Unknown    *ReportAmount `json:"unknown"`
+	Free       *ReportAmount `json:"free"`
+
+	UtilizationPercent *float64       `json:"utilization_percent"`
+	IdleHours          *float64       `json:"idle_holding_hours"`
+	PeakBytes          snapshot.Bytes `json:"peak_bytes"`
+	PeakTime           Time           `json:"peak_time"`
+	Failures           ReportFailures `json:"failures"`
+	Timeline           []ReportPoint  `json:"timeline"`
+}
+
+// ReportAmount is memory over time: GiB·h, and per cent of the GPU's capacity
+// while it was recorded.
+type ReportAmount struct {
+	GiBHours float64  `json:"gib_hours"`
+	Percent  *float64 `json:"percent"`
+}
+
+// ReportFailures is how often memory ran out, in all and per recorded hour.
+type ReportFailures struct {
+	OutOfMemory        int      `json:"out_of_memory_count"`
+	OutOfMemoryPerHour *float64 `json:"out_of_memory_per_hour"`
+	Retries            *int64   `json:"alloc_retries"`
+	RetriesPerHour     *float64 `json:"alloc_retries_per_hour"`
+}
+
+// ReportPoint is a bucket of a GPU's timeline: means over its recorded time, and
+// the most that was used.
+type ReportPoint struct {
+	Time               Time           `json:"time"`
+	RecordedSeconds    float64        `json:"recorded_seconds"`
+	UsedBytes          snapshot.Bytes `json:"used_bytes"`
+	UsedMaxBytes       snapshot.Bytes `json:"used_max_bytes"`
+	AllocatedBytes     snapshot.Bytes `json:"allocated_bytes"`
+	CachedBytes        snapshot.Bytes `json:"cached_bytes"`
+	FragmentedBytes    snapshot.Bytes `json:"fragmented_bytes"`
+	OtherBytes         snapshot.Bytes `json:"other_bytes"`
+	UnknownBytes       snapshot.Bytes `json:"unknown_bytes"`
+	UtilizationPercent *float64       `json:"utilization_percent"`
+}
+
+// ReportGroup is the processes of a user, a job or a command or, by GPU, one
+// process on one GPU.
+type ReportGroup struct {
+	Name      string `json:"name"`
+	Processes int    `json:"processes"`
+	GPUs      []int  `json:"gpus"`
+	PID       *int   `json:"pid"`
+	StartTime Time   `json:"start_time"`
+	User      Text   `json:"user"`
+	Job       Text   `json:"job"`
+
+	RecordedSeconds    float64  `json:"recorded_seconds"` // of a process on a GPU, summed
+	UsedGiBHours       *float64 `json:"used_gib_hours"`
+	AllocatedGiBHours  *float64 `json:"allocated_gib_hours"`
+	CachedGiBHours     *float64 `json:"cached_gib_hours"`
+	FragmentedGiBHours *float64 `json:"fragmented_gib_hours"`
+	OtherGiBHours      *float64 `json:"other_gib_hours"`
+	IdleGiBHours       *float64 `json:"idle_gib_hours"`
+	WastedGiBHours     float64  `json:"wasted_gib_hours"`
+
+	PeakBytes      snapshot.Bytes `json:"peak_bytes"`
+	Failures       ReportFailures `json:"failures"`
+	StepsPerSecond *float64       `json:"steps_per_second"`
+}
+
+// ReportFlushes is what flushes freed, and how much of it stayed free.
+type ReportFlushes struct {
+	Count       int             `json:"count"`
+	FreedBytes  quantity.Bytes  `json:"freed_bytes"`
+	StayedFree  []ReportStaying `json:"stayed_free"`
+	NotMeasured int             `json:"not_measured"` // nothing is known of what they freed
+}
+
+// ReportStaying is what of the freed memory the flushed processes had not taken
+// again after a while, over the flushes of which that is known.
+type ReportStaying struct {
+	AfterSeconds float64        `json:"after_seconds"`
+	Flushes      int            `json:"flushes"`
+	FreedBytes   quantity.Bytes `json:"freed_bytes"`
+	StayedBytes  quantity.Bytes `json:"stayed_bytes"`
+}
+
+// ReportForecaster is the forecaster's own record on this box: its alerts that a
+// GPU will be full, against the times when memory ran out.
+type ReportForecaster struct {
+	Alerts     int      `json:"alerts"`
+	Hits       int      `json:"hits"`
+	False      int      `json:"false"`
+	ActedOn    int      `json:"acted_on"`
+	Undecided  int      `json:"undecided"`
+	Fills      int      `json:"fills"`
+	Missed     int      `json:"missed"`
+	Sudden     int      `json:"sudden"`
+	MedianLead *float64 `json:"median_lead_seconds"`
+	// What the alerts forecast as the time to full, where it came true.
+	MedianError  *float64          `json:"median_error_percent"`
+	IntervalHeld int               `json:"interval_held"`
+	IntervalOf   int               `json:"interval_of"`
+	OtherAlerts  []ReportAlertKind `json:"other_alerts"`
+}
+
+// ReportAlertKind counts the alerts of a kind.
+type ReportAlertKind struct {
+	Kind  string `json:"kind"`
+	Count int    `json:"count"`
+}
+
+// ReportEvent is an event of a GPU's timeline.
+type ReportEvent struct {
+	Time    Time   `json:"time"`
+	GPU     int    `json:"gpu"`
+	UUID    string `json:"uuid"`
+	Kind    string `json:"kind"`
+	Outcome Text   `json:"outcome"` // of an alert that the GPU will be full
+	Process Text   `json:"process"`
+	Message Text   `json:"message"`
+}
+
+// ReportComparison compares the period, the second, with the first.
+type ReportComparison struct {
+	First ReportPeriod     `json:"first"`
+	Lines []ReportCompared `json:"lines"`
+}
+
+// ReportCompared is one figure in both periods. BeyondNoise is null where there
+// are too few hours to tell.
+type ReportCompared struct {
+	Name        string   `json:"name"`
+	Unit        string   `json:"unit"`
+	First       *float64 `json:"first"`
+	Second      *float64 `json:"second"`
+	Difference  *float64 `json:"difference"`
+	Noise       *float64 `json:"noise"`
+	BeyondNoise *bool    `json:"beyond_noise"`
+}
