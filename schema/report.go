@@ -13,6 +13,7 @@ type Report struct {
 	Simulated     bool              `json:"simulated"`
 	Period        ReportPeriod      `json:"period"`
 	GPUs          []ReportGPU       `json:"gpus"`
+	Total         ReportTotal       `json:"total"`
 	By            string            `json:"by"`
 	Groups        []ReportGroup     `json:"groups"`
 	LeftOut       int               `json:"groups_left_out"`
@@ -40,6 +41,17 @@ type ReportGPU struct {
 	CapacityBytes   snapshot.Bytes `json:"capacity_bytes"`
 	RecordedSeconds float64        `json:"recorded_seconds"`
 
+	Memory             ReportMemory   `json:"memory"`
+	UtilizationPercent *float64       `json:"utilization_percent"`
+	IdleHours          *float64       `json:"idle_holding_hours"`
+	PeakBytes          snapshot.Bytes `json:"peak_bytes"`
+	PeakTime           Time           `json:"peak_time"`
+	Failures           ReportFailures `json:"failures"`
+	Timeline           []ReportPoint  `json:"timeline"`
+}
+
+// ReportMemory is what memory was over time; null is unknown.
+type ReportMemory struct {
 	Used       *ReportAmount `json:"used"`
 	Allocated  *ReportAmount `json:"allocated"`
 	Cached     *ReportAmount `json:"cached"`
@@ -47,13 +59,16 @@ type ReportGPU struct {
 	Other      *ReportAmount `json:"other"`
 	Unknown    *ReportAmount `json:"unknown"`
 	Free       *ReportAmount `json:"free"`
+}
 
+// ReportTotal is all GPUs together; recorded_seconds is the sum of theirs.
+type ReportTotal struct {
+	RecordedSeconds    float64        `json:"recorded_seconds"`
+	Memory             ReportMemory   `json:"memory"`
 	UtilizationPercent *float64       `json:"utilization_percent"`
 	IdleHours          *float64       `json:"idle_holding_hours"`
-	PeakBytes          snapshot.Bytes `json:"peak_bytes"`
-	PeakTime           Time           `json:"peak_time"`
+	WastedGiBHours     float64        `json:"wasted_gib_hours"`
 	Failures           ReportFailures `json:"failures"`
-	Timeline           []ReportPoint  `json:"timeline"`
 }
 
 // ReportAmount is memory over time: GiB·h, and per cent of the GPU's capacity

@@ -28,6 +28,11 @@ func (p *part) add(mean snapshot.Bytes, over time.Duration) {
 	}
 }
 
+func (p *part) join(other *part) {
+	p.gibHours += other.gibHours
+	p.known = p.known || other.known
+}
+
 // hoursOrNil is the amount in GiB·h.
 func (p *part) hoursOrNil() *float64 {
 	if !p.known {
@@ -44,9 +49,8 @@ func (p *part) amount(whole float64) *schema.ReportAmount {
 	return &schema.ReportAmount{GiBHours: p.gibHours, Percent: share(p.gibHours, whole)}
 }
 
-// gpuSums is what becomes of a GPU's minutes.
-type gpuSums struct {
-	GPU
+// memory is what memory was over time, of one GPU or of all.
+type memory struct {
 	recorded time.Duration
 	capacity part
 
@@ -54,8 +58,47 @@ type gpuSums struct {
 
 	busy     float64 // per cent, times hours
 	busyOver time.Duration
-	idle     idleRun
 	idleTime time.Duration
+}
+
+// join adds another GPU.
+func (m *memory) join(g *memory) {
+	m.recorded += g.recorded
+	m.capacity.join(&g.capacity)
+	m.used.join(&g.used)
+	m.allocated.join(&g.allocated)
+	m.cached.join(&g.cached)
+	m.fragmented.join(&g.fragmented)
+	m.other.join(&g.other)
+	m.unknown.join(&g.unknown)
+	m.free.join(&g.free)
+	m.busy += g.busy
+	m.busyOver += g.busyOver
+	m.idleTime += g.idleTime
+}
+
+func (m *memory) document() schema.ReportMemory {
+	whole := m.capacity.gibHours
+	return schema.ReportMemory{
+		Used: m.used.amount(whole), Allocated: m.allocated.amount(whole), Cached: m.cached.amount(whole), Fragmented: m.fragmented.amount(whole),
+		Other: m.other.amount(whole), Unknown: m.unknown.amount(whole), Free: m.free.amount(whole),
+	}
+}
+
+// load is the mean utilisation and the hours of idle holding, nil where unknown.
+func (m *memory) load() (utilization, idleHours *float64) {
+	if m.busyOver == 0 {
+		return nil, nil
+	}
+	mean, idle := m.busy/m.busyOver.Hours(), m.idleTime.Hours()
+	return &mean, &idle
+}
+
+// gpuSums is what becomes of a GPU's minutes.
+type gpuSums struct {
+	GPU
+	memory
+	idle     idleRun
 	idleAt   minuteSet // for the processes
 	peak     snapshot.Bytes
 	peakTime time.Time
@@ -153,17 +196,10 @@ func (s *minuteSet) all(from time.Time, minutes int) bool {
 }
 
 func (g *gpuSums) document() schema.ReportGPU {
-	whole := g.capacity.gibHours
 	out := schema.ReportGPU{
 		GPU: g.Index, UUID: g.UUID, Name: schema.Text(g.Name), CapacityBytes: g.Capacity, RecordedSeconds: g.recorded.Seconds(),
-		Used: g.used.amount(whole), Allocated: g.allocated.amount(whole), Cached: g.cached.amount(whole), Fragmented: g.fragmented.amount(whole),
-		Other: g.other.amount(whole), Unknown: g.unknown.amount(whole), Free: g.free.amount(whole),
-		PeakBytes: g.peak, PeakTime: schema.Time(g.peakTime),
-		Timeline: g.timeline.document(),
+		Memory: g.memory.document(), PeakBytes: g.peak, PeakTime: schema.Time(g.peakTime), Timeline: g.timeline.document(),
 	}
-	if g.busyOver > 0 {
-		mean, idle := g.busy/g.busyOver.Hours(), g.idleTime.Hours()
-		out.UtilizationPercent, out.IdleHours = &mean, &idle
-	}
+	out.UtilizationPercent, out.IdleHours = g.load()
 	return out
 }

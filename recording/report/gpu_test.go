@@ -27,8 +27,8 @@ func TestGPUsAreMeasuredOverRecordedTime(t *testing.T) {
 		of             *schema.ReportAmount
 		hours, percent float64
 	}{
-		{"used", a.Used, 20, 50}, {"free", a.Free, 20, 50}, {"allocated", a.Allocated, 10, 25}, {"cached", a.Cached, 6, 15},
-		{"fragmented", a.Fragmented, 2, 5}, {"other", a.Other, 2, 5}, {"used of B", r.GPUs[1].Used, 2, 10},
+		{"used", a.Memory.Used, 20, 50}, {"free", a.Memory.Free, 20, 50}, {"allocated", a.Memory.Allocated, 10, 25}, {"cached", a.Memory.Cached, 6, 15},
+		{"fragmented", a.Memory.Fragmented, 2, 5}, {"other", a.Memory.Other, 2, 5}, {"used of B", r.GPUs[1].Memory.Used, 2, 10},
 	} {
 		if c.of == nil {
 			t.Errorf("%s is unknown", c.what)
@@ -43,7 +43,7 @@ func TestGPUsAreMeasuredOverRecordedTime(t *testing.T) {
 		t.Errorf("peak %v at %v", a.PeakBytes, time.Time(a.PeakTime))
 	}
 	// What nobody reported is unknown.
-	if second := r.GPUs[1]; second.Allocated != nil || second.UtilizationPercent != nil || second.IdleHours != nil || a.Unknown != nil {
+	if second := r.GPUs[1]; second.Memory.Allocated != nil || second.UtilizationPercent != nil || second.IdleHours != nil || a.Memory.Unknown != nil {
 		t.Errorf("%+v", second)
 	}
 }

@@ -27,6 +27,8 @@ func (b *Builder) Report(now time.Time) schema.Report {
 		Period: b.period(), GPUs: []schema.ReportGPU{}, By: b.question.By, Flushes: b.flushes(),
 	}
 	retries := b.retriesByGPU()
+	var all memory
+	var allRetries *int64
 	for _, g := range b.gpus {
 		if g.recorded == 0 {
 			continue
@@ -34,6 +36,21 @@ func (b *Builder) Report(now time.Time) schema.Report {
 		gpu := g.document()
 		gpu.Failures = failures(b.oomsOf(g.UUID), retries[g.UUID], g.recorded)
 		out.GPUs = append(out.GPUs, gpu)
+		all.join(&g.memory)
+		if n := retries[g.UUID]; n != nil {
+			sum := *n
+			if allRetries != nil {
+				sum += *allRetries
+			}
+			allRetries = &sum
+		}
+	}
+	out.Total = schema.ReportTotal{
+		RecordedSeconds: all.recorded.Seconds(), Memory: all.document(), Failures: failures(len(b.ooms), allRetries, b.recordedTime()),
+	}
+	out.Total.UtilizationPercent, out.Total.IdleHours = all.load()
+	for _, p := range b.processes {
+		out.Total.WastedGiBHours += p.wasted
 	}
 	out.Groups, out.LeftOut = b.groups()
 	out.Forecaster, out.Events = b.forecaster(b.events())
@@ -136,11 +153,6 @@ type group struct {
 	retries                                            *int64
 	steps                                              float64
 	stepping                                           int
-}
-
-func (p *part) join(other *part) {
-	p.gibHours += other.gibHours
-	p.known = p.known || other.known
 }
 
 // groups are the processes, summed as asked for, those that waste most first.

@@ -1,0 +1,274 @@
+package report
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"vramscope/internal/text"
+	"vramscope/schema"
+)
+
+// Layout is a report for reading: text, Markdown and HTML have the same tables.
+type Layout struct {
+	Period   string // "2026-11-20 12:00 to 2026-11-21 12:00 (UTC)"
+	Recorded string // "recorded 21h40m of 24h00m"
+	Tables   []Table
+	Lists    []List
+}
+
+// Table is a table with its rows of cells, one for each column.
+type Table struct {
+	Title   string
+	Note    string
+	Columns []Column
+	Rows    []Row
+}
+
+// Column is a column of a table.
+type Column struct {
+	Title string
+	Short string // in text, without a blank
+	Name  bool   // words, not figures
+	Wide  bool   // left out where there is little room
+}
+
+// Row is a row of a table; one of all GPUs is set off.
+type Row struct {
+	Cells []string
+	All   bool
+	// Bars are what fills the row's bar, of 1; a table has them in all rows or in none.
+	Bars []Bar
+}
+
+// Bar is a stretch of a bar.
+type Bar struct {
+	Class string
+	Share float64
+}
+
+// List is a list of figures with their names.
+type List struct {
+	Title string
+	Note  string
+	Items []Item
+}
+
+// Item is a line of a list.
+type Item struct{ Name, Value string }
+
+// layouter writes cells; dash is unknown.
+type layouter struct {
+	report *schema.Report
+	dash   string
+	most   int // rows of the tables of processes
+}
+
+// Lay lays a report out, with so many rows at most in the tables of processes. The
+// dash is for what is unknown.
+func Lay(r *schema.Report, dash string, most int) Layout {
+	l := layouter{r, dash, most}
+	out := Layout{Period: PeriodText(&r.Period), Recorded: RecordedText(&r.Period)}
+	if r.Comparison != nil {
+		out.Tables = append(out.Tables, l.comparison())
+	}
+	out.Tables = append(out.Tables, l.shares(), l.hours(), l.wasters())
+	for _, t := range []Table{l.failing(), l.throughput()} {
+		if len(t.Rows) > 0 {
+			out.Tables = append(out.Tables, t)
+		}
+	}
+	out.Lists = append(out.Lists, l.forecaster(), l.flushes())
+	return out
+}
+
+// PeriodText is a period in the local time of its beginning.
+func PeriodText(p *schema.ReportPeriod) string {
+	const minutes, seconds = "2006-01-02 15:04", "2006-01-02 15:04:05"
+	from, to := time.Time(p.From), time.Time(p.To)
+	layout := minutes
+	if to.Sub(from) < 10*time.Minute {
+		layout = seconds
+	}
+	return from.Format(layout) + " to " + to.Format(layout+" MST")
+}
+
+// RecordedText is how much of a period was recorded.
+func RecordedText(p *schema.ReportPeriod) string {
+	return fmt.Sprintf("recorded %s of %s", spell(p.RecordedSeconds), spell(p.Seconds))
+}
+
+// spell is "21 h 40 min", "3 d 2 h", "5 min" or "40 s".
+func spell(seconds float64) string {
+	d := time.Duration(seconds * float64(time.Second)).Round(time.Second)
+	pair := func(big, small time.Duration, bigUnit, smallUnit string) string {
+		out := fmt.Sprintf("%d %s", d/big, bigUnit)
+		if rest := d % big / small; rest > 0 {
+			out += fmt.Sprintf(" %d %s", rest, smallUnit)
+		}
+		return out
+	}
+	const day = 24 * time.Hour
+	switch {
+	case d < time.Minute:
+		return fmt.Sprintf("%d s", d/time.Second)
+	case d < time.Hour:
+		return pair(time.Minute, time.Second, "min", "s")
+	case d < 3*day:
+		return pair(time.Hour, time.Minute, "h", "min")
+	default:
+		return pair(day, time.Hour, "d", "h")
+	}
+}
+
+// Figure is a number of three digits: "1466", "88.3", "4.21", "0".
+func Figure(v float64) string {
+	a := max(v, -v)
+	switch {
+	case a == 0:
+		return "0"
+	case a < 0.005:
+		return map[bool]string{true: "<.01", false: ">-.01"}[v > 0]
+	case a < 9.995:
+		return fmt.Sprintf("%.2f", v)
+	case a < 99.95:
+		return fmt.Sprintf("%.1f", v)
+	default:
+		return fmt.Sprintf("%.0f", v)
+	}
+}
+
+func (l *layouter) figure(v *float64) string {
+	if v == nil {
+		return l.dash
+	}
+	return Figure(*v)
+}
+
+func (l *layouter) count(v *int64) string {
+	if v == nil {
+		return l.dash
+	}
+	return fmt.Sprint(*v)
+}
+
+// percent is a share: "61%", "4.2%", "<.1%".
+func (l *layouter) percent(v *float64) string {
+	switch {
+	case v == nil:
+		return l.dash
+	case *v > 0 && *v < 0.05:
+		return "<.1%"
+	case *v != 0 && *v < 9.95 && *v > -9.95:
+		return fmt.Sprintf("%.1f%%", *v)
+	default:
+		return fmt.Sprintf("%.0f%%", *v)
+	}
+}
+
+// hoursText is a time in hours and minutes: "2h10m", "40m", "0".
+func (l *layouter) hoursText(v *float64) string {
+	if v == nil {
+		return l.dash
+	}
+	minutes := int(*v*60 + 0.5)
+	switch {
+	case minutes == 0:
+		return "0"
+	case minutes < 60:
+		return fmt.Sprintf("%dm", minutes)
+	default:
+		return fmt.Sprintf("%dh%02dm", minutes/60, minutes%60)
+	}
+}
+
+func (l *layouter) word(s schema.Text) string {
+	if s == "" {
+		return l.dash
+	}
+	return text.Clean(string(s))
+}
+
+func share100(a *schema.ReportAmount) *float64 {
+	if a == nil {
+		return nil
+	}
+	return a.Percent
+}
+
+func gibHoursOf(a *schema.ReportAmount) *float64 {
+	if a == nil {
+		return nil
+	}
+	return &a.GiBHours
+}
+
+// memoryColumns are the columns of memory's parts, after one for the GPU.
+func memoryColumns() []Column {
+	return []Column{
+		{Title: "GPU", Short: "GPU"}, {Title: "Used", Short: "USED"}, {Title: "Allocated", Short: "ALLOC"}, {Title: "Cached", Short: "CACHE"},
+		{Title: "Fragmented", Short: "FRAG"}, {Title: "Other", Short: "OTHER", Wide: true}, {Title: "Unknown", Short: "UNKN", Wide: true},
+		{Title: "Free", Short: "FREE"},
+	}
+}
+
+func amounts(m *schema.ReportMemory) []*schema.ReportAmount {
+	return []*schema.ReportAmount{m.Used, m.Allocated, m.Cached, m.Fragmented, m.Other, m.Unknown, m.Free}
+}
+
+// shares are the parts in per cent of the capacity, and the load.
+func (l *layouter) shares() Table {
+	t := Table{Title: "Memory", Note: "time-weighted, per cent of the capacity", Columns: append(memoryColumns(),
+		Column{Title: "Utilization", Short: "UTIL"}, Column{Title: "Idle holding", Short: "IDLE"}, Column{Title: "Peak", Short: "PEAK"})}
+	add := func(name string, m *schema.ReportMemory, utilization, idle *float64, peak string, all bool) {
+		row := Row{Cells: []string{name}, All: all}
+		for _, a := range amounts(m) {
+			row.Cells = append(row.Cells, l.percent(share100(a)))
+		}
+		row.Cells = append(row.Cells, l.percent(utilization), l.hoursText(idle), peak)
+		t.Rows = append(t.Rows, row)
+	}
+	for i := range l.report.GPUs {
+		g := &l.report.GPUs[i]
+		peak := l.dash
+		if v, ok := g.PeakBytes.Value(); ok {
+			peak = v.String()
+		}
+		add(fmt.Sprint(g.GPU), &g.Memory, g.UtilizationPercent, g.IdleHours, peak, false)
+	}
+	if all := &l.report.Total; len(l.report.GPUs) > 1 {
+		add("all", &all.Memory, all.UtilizationPercent, all.IdleHours, "", true)
+	}
+	return t
+}
+
+// hours are the parts in GiB·h, and how often memory ran out.
+func (l *layouter) hours() Table {
+	t := Table{Title: "Memory over time", Note: "GiB·h; out-of-memory errors (OOM) and alloc retries, in all and per hour", Columns: append(memoryColumns(),
+		Column{Title: "OOM", Short: "OOM"}, Column{Title: "per h", Short: "OOM/H", Wide: true},
+		Column{Title: "Retries", Short: "RETRY"}, Column{Title: "per h", Short: "RETRY/H", Wide: true})}
+	add := func(name string, m *schema.ReportMemory, f *schema.ReportFailures, all bool) {
+		row := Row{Cells: []string{name}, All: all}
+		for _, a := range amounts(m) {
+			row.Cells = append(row.Cells, l.figure(gibHoursOf(a)))
+		}
+		row.Cells = append(row.Cells, fmt.Sprint(f.OutOfMemory), l.figure(f.OutOfMemoryPerHour), l.count(f.Retries), l.figure(f.RetriesPerHour))
+		t.Rows = append(t.Rows, row)
+	}
+	for i := range l.report.GPUs {
+		g := &l.report.GPUs[i]
+		add(fmt.Sprint(g.GPU), &g.Memory, &g.Failures, false)
+	}
+	if all := &l.report.Total; len(l.report.GPUs) > 1 {
+		add("all", &all.Memory, &all.Failures, true)
+	}
+	return t
+}
+
+func joinInts(numbers []int) string {
+	words := make([]string, len(numbers))
+	for i, n := range numbers {
+		words[i] = fmt.Sprint(n)
+	}
+	return strings.Join(words, ",")
+}

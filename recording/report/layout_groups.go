@@ -1,0 +1,184 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+
+	"vramscope/schema"
+)
+
+// identity are the cells that name a group, and their columns.
+func (l *layouter) identity() ([]Column, func(*schema.ReportGroup) []string) {
+	if l.report.By != "gpu" {
+		title := map[string]string{"user": "User", "job": "Job", "command": "Command"}[l.report.By]
+		return []Column{{Title: title, Short: map[string]string{"User": "USER", "Job": "JOB", "Command": "COMMAND"}[title], Name: true}, {Title: "Processes", Short: "PROCS"}},
+			func(g *schema.ReportGroup) []string { return []string{g.Name, fmt.Sprint(g.Processes)} }
+	}
+	columns := []Column{{Title: "GPU", Short: "GPU"}, {Title: "PID", Short: "PID", Wide: true}, {Title: "User", Short: "USER", Name: true}, {Title: "Command", Short: "COMMAND", Name: true}}
+	return columns, func(g *schema.ReportGroup) []string {
+		return []string{joinInts(g.GPUs), fmt.Sprint(pidOf(g)), l.word(g.User), g.Name}
+	}
+}
+
+// table is a table of groups: the figures between what names them. The last column
+// is the one that may be long.
+func (l *layouter) table(title, note string, groups []schema.ReportGroup, figures []Column, cells func(*schema.ReportGroup) []string) Table {
+	columns, names := l.identity()
+	last := len(columns) - 1
+	if l.report.By != "gpu" {
+		last = 0 // the name itself
+	}
+	order := func(of, between []string) []string {
+		rest := slices.Delete(slices.Clone(of), last, last+1)
+		return append(append(rest, between...), of[last])
+	}
+	t := Table{Title: title, Note: note}
+	rest := slices.Delete(slices.Clone(columns), last, last+1)
+	t.Columns = append(append(rest, figures...), columns[last])
+	for i := range groups[:min(len(groups), l.most)] {
+		t.Rows = append(t.Rows, Row{Cells: order(names(&groups[i]), cells(&groups[i]))})
+	}
+	if more := len(groups) - l.most; more > 0 {
+		t.Note += fmt.Sprintf("; the first %d of %d", l.most, len(groups)+l.report.LeftOut)
+	}
+	return t
+}
+
+// wasters are those who keep memory that does no work.
+func (l *layouter) wasters() Table {
+	groups := slices.DeleteFunc(slices.Clone(l.report.Groups), func(g schema.ReportGroup) bool { return g.WastedGiBHours == 0 })
+	t := l.table("Wasted", "GiB·h held idle, or cached or fragmented", groups,
+		[]Column{{Title: "Wasted", Short: "WASTED"}, {Title: "Idle", Short: "IDLE"}, {Title: "Cached", Short: "CACHE"}, {Title: "Fragmented", Short: "FRAG"}, {Title: "Used", Short: "USED", Wide: true}},
+		func(g *schema.ReportGroup) []string {
+			return []string{Figure(g.WastedGiBHours), l.figure(g.IdleGiBHours), l.figure(g.CachedGiBHours), l.figure(g.FragmentedGiBHours), l.figure(g.UsedGiBHours)}
+		})
+	for i := range t.Rows {
+		most, g := groups[0].WastedGiBHours, &groups[i]
+		idle := min(hoursOf(g.IdleGiBHours), g.WastedGiBHours)
+		t.Rows[i].Bars = []Bar{{"idle", idle / most}, {"cached", (g.WastedGiBHours - idle) / most}}
+	}
+	return t
+}
+
+// failing are those that ran out of memory or whose allocator tried again.
+func (l *layouter) failing() Table {
+	groups := slices.DeleteFunc(slices.Clone(l.report.Groups), func(g schema.ReportGroup) bool {
+		return g.Failures.OutOfMemory == 0 && (g.Failures.Retries == nil || *g.Failures.Retries == 0)
+	})
+	retries := func(g *schema.ReportGroup) int64 {
+		if g.Failures.Retries == nil {
+			return 0
+		}
+		return *g.Failures.Retries
+	}
+	slices.SortStableFunc(groups, func(a, b schema.ReportGroup) int {
+		return cmp.Or(cmp.Compare(b.Failures.OutOfMemory, a.Failures.OutOfMemory), cmp.Compare(retries(&b), retries(&a)))
+	})
+	return l.table("Out of memory", "errors (OOM) and alloc retries, in all and per hour", groups,
+		[]Column{{Title: "OOM", Short: "OOM"}, {Title: "per h", Short: "OOM/H"}, {Title: "Retries", Short: "RETRY"}, {Title: "per h", Short: "RETRY/H", Wide: true}, {Title: "Peak", Short: "PEAK", Wide: true}},
+		func(g *schema.ReportGroup) []string {
+			peak := l.dash
+			if v, ok := g.PeakBytes.Value(); ok {
+				peak = v.String()
+			}
+			f := &g.Failures
+			return []string{fmt.Sprint(f.OutOfMemory), l.figure(f.OutOfMemoryPerHour), l.count(f.Retries), l.figure(f.RetriesPerHour), peak}
+		})
+}
+
+// throughput are those whose steps are counted.
+func (l *layouter) throughput() Table {
+	groups := slices.DeleteFunc(slices.Clone(l.report.Groups), func(g schema.ReportGroup) bool { return g.StepsPerSecond == nil })
+	slices.SortStableFunc(groups, func(a, b schema.ReportGroup) int { return cmp.Compare(*b.StepsPerSecond, *a.StepsPerSecond) })
+	return l.table("Throughput", "steps per second of a process, where a probe counts them", groups,
+		[]Column{{Title: "Steps/s", Short: "STEP/S"}}, func(g *schema.ReportGroup) []string { return []string{l.figure(g.StepsPerSecond)} })
+}
+
+// comparison is the period beside another one.
+func (l *layouter) comparison() Table {
+	c := l.report.Comparison
+	t := Table{Title: "Compared", Note: "with " + PeriodText(&c.First) + ", " + RecordedText(&c.First), Columns: []Column{
+		{Title: "Figure", Short: "FIGURE", Name: true}, {Title: "Before", Short: "BEFORE"}, {Title: "Now", Short: "NOW"}, {Title: "Difference", Short: "DIFF"},
+		{Title: "Noise", Short: "NOISE", Wide: true}, {Title: "Beyond noise", Short: "BEYOND_NOISE", Name: true},
+	}}
+	for i := range c.Lines {
+		line := &c.Lines[i]
+		unit := map[string]string{"percent": "%", "per_hour": "/h", "per_second": "/s"}[line.Unit]
+		value := func(v *float64, sign string) string {
+			if v == nil {
+				return l.dash
+			}
+			if *v > 0 {
+				return sign + Figure(*v) + unit
+			}
+			return Figure(*v) + unit
+		}
+		beyond := "too few hours to tell"
+		if line.BeyondNoise != nil {
+			beyond = map[bool]string{true: "yes", false: "no"}[*line.BeyondNoise]
+		}
+		t.Rows = append(t.Rows, Row{Cells: []string{line.Name, value(line.First, ""), value(line.Second, ""), value(line.Difference, "+"), value(line.Noise, "±"), beyond}})
+	}
+	return t
+}
+
+// forecaster is the record of the alerts that a GPU will be full.
+func (l *layouter) forecaster() List {
+	f := &l.report.Forecaster
+	list := List{Title: "Forecaster", Note: "alerts that a GPU will be full", Items: []Item{{"alerts", fmt.Sprint(f.Alerts)}}}
+	add := func(name string, n int) {
+		if n > 0 {
+			list.Items = append(list.Items, Item{name, fmt.Sprint(n)})
+		}
+	}
+	add("right: full within 10 min", f.Hits)
+	add("false", f.False)
+	add("acted on, or the process ended", f.ActedOn)
+	add("undecided: the recording does not show it", f.Undecided)
+	list.Items = append(list.Items, Item{"times that memory ran out on a GPU", fmt.Sprint(f.Fills)})
+	add("missed: no alert before", f.Missed)
+	add("sudden: within 1 min of a start", f.Sudden)
+	if f.MedianLead != nil {
+		list.Items = append(list.Items, Item{"median lead", l.seconds(*f.MedianLead)})
+	}
+	if f.IntervalOf > 0 {
+		list.Items = append(list.Items, Item{"time to full: median error", l.percent(f.MedianError)},
+			Item{"time to full: 80 % interval held", fmt.Sprintf("%d of %d", f.IntervalHeld, f.IntervalOf)})
+	}
+	for _, k := range f.OtherAlerts {
+		list.Items = append(list.Items, Item{"other alerts: " + k.Kind, fmt.Sprint(k.Count)})
+	}
+	return list
+}
+
+func (l *layouter) seconds(v float64) string {
+	d := time.Duration(v * float64(time.Second)).Round(time.Second)
+	if d < time.Minute {
+		return fmt.Sprintf("%d s", d/time.Second)
+	}
+	return fmt.Sprintf("%d min %02d s", d/time.Minute, d%time.Minute/time.Second)
+}
+
+func (l *layouter) flushes() List {
+	f := &l.report.Flushes
+	list := List{Title: "Flushes", Items: []Item{{"flushes", fmt.Sprint(f.Count)}}}
+	if f.Count == 0 {
+		return list
+	}
+	list.Items = append(list.Items, Item{"freed", f.FreedBytes.String()})
+	for i := range f.StayedFree {
+		s := &f.StayedFree[i]
+		value := l.dash
+		if s.FreedBytes > 0 {
+			percent := 100 * float64(s.StayedBytes) / float64(s.FreedBytes)
+			value = fmt.Sprintf("%s, %s (%d)", l.percent(&percent), s.StayedBytes, s.Flushes)
+		}
+		list.Items = append(list.Items, Item{"still free after " + spell(s.AfterSeconds), value})
+	}
+	if f.NotMeasured > 0 {
+		list.Items = append(list.Items, Item{"not measured", fmt.Sprint(f.NotMeasured)})
+	}
+	return list
+}

@@ -1,0 +1,12 @@
+// Package page writes a report as one HTML file: no script, no font, nothing from
+// elsewhere, and a policy that lets it load nothing. It follows the reader's choice
+// of light or dark, and fits a telephone.
+//
+//	schema.Report ─┬→ chart: an SVG for each GPU ─┐
+//	               └→ page.html, page.css ────────┴→ one file
+//
+// Names of processes are hostile: html/template escapes them, and charts have
+// numbers only.
+//
+// Start reading at Write.
+package page
