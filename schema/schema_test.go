@@ -105,7 +105,8 @@ func TestSchemaFilesHaveTheFieldsOfTheTypes(t *testing.T) {
 	for name, in := range map[string]reflect.Type{
 		"once": reflect.TypeFor[Document](), "flush": reflect.TypeFor[FlushDocument](),
 		"headroom": reflect.TypeFor[HeadroomDocument](), "backtest": reflect.TypeFor[Backtest](),
-		"alert": reflect.TypeFor[AlertDocument](),
+		"alert":  reflect.TypeFor[AlertDocument](),
+		"report": reflect.TypeFor[Report](),
 	} {
 		file := name + ".schema.json"
 		f.compare(t, file, "the document", f.load(t, file), in)

@@ -172,3 +172,6 @@ func perHour(count int64, over time.Duration) *float64 {
 	rate := float64(count) / over.Hours()
 	return &rate
 }
+
+// Empty reports whether nothing was recorded.
+func (b *Builder) Empty() bool { return len(b.recorded) == 0 }

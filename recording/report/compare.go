@@ -37,7 +37,9 @@ func (h *hours) at(t time.Time) *hour { return &h.blocks[int(t.Sub(h.from)/time.
 func (h *hours) addMinute(g *gpuSums, m *Minute) {
 	b := h.at(m.Time)
 	b.gpus += m.Covered
-	b.capacity.add(g.Capacity, m.Covered)
+	if m.Used.Mean.Known() {
+		b.capacity.add(g.Capacity, m.Covered)
+	}
 	b.used.add(m.Used.Mean, m.Covered)
 	b.allocated.add(m.Allocated.Mean, m.Covered)
 	b.cached.add(m.Cached.Mean, m.Covered)

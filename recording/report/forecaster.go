@@ -72,7 +72,7 @@ func (b *Builder) fillsOf(g *gpuSums) []fill {
 	moments := slices.Clone(g.full.fills)
 	for i := range b.ooms {
 		o := &b.ooms[i]
-		if o.GPUUUID == g.UUID && (g.full.tight.all(o.Time, 1) || g.full.tight.all(o.Time.Add(-time.Minute), 1)) {
+		if o.GPUUUID == g.UUID && g.full.tight.count(o.Time.Add(-time.Minute), 2) > 0 {
 			moments = append(moments, o.Time)
 		}
 	}

@@ -109,7 +109,9 @@ type gpuSums struct {
 
 func (g *gpuSums) add(m *Minute) {
 	g.recorded += m.Covered
-	g.capacity.add(g.Capacity, m.Covered)
+	if m.Used.Mean.Known() { // a GPU that is lost has a minute, too
+		g.capacity.add(g.Capacity, m.Covered)
+	}
 	for _, p := range []struct {
 		of   *part
 		mean snapshot.Bytes
@@ -127,10 +129,13 @@ func (g *gpuSums) add(m *Minute) {
 		g.peak, g.peakTime = m.Used.Max, m.Time
 	}
 	idle := isIdle(m.Utilization.Max, m.Used.Min)
-	if idle {
-		g.idleAt.add(m.Time)
+	if turned := g.idle.add(m.Time, time.Minute, m.Covered, idle); turned > 0 {
+		g.idleTime += turned
+		for at := g.idle.begin; !at.After(m.Time); at = at.Add(time.Minute) {
+			g.idleAt.add(at)
+		}
+		g.idle.begin = g.idle.next
 	}
-	g.idleTime += g.idle.add(m.Time, time.Minute, m.Covered, idle)
 	g.full.add(g, m)
 	g.timeline.add(m)
 }
@@ -142,6 +147,7 @@ func isIdle(utilization snapshot.Float, held snapshot.Bytes) bool {
 
 // idleRun is the time since which memory has been held idle.
 type idleRun struct {
+	begin   time.Time // of what has not turned out to be idle yet
 	next    time.Time
 	pending time.Duration
 }
@@ -157,7 +163,9 @@ func (r *idleRun) add(t time.Time, step, covered time.Duration, idle bool) (turn
 	if !idle {
 		return 0
 	}
-	r.pending = was + covered
+	if r.pending = was + covered; was == 0 {
+		r.begin = t
+	}
 	switch {
 	case r.pending <= idleLonger:
 		return 0
@@ -185,14 +193,14 @@ func (s *minuteSet) add(t time.Time) {
 	s.words[i/64] |= 1 << (i % 64)
 }
 
-// all reports whether every minute of a time is in the set.
-func (s *minuteSet) all(from time.Time, minutes int) bool {
+// count is how many of so many minutes are in the set.
+func (s *minuteSet) count(from time.Time, minutes int) (n int) {
 	for i := minuteOf(from) - s.first; minutes > 0; i, minutes = i+1, minutes-1 {
-		if i < 0 || i >= int64(64*len(s.words)) || s.words[i/64]>>(i%64)&1 == 0 {
-			return false
+		if i >= 0 && i < int64(64*len(s.words)) && s.words[i/64]>>(i%64)&1 != 0 {
+			n++
 		}
 	}
-	return true
+	return n
 }
 
 func (g *gpuSums) document() schema.ReportGPU {

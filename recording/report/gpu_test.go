@@ -48,6 +48,17 @@ func TestGPUsAreMeasuredOverRecordedTime(t *testing.T) {
 	}
 }
 
+func TestALostGPUHasNoShare(t *testing.T) {
+	b := newBox("gpu", 1)
+	b.use(0, 30, 40, 50)
+	for m := 30; m < 60; m++ {
+		b.AddMinute(&Minute{Time: at(m), GPUUUID: gpuA, Covered: time.Minute})
+	}
+	m := b.report().GPUs[0].Memory
+	about(t, "used", m.Used.Percent, 50)
+	about(t, "free", m.Free.Percent, 50)
+}
+
 func TestIdleHoldingTakesMoreThanTenMinutes(t *testing.T) {
 	for _, c := range []struct {
 		name    string

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"vramscope/internal/text"
 	"vramscope/schema"
 )
 
@@ -14,11 +15,11 @@ func (l *layouter) identity() ([]Column, func(*schema.ReportGroup) []string) {
 	if l.report.By != "gpu" {
 		title := map[string]string{"user": "User", "job": "Job", "command": "Command"}[l.report.By]
 		return []Column{{Title: title, Short: map[string]string{"User": "USER", "Job": "JOB", "Command": "COMMAND"}[title], Name: true}, {Title: "Processes", Short: "PROCS"}},
-			func(g *schema.ReportGroup) []string { return []string{g.Name, fmt.Sprint(g.Processes)} }
+			func(g *schema.ReportGroup) []string { return []string{text.Clean(g.Name), fmt.Sprint(g.Processes)} }
 	}
 	columns := []Column{{Title: "GPU", Short: "GPU"}, {Title: "PID", Short: "PID", Wide: true}, {Title: "User", Short: "USER", Name: true}, {Title: "Command", Short: "COMMAND", Name: true}}
 	return columns, func(g *schema.ReportGroup) []string {
-		return []string{joinInts(g.GPUs), fmt.Sprint(pidOf(g)), l.word(g.User), g.Name}
+		return []string{joinInts(g.GPUs), fmt.Sprint(pidOf(g)), l.word(g.User), text.Clean(g.Name)}
 	}
 }
 
@@ -119,7 +120,7 @@ func (l *layouter) comparison() Table {
 		if line.BeyondNoise != nil {
 			beyond = map[bool]string{true: "yes", false: "no"}[*line.BeyondNoise]
 		}
-		t.Rows = append(t.Rows, Row{Cells: []string{line.Name, value(line.First, ""), value(line.Second, ""), value(line.Difference, "+"), value(line.Noise, "±"), beyond}})
+		t.Rows = append(t.Rows, Row{Cells: []string{text.Clean(line.Name), value(line.First, ""), value(line.Second, ""), value(line.Difference, "+"), value(line.Noise, "±"), beyond}})
 	}
 	return t
 }
@@ -148,7 +149,7 @@ func (l *layouter) forecaster() List {
 			Item{"time to full: 80 % interval held", fmt.Sprintf("%d of %d", f.IntervalHeld, f.IntervalOf)})
 	}
 	for _, k := range f.OtherAlerts {
-		list.Items = append(list.Items, Item{"other alerts: " + k.Kind, fmt.Sprint(k.Count)})
+		list.Items = append(list.Items, Item{"other alerts: " + text.Clean(k.Kind), fmt.Sprint(k.Count)})
 	}
 	return list
 }

@@ -16,7 +16,7 @@ type processSums struct {
 	idle     idleRun
 	idleHeld part    // GiB·h held idle
 	pending  float64 // GiB·h of a run that may turn out to be idle
-	spared   float64 // of it what counts as wasted anyway
+	doubtful float64 // of it what is wasted only then
 	wasted   float64
 	peak     snapshot.Bytes
 
@@ -53,7 +53,6 @@ func (c *counter) add(count snapshot.Int, covered time.Duration) (increase int64
 // add takes five minutes, with the GPU that they were on. It returns by how much
 // the counters have grown.
 func (p *processSums) add(f *FiveMinutes, g *gpuSums) (retries, steps int64) {
-	const step = 5 * time.Minute
 	p.recorded += f.Covered
 	p.used.add(f.Used.Mean, f.Covered)
 	p.allocated.add(f.Allocated.Mean, f.Covered)
@@ -64,37 +63,41 @@ func (p *processSums) add(f *FiveMinutes, g *gpuSums) (retries, steps int64) {
 		p.peak = f.Used.Max
 	}
 
-	held := gibHours(f.Used.Mean.Or(0), f.Covered)
-	unused := gibHours(f.Cached.Mean.Or(0)+f.Fragmented.Mean.Or(0), f.Covered)
-	idle, known := idleProcess(f, g)
-	p.idleHeld.known = p.idleHeld.known || known
-	was := p.idle.pending > 0 && p.idle.next.Equal(f.Time)
-	turned := p.idle.add(f.Time, step, f.Covered, idle)
-	if !was {
-		p.pending, p.spared = 0, 0
-	}
-	p.wasted += unused
-	switch {
-	case !idle:
-		p.pending, p.spared = 0, 0
-	case turned == 0: // perhaps
-		p.pending, p.spared = p.pending+held, p.spared+unused
-	default:
-		p.idleHeld.gibHours += p.pending + held
-		p.wasted += p.pending - p.spared + held - unused
-		p.pending, p.spared = 0, 0
-	}
+	p.addIdle(f, g)
 	return p.retries.add(f.Retries, f.Covered), p.steps.add(f.Steps, f.Covered)
 }
 
-// idleProcess reports whether a process held memory without computing: by its own
-// utilisation or, where the driver does not report that, by its GPU's.
-func idleProcess(f *FiveMinutes, g *gpuSums) (idle, known bool) {
-	if f.Utilization.Max.Known() {
-		return isIdle(f.Utilization.Max, f.Used.Min), true
+// addIdle adds what the process held without computing. All processes of an idle GPU
+// are idle. On a busy one a process is, where the driver reports its own utilisation
+// as 0 for more than ten minutes.
+func (p *processSums) addIdle(f *FiveMinutes, g *gpuSums) {
+	held := gibHours(f.Used.Mean.Or(0), f.Covered)
+	unused := gibHours(f.Cached.Mean.Or(0)+f.Fragmented.Mean.Or(0), f.Covered)
+	share := 0.0
+	if g != nil && g.busyOver > 0 {
+		p.idleHeld.known = true
+		if f.Used.Min.Or(0) > idleLeast {
+			share = float64(g.idleAt.count(f.Time, 5)) / 5
+		}
 	}
-	if g == nil || g.busyOver == 0 {
-		return false, false
+	p.idleHeld.known = p.idleHeld.known || f.Utilization.Max.Known()
+	p.idleHeld.gibHours += share * held
+	p.wasted += share*held + (1-share)*unused
+
+	if !f.Time.Equal(p.idle.next) {
+		p.pending, p.doubtful = 0, 0
 	}
-	return f.Used.Min.Or(0) > idleLeast && g.idleAt.all(f.Time, 5), true
+	idle := isIdle(f.Utilization.Max, f.Used.Min)
+	turned := p.idle.add(f.Time, 5*time.Minute, f.Covered, idle)
+	if !idle {
+		p.pending, p.doubtful = 0, 0
+		return
+	}
+	p.pending += (1 - share) * held
+	p.doubtful += (1 - share) * max(held-unused, 0)
+	if turned > 0 {
+		p.idleHeld.gibHours += p.pending
+		p.wasted += p.doubtful
+		p.pending, p.doubtful = 0, 0
+	}
 }

@@ -20,15 +20,15 @@ func (b box) five(id snapshot.RowID, minute int, used, cached float64, utilizati
 
 func TestWastersKeepMemoryThatDoesNoWork(t *testing.T) {
 	b := newBox("gpu", 1)
-	b.use(0, 60, 60, 0) // the GPU is idle all the time
+	b.use(0, 60, 60, 90)
 	worker := b.started(1, 0, "alice", "train.py")
 	idle := b.started(2, 0, "bob", "serve.py")
 	brief := b.started(3, 0, "carol", "notebook.py")
 	for m := 0; m < 60; m += 5 {
-		b.five(worker, m, 24, 12, busy(90)) // its own utilisation is known
-		b.five(idle, m, 24, 0, Percents{})
+		b.five(worker, m, 24, 12, busy(90))
+		b.five(idle, m, 24, 0, busy(0))
 		if m < 10 {
-			b.five(brief, m, 12, 6, Percents{}) // ten minutes are no idle holding
+			b.five(brief, m, 12, 6, busy(0)) // ten minutes are no idle holding
 		}
 	}
 	r := b.report()
@@ -44,6 +44,20 @@ func TestWastersKeepMemoryThatDoesNoWork(t *testing.T) {
 	if first := r.Groups[0]; first.PID == nil || *first.PID != 2 || first.User != "bob" || first.Processes != 1 || first.RecordedSeconds != 3600 {
 		t.Errorf("%+v", first)
 	}
+}
+
+func TestProcessesOfAnIdleGPUAreIdle(t *testing.T) {
+	b := newBox("gpu", 1)
+	b.use(0, 20, 24, 50)
+	b.use(20, 32, 24, 0) // in no three whole windows
+	b.use(32, 60, 24, 50)
+	id := b.started(1, 0, "bob", "serve.py")
+	for m := 0; m < 60; m += 5 {
+		b.five(id, m, 24, 6, Percents{})
+	}
+	g := b.report().Groups[0]
+	about(t, "idle", g.IdleGiBHours, 24*12./60)
+	about(t, "wasted", &g.WastedGiBHours, 24*12./60+6*48./60)
 }
 
 func TestIdleIsUnknownWithoutUtilisation(t *testing.T) {

@@ -165,7 +165,7 @@ func (b *Builder) groups() (out []schema.ReportGroup, leftOut int) {
 		key, name := b.groupOf(p)
 		g := byName[key]
 		if g == nil {
-			g = &group{identities: map[any]bool{}, ReportGroup: schema.ReportGroup{Name: name}}
+			g = &group{identities: map[any]bool{}, ReportGroup: schema.ReportGroup{Name: name, GPUs: []int{}}}
 			byName[key] = g
 		}
 		g.add(p)

@@ -41,7 +41,7 @@ func drawGPU(g *schema.ReportGPU, period *schema.ReportPeriod, events []schema.R
 	highest = g.CapacityBytes.Or(highest)
 	c := chart.Chart{
 		Width: chartWidth, Height: chartHeight,
-		Background: chart.Style{ClassName: "ground", Padding: chart.Box{Top: 12, Left: 1, Right: 1, Bottom: 1, IsSet: true}},
+		Background: chart.Style{ClassName: "ground", Padding: chart.Box{Top: 12, Left: 1, Right: 8, Bottom: 1, IsSet: true}},
 		Canvas:     classed("canvas"),
 		XAxis: chart.XAxis{
 			Style: classed("axis"), Range: &chart.ContinuousRange{Min: 0, Max: to.Sub(from).Seconds()}, Ticks: timeTicks(from, to),
@@ -49,16 +49,16 @@ func drawGPU(g *schema.ReportGPU, period *schema.ReportPeriod, events []schema.R
 		},
 		YAxis: chart.YAxis{
 			Style: classed("axis"), Range: &chart.ContinuousRange{Min: 0, Max: float64(highest)},
-			Ticks:          []chart.Tick{{Value: 0, Label: "0"}, {Value: float64(highest) / 2, Label: (highest / 2).String()}, {Value: float64(highest), Label: highest.String()}},
-			GridMajorStyle: classed("grid"), GridMinorStyle: hidden,
+			Ticks: []chart.Tick{{Value: 0, Label: "0"}, {Value: float64(highest) / 2, Label: (highest / 2).String()}, {Value: float64(highest), Label: highest.String()}},
+			Zero:  chart.GridLine{Style: hidden}, GridMajorStyle: hidden, GridMinorStyle: hidden,
 		},
-		Elements: []chart.Renderable{marks(g, from, to, events)},
+		YAxisSecondary: chart.YAxis{Style: hidden, GridMajorStyle: hidden, GridMinorStyle: hidden},
+		Elements:       []chart.Renderable{marks(g, from, to, events)},
 	}
+	half := float64(highest) / 2
+	c.Series = []chart.Series{&area{chart.ContinuousSeries{Style: classed("grid"), XValues: []float64{0, to.Sub(from).Seconds()}, YValues: []float64{half, half}}, false}}
 	for _, run := range runs(g.Timeline) {
 		c.Series = append(c.Series, areas(run, from)...)
-	}
-	if len(c.Series) == 0 {
-		return "", nil
 	}
 	var out bytes.Buffer
 	if err := c.Render(chart.SVGWithCSS("", ""), &out); err != nil {
@@ -114,7 +114,7 @@ func areas(r run, from time.Time) (series []chart.Series) {
 		}
 	}
 	for k := len(parts) - 1; k >= 0; k-- {
-		if slices.Max(sums[k]) > 0 {
+		if k == 0 && slices.Max(sums[0]) > 0 || k > 0 && !slices.Equal(sums[k], sums[k-1]) {
 			series = append(series, &area{chart.ContinuousSeries{Style: classed("part " + parts[k]), XValues: x, YValues: sums[k]}, true})
 		}
 	}
@@ -181,30 +181,34 @@ func stacked(p *schema.ReportPoint) (heights [len(parts)]float64) {
 	return heights
 }
 
+// mostRules is how many events are marked by a line through the areas, too. More
+// would hide them.
+const mostRules = 24
+
 // marks are the events of a GPU, above the areas.
 func marks(g *schema.ReportGPU, from, to time.Time, events []schema.ReportEvent) chart.Renderable {
+	events = slices.DeleteFunc(slices.Clone(events), func(e schema.ReportEvent) bool { return e.UUID != g.UUID || classOf(&e) == "" })
 	return func(r chart.Renderer, box chart.Box, _ chart.Style) {
-		drawn := map[string]bool{}
+		last := map[string]int{} // where the last one of a class is
+		many := len(events) > mostRules
 		for i := range events {
 			e := &events[i]
 			class := classOf(e)
-			if e.UUID != g.UUID || class == "" {
-				continue
-			}
 			at := float64(time.Time(e.Time).Sub(from)) / float64(to.Sub(from))
 			x := box.Left + int(at*float64(box.Width()))
-			key := fmt.Sprint(class, x)
-			if drawn[key] {
+			if at, drawn := last[class]; drawn && (x-at < 3 || many && x-at < 9) {
 				continue
 			}
-			drawn[key] = true
+			last[class] = x
 			r.ResetStyle()
 			r.SetClassName("mark " + class)
 			r.SetStrokeColor(drawing.ColorBlack)
 			r.SetFillColor(drawing.ColorBlack)
-			r.MoveTo(x, box.Top)
-			r.LineTo(x, box.Bottom)
-			r.Stroke()
+			if !many {
+				r.MoveTo(x, box.Top)
+				r.LineTo(x, box.Bottom)
+				r.Stroke()
+			}
 			if class == "oom" {
 				r.MoveTo(x-4, box.Top-9)
 				r.LineTo(x+4, box.Top-9)
@@ -236,13 +240,13 @@ func classOf(e *schema.ReportEvent) string {
 	return ""
 }
 
-// timeTicks are round moments, at most six.
+// timeTicks are round moments, about five, and both ends without a label.
 func timeTicks(from, to time.Time) (ticks []chart.Tick) {
 	const hour, day = time.Hour, 24 * time.Hour
 	length := to.Sub(from)
 	step, layout := day, "Jan 2"
 	for _, s := range []time.Duration{time.Minute, 5 * time.Minute, 15 * time.Minute, 30 * time.Minute, hour, 2 * hour, 3 * hour, 6 * hour, 12 * hour, day, 2 * day, 7 * day, 14 * day, 28 * day} {
-		if step = s; length/s <= 5 {
+		if step = s; length/s <= 6 {
 			break
 		}
 	}
@@ -260,8 +264,6 @@ func timeTicks(from, to time.Time) (ticks []chart.Tick) {
 			ticks = append(ticks, chart.Tick{Value: at.Seconds(), Label: t.Format(layout)})
 		}
 	}
-	if len(ticks) == 0 {
-		ticks = []chart.Tick{{Value: 0, Label: from.Format("15:04:05")}}
-	}
-	return ticks
+	// The axis reaches from the first tick to the last.
+	return append(append([]chart.Tick{{}}, ticks...), chart.Tick{Value: length.Seconds()})
 }

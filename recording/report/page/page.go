@@ -5,6 +5,7 @@ import (
 	_ "embed" // the template and the style sheet
 	"fmt"
 	"html/template"
+	"slices"
 	"time"
 
 	"vramscope/internal/text"
@@ -107,18 +108,18 @@ func tiles(r *schema.Report) []tile {
 		}
 		return fmt.Sprintf(format, *v)
 	}
-	used := tile{"–", "of the memory was used"}
-	wasted := tile{report.Figure(all.WastedGiBHours) + " GiB·h", "held idle, cached or fragmented"}
+	used := tile{"–", "of memory used"}
+	wasted := tile{report.Figure(all.WastedGiBHours) + " GiB·h", "wasted"}
 	if m := all.Memory.Used; m != nil {
-		used = tile{known(m.Percent, "%.0f %%"), "of the memory was used, " + report.Figure(m.GiBHours) + " GiB·h"}
+		used = tile{known(m.Percent, "%.0f %%"), "of memory used: " + report.Figure(m.GiBHours) + " GiB·h"}
 		if m.GiBHours > 0 {
 			wasted.Text += fmt.Sprintf(": %.0f %% of what was used", 100*all.WastedGiBHours/m.GiBHours)
 		}
 	}
 	f := &r.Forecaster
-	alerts := tile{fmt.Sprintf("%d of %d", f.Fills-f.Missed-f.Sudden, f.Fills-f.Sudden), "times that memory ran out were alerted"}
+	alerts := tile{fmt.Sprintf("%d of %d", f.Fills-f.Missed-f.Sudden, f.Fills-f.Sudden), "times that memory ran out had an alert"}
 	if f.Fills == f.Sudden {
-		alerts = tile{"0", "times did memory run out as it could be forecast"}
+		alerts = tile{"0", "times did memory run out in a way that can be forecast"}
 	}
 	if f.False > 0 {
 		alerts.Text += fmt.Sprintf("; %d false", f.False)
@@ -147,7 +148,17 @@ func describe(g *schema.ReportGPU, drawn template.HTML) gpu {
 	return out
 }
 
+// tableOf sets a table with what names its rows in front. Text has it at the end,
+// where it may be long.
 func tableOf(t report.Table) table {
+	if last := len(t.Columns) - 1; t.Columns[last].Name && t.Columns[last].Short == "COMMAND" {
+		front := func(of []string) []string { return slices.Insert(slices.Clone(of[:last]), 0, of[last]) }
+		t.Columns = slices.Insert(slices.Clone(t.Columns[:last]), 0, t.Columns[last])
+		t.Rows = slices.Clone(t.Rows)
+		for i := range t.Rows {
+			t.Rows[i].Cells = front(t.Rows[i].Cells)
+		}
+	}
 	out := table{Table: t}
 	for i := range t.Rows {
 		from := &t.Rows[i]

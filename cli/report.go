@@ -1,0 +1,225 @@
+package cli
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/adrg/xdg"
+	"github.com/spf13/cobra"
+
+	"vramscope/internal/text"
+	"vramscope/recording"
+	evaluation "vramscope/recording/report"
+)
+
+type reportFlags struct {
+	since, from, to string
+	by, format      string
+	compare         string
+}
+
+func (p *program) reportCommand() *cobra.Command {
+	var f reportFlags
+	cmd := &cobra.Command{
+		Use:         "report [FILE|DIR]",
+		Annotations: map[string]string{looksAtNoBox: ""},
+		Short:       "evaluate a recording: utilization, out of memory, waste",
+		Long: `Evaluates what vramscope daemon --record has recorded: for each GPU the memory
+that was used, allocated, cached, fragmented and free over time, utilization,
+and how long memory was held idle; out-of-memory errors and alloc retries; what
+flushes freed, and how much stayed free; how often the forecaster's alerts came
+true; steps per second where they are counted; and who wastes most. Time without
+samples is not counted. Without FILE or DIR it reads your own recordings.
+
+--since counts back from the end of the recording. Times are local: 03:12 (the
+last one), '2026-11-21 03:12', or RFC 3339.
+
+--compare A..B C..D evaluates C..D, and sets it beside A..B: before and after a
+change. It says which differences are beyond the noise of the hours.
+
+--format html is one file without scripts. docs/report.md has the rules.`,
+		Example: `  vramscope report
+  vramscope report --since 7d --by user
+  vramscope report --from 03:00 --to 04:30 --format markdown
+  vramscope report --since 7d --format html > report.html
+  vramscope report --compare '2026-11-18..2026-11-19' '2026-11-19..2026-11-20'`,
+		Args:              cobra.MaximumNArgs(2),
+		ValidArgsFunction: cobra.FixedCompletions([]string{"db"}, cobra.ShellCompDirectiveFilterFileExt),
+		RunE:              func(_ *cobra.Command, args []string) error { return p.runReport(args, f) },
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&f.since, "since", "", "the last so long (24h)")
+	flags.StringVar(&f.from, "from", "", "from this time on")
+	flags.StringVar(&f.to, "to", "", "up to this time")
+	flags.StringVar(&f.compare, "compare", "", "compare with this period; the argument that follows is the other")
+	choiceFlag(cmd, &f.by, "by", "", evaluation.Groupings...)
+	choiceFlag(cmd, &f.format, "format", "f", "text", "markdown", "json", "html")
+	nameValues(cmd, map[string]string{"since": "TIME", "from": "TIME", "to": "TIME", "compare": "A..B"})
+	return cmd
+}
+
+func (p *program) runReport(args []string, f reportFlags) error {
+	if err := p.noGlobalFlags("report", "ascii", "config"); err != nil {
+		return err
+	}
+	s, err := p.settings()
+	if err != nil {
+		return err
+	}
+	second := ""
+	if f.compare != "" {
+		if f.since != "" || f.from != "" || f.to != "" {
+			return usage("--compare names both periods: leave out --since, --from and --to")
+		}
+		if len(args) == 0 || !strings.Contains(args[0], "..") {
+			return &failure{code: exitUsage, message: "--compare takes two periods",
+				advice: []string{"  vramscope report --compare 03:00..06:00 09:00..12:00"}}
+		}
+		second, args = args[0], args[1:]
+	}
+	if len(args) > 1 {
+		return usage("report takes one FILE or DIR, not %d", len(args))
+	}
+	r, where, err := p.openRecording(args)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = r.Close() }() // nothing was written
+	shown, before, err := f.periods(r, where, second)
+	if err != nil {
+		return err
+	}
+	b, err := p.evaluate(r, shown, f.by, where)
+	if err != nil {
+		return err
+	}
+	document := b.Report(p.now())
+	if before != nil {
+		first, err := p.evaluate(r, *before, f.by, where)
+		if err != nil {
+			return err
+		}
+		document.Comparison = b.Compare(first)
+	}
+	return p.writeReport(&document, f.format, p.glyphs(&s))
+}
+
+// openRecording opens what the arguments name, or this user's own recordings.
+func (p *program) openRecording(args []string) (r *recording.Recording, where string, err error) {
+	if len(args) > 0 {
+		where = args[0]
+	} else {
+		where = p.recordingDirectory()
+	}
+	r, err = recording.Open(where)
+	if err == nil {
+		return r, where, nil
+	}
+	f := &failure{code: exitFailure, err: err, message: text.Clean(err.Error())}
+	switch {
+	case errors.Is(err, recording.ErrForeign):
+		f.advice = []string{"  vramscope report DIR   reads what vramscope daemon --record has written; docs/recording.md"}
+	case errors.Is(err, fs.ErrPermission):
+		f.advice = []string{"  a recording can be read by who made it, and by root:  sudo vramscope report " + text.Clean(where)}
+	case errors.Is(err, fs.ErrNotExist) && len(args) == 0:
+		f.message = "nothing is recorded in " + text.Clean(where)
+		f.advice = []string{"  vramscope daemon --record   records", "  vramscope report DIR        reads another recording"}
+	case errors.Is(err, fs.ErrNotExist):
+		f.message = "there is no " + text.Clean(where)
+		f.advice = []string{"  vramscope report   reads " + p.recordingDirectory()}
+	}
+	return nil, where, f
+}
+
+// recordingDirectory is where this user's daemon records.
+func (p *program) recordingDirectory() string {
+	if os.Geteuid() == 0 && p.getenv("XDG_STATE_HOME") == "" {
+		return "/var/lib/vramscope/recordings"
+	}
+	return filepath.Join(xdg.StateHome, "vramscope", "recordings")
+}
+
+// periods are the period to show and, with --compare, the one before.
+func (f *reportFlags) periods(r *recording.Recording, where, second string) (shown period, before *period, err error) {
+	oldest, newest := r.Span()
+	if newest.IsZero() {
+		return shown, nil, &failure{code: exitFailure, message: text.Clean(where) + ": nothing is recorded in it yet",
+			advice: []string{"  vramscope daemon --record   records"}}
+	}
+	newest = wholeMinute(newest.Local())
+	if f.compare != "" {
+		before = new(period)
+		if *before, err = parsePeriod(f.compare, newest); err != nil {
+			return shown, nil, usage("--compare: %v", err)
+		}
+		if shown, err = parsePeriod(second, newest); err != nil {
+			return shown, nil, usage("--compare: %v", err)
+		}
+	} else if shown, err = f.period(oldest.Local(), newest); err != nil {
+		return shown, nil, err
+	}
+	for _, q := range []*period{&shown, before} {
+		if q != nil && (!q.from.Before(newest) || !q.to.After(oldest)) {
+			return shown, nil, &failure{code: exitFailure,
+				message: fmt.Sprintf("nothing is recorded from %s to %s", clock(q.from), clock(q.to)),
+				advice:  []string{fmt.Sprintf("  %s has %s to %s", text.Clean(where), clock(oldest.Local()), clock(newest))}}
+		}
+	}
+	return shown, before, nil
+}
+
+// period is the one that --since, --from and --to name. Without them it is the last
+// day, or what there is of it.
+func (f *reportFlags) period(oldest, newest time.Time) (p period, err error) {
+	if f.since != "" && f.from != "" {
+		return p, usage("--since and --from both say where to begin: leave one out")
+	}
+	p.to = newest
+	if f.to != "" {
+		if p.to, err = parseMoment(f.to, newest); err != nil {
+			return p, usage("--to: %v", err)
+		}
+	}
+	if f.from != "" {
+		if p.from, err = parseMoment(f.from, p.to); err != nil {
+			return p, usage("--from: %v", err)
+		}
+	} else {
+		length, err := parseSpan(cmp.Or(f.since, "24h"))
+		if err != nil {
+			return p, usage("--since: %v", err)
+		}
+		p.from = p.to.Add(-length)
+		if f.since == "" && p.from.Before(oldest) && oldest.Before(p.to) {
+			p.from = oldest.Truncate(time.Minute)
+		}
+	}
+	if err := p.check(); err != nil {
+		return p, usage("%v", err)
+	}
+	return p, nil
+}
+
+// evaluate sums a period. It fails where nothing was recorded in it.
+func (p *program) evaluate(r *recording.Recording, over period, by, where string) (*evaluation.Builder, error) {
+	q := evaluation.Question{From: over.from.Truncate(time.Minute), To: wholeMinute(over.to), By: by} // sums are of whole minutes
+	b, err := reportOf(r, q)
+	if err != nil {
+		return nil, &failure{code: exitFailure, err: err, message: text.Clean(err.Error()),
+			advice: []string{"  what can be read of a damaged file is in docs/recording.md"}}
+	}
+	if b.Empty() {
+		return nil, &failure{code: exitFailure, message: fmt.Sprintf("nothing is recorded from %s to %s: the recording has a gap there", clock(over.from), clock(over.to)),
+			advice: []string{"  vramscope report --since 30d " + text.Clean(where) + "   shows when there are samples"}}
+	}
+	return b, nil
+}
+
+// wholeMinute is the end of the minute that a moment is in.
+func wholeMinute(t time.Time) time.Time { return t.Add(time.Minute - 1).Truncate(time.Minute) }

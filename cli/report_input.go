@@ -1,0 +1,189 @@
+package cli
+
+import (
+	"time"
+
+	"vramscope/internal/quantity"
+	"vramscope/metric"
+	"vramscope/recording"
+	evaluation "vramscope/recording/report"
+	"vramscope/sampler/snapshot"
+)
+
+// reportOf reads a period of a recording, a day at a time: a month has a million
+// rows.
+func reportOf(r *recording.Recording, q evaluation.Question) (*evaluation.Builder, error) {
+	b := evaluation.New(q)
+	sessions, err := r.Sessions(q.From, q.To)
+	if err != nil {
+		return nil, err
+	}
+	for _, s := range sessions {
+		b.AddSession(s.Host, s.Simulated)
+	}
+	gpus, err := r.GPUs(q.From, q.To)
+	if err != nil {
+		return nil, err
+	}
+	for _, g := range gpus {
+		m := snapshot.Memory{Total: g.Total, Reserved: g.Reserved}
+		b.AddGPU(evaluation.GPU{UUID: g.UUID, Index: g.Index, Name: g.Name, Capacity: m.Capacity()})
+	}
+	processes, err := r.Processes(q.From, q.To)
+	if err != nil {
+		return nil, err
+	}
+	for i := range processes {
+		b.AddProcess(processOf(&processes[i]))
+	}
+	for from := q.From; from.Before(q.To); {
+		next := from.UTC().Truncate(24 * time.Hour).Add(24 * time.Hour)
+		if next.After(q.To) {
+			next = q.To
+		}
+		if err := addDay(b, r, from, next); err != nil {
+			return nil, err
+		}
+		from = next
+	}
+	return b, nil
+}
+
+func processOf(p *recording.ProcessRow) evaluation.Process {
+	job := ""
+	if p.Job.ID != "" {
+		job = p.Job.Kind + " " + p.Job.ID
+	}
+	command := ""
+	if len(p.Command) > 0 {
+		command = commandOf(&p.Process)
+	}
+	return evaluation.Process{
+		ID: p.ID, Started: p.Started, User: p.User, Name: p.Name, Command: command, Job: job, First: p.First, Last: p.Last,
+	}
+}
+
+func addDay(b *evaluation.Builder, r *recording.Recording, from, to time.Time) error {
+	minutes, err := r.GPUMinutes(from, to)
+	if err != nil {
+		return err
+	}
+	for i := range minutes {
+		m := &minutes[i]
+		b.AddMinute(&evaluation.Minute{
+			Time: m.Time, GPUUUID: m.GPUUUID, Covered: m.Covered,
+			Used: spread(m.Used), Free: spread(m.Free), Allocated: spread(m.Allocated), Cached: spread(m.Cached), Fragmented: spread(m.Fragmented),
+			Other: spread(m.Other), Unknown: spread(m.Unknown), Utilization: percents(m.Utilization),
+		})
+	}
+	rows, err := r.Process5Min(from, to)
+	if err != nil {
+		return err
+	}
+	for i := range rows {
+		f := &rows[i]
+		retries := quantity.From(int(f.AllocRetries.Or(0)), f.AllocRetries.Source())
+		b.AddFiveMinutes(&evaluation.FiveMinutes{
+			Time: f.Time, Process: f.Row(), Covered: f.Covered,
+			Used: spread(f.Used), Allocated: spread(f.Allocated), Cached: spread(f.Cached), Fragmented: spread(f.Fragmented), Other: spread(f.Other),
+			Utilization: percents(f.Utilization), Retries: retries,
+		})
+	}
+	return addEvents(b, r, from, to)
+}
+
+func addEvents(b *evaluation.Builder, r *recording.Recording, from, to time.Time) error {
+	ooms, err := r.OOMs(from, to)
+	if err != nil {
+		return err
+	}
+	for i := range ooms {
+		b.AddOutOfMemory(evaluation.OutOfMemory{Time: ooms[i].Time, GPUUUID: ooms[i].GPUUUID, Process: ooms[i].Row(), Message: ooms[i].Message})
+	}
+	if err := addAlerts(b, r, from, to); err != nil {
+		return err
+	}
+	actions, err := r.Actions(from, to)
+	if err != nil {
+		return err
+	}
+	for i := range actions {
+		a := &actions[i]
+		b.AddAction(evaluation.Action{Time: a.Time, Kind: a.Kind, GPUUUID: a.GPUUUID, Process: a.Row(), Message: a.Message, Freed: a.Freed, Stayed: stayed(r, a)})
+	}
+	events, err := r.EventRows(from, to)
+	if err != nil {
+		return err
+	}
+	for i := range events {
+		b.AddEvent(&snapshot.Event{Time: events[i].Time, Kind: events[i].Kind, GPUUUID: events[i].GPUUUID, Message: events[i].Message})
+	}
+	return nil
+}
+
+func addAlerts(b *evaluation.Builder, r *recording.Recording, from, to time.Time) error {
+	forecasts, err := r.Forecasts(from, to)
+	if err != nil {
+		return err
+	}
+	type moment struct {
+		gpu string
+		at  int64
+	}
+	full := map[moment]*snapshot.FullIn{}
+	for i := range forecasts {
+		f := &forecasts[i]
+		if median, ok := f.FullMedian.Value(); ok {
+			full[moment{f.GPUUUID, f.Time.UnixNano()}] = &snapshot.FullIn{Median: median, Earliest: f.FullEarliest.Or(0), Latest: f.FullLatest.Or(0)}
+		}
+	}
+	alerts, err := r.Alerts(from, to)
+	if err != nil {
+		return err
+	}
+	for i := range alerts {
+		a := &alerts[i]
+		b.AddAlert(evaluation.Alert{
+			Time: a.Time, Since: a.Since, Kind: a.Kind, GPUUUID: a.GPUUUID, Instance: a.Instance, Process: a.Row(), Message: a.Message,
+			FullIn: full[moment{a.GPUUUID, a.Time.UnixNano()}],
+		})
+	}
+	return nil
+}
+
+// stayed is what a flushed process had not taken again: how far its memory was
+// below what it was before the flush, up to what was freed.
+func stayed(r *recording.Recording, a *recording.Action) (out [len(evaluation.Stays)]snapshot.Bytes) {
+	freed, ok := a.Freed.Value()
+	if !ok || a.Kind != snapshot.EventFlush || a.Process == nil {
+		return out
+	}
+	used := func(at time.Time) (quantity.Bytes, bool) {
+		// A sample is there every second, or at the monitor's interval.
+		const within = 15 * time.Second
+		points := r.Series(snapshot.SeriesKey{Metric: metric.Used, GPUUUID: a.GPUUUID, Row: a.Row()}, at.Add(-within), at, 1)
+		return quantity.Bytes(points[0].Last), points[0].Known
+	}
+	after, known := used(a.Time.Add(5 * time.Second))
+	if !known {
+		return out
+	}
+	for i, later := range evaluation.Stays {
+		if then, known := used(a.Time.Add(later)); known {
+			out[i] = quantity.From(min(max(freed-max(then-after, 0), 0), freed), quantity.Computed)
+		}
+	}
+	return out
+}
+
+func spread(s recording.Sum) evaluation.Spread {
+	size := func(v quantity.Optional[int64]) snapshot.Bytes {
+		return quantity.From(quantity.Bytes(v.Or(0)), v.Source())
+	}
+	return evaluation.Spread{Min: size(s.Min), Mean: size(s.Mean), Max: size(s.Max)}
+}
+
+func percents(u recording.Utilization) evaluation.Percents {
+	whole := func(v snapshot.Int) snapshot.Float { return quantity.From(float64(v.Or(0)), v.Source()) }
+	return evaluation.Percents{Min: whole(u.Min), Mean: u.Mean, Max: whole(u.Max)}
+}

@@ -1,0 +1,160 @@
+package cli
+
+import (
+	"strings"
+
+	"vramscope/internal/text"
+	evaluation "vramscope/recording/report"
+	"vramscope/recording/report/page"
+	"vramscope/schema"
+)
+
+// reportRows is how many processes a table of the report has.
+const reportRows = 10
+
+func (p *program) writeReport(r *schema.Report, format string, signs glyphs) error {
+	switch format {
+	case "html":
+		out, err := page.Write(r)
+		if err != nil {
+			return err
+		}
+		return p.print(out)
+	case "markdown":
+		return p.print([]byte(reportMarkdown(r)))
+	}
+	return p.printAs(format, r, reportText(r, signs, p.outputWidth()))
+}
+
+// reportText is the report for a terminal:
+//
+//	h100-03  SIMULATED  2026-11-20 12:00 to 2026-11-21 12:00 UTC
+//	recorded 21 h 40 min of 24 h
+//
+//	MEMORY  time-weighted, per cent of the capacity
+//	GPU  USED  ALLOC  CACHE  …
+func reportText(r *schema.Report, signs glyphs, width int) string {
+	l := evaluation.Lay(r, signs.dash, reportRows)
+	var head []string
+	if r.Host != "" {
+		head = append(head, text.Clean(string(r.Host)))
+	}
+	if r.Simulated {
+		head = append(head, "SIMULATED")
+	}
+	lines := []string{strings.Join(append(head, l.Period), "  "), l.Recorded}
+	for i := range l.Tables {
+		t := &l.Tables[i]
+		lines = append(lines, "", heading(t.Title, t.Note))
+		if len(t.Rows) == 0 {
+			lines = append(lines, "none")
+			continue
+		}
+		lines = append(lines, reportGrid(t, width).lines()...)
+	}
+	for _, list := range l.Lists {
+		lines = append(lines, "", heading(list.Title, list.Note))
+		g := grid{columns: []column{{"", false, 0}, {"", true, 0}}}
+		for _, item := range list.Items {
+			g.rows = append(g.rows, []string{item.Name, item.Value})
+		}
+		lines = append(lines, g.lines()[1:]...)
+	}
+	out := cutLines(lines, width, signs.ellipsis)
+	if signs.dash == "-" {
+		out = strings.NewReplacer("±", "+-", "·", "*", "–", "-").Replace(out)
+	}
+	return out
+}
+
+func heading(title, note string) string {
+	if note == "" {
+		return strings.ToUpper(title)
+	}
+	return strings.ToUpper(title) + "  " + note
+}
+
+// reportGrid is a table as text. Columns that are left out where there is little
+// room go one by one until the last column has some.
+func reportGrid(t *evaluation.Table, width int) *grid {
+	const least = 12
+	g := &grid{}
+	for _, c := range t.Columns {
+		g.columns = append(g.columns, column{c.Short, !c.Name, 0})
+	}
+	for i := range t.Rows {
+		cells := make([]string, len(t.Rows[i].Cells))
+		for k, cell := range t.Rows[i].Cells {
+			if cells[k] = cell; k < len(cells)-1 {
+				cells[k] = oneWord(cell)
+			}
+		}
+		g.rows = append(g.rows, cells)
+	}
+	for i := len(t.Columns) - 1; i >= 0 && width > 0; i-- {
+		c := &t.Columns[i]
+		room := least
+		if last := &t.Columns[len(t.Columns)-1]; !last.Name {
+			room = len(last.Short)
+		}
+		if c.Wide && g.start()+room > width {
+			g.drop(c.Short)
+		}
+	}
+	return g
+}
+
+// reportMarkdown is the report as a page of Markdown.
+func reportMarkdown(r *schema.Report) string {
+	l := evaluation.Lay(r, "–", reportRows)
+	var b strings.Builder
+	b.WriteString("# GPU memory")
+	if r.Host != "" {
+		b.WriteString(" of " + markdownText(string(r.Host)))
+	}
+	if r.Simulated {
+		b.WriteString(" (SIMULATED)")
+	}
+	b.WriteString("\n\n" + l.Period + "; " + l.Recorded + "\n")
+	for i := range l.Tables {
+		t := &l.Tables[i]
+		b.WriteString("\n## " + t.Title + "\n\n" + strings.ToUpper(t.Note[:1]) + t.Note[1:] + ".\n\n")
+		var titles, rules []string
+		for _, c := range t.Columns {
+			titles = append(titles, c.Title)
+			rules = append(rules, map[bool]string{true: "---", false: "--:"}[c.Name])
+		}
+		markdownRow(&b, titles)
+		markdownRow(&b, rules)
+		for k := range t.Rows {
+			cells := make([]string, len(t.Rows[k].Cells))
+			for c, cell := range t.Rows[k].Cells {
+				cells[c] = markdownText(cell)
+			}
+			markdownRow(&b, cells)
+		}
+	}
+	for _, list := range l.Lists {
+		b.WriteString("\n## " + list.Title + "\n\n")
+		for _, item := range list.Items {
+			b.WriteString("- " + markdownText(item.Name) + ": " + markdownText(item.Value) + "\n")
+		}
+	}
+	return b.String()
+}
+
+func markdownRow(b *strings.Builder, cells []string) {
+	b.WriteString("| " + strings.Join(cells, " | ") + " |\n")
+}
+
+// markdownText escapes what Markdown would read as its own.
+func markdownText(s string) string {
+	var b strings.Builder
+	for _, r := range text.Clean(s) {
+		if strings.ContainsRune("\\`*_{}[]<>()#!|~&", r) {
+			b.WriteByte('\\')
+		}
+		b.WriteRune(r)
+	}
+	return b.String()
+}

@@ -1,0 +1,289 @@
+package cli
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"vramscope/internal/text"
+	"vramscope/recording"
+	"vramscope/sampler"
+	"vramscope/sampler/simulator"
+	"vramscope/sampler/snapshot"
+	"vramscope/schema"
+)
+
+// demoRecording is the demo's box from noon on for so long, with a gap from minute
+// 20 to 25.
+func demoRecording(t *testing.T, length time.Duration) string {
+	t.Helper()
+	const step = 5 * time.Second
+	begin := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
+	now := begin
+	clock := func() time.Time { return now }
+	box, err := simulator.New(simulator.Options{Clock: clock})
+	if err != nil {
+		t.Fatal(err)
+	}
+	sampling := sampler.New(sampler.Options{Devices: box, Probes: box, Processes: box, Clock: clock, Simulated: true, Deadline: time.Minute, Interval: step})
+	directory := t.TempDir()
+	w, err := recording.Create(directory, recording.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for seen := 0; now.Before(begin.Add(length)); {
+		now = now.Add(step)
+		snap := sampling.Tick(now)
+		all := sampling.History().Events(0) // newest first
+		var fresh []snapshot.Event
+		for i := len(all) - seen - 1; i >= 0; i-- {
+			fresh = append(fresh, all[i])
+		}
+		seen = len(all)
+		if since := now.Sub(begin); since > 20*time.Minute && since <= 25*time.Minute {
+			continue
+		}
+		for w.Append(snap, fresh) != nil {
+			time.Sleep(time.Millisecond) // its queue is full
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return directory
+}
+
+// anHour is a recording for all tests.
+var anHour struct {
+	once      sync.Once
+	directory string
+}
+
+func recordedHour(t *testing.T) string {
+	t.Helper()
+	anHour.once.Do(func() {
+		made := demoRecording(t, time.Hour)
+		directory, err := os.MkdirTemp("", "vramscope-report-")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.CopyFS(directory, os.DirFS(made)); err != nil {
+			t.Fatal(err)
+		}
+		anHour.directory = directory
+	})
+	return anHour.directory
+}
+
+// reported runs the command with UTC as the local time.
+func reported(t *testing.T, args ...string) (stdout, stderr string, code int) {
+	t.Helper()
+	var files [2]*os.File
+	for i := range files {
+		file, err := os.Create(filepath.Join(t.TempDir(), "out"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = file.Close() }() // it has been read
+		files[i] = file
+	}
+	getenv := func(name string) string {
+		return map[string]string{"XDG_STATE_HOME": "/nonexistent", "LC_ALL": "C.UTF-8"}[name]
+	}
+	p := &program{stdout: files[0], stderr: files[1], getenv: getenv, now: func() time.Time { return time.Date(2026, 11, 22, 0, 0, 0, 0, time.UTC) }}
+	code = p.run(append([]string{"report"}, args...))
+	var out [2]string
+	for i, file := range files {
+		content, err := os.ReadFile(file.Name())
+		if err != nil {
+			t.Fatal(err)
+		}
+		out[i] = string(content)
+	}
+	return out[0], out[1], code
+}
+
+func TestReportInEachFormat(t *testing.T) {
+	where := recordedHour(t)
+	for format, wants := range map[string][]string{
+		"text":     {"SIMULATED", "recorded 54 min", "MEMORY  time-weighted", "GPU  USED  ALLOC", "finetune.py", "OUT OF MEMORY", "FORECASTER", "FLUSHES"},
+		"markdown": {"# GPU memory of h100-03 (SIMULATED)", "ecorded 54 min", "| GPU | Used |", "| --: | --: |", "finetune.py"},
+		"json":     {`"schema": "vramscope/report/1"`, `"simulated": true`, `"recorded_seconds": 3295`},
+		"html":     {"<!doctype html>", ">SIMULATED<", "recorded 54 min", `<svg xmlns=`, `class="part allocated`, `class="mark oom`, "finetune.py"},
+	} {
+		out, problem, code := reported(t, where, "--format", format)
+		if code != 0 || problem != "" {
+			t.Fatalf("%s: exit code %d: %s", format, code, problem)
+		}
+		for _, want := range wants {
+			if !strings.Contains(out, want) {
+				t.Errorf("%s lacks %q:\n%.3000s", format, want, out)
+			}
+		}
+		if format == "json" {
+			conforms(t, "report", "the report", []byte(out))
+		}
+	}
+}
+
+// The report has what the box did: the leak fills GPU 3, after an alert.
+func TestReportOfTheDemo(t *testing.T) {
+	out, _, _ := reported(t, recordedHour(t), "--format", "json")
+	var r schema.Report
+	if err := json.Unmarshal(undated([]byte(out)), &r); err != nil {
+		t.Fatal(err)
+	}
+	if len(r.GPUs) != 8 || r.GPUs[3].Failures.OutOfMemory == 0 || r.GPUs[0].Failures.OutOfMemory != 0 {
+		t.Fatalf("%d GPUs; %+v", len(r.GPUs), r.GPUs)
+	}
+	if f := r.Forecaster; f.Hits == 0 || f.MedianLead == nil || f.Fills == 0 || f.Hits+f.False+f.ActedOn+f.Undecided != f.Alerts {
+		t.Errorf("%+v", f)
+	}
+	for i := range r.GPUs {
+		g := &r.GPUs[i]
+		m := &g.Memory
+		if m.Used == nil || m.Free == nil {
+			t.Errorf("GPU %d: %+v", g.GPU, m)
+			continue
+		}
+		if sum := *m.Used.Percent + *m.Free.Percent; sum < 99 || sum > 101 {
+			t.Errorf("GPU %d: used and free are %.1f %%", g.GPU, sum)
+		}
+		if len(g.Timeline) < 50 || len(g.Timeline) > 56 {
+			t.Errorf("GPU %d has %d points", g.GPU, len(g.Timeline))
+		}
+	}
+}
+
+// undated takes out what cannot be read back: times and unknown values are written
+// by types that only write.
+func undated(document []byte) []byte {
+	var any map[string]any
+	if json.Unmarshal(document, &any) != nil {
+		return nil
+	}
+	strip(any)
+	out, err := json.Marshal(any)
+	if err != nil {
+		return nil
+	}
+	return out
+}
+
+func strip(v any) {
+	switch v := v.(type) {
+	case map[string]any:
+		for key, inner := range v {
+			if strings.HasSuffix(key, "time") || key == "from" || key == "to" || strings.HasSuffix(key, "_bytes") {
+				delete(v, key)
+				continue
+			}
+			strip(inner)
+		}
+	case []any:
+		for _, inner := range v {
+			strip(inner)
+		}
+	}
+}
+
+func TestReportFitsEightyColumns(t *testing.T) {
+	for _, by := range []string{"gpu", "user", "job", "command"} {
+		out, problem, code := reported(t, recordedHour(t), "--by", by, "--ascii")
+		if code != 0 {
+			t.Fatal(problem)
+		}
+		for line := range strings.Lines(out) {
+			titles := strings.HasPrefix(line, "MEMORY OVER") || strings.Contains(line, "first 10")
+			if w := text.Width(strings.TrimRight(line, "\n")); w > 80 && !titles {
+				t.Errorf("by %s: %d cells: %s", by, w, line)
+			}
+			for _, r := range line {
+				if r > 0x7e {
+					t.Errorf("not ASCII: %q", line)
+					break
+				}
+			}
+		}
+	}
+}
+
+func TestReportCompares(t *testing.T) {
+	out, problem, code := reported(t, "--compare", "12:00..12:20", "12:25..13:00", recordedHour(t))
+	if code != 0 {
+		t.Fatal(problem)
+	}
+	for _, want := range []string{"COMPARED  with 2026-11-20 12:00 to 2026-11-20 12:20 UTC, recorded 19 min 50 s", "FIGURE", "utilization", "too few hours to tell"} {
+		if !strings.Contains(out, want) {
+			t.Errorf("no %q in\n%s", want, out)
+		}
+	}
+}
+
+func TestReportRefusesWithAdvice(t *testing.T) {
+	where := recordedHour(t)
+	foreign := filepath.Join(t.TempDir(), "notes.db")
+	if err := os.WriteFile(foreign, bytes.Repeat([]byte("not a database "), 100), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	empty := t.TempDir()
+	for name, c := range map[string]struct {
+		args []string
+		code int
+		want []string
+	}{
+		"no recording":      {nil, exitFailure, []string{"vramscope daemon --record"}},
+		"not there":         {[]string{"/nonexistent/dir"}, exitFailure, []string{"there is no /nonexistent/dir", "vramscope report   reads"}},
+		"an empty folder":   {[]string{empty}, exitFailure, []string{"vramscope daemon --record"}},
+		"a foreign file":    {[]string{foreign}, exitFailure, []string{"not a recording of vramscope", "vramscope report DIR"}},
+		"outside":           {[]string{where, "--from", "2026-11-18", "--to", "2026-11-19"}, exitFailure, []string{"nothing is recorded from 2026-11-18 00:00:00", "2026-11-20 12:00:05 to"}},
+		"a gap":             {[]string{where, "--from", "12:21", "--to", "12:24"}, exitFailure, []string{"nothing is recorded from 2026-11-20 12:21:00", "--since 30d"}},
+		"backwards":         {[]string{where, "--from", "2026-11-20 12:30", "--to", "2026-11-20 12:10"}, exitUsage, []string{"shorter than a minute"}},
+		"no time":           {[]string{where, "--from", "teatime"}, exitUsage, []string{`"teatime" is no time`, "03:12"}},
+		"no length":         {[]string{where, "--since", "long"}, exitUsage, []string{`--since: "long"`, "7d"}},
+		"two beginnings":    {[]string{where, "--since", "1h", "--from", "12:00"}, exitUsage, []string{"leave one out"}},
+		"one period":        {[]string{"--compare", "12:00..12:10", where}, exitUsage, []string{"--compare takes two periods", "03:00..06:00"}},
+		"no period":         {[]string{"--compare", "12:00", "12:00..12:10", where}, exitUsage, []string{"FROM..TO"}},
+		"compare and since": {[]string{"--compare", "12:00..12:10", "12:10..12:20", "--since", "1h", where}, exitUsage, []string{"leave out --since"}},
+		"two folders":       {[]string{where, where}, exitUsage, []string{"one FILE or DIR"}},
+		"a GPU":             {[]string{where, "--gpu", "0"}, exitUsage, []string{"--gpu does not apply"}},
+	} {
+		out, problem, code := reported(t, c.args...)
+		if code != c.code || out != "" {
+			t.Errorf("%s: exit code %d, want %d: %s%s", name, code, c.code, problem, out)
+		}
+		for _, want := range c.want {
+			if !strings.Contains(problem, want) {
+				t.Errorf("%s: no %q in %q", name, want, problem)
+			}
+		}
+	}
+}
+
+func TestMomentsOnTheCommandLine(t *testing.T) {
+	newest := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
+	for in, want := range map[string]time.Time{
+		"03:12":                     time.Date(2026, 11, 20, 3, 12, 0, 0, time.UTC),
+		"13:00":                     time.Date(2026, 11, 19, 13, 0, 0, 0, time.UTC),
+		"2026-11-01":                time.Date(2026, 11, 1, 0, 0, 0, 0, time.UTC),
+		"2026-11-01 03:12:05":       time.Date(2026, 11, 1, 3, 12, 5, 0, time.UTC),
+		"2026-11-01T03:12:00+02:00": time.Date(2026, 11, 1, 1, 12, 0, 0, time.UTC),
+	} {
+		if got, err := parseMoment(in, newest); err != nil || !got.Equal(want) {
+			t.Errorf("%s: %v, %v", in, got, err)
+		}
+	}
+	if p, err := parsePeriod("23:00..01:00", newest); err != nil || p.to.Sub(p.from) != 2*time.Hour {
+		t.Errorf("across midnight: %v, %v", p, err)
+	}
+	for in, want := range map[string]time.Duration{"24h": 24 * time.Hour, "7d": 7 * 24 * time.Hour, "90m": 90 * time.Minute, "0d": 0, "-1h": 0, "30s": 0, "d": 0} {
+		if got, err := parseSpan(in); got != want || (err == nil) != (want > 0) {
+			t.Errorf("%s: %v, %v", in, got, err)
+		}
+	}
+}

@@ -1,0 +1,85 @@
+package recording
+
+import (
+	"database/sql"
+	"fmt"
+	"time"
+
+	"vramscope/internal/quantity"
+	"vramscope/sampler/snapshot"
+)
+
+// Session is a time of writing without interruption.
+type Session struct {
+	From       time.Time
+	Host, User string
+	Simulated  bool
+}
+
+// GPURow is a GPU as its day describes it.
+type GPURow struct {
+	UUID            string
+	Index           int
+	Name            string
+	Total, Reserved snapshot.Bytes
+}
+
+// EventRow is an event of the log.
+type EventRow struct {
+	Time time.Time `column:"time_ns"`
+	Subject
+	Kind    snapshot.EventKind `column:"kind"`
+	Message string             `column:"message"`
+}
+
+// EventRows are the events in [from, to).
+func (r *Recording) EventRows(from, to time.Time) ([]EventRow, error) {
+	return rows[EventRow](r, "events", from, to)
+}
+
+// Sessions are those that wrote in [from, to), oldest first.
+func (r *Recording) Sessions(from, to time.Time) ([]Session, error) {
+	var all []Session
+	err := r.eachDay(from, to, func(rows *sql.Rows) error {
+		var s Session
+		var began int64
+		var host, user sql.NullString
+		err := rows.Scan(&began, &host, &user, &s.Simulated)
+		s.From, s.Host, s.User = moment(began), host.String, user.String
+		all = append(all, s)
+		return err
+	}, `SELECT from_ns, host, user, simulated FROM sessions WHERE from_ns < ?2
+		AND max(to_ns, coalesce((SELECT max(time_ns) FROM tail WHERE tail.session = sessions.session), 0)) >= ?1 ORDER BY session`,
+		from.UnixNano(), to.UnixNano())
+	return all, err
+}
+
+// GPUs are those that were there in [from, to). A GPU is there once for each day.
+func (r *Recording) GPUs(from, to time.Time) ([]GPURow, error) {
+	var all []GPURow
+	err := r.eachDay(from, to, func(rows *sql.Rows) error {
+		var g GPURow
+		var index, total, reserved sql.NullInt64
+		var name sql.NullString
+		err := rows.Scan(&g.UUID, &index, &name, &total, &reserved)
+		g.Index, g.Name = int(index.Int64), name.String
+		g.Total, g.Reserved = known[quantity.Bytes](total, quantity.Driver), known[quantity.Bytes](reserved, quantity.Driver)
+		all = append(all, g)
+		return err
+	}, "SELECT uuid, gpu_index, name, total_bytes, reserved_bytes FROM gpus ORDER BY gpu")
+	return all, err
+}
+
+// eachDay calls scan for every row of a query in the days of a time.
+func (r *Recording) eachDay(from, to time.Time, scan func(*sql.Rows) error, query string, args ...any) error {
+	for _, path := range r.between(from, to) {
+		d, err := r.day(path)
+		if err == nil {
+			err = each(ctx, d.db, scan, query, args...)
+		}
+		if err != nil {
+			return fmt.Errorf("recording: %s: %w", path, err)
+		}
+	}
+	return nil
+}
