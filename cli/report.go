@@ -5,12 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
-	"path/filepath"
 	"strings"
 	"time"
 
-	"github.com/adrg/xdg"
 	"github.com/spf13/cobra"
 
 	"vramscope/internal/text"
@@ -35,7 +32,8 @@ that was used, allocated, cached, fragmented and free over time, utilization,
 and how long memory was held idle; out-of-memory errors and alloc retries; what
 flushes freed, and how much stayed free; how often the forecaster's alerts came
 true; steps per second where they are counted; and who wastes most. Time without
-samples is not counted. Without FILE or DIR it reads your own recordings.
+samples is not counted. Without FILE or DIR it reads your own recordings, with
+--demo those of the simulated box.
 
 --since counts back from the end of the recording. Times are local: 03:12 (the
 last one), '2026-11-21 03:12', or RFC 3339.
@@ -65,7 +63,7 @@ change. It says which differences are beyond the noise of the hours.
 }
 
 func (p *program) runReport(args []string, f reportFlags) error {
-	if err := p.noGlobalFlags("report", "ascii", "config"); err != nil {
+	if err := p.noGlobalFlags("report", "ascii", "config", "demo"); err != nil {
 		return err
 	}
 	s, err := p.settings()
@@ -115,7 +113,7 @@ func (p *program) openRecording(args []string) (r *recording.Recording, where st
 	if len(args) > 0 {
 		where = args[0]
 	} else {
-		where = p.recordingDirectory()
+		where = cmp.Or(p.recordings, recordingsOf(p.flags.demo))
 	}
 	r, err = recording.Open(where)
 	if err == nil {
@@ -132,17 +130,9 @@ func (p *program) openRecording(args []string) (r *recording.Recording, where st
 		f.advice = []string{"  vramscope daemon --record   records", "  vramscope report DIR        reads another recording"}
 	case errors.Is(err, fs.ErrNotExist):
 		f.message = "there is no " + text.Clean(where)
-		f.advice = []string{"  vramscope report   reads " + p.recordingDirectory()}
+		f.advice = []string{"  vramscope report   reads " + cmp.Or(p.recordings, recordingsOf(p.flags.demo))}
 	}
 	return nil, where, f
-}
-
-// recordingDirectory is where this user's daemon records.
-func (p *program) recordingDirectory() string {
-	if os.Geteuid() == 0 && p.getenv("XDG_STATE_HOME") == "" {
-		return "/var/lib/vramscope/recordings"
-	}
-	return filepath.Join(xdg.StateHome, "vramscope", "recordings")
 }
 
 // periods are the period to show and, with --compare, the one before.

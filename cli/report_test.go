@@ -6,7 +6,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -58,31 +57,22 @@ func demoRecording(t *testing.T, length time.Duration) string {
 	return directory
 }
 
-// anHour is a recording for all tests.
-var anHour struct {
-	once      sync.Once
-	directory string
-}
-
-func recordedHour(t *testing.T) string {
-	t.Helper()
-	anHour.once.Do(func() {
-		made := demoRecording(t, time.Hour)
-		directory, err := os.MkdirTemp("", "vramscope-report-")
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := os.CopyFS(directory, os.DirFS(made)); err != nil {
-			t.Fatal(err)
-		}
-		anHour.directory = directory
-	})
-	return anHour.directory
+func TestReport(t *testing.T) {
+	where := demoRecording(t, time.Hour)
+	for name, test := range map[string]func(*testing.T, string){
+		"in each format": reportInEachFormat, "of the demo": reportOfTheDemo, "in eighty columns": reportInEightyColumns,
+		"compares": reportCompares, "refuses with advice": reportRefusesWithAdvice,
+	} {
+		t.Run(name, func(t *testing.T) { test(t, where) })
+	}
 }
 
 // reported runs the command with UTC as the local time.
 func reported(t *testing.T, args ...string) (stdout, stderr string, code int) {
 	t.Helper()
+	local := time.Local
+	time.Local = time.UTC
+	defer func() { time.Local = local }()
 	var files [2]*os.File
 	for i := range files {
 		file, err := os.Create(filepath.Join(t.TempDir(), "out"))
@@ -93,9 +83,9 @@ func reported(t *testing.T, args ...string) (stdout, stderr string, code int) {
 		files[i] = file
 	}
 	getenv := func(name string) string {
-		return map[string]string{"XDG_STATE_HOME": "/nonexistent", "LC_ALL": "C.UTF-8"}[name]
+		return map[string]string{"LC_ALL": "C.UTF-8"}[name]
 	}
-	p := &program{stdout: files[0], stderr: files[1], getenv: getenv, now: func() time.Time { return time.Date(2026, 11, 22, 0, 0, 0, 0, time.UTC) }}
+	p := &program{stdout: files[0], stderr: files[1], getenv: getenv, recordings: "/nonexistent", now: func() time.Time { return time.Date(2026, 11, 22, 0, 0, 0, 0, time.UTC) }}
 	code = p.run(append([]string{"report"}, args...))
 	var out [2]string
 	for i, file := range files {
@@ -108,8 +98,7 @@ func reported(t *testing.T, args ...string) (stdout, stderr string, code int) {
 	return out[0], out[1], code
 }
 
-func TestReportInEachFormat(t *testing.T) {
-	where := recordedHour(t)
+func reportInEachFormat(t *testing.T, where string) {
 	for format, wants := range map[string][]string{
 		"text":     {"SIMULATED", "recorded 54 min", "MEMORY  time-weighted", "GPU  USED  ALLOC", "finetune.py", "OUT OF MEMORY", "FORECASTER", "FLUSHES"},
 		"markdown": {"# GPU memory of h100-03 (SIMULATED)", "ecorded 54 min", "| GPU | Used |", "| --: | --: |", "finetune.py"},
@@ -132,8 +121,8 @@ func TestReportInEachFormat(t *testing.T) {
 }
 
 // The report has what the box did: the leak fills GPU 3, after an alert.
-func TestReportOfTheDemo(t *testing.T) {
-	out, _, _ := reported(t, recordedHour(t), "--format", "json")
+func reportOfTheDemo(t *testing.T, where string) {
+	out, _, _ := reported(t, where, "--format", "json")
 	var r schema.Report
 	if err := json.Unmarshal(undated([]byte(out)), &r); err != nil {
 		t.Fatal(err)
@@ -192,9 +181,9 @@ func strip(v any) {
 	}
 }
 
-func TestReportFitsEightyColumns(t *testing.T) {
+func reportInEightyColumns(t *testing.T, where string) {
 	for _, by := range []string{"gpu", "user", "job", "command"} {
-		out, problem, code := reported(t, recordedHour(t), "--by", by, "--ascii")
+		out, problem, code := reported(t, where, "--by", by, "--ascii")
 		if code != 0 {
 			t.Fatal(problem)
 		}
@@ -213,8 +202,8 @@ func TestReportFitsEightyColumns(t *testing.T) {
 	}
 }
 
-func TestReportCompares(t *testing.T) {
-	out, problem, code := reported(t, "--compare", "12:00..12:20", "12:25..13:00", recordedHour(t))
+func reportCompares(t *testing.T, where string) {
+	out, problem, code := reported(t, "--compare", "12:00..12:20", "12:25..13:00", where)
 	if code != 0 {
 		t.Fatal(problem)
 	}
@@ -225,8 +214,7 @@ func TestReportCompares(t *testing.T) {
 	}
 }
 
-func TestReportRefusesWithAdvice(t *testing.T) {
-	where := recordedHour(t)
+func reportRefusesWithAdvice(t *testing.T, where string) {
 	foreign := filepath.Join(t.TempDir(), "notes.db")
 	if err := os.WriteFile(foreign, bytes.Repeat([]byte("not a database "), 100), 0o600); err != nil {
 		t.Fatal(err)

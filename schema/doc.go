@@ -1,5 +1,6 @@
 // Package schema is the JSON that vramscope writes: the documents of the
-// schema "vramscope/1" (once, flush, headroom) and "vramscope/backtest/1" as Go
+// schema "vramscope/1" (once, flush, headroom), "vramscope/backtest/1" and
+// "vramscope/report/1" as Go
 // types, apart from the program's own types so that these can change without
 // the output changing.
 //

@@ -26,7 +26,7 @@ var parts = [...]string{"other", "unknown", "allocated", "fragmented", "cached"}
 
 // classed is a style that is left to the style sheet.
 func classed(name string) chart.Style {
-	return chart.Style{ClassName: name, FontSize: 7.5, FillColor: drawing.ColorBlack, StrokeColor: drawing.ColorBlack, StrokeWidth: 1}
+	return chart.Style{ClassName: name, FontSize: 8.5, FillColor: drawing.ColorBlack, StrokeColor: drawing.ColorBlack, StrokeWidth: 1}
 }
 
 var hidden = chart.Style{Hidden: true}
