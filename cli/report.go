@@ -2,14 +2,13 @@ package cli
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
-	"io/fs"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"vramscope/internal/quantity"
 	"vramscope/internal/text"
 	"vramscope/recording"
 	evaluation "vramscope/recording/report"
@@ -108,33 +107,6 @@ func (p *program) runReport(args []string, f reportFlags) error {
 	return p.writeReport(&document, f.format, p.glyphs(&s))
 }
 
-// openRecording opens what the arguments name, or this user's own recordings.
-func (p *program) openRecording(args []string) (r *recording.Recording, where string, err error) {
-	if len(args) > 0 {
-		where = args[0]
-	} else {
-		where = cmp.Or(p.recordings, recordingsOf(p.flags.demo))
-	}
-	r, err = recording.Open(where)
-	if err == nil {
-		return r, where, nil
-	}
-	f := &failure{code: exitFailure, err: err, message: text.Clean(err.Error())}
-	switch {
-	case errors.Is(err, recording.ErrForeign):
-		f.advice = []string{"  vramscope report DIR   reads what vramscope daemon --record has written; docs/recording.md"}
-	case errors.Is(err, fs.ErrPermission):
-		f.advice = []string{"  a recording can be read by who made it, and by root:  sudo vramscope report " + text.Clean(where)}
-	case errors.Is(err, fs.ErrNotExist) && len(args) == 0:
-		f.message = "nothing is recorded in " + text.Clean(where)
-		f.advice = []string{"  vramscope daemon --record   records", "  vramscope report DIR        reads another recording"}
-	case errors.Is(err, fs.ErrNotExist):
-		f.message = "there is no " + text.Clean(where)
-		f.advice = []string{"  vramscope report   reads " + cmp.Or(p.recordings, recordingsOf(p.flags.demo))}
-	}
-	return nil, where, f
-}
-
 // periods are the period to show and, with --compare, the one before.
 func (f *reportFlags) periods(r *recording.Recording, where, second string) (shown period, before *period, err error) {
 	oldest, newest := r.Span()
@@ -172,12 +144,12 @@ func (f *reportFlags) period(oldest, newest time.Time) (p period, err error) {
 	}
 	p.to = newest
 	if f.to != "" {
-		if p.to, err = parseMoment(f.to, newest); err != nil {
+		if p.to, err = quantity.ParseMoment(f.to, newest); err != nil {
 			return p, usage("--to: %v", err)
 		}
 	}
 	if f.from != "" {
-		if p.from, err = parseMoment(f.from, p.to); err != nil {
+		if p.from, err = quantity.ParseMoment(f.from, p.to); err != nil {
 			return p, usage("--from: %v", err)
 		}
 	} else {

@@ -6,39 +6,9 @@ import (
 	"strings"
 	"time"
 
+	"vramscope/internal/quantity"
 	"vramscope/internal/text"
 )
-
-// moments are how times are written on the command line; those without a date mean
-// the last such time.
-var moments = []struct {
-	layout string
-	dated  bool
-}{
-	{time.RFC3339, true}, {"2006-01-02 15:04:05", true}, {"2006-01-02 15:04", true}, {"2006-01-02T15:04:05", true}, {"2006-01-02T15:04", true},
-	{"2006-01-02", true}, {"15:04:05", false}, {"15:04", false},
-}
-
-// parseMoment reads a time as it was last before the newest one.
-func parseMoment(s string, newest time.Time) (time.Time, error) {
-	s = strings.TrimSpace(s)
-	for _, m := range moments {
-		t, err := time.ParseInLocation(m.layout, s, newest.Location())
-		if err != nil {
-			continue
-		}
-		if m.dated {
-			return t, nil
-		}
-		year, month, day := newest.Date()
-		t = time.Date(year, month, day, t.Hour(), t.Minute(), t.Second(), 0, newest.Location())
-		if t.After(newest) {
-			t = t.AddDate(0, 0, -1)
-		}
-		return t, nil
-	}
-	return time.Time{}, fmt.Errorf("%q is no time: write 03:12, '2026-11-21 03:12' or 2026-11-21T03:12:00Z", text.Clean(s))
-}
 
 // parseSpan reads a length of time; days, too, which time.ParseDuration does not know.
 func parseSpan(s string) (time.Duration, error) {
@@ -61,11 +31,11 @@ func parsePeriod(s string, newest time.Time) (p period, err error) {
 	if !ok {
 		return p, fmt.Errorf("%q is no period: write FROM..TO, as 03:00..04:30", text.Clean(s))
 	}
-	if p.to, err = parseMoment(b, newest); err != nil {
+	if p.to, err = quantity.ParseMoment(b, newest); err != nil {
 		return p, err
 	}
 	// A time of day means the last one before the period's end.
-	if p.from, err = parseMoment(a, p.to); err != nil {
+	if p.from, err = quantity.ParseMoment(a, p.to); err != nil {
 		return p, err
 	}
 	return p, p.check()
@@ -78,4 +48,4 @@ func (p *period) check() error {
 	return nil
 }
 
-func clock(t time.Time) string { return t.Format("2006-01-02 15:04:05") }
+func clock(t time.Time) string { return t.Format(time.DateTime) }

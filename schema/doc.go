@@ -1,8 +1,7 @@
 // Package schema is the JSON that vramscope writes: the documents of the
 // schema "vramscope/1" (once, flush, headroom), "vramscope/backtest/1" and
-// "vramscope/report/1" as Go
-// types, apart from the program's own types so that these can change without
-// the output changing.
+// "vramscope/report/1" as Go types, apart from the program's own types so that
+// these can change without the output changing.
 //
 //	snapshot.Snapshot ── Of ──→ Document ──┐
 //	headroom, flush, backtest (cli) ───────┴─ Encode ──→ JSON
