@@ -6,74 +6,108 @@ import "math"
 const (
 	driftQuick = iota // continues as in the last seconds
 	driftShort        // continues as in the last minute
-	lineLong          // returns to the line of the last five minutes
-	medianLong        // returns to the median of the last ten minutes
+	lineShort         // continues the line of the last minute
+	lineLong          // continues the line of the last five minutes
 	reverting         // approaches a level as fast as the series has done so
 	seasonal          // repeats the last cycle of a sawtooth
 	experts
 )
 
-// follows reports whether an expert follows a trend.
-func follows(expert int) bool { return expert <= lineLong }
-
-// returns reports whether an expert returns to a level.
-func returns(expert int) bool { return resting(expert) || expert == reverting }
-
-// resting reports whether an expert returns to a level at once.
-func resting(expert int) bool { return expert == medianLong }
-
-// The time constants of the regressions, that of the autoregression (meanTau) and the
-// span of the median, in seconds; they cover at least so many samples, however rare.
-// The quick one sees growth within half a minute; with less it follows noise.
-const (
-	quickSeconds  = 8
-	quickSamples  = 3
-	shortTau      = 60
-	longTau       = 300
-	meanTau       = 1800
-	meanSamples   = 100
-	medianSpan    = 600
-	medianSamples = 20
-)
-
-// quickTau is the quick drift's time constant, for samples so many seconds apart.
-func quickTau(step float64) float64 { return max(quickSeconds, quickSamples*step) }
-
 // claims are the experts' claims at one horizon, in bytes.
-type claims [experts]float64
+type claims [experts]float32
 
 // panel is what the experts know of the series now.
 type panel struct {
-	quick       float64 // bytes per second
-	short, long line    // zero for too few samples
-	phase       seasonalPhase
-	hasPhase    bool
-	median      float64
-	reversion   reversion
-	last        float64
-	age         float64 // seconds since the job began
+	quick, short, long line
+	phase              seasonalPhase
+	hasPhase           bool
+	reversion          reversion
 }
 
-// foresight limits how far a drift is extended, in ages of the job: young claims of a
-// quarter of an hour are wild.
-const foresight = 4
+// panel collects what the experts know.
+func (s *state) panel() panel {
+	p := panel{
+		quick: s.Quick.line(quickTau(s.Step)), short: s.Short.line(shortTau), long: s.Long.line(longTau),
+		reversion: s.Auto.reversion(s.Step),
+	}
+	p.phase, p.hasPhase = s.Seasons.phase(s.Now, s.Last)
+	return p
+}
 
 // claim is what each expert claims at a horizon.
-func (p *panel) claim(horizon int) claims {
-	var c claims
-	seconds := min(Horizons[horizon].Seconds(), foresight*p.age)
-	c[driftQuick] = p.quick * seconds
-	c[driftShort] = p.short.ahead(seconds / shortTau)
-	c[lineLong] = p.long.height + p.long.ahead(seconds/longTau)
-	c[medianLong] = p.median
-	c[reverting] = p.reversion.ahead(Horizons[horizon].Seconds())
+func (s *state) claim(p *panel, seconds float64) claims {
+	var c [experts]float64
+	c[driftQuick] = p.quick.slope * seconds
+	c[driftShort] = p.short.slope * seconds
+	c[lineShort] = p.short.height + c[driftShort]
+	c[lineLong] = p.long.height + p.long.slope*seconds
+	c[reverting] = p.reversion.ahead(seconds)
 	if p.hasPhase {
-		c[seasonal] = p.phase.claim(Horizons[horizon].Seconds(), p.last)
+		c[seasonal] = p.phase.claim(seconds, s.Last)
 	}
-	for i := range c {
-		if math.IsNaN(c[i]) || math.IsInf(c[i], 0) {
-			c[i] = 0
+	var out claims
+	for i, claim := range c {
+		if s.Without&(1<<i) == 0 && math.Abs(claim) < math.MaxFloat32 { // and a number
+			out[i] = float32(claim)
 		}
 	}
-	return c
+	return out
 }
+
+// credit is an expert's record at a horizon: discounted sums over forecasts that came
+// due. d is the claim, e the change that happened.
+type credit struct {
+	Gain, Naive   float32 // Σ ω(|e|−|e−sd|), Σ ω|e| with ω = |d|/(|d|+|e|); s is the share then believed, 1 for trends
+	Came, Claimed float32 // Σ e in the direction of d, cut to ±1.5|d|, and Σ |d|
+}
+
+// verdict rates each expert at a horizon: the part of the naive forecast's loss that it
+// saves, and the share of its claims that comes true.
+type verdict struct{ Gain, Share [experts]float32 }
+
+// weigh combines a horizon's own record with the next shorter horizon's verdict, which
+// counts as much as a few forecasts of the present claim's size. So the trend that a
+// single step leaves behind, larger than all before, is not believed.
+func (r *record) weigh(c *claims, shorter *verdict) {
+	for i, claim := range c {
+		k, v := &r.Credits[i], &r.Verdict
+		mass := priorSamples * max(abs(claim), mebibyte)
+		v.Gain[i] = (k.Gain + mass*shorter.Gain[i]) / (k.Naive + mass)
+		v.Share[i] = min(max((k.Came+mass*shorter.Share[i])/(k.Claimed+mass), 0), 1)
+	}
+}
+
+// choose is the expert that saves most, of those that claim anything now, and the
+// change that is believed: a share of its claim, or none unless it beats naive.
+func (v *verdict) choose(c *claims) (best int, change float64) {
+	most := float32(0)
+	for i, gain := range v.Gain {
+		if c[i] != 0 && gain > most {
+			best, most, change = i, gain, float64(v.Share[i]*c[i])
+		}
+	}
+	return best, change
+}
+
+// score adds to the credits what came of the claims.
+func (r *record) score(c *claims, came, keep float32) {
+	for i, claim := range c {
+		k := &r.Credits[i]
+		k.Gain, k.Naive, k.Came, k.Claimed = k.Gain*keep, k.Naive*keep, k.Came*keep, k.Claimed*keep
+		size := abs(claim)
+		if size == 0 {
+			continue
+		}
+		believed, cut := claim, outlier*size
+		if i > lineLong {
+			believed *= r.Verdict.Share[i]
+		}
+		weight := size / (size + abs(came))
+		k.Gain += weight * (abs(came) - abs(came-believed))
+		k.Naive += weight * abs(came)
+		k.Came += min(max(came*claim/size, -cut), cut)
+		k.Claimed += size
+	}
+}
+
+func abs(v float32) float32 { return max(v, -v) }

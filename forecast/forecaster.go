@@ -29,28 +29,20 @@ type Forecaster struct {
 
 // state is all that a Forecaster remembers and saves, in fields of fixed size.
 type state struct {
-	Count       int64
-	Now         int64   // the newest sample's time, ns since the epoch
-	Last        float64 // the newest sample, bytes
-	Step        float64 // the usual time between samples, seconds
-	Roughness   float64 // the usual change, bytes per √second
-	Began       int64   // when the present job did, ns since the epoch
-	Gap         bool
-	Without     Part // the parts that are left out
-	Quick       regression
-	Short       regression
-	Long        regression
-	Auto        autoregression
-	Changepoint changepoint
-	Still       bool    // the newest sample equals the one before
-	PeriodEnds  int64   // ns
-	Course      float64 // the slope of a new course that leads up, bytes per second; 0: there is none
-	Crest       float64 // how far peaks of a sawtooth rise above the long line, bytes
-	Records     [len(Horizons)]record
-	Outlook     [len(Horizons)]outlook
-	Minima      minima
-	Sawtooth    sawtooth
-	Seasons     seasons
+	Count              int64
+	Now, Began         int64   // the newest sample's time, and when the present job began, ns since the epoch
+	Last               float64 // the newest sample, bytes
+	Step               float64 // the usual time between samples, seconds
+	Gap                bool
+	Without            Part // the parts that are left out
+	Quick, Short, Long regression
+	Auto               autoregression
+	Course             course
+	Top                peak // of the last minutes
+	Records            [len(Horizons)]record
+	Outlook            [len(Horizons)]outlook
+	Lows               lows
+	Seasons            seasons
 }
 
 // New returns a Forecaster without samples.
@@ -71,7 +63,8 @@ func (f *Forecaster) Observe(t time.Time, y int64) {
 	value := float64(max(y, 0))
 	if s.Count == 0 {
 		f.epoch = t
-		s.begin(value)
+		s.Count = 1
+		s.begin(0, value)
 		return
 	}
 	now := int64(t.Sub(f.epoch))
@@ -96,100 +89,57 @@ func (f *Forecaster) Gap(t time.Time) {
 	}
 }
 
-func (s *state) begin(y float64) {
-	s.Count, s.Last = 1, y
-	s.Short.observe(0, 0)
-	s.Long.observe(0, 0)
-	s.Quick.observe(0, 0)
-	s.Minima.Lowest, s.Minima.WindowEnd = y, int64(windowLength)
-	s.Sawtooth.Extreme = y
-}
-
 func (s *state) observe(now int64, y float64) {
-	seconds := float64(now-s.Now) / 1e9
-	change := y - s.Last
+	seconds, change := float64(now-s.Now)/1e9, y-s.Last
 	if s.Count == 1 {
 		s.Step = min(seconds, 3600)
 	}
 	share := 1 / float64(min(s.Count, MinSamples))
-	s.Roughness += share * (math.Abs(change)/math.Sqrt(seconds) - s.Roughness)
-
 	for i := range s.Records {
 		h := Horizons[i].Seconds()
 		// Long enough for several forecasts to count, however rare they are.
-		halfLife := max(120, 1.5*h, 60*s.Step)
-		s.Records[i].settle(now, y, h, halfLife, s.Gap)
+		s.Records[i].settle(now, y, h, max(120, 1.5*h, 60*s.Step), s.Gap)
 	}
 	anew := s.Without&PartRestart == 0 && restarted(s.Last, y)
+	s.Auto.observe(seconds/max(meanTau, meanSamples*s.Step), change, !anew && !s.Gap)
 	if anew {
-		s.forget(now, y)
-	}
-	s.Short.observe(seconds/shortTau, change)
-	s.Long.observe(seconds/longTau, change)
-	long := max(meanTau, meanSamples*s.Step)
-	if anew || s.Gap {
-		s.Auto.move(seconds/long, change)
+		s.begin(now, y)
 	} else {
-		s.Auto.observe(seconds/long, change)
+		s.Quick.observe(seconds/quickTau(s.Step), change)
+		s.Short.observe(seconds/shortTau, change)
+		s.Long.observe(seconds/longTau, change)
 	}
-	s.Quick.observe(seconds/quickTau(s.Step), change)
 	if !s.Gap { // a gap is not the usual time between samples
 		s.Step += share * (min(seconds, 4*s.Step) - s.Step)
 	}
-	if top, ok := s.Sawtooth.observe(now, y); ok {
-		s.Seasons.peaked(top)
-	}
 	s.Seasons.observe(now, y, s.Step)
-	s.Minima.observe(now, y, s.Step, &s.Sawtooth, &s.Long)
-
-	nearest := s.nearest()
-	heading := s.Changepoint.observe(now, s.Now, y, s.Last, &s.Records[nearest], Horizons[nearest].Seconds(), &s.Seasons)
+	s.Lows.observe(now, y, s.Step)
+	if y >= s.Top.Height || now-s.Top.At > topSeconds*1e9 {
+		s.Top = peak{now, y}
+	}
 	s.Count++
-	s.Now, s.Last, s.Gap, s.Still = now, y, false, math.Abs(change) < mebibyte
-	s.look(seconds, heading)
+	s.Now, s.Last, s.Gap = now, y, false
+	s.look()
 }
 
-// restarted reports whether memory has fallen to nearly nothing or risen from it:
-// one job has ended, or another has begun.
-func restarted(before, y float64) bool {
-	const nothing = 0.05
-	return max(before, y) >= 1024*mebibyte && min(before, y) < nothing*max(before, y)
-}
-
-// forget drops what was known of the job before: its drift, its sawtooth, and how
-// far claims came true. The sizes of errors are kept: jobs end and begin again.
-func (s *state) forget(now int64, y float64) {
-	s.Quick, s.Short, s.Long, s.Crest = regression{}, regression{}, regression{}, 0
-	s.Auto, s.Changepoint = autoregression{}, changepoint{}
-	s.Sawtooth = sawtooth{Extreme: y, ExtremeAt: now}
-	s.Seasons = seasons{}
-	s.Minima = minima{Lowest: y, WindowEnd: now + int64(windowLength)}
-	s.Began = now
+// begin forgets all of the job before but the sizes of errors: jobs end and begin again.
+func (s *state) begin(now int64, y float64) {
+	s.Began, s.Last = now, y
+	s.Quick, s.Short, s.Long, s.Auto = regression{}, regression{}, regression{}, autoregression{}
+	s.Quick.observe(0, 0)
+	s.Short.observe(0, 0)
+	s.Long.observe(0, 0)
+	s.Course, s.Seasons, s.Top = course{Since: now, Top: y}, seasons{}, peak{now, y}
+	s.Lows = lows{Lowest: float32(y), Ends: now + 60e9}
 	for i := range s.Records {
 		s.Records[i].forget()
 	}
 }
 
-// At is the forecast for h after the newest sample, interpolated between the Horizons.
-// It is false for fewer than MinSamples samples and for h outside (0, 15 min].
-func (f *Forecaster) At(h time.Duration) (Interval, bool) {
-	if f.state.Count < MinSamples || h <= 0 || h > Horizons[len(Horizons)-1] {
-		return Interval{}, false
-	}
-	i := 0
-	for h > Horizons[i] {
-		i++
-	}
-	o := f.state.Outlook[i]
-	if h < Horizons[i] {
-		var from outlook
-		var start time.Duration
-		if i > 0 {
-			from, start = f.state.Outlook[i-1], Horizons[i-1]
-		}
-		o = from.toward(o, float64(h-start)/float64(Horizons[i]-start))
-	}
-	return f.state.interval(h, o), true
+// restarted reports whether memory has fallen to nearly nothing or risen from it:
+// one job has ended, or another has begun.
+func restarted(before, y float64) bool {
+	return max(before, y) >= 1024*mebibyte && min(before, y) < nothing*max(before, y)
 }
 
 // Forecasts appends the forecasts at all Horizons, none for fewer than MinSamples.

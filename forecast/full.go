@@ -11,14 +11,6 @@ type FullIn struct {
 	Median, Earliest, Latest time.Duration
 }
 
-const (
-	// leastPast of a series, or of the job in it, must be known before it is said to fill.
-	leastPast = time.Minute
-
-	// fewCycles of a sawtooth must have passed before peaks are extrapolated.
-	fewCycles = 4
-)
-
 // FullIn is when the series will have grown by free bytes.
 func (f *Forecaster) FullIn(free int64) (FullIn, bool) { return WhenFull(free, f) }
 
@@ -33,21 +25,20 @@ func (f *Forecaster) FullIn(free int64) (FullIn, bool) { return WhenFull(free, f
 // even odds.
 func WhenFull(free int64, series ...*Forecaster) (FullIn, bool) {
 	var median, above, below path
-	step, known := 0.0, time.Duration(0)
+	step, known := 0.0, int64(0)
 	for _, f := range series {
 		s := &f.state
-		if s.Count < MinSamples || s.Now-s.Began < int64(leastPast) || s.Now < fewCycles*s.Sawtooth.period(s.Now, s.Step) {
+		age := s.Now - s.Began
+		if s.Count < MinSamples || age < leastPast || s.Seasons.Size < fewCycles && s.Seasons.swings(s.Now) {
 			continue
 		}
-		step, known = max(step, s.Step), max(known, time.Duration(s.Now-s.Began))
-		if s.Course > 0 {
-			known = Horizons[len(Horizons)-1]
+		if s.Course.Announced {
+			age = math.MaxInt64
 		}
-		for i, h := range Horizons {
-			o := &s.Outlook[i]
-			rise := max(o.sure()+o.Crest, s.Course*h.Seconds())
-			up, down := max(o.Change+o.Spread.Upper80-rise, 0), rise-o.Crest-o.Change-o.Spread.Lower80
-			median[i] += rise
+		step, known = max(step, s.Step), max(known, age)
+		for i, o := range s.Outlook {
+			up, down := max(o.Change+o.Spread.Upper80-o.Rise, 0), -o.Spread.Lower80
+			median[i] += o.Rise
 			above[i] += up * up
 			below[i] += down * down
 		}
@@ -57,7 +48,7 @@ func WhenFull(free int64, series ...*Forecaster) (FullIn, bool) {
 	}
 	room := float64(max(free, 0))
 	at, ok := median.crosses(room)
-	if !ok || at > known {
+	if !ok || int64(at) > known {
 		return FullIn{}, false
 	}
 	earliest, _ := above.crosses(room)

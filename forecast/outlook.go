@@ -1,130 +1,86 @@
 package forecast
 
-import (
-	"math"
-	"time"
-)
+import "math"
 
 // outlook is the forecast at a horizon, relative to the newest sample.
 type outlook struct {
 	Change float64
-	Crest  float64    // how far peaks of a sawtooth rise above it
-	Least  [2]float64 // the least change forecast in this period and the one before
+	Rise   float64 // Change, or what fills a GPU sooner: a peak, or a new course
 	Spread spread
 }
 
-// period is how long a rise must have been forecast before it is sure: a single step
-// leaves a slope behind for less.
-const period = 15 * time.Second
-
-// sure is the change where a rise has been forecast for a while.
-func (o *outlook) sure() float64 {
-	const much = 3
-	if o.Change > much*max(min(o.Least[0], o.Least[1]), 0) {
-		return min(o.Change, 0)
-	}
-	return o.Change
-}
-
-// unscored is how many first samples make forecasts whose errors are not kept.
-const unscored = 5
-
 // look makes the forecasts. Each horizon lends its experience to the next longer one.
-func (s *state) look(seconds float64, heading course) {
+func (s *state) look() {
 	p := s.panel()
-	if s.Without&PartChangepoint != 0 {
-		heading = course{}
-	}
-	s.Crest = settled(max(s.Crest*math.Exp(-seconds/longTau), -p.long.height, 0))
-	swings := s.Sawtooth.recur(s.Now, s.Step)
-	weighed := weights{verdict: naiveVerdict()}
-	var shorter spread
-	nearest := s.nearest()
-	begins := s.Now >= s.PeriodEnds
-	if begins {
-		s.PeriodEnds = s.Now + int64(period)
-	}
-	s.Course = 0
-	if heading.announces() && !swings {
-		s.Course = heading.slope
-	}
+	s.follow(p.quick)
+	age := float64(s.Now-s.Course.Since) / 1e9
+	shorter, before := verdict{}, 0.0
 	for i := range s.Records {
-		r, h := &s.Records[i], Horizons[i].Seconds()
-		c := p.claim(i)
-		s.Without.drop(&c)
-		weighed = r.weigh(&c, s.Still, min(max(h/s.Step, 1), pendingPerHorizon), &weighed)
-		r.Verdict = weighed.verdict
-		expert := weighed.best(&c)
-		share := weighed.believed(expert)
-
-		o := &s.Outlook[i]
-		o.Change = max(weighed.opinion(&c, expert), -s.Last)
-		o.Crest = 0
-		if begins {
-			o.Least = [2]float64{math.Inf(1), o.Least[0]}
+		r, o, h := &s.Records[i], &s.Outlook[i], Horizons[i].Seconds()
+		c := s.claim(&p, h)
+		r.weigh(&c, &shorter)
+		best, change := r.Verdict.choose(&c)
+		if s.Now-s.Began < leastPast {
+			change = 0
 		}
-		o.Least[0] = min(o.Least[0], o.Change)
-		switch {
-		case s.Without&PartCrest != 0:
-		case swings && expert == lineLong && p.long.slope > 0:
-			o.Crest = share * s.Crest
-		case p.hasPhase && expert == seasonal:
-			o.Crest = share * p.phase.crest(h, s.Last, o.Change)
+		o.Change = max(change, -s.Last)
+		o.Rise = o.Change
+		if p.hasPhase && s.Without&PartCrest == 0 {
+			o.Rise = max(o.Rise, p.phase.crest(h, s.Last))
 		}
-
+		if s.Course.Announced && h > age/until {
+			o.Rise = max(o.Rise, s.Course.Slope*h)
+		}
 		switch {
 		case r.Errors.Size >= enoughResiduals:
 			o.Spread = r.Errors.Spread
 		case i == 0:
-			o.Spread = s.firstSpread(h)
+			o.Spread = s.firstSpread()
 		default:
-			o.Spread = shorter.times(wider(expert, share, h/Horizons[i-1].Seconds()))
+			o.Spread = s.Outlook[i-1].Spread.times(wider(best, change, h/before))
 		}
-		shorter = o.Spread
-		o.Spread = heading.reach(o.Spread, s.Records[nearest].Errors.Spread, o.Change, h)
-
-		published := o.Change
-		if s.Count < unscored {
-			published = math.Inf(1)
-		}
-		r.promise(s.Now, s.Last, s.Still, h, published, &c)
+		r.promise(s.Now, s.Last, h, o.Change, &c)
+		shorter, before = r.Verdict, h
 	}
-}
-
-// nearest is the horizon on which a new course is seen first: the first that is longer than the time between samples.
-func (s *state) nearest() int {
-	i := 0
-	for i < len(Horizons)-1 && Horizons[i].Seconds() < s.Step {
-		i++
-	}
-	return i
-}
-
-// panel collects what the experts know.
-func (s *state) panel() panel {
-	median := s.Seasons.median(s.Now, int64(1e9*min(max(medianSpan, medianSamples*s.Step), 1e8)))
-	p := panel{age: float64(s.Now-s.Began) / 1e9, last: s.Last, reversion: s.Auto.reversion(s.Step), median: median - s.Last}
-	if l, ok := s.Quick.line(); ok {
-		p.quick = l.slope / quickTau(s.Step)
-	}
-	p.short, _ = s.Short.line()
-	p.long, _ = s.Long.line()
-	p.phase, p.hasPhase = s.Seasons.phase(s.Now, s.Last)
-	return p
 }
 
 // firstSpread is the spread before any forecast has come due: a random walk's of
 // the usual steps, but at most the mean difference of samples that scatter so.
-func (s *state) firstSpread(seconds float64) spread {
-	const apart = 1.13 // mean difference of two normal deviates
-	return normalSpread(min(s.Roughness*math.Sqrt(seconds), apart*s.Short.deviation()))
+func (s *state) firstSpread() spread {
+	const apart, perMean = 1.13, 1.25 // mean difference of two normal deviates, and σ by mean size
+	return spread{-z80, z80, -z95, z95}.times(perMean * apart * s.Quick.deviation())
 }
 
-// toward interpolates: share 0 is o, 1 is next.
-func (o outlook) toward(next outlook, share float64) outlook {
-	mix := func(a, b float64) float64 { return a + share*(b-a) }
-	return outlook{mix(o.Change, next.Change), mix(o.Crest, next.Crest), o.Least, spread{
-		mix(o.Spread.Lower80, next.Spread.Lower80), mix(o.Spread.Upper80, next.Spread.Upper80),
-		mix(o.Spread.Lower95, next.Spread.Lower95), mix(o.Spread.Upper95, next.Spread.Upper95),
-	}}
+// wider is how much wider a borrowed interval is than that of the next shorter
+// horizon: as √h for a random walk, as h for a trend, and not for a return to a level.
+func wider(expert int, believed, farther float64) float64 {
+	switch {
+	case believed == 0:
+		return math.Sqrt(farther)
+	case expert == reverting:
+		return 1
+	default:
+		return farther
+	}
+}
+
+// course is a rise that has begun lately, by the quick line.
+type course struct {
+	Since      int64   // the last sample before it, ns
+	Top, Usual float64 // the highest level until then, and the usual error, bytes
+	Slope      float64 // bytes per second
+	Announced  bool    // it is straight, leads where the series has not been, and will fill a GPU
+}
+
+// follow takes the newest quick line. After a burst of loading that has ended the
+// series lies below that line.
+func (s *state) follow(quick line) {
+	c := &s.Course
+	if s.Without&PartCourse != 0 || quick.explained < bent || quick.slope < 0 || s.Seasons.swings(s.Now) {
+		*c = course{Since: s.Now, Top: s.Top.Height, Usual: max(s.Outlook[0].Spread.Upper80, mebibyte)}
+		return
+	}
+	c.Slope = quick.slope
+	c.Announced = quick.explained > straight && quick.height < ended*quick.slope*quickTau(s.Step) &&
+		s.Last-c.Top > farMiss*c.Usual*math.Sqrt(float64(s.Now-c.Since)/float64(Horizons[0])) && c.Since-s.Began > leastPast
 }

@@ -1,6 +1,6 @@
 package forecast
 
-import "strconv"
+import "math/bits"
 
 // Part is a part of the method, or several. The lab measures what each gains by
 // leaving it out.
@@ -8,15 +8,9 @@ type Part uint32
 
 // The parts: first the experts, in their order.
 const (
-	PartQuick Part = 1 << iota
-	PartShort
-	PartLong
-	PartMedian
-	PartReverting
-	PartSeasonal
-	PartRestart
+	PartRestart Part = 1 << (experts + iota)
 	PartCrest
-	PartChangepoint
+	PartCourse
 	partsEnd
 )
 
@@ -31,29 +25,15 @@ func Parts() []Part {
 
 // String is the name of one part.
 func (p Part) String() string {
-	names := map[Part]string{
-		PartQuick: "quick drift", PartShort: "short drift", PartLong: "long line", PartMedian: "median",
-		PartReverting: "autoregression", PartSeasonal: "seasonal", PartRestart: "forgetting at a restart",
-		PartCrest: "crests", PartChangepoint: "changepoint",
+	names := [...]string{
+		"quick drift", "short drift", "short line", "long line", "autoregression", "seasonal",
+		"forgetting at a restart", "crests", "course",
 	}
-	if name, ok := names[p]; ok {
-		return name
+	if i := bits.TrailingZeros32(uint32(p)); i < len(names) {
+		return names[i]
 	}
-	return "part " + strconv.Itoa(int(p))
+	return "none"
 }
 
 // Without returns a Forecaster that lacks some parts.
-func Without(parts Part) *Forecaster {
-	f := New()
-	f.state.Without = parts
-	return f
-}
-
-// drop removes the claims of the experts that are left out.
-func (p Part) drop(c *claims) {
-	for i := range c {
-		if p&(1<<i) != 0 {
-			c[i] = 0
-		}
-	}
-}
+func Without(parts Part) *Forecaster { return &Forecaster{state: state{Without: parts}} }

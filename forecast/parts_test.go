@@ -11,7 +11,7 @@ import (
 // Each part has a name, and leaving it out changes some forecast.
 func TestEachPartMatters(t *testing.T) {
 	var series [][]float64
-	for _, g := range regime.Plain() {
+	for _, g := range slices.Concat(regime.Plain(), regime.Growth()) {
 		series = append(series, g.Make(regime.Seeded(21)))
 	}
 	for _, part := range Parts() {

@@ -6,51 +6,25 @@ import "math"
 // sums of powers of x (time in units of τ) and y (bytes). The origin moves with the
 // newest sample, so that no digits are lost to the height of the series.
 type regression struct {
-	X  [5]float64 // Σ x⁰ … Σ x⁴
-	Y  [3]float64 // Σ y, Σ xy, Σ x²y
+	X  [3]float64 // Σ x⁰ … Σ x²
+	Y  [2]float64 // Σ y, Σ xy
 	YY float64    // Σ y²
 }
 
 // observe moves the origin by dx (> 0) and dy to a new sample.
 func (r *regression) observe(dx, dy float64) {
-	decay := math.Exp(-dx)
-	for i := range r.X {
-		r.X[i] *= decay
-	}
-	for i := range r.Y {
-		r.Y[i] *= decay
-	}
-	r.YY *= decay
-
-	r.YY += dy * (dy*r.X[0] - 2*r.Y[0])
-	for i := range r.Y {
-		r.Y[i] -= dy * r.X[i]
-	}
-
-	x, y, d2 := &r.X, &r.Y, dx*dx
-	x[4] += dx * (-4*x[3] + dx*(6*x[2]+dx*(-4*x[1]+dx*x[0])))
-	x[3] += dx * (-3*x[2] + dx*(3*x[1]-dx*x[0]))
-	x[2] += -2*dx*x[1] + d2*x[0]
-	x[1] -= dx * x[0]
-	y[2] += -2*dx*y[1] + d2*y[0]
+	keep := math.Exp(-dx)
+	x, y := &r.X, &r.Y
+	r.YY = keep * (r.YY + dy*(dy*x[0]-2*y[0]))
+	y[0], y[1] = keep*(y[0]-dy*x[0]), keep*(y[1]-dy*x[1])
+	x[0], x[1], x[2] = keep*x[0], keep*x[1], keep*x[2]
 	y[1] -= dx * y[0]
-
+	x[2] += dx * (dx*x[0] - 2*x[1])
+	x[1] -= dx * x[0]
 	x[0]++
 	if r.YY < vanishing {
-		r.Y, r.YY = [3]float64{}, 0
+		r.Y, r.YY = [2]float64{}, 0
 	}
-}
-
-// vanishing is less than any meaningful sum. The sums of a constant series would
-// shrink to denormal numbers, which processors compute with many times as slowly.
-const vanishing = 1e-200
-
-// settled is v, or 0 where that is vanishing.
-func settled(v float64) float64 {
-	if math.Abs(v) < vanishing {
-		return 0
-	}
-	return v
 }
 
 // deviation is the standard deviation of the samples within τ.
@@ -59,79 +33,68 @@ func (r *regression) deviation() float64 {
 	return math.Sqrt(max(r.YY/r.X[0]-mean*mean, 0))
 }
 
-// line is the fitted line now, in bytes above the newest sample and bytes per τ.
+// line is the fitted line now, in bytes above the newest sample and bytes per second.
 type line struct {
 	height, slope float64
 	explained     float64 // the share of the variance that the line explains
-
-	// slowing: a parabola explains most of what the line does not. bend is its slope
-	// now, per τ, and fade the time in τ in which that slope falls to 1/e.
-	slowing    bool
-	bend, fade float64
 }
 
-// line fits a line and a parabola. It is false for too few samples within τ.
-func (r *regression) line() (line, bool) {
+// line fits a line. It is zero for too few samples within tau seconds.
+func (r *regression) line(tau float64) line {
 	x, y := &r.X, &r.Y
 	det := x[0]*x[2] - x[1]*x[1]
-	if x[0] < 3 || !(det > 1e-9*x[0]*x[2]) {
-		return line{}, false
+	if x[0] < 2 || !(det > 1e-9*x[0]*x[2]) {
+		return line{}
 	}
-	l := line{
-		height: (x[2]*y[0] - x[1]*y[1]) / det,
-		slope:  (x[0]*y[1] - x[1]*y[0]) / det,
+	l := line{height: (x[2]*y[0] - x[1]*y[1]) / det, slope: (x[0]*y[1] - x[1]*y[0]) / det}
+	if total := r.YY - y[0]*y[0]/x[0]; total > 0 {
+		l.explained = 1 - max(r.YY-l.height*y[0]-l.slope*y[1], 0)/total
 	}
-	total := r.YY - y[0]*y[0]/x[0]
-	rest := r.YY - l.height*y[0] - l.slope*y[1]
-	if total > 0 {
-		l.explained = min(max(1-rest/total, 0), 1)
-	}
-	r.parabola(&l, rest)
-	return l, true
+	l.slope /= tau
+	return l
 }
 
-// bends is the share of the line's squared errors that a parabola must remove for
-// growth to count as slowing. Noise and steps stay far below.
-const bends = 0.6
+// autoregression is least squares of each change on its starting value, in bytes above
+// the newest sample. A sample that is τ old counts 1/e.
+type autoregression struct{ Weight, From, Change, FromSquared, FromChange float64 }
 
-func (r *regression) parabola(l *line, rest float64) {
-	x, y := &r.X, &r.Y
-	if x[0] < 8 || !(l.slope != 0) || !(rest > 0) {
-		return
+// observe takes the change dy to a new sample, dx (in τ) after the last one. It is not
+// counted over a gap, or to another job.
+func (a *autoregression) observe(dx, dy float64, counts bool) {
+	keep := math.Exp(-dx)
+	a.FromSquared = keep * (a.FromSquared + dy*(dy*a.Weight-2*a.From))
+	a.FromChange = keep * (a.FromChange - dy*a.Change)
+	a.From, a.Change, a.Weight = keep*(a.From-dy*a.Weight), keep*a.Change, keep*a.Weight
+	if a.FromSquared < vanishing {
+		*a = autoregression{Weight: a.Weight}
 	}
-	// Cofactors of the normal equations' symmetric matrix.
-	c00 := x[2]*x[4] - x[3]*x[3]
-	c01 := x[2]*x[3] - x[1]*x[4]
-	c02 := x[1]*x[3] - x[2]*x[2]
-	c11 := x[0]*x[4] - x[2]*x[2]
-	c12 := x[1]*x[2] - x[0]*x[3]
-	c22 := x[0]*x[2] - x[1]*x[1]
-	det := x[0]*c00 + x[1]*c01 + x[2]*c02
-	if !(det > 1e-12*x[0]*x[2]*x[4]) {
-		return
-	}
-	height := (c00*y[0] + c01*y[1] + c02*y[2]) / det
-	slope := (c01*y[0] + c11*y[1] + c12*y[2]) / det
-	curve := (c02*y[0] + c12*y[1] + c22*y[2]) / det
-	left := r.YY - height*y[0] - slope*y[1] - curve*y[2]
-	if curve*l.slope >= 0 || left > (1-bends)*rest {
-		return
-	}
-	l.slowing = true
-	if slope*l.slope > 0 {
-		// A slope b that fades as b·exp(−x/fade) changes by −b/fade.
-		l.bend, l.fade = slope, -slope/(2*curve)
+	if counts {
+		a.Weight++
+		a.From -= dy // the start of this change, relative to its end
+		a.Change += dy
+		a.FromSquared += dy * dy
+		a.FromChange -= dy * dy
 	}
 }
 
-// ahead is the change in x (in τ): straight, or slowing down as the series does now.
-func (l *line) ahead(x float64) float64 {
-	switch {
-	case !l.slowing:
-		return l.slope * x
-	case l.fade <= 0:
-		return 0
-	default:
-		return l.bend * l.fade * (1 - math.Exp(-x/l.fade))
+// reversion is the approach to a level, in bytes above the newest sample, by a share
+// of the rest of the way per second.
+type reversion struct{ level, speed float64 }
+
+// reversion is the approach, for samples that usually are so many seconds apart. One
+// that takes longer than the series remembers is a trend, and no reversion.
+func (a *autoregression) reversion(step float64) reversion {
+	spread := a.Weight*a.FromSquared - a.From*a.From
+	if a.Weight < fewChanges || !(spread > 1e-9*a.Weight*a.FromSquared) {
+		return reversion{}
 	}
+	share := -(a.Weight*a.FromChange - a.From*a.Change) / spread
+	level := a.Change / share // above the mean of the starts, times the weight
+	if !(share > slowest) || level*level > farthest*farthest*spread {
+		return reversion{}
+	}
+	return reversion{level: (level + a.From) / a.Weight, speed: -math.Log1p(-min(share, fastest)) / step}
 }
+
+// ahead is how far the series will have approached by then, in bytes.
+func (r reversion) ahead(seconds float64) float64 { return -r.level * math.Expm1(-r.speed*seconds) }

@@ -2,27 +2,19 @@ package forecast
 
 import "math"
 
-const (
-	// pastCap bins of the past are kept: cycles may be half as long.
-	pastCap = 960
-
-	peakCap = 5
-)
-
-// seasons remembers the past: the series in bins, and its peaks.
+// seasons remembers the past in bins, and the peaks in it: the ends of rises, where the
+// series falls or stays. So a staircase has peaks too, each higher than the last.
 type seasons struct {
-	Bins   [pastCap]float32 // a ring over time, bytes
-	Bin    int64            // the length of a bin, ns; 0: not known yet
-	Newest int64            // the newest bin, counted from the epoch
-	Oldest int64
+	Bins           [pastCap]float32 // a ring over time, bytes
+	Bin            int64            // the length of a bin, ns; 0: not known yet
+	Newest, Oldest int64            // bins, counted from the epoch
 
-	Peaks [peakCap]peak // a ring
-	Next  uint8
-	Size  uint8
-
-	// Of the last whole cycle:
-	Middle, Lowest float64 // its median and minimum, bytes
-	Clarity        float64 // how far it stands out above chance
+	Up      bool          // it rises
+	Extreme peak          // of the present rise or fall
+	Peaks   [peakCap]peak // newest first
+	Size    uint8
+	Lowest  float64 // of the last whole cycle, bytes
+	Clarity float64 // how far that stands out above chance
 }
 
 // peak is where a rise ended.
@@ -36,7 +28,7 @@ type peak struct {
 func (s *seasons) observe(now int64, y, step float64) {
 	if s.Bin == 0 {
 		s.Bin = int64(max(step, 1) * 1e9)
-		s.Newest, s.Oldest = now/s.Bin, now/s.Bin
+		s.Newest, s.Oldest, s.Extreme = now/s.Bin, now/s.Bin, peak{now, y}
 	}
 	bin := now / s.Bin
 	if bin-s.Newest >= pastCap {
@@ -49,39 +41,71 @@ func (s *seasons) observe(now int64, y, step float64) {
 	s.Newest = bin
 	s.Oldest = max(s.Oldest, bin-pastCap+1)
 	s.Bins[bin%pastCap] = float32(y)
+
+	swing := max(minSwing*max(y, s.Extreme.Height), least)
+	fell := s.Extreme.Height - y
+	switch {
+	case s.Up && fell < 0, !s.Up && fell > 0:
+		s.Extreme = peak{now, y}
+	case s.Up && (fell > swing || now-s.Extreme.At > rest*s.Bin):
+		s.peaked(s.Extreme)
+		s.Up, s.Extreme = false, peak{now, y}
+	case !s.Up && fell < -swing:
+		s.Up, s.Extreme = true, peak{now, y}
+	}
 }
 
-// peaked records a peak, and measures the cycle that it ends.
+// peaked records a peak, and measures the cycle that it ends. A random walk gets about
+// √n steps far in n; a sawtooth gets further, because its steps have one direction.
 func (s *seasons) peaked(p peak) {
-	if s.Size > 0 && s.Bin > 0 {
-		s.measure(max(s.peak(0).At/s.Bin+1, s.Oldest), min(p.At/s.Bin, s.Newest), p.Height)
+	s.Lowest, s.Clarity = p.Height, 0
+	way, n := 0.0, 0.0
+	before := p.Height
+	for bin := min(p.At/s.Bin, s.Newest); bin > max(s.Peaks[0].At/s.Bin, s.Oldest-1); bin-- {
+		y := float64(s.Bins[bin%pastCap])
+		s.Lowest = min(s.Lowest, y)
+		way += math.Abs(y - before)
+		before = y
+		n++
 	}
-	s.Peaks[s.Next] = p
-	s.Next = (s.Next + 1) % peakCap
+	if way > 0 {
+		s.Clarity = (p.Height - s.Lowest) * math.Sqrt(n) / way
+	}
+	copy(s.Peaks[1:], s.Peaks[:])
+	s.Peaks[0] = p
 	s.Size = min(s.Size+1, peakCap)
 }
 
-// measure measures the cycle in the bins from … to. A random walk gets about √n
-// steps far in n; a sawtooth gets further, because its steps have one direction.
-func (s *seasons) measure(from, to int64, height float64) {
-	s.Middle, s.Lowest, s.Clarity = s.median(to*s.Bin, (to-from)*s.Bin), height, 0
-	way, before := 0.0, math.NaN()
-	for bin := from; bin <= to; bin++ {
-		y := float64(s.Bins[bin%pastCap])
-		s.Lowest = min(s.Lowest, y)
-		if bin > from {
-			way += math.Abs(y - before)
-		}
-		before = y
+// period is the average length of a cycle, in ns: 0 where cycles are too few, too
+// uneven, or as small as by chance, and where the next peak is long overdue.
+func (s *seasons) period(now int64) int64 {
+	n := int(s.Size) - 1
+	if n < 1 || s.Clarity < clear || n == 1 && !s.fell() {
+		return 0
 	}
-	n := float64(max(to-from+1, 1))
-	if way > 0 {
-		s.Clarity = (height - s.Lowest) * math.Sqrt(n) / way
+	shortest, longest := int64(math.MaxInt64), int64(0)
+	for i := range n {
+		length := s.Peaks[i].At - s.Peaks[i+1].At
+		shortest, longest = min(shortest, length), max(longest, length)
 	}
+	period := (s.Peaks[0].At - s.Peaks[n].At) / int64(n)
+	if float64(longest) > uneven*float64(shortest) || float64(now-s.Peaks[0].At) > overdue*float64(period) {
+		return 0
+	}
+	return period
 }
 
-// peak is the newest peak, or the one so many before it.
-func (s *seasons) peak(back int) peak { return s.Peaks[(int(s.Next)+2*peakCap-1-back)%peakCap] }
+// swings reports whether the series goes up and down again and again.
+func (s *seasons) swings(now int64) bool {
+	return s.Size > 2 && s.fell() && s.period(now) > 0
+}
+
+// fell reports whether the last cycle was lower than the peak before it: a staircase's
+// is not.
+func (s *seasons) fell() bool {
+	before := s.Peaks[1].Height
+	return before-s.Lowest > max(minSwing*before, slack*(s.Peaks[0].Height-s.Lowest))
+}
 
 // at is the value of the series at a time.
 func (s *seasons) at(t int64) float64 {
@@ -89,36 +113,103 @@ func (s *seasons) at(t int64) float64 {
 	return float64(s.Bins[bin%pastCap])
 }
 
-// highest is the highest level before a time, in ns.
-func (s *seasons) highest(before int64) float64 {
-	top := float32(0)
-	for bin := s.Oldest; bin <= min(before/s.Bin, s.Newest); bin++ {
-		top = max(top, s.Bins[bin%pastCap])
-	}
-	return float64(top)
+// seasonalPhase places the present cycle of a sawtooth in the last one. A phase is the
+// seconds since the peak before.
+type seasonalPhase struct {
+	seasons *seasons
+	length  float64 // of a cycle, on average
+	last    float64 // length of the last cycle
+	phase   float64 // time since the last peak
+	place   float64 // the phase of the last cycle that matches the present
+	pace    float64 // speed of the present cycle relative to the last
+	whole   float64 // expected length of the present cycle
+	same    float64 // value of the last cycle at place
+	growth  float64 // from one peak to the next, bytes
 }
 
-// median is the median of a few bins over the given length up to a time, in ns.
-func (s *seasons) median(end, length int64) float64 {
-	const few = 15
-	var sorted [few]float32
-	n := 0
-	for i := range int64(few) {
-		bin := (end - i*length/few) / s.Bin
-		if bin < s.Oldest {
-			break
-		}
-		v, at := s.Bins[bin%pastCap], n
-		for ; at > 0 && sorted[at-1] > v; at-- {
-			sorted[at] = sorted[at-1]
-		}
-		sorted[at] = v
-		n++
+// phase is the seasonal phase now. It is false without a period, and where cycles are
+// too long or too short to be remembered.
+func (s *seasons) phase(now int64, y float64) (seasonalPhase, bool) {
+	period := s.period(now)
+	if period == 0 || period < fewBins*s.Bin {
+		return seasonalPhase{}, false
 	}
-	return float64(sorted[n/2])
+	n := int(s.Size) - 1
+	r := seasonalPhase{
+		seasons: s, length: float64(period) / 1e9,
+		phase:  float64(now-s.Peaks[0].At) / 1e9,
+		last:   float64(s.Peaks[0].At-s.Peaks[1].At) / 1e9,
+		growth: (s.Peaks[0].Height - s.Peaks[n].Height) / float64(n),
+	}
+	r.follow(y, float64(s.Bin)/1e9)
+	return r, true
 }
 
-// sound reports whether every index lies within its ring.
-func (s *seasons) sound() bool {
-	return s.Next < peakCap && s.Size <= peakCap && s.Bin >= 0 && s.Oldest >= 0 && s.Newest >= s.Oldest && s.Newest-s.Oldest < pastCap
+// follow finds the place of the present cycle in the last one: where the last one
+// was as high, if it rose or fell evenly there, else where it was as old. A cycle
+// that is further than its age runs faster, and ends sooner.
+func (r *seasonalPhase) follow(y, bin float64) {
+	r.place, r.pace = r.phase, 1
+	r.whole = max(r.length, r.phase+bin)
+	low, high := r.phase/uneven, min(r.phase*uneven, r.last)
+	from, to := r.at(low), r.at(high)
+	halfway := (r.at((low+high)/2) - from) / (to - from)
+	if high > low && math.Abs(to-from) > slack*(r.seasons.Peaks[0].Height-r.seasons.Lowest) && math.Abs(halfway-0.5) < 0.3 {
+		for high-low > bin {
+			middle := (low + high) / 2
+			if (r.at(middle) < y-r.growth) == (to > from) {
+				low = middle
+			} else {
+				high = middle
+			}
+		}
+		r.place = (low + high) / 2
+		r.pace = (r.place + slack*r.last) / (r.phase + slack*r.last)
+		r.whole = r.phase + max((r.last-r.place)/r.pace, bin)
+	}
+	r.same = r.at(r.place)
+}
+
+// at is the value of the last cycle at a phase.
+func (r *seasonalPhase) at(phase float64) float64 {
+	return r.seasons.at(r.seasons.Peaks[1].At + int64(min(phase, r.last)*1e9))
+}
+
+// ahead is the phase of the last cycle reached by then, and the peaks passed.
+func (r *seasonalPhase) ahead(seconds float64) (phase, peaks float64) {
+	rest := r.phase + seconds - r.whole
+	if rest < 0 {
+		return r.place + seconds*r.pace, 0
+	}
+	peaks = 1 + math.Floor(rest/r.length)
+	return (rest - (peaks-1)*r.length) * r.last / r.length, peaks
+}
+
+// claim is the change of the series. The present cycle continues as the last one did
+// from this place. Later cycles are as the last one, higher by the growth.
+func (r *seasonalPhase) claim(seconds, last float64) float64 {
+	phase, peaks := r.ahead(seconds)
+	switch {
+	case r.seasons.Peaks[1].At < r.seasons.Oldest*r.seasons.Bin:
+		return 0 // too long to be remembered
+	case peaks == 0:
+		return min(r.at(phase)-r.same, max(r.seasons.Peaks[0].Height+r.growth-last, 0))
+	}
+	return r.at(phase) + (1+peaks)*r.growth - last
+}
+
+// crest is the change to the highest peak until then. It is 0 unless each peak was
+// above the one before: one as high as the last does not fill the GPU.
+func (r *seasonalPhase) crest(seconds, last float64) float64 {
+	_, peaks := r.ahead(seconds)
+	s := r.seasons
+	if peaks == 0 || s.Size < risingPeaks {
+		return 0
+	}
+	for i := range risingPeaks - 1 {
+		if s.Peaks[i].Height <= s.Peaks[i+1].Height {
+			return 0
+		}
+	}
+	return s.Peaks[0].Height + peaks*r.growth - last
 }

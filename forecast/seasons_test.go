@@ -29,7 +29,7 @@ func TestSawtoothIsForecastInPhase(t *testing.T) {
 			for i := from; i < from+samples; i++ {
 				f.Observe(after(float64(i)), int64(y[i]))
 				for _, ahead := range []int{30, 60, 120} {
-					in, _ := f.At(time.Duration(ahead) * time.Second)
+					in, _ := at(f, time.Duration(ahead)*time.Second)
 					wrong[ahead] += math.Abs(float64(in.Median)-y[i+ahead]) / samples
 				}
 			}
@@ -53,12 +53,11 @@ func TestPhaseNeedsEvenCycles(t *testing.T) {
 			}
 			s.observe(int64(i)*1e9, (16+4*up)*gib, 1)
 			if len(next) > 0 && float64(i) == next[0] {
-				s.peaked(peak{At: int64(i) * 1e9, Height: 20 * gib})
 				began, next = next[0], next[1:]
 			}
 		}
-		_, ok := s.phase(int64(now*1e9), 18*gib)
-		return ok
+		phase, ok := s.phase(int64(now*1e9), 18*gib)
+		return ok && phase.claim(60, 18*gib) != 0
 	}
 	for _, tc := range []struct {
 		name  string
@@ -72,11 +71,25 @@ func TestPhaseNeedsEvenCycles(t *testing.T) {
 		{"uneven", []float64{100, 150, 250}, 270, false},
 		{"long overdue", []float64{100, 150, 200}, 300, false},
 		{"longer than what is remembered", []float64{100, 900, 1700}, 2200, false},
-		{"as short as samples lie apart", []float64{100, 102, 104}, 105, false},
+		{"as short as samples lie apart", []float64{100, 102, 104}, 106, false},
 	} {
 		if got := at(tc.peaks, tc.now); got != tc.want {
 			t.Errorf("%s: %t", tc.name, got)
 		}
+	}
+}
+
+// The steps of a staircase are peaks too, each higher than the last.
+func TestStaircaseHasPeaks(t *testing.T) {
+	var s seasons
+	for i := range 3 * 600 {
+		s.observe(int64(i)*1e9, 10*gib+float64(i/300)*3*gib, 1)
+	}
+	if got := s.period(1800e9); got < 290e9 || got > 310e9 || s.Peaks[0].Height != 25*gib {
+		t.Errorf("a period of %v s, %+v", got/1e9, s.Peaks)
+	}
+	if s.swings(1800e9) {
+		t.Error("it goes up and down")
 	}
 }
 

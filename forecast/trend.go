@@ -44,14 +44,14 @@ func (s *state) trend() (Trend, float64) {
 	switch {
 	case s.Count < MinSamples:
 		return Young, 0
-	case s.Minima.Leaking:
-		return Leak, s.Minima.LeakRate
-	case s.Sawtooth.recur(s.Now, s.Step):
+	case s.Lows.Rate > 0:
+		return Leak, s.Lows.Rate
+	case s.Seasons.swings(s.Now):
 		return Sawtooth, 0
 	}
-	rate := slope(&s.Short, shortTau, s.Last)
+	rate := s.Short.line(shortTau).growth(shortTau, s.Last)
 	if rate == 0 {
-		rate = slope(&s.Long, longTau, s.Last)
+		rate = s.Long.line(longTau).growth(longTau, s.Last)
 	}
 	switch {
 	case rate > 0:
@@ -63,21 +63,11 @@ func (s *state) trend() (Trend, float64) {
 	}
 }
 
-// slope is in bytes per second. It is 0 unless a line explains most of the series
-// and changes by more than 1 % of it within tau seconds.
-func slope(r *regression, tau, level float64) float64 {
-	l, ok := r.line()
-	if !ok || l.explained < 0.85 || math.Abs(l.slope) < max(notable*level, least) {
+// growth is in bytes per second. It is 0 unless the line explains most of the series
+// and changes by a notable share of it within tau seconds.
+func (l line) growth(tau, level float64) float64 {
+	if l.explained < mostly || math.Abs(l.slope*tau) < max(notable*level, least) {
 		return 0
 	}
-	if l.slowing && math.Abs(l.ahead(1)) < max(notable*level, least) {
-		return 0 // it has levelled off
-	}
-	return l.slope / tau
+	return l.slope
 }
-
-// notable is the share of the level from which a change of at least least bytes counts.
-const (
-	notable = 0.01
-	least   = 16 * mebibyte
-)

@@ -2,6 +2,7 @@ package forecast
 
 import (
 	"math"
+	"slices"
 	"testing"
 
 	"vramscope/internal/forecastlab/regime"
@@ -24,11 +25,11 @@ func TestTrends(t *testing.T) {
 	for i := range slowly {
 		slowly[i] = 10*gib + 40*gib*(1-math.Exp(-float64(i)/1500))
 	}
-	saw := make([]float64, 1200)
+	saw := make([]float64, 3000)
 	for i := range saw {
 		saw[i] = 30*gib + 4*gib*float64(i%50)/50
 	}
-	leakingSaw := make([]float64, 1200)
+	leakingSaw := make([]float64, 3000)
 	for i := range leakingSaw {
 		leakingSaw[i] = saw[i] + 15*mib*float64(i)
 	}
@@ -41,8 +42,9 @@ func TestTrends(t *testing.T) {
 		{"small noise", shaken(flat(900, 30*gib), 100*mib), Steady},
 		{"one step", step, Steady},
 		{"a ramp of two minutes", ramp(120, 10*gib, 30*mib), Growing},
-		{"a leak", shaken(ramp(900, 10*gib, 20*mib), 50*mib), Leak},
-		{"a slow leak on a full card", shaken(ramp(1800, 70*gib, mib), 20*mib), Leak},
+		{"a ramp of a quarter of an hour", shaken(ramp(900, 10*gib, 20*mib), 50*mib), Growing},
+		{"a leak", shaken(slices.Concat(flat(900, 10*gib), ramp(900, 10*gib, 20*mib)), 50*mib), Leak},
+		{"a leak from the start", shaken(ramp(3000, 10*gib, 10*mib), 20*mib), Leak},
 		{"saturating, early", saturating[:400], Growing},
 		{"saturating, over", saturating, Steady},
 		{"saturating within an hour", shaken(slowly, 30*mib), Growing},
@@ -59,7 +61,7 @@ func TestTrends(t *testing.T) {
 
 // Growth up to an earlier peak is no leak.
 func TestRegrowthAfterReleaseIsNoLeak(t *testing.T) {
-	const rate = 12 * mib
+	const rate = 6 * mib
 	f := New()
 	now := 0
 	climb := func(from, to float64, see func(level float64, trend Trend)) {
@@ -88,7 +90,7 @@ func TestRegrowthAfterReleaseIsNoLeak(t *testing.T) {
 
 func TestLeakRateIsGrowthOfMinima(t *testing.T) {
 	r := regime.Seeded(11)
-	y := ramp(1500, 20*gib, 12*mib)
+	y := ramp(3000, 20*gib, 12*mib)
 	for i := range y {
 		y[i] += 5*gib*float64(i%37)/37 + 20*mib*r.NormFloat64()
 	}

@@ -15,7 +15,7 @@ func TestReversionFindsLevelAndSpeed(t *testing.T) {
 			at := func(t float64) float64 { return level + (from-level)*math.Exp(-speed*t) }
 			now := 0.0
 			for range int(max(60, 60/step)) {
-				a.observe(step/meanTau, at(now+step)-at(now))
+				a.observe(step/meanTau, at(now+step)-at(now), true)
 				now += step
 			}
 			r := a.reversion(step)
@@ -38,15 +38,15 @@ func TestSeriesWithoutLevelHasNoReversion(t *testing.T) {
 	} {
 		var a autoregression
 		for i := range 600 {
-			a.observe(1.0/meanTau, y(i+1)-y(i))
+			a.observe(1.0/meanTau, y(i+1)-y(i), true)
 		}
 		if got := a.reversion(1).ahead(600); got != 0 {
 			t.Errorf("a %s moves by %.3f GiB", name, got/gib)
 		}
 	}
 	var few autoregression
-	few.observe(1.0/meanTau, gib)
-	few.observe(1.0/meanTau, -gib)
+	few.observe(1.0/meanTau, gib, true)
+	few.observe(1.0/meanTau, -gib, true)
 	if got := few.reversion(1); got != (reversion{}) {
 		t.Errorf("three samples approach something: %+v", got)
 	}

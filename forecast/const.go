@@ -1,0 +1,66 @@
+package forecast
+
+// Every constant of the method. Times are in seconds unless their name says otherwise.
+const (
+	mebibyte  = 1 << 20        // what an allocator's rounding does to a figure, bytes
+	vanishing = 1e-200         // smaller sums are 0: they would shrink to denormal numbers, which are slow
+	z80, z95  = 1.2816, 1.9600 // the bounds of normal errors, in standard deviations
+
+	// The time constants of the regressions and the autoregression. Each covers at least
+	// so many samples, however rare. The quick line sees growth within half a minute; with
+	// less it follows noise.
+	quickSeconds, quickSamples = 8, 2
+	shortTau                   = 60
+	longTau                    = 300
+	meanTau, meanSamples       = 1200, 100
+
+	fewChanges       = 10          // changes that show a reversion
+	slowest, fastest = 1e-4, 0.999 // of the way, from one sample to the next: slower is a trend
+	farthest         = 10          // standard deviations from where the series has been
+
+	pendingCap   = 14  // forecasts that a horizon keeps: more learn no more
+	priorSamples = 3   // forecasts that the next shorter horizon's verdict counts as
+	outlier      = 1.5 // claims that one change counts for at most
+
+	residualCap     = 48   // errors that a horizon keeps: the 95 % bound has one beyond it
+	enoughResiduals = 20   // from which its interval is its own: the 90 % quantile is not the largest
+	beyond          = 1.3  // factor on the worst error where there are too few for a rank
+	adapting        = 0.01 // step of the adaptive conformal correction: a dozen misses widen by a tenth
+
+	straight   = 0.8 // share of the variance that a course explains: of a step, a line explains 3/4; a ramp is above after 16 s
+	farMiss    = 2.5 // usual 80 % bounds that no noise makes: three standard deviations
+	bent       = 0.4 // a series without a course explains less
+	until      = 2.5 // horizons that a course is followed: then forecasts made since have come due
+	ended      = 0.2 // quick time constants for which a series that has ended to rise lies below its line
+	topSeconds = 800 // how long the highest level is remembered: longer than steps are apart
+
+	leastPast = 60e9 // of a job, ns, before it is said to fill a GPU
+	fewCycles = 4    // cycles of a sawtooth, likewise
+
+	pastCap         = 800 // bins of the past: cycles may be half as long
+	peakCap         = 5
+	risingPeaks     = 4        // each above the last before the next is expected to be: one in 24 by chance
+	minSwing        = 0.02     // share of the level from which a rise or fall counts
+	rest            = 30       // bins without a new high end a rise
+	clear           = 2.8      // times as far as a random walk gets: a cycle
+	uneven, overdue = 1.6, 1.4 // a cycle's length to another's, and the present one's to the mean
+	fewBins         = 4        // of a cycle
+	slack           = 0.1      // share of a cycle in which its pace is not known yet
+
+	scales    = 8        // rows of lows: the slots of the last have two hours
+	lowCap    = 20       // lows of a row
+	onLine    = 0.96     // share of the lows' variance that the line of a leak explains: of five steps
+	freed     = 0.1      // more than this share of what was freed before must be new
+	plateau   = 0.25     // rises by less than this share of the growth that follows
+	epoch     = 45 * 60  // a first epoch that is longer is rare
+	dayCourse = 3 * 3600 // in which memory doubles; a day's sine needs 3.8 hours
+	halfDay   = 12 * 3600
+
+	mostly  = 0.85          // share of the variance that the line of a growing series explains
+	notable = 0.01          // share of the level from which a change counts,
+	least   = 16 * mebibyte // in bytes at least
+	nothing = 0.05          // share of its memory that a job leaves behind
+)
+
+// quickTau is the quick line's time constant, for samples so many seconds apart.
+func quickTau(step float64) float64 { return max(quickSeconds, quickSamples*step) }

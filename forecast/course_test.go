@@ -1,0 +1,76 @@
+package forecast
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"vramscope/internal/forecastlab/regime"
+)
+
+// noisy is a path with normal noise of so many bytes.
+func noisy(seed uint64, size float64, seconds int, path func(t float64) float64) []float64 {
+	r := rand.New(rand.NewPCG(seed, 3))
+	y := make([]float64, seconds)
+	for t := range y {
+		y[t] = path(float64(t)) + size*r.NormFloat64()
+	}
+	return y
+}
+
+// A ramp out of a plateau is a course within half a minute, at any sampling interval,
+// and says when the GPU will be full, before the experts follow it.
+func TestCourseIsAnnounced(t *testing.T) {
+	for _, step := range []float64{0.5, 1, 2, 5} {
+		begins := int(600 / step)
+		y := noisy(1, 20*mib, begins+int(60/step), func(i float64) float64 {
+			return 20*gib + 200*mib*step*max(i-float64(begins), 0)
+		})
+		f, announced := New(), -1
+		for i, v := range y {
+			f.Observe(after(float64(i)*step), int64(v))
+			if f.state.Course.Announced && announced < 0 {
+				announced = i
+			}
+		}
+		if late := float64(announced-begins) * step; announced < 0 || late < 0 || late > max(25, 8*step) {
+			t.Errorf("every %v s: announced %v s after its start", step, late)
+		}
+		full, ok := f.FullIn(int64(20 * gib))
+		if want := 20 * gib / (200 * mib); !ok || math.Abs(full.Median.Seconds()-want) > 0.15*want {
+			t.Errorf("every %v s: full in %v (%t), want %.0f s", step, full.Median, ok, want)
+		}
+	}
+}
+
+// A step is no line; the rises of a sawtooth are lines, but are forecast; what falls
+// back and rises to where it was is nothing new.
+func TestStepsAndSawtoothAreNoCourse(t *testing.T) {
+	for name, y := range map[string][]float64{
+		"step": noisy(2, 20*mib, 2400, func(t float64) float64 {
+			if t >= 1800 {
+				return 50 * gib
+			}
+			return 30 * gib
+		}),
+		"sawtooth": regime.Sawtooth(regime.Seeded(1)),
+		"regrowth": noisy(3, 20*mib, 700, func(t float64) float64 {
+			if t < 600 {
+				return 50 * gib
+			}
+			return 20*gib + 300*mib*(t-600)
+		}),
+	} {
+		f := New()
+		on := 0
+		for i, v := range y {
+			f.Observe(after(float64(i)), int64(v))
+			if f.state.Course.Announced && i > len(y)/2 {
+				on++
+			}
+		}
+		if on > len(y)/40 {
+			t.Errorf("a %s is a new course at %d of %d samples", name, on, len(y))
+		}
+	}
+}

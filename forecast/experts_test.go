@@ -1,0 +1,87 @@
+package forecast
+
+import (
+	"math"
+	"testing"
+)
+
+const gib32 = 1 << 30
+
+// The best expert so far is not followed while it claims nothing: cycles that have
+// become too uneven for a phase are not forecast as no change.
+func TestExpertWithoutClaimIsNotFollowed(t *testing.T) {
+	var v verdict
+	v.Gain[seasonal], v.Share[seasonal] = 0.9, 1
+	v.Gain[lineLong], v.Share[lineLong] = 0.4, 0.9
+	c := claims{lineLong: gib32}
+	if expert, _ := v.choose(&c); expert != lineLong {
+		t.Errorf("follows %d", expert)
+	}
+	c[seasonal] = -gib32
+	if expert, _ := v.choose(&c); expert != seasonal {
+		t.Errorf("follows %d", expert)
+	}
+}
+
+// The borrowed verdict counts as much as so many forecasts of the present claim's size.
+func TestOwnExperienceGrowsWithClaims(t *testing.T) {
+	const size = 3 * gib32
+	const claimed = priorSamples * size
+	for _, times := range []float32{1, 3} {
+		var r record
+		r.Credits[driftShort] = credit{Gain: times * claimed, Naive: times * claimed, Came: times * claimed, Claimed: times * claimed}
+		c, shorter := claims{driftShort: -size}, verdict{}
+		r.weigh(&c, &shorter)
+		if want := times / (times + 1); math.Abs(float64(r.Verdict.Share[driftShort]-want)) > 1e-6 || math.Abs(float64(want-r.Verdict.Gain[driftShort])) > 1e-6 {
+			t.Errorf("%v times the prior: %+v, want a share of %v", times, r.Verdict, want)
+		}
+	}
+}
+
+// A trend is scored by its whole claim, a return by the share that was believed; one
+// step counts for at most one and a half claims.
+func TestTrendsAreScoredWholeAndReturnsByShare(t *testing.T) {
+	var r record
+	r.Verdict.Share[driftShort], r.Verdict.Share[reverting] = 0.5, 0.5
+	c := claims{driftShort: 2 * gib32, reverting: 2 * gib32}
+	r.score(&c, gib32, 1)
+	if k := r.Credits[driftShort]; k.Gain != 0 || k.Naive <= 0 {
+		t.Errorf("a trend that claimed twice too much: %+v", k)
+	}
+	if k := r.Credits[reverting]; k.Gain != k.Naive || k.Naive <= 0 {
+		t.Errorf("a return that was half believed, and was half true: %+v", k)
+	}
+	before := r.Credits[driftShort].Came
+	r.score(&c, 50*gib32, 1)
+	if got := r.Credits[driftShort].Came - before; got != 3*gib32 {
+		t.Errorf("a step of 50 GiB counts for %.1f GiB of a claim of two", got/gib32)
+	}
+}
+
+// One that is no better than naive changes nothing; half a share changes half.
+func TestChangeIsTheBelievedShare(t *testing.T) {
+	var v verdict
+	v.Share[driftShort] = 0.5
+	c := claims{driftShort: gib32}
+	if _, got := v.choose(&c); got != 0 {
+		t.Errorf("one no better than naive claims %.2f GiB", got/gib32)
+	}
+	v.Gain[driftShort] = 0.3
+	if _, got := v.choose(&c); got != gib32/2 {
+		t.Errorf("one believed by half claims %.2f GiB of one", got/gib32)
+	}
+}
+
+// A load that ends within a minute is not extended: no change is forecast before.
+func TestFirstMinuteIsForecastNaively(t *testing.T) {
+	f := New()
+	for i := range 60 {
+		y := int64(float64(i) * gib)
+		f.Observe(after(float64(i)), y)
+		for _, in := range f.Forecasts(nil) {
+			if in.Median != y {
+				t.Fatalf("after %d s: %+v", i, in)
+			}
+		}
+	}
+}

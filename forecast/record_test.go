@@ -1,0 +1,89 @@
+package forecast
+
+import (
+	"math"
+	"slices"
+	"testing"
+
+	"vramscope/internal/forecastlab/regime"
+)
+
+// The sorted errors equal the ring's newest errors, sorted.
+func TestResidualsKeepNewestSorted(t *testing.T) {
+	r := regime.Seeded(14)
+	var kept residuals
+	var all []float32
+	for i := range 1000 {
+		v := float64(r.IntN(50) - 25) // with many equal ones
+		kept.add(int64(i)*200e9, 10, v)
+		all = append(all, float32(v))
+		want := slices.Sorted(slices.Values(all[max(0, len(all)-residualCap):]))
+		var got []float32
+		for _, at := range kept.Order[:kept.Size] {
+			got = append(got, kept.Ring[at])
+		}
+		if !slices.Equal(got, want) {
+			t.Fatalf("after %d: %v, want %v", i, got, want)
+		}
+	}
+}
+
+func TestResidualsSkipNeighbours(t *testing.T) {
+	var kept residuals
+	for i := range 100 {
+		kept.add(int64(i)*1e9, 110, 1) // every ten seconds
+	}
+	if kept.Size != 10 {
+		t.Errorf("%d of 100 kept", kept.Size)
+	}
+}
+
+func TestSpreadCoversItsShare(t *testing.T) {
+	r := regime.Seeded(15)
+	var in80, in95, n float64
+	for range 400 {
+		var kept residuals
+		for i := range residualCap - 1 {
+			kept.add(int64(i)*200e9, 10, r.NormFloat64())
+		}
+		s := kept.Spread.times(math.Exp(-kept.Scale))
+		for range 20 {
+			v := r.NormFloat64()
+			n++
+			if s.Lower80 <= v && v <= s.Upper80 {
+				in80++
+			}
+			if s.Lower95 <= v && v <= s.Upper95 {
+				in95++
+			}
+		}
+	}
+	if math.Abs(in80/n-0.80) > 0.015 || math.Abs(in95/n-0.95) > 0.01 {
+		t.Errorf("%.3f within 80 %%, %.3f within 95 %%", in80/n, in95/n)
+	}
+}
+
+// A borrowed interval widens as a random walk, not for a return to a level, more for
+// a trend.
+func TestBorrowedIntervalWidens(t *testing.T) {
+	if walk, level, trend := wider(driftShort, 0, 4), wider(reverting, 1, 4), wider(driftShort, 1, 4); walk != 2 || level != 1 || trend != 4 {
+		t.Errorf("%v, %v, %v", walk, level, trend)
+	}
+}
+
+// Intervals become narrower while too much lies within, and wider while too much does not.
+func TestIntervalAdaptsToItsCoverage(t *testing.T) {
+	var kept residuals
+	add := func(n int, err func(i int) float64) float64 {
+		for i := range n {
+			kept.add(kept.Last+200e9, 10, err(i)*gib)
+		}
+		return kept.Scale
+	}
+	if fading := add(200, func(i int) float64 { return math.Pow(0.98, float64(i)) * math.Pow(-1, float64(i)) }); fading > -0.2 {
+		t.Errorf("errors become smaller, the logarithm of the width is %.2f", fading)
+	}
+	if growing := add(200, func(i int) float64 { return math.Pow(1.05, float64(i)) * math.Pow(-1, float64(i)) }); growing < 0.2 {
+		t.Errorf("errors become larger, the logarithm of the width is %.2f", growing)
+	}
+}
