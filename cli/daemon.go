@@ -144,7 +144,9 @@ func (p *program) daemonOptions(src *sources, s *config.Settings, sampling *samp
 		o.Answers = src.options.Probes.Answers
 	}
 	if s.Record {
-		o.Recorder = p.newRecorder(s, cmp.Or(p.recordings, recordingsOf(p.flags.demo)))
+		recordings := cmp.Or(p.recordings, recordingsOf(p.flags.demo))
+		o.Recorder = p.newRecorder(s, recordings)
+		o.Past = &longPast{live: o.History, directory: recordings, now: p.now}
 	}
 	if len(s.AlertCommand) > 0 {
 		o.Alerts = daemon.NewAlerts(s.AlertCommand, p.now(), o.Log)

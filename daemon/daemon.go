@@ -40,7 +40,8 @@ type Options struct {
 	Directory string // of socket and lock; made by the caller
 	Share     socket.Share
 	Sampling  Sampling
-	History   snapshot.History
+	History   snapshot.History      // of the sampler
+	Past      snapshot.History      // for clients; nil: the same
 	Answers   func() []probe.Answer // of the probes; nil where none are read
 	Recorder  Recorder              // nil: nothing is recorded
 	Alerts    *Alerts               // nil: no command is run
@@ -64,8 +65,11 @@ func Run(ctx context.Context, o Options) (err error) {
 	}
 	defer func() { _ = held.Close() }() // the lock was all there was to it
 	d := &daemon{Options: o, began: o.Now()}
+	if o.Past == nil {
+		o.Past = o.History
+	}
 	server, err := socket.Listen(socket.Options{
-		Directory: o.Directory, Share: o.Share, Latest: o.Sampling.Latest, Answers: o.Answers, History: o.History, Status: d.status,
+		Directory: o.Directory, Share: o.Share, Latest: o.Sampling.Latest, Answers: o.Answers, History: o.Past, Status: d.status,
 	})
 	if err != nil {
 		return err

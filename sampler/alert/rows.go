@@ -55,10 +55,11 @@ func (e *Evaluator) mostReturnable(where place) *snapshot.Process {
 }
 
 // frees reports whether a flush of p frees memory. A silent probe does not
-// answer, and the figures of one with a mismatch cannot be trusted.
+// answer, the figures of one with a mismatch cannot be trusted, and one that the
+// daemon has asked does not answer this user.
 func frees(p *snapshot.Process) bool {
-	doubtful := p.Probe != nil && (p.Probe.State == snapshot.ProbeSilent || p.Probe.Mismatch)
-	return p.Returnable.Or(0) > 0 && !doubtful && !p.ID.Process.Foreign()
+	refuses := p.Probe != nil && (p.Probe.State == snapshot.ProbeSilent || p.Probe.Mismatch || p.Probe.ByDaemon)
+	return p.Returnable.Or(0) > 0 && !refuses && !p.ID.Process.Foreign()
 }
 
 // flushAdvice is how much a flush of p would free, "" where nothing.

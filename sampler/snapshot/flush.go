@@ -145,7 +145,7 @@ func (p *Process) FlushRefusal(viewer string) string {
 	switch {
 	case p.ID.Process.Foreign():
 		return fmt.Sprintf("PID %d is another container's process: no action is offered on it", pid)
-	case p.Probe == nil && p.User != "" && viewer != "" && viewer != "root" && p.User != viewer:
+	case (p.Probe == nil || p.Probe.ByDaemon) && p.User != "" && viewer != "" && viewer != "root" && p.User != viewer:
 		return fmt.Sprintf("PID %d is %s's, you are %s: a probe answers its own user only", pid, p.User, viewer)
 	case p.Probe == nil:
 		return fmt.Sprintf("PID %d has no probe", pid)

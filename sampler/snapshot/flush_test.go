@@ -56,6 +56,7 @@ func TestFlushRefusal(t *testing.T) {
 		{"foreign", foreign, "root", nil, "another container's"},
 		{"no probe", unprobed, "bob", nil, "PID 3011876 has no probe"},
 		{"another user", unprobed, "alice", nil, "PID 3011876 is bob's, you are alice"},
+		{"another user's, reported by the daemon", leaking, "alice", func(p *Process) { p.Probe.ByDaemon = true }, "is carol's, you are alice"},
 		{"JAX", inJAX, "root", nil, "JAX keeps its cache. To reserve less: XLA_PYTHON_CLIENT_PREALLOCATE=false"},
 		{"JAX that reserves what it needs", inJAX, "root", func(p *Process) {
 			p.Allocators[0].Config = "XLA_PYTHON_CLIENT_ALLOCATOR=platform"
