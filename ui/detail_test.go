@@ -108,6 +108,25 @@ func TestProbeWithoutAllocator(t *testing.T) {
 	m.shows("contents unknown: its probe sees no allocator in use")
 }
 
+// TestPartsByTheDaemonAreMarked: they are another user's, whose process this user
+// cannot flush.
+func TestPartsByTheDaemonAreMarked(t *testing.T) {
+	m := newFlushModel(t, func(box *snapshot.Snapshot, _ *Options) {
+		box.Host.User = "alice"
+		for i := range box.Rows {
+			if p := &box.Rows[i]; p.User == "carol" && p.Probe != nil {
+				p.Probe.ByDaemon = true
+			}
+		}
+	})
+	m.onto(snapshottest.Leaking).draw()
+	m.key("F")
+	m.shows("is carol's, you are alice: a probe answers its own user only")
+	m.key("enter")
+	m.shows("by the daemon")
+	m.hides("F frees")
+}
+
 // TestDetailExplainsUnknownUsage: whether the driver hides a process's memory,
 // its GPU does not answer or there is no driver are three different things.
 func TestDetailExplainsUnknownUsage(t *testing.T) {
