@@ -17,9 +17,10 @@ func (f *Forecaster) FullIn(free int64) (FullIn, bool) { return WhenFull(free, f
 // WhenFull is when several series together will have grown by free bytes: the first
 // time at which the median path is there and still is at the next horizon. A passing
 // peak does not count, but the peaks of a rising sawtooth do, and so does a new course
-// before the experts follow it. Earliest is the same for the upper 80 % bound, Latest
-// for the lower one, later by the usual time between samples; errors of several series
-// count as independent. WhenFull is false beyond the last horizon, where no series is
+// before the experts follow it. Earliest is the same for a path that is higher by the
+// upper half of the 80 % interval, Latest for the lower bound of the experts' forecast
+// alone, later by the usual time between samples; errors of several series count as
+// independent. WhenFull is false beyond the last horizon, where no series is
 // known for long enough (one that is not counts as constant), and for a time longer
 // than the past, but for a new course: a rise of unknown age lasts as long again at
 // even odds.
@@ -37,7 +38,7 @@ func WhenFull(free int64, series ...*Forecaster) (FullIn, bool) {
 		}
 		step, known = max(step, s.Step), max(known, age)
 		for i, o := range s.Outlook {
-			up, down := max(o.Change+o.Spread.Upper80-o.Rise, 0), -o.Spread.Lower80
+			up, down := o.Spread.Upper80, o.Rise-o.Change-o.Spread.Lower80
 			median[i] += o.Rise
 			above[i] += up * up
 			below[i] += down * down
