@@ -9,6 +9,7 @@ import (
 
 	"vramscope/cli/config"
 	"vramscope/internal/process"
+	"vramscope/recording"
 	"vramscope/sampler"
 	"vramscope/sampler/snapshot"
 	"vramscope/ui"
@@ -83,7 +84,7 @@ func (p *program) watch(ctx context.Context, src *sources, s *config.Settings, i
 		}
 	}()
 
-	err := p.show(ctx, sampling, src, s, input, &screen)
+	err := p.show(ctx, cancel, sampling, src, s, input, &screen)
 	cancel(nil)
 	src.inflight.end(actionTimeout)
 	upgraded := errors.Is(err, errUpgraded)
@@ -111,7 +112,7 @@ type handedScreen struct {
 }
 
 // show runs the screen. A restarted one shows its history also without a driver.
-func (p *program) show(ctx context.Context, sampling *sampler.Sampler, src *sources, s *config.Settings, input *os.File, screen *handedScreen) error {
+func (p *program) show(ctx context.Context, failed context.CancelCauseFunc, sampling *sampler.Sampler, src *sources, s *config.Settings, input *os.File, screen *handedScreen) error {
 	// The first sample decides whether there is a screen at all.
 	select {
 	case <-sampling.Updates():
@@ -133,10 +134,14 @@ func (p *program) show(ctx context.Context, sampling *sampler.Sampler, src *sour
 			return err
 		}
 	}
+	past := recording.Join(sampling.History(), failed)
+	if !p.flags.demo { // a simulated box begins with a past
+		go p.takePast(ctx, past, sampling, failed)
+	}
 	return ui.Run(ctx, ui.Options{
 		Source:      sampling,
 		Sampling:    sampling,
-		History:     sampling.History(),
+		History:     past,
 		Actions:     src.actions(sampling, s),
 		Environment: src.environment(),
 		Save:        func(snap *snapshot.Snapshot) (string, error) { return saveSnapshot(stateHome(), snap) },

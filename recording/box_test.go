@@ -16,6 +16,7 @@ type box struct {
 	now     time.Time
 	sampler *sampler.Sampler
 	writer  *Writer
+	sim     *simulator.Box
 	events  int
 }
 
@@ -30,6 +31,7 @@ func newBox(t testing.TB, options Options) *box {
 	if err != nil {
 		t.Fatal(err)
 	}
+	b.sim = sim
 	b.sampler = sampler.New(sampler.Options{Devices: sim, Probes: sim, Processes: sim, Clock: clock, Simulated: true, Deadline: time.Minute})
 	b.open(t.TempDir(), options)
 	return b

@@ -1,0 +1,184 @@
+package recording
+
+import (
+	"sync"
+	"time"
+
+	"vramscope/internal/panics"
+	"vramscope/sampler/snapshot"
+)
+
+// Joined is a live history with an earlier one before it, as one. What is asked at
+// every frame is answered at once: the earlier history is read in the background,
+// and until then its part is unknown.
+type Joined struct {
+	live   snapshot.History
+	failed func(error) // takes a panic of the background
+
+	mu      sync.Mutex
+	before  snapshot.History // nil until Before
+	seam    time.Time        // where the live history begins
+	oldest  time.Time
+	events  []snapshot.Event // before the seam, newest first
+	grids   map[grid][]snapshot.Point
+	pending []grid
+	reading bool
+}
+
+// grid is a series in buckets of equal width that end at the seam.
+type grid struct {
+	key   snapshot.SeriesKey
+	width time.Duration
+	count int
+}
+
+const (
+	// mostGrids bounds the memory: a box of 16 × 64 has a sparkline a row.
+	mostGrids = 4096
+	// earlierEvents are as many as the live log keeps.
+	earlierEvents = 5000
+)
+
+var _ snapshot.History = (*Joined)(nil)
+
+// Join makes a Joined that is the live history alone. A panic in the background is
+// given to failed.
+func Join(live snapshot.History, failed func(error)) *Joined {
+	return &Joined{live: live, failed: failed, grids: make(map[grid][]snapshot.Point)}
+}
+
+// Before puts an earlier history before the live one, which has begun. It reads
+// that history, which takes time, and reports whether it is of any use.
+func (j *Joined) Before(earlier snapshot.History) bool {
+	seam, _ := j.live.Span()
+	oldest, _ := earlier.Span()
+	if seam.IsZero() || oldest.IsZero() || !oldest.Before(seam) {
+		return false
+	}
+	var events []snapshot.Event
+	for _, e := range earlier.Events(earlierEvents) {
+		if e.Time.Before(seam) {
+			events = append(events, e)
+		}
+	}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.before, j.seam, j.oldest, j.events = earlier, seam, oldest, events
+	return true
+}
+
+func (j *Joined) earlier() (before snapshot.History, seam, oldest time.Time) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.before, j.seam, j.oldest
+}
+
+// At implements snapshot.History.
+func (j *Joined) At(t time.Time) (*snapshot.Snapshot, bool) {
+	if before, seam, _ := j.earlier(); before != nil && t.Before(seam) {
+		return before.At(t)
+	}
+	return j.live.At(t)
+}
+
+// Span implements snapshot.History.
+func (j *Joined) Span() (oldest, newest time.Time) {
+	oldest, newest = j.live.Span()
+	if before, _, earliest := j.earlier(); before != nil {
+		oldest = earliest
+	}
+	return oldest, newest
+}
+
+// Events implements snapshot.History.
+func (j *Joined) Events(limit int) []snapshot.Event {
+	events := j.live.Events(limit)
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	older := j.events
+	if limit > 0 {
+		older = older[:min(len(older), limit-len(events))]
+	}
+	return append(events[:len(events):len(events)], older...)
+}
+
+// Series implements snapshot.History.
+func (j *Joined) Series(key snapshot.SeriesKey, from, to time.Time, buckets int) []snapshot.Point {
+	points := j.live.Series(key, from, to, buckets)
+	before, seam, _ := j.earlier()
+	if before == nil || !from.Before(seam) || buckets <= 0 || !to.After(from) {
+		return points
+	}
+	width := to.Sub(from) / time.Duration(buckets)
+	old := j.grid(grid{key, max(width, 1), buckets})
+	if old == nil {
+		return points
+	}
+	for i := range points {
+		p := &points[i]
+		// The one bucket of the grid that ends in (p.Time − width, p.Time].
+		k := 0
+		if behind := seam.Sub(p.Time); behind > 0 {
+			k = int((behind + width - 1) / width)
+		} else if -behind >= width {
+			break
+		}
+		if at := len(old) - 1 - k; at >= 0 && old[at].Known {
+			*p = joinPoints(&old[at], p)
+		}
+	}
+	return points
+}
+
+// joinPoints is a bucket with what came before it.
+func joinPoints(before, p *snapshot.Point) snapshot.Point {
+	if !p.Known {
+		return snapshot.Point{Time: p.Time, Min: before.Min, Max: before.Max, Last: before.Last, Known: true}
+	}
+	return snapshot.Point{Time: p.Time, Min: min(before.Min, p.Min), Max: max(before.Max, p.Max), Last: p.Last, Known: true}
+}
+
+// grid finds a series of the earlier history, or has it read: nil until then.
+func (j *Joined) grid(g grid) []snapshot.Point {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	points, asked := j.grids[g]
+	if asked {
+		return points
+	}
+	if len(j.grids) >= mostGrids {
+		clear(j.grids)
+	}
+	j.grids[g] = nil
+	j.pending = append(j.pending, g)
+	if !j.reading {
+		j.reading = true
+		go j.read()
+	}
+	return nil
+}
+
+// read reads what is pending, and ends.
+func (j *Joined) read() {
+	defer func() {
+		if c := panics.Catch(recover()); c != nil {
+			j.failed(c)
+		}
+	}()
+	for {
+		j.mu.Lock()
+		if len(j.pending) == 0 {
+			j.reading = false
+			j.mu.Unlock()
+			return
+		}
+		g, before, seam := j.pending[0], j.before, j.seam
+		j.pending = j.pending[1:]
+		j.mu.Unlock()
+		// The seam itself is the live history's.
+		points := before.Series(g.key, seam.Add(-time.Duration(g.count)*g.width), seam.Add(-1), g.count)
+		j.mu.Lock()
+		j.grids[g] = points
+		j.mu.Unlock()
+	}
+}

@@ -1,0 +1,94 @@
+package recording
+
+import (
+	"testing"
+	"time"
+
+	"vramscope/metric"
+	"vramscope/sampler"
+	"vramscope/sampler/simulator"
+	"vramscope/sampler/snapshot"
+)
+
+// A monitor that starts while a daemon records shows the same as one that has
+// run all the time.
+func TestJoinedHistoriesAreOne(t *testing.T) {
+	b := newBox(t, Options{Commands: Full})
+	for range 200 {
+		b.tick(time.Second)
+	}
+	late := sampler.New(sampler.Options{Devices: b.sim, Probes: b.sim, Processes: b.sim, Clock: func() time.Time { return b.now }, Simulated: true, Deadline: time.Minute})
+	seam := b.now.Add(time.Second)
+	for range 100 {
+		b.tick(time.Second)
+		late.Tick(b.now)
+	}
+	whole, now := b.sampler.History(), b.now
+	j := Join(late.History(), func(err error) { t.Error(err) })
+	if _, ok := j.At(seam.Add(-time.Minute)); ok {
+		t.Fatal("there is a past before Before")
+	}
+	if !j.Before(b.close()) {
+		t.Fatal("the recording is of no use")
+	}
+	if oldest, newest := j.Span(); !oldest.Equal(start.Add(time.Second)) || !newest.Equal(now) {
+		t.Errorf("span %v to %v", oldest, newest)
+	}
+	for _, at := range []time.Time{seam.Add(-100 * time.Second), seam.Add(-time.Second), seam, now} {
+		got, ok := j.At(at)
+		want, _ := whole.At(at)
+		if !ok || len(got.Rows) != len(want.Rows) || got.GPUs[0].Memory.Used != want.GPUs[0].Memory.Used {
+			t.Errorf("at %v: %v", at, ok)
+		}
+	}
+	if got, want := len(j.Events(0)), len(whole.Events(0)); got < want {
+		t.Errorf("%d events, want %d", got, want)
+	}
+	if got := j.Events(3); len(got) != 3 {
+		t.Errorf("%d events, want 3", len(got))
+	}
+	latest, _ := whole.At(now)
+	key := snapshot.SeriesKey{Metric: metric.Used, GPUUUID: latest.GPUs[1].UUID}
+	for _, n := range []int{30, 110, 280} {
+		from, to := now.Add(-280*time.Second), now
+		j.Series(key, from, to, n)
+		var got []snapshot.Point
+		for deadline := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) {
+			if got = j.Series(key, from, to, n); got[1].Known {
+				break
+			}
+			if time.Now().After(deadline) {
+				t.Fatal("the past is not read")
+			}
+		}
+		want := whole.Series(key, from, to, n)
+		for i := range want {
+			if !got[i].Time.Equal(want[i].Time) || !got[i].Known {
+				t.Fatalf("%d buckets: point %d is %+v, want %+v", n, i, got[i], want[i])
+			}
+			// Buckets of the past may lie up to a bucket earlier.
+			if to.Sub(seam) > to.Sub(want[i].Time) && got[i] != want[i] {
+				t.Fatalf("%d buckets: point %d is %+v, want %+v", n, i, got[i], want[i])
+			}
+		}
+	}
+}
+
+func TestJoinedWithoutAPast(t *testing.T) {
+	sim, err := simulator.New(simulator.Options{Seed: 1, Clock: func() time.Time { return start }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	live := sampler.New(sampler.Options{Devices: sim, Probes: sim, Processes: sim, Clock: func() time.Time { return start }})
+	j := Join(live.History(), func(err error) { t.Error(err) })
+	if j.Before(live.History()) {
+		t.Error("a history that has not begun has a past")
+	}
+	live.Tick(start)
+	if j.Before(live.History()) {
+		t.Error("a history is its own past")
+	}
+	if points := j.Series(snapshot.SeriesKey{}, start, start, 0); len(points) != 0 {
+		t.Error("points without buckets")
+	}
+}

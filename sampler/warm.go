@@ -1,0 +1,86 @@
+package sampler
+
+import (
+	"time"
+
+	"vramscope/forecast"
+	"vramscope/internal/quantity"
+	"vramscope/metric"
+	"vramscope/sampler/snapshot"
+)
+
+// What forecasters are warmed with: most of what they learn is younger than an hour,
+// and a sample each ten seconds, the nearest horizon, is enough to learn it from.
+const (
+	warmTime = time.Hour
+	warmStep = 10 * time.Second
+)
+
+// Warm gives the forecasters what an earlier history has of the last hour, as if
+// the sampler had seen it. It may be called once, after the first tick, by any
+// goroutine: it reads the history, which takes time, and then waits for the one
+// that ticks.
+func (s *Sampler) Warm(before snapshot.History) {
+	latest := s.Latest()
+	began, _ := s.History().Span()
+	if latest == nil || began.IsZero() {
+		return
+	}
+	rows := make(map[snapshot.RowID]*row)
+	for i := range latest.Rows {
+		p := &latest.Rows[i]
+		r := &row{}
+		warm(before, snapshot.SeriesKey{Metric: metric.Used, Row: p.ID}, began, func(at time.Time, used snapshot.Bytes) {
+			r.watchLoad(at, p.Started, used.Or(0))
+			r.outlook.learn(at, used)
+		})
+		warm(before, snapshot.SeriesKey{Metric: metric.Allocated, Row: p.ID}, began, func(at time.Time, allocated snapshot.Bytes) {
+			r.allocated.learn(at, allocated)
+		})
+		if r.outlook.forecaster != nil {
+			rows[p.ID] = r
+		}
+	}
+	gpus := make(map[string]outlook)
+	for i := range latest.GPUs {
+		uuid, o := latest.GPUs[i].UUID, outlook{}
+		warm(before, snapshot.SeriesKey{Metric: metric.Used, GPUUUID: uuid}, began, func(at time.Time, used snapshot.Bytes) {
+			o.learn(at, used)
+		})
+		if o.forecaster != nil {
+			gpus[uuid] = o
+		}
+	}
+	s.do(func() {
+		for id, warmed := range rows {
+			if r := s.rows[id]; r != nil {
+				r.outlook, r.allocated, r.load = warmed.outlook, warmed.allocated, warmed.load
+			}
+		}
+		for uuid, warmed := range gpus {
+			if g := s.driver.find(uuid); g != nil {
+				g.outlook = warmed
+			}
+		}
+	})
+}
+
+// learn is observe without a forecast, which the next tick makes.
+func (o *outlook) learn(at time.Time, figure snapshot.Bytes) {
+	if o.forecaster == nil {
+		o.forecaster = forecast.New()
+	}
+	v := figure.Or(0)
+	o.forecaster.Observe(at, int64(v))
+	o.given, o.figure, o.at = o.given+1, v, at
+}
+
+// warm visits the last hour of a series up to a moment.
+func warm(before snapshot.History, key snapshot.SeriesKey, to time.Time, visit func(time.Time, snapshot.Bytes)) {
+	// The moment itself is the live history's.
+	for _, p := range before.Series(key, to.Add(-warmTime), to.Add(-1), int(warmTime/warmStep)) {
+		if p.Known {
+			visit(p.Time, quantity.From(quantity.Bytes(p.Last), quantity.Driver))
+		}
+	}
+}
