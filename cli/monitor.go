@@ -136,7 +136,7 @@ func (p *program) show(ctx context.Context, failed context.CancelCauseFunc, samp
 	}
 	past := recording.Join(sampling.History(), failed)
 	if !p.flags.demo { // a simulated box begins with a past
-		go p.takePast(ctx, past, sampling, failed)
+		go p.takePast(ctx, past, sampling, src, failed)
 	}
 	return ui.Run(ctx, ui.Options{
 		Source:      sampling,

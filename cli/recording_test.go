@@ -188,3 +188,42 @@ func TestMetricsAreFoundByName(t *testing.T) {
 		t.Errorf("none is %v", got)
 	}
 }
+
+func TestReplayOfASavedSnapshot(t *testing.T) {
+	_, noon, live := recorded(t)
+	then, ok := live.At(noon.Add(time.Minute))
+	if !ok {
+		t.Fatal("no moment")
+	}
+	dir := t.TempDir()
+	path, err := saveSnapshot(dir, then)
+	if err != nil {
+		t.Fatal(err)
+	}
+	history, first, err := (&program{}).replayed([]string{path}, replayFlags{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !first.Past || !first.Simulated || !first.Time.Equal(then.Time) || len(first.Rows) != len(then.Rows) || first.GPUs[0].Memory.Used.Or(0) != then.GPUs[0].Memory.Used.Or(0) {
+		t.Errorf("%+v", first)
+	}
+	if oldest, newest := history.Span(); !oldest.Equal(newest) {
+		t.Errorf("%v to %v", oldest, newest)
+	}
+	for name, tc := range map[string]struct{ content, want string }{
+		"cut.json":   {`{"schema": "vramscope/1", "gpus": [`, "not a snapshot: unexpected EOF"},
+		"other.json": {`{"schema": "vramscope.flush/1"}`, "not a snapshot of vramscope/1"},
+		"list.json":  {`[]`, "not a snapshot"},
+	} {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, []byte(tc.content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, _, err := (&program{}).replayed([]string{path}, replayFlags{}); err == nil || !strings.Contains(err.Error(), tc.want) {
+			t.Errorf("%s: %v, want %q", name, err, tc.want)
+		}
+	}
+	if _, _, err := (&program{}).replayed([]string{filepath.Join(dir, "none.json")}, replayFlags{}); err == nil || !strings.Contains(err.Error(), "no such file") {
+		t.Error(err)
+	}
+}

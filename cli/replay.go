@@ -2,12 +2,20 @@ package cli
 
 import (
 	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
 	"slices"
+	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
+	"vramscope/internal/text"
 	"vramscope/recording"
 	"vramscope/sampler/snapshot"
+	"vramscope/schema"
 	"vramscope/ui"
 )
 
@@ -19,11 +27,11 @@ func (p *program) replayCommand() *cobra.Command {
 	var f replayFlags
 	cmd := &cobra.Command{
 		Use:   "replay [FILE|DIR]",
-		Short: "the monitor's screen on a recording",
+		Short: "the monitor's screen on a recording or a saved snapshot",
 		Long: `Shows what vramscope daemon --record has recorded on the monitor's screen,
 marked PAST. Without FILE or DIR it opens your own recordings. It begins at the
-newest moment, at --at, or at the last event of a kind. It reads no GPU and acts
-on no process.
+newest moment, at --at, or at the last event of a kind. A snapshot that w has
+saved is a single moment. It reads no GPU and acts on no process.
 
 The keys , . move by ten seconds, < > by a minute, { } by an hour, [ ] to the
 previous and next event; @ asks for a time, L goes to the newest moment.
@@ -75,25 +83,66 @@ func (p *program) runReplay(ctx context.Context, args []string, f replayFlags) e
 	if err != nil {
 		return err
 	}
-	r, where, err := p.openRecording(args)
+	history, first, err := p.replayed(args, f)
 	if err != nil {
 		return err
 	}
-	defer func() { _ = r.Close() }() // nothing was written
-	first, err := f.begin(r, where)
-	if err != nil {
-		return err
+	if r, ok := history.(*recording.Recording); ok {
+		defer func() { _ = r.Close() }() // nothing was written
 	}
 	input, err := p.keyboard()
 	if err != nil {
 		return err
 	}
 	return ui.Run(ctx, ui.Options{
-		Source: moment{first}, History: r, Replay: true,
+		Source: moment{first}, History: history, Replay: true,
 		Save:  func(snap *snapshot.Snapshot) (string, error) { return saveSnapshot(stateHome(), snap) },
 		Theme: s.Theme, ASCII: s.ASCII, Mouse: s.Mouse, GraphWindow: s.GraphWindow, Sort: s.Sort, IdleAfter: s.IdleAfter,
 		Version: versionNumber(), Input: input, Output: p.stdout, Now: p.now,
 	})
+}
+
+// replayed opens what the arguments name, at the moment to begin with.
+func (p *program) replayed(args []string, f replayFlags) (snapshot.History, *snapshot.Snapshot, error) {
+	if len(args) > 0 && strings.HasSuffix(args[0], ".json") {
+		if f.at != "" || f.event != "" {
+			return nil, nil, usage("a saved snapshot is a moment alone: leave out --at and --event")
+		}
+		then, err := readSnapshot(args[0])
+		return moment{then}, then, err
+	}
+	r, where, err := p.openRecording(args)
+	if err != nil {
+		return nil, nil, err
+	}
+	first, err := f.begin(r, where)
+	return r, first, err
+}
+
+// largestSnapshot bounds a file: 10,000 rows are about 20 MB.
+const largestSnapshot = 64 << 20
+
+// readSnapshot reads what saveSnapshot, or once --format json, has written.
+func readSnapshot(path string) (*snapshot.Snapshot, error) {
+	refused := func(err error) error {
+		return &failure{code: exitFailure, err: err, message: fmt.Sprintf("%s: %v", text.Clean(path), withoutPath(err)),
+			advice: []string{"  w in the monitor and vramscope once --format json write snapshots"}}
+	}
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, refused(err)
+	}
+	defer func() { _ = file.Close() }() // nothing was written
+	var d schema.Document
+	if err := json.NewDecoder(io.LimitReader(file, largestSnapshot)).Decode(&d); err != nil {
+		return nil, refused(fmt.Errorf("not a snapshot: %w", err))
+	}
+	if d.Schema != schema.Version {
+		return nil, refused(fmt.Errorf("not a snapshot of %s", schema.Version))
+	}
+	then := d.Snapshot()
+	then.Past = true
+	return then, nil
 }
 
 // begin is the moment at which the replay begins.
@@ -119,8 +168,27 @@ func (f *replayFlags) begin(r *recording.Recording, where string) (*snapshot.Sna
 	return then, nil
 }
 
-// moment is the ui.Source of a replay: no newer snapshot comes.
+// moment is the ui.Source of a replay: no newer snapshot comes. It is the history
+// of a snapshot, too.
 type moment struct{ then *snapshot.Snapshot }
+
+// At implements snapshot.History.
+func (m moment) At(time.Time) (*snapshot.Snapshot, bool) { return m.then, true }
+
+// Span implements snapshot.History.
+func (m moment) Span() (oldest, newest time.Time) { return m.then.Time, m.then.Time }
+
+// Events implements snapshot.History.
+func (m moment) Events(int) []snapshot.Event { return nil }
+
+// Series implements snapshot.History.
+func (m moment) Series(_ snapshot.SeriesKey, from, to time.Time, buckets int) []snapshot.Point {
+	points := make([]snapshot.Point, buckets)
+	for i := range points {
+		points[i].Time = from.Add(to.Sub(from) * time.Duration(i+1) / time.Duration(buckets))
+	}
+	return points
+}
 
 // Latest implements ui.Source.
 func (m moment) Latest() *snapshot.Snapshot { return m.then }

@@ -161,6 +161,9 @@ func (d *day) write(snap *snapshot.Snapshot, events []snapshot.Event) {
 		d.writeEvent(&events[i], snap)
 	}
 	d.work = d.block.appendTail(d.work[:0])
+	if d.work == nil {
+		d.work = []byte{} // no GPU, no process: not NULL
+	}
 	d.exec("INSERT INTO tail VALUES (?, ?, ?)", now, d.session, d.work)
 }
 
