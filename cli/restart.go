@@ -1,7 +1,7 @@
 package cli
 
 import (
-	"bytes"
+	"bufio"
 	"encoding/gob"
 	"errors"
 	"fmt"
@@ -18,7 +18,6 @@ import (
 
 	"vramscope/nvml"
 	"vramscope/sampler"
-	"vramscope/sampler/store"
 	"vramscope/ui"
 )
 
@@ -146,19 +145,12 @@ func (p *program) handover() *handover {
 		if h.file = openHistory(fd); h.file == nil {
 			return nil
 		}
-		h.history = h.file
+		h.history = bufio.NewReader(h.file) // which gob does not read beyond a value
 	}
 	// The process may have been executed as /proc/self/exe.
 	_ = os.WriteFile("/proc/self/comm", []byte(filepath.Base(os.Args[0])), 0) // only how ps names it
 	return h
 }
-
-// The section of the viewpoint, which comes after the history. Fields may come
-// and go without a new version, as gob matches them by name.
-const (
-	viewKind    = "view"
-	viewVersion = 1
-)
 
 // viewpoint is the view of the screen; nil where it is unknown. It lies behind
 // the history, which has been read by then.
@@ -166,23 +158,11 @@ func (h *handover) viewpoint() *ui.Viewpoint {
 	if h == nil || h.file == nil {
 		return nil
 	}
-	content, err := store.ReadSection(h.file, viewKind, viewVersion)
-	if err != nil {
+	view := new(ui.Viewpoint)
+	if err := gob.NewDecoder(h.history).Decode(view); err != nil {
 		return nil // another version's, or the history was not read to its end
 	}
-	view := new(ui.Viewpoint)
-	if err := gob.NewDecoder(strings.NewReader(content)).Decode(view); err != nil {
-		return nil
-	}
 	return view
-}
-
-func saveView(w io.Writer, view *ui.Viewpoint) error {
-	var b bytes.Buffer
-	if err := gob.NewEncoder(&b).Encode(view); err != nil {
-		return fmt.Errorf("viewpoint: %w", err)
-	}
-	return store.WriteSection(w, viewKind, viewVersion, b.Bytes())
 }
 
 func (h *handover) close() {
@@ -212,7 +192,7 @@ func keepHistory(sampling *sampler.Sampler, view *ui.Viewpoint) (*os.File, error
 		return nil, errors.Join(err, file.Close())
 	}
 	if view != nil {
-		_ = saveView(file, view) // the history is worth keeping without it
+		_ = gob.NewEncoder(file).Encode(view) // the history is worth keeping without it
 	}
 	_, err = unix.FcntlInt(uintptr(fd), unix.F_ADD_SEALS, historySeals)
 	if err == nil {

@@ -89,7 +89,8 @@ func seekTest(t *testing.T, gpus, rows int, days []int) {
 	opened := time.Since(began)
 	for i, want := range moments {
 		got, ok := r.At(want.Time)
-		if !ok || len(got.Rows) != gpus*rows || got.Rows[i%len(got.Rows)].Used != want.Rows[i%len(got.Rows)].Used {
+		w := &want.Rows[i%len(want.Rows)]
+		if g := got.Row(w.ID); !ok || g == nil || len(got.Rows) != gpus*rows || g.Used != w.Used {
 			t.Fatalf("at %v: %v, %d rows", want.Time, ok, len(got.Rows))
 		}
 	}

@@ -1,6 +1,7 @@
 package sampler
 
 import (
+	"encoding/gob"
 	"errors"
 	"fmt"
 	"io"
@@ -15,7 +16,7 @@ import (
 // unloaded, so that after an upgrade of the driver only a new process can read
 // it. That process takes over the state of the old one:
 //
-//	old: Run ends → Save ─→ store section, roster section ─→ Options.Restore → New, Tick :new
+//	old: Run ends → Save ─→ roster, as gob ─→ Options.Restore → New, Tick :new
 //
 // The state is the history, the forecasters and the alerts' hysteresis. How each
 // GPU answered (late, backoff) is not kept.
@@ -23,16 +24,13 @@ import (
 // Save writes the sampler's state. It is called by the goroutine that ticks, or
 // after Run has returned.
 func (s *Sampler) Save(w io.Writer) error {
-	roster, series := s.roster()
+	roster := s.roster()
 	roster.Outlooks = s.outlooks()
 	var err error
 	if roster.Rules, err = s.alerts.MarshalBinary(); err != nil {
 		return fmt.Errorf("sampler: save: %w", err)
 	}
-	if err := s.history.store.Save(w, series); err != nil {
-		return fmt.Errorf("sampler: save: %w", err)
-	}
-	if err := roster.save(w); err != nil {
+	if err := gob.NewEncoder(w).Encode(roster); err != nil {
 		return fmt.Errorf("sampler: save: %w", err)
 	}
 	return nil
@@ -49,26 +47,23 @@ func (s *Sampler) restore(in io.Reader) {
 	}
 }
 
-// lossWord is why the state cannot be used, without the path to it.
+// lossWord is why the state cannot be used.
 func lossWord(err error) string {
-	for _, known := range []error{store.ErrVersion, store.ErrDamaged} {
-		if errors.Is(err, known) {
-			return known.Error()
-		}
+	if errors.Is(err, store.ErrVersion) {
+		return store.ErrVersion.Error()
 	}
 	return err.Error()
 }
 
 func (s *Sampler) takeOver(in io.Reader) error {
-	kept, series, err := store.Load(in, store.Options{})
-	if err != nil {
-		return err
+	r := new(roster)
+	if err := gob.NewDecoder(in).Decode(r); err != nil {
+		return fmt.Errorf("sampler: restore: %w", err)
 	}
-	r, err := loadRoster(in)
-	if err != nil {
-		return err
+	if r.Version != rosterVersion {
+		return store.ErrVersion
 	}
-	history, err := r.history(kept, series)
+	history, err := r.history()
 	if err != nil {
 		return err
 	}

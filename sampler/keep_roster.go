@@ -1,21 +1,20 @@
 package sampler
 
 import (
-	"bytes"
-	"encoding/gob"
-	"fmt"
-	"io"
+	"errors"
 	"maps"
 	"slices"
-	"strings"
 
 	"vramscope/internal/quantity"
 	"vramscope/sampler/snapshot"
 	"vramscope/sampler/store"
 )
 
-// roster is all that Save writes besides the samples.
+// roster is all that Save writes. Gob matches fields by name: adding or removing
+// one needs no new version, a field with another meaning does.
 type roster struct {
+	Version     int
+	Samples     *store.Saved
 	Latest      *snapshot.Snapshot // nil before the first tick
 	OutOfMemory map[snapshot.RowID]quantity.Optional[int64]
 	Events      []snapshot.Event // newest first
@@ -31,40 +30,14 @@ type roster struct {
 	Series [][]uint32
 }
 
-// The roster's section. Gob matches fields by name: adding or removing one needs
-// no new version, a field with another meaning does.
-const (
-	rosterKind    = "rost"
-	rosterVersion = 4
-)
+const rosterVersion = 4
 
-func (r *roster) save(w io.Writer) error {
-	var b bytes.Buffer
-	if err := gob.NewEncoder(&b).Encode(r); err != nil {
-		return fmt.Errorf("roster: %w", err)
-	}
-	return store.WriteSection(w, rosterKind, rosterVersion, b.Bytes())
-}
-
-func loadRoster(in io.Reader) (*roster, error) {
-	payload, err := store.ReadSection(in, rosterKind, rosterVersion)
-	if err != nil {
-		return nil, err
-	}
-	r := new(roster)
-	if err := gob.NewDecoder(strings.NewReader(payload)).Decode(r); err != nil {
-		// The checksum was right: the types differ.
-		return nil, fmt.Errorf("roster: %w: %w", store.ErrVersion, err)
-	}
-	return r, nil
-}
-
-// roster is the state, and the series in the order of their numbers.
-func (s *Sampler) roster() (*roster, []*store.Series) {
+// roster is the state.
+func (s *Sampler) roster() *roster {
 	h := s.history
 	h.mu.RLock()
 	defer h.mu.RUnlock()
-	r := &roster{Events: h.log.Newest(0), OutOfMemory: make(map[snapshot.RowID]quantity.Optional[int64])}
+	r := &roster{Version: rosterVersion, Events: h.log.Newest(0), OutOfMemory: make(map[snapshot.RowID]quantity.Optional[int64])}
 	if h.latest != nil {
 		latest := *h.latest
 		latest.Driver.Err = nil // errors cannot be encoded; Message has the text
@@ -89,7 +62,8 @@ func (s *Sampler) roster() (*roster, []*store.Series) {
 		}
 		r.Series = append(r.Series, numbers)
 	}
-	return r, all
+	r.Samples = h.store.Save(all)
+	return r
 }
 
 // tables are the series of every record, in the order of the records.
@@ -107,7 +81,7 @@ func (r *roster) tables() []*metrics {
 	return all
 }
 
-var errForeign = fmt.Errorf("roster: %w: it does not belong to its samples", store.ErrDamaged)
+var errForeign = errors.New("sampler: restore: the samples are of other rows")
 
 // takeSeries gives every record its series.
 func (r *roster) takeSeries(series []*store.Series) error {
@@ -130,7 +104,11 @@ func (r *roster) takeSeries(series []*store.Series) error {
 }
 
 // history makes a History of the roster and the samples.
-func (r *roster) history(samples *store.Store, series []*store.Series) (*History, error) {
+func (r *roster) history() (*History, error) {
+	samples, series, err := store.Load(r.Samples, store.Options{})
+	if err != nil {
+		return nil, err
+	}
 	if _, newest := samples.Span(); r.Latest == nil && !newest.IsZero() {
 		return nil, errForeign
 	}

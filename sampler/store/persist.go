@@ -1,204 +1,163 @@
 package store
 
 import (
-	"encoding/binary"
-	"fmt"
-	"io"
-	"strings"
+	"errors"
 	"time"
 )
 
-// A store can be saved and loaded by another process. Sealed blocks are written as
-// they are, at little more than the cost of a copy.
-//
-//	Save → section(payload) → Load
-//	payload = sizes clock ticks buckets series*
-//
-// The loaded store answers every read as the original, and its next tick follows
-// the last one that was saved.
+// Saved is a store with its series, for a process that continues this one: gob
+// encodes it. What is in it is trusted: it is of the same program.
+type Saved struct {
+	Layout                   int // of all that follows, and of what is in blocks
+	FullSamples, Width, Span int64
+	Opened                   int
+	Started, Now, Clock      int64 // ns
+	FirstTick, FirstBucket   int64
+	Ticks, Buckets           []int64 // their times
+	Series                   []SavedSeries
+}
 
-// The section of a store, and the version of its payload's layout. Everything
-// in blocks, columns and buckets belongs to the layout.
-const (
-	storeKind    = "stor"
-	storeVersion = 1
-)
+// SavedSeries is a series.
+type SavedSeries struct {
+	Closed        bool
+	Start, Cursor int64
+	Head          *Block // nil where it is sealed
+	Full, Buckets []SavedSegment
+	Tail          SavedSegment
+	Pending       *[4]int64 // ordinal, minimum, maximum, last
+}
 
-// Save writes the store with these series, in this order. It belongs to the
-// writer, as Begin does; an open tick is committed first. Other series are not
-// saved.
-func (s *Store) Save(w io.Writer, series []*Series) error {
+// SavedSegment is a segment of a chain.
+type SavedSegment struct {
+	Data              string
+	Start             int64
+	Blocks, LastFrame int32
+}
+
+// layout is the version of Saved and of the codec.
+const layout = 2
+
+// ErrVersion is the error of a store that another version has saved.
+var ErrVersion = errors.New("it was kept by another version")
+
+// Save is the store with these series, in this order. It belongs to the writer, as
+// Begin does; an open tick is committed first. Other series are not saved.
+func (s *Store) Save(series []*Series) *Saved {
 	s.Commit()
-	p := binary.AppendUvarint(nil, uint64(s.fullSamples))
-	p = binary.AppendUvarint(p, uint64(s.width))
-	p = binary.AppendUvarint(p, uint64(s.span))
-	p = binary.AppendUvarint(p, uint64(s.opened))
-	p = binary.AppendVarint(p, s.started)
-	p = binary.AppendVarint(p, s.now)
-	wall := int64(0)
+	saved := &Saved{
+		Layout: layout, FullSamples: s.fullSamples, Width: s.width, Span: s.span, Opened: s.opened, Started: s.started, Now: s.now,
+		FirstTick: s.ticks.base, FirstBucket: s.buckets.base, Ticks: s.ticks.times(), Buckets: s.buckets.times(),
+	}
 	if !s.ticks.empty() {
-		wall = s.clock.UnixNano()
+		saved.Clock = s.clock.UnixNano()
 	}
-	p = binary.AppendVarint(p, wall)
-	p = s.ticks.appendTo(p)
-	p = s.buckets.appendTo(p)
-	p = binary.AppendUvarint(p, uint64(len(series)))
-	for i, r := range series {
-		if r.store != s {
-			return fmt.Errorf("store: save: series %d is of another store", i)
-		}
-		p = r.appendTo(p)
+	for _, r := range series {
+		saved.Series = append(saved.Series, r.save())
 	}
-	if err := WriteSection(w, storeKind, storeVersion, p); err != nil {
-		return fmt.Errorf("store: save: %w", err)
-	}
-	return nil
+	return saved
 }
 
-// Load reads a store and its series, in the order of saving. The options must be
-// those that it was made with. It fails with ErrVersion, ErrDamaged, or the
-// reader's error; it never returns a store that cannot be used.
-func Load(r io.Reader, o Options) (*Store, []*Series, error) {
-	payload, err := ReadSection(r, storeKind, storeVersion)
-	if err != nil {
-		return nil, nil, fmt.Errorf("store: load: %w", err)
+func (r *Series) save() SavedSeries {
+	st := r.state.Load()
+	saved := SavedSeries{
+		Closed: r.closed, Start: r.start, Cursor: st.cursor, Full: st.full.save(), Buckets: st.buckets.save(), Tail: st.tail.save(),
 	}
+	if r.head != nil {
+		saved.Head = &Block{present: r.head.mask(), values: r.head.values}
+	}
+	if p := &st.pending; p.known {
+		saved.Pending = &[4]int64{p.ordinal, p.value.min, p.value.max, p.value.last}
+	}
+	return saved
+}
+
+func (c chain) save() []SavedSegment {
+	var saved []SavedSegment
+	for _, g := range c {
+		saved = append(saved, g.save())
+	}
+	return saved
+}
+
+// Load makes a store and its series, in the order of saving. The options must be
+// those that it was made with.
+func Load(saved *Saved, o Options) (*Store, []*Series, error) {
 	s := New(o)
-	series, err := s.load(payload)
-	if err != nil {
-		return nil, nil, fmt.Errorf("store: load: %w", err)
+	if saved == nil || saved.Layout != layout || saved.FullSamples != s.fullSamples || saved.Width != s.width || saved.Span != s.span {
+		return nil, nil, ErrVersion
 	}
-	return s, series, nil
-}
-
-// load fills an empty store. Whatever is in the payload, a store without an error
-// can be read and written safely.
-func (s *Store) load(payload string) ([]*Series, error) {
-	in := input{rest: payload}
-	fullSamples, width, span := in.uvarint(), in.uvarint(), in.uvarint()
-	if !in.bad && (fullSamples != uint64(s.fullSamples) || width != uint64(s.width) || span != uint64(s.span)) {
-		return nil, fmt.Errorf("%w, in other sizes", ErrVersion)
-	}
-	s.opened = int(in.below(1 << 31))
-	s.started, s.now = in.varint(), in.varint()
-	s.clock = time.Unix(0, in.varint())
-	s.ticks = in.timeline()
-	s.buckets = in.timeline()
+	s.opened, s.started, s.now, s.clock = saved.Opened, saved.Started, saved.Now, time.Unix(0, saved.Clock)
+	s.ticks, s.buckets = timelineOf(saved.FirstTick, saved.Ticks), timelineOf(saved.FirstBucket, saved.Buckets)
 	s.next = s.ticks.end
-	if in.bad || !s.sound() {
-		return nil, ErrDamaged
-	}
 	s.held.Add(s.ticks.bytes() + s.buckets.bytes())
 	if !s.ticks.empty() {
 		s.published.Store(s.view())
 	}
-	n := in.below(uint64(len(in.rest)) + 1)
-	series := make([]*Series, 0, min(n, 1<<12))
-	for range n {
-		r := s.loadSeries(&in)
-		if r == nil {
-			return nil, ErrDamaged
-		}
-		series = append(series, r)
+	var series []*Series
+	for i := range saved.Series {
+		series = append(series, s.load(&saved.Series[i]))
 	}
-	if in.bad || in.rest != "" {
-		return nil, ErrDamaged
+	return s, series, nil
+}
+
+func (s *Store) load(saved *SavedSeries) *Series {
+	r := &Series{store: s, closed: saved.Closed, start: saved.Start}
+	next := state{start: saved.Start, cursor: saved.Cursor, full: loadChain(saved.Full), buckets: loadChain(saved.Buckets), tail: saved.Tail.load()}
+	if b := saved.Head; b != nil {
+		r.head = &head{values: b.values}
+		r.head.present[0].Store(b.present[0])
+		r.head.present[1].Store(b.present[1])
+		next.head = r.head
 	}
-	return series, nil
-}
-
-// sound checks the invariants of a store's clocks.
-func (s *Store) sound() bool {
-	if s.ticks.empty() || s.buckets.empty() {
-		return s.ticks.empty() && s.buckets.empty() && s.next == 0
+	if p := saved.Pending; p != nil {
+		next.pending = pending{known: true, ordinal: p[0], value: extent{p[1], p[2], p[3]}}
 	}
-	// Any distance between two moments has to fit an int64.
-	const most = reach * int64(time.Second)
-	shift := s.now - s.clock.UnixNano()
-	return s.clock.UnixNano() <= most && s.clock.UnixNano() >= -most && shift <= most/2 && shift >= -most/2 &&
-		s.ticks.last() == s.now && s.buckets.last() == floor(s.now, s.width)
-}
-
-// input parses a payload. After the first invalid part, bad is set and all values
-// are zero.
-type input struct {
-	rest string
-	bad  bool
-}
-
-func (in *input) fail() {
-	in.rest, in.bad = "", true
-}
-
-func (in *input) uvarint() uint64 {
-	u, rest, ok := takeUvarint(in.rest)
-	if !ok {
-		in.fail()
-		return 0
+	r.publish(next)
+	if !r.forgotten() {
+		phase := r.start & (blockTicks - 1)
+		s.members[phase] = append(s.members[phase], r)
 	}
-	in.rest = rest
-	return u
+	return r
 }
 
-func (in *input) varint() int64 { return unzigzag(in.uvarint()) }
+func (g *segment) save() SavedSegment { return SavedSegment{g.data, g.start, g.blocks, g.lastFrame} }
 
-// below reads a number that is less than limit.
-func (in *input) below(limit uint64) int64 {
-	u := in.uvarint()
-	if u >= limit {
-		in.fail()
-		return 0
+func (g *SavedSegment) load() segment { return segment{g.Data, g.Start, g.Blocks, g.LastFrame} }
+
+func loadChain(saved []SavedSegment) chain {
+	var c chain
+	for _, g := range saved {
+		c = append(c, g.load())
 	}
-	return int64(u)
+	return c
 }
 
-// bytes reads a length and so many bytes. They are a copy, so that no block keeps
-// the whole payload.
-func (in *input) bytes() string {
-	n := in.uvarint()
-	if n > uint64(len(in.rest)) {
-		in.fail()
-		return ""
-	}
-	data := strings.Clone(in.rest[:n])
-	in.rest = in.rest[n:]
-	return data
-}
-
-// mostOrdinal is more ticks than ever occur, and small enough that ordinals can be
-// added.
-const mostOrdinal = 1 << 48
-
-// appendTo writes the moments as their distances.
-func (l *timeline) appendTo(p []byte) []byte {
-	p = binary.AppendUvarint(p, uint64(l.base))
-	p = binary.AppendUvarint(p, uint64(l.end-l.base))
+// times are the moments.
+func (l *timeline) times() []int64 {
+	var all []int64
 	for ordinal := l.base; ordinal < l.end; ordinal++ {
-		if ordinal == l.base {
-			p = binary.AppendVarint(p, l.at(ordinal))
-		} else {
-			p = binary.AppendUvarint(p, uint64(l.at(ordinal)-l.at(ordinal-1)))
-		}
+		all = append(all, l.at(ordinal))
 	}
-	return p
+	return all
 }
 
-func (in *input) timeline() timeline {
-	l := timeline{base: in.below(mostOrdinal)}
-	l.end = l.base
-	n := in.below(uint64(len(in.rest)) + 1)
-	t := int64(0)
-	for i := range n {
-		before := t
-		if i == 0 {
-			t = in.varint()
-		} else if t += int64(in.uvarint()); t <= before {
-			in.fail()
-		}
-		if in.bad {
-			return timeline{}
-		}
+func timelineOf(base int64, times []int64) timeline {
+	l := timeline{base: base, end: base}
+	for _, t := range times {
 		l.append(t)
 	}
 	return l
+}
+
+// GobEncode encodes the block in the codec of the store.
+func (b *Block) GobEncode() ([]byte, error) { return b.Append(nil), nil }
+
+var errBlock = errors.New("store: a block is damaged")
+
+// GobDecode decodes it.
+func (b *Block) GobDecode(data []byte) error {
+	if !b.Decode(data) {
+		return errBlock
+	}
+	return nil
 }
