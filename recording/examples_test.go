@@ -27,7 +27,7 @@ func TestExamplesOfTheDocumentation(t *testing.T) {
 	if python == "" {
 		python = needs.Tool(t, "python3")
 	}
-	module := func(name string) string {
+	module := func(t *testing.T, name string) string {
 		t.Helper()
 		out, err := exec.Command(python, "-c", "import "+name+"; print("+name+".__path__[0])").Output()
 		if err != nil {
@@ -44,8 +44,8 @@ func TestExamplesOfTheDocumentation(t *testing.T) {
 			return exec.Command("sh", "-c", code)
 		}},
 		{"sql", "alice", func(t *testing.T, code string) *exec.Cmd {
-			module("duckdb")
-			extensions, err := filepath.Glob(filepath.Join(module("duckdb_extension_sqlite_scanner"), "extensions", "*", "*.duckdb_extension"))
+			module(t, "duckdb")
+			extensions, err := filepath.Glob(filepath.Join(module(t, "duckdb_extension_sqlite_scanner"), "extensions", "*", "*.duckdb_extension"))
 			if err != nil || len(extensions) != 1 {
 				t.Fatalf("%v, %v", extensions, err)
 			}
@@ -54,7 +54,7 @@ func TestExamplesOfTheDocumentation(t *testing.T) {
 			return exec.Command(python, "-c", "import duckdb, sys\nprint(duckdb.sql(sys.argv[1]))", code)
 		}},
 		{"python", "gpu_index", func(t *testing.T, code string) *exec.Cmd {
-			module("pandas")
+			module(t, "pandas")
 			return exec.Command(python, "-c", code)
 		}},
 	} {

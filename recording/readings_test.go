@@ -38,7 +38,7 @@ func TestReadingsEqualTheMoments(t *testing.T) {
 			next(x.Time)
 		}
 		used, known := x.Value(metric.Used)
-		want := snapshot.Bytes{}
+		var want snapshot.Bytes
 		switch {
 		case x.Process != nil:
 			rows++
