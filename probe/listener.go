@@ -27,15 +27,8 @@ func (p *boundSocket) path() string { return filepath.Join(p.directory, p.name) 
 // bind listens in the first directory that is usable, and removes dead sockets
 // from it. With spare, the last is the user's spare directory in /tmp.
 func bind(directories []string, spare bool, uid uint32, pid int, start uint64, now time.Time) (*boundSocket, error) {
-	opens := make([]func() (*directory, error), 0, len(directories)+1)
-	for _, path := range directories {
-		opens = append(opens, func() (*directory, error) { return makeDirectory(path, uid) })
-	}
-	if spare {
-		opens = append(opens, func() (*directory, error) { return spareDirectory(temporary, uid) })
-	}
 	var refusals []error
-	for _, open := range opens {
+	for _, open := range places(directories, spare, uid) {
 		p, err := bindIn(open, pid, start, now)
 		if err == nil {
 			return p, nil
@@ -46,6 +39,38 @@ func bind(directories []string, spare bool, uid uint32, pid int, start uint64, n
 		}
 	}
 	return nil, fmt.Errorf("probe: no usable directory for a socket: %w", errors.Join(refusals...))
+}
+
+// places are the functions that open each directory, and make it if necessary.
+func places(directories []string, spare bool, uid uint32) []func() (*directory, error) {
+	opens := make([]func() (*directory, error), 0, len(directories)+1)
+	for _, path := range directories {
+		opens = append(opens, func() (*directory, error) { return makeDirectory(path, uid) })
+	}
+	if spare {
+		opens = append(opens, func() (*directory, error) { return spareDirectory(temporary, uid) })
+	}
+	return opens
+}
+
+// Place returns the path at which a process of this user and of this program's
+// directories is to serve, and makes its directory. runtime is its XDG_RUNTIME_DIR.
+func Place(uid int, runtime string, pid int, start uint64) (string, error) {
+	const longest = 107 // of a socket's address, which ends with a NUL
+	var refusals []error
+	for _, open := range places(Directories(uid, runtime), true, uint32(uid)) {
+		dir, err := open()
+		if err != nil {
+			refusals = append(refusals, err)
+			continue
+		}
+		dir.close()
+		if path := filepath.Join(dir.path, socketName(pid, start)); len(path) <= longest {
+			return path, nil
+		}
+		refusals = append(refusals, fmt.Errorf("%s is too long for a socket's address", dir.path))
+	}
+	return "", errors.Join(refusals...)
 }
 
 var errServed = errors.New("this process already has a probe")

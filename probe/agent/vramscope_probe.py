@@ -455,22 +455,23 @@ class _Agent:
         self._bell = _allocate_lock()  # released to interrupt the thread's wait before it serves
         self._bell.acquire()
         self._server = None
-        self._waits = None
+        self._socket = None
         self._begun = _allocate_lock()  # released when the thread looks for filters from then on
         self._begun.acquire()
         self._ended = None  # released when the thread ends
         self._tasks = []  # the same of the tasks' threads
 
-    def start(self, at_once=False, waits=None):
-        """Starts the thread, once. With waits, the calling thread is the probe's from then
-        on, and calls waits() before it first waits."""
+    def start(self, at_once=False, socket=None):
+        """Starts the thread, once. With socket, the calling thread is the probe's from then
+        on; socket() is (descriptor, path) of one that listens already, or None."""
         self.at_once = self.at_once or at_once
         if not self._once.acquire(False):
             self.wake()
             return
         self.started = True
+        self._socket = socket
         try:
-            self._start_thread(waits)
+            self._start_thread(here=socket is not None)
         except BaseException:
             # A later start() tries again. The import hook does not: started is set.
             self._once.release()
@@ -479,9 +480,9 @@ class _Agent:
         # program installs none meanwhile.
         self._begun.acquire(True, _START_TIME)
 
-    def _start_thread(self, waits):
+    def _start_thread(self, here):
         global _poll
-        if waits is None:
+        if not here:
             _refuse_filters()
         with _no_fork:
             _refuse_shadowed()
@@ -519,19 +520,19 @@ class _Agent:
         faults = {_signal.SIGSEGV, _signal.SIGBUS, _signal.SIGFPE, _signal.SIGILL, _signal.SIGABRT, _signal.SIGTRAP}
         old = _signal.pthread_sigmask(_signal.SIG_BLOCK, _signal.valid_signals() - faults)
         try:
-            if waits is None:
+            if here:
+                self.status = _Status()
+            else:
                 _refuse_filters()
                 _start_new_thread(self._run, ())
-            else:
-                self._waits, self.status = waits, _Status()
         except BaseException:
             self._ended = None
             raise
         finally:
-            if waits is None:
+            if not here:
                 _signal.pthread_sigmask(_signal.SIG_SETMASK, old)
         atexit.register(self.stop)
-        if waits is not None:
+        if here:
             self._run()
 
     def retire(self):
@@ -615,9 +616,8 @@ class _Agent:
     def _run(self):
         try:
             try:
-                if self.status is None:
-                    _name_thread()
-                    self.status = _Status()
+                _name_thread()
+                self.status = self.status or _Status()
             except OSError:
                 pass  # no descriptor is free: it is tried again
             finally:
@@ -652,7 +652,6 @@ class _Agent:
                 # Most likely out of descriptors, because of the program.
                 _log_failure("serving")
                 self._close(remove=True)
-                self._before_wait()
                 self._bell.acquire(True, wait)
                 wait = min(wait * 2, 60.0)
 
@@ -672,14 +671,7 @@ class _Agent:
         if status is not None:
             status.close()
 
-    def _before_wait(self):
-        waits, self._waits = self._waits, None
-        if waits is not None:
-            waits()
-            _name_thread()
-
     def pause(self, seconds):
-        self._before_wait()
         self._bell.acquire(True, seconds)
         self.status.check()
 
@@ -697,15 +689,16 @@ class _Agent:
         server = self._server = _Server(self)
         self.memory.preloaded.take_over()
         self.memory.observe()
+        listening, self._socket = self._socket and self._socket(), None
         wait = _CHECK_TIME
-        while not server.listener.bind():
+        while not (listening and server.listener.adopt(*listening) or server.listener.bind()):
+            listening = None
             # A full disk or a foreign directory: either may be repaired.
             self.pause(wait)
             wait = min(wait * 2, 60.0)
             if self.stopping:
                 return
         self.serving = True
-        self._before_wait()
         server.serve()
 
 
@@ -1585,6 +1578,29 @@ class _Listener:
         # Another user may have taken that name. Nobody can take one that is random.
         prefix = "/tmp/vramscope-%d-" % self._uid
         yield _own_directory(prefix, self._uid) or prefix + posix.urandom(8).hex()
+
+    def adopt(self, fd, path):
+        """Takes over a socket that listens. False if the program has closed it meanwhile."""
+        import _socket
+
+        path, sock, ours = os.fsdecode(path), None, False
+        try:
+            sock = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM | _socket.SOCK_NONBLOCK, 0, fd)
+            ours = sock.getsockname() == path
+        except OSError:
+            pass  # the descriptor is closed, or a file of the program's by now
+        try:
+            with _Directory(os.path.dirname(path), self._uid, make=False) as directory:
+                if ours:
+                    self._inode = directory.socket(self._name).st_ino
+                    self.sock, self._path = sock, os.path.dirname(path)
+                    return True
+                directory.remove(self._name)
+        except OSError:
+            pass  # the directory has been removed
+        if sock is not None:
+            (sock.close if ours else sock.detach)()
+        return False
 
     def bind(self):
         """Listens in the first usable directory. False if there is none, or
@@ -3596,8 +3612,8 @@ _steps = _Steps()
 _agent = _Agent(_evictable, globals().get("_started_by", "import"))
 
 
-def _start(at_once=False, started_by=None, waits=None):
-    """Starts the probe. at_once: it serves even if no GPU is in use. waits: see _Agent.start.
+def _start(at_once=False, started_by=None, socket=None):
+    """Starts the probe. at_once: it serves even if no GPU is in use. socket: see _Agent.start.
 
     started_by, how the probe came into the program: "run" or "attach"; otherwise
     the program imported it. Returns why it could not start, or None.
@@ -3606,7 +3622,7 @@ def _start(at_once=False, started_by=None, waits=None):
         _install()
         if started_by is not None and not _agent.started:
             _agent.started_by = started_by
-        _agent.start(at_once, waits)
+        _agent.start(at_once, socket)
     except Exception as error:
         _log_failure("starting")
         return _thread_failure(error, ", or start the program with vramscope run")

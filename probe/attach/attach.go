@@ -108,7 +108,11 @@ func (a *Attacher) enter(ctx context.Context, plan *Plan, result *Result) error 
 	if plan.Method == RemoteExec {
 		target = born{plan.Process.PID, plan.Process.StartTime}
 	}
-	load, err := newPayload(target, &own)
+	socket, err := probe.Place(int(a.uid), a.variable(ctx, plan.Process.PID, "XDG_RUNTIME_DIR"), plan.Process.PID, plan.Process.StartTime)
+	if err != nil {
+		socket = "" // the probe looks for a place itself, and reports what it finds
+	}
+	load, err := newPayload(target, &own, socket)
 	if err != nil {
 		return err
 	}

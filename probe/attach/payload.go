@@ -14,6 +14,9 @@ import (
 //go:embed payload.py
 var payloadSource []byte
 
+//go:embed listen.py
+var listenSource []byte
+
 // The files of a payload.
 const (
 	scriptName = "start.py" // for sys.remote_exec
@@ -32,22 +35,25 @@ const (
 // both sides tell each other what has happened.
 type payload struct {
 	directory string
-	text      string // the code, in Python
+	listen    string // the code, in Python, that is run first by gdb's thread
+	text      string // the code
 	keep      bool   // gdb may still use it
 	late      bool   // the process may run the script later
 	withdrawn bool   // the process will not start the probe
 }
 
 // newPayload makes a payload. The target is the process that will open the script
-// by its name, if any. Own is the status of this program.
-func newPayload(target born, own *status) (*payload, error) {
+// by its name, if any. Own is the status of this program. Socket is where the probe
+// is to listen, or "".
+func newPayload(target born, own *status, socket string) (*payload, error) {
 	directory, err := makeDirectory(target)
 	if err != nil {
 		return nil, err
 	}
 	p := &payload{directory: directory}
 	remote := target.pid != 0
-	p.text = payloadText(directory, remote, own.seccompLine())
+	p.listen = listenText(directory, socket)
+	p.text = payloadText(p, remote, own.seccompLine())
 	err = os.WriteFile(filepath.Join(p.directory, claimName), nil, 0o600)
 	name := imageName // which gdb needs later: the place for it is taken before the process stops
 	if remote {
@@ -61,31 +67,30 @@ func newPayload(target born, own *status) (*payload, error) {
 	return p, nil
 }
 
-// keepGIL is run before the payload. Another thread asks for the GIL after five
-// milliseconds, by default, and C code may then hold it for a second: once for each
-// such time. Access wakes that thread, which then waits for the new interval. A child
-// that it forks meanwhile takes the interval back itself.
-const keepGIL = `try:
- (lambda s, p: (
-  p.register_at_fork(after_in_child=lambda: hasattr(s, 'vramscope_attach') and s.setswitchinterval(s.__dict__.pop('vramscope_attach'))),
-  s.__dict__.setdefault('vramscope_attach', s.getswitchinterval()), s.setswitchinterval(0.25), p.access('', 0)))(__import__('sys'), __import__('posix'))
-except BaseException:
- pass
-`
+// listenText is run before the payload, by gdb's thread. It sets no name of the
+// program, but one of sys until the probe serves.
+func listenText(directory, socket string) string {
+	return "try:\n (lambda b: " + execution(listenSource) + `, '__builtins__': b, 'directory': ` + pythonBytes([]byte(directory+"/")) +
+		`, 'path': ` + pythonBytes([]byte(socket)) + "}))(__import__('builtins'))\nexcept BaseException:\n pass\n"
+}
 
 // payloadText is the Python code. It sets no name of the program. An interrupt of
 // the main thread is the program's: a thread repeats the signal after the code.
-func payloadText(directory string, remote bool, seccomp string) string {
+func payloadText(p *payload, remote bool, seccomp string) string {
 	truth := map[bool]string{false: "False", true: "True"}
-	return `try:
- (lambda b: b.exec(b.compile(` + pythonBytes(payloadSource) + `, '<vramscope attach>', 'exec', 0, True), {'__name__': 'vramscope_attach', '__builtins__': b, 'directory': ` +
-		pythonBytes([]byte(directory+"/")) + `, 'remote': ` + truth[remote] + `, 'seccomp': ` + pythonBytes([]byte(seccomp)) +
-		`, 'keep_gil': ` + pythonBytes([]byte(keepGIL)) + `, 'source': ` + pythonBytes(agent.Source()) + `}))(__import__('builtins'))
+	return "try:\n (lambda b: " + execution(payloadSource) + `, '__builtins__': b, 'directory': ` +
+		pythonBytes([]byte(p.directory+"/")) + `, 'remote': ` + truth[remote] + `, 'seccomp': ` + pythonBytes([]byte(seccomp)) +
+		`, 'listen': ` + pythonBytes([]byte(p.listen)) + `, 'source': ` + pythonBytes(agent.Source()) + `}))(__import__('builtins'))
 except KeyboardInterrupt:
  (lambda p: __import__('_thread').start_new_thread(p.kill, (p.getpid(), 2)))(__import__('posix'))
 except BaseException:
  pass
 `
+}
+
+// execution is the start of an expression that executes code.
+func execution(source []byte) string {
+	return `b.exec(b.compile(` + pythonBytes(source) + `, '<vramscope attach>', 'exec', 0, True), {'__name__': 'vramscope_attach'`
 }
 
 // pythonBytes is a literal of Python.

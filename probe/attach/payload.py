@@ -1,8 +1,8 @@
 # vramscope attach runs this in a process: on a thread that gdb started or, with
 # sys.remote_exec, on the main thread, where it only starts a thread. That thread
 # loads the probe and becomes the probe's. The caller sets directory, source (the
-# probe's), remote, keep_gil (see keepGIL), and seccomp (a line of the kernel's, see
-# permitted).
+# probe's), remote, listen (listen.py, which gdb's thread has run before), and
+# seccomp (a line of the kernel's, see permitted).
 #
 # At each system call another thread may take the GIL, which C code may then keep for
 # a second. So there are few: the source comes with this text, no other thread is
@@ -47,26 +47,40 @@ def permitted():
 
 
 def load():
-    if remote:
-        exec(keep_gil, {})
     try:
-        posix.unlink(directory + b"claim")
+        if remote:
+            exec(listen, {})
     except BaseException:
-        return give_way()  # vramscope has given up, and removed it first
+        pass
+    if not left():
+        try:
+            posix.unlink(directory + b"claim")
+        except BaseException:
+            return  # vramscope has given up, and removed it first
     try:
         reason = start()
     except BaseException as error:
         reason = error
-    give_way()
+    file, path = socket() or (-1, b"")
+    if file >= 0:  # the probe does not serve
+        posix.close(file)
+        posix.unlink(path)
     if reason:
         report(reason)
 
 
-def give_way():
-    """Takes back what keep_gil has set."""
-    before = sys.__dict__.pop("vramscope_attach", None)
-    if before is not None and sys.getswitchinterval() == 0.25:
-        sys.setswitchinterval(before)
+def left():
+    """What listen.py has left for this."""
+    of = sys.__dict__.get("vramscope_attach", {})
+    return of if of.get("directory") == directory else {}
+
+
+def socket():
+    """The descriptor and path of the socket that listens, or None; once."""
+    of = left()
+    if of:
+        del sys.__dict__["vramscope_attach"]
+    return of.get("socket")
 
 
 def report(reason):
@@ -87,9 +101,7 @@ def start():
         exec(compile(source, "<vramscope_probe>", "exec"), probe.__dict__)
         there = sys.modules.setdefault("vramscope_probe", probe)  # atomic: one probe per process
         if there is probe:
-            if not all(name in sys.modules for name in probe._LIBRARY):
-                give_way()  # files are read now: at each, another thread may take the GIL all the same
-            return probe._start(at_once=True, started_by="attach", waits=give_way)
+            return probe._start(at_once=True, started_by="attach", socket=socket)
     if not hasattr(there, "_start"):
         return "another probe is being started in it; try again"
     return there._start(at_once=True, started_by="attach")

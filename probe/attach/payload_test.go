@@ -3,14 +3,18 @@
 package attach
 
 import (
+	"bytes"
 	"errors"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"vramscope/internal/needs"
+	"vramscope/probe"
 )
 
 // onThread runs the text in the file that the program is called with on a thread of
@@ -47,7 +51,7 @@ func TestPayloadInHostilePath(t *testing.T) {
 		t.Skipf("this file system does not support the name: %v", err)
 	}
 	t.Setenv("TMPDIR", scratch)
-	p, err := newPayload(born{}, &status{})
+	p, err := newPayload(born{}, &status{}, "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -102,7 +106,7 @@ func TestPayloadInHostilePath(t *testing.T) {
 // TestRemoveKeepsEmptyScriptForProcess: Python would report a missing script in the
 // program's own output.
 func TestRemoveKeepsEmptyScriptForProcess(t *testing.T) {
-	p, err := newPayload(born{5, 6}, &status{})
+	p, err := newPayload(born{5, 6}, &status{}, "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -122,65 +126,139 @@ func TestRemoveKeepsEmptyScriptForProcess(t *testing.T) {
 	}
 }
 
-// TestPayloadRarelyLetsGoOfTheGIL: at each system call of the payload C code may take
-// the GIL for a second. What Python and the C library do all the time is not counted.
-func TestPayloadRarelyLetsGoOfTheGIL(t *testing.T) {
-	strace := needs.Tool(t, "strace")
-	held := map[string]bool{"futex": true, "mmap": true, "munmap": true, "mprotect": true, "madvise": true, "brk": true, "rt_sigprocmask": true, "gettid": true, "getpid": true, "geteuid": true, "lseek": true}
+// listeningPayload is a payload for a process with this XDG_RUNTIME_DIR.
+func listeningPayload(t *testing.T, runtime string, pid int, start uint64) *payload {
+	t.Helper()
+	socket, err := probe.Place(os.Geteuid(), runtime, pid, start)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := newPayload(born{}, &status{}, socket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(p.remove)
+	return p
+}
+
+// shortDir is a directory whose path leaves room in a socket's address.
+func shortDir(t *testing.T) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("/tmp", "vramscope-test-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) }) // a process may still hold it
+	return dir
+}
+
+// withGdb makes gdb write a line for each call, from mkdir on, that lets go of the
+// GIL, and for some system calls.
+const withGdb = `
+set breakpoint pending on
+set print thread-events off
+handle all nostop noprint pass
+break PyEval_SaveThread
+disable 1
+commands 1
+  silent
+  printf "\nEVENT %d lets go\n", $_thread
+  continue
+end
+tcatch syscall mkdir mkdirat
+commands 2
+  silent
+  enable 1
+  continue
+end
+catch syscall unlink unlinkat
+commands 3
+  silent
+  printf "\nEVENT %d unlink\n", $_thread
+  continue
+end
+tcatch syscall listen
+commands 4
+  silent
+  printf "\nEVENT %d listen\n", $_thread
+  disable
+  continue
+end
+run
+`
+
+// TestPayloadKeepsTheGILUntilItListens: whenever it lets go of it, C code may take it
+// for a second.
+func TestPayloadKeepsTheGILUntilItListens(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow, and of one goroutine")
+	}
+	gdb := needs.Tool(t, "gdb")
 	for version, python := range anyPythons(t) {
-		p, err := newPayload(born{}, &status{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer p.remove()
-		log := filepath.Join(t.TempDir(), "log")
-		// What a program that uses a GPU has imported.
-		const program = "import ctypes, fcntl, json, pickle, select, socket, struct" + onThread + "\nprint(sys.getswitchinterval(), hasattr(sys, 'vramscope_attach'))"
-		cmd := exec.Command(strace, "-f", "-o", log, python, "-c", "import sys\n"+program, textFile(t, keepGIL+p.text))
-		cmd.Env = append(os.Environ(), "XDG_RUNTIME_DIR="+t.TempDir(), "PYTHONPATH=")
-		if out, err := cmd.CombinedOutput(); err != nil || string(out) != "0.005 False\n" {
-			t.Fatalf("Python %s: %v, %s", version, err, out)
-		}
-		content, err := os.ReadFile(log)
-		if err != nil {
-			t.Fatal(err)
-		}
-		const most = 40 // of these a dozen read /proc and a library with the GIL held
-		var thread string
-		var calls []string
-		for line := range strings.Lines(string(content)) {
-			id, call, _ := strings.Cut(line, " ")
-			call = strings.TrimSpace(call)
-			switch name, _, _ := strings.Cut(call, "("); {
-			case name == "unlink" && strings.Contains(call, claimName):
-				thread = id
-			case id == thread && name == "listen":
-				thread = "listens"
-			case id == thread && !held[name] && !strings.HasPrefix(name, "<..."):
-				calls = append(calls, call)
+		for _, modules := range []string{"sys", "ctypes, fcntl, json, pickle, select, socket, struct"} {
+			runtime := shortDir(t)
+			p := listeningPayload(t, runtime, 4711, 1)
+			const begin = "import posix\nfor _ in range(2):\n try:\n  posix.mkdir('')\n except OSError:\n  pass\n"
+			cmd := exec.Command(gdb, "-nx", "--batch", "-x", textFile(t, withGdb), "--args",
+				python, "-c", "import "+modules+onThread, textFile(t, begin+p.listen+p.text))
+			cmd.Env = append(os.Environ(), "XDG_RUNTIME_DIR="+runtime, "PYTHONPATH=")
+			out, err := cmd.CombinedOutput()
+			if err != nil {
+				t.Fatalf("Python %s: %v, %s", version, err, out)
 			}
-		}
-		if thread != "listens" || len(calls) > most {
-			t.Errorf("Python %s: %s, %d calls before the probe listens, at most %d:\n%s", version, thread, len(calls), most, strings.Join(calls, "\n"))
+			var events []string
+			for line := range strings.Lines(string(out)) {
+				if event, ok := strings.CutPrefix(line, "EVENT 2 "); ok {
+					events = append(events, strings.TrimSpace(event))
+				}
+			}
+			want := []string{"lets go", "unlink", "unlink", "listen"} // of the second mkdir; the beginning and the end of unlink
+			if !slices.Equal(events, want) {
+				t.Errorf("Python %s with %s: %q, want %q\n%s", version, modules, events, want, out)
+			}
 		}
 	}
 }
 
-// TestSwitchIntervalIsTakenBack: however many attach at once, and in a child that is
-// forked meanwhile.
-func TestSwitchIntervalIsTakenBack(t *testing.T) {
+// TestEarlySocket: the probe serves on the socket that listens already. A child that is
+// forked before does not keep it, and a probe that cannot start removes it.
+func TestEarlySocket(t *testing.T) {
+	const program = `
+import os, sys
+def show():
+    files = []
+    for name in os.listdir("/proc/self/fd"):
+        try:
+            files.append(os.readlink("/proc/self/fd/" + name))
+        except OSError:
+            pass  # the directory's own
+    print(sum(file.startswith("socket:") for file in files), hasattr(sys, "vramscope_attach"),
+        len(os.listdir(os.environ["XDG_RUNTIME_DIR"] + "/vramscope")), flush=True)
+` + onThread + "\nshow()\n"
 	for version, python := range anyPythons(t) {
-		p, err := newPayload(born{}, &status{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer p.remove()
-		const child = "import os, sys\nif not os.fork():\n print(sys.getswitchinterval(), hasattr(sys, 'vramscope_attach'), flush=True)\n os._exit(0)\nos.wait()\n"
-		const program = "import sys" + onThread + "\nprint(sys.getswitchinterval(), hasattr(sys, 'vramscope_attach'))"
-		cmd := exec.Command(python, "-c", program, textFile(t, keepGIL+keepGIL+child+p.text))
-		cmd.Env = append(os.Environ(), "XDG_RUNTIME_DIR="+t.TempDir(), "PYTHONPATH=")
-		if out, err := cmd.CombinedOutput(); err != nil || string(out) != "0.005 False\n0.005 False\n" {
-			t.Errorf("Python %s: %v: the child's and the program's are\n%s", version, err, out)
+		for between, want := range map[string]string{
+			"show()\nif not os.fork():\n show()\n os._exit(0)\nos.wait()\n": "1 True 1\n0 False 1\n1 False 1\n",
+			"sys.modules['vramscope_probe'] = os\n":                         "0 False 0\n",
+			"os.closerange(3, 100)\n":                                       "1 False 1\n",
+		} {
+			runtime := shortDir(t)
+			cmd := exec.Command(python, "-c", program, "/dev/stdin")
+			cmd.Env = append(os.Environ(), "XDG_RUNTIME_DIR="+runtime, "PYTHONPATH=")
+			var out bytes.Buffer
+			cmd.Stdout, cmd.Stderr = &out, &out
+			text, err := cmd.StdinPipe()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := cmd.Start(); err != nil {
+				t.Fatal(err)
+			}
+			id := identify(t, cmd.Process.Pid)
+			p := listeningPayload(t, runtime, id.PID, id.StartTime)
+			_, err = io.WriteString(text, p.listen+between+p.text)
+			if err := errors.Join(err, text.Close(), cmd.Wait()); err != nil || out.String() != want {
+				t.Errorf("Python %s after %q: %v, %s", version, between, err, out.String())
+			}
 		}
 	}
 }

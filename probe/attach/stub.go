@@ -31,9 +31,9 @@ const (
 	textAt    = 320
 )
 
-// imageSize is the size of the memory for a text, in whole pages.
-func imageSize(text string) int {
-	return (textAt + len(keepGIL) + 1 + len(text) + pageSize) / pageSize * pageSize // with the NUL at the end
+// imageSize is the size of the memory for two texts, in whole pages.
+func imageSize(first, text string) int {
+	return (textAt + len(first) + 1 + len(text) + pageSize) / pageSize * pageSize // with the NUL at the end
 }
 
 // starters is start in machine code.
@@ -136,21 +136,21 @@ func instructions(words ...uint32) []byte {
 }
 
 // image returns the content of the memory at an address.
-func image(architecture string, functions map[string]function, page uint64, text string) ([]byte, error) {
+func image(architecture string, functions map[string]function, page uint64, first, text string) ([]byte, error) {
 	code, starter := stubs[architecture], starters[architecture]
 	if len(code) > starterAt || len(starter) > wordsAt-starterAt {
 		return nil, errors.New("the machine code overlaps")
 	}
-	out := make([]byte, textAt, imageSize(text))
+	out := make([]byte, textAt, imageSize(first, text))
 	copy(out, code)
 	copy(out[starterAt:], starter)
 	for i, word := range []uint64{
 		functions["PyGILState_Ensure"].address, functions["PyGILState_Release"].address,
 		functions["PyRun_SimpleString"].address, page + textAt,
 		page, functions["pthread_create"].address, functions["pthread_detach"].address,
-		page + textAt + uint64(len(keepGIL)) + 1,
+		page + textAt + uint64(len(first)) + 1,
 	} {
 		binary.LittleEndian.PutUint64(out[wordsAt+8*i:], word)
 	}
-	return append(out, keepGIL+"\x00"+text+"\x00"...), nil
+	return append(out, first+"\x00"+text+"\x00"...), nil
 }

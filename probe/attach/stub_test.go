@@ -14,9 +14,9 @@ func TestImage(t *testing.T) {
 		"PyGILState_Ensure": {address: 1}, "PyGILState_Release": {address: 2}, "PyRun_SimpleString": {address: 3},
 		"pthread_create": {address: 5}, "pthread_detach": {address: 6},
 	}
-	const text = 0x7000 + textAt + uint64(len(keepGIL)) + 1
+	const text = 0x7000 + textAt + uint64(len("first")) + 1
 	for architecture, code := range stubs {
-		content, err := image(architecture, functions, 0x7000, "text")
+		content, err := image(architecture, functions, 0x7000, "first", "text")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -29,9 +29,9 @@ func TestImage(t *testing.T) {
 			}
 		}
 	}
-	const full = pageSize - textAt - len(keepGIL) - 2 // without the two NULs
+	const full = pageSize - textAt - len("first") - 2 // without the two NULs
 	for length, want := range map[int]int{1: pageSize, full: pageSize, full + 1: 2 * pageSize} {
-		if got := imageSize(strings.Repeat("x", length)); got != want {
+		if got := imageSize("first", strings.Repeat("x", length)); got != want {
 			t.Errorf("%d bytes of text need %d, want %d", length, got, want)
 		}
 	}

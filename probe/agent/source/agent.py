@@ -17,22 +17,23 @@ class _Agent:
         self._bell = _allocate_lock()  # released to interrupt the thread's wait before it serves
         self._bell.acquire()
         self._server = None
-        self._waits = None
+        self._socket = None
         self._begun = _allocate_lock()  # released when the thread looks for filters from then on
         self._begun.acquire()
         self._ended = None  # released when the thread ends
         self._tasks = []  # the same of the tasks' threads
 
-    def start(self, at_once=False, waits=None):
-        """Starts the thread, once. With waits, the calling thread is the probe's from then
-        on, and calls waits() before it first waits."""
+    def start(self, at_once=False, socket=None):
+        """Starts the thread, once. With socket, the calling thread is the probe's from then
+        on; socket() is (descriptor, path) of one that listens already, or None."""
         self.at_once = self.at_once or at_once
         if not self._once.acquire(False):
             self.wake()
             return
         self.started = True
+        self._socket = socket
         try:
-            self._start_thread(waits)
+            self._start_thread(here=socket is not None)
         except BaseException:
             # A later start() tries again. The import hook does not: started is set.
             self._once.release()
@@ -41,9 +42,9 @@ class _Agent:
         # program installs none meanwhile.
         self._begun.acquire(True, _START_TIME)
 
-    def _start_thread(self, waits):
+    def _start_thread(self, here):
         global _poll
-        if waits is None:
+        if not here:
             _refuse_filters()
         with _no_fork:
             _refuse_shadowed()
@@ -81,19 +82,19 @@ class _Agent:
         faults = {_signal.SIGSEGV, _signal.SIGBUS, _signal.SIGFPE, _signal.SIGILL, _signal.SIGABRT, _signal.SIGTRAP}
         old = _signal.pthread_sigmask(_signal.SIG_BLOCK, _signal.valid_signals() - faults)
         try:
-            if waits is None:
+            if here:
+                self.status = _Status()
+            else:
                 _refuse_filters()
                 _start_new_thread(self._run, ())
-            else:
-                self._waits, self.status = waits, _Status()
         except BaseException:
             self._ended = None
             raise
         finally:
-            if waits is None:
+            if not here:
                 _signal.pthread_sigmask(_signal.SIG_SETMASK, old)
         atexit.register(self.stop)
-        if waits is not None:
+        if here:
             self._run()
 
     def retire(self):
@@ -177,9 +178,8 @@ class _Agent:
     def _run(self):
         try:
             try:
-                if self.status is None:
-                    _name_thread()
-                    self.status = _Status()
+                _name_thread()
+                self.status = self.status or _Status()
             except OSError:
                 pass  # no descriptor is free: it is tried again
             finally:
@@ -214,7 +214,6 @@ class _Agent:
                 # Most likely out of descriptors, because of the program.
                 _log_failure("serving")
                 self._close(remove=True)
-                self._before_wait()
                 self._bell.acquire(True, wait)
                 wait = min(wait * 2, 60.0)
 
@@ -234,14 +233,7 @@ class _Agent:
         if status is not None:
             status.close()
 
-    def _before_wait(self):
-        waits, self._waits = self._waits, None
-        if waits is not None:
-            waits()
-            _name_thread()
-
     def pause(self, seconds):
-        self._before_wait()
         self._bell.acquire(True, seconds)
         self.status.check()
 
@@ -259,13 +251,14 @@ class _Agent:
         server = self._server = _Server(self)
         self.memory.preloaded.take_over()
         self.memory.observe()
+        listening, self._socket = self._socket and self._socket(), None
         wait = _CHECK_TIME
-        while not server.listener.bind():
+        while not (listening and server.listener.adopt(*listening) or server.listener.bind()):
+            listening = None
             # A full disk or a foreign directory: either may be repaired.
             self.pause(wait)
             wait = min(wait * 2, 60.0)
             if self.stopping:
                 return
         self.serving = True
-        self._before_wait()
         server.serve()

@@ -148,6 +148,29 @@ class _Listener:
         prefix = "/tmp/vramscope-%d-" % self._uid
         yield _own_directory(prefix, self._uid) or prefix + posix.urandom(8).hex()
 
+    def adopt(self, fd, path):
+        """Takes over a socket that listens. False if the program has closed it meanwhile."""
+        import _socket
+
+        path, sock, ours = os.fsdecode(path), None, False
+        try:
+            sock = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM | _socket.SOCK_NONBLOCK, 0, fd)
+            ours = sock.getsockname() == path
+        except OSError:
+            pass  # the descriptor is closed, or a file of the program's by now
+        try:
+            with _Directory(os.path.dirname(path), self._uid, make=False) as directory:
+                if ours:
+                    self._inode = directory.socket(self._name).st_ino
+                    self.sock, self._path = sock, os.path.dirname(path)
+                    return True
+                directory.remove(self._name)
+        except OSError:
+            pass  # the directory has been removed
+        if sock is not None:
+            (sock.close if ours else sock.detach)()
+        return False
+
     def bind(self):
         """Listens in the first usable directory. False if there is none, or
         another probe of this process listens."""

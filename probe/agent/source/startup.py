@@ -24,8 +24,8 @@ _steps = _Steps()
 _agent = _Agent(_evictable, globals().get("_started_by", "import"))
 
 
-def _start(at_once=False, started_by=None, waits=None):
-    """Starts the probe. at_once: it serves even if no GPU is in use. waits: see _Agent.start.
+def _start(at_once=False, started_by=None, socket=None):
+    """Starts the probe. at_once: it serves even if no GPU is in use. socket: see _Agent.start.
 
     started_by, how the probe came into the program: "run" or "attach"; otherwise
     the program imported it. Returns why it could not start, or None.
@@ -34,7 +34,7 @@ def _start(at_once=False, started_by=None, waits=None):
         _install()
         if started_by is not None and not _agent.started:
             _agent.started_by = started_by
-        _agent.start(at_once, waits)
+        _agent.start(at_once, socket)
     except Exception as error:
         _log_failure("starting")
         return _thread_failure(error, ", or start the program with vramscope run")
