@@ -36,6 +36,8 @@ func writeTable(w io.Writer, snap *snapshot.Snapshot, width int, ascii bool) err
 	gpus, processes := t.gpus(), t.processes()
 	if width > 0 {
 		t.fit(&gpus, &processes, width)
+	} else {
+		processes.drop("JOB") // scripts count the columns
 	}
 	if len(gpus.rows) > 0 {
 		lines = append(append(lines, ""), gpus.lines()...)
@@ -55,14 +57,14 @@ const commandLeast = 16
 
 // fit leaves out columns on a terminal, where a person reads: those that only
 // a probe fills while there is none, and then as many as it takes for the
-// command to be seen. What goes into a pipe always has them all.
+// command to be seen. What goes into a pipe always has them all but the jobs.
 func (t *table) fit(gpus, processes *grid, width int) {
 	probed := slices.ContainsFunc(t.snap.Rows, func(p snapshot.Process) bool { return p.Probe != nil || p.Runtime != "" })
 	if !probed {
 		gpus.drop("FLUSH")
 		processes.drop("RUNTIME", "ALLOC", "FRAG", "CACHE", "OTHER", "FLUSH")
 	}
-	for _, title := range []string{"OTHER", "RUNTIME", "TYPE", "FRAG", "ALLOC", "+60s", "CACHE", "FLUSH"} {
+	for _, title := range []string{"JOB", "OTHER", "RUNTIME", "TYPE", "FRAG", "ALLOC", "+60s", "CACHE", "FLUSH"} {
 		if processes.start()+commandLeast <= width {
 			break
 		}
@@ -157,6 +159,10 @@ func (t *table) processes() grid {
 	for _, c := range processMetrics {
 		g.columns = append(g.columns, column{c.title, true, 5})
 	}
+	jobs := slices.ContainsFunc(t.snap.Rows, func(p snapshot.Process) bool { return p.Job.Kind != "" })
+	if jobs {
+		g.columns = append(g.columns, column{"JOB", false, 5})
+	}
 	g.columns = append(g.columns, column{"COMMAND", false, 0})
 	forecast := slices.ContainsFunc(t.snap.Rows, func(p snapshot.Process) bool { _, ok := inAMinute(p.Predicted); return ok })
 	if forecast {
@@ -174,6 +180,9 @@ func (t *table) processes() grid {
 		}
 		for _, c := range processMetrics {
 			row = append(row, t.metric(p, c.id))
+		}
+		if jobs {
+			row = append(row, cmp.Or(text.Clean(p.Job.String()), t.signs.dash))
 		}
 		row = append(row, commandOf(p))
 		if forecast {

@@ -116,3 +116,17 @@ func TestUnattributedMemoryIsNoted(t *testing.T) {
 		t.Errorf("300 MiB are noted:\n%s", &out)
 	}
 }
+
+// TestTableHasJobs: where a terminal has room for them, and not in a pipe.
+func TestTableHasJobs(t *testing.T) {
+	snap := snapshottest.DayOne()
+	for width, want := range map[int]bool{0: false, 60: false, 200: true} {
+		var out strings.Builder
+		if err := writeTable(&out, snap, width, false); err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Contains(out.String(), "slurm 88120"); got != want {
+			t.Errorf("%d cells: jobs shown: %v, want %v\n%s", width, got, want, out.String())
+		}
+	}
+}

@@ -18,6 +18,9 @@ type Process struct {
 	Name            Text    `json:"name"`
 	Command         Text    `json:"command"`
 	Job             Text    `json:"job"`
+	JobStep         Text    `json:"job_step"`
+	JobNamespace    Text    `json:"job_namespace"`
+	JobContainer    Text    `json:"job_container"`
 	GPUInstance     *uint32 `json:"gpu_instance"`
 	ComputeInstance *uint32 `json:"compute_instance"`
 	StartTimeTicks  *uint64 `json:"start_time_ticks"`
@@ -110,6 +113,7 @@ func processOf(p *snapshot.Process) Process {
 		PID: p.ID.Process.PID, StartTime: Time(p.Started),
 		User: Text(p.User), Type: Text(p.Type), Runtime: Text(p.Runtime),
 		Name: Text(p.Name), Command: Text(strings.Join(p.Command, " ")), Job: Text(p.Job.String()),
+		JobStep: Text(p.Job.Step), JobNamespace: Text(p.Job.Namespace), JobContainer: Text(p.Job.Container),
 		UsedBytes: p.Used, AllocatedBytes: p.Allocated, CachedBytes: p.Cached,
 		FragmentedBytes: p.Fragmented, OtherBytes: p.Other, ReturnableBytes: p.Returnable,
 		ReturnableBound: Text(p.ReturnableBound()),

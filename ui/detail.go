@@ -224,6 +224,11 @@ func (d detail) facts(all bool) []string {
 	if job := text.Clean(p.Job.String()); job != "" {
 		facts = append(facts, job)
 	}
+	if all {
+		for _, part := range p.Job.Details() {
+			facts = append(facts, text.Clean(part))
+		}
+	}
 	if v, ok := p.SMUtilization.Value(); ok {
 		facts = append(facts, "SM "+strconv.Itoa(v)+"%")
 	}

@@ -2,6 +2,7 @@ package process
 
 import (
 	"bytes"
+	"cmp"
 	"io"
 	"os"
 	"path/filepath"
@@ -43,10 +44,40 @@ func readFacts(root string, pid int, hostname string) facts {
 		}
 	}
 	f.command = readCommand(filepath.Join(dir, "cmdline"))
-	if f.job.Kind == "pod" {
-		f.job.ID = podName(filepath.Join(dir, "root"), f.job.ID, hostname)
+	switch uid, known := f.uid.Value(); {
+	case f.job.Kind == "pod":
+		f.job.ID, f.job.Namespace = podNames(filepath.Join(dir, "root"), f.job.ID, hostname)
+	case known && int(uid) == os.Geteuid():
+		// Another user's process may claim anything.
+		if content, err := ReadLimited(filepath.Join(dir, "environ"), environmentSize); err == nil {
+			f.job = jobIn(content, f.job)
+		}
 	}
 	return f
+}
+
+// jobIn adds what an environment tells of a job: Slurm's without cgroups, and
+// Apptainer, which makes a cgroup only for a container with limits.
+func jobIn(environment []byte, job Job) Job {
+	variables := map[string]string{}
+	for entry := range bytes.SplitSeq(environment, []byte{0}) {
+		switch name, value, _ := strings.Cut(string(entry), "="); name {
+		case "SLURM_JOB_ID", "SLURM_STEP_ID", "APPTAINER_NAME", "SINGULARITY_NAME":
+			variables[name] = value
+		}
+	}
+	if number := digits(variables["SLURM_JOB_ID"]); number != "" && rank(job) <= rank(Job{Kind: "service"}) {
+		job = Job{Kind: "slurm", ID: number, Step: digits(variables["SLURM_STEP_ID"])}
+	}
+	image := cmp.Or(variables["APPTAINER_NAME"], variables["SINGULARITY_NAME"])
+	switch {
+	case image == "" || len(image) > 255:
+	case job.Kind == "slurm":
+		job.Container = image
+	case rank(job) <= rank(Job{Kind: "service"}):
+		job = Job{Kind: "apptainer", ID: image}
+	}
+	return job
 }
 
 // effectiveUID is the user whose rights a process has, from its status. The owner
@@ -97,31 +128,39 @@ func parseCommand(line []byte) []string {
 	return strings.Split(string(line), "\x00")
 }
 
-// podName is the host name of a pod, which in Kubernetes is the pod's name. It is
-// the start of the uid where the pod is in the host's network, and has the host's
-// name, or where its root directory cannot be read.
-func podName(root, uid, hostname string) string {
-	short := strings.SplitN(uid, "-", 2)[0]
+// podNames are the name and the namespace of a pod, from files of its container. The
+// host name is the pod's name in Kubernetes. It is the start of the uid where the pod
+// is in the host's network, and has the host's name, or where it cannot be read.
+// Source: https://kubernetes.io/docs/tasks/run-application/access-api-from-pod/
+func podNames(root, uid, hostname string) (name, namespace string) {
+	name = strings.SplitN(uid, "-", 2)[0]
 	dir, err := os.OpenRoot(root)
 	if err != nil {
-		return short
+		return name, ""
 	}
 	defer func() { _ = dir.Close() }()
-	// The container controls the file: os.Root refuses a symbolic link that leads
-	// outside, and O_NONBLOCK a FIFO that would block.
-	file, err := dir.OpenFile("etc/hostname", os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if own := nameIn(dir, "etc/hostname"); own != "" && own != hostname {
+		name = own
+	}
+	const account = "run/secrets/kubernetes.io/serviceaccount/namespace"
+	// /var/run is a link to /run in most images, and an absolute one leads outside.
+	return name, cmp.Or(nameIn(dir, account), nameIn(dir, "var/"+account))
+}
+
+// nameIn is the name that a container's file has, "" where it has none. The container
+// controls the file: os.Root refuses a symbolic link that leads outside, and
+// O_NONBLOCK a FIFO that would block.
+func nameIn(dir *os.Root, path string) string {
+	file, err := dir.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
-		return short
+		return ""
 	}
 	defer func() { _ = file.Close() }()
 	content, err := io.ReadAll(io.LimitReader(file, 256))
 	if err != nil {
-		return short
+		return ""
 	}
-	if name := parseHostname(content); name != "" && name != hostname {
-		return name
-	}
-	return short
+	return parseHostname(content)
 }
 
 // parseHostname is the name in /etc/hostname, "" where it has none.

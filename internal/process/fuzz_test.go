@@ -42,6 +42,9 @@ func FuzzEnvironment(f *testing.F) {
 				t.Errorf("%q: %q after %q", content, v, kept[i-1])
 			}
 		}
+		if job := jobIn([]byte(content), Job{}); job != (Job{}) && (!strings.Contains(content, job.ID) || !jobEnvironment.MatchString(job.Kind+" "+job.ID)) {
+			t.Errorf("%q: %+v", content, job)
+		}
 		if rest := parseEnvironment([]byte("RANK=7\x00" + content)); len(rest) != len(kept)+1 {
 			t.Errorf("%q: %d variables, one more makes %d", content, len(kept), len(rest))
 		}
@@ -106,10 +109,15 @@ func FuzzPasswd(f *testing.F) {
 }
 
 var jobIDs = map[string]*regexp.Regexp{
-	"slurm":  regexp.MustCompile(`^[0-9]+$`),
-	"pod":    regexp.MustCompile(`^([0-9a-f-]{32}|[0-9a-f-]{36})$`),
-	"docker": regexp.MustCompile(`^[0-9a-f]{12}$`), "podman": regexp.MustCompile(`^[0-9a-f]{12}$`), "containerd": regexp.MustCompile(`^[0-9a-f]{12}$`),
+	"slurm":   regexp.MustCompile(`^[0-9]+$`),
+	"service": regexp.MustCompile(`^[^/]*$`),
+	"pod":     regexp.MustCompile(`^([0-9a-f-]{32}|[0-9a-f-]{36})$`),
+	"docker":  regexp.MustCompile(`^[0-9a-f]{12}$`), "podman": regexp.MustCompile(`^[0-9a-f]{12}$`), "containerd": regexp.MustCompile(`^[0-9a-f]{12}$`),
 }
+
+var jobEnvironment = regexp.MustCompile(`^(slurm [0-9]+|apptainer [^\x00]+)$`)
+
+var jobDetail = regexp.MustCompile(`^[0-9a-z]+$`)
 
 // FuzzJob: a job's ID has its kind's form and is in the path, and what is not a
 // job's directory changes nothing.
@@ -128,6 +136,11 @@ func FuzzJob(f *testing.F) {
 		}
 		if !known || !form.MatchString(job.ID) || !strings.Contains(strings.ReplaceAll(path, "_", "-"), job.ID) {
 			t.Fatalf("%q: %+v", path, job)
+		}
+		for _, detail := range job.Details() {
+			if _, value, _ := strings.Cut(detail, " "); !strings.Contains(path, value) || !jobDetail.MatchString(value) {
+				t.Errorf("%q: %q", path, detail)
+			}
 		}
 		for _, more := range []string{path + "/init.scope", "/user.slice/" + path} {
 			if again := jobOfPath(more); again != job {

@@ -29,8 +29,23 @@ func (id Identity) Same(other Identity) bool {
 
 // Job is the unit a scheduler or container runtime started the process in.
 type Job struct {
-	Kind string // "slurm", "pod", "docker", "podman", "containerd"; "" when none is known
-	ID   string // slurm job number, pod host name, short container ID
+	Kind string // "slurm", "pod", "docker", "podman", "containerd", "apptainer", "service"; "" when none is known
+	ID   string // Slurm's number, a pod's host name, a container's short ID, an image, a unit
+
+	Step      string // of a Slurm job: "0", "batch", "interactive"
+	Namespace string // of a pod
+	Container string // in a pod its short ID, in a Slurm job Apptainer's image
+}
+
+// Details are what is known of a job besides: "step 0".
+func (j Job) Details() []string {
+	var details []string
+	for _, part := range []struct{ name, value string }{{"step", j.Step}, {"namespace", j.Namespace}, {"container", j.Container}} {
+		if part.value != "" {
+			details = append(details, part.name+" "+part.value)
+		}
+	}
+	return details
 }
 
 // String is the form the screen shows: "slurm 88123".

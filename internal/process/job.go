@@ -8,15 +8,18 @@ import (
 
 // jobOf finds the job in the paths of /proc/PID/cgroup, one per hierarchy
 // under cgroup v1 and a single one under v2. The innermost scheduler wins
-// over the container that it runs in, and a pod over its container:
+// over the container that it runs in, a pod over its container, and any of them
+// over systemd's service:
 //
 //	slurm        …/slurm/uid_1000/job_88123/step_0          …/slurmstepd.scope/job_88123/step_0
 //	kubernetes   …/kubepods/burstable/pod<uid>/<id>          …-pod<uid with _>.slice/cri-containerd-<id>.scope
 //	docker       …/docker/<id>                               …/docker-<id>.scope
 //	podman       …/libpod_parent/libpod-<id>                 …/libpod-<id>.scope
 //	containerd   …/nerdctl-<id>.scope
+//	service      …/system.slice/ollama.service
 //
-// systemd's slices and services are no jobs: every process is in one.
+// A login session, which is a scope, and systemd for a user (user@1000.service) are
+// no jobs: each of their processes has its user's name.
 // The ID of a pod is its uid here; readFacts replaces it by the pod's name.
 func jobOf(cgroups []procfs.Cgroup) Job {
 	var best Job
@@ -32,13 +35,15 @@ func jobOf(cgroups []procfs.Cgroup) Job {
 func rank(job Job) int {
 	switch job.Kind {
 	case "slurm":
-		return 3
+		return 4
 	case "pod":
-		return 2
+		return 3
+	case "service":
+		return 1
 	case "":
 		return 0
 	default:
-		return 1
+		return 2
 	}
 }
 
@@ -47,15 +52,20 @@ func jobOfPath(path string) Job {
 	underSlurm, underDocker := false, false
 	for part := range strings.SplitSeq(path, "/") {
 		var job Job
+		step, isStep := strings.CutPrefix(part, "step_")
 		switch {
 		case underSlurm && strings.HasPrefix(part, "job_"):
-			job = Job{"slurm", digits(part[len("job_"):])}
+			job = Job{Kind: "slurm", ID: digits(part[len("job_"):])}
+		case best.Kind == "slurm" && isStep && best.Step == "":
+			best.Step = word(step)
 		case podUID(part) != "":
-			job = Job{"pod", podUID(part)}
+			job = Job{Kind: "pod", ID: podUID(part), Container: lastID(part)}
+		case best.Kind == "pod" && best.Container == "":
+			best.Container = lastID(part)
 		default:
 			job = container(part, underDocker)
 		}
-		if job.ID != "" && rank(job) > rank(best) {
+		if job.ID != "" && (rank(job) > rank(best) || job.Kind == "service" && best.Kind == "service") {
 			best = job
 		}
 		// slurmd under its own name: "slurm", "slurm_node7", "slurmstepd.scope", "node7_slurmstepd.scope".
@@ -66,7 +76,7 @@ func jobOfPath(path string) Job {
 }
 
 // container reads one component of a path: "docker-<id>.scope" of the
-// systemd cgroup driver, or "<id>" below "docker" of the cgroupfs one.
+// systemd cgroup driver, or "<id>" below "docker" of the cgroupfs one; or a service.
 func container(part string, underDocker bool) Job {
 	name, isScope := strings.CutSuffix(part, ".scope")
 	for _, known := range []struct{ prefix, kind string }{
@@ -77,13 +87,23 @@ func container(part string, underDocker bool) Job {
 	} {
 		// Podman's cgroupfs driver writes libpod-<id> without the suffix.
 		if id, ok := strings.CutPrefix(name, known.prefix); ok && (isScope || known.kind == "podman") {
-			return Job{known.kind, shortID(id)}
+			return Job{Kind: known.kind, ID: shortID(id)}
 		}
 	}
 	if underDocker {
-		return Job{"docker", shortID(part)}
+		return Job{Kind: "docker", ID: shortID(part)}
+	}
+	if unit, ok := strings.CutSuffix(part, ".service"); ok && !strings.HasPrefix(unit, "user@") {
+		return Job{Kind: "service", ID: unit}
 	}
 	return Job{}
+}
+
+// lastID is the short ID at the end of a pod's container: "<id>", "crio-<id>.scope",
+// "cri-containerd-<id>.scope", "….slice:cri-containerd:<id>".
+func lastID(part string) string {
+	part = strings.TrimSuffix(part, ".scope")
+	return shortID(part[strings.LastIndexAny(part, "-:")+1:])
 }
 
 // shortID is the twelve digits that docker ps shows of a container's ID, ""
@@ -123,6 +143,14 @@ func podUID(part string) string {
 // digits is the decimal number that text is, or "".
 func digits(text string) string {
 	if text == "" || strings.Trim(text, "0123456789") != "" {
+		return ""
+	}
+	return text
+}
+
+// word is a step's name: "0", "batch", "extern", "interactive"; "" where text is none.
+func word(text string) string {
+	if strings.Trim(text, "0123456789abcdefghijklmnopqrstuvwxyz") != "" {
 		return ""
 	}
 	return text

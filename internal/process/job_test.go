@@ -12,10 +12,12 @@ import (
 // under the scheduler or runtime that its name says.
 func TestJobOfRecordedCgroups(t *testing.T) {
 	for name, want := range map[string]string{
-		"slurm_v1":              "slurm 88123",
-		"slurm_v2":              "slurm 88123",
-		"slurm_v2_named_node":   "slurm 4711",
-		"slurm_in_docker":       "slurm 12",
+		"slurm_v1":              "slurm 88123, step 0",
+		"slurm_v1_interactive":  "slurm 280678, step interactive",
+		"slurm_v2":              "slurm 88123, step 0",
+		"slurm_v2_batch":        "slurm 1392969, step batch",
+		"slurm_v2_named_node":   "slurm 4711, step batch",
+		"slurm_in_docker":       "slurm 12, step 0",
 		"docker_v1":             "docker 4f9a1c2d3e4b",
 		"docker_v2":             "docker 4f9a1c2d3e4b",
 		"docker_rootless":       "docker 4f9a1c2d3e4b",
@@ -24,13 +26,16 @@ func TestJobOfRecordedCgroups(t *testing.T) {
 		"podman_cgroupfs":       "podman 0123456789ab",
 		"podman_conmon":         "",
 		"nerdctl":               "containerd fedcba987654",
-		"kubepods_v1":           "pod 5d3c3f9e",
-		"kubepods_v2_systemd":   "pod 5d3c3f9e",
-		"kubepods_crio":         "pod 5d3c3f9e",
-		"kubepods_static":       "pod 9f86d081884c7d659a2feaa0c55ad015",
-		"kubepods_mixed_driver": "pod 5d3c3f9e",
-		"kind":                  "pod 5d3c3f9e",
-		"systemd_service":       "",
+		"kubepods_v1":           "pod 5d3c3f9e, container 0123456789ab",
+		"kubepods_v2_systemd":   "pod 5d3c3f9e, container 0123456789ab",
+		"kubepods_crio":         "pod 5d3c3f9e, container 0123456789ab",
+		"kubepods_static":       "pod 9f86d081884c7d659a2feaa0c55ad015, container 0123456789ab",
+		"kubepods_mixed_driver": "pod 5d3c3f9e, container 0123456789ab",
+		"kind":                  "pod 5d3c3f9e, container 0123456789ab",
+		"systemd_service":       "service vllm",
+		"systemd_service_v1":    "service ollama",
+		"user_service":          "service jupyter",
+		"apptainer_v2":          "",
 		"user_session":          "",
 		"cgroup_namespace":      "",
 		"malformed":             "",
@@ -46,10 +51,61 @@ func TestJobOfRecordedCgroups(t *testing.T) {
 			tree.write(500, "cgroup", string(content))
 			table := tree.table()
 			info := table.Processes(at(0), []int{500})[500]
-			if got := info.Job.String(); got != want {
+			if got := strings.Join(append([]string{info.Job.String()}, info.Job.Details()...), ", "); got != want {
 				t.Errorf("got %q, want %q", got, want)
 			}
 		})
+	}
+}
+
+// TestJobOfEnvironment: what cgroups do not tell, the environment of this user's own
+// process does; another user's may claim anything.
+func TestJobOfEnvironment(t *testing.T) {
+	for _, tc := range []struct {
+		uid                       int
+		cgroup, environment, want string
+	}{
+		{os.Geteuid(), "systemd_service", "SLURM_JOB_ID=7\x00SLURM_STEP_ID=2\x00", "slurm 7, step 2"},
+		{os.Geteuid(), "slurm_v2", "SLURM_JOB_ID=7\x00", "slurm 88123, step 0"},
+		{os.Geteuid(), "user_session", "SLURM_JOB_ID=7; rm\x00SLURM_STEP_ID=2\x00", ""},
+		{os.Geteuid(), "user_session", "APPTAINER_NAME=torch.sif\x00", "apptainer torch.sif"},
+		{os.Geteuid(), "user_session", "SINGULARITY_NAME=torch.sif\x00SLURM_JOB_ID=7\x00", "slurm 7, container torch.sif"},
+		{os.Geteuid(), "slurm_v1", "APPTAINER_NAME=torch.sif\x00", "slurm 88123, step 0, container torch.sif"},
+		{os.Geteuid(), "docker_v2", "SLURM_JOB_ID=7\x00APPTAINER_NAME=x\x00", "docker 4f9a1c2d3e4b"},
+		{os.Geteuid() + 1, "user_session", "SLURM_JOB_ID=7\x00", ""},
+	} {
+		cgroup, err := os.ReadFile(filepath.Join("testdata", "cgroup", tc.cgroup))
+		if err != nil {
+			t.Fatal(err)
+		}
+		tree := newTree(t)
+		tree.add(500, "train", tc.uid)
+		tree.write(500, "cgroup", string(cgroup))
+		tree.write(500, "environ", tc.environment)
+		job := tree.table().Processes(at(0), []int{500})[500].Job
+		if got := strings.Join(append([]string{job.String()}, job.Details()...), ", "); got != tc.want {
+			t.Errorf("%s, %q: got %q, want %q", tc.cgroup, tc.environment, got, tc.want)
+		}
+	}
+}
+
+func TestPodHasItsNamespace(t *testing.T) {
+	cgroup, err := os.ReadFile("testdata/cgroup/kubepods_v2_systemd")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for path, want := range map[string]string{
+		"root/run/secrets/kubernetes.io/serviceaccount/namespace":     "ml-team",
+		"root/var/run/secrets/kubernetes.io/serviceaccount/namespace": "ml-team",
+		"root/run/secrets/namespace":                                  "",
+	} {
+		tree := newTree(t)
+		tree.add(500, "train", 1000)
+		tree.write(500, "cgroup", string(cgroup))
+		tree.write(500, path, "ml-team")
+		if got := tree.table().Processes(at(0), []int{500})[500].Job.Namespace; got != want {
+			t.Errorf("%s: %q, want %q", path, got, want)
+		}
 	}
 }
 
