@@ -64,7 +64,10 @@ func (t *table) fit(gpus, processes *grid, width int) {
 		gpus.drop("FLUSH")
 		processes.drop("RUNTIME", "ALLOC", "FRAG", "CACHE", "OTHER", "FLUSH")
 	}
-	for _, title := range []string{"JOB", "OTHER", "RUNTIME", "TYPE", "FRAG", "ALLOC", "+60s", "CACHE", "FLUSH"} {
+	if processes.start()+2*commandLeast > width {
+		processes.drop("JOB")
+	}
+	for _, title := range []string{"OTHER", "RUNTIME", "TYPE", "FRAG", "ALLOC", "+60s", "CACHE", "FLUSH"} {
 		if processes.start()+commandLeast <= width {
 			break
 		}

@@ -105,11 +105,17 @@ func TestUnattributedMemoryIsNoted(t *testing.T) {
 	snap := oneSample()
 	snap.GPUs[0].Unattributed = bytesOf(3 * quantity.GiB)
 	snap.GPUs[1].Unattributed = bytesOf(300 * quantity.MiB)
+	snap.GPUs[0].Holders = make([]snapshot.Holder, 5)
+	for i := range snap.GPUs[0].Holders {
+		snap.GPUs[0].Holders[i].Process.PID = 7 + i
+	}
+	snap.GPUs[0].Holders[0].Name, snap.GPUs[0].Holders[0].User = "python3\x1b[2J", "alice"
 	var out bytes.Buffer
 	if err := writeTable(&out, snap, 0, false); err != nil {
 		t.Fatal(err)
 	}
-	if want := "\nnote   gpu 0  3.00G is used by processes that the driver does not list\n"; !strings.Contains(out.String(), want) {
+	if want := "\nnote   gpu 0  3.00G is used by processes that the driver does not list; its device is open in " +
+		"7 python3?[2J (alice), 8 ? (?), 9 ? (?), 2 more\n"; !strings.Contains(out.String(), want) {
 		t.Errorf("no %q in\n%s", want, &out)
 	}
 	if strings.Contains(out.String(), "note   gpu 1") {

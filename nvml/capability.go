@@ -33,6 +33,7 @@ var (
 	symCUDAVersion          = define("nvmlSystemGetCudaDriverVersion_v2", "CUDA version")
 	symCUDAVersionV1        = define("nvmlSystemGetCudaDriverVersion", "CUDA version, older call")
 	symCount                = define("nvmlDeviceGetCount_v2", "number of GPUs")
+	symMinor                = define("nvmlDeviceGetMinorNumber", "number of the device file")
 	symCountV1              = define("nvmlDeviceGetCount", "number of GPUs, older call")
 	symHandle               = define("nvmlDeviceGetHandleByIndex_v2", "GPUs by index")
 	symHandleV1             = define("nvmlDeviceGetHandleByIndex", "GPUs by index, older call")

@@ -26,6 +26,8 @@ type Device struct {
 	Name     string // "NVIDIA H100 80GB HBM3"
 	PCIBusID string // "00000000:18:00.0", as nvidia-smi's -q names it: domain of 8 hex digits
 
+	Minor quantity.Optional[int] // of its device file, /dev/nvidia0
+
 	TemperatureSlowdown quantity.Optional[int]     // °C at which the GPU slows itself down
 	PowerLimit          quantity.Optional[float64] // W, enforced
 }

@@ -95,6 +95,11 @@ func (l *Library) identify(lib *loaded, index int) (*gpu, error) {
 			device.PCIBusID = pciBusID(unix.ByteSliceToString(pci.BusId[:]), pci.Domain, pci.Bus, pci.Device)
 		}
 	}
+	if lib.symbols[symMinor] {
+		if minor, ret := handle.GetMinorNumber(); ret == gonvml.SUCCESS && minor >= 0 && minor < mostGPUs {
+			device.Minor = quantity.From(minor, quantity.Driver)
+		}
+	}
 	if lib.symbols[symTemperatureThreshold] {
 		if celsius, ret := handle.GetTemperatureThreshold(gonvml.TEMPERATURE_THRESHOLD_SLOWDOWN); ret == gonvml.SUCCESS {
 			device.TemperatureSlowdown = intFigure(celsius, highestTemperature)

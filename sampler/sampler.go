@@ -33,6 +33,7 @@ type Sampler struct {
 	probeSeen    bool
 	probeOnly    []probeOnlyGPU
 	sequence     uint64
+	holders      holders
 	began        time.Time          // the first tick; zero after a restart
 	before       *snapshot.Snapshot // the last one before a restart; nil after the first tick
 	restarted    bool               // after a restart, until the driver answers
@@ -202,6 +203,7 @@ func (s *Sampler) Tick(now time.Time) *snapshot.Snapshot {
 	}
 	snap.Driver.ProbesAnswering = merged.probesAnswering
 	snap.GPUs = s.gpus(now, readings, merged)
+	s.nameHolders(now, snap, readings)
 	snap.Alerts = s.applyRules(now, snap)
 
 	s.history.record(now, snap)

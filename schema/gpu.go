@@ -1,6 +1,8 @@
 package schema
 
 import (
+	"strings"
+
 	"vramscope/internal/quantity"
 	"vramscope/metric"
 	"vramscope/sampler/snapshot"
@@ -18,6 +20,7 @@ type GPU struct {
 
 	Memory            Memory         `json:"memory"`
 	UnattributedBytes snapshot.Bytes `json:"unattributed_bytes"`
+	Holders           []Holder       `json:"holders"`
 	ReturnableBytes   snapshot.Bytes `json:"returnable_bytes"`
 
 	metric.Sensors
@@ -84,12 +87,32 @@ type Prediction struct {
 	Upper95Bytes   quantity.Bytes `json:"upper95_bytes"`
 }
 
+// Holder has device files open and is not in the driver's list.
+type Holder struct {
+	PID     int  `json:"pid"`
+	User    Text `json:"user"`
+	Name    Text `json:"name"`
+	Command Text `json:"command"`
+	Job     Text `json:"job"`
+}
+
+func holdersOf(holders []snapshot.Holder) []Holder {
+	out := []Holder{}
+	for _, h := range holders {
+		out = append(out, Holder{
+			PID: h.Process.PID, User: Text(h.User), Name: Text(h.Name), Command: Text(strings.Join(h.Command, " ")), Job: Text(h.Job.String()),
+		})
+	}
+	return out
+}
+
 func gpuOf(g *snapshot.GPU) GPU {
 	out := GPU{
 		Index: &g.Index, UUID: g.UUID, Name: Text(g.Name), PCIBusID: Text(g.PCIBusID),
 		State: string(g.State), Since: Time(g.Since), Message: Text(g.Message),
 		Memory:            memoryOf(g.Memory),
 		UnattributedBytes: g.Unattributed,
+		Holders:           holdersOf(g.Holders),
 		ReturnableBytes:   g.Parts.Returnable,
 		Sensors:           g.Finite(),
 		Throttled:         append([]string{}, g.Throttled...),

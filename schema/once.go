@@ -14,6 +14,7 @@ type Document struct {
 	Driver     Driver     `json:"driver"`
 	Probes     Probes     `json:"probes"`
 	GPUs       []GPU      `json:"gpus"`
+	Holders    []Holder   `json:"holders"`
 	HostMemory HostMemory `json:"host_memory"`
 	Alerts     []Alert    `json:"alerts"`
 }
@@ -64,6 +65,7 @@ func Of(snap *snapshot.Snapshot) Document {
 		},
 		Probes:     Probes{snap.Driver.ProbesAnswering, snap.ProbesUnasked},
 		GPUs:       make([]GPU, 0, len(snap.GPUs)),
+		Holders:    holdersOf(snap.Holders),
 		HostMemory: HostMemory{snap.Host.MemoryTotal, snap.Host.MemoryUsed},
 		Alerts:     make([]Alert, 0, len(snap.Alerts)),
 	}

@@ -172,7 +172,7 @@ func (p *Process) row(g *GPU) snapshot.Process {
 		out.ID.Instance = snapshot.InstanceID{MIG: true, GPU: *p.GPUInstance, Compute: *p.ComputeInstance}
 	}
 	if kind, id, found := strings.Cut(string(p.Job), " "); found {
-		out.Job = process.Job{Kind: kind, ID: id}
+		out.Job = process.Job{Kind: kind, ID: id, Step: string(p.JobStep), Namespace: string(p.JobNamespace), Container: string(p.JobContainer)}
 	}
 	for i := range p.Allocators {
 		out.Allocators = append(out.Allocators, p.Allocators[i].restore())

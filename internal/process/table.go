@@ -30,6 +30,7 @@ type Table struct {
 	boot     func(now time.Time) time.Time
 	users    *users
 	read     func(root string, pid int, hostname string) facts
+	device   func(path, link string) (minor int, shared, ok bool) // deviceOf
 
 	// slots limits the readers of facts. A reader that hangs keeps its slot; when
 	// all hang, the facts of new processes stay unknown.
@@ -80,6 +81,7 @@ func NewTable(root string) *Table {
 		boot:     bootTime,
 		users:    newUsers("/etc/passwd"),
 		read:     readFacts,
+		device:   deviceOf,
 		slots:    make(chan struct{}, mostReaders),
 		entries:  make(map[int]*entry),
 	}

@@ -64,7 +64,7 @@ func (g *GPU) SetFigures(rows []Process, value func(metric.ID) Float, instance f
 		}
 	}
 	g.Throttled, g.ECC = nil, ECC{}
-	g.XIDs, g.IdleSince, g.FullIn, g.Predicted = nil, time.Time{}, nil, nil
+	g.XIDs, g.IdleSince, g.FullIn, g.Predicted, g.Holders = nil, time.Time{}, nil, nil, nil
 	g.Parts = PartsOf(g.Memory.Used, rows, func(p *Process) bool { return p.ID.GPUUUID == g.UUID })
 	g.CountProcesses(rows)
 	g.Instances = slices.Clone(g.Instances)

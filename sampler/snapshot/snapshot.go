@@ -3,6 +3,7 @@ package snapshot
 import (
 	"time"
 
+	"vramscope/internal/process"
 	"vramscope/internal/quantity"
 	"vramscope/metric"
 )
@@ -35,6 +36,9 @@ type Snapshot struct {
 	// ProbesUnasked counts processes whose probe, if they have one, has not been
 	// asked yet: their parts are unknown for this reason.
 	ProbesUnasked int
+
+	// Holders have files of the driver open, but of no GPU, and are in none of its lists.
+	Holders []Holder
 	// Forecasting reports that forecasters observe the rows.
 	Forecasting bool
 }
@@ -123,6 +127,18 @@ type GPU struct {
 	ProcessCount Int
 	// Unattributed is used memory that no listed process accounts for.
 	Unattributed Bytes
+	// Holders have the GPU's device file open and are not in the driver's list. They are
+	// looked for where there is unattributed memory.
+	Holders []Holder
+}
+
+// Holder is a process that may use a GPU's memory without being listed: how much is unknown.
+type Holder struct {
+	Process process.Identity
+	User    string
+	Name    string
+	Command []string
+	Job     process.Job
 }
 
 // Memory is a frame buffer: Total = Used + Free + Reserved where all are known.

@@ -153,6 +153,16 @@ func withUnattributed(owner string, gpu *snapshot.GPU, cells int) string {
 		return owner
 	}
 	s := rest.String() + " unattributed"
+	if len(gpu.Holders) > 0 {
+		h := &gpu.Holders[0]
+		named := s + ": " + strconv.Itoa(h.Process.PID) + " " + text.Clean(h.Name)
+		if more := len(gpu.Holders) - 1; more > 0 {
+			named += " +" + strconv.Itoa(more)
+		}
+		if text.Width(named) <= cells {
+			s = named
+		}
+	}
 	switch {
 	case owner == "":
 		return s

@@ -1,0 +1,106 @@
+package process
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// Holder is a process that has device files of NVIDIA's driver open.
+type Holder struct {
+	PID    int
+	Minors []int // of GPUs, ascending; none where it has only files that all GPUs share
+}
+
+// The bounds of a search.
+const (
+	mostFiles  = 1024 // of one process, the lowest numbers first
+	searchTime = 2 * time.Second
+)
+
+// Holders finds the processes that have device files of the driver open, by the links
+// in /proc/PID/fd: this user's, for root all, without this program. It may take a
+// second on a busy machine.
+func (t *Table) Holders() []Holder {
+	var found []Holder
+	deadline := time.Now().Add(searchTime)
+	for _, pid := range pidsIn(t.root) {
+		if time.Now().After(deadline) {
+			break
+		}
+		if h := t.holder(pid); h != nil && pid != os.Getpid() {
+			found = append(found, *h)
+		}
+	}
+	return found
+}
+
+func pidsIn(root string) []int {
+	dir, err := os.Open(root)
+	if err != nil {
+		return nil
+	}
+	defer func() { _ = dir.Close() }() // only read
+	names, _ := dir.Readdirnames(-1)   // what was read until then
+	pids := make([]int, 0, len(names))
+	for _, name := range names {
+		if pid, err := strconv.Atoi(name); err == nil {
+			pids = append(pids, pid)
+		}
+	}
+	return pids
+}
+
+// holder is nil for a process that has none of the files open, or may not be looked at.
+func (t *Table) holder(pid int) *Holder {
+	path := filepath.Join(t.root, strconv.Itoa(pid), "fd")
+	dir, err := os.Open(path)
+	if err != nil {
+		return nil
+	}
+	defer func() { _ = dir.Close() }()      // only read
+	names, _ := dir.Readdirnames(mostFiles) // none of a process that has ended
+	var found *Holder
+	for _, name := range names {
+		link, err := os.Readlink(path + "/" + name)
+		if err != nil || !strings.HasPrefix(link, "/dev/nvidia") {
+			continue
+		}
+		minor, shared, ok := t.device(path+"/"+name, link)
+		if !ok {
+			continue
+		}
+		if found == nil {
+			found = &Holder{PID: pid}
+		}
+		if !shared && !slices.Contains(found.Minors, minor) {
+			found.Minors = append(found.Minors, minor)
+		}
+	}
+	if found != nil {
+		slices.Sort(found.Minors)
+	}
+	return found
+}
+
+// deviceOf is the GPU whose device file an open file is. A process can have another
+// file under that name in its own mount namespace: the device's number is the kernel's.
+// Source: the driver's README, "Chapter 5. Listing of Installed Components", and
+// https://docs.kernel.org/admin-guide/devices.html (195)
+func deviceOf(path, link string) (minor int, shared, ok bool) {
+	const nvidia, modeset = 195, 254 // 255 is nvidiactl
+	var st unix.Stat_t
+	if unix.Stat(path, &st) != nil || st.Mode&unix.S_IFMT != unix.S_IFCHR {
+		return 0, false, false
+	}
+	if unix.Major(st.Rdev) != nvidia {
+		return 0, true, strings.HasPrefix(link, "/dev/nvidia-") // nvidia-uvm: the kernel chooses its number
+	}
+	number := int(unix.Minor(st.Rdev))
+	return number, number >= modeset, true
+}
