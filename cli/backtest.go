@@ -28,7 +28,7 @@ type backtestFlags struct {
 func (p *program) backtest() *cobra.Command {
 	var f backtestFlags
 	cmd := &cobra.Command{
-		Use:         "backtest FILE.csv",
+		Use:         "backtest FILE.csv|FILE.db|DIR",
 		Annotations: map[string]string{looksAtNoBox: ""},
 		Short:       "score the forecasts and alarms on a recording",
 		Long: `Replays each series of a recording through the monitor, as the only process of a
@@ -42,7 +42,8 @@ monitor's rules for loads and alarms: then an alarm is a time to full below
 The file has the columns t_seconds,series_id,used_bytes,total_bytes, and may be
 compressed with gzip; - is standard input. A total that is 0 or missing is
 unknown: then there are no times to full. Rows that cannot be used are skipped,
-and named with their line.
+and named with their line. FILE.db and DIR are what vramscope daemon --record
+writes: each of its processes is a series.
 
 --dump writes what was forecast at every sample: forecasts.csv, full.csv (a row
 for each sample that expects the capacity to be reached within 15 minutes; an
@@ -53,7 +54,7 @@ between steady, growing and leak). docs/forecast.md explains the scoring.`,
   vramscope backtest trace.csv --dump out
   vramscope backtest trace.csv --bare`,
 		Args:              oneTrace,
-		ValidArgsFunction: cobra.FixedCompletions([]string{"csv", "gz"}, cobra.ShellCompDirectiveFilterFileExt),
+		ValidArgsFunction: cobra.FixedCompletions([]string{"csv", "gz", "db"}, cobra.ShellCompDirectiveFilterFileExt),
 		RunE: func(_ *cobra.Command, args []string) error {
 			return p.runBacktest(args[0], f)
 		},
@@ -102,6 +103,9 @@ func (p *program) runBacktest(path string, f backtestFlags) error {
 
 // openTrace reads a file, or standard input for "-"; name is for messages.
 func (p *program) openTrace(path string) (trace *backtest.Trace, name string, err error) {
+	if isRecording(path) {
+		return p.openRecordedTrace(path)
+	}
 	if path == "-" {
 		trace, err = parseTrace(p.stdin, "standard input")
 		return trace, "standard input", err

@@ -227,3 +227,28 @@ func TestReplayOfASavedSnapshot(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+func TestBacktestReadsARecording(t *testing.T) {
+	directory, _, live := recorded(t)
+	out, errs, code := command(t, "backtest", directory, "--format", "json")
+	if code != exitOK {
+		t.Fatalf("exit code %d: %s", code, errs)
+	}
+	var document struct {
+		Series []struct {
+			ID      string `json:"series_id"`
+			Samples int
+		}
+	}
+	if err := json.Unmarshal([]byte(out), &document); err != nil {
+		t.Fatal(err)
+	}
+	_, newest := live.Span()
+	then, _ := live.At(newest)
+	if len(document.Series) < len(then.Rows) {
+		t.Errorf("%d series of %d processes", len(document.Series), len(then.Rows))
+	}
+	if _, errs, code = command(t, "backtest", t.TempDir()); code != exitFailure || !strings.Contains(errs, "there is no recording") {
+		t.Errorf("exit code %d: %s", code, errs)
+	}
+}

@@ -1,0 +1,70 @@
+package cli
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"vramscope/forecast/backtest"
+	"vramscope/internal/text"
+	"vramscope/metric"
+	"vramscope/recording"
+	"vramscope/sampler/snapshot"
+)
+
+// isRecording reports whether a path names a recording, and not a trace.
+func isRecording(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.IsDir() || filepath.Ext(path) == ".db"
+}
+
+// openRecordedTrace reads the used memory of each process of a recording, with the
+// capacity of its GPU.
+func (p *program) openRecordedTrace(path string) (*backtest.Trace, string, error) {
+	r, where, err := p.openRecording([]string{path})
+	if err != nil {
+		return nil, where, err
+	}
+	defer func() { _ = r.Close() }() // nothing was written
+	trace, err := recordedTrace(r)
+	return trace, filepath.Base(where), err
+}
+
+func recordedTrace(r *recording.Recording) (*backtest.Trace, error) {
+	oldest, newest := r.Span()
+	end := newest.Add(1)
+	gpus, err := r.GPUs(oldest, end)
+	if err != nil {
+		return nil, err
+	}
+	capacity := make(map[string]int64)
+	for i := range gpus {
+		m := snapshot.Memory{Total: gpus[i].Total, Reserved: gpus[i].Reserved}
+		capacity[gpus[i].UUID] = int64(m.Capacity().Or(0))
+	}
+	trace, series := &backtest.Trace{}, make(map[snapshot.RowID]*backtest.Series)
+	err = r.Readings(oldest, end, func(at *recording.Reading) error {
+		used, known := at.Value(metric.Used)
+		if at.Process == nil || !known {
+			return nil
+		}
+		s := series[at.Process.ID]
+		if s == nil {
+			s = &backtest.Series{ID: fmt.Sprintf("%d %s", at.Process.ID.Process.PID, text.Clean(at.Process.Name))}
+			if age := at.Time.Sub(at.Process.Started); !at.Process.Started.IsZero() && age > 0 {
+				s.Age = age.Seconds()
+			}
+			series[at.Process.ID] = s
+			trace.Series = append(trace.Series, s)
+		}
+		s.Samples = append(s.Samples, backtest.Sample{
+			Seconds: float64(at.Time.UnixNano()) / float64(time.Second), Used: used, Total: capacity[at.GPUUUID],
+		})
+		return nil
+	})
+	if err == nil && len(trace.Series) == 0 {
+		err = &failure{code: exitFailure, message: "no process is in this recording"}
+	}
+	return trace, err
+}
