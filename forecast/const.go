@@ -47,14 +47,14 @@ const (
 	fewBins         = 4        // of a cycle
 	slack           = 0.1      // share of a cycle in which its pace is not known yet
 
-	scales    = 8        // rows of lows: the slots of the last have two hours
-	lowCap    = 20       // lows of a row
-	onLine    = 0.96     // share of the lows' variance that the line of a leak explains: of five steps
-	freed     = 0.1      // more than this share of what was freed before must be new
-	plateau   = 0.25     // rises by less than this share of the growth that follows
-	epoch     = 45 * 60  // a first epoch that is longer is rare
-	dayCourse = 3 * 3600 // in which memory doubles; a day's sine needs 3.8 hours
-	halfDay   = 12 * 3600
+	scales    = 8         // rows of lows: the slots of the last have two hours
+	lowCap    = 20        // lows of a row
+	onLine    = 0.96      // share of the lows' variance that the line of a leak explains: of five steps
+	freed     = 0.1       // more than this share of what was freed before must be new
+	plateau   = 0.25      // rises by less than this share of the growth that follows
+	epoch     = 45 * 60   // a first epoch that is longer is rare
+	dayCourse = 3 * 3600  // in which memory doubles; a day's sine needs 3.8 hours
+	halfDay   = 13 * 3600 // and an hour: so long no day rises
 
 	mostly  = 0.85          // share of the variance that the line of a growing series explains
 	notable = 0.01          // share of the level from which a change counts,

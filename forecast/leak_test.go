@@ -259,3 +259,18 @@ func TestLeakIsEvenGrowthOfLows(t *testing.T) {
 		}
 	}
 }
+
+// A day's sine rises evenly for hours, at any time of the day at which it is first seen.
+func TestDaysSineIsNoLeak(t *testing.T) {
+	const step = 30.0
+	for hour := range 8 {
+		f := New()
+		for i := range int(86_400 / step) {
+			now := step * float64(i)
+			f.Observe(after(now), int64(40*gib+12*gib*math.Sin(2*math.Pi*(now/86_400+float64(hour)/8))))
+			if f.Trend() == Leak {
+				t.Fatalf("first seen at %d h: a leak after %.1f h", 3*hour, now/3600)
+			}
+		}
+	}
+}
