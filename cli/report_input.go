@@ -80,16 +80,52 @@ func addDay(b *evaluation.Builder, r *recording.Recording, from, to time.Time) e
 	if err != nil {
 		return err
 	}
+	counted, err := stepsOf(r, from, to)
+	if err != nil {
+		return err
+	}
 	for i := range rows {
 		f := &rows[i]
 		retries := quantity.From(int(f.AllocRetries.Or(0)), f.AllocRetries.Source())
 		b.AddFiveMinutes(&evaluation.FiveMinutes{
 			Time: f.Time, Process: f.Row(), Covered: f.Covered,
 			Used: spread(f.Used), Allocated: spread(f.Allocated), Cached: spread(f.Cached), Fragmented: spread(f.Fragmented), Other: spread(f.Other),
-			Utilization: percents(f.Utilization), Retries: retries,
+			Utilization: percents(f.Utilization), Retries: retries, Steps: counted.at(f.Row(), f.Time),
 		})
 	}
 	return addEvents(b, r, from, to)
+}
+
+// steps are the counts of steps at the end of each five minutes.
+type steps struct {
+	from time.Time
+	of   map[snapshot.RowID][]snapshot.Point
+}
+
+const fiveMinutes = 5 * time.Minute
+
+// stepsOf reads the steps of the processes that are counted.
+func stepsOf(r *recording.Recording, from, to time.Time) (*steps, error) {
+	counted, err := r.Recorded(metric.Steps, from, to)
+	if err != nil {
+		return nil, err
+	}
+	s := &steps{from.Truncate(fiveMinutes), make(map[snapshot.RowID][]snapshot.Point)}
+	n := int((to.Sub(s.from) + fiveMinutes - 1) / fiveMinutes)
+	for row := range counted {
+		key := snapshot.SeriesKey{Metric: metric.Steps, GPUUUID: row.GPUUUID, Instance: row.Instance, Row: row}
+		s.of[row] = r.Series(key, s.from, s.from.Add(time.Duration(n)*fiveMinutes), n)
+	}
+	return s, nil
+}
+
+func (s *steps) at(row snapshot.RowID, t time.Time) snapshot.Int {
+	points := s.of[row]
+	i := int(t.Sub(s.from) / fiveMinutes)
+	if i < 0 || i >= len(points) || !points[i].Known {
+		return snapshot.Int{}
+	}
+	return quantity.From(int(points[i].Last), quantity.Probe)
 }
 
 func addEvents(b *evaluation.Builder, r *recording.Recording, from, to time.Time) error {

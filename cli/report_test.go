@@ -5,10 +5,12 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"vramscope/internal/quantity"
 	"vramscope/internal/text"
 	"vramscope/recording"
 	"vramscope/sampler"
@@ -47,7 +49,10 @@ func demoRecording(t *testing.T, length time.Duration) string {
 		if since := now.Sub(begin); since > 20*time.Minute && since <= 25*time.Minute {
 			continue
 		}
-		for w.Append(snap, fresh) != nil {
+		counted := *snap // the first process counts two steps a second
+		counted.Rows = slices.Clone(snap.Rows)
+		counted.Rows[0].Steps = quantity.From(int64(2*now.Sub(begin)/time.Second), quantity.Probe)
+		for w.Append(&counted, fresh) != nil {
 			time.Sleep(time.Millisecond) // its queue is full
 		}
 	}
@@ -100,7 +105,7 @@ func reported(t *testing.T, args ...string) (stdout, stderr string, code int) {
 
 func reportInEachFormat(t *testing.T, where string) {
 	for format, wants := range map[string][]string{
-		"text":     {"SIMULATED", "recorded 54 min", "MEMORY  time-weighted", "GPU  USED  ALLOC", "finetune.py", "OUT OF MEMORY", "FORECASTER", "FLUSHES"},
+		"text":     {"SIMULATED", "recorded 54 min", "MEMORY  time-weighted", "GPU  USED  ALLOC", "finetune.py", "OUT OF MEMORY", "FORECASTER", "FLUSHES", "THROUGHPUT", "2.00  Xorg"},
 		"markdown": {"# GPU memory of h100-03 (SIMULATED)", "ecorded 54 min", "| GPU | Used |", "| --: | --: |", "finetune.py"},
 		"json":     {`"schema": "vramscope/report/1"`, `"simulated": true`, `"recorded_seconds": 3295`},
 		"html":     {"<!doctype html>", ">SIMULATED<", "recorded 54 min", `<svg xmlns=`, `class="part allocated`, `class="mark oom`, "finetune.py"},

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"vramscope/internal/quantity"
+	"vramscope/metric"
 	"vramscope/sampler/snapshot"
 )
 
@@ -67,6 +68,22 @@ func (r *Recording) GPUs(from, to time.Time) ([]GPURow, error) {
 		all = append(all, g)
 		return err
 	}, "SELECT uuid, gpu_index, name, total_bytes, reserved_bytes FROM gpus ORDER BY gpu")
+	return all, err
+}
+
+// Recorded are the processes of which a metric was recorded in [from, to).
+func (r *Recording) Recorded(id metric.ID, from, to time.Time) (map[snapshot.RowID]bool, error) {
+	all := make(map[snapshot.RowID]bool)
+	err := r.eachDay(from, to, func(rows *sql.Rows) error {
+		var row snapshot.RowID
+		var of place
+		var start, namespace int64
+		err := rows.Scan(&row.Process.PID, &start, &namespace, &row.GPUUUID, &of.migGPU, &of.migCompute)
+		row.Process.StartTime, row.Process.Namespace, row.Instance = uint64(start), uint64(namespace), of.instance()
+		all[row] = true
+		return err
+	}, `SELECT DISTINCT p.pid, p.start_time, p.pid_namespace, g.uuid, p.mig_gpu, p.mig_compute
+		FROM series s JOIN processes p ON p.process = s.process JOIN gpus g ON g.gpu = p.gpu WHERE s.metric = ?`, metric.Table[id].Name)
 	return all, err
 }
 

@@ -53,7 +53,7 @@ func (h *hours) addMinute(g *gpuSums, m *Minute) {
 func (h *hours) addProcess(p *processSums, f *FiveMinutes, retries, steps int64) {
 	b := h.at(f.Time)
 	b.retries += retries
-	if p.steps.since == 0 {
+	if p.steps.since == 0 || f.Covered < nearlyWhole {
 		return
 	}
 	if b.steps == nil {

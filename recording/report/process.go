@@ -27,10 +27,15 @@ type processSums struct {
 // counter follows a count that a probe reports; it begins anew where a probe does.
 type counter struct {
 	last  snapshot.Int
-	since time.Duration // recorded with a count at both ends
 	sum   int64
 	known bool
+	// For a rate: what was counted in five minutes that were recorded as a whole.
+	counted int64
+	since   time.Duration
 }
+
+// nearlyWhole is how much of five minutes must be recorded for a rate.
+const nearlyWhole = 270 * time.Second
 
 func (c *counter) add(count snapshot.Int, covered time.Duration) (increase int64) {
 	v, ok := count.Value()
@@ -44,7 +49,10 @@ func (c *counter) add(count snapshot.Int, covered time.Duration) (increase int64
 			increase = int64(v)
 		}
 		c.sum += increase
-		c.since += covered
+		if covered >= nearlyWhole {
+			c.counted += increase
+			c.since += covered
+		}
 	}
 	c.last = count
 	return increase
@@ -63,6 +71,9 @@ func (p *processSums) add(f *FiveMinutes, g *gpuSums) (retries, steps int64) {
 		p.peak = f.Used.Max
 	}
 
+	if !f.Time.Equal(p.idle.next) { // what was counted in a gap was not recorded
+		p.retries.last, p.steps.last = snapshot.Int{}, snapshot.Int{}
+	}
 	p.addIdle(f, g)
 	return p.retries.add(f.Retries, f.Covered), p.steps.add(f.Steps, f.Covered)
 }

@@ -98,13 +98,27 @@ func TestGroupsSumTheirProcesses(t *testing.T) {
 	}
 }
 
+func TestStepsOfAGapAreNotCounted(t *testing.T) {
+	b := newBox("gpu", 1)
+	id := b.started(1, 0, "alice", "train.py")
+	for _, m := range []int{0, 5, 10, 30, 35} { // 100 steps a minute, also in between
+		b.five(id, m, 8, 2, Percents{})
+	}
+	b.AddFiveMinutes(&FiveMinutes{Time: at(40), Process: id, Covered: time.Second, Used: level80(8), Retries: count(40), Steps: count(4000)})
+	g := b.report().Groups[0]
+	about(t, "steps per second", g.StepsPerSecond, 100./60)
+	if *g.Failures.Retries != 5+5+5+5 {
+		t.Errorf("%d retries", *g.Failures.Retries)
+	}
+}
+
 func TestCountersBeginAnewWithTheirProbe(t *testing.T) {
 	var c counter
 	for _, v := range []snapshot.Int{count(100), count(150), {}, count(160), count(5), count(9)} {
 		c.add(v, 5*time.Minute)
 	}
 	// 50; nothing across the gap; 5 after the new beginning; 4.
-	if c.sum != 59 || c.since != 15*time.Minute {
+	if c.sum != 59 || c.counted != 59 || c.since != 15*time.Minute {
 		t.Errorf("%+v", c)
 	}
 	if c = (counter{}); c.known {

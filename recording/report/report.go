@@ -243,7 +243,7 @@ func (g *group) add(p *processSums) {
 	}
 	// A process counts its steps once, whatever GPUs it is on.
 	if p.steps.since > 0 && !g.identities[p.ID.Process] {
-		g.steps += float64(p.steps.sum) / p.steps.since.Seconds()
+		g.steps += float64(p.steps.counted) / p.steps.since.Seconds()
 		g.stepping++
 	}
 }

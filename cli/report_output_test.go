@@ -1,0 +1,35 @@
+package cli
+
+import (
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"vramscope/schema"
+)
+
+// A process may call itself anything: in Markdown it stays in its cell, and no
+// format has its control characters.
+func TestHostileNamesInAReport(t *testing.T) {
+	name := "a|b `c` <script>alert(1)</script> [d](http://e) **f**\x1b[31m\u202e\nnext"
+	noon := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
+	r := &schema.Report{
+		Host: schema.Text(name), By: "gpu", Period: schema.ReportPeriod{From: schema.Time(noon), To: schema.Time(noon.Add(time.Hour))},
+		Groups: []schema.ReportGroup{{Name: name, User: schema.Text(name), GPUs: []int{0}, WastedGiBHours: 1, Failures: schema.ReportFailures{OutOfMemory: 1}}},
+	}
+	markdown, plain := reportMarkdown(r), reportText(r, glyphsFor(false), 0)
+	for format, out := range map[string]string{"Markdown": markdown, "text": plain} {
+		if strings.ContainsAny(out, "\x1b\u202e") || !strings.Contains(out, "alert") {
+			t.Errorf("%s: %q", format, out)
+		}
+	}
+	if bare := regexp.MustCompile(`\\.`).ReplaceAllString(markdown, ""); strings.ContainsAny(bare, "<`*[") {
+		t.Errorf("a sign that Markdown reads is not escaped:\n%s", bare)
+	}
+	for line := range strings.Lines(markdown) {
+		if cells := strings.Count(line, "|") - strings.Count(line, `\|`); strings.Contains(line, "alert") && strings.HasPrefix(line, "|") && cells != 10 {
+			t.Errorf("%d bars: %s", cells, line)
+		}
+	}
+}
