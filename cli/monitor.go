@@ -144,6 +144,7 @@ func (p *program) show(ctx context.Context, failed context.CancelCauseFunc, samp
 		History:     past,
 		Actions:     src.actions(sampling, s),
 		Environment: src.environment(),
+		SavePage:    func(at time.Time, page string) (string, error) { return saveWhy(stateHome(), at, page) },
 		Save:        func(snap *snapshot.Snapshot) (string, error) { return saveSnapshot(stateHome(), snap) },
 		LookNow:     sampling.SampleNow,
 		Doctor:      func() []string { return p.report(src, s, sampling.Latest(), nil) },

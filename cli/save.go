@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"time"
 
 	"vramscope/internal/install"
 	"vramscope/sampler/snapshot"
@@ -24,25 +25,35 @@ func stateHome() string {
 }
 
 // saveSnapshot writes a snapshot as once --format json does, to a file named for
-// its time. It replaces no file, and leaves no incomplete one.
+// its time.
 func saveSnapshot(directory string, snap *snapshot.Snapshot) (path string, err error) {
+	content, err := schema.Encode(schema.Of(snap))
+	if err != nil {
+		return "", fmt.Errorf("snapshot not saved: %w", err)
+	}
+	return saveFile(directory, "snapshot", ".json", snap.Time, content)
+}
+
+// saveWhy writes the explanation of an event, as why does.
+func saveWhy(directory string, at time.Time, page string) (path string, err error) {
+	return saveFile(directory, "why", ".txt", at, []byte(page))
+}
+
+// saveFile replaces no file, and leaves no incomplete one.
+func saveFile(directory, kind, suffix string, at time.Time, content []byte) (path string, err error) {
 	defer func() {
 		if err != nil { // on a narrow screen the end is cut, not the reason
-			err = fmt.Errorf("snapshot not saved: %w: %s", withoutPath(err), directory)
+			err = fmt.Errorf("%s not saved: %w: %s", kind, withoutPath(err), directory)
 		}
 	}()
 	if directory == "" {
 		return "", install.ErrNoHome
 	}
-	content, err := schema.Encode(schema.Of(snap))
-	if err != nil {
-		return "", err
-	}
 	// Command lines are private.
 	if err := os.MkdirAll(directory, 0o700); err != nil {
 		return "", err
 	}
-	draft, err := os.CreateTemp(directory, ".snapshot-*")
+	draft, err := os.CreateTemp(directory, "."+kind+"-*")
 	if err != nil {
 		return "", err
 	}
@@ -51,7 +62,7 @@ func saveSnapshot(directory string, snap *snapshot.Snapshot) (path string, err e
 	if err = cmp.Or(err, draft.Close()); err != nil {
 		return "", err
 	}
-	if path, err = reserve(filepath.Join(directory, "snapshot-"+snap.Time.Format("20060102-150405"))); err != nil {
+	if path, err = reserve(filepath.Join(directory, kind+"-"+at.Format("20060102-150405")), suffix); err != nil {
 		return "", err
 	}
 	if err = os.Rename(draft.Name(), path); err != nil {
@@ -61,8 +72,8 @@ func saveSnapshot(directory string, snap *snapshot.Snapshot) (path string, err e
 }
 
 // reserve makes an empty file: NAME.json or, if that exists, NAME-2.json and so on.
-func reserve(name string) (path string, err error) {
-	path = name + ".json"
+func reserve(name, suffix string) (path string, err error) {
+	path = name + suffix
 	for i := 2; ; i++ {
 		file, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 		if err == nil {
@@ -71,6 +82,6 @@ func reserve(name string) (path string, err error) {
 		if !errors.Is(err, fs.ErrExist) {
 			return "", err
 		}
-		path = name + "-" + strconv.Itoa(i) + ".json"
+		path = name + "-" + strconv.Itoa(i) + suffix
 	}
 }

@@ -104,7 +104,7 @@ func TestSchemaFilesHaveTheFieldsOfTheTypes(t *testing.T) {
 	f := files{}
 	for name, in := range map[string]reflect.Type{
 		"once": reflect.TypeFor[Document](), "flush": reflect.TypeFor[FlushDocument](),
-		"headroom": reflect.TypeFor[HeadroomDocument](), "backtest": reflect.TypeFor[Backtest](),
+		"headroom": reflect.TypeFor[HeadroomDocument](), "why": reflect.TypeFor[Why](), "backtest": reflect.TypeFor[Backtest](),
 		"alert":  reflect.TypeFor[AlertDocument](),
 		"report": reflect.TypeFor[Report](),
 	} {

@@ -5,6 +5,7 @@ import (
 
 	"vramscope/action/attach"
 	"vramscope/internal/process"
+	"vramscope/recording/why"
 	"vramscope/sampler/snapshot"
 )
 
@@ -47,6 +48,12 @@ type (
 	}
 	// attachedMsg is the result of attaching, in words.
 	attachedMsg struct{ text string }
+	// whyMsg is the explanation of an out-of-memory event.
+	whyMsg struct {
+		event    snapshot.Event
+		evidence *why.Evidence
+		verdict  why.Verdict
+	}
 	// reportMsg is the report of doctor.
 	reportMsg struct{ lines []string }
 	// actedMsg is the result of another action, in words.

@@ -66,6 +66,8 @@ type Options struct {
 
 	// Save writes the shown snapshot to a file. Nil: no such key.
 	Save func(*snapshot.Snapshot) (path string, err error)
+	// SavePage writes the explanation of an event of this time to a file. Nil: it is not saved.
+	SavePage func(at time.Time, page string) (path string, err error)
 	// LookNow retries the driver at once. Nil: no such key.
 	LookNow func()
 	// Doctor is the report of vramscope doctor, for a box without a driver. Nil: no

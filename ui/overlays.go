@@ -79,6 +79,15 @@ func (m *model) pressOverlay(name string) (changed bool, cmd tea.Cmd, taken bool
 		case dialog.Attach:
 			return true, m.startAttach(d), true
 		}
+	case dialog.Explained:
+		m.st.overlay = next
+		if w, ok := next.(dialog.Why); ok {
+			return true, m.explain(w), true
+		}
+	case dialog.Saved:
+		if w, ok := next.(dialog.Why); ok {
+			return true, m.saveWhy(w), true
+		}
 	case dialog.Rehearsed:
 		m.st.overlay = next
 		if d, ok := next.(dialog.Flush); ok {

@@ -56,6 +56,8 @@ func (m *model) update(msg tea.Msg) (changed bool, cmd tea.Cmd) {
 		return m.takeSegments(msg), nil
 	case segmentsDueMsg:
 		return m.segmentsDue(msg)
+	case whyMsg:
+		return m.takeWhy(msg), nil
 	case reportMsg:
 		return m.takeReport(msg), nil
 	case actedMsg:

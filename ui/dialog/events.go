@@ -20,8 +20,9 @@ type Events struct {
 	log   []snapshot.Event // newest first
 	now   cell.Moment
 	until time.Time // zero: up to now
-	top   scroll
-	left  int // cells by which the messages are scrolled
+	at    int       // the event under the cursor
+	top   int       // the first line in view
+	left  int       // cells by which the messages are scrolled
 
 	longest int // cells of the longest message
 }
@@ -39,9 +40,10 @@ func (e Events) following(now *Scene) Events {
 	for !e.until.IsZero() && len(e.log) > 0 && e.log[0].Time.After(e.until) {
 		e.log = e.log[1:]
 	}
-	if e.top > 0 && before > 0 && len(e.log) > before {
-		e.top += scroll(len(e.log) - before)
+	if added := len(e.log) - before; e.at > 0 && before > 0 && added > 0 {
+		e.at, e.top = e.at+added, e.top+added
 	}
+	e.at = max(min(e.at, len(e.log)-1), 0)
 	e.longest = 0
 	for i := range e.log {
 		e.longest = max(e.longest, text.Width(e.message(&e.log[i])))
@@ -58,18 +60,42 @@ func (e Events) Size(int) (extent, int) { return OverTable, allLines }
 // Press implements Overlay.
 func (e Events) Press(name string, width, height int) (Overlay, Outcome) {
 	id := e.look.Keys.Match(name, keys.InOverlay, false)
+	if name == "enter" && e.explains() {
+		return NewWhy(e, e.log[e.at]), Explained
+	}
 	if id == keys.Back || name == "E" || name == "q" || name == "enter" {
 		return e, Closed
 	}
 	if name == "left" || name == "right" {
 		return e.sideways(name == "right", width), Handled
 	}
-	top, moved := e.top.moved(id, e.rows(), height-3)
-	e.top = top
-	if moved {
-		return e, Handled
+	at, moved := scroll(e.at).moved(id, len(e.log)+height-4, height-3) // up to the last event
+	if !moved {
+		return e, Ignored
 	}
-	return e, Ignored
+	e.at = max(min(int(at), len(e.log)-1), 0)
+	e.top = e.view(height - 3)
+	return e, Handled
+}
+
+// explains reports whether Enter explains the event under the cursor.
+func (e Events) explains() bool {
+	return len(e.log) > 0 && e.log[e.at].Kind == snapshot.EventOutOfMemory
+}
+
+// view is the first line in view: the cursor's is among the lines.
+func (e Events) view(rows int) int {
+	line := e.at // of the cursor
+	for i := range min(e.at+1, len(e.log)) {
+		if e.startsDay(i) {
+			line++
+		}
+	}
+	top := min(e.top, line, max(e.rows()-rows, 0))
+	if e.at == 0 {
+		top = 0 // the day above it, too
+	}
+	return max(top, line-rows+1, 0)
 }
 
 // sideStep is how many cells an arrow key moves the messages.
@@ -128,8 +154,11 @@ func (e Events) Render(width, height int) []string {
 		lines = append(lines, e.visible(cells, height-3)...)
 	}
 	right := "Esc closes"
+	if e.explains() {
+		right = "Enter explains, " + right
+	}
 	if e.rows() > height-3 {
-		right = strconv.Itoa(min(int(e.top)+1, len(e.log))) + "/" + strconv.Itoa(len(e.log)) + ", j k scroll, Esc closes"
+		right = strconv.Itoa(e.at+1) + "/" + strconv.Itoa(len(e.log)) + ", j k move, " + right
 	}
 	if e.left > 0 || e.beyond(width) > 0 {
 		keys := "← → more, "
@@ -184,7 +213,7 @@ func (c eventColumns) write(lk *cell.Appearance, clock, gpu, pid, user string) s
 func (e Events) visible(cells eventColumns, rows int) [][]cell.Span {
 	s, g := &e.look.Styles, &e.look.Glyphs
 	lines := make([][]cell.Span, 0, max(rows, 0))
-	row := -int(min(e.top, scroll(max(e.rows()-rows, 0))))
+	row := -e.view(rows)
 	add := func(line ...cell.Span) {
 		if row >= 0 && len(lines) < rows {
 			lines = append(lines, line)
@@ -204,9 +233,22 @@ func (e Events) visible(cells eventColumns, rows int) [][]cell.Span {
 			row++
 			continue
 		}
-		add(e.line(cells, event)...)
+		line := e.line(cells, event)
+		if i == e.at {
+			line = e.marked(line)
+		}
+		add(line...)
 	}
 	return lines
+}
+
+// marked is the line under the cursor.
+func (e Events) marked(line []cell.Span) []cell.Span {
+	var words strings.Builder
+	for _, span := range line {
+		words.WriteString(span.Text)
+	}
+	return []cell.Span{{e.look.Styles.Cursor, words.String()}}
 }
 
 // line is one event.

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"vramscope/internal/process"
+	"vramscope/internal/quantity"
+	"vramscope/recording/why"
 	"vramscope/sampler/snapshot"
 	"vramscope/ui/uitest"
 )
@@ -79,6 +81,56 @@ func TestScrolledEventsStayInPlace(t *testing.T) {
 	o, _ = pressed(o, "G")
 	if text := rendered(o, 80, 14); !strings.Contains(text, "46/46") && !strings.Contains(text, "old") {
 		t.Error("the end is not reached:\n" + text)
+	}
+}
+
+// Enter on an out-of-memory event asks for the explanation; Esc returns to the list.
+func TestEventsExplainOutOfMemory(t *testing.T) {
+	oom := snapshot.Event{Time: uitest.DrawnAt.Add(-time.Hour), Kind: snapshot.EventOutOfMemory, Severity: snapshot.Urgent, GPUUUID: "GPU-1",
+		Name: "train.py", Message: "out of memory: asked for 2.00G, 1.20G free"}
+	log := append(uitest.EventLog()[:1:1], oom)
+	var list Overlay = NewEvents(uitest.Appearance(t, "", false), &Scene{Now: uitest.DrawnAt, History: uitest.CurveHistory{Log: log}})
+	if _, out := list.Press("enter", 80, 14); out != Closed {
+		t.Errorf("Enter on another event: %v, want it to close", out)
+	}
+	list, _ = pressed(list, "down")
+	if text := rendered(list, 80, 14); !strings.Contains(text, "Enter explains") {
+		t.Errorf("Enter is not offered:\n%s", text)
+	}
+	o, out := list.Press("enter", 80, 14)
+	w, ok := o.(Why)
+	if out != Explained || !ok || w.Event().Message != oom.Message {
+		t.Fatalf("%v, %T", out, o)
+	}
+	if text := rendered(w, 80, 14); !strings.Contains(text, "reading the history") {
+		t.Errorf("before it is read:\n%s", text)
+	}
+	e := whyEvidence(oom)
+	w = w.Fill(e, why.Judge(e))
+	for _, size := range [][2]int{{80, 21}, {120, 36}, {200, 46}} {
+		t.Run(fmt.Sprintf("%dx%d", size[0], size[1]), func(t *testing.T) { matches(t, w, size[0], size[1]) })
+	}
+	if _, out := w.Press("w", 80, 14); out != Saved || !strings.Contains(w.Text(), "VERDICT: own growth") {
+		t.Errorf("w: %v\n%s", out, w.Text())
+	}
+	scrolled, _ := w.Press("G", 80, 10)
+	if rendered(scrolled, 80, 10) == rendered(w, 80, 10) {
+		t.Error("the page does not scroll")
+	}
+	for _, key := range []string{"esc", "q"} {
+		if back, out := scrolled.Press(key, 80, 14); out != Handled || !strings.Contains(rendered(back, 80, 14), "Enter explains") {
+			t.Errorf("%s: %v, want the list with its cursor", key, out)
+		}
+	}
+}
+
+func whyEvidence(event snapshot.Event) *why.Evidence {
+	size := func(gib int64) snapshot.Bytes { return quantity.From(quantity.Bytes(gib)*quantity.GiB, quantity.Probe) }
+	event.OutOfMemory = &snapshot.OutOfMemory{Allocator: "pytorch", Config: "max_split_size_mb:512"}
+	return &why.Evidence{
+		Event: event, Process: snapshot.Process{Name: "train.py", User: "alice"}, GPU: "NVIDIA H100 80GB HBM3", Place: "GPU 0",
+		Requested: size(8), Free: size(2), Capacity: size(80), Used: size(74), Reserved: size(73), Allocated: size(70),
+		Neighbours: []why.Neighbour{{Process: snapshot.Process{Name: "eval.py", User: "bob", Used: size(4), Returnable: size(3)}}},
 	}
 }
 

@@ -40,6 +40,8 @@ const (
 	Closed                   // remove the overlay; nothing was done
 	Confirmed                // y: do it, and remove the overlay
 	Rehearsed                // d: make a dry run, and leave the overlay open
+	Explained                // fill the Why that follows the overlay
+	Saved                    // w: save the overlay's page
 )
 
 // extent is what an overlay lies over.

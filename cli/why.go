@@ -1,0 +1,181 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"vramscope/internal/text"
+	"vramscope/recording"
+	"vramscope/recording/why"
+	"vramscope/sampler/snapshot"
+	"vramscope/schema"
+)
+
+type whyFlags struct {
+	last   bool
+	at     string
+	file   string
+	format string
+}
+
+func (p *program) why() *cobra.Command {
+	f := whyFlags{}
+	cmd := &cobra.Command{
+		Use:   "why [PID]",
+		Short: "why a process ran out of GPU memory",
+		Long: `Explains an out-of-memory event of a recording: what was asked for, what was
+free, who held the rest and what they did before, the cause as far as the
+figures prove it, and what would have helped.
+
+Without PID and --at it is the last event. docs/why.md has the causes.`,
+		Example: `  vramscope why                     the last event
+  vramscope why 4711                of this process
+  vramscope why --at '03:12'        the event nearest to that time
+  vramscope why --format json | jq -r .verdict`,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) > 1 {
+				return usage("why takes one PID, not %d", len(args))
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error { return p.runWhy(cmd.Context(), f, args) },
+	}
+	flags := cmd.Flags()
+	flags.BoolVar(&f.last, "last", false, "the last event, as without arguments")
+	flags.StringVar(&f.at, "at", "", "the event nearest to this time: '03:12', '2026-11-21 03:12'")
+	flags.StringVar(&f.file, "file", "", "a recording, or a folder of them (default: where vramscope daemon --record puts them)")
+	choiceFlag(cmd, &f.format, "format", "f", "text", "json")
+	nameValues(cmd, map[string]string{"at": "TIME", "file": "PATH"})
+	return cmd
+}
+
+func (p *program) runWhy(_ context.Context, f whyFlags, args []string) error {
+	if f.at != "" && (f.last || len(args) > 0) || f.last && len(args) > 0 {
+		return usage("why takes one of PID, --last and --at")
+	}
+	pid := 0
+	if len(args) > 0 {
+		var err error
+		if pid, err = strconv.Atoi(args[0]); err != nil || pid <= 0 {
+			return usage("%q is not a PID", text.Clean(args[0]))
+		}
+	}
+	path := f.file
+	if path == "" {
+		path = cmp.Or(p.recordings, recordingsOf(p.flags.demo))
+		if _, err := os.Stat(path); err != nil {
+			return noRecording(path)
+		}
+	}
+	r, err := recording.Open(path)
+	if err != nil {
+		return &failure{code: exitFailure, message: err.Error(), advice: recordAdvice}
+	}
+	defer func() { _ = r.Close() }() // it was only read
+	event, err := p.whichEvent(r, pid, f.at)
+	if err != nil {
+		return err
+	}
+	evidence := why.Gather(r, event)
+	verdict := why.Judge(evidence)
+	var page strings.Builder
+	for _, line := range why.Page(evidence, &verdict, 78) {
+		page.WriteString(line.Text + "\n")
+	}
+	return p.printAs(f.format, schema.WhyOf(evidence, &verdict), page.String())
+}
+
+var recordAdvice = []string{"  vramscope daemon --record   records from now on", "  --file PATH                 another recording"}
+
+func noRecording(path string) error {
+	return &failure{code: exitFailure, message: "there is no recording in " + path, advice: recordAdvice}
+}
+
+// whichEvent is the event to explain.
+func (p *program) whichEvent(r *recording.Recording, pid int, at string) (*snapshot.Event, error) {
+	var events []snapshot.Event // the newest first
+	for _, e := range r.Events(0) {
+		if e.Kind == snapshot.EventOutOfMemory && (pid == 0 || e.Row.Process.PID == pid) {
+			events = append(events, e)
+		}
+	}
+	oldest, newest := r.Span()
+	span := fmt.Sprintf("the recording is of %s to %s", oldest.Format(time.DateTime), newest.Format(time.DateTime))
+	switch {
+	case pid != 0 && len(events) == 0:
+		return withoutEvent(r, pid, span)
+	case at != "":
+		return eventAt(events, at, oldest, newest, span)
+	case len(events) == 0:
+		return nil, &failure{code: exitFailure, message: "no process has run out of memory; " + span,
+			advice: []string{"  Only a probe sees that: vramscope run -- COMMAND, vramscope attach PID"}}
+	}
+	return &events[0], nil
+}
+
+func eventAt(events []snapshot.Event, at string, oldest, newest time.Time, span string) (*snapshot.Event, error) {
+	moment, err := timeOfDay(at, newest)
+	if err != nil {
+		return nil, err
+	}
+	if moment.Before(oldest.Add(-time.Minute)) || moment.After(newest.Add(time.Minute)) {
+		return nil, &failure{code: exitFailure, message: moment.Format(time.DateTime) + " is outside: " + span}
+	}
+	if len(events) == 0 {
+		return nil, &failure{code: exitFailure, message: "no process has run out of memory; " + span}
+	}
+	nearest := slices.MinFunc(events, func(a, b snapshot.Event) int {
+		return int(a.Time.Sub(moment).Abs() - b.Time.Sub(moment).Abs())
+	})
+	if off := nearest.Time.Sub(moment).Abs(); off > 10*time.Minute {
+		return nil, &failure{code: exitFailure, message: fmt.Sprintf("no process ran out of memory then; the nearest event is of %s", nearest.Time.Format(time.DateTime))}
+	}
+	return &nearest, nil
+}
+
+// timeOfDay is a time, of the newest day where none is given.
+func timeOfDay(s string, newest time.Time) (time.Time, error) {
+	for _, layout := range []string{"2006-01-02 15:04:05", "2006-01-02 15:04", time.RFC3339, "15:04:05", "15:04"} {
+		t, err := time.ParseInLocation(layout, s, time.Local)
+		if err != nil {
+			continue
+		}
+		if layout[0] == '2' {
+			return t, nil
+		}
+		day := newest.Local()
+		t = time.Date(day.Year(), day.Month(), day.Day(), t.Hour(), t.Minute(), t.Second(), 0, time.Local)
+		if t.After(newest.Add(time.Minute)) {
+			t = t.AddDate(0, 0, -1)
+		}
+		return t, nil
+	}
+	return time.Time{}, usage("--at: %q is no time: write '03:12' or '2026-11-21 03:12'", text.Clean(s))
+}
+
+// withoutEvent is the end of a process of which no out-of-memory event is known:
+// what the box shows may still help.
+func withoutEvent(r *recording.Recording, pid int, span string) (*snapshot.Event, error) {
+	oldest, newest := r.Span()
+	processes, err := r.Processes(oldest, newest.Add(time.Second))
+	if err != nil {
+		return nil, err
+	}
+	for _, found := range slices.Backward(processes) {
+		if found.ID.Process.PID == pid {
+			return &snapshot.Event{
+				Time: found.Last, Kind: snapshot.EventEnded, GPU: found.GPU, GPUUUID: found.ID.GPUUUID, Row: found.ID,
+				User: found.User, Name: found.Name,
+			}, nil
+		}
+	}
+	return nil, &failure{code: exitFailure, message: fmt.Sprintf("the recording has no PID %d; %s", pid, span)}
+}

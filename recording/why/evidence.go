@@ -1,0 +1,285 @@
+package why
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"vramscope/internal/quantity"
+	"vramscope/metric"
+	"vramscope/sampler/snapshot"
+)
+
+// Evidence is what is known of an out-of-memory event. Sizes are in bytes.
+type Evidence struct {
+	Event   snapshot.Event
+	Process snapshot.Process // as it was just before
+	GPU     string           // its name
+	Place   string           // "GPU 0", "GPU 0, instance 2"
+	Later   time.Duration    // for how long the process was seen afterwards
+
+	Requested snapshot.Bytes
+	Free      snapshot.Bytes // on the device
+	FreeAbout bool           // Free is the driver's at the samples before and after
+	Limit     snapshot.Bytes // what the allocator may reserve, if less than the device has
+	Capacity  snapshot.Bytes // what processes can use of the device
+
+	Used        snapshot.Bytes // by the process when it failed
+	Reserved    snapshot.Bytes // of Used, by the allocator
+	Allocated   snapshot.Bytes
+	LargestFree snapshot.Bytes
+	Steps       quantity.Optional[int64] // made while the samples in Long were taken
+
+	// Samples of the last minutes, and of up to a day, oldest first. Both end with the event.
+	Recent, Long []Sample
+	Neighbours   []Neighbour // largest first
+}
+
+// Sample is the process and the rest of its device at a moment.
+type Sample struct {
+	Time      time.Time
+	Used      snapshot.Bytes // by the process: 0 before it started
+	Allocated snapshot.Bytes // the least in this stretch of time
+	Others    snapshot.Bytes // by everything else on the device
+}
+
+// Neighbour is another process on the device.
+type Neighbour struct {
+	Process snapshot.Process // at the event
+	Used    []Use            // parallel to Recent; what is not known is left out
+	Before  []Use            // parallel to Long
+}
+
+// Use is what a process used at a moment; 0 before it started.
+type Use struct {
+	Time time.Time
+	Used quantity.Bytes
+}
+
+// How far back the evidence reaches, in how many samples.
+const (
+	recentTime    = 10 * time.Minute
+	recentSamples = 600
+	longTime      = 24 * time.Hour
+	longSamples   = 1440
+	// A neighbour that took memory within one sampling interval shows in the next sample.
+	after = 3 * time.Second
+	// A process that ends with its error takes some seconds to be gone.
+	ending = 10 * time.Second
+)
+
+// Gather collects the evidence of an event from a history.
+func Gather(history snapshot.History, event *snapshot.Event) *Evidence {
+	e := &Evidence{Event: *event}
+	oldest, newest := history.Span()
+	at, ok := history.At(event.Time)
+	if !ok {
+		at, ok = history.At(oldest)
+	}
+	if !ok {
+		at = &snapshot.Snapshot{}
+	}
+	if later, ok := history.At(event.Time.Add(after)); ok && at.Row(event.Row) == nil {
+		at = later // it had only just started
+	}
+	e.fromSnapshot(at, event)
+	e.fromFailure(event.OutOfMemory)
+	e.read(history, oldest, newest)
+	e.estimateFree(history)
+	if e.Free.Known() && e.Capacity.Known() && len(e.Recent) > 0 && !e.FreeAbout {
+		if used, ok := e.Used.Value(); ok { // exact, where a sample may be a second old
+			e.Recent[len(e.Recent)-1].Others = computed(max(e.Capacity.Or(0)-e.Free.Or(0)-used, 0))
+		}
+	}
+	return e
+}
+
+func (e *Evidence) fromSnapshot(at *snapshot.Snapshot, event *snapshot.Event) {
+	e.Process = snapshot.Process{ID: event.Row, GPU: event.GPU, User: event.User, Name: event.Name}
+	if row := at.Row(event.Row); row != nil {
+		e.Process = *row
+	} else if ended := at.EndedRow(event.Row); ended != nil {
+		e.Process = ended.Last
+	}
+	e.Used = e.Process.Used
+	e.Allocated = e.Process.Allocated
+	e.Place = "GPU " + decimal(event.GPU)
+	g := at.GPU(event.Row.GPUUUID)
+	if g == nil {
+		return
+	}
+	e.GPU, e.Capacity = g.Name, g.Memory.Capacity()
+	if in := g.Instance(event.Row.Instance); event.Row.Instance.MIG && in != nil {
+		e.Capacity = in.Memory.Capacity()
+		e.Place += ", instance " + decimal(int(in.ID.GPU)) + " (" + in.Profile + ")"
+	}
+	for i := range at.Rows {
+		p := &at.Rows[i]
+		if p.ID.GPUUUID == event.Row.GPUUUID && p.ID.Instance == event.Row.Instance && p.ID.Process != event.Row.Process {
+			e.Neighbours = append(e.Neighbours, Neighbour{Process: *p})
+		}
+	}
+	slices.SortStableFunc(e.Neighbours, func(a, b Neighbour) int {
+		return cmp.Compare(b.Process.Used.Or(-1), a.Process.Used.Or(-1))
+	})
+}
+
+func (e *Evidence) fromFailure(f *snapshot.OutOfMemory) {
+	if f == nil {
+		return
+	}
+	e.Requested, e.Free = f.Requested, f.Free
+	if limit, ok := f.Limit.Value(); ok && limit < e.Capacity.Or(limit)-e.Capacity.Or(0)/200 {
+		e.Limit = f.Limit
+	}
+	if !f.Reserved.Known() {
+		return
+	}
+	// PyTorch has freed what it could before it fails: the sample before shows more.
+	reservedBefore := quantity.Sum(e.Process.Allocated, e.Process.Cached, e.Process.Fragmented)
+	if used, ok := e.Process.Used.Value(); ok && reservedBefore.Known() {
+		other := max(used-reservedBefore.Or(0), 0)
+		e.Used = computed(f.Reserved.Or(0) + other)
+	} else {
+		e.Used = f.Reserved
+	}
+	e.Reserved, e.Allocated, e.LargestFree = f.Reserved, f.Allocated, f.LargestFree
+}
+
+// read takes the samples from the history.
+func (e *Evidence) read(history snapshot.History, oldest, newest time.Time) {
+	to := e.Event.Time
+	e.Recent = e.samples(history, latest(oldest, to.Add(-recentTime)), to, recentSamples)
+	e.Long = e.samples(history, latest(oldest, to.Add(-longTime)), to, longSamples)
+	for i := range e.Neighbours {
+		n := &e.Neighbours[i]
+		n.Used = uses(history, n.Process.ID, e.Event.Row.GPUUUID, latest(oldest, to.Add(-recentTime)), earliest(newest, to.Add(after)), recentSamples)
+		n.Before = uses(history, n.Process.ID, e.Event.Row.GPUUUID, latest(oldest, to.Add(-longTime)), earliest(newest, to.Add(after)), longSamples)
+	}
+	steps := history.Series(snapshot.SeriesKey{Metric: metric.Steps, Row: e.Event.Row}, latest(oldest, to.Add(-longTime)), to, longSamples)
+	var first, last *snapshot.Point
+	for i := range steps {
+		if steps[i].Known {
+			if first == nil {
+				first = &steps[i]
+			}
+			last = &steps[i]
+		}
+	}
+	if first != nil {
+		e.Steps = quantity.From(last.Last-first.Min, quantity.Probe)
+	}
+	for _, point := range history.Series(snapshot.SeriesKey{Metric: metric.Used, Row: e.Event.Row}, to, latest(newest, to), 200) {
+		if point.Known {
+			e.Later = point.Time.Sub(to)
+		}
+	}
+}
+
+// samples joins the series of the process and its device.
+func (e *Evidence) samples(history snapshot.History, from, to time.Time, most int) []Sample {
+	buckets := min(most, max(int(to.Sub(from)/time.Second), 1))
+	if !to.After(from) {
+		return nil
+	}
+	row := e.Event.Row
+	of := func(id metric.ID) []snapshot.Point {
+		return history.Series(snapshot.SeriesKey{Metric: id, Row: row}, from, to, buckets)
+	}
+	used, allocated := of(metric.Used), of(metric.Allocated)
+	total := history.Series(snapshot.SeriesKey{Metric: metric.Used, GPUUUID: row.GPUUUID, Instance: row.Instance}, from, to, buckets)
+	var samples []Sample
+	seen := false
+	for i, point := range total {
+		if !point.Known {
+			continue
+		}
+		s := Sample{Time: point.Time}
+		switch {
+		case used[i].Known:
+			s.Used, seen = computed(quantity.Bytes(used[i].Max)), true
+			s.Others = computed(quantity.Bytes(max(point.Last-used[i].Last, 0)))
+		case !seen:
+			s.Used, s.Others = computed(0), computed(quantity.Bytes(point.Last)) // it had not started
+		default:
+			continue // it was not read in this stretch
+		}
+		if allocated[i].Known {
+			s.Allocated = computed(quantity.Bytes(allocated[i].Min))
+		}
+		samples = append(samples, s)
+	}
+	if !seen { // the driver does not report what it uses
+		for i := range samples {
+			samples[i].Used, samples[i].Others = snapshot.Bytes{}, snapshot.Bytes{}
+		}
+	}
+	return samples
+}
+
+func uses(history snapshot.History, id snapshot.RowID, uuid string, from, to time.Time, most int) []Use {
+	if !to.After(from) {
+		return nil
+	}
+	buckets := min(most, max(int(to.Sub(from)/time.Second), 1))
+	total := history.Series(snapshot.SeriesKey{Metric: metric.Used, GPUUUID: uuid, Instance: id.Instance}, from, to, buckets)
+	points := history.Series(snapshot.SeriesKey{Metric: metric.Used, Row: id}, from, to, buckets)
+	var used []Use
+	seen := false
+	for i, point := range points {
+		if point.Known {
+			seen = true
+			used = append(used, Use{point.Time, quantity.Bytes(point.Last)})
+		} else if !seen && total[i].Known {
+			used = append(used, Use{point.Time, 0})
+		}
+	}
+	if !seen {
+		return nil
+	}
+	return used
+}
+
+// estimateFree takes what the driver had free at the samples before and after,
+// where the process does not know it.
+func (e *Evidence) estimateFree(history snapshot.History) {
+	requested, known := e.Requested.Value()
+	if e.Free.Known() || !known {
+		return
+	}
+	most := quantity.Bytes(-1)
+	for _, at := range []time.Time{e.Event.Time, e.Event.Time.Add(after)} {
+		snap, ok := history.At(at)
+		if !ok {
+			return
+		}
+		g := snap.GPU(e.Event.Row.GPUUUID)
+		if g == nil || e.Event.Row.Instance.MIG {
+			return
+		}
+		used, ok := g.Memory.Used.Value()
+		if !ok || !e.Capacity.Known() {
+			return
+		}
+		most = max(most, e.Capacity.Or(0)-used)
+	}
+	if most < requested {
+		e.Free, e.FreeAbout = computed(max(most, 0)), true
+	}
+}
+
+func computed(v quantity.Bytes) snapshot.Bytes { return quantity.From(v, quantity.Computed) }
+
+func latest(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}
+
+func earliest(a, b time.Time) time.Time {
+	if a.Before(b) {
+		return a
+	}
+	return b
+}

@@ -1,0 +1,84 @@
+package why
+
+import (
+	"fmt"
+	"time"
+
+	"vramscope/internal/quantity"
+)
+
+// A leak grows again and again by about as much, at its lowest points, while the
+// program trains; loading a model does so too, but before the first step.
+const (
+	leakWindows   = 12 // of the samples
+	leakGrowing   = 8  // of them, the last ones, grow
+	leakUnsteady  = 4  // a window's growth is at most so many times the mean one, and at least that part of it
+	leakSteps     = 20
+	leakLongTime  = 10 * time.Minute // without a count of steps
+	leakLeastPart = 0.2              // of what the process used
+)
+
+// leakOf looks for a leak of allocated memory that leads up to the event.
+func leakOf(e *Evidence) (Verdict, bool) {
+	minima, times := minimaOf(e.Long)
+	if len(minima) < leakWindows {
+		return Verdict{}, false
+	}
+	for first := range leakWindows - leakGrowing + 1 {
+		rises := leakWindows - 1 - first
+		leaked := minima[leakWindows-1] - minima[first]
+		mean := leaked / quantity.Bytes(rises)
+		steady := mean > 0
+		for i := first; i < leakWindows-1; i++ {
+			rise := minima[i+1] - minima[i]
+			steady = steady && rise >= mean/leakUnsteady && rise <= mean*leakUnsteady
+		}
+		took := e.Event.Time.Sub(times[first])
+		if !steady || float64(leaked) < leakLeastPart*float64(e.Used.Or(0)) || e.Steps.Or(0) < leakSteps && took < leakLongTime {
+			continue
+		}
+		v := Verdict{Cause: Leak, Since: times[first], Leaked: leaked}
+		reason := fmt.Sprintf("What it has allocated at the lowest points has grown steadily since %s, from %s to %s",
+			times[first].Format(time.TimeOnly), minima[first], minima[leakWindows-1])
+		if took > 0 {
+			reason += fmt.Sprintf(": %s a minute", quantity.Bytes(float64(leaked)/took.Minutes()))
+		}
+		if steps, ok := e.Steps.Value(); ok && steps > 0 {
+			reason += fmt.Sprintf(", through %d training steps", steps)
+		}
+		v.Reasons = append(v.Reasons, reason+".")
+		return v, true
+	}
+	return Verdict{}, false
+}
+
+// minimaOf are the least allocated memory in equal stretches of time, and their
+// beginnings; fewer where a stretch has no sample.
+func minimaOf(samples []Sample) (minima []quantity.Bytes, times []time.Time) {
+	first := 0
+	for first < len(samples) && !samples[first].Allocated.Known() {
+		first++
+	}
+	samples = samples[first:]
+	if len(samples) < leakWindows {
+		return nil, nil
+	}
+	begin := samples[0].Time
+	length := samples[len(samples)-1].Time.Sub(begin)/leakWindows + 1
+	for _, s := range samples {
+		v, known := s.Allocated.Value()
+		if !known {
+			continue
+		}
+		window := int(s.Time.Sub(begin) / length)
+		switch {
+		case window < len(minima):
+			minima[window] = min(minima[window], v)
+		case window == len(minima):
+			minima, times = append(minima, v), append(times, begin.Add(time.Duration(window)*length))
+		default:
+			return nil, nil
+		}
+	}
+	return minima, times
+}

@@ -1,0 +1,192 @@
+package why
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"vramscope/internal/process"
+	"vramscope/internal/quantity"
+	"vramscope/internal/text"
+	"vramscope/sampler/snapshot"
+)
+
+// Line is a line of the page.
+type Line struct {
+	Text    string
+	Heading bool
+}
+
+// Page lays an explanation out for a width in cells.
+func Page(e *Evidence, v *Verdict, width int) []Line {
+	p := page{width: max(width, 20)}
+	p.text(fmt.Sprintf("%s  %s  %s", e.Event.Time.Format(time.DateTime), e.Place, text.Clean(e.GPU)))
+	p.text(what(e))
+	p.heading("VERDICT: " + v.Cause.Title())
+	for _, reason := range v.Reasons {
+		p.text(reason)
+	}
+	for _, missing := range v.Missing {
+		p.text("Not known: " + missing + ".")
+	}
+	p.evidence(e)
+	if len(v.Advice) > 0 {
+		p.heading("WHAT WOULD HAVE HELPED")
+		for _, a := range v.Advice {
+			p.advice(a)
+		}
+	}
+	return p.lines
+}
+
+// what is what happened, in a sentence.
+func what(e *Evidence) string {
+	sentence := nameOf(&e.Process)
+	requested, known := e.Requested.Value()
+	switch {
+	case !known:
+		sentence += " ran out of GPU memory"
+	case e.Free.Known():
+		sentence += fmt.Sprintf(" asked for %s; %s%s was free", requested, about(e.FreeAbout), e.Free.Or(0))
+	default:
+		sentence += fmt.Sprintf(" asked for %s and did not get it", requested)
+	}
+	if f := e.Event.OutOfMemory; f != nil && f.API != "" {
+		sentence += " (" + text.Clean(f.API)
+		if f.Library != "" {
+			sentence += ", called by " + text.Clean(f.Library)
+		}
+		sentence += ")"
+	}
+	if e.Later > ending {
+		return sentence + fmt.Sprintf(". It went on for %s at least.", e.Later.Round(time.Second))
+	}
+	return sentence + "."
+}
+
+type page struct {
+	width int
+	lines []Line
+}
+
+func (p *page) heading(title string) {
+	p.lines = append(p.lines, Line{}, Line{Text: title, Heading: true})
+}
+
+func (p *page) text(s string) {
+	for _, line := range wrap(s, p.width) {
+		p.lines = append(p.lines, Line{Text: line})
+	}
+}
+
+func (p *page) evidence(e *Evidence) {
+	p.heading("THE DEVICE THEN")
+	p.figure("capacity", e.Capacity, "")
+	p.figure("free", e.Free, about(e.FreeAbout))
+	p.figure("limit of the allocator", e.Limit, "")
+	p.figure(nameOf(&e.Process), e.Used, "")
+	p.figure("  reserved by its allocator", e.Reserved, "")
+	p.figure("  allocated", e.Allocated, "")
+	p.figure("  largest free block", e.LargestFree, "")
+	for i := range e.Neighbours {
+		n := &e.Neighbours[i].Process
+		p.figure(nameOf(n), n.Used, "")
+		p.figure("  allocated", n.Allocated, "")
+		p.figure("  cached", n.Cached, "")
+		if len(e.Neighbours[i].Used) > 1 {
+			first, last := e.Neighbours[i].Used[0], e.Neighbours[i].Used[len(e.Neighbours[i].Used)-1]
+			p.text(fmt.Sprintf("  %s since %s", change(first.Used, last.Used), first.Time.Format(time.TimeOnly)))
+		}
+		if i == 7 && len(e.Neighbours) > 8 {
+			p.text(fmt.Sprintf("and %d more processes", len(e.Neighbours)-8))
+			break
+		}
+	}
+	if len(e.Recent) > 1 {
+		first, last := e.Recent[0], e.Recent[len(e.Recent)-1]
+		if first.Used.Known() && last.Used.Known() {
+			p.text(fmt.Sprintf("%s: %s since %s", nameOf(&e.Process), change(first.Used.Or(0), last.Used.Or(0)), first.Time.Format(time.TimeOnly)))
+		}
+	}
+	if steps, ok := e.Steps.Value(); ok {
+		p.text(fmt.Sprintf("training steps before: %d", steps))
+	}
+	if f := e.Event.OutOfMemory; f != nil && f.Config != "" {
+		p.text("settings: " + text.Clean(f.Config))
+	}
+}
+
+// figure is a row of the table; what is unknown is left out, but for free and used.
+func (p *page) figure(name string, value snapshot.Bytes, prefix string) {
+	shown := "–"
+	if v, ok := value.Value(); ok {
+		shown = prefix + v.String()
+	} else if strings.HasPrefix(name, "  ") || strings.HasPrefix(name, "limit") {
+		return
+	}
+	name = text.Cut(name, p.width-12, "…")
+	p.lines = append(p.lines, Line{Text: name + strings.Repeat(" ", max(min(p.width, 60)-text.Width(name)-text.Width(shown), 2)) + shown})
+}
+
+func (p *page) advice(a Advice) {
+	line := fmt.Sprintf("%s  %s", a.Bytes, a.Text)
+	if !a.Enough {
+		line += "; not enough alone"
+	}
+	if a.Price != "" {
+		line += ". Price: " + a.Price
+	}
+	p.text(line + ".")
+}
+
+func change(from, to quantity.Bytes) string {
+	switch {
+	case to > from:
+		return fmt.Sprintf("+%s, from %s to %s", to-from, from, to)
+	case to < from:
+		return fmt.Sprintf("-%s, from %s to %s", from-to, from, to)
+	default:
+		return "unchanged"
+	}
+}
+
+func about(is bool) string {
+	if is {
+		return "about "
+	}
+	return ""
+}
+
+// nameOf is a process: "train.py (PID 4711, alice)".
+func nameOf(p *snapshot.Process) string {
+	name, _, _ := strings.Cut(text.Clean(process.ShortCommand(p.Command, p.Name)), " ")
+	if name == "" {
+		name = "a process"
+	}
+	if p.User == "" {
+		return fmt.Sprintf("%s (PID %d)", name, p.ID.Process.PID)
+	}
+	return fmt.Sprintf("%s (PID %d, %s)", name, p.ID.Process.PID, text.Clean(p.User))
+}
+
+// wrap breaks a text at spaces.
+func wrap(s string, width int) []string {
+	var lines []string
+	line := ""
+	indent := s[:len(s)-len(strings.TrimLeft(s, " "))]
+	for _, word := range strings.Fields(s) {
+		switch {
+		case line == "":
+			line = indent + word
+		case text.Width(line)+1+text.Width(word) > width:
+			lines = append(lines, line)
+			line = indent + "  " + word
+		default:
+			line += " " + word
+		}
+	}
+	if line != "" {
+		lines = append(lines, line)
+	}
+	return lines
+}

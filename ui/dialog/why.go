@@ -1,0 +1,96 @@
+package dialog
+
+import (
+	"strings"
+
+	"vramscope/recording/why"
+	"vramscope/sampler/snapshot"
+	"vramscope/ui/cell"
+	"vramscope/ui/keys"
+)
+
+// Why explains an out-of-memory event of the list that it was opened from.
+type Why struct {
+	page
+	event    snapshot.Event
+	list     Overlay // shown again when it closes
+	evidence *why.Evidence
+	verdict  why.Verdict
+}
+
+// NewWhy waits for the explanation, which Fill brings.
+func NewWhy(list Events, event snapshot.Event) Why {
+	return Why{page: page{look: list.look}, event: event, list: list}
+}
+
+// Event is what it explains.
+func (w Why) Event() *snapshot.Event { return &w.event }
+
+// Fill is the panel with the explanation.
+func (w Why) Fill(e *why.Evidence, v why.Verdict) Why {
+	w.evidence, w.verdict = e, v
+	return w
+}
+
+// Text is the page as it is saved, "" before it is known.
+func (w Why) Text() string {
+	if w.evidence == nil {
+		return ""
+	}
+	const width = 78 // as vramscope why writes it
+	var text strings.Builder
+	for _, line := range why.Page(w.evidence, &w.verdict, width) {
+		text.WriteString(line.Text + "\n")
+	}
+	return text.String()
+}
+
+// Follow implements Overlay: the explanation is made once.
+func (w Why) Follow(now *Scene) Overlay {
+	w.list = w.list.Follow(now)
+	return w
+}
+
+// Size implements Overlay: all lines, so that the frame stays when the page comes.
+func (w Why) Size(int) (extent, int) { return OverTable, allLines }
+
+// Press implements Overlay.
+func (w Why) Press(name string, width, height int) (Overlay, Outcome) {
+	if w.look.Keys.Match(name, keys.InOverlay, false) == keys.Back || name == "q" || name == "enter" {
+		return w.list, Handled
+	}
+	if name == "w" && w.evidence != nil {
+		return w, Saved
+	}
+	var out Outcome
+	w.page, out = w.press(name, len(w.content(width)), height-2)
+	return w, out
+}
+
+// Render implements Overlay.
+func (w Why) Render(width, height int) []string {
+	b := w.box("Why it ran out of memory", w.content(width), height)
+	b.right = "w saves, " + b.right
+	return b.Render(width, height)
+}
+
+// content is the lines in the frame.
+func (w Why) content(width int) [][]cell.Span {
+	s := &w.look.Styles
+	if w.evidence == nil {
+		return [][]cell.Span{{{s.Dim, "reading the history"}}}
+	}
+	var lines [][]cell.Span
+	for _, line := range why.Page(w.evidence, &w.verdict, min(width, dialogWidth)-3) {
+		style := s.Text
+		if line.Heading {
+			style = s.Title
+		}
+		words := line.Text
+		if w.look.Glyphs.ASCII {
+			words = strings.NewReplacer("–", "-", "…", "+").Replace(words)
+		}
+		lines = append(lines, []cell.Span{{style, words}})
+	}
+	return lines
+}
