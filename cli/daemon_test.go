@@ -185,7 +185,7 @@ func TestDaemonFromStartToEnd(t *testing.T) {
 
 func TestDaemonWaitsForADriver(t *testing.T) {
 	d := startDaemon(t, []string{"JOURNAL_STREAM=0:0"}, "--nvml-library", "/nonexistent")
-	d.wait("READY", func() bool { return d.told("STATUS=no driver (absent)", 1) && d.told("READY=1", 1) })
+	d.wait("READY", func() bool { return d.told("STATUS=no driver (", 1) && d.told("READY=1", 1) })
 	if log := d.logged(); strings.Count(log, "the driver cannot be read; it is tried again") != 1 {
 		t.Errorf("the log:\n%s", log)
 	}

@@ -96,8 +96,9 @@ func (p *program) runReplay(ctx context.Context, args []string, f replayFlags) e
 	}
 	return ui.Run(ctx, ui.Options{
 		Source: moment{first}, History: history, Replay: true,
-		Save:  func(snap *snapshot.Snapshot) (string, error) { return saveSnapshot(stateHome(), snap) },
-		Theme: s.Theme, ASCII: s.ASCII, Mouse: s.Mouse, GraphWindow: s.GraphWindow, Sort: s.Sort, IdleAfter: s.IdleAfter,
+		Save:     func(snap *snapshot.Snapshot) (string, error) { return saveSnapshot(stateHome(), snap) },
+		SavePage: func(at time.Time, page string) (string, error) { return saveWhy(stateHome(), at, page) },
+		Theme:    s.Theme, ASCII: s.ASCII, Mouse: s.Mouse, GraphWindow: s.GraphWindow, Sort: s.Sort, IdleAfter: s.IdleAfter,
 		Version: versionNumber(), Input: input, Output: p.stdout, Now: p.now,
 	})
 }
