@@ -47,6 +47,7 @@ themselves: docs/recording.md.`,
 	cmd.Flags().StringVar(&f.from, "from", "", "from this time on")
 	cmd.Flags().StringVar(&f.to, "to", "", "up to this time")
 	cmd.Flags().StringSliceVar(&f.metrics, "metric", nil, "only these metrics, as docs/json.md names them")
+	cmd.Flags().Lookup("metric").DefValue = "" // not "(default [])" in the help
 	nameValues(cmd, map[string]string{"from": "TIME", "to": "TIME", "metric": "NAME,…"})
 	return cmd
 }

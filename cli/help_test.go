@@ -23,5 +23,13 @@ func TestHelpFitsATerminal(t *testing.T) {
 				t.Errorf("help of %s is %d cells wide: %s", command.Name(), text.Width(line), line)
 			}
 		}
+		for line := range strings.SplitSeq(command.UsageString(), "\n") {
+			if text.Width(line) > 80 && !strings.Contains(command.Example, line) {
+				t.Errorf("usage of %s is %d cells wide: %s", command.Name(), text.Width(line), line)
+			}
+			if strings.Contains(line, "(default [])") {
+				t.Errorf("usage of %s shows an empty default: %s", command.Name(), line)
+			}
+		}
 	}
 }

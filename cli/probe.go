@@ -39,7 +39,7 @@ quickest way to see vramscope at work on a box without PyTorch, and a load for
 testing.
 
   steady      nine tenths of the size are allocated
-  sawtooth    up, and back to a third, every 12 seconds; what is freed stays cached
+  sawtooth    up, and back to a third, every 12 seconds; what is freed is cached
   leak        up, until the size is reached (after 5m, or --for)
   staircase   the same in eight steps
   fragment    every other block freed: fragmented, and no flush frees it

@@ -88,7 +88,8 @@ func noCommand(cmd *cobra.Command, args []string) error {
 const exitCodes = `  0  all went well
   1  something failed: the error says what
   2  the command line or the configuration file is not valid
-  3  refused: nothing was done to the process (flush, attach, snapshot); it does not fit (headroom)
+  3  refused: nothing was done to the process (flush, attach, snapshot);
+     it does not fit (headroom)
   4  it fits only after a flush (headroom)
   9  there is a driver library, but no driver or no GPU
  12  there is no driver library`
@@ -109,10 +110,10 @@ Examples
 {{.Example}}
 {{end}}{{if .HasAvailableLocalFlags}}
 Flags
-{{.LocalFlags.FlagUsages | trimTrailingWhitespaces}}
+{{.LocalFlags.FlagUsagesWrapped 80 | trimTrailingWhitespaces}}
 {{end}}{{if and .HasAvailableInheritedFlags (not .Annotations)}}
 Flags of all commands
-{{.InheritedFlags.FlagUsages | trimTrailingWhitespaces}}
+{{.InheritedFlags.FlagUsagesWrapped 80 | trimTrailingWhitespaces}}
 {{end}}{{if not .HasParent}}
 Exit codes
 ` + exitCodes + `
