@@ -17,8 +17,9 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// recorded makes a recording of a simulated box: two and a half minutes from noon on.
-func recorded(t *testing.T) (directory string, noon time.Time, live *sampler.History) {
+// recorded makes a recording of a simulated box: two and a half minutes from noon on,
+// and with events of the test's own.
+func recorded(t *testing.T, own ...func(*snapshot.Snapshot) []snapshot.Event) (directory string, noon time.Time, live *sampler.History) {
 	t.Helper()
 	directory = filepath.Join(t.TempDir(), "recordings")
 	noon = time.Date(2026, 11, 20, 12, 0, 0, 0, time.Local)
@@ -42,6 +43,9 @@ func recorded(t *testing.T) (directory string, noon time.Time, live *sampler.His
 			fresh = append(fresh, all[i])
 		}
 		events = len(all)
+		for _, more := range own {
+			fresh = append(fresh, more(snap)...)
+		}
 		for w.Append(snap, fresh) != nil { // the queue is full: it is written faster than lived
 			time.Sleep(time.Millisecond)
 		}

@@ -1,0 +1,106 @@
+package cli
+
+import (
+	"encoding/json"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"vramscope/internal/quantity"
+	"vramscope/sampler/snapshot"
+)
+
+// recordedFailure makes a recording in which a simulated PyTorch program asks for
+// more than its GPU has, at 12:02.
+func recordedFailure(t *testing.T) (directory string, failed snapshot.Event) {
+	t.Helper()
+	directory, _, _ = recorded(t, func(snap *snapshot.Snapshot) []snapshot.Event {
+		if snap.Time.Format(time.TimeOnly) != "12:02:00" {
+			return nil
+		}
+		for i := range snap.Rows {
+			p := &snap.Rows[i]
+			if p.Runtime != "PyTorch" || !p.Allocated.Known() {
+				continue
+			}
+			failed = snapshot.Event{
+				Time: snap.Time, Kind: snapshot.EventOutOfMemory, Severity: snapshot.Urgent, GPU: p.GPU, GPUUUID: p.ID.GPUUUID,
+				Row: p.ID, User: p.User, Name: p.Name, Message: "out of memory: asked for 900.0G",
+				OutOfMemory: &snapshot.OutOfMemory{
+					Requested: quantity.From(900*quantity.GiB, quantity.Probe), Free: quantity.From(quantity.GiB, quantity.Probe), Allocator: "pytorch",
+				},
+			}
+			return []snapshot.Event{failed}
+		}
+		t.Error("no PyTorch program with a probe")
+		return nil
+	})
+	return directory, failed
+}
+
+func TestWhyExplainsTheRecordedEvent(t *testing.T) {
+	directory, failed := recordedFailure(t)
+	pid := strconv.Itoa(failed.Row.Process.PID)
+	for _, which := range [][]string{nil, {pid}, {"--last"}, {"--at", "12:00"}} {
+		page, errs, code := command(t, append([]string{"why", "--file", directory}, which...)...)
+		if code != exitOK || errs != "" {
+			t.Fatalf("%v: exit code %d: %s", which, code, errs)
+		}
+		for _, want := range []string{"2026-11-20 12:02:00 GPU " + strconv.Itoa(failed.GPU), "PID " + pid + ", " + failed.User, "asked for 900G; 1.00G was free", "VERDICT: too large by itself"} {
+			if !strings.Contains(page, want) {
+				t.Errorf("%v: no %q in\n%s", which, want, page)
+			}
+		}
+	}
+	document, errs, code := command(t, "why", "--file", directory, "--format", "json")
+	if code != exitOK || errs != "" {
+		t.Fatalf("exit code %d: %s", code, errs)
+	}
+	conforms(t, "why", "why", []byte(document))
+	var got struct {
+		Verdict        string
+		RequestedBytes quantity.Bytes `json:"requested_bytes"`
+	}
+	if err := json.Unmarshal([]byte(document), &got); err != nil || got.Verdict != "too_large" || got.RequestedBytes != 900*quantity.GiB {
+		t.Errorf("%v in %s", err, document)
+	}
+}
+
+func TestWhyWithoutAnEvent(t *testing.T) {
+	directory, failed := recordedFailure(t)
+	quiet, _, live := recorded(t)
+	_, newest := live.Span()
+	then, _ := live.At(newest)
+	other := strconv.Itoa(then.Rows[0].ID.Process.PID)
+	if page, errs, code := command(t, "why", "--file", quiet, other); code != exitOK || !strings.Contains(page, "VERDICT: cannot tell") {
+		t.Errorf("exit code %d: %s%s", code, errs, page)
+	}
+	for _, tc := range []struct {
+		args []string
+		code int
+		want []string
+	}{
+		{[]string{"--file", t.TempDir()}, exitFailure, []string{"there is no recording", "vramscope daemon --record"}},
+		{[]string{"--file", filepath.Join(directory, "none.db")}, exitFailure, []string{"no such file", "vramscope daemon --record"}},
+		{[]string{"--file", quiet}, exitFailure, []string{"no process has run out of memory; the recording is of 2026-11-20 12:00:00 to 2026-11-20 12:02:29", "vramscope attach PID"}},
+		{[]string{"--file", quiet, "--at", "12:01"}, exitFailure, []string{"no process has run out of memory"}},
+		{[]string{"--file", directory, "999999999"}, exitFailure, []string{"the recording has no PID 999999999; the recording is of"}},
+		{[]string{"--file", directory, "--at", "2026-11-20 13:00"}, exitFailure, []string{"2026-11-20 13:00:00 is outside: the recording is of"}},
+		{[]string{"--file", directory, "--at", "soon"}, exitUsage, []string{`"soon" is no time`}},
+		{[]string{"--file", directory, "train.py"}, exitUsage, []string{`"train.py" is not a PID`}},
+		{[]string{"--file", directory, "--last", strconv.Itoa(failed.Row.Process.PID)}, exitUsage, []string{"one of PID, --last and --at"}},
+		{[]string{"1", "2"}, exitUsage, []string{"why takes one PID, not 2"}},
+	} {
+		_, errs, code := command(t, append([]string{"why"}, tc.args...)...)
+		if code != tc.code {
+			t.Errorf("%v: exit code %d, want %d: %s", tc.args, code, tc.code, errs)
+		}
+		for _, want := range tc.want {
+			if !strings.Contains(errs, want) {
+				t.Errorf("%v: %q does not say %q", tc.args, errs, want)
+			}
+		}
+	}
+}
