@@ -83,8 +83,8 @@ func Gather(history snapshot.History, event *snapshot.Event) *Evidence {
 		at = later // it had only just started
 	}
 	e.fromSnapshot(at, event)
-	e.fromFailure(event.OutOfMemory)
 	e.read(history, oldest, newest)
+	e.fromFailure(history, event.OutOfMemory)
 	e.estimateFree(history)
 	if e.Free.Known() && e.Capacity.Known() && len(e.Recent) > 0 && !e.FreeAbout {
 		if used, ok := e.Used.Value(); ok { // exact, where a sample may be a second old
@@ -124,7 +124,7 @@ func (e *Evidence) fromSnapshot(at *snapshot.Snapshot, event *snapshot.Event) {
 	})
 }
 
-func (e *Evidence) fromFailure(f *snapshot.OutOfMemory) {
+func (e *Evidence) fromFailure(history snapshot.History, f *snapshot.OutOfMemory) {
 	if f == nil {
 		return
 	}
@@ -136,14 +136,32 @@ func (e *Evidence) fromFailure(f *snapshot.OutOfMemory) {
 		return
 	}
 	// PyTorch has freed what it could before it fails: the sample before shows more.
-	reservedBefore := quantity.Sum(e.Process.Allocated, e.Process.Cached, e.Process.Fragmented)
-	if used, ok := e.Process.Used.Value(); ok && reservedBefore.Known() {
-		other := max(used-reservedBefore.Or(0), 0)
-		e.Used = computed(f.Reserved.Or(0) + other)
-	} else {
-		e.Used = f.Reserved
-	}
+	e.Used = quantity.Sum(f.Reserved, e.otherOf(history))
 	e.Reserved, e.Allocated, e.LargestFree = f.Reserved, f.Allocated, f.LargestFree
+}
+
+// otherOf is what the process used besides what its allocators hold: as last known,
+// since the readings of a process that grows are of different moments.
+func (e *Evidence) otherOf(history snapshot.History) snapshot.Bytes {
+	if e.Process.Other.Known() {
+		return e.Process.Other
+	}
+	for _, s := range slices.Backward(e.Recent) {
+		if at, ok := history.At(s.Time); ok {
+			row := at.Row(e.Event.Row)
+			if row == nil {
+				break
+			}
+			if row.Other.Known() {
+				return row.Other
+			}
+		}
+	}
+	reserved := quantity.Sum(e.Process.Allocated, e.Process.Cached, e.Process.Fragmented)
+	if used, ok := e.Process.Used.Value(); ok && reserved.Known() {
+		return computed(max(used-reserved.Or(0), 0))
+	}
+	return snapshot.Bytes{}
 }
 
 // read takes the samples from the history.

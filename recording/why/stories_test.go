@@ -25,7 +25,8 @@ type story struct {
 	own        func(s float64) (reserved, allocated quantity.Bytes)
 	steps      func(s float64) int64
 	neighbours []func(s float64) quantity.Bytes
-	hidden     bool // the driver does not report what the neighbours use
+	hidden     bool    // the driver does not report what the neighbours use
+	late       float64 // the seconds by which the probe's figures are older than the driver's
 	failure    *snapshot.OutOfMemory
 }
 
@@ -78,8 +79,11 @@ func (h *story) At(t time.Time) (*snapshot.Snapshot, bool) {
 				p.Used = snapshot.Bytes{}
 			}
 		} else {
-			reserved, allocated := h.own(max(failedAt.Sub(t).Seconds(), 0))
+			reserved, allocated := h.own(max(failedAt.Sub(t).Seconds(), 0) + h.late)
 			p.Allocated, p.Cached, p.Fragmented = computed(allocated), computed(reserved-allocated), computed(0)
+			if used == reserved+context { // the sampler does not subtract readings of different moments
+				p.Other = computed(context)
+			}
 		}
 		snap.Rows = append(snap.Rows, p)
 	}
@@ -160,6 +164,9 @@ func TestStories(t *testing.T) {
 	growing := func(rate float64, at quantity.Bytes) func(float64) quantity.Bytes {
 		return func(s float64) quantity.Bytes { return at - quantity.Bytes(s*rate) }
 	}
+	loading := func(rate float64, at quantity.Bytes) func(float64) quantity.Bytes {
+		return func(s float64) quantity.Bytes { return max(growing(rate, at)(s), gib) }
+	}
 	halves := func(reserved, allocated quantity.Bytes) func(float64) (quantity.Bytes, quantity.Bytes) {
 		return func(float64) (quantity.Bytes, quantity.Bytes) { return reserved, allocated }
 	}
@@ -198,6 +205,7 @@ func TestStories(t *testing.T) {
 			return 10 * gib
 		}), neighbours: neighbours(jump(5*gib, 55*gib, 2000))}).asked(20 * gib), NeighbourTook, 101},
 		{"two that race", (&story{from: 40 * time.Second, own: full(growing(float64(gib), 39*gib)), neighbours: neighbours(growing(float64(gib), 39*gib))}).asked(2 * gib), NeighbourTook, 101},
+		{"two that race, faster than the probe is asked", (&story{from: 40 * time.Second, late: 2, own: full(loading(4*float64(gib), 39*gib)), neighbours: neighbours(loading(4*float64(gib), 39*gib))}).asked(2 * gib), NeighbourTook, 101},
 		{"two that grew, one twice as much", (&story{from: hour, own: full(jump(10*gib, 40*gib, 30)), neighbours: neighbours(jump(5*gib, 22*gib, 30))}).asked(20 * gib), CannotTell, 0},
 		{"a larger batch", (&story{from: hour, own: full(tooth(20*gib, 20*gib)), steps: steps}).asked(60 * gib), OwnGrowth, 0},
 		{"a model too large beside a steady neighbour", (&story{from: hour, own: full(jump(-1, 45*gib, 20)), neighbours: neighbours(constant(30 * gib))}).asked(10 * gib), OwnGrowth, 0},
