@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/user"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -69,7 +70,20 @@ func numbers(snap *snapshot.Snapshot) *snapshot.Snapshot {
 		out.Rows[i] = numbersOf(&snap.Rows[i])
 	}
 	out.Ended = nil
+	out.Holders = numbersOfHolders(snap.Holders)
+	out.GPUs = slices.Clone(snap.GPUs)
+	for i := range out.GPUs {
+		out.GPUs[i].Holders = numbersOfHolders(out.GPUs[i].Holders)
+	}
 	return &out
+}
+
+func numbersOfHolders(holders []snapshot.Holder) []snapshot.Holder {
+	out := make([]snapshot.Holder, len(holders))
+	for i := range holders {
+		out[i] = snapshot.Holder{Process: holders[i].Process, User: holders[i].User}
+	}
+	return out
 }
 
 func numbersOf(p *snapshot.Process) snapshot.Process {

@@ -89,6 +89,11 @@ func newBox() *box {
 	for i := range snap.Ended {
 		snap.Ended[i].Last.Command = []string{secret}
 	}
+	holders := []snapshot.Holder{{Name: secret, Command: []string{secret}, Job: process.Job{Kind: "service", ID: secret}}}
+	snap.Holders = holders
+	for i := range snap.GPUs {
+		snap.GPUs[i].Holders = holders
+	}
 	b.latest.Store(snap)
 	size := func(n quantity.Bytes) *quantity.Bytes { return &n }
 	self, _ := process.NewTable("/proc").Look(os.Getpid())
