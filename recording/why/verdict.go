@@ -162,7 +162,7 @@ func grown(e *Evidence, requested, free, used, capacity quantity.Bytes) Verdict 
 	case others < short:
 		return own(needs, fmt.Sprintf("All else on the device used %s: without it, it would not have fit either.", max(others, 0)))
 	}
-	reference, before, ok := referenceOf(e, needed)
+	reference, before, ok := referenceOf(e, needed, short)
 	if !ok {
 		return unknown("what the process and its neighbours used before: the history begins too late")
 	}
@@ -218,10 +218,13 @@ func cameLater(e *Evidence, needed quantity.Bytes) (over time.Time, later bool) 
 
 // referenceOf is the moment to compare with: the last one at which the process had
 // as much as it needed now (before is true), or the beginning of the last minutes.
-func referenceOf(e *Evidence, needed quantity.Bytes) (reference Sample, before, ok bool) {
+//
+// "As much" is less exact than what it lacked: a slow leak has nearly as much, always.
+func referenceOf(e *Evidence, needed, short quantity.Bytes) (reference Sample, before, ok bool) {
+	same := min(samePeak, short/2)
 	for _, list := range [][]Sample{e.Recent, e.Long} {
 		for i := len(list) - 2; i >= 0; i-- {
-			if list[i].Used.Known() && list[i].Others.Known() && list[i].Used.Or(0) >= needed-samePeak && needed > samePeak {
+			if list[i].Used.Known() && list[i].Others.Known() && list[i].Used.Or(0) >= needed-same && needed > same {
 				return list[i], true, true
 			}
 		}

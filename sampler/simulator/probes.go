@@ -22,6 +22,7 @@ type lastReport struct {
 	reported bool
 	at       time.Duration
 	stats    allocator.Stats
+	failures []failure
 	phase    time.Duration // of its reports within the second
 
 	missing time.Duration // from then on it does not answer
@@ -56,7 +57,7 @@ func (t *task) takeReport(now time.Duration) {
 	if now >= e.missing || e.reported && within(now, reportEvery) != e.phase {
 		return
 	}
-	e.reported, e.at, e.stats = true, now, t.memory.Stats()
+	e.reported, e.at, e.stats, e.failures = true, now, t.memory.Stats(), t.failures
 }
 
 // Unasked implements sampler.ProbeReader: every probe answers at once.
@@ -85,7 +86,7 @@ func (b *Box) answer(t *task) probe.Answer {
 		Hello:   t.role.hello(t.identity),
 		Report: probe.Report{
 			TimeNS:  at.UnixNano(),
-			Devices: []probe.Device{t.report()},
+			Devices: []probe.Device{t.report(b.epoch)},
 		},
 		At: at,
 	}
@@ -96,7 +97,7 @@ func (b *Box) answer(t *task) probe.Answer {
 }
 
 // report is the last report in the form of the protocol.
-func (t *task) report() probe.Device {
+func (t *task) report(epoch time.Time) probe.Device {
 	s := t.probe.stats
 	total := t.frame.total
 	d := probe.Device{UUID: t.uuid(), TotalBytes: &total}
@@ -125,6 +126,9 @@ func (t *task) report() probe.Device {
 		a.Kind, a.Basis = "jax", probe.LargestFree
 	}
 	d.Allocators = []probe.Allocator{a}
+	for _, f := range t.probe.failures {
+		d.OutOfMemory = append(d.OutOfMemory, f.reported(epoch))
+	}
 	return d
 }
 

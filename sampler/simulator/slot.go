@@ -101,7 +101,7 @@ func (b *Box) newTask(s *slot, pid int, started time.Duration) *task {
 	}
 	if s.role.runtime == pytorch {
 		t.cache = allocator.NewCaching(t.frame)
-		t.memory = t.cache
+		t.memory, t.cache.Observe = t.cache, t.observe
 	}
 	t.probe.schedule(t)
 	s.task = t

@@ -7,6 +7,7 @@ import (
 
 	"vramscope/internal/quantity"
 	"vramscope/nvml"
+	"vramscope/probe"
 	"vramscope/sampler/simulator"
 )
 
@@ -70,6 +71,7 @@ func TestLeakRunsOutOfMemoryEndsAndStartsAgain(t *testing.T) {
 			t.Fatal("carol's job is not there")
 		}
 		var counts, retries int64
+		var failed []probe.FailedAllocation
 		var ended, restarted time.Duration
 		for at := time.Second; at < 15*time.Minute; at += time.Second {
 			m := b.look(at)
@@ -79,6 +81,7 @@ func TestLeakRunsOutOfMemoryEndsAndStartsAgain(t *testing.T) {
 				if a, ok := m.answer(p.PID); ok {
 					counts = *a.Report.Devices[0].Allocators[0].OutOfMemoryCount
 					retries = *a.Report.Devices[0].Allocators[0].AllocRetries
+					failed = a.Report.Devices[0].OutOfMemory
 				}
 			case !ok && ended == 0:
 				ended = at
@@ -93,6 +96,14 @@ func TestLeakRunsOutOfMemoryEndsAndStartsAgain(t *testing.T) {
 		}
 		if counts != 3 || retries < 3 {
 			t.Errorf("before its end the probe reported %d failures and %d retries", counts, retries)
+		}
+		if int64(len(failed)) != counts {
+			t.Errorf("%d failed allocations of %d", len(failed), counts)
+		}
+		for i, f := range failed {
+			if f.Bytes <= *f.FreeBytes || *f.ReservedBytes > *f.LimitBytes || i > 0 && f.TimeNS <= failed[i-1].TimeNS {
+				t.Errorf("failed allocation %d of %d bytes: %d free, %d of %d reserved", i, f.Bytes, *f.FreeBytes, *f.ReservedBytes, *f.LimitBytes)
+			}
 		}
 		if ended == 0 || restarted == 0 || restarted-ended < 30*time.Second || restarted-ended > 90*time.Second {
 			t.Errorf("ended after %s, started again after %s", ended, restarted)

@@ -37,6 +37,8 @@ type task struct {
 	random   *rand.Rand
 	program  program
 	probe    lastReport
+	now      time.Duration // of the last step
+	failures []failure     // the newest last
 
 	memory  memory             // nil: unknown, or not there yet
 	cache   *allocator.Caching // the memory of a PyTorch task
@@ -71,7 +73,7 @@ func (t *task) hold(size quantity.Bytes) error {
 
 // run is one step of the task's life.
 func (t *task) run(now time.Duration) {
-	t.busy = 0
+	t.busy, t.now = 0, now
 	if t.failed || t.stopped {
 		return
 	}

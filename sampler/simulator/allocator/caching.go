@@ -35,6 +35,10 @@ const (
 // Whole free segments are cached; free memory in a segment with live blocks is
 // fragmented ("inactive split" in PyTorch): no flush frees it.
 type Caching struct {
+	// Observe, unless nil, is called for each allocation that fails, while the
+	// allocator is as it was then.
+	Observe func(size quantity.Bytes)
+
 	device       Device
 	small, large freeSet
 	waiting      []*Block // pending blocks
@@ -89,6 +93,9 @@ func (c *Caching) reserve(size quantity.Bytes, pool *freeSet) (*Block, error) {
 		c.stats.Retries++
 		if !c.device.Reserve(segment) {
 			c.stats.OutOfMemory++
+			if c.Observe != nil {
+				c.Observe(size)
+			}
 			return nil, fmt.Errorf("allocate %s: %w", size, ErrOutOfMemory)
 		}
 	}

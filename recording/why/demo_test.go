@@ -1,0 +1,45 @@
+package why
+
+import (
+	"testing"
+	"time"
+
+	"vramscope/sampler"
+	"vramscope/sampler/simulator"
+	"vramscope/sampler/snapshot"
+)
+
+// The demo's leaking job runs out of memory three times. What it leaked is why.
+func TestDemoIsExplained(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
+	now := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
+	clock := func() time.Time { return now }
+	box, err := simulator.New(simulator.Options{Seed: 1, Clock: clock, Prelude: 12 * time.Minute})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := sampler.New(sampler.Options{Devices: box, Probes: box, Processes: box, Clock: clock, Simulated: true, Deadline: time.Minute})
+	explained := 0
+	for range 25 * 60 {
+		now = now.Add(time.Second)
+		s.Tick(now)
+	}
+	for _, event := range s.History().Events(0) {
+		if event.Kind != snapshot.EventOutOfMemory {
+			continue
+		}
+		e := Gather(s.History(), &event)
+		v := Judge(e)
+		t.Log(event.Time, v.Cause, v.Reasons, v.Missing)
+		if v.Cause == Leak || v.Cause == OwnGrowth {
+			explained++
+		} else if v.Cause != CannotTell {
+			t.Errorf("%v: %s", event.Time, v.Cause)
+		}
+	}
+	if explained == 0 {
+		t.Error("no event is explained")
+	}
+}
