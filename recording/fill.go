@@ -112,8 +112,8 @@ func (d *dayReader) processes() (map[int64]*ProcessRow, error) {
 	return all, err
 }
 
-// events are the newest events, newest first; a negative limit is none.
-func (d *dayReader) events(limit int) []snapshot.Event {
+// events are the newest events up to a moment, newest first; a negative limit is none.
+func (d *dayReader) events(until int64, limit int) []snapshot.Event {
 	uuids, err := d.uuids()
 	if err != nil {
 		return nil
@@ -138,7 +138,8 @@ func (d *dayReader) events(limit int) []snapshot.Event {
 		return err
 	}, `SELECT e.time_ns, e.kind, e.severity, e.gpu, g.gpu_index, p.pid, p.start_time, p.pid_namespace, p.gpu, p.mig_gpu, p.mig_compute, e.user, e.name, e.message, e.bytes,
 			(SELECT o.detail FROM ooms o WHERE e.kind = 'out_of_memory' AND o.time_ns = e.time_ns AND o.process IS e.process)
-		FROM events e LEFT JOIN gpus g ON g.gpu = e.gpu LEFT JOIN processes p ON p.process = e.process ORDER BY e.time_ns DESC, e.event DESC LIMIT ?`, limit)
+		FROM events e LEFT JOIN gpus g ON g.gpu = e.gpu LEFT JOIN processes p ON p.process = e.process
+		WHERE e.time_ns <= ? ORDER BY e.time_ns DESC, e.event DESC LIMIT ?`, until, limit)
 	return events
 }
 

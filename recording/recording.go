@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -173,8 +174,14 @@ func (r *Recording) Span() (oldest, newest time.Time) {
 
 // Events gives the newest events first, at most limit of them (0: all).
 func (r *Recording) Events(limit int) []snapshot.Event {
+	return r.EventsUntil(time.Unix(0, math.MaxInt64), limit)
+}
+
+// EventsUntil gives the newest events up to t first, at most limit of them (0: all).
+func (r *Recording) EventsUntil(t time.Time, limit int) []snapshot.Event {
 	var events []snapshot.Event
-	for _, path := range slices.Backward(r.all()) {
+	// An event is in the day of the tick that saw it.
+	for _, path := range slices.Backward(r.between(time.Time{}, t.Add(time.Minute))) {
 		d, err := r.day(path)
 		if err != nil {
 			continue
@@ -183,7 +190,7 @@ func (r *Recording) Events(limit int) []snapshot.Event {
 		if limit > 0 {
 			left = limit - len(events)
 		}
-		events = append(events, d.events(left)...)
+		events = append(events, d.events(t.UnixNano(), left)...)
 		if limit > 0 && len(events) >= limit {
 			break
 		}

@@ -2,6 +2,7 @@ package recording
 
 import (
 	"reflect"
+	"slices"
 	"testing"
 	"time"
 
@@ -102,4 +103,30 @@ func sameMoment(t *testing.T, got, want *snapshot.Snapshot) {
 			t.Fatalf("at %v: row\n%+v, want\n%+v", want.Time, g, w)
 		}
 	}
+}
+
+// The events until a moment are those that are not later, also of the day before.
+func TestEventsUntil(t *testing.T) {
+	b := newBox(t, Options{})
+	for range 500 { // past midnight
+		b.tick(time.Second)
+	}
+	r := b.close()
+	all := r.Events(0)
+	for _, i := range []int{0, 1, len(all) / 2, len(all) - 1} {
+		first := slices.IndexFunc(all, func(e snapshot.Event) bool { return !e.Time.After(all[i].Time) })
+		for _, limit := range []int{0, 1, 3} {
+			want := all[first:]
+			if limit > 0 {
+				want = want[:min(limit, len(want))]
+			}
+			if got := r.EventsUntil(all[i].Time, limit); !slices.EqualFunc(got, want, sameEvent) {
+				t.Errorf("until event %d, %d at most: %d events, want %d", i, limit, len(got), len(want))
+			}
+		}
+	}
+}
+
+func sameEvent(a, b snapshot.Event) bool {
+	return a.Time.Equal(b.Time) && a.Kind == b.Kind && a.Row == b.Row && a.Message == b.Message
 }

@@ -27,6 +27,14 @@ type Events struct {
 	longest int // cells of the longest message
 }
 
+// longLog is a history that may have more events than can be read at each frame.
+type longLog interface {
+	EventsUntil(t time.Time, limit int) []snapshot.Event
+}
+
+// mostEvents are as many of a longLog as the live log keeps.
+const mostEvents = 5000
+
 func NewEvents(lk *cell.Appearance, now *Scene) Events { return Events{look: lk}.following(now) }
 
 // following takes the newest log. A list that is scrolled stays on its events.
@@ -34,7 +42,13 @@ func (e Events) following(now *Scene) Events {
 	e.now, e.until = cell.Moment(now.Now), now.Past
 	before := len(e.log)
 	e.log = nil
-	if now.History != nil {
+	if long, ok := now.History.(longLog); ok {
+		until := e.until
+		if until.IsZero() {
+			until = now.Now
+		}
+		e.log = long.EventsUntil(until, mostEvents)
+	} else if now.History != nil {
 		e.log = now.History.Events(0)
 	}
 	for !e.until.IsZero() && len(e.log) > 0 && e.log[0].Time.After(e.until) {

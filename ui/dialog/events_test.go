@@ -162,3 +162,31 @@ func TestEventsGoldens(t *testing.T) {
 		matches(t, NewEvents(uitest.Appearance(t, "", false), past), 80, 10)
 	})
 }
+
+// month is a recording that has no end of events.
+type month struct{ uitest.CurveHistory }
+
+func (month) Events(int) []snapshot.Event { panic("all of them") }
+
+func (month) EventsUntil(t time.Time, limit int) []snapshot.Event {
+	events := make([]snapshot.Event, limit)
+	for i := range events {
+		events[i] = snapshot.Event{Time: t.Add(-time.Duration(i) * time.Second), Kind: snapshot.EventDriverBack, Message: "back"}
+	}
+	return events
+}
+
+// TestEventsOfAMonth: of a recording the list has those up to the shown moment,
+// and not all.
+func TestEventsOfAMonth(t *testing.T) {
+	for _, past := range []time.Time{{}, uitest.DrawnAt.Add(-time.Hour)} {
+		e := NewEvents(uitest.Appearance(t, "", false), &Scene{Now: uitest.DrawnAt, Past: past, History: month{}})
+		newest := uitest.DrawnAt
+		if !past.IsZero() {
+			newest = past
+		}
+		if len(e.log) == 0 || len(e.log) > 10_000 || !e.log[0].Time.Equal(newest) {
+			t.Errorf("past %v: %d events", past, len(e.log))
+		}
+	}
+}
