@@ -109,8 +109,8 @@ func (j *Joined) Series(key snapshot.SeriesKey, from, to time.Time, buckets int)
 	if before == nil || !from.Before(seam) || buckets <= 0 || !to.After(from) {
 		return points
 	}
-	width := to.Sub(from) / time.Duration(buckets)
-	old := j.grid(grid{key, max(width, 1), buckets})
+	width := max(to.Sub(from)/time.Duration(buckets), 1)
+	old := j.grid(grid{key, width, buckets})
 	if old == nil {
 		return points
 	}

@@ -74,6 +74,28 @@ func TestJoinedHistoriesAreOne(t *testing.T) {
 	}
 }
 
+// Buckets may be shorter than a nanosecond: a graph has no least window.
+func TestJoinedShortBuckets(t *testing.T) {
+	b := newBox(t, Options{})
+	b.tick(time.Second)
+	j := Join(b.sampler.History(), func(err error) { t.Error(err) })
+	seam := b.now
+	j.before, j.seam, j.oldest = b.close(), seam, seam.Add(-time.Hour)
+	key := snapshot.SeriesKey{Metric: metric.Used, GPUUUID: "GPU"}
+	j.Series(key, seam.Add(-5), seam.Add(5), 20)
+	for deadline := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) {
+		j.mu.Lock()
+		reading := j.reading
+		j.mu.Unlock()
+		if !reading || time.Now().After(deadline) {
+			break
+		}
+	}
+	if points := j.Series(key, seam.Add(-5), seam.Add(5), 20); len(points) != 20 {
+		t.Errorf("%d points", len(points))
+	}
+}
+
 func TestJoinedWithoutAPast(t *testing.T) {
 	sim, err := simulator.New(simulator.Options{Seed: 1, Clock: func() time.Time { return start }})
 	if err != nil {

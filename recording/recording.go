@@ -129,6 +129,12 @@ func (r *Recording) all() []string {
 		if paths, err := days(r.directory); err == nil && len(paths) > 0 {
 			r.mu.Lock()
 			r.paths = paths
+			for path, d := range r.open {
+				if !slices.Contains(paths, path) { // too old, or renamed
+					_ = d.db.Close() // it was only read
+					delete(r.open, path)
+				}
+			}
 			r.mu.Unlock()
 		}
 	}

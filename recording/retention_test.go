@@ -35,6 +35,39 @@ func TestOldDaysAreRemoved(t *testing.T) {
 	}
 }
 
+// A daemon reads for months: of days that are removed, and of tails that are sealed,
+// nothing stays in memory.
+func TestRemovedDaysAreClosed(t *testing.T) {
+	q := newQuiet(t, t.TempDir(), Options{})
+	q.days(2, 2)
+	q.record(2)
+	q.w.commit()
+	r := read(t, q.w.directory)
+	paths := r.all()
+	at := func() bool { _, ok := r.At(q.now); return ok }
+	if !at() || r.open[paths[2]].tail.block == nil {
+		t.Fatal("the tail is not read")
+	}
+	for _, path := range paths {
+		if _, err := r.day(path); err != nil {
+			t.Fatal(err)
+		}
+	}
+	q.end()
+	if !at() || r.open[paths[2]].tail.block != nil {
+		t.Error("the sealed tail stays in memory")
+	}
+	if err := remove(paths[0]); err != nil {
+		t.Fatal(err)
+	}
+	if _, _ = r.Span(); len(r.open) != 2 || r.open[paths[0]] != nil {
+		t.Errorf("%d days are open, want 2", len(r.open))
+	}
+	if problems := r.Problems(); len(problems) > 0 {
+		t.Error(problems)
+	}
+}
+
 func TestTooLargeDaysAreRemoved(t *testing.T) {
 	q := newQuiet(t, t.TempDir(), Options{MaxSize: 1 << 20})
 	paths := q.days(10, 150)

@@ -120,6 +120,7 @@ func (d *dayReader) tailOf(session int64) *tailCache {
 	defer d.mu.Unlock()
 	var first, last sql.NullInt64
 	if !d.row([]any{&first, &last}, "SELECT (SELECT min(time_ns) FROM tail), (SELECT max(time_ns) FROM tail)") || !first.Valid {
+		d.tail = tailCache{}
 		return nil
 	}
 	if t := &d.tail; t.block == nil || t.first != first.Int64 || t.last != last.Int64 {

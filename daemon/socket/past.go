@@ -12,7 +12,8 @@ import (
 // since it began. Of a daemon that goes away, it is unknown from then on.
 //
 // Series are asked for in blocks at fixed times, which are kept: a screen that is
-// drawn each second asks for the newest block alone.
+// drawn each second asks for the newest block alone. A daemon may take answerTime
+// for an answer: a screen reads in the background.
 type Past struct {
 	client func() (*Client, error)
 
@@ -36,8 +37,7 @@ const (
 	mostBlocks  = 256 // 2 MiB
 	// A figure of the last seconds may still come: such a block is asked for again.
 	freshTime = time.Second
-	// A screen does not wait longer than this for a daemon, and not again for a while.
-	pastTime  = 250 * time.Millisecond
+	// A daemon that did not answer is not asked again for a while.
 	pastPause = 2 * time.Second
 )
 
@@ -66,10 +66,8 @@ func (p *Past) ask(r *request) (*answer, bool) {
 	if client == nil {
 		return nil, false
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), pastTime)
-	defer cancel()
 	a := &answer{}
-	if err := client.ask(ctx, r, a); err != nil {
+	if err := client.ask(context.Background(), r, a); err != nil {
 		if !refused(err) {
 			p.failed = time.Now()
 		}

@@ -17,10 +17,12 @@ import (
 type counted struct {
 	snapshot.History
 	series atomic.Int64
+	takes  time.Duration
 }
 
 func (c *counted) Series(key snapshot.SeriesKey, from, to time.Time, buckets int) []snapshot.Point {
 	c.series.Add(1)
+	time.Sleep(c.takes)
 	return c.History.Series(key, from, to, buckets)
 }
 
@@ -128,6 +130,22 @@ func TestPastIsAskedForOnce(t *testing.T) {
 	}
 	if second := draw(); second > 8 {
 		t.Errorf("the second frame asks %d times", second)
+	}
+}
+
+// TestPastOfASlowDaemon: one that reads a recording, or whose user has used up the
+// budget, takes a while. The connection, which brings the reports too, stays.
+func TestPastOfASlowDaemon(t *testing.T) {
+	theirs, mine, latest := past(t)
+	theirs.takes = 400 * time.Millisecond
+	_, newest := theirs.Span()
+	points := mine.Series(snapshot.SeriesKey{Metric: metric.Used, GPUUUID: latest.GPUs[0].UUID}, newest.Add(-time.Minute), newest, 4)
+	if !points[0].Known {
+		t.Errorf("%+v", points)
+	}
+	client, _ := mine.client()
+	if err := client.hello(t.Context()); err != nil {
+		t.Error(err)
 	}
 }
 
