@@ -222,6 +222,7 @@ func TestStories(t *testing.T) {
 		{"no allocation seen", &story{from: hour, own: full(growing(float64(20*quantity.MiB), 79*gib)), steps: steps}, CannotTell, 0},
 		{"free memory unknown, and enough before", withFailure((&story{from: hour, own: full(constant(10 * gib))}).asked(gib), func(f *snapshot.OutOfMemory) { f.Free = snapshot.Bytes{} }), CannotTell, 0},
 		{"a history that begins with the event", (&story{from: time.Second, own: full(constant(30 * gib)), neighbours: neighbours(constant(48 * gib))}).asked(8 * gib), CannotTell, 0},
+		{"a history that begins after both had grown", (&story{from: 30 * time.Second, own: full(constant(28 * gib)), neighbours: neighbours(constant(48 * gib))}).asked(8 * gib), CannotTell, 0},
 		{"more free than asked for", withFailure((&story{from: hour, own: full(constant(10 * gib))}).asked(gib), func(f *snapshot.OutOfMemory) { f.Free = computed(2 * gib) }), CannotTell, 0},
 	} {
 		t.Run(c.name, func(t *testing.T) {

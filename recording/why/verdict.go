@@ -177,12 +177,21 @@ func grown(e *Evidence, requested, free, used, capacity quantity.Bytes) Verdict 
 	case before:
 		return unknown(fmt.Sprintf("why it failed: at %s it had as much, and since then nothing else has grown by the %s that it lacked",
 			reference.Time.Format(time.TimeOnly), short))
+	case !leaking && beginsLate(e):
+		return unknown(fmt.Sprintf("which of them grew before %s, when the history begins: since then it grew by %s with that, and all else on the device by %s",
+			reference.Time.Format(time.TimeOnly), ownGrowth, growth))
 	case leaking, float64(growth) <= ownShare*float64(ownGrowth), growth < short:
 		return own(needs, fmt.Sprintf("Since %s it has grown by %s with that, and all else on the device by %s.",
 			reference.Time.Format(time.TimeOnly), ownGrowth, growth))
 	}
 	return unknown(fmt.Sprintf("which of them was to have the memory: since %s it grew by %s, and all else on the device by %s",
 		reference.Time.Format(time.TimeOnly), ownGrowth, growth))
+}
+
+// beginsLate reports that the process was there before the history began, minutes ago.
+func beginsLate(e *Evidence) bool {
+	first := e.Recent[0]
+	return first.Used.Or(0) > 0 && e.Event.Time.Sub(first.Time) < recentTime*9/10
 }
 
 // cameLater reports whether the process grew only after all else on the device had
