@@ -41,6 +41,7 @@ const (
 	byRun    = "run"
 	byAttach = "attach"
 	withShim = "run --preload"
+	unprobed = "none"
 )
 
 // program is a job that runs. Its pid is that of whoever has begun to allocate: its
@@ -114,10 +115,25 @@ func start(t *testing.T, j job) *program {
 	for _, name := range []string{"XDG_RUNTIME_DIR", "XDG_CONFIG_HOME", "XDG_STATE_HOME"} {
 		p.environment = append(p.environment, name+"="+p.own)
 	}
+	p.launch()
+	return p
+}
+
+// beside starts another job on the same box.
+func (p *program) beside(j job) *program {
+	other := *p
+	other.job = j
+	other.launch()
+	return &other
+}
+
+func (p *program) launch() {
+	j := p.job
 	command := slices.Clone(j.command)
 	switch j.how {
+	case unprobed:
 	case byAttach:
-		needs.Tool(t, "gdb")
+		needs.Tool(p.t, "gdb")
 	case withShim:
 		command = append([]string{j.vramscope, "run", "--preload", "--"}, command...)
 	default:
@@ -127,7 +143,6 @@ func start(t *testing.T, j job) *program {
 	cmd.Env = append(slices.Clone(p.environment), "PYTHONPATH="+j.site, "PYTHONDONTWRITEBYTECODE=1")
 	cmd.Env = append(cmd.Env, j.settings...)
 	p.run(cmd)
-	return p
 }
 
 func (p *program) run(cmd *exec.Cmd) {
