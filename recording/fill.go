@@ -3,8 +3,10 @@ package recording
 import (
 	"database/sql"
 	"reflect"
+	"strings"
 	"time"
 
+	"vramscope/internal/process"
 	"vramscope/internal/quantity"
 	"vramscope/sampler/snapshot"
 )
@@ -78,6 +80,49 @@ func optional[T ~int64 | ~int](v any) quantity.Optional[T] {
 		return quantity.From(T(n), quantity.Computed)
 	}
 	return quantity.Optional[T]{}
+}
+
+const processColumns = `p.process, p.pid, p.start_time, p.pid_namespace, p.gpu, p.mig_gpu, p.mig_compute,
+	p.parent, p.uid, p.user, p.name, p.command, p.job_kind, p.job_id, p.type, p.runtime, p.runtime_version, p.started_ns, p.used_bytes, p.peak_bytes,
+	p.ended_ns, p.exit_status, p.out_of_memory_count`
+
+// described is a row as the table processes describes it.
+type described struct {
+	id int64
+	snapshot.EndedProcess
+}
+
+// scanProcess reads processColumns, and more behind them.
+func scanProcess(rows *sql.Rows, uuids map[int64]string, more ...any) (out described, err error) {
+	var at place
+	var start, namespace int64
+	var parent, uid, started, used, peak, ended, exit, oom sql.NullInt64
+	var user, name, command, jobKind, jobID, kind, runtime, version sql.NullString
+	p := &out.Last
+	err = rows.Scan(append([]any{&out.id, &p.ID.Process.PID, &start, &namespace, &at.gpu, &at.migGPU, &at.migCompute,
+		&parent, &uid, &user, &name, &command, &jobKind, &jobID, &kind, &runtime, &version, &started, &used, &peak, &ended, &exit, &oom}, more...)...)
+	p.ID.Process.StartTime, p.ID.Process.Namespace = uint64(start), uint64(namespace)
+	p.ID.GPUUUID, p.ID.Instance = uuids[at.gpu.Int64], at.instance()
+	p.Parent, p.User, p.Name, p.Command = int(parent.Int64), user.String, name.String, nil
+	if command.Valid {
+		p.Command = strings.Fields(command.String)
+	}
+	if uid.Valid {
+		p.UID = quantity.From(uint32(uid.Int64), quantity.System)
+	}
+	p.Job = process.Job{Kind: jobKind.String, ID: jobID.String}
+	p.Type, p.Runtime, p.RuntimeVersion, p.Started = kind.String, runtime.String, version.String, moment(started.Int64)
+	p.Used, p.Peak = known[quantity.Bytes](used, quantity.Driver), known[quantity.Bytes](peak, quantity.Computed)
+	out.Ended, out.ExitStatus, out.OutOfMemoryCount = moment(ended.Int64), known[int](exit, quantity.System), known[int64](oom, quantity.Probe)
+	return out, err
+}
+
+// known is a column's value, unknown for NULL.
+func known[T quantity.Bytes | int | int64](v sql.NullInt64, source quantity.Source) quantity.Optional[T] {
+	if !v.Valid {
+		return quantity.Optional[T]{}
+	}
+	return quantity.From(T(v.Int64), source)
 }
 
 // uuids are the UUIDs of the day's GPUs.

@@ -30,7 +30,7 @@ func TestOldDaysAreRemoved(t *testing.T) {
 	if len(paths) != 4 || filepath.Base(paths[0]) != "2026-10-07.db" {
 		t.Errorf("kept %v", paths)
 	}
-	if oldest, _ := q.end().Span(); oldest.Day() != 7 {
+	if oldest, _ := q.end().Span(); oldest.UTC().Day() != 7 {
 		t.Errorf("the recording begins at %v", oldest)
 	}
 }
