@@ -74,3 +74,18 @@ func TestStepsAndSawtoothAreNoCourse(t *testing.T) {
 		}
 	}
 }
+
+// A burst of loading that has ended fills no GPU, though what was forecast within it
+// for ten seconds later came true.
+func TestBurstFillsNoGPU(t *testing.T) {
+	for _, lasts := range []float64{1, 2, 4} {
+		y := noisy(4, mib, 700, func(t float64) float64 { return 10*gib + 50*gib*min(max((t-600.2)/lasts, 0), 1) })
+		f := New()
+		for i, v := range y {
+			f.Observe(after(float64(i)), int64(v))
+			if full, ok := f.FullIn(int64(80*gib - v)); ok && i < 620 {
+				t.Fatalf("a burst of %v s: %d s later the GPU is full in %v", lasts, i-600, full.Median)
+			}
+		}
+	}
+}

@@ -5,7 +5,7 @@ import "math"
 // outlook is the forecast at a horizon, relative to the newest sample.
 type outlook struct {
 	Change float64
-	Rise   float64 // Change, or what fills a GPU sooner: a peak, or a new course
+	Rise   float64 // Change once it is sure, or what fills a GPU sooner: a peak, or a new course
 	Spread spread
 }
 
@@ -25,6 +25,9 @@ func (s *state) look() {
 		}
 		o.Change = max(change, -s.Last)
 		o.Rise = o.Change
+		if best == driftQuick && age < sureSeconds {
+			o.Rise = min(o.Change, 0)
+		}
 		if p.hasPhase && s.Without&PartCrest == 0 {
 			o.Rise = max(o.Rise, p.phase.crest(h, s.Last))
 		}
