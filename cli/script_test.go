@@ -29,10 +29,10 @@ func TestMain(m *testing.M) {
 }
 
 // alone is Main, but it sees no other probes than those in its own runtime
-// directory: whoever works on this machine may have some.
+// directory, and no recordings but there: whoever works on this machine may have some.
 func alone() int {
 	p := &program{stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr, getenv: os.Getenv, now: time.Now}
-	p.probeDirectories, p.daemonPlaces = []string{}, []socket.Place{}
+	p.probeDirectories, p.daemonPlaces, p.recordings = []string{}, []socket.Place{}, "/nonexistent"
 	if runtime := os.Getenv("XDG_RUNTIME_DIR"); runtime != "" {
 		p.daemonDirectory, p.recordings = filepath.Join(runtime, "vramscope"), filepath.Join(runtime, "recordings")
 		p.daemonPlaces = []socket.Place{{Directory: p.daemonDirectory, Owner: uint32(os.Geteuid())}}

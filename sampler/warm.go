@@ -10,11 +10,12 @@ import (
 )
 
 // What forecasters are warmed with: most of what they learn is younger than an hour,
-// and a sample each ten seconds, the nearest horizon, is enough to learn it from.
-const (
-	warmTime = time.Hour
-	warmStep = 10 * time.Second
-)
+// and a sample each ten seconds, the nearest horizon, is enough to learn it from. Of
+// a process that began minutes ago every second counts.
+var warmSpans = [...]struct{ from, to, step time.Duration }{
+	{time.Hour, 5 * time.Minute, 10 * time.Second},
+	{5 * time.Minute, 0, time.Second},
+}
 
 // Warm gives the forecasters what an earlier history has of the last hour, as if
 // the sampler had seen it. It may be called once, after the first tick, by any
@@ -30,6 +31,9 @@ func (s *Sampler) Warm(before snapshot.History) {
 	for i := range latest.Rows {
 		p := &latest.Rows[i]
 		r := &row{}
+		if p.Started.After(began.Add(-warmSpans[0].from)) {
+			r.came = p.Started
+		}
 		warm(before, snapshot.SeriesKey{Metric: metric.Used, Row: p.ID}, began, func(at time.Time, used snapshot.Bytes) {
 			r.watchLoad(at, p.Started, used.Or(0))
 			r.outlook.learn(at, used)
@@ -54,7 +58,7 @@ func (s *Sampler) Warm(before snapshot.History) {
 	s.do(func() {
 		for id, warmed := range rows {
 			if r := s.rows[id]; r != nil {
-				r.outlook, r.allocated, r.load = warmed.outlook, warmed.allocated, warmed.load
+				r.outlook, r.allocated, r.load, r.came = warmed.outlook, warmed.allocated, warmed.load, warmed.came
 			}
 		}
 		for uuid, warmed := range gpus {
@@ -77,10 +81,12 @@ func (o *outlook) learn(at time.Time, figure snapshot.Bytes) {
 
 // warm visits the last hour of a series up to a moment.
 func warm(before snapshot.History, key snapshot.SeriesKey, to time.Time, visit func(time.Time, snapshot.Bytes)) {
-	// The moment itself is the live history's.
-	for _, p := range before.Series(key, to.Add(-warmTime), to.Add(-1), int(warmTime/warmStep)) {
-		if p.Known {
-			visit(p.Time, quantity.From(quantity.Bytes(p.Last), quantity.Driver))
+	for _, span := range warmSpans {
+		// The moment itself is the live history's.
+		for _, p := range before.Series(key, to.Add(-span.from), to.Add(-span.to-1), int((span.from-span.to)/span.step)) {
+			if p.Known {
+				visit(p.Time, quantity.From(quantity.Bytes(p.Last), quantity.Driver))
+			}
 		}
 	}
 }
