@@ -82,6 +82,9 @@ func command(t *testing.T, args ...string) (stdout, stderr string, code int) {
 }
 
 func TestExportWritesEverySample(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	directory, noon, live := recorded(t)
 	out, errs, code := command(t, "export", directory, "--from", "12:01", "--to", "12:01:30")
 	if code != exitOK || errs != "" {
@@ -126,6 +129,9 @@ func TestExportWritesEverySample(t *testing.T) {
 }
 
 func TestOnceOfTheRecordedPast(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	directory, noon, live := recorded(t)
 	p := &program{getenv: os.Getenv}
 	r, where, err := p.openRecording([]string{directory})
@@ -148,6 +154,9 @@ func TestOnceOfTheRecordedPast(t *testing.T) {
 }
 
 func TestWrongTimesAndRecordings(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	directory, _, _ := recorded(t)
 	foreign := filepath.Join(t.TempDir(), "notes.db")
 	if err := os.WriteFile(foreign, []byte(strings.Repeat("no database ", 500)), 0o600); err != nil {
@@ -194,6 +203,9 @@ func TestMetricsAreFoundByName(t *testing.T) {
 }
 
 func TestReplayOfASavedSnapshot(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	_, noon, live := recorded(t)
 	then, ok := live.At(noon.Add(time.Minute))
 	if !ok {
@@ -233,6 +245,9 @@ func TestReplayOfASavedSnapshot(t *testing.T) {
 }
 
 func TestBacktestReadsARecording(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	directory, _, live := recorded(t)
 	out, errs, code := command(t, "backtest", directory, "--format", "json")
 	if code != exitOK {

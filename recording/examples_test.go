@@ -12,6 +12,9 @@ import (
 
 // The examples of docs/recording.md run on a recording, and answer.
 func TestExamplesOfTheDocumentation(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	content, err := os.ReadFile("../docs/recording.md")
 	if err != nil {
 		t.Fatal(err)

@@ -110,6 +110,9 @@ func TestFilesAreTheOwnersAlone(t *testing.T) {
 // After the clock was set back, the newer ticks of a time count; forward, there is
 // a gap. No figure is invented in it.
 func TestClockIsSet(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	q := newQuiet(t, t.TempDir(), Options{})
 	q.now = q.now.Add(12 * time.Hour)
 	early := q.record(300)
@@ -250,6 +253,9 @@ func tmpfs(t *testing.T, size quantity.Bytes) string {
 }
 
 func TestFullDisk(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	directory := tmpfs(t, 2*quantity.MiB)
 	ballast := filepath.Join(directory, "ballast")
 	if err := os.WriteFile(ballast, make([]byte, quantity.MiB), 0o600); err != nil {
@@ -369,6 +375,9 @@ func TestForeignAndDamagedFiles(t *testing.T) {
 // A damaged page costs what is on it. The rest can be read, and the problem is
 // told.
 func TestCorruptPage(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	directory := t.TempDir()
 	q := newQuiet(t, directory, Options{})
 	moments := q.record(1500)

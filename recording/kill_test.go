@@ -47,6 +47,9 @@ func recordUntilKilled(directory string) {
 // opens clean and ends at most two seconds before the kill; the next writer goes
 // on from there. With VRAMSCOPE_FULL there are 200 kills.
 func TestKilledWriterLosesTwoSeconds(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	rounds, writers := 1, 4
 	if os.Getenv("VRAMSCOPE_FULL") != "" {
 		rounds = 50

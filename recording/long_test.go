@@ -49,6 +49,9 @@ func fillFolder(t *testing.T, directory string, box *synthetic, ticks int) time.
 // two of the days are whole ones, else all are of a few minutes. (That all 30 are
 // whole takes half an hour: docs/measured/recording.md.)
 func TestMonth(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	ticks := slices.Repeat([]int{100}, 30)
 	if os.Getenv("VRAMSCOPE_FULL") != "" {
 		ticks[10], ticks[29] = 86_400, 86_400

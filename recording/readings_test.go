@@ -11,6 +11,9 @@ import (
 
 // Every reading is what At shows of its moment, across midnight and in the tail.
 func TestReadingsEqualTheMoments(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	b := newBox(t, Options{})
 	for range 330 {
 		b.tick(time.Second)

@@ -13,6 +13,9 @@ import (
 // A recording shows every moment as the sampler's own history does, across
 // midnight and in the ticks that are in no chunk yet.
 func TestRecordingEqualsTheLiveHistory(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	b := newBox(t, Options{Commands: Full})
 	var moments []time.Time
 	for range 500 {

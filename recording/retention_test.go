@@ -24,6 +24,9 @@ func (q *quiet) days(n, ticks int) []string {
 }
 
 func TestOldDaysAreRemoved(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	q := newQuiet(t, t.TempDir(), Options{Keep: 3 * 24 * time.Hour})
 	paths := q.days(10, 2)
 	// The last one was written to on day 10: days 7, 8 and 9 are at most 3 days old.
@@ -69,6 +72,9 @@ func TestRemovedDaysAreClosed(t *testing.T) {
 }
 
 func TestTooLargeDaysAreRemoved(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	q := newQuiet(t, t.TempDir(), Options{MaxSize: 1 << 20})
 	paths := q.days(10, 150)
 	if size := folderSize(q.w.directory); len(paths) >= 10 || len(paths) < 2 || size > 3<<20 {
@@ -82,6 +88,9 @@ func TestTooLargeDaysAreRemoved(t *testing.T) {
 // A day that is too large by itself loses its oldest samples; what is written stays
 // below the limit, and the newest moments are whole.
 func TestTooLargeDayLosesItsOldestSamples(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	const limit = 1 << 18
 	q := newQuiet(t, t.TempDir(), Options{MaxSize: limit})
 	var moments []*snapshot.Snapshot

@@ -30,6 +30,9 @@ func TestSchemaHasAVersion(t *testing.T) {
 // A database of an older version is read with what it has, and a recorder adds
 // what it lacks.
 func TestOlderVersion(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	q := newQuiet(t, t.TempDir(), Options{})
 	moments := q.record(200)
 	q.end()
