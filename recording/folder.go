@@ -123,6 +123,9 @@ func (d *day) trim(limit int64) {
 	}
 }
 
+// damaged reports whether SQLite found a database's content to be wrong.
+func damaged(err error) bool { return strings.Contains(err.Error(), "malformed") }
+
 // setAside renames a damaged database of today, so that recording goes on in a new
 // one. sqlite3's .recover may save what is in it.
 func setAside(path string) {

@@ -77,7 +77,7 @@ func (r *Recording) note(path string, err error) error {
 	if _, gone := os.Stat(path); gone != nil {
 		return err
 	}
-	if strings.Contains(err.Error(), "malformed") {
+	if damaged(err) {
 		err = fmt.Errorf("recording: %s is damaged, a part of it cannot be read (sqlite3 %[1]s .recover saves what can be saved): %w", path, err)
 	}
 	r.mu.Lock()

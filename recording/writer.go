@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
 	"sync"
 	"time"
 
@@ -174,7 +173,7 @@ func (w *Writer) write(t tick) {
 	}
 	if w.day != nil && filepath.Base(w.day.path) != fileOf(t.snap.Time) {
 		if err := w.day.close(); err != nil {
-			w.day = nil
+			w.lose(int64(w.pending))
 			w.fail(err)
 		} else {
 			w.committed()
@@ -184,7 +183,7 @@ func (w *Writer) write(t tick) {
 	if w.day == nil {
 		w.prune(t.snap.Time)
 		day, err := openDay(w.directory, t.snap.Time, w.options.Commands)
-		if err != nil && strings.Contains(err.Error(), "malformed") {
+		if err != nil && damaged(err) {
 			setAside(filepath.Join(w.directory, fileOf(t.snap.Time)))
 			day, err = openDay(w.directory, t.snap.Time, w.options.Commands)
 		}
@@ -237,10 +236,13 @@ func (w *Writer) committed() {
 }
 
 // drop closes a day that cannot be written. What was committed is safe; the next
-// attempt opens the database anew.
+// attempt opens the database anew or, where it is damaged, another one.
 func (w *Writer) drop(err error) {
 	w.lose(int64(w.pending))
 	_ = w.day.database.close() // err is why
+	if damaged(err) {
+		setAside(w.day.path)
+	}
 	w.day = nil
 	w.fail(err)
 }
