@@ -113,6 +113,9 @@ func (h *story) Series(key snapshot.SeriesKey, from, to time.Time, buckets int) 
 			v = int64(allocated)
 		}
 		points[i].Known, points[i].Min, points[i].Max, points[i].Last = v >= 0, v, v, v
+		if before := t.Add(-to.Sub(from) / time.Duration(buckets) * 4 / 5); key.Metric == metric.Used && key.Row == id(100) && v >= 0 && !before.Before(oldest) {
+			points[i].Max = max(v, int64(h.used(0, before)))
+		}
 	}
 	return points
 }
@@ -189,6 +192,7 @@ func TestStories(t *testing.T) {
 		{"fragments beside a neighbour that grew", (&story{from: hour, own: halves(40*gib, 10*gib), neighbours: neighbours(jump(5*gib, 38*gib, 30))}).asked(20 * gib), Fragmentation, 0},
 		{"a neighbour took it", (&story{from: hour, own: full(tooth(15*gib, 15*gib)), neighbours: neighbours(jump(10*gib, 47*gib, 25))}).asked(8 * gib), NeighbourTook, 101},
 		{"a neighbour that has just started", (&story{from: hour, own: full(tooth(15*gib, 15*gib)), neighbours: neighbours(constant(4*gib), jump(-1, 40*gib, 8))}).asked(8 * gib), NeighbourTook, 102},
+		{"a neighbour took it in the second in which the process freed it", (&story{from: hour, own: full(jump(30*gib, 20*gib, 5.5)), neighbours: neighbours(jump(10*gib, 58*gib, 5.4))}).asked(10 * gib), NeighbourTook, 101},
 		{"a neighbour that grew hours ago", (&story{from: 5 * hour, own: full(jump(10*gib, 28*gib, 40)), neighbours: neighbours(jump(5*gib, 50*gib, 3*3600))}).asked(4 * gib), OwnGrowth, 0},
 		{"a neighbour that was there just before", (&story{from: 20 * time.Second, own: full(func(s float64) quantity.Bytes {
 			switch {

@@ -234,7 +234,12 @@ func referenceOf(e *Evidence, needed, short quantity.Bytes) (reference Sample, b
 	for _, list := range [][]Sample{e.Recent, e.Long} {
 		for i := len(list) - 2; i >= 0; i-- {
 			if list[i].Used.Known() && list[i].Others.Known() && list[i].Used.Or(0) >= needed-same && needed > same {
-				return list[i], true, true
+				reference = list[i]
+				if i > 0 && list[i-1].Others.Known() && list[i-1].Others.Or(0) < reference.Others.Or(0) {
+					// Used is the most in this stretch of time, Others the last: it may have come after.
+					reference.Time, reference.Others = list[i-1].Time, list[i-1].Others
+				}
+				return reference, true, true
 			}
 		}
 	}
