@@ -75,19 +75,18 @@ func neighbourAdvice(p *snapshot.Process, add func(bytes quantity.Bytes, price, 
 	}
 }
 
-// toothOf is by how much allocated memory went up and down in the last minute.
-func toothOf(e *Evidence) quantity.Bytes {
-	if e.Steps.Or(0) < leakSteps || len(e.Recent) == 0 {
+// toothOf is the largest fall of allocated memory in the last minute: what a step
+// takes and frees, and not what the process has come to hold.
+func toothOf(e *Evidence) (fall quantity.Bytes) {
+	if e.Steps.Or(0) < leakSteps {
 		return 0
 	}
-	least, most := quantity.Bytes(-1), quantity.Bytes(0)
+	var most quantity.Bytes
 	for _, s := range e.Recent[max(len(e.Recent)-60, 0):] {
 		if v, ok := s.Allocated.Value(); ok {
-			if least < 0 || v < least {
-				least = v
-			}
 			most = max(most, v)
+			fall = max(fall, most-v)
 		}
 	}
-	return most - max(least, 0)
+	return fall
 }
