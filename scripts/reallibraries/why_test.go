@@ -51,7 +51,7 @@ def train(steps, each):
     for step in range(steps):
         each(step); optimizer.step(); time.sleep(.1)
 def hold(size): return lambda step: tensors(torch, [size])
-def rising(step): held.append(tensors(torch, [512 * MIB])); tensors(torch, [8 * GIB])
+def rising(step): held.append(tensors(torch, [256 * MIB])); tensors(torch, [8 * GIB])
 def room(): return torch.cuda.mem_get_info()[0]
 held.clear(); torch.cuda.empty_cache()
 `
@@ -158,6 +158,7 @@ func (w *whyBox) play(t *testing.T, s whyStory) {
 	}
 	if s.late {
 		recording = w.record(t)
+		time.Sleep(4 * time.Second) // that no more grows is known
 	}
 	time.Sleep(1500 * time.Millisecond) // samples of it
 	var both sync.WaitGroup
