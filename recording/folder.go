@@ -39,6 +39,12 @@ func lockFolder(directory string) (*os.File, error) {
 
 // days lists the databases of a folder, oldest first.
 func days(directory string) ([]string, error) {
+	paths, err := files(directory)
+	return slices.DeleteFunc(paths, func(path string) bool { return len(filepath.Base(path)) != len(time.DateOnly+suffix) }), err
+}
+
+// files are the databases of a folder with those that were set aside, oldest first.
+func files(directory string) ([]string, error) {
 	entries, err := os.ReadDir(directory)
 	if err != nil {
 		return nil, fmt.Errorf("recording: %w", err)
@@ -46,7 +52,8 @@ func days(directory string) ([]string, error) {
 	var paths []string
 	for _, e := range entries {
 		name, found := strings.CutSuffix(e.Name(), suffix)
-		if _, err := time.Parse(time.DateOnly, name); found && err == nil && e.Type().IsRegular() {
+		day, aside, _ := strings.Cut(name, "-damaged")
+		if _, err := time.Parse(time.DateOnly, day); found && err == nil && strings.Trim(aside, "-0123456789") == "" && e.Type().IsRegular() {
 			paths = append(paths, filepath.Join(directory, e.Name()))
 		}
 	}
@@ -65,7 +72,7 @@ func sizeOf(path string) (size int64) {
 }
 
 func folderSize(directory string) (size int64) {
-	paths, _ := days(directory) // none: nothing there
+	paths, _ := files(directory) // none: nothing there
 	for _, path := range paths {
 		size += sizeOf(path)
 	}
@@ -76,7 +83,7 @@ func folderSize(directory string) (size int64) {
 // more than MaxSize, the oldest. The day that is written to stays.
 func (w *Writer) prune(now time.Time) {
 	w.pruned = time.Now()
-	paths, _ := days(w.directory) // none: nothing to prune
+	paths, _ := files(w.directory) // none: nothing to prune
 	size := int64(0)
 	for _, path := range paths {
 		size += sizeOf(path)

@@ -28,7 +28,19 @@ func TestOldDaysAreRemoved(t *testing.T) {
 		t.Skip("slow")
 	}
 	q := newQuiet(t, t.TempDir(), Options{Keep: 3 * 24 * time.Hour})
+	aside, mine := filepath.Join(q.w.directory, "2026-10-01-damaged-2.db"), filepath.Join(q.w.directory, "2026-10-01-mine.db")
+	for _, path := range []string{aside, mine} {
+		if err := os.WriteFile(path, []byte("x"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
 	paths := q.days(10, 2)
+	if _, err := os.Stat(aside); err == nil {
+		t.Error("a damaged day that was set aside stays")
+	}
+	if _, err := os.Stat(mine); err != nil {
+		t.Error("a file that is not the recorder's is removed")
+	}
 	// The last one was written to on day 10: days 7, 8 and 9 are at most 3 days old.
 	if len(paths) != 4 || filepath.Base(paths[0]) != "2026-10-07.db" {
 		t.Errorf("kept %v", paths)
