@@ -88,7 +88,8 @@ func (w *Writer) prune(now time.Time) {
 	for _, path := range paths {
 		size += sizeOf(path)
 	}
-	oldest, today := fileOf(now.Add(-w.options.Keep)), fileOf(now)
+	today := fileOf(now)
+	oldest := fileOf(w.present(paths, now).Add(-w.options.Keep))
 	for _, path := range paths {
 		name := filepath.Base(path)
 		if w.day != nil && path == w.day.path || name >= today {
@@ -100,6 +101,24 @@ func (w *Writer) prune(now time.Time) {
 		size -= sizeOf(path)
 		_ = remove(path) // what cannot be removed is tried again
 	}
+}
+
+// present is the moment that the age of days is measured from: now, or the end of the
+// newest day before the one that is written to. A clock that is set years ahead for
+// a moment removes nothing, nor does a box that was off for long.
+func (w *Writer) present(paths []string, now time.Time) time.Time {
+	for _, path := range slices.Backward(paths) {
+		name, _ := strings.CutSuffix(filepath.Base(path), suffix)
+		day, err := time.Parse(time.DateOnly, name)
+		if err != nil || w.day != nil && path == w.day.path || !day.Before(now) {
+			continue
+		}
+		if end := day.Add(24 * time.Hour); end.Before(now) {
+			return end
+		}
+		break
+	}
+	return now
 }
 
 // reasonOf says why recording is paused, and what to do.

@@ -122,3 +122,20 @@ func TestTooLargeDayLosesItsOldestSamples(t *testing.T) {
 		t.Error(problems)
 	}
 }
+
+// One tick of a clock that is set ten years ahead must not remove what is recorded.
+func TestClockAheadRemovesNoDay(t *testing.T) {
+	directory := t.TempDir()
+	for day := range 3 {
+		path := filepath.Join(directory, fileOf(start.AddDate(0, 0, day-3)))
+		if err := os.WriteFile(path, []byte("recorded"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w := &Writer{directory: directory, options: Options{Keep: 30 * 24 * time.Hour, MaxSize: 1 << 30}}
+	w.prune(start.AddDate(10, 0, 0))
+	w.prune(start)
+	if paths, err := files(directory); err != nil || len(paths) != 3 {
+		t.Errorf("%v are left: %v", paths, err)
+	}
+}
