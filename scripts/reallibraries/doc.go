@@ -8,5 +8,5 @@
 //
 // Start at torchConfigurations in torch_test.go, and at frameworks in framework_test.go
 // for the libraries whose memory no flush frees. compare_test.go has the
-// identities, program_test.go how a program is started and asked.
+// identities, program_test.go how a program is started and asked, why_test.go stories for vramscope why.
 package reallibraries
