@@ -76,7 +76,7 @@ class OutOfMemory(Case):
             job = self.job(FRESH, "import torch; live = torch.empty(9, 0)", FAIL, **environ)
             monitor = self.monitor(job)
             self.assertTrue(monitor.ask("stats")["ok"])
-            self.assertIn("out of memory", job.do("fail(1 << 40)").lower())
+            self.assertRegex(job.do("fail(1 << 40)"), "CUDA out of memory|Allocation on device")
             self.assertEqual(self.errors(monitor), [])
             self.assertEqual(job.errors(), "")
 
