@@ -117,7 +117,7 @@ func (r *Report) On(v Verdict) (labels []string) {
 }
 
 func (p *Place) judge(snap *snapshot.Snapshot, history snapshot.History, q Question, m *snapshot.Memory, predicted []snapshot.Prediction) {
-	p.Free = freeOf(m)
+	p.Free = snapshot.FreeOf(m)
 	p.findReturnable(snap, history, q)
 	free, known := p.Free.Value()
 	switch {
@@ -150,17 +150,4 @@ func (p *Place) judge(snap *snapshot.Snapshot, history snapshot.History, q Quest
 	default:
 		p.Verdict = No
 	}
-}
-
-// freeOf is what processes can still allocate.
-func freeOf(m *snapshot.Memory) snapshot.Bytes {
-	if m.Free.Known() {
-		return m.Free
-	}
-	used, known := m.Used.Value()
-	capacity, limited := m.Capacity().Value()
-	if !known || !limited {
-		return snapshot.Bytes{}
-	}
-	return quantity.From(max(capacity-used, 0), quantity.Computed)
 }

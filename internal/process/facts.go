@@ -22,6 +22,7 @@ type facts struct {
 	uid     quantity.Optional[uint32]
 	command []string
 	job     Job
+	wishes  Wishes
 	panic   *panics.Caught // of the reader
 }
 
@@ -44,14 +45,15 @@ func readFacts(root string, pid int, hostname string) facts {
 		}
 	}
 	f.command = readCommand(filepath.Join(dir, "cmdline"))
+	environment, err := ReadLimited(filepath.Join(dir, "environ"), environmentSize)
+	if err == nil {
+		f.wishes = wishesIn(environment)
+	}
 	switch uid, known := f.uid.Value(); {
 	case f.job.Kind == "pod":
 		f.job.ID, f.job.Namespace = podNames(filepath.Join(dir, "root"), f.job.ID, hostname)
-	case known && int(uid) == os.Geteuid():
-		// Another user's process may claim anything.
-		if content, err := ReadLimited(filepath.Join(dir, "environ"), environmentSize); err == nil {
-			f.job = jobIn(content, f.job)
-		}
+	case known && int(uid) == os.Geteuid() && err == nil:
+		f.job = jobIn(environment, f.job) // another user's process may claim anything
 	}
 	return f
 }

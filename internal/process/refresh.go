@@ -176,7 +176,7 @@ func (e *entry) collect() {
 func (e *entry) take(f facts) {
 	e.pending = nil
 	f.panic.Again()
-	e.info.UID, e.info.Job = f.uid, f.job
+	e.info.UID, e.info.Job, e.info.Wishes = f.uid, f.job, f.wishes
 	// A process that is exiting has no command line: the last one stays.
 	if len(f.command) > 0 {
 		e.info.Command = f.command

@@ -56,6 +56,7 @@ const (
 	EventFlush       EventKind = "flush"
 	EventAttach      EventKind = "attach"
 	EventSignal      EventKind = "signal"
+	EventGuard       EventKind = "guard" // what the guard decided; a flush that it did is an EventFlush
 )
 
 // Event is one line of the event log.
@@ -71,7 +72,8 @@ type Event struct {
 	Message  string // "exited, held 60.1G, peak 71.3G, out of memory x1 (allocator)"
 	Bytes    quantity.Optional[quantity.Bytes]
 
-	OutOfMemory *OutOfMemory // of an out-of-memory event, where the probe has seen the allocation that failed
+	Decision    *GuardDecision // of the guard, also of a flush that it did
+	OutOfMemory *OutOfMemory   // of an out-of-memory event, where the probe has seen the allocation that failed
 }
 
 // OutOfMemory is an allocation that failed, as its process reports it. Texts are

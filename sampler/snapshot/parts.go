@@ -93,3 +93,16 @@ func (g *GPU) CountProcesses(rows []Process) {
 		g.Unattributed = quantity.From(max(total-attributed, 0), quantity.Computed)
 	}
 }
+
+// FreeOf is what processes can still allocate.
+func FreeOf(m *Memory) Bytes {
+	if m.Free.Known() {
+		return m.Free
+	}
+	used, known := m.Used.Value()
+	capacity, limited := m.Capacity().Value()
+	if !known || !limited {
+		return Bytes{}
+	}
+	return quantity.From(max(capacity-used, 0), quantity.Computed)
+}

@@ -42,8 +42,10 @@ type Process struct {
 	Command []string // argv from /proc: hostile input
 	Started time.Time
 	Job     process.Job
-	CPU     Float // per cent of one core
-	Host    Bytes // resident host memory
+	// Wishes are what its environment says of its importance and of distributed work.
+	Wishes process.Wishes
+	CPU    Float // per cent of one core
+	Host   Bytes // resident host memory
 
 	// From the driver.
 	Type          string // "C", "G", "C+G", "M+C"

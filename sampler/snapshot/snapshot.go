@@ -41,6 +41,8 @@ type Snapshot struct {
 	Holders []Holder
 	// Forecasting reports that forecasters observe the rows.
 	Forecasting bool
+
+	Guard *Guard // nil where none is configured
 }
 
 // Host is the machine that the GPUs are in.

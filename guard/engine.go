@@ -1,0 +1,213 @@
+package guard
+
+import (
+	"cmp"
+	"maps"
+	"time"
+
+	"vramscope/internal/quantity"
+	"vramscope/sampler/snapshot"
+)
+
+// Decision is one decision of an Engine.
+type Decision = snapshot.GuardDecision
+
+// The kinds of decision. Of these only Acts asks for something to be done.
+const (
+	Acts     = snapshot.GuardActs
+	Would    = snapshot.GuardWould
+	Flushed  = snapshot.GuardFlushed
+	Refused  = snapshot.GuardRefused
+	Nothing  = snapshot.GuardNothing
+	CameBack = snapshot.GuardCameBack
+	Tripped  = snapshot.GuardTripped
+	Paused   = snapshot.GuardPaused
+	Resumed  = snapshot.GuardResumed
+)
+
+// Owner is whose guard it is.
+type Owner struct {
+	UID  uint32
+	Root bool // it may touch other users' processes where a rule says so
+}
+
+// Outcome is what came of a decision to act.
+type Outcome struct {
+	Time    time.Time      // of its end
+	Freed   quantity.Bytes // by the probe
+	Driver  snapshot.Bytes // by how much the driver's figure fell; unknown where it reports none
+	Refused string         // why nothing was done; "" where something was
+	Reason  string         // why less was freed than was asked, in the probe's words
+}
+
+// Engine decides. It is not safe for concurrent use.
+type Engine struct {
+	policy Policy
+	owner  Owner
+
+	began  time.Time // of the first snapshot
+	now    time.Time // of the newest
+	looked time.Time // when the rules were last applied
+	paused time.Time
+
+	traces   map[snapshot.RowID]*trace
+	rules    []ruleState // as policy.Rules
+	episodes map[episodeKey]*episode
+	places   map[place]*placeState
+	actions  []time.Time // of the last minute
+	standing map[snapshot.RowID]*snapshot.GuardStanding
+	state    *snapshot.Guard
+	recent   []Decision // newest first
+}
+
+// ruleState is what the circuit breaker knows of a rule.
+type ruleState struct {
+	failures int // actions in a row that freed little
+	off      string
+}
+
+// place is a GPU or, where it is cut, one of its MIG instances.
+type place struct {
+	uuid     string
+	instance snapshot.InstanceID
+}
+
+// placeState is what happens on a place.
+type placeState struct {
+	flight *Decision // that was given out and has not finished
+	until  time.Time // nothing is done before: figures settle
+	tokens float64   // flushes of processes that were flushed before
+	filled time.Time
+}
+
+// New makes an Engine that has seen nothing.
+func New(p Policy, owner Owner) *Engine {
+	p.MaxPerMinute = cmp.Or(p.MaxPerMinute, DefaultMaxPerMinute)
+	for i := range p.Rules {
+		if len(p.Rules[i].Steps) == 0 {
+			p.Rules[i].Steps = Steps()
+		}
+	}
+	e := &Engine{policy: p, owner: owner, rules: make([]ruleState, len(p.Rules))}
+	e.forget()
+	e.state = e.newState(nil)
+	return e
+}
+
+// forget makes the past unknown, but for what rules have failed at.
+func (e *Engine) forget() {
+	e.traces = make(map[snapshot.RowID]*trace)
+	e.episodes = make(map[episodeKey]*episode)
+	e.places = make(map[place]*placeState)
+	e.standing = make(map[snapshot.RowID]*snapshot.GuardStanding)
+	e.actions, e.began, e.looked = nil, time.Time{}, time.Time{}
+}
+
+// Decide looks at the next snapshot. At most one decision a GPU is Acts: it is to
+// be carried out, and its outcome handed to Finished. The rest is for the record.
+func (e *Engine) Decide(snap *snapshot.Snapshot) []Decision {
+	if snap.Time.Before(e.now) {
+		e.forget() // the clock was set back
+	}
+	e.now = snap.Time
+	if e.began.IsZero() {
+		e.began = e.now
+	}
+	var out []Decision
+	for id, t := range e.traces {
+		out = append(out, e.watchReturn(snap, id, t)...)
+	}
+	e.trace(snap)
+	if !e.paused.IsZero() && !e.now.Before(e.paused) {
+		e.paused = time.Time{}
+		out = append(out, Decision{Time: e.now, Kind: Resumed, Reason: "the pause is over"})
+	}
+	e.judge(snap)
+	due := e.now.Sub(e.began) >= watchedLeast && (e.looked.IsZero() || e.now.Sub(e.looked) >= e.policy.Every)
+	if e.policy.Mode != Off && e.paused.IsZero() && due && snap.Driver.State == snapshot.DriverOK {
+		e.looked = e.now
+		for i := range e.policy.Rules {
+			out = append(out, e.apply(snap, i)...)
+		}
+	}
+	e.note(out)
+	e.state = e.newState(snap)
+	return out
+}
+
+// Pause stops acting until a time, and is itself a decision; a time that has passed
+// ends a pause.
+func (e *Engine) Pause(until time.Time) Decision {
+	d := Decision{Time: e.now, Kind: Paused, Reason: "asked to do nothing until " + until.Format(time.TimeOnly)}
+	if e.paused = until; !e.now.Before(until) {
+		e.paused = time.Time{}
+		d.Kind, d.Reason = Resumed, "asked to go on"
+	}
+	clear(e.episodes)
+	all := []Decision{d}
+	e.note(all)
+	e.state = e.newState(nil)
+	return all[0]
+}
+
+// State is the state after the newest snapshot. It is not changed any more.
+func (e *Engine) State() *snapshot.Guard { return e.state }
+
+// remembered is how many decisions State has.
+const remembered = 32
+
+// note puts decisions into words and remembers them.
+func (e *Engine) note(decisions []Decision) {
+	for i := range decisions {
+		decisions[i].Message = sentence(&decisions[i])
+		e.recent = append([]Decision{decisions[i]}, e.recent[:min(len(e.recent), remembered-1)]...)
+	}
+}
+
+func (e *Engine) newState(snap *snapshot.Snapshot) *snapshot.Guard {
+	g := &snapshot.Guard{Mode: e.policy.Mode, Paused: e.paused, Decisions: e.recent}
+	for i := range e.policy.Rules {
+		rule := snapshot.GuardRule{Name: e.policy.Rules[i].Name, Off: e.rules[i].off}
+		for key, ep := range e.episodes {
+			if key.rule == i && ep.active && (rule.Reached.IsZero() || ep.since.Before(rule.Reached)) {
+				rule.Reached = ep.since
+			}
+		}
+		g.Rules = append(g.Rules, rule)
+	}
+	switch {
+	case snap != nil:
+		for i := range snap.Rows {
+			if s := e.standing[snap.Rows[i].ID]; s != nil {
+				g.Standings = append(g.Standings, *s)
+			}
+		}
+	case e.state != nil:
+		g.Standings = e.state.Standings
+	}
+	return g
+}
+
+// at is the state of a place.
+func (e *Engine) at(where place) *placeState {
+	s := e.places[where]
+	if s == nil {
+		s = &placeState{tokens: repeatBurst, filled: e.now}
+		e.places[where] = s
+	}
+	return s
+}
+
+// trace takes a snapshot into the traces, and drops those of rows that are gone.
+func (e *Engine) trace(snap *snapshot.Snapshot) {
+	for i := range snap.Rows {
+		p := &snap.Rows[i]
+		t := e.traces[p.ID]
+		if t == nil {
+			t = &trace{began: e.now}
+			e.traces[p.ID] = t
+		}
+		t.add(e.now, p)
+	}
+	maps.DeleteFunc(e.traces, func(_ snapshot.RowID, t *trace) bool { return e.now.Sub(t.seen) > traceKept })
+}

@@ -1,0 +1,230 @@
+package guard
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"vramscope/sampler/snapshot"
+)
+
+func TestFlushesLeastImportantAndStopsAtGoal(t *testing.T) {
+	b := newBox(
+		&row{command: "train.py", allocated: 50 * gib, cached: 6 * gib},
+		&row{command: "pytest", allocated: gib, cached: 8 * gib},
+		&row{command: "notebook", allocated: gib, cached: 9 * gib},
+	)
+	e := New(rooms(Act, Importance{Command: "pytest*", Value: -500}), alice)
+	all := b.run(e, 120, nil)
+	done := of(all, Flushed)
+	if got := pids(done); got != "101 " {
+		t.Fatalf("flushed %q, want pytest alone:\n%v", got, all)
+	}
+	d := done[0]
+	if d.Measured.Or(0) != 8*gib || d.Expected.Or(0) != 8*gib || d.Rule != "room" || !strings.Contains(d.Reason, "importance -500") {
+		t.Errorf("%+v", d)
+	}
+	if want := "flushed PID 101 (gradual), 8.00G freed of 8.00G expected: 5.00G free of 80.0G, the rule asks for 10%"; !strings.HasPrefix(d.Message, want) {
+		t.Errorf("message %q", d.Message)
+	}
+	if reached := of(all, Nothing); len(reached) != 1 || !strings.Contains(reached[0].Reason, "goal is reached after 1 flush") {
+		t.Errorf("%v", reached)
+	}
+}
+
+func TestConditionMustHold(t *testing.T) {
+	b := newBox(&row{allocated: 60 * gib, cached: 15 * gib})
+	e := New(rooms(Act), alice)
+	b.run(e, 30, func(second int) { // five seconds of ten with too little
+		b.rows[0].allocated = 50 * gib
+		if second%10 < 5 && second > 20 {
+			b.rows[0].allocated = 60 * gib
+		}
+	})
+	if len(e.State().Decisions) > 0 {
+		t.Errorf("%v", e.State().Decisions)
+	}
+}
+
+func TestDryRunOnlySaysSo(t *testing.T) {
+	b := newBox(&row{command: "a", allocated: 60 * gib, cached: 15 * gib})
+	e := New(rooms(DryRun), alice)
+	all := b.run(e, 3600, nil)
+	if n := len(of(all, Acts)) + len(of(all, Flushed)); n > 0 {
+		t.Fatalf("%d actions in a dry run", n)
+	}
+	// At once, and again after the back-offs of 1, 5, 25 and 25 minutes.
+	if would := of(all, Would); len(would) != 5 || would[0].Expected.Or(0) != 15*gib {
+		t.Errorf("%d times: %v", len(would), all)
+	}
+}
+
+func TestNeverTouched(t *testing.T) {
+	now := newBox().now
+	for name, r := range map[string]*row{
+		"protected":       {command: "train.py"},
+		"another user's":  {user: "bob", uid: 1001},
+		"distributed":     {distributed: "WORLD_SIZE=8"},
+		"no figures":      {unknown: true},
+		"probe rejected":  {probe: &snapshot.Probe{State: snapshot.ProbeLive, Rejected: "reports 512T"}},
+		"probe doubted":   {probe: &snapshot.Probe{State: snapshot.ProbeLive, Doubted: true}},
+		"probe stale":     {probe: &snapshot.Probe{State: snapshot.ProbeStale, Age: 10 * time.Second}},
+		"probe silent":    {probe: &snapshot.Probe{State: snapshot.ProbeSilent, Age: 10 * time.Second}},
+		"mismatch":        {probe: &snapshot.Probe{State: snapshot.ProbeLive, Mismatch: true}},
+		"cannot flush":    {probe: &snapshot.Probe{State: snapshot.ProbeLive, Capabilities: []string{"snapshot"}}},
+		"only just begun": {started: now.Add(200 * time.Second)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r.allocated, r.cached = 60*gib, 15*gib
+			b := newBox(r)
+			policy := rooms(Act, Importance{Command: "train.py", Protect: true})
+			policy.Rules[0].Users = All // not root's guard: own
+			all := b.run(New(policy, alice), 240, nil)
+			if acts := of(all, Acts); len(acts) > 0 {
+				t.Fatalf("%v", acts)
+			}
+			nothing := of(all, Nothing)
+			if len(nothing) == 0 || nothing[0].Reason == "" || len(nothing) > 2 {
+				t.Errorf("%d reasons: %v", len(nothing), nothing)
+			}
+		})
+	}
+}
+
+func TestRootActsOnOthersOnlyWhereTheRuleSaysAll(t *testing.T) {
+	for users, want := range map[Users]int{Own: 0, All: 1} {
+		b := newBox(&row{user: "bob", uid: 1001, allocated: 60 * gib, cached: 15 * gib})
+		b.host = "root"
+		policy := rooms(Act)
+		policy.Rules[0].Users = users
+		if got := len(of(b.run(New(policy, Owner{Root: true}), 60, nil), Flushed)); got != want {
+			t.Errorf("users %s: %d flushes", users, got)
+		}
+	}
+}
+
+func TestListedDistributedJobIsTouched(t *testing.T) {
+	b := newBox(&row{command: "train.py", distributed: "WORLD_SIZE=8", allocated: 60 * gib, cached: 15 * gib})
+	e := New(rooms(Act, Importance{Command: "train.py*", Distributed: true}), alice)
+	if got := len(of(b.run(e, 60, nil), Flushed)); got != 1 {
+		t.Errorf("%d flushes", got)
+	}
+}
+
+func TestBacksOffWhereMemoryComesBack(t *testing.T) {
+	b := newBox(&row{allocated: 60 * gib, cached: 15 * gib})
+	e := New(rooms(Act), alice)
+	var at []int
+	last := 0
+	all := b.run(e, 3*3600, func(second int) {
+		if n := len(e.actions); n > last {
+			at = append(at, second)
+		}
+		last = len(e.actions)
+		if b.rows[0].cached == 0 && second%20 == 0 {
+			b.rows[0].cached = 15 * gib
+		}
+	})
+	back, done := of(all, CameBack), of(all, Flushed)
+	if len(done) < 7 || len(done) > 10 || len(back) != len(done) {
+		t.Fatalf("%d flushes in three hours, %d came back", len(done), len(back))
+	}
+	for i, least := range []time.Duration{time.Minute, 5 * time.Minute, 25 * time.Minute, 25 * time.Minute} {
+		if gap := done[i+1].Time.Sub(back[i].Time); gap < least || gap > least+time.Minute {
+			t.Errorf("flush %d comes %s after the memory came back, want %s", i+1, gap, least)
+		}
+	}
+}
+
+func TestCircuitBreaker(t *testing.T) {
+	rows := []*row{}
+	for range 5 {
+		rows = append(rows, &row{allocated: 12 * gib, cached: 3 * gib})
+	}
+	b := newBox(rows...)
+	e := New(rooms(Act), alice)
+	var all []Decision
+	for range 300 {
+		for _, d := range e.Decide(b.snapshot()) {
+			all = append(all, d)
+			if d.Kind == Acts {
+				all = append(all, e.Finished(d, Outcome{Time: b.now, Freed: 3 * gib, Driver: known(0)})...)
+			}
+		}
+	}
+	if acts, tripped := of(all, Acts), of(all, Tripped); len(acts) != 3 || len(tripped) != 1 {
+		t.Fatalf("%d actions, tripped %d times", len(acts), len(tripped))
+	}
+	if off := e.State().Rules[0].Off; !strings.Contains(off, "less than a tenth") {
+		t.Errorf("the rule is off because of %q", off)
+	}
+}
+
+func TestStepsEscalate(t *testing.T) {
+	b := newBox(&row{allocated: 66 * gib, cached: 8 * gib, evictable: 20 * gib})
+	b.total = 80 * gib
+	policy := rooms(Act)
+	policy.Rules[0].Goal = percent(30)
+	all := b.run(New(policy, alice), 60, nil)
+	levels := ""
+	for _, d := range of(all, Flushed) {
+		levels += d.Level + " "
+	}
+	if levels != "gradual selective " {
+		t.Errorf("%s: %v", levels, all)
+	}
+}
+
+func TestMemoryThatIsNeededAgainIsUrgentOnly(t *testing.T) {
+	for _, tc := range []struct {
+		steps []Level
+		want  int
+	}{{[]Level{Gradual, Selective}, 0}, {nil, 1}} {
+		b := newBox(&row{allocated: 60 * gib, cached: 15 * gib})
+		policy := rooms(Act)
+		policy.Rules[0].Steps = tc.steps
+		e := New(policy, alice)
+		all := b.run(e, 70, func(second int) {
+			b.rows[0].allocated, b.rows[0].cached = 60*gib, 15*gib
+			if second%60 == 5 && second < 60 { // an evaluation peak
+				b.rows[0].allocated, b.rows[0].cached = 75*gib, 0
+			}
+		})
+		if got := len(of(all, Acts)); got != tc.want {
+			t.Errorf("steps %v: %d actions", tc.steps, got)
+		}
+	}
+}
+
+func TestPauseAndUnknownFigures(t *testing.T) {
+	b := newBox(&row{allocated: 60 * gib, cached: 15 * gib})
+	e := New(rooms(Act), alice)
+	b.run(e, 1, nil)
+	e.Pause(b.now.Add(time.Minute))
+	if all := b.run(e, 58, nil); len(all) > 0 {
+		t.Errorf("while it is paused: %v", all)
+	}
+	b.blind = true
+	if all := b.run(e, 60, nil); len(of(all, Resumed)) != 1 || len(all) != 1 {
+		t.Errorf("without the driver's figures: %v", all)
+	}
+	b.blind = false
+	if all := b.run(e, 30, nil); len(of(all, Flushed)) != 1 {
+		t.Errorf("afterwards: %v", all)
+	}
+}
+
+func TestForecastIsACondition(t *testing.T) {
+	b := newBox(&row{allocated: 30 * gib, cached: 15 * gib})
+	policy := rooms(Act)
+	policy.Rules[0].When = When{FullWithin: 3 * time.Minute}
+	policy.Rules[0].Goal = percent(50)
+	e := New(policy, alice)
+	if all := b.run(e, 60, nil); len(all) > 0 {
+		t.Errorf("without a forecast: %v", all)
+	}
+	b.full = &snapshot.FullIn{Median: 2 * time.Minute}
+	if all := b.run(e, 60, nil); len(of(all, Flushed)) != 1 {
+		t.Errorf("full in two minutes: %v", all)
+	}
+}

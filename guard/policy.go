@@ -1,0 +1,153 @@
+package guard
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+
+	"vramscope/internal/quantity"
+	"vramscope/sampler/snapshot"
+)
+
+// Mode is what the guard may do.
+type Mode = snapshot.GuardMode
+
+// The modes.
+const (
+	Off    = snapshot.GuardOff
+	DryRun = snapshot.GuardDryRun
+	Act    = snapshot.GuardAct
+)
+
+// Level is how much a flush may cost the program, as in action/flush.
+type Level string
+
+// The levels, gentlest first.
+const (
+	Gradual   Level = "gradual"
+	Selective Level = "selective"
+	Urgent    Level = "urgent"
+)
+
+// Policy is what a guard is configured with.
+type Policy struct {
+	Mode         Mode
+	Every        time.Duration // between two looks; 0: at every snapshot
+	MaxPerMinute int           // actions, on all GPUs together; 0: DefaultMaxPerMinute
+	Rules        []Rule
+	Importance   []Importance
+}
+
+// DefaultMaxPerMinute is the limit of a policy that sets none: a GPU of idle
+// notebooks is empty within a minute, and a policy that errs does little meanwhile.
+const DefaultMaxPerMinute = 6
+
+// Users are whose processes a rule may touch.
+type Users string
+
+// Whose. All is root's only: for another user it means Own.
+const (
+	Own Users = "own"
+	All Users = "all"
+)
+
+// Rule is a condition, a goal, and the steps towards it.
+type Rule struct {
+	Name  string
+	GPUs  []string // indices and UUIDs; none: all
+	When  When
+	Users Users
+	Goal  Amount // what should be free
+	Steps []Level
+}
+
+// When is a condition. Where it has both parts both must hold; two rules are for
+// either.
+type When struct {
+	FreeBelow  Amount        // zero: not asked
+	FullWithin time.Duration // the median of the forecast; 0: not asked
+	For        time.Duration // for so long without a break
+}
+
+// Amount is an amount of memory, or a share of a GPU's capacity.
+type Amount struct {
+	Bytes   quantity.Bytes
+	Percent float64
+}
+
+// Of is the amount on a GPU of that capacity.
+func (a Amount) Of(capacity quantity.Bytes) quantity.Bytes {
+	if a.Percent > 0 {
+		return quantity.Bytes(a.Percent / 100 * float64(capacity))
+	}
+	return a.Bytes
+}
+
+// Zero reports whether there is no amount.
+func (a Amount) Zero() bool { return a == Amount{} }
+
+func (a Amount) String() string {
+	if a.Percent > 0 {
+		return strconv.FormatFloat(a.Percent, 'f', -1, 64) + "%"
+	}
+	return a.Bytes.String()
+}
+
+// above reports whether a is more than b on every GPU; false where the two cannot
+// be compared.
+func (a Amount) above(b Amount) bool {
+	if (a.Percent > 0) != (b.Percent > 0) {
+		return false
+	}
+	return a.Percent > b.Percent || a.Bytes > b.Bytes
+}
+
+// Importance is what processes that match are worth, −1000 to 1000. Of several
+// entries that match the first sets the value; one that protects protects.
+type Importance struct {
+	User    string // a pattern, as the next two: "*" is any text, "?" any character; "": any
+	Command string // of the short command line: "train.py --cfg a.yaml"
+	Job     string // "slurm:88123", "pod:*"
+
+	Value       int
+	Protect     bool // never touched
+	Distributed bool // a distributed job among them may be touched
+}
+
+// The bounds of importance.
+const (
+	LeastImportant = -1000
+	MostImportant  = 1000
+)
+
+// Steps are the steps of a rule that names none.
+func Steps() []Level { return []Level{Gradual, Selective, Urgent} }
+
+// Check returns what is wrong with a rule, as a key and an error; "" and nil where
+// it can be used.
+func (r *Rule) Check() (key string, err error) {
+	switch {
+	case r.Name == "":
+		return "name", errors.New("the rule needs a name, which events and the audit log have as their reason")
+	case r.When.FreeBelow.Zero() && r.When.FullWithin == 0:
+		return "when", errors.New(`the rule needs a condition: free_below = "10%", full_within = "3m", or both`)
+	case r.Goal.Zero():
+		return "goal", errors.New(`the rule needs a goal: goal = { free = "15%" }`)
+	case r.When.FreeBelow.Zero() || r.Goal.above(r.When.FreeBelow):
+	case (r.Goal.Percent > 0) != (r.When.FreeBelow.Percent > 0):
+		return "goal", errors.New("write it as when.free_below is written, both in per cent or both as sizes")
+	default:
+		return "goal", fmt.Errorf("%s is not above when.free_below (%s): the rule would start again as soon as it has stopped", r.Goal, r.When.FreeBelow)
+	}
+	for i, level := range r.Steps {
+		if !slices.Contains(Steps(), level) {
+			return "steps", fmt.Errorf("%q is none of gradual, selective and urgent", level)
+		}
+		if i > 0 && slices.Index(Steps(), level) <= slices.Index(Steps(), r.Steps[i-1]) {
+			return "steps", fmt.Errorf("%s after %s: name them from the gentlest on", level, r.Steps[i-1])
+		}
+	}
+	return "", nil
+}

@@ -1,0 +1,114 @@
+package guard
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"vramscope/internal/process"
+	"vramscope/internal/quantity"
+	"vramscope/sampler/snapshot"
+)
+
+// Ask is a process that is short of memory.
+type Ask struct {
+	Process process.Identity
+	GPUUUID string
+	Bytes   quantity.Bytes // what its allocation needs
+}
+
+// rescueRule is what decisions of a rescue have as their rule.
+const rescueRule = "rescue"
+
+// Rescue decides who gives memory for an allocation that has failed: the least
+// important first, only from who is less important than the process that asks,
+// and only what is needed. Where that cannot be had nothing is taken: then the one
+// decision is Nothing, with the reason. Each decision to act is to be carried out,
+// and its outcome handed to Finished.
+func (e *Engine) Rescue(snap *snapshot.Snapshot, ask Ask) []Decision {
+	d := Decision{Time: snap.Time, Rule: rescueRule, GPUUUID: ask.GPUUUID, Goal: quantity.From(ask.Bytes, quantity.Computed)}
+	refuse := func(format string, args ...any) []Decision {
+		d.Kind, d.Reason = Nothing, fmt.Sprintf(format, args...)
+		return e.finish([]Decision{d})
+	}
+	g := snap.GPU(ask.GPUUUID)
+	if g == nil || g.State != snapshot.GPUOK {
+		return refuse("the GPU is not known, or does not answer")
+	}
+	d.GPU = g.Index
+	where, m := place{uuid: g.UUID}, &g.Memory
+	var asker *snapshot.Process
+	for p := range snap.ProcessRows(ask.Process) {
+		if p.ID.GPUUUID == g.UUID {
+			asker, where.instance = p, p.ID.Instance
+		}
+	}
+	if in := g.Instance(where.instance); where.instance.MIG && in != nil {
+		m = &in.Memory
+	}
+	free, known := snapshot.FreeOf(m).Value()
+	d.Instance, d.Free = where.instance, snapshot.FreeOf(m)
+	at := e.at(where)
+	switch {
+	case e.policy.Mode != Act:
+		return refuse("the guard does not act: its mode is %s", e.policy.Mode)
+	case !e.paused.IsZero():
+		return refuse("the guard is paused until %s", e.paused.Format(time.TimeOnly))
+	case asker == nil:
+		return refuse("PID %d is not on GPU %d", ask.Process.PID, g.Index)
+	case !known:
+		return refuse("it is not known how much is free")
+	case at.flight != nil && e.now.Sub(at.flight.Time) < flightTime:
+		return refuse("another flush is under way on GPU %d", g.Index)
+	}
+	own := e.worthOf(asker).value
+	var givers []*snapshot.Process
+	var all quantity.Bytes
+	for p := range snap.GPURows(g.UUID) {
+		if p.ID.Instance == where.instance && p.ID.Process != ask.Process && e.rescues(snap, p, own) {
+			givers = append(givers, p)
+			all += expected(p, Selective)
+		}
+	}
+	need := ask.Bytes - free
+	if all < need {
+		return refuse("%s are missing, and less important processes cache %s", max(need, 0), all)
+	}
+	slices.SortFunc(givers, func(a, b *snapshot.Process) int { return firstToGive(e.standing[a.ID], e.standing[b.ID]) })
+	var out []Decision
+	for _, p := range givers {
+		if need <= 0 && len(out) > 0 {
+			break
+		}
+		if limit := e.limited(at, e.traces[p.ID]); limit != "" {
+			break
+		}
+		give := d
+		amount := expected(p, Gradual)
+		give.Level = string(Gradual)
+		if amount < need && evictable(p) >= least {
+			give.Level, amount = string(Selective), expected(p, Selective)
+		}
+		give.Kind, give.Row, give.User, give.Name = Acts, p.ID, p.User, nameOf(p)
+		give.Expected = quantity.From(amount, quantity.Probe)
+		give.Reason = fmt.Sprintf("PID %d is short of %s; importance %d, which is less than its %d", ask.Process.PID, max(ask.Bytes-free, 0), e.worthOf(p).value, own)
+		e.begin(&give)
+		need -= amount
+		out = append(out, give)
+	}
+	if len(out) == 0 {
+		return refuse("%s", "the limit of actions a minute is reached")
+	}
+	return e.finish(out)
+}
+
+// rescues reports whether a row gives memory for another of that importance. A rescue
+// does not ask what should stay free: the allocation fails now.
+func (e *Engine) rescues(snap *snapshot.Snapshot, p *snapshot.Process, importance int) bool {
+	w, t := e.worthOf(p), e.traces[p.ID]
+	if t == nil || e.standing[p.ID] == nil || w.value >= importance {
+		return false
+	}
+	may := e.mine(snap, p) || slices.ContainsFunc(e.rulesAt(snap, p.ID.GPUUUID), func(r *Rule) bool { return e.may(snap, p, r.Users) })
+	return may && e.untouchable(snap, p, w) == "" && t.waits(e.now, p) == "" && expected(p, Selective) >= least
+}

@@ -1,0 +1,121 @@
+package guard
+
+import (
+	"time"
+
+	"vramscope/internal/quantity"
+	"vramscope/sampler/snapshot"
+)
+
+// What a row is watched for.
+const (
+	peakWindow  = 10 * time.Minute
+	peakBucket  = 10 * time.Second
+	peakBuckets = int(peakWindow / peakBucket)
+	// watchedLeast is how long a row is watched before its needs are estimated.
+	watchedLeast = 20 * time.Second
+	// loadTime is how long a program is taken to load what it needs.
+	loadTime = time.Minute
+	// growthTime is how far back growth says that a program is taking memory now.
+	growthTime = 10 * time.Second
+	// handTime is how long a process is left alone whose cache was emptied by others.
+	handTime = time.Minute
+	// traceKept is how long a row that is not listed is remembered: a driver may
+	// fail to answer, and a row's back-off must survive that.
+	traceKept = time.Minute
+)
+
+// trace is the past of a row.
+type trace struct {
+	began, seen time.Time
+	peaks       [peakBuckets]peak // a ring, by time
+
+	used, reserved snapshot.Bytes // at the newest snapshot
+	cached         snapshot.Bytes
+	low            quantity.Bytes // the least used since lowAt, of the last growthTime
+	lowAt          time.Time
+	emptied        time.Time // when its cache was emptied, but not by this guard
+
+	busy    bool // a flush of it is under way
+	flushed *flushed
+	flushes int       // since it was first seen
+	stage   int       // of the back-off; 0: none
+	until   time.Time // it is left alone until then
+	why     string
+}
+
+type peak struct {
+	at        int64 // the bucket's number
+	allocated quantity.Bytes
+}
+
+// flushed is a flush of which is watched what comes back.
+type flushed struct {
+	decision Decision
+	end      time.Time
+	freed    quantity.Bytes
+	base     snapshot.Bytes // the least since
+}
+
+// reservedOf is what a probe reports the process's allocators to reserve.
+func reservedOf(p *snapshot.Process) snapshot.Bytes {
+	return quantity.Sum(p.Allocated, p.Cached, p.Fragmented)
+}
+
+// level is a row's memory, by the driver if it reports that.
+func level(p *snapshot.Process) snapshot.Bytes {
+	if p.Used.Known() {
+		return p.Used
+	}
+	return reservedOf(p)
+}
+
+func (t *trace) add(now time.Time, p *snapshot.Process) {
+	if allocated, ok := p.Allocated.Value(); ok {
+		number := now.UnixNano() / int64(peakBucket)
+		b := &t.peaks[int(number%int64(peakBuckets)+int64(peakBuckets))%peakBuckets]
+		if b.at != number {
+			*b = peak{at: number}
+		}
+		b.allocated = max(b.allocated, allocated)
+	}
+	before, had := t.cached.Value()
+	after, has := p.Cached.Value()
+	// An allocator that frees most of a large cache was asked to.
+	if had && has && !t.busy && before >= least && after < before/4 {
+		was, ok := t.reserved.Value()
+		if is, also := reservedOf(p).Value(); ok && also && was-is >= before/2 {
+			t.emptied = now
+		}
+	}
+	t.cached, t.reserved = p.Cached, reservedOf(p)
+	if used, ok := level(p).Value(); ok {
+		if t.lowAt.IsZero() || used <= t.low || now.Sub(t.lowAt) > growthTime {
+			t.low, t.lowAt = used, now
+		}
+	}
+	t.used, t.seen = level(p), now
+}
+
+// stays is how much of what a flush frees should stay free: less what the peak of
+// the last ten minutes needs back.
+func (t *trace) stays(now time.Time, p *snapshot.Process) snapshot.Bytes {
+	allocated, ok := p.Allocated.Value()
+	if !ok || now.Sub(t.began) < watchedLeast {
+		return snapshot.Bytes{}
+	}
+	highest, number := allocated, now.UnixNano()/int64(peakBucket)
+	for _, b := range t.peaks {
+		if number-b.at < int64(peakBuckets) {
+			highest = max(highest, b.allocated)
+		}
+	}
+	frees := p.Frees()
+	return quantity.From(min(max(p.Cached.Or(frees)-(highest-allocated), 0), frees), quantity.Computed)
+}
+
+// grows reports whether the row takes memory at present.
+func (t *trace) grows() bool {
+	used, ok := t.used.Value()
+	return ok && used-t.low > snapshot.Tolerance(used)
+}

@@ -1,0 +1,80 @@
+package snapshot
+
+import (
+	"time"
+
+	"vramscope/internal/quantity"
+)
+
+// GuardMode is what a guard may do.
+type GuardMode string
+
+// The modes.
+const (
+	GuardOff    GuardMode = "off"
+	GuardDryRun GuardMode = "dry-run" // it reports what it would do
+	GuardAct    GuardMode = "act"
+)
+
+// Guard is the state of the guard that looks after this box.
+type Guard struct {
+	Mode      GuardMode
+	ByDaemon  bool      // it runs in the daemon, not in this program
+	Paused    time.Time // until then it does nothing; zero where it is not paused
+	Rules     []GuardRule
+	Standings []GuardStanding // of the rows, by GPU and order
+	Decisions []GuardDecision // newest first
+}
+
+// GuardRule is a rule of the guard.
+type GuardRule struct {
+	Name    string
+	Off     string    // why it was turned off; "" while it is in force
+	Reached time.Time // since when its condition has held somewhere; zero where it does not
+}
+
+// GuardStanding is what the guard thinks of a row.
+type GuardStanding struct {
+	Row        RowID
+	Importance int
+	Order      int            // among the rows of its GPU or instance, from 1: the first is flushed first; 0: it is not flushed now
+	Reason     string         // why it is not flushed now; "" where it would be
+	Frees      quantity.Bytes // what a flush frees
+	Stays      Bytes          // what of that should stay free
+}
+
+// GuardDecisionKind is what was decided.
+type GuardDecisionKind string
+
+// The kinds of decision.
+const (
+	GuardActs     GuardDecisionKind = "act"       // a flush is to be done now
+	GuardWould    GuardDecisionKind = "would"     // in dry-run: it would be done
+	GuardFlushed  GuardDecisionKind = "flushed"   // it was done
+	GuardRefused  GuardDecisionKind = "refused"   // it could not be done
+	GuardNothing  GuardDecisionKind = "nothing"   // nothing is done, for a reason
+	GuardCameBack GuardDecisionKind = "came_back" // the process took the memory again within a minute
+	GuardTripped  GuardDecisionKind = "tripped"   // a rule was turned off
+	GuardPaused   GuardDecisionKind = "paused"
+	GuardResumed  GuardDecisionKind = "resumed"
+)
+
+// GuardDecision is one decision, with the figures and the reason that explain it.
+type GuardDecision struct {
+	Time     time.Time
+	Kind     GuardDecisionKind
+	Rule     string // "" where no rule is the cause
+	GPU      int    // index, meaningful where GPUUUID is set
+	GPUUUID  string
+	Instance InstanceID
+	Row      RowID // zero where it is about no process
+	User     string
+	Name     string // of the process, cleaned
+	Level    string // of the flush: "gradual", "selective", "urgent"
+	Free     Bytes  // on the GPU or instance then
+	Goal     Bytes  // what should be free
+	Expected Bytes  // what the flush should free
+	Measured Bytes  // by how much the driver's figure fell; of came_back: what came back
+	Reason   string
+	Message  string // the whole as a sentence
+}
