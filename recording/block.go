@@ -1,6 +1,7 @@
 package recording
 
 import (
+	"database/sql"
 	"encoding/binary"
 	"errors"
 	"slices"
@@ -24,11 +25,6 @@ type column struct {
 	last   int64
 	ended  bool // no sample follows: it leaves with the block
 }
-
-// codecs of ticks, chunks.
-const (
-	codecBlock = 1 // store.Block; ticks: each time less from_ns
-)
 
 // set sets the sample of the newest tick.
 func (b *block) set(c *column, v int64) { c.Set(b.n-1, v) }
@@ -63,14 +59,30 @@ func (b *block) appendTail(dst []byte) []byte {
 	return dst
 }
 
-var errTail = errors.New("a row of the tail is damaged")
+// tailRow is a row of the tail.
+type tailRow struct {
+	session, time, codec int64
+	data                 []byte
+}
 
-// replay adds a tick from a row of the tail.
-func (b *block) replay(t int64, data []byte) error {
-	if b.n == len(b.times) {
+// selectTail reads the tail for scanTail. A row of schema 1 has no codec.
+const selectTail = "SELECT session, time_ns, coalesce(codec, 1), data FROM tail ORDER BY time_ns"
+
+func scanTail(rows *sql.Rows) (r tailRow, err error) {
+	err = rows.Scan(&r.session, &r.time, &r.codec, &r.data)
+	return r, err
+}
+
+var errTail = errors.New("the samples of the last minutes are malformed")
+
+// replay adds a tick from a row of the tail. Where it fails, the rows that follow
+// are differences to what is not known.
+func (b *block) replay(r *tailRow) error {
+	data, err := content(r.codec, r.session, r.time, r.data)
+	if err != nil || b.n == len(b.times) {
 		return errTail
 	}
-	b.times[b.n] = t
+	b.times[b.n] = r.time
 	b.n++
 	for series := int64(0); len(data) > 0; {
 		head, n := binary.Uvarint(data)
@@ -117,26 +129,10 @@ func (b *block) reset() {
 	}
 }
 
-// ticks encodes the times.
-func (b *block) ticks() []byte {
-	var times store.Block
+// ticks are the times, each less the first.
+func (b *block) ticks() (times store.Block) {
 	for i, t := range b.times[:b.n] {
 		times.Set(i, t-b.times[0])
-	}
-	return times.Append(nil)
-}
-
-// decodeTicks is the reverse.
-func decodeTicks(from int64, data []byte) []int64 {
-	var block store.Block
-	if !block.Decode(data) {
-		return nil
-	}
-	times := make([]int64, 0, block.Count())
-	for i := range store.BlockTicks {
-		if t, ok := block.At(i); ok {
-			times = append(times, from+t)
-		}
 	}
 	return times
 }

@@ -83,22 +83,17 @@ func openDay(directory string, now time.Time, commands Commands) (*day, error) {
 // recover seals the tail of a recorder that was killed. A row that is damaged
 // ends it.
 func (d *day) recover() {
-	type row struct {
-		session, time int64
-		data          []byte
-	}
-	var tail []row
+	var tail []tailRow
 	d.each(func(rows *sql.Rows) error {
-		var r row
-		err := rows.Scan(&r.session, &r.time, &r.data)
+		r, err := scanTail(rows)
 		tail = append(tail, r)
 		return err
-	}, "SELECT session, time_ns, data FROM tail ORDER BY time_ns")
-	for _, r := range tail {
-		d.session = r.session
-		if d.block.replay(r.time, r.data) != nil {
+	}, selectTail)
+	for i := range tail {
+		if d.block.replay(&tail[i]) != nil {
 			break
 		}
+		d.session = tail[i].session
 	}
 	if len(tail) > 0 {
 		d.seal()
@@ -160,11 +155,8 @@ func (d *day) write(snap *snapshot.Snapshot, events []snapshot.Event) {
 	for i := range events {
 		d.writeEvent(&events[i], snap)
 	}
-	d.work = d.block.appendTail(d.work[:0])
-	if d.work == nil {
-		d.work = []byte{} // no GPU, no process: not NULL
-	}
-	d.exec("INSERT INTO tail VALUES (?, ?, ?)", now, d.session, d.work)
+	d.work = checked(d.session, now, d.block.appendTail(append(d.work[:0], make([]byte, checksumBytes)...)))
+	d.exec("INSERT INTO tail VALUES (?, ?, ?, ?)", now, d.session, d.work, codecChecked)
 }
 
 // seal writes the block's samples as chunks, which take the place of the tail.
@@ -174,11 +166,12 @@ func (d *day) seal() {
 		return
 	}
 	from, to := b.times[0], b.times[b.n-1]
-	d.exec("INSERT INTO ticks VALUES (?, ?, ?, ?, ?)", d.session, from, to, codecBlock, b.ticks())
+	times := b.ticks()
+	d.exec("INSERT INTO ticks VALUES (?, ?, ?, ?, ?)", d.session, from, to, codecChecked, appendChunk(nil, d.session, from, &times))
 	for _, c := range b.columns {
 		if c.listed {
-			d.work = c.Append(d.work[:0])
-			d.exec("INSERT INTO chunks VALUES (?, ?, ?, ?, ?)", c.series, from, to, codecBlock, d.work)
+			d.work = appendChunk(d.work[:0], c.series, from, &c.Block)
+			d.exec("INSERT INTO chunks VALUES (?, ?, ?, ?, ?)", c.series, from, to, codecChecked, d.work)
 		}
 	}
 	d.exec("DELETE FROM tail")

@@ -83,7 +83,7 @@ func optional[T ~int64 | ~int](v any) quantity.Optional[T] {
 }
 
 const processColumns = `p.process, p.pid, p.start_time, p.pid_namespace, p.gpu, p.mig_gpu, p.mig_compute,
-	p.parent, p.uid, p.user, p.name, p.command, p.job_kind, p.job_id, p.type, p.runtime, p.runtime_version, p.started_ns, p.used_bytes, p.peak_bytes,
+	p.parent, p.uid, p.user, p.name, p.command, p.job_kind, p.job_id, p.job_step, p.job_namespace, p.job_container, p.type, p.runtime, p.runtime_version, p.started_ns, p.used_bytes, p.peak_bytes,
 	p.ended_ns, p.exit_status, p.out_of_memory_count`
 
 // described is a row as the table processes describes it.
@@ -97,10 +97,10 @@ func scanProcess(rows *sql.Rows, uuids map[int64]string, more ...any) (out descr
 	var at place
 	var start, namespace int64
 	var parent, uid, started, used, peak, ended, exit, oom sql.NullInt64
-	var user, name, command, jobKind, jobID, kind, runtime, version sql.NullString
+	var user, name, command, jobKind, jobID, step, namespaceOfPod, container, kind, runtime, version sql.NullString
 	p := &out.Last
 	err = rows.Scan(append([]any{&out.id, &p.ID.Process.PID, &start, &namespace, &at.gpu, &at.migGPU, &at.migCompute,
-		&parent, &uid, &user, &name, &command, &jobKind, &jobID, &kind, &runtime, &version, &started, &used, &peak, &ended, &exit, &oom}, more...)...)
+		&parent, &uid, &user, &name, &command, &jobKind, &jobID, &step, &namespaceOfPod, &container, &kind, &runtime, &version, &started, &used, &peak, &ended, &exit, &oom}, more...)...)
 	p.ID.Process.StartTime, p.ID.Process.Namespace = uint64(start), uint64(namespace)
 	p.ID.GPUUUID, p.ID.Instance = uuids[at.gpu.Int64], at.instance()
 	p.Parent, p.User, p.Name, p.Command = int(parent.Int64), user.String, name.String, nil
@@ -110,7 +110,7 @@ func scanProcess(rows *sql.Rows, uuids map[int64]string, more ...any) (out descr
 	if uid.Valid {
 		p.UID = quantity.From(uint32(uid.Int64), quantity.System)
 	}
-	p.Job = process.Job{Kind: jobKind.String, ID: jobID.String}
+	p.Job = process.Job{Kind: jobKind.String, ID: jobID.String, Step: step.String, Namespace: namespaceOfPod.String, Container: container.String}
 	p.Type, p.Runtime, p.RuntimeVersion, p.Started = kind.String, runtime.String, version.String, moment(started.Int64)
 	p.Used, p.Peak = known[quantity.Bytes](used, quantity.Driver), known[quantity.Bytes](peak, quantity.Computed)
 	out.Ended, out.ExitStatus, out.OutOfMemoryCount = moment(ended.Int64), known[int](exit, quantity.System), known[int64](oom, quantity.Probe)

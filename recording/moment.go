@@ -173,13 +173,17 @@ func (d *dayReader) figures(t int64) (f figures, ok bool) {
 	var times []int64
 	d.each(func(rows *sql.Rows) error { // more than one, as a block may be damaged
 		var data sql.RawBytes
-		var begin int64
-		err := rows.Scan(&begin, &data)
-		if len(times) == 0 {
-			from, times = begin, decodeTicks(begin, data)
+		var begin, codec int64
+		if err := rows.Scan(&begin, &codec, &data); err != nil || len(times) > 0 {
+			return err
 		}
-		return err
-	}, "SELECT from_ns, data FROM ticks WHERE session = ? AND from_ns <= ? ORDER BY from_ns DESC LIMIT 4", f.id, t)
+		decoded, err := decodeTicks(codec, f.id, begin, data)
+		if err != nil {
+			d.problem(err) // the one before is shown
+		}
+		from, times = begin, decoded
+		return nil
+	}, "SELECT from_ns, codec, data FROM ticks WHERE session = ? AND from_ns <= ? ORDER BY from_ns DESC LIMIT 4", f.id, t)
 	if len(times) == 0 {
 		return f, false
 	}
@@ -190,17 +194,19 @@ func (d *dayReader) figures(t int64) (f figures, ok bool) {
 		var s seriesOf
 		var name string
 		var at place
+		var series, codec int64
 		var data sql.RawBytes
-		if err := rows.Scan(&data, &name, &at.gpu, &at.migGPU, &at.migCompute, &at.process); err != nil {
+		if err := rows.Scan(&series, &codec, &data, &name, &at.gpu, &at.migGPU, &at.migCompute, &at.process); err != nil {
 			return err
 		}
 		s.metric, s.gpu, s.instance, s.process = metric.Named(name), at.gpu.Int64, at.instance(), at.process.Int64
-		if b.Decode(data) {
-			v, known := b.At(i)
-			f.add(s, v, known)
+		if err := decodeChunk(&b, codec, series, from, data); err != nil {
+			d.problem(err) // unknown
 		}
+		v, known := b.At(i)
+		f.add(s, v, known)
 		return nil
-	}, "SELECT c.data, "+seriesColumns+" FROM chunks c JOIN series s ON s.series = c.series WHERE c.from_ns = ? AND s.session = ? AND c.codec = 1", from, f.id)
+	}, "SELECT c.series, c.codec, c.data, "+seriesColumns+" FROM chunks c JOIN series s ON s.series = c.series WHERE c.from_ns = ? AND s.session = ?", from, f.id)
 	return f, true
 }
 

@@ -90,11 +90,16 @@ func (d *dayReader) walk(w *walk) error {
 		return err
 	}
 	for _, from := range blocks {
+		var codec int64
 		var data []byte
-		if err := d.db.QueryRowContext(ctx, "SELECT data FROM ticks WHERE session = ? AND from_ns = ?", w.id, from).Scan(&data); err != nil {
+		if err := d.db.QueryRowContext(ctx, "SELECT codec, data FROM ticks WHERE session = ? AND from_ns = ?", w.id, from).Scan(&codec, &data); err != nil {
 			return err
 		}
-		times := decodeTicks(from, data)
+		times, err := decodeTicks(codec, w.id, from, data)
+		if err != nil {
+			d.problem(err)
+			continue // a gap
+		}
 		columns, err := d.columnsOf(w.id, from)
 		if err != nil {
 			return err
@@ -125,17 +130,19 @@ type readColumn struct {
 
 func (d *dayReader) columnsOf(session, from int64) (columns []readColumn, err error) {
 	err = each(ctx, d.db, func(rows *sql.Rows) error {
-		var series int64
+		var series, codec int64
 		var data sql.RawBytes
-		if err := rows.Scan(&series, &data); err != nil {
+		if err := rows.Scan(&series, &codec, &data); err != nil {
 			return err
 		}
 		c := readColumn{of: d.seriesOf(series)}
-		if c.Decode(data) { // else a gap
-			columns = append(columns, c)
+		if err := decodeChunk(&c.Block, codec, series, from, data); err != nil {
+			d.problem(err) // a gap
+			return nil
 		}
+		columns = append(columns, c)
 		return nil
-	}, "SELECT c.series, c.data FROM chunks c JOIN series s ON s.series = c.series WHERE c.from_ns = ? AND s.session = ? AND c.codec = ?", from, session, codecBlock)
+	}, "SELECT c.series, c.codec, c.data FROM chunks c JOIN series s ON s.series = c.series WHERE c.from_ns = ? AND s.session = ?", from, session)
 	return columns, err
 }
 

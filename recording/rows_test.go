@@ -2,6 +2,7 @@ package recording
 
 import (
 	"math"
+	"slices"
 	"testing"
 	"time"
 
@@ -206,5 +207,22 @@ func TestRowsOfAMomentAreDescribed(t *testing.T) {
 			len(got.Allocators) != 1 || got.Allocators[0].ReturnableBound != snapshot.Least || got.RuntimeVersion != "2.9?" || got.Job != p.Job || got.UID != p.UID {
 			t.Errorf("after %v: %+v, %+v", age, got, got.Probe)
 		}
+	}
+}
+
+// Replay and report name a job as the live screen does.
+func TestJobIsKept(t *testing.T) {
+	q := newQuiet(t, t.TempDir(), Options{})
+	job := process.Job{Kind: "slurm", ID: "88123", Step: "0", Namespace: "team-a", Container: "pytorch.sif"}
+	q.snap.Rows[0].Job = job
+	moments := q.record(2)
+	r := q.end()
+	then, ok := r.At(moments[1].Time)
+	if row := then.Row(moments[0].Rows[0].ID); !ok || row == nil || row.Job != job {
+		t.Errorf("the moment has %+v", row)
+	}
+	rows, err := r.Processes(moments[0].Time, q.now.Add(time.Second))
+	if err != nil || !slices.ContainsFunc(rows, func(p ProcessRow) bool { return p.ID == moments[0].Rows[0].ID && p.Job == job }) {
+		t.Errorf("the rows have %+v, %v", rows, err)
 	}
 }

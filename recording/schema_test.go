@@ -12,6 +12,7 @@ import (
 // database of before is supplemented.
 var schemas = map[int]string{
 	1: "0e160e2c54e6",
+	2: "1b897f3141c0",
 }
 
 func TestSchemaHasAVersion(t *testing.T) {
@@ -35,25 +36,21 @@ func TestOlderVersion(t *testing.T) {
 	}
 	q := newQuiet(t, t.TempDir(), Options{})
 	moments := q.record(200)
-	q.end()
-	path := filepath.Join(q.w.directory, fileOf(q.now))
-	db, err := openDatabase(path)
-	if err != nil {
+	if err := q.w.day.database.close(); err != nil { // killed: there is a tail
 		t.Fatal(err)
 	}
-	for _, statement := range []string{
-		"DROP TABLE gpu_minute", "ALTER TABLE processes DROP COLUMN alloc_retries", "ALTER TABLE processes DROP COLUMN runtime_version",
-		"ALTER TABLE ooms DROP COLUMN detail", "INSERT INTO ooms (time_ns, message) VALUES (" + fmt.Sprint(moments[5].Time.UnixNano()) + ", 'out of memory')",
-		"PRAGMA user_version = 0",
-	} {
-		db.exec(statement)
-	}
-	if err := db.commit(); err != nil {
-		t.Fatal(err)
-	}
-	if err := db.close(); err != nil {
-		t.Fatal(err)
-	}
+	_ = q.w.lock.Close()
+	edit(t, filepath.Join(q.w.directory, fileOf(q.now)), func(db *database) {
+		for _, statement := range []string{
+			"DROP TABLE gpu_minute", "ALTER TABLE processes DROP COLUMN alloc_retries", "ALTER TABLE processes DROP COLUMN runtime_version",
+			"ALTER TABLE processes DROP COLUMN job_step", "ALTER TABLE tail DROP COLUMN codec",
+			"UPDATE tail SET data = substr(data, 5)", "UPDATE ticks SET codec = 1, data = substr(data, 5)", "UPDATE chunks SET codec = 1, data = substr(data, 5)",
+			"ALTER TABLE ooms DROP COLUMN detail", "INSERT INTO ooms (time_ns, message) VALUES (" + fmt.Sprint(moments[5].Time.UnixNano()) + ", 'out of memory')",
+			"PRAGMA user_version = 0",
+		} {
+			db.exec(statement)
+		}
+	})
 	look := func(r *Recording) {
 		t.Helper()
 		has(t, r, moments)

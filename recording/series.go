@@ -87,14 +87,18 @@ func (d *dayReader) find(key snapshot.SeriesKey) (where string, args []any) {
 func (d *dayReader) sealed(session, series, from, to int64, visit func(t, v int64)) {
 	var b store.Block
 	d.each(func(rows *sql.Rows) error {
-		var begin int64
+		var begin, ticksCodec, codec int64
 		var ticks, data sql.RawBytes
-		if err := rows.Scan(&begin, &ticks, &data); err != nil {
+		if err := rows.Scan(&begin, &ticksCodec, &ticks, &codec, &data); err != nil {
 			return err
 		}
-		times := decodeTicks(begin, ticks)
-		if !b.Decode(data) {
-			return nil // a gap
+		times, err := decodeTicks(ticksCodec, session, begin, ticks)
+		if err == nil {
+			err = decodeChunk(&b, codec, series, begin, data)
+		}
+		if err != nil {
+			d.problem(err) // a gap
+			return nil
 		}
 		for i, t := range times {
 			if v, known := b.At(i); known && t > from && t <= to {
@@ -102,8 +106,8 @@ func (d *dayReader) sealed(session, series, from, to int64, visit func(t, v int6
 			}
 		}
 		return nil
-	}, `SELECT t.from_ns, t.data, c.data FROM ticks t JOIN chunks c ON c.from_ns = t.from_ns AND c.series = ?
-		WHERE t.session = ? AND t.from_ns <= ? AND t.from_ns >= coalesce((SELECT max(from_ns) FROM ticks WHERE session = ? AND from_ns <= ?), 0) AND c.codec = 1
+	}, `SELECT t.from_ns, t.codec, t.data, c.codec, c.data FROM ticks t JOIN chunks c ON c.from_ns = t.from_ns AND c.series = ?
+		WHERE t.session = ? AND t.from_ns <= ? AND t.from_ns >= coalesce((SELECT max(from_ns) FROM ticks WHERE session = ? AND from_ns <= ?), 0)
 		ORDER BY t.from_ns`, series, session, to, session, from)
 }
 
@@ -126,13 +130,13 @@ func (d *dayReader) tailOf(session int64) *tailCache {
 	if t := &d.tail; t.block == nil || t.first != first.Int64 || t.last != last.Int64 {
 		fresh := tailCache{first: first.Int64, last: last.Int64, block: new(block)}
 		d.each(func(rows *sql.Rows) error {
-			var at int64
-			var data sql.RawBytes
-			if err := rows.Scan(&fresh.session, &at, &data); err != nil {
+			r, err := scanTail(rows)
+			if err != nil {
 				return err
 			}
-			return fresh.block.replay(at, data)
-		}, "SELECT session, time_ns, data FROM tail ORDER BY time_ns")
+			fresh.session = r.session
+			return fresh.block.replay(&r)
+		}, selectTail)
 		d.tail = fresh
 	}
 	if d.tail.session != session {
