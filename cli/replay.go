@@ -155,12 +155,11 @@ func (f *replayFlags) begin(r *recording.Recording, where string) (*snapshot.Sna
 	}
 	if f.event != "" {
 		kind := eventKinds[slices.Index(eventNames(), f.event)].kind
-		events := r.Events(0)
-		last := slices.IndexFunc(events, func(e snapshot.Event) bool { return e.Kind == kind })
-		if last < 0 {
+		last := r.EventsOf(kind, 1)
+		if len(last) == 0 {
 			return nil, &failure{code: exitFailure, message: "no event of this kind is recorded: " + f.event}
 		}
-		at = events[last].Time
+		at = last[0].Time
 	}
 	then, ok := r.At(at)
 	if !ok {

@@ -102,8 +102,8 @@ func noRecording(path string) error {
 // whichEvent is the event to explain.
 func (p *program) whichEvent(r *recording.Recording, pid int, at string) (*snapshot.Event, error) {
 	var events []snapshot.Event // the newest first
-	for _, e := range r.Events(0) {
-		if e.Kind == snapshot.EventOutOfMemory && (pid == 0 || e.Row.Process.PID == pid) {
+	for _, e := range r.EventsOf(snapshot.EventOutOfMemory, 0) {
+		if pid == 0 || e.Row.Process.PID == pid {
 			events = append(events, e)
 		}
 	}

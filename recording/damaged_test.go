@@ -68,3 +68,30 @@ func TestLostAtMidnight(t *testing.T) {
 	}
 	_ = q.end()
 }
+
+// A reader that is open follows: it reads the new database, not the one that was set
+// aside.
+func TestOpenReaderFollowsWhatIsSetAside(t *testing.T) {
+	q := newQuiet(t, t.TempDir(), Options{})
+	before := q.record(5)
+	r := read(t, q.w.directory)
+	has(t, r, before)
+	if err := q.w.end(); err != nil {
+		t.Fatal(err)
+	}
+	setAside(filepath.Join(q.w.directory, fileOf(q.now)))
+	again := newQuiet(t, q.w.directory, Options{})
+	again.now = q.now
+	after := again.record(5)
+	has(t, r, after)
+	if then, ok := r.At(before[4].Time); ok {
+		t.Errorf("a moment of the database that was set aside: %v", then.Time)
+	}
+	if oldest, _ := r.Span(); !oldest.Equal(after[0].Time) {
+		t.Errorf("it begins at %v, want %v", oldest, after[0].Time)
+	}
+	if problems := r.Problems(); len(problems) > 0 {
+		t.Error(problems)
+	}
+	again.end()
+}

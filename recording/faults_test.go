@@ -294,27 +294,55 @@ func TestFullDisk(t *testing.T) {
 	}
 }
 
+// remount makes a file system read-only, or not. It must have no file open for writing.
+func remount(t *testing.T, directory string, flags uintptr) {
+	t.Helper()
+	if err := unix.Mount("", directory, "", unix.MS_REMOUNT|flags, ""); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A folder may turn read-only while it is recorded into, as a disk with errors does.
+func TestFolderTurnsReadOnly(t *testing.T) {
+	directory := tmpfs(t, 4*quantity.MiB)
+	q := newQuiet(t, directory, Options{})
+	before := q.record(200)
+	q.w.drop(unix.EROFS) // as of a write
+	_ = q.w.lock.Close()
+	remount(t, directory, unix.MS_RDONLY)
+	q.record(10)
+	if s := q.w.State(); s.Recording || s.Reason != "the folder cannot be written" || s.Lost != 10 {
+		t.Errorf("read-only: %+v", s)
+	}
+	remount(t, directory, 0)
+	after := q.record(200)
+	if s := q.w.State(); !s.Recording || s.Reason != "" || s.Lost != 10 {
+		t.Errorf("writable again: %+v", s)
+	}
+	r := q.end()
+	has(t, r, before)
+	has(t, r, after)
+	if problems := r.Problems(); len(problems) > 0 {
+		t.Error(problems)
+	}
+}
+
 func TestReadOnlyFolder(t *testing.T) {
 	directory := tmpfs(t, 4*quantity.MiB)
-	remount := func(flags uintptr) {
-		t.Helper()
-		if err := unix.Mount("", directory, "", unix.MS_REMOUNT|flags, ""); err != nil {
-			t.Fatal(err)
-		}
-	}
 	q := newQuiet(t, directory, Options{})
 	moments := q.record(200)
 	if err := q.w.end(); err != nil {
 		t.Fatal(err)
 	}
-	remount(unix.MS_RDONLY)
+	remount(t, directory, unix.MS_RDONLY)
 	if _, err := Create(directory, Options{}); err == nil || !strings.Contains(err.Error(), "read-only") {
 		t.Errorf("recording into it: %v", err)
 	}
 	has(t, read(t, directory), moments)
 }
 
-// What is no recording is refused, and left alone.
+// What is no recording is refused and left alone by a reader. A recorder sets it aside,
+// unless a newer vramscope has made it.
 func TestForeignAndDamagedFiles(t *testing.T) {
 	directory := t.TempDir()
 	q := newQuiet(t, directory, Options{})
@@ -335,6 +363,7 @@ func TestForeignAndDamagedFiles(t *testing.T) {
 	}{
 		{"text", "not a recording of vramscope", []byte(strings.Repeat("hello, world\n", 1000))},
 		{"foreign", "not a recording of vramscope", foreign},
+		{"header", "not a recording of vramscope", append(make([]byte, 100), content[100:]...)},
 		{"newer", "update vramscope", newer},
 		{"empty", "nothing is recorded in it", nil},
 		{"cut", "damaged", content[:5000]},
@@ -360,10 +389,16 @@ func TestForeignAndDamagedFiles(t *testing.T) {
 		w.now = q.now
 		w.record(3)
 		s := w.w.State()
-		if refused := c.want != "damaged" && c.name != "empty"; refused == s.Recording || refused && !strings.Contains(s.Reason, c.want) {
+		if refused := c.name == "newer"; refused == s.Recording || refused && !strings.Contains(s.Reason, c.want) {
 			t.Errorf("%s: recording into its folder: %+v", c.name, s)
 		}
 		_ = w.w.end() // it may have nothing
+		if c.name == "newer" || c.name == "empty" {
+			continue
+		}
+		if aside, err := os.ReadFile(strings.TrimSuffix(path, suffix) + "-damaged" + suffix); err != nil || !bytes.Equal(aside, c.content) {
+			t.Errorf("%s: it is not set aside as it was: %v", c.name, err)
+		}
 	}
 	for _, path := range []string{"/nonexistent", t.TempDir()} {
 		if _, err := Open(path); err == nil || !strings.Contains(err.Error(), path) {

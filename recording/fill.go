@@ -157,37 +157,6 @@ func (d *dayReader) processes() (map[int64]*ProcessRow, error) {
 	return all, err
 }
 
-// events are the newest events up to a moment, newest first; a negative limit is none.
-func (d *dayReader) events(until int64, limit int) []snapshot.Event {
-	uuids, err := d.uuids()
-	if err != nil {
-		return nil
-	}
-	var events []snapshot.Event
-	d.each(func(rows *sql.Rows) error {
-		var at int64
-		var index, gpu, pid, start, namespace, bytes sql.NullInt64
-		var place place
-		var kind string
-		var user, name, message, detail sql.NullString
-		var e snapshot.Event
-		err := rows.Scan(&at, &kind, &e.Severity, &gpu, &index, &pid, &start, &namespace, &place.gpu, &place.migGPU, &place.migCompute, &user, &name, &message, &bytes, &detail)
-		e.Time, e.Kind, e.GPU, e.GPUUUID = moment(at), snapshot.EventKind(kind), int(index.Int64), uuids[gpu.Int64]
-		if pid.Valid {
-			e.Row = snapshot.RowID{GPUUUID: uuids[place.gpu.Int64], Instance: place.instance()}
-			e.Row.Process.PID, e.Row.Process.StartTime, e.Row.Process.Namespace = int(pid.Int64), uint64(start.Int64), uint64(namespace.Int64)
-		}
-		e.User, e.Name, e.Message, e.Bytes = user.String, name.String, message.String, known[quantity.Bytes](bytes, quantity.Computed)
-		e.OutOfMemory = failureOf(detail.String)
-		events = append(events, e)
-		return err
-	}, `SELECT e.time_ns, e.kind, e.severity, e.gpu, g.gpu_index, p.pid, p.start_time, p.pid_namespace, p.gpu, p.mig_gpu, p.mig_compute, e.user, e.name, e.message, e.bytes,
-			(SELECT o.detail FROM ooms o WHERE e.kind = 'out_of_memory' AND o.time_ns = e.time_ns AND o.process IS e.process)
-		FROM events e LEFT JOIN gpus g ON g.gpu = e.gpu LEFT JOIN processes p ON p.process = e.process
-		WHERE e.time_ns <= ? ORDER BY e.time_ns DESC, e.event DESC LIMIT ?`, until, limit)
-	return events
-}
-
 // alertsAt are the alerts of a moment, worst first.
 func (d *dayReader) alertsAt(t int64) []snapshot.Alert {
 	uuids, err := d.uuids()

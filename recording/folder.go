@@ -149,8 +149,12 @@ func (d *day) trim(limit int64) {
 	}
 }
 
-// damaged reports whether SQLite found a database's content to be wrong.
-func damaged(err error) bool { return strings.Contains(err.Error(), "malformed") }
+// damaged reports whether SQLite found a database's content to be wrong. Where its
+// first page is, nothing shows that it was a recording.
+func damaged(err error) bool {
+	text := err.Error()
+	return errors.Is(err, ErrForeign) || strings.Contains(text, "malformed") || strings.Contains(text, "file is not a database")
+}
 
 // setAside renames a damaged database of today, so that recording goes on in a new
 // one. sqlite3's .recover may save what is in it.

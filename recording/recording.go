@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -71,13 +70,13 @@ func (r *Recording) Problems() []string {
 
 // note remembers a problem of a day. One that is removed meanwhile has none.
 func (r *Recording) note(path string, err error) error {
-	if err == nil || errors.Is(err, os.ErrNotExist) || errors.Is(err, sql.ErrNoRows) {
+	if err == nil || errors.Is(err, os.ErrNotExist) || errors.Is(err, sql.ErrNoRows) || strings.Contains(err.Error(), "database is closed") {
 		return err
 	}
 	if _, gone := os.Stat(path); gone != nil {
 		return err
 	}
-	if damaged(err) {
+	if damaged(err) && !errors.Is(err, ErrForeign) {
 		err = fmt.Errorf("recording: %s is damaged, a part of it cannot be read (sqlite3 %[1]s .recover saves what can be saved): %w", path, err)
 	}
 	r.mu.Lock()
@@ -102,16 +101,25 @@ func (r *Recording) Close() error {
 
 // day opens a day, or finds it open.
 func (r *Recording) day(path string) (*dayReader, error) {
+	now, err := os.Stat(path)
+	if err != nil {
+		return nil, fmt.Errorf("recording: %w", err)
+	}
 	r.mu.Lock()
 	d := r.open[path]
+	if d != nil && !os.SameFile(d.file, now) { // it was set aside, and another one begun
+		_ = d.db.Close() // it was only read
+		delete(r.open, path)
+		d = nil
+	}
 	r.mu.Unlock()
 	if d != nil {
 		return d, nil
 	}
-	d, err := openReader(path)
-	if err != nil {
+	if d, err = openReader(path); err != nil {
 		return nil, r.note(path, err)
 	}
+	d.file = now
 	d.problem = func(err error) { _ = r.note(path, err) }
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -178,35 +186,10 @@ func (r *Recording) Span() (oldest, newest time.Time) {
 	return oldest, newest
 }
 
-// Events gives the newest events first, at most limit of them (0: all).
-func (r *Recording) Events(limit int) []snapshot.Event {
-	return r.EventsUntil(time.Unix(0, math.MaxInt64), limit)
-}
-
-// EventsUntil gives the newest events up to t first, at most limit of them (0: all).
-func (r *Recording) EventsUntil(t time.Time, limit int) []snapshot.Event {
-	var events []snapshot.Event
-	// An event is in the day of the tick that saw it.
-	for _, path := range slices.Backward(r.between(time.Time{}, t.Add(time.Minute))) {
-		d, err := r.day(path)
-		if err != nil {
-			continue
-		}
-		left := -1
-		if limit > 0 {
-			left = limit - len(events)
-		}
-		events = append(events, d.events(t.UnixNano(), left)...)
-		if limit > 0 && len(events) >= limit {
-			break
-		}
-	}
-	return events
-}
-
 // dayReader reads the database of one day.
 type dayReader struct {
 	path    string
+	file    os.FileInfo // as it was opened
 	db      *sql.DB
 	problem func(error)
 

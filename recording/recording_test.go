@@ -133,3 +133,36 @@ func TestEventsUntil(t *testing.T) {
 func sameEvent(a, b snapshot.Event) bool {
 	return a.Time.Equal(b.Time) && a.Kind == b.Kind && a.Row == b.Row && a.Message == b.Message
 }
+
+// The events of the next moment and of the previous one, across midnight, are those
+// that all events have there.
+func TestEventsBeside(t *testing.T) {
+	b := newBox(t, Options{})
+	for range 500 { // past midnight
+		b.tick(time.Second)
+	}
+	r := b.close()
+	all := r.Events(0) // newest first
+	for i := range all {
+		at := all[i].Time
+		later := slices.DeleteFunc(slices.Clone(all), func(e snapshot.Event) bool { return !e.Time.After(at) })
+		earlier := slices.DeleteFunc(slices.Clone(all), func(e snapshot.Event) bool { return !e.Time.Before(at) })
+		for _, c := range []struct {
+			forward bool
+			of      []snapshot.Event
+			moment  int
+		}{{true, later, len(later) - 1}, {false, earlier, 0}} {
+			var want []snapshot.Event
+			if len(c.of) > 0 {
+				want = slices.DeleteFunc(slices.Clone(c.of), func(e snapshot.Event) bool { return !e.Time.Equal(c.of[c.moment].Time) })
+			}
+			if got := r.EventsBeside(at, c.forward); !slices.EqualFunc(got, want, sameEvent) {
+				t.Fatalf("beside %v, forward %v: %d events, want %d", at, c.forward, len(got), len(want))
+			}
+		}
+		of := slices.DeleteFunc(slices.Clone(all), func(e snapshot.Event) bool { return e.Kind != all[i].Kind })
+		if got := r.EventsOf(all[i].Kind, 0); !slices.EqualFunc(got, of, sameEvent) {
+			t.Fatalf("%s: %d events, want %d", all[i].Kind, len(got), len(of))
+		}
+	}
+}

@@ -100,7 +100,12 @@ func (m *model) toEvent(forward bool) (bool, tea.Cmd) {
 	}
 	from, history := m.at(), m.options.History
 	return true, m.request(from, func() pastMsg {
-		events := near(history.Events(0), from, forward)
+		var events []snapshot.Event
+		if long, ok := history.(longLog); ok {
+			events = long.EventsBeside(from, forward)
+		} else {
+			events = near(history.Events(0), from, forward)
+		}
 		if len(events) == 0 {
 			then, _ := history.At(from)
 			return pastMsg{snapshot: then, at: from, note: map[bool]string{true: "no later event", false: "no earlier event"}[forward]}
@@ -108,6 +113,11 @@ func (m *model) toEvent(forward bool) (bool, tea.Cmd) {
 		then, _ := history.At(events[0].Time)
 		return pastMsg{snapshot: then, at: events[0].Time, note: eventsNote(events)}
 	})
+}
+
+// longLog is a history that may have too many events to read them all.
+type longLog interface {
+	EventsBeside(t time.Time, forward bool) []snapshot.Event
 }
 
 // near are the events of the first moment after from that has one, or of the last
