@@ -10,7 +10,8 @@ import (
 
 // Joined is a live history with an earlier one before it, as one. What is asked at
 // every frame is answered at once: the earlier history is read in the background,
-// and until then its part is unknown.
+// and until then its part is unknown. One that has a method Away() bool may
+// not answer for a while, as a daemon that is started anew.
 type Joined struct {
 	live   snapshot.History
 	failed func(error) // takes a panic of the background
@@ -177,8 +178,13 @@ func (j *Joined) read() {
 		j.mu.Unlock()
 		// The seam itself is the live history's.
 		points := before.Series(g.key, seam.Add(-time.Duration(g.count)*g.width), seam.Add(-1), g.count)
+		remote, ok := before.(interface{ Away() bool })
 		j.mu.Lock()
-		j.grids[g] = points
+		if ok && remote.Away() {
+			delete(j.grids, g) // the next frame asks again
+		} else {
+			j.grids[g] = points
+		}
 		j.mu.Unlock()
 	}
 }

@@ -1,6 +1,7 @@
 package recording
 
 import (
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -113,4 +114,48 @@ func TestJoinedWithoutAPast(t *testing.T) {
 	if points := j.Series(snapshot.SeriesKey{}, start, start, 0); len(points) != 0 {
 		t.Error("points without buckets")
 	}
+}
+
+// daemonPast is the history of a daemon that may be away.
+type daemonPast struct {
+	snapshot.History
+	away atomic.Bool
+}
+
+func (p *daemonPast) Away() bool { return p.away.Load() }
+
+func (p *daemonPast) Series(key snapshot.SeriesKey, from, to time.Time, buckets int) []snapshot.Point {
+	if p.away.Load() {
+		return make([]snapshot.Point, buckets)
+	}
+	return p.History.Series(key, from, to, buckets)
+}
+
+// What was asked for while the daemon was away is asked for again.
+func TestJoinedAsksAgain(t *testing.T) {
+	b := newBox(t, Options{})
+	for range 100 {
+		b.tick(time.Second)
+	}
+	late := sampler.New(sampler.Options{Devices: b.sim, Probes: b.sim, Processes: b.sim, Clock: func() time.Time { return b.now }, Simulated: true, Deadline: time.Minute})
+	b.tick(time.Second)
+	late.Tick(b.now)
+	earlier := &daemonPast{History: b.close()}
+	j := Join(late.History(), func(err error) { t.Error(err) })
+	if !j.Before(earlier) {
+		t.Fatal("the recording is of no use")
+	}
+	latest, _ := late.History().At(b.now)
+	known := func() bool {
+		points := j.Series(snapshot.SeriesKey{Metric: metric.Used, GPUUUID: latest.GPUs[0].UUID}, b.now.Add(-90*time.Second), b.now, 30)
+		return points[3].Known
+	}
+	settled := func() bool { j.mu.Lock(); defer j.mu.Unlock(); return !j.reading }
+	earlier.away.Store(true)
+	if known() {
+		t.Fatal("a daemon that is away has answered")
+	}
+	eventually(t, settled)
+	earlier.away.Store(false)
+	eventually(t, known)
 }

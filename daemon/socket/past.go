@@ -76,6 +76,15 @@ func (p *Past) ask(r *request) (*answer, bool) {
 	return a, true
 }
 
+// Away reports whether the daemon does not answer: what it did not answer is not
+// known to be unknown.
+func (p *Past) Away() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	client, _ := p.client()
+	return client == nil || time.Since(p.failed) < pastPause
+}
+
 // At implements snapshot.History.
 func (p *Past) At(t time.Time) (*snapshot.Snapshot, bool) {
 	p.mu.Lock()
