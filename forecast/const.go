@@ -27,13 +27,13 @@ const (
 	beyond          = 1.3  // factor on the worst error where there are too few for a rank
 	adapting        = 0.01 // step of the adaptive conformal correction: a dozen misses widen by a tenth
 
-	straight    = 0.8 // share of the variance that a course explains: of a step, a line explains 3/4; a ramp is above after 16 s
-	farMiss     = 2.5 // usual 80 % bounds that no noise makes: three standard deviations
-	bent        = 0.4 // a series without a course explains less
-	until       = 2.5 // horizons that a course is followed: then forecasts made since have come due
-	ended       = 0.2 // quick time constants for which a series that has ended to rise lies below its line
-	sureSeconds = 20  // how long the quick line must have risen: forecasts from within a burst of 10 s have failed by then
-	topSeconds  = 800 // how long the highest level is remembered: longer than steps are apart
+	straight   = 0.8  // share of the variance that a course explains: of a step, a line explains 3/4; a ramp is above after 16 s
+	farMiss    = 2.5  // usual 80 % bounds that no noise makes: three standard deviations
+	bent       = 0.4  // a series without a course explains less
+	until      = 2.5  // horizons that a course is followed: then forecasts made since have come due
+	ended      = 0.15 // quick time constants for which a series that has ended to rise lies below its line
+	sure       = 1.9  // quick time constants for which a course must have lasted: by then a server has its KV cache
+	topSeconds = 800  // how long the highest level is remembered: longer than steps are apart
 
 	leastPast = 60e9 // of a job, ns, before it is said to fill a GPU
 	fewCycles = 4    // cycles of a sawtooth, likewise

@@ -17,8 +17,8 @@ func (f *Forecaster) FullIn(free int64) (FullIn, bool) { return WhenFull(free, f
 // WhenFull is when several series together will have grown by free bytes: the first
 // time at which the median path is there and still is at the next horizon. A passing
 // peak does not count, but the peaks of a rising sawtooth do, and so does a new course
-// before the experts follow it. A rise that only the last seconds show counts after
-// sureSeconds: right after a burst its forecasts come true. Earliest is the same for a path that is higher by the
+// before the experts follow it. A rise that only the last seconds show counts once
+// it is sure: right after a burst its forecasts come true. Earliest is the same for a path that is higher by the
 // upper half of the 80 % interval, Latest for the lower bound of the experts' forecast
 // alone, later by the usual time between samples; errors of several series count as
 // independent. WhenFull is false beyond the last horizon, where no series is

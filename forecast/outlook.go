@@ -5,7 +5,7 @@ import "math"
 // outlook is the forecast at a horizon, relative to the newest sample.
 type outlook struct {
 	Change float64
-	Rise   float64 // Change once it is sure, or what fills a GPU sooner: a peak, or a new course
+	Rise   float64 // Change if that is sure to last, or what fills a GPU sooner: a peak, or a new course
 	Spread spread
 }
 
@@ -24,8 +24,8 @@ func (s *state) look() {
 			change = 0
 		}
 		o.Change = max(change, -s.Last)
-		o.Rise = o.Change
-		if best == driftQuick && age < sureSeconds {
+		o.Rise = o.Change // what reverts to a level does not fill a GPU
+		if best == driftQuick && !s.Course.Sure || best == reverting {
 			o.Rise = min(o.Change, 0)
 		}
 		if p.hasPhase && s.Without&PartCrest == 0 {
@@ -72,6 +72,7 @@ type course struct {
 	Since      int64   // the last sample before it, ns
 	Top, Usual float64 // the highest level until then, and the usual error, bytes
 	Slope      float64 // bytes per second
+	Sure       bool    // it has lasted and still rises
 	Announced  bool    // it is straight, leads where the series has not been, and will fill a GPU
 }
 
@@ -79,11 +80,15 @@ type course struct {
 // series lies below that line.
 func (s *state) follow(quick line) {
 	c := &s.Course
+	if quick == (line{}) {
+		return // too few samples, as after a pause
+	}
 	if s.Without&PartCourse != 0 || quick.explained < bent || quick.slope < 0 || s.Seasons.swings(s.Now) {
 		*c = course{Since: s.Now, Top: s.Top.Height, Usual: max(s.Outlook[0].Spread.Upper80, mebibyte)}
 		return
 	}
 	c.Slope = quick.slope
-	c.Announced = quick.explained > straight && quick.height < ended*quick.slope*quickTau(s.Step) &&
+	c.Sure = float64(s.Now-c.Since) > sure*1e9*quickTau(s.Step) && quick.height < ended*quick.slope*quickTau(s.Step)
+	c.Announced = c.Sure && quick.explained > straight &&
 		s.Last-c.Top > farMiss*c.Usual*math.Sqrt(float64(s.Now-c.Since)/float64(Horizons[0])) && c.Since-s.Began > leastPast
 }

@@ -26,13 +26,12 @@ const (
 	loadRate    = 64 << 20 // bytes per second
 	loadsWithin = 15 * time.Minute
 	plateau     = 6 // windows: a minute, because shards of weights come closer together
-	// loadRemembered is how long a load shows in its GPU's slope.
-	loadRemembered = 2 * time.Minute
 )
 
-// fresh reports whether the process loads or has just loaded.
+// fresh reports whether the process loads, or has loaded so lately that its GPU's own
+// forecaster still takes the load for growth.
 func (l *load) fresh(now time.Time) bool {
-	return !l.over || !l.ended.IsZero() && now.Sub(l.ended) < loadRemembered
+	return !l.over || !l.ended.IsZero() && now.Sub(l.ended) < stepRemembered
 }
 
 // watch takes a sample in and reports whether memory has grown as in a load since

@@ -165,6 +165,7 @@ func (s *Sampler) predictGPU(now time.Time, g *gpu, out *snapshot.GPU, rows []sn
 // with the same numbers has another UUID.
 type instanceOutlook struct {
 	outlook
+	full *snapshot.FullIn
 	uuid string
 }
 
@@ -186,7 +187,10 @@ func (g *gpu) predictInstances(now time.Time, out *snapshot.GPU) {
 		}
 		o.observe(now, in.Memory.Used, quickPace)
 		if in.Memory.Used.Known() {
-			in.Predicted, in.FullIn = o.predicted, o.fullIn(&in.Memory)
+			if o.at.Equal(now) {
+				o.full = o.fullIn(&in.Memory)
+			}
+			in.Predicted, in.FullIn = o.predicted, o.full
 		}
 	}
 }

@@ -81,6 +81,7 @@ type candidate struct {
 	Hysteresis hysteresis
 	Alert      snapshot.Alert
 	Soon       time.Duration // orders alerts of one kind: the soonest first
+	Forecast   *snapshot.FullIn
 	// Refuted ends the alert at the first miss where the place uses less than this.
 	Refuted quantity.Bytes
 }

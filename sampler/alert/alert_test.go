@@ -272,6 +272,22 @@ func TestFullInHysteresis(t *testing.T) {
 	s.calm(t, "five samples without")
 }
 
+// Still memory is forecast every 2.7 s: three snapshots may have one forecast.
+func TestFullInCountsForecasts(t *testing.T) {
+	s := newScene(Thresholds{})
+	s.stands = true
+	for i := range forecasted.Samples {
+		if s.has(snapshot.AlertFullIn) {
+			t.Fatalf("raised after %d forecasts", i)
+		}
+		s.gpu(0).FullIn = &snapshot.FullIn{Median: time.Minute}
+		s.ticks(3)
+	}
+	if !s.has(snapshot.AlertFullIn) {
+		t.Error("not raised")
+	}
+}
+
 func TestFullInClearsWhenTheGPUStopsAnswering(t *testing.T) {
 	s := newScene(Thresholds{})
 	s.gpu(0).FullIn = &snapshot.FullIn{Median: time.Minute}

@@ -5,37 +5,39 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// forecasted is the hysteresis of alerts from forecasts.
+// forecasted is the hysteresis of alerts from forecasts. Those of still memory stand
+// for several snapshots; each counts once.
 var forecasted = hysteresis{Samples: 3, Misses: 5}
 
 // fullIn alerts where a GPU or a MIG instance will be full soon by its forecast.
 func (e *Evaluator) fullIn(found []candidate, g *snapshot.GPU) []candidate {
 	if g.FullIn != nil {
-		found = e.fullPlace(found, g, place{gpuUUID: g.UUID}, *g.FullIn, number(g.Index), refutedBelow(&g.Memory, g.Predicted))
+		found = e.fullPlace(found, g, place{gpuUUID: g.UUID}, g.FullIn, number(g.Index), refutedBelow(&g.Memory, g.Predicted))
 	}
 	for i := range g.Instances {
 		if in := &g.Instances[i]; in.FullIn != nil {
 			where := place{gpuUUID: g.UUID, instance: in.ID}
-			found = e.fullPlace(found, g, where, *in.FullIn, number(g.Index)+":"+number(i+1), refutedBelow(&in.Memory, in.Predicted))
+			found = e.fullPlace(found, g, where, in.FullIn, number(g.Index)+":"+number(i+1), refutedBelow(&in.Memory, in.Predicted))
 		}
 	}
 	return found
 }
 
-func (e *Evaluator) fullPlace(found []candidate, g *snapshot.GPU, where place, full snapshot.FullIn, label string, refuted quantity.Bytes) []candidate {
+func (e *Evaluator) fullPlace(found []candidate, g *snapshot.GPU, where place, full *snapshot.FullIn, label string, refuted quantity.Bytes) []candidate {
 	if full.Median >= e.thresholds.FullWithin {
 		return found
 	}
 	k := key{Kind: snapshot.AlertFullIn, GPUUUID: g.UUID, Instance: where.instance}
-	text := formatFullIn(full)
+	text := formatFullIn(*full)
 	words := text
 	if where.instance.MIG {
-		words = label + " " + briefFullIn(full) // the GPU line stands for all its instances
+		words = label + " " + briefFullIn(*full) // the GPU line stands for all its instances
 	}
 	return append(found, candidate{
 		Key:        k,
 		Hysteresis: forecasted,
 		Soon:       full.Median,
+		Forecast:   full,
 		Refuted:    refuted,
 		Alert: snapshot.Alert{
 			Kind: snapshot.AlertFullIn, Severity: snapshot.Urgent,

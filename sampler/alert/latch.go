@@ -66,7 +66,9 @@ func (l *latch) hit(now time.Time, tick uint64, c candidate) {
 	if l.Hits == 0 || now.Before(l.First) { // or the clock was set back
 		l.First = now
 	}
-	l.Hits++
+	if c.Forecast == nil || c.Forecast != l.Newest.Forecast {
+		l.Hits++ // a forecast that still stands is no second one
+	}
 	l.Misses = 0
 	l.Last, l.tick = now, tick
 	h := c.Hysteresis

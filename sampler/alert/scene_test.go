@@ -18,6 +18,7 @@ type scene struct {
 	now       time.Time
 	snap      snapshot.Snapshot
 	standing  []snapshot.Alert
+	stands    bool // forecasts stand: no new one is made
 }
 
 // newScene has two idle GPUs of 79 GiB capacity with one old process each:
@@ -67,12 +68,20 @@ func (s *scene) alert(kind snapshot.AlertKind) *snapshot.Alert {
 	return nil
 }
 
-// tick gives the evaluator a copy of the scene.
+// tick gives the evaluator a copy of the scene, with new forecasts.
 func (s *scene) tick() []snapshot.Alert {
 	snap := s.snap
 	snap.Time = s.now
 	snap.GPUs = slices.Clone(s.snap.GPUs)
 	snap.Rows = slices.Clone(s.snap.Rows)
+	for i := range snap.GPUs {
+		g := &snap.GPUs[i]
+		g.FullIn = s.made(g.FullIn)
+		g.Instances = slices.Clone(g.Instances)
+		for j := range g.Instances {
+			g.Instances[j].FullIn = s.made(g.Instances[j].FullIn)
+		}
+	}
 	for i := range snap.Rows {
 		if p := snap.Rows[i].Probe; p != nil {
 			probe := *p
@@ -82,6 +91,15 @@ func (s *scene) tick() []snapshot.Alert {
 	s.standing = s.evaluator.Evaluate(&snap)
 	s.now = s.now.Add(time.Second)
 	return s.standing
+}
+
+// made is that forecast, made anew.
+func (s *scene) made(full *snapshot.FullIn) *snapshot.FullIn {
+	if full == nil || s.stands {
+		return full
+	}
+	anew := *full
+	return &anew
 }
 
 func (s *scene) ticks(n int) {
