@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -26,6 +25,7 @@ type headroomFlags struct {
 	need   string
 	length string
 	watch  string
+	wait   string
 	count  int
 	format string
 }
@@ -43,6 +43,9 @@ what is free, what flushes would free, and whether the job fits there.
   3  no
   4  only after a flush of the processes that are named
 
+--wait waits until the answer is yes, at most for so long, and says on standard
+error what it waits for. It samples once per --interval, as the monitor does.
+
 SIZE is everything that the job will use, including its CUDA context (some
 hundred MiB). A letter is a binary unit: 20G is 20GiB.
 
@@ -53,6 +56,7 @@ end of the 80 % interval of what will be free never falls below SIZE.
 docs/headroom.md has the rules and the JSON.`,
 		Example: `  vramscope headroom --need 20GiB && sbatch job.sh
   vramscope headroom --need 20GiB --for 10m --watch 60s
+  vramscope headroom --need 20GiB --for 10m --wait 2h && python3 train.py
   vramscope headroom --need 38GiB --count 4 --gpu 0,1,2,3
   vramscope headroom --need 8G --format json | jq -r '.headroom.places[] | select(.verdict == "yes").uuid'`,
 		Args: noArguments,
@@ -62,9 +66,10 @@ docs/headroom.md has the rules and the JSON.`,
 	flags.StringVar(&f.need, "need", "", "how much the job will use: 20GiB, 512MiB")
 	flags.StringVar(&f.length, "for", "", "it must go on fitting for this long, up to 15m")
 	flags.StringVar(&f.watch, "watch", "", "observe for this long first, up to 30m (default 1m with --for)")
+	flags.StringVar(&f.wait, "wait", "", "wait until it fits, at most for this long: 10m, 2h, up to 168h")
 	flags.IntVar(&f.count, "count", 1, "it must fit on this many GPUs or MIG instances, SIZE on each")
 	choiceFlag(cmd, &f.format, "format", "f", "table", "json")
-	nameValues(cmd, map[string]string{"need": "SIZE", "for": "DURATION", "watch": "DURATION", "count": "NUMBER"})
+	nameValues(cmd, map[string]string{"need": "SIZE", "for": "DURATION", "watch": "DURATION", "wait": "DURATION", "count": "NUMBER"})
 	return cmd
 }
 
@@ -74,6 +79,21 @@ const (
 )
 
 const leastNeed = quantity.MiB
+
+// longestWait is a week: no cluster's usual limit of a job is above it.
+const longestWait = 7 * 24 * time.Hour
+
+// longest is the limit of the wait; 0: it does not wait.
+func (f *headroomFlags) longest() (time.Duration, error) {
+	if f.wait == "" {
+		return 0, nil
+	}
+	wait, err := config.Duration(f.wait, time.Second, longestWait)
+	if err != nil {
+		return 0, usage("--wait: %v", err)
+	}
+	return wait, nil
+}
 
 func (f *headroomFlags) question(interval time.Duration) (q headroom.Question, err error) {
 	if f.need == "" {
@@ -128,14 +148,18 @@ func (p *program) runHeadroom(ctx context.Context, f headroomFlags) error {
 	if err != nil {
 		return err
 	}
+	wait, err := f.longest()
+	if err != nil {
+		return err
+	}
 	// A simulated box has its past at once, as after a watch.
 	src, err := p.sources(&s, q.Watched)
 	if err != nil {
 		return err
 	}
 	src.lookOnce()
-	sampling := sampler.New(src.options)
-	snap, err := p.observeFirst(ctx, src, &s, sampling, q.Watched)
+	w := &waiting{program: p, question: q, sampling: sampler.New(src.options), limit: wait, began: p.now(), signs: p.glyphs(&s)}
+	snap, err := w.observe(ctx, src, &s)
 	if err != nil {
 		return err
 	}
@@ -143,19 +167,6 @@ func (p *program) runHeadroom(ctx context.Context, f headroomFlags) error {
 		driver, _ := src.driver.opened()
 		return p.driverFailure(snap, driver, &s) // whatever probes report: only the driver knows what is free
 	}
-	report := headroom.Judge(snap, sampling.History(), q)
-	return p.writeHeadroom(&report, f.format, &s)
-}
-
-// observeFirst takes the snapshot to judge, after watching for as long as asked.
-func (p *program) observeFirst(ctx context.Context, src *sources, s *config.Settings, sampling *sampler.Sampler, watch time.Duration) (*snapshot.Snapshot, error) {
-	if src.replay != nil {
-		src.catchUp(sampling, s.Interval)
-		snap := sampling.Tick(src.options.Clock())
-		return snap, p.unusable(snap, src, s)
-	}
-	if watch > 0 && isTerminal(p.stderr) {
-		_, _ = fmt.Fprintf(p.stderr, "vramscope: observing for %s; Ctrl-C ends it\n", quantity.BriefDuration(watch)) // a failure to write it does not matter
-	}
-	return p.observe(ctx, src, s, sampling, watch)
+	report := headroom.Judge(snap, w.sampling.History(), q)
+	return p.writeHeadroom(&report, w, f.format, &s)
 }

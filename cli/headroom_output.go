@@ -14,8 +14,13 @@ import (
 )
 
 // writeHeadroom writes the answer and returns its exit code as an error.
-func (p *program) writeHeadroom(r *headroom.Report, format string, s *config.Settings) error {
-	if err := p.printAs(format, headroomDocument(r), headroomText(r, p.glyphs(s), p.outputWidth())); err != nil {
+func (p *program) writeHeadroom(r *headroom.Report, w *waiting, format string, s *config.Settings) error {
+	doc := headroomDocument(r)
+	if w.limit > 0 {
+		limit, waited := w.limit.Seconds(), w.waited().Seconds()
+		doc.Headroom.WaitSeconds, doc.Headroom.WaitedSeconds = &limit, &waited
+	}
+	if err := p.printAs(format, doc, headroomText(r, p.glyphs(s), p.outputWidth())); err != nil {
 		return err
 	}
 	switch r.Answer {

@@ -147,23 +147,33 @@ func writeJSON(w io.Writer, snap *snapshot.Snapshot) error {
 
 // observe takes a snapshot after watching. It leaves the driver open: the program ends.
 func (p *program) observe(ctx context.Context, src *sources, s *config.Settings, sampling *sampler.Sampler, watch time.Duration) (*snapshot.Snapshot, error) {
-	ctx, end := src.listenFor(ctx)
-	defer end()
 	if watch == 0 {
+		ctx, end := src.listenFor(ctx)
+		defer end()
 		snap := src.look(ctx, sampling)
 		return snap, p.unusable(snap, src, s)
 	}
+	return p.observeUntil(ctx, src, s, sampling, watch, func(*snapshot.Snapshot) bool { return false })
+}
+
+// observeUntil samples until a snapshot is enough, at most for so long, and returns the last one.
+func (p *program) observeUntil(ctx context.Context, src *sources, s *config.Settings, sampling *sampler.Sampler, most time.Duration, enough func(*snapshot.Snapshot) bool) (*snapshot.Snapshot, error) {
+	ctx, end := src.listenFor(ctx)
+	defer end()
 	finished := make(chan error, 1)
 	go func() { finished <- sampling.Run(ctx) }()
-	over := time.After(watch)
+	over := time.After(most)
 	for first := true; ; first = false {
 		select {
 		case <-sampling.Updates():
-			if !first {
-				continue
+			snap := sampling.Latest()
+			if first {
+				if err := p.unusable(snap, src, s); err != nil {
+					return snap, err
+				}
 			}
-			if err := p.unusable(sampling.Latest(), src, s); err != nil {
-				return sampling.Latest(), err
+			if enough(snap) {
+				return snap, nil
 			}
 		case err := <-finished:
 			return nil, err

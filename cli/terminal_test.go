@@ -17,6 +17,15 @@ import (
 // returns what it wrote there.
 func onTerminal(t *testing.T, width uint16, environ []string, args ...string) string {
 	t.Helper()
+	out, err := runOnTerminal(t, width, environ, args...)
+	if err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	return out
+}
+
+func runOnTerminal(t *testing.T, width uint16, environ []string, args ...string) (string, error) {
+	t.Helper()
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
@@ -30,10 +39,8 @@ func onTerminal(t *testing.T, width uint16, environ []string, args ...string) st
 	defer func() { _ = terminal.Close() }()
 	var out bytes.Buffer
 	_, _ = io.Copy(&out, terminal) // ends in EIO when the program has ended
-	if err := cmd.Wait(); err != nil {
-		t.Fatalf("%v: %s", err, out.String())
-	}
-	return strings.ReplaceAll(out.String(), "\r\n", "\n")
+	err = cmd.Wait()
+	return strings.ReplaceAll(out.String(), "\r\n", "\n"), err
 }
 
 // TestTerminals: a terminal without a cursor gets a table, cut to its width.

@@ -21,6 +21,8 @@ type Headroom struct {
 	Count          int            `json:"count"`
 	ForSeconds     *float64       `json:"for_seconds"`
 	WatchedSeconds *float64       `json:"watched_seconds"`
+	WaitSeconds    *float64       `json:"wait_seconds"`
+	WaitedSeconds  *float64       `json:"waited_seconds"`
 	Answer         string         `json:"answer"`
 	Places         []Place        `json:"places"`
 }
