@@ -37,8 +37,27 @@ func (m *model) moveTo(ids []snapshot.RowID, to int) bool {
 		line = to
 	}
 	before := m.st.Cursor
-	m.st.Cursor = table.Cursor{Active: true, ID: ids[to], Line: min(max(line, 0), min(height-1, to))}
+	m.setCursor(ids[to], min(max(line, 0), min(height-1, to)))
 	return before != m.st.Cursor
+}
+
+// setCursor puts the cursor on a process, on a line of the table.
+func (m *model) setCursor(id snapshot.RowID, line int) {
+	if !m.st.Cursor.Active || m.st.Cursor.ID != id {
+		m.st.Cursor = table.Cursor{Active: true, ID: id, Since: m.st.moment()}
+	}
+	m.st.Cursor.Line = line
+}
+
+// toTop shows the first rows after a change of order or filter. The cursor stays
+// on its process where that is among them; else it goes, so that it never stands
+// on a process that was not chosen.
+func (m *model) toTop() {
+	if at := slices.Index(m.rowIDs(), m.st.Cursor.ID); m.st.Cursor.Active && at >= 0 && at < m.tableHeight() {
+		m.st.Cursor.Line = at
+		return
+	}
+	m.st.Cursor = table.Cursor{}
 }
 
 // keepCursor is called when the rows may have changed. Where a filter hides the process, the

@@ -54,8 +54,15 @@ func (m *model) nextSort() bool {
 
 func (m *model) sortBy(title string) bool {
 	m.st.Sort = table.Order{Column: title}
-	m.keepCursor()
+	m.toTop()
 	m.say("sorted by " + title)
+	return true
+}
+
+// reverse turns the order around.
+func (m *model) reverse() bool {
+	m.st.Sort.Reversed = !m.st.Sort.Reversed
+	m.toTop()
 	return true
 }
 
@@ -73,9 +80,7 @@ func (m *model) click(x, y int) bool {
 		case !ok:
 			return false
 		case t.Order().Column == title:
-			m.st.Sort.Reversed = !m.st.Sort.Reversed
-			m.keepCursor()
-			return true
+			return m.reverse()
 		default:
 			return m.sortBy(title)
 		}
@@ -86,7 +91,7 @@ func (m *model) click(x, y int) bool {
 			return false
 		}
 		m.st.onGPUs = false
-		m.st.Cursor = table.Cursor{Active: true, ID: t.Rows[at].Process.ID, Line: y - lay.table.top - 1}
+		m.setCursor(t.Rows[at].Process.ID, y-lay.table.top-1)
 		return true
 	case y >= lay.gpus.top && y < lay.gpus.top+lay.gpus.rows && !m.st.noDriver():
 		line, ok := m.gpuLineAt(&lay, x, y)

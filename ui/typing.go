@@ -62,7 +62,7 @@ func (m *model) typed(msg tea.KeyPressMsg) (bool, tea.Cmd) {
 		m.st.typing = nil
 		switch e.kind {
 		case typingFilter:
-			m.st.Filter = e.before
+			m.st.Filter, m.st.Cursor = e.before, e.cursor
 		case typingFind:
 			m.st.find, m.st.Cursor = e.before, e.cursor
 		}
@@ -98,8 +98,8 @@ func (m *model) edit(next prompt) {
 	switch {
 	case !changed, e.kind == typingTime: // takes effect at Enter
 	case e.kind == typingFilter:
-		m.st.Filter = next.value()
-		m.keepCursor()
+		m.st.Filter, m.st.Cursor = next.value(), e.cursor
+		m.toTop()
 	default:
 		m.st.find, m.st.Cursor = next.value(), e.cursor
 		m.st.message = ""

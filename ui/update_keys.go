@@ -201,17 +201,15 @@ func (m *model) lookKey(id keys.ID) (bool, tea.Cmd) {
 		return m.openTyping(typingFilter), nil
 	case keys.Mine:
 		m.st.Mine = !m.st.Mine
-		m.keepCursor()
+		m.toTop()
 		return true, nil
 	case keys.Sort:
 		return m.nextSort(), nil
 	case keys.Reverse:
-		m.st.Sort.Reversed = !m.st.Sort.Reversed
-		m.keepCursor()
-		return true, nil
+		return m.reverse(), nil
 	case keys.Tree:
 		m.st.Tree = !m.st.Tree
-		m.keepCursor()
+		m.toTop()
 		return true, nil
 	case keys.Pin:
 		return m.pin(), nil

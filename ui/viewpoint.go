@@ -57,7 +57,7 @@ func (m *model) viewpoint() Viewpoint {
 func (m *model) resume(v *Viewpoint) {
 	st := &m.st
 	if v.Cursor != nil {
-		st.Cursor = table.Cursor{Active: true, ID: *v.Cursor, Line: max(v.Line, 0)}
+		st.Cursor = table.Cursor{Active: true, ID: *v.Cursor, Line: max(v.Line, 0), Since: st.now}
 	}
 	for _, id := range v.Tags {
 		st.Tags[id] = true

@@ -1,6 +1,10 @@
 package table
 
-import "vramscope/sampler/snapshot"
+import (
+	"time"
+
+	"vramscope/sampler/snapshot"
+)
 
 // Listing is what the keys have made of the table: which rows it lists, and how.
 type Listing struct {
@@ -20,7 +24,8 @@ type Listing struct {
 type Cursor struct {
 	Active bool
 	ID     snapshot.RowID
-	Line   int // the line of the table that it keeps while rows move
+	Line   int       // the line of the table that it keeps while rows move
+	Since  time.Time // the shown moment at which it came to the process
 }
 
 // Focus narrows the table to a GPU, and to one of its instances if any.

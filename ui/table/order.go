@@ -42,7 +42,8 @@ func (t *Table) List() []Row {
 		if !t.lists(&ended.Last) {
 			continue
 		}
-		held := t.Cursor.Active && t.Cursor.ID == ended.Last.ID
+		// A row that ends under the cursor keeps its place until the cursor leaves it.
+		held := t.Cursor.Active && t.Cursor.ID == ended.Last.ID && t.Cursor.Since.Sub(ended.Ended) <= endedFresh
 		fresh := t.Now.Sub(ended.Ended) <= endedFresh || held
 		rows = append(rows, Row{Process: &ended.Last, Ended: ended, old: !fresh})
 		if !fresh {
