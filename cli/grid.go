@@ -25,6 +25,11 @@ type grid struct {
 	rows    [][]string
 }
 
+// has reports whether there is a column of that title.
+func (g *grid) has(title string) bool {
+	return slices.ContainsFunc(g.columns, func(c column) bool { return c.title == title })
+}
+
 // drop takes columns out, by their titles.
 func (g *grid) drop(titles ...string) {
 	for _, title := range titles {

@@ -48,6 +48,7 @@ error what it waits for. It samples once per --interval, as the monitor does.
 
 SIZE is everything that the job will use, including its CUDA context (some
 hundred MiB). A letter is a binary unit: 20G is 20GiB.
+20GB is 20,000,000,000 bytes, which is 18.6GiB.
 
 --for asks whether it will also go on fitting beside the processes that are
 there. One sample gives no forecast, so it observes first: for a minute, or for

@@ -3,12 +3,14 @@ package cli
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"runtime/debug"
 	"time"
 
 	"vramscope/cli/config"
 	"vramscope/internal/process"
+	"vramscope/internal/text"
 	"vramscope/recording"
 	"vramscope/sampler"
 	"vramscope/sampler/snapshot"
@@ -18,6 +20,7 @@ import (
 // monitor is the live screen, or one table without a terminal that can show it.
 func (p *program) monitor(ctx context.Context) error {
 	if !p.hasScreen() {
+		p.explainTable()
 		return p.runOnce(ctx, onceFlags{format: "table"})
 	}
 	// The heap is small and most of it stays: collecting it twice as often costs
@@ -48,6 +51,14 @@ const demoPast = 12 * time.Minute
 func (p *program) hasScreen() bool {
 	kind := p.getenv("TERM")
 	return isTerminal(p.stdout) && kind != "" && kind != "dumb"
+}
+
+// explainTable tells a person why there is a table and no live screen.
+func (p *program) explainTable() {
+	if isTerminal(p.stdout) {
+		_, _ = fmt.Fprintf(p.stderr, "vramscope: TERM=%q cannot move the cursor: this is one table. For the live screen: TERM=xterm-256color vramscope\n",
+			text.Clean(p.getenv("TERM")))
+	}
 }
 
 // keyboard is the terminal, also where standard input is something else.

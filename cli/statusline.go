@@ -37,7 +37,7 @@ func writeLine(w io.Writer, snap *snapshot.Snapshot, ascii bool) error {
 	}
 	for i := range snap.GPUs {
 		if g := &snap.GPUs[i]; g.State != snapshot.GPUOK {
-			parts = append(parts, fmt.Sprintf("! %d %s", g.Index, g.State))
+			parts = append(parts, fmt.Sprintf("! %d %s", g.Index, g.StateWord()))
 		} else if g.FullIn != nil {
 			parts = append(parts, fmt.Sprintf("! %d full %s", g.Index, shortDuration(g.FullIn.Median)))
 		}

@@ -32,13 +32,13 @@ type table struct {
 // writeTable writes the table, its lines cut to width where that is not 0.
 func writeTable(w io.Writer, snap *snapshot.Snapshot, width int, ascii bool) error {
 	t := table{snap: snap, signs: glyphsFor(ascii)}
-	lines := []string{t.box()}
 	gpus, processes := t.gpus(), t.processes()
 	if width > 0 {
 		t.fit(&gpus, &processes, width)
 	} else {
 		processes.drop("JOB") // scripts count the columns
 	}
+	lines := []string{t.box(width, !gpus.has("NAME"))}
 	if len(gpus.rows) > 0 {
 		lines = append(append(lines, ""), gpus.lines()...)
 	}
@@ -55,6 +55,10 @@ func writeTable(w io.Writer, snap *snapshot.Snapshot, width int, ascii bool) err
 // commandLeast is how much of the command a terminal should show.
 const commandLeast = 16
 
+// nameLeast is how much of a GPU's name is worth a column; with less, the first line
+// has the names.
+const nameLeast = 12
+
 // fit leaves out columns on a terminal, where a person reads: those that only
 // a probe fills while there is none, and then as many as it takes for the
 // command to be seen. What goes into a pipe always has them all but the jobs.
@@ -63,6 +67,9 @@ func (t *table) fit(gpus, processes *grid, width int) {
 	if !probed {
 		gpus.drop("FLUSH")
 		processes.drop("RUNTIME", "ALLOC", "FRAG", "CACHE", "OTHER", "FLUSH")
+	}
+	if gpus.start()+nameLeast > width {
+		gpus.drop("NAME")
 	}
 	if processes.start()+2*commandLeast > width {
 		processes.drop("JOB")
@@ -75,22 +82,20 @@ func (t *table) fit(gpus, processes *grid, width int) {
 	}
 }
 
-func (t *table) box() string {
+// box is the line about the box, of as much as fits: the names of the GPUs where their
+// table lacks them, before versions.
+func (t *table) box(width int, names bool) string {
 	s := t.snap
-	parts := []string{oneWord(cmp.Or(s.Host.Name, "?"))}
-	if s.Simulated {
-		parts = append(parts, "SIMULATED")
-	}
-	parts = append(parts, s.Time.Format("2006-01-02 15:04:05"))
+	var driver []string
 	if s.Driver.State == snapshot.DriverOK {
 		if s.Driver.Version != "" {
-			parts = append(parts, "driver "+text.Clean(s.Driver.Version))
+			driver = append(driver, "driver "+text.Clean(s.Driver.Version))
 		}
 		if s.Driver.CUDAVersion != "" {
-			parts = append(parts, "CUDA "+text.Clean(s.Driver.CUDAVersion))
+			driver = append(driver, "CUDA "+text.Clean(s.Driver.CUDAVersion))
 		}
 	} else {
-		parts = append(parts, "no driver ("+string(s.Driver.State)+")")
+		driver = append(driver, "no driver ("+string(s.Driver.State)+")")
 	}
 	processes, probed := make(map[process.Identity]bool), make(map[process.Identity]bool)
 	for i := range s.Rows {
@@ -104,7 +109,41 @@ func (t *table) box() string {
 	if len(probed) > 0 {
 		people += fmt.Sprintf(", %d with a probe", len(probed))
 	}
-	return strings.Join(append(parts, text.Plural(len(s.GPUs), "GPU", "GPUs"), people), "  ")
+	head := []string{oneWord(cmp.Or(s.Host.Name, "?"))}
+	if s.Simulated {
+		head = append(head, "SIMULATED")
+	}
+	head = append(head, s.Time.Format("2006-01-02 15:04:05"))
+	count := text.Plural(len(s.GPUs), "GPU", "GPUs")
+	if kind := t.kind(); names && kind != "" {
+		count = strconv.Itoa(len(s.GPUs)) + "x " + kind
+	}
+	for {
+		line := strings.Join(slices.Concat(head, driver, []string{count, people}), "  ")
+		switch {
+		case width == 0 || text.Width(line) <= width:
+			return line
+		case len(driver) > 0 && s.Driver.State == snapshot.DriverOK:
+			driver = driver[:len(driver)-1]
+		case strings.Contains(people, ", "):
+			people, _, _ = strings.Cut(people, ", ")
+		default:
+			return line
+		}
+	}
+}
+
+// kind is the name of all GPUs, "" where they have not one name.
+func (t *table) kind() string {
+	name := ""
+	for i := range t.snap.GPUs {
+		own := text.Clean(strings.TrimPrefix(t.snap.GPUs[i].Name, "NVIDIA "))
+		if name != "" && own != name {
+			return ""
+		}
+		name = own
+	}
+	return name
 }
 
 func (t *table) gpus() grid {
@@ -133,13 +172,13 @@ func (t *table) gpus() grid {
 		add(t.fullIn(gpu.FullIn),
 			strconv.Itoa(gpu.Index), t.bytes(gpu.Memory.Used), t.bytes(gpu.Memory.Total), free, t.bytes(gpu.Parts.Returnable),
 			t.metric(gpu, metric.Utilization), t.metric(gpu, metric.Temperature), t.power(gpu.Power, gpu.PowerLimit),
-			oneWord(string(gpu.State)), t.users(gpu.UUID, nil), text.Clean(strings.TrimPrefix(gpu.Name, "NVIDIA ")))
+			oneWord(gpu.StateWord()), t.users(gpu.UUID, nil), text.Clean(strings.TrimPrefix(gpu.Name, "NVIDIA ")))
 		for j := range gpu.Instances {
 			instance := &gpu.Instances[j]
 			add(t.fullIn(instance.FullIn),
 				instanceName(gpu.Index, j+1), t.bytes(instance.Memory.Used), t.bytes(instance.Memory.Total),
 				t.bytes(instance.Memory.Free), t.bytes(instance.Parts.Returnable),
-				t.signs.dash, t.signs.dash, t.signs.dash, oneWord(string(gpu.State)), t.users(gpu.UUID, &instance.ID),
+				t.signs.dash, t.signs.dash, t.signs.dash, oneWord(gpu.StateWord()), t.users(gpu.UUID, &instance.ID),
 				"MIG "+text.Clean(instance.Profile))
 		}
 	}

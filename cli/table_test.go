@@ -136,3 +136,16 @@ func TestTableHasJobs(t *testing.T) {
 		}
 	}
 }
+
+// TestNarrowTableSpendsItsWidthOnFigures: where a GPU's name would be cut to nothing,
+// the first line has it.
+func TestNarrowTableSpendsItsWidthOnFigures(t *testing.T) {
+	var out strings.Builder
+	if err := writeTable(&out, snapshottest.DrawnBox(), 80, false); err != nil {
+		t.Fatal(err)
+	}
+	first, rest, _ := strings.Cut(out.String(), "\n")
+	if !strings.Contains(first, "8x H100 80GB HBM3") || strings.Contains(rest, "H10") || strings.Contains(rest, "NAME") {
+		t.Errorf("got\n%s", out.String())
+	}
+}

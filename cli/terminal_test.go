@@ -56,6 +56,11 @@ func TestTerminals(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			out := onTerminal(t, 72, tc.environ, tc.args...)
+			if why, rest, found := strings.Cut(out, "\n"); tc.args[0] != "once" {
+				if out = rest; !found || !strings.Contains(why, "cannot move the cursor") || !strings.Contains(why, tc.environ[0][len("TERM="):]) {
+					t.Errorf("the table is not explained: %q", why)
+				}
+			}
 			if !strings.HasPrefix(out, "h100-03  SIMULATED  ") || !strings.Contains(out, "\nGPU ") {
 				t.Errorf("no table: %q", out)
 			}

@@ -112,7 +112,7 @@ func (g *gpu) conclude(now time.Time, driver access, openedAt time.Time) {
 	case driver == away:
 		g.become(now, snapshot.GPULost, "no driver")
 	case !g.listed:
-		g.become(now, snapshot.GPULost, "no longer listed")
+		g.become(now, snapshot.GPULost, snapshot.NotListed)
 		if !now.Before(g.retryAt) {
 			g.retryAt = now.Add(g.backoff.next())
 			g.wantsRestart = true

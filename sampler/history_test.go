@@ -133,15 +133,17 @@ func fullBox(gpus, processes int) *box {
 	return b
 }
 
-// TestHistoryHasTheGPUsOfEachMoment has a probe-only GPU for a while.
+// TestHistoryHasTheGPUsOfEachMoment has a second probe-only GPU for a while.
 func TestHistoryHasTheGPUsOfEachMoment(t *testing.T) {
-	b := newBox(1)
+	b := withoutDriver()
+	b.report(31, "GPU-x", 80*gib)
+	first := b.answers
 	s := b.sampler()
 	early := b.tick(s).Time
 	b.processes[500] = info(500, 3000)
 	b.answer(500, "GPU-7", gib, 0, 0, 0)
 	during := b.tick(s).Time
-	b.answers = nil
+	b.answers = first
 	late := b.tick(s).Time
 	for _, tc := range []struct {
 		at   time.Time

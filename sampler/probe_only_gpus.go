@@ -8,8 +8,9 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// probeOnlyGPU is a GPU that a probe names and the driver does not: there is
-// no driver, or it no longer lists the GPU. Its place in the list decides its
+// probeOnlyGPU is a GPU that a probe names while the driver lists none: there is
+// no driver. Where it lists GPUs, one that is not among them is none of this box
+// as far as anyone can say, and its report makes no row. Its place in the list decides its
 // index; a place whose uuid is "" is free.
 type probeOnlyGPU struct {
 	uuid     string
@@ -35,6 +36,9 @@ func (s *Sampler) nameDevice(now time.Time, uuid string, d *probe.Device) bool {
 		listed := s.driver.find(uuid)
 		if listed != nil && listed.last != nil {
 			return true // the driver has measured it
+		}
+		if listed == nil && len(s.driver.gpus) > 0 {
+			return false
 		}
 		if at = s.placeOf(""); at < 0 {
 			if len(s.probeOnly) == maxProbeOnlyGPUs {

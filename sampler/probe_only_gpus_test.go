@@ -23,9 +23,15 @@ func (b *box) report(pid int, uuid string, total quantity.Bytes) {
 	})
 }
 
-func TestProbeOnlyGPUsWithoutADriver(t *testing.T) {
+// withoutDriver is a box on which there is no driver.
+func withoutDriver() *box {
 	b := newBox(0)
 	b.openErr = &nvml.Error{Name: "ERROR_LIBRARY_NOT_FOUND", Call: "dlopen", Kind: nvml.ErrLibraryNotFound}
+	return b
+}
+
+func TestProbeOnlyGPUsWithoutADriver(t *testing.T) {
+	b := withoutDriver()
 	b.report(31, "GPU-b", 80*gib)
 	b.report(32, "GPU-a", 24*gib)
 	b.report(33, "GPU-b", 80*gib)
@@ -50,13 +56,19 @@ func TestProbeOnlyGPUsWithoutADriver(t *testing.T) {
 	}
 }
 
-func TestProbeOnlyGPUsFollowTheDrivers(t *testing.T) {
+// TestNoGPUByAProbeBesideTheDrivers: where the driver lists GPUs, a probe on
+// another one adds neither a GPU nor a row, and no columns of parts.
+func TestNoGPUByAProbeBesideTheDrivers(t *testing.T) {
 	b := newBox(2)
 	b.report(31, "GPU-x", 80*gib)
+	s := b.sampler()
+	snap := b.tick(s)
+	if len(snap.GPUs) != 2 || len(snap.Rows) != 2 || snap.ProbeSeen {
+		t.Fatalf("%d rows, probe seen %v, the GPUs are %+v", len(snap.Rows), snap.ProbeSeen, snap.GPUs)
+	}
 	b.report(32, "GPU-1", 99*gib)
-	snap := b.tick(b.sampler())
-	if len(snap.GPUs) != 3 || snap.GPUs[2].UUID != "GPU-x" || snap.GPUs[2].Index != 2 {
-		t.Fatalf("the GPUs are %+v", snap.GPUs)
+	if snap = b.tick(s); !snap.ProbeSeen || len(snap.Rows) != 3 {
+		t.Fatalf("%d rows, probe seen %v after a probe on GPU 1", len(snap.Rows), snap.ProbeSeen)
 	}
 	if total := bytesOf(t, snap.GPUs[1].Memory.Total); total != 80*gib {
 		t.Errorf("GPU 1 has %s by a probe, want the driver's 80.0G", total)
@@ -64,17 +76,17 @@ func TestProbeOnlyGPUsFollowTheDrivers(t *testing.T) {
 }
 
 func TestProbeOnlyGPUsAreLimited(t *testing.T) {
-	b := newBox(1)
+	b := withoutDriver()
 	for i := range 3 * maxProbeOnlyGPUs {
 		b.report(1000+i, fmt.Sprintf("GPU-%x", 0xabc000+i), 80*gib)
 	}
-	if snap := b.tick(b.sampler()); len(snap.GPUs) != 1+maxProbeOnlyGPUs || len(snap.Rows) != 1+maxProbeOnlyGPUs {
+	if snap := b.tick(b.sampler()); len(snap.GPUs) != maxProbeOnlyGPUs || len(snap.Rows) != maxProbeOnlyGPUs {
 		t.Errorf("%d GPUs and %d rows", len(snap.GPUs), len(snap.Rows))
 	}
 }
 
 func TestProbeOnlyGPUsAreForgotten(t *testing.T) {
-	b := newBox(1)
+	b := withoutDriver()
 	for i := range maxProbeOnlyGPUs {
 		b.report(1000+i, fmt.Sprintf("GPU-%x", 0xabc000+i), 80*gib)
 	}
@@ -85,13 +97,13 @@ func TestProbeOnlyGPUsAreForgotten(t *testing.T) {
 	b.tick(s)
 	b.report(31, "GPU-x", 80*gib)
 	snap := b.tick(s)
-	if g := snap.GPU("GPU-x"); g == nil || g.Index != 1 || len(snap.GPUs) != 2 {
-		t.Errorf("%d GPUs, GPU-x is %+v, want it as the second of two", len(snap.GPUs), g)
+	if g := snap.GPU("GPU-x"); g == nil || g.Index != 0 || len(snap.GPUs) != 1 {
+		t.Errorf("%d GPUs, GPU-x is %+v, want it alone", len(snap.GPUs), g)
 	}
 }
 
 func TestProbeOnlyGPUsKeepTheirIndex(t *testing.T) {
-	b := newBox(1)
+	b := withoutDriver()
 	b.report(31, "GPU-x", 80*gib)
 	b.report(32, "GPU-y", 80*gib)
 	s := b.sampler()
@@ -100,13 +112,13 @@ func TestProbeOnlyGPUsKeepTheirIndex(t *testing.T) {
 		b.now = b.now.Add(probeOnlyKept)
 		b.answers = nil
 		b.report(32, "GPU-y", 80*gib)
-		if snap := b.tick(s); len(snap.GPUs) != 2 || snap.GPU("GPU-y").Index != 2 {
-			t.Fatalf("%d GPUs, GPU-y is GPU %d, want 2 still", len(snap.GPUs), snap.GPU("GPU-y").Index)
+		if snap := b.tick(s); len(snap.GPUs) != 1 || snap.GPU("GPU-y").Index != 1 {
+			t.Fatalf("%d GPUs, GPU-y is GPU %d, want 1 still", len(snap.GPUs), snap.GPU("GPU-y").Index)
 		}
 	}
 	b.report(33, "GPU-z", 80*gib)
-	if snap := b.tick(s); snap.GPU("GPU-z").Index != 1 || snap.GPU("GPU-y").Index != 2 {
-		t.Errorf("GPU-z is GPU %d and GPU-y is GPU %d, want 1 and 2", snap.GPU("GPU-z").Index, snap.GPU("GPU-y").Index)
+	if snap := b.tick(s); snap.GPU("GPU-z").Index != 0 || snap.GPU("GPU-y").Index != 1 {
+		t.Errorf("GPU-z is GPU %d and GPU-y is GPU %d, want 0 and 1", snap.GPU("GPU-z").Index, snap.GPU("GPU-y").Index)
 	}
 }
 

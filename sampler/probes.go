@@ -2,6 +2,7 @@ package sampler
 
 import (
 	"cmp"
+	"slices"
 	"time"
 
 	"vramscope/internal/process"
@@ -45,7 +46,6 @@ func (s *Sampler) addProbes(now time.Time, m *merged, answers []probe.Answer) in
 		age := max(now.Sub(a.At), 0)
 		if age < silentAfter && !a.At.IsZero() {
 			answering++
-			s.probeSeen = true
 		}
 		switch {
 		case a.At.IsZero() && a.Err != nil: // its process is stopped, or it breaks the protocol
@@ -60,6 +60,7 @@ func (s *Sampler) addProbes(now time.Time, m *merged, answers []probe.Answer) in
 	for i := range m.rows {
 		m.rows[i].Evictable = limits.caches(&m.rows[i])
 	}
+	s.probeSeen = s.probeSeen || m.hasProbe()
 	return answering
 }
 
@@ -70,6 +71,11 @@ func (m *merged) setProbe(id process.Identity, p snapshot.Probe) {
 			m.rows[i].Probe = &p
 		}
 	}
+}
+
+// hasProbe reports whether a row has a probe that answers.
+func (m *merged) hasProbe() bool {
+	return slices.ContainsFunc(m.rows, func(p snapshot.Process) bool { return p.Probe != nil && p.Probe.State != snapshot.ProbeSilent })
 }
 
 func probeOf(a *probe.Answer, age time.Duration) snapshot.Probe {

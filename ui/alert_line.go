@@ -20,7 +20,7 @@ func writeAlert(l *cell.Line, st *state, lk *cell.Appearance) {
 	switch {
 	case st.speaking():
 		l.Skip(1)
-		l.Put(s.Text, text.Cut(text.Clean(st.message), l.Width()-2, lk.Glyphs.Ellipsis))
+		l.Put(s.Text, cell.CutWords(text.Clean(st.message), l.Width()-2, lk.Glyphs.Ellipsis))
 	case st.progress != "":
 		l.Skip(1)
 		l.Put(s.Strong, text.Cut(text.Clean(st.progress), l.Width()-2, lk.Glyphs.Ellipsis))
@@ -121,9 +121,9 @@ func writeAlertSentence(l *cell.Line, st *state, lk *cell.Appearance) {
 		if left < worthCutting {
 			left = 0
 		}
-		tail = text.Cut(tail, left, g.Ellipsis)
+		tail = cell.CutWords(tail, left, g.Ellipsis)
 	}
-	head = text.Cut(head, room, g.Ellipsis)
+	head = cell.CutWords(head, room, g.Ellipsis)
 	l.Put(style, head)
 	l.Put(s.Text, tail)
 	if counter != "" {

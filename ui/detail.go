@@ -119,6 +119,9 @@ func (d detail) whole(width, height int) []string {
 	if p == nil {
 		return []string{d.text(width, cell.Span{d.look.Styles.Dim, "no process to show"})}
 	}
+	if height < detailLeast {
+		return d.brief(width)
+	}
 	if d.segments != nil {
 		lines := d.above(width, height)
 		return append(d.besideMap(lines, width, height), d.segmentPanel().Render(width, d.mapHeight(width, height))...)

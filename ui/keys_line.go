@@ -149,7 +149,7 @@ func keysStatus(st *state, lk *cell.Appearance, view view) []cell.Span {
 		add(&s.Dim, view.inView())
 	}
 	if (inTable || st.detail) && st.shown != nil {
-		add(&s.Dim, interval(st.shown.Interval))
+		add(&s.Dim, interval(st.interval()))
 	}
 	style, text := st.liveness(lk)
 	add(style, text)
@@ -222,6 +222,15 @@ func (st *state) liveness(lk *cell.Appearance) (*themes.Style, string) {
 func (st *state) behind() bool {
 	late := st.now.Sub(st.shown.Time)
 	return late > 3*st.shown.Interval && late > 3*time.Second
+}
+
+// interval is the one last chosen, which begins with the next sample, else the shown
+// snapshot's.
+func (st *state) interval() time.Duration {
+	if st.chosen > 0 && st.past.IsZero() {
+		return st.chosen
+	}
+	return st.shown.Interval
 }
 
 func interval(d time.Duration) string {

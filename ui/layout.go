@@ -77,6 +77,10 @@ func arrange(width, height int, b box) layout {
 	if b.tableOnly && free < 2 {
 		gpuRows, free = 0, height-around
 	}
+	if b.tableOnly && free < 2 {
+		lay.stack(0, 0, 0, height-1, 0) // the last line shows alert or keys
+		return lay
+	}
 	switch {
 	case free >= 2:
 		lay.withTable(gpuRows, free, b)

@@ -5,6 +5,7 @@ import (
 	"strconv"
 
 	"vramscope/internal/quantity"
+	"vramscope/internal/text"
 	"vramscope/sampler/snapshot"
 	"vramscope/themes"
 	"vramscope/ui/cell"
@@ -51,16 +52,18 @@ func writeLegend(l *cell.Line, st *state, lk *cell.Appearance) {
 // boxSums is the whole box in one sentence.
 func boxSums(shown *snapshot.Snapshot, s *themes.Styles) []cell.Span {
 	var used, capacity, free, returnable quantity.Bytes
-	idle := 0
+	idle, unknown := 0, 0
 	returnableKnown := false
 	for i := range shown.GPUs {
 		gpu := &shown.GPUs[i]
-		if gpu.State != snapshot.GPUOK {
+		held, known := gpu.Memory.Used.Value()
+		most, sized := gpu.Memory.Capacity().Value()
+		if gpu.State != snapshot.GPUOK || !known || !sized {
+			unknown++ // neither in the used memory nor in what it is compared with
 			continue
 		}
-		used += gpu.Memory.Used.Or(0)
-		capacity += gpu.Memory.Capacity().Or(0)
-		free += gpu.Memory.Free.Or(0)
+		used, capacity = used+held, capacity+most
+		free += gpu.Memory.Free.Or(max(most-held, 0))
 		if v, ok := gpu.Parts.Returnable.Value(); ok {
 			returnable, returnableKnown = returnable+v, true
 		}
@@ -75,12 +78,11 @@ func boxSums(shown *snapshot.Snapshot, s *themes.Styles) []cell.Span {
 	if returnableKnown {
 		parts = append(parts, cell.Span{s.Dim, "   flushes would free "}, cell.Span{s.Text, returnable.String()})
 	}
+	if unknown > 0 {
+		parts = append(parts, cell.Span{s.Dim, "   "}, cell.Span{s.Text, text.Plural(unknown, "GPU", "GPUs")}, cell.Span{s.Dim, " unknown"})
+	}
 	if idle > 0 {
-		text := " GPU idle but holding memory"
-		if idle > 1 {
-			text = " GPUs idle but holding memory"
-		}
-		parts = append(parts, cell.Span{s.Dim, "   "}, cell.Span{s.Text, strconv.Itoa(idle)}, cell.Span{s.Dim, text})
+		parts = append(parts, cell.Span{s.Dim, "   "}, cell.Span{s.Text, text.Plural(idle, "GPU", "GPUs")}, cell.Span{s.Dim, " idle but holding memory"})
 	}
 	if n := shown.ProbesUnasked; n > 0 {
 		parts = append(parts, cell.Span{s.Dim, "   "}, cell.Span{s.Text, strconv.Itoa(n)}, cell.Span{s.Dim, " not asked for a probe yet"})

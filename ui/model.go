@@ -37,13 +37,12 @@ type model struct {
 	attaching bool      // a probe is being attached
 	bell      bell
 
-	digits        digits        // the index of a GPU being typed
-	past          int           // number of the newest request to the history
-	segmentsAsked int           // number of the newest request for a map of segments
-	asked         time.Time     // when the open question was asked
-	current       alarm         // the alert on the alert line
-	interval      time.Duration // last asked for; 0: never
-	wish          intervalWish  // the same, for the commands that set it
+	digits        digits       // the index of a GPU being typed
+	past          int          // number of the newest request to the history
+	segmentsAsked int          // number of the newest request for a map of segments
+	asked         time.Time    // when the open question was asked
+	current       alarm        // the alert on the alert line
+	wish          intervalWish // the same, for the commands that set it
 
 	content string // the frame
 	title   string

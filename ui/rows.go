@@ -38,10 +38,11 @@ func (m *model) tableHeight() int {
 // widestCommand is how far the COMMAND column can be scrolled.
 func (m *model) widestCommand() int {
 	widest := 0
-	for _, r := range m.table().Rows {
+	t := m.table()
+	for _, r := range t.Rows {
 		widest = max(widest, text.Width(cell.ShortCommand(r.Process)))
 	}
-	return max(widest-scrollStep, 0)
+	return max(widest-t.CommandCells(m.st.width), 0)
 }
 
 // nextSort sorts by the next shown column, in its natural direction.

@@ -8,12 +8,16 @@ import (
 // TestScrolledCommandSaysSo: a command whose beginning is out of sight is
 // marked at that end too.
 func TestScrolledCommandSaysSo(t *testing.T) {
-	m := newTestModel(t, smallBox(4, 3, 0), nil)
+	s := smallBox(4, 3, 0)
+	for i := range s.Rows {
+		s.Rows[i].Command = append(s.Rows[i].Command, "--out", "0123456789012345678901234567890123456789")
+	}
+	m := newTestModel(t, s, nil)
 	before := strings.Count(m.screen(), "…")
 	m.press("right")
 	rows := 0
 	for line := range strings.Lines(m.screen()) {
-		if strings.Contains(line, " …--rank ") {
+		if strings.Contains(line, " …-") {
 			rows++
 		}
 	}

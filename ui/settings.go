@@ -26,10 +26,7 @@ func (m *model) changeInterval(longer bool) (changed bool, cmd tea.Cmd, done boo
 	if m.options.Sampling == nil || m.st.live == nil {
 		return false, nil, true
 	}
-	now := m.interval
-	if now == 0 {
-		now = m.st.live.Interval
-	}
+	now := m.st.interval()
 	steps := intervals()
 	at, exact := slices.BinarySearch(steps, now)
 	if longer && exact {
@@ -41,7 +38,7 @@ func (m *model) changeInterval(longer bool) (changed bool, cmd tea.Cmd, done boo
 		return false, nil, true
 	}
 	next := steps[at]
-	m.interval = next
+	m.st.chosen = next
 	m.wish.newest.Store(int64(next))
 	m.say("interval " + next.String())
 	return true, func() tea.Msg {

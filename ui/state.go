@@ -47,7 +47,8 @@ type state struct {
 	progress     string // of the running action, on the alert line until it ends
 	message      string // of the last action, on the alert line until messageUntil
 	messageUntil time.Time
-	hintOff      bool // Esc has dismissed the hint
+	chosen       time.Duration // the interval last asked for; 0: none
+	hintOff      bool          // Esc has dismissed the hint
 }
 
 // table is the table of the shown snapshot.

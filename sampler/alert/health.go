@@ -57,9 +57,12 @@ func (e *Evaluator) state(found []candidate, snap *snapshot.Snapshot, g *snapsho
 		a.Message = "GPU " + number(g.Index) + " has not answered" + since
 		a.Advice = "a driver call hangs: see dmesg | grep -i NVRM"
 	case snapshot.GPULost:
-		a.Note = "lost"
-		a.Message = "GPU " + number(g.Index) + " lost" + strings.Replace(since, "since", "at", 1) + ", retrying"
+		a.Note = g.StateWord()
+		a.Message = "GPU " + number(g.Index) + " " + a.Note + strings.Replace(since, "since", "at", 1) + ", retrying"
 		a.Advice = "see dmesg | grep -i NVRM"
+		if a.Note == "not listed" {
+			a.Message = "GPU " + number(g.Index) + " is no longer listed by the driver" + since + ", retrying"
+		}
 	default:
 		a.Note = "error"
 		a.Message = "GPU " + number(g.Index) + " answers with an error" + since

@@ -97,10 +97,14 @@ func (l *latch) miss(now time.Time) {
 // no longer there.
 func (e *Evaluator) unfounded(k key, l *latch, g *snapshot.GPU) bool {
 	answers := g != nil && g.State == snapshot.GPUOK
+	row := l.Newest.Alert.Row
+	exited := row != (snapshot.RowID{}) && !e.present(row)
 	switch k.Kind {
 	case snapshot.AlertFullIn:
-		return !answers || usedOn(g, k.Instance) < l.Newest.Refuted
-	case snapshot.AlertLowMemory, snapshot.AlertThrottled:
+		return !answers || exited || usedOn(g, k.Instance) < l.Newest.Refuted
+	case snapshot.AlertLowMemory:
+		return !answers || exited
+	case snapshot.AlertThrottled:
 		return !answers
 	case snapshot.AlertLeak:
 		return !answers || !e.present(k.Row)

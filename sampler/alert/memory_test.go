@@ -281,3 +281,22 @@ func TestLowMemoryNamesTheLargestGrowingProcess(t *testing.T) {
 		t.Errorf("when it has ended: %+v", a)
 	}
 }
+
+// TestAlertsOfAnExitedProcessClearAtOnce: the memory that it used is free.
+func TestAlertsOfAnExitedProcessClearAtOnce(t *testing.T) {
+	s := newScene(Thresholds{})
+	s.use(0, nearlyFull)
+	s.row(0).Probe.AllocRetries = count(1)
+	s.gpu(0).FullIn = &snapshot.FullIn{Median: 4 * time.Minute}
+	s.ticks(3)
+	s.row(0).Probe.AllocRetries = count(2)
+	s.ticks(3)
+	if !s.has(snapshot.AlertLowMemory) && !s.has(snapshot.AlertFullIn) {
+		t.Fatalf("no alert before: %+v", s.standing)
+	}
+	s.use(0, 2*quantity.GiB)
+	s.gpu(0).FullIn = nil
+	s.snap.Rows = s.snap.Rows[1:]
+	s.tick()
+	s.calm(t, "a second after it was killed")
+}

@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/charmbracelet/x/ansi"
+
 	"vramscope/internal/text"
 )
 
@@ -31,10 +33,34 @@ func Wrap(s string, cells, most int, ellipsis string) []string {
 	return lines
 }
 
+// CutWords shortens text to at most so many cells, between two words where that
+// leaves at least half of them.
+func CutWords(s string, cells int, ellipsis string) string {
+	if text.Width(s) <= cells {
+		return s
+	}
+	head := text.Cut(s, max(cells-text.Width(ellipsis), 0), "")
+	if rest := s[len(head):]; rest[0] != ' ' {
+		if at := strings.LastIndexByte(head, ' '); at > len(head)/2 {
+			head = head[:at]
+		}
+	}
+	return text.Cut(strings.TrimRight(head, " ,;:")+ellipsis, cells, "")
+}
+
 // Fitting is the first wording that fits, else the last.
 func Fitting(wordings []string, cells int) string {
 	if i := slices.IndexFunc(wordings, func(w string) bool { return text.Width(w) <= cells }); i >= 0 {
 		return wordings[i]
 	}
 	return wordings[len(wordings)-1]
+}
+
+// Scrolled is text without its first cells, after an ellipsis, for a place of so many
+// cells. Text is scrolled only until its end is in view; text that fits stays whole.
+func Scrolled(s string, by, room int, ellipsis string) string {
+	if by = min(by, text.Width(s)-room); by <= 0 {
+		return s
+	}
+	return ellipsis + ansi.TruncateLeft(s, by+1, "")
 }

@@ -5,8 +5,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/charmbracelet/x/ansi"
-
 	"vramscope/internal/text"
 	"vramscope/sampler/snapshot"
 	"vramscope/themes"
@@ -83,12 +81,13 @@ func (e Events) Press(name string, width, height int) (Overlay, Outcome) {
 	if name == "left" || name == "right" {
 		return e.sideways(name == "right", width), Handled
 	}
-	at, moved := scroll(e.at).moved(id, len(e.log)+height-4, height-3) // up to the last event
+	rows := e.lines(width, height)
+	at, moved := scroll(e.at).moved(id, len(e.log)+rows-1, max(rows, 1)) // up to the last event
 	if !moved {
 		return e, Ignored
 	}
 	e.at = max(min(int(at), len(e.log)-1), 0)
-	e.top = e.view(height - 3)
+	e.top = e.view(rows)
 	return e, Handled
 }
 
@@ -125,9 +124,11 @@ func (e Events) sideways(right bool, width int) Events {
 }
 
 // beyond is by how many cells the longest message is too wide.
-func (e Events) beyond(width int) int {
-	room := width - 3 - text.Width(eventCells(width).write(e.look, "", "", "", ""))
-	return max(e.longest-room, 0)
+func (e Events) beyond(width int) int { return max(e.longest-e.room(width), 0) }
+
+// room is the cells of a message.
+func (e Events) room(width int) int {
+	return width - 3 - text.Width(eventCells(width).write(e.look, "", "", "", ""))
 }
 
 // rows is the number of lines: one for each event, one for each new day.
@@ -158,6 +159,10 @@ func (e Events) Render(width, height int) []string {
 	s := &e.look.Styles
 	var lines [][]cell.Span
 	cells := eventCells(width)
+	foot := e.foot(width, height)
+	if height < framedLeast && len(foot) > 0 {
+		return cell.Fill(e.unframed(foot, width), width, height)
+	}
 	if len(e.log) == 0 {
 		for _, text := range cell.Wrap("no events since vramscope was started. Listed here: processes that start and exit, "+
 			"alarms, lost GPUs, out-of-memory errors, flushes, attached probes, signals.", width-3, 4, e.look.Glyphs.Ellipsis) {
@@ -165,16 +170,23 @@ func (e Events) Render(width, height int) []string {
 		}
 	} else {
 		lines = append(lines, []cell.Span{{s.Header, cells.write(e.look, "TIME", "GPU", "PID", "USER") + "EVENT"}})
-		lines = append(lines, e.visible(cells, height-3)...)
+		rows := e.lines(width, height)
+		lines = append(lines, e.visible(cells, rows, e.room(width))...)
+		for len(foot) > 0 && len(lines) <= height-3-len(foot) {
+			lines = append(lines, nil)
+		}
+		for _, text := range foot {
+			lines = append(lines, []cell.Span{{s.Strong, text}})
+		}
 	}
 	right := "Esc closes"
 	if e.explains() {
 		right = "Enter explains, " + right
 	}
-	if e.rows() > height-3 {
+	if e.rows() > e.lines(width, height) {
 		right = strconv.Itoa(e.at+1) + "/" + strconv.Itoa(len(e.log)) + ", j k move, " + right
 	}
-	if e.left > 0 || e.beyond(width) > 0 {
+	if len(foot) == 0 && (e.left > 0 || e.beyond(width) > 0) {
 		keys := "← → more, "
 		if e.look.Glyphs.ASCII {
 			keys = "Lt Rt more, "
@@ -189,26 +201,24 @@ func (e Events) Render(width, height int) []string {
 }
 
 // eventColumns are the widths of columns before the message; 0 leaves one out.
-type eventColumns struct{ pid, user int }
+type eventColumns struct{ clock, pid, user int }
 
 // eventCells leaves the message at least half of a narrow screen.
 func eventCells(width int) eventColumns {
 	switch {
-	case width >= 60:
-		return eventColumns{pid: 7, user: 8}
-	case width >= 44:
-		return eventColumns{pid: 7}
+	case width >= framedWidth:
+		return eventColumns{clock: len(time.TimeOnly), pid: 7, user: 8}
 	default:
-		return eventColumns{}
+		return eventColumns{clock: len("15:04")}
 	}
 }
 
 // write lays out the columns before the message.
 func (c eventColumns) write(lk *cell.Appearance, clock, gpu, pid, user string) string {
-	const clockCells, gpuCells = 8, 3
-	l := cell.NewLine(clockCells + 1 + gpuCells + 1 + c.pid + 1 + c.user + 2)
+	const gpuCells = 3
+	l := cell.NewLine(c.clock + 1 + gpuCells + 1 + c.pid + 1 + c.user + 2)
 	plain := themes.Style{}
-	l.Left(plain, clock, clockCells, "")
+	l.Left(plain, clock, c.clock, "")
 	l.Skip(1)
 	l.Right(plain, gpu, gpuCells)
 	l.Skip(1)
@@ -224,7 +234,7 @@ func (c eventColumns) write(lk *cell.Appearance, clock, gpu, pid, user string) s
 }
 
 // visible are the lines in view.
-func (e Events) visible(cells eventColumns, rows int) [][]cell.Span {
+func (e Events) visible(cells eventColumns, rows, room int) [][]cell.Span {
 	s, g := &e.look.Styles, &e.look.Glyphs
 	lines := make([][]cell.Span, 0, max(rows, 0))
 	row := -e.view(rows)
@@ -247,7 +257,7 @@ func (e Events) visible(cells eventColumns, rows int) [][]cell.Span {
 			row++
 			continue
 		}
-		line := e.line(cells, event)
+		line := e.line(cells, event, room)
 		if i == e.at {
 			line = e.marked(line)
 		}
@@ -266,7 +276,7 @@ func (e Events) marked(line []cell.Span) []cell.Span {
 }
 
 // line is one event.
-func (e Events) line(cells eventColumns, event *snapshot.Event) []cell.Span {
+func (e Events) line(cells eventColumns, event *snapshot.Event, room int) []cell.Span {
 	gpu, pid, user := "", "", ""
 	if event.GPUUUID != "" {
 		gpu = strconv.Itoa(event.GPU)
@@ -277,16 +287,10 @@ func (e Events) line(cells eventColumns, event *snapshot.Event) []cell.Span {
 	if event.User != "" {
 		user = text.Clean(event.User)
 	}
-	clock := event.Time.In(time.Time(e.now).Location()).Format(time.TimeOnly)
 	style, _ := e.style(event)
-	s := e.message(event)
-	if e.left > 0 {
-		// A shorter message leaves the mark alone.
-		s = e.look.Glyphs.Ellipsis + ansi.TruncateLeft(s, e.left+1, "")
-	}
 	return []cell.Span{
-		{e.look.Styles.Dim, cells.write(e.look, clock, gpu, pid, user)},
-		{style, s},
+		{e.look.Styles.Dim, cells.write(e.look, e.clock(event), gpu, pid, user)},
+		{style, cell.Scrolled(e.message(event), e.left, room, e.look.Glyphs.Ellipsis)},
 	}
 }
 

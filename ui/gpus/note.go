@@ -94,7 +94,7 @@ func lostNote(gpu *snapshot.GPU, now time.Time, brief bool) string {
 			s += " " + quantity.Duration(gpu.RetryAt.Sub(now))
 		}
 	case gpu.State == snapshot.GPULost:
-		s = "lost"
+		s = gpu.StateWord()
 	}
 	if used, ok := gpu.LastUsed.Value(); ok && !brief {
 		s += ", had " + used.String()
@@ -104,13 +104,7 @@ func lostNote(gpu *snapshot.GPU, now time.Time, brief bool) string {
 
 // stateWords are wordings for the bar of a GPU that does not answer, the longest first.
 func stateWords(gpu *snapshot.GPU, now time.Time) []string {
-	word := "error"
-	switch gpu.State {
-	case snapshot.GPUHanging:
-		word = "no answer"
-	case snapshot.GPULost:
-		word = "lost"
-	}
+	word := gpu.StateWord()
 	if gpu.Since.IsZero() {
 		return []string{word}
 	}

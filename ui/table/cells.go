@@ -2,7 +2,6 @@ package table
 
 import (
 	"math"
-	"strings"
 	"time"
 
 	"vramscope/internal/quantity"
@@ -240,20 +239,6 @@ func (t *Table) writeCommand(l *cell.Line, r *Row, cells int) {
 		l.Put(s.Dim, " | ")
 	}
 	text := t.Appearance.ShortCommand(p)
-	if t.ScrollX > 0 && text != "" {
-		text = g.Ellipsis + scrolled(text, t.ScrollX+1)
-	}
-	l.Left(style, text, start+cells-l.Used(), g.Ellipsis)
-}
-
-// scrolled is text without its first cells, with a blank for half of a wide rune.
-func scrolled(s string, cells int) string {
-	at := 0
-	for i, r := range s {
-		if at >= cells {
-			return strings.Repeat(" ", at-cells) + s[i:]
-		}
-		at += text.Width(string(r))
-	}
-	return ""
+	room := start + cells - l.Used()
+	l.Left(style, cell.Scrolled(text, t.ScrollX, room, g.Ellipsis), room, g.Ellipsis)
 }

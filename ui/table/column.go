@@ -134,6 +134,12 @@ type box struct {
 	wideGPU bool // GPU 10 and above with MIG: "12:3" has 4 cells
 }
 
+// CommandCells is how wide the COMMAND column of a table of this width is.
+func (t *Table) CommandCells(width int) int {
+	columns := columnsAt(width, t.box())
+	return columns[len(columns)-1].cells
+}
+
 func (t *Table) box() box {
 	b := box{parts: t.Parts, ahead: t.Forecasts, ascii: t.Appearance.Glyphs.Spark == nil}
 	if t.Snapshot != nil {

@@ -1,0 +1,33 @@
+package snapshot
+
+import "slices"
+
+// offTheBus is the Xid of a GPU that has fallen off the bus: unlike a lost one it
+// comes back only with a reset or a reboot.
+// https://docs.nvidia.com/deploy/xid-errors/
+const offTheBus = 79
+
+// StateWord is how the GPU is doing, in one or two words for a person: what the
+// state of a document does not say, too.
+func (g *GPU) StateWord() string {
+	switch {
+	case g.State == GPULost && slices.ContainsFunc(g.XIDs, func(x XID) bool { return x.Code == offTheBus }):
+		return "off the bus"
+	case g.State == GPULost && g.Message == NotListed:
+		return "not listed"
+	case g.State == GPUHanging:
+		return "no answer"
+	case g.State == GPUOK && !g.answers():
+		return "unknown"
+	default:
+		return string(g.State)
+	}
+}
+
+// NotListed is the message of a GPU that the driver no longer lists.
+const NotListed = "no longer listed"
+
+// answers reports whether any figure of the GPU is known.
+func (g *GPU) answers() bool {
+	return g.Memory.Used.Known() || g.Utilization.Known() || g.Temperature.Known() || g.Power.Known() || g.ProcessCount.Or(0) > 0
+}

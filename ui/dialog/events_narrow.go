@@ -1,0 +1,75 @@
+package dialog
+
+import (
+	"strconv"
+	"strings"
+	"time"
+
+	"vramscope/internal/text"
+	"vramscope/sampler/snapshot"
+	"vramscope/ui/cell"
+)
+
+// Where a line has no room for an event, the one under the cursor is shown in full.
+
+// framedLeast is the height from which there is a frame and a list. Below it only the
+// event under the cursor is there, in full.
+const framedLeast = 5
+
+// foot is the event under the cursor in full, where the messages of a narrow list are
+// cut: at most a third of the height.
+func (e Events) foot(width, height int) []string {
+	switch {
+	case len(e.log) == 0:
+		return nil
+	case height < framedLeast:
+		return cell.Wrap(e.clock(&e.log[e.at])+" "+e.sentence(&e.log[e.at]), width-2, height, e.look.Glyphs.Ellipsis)
+	case width < framedWidth && e.beyond(width) > 0:
+		return cell.Wrap(e.sentence(&e.log[e.at]), width-4, (height-2)/3, e.look.Glyphs.Ellipsis)
+	}
+	return nil
+}
+
+// framedWidth is the width from which an event has a line of its own with all columns.
+const framedWidth = 60
+
+// lines is the number of events in view: without frame, titles and foot.
+func (e Events) lines(width, height int) int {
+	rows := height - 3
+	if width < framedWidth && e.beyond(width) > 0 {
+		rows -= (height - 2) / 3
+	}
+	return max(rows, 0)
+}
+
+// sentence is an event with what the columns say.
+func (e Events) sentence(event *snapshot.Event) string {
+	words := ""
+	if event.GPUUUID != "" {
+		words = "GPU " + strconv.Itoa(event.GPU) + " "
+	}
+	if pid := event.Row.Process.PID; pid != 0 {
+		words += "PID " + strconv.Itoa(pid) + " "
+	}
+	if event.User != "" {
+		words += text.Clean(event.User) + " "
+	}
+	return words + strings.TrimLeft(e.message(event), " ")
+}
+
+// clock is the time of an event's day.
+func (e Events) clock(event *snapshot.Event) string {
+	return event.Time.In(time.Time(e.now).Location()).Format(time.TimeOnly)
+}
+
+// unframed are lines over the whole width.
+func (e Events) unframed(lines []string, width int) []string {
+	out := make([]string, len(lines))
+	for i, line := range lines {
+		l := cell.NewLine(width)
+		l.Skip(1)
+		l.Put(e.look.Styles.Text, line)
+		out[i] = l.String()
+	}
+	return out
+}
