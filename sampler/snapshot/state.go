@@ -15,8 +15,6 @@ func (g *GPU) StateWord() string {
 		return "off the bus"
 	case g.State == GPULost && g.Message == NotListed:
 		return "not listed"
-	case g.State == GPUHanging:
-		return "no answer"
 	case g.State == GPUOK && !g.answers():
 		return "unknown"
 	default:

@@ -15,7 +15,7 @@ func TestStateWord(t *testing.T) {
 		"lost":        {State: GPULost, Message: "ERROR_GPU_IS_LOST"},
 		"off the bus": {State: GPULost, Message: "ERROR_GPU_IS_LOST", XIDs: []XID{{Code: 31}, {Code: 79}}},
 		"not listed":  {State: GPULost, Message: NotListed},
-		"no answer":   {State: GPUHanging},
+		"hanging":     {State: GPUHanging},
 		"error":       {State: GPUError},
 	} {
 		if got := g.StateWord(); got != want {

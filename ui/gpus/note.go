@@ -105,6 +105,9 @@ func lostNote(gpu *snapshot.GPU, now time.Time, brief bool) string {
 // stateWords are wordings for the bar of a GPU that does not answer, the longest first.
 func stateWords(gpu *snapshot.GPU, now time.Time) []string {
 	word := gpu.StateWord()
+	if gpu.State == snapshot.GPUHanging {
+		word = "no answer"
+	}
 	if gpu.Since.IsZero() {
 		return []string{word}
 	}
